@@ -1,0 +1,63 @@
+// What a code generator owes: machine code for a lowered program.
+#ifndef COMPILER_CODEGEN_BACKEND_H_
+#define COMPILER_CODEGEN_BACKEND_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "compiler/ir/program.h"
+
+namespace burnish {
+
+// The instruction set that code is made for; filled from a Target's text by the caller.
+struct CodegenTarget {
+  std::string triple = "x86_64-unknown-linux-gnu";
+  std::string tune_cpu = "generic";   // Scheduling model only.
+  std::vector<std::string> features;  // The complete list of allowed features ("avx2", "fma", ..).
+};
+
+struct KernelSource {
+  std::string symbol;      // Exported name of the kernel; the pack function is symbol + "_pack".
+  const Program* program;  // Lowered.
+};
+
+// Facts of one compiled kernel, in the order of the sources.
+struct KernelInfo {
+  std::string symbol;
+  bool has_pack = false;
+  // Parameter order of the call: inputs, constants, packed, outputs, each in the program's order.
+  // The pack function takes constants, then packed.
+  std::vector<std::string> buffer_names;
+  std::vector<int64_t> buffer_bytes;  // Storage, border included.
+  int64_t scratch_bytes = 0;          // Per worker.
+  int64_t shared_scratch_bytes = 0;   // One for all workers: data that crosses phases.
+  // From LLVM's own remarks. Spills inside innermost loops make a kernel slow: a candidate that has
+  // them is kept, with the count on its record.
+  int64_t spill_count = 0;
+  int64_t innermost_spill_count = 0;
+  int64_t code_bytes = 0;
+};
+
+struct CompiledModule {
+  std::vector<uint8_t> elf;  // A shared library without undefined symbols.
+  std::vector<KernelInfo> kernels;
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  // One shared library with every kernel. INVALID_ARGUMENT for a target that the backend does not
+  // know, INTERNAL where the generated module is broken. Deterministic: same input, same bytes.
+  virtual absl::StatusOr<CompiledModule> Compile(const CodegenTarget& target,
+                                                 absl::Span<const KernelSource> sources) = 0;
+  // Any point of the way as text: "llvm" or "asm".
+  virtual absl::StatusOr<std::string> Emit(const CodegenTarget& target, const KernelSource& source,
+                                           absl::string_view form) = 0;
+};
+
+}  // namespace burnish
+
+#endif  // COMPILER_CODEGEN_BACKEND_H_

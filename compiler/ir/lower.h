@@ -1,0 +1,27 @@
+// From a scheduled program to explicit loops and stores.
+//
+// A lowered program has kSeq, kLoop, kIf, kStore and kPrefetch nodes only; every variable is a loop
+// variable, every index expression is simplified, every unrolled or vectorized loop has a constant
+// extent (bodies are specialized: one per distinct size of a ragged tile), every register buffer is
+// indexed by unrolled and vectorized variables only. It is what backends compile, what the
+// interpreter can run, and what features are taken from.
+#ifndef COMPILER_IR_LOWER_H_
+#define COMPILER_IR_LOWER_H_
+
+#include "absl/status/statusor.h"
+#include "compiler/ir/program.h"
+
+namespace burnish {
+
+struct LowerOptions {
+  // More specialized bodies than this is an error: the schedule has too many ragged tiles.
+  int max_bodies = 16;
+};
+
+// INVALID_ARGUMENT with the reason when the program cannot be lowered (a register window that is
+// not fully unrolled, a vectorized loop around a reduction, ..).
+absl::StatusOr<Program> Lower(const Program& program, const LowerOptions& options = {});
+
+}  // namespace burnish
+
+#endif  // COMPILER_IR_LOWER_H_

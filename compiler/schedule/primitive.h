@@ -1,0 +1,28 @@
+// What a schedule primitive is: a checked rewrite of a program, in a file of its own.
+#ifndef COMPILER_SCHEDULE_PRIMITIVE_H_
+#define COMPILER_SCHEDULE_PRIMITIVE_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "compiler/ir/program.h"
+#include "compiler/schedule/trace.h"
+
+namespace burnish {
+
+struct Primitive {
+  const char* name;
+  int version;
+  // Rewrites `program`, or refuses with INVALID_ARGUMENT and the precondition that does not hold;
+  // `program` may then be half rewritten (ApplyStep works on a copy).
+  absl::Status (*apply)(const Step& step, Program& program);
+};
+
+// Null where there is none of that name and version.
+const Primitive* FindPrimitive(absl::string_view name, int version);
+std::vector<const Primitive*> AllPrimitives();
+
+}  // namespace burnish
+
+#endif  // COMPILER_SCHEDULE_PRIMITIVE_H_

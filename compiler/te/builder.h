@@ -1,0 +1,74 @@
+// Defines tensor programs: placeholders, compute and reduce, in the style of tensor expressions.
+// Source of the style: Chen et al., "TVM", OSDI 2018, section 4.1.
+#ifndef COMPILER_TE_BUILDER_H_
+#define COMPILER_TE_BUILDER_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "compiler/ir/program.h"
+
+namespace burnish {
+
+struct TensorType {
+  DType dtype = DType::kF32;
+  std::vector<int64_t> shape;
+  friend bool operator==(const TensorType& a, const TensorType& b) {
+    return a.dtype == b.dtype && a.shape == b.shape;
+  }
+};
+
+// A buffer of the program under construction.
+struct Tensor {
+  BufferId buffer = -1;
+  TensorType type;
+  // One index a dimension.
+  Expr operator()(std::vector<Expr> indices) const { return Load(buffer, type.dtype, indices); }
+  int rank() const { return static_cast<int>(type.shape.size()); }
+  int64_t dim(int d) const { return type.shape[d]; }
+};
+
+using Indices = std::vector<Expr>;  // One i64 variable reference an axis.
+
+class TeBuilder {
+ public:
+  explicit TeBuilder(std::string program_name);
+
+  // kInput, kConstant.
+  Tensor Parameter(const std::string& name, TensorType type, BufferRole role);
+
+  struct ReduceSpec {
+    std::vector<std::string> axis_names;       // Spatial axes, one a dimension; empty: i0, i1, ..
+    std::vector<std::string> reduction_names;  // Empty: k0, k1, ..
+    std::vector<int64_t> reduction_extents;
+    Combiner combiner = Combiner::kSum;
+    std::function<Expr(const Indices&)> init;                      // Null: identity.
+    std::function<Expr(const Indices&, const Indices&)> step;      // Spatial, reduction.
+    std::function<Expr(const Indices&, const Expr& self)> finish;  // Null: self.
+  };
+  // A block that writes a new kTemp tensor of `type`. Names of blocks and buffers are made unique.
+  Tensor Reduce(const std::string& name, TensorType type, const ReduceSpec& spec);
+  Tensor Compute(const std::string& name, TensorType type,
+                 const std::function<Expr(const Indices&)>& value,
+                 std::vector<std::string> axis_names = {});
+
+  // Makes `tensor` (written by a block, or a parameter: then it is copied) an output of the
+  // program.
+  void Output(const std::string& name, const Tensor& tensor);
+
+  // Moves outputs behind the other parameters, adds default nests, drops what no output needs.
+  // The builder is then spent.
+  Program Build();
+
+ private:
+  Program program_;
+};
+
+// Folds single-consumer elementwise blocks into the `finish` of the reduction that they follow, and
+// inlines injective producers, until nothing changes: the canonical form that tasks are named by.
+Program Canonicalize(Program program);
+
+}  // namespace burnish
+
+#endif  // COMPILER_TE_BUILDER_H_
