@@ -1,0 +1,52 @@
+// What a build job and its result carry (proto/job.proto has the meaning of each field): between
+// tuner and builder; the tracker moves the encoded bytes. Hashes are 32 raw bytes.
+#ifndef PROTO_BUILD_JOB_H_
+#define PROTO_BUILD_JOB_H_
+
+#include <cstdint>
+#include <string>
+#include <variant>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "proto/measurement.h"
+
+namespace burnish {
+
+struct BuildJob {
+  std::string candidate_id = "";
+  std::string workload = "";
+  std::string target = "";
+  std::string contract = "";
+  std::string trace = "";  // Empty: the unscheduled program.
+  int32_t codegen_epoch = 0;
+  absl::Duration timeout = absl::Seconds(10);  // Of the compiling child; > 0.
+
+  bool operator==(const BuildJob&) const = default;
+};
+
+struct BuiltArtifact {
+  BuildFacts build = {};   // `artifact_sha256` is set.
+  Numerics numerics = {};  // The class by construction; the error is not measured yet.
+
+  bool operator==(const BuiltArtifact&) const = default;
+};
+
+struct BuildResult {
+  std::string candidate_id = "";
+  std::variant<BuiltArtifact, Failure> outcome = {};
+
+  bool operator==(const BuildResult&) const = default;
+};
+
+std::string Encode(const BuildJob& job);
+std::string Encode(const BuildResult& result);
+
+// INVALID_ARGUMENT: not such a message, a hash that is not 32 bytes, no time limit, no outcome.
+absl::StatusOr<BuildJob> DecodeBuildJob(absl::string_view bytes);
+absl::StatusOr<BuildResult> DecodeBuildResult(absl::string_view bytes);
+
+}  // namespace burnish
+
+#endif  // PROTO_BUILD_JOB_H_

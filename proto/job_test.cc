@@ -1,0 +1,147 @@
+#include "proto/job.h"
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "base/status_matchers.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "proto/build_job.h"
+#include "proto/run_job.h"
+#include "proto/tracker.pb.h"
+
+namespace burnish {
+namespace {
+
+using ::testing::HasSubstr;
+
+const std::string kHashA(32, 'a');
+const std::string kHashB(32, 'b');
+
+JobSpec FullSpec() {
+  return {.id = "study/7/build",
+          .kind = JobKind::kRun,
+          .device_key = "cpu-znver3",
+          .labels = {{"epoch", "3"}, {"host", "h1"}},
+          .study = "study",
+          .priority = -2,
+          .cost = 54,
+          .timeout = absl::Seconds(90),
+          .payload = std::string("\0\xff payload", 10)};
+}
+
+TEST(JobTest, SpecComesBackAsItWas) {
+  EXPECT_THAT(FromProto(ToProto(FullSpec())), IsOkAndHolds(FullSpec()));
+}
+
+TEST(JobTest, SpecOutOfBoundsIsRefusedWithTheReason) {
+  const auto refusal = [](auto change) {
+    v1::JobSpec message = ToProto(FullSpec());
+    change(message);
+    return FromProto(message).status();
+  };
+  const auto refused = [](absl::string_view text) {
+    return StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(std::string(text)));
+  };
+  EXPECT_THAT(refusal([](auto& m) { m.clear_id(); }), refused("id of 0 bytes"));
+  EXPECT_THAT(refusal([](auto& m) { m.set_id(std::string(129, 'x')); }), refused("129 bytes"));
+  EXPECT_THAT(refusal([](auto& m) { m.clear_kind(); }), refused("kind=0"));
+  EXPECT_THAT(refusal([](auto& m) { m.set_cost(0); }), refused("cost=0"));
+  EXPECT_THAT(refusal([](auto& m) { m.set_cost(65); }), refused("cost=65"));
+  EXPECT_THAT(refusal([](auto& m) { m.set_timeout_ns(-1); }), refused("timeout_ns=-1"));
+  EXPECT_THAT(refusal([](auto& m) { m.set_study(std::string(300, 's')); }), refused("study"));
+  EXPECT_THAT(refusal([](auto& m) { m.set_payload(std::string((1 << 20) + 1, 'p')); }),
+              refused("payload of 1048577 bytes"));
+}
+
+TEST(JobTest, EveryOutcomeComesBackAsItWas) {
+  for (const JobOutcome& outcome :
+       {JobOutcome(std::string("payload")), JobOutcome(std::string()),
+        JobOutcome(Failure{.kind = FailureKind::kPoisoned, .message = "killed w1, w2, w3"}),
+        JobOutcome(ArtifactMissing{.sha256 = {kHashA, kHashB}}),
+        JobOutcome(WorkerFault{.message = "disk full"})}) {
+    EXPECT_THAT(FromProto(ToProto(outcome)), IsOkAndHolds(outcome));
+  }
+}
+
+TEST(JobTest, OutcomeThatSaysNothingIsRefused) {
+  EXPECT_THAT(FromProto(v1::JobOutcome()), StatusIs(absl::StatusCode::kInvalidArgument));
+  v1::JobOutcome nothing_missing;
+  nothing_missing.mutable_artifact_missing();
+  EXPECT_THAT(FromProto(nothing_missing), StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+TEST(BuildJobTest, JobAndBothResultsComeBackAsTheyWere) {
+  const BuildJob job{.candidate_id = kHashA,
+                     .workload = "workload/1 ...",
+                     .target = "cpu:arch=znver3",
+                     .contract = "plain",
+                     .trace = "trace/1: parallel@1 p",
+                     .codegen_epoch = 4,
+                     .timeout = absl::Milliseconds(2500)};
+  EXPECT_THAT(DecodeBuildJob(Encode(job)), IsOkAndHolds(job));
+  BuiltArtifact artifact;
+  artifact.build.llvm_version = "19.1.7";
+  artifact.build.artifact_sha256 = kHashB;
+  artifact.build.spill_count = 2;
+  artifact.numerics = {.kind = NumericsKind::kWinograd, .winograd_m = 4};
+  const BuildResult built{.candidate_id = kHashA, .outcome = artifact};
+  EXPECT_THAT(DecodeBuildResult(Encode(built)), IsOkAndHolds(built));
+  const BuildResult failed{
+      .candidate_id = kHashA,
+      .outcome = Failure{.kind = FailureKind::kBuildTimeout, .message = "2.5 s"}};
+  EXPECT_THAT(DecodeBuildResult(Encode(failed)), IsOkAndHolds(failed));
+}
+
+TEST(BuildJobTest, MalformedBytesAreRefused) {
+  EXPECT_THAT(DecodeBuildJob("\xff\xff"), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(DecodeBuildJob(Encode(BuildJob{.candidate_id = "short"})),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("5 bytes")));
+  EXPECT_THAT(DecodeBuildResult(Encode(BuildResult{.candidate_id = kHashA})),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("artifact_sha256")));
+}
+
+TEST(RunJobTest, JobAndResultComeBackAsTheyWere) {
+  const RunJob job{.candidates = {{.candidate_id = kHashA,
+                                   .artifact_sha256 = kHashB,
+                                   .workload = "workload/1 ...",
+                                   .contract = "plain",
+                                   .reference_artifact_sha256 = kHashA,
+                                   .seed = 0xfedcba9876543210,
+                                   .numerics = {.kind = NumericsKind::kExact},
+                                   .incumbent_ns = 123456},
+                                  {.candidate_id = kHashB, .artifact_sha256 = kHashA}},
+                   .method = {.version = 2,
+                              .process_count = 3,
+                              .repeat_count_min = 5,
+                              .repeat_count_max = 50,
+                              .repeat_duration_min = absl::Milliseconds(1),
+                              .warm_up_min = absl::Milliseconds(20),
+                              .early_stop_ratio = 1.5,
+                              .cold_policy = ColdPolicy::kModelOrder,
+                              .arena_bytes = 1 << 20,
+                              .timeout = absl::Seconds(3),
+                              .distribution = "normal"},
+                   .target = "cpu:arch=znver3",
+                   .bundle_sha256 = kHashB};
+  EXPECT_THAT(DecodeRunJob(Encode(job)), IsOkAndHolds(job));
+  RunResult result;
+  result.measurements.resize(2);
+  result.measurements[0].candidate_id = kHashA;
+  result.measurements[0].outcome =
+      Latencies{.processes = {{.latency_ns = {5, 6, 7}, .inner_count = 9}}};
+  result.measurements[1].candidate_id = kHashB;
+  result.measurements[1].outcome = Failure{.kind = FailureKind::kCrashed, .message = "signal 11"};
+  EXPECT_THAT(DecodeRunResult(Encode(result)), IsOkAndHolds(result));
+}
+
+TEST(RunJobTest, MalformedBytesAreRefused) {
+  EXPECT_THAT(DecodeRunJob("\xff\xff"), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(DecodeRunJob(Encode(RunJob())),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("no candidate")));
+  EXPECT_THAT(DecodeRunJob(Encode(RunJob{.candidates = {{.candidate_id = kHashA}}})),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("artifact_sha256")));
+}
+
+}  // namespace
+}  // namespace burnish

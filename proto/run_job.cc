@@ -1,0 +1,152 @@
+#include "proto/run_job.h"
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_format.h"
+#include "base/status_macros.h"
+#include "proto/job.pb.h"
+
+namespace burnish {
+namespace {
+
+constexpr int kHashBytes = 32;
+
+absl::Status CheckHash(absl::string_view name, const std::string& hash, bool may_be_empty) {
+  if (hash.size() == kHashBytes || (may_be_empty && hash.empty())) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrFormat("run job: got %s of %d bytes, want 32", name, hash.size()));
+}
+
+void MethodToProto(const MeasureMethod& method, v1::MeasureMethod* message) {
+  message->set_version(method.version);
+  message->set_process_count(method.process_count);
+  message->set_repeat_count_min(method.repeat_count_min);
+  message->set_repeat_count_max(method.repeat_count_max);
+  message->set_repeat_duration_ns_min(absl::ToInt64Nanoseconds(method.repeat_duration_min));
+  message->set_warm_up_ns_min(absl::ToInt64Nanoseconds(method.warm_up_min));
+  message->set_early_stop_ratio(method.early_stop_ratio);
+  message->set_cold_policy(static_cast<v1::Environment::ColdPolicy>(method.cold_policy));
+  message->set_arena_bytes(method.arena_bytes);
+  message->set_timeout_ns(absl::ToInt64Nanoseconds(method.timeout));
+  message->set_distribution(method.distribution);
+}
+
+absl::StatusOr<MeasureMethod> MethodFromProto(const v1::MeasureMethod& message) {
+  if (message.timeout_ns() <= 0) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("run job: got timeout_ns=%d, want > 0", message.timeout_ns()));
+  }
+  if (!v1::Environment::ColdPolicy_IsValid(message.cold_policy())) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "run job: got cold_policy=%d, which this runner does not know", message.cold_policy()));
+  }
+  return MeasureMethod{
+      .version = message.version(),
+      .process_count = message.process_count(),
+      .repeat_count_min = message.repeat_count_min(),
+      .repeat_count_max = message.repeat_count_max(),
+      .repeat_duration_min = absl::Nanoseconds(message.repeat_duration_ns_min()),
+      .warm_up_min = absl::Nanoseconds(message.warm_up_ns_min()),
+      .early_stop_ratio = message.early_stop_ratio(),
+      .cold_policy = static_cast<ColdPolicy>(message.cold_policy()),
+      .arena_bytes = message.arena_bytes(),
+      .timeout = absl::Nanoseconds(message.timeout_ns()),
+      .distribution = message.distribution(),
+  };
+}
+
+// Numerics travel as they do within a measurement.
+v1::Numerics NumericsToProto(const Numerics& numerics) {
+  Measurement measurement;
+  measurement.numerics = numerics;
+  return ToProto(measurement).numerics();
+}
+
+absl::StatusOr<Numerics> NumericsFromProto(const v1::Numerics& message) {
+  v1::Measurement measurement;
+  measurement.mutable_failure()->set_kind(v1::Failure::RUN_ERROR);  // A measurement has an outcome.
+  *measurement.mutable_numerics() = message;
+  ASSIGN_OR_RETURN(const Measurement parsed, FromProto(measurement));
+  return parsed.numerics;
+}
+
+absl::StatusOr<RunCandidate> CandidateFromProto(const v1::RunCandidate& message) {
+  RETURN_IF_ERROR(CheckHash("candidate_id", message.candidate_id(), false));
+  RETURN_IF_ERROR(CheckHash("artifact_sha256", message.artifact_sha256(), false));
+  RETURN_IF_ERROR(
+      CheckHash("reference_artifact_sha256", message.reference_artifact_sha256(), true));
+  ASSIGN_OR_RETURN(const Numerics numerics, NumericsFromProto(message.numerics()));
+  return RunCandidate{
+      .candidate_id = message.candidate_id(),
+      .artifact_sha256 = message.artifact_sha256(),
+      .workload = message.workload(),
+      .contract = message.contract(),
+      .reference_artifact_sha256 = message.reference_artifact_sha256(),
+      .seed = message.seed(),
+      .numerics = numerics,
+      .incumbent_ns = message.incumbent_ns(),
+  };
+}
+
+}  // namespace
+
+std::string Encode(const RunJob& job) {
+  v1::RunJob message;
+  for (const RunCandidate& candidate : job.candidates) {
+    v1::RunCandidate* out = message.add_candidates();
+    out->set_candidate_id(candidate.candidate_id);
+    out->set_artifact_sha256(candidate.artifact_sha256);
+    out->set_workload(candidate.workload);
+    out->set_contract(candidate.contract);
+    out->set_reference_artifact_sha256(candidate.reference_artifact_sha256);
+    out->set_seed(candidate.seed);
+    *out->mutable_numerics() = NumericsToProto(candidate.numerics);
+    out->set_incumbent_ns(candidate.incumbent_ns);
+  }
+  MethodToProto(job.method, message.mutable_method());
+  message.set_target(job.target);
+  message.set_bundle_sha256(job.bundle_sha256);
+  return message.SerializeAsString();
+}
+
+std::string Encode(const RunResult& result) {
+  v1::RunResult message;
+  for (const Measurement& measurement : result.measurements) {
+    *message.add_measurements() = ToProto(measurement);
+  }
+  return message.SerializeAsString();
+}
+
+absl::StatusOr<RunJob> DecodeRunJob(absl::string_view bytes) {
+  v1::RunJob message;
+  if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return absl::InvalidArgumentError("got bytes that are no run job");
+  }
+  if (message.candidates().empty()) {
+    return absl::InvalidArgumentError("run job: got no candidate, want at least one");
+  }
+  RETURN_IF_ERROR(CheckHash("bundle_sha256", message.bundle_sha256(), true));
+  RunJob job{.target = message.target(), .bundle_sha256 = message.bundle_sha256()};
+  ASSIGN_OR_RETURN(job.method, MethodFromProto(message.method()));
+  for (const v1::RunCandidate& candidate : message.candidates()) {
+    ASSIGN_OR_RETURN(RunCandidate parsed, CandidateFromProto(candidate));
+    job.candidates.push_back(std::move(parsed));
+  }
+  return job;
+}
+
+absl::StatusOr<RunResult> DecodeRunResult(absl::string_view bytes) {
+  v1::RunResult message;
+  if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return absl::InvalidArgumentError("got bytes that are no run result");
+  }
+  RunResult result;
+  for (const v1::Measurement& measurement : message.measurements()) {
+    ASSIGN_OR_RETURN(Measurement parsed, FromProto(measurement));
+    result.measurements.push_back(std::move(parsed));
+  }
+  return result;
+}
+
+}  // namespace burnish

@@ -1,0 +1,71 @@
+// What a run job and its result carry (proto/job.proto has the meaning of each field): between
+// tuner and runner; the tracker moves the encoded bytes. Hashes are 32 raw bytes.
+#ifndef PROTO_RUN_JOB_H_
+#define PROTO_RUN_JOB_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "proto/measurement.h"
+
+namespace burnish {
+
+struct RunCandidate {
+  std::string candidate_id = "";
+  std::string artifact_sha256 = "";
+  std::string workload = "";
+  std::string contract = "";
+  std::string reference_artifact_sha256 = "";  // Of candidate 0; empty: none.
+  uint64_t seed = 0;                           // Of the inputs.
+  Numerics numerics = {};    // As the builder declared: sets the bound of the check.
+  int64_t incumbent_ns = 0;  // For early stop; 0: none.
+
+  bool operator==(const RunCandidate&) const = default;
+};
+
+// Zero in a number means the runner's default for `version`.
+struct MeasureMethod {
+  int32_t version = 1;
+  int32_t process_count = 1;
+  int32_t repeat_count_min = 0;
+  int32_t repeat_count_max = 0;
+  absl::Duration repeat_duration_min = absl::ZeroDuration();
+  absl::Duration warm_up_min = absl::ZeroDuration();
+  double early_stop_ratio = 0;  // 0: never stop early.
+  ColdPolicy cold_policy = ColdPolicy::kUnknown;
+  int64_t arena_bytes = 0;
+  absl::Duration timeout = absl::Seconds(10);  // Of one candidate's child; > 0.
+  std::string distribution = "";               // Of float inputs; empty: "normal".
+
+  bool operator==(const MeasureMethod&) const = default;
+};
+
+struct RunJob {
+  std::vector<RunCandidate> candidates = {};  // At least one; run in this order in one window.
+  MeasureMethod method = {};
+  std::string target = "";
+  std::string bundle_sha256 = "";  // Of the model whose order this is; empty: none.
+
+  bool operator==(const RunJob&) const = default;
+};
+
+struct RunResult {
+  std::vector<Measurement> measurements = {};  // One per candidate, in order.
+
+  bool operator==(const RunResult&) const = default;
+};
+
+std::string Encode(const RunJob& job);
+std::string Encode(const RunResult& result);
+
+// INVALID_ARGUMENT: not such a message, no candidate, a hash that is not 32 bytes, no time limit.
+absl::StatusOr<RunJob> DecodeRunJob(absl::string_view bytes);
+absl::StatusOr<RunResult> DecodeRunResult(absl::string_view bytes);
+
+}  // namespace burnish
+
+#endif  // PROTO_RUN_JOB_H_
