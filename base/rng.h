@@ -16,9 +16,9 @@ uint64_t SplitMix64(uint64_t& state);
 // Names one independent stream of draws. Every field counts: two streams that differ in any of them
 // have nothing in common, so adding draws to one never moves another.
 struct RngStream {
-  uint64_t seed = 0;    // The study's.
-  std::string purpose;  // What the draws are for, such as "mutate" or "inputs".
-  std::string task;     // Hash or name of the task; empty where there is none.
+  uint64_t seed = 0;         // The study's.
+  std::string purpose = {};  // What the draws are for, such as "mutate" or "inputs".
+  std::string task = {};     // Hash or name of the task; empty where there is none.
   int64_t round = 0;
   int64_t index = 0;  // Within the round: a candidate, an input.
 };
