@@ -63,7 +63,7 @@ std::pair<int64_t, int64_t> BorderOf(const Buffer& buffer, int dim);
 // from as `def`, an expression over newer variables, and is never re-detected from index patterns.
 struct Var {
   std::string name;  // Unique in the program. Axes of block Y start as "Y.n", "Y.y", ..
-  // Values are 0 .. extent-1. A constant, or an expression over *loop* variables outside this one.
+  // Values are 0 .. extent-1. A constant, or an expression over variables outside this one.
   Expr extent;
   Expr def;
   // With def: def may reach beyond extent - 1; block instances where it does are skipped (for a

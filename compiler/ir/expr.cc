@@ -1,0 +1,275 @@
+#include "compiler/ir/expr.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+
+namespace burnish {
+namespace {
+
+Expr Make(ExprNode node) { return std::make_shared<const ExprNode>(std::move(node)); }
+
+int64_t FloorDivInt(int64_t a, int64_t b) {
+  const int64_t q = a / b;
+  return (a % b != 0 && ((a < 0) != (b < 0))) ? q - 1 : q;
+}
+
+bool IsComparison(ExprKind kind) { return kind >= ExprKind::kLt && kind <= ExprKind::kNe; }
+
+// The value of an integer operation on constants; null where it is undefined (division by zero).
+Expr FoldInt(ExprKind kind, int64_t a, int64_t b, DType dtype) {
+  // Two's complement wrap-around without undefined behaviour.
+  const auto wrap = [](uint64_t v) { return static_cast<int64_t>(v); };
+  const auto ua = static_cast<uint64_t>(a), ub = static_cast<uint64_t>(b);
+  switch (kind) {
+    case ExprKind::kAdd:
+      return Int(wrap(ua + ub), dtype);
+    case ExprKind::kSub:
+      return Int(wrap(ua - ub), dtype);
+    case ExprKind::kMul:
+      return Int(wrap(ua * ub), dtype);
+    case ExprKind::kDiv:
+      return b == 0 || b == -1 ? nullptr : Int(a / b, dtype);
+    case ExprKind::kFloorDiv:
+      return b == 0 || b == -1 ? nullptr : Int(FloorDivInt(a, b), dtype);
+    case ExprKind::kMod:
+      return b == 0 || b == -1 ? nullptr : Int(a - FloorDivInt(a, b) * b, dtype);
+    case ExprKind::kMin:
+      return Int(std::min(a, b), dtype);
+    case ExprKind::kMax:
+      return Int(std::max(a, b), dtype);
+    case ExprKind::kLt:
+      return Bool(a < b);
+    case ExprKind::kLe:
+      return Bool(a <= b);
+    case ExprKind::kEq:
+      return Bool(a == b);
+    case ExprKind::kNe:
+      return Bool(a != b);
+    case ExprKind::kAnd:
+      return Bool(a != 0 && b != 0);
+    case ExprKind::kOr:
+      return Bool(a != 0 || b != 0);
+    default:
+      return nullptr;
+  }
+}
+
+// Neutral and absorbing elements of integer arithmetic; null where none applies.
+Expr FoldNeutral(ExprKind kind, const Expr& a, const Expr& b) {
+  switch (kind) {
+    case ExprKind::kAdd:
+      if (IsInt(a, 0)) return b;
+      if (IsInt(b, 0)) return a;
+      return nullptr;
+    case ExprKind::kSub:
+      return IsInt(b, 0) ? a : nullptr;
+    case ExprKind::kMul:
+      if (IsInt(a, 0) || IsInt(b, 1)) return a;
+      if (IsInt(b, 0) || IsInt(a, 1)) return b;
+      return nullptr;
+    case ExprKind::kDiv:
+    case ExprKind::kFloorDiv:
+      return IsInt(b, 1) ? a : nullptr;
+    case ExprKind::kMod:
+      return IsInt(b, 1) ? Int(0, a->dtype) : nullptr;
+    case ExprKind::kAnd:
+      if (IsInt(a, 1)) return b;
+      if (IsInt(b, 1)) return a;
+      if (IsInt(a, 0) || IsInt(b, 0)) return Bool(false);
+      return nullptr;
+    case ExprKind::kOr:
+      if (IsInt(a, 0)) return b;
+      if (IsInt(b, 0)) return a;
+      if (IsInt(a, 1) || IsInt(b, 1)) return Bool(true);
+      return nullptr;
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace
+
+Expr Int(int64_t value, DType dtype) {
+  CHECK(!IsFloat(dtype));
+  return Make({.kind = ExprKind::kIntImm, .dtype = dtype, .int_value = value});
+}
+
+Expr Float(double value, DType dtype) {
+  CHECK(IsFloat(dtype));
+  return Make({.kind = ExprKind::kFloatImm, .dtype = dtype, .float_value = value});
+}
+
+Expr Bool(bool value) { return Int(value ? 1 : 0, DType::kBool); }
+
+Expr VarRef(VarId var) { return Make({.kind = ExprKind::kVar, .dtype = DType::kI64, .id = var}); }
+
+Expr Self(DType dtype) { return Make({.kind = ExprKind::kSelf, .dtype = dtype}); }
+
+bool IsUnary(ExprKind kind) { return kind >= ExprKind::kNeg && kind <= ExprKind::kCast; }
+bool IsBinary(ExprKind kind) { return kind >= ExprKind::kAdd && kind <= ExprKind::kOr; }
+
+Expr Unary(ExprKind kind, Expr operand) {
+  CHECK(IsUnary(kind) && kind != ExprKind::kCast);
+  const DType dtype =
+      kind == ExprKind::kNot || kind == ExprKind::kIsNan ? DType::kBool : operand->dtype;
+  if (IsConstInt(operand)) {
+    if (kind == ExprKind::kNot) return Bool(operand->int_value == 0);
+    if (kind == ExprKind::kNeg) return Int(0, dtype) - operand;
+  }
+  return Make({.kind = kind, .dtype = dtype, .operands = {std::move(operand)}});
+}
+
+Expr Binary(ExprKind kind, Expr a, Expr b) {
+  CHECK(IsBinary(kind));
+  CHECK(a->dtype == b->dtype);
+  const bool logical = kind == ExprKind::kAnd || kind == ExprKind::kOr;
+  const DType dtype = logical || IsComparison(kind) ? DType::kBool : a->dtype;
+  if (!IsFloat(a->dtype)) {
+    if (IsConstInt(a) && IsConstInt(b)) {
+      if (Expr folded = FoldInt(kind, a->int_value, b->int_value, dtype)) return folded;
+    }
+    if (Expr folded = FoldNeutral(kind, a, b)) return folded;
+  }
+  return Make({.kind = kind, .dtype = dtype, .operands = {std::move(a), std::move(b)}});
+}
+
+Expr Cast(DType dtype, Expr operand) {
+  if (operand->dtype == dtype) return operand;
+  if (IsConstInt(operand) && dtype == DType::kI64) return Int(operand->int_value);
+  return Make({.kind = ExprKind::kCast, .dtype = dtype, .operands = {std::move(operand)}});
+}
+
+Expr Select(Expr condition, Expr if_true, Expr if_false) {
+  CHECK(if_true->dtype == if_false->dtype);
+  if (IsConstInt(condition)) return condition->int_value != 0 ? if_true : if_false;
+  const DType dtype = if_true->dtype;
+  return Make({.kind = ExprKind::kSelect,
+               .dtype = dtype,
+               .operands = {std::move(condition), std::move(if_true), std::move(if_false)}});
+}
+
+Expr Load(BufferId buffer, DType dtype, std::vector<Expr> indices) {
+  return Make(
+      {.kind = ExprKind::kLoad, .dtype = dtype, .id = buffer, .operands = std::move(indices)});
+}
+
+Expr TableLoad(std::shared_ptr<const ConstTable> table, std::vector<Expr> indices) {
+  CHECK_EQ(table->shape.size(), indices.size());
+  int64_t flat = 0;
+  bool constant = true;
+  for (size_t d = 0; d < indices.size(); ++d) {
+    constant = constant && IsConstInt(indices[d]);
+    if (constant) flat = flat * table->shape[d] + indices[d]->int_value;
+  }
+  const DType dtype = table->dtype;
+  if (constant && flat >= 0 && flat < static_cast<int64_t>(table->values.size())) {
+    const double value = table->values[flat];
+    return IsFloat(dtype) ? Float(value, dtype) : Int(static_cast<int64_t>(value), dtype);
+  }
+  return Make({.kind = ExprKind::kTable,
+               .dtype = dtype,
+               .table = std::move(table),
+               .operands = std::move(indices)});
+}
+
+Expr BoundsCheck(Expr index, Expr extent) {
+  return Make({.kind = ExprKind::kBoundsCheck,
+               .dtype = DType::kI64,
+               .operands = {std::move(index), std::move(extent)}});
+}
+
+bool StructurallyEqual(const Expr& a, const Expr& b) {
+  if (a == b) return true;
+  if (a == nullptr || b == nullptr) return false;
+  if (a->kind != b->kind || a->dtype != b->dtype || a->int_value != b->int_value ||
+      a->id != b->id || a->operands.size() != b->operands.size()) {
+    return false;
+  }
+  // NaN constants are equal to themselves here: this compares trees, not values.
+  if (a->float_value != b->float_value &&
+      !(a->float_value != a->float_value && b->float_value != b->float_value)) {
+    return false;
+  }
+  if (a->table != b->table) {
+    if (a->table == nullptr || b->table == nullptr || a->table->dtype != b->table->dtype ||
+        a->table->shape != b->table->shape || a->table->values != b->table->values) {
+      return false;
+    }
+  }
+  for (size_t i = 0; i < a->operands.size(); ++i) {
+    if (!StructurallyEqual(a->operands[i], b->operands[i])) return false;
+  }
+  return true;
+}
+
+void VisitExpr(const Expr& e, const std::function<void(const ExprNode&)>& visit) {
+  if (e == nullptr) return;
+  for (const Expr& operand : e->operands) VisitExpr(operand, visit);
+  visit(*e);
+}
+
+namespace {
+
+// The node with new operands, through the folding constructors.
+Expr Rebuild(const ExprNode& node, std::vector<Expr> operands) {
+  switch (node.kind) {
+    case ExprKind::kSelect:
+      return Select(operands[0], operands[1], operands[2]);
+    case ExprKind::kLoad:
+      return Load(node.id, node.dtype, std::move(operands));
+    case ExprKind::kTable:
+      return TableLoad(node.table, std::move(operands));
+    case ExprKind::kBoundsCheck:
+      return BoundsCheck(operands[0], operands[1]);
+    case ExprKind::kCast:
+      return Cast(node.dtype, operands[0]);
+    default:
+      return IsUnary(node.kind) ? Unary(node.kind, operands[0])
+                                : Binary(node.kind, operands[0], operands[1]);
+  }
+}
+
+}  // namespace
+
+Expr RewriteExpr(const Expr& e, const std::function<Expr(const Expr&)>& rewrite) {
+  if (e == nullptr) return e;
+  Expr current = e;
+  bool changed = false;
+  std::vector<Expr> operands;
+  operands.reserve(e->operands.size());
+  for (const Expr& operand : e->operands) {
+    operands.push_back(RewriteExpr(operand, rewrite));
+    changed = changed || operands.back() != operand;
+  }
+  if (changed) current = Rebuild(*e, std::move(operands));
+  if (Expr replacement = rewrite(current)) return replacement;
+  return current;
+}
+
+Expr SubstituteVars(const Expr& e, const std::function<Expr(VarId)>& value) {
+  return RewriteExpr(e, [&](const Expr& node) -> Expr {
+    return node->kind == ExprKind::kVar ? value(node->id) : nullptr;
+  });
+}
+
+std::vector<VarId> FreeVars(const Expr& e) {
+  std::vector<VarId> vars;
+  VisitExpr(e, [&](const ExprNode& node) {
+    if (node.kind == ExprKind::kVar) vars.push_back(node.id);
+  });
+  std::sort(vars.begin(), vars.end());
+  vars.erase(std::unique(vars.begin(), vars.end()), vars.end());
+  return vars;
+}
+
+bool MentionsVar(const Expr& e, VarId var) {
+  bool found = false;
+  VisitExpr(e, [&](const ExprNode& node) {
+    found = found || (node.kind == ExprKind::kVar && node.id == var);
+  });
+  return found;
+}
+
+}  // namespace burnish

@@ -1,0 +1,300 @@
+#include "compiler/ir/program.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "compiler/ir/simplify.h"
+
+namespace burnish {
+
+int64_t ElementCount(const std::vector<int64_t>& shape) {
+  int64_t count = 1;
+  for (int64_t extent : shape) count *= extent;
+  return count;
+}
+
+std::pair<int64_t, int64_t> BorderOf(const Buffer& buffer, int dim) {
+  if (buffer.storage.border.empty()) return {0, 0};
+  return buffer.storage.border[dim];
+}
+
+Storage DenseStorage(const std::vector<int64_t>& shape,
+                     std::vector<std::pair<int64_t, int64_t>> border, double border_value) {
+  Storage storage{.border = std::move(border), .border_value = border_value};
+  storage.strides.resize(shape.size());
+  int64_t stride = 1;
+  for (int d = static_cast<int>(shape.size()) - 1; d >= 0; --d) {
+    storage.strides[d] = stride;
+    const auto [below, above] =
+        storage.border.empty() ? std::pair<int64_t, int64_t>{0, 0} : storage.border[d];
+    storage.offset += below * stride;
+    stride *= shape[d] + below + above;
+  }
+  return storage;
+}
+
+int64_t StorageElementCount(const Buffer& buffer) {
+  int64_t last = buffer.storage.offset;
+  for (size_t d = 0; d < buffer.shape.size(); ++d) {
+    last += (buffer.shape[d] - 1 + BorderOf(buffer, static_cast<int>(d)).second) *
+            buffer.storage.strides[d];
+  }
+  return last + 1;
+}
+
+BufferId AddBuffer(Program& program, Buffer buffer) {
+  program.buffers.push_back(std::move(buffer));
+  return static_cast<BufferId>(program.buffers.size()) - 1;
+}
+
+VarId AddVar(Program& program, Var var) {
+  program.vars.push_back(std::move(var));
+  return static_cast<VarId>(program.vars.size()) - 1;
+}
+
+NodeId AddNode(Program& program, Node node) {
+  program.nodes.push_back(std::move(node));
+  return static_cast<NodeId>(program.nodes.size()) - 1;
+}
+
+void AppendChild(Program& program, NodeId parent, NodeId child) {
+  program.nodes[parent].children.push_back(child);
+  program.nodes[child].parent = parent;
+}
+
+void ReplaceChild(Program& program, NodeId node, NodeId with) {
+  const NodeId parent = program.nodes[node].parent;
+  CHECK_GE(parent, 0);
+  auto& children = program.nodes[parent].children;
+  *std::find(children.begin(), children.end(), node) = with;
+  program.nodes[with].parent = parent;
+  program.nodes[node].parent = -1;
+}
+
+void Detach(Program& program, NodeId node) {
+  while (true) {
+    const NodeId parent = program.nodes[node].parent;
+    if (parent < 0) return;
+    auto& children = program.nodes[parent].children;
+    children.erase(std::find(children.begin(), children.end(), node));
+    program.nodes[node].parent = -1;
+    if (!children.empty() || program.nodes[parent].kind == NodeKind::kSeq) return;
+    node = parent;
+  }
+}
+
+void Compact(Program& program) {
+  std::vector<NodeId> order;
+  for (NodeId root : {program.root, program.pack_root}) {
+    if (root < 0) continue;
+    const std::vector<NodeId> subtree = Subtree(program, root);
+    order.insert(order.end(), subtree.begin(), subtree.end());
+  }
+  std::vector<NodeId> position(program.nodes.size(), -1);
+  for (size_t i = 0; i < order.size(); ++i) position[order[i]] = static_cast<NodeId>(i);
+  std::vector<Node> nodes;
+  nodes.reserve(order.size());
+  for (NodeId id : order) {
+    Node node = std::move(program.nodes[id]);
+    node.parent = node.parent < 0 ? -1 : position[node.parent];
+    for (NodeId& child : node.children) child = position[child];
+    nodes.push_back(std::move(node));
+  }
+  program.nodes = std::move(nodes);
+  program.root = program.root < 0 ? -1 : position[program.root];
+  program.pack_root = program.pack_root < 0 ? -1 : position[program.pack_root];
+}
+
+NodeId AddDefaultNest(Program& program, BlockId block) {
+  std::vector<VarId> axes = program.blocks[block].spatial;
+  axes.insert(axes.end(), program.blocks[block].reduction.begin(),
+              program.blocks[block].reduction.end());
+  NodeId parent = program.root, outermost = -1;
+  for (VarId axis : axes) {
+    const NodeId loop = AddNode(program, {.kind = NodeKind::kLoop, .var = axis});
+    AppendChild(program, parent, loop);
+    if (outermost < 0) outermost = loop;
+    parent = loop;
+  }
+  const NodeId leaf = AddNode(program, {.kind = NodeKind::kBlock, .block = block});
+  AppendChild(program, parent, leaf);
+  return outermost < 0 ? leaf : outermost;
+}
+
+BufferId FindBuffer(const Program& program, absl::string_view name) {
+  for (size_t i = 0; i < program.buffers.size(); ++i) {
+    if (program.buffers[i].name == name) return static_cast<BufferId>(i);
+  }
+  return -1;
+}
+
+BlockId FindBlock(const Program& program, absl::string_view name) {
+  for (size_t i = 0; i < program.blocks.size(); ++i) {
+    if (program.blocks[i].name == name) return static_cast<BlockId>(i);
+  }
+  return -1;
+}
+
+VarId FindVar(const Program& program, absl::string_view name) {
+  VarId by_suffix = -1;
+  int suffix_count = 0;
+  const std::string dotted = absl::StrCat(".", name);
+  for (size_t i = 0; i < program.vars.size(); ++i) {
+    if (program.vars[i].name == name) return static_cast<VarId>(i);
+    if (absl::EndsWith(program.vars[i].name, dotted)) {
+      by_suffix = static_cast<VarId>(i);
+      ++suffix_count;
+    }
+  }
+  return suffix_count == 1 ? by_suffix : -1;
+}
+
+BlockId WriterOf(const Program& program, BufferId buffer) {
+  for (size_t i = 0; i < program.blocks.size(); ++i) {
+    if (program.blocks[i].output == buffer) return static_cast<BlockId>(i);
+  }
+  return -1;
+}
+
+NodeId LoopOf(const Program& program, VarId var) {
+  for (NodeId root : {program.root, program.pack_root}) {
+    if (root < 0) continue;
+    for (NodeId id : Subtree(program, root)) {
+      if (program.nodes[id].kind == NodeKind::kLoop && program.nodes[id].var == var) return id;
+    }
+  }
+  return -1;
+}
+
+NodeId NodeOf(const Program& program, BlockId block) {
+  for (NodeId root : {program.root, program.pack_root}) {
+    if (root < 0) continue;
+    for (NodeId id : Subtree(program, root)) {
+      if (program.nodes[id].kind == NodeKind::kBlock && program.nodes[id].block == block) return id;
+    }
+  }
+  return -1;
+}
+
+std::vector<NodeId> LoopsAround(const Program& program, NodeId node) {
+  std::vector<NodeId> loops;
+  for (; node >= 0; node = program.nodes[node].parent) {
+    if (program.nodes[node].kind == NodeKind::kLoop) loops.push_back(node);
+  }
+  std::reverse(loops.begin(), loops.end());
+  return loops;
+}
+
+bool IsInside(const Program& program, NodeId node, NodeId ancestor) {
+  for (; node >= 0; node = program.nodes[node].parent) {
+    if (node == ancestor) return true;
+  }
+  return false;
+}
+
+std::vector<NodeId> Subtree(const Program& program, NodeId node) {
+  std::vector<NodeId> order, stack = {node};
+  while (!stack.empty()) {
+    const NodeId id = stack.back();
+    stack.pop_back();
+    order.push_back(id);
+    const auto& children = program.nodes[id].children;
+    stack.insert(stack.end(), children.rbegin(), children.rend());
+  }
+  return order;
+}
+
+Expr ExpandDefs(const Program& program, const Expr& e) {
+  return SubstituteVars(e, [&](VarId var) -> Expr {
+    const Var& v = program.vars[var];
+    return v.def == nullptr ? nullptr : ExpandDefs(program, v.def);
+  });
+}
+
+std::vector<VarId> LoopVarsOf(const Program& program, VarId var) {
+  if (program.vars[var].def == nullptr) return {var};
+  return FreeVars(ExpandDefs(program, program.vars[var].def));
+}
+
+std::vector<int64_t> ExtentValues(const Program& program, VarId var) {
+  const Expr extent = ExpandDefs(program, program.vars[var].extent);
+  if (IsConstInt(extent)) return {extent->int_value};
+  const std::vector<VarId> outer = FreeVars(extent);
+  std::vector<int64_t> extents;
+  for (VarId v : outer) extents.push_back(MaxExtent(program, v));
+  std::set<int64_t> values;
+  std::map<VarId, int64_t> at;
+  const bool enumerated = EnumerateBox(extents, 1 << 22, [&](const std::vector<int64_t>& point) {
+    for (size_t i = 0; i < outer.size(); ++i) at[outer[i]] = point[i];
+    // The box is that of the greatest extents: points that no iteration visits are left out.
+    for (size_t i = 0; i < outer.size(); ++i) {
+      const Expr bound = ExpandDefs(program, program.vars[outer[i]].extent);
+      if (IsConstInt(bound)) continue;
+      if (point[i] >= EvalInt(bound, [&](VarId v) { return at.count(v) ? at[v] : 0; })) return;
+    }
+    values.insert(EvalInt(extent, [&](VarId v) { return at[v]; }));
+  });
+  CHECK(enumerated);
+  return {values.begin(), values.end()};
+}
+
+int64_t MaxExtent(const Program& program, VarId var) { return ExtentValues(program, var).back(); }
+
+std::string UniqueVarName(const Program& program, absl::string_view base) {
+  const auto taken = [&](absl::string_view name) {
+    return std::any_of(program.vars.begin(), program.vars.end(),
+                       [&](const Var& var) { return var.name == name; });
+  };
+  if (!taken(base)) return std::string(base);
+  for (int i = 1;; ++i) {
+    std::string name = absl::StrCat(base, "_", i);
+    if (!taken(name)) return name;
+  }
+}
+
+Expr Identity(Combiner combiner, DType dtype) {
+  const auto number = [&](double value, int64_t integer) {
+    return IsFloat(dtype) ? Float(value, dtype) : Int(integer, dtype);
+  };
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const int bits = dtype == DType::kBool ? 1 : static_cast<int>(SizeBytes(dtype)) * 8;
+  const bool is_unsigned = dtype == DType::kU8 || dtype == DType::kBool;
+  const int64_t least = is_unsigned ? 0 : -1 - (std::numeric_limits<int64_t>::max() >> (64 - bits));
+  const int64_t greatest =
+      is_unsigned ? (int64_t{1} << bits) - 1 : std::numeric_limits<int64_t>::max() >> (64 - bits);
+  switch (combiner) {
+    case Combiner::kProd:
+      return number(1, 1);
+    case Combiner::kMax:
+      return number(-kInfinity, least);
+    case Combiner::kMin:
+      return number(kInfinity, greatest);
+    case Combiner::kAssign:
+    case Combiner::kSum:
+      return number(0, 0);
+  }
+  return nullptr;
+}
+
+Expr Combine(Combiner combiner, Expr a, Expr b) {
+  switch (combiner) {
+    case Combiner::kSum:
+      return std::move(a) + std::move(b);
+    case Combiner::kProd:
+      return std::move(a) * std::move(b);
+    case Combiner::kMax:
+      return Max(std::move(a), std::move(b));
+    case Combiner::kMin:
+      return Min(std::move(a), std::move(b));
+    case Combiner::kAssign:
+      return b;
+  }
+  return nullptr;
+}
+
+}  // namespace burnish

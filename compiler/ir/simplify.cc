@@ -1,0 +1,508 @@
+#include "compiler/ir/simplify.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/check.h"
+
+namespace burnish {
+namespace {
+
+int64_t FloorDivInt(int64_t a, int64_t b) {
+  const int64_t q = a / b;
+  return (a % b != 0 && ((a < 0) != (b < 0))) ? q - 1 : q;
+}
+
+// A total order on trees; terms are kept in it.
+int Compare(const Expr& a, const Expr& b) {
+  if (a == b) return 0;
+  const auto order = [](auto x, auto y) { return x < y ? -1 : (y < x ? 1 : 0); };
+  if (int c = order(a->kind, b->kind)) return c;
+  if (int c = order(a->id, b->id)) return c;
+  if (int c = order(a->int_value, b->int_value)) return c;
+  if (int c = order(a->float_value, b->float_value)) return c;
+  if (int c = order(a->operands.size(), b->operands.size())) return c;
+  for (size_t i = 0; i < a->operands.size(); ++i) {
+    if (int c = Compare(a->operands[i], b->operands[i])) return c;
+  }
+  if (a->table != b->table && a->table != nullptr && b->table != nullptr) {
+    if (int c = order(a->table->values, b->table->values)) return c;
+  }
+  return 0;
+}
+
+void AddTerm(LinearForm& form, const Expr& atom, int64_t coefficient) {
+  if (coefficient == 0) return;
+  auto it = std::lower_bound(
+      form.terms.begin(), form.terms.end(), atom,
+      [](const auto& term, const Expr& key) { return Compare(term.first, key) < 0; });
+  if (it != form.terms.end() && Compare(it->first, atom) == 0) {
+    it->second += coefficient;
+    if (it->second == 0) form.terms.erase(it);
+    return;
+  }
+  form.terms.insert(it, {atom, coefficient});
+}
+
+void AddScaled(LinearForm& form, const LinearForm& other, int64_t scale) {
+  form.constant += other.constant * scale;
+  for (const auto& [atom, coefficient] : other.terms) AddTerm(form, atom, coefficient * scale);
+}
+
+std::optional<Range> RangeOfLinear(const LinearForm& form, const VarRanges& ranges) {
+  Range total{form.constant, form.constant};
+  for (const auto& [atom, coefficient] : form.terms) {
+    const std::optional<Range> range = RangeOf(atom, ranges);
+    if (!range.has_value()) return std::nullopt;
+    total.min += coefficient * (coefficient > 0 ? range->min : range->max);
+    total.max += coefficient * (coefficient > 0 ? range->max : range->min);
+  }
+  return total;
+}
+
+// x = divisor * quotient + rest, with quotient taken term by term.
+struct Divided {
+  LinearForm quotient;
+  LinearForm rest;
+};
+
+Divided DivideTerms(const LinearForm& x, int64_t divisor) {
+  Divided result;
+  result.quotient.constant = FloorDivInt(x.constant, divisor);
+  result.rest.constant = x.constant - result.quotient.constant * divisor;
+  for (const auto& [atom, coefficient] : x.terms) {
+    if (coefficient % divisor == 0) {
+      AddTerm(result.quotient, atom, coefficient / divisor);
+    } else {
+      AddTerm(result.rest, atom, coefficient);
+    }
+  }
+  return result;
+}
+
+// rest = scale * reduced + low, 0 <= low < scale, scale the gcd of the divisor and all
+// coefficients.
+struct Reduced {
+  int64_t scale = 1;
+  int64_t low = 0;
+  LinearForm reduced;
+};
+
+Reduced ReduceByGcd(const LinearForm& rest, int64_t divisor) {
+  Reduced result;
+  int64_t scale = divisor;
+  for (const auto& term : rest.terms) scale = std::gcd(scale, term.second);
+  result.scale = scale;
+  result.low = rest.constant % scale;
+  result.reduced.constant = rest.constant / scale;
+  for (const auto& [atom, coefficient] : rest.terms) {
+    result.reduced.terms.emplace_back(atom, coefficient / scale);
+  }
+  return result;
+}
+
+LinearForm FloorDivLinear(const LinearForm& x, int64_t divisor, const VarRanges& ranges) {
+  Divided divided = DivideTerms(x, divisor);
+  if (const auto range = RangeOfLinear(divided.rest, ranges)) {
+    const int64_t low = FloorDivInt(range->min, divisor);
+    if (low == FloorDivInt(range->max, divisor)) {
+      divided.quotient.constant += low;
+      return divided.quotient;
+    }
+  }
+  const Reduced reduced = ReduceByGcd(divided.rest, divisor);
+  const int64_t small = divisor / reduced.scale;
+  if (small == 1) {
+    AddScaled(divided.quotient, reduced.reduced, 1);
+    return divided.quotient;
+  }
+  const LinearForm& r = reduced.reduced;
+  // (y / d) / small = y / (d * small)
+  if (r.constant == 0 && r.terms.size() == 1 && r.terms[0].second == 1 &&
+      r.terms[0].first->kind == ExprKind::kFloorDiv && IsConstInt(r.terms[0].first->operands[1])) {
+    const ExprNode& inner = *r.terms[0].first;
+    AddScaled(divided.quotient,
+              FloorDivLinear(ToLinear(inner.operands[0], ranges),
+                             inner.operands[1]->int_value * small, ranges),
+              1);
+    return divided.quotient;
+  }
+  AddTerm(divided.quotient, FloorDiv(FromLinear(r), small), 1);
+  return divided.quotient;
+}
+
+LinearForm ModLinear(const LinearForm& x, int64_t divisor, const VarRanges& ranges) {
+  Divided divided = DivideTerms(x, divisor);
+  if (const auto range = RangeOfLinear(divided.rest, ranges)) {
+    const int64_t low = FloorDivInt(range->min, divisor);
+    if (low == FloorDivInt(range->max, divisor)) {
+      divided.rest.constant -= low * divisor;
+      return divided.rest;
+    }
+  }
+  const Reduced reduced = ReduceByGcd(divided.rest, divisor);
+  LinearForm result;
+  result.constant = reduced.low;
+  const int64_t small = divisor / reduced.scale;
+  if (small > 1) AddTerm(result, Mod(FromLinear(reduced.reduced), small), reduced.scale);
+  return result;
+}
+
+// (x / c) * c * k + (x % c) * k = x * k, until there is no such pair.
+void JoinDivMod(LinearForm& form, const VarRanges& ranges) {
+  for (bool joined = true; joined;) {
+    joined = false;
+    for (const auto& [atom, k] : form.terms) {
+      if (atom->kind != ExprKind::kMod || !IsConstInt(atom->operands[1])) continue;
+      const int64_t c = atom->operands[1]->int_value;
+      const LinearForm x = ToLinear(atom->operands[0], ranges);
+      const LinearForm quotient = FloorDivLinear(x, c, ranges);
+      if (quotient.terms.size() != 1 || quotient.terms[0].second != 1) continue;
+      const Expr& q = quotient.terms[0].first;
+      const auto match = std::find_if(form.terms.begin(), form.terms.end(), [&](const auto& term) {
+        return term.second == k * c && Compare(term.first, q) == 0;
+      });
+      if (match == form.terms.end()) continue;
+      const Expr mod = atom, div = match->first;
+      const int64_t scale = k;
+      AddTerm(form, mod, -scale);
+      AddTerm(form, div, -scale * c);
+      AddScaled(form, x, scale);
+      form.constant -= quotient.constant * c * scale;
+      joined = true;
+      break;
+    }
+  }
+}
+
+// Min and Max decided by ranges; -1: undecided, else the operand.
+int DecideMinMax(ExprKind kind, const LinearForm& a, const LinearForm& b, const VarRanges& ranges) {
+  LinearForm difference = b;
+  AddScaled(difference, a, -1);
+  const auto range = RangeOfLinear(difference, ranges);
+  if (!range.has_value()) return -1;
+  if (range->min >= 0) return kind == ExprKind::kMin ? 0 : 1;
+  if (range->max <= 0) return kind == ExprKind::kMin ? 1 : 0;
+  return -1;
+}
+
+LinearForm AtomForm(Expr atom) {
+  LinearForm form;
+  if (IsConstInt(atom)) {
+    form.constant = atom->int_value;
+  } else {
+    form.terms.emplace_back(std::move(atom), 1);
+  }
+  return form;
+}
+
+// An integer node that is no sum, product, quotient or minimum: an atom with simplified operands.
+LinearForm OtherAtom(const Expr& e, const VarRanges& ranges) {
+  Expr simplified = e;
+  if (!e->operands.empty()) {
+    // The operands only: e itself is what is being simplified.
+    bool changed = false;
+    std::vector<Expr> operands;
+    for (const Expr& operand : e->operands) {
+      operands.push_back(Simplify(operand, ranges));
+      changed = changed || operands.back() != operand;
+    }
+    if (e->kind == ExprKind::kSelect) {
+      simplified = Select(operands[0], operands[1], operands[2]);
+      if (simplified->kind != ExprKind::kSelect) return ToLinear(simplified, ranges);
+    } else if (changed) {
+      if (e->kind == ExprKind::kTable) {
+        simplified = TableLoad(e->table, std::move(operands));
+      } else if (e->kind == ExprKind::kLoad) {
+        simplified = Load(e->id, e->dtype, std::move(operands));
+      } else if (e->kind == ExprKind::kCast) {
+        simplified = Cast(e->dtype, operands[0]);
+      } else if (e->kind == ExprKind::kBoundsCheck) {
+        simplified = BoundsCheck(operands[0], operands[1]);
+      } else if (IsUnary(e->kind)) {
+        simplified = Unary(e->kind, operands[0]);
+      } else {
+        simplified = Binary(e->kind, operands[0], operands[1]);
+      }
+    }
+  }
+  return AtomForm(std::move(simplified));
+}
+
+Expr SimplifyComparison(const Expr& e, const VarRanges& ranges) {
+  const LinearForm a = ToLinear(e->operands[0], ranges), b = ToLinear(e->operands[1], ranges);
+  LinearForm difference = b;
+  AddScaled(difference, a, -1);
+  if (const auto range = RangeOfLinear(difference, ranges)) {
+    switch (e->kind) {
+      case ExprKind::kLt:
+        if (range->min > 0) return Bool(true);
+        if (range->max <= 0) return Bool(false);
+        break;
+      case ExprKind::kLe:
+        if (range->min >= 0) return Bool(true);
+        if (range->max < 0) return Bool(false);
+        break;
+      default: {
+        const bool equal = range->min == 0 && range->max == 0;
+        const bool apart = range->min > 0 || range->max < 0;
+        if (equal || apart) return Bool(equal == (e->kind == ExprKind::kEq));
+      }
+    }
+  }
+  return Binary(e->kind, FromLinear(a), FromLinear(b));
+}
+
+}  // namespace
+
+int64_t LinearForm::CoefficientOf(VarId var) const {
+  for (const auto& [atom, coefficient] : terms) {
+    if (atom->kind == ExprKind::kVar && atom->id == var) return coefficient;
+  }
+  return 0;
+}
+
+bool LinearForm::HidesVar(VarId var) const {
+  return std::any_of(terms.begin(), terms.end(), [&](const auto& term) {
+    return term.first->kind != ExprKind::kVar && MentionsVar(term.first, var);
+  });
+}
+
+std::optional<Range> RangeOf(const Expr& e, const VarRanges& ranges) {
+  const auto operand = [&](int i) { return RangeOf(e->operands[i], ranges); };
+  switch (e->kind) {
+    case ExprKind::kIntImm:
+      return Range{e->int_value, e->int_value};
+    case ExprKind::kVar:
+      return ranges(e->id);
+    case ExprKind::kTable: {
+      if (IsFloat(e->dtype)) return std::nullopt;
+      const auto [low, high] =
+          std::minmax_element(e->table->values.begin(), e->table->values.end());
+      return Range{static_cast<int64_t>(*low), static_cast<int64_t>(*high)};
+    }
+    case ExprKind::kBoundsCheck: {
+      const auto extent = operand(1);
+      if (!extent.has_value()) return std::nullopt;
+      return Range{0, std::max<int64_t>(extent->max - 1, 0)};
+    }
+    case ExprKind::kCast:
+      if (e->operands[0]->dtype == DType::kBool) return Range{0, 1};
+      return IsFloat(e->operands[0]->dtype) ? std::nullopt : operand(0);
+    case ExprKind::kSelect: {
+      const auto a = operand(1), b = operand(2);
+      if (!a.has_value() || !b.has_value()) return std::nullopt;
+      return Range{std::min(a->min, b->min), std::max(a->max, b->max)};
+    }
+    case ExprKind::kLt:
+    case ExprKind::kLe:
+    case ExprKind::kEq:
+    case ExprKind::kNe:
+    case ExprKind::kAnd:
+    case ExprKind::kOr:
+    case ExprKind::kNot:
+      return Range{0, 1};
+    case ExprKind::kNeg: {
+      const auto a = operand(0);
+      if (!a.has_value()) return std::nullopt;
+      return Range{-a->max, -a->min};
+    }
+    default:
+      break;
+  }
+  if (!IsBinary(e->kind) || IsFloat(e->dtype)) return std::nullopt;
+  const auto a = operand(0), b = operand(1);
+  if (e->kind == ExprKind::kMod && b.has_value() && b->min == b->max && b->min > 0) {
+    if (a.has_value() && FloorDivInt(a->min, b->min) == FloorDivInt(a->max, b->min)) {
+      const int64_t base = FloorDivInt(a->min, b->min) * b->min;
+      return Range{a->min - base, a->max - base};
+    }
+    return Range{0, b->min - 1};
+  }
+  if (!a.has_value() || !b.has_value()) return std::nullopt;
+  const auto hull = [](std::initializer_list<int64_t> values) {
+    return Range{std::min(values), std::max(values)};
+  };
+  switch (e->kind) {
+    case ExprKind::kAdd:
+      return Range{a->min + b->min, a->max + b->max};
+    case ExprKind::kSub:
+      return Range{a->min - b->max, a->max - b->min};
+    case ExprKind::kMul:
+      return hull({a->min * b->min, a->min * b->max, a->max * b->min, a->max * b->max});
+    case ExprKind::kMin:
+      return Range{std::min(a->min, b->min), std::min(a->max, b->max)};
+    case ExprKind::kMax:
+      return Range{std::max(a->min, b->min), std::max(a->max, b->max)};
+    case ExprKind::kFloorDiv:
+      if (b->min <= 0) return std::nullopt;
+      return hull({FloorDivInt(a->min, b->min), FloorDivInt(a->min, b->max),
+                   FloorDivInt(a->max, b->min), FloorDivInt(a->max, b->max)});
+    default:
+      return std::nullopt;
+  }
+}
+
+LinearForm ToLinear(const Expr& e, const VarRanges& ranges) {
+  LinearForm form;
+  switch (e->kind) {
+    case ExprKind::kIntImm:
+      form.constant = e->int_value;
+      return form;
+    case ExprKind::kVar:
+      // A variable with one value is that value.
+      if (const auto range = ranges(e->id); range.has_value() && range->min == range->max) {
+        form.constant = range->min;
+        return form;
+      }
+      return AtomForm(e);
+    case ExprKind::kNeg:
+      AddScaled(form, ToLinear(e->operands[0], ranges), -1);
+      return form;
+    case ExprKind::kAdd:
+    case ExprKind::kSub:
+      form = ToLinear(e->operands[0], ranges);
+      AddScaled(form, ToLinear(e->operands[1], ranges), e->kind == ExprKind::kAdd ? 1 : -1);
+      JoinDivMod(form, ranges);
+      return form;
+    case ExprKind::kMul: {
+      const LinearForm a = ToLinear(e->operands[0], ranges);
+      const LinearForm b = ToLinear(e->operands[1], ranges);
+      if (a.terms.empty() || b.terms.empty()) {
+        AddScaled(form, a.terms.empty() ? b : a, a.terms.empty() ? a.constant : b.constant);
+        return form;
+      }
+      return AtomForm(FromLinear(a) * FromLinear(b));
+    }
+    case ExprKind::kFloorDiv:
+    case ExprKind::kMod: {
+      const LinearForm a = ToLinear(e->operands[0], ranges);
+      const LinearForm b = ToLinear(e->operands[1], ranges);
+      if (b.terms.empty() && b.constant > 0) {
+        form = e->kind == ExprKind::kMod ? ModLinear(a, b.constant, ranges)
+                                         : FloorDivLinear(a, b.constant, ranges);
+        return form;
+      }
+      return AtomForm(Binary(e->kind, FromLinear(a), FromLinear(b)));
+    }
+    case ExprKind::kMin:
+    case ExprKind::kMax: {
+      const LinearForm a = ToLinear(e->operands[0], ranges);
+      const LinearForm b = ToLinear(e->operands[1], ranges);
+      const int decided = DecideMinMax(e->kind, a, b, ranges);
+      if (decided >= 0) return decided == 0 ? a : b;
+      return AtomForm(Binary(e->kind, FromLinear(a), FromLinear(b)));
+    }
+    default:
+      return OtherAtom(e, ranges);
+  }
+}
+
+Expr FromLinear(const LinearForm& form) {
+  Expr sum;
+  for (const auto& [atom, coefficient] : form.terms) {
+    const Expr term = atom * coefficient;
+    sum = sum == nullptr ? term : sum + term;
+  }
+  if (sum == nullptr) return Int(form.constant);
+  return sum + form.constant;
+}
+
+Expr Simplify(const Expr& e, const VarRanges& ranges) {
+  if (e == nullptr) return e;
+  if (e->dtype == DType::kI64) return FromLinear(ToLinear(e, ranges));
+  if (e->operands.empty()) return e;
+  const bool comparison = e->kind == ExprKind::kLt || e->kind == ExprKind::kLe ||
+                          e->kind == ExprKind::kEq || e->kind == ExprKind::kNe;
+  if (comparison && e->operands[0]->dtype == DType::kI64) return SimplifyComparison(e, ranges);
+  LinearForm form = OtherAtom(e, ranges);
+  return form.terms.empty() ? Int(form.constant, e->dtype) : form.terms[0].first;
+}
+
+int64_t EvalInt(const Expr& e, const std::function<int64_t(VarId)>& value) {
+  const auto at = [&](int i) { return EvalInt(e->operands[i], value); };
+  switch (e->kind) {
+    case ExprKind::kIntImm:
+      return e->int_value;
+    case ExprKind::kVar:
+      return value(e->id);
+    case ExprKind::kCast:
+      return at(0);
+    case ExprKind::kNeg:
+      return -at(0);
+    case ExprKind::kNot:
+      return at(0) == 0;
+    case ExprKind::kSelect:
+      return at(0) != 0 ? at(1) : at(2);
+    case ExprKind::kTable: {
+      int64_t flat = 0;
+      for (size_t d = 0; d < e->operands.size(); ++d) {
+        flat = flat * e->table->shape[d] + at(static_cast<int>(d));
+      }
+      CHECK(flat >= 0 && flat < static_cast<int64_t>(e->table->values.size()));
+      return static_cast<int64_t>(e->table->values[flat]);
+    }
+    default:
+      break;
+  }
+  CHECK(IsBinary(e->kind));
+  const int64_t a = at(0), b = at(1);
+  switch (e->kind) {
+    case ExprKind::kAdd:
+      return a + b;
+    case ExprKind::kSub:
+      return a - b;
+    case ExprKind::kMul:
+      return a * b;
+    case ExprKind::kDiv:
+      CHECK_NE(b, 0);
+      return a / b;
+    case ExprKind::kFloorDiv:
+      CHECK_NE(b, 0);
+      return FloorDivInt(a, b);
+    case ExprKind::kMod:
+      CHECK_NE(b, 0);
+      return a - FloorDivInt(a, b) * b;
+    case ExprKind::kMin:
+      return std::min(a, b);
+    case ExprKind::kMax:
+      return std::max(a, b);
+    case ExprKind::kLt:
+      return a < b;
+    case ExprKind::kLe:
+      return a <= b;
+    case ExprKind::kEq:
+      return a == b;
+    case ExprKind::kNe:
+      return a != b;
+    case ExprKind::kAnd:
+      return a != 0 && b != 0;
+    case ExprKind::kOr:
+      return a != 0 || b != 0;
+    default:
+      break;
+  }
+  CHECK(false);
+  return 0;
+}
+
+bool EnumerateBox(const std::vector<int64_t>& extents, int64_t limit,
+                  const std::function<void(const std::vector<int64_t>&)>& visit) {
+  int64_t count = 1;
+  for (int64_t extent : extents) {
+    if (extent <= 0) return true;
+    if (count > limit / extent) return false;
+    count *= extent;
+  }
+  std::vector<int64_t> point(extents.size(), 0);
+  for (int64_t i = 0; i < count; ++i) {
+    visit(point);
+    for (int d = static_cast<int>(extents.size()) - 1; d >= 0; --d) {
+      if (++point[d] < extents[d]) break;
+      point[d] = 0;
+    }
+  }
+  return true;
+}
+
+}  // namespace burnish

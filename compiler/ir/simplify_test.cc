@@ -1,0 +1,91 @@
+#include "compiler/ir/simplify.h"
+
+#include <map>
+
+#include "base/rng.h"
+#include "gtest/gtest.h"
+
+namespace burnish {
+namespace {
+
+VarRanges Upto(std::vector<int64_t> extents) {
+  return [extents](VarId var) -> std::optional<Range> { return Range{0, extents[var] - 1}; };
+}
+
+TEST(SimplifyTest, DivisionOfAPanelIndexIsThePanel) {
+  const Expr a = VarRef(0), b = VarRef(1);
+  const VarRanges ranges = Upto({10, 16});
+  EXPECT_TRUE(StructurallyEqual(Simplify(FloorDiv(a * 16 + b, 16), ranges), a));
+  EXPECT_TRUE(StructurallyEqual(Simplify(Mod(a * 16 + b, 16), ranges), b));
+}
+
+TEST(SimplifyTest, FusedPixelsOfADenseImageAreOneLinearIndex) {
+  const Expr m = VarRef(0);
+  const Expr n = FloorDiv(m, 56 * 56), y = Mod(FloorDiv(m, 56), 56), x = Mod(m, 56);
+  const Expr address = n * (56 * 56 * 64) + y * (56 * 64) + x * 64;
+  EXPECT_TRUE(StructurallyEqual(Simplify(address, Upto({2 * 56 * 56})), m * 64));
+}
+
+TEST(SimplifyTest, ComparisonsAreDecidedByRanges) {
+  const VarRanges ranges = Upto({7});
+  EXPECT_TRUE(IsInt(Simplify(Lt(VarRef(0), Int(7)), ranges), 1));
+  EXPECT_TRUE(IsInt(Simplify(Lt(VarRef(0), Int(0)), ranges), 0));
+  EXPECT_EQ(Simplify(Lt(VarRef(0), Int(6)), ranges)->kind, ExprKind::kLt);
+}
+
+// A random integer expression over three variables.
+Expr RandomExpr(Rng& rng, int depth) {
+  if (depth == 0 || rng.Below(6) == 0) {
+    return rng.Below(3) == 0 ? Int(static_cast<int64_t>(rng.Below(9)) - 4)
+                             : VarRef(static_cast<VarId>(rng.Below(3)));
+  }
+  const Expr a = RandomExpr(rng, depth - 1), b = RandomExpr(rng, depth - 1);
+  const int64_t c = 1 + static_cast<int64_t>(rng.Below(8));
+  switch (rng.Below(9)) {
+    case 0:
+      return a + b;
+    case 1:
+      return a - b;
+    case 2:
+      return a * c;
+    case 3:
+      return FloorDiv(a, c);
+    case 4:
+      return Mod(a, c);
+    case 5:
+      return Min(a, b);
+    case 6:
+      return Max(a, b);
+    case 7:
+      return Select(Lt(a, b), b, a);
+    default:
+      return FloorDiv(a, c) * c + Mod(a, c);
+  }
+}
+
+TEST(SimplifyTest, KeepsTheValueAndTheRangeHolds) {
+  const std::vector<int64_t> extents = {5, 4, 3};
+  for (int round = 0; round < 3000; ++round) {
+    Rng rng(RngStream{.seed = 7, .purpose = "simplify", .index = round});
+    const Expr e = RandomExpr(rng, 4);
+    const Expr simplified = Simplify(e, Upto(extents));
+    const std::optional<Range> range = RangeOf(e, Upto(extents));
+    ASSERT_TRUE(range.has_value());
+    EnumerateBox(extents, 100, [&](const std::vector<int64_t>& point) {
+      const auto value = [&](VarId v) { return point[v]; };
+      const int64_t want = EvalInt(e, value);
+      ASSERT_EQ(EvalInt(simplified, value), want) << "round " << round;
+      ASSERT_GE(want, range->min);
+      ASSERT_LE(want, range->max);
+    });
+  }
+}
+
+TEST(EnumerateBoxTest, RefusesABoxOverTheLimit) {
+  int visited = 0;
+  EXPECT_FALSE(EnumerateBox({1 << 20, 1 << 20, 1 << 20}, 100, [&](const auto&) { ++visited; }));
+  EXPECT_EQ(visited, 0);
+}
+
+}  // namespace
+}  // namespace burnish
