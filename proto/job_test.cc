@@ -84,7 +84,7 @@ TEST(BuildJobTest, JobAndBothResultsComeBackAsTheyWere) {
   artifact.build.llvm_version = "19.1.7";
   artifact.build.artifact_sha256 = kHashB;
   artifact.build.spill_count = 2;
-  artifact.numerics = {.kind = NumericsKind::kWinograd, .winograd_m = 4};
+  artifact.numerics = {.kind = NumericsClass::kWinograd, .winograd_m = 4};
   const BuildResult built{.candidate_id = kHashA, .outcome = artifact};
   EXPECT_THAT(DecodeBuildResult(Encode(built)), IsOkAndHolds(built));
   const BuildResult failed{
@@ -108,7 +108,7 @@ TEST(RunJobTest, JobAndResultComeBackAsTheyWere) {
                                    .contract = "plain",
                                    .reference_artifact_sha256 = kHashA,
                                    .seed = 0xfedcba9876543210,
-                                   .numerics = {.kind = NumericsKind::kExact},
+                                   .numerics = {.kind = NumericsClass::kExact},
                                    .incumbent_ns = 123456},
                                   {.candidate_id = kHashB, .artifact_sha256 = kHashA}},
                    .method = {.version = 2,

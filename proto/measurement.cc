@@ -275,8 +275,8 @@ absl::StatusOr<Measurement> FromProto(const v1::Measurement& message) {
   if (message.has_numerics()) {
     measurement.numerics = {
         .kind = v1::Numerics::Kind_IsValid(message.numerics().kind())
-                    ? static_cast<NumericsKind>(message.numerics().kind())
-                    : NumericsKind::kUnknown,
+                    ? static_cast<NumericsClass>(message.numerics().kind())
+                    : NumericsClass::kUnknown,
         .winograd_m = message.numerics().winograd_m(),
         .error = message.numerics().error(),
     };

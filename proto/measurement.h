@@ -116,7 +116,7 @@ struct BuildFacts {
   bool operator==(const BuildFacts&) const = default;
 };
 
-enum class NumericsKind {
+enum class NumericsClass {
   kUnknown = 0,
   kExact = 1,
   kReassociated = 2,
@@ -127,7 +127,7 @@ enum class NumericsKind {
 struct Numerics {
   static constexpr double kErrorNotMeasured = -1;
 
-  NumericsKind kind = NumericsKind::kUnknown;
+  NumericsClass kind = NumericsClass::kUnknown;
   int32_t winograd_m = 0;
   double error = kErrorNotMeasured;
 

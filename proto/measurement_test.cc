@@ -55,7 +55,7 @@ Measurement FullMeasurement() {
                 .scratch_bytes = 3,
                 .packed_bytes = 4,
                 .build_ns = 5},
-      .numerics = {.kind = NumericsKind::kWinograd, .winograd_m = 4, .error = 1e-5},
+      .numerics = {.kind = NumericsClass::kWinograd, .winograd_m = 4, .error = 1e-5},
   };
 }
 
