@@ -232,6 +232,24 @@ v1::Failure ToProto(const Failure& failure) {
   return message;
 }
 
+v1::Numerics ToProto(const Numerics& numerics) {
+  v1::Numerics message;
+  message.set_kind(static_cast<v1::Numerics::Kind>(numerics.kind));
+  message.set_winograd_m(numerics.winograd_m);
+  message.set_error(numerics.error);
+  return message;
+}
+
+Numerics FromProto(const v1::Numerics& message) {
+  return {
+      .kind = v1::Numerics::Kind_IsValid(message.kind())
+                  ? static_cast<NumericsClass>(message.kind())
+                  : NumericsClass::kUnknown,
+      .winograd_m = message.winograd_m(),
+      .error = message.error(),
+  };
+}
+
 absl::StatusOr<Failure> FromProto(const v1::Failure& message) {
   if (message.kind() < 1 || message.kind() > kFailureKindCount) {
     return absl::InvalidArgumentError(
@@ -253,9 +271,7 @@ v1::Measurement ToProto(const Measurement& measurement) {
   }
   EnvironmentToProto(measurement.environment, message.mutable_environment());
   BuildToProto(measurement.build, message.mutable_build());
-  message.mutable_numerics()->set_kind(static_cast<v1::Numerics::Kind>(measurement.numerics.kind));
-  message.mutable_numerics()->set_winograd_m(measurement.numerics.winograd_m);
-  message.mutable_numerics()->set_error(measurement.numerics.error);
+  *message.mutable_numerics() = ToProto(measurement.numerics);
   return message;
 }
 
@@ -272,15 +288,7 @@ absl::StatusOr<Measurement> FromProto(const v1::Measurement& message) {
   }
   ASSIGN_OR_RETURN(measurement.environment, EnvironmentFromProto(message.environment()));
   ASSIGN_OR_RETURN(measurement.build, BuildFromProto(message.build()));
-  if (message.has_numerics()) {
-    measurement.numerics = {
-        .kind = v1::Numerics::Kind_IsValid(message.numerics().kind())
-                    ? static_cast<NumericsClass>(message.numerics().kind())
-                    : NumericsClass::kUnknown,
-        .winograd_m = message.numerics().winograd_m(),
-        .error = message.numerics().error(),
-    };
-  }
+  if (message.has_numerics()) measurement.numerics = FromProto(message.numerics());
   return measurement;
 }
 

@@ -17,6 +17,7 @@ namespace burnish {
 namespace v1 {
 class Failure;
 class Measurement;
+class Numerics;
 }  // namespace v1
 
 // The numbers are those of v1.Failure.Kind and of stored rows: never reused.
@@ -149,12 +150,16 @@ struct Measurement {
 };
 
 v1::Failure ToProto(const Failure& failure);
+v1::Numerics ToProto(const Numerics& numerics);
 v1::Measurement ToProto(const Measurement& measurement);
 
 // INVALID_ARGUMENT where a message says no outcome, an unknown kind, a hash that is neither empty
 // nor 32 bytes, times that are not positive, or processes without a repeat.
 absl::StatusOr<Failure> FromProto(const v1::Failure& message);
 absl::StatusOr<Measurement> FromProto(const v1::Measurement& message);
+
+// Never refuses: a class that is not known here is kUnknown, which no accuracy limit accepts.
+Numerics FromProto(const v1::Numerics& message);
 
 }  // namespace burnish
 

@@ -1,0 +1,134 @@
+#include "proto/target.h"
+
+#include "absl/strings/str_cat.h"
+#include "base/cpu_info.h"
+#include "base/status_matchers.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "proto/target.pb.h"
+#include "proto/target_arch.h"
+
+namespace burnish {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kZen3[] =
+    "cpu:arch=znver3,features=avx+avx2+bmi+bmi2+f16c+fma+lzcnt+popcnt+sse4.2,threads=2,"
+    "l1d=32768:8,l2=524288:8,l3=33554432:16";
+
+TEST(TargetTest, CanonicalTextComesBack) {
+  ASSERT_OK_AND_ASSIGN(const Target target, ParseTarget(kZen3));
+  EXPECT_EQ(target.ToText(), kZen3);
+  EXPECT_EQ(target.threads, 2);
+  EXPECT_EQ(target.l2, (CacheLevel{.size_bytes = 524288, .ways = 8}));
+}
+
+TEST(TargetTest, OrderAndImpliedFeaturesDoNotChangeTheTarget) {
+  ASSERT_OK_AND_ASSIGN(const Target target,
+                       ParseTarget("cpu:threads=2,l3=33554432:16,l2=524288:8,l1d=32768:8,"
+                                   "features=fma+avx2+bmi2+bmi+lzcnt+f16c,arch=znver3"));
+  EXPECT_EQ(target.ToText(), kZen3);
+}
+
+TEST(TargetTest, WhatIsMissingComesFromTheMicroarchitecture) {
+  ASSERT_OK_AND_ASSIGN(const Target target, ParseTarget("cpu:arch=znver3,threads=2"));
+  EXPECT_EQ(target.ToText(), kZen3);
+}
+
+TEST(TargetTest, EveryArchOfTheTableParsesAndPrints) {
+  for (const std::string& name : TargetArchNames()) {
+    ASSERT_OK_AND_ASSIGN(const Target target, ParseTarget(absl::StrCat("cpu:arch=", name)));
+    EXPECT_THAT(ParseTarget(target.ToText()), IsOkAndHolds(target));
+    EXPECT_EQ(target.DeviceKey(), absl::StrCat("cpu-", name));
+    EXPECT_THAT(FromProto(ToProto(target)), IsOkAndHolds(target));
+  }
+}
+
+TEST(TargetTest, NamingOneCacheMeansTheOthersAreNotThere) {
+  ASSERT_OK_AND_ASSIGN(const Target target, ParseTarget("cpu:arch=haswell,l1d=32768:0,line=32"));
+  EXPECT_EQ(target.l2.size_bytes, 0);
+  EXPECT_THAT(target.ToText(), HasSubstr("threads=1,l1d=32768:0,line=32"));
+}
+
+TEST(TargetTest, BadTextsAreRefusedWithAHint) {
+  for (const auto& [text, what] : std::vector<std::pair<std::string, std::string>>{
+           {"", "want cpu:"},
+           {"host", "want cpu:"},
+           {"cpu:", "want NAME=VALUE"},
+           {"cpu:threads=2", "got no arch"},
+           {"cpu:arch=pentium", "unknown arch 'pentium'"},
+           {"cpu:arch=znver3,arch=znver3", "got arch twice"},
+           {"cpu:arch=znver3,threads=0", "got threads=0, want 1..1024"},
+           {"cpu:arch=znver3,threads=+2", "got threads=+2"},
+           {"cpu:arch=znver3,threads=99999999999999999999", "want 1..1024"},
+           {"cpu:arch=znver3,features=avx2+mmx9", "unknown feature 'mmx9'"},
+           {"cpu:arch=znver3,features=bmi", "want at least sse4.2"},
+           {"cpu:arch=znver3,l2=512", "want 1024.."},
+           {"cpu:arch=znver3,l2=4096", "want BYTES:WAYS"},
+           {"cpu:arch=znver3,l2=4096:-1", "got l2 ways=-1"},
+           {"cpu:arch=znver3,colour=red", "unknown field 'colour'"},
+           {"cpu:arch=znver3,,", "want NAME=VALUE"},
+           {std::string(5000, 'x'), "got 5000 bytes"}}) {
+    EXPECT_THAT(ParseTarget(text), StatusIs(absl::StatusCode::kInvalidArgument,
+                                            ::testing::AllOf(HasSubstr(what), HasSubstr("hint: "))))
+        << text;
+  }
+}
+
+TEST(TargetTest, BackendsThatAreNotThereYetAreUnimplementedWithAHint) {
+  for (const char* text : {"cuda:sm=90", "opencl:", "cuda"}) {
+    EXPECT_THAT(ParseTarget(text), StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("hint: ")));
+  }
+}
+
+TEST(TargetTest, TraceIsValidAcrossArchesThatDifferInNameOnly) {
+  ASSERT_OK_AND_ASSIGN(const Target haswell, ParseTarget("cpu:arch=haswell"));
+  ASSERT_OK_AND_ASSIGN(const Target broadwell, ParseTarget("cpu:arch=broadwell"));
+  EXPECT_EQ(haswell.IsaKey(), broadwell.IsaKey());
+  EXPECT_NE(haswell.PerfKey(), broadwell.PerfKey());
+  ASSERT_OK_AND_ASSIGN(const Target threads, ParseTarget("cpu:arch=haswell,threads=2"));
+  EXPECT_NE(haswell.IsaKey(), threads.IsaKey());
+  EXPECT_EQ(haswell.PerfKey(), threads.PerfKey());
+  ASSERT_OK_AND_ASSIGN(const Target latency, ParseTarget("cpu:arch=skylake"));
+  EXPECT_NE(haswell.IsaKey(), latency.IsaKey());
+}
+
+CpuInfo Host() {
+  return {.brand = "some processor",
+          .features = {"aes", "avx", "avx2", "avx512f", "fma", "popcnt", "sse4.2"},
+          .llvm_cpu = "znver4",
+          .caches = {{.level = 1, .size_bytes = 32768, .way_count = 8, .line_bytes = 64},
+                     {.level = 2, .size_bytes = 1048576, .way_count = 8, .line_bytes = 64}},
+          .cores = {{0, 2}, {1, 3}}};
+}
+
+TEST(TargetTest, HostHasWhatItsHypervisorShowsAndOneThreadACore) {
+  ASSERT_OK_AND_ASSIGN(const Target target, HostTarget(Host()));
+  // avx512f needs f16c, which is hidden; aes is of no use to generated code.
+  EXPECT_EQ(target.ToText(),
+            "cpu:arch=znver4,features=avx+avx2+fma+popcnt+sse4.2,threads=2,l1d=32768:8,"
+            "l2=1048576:8");
+  EXPECT_THAT(HostTarget(Host(), 3), IsOkAndHolds(::testing::Field(&Target::threads, 3)));
+}
+
+TEST(TargetTest, UnknownFamilyFallsBackToItsFeatureLevel) {
+  CpuInfo host = Host();
+  host.llvm_cpu = "znver99";
+  EXPECT_THAT(HostTarget(host), IsOkAndHolds(::testing::Field(&Target::arch, "x86-64-v3")));
+  host.features = {"popcnt", "sse4.2"};
+  EXPECT_THAT(HostTarget(host), IsOkAndHolds(::testing::Field(&Target::arch, "x86-64-v2")));
+}
+
+TEST(TargetTest, HostWithoutSse42IsRefused) {
+  EXPECT_THAT(HostTarget(CpuInfo{}), StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+TEST(TargetTest, ThisHostHasATargetThatParses) {
+  ASSERT_OK_AND_ASSIGN(const Target target, HostTarget(HostCpuInfo()));
+  EXPECT_THAT(ParseTarget(target.ToText()), IsOkAndHolds(target));
+  EXPECT_GT(target.l1d.size_bytes, 0);
+}
+
+}  // namespace
+}  // namespace burnish
