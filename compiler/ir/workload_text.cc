@@ -1,0 +1,188 @@
+// Workload text v1. Stored and hashed: the golden files under testdata/ hold it for ever, and a
+// change of one byte is a new version.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "compiler/ir/expr_text.h"
+#include "compiler/ir/printer.h"
+
+namespace burnish {
+namespace {
+
+const char* CombinerText(Combiner combiner) {
+  switch (combiner) {
+    case Combiner::kAssign:
+      return "=";
+    case Combiner::kSum:
+      return "+=";
+    case Combiner::kProd:
+      return "*=";
+    case Combiner::kMax:
+      return "max=";
+    case Combiner::kMin:
+      return "min=";
+  }
+  return "";
+}
+
+bool IsParameter(const Buffer& buffer) {
+  return buffer.role == BufferRole::kInput || buffer.role == BufferRole::kConstant ||
+         buffer.role == BufferRole::kOutput;
+}
+
+// Names everything by its place in the computation. Parameters keep their call order, which is part
+// of what a task promises. Blocks come in the order of a depth-first walk from the outputs, each
+// after the blocks that it reads, in the order of its first reads: the walk sees the computation
+// only, never the order in which a program was put together. What no output needs is left out.
+class WorkloadPrinter {
+ public:
+  WorkloadPrinter(const Program& program, bool empty_finish)
+      : program_(program), empty_finish_(empty_finish) {
+    block_done_.resize(program.blocks.size());
+    buffer_number_.resize(program.buffers.size(), -1);
+    is_read_.resize(program.buffers.size());
+    spelling_.buffer = [this](BufferId id) { return absl::StrCat("b", buffer_number_[id]); };
+    spelling_.var = [this](VarId id) { return absl::StrCat("i", AxisNumber(id)); };
+    spelling_.table = [this](const std::shared_ptr<const ConstTable>& table) {
+      return absl::StrCat("$", TableNumber(table));
+    };
+    spelling_.always_hex = true;
+  }
+
+  std::string PrintAll() {
+    for (size_t i = 0; i < program_.buffers.size(); ++i) {
+      if (program_.buffers[i].role == BufferRole::kOutput) Visit(static_cast<BufferId>(i));
+    }
+    NumberBuffers();
+    std::string blocks;
+    for (const int id : order_) {
+      block_ = &program_.blocks[id];
+      PrintBlock(blocks);
+    }
+    std::string text = "workload/1\n";
+    for (const BufferId id : buffers_) PrintBuffer(text, id);
+    for (size_t i = 0; i < tables_.size(); ++i) {
+      absl::StrAppend(&text, "table $", i, ": ", TableText(*tables_[i], /*always_hex=*/true), "\n");
+    }
+    return text + blocks;
+  }
+
+ private:
+  // Appends the writer of `buffer` to the order, after the blocks that it reads.
+  void Visit(BufferId buffer) {
+    const BlockId id = WriterOf(program_, buffer);
+    if (id < 0 || block_done_[id]) return;
+    block_done_[id] = true;
+    const Block& block = program_.blocks[id];
+    const auto visit_reads = [this](const Expr& e) {
+      VisitExpr(e, [this](const ExprNode& node) {
+        if (node.kind != ExprKind::kLoad) return;
+        is_read_[node.id] = true;
+        Visit(node.id);
+      });
+    };
+    for (const Expr& index : block.output_indices) visit_reads(index);
+    visit_reads(block.init);
+    visit_reads(block.step);
+    if (!empty_finish_) visit_reads(block.finish);
+    order_.push_back(id);
+  }
+
+  void NumberBuffers() {
+    const auto add = [this](BufferId id) {
+      if (buffer_number_[id] >= 0) return;
+      buffer_number_[id] = static_cast<int>(buffers_.size());
+      buffers_.push_back(id);
+    };
+    for (size_t i = 0; i < program_.buffers.size(); ++i) {
+      const Buffer& buffer = program_.buffers[i];
+      // An anchor has no parameter that only a finish read.
+      const bool kept = !empty_finish_ || buffer.role == BufferRole::kOutput || is_read_[i];
+      if (IsParameter(buffer) && kept) add(static_cast<BufferId>(i));
+    }
+    for (const int id : order_) add(program_.blocks[id].output);
+  }
+
+  void PrintBuffer(std::string& text, BufferId id) {
+    const Buffer& buffer = program_.buffers[id];
+    const char* role = buffer.role == BufferRole::kInput      ? "input"
+                       : buffer.role == BufferRole::kConstant ? "const"
+                       : buffer.role == BufferRole::kOutput   ? "output"
+                                                              : "temp";
+    absl::StrAppend(&text, role, " b", buffer_number_[id], ": ", DTypeName(buffer.dtype), "[",
+                    absl::StrJoin(buffer.shape, ", "), "]\n");
+  }
+
+  void PrintBlock(std::string& text) {
+    const Block& block = *block_;
+    const auto axis = [this](std::string* out, VarId var) {
+      absl::StrAppend(out, "i", AxisNumber(var), " in ",
+                      ExprText(program_.vars[var].extent, spelling_));
+    };
+    absl::StrAppend(&text, "block b", buffer_number_[block.output], "(",
+                    absl::StrJoin(block.spatial, ", ", axis));
+    if (!block.reduction.empty()) {
+      absl::StrAppend(&text, "; ", absl::StrJoin(block.reduction, ", ", axis));
+    }
+    text += ") {\n";
+    if (block.init != nullptr) {
+      absl::StrAppend(&text, "  init ", ExprText(block.init, spelling_), "\n");
+    }
+    const auto index = [this](std::string* out, const Expr& e) {
+      out->append(ExprText(e, spelling_));
+    };
+    absl::StrAppend(&text, "  step b", buffer_number_[block.output], "[",
+                    absl::StrJoin(block.output_indices, ", ", index), "] ",
+                    CombinerText(block.combiner), " ", ExprText(block.step, spelling_), "\n");
+    if (block.finish != nullptr && !empty_finish_) {
+      absl::StrAppend(&text, "  finish ", ExprText(block.finish, spelling_), "\n");
+    }
+    text += "}\n";
+  }
+
+  int AxisNumber(VarId var) const {
+    int number = 0;
+    for (const std::vector<VarId>* axes : {&block_->spatial, &block_->reduction}) {
+      for (const VarId axis : *axes) {
+        if (axis == var) return number;
+        ++number;
+      }
+    }
+    return -1;  // No axis of this block: the program is wrong, and so is the text.
+  }
+
+  // By first use in the order of printing.
+  int TableNumber(const std::shared_ptr<const ConstTable>& table) {
+    for (size_t i = 0; i < tables_.size(); ++i) {
+      const ConstTable& other = *tables_[i];
+      if (other.dtype == table->dtype && other.shape == table->shape &&
+          other.values == table->values) {
+        return static_cast<int>(i);
+      }
+    }
+    tables_.push_back(table);
+    return static_cast<int>(tables_.size()) - 1;
+  }
+
+  const Program& program_;
+  const bool empty_finish_;
+  ExprSpelling spelling_;
+  const Block* block_ = nullptr;  // Whose axes `spelling_` names.
+  std::vector<bool> block_done_;
+  std::vector<bool> is_read_;
+  std::vector<int> order_;          // Blocks, as printed.
+  std::vector<BufferId> buffers_;   // As printed.
+  std::vector<int> buffer_number_;  // Of a BufferId; -1: not in the text.
+  std::vector<std::shared_ptr<const ConstTable>> tables_;
+};
+
+}  // namespace
+
+std::string PrintWorkload(const Program& program, bool empty_finish) {
+  return WorkloadPrinter(program, empty_finish).PrintAll();
+}
+
+}  // namespace burnish
