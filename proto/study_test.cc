@@ -1,0 +1,88 @@
+#include "proto/study.h"
+
+#include <cmath>
+
+#include "base/status_matchers.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "proto/study.pb.h"
+
+namespace burnish {
+namespace {
+
+using ::testing::HasSubstr;
+
+StudySpec FullSpec() {
+  return {.model_path = "/models/m.onnx",
+          .model_sha256 = std::string(32, 'm'),
+          .target = "cpu:arch=znver3",
+          .trials_max = 500,
+          .time_max_ns = 600,
+          .gain_min = 0.01,
+          .early_stopping_trials = 64,
+          .shapes = {{"x", "1x3x224x224"}, {"y", "1"}},
+          .batch = 4,
+          .scheduler = "auto_scheduler",
+          .strategy = "random",
+          .task_scheduler = "round-robin",
+          .cost_model = "random",
+          .no_default = true,
+          .deterministic = true,
+          .error_max = 1e-3,
+          .strict = true,
+          .opt_level = 2,
+          .seed = ~uint64_t{0},
+          .out_path = "/out",
+          .priority = -1};
+}
+
+TEST(StudySpecTest, EveryFieldSurvivesTheWire) {
+  EXPECT_THAT(FromProto(ToProto(FullSpec())), IsOkAndHolds(FullSpec()));
+  const StudySpec defaults = {.task = "resnet50"};
+  EXPECT_THAT(FromProto(ToProto(defaults)), IsOkAndHolds(defaults));
+}
+
+TEST(StudySpecTest, WhatCannotBeTunedIsRefused) {
+  const auto refusal = [](void (*change)(v1::StudySpec&)) {
+    v1::StudySpec message = ToProto(FullSpec());
+    change(message);
+    return FromProto(message);
+  };
+  const auto is = [](const char* text) {
+    return StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(text));
+  };
+  EXPECT_THAT(refusal([](v1::StudySpec& s) { s.set_task("resnet50"); }), is("got both"));
+  EXPECT_THAT(refusal([](v1::StudySpec& s) { s.clear_model_path(); }), is("got neither"));
+  EXPECT_THAT(refusal([](v1::StudySpec& s) { s.set_trials_max(-2); }), is("trials_max=-2"));
+  EXPECT_THAT(refusal([](v1::StudySpec& s) { s.set_opt_level(4); }), is("opt_level=4"));
+  EXPECT_THAT(refusal([](v1::StudySpec& s) { s.set_batch(0); }), is("batch=0"));
+  EXPECT_THAT(refusal([](v1::StudySpec& s) { s.set_error_max(std::nan("")); }), is("error_max"));
+  EXPECT_THAT(refusal([](v1::StudySpec& s) { s.set_model_sha256("x"); }), is("of 1 bytes"));
+}
+
+TEST(StudyStateTest, DoneIsTheOnlyStateThatNothingFollows) {
+  for (int from = 1; from <= kStudyStateCount; ++from) {
+    const StudyState state = static_cast<StudyState>(from);
+    EXPECT_NE(StudyStateName(state), "unknown");
+    EXPECT_TRUE(CanFollow(state, state));
+    EXPECT_EQ(CanFollow(state, StudyState::kRunning), state != StudyState::kDone) << from;
+  }
+  EXPECT_FALSE(CanFollow(StudyState::kCancelled, StudyState::kDone));
+  EXPECT_FALSE(CanFollow(StudyState::kInterrupted, StudyState::kDone));
+  EXPECT_TRUE(CanFollow(StudyState::kInterrupted, StudyState::kCancelled));
+  EXPECT_TRUE(IsTerminal(StudyState::kFailed));
+  EXPECT_FALSE(IsTerminal(StudyState::kInterrupted));
+}
+
+TEST(StudyLogEntryTest, SurvivesTheWireAndNeedsAKind) {
+  const StudyLogEntry entry = {.kind = StudyLogKind::kSnapshot,
+                               .task_index = 3,
+                               .trial_ids = {"b", "a"},
+                               .snapshot_id = "s1",
+                               .round = 9};
+  EXPECT_THAT(FromProto(ToProto(entry)), IsOkAndHolds(entry));
+  EXPECT_THAT(FromProto(v1::StudyLogEntry()), StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+}  // namespace
+}  // namespace burnish
