@@ -1,0 +1,40 @@
+#!/bin/bash
+# usage: bare.sh COMMAND...   Runs each COMMAND of the README in a Debian 12 that has nothing but its
+# base system, on a clone of HEAD. As root; needs debootstrap, 8 GB in TMPDIR and the package mirrors
+# that this machine uses. Nothing is left behind.
+set -euo pipefail
+cd "$(dirname "$(readlink -f "$0")")/.."
+
+if [ "${1-}" = --inside ]; then  # In a mount and a process namespace of its own, on the new root.
+  root=$2
+  shift 2
+  for folder in proc sys dev; do mount --rbind "/$folder" "$root/$folder"; done
+  mount -t proc proc "$root/proc"
+  for command in "$@"; do
+    echo "== bare: $command"
+    start=$SECONDS
+    # As a login would: pip's settings come along because a mirror may be set there.
+    env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 $(env | grep '^PIP_' || true) \
+      chroot "$root" /bin/bash -c "cd /burnish && $command"
+    echo "== bare: $command: $(((SECONDS - start + 30) / 60)) minutes"
+  done
+  exit 0
+fi
+
+[ "$(id -u)" = 0 ] || { echo "bare.sh: run it as root" >&2; exit 77; }
+[ "$#" -gt 0 ] || { echo "usage: bare.sh COMMAND..." >&2; exit 64; }
+command -v debootstrap > /dev/null || apt-get install -y --no-install-recommends debootstrap
+work=$(mktemp -d "${TMPDIR:-/tmp}/burnish-bare.XXXXXX")
+trap 'rm -rf --one-file-system "$work"' EXIT
+# The mirror that apt uses here, in either of its two formats; else debootstrap's own default.
+mirror=$(sed -nE 's/^URIs: *([^ ]+).*/\1/p; s/^deb (\[[^]]*\] )?([^ ]+) .*/\2/p' \
+  /etc/apt/sources.list /etc/apt/sources.list.d/* 2> /dev/null | head -1)
+debootstrap --variant=minbase bookworm "$work/root" ${mirror:+"$mirror"} > "$work/log" 2>&1 ||
+  { tail -20 "$work/log" >&2; exit 69; }
+# How to reach the network, which is the machine's affair and not the repository's.
+for path in /etc/resolv.conf /etc/hosts /etc/pip.conf /etc/apt/sources.list \
+  /etc/apt/sources.list.d /etc/apt/apt.conf.d /etc/ssl/certs ${PIP_CERT-}; do
+  [ ! -e "$path" ] || cp -a --parents -L "$path" "$work/root/"
+done
+git clone -q --no-hardlinks "file://$PWD" "$work/root/burnish"
+unshare --mount --pid --fork --kill-child "$0" --inside "$work/root" "$@"
