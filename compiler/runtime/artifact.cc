@@ -1,0 +1,104 @@
+#include "compiler/runtime/artifact.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "base/cpu_info.h"
+#include "compiler/runtime/byte_archive.h"
+#include "compiler/runtime/section_file.h"
+
+namespace burnish {
+namespace {
+
+std::span<const uint8_t> BytesOf(const std::string& text) {
+  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+}
+
+template <typename Archive>
+void Fields(Archive& archive, ArtifactManifest& manifest) {
+  archive.Number(manifest.abi_version);
+  archive.Text(manifest.target);
+  archive.Texts(manifest.features);
+  archive.List(manifest.kernels);
+}
+
+RuntimeOr<ArtifactManifest> ReadManifest(const SectionFile& file) {
+  RUNTIME_ASSIGN_OR_RETURN(const std::vector<uint8_t> bytes, file.Read(SectionKind::kManifest));
+  ByteReader reader(bytes);
+  ArtifactManifest manifest;
+  Fields(reader, manifest);
+  if (!reader.ok() || !reader.AtEnd()) {
+    return RuntimeStatus(RuntimeCode::kDataLoss, "damaged file: the artifact's manifest");
+  }
+  for (const KernelInfo& kernel : manifest.kernels) RUNTIME_RETURN_IF_ERROR(CheckKernel(kernel));
+  return manifest;
+}
+
+}  // namespace
+
+std::string WriteArtifact(const ArtifactManifest& manifest, std::span<const uint8_t> elf) {
+  ByteWriter writer;
+  Fields(writer, const_cast<ArtifactManifest&>(manifest));
+  const std::string encoded = writer.Take();
+  return WriteSectionFile(kArtifactFormat,
+                          {{SectionKind::kManifest, BytesOf(encoded)}, {SectionKind::kElf, elf}});
+}
+
+RuntimeOr<ArtifactManifest> ReadArtifactManifest(std::span<const uint8_t> bytes) {
+  RUNTIME_ASSIGN_OR_RETURN(const SectionFile file,
+                           SectionFile::Open(kArtifactFormat, MemorySource(bytes)));
+  return ReadManifest(file);
+}
+
+RuntimeOr<std::unique_ptr<Artifact>> Artifact::Load(std::span<const uint8_t> bytes,
+                                                    const std::vector<std::string>& host_features) {
+  RUNTIME_ASSIGN_OR_RETURN(const SectionFile file,
+                           SectionFile::Open(kArtifactFormat, MemorySource(bytes)));
+  RUNTIME_ASSIGN_OR_RETURN(ArtifactManifest manifest, ReadManifest(file));
+  RUNTIME_RETURN_IF_ERROR(CheckHostCanRun(manifest.abi_version, manifest.features, host_features));
+  RUNTIME_ASSIGN_OR_RETURN(const std::vector<uint8_t> elf, file.Read(SectionKind::kElf));
+  RUNTIME_ASSIGN_OR_RETURN(SharedObject code, SharedObject::Load(elf));
+
+  std::unique_ptr<Artifact> artifact(new Artifact(std::move(manifest), std::move(code)));
+  for (size_t i = 0; i < artifact->manifest_.kernels.size(); ++i) {
+    const std::string number = std::to_string(i);
+    RUNTIME_ASSIGN_OR_RETURN(const BurnishKernel kernel,
+                             artifact->code_.Kernel(BURNISH_KERNEL_PREFIX + number));
+    artifact->kernels_.push_back(kernel);
+    BurnishKernel pack = nullptr;
+    if (artifact->manifest_.kernels[i].pack.has_value()) {
+      RUNTIME_ASSIGN_OR_RETURN(pack, artifact->code_.Kernel(BURNISH_PACK_PREFIX + number));
+    }
+    artifact->packs_.push_back(pack);
+  }
+  return artifact;
+}
+
+RuntimeOr<std::unique_ptr<Artifact>> Artifact::Load(std::span<const uint8_t> bytes) {
+  return Load(bytes, HostFeatures());
+}
+
+std::vector<std::string> HostFeatures() { return HostCpuInfo().features; }
+
+RuntimeStatus CheckHostCanRun(uint32_t abi_version, const std::vector<std::string>& needed,
+                              const std::vector<std::string>& host_features) {
+  if (abi_version != BURNISH_KERNEL_ABI_VERSION) {
+    return RuntimeStatus(RuntimeCode::kFailedPrecondition,
+                         "got kernel ABI " + std::to_string(abi_version) + ", want " +
+                             std::to_string(BURNISH_KERNEL_ABI_VERSION) +
+                             ": compile it again with this version");
+  }
+  std::string missing;
+  for (const std::string& feature : needed) {
+    if (std::find(host_features.begin(), host_features.end(), feature) == host_features.end()) {
+      missing += (missing.empty() ? "" : ", ") + feature;
+    }
+  }
+  if (missing.empty()) return RuntimeStatus();
+  return RuntimeStatus(RuntimeCode::kFailedPrecondition,
+                       "this CPU lacks " + missing + ": compile for this machine's target");
+}
+
+}  // namespace burnish

@@ -1,0 +1,67 @@
+// An artifact: one ELF shared object with kernels, and what a caller must know to run them. What a
+// builder makes of a candidate and a runner loads; named by the SHA-256 of its bytes.
+#ifndef COMPILER_RUNTIME_ARTIFACT_H_
+#define COMPILER_RUNTIME_ARTIFACT_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "compiler/runtime/kernel_abi.h"
+#include "compiler/runtime/kernel_info.h"
+#include "compiler/runtime/runtime_status.h"
+#include "compiler/runtime/shared_object.h"
+
+namespace burnish {
+
+struct ArtifactManifest {
+  uint32_t abi_version = BURNISH_KERNEL_ABI_VERSION;
+  std::string target;                 // Text of the target that it was compiled for.
+  std::vector<std::string> features;  // CPU features that the code needs, LLVM's names.
+  std::vector<KernelInfo> kernels;
+
+  friend bool operator==(const ArtifactManifest&, const ArtifactManifest&) = default;
+};
+
+// Pure: equal input gives equal bytes.
+std::string WriteArtifact(const ArtifactManifest& manifest, std::span<const uint8_t> elf);
+
+// The manifest alone, checked, without loading code: for programs on another machine.
+// kInvalidArgument: not an artifact; kDataLoss: damaged.
+RuntimeOr<ArtifactManifest> ReadArtifactManifest(std::span<const uint8_t> bytes);
+
+// A loaded artifact. Immutable; may be used by several threads.
+class Artifact {
+ public:
+  // `host_features`: what this machine's CPU has; code that needs more is refused here
+  // (kFailedPrecondition), because to run it would end in SIGILL. `bytes` may go away afterwards.
+  static RuntimeOr<std::unique_ptr<Artifact>> Load(std::span<const uint8_t> bytes,
+                                                   const std::vector<std::string>& host_features);
+  static RuntimeOr<std::unique_ptr<Artifact>> Load(std::span<const uint8_t> bytes);
+
+  const ArtifactManifest& manifest() const { return manifest_; }
+  BurnishKernel kernel(size_t index) const { return kernels_[index]; }
+  BurnishKernel pack(size_t index) const { return packs_[index]; }  // nullptr: has none.
+
+ private:
+  Artifact(ArtifactManifest manifest, SharedObject code)
+      : manifest_(std::move(manifest)), code_(std::move(code)) {}
+
+  ArtifactManifest manifest_;
+  SharedObject code_;
+  std::vector<BurnishKernel> kernels_;
+  std::vector<BurnishKernel> packs_;
+};
+
+// What CPUID says of this host: base/cpu_info.
+std::vector<std::string> HostFeatures();
+
+// kFailedPrecondition, naming what is missing, unless the ABI and all `needed` features are there.
+RuntimeStatus CheckHostCanRun(uint32_t abi_version, const std::vector<std::string>& needed,
+                              const std::vector<std::string>& host_features);
+
+}  // namespace burnish
+
+#endif  // COMPILER_RUNTIME_ARTIFACT_H_

@@ -1,0 +1,48 @@
+// A barrier for a fixed number of threads that meet every few microseconds.
+#ifndef COMPILER_RUNTIME_SPIN_BARRIER_H_
+#define COMPILER_RUNTIME_SPIN_BARRIER_H_
+
+#include <atomic>
+#include <cstdint>
+
+#include "compiler/runtime/spin_wait.h"
+
+namespace burnish {
+
+// Sense-reversing with a counter as the sense (Mellor-Crummey and Scott, "Algorithms for scalable
+// synchronization on shared-memory multiprocessors", TOCS 1991, section 3.1): the last to arrive
+// advances the phase, the others wait for that. A thread needs no state of its own, so that a
+// generated kernel can call it through one pointer.
+class SpinBarrier {
+ public:
+  // `spin_ns`: how long a thread spins before it sleeps.
+  SpinBarrier(int thread_count, int64_t spin_ns)
+      : thread_count_(static_cast<uint32_t>(thread_count)), spin_ns_(spin_ns) {}
+
+  // Returns when all threads have called it as often as this one. What they wrote before is visible
+  // after.
+  void Wait() {
+    if (thread_count_ == 1) return;
+    // Cannot advance before this thread has arrived, so reading it first is safe.
+    const uint32_t phase = phase_.Load();
+    if (arrived_count_.fetch_add(1, std::memory_order_acq_rel) + 1 == thread_count_) {
+      arrived_count_.store(0, std::memory_order_relaxed);  // Ordered by the publication below.
+      phase_.Publish(phase + 1);
+    } else {
+      phase_.WaitWhile(phase, spin_ns_);
+    }
+  }
+
+  // As BurnishKernelContext::barrier wants it; `barrier` is a SpinBarrier.
+  static void WaitCallback(void* barrier) { static_cast<SpinBarrier*>(barrier)->Wait(); }
+
+ private:
+  const uint32_t thread_count_;
+  const int64_t spin_ns_;
+  alignas(64) std::atomic<uint32_t> arrived_count_{0};
+  WaitableWord phase_;
+};
+
+}  // namespace burnish
+
+#endif  // COMPILER_RUNTIME_SPIN_BARRIER_H_

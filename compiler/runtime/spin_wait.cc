@@ -1,0 +1,60 @@
+#include "compiler/runtime/spin_wait.h"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <climits>
+
+namespace burnish {
+namespace {
+
+// The spin looks at the clock once in so many steps: about once per microsecond.
+constexpr int kSpinsPerClockRead = 64;
+
+void CpuRelax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+}  // namespace
+
+int64_t MonotonicNs() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+void WaitableWord::Publish(uint32_t value) {
+  // Sequentially consistent with the sleeper's two steps below: either it is counted here, or it
+  // sees the new word and does not sleep.
+  word_.store(value, std::memory_order_seq_cst);
+  if (sleeper_count_.load(std::memory_order_seq_cst) != 0) {
+    syscall(SYS_futex, &word_, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+  }
+}
+
+void WaitableWord::WaitWhile(uint32_t old, int64_t spin_ns) {
+  if (spin_ns > 0) {
+    int64_t deadline_ns = 0;  // Read late: most waits end before the first look at the clock.
+    do {
+      for (int i = 0; i < kSpinsPerClockRead; ++i) {
+        if (word_.load(std::memory_order_acquire) != old) return;
+        CpuRelax();
+      }
+      if (deadline_ns == 0) deadline_ns = MonotonicNs() + spin_ns;
+    } while (MonotonicNs() < deadline_ns);
+  }
+  sleeper_count_.fetch_add(1, std::memory_order_seq_cst);
+  while (word_.load(std::memory_order_seq_cst) == old) {
+    // Returns at once when the word has changed (EAGAIN); a signal's EINTR goes round again.
+    syscall(SYS_futex, &word_, FUTEX_WAIT_PRIVATE, old, nullptr, nullptr, 0);
+  }
+  sleeper_count_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+}  // namespace burnish

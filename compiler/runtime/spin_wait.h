@@ -1,0 +1,32 @@
+// Waiting for a 32-bit word to change: spins for a bounded time, then sleeps in the kernel (futex).
+#ifndef COMPILER_RUNTIME_SPIN_WAIT_H_
+#define COMPILER_RUNTIME_SPIN_WAIT_H_
+
+#include <atomic>
+#include <cstdint>
+
+namespace burnish {
+
+// A word that one side advances and others wait on. Starts at 0.
+class alignas(64) WaitableWord {
+ public:
+  uint32_t Load() const { return word_.load(std::memory_order_acquire); }
+
+  // Makes `value` visible, with all writes before it, and wakes who sleeps.
+  void Publish(uint32_t value);
+
+  // Returns once the word differs from `old`. `spin_ns`: how long to spin before sleeping; 0 sleeps
+  // at once.
+  void WaitWhile(uint32_t old, int64_t spin_ns);
+
+ private:
+  std::atomic<uint32_t> word_{0};
+  std::atomic<uint32_t> sleeper_count_{0};
+};
+
+// Nanoseconds of the monotonic clock; about 25 ns a call.
+int64_t MonotonicNs();
+
+}  // namespace burnish
+
+#endif  // COMPILER_RUNTIME_SPIN_WAIT_H_
