@@ -7,8 +7,9 @@
 
 namespace burnish {
 
-// A word that one side advances and others wait on. Starts at 0.
-class alignas(64) WaitableWord {
+// A word that one side advances and others wait on. Starts at 0. Keep it on a cache line without
+// unrelated data.
+class WaitableWord {
  public:
   uint32_t Load() const { return word_.load(std::memory_order_acquire); }
 

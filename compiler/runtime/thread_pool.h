@@ -18,7 +18,7 @@ struct ThreadPoolOptions {
   int thread_count = 1;  // The caller's thread is one of them: thread_count - 1 are started.
   // Empty: threads run where the system puts them. Else thread i is pinned to cpus[i]; the caller's
   // thread, number 0, is pinned during a region only and then gets its own mask back.
-  std::vector<int> cpus;
+  std::vector<int> cpus = {};
   int64_t barrier_spin_ns = 50'000;  // At a barrier, before sleeping.
   int64_t idle_spin_ns = 50'000;     // Between regions, before sleeping.
 };
@@ -64,7 +64,7 @@ class ThreadPool {
   // workers.
   RegionFunction function_ = nullptr;
   const void* argument_ = nullptr;
-  WaitableWord region_number_;
+  alignas(64) WaitableWord region_number_;
   std::vector<std::thread> threads_;
 };
 

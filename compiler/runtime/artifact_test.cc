@@ -1,0 +1,168 @@
+#include "compiler/runtime/artifact.h"
+
+#include <elf.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "compiler/runtime/test_bundle.h"
+#include "compiler/runtime/thread_pool.h"
+#include "compiler/runtime/time_kernel.h"
+#include "gtest/gtest.h"
+
+namespace burnish {
+namespace {
+
+TEST(ArtifactTest, ReadsBackWhatWasWritten) {
+  auto manifest = ReadArtifactManifest(AsBytes(TestArtifact()));
+  ASSERT_TRUE(manifest.ok()) << manifest.status().message();
+  EXPECT_EQ(*manifest, TestArtifactManifest());
+  EXPECT_EQ(TestArtifact(), TestArtifact());
+}
+
+TEST(ArtifactTest, LoadedKernelsRun) {
+  auto artifact = Artifact::Load(AsBytes(TestArtifact()));
+  ASSERT_TRUE(artifact.ok()) << artifact.status().message();
+  auto pool = ThreadPool::Create({.thread_count = 2});
+  ASSERT_TRUE(pool.ok());
+  std::vector<float> x(kTestCount, 2.0f), y(kTestCount, 3.0f), z(kTestCount);
+  void* buffers[] = {x.data(), y.data(), z.data()};
+  BurnishKernelContext context = {};
+  context.buffer_count = 3;
+  context.buffers = buffers;
+  ASSERT_TRUE(RunKernelOnce(**pool, (*artifact)->kernel(kAddKernel), context).ok());
+  EXPECT_EQ(z, std::vector<float>(kTestCount, 5.0f));
+}
+
+TEST(ArtifactTest, PackFunctionIsFoundWhereTheManifestNamesOne) {
+  auto artifact = Artifact::Load(AsBytes(TestArtifact()));
+  ASSERT_TRUE(artifact.ok());
+  EXPECT_EQ((*artifact)->pack(kAddKernel), nullptr);
+  auto pool = ThreadPool::Create({.thread_count = 1});
+  ASSERT_TRUE(pool.ok());
+  std::vector<float> weights = TestWeights(), packed(kTestCount);
+  void* buffers[] = {weights.data(), packed.data()};
+  BurnishKernelContext context = {};
+  context.buffer_count = 2;
+  context.buffers = buffers;
+  ASSERT_TRUE(RunKernelOnce(**pool, (*artifact)->pack(kScaleKernel), context).ok());
+  EXPECT_EQ(packed, std::vector<float>(weights.rbegin(), weights.rend()));
+}
+
+// The loader knows objects by path: many at once, and one after another, must not be mixed up.
+TEST(ArtifactTest, TwoLoadsAtOnceAndAgainAreDifferentObjects) {
+  auto first = Artifact::Load(AsBytes(TestArtifact()));
+  auto second = Artifact::Load(AsBytes(TestArtifact()));
+  ASSERT_TRUE(first.ok() && second.ok());
+  EXPECT_NE((*first)->kernel(0), (*second)->kernel(0));
+  for (int round = 0; round < 100; ++round) {
+    first->reset();
+    first = Artifact::Load(AsBytes(TestArtifact()));
+    ASSERT_TRUE(first.ok());
+    EXPECT_NE((*first)->kernel(0), (*second)->kernel(0));
+  }
+}
+
+TEST(ArtifactTest, CodeForAnotherCpuIsRefusedWithTheMissingFeatures) {
+  ArtifactManifest manifest = TestArtifactManifest();
+  manifest.features = {"avx2", "fma", "avx512f"};
+  const auto artifact =
+      Artifact::Load(AsBytes(WriteArtifact(manifest, TestElf())), {"avx2", "sse4.2"});
+  EXPECT_EQ(artifact.status().code(), RuntimeCode::kFailedPrecondition);
+  EXPECT_EQ(artifact.status().message(),
+            "this CPU lacks fma, avx512f: compile for this machine's target");
+}
+
+TEST(ArtifactTest, CodeOfAnotherAbiIsRefused) {
+  ArtifactManifest manifest = TestArtifactManifest();
+  manifest.abi_version = 2;
+  const auto artifact = Artifact::Load(AsBytes(WriteArtifact(manifest, TestElf())));
+  EXPECT_EQ(artifact.status().code(), RuntimeCode::kFailedPrecondition);
+  EXPECT_EQ(artifact.status().message(),
+            "got kernel ABI 2, want 1: compile it again with this version");
+}
+
+TEST(ArtifactTest, AKernelThatTheCodeLacksIsNotFound) {
+  ArtifactManifest manifest = TestArtifactManifest();
+  manifest.kernels.push_back(manifest.kernels[0]);
+  const auto artifact = Artifact::Load(AsBytes(WriteArtifact(manifest, TestElf())));
+  EXPECT_EQ(artifact.status().code(), RuntimeCode::kNotFound);
+  EXPECT_EQ(artifact.status().message(), "the machine code does not export burnish_kernel_7");
+}
+
+TEST(ArtifactTest, TruncatedAtAnyByteIsRefused) {
+  const std::string bytes = TestArtifact();
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    const std::vector<uint8_t> cut(bytes.begin(), bytes.begin() + size);
+    EXPECT_FALSE(Artifact::Load(cut).ok()) << "cut at " << size;
+  }
+}
+
+TEST(ArtifactTest, AnySingleDamagedByteIsRefused) {
+  const std::string bytes = TestArtifact();
+  for (size_t position = 0; position < bytes.size(); ++position) {
+    std::string damaged = bytes;
+    damaged[position] = static_cast<char>(~damaged[position]);
+    EXPECT_FALSE(Artifact::Load(AsBytes(damaged), {}).ok()) << "byte " << position;
+  }
+}
+
+// Below the hashes: what CheckElf alone must see before the dynamic linker does.
+TEST(CheckElfTest, TruncatedAnywhereInHeadersIsRefusedAndNothingIsReadBehindTheEnd) {
+  const std::vector<uint8_t> elf = TestElf();
+  EXPECT_TRUE(CheckElf(elf).ok());
+  int refused_count = 0;
+  for (size_t size = 0; size < elf.size(); ++size) {
+    const std::vector<uint8_t> cut(elf.begin(), elf.begin() + size);
+    refused_count += !CheckElf(cut).ok();
+  }
+  EXPECT_GT(refused_count, 64 + 4 * 56);  // At least all cuts in the headers.
+}
+
+TEST(CheckElfTest, DamagedHeadersNeverReadOutside) {
+  const std::vector<uint8_t> elf = TestElf();
+  int refused_count = 0;
+  for (size_t position = 0; position < 1024; ++position) {
+    for (uint8_t value : {0x00, 0x7f, 0xff}) {
+      std::vector<uint8_t> damaged = elf;
+      damaged[position] = value;
+      refused_count += !CheckElf(damaged).ok();
+    }
+  }
+  EXPECT_GT(refused_count, 0);
+}
+
+// The offset of the dynamic table in the file.
+uint64_t DynamicOffset(const std::vector<uint8_t>& elf) {
+  Elf64_Ehdr header;
+  std::memcpy(&header, elf.data(), sizeof(header));
+  for (int i = 0; i < header.e_phnum; ++i) {
+    Elf64_Phdr segment;
+    std::memcpy(&segment, elf.data() + header.e_phoff + i * sizeof(segment), sizeof(segment));
+    if (segment.p_type == PT_DYNAMIC) return segment.p_offset;
+  }
+  return 0;
+}
+
+TEST(CheckElfTest, WhatWouldRunOrStayOnItsOwnIsRefused) {
+  const std::vector<uint8_t> elf = TestElf();
+  const struct {
+    Elf64_Sxword tag;
+    uint64_t value;
+    const char* reason;
+  } kCases[] = {{DT_NEEDED, 0, "refused machine code: it needs another library"},
+                {DT_INIT, 0, "refused machine code: it has constructors or destructors"},
+                {DT_INIT_ARRAY, 0, "refused machine code: it has constructors or destructors"},
+                {DT_TEXTREL, 0, "refused machine code: it relocates its code"},
+                {DT_FLAGS_1, DF_1_NODELETE, "refused machine code: its flags"}};
+  for (const auto& test_case : kCases) {
+    std::vector<uint8_t> changed = elf;
+    const Elf64_Dyn entry = {.d_tag = test_case.tag, .d_un = {.d_val = test_case.value}};
+    std::memcpy(changed.data() + DynamicOffset(elf), &entry, sizeof(entry));
+    EXPECT_EQ(CheckElf(changed).message(), test_case.reason);
+  }
+}
+
+}  // namespace
+}  // namespace burnish

@@ -1,0 +1,62 @@
+#include "compiler/runtime/bundle.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace burnish {
+
+RuntimeOr<std::string> WriteBundle(const BundleManifest& manifest, std::span<const uint8_t> elf,
+                                   std::span<const uint8_t> weights) {
+  RUNTIME_RETURN_IF_ERROR(CheckManifest(manifest));
+  if (weights.size() != manifest.weights_bytes) {
+    return RuntimeStatus(RuntimeCode::kInvalidArgument, "got " + std::to_string(weights.size()) +
+                                                            " bytes of weights, want " +
+                                                            std::to_string(manifest.weights_bytes));
+  }
+  const std::string encoded = EncodeManifest(manifest);
+  return WriteSectionFile(
+      kBundleFormat,
+      {{SectionKind::kManifest, {reinterpret_cast<const uint8_t*>(encoded.data()), encoded.size()}},
+       {SectionKind::kElf, elf},
+       {SectionKind::kWeights, weights}});
+}
+
+RuntimeOr<BundleReader> BundleReader::OpenFile(const std::string& path) {
+  RUNTIME_ASSIGN_OR_RETURN(std::unique_ptr<ByteSource> source, OpenFileSource(path));
+  auto reader = Open(std::move(source));
+  if (!reader.ok()) {
+    return RuntimeStatus(reader.status().code(), path + ": " + reader.status().message());
+  }
+  return reader;
+}
+
+RuntimeOr<BundleReader> BundleReader::FromBytes(std::span<const uint8_t> bytes) {
+  return Open(MemorySource(bytes));
+}
+
+RuntimeOr<BundleReader> BundleReader::Open(std::unique_ptr<ByteSource> source) {
+  RUNTIME_ASSIGN_OR_RETURN(SectionFile file, SectionFile::Open(kBundleFormat, std::move(source)));
+  RUNTIME_ASSIGN_OR_RETURN(const std::vector<uint8_t> bytes, file.Read(SectionKind::kManifest));
+  RUNTIME_ASSIGN_OR_RETURN(BundleManifest manifest, DecodeManifest(bytes));
+  RUNTIME_RETURN_IF_ERROR(CheckManifest(manifest));
+  const SectionFile::Entry* weights = file.Find(SectionKind::kWeights);
+  if (weights == nullptr || weights->size_bytes != manifest.weights_bytes) {
+    return RuntimeStatus(RuntimeCode::kDataLoss, "damaged file: its weights are missing");
+  }
+  return BundleReader(std::move(file), std::move(manifest));
+}
+
+const Sha256Digest& BundleReader::weights_sha256() const {
+  return file_.Find(SectionKind::kWeights)->sha256;
+}
+
+RuntimeOr<std::vector<uint8_t>> BundleReader::ReadElf() const {
+  return file_.Read(SectionKind::kElf);
+}
+
+RuntimeStatus BundleReader::ReadWeights(std::span<uint8_t> destination, bool check_hash) const {
+  return file_.ReadInto(*file_.Find(SectionKind::kWeights), destination, check_hash);
+}
+
+}  // namespace burnish

@@ -1,0 +1,50 @@
+// A bundle: a whole compiled model in one file (section_file.h): manifest, machine code, packed
+// weights, each 4 KiB-aligned.
+#ifndef COMPILER_RUNTIME_BUNDLE_H_
+#define COMPILER_RUNTIME_BUNDLE_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "compiler/runtime/bundle_manifest.h"
+#include "compiler/runtime/byte_source.h"
+#include "compiler/runtime/runtime_status.h"
+#include "compiler/runtime/section_file.h"
+
+namespace burnish {
+
+// Pure: equal input gives equal bytes. kInvalidArgument when the manifest does not pass
+// CheckManifest or `weights` is not manifest.weights_bytes long: no broken bundle is written.
+RuntimeOr<std::string> WriteBundle(const BundleManifest& manifest, std::span<const uint8_t> elf,
+                                   std::span<const uint8_t> weights);
+
+// Reads a bundle, treating each byte as hostile. Checks no CPU features: so that a bundle for
+// another machine can be looked at.
+class BundleReader {
+ public:
+  static RuntimeOr<BundleReader> OpenFile(const std::string& path);
+  // `bytes` must outlive the reader.
+  static RuntimeOr<BundleReader> FromBytes(std::span<const uint8_t> bytes);
+
+  const BundleManifest& manifest() const { return manifest_; }
+  const Sha256Digest& weights_sha256() const;
+
+  RuntimeOr<std::vector<uint8_t>> ReadElf() const;
+  // `destination`: manifest().weights_bytes bytes.
+  RuntimeStatus ReadWeights(std::span<uint8_t> destination, bool check_hash) const;
+
+ private:
+  BundleReader(SectionFile file, BundleManifest manifest)
+      : file_(std::move(file)), manifest_(std::move(manifest)) {}
+  static RuntimeOr<BundleReader> Open(std::unique_ptr<ByteSource> source);
+
+  SectionFile file_;
+  BundleManifest manifest_;
+};
+
+}  // namespace burnish
+
+#endif  // COMPILER_RUNTIME_BUNDLE_H_

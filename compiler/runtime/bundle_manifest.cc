@@ -1,0 +1,156 @@
+#include "compiler/runtime/bundle_manifest.h"
+
+#include <algorithm>
+#include <string>
+
+namespace burnish {
+namespace {
+
+constexpr uint32_t kThreadCountMax = 1024;
+
+// Bytes of a region, or the reason why there is no such region.
+RuntimeOr<uint64_t> RegionBytes(const BundleManifest& manifest, const Place& place) {
+  switch (place.region) {
+    case Region::kArena:
+      if (place.index == 0) return manifest.arena_bytes;
+      break;
+    case Region::kWeights:
+      if (place.index == 0) return manifest.weights_bytes;
+      break;
+    case Region::kInput:
+      if (place.index < manifest.inputs.size()) return manifest.inputs[place.index].storage_bytes;
+      break;
+    case Region::kOutput:
+      if (place.index < manifest.outputs.size()) return manifest.outputs[place.index].storage_bytes;
+      break;
+  }
+  return RuntimeStatus(RuntimeCode::kInvalidArgument,
+                       "got region " + std::to_string(static_cast<int>(place.region)) + " number " +
+                           std::to_string(place.index) + ", which does not exist");
+}
+
+RuntimeStatus CheckPlace(const BundleManifest& manifest, const Place& place, uint64_t size_bytes) {
+  RUNTIME_ASSIGN_OR_RETURN(const uint64_t region_bytes, RegionBytes(manifest, place));
+  if (place.offset_bytes > region_bytes || size_bytes > region_bytes - place.offset_bytes) {
+    return RuntimeStatus(RuntimeCode::kInvalidArgument,
+                         "got " + std::to_string(size_bytes) + " bytes at offset " +
+                             std::to_string(place.offset_bytes) + " of a region of " +
+                             std::to_string(region_bytes));
+  }
+  return RuntimeStatus();
+}
+
+RuntimeStatus CheckStepBuffer(const BundleManifest& manifest, const BufferInfo& buffer,
+                              const Place& place) {
+  RUNTIME_RETURN_IF_ERROR(CheckPlace(manifest, place, buffer.size_bytes));
+  if (place.offset_bytes % buffer.alignment_bytes != 0) {
+    return RuntimeStatus(RuntimeCode::kInvalidArgument,
+                         "got offset " + std::to_string(place.offset_bytes) +
+                             ", want a multiple of " + std::to_string(buffer.alignment_bytes));
+  }
+  if (buffer.role == BufferRole::kOutput &&
+      (place.region == Region::kWeights || place.region == Region::kInput)) {
+    return RuntimeStatus(RuntimeCode::kInvalidArgument, "it would write weights or a model input");
+  }
+  return RuntimeStatus();
+}
+
+RuntimeStatus CheckStep(const BundleManifest& manifest, const Step& step) {
+  const auto in_step = [&step](const RuntimeStatus& status) {
+    return RuntimeStatus(status.code(), "step \"" + step.name + "\": " + status.message());
+  };
+  if (step.kernel >= manifest.kernels.size()) {
+    return in_step(RuntimeStatus(RuntimeCode::kInvalidArgument,
+                                 "got kernel " + std::to_string(step.kernel) + " of " +
+                                     std::to_string(manifest.kernels.size())));
+  }
+  const std::vector<BufferInfo>& buffers = manifest.kernels[step.kernel].compute.buffers;
+  if (step.buffers.size() != buffers.size()) {
+    return in_step(RuntimeStatus(RuntimeCode::kInvalidArgument,
+                                 "got " + std::to_string(step.buffers.size()) + " buffers, want " +
+                                     std::to_string(buffers.size())));
+  }
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    if (RuntimeStatus status = CheckStepBuffer(manifest, buffers[i], step.buffers[i]);
+        !status.ok()) {
+      return in_step(
+          RuntimeStatus(status.code(), "buffer " + std::to_string(i) + ": " + status.message()));
+    }
+  }
+  for (const StepOutput& output : step.outputs) {
+    if (output.buffer >= buffers.size()) {
+      return in_step(RuntimeStatus(RuntimeCode::kInvalidArgument, "got an output without buffer"));
+    }
+    if (RuntimeStatus status = CheckTensor(output.tensor, buffers[output.buffer].size_bytes);
+        !status.ok()) {
+      return in_step(status);
+    }
+  }
+  return RuntimeStatus();
+}
+
+RuntimeStatus CheckFill(const BundleManifest& manifest, const Fill& fill) {
+  const auto invalid = [](const std::string& text) {
+    return RuntimeStatus(RuntimeCode::kInvalidArgument, "fill: " + text);
+  };
+  if (fill.element_bytes != 1 && fill.element_bytes != 2 && fill.element_bytes != 4 &&
+      fill.element_bytes != 8) {
+    return invalid("got elements of " + std::to_string(fill.element_bytes) + " bytes");
+  }
+  if (fill.place.region == Region::kWeights) return invalid("it would write weights");
+  uint64_t whole_bytes = 0;
+  if (fill.size_bytes % fill.element_bytes != 0 || fill.repeat_count == 0 ||
+      fill.repeat_count > kMemoryBytesMax ||
+      __builtin_mul_overflow(fill.repeat_count - 1, fill.repeat_stride_bytes, &whole_bytes) ||
+      __builtin_add_overflow(whole_bytes, fill.size_bytes, &whole_bytes)) {
+    return invalid("got a size or count that does not fit");
+  }
+  // Runs that overlap would let a short manifest ask for endless work.
+  if (fill.repeat_count > 1 && fill.repeat_stride_bytes < std::max<uint64_t>(fill.size_bytes, 1)) {
+    return invalid("its runs overlap");
+  }
+  return CheckPlace(manifest, fill.place, whole_bytes);
+}
+
+}  // namespace
+
+RuntimeStatus CheckManifest(const BundleManifest& manifest) {
+  if (manifest.thread_count < 1 || manifest.thread_count > kThreadCountMax) {
+    return RuntimeStatus(RuntimeCode::kInvalidArgument,
+                         "got " + std::to_string(manifest.thread_count) + " threads");
+  }
+  if (manifest.arena_bytes > kMemoryBytesMax || manifest.weights_bytes > kMemoryBytesMax) {
+    return RuntimeStatus(RuntimeCode::kInvalidArgument, "got an arena above 1 TiB");
+  }
+  for (const std::vector<ModelTensor>* tensors : {&manifest.inputs, &manifest.outputs}) {
+    for (const ModelTensor& tensor : *tensors) {
+      if (tensor.storage_bytes > kMemoryBytesMax) {
+        return RuntimeStatus(RuntimeCode::kInvalidArgument, "got a storage above 1 TiB");
+      }
+      RUNTIME_RETURN_IF_ERROR(CheckTensor(tensor.tensor, tensor.storage_bytes));
+    }
+  }
+  for (const ConstantInfo& constant : manifest.constants) {
+    RUNTIME_RETURN_IF_ERROR(
+        CheckPlace(manifest, {Region::kWeights, 0, constant.offset_bytes}, constant.size_bytes));
+  }
+  for (const KernelInfo& kernel : manifest.kernels) RUNTIME_RETURN_IF_ERROR(CheckKernel(kernel));
+  for (const Step& step : manifest.steps) RUNTIME_RETURN_IF_ERROR(CheckStep(manifest, step));
+  for (const Fill& fill : manifest.fills) RUNTIME_RETURN_IF_ERROR(CheckFill(manifest, fill));
+  return RuntimeStatus();
+}
+
+uint32_t RegionAlignment(const BundleManifest& manifest, Region region, uint32_t index) {
+  uint32_t alignment_bytes = 1;
+  for (const Step& step : manifest.steps) {
+    const std::vector<BufferInfo>& buffers = manifest.kernels[step.kernel].compute.buffers;
+    for (size_t i = 0; i < step.buffers.size(); ++i) {
+      if (step.buffers[i].region == region && step.buffers[i].index == index) {
+        alignment_bytes = std::max(alignment_bytes, buffers[i].alignment_bytes);
+      }
+    }
+  }
+  return alignment_bytes;
+}
+
+}  // namespace burnish

@@ -1,0 +1,120 @@
+// What a bundle says about itself: the model's inputs and outputs, where every buffer lies, and the
+// steps in order. Written by the compiler driver, read by the runtime.
+#ifndef COMPILER_RUNTIME_BUNDLE_MANIFEST_H_
+#define COMPILER_RUNTIME_BUNDLE_MANIFEST_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "compiler/runtime/kernel_abi.h"
+#include "compiler/runtime/kernel_info.h"
+#include "compiler/runtime/runtime_status.h"
+#include "compiler/runtime/tensor_info.h"
+
+namespace burnish {
+
+// Stored: never reused.
+enum class Region : uint8_t {
+  kArena = 1,    // Activations of one session; `index` is 0.
+  kWeights = 2,  // The bundle's weights section; `index` is 0. Read only.
+  kInput = 3,    // Storage of model input `index`. Read only.
+  kOutput = 4,   // Storage of model output `index`.
+};
+
+// A place in memory: `offset_bytes` into a region.
+struct Place {
+  Region region = Region::kArena;
+  uint32_t index = 0;
+  uint64_t offset_bytes = 0;
+
+  friend bool operator==(const Place&, const Place&) = default;
+};
+
+// A model input or output: the tensor and the size of the storage that holds it.
+struct ModelTensor {
+  TensorInfo tensor;
+  uint64_t storage_bytes = 0;
+
+  friend bool operator==(const ModelTensor&, const ModelTensor&) = default;
+};
+
+// A named constant inside the weights section, packed as its kernel wants it.
+struct ConstantInfo {
+  std::string name;
+  uint64_t offset_bytes = 0;
+  uint64_t size_bytes = 0;
+
+  friend bool operator==(const ConstantInfo&, const ConstantInfo&) = default;
+};
+
+// A step's result, for debug output.
+struct StepOutput {
+  uint32_t buffer = 0;  // Index into the step's buffers.
+  TensorInfo tensor;    // Relative to that buffer's base.
+
+  friend bool operator==(const StepOutput&, const StepOutput&) = default;
+};
+
+struct Step {
+  std::string name;             // For people: "conv2_1 + relu".
+  uint32_t kernel = 0;          // Index into BundleManifest::kernels.
+  std::vector<Place> buffers;   // One per buffer of the kernel, in its order.
+  uint64_t flop_count = 0;      // By definition of the operators, whatever the algorithm.
+  uint64_t moved_bytes = 0;     // Least traffic: inputs, constants and outputs once.
+  std::string workload_id;      // SHA-256 of the workload's text, 64 hexadecimal digits, or empty.
+  std::string schedule_origin;  // "tuned", "default", ...: where its schedule came from.
+  std::vector<StepOutput> outputs;
+
+  friend bool operator==(const Step&, const Step&) = default;
+};
+
+// Memory that gets a value when a session starts, and that no step changes: borders of storage.
+// Writes `repeat_count` runs of `size_bytes`, each `repeat_stride_bytes` after the one before. To
+// fill a whole slot whose inside the producer overwrites in every run, one run is enough.
+struct Fill {
+  Place place;
+  uint64_t size_bytes = 0;  // A multiple of element_bytes.
+  uint64_t repeat_count = 1;
+  uint64_t repeat_stride_bytes = 0;
+  uint8_t element_bytes = 4;  // 1, 2, 4 or 8.
+  uint64_t element_bits = 0;  // The value's bits, in the low bytes.
+
+  friend bool operator==(const Fill&, const Fill&) = default;
+};
+
+struct BundleManifest {
+  uint32_t abi_version = BURNISH_KERNEL_ABI_VERSION;
+  std::string model_name;
+  std::string target;                 // Text of the target that it was compiled for.
+  std::vector<std::string> features;  // CPU features that the code needs, LLVM's names.
+  uint32_t thread_count = 1;          // What it was tuned for; it runs right on any number.
+  uint64_t arena_bytes = 0;
+  uint64_t weights_bytes = 0;  // Size of the weights section.
+  std::vector<ModelTensor> inputs;
+  std::vector<ModelTensor> outputs;
+  std::vector<ConstantInfo> constants;
+  std::vector<KernelInfo> kernels;  // `pack` is empty: packing was done when it was built.
+  std::vector<Step> steps;
+  std::vector<Fill> fills;
+
+  friend bool operator==(const BundleManifest&, const BundleManifest&) = default;
+};
+
+std::string EncodeManifest(const BundleManifest& manifest);
+
+// kDataLoss: not such bytes. Checks no meaning.
+RuntimeOr<BundleManifest> DecodeManifest(std::span<const uint8_t> bytes);
+
+// kInvalidArgument, with the place in words, unless every index names something, every buffer,
+// constant, tensor and fill lies inside of its region and is aligned as its kernel wants, and no
+// step writes weights or inputs. What passes cannot make the runtime itself leave its memory.
+RuntimeStatus CheckManifest(const BundleManifest& manifest);
+
+// Largest alignment that any step asks of this region and index; at least 1, and 1 if nobody asks.
+uint32_t RegionAlignment(const BundleManifest& manifest, Region region, uint32_t index);
+
+}  // namespace burnish
+
+#endif  // COMPILER_RUNTIME_BUNDLE_MANIFEST_H_

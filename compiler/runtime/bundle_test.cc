@@ -1,0 +1,195 @@
+#include "compiler/runtime/bundle.h"
+
+#include <string>
+#include <vector>
+
+#include "compiler/runtime/model.h"
+#include "compiler/runtime/section_file.h"
+#include "compiler/runtime/test_bundle.h"
+#include "gtest/gtest.h"
+
+namespace burnish {
+namespace {
+
+std::vector<float> PackedWeights() { return std::vector<float>(kTestCount, 1.0f); }
+
+TEST(BundleTest, ReadsBackWhatWasWritten) {
+  const std::string bytes = TestBundle();
+  auto reader = BundleReader::FromBytes(AsBytes(bytes));
+  ASSERT_TRUE(reader.ok()) << reader.status().message();
+  EXPECT_EQ(reader->manifest(), TestBundleManifest());
+  auto elf = reader->ReadElf();
+  ASSERT_TRUE(elf.ok());
+  EXPECT_EQ(*elf, TestElf());
+  std::vector<float> weights(kTestCount);
+  ASSERT_TRUE(reader->ReadWeights(AsWritableBytes(weights), /*check_hash=*/true).ok());
+  EXPECT_EQ(std::vector<float>(weights.rbegin(), weights.rend()), TestWeights());
+}
+
+TEST(BundleTest, EqualInputGivesEqualBytes) { EXPECT_EQ(TestBundle(), TestBundle()); }
+
+TEST(BundleTest, SectionsAreAlignedToPages) {
+  const std::string bytes = TestBundle();
+  auto file = SectionFile::Open(kBundleFormat, MemorySource(AsBytes(bytes)));
+  ASSERT_TRUE(file.ok());
+  for (SectionKind kind : {SectionKind::kManifest, SectionKind::kElf, SectionKind::kWeights}) {
+    ASSERT_NE(file->Find(kind), nullptr);
+    EXPECT_EQ(file->Find(kind)->offset % 4096, 0u);
+  }
+}
+
+// Short manifests and ELF, so that each byte can be tried in a second.
+std::string SmallBundle() {
+  BundleManifest manifest;
+  manifest.model_name = "small";
+  manifest.weights_bytes = 40;
+  manifest.arena_bytes = 64;
+  manifest.inputs = {{DenseTensor("x", ElementType::kF32, {1}), 4}};
+  manifest.outputs = {{DenseTensor("y", ElementType::kF32, {1}), 4}};
+  const std::vector<uint8_t> elf = TestElf(), weights(40, 1);
+  return *WriteBundle(manifest, elf, weights);
+}
+
+TEST(BundleTest, TruncatedAtAnyByteIsRefused) {
+  const std::string bytes = SmallBundle();
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    const std::vector<uint8_t> cut(bytes.begin(), bytes.begin() + size);  // ASan sees its end.
+    EXPECT_FALSE(BundleReader::FromBytes(cut).ok()) << "cut at " << size;
+  }
+}
+
+// Wherever the damage is, opening or reading a section notices it.
+TEST(BundleTest, AnySingleDamagedByteIsRefused) {
+  const std::string bytes = SmallBundle();
+  for (size_t position = 0; position < bytes.size(); ++position) {
+    std::string damaged = bytes;
+    damaged[position] = static_cast<char>(damaged[position] ^ (1 << position % 8));
+    EXPECT_FALSE(Model::LoadBytes(AsBytes(damaged), {}).ok()) << "byte " << position;
+  }
+}
+
+TEST(BundleTest, BytesBehindTheEndAreRefused) {
+  EXPECT_FALSE(BundleReader::FromBytes(AsBytes(SmallBundle() + '\0')).ok());
+}
+
+// Below the hashes: what a hostile writer could make.
+TEST(BundleManifestTest, DamagedBytesDecodeToAnErrorOrToSomethingThatIsChecked) {
+  const std::string bytes = EncodeManifest(TestBundleManifest());
+  int decoded_count = 0, accepted_count = 0;
+  for (size_t position = 0; position < bytes.size(); ++position) {
+    for (uint8_t value : {0x00, 0x01, 0x7f, 0x80, 0xff}) {
+      std::string damaged = bytes;
+      damaged[position] = static_cast<char>(value);
+      auto manifest = DecodeManifest(AsBytes(damaged));
+      if (!manifest.ok()) continue;
+      ++decoded_count;
+      accepted_count += CheckManifest(*manifest).ok();
+    }
+  }
+  EXPECT_GT(decoded_count, accepted_count);  // The check refuses things that decode.
+  EXPECT_GT(accepted_count, 0);              // A changed name is as good as another.
+}
+
+TEST(BundleManifestTest, TruncatedAtAnyByteIsRefused) {
+  const std::string bytes = EncodeManifest(TestBundleManifest());
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    const std::vector<uint8_t> cut(bytes.begin(), bytes.begin() + size);
+    EXPECT_FALSE(DecodeManifest(cut).ok()) << "cut at " << size;
+  }
+}
+
+TEST(BundleManifestTest, AHugeCountDoesNotTakeMemory) {
+  std::string bytes = EncodeManifest(BundleManifest());
+  // After abi_version: the length of model_name.
+  for (size_t i = 4; i < 8; ++i) bytes[i] = '\xff';
+  EXPECT_EQ(DecodeManifest(AsBytes(bytes)).status().code(), RuntimeCode::kDataLoss);
+}
+
+// Each of these would make the runtime leave its memory.
+class BundleManifestCheckTest : public ::testing::Test {
+ protected:
+  std::string Reason() const {
+    const RuntimeStatus status = CheckManifest(manifest_);
+    EXPECT_EQ(WriteBundle(manifest_, TestElf(), AsBytes(PackedWeights())).ok(), status.ok());
+    return status.message();
+  }
+  BundleManifest manifest_ = TestBundleManifest();
+};
+
+TEST_F(BundleManifestCheckTest, TheTestModelIsFine) { EXPECT_EQ(Reason(), ""); }
+
+TEST_F(BundleManifestCheckTest, ABufferBehindTheArenaIsRefused) {
+  manifest_.steps[0].buffers[2].offset_bytes = 8192;
+  EXPECT_EQ(Reason(),
+            "step \"scale\": buffer 2: got 4000 bytes at offset 8192 of a region of 8192");
+}
+
+TEST_F(BundleManifestCheckTest, AnOffsetThatOverflowsIsRefused) {
+  manifest_.steps[0].buffers[2].offset_bytes = ~uint64_t{63};
+  EXPECT_NE(Reason(), "");
+}
+
+TEST_F(BundleManifestCheckTest, AMisalignedBufferIsRefused) {
+  manifest_.steps[0].buffers[2].offset_bytes = 4;
+  EXPECT_EQ(Reason(), "step \"scale\": buffer 2: got offset 4, want a multiple of 64");
+}
+
+TEST_F(BundleManifestCheckTest, AStepThatWritesWeightsIsRefused) {
+  manifest_.steps[1].buffers[1] = {Region::kWeights, 0, 0};
+  EXPECT_EQ(Reason(), "step \"reverse\": buffer 1: it would write weights or a model input");
+}
+
+TEST_F(BundleManifestCheckTest, AnUnknownKernelIsRefused) {
+  manifest_.steps[1].kernel = 99;
+  EXPECT_EQ(Reason(), "step \"reverse\": got kernel 99 of 7");
+}
+
+TEST_F(BundleManifestCheckTest, AnUnknownInputIsRefused) {
+  manifest_.steps[0].buffers[0].index = 3;
+  EXPECT_EQ(Reason(), "step \"scale\": buffer 0: got region 3 number 3, which does not exist");
+}
+
+TEST_F(BundleManifestCheckTest, AStrideBehindTheStorageIsRefused) {
+  manifest_.inputs[2].tensor.strides[0] = 10;
+  EXPECT_EQ(Reason(), "tensor \"image\": it needs 92 bytes at offset 24 of 100");
+}
+
+TEST_F(BundleManifestCheckTest, ExtentsThatOverflowAreRefused) {
+  manifest_.inputs[0].tensor.shape = {int64_t{1} << 62, int64_t{1} << 62};
+  EXPECT_EQ(Reason(), "tensor \"x\": too large");
+}
+
+TEST_F(BundleManifestCheckTest, AFillBehindItsRegionIsRefused) {
+  manifest_.fills[0].repeat_count = 2;
+  manifest_.fills[0].repeat_stride_bytes = 100;
+  EXPECT_EQ(Reason(), "got 200 bytes at offset 0 of a region of 100");
+}
+
+TEST_F(BundleManifestCheckTest, AFillWithoutEndIsRefused) {
+  manifest_.fills[0].size_bytes = 0;
+  manifest_.fills[0].repeat_count = uint64_t{1} << 39;
+  EXPECT_EQ(Reason(), "fill: its runs overlap");
+}
+
+TEST_F(BundleManifestCheckTest, AnInPlacePairOfInputsIsRefused) {
+  manifest_.kernels[kAddKernel].compute.in_place = {{.output = 1, .input = 0}};
+  EXPECT_EQ(Reason(), "got an in-place pair that does not name an output and an input");
+}
+
+TEST(BundleTest, WeightsOfAnotherSizeAreNotWritten) {
+  EXPECT_FALSE(WriteBundle(TestBundleManifest(), TestElf(), {}).ok());
+}
+
+TEST(BundleTest, AMissingFileIsNotFound) {
+  const auto reader = BundleReader::OpenFile("no/such/file");
+  EXPECT_EQ(reader.status().code(), RuntimeCode::kNotFound);
+  EXPECT_EQ(reader.status().message(), "no/such/file: No such file or directory");
+}
+
+TEST(BundleTest, AFolderOrDeviceIsNoBundle) {
+  EXPECT_EQ(BundleReader::OpenFile("/").status().code(), RuntimeCode::kInvalidArgument);
+  EXPECT_EQ(BundleReader::OpenFile("/dev/zero").status().code(), RuntimeCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace burnish

@@ -1,0 +1,181 @@
+/* Burnish runtime, C API: runs a compiled model (a bundle) on the CPU.
+ *
+ *   BurnishModel* model = NULL;
+ *   if (burnish_open("resnet50.bundle", NULL, &model) != BURNISH_OK) {
+ *     fprintf(stderr, "%s\n", burnish_last_error());
+ *     return 1;
+ *   }
+ *   burnish_set_input(model, 0, image, image_bytes);
+ *   burnish_run(model);
+ *   burnish_get_output(model, 0, logits, logits_bytes);
+ *   burnish_close(model);
+ *
+ * A BurnishModel may be used by several threads: its calls wait for each other. For inferences at
+ * the same time open it once and again with `share_with`: one copy of the parameters, activations
+ * and threads of its own for each. No function throws, prints or ends the process.
+ *
+ * Tensors cross this interface as dense row-major bytes, little-endian.
+ */
+#ifndef COMPILER_RUNTIME_BURNISH_H_
+#define COMPILER_RUNTIME_BURNISH_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define BURNISH_API __attribute__((visibility("default")))
+
+typedef struct BurnishModel BurnishModel;
+
+/* Numbers are never reused. */
+typedef enum BurnishStatus {
+  BURNISH_OK = 0,
+  BURNISH_INVALID_ARGUMENT = 3,    /* The caller's or the file's fault. */
+  BURNISH_NOT_FOUND = 5,           /* No such file. */
+  BURNISH_RESOURCE_EXHAUSTED = 8,  /* No memory, threads or file descriptors. */
+  BURNISH_FAILED_PRECONDITION = 9, /* A bundle for another CPU; a tensor that cannot be bound. */
+  BURNISH_OUT_OF_RANGE = 11,       /* No such input, output or step; an index in the input data. */
+  BURNISH_INTERNAL = 13,
+  BURNISH_DATA_LOSS = 15 /* A damaged bundle. */
+} BurnishStatus;
+
+typedef enum BurnishDtype {
+  BURNISH_F32 = 1,
+  BURNISH_F64 = 2,
+  BURNISH_F16 = 3,
+  BURNISH_BF16 = 4,
+  BURNISH_I8 = 5,
+  BURNISH_U8 = 6,
+  BURNISH_I16 = 7,
+  BURNISH_U16 = 8,
+  BURNISH_I32 = 9,
+  BURNISH_U32 = 10,
+  BURNISH_I64 = 11,
+  BURNISH_U64 = 12,
+  BURNISH_BOOL = 13 /* One byte, 0 or 1. */
+} BurnishDtype;
+
+#define BURNISH_RANK_MAX 16
+
+/* Set everything to 0 and `struct_size` to sizeof(BurnishOptions), then what is wanted. */
+typedef struct BurnishOptions {
+  uint32_t struct_size;
+  /* Threads that take part in an inference, the caller's included. 0: what the bundle was tuned
+   * for, but not more than there are CPUs. */
+  int32_t thread_count;
+  /* NULL: threads are not pinned. Else `thread_count` CPU numbers; the caller's thread runs on the
+   * first during each inference. */
+  const int32_t* cpus;
+  /* How long a thread spins before it sleeps, at a barrier and between inferences. 0: 50,000. */
+  int64_t spin_ns;
+  /* Not NULL: take the parameters of this model, which was opened from the same bundle. It may be
+   * closed first. */
+  BurnishModel* share_with;
+  /* Not 0, together with share_with: use its threads too, taking turns. */
+  int32_t share_threads;
+  /* Not 0: parameter_memory holds the parameters already (written by another process, maybe). */
+  int32_t parameters_are_filled;
+  /* Not NULL: the parameters live in this memory, 4096-aligned, of burnish_parameter_bytes() at
+   * least, until the model is closed. */
+  void* parameter_memory;
+  uint64_t parameter_memory_bytes;
+  /* Not 0: do not check the SHA-256 of the parameters (about 3 ms per megabyte). */
+  int32_t trust_parameters;
+  int32_t reserved; /* 0 */
+} BurnishOptions;
+
+typedef struct BurnishTensorInfo {
+  const char* name; /* Lives as long as the model. */
+  BurnishDtype dtype;
+  int32_t rank; /* 0: a scalar. */
+  int64_t shape[BURNISH_RANK_MAX];
+  uint64_t size_bytes; /* Of the dense tensor. */
+  /* Not 0: burnish_bind_* accepts it, with memory aligned to this many bytes. */
+  uint32_t bind_alignment;
+} BurnishTensorInfo;
+
+typedef struct BurnishStepInfo {
+  const char* name;
+  const char* schedule_origin; /* "tuned", "default", ... */
+  const char* workload_id;
+  uint64_t flop_count;
+  uint64_t moved_bytes;
+  int32_t output_count; /* For burnish_debug_output. */
+} BurnishStepInfo;
+
+/* Nanoseconds per inference. */
+typedef struct BurnishLatency {
+  int64_t run_count;
+  int64_t min_ns;
+  int64_t median_ns;
+  int64_t p90_ns;
+  int64_t p99_ns;
+  double mean_ns;
+} BurnishLatency;
+
+/* `options` may be NULL. On failure *model is NULL. */
+BURNISH_API BurnishStatus burnish_open(const char* path, const BurnishOptions* options,
+                                       BurnishModel** model);
+/* From memory, which may be freed afterwards. */
+BURNISH_API BurnishStatus burnish_open_bytes(const void* bytes, uint64_t size_bytes,
+                                             const BurnishOptions* options, BurnishModel** model);
+/* NULL is fine. No other call on this model may be under way. */
+BURNISH_API void burnish_close(BurnishModel* model);
+
+/* Of a bundle on disk, without loading it: how much parameter_memory it wants. */
+BURNISH_API BurnishStatus burnish_parameter_bytes(const char* path, uint64_t* size_bytes);
+
+BURNISH_API const char* burnish_target(const BurnishModel* model); /* What it was compiled for. */
+BURNISH_API int32_t burnish_thread_count(const BurnishModel* model);
+BURNISH_API int32_t burnish_input_count(const BurnishModel* model);
+BURNISH_API int32_t burnish_output_count(const BurnishModel* model);
+BURNISH_API BurnishStatus burnish_input_info(const BurnishModel* model, int32_t index,
+                                             BurnishTensorInfo* info);
+BURNISH_API BurnishStatus burnish_output_info(const BurnishModel* model, int32_t index,
+                                              BurnishTensorInfo* info);
+
+/* Copies; `size_bytes` must be the tensor's. An input keeps its value until it is set again. */
+BURNISH_API BurnishStatus burnish_set_input(BurnishModel* model, int32_t index, const void* data,
+                                            uint64_t size_bytes);
+BURNISH_API BurnishStatus burnish_get_output(BurnishModel* model, int32_t index, void* data,
+                                             uint64_t size_bytes);
+
+/* Without copies: from now on burnish_run reads (writes) this memory. NULL ends that. */
+BURNISH_API BurnishStatus burnish_bind_input(BurnishModel* model, int32_t index, const void* data,
+                                             uint64_t size_bytes);
+BURNISH_API BurnishStatus burnish_bind_output(BurnishModel* model, int32_t index, void* data,
+                                              uint64_t size_bytes);
+
+/* One inference. */
+BURNISH_API BurnishStatus burnish_run(BurnishModel* model);
+
+/* Repeated inferences for about `seconds`, on the inputs as they are. */
+BURNISH_API BurnishStatus burnish_benchmark(BurnishModel* model, double seconds,
+                                            BurnishLatency* latency);
+
+BURNISH_API int32_t burnish_step_count(const BurnishModel* model);
+BURNISH_API BurnishStatus burnish_step_info(const BurnishModel* model, int32_t step,
+                                            BurnishStepInfo* info);
+/* Median nanoseconds of each step over `run_count` runs; `step_ns` has room for `step_count`, which
+ * must be burnish_step_count(). */
+BURNISH_API BurnishStatus burnish_profile(BurnishModel* model, int32_t run_count, int64_t* step_ns,
+                                          int32_t step_count);
+
+/* An intermediate result: runs the model through `step` and copies that step's output. */
+BURNISH_API BurnishStatus burnish_debug_output_info(const BurnishModel* model, int32_t step,
+                                                    int32_t output, BurnishTensorInfo* info);
+BURNISH_API BurnishStatus burnish_debug_output(BurnishModel* model, int32_t step, int32_t output,
+                                               void* data, uint64_t size_bytes);
+
+/* What went wrong in this thread's last failed call; "" before the first. Valid until the next. */
+BURNISH_API const char* burnish_last_error(void);
+BURNISH_API const char* burnish_dtype_name(BurnishDtype dtype); /* "f32", ... */
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* COMPILER_RUNTIME_BURNISH_H_ */

@@ -1,0 +1,348 @@
+// The C API over Model and Session. Each function is a Guard around one call, so that no exception
+// (only std::bad_alloc is possible) leaves the library.
+#include <sched.h>
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "compiler/runtime/benchmark.h"
+#include "compiler/runtime/bundle.h"
+#include "compiler/runtime/burnish.h"
+#include "compiler/runtime/model.h"
+#include "compiler/runtime/session.h"
+#include "compiler/runtime/tensor_info.h"
+#include "compiler/runtime/thread_pool.h"
+
+struct BurnishModel {
+  std::unique_ptr<burnish::Session> session;
+};
+
+namespace burnish {
+namespace {
+
+static_assert(BURNISH_RANK_MAX == kRankMax);
+static_assert(BURNISH_BOOL == static_cast<int>(ElementType::kBool));
+static_assert(BURNISH_DATA_LOSS == static_cast<int>(RuntimeCode::kDataLoss));
+
+thread_local std::string last_error;
+
+BurnishStatus Report(const RuntimeStatus& status) {
+  if (!status.ok()) last_error = status.message();
+  return static_cast<BurnishStatus>(status.code());
+}
+
+template <typename Call>
+BurnishStatus Guard(const Call& call) noexcept {
+  try {
+    return Report(call());
+  } catch (const std::exception&) {
+    last_error.clear();  // Whatever was thrown, there may be no memory for its text.
+    return BURNISH_RESOURCE_EXHAUSTED;
+  }
+}
+
+RuntimeStatus InvalidArgument(const std::string& text) {
+  return RuntimeStatus(RuntimeCode::kInvalidArgument, text);
+}
+
+RuntimeStatus CheckIndex(const char* what, int32_t index, size_t count) {
+  if (index >= 0 && static_cast<size_t>(index) < count) return RuntimeStatus();
+  return RuntimeStatus(RuntimeCode::kOutOfRange, std::string("got ") + what + " " +
+                                                     std::to_string(index) + ", want 0 to below " +
+                                                     std::to_string(count));
+}
+
+RuntimeOr<BurnishOptions> ReadOptions(const BurnishOptions* options) {
+  BurnishOptions read = {};
+  if (options == nullptr) return read;
+  // A caller with an older header passes a shorter struct: what it lacks stays 0.
+  if (options->struct_size < sizeof(uint32_t) || options->struct_size > sizeof(BurnishOptions)) {
+    return InvalidArgument("got BurnishOptions.struct_size " +
+                           std::to_string(options->struct_size) + ", want " +
+                           std::to_string(sizeof(BurnishOptions)));
+  }
+  std::memcpy(&read, options, options->struct_size);
+  if (read.reserved != 0) return InvalidArgument("BurnishOptions.reserved must be 0");
+  return read;
+}
+
+int UsableCpuCount() {
+  cpu_set_t usable;
+  return sched_getaffinity(0, sizeof(usable), &usable) == 0 ? CPU_COUNT(&usable) : 1;
+}
+
+RuntimeOr<std::shared_ptr<ThreadPool>> MakePool(const BurnishOptions& options,
+                                                const BundleManifest& manifest) {
+  if (options.share_threads != 0) {
+    if (options.share_with == nullptr) return InvalidArgument("share_threads without share_with");
+    return options.share_with->session->pool();
+  }
+  ThreadPoolOptions pool_options;
+  pool_options.thread_count =
+      options.thread_count != 0
+          ? options.thread_count
+          : std::min(static_cast<int>(manifest.thread_count), UsableCpuCount());
+  if (options.cpus != nullptr && pool_options.thread_count > 0) {
+    pool_options.cpus.assign(options.cpus, options.cpus + pool_options.thread_count);
+  }
+  if (options.spin_ns < 0) return InvalidArgument("spin_ns must not be negative");
+  if (options.spin_ns > 0) {
+    pool_options.barrier_spin_ns = pool_options.idle_spin_ns = options.spin_ns;
+  }
+  RUNTIME_ASSIGN_OR_RETURN(std::unique_ptr<ThreadPool> pool, ThreadPool::Create(pool_options));
+  return std::shared_ptr<ThreadPool>(std::move(pool));
+}
+
+// `load`: from ModelOptions to RuntimeOr<std::shared_ptr<const Model>>.
+template <typename Load>
+RuntimeStatus Open(const BurnishOptions* given, BurnishModel** model, const Load& load) {
+  if (model == nullptr) return InvalidArgument("got no place for the model");
+  *model = nullptr;
+  RUNTIME_ASSIGN_OR_RETURN(const BurnishOptions options, ReadOptions(given));
+  ModelOptions model_options;
+  if (options.share_with != nullptr) {
+    model_options.share_weights_with = options.share_with->session->model();
+  }
+  if (options.parameter_memory != nullptr) {
+    model_options.weights_memory = {static_cast<uint8_t*>(options.parameter_memory),
+                                    static_cast<size_t>(options.parameter_memory_bytes)};
+  }
+  model_options.weights_memory_is_filled = options.parameters_are_filled != 0;
+  model_options.check_weights = options.trust_parameters == 0;
+  RUNTIME_ASSIGN_OR_RETURN(std::shared_ptr<const Model> loaded, load(model_options));
+  RUNTIME_ASSIGN_OR_RETURN(std::shared_ptr<ThreadPool> pool, MakePool(options, loaded->manifest()));
+  auto opened = std::make_unique<BurnishModel>();
+  RUNTIME_ASSIGN_OR_RETURN(opened->session, Session::Create(std::move(loaded), std::move(pool)));
+  *model = opened.release();
+  return RuntimeStatus();
+}
+
+void Describe(const TensorInfo& tensor, BurnishTensorInfo* info) {
+  *info = {};
+  info->name = tensor.name.c_str();
+  info->dtype = static_cast<BurnishDtype>(tensor.type);
+  info->rank = static_cast<int32_t>(tensor.shape.size());
+  std::copy(tensor.shape.begin(), tensor.shape.end(), info->shape);
+  info->size_bytes = tensor.dense_bytes();
+}
+
+RuntimeStatus DescribeModelTensor(const BundleManifest& manifest, Region region, int32_t index,
+                                  BurnishTensorInfo* info) {
+  const bool is_input = region == Region::kInput;
+  const std::vector<ModelTensor>& all = is_input ? manifest.inputs : manifest.outputs;
+  RUNTIME_RETURN_IF_ERROR(CheckIndex(is_input ? "input" : "output", index, all.size()));
+  Describe(all[index].tensor, info);
+  if (all[index].tensor.IsDense() && all[index].storage_bytes == info->size_bytes) {
+    info->bind_alignment = RegionAlignment(manifest, region, static_cast<uint32_t>(index));
+  }
+  return RuntimeStatus();
+}
+
+RuntimeOr<const StepOutput*> FindStepOutput(const BundleManifest& manifest, int32_t step,
+                                            int32_t output) {
+  RUNTIME_RETURN_IF_ERROR(CheckIndex("step", step, manifest.steps.size()));
+  const std::vector<StepOutput>& outputs = manifest.steps[step].outputs;
+  RUNTIME_RETURN_IF_ERROR(CheckIndex("step output", output, outputs.size()));
+  return &outputs[output];
+}
+
+// Null pointers are the caller's fault and not a crash.
+template <typename... Pointers>
+RuntimeStatus CheckPointers(Pointers... pointers) {
+  if (((pointers != nullptr) && ...)) return RuntimeStatus();
+  return InvalidArgument("got a null pointer");
+}
+
+const BundleManifest& ManifestOf(const BurnishModel* model) { return model->session->manifest(); }
+
+}  // namespace
+}  // namespace burnish
+
+using namespace burnish;  // NOLINT: the functions below are its C face.
+
+BurnishStatus burnish_open(const char* path, const BurnishOptions* options, BurnishModel** model) {
+  return Guard([&]() -> RuntimeStatus {
+    RUNTIME_RETURN_IF_ERROR(CheckPointers(path));
+    return Open(options, model, [path](const ModelOptions& model_options) {
+      return Model::LoadFile(path, model_options);
+    });
+  });
+}
+
+BurnishStatus burnish_open_bytes(const void* bytes, uint64_t size_bytes,
+                                 const BurnishOptions* options, BurnishModel** model) {
+  return Guard([&]() -> RuntimeStatus {
+    RUNTIME_RETURN_IF_ERROR(CheckPointers(bytes));
+    return Open(options, model, [&](const ModelOptions& model_options) {
+      return Model::LoadBytes({static_cast<const uint8_t*>(bytes), static_cast<size_t>(size_bytes)},
+                              model_options);
+    });
+  });
+}
+
+void burnish_close(BurnishModel* model) { delete model; }
+
+BurnishStatus burnish_parameter_bytes(const char* path, uint64_t* size_bytes) {
+  return Guard([&]() -> RuntimeStatus {
+    RUNTIME_RETURN_IF_ERROR(CheckPointers(path, size_bytes));
+    RUNTIME_ASSIGN_OR_RETURN(const BundleReader reader, BundleReader::OpenFile(path));
+    *size_bytes = reader.manifest().weights_bytes;
+    return RuntimeStatus();
+  });
+}
+
+const char* burnish_target(const BurnishModel* model) {
+  return model == nullptr ? "" : ManifestOf(model).target.c_str();
+}
+
+int32_t burnish_thread_count(const BurnishModel* model) {
+  return model == nullptr ? 0 : model->session->pool()->thread_count();
+}
+
+int32_t burnish_input_count(const BurnishModel* model) {
+  return model == nullptr ? 0 : static_cast<int32_t>(ManifestOf(model).inputs.size());
+}
+
+int32_t burnish_output_count(const BurnishModel* model) {
+  return model == nullptr ? 0 : static_cast<int32_t>(ManifestOf(model).outputs.size());
+}
+
+BurnishStatus burnish_input_info(const BurnishModel* model, int32_t index,
+                                 BurnishTensorInfo* info) {
+  return Guard([&]() -> RuntimeStatus {
+    RUNTIME_RETURN_IF_ERROR(CheckPointers(model, info));
+    return DescribeModelTensor(ManifestOf(model), Region::kInput, index, info);
+  });
+}
+
+BurnishStatus burnish_output_info(const BurnishModel* model, int32_t index,
+                                  BurnishTensorInfo* info) {
+  return Guard([&]() -> RuntimeStatus {
+    RUNTIME_RETURN_IF_ERROR(CheckPointers(model, info));
+    return DescribeModelTensor(ManifestOf(model), Region::kOutput, index, info);
+  });
+}
+
+BurnishStatus burnish_set_input(BurnishModel* model, int32_t index, const void* data,
+                                uint64_t size_bytes) {
+  return Guard([&]() -> RuntimeStatus {
+    RUNTIME_RETURN_IF_ERROR(CheckPointers(model, data));
+    RUNTIME_RETURN_IF_ERROR(CheckIndex("input", index, ManifestOf(model).inputs.size()));
+    return model->session->SetInput(
+        index, {static_cast<const uint8_t*>(data), static_cast<size_t>(size_bytes)});
+  });
+}
+
+BurnishStatus burnish_get_output(BurnishModel* model, int32_t index, void* data,
+                                 uint64_t size_bytes) {
+  return Guard([&]() -> RuntimeStatus {
+    RUNTIME_RETURN_IF_ERROR(CheckPointers(model, data));
+    RUNTIME_RETURN_IF_ERROR(CheckIndex("output", index, ManifestOf(model).outputs.size()));
+    return model->session->GetOutput(
+        index, {static_cast<uint8_t*>(data), static_cast<size_t>(size_bytes)});
+  });
+}
+
+BurnishStatus burnish_bind_input(BurnishModel* model, int32_t index, const void* data,
+                                 uint64_t size_bytes) {
+  return Guard([&]() -> RuntimeStatus {
+    RUNTIME_RETURN_IF_ERROR(CheckPointers(model));
+    RUNTIME_RETURN_IF_ERROR(CheckIndex("input", index, ManifestOf(model).inputs.size()));
+    return model->session->BindInput(index, data, size_bytes);
+  });
+}
+
+BurnishStatus burnish_bind_output(BurnishModel* model, int32_t index, void* data,
+                                  uint64_t size_bytes) {
+  return Guard([&]() -> RuntimeStatus {
+    RUNTIME_RETURN_IF_ERROR(CheckPointers(model));
+    RUNTIME_RETURN_IF_ERROR(CheckIndex("output", index, ManifestOf(model).outputs.size()));
+    return model->session->BindOutput(index, data, size_bytes);
+  });
+}
+
+BurnishStatus burnish_run(BurnishModel* model) {
+  return Guard([&]() -> RuntimeStatus {
+    RUNTIME_RETURN_IF_ERROR(CheckPointers(model));
+    return model->session->Run();
+  });
+}
+
+BurnishStatus burnish_benchmark(BurnishModel* model, double seconds, BurnishLatency* latency) {
+  return Guard([&]() -> RuntimeStatus {
+    RUNTIME_RETURN_IF_ERROR(CheckPointers(model, latency));
+    RUNTIME_ASSIGN_OR_RETURN(const LatencySummary summary, Benchmark(*model->session, seconds));
+    *latency = {.run_count = summary.run_count,
+                .min_ns = summary.min_ns,
+                .median_ns = summary.median_ns,
+                .p90_ns = summary.p90_ns,
+                .p99_ns = summary.p99_ns,
+                .mean_ns = summary.mean_ns};
+    return RuntimeStatus();
+  });
+}
+
+int32_t burnish_step_count(const BurnishModel* model) {
+  return model == nullptr ? 0 : static_cast<int32_t>(ManifestOf(model).steps.size());
+}
+
+BurnishStatus burnish_step_info(const BurnishModel* model, int32_t step, BurnishStepInfo* info) {
+  return Guard([&]() -> RuntimeStatus {
+    RUNTIME_RETURN_IF_ERROR(CheckPointers(model, info));
+    RUNTIME_RETURN_IF_ERROR(CheckIndex("step", step, ManifestOf(model).steps.size()));
+    const Step& found = ManifestOf(model).steps[step];
+    *info = {.name = found.name.c_str(),
+             .schedule_origin = found.schedule_origin.c_str(),
+             .workload_id = found.workload_id.c_str(),
+             .flop_count = found.flop_count,
+             .moved_bytes = found.moved_bytes,
+             .output_count = static_cast<int32_t>(found.outputs.size())};
+    return RuntimeStatus();
+  });
+}
+
+BurnishStatus burnish_profile(BurnishModel* model, int32_t run_count, int64_t* step_ns,
+                              int32_t step_count) {
+  return Guard([&]() -> RuntimeStatus {
+    RUNTIME_RETURN_IF_ERROR(CheckPointers(model, step_ns));
+    if (step_count != burnish_step_count(model)) {
+      return InvalidArgument("got room for " + std::to_string(step_count) + " steps, want " +
+                             std::to_string(burnish_step_count(model)));
+    }
+    RUNTIME_ASSIGN_OR_RETURN(const std::vector<int64_t> medians,
+                             ProfileSteps(*model->session, run_count));
+    std::copy(medians.begin(), medians.end(), step_ns);
+    return RuntimeStatus();
+  });
+}
+
+BurnishStatus burnish_debug_output_info(const BurnishModel* model, int32_t step, int32_t output,
+                                        BurnishTensorInfo* info) {
+  return Guard([&]() -> RuntimeStatus {
+    RUNTIME_RETURN_IF_ERROR(CheckPointers(model, info));
+    RUNTIME_ASSIGN_OR_RETURN(const StepOutput* found,
+                             FindStepOutput(ManifestOf(model), step, output));
+    Describe(found->tensor, info);
+    return RuntimeStatus();
+  });
+}
+
+BurnishStatus burnish_debug_output(BurnishModel* model, int32_t step, int32_t output, void* data,
+                                   uint64_t size_bytes) {
+  return Guard([&]() -> RuntimeStatus {
+    RUNTIME_RETURN_IF_ERROR(CheckPointers(model, data));
+    RUNTIME_RETURN_IF_ERROR(FindStepOutput(ManifestOf(model), step, output).status());
+    return model->session->DebugOutput(
+        step, output, {static_cast<uint8_t*>(data), static_cast<size_t>(size_bytes)});
+  });
+}
+
+const char* burnish_last_error(void) { return last_error.c_str(); }
+
+const char* burnish_dtype_name(BurnishDtype dtype) {
+  return ElementTypeName(static_cast<ElementType>(dtype));
+}

@@ -1,0 +1,79 @@
+#include "compiler/runtime/guarded_buffer.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include "compiler/runtime/kernel_info.h"
+
+namespace burnish {
+namespace {
+
+constexpr uint64_t kPageBytes = 4096;
+constexpr uint8_t kNanByte = 0xff;
+
+bool AllNan(std::span<const uint8_t> bytes) {
+  return std::all_of(bytes.begin(), bytes.end(), [](uint8_t byte) { return byte == kNanByte; });
+}
+
+}  // namespace
+
+uint64_t GuardedBuffer::FileBytes(uint64_t size_bytes) {
+  return std::max<uint64_t>((size_bytes + kPageBytes - 1) / kPageBytes, 1) * kPageBytes;
+}
+
+uint64_t GuardedBuffer::BaseInFile(uint64_t size_bytes, uint32_t alignment_bytes) {
+  return (FileBytes(size_bytes) - size_bytes) / alignment_bytes * alignment_bytes;
+}
+
+RuntimeOr<GuardedBuffer> GuardedBuffer::Allocate(const GuardedBufferOptions& options) {
+  if (!std::has_single_bit(options.alignment_bytes) || options.alignment_bytes > kPageBytes ||
+      options.shared_offset_bytes % kPageBytes != 0) {
+    return RuntimeStatus(RuntimeCode::kInvalidArgument,
+                         "got alignment " + std::to_string(options.alignment_bytes) +
+                             " and file offset " + std::to_string(options.shared_offset_bytes));
+  }
+  if (options.size_bytes > kMemoryBytesMax) {
+    return RuntimeStatus(RuntimeCode::kResourceExhausted, "got a buffer above 1 TiB");
+  }
+  const uint64_t inner = FileBytes(options.size_bytes);
+  const uint64_t mapped = inner + 2 * kPageBytes;
+  // The guards are what is left without access of one mapping, so that nothing else can move in.
+  void* base = mmap(nullptr, mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, /*fd=*/-1, 0);
+  if (base == MAP_FAILED) return ErrnoStatus("allocating a guarded buffer", errno);
+  uint8_t* first = static_cast<uint8_t*>(base) + kPageBytes;
+  GuardedBuffer buffer({static_cast<uint8_t*>(base), mapped},
+                       {first + BaseInFile(options.size_bytes, options.alignment_bytes),
+                        static_cast<size_t>(options.size_bytes)});
+  const bool is_shared = options.shared_descriptor >= 0;
+  void* pages =
+      is_shared ? mmap(first, inner, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+                       options.shared_descriptor, static_cast<off_t>(options.shared_offset_bytes))
+                : mmap(first, inner, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, /*fd=*/-1, 0);
+  if (pages == MAP_FAILED) return ErrnoStatus("allocating a guarded buffer", errno);
+  std::memset(first, kNanByte, inner);
+  return buffer;
+}
+
+GuardedBuffer::~GuardedBuffer() {
+  if (!mapping_.empty()) munmap(mapping_.data(), mapping_.size());
+}
+
+std::span<uint8_t> GuardedBuffer::Accessible() const {
+  return mapping_.subspan(kPageBytes, mapping_.size() - 2 * kPageBytes);
+}
+
+void GuardedBuffer::FillWithNan() { std::fill(bytes_.begin(), bytes_.end(), kNanByte); }
+
+bool GuardedBuffer::CanariesIntact() const {
+  const std::span<uint8_t> inner = Accessible();
+  const size_t before = bytes_.data() - inner.data();
+  return AllNan(inner.first(before)) && AllNan(inner.subspan(before + bytes_.size()));
+}
+
+}  // namespace burnish

@@ -1,0 +1,78 @@
+#include "compiler/runtime/model.h"
+
+#include <memory>
+#include <string>
+
+#include "compiler/runtime/artifact.h"
+
+namespace burnish {
+
+RuntimeOr<std::shared_ptr<const Model>> Model::LoadFile(const std::string& path,
+                                                        const ModelOptions& options) {
+  RUNTIME_ASSIGN_OR_RETURN(const BundleReader reader, BundleReader::OpenFile(path));
+  auto model = Load(reader, options);
+  if (!model.ok()) {
+    return RuntimeStatus(model.status().code(), path + ": " + model.status().message());
+  }
+  return model;
+}
+
+RuntimeOr<std::shared_ptr<const Model>> Model::LoadBytes(std::span<const uint8_t> bytes,
+                                                         const ModelOptions& options) {
+  RUNTIME_ASSIGN_OR_RETURN(const BundleReader reader, BundleReader::FromBytes(bytes));
+  return Load(reader, options);
+}
+
+RuntimeOr<std::shared_ptr<const Model>> Model::Load(const BundleReader& reader,
+                                                    const ModelOptions& options) {
+  const BundleManifest& manifest = reader.manifest();
+  RUNTIME_RETURN_IF_ERROR(
+      CheckHostCanRun(manifest.abi_version, manifest.features,
+                      options.host_features.has_value() ? *options.host_features : HostFeatures()));
+  RUNTIME_ASSIGN_OR_RETURN(const std::vector<uint8_t> elf, reader.ReadElf());
+  RUNTIME_ASSIGN_OR_RETURN(SharedObject code, SharedObject::Load(elf));
+  std::shared_ptr<Model> model(new Model(manifest, std::move(code)));
+  for (size_t i = 0; i < manifest.kernels.size(); ++i) {
+    RUNTIME_ASSIGN_OR_RETURN(const BurnishKernel kernel,
+                             model->code_.Kernel(BURNISH_KERNEL_PREFIX + std::to_string(i)));
+    model->kernels_.push_back(kernel);
+  }
+  RUNTIME_RETURN_IF_ERROR(model->TakeWeights(reader, options));
+  return std::shared_ptr<const Model>(std::move(model));
+}
+
+RuntimeStatus Model::TakeWeights(const BundleReader& reader, const ModelOptions& options) {
+  weights_sha256_ = reader.weights_sha256();
+  const uint64_t size_bytes = manifest_.weights_bytes;
+  if (!options.weights_memory.empty()) {
+    if (options.weights_memory.size() < size_bytes ||
+        reinterpret_cast<uintptr_t>(options.weights_memory.data()) % 4096 != 0) {
+      return RuntimeStatus(RuntimeCode::kInvalidArgument,
+                           "got weights memory of " +
+                               std::to_string(options.weights_memory.size()) + " bytes, want " +
+                               std::to_string(size_bytes) + ", aligned to 4096");
+    }
+    weights_ = options.weights_memory.first(size_bytes);
+    if (!options.weights_memory_is_filled)
+      return reader.ReadWeights(weights_, options.check_weights);
+    if (options.check_weights && Sha256Of(weights_.data(), weights_.size()) != weights_sha256_) {
+      return RuntimeStatus(RuntimeCode::kInvalidArgument,
+                           "the memory does not hold this bundle's weights");
+    }
+    return RuntimeStatus();
+  }
+  if (const Model* other = options.share_weights_with.get(); other != nullptr) {
+    if (other->weights_sha256_ != weights_sha256_) {
+      return RuntimeStatus(RuntimeCode::kInvalidArgument,
+                           "cannot share weights between bundles with different weights");
+    }
+    weights_owner_ = options.share_weights_with;
+    weights_ = other->weights_;
+    return RuntimeStatus();
+  }
+  RUNTIME_ASSIGN_OR_RETURN(owned_weights_, HugePageArena::Allocate(size_bytes));
+  weights_ = owned_weights_.bytes();
+  return reader.ReadWeights(weights_, options.check_weights);
+}
+
+}  // namespace burnish

@@ -1,0 +1,267 @@
+#include "compiler/runtime/session.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "compiler/runtime/kernel_error.h"
+#include "compiler/runtime/spin_wait.h"
+
+namespace burnish {
+namespace {
+
+constexpr uint64_t kPageBytes = 4096;  // The largest alignment that a buffer may ask for.
+
+// Hands out page-aligned pieces of an area that is allocated once all of them are known.
+class Layout {
+ public:
+  uint64_t Add(uint64_t size_bytes) {
+    const uint64_t offset = end_;
+    end_ += (size_bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+    return offset;
+  }
+  uint64_t end() const { return end_; }
+
+ private:
+  uint64_t end_ = 0;
+};
+
+RuntimeStatus NoSuch(const std::string& what, size_t index, size_t count) {
+  return RuntimeStatus(RuntimeCode::kOutOfRange, "got " + what + " " + std::to_string(index) +
+                                                     ", want less than " + std::to_string(count));
+}
+
+RuntimeStatus CheckDenseSize(const TensorInfo& tensor, uint64_t size_bytes) {
+  if (size_bytes == tensor.dense_bytes()) return RuntimeStatus();
+  return RuntimeStatus(RuntimeCode::kInvalidArgument,
+                       "got " + std::to_string(size_bytes) + " bytes for \"" + tensor.name +
+                           "\", want " + std::to_string(tensor.dense_bytes()));
+}
+
+}  // namespace
+
+RuntimeOr<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model> model,
+                                                    std::shared_ptr<ThreadPool> pool) {
+  std::unique_ptr<Session> session(new Session(std::move(model), std::move(pool)));
+  RUNTIME_RETURN_IF_ERROR(session->AllocateMemory());
+  session->MakePlan();
+  for (const Fill& fill : session->manifest().fills) session->ApplyFill(fill);
+  return session;
+}
+
+RuntimeStatus Session::AllocateMemory() {
+  uint64_t shared_scratch_bytes = 0;
+  for (const KernelInfo& kernel : manifest().kernels) {
+    scratch_bytes_per_worker_ =
+        std::max(scratch_bytes_per_worker_, kernel.compute.scratch_bytes_per_worker);
+    shared_scratch_bytes = std::max(shared_scratch_bytes, kernel.compute.shared_scratch_bytes);
+  }
+  // Two cache lines apart: adjacent-line prefetchers would else make workers share lines.
+  scratch_bytes_per_worker_ = (scratch_bytes_per_worker_ + 127) / 128 * 128;
+
+  // Each area is at most 1 TiB and there are fewer than 2^20: the sum does not overflow.
+  const uint64_t area_count = manifest().inputs.size() + manifest().outputs.size();
+  if (area_count >= uint64_t{1} << 20) {
+    return RuntimeStatus(RuntimeCode::kInvalidArgument, "got too many inputs and outputs");
+  }
+  Layout layout;
+  const uint64_t arena = layout.Add(manifest().arena_bytes);
+  const uint64_t scratch = layout.Add(scratch_bytes_per_worker_ * pool_->thread_count());
+  const uint64_t shared_scratch = layout.Add(shared_scratch_bytes);
+  std::vector<uint64_t> inputs, outputs;
+  for (const ModelTensor& input : manifest().inputs) {
+    inputs.push_back(layout.Add(input.storage_bytes));
+  }
+  for (const ModelTensor& output : manifest().outputs) {
+    outputs.push_back(layout.Add(output.storage_bytes));
+  }
+  RUNTIME_ASSIGN_OR_RETURN(memory_, HugePageArena::Allocate(layout.end()));
+  uint8_t* base = memory_.bytes().data();
+  arena_ = base + arena;
+  scratch_ = base + scratch;
+  shared_scratch_ = base + shared_scratch;
+  for (uint64_t offset : inputs) own_inputs_.push_back(base + offset);
+  for (uint64_t offset : outputs) own_outputs_.push_back(base + offset);
+  bound_inputs_.resize(inputs.size());
+  bound_outputs_.resize(outputs.size());
+  return RuntimeStatus();
+}
+
+void Session::MakePlan() {
+  plan_.resize(manifest().steps.size());
+  for (size_t i = 0; i < plan_.size(); ++i) {
+    const Step& step = manifest().steps[i];
+    const FunctionInfo& function = manifest().kernels[step.kernel].compute;
+    PlannedStep& planned = plan_[i];
+    planned.kernel = model_->kernel(step.kernel);
+    planned.buffers.resize(step.buffers.size());
+    planned.context = {
+        .abi_version = BURNISH_KERNEL_ABI_VERSION,
+        .buffer_count = static_cast<uint32_t>(step.buffers.size()),
+        .buffers = planned.buffers.data(),
+        .scratch = function.scratch_bytes_per_worker > 0 ? scratch_ : nullptr,
+        .scratch_bytes_per_worker = scratch_bytes_per_worker_,
+        .shared_scratch = function.shared_scratch_bytes > 0 ? shared_scratch_ : nullptr,
+        .barrier = &SpinBarrier::WaitCallback,
+        .barrier_arg = &pool_->barrier(),
+    };
+  }
+  ResolveBuffers();
+}
+
+void Session::ResolveBuffers() {
+  for (size_t i = 0; i < plan_.size(); ++i) {
+    const std::vector<Place>& places = manifest().steps[i].buffers;
+    for (size_t k = 0; k < places.size(); ++k) plan_[i].buffers[k] = Address(places[k]);
+  }
+}
+
+uint8_t* Session::Address(const Place& place) const {
+  const auto pick = [&place](const std::vector<uint8_t*>& own, const std::vector<uint8_t*>& bound) {
+    return bound[place.index] != nullptr ? bound[place.index] : own[place.index];
+  };
+  switch (place.region) {
+    case Region::kArena:
+      return arena_ + place.offset_bytes;
+    case Region::kWeights:
+      return model_->weights().data() + place.offset_bytes;
+    case Region::kInput:
+      return pick(own_inputs_, bound_inputs_) + place.offset_bytes;
+    case Region::kOutput:
+      return pick(own_outputs_, bound_outputs_) + place.offset_bytes;
+  }
+  return nullptr;  // CheckManifest lets no other region through.
+}
+
+void Session::ApplyFill(const Fill& fill) {
+  uint8_t* run = Address(fill.place);
+  for (uint64_t repeat = 0; repeat < fill.repeat_count; ++repeat) {
+    for (uint64_t offset = 0; offset < fill.size_bytes; offset += fill.element_bytes) {
+      std::memcpy(run + offset, &fill.element_bits, fill.element_bytes);  // Little-endian host.
+    }
+    if (repeat + 1 < fill.repeat_count) run += fill.repeat_stride_bytes;
+  }
+}
+
+RuntimeStatus Session::SetInput(size_t index, std::span<const uint8_t> dense) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (index >= own_inputs_.size()) return NoSuch("input", index, own_inputs_.size());
+  const TensorInfo& tensor = manifest().inputs[index].tensor;
+  RUNTIME_RETURN_IF_ERROR(CheckDenseSize(tensor, dense.size()));
+  if (bound_inputs_[index] != nullptr) {
+    return RuntimeStatus(RuntimeCode::kFailedPrecondition,
+                         "input \"" + tensor.name + "\" is bound to the caller's memory");
+  }
+  CopyIntoStorage(tensor, dense.data(), own_inputs_[index]);
+  return RuntimeStatus();
+}
+
+RuntimeStatus Session::GetOutput(size_t index, std::span<uint8_t> dense) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (index >= own_outputs_.size()) return NoSuch("output", index, own_outputs_.size());
+  const TensorInfo& tensor = manifest().outputs[index].tensor;
+  RUNTIME_RETURN_IF_ERROR(CheckDenseSize(tensor, dense.size()));
+  CopyFromStorage(tensor, Address({Region::kOutput, static_cast<uint32_t>(index), 0}),
+                  dense.data());
+  return RuntimeStatus();
+}
+
+RuntimeStatus Session::CheckBinding(Region region, size_t index, const void* memory,
+                                    uint64_t size_bytes) const {
+  const std::vector<ModelTensor>& all =
+      region == Region::kInput ? manifest().inputs : manifest().outputs;
+  if (index >= all.size()) {
+    return NoSuch(region == Region::kInput ? "input" : "output", index, all.size());
+  }
+  if (memory == nullptr) return RuntimeStatus();
+  const TensorInfo& tensor = all[index].tensor;
+  RUNTIME_RETURN_IF_ERROR(CheckDenseSize(tensor, size_bytes));
+  if (!tensor.IsDense() || all[index].storage_bytes != size_bytes) {
+    return RuntimeStatus(RuntimeCode::kFailedPrecondition,
+                         "\"" + tensor.name + "\" cannot be bound: the model stores it with gaps");
+  }
+  const uint32_t alignment = RegionAlignment(manifest(), region, static_cast<uint32_t>(index));
+  if (reinterpret_cast<uintptr_t>(memory) % alignment != 0) {
+    return RuntimeStatus(RuntimeCode::kFailedPrecondition,
+                         "the memory bound to \"" + tensor.name + "\" must be aligned to " +
+                             std::to_string(alignment) + " bytes");
+  }
+  return RuntimeStatus();
+}
+
+RuntimeStatus Session::BindInput(size_t index, const void* memory, uint64_t size_bytes) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  RUNTIME_RETURN_IF_ERROR(CheckBinding(Region::kInput, index, memory, size_bytes));
+  // No step writes inputs: CheckManifest.
+  bound_inputs_[index] = static_cast<uint8_t*>(const_cast<void*>(memory));
+  ResolveBuffers();
+  return RuntimeStatus();
+}
+
+RuntimeStatus Session::BindOutput(size_t index, void* memory, uint64_t size_bytes) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  RUNTIME_RETURN_IF_ERROR(CheckBinding(Region::kOutput, index, memory, size_bytes));
+  bound_outputs_[index] = static_cast<uint8_t*>(memory);
+  ResolveBuffers();
+  return RuntimeStatus();
+}
+
+RuntimeStatus Session::Run() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return Walk(plan_.size(), nullptr);
+}
+
+RuntimeStatus Session::RunProfiled(std::span<int64_t> step_ns) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (step_ns.size() != plan_.size()) {
+    return RuntimeStatus(RuntimeCode::kInvalidArgument,
+                         "got room for " + std::to_string(step_ns.size()) + " steps, want " +
+                             std::to_string(plan_.size()));
+  }
+  return Walk(plan_.size(), step_ns.data());
+}
+
+RuntimeStatus Session::DebugOutput(size_t step, size_t output, std::span<uint8_t> dense) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (step >= plan_.size()) return NoSuch("step", step, plan_.size());
+  const std::vector<StepOutput>& outputs = manifest().steps[step].outputs;
+  if (output >= outputs.size()) return NoSuch("step output", output, outputs.size());
+  const StepOutput& wanted = outputs[output];
+  RUNTIME_RETURN_IF_ERROR(CheckDenseSize(wanted.tensor, dense.size()));
+  RUNTIME_RETURN_IF_ERROR(Walk(step + 1, nullptr));
+  CopyFromStorage(wanted.tensor, static_cast<const uint8_t*>(plan_[step].buffers[wanted.buffer]),
+                  dense.data());
+  return RuntimeStatus();
+}
+
+RuntimeStatus Session::Walk(size_t step_count, int64_t* step_ns) {
+  FirstFailure failure;
+  const int worker_count = pool_->thread_count();
+  pool_->Run([&](int worker) {
+    SpinBarrier& barrier = pool_->barrier();
+    const bool keeps_time = step_ns != nullptr && worker == 0;
+    int64_t last_ns = 0;
+    if (step_ns != nullptr) barrier.Wait();  // Waking up is not part of the first step.
+    if (keeps_time) last_ns = MonotonicNs();
+    for (size_t i = 0; i < step_count; ++i) {
+      const PlannedStep& step = plan_[i];
+      const int32_t code = step.kernel(&step.context, worker, worker_count);
+      if (code != BURNISH_KERNEL_OK) failure.Record(static_cast<uint32_t>(i), code);
+      barrier.Wait();
+      if (failure.IsAtOrBefore(static_cast<uint32_t>(i))) return;
+      if (keeps_time) {
+        const int64_t now_ns = MonotonicNs();
+        step_ns[i] = now_ns - last_ns;
+        last_ns = now_ns;
+      }
+    }
+  });
+  if (!failure.any()) return RuntimeStatus();
+  return KernelError("step " + std::to_string(failure.step()) + " \"" +
+                         manifest().steps[failure.step()].name + "\"",
+                     failure.code());
+}
+
+}  // namespace burnish

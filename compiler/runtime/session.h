@@ -1,0 +1,93 @@
+// Runs a model: its own activations, the model's shared weights, and a pool of threads that it may
+// share with other sessions.
+#ifndef COMPILER_RUNTIME_SESSION_H_
+#define COMPILER_RUNTIME_SESSION_H_
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "compiler/runtime/huge_page_arena.h"
+#include "compiler/runtime/kernel_abi.h"
+#include "compiler/runtime/model.h"
+#include "compiler/runtime/runtime_status.h"
+#include "compiler/runtime/thread_pool.h"
+
+namespace burnish {
+
+// Thread-safe: calls on one session wait for each other, runs on one pool too. For inferences at
+// the same time, give each thread a session of its own with a pool of its own.
+//
+// Dense bytes below are row-major without gaps: TensorInfo::dense_bytes() of them.
+class Session {
+ public:
+  // Also makes the fills of the manifest. kResourceExhausted: no memory.
+  static RuntimeOr<std::unique_ptr<Session>> Create(std::shared_ptr<const Model> model,
+                                                    std::shared_ptr<ThreadPool> pool);
+
+  const BundleManifest& manifest() const { return model_->manifest(); }
+  const std::shared_ptr<const Model>& model() const { return model_; }
+  const std::shared_ptr<ThreadPool>& pool() const { return pool_; }
+
+  // Copies. kInvalidArgument: another size than dense_bytes(); kFailedPrecondition: SetInput on a
+  // bound input (write to the bound memory instead). GetOutput before the first Run gives zeros.
+  RuntimeStatus SetInput(size_t index, std::span<const uint8_t> dense);
+  RuntimeStatus GetOutput(size_t index, std::span<uint8_t> dense);
+
+  // From now on, runs read (write) the caller's memory, of dense_bytes(); it must live until the
+  // next bind or the session's end. nullptr: back to the session's own memory. kFailedPrecondition
+  // when the model stores the tensor otherwise than densely (see TensorInfo::IsDense), or the
+  // memory is not aligned as its kernels want (RegionAlignment, at most 4096).
+  RuntimeStatus BindInput(size_t index, const void* memory, uint64_t size_bytes);
+  RuntimeStatus BindOutput(size_t index, void* memory, uint64_t size_bytes);
+
+  // One inference. When a step's kernel returns an error, all further steps are skipped and the
+  // error names the step; the outputs are then unspecified.
+  RuntimeStatus Run();
+
+  // One inference, with the nanoseconds of each step (its barrier included) as the pool's first
+  // thread sees them. `step_ns`: one per step.
+  RuntimeStatus RunProfiled(std::span<int64_t> step_ns);
+
+  // Runs up to and including `step` and copies its output number `output` (Step::outputs). Memory
+  // of later steps may hold anything meanwhile; a following Run is right again.
+  RuntimeStatus DebugOutput(size_t step, size_t output, std::span<uint8_t> dense);
+
+ private:
+  struct PlannedStep {
+    BurnishKernel kernel;
+    std::vector<void*> buffers;
+    BurnishKernelContext context;
+  };
+
+  Session(std::shared_ptr<const Model> model, std::shared_ptr<ThreadPool> pool)
+      : model_(std::move(model)), pool_(std::move(pool)) {}
+  RuntimeStatus AllocateMemory();
+  void MakePlan();
+  void ResolveBuffers();
+  void ApplyFill(const Fill& fill);
+  uint8_t* Address(const Place& place) const;
+  RuntimeStatus CheckBinding(Region region, size_t index, const void* memory,
+                             uint64_t size_bytes) const;
+  // Runs the first `step_count` steps; `step_ns` null: does not look at the clock.
+  RuntimeStatus Walk(size_t step_count, int64_t* step_ns);
+
+  const std::shared_ptr<const Model> model_;
+  const std::shared_ptr<ThreadPool> pool_;
+
+  std::mutex mutex_;  // Guards all below.
+  HugePageArena memory_;
+  uint8_t* arena_ = nullptr;
+  uint8_t* scratch_ = nullptr;
+  uint64_t scratch_bytes_per_worker_ = 0;
+  uint8_t* shared_scratch_ = nullptr;
+  std::vector<uint8_t*> own_inputs_, own_outputs_;      // In memory_.
+  std::vector<uint8_t*> bound_inputs_, bound_outputs_;  // nullptr: not bound.
+  std::vector<PlannedStep> plan_;
+};
+
+}  // namespace burnish
+
+#endif  // COMPILER_RUNTIME_SESSION_H_

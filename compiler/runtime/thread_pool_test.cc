@@ -1,0 +1,123 @@
+#include "compiler/runtime/thread_pool.h"
+
+#include <sched.h>
+
+#include <atomic>
+#include <limits>
+#include <memory>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "compiler/runtime/float_mode.h"
+#include "gtest/gtest.h"
+
+namespace burnish {
+namespace {
+
+std::unique_ptr<ThreadPool> MakePool(const ThreadPoolOptions& options) {
+  auto pool = ThreadPool::Create(options);
+  EXPECT_TRUE(pool.ok()) << pool.status().message();
+  return *std::move(pool);
+}
+
+TEST(ThreadPoolTest, EachWorkerRunsOnceOnItsOwnThread) {
+  for (int thread_count : {1, 2, 3, 8}) {
+    SCOPED_TRACE(thread_count);
+    const std::unique_ptr<ThreadPool> pool = MakePool({.thread_count = thread_count});
+    for (int round = 0; round < 100; ++round) {
+      std::vector<int> calls(thread_count);
+      std::vector<std::thread::id> ids(thread_count);
+      pool->Run([&](int worker) {
+        ++calls[worker];
+        ids[worker] = std::this_thread::get_id();
+      });
+      EXPECT_EQ(calls, std::vector<int>(thread_count, 1));
+      EXPECT_EQ(std::set<std::thread::id>(ids.begin(), ids.end()).size(),
+                static_cast<size_t>(thread_count));
+      EXPECT_EQ(ids[0], std::this_thread::get_id());
+    }
+  }
+}
+
+// Spinning, sleeping at once, and more threads than CPUs: plain memory, so TSan checks the order.
+TEST(ThreadPoolTest, BarrierShowsEveryWorkerWhatAllWroteBefore) {
+  for (int thread_count : {2, 5}) {
+    for (int64_t spin_ns : {int64_t{0}, int64_t{1'000'000}}) {
+      SCOPED_TRACE(testing::Message() << thread_count << " threads, spin " << spin_ns);
+      const std::unique_ptr<ThreadPool> pool = MakePool(
+          {.thread_count = thread_count, .barrier_spin_ns = spin_ns, .idle_spin_ns = spin_ns});
+      std::vector<int> values(thread_count);
+      std::atomic<int> wrong_count{0};
+      pool->Run([&](int worker) {
+        for (int round = 1; round <= 500; ++round) {
+          values[worker] = round;
+          pool->barrier().Wait();
+          for (int value : values) wrong_count += value != round;
+          pool->barrier().Wait();
+        }
+      });
+      EXPECT_EQ(wrong_count, 0);
+    }
+  }
+}
+
+TEST(ThreadPoolTest, RegionsOfSeveralCallersTakeTurns) {
+  const std::unique_ptr<ThreadPool> pool = MakePool({.thread_count = 2});
+  int64_t total = 0;  // Not atomic: only one region runs at a time.
+  std::vector<std::thread> callers;
+  for (int caller = 0; caller < 4; ++caller) {
+    callers.emplace_back([&] {
+      for (int round = 0; round < 200; ++round) {
+        pool->Run([&](int worker) {
+          if (worker == 1) ++total;
+        });
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(total, 800);
+}
+
+// The smallest normal number, halved: 0 with FTZ, else denormal. Volatile: not at compile time.
+bool FlushesToZero() {
+  volatile float smallest = std::numeric_limits<float>::min();
+  return smallest * 0.5f == 0.0f;
+}
+
+TEST(ThreadPoolTest, KernelsFlushDenormalsAndTheCallerKeepsItsMode) {
+  const std::unique_ptr<ThreadPool> pool = MakePool({.thread_count = 2});
+  ASSERT_FALSE(FlushesToZero());
+  bool flushes[2] = {false, false};
+  pool->Run([&](int worker) { flushes[worker] = FlushesToZero(); });
+  EXPECT_TRUE(flushes[0]);
+  EXPECT_TRUE(flushes[1]);
+  EXPECT_FALSE(FlushesToZero());
+}
+
+TEST(ThreadPoolTest, PinnedThreadsRunWhereToldAndTheCallerIsFreeAgain) {
+  cpu_set_t before;
+  ASSERT_EQ(sched_getaffinity(0, sizeof(before), &before), 0);
+  int cpu = 0;
+  while (!CPU_ISSET(cpu, &before)) ++cpu;
+  const std::unique_ptr<ThreadPool> pool = MakePool({.thread_count = 2, .cpus = {cpu, cpu}});
+  int ran_on[2] = {-1, -1};
+  pool->Run([&](int worker) { ran_on[worker] = sched_getcpu(); });
+  EXPECT_EQ(ran_on[0], cpu);
+  EXPECT_EQ(ran_on[1], cpu);
+  cpu_set_t after;
+  ASSERT_EQ(sched_getaffinity(0, sizeof(after), &after), 0);
+  EXPECT_TRUE(CPU_EQUAL(&before, &after));
+}
+
+TEST(ThreadPoolTest, WrongOptionsAreRefused) {
+  EXPECT_EQ(ThreadPool::Create({.thread_count = 0}).status().message(),
+            "got 0 threads, want 1 to 1024");
+  EXPECT_EQ(ThreadPool::Create({.thread_count = 2, .cpus = {0}}).status().message(),
+            "got 1 CPUs for 2 threads");
+  EXPECT_EQ(ThreadPool::Create({.thread_count = 1, .cpus = {-1}}).status().message(),
+            "got CPU -1, want 0 to 1023");
+}
+
+}  // namespace
+}  // namespace burnish

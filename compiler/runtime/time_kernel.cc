@@ -1,0 +1,93 @@
+#include "compiler/runtime/time_kernel.h"
+
+#include <algorithm>
+
+#include "compiler/runtime/kernel_error.h"
+#include "compiler/runtime/spin_wait.h"
+
+namespace burnish {
+namespace {
+
+// Calls the kernel `call_count` times, starting at copies[first % n]. Returns the nanoseconds from
+// the moment when all threads had arrived.
+RuntimeOr<int64_t> TimeCalls(ThreadPool& pool, BurnishKernel kernel,
+                             const std::vector<BurnishKernelContext>& copies, int64_t first,
+                             int64_t call_count) {
+  FirstFailure failure;
+  int64_t elapsed_ns = 0;
+  pool.Run([&](int worker) {
+    SpinBarrier& barrier = pool.barrier();
+    size_t copy = static_cast<size_t>(first) % copies.size();
+    int32_t code = BURNISH_KERNEL_OK;
+    barrier.Wait();
+    const int64_t start_ns = MonotonicNs();
+    for (int64_t call = 0; call < call_count; ++call) {
+      const int32_t returned = kernel(&copies[copy], worker, pool.thread_count());
+      if (returned != BURNISH_KERNEL_OK) code = returned;
+      if (++copy == copies.size()) copy = 0;
+      barrier.Wait();
+    }
+    if (worker == 0) elapsed_ns = MonotonicNs() - start_ns;
+    if (code != BURNISH_KERNEL_OK) failure.Record(0, code);
+  });
+  if (failure.any()) return KernelError("timed kernel", failure.code());
+  return elapsed_ns;
+}
+
+void SetCallbacks(ThreadPool& pool, BurnishKernelContext& context) {
+  context.abi_version = BURNISH_KERNEL_ABI_VERSION;
+  context.barrier = &SpinBarrier::WaitCallback;
+  context.barrier_arg = &pool.barrier();
+}
+
+}  // namespace
+
+RuntimeOr<KernelTiming> TimeKernel(ThreadPool& pool, BurnishKernel kernel,
+                                   std::vector<BurnishKernelContext> copies,
+                                   const TimeKernelOptions& options) {
+  if (copies.empty() || options.repeat_count < 1 || options.inner_count_max < 1) {
+    return RuntimeStatus(RuntimeCode::kInvalidArgument,
+                         "got no buffers, no repeats or an empty inner loop");
+  }
+  for (BurnishKernelContext& copy : copies) SetCallbacks(pool, copy);
+
+  KernelTiming timing;
+  int64_t calls_done = 0, batch = 1, warm_ns = 0;
+  double call_ns = 0;
+  do {  // Doubling, so that the clock and the start of a region cost nothing.
+    RUNTIME_ASSIGN_OR_RETURN(const int64_t ns, TimeCalls(pool, kernel, copies, calls_done, batch));
+    calls_done += batch;
+    warm_ns += ns;
+    call_ns = std::max(1.0, static_cast<double>(ns) / batch);
+    batch = std::min(2 * batch, options.inner_count_max);
+  } while (warm_ns < options.warmup_ns);
+  timing.warmup_count = calls_done;
+
+  timing.inner_count = std::clamp(static_cast<int64_t>(options.repeat_min_ns / call_ns) + 1,
+                                  int64_t{1}, options.inner_count_max);
+  for (int repeat = 0; repeat < options.repeat_count; ++repeat) {
+    RUNTIME_ASSIGN_OR_RETURN(int64_t ns,
+                             TimeCalls(pool, kernel, copies, calls_done, timing.inner_count));
+    calls_done += timing.inner_count;
+    // The warm-up may have been slower than what follows: then the first repeats are too short.
+    if (ns < options.repeat_min_ns && timing.inner_count < options.inner_count_max &&
+        timing.latency_ns.empty()) {
+      timing.inner_count = std::min(2 * timing.inner_count, options.inner_count_max);
+      --repeat;
+      continue;
+    }
+    timing.latency_ns.push_back((ns + timing.inner_count / 2) / timing.inner_count);
+    if (options.stop_above_ns > 0 && timing.latency_ns.back() > options.stop_above_ns) {
+      timing.stopped_early = repeat + 1 < options.repeat_count;
+      break;
+    }
+  }
+  return timing;
+}
+
+RuntimeStatus RunKernelOnce(ThreadPool& pool, BurnishKernel kernel, BurnishKernelContext context) {
+  SetCallbacks(pool, context);
+  return TimeCalls(pool, kernel, {context}, 0, 1).status();
+}
+
+}  // namespace burnish
