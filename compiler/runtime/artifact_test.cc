@@ -95,7 +95,7 @@ TEST(ArtifactTest, TruncatedAtAnyByteIsRefused) {
   const std::string bytes = TestArtifact();
   for (size_t size = 0; size < bytes.size(); ++size) {
     const std::vector<uint8_t> cut(bytes.begin(), bytes.begin() + size);
-    EXPECT_FALSE(Artifact::Load(cut).ok()) << "cut at " << size;
+    EXPECT_FALSE(Artifact::Load(cut, {}).ok()) << "cut at " << size;
   }
 }
 

@@ -61,10 +61,11 @@ TEST(BundleTest, TruncatedAtAnyByteIsRefused) {
 // Wherever the damage is, opening or reading a section notices it.
 TEST(BundleTest, AnySingleDamagedByteIsRefused) {
   const std::string bytes = SmallBundle();
+  const ModelOptions options = {.host_features = std::vector<std::string>()};
   for (size_t position = 0; position < bytes.size(); ++position) {
     std::string damaged = bytes;
     damaged[position] = static_cast<char>(damaged[position] ^ (1 << position % 8));
-    EXPECT_FALSE(Model::LoadBytes(AsBytes(damaged), {}).ok()) << "byte " << position;
+    EXPECT_FALSE(Model::LoadBytes(AsBytes(damaged), options).ok()) << "byte " << position;
   }
 }
 

@@ -269,7 +269,7 @@ TEST(RuntimeLibraryTest, ExportsTheCApiAndNothingElse) {
     EXPECT_THAT(line, ContainsRegex("^(burnish_[a-z_]+@@BURNISH_1|BURNISH_1) "));
     ++exported_count;
   }
-  EXPECT_GE(exported_count, 24);
+  EXPECT_GE(exported_count, 23);  // The functions of burnish.h.
 }
 
 }  // namespace

@@ -42,7 +42,8 @@ TEST(GuardedBufferTest, AccessBehindTheEndAndFarBeforeTheBaseDies) {
   auto buffer = GuardedBuffer::Allocate({.size_bytes = 4096});
   ASSERT_TRUE(buffer.ok());
   volatile uint8_t* base = buffer->bytes().data();
-  base[0] = base[4095] = 1;
+  base[0] = 1;
+  base[4095] = 1;
   EXPECT_DEATH(base[4096] = 1, "");
   EXPECT_DEATH(base[-1] = 1, "");
 }

@@ -72,7 +72,9 @@ RuntimeOr<KernelTiming> TimeKernel(ThreadPool& pool, BurnishKernel kernel,
     // The warm-up may have been slower than what follows: then the first repeats are too short.
     if (ns < options.repeat_min_ns && timing.inner_count < options.inner_count_max &&
         timing.latency_ns.empty()) {
-      timing.inner_count = std::min(2 * timing.inner_count, options.inner_count_max);
+      const double scale = static_cast<double>(options.repeat_min_ns) / std::max<int64_t>(ns, 1);
+      timing.inner_count = static_cast<int64_t>(std::min<double>(
+          timing.inner_count * scale + 1, static_cast<double>(options.inner_count_max)));
       --repeat;
       continue;
     }
