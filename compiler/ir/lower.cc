@@ -1,0 +1,336 @@
+#include "compiler/ir/lower.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+#include "compiler/ir/specialize.h"
+
+namespace burnish {
+namespace {
+
+// First half: blocks and stages become stores around and inside their loops. Extents of ragged
+// tiles are still expressions, nothing is simplified; Specialize does both.
+class BlockLowering {
+ public:
+  explicit BlockLowering(const Program& in) : in_(in), out_(in) {
+    out_.nodes.clear();
+    out_.root = out_.pack_root = -1;
+  }
+
+  absl::StatusOr<Program> Run() {
+    out_.root = AddNode(out_, {.kind = NodeKind::kSeq});
+    RETURN_IF_ERROR(EmitChildren(in_.root, out_.root));
+    if (in_.pack_root >= 0) {
+      out_.pack_root = AddNode(out_, {.kind = NodeKind::kSeq});
+      RETURN_IF_ERROR(EmitChildren(in_.pack_root, out_.pack_root));
+    }
+    PlaceTemporaries();
+    out_.blocks.clear();
+    out_.lowered = true;
+    return out_;
+  }
+
+ private:
+  // Where the running value of a block is kept while its steps run.
+  struct Accumulator {
+    BufferId buffer = -1;
+    std::vector<Expr> indices;
+  };
+
+  absl::Status EmitChildren(NodeId from, NodeId to) {
+    for (NodeId child : in_.nodes[from].children) RETURN_IF_ERROR(Emit(child, to));
+    return absl::OkStatus();
+  }
+
+  absl::Status Emit(NodeId id, NodeId to) {
+    const Node& node = in_.nodes[id];
+    switch (node.kind) {
+      case NodeKind::kLoop:
+        return EmitLoop(id, to);
+      case NodeKind::kStage:
+        return EmitStage(id, to);
+      case NodeKind::kBlock:
+        EmitStep(id, to);
+        return absl::OkStatus();
+      case NodeKind::kPrefetch: {
+        Node prefetch = node;
+        for (Expr& index : prefetch.indices) index = ExpandDefs(in_, index);
+        prefetch.cond = ExpandDefs(in_, prefetch.cond);
+        AppendChild(out_, to, AddNode(out_, prefetch));
+        return absl::OkStatus();
+      }
+      default:
+        return absl::InvalidArgumentError("the program is lowered already");
+    }
+  }
+
+  absl::Status EmitLoop(NodeId id, NodeId to) {
+    // Blocks whose reduction starts with this loop and that no stage keeps elsewhere: their value
+    // is kept in the output itself.
+    std::vector<NodeId> starting;
+    for (NodeId leaf : Subtree(in_, id)) {
+      if (in_.nodes[leaf].kind != NodeKind::kBlock) continue;
+      const BlockId block = in_.nodes[leaf].block;
+      if (accumulators_.count(block) || StageOf(leaf) >= 0) continue;
+      if (Reduces(block, in_.nodes[id].var)) starting.push_back(leaf);
+    }
+    for (NodeId leaf : starting) {
+      const Block& block = in_.blocks[in_.nodes[leaf].block];
+      accumulators_[in_.nodes[leaf].block] = {block.output, Expanded(block.output_indices)};
+      EmitAround(leaf, id, to, [&](NodeId at) { EmitInit(leaf, at); });
+    }
+    const NodeId loop = AddNode(out_, LoopLike(id));
+    AppendChild(out_, to, loop);
+    RETURN_IF_ERROR(EmitChildren(id, loop));
+    for (NodeId leaf : starting) {
+      const BlockId block = in_.nodes[leaf].block;
+      if (in_.blocks[block].finish != nullptr) {
+        EmitAround(leaf, id, to, [&](NodeId at) { EmitFinish(leaf, at); });
+      }
+      accumulators_.erase(block);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status EmitStage(NodeId id, NodeId to) {
+    const Node& stage = in_.nodes[id];
+    const NodeId leaf = NodeOf(in_, stage.block);
+    CHECK(IsInside(in_, leaf, id));
+    Accumulator accumulator{.buffer = stage.buffer};
+    Buffer& window = out_.buffers[stage.buffer];
+    window.shape.clear();
+    for (NodeId loop : SpatialLoopsBetween(leaf, id)) {
+      accumulator.indices.push_back(VarRef(in_.nodes[loop].var));
+      window.shape.push_back(MaxExtent(in_, in_.nodes[loop].var));
+    }
+    window.storage = DenseStorage(window.shape);
+    accumulators_[stage.block] = accumulator;
+
+    // Reduction loops outside the stage: the window holds partial sums in between.
+    Expr first = Bool(true), last = Bool(true);
+    for (NodeId loop : LoopsAround(in_, id)) {
+      const VarId var = in_.nodes[loop].var;
+      if (!Reduces(stage.block, var)) continue;
+      first = And(first, Eq(VarRef(var), Int(0)));
+      last = And(last, Eq(VarRef(var), ExpandDefs(in_, in_.vars[var].extent) - 1));
+    }
+    const Block& block = in_.blocks[stage.block];
+    const std::vector<Expr> home = Expanded(block.output_indices);
+    EmitChoice(
+        first, to,
+        [&](NodeId at) { EmitAround(leaf, id, at, [&](NodeId n) { EmitInit(leaf, n); }); },
+        [&](NodeId at) {
+          EmitAround(leaf, id, at, [&](NodeId n) {
+            EmitStore(leaf, n, accumulator.buffer, accumulator.indices,
+                      Load(block.output, window.dtype, home), Combiner::kAssign, false);
+          });
+        });
+    RETURN_IF_ERROR(EmitChildren(id, to));
+    EmitChoice(
+        last, to,
+        [&](NodeId at) { EmitAround(leaf, id, at, [&](NodeId n) { EmitFinish(leaf, n); }); },
+        [&](NodeId at) {
+          EmitAround(leaf, id, at, [&](NodeId n) {
+            EmitStore(leaf, n, block.output, home,
+                      Load(accumulator.buffer, window.dtype, accumulator.indices),
+                      Combiner::kAssign, false);
+          });
+        });
+    accumulators_.erase(stage.block);
+    return absl::OkStatus();
+  }
+
+  template <typename Then, typename Else>
+  void EmitChoice(const Expr& cond, NodeId to, const Then& then, const Else& otherwise) {
+    if (IsConstInt(cond)) {
+      CHECK(cond->int_value == 1);
+      then(to);
+      return;
+    }
+    const NodeId branch = AddNode(out_, {.kind = NodeKind::kIf, .cond = cond});
+    AppendChild(out_, to, branch);
+    for (int side = 0; side < 2; ++side) {
+      const NodeId seq = AddNode(out_, {.kind = NodeKind::kSeq});
+      AppendChild(out_, branch, seq);
+      side == 0 ? then(seq) : otherwise(seq);
+    }
+  }
+
+  // Copies of the spatial loops between `above` and the block, with `body` inside.
+  template <typename Body>
+  void EmitAround(NodeId leaf, NodeId above, NodeId to, const Body& body) {
+    for (NodeId loop : SpatialLoopsBetween(leaf, above)) {
+      const NodeId copy = AddNode(out_, LoopLike(loop));
+      AppendChild(out_, to, copy);
+      to = copy;
+    }
+    body(to);
+  }
+
+  void EmitInit(NodeId leaf, NodeId to) {
+    const Block& block = in_.blocks[in_.nodes[leaf].block];
+    const Accumulator& at = accumulators_.at(in_.nodes[leaf].block);
+    const DType dtype = in_.buffers[block.output].dtype;
+    const Expr init = block.init == nullptr ? Identity(block.combiner, dtype) : block.init;
+    EmitStore(leaf, to, at.buffer, at.indices, init, Combiner::kAssign, false);
+  }
+
+  void EmitFinish(NodeId leaf, NodeId to) {
+    const Block& block = in_.blocks[in_.nodes[leaf].block];
+    const Accumulator& at = accumulators_.at(in_.nodes[leaf].block);
+    const Expr self = Load(at.buffer, in_.buffers[block.output].dtype, at.indices);
+    EmitStore(leaf, to, block.output, block.output_indices, Finished(block, self),
+              Combiner::kAssign, false);
+  }
+
+  void EmitStep(NodeId leaf, NodeId to) {
+    const BlockId id = in_.nodes[leaf].block;
+    const Block& block = in_.blocks[id];
+    if (block.reduction.empty()) {
+      EmitStore(leaf, to, block.output, block.output_indices, Finished(block, block.step),
+                Combiner::kAssign, false);
+      return;
+    }
+    if (const auto it = accumulators_.find(id); it != accumulators_.end()) {
+      EmitStore(leaf, to, it->second.buffer, it->second.indices, block.step, block.combiner, true);
+      return;
+    }
+    // Every reduction loop is gone (one iteration each): init, one step and finish at once.
+    const DType dtype = in_.buffers[block.output].dtype;
+    const Expr init = block.init == nullptr ? Identity(block.combiner, dtype) : block.init;
+    EmitStore(leaf, to, block.output, block.output_indices,
+              Finished(block, Combine(block.combiner, init, block.step)), Combiner::kAssign, true);
+  }
+
+  static Expr Finished(const Block& block, const Expr& self) {
+    return block.finish == nullptr ? self : RewriteExpr(block.finish, [&](const Expr& e) -> Expr {
+      return e->kind == ExprKind::kSelf ? self : nullptr;
+    });
+  }
+
+  // A store at the block's current instance, under its guards; those of reductions only for steps.
+  void EmitStore(NodeId leaf, NodeId to, BufferId buffer, const std::vector<Expr>& indices,
+                 const Expr& value, Combiner combiner, bool is_step) {
+    const Expr guard = Guard(in_.blocks[in_.nodes[leaf].block], is_step);
+    if (!IsInt(guard, 1)) {
+      const NodeId branch = AddNode(out_, {.kind = NodeKind::kIf, .cond = guard});
+      AppendChild(out_, to, branch);
+      const NodeId seq = AddNode(out_, {.kind = NodeKind::kSeq});
+      AppendChild(out_, branch, seq);
+      to = seq;
+    }
+    AppendChild(out_, to,
+                AddNode(out_, {.kind = NodeKind::kStore,
+                               .buffer = buffer,
+                               .indices = Expanded(indices),
+                               .value = ExpandDefs(in_, value),
+                               .combiner = combiner}));
+  }
+
+  // True where no guarded variable that feeds the block's axes is beyond its extent.
+  Expr Guard(const Block& block, bool with_reduction) const {
+    Expr guard = Bool(true);
+    std::set<VarId> seen;
+    std::vector<VarId> open = block.spatial;
+    if (with_reduction) open.insert(open.end(), block.reduction.begin(), block.reduction.end());
+    while (!open.empty()) {
+      const VarId id = open.back();
+      open.pop_back();
+      const Var& var = in_.vars[id];
+      if (var.def == nullptr || !seen.insert(id).second) continue;
+      if (var.guarded) {
+        guard = And(guard, Lt(ExpandDefs(in_, var.def), ExpandDefs(in_, var.extent)));
+      }
+      const std::vector<VarId> inner = FreeVars(var.def);
+      open.insert(open.end(), inner.begin(), inner.end());
+    }
+    return guard;
+  }
+
+  std::vector<Expr> Expanded(const std::vector<Expr>& indices) const {
+    std::vector<Expr> expanded;
+    for (const Expr& index : indices) expanded.push_back(ExpandDefs(in_, index));
+    return expanded;
+  }
+
+  Node LoopLike(NodeId id) const {
+    Node loop = in_.nodes[id];
+    loop.children.clear();
+    loop.parent = -1;
+    return loop;
+  }
+
+  // Whether loop variable `var` feeds a reduction axis of `block`.
+  bool Reduces(BlockId block, VarId var) const {
+    if (!in_.vars[var].reduce) return false;
+    for (VarId axis : in_.blocks[block].reduction) {
+      if (axis == var) return true;
+      if (in_.vars[axis].def != nullptr && MentionsVar(ExpandDefs(in_, in_.vars[axis].def), var)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  // The kStage node that keeps the block's values, above its leaf; -1: none.
+  NodeId StageOf(NodeId leaf) const {
+    for (NodeId id = leaf; id >= 0; id = in_.nodes[id].parent) {
+      const Node& node = in_.nodes[id];
+      if (node.kind == NodeKind::kStage && node.block == in_.nodes[leaf].block) return id;
+    }
+    return -1;
+  }
+
+  std::vector<NodeId> SpatialLoopsBetween(NodeId leaf, NodeId above) const {
+    std::vector<NodeId> loops;
+    for (NodeId id = in_.nodes[leaf].parent; id != above; id = in_.nodes[id].parent) {
+      const Node& node = in_.nodes[id];
+      if (node.kind == NodeKind::kLoop && !in_.vars[node.var].reduce) loops.push_back(id);
+    }
+    std::reverse(loops.begin(), loops.end());
+    return loops;
+  }
+
+  // A temporary that only one parallel nest touches is scratch of the worker; what crosses nests is
+  // global.
+  void PlaceTemporaries() {
+    std::map<BufferId, std::set<NodeId>> nests;
+    for (NodeId nest : out_.nodes[out_.root].children) {
+      for (NodeId id : Subtree(out_, nest)) {
+        const Node& node = out_.nodes[id];
+        if (node.kind != NodeKind::kStore) continue;
+        nests[node.buffer].insert(nest);
+        VisitExpr(node.value, [&](const ExprNode& e) {
+          if (e.kind == ExprKind::kLoad) nests[e.id].insert(nest);
+        });
+      }
+    }
+    for (auto& [id, where] : nests) {
+      Buffer& buffer = out_.buffers[id];
+      if (buffer.role != BufferRole::kTemp || buffer.scope == Scope::kRegister) continue;
+      const bool own =
+          where.size() == 1 && out_.nodes[*where.begin()].loop_kind == LoopKind::kParallel;
+      buffer.scope = own ? Scope::kScratch : Scope::kGlobal;
+    }
+  }
+
+  const Program& in_;
+  Program out_;
+  std::map<BlockId, Accumulator> accumulators_;
+};
+
+}  // namespace
+
+absl::StatusOr<Program> Lower(const Program& program, const LowerOptions& options) {
+  ASSIGN_OR_RETURN(const Program stores, BlockLowering(program).Run());
+  return Specialize(stores, options.max_bodies);
+}
+
+}  // namespace burnish

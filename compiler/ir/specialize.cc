@@ -1,0 +1,257 @@
+#include "compiler/ir/specialize.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+#include "compiler/ir/simplify.h"
+
+namespace burnish {
+namespace {
+
+bool NeedsConstantExtent(const Node& node) {
+  return node.kind == NodeKind::kLoop &&
+         (node.loop_kind == LoopKind::kUnrolled || node.loop_kind == LoopKind::kVectorized);
+}
+
+class Specializer {
+ public:
+  Specializer(const Program& in, int max_bodies)
+      : in_(in),
+        out_(in),
+        max_bodies_(max_bodies),
+        ranges_([this](VarId var) -> std::optional<Range> {
+          const auto it = extents_.find(var);
+          if (it == extents_.end()) return std::nullopt;
+          return Range{0, it->second - 1};
+        }) {
+    out_.nodes.clear();
+    out_.root = out_.pack_root = -1;
+  }
+
+  absl::StatusOr<Program> Run() {
+    out_.root = AddNode(out_, {.kind = NodeKind::kSeq});
+    RETURN_IF_ERROR(EmitChildren(in_.root, out_.root));
+    if (in_.pack_root >= 0) {
+      out_.pack_root = AddNode(out_, {.kind = NodeKind::kSeq});
+      RETURN_IF_ERROR(EmitChildren(in_.pack_root, out_.pack_root));
+    }
+    Compact(out_);
+    DropUnusedVars();
+    return std::move(out_);
+  }
+
+ private:
+  Expr Renamed(const Expr& e) const {
+    return Simplify(SubstituteVars(e,
+                                   [&](VarId var) -> Expr {
+                                     const auto it = renamed_.find(var);
+                                     return it == renamed_.end() ? nullptr : VarRef(it->second);
+                                   }),
+                    ranges_);
+  }
+
+  bool InScope(const Expr& e) const {
+    const std::vector<VarId> free = FreeVars(e);
+    return std::all_of(free.begin(), free.end(), [&](VarId v) { return extents_.count(v) > 0; });
+  }
+
+  bool MentionsVector(const Expr& e) const {
+    return std::any_of(vectors_.begin(), vectors_.end(),
+                       [&](VarId var) { return MentionsVar(e, var); });
+  }
+
+  // A loop under `id` that must have a constant extent, and has not, though all that its extent
+  // depends on is known here. -1: none.
+  NodeId Unresolved(NodeId id) const {
+    for (NodeId node : Subtree(in_, id)) {
+      if (!NeedsConstantExtent(in_.nodes[node]) || node == id) continue;
+      const VarId var = in_.nodes[node].var;
+      if (renamed_.count(var)) continue;
+      const Expr extent = Renamed(in_.vars[var].extent);
+      if (!IsConstInt(extent) && InScope(extent)) return node;
+    }
+    return -1;
+  }
+
+  // The children of `id`, in as many copies as there are sizes to tell apart.
+  absl::Status EmitChildren(NodeId id, NodeId to) {
+    const NodeId ragged = Unresolved(id);
+    if (ragged < 0) {
+      for (NodeId child : in_.nodes[id].children) RETURN_IF_ERROR(Emit(child, to));
+      return absl::OkStatus();
+    }
+    const VarId var = in_.nodes[ragged].var;
+    const Expr extent = Renamed(in_.vars[var].extent);
+    std::vector<int64_t> sizes = ExtentValues(in_, var);
+    std::reverse(sizes.begin(), sizes.end());
+    bodies_ += static_cast<int>(sizes.size()) - 1;
+    if (bodies_ > max_bodies_) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("over ", max_bodies_, " bodies for distinct tile sizes, the last of ",
+                       in_.vars[var].name));
+    }
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      const Expr cond = Simplify(Eq(extent, Int(sizes[i])), ranges_);
+      if (IsInt(cond, 0)) continue;
+      NodeId then = to;
+      if (i + 1 < sizes.size() && !IsInt(cond, 1)) {
+        const NodeId branch = AddNode(out_, {.kind = NodeKind::kIf, .cond = cond});
+        AppendChild(out_, to, branch);
+        then = AddNode(out_, {.kind = NodeKind::kSeq});
+        AppendChild(out_, branch, then);
+        to = AddNode(out_, {.kind = NodeKind::kSeq});
+        AppendChild(out_, branch, to);
+      }
+      const VarId copy = AddVar(
+          out_, {.name = UniqueVarName(out_, absl::StrCat(in_.vars[var].name, "_", sizes[i])),
+                 .extent = Int(sizes[i]),
+                 .reduce = in_.vars[var].reduce});
+      renamed_[var] = copy;
+      RETURN_IF_ERROR(EmitChildren(id, then));
+      renamed_.erase(var);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Emit(NodeId id, NodeId to) {
+    const Node& node = in_.nodes[id];
+    switch (node.kind) {
+      case NodeKind::kLoop:
+        return EmitLoop(id, to);
+      case NodeKind::kIf:
+        return EmitIf(id, to);
+      case NodeKind::kStore:
+      case NodeKind::kPrefetch: {
+        Node leaf = node;
+        for (Expr& index : leaf.indices) index = Renamed(index);
+        leaf.value = Renamed(leaf.value);
+        leaf.cond = Renamed(leaf.cond);
+        RETURN_IF_ERROR(CheckRegisters(leaf));
+        AppendChild(out_, to, AddNode(out_, leaf));
+        return absl::OkStatus();
+      }
+      default:
+        CHECK(node.kind == NodeKind::kSeq);
+        return EmitChildren(id, to);
+    }
+  }
+
+  absl::Status EmitLoop(NodeId id, NodeId to) {
+    Node loop = in_.nodes[id];
+    loop.children.clear();
+    const VarId original = loop.var;
+    if (const auto it = renamed_.find(original); it != renamed_.end()) loop.var = it->second;
+    const Expr extent = Renamed(out_.vars[loop.var].extent);
+    if (MentionsVector(extent)) {
+      return absl::InvalidArgumentError(absl::StrCat("the extent of ", in_.vars[original].name,
+                                                     " would differ between lanes of a vector"));
+    }
+    if (NeedsConstantExtent(loop) && !IsConstInt(extent)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the extent of ", in_.vars[original].name, " is not constant in its body"));
+    }
+    const int64_t greatest = IsConstInt(extent) ? extent->int_value : MaxExtent(in_, original);
+    out_.vars[loop.var].extent = extent;
+    extents_[loop.var] = greatest;
+    NodeId inner = to;
+    // Parallel loops stay, so that a nest keeps its kind.
+    const bool drop = greatest == 1 && IsConstInt(extent) &&
+                      loop.loop_kind != LoopKind::kParallel && loop.loop_kind != LoopKind::kBound;
+    if (!drop) {
+      inner = AddNode(out_, loop);
+      AppendChild(out_, to, inner);
+      if (NeedsConstantExtent(loop)) constant_.insert(loop.var);
+      if (loop.loop_kind == LoopKind::kVectorized) vectors_.insert(loop.var);
+    }
+    const absl::Status status = EmitChildren(id, inner);
+    vectors_.erase(loop.var);
+    constant_.erase(loop.var);
+    extents_.erase(loop.var);
+    return status;
+  }
+
+  absl::Status EmitIf(NodeId id, NodeId to) {
+    const Node& node = in_.nodes[id];
+    const Expr cond = Renamed(node.cond);
+    if (IsConstInt(cond)) {
+      const size_t side = cond->int_value != 0 ? 0 : 1;
+      return side < node.children.size() ? Emit(node.children[side], to) : absl::OkStatus();
+    }
+    if (MentionsVector(cond)) {
+      return absl::InvalidArgumentError("a guard would differ between lanes of a vector");
+    }
+    const NodeId branch = AddNode(out_, {.kind = NodeKind::kIf, .cond = cond});
+    AppendChild(out_, to, branch);
+    for (NodeId child : node.children) {
+      const NodeId seq = AddNode(out_, {.kind = NodeKind::kSeq});
+      AppendChild(out_, branch, seq);
+      RETURN_IF_ERROR(EmitChildren(child, seq));
+    }
+    return absl::OkStatus();
+  }
+
+  // Registers have no address: each index must be known once unrolled loops are written out.
+  absl::Status CheckRegisters(const Node& leaf) const {
+    absl::Status status;
+    const auto check = [&](BufferId buffer, const std::vector<Expr>& indices) {
+      if (out_.buffers[buffer].scope != Scope::kRegister) return;
+      for (const Expr& index : indices) {
+        for (VarId var : FreeVars(index)) {
+          if (constant_.count(var)) continue;
+          status = absl::InvalidArgumentError(
+              absl::StrCat("register window ", out_.buffers[buffer].name, " is indexed by ",
+                           out_.vars[var].name, ", which is neither unrolled nor vectorized"));
+        }
+      }
+    };
+    if (leaf.kind == NodeKind::kStore) check(leaf.buffer, leaf.indices);
+    VisitExpr(leaf.value, [&](const ExprNode& e) {
+      if (e.kind == ExprKind::kLoad) check(e.id, e.operands);
+    });
+    return status;
+  }
+
+  void DropUnusedVars() {
+    std::vector<VarId> position(out_.vars.size(), -1);
+    std::vector<Var> vars;
+    for (const Node& node : out_.nodes) {
+      if (node.kind != NodeKind::kLoop || position[node.var] >= 0) continue;
+      position[node.var] = static_cast<VarId>(vars.size());
+      vars.push_back(out_.vars[node.var]);
+    }
+    const auto moved = [&](const Expr& e) {
+      return SubstituteVars(e, [&](VarId var) { return VarRef(position[var]); });
+    };
+    for (Var& var : vars) var.extent = moved(var.extent);
+    for (Node& node : out_.nodes) {
+      if (node.kind == NodeKind::kLoop) node.var = position[node.var];
+      for (Expr& index : node.indices) index = moved(index);
+      node.value = moved(node.value);
+      node.cond = moved(node.cond);
+    }
+    out_.vars = std::move(vars);
+  }
+
+  const Program& in_;
+  Program out_;
+  const int max_bodies_;
+  int bodies_ = 1;
+  VarRanges ranges_;
+  std::map<VarId, int64_t> extents_;  // Greatest extents of the loops around, by new variable.
+  std::map<VarId, VarId> renamed_;    // Ragged variables whose copy for one size is being emitted.
+  std::set<VarId> constant_, vectors_;
+};
+
+}  // namespace
+
+absl::StatusOr<Program> Specialize(const Program& program, int max_bodies) {
+  return Specializer(program, max_bodies).Run();
+}
+
+}  // namespace burnish

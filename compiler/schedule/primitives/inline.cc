@@ -1,0 +1,43 @@
+// inline@1 P: block P disappears; who read it computes its value.
+#include "base/status_macros.h"
+#include "compiler/schedule/primitives/primitives.h"
+#include "compiler/schedule/rewrite.h"
+
+namespace burnish {
+
+absl::Status ApplyInline(const Step& step, Program& program) {
+  RETURN_IF_ERROR(WantNames(step, 1, 0));
+  ASSIGN_OR_RETURN(const BlockId producer, FindBlockArg(program, step.inputs[0]));
+  const Block block = program.blocks[producer];
+  if (!block.reduction.empty()) return Refuse(block.name, " has a reduction");
+  if (program.buffers[block.output].role != BufferRole::kTemp) {
+    return Refuse("output of ", block.name, " is not private");
+  }
+  for (size_t d = 0; d < block.output_indices.size(); ++d) {
+    if (block.output_indices[d]->kind != ExprKind::kVar ||
+        block.output_indices[d]->id != block.spatial[d]) {
+      return Refuse(block.name, " does not write its elements in order of its axes");
+    }
+  }
+  Expr value = block.step;
+  if (block.finish != nullptr) {
+    value = RewriteExpr(block.finish, [&](const Expr& node) -> Expr {
+      return node->kind == ExprKind::kSelf ? block.step : nullptr;
+    });
+  }
+  RemoveBlock(program, producer);
+  for (BlockId reader : ReadersOf(program, block.output)) {
+    RewriteBlock(program.blocks[reader], [&](const Expr& node) -> Expr {
+      if (node->kind != ExprKind::kLoad || node->id != block.output) return nullptr;
+      return SubstituteVars(value, [&](VarId var) -> Expr {
+        for (size_t d = 0; d < block.spatial.size(); ++d) {
+          if (block.spatial[d] == var) return node->operands[d];
+        }
+        return nullptr;
+      });
+    });
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace burnish

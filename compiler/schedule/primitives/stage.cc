@@ -1,0 +1,57 @@
+// stage@1 Y->acc inside=mt scope=register|scratch: the elements of Y that are written under loop mt
+// are kept in `acc` while the loop's body runs: filled with init, or reloaded, on entry; finished,
+// or stored back as partial sums, on exit.
+#include "base/status_macros.h"
+#include "compiler/schedule/primitives/primitives.h"
+#include "compiler/schedule/rewrite.h"
+
+namespace burnish {
+
+absl::Status ApplyStage(const Step& step, Program& program) {
+  RETURN_IF_ERROR(WantNames(step, 1, 1));
+  ASSIGN_OR_RETURN(const BlockId block, FindBlockArg(program, step.inputs[0]));
+  ASSIGN_OR_RETURN(const std::string inside, step.Get("inside"));
+  ASSIGN_OR_RETURN(const NodeId loop, FindLoopArg(program, inside));
+  ASSIGN_OR_RETURN(const std::string scope, step.Get("scope"));
+  RETURN_IF_ERROR(WantNewBuffer(program, step.outputs[0]));
+  if (scope != "register" && scope != "scratch") {
+    return Refuse("got scope=", scope, ", want register or scratch");
+  }
+  if (program.blocks[block].reduction.empty()) {
+    return Refuse(step.inputs[0], " has no reduction: there is nothing to keep");
+  }
+  const NodeId leaf = NodeOf(program, block);
+  if (!IsInside(program, leaf, loop)) {
+    return Refuse(step.inputs[0], " is not inside loop ", inside);
+  }
+  bool reduces_inside = false;
+  for (NodeId id = leaf; id != loop; id = program.nodes[id].parent) {
+    if (program.nodes[id].kind == NodeKind::kStage && program.nodes[id].block == block) {
+      return Refuse(step.inputs[0], " is staged already");
+    }
+    reduces_inside = reduces_inside || (program.nodes[id].kind == NodeKind::kLoop &&
+                                        program.vars[program.nodes[id].var].reduce);
+  }
+  for (NodeId id = loop; id >= 0; id = program.nodes[id].parent) {
+    if (program.nodes[id].kind == NodeKind::kStage && program.nodes[id].block == block) {
+      return Refuse(step.inputs[0], " is staged already");
+    }
+  }
+  if (!reduces_inside)
+    return Refuse("no reduction loop of ", step.inputs[0], " is inside ", inside);
+
+  const BufferId buffer =
+      AddBuffer(program, {.name = step.outputs[0],
+                          .dtype = program.buffers[program.blocks[block].output].dtype,
+                          .role = BufferRole::kTemp,
+                          .scope = scope == "register" ? Scope::kRegister : Scope::kScratch});
+  const NodeId stage =
+      AddNode(program, {.kind = NodeKind::kStage, .block = block, .buffer = buffer});
+  const std::vector<NodeId> children = program.nodes[loop].children;
+  program.nodes[loop].children.clear();
+  AppendChild(program, loop, stage);
+  for (NodeId child : children) AppendChild(program, stage, child);
+  return absl::OkStatus();
+}
+
+}  // namespace burnish

@@ -1,0 +1,39 @@
+// vectorize@1 oi lanes=8: the loop runs in vectors of `lanes` elements, the rest in narrower ones.
+#include "base/status_macros.h"
+#include "compiler/schedule/primitives/annotate.h"
+#include "compiler/schedule/primitives/primitives.h"
+#include "compiler/schedule/rewrite.h"
+
+namespace burnish {
+
+absl::Status ApplyVectorize(const Step& step, Program& program) {
+  ASSIGN_OR_RETURN(const NodeId loop, SerialLoop(step, program));
+  RETURN_IF_ERROR(WantIndependent(program, loop));
+  ASSIGN_OR_RETURN(const int64_t lanes, step.GetInt("lanes"));
+  if (lanes < 2 || lanes > 64 || (lanes & (lanes - 1)) != 0) {
+    return Refuse("lanes must be a power of two from 2 to 64");
+  }
+  const VarId var = program.nodes[loop].var;
+  if (MaxExtent(program, var) > 256) return Refuse("over 256 elements: split the loop first");
+  for (NodeId id : LoopsAround(program, program.nodes[loop].parent)) {
+    if (program.nodes[id].loop_kind == LoopKind::kVectorized) {
+      return Refuse("inside a loop that is a vector already");
+    }
+  }
+  for (NodeId id : Subtree(program, loop)) {
+    if (program.nodes[id].loop_kind == LoopKind::kVectorized) {
+      return Refuse("around a loop that is a vector already");
+    }
+  }
+  // A lane cannot be skipped on its own.
+  for (const Var& derived : program.vars) {
+    if (derived.guarded && MentionsVar(ExpandDefs(program, derived.def), var)) {
+      return Refuse("lanes of ", derived.name, " would be guarded one by one");
+    }
+  }
+  program.nodes[loop].loop_kind = LoopKind::kVectorized;
+  program.nodes[loop].lanes = static_cast<int32_t>(lanes);
+  return absl::OkStatus();
+}
+
+}  // namespace burnish

@@ -1,0 +1,145 @@
+#include "compiler/schedule/rewrite.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace burnish {
+
+absl::Status WantNames(const Step& step, int inputs, int outputs) {
+  const auto wrong = [](int want, size_t got) {
+    return want < 0 ? got == 0 : static_cast<size_t>(want) != got;
+  };
+  if (wrong(inputs, step.inputs.size()) || wrong(outputs, step.outputs.size())) {
+    const auto count = [](int n) { return n < 0 ? std::string("some") : absl::StrCat(n); };
+    return Refuse("got ", absl::StrCat(step.inputs.size()), " names and ",
+                  absl::StrCat(step.outputs.size()), " results, want ", count(inputs), " and ",
+                  count(outputs));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<BlockId> FindBlockArg(const Program& program, const std::string& name) {
+  const BlockId block = FindBlock(program, name);
+  if (block < 0 || NodeOf(program, block) < 0) return Refuse("no block '", name, "'");
+  return block;
+}
+
+absl::StatusOr<BufferId> FindBufferArg(const Program& program, const std::string& name) {
+  const BufferId buffer = FindBuffer(program, name);
+  if (buffer < 0) return Refuse("no buffer '", name, "'");
+  return buffer;
+}
+
+absl::StatusOr<VarId> FindVarArg(const Program& program, const std::string& name) {
+  const VarId var = FindVar(program, name);
+  if (var < 0) return Refuse("no variable '", name, "', or several");
+  return var;
+}
+
+absl::StatusOr<NodeId> FindLoopArg(const Program& program, const std::string& name) {
+  ASSIGN_OR_RETURN(const VarId var, FindVarArg(program, name));
+  const NodeId loop = LoopOf(program, var);
+  if (loop < 0) return Refuse("'", name, "' is no loop any more");
+  return loop;
+}
+
+absl::Status WantNewVar(const Program& program, const std::string& name) {
+  for (const Var& var : program.vars) {
+    if (var.name == name) return Refuse("there is a variable '", name, "' already");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WantNewBuffer(const Program& program, const std::string& name) {
+  if (FindBuffer(program, name) >= 0) return Refuse("there is a buffer '", name, "' already");
+  return absl::OkStatus();
+}
+
+std::vector<BlockId> BlocksUnder(const Program& program, NodeId node) {
+  std::vector<BlockId> blocks;
+  for (NodeId id : Subtree(program, node)) {
+    if (program.nodes[id].kind == NodeKind::kBlock) blocks.push_back(program.nodes[id].block);
+  }
+  return blocks;
+}
+
+NodeId NestOf(const Program& program, NodeId node) {
+  while (program.nodes[node].parent != program.root &&
+         program.nodes[node].parent != program.pack_root) {
+    node = program.nodes[node].parent;
+  }
+  return node;
+}
+
+VarRanges RangesOf(const Program& program) {
+  auto extents = std::make_shared<std::map<VarId, int64_t>>();
+  return [&program, extents](VarId var) -> std::optional<Range> {
+    const auto it = extents->find(var);
+    if (it != extents->end()) return Range{0, it->second - 1};
+    const int64_t extent = MaxExtent(program, var);
+    extents->emplace(var, extent);
+    return Range{0, extent - 1};
+  };
+}
+
+void RewriteBlock(Block& block, const std::function<Expr(const Expr&)>& rewrite) {
+  block.init = RewriteExpr(block.init, rewrite);
+  block.step = RewriteExpr(block.step, rewrite);
+  block.finish = RewriteExpr(block.finish, rewrite);
+  for (Expr& index : block.output_indices) index = RewriteExpr(index, rewrite);
+}
+
+std::vector<Expr> LoadsOf(const Block& block, BufferId buffer) {
+  std::vector<Expr> loads;
+  for (const Expr& e : {block.init, block.step, block.finish}) {
+    RewriteExpr(e, [&](const Expr& node) -> Expr {
+      if (node->kind == ExprKind::kLoad && node->id == buffer) loads.push_back(node);
+      return nullptr;
+    });
+  }
+  return loads;
+}
+
+std::vector<BlockId> ReadersOf(const Program& program, BufferId buffer) {
+  std::vector<BlockId> readers;
+  for (size_t i = 0; i < program.blocks.size(); ++i) {
+    if (!LoadsOf(program.blocks[i], buffer).empty()) readers.push_back(static_cast<BlockId>(i));
+  }
+  return readers;
+}
+
+absl::StatusOr<Expr> Tabulate(const Program& program, const Expr& e,
+                              const std::function<int64_t(int64_t)>& f) {
+  if (IsConstInt(e)) return Int(f(e->int_value));
+  const Expr expanded = ExpandDefs(program, e);
+  const std::vector<VarId> vars = FreeVars(expanded);
+  auto table = std::make_shared<ConstTable>();
+  std::vector<Expr> indices;
+  for (VarId var : vars) {
+    table->shape.push_back(MaxExtent(program, var));
+    indices.push_back(VarRef(var));
+  }
+  const bool enumerated = EnumerateBox(table->shape, 65536, [&](const std::vector<int64_t>& point) {
+    const auto value = [&](VarId var) {
+      return point[std::find(vars.begin(), vars.end(), var) - vars.begin()];
+    };
+    table->values.push_back(static_cast<double>(f(EvalInt(expanded, value))));
+  });
+  if (!enumerated) return Refuse("the extent depends on too many iterations for a table");
+  if (std::all_of(table->values.begin(), table->values.end(),
+                  [&](double v) { return v == table->values[0]; })) {
+    return Int(static_cast<int64_t>(table->values[0]));
+  }
+  return TableLoad(std::move(table), std::move(indices));
+}
+
+void RemoveBlock(Program& program, BlockId block) {
+  Detach(program, NodeOf(program, block));
+  program.blocks[block] = Block{.name = ""};
+}
+
+}  // namespace burnish

@@ -1,0 +1,67 @@
+// What several primitives need: names to positions with a reason when there is none, checks on the
+// loop tree, and edits of every expression of a program.
+#ifndef COMPILER_SCHEDULE_REWRITE_H_
+#define COMPILER_SCHEDULE_REWRITE_H_
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "compiler/ir/program.h"
+#include "compiler/ir/simplify.h"
+#include "compiler/schedule/trace.h"
+
+namespace burnish {
+
+// INVALID_ARGUMENT from pieces of text.
+template <typename... Args>
+absl::Status Refuse(const Args&... pieces);
+
+// Checks the number of names before and after the arrow; -1: any number from one on.
+absl::Status WantNames(const Step& step, int inputs, int outputs);
+
+absl::StatusOr<BlockId> FindBlockArg(const Program& program, const std::string& name);
+absl::StatusOr<BufferId> FindBufferArg(const Program& program, const std::string& name);
+absl::StatusOr<VarId> FindVarArg(const Program& program, const std::string& name);
+// A variable that is a loop now.
+absl::StatusOr<NodeId> FindLoopArg(const Program& program, const std::string& name);
+// The name must be free for a new variable or buffer.
+absl::Status WantNewVar(const Program& program, const std::string& name);
+absl::Status WantNewBuffer(const Program& program, const std::string& name);
+
+// Blocks under a node, in order.
+std::vector<BlockId> BlocksUnder(const Program& program, NodeId node);
+// The top-level nest (child of a root) that holds `node`.
+NodeId NestOf(const Program& program, NodeId node);
+// Ranges of all variables, derived ones included, from their extents.
+VarRanges RangesOf(const Program& program);
+
+// Rewrites init, step, finish and output indices of `block`; see RewriteExpr.
+void RewriteBlock(Block& block, const std::function<Expr(const Expr&)>& rewrite);
+// Loads of `buffer` in `block`, in order.
+std::vector<Expr> LoadsOf(const Block& block, BufferId buffer);
+// Blocks that load from `buffer`.
+std::vector<BlockId> ReadersOf(const Program& program, BufferId buffer);
+
+// A function of a few outer variables as a table: f(value of e) for all their values, or a
+// constant. INVALID_ARGUMENT over 65,536 entries.
+absl::StatusOr<Expr> Tabulate(const Program& program, const Expr& e,
+                              const std::function<int64_t(int64_t)>& f);
+
+// Takes the block and its nest out of the program (positions of blocks stay: the block is emptied
+// and no longer in the tree).
+void RemoveBlock(Program& program, BlockId block);
+
+template <typename... Args>
+absl::Status Refuse(const Args&... pieces) {
+  std::string text;
+  (text.append(pieces), ...);
+  return absl::InvalidArgumentError(text);
+}
+
+}  // namespace burnish
+
+#endif  // COMPILER_SCHEDULE_REWRITE_H_
