@@ -32,6 +32,10 @@ class BlockLowering {
       RETURN_IF_ERROR(EmitChildren(in_.pack_root, out_.pack_root));
     }
     PlaceTemporaries();
+    for (Var& var : out_.vars) {
+      var.extent = ExpandDefs(in_, var.extent);
+      var.def = nullptr;
+    }
     out_.blocks.clear();
     out_.lowered = true;
     return out_;

@@ -1,6 +1,7 @@
 #include "compiler/ir/program.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <map>
 #include <set>
@@ -88,7 +89,23 @@ void Detach(Program& program, NodeId node) {
   }
 }
 
-void Compact(Program& program) {
+namespace {
+
+// Where each kept element goes, -1 for the others, and the kept elements in order.
+template <typename T>
+std::vector<int32_t> KeepOnly(std::vector<T>& items, const std::vector<bool>& keep) {
+  std::vector<int32_t> position(items.size(), -1);
+  std::vector<T> kept;
+  for (size_t i = 0; i < items.size(); ++i) {
+    if (!keep[i]) continue;
+    position[i] = static_cast<int32_t>(kept.size());
+    kept.push_back(std::move(items[i]));
+  }
+  items = std::move(kept);
+  return position;
+}
+
+void PruneNodes(Program& program) {
   std::vector<NodeId> order;
   for (NodeId root : {program.root, program.pack_root}) {
     if (root < 0) continue;
@@ -108,6 +125,118 @@ void Compact(Program& program) {
   program.nodes = std::move(nodes);
   program.root = program.root < 0 ? -1 : position[program.root];
   program.pack_root = program.pack_root < 0 ? -1 : position[program.pack_root];
+}
+
+void PruneBlocks(Program& program) {
+  std::vector<bool> live(program.blocks.size(), false);
+  for (const Node& node : program.nodes) {
+    if (node.kind == NodeKind::kBlock) live[node.block] = true;
+  }
+  const std::vector<int32_t> position = KeepOnly(program.blocks, live);
+  for (Node& node : program.nodes) {
+    if (node.block >= 0) node.block = position[node.block];
+  }
+}
+
+// Calls `edit` on every expression slot of the program.
+void EditExprs(Program& program, const std::function<void(Expr&)>& edit) {
+  for (Var& var : program.vars) {
+    edit(var.extent);
+    edit(var.def);
+  }
+  for (Block& block : program.blocks) {
+    for (Expr& index : block.output_indices) edit(index);
+    edit(block.init);
+    edit(block.step);
+    edit(block.finish);
+  }
+  for (Node& node : program.nodes) {
+    for (Expr& index : node.indices) edit(index);
+    edit(node.value);
+    edit(node.cond);
+  }
+}
+
+// Variables that a live loop, block or node needs, directly or through a definition or extent.
+std::vector<bool> LiveVars(Program& program) {
+  std::vector<bool> live(program.vars.size(), false);
+  std::vector<VarId> open;
+  const auto need = [&](VarId var) {
+    if (live[var]) return;
+    live[var] = true;
+    open.push_back(var);
+  };
+  for (const Node& node : program.nodes) {
+    if (node.kind == NodeKind::kLoop) need(node.var);
+    for (const Expr& index : node.indices) {
+      for (VarId var : FreeVars(index)) need(var);
+    }
+    for (const Expr& e : {node.value, node.cond}) {
+      for (VarId var : FreeVars(e)) need(var);
+    }
+  }
+  for (const Block& block : program.blocks) {
+    for (VarId var : block.spatial) need(var);
+    for (VarId var : block.reduction) need(var);
+    for (const Expr& e : {block.init, block.step, block.finish}) {
+      for (VarId var : FreeVars(e)) need(var);
+    }
+    for (const Expr& index : block.output_indices) {
+      for (VarId var : FreeVars(index)) need(var);
+    }
+  }
+  while (!open.empty()) {
+    const VarId var = open.back();
+    open.pop_back();
+    for (VarId used : FreeVars(program.vars[var].def)) need(used);
+    for (VarId used : FreeVars(program.vars[var].extent)) need(used);
+  }
+  return live;
+}
+
+void PruneVarsAndBuffers(Program& program) {
+  const std::vector<int32_t> var_at = KeepOnly(program.vars, LiveVars(program));
+  std::vector<bool> live(program.buffers.size(), false);
+  for (size_t i = 0; i < program.buffers.size(); ++i) {
+    live[i] = program.buffers[i].role != BufferRole::kTemp &&
+              program.buffers[i].role != BufferRole::kPacked;
+  }
+  for (const Block& block : program.blocks) live[block.output] = true;
+  for (const Node& node : program.nodes) {
+    if (node.buffer >= 0) live[node.buffer] = true;
+  }
+  EditExprs(program, [&](Expr& e) {
+    VisitExpr(e, [&](const ExprNode& node) {
+      if (node.kind == ExprKind::kLoad) live[node.id] = true;
+    });
+  });
+  const std::vector<int32_t> buffer_at = KeepOnly(program.buffers, live);
+  EditExprs(program, [&](Expr& e) {
+    e = RewriteExpr(e, [&](const Expr& node) -> Expr {
+      if (node->kind == ExprKind::kVar) return VarRef(var_at[node->id]);
+      if (node->kind == ExprKind::kLoad) {
+        return Load(buffer_at[node->id], node->dtype, node->operands);
+      }
+      return nullptr;
+    });
+  });
+  for (Block& block : program.blocks) {
+    for (VarId& var : block.spatial) var = var_at[var];
+    for (VarId& var : block.reduction) var = var_at[var];
+    block.output = buffer_at[block.output];
+  }
+  for (Node& node : program.nodes) {
+    if (node.var >= 0) node.var = var_at[node.var];
+    if (node.buffer >= 0) node.buffer = buffer_at[node.buffer];
+  }
+}
+
+}  // namespace
+
+void Prune(Program& program) {
+  PruneNodes(program);
+  PruneBlocks(program);
+  PruneVarsAndBuffers(program);
 }
 
 NodeId AddDefaultNest(Program& program, BlockId block) {

@@ -156,9 +156,11 @@ void AppendChild(Program& program, NodeId parent, NodeId child);
 // Puts `with` where `node` is among its parent's children.
 void ReplaceChild(Program& program, NodeId node, NodeId with);
 // Takes `node` out of its parent; loops and stages that become empty go too. Nodes keep their
-// positions; unreachable ones are dropped by Compact.
+// positions; unreachable ones are dropped by Prune.
 void Detach(Program& program, NodeId node);
-void Compact(Program& program);
+// Drops nodes and blocks that the trees do not reach, then variables and temporaries that nothing
+// mentions, and renumbers the rest in order: every id that the caller holds is void afterwards.
+void Prune(Program& program);
 
 // The default nest of a block: its spatial, then its reduction loops, around the block. Appended to
 // the root.

@@ -41,8 +41,7 @@ class Specializer {
       out_.pack_root = AddNode(out_, {.kind = NodeKind::kSeq});
       RETURN_IF_ERROR(EmitChildren(in_.pack_root, out_.pack_root));
     }
-    Compact(out_);
-    DropUnusedVars();
+    Prune(out_);
     return std::move(out_);
   }
 
@@ -215,27 +214,6 @@ class Specializer {
       if (e.kind == ExprKind::kLoad) check(e.id, e.operands);
     });
     return status;
-  }
-
-  void DropUnusedVars() {
-    std::vector<VarId> position(out_.vars.size(), -1);
-    std::vector<Var> vars;
-    for (const Node& node : out_.nodes) {
-      if (node.kind != NodeKind::kLoop || position[node.var] >= 0) continue;
-      position[node.var] = static_cast<VarId>(vars.size());
-      vars.push_back(out_.vars[node.var]);
-    }
-    const auto moved = [&](const Expr& e) {
-      return SubstituteVars(e, [&](VarId var) { return VarRef(position[var]); });
-    };
-    for (Var& var : vars) var.extent = moved(var.extent);
-    for (Node& node : out_.nodes) {
-      if (node.kind == NodeKind::kLoop) node.var = position[node.var];
-      for (Expr& index : node.indices) index = moved(index);
-      node.value = moved(node.value);
-      node.cond = moved(node.cond);
-    }
-    out_.vars = std::move(vars);
   }
 
   const Program& in_;

@@ -139,7 +139,7 @@ absl::StatusOr<Expr> Tabulate(const Program& program, const Expr& e,
 
 void RemoveBlock(Program& program, BlockId block) {
   Detach(program, NodeOf(program, block));
-  program.blocks[block] = Block{.name = ""};
+  Prune(program);
 }
 
 }  // namespace burnish

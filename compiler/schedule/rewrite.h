@@ -51,8 +51,8 @@ std::vector<BlockId> ReadersOf(const Program& program, BufferId buffer);
 absl::StatusOr<Expr> Tabulate(const Program& program, const Expr& e,
                               const std::function<int64_t(int64_t)>& f);
 
-// Takes the block and its nest out of the program (positions of blocks stay: the block is emptied
-// and no longer in the tree).
+// Takes a block that nothing reads any more out of the program, with its nest, axes and buffer. Every
+// id that the caller holds is void afterwards.
 void RemoveBlock(Program& program, BlockId block);
 
 template <typename... Args>

@@ -90,7 +90,6 @@ absl::Status ApplyBorder(const Step& step, Program& program) {
     }
     buffer.storage = DenseStorage(buffer.shape, padding.border, padding.value);
   }
-  RemoveBlock(program, padder);
   for (BlockId reader : ReadersOf(program, block.output)) {
     RewriteBlock(program.blocks[reader], [&](const Expr& node) -> Expr {
       if (node->kind != ExprKind::kLoad || node->id != block.output) return nullptr;
@@ -101,6 +100,7 @@ absl::Status ApplyBorder(const Step& step, Program& program) {
       return Load(source, node->dtype, indices);
     });
   }
+  RemoveBlock(program, padder);
   return absl::OkStatus();
 }
 

@@ -25,7 +25,6 @@ absl::Status ApplyInline(const Step& step, Program& program) {
       return node->kind == ExprKind::kSelf ? block.step : nullptr;
     });
   }
-  RemoveBlock(program, producer);
   for (BlockId reader : ReadersOf(program, block.output)) {
     RewriteBlock(program.blocks[reader], [&](const Expr& node) -> Expr {
       if (node->kind != ExprKind::kLoad || node->id != block.output) return nullptr;
@@ -37,6 +36,7 @@ absl::Status ApplyInline(const Step& step, Program& program) {
       });
     });
   }
+  RemoveBlock(program, producer);
   return absl::OkStatus();
 }
 

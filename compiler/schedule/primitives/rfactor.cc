@@ -58,6 +58,15 @@ absl::Status ApplyRfactor(const Step& step, Program& program) {
   combined.init = renamed(partial.init);
   combined.finish = renamed(partial.finish);
 
+  // Axes that had guards are no axes of the partial block any more: the guard goes into its step.
+  Expr inside = Bool(true);
+  for (const Var& var : program.vars) {
+    if (var.guarded && var.reduce && MentionsVar(ExpandDefs(program, var.def), factor)) {
+      inside = And(inside, Lt(var.def, var.extent));
+    }
+  }
+  partial.step = Select(inside, partial.step, Identity(partial.combiner, partial.step->dtype));
+
   // The partial block keeps the nest; its output has one more dimension.
   Buffer partial_buffer{.name = step.outputs[0], .dtype = out.dtype, .shape = out.shape};
   partial_buffer.shape.push_back(program.vars[factor].extent->int_value);
