@@ -1,0 +1,133 @@
+#include "db/record_summary.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+
+namespace burnish {
+namespace {
+
+constexpr double kRankQuantile = 0.1;
+
+struct WeightedLatency {
+  int64_t latency_ns;
+  double weight;
+
+  bool operator<(const WeightedLatency& other) const { return latency_ns < other.latency_ns; }
+};
+
+// The smallest latency that at least `quantile` of the weight does not exceed. `sorted` is not
+// empty and its weights sum to 1.
+int64_t Quantile(const std::vector<WeightedLatency>& sorted, double quantile) {
+  double weight = 0;
+  for (const WeightedLatency& sample : sorted) {
+    weight += sample.weight;
+    if (weight >= quantile - 1e-12) return sample.latency_ns;
+  }
+  return sorted.back().latency_ns;
+}
+
+// The latest measurements with latencies, oldest first.
+std::vector<const Measurement*> Timed(absl::Span<const Measurement> measurements) {
+  std::vector<const Measurement*> timed;
+  for (size_t i = measurements.size(); i-- > 0 && timed.size() < kSummaryMeasurementsMax;) {
+    if (measurements[i].latencies() != nullptr) timed.push_back(&measurements[i]);
+  }
+  std::reverse(timed.begin(), timed.end());
+  return timed;
+}
+
+void SummarizeLatencies(const std::vector<const Measurement*>& timed, Record& record) {
+  int process_count = 0;
+  for (const Measurement* measurement : timed) {
+    process_count += static_cast<int>(measurement->latencies()->processes.size());
+  }
+  std::vector<WeightedLatency> samples;
+  for (const Measurement* measurement : timed) {
+    for (const ProcessLatencies& process : measurement->latencies()->processes) {
+      const double weight = 1.0 / process_count / static_cast<double>(process.latency_ns.size());
+      for (const int64_t latency_ns : process.latency_ns) samples.push_back({latency_ns, weight});
+    }
+  }
+  std::sort(samples.begin(), samples.end());
+  record.rank_ns = Quantile(samples, kRankQuantile);
+  record.median_ns = Quantile(samples, 0.5);
+  // The binomial's normal approximation: ranks n/2 -+ 1.96 * sqrt(n) / 2.
+  const double spread = 0.98 / std::sqrt(static_cast<double>(samples.size()));
+  record.interval_low_ns = Quantile(samples, std::max(0.0, 0.5 - spread));
+  record.interval_high_ns = Quantile(samples, std::min(1.0, 0.5 + spread));
+  record.process_count = process_count;
+  record.repeat_count = static_cast<int32_t>(samples.size());
+}
+
+// What the builder said; of several builds of one candidate the latest that knew.
+void SummarizeBuild(const Measurement& measurement, Record& record) {
+  const BuildFacts& build = measurement.build;
+  if (!build.lowered_sha256.empty()) record.lowered_sha256 = build.lowered_sha256;
+  if (!build.code_sha256.empty()) {
+    record.code_sha256 = build.code_sha256;
+    record.scratch_bytes = build.scratch_bytes;
+    record.packed_bytes = build.packed_bytes;
+    record.code_bytes = build.code_bytes;
+  }
+  const Numerics& numerics = measurement.numerics;
+  if (numerics.kind == NumericsClass::kUnknown) return;
+  // The worst of what was seen: a bound holds only if it held every time.
+  const double error = std::max(record.numerics.error, numerics.error);
+  if (numerics.kind >= record.numerics.kind) record.numerics = numerics;
+  record.numerics.error = error;
+}
+
+}  // namespace
+
+bool Disqualifies(FailureKind kind) {
+  switch (kind) {
+    case FailureKind::kBuildError:
+    case FailureKind::kRunError:
+    case FailureKind::kRunTimeout:
+    case FailureKind::kCrashed:
+    case FailureKind::kWrongResult:
+    case FailureKind::kPoisoned:
+      return true;
+    case FailureKind::kBuildTimeout:
+    case FailureKind::kOutOfMemory:
+    case FailureKind::kDeviceError:
+    case FailureKind::kWorkerLost:
+    case FailureKind::kCancelled:
+      return false;
+  }
+  return false;
+}
+
+void Summarize(absl::Span<const Measurement> measurements, Record& record) {
+  CHECK(!measurements.empty());
+  const Failure* first = nullptr;
+  const Failure* disqualifying = nullptr;
+  record.numerics = {};
+  record.scratch_bytes = record.packed_bytes = record.code_bytes = 0;
+  record.lowered_sha256.clear();
+  record.code_sha256.clear();
+  for (const Measurement& measurement : measurements) {
+    SummarizeBuild(measurement, record);
+    const Failure* failure = measurement.failure();
+    if (failure == nullptr) continue;
+    if (first == nullptr) first = failure;
+    if (disqualifying == nullptr && Disqualifies(failure->kind)) disqualifying = failure;
+  }
+  record.rank_ns = record.median_ns = record.interval_low_ns = record.interval_high_ns = 0;
+  record.process_count = record.repeat_count = 0;
+  record.failure.reset();
+  const std::vector<const Measurement*> timed = Timed(measurements);
+  if (disqualifying != nullptr) {
+    record.failure = *disqualifying;
+  } else if (timed.empty()) {
+    record.failure = *first;
+  } else {
+    SummarizeLatencies(timed, record);
+  }
+}
+
+}  // namespace burnish

@@ -1,0 +1,30 @@
+// How measurements become a record. A pure function, so that every store derives the same.
+#ifndef DB_RECORD_SUMMARY_H_
+#define DB_RECORD_SUMMARY_H_
+
+#include "absl/types/span.h"
+#include "proto/measurement.h"
+#include "proto/record.h"
+
+namespace burnish {
+
+// The latest this many measurements with latencies count, so that a reference that is measured all
+// day describes the machine as it is now.
+inline constexpr int kSummaryMeasurementsMax = 32;
+
+// A failure that speaks against the candidate itself, also when it ran well at other times. Out of
+// memory, device errors and the like speak against the machine.
+bool Disqualifies(FailureKind kind);
+
+// Sets what is derived in `record`: latencies, failure, numerics, sizes, hashes; leaves the rest.
+// `measurements`: all of one candidate by one method version, in the order of the log; at least
+// one.
+//
+// Each process weighs the same, however many repeats it has. rank_ns is the 10 % quantile over all
+// repeats: a low one, since interference only ever adds time. The interval is that of the median's
+// order statistics (95 %), as if repeats were independent.
+void Summarize(absl::Span<const Measurement> measurements, Record& record);
+
+}  // namespace burnish
+
+#endif  // DB_RECORD_SUMMARY_H_
