@@ -1,0 +1,163 @@
+#include "proto/synchronize.h"
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_format.h"
+#include "base/status_macros.h"
+#include "proto/tracker.pb.h"
+
+namespace burnish {
+namespace {
+
+void LeaseToProto(const Lease& lease, v1::Lease* message) {
+  message->set_job_id(lease.job_id);
+  message->set_epoch(lease.epoch);
+}
+
+absl::StatusOr<Lease> LeaseFromProto(const v1::Lease& message) {
+  if (message.job_id().empty() || message.job_id().size() > JobSpec::kIdBytesMax) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("lease: got a job id of %d bytes, want 1 to %d", message.job_id().size(),
+                        JobSpec::kIdBytesMax));
+  }
+  if (message.epoch() <= 0) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("lease: got epoch=%d, want > 0", message.epoch()));
+  }
+  return Lease{.job_id = message.job_id(), .epoch = message.epoch()};
+}
+
+absl::StatusOr<SlotReport> SlotFromProto(const v1::SlotReport& message) {
+  const v1::SlotInfo& info = message.info();
+  if (info.kind() != v1::BUILD && info.kind() != v1::RUN) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("slot: got kind=%d, want BUILD or RUN", info.kind()));
+  }
+  SlotReport slot{.info = {.kind = static_cast<JobKind>(info.kind()),
+                           .device_keys = {info.device_keys().begin(), info.device_keys().end()},
+                           .labels = {info.labels().begin(), info.labels().end()}}};
+  if (message.has_executing()) {
+    ASSIGN_OR_RETURN(slot.executing, LeaseFromProto(message.executing()));
+  }
+  slot.cancelling = message.cancelling();
+  // Twice the limit is refused: the limit itself is for when to stop taking jobs.
+  if (message.results_size() > 2 * WorkerReport::kHeldResultsMax) {
+    return absl::InvalidArgumentError(absl::StrFormat("slot: got %d results, want at most %d",
+                                                      message.results_size(),
+                                                      2 * WorkerReport::kHeldResultsMax));
+  }
+  for (const v1::HeldResult& held : message.results()) {
+    ASSIGN_OR_RETURN(Lease lease, LeaseFromProto(held.lease()));
+    HeldResult result{.lease = std::move(lease)};
+    if (held.has_outcome()) {
+      ASSIGN_OR_RETURN(result.outcome, FromProto(held.outcome()));
+    }
+    slot.results.push_back(std::move(result));
+  }
+  return slot;
+}
+
+absl::StatusOr<SlotOrders> OrdersFromProto(const v1::SlotOrders& message) {
+  SlotOrders orders{.received = {message.received().begin(), message.received().end()},
+                    .send = {message.send().begin(), message.send().end()},
+                    .discard = {message.discard().begin(), message.discard().end()}};
+  if (message.has_lease()) {
+    ASSIGN_OR_RETURN(orders.lease, LeaseFromProto(message.lease()));
+  }
+  if (message.has_job()) {
+    ASSIGN_OR_RETURN(orders.job, FromProto(message.job()));
+    if (!orders.lease.has_value() || orders.lease->job_id != orders.job->id) {
+      return absl::InvalidArgumentError(
+          absl::StrFormat("orders: got job %s without its lease", orders.job->id));
+    }
+  }
+  return orders;
+}
+
+}  // namespace
+
+v1::SlotInfo ToProto(const SlotInfo& info) {
+  v1::SlotInfo message;
+  message.set_kind(static_cast<v1::JobKind>(info.kind));
+  message.mutable_device_keys()->Add(info.device_keys.begin(), info.device_keys.end());
+  message.mutable_labels()->insert(info.labels.begin(), info.labels.end());
+  return message;
+}
+
+v1::SynchronizeRequest ToProto(const WorkerReport& report) {
+  v1::SynchronizeRequest message;
+  message.set_worker_id(report.worker_id);
+  message.set_host(report.host);
+  message.set_boot_epoch(report.boot_epoch);
+  message.set_sequence(report.sequence);
+  message.set_leaving(report.leaving);
+  for (const SlotReport& slot : report.slots) {
+    v1::SlotReport* out = message.add_slots();
+    *out->mutable_info() = ToProto(slot.info);
+    if (slot.executing.has_value()) LeaseToProto(*slot.executing, out->mutable_executing());
+    out->set_cancelling(slot.cancelling);
+    for (const HeldResult& held : slot.results) {
+      v1::HeldResult* result = out->add_results();
+      LeaseToProto(held.lease, result->mutable_lease());
+      if (held.outcome.has_value()) *result->mutable_outcome() = ToProto(*held.outcome);
+    }
+  }
+  return message;
+}
+
+v1::SynchronizeResponse ToProto(const WorkerOrders& orders) {
+  v1::SynchronizeResponse message;
+  message.set_sequence(orders.sequence);
+  message.set_draining(orders.draining);
+  message.set_lease_duration_ns(absl::ToInt64Nanoseconds(orders.lease_duration));
+  for (const SlotOrders& slot : orders.slots) {
+    v1::SlotOrders* out = message.add_slots();
+    if (slot.lease.has_value()) LeaseToProto(*slot.lease, out->mutable_lease());
+    if (slot.job.has_value()) *out->mutable_job() = ToProto(*slot.job);
+    out->mutable_received()->Add(slot.received.begin(), slot.received.end());
+    out->mutable_send()->Add(slot.send.begin(), slot.send.end());
+    out->mutable_discard()->Add(slot.discard.begin(), slot.discard.end());
+  }
+  return message;
+}
+
+absl::StatusOr<WorkerReport> FromProto(const v1::SynchronizeRequest& message) {
+  if (message.worker_id().empty() || message.worker_id().size() > WorkerReport::kIdBytesMax) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("report: got a worker id of %d bytes, want 1 to %d",
+                        message.worker_id().size(), WorkerReport::kIdBytesMax));
+  }
+  if (message.boot_epoch() <= 0 || message.sequence() <= 0) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("report: got boot_epoch=%d and sequence=%d, want > 0, for %s",
+                        message.boot_epoch(), message.sequence(), message.worker_id()));
+  }
+  if (message.slots_size() > WorkerReport::kSlotsMax) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "report: got %d slots, want at most %d", message.slots_size(), WorkerReport::kSlotsMax));
+  }
+  WorkerReport report{.worker_id = message.worker_id(),
+                      .host = message.host(),
+                      .boot_epoch = message.boot_epoch(),
+                      .sequence = message.sequence(),
+                      .leaving = message.leaving()};
+  for (const v1::SlotReport& slot : message.slots()) {
+    ASSIGN_OR_RETURN(SlotReport parsed, SlotFromProto(slot));
+    report.slots.push_back(std::move(parsed));
+  }
+  return report;
+}
+
+absl::StatusOr<WorkerOrders> FromProto(const v1::SynchronizeResponse& message) {
+  WorkerOrders orders{.sequence = message.sequence(),
+                      .draining = message.draining(),
+                      .lease_duration = absl::Nanoseconds(message.lease_duration_ns())};
+  for (const v1::SlotOrders& slot : message.slots()) {
+    ASSIGN_OR_RETURN(SlotOrders parsed, OrdersFromProto(slot));
+    orders.slots.push_back(std::move(parsed));
+  }
+  return orders;
+}
+
+}  // namespace burnish

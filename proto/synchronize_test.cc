@@ -1,0 +1,82 @@
+#include "proto/synchronize.h"
+
+#include <string>
+
+#include "base/status_matchers.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "proto/tracker.pb.h"
+
+namespace burnish {
+namespace {
+
+using ::testing::HasSubstr;
+
+WorkerReport FullReport() {
+  return {.worker_id = "w1",
+          .host = "h1",
+          .boot_epoch = 7,
+          .sequence = 9,
+          .leaving = true,
+          .slots = {{.info = {.kind = JobKind::kRun,
+                              .device_keys = {"cpu-znver3"},
+                              .labels = {{"epoch", "3"}}},
+                     .executing = Lease{.job_id = "j1", .epoch = 5},
+                     .cancelling = true,
+                     .results = {{.lease = {.job_id = "j0", .epoch = 4},
+                                  .outcome = JobOutcome(std::string("payload"))},
+                                 {.lease = {.job_id = "j2", .epoch = 3}}}},
+                    {.info = {.kind = JobKind::kBuild}}}};
+}
+
+TEST(SynchronizeTest, ReportComesBackAsItWas) {
+  EXPECT_THAT(FromProto(ToProto(FullReport())), IsOkAndHolds(FullReport()));
+}
+
+TEST(SynchronizeTest, OrdersComeBackAsTheyWere) {
+  const WorkerOrders orders{
+      .sequence = 9,
+      .slots = {{.lease = Lease{.job_id = "j3", .epoch = 6},
+                 .job = JobSpec{.id = "j3", .kind = JobKind::kRun, .payload = "p"},
+                 .received = {"j0"},
+                 .send = {"j2"},
+                 .discard = {"j4", "j5"}},
+                {}},
+      .draining = true,
+      .lease_duration = absl::Seconds(15)};
+  EXPECT_THAT(FromProto(ToProto(orders)), IsOkAndHolds(orders));
+}
+
+TEST(SynchronizeTest, MalformedReportIsRefusedWithTheReason) {
+  const auto refusal = [](auto change) {
+    v1::SynchronizeRequest message = ToProto(FullReport());
+    change(message);
+    return FromProto(message).status();
+  };
+  const auto refused = [](const char* text) {
+    return StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(text));
+  };
+  EXPECT_THAT(refusal([](auto& m) { m.clear_worker_id(); }), refused("worker id of 0 bytes"));
+  EXPECT_THAT(refusal([](auto& m) { m.clear_boot_epoch(); }), refused("boot_epoch=0"));
+  EXPECT_THAT(refusal([](auto& m) { m.clear_sequence(); }), refused("sequence=0"));
+  EXPECT_THAT(refusal([](auto& m) { m.mutable_slots(0)->clear_info(); }), refused("kind=0"));
+  EXPECT_THAT(refusal([](auto& m) { m.mutable_slots(0)->mutable_executing()->clear_epoch(); }),
+              refused("epoch=0"));
+  EXPECT_THAT(refusal([](auto& m) {
+                for (int i = 0; i < 300; ++i) m.add_slots();
+              }),
+              refused("302 slots"));
+  EXPECT_THAT(refusal([](auto& m) {
+                for (int i = 0; i < 200; ++i) m.mutable_slots(0)->add_results();
+              }),
+              refused("202 results"));
+}
+
+TEST(SynchronizeTest, JobWithoutItsLeaseIsRefused) {
+  v1::SynchronizeResponse message;
+  *message.add_slots()->mutable_job() = ToProto(JobSpec{.id = "j"});
+  EXPECT_THAT(FromProto(message), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("lease")));
+}
+
+}  // namespace
+}  // namespace burnish

@@ -1,0 +1,59 @@
+// Waiting jobs of one kind and device: by priority, and within a priority fair between studies by
+// deficit round robin, so that a study with many jobs does not keep out one with few.
+// Source: Shreedhar and Varghese, "Efficient fair queueing using deficit round robin", 1995.
+#ifndef TRACKER_FAIR_QUEUE_H_
+#define TRACKER_FAIR_QUEUE_H_
+
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <map>
+#include <string>
+
+namespace burnish {
+
+struct QueuedJob {
+  uint64_t order = 0;  // Within its study, lower first; unique. A job that comes back keeps it.
+  std::string id = "";
+  std::string study = "";
+  int32_t priority = 0;  // Higher first, and strictly so.
+  int32_t cost = 1;      // Studies share cost evenly; > 0.
+
+  bool operator==(const QueuedJob&) const = default;
+};
+
+class FairQueue {
+ public:
+  // `quantum`: the cost that a study may use up in one turn; > 0. Of two studies that both have
+  // jobs waiting all the time, none gets ahead by more than quantum + 2 * (highest cost of a job).
+  explicit FairQueue(int quantum);
+
+  void Push(const QueuedJob& job);
+  // False: no such job.
+  bool Remove(const QueuedJob& job);
+  // The next job. The queue is not empty.
+  QueuedJob Pop();
+
+  bool empty() const { return size_ == 0; }
+  int64_t size() const { return size_; }
+  // Of the next job. The queue is not empty.
+  int32_t top_priority() const;
+
+ private:
+  struct Study {
+    std::string name;
+    std::map<uint64_t, QueuedJob> jobs;  // By order; never empty.
+    int64_t deficit = 0;                 // Cost that it may use up now.
+    bool in_turn = false;                // Got its quantum for this turn.
+  };
+  // Studies in the order of their turns; the first one's turn it is.
+  using Band = std::list<Study>;
+
+  int64_t quantum_;
+  int64_t size_ = 0;
+  std::map<int32_t, Band, std::greater<>> bands_;  // By priority; none is empty.
+};
+
+}  // namespace burnish
+
+#endif  // TRACKER_FAIR_QUEUE_H_

@@ -1,0 +1,126 @@
+#include "tracker/job_book.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+
+namespace burnish {
+namespace {
+
+int64_t BytesOf(const JobOutcome& outcome) {
+  const auto* payload = std::get_if<std::string>(&outcome);
+  return payload == nullptr ? 0 : static_cast<int64_t>(payload->size());
+}
+
+}  // namespace
+
+Tuner& JobBook::Meet(absl::Time now, const std::string& tuner_id, int64_t new_session) {
+  const auto [tuner, is_new] = tuners_.try_emplace(tuner_id);
+  if (is_new) {
+    tuner->second.id = tuner_id;
+    tuner->second.session = new_session;
+  }
+  tuner->second.seen_at = now;
+  return tuner->second;
+}
+
+Tuner* JobBook::FindTuner(const std::string& tuner_id) {
+  const auto tuner = tuners_.find(tuner_id);
+  return tuner == tuners_.end() ? nullptr : &tuner->second;
+}
+
+TrackedJob* JobBook::Find(const std::string& job_id) {
+  const auto job = jobs_.find(job_id);
+  return job == jobs_.end() ? nullptr : &job->second;
+}
+
+int64_t JobBook::Excess(const std::vector<JobSpec>& jobs) {
+  int64_t count = job_count();
+  int64_t bytes = byte_count_;
+  const int64_t count_before = count;
+  for (const JobSpec& job : jobs) {
+    if (Find(job.id) != nullptr) continue;
+    ++count;
+    bytes += static_cast<int64_t>(job.payload.size());
+  }
+  if (count == count_before) return 0;
+  const int64_t excess_count = std::max<int64_t>(0, count - limits_.jobs);
+  if (bytes <= limits_.bytes) return excess_count;
+  // Too many bytes: as many jobs as hold the excess, by the mean size.
+  const int64_t mean = std::max<int64_t>(1, bytes / std::max<int64_t>(1, count));
+  return std::max(excess_count, (bytes - limits_.bytes + mean - 1) / mean);
+}
+
+TrackedJob& JobBook::Add(Tuner& tuner, JobSpec spec) {
+  const auto [entry, is_new] = jobs_.try_emplace(spec.id);
+  CHECK(is_new) << "for " << spec.id;
+  TrackedJob& job = entry->second;
+  job.demands = DemandsOf(spec);
+  job.queued = {.order = ++last_order_,
+                .id = spec.id,
+                .study = spec.study,
+                .priority = spec.priority,
+                .cost = spec.cost};
+  job.tuner_id = tuner.id;
+  byte_count_ += static_cast<int64_t>(spec.payload.size());
+  job.spec = std::move(spec);
+  tuner.jobs.emplace(job.queued.order, &job);
+  return job;
+}
+
+void JobBook::Move(TrackedJob& job, Tuner& tuner) {
+  if (job.tuner_id == tuner.id) return;
+  Tuner& old = tuners_.at(job.tuner_id);
+  old.jobs.erase(job.queued.order);
+  old.results.erase(job.number);
+  job.tuner_id = tuner.id;
+  tuner.jobs.emplace(job.queued.order, &job);
+  if (job.state == TrackedJob::State::kDone) {
+    job.number = ++last_number_;  // So that it is new to this tuner.
+    tuner.results.emplace(job.number, &job);
+  }
+}
+
+void JobBook::Finish(TrackedJob& job, JobOutcome outcome, const std::string& worker_id) {
+  CHECK(job.state != TrackedJob::State::kDone) << "for " << job.spec.id;
+  byte_count_ += BytesOf(outcome) - static_cast<int64_t>(job.spec.payload.size());
+  job.state = TrackedJob::State::kDone;
+  job.outcome = std::move(outcome);
+  job.worker_id = worker_id;
+  job.number = ++last_number_;
+  job.spec.payload = std::string();  // Gives its memory back, which clear() would not.
+  ++done_count_;
+  tuners_.at(job.tuner_id).results.emplace(job.number, &job);
+}
+
+void JobBook::Erase(TrackedJob& job, bool acknowledged) {
+  const std::string id = job.spec.id;
+  if (acknowledged) RememberAcknowledged(id);
+  byte_count_ -= static_cast<int64_t>(job.spec.payload.size());
+  if (job.state == TrackedJob::State::kDone) {
+    byte_count_ -= BytesOf(job.outcome);
+    --done_count_;
+  }
+  Tuner& tuner = tuners_.at(job.tuner_id);
+  tuner.jobs.erase(job.queued.order);
+  tuner.results.erase(job.number);
+  jobs_.erase(id);
+}
+
+void JobBook::EraseTuner(const std::string& tuner_id) {
+  const auto tuner = tuners_.find(tuner_id);
+  CHECK(tuner != tuners_.end() && tuner->second.jobs.empty()) << "for " << tuner_id;
+  tuners_.erase(tuner);
+}
+
+void JobBook::RememberAcknowledged(const std::string& job_id) {
+  if (!acknowledged_.insert(job_id).second) return;
+  acknowledged_order_.push_back(job_id);
+  if (acknowledged_order_.size() > static_cast<size_t>(limits_.acknowledged)) {
+    acknowledged_.erase(acknowledged_order_.front());
+    acknowledged_order_.pop_front();
+  }
+}
+
+}  // namespace burnish

@@ -1,0 +1,118 @@
+// Every job that the tracker knows, by tuner, from submission until the tuner has its result. Knows
+// nothing of workers and queues: those keep to themselves who executes a job and what is next.
+#ifndef TRACKER_JOB_BOOK_H_
+#define TRACKER_JOB_BOOK_H_
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/container/node_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "proto/job.h"
+#include "tracker/job_queues.h"
+
+namespace burnish {
+
+struct WorkerState;
+
+struct TrackedJob {
+  enum class State {
+    kDeferred,  // Submitted again after a restart: a worker may still say that it has it.
+    kQueued,
+    kLeased,    // To `worker`, `slot_index`.
+    kFetching,  // `worker` has the result and was asked to send it.
+    kDone,
+  };
+
+  // A lease that was lost with its worker, or ended by a fault.
+  struct Loss {
+    int64_t lease_epoch = 0;
+    std::string text = "";  // What happened, and on which worker.
+  };
+
+  JobSpec spec;  // Without its payload once it is done.
+  Demands demands;
+  QueuedJob queued;
+  std::string tuner_id;
+  State state = State::kQueued;
+  std::vector<Loss> losses;
+  int32_t attempt_count = 0;
+
+  // kLeased and kFetching. The worker outlives both.
+  WorkerState* worker = nullptr;
+  int slot_index = 0;
+  int64_t lease_epoch = 0;  // Also of the outcome that was taken; 0: the tracker's own outcome.
+  bool started = false;     // The worker said that it executes it.
+  absl::Time leased_at;
+
+  // kDone.
+  JobOutcome outcome;
+  std::string worker_id;  // Empty: the tracker's own outcome.
+  int64_t number = 0;     // Of the result, ascending.
+};
+
+struct Tuner {
+  std::string id;
+  int64_t session = 0;  // New each time that the tracker meets the tuner.
+  absl::Time seen_at;
+  std::map<uint64_t, TrackedJob*> jobs;    // All of them, by order.
+  std::map<int64_t, TrackedJob*> results;  // The ones that are done, by number.
+};
+
+class JobBook {
+ public:
+  struct Limits {
+    int64_t jobs = 0;      // Open or with a result that was not acknowledged.
+    int64_t bytes = 0;     // Of payloads and outcomes.
+    int acknowledged = 0;  // Ids to remember, so that a late result is known to be needless.
+  };
+
+  explicit JobBook(const Limits& limits) : limits_(limits) {}
+
+  // Counts as a sign of life. Makes the tuner with session `new_session` if it is not known.
+  Tuner& Meet(absl::Time now, const std::string& tuner_id, int64_t new_session);
+  Tuner* FindTuner(const std::string& tuner_id);
+  TrackedJob* Find(const std::string& job_id);
+
+  // How many jobs have to go before these fit; 0: they fit. Known ids need no room.
+  int64_t Excess(const std::vector<JobSpec>& jobs);
+  // `spec.id` is not known. The state is kQueued; the caller puts it somewhere.
+  TrackedJob& Add(Tuner& tuner, JobSpec spec);
+  // A tuner that was restarted under another id takes its jobs along.
+  void Move(TrackedJob& job, Tuner& tuner);
+  // The job is done: from now on a result of its tuner.
+  void Finish(TrackedJob& job, JobOutcome outcome, const std::string& worker_id);
+  // Forgets the job. `acknowledged`: remembers that its result is needless.
+  void Erase(TrackedJob& job, bool acknowledged);
+  // Forgets a tuner that has no jobs.
+  void EraseTuner(const std::string& tuner_id);
+
+  void RememberAcknowledged(const std::string& job_id);
+  bool IsAcknowledged(const std::string& job_id) const { return acknowledged_.contains(job_id); }
+
+  std::map<std::string, Tuner>& tuners() { return tuners_; }
+  const std::map<std::string, Tuner>& tuners() const { return tuners_; }
+  int64_t job_count() const { return static_cast<int64_t>(jobs_.size()); }
+  int64_t done_count() const { return done_count_; }
+
+ private:
+  Limits limits_;
+  absl::node_hash_map<std::string, TrackedJob> jobs_;
+  std::map<std::string, Tuner> tuners_;
+  absl::flat_hash_set<std::string> acknowledged_;
+  std::deque<std::string> acknowledged_order_;  // Oldest first.
+  int64_t byte_count_ = 0;
+  int64_t done_count_ = 0;
+  uint64_t last_order_ = 0;
+  int64_t last_number_ = 0;
+};
+
+}  // namespace burnish
+
+#endif  // TRACKER_JOB_BOOK_H_

@@ -1,0 +1,104 @@
+#include "tracker/job_queues.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace burnish {
+namespace {
+
+bool HasDevice(const SlotInfo& slot, const std::string& device_key) {
+  return device_key.empty() || slot.device_keys.empty() ||
+         std::find(slot.device_keys.begin(), slot.device_keys.end(), device_key) !=
+             slot.device_keys.end();
+}
+
+// "epoch=7 (it has epoch=6)", for each label that the slot lacks.
+std::vector<std::string> LackingLabels(const SlotInfo& slot, const Labels& labels) {
+  std::vector<std::string> lacking;
+  for (const auto& [name, value] : labels) {
+    const auto own = slot.labels.find(name);
+    if (own == slot.labels.end()) {
+      lacking.push_back(absl::StrCat(name, "=", value));
+    } else if (own->second != value) {
+      lacking.push_back(absl::StrCat(name, "=", value, " (it has ", own->second, ")"));
+    }
+  }
+  return lacking;
+}
+
+}  // namespace
+
+Demands DemandsOf(const JobSpec& job) {
+  return {.kind = job.kind, .device_key = job.device_key, .labels = job.labels};
+}
+
+bool Meets(const SlotInfo& slot, const Demands& demands) {
+  return slot.kind == demands.kind && HasDevice(slot, demands.device_key) &&
+         LackingLabels(slot, demands.labels).empty();
+}
+
+std::string WhyUnmet(const Demands& demands, absl::Span<const SlotInfo* const> slots) {
+  const absl::string_view kind = JobKindName(demands.kind);
+  bool any_of_kind = false;
+  std::optional<std::vector<std::string>> fewest;
+  for (const SlotInfo* slot : slots) {
+    if (slot->kind != demands.kind) continue;
+    any_of_kind = true;
+    if (!HasDevice(*slot, demands.device_key)) continue;
+    std::vector<std::string> lacking = LackingLabels(*slot, demands.labels);
+    if (!fewest.has_value() || lacking.size() < fewest->size()) fewest = std::move(lacking);
+  }
+  if (!any_of_kind) return absl::StrCat("no worker has a ", kind, " slot");
+  if (!fewest.has_value()) {
+    return absl::StrCat("no ", kind, " slot has the device key ", demands.device_key);
+  }
+  return absl::StrCat("no ", kind, " slot",
+                      demands.device_key.empty() ? "" : absl::StrCat(" of ", demands.device_key),
+                      " has the label ", absl::StrJoin(*fewest, " and "));
+}
+
+void JobQueues::Push(const Demands& demands, const QueuedJob& job) {
+  auto queue = queues_.find(demands);
+  if (queue == queues_.end()) {
+    // Counts as just served: else one that empties with each job would always come first.
+    queue = queues_.emplace(demands, Queue{FairQueue(quantum_), ++served_count_}).first;
+  }
+  queue->second.jobs.Push(job);
+  ++size_;
+}
+
+bool JobQueues::Remove(const Demands& demands, const QueuedJob& job) {
+  const auto queue = queues_.find(demands);
+  if (queue == queues_.end() || !queue->second.jobs.Remove(job)) return false;
+  if (queue->second.jobs.empty()) queues_.erase(queue);
+  --size_;
+  return true;
+}
+
+std::optional<QueuedJob> JobQueues::PopFor(const SlotInfo& slot) {
+  auto best = queues_.end();
+  const auto rank = [](const Queue& queue) {
+    return std::pair(-static_cast<int64_t>(queue.jobs.top_priority()), queue.served_at);
+  };
+  for (auto queue = queues_.begin(); queue != queues_.end(); ++queue) {
+    if (!Meets(slot, queue->first)) continue;
+    if (best == queues_.end() || rank(queue->second) < rank(best->second)) best = queue;
+  }
+  if (best == queues_.end()) return std::nullopt;
+  QueuedJob job = best->second.jobs.Pop();
+  best->second.served_at = ++served_count_;
+  if (best->second.jobs.empty()) queues_.erase(best);
+  --size_;
+  return job;
+}
+
+std::vector<Demands> JobQueues::ListDemands() const {
+  std::vector<Demands> all;
+  for (const auto& [demands, queue] : queues_) all.push_back(demands);
+  return all;
+}
+
+}  // namespace burnish

@@ -1,0 +1,30 @@
+#include "tracker/retry_after.h"
+
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/cord.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+
+namespace burnish {
+namespace {
+
+constexpr char kPayloadType[] = "burnish/retry-after-ms";
+
+}  // namespace
+
+void SetRetryAfter(absl::Duration delay, absl::Status& status) {
+  status.SetPayload(kPayloadType, absl::Cord(absl::StrCat(absl::ToInt64Milliseconds(delay))));
+}
+
+std::optional<absl::Duration> GetRetryAfter(const absl::Status& status) {
+  const absl::optional<absl::Cord> payload = status.GetPayload(kPayloadType);
+  int64_t milliseconds = 0;
+  if (!payload.has_value() || !absl::SimpleAtoi(std::string(*payload), &milliseconds)) {
+    return std::nullopt;
+  }
+  return absl::Milliseconds(milliseconds);
+}
+
+}  // namespace burnish

@@ -1,0 +1,323 @@
+// The side of the tuners, and what time alone changes. The side of the workers is in
+// tracker_core_workers.cc, what people see in tracker_core_status.cc.
+#include "tracker/tracker_core.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "base/check.h"
+#include "tracker/retry_after.h"
+
+namespace burnish {
+namespace {
+
+constexpr absl::Duration kRetryAfterMin = absl::Milliseconds(100);
+constexpr absl::Duration kRetryAfterMax = absl::Seconds(10);
+// Only a hint of where to look, so it may be forgotten; this bounds it.
+constexpr size_t kMaybeOrphansMax = 1 << 18;
+
+}  // namespace
+
+TrackerCore::TrackerCore(const TrackerOptions& options, absl::Time now)
+    : options_(options),
+      started_at_(now),
+      next_epoch_(options.first_epoch),
+      book_({.jobs = options.jobs_max,
+             .bytes = options.job_bytes_max,
+             .acknowledged = options.acknowledged_memory}),
+      queues_(options.queue_quantum) {
+  CHECK_GT(options.first_epoch, 0);
+  CHECK_GT(options.losses_max, 0);
+}
+
+absl::Status TrackerCore::FullError(int64_t excess) {
+  ++counters_.refused_full;
+  absl::Status status = absl::ResourceExhaustedError(
+      absl::StrFormat("the tracker is full: %d jobs too many", excess));
+  // When the jobs in excess will be done at the present rate.
+  const double rate = std::max(finished_rate_.per_second(), 1e-3);
+  const absl::Duration wait = absl::Seconds(static_cast<double>(excess) / rate);
+  SetRetryAfter(std::clamp(wait, kRetryAfterMin, kRetryAfterMax), status);
+  return status;
+}
+
+absl::StatusOr<int64_t> TrackerCore::Submit(absl::Time now, const std::string& tuner_id,
+                                            std::vector<JobSpec> jobs, bool resubmission) {
+  const bool is_known = book_.FindTuner(tuner_id) != nullptr;
+  if (!is_known && book_.tuners().size() >= static_cast<size_t>(options_.tuners_max)) {
+    return FullError(1);
+  }
+  if (const int64_t excess = book_.Excess(jobs); excess > 0) return FullError(excess);
+  Tuner& tuner = book_.Meet(now, tuner_id, is_known ? 0 : NewEpoch());
+  for (JobSpec& spec : jobs) {
+    if (TrackedJob* known = book_.Find(spec.id)) {
+      ++counters_.resubmitted;
+      book_.Move(*known, tuner);
+      if (known->state == State::kDone) NudgeTuner(tuner);
+    } else if (!book_.IsAcknowledged(spec.id)) {  // Else a message that was long under way.
+      ++counters_.submitted;
+      PlaceNew(now, book_.Add(tuner, std::move(spec)), resubmission);
+    }
+  }
+  Dispatch(now);
+  return tuner.session;
+}
+
+void TrackerCore::PlaceNew(absl::Time now, TrackedJob& job, bool resubmission) {
+  if (maybe_orphans_.erase(job.spec.id) > 0 && TakeOverFromWorker(now, job)) return;
+  if (resubmission && now < started_at_ + options_.recovery_period) {
+    job.state = State::kDeferred;
+    deferred_.push_back(job.spec.id);
+    return;
+  }
+  Requeue(job);
+}
+
+// A worker executes the job, or has its result, from before this tracker was started.
+bool TrackerCore::TakeOverFromWorker(absl::Time now, TrackedJob& job) {
+  job.state = State::kDeferred;
+  for (auto& [id, worker] : workers_) {
+    for (size_t i = 0; i < worker.slots.size(); ++i) {
+      SlotState& slot = worker.slots[i];
+      if (slot.orphan.has_value() && slot.orphan->lease.job_id == job.spec.id) {
+        Adopt(now, worker, static_cast<int>(i), job, Lease(slot.orphan->lease));
+        return true;
+      }
+      for (const HeldState& held : slot.held) {
+        if (held.lease.job_id != job.spec.id || held.is_fault) continue;
+        job.state = State::kFetching;
+        job.worker = &worker;
+        job.slot_index = static_cast<int>(i);
+        slot.fetching.insert(job.spec.id);
+        Nudge(worker);
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+Collected TrackerCore::Collect(absl::Time now, const CollectRequest& request) {
+  const bool is_known = book_.FindTuner(request.tuner_id) != nullptr;
+  Tuner& tuner = book_.Meet(now, request.tuner_id, is_known ? 0 : NewEpoch());
+  for (const std::string& job_id : request.acknowledged) Acknowledge(job_id);
+  // Numbers of another session say nothing here.
+  const int64_t seen = request.session == tuner.session ? request.seen_number : 0;
+  Collected collected{.session = tuner.session};
+  int64_t bytes = 0;
+  for (auto result = tuner.results.upper_bound(seen); result != tuner.results.end(); ++result) {
+    const TrackedJob& job = *result->second;
+    if (const auto* payload = std::get_if<std::string>(&job.outcome)) bytes += payload->size();
+    const bool fits = bytes <= options_.result_bytes_per_reply_max &&
+                      static_cast<int>(collected.results.size()) < options_.results_per_reply_max;
+    if (!fits && !collected.results.empty()) break;  // At least one, however large.
+    collected.results.push_back({.number = job.number,
+                                 .job_id = job.spec.id,
+                                 .outcome = job.outcome,
+                                 .worker_id = job.worker_id,
+                                 .attempt_count = job.attempt_count});
+  }
+  collected.unmatched = FindUnmatched(&tuner);
+  collected.urgent = !collected.results.empty() || request.session != tuner.session;
+  if (collected.urgent) {
+    waiting_tuners_.erase(tuner.id);
+  } else {
+    waiting_tuners_[tuner.id] = seen;
+  }
+  return collected;
+}
+
+void TrackerCore::Acknowledge(const std::string& job_id) {
+  TrackedJob* job = book_.Find(job_id);
+  if (job == nullptr) {
+    book_.RememberAcknowledged(job_id);  // From before this tracker was started.
+    return;
+  }
+  ++counters_.acknowledged;
+  // Open: the tuner has the result from an earlier tracker, so nobody needs it any more.
+  if (job->state != State::kDone) Detach(*job);
+  const std::string worker_id = job->worker_id;
+  book_.Erase(*job, /*acknowledged=*/true);
+  // That it may discard the result is no hurry, unless it holds many or wants to go.
+  const auto worker = workers_.find(worker_id);
+  if (worker == workers_.end() || !worker->second.waiting || worker->second.ready) return;
+  if (MakeOrders(worker->second).urgent) Nudge(worker->second);
+}
+
+int64_t TrackerCore::Cancel(absl::Time now, const std::string& tuner_id,
+                            const std::vector<std::string>& ids, const std::string& study) {
+  Tuner* tuner = book_.FindTuner(tuner_id);
+  if (tuner == nullptr) return 0;
+  tuner->seen_at = now;
+  std::vector<TrackedJob*> jobs;
+  for (const std::string& id : ids) {
+    TrackedJob* job = book_.Find(id);
+    if (job != nullptr && job->tuner_id == tuner_id) jobs.push_back(job);
+  }
+  if (!study.empty()) {
+    for (const auto& [order, job] : tuner->jobs) {
+      if (job->spec.study == study) jobs.push_back(job);
+    }
+  }
+  int64_t cancelled_count = 0;
+  for (TrackedJob* job : jobs) {
+    if (job->state == State::kDone) continue;
+    ++cancelled_count;
+    ++counters_.cancelled;
+    Finish(now, *job, Failure{.kind = FailureKind::kCancelled, .message = "by the tuner"}, "", 0);
+  }
+  Dispatch(now);
+  return cancelled_count;
+}
+
+void TrackerCore::Finish(absl::Time now, TrackedJob& job, JobOutcome outcome,
+                         const std::string& worker_id, int64_t lease_epoch) {
+  Detach(job);
+  job.lease_epoch = lease_epoch;
+  book_.Finish(job, std::move(outcome), worker_id);
+  finished_rate_.Add(now);
+  ++counters_.finished;
+  NudgeTuner(*book_.FindTuner(job.tuner_id));
+}
+
+void TrackerCore::Detach(TrackedJob& job) {
+  if (job.state == State::kQueued) CHECK(queues_.Remove(job.demands, job.queued));
+  if (job.worker != nullptr) {
+    SlotState& slot = job.worker->slots[job.slot_index];
+    if (job.state == State::kFetching) slot.fetching.erase(job.spec.id);
+    if (job.state == State::kLeased) {
+      CHECK(slot.job == &job) << "for " << job.spec.id;
+      slot.job = nullptr;
+      Nudge(*job.worker);  // It executes what nobody wants.
+    }
+  }
+  job.state = State::kDeferred;  // Nowhere, until the caller says where.
+  job.worker = nullptr;
+  job.lease_epoch = 0;
+  job.started = false;
+}
+
+void TrackerCore::Requeue(TrackedJob& job) {
+  job.state = State::kQueued;
+  queues_.Push(job.demands, job.queued);
+}
+
+void TrackerCore::Lose(absl::Time now, TrackedJob& job, const std::string& text) {
+  job.losses.push_back({.lease_epoch = job.lease_epoch, .text = text});
+  Detach(job);
+  if (static_cast<int>(job.losses.size()) < options_.losses_max) {
+    Requeue(job);
+    return;
+  }
+  ++counters_.poisoned;
+  const std::string message = absl::StrCat(
+      "given up after ", job.losses.size(), " attempts: ",
+      absl::StrJoin(job.losses, "; ", [](std::string* out, const TrackedJob::Loss& loss) {
+        absl::StrAppend(out, loss.text);
+      }));
+  Finish(now, job, Failure{.kind = FailureKind::kPoisoned, .message = message}, "", 0);
+}
+
+void TrackerCore::DropTuner(Tuner& tuner) {
+  ++counters_.tuners_forgotten;
+  while (!tuner.jobs.empty()) {
+    TrackedJob& job = *tuner.jobs.begin()->second;
+    if (job.state != State::kDone) Detach(job);
+    book_.Erase(job, /*acknowledged=*/false);
+  }
+  waiting_tuners_.erase(tuner.id);
+  book_.EraseTuner(std::string(tuner.id));
+}
+
+void TrackerCore::NudgeTuner(const Tuner& tuner) {
+  const auto waiting = waiting_tuners_.find(tuner.id);
+  if (waiting == waiting_tuners_.end()) return;
+  if (tuner.results.upper_bound(waiting->second) == tuner.results.end()) return;
+  waiting_tuners_.erase(waiting);
+  ready_tuners_.push_back(tuner.id);
+}
+
+void TrackerCore::Nudge(WorkerState& worker) {
+  if (!worker.waiting || worker.ready) return;
+  worker.ready = true;
+  ready_workers_.push_back(worker.id);
+}
+
+std::vector<std::string> TrackerCore::TakeReadyWorkers() {
+  return std::exchange(ready_workers_, {});
+}
+
+std::vector<std::string> TrackerCore::TakeReadyTuners() { return std::exchange(ready_tuners_, {}); }
+
+void TrackerCore::Tick(absl::Time now) {
+  if (now >= started_at_ + options_.recovery_period) {
+    for (const std::string& id : std::exchange(deferred_, {})) {
+      TrackedJob* job = book_.Find(id);
+      if (job != nullptr && job->state == State::kDeferred) Requeue(*job);
+    }
+  }
+  if (maybe_orphans_.size() > kMaybeOrphansMax) maybe_orphans_.clear();
+  for (auto entry = workers_.begin(); entry != workers_.end();) {
+    WorkerState& worker = entry->second;
+    const absl::Duration silence = now - worker.seen_at;
+    if (!worker.lost && silence >= options_.lease_duration) {
+      LoseWorker(now, worker, "was not heard of");
+      worker.lost = true;
+    }
+    for (SlotState& slot : worker.slots) ExpireSlot(now, worker, slot);
+    // One that said that it would go is not missed.
+    const bool forget = worker.lost && (worker.leaving || silence >= options_.lost_worker_memory);
+    entry = forget ? workers_.erase(entry) : std::next(entry);
+  }
+  std::vector<Tuner*> gone;
+  for (auto& [id, tuner] : book_.tuners()) {
+    if (now - tuner.seen_at >= options_.tuner_timeout) gone.push_back(&tuner);
+  }
+  for (Tuner* tuner : gone) DropTuner(*tuner);
+  Dispatch(now);
+}
+
+void TrackerCore::ExpireSlot(absl::Time now, WorkerState& worker, SlotState& slot) {
+  if (slot.job != nullptr && slot.job->spec.timeout > absl::ZeroDuration() &&
+      now - slot.job->leased_at >= slot.job->spec.timeout) {
+    ++counters_.timed_out;
+    CountFault(now, slot);
+    Lose(now, *slot.job,
+         absl::StrCat("took longer than ", absl::FormatDuration(slot.job->spec.timeout),
+                      " on worker ", worker.id));
+  }
+  if (slot.orphan.has_value() && now - slot.orphan->since >= options_.orphan_timeout) {
+    slot.orphan.reset();
+    Nudge(worker);
+  }
+  if (now >= slot.paused_until) slot.paused_until = absl::InfinitePast();
+  for (HeldState& held : slot.held) {
+    held.is_expired |= now - held.since >= options_.orphan_timeout;
+  }
+}
+
+absl::Time TrackerCore::NextTick() const {
+  absl::Time next = absl::InfiniteFuture();
+  const auto at = [&next](absl::Time time) { next = std::min(next, time); };
+  if (!deferred_.empty()) at(started_at_ + options_.recovery_period);
+  for (const auto& [id, worker] : workers_) {
+    at(worker.seen_at + (worker.lost ? options_.lost_worker_memory : options_.lease_duration));
+    for (const SlotState& slot : worker.slots) {
+      if (slot.job != nullptr && slot.job->spec.timeout > absl::ZeroDuration()) {
+        at(slot.job->leased_at + slot.job->spec.timeout);
+      }
+      if (slot.orphan.has_value()) at(slot.orphan->since + options_.orphan_timeout);
+      if (slot.paused_until != absl::InfinitePast()) at(slot.paused_until);
+      for (const HeldState& held : slot.held) {
+        if (!held.is_expired) at(held.since + options_.orphan_timeout);
+      }
+    }
+  }
+  for (const auto& [id, tuner] : book_.tuners()) at(tuner.seen_at + options_.tuner_timeout);
+  return next;
+}
+
+}  // namespace burnish

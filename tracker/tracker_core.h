@@ -1,0 +1,140 @@
+// The tracker without its network: who has which job, and what everybody is to do next. Pure: no
+// I/O, no thread, no clock (time is an argument and never goes back). Not thread-safe.
+//
+// A job is tried until a worker has a result, the tuner cancels it, or it was lost with a worker or
+// ended by a worker's fault `losses_max` times. The first valid result wins. Each job has exactly
+// one result, which is kept until the tuner acknowledges it.
+#ifndef TRACKER_TRACKER_CORE_H_
+#define TRACKER_TRACKER_CORE_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "proto/job.h"
+#include "proto/synchronize.h"
+#include "tracker/job_book.h"
+#include "tracker/job_queues.h"
+#include "tracker/rate_meter.h"
+#include "tracker/tracker_types.h"
+#include "tracker/worker_state.h"
+
+namespace burnish {
+
+class TrackerCore {
+ public:
+  TrackerCore(const TrackerOptions& options, absl::Time now);
+
+  // ---- Tuners ----
+
+  // Takes all of the jobs or none; an id that is known already is left as it is. Returns the
+  // tuner's session. `resubmission`: they may have been submitted to a tracker before this one.
+  // RESOURCE_EXHAUSTED: full; GetRetryAfter of the status says when to try again.
+  absl::StatusOr<int64_t> Submit(absl::Time now, const std::string& tuner_id,
+                                 std::vector<JobSpec> jobs, bool resubmission);
+  // Acknowledges, and returns the results that the tuner has not seen. `urgent` false: there is
+  // nothing to say, so the call may hang until TakeReadyTuners names this tuner.
+  Collected Collect(absl::Time now, const CollectRequest& request);
+  // Ends them with a failure of kind kCancelled. Returns how many were open. `study`: all of the
+  // tuner's in this study; empty: none.
+  int64_t Cancel(absl::Time now, const std::string& tuner_id, const std::vector<std::string>& ids,
+                 const std::string& study);
+
+  // ---- Workers ----
+
+  // Takes a worker's report. `urgent` false: there is nothing for it to do, so its call may hang
+  // until TakeReadyWorkers names it; then OrdersFor says what to answer.
+  // FAILED_PRECONDITION: a newer incarnation of this id is known. ABORTED: a later report came
+  // first. INVALID_ARGUMENT: other slots than before. RESOURCE_EXHAUSTED: too many workers.
+  absl::StatusOr<SyncReply> Synchronize(absl::Time now, const WorkerReport& report);
+  // The worker's call no longer hangs. Nothing: the call was replaced by a newer one.
+  std::optional<WorkerOrders> OrdersFor(absl::Time now, const std::string& worker_id,
+                                        int64_t sequence);
+  // The worker's hanging call broke.
+  void StopWaiting(const std::string& worker_id, int64_t sequence);
+
+  // ---- Both ----
+
+  // What time alone changes. To be called at least as often as NextTick() says.
+  void Tick(absl::Time now);
+  // InfiniteFuture: nothing will happen by itself.
+  absl::Time NextTick() const;
+  // Whose hanging calls have something to say since the last call. Each id once, in order.
+  std::vector<std::string> TakeReadyWorkers();
+  std::vector<std::string> TakeReadyTuners();
+
+  // ---- People ----
+
+  // NOT_FOUND: no such worker.
+  absl::Status Drain(const std::string& worker_id, bool undo);
+  std::vector<WorkerStatus> ListWorkers(absl::Time now) const;
+  TrackerStatus GetStatus(absl::Time now) const;
+
+ private:
+  using State = TrackedJob::State;
+
+  // Tuner side.
+  void Acknowledge(const std::string& job_id);
+  void DropTuner(Tuner& tuner);
+  void PlaceNew(absl::Time now, TrackedJob& job, bool resubmission);
+  bool TakeOverFromWorker(absl::Time now, TrackedJob& job);
+  // `lease_epoch`: that the outcome came from; 0 and no worker: the tracker's own.
+  void Finish(absl::Time now, TrackedJob& job, JobOutcome outcome, const std::string& worker_id,
+              int64_t lease_epoch);
+  // `tuner`: only its jobs; null: everybody's.
+  std::vector<UnmatchedQueue> FindUnmatched(const Tuner* tuner) const;
+  absl::Status FullError(int64_t excess);
+
+  // Worker side.
+  absl::StatusOr<WorkerState*> Admit(absl::Time now, const WorkerReport& report);
+  void TakeResults(absl::Time now, WorkerState& worker, int slot_index, const SlotReport& report);
+  void TakeResult(absl::Time now, WorkerState& worker, int slot_index, const HeldResult& result,
+                  HeldState& held);
+  void TakeExecution(absl::Time now, WorkerState& worker, int slot_index, const SlotReport& report);
+  void TakeUnleased(absl::Time now, WorkerState& worker, int slot_index, const Lease& lease);
+  void Adopt(absl::Time now, WorkerState& worker, int slot_index, TrackedJob& job,
+             const Lease& lease);
+  void LoseWorker(absl::Time now, WorkerState& worker, absl::string_view how);
+  // Takes the job from where it waits or is executed. Its state is then the caller's to set.
+  void Detach(TrackedJob& job);
+  void Requeue(TrackedJob& job);
+  // Takes the job from its worker and queues it again, or ends it as poisoned.
+  void Lose(absl::Time now, TrackedJob& job, const std::string& text);
+  void CountFault(absl::Time now, SlotState& slot);
+  void ExpireSlot(absl::Time now, WorkerState& worker, SlotState& slot);
+  bool TryAssign(absl::Time now, WorkerState& worker, int slot_index);
+  // Gives waiting jobs to workers whose calls hang.
+  void Dispatch(absl::Time now);
+  SyncReply MakeOrders(const WorkerState& worker);
+  SlotOrders MakeSlotOrders(const WorkerState& worker, const SlotState& slot, bool& urgent);
+  void Nudge(WorkerState& worker);
+  void NudgeTuner(const Tuner& tuner);
+  int64_t NewEpoch() { return next_epoch_++; }
+
+  const TrackerOptions options_;
+  const absl::Time started_at_;
+  int64_t next_epoch_;
+  JobBook book_;
+  JobQueues queues_;
+  std::vector<std::string> deferred_;  // Ids, until the recovery period ends.
+  // Ids that workers reported and no tuner had submitted by then: all orphans, and some past ones.
+  absl::flat_hash_set<std::string> maybe_orphans_;
+  std::map<std::string, WorkerState> workers_;     // By id.
+  std::string dispatched_last_;                    // Worker id: the next one in order has its turn.
+  std::map<std::string, int64_t> waiting_tuners_;  // Whose calls hang; highest number seen.
+  std::vector<std::string> ready_workers_;
+  std::vector<std::string> ready_tuners_;
+  RateMeter finished_rate_;
+  Counters counters_;
+};
+
+}  // namespace burnish
+
+#endif  // TRACKER_TRACKER_CORE_H_

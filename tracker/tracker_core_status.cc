@@ -1,0 +1,103 @@
+// What people see of the tracker.
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tracker/tracker_core.h"
+
+namespace burnish {
+
+absl::Status TrackerCore::Drain(const std::string& worker_id, bool undo) {
+  const auto entry = workers_.find(worker_id);
+  if (entry == workers_.end()) {
+    return absl::NotFoundError(absl::StrCat("no worker ", worker_id));
+  }
+  entry->second.draining = !undo;
+  Nudge(entry->second);
+  return absl::OkStatus();
+}
+
+std::vector<UnmatchedQueue> TrackerCore::FindUnmatched(const Tuner* tuner) const {
+  std::vector<const SlotInfo*> slots;
+  for (const auto& [id, worker] : workers_) {
+    if (!worker.TakesJobs()) continue;
+    for (const SlotState& slot : worker.slots) slots.push_back(&slot.info);
+  }
+  std::map<Demands, UnmatchedQueue> unmatched;
+  for (Demands& demands : queues_.ListDemands()) {
+    const bool is_met = std::any_of(slots.begin(), slots.end(),
+                                    [&](const SlotInfo* slot) { return Meets(*slot, demands); });
+    if (is_met) continue;
+    std::string reason = WhyUnmet(demands, slots);
+    unmatched.emplace(demands, UnmatchedQueue{.demands = demands, .reason = std::move(reason)});
+  }
+  if (unmatched.empty()) return {};  // The usual case: no need to look at each job.
+  const auto count = [&](const Tuner& owner) {
+    for (const auto& [order, job] : owner.jobs) {
+      if (job->state != State::kQueued) continue;
+      const auto queue = unmatched.find(job->demands);
+      if (queue != unmatched.end()) ++queue->second.job_count;
+    }
+  };
+  if (tuner != nullptr) {
+    count(*tuner);
+  } else {
+    for (const auto& [id, owner] : book_.tuners()) count(owner);
+  }
+  std::vector<UnmatchedQueue> queues;
+  for (auto& [demands, queue] : unmatched) {
+    if (queue.job_count > 0) queues.push_back(std::move(queue));
+  }
+  return queues;
+}
+
+std::vector<WorkerStatus> TrackerCore::ListWorkers(absl::Time now) const {
+  std::vector<WorkerStatus> statuses;
+  for (const auto& [id, worker] : workers_) {
+    WorkerStatus status{.worker_id = id,
+                        .host = worker.host,
+                        .liveness = worker.lost       ? WorkerLiveness::kLost
+                                    : worker.leaving  ? WorkerLiveness::kLeaving
+                                    : worker.draining ? WorkerLiveness::kDraining
+                                                      : WorkerLiveness::kAlive,
+                        .since_seen = now - worker.seen_at};
+    for (const SlotState& slot : worker.slots) {
+      SlotStatus& out = status.slots.emplace_back();
+      out.info = slot.info;
+      out.held_count = static_cast<int64_t>(slot.held.size());
+      out.done_count = slot.done_count;
+      out.fault_count = slot.fault_count;
+      out.paused_for = std::max(absl::ZeroDuration(), slot.paused_until - now);
+      if (slot.job != nullptr) {
+        out.executing = Lease{.job_id = slot.job->spec.id, .epoch = slot.job->lease_epoch};
+        out.executing_for = now - slot.job->leased_at;
+      } else if (slot.orphan.has_value()) {
+        out.executing = slot.orphan->lease;
+        out.executing_for = now - slot.orphan->since;
+      }
+    }
+    statuses.push_back(std::move(status));
+  }
+  return statuses;
+}
+
+TrackerStatus TrackerCore::GetStatus(absl::Time now) const {
+  TrackerStatus status{.uptime = now - started_at_,
+                       .tuner_count = static_cast<int64_t>(book_.tuners().size()),
+                       .queued_count = queues_.size(),
+                       .unacknowledged_count = book_.done_count(),
+                       .unmatched = FindUnmatched(nullptr),
+                       .counters = counters_};
+  for (const auto& [id, worker] : workers_) {
+    status.worker_count += worker.lost ? 0 : 1;
+    for (const SlotState& slot : worker.slots) {
+      status.leased_count += (slot.job != nullptr ? 1 : 0) + slot.fetching.size();
+    }
+  }
+  // Held back until the recovery period ends.
+  status.queued_count = book_.job_count() - status.leased_count - status.unacknowledged_count;
+  return status;
+}
+
+}  // namespace burnish

@@ -1,0 +1,338 @@
+// The side of the workers: what their reports change, and what they are told.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+#include "tracker/tracker_core.h"
+
+namespace burnish {
+namespace {
+
+// A worker may discard results at its leisure; it is told in a hurry when it holds so many.
+constexpr int kHurriedDiscards = WorkerReport::kHeldResultsMax / 4;
+
+Lease LeaseOf(const TrackedJob& job) { return {.job_id = job.spec.id, .epoch = job.lease_epoch}; }
+
+}  // namespace
+
+absl::StatusOr<SyncReply> TrackerCore::Synchronize(absl::Time now, const WorkerReport& report) {
+  ASSIGN_OR_RETURN(WorkerState * worker, Admit(now, report));
+  worker->seen_at = now;
+  worker->lost = false;
+  worker->host = report.host;
+  worker->leaving = report.leaving;
+  worker->sequence = report.sequence;
+  worker->waiting = false;
+  worker->ready = false;
+  const int slot_count = static_cast<int>(report.slots.size());
+  // Results first: a slot that finished one job may have begun another.
+  for (int i = 0; i < slot_count; ++i) TakeResults(now, *worker, i, report.slots[i]);
+  for (int i = 0; i < slot_count; ++i) TakeExecution(now, *worker, i, report.slots[i]);
+  for (int i = 0; i < slot_count; ++i) TryAssign(now, *worker, i);
+  SyncReply reply = MakeOrders(*worker);
+  worker->waiting = !reply.urgent;
+  if (reply.urgent) worker->told_draining = worker->draining;
+  Dispatch(now);
+  return reply;
+}
+
+absl::StatusOr<WorkerState*> TrackerCore::Admit(absl::Time now, const WorkerReport& report) {
+  const auto known = workers_.find(report.worker_id);
+  if (known == workers_.end()) {
+    if (workers_.size() >= static_cast<size_t>(options_.workers_max)) {
+      const auto lost = std::find_if(workers_.begin(), workers_.end(),
+                                     [](const auto& entry) { return entry.second.lost; });
+      if (lost == workers_.end()) {
+        return absl::ResourceExhaustedError(
+            absl::StrFormat("got worker %s, have %d already", report.worker_id, workers_.size()));
+      }
+      workers_.erase(lost);
+    }
+    WorkerState& worker = workers_[report.worker_id];
+    worker.id = report.worker_id;
+    worker.boot_epoch = report.boot_epoch;
+    worker.slots.resize(report.slots.size());
+    return &worker;
+  }
+  WorkerState& worker = known->second;
+  if (report.boot_epoch < worker.boot_epoch) {
+    return absl::FailedPreconditionError(
+        absl::StrFormat("worker %s of boot epoch %d was replaced by one of %d", worker.id,
+                        report.boot_epoch, worker.boot_epoch));
+  }
+  if (report.boot_epoch > worker.boot_epoch) {
+    // Whatever it held died with its process: no need to wait for the lease's end.
+    LoseWorker(now, worker, "was restarted");
+    worker.boot_epoch = report.boot_epoch;
+    worker.told_draining = false;
+    worker.slots.assign(report.slots.size(), SlotState());
+    return &worker;
+  }
+  if (report.sequence <= worker.sequence) {
+    ++counters_.stale_reports;
+    return absl::AbortedError(absl::StrFormat("got report %d of worker %s after report %d",
+                                              report.sequence, worker.id, worker.sequence));
+  }
+  if (report.slots.size() != worker.slots.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("got %d slots of worker %s, want %d as in its first report",
+                        report.slots.size(), worker.id, worker.slots.size()));
+  }
+  return &worker;
+}
+
+void TrackerCore::TakeResults(absl::Time now, WorkerState& worker, int slot_index,
+                              const SlotReport& report) {
+  SlotState& slot = worker.slots[slot_index];
+  slot.info = report.info;
+  const std::vector<HeldState> before = std::exchange(slot.held, {});
+  std::set<std::string> no_longer_held = slot.fetching;
+  for (const HeldResult& result : report.results) {
+    HeldState held{.lease = result.lease, .since = now};
+    for (const HeldState& old : before) {
+      if (old.lease == result.lease) held = old;
+    }
+    held.sent_outcome = result.outcome.has_value();
+    no_longer_held.erase(result.lease.job_id);
+    TakeResult(now, worker, slot_index, result, held);
+    slot.held.push_back(std::move(held));
+  }
+  for (const std::string& id : no_longer_held) {
+    TrackedJob* job = book_.Find(id);
+    Detach(*job);
+    Requeue(*job);
+  }
+}
+
+void TrackerCore::TakeResult(absl::Time now, WorkerState& worker, int slot_index,
+                             const HeldResult& result, HeldState& held) {
+  SlotState& slot = worker.slots[slot_index];
+  const bool is_fault =
+      result.outcome.has_value() && std::holds_alternative<WorkerFault>(*result.outcome);
+  TrackedJob* job = book_.Find(result.lease.job_id);
+  if (job == nullptr) {
+    held.is_fault |= is_fault;
+    if (!book_.IsAcknowledged(result.lease.job_id)) maybe_orphans_.insert(result.lease.job_id);
+    return;
+  }
+  if (job->state == State::kDone) {
+    const bool is_source = job->worker_id == worker.id && job->lease_epoch == held.lease.epoch;
+    if (!is_source && !held.is_duplicate) ++counters_.duplicates_dropped;
+    held.is_duplicate |= !is_source;
+    return;
+  }
+  if (held.is_fault) return;
+  if (is_fault) {
+    held.is_fault = true;
+    // Only of the present lease: an older one was counted when it was lost.
+    if (job->state != State::kLeased || LeaseOf(*job) != result.lease) return;
+    CountFault(now, slot);
+    Lose(now, *job,
+         absl::StrCat("worker ", worker.id, ": ", std::get<WorkerFault>(*result.outcome).message));
+    return;
+  }
+  if (result.outcome.has_value()) {
+    ++slot.done_count;
+    slot.fault_streak = 0;
+    Finish(now, *job, *result.outcome, worker.id, result.lease.epoch);
+    return;
+  }
+  // It says that a tracker has the outcome: the one before this. See also MakeSlotOrders.
+  if (job->state == State::kQueued || job->state == State::kDeferred) {
+    Detach(*job);
+    job->state = State::kFetching;
+    job->worker = &worker;
+    job->slot_index = slot_index;
+    slot.fetching.insert(job->spec.id);
+  }
+}
+
+void TrackerCore::TakeExecution(absl::Time now, WorkerState& worker, int slot_index,
+                                const SlotReport& report) {
+  SlotState& slot = worker.slots[slot_index];
+  slot.reported = report.executing;
+  slot.cancelling = report.cancelling;
+  if (slot.job != nullptr) {
+    if (report.executing == LeaseOf(*slot.job)) {
+      slot.job->started = true;
+      return;
+    }
+    // Not started: the orders were lost, or it first has to stop something else. They are repeated.
+    if (!slot.job->started) return;
+    CountFault(now, slot);
+    Lose(now, *slot.job, absl::StrCat("worker ", worker.id, " stopped without a result"));
+  }
+  if (slot.orphan.has_value() && (report.executing != slot.orphan->lease || slot.cancelling)) {
+    slot.orphan.reset();
+  }
+  if (report.executing.has_value() && !slot.cancelling) {
+    TakeUnleased(now, worker, slot_index, *report.executing);
+  }
+}
+
+// The worker executes what it has no lease for.
+void TrackerCore::TakeUnleased(absl::Time now, WorkerState& worker, int slot_index,
+                               const Lease& lease) {
+  SlotState& slot = worker.slots[slot_index];
+  TrackedJob* job = book_.Find(lease.job_id);
+  if (job != nullptr) {
+    // It was taken for lost, and nobody else has the job yet.
+    const bool is_waiting = job->state == State::kQueued || job->state == State::kDeferred;
+    if (is_waiting) Adopt(now, worker, slot_index, *job, lease);
+    return;
+  }
+  if (book_.IsAcknowledged(lease.job_id) || slot.orphan.has_value()) return;
+  slot.orphan = Orphan{.lease = lease, .since = now};
+  maybe_orphans_.insert(lease.job_id);
+}
+
+void TrackerCore::Adopt(absl::Time now, WorkerState& worker, int slot_index, TrackedJob& job,
+                        const Lease& lease) {
+  ++counters_.adopted;
+  Detach(job);
+  SlotState& slot = worker.slots[slot_index];
+  CHECK(slot.job == nullptr);
+  slot.orphan.reset();
+  slot.job = &job;
+  job.state = State::kLeased;
+  job.worker = &worker;
+  job.slot_index = slot_index;
+  job.lease_epoch = lease.epoch;
+  job.started = true;
+  job.leased_at = now;
+  job.attempt_count = std::max(job.attempt_count, 1);
+  // It did not kill the worker after all.
+  std::erase_if(job.losses,
+                [&](const TrackedJob::Loss& loss) { return loss.lease_epoch == lease.epoch; });
+}
+
+void TrackerCore::LoseWorker(absl::Time now, WorkerState& worker, absl::string_view how) {
+  ++counters_.workers_lost;
+  for (SlotState& slot : worker.slots) {
+    if (slot.job != nullptr) {
+      ++counters_.leases_lost;
+      ++slot.fault_count;
+      Lose(now, *slot.job, absl::StrCat("worker ", worker.id, " ", how));
+    }
+    for (const std::string& id : std::set<std::string>(slot.fetching)) {
+      TrackedJob* job = book_.Find(id);
+      Detach(*job);
+      Requeue(*job);
+    }
+    slot.reported.reset();
+    slot.orphan.reset();
+    slot.held.clear();
+  }
+}
+
+void TrackerCore::CountFault(absl::Time now, SlotState& slot) {
+  ++counters_.worker_faults;
+  ++slot.fault_count;
+  // So that a worker that is broken, and therefore quick, does not take and spoil every job.
+  const int doublings = std::min(slot.fault_streak++, 20);
+  slot.paused_until = now + std::min(options_.fault_pause_max,
+                                     options_.fault_pause_min * (int64_t{1} << doublings));
+}
+
+bool TrackerCore::TryAssign(absl::Time now, WorkerState& worker, int slot_index) {
+  SlotState& slot = worker.slots[slot_index];
+  if (!worker.TakesJobs() || !slot.IsIdle() || now < slot.paused_until ||
+      slot.held.size() >= WorkerReport::kHeldResultsMax) {
+    return false;
+  }
+  const std::optional<QueuedJob> next = queues_.PopFor(slot.info);
+  if (!next.has_value()) return false;
+  TrackedJob& job = *book_.Find(next->id);
+  slot.job = &job;
+  job.state = State::kLeased;
+  job.worker = &worker;
+  job.slot_index = slot_index;
+  job.lease_epoch = NewEpoch();
+  job.started = false;
+  job.leased_at = now;
+  ++job.attempt_count;
+  ++counters_.dispatched;
+  return true;
+}
+
+void TrackerCore::Dispatch(absl::Time now) {
+  // One job per worker and turn, so that one with many slots does not take all.
+  for (bool any = true; any && queues_.size() > 0;) {
+    any = false;
+    auto entry = workers_.upper_bound(dispatched_last_);
+    for (size_t n = 0; n < workers_.size() && queues_.size() > 0; ++n, ++entry) {
+      if (entry == workers_.end()) entry = workers_.begin();
+      WorkerState& worker = entry->second;
+      if (!worker.waiting) continue;
+      for (int i = 0; i < static_cast<int>(worker.slots.size()); ++i) {
+        if (!TryAssign(now, worker, i)) continue;
+        dispatched_last_ = worker.id;
+        any = true;
+        Nudge(worker);
+        break;
+      }
+    }
+  }
+}
+
+std::optional<WorkerOrders> TrackerCore::OrdersFor(absl::Time now, const std::string& worker_id,
+                                                   int64_t sequence) {
+  const auto entry = workers_.find(worker_id);
+  if (entry == workers_.end() || entry->second.sequence != sequence) return std::nullopt;
+  WorkerState& worker = entry->second;
+  worker.waiting = false;
+  worker.ready = false;
+  worker.told_draining = worker.draining;
+  return MakeOrders(worker).orders;
+}
+
+void TrackerCore::StopWaiting(const std::string& worker_id, int64_t sequence) {
+  const auto entry = workers_.find(worker_id);
+  if (entry == workers_.end() || entry->second.sequence != sequence) return;
+  entry->second.waiting = false;
+  entry->second.ready = false;
+}
+
+SyncReply TrackerCore::MakeOrders(const WorkerState& worker) {
+  SyncReply reply{.orders = {.sequence = worker.sequence,
+                             .draining = worker.draining,
+                             .lease_duration = options_.lease_duration},
+                  .urgent = worker.draining != worker.told_draining};
+  for (const SlotState& slot : worker.slots) {
+    reply.orders.slots.push_back(MakeSlotOrders(worker, slot, reply.urgent));
+  }
+  return reply;
+}
+
+SlotOrders TrackerCore::MakeSlotOrders(const WorkerState& worker, const SlotState& slot,
+                                       bool& urgent) {
+  SlotOrders orders;
+  if (slot.job != nullptr) {
+    orders.lease = LeaseOf(*slot.job);
+    if (slot.reported != orders.lease) orders.job = slot.job->spec;
+  } else if (slot.orphan.has_value()) {
+    orders.lease = slot.orphan->lease;
+  }
+  urgent |= slot.reported != orders.lease && !slot.cancelling;
+  for (const HeldState& held : slot.held) {
+    const std::string& id = held.lease.job_id;
+    TrackedJob* job = book_.Find(id);
+    const bool is_needless = job == nullptr && (book_.IsAcknowledged(id) || held.is_expired);
+    if (is_needless || held.is_fault || held.is_duplicate) {
+      orders.discard.push_back(id);
+    } else if (job != nullptr && job->state != State::kDone) {
+      orders.send.push_back(id);  // Also when another worker has the lease: the first one wins.
+    } else if (held.sent_outcome) {
+      orders.received.push_back(id);
+    }
+  }
+  // One that goes cannot wait for the next occasion.
+  const int patience = worker.leaving ? 1 : kHurriedDiscards;
+  urgent |= !orders.send.empty() || static_cast<int>(orders.discard.size()) >= patience;
+  return orders;
+}
+
+}  // namespace burnish

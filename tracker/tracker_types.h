@@ -1,0 +1,138 @@
+// What goes into and comes out of TrackerCore, beside the types of proto/.
+#ifndef TRACKER_TRACKER_TYPES_H_
+#define TRACKER_TRACKER_TYPES_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "proto/job.h"
+#include "proto/synchronize.h"
+#include "tracker/job_queues.h"
+
+namespace burnish {
+
+struct TrackerOptions {
+  // A worker that is not heard of for this long is lost, with all that it holds.
+  absl::Duration lease_duration = absl::Seconds(15);
+  // A job that was lost with a worker, or ended by a worker's fault, so often is poisoned.
+  int losses_max = 3;
+  // A tuner that is not heard of for this long is forgotten with its jobs; it will come back with
+  // them if it still wants them.
+  absl::Duration tuner_timeout = absl::Seconds(60);
+  // How long a worker keeps executing, or keeps a result of, a job that no tuner has submitted.
+  absl::Duration orphan_timeout = absl::Seconds(60);
+  // After a start, jobs that were submitted before are held back for this long, for workers to say
+  // that they are at them.
+  absl::Duration recovery_period = absl::Seconds(2);
+  // For how long a lost worker is still listed.
+  absl::Duration lost_worker_memory = absl::Minutes(10);
+  // After a fault a slot gets no job for this long, doubled with each further fault in a row.
+  absl::Duration fault_pause_min = absl::Milliseconds(100);
+  absl::Duration fault_pause_max = absl::Seconds(30);
+
+  int64_t jobs_max = 100'000;         // Open, or with a result not acknowledged.
+  int64_t job_bytes_max = 512 << 20;  // Of their payloads and outcomes.
+  int acknowledged_memory = 1 << 16;  // Ids.
+  int workers_max = 4096;
+  int tuners_max = 4096;
+  int results_per_reply_max = 256;
+  int64_t result_bytes_per_reply_max = 2 << 20;
+  int queue_quantum = 8;  // See FairQueue.
+  // Leases and sessions are numbered from here: higher than any number of an earlier tracker.
+  int64_t first_epoch = 1;
+};
+
+struct CollectRequest {
+  std::string tuner_id = "";
+  std::vector<std::string> acknowledged = {};
+  int64_t seen_number = 0;  // Of `session`.
+  int64_t session = 0;
+};
+
+struct ResultEntry {
+  int64_t number = 0;
+  std::string job_id = "";
+  JobOutcome outcome = {};
+  std::string worker_id = "";  // Empty: the tracker's own outcome.
+  int32_t attempt_count = 0;
+
+  bool operator==(const ResultEntry&) const = default;
+};
+
+// Jobs that no slot of a worker that takes jobs could do.
+struct UnmatchedQueue {
+  Demands demands = {};
+  int64_t job_count = 0;
+  std::string reason = "";  // For people: what is missing.
+};
+
+struct Collected {
+  int64_t session = 0;
+  std::vector<ResultEntry> results = {};  // By number.
+  std::vector<UnmatchedQueue> unmatched = {};
+  bool urgent = false;  // False: nothing that the tuner does not know.
+};
+
+struct SyncReply {
+  WorkerOrders orders = {};
+  bool urgent = false;  // False: nothing that the worker does not know.
+};
+
+// Since the start. tracker/README.md says what each counts.
+struct Counters {
+  int64_t submitted = 0;
+  int64_t resubmitted = 0;
+  int64_t refused_full = 0;
+  int64_t dispatched = 0;
+  int64_t adopted = 0;
+  int64_t finished = 0;
+  int64_t duplicates_dropped = 0;
+  int64_t stale_reports = 0;
+  int64_t workers_lost = 0;
+  int64_t leases_lost = 0;
+  int64_t worker_faults = 0;
+  int64_t timed_out = 0;
+  int64_t poisoned = 0;
+  int64_t cancelled = 0;
+  int64_t acknowledged = 0;
+  int64_t tuners_forgotten = 0;
+};
+
+struct SlotStatus {
+  SlotInfo info = {};
+  std::optional<Lease> executing = std::nullopt;
+  absl::Duration executing_for = absl::ZeroDuration();
+  int64_t held_count = 0;
+  int64_t done_count = 0;
+  int64_t fault_count = 0;
+  absl::Duration paused_for = absl::ZeroDuration();
+};
+
+// The numbers are those of v1.WorkerStatus.State.
+enum class WorkerLiveness { kAlive = 1, kDraining = 2, kLeaving = 3, kLost = 4 };
+
+struct WorkerStatus {
+  std::string worker_id = "";
+  std::string host = "";
+  WorkerLiveness liveness = WorkerLiveness::kAlive;
+  absl::Duration since_seen = absl::ZeroDuration();
+  std::vector<SlotStatus> slots = {};
+};
+
+struct TrackerStatus {
+  absl::Duration uptime = absl::ZeroDuration();
+  int64_t worker_count = 0;  // Not lost.
+  int64_t tuner_count = 0;
+  int64_t queued_count = 0;
+  int64_t leased_count = 0;  // With the ones whose results are being fetched.
+  int64_t unacknowledged_count = 0;
+  std::vector<UnmatchedQueue> unmatched = {};
+  Counters counters = {};
+};
+
+}  // namespace burnish
+
+#endif  // TRACKER_TRACKER_TYPES_H_

@@ -1,0 +1,70 @@
+// What the tracker knows of one worker: what it last reported, and what it was told to do.
+#ifndef TRACKER_WORKER_STATE_H_
+#define TRACKER_WORKER_STATE_H_
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "proto/synchronize.h"
+#include "tracker/job_book.h"
+
+namespace burnish {
+
+// A result that the worker said it holds. The outcome itself is in the job book by now, or it is
+// not wanted, or nobody asked for it yet.
+struct HeldState {
+  Lease lease;
+  bool sent_outcome = false;  // The last report held the outcome itself.
+  bool is_fault = false;      // A worker's fault: dealt with, nobody waits for it.
+  bool is_duplicate = false;  // Counted as such.
+  bool is_expired = false;    // Of a job that no tuner submitted for too long.
+  absl::Time since;           // First reported.
+};
+
+// A job in execution that no tuner has submitted: from before the tracker was restarted. Kept for a
+// while, because its tuner will submit it again.
+struct Orphan {
+  Lease lease;
+  absl::Time since;
+};
+
+struct SlotState {
+  SlotInfo info;
+  std::optional<Lease> reported;  // What it said that it executes.
+  bool cancelling = false;
+  TrackedJob* job = nullptr;  // What it is to execute (kLeased); null: nothing or an orphan.
+  std::optional<Orphan> orphan;
+  std::vector<HeldState> held;
+  std::set<std::string> fetching;  // Ids of jobs (kFetching) whose results it was asked to send.
+  absl::Time paused_until = absl::InfinitePast();
+  int fault_streak = 0;  // Faults since the last outcome that was taken.
+  int64_t done_count = 0;
+  int64_t fault_count = 0;
+
+  bool IsIdle() const { return !reported.has_value() && job == nullptr && !orphan.has_value(); }
+};
+
+struct WorkerState {
+  std::string id;
+  std::string host;
+  int64_t boot_epoch = 0;
+  int64_t sequence = 0;
+  absl::Time seen_at;
+  bool lost = false;  // Not heard of for a lease's duration: holds nothing.
+  bool leaving = false;
+  bool draining = false;
+  bool told_draining = false;
+  bool waiting = false;  // Its call hangs: it can be told something at any time.
+  bool ready = false;    // There is something to tell it.
+  std::vector<SlotState> slots;
+
+  bool TakesJobs() const { return !lost && !leaving && !draining; }
+};
+
+}  // namespace burnish
+
+#endif  // TRACKER_WORKER_STATE_H_
