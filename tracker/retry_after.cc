@@ -6,6 +6,7 @@
 #include "absl/strings/cord.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 
 namespace burnish {
 namespace {
@@ -15,7 +16,10 @@ constexpr char kPayloadType[] = "burnish/retry-after-ms";
 }  // namespace
 
 void SetRetryAfter(absl::Duration delay, absl::Status& status) {
-  status.SetPayload(kPayloadType, absl::Cord(absl::StrCat(absl::ToInt64Milliseconds(delay))));
+  // As a view: the constructor from std::string&& is a template, which GCC (of Debian's library) and
+  // Clang 19 do not mangle alike.
+  const std::string text = absl::StrCat(absl::ToInt64Milliseconds(delay));
+  status.SetPayload(kPayloadType, absl::Cord(absl::string_view(text)));
 }
 
 std::optional<absl::Duration> GetRetryAfter(const absl::Status& status) {

@@ -1,0 +1,114 @@
+#include "tracker/client_core.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+
+namespace burnish {
+namespace {
+
+constexpr size_t kBatchJobsMax = 256;
+constexpr size_t kBatchBytesMax = 2 << 20;
+constexpr size_t kAcknowledgementsPerCall = 4096;
+
+}  // namespace
+
+void ClientCore::Add(std::vector<JobSpec> jobs, bool resubmission) {
+  for (JobSpec& spec : jobs) {
+    const std::string id = spec.id;
+    const auto [job, is_new] =
+        open_.try_emplace(id, Open{.spec = std::move(spec), .may_be_known = resubmission});
+    if (!is_new) continue;
+    positions_[id] = ++last_position_;
+    unsent_[last_position_] = id;
+  }
+}
+
+void ClientCore::Forget(const std::string& job_id) {
+  const auto position = positions_.find(job_id);
+  if (position == positions_.end()) return;
+  unsent_.erase(position->second);
+  positions_.erase(position);
+  open_.erase(job_id);
+}
+
+std::optional<SubmitBatch> ClientCore::NextBatch() {
+  CHECK(batch_.empty()) << "a batch is under way";
+  SubmitBatch batch;
+  size_t bytes = 0;
+  for (const auto& [position, id] : unsent_) {
+    Open& job = open_.at(id);
+    if (batch_.empty()) batch.resubmission = job.may_be_known;
+    bytes += job.spec.payload.size();
+    if (job.may_be_known != batch.resubmission) break;
+    if (!batch_.empty() && (batch_.size() >= kBatchJobsMax || bytes > kBatchBytesMax)) break;
+    batch.jobs.push_back(job.spec);
+    batch_.push_back(id);
+  }
+  if (batch_.empty()) return std::nullopt;
+  // Whatever becomes of the call, the tracker may have seen them.
+  for (const std::string& id : batch_) open_.at(id).may_be_known = true;
+  batch_session_ = session_;
+  return batch;
+}
+
+void ClientCore::BatchTaken(int64_t session) {
+  const std::vector<std::string> batch = std::exchange(batch_, {});
+  // The answer of a tracker from before the present one.
+  if (session != session_ && batch_session_ != session_) return;
+  MeetSession(session);
+  for (const std::string& id : batch) {
+    const auto position = positions_.find(id);
+    if (position != positions_.end()) unsent_.erase(position->second);
+  }
+}
+
+void ClientCore::BatchFailed() { batch_.clear(); }
+
+// Another session than before: that tracker knows none of the jobs.
+void ClientCore::MeetSession(int64_t session) {
+  if (session == session_) return;
+  const bool is_first = session_ == 0;
+  session_ = session;
+  seen_number_ = 0;
+  if (is_first) return;  // What was not sent is in `unsent_` still.
+  for (const auto& [id, position] : positions_) unsent_[position] = id;
+}
+
+CollectRequest ClientCore::MakeCollect() {
+  CollectRequest request{.tuner_id = tuner_id_, .seen_number = seen_number_, .session = session_};
+  const size_t count = std::min(acknowledged_.size(), kAcknowledgementsPerCall);
+  request.acknowledged.assign(acknowledged_.begin(), acknowledged_.begin() + count);
+  return request;
+}
+
+std::vector<ResultEntry> ClientCore::Collect(const CollectRequest& request,
+                                             const Collected& collected) {
+  const absl::flat_hash_set<std::string> told(request.acknowledged.begin(),
+                                              request.acknowledged.end());
+  std::erase_if(acknowledged_, [&](const std::string& id) { return told.contains(id); });
+  // The late answer of a tracker from before the present one: the results will come again.
+  if (collected.session != session_ && request.session != session_) return {};
+  MeetSession(collected.session);
+  std::vector<ResultEntry> results;
+  for (const ResultEntry& result : collected.results) {
+    seen_number_ = std::max(seen_number_, result.number);
+    if (open_.contains(result.job_id)) {
+      Forget(result.job_id);
+      unacknowledged_.insert(result.job_id);
+      results.push_back(result);
+    } else if (!unacknowledged_.contains(result.job_id)) {
+      acknowledged_.push_back(result.job_id);  // Nobody here waits for it, or not any more.
+    }
+  }
+  return results;
+}
+
+void ClientCore::Acknowledge(const std::vector<std::string>& job_ids) {
+  for (const std::string& id : job_ids) {
+    if (unacknowledged_.erase(id) > 0) acknowledged_.push_back(id);
+  }
+}
+
+}  // namespace burnish

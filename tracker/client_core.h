@@ -1,0 +1,78 @@
+// A tuner's side of its talk with the tracker, without the network: which jobs are open, which must
+// be submitted (again), and which results are new. Pure: no I/O, no thread, no clock. Not
+// thread-safe.
+//
+// Each submitted job's result comes out exactly once, over lost and repeated messages and restarts
+// of the tracker. Over a restart of the tuner it is the caller that knows what it has recorded.
+#ifndef TRACKER_CLIENT_CORE_H_
+#define TRACKER_CLIENT_CORE_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "proto/job.h"
+#include "tracker/tracker_types.h"
+
+namespace burnish {
+
+// What goes into one SubmitJobs call.
+struct SubmitBatch {
+  std::vector<JobSpec> jobs = {};
+  bool resubmission = false;
+};
+
+class ClientCore {
+ public:
+  explicit ClientCore(const std::string& tuner_id) : tuner_id_(tuner_id) {}
+
+  // Opens the jobs. `resubmission`: an earlier run of this tuner may have submitted them. An id
+  // that is open already is left as it is; one whose result is out must not come again.
+  void Add(std::vector<JobSpec> jobs, bool resubmission);
+  // The result is no longer wanted, if there is one at all.
+  void Forget(const std::string& job_id);
+
+  // Jobs to submit now; nothing: the tracker has all of them, as far as is known. One batch at a
+  // time: call one of the next two before asking for another.
+  std::optional<SubmitBatch> NextBatch();
+  void BatchTaken(int64_t session);
+  void BatchFailed();
+
+  CollectRequest MakeCollect();
+  // Returns the results that are new. Then call Acknowledge once they are safe.
+  // `request`: that `collected` answers.
+  std::vector<ResultEntry> Collect(const CollectRequest& request, const Collected& collected);
+  void Acknowledge(const std::vector<std::string>& job_ids);
+
+  bool has_batch() const { return !unsent_.empty(); }
+  bool has_acknowledgements() const { return !acknowledged_.empty(); }
+  int64_t open_count() const { return static_cast<int64_t>(open_.size()); }
+
+ private:
+  struct Open {
+    JobSpec spec;
+    bool may_be_known = false;  // To some tracker: it may have been submitted before.
+  };
+
+  void MeetSession(int64_t session);
+
+  const std::string tuner_id_;
+  std::map<std::string, Open> open_;  // By job id.
+  // Ids of open jobs to submit, in order of submission.
+  std::map<int64_t, std::string> unsent_;
+  std::map<std::string, int64_t> positions_;  // Of every open job.
+  int64_t last_position_ = 0;
+  std::vector<std::string> batch_;                   // Under way.
+  int64_t batch_session_ = 0;                        // When it was made.
+  absl::flat_hash_set<std::string> unacknowledged_;  // Results that are out with the caller.
+  std::vector<std::string> acknowledged_;            // To tell the tracker, until it has answered.
+  int64_t session_ = 0;
+  int64_t seen_number_ = 0;
+};
+
+}  // namespace burnish
+
+#endif  // TRACKER_CLIENT_CORE_H_

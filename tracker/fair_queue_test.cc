@@ -1,0 +1,107 @@
+#include "tracker/fair_queue.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/rng.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace burnish {
+namespace {
+
+using ::testing::ElementsAre;
+
+std::vector<std::string> PopAll(FairQueue& queue) {
+  std::vector<std::string> ids;
+  while (!queue.empty()) ids.push_back(queue.Pop().id);
+  return ids;
+}
+
+TEST(FairQueueTest, StudyWithOneJobDoesNotWaitForTheOneWithMany) {
+  FairQueue queue(/*quantum=*/1);
+  for (int i = 1; i <= 3; ++i) {
+    queue.Push({.order = static_cast<uint64_t>(i), .id = absl::StrCat("a", i), .study = "a"});
+  }
+  queue.Push({.order = 9, .id = "b1", .study = "b"});
+  EXPECT_THAT(PopAll(queue), ElementsAre("a1", "b1", "a2", "a3"));
+}
+
+TEST(FairQueueTest, HigherPriorityGoesFirstWhateverTheStudy) {
+  FairQueue queue(/*quantum=*/1);
+  queue.Push({.order = 1, .id = "low", .study = "a", .priority = -1});
+  queue.Push({.order = 2, .id = "high", .study = "b", .priority = 3});
+  EXPECT_EQ(queue.top_priority(), 3);
+  EXPECT_THAT(PopAll(queue), ElementsAre("high", "low"));
+}
+
+TEST(FairQueueTest, CostlyJobsTakeTheirShareOfTurns) {
+  FairQueue queue(/*quantum=*/1);
+  for (uint64_t i = 1; i <= 2; ++i) {
+    queue.Push({.order = i, .id = absl::StrCat("big", i), .study = "a", .cost = 3});
+  }
+  for (uint64_t i = 3; i <= 8; ++i) {
+    queue.Push({.order = i, .id = absl::StrCat("small", i), .study = "b", .cost = 1});
+  }
+  EXPECT_THAT(PopAll(queue), ElementsAre("small3", "small4", "big1", "small5", "small6", "small7",
+                                         "big2", "small8"));
+}
+
+TEST(FairQueueTest, JobThatComesBackKeepsItsPlace) {
+  FairQueue queue(/*quantum=*/1);
+  const QueuedJob first{.order = 1, .id = "first", .study = "a"};
+  queue.Push(first);
+  queue.Push({.order = 2, .id = "second", .study = "a"});
+  EXPECT_EQ(queue.Pop(), first);
+  queue.Push(first);
+  EXPECT_THAT(PopAll(queue), ElementsAre("first", "second"));
+}
+
+TEST(FairQueueTest, RemovedJobIsNotServed) {
+  FairQueue queue(/*quantum=*/1);
+  const QueuedJob job{.order = 1, .id = "job", .study = "a"};
+  EXPECT_FALSE(queue.Remove(job));
+  queue.Push(job);
+  EXPECT_TRUE(queue.Remove(job));
+  EXPECT_TRUE(queue.empty());
+  EXPECT_FALSE(queue.Remove(job));
+}
+
+// Shreedhar and Varghese, theorem 2: quantum + 2 * (highest cost).
+TEST(FairQueueTest, NoBusyStudyGetsAheadByMoreThanTheBound) {
+  constexpr int kCostMax = 20;
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed=", seed));
+    Rng rng(seed);
+    const int quantum = static_cast<int>(rng.Between(1, 30));
+    const int study_count = static_cast<int>(rng.Between(2, 6));
+    FairQueue queue(quantum);
+    uint64_t order = 0;
+    const auto push = [&](const std::string& study) {
+      queue.Push({.order = ++order,
+                  .id = absl::StrCat("job", order),
+                  .study = study,
+                  .cost = static_cast<int32_t>(rng.Between(1, kCostMax))});
+    };
+    std::map<std::string, int64_t> served;
+    for (int i = 0; i < study_count; ++i) {
+      served[absl::StrCat("study", i)] = 0;
+      for (int k = 0; k < 2; ++k) push(absl::StrCat("study", i));
+    }
+    for (int step = 0; step < 300; ++step) {
+      const QueuedJob job = queue.Pop();
+      served[job.study] += job.cost;
+      push(job.study);
+      const auto [least, most] =
+          std::minmax_element(served.begin(), served.end(),
+                              [](const auto& a, const auto& b) { return a.second < b.second; });
+      ASSERT_LE(most->second - least->second, quantum + 2 * kCostMax) << "step " << step;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace burnish

@@ -1,0 +1,675 @@
+#include "tracker/tracker_core.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/status_matchers.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tracker/retry_after.h"
+
+namespace burnish {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr char kDevice[] = "cpu-znver3";
+
+JobSpec RunSpec(const std::string& id, int priority = 0) {
+  return {.id = id,
+          .kind = JobKind::kRun,
+          .device_key = kDevice,
+          .study = "study",
+          .priority = priority,
+          .payload = "payload of " + id};
+}
+
+// Time is an argument of every call, so nothing sleeps and a failure replays exactly.
+class TrackerCoreTest : public ::testing::Test {
+ protected:
+  TrackerCoreTest() { Restart({}); }
+
+  // Another tracker process: it knows nothing of before, and its epochs are higher.
+  void Restart(TrackerOptions options) {
+    first_epoch_ += 1'000'000;
+    options.first_epoch = first_epoch_;
+    core_ = std::make_unique<TrackerCore>(options, now_);
+  }
+
+  void Advance(absl::Duration duration) {
+    now_ += duration;
+    core_->Tick(now_);
+  }
+
+  int64_t Submit(std::vector<JobSpec> jobs, bool resubmission = false) {
+    const absl::StatusOr<int64_t> session =
+        core_->Submit(now_, "tuner", std::move(jobs), resubmission);
+    EXPECT_THAT(session, IsOk());
+    return session.value_or(0);
+  }
+
+  std::vector<ResultEntry> Collect(const std::vector<std::string>& acknowledged = {}) {
+    return core_->Collect(now_, {.tuner_id = "tuner", .acknowledged = acknowledged}).results;
+  }
+
+  // A report of a worker with one run slot.
+  WorkerReport Report(const std::string& worker, int64_t boot_epoch = 1) {
+    return {.worker_id = worker,
+            .host = "host",
+            .boot_epoch = boot_epoch,
+            .sequence = ++sequence_,
+            .slots = {{.info = {.kind = JobKind::kRun, .device_keys = {kDevice}}}}};
+  }
+
+  SyncReply Send(const WorkerReport& report) {
+    absl::StatusOr<SyncReply> reply = core_->Synchronize(now_, report);
+    EXPECT_THAT(reply, IsOk());
+    return reply.ok() ? *std::move(reply) : SyncReply();
+  }
+
+  // An idle worker says so. Returns the lease that it gets.
+  std::optional<Lease> Idle(const std::string& worker, int64_t boot_epoch = 1) {
+    return Send(Report(worker, boot_epoch)).orders.slots.at(0).lease;
+  }
+
+  SyncReply Executing(const std::string& worker, const Lease& lease) {
+    WorkerReport report = Report(worker);
+    report.slots[0].executing = lease;
+    return Send(report);
+  }
+
+  SyncReply Done(const std::string& worker, const Lease& lease, std::optional<JobOutcome> outcome) {
+    WorkerReport report = Report(worker);
+    report.slots[0].results = {{.lease = lease, .outcome = std::move(outcome)}};
+    return Send(report);
+  }
+
+  Counters counters() const { return core_->GetStatus(now_).counters; }
+
+  absl::Time now_ = absl::UnixEpoch();
+  int64_t sequence_ = 0;
+  int64_t first_epoch_ = 1;
+  std::unique_ptr<TrackerCore> core_;
+};
+
+auto Payload(const std::string& text) {
+  return ::testing::Field("outcome", &ResultEntry::outcome, JobOutcome(text));
+}
+auto Failed(FailureKind kind, const std::string& text) {
+  return ::testing::Field("outcome", &ResultEntry::outcome,
+                          ::testing::VariantWith<Failure>(::testing::AllOf(
+                              ::testing::Field("kind", &Failure::kind, kind),
+                              ::testing::Field("message", &Failure::message, HasSubstr(text)))));
+}
+
+TEST_F(TrackerCoreTest, JobGoesToAWorkerAndItsResultToTheTuner) {
+  Submit({RunSpec("job")});
+  const SyncReply orders = Send(Report("w"));
+  EXPECT_TRUE(orders.urgent);
+  ASSERT_TRUE(orders.orders.slots[0].job.has_value());
+  EXPECT_EQ(*orders.orders.slots[0].job, RunSpec("job"));
+  const Lease lease = *orders.orders.slots[0].lease;
+  EXPECT_FALSE(Executing("w", lease).urgent);
+  EXPECT_THAT(Collect(), IsEmpty());
+  EXPECT_THAT(Done("w", lease, "result").orders.slots[0].received, ElementsAre("job"));
+  const std::vector<ResultEntry> results = Collect();
+  ASSERT_THAT(results, ElementsAre(Payload("result")));
+  EXPECT_EQ(results[0].job_id, "job");
+  EXPECT_EQ(results[0].worker_id, "w");
+  EXPECT_EQ(results[0].attempt_count, 1);
+}
+
+TEST_F(TrackerCoreTest, ResultIsKeptAndHeldUntilTheTunerAcknowledges) {
+  Submit({RunSpec("job")});
+  const Lease lease = *Idle("w");
+  Done("w", lease, "result");
+  EXPECT_THAT(Collect(), SizeIs(1));
+  EXPECT_THAT(Collect(), SizeIs(1)) << "not acknowledged: comes again";
+  EXPECT_THAT(Done("w", lease, std::nullopt).orders.slots[0].discard, IsEmpty());
+  EXPECT_THAT(Collect({"job"}), IsEmpty());
+  EXPECT_THAT(Done("w", lease, std::nullopt).orders.slots[0].discard, ElementsAre("job"));
+  EXPECT_EQ(core_->GetStatus(now_).unacknowledged_count, 0);
+}
+
+TEST_F(TrackerCoreTest, SeenResultsEndNoWaitUntilThereIsANewOne) {
+  Submit({RunSpec("a"), RunSpec("b")});
+  const Lease first = *Idle("w");
+  Done("w", first, "result");
+  const Collected seen = core_->Collect(now_, {.tuner_id = "tuner"});
+  ASSERT_THAT(seen.results, SizeIs(1));
+  const CollectRequest next{
+      .tuner_id = "tuner", .seen_number = seen.results[0].number, .session = seen.session};
+  EXPECT_FALSE(core_->Collect(now_, next).urgent);
+  EXPECT_THAT(core_->TakeReadyTuners(), IsEmpty());
+  const Lease second = *Idle("w");
+  Done("w", second, "result");
+  EXPECT_THAT(core_->TakeReadyTuners(), ElementsAre("tuner"));
+  EXPECT_THAT(core_->Collect(now_, next).results, SizeIs(1));
+}
+
+TEST_F(TrackerCoreTest, WaitingWorkerIsNamedWhenAJobComes) {
+  EXPECT_FALSE(Send(Report("w")).urgent);
+  EXPECT_THAT(core_->TakeReadyWorkers(), IsEmpty());
+  Submit({RunSpec("job")});
+  EXPECT_THAT(core_->TakeReadyWorkers(), ElementsAre("w"));
+  const std::optional<WorkerOrders> orders = core_->OrdersFor(now_, "w", sequence_);
+  ASSERT_TRUE(orders.has_value());
+  EXPECT_EQ(orders->slots[0].job->id, "job");
+}
+
+TEST_F(TrackerCoreTest, WorkerWhoseCallBrokeGetsNoJobUntilItCallsAgain) {
+  Send(Report("w"));
+  core_->StopWaiting("w", sequence_);
+  Submit({RunSpec("job")});
+  EXPECT_THAT(core_->TakeReadyWorkers(), IsEmpty());
+  EXPECT_TRUE(Idle("w").has_value());
+}
+
+TEST_F(TrackerCoreTest, OrdersOfAReplacedCallAreNotGiven) {
+  Send(Report("w"));
+  const int64_t old_sequence = sequence_;
+  Send(Report("w"));
+  EXPECT_FALSE(core_->OrdersFor(now_, "w", old_sequence).has_value());
+  EXPECT_TRUE(core_->OrdersFor(now_, "w", sequence_).has_value());
+}
+
+TEST_F(TrackerCoreTest, LostOrdersAreRepeatedUnderTheSameLease) {
+  Submit({RunSpec("job")});
+  const std::optional<Lease> first = Idle("w");
+  EXPECT_EQ(Idle("w"), first);
+  EXPECT_EQ(counters().dispatched, 1);
+}
+
+TEST_F(TrackerCoreTest, JobsOfOneWorkerAreSpreadOverWaitingWorkers) {
+  WorkerReport wide = Report("wide");
+  wide.slots.resize(2, wide.slots[0]);
+  Send(wide);
+  Send(Report("z"));
+  Submit({RunSpec("a"), RunSpec("b")});
+  EXPECT_THAT(core_->TakeReadyWorkers(), ElementsAre("wide", "z"));
+}
+
+TEST_F(TrackerCoreTest, SubmittingTwiceRunsOnce) {
+  const int64_t session = Submit({RunSpec("job")});
+  EXPECT_EQ(Submit({RunSpec("job")}), session);
+  EXPECT_TRUE(Idle("w1").has_value());
+  EXPECT_FALSE(Idle("w2").has_value());
+  EXPECT_EQ(counters().submitted, 1);
+  EXPECT_EQ(counters().resubmitted, 1);
+}
+
+TEST_F(TrackerCoreTest, LateSubmissionOfAnAcknowledgedJobIsNotRunAgain) {
+  Submit({RunSpec("job")});
+  Done("w", *Idle("w"), "result");
+  Collect({"job"});
+  Submit({RunSpec("job")});
+  EXPECT_FALSE(Idle("w").has_value());
+}
+
+TEST_F(TrackerCoreTest, HigherPriorityComesFirst) {
+  Submit({RunSpec("low", 0), RunSpec("high", 5), RunSpec("middle", 1)});
+  EXPECT_EQ(Idle("w1")->job_id, "high");
+  EXPECT_EQ(Idle("w2")->job_id, "middle");
+  EXPECT_EQ(Idle("w3")->job_id, "low");
+}
+
+// ---- Workers that die ----
+
+TEST_F(TrackerCoreTest, ExpiredLeaseGivesTheJobToTheNextWorker) {
+  Submit({RunSpec("job")});
+  const Lease lease = *Idle("dying");
+  Advance(absl::Seconds(14));
+  EXPECT_FALSE(Idle("next").has_value());
+  Advance(absl::Seconds(1));
+  const Lease again = *Idle("next");
+  EXPECT_EQ(again.job_id, "job");
+  EXPECT_GT(again.epoch, lease.epoch);
+  Done("next", again, "result");
+  EXPECT_EQ(Collect()[0].attempt_count, 2);
+  // First valid result wins; the first worker's late answer is counted and dropped.
+  EXPECT_THAT(Done("dying", lease, "late").orders.slots[0].discard, ElementsAre("job"));
+  EXPECT_THAT(Collect(), ElementsAre(Payload("result")));
+  EXPECT_EQ(counters().duplicates_dropped, 1);
+}
+
+TEST_F(TrackerCoreTest, HeartbeatKeepsTheLease) {
+  Submit({RunSpec("job")});
+  const Lease lease = *Idle("w");
+  for (int i = 0; i < 10; ++i) {
+    Advance(absl::Seconds(5));
+    EXPECT_EQ(Executing("w", lease).orders.slots[0].lease, lease);
+  }
+  EXPECT_EQ(counters().leases_lost, 0);
+}
+
+TEST_F(TrackerCoreTest, LateResultBeforeTheSecondOneWinsAndStopsTheSecondWorker) {
+  Submit({RunSpec("job")});
+  const Lease first = *Idle("slow");
+  Advance(absl::Seconds(15));
+  const Lease second = *Idle("other");
+  Executing("other", second);
+  Done("slow", first, "from slow");
+  EXPECT_THAT(core_->TakeReadyWorkers(), ElementsAre("other"));
+  EXPECT_EQ(core_->OrdersFor(now_, "other", sequence_ - 1)->slots[0].lease, std::nullopt);
+  EXPECT_THAT(Collect(), ElementsAre(Payload("from slow")));
+}
+
+TEST_F(TrackerCoreTest, WorkerThatWasOnlyCutOffKeepsItsJob) {
+  Submit({RunSpec("job")});
+  const Lease lease = *Idle("w");
+  Executing("w", lease);
+  Advance(absl::Seconds(20));
+  EXPECT_EQ(counters().leases_lost, 1);
+  EXPECT_EQ(Executing("w", lease).orders.slots[0].lease, lease);
+  EXPECT_EQ(counters().adopted, 1);
+  EXPECT_FALSE(Idle("other").has_value());
+}
+
+TEST_F(TrackerCoreTest, RestartedWorkerLosesItsLeasesAtOnce) {
+  Submit({RunSpec("job")});
+  const Lease lease = *Idle("w", /*boot_epoch=*/1);
+  const std::optional<Lease> again = Idle("w", /*boot_epoch=*/2);
+  ASSERT_TRUE(again.has_value());
+  EXPECT_GT(again->epoch, lease.epoch);
+  EXPECT_EQ(counters().leases_lost, 1);
+}
+
+TEST_F(TrackerCoreTest, OldIncarnationOfAWorkerIsTurnedAway) {
+  Idle("w", /*boot_epoch=*/2);
+  EXPECT_THAT(core_->Synchronize(now_, Report("w", /*boot_epoch=*/1)),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("boot epoch 1")));
+}
+
+TEST_F(TrackerCoreTest, ReportThatWasOvertakenIsRefused) {
+  const WorkerReport early = Report("w");
+  Send(Report("w"));
+  EXPECT_THAT(core_->Synchronize(now_, early), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_EQ(counters().stale_reports, 1);
+}
+
+TEST_F(TrackerCoreTest, JobThatKillsThreeWorkersIsPoisoned) {
+  Submit({RunSpec("job")});
+  for (const char* worker : {"w1", "w2", "w3"}) {
+    EXPECT_THAT(Collect(), IsEmpty());
+    EXPECT_TRUE(Idle(worker).has_value()) << worker;
+    Idle(worker, /*boot_epoch=*/2);
+    // The restarted worker may have got the job right away: give it back the hard way.
+    Advance(absl::Seconds(0));
+    if (counters().poisoned > 0) break;
+    Idle(worker, /*boot_epoch=*/3);
+  }
+  EXPECT_THAT(Collect(), ElementsAre(Failed(FailureKind::kPoisoned, "w1 was restarted")));
+  EXPECT_EQ(counters().poisoned, 1);
+  EXPECT_FALSE(Idle("w4").has_value()) << "never tried again";
+}
+
+TEST_F(TrackerCoreTest, WorkersFaultSendsTheJobElsewhereAndPausesTheSlot) {
+  Submit({RunSpec("job")});
+  const Lease lease = *Idle("sick");
+  const SyncReply reply = Done("sick", lease, WorkerFault{.message = "disk full"});
+  EXPECT_EQ(reply.orders.slots[0].lease, std::nullopt) << "paused";
+  EXPECT_THAT(reply.orders.slots[0].discard, ElementsAre("job"));
+  const Lease other = *Idle("well");
+  Done("well", other, "result");
+  EXPECT_THAT(Collect(), ElementsAre(Payload("result")));
+  EXPECT_EQ(counters().worker_faults, 1);
+}
+
+TEST_F(TrackerCoreTest, PauseEndsByItselfAndDoublesWithEachFault) {
+  Submit({RunSpec("job")});
+  Done("sick", *Idle("sick"), WorkerFault{.message = "disk full"});
+  Advance(absl::Milliseconds(99));
+  EXPECT_FALSE(Idle("sick").has_value());
+  EXPECT_EQ(core_->NextTick(), now_ + absl::Milliseconds(1));
+  Advance(absl::Milliseconds(1));
+  EXPECT_THAT(core_->TakeReadyWorkers(), ElementsAre("sick"));
+  const Lease second = *core_->OrdersFor(now_, "sick", sequence_)->slots[0].lease;
+  Done("sick", second, WorkerFault{.message = "disk full"});
+  Advance(absl::Milliseconds(199));
+  EXPECT_FALSE(Idle("sick").has_value());
+  Advance(absl::Milliseconds(1));
+  EXPECT_TRUE(Idle("sick").has_value());
+}
+
+TEST_F(TrackerCoreTest, ThirdFaultPoisonsWithEveryReason) {
+  Submit({RunSpec("job")});
+  for (const char* worker : {"w1", "w2", "w3"}) {
+    Done(worker, *Idle(worker), WorkerFault{.message = std::string("fault of ") + worker});
+  }
+  EXPECT_THAT(Collect(), ElementsAre(Failed(FailureKind::kPoisoned, "fault of w2")));
+}
+
+TEST_F(TrackerCoreTest, RepeatedReportOfAFaultCountsOnce) {
+  Submit({RunSpec("job")});
+  const Lease lease = *Idle("w");
+  for (int i = 0; i < 5; ++i) Done("w", lease, WorkerFault{.message = "disk full"});
+  EXPECT_EQ(counters().worker_faults, 1);
+  EXPECT_THAT(Collect(), IsEmpty());
+}
+
+TEST_F(TrackerCoreTest, SlotThatStopsWithoutAResultLosesTheJob) {
+  Submit({RunSpec("job")});
+  const Lease lease = *Idle("w");
+  Executing("w", lease);
+  EXPECT_EQ(Idle("w"), std::nullopt);
+  EXPECT_EQ(Idle("other")->job_id, "job");
+}
+
+TEST_F(TrackerCoreTest, LeaseThatLastsTooLongIsTakenAway) {
+  JobSpec spec = RunSpec("job");
+  spec.timeout = absl::Seconds(3);
+  Submit({spec});
+  const Lease lease = *Idle("stuck");
+  EXPECT_FALSE(Executing("stuck", lease).urgent);
+  EXPECT_EQ(core_->NextTick(), now_ + absl::Seconds(3));
+  Advance(absl::Seconds(3));
+  EXPECT_THAT(core_->TakeReadyWorkers(), ElementsAre("stuck"));
+  EXPECT_EQ(core_->OrdersFor(now_, "stuck", sequence_)->slots[0].lease, std::nullopt);
+  EXPECT_EQ(Idle("other")->job_id, "job");
+  EXPECT_EQ(counters().timed_out, 1);
+}
+
+TEST_F(TrackerCoreTest, SlotThatIsStillStoppingIsNotHurried) {
+  Submit({RunSpec("job")});
+  const Lease lease = *Idle("w");
+  Executing("w", lease);
+  core_->Cancel(now_, "tuner", {"job"}, "");
+  EXPECT_TRUE(Executing("w", lease).urgent);
+  WorkerReport report = Report("w");
+  report.slots[0].executing = lease;
+  report.slots[0].cancelling = true;
+  Submit({RunSpec("next")});
+  const SyncReply reply = Send(report);
+  EXPECT_FALSE(reply.urgent);
+  EXPECT_EQ(reply.orders.slots[0].lease, std::nullopt) << "busy yet";
+}
+
+// ---- Cancelling, draining, leaving ----
+
+TEST_F(TrackerCoreTest, CancelledJobsHaveAResultWhereverTheyWere) {
+  Submit({RunSpec("leased"), RunSpec("queued"), RunSpec("done")});
+  const Lease leased = *Idle("w1");
+  EXPECT_EQ(leased.job_id, "leased");
+  Executing("w1", leased);
+  const int64_t hanging = sequence_;
+  EXPECT_EQ(core_->Cancel(now_, "tuner", {"leased", "queued", "unknown"}, ""), 2);
+  EXPECT_THAT(core_->TakeReadyWorkers(), ElementsAre("w1"));
+  EXPECT_EQ(core_->OrdersFor(now_, "w1", hanging)->slots[0].lease, std::nullopt);
+  EXPECT_THAT(Collect(), ElementsAre(Failed(FailureKind::kCancelled, ""),
+                                     Failed(FailureKind::kCancelled, "")));
+  const Lease done = *Idle("w2");
+  EXPECT_EQ(done.job_id, "done");
+  Done("w2", done, "result");
+  EXPECT_EQ(core_->Cancel(now_, "tuner", {"done"}, ""), 0);
+}
+
+TEST_F(TrackerCoreTest, CancellingAStudyLeavesTheOthers) {
+  JobSpec other = RunSpec("other");
+  other.study = "other study";
+  Submit({RunSpec("a"), other, RunSpec("b")});
+  EXPECT_EQ(core_->Cancel(now_, "tuner", {}, "study"), 2);
+  EXPECT_EQ(Idle("w")->job_id, "other");
+}
+
+TEST_F(TrackerCoreTest, ResultOfACancelledJobIsDropped) {
+  Submit({RunSpec("job")});
+  const Lease lease = *Idle("w");
+  core_->Cancel(now_, "tuner", {"job"}, "");
+  EXPECT_THAT(Done("w", lease, "result").orders.slots[0].discard, ElementsAre("job"));
+  EXPECT_THAT(Collect(), ElementsAre(Failed(FailureKind::kCancelled, "")));
+}
+
+TEST_F(TrackerCoreTest, DrainingWorkerFinishesWhatItHasAndGetsNoMore) {
+  Submit({RunSpec("a"), RunSpec("b")});
+  const Lease lease = *Idle("w");
+  ASSERT_THAT(core_->Drain("w", /*undo=*/false), IsOk());
+  const SyncReply told = Executing("w", lease);
+  EXPECT_TRUE(told.urgent && told.orders.draining);
+  EXPECT_EQ(told.orders.slots[0].lease, lease);
+  EXPECT_EQ(Done("w", lease, "result").orders.slots[0].lease, std::nullopt);
+  EXPECT_EQ(core_->ListWorkers(now_)[0].liveness, WorkerLiveness::kDraining);
+  ASSERT_THAT(core_->Drain("w", /*undo=*/true), IsOk());
+  EXPECT_TRUE(Idle("w").has_value());
+  EXPECT_THAT(core_->Drain("nobody", false), StatusIs(absl::StatusCode::kNotFound));
+}
+
+TEST_F(TrackerCoreTest, LeavingWorkerLearnsAtOnceThatItMayDiscard) {
+  Submit({RunSpec("a"), RunSpec("b")});
+  const Lease lease = *Idle("w");
+  WorkerReport report = Report("w");
+  report.leaving = true;
+  report.slots[0].results = {{.lease = lease, .outcome = JobOutcome("result")}};
+  EXPECT_FALSE(Send(report).urgent) << "no more jobs, and the tuner has not the result yet";
+  Collect({"a"});
+  EXPECT_THAT(core_->TakeReadyWorkers(), ElementsAre("w"));
+  EXPECT_THAT(core_->OrdersFor(now_, "w", sequence_)->slots[0].discard, ElementsAre("a"));
+  Advance(absl::Seconds(15));
+  EXPECT_THAT(core_->ListWorkers(now_), IsEmpty()) << "it said that it would go";
+}
+
+TEST_F(TrackerCoreTest, SlotWithTooManyResultsGetsNoJobUntilTheyAreAcknowledged) {
+  std::vector<JobSpec> jobs;
+  std::vector<std::string> ids;
+  for (int i = 0; i < WorkerReport::kHeldResultsMax + 1; ++i) {
+    ids.push_back("job" + std::to_string(100 + i));
+    jobs.push_back(RunSpec(ids.back()));
+  }
+  Submit(jobs);
+  WorkerReport report = Report("w");
+  for (int i = 0; i < WorkerReport::kHeldResultsMax; ++i) {
+    report.sequence = ++sequence_;
+    const std::optional<Lease> lease = Send(report).orders.slots[0].lease;
+    ASSERT_TRUE(lease.has_value()) << i;
+    report.slots[0].results.push_back({.lease = *lease, .outcome = JobOutcome("result")});
+  }
+  report.sequence = ++sequence_;
+  EXPECT_EQ(Send(report).orders.slots[0].lease, std::nullopt);
+  Collect(ids);
+  EXPECT_THAT(core_->TakeReadyWorkers(), ElementsAre("w"));
+  EXPECT_THAT(core_->OrdersFor(now_, "w", sequence_)->slots[0].discard,
+              SizeIs(::testing::Ge(WorkerReport::kHeldResultsMax / 4)));
+}
+
+// ---- Limits ----
+
+TEST_F(TrackerCoreTest, FullTrackerTakesNothingOfABatchAndSaysWhenToTryAgain) {
+  Restart({.jobs_max = 2});
+  Submit({RunSpec("a")});
+  const absl::StatusOr<int64_t> refused =
+      core_->Submit(now_, "tuner", {RunSpec("b"), RunSpec("c")}, false);
+  ASSERT_THAT(refused, StatusIs(absl::StatusCode::kResourceExhausted));
+  const std::optional<absl::Duration> delay = GetRetryAfter(refused.status());
+  ASSERT_TRUE(delay.has_value());
+  EXPECT_GE(*delay, absl::Milliseconds(100));
+  EXPECT_LE(*delay, absl::Seconds(10));
+  EXPECT_EQ(core_->GetStatus(now_).queued_count, 1);
+  Submit({RunSpec("a"), RunSpec("b")});  // A known one needs no room.
+  Done("w", *Idle("w"), "result");
+  EXPECT_THAT(core_->Submit(now_, "tuner", {RunSpec("c")}, false),
+              StatusIs(absl::StatusCode::kResourceExhausted))
+      << "a result that is not acknowledged takes room";
+  Collect({"a"});
+  Submit({RunSpec("c")});
+}
+
+TEST_F(TrackerCoreTest, PayloadsAreBoundedToo) {
+  Restart({.job_bytes_max = 20});
+  Submit({RunSpec("a")});  // 12 bytes.
+  EXPECT_THAT(core_->Submit(now_, "tuner", {RunSpec("b")}, false),
+              StatusIs(absl::StatusCode::kResourceExhausted));
+  Done("w", *Idle("w"), "ok");
+  Collect({"a"});
+  Submit({RunSpec("b")});
+}
+
+TEST_F(TrackerCoreTest, TooManyWorkersAreRefusedButALostOneMakesRoom) {
+  Restart({.workers_max = 1});
+  Idle("w1");
+  EXPECT_THAT(core_->Synchronize(now_, Report("w2")),
+              StatusIs(absl::StatusCode::kResourceExhausted));
+  Advance(absl::Seconds(15));
+  Idle("w2");
+}
+
+TEST_F(TrackerCoreTest, RepliesAreBounded) {
+  Restart({.results_per_reply_max = 2});
+  Submit({RunSpec("a"), RunSpec("b"), RunSpec("c")});
+  core_->Cancel(now_, "tuner", {}, "study");
+  EXPECT_THAT(Collect(), SizeIs(2));
+  EXPECT_THAT(Collect({"a", "b"}), SizeIs(1));
+}
+
+// ---- Matching ----
+
+TEST_F(TrackerCoreTest, JobThatNoWorkerCanDoSaysWhatIsMissing) {
+  JobSpec spec = RunSpec("job");
+  spec.labels = {{"epoch", "7"}};
+  Submit({spec});
+  const auto reason = [&] {
+    const std::vector<UnmatchedQueue> unmatched =
+        core_->Collect(now_, {.tuner_id = "tuner"}).unmatched;
+    return unmatched.size() == 1 ? unmatched[0].reason : "";
+  };
+  EXPECT_EQ(reason(), "no worker has a run slot");
+  EXPECT_FALSE(Idle("w").has_value());
+  EXPECT_EQ(reason(), "no run slot of cpu-znver3 has the label epoch=7");
+  WorkerReport report = Report("w");
+  report.slots[0].info.labels = {{"epoch", "7"}};
+  EXPECT_TRUE(Send(report).orders.slots[0].lease.has_value());
+  EXPECT_EQ(reason(), "");
+}
+
+// ---- Tuners ----
+
+TEST_F(TrackerCoreTest, TunerThatIsGoneIsForgottenWithItsJobs) {
+  const int64_t session = Submit({RunSpec("leased"), RunSpec("queued")});
+  const Lease lease = *Idle("w");
+  for (int i = 0; i < 6; ++i) {
+    Advance(absl::Seconds(10));
+    if (i < 5) Executing("w", lease);
+  }
+  EXPECT_EQ(core_->GetStatus(now_).tuner_count, 0);
+  EXPECT_EQ(core_->GetStatus(now_).queued_count, 0);
+  const Collected back = core_->Collect(now_, {.tuner_id = "tuner", .session = session});
+  EXPECT_NE(back.session, session) << "so that it submits again";
+  EXPECT_TRUE(back.urgent);
+}
+
+TEST_F(TrackerCoreTest, ForgottenJobComesBackToTheWorkerThatExecutesIt) {
+  Submit({RunSpec("job")});
+  const Lease lease = *Idle("w");
+  for (int i = 0; i < 6; ++i) {
+    Executing("w", lease);
+    Advance(absl::Seconds(10));
+  }
+  Executing("w", lease);
+  EXPECT_EQ(core_->GetStatus(now_).tuner_count, 0);
+  Submit({RunSpec("job")}, /*resubmission=*/true);
+  EXPECT_FALSE(Idle("other").has_value());
+  EXPECT_EQ(counters().adopted, 1);
+}
+
+TEST_F(TrackerCoreTest, RestartedTunerWithAnotherIdTakesItsJobsAlong) {
+  Submit({RunSpec("done"), RunSpec("open")});
+  Done("w", *Idle("w"), "result");
+  ASSERT_THAT(core_->Submit(now_, "successor", {RunSpec("done"), RunSpec("open")}, true), IsOk());
+  EXPECT_THAT(Collect(), IsEmpty());
+  EXPECT_THAT(core_->Collect(now_, {.tuner_id = "successor"}).results,
+              ElementsAre(Payload("result")));
+}
+
+// ---- A tracker that was restarted ----
+
+TEST_F(TrackerCoreTest, ResubmittedJobStaysWithTheWorkerThatExecutesIt) {
+  Submit({RunSpec("job")});
+  const Lease lease = *Idle("w");
+  Restart({});
+  EXPECT_EQ(Executing("w", lease).orders.slots[0].lease, lease) << "go on, for now";
+  Submit({RunSpec("job")}, /*resubmission=*/true);
+  EXPECT_FALSE(Idle("other").has_value());
+  Done("w", lease, "result");
+  EXPECT_THAT(Collect(), ElementsAre(Payload("result")));
+  EXPECT_EQ(counters().dispatched, 0);
+}
+
+TEST_F(TrackerCoreTest, ResubmittedJobWaitsForItsWorkerToSayThatItHasIt) {
+  Submit({RunSpec("job"), RunSpec("not begun")});
+  const Lease lease = *Idle("w");
+  Restart({});
+  Submit({RunSpec("job"), RunSpec("not begun")}, /*resubmission=*/true);
+  EXPECT_FALSE(Idle("other").has_value()) << "held back";
+  Executing("w", lease);
+  EXPECT_EQ(counters().adopted, 1);
+  Submit({RunSpec("new")});
+  EXPECT_EQ(Idle("third")->job_id, "new") << "new jobs are not held back";
+  Advance(absl::Seconds(2));
+  EXPECT_EQ(Idle("fourth")->job_id, "not begun");
+}
+
+TEST_F(TrackerCoreTest, ResultFromBeforeTheRestartIsFetchedAndNotComputedAgain) {
+  Submit({RunSpec("job")});
+  const Lease lease = *Idle("w");
+  Done("w", lease, "result");
+  Restart({});
+  EXPECT_FALSE(Done("w", lease, std::nullopt).urgent);
+  Submit({RunSpec("job")}, /*resubmission=*/true);
+  EXPECT_THAT(core_->TakeReadyWorkers(), ElementsAre("w"));
+  EXPECT_THAT(core_->OrdersFor(now_, "w", sequence_)->slots[0].send, ElementsAre("job"));
+  EXPECT_FALSE(Idle("other").has_value());
+  Done("w", lease, "result");
+  EXPECT_THAT(Collect(), ElementsAre(Payload("result")));
+}
+
+TEST_F(TrackerCoreTest, WorkerThatDiesWithAResultToFetchDoesNotLoseTheJob) {
+  Submit({RunSpec("job")});
+  const Lease lease = *Idle("w");
+  Restart({});
+  Submit({RunSpec("job")}, /*resubmission=*/true);
+  EXPECT_THAT(Done("w", lease, std::nullopt).orders.slots[0].send, ElementsAre("job"));
+  Advance(absl::Seconds(15));
+  EXPECT_EQ(Idle("other")->job_id, "job");
+}
+
+TEST_F(TrackerCoreTest, ResultThatTheTunerHadBeforeTheRestartIsDiscarded) {
+  Submit({RunSpec("job")});
+  const Lease lease = *Idle("w");
+  Restart({});
+  Collect({"job"});
+  EXPECT_THAT(Done("w", lease, std::nullopt).orders.slots[0].discard, ElementsAre("job"));
+}
+
+TEST_F(TrackerCoreTest, OrphansAreGivenUpAfterAWhile) {
+  const Lease running{.job_id = "running", .epoch = 5}, held{.job_id = "held", .epoch = 6};
+  WorkerReport report = Report("w");
+  report.slots[0].executing = running;
+  report.slots[0].results = {{.lease = held, .outcome = JobOutcome("result")}};
+  const SyncReply first = Send(report);
+  EXPECT_FALSE(first.urgent);
+  EXPECT_THAT(first.orders.slots[0].received, ElementsAre("held")) << "need not be sent again";
+  for (int i = 0; i < 5; ++i) {
+    Advance(absl::Seconds(10));
+    report.sequence = ++sequence_;
+    EXPECT_EQ(Send(report).orders.slots[0].lease, running);
+  }
+  Advance(absl::Seconds(10));
+  EXPECT_THAT(core_->TakeReadyWorkers(), ElementsAre("w"));
+  const SlotOrders orders = core_->OrdersFor(now_, "w", sequence_)->slots[0];
+  EXPECT_EQ(orders.lease, std::nullopt);
+  EXPECT_THAT(orders.discard, ElementsAre("held"));
+}
+
+TEST_F(TrackerCoreTest, IdleTrackerAsksForNoTick) {
+  EXPECT_EQ(core_->NextTick(), absl::InfiniteFuture());
+  Submit({RunSpec("job")});
+  EXPECT_EQ(core_->NextTick(), now_ + absl::Seconds(60)) << "when the tuner would be forgotten";
+  Idle("w");
+  EXPECT_EQ(core_->NextTick(), now_ + absl::Seconds(15)) << "when the lease ends";
+}
+
+}  // namespace
+}  // namespace burnish

@@ -1,0 +1,109 @@
+#include "worker/agent/agent_core.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+
+namespace burnish {
+namespace {
+
+bool Contains(const std::vector<std::string>& ids, const std::string& id) {
+  return std::find(ids.begin(), ids.end(), id) != ids.end();
+}
+
+}  // namespace
+
+AgentCore::AgentCore(const AgentIdentity& identity, const std::vector<SlotInfo>& slots)
+    : identity_(identity) {
+  CHECK_GT(identity.boot_epoch, 0);
+  for (const SlotInfo& info : slots) slots_.emplace_back().info = info;
+}
+
+WorkerReport AgentCore::MakeReport() {
+  WorkerReport report{.worker_id = identity_.worker_id,
+                      .host = identity_.host,
+                      .boot_epoch = identity_.boot_epoch,
+                      .sequence = ++sequence_,
+                      .leaving = leaving_};
+  for (const Slot& slot : slots_) {
+    SlotReport& out = report.slots.emplace_back();
+    out.info = slot.info;
+    out.executing = slot.executing;
+    out.cancelling = slot.cancelling;
+    for (const Held& held : slot.held) {
+      HeldResult& result = out.results.emplace_back();
+      result.lease = held.lease;
+      if (!held.tracker_has_it) result.outcome = held.outcome;
+    }
+  }
+  has_news_ = false;
+  return report;
+}
+
+std::vector<SlotAction> AgentCore::Apply(const WorkerOrders& orders) {
+  if (orders.sequence != sequence_ || orders.slots.size() != slots_.size()) return {};
+  draining_ = orders.draining;
+  std::vector<SlotAction> actions;
+  for (int i = 0; i < static_cast<int>(slots_.size()); ++i) {
+    Slot& slot = slots_[i];
+    const SlotOrders& wanted = orders.slots[i];
+    ApplyToResults(wanted, slot);
+    if (slot.executing.has_value()) {
+      if (wanted.lease != slot.executing && !slot.cancelling) {
+        slot.cancelling = true;
+        has_news_ = true;
+        actions.push_back({.kind = SlotAction::Kind::kCancel, .slot_index = i});
+      }
+      continue;  // A new job comes again when this slot is idle.
+    }
+    // Without a job the orders are about an execution that has ended since the report.
+    if (!wanted.lease.has_value() || !wanted.job.has_value()) continue;
+    slot.executing = wanted.lease;
+    slot.cancelling = false;
+    has_news_ = true;
+    actions.push_back({.kind = SlotAction::Kind::kStart, .slot_index = i, .job = *wanted.job});
+  }
+  return actions;
+}
+
+void AgentCore::ApplyToResults(const SlotOrders& orders, Slot& slot) {
+  std::erase_if(slot.held,
+                [&](const Held& held) { return Contains(orders.discard, held.lease.job_id); });
+  for (Held& held : slot.held) {
+    if (Contains(orders.received, held.lease.job_id)) held.tracker_has_it = true;
+    if (Contains(orders.send, held.lease.job_id)) {
+      held.tracker_has_it = false;
+      has_news_ = true;
+    }
+  }
+}
+
+void AgentCore::Finished(int slot_index, JobOutcome outcome) {
+  Slot& slot = slots_[slot_index];
+  CHECK(slot.executing.has_value()) << "slot " << slot_index << " executes nothing";
+  if (!slot.cancelling) {
+    slot.held.push_back({.lease = *std::move(slot.executing), .outcome = std::move(outcome)});
+  }
+  slot.executing.reset();
+  slot.cancelling = false;
+  has_news_ = true;
+}
+
+void AgentCore::Leave() {
+  leaving_ = true;
+  has_news_ = true;
+}
+
+bool AgentCore::IsEmpty() const {
+  return std::all_of(slots_.begin(), slots_.end(), [](const Slot& slot) {
+    return !slot.executing.has_value() && slot.held.empty();
+  });
+}
+
+int AgentCore::executing_count() const {
+  return static_cast<int>(std::count_if(
+      slots_.begin(), slots_.end(), [](const Slot& slot) { return slot.executing.has_value(); }));
+}
+
+}  // namespace burnish

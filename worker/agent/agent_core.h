@@ -1,0 +1,83 @@
+// A worker's side of Synchronize without its network: what it reports, and what it starts and stops
+// on the tracker's orders. Pure: no I/O, no thread, no clock. Not thread-safe.
+//
+// A slot executes at most one lease. An outcome is kept until the tracker says that nobody needs it
+// any more; meanwhile the slot may execute the next job.
+#ifndef WORKER_AGENT_AGENT_CORE_H_
+#define WORKER_AGENT_AGENT_CORE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "proto/job.h"
+#include "proto/synchronize.h"
+
+namespace burnish {
+
+struct AgentIdentity {
+  std::string worker_id = "";  // Stays the same over restarts.
+  std::string host = "";
+  int64_t boot_epoch = 0;  // Higher after each restart; > 0.
+};
+
+// What to do in a slot, as the tracker wants it.
+struct SlotAction {
+  enum class Kind { kStart, kCancel };
+
+  Kind kind = Kind::kStart;
+  int slot_index = 0;
+  JobSpec job = {};  // kStart only.
+};
+
+class AgentCore {
+ public:
+  AgentCore(const AgentIdentity& identity, const std::vector<SlotInfo>& slots);
+
+  // The state of all slots, under the next sequence number.
+  WorkerReport MakeReport();
+
+  // Orders for any but the last report are ignored: the answer to that one says it all. The caller
+  // carries the actions out. A slot that is told to cancel still has to say Finished.
+  std::vector<SlotAction> Apply(const WorkerOrders& orders);
+
+  // The slot's execution ended; it is executing something. After a cancel the outcome is dropped.
+  void Finished(int slot_index, JobOutcome outcome);
+
+  // Takes no more jobs from now on.
+  void Leave();
+
+  // There is something that the last report does not say.
+  bool has_news() const { return has_news_; }
+  bool draining() const { return draining_; }
+  // Executes nothing and holds no result.
+  bool IsEmpty() const;
+  int executing_count() const;
+
+ private:
+  struct Held {
+    Lease lease;
+    JobOutcome outcome;
+    bool tracker_has_it = false;
+  };
+  struct Slot {
+    SlotInfo info;
+    std::optional<Lease> executing;
+    bool cancelling = false;
+    std::vector<Held> held;
+  };
+
+  void ApplyToResults(const SlotOrders& orders, Slot& slot);
+
+  const AgentIdentity identity_;
+  std::vector<Slot> slots_;
+  int64_t sequence_ = 0;
+  bool leaving_ = false;
+  bool draining_ = false;
+  bool has_news_ = true;  // That it exists.
+};
+
+}  // namespace burnish
+
+#endif  // WORKER_AGENT_AGENT_CORE_H_
