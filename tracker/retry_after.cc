@@ -16,8 +16,8 @@ constexpr char kPayloadType[] = "burnish/retry-after-ms";
 }  // namespace
 
 void SetRetryAfter(absl::Duration delay, absl::Status& status) {
-  // As a view: the constructor from std::string&& is a template, which GCC (of Debian's library) and
-  // Clang 19 do not mangle alike.
+  // As a view: the constructor from std::string&& is a template, which GCC (of Debian's library)
+  // and Clang 19 do not mangle alike.
   const std::string text = absl::StrCat(absl::ToInt64Milliseconds(delay));
   status.SetPayload(kPayloadType, absl::Cord(absl::string_view(text)));
 }
