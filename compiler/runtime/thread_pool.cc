@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <system_error>
 
@@ -23,7 +24,11 @@ cpu_set_t MaskOf(int cpu) {
   return mask;
 }
 
-int UsableCpuCount() {
+// CPUs that these threads may run on, at the most.
+int UsableCpuCount(const std::vector<int>& pinned_cpus) {
+  if (!pinned_cpus.empty()) {
+    return static_cast<int>(std::set<int>(pinned_cpus.begin(), pinned_cpus.end()).size());
+  }
   cpu_set_t mask;
   if (sched_getaffinity(0, sizeof(mask), &mask) != 0) return 1;
   return CPU_COUNT(&mask);
@@ -75,7 +80,7 @@ RuntimeStatus CheckOptions(const ThreadPoolOptions& options) {
 
 RuntimeOr<std::unique_ptr<ThreadPool>> ThreadPool::Create(const ThreadPoolOptions& options) {
   RUNTIME_RETURN_IF_ERROR(CheckOptions(options));
-  const bool may_spin = options.thread_count <= UsableCpuCount();
+  const bool may_spin = options.thread_count <= UsableCpuCount(options.cpus);
   std::unique_ptr<ThreadPool> pool(new ThreadPool(options, may_spin ? options.barrier_spin_ns : 0,
                                                   may_spin ? options.idle_spin_ns : 0));
   for (int worker = 1; worker < options.thread_count; ++worker) {
