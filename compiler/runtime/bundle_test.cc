@@ -1,11 +1,14 @@
 #include "compiler/runtime/bundle.h"
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "compiler/runtime/model.h"
 #include "compiler/runtime/section_file.h"
+#include "compiler/runtime/session.h"
 #include "compiler/runtime/test_bundle.h"
+#include "compiler/runtime/thread_pool.h"
 #include "gtest/gtest.h"
 
 namespace burnish {
@@ -89,6 +92,31 @@ TEST(BundleManifestTest, DamagedBytesDecodeToAnErrorOrToSomethingThatIsChecked) 
   }
   EXPECT_GT(decoded_count, accepted_count);  // The check refuses things that decode.
   EXPECT_GT(accepted_count, 0);              // A changed name is as good as another.
+}
+
+// With hashes that fit, up to the memory of a session: an error or a session, never a crash.
+TEST(BundleManifestTest, HostileManifestsLoadOrAreRefused) {
+  const std::string bytes = EncodeManifest(TestBundleManifest());
+  const std::vector<uint8_t> elf = TestElf();
+  const std::vector<float> weights = PackedWeights();
+  const ModelOptions options = {.host_features = std::vector<std::string>()};
+  auto created_pool = ThreadPool::Create({.thread_count = 1});
+  ASSERT_TRUE(created_pool.ok());
+  const std::shared_ptr<ThreadPool> pool = *std::move(created_pool);
+  int session_count = 0, refused_count = 0;
+  for (size_t position = 0; position < bytes.size(); ++position) {
+    std::string damaged = bytes;
+    damaged[position] = static_cast<char>(damaged[position] ^ 0xc1);
+    const std::string file =
+        WriteSectionFile(kBundleFormat, {{SectionKind::kManifest, AsBytes(damaged)},
+                                         {SectionKind::kElf, elf},
+                                         {SectionKind::kWeights, AsBytes(weights)}});
+    auto model = Model::LoadBytes(AsBytes(file), options);
+    const bool is_session = model.ok() && Session::Create(*model, pool).ok();
+    ++(is_session ? session_count : refused_count);
+  }
+  EXPECT_GT(session_count, 0);
+  EXPECT_GT(refused_count, 0);
 }
 
 TEST(BundleManifestTest, TruncatedAtAnyByteIsRefused) {

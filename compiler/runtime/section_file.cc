@@ -94,7 +94,7 @@ RuntimeOr<SectionFile> SectionFile::Open(const SectionFormat& format,
                                                             std::string(format.magic) + "\"");
   }
   RUNTIME_RETURN_IF_ERROR(source->Read(0, header));
-  ByteReader reader(std::span(header).subspan(8));
+  ByteReader reader{std::span(header).subspan(8)};
   uint32_t version = 0, section_count = 0;
   uint64_t file_bytes = 0;
   reader.Number(version);
@@ -118,7 +118,7 @@ RuntimeOr<SectionFile> SectionFile::Open(const SectionFormat& format,
   if (std::memcmp(digest.data(), table.data() + hashed_bytes, digest.size()) != 0) {
     return Damaged("the SHA-256 of its header does not fit");
   }
-  ByteReader entries_reader(std::span(table).subspan(kHeaderBytes, hashed_bytes - kHeaderBytes));
+  ByteReader entries_reader{std::span(table).subspan(kHeaderBytes, hashed_bytes - kHeaderBytes)};
   std::vector<Entry> entries;
   uint64_t end = table.size();
   for (uint32_t i = 0; i < section_count; ++i) {
