@@ -82,7 +82,7 @@ typedef struct BurnishOptions {
    * least, until the model is closed. */
   void* parameter_memory;
   uint64_t parameter_memory_bytes;
-  /* Not 0: do not check the SHA-256 of the parameters (about 3 ms per megabyte). */
+  /* Not 0: do not check the SHA-256 of the parameters (about 4 ms per megabyte). */
   int32_t trust_parameters;
   int32_t reserved; /* 0 */
 } BurnishOptions;

@@ -33,7 +33,7 @@ struct ModelOptions {
   std::span<uint8_t> weights_memory = {};
   // The memory above already holds this bundle's weights: they are checked, not written.
   bool weights_memory_is_filled = false;
-  // False skips the SHA-256 of the weights, about 3 ms per megabyte.
+  // False skips the SHA-256 of the weights, about 4 ms per megabyte.
   bool check_weights = true;
 };
 
