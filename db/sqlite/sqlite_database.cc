@@ -1,0 +1,64 @@
+#include "db/sqlite/sqlite_database.h"
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "db/sqlite/schema.h"
+
+namespace burnish {
+namespace {
+
+// Write-ahead log, so that readers never wait for the writer; FULL, so that what was acknowledged
+// survives a power cut.
+absl::Status SetUpWriter(SqliteConnection& connection) {
+  RETURN_IF_ERROR(PrepareSqliteSchema(connection));
+  {
+    ASSIGN_OR_RETURN(SqliteQuery query, connection.Query("PRAGMA journal_mode=WAL"));
+    ASSIGN_OR_RETURN(const bool found, query.Step());
+    if (!found || query.BytesAt(0) != "wal") {
+      return absl::FailedPreconditionError(
+          absl::StrCat("database ", connection.path(),
+                       " cannot have a write-ahead log; hint: put it on a local disk"));
+    }
+  }
+  return connection.Execute("PRAGMA synchronous=FULL");
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<SqliteDatabase>> SqliteDatabase::Open(const std::string& path,
+                                                                     const SqliteOptions& options) {
+  ASSIGN_OR_RETURN(std::unique_ptr<SqliteConnection> connection,
+                   SqliteConnection::Open(path, options));
+  RETURN_IF_ERROR(SetUpWriter(*connection));
+  return std::shared_ptr<SqliteDatabase>(new SqliteDatabase(path, options, std::move(connection)));
+}
+
+absl::StatusOr<std::unique_ptr<SqliteConnection>> SqliteDatabase::TakeReader() {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!idle_readers_.empty()) {
+      std::unique_ptr<SqliteConnection> reader = std::move(idle_readers_.back());
+      idle_readers_.pop_back();
+      return reader;
+    }
+  }
+  ASSIGN_OR_RETURN(std::unique_ptr<SqliteConnection> reader,
+                   SqliteConnection::Open(path_, options_));
+  RETURN_IF_ERROR(reader->Execute("PRAGMA query_only=ON"));
+  return reader;
+}
+
+absl::Status SqliteDatabase::Read(absl::FunctionRef<absl::Status(SqliteConnection&)> read) {
+  ASSIGN_OR_RETURN(std::unique_ptr<SqliteConnection> reader, TakeReader());
+  RETURN_IF_ERROR(reader->Execute("BEGIN"));
+  const absl::Status status = read(*reader);
+  // Nothing was changed: to end the snapshot is all that is left to do. A reader that cannot is
+  // not used again.
+  if (reader->Execute("ROLLBACK").ok()) {
+    absl::MutexLock lock(&mutex_);
+    idle_readers_.push_back(std::move(reader));
+  }
+  return status;
+}
+
+}  // namespace burnish

@@ -1,0 +1,48 @@
+// One SQLite file: one writer, and as many readers as there are threads that read at once.
+#ifndef DB_SQLITE_SQLITE_DATABASE_H_
+#define DB_SQLITE_SQLITE_DATABASE_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "db/sqlite/connection.h"
+#include "db/sqlite/writer.h"
+
+namespace burnish {
+
+// Thread-safe. The record and the study store of a file share one.
+class SqliteDatabase {
+ public:
+  // Makes the file where there is none, its folder not. Errors: SqliteStatus, PrepareSqliteSchema.
+  static absl::StatusOr<std::shared_ptr<SqliteDatabase>> Open(const std::string& path,
+                                                              const SqliteOptions& options = {});
+
+  absl::Status Write(SqliteWriter::Change change) { return writer_->Write(change); }
+
+  // All statements of `read` see the same state of the file. On the caller's thread.
+  absl::Status Read(absl::FunctionRef<absl::Status(SqliteConnection&)> read);
+
+ private:
+  SqliteDatabase(std::string path, const SqliteOptions& options,
+                 std::unique_ptr<SqliteConnection> connection)
+      : path_(std::move(path)),
+        options_(options),
+        writer_(std::make_unique<SqliteWriter>(std::move(connection))) {}
+
+  absl::StatusOr<std::unique_ptr<SqliteConnection>> TakeReader();
+
+  const std::string path_;
+  const SqliteOptions options_;
+  absl::Mutex mutex_;
+  std::vector<std::unique_ptr<SqliteConnection>> idle_readers_ ABSL_GUARDED_BY(mutex_);
+  const std::unique_ptr<SqliteWriter> writer_;
+};
+
+}  // namespace burnish
+
+#endif  // DB_SQLITE_SQLITE_DATABASE_H_
