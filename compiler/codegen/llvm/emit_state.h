@@ -1,0 +1,68 @@
+// What the emitters of one function share: where code goes, what variables and buffers are there.
+#ifndef COMPILER_CODEGEN_LLVM_EMIT_STATE_H_
+#define COMPILER_CODEGEN_LLVM_EMIT_STATE_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "compiler/ir/program.h"
+#include "compiler/ir/simplify.h"
+
+namespace llvm {
+class IRBuilderBase;
+class MDNode;
+class Type;
+class Value;
+}  // namespace llvm
+
+namespace burnish {
+
+// The value of a loop variable at the point of emission.
+struct VarBinding {
+  bool bound = false;
+  llvm::Value* value = nullptr;  // i64; null: the value is `constant`.
+  int64_t constant = 0;
+  Range range;    // Of `value`.
+  int depth = 0;  // Run-time loops around it: addresses are summed from the outside in.
+};
+
+// A buffer as the function sees it.
+struct BufferBinding {
+  llvm::Value* pointer = nullptr;  // Start of the allocation; null: unknown to this function.
+  llvm::MDNode* scope = nullptr;   // alias.scope and noalias of its accesses; null: none.
+  llvm::MDNode* not_aliased = nullptr;
+  int64_t alignment_bytes = 1;
+  bool in_registers = false;  // An alloca: accesses need constant indices, then it dissolves.
+  bool read_only = false;     // Nobody writes it while the function runs.
+};
+
+struct EmitState {
+  llvm::IRBuilderBase* builder = nullptr;
+  const Program* program = nullptr;
+  std::vector<VarBinding> vars;  // By VarId.
+  std::vector<BufferBinding> buffers;
+  // The vectorized variable has the values binding + <0, 1, .. lanes-1>. -1 and 1: none.
+  VarId vector_var = -1;
+  int lanes = 1;
+  // Where it is false (i1 or <lanes x i1>) loads must not touch memory and data errors do not
+  // count: the branches of selects are evaluated without jumps. Null: true everywhere.
+  llvm::Value* mask = nullptr;
+  llvm::Value* error_flag = nullptr;  // Alloca of the return code.
+  std::map<const ConstTable*, llvm::Value*> tables;  // Arrays that are in the module already.
+  bool fused_multiply_add = false;                   // The target has it.
+  int64_t store_count = 0;
+  absl::Status status;  // The first error: INVALID_ARGUMENT.
+
+  // Bounds of variables here: what is unrolled is a constant.
+  VarRanges Ranges() const;
+  // Records an error, unless there is one already.
+  void Fail(const std::string& message);
+};
+
+}  // namespace burnish
+
+#endif  // COMPILER_CODEGEN_LLVM_EMIT_STATE_H_

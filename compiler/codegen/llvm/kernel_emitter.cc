@@ -1,0 +1,488 @@
+#include "compiler/codegen/llvm/kernel_emitter.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <functional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "compiler/codegen/llvm/emit_state.h"
+#include "compiler/codegen/llvm/expr_emitter.h"
+#include "compiler/codegen/llvm/memory_emitter.h"
+#include "compiler/runtime/kernel_abi.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/MDBuilder.h"
+#include "llvm/IR/Module.h"
+
+namespace burnish {
+namespace {
+
+// A schedule that unrolls to more stores than this would take seconds to compile and would not fit
+// the instruction cache.
+constexpr int64_t kMaxStores = 20000;
+// A vectorized loop of more vectors than this stays a loop.
+constexpr int64_t kMaxUnrolledVectors = 8;
+
+class FunctionEmitter {
+ public:
+  FunctionEmitter(const Program& program, const KernelLayout& layout,
+                  const FunctionOptions& options, llvm::Module& module)
+      : program_(program), layout_(layout), options_(options), module_(module),
+        b_(module.getContext()), expressions_(state_) {}
+
+  absl::Status Run();
+
+ private:
+  void BindBuffers();
+  void BindParameters();
+  void BindTemporaries();
+  bool MayOverlap(size_t i, size_t j) const;
+  void DeclareAliasing();
+  llvm::Value* ContextField(size_t offset, llvm::Type* type);
+
+  void EmitPhases(NodeId root);
+  void EmitParallel(const Node& loop);
+  void EmitBarrier();
+
+  void EmitNode(NodeId id);
+  void EmitChildren(const Node& node);
+  void EmitLoop(const Node& loop);
+  void EmitSerial(const Node& loop);
+  void EmitUnrolled(const Node& loop, int64_t extent);
+  void EmitVectorized(const Node& loop, int64_t extent);
+  void EmitIf(const Node& node);
+
+  // for (var = first; var < end; ++var) body(var), as a loop at run time.
+  void EmitCountedLoop(llvm::Value* first, llvm::Value* end, const std::string& name,
+                       const std::function<void(llvm::Value*)>& body);
+  // if (condition) then() else otherwise()
+  void EmitBranch(llvm::Value* condition, const std::function<void()>& then,
+                  const std::function<void()>& otherwise);
+  void BindConstant(VarId var, int64_t value);
+  void BindValue(VarId var, llvm::Value* value, Range range);
+  bool UsesRegisters(const Node& loop) const;
+
+  const Program& program_;
+  const KernelLayout& layout_;
+  const FunctionOptions& options_;
+  llvm::Module& module_;
+  llvm::IRBuilder<> b_;
+  EmitState state_;
+  ExprEmitter expressions_;
+  llvm::Function* function_ = nullptr;
+  llvm::Value* context_ = nullptr;
+  llvm::Value* worker_ = nullptr;   // i64
+  llvm::Value* workers_ = nullptr;  // i64
+  int depth_ = 0;
+};
+
+absl::Status FunctionEmitter::Run() {
+  if (!program_.lowered) return absl::InvalidArgumentError("the program is not lowered");
+  const NodeId root = options_.pack ? program_.pack_root : program_.root;
+  if (root < 0 || program_.nodes[root].kind != NodeKind::kSeq) {
+    return absl::InvalidArgumentError("the program has no root");
+  }
+  llvm::Type* const i32 = b_.getInt32Ty();
+  function_ = llvm::Function::Create(
+      llvm::FunctionType::get(i32, {b_.getPtrTy(), i32, i32}, false),
+      llvm::GlobalValue::ExternalLinkage, options_.symbol, module_);
+  function_->setDoesNotThrow();
+  function_->addParamAttr(0, llvm::Attribute::NoUndef);
+  b_.SetInsertPoint(llvm::BasicBlock::Create(module_.getContext(), "entry", function_));
+  llvm::FastMathFlags flags;
+  flags.setAllowContract();
+  // 0 + x is x: lets Winograd's first terms go, which start from a zero.
+  if (program_.numerics == NumericsKind::kWinograd) flags.setNoSignedZeros();
+  b_.setFastMathFlags(flags);
+
+  state_.builder = &b_;
+  state_.program = &program_;
+  state_.vars.resize(program_.vars.size());
+  state_.buffers.resize(program_.buffers.size());
+  state_.fused_multiply_add = options_.fused_multiply_add;
+  state_.error_flag = b_.CreateAlloca(i32, nullptr, "error");
+  b_.CreateStore(b_.getInt32(BURNISH_KERNEL_OK), state_.error_flag);
+  context_ = function_->getArg(0);
+  worker_ = b_.CreateZExt(function_->getArg(1), b_.getInt64Ty(), "worker");
+  workers_ = b_.CreateZExt(function_->getArg(2), b_.getInt64Ty(), "workers");
+  BindBuffers();
+  EmitPhases(root);
+  b_.CreateRet(b_.CreateLoad(i32, state_.error_flag));
+  return state_.status;
+}
+
+llvm::Value* FunctionEmitter::ContextField(size_t offset, llvm::Type* type) {
+  llvm::LoadInst* const load =
+      b_.CreateLoad(type, b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), context_, offset));
+  load->setMetadata(llvm::LLVMContext::MD_invariant_load,
+                    llvm::MDNode::get(module_.getContext(), {}));
+  return load;
+}
+
+void FunctionEmitter::BindBuffers() {
+  BindParameters();
+  BindTemporaries();
+  DeclareAliasing();
+}
+
+void FunctionEmitter::BindParameters() {
+  llvm::LLVMContext& context = module_.getContext();
+  llvm::MDBuilder metadata(context);
+  const auto number = [&](int64_t value) {
+    return llvm::MDNode::get(
+        context, metadata.createConstant(b_.getInt64(static_cast<uint64_t>(value))));
+  };
+  const std::vector<BufferId>& parameters =
+      options_.pack ? layout_.pack_parameters : layout_.kernel_parameters;
+  llvm::Value* const pointers =
+      ContextField(offsetof(BurnishKernelContext, buffers), b_.getPtrTy());
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const Buffer& buffer = program_.buffers[parameters[i]];
+    BufferBinding& binding = state_.buffers[parameters[i]];
+    llvm::LoadInst* const pointer = b_.CreateLoad(
+        b_.getPtrTy(), b_.CreateConstInBoundsGEP1_64(b_.getPtrTy(), pointers, i), buffer.name);
+    pointer->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(context, {}));
+    pointer->setMetadata(llvm::LLVMContext::MD_noundef, llvm::MDNode::get(context, {}));
+    pointer->setMetadata(llvm::LLVMContext::MD_align, number(buffer.storage.alignment_bytes));
+    // Lets loads that do not depend on a loop be done before it, also if it may run zero times.
+    pointer->setMetadata(llvm::LLVMContext::MD_dereferenceable, number(StorageBytes(buffer)));
+    binding.pointer = pointer;
+    binding.alignment_bytes = buffer.storage.alignment_bytes;
+    binding.read_only = buffer.role == BufferRole::kConstant ||
+                        (buffer.role == BufferRole::kPacked && !options_.pack);
+  }
+}
+
+void FunctionEmitter::BindTemporaries() {
+  llvm::Value* scratch = nullptr;
+  llvm::Value* shared = nullptr;
+  for (size_t i = 0; i < program_.buffers.size(); ++i) {
+    const Buffer& buffer = program_.buffers[i];
+    BufferBinding& binding = state_.buffers[i];
+    if (buffer.role != BufferRole::kTemp) continue;
+    binding.alignment_bytes = BURNISH_SCRATCH_ALIGNMENT;
+    if (buffer.scope == Scope::kRegister) {
+      llvm::Type* const element = buffer.dtype == DType::kBool
+                                      ? b_.getInt8Ty()
+                                      : expressions_.ScalarType(buffer.dtype);
+      // Dissolved by SROA into one SSA value per vector: every access has a constant index.
+      llvm::AllocaInst* const array = b_.CreateAlloca(
+          llvm::ArrayType::get(element, static_cast<uint64_t>(StorageElementCount(buffer))),
+          nullptr, buffer.name);
+      array->setAlignment(llvm::Align(BURNISH_SCRATCH_ALIGNMENT));
+      binding.pointer = array;
+      binding.in_registers = true;
+      continue;
+    }
+    const int64_t offset = layout_.temp_offset[i];
+    if (offset < 0) continue;
+    llvm::Value*& area = buffer.scope == Scope::kScratch ? scratch : shared;
+    if (area == nullptr && buffer.scope == Scope::kScratch) {
+      llvm::Value* const stride =
+          ContextField(offsetof(BurnishKernelContext, scratch_bytes_per_worker), b_.getInt64Ty());
+      area = b_.CreateInBoundsGEP(
+          b_.getInt8Ty(), ContextField(offsetof(BurnishKernelContext, scratch), b_.getPtrTy()),
+          b_.CreateMul(worker_, stride));
+    } else if (area == nullptr) {
+      area = ContextField(offsetof(BurnishKernelContext, shared_scratch), b_.getPtrTy());
+    }
+    binding.pointer = b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), area,
+                                                    static_cast<uint64_t>(offset), buffer.name);
+  }
+}
+
+bool FunctionEmitter::MayOverlap(size_t i, size_t j) const {
+  const Buffer& a = program_.buffers[i];
+  const Buffer& b = program_.buffers[j];
+  if (a.role == BufferRole::kTemp && b.role == BufferRole::kTemp && a.scope == b.scope) {
+    return layout_.temp_offset[i] < layout_.temp_offset[j] + StorageBytes(b) &&
+           layout_.temp_offset[j] < layout_.temp_offset[i] + StorageBytes(a);
+  }
+  const bool input_output = (a.role == BufferRole::kInput && b.role == BufferRole::kOutput) ||
+                            (a.role == BufferRole::kOutput && b.role == BufferRole::kInput);
+  return input_output && StorageBytes(a) == StorageBytes(b);
+}
+
+// Buffers do not overlap, with two exceptions: an output may be computed in place of an input of
+// its size, and temporaries of different phases share memory.
+void FunctionEmitter::DeclareAliasing() {
+  llvm::MDBuilder metadata(module_.getContext());
+  llvm::MDNode* const domain = metadata.createAnonymousAliasScopeDomain("kernel");
+  const size_t count = program_.buffers.size();
+  const auto takes_part = [&](size_t i) {
+    return state_.buffers[i].pointer != nullptr && !state_.buffers[i].in_registers;
+  };
+  for (size_t i = 0; i < count; ++i) {
+    if (!takes_part(i)) continue;
+    llvm::Metadata* const scope =
+        metadata.createAnonymousAliasScope(domain, program_.buffers[i].name);
+    state_.buffers[i].scope = llvm::MDNode::get(module_.getContext(), scope);
+  }
+  for (size_t i = 0; i < count; ++i) {
+    if (!takes_part(i)) continue;
+    std::vector<llvm::Metadata*> others;
+    for (size_t j = 0; j < count; ++j) {
+      if (i == j || !takes_part(j) || MayOverlap(i, j)) continue;
+      others.push_back(state_.buffers[j].scope->getOperand(0));
+    }
+    if (!others.empty()) {
+      state_.buffers[i].not_aliased = llvm::MDNode::get(module_.getContext(), others);
+    }
+  }
+}
+
+// The root's children, with a barrier between them unless one worker does both.
+void FunctionEmitter::EmitPhases(NodeId root) {
+  bool previous_parallel = false;
+  const std::vector<NodeId>& children = program_.nodes[root].children;
+  for (size_t i = 0; i < children.size(); ++i) {
+    const Node& child = program_.nodes[children[i]];
+    const bool parallel =
+        child.kind == NodeKind::kLoop && child.loop_kind == LoopKind::kParallel;
+    if (i > 0 && (parallel || previous_parallel)) EmitBarrier();
+    if (parallel) {
+      EmitParallel(child);
+    } else {
+      EmitBranch(b_.CreateICmpEQ(worker_, b_.getInt64(0)), [&] { EmitNode(children[i]); }, {});
+    }
+    previous_parallel = parallel;
+  }
+}
+
+void FunctionEmitter::EmitBarrier() {
+  llvm::Value* const barrier =
+      ContextField(offsetof(BurnishKernelContext, barrier), b_.getPtrTy());
+  llvm::Value* const argument =
+      ContextField(offsetof(BurnishKernelContext, barrier_arg), b_.getPtrTy());
+  b_.CreateCall(llvm::FunctionType::get(b_.getVoidTy(), {b_.getPtrTy()}, false), barrier,
+                {argument})
+      ->setDoesNotThrow();
+}
+
+// Contiguous shares: worker w does [w * E / W, (w + 1) * E / W).
+void FunctionEmitter::EmitParallel(const Node& loop) {
+  const LinearForm extent = ToLinear(program_.vars[loop.var].extent, state_.Ranges());
+  if (!extent.terms.empty()) return state_.Fail("a parallel loop's extent is not constant");
+  llvm::Value* const total = b_.getInt64(static_cast<uint64_t>(extent.constant));
+  const auto bound = [&](llvm::Value* worker) {
+    return b_.CreateUDiv(b_.CreateMul(worker, total), workers_);
+  };
+  llvm::Value* const first = bound(worker_);
+  llvm::Value* const end = bound(b_.CreateAdd(worker_, b_.getInt64(1)));
+  EmitCountedLoop(first, end, program_.vars[loop.var].name, [&](llvm::Value* value) {
+    BindValue(loop.var, value, {0, extent.constant - 1});
+    EmitChildren(loop);
+  });
+  state_.vars[loop.var].bound = false;
+}
+
+void FunctionEmitter::BindConstant(VarId var, int64_t value) {
+  state_.vars[var] = {.bound = true, .constant = value, .range = {value, value}};
+}
+
+void FunctionEmitter::BindValue(VarId var, llvm::Value* value, Range range) {
+  state_.vars[var] = {.bound = true, .value = value, .range = range, .depth = depth_};
+}
+
+void FunctionEmitter::EmitCountedLoop(llvm::Value* first, llvm::Value* end,
+                                      const std::string& name,
+                                      const std::function<void(llvm::Value*)>& body) {
+  llvm::LLVMContext& context = module_.getContext();
+  llvm::BasicBlock* const before = b_.GetInsertBlock();
+  llvm::BasicBlock* const head = llvm::BasicBlock::Create(context, name, function_);
+  llvm::BasicBlock* const after = llvm::BasicBlock::Create(context, name + ".end", function_);
+  // Tested at the bottom; at the top only where the loop may be empty.
+  b_.CreateCondBr(b_.CreateICmpSLT(first, end), head, after);
+  b_.SetInsertPoint(head);
+  llvm::PHINode* const value = b_.CreatePHI(b_.getInt64Ty(), 2, name);
+  value->addIncoming(first, before);
+  ++depth_;
+  body(value);
+  --depth_;
+  llvm::Value* const next = b_.CreateAdd(value, b_.getInt64(1), "", true, true);
+  value->addIncoming(next, b_.GetInsertBlock());
+  b_.CreateCondBr(b_.CreateICmpSLT(next, end), head, after);
+  b_.SetInsertPoint(after);
+}
+
+void FunctionEmitter::EmitBranch(llvm::Value* condition, const std::function<void()>& then,
+                                 const std::function<void()>& otherwise) {
+  llvm::LLVMContext& context = module_.getContext();
+  llvm::BasicBlock* const yes = llvm::BasicBlock::Create(context, "then", function_);
+  llvm::BasicBlock* const after = llvm::BasicBlock::Create(context, "after", function_);
+  llvm::BasicBlock* const no =
+      otherwise ? llvm::BasicBlock::Create(context, "else", function_) : after;
+  b_.CreateCondBr(condition, yes, no);
+  b_.SetInsertPoint(yes);
+  then();
+  b_.CreateBr(after);
+  if (otherwise) {
+    b_.SetInsertPoint(no);
+    otherwise();
+    b_.CreateBr(after);
+  }
+  b_.SetInsertPoint(after);
+}
+
+void FunctionEmitter::EmitChildren(const Node& node) {
+  for (NodeId child : node.children) EmitNode(child);
+}
+
+void FunctionEmitter::EmitNode(NodeId id) {
+  const Node& node = program_.nodes[id];
+  if (!state_.status.ok()) return;
+  if (state_.store_count > kMaxStores) {
+    return state_.Fail(absl::StrCat("unrolls to more than ", kMaxStores, " stores"));
+  }
+  switch (node.kind) {
+    case NodeKind::kSeq:
+      return EmitChildren(node);
+    case NodeKind::kLoop:
+      return EmitLoop(node);
+    case NodeKind::kIf:
+      return EmitIf(node);
+    case NodeKind::kStore:
+      return expressions_.memory().Store(node);
+    case NodeKind::kPrefetch: {
+      const auto prefetch = [&] { expressions_.memory().Prefetch(node); };
+      if (node.cond == nullptr) return prefetch();
+      llvm::Value* const condition = expressions_.AnyLane(expressions_.EmitCondition(node.cond));
+      if (const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(condition)) {
+        if (constant->isOne()) prefetch();
+        return;
+      }
+      return EmitBranch(condition, prefetch, {});
+    }
+    default:
+      return state_.Fail("the program is not lowered: it has blocks or stages");
+  }
+}
+
+void FunctionEmitter::EmitLoop(const Node& loop) {
+  const std::string& name = program_.vars[loop.var].name;
+  const LinearForm extent = ToLinear(program_.vars[loop.var].extent, state_.Ranges());
+  const bool constant = extent.terms.empty();
+  if (constant && extent.constant <= 0) return;
+  switch (loop.loop_kind) {
+    case LoopKind::kParallel:
+      return state_.Fail(absl::StrCat("loop ", name, " is parallel and not outermost"));
+    case LoopKind::kBound:
+      return state_.Fail(absl::StrCat("loop ", name, " is bound to a GPU's threads"));
+    case LoopKind::kSerial:
+      if (constant && extent.constant == 1) return EmitUnrolled(loop, 1);
+      return EmitSerial(loop);
+    case LoopKind::kUnrolled:
+    case LoopKind::kVectorized:
+      if (!constant) {
+        return state_.Fail(absl::StrCat("loop ", name, " is unrolled or vectorized and its extent ",
+                                        "is not constant"));
+      }
+      if (loop.loop_kind == LoopKind::kUnrolled) return EmitUnrolled(loop, extent.constant);
+      return EmitVectorized(loop, extent.constant);
+  }
+}
+
+void FunctionEmitter::EmitSerial(const Node& loop) {
+  const Expr& extent = program_.vars[loop.var].extent;
+  llvm::Value* const end = expressions_.Emit(extent);
+  if (end->getType()->isVectorTy()) {
+    return state_.Fail(absl::StrCat("the extent of loop ", program_.vars[loop.var].name,
+                                    " differs between the lanes of a vector"));
+  }
+  const auto range = RangeOf(extent, state_.Ranges());
+  const int64_t last = range.has_value() ? std::max<int64_t>(range->max - 1, 0) : INT64_MAX / 2;
+  EmitCountedLoop(b_.getInt64(0), end, program_.vars[loop.var].name, [&](llvm::Value* value) {
+    BindValue(loop.var, value, {0, last});
+    EmitChildren(loop);
+  });
+  state_.vars[loop.var].bound = false;
+}
+
+void FunctionEmitter::EmitUnrolled(const Node& loop, int64_t extent) {
+  for (int64_t i = 0; i < extent && state_.status.ok(); ++i) {
+    BindConstant(loop.var, i);
+    EmitChildren(loop);
+  }
+  state_.vars[loop.var].bound = false;
+}
+
+bool FunctionEmitter::UsesRegisters(const Node& loop) const {
+  bool uses = false;
+  const auto visit = [&](const ExprNode& node) {
+    uses = uses || (node.kind == ExprKind::kLoad && state_.buffers[node.id].in_registers);
+  };
+  for (NodeId child : loop.children) {
+    for (NodeId id : Subtree(program_, child)) {
+      const Node& node = program_.nodes[id];
+      if (node.kind != NodeKind::kStore) continue;
+      uses = uses || state_.buffers[node.buffer].in_registers;
+      VisitExpr(node.value, visit);
+    }
+  }
+  return uses;
+}
+
+// Vectors of `lanes`, then one of each power of two that is left.
+void FunctionEmitter::EmitVectorized(const Node& loop, int64_t extent) {
+  const std::string& name = program_.vars[loop.var].name;
+  if (state_.vector_var >= 0) {
+    return state_.Fail(absl::StrCat("vectorized loop ", name, " inside another"));
+  }
+  if (loop.lanes < 1 || loop.lanes > 64 || !std::has_single_bit<uint32_t>(loop.lanes)) {
+    return state_.Fail(absl::StrCat("loop ", name, " has ", loop.lanes,
+                                    " lanes, want a power of two up to 64"));
+  }
+  const int64_t lanes = loop.lanes;
+  int64_t done = 0;
+  const auto with_lanes = [&](int64_t count) {
+    state_.vector_var = count > 1 ? loop.var : -1;
+    state_.lanes = static_cast<int>(count);
+    EmitChildren(loop);
+    state_.vector_var = -1;
+    state_.lanes = 1;
+  };
+  if (extent / lanes > kMaxUnrolledVectors && !UsesRegisters(loop)) {
+    const int64_t vectors = extent / lanes;
+    EmitCountedLoop(
+        b_.getInt64(0), b_.getInt64(static_cast<uint64_t>(vectors)), name, [&](llvm::Value* i) {
+          llvm::Value* const first =
+              b_.CreateMul(i, b_.getInt64(static_cast<uint64_t>(lanes)), name, true, true);
+          BindValue(loop.var, first, {0, vectors * lanes - 1});
+          with_lanes(lanes);
+        });
+    done = vectors * lanes;
+  }
+  for (int64_t width = lanes; done < extent && state_.status.ok();) {
+    while (width > extent - done) width /= 2;
+    BindConstant(loop.var, done);
+    with_lanes(width);
+    done += width;
+  }
+  state_.vars[loop.var].bound = false;
+}
+
+void FunctionEmitter::EmitIf(const Node& node) {
+  llvm::Value* const condition = expressions_.EmitCondition(node.cond);
+  if (const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(condition)) {
+    if (constant->isOne()) return EmitNode(node.children[0]);
+    if (node.children.size() > 1) EmitNode(node.children[1]);
+    return;
+  }
+  if (condition->getType()->isVectorTy()) {
+    expressions_.memory().ForEachLane([&](int) { EmitIf(node); });
+    return;
+  }
+  std::function<void()> otherwise;
+  if (node.children.size() > 1) otherwise = [&] { EmitNode(node.children[1]); };
+  EmitBranch(condition, [&] { EmitNode(node.children[0]); }, otherwise);
+}
+
+}  // namespace
+
+absl::Status EmitFunction(const Program& program, const KernelLayout& layout,
+                          const FunctionOptions& options, llvm::Module& module) {
+  return FunctionEmitter(program, layout, options, module).Run();
+}
+
+}  // namespace burnish

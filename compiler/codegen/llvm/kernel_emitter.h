@@ -1,0 +1,30 @@
+// A lowered program as functions of an LLVM module, by the kernel ABI (runtime/kernel_abi.h).
+#ifndef COMPILER_CODEGEN_LLVM_KERNEL_EMITTER_H_
+#define COMPILER_CODEGEN_LLVM_KERNEL_EMITTER_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "compiler/codegen/llvm/kernel_layout.h"
+#include "compiler/ir/program.h"
+
+namespace llvm {
+class Module;
+}  // namespace llvm
+
+namespace burnish {
+
+struct FunctionOptions {
+  std::string symbol;
+  bool pack = false;  // The program's pack function, else its kernel.
+  bool fused_multiply_add = false;
+};
+
+// Adds one exported function. INVALID_ARGUMENT for a program that is not lowered or asks for what
+// a CPU kernel cannot do; the module is then of no use.
+absl::Status EmitFunction(const Program& program, const KernelLayout& layout,
+                          const FunctionOptions& options, llvm::Module& module);
+
+}  // namespace burnish
+
+#endif  // COMPILER_CODEGEN_LLVM_KERNEL_EMITTER_H_

@@ -1,0 +1,347 @@
+#include "compiler/codegen/llvm/llvm_backend.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "compiler/codegen/llvm/kernel_emitter.h"
+#include "compiler/codegen/llvm/kernel_layout.h"
+#include "compiler/codegen/llvm/shared_library.h"
+#include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/CodeGen/MachineDominators.h"
+#include "llvm/CodeGen/MachineLoopInfo.h"
+#include "llvm/CodeGen/MachineOptimizationRemarkEmitter.h"
+#include "llvm/IR/DiagnosticHandler.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IR/Verifier.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Object/ELFObjectFile.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+
+namespace burnish {
+namespace {
+
+struct Spills {
+  int64_t total = 0;
+  int64_t innermost = 0;
+};
+
+// Counts what the register allocator's remarks say, by function. It reports every loop with the
+// loops inside it included, and the function as a whole.
+class SpillCounter : public llvm::DiagnosticHandler {
+ public:
+  explicit SpillCounter(std::map<std::string, Spills>* spills, std::string* errors)
+      : spills_(spills), errors_(errors) {}
+
+  bool isMissedOptRemarkEnabled(llvm::StringRef pass) const override { return pass == "regalloc"; }
+  bool isAnyRemarkEnabled() const override { return true; }
+
+  bool handleDiagnostics(const llvm::DiagnosticInfo& info) override {
+    if (info.getSeverity() == llvm::DS_Error) {
+      llvm::raw_string_ostream stream(*errors_);
+      llvm::DiagnosticPrinterRawOStream printer(stream);
+      info.print(printer);
+      return true;
+    }
+    if (!llvm::DiagnosticInfoMIROptimization::classof(&info)) return true;
+    const auto& remark = static_cast<const llvm::DiagnosticInfoMIROptimization&>(info);
+    const bool loop = remark.getRemarkName() == "LoopSpillReloadCopies";
+    if (!loop && remark.getRemarkName() != "SpillReloadCopies") return true;
+    int64_t count = 0;
+    for (const auto& argument : remark.getArgs()) {
+      // Copies between registers are no memory accesses.
+      const llvm::StringRef key = argument.Key;
+      if (key == "NumSpills" || key == "NumReloads" || key == "NumFoldedSpills" ||
+          key == "NumFoldedReloads") {
+        int64_t value = 0;
+        if (!llvm::StringRef(argument.Val).getAsInteger(10, value)) count += value;
+      }
+    }
+    Spills& spills = (*spills_)[remark.getFunction().getName().str()];
+    if (!loop) {
+      spills.total += count;
+    } else if (count > 0 && IsInnermost(*remark.getBlock())) {
+      spills.innermost += count;
+    }
+    return true;
+  }
+
+ private:
+  static bool IsInnermost(const llvm::MachineBasicBlock& header) {
+    auto& function = const_cast<llvm::MachineFunction&>(*header.getParent());
+    llvm::MachineDominatorTree dominators(function);
+    const llvm::MachineLoopInfo loops(dominators);
+    const llvm::MachineLoop* const loop = loops.getLoopFor(&header);
+    return loop != nullptr && loop->isInnermost();
+  }
+
+  std::map<std::string, Spills>* spills_;
+  std::string* errors_;
+};
+
+bool HasFeature(const CodegenTarget& target, const char* feature) {
+  return std::find(target.features.begin(), target.features.end(), feature) !=
+         target.features.end();
+}
+
+// "+avx2,+fma". What is not listed is off: the base CPU has SSE2 only.
+std::string FeatureString(const CodegenTarget& target) {
+  std::vector<std::string> features = target.features;
+  // LLVM's switch for 512-bit registers, which CPUID does not have.
+  if (HasFeature(target, "avx512f")) features.push_back("evex512");
+  return absl::StrJoin(features, ",", [](std::string* out, const std::string& feature) {
+    absl::StrAppend(out, "+", feature);
+  });
+}
+
+constexpr char kBaseCpu[] = "x86-64";
+
+absl::Status CheckTarget(const CodegenTarget& target, const llvm::MCSubtargetInfo& subtarget) {
+  for (const std::string& feature : target.features) {
+    const auto known = subtarget.getAllProcessorFeatures();
+    if (std::none_of(known.begin(), known.end(),
+                     [&](const auto& entry) { return feature == entry.Key; })) {
+      return absl::InvalidArgumentError(absl::StrCat("unknown CPU feature ", feature));
+    }
+  }
+  if (!subtarget.isCPUStringValid(target.tune_cpu)) {
+    return absl::InvalidArgumentError(absl::StrCat("unknown CPU ", target.tune_cpu));
+  }
+  // Rounding would be calls to libm without it.
+  if (!subtarget.checkFeatures("+sse4.1")) {
+    return absl::InvalidArgumentError("the target lacks sse4.1");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeTargetMachine(
+    const CodegenTarget& target) {
+  static const bool initialized = [] {
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+    return true;
+  }();
+  (void)initialized;
+  const llvm::Triple triple(target.triple);
+  std::string error;
+  const llvm::Target* const llvm_target =
+      triple.getArch() == llvm::Triple::x86_64 && triple.isOSBinFormatELF()
+          ? llvm::TargetRegistry::lookupTarget(target.triple, error)
+          : nullptr;
+  if (llvm_target == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat("no backend for triple ", target.triple));
+  }
+  llvm::TargetOptions options;
+  // Fuses what the instructions' own `contract` flags allow, nothing else.
+  options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
+  std::unique_ptr<llvm::TargetMachine> machine(llvm_target->createTargetMachine(
+      target.triple, kBaseCpu, FeatureString(target), options, llvm::Reloc::PIC_,
+      llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
+  RETURN_IF_ERROR(CheckTarget(target, *machine->getMCSubtargetInfo()));
+  return machine;
+}
+
+void SetAttributes(const CodegenTarget& target, llvm::Module& module) {
+  const char* width = HasFeature(target, "avx512f") ? "512" : HasFeature(target, "avx") ? "256"
+                                                                                        : "128";
+  for (llvm::Function& function : module) {
+    if (function.isDeclaration()) continue;
+    function.addFnAttr("target-cpu", kBaseCpu);
+    function.addFnAttr("target-features", FeatureString(target));
+    function.addFnAttr("tune-cpu", target.tune_cpu);
+    function.addFnAttr("prefer-vector-width", width);
+    function.addFnAttr("no-builtins");
+  }
+}
+
+// O2 without vectorizers and unrolling: the schedule has decided both.
+void Optimize(llvm::Module& module, llvm::TargetMachine& machine) {
+  llvm::PipelineTuningOptions tuning;
+  tuning.LoopVectorization = false;
+  tuning.SLPVectorization = false;
+  tuning.LoopUnrolling = false;
+  tuning.LoopInterleaving = false;
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager sccs;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PassBuilder builder(&machine, tuning);
+  // No loop may become a call to memset: there is no libc.
+  llvm::TargetLibraryInfoImpl library(machine.getTargetTriple());
+  library.disableAllFunctions();
+  functions.registerPass([&] { return llvm::TargetLibraryAnalysis(library); });
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(sccs);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, sccs, modules);
+  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2).run(module, modules);
+}
+
+absl::StatusOr<std::string> EmitMachineCode(llvm::Module& module, llvm::TargetMachine& machine,
+                                            llvm::CodeGenFileType type) {
+  llvm::SmallVector<char, 0> bytes;
+  llvm::raw_svector_ostream stream(bytes);
+  llvm::legacy::PassManager passes;
+  llvm::TargetLibraryInfoImpl library(machine.getTargetTriple());
+  library.disableAllFunctions();
+  passes.add(new llvm::TargetLibraryInfoWrapperPass(library));
+  if (machine.addPassesToEmitFile(passes, stream, nullptr, type)) {
+    return absl::InternalError("LLVM cannot emit this kind of file");
+  }
+  passes.run(module);
+  return std::string(bytes.data(), bytes.size());
+}
+
+// Bytes of each function in the object.
+std::map<std::string, int64_t> CodeSizes(const std::string& object) {
+  std::map<std::string, int64_t> sizes;
+  auto file = llvm::object::ObjectFile::createELFObjectFile(
+      llvm::MemoryBufferRef(object, "object"));
+  if (!file) {
+    llvm::consumeError(file.takeError());
+    return sizes;
+  }
+  for (const llvm::object::ELFSymbolRef symbol :
+       llvm::cast<llvm::object::ELFObjectFileBase>(**file).symbols()) {
+    auto name = symbol.getName();
+    if (name) {
+      sizes[name->str()] = static_cast<int64_t>(symbol.getSize());
+    } else {
+      llvm::consumeError(name.takeError());
+    }
+  }
+  return sizes;
+}
+
+class LlvmBackend : public Backend {
+ public:
+  explicit LlvmBackend(LlvmBackendOptions options) : options_(std::move(options)) {}
+
+  absl::StatusOr<CompiledModule> Compile(const CodegenTarget& target,
+                                         absl::Span<const KernelSource> sources) override;
+  absl::StatusOr<std::string> Emit(const CodegenTarget& target, const KernelSource& source,
+                                   absl::string_view form) override;
+
+ private:
+  // Adds the source's functions to the module and says what they are.
+  static absl::StatusOr<KernelInfo> AddKernel(const CodegenTarget& target,
+                                              const KernelSource& source, llvm::Module& module);
+  static absl::StatusOr<std::unique_ptr<llvm::Module>> BuildModule(
+      const CodegenTarget& target, absl::Span<const KernelSource> sources,
+      llvm::LLVMContext& context, llvm::TargetMachine& machine, std::vector<KernelInfo>& infos);
+
+  LlvmBackendOptions options_;
+};
+
+absl::StatusOr<KernelInfo> LlvmBackend::AddKernel(const CodegenTarget& target,
+                                                  const KernelSource& source,
+                                                  llvm::Module& module) {
+  const Program& program = *source.program;
+  ASSIGN_OR_RETURN(const KernelLayout layout, PlanLayout(program));
+  KernelInfo info{.symbol = source.symbol,
+                  .has_pack = program.pack_root >= 0,
+                  .scratch_bytes = layout.scratch_bytes,
+                  .shared_scratch_bytes = layout.shared_scratch_bytes};
+  for (BufferId buffer : layout.kernel_parameters) {
+    info.buffer_names.push_back(program.buffers[buffer].name);
+    info.buffer_bytes.push_back(StorageBytes(program.buffers[buffer]));
+  }
+  FunctionOptions options{.symbol = source.symbol,
+                          .fused_multiply_add = HasFeature(target, "fma") ||
+                                                HasFeature(target, "avx512f")};
+  RETURN_IF_ERROR(EmitFunction(program, layout, options, module));
+  if (info.has_pack) {
+    options.symbol = source.pack_symbol();
+    options.pack = true;
+    RETURN_IF_ERROR(EmitFunction(program, layout, options, module));
+  }
+  return info;
+}
+
+absl::StatusOr<std::unique_ptr<llvm::Module>> LlvmBackend::BuildModule(
+    const CodegenTarget& target, absl::Span<const KernelSource> sources,
+    llvm::LLVMContext& context, llvm::TargetMachine& machine, std::vector<KernelInfo>& infos) {
+  auto module = std::make_unique<llvm::Module>("kernels", context);
+  module->setTargetTriple(target.triple);
+  module->setDataLayout(machine.createDataLayout());
+  module->setPICLevel(llvm::PICLevel::SmallPIC);
+  for (const KernelSource& source : sources) {
+    if (module->getFunction(source.symbol) != nullptr) {
+      return absl::InvalidArgumentError(absl::StrCat("two kernels are called ", source.symbol));
+    }
+    absl::StatusOr<KernelInfo> info = AddKernel(target, source, *module);
+    if (!info.ok()) {
+      return absl::Status(info.status().code(),
+                          absl::StrCat(source.symbol, ": ", info.status().message()));
+    }
+    infos.push_back(*std::move(info));
+  }
+  SetAttributes(target, *module);
+  std::string broken;
+  llvm::raw_string_ostream stream(broken);
+  if (llvm::verifyModule(*module, &stream)) {
+    return absl::InternalError(absl::StrCat("broken module: ", broken));
+  }
+  Optimize(*module, machine);
+  return module;
+}
+
+absl::StatusOr<CompiledModule> LlvmBackend::Compile(const CodegenTarget& target,
+                                                    absl::Span<const KernelSource> sources) {
+  ASSIGN_OR_RETURN(const auto machine, MakeTargetMachine(target));
+  llvm::LLVMContext context;
+  std::map<std::string, Spills> spills;
+  std::string errors;
+  context.setDiagnosticHandler(std::make_unique<SpillCounter>(&spills, &errors));
+  CompiledModule compiled;
+  ASSIGN_OR_RETURN(const auto module,
+                   BuildModule(target, sources, context, *machine, compiled.kernels));
+  ASSIGN_OR_RETURN(const std::string object,
+                   EmitMachineCode(*module, *machine, llvm::CodeGenFileType::ObjectFile));
+  if (!errors.empty()) return absl::InternalError(absl::StrCat("LLVM: ", errors));
+  const std::map<std::string, int64_t> sizes = CodeSizes(object);
+  for (KernelInfo& info : compiled.kernels) {
+    // The kernel only: packing is not timed.
+    info.spill_count = spills[info.symbol].total;
+    info.innermost_spill_count = spills[info.symbol].innermost;
+    const auto size = sizes.find(info.symbol);
+    info.code_bytes = size == sizes.end() ? 0 : size->second;
+  }
+  ASSIGN_OR_RETURN(compiled.elf, LinkSharedLibrary(object, options_.temporary_folder));
+  return compiled;
+}
+
+absl::StatusOr<std::string> LlvmBackend::Emit(const CodegenTarget& target,
+                                              const KernelSource& source, absl::string_view form) {
+  ASSIGN_OR_RETURN(const auto machine, MakeTargetMachine(target));
+  llvm::LLVMContext context;
+  std::vector<KernelInfo> infos;
+  ASSIGN_OR_RETURN(const auto module, BuildModule(target, {source}, context, *machine, infos));
+  if (form == "llvm") {
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    module->print(stream, nullptr);
+    return text;
+  }
+  if (form == "asm") {
+    return EmitMachineCode(*module, *machine, llvm::CodeGenFileType::AssemblyFile);
+  }
+  return absl::InvalidArgumentError(absl::StrCat("got form ", form, ", want llvm or asm"));
+}
+
+}  // namespace
+
+std::unique_ptr<Backend> MakeLlvmBackend(LlvmBackendOptions options) {
+  return std::make_unique<LlvmBackend>(std::move(options));
+}
+
+}  // namespace burnish

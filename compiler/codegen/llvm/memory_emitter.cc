@@ -1,0 +1,344 @@
+#include "compiler/codegen/llvm/memory_emitter.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "compiler/codegen/llvm/expr_emitter.h"
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/GlobalVariable.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/Module.h"
+
+namespace burnish {
+namespace {
+
+llvm::Type* MemoryType(llvm::IRBuilderBase& b, DType type) {
+  switch (type) {
+    case DType::kF32:
+      return b.getFloatTy();
+    case DType::kF64:
+      return b.getDoubleTy();
+    default:
+      return b.getIntNTy(static_cast<unsigned>(SizeBytes(type)) * 8);
+  }
+}
+
+llvm::Type* Widened(llvm::Type* type, int width) {
+  return width == 1 ? type : llvm::FixedVectorType::get(type, width);
+}
+
+}  // namespace
+
+void MemoryEmitter::ForEachLane(const std::function<void(int lane)>& emit) {
+  const VarId var = std::exchange(state_.vector_var, -1);
+  const int lanes = std::exchange(state_.lanes, 1);
+  const VarBinding base = state_.vars[var];
+  llvm::Value* const mask = state_.mask;
+  llvm::IRBuilderBase& b = *state_.builder;
+  for (int lane = 0; lane < lanes; ++lane) {
+    VarBinding& binding = state_.vars[var];
+    binding = base;
+    if (base.value != nullptr) {
+      binding.value = b.CreateAdd(base.value, b.getInt64(lane), "", true, true);
+    } else {
+      binding.constant = base.constant + lane;
+    }
+    if (mask != nullptr && mask->getType()->isVectorTy()) {
+      state_.mask = b.CreateExtractElement(mask, lane);
+    }
+    emit(lane);
+  }
+  state_.vars[var] = base;
+  state_.vector_var = var;
+  state_.lanes = lanes;
+  state_.mask = mask;
+}
+
+MemoryEmitter::Address MemoryEmitter::AddressOf(BufferId buffer, const std::vector<Expr>& indices) {
+  const Storage& storage = state_.program->buffers[buffer].storage;
+  Expr flat = Int(storage.offset);
+  for (size_t d = 0; d < indices.size(); ++d) flat = flat + indices[d] * storage.strides[d];
+  Address address{.form = ToLinear(flat, state_.Ranges())};
+  if (state_.lanes == 1) return address;
+  const VarId var = state_.vector_var;
+  address.lanes_unrelated = address.form.HidesVar(var);
+  address.lane_stride = address.form.CoefficientOf(var);
+  // A constant base becomes part of the constant, so that the access needs no register.
+  const VarBinding& base = state_.vars[var];
+  if (address.lane_stride != 0 && base.value == nullptr) {
+    address.form.constant += address.lane_stride * base.constant;
+    std::erase_if(address.form.terms, [&](const auto& term) {
+      return term.first->kind == ExprKind::kVar && term.first->id == var;
+    });
+  }
+  return address;
+}
+
+// The atoms' sum without the constant; the vectorized variable stands for its first lane.
+llvm::Value* MemoryEmitter::IndexValue(const LinearForm& form) {
+  llvm::IRBuilderBase& b = *state_.builder;
+  const int lanes = std::exchange(state_.lanes, 1);
+  llvm::Value* sum = b.getInt64(form.constant);
+  for (const auto& [atom, coefficient] : form.terms) {
+    sum = b.CreateAdd(sum, b.CreateMul(expressions_.Emit(atom), b.getInt64(coefficient)));
+  }
+  state_.lanes = lanes;
+  return sum;
+}
+
+// `guard` (i1): where it is false the pointer is that of the allocation's start.
+llvm::Value* MemoryEmitter::Pointer(BufferId buffer, const LinearForm& form, llvm::Value* guard) {
+  llvm::IRBuilderBase& b = *state_.builder;
+  const BufferBinding& binding = state_.buffers[buffer];
+  llvm::Type* const type = MemoryType(b, state_.program->buffers[buffer].dtype);
+  if (guard != nullptr) {
+    llvm::Value* const index = b.CreateSelect(guard, IndexValue(form), b.getInt64(0));
+    return b.CreateInBoundsGEP(type, binding.pointer, index);
+  }
+  if (binding.in_registers && !form.terms.empty()) {
+    state_.Fail(absl::StrCat("register buffer ", state_.program->buffers[buffer].name,
+                             " has an index that is not constant after unrolling"));
+  }
+  // From the outermost loop to the innermost, the constant last: what does not change in a loop is
+  // added before it, and neighbouring accesses differ by a displacement only.
+  std::map<int, LinearForm> by_depth;
+  for (const auto& term : form.terms) {
+    int depth = 0;
+    for (VarId var : FreeVars(term.first)) depth = std::max(depth, state_.vars[var].depth);
+    by_depth[depth].terms.push_back(term);
+  }
+  llvm::Value* pointer = binding.pointer;
+  for (const auto& [depth, part] : by_depth) {
+    pointer = b.CreateInBoundsGEP(type, pointer, IndexValue(part));
+  }
+  if (form.constant == 0) return pointer;
+  return b.CreateInBoundsGEP(type, pointer, b.getInt64(form.constant));
+}
+
+int64_t MemoryEmitter::AlignmentOf(BufferId buffer, const LinearForm& form) const {
+  const int64_t size = SizeBytes(state_.program->buffers[buffer].dtype);
+  int64_t bytes = state_.buffers[buffer].alignment_bytes;
+  bytes = std::gcd(bytes, form.constant * size);
+  for (const auto& [atom, coefficient] : form.terms) {
+    int64_t step = coefficient * size;
+    // The first lane of a vector loop is a multiple of its lanes.
+    if (state_.lanes > 1 && atom->kind == ExprKind::kVar && atom->id == state_.vector_var) {
+      step *= state_.lanes;
+    }
+    bytes = std::gcd(bytes, step);
+  }
+  return bytes;
+}
+
+void MemoryEmitter::Annotate(llvm::Instruction* access, BufferId buffer) const {
+  const BufferBinding& binding = state_.buffers[buffer];
+  if (binding.scope != nullptr) access->setMetadata(llvm::LLVMContext::MD_alias_scope, binding.scope);
+  if (binding.not_aliased != nullptr) {
+    access->setMetadata(llvm::LLVMContext::MD_noalias, binding.not_aliased);
+  }
+  if (binding.read_only && llvm::isa<llvm::LoadInst>(access)) {
+    access->setMetadata(llvm::LLVMContext::MD_invariant_load,
+                        llvm::MDNode::get(access->getContext(), {}));
+  }
+}
+
+llvm::Value* MemoryEmitter::LoadAt(BufferId buffer, const Address& address, int width) {
+  llvm::IRBuilderBase& b = *state_.builder;
+  const DType dtype = state_.program->buffers[buffer].dtype;
+  llvm::Value* guard = state_.mask;
+  if (guard != nullptr && !state_.buffers[buffer].in_registers) {
+    guard = expressions_.AnyLane(guard);
+  } else {
+    guard = nullptr;
+  }
+  llvm::Value* const pointer = Pointer(buffer, address.form, guard);
+  const int64_t alignment =
+      guard != nullptr ? SizeBytes(dtype) : AlignmentOf(buffer, address.form);
+  llvm::LoadInst* const load = b.CreateAlignedLoad(Widened(MemoryType(b, dtype), width), pointer,
+                                                   llvm::Align(static_cast<uint64_t>(alignment)));
+  Annotate(load, buffer);
+  if (dtype != DType::kBool) return load;
+  return b.CreateICmpNE(load, llvm::Constant::getNullValue(load->getType()));
+}
+
+// Neighbouring elements of which some may lie outside of the buffer.
+llvm::Value* MemoryEmitter::MaskedVectorLoad(BufferId buffer, const Address& address) {
+  llvm::IRBuilderBase& b = *state_.builder;
+  const DType dtype = state_.program->buffers[buffer].dtype;
+  llvm::Type* const type = Widened(MemoryType(b, dtype), state_.lanes);
+  // Address arithmetic without inbounds: only the lanes that are read lie in the buffer.
+  llvm::Value* const pointer =
+      b.CreateGEP(MemoryType(b, dtype), state_.buffers[buffer].pointer, IndexValue(address.form));
+  llvm::CallInst* const load =
+      b.CreateMaskedLoad(type, pointer, llvm::Align(static_cast<uint64_t>(SizeBytes(dtype))),
+                         expressions_.ToVector(state_.mask), llvm::Constant::getNullValue(type));
+  Annotate(load, buffer);
+  if (dtype != DType::kBool) return load;
+  return b.CreateICmpNE(load, llvm::Constant::getNullValue(type));
+}
+
+llvm::Value* MemoryEmitter::Load(const Expr& load) {
+  llvm::IRBuilderBase& b = *state_.builder;
+  const BufferId buffer = load->id;
+  if (state_.buffers[buffer].pointer == nullptr) {
+    state_.Fail(absl::StrCat("buffer ", state_.program->buffers[buffer].name,
+                             " is not there in this function"));
+    return llvm::UndefValue::get(expressions_.ScalarType(load->dtype));
+  }
+  const Address address = AddressOf(buffer, load->operands);
+  if (state_.lanes == 1 || (address.lane_stride == 0 && !address.lanes_unrelated)) {
+    return LoadAt(buffer, address, 1);
+  }
+  if (address.lane_stride == 1 && !address.lanes_unrelated) {
+    if (state_.mask == nullptr || state_.buffers[buffer].in_registers) {
+      return LoadAt(buffer, address, state_.lanes);
+    }
+    return MaskedVectorLoad(buffer, address);
+  }
+  llvm::Value* vector =
+      llvm::PoisonValue::get(Widened(expressions_.ScalarType(load->dtype), state_.lanes));
+  ForEachLane([&](int lane) {
+    vector = b.CreateInsertElement(vector, Load(load), static_cast<uint64_t>(lane));
+  });
+  return vector;
+}
+
+void MemoryEmitter::StoreAt(BufferId buffer, const LinearForm& form, llvm::Value* value) {
+  llvm::IRBuilderBase& b = *state_.builder;
+  if (state_.program->buffers[buffer].dtype == DType::kBool) {
+    llvm::Type* type = b.getInt8Ty();
+    if (auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(value->getType())) {
+      type = Widened(type, static_cast<int>(vector->getNumElements()));
+    }
+    value = b.CreateZExt(value, type);
+  }
+  llvm::StoreInst* const store =
+      b.CreateAlignedStore(value, Pointer(buffer, form, nullptr),
+                           llvm::Align(static_cast<uint64_t>(AlignmentOf(buffer, form))));
+  Annotate(store, buffer);
+  ++state_.store_count;
+}
+
+// One scalar or one vector of neighbours.
+void MemoryEmitter::StoreOne(const Node& store, const Address& address) {
+  llvm::Value* value;
+  const bool vector = address.lane_stride == 1 && state_.lanes > 1;
+  if (store.combiner == Combiner::kAssign) {
+    value = expressions_.Emit(store.value);
+  } else {
+    llvm::Value* const old = LoadAt(store.buffer, address, vector ? state_.lanes : 1);
+    value = expressions_.EmitCombine(store.combiner, old, store.value);
+    if (value == old) return;
+  }
+  if (vector) {
+    value = expressions_.ToVector(value);
+  } else if (value->getType()->isVectorTy()) {
+    value = state_.builder->CreateExtractElement(value, static_cast<uint64_t>(state_.lanes - 1));
+  }
+  StoreAt(store.buffer, address.form, value);
+}
+
+void MemoryEmitter::StoreLanes(const Node& store) {
+  if (store.combiner != Combiner::kAssign) {
+    ForEachLane([&](int) { StoreOne(store, AddressOf(store.buffer, store.indices)); });
+    return;
+  }
+  llvm::Value* const value = expressions_.Emit(store.value);
+  ForEachLane([&](int lane) {
+    const Address address = AddressOf(store.buffer, store.indices);
+    llvm::Value* const element =
+        value->getType()->isVectorTy()
+            ? state_.builder->CreateExtractElement(value, static_cast<uint64_t>(lane))
+            : value;
+    StoreAt(store.buffer, address.form, element);
+  });
+}
+
+void MemoryEmitter::Store(const Node& store) {
+  const BufferBinding& binding = state_.buffers[store.buffer];
+  if (binding.pointer == nullptr || binding.read_only) {
+    state_.Fail(absl::StrCat("buffer ", state_.program->buffers[store.buffer].name,
+                             " is not writable in this function"));
+    return;
+  }
+  const Address address = AddressOf(store.buffer, store.indices);
+  const bool same = address.lane_stride == 0 && !address.lanes_unrelated;
+  const bool neighbours = address.lane_stride == 1 && !address.lanes_unrelated;
+  // Every lane adds to the same element: one after the other.
+  const bool reduces = same && store.combiner != Combiner::kAssign;
+  if (state_.lanes == 1 || neighbours || (same && !reduces)) {
+    StoreOne(store, address);
+  } else {
+    StoreLanes(store);
+  }
+}
+
+void MemoryEmitter::Prefetch(const Node& prefetch) {
+  llvm::IRBuilderBase& b = *state_.builder;
+  const Address address = AddressOf(prefetch.buffer, prefetch.indices);
+  // No inbounds: a prefetch may reach past the end.
+  llvm::Value* const pointer =
+      b.CreateGEP(MemoryType(b, state_.program->buffers[prefetch.buffer].dtype),
+                  state_.buffers[prefetch.buffer].pointer, IndexValue(address.form));
+  constexpr int kRead = 0, kData = 1;
+  b.CreateIntrinsic(llvm::Intrinsic::prefetch, {pointer->getType()},
+                    {pointer, b.getInt32(kRead), b.getInt32(prefetch.cache_level == 1 ? 3 : 2),
+                     b.getInt32(kData)});
+}
+
+llvm::Value* MemoryEmitter::TableGlobal(const ConstTable& table) {
+  llvm::Value*& global = state_.tables[&table];
+  if (global != nullptr) return global;
+  llvm::Module& module = *state_.builder->GetInsertBlock()->getModule();
+  llvm::LLVMContext& context = module.getContext();
+  llvm::Constant* data;
+  if (table.dtype == DType::kF64) {
+    data = llvm::ConstantDataArray::get(context, table.values);
+  } else if (table.dtype == DType::kF32) {
+    const std::vector<float> values(table.values.begin(), table.values.end());
+    data = llvm::ConstantDataArray::get(context, values);
+  } else {
+    std::vector<uint64_t> wide;
+    std::vector<uint32_t> narrow;
+    bool fits = true;
+    for (double value : table.values) {
+      const auto integer = static_cast<int64_t>(value);
+      fits = fits && integer == static_cast<int32_t>(integer);
+      wide.push_back(static_cast<uint64_t>(integer));
+      narrow.push_back(static_cast<uint32_t>(integer));
+    }
+    // Integers that fit take half the cache.
+    data = fits ? llvm::ConstantDataArray::get(context, narrow)
+                : llvm::ConstantDataArray::get(context, wide);
+  }
+  auto* const variable = new llvm::GlobalVariable(
+      module, data->getType(), true, llvm::GlobalValue::PrivateLinkage, data, "table");
+  variable->setUnnamedAddr(llvm::GlobalValue::UnnamedAddr::Global);
+  return global = variable;
+}
+
+llvm::Value* MemoryEmitter::LoadTable(const ConstTable& table, const std::vector<Expr>& indices) {
+  llvm::IRBuilderBase& b = *state_.builder;
+  Expr flat = Int(0);
+  for (size_t d = 0; d < indices.size(); ++d) flat = flat * table.shape[d] + indices[d];
+  llvm::Value* index = IndexValue(ToLinear(flat, state_.Ranges()));
+  if (state_.mask != nullptr) {
+    index = b.CreateSelect(expressions_.AnyLane(state_.mask), index, b.getInt64(0));
+  }
+  auto* const global = llvm::cast<llvm::GlobalVariable>(TableGlobal(table));
+  llvm::Type* const element =
+      llvm::cast<llvm::ArrayType>(global->getValueType())->getElementType();
+  llvm::LoadInst* const load = b.CreateLoad(element, b.CreateInBoundsGEP(element, global, index));
+  load->setMetadata(llvm::LLVMContext::MD_invariant_load,
+                    llvm::MDNode::get(load->getContext(), {}));
+  if (IsFloat(table.dtype)) return load;
+  if (table.dtype == DType::kBool) {
+    return b.CreateICmpNE(load, llvm::Constant::getNullValue(element));
+  }
+  return b.CreateSExtOrTrunc(load, expressions_.ScalarType(table.dtype));
+}
+
+}  // namespace burnish

@@ -1,0 +1,63 @@
+// Loads, stores and prefetches of buffer elements as LLVM IR.
+//
+// An access is one flat index, constant + sum(coefficient * atom). Under a vectorized variable with
+// coefficient 0 it is a scalar, with coefficient 1 a vector; anything else is done lane by lane.
+#ifndef COMPILER_CODEGEN_LLVM_MEMORY_EMITTER_H_
+#define COMPILER_CODEGEN_LLVM_MEMORY_EMITTER_H_
+
+#include <functional>
+#include <vector>
+
+#include "compiler/codegen/llvm/emit_state.h"
+
+namespace llvm {
+class Instruction;
+}  // namespace llvm
+
+namespace burnish {
+
+class ExprEmitter;
+
+class MemoryEmitter {
+ public:
+  MemoryEmitter(EmitState& state, ExprEmitter& expressions)
+      : state_(state), expressions_(expressions) {}
+
+  // A scalar where the element is the same for all lanes, else a vector. Bools are i1.
+  llvm::Value* Load(const Expr& load);
+  // Writes `value` (scalar or vector) where the index is the same for all lanes, or a vector of
+  // neighbours; else lane by lane, the last lane last. With a combiner it reads, combines, writes.
+  void Store(const Node& store);
+  void Prefetch(const Node& prefetch);
+
+  // An element of a constant table at run time. Scalar indices only.
+  llvm::Value* LoadTable(const ConstTable& table, const std::vector<Expr>& indices);
+
+  // Calls `emit` once per lane, with the vectorized variable bound to that lane's value.
+  void ForEachLane(const std::function<void(int lane)>& emit);
+
+ private:
+  struct Address {
+    LinearForm form;              // Without the vectorized variable.
+    int64_t lane_stride = 0;      // Elements from one lane to the next.
+    bool lanes_unrelated = false;  // The variable is hidden in an atom.
+  };
+  Address AddressOf(BufferId buffer, const std::vector<Expr>& indices);
+  llvm::Value* Pointer(BufferId buffer, const LinearForm& form, llvm::Value* guard);
+  llvm::Value* IndexValue(const LinearForm& form);
+  int64_t AlignmentOf(BufferId buffer, const LinearForm& form) const;
+  void Annotate(llvm::Instruction* access, BufferId buffer) const;
+  llvm::Value* LoadAt(BufferId buffer, const Address& address, int width);
+  llvm::Value* MaskedVectorLoad(BufferId buffer, const Address& address);
+  void StoreAt(BufferId buffer, const LinearForm& form, llvm::Value* value);
+  void StoreOne(const Node& store, const Address& address);
+  void StoreLanes(const Node& store);
+  llvm::Value* TableGlobal(const ConstTable& table);
+
+  EmitState& state_;
+  ExprEmitter& expressions_;
+};
+
+}  // namespace burnish
+
+#endif  // COMPILER_CODEGEN_LLVM_MEMORY_EMITTER_H_

@@ -1,0 +1,75 @@
+#include "compiler/codegen/llvm/shared_library.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "lld/Common/CommonLinkerContext.h"
+#include "lld/Common/Driver.h"
+
+LLD_HAS_DRIVER(elf)
+
+namespace burnish {
+namespace {
+
+// An anonymous file with `bytes`, open at the returned descriptor.
+absl::StatusOr<int> MemoryFile(absl::string_view bytes) {
+  const int fd = memfd_create("object", MFD_CLOEXEC);
+  if (fd < 0) return absl::ErrnoToStatus(errno, "memfd_create");
+  while (!bytes.empty()) {
+    const ssize_t count = write(fd, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) {
+      close(fd);
+      return absl::ErrnoToStatus(errno, "write to an anonymous file");
+    }
+    bytes.remove_prefix(static_cast<size_t>(count));
+  }
+  return fd;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<uint8_t>> LinkSharedLibrary(absl::string_view object,
+                                                       const std::string& folder) {
+  absl::StatusOr<int> input = MemoryFile(object);
+  if (!input.ok()) return input.status();
+  const absl::Cleanup close_input = [&] { close(*input); };
+  // lld replaces its output by a rename: it needs a name in a folder.
+  std::string output_folder = absl::StrCat(folder, "/burnish-link-XXXXXX");
+  if (mkdtemp(output_folder.data()) == nullptr) {
+    return absl::UnavailableError(absl::StrCat("cannot write to ", folder));
+  }
+  const std::string output = output_folder + "/kernel.so";
+  const absl::Cleanup remove_output = [&] {
+    unlink(output.c_str());
+    rmdir(output_folder.c_str());
+  };
+
+  const std::string input_path = absl::StrCat("/proc/self/fd/", *input);
+  std::string messages;
+  llvm::raw_string_ostream stream(messages);
+  // One page size for all: kernels are small, and separate-code's padding to 64 KiB helps nobody.
+  const std::vector<const char*> arguments = {
+      "ld.lld",       "-shared",      "--no-undefined",   "--build-id=none",
+      "--threads=1",  "--hash-style=gnu", "-soname=kernel", "-zmax-page-size=4096",
+      "-znoseparate-code", "-zrelro", "-znow",            "--no-mmap-output-file",
+      input_path.c_str(), "-o",       output.c_str()};
+  const bool linked = lld::elf::link(arguments, stream, stream, /*exitEarly=*/false,
+                                     /*disableOutput=*/false);
+  lld::CommonLinkerContext::destroy();
+  if (!linked) return absl::InternalError(absl::StrCat("linker: ", messages));
+  std::ifstream file(output, std::ios::binary);
+  std::vector<uint8_t> bytes((std::istreambuf_iterator<char>(file)),
+                             std::istreambuf_iterator<char>());
+  if (bytes.empty()) return absl::UnavailableError(absl::StrCat("cannot read ", output));
+  return bytes;
+}
+
+}  // namespace burnish
