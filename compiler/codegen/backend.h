@@ -20,8 +20,9 @@ struct CodegenTarget {
 };
 
 struct KernelSource {
-  std::string symbol;      // Exported name of the kernel; the pack function is symbol + "_pack".
+  std::string symbol;      // Exported name of the kernel.
   const Program* program;  // Lowered.
+  std::string pack_symbol = "";  // Of the pack function, if there is one. Empty: symbol + "_pack".
 };
 
 // Facts of one compiled kernel, in the order of the sources.

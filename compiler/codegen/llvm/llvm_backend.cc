@@ -15,9 +15,11 @@
 #include "llvm/CodeGen/MachineLoopInfo.h"
 #include "llvm/CodeGen/MachineOptimizationRemarkEmitter.h"
 #include "llvm/IR/DiagnosticHandler.h"
+#include "llvm/IR/DiagnosticPrinter.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/Verifier.h"
+#include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Object/ELFObjectFile.h"
 #include "llvm/Passes/PassBuilder.h"
@@ -260,7 +262,8 @@ absl::StatusOr<KernelInfo> LlvmBackend::AddKernel(const CodegenTarget& target,
                                                 HasFeature(target, "avx512f")};
   RETURN_IF_ERROR(EmitFunction(program, layout, options, module));
   if (info.has_pack) {
-    options.symbol = source.pack_symbol();
+    options.symbol =
+        source.pack_symbol.empty() ? source.symbol + "_pack" : source.pack_symbol;
     options.pack = true;
     RETURN_IF_ERROR(EmitFunction(program, layout, options, module));
   }
