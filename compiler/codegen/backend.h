@@ -20,8 +20,8 @@ struct CodegenTarget {
 };
 
 struct KernelSource {
-  std::string symbol;      // Exported name of the kernel.
-  const Program* program;  // Lowered.
+  std::string symbol;            // Exported name of the kernel.
+  const Program* program;        // Lowered.
   std::string pack_symbol = "";  // Of the pack function, if there is one. Empty: symbol + "_pack".
 };
 

@@ -165,8 +165,8 @@ absl::StatusOr<std::vector<TensorValue>> KernelRunner::Run(
       if (pack && role != BufferRole::kConstant && role != BufferRole::kPacked) continue;
       pointers.push_back(memory[name]->bytes().data());
     }
-    const int32_t code = Call(*function, pointers, info, scratch.bytes().data(),
-                              shared.bytes().data(), workers);
+    const int32_t code =
+        Call(*function, pointers, info, scratch.bytes().data(), shared.bytes().data(), workers);
     if (code == 0) return absl::OkStatus();
     return absl::OutOfRangeError(absl::StrCat(symbol, " returned ", code));
   };

@@ -30,8 +30,8 @@ NodeId ProgramWriter::Add(Node node) {
 
 void ProgramWriter::Loop(LoopKind kind, Expr extent, const std::function<void(Expr)>& body,
                          int lanes) {
-  const VarId var = AddVar(program_, {.name = absl::StrCat("v", program_.vars.size()),
-                                      .extent = std::move(extent)});
+  const VarId var = AddVar(
+      program_, {.name = absl::StrCat("v", program_.vars.size()), .extent = std::move(extent)});
   const NodeId outer = parent_;
   parent_ = Add({.kind = NodeKind::kLoop, .var = var, .loop_kind = kind, .lanes = lanes});
   body(VarRef(var));
@@ -82,8 +82,8 @@ Program GemmTileProgram(const GemmTile& tile) {
   const BufferId b =
       w.Add("B", {tile.column_tiles, tile.depth, tile.columns}, BufferRole::kConstant);
   const BufferId c = w.Add("C", {rows, tile.column_tiles * tile.columns}, BufferRole::kOutput);
-  const BufferId acc = w.Add("acc", {tile.rows, tile.columns}, BufferRole::kTemp, DType::kF32,
-                             Scope::kRegister);
+  const BufferId acc =
+      w.Add("acc", {tile.rows, tile.columns}, BufferRole::kTemp, DType::kF32, Scope::kRegister);
   // Every element of the tile, in vectors.
   const auto each = [&](const std::function<void(Expr, Expr)>& body) {
     const auto columns = [&](const std::function<void(Expr)>& inner) {

@@ -41,7 +41,7 @@ class ProgramWriter {
 };
 
 struct GemmTile {
-  int64_t rows = 6;    // Of one register tile.
+  int64_t rows = 6;  // Of one register tile.
   int64_t columns = 16;
   int lanes = 8;
   int64_t depth = 256;       // Of the reduction.
@@ -53,8 +53,8 @@ struct GemmTile {
   bool rows_inside = false;
 };
 
-// C[row_tiles * rows, column_tiles * columns] = A * B, with A[row_tiles * rows, depth] row-major and
-// B packed as [column_tiles, depth, columns]. Accumulators are registers.
+// C[row_tiles * rows, column_tiles * columns] = A * B, with A[row_tiles * rows, depth] row-major
+// and B packed as [column_tiles, depth, columns]. Accumulators are registers.
 Program GemmTileProgram(const GemmTile& tile);
 
 }  // namespace burnish

@@ -51,7 +51,7 @@ struct EmitState {
   // Where it is false (i1 or <lanes x i1>) loads must not touch memory and data errors do not
   // count: the branches of selects are evaluated without jumps. Null: true everywhere.
   llvm::Value* mask = nullptr;
-  llvm::Value* error_flag = nullptr;  // Alloca of the return code.
+  llvm::Value* error_flag = nullptr;                 // Alloca of the return code.
   std::map<const ConstTable*, llvm::Value*> tables;  // Arrays that are in the module already.
   bool fused_multiply_add = false;                   // The target has it.
   int64_t store_count = 0;

@@ -96,7 +96,6 @@ void ExprEmitter::RecordError(llvm::Value* bad, int code) {
 }
 
 llvm::Value* ExprEmitter::Emit(const Expr& e) {
-  llvm::IRBuilderBase& b = *state_.builder;
   llvm::Type* const type = ScalarType(e->dtype);
   switch (e->kind) {
     case ExprKind::kIntImm:
@@ -127,7 +126,6 @@ llvm::Value* ExprEmitter::Emit(const Expr& e) {
   state_.Fail(absl::StrCat("expression of kind ", static_cast<int>(e->kind), " on ",
                            std::string(DTypeName(e->operands[0]->dtype)), " is not supported"));
   return llvm::UndefValue::get(type);
-  (void)b;
 }
 
 llvm::Value* ExprEmitter::EmitVar(VarId var) {
@@ -316,9 +314,8 @@ llvm::Value* ExprEmitter::EmitCompare(ExprKind kind, DType type, llvm::Value* x,
 llvm::Value* ExprEmitter::EmitMinMax(bool is_max, DType type, llvm::Value* x, llvm::Value* y) {
   llvm::IRBuilderBase& b = *state_.builder;
   if (!IsFloat(type)) {
-    const auto id = IsUnsigned(type)
-                        ? (is_max ? llvm::Intrinsic::umax : llvm::Intrinsic::umin)
-                        : (is_max ? llvm::Intrinsic::smax : llvm::Intrinsic::smin);
+    const auto id = IsUnsigned(type) ? (is_max ? llvm::Intrinsic::umax : llvm::Intrinsic::umin)
+                                     : (is_max ? llvm::Intrinsic::smax : llvm::Intrinsic::smin);
     return b.CreateBinaryIntrinsic(id, x, y);
   }
   // first > second ? first : second, which is second when unordered.
@@ -358,8 +355,8 @@ llvm::Value* ExprEmitter::EmitIntegerDivision(const Expr& e, llvm::Value* x, llv
   llvm::Value* minus_one = nullptr;
   const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(y);
   if (constant == nullptr && y->getType()->isVectorTy() && llvm::isa<llvm::Constant>(y)) {
-    constant = llvm::dyn_cast_or_null<llvm::ConstantInt>(
-        llvm::cast<llvm::Constant>(y)->getSplatValue());
+    constant =
+        llvm::dyn_cast_or_null<llvm::ConstantInt>(llvm::cast<llvm::Constant>(y)->getSplatValue());
   }
   if (constant == nullptr || constant->isZero() || constant->isMinusOne()) {
     // Division by zero is a data error; the least integer by -1 would trap.
@@ -481,11 +478,9 @@ llvm::Value* ExprEmitter::EmitCombine(Combiner combiner, llvm::Value* old, const
     };
     if (IsFloatValue(x, 1) || IsFloatValue(x, -1)) return plus(y, IsFloatValue(x, -1));
     if (IsFloatValue(y, 1) || IsFloatValue(y, -1)) return plus(x, IsFloatValue(y, -1));
-    if (x->getType()->isVectorTy() || y->getType()->isVectorTy() || old->getType()->isVectorTy()) {
-      x = ToVector(x);
-      y = ToVector(y);
-      old = ToVector(old);
-    }
+    Unify(x, y);
+    Unify(x, old);
+    Unify(x, y);
     // Without the instruction a call to libm's fma would be made of it.
     if (!state_.fused_multiply_add) return b.CreateFAdd(old, b.CreateFMul(x, y));
     return b.CreateIntrinsic(llvm::Intrinsic::fma, {x->getType()}, {x, y, old});

@@ -17,8 +17,7 @@ namespace burnish {
 namespace {
 
 double Seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
-      .count();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 struct Result {
@@ -35,9 +34,8 @@ Result Measure(const Program& program, const GemmTile& tile, const BurnishKernel
     buffers.push_back(
         reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(values.data()) + 63) / 64 * 64));
   }
-  const BurnishKernelContext context = {.abi_version = BURNISH_KERNEL_ABI_VERSION,
-                                        .buffer_count = 3,
-                                        .buffers = buffers.data()};
+  const BurnishKernelContext context = {
+      .abi_version = BURNISH_KERNEL_ABI_VERSION, .buffer_count = 3, .buffers = buffers.data()};
   const double flops = 2.0 * static_cast<double>(rows * columns * tile.depth);
   const int calls = std::max(1, static_cast<int>(2e7 / flops));
   Result best;
@@ -86,8 +84,8 @@ int Main() {
   const auto backend = MakeLlvmBackend();
   std::printf("%s (%s)\n", cpu.brand.c_str(), cpu.llvm_cpu.c_str());
   for (const bool rows_inside : {false, true}) {
-    for (const auto& [rows, columns] : std::vector<std::pair<int, int>>{
-             {6, 16}, {5, 16}, {4, 16}, {4, 24}, {3, 32}, {7, 16}}) {
+    for (const auto& [rows, columns] :
+         std::vector<std::pair<int, int>>{{6, 16}, {5, 16}, {4, 16}, {4, 24}, {3, 32}, {7, 16}}) {
       if (!cpu.Has("fma")) continue;
       Run(*backend, cpu,
           {.rows = rows, .columns = columns, .lanes = 8, .rows_inside = rows_inside});

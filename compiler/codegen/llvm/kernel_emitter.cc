@@ -28,8 +28,12 @@ class FunctionEmitter {
  public:
   FunctionEmitter(const Program& program, const KernelLayout& layout,
                   const FunctionOptions& options, llvm::Module& module)
-      : program_(program), layout_(layout), options_(options), module_(module),
-        b_(module.getContext()), expressions_(state_) {}
+      : program_(program),
+        layout_(layout),
+        options_(options),
+        module_(module),
+        b_(module.getContext()),
+        expressions_(state_) {}
 
   absl::Status Run();
 
@@ -84,9 +88,8 @@ absl::Status FunctionEmitter::Run() {
     return absl::InvalidArgumentError("the program has no root");
   }
   llvm::Type* const i32 = b_.getInt32Ty();
-  function_ = llvm::Function::Create(
-      llvm::FunctionType::get(i32, {b_.getPtrTy(), i32, i32}, false),
-      llvm::GlobalValue::ExternalLinkage, options_.symbol, module_);
+  function_ = llvm::Function::Create(llvm::FunctionType::get(i32, {b_.getPtrTy(), i32, i32}, false),
+                                     llvm::GlobalValue::ExternalLinkage, options_.symbol, module_);
   function_->setDoesNotThrow();
   function_->addParamAttr(0, llvm::Attribute::NoUndef);
   b_.SetInsertPoint(llvm::BasicBlock::Create(module_.getContext(), "entry", function_));
@@ -130,8 +133,8 @@ void FunctionEmitter::BindParameters() {
   llvm::LLVMContext& context = module_.getContext();
   llvm::MDBuilder metadata(context);
   const auto number = [&](int64_t value) {
-    return llvm::MDNode::get(
-        context, metadata.createConstant(b_.getInt64(static_cast<uint64_t>(value))));
+    return llvm::MDNode::get(context,
+                             metadata.createConstant(b_.getInt64(static_cast<uint64_t>(value))));
   };
   const std::vector<BufferId>& parameters =
       options_.pack ? layout_.pack_parameters : layout_.kernel_parameters;
@@ -163,9 +166,8 @@ void FunctionEmitter::BindTemporaries() {
     if (buffer.role != BufferRole::kTemp) continue;
     binding.alignment_bytes = BURNISH_SCRATCH_ALIGNMENT;
     if (buffer.scope == Scope::kRegister) {
-      llvm::Type* const element = buffer.dtype == DType::kBool
-                                      ? b_.getInt8Ty()
-                                      : expressions_.ScalarType(buffer.dtype);
+      llvm::Type* const element =
+          buffer.dtype == DType::kBool ? b_.getInt8Ty() : expressions_.ScalarType(buffer.dtype);
       // Dissolved by SROA into one SSA value per vector: every access has a constant index.
       llvm::AllocaInst* const array = b_.CreateAlloca(
           llvm::ArrayType::get(element, static_cast<uint64_t>(StorageElementCount(buffer))),
@@ -238,8 +240,7 @@ void FunctionEmitter::EmitPhases(NodeId root) {
   const std::vector<NodeId>& children = program_.nodes[root].children;
   for (size_t i = 0; i < children.size(); ++i) {
     const Node& child = program_.nodes[children[i]];
-    const bool parallel =
-        child.kind == NodeKind::kLoop && child.loop_kind == LoopKind::kParallel;
+    const bool parallel = child.kind == NodeKind::kLoop && child.loop_kind == LoopKind::kParallel;
     if (i > 0 && (parallel || previous_parallel)) EmitBarrier();
     if (parallel) {
       EmitParallel(child);
@@ -251,8 +252,7 @@ void FunctionEmitter::EmitPhases(NodeId root) {
 }
 
 void FunctionEmitter::EmitBarrier() {
-  llvm::Value* const barrier =
-      ContextField(offsetof(BurnishKernelContext, barrier), b_.getPtrTy());
+  llvm::Value* const barrier = ContextField(offsetof(BurnishKernelContext, barrier), b_.getPtrTy());
   llvm::Value* const argument =
       ContextField(offsetof(BurnishKernelContext, barrier_arg), b_.getPtrTy());
   b_.CreateCall(llvm::FunctionType::get(b_.getVoidTy(), {b_.getPtrTy()}, false), barrier,
@@ -285,8 +285,7 @@ void FunctionEmitter::BindValue(VarId var, llvm::Value* value, Range range) {
   state_.vars[var] = {.bound = true, .value = value, .range = range, .depth = depth_};
 }
 
-void FunctionEmitter::EmitCountedLoop(llvm::Value* first, llvm::Value* end,
-                                      const std::string& name,
+void FunctionEmitter::EmitCountedLoop(llvm::Value* first, llvm::Value* end, const std::string& name,
                                       const std::function<void(llvm::Value*)>& body) {
   llvm::LLVMContext& context = module_.getContext();
   llvm::BasicBlock* const before = b_.GetInsertBlock();
@@ -430,8 +429,8 @@ void FunctionEmitter::EmitVectorized(const Node& loop, int64_t extent) {
     return state_.Fail(absl::StrCat("vectorized loop ", name, " inside another"));
   }
   if (loop.lanes < 1 || loop.lanes > 64 || !std::has_single_bit<uint32_t>(loop.lanes)) {
-    return state_.Fail(absl::StrCat("loop ", name, " has ", loop.lanes,
-                                    " lanes, want a power of two up to 64"));
+    return state_.Fail(
+        absl::StrCat("loop ", name, " has ", loop.lanes, " lanes, want a power of two up to 64"));
   }
   const int64_t lanes = loop.lanes;
   int64_t done = 0;

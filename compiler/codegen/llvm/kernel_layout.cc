@@ -90,8 +90,8 @@ absl::StatusOr<KernelLayout> PlanLayout(const Program& program) {
       if (program.buffers[i].role == role) parameters.push_back(static_cast<BufferId>(i));
     }
   };
-  for (BufferRole role : {BufferRole::kInput, BufferRole::kConstant, BufferRole::kPacked,
-                          BufferRole::kOutput}) {
+  for (BufferRole role :
+       {BufferRole::kInput, BufferRole::kConstant, BufferRole::kPacked, BufferRole::kOutput}) {
     add(role, layout.kernel_parameters);
   }
   add(BufferRole::kConstant, layout.pack_parameters);

@@ -152,8 +152,9 @@ absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeTargetMachine(
 }
 
 void SetAttributes(const CodegenTarget& target, llvm::Module& module) {
-  const char* width = HasFeature(target, "avx512f") ? "512" : HasFeature(target, "avx") ? "256"
-                                                                                        : "128";
+  const char* width = HasFeature(target, "avx512f") ? "512"
+                      : HasFeature(target, "avx")   ? "256"
+                                                    : "128";
   for (llvm::Function& function : module) {
     if (function.isDeclaration()) continue;
     function.addFnAttr("target-cpu", kBaseCpu);
@@ -206,8 +207,8 @@ absl::StatusOr<std::string> EmitMachineCode(llvm::Module& module, llvm::TargetMa
 // Bytes of each function in the object.
 std::map<std::string, int64_t> CodeSizes(const std::string& object) {
   std::map<std::string, int64_t> sizes;
-  auto file = llvm::object::ObjectFile::createELFObjectFile(
-      llvm::MemoryBufferRef(object, "object"));
+  auto file =
+      llvm::object::ObjectFile::createELFObjectFile(llvm::MemoryBufferRef(object, "object"));
   if (!file) {
     llvm::consumeError(file.takeError());
     return sizes;
@@ -257,13 +258,12 @@ absl::StatusOr<KernelInfo> LlvmBackend::AddKernel(const CodegenTarget& target,
     info.buffer_names.push_back(program.buffers[buffer].name);
     info.buffer_bytes.push_back(StorageBytes(program.buffers[buffer]));
   }
-  FunctionOptions options{.symbol = source.symbol,
-                          .fused_multiply_add = HasFeature(target, "fma") ||
-                                                HasFeature(target, "avx512f")};
+  FunctionOptions options{
+      .symbol = source.symbol,
+      .fused_multiply_add = HasFeature(target, "fma") || HasFeature(target, "avx512f")};
   RETURN_IF_ERROR(EmitFunction(program, layout, options, module));
   if (info.has_pack) {
-    options.symbol =
-        source.pack_symbol.empty() ? source.symbol + "_pack" : source.pack_symbol;
+    options.symbol = source.pack_symbol.empty() ? source.symbol + "_pack" : source.pack_symbol;
     options.pack = true;
     RETURN_IF_ERROR(EmitFunction(program, layout, options, module));
   }
@@ -271,8 +271,8 @@ absl::StatusOr<KernelInfo> LlvmBackend::AddKernel(const CodegenTarget& target,
 }
 
 absl::StatusOr<std::unique_ptr<llvm::Module>> LlvmBackend::BuildModule(
-    const CodegenTarget& target, absl::Span<const KernelSource> sources,
-    llvm::LLVMContext& context, llvm::TargetMachine& machine, std::vector<KernelInfo>& infos) {
+    const CodegenTarget& target, absl::Span<const KernelSource> sources, llvm::LLVMContext& context,
+    llvm::TargetMachine& machine, std::vector<KernelInfo>& infos) {
   auto module = std::make_unique<llvm::Module>("kernels", context);
   module->setTargetTriple(target.triple);
   module->setDataLayout(machine.createDataLayout());

@@ -135,7 +135,8 @@ int64_t MemoryEmitter::AlignmentOf(BufferId buffer, const LinearForm& form) cons
 
 void MemoryEmitter::Annotate(llvm::Instruction* access, BufferId buffer) const {
   const BufferBinding& binding = state_.buffers[buffer];
-  if (binding.scope != nullptr) access->setMetadata(llvm::LLVMContext::MD_alias_scope, binding.scope);
+  if (binding.scope != nullptr)
+    access->setMetadata(llvm::LLVMContext::MD_alias_scope, binding.scope);
   if (binding.not_aliased != nullptr) {
     access->setMetadata(llvm::LLVMContext::MD_noalias, binding.not_aliased);
   }
@@ -155,8 +156,7 @@ llvm::Value* MemoryEmitter::LoadAt(BufferId buffer, const Address& address, int 
     guard = nullptr;
   }
   llvm::Value* const pointer = Pointer(buffer, address.form, guard);
-  const int64_t alignment =
-      guard != nullptr ? SizeBytes(dtype) : AlignmentOf(buffer, address.form);
+  const int64_t alignment = guard != nullptr ? SizeBytes(dtype) : AlignmentOf(buffer, address.form);
   llvm::LoadInst* const load = b.CreateAlignedLoad(Widened(MemoryType(b, dtype), width), pointer,
                                                    llvm::Align(static_cast<uint64_t>(alignment)));
   Annotate(load, buffer);
@@ -314,8 +314,8 @@ llvm::Value* MemoryEmitter::TableGlobal(const ConstTable& table) {
     data = fits ? llvm::ConstantDataArray::get(context, narrow)
                 : llvm::ConstantDataArray::get(context, wide);
   }
-  auto* const variable = new llvm::GlobalVariable(
-      module, data->getType(), true, llvm::GlobalValue::PrivateLinkage, data, "table");
+  auto* const variable = new llvm::GlobalVariable(module, data->getType(), true,
+                                                  llvm::GlobalValue::PrivateLinkage, data, "table");
   variable->setUnnamedAddr(llvm::GlobalValue::UnnamedAddr::Global);
   return global = variable;
 }
@@ -329,8 +329,7 @@ llvm::Value* MemoryEmitter::LoadTable(const ConstTable& table, const std::vector
     index = b.CreateSelect(expressions_.AnyLane(state_.mask), index, b.getInt64(0));
   }
   auto* const global = llvm::cast<llvm::GlobalVariable>(TableGlobal(table));
-  llvm::Type* const element =
-      llvm::cast<llvm::ArrayType>(global->getValueType())->getElementType();
+  llvm::Type* const element = llvm::cast<llvm::ArrayType>(global->getValueType())->getElementType();
   llvm::LoadInst* const load = b.CreateLoad(element, b.CreateInBoundsGEP(element, global, index));
   load->setMetadata(llvm::LLVMContext::MD_invariant_load,
                     llvm::MDNode::get(load->getContext(), {}));

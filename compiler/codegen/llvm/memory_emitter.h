@@ -38,8 +38,8 @@ class MemoryEmitter {
 
  private:
   struct Address {
-    LinearForm form;              // Without the vectorized variable.
-    int64_t lane_stride = 0;      // Elements from one lane to the next.
+    LinearForm form;               // Without the vectorized variable.
+    int64_t lane_stride = 0;       // Elements from one lane to the next.
     bool lanes_unrelated = false;  // The variable is hidden in an atom.
   };
   Address AddressOf(BufferId buffer, const std::vector<Expr>& indices);

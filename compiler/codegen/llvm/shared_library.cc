@@ -56,11 +56,21 @@ absl::StatusOr<std::vector<uint8_t>> LinkSharedLibrary(absl::string_view object,
   std::string messages;
   llvm::raw_string_ostream stream(messages);
   // One page size for all: kernels are small, and separate-code's padding to 64 KiB helps nobody.
-  const std::vector<const char*> arguments = {
-      "ld.lld",       "-shared",      "--no-undefined",   "--build-id=none",
-      "--threads=1",  "--hash-style=gnu", "-soname=kernel", "-zmax-page-size=4096",
-      "-znoseparate-code", "-zrelro", "-znow",            "--no-mmap-output-file",
-      input_path.c_str(), "-o",       output.c_str()};
+  const std::vector<const char*> arguments = {"ld.lld",
+                                              "-shared",
+                                              "--no-undefined",
+                                              "--build-id=none",
+                                              "--threads=1",
+                                              "--hash-style=gnu",
+                                              "-soname=kernel",
+                                              "-zmax-page-size=4096",
+                                              "-znoseparate-code",
+                                              "-zrelro",
+                                              "-znow",
+                                              "--no-mmap-output-file",
+                                              input_path.c_str(),
+                                              "-o",
+                                              output.c_str()};
   const bool linked = lld::elf::link(arguments, stream, stream, /*exitEarly=*/false,
                                      /*disableOutput=*/false);
   lld::CommonLinkerContext::destroy();
