@@ -14,8 +14,8 @@ if [ "${1-}" = --inside ]; then  # In a mount and a process namespace of its own
     echo "== bare: $command"
     start=$SECONDS
     # As a login would: pip's settings come along because a mirror may be set there.
-    env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 $(env | grep '^PIP_' || true) \
-      chroot "$root" /bin/bash -c "cd /burnish && $command"
+    env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 \
+      $(env | grep '^PIP_' || true) PIP_CERT=/ca.crt chroot "$root" /bin/bash -c "cd /burnish && $command"
     echo "== bare: $command: $(((SECONDS - start + 30) / 60)) minutes"
   done
   exit 0
@@ -28,13 +28,18 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/burnish-bare.XXXXXX")
 trap 'rm -rf --one-file-system "$work"' EXIT
 # The mirror that apt uses here, in either of its two formats; else debootstrap's own default.
 mirror=$(sed -nE 's/^URIs: *([^ ]+).*/\1/p; s/^deb (\[[^]]*\] )?([^ ]+) .*/\2/p' \
-  /etc/apt/sources.list /etc/apt/sources.list.d/* 2> /dev/null | head -1)
+  /etc/apt/sources.list /etc/apt/sources.list.d/* 2> /dev/null | head -1 || true)
 debootstrap --variant=minbase bookworm "$work/root" ${mirror:+"$mirror"} > "$work/log" 2>&1 ||
   { tail -20 "$work/log" >&2; exit 69; }
 # How to reach the network, which is the machine's affair and not the repository's.
+settings=()
 for path in /etc/resolv.conf /etc/hosts /etc/pip.conf /etc/apt/sources.list \
-  /etc/apt/sources.list.d /etc/apt/apt.conf.d /etc/ssl/certs ${PIP_CERT-}; do
-  [ ! -e "$path" ] || cp -a --parents -L "$path" "$work/root/"
+  /etc/apt/sources.list.d /etc/apt/apt.conf.d /etc/ssl/certs; do
+  [ ! -e "$path" ] || settings+=("${path#/}")
 done
+rm "$work/root/etc/apt/sources.list"  # debootstrap's own: the machine's take its place.
+tar -C / -ch "${settings[@]}" | tar -C "$work/root" -x
+# Out of the way of ca-certificates, which writes /etc/ssl/certs anew when it is installed.
+cp -L "${PIP_CERT:-/etc/ssl/certs/ca-certificates.crt}" "$work/root/ca.crt"
 git clone -q --no-hardlinks "file://$PWD" "$work/root/burnish"
 unshare --mount --pid --fork --kill-child "$0" --inside "$work/root" "$@"

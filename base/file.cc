@@ -88,7 +88,7 @@ absl::Status WriteFileAtomically(const std::string& path, absl::string_view byte
   const std::string temporary = absl::StrCat(path, ".tmp-", getpid(), "-", counter++);
   UniqueFd fd(open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (!fd.valid()) return Failed("write", path, errno);
-  const absl::Status written = WriteAndRename(fd.get(), bytes, temporary, path);
+  absl::Status written = WriteAndRename(fd.get(), bytes, temporary, path);
   if (!written.ok()) {
     unlink(temporary.c_str());
     return written;
