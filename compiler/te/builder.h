@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "compiler/ir/program.h"
+#include "compiler/te/canonicalize.h"  // IWYU pragma: export
 
 namespace burnish {
 
@@ -53,21 +54,23 @@ class TeBuilder {
                  const std::function<Expr(const Indices&)>& value,
                  std::vector<std::string> axis_names = {});
 
-  // Makes `tensor` (written by a block, or a parameter: then it is copied) an output of the
-  // program.
+  // Makes `tensor` an output of the program, and the buffer is then called `name`. A parameter, or
+  // what is an output already, is copied.
   void Output(const std::string& name, const Tensor& tensor);
+
+  // What rounding the definition is allowed, where it is not the exact one.
+  void SetNumerics(NumericsKind numerics, int winograd_m);
 
   // Moves outputs behind the other parameters, adds default nests, drops what no output needs.
   // The builder is then spent.
   Program Build();
 
  private:
-  Program program_;
-};
+  std::string UniqueName(const std::string& name) const;
 
-// Folds single-consumer elementwise blocks into the `finish` of the reduction that they follow, and
-// inlines injective producers, until nothing changes: the canonical form that tasks are named by.
-Program Canonicalize(Program program);
+  Program program_;
+  std::vector<BufferId> outputs_;  // In the order of the Output calls.
+};
 
 }  // namespace burnish
 

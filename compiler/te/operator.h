@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "compiler/te/builder.h"
 
@@ -45,13 +46,14 @@ enum class FusionKind : uint8_t {
 };
 
 struct OperatorDef {
-  std::string name;  // Of Graph nodes: "conv2d", "add", ..
+  std::string name;  // Of Graph nodes: "conv", "add", ..
   FusionKind fusion;
   // Types of the outputs. INVALID_ARGUMENT in words a model's author understands: got, want.
   absl::StatusOr<std::vector<TensorType>> (*infer)(const Attributes&, absl::Span<const TensorType>);
   // Adds the operator's blocks. Called only with inputs that `infer` accepted.
   std::vector<Tensor> (*define)(TeBuilder&, const Attributes&, absl::Span<const Tensor>);
-  // Floating-point operations, a multiply-add counting 2; 0 for data movement.
+  // Arithmetic operations of the definition, a multiply-add counting 2, a function such as exp 1;
+  // 0 for data movement.
   int64_t (*flop_count)(const Attributes&, absl::Span<const TensorType>);
 };
 

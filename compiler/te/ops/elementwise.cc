@@ -1,0 +1,167 @@
+// Operators with two or three inputs, element for element, with numpy's broadcasting.
+#include "compiler/te/ops/common.h"
+#include "compiler/te/ops/families.h"
+
+namespace burnish::ops {
+namespace {
+
+// ---- One function each: the value of the operator at a and b.
+
+template <ExprKind kind>
+Expr Function(const Attributes&, const Expr& a, const Expr& b) {
+  return Binary(kind, a, b);
+}
+template <ExprKind kind>
+Expr Swapped(const Attributes&, const Expr& a, const Expr& b) {
+  return Binary(kind, b, a);
+}
+
+Expr Xor(const Attributes&, const Expr& a, const Expr& b) { return Binary(ExprKind::kNe, a, b); }
+
+// fmod=0, for integers only: the sign of the divisor. fmod=1: the sign of the dividend, as in C.
+Expr ModOf(const Attributes& attributes, const Expr& a, const Expr& b) {
+  if (IsFloat(a->dtype) || attributes.Int("fmod", 0) == 0) return Mod(a, b);
+  return a - Binary(ExprKind::kDiv, a, b) * b;
+}
+
+// The exponent may be of another type; the result has the base's.
+Expr PowOf(const Attributes&, const Expr& a, const Expr& b) {
+  if (a->dtype == b->dtype || IsFloat(a->dtype) || !IsFloat(b->dtype)) {
+    return Binary(ExprKind::kPow, a, Cast(a->dtype, b));
+  }
+  const Expr power = Binary(ExprKind::kPow, Cast(DType::kF64, a), Cast(DType::kF64, b));
+  return Cast(a->dtype, power);
+}
+
+Expr Prelu(const Attributes&, const Expr& x, const Expr& slope) {
+  return Select(Lt(x, Number(0, x->dtype)), x * slope, x);
+}
+
+// ---- Rules.
+
+InferResult InferBroadcast(Types inputs) {
+  RETURN_IF_ERROR(CheckInputCount(inputs, 2, 2));
+  RETURN_IF_ERROR(CheckNotEmpty(inputs));
+  ASSIGN_OR_RETURN(std::vector<int64_t> shape, BroadcastShapes(inputs[0].shape, inputs[1].shape));
+  return std::vector<TensorType>{{inputs[0].dtype, std::move(shape)}};
+}
+
+InferResult InferArithmetic(const Attributes&, Types inputs) {
+  ASSIGN_OR_RETURN(std::vector<TensorType> types, InferBroadcast(inputs));
+  RETURN_IF_ERROR(CheckSameDType(inputs));
+  RETURN_IF_ERROR(CheckNumber(inputs[0], "the inputs"));
+  return types;
+}
+
+InferResult InferMod(const Attributes& attributes, Types inputs) {
+  ASSIGN_OR_RETURN(std::vector<TensorType> types, InferArithmetic(attributes, inputs));
+  if (IsFloat(inputs[0].dtype) && attributes.Int("fmod", 0) == 0) {
+    return Bad("got fmod=0 for ", TypeText(inputs[0]), ", want fmod=1 for floating point");
+  }
+  return types;
+}
+
+InferResult InferPow(const Attributes&, Types inputs) {
+  ASSIGN_OR_RETURN(std::vector<TensorType> types, InferBroadcast(inputs));
+  RETURN_IF_ERROR(CheckNumber(inputs[0], "the base"));
+  RETURN_IF_ERROR(CheckNumber(inputs[1], "the exponent"));
+  return types;
+}
+
+InferResult InferCompare(const Attributes& attributes, Types inputs) {
+  ASSIGN_OR_RETURN(std::vector<TensorType> types, InferArithmetic(attributes, inputs));
+  types[0].dtype = DType::kBool;
+  return types;
+}
+
+InferResult InferEqual(const Attributes&, Types inputs) {
+  ASSIGN_OR_RETURN(std::vector<TensorType> types, InferBroadcast(inputs));
+  RETURN_IF_ERROR(CheckSameDType(inputs));
+  types[0].dtype = DType::kBool;
+  return types;
+}
+
+InferResult InferLogical(const Attributes&, Types inputs) {
+  ASSIGN_OR_RETURN(std::vector<TensorType> types, InferBroadcast(inputs));
+  for (const TensorType& type : inputs) {
+    if (type.dtype != DType::kBool) return Bad("got ", TypeText(type), ", want bool");
+  }
+  return types;
+}
+
+InferResult InferPrelu(const Attributes& attributes, Types inputs) {
+  ASSIGN_OR_RETURN(std::vector<TensorType> types, InferArithmetic(attributes, inputs));
+  if (types[0].shape != inputs[0].shape) {
+    return Bad("got a slope of shape ", ListText(inputs[1].shape), ", want one that broadcasts to ",
+               ListText(inputs[0].shape));
+  }
+  return types;
+}
+
+InferResult InferWhere(const Attributes&, Types inputs) {
+  RETURN_IF_ERROR(CheckInputCount(inputs, 3, 3));
+  RETURN_IF_ERROR(CheckNotEmpty(inputs));
+  if (inputs[0].dtype != DType::kBool) {
+    return Bad("got ", TypeText(inputs[0]), ", want bool, for the condition");
+  }
+  if (inputs[1].dtype != inputs[2].dtype) {
+    return Bad("got ", TypeText(inputs[1]), " and ", TypeText(inputs[2]), ", want one type");
+  }
+  ASSIGN_OR_RETURN(const std::vector<int64_t> values,
+                   BroadcastShapes(inputs[1].shape, inputs[2].shape));
+  ASSIGN_OR_RETURN(std::vector<int64_t> shape, BroadcastShapes(inputs[0].shape, values));
+  return std::vector<TensorType>{{inputs[1].dtype, std::move(shape)}};
+}
+
+template <auto value>
+std::vector<Tensor> Define(TeBuilder& te, const Attributes& attributes, Tensors inputs) {
+  const Tensor& a = inputs[0];
+  const Tensor& b = inputs[1];
+  const Indices zero_a(a.type.shape.size(), Int(0));
+  const Indices zero_b(b.type.shape.size(), Int(0));
+  const TensorType type = {value(attributes, a(zero_a), b(zero_b))->dtype,
+                           *BroadcastShapes(a.type.shape, b.type.shape)};
+  return {te.Compute("Y", type, [&](const Indices& i) {
+    return value(attributes, AtBroadcast(a, i), AtBroadcast(b, i));
+  })};
+}
+
+std::vector<Tensor> DefineWhere(TeBuilder& te, const Attributes&, Tensors inputs) {
+  const std::vector<int64_t> values = *BroadcastShapes(inputs[1].type.shape, inputs[2].type.shape);
+  const TensorType type = {inputs[1].type.dtype, *BroadcastShapes(inputs[0].type.shape, values)};
+  return {te.Compute("Y", type, [&](const Indices& i) {
+    return Select(AtBroadcast(inputs[0], i), AtBroadcast(inputs[1], i), AtBroadcast(inputs[2], i));
+  })};
+}
+
+template <auto infer, auto value>
+OperatorDef Elementwise(std::string name) {
+  return Row<infer, &Define<value>>(std::move(name), FusionKind::kElementwise);
+}
+
+}  // namespace
+
+std::vector<OperatorDef> ElementwiseOperators() {
+  return {
+      Elementwise<&InferArithmetic, &Function<ExprKind::kAdd>>("add"),
+      Elementwise<&InferArithmetic, &Function<ExprKind::kSub>>("sub"),
+      Elementwise<&InferArithmetic, &Function<ExprKind::kMul>>("mul"),
+      Elementwise<&InferArithmetic, &Function<ExprKind::kDiv>>("div"),
+      Elementwise<&InferArithmetic, &Function<ExprKind::kMin>>("min"),
+      Elementwise<&InferArithmetic, &Function<ExprKind::kMax>>("max"),
+      Elementwise<&InferMod, &ModOf>("mod"),
+      Elementwise<&InferPow, &PowOf>("pow"),
+      Elementwise<&InferEqual, &Function<ExprKind::kEq>>("equal"),
+      Elementwise<&InferCompare, &Function<ExprKind::kLt>>("less"),
+      Elementwise<&InferCompare, &Function<ExprKind::kLe>>("less_equal"),
+      Elementwise<&InferCompare, &Swapped<ExprKind::kLt>>("greater"),
+      Elementwise<&InferCompare, &Swapped<ExprKind::kLe>>("greater_equal"),
+      Elementwise<&InferLogical, &Function<ExprKind::kAnd>>("and"),
+      Elementwise<&InferLogical, &Function<ExprKind::kOr>>("or"),
+      Elementwise<&InferLogical, &Xor>("xor"),
+      Elementwise<&InferPrelu, &Prelu>("prelu"),
+      Row<&InferWhere, &DefineWhere>("where", FusionKind::kElementwise),
+  };
+}
+
+}  // namespace burnish::ops

@@ -1,0 +1,217 @@
+// Operators with one input, element for element: functions and activations.
+// Formulas: ONNX operator schemas, version 1.16.
+#include <cmath>
+#include <optional>
+
+#include "compiler/te/ops/common.h"
+#include "compiler/te/ops/families.h"
+
+namespace burnish::ops {
+namespace {
+
+Expr Constant(const Expr& x, double value) { return Float(value, x->dtype); }
+Expr Apply(ExprKind kind, const Expr& x) { return Unary(kind, x); }
+Expr Divide(const Expr& a, const Expr& b) { return Binary(ExprKind::kDiv, a, b); }
+Expr Positive(const Expr& x) { return Max(x, Number(0, x->dtype)); }
+Expr Exp(const Expr& x) { return Unary(ExprKind::kExp, x); }
+
+// ---- One function each: the value of the operator at x.
+
+template <ExprKind kind>
+Expr Function(const Attributes&, const Expr& x) {
+  return Apply(kind, x);
+}
+
+Expr Reciprocal(const Attributes&, const Expr& x) { return Divide(Constant(x, 1), x); }
+Expr Identity(const Attributes&, const Expr& x) { return x; }
+Expr Relu(const Attributes&, const Expr& x) { return Positive(x); }
+
+Expr LeakyRelu(const Attributes& attributes, const Expr& x) {
+  return Select(Lt(x, Constant(x, 0)), x * Constant(x, attributes.Float("alpha", 0.01)), x);
+}
+
+Expr Elu(const Attributes& attributes, const Expr& x) {
+  const Expr alpha = Constant(x, attributes.Float("alpha", 1));
+  return Select(Lt(x, Constant(x, 0)), alpha * (Exp(x) - Constant(x, 1)), x);
+}
+
+Expr Selu(const Attributes& attributes, const Expr& x) {
+  const Expr alpha = Constant(x, attributes.Float("alpha", 1.67326319217681884765625));
+  const Expr gamma = Constant(x, attributes.Float("gamma", 1.05070102214813232421875));
+  return gamma * Select(Lt(x, Constant(x, 0)), alpha * (Exp(x) - Constant(x, 1)), x);
+}
+
+Expr Celu(const Attributes& attributes, const Expr& x) {
+  const double alpha = attributes.Float("alpha", 1);
+  const Expr scaled = alpha == 1 ? x : x * Constant(x, 1 / alpha);
+  return Select(Lt(x, Constant(x, 0)), Constant(x, alpha) * (Exp(scaled) - Constant(x, 1)), x);
+}
+
+Expr ThresholdedRelu(const Attributes& attributes, const Expr& x) {
+  return Select(Lt(Constant(x, attributes.Float("alpha", 1)), x), x, Constant(x, 0));
+}
+
+// min(max(x, lower), upper), as ONNX orders them: the upper bound wins.
+Expr Clip(const Attributes& attributes, const Expr& x) {
+  Expr value = x;
+  if (attributes.Has("min")) value = Max(value, Number(attributes.Float("min", 0), x->dtype));
+  if (attributes.Has("max")) value = Min(value, Number(attributes.Float("max", 0), x->dtype));
+  return value;
+}
+
+Expr SigmoidOf(const Expr& x) {
+  return Divide(Constant(x, 1), Constant(x, 1) + Exp(Apply(ExprKind::kNeg, x)));
+}
+Expr Sigmoid(const Attributes&, const Expr& x) { return SigmoidOf(x); }
+Expr Silu(const Attributes&, const Expr& x) {
+  return Divide(x, Constant(x, 1) + Exp(Apply(ExprKind::kNeg, x)));
+}
+
+Expr HardSigmoidOf(const Expr& x, double alpha, double beta) {
+  const Expr line = x * Constant(x, alpha) + Constant(x, beta);
+  return Min(Positive(line), Constant(x, 1));
+}
+Expr HardSigmoid(const Attributes& attributes, const Expr& x) {
+  return HardSigmoidOf(x, attributes.Float("alpha", 0.2), attributes.Float("beta", 0.5));
+}
+Expr HardSwish(const Attributes&, const Expr& x) { return x * HardSigmoidOf(x, 1.0 / 6, 0.5); }
+
+// log(1 + exp(x)) without overflow for large x.
+Expr SoftplusOf(const Expr& x) {
+  const Expr tail = Exp(Apply(ExprKind::kNeg, Apply(ExprKind::kAbs, x)));
+  return Positive(x) + Apply(ExprKind::kLog, Constant(x, 1) + tail);
+}
+Expr Softplus(const Attributes&, const Expr& x) { return SoftplusOf(x); }
+Expr Mish(const Attributes&, const Expr& x) { return x * Apply(ExprKind::kTanh, SoftplusOf(x)); }
+Expr Softsign(const Attributes&, const Expr& x) {
+  return Divide(x, Constant(x, 1) + Apply(ExprKind::kAbs, x));
+}
+
+// Hendrycks and Gimpel, arXiv 1606.08415; approximate=tanh is their equation 2.
+Expr Gelu(const Attributes& attributes, const Expr& x) {
+  const Expr half = x * Constant(x, 0.5);
+  if (attributes.String("approximate", "none") == "tanh") {
+    const Expr cubic = x + Constant(x, 0.044715) * (x * x * x);
+    const Expr inner = Constant(x, std::sqrt(2 / M_PI)) * cubic;
+    return half * (Constant(x, 1) + Apply(ExprKind::kTanh, inner));
+  }
+  const Expr erf = Apply(ExprKind::kErf, x * Constant(x, std::sqrt(0.5)));
+  return half * (Constant(x, 1) + erf);
+}
+
+DType CastTarget(const Attributes& attributes) {
+  DType to = DType::kF32;
+  ParseDType(attributes.String("to", "f32"), &to);
+  return to;
+}
+Expr CastTo(const Attributes& attributes, const Expr& x) { return Cast(CastTarget(attributes), x); }
+
+// ---- Rules.
+
+InferResult InferAny(const Attributes&, Types inputs) {
+  RETURN_IF_ERROR(CheckInputCount(inputs, 1, 1));
+  RETURN_IF_ERROR(CheckNotEmpty(inputs));
+  return std::vector<TensorType>{inputs[0]};
+}
+
+InferResult InferFloat(const Attributes& attributes, Types inputs) {
+  ASSIGN_OR_RETURN(const std::vector<TensorType> types, InferAny(attributes, inputs));
+  RETURN_IF_ERROR(CheckFloat(inputs[0], "the input"));
+  return types;
+}
+
+InferResult InferNumber(const Attributes& attributes, Types inputs) {
+  ASSIGN_OR_RETURN(const std::vector<TensorType> types, InferAny(attributes, inputs));
+  RETURN_IF_ERROR(CheckNumber(inputs[0], "the input"));
+  return types;
+}
+
+InferResult InferNot(const Attributes& attributes, Types inputs) {
+  ASSIGN_OR_RETURN(const std::vector<TensorType> types, InferAny(attributes, inputs));
+  if (inputs[0].dtype != DType::kBool) return Bad("got ", TypeText(inputs[0]), ", want bool");
+  return types;
+}
+
+InferResult InferIsNan(const Attributes& attributes, Types inputs) {
+  ASSIGN_OR_RETURN(std::vector<TensorType> types, InferFloat(attributes, inputs));
+  types[0].dtype = DType::kBool;
+  return types;
+}
+
+InferResult InferCast(const Attributes& attributes, Types inputs) {
+  ASSIGN_OR_RETURN(std::vector<TensorType> types, InferAny(attributes, inputs));
+  const std::string to = attributes.String("to", "");
+  if (!ParseDType(to, &types[0].dtype)) {
+    return Bad("got to=", to, ", want f32, f64, i64, i32, i8, u8 or bool");
+  }
+  return types;
+}
+
+InferResult InferCelu(const Attributes& attributes, Types inputs) {
+  if (attributes.Float("alpha", 1) == 0) return Bad("got alpha=0, want another value");
+  return InferFloat(attributes, inputs);
+}
+
+InferResult InferGelu(const Attributes& attributes, Types inputs) {
+  const std::string approximate = attributes.String("approximate", "none");
+  if (approximate != "none" && approximate != "tanh") {
+    return Bad("got approximate=", approximate, ", want none or tanh");
+  }
+  return InferFloat(attributes, inputs);
+}
+
+template <auto value>
+std::vector<Tensor> Define(TeBuilder& te, const Attributes& attributes, Tensors inputs) {
+  const Tensor& x = inputs[0];
+  TensorType type = x.type;
+  const Indices probe(x.type.shape.size(), Int(0));
+  type.dtype = value(attributes, x(probe))->dtype;
+  return {te.Compute("Y", type, [&](const Indices& i) { return value(attributes, x(i)); })};
+}
+
+template <auto infer, auto value>
+OperatorDef Elementwise(std::string name) {
+  return Row<infer, &Define<value>>(std::move(name), FusionKind::kElementwise);
+}
+
+}  // namespace
+
+std::vector<OperatorDef> UnaryOperators() {
+  return {
+      Elementwise<&InferNumber, &Function<ExprKind::kNeg>>("neg"),
+      Elementwise<&InferNumber, &Function<ExprKind::kAbs>>("abs"),
+      Elementwise<&InferNumber, &Function<ExprKind::kSign>>("sign"),
+      Elementwise<&InferFloat, &Function<ExprKind::kSqrt>>("sqrt"),
+      Elementwise<&InferFloat, &Function<ExprKind::kExp>>("exp"),
+      Elementwise<&InferFloat, &Function<ExprKind::kLog>>("log"),
+      Elementwise<&InferFloat, &Function<ExprKind::kTanh>>("tanh"),
+      Elementwise<&InferFloat, &Function<ExprKind::kErf>>("erf"),
+      Elementwise<&InferFloat, &Function<ExprKind::kSin>>("sin"),
+      Elementwise<&InferFloat, &Function<ExprKind::kCos>>("cos"),
+      Elementwise<&InferFloat, &Function<ExprKind::kFloor>>("floor"),
+      Elementwise<&InferFloat, &Function<ExprKind::kCeil>>("ceil"),
+      Elementwise<&InferFloat, &Function<ExprKind::kRound>>("round"),
+      Elementwise<&InferNot, &Function<ExprKind::kNot>>("not"),
+      Elementwise<&InferIsNan, &Function<ExprKind::kIsNan>>("is_nan"),
+      Elementwise<&InferFloat, &Reciprocal>("reciprocal"),
+      Elementwise<&InferAny, &Identity>("identity"),
+      Elementwise<&InferCast, &CastTo>("cast"),
+      Elementwise<&InferNumber, &Relu>("relu"),
+      Elementwise<&InferFloat, &LeakyRelu>("leaky_relu"),
+      Elementwise<&InferFloat, &Elu>("elu"),
+      Elementwise<&InferFloat, &Selu>("selu"),
+      Elementwise<&InferCelu, &Celu>("celu"),
+      Elementwise<&InferFloat, &ThresholdedRelu>("thresholded_relu"),
+      Elementwise<&InferNumber, &Clip>("clip"),
+      Elementwise<&InferFloat, &Sigmoid>("sigmoid"),
+      Elementwise<&InferFloat, &HardSigmoid>("hard_sigmoid"),
+      Elementwise<&InferFloat, &HardSwish>("hard_swish"),
+      Elementwise<&InferFloat, &Silu>("silu"),
+      Elementwise<&InferGelu, &Gelu>("gelu"),
+      Elementwise<&InferFloat, &Softplus>("softplus"),
+      Elementwise<&InferFloat, &Softsign>("softsign"),
+      Elementwise<&InferFloat, &Mish>("mish"),
+  };
+}
+
+}  // namespace burnish::ops
