@@ -207,7 +207,7 @@ class Interpreter {
       if (var.def == nullptr) {
         if (loops != nullptr) loops->push_back(id);
       } else if (var.guarded) {
-        guards->push_back({id, CompileOne(var.extent)});
+        guards->push_back({id, CompileOne(ExpandDefs(program_, var.extent))});
       }
     }
   }
@@ -217,6 +217,15 @@ class Interpreter {
     std::vector<VarId> order;
     std::vector<VarId> axes = block.spatial;
     axes.insert(axes.end(), block.reduction.begin(), block.reduction.end());
+    // Expressions may also mention variables that no axis is made of.
+    for (const Expr& e : {block.init, block.step, block.finish}) {
+      const std::vector<VarId> free = FreeVars(e);
+      axes.insert(axes.end(), free.begin(), free.end());
+    }
+    for (const Expr& e : block.output_indices) {
+      const std::vector<VarId> free = FreeVars(e);
+      axes.insert(axes.end(), free.begin(), free.end());
+    }
     code.defs = interpreter::CompileDefs(machine_, axes, &order);
     order.clear();
     interpreter::CompileDefs(machine_, block.spatial, &order);
@@ -244,7 +253,9 @@ class Interpreter {
   absl::Status CompileTree(NodeId id) {
     const Node& node = program_.nodes[id];
     NodeCode& code = nodes_[id];
-    if (node.kind == NodeKind::kLoop) code.extent = CompileOne(program_.vars[node.var].extent);
+    if (node.kind == NodeKind::kLoop) {
+      code.extent = CompileOne(ExpandDefs(program_, program_.vars[node.var].extent));
+    }
     if (node.kind == NodeKind::kIf) code.cond = CompileOne(node.cond);
     if (node.kind == NodeKind::kStore) {
       RETURN_IF_ERROR(CheckWritable(node.buffer));

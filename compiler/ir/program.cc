@@ -374,6 +374,13 @@ std::vector<int64_t> ExtentValues(const Program& program, VarId var) {
 
 int64_t MaxExtent(const Program& program, VarId var) { return ExtentValues(program, var).back(); }
 
+void RewriteBlock(Block& block, const std::function<Expr(const Expr&)>& rewrite) {
+  block.init = RewriteExpr(block.init, rewrite);
+  block.step = RewriteExpr(block.step, rewrite);
+  block.finish = RewriteExpr(block.finish, rewrite);
+  for (Expr& index : block.output_indices) index = RewriteExpr(index, rewrite);
+}
+
 std::string UniqueVarName(const Program& program, absl::string_view base) {
   const auto taken = [&](absl::string_view name) {
     return std::any_of(program.vars.begin(), program.vars.end(),

@@ -7,6 +7,7 @@
 #define COMPILER_IR_PROGRAM_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -190,6 +191,9 @@ int64_t MaxExtent(const Program& program, VarId var);
 // Every value that the extent takes, ascending.
 std::vector<int64_t> ExtentValues(const Program& program, VarId var);
 std::string UniqueVarName(const Program& program, absl::string_view base);
+
+// Rewrites init, step, finish and output indices of `block`; see RewriteExpr.
+void RewriteBlock(Block& block, const std::function<Expr(const Expr&)>& rewrite);
 
 // Value that a combiner starts from (0, 1, -inf, +inf; the least or greatest integer).
 Expr Identity(Combiner combiner, DType dtype);

@@ -86,13 +86,6 @@ VarRanges RangesOf(const Program& program) {
   };
 }
 
-void RewriteBlock(Block& block, const std::function<Expr(const Expr&)>& rewrite) {
-  block.init = RewriteExpr(block.init, rewrite);
-  block.step = RewriteExpr(block.step, rewrite);
-  block.finish = RewriteExpr(block.finish, rewrite);
-  for (Expr& index : block.output_indices) index = RewriteExpr(index, rewrite);
-}
-
 std::vector<Expr> LoadsOf(const Block& block, BufferId buffer) {
   std::vector<Expr> loads;
   for (const Expr& e : {block.init, block.step, block.finish}) {

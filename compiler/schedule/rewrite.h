@@ -39,8 +39,6 @@ NodeId NestOf(const Program& program, NodeId node);
 // Ranges of all variables, derived ones included, from their extents.
 VarRanges RangesOf(const Program& program);
 
-// Rewrites init, step, finish and output indices of `block`; see RewriteExpr.
-void RewriteBlock(Block& block, const std::function<Expr(const Expr&)>& rewrite);
 // Loads of `buffer` in `block`, in order.
 std::vector<Expr> LoadsOf(const Block& block, BufferId buffer);
 // Blocks that load from `buffer`.
@@ -51,8 +49,8 @@ std::vector<BlockId> ReadersOf(const Program& program, BufferId buffer);
 absl::StatusOr<Expr> Tabulate(const Program& program, const Expr& e,
                               const std::function<int64_t(int64_t)>& f);
 
-// Takes a block that nothing reads any more out of the program, with its nest, axes and buffer. Every
-// id that the caller holds is void afterwards.
+// Takes a block that nothing reads any more out of the program, with its nest, axes and buffer.
+// Every id that the caller holds is void afterwards.
 void RemoveBlock(Program& program, BlockId block);
 
 template <typename... Args>

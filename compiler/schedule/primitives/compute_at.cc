@@ -74,9 +74,14 @@ absl::Status ApplyComputeAt(const Step& step, Program& program) {
   for (size_t d = 0; d < block.spatial.size(); ++d) {
     RETURN_IF_ERROR(WantNewVar(program, step.outputs[d]));
     const VarId axis = block.spatial[d];
-    const VarId local = AddVar(program, {.name = step.outputs[d], .extent = Int(region[d].size)});
+    // What a region has beyond the end of P nobody reads: the loop is cut short there.
+    const Expr whole = Int(region[d].size);
+    const Expr extent =
+        region[d].may_overrun
+            ? Min(whole, ExpandDefs(program, program.vars[axis].extent) - region[d].start)
+            : whole;
+    const VarId local = AddVar(program, {.name = step.outputs[d], .extent = extent});
     program.vars[axis].def = region[d].start + VarRef(local);
-    program.vars[axis].guarded = region[d].may_overrun;
     chain.push_back(AddNode(program, {.kind = NodeKind::kLoop, .var = local}));
     block.output_indices[d] = VarRef(local);
   }

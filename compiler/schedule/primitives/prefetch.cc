@@ -83,28 +83,73 @@ absl::Status PrefetchNext(const Step& step, Program& program, BufferId buffer, i
   return absl::OkStatus();
 }
 
+// Loops of the body that the access moves with are copied, unrolled; the one that walks a row takes
+// a step a cache line.
 absl::Status PrefetchThis(const Step& step, Program& program, BufferId buffer, int level) {
   ASSIGN_OR_RETURN(const std::string name, step.Get("this"));
   ASSIGN_OR_RETURN(const NodeId loop, FindLoopArg(program, name));
-  ASSIGN_OR_RETURN(const Region region, RegionUnder(program, buffer, loop));
-  // Rows of the window: one line in every 64 bytes of the last dimension.
-  const int64_t line_elements = kLineBytes / SizeBytes(program.buffers[buffer].dtype);
-  Region lines = region;
-  if (!lines.empty()) lines.back().size = (region.back().size + line_elements - 1) / line_elements;
-  const int64_t count = CountElements(lines);
-  if (count > 64) return Refuse("over 64 lines under one iteration of ", name);
-  for (int64_t i = count; i-- > 0;) {
-    std::vector<Expr> indices = ElementOf(lines, Int(i));
-    if (!indices.empty()) {
-      const Expr last = Int(i % lines.back().size * line_elements);
-      indices.back() = region.back().start + last;
-    }
-    InsertFirst(program, loop,
-                AddNode(program, {.kind = NodeKind::kPrefetch,
-                                  .buffer = buffer,
-                                  .indices = indices,
-                                  .cache_level = level}));
+  std::vector<Expr> indices;
+  for (BlockId id : BlocksUnder(program, loop)) {
+    const Block& block = program.blocks[id];
+    for (const Expr& load : LoadsOf(block, buffer)) indices = load->operands;
+    if (block.output == buffer) indices = block.output_indices;
   }
+  if (indices.empty()) return Refuse("nothing under ", name, " touches ", step.inputs[0]);
+  for (Expr& index : indices) index = ExpandDefs(program, index);
+
+  std::vector<VarId> outside;
+  for (NodeId id : LoopsAround(program, loop)) outside.push_back(program.nodes[id].var);
+  std::vector<VarId> walked;
+  for (NodeId id : Subtree(program, loop)) {
+    const VarId var = program.nodes[id].var;
+    const bool moves = std::any_of(indices.begin(), indices.end(),
+                                   [&](const Expr& e) { return MentionsVar(e, var); });
+    const bool known = std::find(outside.begin(), outside.end(), var) != outside.end() ||
+                       std::find(walked.begin(), walked.end(), var) != walked.end();
+    if (program.nodes[id].kind == NodeKind::kLoop && moves && !known) walked.push_back(var);
+  }
+  const int64_t line_elements = kLineBytes / SizeBytes(program.buffers[buffer].dtype);
+  const VarRanges ranges = RangesOf(program);
+  NodeId first = -1, parent = -1;
+  int64_t count = 1;
+  Expr cond;
+  for (VarId var : walked) {
+    const bool row = ToLinear(indices.back(), ranges).CoefficientOf(var) == 1;
+    const int64_t greatest = MaxExtent(program, var);
+    const Expr extent = program.vars[var].extent;
+    const int64_t lines = (greatest + line_elements - 1) / line_elements;
+    count *= row ? lines : greatest;
+    if (count > 64) return Refuse("over 64 lines under one iteration of ", name);
+    const VarId copy = AddVar(
+        program, {.name = UniqueVarName(program, absl::StrCat(program.vars[var].name, "_line")),
+                  .extent = row ? Int(lines) : extent});
+    const Expr at = row ? VarRef(copy) * line_elements : VarRef(copy);
+    if (row && !(IsConstInt(extent) && extent->int_value % line_elements == 0)) {
+      cond = cond == nullptr ? Lt(at, extent) : And(cond, Lt(at, extent));
+    }
+    for (Expr& index : indices) {
+      index = SubstituteVars(index, [&](VarId v) { return v == var ? at : nullptr; });
+    }
+    const NodeId node =
+        AddNode(program, {.kind = NodeKind::kLoop, .var = copy, .loop_kind = LoopKind::kUnrolled});
+    if (first < 0) {
+      first = node;
+    } else {
+      AppendChild(program, parent, node);
+    }
+    parent = node;
+  }
+  const NodeId leaf = AddNode(program, {.kind = NodeKind::kPrefetch,
+                                        .buffer = buffer,
+                                        .indices = indices,
+                                        .cond = cond,
+                                        .cache_level = level});
+  if (first < 0) {
+    first = leaf;
+  } else {
+    AppendChild(program, parent, leaf);
+  }
+  InsertFirst(program, loop, first);
   return absl::OkStatus();
 }
 
