@@ -1,0 +1,252 @@
+// Times hand-written schedules of single layers against the FMA peak (or, for the fully connected
+// one, the DRAM bandwidth) of this machine, with cold weights: the gate that the IR must be able to
+// say fast programs. usage: schedule_benchmark [THREADS] [FILTER] [avx2]
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/check.h"
+#include "base/cpu_info.h"
+#include "compiler/codegen/llvm/fma_peak.h"
+#include "compiler/codegen/llvm/llvm_backend.h"
+#include "compiler/ir/lower.h"
+#include "compiler/runtime/huge_page_arena.h"
+#include "compiler/runtime/shared_object.h"
+#include "compiler/runtime/time_kernel.h"
+#include "compiler/schedule/test_programs.h"
+#include "compiler/schedule/trace.h"
+
+namespace burnish {
+namespace {
+
+struct Layer {
+  const char* name;
+  ConvShape shape;
+  const char* trace;
+};
+
+// The shapes of ResNet-50, batch 1 (He et al., CVPR 2016, table 1).
+const Layer kLayers[] = {
+    {"224 3-64 7x7 s2", {1, 224, 224, 3, 64, 7, 2, 3}, "stem7x7"},
+    {"56 64-64 1x1", {1, 56, 56, 64, 64, 1, 1, 0}, "conv1x1"},
+    {"56 64-64 3x3", {1, 56, 56, 64, 64, 3, 1, 1}, "conv3x3_s1"},
+    {"56 64-256 1x1 res", {1, 56, 56, 64, 256, 1, 1, 0, true}, "conv1x1_residual"},
+    {"56 256-64 1x1", {1, 56, 56, 256, 64, 1, 1, 0}, "conv1x1"},
+    {"56 128-128 3x3 s2", {1, 56, 56, 128, 128, 3, 2, 1}, "conv3x3_s2"},
+    {"28 128-512 1x1 res", {1, 28, 28, 128, 512, 1, 1, 0, true}, "conv1x1_residual"},
+    {"28 128-128 3x3", {1, 28, 28, 128, 128, 3, 1, 1}, "conv3x3_s1"},
+    {"14 256-1024 1x1 res", {1, 14, 14, 256, 1024, 1, 1, 0, true}, "conv1x1_residual"},
+    {"14 1024-256 1x1", {1, 14, 14, 1024, 256, 1, 1, 0}, "conv1x1"},
+    {"14 256-256 3x3", {1, 14, 14, 256, 256, 3, 1, 1}, "conv3x3_s1"},
+    {"14 512-512 3x3 s2", {1, 14, 14, 512, 512, 3, 2, 1}, "conv3x3_s2"},
+    {"7 512-2048 1x1 res", {1, 7, 7, 512, 2048, 1, 1, 0, true}, "conv1x1_residual"},
+    {"7 512-512 3x3", {1, 7, 7, 512, 512, 3, 1, 1}, "conv3x3_s1"},
+    {"56 64-64 winograd t", {1, 56, 56, 64, 64, 3, 1, 1}, "winograd_f4_tiles"},
+    {"14 256-256 winograd c", {1, 14, 14, 256, 256, 3, 1, 1}, "winograd_f4_channels"},
+};
+
+double Seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+std::string ReadTrace(const std::string& path) {
+  std::ifstream file(path);
+  CHECK(file.good()) << path;
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// GFLOP/s of pure multiply-adds on `threads` threads at once, the best of a few tries.
+double FmaPeak(int lanes, int threads) {
+  double best = 0;
+  for (int repeat = 0; repeat < 5; ++repeat) {
+    std::vector<double> rate(threads);
+    std::vector<std::thread> pool;
+    for (int t = 0; t < threads; ++t) {
+      pool.emplace_back([&rate, t, lanes] {
+        const double start = Seconds();
+        const double operations = static_cast<double>(RunFmaLoop(lanes, 3000000));
+        rate[t] = operations / (Seconds() - start) * 1e-9;
+      });
+    }
+    double sum = 0;
+    for (int t = 0; t < threads; ++t) {
+      pool[t].join();
+      sum += rate[t];
+    }
+    best = std::max(best, sum);
+  }
+  return best;
+}
+
+// GB/s of reads from DRAM on `threads` threads at once.
+double ReadBandwidth(int threads) {
+  const size_t bytes = size_t{256} << 20;
+  auto arena = HugePageArena::Allocate(bytes);
+  CHECK(arena.ok());
+  std::memset(arena->bytes().data(), 1, bytes);
+  double best = 0;
+  for (int repeat = 0; repeat < 5; ++repeat) {
+    std::vector<std::thread> pool;
+    const double start = Seconds();
+    for (int t = 0; t < threads; ++t) {
+      pool.emplace_back([&, t] {
+        const auto* data = reinterpret_cast<const uint64_t*>(arena->bytes().data()) +
+                           t * (bytes / 8 / threads);
+        uint64_t sum[8] = {};
+        for (size_t i = 0; i < bytes / 8 / threads; i += 8) {
+          for (int j = 0; j < 8; ++j) sum[j] += data[i + j];
+        }
+        volatile uint64_t sink = sum[0] + sum[1] + sum[2] + sum[3] + sum[4] + sum[5] + sum[6] + sum[7];
+        (void)sink;
+      });
+    }
+    for (std::thread& thread : pool) thread.join();
+    best = std::max(best, static_cast<double>(bytes) / (Seconds() - start) * 1e-9);
+  }
+  return best;
+}
+
+struct Compiled {
+  SharedObject library;
+  KernelInfo info;
+  Program lowered;
+};
+
+// Compiles for the host, without AVX-512 if `avx2`.
+Compiled Compile(const Program& lowered, bool avx2) {
+  const CpuInfo cpu = HostCpuInfo();
+  CodegenTarget target{.tune_cpu = cpu.llvm_cpu};
+  for (const std::string& feature : cpu.features) {
+    if (avx2 && feature.rfind("avx512", 0) == 0) continue;
+    target.features.push_back(feature);
+  }
+  auto module = MakeLlvmBackend()->Compile(target, {{.symbol = "layer", .program = &lowered}});
+  CHECK_OK(module);
+  auto library = SharedObject::Load(module->elf);
+  CHECK(library.ok());
+  return {*std::move(library), module->kernels[0], lowered};
+}
+
+// Median of the repeats in seconds. Weights lie in as many copies as exceed the last-level cache.
+double Time(Compiled& compiled, int threads) {
+  const KernelInfo& info = compiled.info;
+  int64_t weight_bytes = 0;
+  std::vector<bool> weight;
+  for (const std::string& name : info.buffer_names) {
+    const BufferId id = FindBuffer(compiled.lowered, name);
+    weight.push_back(compiled.lowered.buffers[id].role == BufferRole::kPacked);
+  }
+  for (size_t i = 0; i < weight.size(); ++i) {
+    if (weight[i]) weight_bytes += info.buffer_bytes[i];
+  }
+  const int copies = weight_bytes == 0 ? 1 : static_cast<int>(std::min<int64_t>(64, (100 << 20) / weight_bytes + 1));
+  int64_t total = 1 << 22;
+  for (size_t i = 0; i < weight.size(); ++i) {
+    total += (weight[i] ? copies : 1) * (info.buffer_bytes[i] + 8192);
+  }
+  total += threads * (info.scratch_bytes + 8192) + info.shared_scratch_bytes;
+  auto arena = HugePageArena::Allocate(total);
+  CHECK(arena.ok());
+  auto* floats = reinterpret_cast<float*>(arena->bytes().data());
+  for (int64_t i = 0; i < total / 4; ++i) floats[i] = static_cast<float>(i % 17) * 0.125f - 1;
+  char* next = reinterpret_cast<char*>(arena->bytes().data());
+  const auto take = [&](int64_t bytes) {
+    char* at = next;
+    next += (bytes + 63) / 64 * 64 + 64 * 5;
+    return at;
+  };
+  std::vector<void*> shared;
+  for (size_t i = 0; i < weight.size(); ++i) {
+    shared.push_back(weight[i] ? nullptr : take(info.buffer_bytes[i]));
+  }
+  void* scratch = take(threads * info.scratch_bytes + 4096);
+  void* shared_scratch = take(info.shared_scratch_bytes + 64);
+  std::vector<std::vector<void*>> buffers(copies, shared);
+  std::vector<BurnishKernelContext> contexts;
+  for (int c = 0; c < copies; ++c) {
+    for (size_t i = 0; i < weight.size(); ++i) {
+      if (weight[i]) buffers[c][i] = take(info.buffer_bytes[i]);
+    }
+    BurnishKernelContext context{};
+    context.buffer_count = static_cast<uint32_t>(buffers[c].size());
+    context.buffers = buffers[c].data();
+    context.scratch = static_cast<decltype(context.scratch)>(scratch);
+    context.scratch_bytes_per_worker = info.scratch_bytes;
+    context.shared_scratch = static_cast<decltype(context.shared_scratch)>(shared_scratch);
+    contexts.push_back(context);
+  }
+  auto kernel = compiled.library.Kernel("layer");
+  CHECK(kernel.ok());
+  auto pool = ThreadPool::Create({.thread_count = threads});
+  CHECK(pool.ok());
+  auto timing = TimeKernel(**pool, *kernel, contexts,
+                           {.repeat_min_ns = 20'000'000, .repeat_count = 9});
+  CHECK(timing.ok());
+  std::sort(timing->latency_ns.begin(), timing->latency_ns.end());
+  return static_cast<double>(timing->latency_ns[0]) * 1e-9;
+}
+
+int Main(int argc, char** argv) {
+  const int threads = argc > 1 ? std::atoi(argv[1]) : 2;
+  const std::string filter = argc > 2 ? argv[2] : "";
+  const bool avx2 = argc > 3 && std::string(argv[3]) == "avx2";
+  const CpuInfo cpu = HostCpuInfo();
+  const bool wide = cpu.Has("avx512f") && !avx2;
+  const double peak = FmaPeak(wide ? 16 : 8, threads);
+  std::printf("%s, %d threads, FMA peak %.1f GFLOP/s\n", cpu.brand.c_str(), threads, peak);
+  const std::string folder =
+      std::string("compiler/schedule/testdata/") + (wide ? "avx512/" : "");
+  for (const Layer& layer : kLayers) {
+    if (std::string(layer.name).find(filter) == std::string::npos) continue;
+    const bool winograd = std::strncmp(layer.trace, "winograd", 8) == 0;
+    const Program program = winograd ? WinogradProgram(layer.shape) : ConvProgram(layer.shape);
+    auto trace = ParseTrace(ReadTrace(folder + layer.trace + ".trace"));
+    CHECK_OK(trace);
+    auto scheduled = ApplyTrace(*trace, program);
+    CHECK_OK(scheduled);
+    auto lowered = Lower(*scheduled);
+    CHECK_OK(lowered);
+    const double before = Seconds();
+    Compiled compiled = Compile(*lowered, !wide);
+    const double compile_ms = (Seconds() - before) * 1e3;
+    const double seconds = Time(compiled, threads);
+    const ConvShape& s = layer.shape;
+    const double out = static_cast<double>(((s.h + 2 * s.pad - s.k) / s.stride + 1) *
+                                           ((s.w + 2 * s.pad - s.k) / s.stride + 1));
+    const double flops = 2 * out * static_cast<double>(s.co * s.ci * s.k * s.k);
+    std::printf("%-22s %8.1f us %7.1f GFLOP/s %5.1f %% of peak  spills %d (innermost %d) code %d compile %.0f ms\n", layer.name,
+                seconds * 1e6, flops / seconds * 1e-9, 100 * flops / seconds * 1e-9 / peak,
+                static_cast<int>(compiled.info.spill_count),
+                static_cast<int>(compiled.info.innermost_spill_count), static_cast<int>(compiled.info.code_bytes), compile_ms);
+    std::fflush(stdout);
+  }
+  if (filter.empty() || filter == "fc") {
+    const double bandwidth = ReadBandwidth(threads);
+    auto trace = ParseTrace(ReadTrace(folder + "dense.trace"));
+    CHECK_OK(trace);
+    auto scheduled = ApplyTrace(*trace, DenseProgram(1, 2048, 1000));
+    CHECK_OK(scheduled);
+    auto lowered = Lower(*scheduled);
+    CHECK_OK(lowered);
+    Compiled compiled = Compile(*lowered, !wide);
+    const double seconds = Time(compiled, threads);
+    const double rate = 2048.0 * 1000 * 4 / seconds * 1e-9;
+    std::printf("%-22s %8.1f us %7.1f GB/s %5.1f %% of the measured %.1f GB/s\n", "fc 2048-1000",
+                seconds * 1e6, rate, 100 * rate / bandwidth, bandwidth);
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace burnish
+
+int main(int argc, char** argv) { return burnish::Main(argc, argv); }
