@@ -32,7 +32,8 @@ RuntimeOr<ArtifactManifest> ReadManifest(const SectionFile& file) {
   if (!reader.ok() || !reader.AtEnd()) {
     return RuntimeStatus(RuntimeCode::kDataLoss, "damaged file: the artifact's manifest");
   }
-  for (const KernelInfo& kernel : manifest.kernels) RUNTIME_RETURN_IF_ERROR(CheckKernel(kernel));
+  for (const KernelManifest& kernel : manifest.kernels)
+    RUNTIME_RETURN_IF_ERROR(CheckKernel(kernel));
   return manifest;
 }
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "compiler/runtime/kernel_abi.h"
-#include "compiler/runtime/kernel_info.h"
+#include "compiler/runtime/kernel_manifest.h"
 #include "compiler/runtime/runtime_status.h"
 #include "compiler/runtime/shared_object.h"
 
@@ -20,7 +20,7 @@ struct ArtifactManifest {
   uint32_t abi_version = BURNISH_KERNEL_ABI_VERSION;
   std::string target;                 // Text of the target that it was compiled for.
   std::vector<std::string> features;  // CPU features that the code needs, LLVM's names.
-  std::vector<KernelInfo> kernels;
+  std::vector<KernelManifest> kernels;
 
   friend bool operator==(const ArtifactManifest&, const ArtifactManifest&) = default;
 };

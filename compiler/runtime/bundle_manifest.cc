@@ -48,7 +48,7 @@ RuntimeStatus CheckStepBuffer(const BundleManifest& manifest, const BufferInfo& 
                          "got offset " + std::to_string(place.offset_bytes) +
                              ", want a multiple of " + std::to_string(buffer.alignment_bytes));
   }
-  if (buffer.role == BufferRole::kOutput &&
+  if (buffer.role == ArgumentRole::kOutput &&
       (place.region == Region::kWeights || place.region == Region::kInput)) {
     return RuntimeStatus(RuntimeCode::kInvalidArgument, "it would write weights or a model input");
   }
@@ -134,7 +134,8 @@ RuntimeStatus CheckManifest(const BundleManifest& manifest) {
     RUNTIME_RETURN_IF_ERROR(
         CheckPlace(manifest, {Region::kWeights, 0, constant.offset_bytes}, constant.size_bytes));
   }
-  for (const KernelInfo& kernel : manifest.kernels) RUNTIME_RETURN_IF_ERROR(CheckKernel(kernel));
+  for (const KernelManifest& kernel : manifest.kernels)
+    RUNTIME_RETURN_IF_ERROR(CheckKernel(kernel));
   for (const Step& step : manifest.steps) RUNTIME_RETURN_IF_ERROR(CheckStep(manifest, step));
   for (const Fill& fill : manifest.fills) RUNTIME_RETURN_IF_ERROR(CheckFill(manifest, fill));
   return RuntimeStatus();

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "compiler/runtime/kernel_abi.h"
-#include "compiler/runtime/kernel_info.h"
+#include "compiler/runtime/kernel_manifest.h"
 #include "compiler/runtime/runtime_status.h"
 #include "compiler/runtime/tensor_info.h"
 
@@ -95,7 +95,7 @@ struct BundleManifest {
   std::vector<ModelTensor> inputs;
   std::vector<ModelTensor> outputs;
   std::vector<ConstantInfo> constants;
-  std::vector<KernelInfo> kernels;  // `pack` is empty: packing was done when it was built.
+  std::vector<KernelManifest> kernels;  // `pack` is empty: packing was done when it was built.
   std::vector<Step> steps;
   std::vector<Fill> fills;
 

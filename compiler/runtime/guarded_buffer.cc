@@ -8,7 +8,7 @@
 #include <cstring>
 #include <string>
 
-#include "compiler/runtime/kernel_info.h"
+#include "compiler/runtime/kernel_manifest.h"
 
 namespace burnish {
 namespace {

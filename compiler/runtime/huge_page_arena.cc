@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <string>
 
-#include "compiler/runtime/kernel_info.h"
+#include "compiler/runtime/kernel_manifest.h"
 
 namespace burnish {
 namespace {

@@ -53,7 +53,7 @@ RuntimeOr<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model>
 
 RuntimeStatus Session::AllocateMemory() {
   uint64_t shared_scratch_bytes = 0;
-  for (const KernelInfo& kernel : manifest().kernels) {
+  for (const KernelManifest& kernel : manifest().kernels) {
     scratch_bytes_per_worker_ =
         std::max(scratch_bytes_per_worker_, kernel.compute.scratch_bytes_per_worker);
     shared_scratch_bytes = std::max(shared_scratch_bytes, kernel.compute.shared_scratch_bytes);

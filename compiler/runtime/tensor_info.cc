@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "compiler/runtime/kernel_info.h"
+#include "compiler/runtime/kernel_manifest.h"
 
 namespace burnish {
 namespace {

@@ -14,12 +14,12 @@ namespace {
 constexpr uint64_t kVectorBytes = kTestCount * sizeof(float);
 constexpr uint64_t kArenaSlotBytes = 4096;
 
-BufferInfo Buffer(BufferRole role, uint64_t size_bytes) {
+BufferInfo Buffer(ArgumentRole role, uint64_t size_bytes) {
   return {.role = role, .alignment_bytes = 64, .size_bytes = size_bytes};
 }
 
-KernelInfo Kernel(const std::string& name, std::vector<BufferInfo> buffers) {
-  KernelInfo kernel;
+KernelManifest Kernel(const std::string& name, std::vector<BufferInfo> buffers) {
+  KernelManifest kernel;
   kernel.name = name;
   kernel.compute.buffers = std::move(buffers);
   return kernel;
@@ -48,7 +48,7 @@ std::vector<uint8_t> TestElf() {
 }
 
 ArtifactManifest TestArtifactManifest() {
-  constexpr BufferRole kIn = BufferRole::kInput, kOut = BufferRole::kOutput;
+  constexpr ArgumentRole kIn = ArgumentRole::kInput, kOut = ArgumentRole::kOutput;
   ArtifactManifest manifest;
   manifest.target = "cpu:arch=any,features=,threads=2";
   manifest.kernels = {
@@ -56,7 +56,7 @@ ArtifactManifest TestArtifactManifest() {
              {Buffer(kIn, kVectorBytes), Buffer(kIn, kVectorBytes), Buffer(kOut, kVectorBytes)}),
       Kernel("reverse", {Buffer(kIn, kVectorBytes), Buffer(kOut, kVectorBytes)}),
       Kernel("gather", {Buffer(kIn, kVectorBytes), Buffer(kIn, 16), Buffer(kOut, 16)}),
-      Kernel("scale", {Buffer(kIn, kVectorBytes), Buffer(BufferRole::kConstant, kVectorBytes),
+      Kernel("scale", {Buffer(kIn, kVectorBytes), Buffer(ArgumentRole::kConstant, kVectorBytes),
                        Buffer(kOut, kVectorBytes)}),
       Kernel("sum25", {Buffer(kIn, 100), Buffer(kOut, 4)}),
       Kernel("crash", {Buffer(kIn, 4), Buffer(kOut, 4)}),
@@ -98,7 +98,7 @@ BundleManifest TestBundleManifest() {
                       {DenseTensor("total", ElementType::kF32, {}), sizeof(float)}};
   manifest.constants = {{.name = "w", .offset_bytes = 0, .size_bytes = kVectorBytes}};
   manifest.kernels = TestArtifactManifest().kernels;
-  for (KernelInfo& kernel : manifest.kernels) kernel.pack.reset();
+  for (KernelManifest& kernel : manifest.kernels) kernel.pack.reset();
   manifest.steps = {
       MakeStep("scale", kScaleKernel, {x, {Region::kWeights, 0, 0}, arena(0)}, 2, vector("scaled")),
       MakeStep("reverse", kReverseKernel, {arena(0), arena(1)}, 1, vector("reversed")),

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "compiler/runtime/kernel_abi.h"
-#include "compiler/runtime/kernel_info.h"
+#include "compiler/runtime/kernel_manifest.h"
 #include "compiler/runtime/runtime_status.h"
 #include "compiler/runtime/thread_pool.h"
 

@@ -1,7 +1,7 @@
 // What a caller must know of a generated kernel, beside its code. Part of the manifests of
 // artifacts and bundles.
-#ifndef COMPILER_RUNTIME_KERNEL_INFO_H_
-#define COMPILER_RUNTIME_KERNEL_INFO_H_
+#ifndef COMPILER_RUNTIME_KERNEL_MANIFEST_H_
+#define COMPILER_RUNTIME_KERNEL_MANIFEST_H_
 
 #include <cstdint>
 #include <optional>
@@ -13,7 +13,7 @@
 namespace burnish {
 
 // Stored: never reused.
-enum class BufferRole : uint8_t {
+enum class ArgumentRole : uint8_t {
   kInput = 1,     // Read only.
   kConstant = 2,  // Read only, the same in every call: weights, already packed for the kernel.
   kOutput = 3,    // Written; never read before it was written, except by in-place kernels.
@@ -21,7 +21,7 @@ enum class BufferRole : uint8_t {
 
 // One parameter of a kernel: an allocation, of which the kernel may see a view.
 struct BufferInfo {
-  BufferRole role = BufferRole::kInput;
+  ArgumentRole role = ArgumentRole::kInput;
   uint32_t alignment_bytes = 64;  // A power of two up to 4096 that the base must have.
   uint64_t size_bytes = 0;        // From the base to the last byte that may be touched.
 
@@ -47,14 +47,14 @@ struct FunctionInfo {
 };
 
 // Kernel n of an ELF: burnish_kernel_<n>, and burnish_pack_<n> where `pack` has a value.
-struct KernelInfo {
+struct KernelManifest {
   std::string name;  // For people: profiles and errors.
   FunctionInfo compute;
   // Inputs: the constants as the model has them. Outputs: `compute`'s buffers of role kConstant, in
   // order.
   std::optional<FunctionInfo> pack;
 
-  friend bool operator==(const KernelInfo&, const KernelInfo&) = default;
+  friend bool operator==(const KernelManifest&, const KernelManifest&) = default;
 };
 
 inline constexpr uint64_t kMemoryBytesMax = uint64_t{1} << 40;  // Of any one buffer or area.
@@ -62,7 +62,7 @@ inline constexpr uint32_t kBufferCountMax = 4096;
 
 // Sizes and alignments within bounds, in-place pairs that name an output and an input.
 RuntimeStatus CheckFunction(const FunctionInfo& function);
-RuntimeStatus CheckKernel(const KernelInfo& kernel);
+RuntimeStatus CheckKernel(const KernelManifest& kernel);
 
 template <typename Archive>
 void Fields(Archive& archive, BufferInfo& buffer) {
@@ -86,7 +86,7 @@ void Fields(Archive& archive, FunctionInfo& function) {
 }
 
 template <typename Archive>
-void Fields(Archive& archive, KernelInfo& kernel) {
+void Fields(Archive& archive, KernelManifest& kernel) {
   archive.Text(kernel.name);
   Fields(archive, kernel.compute);
   bool has_pack = kernel.pack.has_value();
@@ -98,4 +98,4 @@ void Fields(Archive& archive, KernelInfo& kernel) {
 
 }  // namespace burnish
 
-#endif  // COMPILER_RUNTIME_KERNEL_INFO_H_
+#endif  // COMPILER_RUNTIME_KERNEL_MANIFEST_H_

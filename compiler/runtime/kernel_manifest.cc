@@ -1,4 +1,4 @@
-#include "compiler/runtime/kernel_info.h"
+#include "compiler/runtime/kernel_manifest.h"
 
 #include <bit>
 #include <string>
@@ -18,7 +18,7 @@ RuntimeStatus CheckFunction(const FunctionInfo& function) {
                    std::to_string(kBufferCountMax));
   }
   for (const BufferInfo& buffer : function.buffers) {
-    if (buffer.role < BufferRole::kInput || buffer.role > BufferRole::kOutput) {
+    if (buffer.role < ArgumentRole::kInput || buffer.role > ArgumentRole::kOutput) {
       return Invalid("got an unknown buffer role");
     }
     if (!std::has_single_bit(buffer.alignment_bytes) || buffer.alignment_bytes > 4096) {
@@ -30,8 +30,8 @@ RuntimeStatus CheckFunction(const FunctionInfo& function) {
   if (function.in_place.size() > kBufferCountMax) return Invalid("got too many in-place pairs");
   for (const InPlacePair& pair : function.in_place) {
     if (pair.output >= function.buffers.size() || pair.input >= function.buffers.size() ||
-        function.buffers[pair.output].role != BufferRole::kOutput ||
-        function.buffers[pair.input].role != BufferRole::kInput) {
+        function.buffers[pair.output].role != ArgumentRole::kOutput ||
+        function.buffers[pair.input].role != ArgumentRole::kInput) {
       return Invalid("got an in-place pair that does not name an output and an input");
     }
   }
@@ -42,7 +42,7 @@ RuntimeStatus CheckFunction(const FunctionInfo& function) {
   return RuntimeStatus();
 }
 
-RuntimeStatus CheckKernel(const KernelInfo& kernel) {
+RuntimeStatus CheckKernel(const KernelManifest& kernel) {
   RUNTIME_RETURN_IF_ERROR(CheckFunction(kernel.compute));
   return kernel.pack.has_value() ? CheckFunction(*kernel.pack) : RuntimeStatus();
 }
