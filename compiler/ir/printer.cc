@@ -127,10 +127,14 @@ class ProgramPrinter {
       visit(block.step);
       visit(block.finish);
     }
-    for (const Node& node : program_.nodes) {
-      for (const Expr& index : node.indices) visit(index);
-      visit(node.value);
-      visit(node.cond);
+    for (const NodeId root : {program_.root, program_.pack_root}) {
+      if (root < 0 || root >= static_cast<NodeId>(program_.nodes.size())) continue;
+      for (const NodeId id : Subtree(program_, root)) {
+        const Node& node = program_.nodes[id];
+        for (const Expr& index : node.indices) visit(index);
+        visit(node.value);
+        visit(node.cond);
+      }
     }
   }
   int TableIndex(const ConstTable& table) const {
@@ -232,7 +236,7 @@ class ProgramPrinter {
       case NodeKind::kPrefetch:
         absl::StrAppend(&text_, "prefetch(", node.cache_level, ") ",
                         NameOf(program_.buffers, node.buffer), "[", SpellList(node.indices), "]");
-        if (node.cond != nullptr) absl::StrAppend(&text_, " if ", Spell(node.cond));
+        if (node.cond != nullptr) absl::StrAppend(&text_, " when ", Spell(node.cond));
         text_ += "\n";
         return;
     }

@@ -172,7 +172,7 @@ kernel {
         run Y
       }
     }
-    prefetch(1) X[i] if i < 1
+    prefetch(1) X[i] when i < 1
     if i == 0 {
       acc[] += 1_i8
     } else {

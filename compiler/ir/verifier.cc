@@ -1,0 +1,19 @@
+#include "compiler/ir/verifier.h"
+
+#include "base/status_macros.h"
+#include "compiler/ir/verify_rules.h"
+
+namespace burnish {
+
+absl::Status Verify(const Program& program) {
+  RETURN_IF_ERROR(VerifyDeclarations(program));
+  TreeFacts facts;
+  if (!program.lowered) RETURN_IF_ERROR(VerifyBlocks(program));
+  RETURN_IF_ERROR(VerifyTree(program, &facts));
+  if (!program.lowered) RETURN_IF_ERROR(VerifyPlacement(program, facts));
+  RETURN_IF_ERROR(VerifyBounds(program));
+  if (!program.lowered) RETURN_IF_ERROR(VerifyOrder(program, facts));
+  return absl::OkStatus();
+}
+
+}  // namespace burnish
