@@ -7,13 +7,6 @@
 
 namespace burnish {
 
-void RewriteBlock(Block& block, const std::function<Expr(const Expr&)>& rewrite) {
-  for (Expr& index : block.output_indices) index = RewriteExpr(index, rewrite);
-  block.init = RewriteExpr(block.init, rewrite);
-  block.step = RewriteExpr(block.step, rewrite);
-  block.finish = RewriteExpr(block.finish, rewrite);
-}
-
 namespace {
 
 // By BufferId: whether an output needs it.

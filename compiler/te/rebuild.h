@@ -2,7 +2,6 @@
 #ifndef COMPILER_TE_REBUILD_H_
 #define COMPILER_TE_REBUILD_H_
 
-#include <functional>
 #include <vector>
 
 #include "compiler/ir/program.h"
@@ -13,9 +12,6 @@ namespace burnish {
 // kConstant in their order (used or not), then `outputs`, then temporaries in the order of their
 // blocks. Variables that no block uses are dropped; each block gets its default nest.
 Program Rebuild(const Program& program, const std::vector<BufferId>& outputs);
-
-// Calls `rewrite` on each expression of the block: output indices, init, step, finish.
-void RewriteBlock(Block& block, const std::function<Expr(const Expr&)>& rewrite);
 
 }  // namespace burnish
 
