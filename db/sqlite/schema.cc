@@ -100,7 +100,8 @@ CREATE INDEX record_best ON record(
 constexpr const char* kMigrations[] = {kVersion1, kVersion2};
 constexpr int64_t kVersion = std::size(kMigrations);
 
-// The version of the file, 0 where it is empty.
+// The version of the file, 0 where it is empty. Inside a transaction, or another process that makes
+// the file may be seen half done.
 absl::StatusOr<int64_t> ReadVersion(SqliteConnection& connection) {
   ASSIGN_OR_RETURN(const int64_t application_id, connection.QueryInt("PRAGMA application_id"));
   ASSIGN_OR_RETURN(const int64_t version, connection.QueryInt("PRAGMA user_version"));
@@ -121,6 +122,13 @@ absl::StatusOr<int64_t> ReadVersion(SqliteConnection& connection) {
   return version;
 }
 
+absl::StatusOr<int64_t> ReadVersionAtOnce(SqliteConnection& connection) {
+  RETURN_IF_ERROR(connection.Execute("BEGIN"));
+  const absl::StatusOr<int64_t> version = ReadVersion(connection);
+  RETURN_IF_ERROR(connection.Execute("ROLLBACK"));
+  return version;
+}
+
 absl::Status Migrate(SqliteConnection& connection) {
   // Read again under the lock: another process may have been faster.
   ASSIGN_OR_RETURN(const int64_t version, ReadVersion(connection));
@@ -137,7 +145,7 @@ absl::Span<const char* const> SqliteMigrations() { return kMigrations; }
 
 absl::Status PrepareSqliteSchema(SqliteConnection& connection) {
   // Before anything is changed: it may be another program's file.
-  ASSIGN_OR_RETURN(const int64_t version, ReadVersion(connection));
+  ASSIGN_OR_RETURN(const int64_t version, ReadVersionAtOnce(connection));
   if (version == kVersion) return absl::OkStatus();
   RETURN_IF_ERROR(connection.Execute("BEGIN IMMEDIATE"));
   absl::Status status = Migrate(connection);

@@ -15,7 +15,7 @@ inline constexpr int64_t kSqliteApplicationId = 0x42726e73;
 // made by all of them in turn, so every step is run by every test.
 absl::Span<const char* const> SqliteMigrations();
 
-// Makes the tables in an empty file and migrates an older one, in one transaction; sets WAL.
+// Makes the tables in an empty file and migrates an older one, in one transaction.
 // INVALID_ARGUMENT: not a database, or another program's; FAILED_PRECONDITION: of a newer version.
 // Then nothing was changed.
 absl::Status PrepareSqliteSchema(SqliteConnection& connection);

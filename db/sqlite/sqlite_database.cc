@@ -1,26 +1,37 @@
 #include "db/sqlite/sqlite_database.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "base/status_macros.h"
 #include "db/sqlite/schema.h"
 
 namespace burnish {
 namespace {
 
+absl::Status UseWriteAheadLog(SqliteConnection& connection) {
+  ASSIGN_OR_RETURN(SqliteQuery query, connection.Query("PRAGMA journal_mode=WAL"));
+  ASSIGN_OR_RETURN(const bool found, query.Step());
+  if (found && query.BytesAt(0) == "wal") return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("database ", connection.path(),
+                   " cannot have a write-ahead log; hint: put it on a local disk"));
+}
+
 // Write-ahead log, so that readers never wait for the writer; FULL, so that what was acknowledged
 // survives a power cut.
-absl::Status SetUpWriter(SqliteConnection& connection) {
+absl::Status SetUpWriter(SqliteConnection& connection, const SqliteOptions& options) {
   RETURN_IF_ERROR(PrepareSqliteSchema(connection));
-  {
-    ASSIGN_OR_RETURN(SqliteQuery query, connection.Query("PRAGMA journal_mode=WAL"));
-    ASSIGN_OR_RETURN(const bool found, query.Step());
-    if (!found || query.BytesAt(0) != "wal") {
-      return absl::FailedPreconditionError(
-          absl::StrCat("database ", connection.path(),
-                       " cannot have a write-ahead log; hint: put it on a local disk"));
-    }
+  // The one statement for which SQLite does not wait by itself while others open the same new file.
+  const absl::Time deadline = absl::Now() + options.busy_timeout;
+  absl::Status status = UseWriteAheadLog(connection);
+  while (absl::IsUnavailable(status) && absl::Now() < deadline) {
+    absl::SleepFor(absl::Milliseconds(2));
+    status = UseWriteAheadLog(connection);
   }
-  return connection.Execute("PRAGMA synchronous=FULL");
+  RETURN_IF_ERROR(status);
+  // 64 MiB of pages, used only by large batches, whose index pages would go to the disk many times.
+  return connection.Execute("PRAGMA synchronous=FULL; PRAGMA cache_size=-65536");
 }
 
 }  // namespace
@@ -29,7 +40,7 @@ absl::StatusOr<std::shared_ptr<SqliteDatabase>> SqliteDatabase::Open(const std::
                                                                      const SqliteOptions& options) {
   ASSIGN_OR_RETURN(std::unique_ptr<SqliteConnection> connection,
                    SqliteConnection::Open(path, options));
-  RETURN_IF_ERROR(SetUpWriter(*connection));
+  RETURN_IF_ERROR(SetUpWriter(*connection, options));
   return std::shared_ptr<SqliteDatabase>(new SqliteDatabase(path, options, std::move(connection)));
 }
 
