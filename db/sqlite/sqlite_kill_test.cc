@@ -89,7 +89,7 @@ TEST(SqliteKillTest, EveryAcknowledgedTrialIsThereOnceAfterTwentyKills) {
     SCOPED_TRACE(absl::StrCat("kill ", kill_index));
     const int32_t end = acknowledged.empty() ? 0 : *acknowledged.rbegin() + 1;
     const int32_t first = static_cast<int32_t>(std::max<int64_t>(0, end - rng.Between(0, 10)));
-    acknowledged.merge(RunAndKill(path, first, rng.Below(40), rng.Below(3'000'000)));
+    acknowledged.merge(RunAndKill(path, first, rng.Below(100), rng.Below(3'000'000)));
     absl::StatusOr<std::shared_ptr<SqliteDatabase>> database = SqliteDatabase::Open(path);
     ASSERT_THAT(database, IsOk());
     const SqliteRecordStore store(*database);

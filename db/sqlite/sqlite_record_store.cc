@@ -99,20 +99,21 @@ absl::StatusOr<std::optional<Record>> SqliteRecordStore::FindTwin(const TwinQuer
 
 absl::StatusOr<std::vector<Record>> SqliteRecordStore::Scan(const RecordQuery& query) const {
   RETURN_IF_ERROR(ValidateLimit(query.limit));
-  // Keys first, so that SQLite walks an index of `record` and not the whole table.
-  std::string where = " WHERE r.id > ?";
+  // The page's ids first, from an index alone: rows with their texts are read for this page only.
+  std::string ids = "SELECT id FROM record WHERE id > ?";
   if (query.workload_id.has_value()) {
-    where += " AND r.workload_id IN (SELECT id FROM workload WHERE sha256=?)";
+    ids += " AND workload_id IN (SELECT id FROM workload WHERE sha256=?)";
   }
   if (query.anchor_id.has_value()) {
-    where += " AND r.workload_id IN (SELECT id FROM workload WHERE anchor_sha256=?)";
+    ids += " AND workload_id IN (SELECT id FROM workload WHERE anchor_sha256=?)";
   }
-  if (query.target.has_value()) where += " AND r.target_id IN (SELECT id FROM target WHERE text=?)";
-  if (!query.with_failures) where += " AND r.rank_ns IS NOT NULL";
+  if (query.target.has_value()) ids += " AND target_id IN (SELECT id FROM target WHERE text=?)";
+  if (!query.with_failures) ids += " AND rank_ns IS NOT NULL";
   std::vector<Record> records;
   RETURN_IF_ERROR(database_->Read([&](SqliteConnection& connection) -> absl::Status {
-    ASSIGN_OR_RETURN(SqliteQuery rows, connection.Query(absl::StrCat(kSelectRecord, where,
-                                                                     " ORDER BY r.id LIMIT ?")));
+    ASSIGN_OR_RETURN(SqliteQuery rows,
+                     connection.Query(absl::StrCat(kSelectRecord, " WHERE r.id IN (", ids,
+                                                   " ORDER BY id LIMIT ?) ORDER BY r.id")));
     rows.Int(query.after_row_id);
     if (query.workload_id.has_value()) rows.Blob(*query.workload_id);
     if (query.anchor_id.has_value()) rows.Blob(*query.anchor_id);
