@@ -1,0 +1,485 @@
+#!/usr/bin/env python3
+"""Writes operators.jsonl: inputs and outputs of every operator, as ONNX Runtime computes them.
+
+Usage: make_golden.py > operators.jsonl     (needs numpy, onnx, onnxruntime)
+
+One case a line: name, op, attrs, inputs, outputs. A tensor is [dtype, shape, values]; NaN and
+infinities are strings. Inputs are multiples of 1/8, so that they are short and exact. The tests
+read this file; review its diff.
+"""
+import json
+import math
+import sys
+import zlib
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+from onnx import TensorProto, helper
+
+NP = {"f32": np.float32, "f64": np.float64, "i64": np.int64, "i32": np.int32, "i8": np.int8,
+      "u8": np.uint8, "bool": np.bool_}
+PROTO = {"f32": TensorProto.FLOAT, "f64": TensorProto.DOUBLE, "i64": TensorProto.INT64,
+         "i32": TensorProto.INT32, "i8": TensorProto.INT8, "u8": TensorProto.UINT8,
+         "bool": TensorProto.BOOL}
+NAME = {np.dtype(v): k for k, v in NP.items()}
+
+cases = []
+
+
+def value_text(v):
+    if isinstance(v, (bool, np.bool_)):
+        return int(v)
+    if isinstance(v, (int, np.integer)):
+        return int(v)
+    v = float(v)
+    if math.isnan(v):
+        return "nan"
+    if math.isinf(v):
+        return "inf" if v > 0 else "-inf"
+    if v == 0:
+        return -0.0 if math.copysign(1, v) < 0 else 0
+    short = float("%.8g" % v)
+    return int(short) if short == int(short) and abs(short) < 1e9 else short
+
+
+def tensor(a):
+    a = np.asarray(a)
+    return [NAME[a.dtype], list(a.shape), [value_text(v) for v in a.ravel()]]
+
+
+def run(op_type, inputs, attributes, outputs=1, opset=21, omit=()):
+    """Runs one ONNX node. `omit`: positions of inputs that are absent."""
+    names, feeds, infos = [], {}, []
+    source = iter(inputs)
+    for k in range(len(inputs) + len(omit)):
+        if k in omit:
+            names.append("")
+            continue
+        a = next(source)
+        names.append("i%d" % k)
+        feeds["i%d" % k] = np.asarray(a)
+        infos.append(helper.make_tensor_value_info("i%d" % k, PROTO[NAME[a.dtype]], a.shape))
+    out_names = ["o%d" % k for k in range(outputs)]
+    node = helper.make_node(op_type, names, out_names, **attributes)
+    graph = helper.make_graph(
+        [node], "g", infos,
+        [helper.make_empty_tensor_value_info(n) for n in out_names])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
+    model.ir_version = 10
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = ort.InferenceSession(model.SerializeToString(), options,
+                                   providers=["CPUExecutionProvider"])
+    return session.run(None, feeds)
+
+
+def add(name, op, attrs, inputs, outputs):
+    cases.append(json.dumps({"name": name, "op": op, "attrs": attrs,
+                             "inputs": [tensor(a) for a in inputs],
+                             "outputs": [tensor(a) for a in outputs]}, separators=(",", ":")))
+
+
+def data(name, shape, dtype="f32", low=-24, high=24):
+    """Random multiples of 1/8 (or small integers), from the name: cases do not move each other."""
+    rng = np.random.default_rng(zlib.crc32(name.encode()))
+    if dtype == "bool":
+        return np.asarray(rng.integers(0, 2, shape)).astype(np.bool_)
+    values = rng.integers(low, high + 1, shape)
+    return np.array(values / 8 if dtype in ("f32", "f64") else values, NP[dtype])
+
+
+def to_last(a):
+    return np.ascontiguousarray(np.moveaxis(a, 1, -1))
+
+
+# ---- Unary.
+SPECIAL = np.array([0.0, -0.0, 1, -1, 0.5, -0.5, 1.5, 2.5, -2.5, 3, -3, 7.25, -7.25, 20, -20, 90,
+                    -90, np.nan, np.inf, -np.inf], np.float32)
+POSITIVE = np.array([0.0, 0.125, 0.5, 1, 2, 7, 100, 1e-6, 1e6, np.inf, np.nan], np.float32)
+BOUNDED = np.array([0.0, 0.125, -0.5, 1, 2, -3, 3.5, 0.75, -1.25], np.float32)
+
+
+def unary(op, onnx_op, x=SPECIAL, opset=21, attrs=None, onnx_attrs=None, case=""):
+    onnx_attrs = attrs or {} if onnx_attrs is None else onnx_attrs
+    add(op + (case and "_" + case), op, attrs or {}, [x], run(onnx_op, [x], onnx_attrs, opset=opset))
+
+
+for op, onnx_op in [("neg", "Neg"), ("abs", "Abs"), ("tanh", "Tanh"), ("erf", "Erf"),
+                    ("floor", "Floor"), ("ceil", "Ceil"), ("round", "Round"), ("is_nan", "IsNaN"),
+                    ("reciprocal", "Reciprocal"), ("identity", "Identity"), ("relu", "Relu"),
+                    ("sigmoid", "Sigmoid"), ("softsign", "Softsign")]:
+    # ONNX Runtime's vectorized functions do not all keep NaN and infinities: finite values there.
+    finite = op in ("erf", "sigmoid", "softsign", "tanh")
+    unary(op, onnx_op, SPECIAL[:-3] if finite else SPECIAL)
+unary("sign", "Sign", SPECIAL[np.isfinite(SPECIAL)])
+for op, onnx_op in [("sqrt", "Sqrt"), ("log", "Log")]:
+    unary(op, onnx_op, POSITIVE)
+unary("exp", "Exp", SPECIAL[:15])
+for op, onnx_op in [("sin", "Sin"), ("cos", "Cos")]:
+    unary(op, onnx_op, BOUNDED)
+unary("softplus", "Softplus", SPECIAL[:17])
+unary("hard_swish", "HardSwish", SPECIAL[:17])
+unary("mish", "Mish", SPECIAL[:15])
+for op, onnx_op, attrs in [
+        ("leaky_relu", "LeakyRelu", {"alpha": 0.25}), ("elu", "Elu", {"alpha": 1.5}),
+        ("selu", "Selu", {"alpha": 1.5, "gamma": 1.25}), ("celu", "Celu", {"alpha": 2.0}),
+        ("thresholded_relu", "ThresholdedRelu", {"alpha": 0.75}),
+        ("hard_sigmoid", "HardSigmoid", {"alpha": 0.25, "beta": 0.375}),
+        ("gelu", "Gelu", {"approximate": "tanh"})]:
+    x = SPECIAL[:15]
+    unary(op, onnx_op, x, attrs=attrs, case="attributes")
+    unary(op, onnx_op, x, case="defaults")
+x = SPECIAL[:17]
+sigmoid = (1 / (1 + np.exp(-x.astype(np.float64))))
+add("silu", "silu", {}, [x], [(x * sigmoid).astype(np.float32)])
+x = np.array([True, False])
+unary("not", "Not", x)
+for dtype in ("i32", "i64", "i8"):
+    x = data("abs" + dtype, (7,), dtype, -100, 100)
+    for op, onnx_op in [("neg", "Neg"), ("abs", "Abs"), ("sign", "Sign")]:
+        unary(op, onnx_op, x, case=dtype)
+for attrs in ({"min": -1.0, "max": 1.5}, {"min": 0.5}, {"max": -0.25}, {}):
+    x = SPECIAL[:17]
+    bounds = [np.float32(attrs[k]) for k in ("min", "max") if k in attrs]
+    omit = (1,) if "max" in attrs and "min" not in attrs else ()
+    add("clip_" + "_".join(attrs), "clip", attrs, [x],
+        run("Clip", [x] + [np.array(b) for b in bounds], {}, omit=omit))
+x = data("clip", (9,), "i32", -9, 9)
+add("clip_i32", "clip", {"min": -3.0, "max": 5.0}, [x],
+    run("Clip", [x, np.array(-3, np.int32), np.array(5, np.int32)], {}))
+for source, target in [("f32", "i32"), ("f32", "i64"), ("f32", "bool"), ("i32", "f32"),
+                       ("i64", "i32"), ("bool", "f32"), ("bool", "i64"), ("i32", "bool"),
+                       ("u8", "f32"), ("f64", "f32"), ("i32", "u8"), ("i32", "i8")]:
+    x = data("cast" + source + target, (11,), source, *((0, 200) if source == "u8" else (-40, 300)))
+    unary("cast", "Cast", x, attrs={"to": target}, onnx_attrs={"to": PROTO[target]},
+          case=source + "_" + target)
+
+# ---- Binary.
+BROADCASTS = [((2, 3, 4), (2, 3, 4)), ((2, 3, 4), (3, 1)), ((3, 1, 2), (1, 5, 1)), ((4,), ()),
+              ((1, 5), (7, 1))]
+for op, onnx_op in [("add", "Add"), ("sub", "Sub"), ("mul", "Mul"), ("div", "Div"),
+                    ("equal", "Equal"), ("less", "Less"), ("less_equal", "LessOrEqual"),
+                    ("greater", "Greater"), ("greater_equal", "GreaterOrEqual"),
+                    ("min", "Min"), ("max", "Max")]:
+    for k, (sa, sb) in enumerate(BROADCASTS[:1 + 2 * (op in ("add", "div")) + (op == "less") * 4]):
+        a, b = data(op + "a", sa, low=-6, high=6), data(op + "b", sb, low=1, high=9)
+        add("%s_f32_%d" % (op, k), op, {}, [a, b], run(onnx_op, [a, b], {}))
+    for dtype in ("i32", "i64"):
+        a, b = data(op + "a", (3, 4), dtype, -9, 9), data(op + "b", (4,), dtype, 1, 5)
+        add("%s_%s" % (op, dtype), op, {}, [a, b], run(onnx_op, [a, b], {}))
+nan = np.array([1, np.nan, -np.inf, np.nan, 2], np.float32)
+other = np.array([np.nan, 1, 0, np.nan, 2], np.float32)
+for op, onnx_op in [("min", "Min"), ("max", "Max"), ("less", "Less"), ("equal", "Equal"),
+                    ("greater_equal", "GreaterOrEqual")]:
+    add(op + "_nan", op, {}, [nan, other], run(onnx_op, [nan, other], {}))
+for k, (sa, sb) in enumerate(BROADCASTS):
+    a, b = data("moda", sa), data("modb", sb, low=1, high=7)
+    add("mod_f32_%d" % k, "mod", {"fmod": 1}, [a, b], run("Mod", [a, b], {"fmod": 1}))
+a = np.array([7, -7, 7, -7, 6, -6, 0], np.int32)
+b = np.array([3, 3, -3, -3, 3, -3, 5], np.int32)
+for fmod in (0, 1):
+    add("mod_i32_fmod%d" % fmod, "mod", {"fmod": fmod}, [a, b], run("Mod", [a, b], {"fmod": fmod}))
+add("div_i32_signs", "div", {}, [a, b], run("Div", [a, b], {}))
+a, b = data("powa", (2, 3, 4), low=1), data("powb", (3, 1), low=-16, high=16)
+add("pow_f32", "pow", {}, [np.abs(a), b], run("Pow", [np.abs(a), b], {}))
+b = np.array([2, 3, 0], np.int64)
+add("pow_f32_i64", "pow", {}, [a[:, :, :3].copy(), b], run("Pow", [a[:, :, :3].copy(), b], {}))
+a = data("powi", (4, 3), "i64", -5, 5)
+add("pow_i64", "pow", {}, [a, b], run("Pow", [a, b], {}))
+for op, onnx_op in [("and", "And"), ("or", "Or"), ("xor", "Xor"), ("equal", "Equal")]:
+    a, b = data(op + "a", (3, 4), "bool"), data(op + "b", (4,), "bool")
+    add(op + "_bool", op, {}, [a, b], run(onnx_op, [a, b], {}))
+a, b = data("prelua", (2, 3, 4)), data("prelub", (3, 1))
+add("prelu", "prelu", {}, [a, b], run("PRelu", [a, b], {}))
+for dtype in ("f32", "i64"):
+    c, a, b = data("wc", (2, 1, 4), "bool"), data("wa", (3, 1), dtype), data("wb", (4,), dtype)
+    add("where_" + dtype, "where", {}, [c, a, b], run("Where", [c, a, b], {}))
+
+# ---- Convolution.
+
+
+def conv(name, x_shape, w_shape, bias=False, last=(0, 1), **attrs):
+    x, w = data(name + "x", x_shape), data(name + "w", w_shape, low=-8, high=8)
+    inputs = [x, w] + ([data(name + "b", w_shape[:1])] if bias else [])
+    y = run("Conv", inputs, attrs)[0]
+    for channels_last in last:
+        ours = dict(attrs)
+        if channels_last:
+            ours["channels_last"] = 1
+        add(name + ("_nhwc" if channels_last else "_nchw"), "conv", ours,
+            [to_last(x) if channels_last else x] + inputs[1:], [to_last(y) if channels_last else y])
+
+
+conv("conv_1x1", (2, 3, 4, 5), (4, 3, 1, 1), bias=True)
+conv("conv_3x3_same", (1, 3, 5, 7), (2, 3, 3, 3), bias=True, pads=[1, 1, 1, 1])
+conv("conv_stride", (1, 2, 7, 9), (3, 2, 3, 3), pads=[1, 1, 1, 1], strides=[2, 2])
+conv("conv_uneven", (1, 2, 6, 5), (3, 2, 3, 2), bias=True, pads=[0, 1, 2, 0], strides=[1, 3])
+conv("conv_dilated", (1, 2, 9, 8), (2, 2, 3, 2), pads=[2, 0, 2, 1], dilations=[2, 3])
+conv("conv_group", (1, 4, 5, 5), (6, 2, 3, 3), bias=True, pads=[1, 1, 1, 1], group=2)
+conv("conv_depthwise", (1, 5, 5, 4), (5, 1, 3, 3), bias=True, pads=[1, 1, 1, 1], group=5)
+conv("conv_depth_multiplier", (1, 3, 4, 4), (6, 1, 2, 2), group=3)
+conv("conv_one_channel", (1, 1, 4, 4), (2, 1, 2, 2), bias=True)
+conv("conv_1d", (2, 3, 9), (4, 3, 3), bias=True, pads=[1, 2], strides=[2])
+conv("conv_3d", (1, 2, 4, 3, 5), (2, 2, 2, 3, 2), bias=True, pads=[1, 0, 1, 0, 2, 0], strides=[1, 1, 2])
+
+
+def conv_transpose(name, x_shape, w_shape, bias=0, last=(0, 1), **attrs):
+    x, w = data(name + "x", x_shape), data(name + "w", w_shape, low=-8, high=8)
+    inputs = [x, w] + ([data(name + "b", (bias,))] if bias else [])
+    y = run("ConvTranspose", inputs, attrs)[0]
+    for channels_last in last:
+        ours = dict(attrs)
+        if channels_last:
+            ours["channels_last"] = 1
+        add(name + ("_nhwc" if channels_last else "_nchw"), "conv_transpose", ours,
+            [to_last(x) if channels_last else x] + inputs[1:], [to_last(y) if channels_last else y])
+
+
+conv_transpose("deconv", (1, 3, 3, 4), (3, 2, 3, 3), bias=2)
+conv_transpose("deconv_stride", (1, 2, 3, 4), (2, 3, 3, 2), bias=3, strides=[2, 3], pads=[1, 0, 0, 1])
+conv_transpose("deconv_extra", (1, 2, 3, 3), (2, 2, 3, 3), strides=[2, 2], pads=[1, 1, 1, 1],
+               output_padding=[1, 1])
+conv_transpose("deconv_dilated", (1, 2, 4, 3), (2, 2, 2, 3), dilations=[2, 2], pads=[2, 0, 1, 3])
+conv_transpose("deconv_group", (1, 4, 3, 3), (4, 2, 2, 2), bias=4, group=2, strides=[2, 2])
+conv_transpose("deconv_depthwise", (1, 3, 3, 3), (3, 1, 3, 3), bias=3, group=3, strides=[2, 1])
+conv_transpose("deconv_cropped", (1, 1, 5, 5), (1, 1, 2, 2), pads=[2, 1, 1, 2])
+conv_transpose("deconv_1d", (2, 2, 5), (2, 3, 4), bias=3, strides=[3], pads=[1, 0])
+conv_transpose("deconv_3d", (1, 2, 2, 3, 2), (2, 1, 2, 2, 3), strides=[1, 2, 2], last=(0,))
+
+# ---- Pooling.
+
+
+def pool(name, op, x_shape, last=(0, 1), dtype="f32", **attrs):
+    x = data(name, x_shape, dtype)
+    y = run({"max_pool": "MaxPool", "average_pool": "AveragePool"}[op], [x], attrs)[0]
+    for channels_last in last:
+        ours = dict(attrs)
+        if channels_last:
+            ours["channels_last"] = 1
+        add(op + "_" + name + ("_nhwc" if channels_last else "_nchw"), op, ours,
+            [to_last(x) if channels_last else x], [to_last(y) if channels_last else y])
+
+
+for op in ("max_pool", "average_pool"):
+    pool("2x2", op, (2, 2, 4, 6), kernel_shape=[2, 2], strides=[2, 2])
+    pool("3x3_pads", op, (1, 2, 7, 6), kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
+    pool("uneven", op, (1, 1, 5, 7), kernel_shape=[3, 2], strides=[1, 3], pads=[2, 0, 0, 1])
+    pool("ceil", op, (1, 2, 6, 7), kernel_shape=[3, 3], strides=[2, 2], ceil_mode=1)
+    pool("ceil_pads", op, (1, 1, 5, 6), kernel_shape=[3, 3], strides=[3, 2], pads=[1, 1, 1, 1],
+         ceil_mode=1)
+    pool("ceil_start_in_pads", op, (1, 1, 4, 5), kernel_shape=[2, 2], strides=[3, 4],
+         pads=[1, 0, 1, 1], ceil_mode=1)
+    pool("1d", op, (2, 2, 9), kernel_shape=[4], strides=[2], pads=[1, 2])
+    pool("3d", op, (1, 1, 4, 5, 3), kernel_shape=[2, 3, 2], strides=[2, 1, 1], last=(0,))
+    pool("dilated", op, (1, 1, 7, 8), kernel_shape=[2, 3], dilations=[3, 2], pads=[1, 0, 1, 2])
+    pool("global", op, (2, 3, 3, 5), kernel_shape=[3, 5])
+for ceil_mode in (0, 1):
+    pool("include_pads_%d" % ceil_mode, "average_pool", (1, 2, 5, 6), kernel_shape=[3, 2],
+         strides=[2, 2], pads=[1, 1, 1, 0], count_include_pad=1, ceil_mode=ceil_mode)
+pool("i8", "max_pool", (1, 1, 5, 5), dtype="i8", kernel_shape=[3, 3], pads=[1, 1, 1, 1])
+
+# ---- Matrix products.
+for name, x_shape, n, bias in [("2d", (3, 5), 4, True), ("1d", (5,), 3, True),
+                               ("3d", (2, 3, 5), 4, False)]:
+    x, w, b = data("dx" + name, x_shape), data("dw" + name, (n, 5)), data("db" + name, (n,))
+    y = (x.astype(np.float64) @ w.T + (b if bias else 0)).astype(np.float32)
+    add("dense_" + name, "dense", {}, [x, w] + ([b] if bias else []), [y])
+for k, (ta, tb, alpha, beta, c_shape) in enumerate([
+        (0, 0, 1.0, 1.0, None), (1, 0, 1.0, 1.0, (4,)), (0, 1, 0.5, 2.0, (3, 1)),
+        (1, 1, 1.0, 0.25, (3, 4)), (0, 0, 2.0, 1.0, ()), (0, 0, 0.5, 0.0, (1, 4))]):
+    a, b = data("ga%d" % k, (5, 3) if ta else (3, 5)), data("gb%d" % k, (4, 5) if tb else (5, 4))
+    inputs = [a, b] + ([] if c_shape is None else [data("gc%d" % k, c_shape)])
+    y = run("Gemm", inputs, {"transA": ta, "transB": tb, "alpha": alpha, "beta": beta})
+    add("gemm_%d" % k, "gemm", {"trans_a": ta, "trans_b": tb, "alpha": alpha, "beta": beta},
+        inputs, y)
+for sa, sb in [((3, 5), (5, 4)), ((5,), (5,)), ((5,), (5, 4)), ((3, 5), (5,)), ((2, 3, 5), (5, 4)),
+               ((2, 1, 3, 5), (4, 5, 2)), ((5,), (3, 5, 2)), ((2, 3, 5), (2, 5, 1)),
+               ((3, 2, 5), (5,))]:
+    name = "matmul_%s_%s" % ("x".join(map(str, sa)), "x".join(map(str, sb)))
+    a, b = data(name + "a", sa), data(name + "b", sb)
+    add(name, "matmul", {}, [a, b], run("MatMul", [a, b], {}))
+for dtype in ("i32", "i64"):
+    a, b = data("ma" + dtype, (3, 5), dtype), data("mb" + dtype, (5, 2), dtype)
+    add("matmul_" + dtype, "matmul", {}, [a, b], run("MatMul", [a, b], {}))
+a, b = data("mta", (2, 5, 3)), data("mtb", (4, 5))
+add("matmul_transposed", "matmul", {"trans_a": 1, "trans_b": 1}, [a, b],
+    [np.matmul(np.swapaxes(a, 1, 2), b.T)])
+
+# ---- Normalization.
+x = data("bn", (2, 3, 4, 2))
+stats = [data("bns", (3,)), data("bnb", (3,)), data("bnm", (3,)), data("bnv", (3,), low=1)]
+y = run("BatchNormalization", [x] + stats, {"epsilon": 0.01})[0]
+add("batch_norm", "batch_norm", {"epsilon": 0.01}, [x] + stats, [y])
+add("batch_norm_nhwc", "batch_norm", {"epsilon": 0.01, "channels_last": 1}, [to_last(x)] + stats,
+    [to_last(y)])
+x2 = data("bn2", (4, 3))
+add("batch_norm_2d", "batch_norm", {}, [x2] + stats, run("BatchNormalization", [x2] + stats, {}))
+for axis, scale_shape, bias in [(-1, (5,), True), (1, (3, 5), False), (2, (5,), True),
+                                (0, (2, 3, 5), True)]:
+    x, s, b = data("ln", (2, 3, 5)), data("lns", scale_shape), data("lnb", scale_shape)
+    inputs = [x, s] + ([b] if bias else [])
+    attrs = {"axis": axis, "epsilon": 0.001}
+    add("layer_norm_axis%d" % axis, "layer_norm", attrs, inputs,
+        run("LayerNormalization", inputs, attrs))
+for shape in [(2, 3, 5), (2, 3, 2, 4)]:
+    x, s, b = data("in", shape), data("ins", (3,)), data("inb", (3,))
+    add("instance_norm_%dd" % len(shape), "instance_norm", {"epsilon": 0.01}, [x, s, b],
+        run("InstanceNormalization", [x, s, b], {"epsilon": 0.01}))
+x, s, b = data("gn", (2, 6, 3, 2)), data("gns", (6,)), data("gnb", (6,))
+g = x.astype(np.float64).reshape(2, 3, -1)
+g = (g - g.mean(2, keepdims=True)) / np.sqrt(g.var(2, keepdims=True) + 0.01)
+g = g.reshape(x.shape)
+add("group_norm", "group_norm", {"num_groups": 3, "epsilon": 0.01}, [x, s, b],
+    [(g * s[None, :, None, None] + b[None, :, None, None]).astype(np.float32)])
+s, b = data("gns18", (3,)), data("gnb18", (3,))
+by_channel = [np.repeat(v, 2)[None, :, None, None] for v in (s, b)]
+add("group_norm_opset18", "group_norm", {"num_groups": 3, "epsilon": 0.01}, [x, s, b],
+    [(g * by_channel[0] + by_channel[1]).astype(np.float32)])
+for size in (1, 2, 3, 4, 5):
+    x = data("lrn", (2, 5, 2, 3))
+    attrs = {"size": size, "alpha": 0.25, "beta": 0.5, "bias": 2.0}
+    if size % 2:
+        y = run("LRN", [x], attrs)[0]
+    else:  # ONNX Runtime refuses even sizes; ONNX's text: floor((size-1)/2) before, ceil after.
+        y = np.empty_like(x)
+        for c in range(5):
+            window = x[:, max(0, c - (size - 1) // 2):c + size // 2 + 1].astype(np.float64)
+            y[:, c] = x[:, c] / (2.0 + 0.25 / size * (window**2).sum(1))**0.5
+    add("lrn_size%d" % size, "lrn", attrs, [x], [y])
+
+# ---- Softmax.
+for op, onnx_op in [("softmax", "Softmax"), ("log_softmax", "LogSoftmax")]:
+    for axis in (-1, 0, 1):
+        x = data(op, (3, 4, 5), low=-80, high=80)
+        add("%s_axis%d" % (op, axis), op, {"axis": axis}, [x], run(onnx_op, [x], {"axis": axis}))
+    x = np.array([[1000, 1001, 999], [-1000, -1000, -1003], [0, -np.inf, 1]], np.float32)
+    add(op + "_extreme", op, {}, [x], run(onnx_op, [x], {}))
+
+# ---- Reductions.
+for op, onnx_op in [("reduce_sum", "ReduceSum"), ("reduce_mean", "ReduceMean"),
+                    ("reduce_max", "ReduceMax"), ("reduce_min", "ReduceMin"),
+                    ("reduce_prod", "ReduceProd"), ("reduce_l1", "ReduceL1"),
+                    ("reduce_l2", "ReduceL2"), ("reduce_log_sum", "ReduceLogSum"),
+                    ("reduce_log_sum_exp", "ReduceLogSumExp"),
+                    ("reduce_sum_square", "ReduceSumSquare")]:
+    for axes, keepdims in [([1], 1), ([-1], 0), ([0, 2], 0), ([0, 1, 2], 1), ([2, 0], 1)]:
+        x = data(op, (3, 4, 2), low=1 if "log_sum" == op[-7:] else -12, high=12)
+        y = run(onnx_op, [x, np.array(axes, np.int64)], {"keepdims": keepdims})
+        add("%s_%s_%d" % (op, "_".join(map(str, axes)), keepdims), op,
+            {"axes": axes, "keepdims": keepdims}, [x], y)
+for op, onnx_op in [("reduce_sum", "ReduceSum"), ("reduce_max", "ReduceMax"),
+                    ("reduce_min", "ReduceMin"), ("reduce_mean", "ReduceMean"),
+                    ("reduce_prod", "ReduceProd")]:
+    for dtype in ("i32", "i64"):
+        x = data(op + dtype, (3, 5), dtype, -6, 6)
+        if op == "reduce_mean":
+            x = np.abs(x)  # Rounding of negative integer means differs between versions.
+        y = run(onnx_op, [x, np.array([1], np.int64)], {"keepdims": 1})
+        add(op + "_" + dtype, op, {"axes": [1]}, [x], y)
+x = np.array([[1, 2], [-np.inf, -np.inf], [np.inf, 0], [200, 201]], np.float32)
+add("reduce_log_sum_exp_extreme", "reduce_log_sum_exp", {"axes": [1]}, [x],
+    [np.array([[2.3132617], [-np.inf], [np.inf], [201.31326]], np.float32)])
+x = data("axes_empty", (2, 3))
+add("reduce_sum_no_axes", "reduce_sum", {"axes": []}, [x], [x])
+add("reduce_l1_no_axes", "reduce_l1", {"axes": []}, [x], [np.abs(x)])
+for op, onnx_op in [("argmax", "ArgMax"), ("argmin", "ArgMin")]:
+    for axis, keepdims, last in [(0, 1, 0), (1, 0, 0), (-1, 1, 1), (1, 1, 1)]:
+        x = data(op, (3, 5, 4), low=-3, high=3)  # Few values: ties.
+        attrs = {"axis": axis, "keepdims": keepdims, "select_last_index": last}
+        add("%s_%d_%d_%d" % (op, axis, keepdims, last), op, attrs, [x], run(onnx_op, [x], attrs))
+    x = data(op, (3, 5), "i32", -3, 3)
+    add(op + "_i32", op, {"axis": 1}, [x], run(onnx_op, [x], {"axis": 1}))
+
+# ---- Data movement.
+x = data("transform", (2, 3, 4))
+for perm in ([0, 2, 1], [2, 1, 0], [1, 2, 0], [0, 1, 2]):
+    add("transpose_" + "".join(map(str, perm)), "transpose", {"perm": perm}, [x],
+        run("Transpose", [x], {"perm": perm}))
+for k, (source, shape) in enumerate([
+        ((2, 3, 4), (24,)), ((2, 3, 4), (6, 4)), ((2, 3, 4), (2, 12)), ((2, 3, 4), (4, 3, 2)),
+        ((2, 3, 4), (1, 2, 1, 3, 4, 1)), ((1, 6, 1), (2, 3)), ((4, 6), (3, 8)), ((1, 1), ()),
+        ((), (1, 1, 1)), ((2, 6, 5), (2, 2, 3, 5)), ((2, 3, 4, 5), (6, 20))]):
+    x = data("reshape", source)
+    add("reshape_%d" % k, "reshape", {"shape": list(shape)}, [x], [x.reshape(shape)])
+for k, (source, shape) in enumerate([((3, 1), (2, 3, 4)), ((2, 3, 4), (3, 1)), ((), (2, 2)),
+                                     ((1, 3), (2, 1))]):
+    x = data("expand", source)
+    add("expand_%d" % k, "expand", {"shape": list(shape)}, [x],
+        run("Expand", [x, np.array(shape, np.int64)], {}))
+parts = [data("concat%d" % n, (2, n, 3)) for n in (1, 3, 2)]
+add("concat_1", "concat", {"axis": 1}, parts, run("Concat", parts, {"axis": 1}))
+add("concat_negative", "concat", {"axis": -2}, parts[:1], run("Concat", parts[:1], {"axis": -2}))
+parts = [data("concati%d" % n, (n, 2), "i64") for n in (2, 1)]
+add("concat_i64", "concat", {"axis": 0}, parts, run("Concat", parts, {"axis": 0}))
+x = data("split", (4, 6, 2))
+for axis, split in [(1, [1, 2, 3]), (0, [4]), (-1, [1, 1])]:
+    add("split_%d" % axis, "split", {"axis": axis, "split": split}, [x],
+        run("Split", [x, np.array(split, np.int64)], {"axis": axis}, outputs=len(split)))
+x = data("slice", (5, 6, 4))
+for k, (axes, starts, ends, steps) in enumerate([
+        ([0, 2], [1, 0], [4, 3], None), ([1], [0], [6], [2]), ([1, 0], [5, 4], [-1, 0], [-1, -2]),
+        ([-1], [3], [-1], [-3])]):
+    index = [slice(None)] * 3
+    for d, s, e, st in zip(axes, starts, ends, steps or [1] * len(axes)):
+        index[d] = slice(s, None if e < 0 else e, st)
+    attrs = {"axes": axes, "starts": starts, "ends": ends}
+    if steps:
+        attrs["steps"] = steps
+    add("slice_%d" % k, "slice", attrs, [x], [x[tuple(index)]])
+x = data("pad", (3, 4, 2))
+for mode, pads in [("constant", [1, 0, 2, 0, 3, 1]), ("constant", [-1, 0, 1, 0, -2, 0]),
+                   ("reflect", [2, 1, 0, 1, 3, 1]), ("edge", [1, 2, 3, 4, 0, 1]),
+                   ("wrap", [1, 3, 2, 2, 0, 1])]:
+    inputs = [x, np.array(pads, np.int64)]
+    attrs = {"pads": pads, "mode": mode}
+    if mode == "constant":
+        inputs.append(np.array(1.5, np.float32))
+        attrs["value"] = 1.5
+    add("pad_%s_%d" % (mode, pads[0] & 255), "pad", attrs, [x], run("Pad", inputs, {"mode": mode}))
+for dtype in ("i32", "i64"):
+    x = data("gather", (4, 5, 3))
+    for axis, shape in [(0, (2,)), (1, (2, 3)), (-1, ()), (2, (1, 4))]:
+        extent = x.shape[axis]
+        which = data("gi%d" % axis, shape, dtype, -extent, extent - 1)
+        add("gather_%d_%s" % (axis, dtype), "gather", {"axis": axis}, [x, which],
+            run("Gather", [x, which], {"axis": axis}))
+
+
+def resize(name, x_shape, mode, transform, scales=None, sizes=None, nearest=None, last=False):
+    x = data("resize" + name, x_shape)
+    attrs = {"mode": mode, "coordinate_transformation_mode": transform}
+    if nearest:
+        attrs["nearest_mode"] = nearest
+    if scales:
+        y = run("Resize", [x, np.array(scales, np.float32)], attrs, omit=(1,))[0]
+    else:
+        y = run("Resize", [x, np.array(sizes, np.int64)], attrs, omit=(1, 2))[0]
+    ours = dict(attrs)
+    values = list(scales or sizes)
+    if last:
+        x, y = to_last(x), to_last(y)
+        values = [values[0]] + values[2:] + [values[1]]
+        ours["channels_last"] = 1
+    ours["scales" if scales else "sizes"] = values
+    add("resize_" + name, "resize", ours, [x], [y])
+
+
+TRANSFORMS = ["half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric",
+              "half_pixel_symmetric"]
+for transform in TRANSFORMS:
+    for nearest in ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil"):
+        resize("nearest_%s_%s" % (transform, nearest), (1, 1, 3, 4), "nearest", transform,
+               sizes=[1, 1, 7, 5], nearest=nearest)
+        resize("shrink_%s_%s" % (transform, nearest), (1, 1, 6, 5), "nearest", transform,
+               scales=[1.0, 1.0, 0.5, 0.7], nearest=nearest)
+    resize("linear_%s" % transform, (1, 2, 3, 4), "linear", transform, scales=[1.0, 1.0, 2.0, 1.75])
+    resize("linear_shrink_%s" % transform, (1, 1, 6, 5), "linear", transform, sizes=[1, 1, 4, 3])
+resize("twice", (1, 2, 3, 4), "nearest", "asymmetric", scales=[1.0, 1.0, 2.0, 2.0], nearest="floor")
+resize("twice_nhwc", (1, 2, 3, 4), "nearest", "asymmetric", scales=[1.0, 1.0, 2.0, 2.0],
+       nearest="floor", last=True)
+resize("linear_nhwc", (1, 2, 3, 4), "linear", "half_pixel", scales=[1.0, 1.0, 2.0, 2.0], last=True)
+resize("to_one", (1, 1, 4, 4), "linear", "align_corners", sizes=[1, 1, 1, 1])
+
+sys.stdout.write("\n".join(cases) + "\n")
