@@ -209,7 +209,10 @@ LinearForm OtherAtom(const Expr& e, const VarRanges& ranges) {
     }
     if (e->kind == ExprKind::kSelect) {
       simplified = Select(operands[0], operands[1], operands[2]);
-      if (simplified->kind != ExprKind::kSelect) return ToLinear(simplified, ranges);
+      // Decided: the branch is simplified already, and only index arithmetic may be taken apart.
+      if (simplified->kind != ExprKind::kSelect && simplified->dtype == DType::kI64) {
+        return ToLinear(simplified, ranges);
+      }
     } else if (changed) {
       if (e->kind == ExprKind::kTable) {
         simplified = TableLoad(e->table, std::move(operands));

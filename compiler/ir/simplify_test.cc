@@ -81,6 +81,14 @@ TEST(SimplifyTest, KeepsTheValueAndTheRangeHolds) {
   }
 }
 
+// Only i64 arithmetic is taken apart: -x of floats is not -1 times an index.
+TEST(SimplifyTest, SelectThatIsDecidedKeepsItsFloatingPointBranch) {
+  const Expr x = Load(0, DType::kF32, {VarRef(0)});
+  const Expr negated = Unary(ExprKind::kNeg, x);
+  const Expr e = Select(Lt(VarRef(0), Int(5)), negated, x + x);
+  EXPECT_TRUE(StructurallyEqual(Simplify(e, Upto({5})), negated));
+}
+
 TEST(EnumerateBoxTest, RefusesABoxOverTheLimit) {
   int visited = 0;
   EXPECT_FALSE(EnumerateBox({1 << 20, 1 << 20, 1 << 20}, 100, [&](const auto&) { ++visited; }));
