@@ -110,7 +110,14 @@ class BlockLowering {
     Accumulator accumulator{.buffer = stage.buffer};
     Buffer& window = out_.buffers[stage.buffer];
     window.shape.clear();
-    for (NodeId loop : SpatialLoopsBetween(leaf, id)) {
+    // Lanes of a vector lie side by side: its dimension is the last.
+    std::vector<NodeId> dims;
+    for (const bool vector : {false, true}) {
+      for (NodeId loop : SpatialLoopsBetween(leaf, id)) {
+        if ((in_.nodes[loop].loop_kind == LoopKind::kVectorized) == vector) dims.push_back(loop);
+      }
+    }
+    for (NodeId loop : dims) {
       accumulator.indices.push_back(VarRef(in_.nodes[loop].var));
       window.shape.push_back(MaxExtent(in_, in_.nodes[loop].var));
     }

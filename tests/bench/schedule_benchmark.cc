@@ -99,13 +99,14 @@ double ReadBandwidth(int threads) {
     const double start = Seconds();
     for (int t = 0; t < threads; ++t) {
       pool.emplace_back([&, t] {
-        const auto* data = reinterpret_cast<const uint64_t*>(arena->bytes().data()) +
-                           t * (bytes / 8 / threads);
+        const auto* data =
+            reinterpret_cast<const uint64_t*>(arena->bytes().data()) + t * (bytes / 8 / threads);
         uint64_t sum[8] = {};
         for (size_t i = 0; i < bytes / 8 / threads; i += 8) {
           for (int j = 0; j < 8; ++j) sum[j] += data[i + j];
         }
-        volatile uint64_t sink = sum[0] + sum[1] + sum[2] + sum[3] + sum[4] + sum[5] + sum[6] + sum[7];
+        volatile uint64_t sink =
+            sum[0] + sum[1] + sum[2] + sum[3] + sum[4] + sum[5] + sum[6] + sum[7];
         (void)sink;
       });
     }
@@ -148,7 +149,9 @@ double Time(Compiled& compiled, int threads) {
   for (size_t i = 0; i < weight.size(); ++i) {
     if (weight[i]) weight_bytes += info.buffer_bytes[i];
   }
-  const int copies = weight_bytes == 0 ? 1 : static_cast<int>(std::min<int64_t>(64, (100 << 20) / weight_bytes + 1));
+  const int copies = weight_bytes == 0
+                         ? 1
+                         : static_cast<int>(std::min<int64_t>(64, (100 << 20) / weight_bytes + 1));
   int64_t total = 1 << 22;
   for (size_t i = 0; i < weight.size(); ++i) {
     total += (weight[i] ? copies : 1) * (info.buffer_bytes[i] + 8192);
@@ -188,8 +191,8 @@ double Time(Compiled& compiled, int threads) {
   CHECK(kernel.ok());
   auto pool = ThreadPool::Create({.thread_count = threads});
   CHECK(pool.ok());
-  auto timing = TimeKernel(**pool, *kernel, contexts,
-                           {.repeat_min_ns = 20'000'000, .repeat_count = 9});
+  auto timing =
+      TimeKernel(**pool, *kernel, contexts, {.repeat_min_ns = 2'000'000, .repeat_count = 100});
   CHECK(timing.ok());
   std::sort(timing->latency_ns.begin(), timing->latency_ns.end());
   return static_cast<double>(timing->latency_ns[0]) * 1e-9;
@@ -203,8 +206,7 @@ int Main(int argc, char** argv) {
   const bool wide = cpu.Has("avx512f") && !avx2;
   const double peak = FmaPeak(wide ? 16 : 8, threads);
   std::printf("%s, %d threads, FMA peak %.1f GFLOP/s\n", cpu.brand.c_str(), threads, peak);
-  const std::string folder =
-      std::string("compiler/schedule/testdata/") + (wide ? "avx512/" : "");
+  const std::string folder = std::string("compiler/schedule/testdata/") + (wide ? "avx512/" : "");
   for (const Layer& layer : kLayers) {
     if (std::string(layer.name).find(filter) == std::string::npos) continue;
     const bool winograd = std::strncmp(layer.trace, "winograd", 8) == 0;
@@ -216,6 +218,16 @@ int Main(int argc, char** argv) {
     auto lowered = Lower(*scheduled);
     CHECK_OK(lowered);
     const double before = Seconds();
+    if (argc > 4) {
+      CodegenTarget target{.tune_cpu = cpu.llvm_cpu};
+      for (const std::string& f : cpu.features) {
+        if (wide || f.rfind("avx512", 0) != 0) target.features.push_back(f);
+      }
+      auto text =
+          MakeLlvmBackend()->Emit(target, {.symbol = "layer", .program = &*lowered}, argv[4]);
+      CHECK_OK(text);
+      std::fputs(text->c_str(), stdout);
+    }
     Compiled compiled = Compile(*lowered, !wide);
     const double compile_ms = (Seconds() - before) * 1e3;
     const double seconds = Time(compiled, threads);
@@ -223,10 +235,13 @@ int Main(int argc, char** argv) {
     const double out = static_cast<double>(((s.h + 2 * s.pad - s.k) / s.stride + 1) *
                                            ((s.w + 2 * s.pad - s.k) / s.stride + 1));
     const double flops = 2 * out * static_cast<double>(s.co * s.ci * s.k * s.k);
-    std::printf("%-22s %8.1f us %7.1f GFLOP/s %5.1f %% of peak  spills %d (innermost %d) code %d compile %.0f ms\n", layer.name,
-                seconds * 1e6, flops / seconds * 1e-9, 100 * flops / seconds * 1e-9 / peak,
-                static_cast<int>(compiled.info.spill_count),
-                static_cast<int>(compiled.info.innermost_spill_count), static_cast<int>(compiled.info.code_bytes), compile_ms);
+    std::printf(
+        "%-22s %8.1f us %7.1f GFLOP/s %5.1f %% of peak  spills %d (innermost %d) code %d compile "
+        "%.0f ms\n",
+        layer.name, seconds * 1e6, flops / seconds * 1e-9, 100 * flops / seconds * 1e-9 / peak,
+        static_cast<int>(compiled.info.spill_count),
+        static_cast<int>(compiled.info.innermost_spill_count),
+        static_cast<int>(compiled.info.code_bytes), compile_ms);
     std::fflush(stdout);
   }
   if (filter.empty() || filter == "fc") {

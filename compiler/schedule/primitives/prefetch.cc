@@ -49,6 +49,8 @@ absl::Status PrefetchNext(const Step& step, Program& program, BufferId buffer, i
   }
   ASSIGN_OR_RETURN(Region region, RegionUnder(program, buffer, next));
   const VarId next_var = program.nodes[next].var;
+  // There is no next one: the same trace serves shapes where there is.
+  if (MaxExtent(program, next_var) == 1) return absl::OkStatus();
   bool moves = false;
   for (RegionDim& dim : region) {
     moves = moves || MentionsVar(dim.start, next_var);
