@@ -130,10 +130,11 @@ INSTANTIATE_TEST_SUITE_P(
                       "output Y is written by no block"},
         BrokenProgram{"WritesAnInput", CopyOf("block A(i in 4) { step X[i] = K[i] }"),
                       "block A: writes X, which is an input"},
-        BrokenProgram{"AnotherBlocksAxis",
-                      CopyOf("block A(i in 4) { step T[i] = X[i] } block B(i in 4) { step Y[i] = "
-                             "T[A.i] }"),
-                      "block B: step uses A.i, which is no axis of the block"},
+        BrokenProgram{
+            "AnotherBlocksAxis",
+            CopyOf("block A(i in 4) { step T[i] = X[i] } block B(i in 4) { step Y[i] = "
+                   "T[A.i] }"),
+            "block B: step uses A.i, which is no axis of the block and not in the map of one"},
         BrokenProgram{"AxisOfTwoBlocks",
                       CopyOf("block A(i in 4) { step T[i] = X[i] } block B(A.i) { step Y[A.i] = "
                              "T[A.i] }"),
@@ -364,6 +365,19 @@ INSTANTIATE_TEST_SUITE_P(
                       "reduce\n"),
             "block Y reads T: in an iteration of loop y, block T has not written all that "
             "it reads along dimension 0"},
+        // T holds one window of two; Y reads it after the last one.
+        BrokenProgram{"WindowReadOutsideOfItsLoop",
+                      "input X: f32[8] temp T: f32[2] output Y: f32[2]\n"
+                      "var a in 4 var b in 2 var T.i in 8 = a * 2 + b\n"
+                      "block T(T.i) { step T[b] = X[T.i] }\n"
+                      "block Y(i in 2) { step Y[i] = T[i] }\n"
+                      "kernel { for a { for b { run T } } for Y.i { run Y } }",
+                      "block Y reads T outside of loop a, whose iterations overwrite it"},
+        BrokenProgram{"WindowOfAnOutput",
+                      "input X: f32[8] output Y: f32[2]\n"
+                      "var a in 4 var b in 2 var Y.i in 8 = a * 2 + b\n"
+                      "block Y(Y.i) { step Y[b] = X[Y.i] } kernel { for a { for b { run Y } } }",
+                      "only a temporary buffer may be a window"},
         BrokenProgram{"PartialSums",
                       "input X: f32[4, 6] temp S: f32[4] output Y: f32[4]\n"
                       "var i in 4 var S.i in 4 = i var k in 6 reduce var S.k in 6 reduce = k\n"

@@ -30,7 +30,17 @@ class BlockVerifier {
     return absl::InvalidArgumentError(absl::StrCat("block ", block_->name, ": ", parts...));
   }
 
+  // Axes, and what their maps are made of: a block that reads relaid weights names the variables
+  // that their layout was made from.
+  void MarkKnown(VarId var) {
+    if (known_[var]) return;
+    known_[var] = true;
+    if (program_.vars[var].def == nullptr) return;
+    for (const VarId use : FreeVars(program_.vars[var].def)) MarkKnown(use);
+  }
+
   absl::Status CheckAxes(BlockId id) {
+    known_.assign(program_.vars.size(), false);
     for (const std::vector<VarId>* axes : {&block_->spatial, &block_->reduction}) {
       for (const VarId axis : *axes) {
         if (axis < 0 || axis >= static_cast<VarId>(program_.vars.size())) {
@@ -39,6 +49,7 @@ class BlockVerifier {
         const Var& var = program_.vars[axis];
         if (axis_owner_[axis] >= 0) return Broken("axis ", var.name, " is an axis twice");
         axis_owner_[axis] = id;
+        MarkKnown(axis);
         if (!IsConstInt(var.extent)) return Broken("axis ", var.name, " has no constant extent");
         if (var.reduce != (axes == &block_->reduction)) {
           return Broken("axis ", var.name, " is ", var.reduce ? "" : "not ",
@@ -60,8 +71,9 @@ class BlockVerifier {
       return Broken(what, " of type ", DTypeName(e->dtype), ", want ", DTypeName(want));
     }
     for (const VarId var : FreeVars(e)) {
-      if (&program_.blocks[std::max(axis_owner_[var], 0)] != block_ || axis_owner_[var] < 0) {
-        return Broken(what, " uses ", program_.vars[var].name, ", which is no axis of the block");
+      if (!known_[var]) {
+        return Broken(what, " uses ", program_.vars[var].name,
+                      ", which is no axis of the block and not in the map of one");
       }
     }
     return absl::OkStatus();
@@ -129,6 +141,16 @@ class BlockVerifier {
   // No two points of the spatial domain write one element. Axes and dimensions that share no
   // expression are looked at apart.
   absl::Status CheckInjective() {
+    for (const Expr& index : block_->output_indices) {
+      for (const VarId var : FreeVars(index)) {
+        if (axis_owner_[var] >= 0) continue;
+        // A window: its elements are written again in each iteration of the loops around it. The
+        // rules of order look at who reads it when.
+        if (program_.buffers[block_->output].role == BufferRole::kTemp) return absl::OkStatus();
+        return Broken("an index of the output uses ", program_.vars[var].name,
+                      ", which is no axis: only a temporary buffer may be a window");
+      }
+    }
     std::vector<VarId> axes;
     for (const VarId axis : block_->spatial) {
       if (!IsInt(program_.vars[axis].extent, 1)) axes.push_back(axis);
@@ -199,6 +221,7 @@ class BlockVerifier {
   const Program& program_;
   std::vector<BlockId>& axis_owner_;  // By VarId; -1: no axis (yet).
   const Block* block_ = nullptr;
+  std::vector<bool> known_;  // By VarId: what the block's expressions may use.
   int64_t budget_ = kInjectiveBudget;
 };
 

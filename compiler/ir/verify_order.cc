@@ -60,6 +60,7 @@ class OrderVerifier {
       const Node& node = program_.nodes[from.path[i]];
       if (node.kind == NodeKind::kLoop) shared.push_back(node.var);
     }
+    RETURN_IF_ERROR(CheckWindow(program_.blocks[writer], shared, who));
     if (shared.empty()) return absl::OkStatus();
     for (const VarId axis : program_.blocks[writer].reduction) {
       for (const VarId var : space_.VarsOf({VarRef(axis)})) {
@@ -75,6 +76,23 @@ class OrderVerifier {
         return Broken(who, ": in an iteration of loop ", program_.vars[shared.back()].name,
                       ", block ", program_.blocks[writer].name,
                       " has not written all that it reads along dimension ", d);
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // A window is overwritten in the next iteration of each loop that its indices leave out.
+  absl::Status CheckWindow(const Block& writer, const std::vector<VarId>& shared,
+                           const std::string& who) {
+    const std::vector<VarId> kept = space_.VarsOf(writer.output_indices);
+    for (const VarId axis : writer.spatial) {
+      for (const VarId var : space_.VarsOf({VarRef(axis)})) {
+        if (std::find(kept.begin(), kept.end(), var) != kept.end() ||
+            std::find(shared.begin(), shared.end(), var) != shared.end()) {
+          continue;
+        }
+        return Broken(who, " outside of loop ", program_.vars[var].name,
+                      ", whose iterations overwrite it");
       }
     }
     return absl::OkStatus();
