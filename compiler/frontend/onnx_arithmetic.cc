@@ -1,0 +1,246 @@
+// ONNX's elementwise operators: unary, binary, variadic, activations, Cast, Clip, Dropout.
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "compiler/frontend/onnx_import_context.h"
+#include "onnx/onnx_pb.h"
+
+namespace burnish {
+namespace {
+
+// An ONNX float attribute that the operator has under the same name.
+struct FloatAttribute {
+  const char* name;
+  double fallback;
+};
+
+OnnxTranslator Unary(std::string op, std::vector<FloatAttribute> floats = {}) {
+  return [op, floats](OnnxNode& node) -> absl::Status {
+    ASSIGN_OR_RETURN(const ValueId x, node.Input(0));
+    Attributes attributes;
+    for (const FloatAttribute& a : floats) attributes.Set(a.name, node.Float(a.name, a.fallback));
+    return node.Finish(op, {x}, std::move(attributes));
+  };
+}
+
+OnnxTranslator Binary(std::string op) {
+  return [op](OnnxNode& node) -> absl::Status {
+    ASSIGN_OR_RETURN(const ValueId a, node.Input(0));
+    ASSIGN_OR_RETURN(const ValueId b, node.Input(1));
+    return node.Finish(op, {a, b});
+  };
+}
+
+absl::StatusOr<ValueId> Chain(OnnxNode& node, const std::string& op) {
+  ASSIGN_OR_RETURN(ValueId value, node.Input(0));
+  for (int i = 1; i < node.input_count(); ++i) {
+    ASSIGN_OR_RETURN(const ValueId next, node.Input(i));
+    ASSIGN_OR_RETURN(value, node.Emit(op, {value, next}));
+  }
+  return value;
+}
+
+OnnxTranslator Variadic(std::string op) {
+  return [op](OnnxNode& node) -> absl::Status {
+    ASSIGN_OR_RETURN(const ValueId value, Chain(node, op));
+    node.SetOutput(0, value);
+    return absl::OkStatus();
+  };
+}
+
+absl::Status Mean(OnnxNode& node) {
+  ASSIGN_OR_RETURN(const ValueId sum, Chain(node, "add"));
+  ASSIGN_OR_RETURN(const ValueId count, node.EmitScalar(node.TypeOf(sum).dtype, node.input_count()));
+  return node.Finish("div", {sum, count});
+}
+
+absl::Status Pow(OnnxNode& node) {
+  ASSIGN_OR_RETURN(const ValueId base, node.Input(0));
+  ASSIGN_OR_RETURN(ValueId exponent, node.Input(1));
+  const DType dtype = node.TypeOf(base).dtype;
+  if (node.TypeOf(exponent).dtype != dtype) {  // Opset 12 allows mixed types; base's is the result's.
+    if (!IsFloat(dtype) && IsFloat(node.TypeOf(exponent).dtype)) {
+      return node.Unsupported("an integer base with a floating-point exponent");
+    }
+    Attributes to;
+    to.Set("to", std::string(DTypeName(dtype)));
+    ASSIGN_OR_RETURN(exponent, node.Emit("cast", {exponent}, std::move(to)));
+  }
+  return node.Finish("pow", {base, exponent});
+}
+
+absl::Status Mod(OnnxNode& node) {
+  ASSIGN_OR_RETURN(const ValueId a, node.Input(0));
+  ASSIGN_OR_RETURN(const ValueId b, node.Input(1));
+  Attributes attributes;
+  attributes.Set("fmod", node.Int("fmod", 0));
+  return node.Finish("mod", {a, b}, std::move(attributes));
+}
+
+absl::Status Where(OnnxNode& node) {
+  ASSIGN_OR_RETURN(const ValueId condition, node.Input(0));
+  ASSIGN_OR_RETURN(const ValueId a, node.Input(1));
+  ASSIGN_OR_RETURN(const ValueId b, node.Input(2));
+  return node.Finish("where", {condition, a, b});
+}
+
+absl::Status EmitCast(OnnxNode& node, DType dtype) {
+  ASSIGN_OR_RETURN(const ValueId x, node.Input(0));
+  if (node.TypeOf(x).dtype == dtype) {
+    node.SetOutput(0, x);
+    return absl::OkStatus();
+  }
+  Attributes attributes;
+  attributes.Set("to", std::string(DTypeName(dtype)));
+  return node.Finish("cast", {x}, std::move(attributes));
+}
+
+absl::Status CastTo(OnnxNode& node) {
+  const int64_t to = node.Int("to", 0);
+  if (to < 0 || to > std::numeric_limits<int>::max()) return node.Invalid("attribute to");
+  ASSIGN_OR_RETURN(const DType dtype,
+                   DTypeOfOnnx(static_cast<int>(to), absl::StrCat(node.Label(), ", to")));
+  return EmitCast(node, dtype);
+}
+
+absl::Status CastLike(OnnxNode& node) {
+  ASSIGN_OR_RETURN(const ValueId like, node.Input(1));
+  return EmitCast(node, node.TypeOf(like).dtype);
+}
+
+// Bounds that are no constants: a chain of max and min.
+absl::Status ClipByTensors(OnnxNode& node, ValueId x) {
+  if (node.HasInput(1)) {
+    ASSIGN_OR_RETURN(const ValueId low, node.Input(1));
+    ASSIGN_OR_RETURN(x, node.Emit("max", {x, low}));
+  }
+  if (node.HasInput(2)) {
+    ASSIGN_OR_RETURN(const ValueId high, node.Input(2));
+    ASSIGN_OR_RETURN(x, node.Emit("min", {x, high}));
+  }
+  node.SetOutput(0, x);
+  return absl::OkStatus();
+}
+
+absl::Status Clip(OnnxNode& node) {
+  ASSIGN_OR_RETURN(const ValueId x, node.Input(0));
+  if (!IsFloat(node.TypeOf(x).dtype)) return ClipByTensors(node, x);
+  Attributes attributes;
+  if (node.opset() < 11) {  // Attributes; absent means no bound.
+    if (node.HasAttribute("min")) attributes.Set("min", node.Float("min", 0));
+    if (node.HasAttribute("max")) attributes.Set("max", node.Float("max", 0));
+  } else {
+    for (int i = 1; i <= 2; ++i) {
+      if (!node.HasInput(i)) continue;
+      ASSIGN_OR_RETURN(const ValueId bound, node.Input(i));
+      const TensorType& type = node.TypeOf(bound);
+      if (!node.context().graph.IsConstant(bound) || ElementCount(type.shape) != 1) {
+        return ClipByTensors(node, x);
+      }
+      attributes.Set(i == 1 ? "min" : "max",
+                     FirstAsDouble(type, *node.context().graph.value(bound).data));
+    }
+  }
+  if (attributes.values().empty()) {
+    node.SetOutput(0, x);
+    return absl::OkStatus();
+  }
+  return node.Finish("clip", {x}, std::move(attributes));
+}
+
+absl::Status Identity(OnnxNode& node) {
+  ASSIGN_OR_RETURN(const ValueId x, node.Input(0));
+  node.SetOutput(0, x);
+  return absl::OkStatus();
+}
+
+absl::Status Dropout(OnnxNode& node) {
+  ASSIGN_OR_RETURN(const ValueId x, node.Input(0));
+  if (node.HasInput(2)) {
+    ASSIGN_OR_RETURN(const std::vector<int64_t> training, node.ConstantInts(2, "training_mode"));
+    if (!training.empty() && training[0] != 0) {
+      return node.Unsupported("training_mode is on; export the model for inference");
+    }
+  }
+  node.SetOutput(0, x);
+  if (node.OutputUsed(1)) {  // In inference nothing is dropped: the mask is all true.
+    const TensorType type = node.TypeOf(x);
+    Attributes to;
+    ASSIGN_OR_RETURN(const ValueId one, node.EmitScalar(DType::kBool, 1));
+    to.Set("shape", type.shape);
+    ASSIGN_OR_RETURN(const ValueId mask, node.Emit("expand", {one}, std::move(to)));
+    node.SetOutput(1, mask);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Gelu(OnnxNode& node) {
+  ASSIGN_OR_RETURN(const ValueId x, node.Input(0));
+  const std::string approximate = node.String("approximate", "none");
+  if (approximate != "none" && approximate != "tanh") {
+    return node.Invalid(absl::StrCat("approximate: got '", approximate, "', want none or tanh"));
+  }
+  Attributes attributes;
+  attributes.Set("approximate", approximate);
+  return node.Finish("gelu", {x}, std::move(attributes));
+}
+
+// x * sigmoid(alpha * x).
+absl::Status Swish(OnnxNode& node) {
+  ASSIGN_OR_RETURN(const ValueId x, node.Input(0));
+  const double alpha = node.Float("alpha", 1.0);
+  if (alpha == 1.0) return node.Finish("silu", {x});
+  ASSIGN_OR_RETURN(const ValueId scale, node.EmitScalar(node.TypeOf(x).dtype, alpha));
+  ASSIGN_OR_RETURN(const ValueId scaled, node.Emit("mul", {x, scale}));
+  ASSIGN_OR_RETURN(const ValueId gate, node.Emit("sigmoid", {scaled}));
+  return node.Finish("mul", {x, gate});
+}
+
+}  // namespace
+
+void AddArithmeticTranslators(OnnxTranslators& t) {
+  const std::pair<const char*, const char*> unary[] = {
+      {"Neg", "neg"},         {"Abs", "abs"},           {"Sqrt", "sqrt"},
+      {"Exp", "exp"},         {"Log", "log"},           {"Tanh", "tanh"},
+      {"Erf", "erf"},         {"Sin", "sin"},           {"Cos", "cos"},
+      {"Floor", "floor"},     {"Ceil", "ceil"},         {"Round", "round"},
+      {"Sign", "sign"},       {"Not", "not"},           {"IsNaN", "is_nan"},
+      {"Relu", "relu"},       {"Sigmoid", "sigmoid"},   {"HardSwish", "hard_swish"},
+      {"Softplus", "softplus"}, {"Softsign", "softsign"}, {"Mish", "mish"},
+      {"Reciprocal", "reciprocal"}};
+  for (const auto& [onnx, op] : unary) t[onnx] = Unary(op);
+  t["LeakyRelu"] = Unary("leaky_relu", {{"alpha", 0.01f}});
+  t["Elu"] = Unary("elu", {{"alpha", 1.0}});
+  t["Selu"] = Unary("selu", {{"alpha", 1.67326319217681884765625},
+                             {"gamma", 1.05070102214813232421875}});
+  t["Celu"] = Unary("celu", {{"alpha", 1.0}});
+  t["ThresholdedRelu"] = Unary("thresholded_relu", {{"alpha", 1.0}});
+  t["HardSigmoid"] = Unary("hard_sigmoid", {{"alpha", 0.2f}, {"beta", 0.5}});
+  const std::pair<const char*, const char*> binary[] = {
+      {"Add", "add"},         {"Sub", "sub"},
+      {"Mul", "mul"},         {"Div", "div"},
+      {"Equal", "equal"},     {"Less", "less"},
+      {"Greater", "greater"}, {"LessOrEqual", "less_equal"},
+      {"And", "and"},         {"GreaterOrEqual", "greater_equal"},
+      {"Or", "or"},           {"Xor", "xor"},
+      {"PRelu", "prelu"}};
+  for (const auto& [onnx, op] : binary) t[onnx] = Binary(op);
+  t["Sum"] = Variadic("add");
+  t["Min"] = Variadic("min");
+  t["Max"] = Variadic("max");
+  t["Mean"] = Mean;
+  t["Pow"] = Pow;
+  t["Mod"] = Mod;
+  t["Where"] = Where;
+  t["Cast"] = CastTo;
+  t["CastLike"] = CastLike;
+  t["Clip"] = Clip;
+  t["Identity"] = Identity;
+  t["Dropout"] = Dropout;
+  t["Gelu"] = Gelu;
+  t["Swish"] = Swish;
+}
+
+}  // namespace burnish

@@ -1,0 +1,130 @@
+// Operators whose result is known at import: Constant, ConstantOfShape, Shape, Size, Range.
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "compiler/frontend/onnx_import_context.h"
+#include "compiler/graph/evaluate.h"
+#include "onnx/onnx_pb.h"
+
+namespace burnish {
+namespace {
+
+absl::Status FinishConstant(OnnxNode& node, TensorType type, ConstantPtr data) {
+  ASSIGN_OR_RETURN(const ValueId id, node.EmitConstant(std::move(type), std::move(data)));
+  node.SetOutput(0, id);
+  return absl::OkStatus();
+}
+
+absl::Status Constant(OnnxNode& node) {
+  if (const onnx::AttributeProto* value = node.Find("value")) {
+    ASSIGN_OR_RETURN(
+        OnnxTensor tensor,
+        ReadOnnxTensor(value->t(), node.context().files,
+                       node.context().options->max_tensor_elements, node.Label()));
+    return FinishConstant(node, std::move(tensor.type), std::move(tensor.data));
+  }
+  if (node.HasAttribute("value_int")) {
+    return FinishConstant(node, {DType::kI64, {}},
+                          FromInts(DType::kI64, {node.Int("value_int", 0)}));
+  }
+  if (node.HasAttribute("value_float")) {
+    return FinishConstant(node, {DType::kF32, {}},
+                          FromDoubles(DType::kF32, {node.Float("value_float", 0)}));
+  }
+  if (node.HasAttribute("value_ints")) {
+    std::vector<int64_t> values = node.Ints("value_ints", {});
+    const auto count = static_cast<int64_t>(values.size());
+    return FinishConstant(node, {DType::kI64, {count}}, MakeConstant(std::move(values)));
+  }
+  if (node.HasAttribute("value_floats")) {
+    const std::vector<double> values = node.Floats("value_floats", {});
+    return FinishConstant(node, {DType::kF32, {static_cast<int64_t>(values.size())}},
+                          FromDoubles(DType::kF32, values));
+  }
+  return node.Unsupported(
+      "want attribute value, value_int, value_ints, value_float or value_floats");
+}
+
+absl::Status ConstantOfShape(OnnxNode& node) {
+  ASSIGN_OR_RETURN(const std::vector<int64_t> shape, node.ConstantInts(0, "shape"));
+  OnnxTensor fill = {{DType::kF32, {1}}, FromDoubles(DType::kF32, {0})};
+  ImportContext& context = node.context();
+  if (const onnx::AttributeProto* value = node.Find("value")) {
+    ASSIGN_OR_RETURN(fill, ReadOnnxTensor(value->t(), context.files,
+                                          context.options->max_tensor_elements, node.Label()));
+    if (ElementCount(fill.type.shape) != 1) return node.Invalid("value must have one element");
+  }
+  ASSIGN_OR_RETURN(
+      const int64_t count,
+      CheckedElementCount(shape, context.options->max_tensor_elements, node.Label()));
+  // Before the memory is taken: a few bytes of model may ask for any amount.
+  const int64_t element_bytes = SizeBytes(fill.type.dtype);
+  context.folded_bytes += count * element_bytes;
+  if (context.folded_bytes > context.options->max_folded_bytes) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(node.Label(), ": computed constants take over ",
+                     context.options->max_folded_bytes, " bytes (the limit)"));
+  }
+  return FinishConstant(node, {fill.type.dtype, shape},
+                        StridedCopy(*fill.data, element_bytes, shape,
+                                    std::vector<int64_t>(shape.size(), 0), 0));
+}
+
+absl::Status Shape(OnnxNode& node) {
+  ASSIGN_OR_RETURN(const ValueId x, node.Input(0));
+  const std::vector<int64_t> shape = node.TypeOf(x).shape;
+  const auto rank = static_cast<int64_t>(shape.size());
+  const auto clamp = [&](int64_t v) {
+    return v < 0 ? std::max(v, -rank) + rank : std::min(v, rank);
+  };
+  const int64_t start = clamp(node.Int("start", 0));
+  const int64_t end = std::max(start, clamp(node.Int("end", rank)));
+  std::vector<int64_t> part(shape.begin() + start, shape.begin() + end);
+  return FinishConstant(node, {DType::kI64, {end - start}}, MakeConstant(std::move(part)));
+}
+
+absl::Status Size(OnnxNode& node) {
+  ASSIGN_OR_RETURN(const ValueId x, node.Input(0));
+  return FinishConstant(node, {DType::kI64, {}},
+                        FromInts(DType::kI64, {ElementCount(node.TypeOf(x).shape)}));
+}
+
+absl::Status Range(OnnxNode& node) {
+  ASSIGN_OR_RETURN(const ValueId start_id, node.Input(0));
+  const DType dtype = node.TypeOf(start_id).dtype;
+  double bounds[3];
+  const char* names[3] = {"start", "limit", "delta"};
+  for (int i = 0; i < 3; ++i) {
+    ASSIGN_OR_RETURN(const std::vector<double> values, node.ConstantFloats(i, names[i]));
+    if (values.size() != 1) return node.Invalid(absl::StrCat(names[i], " must be a scalar"));
+    bounds[i] = values[0];
+  }
+  const double steps = std::ceil((bounds[1] - bounds[0]) / bounds[2]);
+  if (!(steps <= 1 << 24)) {
+    return node.Invalid(absl::StrCat("from ", bounds[0], " to ", bounds[1], " by ", bounds[2],
+                                     ": over ", 1 << 24, " values, or none"));
+  }
+  const auto count = static_cast<int64_t>(std::max(0.0, steps));
+  node.context().folded_bytes += count * 8;
+  if (node.context().folded_bytes > node.context().options->max_folded_bytes) {
+    return absl::ResourceExhaustedError(absl::StrCat(node.Label(), ": too many constants"));
+  }
+  std::vector<double> values(count);
+  for (int64_t i = 0; i < count; ++i) values[i] = bounds[0] + bounds[2] * static_cast<double>(i);
+  return FinishConstant(node, {dtype, {count}}, FromDoubles(dtype, values));
+}
+
+}  // namespace
+
+void AddConstantTranslators(OnnxTranslators& t) {
+  t["Constant"] = Constant;
+  t["ConstantOfShape"] = ConstantOfShape;
+  t["Shape"] = Shape;
+  t["Size"] = Size;
+  t["Range"] = Range;
+}
+
+}  // namespace burnish

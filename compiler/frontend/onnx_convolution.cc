@@ -1,0 +1,195 @@
+// ONNX's convolutions and poolings: auto_pad and output_shape are resolved to pads here.
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "compiler/frontend/onnx_import_context.h"
+
+namespace burnish {
+namespace {
+
+// The window of a convolution or pooling over spatial dimensions, attributes read and checked.
+struct Window {
+  int64_t rank = 0;  // Spatial dimensions.
+  std::vector<int64_t> input;
+  std::vector<int64_t> kernel;
+  std::vector<int64_t> strides;
+  std::vector<int64_t> dilations;
+  std::vector<int64_t> pads;  // [begin.., end..]
+  std::string auto_pad;
+};
+
+// Beyond these, sizes are nonsense, and arithmetic on them could overflow.
+constexpr int64_t kMaxWindow = int64_t{1} << 24;
+
+absl::Status CheckRange(const OnnxNode& node, absl::string_view what,
+                        const std::vector<int64_t>& values, size_t want_count, int64_t low) {
+  if (values.size() != want_count) {
+    return node.Invalid(
+        absl::StrCat(what, ": got ", values.size(), " values, want ", want_count));
+  }
+  for (int64_t v : values) {
+    if (v < low || v > kMaxWindow) return node.Invalid(absl::StrCat(what, ": got ", v));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Window> ReadWindow(OnnxNode& node, ValueId x,
+                                  const std::vector<int64_t>& default_kernel) {
+  Window w;
+  const std::vector<int64_t>& shape = node.TypeOf(x).shape;
+  if (shape.size() < 3) {
+    return node.Invalid(absl::StrCat("got an input of rank ", shape.size(),
+                                     ", want [N, C, spatial..] with 3 or more dimensions"));
+  }
+  w.rank = static_cast<int64_t>(shape.size()) - 2;
+  w.input.assign(shape.begin() + 2, shape.end());
+  w.kernel = node.Ints("kernel_shape", default_kernel);
+  w.strides = node.Ints("strides", std::vector<int64_t>(w.rank, 1));
+  w.dilations = node.Ints("dilations", std::vector<int64_t>(w.rank, 1));
+  w.pads = node.Ints("pads", std::vector<int64_t>(2 * w.rank, 0));
+  w.auto_pad = node.String("auto_pad", "NOTSET");
+  if (w.auto_pad.empty()) w.auto_pad = "NOTSET";
+  RETURN_IF_ERROR(CheckRange(node, "kernel_shape", w.kernel, w.rank, 1));
+  RETURN_IF_ERROR(CheckRange(node, "strides", w.strides, w.rank, 1));
+  RETURN_IF_ERROR(CheckRange(node, "dilations", w.dilations, w.rank, 1));
+  RETURN_IF_ERROR(CheckRange(node, "pads", w.pads, 2 * w.rank, 0));
+  if (w.auto_pad != "NOTSET" && w.auto_pad != "VALID" && w.auto_pad != "SAME_UPPER" &&
+      w.auto_pad != "SAME_LOWER") {
+    return node.Invalid(absl::StrCat("auto_pad: got '", w.auto_pad, "'"));
+  }
+  return w;
+}
+
+// pads of a forward window from auto_pad: SAME keeps ceil(input / stride) outputs.
+void ResolveAutoPad(Window& w) {
+  if (w.auto_pad == "NOTSET") return;
+  for (int64_t d = 0; d < w.rank; ++d) {
+    int64_t begin = 0, end = 0;
+    if (w.auto_pad != "VALID") {
+      const int64_t output = (w.input[d] + w.strides[d] - 1) / w.strides[d];
+      const int64_t reach = (w.kernel[d] - 1) * w.dilations[d] + 1;
+      const int64_t total =
+          std::max<int64_t>(0, (output - 1) * w.strides[d] + reach - w.input[d]);
+      begin = w.auto_pad == "SAME_UPPER" ? total / 2 : total - total / 2;
+      end = total - begin;
+    }
+    w.pads[d] = begin;
+    w.pads[w.rank + d] = end;
+  }
+}
+
+void SetWindow(const Window& w, Attributes& attributes) {
+  attributes.Set("strides", w.strides);
+  attributes.Set("pads", w.pads);
+  attributes.Set("dilations", w.dilations);
+}
+
+absl::StatusOr<std::vector<ValueId>> ConvInputs(OnnxNode& node) {
+  ASSIGN_OR_RETURN(const ValueId x, node.Input(0));
+  ASSIGN_OR_RETURN(const ValueId w, node.Input(1));
+  if (node.TypeOf(w).shape.size() != node.TypeOf(x).shape.size()) {
+    return node.Invalid(absl::StrCat("got weights of rank ", node.TypeOf(w).shape.size(),
+                                     ", want ", node.TypeOf(x).shape.size()));
+  }
+  std::vector<ValueId> inputs = {x, w};
+  if (node.HasInput(2)) {
+    ASSIGN_OR_RETURN(const ValueId bias, node.Input(2));
+    inputs.push_back(bias);
+  }
+  return inputs;
+}
+
+absl::Status Conv(OnnxNode& node) {
+  ASSIGN_OR_RETURN(std::vector<ValueId> inputs, ConvInputs(node));
+  const std::vector<int64_t>& weights = node.TypeOf(inputs[1]).shape;
+  if (weights.size() < 3) return node.Invalid("weights have no spatial dimension");
+  const std::vector<int64_t> kernel(weights.begin() + 2, weights.end());
+  ASSIGN_OR_RETURN(Window w, ReadWindow(node, inputs[0], kernel));
+  if (w.kernel != kernel) return node.Invalid("kernel_shape and the weights' shape disagree");
+  ResolveAutoPad(w);
+  Attributes attributes;
+  SetWindow(w, attributes);
+  attributes.Set("group", node.Int("group", 1));
+  return node.Finish("conv", std::move(inputs), std::move(attributes));
+}
+
+absl::Status ConvTranspose(OnnxNode& node) {
+  ASSIGN_OR_RETURN(std::vector<ValueId> inputs, ConvInputs(node));
+  const std::vector<int64_t>& weights = node.TypeOf(inputs[1]).shape;
+  if (weights.size() < 3) return node.Invalid("weights have no spatial dimension");
+  const std::vector<int64_t> kernel(weights.begin() + 2, weights.end());
+  ASSIGN_OR_RETURN(Window w, ReadWindow(node, inputs[0], kernel));
+  if (w.kernel != kernel) return node.Invalid("kernel_shape and the weights' shape disagree");
+  std::vector<int64_t> extra = node.Ints("output_padding", std::vector<int64_t>(w.rank, 0));
+  RETURN_IF_ERROR(CheckRange(node, "output_padding", extra, w.rank, 0));
+  std::vector<int64_t> output = node.Ints("output_shape", {});
+  if (static_cast<int64_t>(output.size()) == w.rank + 2) {  // Some exporters give N and C as well.
+    output.erase(output.begin(), output.begin() + 2);
+  }
+  const bool same = w.auto_pad == "SAME_UPPER" || w.auto_pad == "SAME_LOWER";
+  if (output.empty() && same) {
+    for (int64_t d = 0; d < w.rank; ++d) output.push_back(w.input[d] * w.strides[d]);
+  }
+  if (w.auto_pad == "VALID") w.pads.assign(2 * w.rank, 0);
+  if (!output.empty()) {
+    RETURN_IF_ERROR(CheckRange(node, "output_shape", output, w.rank, 1));
+    for (int64_t d = 0; d < w.rank; ++d) {
+      const int64_t reach = (w.kernel[d] - 1) * w.dilations[d] + 1;
+      int64_t total = w.strides[d] * (w.input[d] - 1) + extra[d] + reach - output[d];
+      if (total < 0) {  // The output is larger than what the window reaches: zeros at the end.
+        extra[d] -= total;
+        total = 0;
+      }
+      const int64_t half = total / 2;
+      w.pads[d] = w.auto_pad == "SAME_UPPER" ? half : total - half;
+      w.pads[w.rank + d] = total - w.pads[d];
+    }
+  }
+  Attributes attributes;
+  SetWindow(w, attributes);
+  attributes.Set("group", node.Int("group", 1));
+  attributes.Set("output_padding", extra);
+  return node.Finish("conv_transpose", std::move(inputs), std::move(attributes));
+}
+
+absl::Status Pool(OnnxNode& node, absl::string_view op) {
+  ASSIGN_OR_RETURN(const ValueId x, node.Input(0));
+  if (!node.HasAttribute("kernel_shape")) return node.Invalid("kernel_shape is missing");
+  ASSIGN_OR_RETURN(Window w, ReadWindow(node, x, {}));
+  if (node.OutputUsed(1)) return node.Unsupported("output Indices is used");
+  ResolveAutoPad(w);
+  Attributes attributes;
+  SetWindow(w, attributes);
+  attributes.Set("kernel_shape", w.kernel);
+  attributes.Set("ceil_mode", node.Int("ceil_mode", 0));
+  if (op == "average_pool") {
+    attributes.Set("count_include_pad", node.Int("count_include_pad", 0));
+  }
+  return node.Finish(op, {x}, std::move(attributes));
+}
+
+absl::Status GlobalPool(OnnxNode& node, absl::string_view op) {
+  ASSIGN_OR_RETURN(const ValueId x, node.Input(0));
+  const auto rank = static_cast<int64_t>(node.TypeOf(x).shape.size());
+  if (rank < 3) return node.Invalid("got no spatial dimension, want [N, C, spatial..]");
+  std::vector<int64_t> axes;
+  for (int64_t d = 2; d < rank; ++d) axes.push_back(d);
+  Attributes attributes;
+  attributes.Set("axes", axes);
+  attributes.Set("keepdims", int64_t{1});
+  return node.Finish(op, {x}, std::move(attributes));
+}
+
+}  // namespace
+
+void AddConvolutionTranslators(OnnxTranslators& t) {
+  t["Conv"] = Conv;
+  t["ConvTranspose"] = ConvTranspose;
+  t["MaxPool"] = [](OnnxNode& node) { return Pool(node, "max_pool"); };
+  t["AveragePool"] = [](OnnxNode& node) { return Pool(node, "average_pool"); };
+  t["GlobalAveragePool"] = [](OnnxNode& node) { return GlobalPool(node, "reduce_mean"); };
+  t["GlobalMaxPool"] = [](OnnxNode& node) { return GlobalPool(node, "reduce_max"); };
+}
+
+}  // namespace burnish

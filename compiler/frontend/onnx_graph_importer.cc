@@ -1,0 +1,262 @@
+#include "compiler/frontend/onnx_graph_importer.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "onnx/onnx_pb.h"
+
+namespace burnish {
+namespace {
+
+std::string DimensionText(const onnx::TensorShapeProto::Dimension& dimension) {
+  if (dimension.has_dim_value() && dimension.dim_value() > 0) {
+    return absl::StrCat(dimension.dim_value());
+  }
+  return dimension.dim_param().empty() ? "?" : dimension.dim_param();
+}
+
+std::string ShapeText(const onnx::TensorShapeProto& shape) {
+  return absl::StrJoin(shape.dim(), "x", [](std::string* out, const auto& dimension) {
+    absl::StrAppend(out, DimensionText(dimension));
+  });
+}
+
+// Supported operator types, for an error message.
+std::string SupportedText() {
+  return absl::StrJoin(AllOnnxTranslators(), " ", [](std::string* out, const auto& entry) {
+    absl::StrAppend(out, entry.first);
+  });
+}
+
+}  // namespace
+
+ValueId OnnxGraphImporter::Find(const Scope& scope, const std::string& name) {
+  for (const Scope* s = &scope; s != nullptr; s = s->outer) {
+    const auto found = s->values.find(name);
+    if (found != s->values.end()) return found->second;
+  }
+  return -1;
+}
+
+absl::Status OnnxGraphImporter::Define(Scope& scope, const std::string& name, ValueId id) {
+  if (scope.values.emplace(name, id).second) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("two values are named '", name, "'"));
+}
+
+absl::Status OnnxGraphImporter::AddInitializers(Scope& scope, const onnx::GraphProto& graph) {
+  if (graph.sparse_initializer_size() > 0) {
+    return absl::UnimplementedError("sparse initializers are not supported");
+  }
+  for (const onnx::TensorProto& tensor : graph.initializer()) {
+    ASSIGN_OR_RETURN(OnnxTensor constant,
+                     ReadOnnxTensor(tensor, context_->files, context_->options->max_tensor_elements,
+                                    absl::StrCat("initializer '", tensor.name(), "'")));
+    ASSIGN_OR_RETURN(const ValueId id,
+                     context_->AddConstantValue(tensor.name(), std::move(constant.type),
+                                                std::move(constant.data)));
+    RETURN_IF_ERROR(Define(scope, tensor.name(), id));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<TensorType> OnnxGraphImporter::InputType(const onnx::ValueInfoProto& input) const {
+  const std::string what = absl::StrCat("input '", input.name(), "'");
+  if (!input.type().has_tensor_type()) {
+    return absl::UnimplementedError(absl::StrCat(what, ": only tensors are supported"));
+  }
+  const onnx::TypeProto::Tensor& tensor = input.type().tensor_type();
+  TensorType type;
+  ASSIGN_OR_RETURN(type.dtype, DTypeOfOnnx(tensor.elem_type(), what));
+  const auto given = context_->options->input_shapes.find(input.name());
+  const bool overridden = given != context_->options->input_shapes.end();
+  if (overridden) type.shape = given->second;
+  if (!tensor.has_shape() && !overridden) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(what, " has no shape; give one: --shape ", input.name(), "=1x3x224x224"));
+  }
+  if (tensor.has_shape() && overridden &&
+      static_cast<int>(type.shape.size()) != tensor.shape().dim_size()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        what, ": --shape gives ", type.shape.size(), " dimensions, the model wants ",
+        tensor.shape().dim_size(), " (", ShapeText(tensor.shape()), ")"));
+  }
+  for (int d = 0; d < tensor.shape().dim_size(); ++d) {
+    const auto& dimension = tensor.shape().dim(d);
+    const bool fixed = dimension.has_dim_value() && dimension.dim_value() > 0;
+    if (fixed && !overridden) type.shape.push_back(dimension.dim_value());
+    if (fixed && overridden && type.shape[d] != dimension.dim_value()) {
+      return absl::InvalidArgumentError(absl::StrCat(what, ": --shape gives ", type.shape[d],
+                                                     " for dimension ", d, ", the model fixes ",
+                                                     dimension.dim_value()));
+    }
+    if (!fixed && !overridden) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          what, " has the symbolic dimension ", d, " ('", DimensionText(dimension), "' in ",
+          ShapeText(tensor.shape()), "); give its shape: --shape ", input.name(), "=",
+          absl::StrJoin(tensor.shape().dim(), "x", [](std::string* out, const auto& dim) {
+            absl::StrAppend(out, dim.has_dim_value() && dim.dim_value() > 0 ? dim.dim_value() : 1);
+          })));
+    }
+  }
+  for (int64_t extent : type.shape) {
+    if (extent < 1) {
+      return absl::InvalidArgumentError(absl::StrCat(what, ": a dimension is ", extent));
+    }
+  }
+  RETURN_IF_ERROR(
+      CheckedElementCount(type.shape, context_->options->max_tensor_elements, what).status());
+  return type;
+}
+
+absl::Status OnnxGraphImporter::AddInputs(Scope& scope, const onnx::GraphProto& graph) {
+  for (const onnx::ValueInfoProto& input : graph.input()) {
+    if (scope.values.count(input.name()) > 0 && context_->graph.IsConstant(Find(scope, input.name()))) {
+      continue;  // Up to IR version 3 initializers had to be listed as inputs too.
+    }
+    ASSIGN_OR_RETURN(TensorType type, InputType(input));
+    RETURN_IF_ERROR(
+        Define(scope, input.name(), AddInput(context_->graph, input.name(), std::move(type))));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status OnnxGraphImporter::CheckOverrides(const onnx::GraphProto& graph,
+                                               const Scope& scope) const {
+  for (const auto& [name, shape] : context_->options->input_shapes) {
+    bool found = false;
+    std::vector<std::string> names;
+    for (ValueId input : context_->graph.inputs) {
+      names.push_back(context_->graph.value(input).name);
+      found = found || names.back() == name;
+    }
+    if (!found) {
+      return absl::InvalidArgumentError(absl::StrCat("--shape ", name, ": the model has no such ",
+                                                     "input; its inputs are: ",
+                                                     absl::StrJoin(names, ", ")));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status OnnxGraphImporter::ImportIf(Scope& scope, OnnxNode& node) {
+  const absl::StatusOr<std::vector<int64_t>> condition = node.ConstantInts(0, "cond");
+  if (!condition.ok() || condition->size() != 1) {
+    return node.Unsupported("the condition must be known when the model is read");
+  }
+  const onnx::AttributeProto* branch = node.Find((*condition)[0] != 0 ? "then_branch" : "else_branch");
+  if (branch == nullptr || !branch->has_g()) return node.Invalid("a branch is missing");
+  Scope inner{.outer = &scope, .depth = scope.depth + 1};
+  if (inner.depth > context_->options->max_depth) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(node.Label(), ": graphs are nested over ", context_->options->max_depth,
+                     " deep (the limit)"));
+  }
+  RETURN_IF_ERROR(AddInitializers(inner, branch->g()));
+  RETURN_IF_ERROR(ImportNodes(inner, branch->g()));
+  if (branch->g().output_size() != node.output_count()) {
+    return node.Invalid("the branch has another number of outputs");
+  }
+  for (int i = 0; i < node.output_count(); ++i) {
+    const ValueId id = Find(inner, branch->g().output(i).name());
+    if (id < 0) {
+      return node.Invalid(
+          absl::StrCat("nothing writes the branch's output '", branch->g().output(i).name(), "'"));
+    }
+    node.SetOutput(i, id);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status OnnxGraphImporter::ImportNode(Scope& scope, const onnx::NodeProto& proto) {
+  std::vector<ValueId> inputs;
+  std::vector<bool> used;
+  for (const std::string& output : proto.output()) {
+    used.push_back(!output.empty() && scope.used.count(output) > 0);
+  }
+  OnnxNode unnamed(context_, proto, {}, {});
+  for (const std::string& input : proto.input()) {
+    inputs.push_back(input.empty() ? -1 : Find(scope, input));
+    if (!input.empty() && inputs.back() < 0) {
+      return unnamed.Invalid(absl::StrCat("reads '", input, "', which nothing writes"));
+    }
+  }
+  OnnxNode node(context_, proto, std::move(inputs), std::move(used));
+  const bool standard = proto.domain().empty() || proto.domain() == "ai.onnx";
+  const auto translator = AllOnnxTranslators().find(proto.op_type());
+  if (standard && proto.op_type() == "If") {
+    RETURN_IF_ERROR(ImportIf(scope, node));
+  } else if (!standard || translator == AllOnnxTranslators().end()) {
+    return node.Unsupported(absl::StrCat(
+        "operator ", proto.op_type(), standard ? "" : " of domain ", proto.domain(),
+        " is not supported; export the model with standard operators only. Supported: ",
+        SupportedText()));
+  } else {
+    RETURN_IF_ERROR(translator->second(node));
+    RETURN_IF_ERROR(node.status());
+  }
+  for (int i = 0; i < proto.output_size(); ++i) {
+    if (proto.output(i).empty()) continue;
+    if (node.outputs()[i] >= 0) {
+      RETURN_IF_ERROR(Define(scope, proto.output(i), node.outputs()[i]));
+    } else if (node.OutputUsed(i)) {
+      return node.Unsupported(absl::StrCat("output ", i, " ('", proto.output(i), "')"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status OnnxGraphImporter::ImportNodes(Scope& scope, const onnx::GraphProto& graph) {
+  context_->nodes += graph.node_size();
+  if (context_->nodes > context_->options->max_nodes) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the model has over ", context_->options->max_nodes, " nodes (the limit)"));
+  }
+  ASSIGN_OR_RETURN(const std::vector<int> order, OrderOnnxNodes(graph));
+  for (int n : order) {
+    for (std::string& name : NamesReadBy(graph.node(n))) scope.used.insert(std::move(name));
+  }
+  for (const onnx::ValueInfoProto& output : graph.output()) scope.used.insert(output.name());
+  for (int n : order) RETURN_IF_ERROR(ImportNode(scope, graph.node(n)));
+  return absl::OkStatus();
+}
+
+absl::Status OnnxGraphImporter::SetOutputs(const Scope& scope, const onnx::GraphProto& graph) {
+  Graph& to = context_->graph;
+  if (graph.output_size() == 0) return absl::InvalidArgumentError("the model has no output");
+  std::unordered_set<ValueId> named;
+  std::unordered_set<std::string> names;
+  for (const onnx::ValueInfoProto& output : graph.output()) {
+    ValueId id = Find(scope, output.name());
+    if (id < 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("output '", output.name(), "': nothing writes it"));
+    }
+    if (!names.insert(output.name()).second) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("two outputs are named '", output.name(), "'"));
+    }
+    const bool is_own = to.value(id).producer >= 0 && named.count(id) == 0;
+    if (!is_own && to.value(id).name != output.name()) {
+      // A graph input, a constant or another output under a second name.
+      ASSIGN_OR_RETURN(id, AddOp(to, "identity", {id}, {}, output.name()));
+    }
+    named.insert(id);
+    if (to.value(id).producer >= 0) to.values[id].name = output.name();
+    to.outputs.push_back(id);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status OnnxGraphImporter::ImportMain(const onnx::GraphProto& graph) {
+  Scope scope;
+  context_->graph.name = graph.name();
+  RETURN_IF_ERROR(AddInitializers(scope, graph));
+  RETURN_IF_ERROR(AddInputs(scope, graph));
+  RETURN_IF_ERROR(CheckOverrides(graph, scope));
+  RETURN_IF_ERROR(ImportNodes(scope, graph));
+  return SetOutputs(scope, graph);
+}
+
+}  // namespace burnish

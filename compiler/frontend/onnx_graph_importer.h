@@ -1,0 +1,58 @@
+// Walks ONNX graphs: names to values, node order, graphs in graphs. Internal to compiler/frontend.
+#ifndef COMPILER_FRONTEND_ONNX_GRAPH_IMPORTER_H_
+#define COMPILER_FRONTEND_ONNX_GRAPH_IMPORTER_H_
+
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "compiler/frontend/onnx_import_context.h"
+
+namespace onnx {
+class GraphProto;
+class ValueInfoProto;
+}  // namespace onnx
+
+namespace burnish {
+
+class OnnxGraphImporter {
+ public:
+  explicit OnnxGraphImporter(ImportContext* context) : context_(context) {}
+
+  // The model's own graph: makes graph inputs and outputs.
+  absl::Status ImportMain(const onnx::GraphProto& graph);
+
+ private:
+  // Values by name; a graph inside sees those of the graphs around it.
+  struct Scope {
+    const Scope* outer = nullptr;
+    std::unordered_map<std::string, ValueId> values;
+    std::unordered_set<std::string> used;  // Names that something in this graph reads.
+    int depth = 0;
+  };
+
+  static ValueId Find(const Scope& scope, const std::string& name);
+  absl::Status Define(Scope& scope, const std::string& name, ValueId id);
+  absl::Status AddInitializers(Scope& scope, const onnx::GraphProto& graph);
+  absl::Status AddInputs(Scope& scope, const onnx::GraphProto& graph);
+  absl::StatusOr<TensorType> InputType(const onnx::ValueInfoProto& input) const;
+  absl::Status CheckOverrides(const onnx::GraphProto& graph, const Scope& scope) const;
+  absl::Status ImportNodes(Scope& scope, const onnx::GraphProto& graph);
+  absl::Status ImportNode(Scope& scope, const onnx::NodeProto& proto);
+  absl::Status ImportIf(Scope& scope, OnnxNode& node);
+  absl::Status SetOutputs(const Scope& scope, const onnx::GraphProto& graph);
+
+  ImportContext* context_;
+};
+
+// Positions of the graph's nodes that its outputs need, each after those that it depends on.
+// INVALID_ARGUMENT for a name that two nodes write, or a cycle.
+absl::StatusOr<std::vector<int>> OrderOnnxNodes(const onnx::GraphProto& graph);
+
+// Names that the node reads, those in the graphs inside it included, each once.
+std::vector<std::string> NamesReadBy(const onnx::NodeProto& node);
+
+}  // namespace burnish
+
+#endif  // COMPILER_FRONTEND_ONNX_GRAPH_IMPORTER_H_

@@ -1,0 +1,276 @@
+#include "compiler/frontend/onnx_import_context.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+#include "compiler/graph/evaluate.h"
+#include "onnx/onnx_pb.h"
+
+namespace burnish {
+namespace {
+
+using onnx::AttributeProto;
+
+// Up to this size a node over constants is computed at import; larger ones are left to the
+// fold_constants pass. Shape arithmetic is far smaller.
+constexpr int64_t kMaxFoldedElements = 1 << 16;
+
+}  // namespace
+
+absl::StatusOr<ValueId> ImportContext::AddConstantValue(absl::string_view name, TensorType type,
+                                                        ConstantPtr data) {
+  constant_bytes += static_cast<int64_t>(data->bytes().size());
+  if (constant_bytes > options->max_constant_bytes) {
+    return absl::ResourceExhaustedError(absl::StrCat("constants take over ",
+                                                     options->max_constant_bytes,
+                                                     " bytes (the limit) at '", name, "'"));
+  }
+  return AddConstant(graph, name, std::move(type), std::move(data));
+}
+
+OnnxNode::OnnxNode(ImportContext* context, const onnx::NodeProto& proto,
+                   std::vector<ValueId> inputs, std::vector<bool> used)
+    : context_(context),
+      proto_(&proto),
+      type_(proto.op_type()),
+      inputs_(std::move(inputs)),
+      used_(std::move(used)),
+      outputs_(proto.output_size(), -1) {}
+
+const AttributeProto* OnnxNode::Find(absl::string_view name) const {
+  for (const AttributeProto& attribute : proto_->attribute()) {
+    if (absl::string_view(attribute.name()) == name) return &attribute;
+  }
+  return nullptr;
+}
+
+int64_t OnnxNode::Int(absl::string_view name, int64_t fallback) {
+  const AttributeProto* attribute = Find(name);
+  if (attribute == nullptr) return fallback;
+  if (attribute->type() != AttributeProto::INT) {
+    status_.Update(Invalid(absl::StrCat("attribute ", name, " is no integer")));
+    return fallback;
+  }
+  return attribute->i();
+}
+
+double OnnxNode::Float(absl::string_view name, double fallback) {
+  const AttributeProto* attribute = Find(name);
+  if (attribute == nullptr) return fallback;
+  if (attribute->type() != AttributeProto::FLOAT) {
+    status_.Update(Invalid(absl::StrCat("attribute ", name, " is no float")));
+    return fallback;
+  }
+  return attribute->f();
+}
+
+std::string OnnxNode::String(absl::string_view name, std::string fallback) {
+  const AttributeProto* attribute = Find(name);
+  if (attribute == nullptr) return fallback;
+  if (attribute->type() != AttributeProto::STRING) {
+    status_.Update(Invalid(absl::StrCat("attribute ", name, " is no string")));
+    return fallback;
+  }
+  return attribute->s();
+}
+
+std::vector<int64_t> OnnxNode::Ints(absl::string_view name, std::vector<int64_t> fallback) {
+  const AttributeProto* attribute = Find(name);
+  if (attribute == nullptr) return fallback;
+  if (attribute->type() != AttributeProto::INTS) {
+    status_.Update(Invalid(absl::StrCat("attribute ", name, " is no list of integers")));
+    return fallback;
+  }
+  return {attribute->ints().begin(), attribute->ints().end()};
+}
+
+std::vector<double> OnnxNode::Floats(absl::string_view name, std::vector<double> fallback) {
+  const AttributeProto* attribute = Find(name);
+  if (attribute == nullptr) return fallback;
+  if (attribute->type() != AttributeProto::FLOATS) {
+    status_.Update(Invalid(absl::StrCat("attribute ", name, " is no list of floats")));
+    return fallback;
+  }
+  return {attribute->floats().begin(), attribute->floats().end()};
+}
+
+absl::StatusOr<ValueId> OnnxNode::Input(int i) const {
+  if (HasInput(i)) return inputs_[i];
+  return Invalid(absl::StrCat("input ", i, " is missing"));
+}
+
+absl::StatusOr<std::vector<int64_t>> OnnxNode::ConstantInts(int i, absl::string_view what) const {
+  ASSIGN_OR_RETURN(const ValueId id, Input(i));
+  const GraphValue& value = context_->graph.value(id);
+  if (value.data == nullptr) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        Label(), ": ", what, " (input ", i,
+        ") must be known when the model is read, but depends on the model's input values"));
+  }
+  if (IsFloat(value.type.dtype)) return Invalid(absl::StrCat(what, " must be integers"));
+  return ToInts(value.type, *value.data);
+}
+
+absl::StatusOr<std::vector<double>> OnnxNode::ConstantFloats(int i, absl::string_view what) const {
+  ASSIGN_OR_RETURN(const ValueId id, Input(i));
+  const GraphValue& value = context_->graph.value(id);
+  if (value.data == nullptr) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        Label(), ": ", what, " (input ", i,
+        ") must be known when the model is read, but depends on the model's input values"));
+  }
+  return ToDoubles(value.type, *value.data);
+}
+
+std::optional<std::vector<ConstantPtr>> OnnxNode::TryFold(const GraphNode& node,
+                                                          const std::vector<TensorType>& types) {
+  std::vector<TypedConstant> inputs;
+  for (ValueId input : node.inputs) {
+    const GraphValue& value = context_->graph.value(input);
+    if (value.data == nullptr) return std::nullopt;
+    inputs.push_back({.type = &value.type, .data = value.data});
+  }
+  int64_t bytes = 0;
+  const bool shares = node.op == "reshape" || node.op == "identity";
+  for (const TensorType& type : types) {
+    const int64_t count = ElementCount(type.shape);
+    if (!shares && count > kMaxFoldedElements) return std::nullopt;
+    if (!shares) bytes += count * SizeBytes(type.dtype);
+  }
+  // A reduction or a slice of a large constant costs its input's size.
+  for (const TypedConstant& input : inputs) {
+    const auto size = static_cast<int64_t>(input.data->bytes().size());
+    if (!shares && size > 8 * kMaxFoldedElements) return std::nullopt;
+  }
+  context_->folded_bytes += bytes;
+  if (context_->folded_bytes > context_->options->max_folded_bytes) return std::nullopt;
+  return Evaluate(node, inputs, types);
+}
+
+absl::StatusOr<std::vector<ValueId>> OnnxNode::EmitAll(absl::string_view op,
+                                                       std::vector<ValueId> inputs,
+                                                       Attributes attributes) {
+  Graph& graph = context_->graph;
+  const OperatorDef* def = FindOperator(op);
+  if (def == nullptr) return Unsupported(absl::StrCat("operator '", op, "' is not in the library"));
+  GraphNode node;
+  node.op = std::string(op);
+  node.attributes = std::move(attributes);
+  node.inputs = std::move(inputs);
+  absl::StatusOr<std::vector<TensorType>> types =
+      def->infer(node.attributes, InputTypes(graph, node));
+  if (!types.ok()) return Annotate(types.status());
+  bool empty = false;
+  for (const TensorType& type : *types) {
+    ASSIGN_OR_RETURN(
+        const int64_t count,
+        CheckedElementCount(type.shape, context_->options->max_tensor_elements, Label()));
+    empty = empty || count == 0;
+  }
+  if (std::optional<std::vector<ConstantPtr>> folded = TryFold(node, *types)) {
+    std::vector<ValueId> ids;
+    for (size_t i = 0; i < folded->size(); ++i) {
+      ASSIGN_OR_RETURN(const ValueId id, EmitConstant((*types)[i], (*folded)[i]));
+      ids.push_back(id);
+    }
+    return ids;
+  }
+  if (empty) return Unsupported("the result is an empty tensor (a dimension is 0)");
+  const auto id = static_cast<GraphNodeId>(graph.nodes.size());
+  node.name = proto_->name().empty() ? proto_->output(0) : proto_->name();
+  for (TensorType& type : *types) {
+    const ValueId output = AddValue(graph, node.name, std::move(type));
+    graph.values[output].producer = id;
+    node.outputs.push_back(output);
+  }
+  graph.nodes.push_back(std::move(node));
+  return graph.nodes.back().outputs;
+}
+
+absl::StatusOr<ValueId> OnnxNode::Emit(absl::string_view op, std::vector<ValueId> inputs,
+                                       Attributes attributes) {
+  ASSIGN_OR_RETURN(const std::vector<ValueId> outputs,
+                   EmitAll(op, std::move(inputs), std::move(attributes)));
+  CHECK_EQ(outputs.size(), 1u) << op;
+  return outputs[0];
+}
+
+absl::StatusOr<ValueId> OnnxNode::EmitReshape(ValueId x, std::vector<int64_t> shape) {
+  if (TypeOf(x).shape == shape) return x;
+  Attributes attributes;
+  attributes.Set("shape", std::move(shape));
+  return Emit("reshape", {x}, std::move(attributes));
+}
+
+absl::StatusOr<ValueId> OnnxNode::EmitConstant(TensorType type, ConstantPtr data) {
+  return context_->AddConstantValue(proto_->output_size() > 0 ? proto_->output(0) : type_,
+                                    std::move(type), std::move(data));
+}
+
+absl::StatusOr<ValueId> OnnxNode::EmitScalar(DType dtype, double value) {
+  return EmitConstant({dtype, {}}, FromDoubles(dtype, {value}));
+}
+
+absl::Status OnnxNode::Finish(absl::string_view op, std::vector<ValueId> inputs,
+                              Attributes attributes) {
+  ASSIGN_OR_RETURN(const ValueId id, Emit(op, std::move(inputs), std::move(attributes)));
+  SetOutput(0, id);
+  return absl::OkStatus();
+}
+
+std::string OnnxNode::Label() const {
+  std::string name = proto_->name();
+  if (name.empty() && proto_->output_size() > 0) name = proto_->output(0);
+  return absl::StrCat("node '", name, "' (", type_, ")");
+}
+
+absl::Status OnnxNode::Invalid(absl::string_view what) const {
+  return absl::InvalidArgumentError(absl::StrCat(Label(), ": ", what));
+}
+
+absl::Status OnnxNode::Unsupported(absl::string_view what) const {
+  return absl::UnimplementedError(absl::StrCat(Label(), ": ", what));
+}
+
+absl::Status OnnxNode::Annotate(const absl::Status& status) const {
+  return absl::Status(status.code(), absl::StrCat(Label(), ": ", status.message()));
+}
+
+const OnnxTranslators& AllOnnxTranslators() {
+  static const OnnxTranslators& translators = *[] {
+    auto* all = new OnnxTranslators;
+    AddArithmeticTranslators(*all);
+    AddConvolutionTranslators(*all);
+    AddMatmulTranslators(*all);
+    AddNormalizationTranslators(*all);
+    AddReductionTranslators(*all);
+    AddShapeTranslators(*all);
+    AddSlicingTranslators(*all);
+    AddConstantTranslators(*all);
+    AddResizeTranslators(*all);
+    return all;
+  }();
+  return translators;
+}
+
+absl::StatusOr<int64_t> NormalizeAxis(const OnnxNode& node, int64_t axis, int64_t rank) {
+  if (axis < -rank || axis >= rank) {
+    return node.Invalid(absl::StrCat("axis ", axis, " is out of range for rank ", rank));
+  }
+  return axis < 0 ? axis + rank : axis;
+}
+
+absl::StatusOr<std::vector<int64_t>> NormalizeAxes(const OnnxNode& node, std::vector<int64_t> axes,
+                                                   int64_t rank) {
+  std::vector<bool> seen(rank, false);
+  for (int64_t& axis : axes) {
+    ASSIGN_OR_RETURN(axis, NormalizeAxis(node, axis, rank));
+    if (seen[axis]) return node.Invalid(absl::StrCat("axis ", axis, " is there twice"));
+    seen[axis] = true;
+  }
+  return axes;
+}
+
+}  // namespace burnish

@@ -1,0 +1,136 @@
+// What the translators of single ONNX operators see: the graph under construction and one node.
+// Internal to compiler/frontend.
+#ifndef COMPILER_FRONTEND_ONNX_IMPORT_CONTEXT_H_
+#define COMPILER_FRONTEND_ONNX_IMPORT_CONTEXT_H_
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "compiler/frontend/onnx_external_data.h"
+#include "compiler/frontend/onnx_import.h"
+#include "compiler/frontend/onnx_tensor.h"
+#include "compiler/graph/graph.h"
+
+namespace onnx {
+class AttributeProto;
+class NodeProto;
+}  // namespace onnx
+
+namespace burnish {
+
+// State of one import. Budgets are shared by all graphs of the model.
+struct ImportContext {
+  const OnnxImportOptions* options;
+  int opset = 0;
+  Graph graph;
+  OnnxExternalData files;
+  int64_t constant_bytes = 0;
+  int64_t folded_bytes = 0;
+  int nodes = 0;
+
+  // RESOURCE_EXHAUSTED when a budget is spent.
+  absl::StatusOr<ValueId> AddConstantValue(absl::string_view name, TensorType type,
+                                           ConstantPtr data);
+};
+
+// One ONNX node. Attribute getters return the default where the attribute is absent; an attribute
+// of the wrong type is remembered and returned by status(), which the importer asks after every
+// translator.
+class OnnxNode {
+ public:
+  // `inputs`: -1 for an absent one. `used`: whether anything reads each output.
+  OnnxNode(ImportContext* context, const onnx::NodeProto& proto, std::vector<ValueId> inputs,
+           std::vector<bool> used);
+
+  // ---- The ONNX side.
+  const std::string& type() const { return type_; }
+  int opset() const { return context_->opset; }
+  int input_count() const { return static_cast<int>(inputs_.size()); }
+  int output_count() const { return static_cast<int>(used_.size()); }
+  bool OutputUsed(int i) const { return i < output_count() && used_[i]; }
+  bool HasInput(int i) const { return i < input_count() && inputs_[i] >= 0; }
+  bool HasAttribute(absl::string_view name) const { return Find(name) != nullptr; }
+  int64_t Int(absl::string_view name, int64_t fallback);
+  double Float(absl::string_view name, double fallback);
+  std::string String(absl::string_view name, std::string fallback);
+  std::vector<int64_t> Ints(absl::string_view name, std::vector<int64_t> fallback);
+  std::vector<double> Floats(absl::string_view name, std::vector<double> fallback);
+  const onnx::AttributeProto* Find(absl::string_view name) const;
+  ImportContext& context() { return *context_; }
+
+  // ---- The graph side. Inputs that a translator needs; INVALID_ARGUMENT where one is absent.
+  absl::StatusOr<ValueId> Input(int i) const;
+  const TensorType& TypeOf(ValueId id) const { return context_->graph.value(id).type; }
+  // Input i as integers, or floats, that are known at import. FAILED_PRECONDITION where they are
+  // not. `what`: the input's name in ONNX's text.
+  absl::StatusOr<std::vector<int64_t>> ConstantInts(int i, absl::string_view what) const;
+  absl::StatusOr<std::vector<double>> ConstantFloats(int i, absl::string_view what) const;
+
+  // Adds a node with one output and returns that; small nodes over constants are folded.
+  absl::StatusOr<ValueId> Emit(absl::string_view op, std::vector<ValueId> inputs,
+                               Attributes attributes = {});
+  absl::StatusOr<std::vector<ValueId>> EmitAll(absl::string_view op, std::vector<ValueId> inputs,
+                                               Attributes attributes = {});
+  absl::StatusOr<ValueId> EmitReshape(ValueId x, std::vector<int64_t> shape);
+  absl::StatusOr<ValueId> EmitConstant(TensorType type, ConstantPtr data);
+  // A scalar constant of `dtype`.
+  absl::StatusOr<ValueId> EmitScalar(DType dtype, double value);
+
+  // ---- Results.
+  void SetOutput(int i, ValueId id) { outputs_[i] = id; }
+  const std::vector<ValueId>& outputs() const { return outputs_; }  // -1: not set.
+  // Emits `op` and makes it output 0.
+  absl::Status Finish(absl::string_view op, std::vector<ValueId> inputs,
+                      Attributes attributes = {});
+
+  // ---- Errors: name and type of the node come first.
+  absl::Status status() const { return status_; }
+  absl::Status Invalid(absl::string_view what) const;
+  absl::Status Unsupported(absl::string_view what) const;
+  // "node 'conv1' (Conv)".
+  std::string Label() const;
+
+ private:
+  absl::Status Annotate(const absl::Status& status) const;
+  std::optional<std::vector<ConstantPtr>> TryFold(const GraphNode& node,
+                                                  const std::vector<TensorType>& types);
+
+  ImportContext* context_;
+  const onnx::NodeProto* proto_;
+  std::string type_;
+  std::vector<ValueId> inputs_;
+  std::vector<bool> used_;
+  std::vector<ValueId> outputs_;
+  absl::Status status_;
+};
+
+using OnnxTranslator = std::function<absl::Status(OnnxNode&)>;
+using OnnxTranslators = std::map<std::string, OnnxTranslator>;
+
+// One function a family; each adds its translators by ONNX operator type.
+void AddArithmeticTranslators(OnnxTranslators& translators);
+void AddConvolutionTranslators(OnnxTranslators& translators);
+void AddMatmulTranslators(OnnxTranslators& translators);
+void AddNormalizationTranslators(OnnxTranslators& translators);
+void AddReductionTranslators(OnnxTranslators& translators);
+void AddShapeTranslators(OnnxTranslators& translators);
+void AddSlicingTranslators(OnnxTranslators& translators);
+void AddConstantTranslators(OnnxTranslators& translators);
+void AddResizeTranslators(OnnxTranslators& translators);
+const OnnxTranslators& AllOnnxTranslators();
+
+// `axis` in [-rank, rank) -> [0, rank). INVALID_ARGUMENT with the node's label otherwise.
+absl::StatusOr<int64_t> NormalizeAxis(const OnnxNode& node, int64_t axis, int64_t rank);
+// Each axis normalised; INVALID_ARGUMENT for one that is there twice.
+absl::StatusOr<std::vector<int64_t>> NormalizeAxes(const OnnxNode& node, std::vector<int64_t> axes,
+                                                   int64_t rank);
+
+}  // namespace burnish
+
+#endif  // COMPILER_FRONTEND_ONNX_IMPORT_CONTEXT_H_

@@ -1,0 +1,145 @@
+// Resize and its older form Upsample.
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "compiler/frontend/onnx_import_context.h"
+
+namespace burnish {
+namespace {
+
+struct Target {
+  std::vector<double> scales;   // Empty, or one a dimension.
+  std::vector<int64_t> sizes;   // Empty, or one a dimension.
+};
+
+// Values given for `axes` only are 1 (scales) or the input's extent (sizes) elsewhere.
+absl::Status SpreadOverAxes(OnnxNode& node, const std::vector<int64_t>& shape, Target& target) {
+  const auto rank = static_cast<int64_t>(shape.size());
+  if (!node.HasAttribute("axes")) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::vector<int64_t> axes,
+                   NormalizeAxes(node, node.Ints("axes", {}), rank));
+  if (!target.scales.empty()) {
+    if (target.scales.size() != axes.size()) return node.Invalid("scales and axes disagree");
+    std::vector<double> all(rank, 1.0);
+    for (size_t i = 0; i < axes.size(); ++i) all[axes[i]] = target.scales[i];
+    target.scales = all;
+  }
+  if (!target.sizes.empty()) {
+    if (target.sizes.size() != axes.size()) return node.Invalid("sizes and axes disagree");
+    std::vector<int64_t> all = shape;
+    for (size_t i = 0; i < axes.size(); ++i) all[axes[i]] = target.sizes[i];
+    target.sizes = all;
+  }
+  return absl::OkStatus();
+}
+
+// keep_aspect_ratio_policy: one scale for all resized axes, the smallest or the largest.
+absl::Status KeepAspectRatio(OnnxNode& node, const std::vector<int64_t>& shape, Target& target) {
+  const std::string policy = node.String("keep_aspect_ratio_policy", "stretch");
+  if (policy == "stretch" || target.sizes.empty()) return absl::OkStatus();
+  if (policy != "not_larger" && policy != "not_smaller") {
+    return node.Invalid(absl::StrCat("keep_aspect_ratio_policy: got '", policy, "'"));
+  }
+  std::vector<int64_t> axes;
+  for (size_t d = 0; d < shape.size(); ++d) axes.push_back(static_cast<int64_t>(d));
+  ASSIGN_OR_RETURN(axes, NormalizeAxes(node, node.Ints("axes", axes), shape.size()));
+  double scale = 0;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const double s = static_cast<double>(target.sizes[axes[i]]) / shape[axes[i]];
+    scale = i == 0 ? s : policy == "not_larger" ? std::min(scale, s) : std::max(scale, s);
+  }
+  for (int64_t axis : axes) {
+    target.sizes[axis] = static_cast<int64_t>(std::floor(shape[axis] * scale + 0.5));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckTarget(OnnxNode& node, const std::vector<int64_t>& shape, const Target& target) {
+  const size_t rank = shape.size();
+  if (target.scales.empty() == target.sizes.empty()) {
+    return node.Invalid("want either scales or sizes");
+  }
+  if (!target.scales.empty() && target.scales.size() != rank) {
+    return node.Invalid(absl::StrCat("got ", target.scales.size(), " scales, want ", rank));
+  }
+  if (!target.sizes.empty() && target.sizes.size() != rank) {
+    return node.Invalid(absl::StrCat("got ", target.sizes.size(), " sizes, want ", rank));
+  }
+  for (size_t d = 0; d < rank; ++d) {
+    const double extent = target.sizes.empty()
+                              ? target.scales[d] * static_cast<double>(shape[d])
+                              : static_cast<double>(target.sizes[d]);
+    if (!(extent >= 1) || !(extent < 1 << 30)) {
+      return node.Invalid(absl::StrCat("dimension ", d, " would become ", extent));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FinishResize(OnnxNode& node, ValueId x, const Target& target, std::string mode,
+                          std::string coordinates, std::string nearest) {
+  if (mode == "bilinear" || mode == "trilinear") mode = "linear";
+  if (mode != "nearest" && mode != "linear") {
+    return node.Unsupported(
+        absl::StrCat("mode '", mode, "' is not supported; supported: nearest, linear"));
+  }
+  if (coordinates == "tf_crop_and_resize") {
+    return node.Unsupported(
+        "coordinate_transformation_mode tf_crop_and_resize is not supported; supported: "
+        "half_pixel, half_pixel_symmetric, pytorch_half_pixel, align_corners, asymmetric");
+  }
+  RETURN_IF_ERROR(CheckTarget(node, node.TypeOf(x).shape, target));
+  Attributes attributes;
+  if (!target.scales.empty()) attributes.Set("scales", target.scales);
+  if (!target.sizes.empty()) attributes.Set("sizes", target.sizes);
+  attributes.Set("mode", std::move(mode));
+  attributes.Set("coordinate_transformation_mode", std::move(coordinates));
+  attributes.Set("nearest_mode", std::move(nearest));
+  return node.Finish("resize", {x}, std::move(attributes));
+}
+
+absl::Status Upsample(OnnxNode& node) {
+  ASSIGN_OR_RETURN(const ValueId x, node.Input(0));
+  Target target;
+  target.scales = node.Floats("scales", {});
+  if (node.opset() >= 9) {
+    ASSIGN_OR_RETURN(target.scales, node.ConstantFloats(1, "scales"));
+  }
+  return FinishResize(node, x, target, node.String("mode", "nearest"), "asymmetric", "floor");
+}
+
+absl::Status Resize(OnnxNode& node) {
+  ASSIGN_OR_RETURN(const ValueId x, node.Input(0));
+  const std::vector<int64_t> shape = node.TypeOf(x).shape;
+  Target target;
+  const std::string mode = node.String("mode", "nearest");
+  if (node.opset() < 11) {
+    ASSIGN_OR_RETURN(target.scales, node.ConstantFloats(1, "scales"));
+    return FinishResize(node, x, target, mode, "asymmetric", "floor");
+  }
+  if (node.Int("antialias", 0) != 0) return node.Unsupported("antialias=1 is not supported");
+  if (node.HasInput(2)) {  // Empty scales mean that sizes are given.
+    ASSIGN_OR_RETURN(target.scales, node.ConstantFloats(2, "scales"));
+  }
+  if (node.HasInput(3) && target.scales.empty()) {
+    ASSIGN_OR_RETURN(target.sizes, node.ConstantInts(3, "sizes"));
+  }
+  RETURN_IF_ERROR(SpreadOverAxes(node, shape, target));
+  RETURN_IF_ERROR(CheckTarget(node, shape, target));
+  RETURN_IF_ERROR(KeepAspectRatio(node, shape, target));
+  return FinishResize(node, x, target, mode,
+                      node.String("coordinate_transformation_mode", "half_pixel"),
+                      node.String("nearest_mode", "round_prefer_floor"));
+}
+
+}  // namespace
+
+void AddResizeTranslators(OnnxTranslators& t) {
+  t["Upsample"] = Upsample;
+  t["Resize"] = Resize;
+}
+
+}  // namespace burnish

@@ -1,0 +1,247 @@
+// Operators that only give a tensor another shape: all become reshape, transpose or expand.
+#include <numeric>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "compiler/frontend/onnx_import_context.h"
+
+namespace burnish {
+namespace {
+
+std::string Text(const std::vector<int64_t>& shape) {
+  return absl::StrCat("[", absl::StrJoin(shape, ","), "]");
+}
+
+absl::Status FinishReshape(OnnxNode& node, ValueId x, std::vector<int64_t> shape) {
+  ASSIGN_OR_RETURN(const ValueId result, node.EmitReshape(x, std::move(shape)));
+  node.SetOutput(0, result);
+  return absl::OkStatus();
+}
+
+absl::Status Reshape(OnnxNode& node) {
+  ASSIGN_OR_RETURN(const ValueId x, node.Input(0));
+  std::vector<int64_t> shape = node.Ints("shape", {});
+  if (node.HasInput(1)) {
+    ASSIGN_OR_RETURN(shape, node.ConstantInts(1, "shape"));
+  }
+  const std::vector<int64_t> from = node.TypeOf(x).shape;
+  const int64_t limit = node.context().options->max_tensor_elements;
+  const bool keeps_zero = node.Int("allowzero", 0) != 0;
+  int64_t known = 1;
+  int unknown = -1;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (shape[d] == 0 && !keeps_zero) {
+      if (d >= from.size()) return node.Invalid(absl::StrCat("shape ", Text(shape)));
+      shape[d] = from[d];
+    }
+    if (shape[d] == -1) {
+      if (unknown >= 0) return node.Invalid(absl::StrCat("two -1 in shape ", Text(shape)));
+      unknown = static_cast<int>(d);
+      continue;
+    }
+    if (shape[d] < 0 || (shape[d] > 0 && known > limit / shape[d])) {
+      return node.Invalid(absl::StrCat("shape ", Text(shape)));
+    }
+    known *= shape[d];
+  }
+  const int64_t count = ElementCount(from);
+  if (unknown >= 0 && known > 0 && count % known == 0) shape[unknown] = count / known;
+  if (unknown >= 0 ? known <= 0 || count % known != 0 : count != known) {
+    return node.Invalid(
+        absl::StrCat("cannot reshape ", Text(from), " to ", Text(shape)));
+  }
+  return FinishReshape(node, x, std::move(shape));
+}
+
+absl::Status Flatten(OnnxNode& node) {
+  ASSIGN_OR_RETURN(const ValueId x, node.Input(0));
+  const std::vector<int64_t> from = node.TypeOf(x).shape;
+  const auto rank = static_cast<int64_t>(from.size());
+  int64_t axis = node.Int("axis", 1);
+  if (axis < -rank || axis > rank) return node.Invalid(absl::StrCat("axis ", axis));
+  if (axis < 0) axis += rank;
+  int64_t rows = 1, columns = 1;
+  for (int64_t d = 0; d < rank; ++d) (d < axis ? rows : columns) *= from[d];
+  return FinishReshape(node, x, {rows, columns});
+}
+
+absl::Status Squeeze(OnnxNode& node) {
+  ASSIGN_OR_RETURN(const ValueId x, node.Input(0));
+  const std::vector<int64_t> from = node.TypeOf(x).shape;
+  std::vector<int64_t> axes = node.Ints("axes", {});
+  bool given = node.HasAttribute("axes");
+  if (node.HasInput(1)) {
+    ASSIGN_OR_RETURN(axes, node.ConstantInts(1, "axes"));
+    given = true;
+  }
+  ASSIGN_OR_RETURN(axes, NormalizeAxes(node, std::move(axes), from.size()));
+  std::vector<bool> drop(from.size(), false);
+  for (size_t d = 0; d < from.size() && !given; ++d) drop[d] = from[d] == 1;
+  for (int64_t axis : axes) {
+    if (from[axis] != 1) {
+      return node.Invalid(absl::StrCat("dimension ", axis, " of ", Text(from), " is not 1"));
+    }
+    drop[axis] = true;
+  }
+  std::vector<int64_t> shape;
+  for (size_t d = 0; d < from.size(); ++d) {
+    if (!drop[d]) shape.push_back(from[d]);
+  }
+  return FinishReshape(node, x, std::move(shape));
+}
+
+absl::Status Unsqueeze(OnnxNode& node) {
+  ASSIGN_OR_RETURN(const ValueId x, node.Input(0));
+  const std::vector<int64_t> from = node.TypeOf(x).shape;
+  std::vector<int64_t> axes = node.Ints("axes", {});
+  if (node.HasInput(1)) {
+    ASSIGN_OR_RETURN(axes, node.ConstantInts(1, "axes"));
+  }
+  if (axes.size() > 64) return node.Invalid("over 64 axes");
+  const size_t rank = from.size() + axes.size();
+  ASSIGN_OR_RETURN(axes, NormalizeAxes(node, std::move(axes), rank));
+  std::vector<int64_t> shape(rank, -1);
+  for (int64_t axis : axes) shape[axis] = 1;
+  auto next = from.begin();
+  for (int64_t& extent : shape) {
+    if (extent == -1) extent = *next++;
+  }
+  return FinishReshape(node, x, std::move(shape));
+}
+
+absl::Status FinishTranspose(OnnxNode& node, ValueId x, std::vector<int64_t> perm) {
+  Attributes attributes;
+  attributes.Set("perm", std::move(perm));
+  return node.Finish("transpose", {x}, std::move(attributes));
+}
+
+absl::Status Transpose(OnnxNode& node) {
+  ASSIGN_OR_RETURN(const ValueId x, node.Input(0));
+  const auto rank = static_cast<int64_t>(node.TypeOf(x).shape.size());
+  std::vector<int64_t> reversed(rank);
+  for (int64_t d = 0; d < rank; ++d) reversed[d] = rank - 1 - d;
+  std::vector<int64_t> perm = node.Ints("perm", reversed);
+  if (static_cast<int64_t>(perm.size()) != rank) {
+    return node.Invalid(absl::StrCat("perm ", Text(perm), " for rank ", rank));
+  }
+  ASSIGN_OR_RETURN(perm, NormalizeAxes(node, std::move(perm), rank));
+  if (rank == 0) {
+    node.SetOutput(0, x);
+    return absl::OkStatus();
+  }
+  return FinishTranspose(node, x, std::move(perm));
+}
+
+absl::Status Expand(OnnxNode& node) {
+  ASSIGN_OR_RETURN(const ValueId x, node.Input(0));
+  ASSIGN_OR_RETURN(std::vector<int64_t> shape, node.ConstantInts(1, "shape"));
+  const std::vector<int64_t> from = node.TypeOf(x).shape;
+  if (shape.size() < from.size()) shape.insert(shape.begin(), from.size() - shape.size(), 1);
+  const size_t skipped = shape.size() - from.size();
+  for (size_t d = 0; d < from.size(); ++d) {  // Broadcasting goes both ways.
+    int64_t& to = shape[skipped + d];
+    if (to == 1) to = from[d];
+    if (from[d] != 1 && from[d] != to) {
+      return node.Invalid(absl::StrCat("cannot expand ", Text(from), " to ", Text(shape)));
+    }
+  }
+  RETURN_IF_ERROR(
+      CheckedElementCount(shape, node.context().options->max_tensor_elements, node.Label())
+          .status());
+  if (shape == from) {
+    node.SetOutput(0, x);
+    return absl::OkStatus();
+  }
+  Attributes attributes;
+  attributes.Set("shape", std::move(shape));
+  return node.Finish("expand", {x}, std::move(attributes));
+}
+
+// Dimension d repeated r times: [.., 1, d, ..] expanded to [.., r, d, ..].
+absl::Status Tile(OnnxNode& node) {
+  ASSIGN_OR_RETURN(const ValueId x, node.Input(0));
+  ASSIGN_OR_RETURN(const std::vector<int64_t> repeats, node.ConstantInts(1, "repeats"));
+  const std::vector<int64_t> from = node.TypeOf(x).shape;
+  if (repeats.size() != from.size()) {
+    return node.Invalid(absl::StrCat("repeats ", Text(repeats), " for shape ", Text(from)));
+  }
+  std::vector<int64_t> split, wide, to;
+  for (size_t d = 0; d < from.size(); ++d) {
+    if (repeats[d] < 1 || repeats[d] > node.context().options->max_tensor_elements) {
+      return node.Invalid(absl::StrCat("repeats ", Text(repeats)));
+    }
+    split.insert(split.end(), {1, from[d]});
+    wide.insert(wide.end(), {repeats[d], from[d]});
+  }
+  RETURN_IF_ERROR(
+      CheckedElementCount(wide, node.context().options->max_tensor_elements, node.Label())
+          .status());
+  for (size_t d = 0; d < from.size(); ++d) to.push_back(repeats[d] * from[d]);
+  if (to == from) {
+    node.SetOutput(0, x);
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(const ValueId column, node.EmitReshape(x, split));
+  Attributes attributes;
+  attributes.Set("shape", wide);
+  ASSIGN_OR_RETURN(const ValueId tiled, node.Emit("expand", {column}, std::move(attributes)));
+  return FinishReshape(node, tiled, std::move(to));
+}
+
+absl::StatusOr<int64_t> BlockSize(OnnxNode& node, ValueId x) {
+  const int64_t block = node.Int("blocksize", 0);
+  if (node.TypeOf(x).shape.size() != 4) return node.Invalid("want an input [N, C, H, W]");
+  if (block < 1 || block > 1 << 20) return node.Invalid(absl::StrCat("blocksize ", block));
+  return block;
+}
+
+absl::Status DepthToSpace(OnnxNode& node) {
+  ASSIGN_OR_RETURN(const ValueId x, node.Input(0));
+  ASSIGN_OR_RETURN(const int64_t b, BlockSize(node, x));
+  const std::vector<int64_t> s = node.TypeOf(x).shape;
+  if (s[1] % (b * b) != 0) return node.Invalid(absl::StrCat("blocksize ", b, " for ", Text(s)));
+  const int64_t c = s[1] / (b * b);
+  const bool columns_first = node.String("mode", "DCR") == "CRD";
+  const std::vector<int64_t> split = columns_first
+                                         ? std::vector<int64_t>{s[0], c, b, b, s[2], s[3]}
+                                         : std::vector<int64_t>{s[0], b, b, c, s[2], s[3]};
+  ASSIGN_OR_RETURN(const ValueId parts, node.EmitReshape(x, split));
+  Attributes attributes;
+  attributes.Set("perm", columns_first ? std::vector<int64_t>{0, 1, 4, 2, 5, 3}
+                                       : std::vector<int64_t>{0, 3, 4, 1, 5, 2});
+  ASSIGN_OR_RETURN(const ValueId moved, node.Emit("transpose", {parts}, std::move(attributes)));
+  return FinishReshape(node, moved, {s[0], c, s[2] * b, s[3] * b});
+}
+
+absl::Status SpaceToDepth(OnnxNode& node) {
+  ASSIGN_OR_RETURN(const ValueId x, node.Input(0));
+  ASSIGN_OR_RETURN(const int64_t b, BlockSize(node, x));
+  const std::vector<int64_t> s = node.TypeOf(x).shape;
+  if (s[2] % b != 0 || s[3] % b != 0) {
+    return node.Invalid(absl::StrCat("blocksize ", b, " for ", Text(s)));
+  }
+  ASSIGN_OR_RETURN(const ValueId parts,
+                   node.EmitReshape(x, {s[0], s[1], s[2] / b, b, s[3] / b, b}));
+  Attributes attributes;
+  attributes.Set("perm", std::vector<int64_t>{0, 3, 5, 1, 2, 4});
+  ASSIGN_OR_RETURN(const ValueId moved, node.Emit("transpose", {parts}, std::move(attributes)));
+  return FinishReshape(node, moved, {s[0], s[1] * b * b, s[2] / b, s[3] / b});
+}
+
+}  // namespace
+
+void AddShapeTranslators(OnnxTranslators& t) {
+  t["Reshape"] = Reshape;
+  t["Flatten"] = Flatten;
+  t["Squeeze"] = Squeeze;
+  t["Unsqueeze"] = Unsqueeze;
+  t["Transpose"] = Transpose;
+  t["Expand"] = Expand;
+  t["Tile"] = Tile;
+  t["DepthToSpace"] = DepthToSpace;
+  t["SpaceToDepth"] = SpaceToDepth;
+}
+
+}  // namespace burnish

@@ -1,0 +1,249 @@
+// Concat, Split, Slice, Pad, Gather: starts, ends and pads are normalised here.
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "compiler/frontend/onnx_import_context.h"
+
+namespace burnish {
+namespace {
+
+absl::Status Concat(OnnxNode& node) {
+  std::vector<ValueId> inputs;
+  for (int i = 0; i < node.input_count(); ++i) {
+    ASSIGN_OR_RETURN(const ValueId input, node.Input(i));
+    inputs.push_back(input);
+  }
+  if (inputs.empty()) return node.Invalid("has no input");
+  const auto rank = static_cast<int64_t>(node.TypeOf(inputs[0]).shape.size());
+  ASSIGN_OR_RETURN(const int64_t axis, NormalizeAxis(node, node.Int("axis", 1), rank));
+  if (inputs.size() == 1) {
+    node.SetOutput(0, inputs[0]);
+    return absl::OkStatus();
+  }
+  Attributes attributes;
+  attributes.Set("axis", axis);
+  return node.Finish("concat", std::move(inputs), std::move(attributes));
+}
+
+// Sizes of the parts: given, or as equal as `num_outputs` allows with a smaller last one.
+absl::StatusOr<std::vector<int64_t>> SplitSizes(OnnxNode& node, int64_t extent) {
+  std::vector<int64_t> sizes = node.Ints("split", {});
+  if (node.HasInput(1)) {
+    ASSIGN_OR_RETURN(sizes, node.ConstantInts(1, "split"));
+  }
+  if (!sizes.empty()) return sizes;
+  const int64_t parts = node.output_count();
+  if (parts < 1 || node.Int("num_outputs", parts) != parts) {
+    return node.Invalid(absl::StrCat("has ", parts, " outputs, num_outputs says otherwise"));
+  }
+  const int64_t size = (extent + parts - 1) / parts;
+  for (int64_t i = 0; i < parts; ++i) {
+    sizes.push_back(std::max<int64_t>(0, std::min(size, extent - i * size)));
+  }
+  return sizes;
+}
+
+absl::Status Split(OnnxNode& node) {
+  ASSIGN_OR_RETURN(const ValueId x, node.Input(0));
+  const std::vector<int64_t> shape = node.TypeOf(x).shape;
+  ASSIGN_OR_RETURN(const int64_t axis, NormalizeAxis(node, node.Int("axis", 0), shape.size()));
+  ASSIGN_OR_RETURN(const std::vector<int64_t> sizes, SplitSizes(node, shape[axis]));
+  int64_t left = shape[axis];
+  for (int64_t size : sizes) {
+    if (size < 0 || size > left) return node.Invalid("the parts' sizes do not add up");
+    left -= size;
+  }
+  if (left != 0 || static_cast<int>(sizes.size()) != node.output_count()) {
+    return node.Invalid("the parts' sizes do not add up, or their number is not the outputs'");
+  }
+  if (sizes.size() == 1) {
+    node.SetOutput(0, x);
+    return absl::OkStatus();
+  }
+  Attributes attributes;
+  attributes.Set("axis", axis);
+  attributes.Set("split", sizes);
+  ASSIGN_OR_RETURN(const std::vector<ValueId> parts,
+                   node.EmitAll("split", {x}, std::move(attributes)));
+  for (size_t i = 0; i < parts.size(); ++i) node.SetOutput(static_cast<int>(i), parts[i]);
+  return absl::OkStatus();
+}
+
+struct SliceRange {
+  std::vector<int64_t> starts, ends, axes, steps;
+};
+
+absl::StatusOr<SliceRange> ReadSlice(OnnxNode& node, int64_t rank) {
+  SliceRange r;
+  if (node.opset() < 10) {
+    r = {node.Ints("starts", {}), node.Ints("ends", {}), node.Ints("axes", {}), {}};
+  } else {
+    ASSIGN_OR_RETURN(r.starts, node.ConstantInts(1, "starts"));
+    ASSIGN_OR_RETURN(r.ends, node.ConstantInts(2, "ends"));
+    if (node.HasInput(3)) {
+      ASSIGN_OR_RETURN(r.axes, node.ConstantInts(3, "axes"));
+    }
+    if (node.HasInput(4)) {
+      ASSIGN_OR_RETURN(r.steps, node.ConstantInts(4, "steps"));
+    }
+  }
+  if (r.axes.empty()) {
+    for (size_t i = 0; i < r.starts.size(); ++i) r.axes.push_back(static_cast<int64_t>(i));
+  }
+  if (r.steps.empty()) r.steps.assign(r.starts.size(), 1);
+  if (r.ends.size() != r.starts.size() || r.axes.size() != r.starts.size() ||
+      r.steps.size() != r.starts.size()) {
+    return node.Invalid("starts, ends, axes and steps differ in length");
+  }
+  ASSIGN_OR_RETURN(r.axes, NormalizeAxes(node, std::move(r.axes), rank));
+  return r;
+}
+
+// ONNX's clamping: a forward slice lies in [0, extent], a backward one in [-1, extent - 1], where
+// the end -1 means "down to and with element 0".
+absl::Status ClampSlice(const OnnxNode& node, int64_t extent, int64_t& start, int64_t& end,
+                        int64_t step) {
+  if (step == 0 || step == std::numeric_limits<int64_t>::min()) {
+    return node.Invalid(absl::StrCat("step ", step));
+  }
+  const auto from_end = [&](int64_t v) { return v < 0 ? std::max(v, -extent - 1) + extent : v; };
+  start = from_end(start);
+  end = from_end(end);
+  if (step > 0) {
+    start = std::clamp<int64_t>(start, 0, extent);
+    end = std::clamp<int64_t>(end, start, extent);
+  } else {
+    start = std::clamp<int64_t>(start, 0, std::max<int64_t>(extent - 1, 0));
+    end = std::clamp<int64_t>(end, -1, start);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Slice(OnnxNode& node) {
+  ASSIGN_OR_RETURN(const ValueId x, node.Input(0));
+  const std::vector<int64_t> shape = node.TypeOf(x).shape;
+  ASSIGN_OR_RETURN(SliceRange r, ReadSlice(node, shape.size()));
+  bool whole = true;
+  for (size_t i = 0; i < r.axes.size(); ++i) {
+    const int64_t extent = shape[r.axes[i]];
+    RETURN_IF_ERROR(ClampSlice(node, extent, r.starts[i], r.ends[i], r.steps[i]));
+    // Longer steps than the extent all mean the same.
+    r.steps[i] = std::clamp<int64_t>(r.steps[i], -extent - 1, extent + 1);
+    whole = whole && r.starts[i] == 0 && r.ends[i] == extent && r.steps[i] == 1;
+  }
+  if (whole) {
+    node.SetOutput(0, x);
+    return absl::OkStatus();
+  }
+  Attributes attributes;
+  attributes.Set("starts", r.starts);
+  attributes.Set("ends", r.ends);
+  attributes.Set("axes", r.axes);
+  attributes.Set("steps", r.steps);
+  return node.Finish("slice", {x}, std::move(attributes));
+}
+
+// pads of all dimensions [begin.., end..], axes resolved.
+absl::StatusOr<std::vector<int64_t>> ReadPads(OnnxNode& node, size_t rank) {
+  std::vector<int64_t> pads = node.Ints("pads", {});
+  if (node.opset() >= 11) {
+    ASSIGN_OR_RETURN(pads, node.ConstantInts(1, "pads"));
+  }
+  std::vector<int64_t> axes;
+  for (size_t d = 0; d < rank; ++d) axes.push_back(static_cast<int64_t>(d));
+  if (node.HasInput(3)) {
+    ASSIGN_OR_RETURN(axes, node.ConstantInts(3, "axes"));
+    ASSIGN_OR_RETURN(axes, NormalizeAxes(node, std::move(axes), rank));
+  }
+  if (pads.size() != 2 * axes.size()) {
+    return node.Invalid(
+        absl::StrCat("pads: got ", pads.size(), " values, want ", 2 * axes.size()));
+  }
+  std::vector<int64_t> all(2 * rank, 0);
+  for (size_t i = 0; i < axes.size(); ++i) {
+    all[axes[i]] = pads[i];
+    all[rank + axes[i]] = pads[axes.size() + i];
+  }
+  for (int64_t pad : all) {
+    if (pad < -node.context().options->max_tensor_elements ||
+        pad > node.context().options->max_tensor_elements) {
+      return node.Invalid(absl::StrCat("pads: got ", pad));
+    }
+  }
+  return all;
+}
+
+// Negative pads cut: they become a slice, and 0.
+absl::StatusOr<ValueId> CutNegativePads(OnnxNode& node, ValueId x, std::vector<int64_t>& pads) {
+  const std::vector<int64_t> shape = node.TypeOf(x).shape;
+  const size_t rank = shape.size();
+  SliceRange r;
+  for (size_t d = 0; d < rank; ++d) {
+    const int64_t begin = std::min<int64_t>(pads[d], 0);
+    const int64_t end = std::min<int64_t>(pads[rank + d], 0);
+    if (begin == 0 && end == 0) continue;
+    if (-begin - end >= shape[d]) return node.Unsupported("negative pads leave nothing");
+    r.axes.push_back(static_cast<int64_t>(d));
+    r.starts.push_back(-begin);
+    r.ends.push_back(shape[d] + end);
+    r.steps.push_back(1);
+    pads[d] -= begin;
+    pads[rank + d] -= end;
+  }
+  if (r.axes.empty()) return x;
+  Attributes attributes;
+  attributes.Set("starts", r.starts);
+  attributes.Set("ends", r.ends);
+  attributes.Set("axes", r.axes);
+  attributes.Set("steps", r.steps);
+  return node.Emit("slice", {x}, std::move(attributes));
+}
+
+absl::Status Pad(OnnxNode& node) {
+  ASSIGN_OR_RETURN(ValueId x, node.Input(0));
+  const std::string mode = node.String("mode", "constant");
+  if (mode != "constant" && mode != "reflect" && mode != "edge" && mode != "wrap") {
+    return node.Invalid(absl::StrCat("mode: got '", mode, "'"));
+  }
+  ASSIGN_OR_RETURN(std::vector<int64_t> pads, ReadPads(node, node.TypeOf(x).shape.size()));
+  double value = node.Float("value", 0);
+  if (node.HasInput(2)) {
+    ASSIGN_OR_RETURN(const std::vector<double> values, node.ConstantFloats(2, "constant_value"));
+    if (!values.empty()) value = values[0];
+  }
+  ASSIGN_OR_RETURN(x, CutNegativePads(node, x, pads));
+  if (std::all_of(pads.begin(), pads.end(), [](int64_t p) { return p == 0; })) {
+    node.SetOutput(0, x);
+    return absl::OkStatus();
+  }
+  Attributes attributes;
+  attributes.Set("pads", std::move(pads));
+  attributes.Set("mode", mode);
+  attributes.Set("value", value);
+  return node.Finish("pad", {x}, std::move(attributes));
+}
+
+absl::Status Gather(OnnxNode& node) {
+  ASSIGN_OR_RETURN(const ValueId x, node.Input(0));
+  ASSIGN_OR_RETURN(const ValueId indices, node.Input(1));
+  ASSIGN_OR_RETURN(const int64_t axis,
+                   NormalizeAxis(node, node.Int("axis", 0), node.TypeOf(x).shape.size()));
+  Attributes attributes;
+  attributes.Set("axis", axis);
+  return node.Finish("gather", {x, indices}, std::move(attributes));
+}
+
+}  // namespace
+
+void AddSlicingTranslators(OnnxTranslators& t) {
+  t["Concat"] = Concat;
+  t["Split"] = Split;
+  t["Slice"] = Slice;
+  t["Pad"] = Pad;
+  t["Gather"] = Gather;
+}
+
+}  // namespace burnish

@@ -1,0 +1,178 @@
+#include "compiler/frontend/onnx_tensor.h"
+
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+#include "onnx/onnx_pb.h"
+
+namespace burnish {
+namespace {
+
+using onnx::TensorProto;
+
+// A repeated field of To's as constants of type T: int32_data holds i32, i8, u8 and bool alike.
+template <typename T, typename Field>
+ConstantPtr FromField(const Field& field) {
+  std::vector<T> values;
+  values.reserve(field.size());
+  for (const auto v : field) values.push_back(static_cast<T>(v));
+  return MakeConstant(std::move(values));
+}
+
+absl::StatusOr<ConstantPtr> ReadExternal(const TensorProto& tensor, OnnxExternalData& files,
+                                         int64_t want_bytes, absl::string_view what) {
+  std::string location;
+  int64_t offset = 0;
+  int64_t length = want_bytes;
+  for (const auto& entry : tensor.external_data()) {
+    bool ok = true;
+    if (entry.key() == "location") {
+      location = entry.value();
+    } else if (entry.key() == "offset") {
+      ok = absl::SimpleAtoi(entry.value(), &offset);
+    } else if (entry.key() == "length") {
+      ok = absl::SimpleAtoi(entry.value(), &length);
+    }
+    if (!ok) {
+      return absl::InvalidArgumentError(absl::StrCat(what, ": external data ", entry.key(),
+                                                     " is no number: '", entry.value(), "'"));
+    }
+  }
+  if (length != want_bytes) {
+    return absl::InvalidArgumentError(absl::StrCat(what, ": got ", length,
+                                                   " bytes of external data, want ", want_bytes));
+  }
+  return files.Read(location, offset, length);
+}
+
+ConstantPtr ReadTypedData(const TensorProto& tensor, DType dtype) {
+  switch (dtype) {
+    case DType::kF32:
+      return FromField<float>(tensor.float_data());
+    case DType::kF64:
+      return FromField<double>(tensor.double_data());
+    case DType::kI64:
+      return FromField<int64_t>(tensor.int64_data());
+    case DType::kI32:
+      return FromField<int32_t>(tensor.int32_data());
+    case DType::kI8:
+      return FromField<int8_t>(tensor.int32_data());
+    case DType::kU8:
+      return FromField<uint8_t>(tensor.int32_data());
+    case DType::kBool: {
+      std::vector<uint8_t> values;
+      for (const int32_t v : tensor.int32_data()) values.push_back(v != 0);
+      return MakeConstant(std::move(values));
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+absl::StatusOr<DType> DTypeOfOnnx(int onnx_type, absl::string_view what) {
+  switch (onnx_type) {
+    case TensorProto::FLOAT:
+      return DType::kF32;
+    case TensorProto::DOUBLE:
+      return DType::kF64;
+    case TensorProto::INT64:
+      return DType::kI64;
+    case TensorProto::INT32:
+      return DType::kI32;
+    case TensorProto::INT8:
+      return DType::kI8;
+    case TensorProto::UINT8:
+      return DType::kU8;
+    case TensorProto::BOOL:
+      return DType::kBool;
+    default:
+      break;
+  }
+  const std::string name = TensorProto::DataType_IsValid(onnx_type)
+                               ? TensorProto::DataType_Name(onnx_type)
+                               : absl::StrCat("number ", onnx_type);
+  return absl::UnimplementedError(
+      absl::StrCat(what, ": element type ", name,
+                   " is not supported; supported: FLOAT, DOUBLE, INT64, INT32, INT8, UINT8, BOOL"));
+}
+
+int OnnxTypeOf(DType dtype) {
+  switch (dtype) {
+    case DType::kF32:
+      return TensorProto::FLOAT;
+    case DType::kF64:
+      return TensorProto::DOUBLE;
+    case DType::kI64:
+      return TensorProto::INT64;
+    case DType::kI32:
+      return TensorProto::INT32;
+    case DType::kI8:
+      return TensorProto::INT8;
+    case DType::kU8:
+      return TensorProto::UINT8;
+    case DType::kBool:
+      return TensorProto::BOOL;
+  }
+  CHECK(false);
+  return 0;
+}
+
+absl::StatusOr<int64_t> CheckedElementCount(const std::vector<int64_t>& shape, int64_t max_elements,
+                                            absl::string_view what) {
+  int64_t count = 1;
+  bool empty = false;
+  for (int64_t extent : shape) {
+    if (extent < 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(what, ": negative dimension in [", absl::StrJoin(shape, ","), "]"));
+    }
+    empty = empty || extent == 0;
+    const int64_t factor = extent == 0 ? 1 : extent;
+    if (factor > max_elements / count) {
+      return absl::ResourceExhaustedError(absl::StrCat(what, ": shape [", absl::StrJoin(shape, ","),
+                                                       "] has over ", max_elements, " elements"));
+    }
+    count *= factor;
+  }
+  return empty ? 0 : count;
+}
+
+absl::StatusOr<OnnxTensor> ReadOnnxTensor(const TensorProto& tensor, OnnxExternalData& files,
+                                          int64_t max_elements, absl::string_view what) {
+  OnnxTensor result;
+  ASSIGN_OR_RETURN(result.type.dtype, DTypeOfOnnx(tensor.data_type(), what));
+  if (tensor.has_segment()) {
+    return absl::UnimplementedError(absl::StrCat(what, ": tensors in segments are not supported"));
+  }
+  result.type.shape.assign(tensor.dims().begin(), tensor.dims().end());
+  ASSIGN_OR_RETURN(const int64_t count,
+                   CheckedElementCount(result.type.shape, max_elements, what));
+  const int64_t want_bytes = count * SizeBytes(result.type.dtype);
+  if (tensor.data_location() == TensorProto::EXTERNAL) {
+    ASSIGN_OR_RETURN(result.data, ReadExternal(tensor, files, want_bytes, what));
+  } else if (tensor.has_raw_data()) {
+    const std::string& raw = tensor.raw_data();
+    result.data = MakeConstant(std::vector<uint8_t>(raw.begin(), raw.end()));
+  } else {
+    result.data = ReadTypedData(tensor, result.type.dtype);
+  }
+  const auto got_bytes = static_cast<int64_t>(result.data->bytes().size());
+  if (got_bytes != want_bytes) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        what, ": got ", got_bytes, " bytes of data, want ", want_bytes, " for shape [",
+        absl::StrJoin(result.type.shape, ","), "] of ", DTypeName(result.type.dtype)));
+  }
+  if (result.type.dtype == DType::kBool) {  // Any byte but 0 is true; keep 1 for it.
+    std::vector<uint8_t> bits(result.data->bytes().begin(), result.data->bytes().end());
+    for (uint8_t& bit : bits) bit = bit != 0;
+    result.data = MakeConstant(std::move(bits));
+  }
+  return result;
+}
+
+}  // namespace burnish

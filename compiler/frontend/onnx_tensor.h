@@ -1,0 +1,41 @@
+// ONNX's TensorProto -> constant: every way to store the elements, with sizes checked.
+#ifndef COMPILER_FRONTEND_ONNX_TENSOR_H_
+#define COMPILER_FRONTEND_ONNX_TENSOR_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "compiler/frontend/onnx_external_data.h"
+#include "compiler/graph/constant.h"
+
+namespace onnx {
+class TensorProto;
+}
+
+namespace burnish {
+
+struct OnnxTensor {
+  TensorType type;
+  ConstantPtr data;
+};
+
+// UNIMPLEMENTED for an element type that is not supported (float16, bfloat16, string ..). `what`
+// begins the message: "initializer 'w'".
+absl::StatusOr<DType> DTypeOfOnnx(int onnx_type, absl::string_view what);
+// The number of onnx::TensorProto::DataType.
+int OnnxTypeOf(DType dtype);
+
+// Product of the dimensions. INVALID_ARGUMENT for a negative dimension, RESOURCE_EXHAUSTED for more
+// than `max_elements`; dimensions beside a 0 are bounded as well.
+absl::StatusOr<int64_t> CheckedElementCount(const std::vector<int64_t>& shape, int64_t max_elements,
+                                            absl::string_view what);
+
+// INVALID_ARGUMENT where the data has not the size that the dimensions give.
+absl::StatusOr<OnnxTensor> ReadOnnxTensor(const onnx::TensorProto& tensor, OnnxExternalData& files,
+                                          int64_t max_elements, absl::string_view what);
+
+}  // namespace burnish
+
+#endif  // COMPILER_FRONTEND_ONNX_TENSOR_H_

@@ -1,0 +1,24 @@
+// The two halves of Evaluate. Each returns nullopt for operators of the other half.
+#ifndef COMPILER_GRAPH_EVALUATE_INTERNAL_H_
+#define COMPILER_GRAPH_EVALUATE_INTERNAL_H_
+
+#include <optional>
+#include <vector>
+
+#include "compiler/graph/evaluate.h"
+
+namespace burnish {
+
+// Data movement: any element type, bytes are copied.
+std::optional<std::vector<ConstantPtr>> EvaluateMovement(
+    const GraphNode& node, absl::Span<const TypedConstant> inputs,
+    absl::Span<const TensorType> output_types);
+
+// Arithmetic, comparisons, where, cast, reductions.
+std::optional<std::vector<ConstantPtr>> EvaluateArithmetic(const GraphNode& node,
+                                                           absl::Span<const TypedConstant> inputs,
+                                                           const TensorType& output_type);
+
+}  // namespace burnish
+
+#endif  // COMPILER_GRAPH_EVALUATE_INTERNAL_H_

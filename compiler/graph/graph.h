@@ -1,0 +1,98 @@
+// A model as a graph of operators over tensors of known shape: what frontends produce, what passes
+// rewrite, and what tasks are cut from. Operators and attributes are those of compiler/te.
+#ifndef COMPILER_GRAPH_GRAPH_H_
+#define COMPILER_GRAPH_GRAPH_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "compiler/graph/constant.h"
+#include "compiler/te/builder.h"
+#include "compiler/te/operator.h"
+
+namespace burnish {
+
+// Positions in Graph::values and Graph::nodes. -1 where none is meant.
+using ValueId = int32_t;
+using GraphNodeId = int32_t;
+
+struct GraphValue {
+  std::string name;  // For people. Unique only among graph inputs, and among graph outputs.
+  TensorType type;
+  ConstantPtr data;           // Not null: a constant (a weight); its producer is -1.
+  GraphNodeId producer = -1;  // -1: graph input or constant.
+};
+
+struct GraphNode {
+  std::string name;  // For people: the model's own name of the node, or that of its output.
+  std::string op;    // OperatorDef::name.
+  Attributes attributes;
+  std::vector<ValueId> inputs;  // Absent optional inputs are left off the end.
+  std::vector<ValueId> outputs;
+};
+
+// A value: copies share the constants' bytes. Nodes are kept in topological order. Passes may leave
+// nodes and values that nothing uses; EliminateDead drops them.
+struct Graph {
+  std::string name;
+  std::vector<GraphNode> nodes;
+  std::vector<GraphValue> values;
+  std::vector<ValueId> inputs;
+  std::vector<ValueId> outputs;  // May repeat a value, or name a graph input or a constant.
+
+  const GraphValue& value(ValueId id) const { return values[id]; }
+  bool IsConstant(ValueId id) const { return values[id].data != nullptr; }
+};
+
+// ---- Building.
+ValueId AddValue(Graph& graph, absl::string_view name, TensorType type);
+ValueId AddConstant(Graph& graph, absl::string_view name, TensorType type, ConstantPtr data);
+ValueId AddInput(Graph& graph, absl::string_view name, TensorType type);
+
+// Appends a node whose outputs' types the operator library infers. Errors: UNIMPLEMENTED for an
+// unknown operator, else what `infer` says, with the node's name before it.
+absl::StatusOr<GraphNodeId> AddNode(Graph& graph, absl::string_view op,
+                                    std::vector<ValueId> inputs, Attributes attributes = {},
+                                    absl::string_view name = "");
+// The same for a node with one output: returns that value.
+absl::StatusOr<ValueId> AddOp(Graph& graph, absl::string_view op, std::vector<ValueId> inputs,
+                              Attributes attributes = {}, absl::string_view name = "");
+
+// Types of a node's inputs, in order.
+std::vector<TensorType> InputTypes(const Graph& graph, const GraphNode& node);
+
+// ---- Finding.
+// Nodes that read each value; a node that reads it twice is listed twice. Index: ValueId.
+std::vector<std::vector<GraphNodeId>> Consumers(const Graph& graph);
+// Whether each value is a graph output. Index: ValueId.
+std::vector<bool> OutputFlags(const Graph& graph);
+// -1 where there is none.
+ValueId FindValue(const Graph& graph, absl::string_view name);
+
+// ---- Rewriting.
+// Every node and graph output that used `from` uses `to`. Where `from` is a graph output and `to`
+// is not, `to` takes over its name, so that a model's outputs keep theirs.
+void ReplaceUses(Graph& graph, ValueId from, ValueId to);
+// Sorts nodes topologically, keeping the present order where it is free. INVALID_ARGUMENT with a
+// node of the cycle where there is one. Updates producers.
+absl::Status SortTopologically(Graph& graph);
+
+// ---- Checking.
+// INVALID_ARGUMENT naming the first rule that is broken: ids in range, one producer a value,
+// topological order, every used value defined, constants of the right size, types equal to
+// what the operators infer.
+absl::Status VerifyGraph(const Graph& graph);
+
+// Readable text: inputs, one line a node with types, outputs. Constants by name and type only.
+std::string PrintGraph(const Graph& graph);
+std::string PrintType(const TensorType& type);
+std::string PrintAttributes(const Attributes& attributes);
+
+}  // namespace burnish
+
+#endif  // COMPILER_GRAPH_GRAPH_H_

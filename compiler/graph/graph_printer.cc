@@ -1,0 +1,76 @@
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "compiler/graph/graph.h"
+
+namespace burnish {
+namespace {
+
+struct AttributePrinter {
+  std::string operator()(int64_t v) const { return absl::StrCat(v); }
+  std::string operator()(double v) const { return absl::StrFormat("%.9g", v); }
+  std::string operator()(const std::string& v) const { return v; }
+  std::string operator()(const std::vector<int64_t>& v) const {
+    return absl::StrCat("[", absl::StrJoin(v, ","), "]");
+  }
+  std::string operator()(const std::vector<double>& v) const {
+    return absl::StrCat("[",
+                        absl::StrJoin(v, ",",
+                                      [](std::string* out, double x) {
+                                        absl::StrAppendFormat(out, "%.9g", x);
+                                      }),
+                        "]");
+  }
+};
+
+std::string ValueRef(const Graph& graph, ValueId id) {
+  return absl::StrCat("%", id, graph.IsConstant(id) ? "c" : "");
+}
+
+}  // namespace
+
+std::string PrintType(const TensorType& type) {
+  return absl::StrCat(DTypeName(type.dtype), "[", absl::StrJoin(type.shape, ","), "]");
+}
+
+std::string PrintAttributes(const Attributes& attributes) {
+  std::string text;
+  for (const auto& [name, value] : attributes.values()) {
+    absl::StrAppend(&text, text.empty() ? "" : " ", name, "=",
+                    std::visit(AttributePrinter{}, value));
+  }
+  return text;
+}
+
+std::string PrintGraph(const Graph& graph) {
+  std::string text = absl::StrCat("graph ", graph.name, "\n");
+  for (ValueId input : graph.inputs) {
+    absl::StrAppend(&text, "input ", ValueRef(graph, input), " ", PrintType(graph.value(input).type),
+                    " '", graph.value(input).name, "'\n");
+  }
+  for (const GraphNode& node : graph.nodes) {
+    std::vector<std::string> results, arguments;
+    for (ValueId output : node.outputs) {
+      results.push_back(
+          absl::StrCat(ValueRef(graph, output), " ", PrintType(graph.value(output).type)));
+    }
+    for (ValueId input : node.inputs) {
+      arguments.push_back(graph.IsConstant(input) ? absl::StrCat(ValueRef(graph, input), " ",
+                                                                 PrintType(graph.value(input).type))
+                                                  : ValueRef(graph, input));
+    }
+    absl::StrAppend(&text, absl::StrJoin(results, ", "), " = ", node.op, "(",
+                    absl::StrJoin(arguments, ", "), ")");
+    if (!node.attributes.values().empty()) {
+      absl::StrAppend(&text, " {", PrintAttributes(node.attributes), "}");
+    }
+    absl::StrAppend(&text, "  # ", node.name, "\n");
+  }
+  for (ValueId output : graph.outputs) {
+    absl::StrAppend(&text, "output ", ValueRef(graph, output), " ",
+                    PrintType(graph.value(output).type), " '", graph.value(output).name, "'\n");
+  }
+  return text;
+}
+
+}  // namespace burnish

@@ -1,0 +1,100 @@
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "compiler/graph/graph.h"
+
+namespace burnish {
+namespace {
+
+absl::Status Broken(const GraphNode& node, absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat("node '", node.name, "' (", node.op, "): ", what));
+}
+
+absl::Status VerifyValues(const Graph& graph) {
+  for (size_t v = 0; v < graph.values.size(); ++v) {
+    const GraphValue& value = graph.values[v];
+    if (value.data == nullptr) continue;
+    const int64_t want = ElementCount(value.type.shape) * SizeBytes(value.type.dtype);
+    const auto got = static_cast<int64_t>(value.data->bytes().size());
+    if (got != want) {
+      return absl::InvalidArgumentError(absl::StrCat("constant '", value.name, "': got ", got,
+                                                     " bytes, want ", want, " for ",
+                                                     PrintType(value.type)));
+    }
+    if (value.producer >= 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("constant '", value.name, "' has a producer"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status VerifyNode(const Graph& graph, GraphNodeId n, std::vector<bool>& defined) {
+  const GraphNode& node = graph.nodes[n];
+  const auto value_count = static_cast<ValueId>(graph.values.size());
+  const OperatorDef* def = FindOperator(node.op);
+  if (def == nullptr) return Broken(node, "unknown operator");
+  for (ValueId input : node.inputs) {
+    if (input < 0 || input >= value_count) return Broken(node, absl::StrCat("input id ", input));
+    if (!defined[input]) {
+      return Broken(node, absl::StrCat("reads '", graph.values[input].name,
+                                       "' before anything has written it"));
+    }
+  }
+  absl::StatusOr<std::vector<TensorType>> types =
+      def->infer(node.attributes, InputTypes(graph, node));
+  if (!types.ok()) return Broken(node, types.status().message());
+  if (types->size() != node.outputs.size()) {
+    return Broken(node, absl::StrCat("has ", node.outputs.size(), " outputs, want ",
+                                     types->size()));
+  }
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    const ValueId output = node.outputs[i];
+    if (output < 0 || output >= value_count) {
+      return Broken(node, absl::StrCat("output id ", output));
+    }
+    const GraphValue& value = graph.values[output];
+    if (defined[output]) return Broken(node, absl::StrCat("writes '", value.name, "' again"));
+    if (value.producer != n) return Broken(node, "is not the producer of its output");
+    if (!(value.type == (*types)[i])) {
+      return Broken(node, absl::StrCat("output '", value.name, "' is ", PrintType(value.type),
+                                       ", the operator gives ", PrintType((*types)[i])));
+    }
+    defined[output] = true;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status VerifyGraph(const Graph& graph) {
+  RETURN_IF_ERROR(VerifyValues(graph));
+  const auto value_count = static_cast<ValueId>(graph.values.size());
+  std::vector<bool> defined(graph.values.size(), false);
+  for (size_t v = 0; v < graph.values.size(); ++v) defined[v] = graph.values[v].data != nullptr;
+  std::set<std::string> names;
+  for (ValueId input : graph.inputs) {
+    if (input < 0 || input >= value_count || defined[input]) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("graph input ", input, " is out of range, repeated, or a constant"));
+    }
+    if (!names.insert(graph.values[input].name).second) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("two graph inputs are named '", graph.values[input].name, "'"));
+    }
+    defined[input] = true;
+  }
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    RETURN_IF_ERROR(VerifyNode(graph, static_cast<GraphNodeId>(n), defined));
+  }
+  for (ValueId output : graph.outputs) {
+    if (output < 0 || output >= value_count || !defined[output]) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("graph output ", output, " is not written by anything"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace burnish
