@@ -71,7 +71,7 @@ absl::Status Pow(OnnxNode& node) {
   return node.Finish("pow", {base, exponent});
 }
 
-absl::Status Mod(OnnxNode& node) {
+absl::Status Modulo(OnnxNode& node) {
   ASSIGN_OR_RETURN(const ValueId a, node.Input(0));
   ASSIGN_OR_RETURN(const ValueId b, node.Input(1));
   Attributes attributes;
@@ -150,7 +150,7 @@ absl::Status Clip(OnnxNode& node) {
   return node.Finish("clip", {x}, std::move(attributes));
 }
 
-absl::Status Identity(OnnxNode& node) {
+absl::Status PassThrough(OnnxNode& node) {
   ASSIGN_OR_RETURN(const ValueId x, node.Input(0));
   node.SetOutput(0, x);
   return absl::OkStatus();
@@ -232,12 +232,12 @@ void AddArithmeticTranslators(OnnxTranslators& t) {
   t["Max"] = Variadic("max");
   t["Mean"] = Mean;
   t["Pow"] = Pow;
-  t["Mod"] = Mod;
+  t["Mod"] = Modulo;
   t["Where"] = Where;
   t["Cast"] = CastTo;
   t["CastLike"] = CastLike;
   t["Clip"] = Clip;
-  t["Identity"] = Identity;
+  t["Identity"] = PassThrough;
   t["Dropout"] = Dropout;
   t["Gelu"] = Gelu;
   t["Swish"] = Swish;

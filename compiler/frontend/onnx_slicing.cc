@@ -14,7 +14,10 @@ absl::Status Concat(OnnxNode& node) {
   std::vector<ValueId> inputs;
   for (int i = 0; i < node.input_count(); ++i) {
     ASSIGN_OR_RETURN(const ValueId input, node.Input(i));
-    inputs.push_back(input);
+    // Shape arithmetic joins lists that may be empty; tensors of the graph never are.
+    const bool empty = node.context().graph.IsConstant(input) &&
+                       ElementCount(node.TypeOf(input).shape) == 0;
+    if (!empty || (i + 1 == node.input_count() && inputs.empty())) inputs.push_back(input);
   }
   if (inputs.empty()) return node.Invalid("has no input");
   const auto rank = static_cast<int64_t>(node.TypeOf(inputs[0]).shape.size());
@@ -137,6 +140,18 @@ absl::Status Slice(OnnxNode& node) {
   if (whole) {
     node.SetOutput(0, x);
     return absl::OkStatus();
+  }
+  if (node.context().graph.IsConstant(x)) {  // Shape arithmetic may cut a list down to nothing.
+    std::vector<int64_t> cut = shape;
+    for (size_t i = 0; i < r.axes.size(); ++i) {
+      if (r.starts[i] == r.ends[i]) cut[r.axes[i]] = 0;
+    }
+    if (cut != shape) {
+      ASSIGN_OR_RETURN(const ValueId empty, node.EmitConstant({node.TypeOf(x).dtype, cut},
+                                                              MakeConstant<uint8_t>({})));
+      node.SetOutput(0, empty);
+      return absl::OkStatus();
+    }
   }
   Attributes attributes;
   attributes.Set("starts", r.starts);

@@ -1,0 +1,195 @@
+#include "compiler/graph/assign_storage.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
+#include <utility>
+
+namespace burnish {
+namespace {
+
+using Border = std::vector<std::pair<int64_t, int64_t>>;
+
+// What readers ask for, by border value: 0 or -inf.
+using Demands = std::map<double, Border>;
+
+void Widen(Border& border, const Border& by) {
+  if (border.empty()) border.assign(by.size(), {0, 0});
+  for (size_t d = 0; d < by.size(); ++d) {
+    border[d].first = std::max(border[d].first, by[d].first);
+    border[d].second = std::max(border[d].second, by[d].second);
+  }
+}
+
+// The border that a convolution or pool reads around its channels-last input. Empty: none.
+Border BorderReadBy(const Graph& graph, const GraphNode& node) {
+  const std::vector<int64_t>& in = graph.value(node.inputs[0]).type.shape;
+  const std::vector<int64_t>& out = graph.value(node.outputs[0]).type.shape;
+  const size_t spatial = in.size() - 2;
+  std::vector<int64_t> kernel = node.attributes.Ints("kernel_shape", {});
+  if (node.op == "conv") {
+    const std::vector<int64_t>& weights = graph.value(node.inputs[1]).type.shape;
+    kernel.assign(weights.begin() + 2, weights.end());
+  }
+  const std::vector<int64_t> ones(spatial, 1);
+  const std::vector<int64_t> strides = node.attributes.Ints("strides", ones);
+  const std::vector<int64_t> dilations = node.attributes.Ints("dilations", ones);
+  const std::vector<int64_t> pads =
+      node.attributes.Ints("pads", std::vector<int64_t>(2 * spatial, 0));
+  Border border(in.size(), {0, 0});
+  bool any = false;
+  for (size_t d = 0; d < spatial; ++d) {
+    const int64_t last_read =
+        (out[d + 1] - 1) * strides[d] + (kernel[d] - 1) * dilations[d] - pads[d];
+    border[d + 1] = {pads[d], std::max<int64_t>(0, last_read - (in[d + 1] - 1))};
+    any = any || border[d + 1].first > 0 || border[d + 1].second > 0;
+  }
+  return any ? border : Border{};
+}
+
+class Assigner {
+ public:
+  Assigner(const Graph& graph, const Fusion& fusion, const StorageOptions& options)
+      : graph_(graph),
+        fusion_(fusion),
+        options_(options),
+        is_output_(OutputFlags(graph)),
+        demands_(graph.values.size()),
+        parent_(graph.values.size(), -1),
+        parent_offset_(graph.values.size(), 0),
+        in_view_(graph.values.size(), false) {
+    result_.places.resize(graph.values.size());
+    result_.copy_free.assign(fusion.groups.size(), false);
+  }
+
+  StorageAssignment Run() {
+    if (options_.borders) CollectDemands();
+    if (options_.concat_views) {
+      for (size_t g = fusion_.groups.size(); g-- > 0;) TryConcatView(g);
+    }
+    PlaceValues();
+    if (options_.reshape_views) {
+      for (size_t g = 0; g < fusion_.groups.size(); ++g) TryReshapeView(g);
+    }
+    return std::move(result_);
+  }
+
+ private:
+  // Made by a kernel and read by kernels: memory that this pass is free to shape.
+  bool IsInner(ValueId v) const { return graph_.value(v).producer >= 0 && !is_output_[v]; }
+  const std::vector<int64_t>& ShapeOf(ValueId v) const { return graph_.value(v).type.shape; }
+  const GraphNode* OnlyNode(size_t g, absl::string_view op) const {
+    const FusedGroup& group = fusion_.groups[g];
+    if (group.nodes.size() != 1) return nullptr;
+    const GraphNode& node = graph_.nodes[group.nodes[0]];
+    return node.op == op ? &node : nullptr;
+  }
+
+  void CollectDemands() {
+    for (const GraphNode& node : graph_.nodes) {
+      const bool pool = node.op == "max_pool" || node.op == "average_pool";
+      if ((!pool && node.op != "conv") || node.attributes.Int("channels_last", 0) == 0) continue;
+      const ValueId x = node.inputs[0];
+      const bool is_float = IsFloat(graph_.value(x).type.dtype);
+      if (!IsInner(x) || !is_float) continue;
+      const Border border = BorderReadBy(graph_, node);
+      if (border.empty()) continue;
+      const double value = node.op == "max_pool" ? -std::numeric_limits<double>::infinity() : 0.0;
+      Widen(demands_[x][value], border);
+    }
+  }
+
+  // Zero where anyone asks for it: convolutions outnumber and outweigh pools.
+  static double BorderValue(const Demands& demands) {
+    return demands.empty() || demands.count(0.0) > 0 ? 0.0 : demands.begin()->first;
+  }
+
+  bool WantsBorderOn(ValueId v, int64_t dimension) const {
+    for (const auto& [value, border] : demands_[v]) {
+      if (border[dimension].first > 0 || border[dimension].second > 0) return true;
+    }
+    return false;
+  }
+
+  void TryConcatView(size_t g) {
+    const GraphNode* concat = OnlyNode(g, "concat");
+    if (concat == nullptr) return;
+    const ValueId whole = concat->outputs[0];
+    const auto rank = static_cast<int64_t>(ShapeOf(whole).size());
+    int64_t axis = concat->attributes.Int("axis", 0);
+    if (axis < 0) axis += rank;
+    if (!IsInner(whole) || WantsBorderOn(whole, axis)) return;
+    // The buffer that `whole` itself is part of: a border there must not cut through this axis.
+    const std::set<ValueId> distinct(concat->inputs.begin(), concat->inputs.end());
+    if (distinct.size() != concat->inputs.size()) return;
+    for (ValueId part : concat->inputs) {
+      if (!IsInner(part) || parent_[part] >= 0 || WantsBorderOn(part, axis)) return;
+    }
+    int64_t at = 0;
+    for (ValueId part : concat->inputs) {
+      parent_[part] = whole;
+      parent_offset_[part] = at;
+      axis_.emplace(part, axis);
+      at += ShapeOf(part)[axis];
+      in_view_[part] = true;
+    }
+    in_view_[whole] = true;
+    result_.copy_free[g] = true;
+  }
+
+  // Every value's storage, roots first: a part's producer comes before its whole's in the graph.
+  void PlaceValues() {
+    const size_t count = graph_.values.size();
+    std::vector<ValueId> root(count);
+    std::vector<Demands> of_root(count);
+    for (size_t v = 0; v < count; ++v) {
+      root[v] = static_cast<ValueId>(v);
+      while (parent_[root[v]] >= 0) root[v] = parent_[root[v]];
+      for (const auto& [value, border] : demands_[v]) Widen(of_root[root[v]][value], border);
+    }
+    for (size_t v = 0; v < count; ++v) {
+      const ValueId r = root[v];
+      const double value = BorderValue(of_root[r]);
+      const auto found = of_root[r].find(value);
+      const Border border = found == of_root[r].end() ? Border{} : found->second;
+      ValuePlace& place = result_.places[v];
+      place.allocation = r;
+      place.storage = DenseStorage(ShapeOf(r), border, value);
+      for (ValueId part = static_cast<ValueId>(v); parent_[part] >= 0; part = parent_[part]) {
+        place.storage.offset += parent_offset_[part] * place.storage.strides[axis_.at(part)];
+      }
+    }
+  }
+
+  void TryReshapeView(size_t g) {
+    const GraphNode* reshape = OnlyNode(g, "reshape");
+    if (reshape == nullptr) return;
+    const ValueId from = reshape->inputs[0];
+    const ValueId to = reshape->outputs[0];
+    if (!IsInner(from) || !IsInner(to) || in_view_[from] || in_view_[to]) return;
+    if (!result_.places[from].storage.border.empty() || !demands_[to].empty()) return;
+    result_.places[to].allocation = result_.places[from].allocation;
+    result_.copy_free[g] = true;
+  }
+
+  const Graph& graph_;
+  const Fusion& fusion_;
+  const StorageOptions& options_;
+  std::vector<bool> is_output_;
+  std::vector<Demands> demands_;         // By value.
+  std::vector<ValueId> parent_;          // The concat's result that a value is part of, or -1.
+  std::vector<int64_t> parent_offset_;   // Along that concat's axis.
+  std::map<ValueId, int64_t> axis_;      // That axis.
+  std::vector<bool> in_view_;
+  StorageAssignment result_;
+};
+
+}  // namespace
+
+StorageAssignment AssignStorage(const Graph& graph, const Fusion& fusion,
+                                const StorageOptions& options) {
+  return Assigner(graph, fusion, options).Run();
+}
+
+}  // namespace burnish

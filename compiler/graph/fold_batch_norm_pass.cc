@@ -1,0 +1,218 @@
+#include "compiler/graph/fold_batch_norm_pass.h"
+
+#include <cmath>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/status_macros.h"
+#include "compiler/graph/rewrite.h"
+
+namespace burnish {
+namespace {
+
+// y = x * scale[c] + shift[c].
+struct ScaleShift {
+  std::vector<double> scale;
+  std::vector<double> shift;
+};
+
+std::vector<double> ConstantValues(const Graph& graph, ValueId id) {
+  return ToDoubles(graph.value(id).type, *graph.value(id).data);
+}
+
+// The dimension of a value that holds channels: 1, or the last one.
+int ChannelDimension(const Graph& graph, const GraphNode& producer) {
+  const auto rank = static_cast<int>(graph.value(producer.outputs[0]).type.shape.size());
+  if (producer.op == "dense" || producer.op == "gemm") return rank - 1;
+  return producer.attributes.Int("channels_last", 0) != 0 ? rank - 1 : 1;
+}
+
+// The constant's values by channel, where it broadcasts over everything else.
+std::optional<std::vector<double>> ByChannel(const Graph& graph, ValueId id,
+                                             const std::vector<int64_t>& shape, int channel) {
+  if (!graph.IsConstant(id)) return std::nullopt;
+  const std::vector<int64_t>& own = graph.value(id).type.shape;
+  if (own.size() > shape.size()) return std::nullopt;
+  const size_t skipped = shape.size() - own.size();
+  for (size_t d = 0; d < own.size(); ++d) {
+    if (own[d] != 1 && static_cast<int>(skipped + d) != channel) return std::nullopt;
+  }
+  std::vector<double> values = ConstantValues(graph, id);
+  if (values.size() == 1) values.assign(shape[channel], values[0]);
+  if (static_cast<int64_t>(values.size()) != shape[channel]) return std::nullopt;
+  return values;
+}
+
+std::optional<ScaleShift> OfBatchNorm(const Graph& graph, const GraphNode& node) {
+  for (int i = 1; i <= 4; ++i) {
+    if (!graph.IsConstant(node.inputs[i])) return std::nullopt;
+  }
+  const std::vector<double> gamma = ConstantValues(graph, node.inputs[1]);
+  const std::vector<double> beta = ConstantValues(graph, node.inputs[2]);
+  const std::vector<double> mean = ConstantValues(graph, node.inputs[3]);
+  const std::vector<double> variance = ConstantValues(graph, node.inputs[4]);
+  const double epsilon = node.attributes.Float("epsilon", 1e-5);
+  ScaleShift result;
+  for (size_t c = 0; c < gamma.size(); ++c) {
+    result.scale.push_back(gamma[c] / std::sqrt(variance[c] + epsilon));
+    result.shift.push_back(beta[c] - mean[c] * result.scale[c]);
+  }
+  return result;
+}
+
+// The scale and shift that `node` applies to input `position`, whose channels are at `channel`.
+std::optional<ScaleShift> OfNode(const Graph& graph, const GraphNode& node, size_t position,
+                                 int channel) {
+  if (node.op == "batch_norm") {
+    const bool last = node.attributes.Int("channels_last", 0) != 0;
+    const auto rank = static_cast<int>(graph.value(node.outputs[0]).type.shape.size());
+    if (position != 0 || channel != (last ? rank - 1 : 1)) return std::nullopt;
+    return OfBatchNorm(graph, node);
+  }
+  const bool swaps = node.op == "mul" || node.op == "add";
+  if (!swaps && node.op != "div" && node.op != "sub") return std::nullopt;
+  if (position != 0 && !swaps) return std::nullopt;
+  const std::vector<int64_t>& shape = graph.value(node.outputs[0]).type.shape;
+  if (shape != graph.value(node.inputs[position]).type.shape) return std::nullopt;
+  std::optional<std::vector<double>> values =
+      ByChannel(graph, node.inputs[1 - position], shape, channel);
+  if (!values.has_value()) return std::nullopt;
+  const size_t count = values->size();
+  if (node.op == "mul") return ScaleShift{std::move(*values), std::vector<double>(count, 0)};
+  if (node.op == "add") return ScaleShift{std::vector<double>(count, 1), std::move(*values)};
+  for (double& v : *values) v = node.op == "div" ? 1 / v : -v;
+  if (node.op == "div") return ScaleShift{std::move(*values), std::vector<double>(count, 0)};
+  return ScaleShift{std::vector<double>(count, 1), std::move(*values)};
+}
+
+// Output channel of each element of the weights.
+struct WeightLayout {
+  int64_t outer, channels, inner, groups;
+};
+
+std::optional<WeightLayout> LayoutOf(const Graph& graph, const GraphNode& node) {
+  const std::vector<int64_t>& shape = graph.value(node.inputs[1]).type.shape;
+  int64_t rest = 1;
+  for (size_t d = 1; d < shape.size(); ++d) rest *= shape[d];
+  if (node.op == "conv" || node.op == "dense") return WeightLayout{1, shape[0], rest, 1};
+  if (node.op == "conv_transpose") {  // [I, O/group, k..]: the group is that of the input channel.
+    return WeightLayout{shape[0], shape[1], rest / shape[1], node.attributes.Int("group", 1)};
+  }
+  if (node.op == "gemm") {
+    if (node.attributes.Float("beta", 1) != 1 && node.inputs.size() > 2) return std::nullopt;
+    if (node.attributes.Int("trans_b", 0) != 0) return WeightLayout{1, shape[0], shape[1], 1};
+    return WeightLayout{shape[0], shape[1], 1, 1};
+  }
+  return std::nullopt;
+}
+
+ConstantPtr ScaleWeights(const Graph& graph, const GraphNode& node, const WeightLayout& layout,
+                         const std::vector<double>& scale) {
+  const GraphValue& weights = graph.value(node.inputs[1]);
+  const auto run = [&](auto zero) {
+    using T = decltype(zero);
+    std::vector<T> values = CopyAs<T>(*weights.data);
+    size_t at = 0;
+    for (int64_t o = 0; o < layout.outer; ++o) {
+      const int64_t group = o / (layout.outer / layout.groups);
+      for (int64_t c = 0; c < layout.channels; ++c) {
+        const double s = scale[group * layout.channels + c];
+        for (int64_t i = 0; i < layout.inner; ++i, ++at) values[at] = static_cast<T>(values[at] * s);
+      }
+    }
+    return MakeConstant(std::move(values));
+  };
+  return weights.type.dtype == DType::kF64 ? run(double{}) : run(float{});
+}
+
+// Folds into `producer`; false where it cannot be.
+bool FoldInto(Graph& graph, GraphNodeId producer_id, const ScaleShift& ss) {
+  GraphNode& producer = graph.nodes[producer_id];
+  if (producer.inputs.size() < 2 || !graph.IsConstant(producer.inputs[1])) return false;
+  const TensorType weights = graph.value(producer.inputs[1]).type;
+  const std::optional<WeightLayout> layout = LayoutOf(graph, producer);
+  if (!layout.has_value() || !IsFloat(weights.dtype)) return false;
+  const auto channels = static_cast<int64_t>(ss.scale.size());
+  if (channels != layout->channels * layout->groups) return false;
+  std::vector<double> bias(channels, 0);
+  if (producer.inputs.size() > 2) {
+    const GraphValue& old = graph.value(producer.inputs[2]);
+    if (old.data == nullptr || ElementCount(old.type.shape) != channels) return false;
+    bias = ConstantValues(graph, producer.inputs[2]);
+  }
+  for (int64_t c = 0; c < channels; ++c) bias[c] = bias[c] * ss.scale[c] + ss.shift[c];
+  const std::string name = producer.name;
+  const ConstantPtr scaled = ScaleWeights(graph, producer, *layout, ss.scale);
+  const ValueId new_weights = AddConstant(graph, name + ".weight", weights, scaled);
+  const ValueId new_bias = AddConstant(graph, name + ".bias", {weights.dtype, {channels}},
+                                       FromDoubles(weights.dtype, bias));
+  producer.inputs.resize(2);
+  producer.inputs[1] = new_weights;
+  producer.inputs.push_back(new_bias);
+  return true;
+}
+
+// batch_norm with no producer to fold into: x * scale + shift, which fuses like any elementwise.
+absl::Status Decompose(Graph& graph, const GraphNode& node, const ScaleShift& ss,
+                       Replacements& replacements) {
+  const TensorType type = graph.value(node.inputs[0]).type;
+  const size_t rank = type.shape.size();
+  std::vector<int64_t> shape(rank, 1);
+  const auto channels = static_cast<int64_t>(ss.scale.size());
+  const bool last = node.attributes.Int("channels_last", 0) != 0;
+  shape[last ? rank - 1 : rank > 1 ? 1 : 0] = channels;
+  if (last) shape = {channels};
+  const ValueId scale = AddConstant(graph, node.name + ".scale", {type.dtype, shape},
+                                    FromDoubles(type.dtype, ss.scale));
+  const ValueId shift = AddConstant(graph, node.name + ".shift", {type.dtype, shape},
+                                    FromDoubles(type.dtype, ss.shift));
+  ASSIGN_OR_RETURN(const ValueId scaled,
+                   AddOp(graph, "mul", {node.inputs[0], scale}, {}, node.name));
+  ASSIGN_OR_RETURN(const ValueId shifted, AddOp(graph, "add", {scaled, shift}, {}, node.name));
+  replacements.Set(node.outputs[0], shifted);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status FoldBatchNorm(Graph& graph) {
+  const std::vector<std::vector<GraphNodeId>> consumers = Consumers(graph);
+  const std::vector<bool> is_output = OutputFlags(graph);
+  std::vector<GraphNodeId> owner(graph.values.size(), -1);  // The product whose result it is now.
+  Replacements replacements;
+  const auto node_count = static_cast<GraphNodeId>(graph.nodes.size());
+  for (GraphNodeId n = 0; n < node_count; ++n) {
+    const GraphNode node = graph.nodes[n];
+    if (node.op == "conv" || node.op == "conv_transpose" || node.op == "dense" ||
+        node.op == "gemm") {
+      owner[node.outputs[0]] = n;
+      continue;
+    }
+    bool folded = false;
+    for (size_t position = 0; position < node.inputs.size() && position < 2 && !folded;
+         ++position) {
+      const ValueId x = node.inputs[position];
+      if (static_cast<size_t>(x) >= owner.size() || owner[x] < 0) continue;
+      if (consumers[x].size() != 1 || is_output[x]) continue;
+      const GraphNodeId producer = owner[x];
+      const auto ss = OfNode(graph, node, position, ChannelDimension(graph, graph.nodes[producer]));
+      if (!ss.has_value() || !FoldInto(graph, producer, *ss)) continue;
+      // The product now writes this node's output: chains of scales and shifts fold one by one.
+      graph.nodes[producer].outputs[0] = node.outputs[0];
+      graph.values[node.outputs[0]].producer = producer;
+      graph.nodes[n].outputs.clear();
+      owner[node.outputs[0]] = producer;
+      folded = true;
+    }
+    if (!folded && node.op == "batch_norm") {
+      if (const auto ss = OfBatchNorm(graph, node)) {
+        RETURN_IF_ERROR(Decompose(graph, node, *ss, replacements));
+      }
+    }
+  }
+  replacements.Apply(graph);
+  return Finish(graph);
+}
+
+}  // namespace burnish

@@ -1,0 +1,230 @@
+#include "compiler/graph/layout_pass.h"
+
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+#include "compiler/graph/evaluate.h"
+#include "compiler/graph/rewrite.h"
+
+namespace burnish {
+namespace {
+
+using Shape = std::vector<int64_t>;
+
+// perm of a transpose from N,C,spatial to N,spatial,C.
+Shape ToLast(int64_t rank) {
+  Shape perm = {0};
+  for (int64_t d = 2; d < rank; ++d) perm.push_back(d);
+  perm.push_back(1);
+  return perm;
+}
+
+template <typename T>
+std::vector<T> Permuted(const std::vector<T>& values, const Shape& perm) {
+  std::vector<T> result;
+  for (int64_t p : perm) result.push_back(values[p]);
+  return result;
+}
+
+// Builds the new graph from the old one, node by node.
+class Converter {
+ public:
+  explicit Converter(const Graph& old) : old_(old), first_(old.values.size(), -1), last_(first_) {}
+
+  absl::StatusOr<Graph> Run() {
+    new_.name = old_.name;
+    for (ValueId input : old_.inputs) {
+      first_[input] = AddInput(new_, old_.value(input).name, old_.value(input).type);
+    }
+    for (const GraphNode& node : old_.nodes) RETURN_IF_ERROR(Convert(node));
+    for (ValueId output : old_.outputs) {
+      ASSIGN_OR_RETURN(const ValueId id, First(output));
+      if (new_.value(id).producer >= 0) new_.values[id].name = old_.value(output).name;
+      new_.outputs.push_back(id);
+    }
+    return std::move(new_);
+  }
+
+ private:
+  int64_t Rank(ValueId old) const { return static_cast<int64_t>(old_.value(old).type.shape.size()); }
+  // Whether the value exists with channels last only (so far).
+  bool IsLast(ValueId old) const { return last_[old] >= 0 && first_[old] < 0; }
+
+  // The new value of `old` in the model's own layout.
+  absl::StatusOr<ValueId> First(ValueId old);
+  // With channels last. Rank 3 or more.
+  absl::StatusOr<ValueId> Last(ValueId old);
+  // For a broadcast operand of a node whose result has `rank` dimensions.
+  absl::StatusOr<ValueId> LastBroadcast(ValueId old, int64_t rank);
+
+  absl::Status Emit(const GraphNode& node, std::vector<ValueId> inputs, Attributes attributes,
+                    bool last);
+  absl::Status Convert(const GraphNode& node);
+  // Whether the operator works on `rank` dimensions in any order, given the right attributes.
+  bool Carries(const GraphNode& node, int64_t rank) const;
+  absl::StatusOr<Attributes> LastAttributes(const GraphNode& node, int64_t rank) const;
+
+  const Graph& old_;
+  Graph new_;
+  std::vector<ValueId> first_, last_;  // By old value; -1: does not exist.
+};
+
+absl::StatusOr<ValueId> Converter::First(ValueId old) {
+  if (first_[old] >= 0) return first_[old];
+  const GraphValue& value = old_.value(old);
+  if (value.data != nullptr) {
+    return first_[old] = AddConstant(new_, value.name, value.type, value.data);
+  }
+  CHECK_GE(last_[old], 0);
+  Attributes attributes;
+  attributes.Set("perm", InversePermutation(ToLast(Rank(old))));
+  ASSIGN_OR_RETURN(first_[old], AddOp(new_, "transpose", {last_[old]}, std::move(attributes),
+                                      value.name + ".channels_first"));
+  return first_[old];
+}
+
+absl::StatusOr<ValueId> Converter::Last(ValueId old) {
+  if (last_[old] >= 0) return last_[old];
+  const GraphValue& value = old_.value(old);
+  const Shape perm = ToLast(Rank(old));
+  if (value.data != nullptr) {
+    const TensorType type = {value.type.dtype, Permuted(value.type.shape, perm)};
+    return last_[old] = AddConstant(new_, value.name, type,
+                                    TransposeConstant(value.type, *value.data, perm));
+  }
+  Attributes attributes;
+  attributes.Set("perm", perm);
+  ASSIGN_OR_RETURN(last_[old], AddOp(new_, "transpose", {first_[old]}, std::move(attributes),
+                                     value.name + ".channels_last"));
+  return last_[old];
+}
+
+absl::StatusOr<ValueId> Converter::LastBroadcast(ValueId old, int64_t rank) {
+  if (Rank(old) == rank) return Last(old);
+  const GraphValue& value = old_.value(old);
+  if (ElementCount(value.type.shape) == 1) return First(old);
+  Shape wide = value.type.shape;
+  wide.insert(wide.begin(), rank - Rank(old), 1);
+  const Shape perm = ToLast(rank);
+  if (value.data != nullptr) {
+    const TensorType wide_type = {value.type.dtype, wide};
+    return AddConstant(new_, value.name, {value.type.dtype, Permuted(wide, perm)},
+                       TransposeConstant(wide_type, *value.data, perm));
+  }
+  ASSIGN_OR_RETURN(const ValueId first, First(old));
+  Attributes shape, turn;
+  shape.Set("shape", wide);
+  turn.Set("perm", perm);
+  ASSIGN_OR_RETURN(const ValueId reshaped,
+                   AddOp(new_, "reshape", {first}, std::move(shape), value.name + ".wide"));
+  return AddOp(new_, "transpose", {reshaped}, std::move(turn), value.name + ".channels_last");
+}
+
+absl::Status Converter::Emit(const GraphNode& node, std::vector<ValueId> inputs,
+                             Attributes attributes, bool last) {
+  ASSIGN_OR_RETURN(const GraphNodeId id,
+                   AddNode(new_, node.op, std::move(inputs), std::move(attributes), node.name));
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    const ValueId output = new_.nodes[id].outputs[i];
+    new_.values[output].name = old_.value(node.outputs[i]).name;
+    (last ? last_ : first_)[node.outputs[i]] = output;
+  }
+  return absl::OkStatus();
+}
+
+bool Converter::Carries(const GraphNode& node, int64_t rank) const {
+  if (rank < 3) return false;
+  static const auto& any_order = *new std::set<std::string>{
+      "concat", "split", "slice", "pad", "softmax", "log_softmax", "batch_norm", "resize"};
+  if (any_order.count(node.op) > 0) return true;
+  if (absl::StartsWith(node.op, "reduce_") || node.op == "argmax" || node.op == "argmin") {
+    return node.attributes.Int("keepdims", 1) != 0;
+  }
+  return IsBroadcastElementwise(node.op) && Rank(node.outputs[0]) == rank;
+}
+
+absl::StatusOr<Attributes> Converter::LastAttributes(const GraphNode& node, int64_t rank) const {
+  const Shape perm = ToLast(rank);
+  const Shape place = InversePermutation(perm);  // Where each dimension went.
+  Attributes attributes = node.attributes;
+  for (const char* name : {"axis"}) {
+    if (!attributes.Has(name)) continue;
+    const int64_t axis = attributes.Int(name, 0);
+    attributes.Set(name, place[axis < 0 ? axis + rank : axis]);
+  }
+  if (node.op == "softmax" && !attributes.Has("axis")) attributes.Set("axis", place[rank - 1]);
+  if (attributes.Has("axes")) {
+    Shape axes = attributes.Ints("axes", {});
+    for (int64_t& axis : axes) axis = place[axis < 0 ? axis + rank : axis];
+    attributes.Set("axes", std::move(axes));
+  }
+  if (node.op == "pad") {
+    const Shape pads = attributes.Ints("pads", {});
+    Shape turned = Permuted(Shape(pads.begin(), pads.begin() + rank), perm);
+    const Shape ends = Permuted(Shape(pads.begin() + rank, pads.end()), perm);
+    turned.insert(turned.end(), ends.begin(), ends.end());
+    attributes.Set("pads", std::move(turned));
+  }
+  if (node.op == "resize") {  // Scales and sizes are in the order of X's own dimensions.
+    if (attributes.Has("scales")) {
+      attributes.Set("scales", Permuted(attributes.Floats("scales", {}), perm));
+    }
+    if (attributes.Has("sizes")) {
+      attributes.Set("sizes", Permuted(attributes.Ints("sizes", {}), perm));
+    }
+  }
+  if (node.op == "resize" || node.op == "batch_norm") attributes.Set("channels_last", int64_t{1});
+  return attributes;
+}
+
+absl::Status Converter::Convert(const GraphNode& node) {
+  static const auto& anchors =
+      *new std::set<std::string>{"conv", "conv_transpose", "max_pool", "average_pool"};
+  const bool is_last = node.attributes.Int("channels_last", 0) != 0;
+  std::vector<ValueId> inputs;
+  if (anchors.count(node.op) > 0 && !is_last) {
+    ASSIGN_OR_RETURN(const ValueId x, Last(node.inputs[0]));
+    inputs.push_back(x);
+    for (size_t i = 1; i < node.inputs.size(); ++i) {
+      ASSIGN_OR_RETURN(const ValueId weights, First(node.inputs[i]));
+      inputs.push_back(weights);
+    }
+    Attributes attributes = node.attributes;
+    attributes.Set("channels_last", int64_t{1});
+    return Emit(node, std::move(inputs), std::move(attributes), /*last=*/true);
+  }
+  int64_t rank = -1;  // Of the inputs that come with channels last.
+  for (ValueId input : node.inputs) {
+    if (IsLast(input)) rank = Rank(input);
+  }
+  if (is_last || !Carries(node, rank)) {
+    for (ValueId input : node.inputs) {
+      ASSIGN_OR_RETURN(const ValueId x, First(input));
+      inputs.push_back(x);
+    }
+    return Emit(node, std::move(inputs), node.attributes, /*last=*/false);
+  }
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    const bool by_channel = node.op == "batch_norm" && i > 0;
+    ASSIGN_OR_RETURN(const ValueId x, by_channel ? First(node.inputs[i])
+                                                 : LastBroadcast(node.inputs[i], rank));
+    inputs.push_back(x);
+  }
+  ASSIGN_OR_RETURN(Attributes attributes, LastAttributes(node, rank));
+  return Emit(node, std::move(inputs), std::move(attributes), /*last=*/true);
+}
+
+}  // namespace
+
+absl::Status ConvertToChannelsLast(Graph& graph) {
+  ASSIGN_OR_RETURN(Graph converted, Converter(graph).Run());
+  graph = std::move(converted);
+  return Finish(graph);
+}
+
+}  // namespace burnish

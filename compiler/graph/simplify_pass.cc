@@ -1,0 +1,227 @@
+#include "compiler/graph/simplify_pass.h"
+
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "base/status_macros.h"
+#include "compiler/graph/evaluate.h"
+#include "compiler/graph/rewrite.h"
+
+namespace burnish {
+namespace {
+
+using Shape = std::vector<int64_t>;
+
+// The result of a rule: a value to use instead, or -1 where the rule does not apply.
+using Rule = absl::StatusOr<ValueId> (*)(Graph&, const GraphNode&);
+
+const GraphNode* ProducerOf(const Graph& graph, ValueId id) {
+  const GraphNodeId n = graph.value(id).producer;
+  return n < 0 ? nullptr : &graph.nodes[n];
+}
+
+const Shape& ShapeOf(const Graph& graph, ValueId id) { return graph.value(id).type.shape; }
+
+absl::StatusOr<ValueId> AddReshape(Graph& graph, ValueId x, Shape shape, const std::string& name) {
+  Attributes attributes;
+  attributes.Set("shape", std::move(shape));
+  return AddOp(graph, "reshape", {x}, std::move(attributes), name);
+}
+
+// Operators that hand on their input as it is.
+absl::StatusOr<ValueId> DropIdentity(Graph& graph, const GraphNode& node) {
+  const ValueId x = node.inputs[0];
+  const bool same_type = graph.value(x).type == graph.value(node.outputs[0]).type;
+  double factor = 0;
+  if (node.op == "identity") return x;
+  if (!same_type) return -1;
+  if (node.op == "cast" || node.op == "reshape" || node.op == "expand") return x;
+  if (node.op == "transpose" && IsIdentityPermutation(node.attributes.Ints("perm", {}))) return x;
+  if (node.op == "concat" && node.inputs.size() == 1) return x;
+  if ((node.op == "mul" || node.op == "div") &&
+      IsScalarConstant(graph, node.inputs[1], &factor) && factor == 1) {
+    return x;
+  }
+  return -1;
+}
+
+// Whether every value of `from` is a value of `to`.
+bool Widens(DType from, DType to) {
+  if (from == to) return true;
+  if (from == DType::kBool) return true;
+  if (to == DType::kF64) return from != DType::kI64;
+  if (to == DType::kF32) return from == DType::kI8 || from == DType::kU8;
+  if (to == DType::kI64) return !IsFloat(from);
+  if (to == DType::kI32) return from == DType::kI8 || from == DType::kU8;
+  return false;
+}
+
+absl::StatusOr<ValueId> MergeCasts(Graph& graph, const GraphNode& node) {
+  const GraphNode* inner = ProducerOf(graph, node.inputs[0]);
+  if (node.op != "cast" || inner == nullptr || inner->op != "cast") return -1;
+  const ValueId x = inner->inputs[0];
+  if (!Widens(graph.value(x).type.dtype, graph.value(node.inputs[0]).type.dtype)) return -1;
+  if (graph.value(x).type == graph.value(node.outputs[0]).type) return x;
+  return AddOp(graph, "cast", {x}, node.attributes, node.name);
+}
+
+absl::StatusOr<ValueId> MergeTransposes(Graph& graph, const GraphNode& node) {
+  if (node.op != "transpose") return -1;
+  const Shape perm = node.attributes.Ints("perm", {});
+  const ValueId x = node.inputs[0];
+  if (IsReshapePermutation(ShapeOf(graph, x), perm)) {
+    return AddReshape(graph, x, ShapeOf(graph, node.outputs[0]), node.name);
+  }
+  const GraphNode* inner = ProducerOf(graph, x);
+  if (inner == nullptr || inner->op != "transpose") return -1;
+  const Shape first = inner->attributes.Ints("perm", {});
+  const ValueId source = inner->inputs[0];
+  Shape merged;
+  for (int64_t p : perm) merged.push_back(first[p]);
+  if (IsIdentityPermutation(merged)) return source;
+  Attributes attributes;
+  attributes.Set("perm", merged);
+  return AddOp(graph, "transpose", {source}, std::move(attributes), node.name);
+}
+
+absl::StatusOr<ValueId> MergeReshapes(Graph& graph, const GraphNode& node) {
+  const GraphNode* inner = ProducerOf(graph, node.inputs[0]);
+  if (node.op != "reshape" || inner == nullptr || inner->op != "reshape") return -1;
+  const ValueId x = inner->inputs[0];
+  if (ShapeOf(graph, x) == ShapeOf(graph, node.outputs[0])) return x;
+  return AddOp(graph, "reshape", {x}, node.attributes, node.name);
+}
+
+// pad with zeros in spatial dimensions, before a convolution: the convolution pads.
+absl::StatusOr<ValueId> PadIntoConv(Graph& graph, const GraphNode& node) {
+  const GraphNode* pad = ProducerOf(graph, node.inputs[0]);
+  if (node.op != "conv" || pad == nullptr || pad->op != "pad") return -1;
+  if (pad->attributes.String("mode", "constant") != "constant" ||
+      pad->attributes.Float("value", 0) != 0) {
+    return -1;
+  }
+  const Shape extra = pad->attributes.Ints("pads", {});
+  const size_t rank = extra.size() / 2;
+  const size_t spatial = rank - 2;
+  const size_t first = node.attributes.Int("channels_last", 0) != 0 ? 1 : 2;
+  Shape pads = node.attributes.Ints("pads", Shape(2 * spatial, 0));
+  for (size_t d = 0; d < rank; ++d) {
+    const bool is_spatial = d >= first && d < first + spatial;
+    if (!is_spatial && (extra[d] != 0 || extra[rank + d] != 0)) return -1;
+    if (!is_spatial) continue;
+    pads[d - first] += extra[d];
+    pads[spatial + d - first] += extra[rank + d];
+  }
+  std::vector<ValueId> inputs = node.inputs;
+  inputs[0] = pad->inputs[0];
+  Attributes attributes = node.attributes;
+  attributes.Set("pads", pads);
+  return AddOp(graph, "conv", std::move(inputs), std::move(attributes), node.name);
+}
+
+absl::StatusOr<ValueId> PowerOfScalar(Graph& graph, const GraphNode& node) {
+  double exponent = 0;
+  if (node.op != "pow" || !IsScalarConstant(graph, node.inputs[1], &exponent)) return -1;
+  const ValueId x = node.inputs[0];
+  if (ShapeOf(graph, x) != ShapeOf(graph, node.outputs[0])) return -1;
+  if (exponent == 1) return x;
+  if (exponent == 2) return AddOp(graph, "mul", {x, x}, {}, node.name);
+  const bool is_float = IsFloat(graph.value(x).type.dtype);
+  if (is_float && exponent == 0.5) return AddOp(graph, "sqrt", {x}, {}, node.name);
+  return -1;
+}
+
+// X[..,K] * constant W[K,N] is a dense layer: one form for exporters that write MatMul and for
+// those that write Gemm, so that both are one task.
+absl::StatusOr<ValueId> MatmulToDense(Graph& graph, const GraphNode& node) {
+  if (node.inputs.size() < 2 || !graph.IsConstant(node.inputs[1])) return -1;
+  const TensorType type = graph.value(node.inputs[1]).type;
+  const size_t rank_a = ShapeOf(graph, node.inputs[0]).size();
+  if (type.shape.size() != 2 || rank_a < 2 || node.attributes.Int("trans_a", 0) != 0) return -1;
+  if (node.op == "gemm") {
+    const bool scaled = node.attributes.Float("alpha", 1) != 1 || node.inputs.size() > 2;
+    if (scaled) return -1;
+  } else if (node.op != "matmul") {
+    return -1;
+  }
+  ValueId weights = node.inputs[1];
+  if (node.attributes.Int("trans_b", 0) == 0) {
+    const ConstantPtr turned = TransposeConstant(type, *graph.value(weights).data, {1, 0});
+    weights = AddConstant(graph, graph.value(weights).name, {type.dtype, {type.shape[1], type.shape[0]}},
+                          turned);
+  }
+  return AddOp(graph, "dense", {node.inputs[0], weights}, {}, node.name);
+}
+
+// matmul over a transpose that ends with its two last dimensions swapped: the product can read the
+// matrix transposed, and what is left of the transpose keeps rows contiguous.
+absl::StatusOr<ValueId> TransposeIntoMatmul(Graph& graph, const GraphNode& node) {
+  if (node.op != "matmul") return -1;
+  for (int side = 0; side < 2; ++side) {
+    const GraphNode* inner = ProducerOf(graph, node.inputs[side]);
+    if (inner == nullptr || inner->op != "transpose") continue;
+    Shape perm = inner->attributes.Ints("perm", {});
+    const size_t rank = perm.size();
+    if (rank < 2 || perm[rank - 2] != static_cast<int64_t>(rank) - 1) continue;
+    std::swap(perm[rank - 1], perm[rank - 2]);
+    const std::string inner_name = inner->name;
+    Attributes turn;
+    turn.Set("perm", perm);
+    std::vector<ValueId> inputs = node.inputs;
+    ASSIGN_OR_RETURN(inputs[side],
+                     AddOp(graph, "transpose", {inner->inputs[0]}, std::move(turn), inner_name));
+    Attributes attributes = node.attributes;
+    const char* flag = side == 0 ? "trans_a" : "trans_b";
+    attributes.Set(flag, int64_t{1} - attributes.Int(flag, 0));
+    return AddOp(graph, "matmul", std::move(inputs), std::move(attributes), node.name);
+  }
+  return -1;
+}
+
+// Applies the first rule that fits to each node.
+absl::StatusOr<bool> Sweep(Graph& graph) {
+  static constexpr Rule kRules[] = {DropIdentity,  MergeCasts,    MergeTransposes, MergeReshapes,
+                                    PadIntoConv,   PowerOfScalar, MatmulToDense,
+                                    TransposeIntoMatmul};
+  Replacements replacements;
+  const std::set<ValueId> graph_inputs(graph.inputs.begin(), graph.inputs.end());
+  const std::vector<bool> is_output = OutputFlags(graph);
+  const size_t node_count = graph.nodes.size();
+  for (size_t n = 0; n < node_count; ++n) {
+    GraphNode node = graph.nodes[n];  // By value: rules append nodes.
+    if (node.outputs.size() != 1 || node.inputs.empty()) continue;
+    for (ValueId& input : node.inputs) input = replacements.Resolve(input);
+    graph.nodes[n].inputs = node.inputs;
+    // An identity between two names of the model's interface stays.
+    if (node.op == "identity" && is_output[node.outputs[0]] &&
+        (graph_inputs.count(node.inputs[0]) > 0 || graph.IsConstant(node.inputs[0]) ||
+         (static_cast<size_t>(node.inputs[0]) < is_output.size() && is_output[node.inputs[0]]))) {
+      continue;
+    }
+    for (const Rule rule : kRules) {
+      ASSIGN_OR_RETURN(const ValueId to, rule(graph, node));
+      if (to < 0) continue;
+      replacements.Set(node.outputs[0], to);
+      break;
+    }
+  }
+  if (replacements.empty()) return false;
+  replacements.Apply(graph);
+  RETURN_IF_ERROR(Finish(graph));
+  return true;
+}
+
+}  // namespace
+
+absl::Status Simplify(Graph& graph) {
+  // Every rule shortens a chain or removes an operator for good, so the sweeps end; the bound is
+  // for a rule that will break this.
+  for (size_t sweep = 0; sweep < graph.nodes.size() + 8; ++sweep) {
+    ASSIGN_OR_RETURN(const bool changed, Sweep(graph));
+    if (!changed) break;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace burnish
