@@ -120,7 +120,9 @@ class Assigner {
     int64_t axis = concat->attributes.Int("axis", 0);
     if (axis < 0) axis += rank;
     if (!IsInner(whole) || WantsBorderOn(whole, axis)) return;
-    // The buffer that `whole` itself is part of: a border there must not cut through this axis.
+    // One axis for a whole tree of views: then a border of the root, which has none along that axis,
+    // is a border of each part too.
+    if (parent_[whole] >= 0 && axis_.at(whole) != axis) return;
     const std::set<ValueId> distinct(concat->inputs.begin(), concat->inputs.end());
     if (distinct.size() != concat->inputs.size()) return;
     for (ValueId part : concat->inputs) {

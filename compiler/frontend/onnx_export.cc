@@ -1,0 +1,206 @@
+#include "compiler/frontend/onnx_export.h"
+
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "compiler/frontend/onnx_export_context.h"
+#include "compiler/frontend/onnx_tensor.h"
+#include "onnx/onnx_pb.h"
+
+namespace burnish {
+namespace {
+
+// Of the release that brought opset 21.
+constexpr int kIrVersion = 10;
+
+void SetType(const TensorType& type, onnx::ValueInfoProto* info) {
+  onnx::TypeProto::Tensor* tensor = info->mutable_type()->mutable_tensor_type();
+  tensor->set_elem_type(OnnxTypeOf(type.dtype));
+  tensor->mutable_shape();  // A scalar has a shape too: one without dimensions.
+  for (int64_t extent : type.shape) {
+    tensor->mutable_shape()->add_dim()->set_dim_value(extent);
+  }
+}
+
+}  // namespace
+
+OnnxGraphWriter::OnnxGraphWriter(const Graph& graph, onnx::GraphProto* to)
+    : graph_(graph), to_(to), names_(graph.values.size()) {
+  // The interface keeps its names; everything else gets a free one.
+  for (ValueId input : graph.inputs) {
+    names_[input] = graph.value(input).name;
+    taken_.insert(names_[input]);
+  }
+  for (ValueId output : graph.outputs) {
+    const std::string& name = graph.value(output).name;
+    if (names_[output].empty() && graph.value(output).producer >= 0 && taken_.insert(name).second) {
+      names_[output] = name;
+    }
+  }
+  for (size_t v = 0; v < names_.size(); ++v) {
+    if (names_[v].empty()) names_[v] = FreshName(graph.values[v].name);
+  }
+}
+
+std::string OnnxGraphWriter::FreshName(absl::string_view base) {
+  std::string name(base.empty() ? "value" : base);
+  for (size_t i = taken_.size(); !taken_.insert(name).second; ++i) name = absl::StrCat(base, "_", i);
+  return name;
+}
+
+onnx::NodeProto* OnnxGraphWriter::Add(const std::string& type,
+                                      const std::vector<std::string>& inputs,
+                                      const std::vector<std::string>& outputs) {
+  onnx::NodeProto* node = to_->add_node();
+  node->set_op_type(type);
+  node->set_name(absl::StrCat(type, "_", to_->node_size()));
+  for (const std::string& input : inputs) node->add_input(input);
+  for (const std::string& output : outputs) node->add_output(output);
+  return node;
+}
+
+std::string OnnxGraphWriter::AddFresh(const std::string& type,
+                                      const std::vector<std::string>& inputs) {
+  const std::string name = FreshName(absl::StrCat(type, "_out"));
+  Add(type, inputs, {name});
+  return name;
+}
+
+std::string OnnxGraphWriter::Transpose(const std::string& x, const std::vector<int64_t>& perm) {
+  const std::string name = FreshName(absl::StrCat(x, "_transposed"));
+  SetInts(Add("Transpose", {x}, {name}), "perm", perm);
+  return name;
+}
+
+std::string OnnxGraphWriter::Constant(const TensorType& type, const ConstantData& data) {
+  const std::string name = FreshName("constant");
+  onnx::TensorProto* tensor = to_->add_initializer();
+  tensor->set_name(name);
+  tensor->set_data_type(OnnxTypeOf(type.dtype));
+  for (int64_t extent : type.shape) tensor->add_dims(extent);
+  tensor->set_raw_data(data.bytes().data(), data.bytes().size());
+  return name;
+}
+
+std::string OnnxGraphWriter::Ints(const std::vector<int64_t>& values) {
+  return Constant({DType::kI64, {static_cast<int64_t>(values.size())}},
+                  *FromInts(DType::kI64, values));
+}
+
+std::string OnnxGraphWriter::Scalar(DType dtype, double value) {
+  return Constant({dtype, {}}, *FromDoubles(dtype, {value}));
+}
+
+absl::Status OnnxGraphWriter::WriteInterface() {
+  for (ValueId input : graph_.inputs) {
+    onnx::ValueInfoProto* info = to_->add_input();
+    info->set_name(names_[input]);
+    SetType(graph_.value(input).type, info);
+  }
+  for (size_t v = 0; v < graph_.values.size(); ++v) {
+    const GraphValue& value = graph_.values[v];
+    if (value.data == nullptr) continue;
+    onnx::TensorProto* tensor = to_->add_initializer();
+    tensor->set_name(names_[v]);
+    tensor->set_data_type(OnnxTypeOf(value.type.dtype));
+    for (int64_t extent : value.type.shape) tensor->add_dims(extent);
+    tensor->set_raw_data(value.data->bytes().data(), value.data->bytes().size());
+  }
+  std::set<std::string> written;
+  for (ValueId output : graph_.outputs) {
+    std::string name = names_[output];
+    if (graph_.value(output).producer < 0 || written.count(name) > 0) {
+      name = FreshName(absl::StrCat(graph_.value(output).name, "_output"));
+      Add("Identity", {names_[output]}, {name});
+    }
+    written.insert(name);
+    onnx::ValueInfoProto* info = to_->add_output();
+    info->set_name(name);
+    SetType(graph_.value(output).type, info);
+  }
+  return absl::OkStatus();
+}
+
+void OnnxGraphWriter::SetInt(onnx::NodeProto* node, const std::string& name, int64_t value) {
+  onnx::AttributeProto* attribute = node->add_attribute();
+  attribute->set_name(name);
+  attribute->set_type(onnx::AttributeProto::INT);
+  attribute->set_i(value);
+}
+
+void OnnxGraphWriter::SetInts(onnx::NodeProto* node, const std::string& name,
+                              const std::vector<int64_t>& values) {
+  onnx::AttributeProto* attribute = node->add_attribute();
+  attribute->set_name(name);
+  attribute->set_type(onnx::AttributeProto::INTS);
+  for (int64_t value : values) attribute->add_ints(value);
+}
+
+void OnnxGraphWriter::SetFloat(onnx::NodeProto* node, const std::string& name, double value) {
+  onnx::AttributeProto* attribute = node->add_attribute();
+  attribute->set_name(name);
+  attribute->set_type(onnx::AttributeProto::FLOAT);
+  attribute->set_f(static_cast<float>(value));
+}
+
+void OnnxGraphWriter::SetString(onnx::NodeProto* node, const std::string& name,
+                                const std::string& value) {
+  onnx::AttributeProto* attribute = node->add_attribute();
+  attribute->set_name(name);
+  attribute->set_type(onnx::AttributeProto::STRING);
+  attribute->set_s(value);
+}
+
+absl::StatusOr<std::string> ExportOnnx(const Graph& graph) {
+  onnx::ModelProto model;
+  model.set_ir_version(kIrVersion);
+  model.set_producer_name("burnish");
+  onnx::OperatorSetIdProto* opset = model.add_opset_import();
+  opset->set_domain("");
+  opset->set_version(kExportedOnnxOpset);
+  onnx::GraphProto* to = model.mutable_graph();
+  to->set_name(graph.name.empty() ? "graph" : graph.name);
+  OnnxGraphWriter writer(graph, to);
+  for (const GraphNode& node : graph.nodes) RETURN_IF_ERROR(ExportNode(writer, node));
+  RETURN_IF_ERROR(writer.WriteInterface());
+  if (model.ByteSizeLong() > INT32_MAX) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the model takes ", model.ByteSizeLong(), " bytes, a message at most 2 GiB"));
+  }
+  return model.SerializeAsString();
+}
+
+Graph Subgraph(const Graph& graph, const FusedGroup& group) {
+  Graph part;
+  part.name = graph.nodes[group.nodes.front()].name;
+  std::map<ValueId, ValueId> ids;
+  for (ValueId input : group.inputs) {
+    const GraphValue& value = graph.value(input);
+    // Positions make the names unique: those of inner values need not be.
+    const std::string name = absl::StrCat("in", ids.size(), ".", value.name);
+    ids[input] = value.data != nullptr ? AddConstant(part, name, value.type, value.data)
+                                       : AddInput(part, name, value.type);
+  }
+  for (GraphNodeId n : group.nodes) {
+    GraphNode node = graph.nodes[n];
+    for (ValueId& input : node.inputs) input = ids.at(input);
+    for (ValueId& output : node.outputs) {
+      const GraphValue& value = graph.value(output);
+      const ValueId id = AddValue(part, value.name, value.type);
+      part.values[id].producer = static_cast<GraphNodeId>(part.nodes.size());
+      ids[output] = id;
+      output = id;
+    }
+    part.nodes.push_back(std::move(node));
+  }
+  for (size_t i = 0; i < group.outputs.size(); ++i) {
+    const ValueId id = ids.at(group.outputs[i]);
+    part.values[id].name = absl::StrCat("out", i, ".", part.value(id).name);
+    part.outputs.push_back(id);
+  }
+  return part;
+}
+
+}  // namespace burnish

@@ -1,0 +1,61 @@
+// Writes ONNX messages for one graph. Internal to compiler/frontend.
+#ifndef COMPILER_FRONTEND_ONNX_EXPORT_CONTEXT_H_
+#define COMPILER_FRONTEND_ONNX_EXPORT_CONTEXT_H_
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "compiler/graph/graph.h"
+
+namespace onnx {
+class GraphProto;
+class NodeProto;
+}  // namespace onnx
+
+namespace burnish {
+
+class OnnxGraphWriter {
+ public:
+  OnnxGraphWriter(const Graph& graph, onnx::GraphProto* to);
+
+  const Graph& graph() const { return graph_; }
+  // The ONNX name of a value.
+  const std::string& Name(ValueId id) const { return names_[id]; }
+  std::string FreshName(absl::string_view base);
+
+  // A node with the given inputs and outputs (names).
+  onnx::NodeProto* Add(const std::string& type, const std::vector<std::string>& inputs,
+                       const std::vector<std::string>& outputs);
+  // The same with one fresh output, whose name it returns.
+  std::string AddFresh(const std::string& type, const std::vector<std::string>& inputs);
+  std::string Transpose(const std::string& x, const std::vector<int64_t>& perm);
+  // Initializers; return the name.
+  std::string Ints(const std::vector<int64_t>& values);
+  std::string Constant(const TensorType& type, const ConstantData& data);
+  std::string Scalar(DType dtype, double value);
+
+  // The value under another name, for inputs and constants that are outputs.
+  absl::Status WriteInterface();
+
+  static void SetInt(onnx::NodeProto* node, const std::string& name, int64_t value);
+  static void SetInts(onnx::NodeProto* node, const std::string& name,
+                      const std::vector<int64_t>& values);
+  static void SetFloat(onnx::NodeProto* node, const std::string& name, double value);
+  static void SetString(onnx::NodeProto* node, const std::string& name, const std::string& value);
+
+ private:
+  const Graph& graph_;
+  onnx::GraphProto* to_;
+  std::vector<std::string> names_;  // By value.
+  std::set<std::string> taken_;
+};
+
+// Writes one node; UNIMPLEMENTED where it has no ONNX form.
+absl::Status ExportNode(OnnxGraphWriter& writer, const GraphNode& node);
+
+}  // namespace burnish
+
+#endif  // COMPILER_FRONTEND_ONNX_EXPORT_CONTEXT_H_

@@ -1,0 +1,327 @@
+#include <functional>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "compiler/frontend/onnx_export_context.h"
+#include "compiler/frontend/onnx_tensor.h"
+#include "onnx/onnx_pb.h"
+
+namespace burnish {
+namespace {
+
+using Shape = std::vector<int64_t>;
+using Names = std::vector<std::string>;
+using Writer = OnnxGraphWriter;
+
+Names InputNames(const Writer& w, const GraphNode& node) {
+  Names names;
+  for (ValueId input : node.inputs) names.push_back(w.Name(input));
+  return names;
+}
+
+Names OutputNames(const Writer& w, const GraphNode& node) {
+  Names names;
+  for (ValueId output : node.outputs) names.push_back(w.Name(output));
+  return names;
+}
+
+const TensorType& InputType(const Writer& w, const GraphNode& node, int i) {
+  return w.graph().value(node.inputs[i]).type;
+}
+
+// Operators with the same inputs and attributes in ONNX.
+const std::map<std::string, std::string>& DirectTypes() {
+  static const auto& types = *new std::map<std::string, std::string>{
+      {"add", "Add"},
+      {"sub", "Sub"},
+      {"mul", "Mul"},
+      {"div", "Div"},
+      {"pow", "Pow"},
+      {"mod", "Mod"},
+      {"min", "Min"},
+      {"max", "Max"},
+      {"equal", "Equal"},
+      {"less", "Less"},
+      {"less_equal", "LessOrEqual"},
+      {"greater", "Greater"},
+      {"greater_equal", "GreaterOrEqual"},
+      {"and", "And"},
+      {"or", "Or"},
+      {"xor", "Xor"},
+      {"prelu", "PRelu"},
+      {"where", "Where"},
+      {"neg", "Neg"},
+      {"abs", "Abs"},
+      {"sqrt", "Sqrt"},
+      {"exp", "Exp"},
+      {"log", "Log"},
+      {"tanh", "Tanh"},
+      {"erf", "Erf"},
+      {"sin", "Sin"},
+      {"cos", "Cos"},
+      {"floor", "Floor"},
+      {"ceil", "Ceil"},
+      {"round", "Round"},
+      {"sign", "Sign"},
+      {"not", "Not"},
+      {"is_nan", "IsNaN"},
+      {"reciprocal", "Reciprocal"},
+      {"identity", "Identity"},
+      {"relu", "Relu"},
+      {"leaky_relu", "LeakyRelu"},
+      {"elu", "Elu"},
+      {"selu", "Selu"},
+      {"celu", "Celu"},
+      {"thresholded_relu", "ThresholdedRelu"},
+      {"sigmoid", "Sigmoid"},
+      {"hard_sigmoid", "HardSigmoid"},
+      {"hard_swish", "HardSwish"},
+      {"gelu", "Gelu"},
+      {"softplus", "Softplus"},
+      {"softsign", "Softsign"},
+      {"mish", "Mish"},
+      {"softmax", "Softmax"},
+      {"log_softmax", "LogSoftmax"},
+      {"layer_norm", "LayerNormalization"},
+      {"instance_norm", "InstanceNormalization"},
+      {"group_norm", "GroupNormalization"},
+      {"lrn", "LRN"},
+      {"argmax", "ArgMax"},
+      {"argmin", "ArgMin"},
+      {"transpose", "Transpose"},
+      {"concat", "Concat"},
+      {"gather", "Gather"},
+  };
+  return types;
+}
+
+const std::map<std::string, std::string>& ReductionTypes() {
+  static const auto& types = *new std::map<std::string, std::string>{
+      {"reduce_sum", "ReduceSum"},
+      {"reduce_mean", "ReduceMean"},
+      {"reduce_max", "ReduceMax"},
+      {"reduce_min", "ReduceMin"},
+      {"reduce_prod", "ReduceProd"},
+      {"reduce_l1", "ReduceL1"},
+      {"reduce_l2", "ReduceL2"},
+      {"reduce_log_sum", "ReduceLogSum"},
+      {"reduce_log_sum_exp", "ReduceLogSumExp"},
+      {"reduce_sum_square", "ReduceSumSquare"},
+  };
+  return types;
+}
+
+// Attributes as they are, but for those of our own.
+void CopyAttributes(const Attributes& attributes, onnx::NodeProto* to) {
+  for (const auto& [name, value] : attributes.values()) {
+    if (name == "channels_last") continue;
+    if (const auto* i = std::get_if<int64_t>(&value)) Writer::SetInt(to, name, *i);
+    if (const auto* f = std::get_if<double>(&value)) Writer::SetFloat(to, name, *f);
+    if (const auto* s = std::get_if<std::string>(&value)) Writer::SetString(to, name, *s);
+    if (const auto* v = std::get_if<Shape>(&value)) Writer::SetInts(to, name, *v);
+  }
+}
+
+// perm from N,spatial,C to N,C,spatial, and back.
+Shape ToFirst(size_t rank) {
+  Shape perm = {0, static_cast<int64_t>(rank) - 1};
+  for (size_t d = 1; d + 1 < rank; ++d) perm.push_back(static_cast<int64_t>(d));
+  return perm;
+}
+Shape ToLast(size_t rank) {
+  Shape perm = {0};
+  for (size_t d = 2; d < rank; ++d) perm.push_back(static_cast<int64_t>(d));
+  perm.push_back(1);
+  return perm;
+}
+
+// conv, pools, batch_norm: between transposes where channels are last.
+void WriteImageOperator(Writer& w, const GraphNode& node, const std::string& type) {
+  Names inputs = InputNames(w, node);
+  const bool last = node.attributes.Int("channels_last", 0) != 0;
+  const size_t rank = InputType(w, node, 0).shape.size();
+  std::string output = w.Name(node.outputs[0]);
+  if (last) {
+    inputs[0] = w.Transpose(inputs[0], ToFirst(rank));
+    output = w.FreshName(output + "_channels_first");
+  }
+  CopyAttributes(node.attributes, w.Add(type, inputs, {output}));
+  if (last) {
+    Writer::SetInts(w.Add("Transpose", {output}, OutputNames(w, node)), "perm", ToLast(rank));
+  }
+}
+
+void WriteDense(Writer& w, const GraphNode& node) {
+  Names inputs = InputNames(w, node);
+  if (InputType(w, node, 0).shape.size() == 2) {
+    Writer::SetInt(w.Add("Gemm", inputs, OutputNames(w, node)), "transB", 1);
+    return;
+  }
+  inputs[1] = w.Transpose(inputs[1], {1, 0});
+  if (inputs.size() == 2) {
+    w.Add("MatMul", inputs, OutputNames(w, node));
+    return;
+  }
+  const std::string product = w.AddFresh("MatMul", {inputs[0], inputs[1]});
+  w.Add("Add", {product, inputs[2]}, OutputNames(w, node));
+}
+
+void WriteGemm(Writer& w, const GraphNode& node) {
+  onnx::NodeProto* gemm = w.Add("Gemm", InputNames(w, node), OutputNames(w, node));
+  Writer::SetFloat(gemm, "alpha", node.attributes.Float("alpha", 1));
+  Writer::SetFloat(gemm, "beta", node.attributes.Float("beta", 1));
+  Writer::SetInt(gemm, "transA", node.attributes.Int("trans_a", 0));
+  Writer::SetInt(gemm, "transB", node.attributes.Int("trans_b", 0));
+}
+
+void WriteMatmul(Writer& w, const GraphNode& node) {
+  Names inputs = InputNames(w, node);
+  const char* flags[2] = {"trans_a", "trans_b"};
+  for (int i = 0; i < 2; ++i) {
+    const size_t rank = InputType(w, node, i).shape.size();
+    if (node.attributes.Int(flags[i], 0) == 0 || rank < 2) continue;
+    Shape perm(rank);
+    for (size_t d = 0; d < rank; ++d) perm[d] = static_cast<int64_t>(d);
+    std::swap(perm[rank - 1], perm[rank - 2]);
+    inputs[i] = w.Transpose(inputs[i], perm);
+  }
+  w.Add("MatMul", inputs, OutputNames(w, node));
+}
+
+void WriteClip(Writer& w, const GraphNode& node) {
+  const DType dtype = InputType(w, node, 0).dtype;
+  const auto bound = [&](const char* name) {
+    return node.attributes.Has(name) ? w.Scalar(dtype, node.attributes.Float(name, 0))
+                                     : std::string();
+  };
+  const std::string low = bound("min"), high = bound("max");
+  w.Add("Clip", {w.Name(node.inputs[0]), low, high}, OutputNames(w, node));
+}
+
+void WriteCast(Writer& w, const GraphNode& node) {
+  const DType to = w.graph().value(node.outputs[0]).type.dtype;
+  Writer::SetInt(w.Add("Cast", InputNames(w, node), OutputNames(w, node)), "to", OnnxTypeOf(to));
+}
+
+void WriteSilu(Writer& w, const GraphNode& node) {
+  const std::string x = w.Name(node.inputs[0]);
+  const std::string gate = w.AddFresh("Sigmoid", {x});
+  w.Add("Mul", {x, gate}, OutputNames(w, node));
+}
+
+void WriteReduction(Writer& w, const GraphNode& node, const std::string& type) {
+  const std::string axes = w.Ints(node.attributes.Ints("axes", {}));
+  onnx::NodeProto* reduce = w.Add(type, {w.Name(node.inputs[0]), axes}, OutputNames(w, node));
+  Writer::SetInt(reduce, "keepdims", node.attributes.Int("keepdims", 1));
+}
+
+void WriteReshape(Writer& w, const GraphNode& node) {
+  const std::string shape = w.Ints(w.graph().value(node.outputs[0]).type.shape);
+  w.Add("Reshape", {w.Name(node.inputs[0]), shape}, OutputNames(w, node));
+}
+
+void WriteExpand(Writer& w, const GraphNode& node) {
+  const std::string shape = w.Ints(w.graph().value(node.outputs[0]).type.shape);
+  w.Add("Expand", {w.Name(node.inputs[0]), shape}, OutputNames(w, node));
+}
+
+void WriteSplit(Writer& w, const GraphNode& node) {
+  const std::string sizes = w.Ints(node.attributes.Ints("split", {}));
+  onnx::NodeProto* split = w.Add("Split", {w.Name(node.inputs[0]), sizes}, OutputNames(w, node));
+  Writer::SetInt(split, "axis", node.attributes.Int("axis", 0));
+}
+
+void WriteSlice(Writer& w, const GraphNode& node) {
+  const Shape starts = node.attributes.Ints("starts", {});
+  Shape ends = node.attributes.Ints("ends", {});
+  const Shape steps = node.attributes.Ints("steps", Shape(starts.size(), 1));
+  for (size_t i = 0; i < ends.size(); ++i) {
+    // Ours: -1 is "down to element 0"; in ONNX it counts from the end.
+    if (ends[i] < 0) ends[i] = std::numeric_limits<int64_t>::min();
+  }
+  const std::string s = w.Ints(starts), e = w.Ints(ends);
+  const std::string a = w.Ints(node.attributes.Ints("axes", {})), t = w.Ints(steps);
+  w.Add("Slice", {w.Name(node.inputs[0]), s, e, a, t}, OutputNames(w, node));
+}
+
+void WritePad(Writer& w, const GraphNode& node) {
+  const std::string pads = w.Ints(node.attributes.Ints("pads", {}));
+  const std::string value =
+      w.Scalar(InputType(w, node, 0).dtype, node.attributes.Float("value", 0));
+  onnx::NodeProto* pad =
+      w.Add("Pad", {w.Name(node.inputs[0]), pads, value}, OutputNames(w, node));
+  Writer::SetString(pad, "mode", node.attributes.String("mode", "constant"));
+}
+
+void WriteResize(Writer& w, const GraphNode& node) {
+  const Attributes& attributes = node.attributes;
+  Names inputs = {w.Name(node.inputs[0]), ""};
+  if (attributes.Has("scales")) {
+    const std::vector<double> scales = attributes.Floats("scales", {});
+    inputs.push_back(w.Constant({DType::kF32, {static_cast<int64_t>(scales.size())}},
+                                *FromDoubles(DType::kF32, scales)));
+  } else {
+    inputs.push_back("");
+    inputs.push_back(w.Ints(attributes.Ints("sizes", {})));
+  }
+  onnx::NodeProto* resize = w.Add("Resize", inputs, OutputNames(w, node));
+  for (const char* name : {"mode", "coordinate_transformation_mode", "nearest_mode"}) {
+    if (attributes.Has(name)) Writer::SetString(resize, name, attributes.String(name, ""));
+  }
+}
+
+using NodeWriter = std::function<void(Writer&, const GraphNode&)>;
+
+const std::map<std::string, NodeWriter>& SpecialWriters() {
+  const auto image = [](const char* type) {
+    return [type](Writer& w, const GraphNode& node) { WriteImageOperator(w, node, type); };
+  };
+  static const auto& writers = *new std::map<std::string, NodeWriter>{
+      {"conv", image("Conv")},
+      {"conv_transpose", image("ConvTranspose")},
+      {"max_pool", image("MaxPool")},
+      {"average_pool", image("AveragePool")},
+      {"batch_norm", image("BatchNormalization")},
+      {"dense", WriteDense},
+      {"gemm", WriteGemm},
+      {"matmul", WriteMatmul},
+      {"clip", WriteClip},
+      {"cast", WriteCast},
+      {"silu", WriteSilu},
+      {"reshape", WriteReshape},
+      {"expand", WriteExpand},
+      {"split", WriteSplit},
+      {"slice", WriteSlice},
+      {"pad", WritePad},
+      {"resize", WriteResize},
+  };
+  return writers;
+}
+
+}  // namespace
+
+absl::Status ExportNode(OnnxGraphWriter& writer, const GraphNode& node) {
+  const auto special = SpecialWriters().find(node.op);
+  if (special != SpecialWriters().end()) {
+    special->second(writer, node);
+    return absl::OkStatus();
+  }
+  const auto reduction = ReductionTypes().find(node.op);
+  if (reduction != ReductionTypes().end()) {
+    WriteReduction(writer, node, reduction->second);
+    return absl::OkStatus();
+  }
+  const auto direct = DirectTypes().find(node.op);
+  if (direct == DirectTypes().end()) {
+    return absl::UnimplementedError(
+        absl::StrCat("node '", node.name, "': operator ", node.op, " has no ONNX form"));
+  }
+  CopyAttributes(node.attributes, writer.Add(direct->second, InputNames(writer, node),
+                                             OutputNames(writer, node)));
+  return absl::OkStatus();
+}
+
+}  // namespace burnish

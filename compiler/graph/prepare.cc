@@ -1,0 +1,28 @@
+#include "compiler/graph/prepare.h"
+
+#include "base/status_macros.h"
+#include "compiler/graph/eliminate_common_pass.h"
+#include "compiler/graph/eliminate_dead_pass.h"
+#include "compiler/graph/fold_batch_norm_pass.h"
+#include "compiler/graph/fold_constants_pass.h"
+#include "compiler/graph/layout_pass.h"
+#include "compiler/graph/simplify_pass.h"
+
+namespace burnish {
+
+absl::Status PrepareGraph(Graph& graph, const PrepareOptions& options) {
+  EliminateDead(graph);
+  RETURN_IF_ERROR(FoldConstants(graph));
+  RETURN_IF_ERROR(Simplify(graph));
+  if (options.fold_batch_norm) RETURN_IF_ERROR(FoldBatchNorm(graph));
+  if (options.channels_last) {
+    RETURN_IF_ERROR(ConvertToChannelsLast(graph));
+    // Transposes of the layout meet the model's own, reshapes and constants.
+    RETURN_IF_ERROR(Simplify(graph));
+    RETURN_IF_ERROR(FoldConstants(graph));
+  }
+  EliminateCommon(graph);
+  return absl::OkStatus();
+}
+
+}  // namespace burnish
