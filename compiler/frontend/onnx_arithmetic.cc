@@ -52,7 +52,8 @@ OnnxTranslator Variadic(std::string op) {
 
 absl::Status Mean(OnnxNode& node) {
   ASSIGN_OR_RETURN(const ValueId sum, Chain(node, "add"));
-  ASSIGN_OR_RETURN(const ValueId count, node.EmitScalar(node.TypeOf(sum).dtype, node.input_count()));
+  ASSIGN_OR_RETURN(const ValueId count,
+                   node.EmitScalar(node.TypeOf(sum).dtype, node.input_count()));
   return node.Finish("div", {sum, count});
 }
 
@@ -60,7 +61,8 @@ absl::Status Pow(OnnxNode& node) {
   ASSIGN_OR_RETURN(const ValueId base, node.Input(0));
   ASSIGN_OR_RETURN(ValueId exponent, node.Input(1));
   const DType dtype = node.TypeOf(base).dtype;
-  if (node.TypeOf(exponent).dtype != dtype) {  // Opset 12 allows mixed types; base's is the result's.
+  if (node.TypeOf(exponent).dtype !=
+      dtype) {  // Opset 12 allows mixed types; base's is the result's.
     if (!IsFloat(dtype) && IsFloat(node.TypeOf(exponent).dtype)) {
       return node.Unsupported("an integer base with a floating-point exponent");
     }
@@ -202,19 +204,22 @@ absl::Status Swish(OnnxNode& node) {
 
 void AddArithmeticTranslators(OnnxTranslators& t) {
   const std::pair<const char*, const char*> unary[] = {
-      {"Neg", "neg"},         {"Abs", "abs"},           {"Sqrt", "sqrt"},
-      {"Exp", "exp"},         {"Log", "log"},           {"Tanh", "tanh"},
-      {"Erf", "erf"},         {"Sin", "sin"},           {"Cos", "cos"},
-      {"Floor", "floor"},     {"Ceil", "ceil"},         {"Round", "round"},
-      {"Sign", "sign"},       {"Not", "not"},           {"IsNaN", "is_nan"},
-      {"Relu", "relu"},       {"Sigmoid", "sigmoid"},   {"HardSwish", "hard_swish"},
-      {"Softplus", "softplus"}, {"Softsign", "softsign"}, {"Mish", "mish"},
-      {"Reciprocal", "reciprocal"}};
+      {"Neg", "neg"},           {"Abs", "abs"},
+      {"Sqrt", "sqrt"},         {"Exp", "exp"},
+      {"Log", "log"},           {"Tanh", "tanh"},
+      {"Erf", "erf"},           {"Sin", "sin"},
+      {"Cos", "cos"},           {"Floor", "floor"},
+      {"Ceil", "ceil"},         {"Round", "round"},
+      {"Sign", "sign"},         {"Not", "not"},
+      {"IsNaN", "is_nan"},      {"Relu", "relu"},
+      {"Sigmoid", "sigmoid"},   {"HardSwish", "hard_swish"},
+      {"Softplus", "softplus"}, {"Softsign", "softsign"},
+      {"Mish", "mish"},         {"Reciprocal", "reciprocal"}};
   for (const auto& [onnx, op] : unary) t[onnx] = Unary(op);
   t["LeakyRelu"] = Unary("leaky_relu", {{"alpha", 0.01f}});
   t["Elu"] = Unary("elu", {{"alpha", 1.0}});
-  t["Selu"] = Unary("selu", {{"alpha", 1.67326319217681884765625},
-                             {"gamma", 1.05070102214813232421875}});
+  t["Selu"] =
+      Unary("selu", {{"alpha", 1.67326319217681884765625}, {"gamma", 1.05070102214813232421875}});
   t["Celu"] = Unary("celu", {{"alpha", 1.0}});
   t["ThresholdedRelu"] = Unary("thresholded_relu", {{"alpha", 1.0}});
   t["HardSigmoid"] = Unary("hard_sigmoid", {{"alpha", 0.2f}, {"beta", 0.5}});

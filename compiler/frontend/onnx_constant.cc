@@ -20,10 +20,9 @@ absl::Status FinishConstant(OnnxNode& node, TensorType type, ConstantPtr data) {
 
 absl::Status Constant(OnnxNode& node) {
   if (const onnx::AttributeProto* value = node.Find("value")) {
-    ASSIGN_OR_RETURN(
-        OnnxTensor tensor,
-        ReadOnnxTensor(value->t(), node.context().files,
-                       node.context().options->max_tensor_elements, node.Label()));
+    ASSIGN_OR_RETURN(OnnxTensor tensor,
+                     ReadOnnxTensor(value->t(), node.context().files,
+                                    node.context().options->max_tensor_elements, node.Label()));
     return FinishConstant(node, std::move(tensor.type), std::move(tensor.data));
   }
   if (node.HasAttribute("value_int")) {
@@ -57,9 +56,8 @@ absl::Status ConstantOfShape(OnnxNode& node) {
                                           context.options->max_tensor_elements, node.Label()));
     if (ElementCount(fill.type.shape) != 1) return node.Invalid("value must have one element");
   }
-  ASSIGN_OR_RETURN(
-      const int64_t count,
-      CheckedElementCount(shape, context.options->max_tensor_elements, node.Label()));
+  ASSIGN_OR_RETURN(const int64_t count,
+                   CheckedElementCount(shape, context.options->max_tensor_elements, node.Label()));
   // Before the memory is taken: a few bytes of model may ask for any amount.
   const int64_t element_bytes = SizeBytes(fill.type.dtype);
   context.folded_bytes += count * element_bytes;
@@ -68,9 +66,9 @@ absl::Status ConstantOfShape(OnnxNode& node) {
         absl::StrCat(node.Label(), ": computed constants take over ",
                      context.options->max_folded_bytes, " bytes (the limit)"));
   }
-  return FinishConstant(node, {fill.type.dtype, shape},
-                        StridedCopy(*fill.data, element_bytes, shape,
-                                    std::vector<int64_t>(shape.size(), 0), 0));
+  return FinishConstant(
+      node, {fill.type.dtype, shape},
+      StridedCopy(*fill.data, element_bytes, shape, std::vector<int64_t>(shape.size(), 0), 0));
 }
 
 absl::Status Shape(OnnxNode& node) {

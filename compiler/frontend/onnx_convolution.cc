@@ -25,8 +25,7 @@ constexpr int64_t kMaxWindow = int64_t{1} << 24;
 absl::Status CheckRange(const OnnxNode& node, absl::string_view what,
                         const std::vector<int64_t>& values, size_t want_count, int64_t low) {
   if (values.size() != want_count) {
-    return node.Invalid(
-        absl::StrCat(what, ": got ", values.size(), " values, want ", want_count));
+    return node.Invalid(absl::StrCat(what, ": got ", values.size(), " values, want ", want_count));
   }
   for (int64_t v : values) {
     if (v < low || v > kMaxWindow) return node.Invalid(absl::StrCat(what, ": got ", v));
@@ -69,8 +68,7 @@ void ResolveAutoPad(Window& w) {
     if (w.auto_pad != "VALID") {
       const int64_t output = (w.input[d] + w.strides[d] - 1) / w.strides[d];
       const int64_t reach = (w.kernel[d] - 1) * w.dilations[d] + 1;
-      const int64_t total =
-          std::max<int64_t>(0, (output - 1) * w.strides[d] + reach - w.input[d]);
+      const int64_t total = std::max<int64_t>(0, (output - 1) * w.strides[d] + reach - w.input[d]);
       begin = w.auto_pad == "SAME_UPPER" ? total / 2 : total - total / 2;
       end = total - begin;
     }
@@ -89,8 +87,8 @@ absl::StatusOr<std::vector<ValueId>> ConvInputs(OnnxNode& node) {
   ASSIGN_OR_RETURN(const ValueId x, node.Input(0));
   ASSIGN_OR_RETURN(const ValueId w, node.Input(1));
   if (node.TypeOf(w).shape.size() != node.TypeOf(x).shape.size()) {
-    return node.Invalid(absl::StrCat("got weights of rank ", node.TypeOf(w).shape.size(),
-                                     ", want ", node.TypeOf(x).shape.size()));
+    return node.Invalid(absl::StrCat("got weights of rank ", node.TypeOf(w).shape.size(), ", want ",
+                                     node.TypeOf(x).shape.size()));
   }
   std::vector<ValueId> inputs = {x, w};
   if (node.HasInput(2)) {

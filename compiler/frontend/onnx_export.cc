@@ -46,7 +46,8 @@ OnnxGraphWriter::OnnxGraphWriter(const Graph& graph, onnx::GraphProto* to)
 
 std::string OnnxGraphWriter::FreshName(absl::string_view base) {
   std::string name(base.empty() ? "value" : base);
-  for (size_t i = taken_.size(); !taken_.insert(name).second; ++i) name = absl::StrCat(base, "_", i);
+  for (size_t i = taken_.size(); !taken_.insert(name).second; ++i)
+    name = absl::StrCat(base, "_", i);
   return name;
 }
 

@@ -251,8 +251,7 @@ void WritePad(Writer& w, const GraphNode& node) {
   const std::string pads = w.Ints(node.attributes.Ints("pads", {}));
   const std::string value =
       w.Scalar(InputType(w, node, 0).dtype, node.attributes.Float("value", 0));
-  onnx::NodeProto* pad =
-      w.Add("Pad", {w.Name(node.inputs[0]), pads, value}, OutputNames(w, node));
+  onnx::NodeProto* pad = w.Add("Pad", {w.Name(node.inputs[0]), pads, value}, OutputNames(w, node));
   Writer::SetString(pad, "mode", node.attributes.String("mode", "constant"));
 }
 
@@ -319,8 +318,8 @@ absl::Status ExportNode(OnnxGraphWriter& writer, const GraphNode& node) {
     return absl::UnimplementedError(
         absl::StrCat("node '", node.name, "': operator ", node.op, " has no ONNX form"));
   }
-  CopyAttributes(node.attributes, writer.Add(direct->second, InputNames(writer, node),
-                                             OutputNames(writer, node)));
+  CopyAttributes(node.attributes,
+                 writer.Add(direct->second, InputNames(writer, node), OutputNames(writer, node)));
   return absl::OkStatus();
 }
 

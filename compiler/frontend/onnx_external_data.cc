@@ -93,9 +93,9 @@ absl::StatusOr<ConstantPtr> OnnxExternalData::Read(const std::string& location, 
   const File& file = found->second;
   const auto file_size = static_cast<int64_t>(file.bytes.size());
   if (offset < 0 || size_bytes < 0 || offset > file_size || size_bytes > file_size - offset) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("external data '", location, "': got offset ", offset, " and length ",
-                     size_bytes, ", the file has ", file_size, " bytes"));
+    return absl::InvalidArgumentError(absl::StrCat("external data '", location, "': got offset ",
+                                                   offset, " and length ", size_bytes,
+                                                   ", the file has ", file_size, " bytes"));
   }
   return std::make_shared<ConstantData>(file.owner, file.bytes.subspan(offset, size_bytes));
 }

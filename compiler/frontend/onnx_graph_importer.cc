@@ -78,9 +78,9 @@ absl::StatusOr<TensorType> OnnxGraphImporter::InputType(const onnx::ValueInfoPro
   }
   if (tensor.has_shape() && overridden &&
       static_cast<int>(type.shape.size()) != tensor.shape().dim_size()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        what, ": --shape gives ", type.shape.size(), " dimensions, the model wants ",
-        tensor.shape().dim_size(), " (", ShapeText(tensor.shape()), ")"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(what, ": --shape gives ", type.shape.size(), " dimensions, the model wants ",
+                     tensor.shape().dim_size(), " (", ShapeText(tensor.shape()), ")"));
   }
   for (int d = 0; d < tensor.shape().dim_size(); ++d) {
     const auto& dimension = tensor.shape().dim(d);
@@ -112,7 +112,8 @@ absl::StatusOr<TensorType> OnnxGraphImporter::InputType(const onnx::ValueInfoPro
 
 absl::Status OnnxGraphImporter::AddInputs(Scope& scope, const onnx::GraphProto& graph) {
   for (const onnx::ValueInfoProto& input : graph.input()) {
-    if (scope.values.count(input.name()) > 0 && context_->graph.IsConstant(Find(scope, input.name()))) {
+    if (scope.values.count(input.name()) > 0 &&
+        context_->graph.IsConstant(Find(scope, input.name()))) {
       continue;  // Up to IR version 3 initializers had to be listed as inputs too.
     }
     ASSIGN_OR_RETURN(TensorType type, InputType(input));
@@ -132,9 +133,9 @@ absl::Status OnnxGraphImporter::CheckOverrides(const onnx::GraphProto& graph,
       found = found || names.back() == name;
     }
     if (!found) {
-      return absl::InvalidArgumentError(absl::StrCat("--shape ", name, ": the model has no such ",
-                                                     "input; its inputs are: ",
-                                                     absl::StrJoin(names, ", ")));
+      return absl::InvalidArgumentError(
+          absl::StrCat("--shape ", name, ": the model has no such ",
+                       "input; its inputs are: ", absl::StrJoin(names, ", ")));
     }
   }
   return absl::OkStatus();
@@ -145,13 +146,14 @@ absl::Status OnnxGraphImporter::ImportIf(Scope& scope, OnnxNode& node) {
   if (!condition.ok() || condition->size() != 1) {
     return node.Unsupported("the condition must be known when the model is read");
   }
-  const onnx::AttributeProto* branch = node.Find((*condition)[0] != 0 ? "then_branch" : "else_branch");
+  const onnx::AttributeProto* branch =
+      node.Find((*condition)[0] != 0 ? "then_branch" : "else_branch");
   if (branch == nullptr || !branch->has_g()) return node.Invalid("a branch is missing");
   Scope inner{.outer = &scope, .depth = scope.depth + 1};
   if (inner.depth > context_->options->max_depth) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat(node.Label(), ": graphs are nested over ", context_->options->max_depth,
-                     " deep (the limit)"));
+    return absl::ResourceExhaustedError(absl::StrCat(node.Label(), ": graphs are nested over ",
+                                                     context_->options->max_depth,
+                                                     " deep (the limit)"));
   }
   RETURN_IF_ERROR(AddInitializers(inner, branch->g()));
   RETURN_IF_ERROR(ImportNodes(inner, branch->g()));

@@ -28,9 +28,8 @@ absl::Status ParseModel(absl::string_view bytes, const OnnxImportOptions& option
                         onnx::ModelProto& model) {
   if (static_cast<int64_t>(bytes.size()) > options.max_model_bytes ||
       bytes.size() > static_cast<size_t>(INT32_MAX)) {
-    return absl::ResourceExhaustedError(absl::StrCat("the model has ", bytes.size(),
-                                                     " bytes, the limit is ",
-                                                     options.max_model_bytes));
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "the model has ", bytes.size(), " bytes, the limit is ", options.max_model_bytes));
   }
   google::protobuf::io::CodedInputStream stream(reinterpret_cast<const uint8_t*>(bytes.data()),
                                                 static_cast<int>(bytes.size()));
@@ -104,7 +103,8 @@ absl::StatusOr<Graph> ImportOnnxFile(const std::string& path, const OnnxImportOp
       ImportOnnx(absl::string_view(static_cast<const char*>(memory), size), with_folder);
   munmap(memory, size);
   if (graph.ok()) return graph;
-  return absl::Status(graph.status().code(), absl::StrCat("'", path, "': ", graph.status().message()));
+  return absl::Status(graph.status().code(),
+                      absl::StrCat("'", path, "': ", graph.status().message()));
 }
 
 std::vector<std::string> SupportedOnnxOperators() {

@@ -23,9 +23,8 @@ absl::StatusOr<ValueId> ImportContext::AddConstantValue(absl::string_view name, 
                                                         ConstantPtr data) {
   constant_bytes += static_cast<int64_t>(data->bytes().size());
   if (constant_bytes > options->max_constant_bytes) {
-    return absl::ResourceExhaustedError(absl::StrCat("constants take over ",
-                                                     options->max_constant_bytes,
-                                                     " bytes (the limit) at '", name, "'"));
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "constants take over ", options->max_constant_bytes, " bytes (the limit) at '", name, "'"));
   }
   return AddConstant(graph, name, std::move(type), std::move(data));
 }

@@ -23,8 +23,8 @@ absl::StatusOr<std::unordered_map<std::string, int>> Writers(const onnx::GraphPr
     for (const std::string& output : graph.node(n).output()) {
       if (output.empty()) continue;
       if (!writers.emplace(output, n).second) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            NodeLabel(graph.node(n)), ": '", output, "' is written by another node already"));
+        return absl::InvalidArgumentError(absl::StrCat(NodeLabel(graph.node(n)), ": '", output,
+                                                       "' is written by another node already"));
       }
     }
   }
@@ -106,8 +106,8 @@ absl::StatusOr<std::vector<int>> OrderOnnxNodes(const onnx::GraphProto& graph) {
   }
   for (int n = 0; n < graph.node_size(); ++n) {
     if (needed[n] && waiting[n] > 0) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          NodeLabel(graph.node(n)), ": the graph has a cycle through this node"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(NodeLabel(graph.node(n)), ": the graph has a cycle through this node"));
     }
   }
   return order;

@@ -52,11 +52,16 @@ absl::Status ArgReduce(OnnxNode& node, absl::string_view op) {
 
 void AddReductionTranslators(OnnxTranslators& t) {
   const std::pair<const char*, const char*> reductions[] = {
-      {"ReduceSum", "reduce_sum"},       {"ReduceMean", "reduce_mean"},
-      {"ReduceMax", "reduce_max"},       {"ReduceMin", "reduce_min"},
-      {"ReduceProd", "reduce_prod"},     {"ReduceL1", "reduce_l1"},
-      {"ReduceL2", "reduce_l2"},         {"ReduceLogSum", "reduce_log_sum"},
-      {"ReduceSumSquare", "reduce_sum_square"}, {"ReduceLogSumExp", "reduce_log_sum_exp"}};
+      {"ReduceSum", "reduce_sum"},
+      {"ReduceMean", "reduce_mean"},
+      {"ReduceMax", "reduce_max"},
+      {"ReduceMin", "reduce_min"},
+      {"ReduceProd", "reduce_prod"},
+      {"ReduceL1", "reduce_l1"},
+      {"ReduceL2", "reduce_l2"},
+      {"ReduceLogSum", "reduce_log_sum"},
+      {"ReduceSumSquare", "reduce_sum_square"},
+      {"ReduceLogSumExp", "reduce_log_sum_exp"}};
   for (const auto& [onnx, op] : reductions) {
     t[onnx] = [op = std::string(op)](OnnxNode& node) { return Reduce(node, op); };
   }

@@ -11,8 +11,8 @@ namespace burnish {
 namespace {
 
 struct Target {
-  std::vector<double> scales;   // Empty, or one a dimension.
-  std::vector<int64_t> sizes;   // Empty, or one a dimension.
+  std::vector<double> scales;  // Empty, or one a dimension.
+  std::vector<int64_t> sizes;  // Empty, or one a dimension.
 };
 
 // Values given for `axes` only are 1 (scales) or the input's extent (sizes) elsewhere.
@@ -69,9 +69,8 @@ absl::Status CheckTarget(OnnxNode& node, const std::vector<int64_t>& shape, cons
     return node.Invalid(absl::StrCat("got ", target.sizes.size(), " sizes, want ", rank));
   }
   for (size_t d = 0; d < rank; ++d) {
-    const double extent = target.sizes.empty()
-                              ? target.scales[d] * static_cast<double>(shape[d])
-                              : static_cast<double>(target.sizes[d]);
+    const double extent = target.sizes.empty() ? target.scales[d] * static_cast<double>(shape[d])
+                                               : static_cast<double>(target.sizes[d]);
     if (!(extent >= 1) || !(extent < 1 << 30)) {
       return node.Invalid(absl::StrCat("dimension ", d, " would become ", extent));
     }

@@ -49,8 +49,7 @@ absl::Status Reshape(OnnxNode& node) {
   const int64_t count = ElementCount(from);
   if (unknown >= 0 && known > 0 && count % known == 0) shape[unknown] = count / known;
   if (unknown >= 0 ? known <= 0 || count % known != 0 : count != known) {
-    return node.Invalid(
-        absl::StrCat("cannot reshape ", Text(from), " to ", Text(shape)));
+    return node.Invalid(absl::StrCat("cannot reshape ", Text(from), " to ", Text(shape)));
   }
   return FinishReshape(node, x, std::move(shape));
 }

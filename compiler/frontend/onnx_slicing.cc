@@ -15,8 +15,8 @@ absl::Status Concat(OnnxNode& node) {
   for (int i = 0; i < node.input_count(); ++i) {
     ASSIGN_OR_RETURN(const ValueId input, node.Input(i));
     // Shape arithmetic joins lists that may be empty; tensors of the graph never are.
-    const bool empty = node.context().graph.IsConstant(input) &&
-                       ElementCount(node.TypeOf(input).shape) == 0;
+    const bool empty =
+        node.context().graph.IsConstant(input) && ElementCount(node.TypeOf(input).shape) == 0;
     if (!empty || (i + 1 == node.input_count() && inputs.empty())) inputs.push_back(input);
   }
   if (inputs.empty()) return node.Invalid("has no input");
@@ -147,8 +147,8 @@ absl::Status Slice(OnnxNode& node) {
       if (r.starts[i] == r.ends[i]) cut[r.axes[i]] = 0;
     }
     if (cut != shape) {
-      ASSIGN_OR_RETURN(const ValueId empty, node.EmitConstant({node.TypeOf(x).dtype, cut},
-                                                              MakeConstant<uint8_t>({})));
+      ASSIGN_OR_RETURN(const ValueId empty,
+                       node.EmitConstant({node.TypeOf(x).dtype, cut}, MakeConstant<uint8_t>({})));
       node.SetOutput(0, empty);
       return absl::OkStatus();
     }
@@ -174,8 +174,7 @@ absl::StatusOr<std::vector<int64_t>> ReadPads(OnnxNode& node, size_t rank) {
     ASSIGN_OR_RETURN(axes, NormalizeAxes(node, std::move(axes), rank));
   }
   if (pads.size() != 2 * axes.size()) {
-    return node.Invalid(
-        absl::StrCat("pads: got ", pads.size(), " values, want ", 2 * axes.size()));
+    return node.Invalid(absl::StrCat("pads: got ", pads.size(), " values, want ", 2 * axes.size()));
   }
   std::vector<int64_t> all(2 * rank, 0);
   for (size_t i = 0; i < axes.size(); ++i) {

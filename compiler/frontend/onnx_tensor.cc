@@ -43,8 +43,8 @@ absl::StatusOr<ConstantPtr> ReadExternal(const TensorProto& tensor, OnnxExternal
     }
   }
   if (length != want_bytes) {
-    return absl::InvalidArgumentError(absl::StrCat(what, ": got ", length,
-                                                   " bytes of external data, want ", want_bytes));
+    return absl::InvalidArgumentError(
+        absl::StrCat(what, ": got ", length, " bytes of external data, want ", want_bytes));
   }
   return files.Read(location, offset, length);
 }
@@ -150,8 +150,7 @@ absl::StatusOr<OnnxTensor> ReadOnnxTensor(const TensorProto& tensor, OnnxExterna
     return absl::UnimplementedError(absl::StrCat(what, ": tensors in segments are not supported"));
   }
   result.type.shape.assign(tensor.dims().begin(), tensor.dims().end());
-  ASSIGN_OR_RETURN(const int64_t count,
-                   CheckedElementCount(result.type.shape, max_elements, what));
+  ASSIGN_OR_RETURN(const int64_t count, CheckedElementCount(result.type.shape, max_elements, what));
   const int64_t want_bytes = count * SizeBytes(result.type.dtype);
   if (tensor.data_location() == TensorProto::EXTERNAL) {
     ASSIGN_OR_RETURN(result.data, ReadExternal(tensor, files, want_bytes, what));
@@ -163,9 +162,9 @@ absl::StatusOr<OnnxTensor> ReadOnnxTensor(const TensorProto& tensor, OnnxExterna
   }
   const auto got_bytes = static_cast<int64_t>(result.data->bytes().size());
   if (got_bytes != want_bytes) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        what, ": got ", got_bytes, " bytes of data, want ", want_bytes, " for shape [",
-        absl::StrJoin(result.type.shape, ","), "] of ", DTypeName(result.type.dtype)));
+    return absl::InvalidArgumentError(
+        absl::StrCat(what, ": got ", got_bytes, " bytes of data, want ", want_bytes, " for shape [",
+                     absl::StrJoin(result.type.shape, ","), "] of ", DTypeName(result.type.dtype)));
   }
   if (result.type.dtype == DType::kBool) {  // Any byte but 0 is true; keep 1 for it.
     std::vector<uint8_t> bits(result.data->bytes().begin(), result.data->bytes().end());

@@ -16,8 +16,8 @@ absl::StatusOr<Graph> BuildZooModel(absl::string_view name, const ZooOptions& op
         absl::StrCat("batch: got ", options.batch, ", want 1 to 65536"));
   }
   if (options.image_size < 32 || options.image_size > 4096 || options.image_size % 32 != 0) {
-    return absl::InvalidArgumentError(absl::StrCat("image size: got ", options.image_size,
-                                                   ", want a multiple of 32 up to 4096"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("image size: got ", options.image_size, ", want a multiple of 32 up to 4096"));
   }
   if (options.sequence < 1 || options.sequence > 512) {
     return absl::InvalidArgumentError(
@@ -28,8 +28,8 @@ absl::StatusOr<Graph> BuildZooModel(absl::string_view name, const ZooOptions& op
   if (name == "resnet18") return BuildResnet(options, 18);
   if (name == "resnet50") return BuildResnet(options, 50);
   if (name == "vgg16") return BuildVgg16(options);
-  return absl::NotFoundError(absl::StrCat("no model '", name, "' in the zoo; there are: ",
-                                          absl::StrJoin(ZooModelNames(), ", ")));
+  return absl::NotFoundError(absl::StrCat(
+      "no model '", name, "' in the zoo; there are: ", absl::StrJoin(ZooModelNames(), ", ")));
 }
 
 }  // namespace burnish

@@ -23,10 +23,11 @@ struct ZooOptions {
 std::vector<std::string> ZooModelNames();
 
 // Image models: input "input" f32[batch,3,size,size], output "output" f32[batch,1000].
-// bert_base: input "input_ids" i64[batch,sequence], outputs "last_hidden_state" and "pooler_output".
-// Weights of convolutions and products are He-scaled, scales and variances of batch norms uniform
-// in 0.5..1.5, biases and means normal with deviation 0.1, all by (seed, model, name of the weight).
-// Errors: NOT_FOUND with the names there are; INVALID_ARGUMENT for an option out of range.
+// bert_base: input "input_ids" i64[batch,sequence], outputs "last_hidden_state" and
+// "pooler_output". Weights of convolutions and products are He-scaled, scales and variances of
+// batch norms uniform in 0.5..1.5, biases and means normal with deviation 0.1, all by (seed, model,
+// name of the weight). Errors: NOT_FOUND with the names there are; INVALID_ARGUMENT for an option
+// out of range.
 absl::StatusOr<Graph> BuildZooModel(absl::string_view name, const ZooOptions& options = {});
 
 }  // namespace burnish

@@ -37,8 +37,8 @@ ValueId Attention(ZooBuilder& b, ValueId x, const std::string& name) {
   const ValueId query = Heads(b, x, name + ".query", {0, 2, 1, 3});
   const ValueId key = Heads(b, x, name + ".key", {0, 2, 3, 1});
   const ValueId value = Heads(b, x, name + ".value", {0, 2, 1, 3});
-  const ValueId scores = b.Op("div", {b.Op("matmul", {query, key}),
-                                      b.Scalar(std::sqrt(static_cast<double>(kHeadSize)))});
+  const ValueId scores = b.Op(
+      "div", {b.Op("matmul", {query, key}), b.Scalar(std::sqrt(static_cast<double>(kHeadSize)))});
   Attributes axis;
   axis.Set("axis", int64_t{3});
   const ValueId weights = b.Op("softmax", {scores}, std::move(axis));

@@ -136,8 +136,7 @@ ValueId ZooBuilder::LayerNorm(ValueId x, const std::string& name) {
   attributes.Set("axis", static_cast<int64_t>(shape(x).size()) - 1);
   attributes.Set("epsilon", double{1e-12f});
   const ValueId scale = Uniform(name + ".scale", channels, 0.5, 1.5);
-  return Op("layer_norm", {x, scale, Normal(name + ".bias", channels, 0.1)},
-            std::move(attributes));
+  return Op("layer_norm", {x, scale, Normal(name + ".bias", channels, 0.1)}, std::move(attributes));
 }
 
 ValueId ZooBuilder::Reshape(ValueId x, std::vector<int64_t> to) {

@@ -19,7 +19,8 @@ struct ConvSpec {
   bool bias = false;
 };
 
-// Layers append nodes and return the result. The models are ours, so a type error is a bug: CHECKed.
+// Layers append nodes and return the result. The models are ours, so a type error is a bug:
+// CHECKed.
 class ZooBuilder {
  public:
   ZooBuilder(std::string model, const ZooOptions& options);

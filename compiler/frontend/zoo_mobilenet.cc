@@ -15,9 +15,8 @@ ValueId InvertedResidual(ZooBuilder& b, ValueId x, const std::string& name, int6
   const int64_t wide = b.dim(x, 1) * expansion;
   ValueId y = x;
   if (expansion > 1) y = b.Relu6(ConvNorm(b, y, name + ".expand", {.channels = wide}));
-  y = b.Relu6(ConvNorm(
-      b, y, name + ".depthwise",
-      {.channels = wide, .kernel = 3, .stride = stride, .group = wide}));
+  y = b.Relu6(ConvNorm(b, y, name + ".depthwise",
+                       {.channels = wide, .kernel = 3, .stride = stride, .group = wide}));
   y = ConvNorm(b, y, name + ".project", {.channels = channels});
   return stride == 1 && b.dim(x, 1) == channels ? b.Op("add", {x, y}) : y;
 }

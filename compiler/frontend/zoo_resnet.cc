@@ -19,8 +19,8 @@ ValueId Shortcut(ZooBuilder& b, ValueId x, const std::string& name, int64_t chan
 
 ValueId BasicBlock(ZooBuilder& b, ValueId x, const std::string& name, int64_t width,
                    int64_t stride) {
-  ValueId y = b.Relu(
-      ConvNorm(b, x, name + ".conv1", {.channels = width, .kernel = 3, .stride = stride}));
+  ValueId y =
+      b.Relu(ConvNorm(b, x, name + ".conv1", {.channels = width, .kernel = 3, .stride = stride}));
   y = ConvNorm(b, y, name + ".conv2", {.channels = width, .kernel = 3});
   return b.Relu(b.Op("add", {y, Shortcut(b, x, name, width, stride)}));
 }

@@ -120,8 +120,8 @@ class Assigner {
     int64_t axis = concat->attributes.Int("axis", 0);
     if (axis < 0) axis += rank;
     if (!IsInner(whole) || WantsBorderOn(whole, axis)) return;
-    // One axis for a whole tree of views: then a border of the root, which has none along that axis,
-    // is a border of each part too.
+    // One axis for a whole tree of views: then a border of the root, which has none along that
+    // axis, is a border of each part too.
     if (parent_[whole] >= 0 && axis_.at(whole) != axis) return;
     const std::set<ValueId> distinct(concat->inputs.begin(), concat->inputs.end());
     if (distinct.size() != concat->inputs.size()) return;
@@ -179,10 +179,10 @@ class Assigner {
   const Fusion& fusion_;
   const StorageOptions& options_;
   std::vector<bool> is_output_;
-  std::vector<Demands> demands_;         // By value.
-  std::vector<ValueId> parent_;          // The concat's result that a value is part of, or -1.
-  std::vector<int64_t> parent_offset_;   // Along that concat's axis.
-  std::map<ValueId, int64_t> axis_;      // That axis.
+  std::vector<Demands> demands_;        // By value.
+  std::vector<ValueId> parent_;         // The concat's result that a value is part of, or -1.
+  std::vector<int64_t> parent_offset_;  // Along that concat's axis.
+  std::map<ValueId, int64_t> axis_;     // That axis.
   std::vector<bool> in_view_;
   StorageAssignment result_;
 };

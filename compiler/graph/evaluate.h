@@ -32,8 +32,8 @@ ConstantPtr StridedCopy(const ConstantData& input, int64_t element_bytes,
 
 // Row-major strides.
 std::vector<int64_t> DenseStrides(const std::vector<int64_t>& shape);
-// Strides that read `shape` as if it were `broadcast_shape` (aligned at the last dimension): 0 where
-// it is broadcast.
+// Strides that read `shape` as if it were `broadcast_shape` (aligned at the last dimension): 0
+// where it is broadcast.
 std::vector<int64_t> BroadcastStrides(const std::vector<int64_t>& shape,
                                       const std::vector<int64_t>& broadcast_shape);
 

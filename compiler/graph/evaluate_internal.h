@@ -10,9 +10,9 @@
 namespace burnish {
 
 // Data movement: any element type, bytes are copied.
-std::optional<std::vector<ConstantPtr>> EvaluateMovement(
-    const GraphNode& node, absl::Span<const TypedConstant> inputs,
-    absl::Span<const TensorType> output_types);
+std::optional<std::vector<ConstantPtr>> EvaluateMovement(const GraphNode& node,
+                                                         absl::Span<const TypedConstant> inputs,
+                                                         absl::Span<const TensorType> output_types);
 
 // Arithmetic, comparisons, where, cast, reductions.
 std::optional<std::vector<ConstantPtr>> EvaluateArithmetic(const GraphNode& node,

@@ -83,16 +83,14 @@ Result Slice(const GraphNode& node, const TypedConstant& input, const TensorType
     offset += starts[i] * strides[axes[i]];
     strides[axes[i]] *= steps[i];
   }
-  return One(
-      StridedCopy(*input.data, SizeBytes(output.dtype), output.shape, strides, offset));
+  return One(StridedCopy(*input.data, SizeBytes(output.dtype), output.shape, strides, offset));
 }
 
 Result Gather(const TypedConstant& input, const TypedConstant& indices, int64_t axis) {
   const Shape& shape = input.type->shape;
   const std::vector<int64_t> index = ToInts(*indices.type, *indices.data);
   const int64_t outer = Product(shape, 0, axis);
-  const int64_t row_bytes =
-      Product(shape, axis + 1, shape.size()) * SizeBytes(input.type->dtype);
+  const int64_t row_bytes = Product(shape, axis + 1, shape.size()) * SizeBytes(input.type->dtype);
   std::vector<uint8_t> bytes(outer * index.size() * row_bytes);
   uint8_t* to = bytes.data();
   for (int64_t o = 0; o < outer; ++o) {

@@ -98,8 +98,7 @@ absl::StatusOr<TaskList> ExtractTasks(const Graph& graph, const Fusion& fusion,
       }
     }
     std::string workload = PrintWorkload(program);
-    const auto [found, is_new] =
-        task_of.emplace(workload, static_cast<int>(list.tasks.size()));
+    const auto [found, is_new] = task_of.emplace(workload, static_cast<int>(list.tasks.size()));
     if (is_new) {
       list.tasks.push_back({.name = GroupName(graph, group),
                             .workload = std::move(workload),

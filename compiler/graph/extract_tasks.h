@@ -32,8 +32,8 @@ struct TaskList {
   std::vector<TaskCall> calls;       // One a group of the fusion, in its order.
 };
 
-// The program of one group before canonicalization. Parameters are named in0.. and out0.., after the
-// group's inputs and outputs; a parameter that no output needs is dropped.
+// The program of one group before canonicalization. Parameters are named in0.. and out0.., after
+// the group's inputs and outputs; a parameter that no output needs is dropped.
 Program DefineGroup(const Graph& graph, const FusedGroup& group);
 
 // `copy_free`: groups that need no kernel, one flag a group; empty for none. Errors: INTERNAL where

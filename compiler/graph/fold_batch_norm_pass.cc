@@ -118,7 +118,8 @@ ConstantPtr ScaleWeights(const Graph& graph, const GraphNode& node, const Weight
       const int64_t group = o / (layout.outer / layout.groups);
       for (int64_t c = 0; c < layout.channels; ++c) {
         const double s = scale[group * layout.channels + c];
-        for (int64_t i = 0; i < layout.inner; ++i, ++at) values[at] = static_cast<T>(values[at] * s);
+        for (int64_t i = 0; i < layout.inner; ++i, ++at)
+          values[at] = static_cast<T>(values[at] * s);
       }
     }
     return MakeConstant(std::move(values));

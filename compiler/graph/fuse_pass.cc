@@ -154,11 +154,10 @@ bool Fuser::ProducerPays(GraphNodeId producer, GraphNodeId consumer) const {
   const std::string& op = graph_.nodes[producer].op;
   const ValueId value = OutputOf(producer);
   const bool moves = op == "transpose" || op == "slice" || op == "expand";
-  const bool reads_once =
-      (Kind(consumer) == FusionKind::kElementwise &&
-       TypeOf(value).shape == TypeOf(OutputOf(consumer)).shape) ||
-      (absl::StartsWith(graph_.nodes[consumer].op, "reduce_") &&
-       Kind(consumer) == FusionKind::kReduction);
+  const bool reads_once = (Kind(consumer) == FusionKind::kElementwise &&
+                           TypeOf(value).shape == TypeOf(OutputOf(consumer)).shape) ||
+                          (absl::StartsWith(graph_.nodes[consumer].op, "reduce_") &&
+                           Kind(consumer) == FusionKind::kReduction);
   if (Kind(producer) == FusionKind::kElementwise) return reads_once;
   if (op == "pad") return reads_once;
   if (!moves) return false;
@@ -201,11 +200,10 @@ Fusion Fuser::Collect() const {
         if (!inside && seen.insert(input).second) group.inputs.push_back(input);
       }
       for (ValueId output : graph_.nodes[n].outputs) {
-        const bool leaves = is_output_[output] || consumers_[output].empty() ||
-                            std::any_of(consumers_[output].begin(), consumers_[output].end(),
-                                        [&](GraphNodeId c) {
-                                          return group_[c] != static_cast<int>(g);
-                                        });
+        const bool leaves =
+            is_output_[output] || consumers_[output].empty() ||
+            std::any_of(consumers_[output].begin(), consumers_[output].end(),
+                        [&](GraphNodeId c) { return group_[c] != static_cast<int>(g); });
         if (leaves) group.outputs.push_back(output);
       }
     }
@@ -268,8 +266,6 @@ Fusion Fuser::Run() {
 
 }  // namespace
 
-Fusion Fuse(const Graph& graph, const FuseOptions& options) {
-  return Fuser(graph, options).Run();
-}
+Fusion Fuse(const Graph& graph, const FuseOptions& options) { return Fuser(graph, options).Run(); }
 
 }  // namespace burnish

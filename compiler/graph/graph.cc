@@ -35,9 +35,8 @@ std::vector<TensorType> InputTypes(const Graph& graph, const GraphNode& node) {
   return types;
 }
 
-absl::StatusOr<GraphNodeId> AddNode(Graph& graph, absl::string_view op,
-                                    std::vector<ValueId> inputs, Attributes attributes,
-                                    absl::string_view name) {
+absl::StatusOr<GraphNodeId> AddNode(Graph& graph, absl::string_view op, std::vector<ValueId> inputs,
+                                    Attributes attributes, absl::string_view name) {
   const OperatorDef* def = FindOperator(op);
   if (def == nullptr) {
     return absl::UnimplementedError(absl::StrCat("node '", name, "': unknown operator '", op, "'"));
@@ -55,8 +54,7 @@ absl::StatusOr<GraphNodeId> AddNode(Graph& graph, absl::string_view op,
   }
   const auto id = static_cast<GraphNodeId>(graph.nodes.size());
   for (size_t i = 0; i < types->size(); ++i) {
-    const std::string value_name =
-        types->size() == 1 ? node.name : absl::StrCat(node.name, ":", i);
+    const std::string value_name = types->size() == 1 ? node.name : absl::StrCat(node.name, ":", i);
     const ValueId value = AddValue(graph, value_name, (*types)[i]);
     graph.values[value].producer = id;
     node.outputs.push_back(value);

@@ -56,9 +56,8 @@ ValueId AddInput(Graph& graph, absl::string_view name, TensorType type);
 
 // Appends a node whose outputs' types the operator library infers. Errors: UNIMPLEMENTED for an
 // unknown operator, else what `infer` says, with the node's name before it.
-absl::StatusOr<GraphNodeId> AddNode(Graph& graph, absl::string_view op,
-                                    std::vector<ValueId> inputs, Attributes attributes = {},
-                                    absl::string_view name = "");
+absl::StatusOr<GraphNodeId> AddNode(Graph& graph, absl::string_view op, std::vector<ValueId> inputs,
+                                    Attributes attributes = {}, absl::string_view name = "");
 // The same for a node with one output: returns that value.
 absl::StatusOr<ValueId> AddOp(Graph& graph, absl::string_view op, std::vector<ValueId> inputs,
                               Attributes attributes = {}, absl::string_view name = "");

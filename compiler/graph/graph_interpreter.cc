@@ -61,9 +61,8 @@ absl::StatusOr<std::vector<TensorValue>> InterpretGraph(const Graph& graph,
     const GraphValue& want = graph.value(graph.inputs[i]);
     const TensorType got{inputs[i].dtype, inputs[i].shape};
     if (!(got == want.type)) {
-      return absl::InvalidArgumentError(absl::StrCat("input '", want.name, "': got ",
-                                                     PrintType(got), ", want ",
-                                                     PrintType(want.type)));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "input '", want.name, "': got ", PrintType(got), ", want ", PrintType(want.type)));
     }
     values[graph.inputs[i]] = inputs[i];
   }

@@ -14,12 +14,11 @@ struct AttributePrinter {
     return absl::StrCat("[", absl::StrJoin(v, ","), "]");
   }
   std::string operator()(const std::vector<double>& v) const {
-    return absl::StrCat("[",
-                        absl::StrJoin(v, ",",
-                                      [](std::string* out, double x) {
-                                        absl::StrAppendFormat(out, "%.9g", x);
-                                      }),
-                        "]");
+    return absl::StrCat(
+        "[",
+        absl::StrJoin(v, ",",
+                      [](std::string* out, double x) { absl::StrAppendFormat(out, "%.9g", x); }),
+        "]");
   }
 };
 
@@ -45,8 +44,8 @@ std::string PrintAttributes(const Attributes& attributes) {
 std::string PrintGraph(const Graph& graph) {
   std::string text = absl::StrCat("graph ", graph.name, "\n");
   for (ValueId input : graph.inputs) {
-    absl::StrAppend(&text, "input ", ValueRef(graph, input), " ", PrintType(graph.value(input).type),
-                    " '", graph.value(input).name, "'\n");
+    absl::StrAppend(&text, "input ", ValueRef(graph, input), " ",
+                    PrintType(graph.value(input).type), " '", graph.value(input).name, "'\n");
   }
   for (const GraphNode& node : graph.nodes) {
     std::vector<std::string> results, arguments;

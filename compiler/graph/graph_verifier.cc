@@ -23,8 +23,7 @@ absl::Status VerifyValues(const Graph& graph) {
                                                      PrintType(value.type)));
     }
     if (value.producer >= 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("constant '", value.name, "' has a producer"));
+      return absl::InvalidArgumentError(absl::StrCat("constant '", value.name, "' has a producer"));
     }
   }
   return absl::OkStatus();
@@ -46,8 +45,8 @@ absl::Status VerifyNode(const Graph& graph, GraphNodeId n, std::vector<bool>& de
       def->infer(node.attributes, InputTypes(graph, node));
   if (!types.ok()) return Broken(node, types.status().message());
   if (types->size() != node.outputs.size()) {
-    return Broken(node, absl::StrCat("has ", node.outputs.size(), " outputs, want ",
-                                     types->size()));
+    return Broken(node,
+                  absl::StrCat("has ", node.outputs.size(), " outputs, want ", types->size()));
   }
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     const ValueId output = node.outputs[i];

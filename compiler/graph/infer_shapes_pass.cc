@@ -18,9 +18,9 @@ absl::Status InferShapes(Graph& graph) {
                                                               "): ", types.status().message()));
     }
     if (types->size() != node.outputs.size()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("node '", node.name, "' (", node.op, "): has ", node.outputs.size(),
-                       " outputs, want ", types->size()));
+      return absl::InvalidArgumentError(absl::StrCat("node '", node.name, "' (", node.op, "): has ",
+                                                     node.outputs.size(), " outputs, want ",
+                                                     types->size()));
     }
     for (size_t i = 0; i < types->size(); ++i) graph.values[node.outputs[i]].type = (*types)[i];
   }

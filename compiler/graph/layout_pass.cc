@@ -51,7 +51,9 @@ class Converter {
   }
 
  private:
-  int64_t Rank(ValueId old) const { return static_cast<int64_t>(old_.value(old).type.shape.size()); }
+  int64_t Rank(ValueId old) const {
+    return static_cast<int64_t>(old_.value(old).type.shape.size());
+  }
   // Whether the value exists with channels last only (so far).
   bool IsLast(ValueId old) const { return last_[old] >= 0 && first_[old] < 0; }
 
@@ -211,8 +213,8 @@ absl::Status Converter::Convert(const GraphNode& node) {
   }
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     const bool by_channel = node.op == "batch_norm" && i > 0;
-    ASSIGN_OR_RETURN(const ValueId x, by_channel ? First(node.inputs[i])
-                                                 : LastBroadcast(node.inputs[i], rank));
+    ASSIGN_OR_RETURN(const ValueId x,
+                     by_channel ? First(node.inputs[i]) : LastBroadcast(node.inputs[i], rank));
     inputs.push_back(x);
   }
   ASSIGN_OR_RETURN(Attributes attributes, LastAttributes(node, rank));

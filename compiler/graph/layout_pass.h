@@ -1,4 +1,5 @@
-// Turns image models from N,C,spatial to N,spatial,C inside; the model's interface keeps its layout.
+// Turns image models from N,C,spatial to N,spatial,C inside; the model's interface keeps its
+// layout.
 //
 // With channels innermost a convolution reads and writes whole vectors of channels, and 1x1
 // convolutions are matrix products over contiguous rows.
@@ -11,9 +12,9 @@
 namespace burnish {
 
 // Convolutions and pools get channels_last = 1. The layout is carried through what can work in
-// either (elementwise, concat, split, slice, pad, reductions, softmax, batch_norm, resize), axes and
-// constants turned accordingly. Transposes are left at the edges only; run Simplify afterwards: it
-// merges them with the model's own and with reshapes.
+// either (elementwise, concat, split, slice, pad, reductions, softmax, batch_norm, resize), axes
+// and constants turned accordingly. Transposes are left at the edges only; run Simplify afterwards:
+// it merges them with the model's own and with reshapes.
 absl::Status ConvertToChannelsLast(Graph& graph);
 
 }  // namespace burnish

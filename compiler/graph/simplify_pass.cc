@@ -39,8 +39,8 @@ absl::StatusOr<ValueId> DropIdentity(Graph& graph, const GraphNode& node) {
   if (node.op == "cast" || node.op == "reshape" || node.op == "expand") return x;
   if (node.op == "transpose" && IsIdentityPermutation(node.attributes.Ints("perm", {}))) return x;
   if (node.op == "concat" && node.inputs.size() == 1) return x;
-  if ((node.op == "mul" || node.op == "div") &&
-      IsScalarConstant(graph, node.inputs[1], &factor) && factor == 1) {
+  if ((node.op == "mul" || node.op == "div") && IsScalarConstant(graph, node.inputs[1], &factor) &&
+      factor == 1) {
     return x;
   }
   return -1;
@@ -148,8 +148,8 @@ absl::StatusOr<ValueId> MatmulToDense(Graph& graph, const GraphNode& node) {
   ValueId weights = node.inputs[1];
   if (node.attributes.Int("trans_b", 0) == 0) {
     const ConstantPtr turned = TransposeConstant(type, *graph.value(weights).data, {1, 0});
-    weights = AddConstant(graph, graph.value(weights).name, {type.dtype, {type.shape[1], type.shape[0]}},
-                          turned);
+    weights = AddConstant(graph, graph.value(weights).name,
+                          {type.dtype, {type.shape[1], type.shape[0]}}, turned);
   }
   return AddOp(graph, "dense", {node.inputs[0], weights}, {}, node.name);
 }
@@ -181,9 +181,9 @@ absl::StatusOr<ValueId> TransposeIntoMatmul(Graph& graph, const GraphNode& node)
 
 // Applies the first rule that fits to each node.
 absl::StatusOr<bool> Sweep(Graph& graph) {
-  static constexpr Rule kRules[] = {DropIdentity,  MergeCasts,    MergeTransposes, MergeReshapes,
-                                    PadIntoConv,   PowerOfScalar, MatmulToDense,
-                                    TransposeIntoMatmul};
+  static constexpr Rule kRules[] = {DropIdentity,  MergeCasts,         MergeTransposes,
+                                    MergeReshapes, PadIntoConv,        PowerOfScalar,
+                                    MatmulToDense, TransposeIntoMatmul};
   Replacements replacements;
   const std::set<ValueId> graph_inputs(graph.inputs.begin(), graph.inputs.end());
   const std::vector<bool> is_output = OutputFlags(graph);
