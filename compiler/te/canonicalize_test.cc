@@ -8,6 +8,7 @@
 #include "base/rng.h"
 #include "base/status_matchers.h"
 #include "compiler/ir/interpreter.h"
+#include "compiler/ir/verifier.h"
 #include "compiler/te/builder.h"
 #include "compiler/te/operator.h"
 #include "gmock/gmock.h"
@@ -58,6 +59,7 @@ class Net {
       for (int64_t i = 0; i < ElementCount(buffer.shape); ++i) value.floats.push_back(rng.Normal());
       arguments.push_back(std::move(value));
     }
+    ASSERT_THAT(Verify(b), IsOk());
     ASSERT_OK_AND_ASSIGN(const auto want, Interpret(a, arguments));
     ASSERT_OK_AND_ASSIGN(const auto got, Interpret(b, arguments));
     ASSERT_EQ(got.size(), want.size());

@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/status_matchers.h"
 #include "compiler/ir/interpreter.h"
+#include "compiler/ir/verifier.h"
 #include "compiler/te/builder.h"
 #include "compiler/te/operator.h"
 #include "gtest/gtest.h"
@@ -131,6 +132,7 @@ TEST(OperatorConformanceTest, DefinitionsComputeWhatOnnxRuntimeComputes) {
     }
     const Program program = Define(c);
     for (const Program& form : {program, Canonicalize(program)}) {
+      EXPECT_THAT(Verify(form), IsOk());
       ASSERT_OK_AND_ASSIGN(const auto got, Interpret(form, c.inputs));
       ASSERT_EQ(got.size(), c.outputs.size());
       for (size_t i = 0; i < got.size(); ++i) ExpectNear(got[i], c.outputs[i]);
