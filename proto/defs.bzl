@@ -45,6 +45,17 @@ _service_sources = rule(
     },
 )
 
+def _only_impl(ctx):
+    return [DefaultInfo(files = depset([f for f in ctx.files.srcs if f.extension == ctx.attr.extension]))]
+
+_only = rule(
+    implementation = _only_impl,
+    attrs = {
+        "srcs": attr.label_list(mandatory = True),
+        "extension": attr.string(mandatory = True),
+    },
+)
+
 def cc_grpc_library(name, proto, deps, **kwargs):
     """Services of one .proto file.
 
@@ -55,10 +66,12 @@ def cc_grpc_library(name, proto, deps, **kwargs):
       **kwargs: further attributes of the cc_library.
     """
     _service_sources(name = name + "_sources", proto = proto)
+    _only(name = name + "_hdrs", srcs = [":" + name + "_sources"], extension = "h")
+    _only(name = name + "_srcs", srcs = [":" + name + "_sources"], extension = "cc")
     native.cc_library(
         name = name,
-        srcs = [":" + name + "_sources"],
-        textual_hdrs = [":" + name + "_sources"],
+        srcs = [":" + name + "_srcs"],
+        hdrs = [":" + name + "_hdrs"],
         deps = deps + ["//third_party:grpc"],
         **kwargs
     )

@@ -25,6 +25,26 @@ void ClientCore::Add(std::vector<JobSpec> jobs, bool resubmission) {
   }
 }
 
+std::vector<ResultEntry> ClientCore::TakeBack(const std::vector<std::string>& job_ids,
+                                              const std::string& study) {
+  std::vector<std::string> ids = job_ids;
+  if (!study.empty()) {
+    for (const auto& [id, job] : open_) {
+      if (job.spec.study == study) ids.push_back(id);
+    }
+  }
+  std::vector<ResultEntry> results;
+  for (const std::string& id : ids) {
+    const auto job = open_.find(id);
+    if (job == open_.end() || job->second.may_be_known) continue;
+    Forget(id);
+    results.push_back({.job_id = id,
+                       .outcome = Failure{.kind = FailureKind::kCancelled,
+                                          .message = "before it was submitted"}});
+  }
+  return results;
+}
+
 void ClientCore::Forget(const std::string& job_id) {
   const auto position = positions_.find(job_id);
   if (position == positions_.end()) return;

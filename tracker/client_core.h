@@ -32,8 +32,10 @@ class ClientCore {
   // Opens the jobs. `resubmission`: an earlier run of this tuner may have submitted them. An id
   // that is open already is left as it is; one whose result is out must not come again.
   void Add(std::vector<JobSpec> jobs, bool resubmission);
-  // The result is no longer wanted, if there is one at all.
-  void Forget(const std::string& job_id);
+  // Jobs that no tracker has seen are taken back: their results, kCancelled, are returned. Of the
+  // others nothing changes here: the tracker is to be asked. `study`: all of it; empty: none.
+  std::vector<ResultEntry> TakeBack(const std::vector<std::string>& job_ids,
+                                    const std::string& study);
 
   // Jobs to submit now; nothing: the tracker has all of them, as far as is known. One batch at a
   // time: call one of the next two before asking for another.
@@ -58,6 +60,7 @@ class ClientCore {
   };
 
   void MeetSession(int64_t session);
+  void Forget(const std::string& job_id);
 
   const std::string tuner_id_;
   std::map<std::string, Open> open_;  // By job id.

@@ -1,0 +1,326 @@
+#include "tracker/tracker_client.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/numbers.h"
+#include "absl/synchronization/mutex.h"
+#include "base/clock.h"
+#include "base/status_macros.h"
+#include "proto/artifact_client.h"
+#include "proto/backoff.h"
+#include "proto/rpc.h"
+#include "proto/tracker.grpc.pb.h"
+#include "tracker/client_core.h"
+#include "tracker/retry_after.h"
+#include "tracker/tracker_messages.h"
+
+namespace burnish {
+namespace {
+
+constexpr absl::Duration kHang = absl::Seconds(5);
+constexpr std::chrono::seconds kCallTimeout(12);
+constexpr std::chrono::seconds kCancelTimeout(5);
+constexpr absl::Duration kBackoffMin = absl::Milliseconds(50);
+constexpr absl::Duration kBackoffMax = absl::Seconds(2);
+// Acknowledgements travel with the next CollectResults; while one hangs, they wait for company for
+// this long before a new one is sent.
+constexpr absl::Duration kAcknowledgeDelay = absl::Milliseconds(50);
+
+absl::Status StatusOf(const grpc::Status& status, const grpc::ClientContext& context) {
+  absl::Status result = FromGrpc(status);
+  if (result.ok()) return result;
+  const auto& metadata = context.GetServerTrailingMetadata();
+  const auto entry = metadata.find(kRetryAfterMetadata);
+  int64_t milliseconds = 0;
+  if (entry != metadata.end() &&
+      absl::SimpleAtoi(absl::string_view(entry->second.data(), entry->second.size()),
+                       &milliseconds)) {
+    SetRetryAfter(absl::Milliseconds(milliseconds), result);
+  }
+  return result;
+}
+
+struct CollectCall {
+  CollectRequest request;  // Of the core.
+  grpc::ClientContext context;
+  v1::CollectResultsRequest message;
+  v1::CollectResultsResponse response;
+};
+
+struct SubmitCall {
+  grpc::ClientContext context;
+  v1::SubmitJobsRequest message;
+  v1::SubmitJobsResponse response;
+};
+
+}  // namespace
+
+class TrackerClient::Impl {
+ public:
+  explicit Impl(const TrackerClientOptions& options)
+      : options_(options),
+        channel_(OpenChannel(options.tracker)),
+        stub_(v1::Tracker::NewStub(channel_)),
+        artifacts_(channel_),
+        core_(options.tuner_id),
+        submit_backoff_(kBackoffMin, kBackoffMax, options.seed),
+        collect_backoff_(kBackoffMin, kBackoffMax, options.seed + 1) {
+    loop_ = std::thread([this] { Run(); });
+  }
+  ~Impl();
+
+  absl::Status Submit(std::vector<JobSpec> jobs, bool resubmission);
+  std::vector<ResultEntry> Collect(absl::Duration timeout, int count_max);
+  void Acknowledge(const std::vector<std::string>& job_ids);
+  absl::Status Cancel(const std::vector<std::string>& job_ids, const std::string& study);
+  TrackerClientState state() const;
+  ArtifactClient& artifacts() { return artifacts_; }
+
+ private:
+  static absl::Time Now() { return Clock::Real().SteadyNow(); }
+
+  void Run();
+  // When the loop has something to do next, as things stand.
+  absl::Time NextDeed() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  void BeginCollect() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void BeginSubmit() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void CollectEnded(const std::shared_ptr<CollectCall>& call, const grpc::Status& status);
+  void SubmitEnded(const std::shared_ptr<SubmitCall>& call, const grpc::Status& status);
+  void NoteFailure(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void NoteSuccess() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Wake() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { changed_ = true; }
+
+  const TrackerClientOptions options_;
+  const std::shared_ptr<grpc::Channel> channel_;
+  const std::unique_ptr<v1::Tracker::Stub> stub_;
+  ArtifactClient artifacts_;
+
+  mutable absl::Mutex mutex_;
+  ClientCore core_ ABSL_GUARDED_BY(mutex_);
+  Backoff submit_backoff_ ABSL_GUARDED_BY(mutex_);
+  Backoff collect_backoff_ ABSL_GUARDED_BY(mutex_);
+  absl::Time submit_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  absl::Time collect_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  absl::Time acknowledge_at_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
+  std::shared_ptr<CollectCall> collect_call_ ABSL_GUARDED_BY(mutex_);  // The latest; null: none.
+  std::shared_ptr<SubmitCall> submit_call_ ABSL_GUARDED_BY(mutex_);
+  int call_count_ ABSL_GUARDED_BY(mutex_) = 0;               // Under way, replaced ones too.
+  std::deque<ResultEntry> results_ ABSL_GUARDED_BY(mutex_);  // Not handed out yet.
+  TrackerClientState state_ ABSL_GUARDED_BY(mutex_);
+  bool changed_ ABSL_GUARDED_BY(mutex_) = false;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread loop_;
+};
+
+TrackerClient::Impl::~Impl() {
+  {
+    absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+    changed_ = true;
+    if (collect_call_ != nullptr) collect_call_->context.TryCancel();
+    if (submit_call_ != nullptr) submit_call_->context.TryCancel();
+  }
+  loop_.join();
+  const auto no_calls = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return call_count_ == 0; };
+  absl::MutexLock lock(&mutex_, absl::Condition(&no_calls));
+}
+
+absl::Time TrackerClient::Impl::NextDeed() const {
+  absl::Time next = absl::InfiniteFuture();
+  if (submit_call_ == nullptr && core_.has_batch()) next = std::min(next, submit_at_);
+  if (collect_call_ == nullptr) {
+    next = std::min(next, collect_at_);
+  } else {
+    next = std::min(next, acknowledge_at_);
+  }
+  return next;
+}
+
+void TrackerClient::Impl::Run() {
+  const auto changed = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return changed_; };
+  absl::MutexLock lock(&mutex_);
+  while (true) {
+    mutex_.AwaitWithTimeout(absl::Condition(&changed), NextDeed() - Now());
+    changed_ = false;
+    if (stopping_) return;
+    const absl::Time now = Now();
+    if (submit_call_ == nullptr && core_.has_batch() && submit_at_ <= now) BeginSubmit();
+    if (collect_call_ == nullptr ? collect_at_ <= now : acknowledge_at_ <= now) BeginCollect();
+  }
+}
+
+void TrackerClient::Impl::BeginCollect() {
+  auto call = std::make_shared<CollectCall>();
+  call->request = core_.MakeCollect();
+  call->message = ToProto(call->request);
+  call->message.set_wait_ns(absl::ToInt64Nanoseconds(kHang));
+  call->context.set_deadline(std::chrono::system_clock::now() + kCallTimeout);
+  acknowledge_at_ = absl::InfiniteFuture();
+  collect_call_ = call;  // The tracker ends the one before, if there is one.
+  ++call_count_;
+  stub_->async()->CollectResults(&call->context, &call->message, &call->response,
+                                 [this, call](grpc::Status status) { CollectEnded(call, status); });
+}
+
+void TrackerClient::Impl::CollectEnded(const std::shared_ptr<CollectCall>& call,
+                                       const grpc::Status& grpc_status) {
+  absl::MutexLock lock(&mutex_);
+  --call_count_;
+  if (stopping_ || call != collect_call_) return;  // A newer one asks the same and more.
+  collect_call_ = nullptr;
+  Wake();
+  absl::Status status = StatusOf(grpc_status, call->context);
+  absl::StatusOr<Collected> collected = absl::UnknownError("");
+  if (status.ok()) {
+    collected = FromProto(call->response);
+    status = collected.status();
+  }
+  if (!status.ok()) {
+    NoteFailure(status);
+    collect_at_ = Now() + collect_backoff_.Next();
+    return;
+  }
+  NoteSuccess();
+  collect_backoff_.Reset();
+  for (ResultEntry& result : core_.Collect(call->request, *collected)) {
+    results_.push_back(std::move(result));
+  }
+  state_.unmatched = std::move(collected->unmatched);
+}
+
+void TrackerClient::Impl::BeginSubmit() {
+  const std::optional<SubmitBatch> batch = core_.NextBatch();
+  if (!batch.has_value()) return;
+  auto call = std::make_shared<SubmitCall>();
+  call->message = ToProto(options_.tuner_id, batch->jobs, batch->resubmission);
+  call->context.set_deadline(std::chrono::system_clock::now() + kCallTimeout);
+  submit_call_ = call;
+  ++call_count_;
+  stub_->async()->SubmitJobs(&call->context, &call->message, &call->response,
+                             [this, call](grpc::Status status) { SubmitEnded(call, status); });
+}
+
+void TrackerClient::Impl::SubmitEnded(const std::shared_ptr<SubmitCall>& call,
+                                      const grpc::Status& grpc_status) {
+  absl::MutexLock lock(&mutex_);
+  --call_count_;
+  submit_call_ = nullptr;
+  if (stopping_) return;
+  Wake();
+  const absl::Status status = StatusOf(grpc_status, call->context);
+  if (status.ok()) {
+    NoteSuccess();
+    submit_backoff_.Reset();
+    core_.BatchTaken(call->response.session());
+    return;
+  }
+  core_.BatchFailed();
+  const std::optional<absl::Duration> delay = GetRetryAfter(status);
+  submit_at_ = Now() + (delay.has_value() ? *delay : submit_backoff_.Next());
+  if (!delay.has_value()) NoteFailure(status);  // Full is no fault.
+}
+
+void TrackerClient::Impl::NoteFailure(const absl::Status& status) {
+  state_.last_error = status;
+  if (state_.unreachable_since == absl::InfiniteFuture()) state_.unreachable_since = Now();
+}
+
+void TrackerClient::Impl::NoteSuccess() { state_.unreachable_since = absl::InfiniteFuture(); }
+
+absl::Status TrackerClient::Impl::Submit(std::vector<JobSpec> jobs, bool resubmission) {
+  // What the tracker would refuse for ever must not be tried for ever.
+  for (const JobSpec& job : jobs) RETURN_IF_ERROR(FromProto(ToProto(job)).status());
+  absl::MutexLock lock(&mutex_);
+  core_.Add(std::move(jobs), resubmission);
+  Wake();
+  return absl::OkStatus();
+}
+
+std::vector<ResultEntry> TrackerClient::Impl::Collect(absl::Duration timeout, int count_max) {
+  const auto has_results = [this]()
+                               ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return !results_.empty(); };
+  std::vector<ResultEntry> results;
+  absl::MutexLock lock(&mutex_);
+  mutex_.AwaitWithTimeout(absl::Condition(&has_results), timeout);
+  while (!results_.empty() && static_cast<int>(results.size()) < count_max) {
+    results.push_back(std::move(results_.front()));
+    results_.pop_front();
+  }
+  return results;
+}
+
+void TrackerClient::Impl::Acknowledge(const std::vector<std::string>& job_ids) {
+  absl::MutexLock lock(&mutex_);
+  core_.Acknowledge(job_ids);
+  if (!core_.has_acknowledgements()) return;
+  acknowledge_at_ = std::min(acknowledge_at_, Now() + kAcknowledgeDelay);
+  Wake();
+}
+
+absl::Status TrackerClient::Impl::Cancel(const std::vector<std::string>& job_ids,
+                                         const std::string& study) {
+  {
+    absl::MutexLock lock(&mutex_);
+    for (ResultEntry& result : core_.TakeBack(job_ids, study)) {
+      results_.push_back(std::move(result));
+    }
+  }
+  v1::CancelJobsRequest request;
+  request.set_tuner_id(options_.tuner_id);
+  request.mutable_job_ids()->Add(job_ids.begin(), job_ids.end());
+  request.set_study(study);
+  v1::CancelJobsResponse response;
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + kCancelTimeout);
+  context.set_wait_for_ready(true);
+  return FromGrpc(stub_->CancelJobs(&context, request, &response));
+}
+
+TrackerClientState TrackerClient::Impl::state() const {
+  absl::MutexLock lock(&mutex_);
+  TrackerClientState state = state_;
+  state.open_count = core_.open_count();
+  return state;
+}
+
+TrackerClient::TrackerClient(const TrackerClientOptions& options)
+    : impl_(std::make_unique<Impl>(options)) {}
+
+TrackerClient::~TrackerClient() = default;
+
+absl::Status TrackerClient::Submit(std::vector<JobSpec> jobs, bool resubmission) {
+  return impl_->Submit(std::move(jobs), resubmission);
+}
+
+std::vector<ResultEntry> TrackerClient::Collect(absl::Duration timeout, int count_max) {
+  return impl_->Collect(timeout, count_max);
+}
+
+void TrackerClient::Acknowledge(const std::vector<std::string>& job_ids) {
+  impl_->Acknowledge(job_ids);
+}
+
+absl::Status TrackerClient::Cancel(const std::vector<std::string>& job_ids,
+                                   const std::string& study) {
+  return impl_->Cancel(job_ids, study);
+}
+
+absl::StatusOr<std::string> TrackerClient::PutArtifact(absl::string_view artifact) {
+  return impl_->artifacts().Put(artifact);
+}
+
+absl::StatusOr<std::string> TrackerClient::GetArtifact(const std::string& sha256) {
+  return impl_->artifacts().Get(sha256);
+}
+
+TrackerClientState TrackerClient::state() const { return impl_->state(); }
+
+}  // namespace burnish

@@ -1,0 +1,112 @@
+// The tracker daemon: flags and wiring.
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "base/logging.h"
+#include "tracker/tracker_service.h"
+#include "tracker/version.h"
+
+namespace burnish {
+namespace {
+
+struct Flags {
+  std::string listen = "localhost:7171";
+  int64_t artifact_mib = 256;
+  double lease_seconds = 15;
+  std::string log_level = "info";
+  bool json = false;
+};
+
+// Blocks until somebody wants the process to end. The signals are blocked in every thread: this is
+// called before any other is started.
+class StopSignals {
+ public:
+  StopSignals() {
+    sigemptyset(&signals_);
+    sigaddset(&signals_, SIGTERM);
+    sigaddset(&signals_, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
+  }
+  int Wait() const {
+    int signal = 0;
+    sigwait(&signals_, &signal);
+    return signal;
+  }
+
+ private:
+  sigset_t signals_;
+};
+
+int Serve(const Flags& flags) {
+  const absl::StatusOr<LogLevel> level = ParseLogLevel(flags.log_level);
+  if (!level.ok()) {
+    std::fprintf(stderr, "error: %s\n", std::string(level.status().message()).c_str());
+    return EX_USAGE;
+  }
+  SetUpLogging(
+      {.level = *level, .color = StderrTakesColor(std::getenv("NO_COLOR")), .program = "tracker"});
+  const StopSignals signals;
+  TrackerServiceOptions options{.listen = flags.listen,
+                                .artifact_bytes_max = flags.artifact_mib << 20,
+                                .version = kTrackerVersion};
+  options.core.lease_duration = absl::Seconds(flags.lease_seconds);
+  absl::StatusOr<std::unique_ptr<TrackerService>> service = TrackerService::Start(options);
+  if (!service.ok()) {
+    std::fprintf(stderr, "error: %s\n", std::string(service.status().message()).c_str());
+    const bool is_usage = absl::IsInvalidArgument(service.status());
+    return is_usage ? EX_USAGE : EX_UNAVAILABLE;
+  }
+  // One line for whoever started it, who may have asked for any port.
+  if (flags.json) {
+    std::printf("{\"schema\":1,\"address\":\"%s\"}\n", (*service)->address().c_str());
+  } else {
+    std::printf("%s\n", (*service)->address().c_str());
+  }
+  std::fflush(stdout);
+  LogInfo(absl::StrCat("listening on ", (*service)->address()));
+  LogInfo(absl::StrCat("stopping on signal ", signals.Wait()));
+  return EX_OK;
+}
+
+int Main(int argc, char** argv) {
+  Flags flags;
+  CLI::App app("Moves jobs from tuners to workers.\n\nExample: tracker --listen 0.0.0.0:7171",
+               "tracker");
+  app.set_version_flag("--version", std::string(kTrackerVersion));
+  app.add_option("--listen", flags.listen, "HOST:PORT (port 0: any) or unix:PATH")
+      ->capture_default_str();
+  app.add_option("--artifact-mib", flags.artifact_mib, "memory for built artifacts, in MiB")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  app.add_option("--lease-seconds", flags.lease_seconds,
+                 "a worker that is not heard of for this long loses its jobs")
+      ->check(CLI::Range(1.0, 3600.0))
+      ->capture_default_str();
+  app.add_option("--log-level", flags.log_level, "debug, info, warning, error or off")
+      ->capture_default_str();
+  app.add_flag("--json", flags.json, "print the address as a JSON object");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& success) {
+    return app.exit(success);
+  } catch (const CLI::ParseError& error) {
+    app.exit(error);
+    return EX_USAGE;
+  }
+  return Serve(flags);
+}
+
+}  // namespace
+}  // namespace burnish
+
+int main(int argc, char** argv) { return burnish::Main(argc, argv); }

@@ -1,0 +1,471 @@
+#include "tracker/tracker_service.h"
+
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/health_check_service_interface.h>
+
+#include <algorithm>
+#include <map>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/status_macros.h"
+#include "proto/artifact_codec.h"
+#include "proto/rpc.h"
+#include "proto/tracker.grpc.pb.h"
+#include "tracker/content_store.h"
+#include "tracker/retry_after.h"
+#include "tracker/tracker_core.h"
+#include "tracker/tracker_messages.h"
+
+namespace burnish {
+namespace {
+
+// How late a lease may end or a hanging call be answered.
+constexpr absl::Duration kTimerPrecision = absl::Milliseconds(100);
+constexpr std::chrono::seconds kShutdownGrace(1);
+
+// A call that may hang. Deletes itself when gRPC is done with it.
+class HangingCall : public grpc::ServerUnaryReactor {
+ public:
+  using OnBroken = void (*)(void* owner, HangingCall* call);
+  HangingCall(void* owner, OnBroken on_broken) : owner_(owner), on_broken_(on_broken) {}
+
+  void OnCancel() override { on_broken_(owner_, this); }
+  void OnDone() override { delete this; }
+
+ private:
+  void* owner_;
+  OnBroken on_broken_;
+};
+
+struct HangingSync {
+  HangingCall* call = nullptr;
+  v1::SynchronizeResponse* response = nullptr;
+  int64_t sequence = 0;
+  absl::Time until;
+};
+
+struct HangingCollect {
+  HangingCall* call = nullptr;
+  v1::CollectResultsResponse* response = nullptr;
+  CollectRequest request;
+  absl::Time until;
+};
+
+// Calls to finish once the lock is released: gRPC may call back from within Finish.
+class Answers {
+ public:
+  void Add(grpc::ServerUnaryReactor* call, grpc::Status status = grpc::Status::OK) {
+    answers_.emplace_back(call, std::move(status));
+  }
+  ~Answers() {
+    for (auto& [call, status] : answers_) call->Finish(status);
+  }
+
+ private:
+  std::vector<std::pair<grpc::ServerUnaryReactor*, grpc::Status>> answers_;
+};
+
+grpc::ServerUnaryReactor* FinishNow(grpc::CallbackServerContext* context,
+                                    const absl::Status& status) {
+  if (const std::optional<absl::Duration> delay = GetRetryAfter(status)) {
+    context->AddTrailingMetadata(kRetryAfterMetadata,
+                                 absl::StrCat(absl::ToInt64Milliseconds(*delay)));
+  }
+  grpc::ServerUnaryReactor* call = context->DefaultReactor();
+  call->Finish(ToGrpc(status));
+  return call;
+}
+
+}  // namespace
+
+class TrackerService::Impl : public v1::Tracker::CallbackService {
+ public:
+  explicit Impl(const TrackerServiceOptions& options)
+      : options_(options), core_(CoreOptions(options), Now()), store_(options.artifact_bytes_max) {}
+  ~Impl() override;
+  absl::Status Listen();
+  const std::string& address() const { return address_; }
+
+  grpc::ServerUnaryReactor* Synchronize(grpc::CallbackServerContext* context,
+                                        const v1::SynchronizeRequest* request,
+                                        v1::SynchronizeResponse* response) override;
+  grpc::ServerUnaryReactor* SubmitJobs(grpc::CallbackServerContext* context,
+                                       const v1::SubmitJobsRequest* request,
+                                       v1::SubmitJobsResponse* response) override;
+  grpc::ServerUnaryReactor* CollectResults(grpc::CallbackServerContext* context,
+                                           const v1::CollectResultsRequest* request,
+                                           v1::CollectResultsResponse* response) override;
+  grpc::ServerUnaryReactor* CancelJobs(grpc::CallbackServerContext* context,
+                                       const v1::CancelJobsRequest* request,
+                                       v1::CancelJobsResponse* response) override;
+  grpc::ServerUnaryReactor* PutArtifact(grpc::CallbackServerContext* context,
+                                        const v1::PutArtifactRequest* request,
+                                        v1::PutArtifactResponse* response) override;
+  grpc::ServerUnaryReactor* GetArtifact(grpc::CallbackServerContext* context,
+                                        const v1::GetArtifactRequest* request,
+                                        v1::GetArtifactResponse* response) override;
+  grpc::ServerUnaryReactor* ListWorkers(grpc::CallbackServerContext* context,
+                                        const v1::ListWorkersRequest* request,
+                                        v1::ListWorkersResponse* response) override;
+  grpc::ServerUnaryReactor* DrainWorker(grpc::CallbackServerContext* context,
+                                        const v1::DrainWorkerRequest* request,
+                                        v1::DrainWorkerResponse* response) override;
+  grpc::ServerUnaryReactor* GetStatus(grpc::CallbackServerContext* context,
+                                      const v1::GetStatusRequest* request,
+                                      v1::GetStatusResponse* response) override;
+
+ private:
+  static absl::Time Now() { return Clock::Real().SteadyNow(); }
+  static TrackerOptions CoreOptions(const TrackerServiceOptions& options) {
+    TrackerOptions core = options.core;
+    // Microseconds of the date: above any number that an earlier tracker gave, because none gives
+    // out a million a second.
+    core.first_epoch = absl::ToUnixMicros(Clock::Real().WallNow());
+    return core;
+  }
+
+  void AnswerReady(Answers& answers) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void AnswerSync(const std::string& worker_id, Answers& answers)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void AnswerCollect(const std::string& tuner_id, Answers& answers)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  static void SyncBroke(void* self, HangingCall* call);
+  static void CollectBroke(void* self, HangingCall* call);
+  void RunTimer();
+  void AnswerOverdue(absl::Time now, Answers& answers) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const TrackerServiceOptions options_;
+  std::string address_;
+  std::unique_ptr<grpc::Server> server_;
+  std::thread timer_;
+
+  absl::Mutex mutex_;
+  TrackerCore core_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, HangingSync> syncs_ ABSL_GUARDED_BY(mutex_);        // By worker id.
+  std::map<std::string, HangingCollect> collects_ ABSL_GUARDED_BY(mutex_);  // By tuner id.
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+
+  absl::Mutex store_mutex_;
+  ContentStore store_ ABSL_GUARDED_BY(store_mutex_);
+};
+
+absl::Status TrackerService::Impl::Listen() {
+  const bool is_unix = absl::StartsWith(options_.listen, "unix:");
+  if (!is_unix && !absl::StrContains(options_.listen, ':')) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("got ", options_.listen, ", want HOST:PORT or unix:PATH"));
+  }
+  grpc::ServerBuilder builder;
+  int port = 0;
+  builder.AddListeningPort(options_.listen, grpc::InsecureServerCredentials(), &port);
+  builder.RegisterService(this);
+  builder.SetMaxReceiveMessageSize(kRpcMessageBytesMax);
+  // Else two trackers could share one port, each with half of the calls.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  // Clients send a ping every 20 s while a call hangs (proto/rpc.cc).
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 10'000);
+  server_ = builder.BuildAndStart();
+  if (server_ == nullptr || (!is_unix && port == 0)) {
+    return absl::UnavailableError(absl::StrCat("cannot listen on ", options_.listen));
+  }
+  address_ = is_unix
+                 ? options_.listen
+                 : absl::StrCat(options_.listen.substr(0, options_.listen.rfind(':') + 1), port);
+  timer_ = std::thread([this] { RunTimer(); });
+  return absl::OkStatus();
+}
+
+TrackerService::Impl::~Impl() {
+  if (server_ == nullptr) return;
+  if (grpc::HealthCheckServiceInterface* health = server_->GetHealthCheckService()) {
+    health->SetServingStatus(false);
+  }
+  {
+    Answers answers;
+    absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+    const grpc::Status status(grpc::StatusCode::UNAVAILABLE, "the tracker stops");
+    for (auto& [id, sync] : std::exchange(syncs_, {})) answers.Add(sync.call, status);
+    for (auto& [id, collect] : std::exchange(collects_, {})) answers.Add(collect.call, status);
+  }
+  timer_.join();
+  server_->Shutdown(std::chrono::system_clock::now() + kShutdownGrace);
+  server_->Wait();
+}
+
+// ---- Calls that hang ----
+
+grpc::ServerUnaryReactor* TrackerService::Impl::Synchronize(grpc::CallbackServerContext* context,
+                                                            const v1::SynchronizeRequest* request,
+                                                            v1::SynchronizeResponse* response) {
+  const absl::StatusOr<WorkerReport> report = FromProto(*request);
+  if (!report.ok()) return FinishNow(context, report.status());
+  Answers answers;
+  absl::MutexLock lock(&mutex_);
+  auto* call = new HangingCall(this, &SyncBroke);
+  if (stopping_) {
+    answers.Add(call, grpc::Status(grpc::StatusCode::UNAVAILABLE, "the tracker stops"));
+    return call;
+  }
+  const absl::Time now = Now();
+  const absl::StatusOr<SyncReply> reply = core_.Synchronize(now, *report);
+  if (!reply.ok()) {
+    answers.Add(call, ToGrpc(reply.status()));
+    AnswerReady(answers);
+    return call;
+  }
+  if (const auto old = syncs_.find(report->worker_id); old != syncs_.end()) {
+    answers.Add(old->second.call,
+                grpc::Status(grpc::StatusCode::ABORTED, "a newer call of this worker came"));
+    syncs_.erase(old);
+  }
+  if (reply->urgent) {
+    *response = ToProto(reply->orders);
+    answers.Add(call);
+  } else {
+    syncs_[report->worker_id] = {.call = call,
+                                 .response = response,
+                                 .sequence = report->sequence,
+                                 .until = now + options_.hang_max};
+  }
+  AnswerReady(answers);
+  return call;
+}
+
+grpc::ServerUnaryReactor* TrackerService::Impl::CollectResults(
+    grpc::CallbackServerContext* context, const v1::CollectResultsRequest* request,
+    v1::CollectResultsResponse* response) {
+  const absl::StatusOr<CollectRequest> parsed = FromProto(*request);
+  if (!parsed.ok()) return FinishNow(context, parsed.status());
+  const absl::Duration wait =
+      std::clamp(absl::Nanoseconds(request->wait_ns()), absl::ZeroDuration(), options_.hang_max);
+  Answers answers;
+  absl::MutexLock lock(&mutex_);
+  auto* call = new HangingCall(this, &CollectBroke);
+  if (stopping_) {
+    answers.Add(call, grpc::Status(grpc::StatusCode::UNAVAILABLE, "the tracker stops"));
+    return call;
+  }
+  if (const auto old = collects_.find(parsed->tuner_id); old != collects_.end()) {
+    answers.Add(old->second.call,
+                grpc::Status(grpc::StatusCode::ABORTED, "a newer call of this tuner came"));
+    collects_.erase(old);
+  }
+  const absl::Time now = Now();
+  const Collected collected = core_.Collect(now, *parsed);
+  if (collected.urgent || wait == absl::ZeroDuration()) {
+    *response = ToProto(collected);
+    answers.Add(call);
+  } else {
+    collects_[parsed->tuner_id] = {
+        .call = call, .response = response, .request = *parsed, .until = now + wait};
+  }
+  AnswerReady(answers);
+  return call;
+}
+
+void TrackerService::Impl::AnswerReady(Answers& answers) {
+  for (const std::string& id : core_.TakeReadyWorkers()) AnswerSync(id, answers);
+  for (const std::string& id : core_.TakeReadyTuners()) AnswerCollect(id, answers);
+}
+
+void TrackerService::Impl::AnswerSync(const std::string& worker_id, Answers& answers) {
+  const auto sync = syncs_.find(worker_id);
+  if (sync == syncs_.end()) return;
+  const std::optional<WorkerOrders> orders =
+      core_.OrdersFor(Now(), worker_id, sync->second.sequence);
+  if (orders.has_value()) {
+    *sync->second.response = ToProto(*orders);
+    answers.Add(sync->second.call);
+  } else {
+    answers.Add(sync->second.call, grpc::Status(grpc::StatusCode::ABORTED, "a newer call came"));
+  }
+  syncs_.erase(sync);
+}
+
+void TrackerService::Impl::AnswerCollect(const std::string& tuner_id, Answers& answers) {
+  const auto collect = collects_.find(tuner_id);
+  if (collect == collects_.end()) return;
+  *collect->second.response = ToProto(core_.Collect(Now(), collect->second.request));
+  answers.Add(collect->second.call);
+  collects_.erase(collect);
+}
+
+void TrackerService::Impl::SyncBroke(void* self, HangingCall* call) {
+  auto* impl = static_cast<Impl*>(self);
+  Answers answers;
+  absl::MutexLock lock(&impl->mutex_);
+  for (auto sync = impl->syncs_.begin(); sync != impl->syncs_.end(); ++sync) {
+    if (sync->second.call != call) continue;
+    impl->core_.StopWaiting(sync->first, sync->second.sequence);
+    impl->syncs_.erase(sync);
+    answers.Add(call, grpc::Status::CANCELLED);
+    return;
+  }
+}
+
+void TrackerService::Impl::CollectBroke(void* self, HangingCall* call) {
+  auto* impl = static_cast<Impl*>(self);
+  Answers answers;
+  absl::MutexLock lock(&impl->mutex_);
+  for (auto collect = impl->collects_.begin(); collect != impl->collects_.end(); ++collect) {
+    if (collect->second.call != call) continue;
+    impl->collects_.erase(collect);
+    answers.Add(call, grpc::Status::CANCELLED);
+    return;
+  }
+}
+
+void TrackerService::Impl::RunTimer() {
+  const auto stopping = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return stopping_; };
+  while (true) {
+    Answers answers;
+    absl::MutexLock lock(&mutex_);
+    if (mutex_.AwaitWithTimeout(absl::Condition(&stopping), kTimerPrecision)) return;
+    const absl::Time now = Now();
+    if (core_.NextTick() <= now) core_.Tick(now);
+    AnswerReady(answers);
+    AnswerOverdue(now, answers);
+  }
+}
+
+void TrackerService::Impl::AnswerOverdue(absl::Time now, Answers& answers) {
+  std::vector<std::string> workers, tuners;
+  for (const auto& [id, sync] : syncs_) {
+    if (sync.until <= now) workers.push_back(id);
+  }
+  for (const auto& [id, collect] : collects_) {
+    if (collect.until <= now) tuners.push_back(id);
+  }
+  for (const std::string& id : workers) AnswerSync(id, answers);
+  for (const std::string& id : tuners) AnswerCollect(id, answers);
+}
+
+// ---- Calls that answer at once ----
+
+grpc::ServerUnaryReactor* TrackerService::Impl::SubmitJobs(grpc::CallbackServerContext* context,
+                                                           const v1::SubmitJobsRequest* request,
+                                                           v1::SubmitJobsResponse* response) {
+  absl::StatusOr<std::vector<JobSpec>> jobs = JobsFromProto(*request);
+  if (!jobs.ok()) return FinishNow(context, jobs.status());
+  Answers answers;
+  absl::StatusOr<int64_t> session;
+  {
+    absl::MutexLock lock(&mutex_);
+    session = core_.Submit(Now(), request->tuner_id(), *std::move(jobs), request->resubmission());
+    AnswerReady(answers);
+  }
+  if (session.ok()) response->set_session(*session);
+  return FinishNow(context, session.status());
+}
+
+grpc::ServerUnaryReactor* TrackerService::Impl::CancelJobs(grpc::CallbackServerContext* context,
+                                                           const v1::CancelJobsRequest* request,
+                                                           v1::CancelJobsResponse* response) {
+  Answers answers;
+  {
+    absl::MutexLock lock(&mutex_);
+    response->set_cancelled_count(
+        core_.Cancel(Now(), request->tuner_id(),
+                     {request->job_ids().begin(), request->job_ids().end()}, request->study()));
+    AnswerReady(answers);
+  }
+  return FinishNow(context, absl::OkStatus());
+}
+
+grpc::ServerUnaryReactor* TrackerService::Impl::PutArtifact(grpc::CallbackServerContext* context,
+                                                            const v1::PutArtifactRequest* request,
+                                                            v1::PutArtifactResponse* response) {
+  // Checked here, so that a damaged one never takes the place of the real one. No lock is held.
+  const absl::Status status = DecompressArtifact(request->zstd(), request->sha256()).status();
+  if (status.ok()) {
+    absl::MutexLock lock(&store_mutex_);
+    store_.Put(request->sha256(), request->zstd());
+  }
+  return FinishNow(context, status);
+}
+
+grpc::ServerUnaryReactor* TrackerService::Impl::GetArtifact(grpc::CallbackServerContext* context,
+                                                            const v1::GetArtifactRequest* request,
+                                                            v1::GetArtifactResponse* response) {
+  std::shared_ptr<const std::string> bytes;
+  {
+    absl::MutexLock lock(&store_mutex_);
+    bytes = store_.Get(request->sha256());
+  }
+  if (bytes == nullptr) {
+    return FinishNow(context, absl::NotFoundError("artifact missing: have it built again"));
+  }
+  response->set_zstd(*bytes);
+  return FinishNow(context, absl::OkStatus());
+}
+
+grpc::ServerUnaryReactor* TrackerService::Impl::ListWorkers(grpc::CallbackServerContext* context,
+                                                            const v1::ListWorkersRequest* request,
+                                                            v1::ListWorkersResponse* response) {
+  {
+    absl::MutexLock lock(&mutex_);
+    *response = ToProto(core_.ListWorkers(Now()));
+  }
+  return FinishNow(context, absl::OkStatus());
+}
+
+grpc::ServerUnaryReactor* TrackerService::Impl::DrainWorker(grpc::CallbackServerContext* context,
+                                                            const v1::DrainWorkerRequest* request,
+                                                            v1::DrainWorkerResponse* response) {
+  Answers answers;
+  absl::Status status;
+  {
+    absl::MutexLock lock(&mutex_);
+    status = core_.Drain(request->worker_id(), request->undo());
+    AnswerReady(answers);
+  }
+  return FinishNow(context, status);
+}
+
+grpc::ServerUnaryReactor* TrackerService::Impl::GetStatus(grpc::CallbackServerContext* context,
+                                                          const v1::GetStatusRequest* request,
+                                                          v1::GetStatusResponse* response) {
+  {
+    absl::MutexLock lock(&mutex_);
+    *response = ToProto(core_.GetStatus(Now()));
+  }
+  response->set_version(options_.version);
+  {
+    absl::MutexLock lock(&store_mutex_);
+    response->set_artifact_count(store_.count());
+    response->set_artifact_bytes(store_.byte_count());
+  }
+  return FinishNow(context, absl::OkStatus());
+}
+
+absl::StatusOr<std::unique_ptr<TrackerService>> TrackerService::Start(
+    const TrackerServiceOptions& options) {
+  // Both are switches of the process, to be thrown before its first server is built.
+  static const bool plugins_ready = [] {
+    grpc::EnableDefaultHealthCheckService(true);
+    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+    return true;
+  }();
+  CHECK(plugins_ready);
+  auto impl = std::make_unique<Impl>(options);
+  RETURN_IF_ERROR(impl->Listen());
+  return std::unique_ptr<TrackerService>(new TrackerService(std::move(impl)));
+}
+
+TrackerService::TrackerService(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+TrackerService::~TrackerService() = default;
+
+const std::string& TrackerService::address() const { return impl_->address(); }
+
+}  // namespace burnish

@@ -1,0 +1,228 @@
+#include "worker/agent/agent_client.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/logging.h"
+#include "proto/backoff.h"
+#include "proto/rpc.h"
+#include "proto/tracker.grpc.pb.h"
+
+namespace burnish {
+namespace {
+
+// Calls hang for 5 s; one that says nothing for much longer has been forgotten.
+constexpr std::chrono::seconds kCallTimeout(12);
+constexpr absl::Duration kBackoffMin = absl::Milliseconds(50);
+constexpr absl::Duration kBackoffMax = absl::Seconds(2);
+// A newer call ends an older one at the tracker, so more are under way only when it does not
+// answer; then news waits for the next.
+constexpr int kCallsMax = 4;
+
+// One Synchronize call; kept alive by its own callback.
+struct Call {
+  grpc::ClientContext context;
+  v1::SynchronizeRequest request;
+  v1::SynchronizeResponse response;
+};
+
+}  // namespace
+
+class AgentClient::Impl {
+ public:
+  Impl(const AgentOptions& options, std::vector<AgentSlot> slots);
+  ~Impl();
+
+  void Leave();
+  bool WaitUntilEmpty(absl::Duration timeout);
+  absl::Status WaitUntilRefused(absl::Duration timeout);
+  absl::Time unreachable_since() const {
+    absl::MutexLock lock(&mutex_);
+    return unreachable_since_;
+  }
+
+ private:
+  static absl::Time Now() { return Clock::Real().SteadyNow(); }
+  static std::vector<SlotInfo> InfosOf(const std::vector<AgentSlot>& slots) {
+    std::vector<SlotInfo> infos;
+    for (const AgentSlot& slot : slots) infos.push_back(slot.info);
+    return infos;
+  }
+
+  void Run();
+  bool HasWork() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  void BeginCall() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void CallEnded(const std::shared_ptr<Call>& call, const grpc::Status& status);
+  void TakeFailure(const absl::Status& status, int64_t sequence)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void CarryOut(const std::vector<SlotAction>& actions);
+
+  const AgentOptions options_;
+  const std::unique_ptr<v1::Tracker::Stub> stub_;
+  std::vector<AgentSlot> slots_;
+
+  mutable absl::Mutex mutex_;
+  AgentCore core_ ABSL_GUARDED_BY(mutex_);
+  Backoff backoff_ ABSL_GUARDED_BY(mutex_);
+  absl::Time retry_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  std::vector<std::shared_ptr<Call>> calls_ ABSL_GUARDED_BY(mutex_);  // Under way, oldest first.
+  std::vector<SlotAction> actions_ ABSL_GUARDED_BY(mutex_);           // For the loop's thread.
+  absl::Time unreachable_since_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
+  absl::Status refused_ ABSL_GUARDED_BY(mutex_);
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread loop_;
+};
+
+AgentClient::Impl::Impl(const AgentOptions& options, std::vector<AgentSlot> slots)
+    : options_(options),
+      stub_(v1::Tracker::NewStub(OpenChannel(options.tracker))),
+      slots_(std::move(slots)),
+      core_(options.identity, InfosOf(slots_)),
+      backoff_(kBackoffMin, kBackoffMax, options.seed) {
+  for (const AgentSlot& slot : slots_) CHECK(slot.executor != nullptr);
+  loop_ = std::thread([this] { Run(); });
+}
+
+AgentClient::Impl::~Impl() {
+  {
+    absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+    for (const std::shared_ptr<Call>& call : calls_) call->context.TryCancel();
+  }
+  loop_.join();
+  // Outcomes that come until an executor is gone are for nobody, but need this object's lock.
+  for (AgentSlot& slot : slots_) slot.executor.reset();
+  const auto no_calls = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return calls_.empty(); };
+  absl::MutexLock lock(&mutex_, absl::Condition(&no_calls));
+}
+
+bool AgentClient::Impl::HasWork() const {
+  if (stopping_ || !actions_.empty()) return true;
+  if (!refused_.ok()) return false;
+  // One call always hangs; news needs another.
+  return calls_.empty() || (core_.has_news() && calls_.size() < kCallsMax);
+}
+
+void AgentClient::Impl::Run() {
+  const auto has_work = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return HasWork(); };
+  const auto has_urgent_work = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+    return stopping_ || !actions_.empty();
+  };
+  absl::MutexLock lock(&mutex_);
+  while (true) {
+    mutex_.Await(absl::Condition(&has_work));
+    if (stopping_) return;
+    if (!actions_.empty()) {
+      const std::vector<SlotAction> actions = std::exchange(actions_, {});
+      mutex_.Unlock();
+      CarryOut(actions);
+      mutex_.Lock();
+      continue;
+    }
+    const absl::Duration pause = retry_at_ - Now();
+    if (pause > absl::ZeroDuration()) {
+      mutex_.AwaitWithTimeout(absl::Condition(&has_urgent_work), pause);
+      continue;
+    }
+    BeginCall();
+  }
+}
+
+void AgentClient::Impl::BeginCall() {
+  auto call = std::make_shared<Call>();
+  call->request = ToProto(core_.MakeReport());
+  call->context.set_deadline(std::chrono::system_clock::now() + kCallTimeout);
+  calls_.push_back(call);
+  stub_->async()->Synchronize(&call->context, &call->request, &call->response,
+                              [this, call](grpc::Status status) { CallEnded(call, status); });
+}
+
+void AgentClient::Impl::CallEnded(const std::shared_ptr<Call>& call, const grpc::Status& status) {
+  absl::MutexLock lock(&mutex_);
+  std::erase(calls_, call);
+  if (stopping_) return;
+  if (!status.ok()) return TakeFailure(FromGrpc(status), call->request.sequence());
+  const absl::StatusOr<WorkerOrders> orders = FromProto(call->response);
+  if (!orders.ok()) return TakeFailure(orders.status(), call->request.sequence());
+  if (unreachable_since_ != absl::InfiniteFuture()) {
+    LogInfo(absl::StrCat("the tracker at ", options_.tracker, " answers again"));
+  }
+  backoff_.Reset();
+  retry_at_ = absl::InfinitePast();
+  unreachable_since_ = absl::InfiniteFuture();
+  for (SlotAction& action : core_.Apply(*orders)) actions_.push_back(std::move(action));
+}
+
+void AgentClient::Impl::TakeFailure(const absl::Status& status, int64_t sequence) {
+  if (absl::IsAborted(status)) return;  // A newer call of ours came first.
+  if (absl::IsFailedPrecondition(status) || absl::IsInvalidArgument(status)) {
+    LogError(absl::StrCat("the tracker refuses this worker: ", status.message()));
+    refused_ = status;
+    return;
+  }
+  if (unreachable_since_ == absl::InfiniteFuture()) {
+    LogWarning(
+        absl::StrCat("no answer from the tracker at ", options_.tracker, ": ", status.message()));
+    unreachable_since_ = Now();
+  }
+  retry_at_ = std::max(retry_at_, Now() + backoff_.Next());
+}
+
+void AgentClient::Impl::CarryOut(const std::vector<SlotAction>& actions) {
+  for (const SlotAction& action : actions) {
+    SlotExecutor& executor = *slots_[action.slot_index].executor;
+    if (action.kind == SlotAction::Kind::kCancel) {
+      executor.Cancel();
+      continue;
+    }
+    executor.Start(action.job, [this, slot_index = action.slot_index](JobOutcome outcome) {
+      absl::MutexLock lock(&mutex_);
+      core_.Finished(slot_index, std::move(outcome));
+    });
+  }
+}
+
+void AgentClient::Impl::Leave() {
+  absl::MutexLock lock(&mutex_);
+  core_.Leave();
+}
+
+bool AgentClient::Impl::WaitUntilEmpty(absl::Duration timeout) {
+  const auto is_empty = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return core_.IsEmpty(); };
+  absl::MutexLock lock(&mutex_);
+  return mutex_.AwaitWithTimeout(absl::Condition(&is_empty), timeout);
+}
+
+absl::Status AgentClient::Impl::WaitUntilRefused(absl::Duration timeout) {
+  const auto is_refused = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return !refused_.ok(); };
+  absl::MutexLock lock(&mutex_);
+  mutex_.AwaitWithTimeout(absl::Condition(&is_refused), timeout);
+  return refused_;
+}
+
+AgentClient::AgentClient(const AgentOptions& options, std::vector<AgentSlot> slots)
+    : impl_(std::make_unique<Impl>(options, std::move(slots))) {}
+
+AgentClient::~AgentClient() = default;
+
+void AgentClient::Leave() { impl_->Leave(); }
+
+bool AgentClient::WaitUntilEmpty(absl::Duration timeout) { return impl_->WaitUntilEmpty(timeout); }
+
+absl::Status AgentClient::WaitUntilRefused(absl::Duration timeout) {
+  return impl_->WaitUntilRefused(timeout);
+}
+
+absl::Time AgentClient::unreachable_since() const { return impl_->unreachable_since(); }
+
+}  // namespace burnish

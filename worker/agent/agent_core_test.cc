@@ -1,0 +1,151 @@
+#include "worker/agent/agent_core.h"
+
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace burnish {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+const Lease kLease{.job_id = "job", .epoch = 7};
+
+class AgentCoreTest : public ::testing::Test {
+ protected:
+  // Orders for the last report.
+  std::vector<SlotAction> Apply(SlotOrders slot) {
+    return agent_.Apply({.sequence = sequence_, .slots = {std::move(slot)}});
+  }
+  SlotReport Report() {
+    WorkerReport report = agent_.MakeReport();
+    sequence_ = report.sequence;
+    return report.slots.at(0);
+  }
+  void StartJob(const Lease& lease = kLease) {
+    Report();
+    const std::vector<SlotAction> actions =
+        Apply({.lease = lease, .job = JobSpec{.id = lease.job_id}});
+    ASSERT_THAT(actions, SizeIs(1));
+    ASSERT_EQ(actions[0].kind, SlotAction::Kind::kStart);
+  }
+
+  AgentCore agent_{{.worker_id = "w", .host = "h", .boot_epoch = 3}, {{.kind = JobKind::kRun}}};
+  int64_t sequence_ = 0;
+};
+
+TEST_F(AgentCoreTest, FirstReportSaysWhoItIsAndThatItIsIdle) {
+  EXPECT_TRUE(agent_.has_news());
+  const WorkerReport report = agent_.MakeReport();
+  EXPECT_EQ(report.worker_id, "w");
+  EXPECT_EQ(report.boot_epoch, 3);
+  EXPECT_EQ(report.sequence, 1);
+  ASSERT_THAT(report.slots, SizeIs(1));
+  EXPECT_EQ(report.slots[0], (SlotReport{.info = {.kind = JobKind::kRun}}));
+  EXPECT_FALSE(agent_.has_news());
+  EXPECT_EQ(agent_.MakeReport().sequence, 2);
+}
+
+TEST_F(AgentCoreTest, JobIsStartedOnceAndReported) {
+  StartJob();
+  EXPECT_TRUE(agent_.has_news());
+  EXPECT_EQ(Report().executing, kLease);
+  EXPECT_THAT(Apply({.lease = kLease}), IsEmpty());
+  EXPECT_EQ(agent_.executing_count(), 1);
+}
+
+TEST_F(AgentCoreTest, OrdersForAnEarlierReportAreIgnored) {
+  Report();
+  const int64_t old_sequence = sequence_;
+  Report();
+  EXPECT_THAT(agent_.Apply({.sequence = old_sequence,
+                            .slots = {{.lease = kLease, .job = JobSpec{.id = "job"}}}}),
+              IsEmpty());
+  EXPECT_EQ(Report().executing, std::nullopt);
+}
+
+TEST_F(AgentCoreTest, OutcomeIsSentUntilReceivedAndKeptUntilDiscarded) {
+  StartJob();
+  agent_.Finished(0, "result");
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT(Report().results,
+                ElementsAre(HeldResult{.lease = kLease, .outcome = JobOutcome("result")}));
+  }
+  Apply({.received = {"job"}});
+  EXPECT_THAT(Report().results, ElementsAre(HeldResult{.lease = kLease}));
+  EXPECT_FALSE(agent_.IsEmpty());
+  Apply({.discard = {"job"}});
+  EXPECT_THAT(Report().results, IsEmpty());
+  EXPECT_TRUE(agent_.IsEmpty());
+}
+
+TEST_F(AgentCoreTest, OutcomeIsSentAgainToATrackerThatLostIt) {
+  StartJob();
+  agent_.Finished(0, "result");
+  Report();
+  Apply({.received = {"job"}});
+  Report();
+  Apply({.send = {"job"}});
+  EXPECT_TRUE(agent_.has_news());
+  EXPECT_TRUE(Report().results[0].outcome.has_value());
+}
+
+TEST_F(AgentCoreTest, NextJobRunsWhileResultsWaitForTheTuner) {
+  StartJob();
+  agent_.Finished(0, "result");
+  StartJob({.job_id = "next", .epoch = 8});
+  const SlotReport report = Report();
+  EXPECT_EQ(report.executing->job_id, "next");
+  EXPECT_THAT(report.results, SizeIs(1));
+}
+
+TEST_F(AgentCoreTest, LostLeaseCancelsAndDropsTheOutcome) {
+  StartJob();
+  Report();
+  const std::vector<SlotAction> actions = Apply({});
+  ASSERT_THAT(actions, SizeIs(1));
+  EXPECT_EQ(actions[0].kind, SlotAction::Kind::kCancel);
+  EXPECT_TRUE(Report().cancelling);
+  EXPECT_THAT(Apply({}), IsEmpty()) << "told once";
+  agent_.Finished(0, "too late");
+  EXPECT_TRUE(agent_.IsEmpty());
+  EXPECT_EQ(Report().executing, std::nullopt);
+}
+
+TEST_F(AgentCoreTest, OtherLeaseCancelsFirstAndStartsWhenItIsRepeated) {
+  StartJob();
+  Report();
+  const SlotOrders other{.lease = Lease{.job_id = "other", .epoch = 9},
+                         .job = JobSpec{.id = "other"}};
+  EXPECT_EQ(Apply(other).at(0).kind, SlotAction::Kind::kCancel);
+  agent_.Finished(0, "too late");
+  Report();
+  EXPECT_EQ(Apply(other).at(0).kind, SlotAction::Kind::kStart);
+}
+
+TEST_F(AgentCoreTest, OrdersAboutAnExecutionThatHasEndedSinceStartNothing) {
+  StartJob();
+  Report();
+  agent_.Finished(0, "result");
+  EXPECT_THAT(Apply({.lease = kLease}), IsEmpty());
+  EXPECT_THAT(Report().results, SizeIs(1));
+}
+
+TEST_F(AgentCoreTest, LeavingIsNewsAndIsReported) {
+  agent_.MakeReport();
+  agent_.Leave();
+  EXPECT_TRUE(agent_.has_news());
+  EXPECT_TRUE(agent_.MakeReport().leaving);
+}
+
+TEST_F(AgentCoreTest, OrdersForAnotherNumberOfSlotsAreIgnored) {
+  Report();
+  EXPECT_THAT(agent_.Apply({.sequence = sequence_, .slots = {}}), IsEmpty());
+}
+
+}  // namespace
+}  // namespace burnish
