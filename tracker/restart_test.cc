@@ -1,0 +1,128 @@
+// Real processes: the tracker is killed in the middle of its work, several times, and a process
+// with workers too. Each job's result must come out of the tuner's client exactly once.
+#include <signal.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "base/child.h"
+#include "base/file.h"
+#include "base/self_path.h"
+#include "base/status_matchers.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tracker/tracker_client.h"
+
+namespace burnish {
+namespace {
+
+constexpr absl::Duration kLong = absl::Minutes(2);
+constexpr int kJobCount = 600;
+
+class RestartTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_OK_AND_ASSIGN(TempDir folder, TempDir::Create("restart"));
+    folder_ = std::make_unique<TempDir>(std::move(folder));
+    address_ = absl::StrCat("unix:", folder_->path(), "/tracker");
+    StartTracker();
+  }
+
+  std::unique_ptr<Child> Start(const std::string& label, const std::vector<std::string>& args) {
+    const absl::StatusOr<std::string> program = FindProgram(label);
+    EXPECT_THAT(program, IsOk());
+    absl::StatusOr<std::unique_ptr<Child>> child =
+        Child::Start({.program = program.value_or(""), .args = args});
+    EXPECT_THAT(child, IsOk());
+    return child.ok() ? *std::move(child) : nullptr;
+  }
+
+  void StartTracker() {
+    tracker_ = Start("tracker/tracker", {"--listen", address_, "--lease-seconds", "2"});
+    ASSERT_NE(tracker_, nullptr);
+    ASSERT_THAT(tracker_->ReadLine(kLong), IsOkAndHolds(address_));
+  }
+
+  std::unique_ptr<Child> StartWorkers(const std::string& prefix) {
+    return Start("worker/agent/sim_worker",
+                 {"--tracker", address_, "--id-prefix", prefix, "--workers", "4", "--slots", "2",
+                  "--execution-ms", "20"});
+  }
+
+  std::unique_ptr<TempDir> folder_;
+  std::string address_;
+  std::unique_ptr<Child> tracker_;
+};
+
+TEST_F(RestartTest, KilledTrackerAndWorkersLoseNothingAndNothingComesTwice) {
+  const std::unique_ptr<Child> steady = StartWorkers("steady");
+  std::unique_ptr<Child> doomed = StartWorkers("doomed");
+  TrackerClient client({.tracker = address_, .tuner_id = "tuner"});
+  std::vector<JobSpec> jobs;
+  for (int i = 0; i < kJobCount; ++i) {
+    jobs.push_back({.id = absl::StrCat("job", i),
+                    .kind = JobKind::kRun,
+                    .device_key = "cpu-sim",
+                    .study = absl::StrCat("study", i % 3),
+                    .payload = absl::StrCat("payload", i)});
+  }
+  ASSERT_THAT(client.Submit(jobs), IsOk());
+  std::map<std::string, int> recorded;
+  int kills = 0;
+  absl::Duration longest_silence;
+  while (recorded.size() < kJobCount) {
+    const absl::Time before = absl::Now();
+    const std::vector<ResultEntry> results = client.Collect(kLong);
+    ASSERT_FALSE(results.empty()) << recorded.size() << " of " << kJobCount;
+    if (kills > 0) longest_silence = std::max(longest_silence, absl::Now() - before);
+    std::vector<std::string> ids;
+    for (const ResultEntry& result : results) {
+      EXPECT_EQ(result.outcome,
+                JobOutcome(absl::StrCat("result of payload", result.job_id.substr(3))));
+      EXPECT_EQ(++recorded[result.job_id], 1) << result.job_id << " came twice";
+      ids.push_back(result.job_id);
+    }
+    // A third of the way, half way (with workers), two thirds: between result and acknowledgement.
+    const bool kill_now =
+        recorded.size() * 6 > static_cast<size_t>(kJobCount * (kills + 2)) && kills < 3;
+    if (kill_now) {
+      ++kills;
+      tracker_->Kill(SIGKILL);
+      if (kills == 2) doomed = StartWorkers("doomed");  // The same ids, and the old ones killed.
+      ASSERT_THAT(tracker_->Wait(kLong), IsOk());
+      ASSERT_NO_FATAL_FAILURE(StartTracker());
+    }
+    client.Acknowledge(ids);
+  }
+  EXPECT_EQ(kills, 3);
+  EXPECT_LT(longest_silence, absl::Seconds(20)) << "whole again in seconds";
+  RecordProperty("longest_silence_ms", absl::ToInt64Milliseconds(longest_silence));
+  EXPECT_THAT(client.Collect(absl::Milliseconds(500)), ::testing::IsEmpty());
+}
+
+TEST_F(RestartTest, TermEndsTheTrackerCleanly) {
+  const std::unique_ptr<Child> workers = StartWorkers("w");
+  tracker_->Kill(SIGTERM);
+  ASSERT_OK_AND_ASSIGN(const ExitInfo exit, tracker_->Wait(kLong));
+  EXPECT_TRUE(exit.ok()) << Describe(exit);
+}
+
+TEST_F(RestartTest, AnAddressThatCannotBeHadIsSaidWithItsExitCode) {
+  const std::unique_ptr<Child> second = Start("tracker/tracker", {"--listen", "nonsense"});
+  ASSERT_OK_AND_ASSIGN(const ExitInfo usage, second->Wait(kLong));
+  EXPECT_EQ(usage.exit_code, 64);
+  EXPECT_THAT(usage.stderr_bytes, ::testing::HasSubstr("want HOST:PORT"));
+  const std::unique_ptr<Child> third =
+      Start("tracker/tracker", {"--listen", "unix:/nonexistent/socket"});
+  ASSERT_OK_AND_ASSIGN(const ExitInfo unavailable, third->Wait(kLong));
+  EXPECT_EQ(unavailable.exit_code, 69);
+}
+
+}  // namespace
+}  // namespace burnish

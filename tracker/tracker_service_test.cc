@@ -1,0 +1,353 @@
+// The service on a real port, in this process, through generated stubs.
+#include "tracker/tracker_service.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/status_matchers.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "proto/artifact_client.h"
+#include "proto/artifact_codec.h"
+#include "proto/rpc.h"
+#include "proto/tracker.grpc.pb.h"
+#include "tracker/retry_after.h"
+#include "tracker/tracker_client.h"
+#include "worker/agent/agent_client.h"
+#include "worker/agent/fake_executor.h"
+
+namespace burnish {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+constexpr absl::Duration kLong = absl::Minutes(1);
+
+JobSpec RunSpec(const std::string& id) {
+  return {.id = id, .kind = JobKind::kRun, .device_key = "cpu", .study = "s", .payload = id};
+}
+
+// A SynchronizeRequest of a worker with one idle run slot.
+v1::SynchronizeRequest IdleWorker(const std::string& id, int64_t sequence) {
+  return ToProto(
+      WorkerReport{.worker_id = id,
+                   .boot_epoch = 1,
+                   .sequence = sequence,
+                   .slots = {{.info = {.kind = JobKind::kRun, .device_keys = {"cpu"}}}}});
+}
+
+// An asynchronous Synchronize, for calls that hang.
+struct SyncCall {
+  SyncCall(v1::Tracker::Stub& stub, v1::SynchronizeRequest message) : request(std::move(message)) {
+    stub.async()->Synchronize(&context, &request, &response, [this](grpc::Status result) {
+      status = std::move(result);
+      done.Notify();
+    });
+  }
+  ~SyncCall() {
+    context.TryCancel();
+    done.WaitForNotification();
+  }
+
+  grpc::ClientContext context;
+  v1::SynchronizeRequest request;
+  v1::SynchronizeResponse response;
+  grpc::Status status;
+  absl::Notification done;
+};
+
+class TrackerServiceTest : public ::testing::Test {
+ protected:
+  TrackerServiceTest() { Start({}); }
+
+  void Start(TrackerServiceOptions options) {
+    service_.reset();
+    absl::StatusOr<std::unique_ptr<TrackerService>> service = TrackerService::Start(options);
+    ASSERT_THAT(service, IsOk());
+    service_ = *std::move(service);
+    channel_ = OpenChannel(service_->address());
+    stub_ = v1::Tracker::NewStub(channel_);
+  }
+
+  grpc::Status Submit(const v1::SubmitJobsRequest& request) {
+    grpc::ClientContext context;
+    v1::SubmitJobsResponse response;
+    return stub_->SubmitJobs(&context, request, &response);
+  }
+
+  v1::GetStatusResponse GetStatus() {
+    grpc::ClientContext context;
+    v1::GetStatusResponse response;
+    EXPECT_TRUE(stub_->GetStatus(&context, {}, &response).ok());
+    return response;
+  }
+
+  v1::SubmitJobsRequest OneJob(const std::string& id) {
+    v1::SubmitJobsRequest request;
+    request.set_tuner_id("tuner");
+    *request.add_jobs() = ToProto(RunSpec(id));
+    return request;
+  }
+
+  std::unique_ptr<TrackerService> service_;
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<v1::Tracker::Stub> stub_;
+};
+
+TEST_F(TrackerServiceTest, AddressNamesThePortThatWasTaken) {
+  EXPECT_THAT(service_->address(), ::testing::MatchesRegex("localhost:[1-9][0-9]*"));
+  EXPECT_THAT(TrackerService::Start({.listen = service_->address()}),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("cannot listen")));
+  EXPECT_THAT(TrackerService::Start({.listen = "nonsense"}),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+TEST_F(TrackerServiceTest, HangingWorkerIsAnsweredWhenAJobComes) {
+  SyncCall sync(*stub_, IdleWorker("w", 1));
+  ASSERT_TRUE(Submit(OneJob("job")).ok());
+  sync.done.WaitForNotification();
+  ASSERT_TRUE(sync.status.ok()) << sync.status.error_message();
+  ASSERT_THAT(sync.response.slots(), SizeIs(1));
+  EXPECT_EQ(sync.response.slots(0).job().id(), "job");
+}
+
+TEST_F(TrackerServiceTest, HangingCallsAreAnsweredWhenTheirTimeIsUp) {
+  Start({.hang_max = absl::Milliseconds(50)});
+  SyncCall sync(*stub_, IdleWorker("w", 1));
+  sync.done.WaitForNotification();
+  ASSERT_TRUE(sync.status.ok());
+  EXPECT_FALSE(sync.response.slots(0).has_lease());
+  EXPECT_EQ(sync.response.sequence(), 1);
+  grpc::ClientContext first_context, second_context;
+  v1::CollectResultsRequest request;
+  request.set_tuner_id("tuner");
+  request.set_wait_ns(absl::ToInt64Nanoseconds(kLong));
+  v1::CollectResultsResponse response;
+  ASSERT_TRUE(stub_->CollectResults(&first_context, request, &response).ok());
+  request.set_session(response.session());
+  ASSERT_TRUE(stub_->CollectResults(&second_context, request, &response).ok());
+  EXPECT_THAT(response.results(), ::testing::IsEmpty());
+}
+
+TEST_F(TrackerServiceTest, NewerCallOfAWorkerEndsTheOlder) {
+  SyncCall older(*stub_, IdleWorker("w", 1));
+  while (GetStatus().worker_count() == 0) std::this_thread::yield();
+  SyncCall newer(*stub_, IdleWorker("w", 2));
+  older.done.WaitForNotification();
+  EXPECT_EQ(older.status.error_code(), grpc::StatusCode::ABORTED);
+  SyncCall stale(*stub_, IdleWorker("w", 1));
+  stale.done.WaitForNotification();
+  EXPECT_EQ(stale.status.error_code(), grpc::StatusCode::ABORTED);
+}
+
+TEST_F(TrackerServiceTest, WorkerThatBreaksItsCallGetsNoJob) {
+  {
+    SyncCall sync(*stub_, IdleWorker("w", 1));
+    while (GetStatus().worker_count() == 0) std::this_thread::yield();
+  }
+  // Its cancellation may take a moment to arrive; another worker gets the job then.
+  ASSERT_TRUE(Submit(OneJob("job")).ok());
+  EXPECT_EQ(GetStatus().queued_count() + GetStatus().leased_count(), 1);
+}
+
+TEST_F(TrackerServiceTest, FullTrackerSaysWhenToTryAgain) {
+  Start({.core = {.jobs_max = 1}});
+  ASSERT_TRUE(Submit(OneJob("a")).ok());
+  grpc::ClientContext context;
+  v1::SubmitJobsResponse response;
+  const grpc::Status status = stub_->SubmitJobs(&context, OneJob("b"), &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(context.GetServerTrailingMetadata().count(kRetryAfterMetadata), 1u);
+}
+
+TEST_F(TrackerServiceTest, MalformedRequestsAreRefusedWithTheReason) {
+  v1::SubmitJobsRequest bad = OneJob("job");
+  bad.mutable_jobs(0)->set_cost(0);
+  EXPECT_EQ(Submit(bad).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(Submit(bad).error_message(), HasSubstr("cost=0"));
+  bad = OneJob("job");
+  bad.clear_tuner_id();
+  EXPECT_EQ(Submit(bad).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  SyncCall sync(*stub_, {});
+  sync.done.WaitForNotification();
+  EXPECT_EQ(sync.status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(GetStatus().queued_count(), 0);
+}
+
+TEST_F(TrackerServiceTest, MessageThatIsTooLargeIsRefused) {
+  v1::SubmitJobsRequest huge = OneJob("job");
+  huge.mutable_jobs(0)->set_payload(std::string(kRpcMessageBytesMax, 'x'));
+  EXPECT_EQ(Submit(huge).error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+}
+
+TEST_F(TrackerServiceTest, ArtifactsAreKeptByTheirHash) {
+  ArtifactClient client(service_->address());
+  ASSERT_OK_AND_ASSIGN(const std::string sha256, client.Put("some code"));
+  EXPECT_EQ(sha256, ArtifactSha256("some code"));
+  EXPECT_THAT(client.Get(sha256), IsOkAndHolds("some code"));
+  EXPECT_THAT(client.Get(ArtifactSha256("never put")),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("artifact missing")));
+  EXPECT_EQ(GetStatus().artifact_count(), 1);
+}
+
+TEST_F(TrackerServiceTest, DamagedArtifactIsNotTaken) {
+  v1::PutArtifactRequest request;
+  request.set_sha256(ArtifactSha256("some code"));
+  ASSERT_OK_AND_ASSIGN(*request.mutable_zstd(), CompressArtifact("other code"));
+  grpc::ClientContext context;
+  v1::PutArtifactResponse response;
+  EXPECT_EQ(stub_->PutArtifact(&context, request, &response).error_code(),
+            grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(GetStatus().artifact_count(), 0);
+}
+
+TEST_F(TrackerServiceTest, WorkersAreListedAndDrained) {
+  SyncCall sync(*stub_, IdleWorker("w", 1));
+  while (GetStatus().worker_count() == 0) std::this_thread::yield();
+  grpc::ClientContext drain_context, list_context, unknown_context;
+  v1::DrainWorkerRequest drain;
+  v1::DrainWorkerResponse drained;
+  drain.set_worker_id("w");
+  ASSERT_TRUE(stub_->DrainWorker(&drain_context, drain, &drained).ok());
+  sync.done.WaitForNotification();
+  EXPECT_TRUE(sync.response.draining());
+  v1::ListWorkersResponse list;
+  ASSERT_TRUE(stub_->ListWorkers(&list_context, {}, &list).ok());
+  ASSERT_THAT(list.workers(), SizeIs(1));
+  EXPECT_EQ(list.workers(0).state(), v1::WorkerStatus::DRAINING);
+  EXPECT_THAT(list.workers(0).slots(0).info().device_keys(), ElementsAre("cpu"));
+  drain.set_worker_id("nobody");
+  EXPECT_EQ(stub_->DrainWorker(&unknown_context, drain, &drained).error_code(),
+            grpc::StatusCode::NOT_FOUND);
+}
+
+TEST_F(TrackerServiceTest, StatusCountsAndNamesWhatIsMissing) {
+  ASSERT_TRUE(Submit(OneJob("job")).ok());
+  const v1::GetStatusResponse status = GetStatus();
+  EXPECT_EQ(status.queued_count(), 1);
+  EXPECT_EQ(status.counters().at("submitted"), 1);
+  ASSERT_THAT(status.unmatched(), SizeIs(1));
+  EXPECT_EQ(status.unmatched(0).reason(), "no worker has a run slot");
+}
+
+TEST_F(TrackerServiceTest, StoppingServiceAnswersHangingCalls) {
+  SyncCall sync(*stub_, IdleWorker("w", 1));
+  while (GetStatus().worker_count() == 0) std::this_thread::yield();
+  service_.reset();
+  sync.done.WaitForNotification();
+  EXPECT_EQ(sync.status.error_code(), grpc::StatusCode::UNAVAILABLE);
+}
+
+// ---- With the real agent and the real client ----
+
+class WholeWayTest : public TrackerServiceTest {
+ protected:
+  std::unique_ptr<AgentClient> MakeWorker(const std::string& id, FakeLab& lab,
+                                          int64_t boot_epoch = 1) {
+    std::vector<AgentSlot> slots;
+    for (int i = 0; i < 2; ++i) {
+      slots.push_back({.info = {.kind = JobKind::kRun, .device_keys = {"cpu"}},
+                       .executor = lab.MakeExecutor()});
+    }
+    return std::make_unique<AgentClient>(
+        AgentOptions{.tracker = service_->address(),
+                     .identity = {.worker_id = id, .host = "h", .boot_epoch = boot_epoch}},
+        std::move(slots));
+  }
+};
+
+TEST_F(WholeWayTest, EveryJobsResultComesOnce) {
+  FakeLab lab(absl::ZeroDuration(), &EchoOutcome);
+  const auto w1 = MakeWorker("w1", lab), w2 = MakeWorker("w2", lab);
+  TrackerClient client({.tracker = service_->address(), .tuner_id = "tuner"});
+  std::map<std::string, int> count;
+  std::vector<JobSpec> jobs;
+  for (int i = 0; i < 500; ++i) jobs.push_back(RunSpec(absl::StrCat("job", i)));
+  ASSERT_THAT(client.Submit(jobs), IsOk());
+  while (count.size() < jobs.size()) {
+    const std::vector<ResultEntry> results = client.Collect(kLong);
+    ASSERT_FALSE(results.empty());
+    for (const ResultEntry& result : results) {
+      EXPECT_EQ(result.outcome, EchoOutcome({.payload = result.job_id}));
+      EXPECT_EQ(++count[result.job_id], 1) << result.job_id;
+      client.Acknowledge({result.job_id});
+    }
+  }
+  EXPECT_EQ(client.state().open_count, 0);
+  w1->Leave();
+  EXPECT_TRUE(w1->WaitUntilEmpty(kLong)) << "once its results are acknowledged";
+}
+
+TEST_F(WholeWayTest, CancelledJobStopsAtTheWorker) {
+  FakeLab lab(absl::Hours(1), &EchoOutcome);
+  const auto worker = MakeWorker("w", lab);
+  TrackerClient client({.tracker = service_->address(), .tuner_id = "tuner"});
+  ASSERT_THAT(client.Submit({RunSpec("job")}), IsOk());
+  while (lab.started_count() == 0) std::this_thread::yield();
+  ASSERT_THAT(client.Cancel({}, "s"), IsOk());
+  const std::vector<ResultEntry> results = client.Collect(kLong);
+  ASSERT_THAT(results, SizeIs(1));
+  EXPECT_EQ(std::get<Failure>(results[0].outcome).kind, FailureKind::kCancelled);
+  EXPECT_TRUE(worker->WaitUntilEmpty(kLong));
+}
+
+TEST_F(WholeWayTest, SecondProcessWithTheSameWorkerIdTurnsTheFirstAway) {
+  FakeLab lab(absl::ZeroDuration(), &EchoOutcome);
+  const auto first = MakeWorker("w", lab, /*boot_epoch=*/1);
+  while (GetStatus().worker_count() == 0) std::this_thread::yield();
+  const auto second = MakeWorker("w", lab, /*boot_epoch=*/2);
+  EXPECT_THAT(first->WaitUntilRefused(kLong), StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+TEST_F(WholeWayTest, ClientWaitsWhileTheTrackerIsFull) {
+  Start({.core = {.jobs_max = 2}});
+  FakeLab lab(absl::ZeroDuration(), &EchoOutcome);
+  const auto worker = MakeWorker("w", lab);
+  TrackerClient client({.tracker = service_->address(), .tuner_id = "tuner"});
+  for (int i = 0; i < 4; ++i) {
+    ASSERT_THAT(client.Submit({RunSpec(absl::StrCat("job", i))}), IsOk());
+    const std::vector<ResultEntry> results = client.Collect(kLong);
+    ASSERT_THAT(results, SizeIs(1));
+    client.Acknowledge({results[0].job_id});
+  }
+}
+
+TEST_F(WholeWayTest, MalformedJobIsRefusedBeforeItIsSent) {
+  TrackerClient client({.tracker = service_->address(), .tuner_id = "tuner"});
+  EXPECT_THAT(client.Submit({RunSpec("good"), RunSpec("")}),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_EQ(client.state().open_count, 0);
+}
+
+TEST_F(WholeWayTest, UnixSocketServesToo) {
+  ASSERT_OK_AND_ASSIGN(const TempDir folder, TempDir::Create("tracker"));
+  Start({.listen = absl::StrCat("unix:", folder.path(), "/socket")});
+  FakeLab lab(absl::ZeroDuration(), &EchoOutcome);
+  const auto worker = MakeWorker("w", lab);
+  TrackerClient client({.tracker = service_->address(), .tuner_id = "tuner"});
+  ASSERT_THAT(client.Submit({RunSpec("job")}), IsOk());
+  EXPECT_THAT(client.Collect(kLong), SizeIs(1));
+  service_.reset();
+}
+
+TEST_F(WholeWayTest, ClientSaysThatTheTrackerCannotBeReached) {
+  service_.reset();
+  TrackerClient client({.tracker = "localhost:1", .tuner_id = "tuner"});
+  while (client.state().unreachable_since == absl::InfiniteFuture()) std::this_thread::yield();
+  EXPECT_THAT(client.state().last_error, StatusIs(absl::StatusCode::kUnavailable));
+}
+
+}  // namespace
+}  // namespace burnish
