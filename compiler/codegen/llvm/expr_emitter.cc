@@ -21,16 +21,17 @@ llvm::Type* LikeShape(llvm::Type* scalar, llvm::Type* shape) {
   return vector == nullptr ? scalar : llvm::FixedVectorType::get(scalar, vector->getNumElements());
 }
 
-// A constant of the same value in all lanes.
-const llvm::ConstantFP* SplatFloat(const llvm::Value* value) {
+// The constant that all lanes hold; null where there is none.
+template <typename Constant>
+const Constant* SplatConstant(const llvm::Value* value) {
   const auto* constant = llvm::dyn_cast<llvm::Constant>(value);
-  if (constant == nullptr) return nullptr;
-  if (constant->getType()->isVectorTy()) constant = constant->getSplatValue();
-  return llvm::dyn_cast_or_null<llvm::ConstantFP>(constant);
+  if (constant != nullptr && constant->getType()->isVectorTy())
+    constant = constant->getSplatValue();
+  return llvm::dyn_cast_or_null<Constant>(constant);
 }
 
 bool IsFloatValue(const llvm::Value* value, double want) {
-  const llvm::ConstantFP* constant = SplatFloat(value);
+  const llvm::ConstantFP* constant = SplatConstant<llvm::ConstantFP>(value);
   return constant != nullptr && constant->isExactlyValue(want);
 }
 
@@ -324,8 +325,8 @@ llvm::Value* ExprEmitter::EmitMinMax(bool is_max, DType type, llvm::Value* x, ll
         is_max ? b.CreateFCmpOGT(first, second) : b.CreateFCmpOLT(first, second);
     return b.CreateSelect(better, first, second);
   };
-  const llvm::ConstantFP* const cx = SplatFloat(x);
-  const llvm::ConstantFP* const cy = SplatFloat(y);
+  const llvm::ConstantFP* const cx = SplatConstant<llvm::ConstantFP>(x);
+  const llvm::ConstantFP* const cy = SplatConstant<llvm::ConstantFP>(y);
   if (cx != nullptr && !cx->isNaN()) return pick(x, y);
   if (cy != nullptr && !cy->isNaN()) return pick(y, x);
   return b.CreateSelect(b.CreateFCmpUNO(y, y), y, pick(y, x));
@@ -406,8 +407,8 @@ llvm::Value* ExprEmitter::EmitCondition(const Expr& e) {
 llvm::Value* ExprEmitter::EmitSelect(const Expr& e) {
   llvm::IRBuilderBase& b = *state_.builder;
   llvm::Value* condition = EmitCondition(e->operands[0]);
-  if (const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(condition)) {
-    return Emit(e->operands[constant->isOne() ? 1 : 2]);
+  if (const auto* known = llvm::dyn_cast<llvm::ConstantInt>(condition)) {
+    return Emit(e->operands[known->isOne() ? 1 : 2]);
   }
   llvm::Value* x = UnderMask(condition, e->operands[1]);
   llvm::Value* y = UnderMask(b.CreateNot(condition), e->operands[2]);

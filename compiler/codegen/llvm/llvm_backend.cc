@@ -10,6 +10,7 @@
 #include "compiler/codegen/llvm/kernel_emitter.h"
 #include "compiler/codegen/llvm/kernel_layout.h"
 #include "compiler/codegen/llvm/shared_library.h"
+#include "compiler/codegen/llvm/tile_order.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/CodeGen/MachineDominators.h"
 #include "llvm/CodeGen/MachineLoopInfo.h"
@@ -248,7 +249,7 @@ class LlvmBackend : public Backend {
 absl::StatusOr<KernelInfo> LlvmBackend::AddKernel(const CodegenTarget& target,
                                                   const KernelSource& source,
                                                   llvm::Module& module) {
-  const Program& program = *source.program;
+  const Program program = OrderTileLoops(*source.program);
   ASSIGN_OR_RETURN(const KernelLayout layout, PlanLayout(program));
   KernelInfo info{.symbol = source.symbol,
                   .has_pack = program.pack_root >= 0,

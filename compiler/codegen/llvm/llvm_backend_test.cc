@@ -1,0 +1,143 @@
+#include "compiler/codegen/llvm/llvm_backend.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_matchers.h"
+#include "compiler/codegen/test_programs.h"
+#include "gtest/gtest.h"
+
+namespace burnish {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const CodegenTarget& Avx2() {
+  static const CodegenTarget* const target =
+      new CodegenTarget{.tune_cpu = "znver3", .features = {"sse4.2", "avx", "avx2", "fma"}};
+  return *target;
+}
+
+absl::StatusOr<KernelInfo> Info(const Program& program, const CodegenTarget& target = Avx2()) {
+  auto module = MakeLlvmBackend()->Compile(target, {{.symbol = "k", .program = &program}});
+  if (!module.ok()) return module.status();
+  return module->kernels[0];
+}
+
+// 16 registers: 12 accumulators, 2 vectors of B and a broadcast of A fit; 14 accumulators do not.
+TEST(LlvmBackendTest, RegisterTilesThatFitDoNotSpill) {
+  for (const auto& [rows, columns] :
+       std::vector<std::pair<int, int>>{{6, 16}, {5, 16}, {4, 24}, {3, 32}, {1, 32}}) {
+    for (const bool rows_inside : {false, true}) {
+      SCOPED_TRACE(absl::StrCat(rows, "x", columns, rows_inside ? " rows inside" : ""));
+      ASSERT_OK_AND_ASSIGN(
+          const KernelInfo info,
+          Info(GemmTileProgram(
+              {.rows = rows, .columns = columns, .lanes = 8, .rows_inside = rows_inside})));
+      EXPECT_EQ(info.innermost_spill_count, 0);
+    }
+  }
+}
+
+TEST(LlvmBackendTest, RegisterTilesThatDoNotFitAreFlagged) {
+  for (const auto& [rows, columns] :
+       std::vector<std::pair<int, int>>{{7, 16}, {5, 24}, {4, 32}, {8, 16}}) {
+    SCOPED_TRACE(absl::StrCat(rows, "x", columns));
+    ASSERT_OK_AND_ASSIGN(const KernelInfo info,
+                         Info(GemmTileProgram({.rows = rows, .columns = columns, .lanes = 8})));
+    EXPECT_GT(info.innermost_spill_count, 0);
+    EXPECT_GE(info.spill_count, info.innermost_spill_count);
+  }
+}
+
+TEST(LlvmBackendTest, Avx512HasTwiceTheRegisters) {
+  const CodegenTarget target{.tune_cpu = "znver4",
+                             .features = {"sse4.2", "avx2", "fma", "avx512f", "avx512vl"}};
+  for (const auto& [rows, columns] :
+       std::vector<std::pair<int, int>>{{14, 32}, {8, 48}, {6, 64}, {28, 16}}) {
+    SCOPED_TRACE(absl::StrCat(rows, "x", columns));
+    ASSERT_OK_AND_ASSIGN(
+        const KernelInfo info,
+        Info(GemmTileProgram({.rows = rows, .columns = columns, .lanes = 16}), target));
+    EXPECT_EQ(info.innermost_spill_count, 0);
+  }
+}
+
+TEST(LlvmBackendTest, InfoNamesBuffersInCallOrder) {
+  ProgramWriter w("order");
+  const BufferId y = w.Add("Y", {3}, BufferRole::kOutput);
+  const BufferId p = w.Add("P", {4}, BufferRole::kPacked);
+  const BufferId c = w.Add("W", {4}, BufferRole::kConstant, DType::kF64);
+  const BufferId x = w.Add("X", {5}, BufferRole::kInput, DType::kI32);
+  const BufferId s = w.Add("S", {100}, BufferRole::kTemp, DType::kF32, Scope::kScratch);
+  const BufferId g = w.Add("G", {7}, BufferRole::kTemp);
+  w.program().buffers[x].storage = DenseStorage({5}, {{2, 1}}, 0);
+  w.Loop(LoopKind::kParallel, 3, [&](Expr i) {
+    w.Store(s, {i}, Cast(DType::kF32, w.At(x, {i})));
+    w.Store(g, {i}, w.At(s, {i}) + w.At(p, {i}));
+    w.Store(y, {i}, w.At(g, {i}));
+  });
+  w.BeginPack();
+  w.Loop(LoopKind::kSerial, 4, [&](Expr i) { w.Store(p, {i}, Cast(DType::kF32, w.At(c, {i}))); });
+  ASSERT_OK_AND_ASSIGN(const KernelInfo info, Info(w.program()));
+  EXPECT_EQ(info.buffer_names, (std::vector<std::string>{"X", "W", "P", "Y"}));
+  EXPECT_EQ(info.buffer_bytes, (std::vector<int64_t>{32, 32, 16, 12}));
+  EXPECT_TRUE(info.has_pack);
+  EXPECT_EQ(info.scratch_bytes, 448);  // 400 bytes in whole cache lines.
+  EXPECT_EQ(info.shared_scratch_bytes, 64);
+}
+
+TEST(LlvmBackendTest, EmitsTextOfBothForms) {
+  const Program program = GemmTileProgram({.lanes = 8});
+  const KernelSource source{.symbol = "gemm", .program = &program};
+  const auto backend = MakeLlvmBackend();
+  ASSERT_OK_AND_ASSIGN(const std::string ir, backend->Emit(Avx2(), source, "llvm"));
+  EXPECT_THAT(ir, HasSubstr("i32 @gemm("));
+  EXPECT_THAT(ir, HasSubstr("@llvm.fma.v8f32"));
+  // Accumulators are values, not memory.
+  EXPECT_THAT(ir, Not(HasSubstr("alloca")));
+  ASSERT_OK_AND_ASSIGN(const std::string assembly, backend->Emit(Avx2(), source, "asm"));
+  EXPECT_THAT(assembly, HasSubstr("vfmadd"));
+  EXPECT_THAT(backend->Emit(Avx2(), source, "wasm"),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("wasm")));
+}
+
+TEST(LlvmBackendTest, LoopsThatZeroMemoryCallNoLibrary) {
+  ProgramWriter w("zero");
+  const BufferId x = w.Add("X", {100000}, BufferRole::kInput);
+  const BufferId y = w.Add("Y", {100000}, BufferRole::kOutput);
+  const BufferId z = w.Add("Z", {100000}, BufferRole::kOutput);
+  w.Loop(LoopKind::kSerial, 100000, [&](Expr i) { w.Store(y, {i}, Float(0)); });
+  w.Loop(LoopKind::kSerial, 100000, [&](Expr i) { w.Store(z, {i}, w.At(x, {i})); });
+  // The linker refuses undefined symbols.
+  EXPECT_THAT(Info(w.program()), IsOk());
+}
+
+TEST(LlvmBackendTest, FunctionsWithoutAnAlgorithmAreRefused) {
+  ProgramWriter w("erf");
+  const BufferId y = w.Add("Y", {8}, BufferRole::kOutput, DType::kF64);
+  w.Loop(LoopKind::kSerial, 8,
+         [&](Expr i) { w.Store(y, {i}, Unary(ExprKind::kErf, Cast(DType::kF64, i))); });
+  EXPECT_THAT(Info(w.program()),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("f64 is not supported")));
+}
+
+TEST(LlvmBackendTest, EndlessUnrollingIsRefused) {
+  ProgramWriter w("unroll");
+  const BufferId y = w.Add("Y", {1000000}, BufferRole::kOutput);
+  w.Loop(LoopKind::kUnrolled, 1000000, [&](Expr i) { w.Store(y, {i}, Float(0)); });
+  EXPECT_THAT(Info(w.program()),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("unrolls to more than")));
+}
+
+TEST(LlvmBackendTest, FolderThatCannotBeWrittenIsReported) {
+  const Program program = GemmTileProgram({.lanes = 8});
+  EXPECT_THAT(MakeLlvmBackend({.temporary_folder = "/nonexistent"})
+                  ->Compile(Avx2(), {{.symbol = "k", .program = &program}}),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("/nonexistent")));
+}
+
+}  // namespace
+}  // namespace burnish

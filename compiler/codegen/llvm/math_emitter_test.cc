@@ -1,0 +1,247 @@
+// Accuracy of the transcendental functions against libm in double, over random bit patterns (so
+// that every binade counts alike), the whole range where results are normal, and the edges.
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "base/cpu_info.h"
+#include "base/rng.h"
+#include "base/status_matchers.h"
+#include "compiler/codegen/kernel_runner.h"
+#include "compiler/codegen/llvm/llvm_backend.h"
+#include "compiler/codegen/test_programs.h"
+#include "gtest/gtest.h"
+
+namespace burnish {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr int kSamples = 400000;
+
+struct Isa {
+  std::string name;
+  std::vector<std::string> features;
+  int lanes;
+};
+
+std::vector<Isa> Isas() {
+  const std::vector<std::string> sse = {"sse3", "ssse3", "sse4.1", "sse4.2"};
+  return {{"sse42", sse, 4},
+          {"avx2", {"sse4.2", "avx", "avx2", "fma"}, 8},
+          {"scalar", {"sse4.2", "avx", "avx2", "fma"}, 1},
+          {"avx512", {"sse4.2", "avx2", "fma", "avx512f", "avx512dq", "avx512vl"}, 16}};
+}
+
+// Distance in units of the last place of `want` in a type of so many mantissa bits.
+double Ulps(double got, double want, int mantissa_bits) {
+  if ((std::isnan(got) && std::isnan(want)) || got == want) return 0;
+  if (!std::isfinite(got) || !std::isfinite(want)) return kInfinity;
+  return std::abs(got - want) / std::ldexp(1, std::ilogb(want) - mantissa_bits + 1);
+}
+
+class MathEmitterTest : public ::testing::TestWithParam<Isa> {
+ protected:
+  void SetUp() override {
+    const CpuInfo cpu = HostCpuInfo();
+    for (const std::string& feature : GetParam().features) {
+      if (!cpu.Has(feature)) GTEST_SKIP() << "the host lacks " << feature;
+    }
+  }
+
+  // The compiled function at each x (and y).
+  std::vector<double> Run(ExprKind kind, DType type, const std::vector<double>& x,
+                          const std::vector<double>& y = {}) {
+    const auto size = static_cast<int64_t>(x.size());
+    ProgramWriter w("math");
+    const BufferId a = w.Add("A", {size}, BufferRole::kInput, type);
+    const BufferId b = w.Add("B", {size}, BufferRole::kInput, type);
+    const BufferId out = w.Add("out", {size}, BufferRole::kOutput, type);
+    const int lanes = type == DType::kF64 ? (GetParam().lanes + 1) / 2 : GetParam().lanes;
+    w.Loop(
+        LoopKind::kVectorized, size,
+        [&](Expr i) {
+          w.Store(out, {i},
+                  y.empty() ? Unary(kind, w.At(a, {i})) : Binary(kind, w.At(a, {i}), w.At(b, {i})));
+        },
+        lanes);
+    auto module = MakeLlvmBackend()->Compile({.features = GetParam().features},
+                                             {{.symbol = "k", .program = &w.program()}});
+    EXPECT_THAT(module, IsOk());
+    auto runner = KernelRunner::Load(std::move(*module));
+    EXPECT_THAT(runner, IsOk());
+    const TensorValue first{.dtype = type, .shape = {size}, .floats = x};
+    const TensorValue second{.dtype = type, .shape = {size}, .floats = y.empty() ? x : y};
+    auto result = runner->Run(w.program(), {first, second});
+    EXPECT_THAT(result, IsOk());
+    return (*result)[0].floats;
+  }
+
+  // Finite floats of random bits, no denormals: the caller of kernels has them flushed.
+  double RandomFloat() {
+    while (true) {
+      const auto bits = static_cast<uint32_t>(rng_.Next());
+      float value;
+      std::memcpy(&value, &bits, sizeof(value));
+      if (std::isnormal(value)) return static_cast<double>(value);
+    }
+  }
+  double Round(double value, DType type) {
+    return type == DType::kF32 ? static_cast<double>(static_cast<float>(value)) : value;
+  }
+  std::vector<double> Samples(DType type, double low, double high) {
+    std::vector<double> x;
+    for (int i = 0; i < kSamples / 2; ++i) {
+      x.push_back(RandomFloat());
+      x.push_back(Round(low + (high - low) * rng_.Uniform(), type));
+    }
+    return x;
+  }
+
+  void ExpectAccurate(ExprKind kind, DType type, double (*want)(double), double low, double high,
+                      double ulps) {
+    const std::vector<double> x = Samples(type, low, high);
+    const std::vector<double> got = Run(kind, type, x);
+    const double least_normal = type == DType::kF32 ? 0x1p-126 : 0x1p-1022;
+    double worst = 0, worst_x = 0;
+    for (size_t i = 0; i < x.size(); ++i) {
+      const double exact = want(x[i]);
+      // The caller of kernels has denormals flushed: terms of this size may be lost.
+      if (std::abs(got[i] - exact) <= least_normal) continue;
+      const double error = Ulps(got[i],
+                                type == DType::kF32 && std::abs(exact) > 0x1.fffffep127
+                                    ? std::copysign(kInfinity, exact)
+                                    : exact,
+                                type == DType::kF32 ? 24 : 53);
+      if (error > worst) {
+        worst = error;
+        worst_x = x[i];
+      }
+    }
+    RecordProperty("worst_ulps", std::to_string(worst));
+    std::printf("kind %d %s: %.2f ulp at %.9g\n", static_cast<int>(kind),
+                std::string(DTypeName(type)).c_str(), worst, worst_x);
+    EXPECT_LE(worst, ulps) << "at " << worst_x;
+  }
+
+  void ExpectEdges(ExprKind kind, DType type, const std::vector<double>& x,
+                   const std::vector<double>& want) {
+    const std::vector<double> got = Run(kind, type, x);
+    for (size_t i = 0; i < x.size(); ++i) {
+      EXPECT_EQ(Ulps(got[i], want[i], 53), 0) << "f(" << x[i] << ") = " << got[i];
+      if (!std::isnan(want[i])) {
+        EXPECT_EQ(std::signbit(got[i]), std::signbit(want[i])) << "f(" << x[i] << ")";
+      }
+    }
+  }
+
+  Rng rng_{7};
+};
+
+// Without fused multiply-add each step of a polynomial rounds twice.
+double SingleUlps(const Isa& isa) { return isa.name == "sse42" ? 3 : 2; }
+
+TEST_P(MathEmitterTest, SinglePrecisionIsAccurate) {
+  const double ulps = SingleUlps(GetParam());
+  ExpectAccurate(ExprKind::kExp, DType::kF32, std::exp, -90, 90, ulps);
+  ExpectAccurate(ExprKind::kLog, DType::kF32, std::log, 0, 4, ulps);
+  ExpectAccurate(ExprKind::kTanh, DType::kF32, std::tanh, -10, 10, ulps);
+  ExpectAccurate(ExprKind::kErf, DType::kF32, std::erf, -4.5, 4.5, ulps);
+  ExpectAccurate(ExprKind::kSin, DType::kF32, std::sin, -100, 100, 1);
+  ExpectAccurate(ExprKind::kCos, DType::kF32, std::cos, -100, 100, 1);
+}
+
+TEST_P(MathEmitterTest, DoublePrecisionIsAccurate) {
+  ExpectAccurate(ExprKind::kExp, DType::kF64, std::exp, -700, 700, 4);
+  ExpectAccurate(ExprKind::kLog, DType::kF64, std::log, 0, 4, 4);
+  ExpectAccurate(ExprKind::kTanh, DType::kF64, std::tanh, -20, 20, 4);
+}
+
+TEST_P(MathEmitterTest, EdgesAreThoseOfC) {
+  for (const DType type : {DType::kF32, DType::kF64}) {
+    SCOPED_TRACE(testing::Message() << DTypeName(type));
+    ExpectEdges(ExprKind::kExp, type, {0, -0.0, kInfinity, -kInfinity, kNan, 1e6, -1e6},
+                {1, 1, kInfinity, 0, kNan, kInfinity, 0});
+    ExpectEdges(ExprKind::kLog, type, {1, 0, -0.0, -1, kInfinity, -kInfinity, kNan},
+                {0, -kInfinity, -kInfinity, kNan, kInfinity, kNan, kNan});
+    ExpectEdges(ExprKind::kTanh, type, {0, -0.0, kInfinity, -kInfinity, kNan, 50, -50},
+                {0, -0.0, 1, -1, kNan, 1, -1});
+  }
+  ExpectEdges(ExprKind::kErf, DType::kF32, {0, -0.0, kInfinity, -kInfinity, kNan, 7, -7},
+              {0, -0.0, 1, -1, kNan, 1, -1});
+  ExpectEdges(ExprKind::kSin, DType::kF32, {0, -0.0, kInfinity, -kInfinity, kNan},
+              {0, -0.0, kNan, kNan, kNan});
+  ExpectEdges(ExprKind::kCos, DType::kF32, {0, -0.0, kInfinity, -kInfinity, kNan},
+              {1, 1, kNan, kNan, kNan});
+}
+
+TEST_P(MathEmitterTest, PowerIsAccurate) {
+  std::vector<double> x, y;
+  for (int i = 0; i < kSamples; ++i) {
+    x.push_back(i % 3 == 0 ? RandomFloat() : Round(std::exp(4 * rng_.Normal()), DType::kF32));
+    y.push_back(i % 2 == 0 ? static_cast<double>(rng_.Between(-9, 9))
+                           : Round(20 * rng_.Normal(), DType::kF32));
+  }
+  const std::vector<double> got = Run(ExprKind::kPow, DType::kF32, x, y);
+  double worst = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    const double exact = std::pow(x[i], y[i]);
+    if (std::abs(exact) < 0x1p-126 && got[i] == 0) continue;
+    const double want = std::abs(exact) > 0x1.fffffep127 ? std::copysign(kInfinity, exact) : exact;
+    const double error = Ulps(got[i], want, 24);
+    EXPECT_LE(error, 1) << "pow(" << x[i] << ", " << y[i] << ")";
+    worst = std::max(worst, error);
+  }
+  RecordProperty("worst_ulps", std::to_string(worst));
+}
+
+// Every pair of edges, against C's own list of special cases.
+TEST_P(MathEmitterTest, PowerAndRemainderAtTheEdges) {
+  const std::vector<double> edges = {0,    -0.0, 1,  -1,       kInfinity,  -kInfinity, kNan, 2,
+                                     -2,   3,    -3, 0.5,      -0.5,       2.5,        1e9,  -1e9,
+                                     1e30, 7,    -7, 0x1p-126, 16777215.0, 33554432.0};
+  std::vector<double> x, y;
+  for (double a : edges) {
+    for (double b : edges) {
+      x.push_back(Round(a, DType::kF32));
+      y.push_back(Round(b, DType::kF32));
+    }
+  }
+  const std::vector<double> power = Run(ExprKind::kPow, DType::kF32, x, y);
+  const std::vector<double> rest = Run(ExprKind::kMod, DType::kF32, x, y);
+  for (size_t i = 0; i < x.size(); ++i) {
+    SCOPED_TRACE(testing::Message() << "(" << x[i] << ", " << y[i] << ")");
+    double want = std::pow(x[i], y[i]);
+    if (std::abs(want) > 0x1.fffffep127) want = std::copysign(kInfinity, want);
+    if (std::abs(want) < 0x1p-126) want = std::copysign(0, want);
+    EXPECT_LE(Ulps(power[i], want, 24), 1) << power[i] << " want " << want;
+    if (!std::isnan(want)) {
+      EXPECT_EQ(std::signbit(power[i]), std::signbit(want));
+    }
+    EXPECT_EQ(Ulps(rest[i], std::fmod(x[i], y[i]), 24), 0) << rest[i];
+  }
+}
+
+TEST_P(MathEmitterTest, RemainderIsExact) {
+  for (const DType type : {DType::kF32, DType::kF64}) {
+    std::vector<double> x, y;
+    for (int i = 0; i < 20000; ++i) {
+      x.push_back(RandomFloat());
+      y.push_back(RandomFloat());
+    }
+    const std::vector<double> got = Run(ExprKind::kMod, type, x, y);
+    for (size_t i = 0; i < x.size(); ++i) {
+      const double want = std::fmod(x[i], y[i]);
+      if (type == DType::kF32 && std::abs(want) < 0x1p-126) continue;  // Flushed.
+      EXPECT_EQ(got[i], want) << x[i] << " % " << y[i];
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Isas, MathEmitterTest, ::testing::ValuesIn(Isas()),
+                         [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace burnish
