@@ -26,7 +26,7 @@ bool PassesFilters(const BestQuery& query, const Record& record) {
 absl::StatusOr<std::vector<AppendOutcome>> MemoryRecordStore::AppendBatch(
     absl::Span<const MeasurementEntry> entries) {
   for (const MeasurementEntry& entry : entries) RETURN_IF_ERROR(ValidateEntry(entry));
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   std::vector<AppendOutcome> outcomes;
   for (const MeasurementEntry& entry : entries) {
     const bool added = keys_.insert({entry.trial_id, entry.purpose, entry.number}).second;
@@ -88,11 +88,10 @@ std::vector<Record> MemoryRecordStore::BestOf(const BestQuery& query,
 
 absl::StatusOr<BestAnswer> MemoryRecordStore::Best(const BestQuery& query) const {
   RETURN_IF_ERROR(ValidateQuery(query));
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   BestAnswer answer;
   const auto look_up = [&](WorkloadMatch match, const std::string& workload_id,
                            const std::string& anchor_id) {
-    mutex_.AssertHeld();
     for (const bool exact_target : {true, false}) {
       std::vector<Record> records = BestOf(query, workload_id, anchor_id, exact_target);
       if (records.empty()) continue;
@@ -113,7 +112,7 @@ absl::StatusOr<BestAnswer> MemoryRecordStore::Best(const BestQuery& query) const
 
 absl::StatusOr<std::vector<Record>> MemoryRecordStore::FindCandidate(
     absl::string_view candidate_id) const {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   std::vector<Record> records;
   for (auto found = row_of_.lower_bound({std::string(candidate_id), INT32_MIN});
        found != row_of_.end() && found->first.first == candidate_id; ++found) {
@@ -124,7 +123,7 @@ absl::StatusOr<std::vector<Record>> MemoryRecordStore::FindCandidate(
 
 absl::StatusOr<std::optional<Record>> MemoryRecordStore::FindTwin(const TwinQuery& query) const {
   RETURN_IF_ERROR(ValidateQuery(query));
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   for (const Row& row : rows_) {
     const Record& record = row.record;
     if (record.workload_id != query.workload_id || record.target != query.target ||
@@ -141,7 +140,7 @@ absl::StatusOr<std::optional<Record>> MemoryRecordStore::FindTwin(const TwinQuer
 
 absl::StatusOr<std::vector<Record>> MemoryRecordStore::Scan(const RecordQuery& query) const {
   RETURN_IF_ERROR(ValidateLimit(query.limit));
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   std::vector<Record> records;
   for (size_t i = std::max<int64_t>(0, query.after_row_id);
        i < rows_.size() && records.size() < static_cast<size_t>(query.limit); ++i) {
@@ -156,7 +155,7 @@ absl::StatusOr<std::vector<Record>> MemoryRecordStore::Scan(const RecordQuery& q
 
 absl::StatusOr<EntryPage> MemoryRecordStore::ScanEntries(const EntryQuery& query) const {
   RETURN_IF_ERROR(ValidateLimit(query.limit));
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   EntryPage page = {.last_row_id = query.after_row_id};
   for (size_t i = std::max<int64_t>(0, query.after_row_id);
        i < entries_.size() && page.entries.size() < static_cast<size_t>(query.limit); ++i) {
@@ -168,7 +167,7 @@ absl::StatusOr<EntryPage> MemoryRecordStore::ScanEntries(const EntryQuery& query
 }
 
 absl::StatusOr<TrialCounts> MemoryRecordStore::CountTrials(absl::string_view study_id) const {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   TrialCounts counts;
   for (const MeasurementEntry& entry : entries_) {
     if (entry.study_id != study_id || entry.purpose != Purpose::kTrial) continue;
@@ -182,14 +181,14 @@ absl::StatusOr<TrialCounts> MemoryRecordStore::CountTrials(absl::string_view stu
 
 absl::StatusOr<std::optional<Workload>> MemoryRecordStore::FindWorkload(
     absl::string_view workload_id) const {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   const auto found = workloads_.find(std::string(workload_id));
   if (found == workloads_.end()) return std::nullopt;
   return found->second;
 }
 
 absl::StatusOr<std::vector<TaskKey>> MemoryRecordStore::ListTasks() const {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   std::set<TaskKey> tasks;
   for (const Row& row : rows_) {
     if (row.record.successful()) tasks.insert({row.record.workload_id, row.record.target});

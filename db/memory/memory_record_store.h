@@ -5,14 +5,13 @@
 
 #include <deque>
 #include <map>
+#include <mutex>
 #include <set>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "db/record_store.h"
 
 namespace burnish {
@@ -41,17 +40,17 @@ class MemoryRecordStore : public RecordStore {
     std::vector<Measurement> measurements;
   };
 
-  void Add(const MeasurementEntry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The caller holds the mutex.
+  void Add(const MeasurementEntry& entry);
   std::vector<Record> BestOf(const BestQuery& query, const std::string& workload_id,
-                             const std::string& anchor_id, bool exact_target) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+                             const std::string& anchor_id, bool exact_target) const;
 
-  mutable absl::Mutex mutex_;
-  std::vector<MeasurementEntry> entries_ ABSL_GUARDED_BY(mutex_);  // Row id is the index + 1.
-  std::set<EntryKey> keys_ ABSL_GUARDED_BY(mutex_);
-  std::deque<Row> rows_ ABSL_GUARDED_BY(mutex_);  // Row id is the index + 1.
-  std::map<RecordKey, size_t> row_of_ ABSL_GUARDED_BY(mutex_);
-  std::map<std::string, Workload> workloads_ ABSL_GUARDED_BY(mutex_);
+  mutable std::mutex mutex_;               // Guards all below.
+  std::vector<MeasurementEntry> entries_;  // Row id is the index + 1.
+  std::set<EntryKey> keys_;
+  std::deque<Row> rows_;  // Row id is the index + 1.
+  std::map<RecordKey, size_t> row_of_;
+  std::map<std::string, Workload> workloads_;
 };
 
 }  // namespace burnish

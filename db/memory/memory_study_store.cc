@@ -37,7 +37,7 @@ absl::StatusOr<const MemoryStudyStore::Row*> MemoryStudyStore::Find(absl::string
 
 absl::Status MemoryStudyStore::Create(const Study& study, absl::Span<const StudyTask> tasks) {
   RETURN_IF_ERROR(ValidateStudy(study, tasks));
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   const auto [found, is_new] = rows_.emplace(study.id, Row());
   Row& row = found->second;
   if (is_new) {
@@ -50,20 +50,20 @@ absl::Status MemoryStudyStore::Create(const Study& study, absl::Span<const Study
 }
 
 absl::StatusOr<StudySummary> MemoryStudyStore::Get(absl::string_view id) const {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   ASSIGN_OR_RETURN(const Row* row, Find(id));
   return row->Summary();
 }
 
 absl::StatusOr<std::vector<StudyTask>> MemoryStudyStore::Tasks(absl::string_view id) const {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   ASSIGN_OR_RETURN(const Row* row, Find(id));
   return row->tasks;
 }
 
 absl::StatusOr<std::vector<StudySummary>> MemoryStudyStore::List(const StudyQuery& query) const {
   RETURN_IF_ERROR(ValidateLimit(query.limit));
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   std::vector<const Row*> rows;
   for (const auto& [id, row] : rows_) rows.push_back(&row);
   std::sort(rows.begin(), rows.end(), [](const Row* a, const Row* b) {
@@ -84,7 +84,7 @@ absl::StatusOr<std::vector<StudySummary>> MemoryStudyStore::List(const StudyQuer
 
 absl::Status MemoryStudyStore::SetState(absl::string_view id, StudyState state,
                                         absl::string_view detail, int64_t now_ns) {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   ASSIGN_OR_RETURN(Row * row, Find(id));
   if (!CanFollow(row->study.state, state)) return StateCannotFollow(id, row->study.state, state);
   row->study.state = state;
@@ -95,7 +95,7 @@ absl::Status MemoryStudyStore::SetState(absl::string_view id, StudyState state,
 
 absl::Status MemoryStudyStore::AppendLog(absl::string_view id, int64_t first_sequence,
                                          absl::Span<const StudyLogEntry> entries) {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   ASSIGN_OR_RETURN(Row * row, Find(id));
   const int64_t length = static_cast<int64_t>(row->log.size());
   if (first_sequence < 0 || first_sequence > length) return LogGap(id, first_sequence, length);
@@ -111,7 +111,7 @@ absl::StatusOr<std::vector<StudyLogEntry>> MemoryStudyStore::ReadLog(absl::strin
                                                                      int64_t first_sequence,
                                                                      int limit) const {
   RETURN_IF_ERROR(ValidateLimit(limit));
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   ASSIGN_OR_RETURN(const Row* row, Find(id));
   const int64_t length = static_cast<int64_t>(row->log.size());
   const int64_t begin = std::clamp<int64_t>(first_sequence, 0, length);
@@ -121,7 +121,7 @@ absl::StatusOr<std::vector<StudyLogEntry>> MemoryStudyStore::ReadLog(absl::strin
 
 absl::Status MemoryStudyStore::PutJobs(absl::string_view id, absl::Span<const OpenJob> jobs) {
   for (const OpenJob& job : jobs) RETURN_IF_ERROR(ValidateJob(job));
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   ASSIGN_OR_RETURN(Row * row, Find(id));
   for (const OpenJob& job : jobs) row->jobs[job.job_id] = job;
   return absl::OkStatus();
@@ -129,14 +129,14 @@ absl::Status MemoryStudyStore::PutJobs(absl::string_view id, absl::Span<const Op
 
 absl::Status MemoryStudyStore::RemoveJobs(absl::string_view id,
                                           absl::Span<const std::string> job_ids) {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   ASSIGN_OR_RETURN(Row * row, Find(id));
   for (const std::string& job_id : job_ids) row->jobs.erase(job_id);
   return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<OpenJob>> MemoryStudyStore::OpenJobs(absl::string_view id) const {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   ASSIGN_OR_RETURN(const Row* row, Find(id));
   std::vector<OpenJob> jobs;
   for (const auto& [job_id, job] : row->jobs) jobs.push_back(job);

@@ -3,11 +3,10 @@
 #define DB_MEMORY_MEMORY_STUDY_STORE_H_
 
 #include <map>
+#include <mutex>
 #include <string>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "db/study_store.h"
 
 namespace burnish {
@@ -38,11 +37,12 @@ class MemoryStudyStore : public StudyStore {
     StudySummary Summary() const;
   };
 
-  absl::StatusOr<Row*> Find(absl::string_view id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::StatusOr<const Row*> Find(absl::string_view id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The caller holds the mutex.
+  absl::StatusOr<Row*> Find(absl::string_view id);
+  absl::StatusOr<const Row*> Find(absl::string_view id) const;
 
-  mutable absl::Mutex mutex_;
-  std::map<std::string, Row> rows_ ABSL_GUARDED_BY(mutex_);
+  mutable std::mutex mutex_;  // Guards all below.
+  std::map<std::string, Row> rows_;
 };
 
 }  // namespace burnish

@@ -46,7 +46,7 @@ absl::StatusOr<std::shared_ptr<SqliteDatabase>> SqliteDatabase::Open(const std::
 
 absl::StatusOr<std::unique_ptr<SqliteConnection>> SqliteDatabase::TakeReader() {
   {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard lock(mutex_);
     if (!idle_readers_.empty()) {
       std::unique_ptr<SqliteConnection> reader = std::move(idle_readers_.back());
       idle_readers_.pop_back();
@@ -66,7 +66,7 @@ absl::Status SqliteDatabase::Read(absl::FunctionRef<absl::Status(SqliteConnectio
   // Nothing was changed: to end the snapshot is all that is left to do. A reader that cannot is
   // not used again.
   if (reader->Execute("ROLLBACK").ok()) {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard lock(mutex_);
     idle_readers_.push_back(std::move(reader));
   }
   return status;

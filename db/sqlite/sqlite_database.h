@@ -3,13 +3,12 @@
 #define DB_SQLITE_SQLITE_DATABASE_H_
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
 #include "db/sqlite/connection.h"
 #include "db/sqlite/writer.h"
 
@@ -38,8 +37,8 @@ class SqliteDatabase {
 
   const std::string path_;
   const SqliteOptions options_;
-  absl::Mutex mutex_;
-  std::vector<std::unique_ptr<SqliteConnection>> idle_readers_ ABSL_GUARDED_BY(mutex_);
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<SqliteConnection>> idle_readers_;  // Guarded by mutex_.
   const std::unique_ptr<SqliteWriter> writer_;
 };
 

@@ -25,17 +25,19 @@ SqliteWriter::SqliteWriter(std::unique_ptr<SqliteConnection> connection)
 
 SqliteWriter::~SqliteWriter() {
   {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard lock(mutex_);
     stopping_ = true;
   }
+  work_.notify_one();
   thread_.join();
 }
 
 absl::Status SqliteWriter::Write(Change change) {
   Request request = {.change = change};
-  absl::MutexLock lock(&mutex_);
+  std::unique_lock lock(mutex_);
   waiting_.push_back(&request);
-  mutex_.Await(absl::Condition(&request.done));
+  work_.notify_one();
+  done_.wait(lock, [&request] { return request.done; });
   return request.status;
 }
 
@@ -43,8 +45,8 @@ void SqliteWriter::Run() {
   while (true) {
     std::vector<Request*> group;
     {
-      absl::MutexLock lock(&mutex_);
-      mutex_.Await(absl::Condition(this, &SqliteWriter::HasWork));
+      std::unique_lock lock(mutex_);
+      work_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
       if (waiting_.empty()) return;
       while (!waiting_.empty() && group.size() < kGroupMax) {
         group.push_back(waiting_.front());
@@ -52,11 +54,13 @@ void SqliteWriter::Run() {
       }
     }
     const absl::Status committed = Commit(group);
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard lock(mutex_);
     for (Request* request : group) {
       if (!committed.ok()) request->status = committed;
-      request->done = true;  // From here on the request may be gone.
+      request->done = true;
     }
+    // Under the lock: a caller that is done may end this writer's life.
+    done_.notify_all();
   }
 }
 

@@ -2,15 +2,15 @@
 #ifndef DB_SQLITE_WRITER_H_
 #define DB_SQLITE_WRITER_H_
 
+#include <condition_variable>
 #include <deque>
 #include <memory>
+#include <mutex>
 #include <thread>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
-#include "absl/synchronization/mutex.h"
 #include "db/sqlite/connection.h"
 
 namespace burnish {
@@ -37,16 +37,15 @@ class SqliteWriter {
     bool done = false;
   };
 
-  bool HasWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return stopping_ || !waiting_.empty();
-  }
   void Run();
   absl::Status Commit(const std::vector<Request*>& group);
 
   const std::unique_ptr<SqliteConnection> connection_;
-  absl::Mutex mutex_;
-  std::deque<Request*> waiting_ ABSL_GUARDED_BY(mutex_);
-  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::mutex mutex_;              // Guards waiting_, stopping_ and `done` of all requests.
+  std::condition_variable work_;  // There is a request, or no more to come.
+  std::condition_variable done_;  // A group was committed.
+  std::deque<Request*> waiting_;
+  bool stopping_ = false;
   std::thread thread_;
 };
 
