@@ -320,9 +320,8 @@ class ExprParser {
 }  // namespace
 
 VarId ParseScope::FindVar(absl::string_view name) const {
-  if (const auto var = vars.find(name); var != vars.end()) return var->second;
-  if (block_name.empty()) return -1;
-  const auto var = vars.find(absl::StrCat(block_name, ".", name));
+  if (const auto axis = own_axes.find(name); axis != own_axes.end()) return axis->second;
+  const auto var = vars.find(name);
   return var == vars.end() ? -1 : var->second;
 }
 

@@ -24,8 +24,8 @@ struct ParseScope {
   absl::flat_hash_map<std::string, BufferId> buffers;
   std::vector<DType> buffer_types;  // By BufferId.
   std::vector<std::shared_ptr<const ConstTable>> tables;
-  // In a block named Y: "n" also means "Y.n".
-  std::string block_name;
+  // In a block that declares its axes itself: "n" means "Y.n", whatever else is named "n".
+  absl::flat_hash_map<std::string, VarId> own_axes;
   std::optional<DType> self_type;  // Set in a finish.
 
   // -1 if there is no such variable.

@@ -121,9 +121,6 @@ absl::StatusOr<std::string> TokenCursor::ExpectName(absl::string_view what) {
   constexpr size_t kNameSizeMax = 1000;
   const Token token = token_;
   std::string name;
-  if (token.text.size() > kNameSizeMax) {
-    return Want(absl::StrCat(what, " of at most ", kNameSizeMax, " bytes"));
-  }
   if (token.kind == TokenKind::kWord && !IsReservedWord(token.text)) {
     name = std::string(token.text);
   } else if (token.kind == TokenKind::kQuoted) {
@@ -145,6 +142,10 @@ absl::StatusOr<std::string> TokenCursor::ExpectName(absl::string_view what) {
     }
   } else {
     return Want(what);
+  }
+  // Of the name, not of its spelling: an escape is longer than what it stands for.
+  if (name.size() > kNameSizeMax) {
+    return Want(absl::StrCat(what, " of at most ", kNameSizeMax, " bytes"));
   }
   Advance();
   return name;

@@ -286,7 +286,7 @@ class ProgramParser {
   }
 
   // `name`, or `name in extent`, which declares the axis `block.name`.
-  absl::StatusOr<VarId> ParseAxis(bool reduce) {
+  absl::StatusOr<VarId> ParseAxis(const std::string& block_name, bool reduce) {
     const Token token = cursor_.Peek();
     ASSIGN_OR_RETURN(const std::string name, cursor_.ExpectName("an axis"));
     if (!cursor_.TakeWord("in")) {
@@ -295,9 +295,10 @@ class ProgramParser {
       return var->second;
     }
     ASSIGN_OR_RETURN(const int64_t extent, cursor_.ExpectInt("an extent", 1, kExtentMax));
-    ASSIGN_OR_RETURN(const VarId id, AddVarNamed(absl::StrCat(scope_.block_name, ".", name)));
+    ASSIGN_OR_RETURN(const VarId id, AddVarNamed(absl::StrCat(block_name, ".", name)));
     program_.vars[id].extent = Int(extent);
     program_.vars[id].reduce = reduce;
+    scope_.own_axes[name] = id;
     return id;
   }
 
@@ -311,14 +312,13 @@ class ProgramParser {
     if (!blocks_.emplace(block.name, static_cast<BlockId>(program_.blocks.size())).second) {
       return TokenCursor::ErrorAt(token, "a name that is not taken");
     }
-    scope_.block_name = block.name;
     RETURN_IF_ERROR(cursor_.ExpectSymbol("("));
     bool reduce = false;
     while (!cursor_.TakeSymbol(")")) {
       if (!reduce && cursor_.TakeSymbol(";")) reduce = true;
       std::vector<VarId>& axes = reduce ? block.reduction : block.spatial;
       if (!axes.empty()) RETURN_IF_ERROR(cursor_.ExpectSymbol(","));
-      ASSIGN_OR_RETURN(const VarId axis, ParseAxis(reduce));
+      ASSIGN_OR_RETURN(const VarId axis, ParseAxis(block.name, reduce));
       axes.push_back(axis);
     }
     RETURN_IF_ERROR(cursor_.ExpectSymbol("{"));
@@ -335,7 +335,7 @@ class ProgramParser {
       ASSIGN_OR_RETURN(block.finish, ParseValue());
       scope_.self_type.reset();
     }
-    scope_.block_name.clear();
+    scope_.own_axes.clear();
     RETURN_IF_ERROR(cursor_.ExpectSymbol("}"));
     program_.blocks.push_back(std::move(block));
     return absl::OkStatus();

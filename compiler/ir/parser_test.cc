@@ -178,6 +178,26 @@ kernel {
 )");
 }
 
+// Found by the fuzzer: the name's spelling is four times as long when it is printed.
+TEST(ParseProgramTest, LongNameOfControlCharactersPrintsTheSameTextAgain) {
+  const std::string copy = " input X: f32[4] output Y: f32[4] block Y(i in 4) { step Y[i] = X[i] }";
+  ASSERT_OK_AND_ASSIGN(const Program program,
+                       ParseProgram("program/1 \"" + std::string(900, '\x01') + "\"" + copy));
+  ExpectRoundTrip(Print(program));
+  EXPECT_THAT(ParseProgram("program/1 \"" + std::string(1001, 'a') + "\"" + copy),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("of at most 1000 bytes")));
+}
+
+// The block's own i, not the loop's.
+TEST(ParseProgramTest, AxisDeclaredInTheBlockHidesAVariableOfItsName) {
+  ASSERT_OK_AND_ASSIGN(const Program program, ParseProgram(R"(program/1 p
+    input X: f32[4]
+    output Y: f32[4]
+    var i in 2
+    block Y(i in 4) { step Y[i] = X[i] })"));
+  EXPECT_EQ(PrintExpr(program, program.blocks[0].step), "X[Y.i]");
+}
+
 // What is built is what is written: `x - 0` does not become `x`.
 TEST(ParseProgramTest, NothingIsFolded) {
   ASSERT_OK_AND_ASSIGN(const Program program, ParseProgram(R"(program/1 p

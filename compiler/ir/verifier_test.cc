@@ -4,9 +4,10 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "base/status_matchers.h"
+#include "compiler/ir/lower.h"
 #include "compiler/ir/parser.h"
+#include "compiler/ir/printer.h"
 #include "gtest/gtest.h"
 
 namespace burnish {
@@ -508,6 +509,47 @@ TEST(VerifyTest, ConvolutionIsVerifiedInUnderAMillisecondOnAverage) {
   // Two orders of magnitude of room: a machine under load must not fail, a search that explodes
   // must.
   EXPECT_LT(took.count() / kTimes, 100);
+}
+
+// What Lower makes of a ragged, staged, packed convolution is a program too, and its text is its
+// own inverse.
+TEST(VerifyTest, LoweredConvolution) {
+  ASSERT_OK_AND_ASSIGN(const Program program, ParseProgram(R"(program/1 conv
+    input X: f32[1, 5, 5, 8] border [(0, 0), (1, 1), (1, 1), (0, 0)] 0.0
+    const W: f32[16, 3, 3, 8]
+    input R: f32[1, 5, 5, 16]
+    output Y: f32[1, 5, 5, 16]
+    packed Wp: f32[3, 24, 16]
+    temp acc: f32[6, 16] register
+    var mt in 5
+    var mi in min(6, 25 - mt * 6)
+    var oi in 16
+    var ky in 3 reduce
+    var q in 24 reduce
+    var m in 25 = mt * 6 + mi
+    var Y.n in 1 = m // 25
+    var Y.y in 5 = m % 25 // 5
+    var Y.x in 5 = m % 5
+    var Y.o in 16 = oi
+    var Y.ky in 3 reduce = ky
+    var Y.kx in 3 reduce = q // 8
+    var Y.c in 8 reduce = q % 8
+    block Wp(ky in 3, q in 24, o in 16) { step Wp[ky, q, o] = W[o, ky, q // 8, q % 8] }
+    block Y(Y.n, Y.y, Y.x, Y.o; Y.ky, Y.kx, Y.c) {
+      step Y[Y.n, Y.y, Y.x, Y.o] += X[Y.n, Y.y + Y.ky - 1, Y.x + Y.kx - 1, Y.c] * Wp[ky, q, oi]
+      finish max(self + R[Y.n, Y.y, Y.x, Y.o], 0.0)
+    }
+    kernel {
+      parallel mt {
+        stage Y in acc { for ky { for q { unroll mi { vectorize(8) oi { run Y } } } } }
+      }
+    }
+    pack { for Wp.ky { for Wp.q { for Wp.o { run Wp } } } })"));
+  ASSERT_OK_AND_ASSIGN(const Program lowered, Lower(program));
+  EXPECT_THAT(Verify(lowered), IsOk());
+  const std::string text = Print(lowered);
+  ASSERT_OK_AND_ASSIGN(const Program again, ParseProgram(text));
+  EXPECT_EQ(Print(again), text);
 }
 
 }  // namespace
