@@ -88,7 +88,8 @@ class OrderVerifier {
     for (const VarId axis : writer.spatial) {
       for (const VarId var : space_.VarsOf({VarRef(axis)})) {
         if (std::find(kept.begin(), kept.end(), var) != kept.end() ||
-            std::find(shared.begin(), shared.end(), var) != shared.end()) {
+            std::find(shared.begin(), shared.end(), var) != shared.end() ||
+            MaxExtent(program_, var) == 1) {
           continue;
         }
         return Broken(who, " outside of loop ", program_.vars[var].name,

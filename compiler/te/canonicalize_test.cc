@@ -133,6 +133,15 @@ TEST(CanonicalizeTest, GlobalPoolWritesTheFlattenedShape) {
   EXPECT_EQ(p.blocks[0].output_indices.size(), 2u);
 }
 
+TEST(CanonicalizeTest, AxesOfExtentOneMayBeMissingFromTheIndices) {
+  Net net;
+  const Tensor y =
+      net.Op("average_pool", {net.Input({2, 3, 4, 5})}, {{"kernel_shape", Ints{4, 5}}});
+  const Tensor flat = net.Op("reshape", {y}, {{"shape", Ints{2, 3}}});
+  const Program p = net.Canonical(net.Op("softmax", {flat}));  // Verified there.
+  EXPECT_THAT(BlockNames(p), ElementsAre("Y", "M", "E", "S", "Y_2"));
+}
+
 TEST(CanonicalizeTest, CheapProducersOfAReductionAreInlinedAndCostlyOnesStay) {
   for (const bool cheap : {true, false}) {
     Net net;
