@@ -92,6 +92,7 @@ void ClientCore::MeetSession(int64_t session) {
   const bool is_first = session_ == 0;
   session_ = session;
   seen_number_ = 0;
+  unwanted_.clear();
   if (is_first) return;  // What was not sent is in `unsent_` still.
   for (const auto& [id, position] : positions_) unsent_[position] = id;
 }
@@ -100,6 +101,8 @@ CollectRequest ClientCore::MakeCollect() {
   CollectRequest request{.tuner_id = tuner_id_, .seen_number = seen_number_, .session = session_};
   const size_t count = std::min(acknowledged_.size(), kAcknowledgementsPerCall);
   request.acknowledged.assign(acknowledged_.begin(), acknowledged_.begin() + count);
+  request.unwanted.assign(unwanted_.begin(),
+                          unwanted_.begin() + std::min(unwanted_.size(), kAcknowledgementsPerCall));
   return request;
 }
 
@@ -108,6 +111,11 @@ std::vector<ResultEntry> ClientCore::Collect(const CollectRequest& request,
   const absl::flat_hash_set<std::string> told(request.acknowledged.begin(),
                                               request.acknowledged.end());
   std::erase_if(acknowledged_, [&](const std::string& id) { return told.contains(id); });
+  if (request.session == session_) {
+    const absl::flat_hash_set<int64_t> told_numbers(request.unwanted.begin(),
+                                                    request.unwanted.end());
+    std::erase_if(unwanted_, [&](int64_t number) { return told_numbers.contains(number); });
+  }
   // The late answer of a tracker from before the present one: the results will come again.
   if (collected.session != session_ && request.session != session_) return {};
   MeetSession(collected.session);
@@ -119,7 +127,8 @@ std::vector<ResultEntry> ClientCore::Collect(const CollectRequest& request,
       unacknowledged_.insert(result.job_id);
       results.push_back(result);
     } else if (!unacknowledged_.contains(result.job_id)) {
-      acknowledged_.push_back(result.job_id);  // Nobody here waits for it, or not any more.
+      // Of an earlier run of this tuner, which may yet submit the job again.
+      unwanted_.push_back(result.number);
     }
   }
   return results;

@@ -50,7 +50,7 @@ class ClientCore {
   void Acknowledge(const std::vector<std::string>& job_ids);
 
   bool has_batch() const { return !unsent_.empty(); }
-  bool has_acknowledgements() const { return !acknowledged_.empty(); }
+  bool has_acknowledgements() const { return !acknowledged_.empty() || !unwanted_.empty(); }
   int64_t open_count() const { return static_cast<int64_t>(open_.size()); }
 
  private:
@@ -72,6 +72,7 @@ class ClientCore {
   int64_t batch_session_ = 0;                        // When it was made.
   absl::flat_hash_set<std::string> unacknowledged_;  // Results that are out with the caller.
   std::vector<std::string> acknowledged_;            // To tell the tracker, until it has answered.
+  std::vector<int64_t> unwanted_;  // Numbers of results of this session; likewise.
   int64_t session_ = 0;
   int64_t seen_number_ = 0;
 };

@@ -129,9 +129,19 @@ TEST_F(ClientCoreTest, AcknowledgementIsRepeatedUntilAnAnswerComes) {
   EXPECT_THAT(client_.MakeCollect().acknowledged, IsEmpty());
 }
 
-TEST_F(ClientCoreTest, ResultThatNobodyWaitsForIsAcknowledgedAtOnce) {
-  EXPECT_THAT(Collect({.session = 1, .results = {Result(1, "of an earlier run")}}), IsEmpty());
-  EXPECT_THAT(client_.MakeCollect().acknowledged, ElementsAre("of an earlier run"));
+TEST_F(ClientCoreTest, ResultThatNobodyWaitsForIsUnwantedButNotAcknowledged) {
+  EXPECT_THAT(Collect({.session = 1, .results = {Result(4, "of an earlier run")}}), IsEmpty());
+  const CollectRequest request = client_.MakeCollect();
+  EXPECT_THAT(request.acknowledged, IsEmpty());
+  EXPECT_THAT(request.unwanted, ElementsAre(4));
+  client_.Collect(request, {.session = 1});
+  EXPECT_THAT(client_.MakeCollect().unwanted, IsEmpty());
+}
+
+TEST_F(ClientCoreTest, UnwantedNumbersMeanNothingToTheNextTracker) {
+  Collect({.session = 1, .results = {Result(4, "of an earlier run")}});
+  Collect({.session = 2});
+  EXPECT_THAT(client_.MakeCollect().unwanted, IsEmpty());
 }
 
 TEST_F(ClientCoreTest, OnlyJobsThatNoTrackerHasSeenAreTakenBack) {

@@ -69,15 +69,14 @@ TrackedJob& JobBook::Add(Tuner& tuner, JobSpec spec) {
   return job;
 }
 
-void JobBook::Move(TrackedJob& job, Tuner& tuner) {
-  if (job.tuner_id == tuner.id) return;
+void JobBook::Renew(TrackedJob& job, Tuner& tuner) {
   Tuner& old = tuners_.at(job.tuner_id);
   old.jobs.erase(job.queued.order);
   old.results.erase(job.number);
   job.tuner_id = tuner.id;
   tuner.jobs.emplace(job.queued.order, &job);
   if (job.state == TrackedJob::State::kDone) {
-    job.number = ++last_number_;  // So that it is new to this tuner.
+    job.number = ++last_number_;
     tuner.results.emplace(job.number, &job);
   }
 }

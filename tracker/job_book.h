@@ -84,8 +84,9 @@ class JobBook {
   int64_t Excess(const std::vector<JobSpec>& jobs);
   // `spec.id` is not known. The state is kQueued; the caller puts it somewhere.
   TrackedJob& Add(Tuner& tuner, JobSpec spec);
-  // A tuner that was restarted under another id takes its jobs along.
-  void Move(TrackedJob& job, Tuner& tuner);
+  // A known job was submitted again. If it is done its result gets a new number, so that it is new
+  // to the tuner again; a tuner that was restarted under another id takes it along.
+  void Renew(TrackedJob& job, Tuner& tuner);
   // The job is done: from now on a result of its tuner.
   void Finish(TrackedJob& job, JobOutcome outcome, const std::string& worker_id);
   // Forgets the job. `acknowledged`: remembers that its result is needless.

@@ -4,14 +4,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
 #include <deque>
+#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/strings/numbers.h"
-#include "absl/synchronization/mutex.h"
 #include "base/clock.h"
 #include "base/status_macros.h"
 #include "proto/artifact_client.h"
@@ -46,6 +46,11 @@ absl::Status StatusOf(const grpc::Status& status, const grpc::ClientContext& con
     SetRetryAfter(absl::Milliseconds(milliseconds), result);
   }
   return result;
+}
+
+// The standard library's clocks overflow on infinite waits.
+std::chrono::nanoseconds Bounded(absl::Duration timeout) {
+  return absl::ToChronoNanoseconds(std::min(timeout, absl::Hours(24 * 365)));
 }
 
 struct CollectCall {
@@ -89,48 +94,48 @@ class TrackerClient::Impl {
 
   void Run();
   // When the loop has something to do next, as things stand.
-  absl::Time NextDeed() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
-  void BeginCollect() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void BeginSubmit() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Time NextDeed() const;
+  void BeginCollect();
+  void BeginSubmit();
   void CollectEnded(const std::shared_ptr<CollectCall>& call, const grpc::Status& status);
   void SubmitEnded(const std::shared_ptr<SubmitCall>& call, const grpc::Status& status);
-  void NoteFailure(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void NoteSuccess() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Wake() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { changed_ = true; }
+  void NoteFailure(const absl::Status& status);
+  void NoteSuccess();
 
   const TrackerClientOptions options_;
   const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<v1::Tracker::Stub> stub_;
   ArtifactClient artifacts_;
 
-  mutable absl::Mutex mutex_;
-  ClientCore core_ ABSL_GUARDED_BY(mutex_);
-  Backoff submit_backoff_ ABSL_GUARDED_BY(mutex_);
-  Backoff collect_backoff_ ABSL_GUARDED_BY(mutex_);
-  absl::Time submit_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  absl::Time collect_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  absl::Time acknowledge_at_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
-  std::shared_ptr<CollectCall> collect_call_ ABSL_GUARDED_BY(mutex_);  // The latest; null: none.
-  std::shared_ptr<SubmitCall> submit_call_ ABSL_GUARDED_BY(mutex_);
-  int call_count_ ABSL_GUARDED_BY(mutex_) = 0;               // Under way, replaced ones too.
-  std::deque<ResultEntry> results_ ABSL_GUARDED_BY(mutex_);  // Not handed out yet.
-  TrackerClientState state_ ABSL_GUARDED_BY(mutex_);
-  bool changed_ ABSL_GUARDED_BY(mutex_) = false;
-  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  // std::mutex and not Abseil's, which ThreadSanitizer cannot see into (Debian's library).
+  mutable std::mutex mutex_;         // For all below.
+  std::condition_variable changed_;  // Any of them.
+  ClientCore core_;
+  Backoff submit_backoff_;
+  Backoff collect_backoff_;
+  absl::Time submit_at_ = absl::InfinitePast();
+  absl::Time collect_at_ = absl::InfinitePast();
+  absl::Time acknowledge_at_ = absl::InfiniteFuture();
+  std::shared_ptr<CollectCall> collect_call_;  // The latest; null: none.
+  std::shared_ptr<SubmitCall> submit_call_;
+  int call_count_ = 0;               // Under way, replaced ones too.
+  std::deque<ResultEntry> results_;  // Not handed out yet.
+  TrackerClientState state_;
+  bool stopping_ = false;
   std::thread loop_;
 };
 
 TrackerClient::Impl::~Impl() {
   {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard lock(mutex_);
     stopping_ = true;
-    changed_ = true;
+    changed_.notify_all();
     if (collect_call_ != nullptr) collect_call_->context.TryCancel();
     if (submit_call_ != nullptr) submit_call_->context.TryCancel();
   }
   loop_.join();
-  const auto no_calls = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return call_count_ == 0; };
-  absl::MutexLock lock(&mutex_, absl::Condition(&no_calls));
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return call_count_ == 0; });
 }
 
 absl::Time TrackerClient::Impl::NextDeed() const {
@@ -145,13 +150,13 @@ absl::Time TrackerClient::Impl::NextDeed() const {
 }
 
 void TrackerClient::Impl::Run() {
-  const auto changed = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return changed_; };
-  absl::MutexLock lock(&mutex_);
-  while (true) {
-    mutex_.AwaitWithTimeout(absl::Condition(&changed), NextDeed() - Now());
-    changed_ = false;
-    if (stopping_) return;
+  std::unique_lock lock(mutex_);
+  while (!stopping_) {
     const absl::Time now = Now();
+    if (NextDeed() > now) {
+      changed_.wait_for(lock, Bounded(NextDeed() - now));
+      continue;
+    }
     if (submit_call_ == nullptr && core_.has_batch() && submit_at_ <= now) BeginSubmit();
     if (collect_call_ == nullptr ? collect_at_ <= now : acknowledge_at_ <= now) BeginCollect();
   }
@@ -172,11 +177,11 @@ void TrackerClient::Impl::BeginCollect() {
 
 void TrackerClient::Impl::CollectEnded(const std::shared_ptr<CollectCall>& call,
                                        const grpc::Status& grpc_status) {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   --call_count_;
+  changed_.notify_all();
   if (stopping_ || call != collect_call_) return;  // A newer one asks the same and more.
   collect_call_ = nullptr;
-  Wake();
   absl::Status status = StatusOf(grpc_status, call->context);
   absl::StatusOr<Collected> collected = absl::UnknownError("");
   if (status.ok()) {
@@ -210,11 +215,11 @@ void TrackerClient::Impl::BeginSubmit() {
 
 void TrackerClient::Impl::SubmitEnded(const std::shared_ptr<SubmitCall>& call,
                                       const grpc::Status& grpc_status) {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   --call_count_;
+  changed_.notify_all();
   submit_call_ = nullptr;
   if (stopping_) return;
-  Wake();
   const absl::Status status = StatusOf(grpc_status, call->context);
   if (status.ok()) {
     NoteSuccess();
@@ -238,18 +243,16 @@ void TrackerClient::Impl::NoteSuccess() { state_.unreachable_since = absl::Infin
 absl::Status TrackerClient::Impl::Submit(std::vector<JobSpec> jobs, bool resubmission) {
   // What the tracker would refuse for ever must not be tried for ever.
   for (const JobSpec& job : jobs) RETURN_IF_ERROR(FromProto(ToProto(job)).status());
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   core_.Add(std::move(jobs), resubmission);
-  Wake();
+  changed_.notify_all();
   return absl::OkStatus();
 }
 
 std::vector<ResultEntry> TrackerClient::Impl::Collect(absl::Duration timeout, int count_max) {
-  const auto has_results = [this]()
-                               ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return !results_.empty(); };
   std::vector<ResultEntry> results;
-  absl::MutexLock lock(&mutex_);
-  mutex_.AwaitWithTimeout(absl::Condition(&has_results), timeout);
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, Bounded(timeout), [this] { return !results_.empty(); });
   while (!results_.empty() && static_cast<int>(results.size()) < count_max) {
     results.push_back(std::move(results_.front()));
     results_.pop_front();
@@ -258,20 +261,21 @@ std::vector<ResultEntry> TrackerClient::Impl::Collect(absl::Duration timeout, in
 }
 
 void TrackerClient::Impl::Acknowledge(const std::vector<std::string>& job_ids) {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   core_.Acknowledge(job_ids);
   if (!core_.has_acknowledgements()) return;
   acknowledge_at_ = std::min(acknowledge_at_, Now() + kAcknowledgeDelay);
-  Wake();
+  changed_.notify_all();
 }
 
 absl::Status TrackerClient::Impl::Cancel(const std::vector<std::string>& job_ids,
                                          const std::string& study) {
   {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard lock(mutex_);
     for (ResultEntry& result : core_.TakeBack(job_ids, study)) {
       results_.push_back(std::move(result));
     }
+    changed_.notify_all();
   }
   v1::CancelJobsRequest request;
   request.set_tuner_id(options_.tuner_id);
@@ -285,7 +289,7 @@ absl::Status TrackerClient::Impl::Cancel(const std::vector<std::string>& job_ids
 }
 
 TrackerClientState TrackerClient::Impl::state() const {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   TrackerClientState state = state_;
   state.open_count = core_.open_count();
   return state;

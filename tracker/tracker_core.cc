@@ -55,7 +55,7 @@ absl::StatusOr<int64_t> TrackerCore::Submit(absl::Time now, const std::string& t
   for (JobSpec& spec : jobs) {
     if (TrackedJob* known = book_.Find(spec.id)) {
       ++counters_.resubmitted;
-      book_.Move(*known, tuner);
+      book_.Renew(*known, tuner);
       if (known->state == State::kDone) NudgeTuner(tuner);
     } else if (!book_.IsAcknowledged(spec.id)) {  // Else a message that was long under way.
       ++counters_.submitted;
@@ -105,7 +105,14 @@ Collected TrackerCore::Collect(absl::Time now, const CollectRequest& request) {
   Tuner& tuner = book_.Meet(now, request.tuner_id, is_known ? 0 : NewEpoch());
   for (const std::string& job_id : request.acknowledged) Acknowledge(job_id);
   // Numbers of another session say nothing here.
-  const int64_t seen = request.session == tuner.session ? request.seen_number : 0;
+  const bool is_same_session = request.session == tuner.session;
+  const int64_t seen = is_same_session ? request.seen_number : 0;
+  for (const int64_t number : request.unwanted) {
+    const auto result = tuner.results.find(number);
+    if (is_same_session && result != tuner.results.end()) {
+      book_.Erase(*result->second, /*acknowledged=*/false);
+    }
+  }
   Collected collected{.session = tuner.session};
   int64_t bytes = 0;
   for (auto result = tuner.results.upper_bound(seen); result != tuner.results.end(); ++result) {

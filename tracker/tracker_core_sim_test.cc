@@ -224,11 +224,14 @@ void Simulation::StartTuner(Tuner& tuner) {
   for (const std::string& id : tuner.submitted) {
     if (!tuner.recorded.contains(id)) again.push_back(tuner.jobs.at(id));
   }
-  tuner.client->Add(std::move(again), /*resubmission=*/true);
+  // It may collect before it has said what it still waits for.
   At(Milliseconds(0, 100), [this, &tuner, life = tuner.life] {
+    if (tuner.life == life) CallCollect(tuner);
+  });
+  At(Milliseconds(0, 3000), [this, &tuner, again, life = tuner.life] {
     if (tuner.life != life) return;
+    tuner.client->Add(again, /*resubmission=*/true);
     SubmitMore(tuner);
-    CallCollect(tuner);
   });
 }
 

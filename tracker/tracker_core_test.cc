@@ -570,6 +570,48 @@ TEST_F(TrackerCoreTest, ForgottenJobComesBackToTheWorkerThatExecutesIt) {
   EXPECT_EQ(counters().adopted, 1);
 }
 
+TEST_F(TrackerCoreTest, UnwantedResultIsForgottenAndItsJobMayComeAgain) {
+  Submit({RunSpec("job")});
+  const Lease lease = *Idle("w");
+  Done("w", lease, "result");
+  const Collected collected = core_->Collect(now_, {.tuner_id = "tuner"});
+  core_->Collect(now_, {.tuner_id = "tuner",
+                        .unwanted = {collected.results[0].number},
+                        .session = collected.session});
+  EXPECT_EQ(core_->GetStatus(now_).unacknowledged_count, 0);
+  EXPECT_THAT(Done("w", lease, std::nullopt).orders.slots[0].discard, IsEmpty());
+  Submit({RunSpec("job")}, /*resubmission=*/true);
+  EXPECT_THAT(Done("w", lease, std::nullopt).orders.slots[0].send, ElementsAre("job"));
+  Done("w", lease, "result");
+  EXPECT_THAT(Collect(), ElementsAre(Payload("result")));
+}
+
+TEST_F(TrackerCoreTest, ResultOfAJobThatIsSubmittedAgainIsNewAgain) {
+  Submit({RunSpec("job")});
+  Done("w", *Idle("w"), "result");
+  const Collected seen = core_->Collect(now_, {.tuner_id = "tuner"});
+  const CollectRequest next{.tuner_id = "tuner",
+                            .unwanted = {seen.results[0].number},
+                            .seen_number = seen.results[0].number,
+                            .session = seen.session};
+  Submit({RunSpec("job")}, /*resubmission=*/true);
+  EXPECT_THAT(core_->Collect(now_, next).results, ElementsAre(Payload("result")))
+      << "what was unwanted is the earlier number";
+}
+
+TEST_F(TrackerCoreTest, StudyWithFewJobsDoesNotWaitForTheOneWithMany) {
+  Restart({.queue_quantum = 1});
+  std::vector<JobSpec> jobs;
+  for (int i = 0; i < 50; ++i) jobs.push_back(RunSpec("many" + std::to_string(i)));
+  Submit(jobs);
+  JobSpec few = RunSpec("few");
+  few.study = "another";
+  Submit({few});
+  std::vector<std::string> first_three;
+  for (const char* worker : {"w1", "w2", "w3"}) first_three.push_back(Idle(worker)->job_id);
+  EXPECT_THAT(first_three, ::testing::Contains("few"));
+}
+
 TEST_F(TrackerCoreTest, RestartedTunerWithAnotherIdTakesItsJobsAlong) {
   Submit({RunSpec("done"), RunSpec("open")});
   Done("w", *Idle("w"), "result");

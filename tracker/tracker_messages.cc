@@ -1,5 +1,6 @@
 #include "tracker/tracker_messages.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -76,14 +77,15 @@ v1::SubmitJobsRequest ToProto(const std::string& tuner_id, const std::vector<Job
 
 absl::StatusOr<CollectRequest> FromProto(const v1::CollectResultsRequest& message) {
   RETURN_IF_ERROR(CheckTunerId(message.tuner_id()));
-  if (message.acknowledged_size() > kAcknowledgementsMax) {
-    return absl::InvalidArgumentError(absl::StrFormat("got %d acknowledgements, want at most %d",
-                                                      message.acknowledged_size(),
-                                                      kAcknowledgementsMax));
+  const int count = std::max(message.acknowledged_size(), message.unwanted_size());
+  if (count > kAcknowledgementsMax) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("got %d acknowledgements, want at most %d", count, kAcknowledgementsMax));
   }
   return CollectRequest{
       .tuner_id = message.tuner_id(),
       .acknowledged = {message.acknowledged().begin(), message.acknowledged().end()},
+      .unwanted = {message.unwanted().begin(), message.unwanted().end()},
       .seen_number = message.seen_number(),
       .session = message.session()};
 }
@@ -92,6 +94,7 @@ v1::CollectResultsRequest ToProto(const CollectRequest& request) {
   v1::CollectResultsRequest message;
   message.set_tuner_id(request.tuner_id);
   message.mutable_acknowledged()->Add(request.acknowledged.begin(), request.acknowledged.end());
+  message.mutable_unwanted()->Add(request.unwanted.begin(), request.unwanted.end());
   message.set_seen_number(request.seen_number);
   message.set_session(request.session);
   return message;

@@ -5,15 +5,16 @@
 #include <grpcpp/health_check_service_interface.h>
 
 #include <algorithm>
+#include <chrono>
+#include <condition_variable>
 #include <map>
+#include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/status_macros.h"
@@ -29,7 +30,7 @@ namespace burnish {
 namespace {
 
 // How late a lease may end or a hanging call be answered.
-constexpr absl::Duration kTimerPrecision = absl::Milliseconds(100);
+constexpr std::chrono::milliseconds kTimerPrecision(100);
 constexpr std::chrono::seconds kShutdownGrace(1);
 
 // A call that may hang. Deletes itself when gRPC is done with it.
@@ -133,29 +134,30 @@ class TrackerService::Impl : public v1::Tracker::CallbackService {
     return core;
   }
 
-  void AnswerReady(Answers& answers) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void AnswerSync(const std::string& worker_id, Answers& answers)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void AnswerCollect(const std::string& tuner_id, Answers& answers)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // With the lock held.
+  void AnswerReady(Answers& answers);
+  void AnswerSync(const std::string& worker_id, Answers& answers);
+  void AnswerCollect(const std::string& tuner_id, Answers& answers);
   static void SyncBroke(void* self, HangingCall* call);
   static void CollectBroke(void* self, HangingCall* call);
   void RunTimer();
-  void AnswerOverdue(absl::Time now, Answers& answers) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void AnswerOverdue(absl::Time now, Answers& answers);  // With the lock held.
 
   const TrackerServiceOptions options_;
   std::string address_;
   std::unique_ptr<grpc::Server> server_;
   std::thread timer_;
 
-  absl::Mutex mutex_;
-  TrackerCore core_ ABSL_GUARDED_BY(mutex_);
-  std::map<std::string, HangingSync> syncs_ ABSL_GUARDED_BY(mutex_);        // By worker id.
-  std::map<std::string, HangingCollect> collects_ ABSL_GUARDED_BY(mutex_);  // By tuner id.
-  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  // std::mutex and not Abseil's, which ThreadSanitizer cannot see into (Debian's library).
+  std::mutex mutex_;  // For the five below.
+  std::condition_variable stopped_;
+  TrackerCore core_;
+  std::map<std::string, HangingSync> syncs_;        // By worker id.
+  std::map<std::string, HangingCollect> collects_;  // By tuner id.
+  bool stopping_ = false;
 
-  absl::Mutex store_mutex_;
-  ContentStore store_ ABSL_GUARDED_BY(store_mutex_);
+  std::mutex store_mutex_;  // For the store.
+  ContentStore store_;
 };
 
 absl::Status TrackerService::Impl::Listen() {
@@ -191,8 +193,9 @@ TrackerService::Impl::~Impl() {
   }
   {
     Answers answers;
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard lock(mutex_);
     stopping_ = true;
+    stopped_.notify_all();
     const grpc::Status status(grpc::StatusCode::UNAVAILABLE, "the tracker stops");
     for (auto& [id, sync] : std::exchange(syncs_, {})) answers.Add(sync.call, status);
     for (auto& [id, collect] : std::exchange(collects_, {})) answers.Add(collect.call, status);
@@ -210,7 +213,7 @@ grpc::ServerUnaryReactor* TrackerService::Impl::Synchronize(grpc::CallbackServer
   const absl::StatusOr<WorkerReport> report = FromProto(*request);
   if (!report.ok()) return FinishNow(context, report.status());
   Answers answers;
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   auto* call = new HangingCall(this, &SyncBroke);
   if (stopping_) {
     answers.Add(call, grpc::Status(grpc::StatusCode::UNAVAILABLE, "the tracker stops"));
@@ -249,7 +252,7 @@ grpc::ServerUnaryReactor* TrackerService::Impl::CollectResults(
   const absl::Duration wait =
       std::clamp(absl::Nanoseconds(request->wait_ns()), absl::ZeroDuration(), options_.hang_max);
   Answers answers;
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   auto* call = new HangingCall(this, &CollectBroke);
   if (stopping_) {
     answers.Add(call, grpc::Status(grpc::StatusCode::UNAVAILABLE, "the tracker stops"));
@@ -303,7 +306,7 @@ void TrackerService::Impl::AnswerCollect(const std::string& tuner_id, Answers& a
 void TrackerService::Impl::SyncBroke(void* self, HangingCall* call) {
   auto* impl = static_cast<Impl*>(self);
   Answers answers;
-  absl::MutexLock lock(&impl->mutex_);
+  const std::lock_guard lock(impl->mutex_);
   for (auto sync = impl->syncs_.begin(); sync != impl->syncs_.end(); ++sync) {
     if (sync->second.call != call) continue;
     impl->core_.StopWaiting(sync->first, sync->second.sequence);
@@ -316,7 +319,7 @@ void TrackerService::Impl::SyncBroke(void* self, HangingCall* call) {
 void TrackerService::Impl::CollectBroke(void* self, HangingCall* call) {
   auto* impl = static_cast<Impl*>(self);
   Answers answers;
-  absl::MutexLock lock(&impl->mutex_);
+  const std::lock_guard lock(impl->mutex_);
   for (auto collect = impl->collects_.begin(); collect != impl->collects_.end(); ++collect) {
     if (collect->second.call != call) continue;
     impl->collects_.erase(collect);
@@ -326,11 +329,10 @@ void TrackerService::Impl::CollectBroke(void* self, HangingCall* call) {
 }
 
 void TrackerService::Impl::RunTimer() {
-  const auto stopping = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return stopping_; };
   while (true) {
     Answers answers;
-    absl::MutexLock lock(&mutex_);
-    if (mutex_.AwaitWithTimeout(absl::Condition(&stopping), kTimerPrecision)) return;
+    std::unique_lock lock(mutex_);
+    if (stopped_.wait_for(lock, kTimerPrecision, [this] { return stopping_; })) return;
     const absl::Time now = Now();
     if (core_.NextTick() <= now) core_.Tick(now);
     AnswerReady(answers);
@@ -360,7 +362,7 @@ grpc::ServerUnaryReactor* TrackerService::Impl::SubmitJobs(grpc::CallbackServerC
   Answers answers;
   absl::StatusOr<int64_t> session;
   {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard lock(mutex_);
     session = core_.Submit(Now(), request->tuner_id(), *std::move(jobs), request->resubmission());
     AnswerReady(answers);
   }
@@ -373,7 +375,7 @@ grpc::ServerUnaryReactor* TrackerService::Impl::CancelJobs(grpc::CallbackServerC
                                                            v1::CancelJobsResponse* response) {
   Answers answers;
   {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard lock(mutex_);
     response->set_cancelled_count(
         core_.Cancel(Now(), request->tuner_id(),
                      {request->job_ids().begin(), request->job_ids().end()}, request->study()));
@@ -388,7 +390,7 @@ grpc::ServerUnaryReactor* TrackerService::Impl::PutArtifact(grpc::CallbackServer
   // Checked here, so that a damaged one never takes the place of the real one. No lock is held.
   const absl::Status status = DecompressArtifact(request->zstd(), request->sha256()).status();
   if (status.ok()) {
-    absl::MutexLock lock(&store_mutex_);
+    const std::lock_guard lock(store_mutex_);
     store_.Put(request->sha256(), request->zstd());
   }
   return FinishNow(context, status);
@@ -399,7 +401,7 @@ grpc::ServerUnaryReactor* TrackerService::Impl::GetArtifact(grpc::CallbackServer
                                                             v1::GetArtifactResponse* response) {
   std::shared_ptr<const std::string> bytes;
   {
-    absl::MutexLock lock(&store_mutex_);
+    const std::lock_guard lock(store_mutex_);
     bytes = store_.Get(request->sha256());
   }
   if (bytes == nullptr) {
@@ -413,7 +415,7 @@ grpc::ServerUnaryReactor* TrackerService::Impl::ListWorkers(grpc::CallbackServer
                                                             const v1::ListWorkersRequest* request,
                                                             v1::ListWorkersResponse* response) {
   {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard lock(mutex_);
     *response = ToProto(core_.ListWorkers(Now()));
   }
   return FinishNow(context, absl::OkStatus());
@@ -425,7 +427,7 @@ grpc::ServerUnaryReactor* TrackerService::Impl::DrainWorker(grpc::CallbackServer
   Answers answers;
   absl::Status status;
   {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard lock(mutex_);
     status = core_.Drain(request->worker_id(), request->undo());
     AnswerReady(answers);
   }
@@ -436,12 +438,12 @@ grpc::ServerUnaryReactor* TrackerService::Impl::GetStatus(grpc::CallbackServerCo
                                                           const v1::GetStatusRequest* request,
                                                           v1::GetStatusResponse* response) {
   {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard lock(mutex_);
     *response = ToProto(core_.GetStatus(Now()));
   }
   response->set_version(options_.version);
   {
-    absl::MutexLock lock(&store_mutex_);
+    const std::lock_guard lock(store_mutex_);
     response->set_artifact_count(store_.count());
     response->set_artifact_bytes(store_.byte_count());
   }

@@ -48,7 +48,8 @@ struct TrackerOptions {
 struct CollectRequest {
   std::string tuner_id = "";
   std::vector<std::string> acknowledged = {};
-  int64_t seen_number = 0;  // Of `session`.
+  std::vector<int64_t> unwanted = {};  // Numbers of results, of `session`.
+  int64_t seen_number = 0;             // Of `session`.
   int64_t session = 0;
 };
 

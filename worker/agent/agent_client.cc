@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/logging.h"
@@ -28,6 +28,11 @@ constexpr absl::Duration kBackoffMax = absl::Seconds(2);
 // A newer call ends an older one at the tracker, so more are under way only when it does not
 // answer; then news waits for the next.
 constexpr int kCallsMax = 4;
+
+// The standard library's clocks overflow on infinite waits.
+std::chrono::nanoseconds Bounded(absl::Duration timeout) {
+  return absl::ToChronoNanoseconds(std::min(timeout, absl::Hours(24 * 365)));
+}
 
 // One Synchronize call; kept alive by its own callback.
 struct Call {
@@ -47,7 +52,7 @@ class AgentClient::Impl {
   bool WaitUntilEmpty(absl::Duration timeout);
   absl::Status WaitUntilRefused(absl::Duration timeout);
   absl::Time unreachable_since() const {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard lock(mutex_);
     return unreachable_since_;
   }
 
@@ -60,26 +65,28 @@ class AgentClient::Impl {
   }
 
   void Run();
-  bool HasWork() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
-  void BeginCall() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // With the lock held, like the other private ones but CallEnded and CarryOut.
+  bool HasWork() const;
+  void BeginCall();
   void CallEnded(const std::shared_ptr<Call>& call, const grpc::Status& status);
-  void TakeFailure(const absl::Status& status, int64_t sequence)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void TakeFailure(const absl::Status& status, int64_t sequence);
   void CarryOut(const std::vector<SlotAction>& actions);
 
   const AgentOptions options_;
   const std::unique_ptr<v1::Tracker::Stub> stub_;
   std::vector<AgentSlot> slots_;
 
-  mutable absl::Mutex mutex_;
-  AgentCore core_ ABSL_GUARDED_BY(mutex_);
-  Backoff backoff_ ABSL_GUARDED_BY(mutex_);
-  absl::Time retry_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  std::vector<std::shared_ptr<Call>> calls_ ABSL_GUARDED_BY(mutex_);  // Under way, oldest first.
-  std::vector<SlotAction> actions_ ABSL_GUARDED_BY(mutex_);           // For the loop's thread.
-  absl::Time unreachable_since_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
-  absl::Status refused_ ABSL_GUARDED_BY(mutex_);
-  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  // std::mutex and not Abseil's, which ThreadSanitizer cannot see into (Debian's library).
+  mutable std::mutex mutex_;         // For all below.
+  std::condition_variable changed_;  // Any of them.
+  AgentCore core_;
+  Backoff backoff_;
+  absl::Time retry_at_ = absl::InfinitePast();
+  std::vector<std::shared_ptr<Call>> calls_;  // Under way, oldest first.
+  std::vector<SlotAction> actions_;           // For the loop's thread.
+  absl::Time unreachable_since_ = absl::InfiniteFuture();
+  absl::Status refused_;
+  bool stopping_ = false;
   std::thread loop_;
 };
 
@@ -95,15 +102,16 @@ AgentClient::Impl::Impl(const AgentOptions& options, std::vector<AgentSlot> slot
 
 AgentClient::Impl::~Impl() {
   {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard lock(mutex_);
     stopping_ = true;
+    changed_.notify_all();
     for (const std::shared_ptr<Call>& call : calls_) call->context.TryCancel();
   }
   loop_.join();
   // Outcomes that come until an executor is gone are for nobody, but need this object's lock.
   for (AgentSlot& slot : slots_) slot.executor.reset();
-  const auto no_calls = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return calls_.empty(); };
-  absl::MutexLock lock(&mutex_, absl::Condition(&no_calls));
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return calls_.empty(); });
 }
 
 bool AgentClient::Impl::HasWork() const {
@@ -114,24 +122,21 @@ bool AgentClient::Impl::HasWork() const {
 }
 
 void AgentClient::Impl::Run() {
-  const auto has_work = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return HasWork(); };
-  const auto has_urgent_work = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
-    return stopping_ || !actions_.empty();
-  };
-  absl::MutexLock lock(&mutex_);
+  std::unique_lock lock(mutex_);
   while (true) {
-    mutex_.Await(absl::Condition(&has_work));
+    changed_.wait(lock, [this] { return HasWork(); });
     if (stopping_) return;
     if (!actions_.empty()) {
       const std::vector<SlotAction> actions = std::exchange(actions_, {});
-      mutex_.Unlock();
+      lock.unlock();
       CarryOut(actions);
-      mutex_.Lock();
+      lock.lock();
       continue;
     }
     const absl::Duration pause = retry_at_ - Now();
     if (pause > absl::ZeroDuration()) {
-      mutex_.AwaitWithTimeout(absl::Condition(&has_urgent_work), pause);
+      changed_.wait_for(lock, absl::ToChronoNanoseconds(pause),
+                        [this] { return stopping_ || !actions_.empty(); });
       continue;
     }
     BeginCall();
@@ -148,7 +153,8 @@ void AgentClient::Impl::BeginCall() {
 }
 
 void AgentClient::Impl::CallEnded(const std::shared_ptr<Call>& call, const grpc::Status& status) {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
+  changed_.notify_all();
   std::erase(calls_, call);
   if (stopping_) return;
   if (!status.ok()) return TakeFailure(FromGrpc(status), call->request.sequence());
@@ -186,27 +192,27 @@ void AgentClient::Impl::CarryOut(const std::vector<SlotAction>& actions) {
       continue;
     }
     executor.Start(action.job, [this, slot_index = action.slot_index](JobOutcome outcome) {
-      absl::MutexLock lock(&mutex_);
+      const std::lock_guard lock(mutex_);
       core_.Finished(slot_index, std::move(outcome));
+      changed_.notify_all();
     });
   }
 }
 
 void AgentClient::Impl::Leave() {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   core_.Leave();
+  changed_.notify_all();
 }
 
 bool AgentClient::Impl::WaitUntilEmpty(absl::Duration timeout) {
-  const auto is_empty = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return core_.IsEmpty(); };
-  absl::MutexLock lock(&mutex_);
-  return mutex_.AwaitWithTimeout(absl::Condition(&is_empty), timeout);
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, Bounded(timeout), [this] { return core_.IsEmpty(); });
 }
 
 absl::Status AgentClient::Impl::WaitUntilRefused(absl::Duration timeout) {
-  const auto is_refused = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return !refused_.ok(); };
-  absl::MutexLock lock(&mutex_);
-  mutex_.AwaitWithTimeout(absl::Condition(&is_refused), timeout);
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, Bounded(timeout), [this] { return !refused_.ok(); });
   return refused_;
 }
 

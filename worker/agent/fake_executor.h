@@ -3,15 +3,15 @@
 #ifndef WORKER_AGENT_FAKE_EXECUTOR_H_
 #define WORKER_AGENT_FAKE_EXECUTOR_H_
 
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <thread>
 #include <utility>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "worker/agent/slot_executor.h"
 
@@ -42,11 +42,12 @@ class FakeLab {
 
   const absl::Duration duration_;
   const Outcome outcome_;
-  mutable absl::Mutex mutex_;
-  std::multimap<absl::Time, Execution> executions_ ABSL_GUARDED_BY(mutex_);  // By their end.
-  Executor* finishing_ ABSL_GUARDED_BY(mutex_) = nullptr;  // Whose `done` is being called.
-  int64_t started_count_ ABSL_GUARDED_BY(mutex_) = 0;
-  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  mutable std::mutex mutex_;  // For all below.
+  std::condition_variable changed_;
+  std::multimap<absl::Time, Execution> executions_;  // By their end.
+  Executor* finishing_ = nullptr;                    // Whose `done` is being called.
+  int64_t started_count_ = 0;
+  bool stopping_ = false;
   std::thread thread_;
 };
 

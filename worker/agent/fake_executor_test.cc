@@ -1,9 +1,9 @@
 #include "worker/agent/fake_executor.h"
 
+#include <latch>
 #include <string>
 #include <vector>
 
-#include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
 
 namespace burnish {
@@ -12,13 +12,13 @@ namespace {
 TEST(FakeExecutorTest, AnswersByItsFunction) {
   FakeLab lab(absl::ZeroDuration(), &EchoOutcome);
   const std::unique_ptr<SlotExecutor> executor = lab.MakeExecutor();
-  absl::Notification done;
+  std::latch done{1};
   JobOutcome got;
   executor->Start({.id = "job", .payload = "payload"}, [&](JobOutcome outcome) {
     got = std::move(outcome);
-    done.Notify();
+    done.count_down();
   });
-  done.WaitForNotification();
+  done.wait();
   EXPECT_EQ(got, JobOutcome("result of payload"));
   EXPECT_EQ(lab.started_count(), 1);
 }
@@ -27,10 +27,10 @@ TEST(FakeExecutorTest, CancelEndsALongExecution) {
   FakeLab lab(absl::Hours(1), &EchoOutcome);
   const std::unique_ptr<SlotExecutor> executor = lab.MakeExecutor();
   executor->Cancel();
-  absl::Notification done;
-  executor->Start({.id = "job"}, [&](JobOutcome) { done.Notify(); });
+  std::latch done{1};
+  executor->Start({.id = "job"}, [&](JobOutcome) { done.count_down(); });
   executor->Cancel();
-  done.WaitForNotification();
+  done.wait();
 }
 
 TEST(FakeExecutorTest, DestroyedExecutorNeverSaysDone) {
