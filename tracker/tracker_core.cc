@@ -15,7 +15,7 @@ namespace burnish {
 namespace {
 
 constexpr absl::Duration kRetryAfterMin = absl::Milliseconds(100);
-constexpr absl::Duration kRetryAfterMax = absl::Seconds(10);
+constexpr absl::Duration kRetryAfterMax = absl::Seconds(2);
 // Only a hint of where to look, so it may be forgotten; this bounds it.
 constexpr size_t kMaybeOrphansMax = 1 << 18;
 

@@ -578,7 +578,7 @@ TEST(TrackerCoreSimTest, SickWorkersAndKillerJobsDoNotStopTheRest) {
 }
 
 TEST(TrackerCoreSimTest, EverythingAtOnce) {
-  RunSeeds(4000, 500,
+  RunSeeds(4000, 1500,
            {.drop = 0.05,
             .repeat = 0.05,
             .worker_fault = 0.05,

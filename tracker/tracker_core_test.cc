@@ -482,7 +482,7 @@ TEST_F(TrackerCoreTest, FullTrackerTakesNothingOfABatchAndSaysWhenToTryAgain) {
   const std::optional<absl::Duration> delay = GetRetryAfter(refused.status());
   ASSERT_TRUE(delay.has_value());
   EXPECT_GE(*delay, absl::Milliseconds(100));
-  EXPECT_LE(*delay, absl::Seconds(10));
+  EXPECT_LE(*delay, absl::Seconds(2));
   EXPECT_EQ(core_->GetStatus(now_).queued_count, 1);
   Submit({RunSpec("a"), RunSpec("b")});  // A known one needs no room.
   Done("w", *Idle("w"), "result");
