@@ -673,6 +673,15 @@ TEST_F(TrackerCoreTest, WorkerThatDiesWithAResultToFetchDoesNotLoseTheJob) {
   EXPECT_EQ(Idle("other")->job_id, "job");
 }
 
+TEST_F(TrackerCoreTest, ResultToFetchThatVanishesDoesNotLoseTheJob) {
+  Submit({RunSpec("job")});
+  const Lease lease = *Idle("w");
+  Restart({});
+  Submit({RunSpec("job")}, /*resubmission=*/true);
+  EXPECT_THAT(Done("w", lease, std::nullopt).orders.slots[0].send, ElementsAre("job"));
+  EXPECT_EQ(Idle("w")->job_id, "job") << "it no longer says that it has the result";
+}
+
 TEST_F(TrackerCoreTest, ResultThatTheTunerHadBeforeTheRestartIsDiscarded) {
   Submit({RunSpec("job")});
   const Lease lease = *Idle("w");
