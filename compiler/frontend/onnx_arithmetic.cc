@@ -73,11 +73,32 @@ absl::Status Pow(OnnxNode& node) {
   return node.Finish("pow", {base, exponent});
 }
 
+// fmod with the divisor's sign: a remainder of the other sign is one divisor off.
+absl::StatusOr<ValueId> FloorModulo(OnnxNode& node, ValueId a, ValueId b) {
+  Attributes fmod;
+  fmod.Set("fmod", int64_t{1});
+  ASSIGN_OR_RETURN(const ValueId remainder, node.Emit("mod", {a, b}, std::move(fmod)));
+  ASSIGN_OR_RETURN(const ValueId zero, node.EmitScalar(node.TypeOf(a).dtype, 0));
+  ASSIGN_OR_RETURN(const ValueId is_zero, node.Emit("equal", {remainder, zero}));
+  ASSIGN_OR_RETURN(const ValueId negative, node.Emit("less", {remainder, zero}));
+  ASSIGN_OR_RETURN(const ValueId divisor_negative, node.Emit("less", {b, zero}));
+  ASSIGN_OR_RETURN(const ValueId differs, node.Emit("xor", {negative, divisor_negative}));
+  ASSIGN_OR_RETURN(const ValueId shifted, node.Emit("add", {remainder, b}));
+  ASSIGN_OR_RETURN(const ValueId moved, node.Emit("where", {differs, shifted, remainder}));
+  return node.Emit("where", {is_zero, remainder, moved});
+}
+
 absl::Status Modulo(OnnxNode& node) {
   ASSIGN_OR_RETURN(const ValueId a, node.Input(0));
   ASSIGN_OR_RETURN(const ValueId b, node.Input(1));
+  const int64_t fmod = node.Int("fmod", 0);
+  if (fmod == 0 && IsFloat(node.TypeOf(a).dtype)) {
+    ASSIGN_OR_RETURN(const ValueId result, FloorModulo(node, a, b));
+    node.SetOutput(0, result);
+    return absl::OkStatus();
+  }
   Attributes attributes;
-  attributes.Set("fmod", node.Int("fmod", 0));
+  attributes.Set("fmod", fmod);
   return node.Finish("mod", {a, b}, std::move(attributes));
 }
 

@@ -51,12 +51,30 @@ absl::Status BatchNormalization(OnnxNode& node) {
   return node.Finish("batch_norm", std::move(inputs), std::move(attributes));
 }
 
+// Outputs Mean and InvStdDev of LayerNormalization, for the few models that use them.
+absl::Status EmitStatistics(OnnxNode& node, ValueId x, int64_t axis, double epsilon) {
+  const auto rank = static_cast<int64_t>(node.TypeOf(x).shape.size());
+  std::vector<int64_t> axes;
+  for (int64_t d = axis; d < rank; ++d) axes.push_back(d);
+  Attributes over;
+  over.Set("axes", axes);
+  over.Set("keepdims", int64_t{1});
+  ASSIGN_OR_RETURN(const ValueId mean, node.Emit("reduce_mean", {x}, over));
+  ASSIGN_OR_RETURN(const ValueId centred, node.Emit("sub", {x, mean}));
+  ASSIGN_OR_RETURN(const ValueId squares, node.Emit("mul", {centred, centred}));
+  ASSIGN_OR_RETURN(const ValueId variance, node.Emit("reduce_mean", {squares}, over));
+  ASSIGN_OR_RETURN(const ValueId bound, node.EmitScalar(node.TypeOf(x).dtype, epsilon));
+  ASSIGN_OR_RETURN(const ValueId shifted, node.Emit("add", {variance, bound}));
+  ASSIGN_OR_RETURN(const ValueId deviation, node.Emit("sqrt", {shifted}));
+  ASSIGN_OR_RETURN(const ValueId inverse, node.Emit("reciprocal", {deviation}));
+  if (node.OutputUsed(1)) node.SetOutput(1, mean);
+  if (node.OutputUsed(2)) node.SetOutput(2, inverse);
+  return absl::OkStatus();
+}
+
 absl::Status LayerNormalization(OnnxNode& node) {
   ASSIGN_OR_RETURN(const ValueId x, node.Input(0));
   ASSIGN_OR_RETURN(const ValueId scale, node.Input(1));
-  if (node.OutputUsed(1) || node.OutputUsed(2)) {
-    return node.Unsupported("outputs Mean and InvStdDev are not supported");
-  }
   std::vector<ValueId> inputs = {x, scale};
   if (node.HasInput(2)) {
     ASSIGN_OR_RETURN(const ValueId bias, node.Input(2));
@@ -64,9 +82,13 @@ absl::Status LayerNormalization(OnnxNode& node) {
   }
   ASSIGN_OR_RETURN(const int64_t axis,
                    NormalizeAxis(node, node.Int("axis", -1), node.TypeOf(x).shape.size()));
+  const double epsilon = node.Float("epsilon", 1e-5f);
+  if (node.OutputUsed(1) || node.OutputUsed(2)) {
+    RETURN_IF_ERROR(EmitStatistics(node, x, axis, epsilon));
+  }
   Attributes attributes;
   attributes.Set("axis", axis);
-  attributes.Set("epsilon", node.Float("epsilon", 1e-5f));
+  attributes.Set("epsilon", epsilon);
   return node.Finish("layer_norm", std::move(inputs), std::move(attributes));
 }
 

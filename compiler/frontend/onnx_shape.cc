@@ -224,7 +224,10 @@ absl::Status SpaceToDepth(OnnxNode& node) {
   ASSIGN_OR_RETURN(const ValueId parts,
                    node.EmitReshape(x, {s[0], s[1], s[2] / b, b, s[3] / b, b}));
   Attributes attributes;
-  attributes.Set("perm", std::vector<int64_t>{0, 3, 5, 1, 2, 4});
+  // CRD (from opset 28 on): the block's positions vary faster than the channel.
+  attributes.Set("perm", node.String("mode", "DCR") == "CRD"
+                             ? std::vector<int64_t>{0, 1, 3, 5, 2, 4}
+                             : std::vector<int64_t>{0, 3, 5, 1, 2, 4});
   ASSIGN_OR_RETURN(const ValueId moved, node.Emit("transpose", {parts}, std::move(attributes)));
   return FinishReshape(node, moved, {s[0], s[1] * b * b, s[2] / b, s[3] / b});
 }

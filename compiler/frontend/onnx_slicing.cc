@@ -141,17 +141,17 @@ absl::Status Slice(OnnxNode& node) {
     node.SetOutput(0, x);
     return absl::OkStatus();
   }
-  if (node.context().graph.IsConstant(x)) {  // Shape arithmetic may cut a list down to nothing.
-    std::vector<int64_t> cut = shape;
-    for (size_t i = 0; i < r.axes.size(); ++i) {
-      if (r.starts[i] == r.ends[i]) cut[r.axes[i]] = 0;
-    }
-    if (cut != shape) {
-      ASSIGN_OR_RETURN(const ValueId empty,
-                       node.EmitConstant({node.TypeOf(x).dtype, cut}, MakeConstant<uint8_t>({})));
-      node.SetOutput(0, empty);
-      return absl::OkStatus();
-    }
+  std::vector<int64_t> cut = shape;
+  for (size_t i = 0; i < r.axes.size(); ++i) {
+    if (r.starts[i] == r.ends[i]) cut[r.axes[i]] = 0;
+  }
+  if (cut != shape) {  // Shape arithmetic may cut a list down to nothing.
+    if (!node.context().graph.IsConstant(x)) return node.Unsupported("the slice is empty");
+    ASSIGN_OR_RETURN(
+        const ValueId empty,
+        node.EmitConstant({node.TypeOf(x).dtype, cut}, MakeConstant<uint8_t>({})));
+    node.SetOutput(0, empty);
+    return absl::OkStatus();
   }
   Attributes attributes;
   attributes.Set("starts", r.starts);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/status_macros.h"
+#include "compiler/graph/eliminate_dead_pass.h"
 #include "compiler/graph/rewrite.h"
 
 namespace burnish {
@@ -178,6 +179,7 @@ absl::Status Decompose(Graph& graph, const GraphNode& node, const ScaleShift& ss
 }  // namespace
 
 absl::Status FoldBatchNorm(Graph& graph) {
+  EliminateDead(graph);  // Readers that nothing needs would forbid folding.
   const std::vector<std::vector<GraphNodeId>> consumers = Consumers(graph);
   const std::vector<bool> is_output = OutputFlags(graph);
   std::vector<GraphNodeId> owner(graph.values.size(), -1);  // The product whose result it is now.

@@ -20,6 +20,8 @@ absl::Status PrepareGraph(Graph& graph, const PrepareOptions& options) {
     // Transposes of the layout meet the model's own, reshapes and constants.
     RETURN_IF_ERROR(Simplify(graph));
     RETURN_IF_ERROR(FoldConstants(graph));
+    // Where a transpose stood between a convolution and its scale, none does now.
+    if (options.fold_batch_norm) RETURN_IF_ERROR(FoldBatchNorm(graph));
   }
   EliminateCommon(graph);
   return absl::OkStatus();

@@ -1,0 +1,99 @@
+#include "compiler/frontend/onnx_export.h"
+
+#include "base/status_matchers.h"
+#include "compiler/frontend/onnx_import.h"
+#include "compiler/frontend/onnx_testing.h"
+#include "compiler/graph/graph_interpreter.h"
+#include "compiler/graph/graph_testing.h"
+#include "compiler/graph/prepare.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace burnish {
+namespace {
+
+using Shape = std::vector<int64_t>;
+
+Graph RoundTrip(const Graph& graph) {
+  const absl::StatusOr<std::string> bytes = ExportOnnx(graph);
+  EXPECT_THAT(bytes, IsOk());
+  absl::StatusOr<Graph> back = ImportOnnx(*bytes);
+  EXPECT_THAT(back, IsOk()) << PrintGraph(graph);
+  return *std::move(back);
+}
+
+std::string Ops(const Graph& graph) {
+  std::string ops;
+  for (const GraphNode& node : graph.nodes) ops += node.op + "(" + PrintAttributes(node.attributes) + ") ";
+  return ops;
+}
+
+TEST(OnnxExportTest, AnImportedModelComesBackAsItWas) {
+  ASSERT_OK_AND_ASSIGN(const Graph graph, ImportOnnx(SmallOnnxModel()));
+  const Graph back = RoundTrip(graph);
+  EXPECT_EQ(Ops(graph), Ops(back));
+  EXPECT_EQ(Difference(graph, back), "");
+}
+
+TEST(OnnxExportTest, RandomGraphsComputeTheSameAfterARoundTrip) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    Graph graph = RandomGraph(seed);
+    ASSERT_EQ(Difference(graph, RoundTrip(graph)), "");
+    ASSERT_THAT(PrepareGraph(graph), IsOk());  // Channels last, dense.
+    ASSERT_EQ(Difference(graph, RoundTrip(graph)), "");
+  }
+}
+
+TEST(OnnxExportTest, EveryGroupOfAFusedGraphIsAModel) {
+  Graph graph = RandomGraph(3);
+  ASSERT_THAT(PrepareGraph(graph), IsOk());
+  for (const FusedGroup& group : Fuse(graph).groups) {
+    const Graph part = Subgraph(graph, group);
+    ASSERT_THAT(VerifyGraph(part), IsOk());
+    EXPECT_EQ(Difference(part, RoundTrip(part)), "");
+  }
+}
+
+TEST(OnnxExportTest, OperatorsWithInputsForAttributes) {
+  Graph graph;
+  const ValueId x = AddInput(graph, "x", {DType::kF32, {1, 4, 3, 6}});
+  const ValueId cut = Op(graph, "slice", {x},
+                         {{"starts", Shape{3, 5}},
+                          {"ends", Shape{-1, 0}},
+                          {"axes", Shape{1, 3}},
+                          {"steps", Shape{-1, -2}}});
+  const ValueId clipped = Op(graph, "clip", {cut}, {{"min", -0.5}});
+  const ValueId padded = Op(graph, "pad", {clipped},
+                            {{"pads", Shape{0, 1, 0, 2, 0, 0, 1, 0}},
+                             {"mode", std::string("constant")},
+                             {"value", 2.0}});
+  const ValueId large = Op(graph, "resize", {padded},
+                           {{"sizes", Shape{1, 5, 8, 10}},
+                            {"mode", std::string("linear")},
+                            {"coordinate_transformation_mode", std::string("half_pixel")},
+                            {"nearest_mode", std::string("floor")}});
+  const ValueId rows = Op(graph, "reduce_l2", {large}, {{"axes", Shape{3}}, {"keepdims", int64_t{0}}});
+  const ValueId gated = Op(graph, "silu", {rows});
+  const ValueId wide = Op(graph, "matmul", {gated, gated}, {{"trans_b", int64_t{1}}});
+  const ValueId best = Op(graph, "argmax", {wide}, {{"axis", int64_t{2}}, {"keepdims", int64_t{0}}});
+  const ValueId whole = Op(graph, "cast", {wide}, {{"to", std::string("i32")}});
+  graph.outputs = {gated, best, whole};
+  EXPECT_EQ(Difference(graph, RoundTrip(graph)), "");
+}
+
+TEST(OnnxExportTest, InputsAndConstantsThatAreOutputsKeepTheirValues) {
+  Graph graph;
+  const ValueId x = AddInput(graph, "x", {DType::kF32, {2}});
+  const ValueId c = AddConstant(graph, "c", {DType::kF32, {2}}, MakeConstant<float>({1, 2}));
+  const ValueId y = Op(graph, "relu", {x});
+  graph.outputs = {x, c, y, y};
+  const Graph back = RoundTrip(graph);
+  EXPECT_EQ(back.outputs.size(), 4u);
+  ASSERT_OK_AND_ASSIGN(const auto want, InterpretGraph(graph, RandomInputs(graph, 1)));
+  ASSERT_OK_AND_ASSIGN(const auto got, InterpretGraph(back, RandomInputs(graph, 1)));
+  EXPECT_EQ(CompareOutputs(want, got, 0), "");
+}
+
+}  // namespace
+}  // namespace burnish

@@ -1,0 +1,330 @@
+#include "compiler/frontend/onnx_import.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_matchers.h"
+#include "compiler/frontend/onnx_testing.h"
+#include "compiler/graph/graph_interpreter.h"
+#include "compiler/graph/graph_testing.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace burnish {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::DoubleEq;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pointwise;
+using absl::StatusCode;
+
+// Operators of the graph in order.
+std::string Ops(const Graph& graph) {
+  std::string ops;
+  for (const GraphNode& node : graph.nodes) absl::StrAppend(&ops, ops.empty() ? "" : " ", node.op);
+  return ops;
+}
+
+// A model of one node over x f32 `shape`, output y.
+std::string OneNode(absl::string_view node, const std::vector<int64_t>& shape, int opset,
+                    absl::string_view initializers = "") {
+  return OnnxModel(absl::StrCat(OnnxTensorInfo("input", "x", shape), initializers, "node { ", node,
+                                " output: 'y' } ", OnnxTensorInfo("output", "y", {})),
+                   opset);
+}
+
+TEST(OnnxImportTest, ASmallModelWithComputedShapes) {
+  ASSERT_OK_AND_ASSIGN(const Graph graph, ImportOnnx(SmallOnnxModel()));
+  EXPECT_EQ(Ops(graph), "conv batch_norm relu reduce_mean reshape softmax");
+  EXPECT_THAT(graph.nodes[0].attributes.Ints("pads", {}), ElementsAre(1, 1, 1, 1));
+  EXPECT_EQ(graph.value(graph.outputs[0]).name, "y");
+  EXPECT_THAT(graph.value(graph.outputs[0]).type.shape, ElementsAre(1, 3));
+}
+
+TEST(OnnxImportTest, NodesInAnyOrderAndInitializersAsInputs) {
+  const std::string model = OnnxModel(absl::StrCat(
+      OnnxTensorInfo("input", "x", {2}), OnnxTensorInfo("input", "w", {2}),
+      OnnxFloats("w", {2}, {1, 2}),
+      "node { op_type: 'Relu' input: 's' output: 'y' } "
+      "node { op_type: 'Add' input: ['x', 'w'] output: 's' } ",
+      OnnxTensorInfo("output", "y", {2})));
+  ASSERT_OK_AND_ASSIGN(const Graph graph, ImportOnnx(model));
+  EXPECT_EQ(graph.inputs.size(), 1u);
+  EXPECT_EQ(Ops(graph), "add relu");
+}
+
+struct StoredData {
+  const char* tensor;
+  std::vector<double> want;
+};
+
+TEST(OnnxImportTest, EveryWayToStoreData) {
+  const StoredData cases[] = {
+      {"data_type: 1 float_data: [1.5, -2]", {1.5, -2}},
+      {"data_type: 11 double_data: [1.5, -2]", {1.5, -2}},
+      {"data_type: 7 int64_data: [5, -6]", {5, -6}},
+      {"data_type: 6 int32_data: [5, -6]", {5, -6}},
+      {"data_type: 3 int32_data: [5, -6]", {5, -6}},
+      {"data_type: 2 int32_data: [5, 250]", {5, 250}},
+      {"data_type: 9 int32_data: [0, 1]", {0, 1}},
+      {"data_type: 9 raw_data: '\\000\\007'", {0, 1}},
+      {"data_type: 6 raw_data: '\\001\\000\\000\\000\\377\\377\\377\\377'", {1, -1}},
+  };
+  for (const StoredData& c : cases) {
+    SCOPED_TRACE(c.tensor);
+    const std::string model = OnnxModel(
+        absl::StrCat("initializer { name: 'c' dims: 2 ", c.tensor, " } ",
+                     "node { op_type: 'Identity' input: 'c' output: 'y' } ",
+                     OnnxTensorInfo("output", "y", {2})));
+    ASSERT_OK_AND_ASSIGN(const Graph graph, ImportOnnx(model));
+    const GraphValue& constant = graph.value(graph.nodes[0].inputs[0]);
+    EXPECT_THAT(ToDoubles(constant.type, *constant.data), Pointwise(DoubleEq(), c.want));
+  }
+}
+
+TEST(OnnxImportTest, HalfPrecisionIsRefusedByName) {
+  const std::string model = OnnxModel(
+      "initializer { name: 'w' dims: 1 data_type: 10 int32_data: 0 } "
+      "node { op_type: 'Relu' input: 'w' output: 'y' } output { name: 'y' }");
+  EXPECT_THAT(ImportOnnx(model), StatusIs(StatusCode::kUnimplemented,
+                                          AllOf(HasSubstr("'w'"), HasSubstr("FLOAT16"))));
+}
+
+TEST(OnnxImportTest, DataOfTheWrongSizeIsRefused) {
+  const std::string model = OnnxModel(
+      "initializer { name: 'w' dims: 3 data_type: 1 float_data: [1, 2] } "
+      "node { op_type: 'Relu' input: 'w' output: 'y' } output { name: 'y' }");
+  EXPECT_THAT(ImportOnnx(model), StatusIs(StatusCode::kInvalidArgument,
+                                          HasSubstr("got 8 bytes of data, want 12")));
+}
+
+TEST(OnnxImportTest, ASymbolicDimensionNamesInputAndFlag) {
+  const std::string model = OneNode("op_type: 'Relu' input: 'x'", {-1, 3}, 17);
+  EXPECT_THAT(ImportOnnx(model),
+              StatusIs(StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr("input 'x'"), HasSubstr("--shape x=1x3"))));
+  ASSERT_OK_AND_ASSIGN(const Graph graph, ImportOnnx(model, {.input_shapes = {{"x", {4, 3}}}}));
+  EXPECT_THAT(graph.value(graph.outputs[0]).type.shape, ElementsAre(4, 3));
+  EXPECT_THAT(ImportOnnx(model, {.input_shapes = {{"x", {4, 5}}}}),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("the model fixes 3")));
+  EXPECT_THAT(ImportOnnx(model, {.input_shapes = {{"x", {4, 3}}, {"z", {1}}}}),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("its inputs are: x")));
+}
+
+TEST(OnnxImportTest, UnknownOperatorsSayWhatIsSupported) {
+  EXPECT_THAT(ImportOnnx(OneNode("op_type: 'FusedConv' domain: 'com.microsoft' name: 'f' input: 'x'",
+                                 {1}, 17)),
+              StatusIs(StatusCode::kUnimplemented,
+                       AllOf(HasSubstr("node 'f' (FusedConv)"), HasSubstr("com.microsoft"),
+                             HasSubstr("ConvTranspose"))));
+}
+
+TEST(OnnxImportTest, OldAndFutureOpsetsAreRefused) {
+  for (int opset : {6, kNewestOnnxOpset + 1}) {
+    EXPECT_THAT(ImportOnnx(OneNode("op_type: 'Relu' input: 'x'", {1}, opset)),
+                StatusIs(StatusCode::kUnimplemented, HasSubstr("want 7 to")));
+  }
+}
+
+TEST(OnnxImportTest, LegacyAttributesMeanWhatTheyMeant) {
+  const struct {
+    const char* node;
+    int opset;
+    const char* want;
+  } cases[] = {
+      {"op_type: 'Clip' input: 'x' attribute { name: 'min' type: FLOAT f: -1 }", 7, "clip"},
+      {"op_type: 'Pad' input: 'x' attribute { name: 'pads' type: INTS ints: [0,1,0,0] }", 7, "pad"},
+      {"op_type: 'Slice' input: 'x' attribute { name: 'starts' type: INTS ints: 1 } "
+       "attribute { name: 'ends' type: INTS ints: 100 }",
+       7, "slice"},
+      {"op_type: 'Unsqueeze' input: 'x' attribute { name: 'axes' type: INTS ints: 0 }", 7,
+       "reshape"},
+      {"op_type: 'Dropout' input: 'x' attribute { name: 'ratio' type: FLOAT f: 0.5 }", 7,
+       "identity"},
+      {"op_type: 'ReduceSum' input: 'x' attribute { name: 'axes' type: INTS ints: -1 }", 7,
+       "reduce_sum"},
+      {"op_type: 'Softmax' input: 'x' attribute { name: 'axis' type: INT i: 0 }", 12,
+       "reshape softmax reshape"},
+      {"op_type: 'Softmax' input: 'x' attribute { name: 'axis' type: INT i: 0 }", 13, "softmax"},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.node);
+    ASSERT_OK_AND_ASSIGN(const Graph graph, ImportOnnx(OneNode(c.node, {2, 3}, c.opset)));
+    EXPECT_EQ(Ops(graph), c.want);
+  }
+}
+
+TEST(OnnxImportTest, TrainingModeIsRefused) {
+  const std::string node =
+      "op_type: 'BatchNormalization' input: ['x', 'p', 'p', 'p', 'p'] "
+      "attribute { name: 'training_mode' type: INT i: 1 }";
+  EXPECT_THAT(ImportOnnx(OneNode(node, {1, 2, 3}, 15, OnnxFloats("p", {2}, {1, 1}))),
+              StatusIs(StatusCode::kUnimplemented, HasSubstr("training_mode")));
+}
+
+TEST(OnnxImportTest, AKnownConditionChoosesTheBranch) {
+  const std::string model = OnnxModel(absl::StrCat(
+      OnnxTensorInfo("input", "x", {2}), "initializer { name: 'c' data_type: 9 int32_data: 0 } ",
+      R"(node { op_type: 'If' input: 'c' output: 'y'
+           attribute { name: 'then_branch' type: GRAPH g {
+             node { op_type: 'Nonsense' input: 'x' output: 't' } output { name: 't' } } }
+           attribute { name: 'else_branch' type: GRAPH g {
+             node { op_type: 'Neg' input: 'x' output: 'e' } output { name: 'e' } } } } )",
+      OnnxTensorInfo("output", "y", {2})));
+  ASSERT_OK_AND_ASSIGN(const Graph graph, ImportOnnx(model));
+  EXPECT_EQ(Ops(graph), "neg");
+}
+
+TEST(OnnxImportTest, BrokenGraphsAreRefusedByName) {
+  const struct {
+    const char* nodes;
+    const char* want;
+  } cases[] = {
+      {"node { op_type: 'Add' input: ['x', 'b'] output: 'y' name: 'n' } "
+       "node { op_type: 'Relu' input: 'y' output: 'b' }",
+       "cycle"},
+      {"node { op_type: 'Add' input: ['x', 'nowhere'] output: 'y' name: 'n' }",
+       "node 'n' (Add): reads 'nowhere', which nothing writes"},
+      {"node { op_type: 'Relu' input: 'x' output: 'y' } "
+       "node { op_type: 'Neg' input: 'x' output: 'y' }",
+       "written by another node"},
+      {"node { op_type: 'Relu' input: 'x' output: 'x' } node { op_type: 'Neg' input: 'x' output: 'y'}",
+       "two values are named 'x'"},
+      {"node { op_type: 'Relu' input: 'x' output: 'z' }", "'y': nothing writes it"},
+      {"node { op_type: 'Relu' output: 'y' name: 'n' }", "node 'n' (Relu): input 0 is missing"},
+      {"node { op_type: 'Elu' input: 'x' output: 'y' "
+       "attribute { name: 'alpha' type: INT i: 1 } }",
+       "attribute alpha is no float"},
+  };
+  for (const auto& c : cases) {
+    const std::string model = OnnxModel(absl::StrCat(OnnxTensorInfo("input", "x", {2}), c.nodes,
+                                                     OnnxTensorInfo("output", "y", {2})));
+    EXPECT_THAT(ImportOnnx(model), StatusIs(StatusCode::kInvalidArgument, HasSubstr(c.want)));
+  }
+}
+
+TEST(OnnxImportTest, ABatchOfABillionIsRefusedBeforeMemoryIsTaken) {
+  const std::string bomb = OnnxModel(absl::StrCat(
+      OnnxInts("shape", {1 << 20, 1 << 13}),
+      "node { op_type: 'ConstantOfShape' input: 'shape' output: 'y' } ",
+      OnnxTensorInfo("output", "y", {})));
+  EXPECT_THAT(ImportOnnx(bomb), StatusIs(StatusCode::kResourceExhausted, HasSubstr("limit")));
+  const std::string overflow = OnnxModel(absl::StrCat(
+      OnnxInts("shape", {int64_t{1} << 62, int64_t{1} << 62, 4}),
+      "node { op_type: 'ConstantOfShape' input: 'shape' output: 'y' } ",
+      OnnxTensorInfo("output", "y", {})));
+  EXPECT_THAT(ImportOnnx(overflow), StatusIs(StatusCode::kResourceExhausted));
+}
+
+TEST(OnnxImportTest, TooManyNodesAndTooDeepGraphsAreRefused) {
+  std::string nodes;
+  for (int i = 0; i < 20; ++i) {
+    absl::StrAppend(&nodes, "node { op_type: 'Relu' input: '", i == 0 ? "x" : absl::StrCat("v", i),
+                    "' output: '", i == 19 ? "y" : absl::StrCat("v", i + 1), "' } ");
+  }
+  const std::string model = OnnxModel(absl::StrCat(OnnxTensorInfo("input", "x", {2}), nodes,
+                                                   OnnxTensorInfo("output", "y", {2})));
+  EXPECT_THAT(ImportOnnx(model), IsOk());
+  EXPECT_THAT(ImportOnnx(model, {.max_nodes = 19}),
+              StatusIs(StatusCode::kResourceExhausted, HasSubstr("19 nodes")));
+  std::string graph = "node { op_type: 'Neg' input: 'x' output: 'e' } output { name: 'e' }";
+  for (int i = 0; i < 5; ++i) {
+    graph = absl::StrCat("node { op_type: 'If' input: 'c' output: 'e' ",
+                         "attribute { name: 'then_branch' type: GRAPH g { ", graph,
+                         " } } } output { name: 'e' }");
+  }
+  const std::string deep =
+      OnnxModel(absl::StrCat(OnnxTensorInfo("input", "x", {2}),
+                             "initializer { name: 'c' data_type: 9 int32_data: 1 } ", graph));
+  EXPECT_THAT(ImportOnnx(deep), IsOk());
+  EXPECT_THAT(ImportOnnx(deep, {.max_depth = 3}),
+              StatusIs(StatusCode::kResourceExhausted, HasSubstr("nested")));
+}
+
+class ExternalDataTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = absl::StrCat(::testing::TempDir(), "/external_data_test_", getpid());
+    outside_ = folder_ + "_outside";
+    mkdir(folder_.c_str(), 0755);
+    mkdir((folder_ + "/sub").c_str(), 0755);
+    Write(folder_ + "/w.bin", std::string("....") + std::string("\0\0\x80\x3f\0\0\0\x40", 8));
+    Write(folder_ + "/sub/w.bin", std::string("\0\0\x80\x3f\0\0\0\x40", 8));
+    Write(outside_, std::string(64, 'x'));
+    unlink((folder_ + "/link").c_str());
+    ASSERT_EQ(symlink(outside_.c_str(), (folder_ + "/link").c_str()), 0);
+    unlink((folder_ + "/up").c_str());
+    ASSERT_EQ(symlink("..", (folder_ + "/up").c_str()), 0);
+  }
+  static void Write(const std::string& path, const std::string& bytes) {
+    std::ofstream(path, std::ios::binary) << bytes;
+  }
+  absl::StatusOr<Graph> Import(const std::string& location, int offset = 0) {
+    const std::string model = OnnxModel(absl::StrCat(
+        OnnxTensorInfo("input", "x", {2}),
+        "initializer { name: 'w' dims: 2 data_type: 1 data_location: EXTERNAL ",
+        "external_data { key: 'location' value: '", location, "' } ",
+        "external_data { key: 'offset' value: '", offset, "' } } ",
+        "node { op_type: 'Add' input: ['x', 'w'] output: 'y' } ",
+        OnnxTensorInfo("output", "y", {2})));
+    Write(folder_ + "/model.onnx", model);
+    return ImportOnnxFile(folder_ + "/model.onnx");
+  }
+  std::string folder_, outside_;
+};
+
+TEST_F(ExternalDataTest, FilesInTheModelsFolderAreRead) {
+  for (const auto& [location, offset] : {std::pair("w.bin", 4), std::pair("sub/w.bin", 0)}) {
+    ASSERT_OK_AND_ASSIGN(const Graph graph, Import(location, offset));
+    const GraphValue& w = graph.value(graph.nodes[0].inputs[1]);
+    EXPECT_THAT(CopyAs<float>(*w.data), ElementsAre(1, 2));
+  }
+}
+
+TEST_F(ExternalDataTest, EverythingElseIsRefused) {
+  EXPECT_THAT(Import(outside_), StatusIs(StatusCode::kInvalidArgument, HasSubstr("absolute")));
+  EXPECT_THAT(Import("../external"), StatusIs(StatusCode::kInvalidArgument, HasSubstr("'..'")));
+  EXPECT_THAT(Import("sub/../w.bin"), StatusIs(StatusCode::kInvalidArgument, HasSubstr("'..'")));
+  EXPECT_THAT(Import("link"), StatusIs(StatusCode::kInvalidArgument, HasSubstr("symbolic link")));
+  EXPECT_THAT(Import("up/w.bin"),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("symbolic link")));
+  EXPECT_THAT(Import("sub"), StatusIs(StatusCode::kInvalidArgument, HasSubstr("plain file")));
+  EXPECT_THAT(Import("missing"), StatusIs(StatusCode::kNotFound));
+  EXPECT_THAT(Import("w.bin", 8), StatusIs(StatusCode::kInvalidArgument, HasSubstr("12 bytes")));
+  EXPECT_THAT(Import("w.bin", -4), StatusIs(StatusCode::kInvalidArgument));
+}
+
+// Whatever happens to a model's bytes, the importer answers: a graph or a status. Run under the
+// sanitizers this is the smallest of fuzzers.
+TEST(OnnxImportTest, DamagedModelsAreAnsweredNotObeyed) {
+  const std::string model = SmallOnnxModel();
+  const OnnxImportOptions options = {.max_constant_bytes = 1 << 20,
+                                     .max_folded_bytes = 1 << 20,
+                                     .max_tensor_elements = 1 << 20};
+  for (size_t length = 0; length < model.size(); ++length) {
+    const absl::StatusOr<Graph> graph = ImportOnnx(model.substr(0, length), options);
+    EXPECT_FALSE(graph.ok() && length < model.size() / 2) << length;
+  }
+  for (size_t at = 0; at < model.size(); ++at) {
+    for (int flip : {0x01, 0x10, 0x80, 0xff}) {
+      std::string damaged = model;
+      damaged[at] = static_cast<char>(damaged[at] ^ flip);
+      const absl::StatusOr<Graph> graph = ImportOnnx(damaged, options);
+      if (graph.ok()) {
+        EXPECT_THAT(VerifyGraph(*graph), IsOk()) << at << " ^ " << flip;
+      }
+    }
+  }
+}
+
+TEST(OnnxImportTest, AMissingFileIsNotFound) {
+  EXPECT_THAT(ImportOnnxFile("/nonexistent/model.onnx"), StatusIs(StatusCode::kNotFound));
+}
+
+}  // namespace
+}  // namespace burnish

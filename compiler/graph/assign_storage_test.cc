@@ -1,0 +1,161 @@
+#include "compiler/graph/assign_storage.h"
+
+#include <cmath>
+
+#include "compiler/graph/graph_testing.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace burnish {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::Pair;
+using Shape = std::vector<int64_t>;
+
+// Values [1, 6, 6, 4] with channels last, each made by an exp of the input.
+struct Images {
+  Graph graph;
+  ValueId x;
+  Images() { x = AddInput(graph, "x", {DType::kF32, {1, 6, 6, 4}}); }
+  ValueId Made() { return Op(graph, "exp", {x}); }
+  ValueId Conv(ValueId v, int64_t kernel, Shape pads, int64_t stride = 1) {
+    const int64_t channels = graph.value(v).type.shape[3];
+    const ValueId w = AddRandomConstant(graph, "w", {4, channels, kernel, kernel}, 1);
+    return Op(graph, "conv", {v, w},
+              {{"pads", std::move(pads)},
+               {"strides", Shape{stride, stride}},
+               {"channels_last", int64_t{1}}});
+  }
+  ValueId MaxPool(ValueId v, Shape pads) {
+    return Op(graph, "max_pool", {v},
+              {{"kernel_shape", Shape{3, 3}},
+               {"pads", std::move(pads)},
+               {"strides", Shape{1, 1}},
+               {"channels_last", int64_t{1}}});
+  }
+  StorageAssignment Assign(const StorageOptions& options = {}) {
+    return AssignStorage(graph, Fuse(graph, {.consumers = false, .producers = false}), options);
+  }
+};
+
+TEST(AssignStorageTest, TheWidestReaderSetsTheBorder) {
+  Images m;
+  const ValueId y = m.Made();
+  m.graph.outputs = {m.Conv(y, 3, {1, 1, 1, 1}), m.Conv(y, 5, {2, 2, 2, 2})};
+  const Storage storage = m.Assign().places[y].storage;
+  EXPECT_THAT(storage.border, ElementsAre(Pair(0, 0), Pair(2, 2), Pair(2, 2), Pair(0, 0)));
+  EXPECT_EQ(storage.border_value, 0);
+  EXPECT_THAT(storage.strides, ElementsAre(400, 40, 4, 1));
+  EXPECT_EQ(storage.offset, 2 * 40 + 2 * 4);
+  EXPECT_TRUE(m.Assign({.borders = false}).places[y].storage.border.empty());
+}
+
+// With stride 2 the last window ends before the lower pad begins.
+TEST(AssignStorageTest, PadsThatNoWindowReachesAreNotThere) {
+  Images m;
+  const ValueId y = m.Made();
+  m.graph.outputs = {m.Conv(y, 3, {1, 1, 1, 1}, /*stride=*/2)};
+  EXPECT_THAT(m.Assign().places[y].storage.border,
+              ElementsAre(Pair(0, 0), Pair(1, 0), Pair(1, 0), Pair(0, 0)));
+}
+
+TEST(AssignStorageTest, MaxPoolsWantMinusInfinity) {
+  Images m;
+  const ValueId y = m.Made();
+  m.graph.outputs = {m.MaxPool(y, {1, 1, 1, 1})};
+  EXPECT_EQ(m.Assign().places[y].storage.border_value, -INFINITY);
+}
+
+TEST(AssignStorageTest, WhereReadersDisagreeZeroWins) {
+  Images m;
+  const ValueId y = m.Made();
+  m.graph.outputs = {m.MaxPool(y, {1, 1, 1, 1}), m.Conv(y, 3, {1, 0, 1, 0})};
+  const Storage storage = m.Assign().places[y].storage;
+  EXPECT_EQ(storage.border_value, 0);
+  EXPECT_THAT(storage.border, ElementsAre(Pair(0, 0), Pair(1, 1), Pair(0, 0), Pair(0, 0)));
+}
+
+TEST(AssignStorageTest, TheModelsInterfaceIsDense) {
+  Images m;
+  const ValueId y = m.Made();
+  m.graph.outputs = {m.Conv(m.x, 3, {1, 1, 1, 1}), m.Conv(y, 3, {1, 1, 1, 1}), y};
+  const StorageAssignment storage = m.Assign();
+  EXPECT_TRUE(storage.places[m.x].storage.border.empty());
+  EXPECT_TRUE(storage.places[y].storage.border.empty());
+}
+
+TEST(AssignStorageTest, PartsOfAConcatLieInItsBuffer) {
+  Images m;
+  const ValueId a = m.Made();
+  const ValueId b = Op(m.graph, "relu", {m.x});
+  const ValueId ab = Op(m.graph, "concat", {a, b}, {{"axis", int64_t{3}}});
+  const ValueId c = Op(m.graph, "tanh", {m.x});
+  const ValueId abc = Op(m.graph, "concat", {ab, c}, {{"axis", int64_t{3}}});
+  m.graph.outputs = {m.Conv(ab, 1, {0, 0, 0, 0}), m.Conv(abc, 3, {1, 1, 1, 1})};
+  const StorageAssignment storage = m.Assign();
+  const Storage& root = storage.places[abc].storage;
+  EXPECT_THAT(root.strides, ElementsAre(8 * 8 * 12, 8 * 12, 12, 1));
+  for (const auto& [value, channel] :
+       {std::pair(a, 0), std::pair(b, 4), std::pair(ab, 0), std::pair(c, 8), std::pair(abc, 0)}) {
+    EXPECT_EQ(storage.places[value].allocation, abc);
+    EXPECT_EQ(storage.places[value].storage.strides, root.strides);
+    EXPECT_EQ(storage.places[value].storage.offset, root.offset + channel);
+    EXPECT_EQ(storage.places[value].storage.border, root.border);
+  }
+  const Fusion fusion = Fuse(m.graph, {.consumers = false, .producers = false});
+  for (size_t g = 0; g < fusion.groups.size(); ++g) {
+    EXPECT_EQ(storage.copy_free[g], m.graph.nodes[fusion.groups[g].nodes[0]].op == "concat");
+  }
+}
+
+TEST(AssignStorageTest, AConcatOfAnInputOrOfOneValueTwiceIsCopied) {
+  Images m;
+  const ValueId a = m.Made();
+  const ValueId twice = Op(m.graph, "concat", {a, a}, {{"axis", int64_t{3}}});
+  const ValueId input =
+      Op(m.graph, "concat", {m.x, Op(m.graph, "relu", {m.x})}, {{"axis", int64_t{3}}});
+  m.graph.outputs = {m.Conv(twice, 1, {0, 0, 0, 0}), m.Conv(input, 1, {0, 0, 0, 0})};
+  const StorageAssignment storage = m.Assign();
+  EXPECT_EQ(storage.places[a].allocation, a);
+  for (bool free : storage.copy_free) EXPECT_FALSE(free);
+}
+
+TEST(AssignStorageTest, ABorderAlongTheConcatsAxisForbidsViews) {
+  Images m;
+  const ValueId a = m.Made();
+  const ValueId b = Op(m.graph, "relu", {m.x});
+  const ValueId tall = Op(m.graph, "concat", {a, b}, {{"axis", int64_t{1}}});
+  m.graph.outputs = {m.Conv(a, 3, {1, 1, 1, 1}), m.Conv(tall, 1, {0, 0, 0, 0})};
+  EXPECT_EQ(m.Assign().places[a].allocation, a);
+}
+
+TEST(AssignStorageTest, ConcatsAlongTwoAxesAreNotNested) {
+  Images m;
+  const ValueId a = m.Made();
+  const ValueId b = Op(m.graph, "relu", {m.x});
+  const ValueId tall = Op(m.graph, "concat", {a, b}, {{"axis", int64_t{1}}});
+  const ValueId c =
+      Op(m.graph, "relu", {Op(m.graph, "concat", {m.x, m.x}, {{"axis", int64_t{1}}})});
+  const ValueId wide = Op(m.graph, "concat", {tall, c}, {{"axis", int64_t{3}}});
+  m.graph.outputs = {m.Conv(wide, 1, {0, 0, 0, 0})};
+  const StorageAssignment storage = m.Assign();
+  EXPECT_EQ(storage.places[tall].allocation, wide);
+  EXPECT_EQ(storage.places[a].allocation, a);
+}
+
+TEST(AssignStorageTest, ReshapesShareMemoryUnlessABorderStandsBetween) {
+  Images m;
+  const ValueId a = m.Made();
+  const ValueId b = m.Made();
+  const ValueId flat_a = Op(m.graph, "reshape", {a}, {{"shape", Shape{36, 4}}});
+  const ValueId flat_b = Op(m.graph, "reshape", {b}, {{"shape", Shape{36, 4}}});
+  m.graph.outputs = {Op(m.graph, "add", {flat_a, flat_b}), m.Conv(b, 3, {1, 1, 1, 1})};
+  const StorageAssignment storage = m.Assign();
+  EXPECT_EQ(storage.places[flat_a].allocation, a);
+  EXPECT_THAT(storage.places[flat_a].storage.strides, ElementsAre(4, 1));
+  EXPECT_EQ(storage.places[flat_b].allocation, flat_b);
+}
+
+}  // namespace
+}  // namespace burnish

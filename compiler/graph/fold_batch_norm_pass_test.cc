@@ -1,0 +1,104 @@
+#include "compiler/graph/fold_batch_norm_pass.h"
+
+#include "base/status_matchers.h"
+#include "compiler/graph/graph_testing.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace burnish {
+namespace {
+
+using Shape = std::vector<int64_t>;
+
+std::vector<ValueId> WithNormParameters(Graph& graph, ValueId x, int64_t channels) {
+  std::vector<ValueId> inputs = {x};
+  for (int i = 0; i < 3; ++i) inputs.push_back(AddRandomConstant(graph, "p", {channels}, 10 + i));
+  inputs.push_back(AddConstant(graph, "variance", {DType::kF32, {channels}},
+                               MakeConstant(std::vector<float>(channels, 0.7f))));
+  return inputs;
+}
+
+ValueId Norm(Graph& graph, ValueId x, int64_t channels) {
+  return Op(graph, "batch_norm", WithNormParameters(graph, x, channels), {{"epsilon", 1e-5}});
+}
+
+void ExpectOneNode(Graph graph, const std::string& op) {
+  const Graph before = graph;
+  ASSERT_THAT(FoldBatchNorm(graph), IsOk());
+  EXPECT_EQ(graph.nodes.size(), 1u) << PrintGraph(graph);
+  EXPECT_EQ(graph.nodes[0].op, op);
+  EXPECT_EQ(Difference(before, graph), "");
+}
+
+TEST(FoldBatchNormTest, GoesIntoAGroupedConvolution) {
+  Graph graph;
+  const ValueId x = AddInput(graph, "x", {DType::kF32, {1, 4, 5, 5}});
+  const ValueId w = AddRandomConstant(graph, "w", {6, 2, 3, 3}, 1);
+  const ValueId y = Op(graph, "conv", {x, w}, {{"group", int64_t{2}}, {"pads", Shape{1, 1, 1, 1}}});
+  graph.outputs = {Norm(graph, y, 6)};
+  ExpectOneNode(graph, "conv");
+}
+
+TEST(FoldBatchNormTest, GoesIntoAGroupedTransposedConvolution) {
+  Graph graph;
+  const ValueId x = AddInput(graph, "x", {DType::kF32, {1, 4, 3, 3}});
+  const ValueId w = AddRandomConstant(graph, "w", {4, 3, 2, 2}, 1);
+  const ValueId b = AddRandomConstant(graph, "b", {6}, 2);
+  const ValueId y = Op(graph, "conv_transpose", {x, w, b}, {{"group", int64_t{2}}});
+  graph.outputs = {Norm(graph, y, 6)};
+  ExpectOneNode(graph, "conv_transpose");
+}
+
+TEST(FoldBatchNormTest, ScaleAndShiftInSeparateNodesFoldOneByOne) {
+  Graph graph;
+  const ValueId x = AddInput(graph, "x", {DType::kF32, {1, 2, 3, 3}});
+  const ValueId w = AddRandomConstant(graph, "w", {4, 2, 1, 1}, 1);
+  const ValueId norm = Norm(graph, Op(graph, "conv", {x, w}), 4);
+  const ValueId scaled = Op(graph, "mul", {norm, AddRandomConstant(graph, "s", {4, 1, 1}, 3)});
+  graph.outputs = {Op(graph, "add", {AddRandomConstant(graph, "t", {1, 4, 1, 1}, 4), scaled})};
+  ExpectOneNode(graph, "conv");
+}
+
+TEST(FoldBatchNormTest, GoesIntoGemmOfEitherForm) {
+  for (int64_t trans_b : {0, 1}) {
+    Graph graph;
+    const ValueId x = AddInput(graph, "x", {DType::kF32, {2, 3}});
+    const ValueId w = AddRandomConstant(graph, "w", trans_b ? Shape{5, 3} : Shape{3, 5}, 1);
+    const ValueId y = Op(graph, "gemm", {x, w}, {{"trans_b", trans_b}, {"alpha", 0.5}});
+    graph.outputs = {Norm(graph, y, 5)};
+    ExpectOneNode(graph, "gemm");
+  }
+}
+
+TEST(FoldBatchNormTest, AddAfterMatrixProductBecomesItsBias) {
+  Graph graph;
+  const ValueId x = AddInput(graph, "x", {DType::kF32, {2, 2, 3}});
+  const ValueId w = AddRandomConstant(graph, "w", {5, 3}, 1);
+  graph.outputs = {
+      Op(graph, "add", {Op(graph, "dense", {x, w}), AddRandomConstant(graph, "b", {5}, 2)})};
+  ExpectOneNode(graph, "dense");
+}
+
+TEST(FoldBatchNormTest, AResultThatOthersReadIsNotTouched) {
+  Graph graph;
+  const ValueId x = AddInput(graph, "x", {DType::kF32, {1, 2, 3, 3}});
+  const ValueId y = Op(graph, "conv", {x, AddRandomConstant(graph, "w", {4, 2, 1, 1}, 1)});
+  graph.outputs = {Norm(graph, y, 4), y};
+  const Graph before = graph;
+  ASSERT_THAT(FoldBatchNorm(graph), IsOk());
+  EXPECT_EQ(CountNodes(graph, "batch_norm"), 0);
+  EXPECT_EQ(CountNodes(graph, "mul"), 1);
+  EXPECT_EQ(Difference(before, graph), "");
+}
+
+TEST(FoldBatchNormTest, AShiftOverAnotherDimensionStays) {
+  Graph graph;
+  const ValueId x = AddInput(graph, "x", {DType::kF32, {1, 2, 4, 4}});
+  const ValueId y = Op(graph, "conv", {x, AddRandomConstant(graph, "w", {4, 2, 1, 1}, 1)});
+  graph.outputs = {Op(graph, "add", {y, AddRandomConstant(graph, "rows", {4, 1}, 2)})};
+  ASSERT_THAT(FoldBatchNorm(graph), IsOk());
+  EXPECT_EQ(CountNodes(graph, "add"), 1);
+}
+
+}  // namespace
+}  // namespace burnish

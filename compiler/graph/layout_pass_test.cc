@@ -1,0 +1,108 @@
+#include "compiler/graph/layout_pass.h"
+
+#include "base/status_matchers.h"
+#include "compiler/graph/graph_testing.h"
+#include "compiler/graph/simplify_pass.h"
+#include "gtest/gtest.h"
+
+namespace burnish {
+namespace {
+
+using Shape = std::vector<int64_t>;
+
+Graph Converted(const Graph& before) {
+  Graph after = before;
+  EXPECT_THAT(ConvertToChannelsLast(after), IsOk());
+  EXPECT_THAT(Simplify(after), IsOk());
+  EXPECT_EQ(Difference(before, after), "");
+  return after;
+}
+
+ValueId Conv(Graph& graph, ValueId x, Shape weights) {
+  const ValueId w = AddRandomConstant(graph, "w", std::move(weights), 1);
+  return Op(graph, "conv", {x, w}, {{"pads", Shape(4, 0)}});
+}
+
+TEST(LayoutTest, AClassifierHasOneTransposeAtItsInput) {
+  Graph graph;
+  const ValueId x = AddInput(graph, "x", {DType::kF32, {1, 3, 5, 5}});
+  const ValueId y = Op(graph, "relu", {Conv(graph, x, {4, 3, 1, 1})});
+  const ValueId z = Op(graph, "add", {Conv(graph, y, {4, 4, 1, 1}), y});
+  const ValueId mean =
+      Op(graph, "reduce_mean", {z}, {{"axes", Shape{2, 3}}, {"keepdims", int64_t{1}}});
+  graph.outputs = {Op(graph, "reshape", {mean}, {{"shape", Shape{1, 4}}})};
+  const Graph after = Converted(graph);
+  EXPECT_EQ(CountNodes(after, "transpose"), 1) << PrintGraph(after);
+}
+
+TEST(LayoutTest, BroadcastOperandsAreTurnedAsTheyNeed) {
+  Graph graph;
+  const ValueId x = AddInput(graph, "x", {DType::kF32, {2, 3, 4, 5}});
+  ValueId y = Conv(graph, x, {3, 3, 1, 1});
+  y = Op(graph, "add", {y, AddRandomConstant(graph, "channel", {3, 1, 1}, 2)});
+  y = Op(graph, "mul", {AddRandomConstant(graph, "column", {5}, 3), y});
+  y = Op(graph, "sub", {y, AddRandomConstant(graph, "scalar", {}, 4)});
+  y = Op(graph, "prelu", {y, AddRandomConstant(graph, "slope", {3, 1, 1}, 5)});
+  const ValueId rows = AddInput(graph, "rows", {DType::kF32, {4, 1}});
+  graph.outputs = {Op(graph, "div", {y, rows})};
+  Converted(graph);
+}
+
+TEST(LayoutTest, AxesFollowTheirDimensions) {
+  Graph graph;
+  const ValueId x = AddInput(graph, "x", {DType::kF32, {1, 4, 3, 5}});
+  const ValueId y = Conv(graph, x, {4, 4, 1, 1});
+  const ValueId joined = Op(graph, "concat", {y, Op(graph, "relu", {y})}, {{"axis", int64_t{1}}});
+  const ValueId cut = Op(graph, "slice", {joined},
+                         {{"starts", Shape{1, 4}},
+                          {"ends", Shape{7, 0}},
+                          {"axes", Shape{1, 3}},
+                          {"steps", Shape{2, -2}}});
+  const ValueId padded = Op(graph, "pad", {cut}, {{"pads", Shape{0, 1, 0, 2, 0, 0, 1, 0}}});
+  const ValueId soft = Op(graph, "softmax", {padded}, {{"axis", int64_t{1}}});
+  graph.outputs = {soft, Op(graph, "reduce_max", {soft}, {{"axes", Shape{1}}}),
+                   Op(graph, "reduce_sum", {soft}, {{"axes", Shape{3}}, {"keepdims", int64_t{0}}})};
+  Converted(graph);
+}
+
+TEST(LayoutTest, SplitAndResizeAreCarriedThrough) {
+  Graph graph;
+  const ValueId x = AddInput(graph, "x", {DType::kF32, {1, 4, 3, 3}});
+  const ValueId y = Conv(graph, x, {4, 4, 1, 1});
+  const absl::StatusOr<GraphNodeId> split =
+      AddNode(graph, "split", {y}, MakeAttributes({{"axis", int64_t{1}}, {"split", Shape{1, 3}}}));
+  ASSERT_THAT(split, IsOk());
+  const ValueId part = graph.nodes[*split].outputs[1];
+  graph.outputs = {Op(graph, "resize", {part},
+                      {{"scales", std::vector<double>{1, 1, 2, 3}},
+                       {"mode", std::string("nearest")},
+                       {"coordinate_transformation_mode", std::string("asymmetric")},
+                       {"nearest_mode", std::string("floor")}})};
+  const Graph after = Converted(graph);
+  EXPECT_EQ(CountNodes(after, "transpose"), 2) << PrintGraph(after);
+}
+
+TEST(LayoutTest, OneAndThreeDimensionsWorkAlike) {
+  for (const Shape& spatial : {Shape{6}, Shape{3, 4, 2}}) {
+    Graph graph;
+    Shape in = {1, 2}, weights = {3, 2};
+    in.insert(in.end(), spatial.begin(), spatial.end());
+    weights.insert(weights.end(), spatial.size(), 1);
+    const ValueId x = AddInput(graph, "x", {DType::kF32, in});
+    const ValueId w = AddRandomConstant(graph, "w", weights, 1);
+    graph.outputs = {Op(graph, "relu", {Op(graph, "conv", {x, w})})};
+    Converted(graph);
+  }
+}
+
+TEST(LayoutTest, AModelWithoutImagesIsNotTouched) {
+  Graph graph;
+  const ValueId x = AddInput(graph, "x", {DType::kF32, {1, 2, 3, 4}});
+  graph.outputs = {Op(graph, "softmax", {Op(graph, "relu", {x})}, {{"axis", int64_t{1}}})};
+  Graph after = graph;
+  ASSERT_THAT(ConvertToChannelsLast(after), IsOk());
+  EXPECT_EQ(PrintGraph(graph), PrintGraph(after));
+}
+
+}  // namespace
+}  // namespace burnish

@@ -1,0 +1,124 @@
+#include "compiler/graph/simplify_pass.h"
+
+#include "base/status_matchers.h"
+#include "compiler/graph/graph_testing.h"
+#include "gtest/gtest.h"
+
+namespace burnish {
+namespace {
+
+using Shape = std::vector<int64_t>;
+
+// Operators of the simplified graph in order, after checking that it computes the same.
+std::string Simplified(Graph graph) {
+  const Graph before = graph;
+  EXPECT_THAT(Simplify(graph), IsOk());
+  EXPECT_EQ(Difference(before, graph), "");
+  std::string ops;
+  for (const GraphNode& node : graph.nodes) ops += (ops.empty() ? "" : " ") + node.op;
+  return ops;
+}
+
+ValueId Turn(Graph& graph, ValueId x, Shape perm) {
+  return Op(graph, "transpose", {x}, {{"perm", std::move(perm)}});
+}
+
+TEST(SimplifyTest, TransposesThatUndoEachOtherGo) {
+  Graph graph;
+  const ValueId x = AddInput(graph, "x", {DType::kF32, {2, 3, 4}});
+  const ValueId there = Turn(graph, x, {2, 0, 1});
+  graph.outputs = {Op(graph, "relu", {Turn(graph, there, {1, 2, 0})})};
+  EXPECT_EQ(Simplified(graph), "relu");
+}
+
+TEST(SimplifyTest, TransposesMergeAndOneThatMovesNothingIsAReshape) {
+  Graph graph;
+  const ValueId x = AddInput(graph, "x", {DType::kF32, {2, 1, 4}});
+  const ValueId merged = Turn(graph, Turn(graph, x, {2, 0, 1}), {0, 2, 1});
+  const ValueId moved = Turn(graph, x, {1, 0, 2});
+  graph.outputs = {Op(graph, "relu", {merged}), Op(graph, "relu", {moved})};
+  EXPECT_EQ(Simplified(graph), "transpose reshape relu relu");
+}
+
+TEST(SimplifyTest, ReshapeChainsShrinkToOneOrNone) {
+  Graph graph;
+  const ValueId x = AddInput(graph, "x", {DType::kF32, {2, 6}});
+  const ValueId a = Op(graph, "reshape", {x}, {{"shape", Shape{12}}});
+  const ValueId b = Op(graph, "reshape", {a}, {{"shape", Shape{3, 4}}});
+  const ValueId c = Op(graph, "reshape", {a}, {{"shape", Shape{2, 6}}});
+  graph.outputs = {Op(graph, "relu", {b}), Op(graph, "relu", {c})};
+  EXPECT_EQ(Simplified(graph), "relu reshape relu");
+}
+
+TEST(SimplifyTest, OnlyCastsThatLoseNothingMerge) {
+  Graph graph;
+  const ValueId x = AddInput(graph, "x", {DType::kI32, {3}});
+  const auto cast = [&](ValueId v, const char* to) {
+    return Op(graph, "cast", {v}, {{"to", std::string(to)}});
+  };
+  const ValueId exact = cast(cast(x, "i64"), "i32");
+  const ValueId lossy = cast(cast(x, "i8"), "i32");
+  graph.outputs = {Op(graph, "add", {exact, lossy})};
+  EXPECT_EQ(Simplified(graph), "cast cast add");
+}
+
+TEST(SimplifyTest, ZeroPaddingMovesIntoTheConvolution) {
+  Graph graph;
+  const ValueId x = AddInput(graph, "x", {DType::kF32, {1, 2, 4, 4}});
+  const ValueId w = AddRandomConstant(graph, "w", {3, 2, 3, 3}, 1);
+  const ValueId padded = Op(graph, "pad", {x}, {{"pads", Shape{0, 0, 1, 0, 0, 0, 2, 1}}});
+  graph.outputs = {Op(graph, "conv", {padded, w}, {{"pads", Shape{0, 1, 1, 0}}})};
+  EXPECT_EQ(Simplified(graph), "conv");
+}
+
+TEST(SimplifyTest, PaddingWithOtherValuesStays) {
+  Graph graph;
+  const ValueId x = AddInput(graph, "x", {DType::kF32, {1, 2, 4, 4}});
+  const ValueId w = AddRandomConstant(graph, "w", {3, 2, 3, 3}, 1);
+  const ValueId padded =
+      Op(graph, "pad", {x}, {{"pads", Shape{0, 0, 1, 1, 0, 0, 1, 1}}, {"value", 1.0}});
+  graph.outputs = {Op(graph, "conv", {padded, w})};
+  EXPECT_EQ(Simplified(graph), "pad conv");
+}
+
+TEST(SimplifyTest, SquaresAndRootsArePlainArithmetic) {
+  Graph graph;
+  const ValueId x = AddInput(graph, "x", {DType::kF32, {3}});
+  const auto power = [&](ValueId v, float exponent) {
+    const ValueId e = AddConstant(graph, "e", {DType::kF32, {}}, MakeConstant<float>({exponent}));
+    return Op(graph, "pow", {v, e});
+  };
+  graph.outputs = {power(power(x, 2), 0.5f)};
+  EXPECT_EQ(Simplified(graph), "mul sqrt");
+}
+
+TEST(SimplifyTest, ProductsWithConstantMatricesAreDense) {
+  Graph graph;
+  const ValueId x = AddInput(graph, "x", {DType::kF32, {2, 3, 4}});
+  const ValueId w = AddRandomConstant(graph, "w", {4, 5}, 1);
+  graph.outputs = {Op(graph, "matmul", {x, w})};
+  EXPECT_EQ(Simplified(graph), "dense");
+}
+
+TEST(SimplifyTest, AProductReadsItsOperandTransposed) {
+  Graph graph;
+  const ValueId a = AddInput(graph, "a", {DType::kF32, {2, 3, 4}});
+  const ValueId b = AddInput(graph, "b", {DType::kF32, {5, 2, 4}});
+  graph.outputs = {Op(graph, "matmul", {a, Turn(graph, b, {1, 2, 0})})};
+  Graph simple = graph;
+  ASSERT_THAT(Simplify(simple), IsOk());
+  EXPECT_EQ(simple.nodes.back().attributes.Int("trans_b", 0), 1);
+  EXPECT_EQ(simple.nodes.front().attributes.Ints("perm", {}), (Shape{1, 0, 2}));
+  EXPECT_EQ(Difference(graph, simple), "");
+}
+
+TEST(SimplifyTest, AnInputThatIsAnOutputKeepsBothNames) {
+  Graph graph;
+  const ValueId x = AddInput(graph, "x", {DType::kF32, {3}});
+  graph.outputs = {Op(graph, "identity", {x})};
+  graph.values[graph.outputs[0]].name = "y";
+  EXPECT_EQ(Simplified(graph), "identity");
+}
+
+}  // namespace
+}  // namespace burnish
