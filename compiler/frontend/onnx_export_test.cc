@@ -24,7 +24,8 @@ Graph RoundTrip(const Graph& graph) {
 
 std::string Ops(const Graph& graph) {
   std::string ops;
-  for (const GraphNode& node : graph.nodes) ops += node.op + "(" + PrintAttributes(node.attributes) + ") ";
+  for (const GraphNode& node : graph.nodes)
+    ops += node.op + "(" + PrintAttributes(node.attributes) + ") ";
   return ops;
 }
 
@@ -64,19 +65,20 @@ TEST(OnnxExportTest, OperatorsWithInputsForAttributes) {
                           {"axes", Shape{1, 3}},
                           {"steps", Shape{-1, -2}}});
   const ValueId clipped = Op(graph, "clip", {cut}, {{"min", -0.5}});
-  const ValueId padded = Op(graph, "pad", {clipped},
-                            {{"pads", Shape{0, 1, 0, 2, 0, 0, 1, 0}},
-                             {"mode", std::string("constant")},
-                             {"value", 2.0}});
+  const ValueId padded = Op(
+      graph, "pad", {clipped},
+      {{"pads", Shape{0, 1, 0, 2, 0, 0, 1, 0}}, {"mode", std::string("constant")}, {"value", 2.0}});
   const ValueId large = Op(graph, "resize", {padded},
                            {{"sizes", Shape{1, 5, 8, 10}},
                             {"mode", std::string("linear")},
                             {"coordinate_transformation_mode", std::string("half_pixel")},
                             {"nearest_mode", std::string("floor")}});
-  const ValueId rows = Op(graph, "reduce_l2", {large}, {{"axes", Shape{3}}, {"keepdims", int64_t{0}}});
+  const ValueId rows =
+      Op(graph, "reduce_l2", {large}, {{"axes", Shape{3}}, {"keepdims", int64_t{0}}});
   const ValueId gated = Op(graph, "silu", {rows});
   const ValueId wide = Op(graph, "matmul", {gated, gated}, {{"trans_b", int64_t{1}}});
-  const ValueId best = Op(graph, "argmax", {wide}, {{"axis", int64_t{2}}, {"keepdims", int64_t{0}}});
+  const ValueId best =
+      Op(graph, "argmax", {wide}, {{"axis", int64_t{2}}, {"keepdims", int64_t{0}}});
   const ValueId whole = Op(graph, "cast", {wide}, {{"to", std::string("i32")}});
   graph.outputs = {gated, best, whole};
   EXPECT_EQ(Difference(graph, RoundTrip(graph)), "");

@@ -16,12 +16,12 @@
 namespace burnish {
 namespace {
 
+using absl::StatusCode;
 using ::testing::AllOf;
 using ::testing::DoubleEq;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Pointwise;
-using absl::StatusCode;
 
 // Operators of the graph in order.
 std::string Ops(const Graph& graph) {
@@ -47,12 +47,12 @@ TEST(OnnxImportTest, ASmallModelWithComputedShapes) {
 }
 
 TEST(OnnxImportTest, NodesInAnyOrderAndInitializersAsInputs) {
-  const std::string model = OnnxModel(absl::StrCat(
-      OnnxTensorInfo("input", "x", {2}), OnnxTensorInfo("input", "w", {2}),
-      OnnxFloats("w", {2}, {1, 2}),
-      "node { op_type: 'Relu' input: 's' output: 'y' } "
-      "node { op_type: 'Add' input: ['x', 'w'] output: 's' } ",
-      OnnxTensorInfo("output", "y", {2})));
+  const std::string model =
+      OnnxModel(absl::StrCat(OnnxTensorInfo("input", "x", {2}), OnnxTensorInfo("input", "w", {2}),
+                             OnnxFloats("w", {2}, {1, 2}),
+                             "node { op_type: 'Relu' input: 's' output: 'y' } "
+                             "node { op_type: 'Add' input: ['x', 'w'] output: 's' } ",
+                             OnnxTensorInfo("output", "y", {2})));
   ASSERT_OK_AND_ASSIGN(const Graph graph, ImportOnnx(model));
   EXPECT_EQ(graph.inputs.size(), 1u);
   EXPECT_EQ(Ops(graph), "add relu");
@@ -77,10 +77,10 @@ TEST(OnnxImportTest, EveryWayToStoreData) {
   };
   for (const StoredData& c : cases) {
     SCOPED_TRACE(c.tensor);
-    const std::string model = OnnxModel(
-        absl::StrCat("initializer { name: 'c' dims: 2 ", c.tensor, " } ",
-                     "node { op_type: 'Identity' input: 'c' output: 'y' } ",
-                     OnnxTensorInfo("output", "y", {2})));
+    const std::string model =
+        OnnxModel(absl::StrCat("initializer { name: 'c' dims: 2 ", c.tensor, " } ",
+                               "node { op_type: 'Identity' input: 'c' output: 'y' } ",
+                               OnnxTensorInfo("output", "y", {2})));
     ASSERT_OK_AND_ASSIGN(const Graph graph, ImportOnnx(model));
     const GraphValue& constant = graph.value(graph.nodes[0].inputs[0]);
     EXPECT_THAT(ToDoubles(constant.type, *constant.data), Pointwise(DoubleEq(), c.want));
@@ -91,16 +91,16 @@ TEST(OnnxImportTest, HalfPrecisionIsRefusedByName) {
   const std::string model = OnnxModel(
       "initializer { name: 'w' dims: 1 data_type: 10 int32_data: 0 } "
       "node { op_type: 'Relu' input: 'w' output: 'y' } output { name: 'y' }");
-  EXPECT_THAT(ImportOnnx(model), StatusIs(StatusCode::kUnimplemented,
-                                          AllOf(HasSubstr("'w'"), HasSubstr("FLOAT16"))));
+  EXPECT_THAT(ImportOnnx(model),
+              StatusIs(StatusCode::kUnimplemented, AllOf(HasSubstr("'w'"), HasSubstr("FLOAT16"))));
 }
 
 TEST(OnnxImportTest, DataOfTheWrongSizeIsRefused) {
   const std::string model = OnnxModel(
       "initializer { name: 'w' dims: 3 data_type: 1 float_data: [1, 2] } "
       "node { op_type: 'Relu' input: 'w' output: 'y' } output { name: 'y' }");
-  EXPECT_THAT(ImportOnnx(model), StatusIs(StatusCode::kInvalidArgument,
-                                          HasSubstr("got 8 bytes of data, want 12")));
+  EXPECT_THAT(ImportOnnx(model),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("got 8 bytes of data, want 12")));
 }
 
 TEST(OnnxImportTest, ASymbolicDimensionNamesInputAndFlag) {
@@ -117,8 +117,8 @@ TEST(OnnxImportTest, ASymbolicDimensionNamesInputAndFlag) {
 }
 
 TEST(OnnxImportTest, UnknownOperatorsSayWhatIsSupported) {
-  EXPECT_THAT(ImportOnnx(OneNode("op_type: 'FusedConv' domain: 'com.microsoft' name: 'f' input: 'x'",
-                                 {1}, 17)),
+  EXPECT_THAT(ImportOnnx(OneNode(
+                  "op_type: 'FusedConv' domain: 'com.microsoft' name: 'f' input: 'x'", {1}, 17)),
               StatusIs(StatusCode::kUnimplemented,
                        AllOf(HasSubstr("node 'f' (FusedConv)"), HasSubstr("com.microsoft"),
                              HasSubstr("ConvTranspose"))));
@@ -193,7 +193,8 @@ TEST(OnnxImportTest, BrokenGraphsAreRefusedByName) {
       {"node { op_type: 'Relu' input: 'x' output: 'y' } "
        "node { op_type: 'Neg' input: 'x' output: 'y' }",
        "written by another node"},
-      {"node { op_type: 'Relu' input: 'x' output: 'x' } node { op_type: 'Neg' input: 'x' output: 'y'}",
+      {"node { op_type: 'Relu' input: 'x' output: 'x' } node { op_type: 'Neg' input: 'x' output: "
+       "'y'}",
        "two values are named 'x'"},
       {"node { op_type: 'Relu' input: 'x' output: 'z' }", "'y': nothing writes it"},
       {"node { op_type: 'Relu' output: 'y' name: 'n' }", "node 'n' (Relu): input 0 is missing"},
@@ -209,15 +210,15 @@ TEST(OnnxImportTest, BrokenGraphsAreRefusedByName) {
 }
 
 TEST(OnnxImportTest, ABatchOfABillionIsRefusedBeforeMemoryIsTaken) {
-  const std::string bomb = OnnxModel(absl::StrCat(
-      OnnxInts("shape", {1 << 20, 1 << 13}),
-      "node { op_type: 'ConstantOfShape' input: 'shape' output: 'y' } ",
-      OnnxTensorInfo("output", "y", {})));
+  const std::string bomb =
+      OnnxModel(absl::StrCat(OnnxInts("shape", {1 << 20, 1 << 13}),
+                             "node { op_type: 'ConstantOfShape' input: 'shape' output: 'y' } ",
+                             OnnxTensorInfo("output", "y", {})));
   EXPECT_THAT(ImportOnnx(bomb), StatusIs(StatusCode::kResourceExhausted, HasSubstr("limit")));
-  const std::string overflow = OnnxModel(absl::StrCat(
-      OnnxInts("shape", {int64_t{1} << 62, int64_t{1} << 62, 4}),
-      "node { op_type: 'ConstantOfShape' input: 'shape' output: 'y' } ",
-      OnnxTensorInfo("output", "y", {})));
+  const std::string overflow =
+      OnnxModel(absl::StrCat(OnnxInts("shape", {int64_t{1} << 62, int64_t{1} << 62, 4}),
+                             "node { op_type: 'ConstantOfShape' input: 'shape' output: 'y' } ",
+                             OnnxTensorInfo("output", "y", {})));
   EXPECT_THAT(ImportOnnx(overflow), StatusIs(StatusCode::kResourceExhausted));
 }
 
@@ -227,8 +228,8 @@ TEST(OnnxImportTest, TooManyNodesAndTooDeepGraphsAreRefused) {
     absl::StrAppend(&nodes, "node { op_type: 'Relu' input: '", i == 0 ? "x" : absl::StrCat("v", i),
                     "' output: '", i == 19 ? "y" : absl::StrCat("v", i + 1), "' } ");
   }
-  const std::string model = OnnxModel(absl::StrCat(OnnxTensorInfo("input", "x", {2}), nodes,
-                                                   OnnxTensorInfo("output", "y", {2})));
+  const std::string model = OnnxModel(
+      absl::StrCat(OnnxTensorInfo("input", "x", {2}), nodes, OnnxTensorInfo("output", "y", {2})));
   EXPECT_THAT(ImportOnnx(model), IsOk());
   EXPECT_THAT(ImportOnnx(model, {.max_nodes = 19}),
               StatusIs(StatusCode::kResourceExhausted, HasSubstr("19 nodes")));
@@ -265,13 +266,13 @@ class ExternalDataTest : public ::testing::Test {
     std::ofstream(path, std::ios::binary) << bytes;
   }
   absl::StatusOr<Graph> Import(const std::string& location, int offset = 0) {
-    const std::string model = OnnxModel(absl::StrCat(
-        OnnxTensorInfo("input", "x", {2}),
-        "initializer { name: 'w' dims: 2 data_type: 1 data_location: EXTERNAL ",
-        "external_data { key: 'location' value: '", location, "' } ",
-        "external_data { key: 'offset' value: '", offset, "' } } ",
-        "node { op_type: 'Add' input: ['x', 'w'] output: 'y' } ",
-        OnnxTensorInfo("output", "y", {2})));
+    const std::string model = OnnxModel(
+        absl::StrCat(OnnxTensorInfo("input", "x", {2}),
+                     "initializer { name: 'w' dims: 2 data_type: 1 data_location: EXTERNAL ",
+                     "external_data { key: 'location' value: '", location, "' } ",
+                     "external_data { key: 'offset' value: '", offset, "' } } ",
+                     "node { op_type: 'Add' input: ['x', 'w'] output: 'y' } ",
+                     OnnxTensorInfo("output", "y", {2})));
     Write(folder_ + "/model.onnx", model);
     return ImportOnnxFile(folder_ + "/model.onnx");
   }
@@ -303,9 +304,8 @@ TEST_F(ExternalDataTest, EverythingElseIsRefused) {
 // sanitizers this is the smallest of fuzzers.
 TEST(OnnxImportTest, DamagedModelsAreAnsweredNotObeyed) {
   const std::string model = SmallOnnxModel();
-  const OnnxImportOptions options = {.max_constant_bytes = 1 << 20,
-                                     .max_folded_bytes = 1 << 20,
-                                     .max_tensor_elements = 1 << 20};
+  const OnnxImportOptions options = {
+      .max_constant_bytes = 1 << 20, .max_folded_bytes = 1 << 20, .max_tensor_elements = 1 << 20};
   for (size_t length = 0; length < model.size(); ++length) {
     const absl::StatusOr<Graph> graph = ImportOnnx(model.substr(0, length), options);
     EXPECT_FALSE(graph.ok() && length < model.size() / 2) << length;

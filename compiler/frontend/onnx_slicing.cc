@@ -147,9 +147,8 @@ absl::Status Slice(OnnxNode& node) {
   }
   if (cut != shape) {  // Shape arithmetic may cut a list down to nothing.
     if (!node.context().graph.IsConstant(x)) return node.Unsupported("the slice is empty");
-    ASSIGN_OR_RETURN(
-        const ValueId empty,
-        node.EmitConstant({node.TypeOf(x).dtype, cut}, MakeConstant<uint8_t>({})));
+    ASSIGN_OR_RETURN(const ValueId empty,
+                     node.EmitConstant({node.TypeOf(x).dtype, cut}, MakeConstant<uint8_t>({})));
     node.SetOutput(0, empty);
     return absl::OkStatus();
   }

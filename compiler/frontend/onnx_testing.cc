@@ -10,9 +10,8 @@ namespace burnish {
 
 std::string OnnxModel(absl::string_view graph_text, int opset) {
   onnx::ModelProto model;
-  const std::string text =
-      absl::StrCat("ir_version: 8 opset_import { domain: '' version: ", opset,
-                   " } graph { name: 'test' ", graph_text, " }");
+  const std::string text = absl::StrCat("ir_version: 8 opset_import { domain: '' version: ", opset,
+                                        " } graph { name: 'test' ", graph_text, " }");
   CHECK(google::protobuf::TextFormat::ParseFromString(text, &model)) << text;
   return model.SerializeAsString();
 }

@@ -1,9 +1,11 @@
 // libFuzzer target: the importer answers any bytes with a verified graph or a status.
+//   bazel run --config=asan --copt=-fsanitize=fuzzer-no-link //tests/fuzz:onnx_import_fuzz -- CORPUS
 #include <cstdint>
 
 #include "absl/strings/string_view.h"
 #include "base/check.h"
 #include "compiler/frontend/onnx_import.h"
+#include "compiler/graph/graph.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   // Small limits: the fuzzer looks for wrong code, not for large models.
