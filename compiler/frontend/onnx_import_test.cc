@@ -193,8 +193,8 @@ TEST(OnnxImportTest, BrokenGraphsAreRefusedByName) {
       {"node { op_type: 'Relu' input: 'x' output: 'y' } "
        "node { op_type: 'Neg' input: 'x' output: 'y' }",
        "written by another node"},
-      {"node { op_type: 'Relu' input: 'x' output: 'x' } node { op_type: 'Neg' input: 'x' output: "
-       "'y'}",
+      {"node { op_type: 'Constant' output: 'x' attribute { name: 'value_int' type: INT i: 1 } } "
+       "node { op_type: 'Neg' input: 'x' output: 'y' }",
        "two values are named 'x'"},
       {"node { op_type: 'Relu' input: 'x' output: 'z' }", "'y': nothing writes it"},
       {"node { op_type: 'Relu' output: 'y' name: 'n' }", "node 'n' (Relu): input 0 is missing"},

@@ -47,26 +47,44 @@ std::vector<std::vector<int>> Dependencies(const onnx::GraphProto& graph,
   return dependencies;
 }
 
+void AddNamesReadBy(const onnx::NodeProto& node, std::unordered_set<std::string>& seen,
+                    std::vector<std::string>& names);
+
+// What a graph inside a node reads from the graphs around it: names that it does not define.
+void AddNamesReadBy(const onnx::GraphProto& graph, std::unordered_set<std::string>& seen,
+                    std::vector<std::string>& names) {
+  std::unordered_set<std::string> defined;
+  for (const onnx::ValueInfoProto& input : graph.input()) defined.insert(input.name());
+  for (const onnx::TensorProto& tensor : graph.initializer()) defined.insert(tensor.name());
+  for (const onnx::NodeProto& node : graph.node()) {
+    defined.insert(node.output().begin(), node.output().end());
+  }
+  std::unordered_set<std::string> inner_seen;
+  std::vector<std::string> inner;
+  for (const onnx::NodeProto& node : graph.node()) AddNamesReadBy(node, inner_seen, inner);
+  for (const onnx::ValueInfoProto& output : graph.output()) inner.push_back(output.name());
+  for (std::string& name : inner) {
+    if (defined.count(name) == 0 && seen.insert(name).second) names.push_back(std::move(name));
+  }
+}
+
+// The recursion ends: protobuf bounds the nesting of the messages that it parses.
+void AddNamesReadBy(const onnx::NodeProto& node, std::unordered_set<std::string>& seen,
+                    std::vector<std::string>& names) {
+  for (const std::string& input : node.input()) {
+    if (!input.empty() && seen.insert(input).second) names.push_back(input);
+  }
+  for (const onnx::AttributeProto& attribute : node.attribute()) {
+    if (attribute.has_g()) AddNamesReadBy(attribute.g(), seen, names);
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> NamesReadBy(const onnx::NodeProto& node) {
   std::unordered_set<std::string> seen;
   std::vector<std::string> names;
-  // Protobuf bounds the nesting of messages it parses, so the walk ends.
-  std::vector<const onnx::NodeProto*> open = {&node};
-  const auto add = [&](const std::string& name) {
-    if (!name.empty() && seen.insert(name).second) names.push_back(name);
-  };
-  while (!open.empty()) {
-    const onnx::NodeProto* current = open.back();
-    open.pop_back();
-    for (const std::string& input : current->input()) add(input);
-    for (const onnx::AttributeProto& attribute : current->attribute()) {
-      if (!attribute.has_g()) continue;
-      for (const onnx::NodeProto& inner : attribute.g().node()) open.push_back(&inner);
-      for (const onnx::ValueInfoProto& output : attribute.g().output()) add(output.name());
-    }
-  }
+  AddNamesReadBy(node, seen, names);
   return names;
 }
 

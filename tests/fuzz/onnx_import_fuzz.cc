@@ -1,5 +1,7 @@
 // libFuzzer target: the importer answers any bytes with a verified graph or a status.
-//   bazel run --config=asan --copt=-fsanitize=fuzzer-no-link //tests/fuzz:onnx_import_fuzz -- CORPUS
+//   bazel build --config=asan --copt=-fsanitize=fuzzer-no-link //tests/fuzz:onnx_import_fuzz
+//   bazel-asan-bin/tests/fuzz/onnx_import_fuzz -max_total_time=60 CORPUS
+// What crashes it becomes a case of compiler/frontend/onnx_import_test.cc.
 #include <cstdint>
 
 #include "absl/strings/string_view.h"
@@ -13,8 +15,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                                               .max_folded_bytes = 1 << 20,
                                               .max_tensor_elements = 1 << 20,
                                               .max_nodes = 1000};
-  const absl::StatusOr<burnish::Graph> graph = burnish::ImportOnnx(
-      absl::string_view(reinterpret_cast<const char*>(data), size), options);
+  const absl::StatusOr<burnish::Graph> graph =
+      burnish::ImportOnnx(absl::string_view(reinterpret_cast<const char*>(data), size), options);
   if (graph.ok()) CHECK(burnish::VerifyGraph(*graph).ok());
   return 0;
 }
