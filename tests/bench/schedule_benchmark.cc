@@ -1,6 +1,8 @@
 // Times hand-written schedules of single layers against the FMA peak (or, for the fully connected
 // one, the DRAM bandwidth) of this machine, with cold weights: the gate that the IR must be able to
-// say fast programs. usage: schedule_benchmark [THREADS] [FILTER] [avx2]
+// say fast programs.
+// usage: schedule_benchmark [THREADS] [FILTER] [avx2|host] [traces|defaults]
+// `defaults` times the default schedules of the same layers instead.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -22,6 +24,10 @@
 #include "compiler/runtime/time_kernel.h"
 #include "compiler/schedule/test_programs.h"
 #include "compiler/schedule/trace.h"
+#include "proto/isa_model.h"
+#include "proto/target.h"
+#include "tuner/cost_model/analytic_model.h"
+#include "tuner/sketch/default_schedule.h"
 
 namespace burnish {
 namespace {
@@ -204,30 +210,35 @@ int Main(int argc, char** argv) {
   const bool avx2 = argc > 3 && std::string(argv[3]) == "avx2";
   const CpuInfo cpu = HostCpuInfo();
   const bool wide = cpu.Has("avx512f") && !avx2;
+  const bool defaults = argc > 4 && std::string(argv[4]) == "defaults";
+  auto target = HostTarget(cpu, threads);
+  CHECK_OK(target);
+  if (avx2) {
+    target->features.erase(
+        std::remove_if(target->features.begin(), target->features.end(),
+                       [](const std::string& f) { return f.rfind("avx512", 0) == 0; }),
+        target->features.end());
+  }
+  const IsaModel isa = IsaModelOf(*target);
   const double peak = FmaPeak(wide ? 16 : 8, threads);
   std::printf("%s, %d threads, FMA peak %.1f GFLOP/s\n", cpu.brand.c_str(), threads, peak);
   const std::string folder = std::string("compiler/schedule/testdata/") + (wide ? "avx512/" : "");
   for (const Layer& layer : kLayers) {
     if (std::string(layer.name).find(filter) == std::string::npos) continue;
+    if (defaults && std::strncmp(layer.trace, "winograd", 8) == 0) continue;
     const bool winograd = std::strncmp(layer.trace, "winograd", 8) == 0;
     const Program program = winograd ? WinogradProgram(layer.shape) : ConvProgram(layer.shape);
-    auto trace = ParseTrace(ReadTrace(folder + layer.trace + ".trace"));
+    const double started = Seconds();
+    const auto trace = defaults ? absl::StatusOr<Trace>(DefaultSchedule(program, isa, threads))
+                                : ParseTrace(ReadTrace(folder + layer.trace + ".trace"));
     CHECK_OK(trace);
+    const double choose_ms = (Seconds() - started) * 1e3;
     auto scheduled = ApplyTrace(*trace, program);
     CHECK_OK(scheduled);
     auto lowered = Lower(*scheduled);
     CHECK_OK(lowered);
+    const double predicted = AnalyticSeconds(*lowered, isa, threads);
     const double before = Seconds();
-    if (argc > 4) {
-      CodegenTarget target{.tune_cpu = cpu.llvm_cpu};
-      for (const std::string& f : cpu.features) {
-        if (wide || f.rfind("avx512", 0) != 0) target.features.push_back(f);
-      }
-      auto text =
-          MakeLlvmBackend()->Emit(target, {.symbol = "layer", .program = &*lowered}, argv[4]);
-      CHECK_OK(text);
-      std::fputs(text->c_str(), stdout);
-    }
     Compiled compiled = Compile(*lowered, !wide);
     const double compile_ms = (Seconds() - before) * 1e3;
     const double seconds = Time(compiled, threads);
@@ -235,20 +246,23 @@ int Main(int argc, char** argv) {
     const double out = static_cast<double>(((s.h + 2 * s.pad - s.k) / s.stride + 1) *
                                            ((s.w + 2 * s.pad - s.k) / s.stride + 1));
     const double flops = 2 * out * static_cast<double>(s.co * s.ci * s.k * s.k);
+    const KernelInfo& info = compiled.info;
     std::printf(
-        "%-22s %8.1f us %7.1f GFLOP/s %5.1f %% of peak  spills %d (innermost %d) code %d compile "
-        "%.0f ms\n",
+        "%-22s %8.1f us %7.1f GFLOP/s %5.1f %% of peak  model %8.1f us  inner spills %3d  "
+        "code %5d  compile %.0f ms  choose %.0f ms\n",
         layer.name, seconds * 1e6, flops / seconds * 1e-9, 100 * flops / seconds * 1e-9 / peak,
-        static_cast<int>(compiled.info.spill_count),
-        static_cast<int>(compiled.info.innermost_spill_count),
-        static_cast<int>(compiled.info.code_bytes), compile_ms);
+        predicted * 1e6, static_cast<int>(info.innermost_spill_count),
+        static_cast<int>(info.code_bytes), compile_ms, choose_ms);
+    if (defaults) std::printf("%s", PrintTrace(*trace).c_str());
     std::fflush(stdout);
   }
   if (filter.empty() || filter == "fc") {
     const double bandwidth = ReadBandwidth(threads);
-    auto trace = ParseTrace(ReadTrace(folder + "dense.trace"));
+    const Program program = DenseProgram(1, 2048, 1000);
+    const auto trace = defaults ? absl::StatusOr<Trace>(DefaultSchedule(program, isa, threads))
+                                : ParseTrace(ReadTrace(folder + "dense.trace"));
     CHECK_OK(trace);
-    auto scheduled = ApplyTrace(*trace, DenseProgram(1, 2048, 1000));
+    auto scheduled = ApplyTrace(*trace, program);
     CHECK_OK(scheduled);
     auto lowered = Lower(*scheduled);
     CHECK_OK(lowered);
@@ -257,6 +271,7 @@ int Main(int argc, char** argv) {
     const double rate = 2048.0 * 1000 * 4 / seconds * 1e-9;
     std::printf("%-22s %8.1f us %7.1f GB/s %5.1f %% of the measured %.1f GB/s\n", "fc 2048-1000",
                 seconds * 1e6, rate, 100 * rate / bandwidth, bandwidth);
+    if (defaults) std::printf("%s", PrintTrace(*trace).c_str());
   }
   return 0;
 }

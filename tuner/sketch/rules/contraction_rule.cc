@@ -1,0 +1,331 @@
+// Sums of products with a register tile: matrix products, convolutions, batched and grouped ones.
+//
+// One operand (the vector operand) runs along the last output axis; the other is broadcast. Rows
+// are the output axes that only the broadcast operand has, fused into one flat axis; panels are
+// pieces of the vector axis. Accumulators stay in registers over the whole reduction, the vector
+// operand is laid out in the order of use. Register tiles are all that the IsaModel allows. Source
+// of the loop structure: Goto and van de Geijn, "Anatomy of high-performance matrix
+// multiplication", TOMS 2008; of the flat reduction segments: Georganas et al., "High-performance
+// deep learning via a single building block", 2019, arXiv 1906.06440.
+#include <algorithm>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "tuner/sketch/rule.h"
+
+namespace burnish {
+namespace {
+
+struct Contraction {
+  BlockId block = -1;
+  Expr vector_load, broadcast_load;
+  VarId vector_axis = -1;
+  std::vector<VarId> rows;   // Output axes that only the broadcast operand has.
+  std::vector<VarId> outer;  // Output axes that the vector operand has too: batch, groups.
+  std::vector<VarId> reduction;
+  int fused_from = 0;  // Reduction axes from here on are one segment of the broadcast operand.
+};
+
+// Whether an elementary load pair computes the block; null where it does not.
+std::optional<Contraction> Recognize(const Program& program, BlockId id) {
+  const Block& block = program.blocks[id];
+  if (block.reduction.empty() || block.combiner != Combiner::kSum || block.spatial.empty()) {
+    return std::nullopt;
+  }
+  const Expr& step = block.step;
+  if (step->kind != ExprKind::kMul || step->dtype != DType::kF32) return std::nullopt;
+  const Expr &a = step->operands[0], &b = step->operands[1];
+  if (a->kind != ExprKind::kLoad || b->kind != ExprKind::kLoad) return std::nullopt;
+  for (size_t d = 0; d < block.spatial.size(); ++d) {
+    if (block.output_indices[d]->kind != ExprKind::kVar ||
+        block.output_indices[d]->id != block.spatial[d]) {
+      return std::nullopt;
+    }
+  }
+  Contraction c{.block = id, .reduction = block.reduction};
+  // The vector axis: the fastest output axis that is longer than one element.
+  for (VarId axis : block.spatial) {
+    if (Extent(program, axis) > 1) c.vector_axis = axis;
+  }
+  if (c.vector_axis < 0) return std::nullopt;
+  const bool in_a = DependsOn(program, *a, c.vector_axis);
+  const bool in_b = DependsOn(program, *b, c.vector_axis);
+  if (in_a == in_b) return std::nullopt;
+  c.vector_load = in_a ? a : b;
+  c.broadcast_load = in_a ? b : a;
+  for (VarId axis : block.spatial) {
+    if (axis == c.vector_axis) continue;
+    (DependsOn(program, *c.vector_load, axis) ? c.outer : c.rows).push_back(axis);
+  }
+  // Trailing reduction axes that walk the broadcast operand without a gap are one segment.
+  const LinearForm address = AddressOf(program, *c.broadcast_load);
+  c.fused_from = static_cast<int>(c.reduction.size()) - 1;
+  int64_t expected =
+      address.CoefficientOf(c.reduction.back()) * Extent(program, c.reduction.back());
+  while (c.fused_from > 0) {
+    const VarId axis = c.reduction[c.fused_from - 1];
+    const bool trivial = Extent(program, axis) == 1;
+    if (!trivial && (address.HidesVar(axis) || address.CoefficientOf(axis) != expected)) break;
+    if (!trivial) expected *= Extent(program, axis);
+    --c.fused_from;
+  }
+  return c;
+}
+
+class ContractionSketch {
+ public:
+  ContractionSketch(const RuleContext& context, const Contraction& c, bool split_rows,
+                    bool block_reduction)
+      : context_(context),
+        program_(context.program),
+        c_(c),
+        name_(program_.blocks[c.block].name),
+        split_rows_(split_rows),
+        block_reduction_(block_reduction) {}
+
+  Sketch Build() {
+    sketch_.name = absl::StrCat("contraction/", split_rows_ ? "rows" : "panels",
+                                block_reduction_ ? "/blocked" : "");
+    AddDecisions();
+    Flatten();
+    Tile();
+    Pack();
+    Annotate();
+    return std::move(sketch_);
+  }
+
+ private:
+  void Add(const std::string& text, const std::string& when = "") {
+    sketch_.steps.push_back({.text = text, .when = when});
+  }
+  std::string New(absl::string_view what) const { return absl::StrCat(name_, "_", what); }
+
+  int64_t Product(const std::vector<VarId>& axes) const {
+    int64_t product = 1;
+    for (VarId axis : axes) product *= Extent(program_, axis);
+    return product;
+  }
+
+  void AddDecisions() {
+    const IsaModel& isa = context_.isa;
+    const int64_t vector_extent = Extent(program_, c_.vector_axis);
+    lanes_ =
+        std::max<int64_t>(2, std::min<int64_t>(isa.float_lanes(), FloorPowerOfTwo(vector_extent)));
+    const int64_t row_count = Product(c_.rows);
+    Decision mr{.name = "mr"}, nr{.name = "nr"};
+    for (int64_t v = 1; v <= std::min<int64_t>(row_count, 14); ++v) mr.values.push_back(v);
+    for (int64_t v = 1; v <= (isa.vector_register_count > 16 ? 6 : 4); ++v) {
+      // A panel that is wider than the axis is waste.
+      if (v > 1 && (v - 1) * lanes_ >= vector_extent) break;
+      nr.values.push_back(v * lanes_);
+    }
+    const int64_t depth = Extent(program_, c_.reduction.back()) * FusedInner();
+    Decision ku{.name = "ku", .values = {1}};
+    for (int64_t v : {2, 4, 8}) {
+      if (v <= depth) ku.values.push_back(v);
+    }
+    sketch_.decisions = {mr,
+                         nr,
+                         ku,
+                         {.name = "prefetch", .values = {0, 1}},
+                         {.name = "rows_inside", .values = {0, 1}}};
+    if (block_reduction_) {
+      Decision kb{.name = "kb"};
+      for (int64_t v : {128, 256, 512, 1024}) {
+        if (2 * v <= depth) kb.values.push_back(v);
+      }
+      sketch_.decisions.push_back(kb);
+    }
+    const int64_t lanes = lanes_, registers = isa.vector_register_count;
+    const bool broadcast = isa.broadcast_operand;
+    const int64_t wanted = std::min<int64_t>(isa.accumulators_min(), 8);
+    const int64_t most_columns = nr.values.back() / lanes;
+    const int64_t outer = Product(c_.outer);
+    const auto panels = [=](int64_t width) {
+      return outer * ((vector_extent + width - 1) / width);
+    };
+    parts_ = split_rows_ ? context_.threads : std::min<int64_t>(context_.threads, panels(lanes_));
+    const int64_t parts = split_rows_ ? 1 : parts_;
+    sketch_.valid = [=](const Point& p) {
+      const int64_t m = p[0], n = p[1] / lanes;
+      // A k-step holds the accumulators, the shorter side of the tile and one more value.
+      const int64_t needed = m * n + (broadcast ? n : std::min(m, n)) + 1;
+      if (needed > registers || panels(p[1]) < parts) return false;
+      // Too few independent sums leave the FMA units waiting; small problems have no choice.
+      if (m * n < wanted && m < row_count && n < most_columns) return false;
+      // Few rows: they are broadcast once and the panel streams; else the other way round.
+      return (p[4] == 1) == (m < n);
+    };
+  }
+
+  int64_t FusedInner() const {
+    int64_t product = 1;
+    for (size_t i = c_.fused_from; i + 1 < c_.reduction.size(); ++i) {
+      product *= Extent(program_, c_.reduction[i]);
+    }
+    return product;
+  }
+
+  std::vector<std::string> Names(const std::vector<VarId>& axes) const {
+    std::vector<std::string> names;
+    for (VarId axis : axes) names.push_back(NameOf(program_, axis));
+    return names;
+  }
+
+  // Rows, outer axes and the reduction segment become one loop each.
+  void Flatten() {
+    std::vector<std::string> order = Names(c_.outer);
+    const std::vector<std::string> rows = Names(c_.rows);
+    order.insert(order.end(), rows.begin(), rows.end());
+    order.push_back(NameOf(program_, c_.vector_axis));
+    const std::vector<std::string> reduction = Names(c_.reduction);
+    order.insert(order.end(), reduction.begin(), reduction.end());
+    if (order.size() > 1) Add(absl::StrCat("reorder@1 ", List(order)));
+    row_ = FuseAll(rows, "m");
+    outer_ = FuseAll(Names(c_.outer), "g");
+    for (int i = 0; i < c_.fused_from; ++i) taps_.push_back(reduction[i]);
+    segment_ = FuseAll({reduction.begin() + c_.fused_from, reduction.end()}, "q");
+  }
+
+  std::string FuseAll(const std::vector<std::string>& names, absl::string_view what) {
+    if (names.empty()) return "";
+    if (names.size() == 1) return names[0];
+    Add(absl::StrCat("fuse@1 ", List(names), "->", New(what)));
+    return New(what);
+  }
+
+  void Split(const std::string& loop, absl::string_view outer, absl::string_view inner,
+             const std::string& how) {
+    Add(absl::StrCat("split@1 ", loop, "->(", New(outer), ",", New(inner), ") ", how));
+  }
+
+  // The loops around a tile, outermost first, ending with the one that moves from tile to tile.
+  void Tile() {
+    const std::string axis = NameOf(program_, c_.vector_axis);
+    Split(axis, "vp", "vi", "size=$nr");
+    const std::string parts = absl::StrCat("parts=", parts_);
+    std::vector<std::string> loops;
+    panel_ = New("vp");
+    std::string row = row_;
+    if (split_rows_) {
+      Split(row_, "p", "m1", parts);
+      row = New("m1");
+      loops = {New("p")};
+      if (!outer_.empty()) loops.push_back(outer_);
+      loops.push_back(New("vp"));
+      next_ = New("vp");
+      panel_dims_ = outer_.empty() ? std::vector<std::string>{New("vp")}
+                                   : std::vector<std::string>{outer_, New("vp")};
+    } else {
+      if (!outer_.empty()) {
+        if (!row_.empty()) Add(absl::StrCat("reorder@1 ", List({outer_, New("vp"), row_})));
+        Add(absl::StrCat("fuse@1 ", List({outer_, New("vp")}), "->", New("gp")));
+        panel_ = New("gp");
+      }
+      Split(panel_, "p", "pq", parts);
+      loops = {New("p"), New("pq")};
+      next_ = New("pq");
+      panel_dims_ = {panel_};
+    }
+    std::string segment = segment_;
+    if (block_reduction_) {
+      Split(segment_, "kb", "q1", "size=$kb");
+      segment = New("q1");
+    }
+    Split(segment, "qo", "qi", "size=$ku");
+    std::vector<std::string> inner = taps_;
+    if (block_reduction_) {
+      // Taps and blocks go outside the rows: partial sums are parked in the output between them.
+      loops.insert(loops.end(), inner.begin(), inner.end());
+      loops.push_back(New("kb"));
+      inner.clear();
+    }
+    if (!row.empty()) {
+      Split(row, "mt", "mi", "max=$mr");
+      loops.push_back(New("mt"));
+    }
+    tile_ = loops.back();
+    inner.push_back(New("qo"));
+    inner.push_back(New("qi"));
+    if (!row.empty()) inner.push_back(New("mi"));
+    inner.push_back(New("vi"));
+    loops.insert(loops.end(), inner.begin(), inner.end());
+    Add(absl::StrCat("reorder@1 ", List(loops)));
+    if (!row.empty()) {
+      Add(absl::StrCat("reorder@1 ", List({New("vi"), New("mi")})), "rows_inside");
+    }
+    Add(absl::StrCat("stage@1 ", name_, "->", New("acc"), " inside=", tile_, " scope=register"));
+  }
+
+  // The vector operand in the order of use; for constants once, when the model is built.
+  void Pack() {
+    const Buffer& source = program_.buffers[c_.vector_load->id];
+    std::vector<std::string> dims = panel_dims_;
+    dims.insert(dims.end(), taps_.begin(), taps_.end());
+    dims.push_back(segment_);
+    dims.push_back(New("vi"));
+    Add(absl::StrCat("relayout@1 ", source.name, "->", New("packed"), " dims=", List(dims)));
+    if (source.role == BufferRole::kConstant) {
+      Add(absl::StrCat("precompute@1 ", New("packed")));
+    } else {
+      Add(absl::StrCat("parallel@1 ", New("packed"), ".", dims[0]));
+    }
+  }
+
+  void Annotate() {
+    Add(absl::StrCat("parallel@1 ", New("p")));
+    Add(absl::StrCat("unroll@1 ", New("qi")));
+    if (!row_.empty()) Add(absl::StrCat("unroll@1 ", New("mi")));
+    Add(absl::StrCat("vectorize@1 ", New("vi"), " lanes=", lanes_));
+    Add(absl::StrCat("prefetch@1 ", New("packed"), " next=", next_, " at=", New("qo"), " to=L2"),
+        "prefetch");
+    // What the epilogue reads at the output's own elements: a residual.
+    const Block& block = program_.blocks[c_.block];
+    if (block.finish == nullptr || row_.empty()) return;
+    for (const Buffer& buffer : program_.buffers) {
+      if (buffer.role != BufferRole::kInput ||
+          buffer.shape != program_.buffers[block.output].shape) {
+        continue;
+      }
+      bool read = false;
+      VisitExpr(block.finish, [&](const ExprNode& node) {
+        read = read || (node.kind == ExprKind::kLoad && &program_.buffers[node.id] == &buffer);
+      });
+      if (read)
+        Add(absl::StrCat("prefetch@1 ", buffer.name, " this=", tile_, " to=L1"), "prefetch");
+    }
+  }
+
+  const RuleContext& context_;
+  const Program& program_;
+  const Contraction& c_;
+  const std::string name_;
+  const bool split_rows_, block_reduction_;
+  Sketch sketch_;
+  int64_t lanes_ = 0, parts_ = 1;
+  std::string row_, outer_, segment_, panel_, next_, tile_;
+  std::vector<std::string> taps_, panel_dims_;
+};
+
+}  // namespace
+
+std::vector<Sketch> ContractionRule(const RuleContext& context, BlockId id) {
+  const std::optional<Contraction> c = Recognize(context.program, id);
+  if (!c.has_value()) return {};
+  int64_t rows = 1, depth = 1;
+  for (VarId axis : c->rows) rows *= Extent(context.program, axis);
+  for (size_t i = c->fused_from; i < c->reduction.size(); ++i) {
+    depth *= Extent(context.program, c->reduction[i]);
+  }
+  std::vector<Sketch> sketches;
+  for (const bool blocked : {false, true}) {
+    if (blocked && depth < 256) continue;
+    for (const bool split_rows : {false, true}) {
+      if (split_rows && (rows < context.threads || c->rows.empty())) continue;
+      sketches.push_back(ContractionSketch(context, *c, split_rows, blocked).Build());
+    }
+  }
+  return sketches;
+}
+
+}  // namespace burnish
