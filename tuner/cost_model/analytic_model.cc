@@ -23,7 +23,7 @@ namespace {
 constexpr double kL2Bytes = 28, kL3Bytes = 12, kDramBytes = 7, kDramBytesAll = 12;
 constexpr double kCyclesPerSecond = 3.2e9;
 constexpr double kBarrierCycles = 1500;  // Waking the workers for a phase and joining them.
-constexpr double kLoopCycles = 1.5, kLoopStartCycles = 6;
+constexpr double kLoopCycles = 0.5, kLoopStartCycles = 5;
 // Of a general-purpose file of 16: what addresses of broadcast rows may use without spilling.
 constexpr int kPointerRegisters = 11;
 

@@ -113,7 +113,9 @@ class ContractionSketch {
         std::max<int64_t>(2, std::min<int64_t>(isa.float_lanes(), FloorPowerOfTwo(vector_extent)));
     const int64_t row_count = Product(c_.rows);
     Decision mr{.name = "mr"}, nr{.name = "nr"};
-    for (int64_t v = 1; v <= std::min<int64_t>(row_count, 14); ++v) mr.values.push_back(v);
+    // Rows may lie a multiple of 4 KiB apart, in one set of the first cache: no more than its ways.
+    const int64_t rows_max = std::max<int64_t>(isa.l1d.ways, 8);
+    for (int64_t v = 1; v <= std::min(row_count, rows_max); ++v) mr.values.push_back(v);
     for (int64_t v = 1; v <= (isa.vector_register_count > 16 ? 6 : 4); ++v) {
       // A panel that is wider than the axis is waste.
       if (v > 1 && (v - 1) * lanes_ >= vector_extent) break;
