@@ -374,6 +374,17 @@ std::vector<int64_t> ExtentValues(const Program& program, VarId var) {
 
 int64_t MaxExtent(const Program& program, VarId var) { return ExtentValues(program, var).back(); }
 
+bool WritesInAxisOrder(const Program& program, const Block& block) {
+  if (block.output_indices.size() != block.spatial.size()) return false;
+  for (size_t d = 0; d < block.spatial.size(); ++d) {
+    const Expr& index = block.output_indices[d];
+    const bool is_axis = index->kind == ExprKind::kVar && index->id == block.spatial[d];
+    const bool is_zero = IsInt(index, 0) && IsInt(program.vars[block.spatial[d]].extent, 1);
+    if (!is_axis && !is_zero) return false;
+  }
+  return true;
+}
+
 void RewriteBlock(Block& block, const std::function<Expr(const Expr&)>& rewrite) {
   block.init = RewriteExpr(block.init, rewrite);
   block.step = RewriteExpr(block.step, rewrite);

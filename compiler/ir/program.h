@@ -192,6 +192,10 @@ int64_t MaxExtent(const Program& program, VarId var);
 std::vector<int64_t> ExtentValues(const Program& program, VarId var);
 std::string UniqueVarName(const Program& program, absl::string_view base);
 
+// Whether element [i0,i1,..] of the output is written at spatial axes i0, i1, .. (an axis of one
+// element may stand as 0).
+bool WritesInAxisOrder(const Program& program, const Block& block);
+
 // Rewrites init, step, finish and output indices of `block`; see RewriteExpr.
 void RewriteBlock(Block& block, const std::function<Expr(const Expr&)>& rewrite);
 

@@ -27,12 +27,11 @@ absl::StatusOr<Padding> Recognize(const Program& program, const Block& block, Bu
                                : static_cast<double>(value->int_value)};
   const Buffer& from = program.buffers[source];
   const Buffer& to = program.buffers[block.output];
+  if (!WritesInAxisOrder(program, block)) {
+    return Refuse(block.name, " does not write its elements in order of its axes");
+  }
   Expr inside = Bool(true);
   for (size_t d = 0; d < from.shape.size(); ++d) {
-    if (block.output_indices[d]->kind != ExprKind::kVar ||
-        block.output_indices[d]->id != block.spatial[d]) {
-      return Refuse(block.name, " does not write its elements in order of its axes");
-    }
     const LinearForm index = ToLinear(e->operands[1]->operands[d], RangesOf(program));
     LinearForm axis = ToLinear(VarRef(block.spatial[d]), RangesOf(program));
     if (index.terms.size() != axis.terms.size() ||

@@ -23,10 +23,9 @@ absl::Status CheckProducer(const Program& program, BlockId producer, NodeId loop
     if (program.vars[block.spatial[d]].def != nullptr) {
       return Refuse("loops of ", block.name, " are scheduled already");
     }
-    if (block.output_indices[d]->kind != ExprKind::kVar ||
-        block.output_indices[d]->id != block.spatial[d]) {
-      return Refuse(block.name, " does not write its elements in order of its axes");
-    }
+  }
+  if (!WritesInAxisOrder(program, block)) {
+    return Refuse(block.name, " does not write its elements in order of its axes");
   }
   const NodeId nest = NestOf(program, NodeOf(program, producer));
   if (BlocksUnder(program, nest).size() != 1) return Refuse(block.name, " shares its nest");

@@ -13,11 +13,8 @@ absl::Status ApplyInline(const Step& step, Program& program) {
   if (program.buffers[block.output].role != BufferRole::kTemp) {
     return Refuse("output of ", block.name, " is not private");
   }
-  for (size_t d = 0; d < block.output_indices.size(); ++d) {
-    if (block.output_indices[d]->kind != ExprKind::kVar ||
-        block.output_indices[d]->id != block.spatial[d]) {
-      return Refuse(block.name, " does not write its elements in order of its axes");
-    }
+  if (!WritesInAxisOrder(program, block)) {
+    return Refuse(block.name, " does not write its elements in order of its axes");
   }
   Expr value = block.step;
   if (block.finish != nullptr) {

@@ -65,7 +65,14 @@ absl::Status ApplyRfactor(const Step& step, Program& program) {
       inside = And(inside, Lt(var.def, var.extent));
     }
   }
-  partial.step = Select(inside, partial.step, Identity(partial.combiner, partial.step->dtype));
+  // Its step names the loops that are its axes now, not what they were made from.
+  partial.step = SubstituteVars(partial.step, [&](VarId var) -> Expr {
+    const bool was_axis = std::find(partial.reduction.begin(), partial.reduction.end(), var) !=
+                          partial.reduction.end();
+    return was_axis ? ExpandDefs(program, VarRef(var)) : nullptr;
+  });
+  partial.step = Select(ExpandDefs(program, inside), partial.step,
+                        Identity(partial.combiner, partial.step->dtype));
 
   // The partial block keeps the nest; its output has one more dimension.
   Buffer partial_buffer{.name = step.outputs[0], .dtype = out.dtype, .shape = out.shape};

@@ -36,12 +36,7 @@ std::optional<Contraction> Recognize(const Program& program, BlockId id) {
   if (step->kind != ExprKind::kMul || step->dtype != DType::kF32) return std::nullopt;
   const Expr &a = step->operands[0], &b = step->operands[1];
   if (a->kind != ExprKind::kLoad || b->kind != ExprKind::kLoad) return std::nullopt;
-  for (size_t d = 0; d < block.spatial.size(); ++d) {
-    if (block.output_indices[d]->kind != ExprKind::kVar ||
-        block.output_indices[d]->id != block.spatial[d]) {
-      return std::nullopt;
-    }
-  }
+  if (!WritesInAxisOrder(program, block)) return std::nullopt;
   Contraction c{.block = id, .reduction = block.reduction};
   // The vector axis: the fastest output axis that is longer than one element.
   for (VarId axis : block.spatial) {

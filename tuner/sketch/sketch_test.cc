@@ -1,0 +1,220 @@
+// Every sketch of every kind of task: points apply, lower, and compute what the definition
+// computes.
+#include "tuner/sketch/sketch.h"
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/rng.h"
+#include "base/status_matchers.h"
+#include "compiler/ir/interpreter.h"
+#include "compiler/ir/lower.h"
+#include "compiler/ir/parser.h"
+#include "compiler/ir/printer.h"
+#include "compiler/ir/verifier.h"
+#include "compiler/te/canonicalize.h"
+#include "compiler/te/operator.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tuner/sketch/default_schedule.h"
+
+namespace burnish {
+namespace {
+
+struct TaskCase {
+  std::string name;
+  std::string op;
+  std::vector<std::vector<int64_t>> inputs;  // The first is an input, the others constants.
+  std::vector<std::pair<std::string, AttributeValue>> attributes;
+  bool relu = false;
+  bool all_inputs = false;  // The others are inputs too.
+};
+
+// The workload program of a case, through its text, as a builder sees it.
+Program WorkloadOf(const TaskCase& c) {
+  TeBuilder te(c.name);
+  Attributes attributes;
+  for (const auto& [key, value] : c.attributes) attributes.Set(key, value);
+  std::vector<Tensor> tensors;
+  std::vector<TensorType> types;
+  for (size_t i = 0; i < c.inputs.size(); ++i) {
+    types.push_back({DType::kF32, c.inputs[i]});
+    tensors.push_back(
+        te.Parameter(absl::StrCat("p", i), types.back(),
+                     i == 0 || c.all_inputs ? BufferRole::kInput : BufferRole::kConstant));
+  }
+  const OperatorDef* op = FindOperator(c.op);
+  CHECK(op != nullptr);
+  CHECK_OK(op->infer(attributes, types));
+  std::vector<Tensor> outputs = op->define(te, attributes, tensors);
+  if (c.relu) {
+    const OperatorDef* relu = FindOperator("relu");
+    outputs = relu->define(te, {}, outputs);
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) te.Output(absl::StrCat("o", i), outputs[i]);
+  auto parsed = ParseProgram(PrintWorkload(Canonicalize(te.Build())));
+  CHECK_OK(parsed);
+  return *parsed;
+}
+
+using Ints = std::vector<int64_t>;
+
+std::vector<TaskCase> Cases() {
+  const std::pair<std::string, AttributeValue> last = {"channels_last", int64_t{1}};
+  return {
+      {"conv3x3",
+       "conv",
+       {{1, 7, 5, 6}, {19, 6, 3, 3}, {19}},
+       {last, {"pads", Ints{1, 1, 1, 1}}},
+       true},
+      {"conv3x3_s2",
+       "conv",
+       {{1, 9, 7, 5}, {37, 5, 3, 3}, {37}},
+       {last, {"pads", Ints{1, 1, 1, 1}}, {"strides", Ints{2, 2}}},
+       true},
+      {"conv1x1", "conv", {{2, 5, 5, 17}, {33, 17, 1, 1}}, {last}, false},
+      {"conv_dilated",
+       "conv",
+       {{1, 9, 9, 4}, {8, 4, 3, 3}},
+       {last, {"pads", Ints{2, 2, 2, 2}}, {"dilations", Ints{2, 2}}},
+       false},
+      {"conv_grouped",
+       "conv",
+       {{1, 6, 6, 8}, {16, 4, 3, 3}},
+       {last, {"pads", Ints{1, 1, 1, 1}}, {"group", int64_t{2}}},
+       false},
+      {"conv_nchw", "conv", {{1, 5, 8, 9}, {6, 5, 3, 3}}, {{"pads", Ints{1, 1, 1, 1}}}, false},
+      {"depthwise",
+       "conv",
+       {{1, 8, 7, 20}, {20, 1, 3, 3}, {20}},
+       {last, {"pads", Ints{1, 1, 1, 1}}, {"group", int64_t{20}}},
+       true},
+      {"stem",
+       "conv",
+       {{1, 15, 13, 3}, {40, 3, 7, 7}, {40}},
+       {last, {"pads", Ints{3, 3, 3, 3}}, {"strides", Ints{2, 2}}},
+       true},
+      {"dense", "dense", {{1, 300}, {70, 300}, {70}}, {}, true},
+      {"dense_batch", "dense", {{5, 33}, {70, 33}}, {}, false},
+      {"matmul", "matmul", {{9, 21}, {21, 35}}, {}, false, true},
+      {"batch_matmul", "matmul", {{3, 9, 12}, {3, 12, 20}}, {}, false, true},
+      {"batch_matmul_t",
+       "matmul",
+       {{2, 3, 9, 12}, {2, 3, 20, 12}},
+       {{"trans_b", int64_t{1}}},
+       false,
+       true},
+      {"max_pool",
+       "max_pool",
+       {{1, 9, 9, 20}},
+       {last, {"kernel_shape", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"pads", Ints{1, 1, 1, 1}}}},
+      {"average_pool",
+       "average_pool",
+       {{1, 8, 8, 20}},
+       {last, {"kernel_shape", Ints{2, 2}}, {"strides", Ints{2, 2}}}},
+      {"softmax", "softmax", {{5, 64}}, {{"axis", int64_t{1}}}},
+      {"layer_norm",
+       "layer_norm",
+       {{6, 48}, {48}, {48}},
+       {{"axis", int64_t{-1}}, {"epsilon", 1e-5}}},
+      {"global_mean",
+       "reduce_mean",
+       {{1, 7, 7, 40}},
+       {{"axes", Ints{1, 2}}, {"keepdims", int64_t{1}}}},
+      {"add", "add", {{4, 50}, {4, 50}}, {}, true, true},
+      {"gelu", "gelu", {{3, 100}}, {}},
+      {"transpose", "transpose", {{3, 17, 20}}, {{"perm", Ints{0, 2, 1}}}},
+      {"concat", "concat", {{2, 5, 8}, {2, 7, 8}}, {{"axis", int64_t{1}}}, false, true},
+  };
+}
+
+std::vector<TensorValue> Arguments(const Program& program) {
+  std::vector<TensorValue> arguments;
+  for (const Buffer& buffer : program.buffers) {
+    if (buffer.role != BufferRole::kInput && buffer.role != BufferRole::kConstant) continue;
+    Rng rng(RngStream{.seed = 3, .purpose = buffer.name});
+    TensorValue value{.dtype = buffer.dtype, .shape = buffer.shape};
+    for (int64_t i = 0; i < ElementCount(buffer.shape); ++i) value.floats.push_back(rng.Normal());
+    arguments.push_back(std::move(value));
+  }
+  return arguments;
+}
+
+void ExpectComputes(const Program& workload, const Trace& trace, const std::string& what) {
+  SCOPED_TRACE(absl::StrCat(what, "\n", PrintTrace(trace)));
+  ASSERT_OK_AND_ASSIGN(const Program scheduled, ApplyTrace(trace, workload));
+  ASSERT_THAT(Verify(scheduled), IsOk()) << Print(scheduled);
+  ASSERT_OK_AND_ASSIGN(const Program lowered, Lower(scheduled));
+  const std::vector<TensorValue> arguments = Arguments(workload);
+  ASSERT_OK_AND_ASSIGN(const auto want, Interpret(workload, arguments));
+  const auto got = Interpret(lowered, arguments, {.workers = 2});
+  ASSERT_THAT(got, IsOk()) << Print(lowered);
+  for (size_t o = 0; o < want.size(); ++o) {
+    for (size_t i = 0; i < want[o].floats.size(); ++i) {
+      ASSERT_NEAR((*got)[o].floats[i], want[o].floats[i], 1e-9 + 1e-9 * std::abs(want[o].floats[i]))
+          << "element " << i << " of output " << o;
+    }
+  }
+}
+
+class SketchTest : public ::testing::TestWithParam<TaskCase> {};
+
+TEST_P(SketchTest, PointsOfEverySketchComputeTheDefinition) {
+  const Program workload = WorkloadOf(GetParam());
+  for (const char* features : {"cpu:arch=znver3,threads=2", "cpu:arch=znver4,threads=2"}) {
+    ASSERT_OK_AND_ASSIGN(const Target target, ParseTarget(features));
+    int applied = 0, tried = 0;
+    for (const Sketch& sketch : GenerateSketches(workload, IsaModelOf(target), target.threads)) {
+      const std::vector<Point> points = EnumeratePoints(sketch, 5000);
+      ASSERT_FALSE(points.empty()) << sketch.name;
+      Rng rng(RngStream{.seed = 1, .purpose = sketch.name});
+      for (int i = 0; i < 4; ++i) {
+        const Point& point = points[i == 0 ? 0 : rng.Below(points.size())];
+        ASSERT_OK_AND_ASSIGN(const Trace trace, Bind(sketch, point));
+        ++tried;
+        const absl::StatusOr<Program> scheduled = ApplyTrace(trace, workload);
+        // A prefetch may ask for more lines than there are slots.
+        if (!scheduled.ok() || !Lower(*scheduled).ok()) continue;
+        ++applied;
+        ExpectComputes(workload, trace, absl::StrCat(features, " ", sketch.name));
+      }
+    }
+    EXPECT_GE(applied * 10, tried * 7) << features;
+  }
+}
+
+TEST_P(SketchTest, DefaultScheduleComputesTheDefinition) {
+  const Program workload = WorkloadOf(GetParam());
+  ASSERT_OK_AND_ASSIGN(const Target target, ParseTarget("cpu:arch=znver3,threads=2"));
+  const Trace trace = DefaultSchedule(workload, IsaModelOf(target), 2);
+  ExpectComputes(workload, trace, "default");
+}
+
+INSTANTIATE_TEST_SUITE_P(Tasks, SketchTest, ::testing::ValuesIn(Cases()),
+                         [](const auto& info) { return info.param.name; });
+
+TEST(SketchTest, BindPutsValuesIntoSteps) {
+  const Sketch sketch{.name = "s",
+                      .steps = {{.text = "split@1 a->(b,c) size=$n"}, {.text = "unroll@1 c", .when = "u"}},
+                      .decisions = {{"n", {2, 4}}, {"u", {0, 1}}}};
+  ASSERT_OK_AND_ASSIGN(const Trace trace, Bind(sketch, {4, 0}));
+  EXPECT_EQ(PrintTrace(trace), "split@1 a->(b,c) size=4\n");
+  ASSERT_OK_AND_ASSIGN(const Trace unrolled, Bind(sketch, {2, 1}));
+  EXPECT_EQ(PrintTrace(unrolled), "split@1 a->(b,c) size=2\nunroll@1 c\n");
+  EXPECT_THAT(Bind(sketch, {3, 0}), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_EQ(SpaceSize(sketch), 4);
+}
+
+TEST(SketchTest, EnumerationAsksValid) {
+  Sketch sketch{.decisions = {{"a", {1, 2, 3}}, {"b", {1, 2}}}};
+  sketch.valid = [](const Point& p) { return p[0] != p[1]; };
+  EXPECT_THAT(EnumeratePoints(sketch, 10),
+              ::testing::ElementsAre(Point{1, 2}, Point{2, 1}, Point{3, 1}, Point{3, 2}));
+  EXPECT_EQ(EnumeratePoints(sketch, 2).size(), 2);
+}
+
+}  // namespace
+}  // namespace burnish
