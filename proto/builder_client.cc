@@ -1,0 +1,95 @@
+#include "proto/builder_client.h"
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/self_path.h"
+#include "base/status_macros.h"
+
+namespace burnish {
+namespace {
+
+// The builder itself enforces the limits of items; this is for a builder that hangs.
+constexpr absl::Duration kSlack = absl::Seconds(20);
+constexpr size_t kReplyBytesMax = size_t{1} << 30;
+
+absl::Duration TimeoutOf(const CompileRequest& request) {
+  // A library whose one build fails is then built item by item.
+  return kSlack + 2 * request.time_limit * static_cast<int64_t>(request.items.size());
+}
+
+}  // namespace
+
+BuilderClient::BuilderClient(BuilderClientOptions options) : options_(std::move(options)) {}
+
+BuilderClient::~BuilderClient() = default;
+
+absl::Status BuilderClient::Start() {
+  ChildOptions child = {.program = options_.program, .limits = options_.limits};
+  if (child.program.empty()) {
+    ASSIGN_OR_RETURN(child.program, FindProgram("worker/builder/builder"));
+  }
+  ASSIGN_OR_RETURN(std::unique_ptr<Child> started, Child::Start(child));
+  const absl::MutexLock lock(&mutex_);
+  child_ = std::move(started);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<CompileReply> BuilderClient::Ask(const std::string& request,
+                                                absl::Duration timeout) {
+  Child* child = nullptr;
+  {
+    const absl::MutexLock lock(&mutex_);
+    child = child_.get();
+  }
+  if (child == nullptr) {
+    RETURN_IF_ERROR(Start());
+    const absl::MutexLock lock(&mutex_);
+    child = child_.get();
+  }
+  absl::Status status = child->WriteFrame(request, timeout);
+  if (status.ok()) {
+    const absl::StatusOr<std::string> reply = child->ReadFrame(timeout, kReplyBytesMax);
+    if (reply.ok()) return DecodeCompileReply(*reply);
+    status = reply.status();
+  }
+  std::string cause = absl::StrCat("builder: ", status.message());
+  if (absl::StatusOr<ExitInfo> exit = child->Wait(absl::Seconds(1)); exit.ok()) {
+    absl::StrAppend(&cause, ", ", Describe(*exit));
+  }
+  std::unique_ptr<Child> dead;  // Ended outside of the lock.
+  const absl::MutexLock lock(&mutex_);
+  dead = std::move(child_);
+  return absl::UnavailableError(cause);
+}
+
+absl::StatusOr<CompileReply> BuilderClient::Build(const CompileRequest& request) {
+  const std::string bytes = Encode(request);
+  {
+    const absl::MutexLock lock(&mutex_);
+    cancelled_ = false;
+  }
+  for (bool again = false;; again = true) {
+    absl::StatusOr<CompileReply> reply = Ask(bytes, TimeoutOf(request));
+    bool cancelled = false;
+    {
+      const absl::MutexLock lock(&mutex_);
+      cancelled = cancelled_;
+    }
+    if (cancelled) return absl::CancelledError("the build was cancelled");
+    if (reply.ok() && reply->results.size() != request.items.size()) {
+      return absl::InternalError(absl::StrCat("builder: got ", reply->results.size(),
+                                              " results, want ", request.items.size()));
+    }
+    if (reply.ok() || again || !absl::IsUnavailable(reply.status())) return reply;
+  }
+}
+
+void BuilderClient::Cancel() {
+  const absl::MutexLock lock(&mutex_);
+  cancelled_ = true;
+  if (child_ != nullptr) child_->Kill();
+}
+
+}  // namespace burnish
