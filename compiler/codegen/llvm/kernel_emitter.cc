@@ -12,6 +12,7 @@
 #include "compiler/codegen/llvm/memory_emitter.h"
 #include "compiler/runtime/kernel_abi.h"
 #include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/MDBuilder.h"
 #include "llvm/IR/Module.h"
 
@@ -66,6 +67,8 @@ class FunctionEmitter {
   void BindConstant(VarId var, int64_t value);
   void BindValue(VarId var, llvm::Value* value, Range range);
   bool UsesRegisters(const Node& loop) const;
+  bool RepeatsTile(const Node& loop) const;
+  void EmitSchedulingFence();
 
   const Program& program_;
   const KernelLayout& layout_;
@@ -104,6 +107,7 @@ absl::Status FunctionEmitter::Run() {
   state_.vars.resize(program_.vars.size());
   state_.buffers.resize(program_.buffers.size());
   state_.fused_multiply_add = options_.fused_multiply_add;
+  state_.scopes.resize(1);
   state_.error_flag = b_.CreateAlloca(i32, nullptr, "error");
   b_.CreateStore(b_.getInt32(BURNISH_KERNEL_OK), state_.error_flag);
   context_ = function_->getArg(0);
@@ -292,12 +296,14 @@ void FunctionEmitter::EmitCountedLoop(llvm::Value* first, llvm::Value* end, cons
   llvm::BasicBlock* const head = llvm::BasicBlock::Create(context, name, function_);
   llvm::BasicBlock* const after = llvm::BasicBlock::Create(context, name + ".end", function_);
   // Tested at the bottom; at the top only where the loop may be empty.
-  b_.CreateCondBr(b_.CreateICmpSLT(first, end), head, after);
+  llvm::Instruction* const entry = b_.CreateCondBr(b_.CreateICmpSLT(first, end), head, after);
   b_.SetInsertPoint(head);
   llvm::PHINode* const value = b_.CreatePHI(b_.getInt64Ty(), 2, name);
   value->addIncoming(first, before);
   ++depth_;
+  state_.scopes.push_back({.depth = depth_, .entry = entry});
   body(value);
+  state_.scopes.pop_back();
   --depth_;
   llvm::Value* const next = b_.CreateAdd(value, b_.getInt64(1), "", true, true);
   value->addIncoming(next, b_.GetInsertBlock());
@@ -312,15 +318,16 @@ void FunctionEmitter::EmitBranch(llvm::Value* condition, const std::function<voi
   llvm::BasicBlock* const after = llvm::BasicBlock::Create(context, "after", function_);
   llvm::BasicBlock* const no =
       otherwise ? llvm::BasicBlock::Create(context, "else", function_) : after;
-  b_.CreateCondBr(condition, yes, no);
-  b_.SetInsertPoint(yes);
-  then();
-  b_.CreateBr(after);
-  if (otherwise) {
-    b_.SetInsertPoint(no);
-    otherwise();
+  const auto emit = [&](llvm::BasicBlock* block, const std::function<void()>& body) {
+    b_.SetInsertPoint(block);
+    state_.scopes.push_back({.depth = depth_});
+    body();
+    state_.scopes.pop_back();
     b_.CreateBr(after);
-  }
+  };
+  b_.CreateCondBr(condition, yes, no);
+  emit(yes, then);
+  if (otherwise) emit(no, otherwise);
   b_.SetInsertPoint(after);
 }
 
@@ -398,8 +405,37 @@ void FunctionEmitter::EmitSerial(const Node& loop) {
   state_.vars[loop.var].bound = false;
 }
 
+// Whether `loop` repeats whole rows, columns or steps of a register tile: register accumulators are
+// updated in a loop inside.
+bool FunctionEmitter::RepeatsTile(const Node& loop) const {
+  for (NodeId child : loop.children) {
+    if (program_.nodes[child].kind != NodeKind::kLoop) continue;
+    for (NodeId id : Subtree(program_, child)) {
+      const Node& node = program_.nodes[id];
+      if (node.kind == NodeKind::kStore && node.combiner != Combiner::kAssign &&
+          state_.buffers[node.buffer].in_registers) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+// No load moves across: LLVM gathers loads from neighbouring addresses, all those of a tile's step,
+// where they need registers that a full tile does not have. An empty piece of assembly, which is
+// said not to touch the program's memory, so that loads that were done before it stay known.
+void FunctionEmitter::EmitSchedulingFence() {
+  llvm::FunctionType* const type = llvm::FunctionType::get(b_.getVoidTy(), false);
+  llvm::CallInst* const fence =
+      b_.CreateCall(llvm::InlineAsm::get(type, "", "", /*hasSideEffects=*/true));
+  fence->setDoesNotThrow();
+  fence->setOnlyAccessesInaccessibleMemory();
+}
+
 void FunctionEmitter::EmitUnrolled(const Node& loop, int64_t extent) {
+  const bool fenced = RepeatsTile(loop);
   for (int64_t i = 0; i < extent && state_.status.ok(); ++i) {
+    if (i > 0 && fenced) EmitSchedulingFence();
     BindConstant(loop.var, i);
     EmitChildren(loop);
   }
@@ -434,7 +470,9 @@ void FunctionEmitter::EmitVectorized(const Node& loop, int64_t extent) {
   }
   const int64_t lanes = loop.lanes;
   int64_t done = 0;
+  const bool fenced = RepeatsTile(loop);
   const auto with_lanes = [&](int64_t count) {
+    if (done > 0 && fenced) EmitSchedulingFence();
     state_.vector_var = count > 1 ? loop.var : -1;
     state_.lanes = static_cast<int>(count);
     EmitChildren(loop);
