@@ -23,7 +23,13 @@ absl::Duration TimeoutOf(const CompileRequest& request) {
 
 BuilderClient::BuilderClient(BuilderClientOptions options) : options_(std::move(options)) {}
 
-BuilderClient::~BuilderClient() = default;
+BuilderClient::~BuilderClient() {
+  const absl::MutexLock lock(&mutex_);
+  if (child_ == nullptr) return;
+  // Then it ends by itself, and takes its temporary files along. What hangs is killed.
+  child_->CloseStdin();
+  (void)child_->Wait(absl::Seconds(2));
+}
 
 absl::Status BuilderClient::Start() {
   ChildOptions child = {.program = options_.program, .limits = options_.limits};

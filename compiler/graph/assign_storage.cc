@@ -64,7 +64,14 @@ class Assigner {
   }
 
   StorageAssignment Run() {
-    if (options_.borders) CollectDemands();
+    if (options_.borders && options_.demands.has_value()) {
+      for (const BorderDemand& demand : *options_.demands) {
+        if (IsInner(demand.value))
+          Widen(demands_[demand.value][demand.border_value], demand.border);
+      }
+    } else if (options_.borders) {
+      CollectDemands();
+    }
     if (options_.concat_views) {
       for (size_t g = fusion_.groups.size(); g-- > 0;) TryConcatView(g);
     }

@@ -3,6 +3,8 @@
 #ifndef COMPILER_GRAPH_ASSIGN_STORAGE_H_
 #define COMPILER_GRAPH_ASSIGN_STORAGE_H_
 
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "compiler/graph/fuse_pass.h"
@@ -10,8 +12,18 @@
 
 namespace burnish {
 
+// A reader of `value` wants this border around it.
+struct BorderDemand {
+  ValueId value = -1;
+  std::vector<std::pair<int64_t, int64_t>> border;  // One pair a dimension.
+  double border_value = 0;
+};
+
 struct StorageOptions {
   bool borders = true;
+  // What the chosen schedules ask for. Nullopt: as wide as the definitions of convolutions and
+  // pools could use.
+  std::optional<std::vector<BorderDemand>> demands = std::nullopt;
   bool concat_views = true;
   bool reshape_views = true;
 };
@@ -29,8 +41,9 @@ struct StorageAssignment {
 };
 
 // Graph inputs, outputs and constants are dense, without border: they are the caller's memory, or
-// packed. Borders: on channels-last inputs of convolutions and pools, as wide as the widest reader
-// asks; 0, or -inf where only max pools ask. A reader that wants another value keeps its own test.
+// packed. Borders are as wide as the widest reader asks; 0 where anyone asks for that, else the
+// least value: a reader that wants another one gets none. By default channels-last inputs of
+// convolutions and pools ask, for 0, or max pools for -inf.
 StorageAssignment AssignStorage(const Graph& graph, const Fusion& fusion,
                                 const StorageOptions& options = {});
 

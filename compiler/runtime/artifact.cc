@@ -53,6 +53,12 @@ RuntimeOr<ArtifactManifest> ReadArtifactManifest(std::span<const uint8_t> bytes)
   return ReadManifest(file);
 }
 
+RuntimeOr<std::vector<uint8_t>> ReadArtifactElf(std::span<const uint8_t> bytes) {
+  RUNTIME_ASSIGN_OR_RETURN(const SectionFile file,
+                           SectionFile::Open(kArtifactFormat, MemorySource(bytes)));
+  return file.Read(SectionKind::kElf);
+}
+
 RuntimeOr<std::unique_ptr<Artifact>> Artifact::Load(std::span<const uint8_t> bytes,
                                                     const std::vector<std::string>& host_features) {
   RUNTIME_ASSIGN_OR_RETURN(const SectionFile file,

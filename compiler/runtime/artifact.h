@@ -32,6 +32,9 @@ std::string WriteArtifact(const ArtifactManifest& manifest, std::span<const uint
 // kInvalidArgument: not an artifact; kDataLoss: damaged.
 RuntimeOr<ArtifactManifest> ReadArtifactManifest(std::span<const uint8_t> bytes);
 
+// The machine code alone, checked against its hash, not loaded. Errors as above.
+RuntimeOr<std::vector<uint8_t>> ReadArtifactElf(std::span<const uint8_t> bytes);
+
 // A loaded artifact. Immutable; may be used by several threads.
 class Artifact {
  public:

@@ -55,7 +55,7 @@ RuntimeStatus CheckStepBuffer(const BundleManifest& manifest, const BufferInfo& 
   return RuntimeStatus();
 }
 
-RuntimeStatus CheckStep(const BundleManifest& manifest, const Step& step) {
+RuntimeStatus CheckStep(const BundleManifest& manifest, const ModelStep& step) {
   const auto in_step = [&step](const RuntimeStatus& status) {
     return RuntimeStatus(status.code(), "step \"" + step.name + "\": " + status.message());
   };
@@ -136,14 +136,14 @@ RuntimeStatus CheckManifest(const BundleManifest& manifest) {
   }
   for (const KernelManifest& kernel : manifest.kernels)
     RUNTIME_RETURN_IF_ERROR(CheckKernel(kernel));
-  for (const Step& step : manifest.steps) RUNTIME_RETURN_IF_ERROR(CheckStep(manifest, step));
+  for (const ModelStep& step : manifest.steps) RUNTIME_RETURN_IF_ERROR(CheckStep(manifest, step));
   for (const Fill& fill : manifest.fills) RUNTIME_RETURN_IF_ERROR(CheckFill(manifest, fill));
   return RuntimeStatus();
 }
 
 uint32_t RegionAlignment(const BundleManifest& manifest, Region region, uint32_t index) {
   uint32_t alignment_bytes = 1;
-  for (const Step& step : manifest.steps) {
+  for (const ModelStep& step : manifest.steps) {
     const std::vector<BufferInfo>& buffers = manifest.kernels[step.kernel].compute.buffers;
     for (size_t i = 0; i < step.buffers.size(); ++i) {
       if (step.buffers[i].region == region && step.buffers[i].index == index) {

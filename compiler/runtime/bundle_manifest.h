@@ -57,7 +57,8 @@ struct StepOutput {
   friend bool operator==(const StepOutput&, const StepOutput&) = default;
 };
 
-struct Step {
+// Not to be confused with a step of a trace (compiler/schedule).
+struct ModelStep {
   std::string name;             // For people: "conv2_1 + relu".
   uint32_t kernel = 0;          // Index into BundleManifest::kernels.
   std::vector<Place> buffers;   // One per buffer of the kernel, in its order.
@@ -67,7 +68,7 @@ struct Step {
   std::string schedule_origin;  // "tuned", "default", ...: where its schedule came from.
   std::vector<StepOutput> outputs;
 
-  friend bool operator==(const Step&, const Step&) = default;
+  friend bool operator==(const ModelStep&, const ModelStep&) = default;
 };
 
 // Memory that gets a value when a session starts, and that no step changes: borders of storage.
@@ -96,7 +97,7 @@ struct BundleManifest {
   std::vector<ModelTensor> outputs;
   std::vector<ConstantInfo> constants;
   std::vector<KernelManifest> kernels;  // `pack` is empty: packing was done when it was built.
-  std::vector<Step> steps;
+  std::vector<ModelStep> steps;
   std::vector<Fill> fills;
 
   friend bool operator==(const BundleManifest&, const BundleManifest&) = default;

@@ -43,7 +43,7 @@ void Fields(Archive& archive, StepOutput& output) {
 }
 
 template <typename Archive>
-void Fields(Archive& archive, Step& step) {
+void Fields(Archive& archive, ModelStep& step) {
   archive.Text(step.name);
   archive.Number(step.kernel);
   archive.List(step.buffers);

@@ -294,7 +294,7 @@ BurnishStatus burnish_step_info(const BurnishModel* model, int32_t step, Burnish
   return Guard([&]() -> RuntimeStatus {
     RUNTIME_RETURN_IF_ERROR(CheckPointers(model, info));
     RUNTIME_RETURN_IF_ERROR(CheckIndex("step", step, ManifestOf(model).steps.size()));
-    const Step& found = ManifestOf(model).steps[step];
+    const ModelStep& found = ManifestOf(model).steps[step];
     *info = {.name = found.name.c_str(),
              .schedule_origin = found.schedule_origin.c_str(),
              .workload_id = found.workload_id.c_str(),

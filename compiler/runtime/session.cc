@@ -92,7 +92,7 @@ RuntimeStatus Session::AllocateMemory() {
 void Session::MakePlan() {
   plan_.resize(manifest().steps.size());
   for (size_t i = 0; i < plan_.size(); ++i) {
-    const Step& step = manifest().steps[i];
+    const ModelStep& step = manifest().steps[i];
     const FunctionInfo& function = manifest().kernels[step.kernel].compute;
     PlannedStep& planned = plan_[i];
     planned.kernel = model_->kernel(step.kernel);

@@ -51,8 +51,8 @@ class Session {
   // thread sees them. `step_ns`: one per step.
   RuntimeStatus RunProfiled(std::span<int64_t> step_ns);
 
-  // Runs up to and including `step` and copies its output number `output` (Step::outputs). Memory
-  // of later steps may hold anything meanwhile; a following Run is right again.
+  // Runs up to and including `step` and copies its output number `output` (ModelStep::outputs).
+  // Memory of later steps may hold anything meanwhile; a following Run is right again.
   RuntimeStatus DebugOutput(size_t step, size_t output, std::span<uint8_t> dense);
 
  private:

@@ -25,9 +25,9 @@ KernelManifest Kernel(const std::string& name, std::vector<BufferInfo> buffers) 
   return kernel;
 }
 
-Step MakeStep(const std::string& name, uint32_t kernel, std::vector<Place> buffers,
-              uint32_t output_buffer, TensorInfo output) {
-  Step step;
+ModelStep MakeStep(const std::string& name, uint32_t kernel, std::vector<Place> buffers,
+                   uint32_t output_buffer, TensorInfo output) {
+  ModelStep step;
   step.name = name;
   step.kernel = kernel;
   step.buffers = std::move(buffers);

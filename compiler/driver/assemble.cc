@@ -1,0 +1,302 @@
+#include "compiler/driver/assemble.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <span>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/check.h"
+#include "base/sha256.h"
+#include "base/status_macros.h"
+#include "compiler/driver/memory_plan.h"
+#include "compiler/driver/storage_layout.h"
+#include "compiler/driver/weights.h"
+#include "compiler/ir/contract.h"
+#include "compiler/runtime/artifact.h"
+#include "compiler/runtime/bundle.h"
+
+namespace burnish {
+namespace {
+
+constexpr size_t kStepNameBytesMax = 120;
+
+std::span<const uint8_t> BytesOf(const std::string& text) {
+  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+}
+
+absl::Status ToStatus(absl::string_view what, const RuntimeStatus& status) {
+  return absl::Status(static_cast<absl::StatusCode>(status.code()),
+                      absl::StrCat(what, ": ", status.message()));
+}
+
+class Assembler {
+ public:
+  Assembler(const PlannedModel& model, const std::vector<PlannedStep>& steps,
+            const CompileReply& reply, const Target& target)
+      : model_(model), steps_(steps), reply_(reply), target_(target) {}
+
+  absl::StatusOr<AssembledModel> Run();
+
+ private:
+  const Graph& graph() const { return model_.graph; }
+  const TaskCall& CallOf(const PlannedStep& step) const { return model_.tasks.calls[step.group]; }
+  const CompiledKernel& KernelOf(const PlannedStep& step) const {
+    return std::get<CompiledKernel>(reply_.results[step.item].outcome);
+  }
+  const KernelManifest& ManifestOf(const PlannedStep& step) const {
+    return manifest_.kernels[KernelOf(step).kernel_index];
+  }
+  // The value that a parameter of the step's task stands for.
+  ValueId ValueOf(const PlannedStep& step, int32_t parameter) const {
+    const TaskCall& call = CallOf(step);
+    const auto arguments = static_cast<int32_t>(call.arguments.size());
+    return parameter < arguments ? call.arguments[parameter] : call.results[parameter - arguments];
+  }
+  ValueId AllocationOf(ValueId value) const { return model_.storage.places[value].allocation; }
+
+  absl::Status LoadLibraries();
+  void AddModelTensors();
+  void CollectLives();
+  std::vector<InPlaceChoice> InPlaceChoices() const;
+  bool MayShare(const PlannedStep& step, ValueId output, ValueId input) const;
+  void PlanArena();
+  Place PlaceOf(ValueId value, int64_t shift_bytes) const;
+  absl::StatusOr<std::vector<int64_t>> Pack(const PlannedStep& step, const Program& program);
+  absl::StatusOr<ModelStep> MakeStep(const PlannedStep& step);
+  std::string StepName(const PlannedStep& step) const;
+
+  const PlannedModel& model_;
+  const std::vector<PlannedStep>& steps_;
+  const CompileReply& reply_;
+  const Target& target_;
+
+  BundleManifest manifest_;
+  std::vector<uint8_t> elf_;
+  std::unique_ptr<Artifact> packs_;
+  std::unique_ptr<WeightsWriter> weights_;
+  std::map<ValueId, uint32_t> inputs_, outputs_;  // Numbers of the model's inputs and outputs.
+  std::vector<PlanBuffer> buffers_;               // Of the arena.
+  std::map<ValueId, int> buffer_of_;              // By allocation.
+  std::map<ValueId, std::set<ValueId>> members_;  // Values in use, by allocation.
+  MemoryPlan plan_;
+};
+
+absl::Status Assembler::LoadLibraries() {
+  RuntimeOr<ArtifactManifest> library = ReadArtifactManifest(BytesOf(reply_.library));
+  if (!library.ok()) return ToStatus("kernels", library.status());
+  manifest_.kernels = std::move(library->kernels);
+  manifest_.features = std::move(library->features);
+  RuntimeOr<std::vector<uint8_t>> elf = ReadArtifactElf(BytesOf(reply_.library));
+  if (!elf.ok()) return ToStatus("kernels", elf.status());
+  elf_ = std::move(*elf);
+  if (!reply_.pack_library.empty()) {
+    RuntimeOr<std::unique_ptr<Artifact>> packs = Artifact::Load(BytesOf(reply_.pack_library));
+    if (!packs.ok()) return ToStatus("pack functions", packs.status());
+    packs_ = std::move(*packs);
+  }
+  ASSIGN_OR_RETURN(weights_, WeightsWriter::Create(graph(), packs_.get()));
+  return absl::OkStatus();
+}
+
+void Assembler::AddModelTensors() {
+  const auto add = [&](const std::vector<ValueId>& values, std::map<ValueId, uint32_t>& numbers,
+                       std::vector<ModelTensor>& tensors) {
+    for (const ValueId value : values) {
+      numbers.emplace(value, static_cast<uint32_t>(tensors.size()));
+      const TensorType& type = graph().value(value).type;
+      TensorInfo tensor =
+          DenseTensor(graph().value(value).name, ElementTypeOf(type.dtype), type.shape);
+      const uint64_t storage_bytes = tensor.dense_bytes();
+      tensors.push_back({.tensor = std::move(tensor), .storage_bytes = storage_bytes});
+    }
+  };
+  add(graph().inputs, inputs_, manifest_.inputs);
+  add(graph().outputs, outputs_, manifest_.outputs);
+}
+
+// Which allocations lie in the arena, and from which step to which.
+void Assembler::CollectLives() {
+  for (size_t s = 0; s < steps_.size(); ++s) {
+    const TaskCall& call = CallOf(steps_[s]);
+    std::vector<ValueId> values = call.arguments;
+    values.insert(values.end(), call.results.begin(), call.results.end());
+    for (const ValueId value : values) {
+      const ValueId allocation = AllocationOf(value);
+      if (graph().IsConstant(value) || inputs_.count(allocation) > 0 ||
+          outputs_.count(allocation) > 0) {
+        continue;
+      }
+      members_[allocation].insert(value);
+      const auto [found, is_new] =
+          buffer_of_.try_emplace(allocation, static_cast<int>(buffers_.size()));
+      if (is_new) {
+        const TensorType& type = graph().value(allocation).type;
+        const Storage& storage = model_.storage.places[allocation].storage;
+        buffers_.push_back({.size_bytes = StorageBytesOf(type.dtype, type.shape, storage),
+                            .first_step = static_cast<int>(s)});
+        if (!storage.border.empty()) {
+          buffers_.back().keeper = absl::StrCat(DTypeName(type.dtype), " ", StorageText(storage));
+        }
+      }
+      buffers_[found->second].last_step = static_cast<int>(s);
+    }
+  }
+}
+
+// Both alone in their memory, and all that this step reads of the input's memory is what the kernel
+// may overwrite.
+bool Assembler::MayShare(const PlannedStep& step, ValueId output, ValueId input) const {
+  const auto from = members_.find(AllocationOf(input));
+  const auto to = members_.find(AllocationOf(output));
+  if (from == members_.end() || to == members_.end() || from->second.size() != 1 ||
+      to->second.size() != 1) {
+    return false;
+  }
+  const TaskCall& call = CallOf(step);
+  return std::count(call.arguments.begin(), call.arguments.end(), input) == 1;
+}
+
+std::vector<InPlaceChoice> Assembler::InPlaceChoices() const {
+  std::vector<InPlaceChoice> choices;
+  for (const PlannedStep& step : steps_) {
+    const std::vector<CallBuffer>& buffers = KernelOf(step).buffers;
+    for (const InPlacePair& pair : ManifestOf(step).compute.in_place) {
+      const ValueId output = ValueOf(step, buffers[pair.output].index);
+      const ValueId input = ValueOf(step, buffers[pair.input].index);
+      if (!MayShare(step, output, input)) continue;
+      choices.push_back({.output = buffer_of_.at(AllocationOf(output)),
+                         .input = buffer_of_.at(AllocationOf(input))});
+    }
+  }
+  return choices;
+}
+
+void Assembler::PlanArena() {
+  plan_ = PlanMemory(buffers_, InPlaceChoices());
+  manifest_.arena_bytes = static_cast<uint64_t>(plan_.arena_bytes);
+  std::set<int64_t> filled;
+  for (const auto& [allocation, buffer] : buffer_of_) {
+    const int64_t offset = plan_.offset_bytes[buffer];
+    if (buffers_[buffer].keeper.empty() || !filled.insert(offset).second) continue;
+    manifest_.fills.push_back(
+        FillOf({.region = Region::kArena, .offset_bytes = static_cast<uint64_t>(offset)},
+               buffers_[buffer].size_bytes, graph().value(allocation).type.dtype,
+               model_.storage.places[allocation].storage.border_value));
+  }
+}
+
+Place Assembler::PlaceOf(ValueId value, int64_t shift_bytes) const {
+  const ValueId allocation = AllocationOf(value);
+  Place place{.offset_bytes = static_cast<uint64_t>(shift_bytes)};
+  if (const auto input = inputs_.find(allocation); input != inputs_.end()) {
+    place.region = Region::kInput;
+    place.index = input->second;
+  } else if (const auto output = outputs_.find(allocation); output != outputs_.end()) {
+    place.region = Region::kOutput;
+    place.index = output->second;
+  } else {
+    place.offset_bytes += static_cast<uint64_t>(plan_.offset_bytes[buffer_of_.at(allocation)]);
+  }
+  return place;
+}
+
+absl::StatusOr<std::vector<int64_t>> Assembler::Pack(const PlannedStep& step,
+                                                     const Program& program) {
+  const CompiledKernel& kernel = KernelOf(step);
+  if (kernel.pack_buffers.empty()) return std::vector<int64_t>();
+  const std::vector<BufferId> parameters = ParametersOf(program);
+  std::vector<WeightsWriter::PackInput> inputs;
+  for (const CallBuffer& buffer : kernel.pack_buffers) {
+    if (buffer.kind == CallBuffer::Kind::kPacked) continue;
+    inputs.push_back({.value = ValueOf(step, buffer.index),
+                      .storage = program.buffers[parameters[buffer.index]].storage});
+  }
+  return weights_->AddPacked(kernel.pack_index, inputs);
+}
+
+std::string Assembler::StepName(const PlannedStep& step) const {
+  const FusedGroup& group = model_.fusion.groups[step.group];
+  std::string name = absl::StrJoin(group.nodes, " + ", [&](std::string* out, GraphNodeId node) {
+    absl::StrAppend(out, graph().nodes[node].name);
+  });
+  if (name.size() > kStepNameBytesMax) name = name.substr(0, kStepNameBytesMax - 3) + "...";
+  return name;
+}
+
+absl::StatusOr<ModelStep> Assembler::MakeStep(const PlannedStep& planned) {
+  const TaskCall& call = CallOf(planned);
+  const ExtractedTask& task = model_.tasks.tasks[call.task];
+  const CompiledKernel& kernel = KernelOf(planned);
+  // The storages that the kernel was compiled for.
+  Program program = task.program;
+  RETURN_IF_ERROR(ApplyContract(kernel.contract, program));
+  const std::vector<BufferId> parameters = ParametersOf(program);
+  ASSIGN_OR_RETURN(const std::vector<int64_t> packed, Pack(planned, program));
+  ModelStep step{
+      .name = StepName(planned),
+      .kernel = static_cast<uint32_t>(kernel.kernel_index),
+      .flop_count = static_cast<uint64_t>(task.flop_count),
+      .workload_id = Sha256Hex(task.workload),
+      .schedule_origin = std::string(ScheduleOriginName(model_.chosen[call.task].schedule.origin))};
+  const auto in_weights = [](int64_t offset) {
+    return Place{.region = Region::kWeights, .offset_bytes = static_cast<uint64_t>(offset)};
+  };
+  for (size_t i = 0; i < kernel.buffers.size(); ++i) {
+    const CallBuffer& buffer = kernel.buffers[i];
+    if (buffer.kind == CallBuffer::Kind::kPacked) {
+      step.buffers.push_back(in_weights(packed[buffer.index]));
+      continue;
+    }
+    const ValueId value = ValueOf(planned, buffer.index);
+    const Buffer& parameter = program.buffers[parameters[buffer.index]];
+    if (graph().IsConstant(value)) {
+      step.buffers.push_back(in_weights(weights_->AddConstant(value, parameter.storage)));
+      continue;
+    }
+    step.buffers.push_back(PlaceOf(value, planned.layout.shift_bytes[buffer.index]));
+    if (parameter.role == BufferRole::kOutput) {
+      step.outputs.push_back({.buffer = static_cast<uint32_t>(i),
+                              .tensor = TensorInfoOf(graph().value(value).name, parameter.dtype,
+                                                     parameter.shape, parameter.storage)});
+    }
+  }
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const Buffer& parameter = program.buffers[parameters[i]];
+    step.moved_bytes += ElementCount(parameter.shape) * SizeBytes(parameter.dtype);
+  }
+  return step;
+}
+
+absl::StatusOr<AssembledModel> Assembler::Run() {
+  RETURN_IF_ERROR(LoadLibraries());
+  manifest_.model_name = graph().name;
+  manifest_.target = target_.ToText();
+  manifest_.thread_count = static_cast<uint32_t>(target_.threads);
+  AddModelTensors();
+  CollectLives();
+  PlanArena();
+  for (const PlannedStep& step : steps_) {
+    ASSIGN_OR_RETURN(manifest_.steps.emplace_back(), MakeStep(step));
+  }
+  manifest_.constants = weights_->constants();
+  manifest_.weights_bytes = weights_->bytes().size();
+  RuntimeOr<std::string> bundle = WriteBundle(manifest_, elf_, BytesOf(weights_->bytes()));
+  if (!bundle.ok()) return ToStatus("bundle", bundle.status());
+  return AssembledModel{.bundle = std::move(*bundle),
+                        .arena_bytes = plan_.arena_bytes,
+                        .weights_bytes = static_cast<int64_t>(manifest_.weights_bytes),
+                        .kernel_count = static_cast<int>(manifest_.kernels.size())};
+}
+
+}  // namespace
+
+absl::StatusOr<AssembledModel> AssembleBundle(const PlannedModel& model,
+                                              const std::vector<PlannedStep>& steps,
+                                              const CompileReply& reply, const Target& target) {
+  return Assembler(model, steps, reply, target).Run();
+}
+
+}  // namespace burnish

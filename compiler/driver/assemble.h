@@ -1,0 +1,37 @@
+// The last step of the driver: compiled kernels, constants and the plan of a model into a bundle.
+#ifndef COMPILER_DRIVER_ASSEMBLE_H_
+#define COMPILER_DRIVER_ASSEMBLE_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "compiler/driver/planned_model.h"
+#include "proto/compile.h"
+#include "proto/target.h"
+
+namespace burnish {
+
+// A call that is a kernel, in the order of execution.
+struct PlannedStep {
+  size_t group = 0;  // Of the fusion; also its call.
+  CallLayout layout;
+  size_t item = 0;  // Of the compile request and its reply.
+};
+
+struct AssembledModel {
+  std::string bundle;
+  int64_t arena_bytes = 0;
+  int64_t weights_bytes = 0;
+  int kernel_count = 0;
+};
+
+// `reply`: of a library that was built without failure. Packs the constants on this machine. Pure
+// otherwise: equal input gives equal bytes.
+absl::StatusOr<AssembledModel> AssembleBundle(const PlannedModel& model,
+                                              const std::vector<PlannedStep>& steps,
+                                              const CompileReply& reply, const Target& target);
+
+}  // namespace burnish
+
+#endif  // COMPILER_DRIVER_ASSEMBLE_H_

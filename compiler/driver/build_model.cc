@@ -1,0 +1,176 @@
+#include "compiler/driver/build_model.h"
+
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/cpu_info.h"
+#include "base/sha256.h"
+#include "base/status_macros.h"
+#include "compiler/codegen/codegen_epoch.h"
+#include "compiler/driver/assemble.h"
+#include "compiler/driver/planned_model.h"
+#include "compiler/driver/schedule_chooser.h"
+
+namespace burnish {
+namespace {
+
+// The steps of a model, and what the builder has to compile for them: one item a task and contract.
+struct CompilePlan {
+  std::vector<PlannedStep> steps;
+  std::vector<CompileItem> items;
+  std::vector<int> task_of_item;
+};
+
+CompilePlan PlanSteps(const PlannedModel& model) {
+  CompilePlan plan;
+  std::map<std::pair<int, std::string>, size_t> item_of;  // By task and contract.
+  for (size_t g = 0; g < model.tasks.calls.size(); ++g) {
+    const TaskCall& call = model.tasks.calls[g];
+    if (call.task < 0) continue;
+    PlannedStep step{.group = g, .layout = LayoutOfCall(model, call)};
+    const auto [found, is_new] =
+        item_of.try_emplace({call.task, step.layout.contract}, plan.items.size());
+    if (is_new) {
+      const ExtractedTask& task = model.tasks.tasks[call.task];
+      plan.items.push_back({.id = task.name,
+                            .workload = task.workload,
+                            .contract = step.layout.contract,
+                            .trace = model.chosen[call.task].schedule.trace});
+      plan.task_of_item.push_back(call.task);
+    }
+    step.item = found->second;
+    plan.steps.push_back(std::move(step));
+  }
+  return plan;
+}
+
+absl::Status RequireTuned(const PlannedModel& model) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < model.chosen.size(); ++i) {
+    if (model.tasks.tasks[i].weight > 0 &&
+        model.chosen[i].schedule.origin != ScheduleOrigin::kTuned) {
+      names.push_back(model.tasks.tasks[i].name);
+    }
+  }
+  if (names.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "got ", names.size(),
+      " tasks that were not tuned for this target, want none: ", absl::StrJoin(names, ", ")));
+}
+
+std::vector<TaskReport> Report(const PlannedModel& model, const CompilePlan& plan,
+                               const CompileReply& reply, const ScheduleChooser& chooser) {
+  std::vector<TaskReport> reports;
+  std::vector<bool> reported(model.tasks.tasks.size(), false);
+  for (size_t i = 0; i < plan.items.size(); ++i) {
+    const int t = plan.task_of_item[i];
+    if (reported[t]) continue;
+    reported[t] = true;
+    const ExtractedTask& task = model.tasks.tasks[t];
+    const Schedule& schedule = model.chosen[t].schedule;
+    reports.push_back({.name = task.name,
+                       .workload_id = Sha256Hex(task.workload),
+                       .weight = task.weight,
+                       .flop_count = task.flop_count,
+                       .origin = schedule.origin,
+                       .latency_ns = schedule.latency_ns,
+                       .trace = schedule.trace,
+                       .build = std::get<CompiledKernel>(reply.results[i].outcome).build,
+                       .rejected = chooser.Rejections(task.workload)});
+  }
+  return reports;
+}
+
+// Puts schedules that did not compile aside. False: there were none.
+absl::StatusOr<bool> RejectFailures(const PlannedModel& model, const CompilePlan& plan,
+                                    const CompileReply& reply, ScheduleChooser& chooser) {
+  bool any = false;
+  for (size_t i = 0; i < plan.items.size(); ++i) {
+    const auto* const failure = std::get_if<Failure>(&reply.results[i].outcome);
+    if (failure == nullptr) continue;
+    any = true;
+    const std::string reason = absl::StrCat(FailureKindName(failure->kind), ": ", failure->message);
+    if (!chooser.Reject(plan.items[i].workload, plan.items[i].trace, reason) &&
+        plan.items[i].trace.empty()) {
+      return absl::InternalError(absl::StrCat("task ", plan.items[i].id, ": ", reason));
+    }
+  }
+  return any;
+}
+
+SelectOptions SelectOptionsOf(const BuildModelOptions& options) {
+  SelectOptions select = options.select;
+  select.strict = select.strict || options.opt_level < 3;
+  return select;
+}
+
+CompileRequest RequestOf(const BuildModelOptions& options, const CompilePlan& plan) {
+  return {.items = plan.items,
+          .target = options.target.ToText(),
+          .codegen_epoch = kCodegenEpoch,
+          .time_limit = options.time_limit_per_kernel};
+}
+
+absl::StatusOr<PlannedModel> PlanModel(const PlannedModel& cut, const BuildModelOptions& options,
+                                       ScheduleChooser& chooser) {
+  PlannedModel model = cut;
+  RETURN_IF_ERROR(
+      AssignStorageBySchedule(model, /*views=*/options.opt_level >= 2,
+                              [&](const TaskList& tasks) { return chooser.Choose(tasks); }));
+  if (options.require_tuned) RETURN_IF_ERROR(RequireTuned(model));
+  return model;
+}
+
+}  // namespace
+
+absl::StatusOr<BuiltModel> BuildModel(const Graph& graph, ScheduleSource& source, Builder& builder,
+                                      const BuildModelOptions& options) {
+  ASSIGN_OR_RETURN(const PlannedModel cut, CutModel(graph, options.opt_level));
+  ASSIGN_OR_RETURN(const Target host, HostTarget(HostCpuInfo(), 1));
+  ScheduleChooser chooser(source, options.target, SelectOptionsOf(options));
+  while (true) {
+    ASSIGN_OR_RETURN(const PlannedModel model, PlanModel(cut, options, chooser));
+    const CompilePlan plan = PlanSteps(model);
+    CompileRequest request = RequestOf(options, plan);
+    request.output = CompileOutput::kLibrary;
+    request.pack_target = host.ToText();
+    ASSIGN_OR_RETURN(const CompileReply reply, builder.Build(request));
+    // Each round takes a schedule away, so this ends.
+    ASSIGN_OR_RETURN(const bool again, RejectFailures(model, plan, reply, chooser));
+    if (again) continue;
+    ASSIGN_OR_RETURN(AssembledModel assembled,
+                     AssembleBundle(model, plan.steps, reply, options.target));
+    return BuiltModel{.bundle = std::move(assembled.bundle),
+                      .tasks = Report(model, plan, reply, chooser),
+                      .step_count = static_cast<int>(plan.steps.size()),
+                      .kernel_count = assembled.kernel_count,
+                      .arena_bytes = assembled.arena_bytes,
+                      .weights_bytes = assembled.weights_bytes};
+  }
+}
+
+absl::StatusOr<std::string> EmitModel(const Graph& graph, ScheduleSource& source, Builder& builder,
+                                      const BuildModelOptions& options, absl::string_view form) {
+  ASSIGN_OR_RETURN(const PlannedModel cut, CutModel(graph, options.opt_level));
+  ScheduleChooser chooser(source, options.target, SelectOptionsOf(options));
+  ASSIGN_OR_RETURN(const PlannedModel model, PlanModel(cut, options, chooser));
+  const CompilePlan plan = PlanSteps(model);
+  CompileRequest request = RequestOf(options, plan);
+  request.output = CompileOutput::kText;
+  request.form = std::string(form);
+  ASSIGN_OR_RETURN(const CompileReply reply, builder.Build(request));
+  std::string text;
+  for (size_t i = 0; i < plan.items.size(); ++i) {
+    if (const auto* failure = std::get_if<Failure>(&reply.results[i].outcome)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("task ", plan.items[i].id, ": ", failure->message));
+    }
+    absl::StrAppend(&text, "# ", plan.items[i].id, "\n",
+                    std::get<CompiledKernel>(reply.results[i].outcome).text, "\n");
+  }
+  return text;
+}
+
+}  // namespace burnish

@@ -1,0 +1,67 @@
+// A model and the best schedules that are known into one file that runs the model.
+#ifndef COMPILER_DRIVER_BUILD_MODEL_H_
+#define COMPILER_DRIVER_BUILD_MODEL_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "compiler/driver/schedule_source.h"
+#include "compiler/driver/select.h"
+#include "compiler/graph/graph.h"
+#include "proto/builder.h"
+#include "proto/measurement.h"
+#include "proto/target.h"
+
+namespace burnish {
+
+struct BuildModelOptions {
+  Target target;
+  // 0: no fusion; 1: fusion; 2: layout, too, and views instead of copies; 3: schedules that round
+  // otherwise than the definition, too, as far as `select` allows.
+  int opt_level = 3;
+  SelectOptions select = {};
+  // FAILED_PRECONDITION, naming the tasks, unless each has a schedule that was tuned for the
+  // target.
+  bool require_tuned = false;
+  absl::Duration time_limit_per_kernel = absl::Seconds(30);
+};
+
+struct TaskReport {
+  std::string name;         // "conv+add+relu".
+  std::string workload_id;  // SHA-256 of the workload's text, 64 hexadecimal digits.
+  int64_t weight = 0;       // Steps of the model that are this task.
+  int64_t flop_count = 0;   // Of one step.
+  ScheduleOrigin origin = ScheduleOrigin::kDefault;
+  int64_t latency_ns = 0;  // As recorded; 0: not known.
+  std::string trace;
+  BuildFacts build;                   // Of the task's first step.
+  std::vector<std::string> rejected;  // Why better schedules were not taken.
+};
+
+struct BuiltModel {
+  std::string bundle;  // compiler/runtime/bundle.h.
+  std::vector<TaskReport> tasks;
+  int step_count = 0;
+  int kernel_count = 0;  // Distinct bodies.
+  int64_t arena_bytes = 0;
+  int64_t weights_bytes = 0;
+};
+
+// Equal graph, schedules, target and builder give equal bytes. A schedule that cannot be applied or
+// compiled is passed over for the next best. Errors: INVALID_ARGUMENT for the graph, the builder's,
+// INTERNAL where a default nest does not compile.
+absl::StatusOr<BuiltModel> BuildModel(const Graph& graph, ScheduleSource& source, Builder& builder,
+                                      const BuildModelOptions& options);
+
+// Every kernel of the model as text, in the order of first use: "ir", "schedule", "lowered", "llvm"
+// or "asm", each after a line with the task's name.
+absl::StatusOr<std::string> EmitModel(const Graph& graph, ScheduleSource& source, Builder& builder,
+                                      const BuildModelOptions& options, absl::string_view form);
+
+}  // namespace burnish
+
+#endif  // COMPILER_DRIVER_BUILD_MODEL_H_

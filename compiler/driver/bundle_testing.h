@@ -1,0 +1,22 @@
+// For tests: runs a bundle as a user would, on values of the graph interpreter.
+#ifndef COMPILER_DRIVER_BUNDLE_TESTING_H_
+#define COMPILER_DRIVER_BUNDLE_TESTING_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "compiler/graph/graph.h"
+#include "compiler/ir/interpreter.h"
+
+namespace burnish {
+
+// One value a model input, in order; returns one an output. Runs twice: what the first run leaves
+// in memory must not show in the second one's outputs.
+absl::StatusOr<std::vector<TensorValue>> RunBundle(const std::string& bundle, const Graph& graph,
+                                                   const std::vector<TensorValue>& inputs,
+                                                   int thread_count);
+
+}  // namespace burnish
+
+#endif  // COMPILER_DRIVER_BUNDLE_TESTING_H_

@@ -1,0 +1,286 @@
+// Whole models through the driver, the builder program and the runtime, against the interpreter.
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "base/cpu_info.h"
+#include "base/status_matchers.h"
+#include "compiler/driver/build_model.h"
+#include "compiler/driver/bundle_testing.h"
+#include "compiler/driver/schedule_source.h"
+#include "compiler/graph/graph_interpreter.h"
+#include "compiler/graph/graph_testing.h"
+#include "compiler/runtime/bundle.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "proto/builder_client.h"
+#include "proto/target.h"
+
+namespace burnish {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::Field;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+using Shape = std::vector<int64_t>;
+
+Target Host(int threads) { return *HostTarget(HostCpuInfo(), threads); }
+
+// One builder for all tests, as a tuner has.
+Builder& SharedBuilder() {
+  static BuilderClient& builder = *new BuilderClient();
+  return builder;
+}
+
+// Traces by the task's name.
+class TracesByName : public ScheduleSource {
+ public:
+  explicit TracesByName(std::map<std::string, std::string> traces) : traces_(std::move(traces)) {}
+
+  absl::StatusOr<std::vector<Schedule>> Find(const ExtractedTask& task,
+                                             const Target& target) override {
+    std::vector<Schedule> found;
+    if (const auto trace = traces_.find(task.name); trace != traces_.end()) {
+      found.push_back({.trace = trace->second,
+                       .origin = ScheduleOrigin::kTuned,
+                       .numerics = {.kind = NumericsClass::kReassociated}});
+    }
+    return found;
+  }
+
+ private:
+  const std::map<std::string, std::string> traces_;
+};
+
+void ExpectRunsLikeTheGraph(const Graph& graph, const BuiltModel& built, uint64_t seed) {
+  const std::vector<TensorValue> inputs = RandomInputs(graph, seed);
+  ASSERT_OK_AND_ASSIGN(const std::vector<TensorValue> want, InterpretGraph(graph, inputs));
+  std::vector<TensorValue> with_one_thread;
+  for (const int threads : {1, 2, 3}) {
+    ASSERT_OK_AND_ASSIGN(const std::vector<TensorValue> got,
+                         RunBundle(built.bundle, graph, inputs, threads));
+    EXPECT_EQ(CompareOutputs(want, got, 1e-5), "") << threads << " threads";
+    if (threads == 1) with_one_thread = got;
+    EXPECT_EQ(CompareOutputs(with_one_thread, got, 0), "") << threads << " threads";
+  }
+}
+
+absl::StatusOr<BuiltModel> Build(const Graph& graph, ScheduleSource& source, int opt_level = 3) {
+  return BuildModel(graph, source, SharedBuilder(), {.target = Host(2), .opt_level = opt_level});
+}
+
+ValueId Conv(Graph& graph, ValueId x, int64_t channels, int64_t kernel, int64_t stride = 1) {
+  const Shape in = graph.value(x).type.shape;
+  const uint64_t seed = graph.values.size();
+  const ValueId w =
+      AddRandomConstant(graph, absl::StrCat("w", seed), {channels, in[1], kernel, kernel}, seed);
+  const ValueId b = AddRandomConstant(graph, absl::StrCat("b", seed), {channels}, seed + 1);
+  return Op(graph, "conv", {x, w, b},
+            {{"strides", Shape{stride, stride}},
+             {"pads", Shape(4, kernel / 2)},
+             {"dilations", Shape{1, 1}},
+             {"group", int64_t{1}}});
+}
+
+// A residual block: 3x3, 3x3, addition, ReLU.
+Graph ResidualGraph() {
+  Graph graph;
+  graph.name = "residual";
+  const ValueId x = AddInput(graph, "x", {DType::kF32, {1, 3, 9, 7}});
+  const ValueId a = Op(graph, "relu", {Conv(graph, x, 16, 3)});
+  const ValueId b = Op(graph, "relu", {Conv(graph, a, 16, 3)});
+  const ValueId c = Op(graph, "relu", {Op(graph, "add", {Conv(graph, b, 16, 3), a})});
+  const ValueId pooled = Op(graph, "max_pool", {c},
+                            {{"kernel_shape", Shape{3, 3}},
+                             {"strides", Shape{2, 2}},
+                             {"pads", Shape(4, 1)},
+                             {"dilations", Shape{1, 1}},
+                             {"ceil_mode", int64_t{0}}});
+  graph.outputs = {pooled};
+  graph.values[pooled].name = "y";
+  return graph;
+}
+
+// Of a 3x3 convolution with bias, channels last: P is b4 or b5, Y is the output. Tiles of 3 pixels
+// by 8 channels in registers, weights packed.
+std::string ConvTrace(absl::string_view padded, absl::string_view output) {
+  return absl::StrReplaceAll(
+      "border@1 P->b0\n"
+      "fuse@1 (Y.i0,Y.i1,Y.i2)->m\n"
+      "split@1 Y.i3->(op,oi) size=8\n"
+      "split@1 m->(mt,mi) max=3\n"
+      "reorder@1 (op,mt,Y.i4,Y.i5,Y.i6,mi,oi)\n"
+      "stage@1 Y->acc inside=mt scope=register\n"
+      "relayout@1 b1->Wp dims=(op,Y.i4,Y.i5,Y.i6,oi)\n"
+      "precompute@1 Wp\n"
+      "parallel@1 op\n"
+      "unroll@1 mi\n"
+      "vectorize@1 oi lanes=4\n",
+      {{"P", padded}, {"Y", output}});
+}
+
+TEST(DriverTest, ResidualNetworkWithDefaultNests) {
+  DefaultScheduleSource source;
+  const Graph graph = ResidualGraph();
+  for (const int level : {0, 1, 2, 3}) {
+    SCOPED_TRACE(absl::StrCat("level ", level));
+    ASSERT_OK_AND_ASSIGN(const BuiltModel built, Build(graph, source, level));
+    ExpectRunsLikeTheGraph(graph, built, 1);
+    EXPECT_THAT(built.tasks, Each(Field(&TaskReport::origin, ScheduleOrigin::kDefault)));
+  }
+}
+
+TEST(DriverTest, FusionTakesStepsAway) {
+  DefaultScheduleSource source;
+  ASSERT_OK_AND_ASSIGN(const BuiltModel apart, Build(ResidualGraph(), source, 0));
+  ASSERT_OK_AND_ASSIGN(const BuiltModel fused, Build(ResidualGraph(), source, 1));
+  EXPECT_EQ(apart.step_count, 8);
+  EXPECT_EQ(fused.step_count, 4);
+}
+
+TEST(DriverTest, EqualModelsGiveEqualBytes) {
+  DefaultScheduleSource source;
+  ASSERT_OK_AND_ASSIGN(const BuiltModel first, Build(ResidualGraph(), source));
+  ASSERT_OK_AND_ASSIGN(const BuiltModel second, Build(ResidualGraph(), source));
+  EXPECT_TRUE(first.bundle == second.bundle);
+}
+
+// Convolutions that read a border, with packed weights and a residual in place.
+TEST(DriverTest, BordersThatSchedulesAskForAreInTheirInputs) {
+  TracesByName source(
+      {{"conv+relu", ConvTrace("b4", "b3")}, {"conv+add+relu", ConvTrace("b5", "b4")}});
+  const Graph graph = ResidualGraph();
+  ASSERT_OK_AND_ASSIGN(const BuiltModel built, Build(graph, source));
+  for (const TaskReport& task : built.tasks) {
+    if (task.name.find("conv") == std::string::npos) continue;
+    EXPECT_THAT(task.rejected, IsEmpty()) << task.name << "\n" << task.trace;
+    EXPECT_EQ(task.origin, ScheduleOrigin::kTuned) << task.name;
+    EXPECT_GT(task.build.packed_bytes, 0) << task.name;
+  }
+  ExpectRunsLikeTheGraph(graph, built, 2);
+  ASSERT_OK_AND_ASSIGN(const BuiltModel again, Build(graph, source));
+  EXPECT_TRUE(built.bundle == again.bundle);
+}
+
+TEST(DriverTest, TraceThatDoesNotApplyIsPassedOver) {
+  TracesByName source({{"conv+relu", "fuse@1 (nothing,here)->m\n"}});
+  const Graph graph = ResidualGraph();
+  ASSERT_OK_AND_ASSIGN(const BuiltModel built, Build(graph, source));
+  EXPECT_EQ(built.tasks[1].origin, ScheduleOrigin::kDefault);
+  EXPECT_THAT(built.tasks[1].rejected, ElementsAre(HasSubstr("nothing")));
+  ExpectRunsLikeTheGraph(graph, built, 3);
+  EXPECT_THAT(
+      BuildModel(graph, source, SharedBuilder(), {.target = Host(2), .require_tuned = true}),
+      StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("max_pool")));
+}
+
+TEST(DriverTest, LayersOfOneShapeShareOneKernel) {
+  Graph graph;
+  graph.name = "twins";
+  ValueId x = AddInput(graph, "x", {DType::kF32, {1, 4, 5, 5}});
+  for (int i = 0; i < 4; ++i) x = Op(graph, "relu", {Conv(graph, x, 4, 1)});
+  graph.outputs = {x};
+  DefaultScheduleSource source;
+  ASSERT_OK_AND_ASSIGN(const BuiltModel built, Build(graph, source, 1));
+  EXPECT_EQ(built.step_count, 4);
+  EXPECT_EQ(built.kernel_count, 1);
+  ExpectRunsLikeTheGraph(graph, built, 4);
+}
+
+TEST(DriverTest, ClassifierWithDenseAndSoftmax) {
+  Graph graph;
+  graph.name = "classifier";
+  const ValueId x = AddInput(graph, "x", {DType::kF32, {2, 13}});
+  const ValueId w = AddRandomConstant(graph, "w", {11, 13}, 5);
+  const ValueId b = AddRandomConstant(graph, "b", {11}, 6);
+  const ValueId y = Op(graph, "softmax", {Op(graph, "dense", {x, w, b})}, {{"axis", int64_t{-1}}});
+  graph.outputs = {y};
+  DefaultScheduleSource source;
+  ASSERT_OK_AND_ASSIGN(const BuiltModel built, Build(graph, source));
+  ExpectRunsLikeTheGraph(graph, built, 5);
+}
+
+TEST(DriverTest, BranchesThatAreConcatenatedWriteIntoTheWhole) {
+  Graph graph;
+  graph.name = "branches";
+  const ValueId x = AddInput(graph, "x", {DType::kF32, {1, 3, 6, 6}});
+  const ValueId a = Op(graph, "relu", {Conv(graph, x, 16, 1)});
+  const ValueId b = Op(graph, "relu", {Conv(graph, x, 16, 3)});
+  const ValueId both = Op(graph, "concat", {a, b}, {{"axis", int64_t{1}}});
+  graph.outputs = {Op(graph, "relu", {Conv(graph, both, 8, 3)})};
+  DefaultScheduleSource source;
+  ASSERT_OK_AND_ASSIGN(const BuiltModel built, Build(graph, source));
+  EXPECT_THAT(built.tasks, Each(Field(&TaskReport::name, Not(HasSubstr("concat")))));
+  ExpectRunsLikeTheGraph(graph, built, 6);
+}
+
+// What the driver owes where a model gives its input back, a constant, or one value twice.
+TEST(DriverTest, OutputsThatNoNodeWrites) {
+  Graph graph;
+  graph.name = "passthrough";
+  const ValueId x = AddInput(graph, "x", {DType::kF32, {2, 3}});
+  const ValueId c = AddRandomConstant(graph, "c", {4}, 7);
+  const ValueId y = Op(graph, "relu", {x});
+  graph.outputs = {x, c, y, y};
+  DefaultScheduleSource source;
+  ASSERT_OK_AND_ASSIGN(const BuiltModel built, Build(graph, source));
+  ExpectRunsLikeTheGraph(graph, built, 7);
+}
+
+TEST(DriverTest, RandomModelsAtEveryLevel) {
+  DefaultScheduleSource plain;
+  TracesByName bordered({{"conv", ConvTrace("b4", "b3")},
+                         {"conv+relu", ConvTrace("b4", "b3")},
+                         {"conv+add", ConvTrace("b5", "b4")},
+                         {"relu", "parallel@1 b1.i0\n"}});
+  for (uint64_t seed = 0; seed < 16; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    const Graph graph = RandomGraph(seed);
+    ScheduleSource& source = seed % 2 == 0 ? static_cast<ScheduleSource&>(plain) : bordered;
+    ASSERT_OK_AND_ASSIGN(const BuiltModel built,
+                         Build(graph, source, static_cast<int>(3 - seed / 2 % 4)));
+    ExpectRunsLikeTheGraph(graph, built, seed);
+  }
+}
+
+TEST(DriverTest, ManifestSaysWhatEachStepIs) {
+  TracesByName source(
+      {{"conv+relu", ConvTrace("b4", "b3")}, {"conv+add+relu", ConvTrace("b5", "b4")}});
+  ASSERT_OK_AND_ASSIGN(const BuiltModel built, Build(ResidualGraph(), source));
+  const auto reader = BundleReader::FromBytes(
+      {reinterpret_cast<const uint8_t*>(built.bundle.data()), built.bundle.size()});
+  ASSERT_TRUE(reader.ok()) << reader.status().message();
+  const BundleManifest& manifest = reader->manifest();
+  EXPECT_EQ(manifest.model_name, "residual");
+  EXPECT_EQ(manifest.thread_count, 2u);
+  ASSERT_THAT(manifest.inputs, SizeIs(1));
+  EXPECT_EQ(manifest.inputs[0].tensor.name, "x");
+  EXPECT_EQ(manifest.outputs[0].tensor.name, "y");
+  EXPECT_THAT(manifest.fills, Not(IsEmpty()));
+  for (const ModelStep& step : manifest.steps) {
+    EXPECT_THAT(step.workload_id, SizeIs(64));
+    EXPECT_THAT(step.outputs, SizeIs(1));
+    EXPECT_GT(step.moved_bytes, 0u);
+  }
+}
+
+TEST(DriverTest, ModelAsText) {
+  DefaultScheduleSource source;
+  for (const char* form : {"ir", "schedule", "lowered", "llvm", "asm"}) {
+    EXPECT_THAT(EmitModel(ResidualGraph(), source, SharedBuilder(), {.target = Host(2)}, form),
+                IsOkAndHolds(AllOf(HasSubstr("# conv"), HasSubstr("max_pool"))))
+        << form;
+  }
+  EXPECT_THAT(EmitModel(ResidualGraph(), source, SharedBuilder(), {.target = Host(2)}, "poem"),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("poem")));
+}
+
+}  // namespace
+}  // namespace burnish

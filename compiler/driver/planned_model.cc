@@ -1,0 +1,174 @@
+#include "compiler/driver/planned_model.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+#include "compiler/graph/prepare.h"
+#include "compiler/ir/contract.h"
+
+namespace burnish {
+namespace {
+
+// Each output a value of its own that a node writes: an output that is the model's input, a
+// constant, or named twice, is copied.
+absl::Status SeparateOutputs(Graph& graph) {
+  std::vector<bool> taken(graph.values.size(), false);
+  for (ValueId& output : graph.outputs) {
+    if (graph.value(output).producer >= 0 && !taken[output]) {
+      taken[output] = true;
+      continue;
+    }
+    const std::string name = graph.value(output).name;
+    ASSIGN_OR_RETURN(output, AddOp(graph, "identity", {output}, {}, name));
+    graph.values[output].name = name;
+    taken.resize(graph.values.size(), false);
+    taken[output] = true;
+  }
+  return absl::OkStatus();
+}
+
+// Who reads which border, in the order of calls and arguments.
+struct Reader {
+  size_t group = 0;
+  BorderDemand demand;
+};
+
+std::vector<Reader> FindReaders(const PlannedModel& model) {
+  std::vector<Reader> readers;
+  for (size_t g = 0; g < model.tasks.calls.size(); ++g) {
+    const TaskCall& call = model.tasks.calls[g];
+    if (call.task < 0) continue;
+    const Program& program = model.chosen[call.task].scheduled;
+    const std::vector<BufferId> parameters = ParametersOf(program);
+    for (size_t i = 0; i < call.arguments.size(); ++i) {
+      const Buffer& buffer = program.buffers[parameters[i]];
+      if (buffer.role != BufferRole::kInput || buffer.storage.border.empty()) continue;
+      readers.push_back({.group = g,
+                         .demand = {.value = call.arguments[i],
+                                    .border = buffer.storage.border,
+                                    .border_value = buffer.storage.border_value}});
+    }
+  }
+  return readers;
+}
+
+bool HasBorder(const Storage& storage, const BorderDemand& demand) {
+  if (storage.border.empty() || storage.border_value != demand.border_value) return false;
+  for (size_t d = 0; d < demand.border.size(); ++d) {
+    if (storage.border[d].first < demand.border[d].first ||
+        storage.border[d].second < demand.border[d].second) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Readers whose input cannot lie as they ask get a copy of it. Returns how many copies were made.
+absl::StatusOr<int> CopyForReaders(PlannedModel& model, const std::vector<Reader>& readers) {
+  std::map<std::pair<ValueId, double>, ValueId> copies;
+  std::map<size_t, std::vector<FusedGroup>> before;  // Groups to insert before a group.
+  for (const Reader& reader : readers) {
+    const ValueId from = reader.demand.value;
+    if (HasBorder(model.storage.places[from].storage, reader.demand)) continue;
+    const auto [copy, is_new] = copies.try_emplace({from, reader.demand.border_value}, -1);
+    if (is_new) {
+      const std::string name = absl::StrCat(model.graph.value(from).name, ".bordered");
+      ASSIGN_OR_RETURN(const GraphNodeId node, AddNode(model.graph, "identity", {from}, {}, name));
+      copy->second = model.graph.nodes[node].outputs[0];
+      before[reader.group].push_back(
+          {.nodes = {node}, .anchor = -1, .inputs = {from}, .outputs = {copy->second}});
+    }
+    FusedGroup& group = model.fusion.groups[reader.group];
+    std::replace(group.inputs.begin(), group.inputs.end(), from, copy->second);
+    for (const GraphNodeId node : group.nodes) {
+      std::vector<ValueId>& inputs = model.graph.nodes[node].inputs;
+      std::replace(inputs.begin(), inputs.end(), from, copy->second);
+    }
+  }
+  std::vector<FusedGroup> groups;
+  for (size_t g = 0; g < model.fusion.groups.size(); ++g) {
+    for (FusedGroup& copy : before[g]) groups.push_back(std::move(copy));
+    groups.push_back(std::move(model.fusion.groups[g]));
+  }
+  model.fusion.groups = std::move(groups);
+  model.fusion.group_of.assign(model.graph.nodes.size(), -1);
+  for (size_t g = 0; g < model.fusion.groups.size(); ++g) {
+    for (const GraphNodeId node : model.fusion.groups[g].nodes) {
+      model.fusion.group_of[node] = static_cast<int>(g);
+    }
+  }
+  return static_cast<int>(copies.size());
+}
+
+void DropFreeCalls(PlannedModel& model) {
+  for (size_t g = 0; g < model.tasks.calls.size(); ++g) {
+    TaskCall& call = model.tasks.calls[g];
+    if (!model.storage.copy_free[g] || call.task < 0) continue;
+    --model.tasks.tasks[call.task].weight;
+    call.task = -1;
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<PlannedModel> CutModel(Graph graph, int opt_level) {
+  PlannedModel model{.graph = std::move(graph)};
+  RETURN_IF_ERROR(PrepareGraph(
+      model.graph, {.channels_last = opt_level >= 2, .fold_batch_norm = opt_level >= 1}));
+  RETURN_IF_ERROR(SeparateOutputs(model.graph));
+  model.fusion = Fuse(model.graph, {.consumers = opt_level >= 1, .producers = opt_level >= 1});
+  return model;
+}
+
+absl::Status AssignStorageBySchedule(
+    PlannedModel& model, bool views,
+    const std::function<absl::StatusOr<std::vector<ChosenSchedule>>(const TaskList&)>& choose) {
+  for (int round = 0;; ++round) {
+    ASSIGN_OR_RETURN(model.tasks, ExtractTasks(model.graph, model.fusion));
+    ASSIGN_OR_RETURN(model.chosen, choose(model.tasks));
+    const std::vector<Reader> readers = FindReaders(model);
+    StorageOptions options{.concat_views = views, .reshape_views = views};
+    options.demands.emplace();
+    for (const Reader& reader : readers) options.demands->push_back(reader.demand);
+    model.storage = AssignStorage(model.graph, model.fusion, options);
+    ASSIGN_OR_RETURN(const int copies, CopyForReaders(model, readers));
+    if (copies == 0) break;
+    if (round > 0) return absl::InternalError("a copy cannot have the border it was made for");
+  }
+  DropFreeCalls(model);
+  return absl::OkStatus();
+}
+
+CallLayout LayoutOfCall(const PlannedModel& model, const TaskCall& call) {
+  CallLayout layout;
+  // Its parameters are those of every form of the task.
+  Program program = model.tasks.tasks[call.task].program;
+  const std::vector<BufferId> parameters = ParametersOf(program);
+  std::vector<ValueId> values = call.arguments;
+  values.insert(values.end(), call.results.begin(), call.results.end());
+  CHECK_EQ(values.size(), parameters.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    int64_t& shift_bytes = layout.shift_bytes.emplace_back(0);
+    Buffer& buffer = program.buffers[parameters[i]];
+    // A constant lies as its schedule wants it.
+    if (buffer.role == BufferRole::kConstant) continue;
+    const ValuePlace& place = model.storage.places[values[i]];
+    buffer.storage = place.storage;
+    // A part of a larger value starts at its own first element where that is well aligned: then
+    // parts that differ in nothing else are one kernel.
+    const int64_t shift =
+        place.storage.offset - model.storage.places[place.allocation].storage.offset;
+    if (shift * SizeBytes(buffer.dtype) % buffer.storage.alignment_bytes != 0) continue;
+    shift_bytes = shift * SizeBytes(buffer.dtype);
+    buffer.storage.offset -= shift;
+  }
+  layout.contract = ContractOf(program);
+  return layout;
+}
+
+}  // namespace burnish

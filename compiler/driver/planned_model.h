@@ -1,0 +1,59 @@
+// A model on its way through the driver: the fused graph, its tasks, the schedule of each, and how
+// every value lies in memory.
+#ifndef COMPILER_DRIVER_PLANNED_MODEL_H_
+#define COMPILER_DRIVER_PLANNED_MODEL_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "compiler/driver/schedule_source.h"
+#include "compiler/graph/assign_storage.h"
+#include "compiler/graph/extract_tasks.h"
+#include "compiler/graph/fuse_pass.h"
+#include "compiler/graph/graph.h"
+
+namespace burnish {
+
+// A schedule that the driver has applied to its task.
+struct ChosenSchedule {
+  Schedule schedule;
+  // With default storage, except for what the trace itself asked for. Parameters in call order.
+  Program scheduled;
+};
+
+struct PlannedModel {
+  Graph graph;
+  Fusion fusion;
+  TaskList tasks;                      // Calls with task -1 need no kernel.
+  std::vector<ChosenSchedule> chosen;  // By task.
+  StorageAssignment storage;
+};
+
+// Runs the passes of an optimisation level (0: none but what is needed, 1: fusion, 2: layout too)
+// and cuts the graph into groups. Afterwards each graph output is a value of its own that a node
+// writes.
+absl::StatusOr<PlannedModel> CutModel(Graph graph, int opt_level);
+
+// Assigns storage as the chosen schedules ask. `choose(tasks)` gives the schedules of all tasks. A
+// schedule that asks for a border which its input cannot have (the model's own input, or one of
+// which others want another border) gets a copy of that input, as a task of its own: then `choose`
+// is asked once more. Fills in everything after `fusion`.
+absl::Status AssignStorageBySchedule(
+    PlannedModel& model, bool views,
+    const std::function<absl::StatusOr<std::vector<ChosenSchedule>>(const TaskList&)>& choose);
+
+// The contract of one call: storages of its parameters as the values lie, and the places' shifts.
+struct CallLayout {
+  std::string contract;
+  // By argument, then result: bytes from the start of the value's allocation to what the kernel
+  // sees as the start of the parameter.
+  std::vector<int64_t> shift_bytes;
+};
+CallLayout LayoutOfCall(const PlannedModel& model, const TaskCall& call);
+
+}  // namespace burnish
+
+#endif  // COMPILER_DRIVER_PLANNED_MODEL_H_

@@ -1,0 +1,87 @@
+#include "compiler/driver/schedule_chooser.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "compiler/ir/parser.h"
+#include "compiler/ir/verifier.h"
+#include "compiler/schedule/trace.h"
+
+namespace burnish {
+namespace {
+
+// The task's program with the trace applied; names as in the workload's text.
+absl::StatusOr<Program> ApplyTo(const Program& definition, const std::string& trace_text) {
+  ASSIGN_OR_RETURN(const Trace trace, ParseTrace(trace_text));
+  ASSIGN_OR_RETURN(Program scheduled, ApplyTrace(trace, definition));
+  RETURN_IF_ERROR(Verify(scheduled));
+  return scheduled;
+}
+
+}  // namespace
+
+absl::StatusOr<ScheduleChooser::Known*> ScheduleChooser::Lookup(const ExtractedTask& task) {
+  const auto [found, is_new] = known_.try_emplace(task.workload);
+  if (is_new) {
+    ASSIGN_OR_RETURN(found->second.schedules, source_.Find(task, target_));
+  }
+  return &found->second;
+}
+
+absl::StatusOr<std::vector<ChosenSchedule>> ScheduleChooser::Choose(const TaskList& tasks) {
+  std::vector<Program> definitions;
+  std::vector<Known*> known;
+  for (const ExtractedTask& task : tasks.tasks) {
+    absl::StatusOr<Program> definition = ParseProgram(task.workload);
+    if (!definition.ok()) {
+      return absl::InternalError(
+          absl::StrCat("task ", task.name, ": ", definition.status().message()));
+    }
+    definitions.push_back(*std::move(definition));
+    ASSIGN_OR_RETURN(known.emplace_back(), Lookup(task));
+  }
+  std::vector<ChosenSchedule> chosen(tasks.tasks.size());
+  std::vector<bool> done(tasks.tasks.size(), false);
+  for (bool again = true; again;) {
+    again = false;
+    std::vector<TaskChoices> choices;
+    for (size_t i = 0; i < known.size(); ++i) {
+      choices.push_back({.weight = tasks.tasks[i].weight, .schedules = known[i]->schedules});
+    }
+    const std::vector<int> selected = Select(choices, options_);
+    for (size_t i = 0; i < selected.size(); ++i) {
+      Schedule schedule = selected[i] < 0 ? Schedule() : known[i]->schedules[selected[i]];
+      if (done[i] && chosen[i].schedule.trace == schedule.trace) continue;
+      absl::StatusOr<Program> scheduled = ApplyTo(definitions[i], schedule.trace);
+      if (!scheduled.ok()) {
+        if (!Reject(tasks.tasks[i].workload, schedule.trace, scheduled.status().message())) {
+          return absl::InternalError(
+              absl::StrCat("task ", tasks.tasks[i].name, ": ", scheduled.status().message()));
+        }
+        again = true;
+        continue;
+      }
+      chosen[i] = {.schedule = std::move(schedule), .scheduled = *std::move(scheduled)};
+      done[i] = true;
+    }
+  }
+  return chosen;
+}
+
+bool ScheduleChooser::Reject(const std::string& workload, const std::string& trace,
+                             absl::string_view reason) {
+  if (trace.empty()) return false;
+  Known& known = known_[workload];
+  const size_t count = known.schedules.size();
+  std::erase_if(known.schedules, [&](const Schedule& schedule) { return schedule.trace == trace; });
+  known.rejections.push_back(std::string(reason));
+  return known.schedules.size() < count;
+}
+
+std::vector<std::string> ScheduleChooser::Rejections(const std::string& workload) const {
+  const auto found = known_.find(workload);
+  return found == known_.end() ? std::vector<std::string>() : found->second.rejections;
+}
+
+}  // namespace burnish

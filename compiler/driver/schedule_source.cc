@@ -1,0 +1,22 @@
+#include "compiler/driver/schedule_source.h"
+
+namespace burnish {
+
+absl::string_view ScheduleOriginName(ScheduleOrigin origin) {
+  switch (origin) {
+    case ScheduleOrigin::kTuned:
+      return "tuned";
+    case ScheduleOrigin::kCompatible:
+      return "compatible";
+    case ScheduleOrigin::kDefault:
+      return "default";
+  }
+  return "";
+}
+
+absl::StatusOr<std::vector<Schedule>> DefaultScheduleSource::Find(const ExtractedTask& task,
+                                                                  const Target& target) {
+  return std::vector<Schedule>();
+}
+
+}  // namespace burnish

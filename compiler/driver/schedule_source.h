@@ -1,0 +1,51 @@
+// Where the driver gets schedules from: the tuner's database, or defaults.
+#ifndef COMPILER_DRIVER_SCHEDULE_SOURCE_H_
+#define COMPILER_DRIVER_SCHEDULE_SOURCE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "compiler/graph/extract_tasks.h"
+#include "proto/measurement.h"
+#include "proto/target.h"
+
+namespace burnish {
+
+enum class ScheduleOrigin {
+  kTuned,       // Measured on this target.
+  kCompatible,  // Measured on another target for which the trace is valid.
+  kDefault,     // Not measured.
+};
+
+// "tuned", "compatible", "default".
+absl::string_view ScheduleOriginName(ScheduleOrigin origin);
+
+struct Schedule {
+  std::string trace = "";  // Names as in the task's workload text. Empty: the default nest.
+  ScheduleOrigin origin = ScheduleOrigin::kDefault;
+  int64_t latency_ns = 0;  // 0: not known.
+  Numerics numerics = {.kind = NumericsClass::kExact};
+};
+
+class ScheduleSource {
+ public:
+  virtual ~ScheduleSource() = default;
+
+  // A few good schedules for the task, in any order. None: the driver takes the default nest.
+  virtual absl::StatusOr<std::vector<Schedule>> Find(const ExtractedTask& task,
+                                                     const Target& target) = 0;
+};
+
+// Knows no schedule: every task gets the default nest, which is right and slow.
+class DefaultScheduleSource : public ScheduleSource {
+ public:
+  absl::StatusOr<std::vector<Schedule>> Find(const ExtractedTask& task,
+                                             const Target& target) override;
+};
+
+}  // namespace burnish
+
+#endif  // COMPILER_DRIVER_SCHEDULE_SOURCE_H_

@@ -1,0 +1,91 @@
+#include "compiler/driver/storage_layout.h"
+
+#include <cstring>
+#include <utility>
+
+namespace burnish {
+namespace {
+
+template <typename T>
+uint64_t BitsOf(T value) {
+  uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof(value));
+  return bits;
+}
+
+}  // namespace
+
+ElementType ElementTypeOf(DType dtype) {
+  switch (dtype) {
+    case DType::kF32:
+      return ElementType::kF32;
+    case DType::kF64:
+      return ElementType::kF64;
+    case DType::kI64:
+      return ElementType::kI64;
+    case DType::kI32:
+      return ElementType::kI32;
+    case DType::kI8:
+      return ElementType::kI8;
+    case DType::kU8:
+      return ElementType::kU8;
+    case DType::kBool:
+      return ElementType::kBool;
+  }
+  return ElementType::kF32;
+}
+
+TensorInfo TensorInfoOf(std::string name, DType dtype, const std::vector<int64_t>& shape,
+                        const Storage& storage) {
+  return {.name = std::move(name),
+          .type = ElementTypeOf(dtype),
+          .shape = shape,
+          .strides = storage.strides,
+          .offset_bytes = static_cast<uint64_t>(storage.offset * SizeBytes(dtype))};
+}
+
+int64_t StorageBytesOf(DType dtype, const std::vector<int64_t>& shape, const Storage& storage) {
+  return StorageElementCount({.dtype = dtype, .shape = shape, .storage = storage}) *
+         SizeBytes(dtype);
+}
+
+uint64_t ElementBits(DType dtype, double value) {
+  switch (dtype) {
+    case DType::kF32:
+      return BitsOf(static_cast<float>(value));
+    case DType::kF64:
+      return BitsOf(value);
+    case DType::kI64:
+      return BitsOf(static_cast<int64_t>(value));
+    case DType::kI32:
+      return BitsOf(static_cast<int32_t>(value));
+    case DType::kI8:
+      return BitsOf(static_cast<int8_t>(value));
+    case DType::kU8:
+      return BitsOf(static_cast<uint8_t>(value));
+    case DType::kBool:
+      return value != 0;
+  }
+  return 0;
+}
+
+Fill FillOf(const Place& place, int64_t size_bytes, DType dtype, double value) {
+  return {.place = place,
+          .size_bytes = static_cast<uint64_t>(size_bytes),
+          .element_bytes = static_cast<uint8_t>(SizeBytes(dtype)),
+          .element_bits = ElementBits(dtype, value)};
+}
+
+std::vector<uint8_t> LayOut(DType dtype, const std::vector<int64_t>& shape, const Storage& storage,
+                            const uint8_t* dense) {
+  std::vector<uint8_t> bytes(StorageBytesOf(dtype, shape, storage));
+  const uint64_t border = ElementBits(dtype, storage.border_value);
+  if (!storage.border.empty() && border != 0) {
+    const int64_t size = SizeBytes(dtype);
+    for (size_t at = 0; at < bytes.size(); at += size) std::memcpy(&bytes[at], &border, size);
+  }
+  CopyIntoStorage(TensorInfoOf("", dtype, shape, storage), dense, bytes.data());
+  return bytes;
+}
+
+}  // namespace burnish

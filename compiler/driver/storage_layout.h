@@ -1,0 +1,35 @@
+// Storage of the tensor program IR in the runtime's terms.
+#ifndef COMPILER_DRIVER_STORAGE_LAYOUT_H_
+#define COMPILER_DRIVER_STORAGE_LAYOUT_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "compiler/ir/program.h"
+#include "compiler/runtime/bundle_manifest.h"
+#include "compiler/runtime/tensor_info.h"
+
+namespace burnish {
+
+ElementType ElementTypeOf(DType dtype);
+
+TensorInfo TensorInfoOf(std::string name, DType dtype, const std::vector<int64_t>& shape,
+                        const Storage& storage);
+
+// Bytes from the start of the allocation to the last one that may be touched.
+int64_t StorageBytesOf(DType dtype, const std::vector<int64_t>& shape, const Storage& storage);
+
+// The bits of an element with this value, in the low bytes.
+uint64_t ElementBits(DType dtype, double value);
+
+// Gives `size_bytes` from `place` on the border's value; what lies inside is overwritten later.
+Fill FillOf(const Place& place, int64_t size_bytes, DType dtype, double value);
+
+// A tensor's dense bytes as they lie in storage, with the border's value wherever nothing lies.
+std::vector<uint8_t> LayOut(DType dtype, const std::vector<int64_t>& shape, const Storage& storage,
+                            const uint8_t* dense);
+
+}  // namespace burnish
+
+#endif  // COMPILER_DRIVER_STORAGE_LAYOUT_H_

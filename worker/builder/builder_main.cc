@@ -1,0 +1,73 @@
+// The builder: the one program that has the compiler. A child of workers and tuners; reads compile
+// requests as frames on stdin and answers on stdout until stdin ends. One thread, so that it may
+// fork for each candidate.
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "base/file.h"
+#include "base/frame.h"
+#include "base/status_macros.h"
+#include "compiler/codegen/llvm/llvm_backend.h"
+#include "proto/compile.h"
+#include "worker/builder/builder_server.h"
+#include "worker/builder/candidate_compiler.h"
+
+namespace burnish {
+namespace {
+
+// A whole model's workloads, traces and contracts are a few MiB.
+constexpr size_t kRequestBytesMax = 256 << 20;
+
+// Makes the backend load and initialise what all candidates need, once, before the first fork.
+void WarmUp(CandidateCompiler& compiler) {
+  const CompileItem item = {.workload =
+                                "workload/1\n"
+                                "input b0: f32[8]\n"
+                                "output b1: f32[8]\n"
+                                "block b1(i0 in 8) {\n"
+                                "  step b1[i0] = b0[i0] + 0x1p+0\n"
+                                "}\n"};
+  const absl::StatusOr<Target> target = ParseTarget("cpu:arch=x86-64-v2");
+  if (!target.ok()) return;
+  // The first real candidate will say what is wrong.
+  (void)compiler.CompileArtifact(item, *target);
+}
+
+absl::Status Serve() {
+  ASSIGN_OR_RETURN(const TempDir folder, TempDir::Create("burnish-builder"));
+  const std::unique_ptr<Backend> backend = MakeLlvmBackend({.temporary_folder = folder.path()});
+  CandidateCompiler compiler(*backend, LlvmVersion());
+  WarmUp(compiler);
+  BuilderServer server(compiler);
+  while (true) {
+    ASSIGN_OR_RETURN(const std::optional<std::string> frame,
+                     ReadFrame(STDIN_FILENO, kRequestBytesMax));
+    if (!frame.has_value()) return absl::OkStatus();
+    const absl::StatusOr<CompileRequest> request = DecodeCompileRequest(*frame);
+    const absl::StatusOr<CompileReply> reply =
+        request.ok() ? server.Build(*request) : absl::StatusOr<CompileReply>(request.status());
+    RETURN_IF_ERROR(WriteFrame(STDOUT_FILENO, Encode(reply)));
+  }
+}
+
+}  // namespace
+}  // namespace burnish
+
+int main(int argc, char** argv) {
+  if (argc > 1) {
+    fprintf(stderr,
+            "builder: compiles for workers and tuners, which start it themselves; requests come as "
+            "frames on stdin (proto/compile.proto)\n");
+    return strcmp(argv[1], "--help") == 0 ? 0 : 64;
+  }
+  const absl::Status status = burnish::Serve();
+  if (status.ok()) return 0;
+  fprintf(stderr, "builder: %s\n", status.ToString().c_str());
+  return 70;
+}

@@ -1,0 +1,33 @@
+// The builder's answers: each candidate is compiled in a forked child, so that one that makes the
+// compiler crash, hang or run out of memory is a failure among the results.
+#ifndef WORKER_BUILDER_BUILDER_SERVER_H_
+#define WORKER_BUILDER_BUILDER_SERVER_H_
+
+#include "absl/status/statusor.h"
+#include "proto/builder.h"
+#include "proto/compile.h"
+#include "proto/target.h"
+#include "worker/builder/candidate_compiler.h"
+
+namespace burnish {
+
+// For a process with one thread: it forks.
+class BuilderServer : public Builder {
+ public:
+  // `compiler` outlives this.
+  explicit BuilderServer(CandidateCompiler& compiler) : compiler_(compiler) {}
+
+  absl::StatusOr<CompileReply> Build(const CompileRequest& request) override;
+
+ private:
+  CompileResult BuildAlone(const CompileItem& item, const CompileRequest& request,
+                           const Target& target);
+  CompileReply BuildLibrary(const CompileRequest& request, const Target& target,
+                            const Target& pack_target);
+
+  CandidateCompiler& compiler_;
+};
+
+}  // namespace burnish
+
+#endif  // WORKER_BUILDER_BUILDER_SERVER_H_
