@@ -7,7 +7,7 @@
 
 namespace burnish {
 
-// Not thread-safe.
+// Not thread-safe, but for Cancel.
 class Builder {
  public:
   virtual ~Builder() = default;
@@ -16,6 +16,9 @@ class Builder {
   // malformed request or an unknown target, FAILED_PRECONDITION for another codegen epoch,
   // UNAVAILABLE when the builder cannot be started or keeps dying.
   virtual absl::StatusOr<CompileReply> Build(const CompileRequest& request) = 0;
+
+  // From any thread: a Build in progress shall return CANCELLED soon. May do nothing.
+  virtual void Cancel() {}
 };
 
 }  // namespace burnish

@@ -31,7 +31,7 @@ class BuilderClient : public Builder {
   absl::StatusOr<CompileReply> Build(const CompileRequest& request) override;
 
   // Ends the builder, and with it a Build in progress: CANCELLED. The next Build starts another.
-  void Cancel();
+  void Cancel() override;
 
  private:
   absl::Status Start();

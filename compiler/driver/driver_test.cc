@@ -1,4 +1,5 @@
 // Whole models through the driver, the builder program and the runtime, against the interpreter.
+#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
@@ -6,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "base/cpu_info.h"
+#include "base/status_macros.h"
 #include "base/status_matchers.h"
 #include "compiler/driver/build_model.h"
 #include "compiler/driver/bundle_testing.h"
@@ -22,6 +24,7 @@ namespace burnish {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::Field;
@@ -248,6 +251,89 @@ TEST(DriverTest, RandomModelsAtEveryLevel) {
                          Build(graph, source, static_cast<int>(3 - seed / 2 % 4)));
     ExpectRunsLikeTheGraph(graph, built, seed);
   }
+}
+
+// The pool wants -inf around what the convolution wants zeros around, and the first convolution
+// wants a border around the model's own input: both get copies.
+TEST(DriverTest, InputThatCannotHaveTheBorderIsCopied) {
+  Graph graph;
+  graph.name = "conflict";
+  const ValueId x = AddInput(graph, "x", {DType::kF32, {1, 3, 6, 5}});
+  const ValueId a = Op(graph, "relu", {Conv(graph, x, 8, 3)});
+  const ValueId b = Op(graph, "relu", {Conv(graph, a, 8, 3)});
+  const ValueId pooled = Op(graph, "max_pool", {a},
+                            {{"kernel_shape", Shape{3, 3}},
+                             {"strides", Shape{1, 1}},
+                             {"pads", Shape(4, 1)},
+                             {"dilations", Shape{1, 1}},
+                             {"ceil_mode", int64_t{0}}});
+  graph.outputs = {b, pooled};
+  TracesByName source({{"conv+relu", "border@1 b4->b0\n"}, {"max_pool", "border@1 b2->b0\n"}});
+  for (const int level : {1, 3}) {
+    SCOPED_TRACE(absl::StrCat("level ", level));
+    ASSERT_OK_AND_ASSIGN(const BuiltModel built, Build(graph, source, level));
+    EXPECT_THAT(built.tasks, Contains(Field(&TaskReport::name, "identity")));
+    EXPECT_THAT(built.tasks, Each(Field(&TaskReport::rejected, IsEmpty())));
+    ExpectRunsLikeTheGraph(graph, built, 8);
+  }
+}
+
+// The residual's last reader writes over it.
+TEST(DriverTest, OutputTakesTheMemoryOfADeadInput) {
+  Graph graph;
+  graph.name = "in place";
+  const ValueId x = AddInput(graph, "x", {DType::kF32, {1, 4, 5, 5}});
+  const ValueId a = Op(graph, "relu", {Conv(graph, x, 16, 1)});
+  const ValueId b = Op(graph, "relu", {Conv(graph, a, 16, 1)});
+  const ValueId c = Op(graph, "relu", {Op(graph, "add", {Conv(graph, b, 16, 1), a})});
+  graph.outputs = {Op(graph, "sigmoid", {Conv(graph, c, 16, 1)})};
+  TracesByName source({{"conv+add+relu",
+                        "fuse@1 (b4.i0,b4.i1,b4.i2)->m\n"
+                        "split@1 m->(mt,mi) max=3\n"
+                        "reorder@1 (mt,b4.i4,mi,b4.i3)\n"
+                        "stage@1 b4->acc inside=mt scope=register\n"
+                        "parallel@1 mt\n"
+                        "unroll@1 mi\n"
+                        "vectorize@1 b4.i3 lanes=4\n"}});
+  ASSERT_OK_AND_ASSIGN(const BuiltModel built, Build(graph, source));
+  EXPECT_THAT(built.tasks, Each(Field(&TaskReport::rejected, IsEmpty())));
+  const auto reader = BundleReader::FromBytes(
+      {reinterpret_cast<const uint8_t*>(built.bundle.data()), built.bundle.size()});
+  ASSERT_TRUE(reader.ok()) << reader.status().message();
+  bool in_place = false;
+  for (const ModelStep& step : reader->manifest().steps) {
+    const auto same = std::count(step.buffers.begin(), step.buffers.end(), step.buffers.back());
+    in_place = in_place || same == 2;
+  }
+  EXPECT_TRUE(in_place);
+  ExpectRunsLikeTheGraph(graph, built, 9);
+}
+
+// A builder over which some traces fail.
+class PickyBuilder : public Builder {
+ public:
+  absl::StatusOr<CompileReply> Build(const CompileRequest& request) override {
+    ASSIGN_OR_RETURN(CompileReply reply, SharedBuilder().Build(request));
+    for (size_t i = 0; i < request.items.size(); ++i) {
+      if (request.items[i].trace.empty()) continue;
+      reply.results[i].outcome = Failure{.kind = FailureKind::kCrashed, .message = "cannot select"};
+    }
+    return reply;
+  }
+};
+
+TEST(DriverTest, ScheduleThatDoesNotCompileIsPassedOver) {
+  TracesByName source({{"conv+relu", ConvTrace("b4", "b3")}});
+  PickyBuilder picky;
+  const Graph graph = ResidualGraph();
+  ASSERT_OK_AND_ASSIGN(const BuiltModel built,
+                       BuildModel(graph, source, picky, {.target = Host(2)}));
+  EXPECT_THAT(built.tasks,
+              Contains(AllOf(
+                  Field(&TaskReport::name, "conv+relu"),
+                  Field(&TaskReport::origin, ScheduleOrigin::kDefault),
+                  Field(&TaskReport::rejected, ElementsAre(HasSubstr("crashed: cannot select"))))));
+  ExpectRunsLikeTheGraph(graph, built, 10);
 }
 
 TEST(DriverTest, ManifestSaysWhatEachStepIs) {
