@@ -3,13 +3,33 @@
 #ifndef TUNER_COST_MODEL_ANALYTIC_MODEL_H_
 #define TUNER_COST_MODEL_ANALYTIC_MODEL_H_
 
+#include <vector>
+
+#include "absl/types/span.h"
 #include "compiler/ir/program.h"
 #include "proto/isa_model.h"
+#include "tuner/cost_model/cache_traffic.h"
+#include "tuner/cost_model/nest_walk.h"
 
 namespace burnish {
 
 // Seconds of one call on `threads` workers; > 0. Not meant to be exact: orders candidates.
 double AnalyticSeconds(const Program& lowered, const IsaModel& isa, int threads);
+
+// ---- The same in parts, for those who have walked the program already.
+
+// Of one worker's share of a nest.
+struct NestCycles {
+  double compute = 0;
+  double memory = 0;   // Overlaps with `compute` for the most part.
+  double exposed = 0;  // Waiting for weights that nothing prefetches.
+};
+
+NestCycles AnalyticNestCycles(const WalkNest& nest, const std::vector<BufferTraffic>& traffic,
+                              const IsaModel& isa);
+
+// Of a program with these nests.
+double AnalyticSeconds(absl::Span<const NestCycles> nests, int threads);
 
 }  // namespace burnish
 

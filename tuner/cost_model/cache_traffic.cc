@@ -1,0 +1,97 @@
+#include "tuner/cost_model/cache_traffic.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+namespace burnish {
+namespace {
+
+// Of a level, what one nest's data may take: the rest is stack, code, and lines that conflict.
+constexpr double kUsableShare = 0.75;
+
+std::vector<double> Footprints(const Buffer& buffer, const WalkAccess& access) {
+  const double element_bytes = static_cast<double>(SizeBytes(buffer.dtype));
+  const double elements_all = static_cast<double>(StorageElementCount(buffer));
+  std::vector<double> footprints(access.loops.size() + 1);
+  double product = 1;
+  double span = 1;  // Elements from the first to the last.
+  bool contiguous = false;
+  for (size_t i = access.loops.size() + 1; i-- > 0;) {
+    if (i < access.loops.size() && access.loops[i].moves()) {
+      const AccessLoop& loop = access.loops[i];
+      const double stride = static_cast<double>(std::abs(loop.stride));
+      product *= loop.trips;
+      span += loop.hidden ? 1e12 : stride * (loop.trips - 1);
+      contiguous = contiguous || stride == 1 || loop.hidden;
+    }
+    const double elements = std::min({product, span, elements_all});
+    // Elements that lie apart bring a line each.
+    footprints[i] = contiguous ? std::max(elements * element_bytes, 64.0)
+                               : std::min(elements * 64, elements_all * element_bytes);
+  }
+  return footprints;
+}
+
+// Into a level of `capacity_bytes`.
+double BytesIn(const BufferTraffic& traffic, const std::vector<BufferTraffic>& all,
+               double capacity_bytes, bool is_last_level) {
+  const WalkAccess& access = *traffic.access;
+  // The outermost loop whose whole working set fits.
+  size_t level = access.loops.size();
+  while (level > 0 && WorkingSetBytes(all, access, level - 1) <= capacity_bytes) --level;
+  double times = 1;
+  for (size_t i = 0; i < level; ++i) times *= access.loops[i].trips;
+  // What the call before left there is there still, but for weights.
+  if (is_last_level && level == 0) return access.is_cold ? traffic.footprint_bytes[0] : 0;
+  return traffic.footprint_bytes[level] * times;
+}
+
+}  // namespace
+
+double WorkingSetBytes(const std::vector<BufferTraffic>& all, const WalkAccess& access,
+                       size_t level) {
+  double bytes = 0;
+  for (const BufferTraffic& other : all) {
+    const std::vector<AccessLoop>& loops = other.access->loops;
+    size_t shared = 0;
+    while (shared < level && shared < loops.size() &&
+           loops[shared].var == access.loops[shared].var) {
+      ++shared;
+    }
+    bytes += other.footprint_bytes[shared];
+  }
+  return bytes;
+}
+
+std::vector<BufferTraffic> TrafficOf(const Program& lowered, const WalkNest& nest,
+                                     const IsaModel& isa) {
+  std::vector<BufferTraffic> all;
+  std::vector<int> position(lowered.buffers.size(), -1);
+  for (const WalkAccess& access : nest.accesses) {
+    std::vector<double> footprints = Footprints(lowered.buffers[access.buffer], access);
+    int& at = position[access.buffer];
+    if (at < 0) {
+      at = static_cast<int>(all.size());
+      all.push_back({access.buffer, &access, std::move(footprints)});
+    } else if (access.executions * footprints[0] >
+               all[at].access->executions * all[at].footprint_bytes[0]) {
+      all[at].access = &access;
+      all[at].footprint_bytes = std::move(footprints);
+    }
+  }
+  std::sort(all.begin(), all.end(),
+            [](const BufferTraffic& a, const BufferTraffic& b) { return a.buffer < b.buffer; });
+  const CacheLevel levels[] = {isa.l1d, isa.l2, isa.l3};
+  for (int c = 0; c < kCacheLevelCount; ++c) {
+    const bool is_last = c == kCacheLevelCount - 1;
+    const double capacity_bytes =
+        static_cast<double>(levels[c].size_bytes) * kUsableShare / (is_last ? nest.workers : 1);
+    for (BufferTraffic& traffic : all) {
+      traffic.bytes_in[c] = BytesIn(traffic, all, capacity_bytes, is_last);
+    }
+  }
+  return all;
+}
+
+}  // namespace burnish

@@ -1,0 +1,41 @@
+// Bytes that each level of cache must bring in for each buffer of a nest, from the working sets of
+// the loops around its accesses.
+// Source: Low et al., "Analytical modeling is enough for high-performance BLIS", TOMS 2016,
+// section 4, without associativity.
+#ifndef TUNER_COST_MODEL_CACHE_TRAFFIC_H_
+#define TUNER_COST_MODEL_CACHE_TRAFFIC_H_
+
+#include <array>
+#include <vector>
+
+#include "compiler/ir/program.h"
+#include "proto/isa_model.h"
+#include "tuner/cost_model/nest_walk.h"
+
+namespace burnish {
+
+inline constexpr int kCacheLevelCount = 3;
+
+// What one buffer of a nest moves. Accesses of one buffer count as one: the one that touches most.
+struct BufferTraffic {
+  BufferId buffer = -1;
+  const WalkAccess* access = nullptr;  // The widest; in the nest.
+  // footprint_bytes[i]: bytes that it touches while the loops from i inward run once; i up to the
+  // number of loops, with a line or an element for none.
+  std::vector<double> footprint_bytes;
+  // Bytes into L1 from L2, into L2 from L3, into L3 from memory, of one worker's share of the nest.
+  std::array<double, kCacheLevelCount> bytes_in = {};
+};
+
+// By buffer. A nest without accesses has none.
+std::vector<BufferTraffic> TrafficOf(const Program& lowered, const WalkNest& nest,
+                                     const IsaModel& isa);
+
+// Bytes that all buffers touch while the loops of `access` from `level` inward run once: loops
+// around both accesses count once, others of the other buffers in whole.
+double WorkingSetBytes(const std::vector<BufferTraffic>& all, const WalkAccess& access,
+                       size_t level);
+
+}  // namespace burnish
+
+#endif  // TUNER_COST_MODEL_CACHE_TRAFFIC_H_

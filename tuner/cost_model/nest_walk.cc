@@ -1,0 +1,368 @@
+#include "tuner/cost_model/nest_walk.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "base/check.h"
+#include "compiler/ir/simplify.h"
+
+namespace burnish {
+namespace {
+
+// Points of a condition's variables that are looked at; beyond that it is taken to hold half the
+// time.
+constexpr int64_t kSharePointsMax = 4096;
+
+bool IsBodyLoop(const Node& node) {
+  return node.kind == NodeKind::kLoop &&
+         (node.loop_kind == LoopKind::kUnrolled || node.loop_kind == LoopKind::kVectorized);
+}
+
+void CountOp(const ExprNode& e, OpCounts& ops) {
+  const bool is_float = IsFloat(e.dtype);
+  switch (e.kind) {
+    case ExprKind::kAdd:
+    case ExprKind::kSub:
+      ++(is_float ? ops.add : ops.integer);
+      break;
+    case ExprKind::kMul:
+      ++(is_float ? ops.multiply : ops.integer);
+      break;
+    case ExprKind::kMin:
+    case ExprKind::kMax:
+      ++(is_float ? ops.min_max : ops.integer);
+      break;
+    case ExprKind::kNeg:
+    case ExprKind::kAbs:
+      ++(is_float ? ops.negate : ops.integer);
+      break;
+    case ExprKind::kSelect:
+      ++(is_float ? ops.select : ops.integer);
+      break;
+    case ExprKind::kCast:
+      ++(is_float ? ops.cast : ops.integer);
+      break;
+    case ExprKind::kDiv:
+    case ExprKind::kSqrt:
+      ++(is_float ? ops.divide : ops.integer);
+      break;
+    case ExprKind::kExp:
+    case ExprKind::kTanh:
+    case ExprKind::kLog:
+    case ExprKind::kErf:
+    case ExprKind::kSin:
+    case ExprKind::kCos:
+      ++ops.transcendental;
+      break;
+    case ExprKind::kPow:
+      ++(is_float ? ops.power : ops.integer);
+      break;
+    case ExprKind::kFloorDiv:
+    case ExprKind::kMod:
+    case ExprKind::kTable:
+      ++ops.integer;
+      break;
+    case ExprKind::kLt:
+    case ExprKind::kLe:
+    case ExprKind::kEq:
+    case ExprKind::kNe:
+    case ExprKind::kAnd:
+    case ExprKind::kOr:
+    case ExprKind::kNot:
+    case ExprKind::kIsNan:
+      ++ops.compare;
+      break;
+    default:
+      break;
+  }
+}
+
+bool HasLoad(const ExprNode& e) {
+  return e.kind == ExprKind::kLoad ||
+         std::any_of(e.operands.begin(), e.operands.end(),
+                     [](const Expr& operand) { return HasLoad(*operand); });
+}
+
+bool Mentions(const ExprNode& e, VarId var) {
+  return (e.kind == ExprKind::kVar && e.id == var) ||
+         std::any_of(e.operands.begin(), e.operands.end(),
+                     [&](const Expr& operand) { return Mentions(*operand, var); });
+}
+
+class Walker {
+ public:
+  Walker(const Program& program, const IsaModel& isa, int threads)
+      : program_(program), isa_(isa), threads_(threads) {
+    extents_.reserve(program.vars.size());
+    for (size_t v = 0; v < program.vars.size(); ++v) {
+      extents_.push_back(MaxExtent(program, static_cast<VarId>(v)));
+    }
+    prefetched_.resize(program.buffers.size(), false);
+    for (const Node& node : program.nodes) {
+      if (node.kind == NodeKind::kPrefetch) prefetched_[node.buffer] = true;
+    }
+  }
+
+  WalkNest Walk(NodeId id) {
+    nest_ = {};
+    const Node& node = program_.nodes[id];
+    nest_.parallel = node.kind == NodeKind::kLoop && node.loop_kind == LoopKind::kParallel;
+    nest_.workers = nest_.parallel ? threads_ : 1;
+    if (nest_.parallel) nest_.parallel_extent = extents_[node.var];
+    nest_.items = Items({id}, 1);
+    CHECK(loops_.empty());
+    return std::move(nest_);
+  }
+
+ private:
+  double Trips(VarId var) const { return static_cast<double>(extents_[var]); }
+
+  // `times`: how often the items run in all, on one worker.
+  std::vector<WalkItem> Items(const std::vector<NodeId>& ids, double times) {
+    std::vector<WalkItem> items;
+    std::vector<NodeId> body;
+    const auto flush = [&] {
+      if (body.empty()) return;
+      WalkItem& item = items.emplace_back();
+      const size_t depth = loops_.size();
+      for (NodeId id : body) Collect(id, times, depth, item.body);
+      body.clear();
+    };
+    for (NodeId id : ids) {
+      const Node& node = program_.nodes[id];
+      // Neighbouring straight-line children are one body: they share loads and registers.
+      if (IsBodyLoop(node) || node.kind == NodeKind::kStore) {
+        body.push_back(id);
+        continue;
+      }
+      flush();
+      AddItem(node, times, items);
+    }
+    flush();
+    return items;
+  }
+
+  void AddItem(const Node& node, double times, std::vector<WalkItem>& items) {
+    if (node.kind == NodeKind::kSeq) {
+      for (WalkItem& item : Items(node.children, times)) items.push_back(std::move(item));
+      return;
+    }
+    WalkItem item;
+    if (node.kind == NodeKind::kIf) {
+      item.kind = WalkKind::kIf;
+      item.share = Share(node.cond);
+      item.items = Items({node.children[0]}, times * item.share);
+      if (node.children.size() > 1) {
+        item.otherwise = Items({node.children[1]}, times * (1 - item.share));
+      }
+    } else if (node.kind == NodeKind::kLoop) {
+      item.kind = WalkKind::kLoop;
+      item.trips = Trips(node.var);
+      if (node.loop_kind == LoopKind::kParallel) item.trips = std::ceil(item.trips / threads_);
+      loops_.push_back({node.var, node.loop_kind, extents_[node.var], item.trips});
+      item.items = Items(node.children, times * item.trips);
+      loops_.pop_back();
+    } else {
+      CHECK(node.kind == NodeKind::kPrefetch);
+      item.kind = WalkKind::kPrefetch;
+      nest_.prefetch_count += times;
+    }
+    items.push_back(std::move(item));
+  }
+
+  // How often a condition holds: exactly where few variables decide, else half the time.
+  double Share(const Expr& cond) {
+    if (HasLoad(*cond)) return 0.5;
+    const std::vector<VarId> vars = FreeVars(cond);
+    std::vector<int64_t> extents;
+    for (VarId var : vars) extents.push_back(extents_[var]);
+    int64_t holds = 0, all = 0;
+    const bool enumerated =
+        EnumerateBox(extents, kSharePointsMax, [&](const std::vector<int64_t>& point) {
+          holds += EvalInt(cond, [&](VarId var) {
+                     return point[std::lower_bound(vars.begin(), vars.end(), var) - vars.begin()];
+                   }) != 0;
+          ++all;
+        });
+    if (!enumerated || all == 0) return 0.5;
+    return static_cast<double>(holds) / static_cast<double>(all);
+  }
+
+  void Collect(NodeId id, double times, size_t depth, WalkBody& body) {
+    const Node& node = program_.nodes[id];
+    if (node.kind == NodeKind::kLoop) {
+      loops_.push_back({node.var, node.loop_kind, extents_[node.var], Trips(node.var)});
+      if (IsBodyLoop(node)) {
+        for (NodeId child : node.children) Collect(child, times, depth, body);
+      } else {
+        body.inner.push_back({Trips(node.var), Items(node.children, times * Trips(node.var))});
+      }
+      loops_.pop_back();
+      return;
+    }
+    if (node.kind == NodeKind::kStore) {
+      AddStore(id, times, depth, body);
+      return;
+    }
+    if (node.kind == NodeKind::kIf) body.branch_count += 1;
+    for (NodeId child : node.children) Collect(child, times, depth, body);
+  }
+
+  void AddStore(NodeId id, double times, size_t depth, WalkBody& body) {
+    const Node& node = program_.nodes[id];
+    WalkStore store{.node = id, .loops = loops_, .body_depth = depth, .executions = times};
+    for (size_t i = depth; i < loops_.size() && store.vector_loop < 0; ++i) {
+      if (loops_[i].kind == LoopKind::kVectorized) store.vector_loop = static_cast<int>(i);
+    }
+    for (size_t i = depth; i < loops_.size(); ++i) store.instances *= Width(store, i);
+    store.combines = node.combiner != Combiner::kAssign;
+    store.is_product = node.value->kind == ExprKind::kMul;
+    store.access_begin = nest_.accesses.size();
+    CollectLoads(*node.value, store);
+    const Buffer& buffer = program_.buffers[node.buffer];
+    store.to_register = buffer.role == BufferRole::kTemp && buffer.scope == Scope::kRegister;
+    if (store.to_register) {
+      for (size_t i = depth; i < loops_.size(); ++i) {
+        const bool indexes =
+            std::any_of(node.indices.begin(), node.indices.end(),
+                        [&](const Expr& index) { return Mentions(*index, loops_[i].var); });
+        (indexes ? store.window : store.reduced) *= Width(store, i);
+      }
+    } else {
+      if (store.combines) AddAccess(node.buffer, node.indices, store, /*is_store=*/false);
+      AddAccess(node.buffer, node.indices, store, /*is_store=*/true);
+    }
+    store.access_end = nest_.accesses.size();
+    body.stores.push_back(nest_.stores.size());
+    nest_.stores.push_back(std::move(store));
+  }
+
+  // Instructions that the body's loop `i` stands for.
+  double Width(const WalkStore& store, size_t i) const {
+    return static_cast<int>(i) == store.vector_loop
+               ? VectorChunks(loops_[i].extent, isa_.float_lanes())
+               : loops_[i].trips;
+  }
+
+  // Counts the operations and adds the loads of a value, operands first.
+  void CollectLoads(const ExprNode& e, WalkStore& store) {
+    for (const Expr& operand : e.operands) CollectLoads(*operand, store);
+    CountOp(e, store.ops);
+    if (e.kind == ExprKind::kLoad) AddAccess(e.id, e.operands, store, /*is_store=*/false);
+  }
+
+  void AddAccess(BufferId id, const std::vector<Expr>& indices, const WalkStore& store,
+                 bool is_store) {
+    const Buffer& buffer = program_.buffers[id];
+    if (buffer.role == BufferRole::kTemp && buffer.scope == Scope::kRegister) return;
+    WalkAccess access{
+        .buffer = id,
+        .is_store = is_store,
+        .is_cold = buffer.role == BufferRole::kPacked || buffer.role == BufferRole::kConstant,
+        .is_prefetched = prefetched_[id],
+        .executions = store.executions,
+        .body_depth = store.body_depth};
+    access.loops.reserve(loops_.size());
+    for (const WalkLoop& loop : loops_) access.loops.push_back({loop.var, loop.trips});
+    SetStrides(buffer, indices, access);
+    double rows = 1;
+    bool pointers = false;
+    for (size_t i = store.body_depth; i < access.loops.size(); ++i) {
+      const AccessLoop& loop = access.loops[i];
+      if (!loop.moves()) continue;
+      if (static_cast<int>(i) == store.vector_loop) {
+        access.has_gather = loop.hidden || loop.stride != 1;
+        access.instructions *=
+            access.has_gather ? 1.5 * static_cast<double>(loops_[i].extent) : Width(store, i);
+        continue;
+      }
+      access.instructions *= loop.trips;
+      if (!loop.hidden) continue;
+      pointers = true;
+      rows *= loop.trips;
+    }
+    if (pointers && !is_store) access.pointers = rows;
+    nest_.accesses.push_back(std::move(access));
+  }
+
+  void SetStrides(const Buffer& buffer, const std::vector<Expr>& indices, WalkAccess& access) {
+    for (size_t d = 0; d < indices.size(); ++d) {
+      if (!AddSum(*indices[d], buffer.storage.strides[d], access)) {
+        SetStridesSlowly(buffer, indices, access);
+        return;
+      }
+    }
+  }
+
+  // Adds scale * e where e is a sum of multiples of variables: what most simplified indices are.
+  bool AddSum(const ExprNode& e, int64_t scale, WalkAccess& access) const {
+    switch (e.kind) {
+      case ExprKind::kIntImm:
+        return true;
+      case ExprKind::kVar:
+        if (extents_[e.id] == 1) return true;
+        for (AccessLoop& loop : access.loops) {
+          if (loop.var == e.id) {
+            loop.stride += scale;
+            return true;
+          }
+        }
+        return true;
+      case ExprKind::kAdd:
+        return AddSum(*e.operands[0], scale, access) && AddSum(*e.operands[1], scale, access);
+      case ExprKind::kMul:
+        return IsConstInt(e.operands[1]) &&
+               AddSum(*e.operands[0], scale * e.operands[1]->int_value, access);
+      default:
+        return false;
+    }
+  }
+
+  // By the canonical sum of the whole address, in which quotient and rest of one dividend meet.
+  void SetStridesSlowly(const Buffer& buffer, const std::vector<Expr>& indices,
+                        WalkAccess& access) const {
+    Expr address = Int(0);
+    for (size_t d = 0; d < indices.size(); ++d) {
+      address = address + indices[d] * buffer.storage.strides[d];
+    }
+    const LinearForm form = ToLinear(
+        address, [this](VarId var) { return std::optional<Range>(Range{0, extents_[var] - 1}); });
+    for (AccessLoop& loop : access.loops) loop.stride = 0;
+    for (const auto& [atom, coefficient] : form.terms) {
+      for (AccessLoop& loop : access.loops) {
+        if (atom->kind != ExprKind::kVar) {
+          loop.hidden = loop.hidden || Mentions(*atom, loop.var);
+        } else if (atom->id == loop.var) {
+          loop.stride = coefficient;
+        }
+      }
+    }
+  }
+
+  const Program& program_;
+  const IsaModel& isa_;
+  const int threads_;
+  std::vector<int64_t> extents_;  // By variable.
+  std::vector<bool> prefetched_;  // By buffer.
+  std::vector<WalkLoop> loops_;   // Around where the walk is.
+  WalkNest nest_;
+};
+
+}  // namespace
+
+double VectorChunks(int64_t extent, int64_t lanes) {
+  double chunks = static_cast<double>(extent / lanes);
+  for (int64_t rest = extent % lanes; rest > 0; rest &= rest - 1) chunks += 1;
+  return chunks;
+}
+
+std::vector<WalkNest> WalkNests(const Program& lowered, const IsaModel& isa, int threads) {
+  Walker walker(lowered, isa, threads);
+  std::vector<WalkNest> nests;
+  for (NodeId nest : lowered.nodes[lowered.root].children) nests.push_back(walker.Walk(nest));
+  return nests;
+}
+
+}  // namespace burnish
