@@ -1,0 +1,127 @@
+#include "tuner/cost_model/xgboost_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/sha256.h"
+#include "base/status_macros.h"
+
+namespace burnish {
+namespace {
+
+// A row weighs (best latency / its latency) to this power: what counts is the order of the fast
+// ones.
+constexpr double kWeightPower = 1;
+
+}  // namespace
+
+XgboostModel::XgboostModel(const XgboostModelOptions& options)
+    : options_(options), rows_(options.columns) {
+  CHECK_GE(options.prior_column, 0);
+  CHECK_LT(options.prior_column, options.columns);
+  CHECK_GE(options.threads, 1);
+}
+
+absl::Status XgboostModel::CheckRows(const FeatureMatrix& features) const {
+  if (features.columns() != options_.columns) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("got ", features.columns(), " features, want ", options_.columns));
+  }
+  for (int i = 0; i < features.rows(); ++i) {
+    const absl::Span<const float> row = features.row(i);
+    for (size_t column = 0; column < row.size(); ++column) {
+      const bool is_prior =
+          options_.use_prior && column == static_cast<size_t>(options_.prior_column);
+      if (std::isinf(row[column]) || (is_prior && std::isnan(row[column]))) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("got ", row[column], " in row ", i, ", column ", column));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+double XgboostModel::PriorOf(absl::Span<const float> row) const {
+  return options_.use_prior ? row[options_.prior_column] : 0;
+}
+
+FeatureMatrix XgboostModel::InputsOf(const FeatureMatrix& features, int first, int count) const {
+  FeatureMatrix inputs(options_.columns);
+  std::vector<float> row;
+  for (int i = first; i < first + count; ++i) {
+    row.assign(features.row(i).begin(), features.row(i).end());
+    if (!options_.use_prior) {
+      row[options_.prior_column] = std::numeric_limits<float>::quiet_NaN();
+    }
+    inputs.AddRow(row);
+  }
+  return inputs;
+}
+
+absl::StatusOr<std::vector<float>> XgboostModel::Predict(const FeatureMatrix& features) const {
+  RETURN_IF_ERROR(CheckRows(features));
+  std::vector<float> residuals(features.rows(), 0);
+  if (trees_ != nullptr) {
+    ASSIGN_OR_RETURN(residuals, trees_->Predict(InputsOf(features, 0, features.rows())));
+  }
+  std::vector<float> scores;
+  scores.reserve(residuals.size());
+  for (int i = 0; i < features.rows(); ++i) {
+    scores.push_back(static_cast<float>(-(PriorOf(features.row(i)) + residuals[i])));
+  }
+  return scores;
+}
+
+absl::Status XgboostModel::UpdateFromTask(absl::string_view task, const FeatureMatrix& features,
+                                          absl::Span<const Measurement> results) {
+  RETURN_IF_ERROR(CheckRows(features));
+  if (static_cast<size_t>(features.rows()) != results.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("got ", results.size(), " results, want ", features.rows()));
+  }
+  if (results.empty()) return absl::OkStatus();
+  TrainingRows rows = rows_;
+  rows.Add(task, features, results);
+  return Adopt(std::move(rows));
+}
+
+absl::Status XgboostModel::Adopt(TrainingRows rows) {
+  std::vector<double> priors;
+  for (int i = 0; i < rows.count(); ++i) priors.push_back(PriorOf(rows.features().row(i)));
+  const std::vector<double> relative_priors = rows.RelativeToTask(priors);
+  const std::vector<double> slowdowns = rows.LogSlowdowns();
+  const int count = std::min(rows.count(), kRowsMax), first = rows.count() - count;
+  std::vector<float> labels, weights;
+  for (int i = first; i < rows.count(); ++i) {
+    labels.push_back(static_cast<float>(slowdowns[i] - relative_priors[i]));
+    weights.push_back(static_cast<float>(std::exp(-slowdowns[i] * kWeightPower)));
+  }
+  std::unique_ptr<BoostedTrees> trees;
+  if (count > 0) {
+    ASSIGN_OR_RETURN(trees,
+                     BoostedTrees::Train(InputsOf(rows.features(), first, count), labels, weights,
+                                         {.seed = options_.seed, .threads = options_.threads}));
+  }
+  rows_ = std::move(rows);
+  trees_ = std::move(trees);
+  return absl::OkStatus();
+}
+
+std::string XgboostModel::SnapshotId() const {
+  const std::string text = absl::StrCat(options_.use_prior, ":", options_.prior_column, ":",
+                                        options_.seed, ":", rows_.Save());
+  const Sha256Digest digest = Sha256Of(text.data(), text.size());
+  return std::string(digest.begin(), digest.end());
+}
+
+absl::Status XgboostModel::Load(absl::string_view bytes) {
+  ASSIGN_OR_RETURN(TrainingRows rows, TrainingRows::Load(bytes, options_.columns));
+  RETURN_IF_ERROR(CheckRows(rows.features()));
+  return Adopt(std::move(rows));
+}
+
+}  // namespace burnish

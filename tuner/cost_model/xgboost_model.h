@@ -1,0 +1,83 @@
+// The learned cost model: gradient-boosted trees on what the analytic model gets wrong.
+// Source: Chen et al., "Learning to optimize tensor programs", NeurIPS 2018, for trees on features
+// of loops; Zheng et al., "Ansor", OSDI 2020, section 5.2.
+#ifndef TUNER_COST_MODEL_XGBOOST_MODEL_H_
+#define TUNER_COST_MODEL_XGBOOST_MODEL_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "tuner/cost_model/boosted_trees.h"
+#include "tuner/cost_model/cost_model.h"
+#include "tuner/cost_model/feature_matrix.h"
+#include "tuner/cost_model/training_rows.h"
+
+namespace burnish {
+
+struct XgboostModelOptions {
+  int columns = 0;       // Of a feature row, >= 1.
+  int prior_column = 0;  // Holds ln(seconds) by the analytic model; finite in every row.
+  // False: the prior is withheld, from the trees too; log latency itself is learned.
+  bool use_prior = true;
+  uint64_t seed = 0;
+  // Of training and prediction. One, unless cores are idle for certain: it may run beside a timed
+  // section.
+  int threads = 1;
+};
+
+// Score = -(prior + residual); the residual is learned on log latency. Latencies and priors count
+// relative to the best of their task, so that tasks of any size train one model; scores compare
+// within a task only. Trained from scratch at each Update, on the newest kRowsMax rows.
+// Besides the errors of CostModel: INVALID_ARGUMENT for an infinite feature or a prior that is not
+// finite; INTERNAL for an error of the library.
+class XgboostModel : public CostModel {
+ public:
+  static constexpr int kRowsMax = 4096;
+
+  explicit XgboostModel(const XgboostModelOptions& options);
+
+  absl::StatusOr<std::vector<float>> Predict(const FeatureMatrix& features) const override;
+
+  // Rows of the task that the model is asked about.
+  absl::Status Update(const FeatureMatrix& features,
+                      absl::Span<const Measurement> results) override {
+    return UpdateFromTask("", features, results);
+  }
+
+  // Rows of another task, named by any text that is unique to it: a warm start from the database.
+  absl::Status UpdateFromTask(absl::string_view task, const FeatureMatrix& features,
+                              absl::Span<const Measurement> results);
+
+  // SHA-256, 32 raw bytes, of every row in order and of the options that scores depend on: equal
+  // ids give equal scores.
+  std::string SnapshotId() const;
+
+  // The rows, not the trees: Load trains again, so that no bytes from outside ever reach the
+  // library's own parser.
+  std::string Save() const { return rows_.Save(); }
+
+  // Replaces what was learned. INVALID_ARGUMENT: bytes that Save did not write, rows of other
+  // features, or values that Update refuses; then nothing was changed.
+  absl::Status Load(absl::string_view bytes);
+
+ private:
+  absl::Status CheckRows(const FeatureMatrix& features) const;
+  double PriorOf(absl::Span<const float> row) const;
+  // What the trees see of rows [first, first + count).
+  FeatureMatrix InputsOf(const FeatureMatrix& features, int first, int count) const;
+  absl::Status Adopt(TrainingRows rows);
+
+  const XgboostModelOptions options_;
+  TrainingRows rows_;
+  std::unique_ptr<BoostedTrees> trees_;  // Null before the first Update with a row.
+};
+
+}  // namespace burnish
+
+#endif  // TUNER_COST_MODEL_XGBOOST_MODEL_H_
