@@ -1,0 +1,27 @@
+#include "compiler/schedule/trace_replay.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace burnish {
+
+absl::StatusOr<const Program*> TraceReplay::Apply(const Trace& trace) {
+  size_t shared = 0;
+  while (shared < applied_.size() && shared < trace.size() && applied_[shared] == trace[shared]) {
+    ++shared;
+  }
+  applied_.resize(shared);
+  programs_.resize(shared + 1);
+  for (size_t i = shared; i < trace.size(); ++i) {
+    Program next = programs_.back();
+    if (const absl::Status status = ApplyStepInPlace(trace[i], next); !status.ok()) {
+      return StepRefused(i, trace[i], status);
+    }
+    programs_.push_back(std::move(next));
+    applied_.push_back(trace[i]);
+  }
+  return &programs_.back();
+}
+
+}  // namespace burnish

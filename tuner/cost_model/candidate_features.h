@@ -1,0 +1,41 @@
+// From a candidate's trace to its row of features: replay, lowering, extraction.
+#ifndef TUNER_COST_MODEL_CANDIDATE_FEATURES_H_
+#define TUNER_COST_MODEL_CANDIDATE_FEATURES_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "compiler/ir/program.h"
+#include "compiler/schedule/trace.h"
+#include "compiler/schedule/trace_replay.h"
+#include "proto/isa_model.h"
+
+namespace burnish {
+
+struct CandidateFeatures {
+  std::vector<float> features;  // [kFeatureCount]
+  // Of the lowered program's text, 32 raw bytes: equal for candidates that compile to the same.
+  std::string lowered_sha256;
+};
+
+// Of one task. Not thread-safe: remembers how far the candidate before went along the same way.
+class CandidateFeatureExtractor {
+ public:
+  // `workload`: the task's program without a schedule. `threads` >= 1.
+  CandidateFeatureExtractor(Program workload, const IsaModel& isa, int threads);
+
+  // INVALID_ARGUMENT: the trace is malformed, does not apply, or cannot be lowered.
+  absl::StatusOr<CandidateFeatures> Extract(absl::string_view trace);
+  absl::StatusOr<CandidateFeatures> Extract(const Trace& trace);
+
+ private:
+  TraceReplay replay_;
+  const IsaModel isa_;
+  const int threads_;
+};
+
+}  // namespace burnish
+
+#endif  // TUNER_COST_MODEL_CANDIDATE_FEATURES_H_
