@@ -23,6 +23,11 @@ struct Primitive {
 const Primitive* FindPrimitive(absl::string_view name, int version);
 std::vector<const Primitive*> AllPrimitives();
 
+// ApplyStep without its copy: a refused step leaves `program` half rewritten.
+absl::Status ApplyStepInPlace(const Step& step, Program& program);
+// The refusal of step `index` of a trace, counted from 0.
+absl::Status RefusedStep(size_t index, const Step& step, const absl::Status& reason);
+
 }  // namespace burnish
 
 #endif  // COMPILER_SCHEDULE_PRIMITIVE_H_

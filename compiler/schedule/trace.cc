@@ -140,14 +140,23 @@ absl::StatusOr<Trace> ParseTrace(absl::string_view text) {
   return trace;
 }
 
-absl::Status ApplyStep(const Step& step, Program& program) {
+absl::Status ApplyStepInPlace(const Step& step, Program& program) {
   const Primitive* primitive = FindPrimitive(step.primitive, step.version);
   if (primitive == nullptr) {
     return absl::InvalidArgumentError(
         absl::StrCat("no primitive ", step.primitive, "@", step.version));
   }
+  return primitive->apply(step, program);
+}
+
+absl::Status RefusedStep(size_t index, const Step& step, const absl::Status& reason) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("step ", index + 1, ", ", PrintStep(step), ": ", reason.message()));
+}
+
+absl::Status ApplyStep(const Step& step, Program& program) {
   Program copy = program;
-  RETURN_IF_ERROR(primitive->apply(step, copy));
+  RETURN_IF_ERROR(ApplyStepInPlace(step, copy));
   program = std::move(copy);
   return absl::OkStatus();
 }
@@ -155,11 +164,8 @@ absl::Status ApplyStep(const Step& step, Program& program) {
 absl::StatusOr<Program> ApplyTrace(const Trace& trace, const Program& program) {
   Program scheduled = program;
   for (size_t i = 0; i < trace.size(); ++i) {
-    const absl::Status status = ApplyStep(trace[i], scheduled);
-    if (!status.ok()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("step ", i + 1, ", ", PrintStep(trace[i]), ": ", status.message()));
-    }
+    const absl::Status status = ApplyStepInPlace(trace[i], scheduled);
+    if (!status.ok()) return RefusedStep(i, trace[i], status);
   }
   return scheduled;
 }

@@ -30,6 +30,8 @@ struct Step {
   absl::StatusOr<std::string> Get(absl::string_view key) const;
   absl::StatusOr<int64_t> GetInt(absl::string_view key) const;
   absl::StatusOr<std::vector<std::string>> GetList(absl::string_view key) const;
+
+  bool operator==(const Step&) const = default;
 };
 
 using Trace = std::vector<Step>;

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "absl/strings/str_cat.h"
+#include "compiler/schedule/primitive.h"
 
 namespace burnish {
 
@@ -16,7 +16,7 @@ absl::StatusOr<const Program*> TraceReplay::Apply(const Trace& trace) {
   for (size_t i = shared; i < trace.size(); ++i) {
     Program next = programs_.back();
     if (const absl::Status status = ApplyStepInPlace(trace[i], next); !status.ok()) {
-      return StepRefused(i, trace[i], status);
+      return RefusedStep(i, trace[i], status);
     }
     programs_.push_back(std::move(next));
     applied_.push_back(trace[i]);

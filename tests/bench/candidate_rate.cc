@@ -10,13 +10,17 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/rng.h"
 #include "compiler/ir/lower.h"
 #include "compiler/schedule/test_programs.h"
 #include "compiler/schedule/trace.h"
+#include "compiler/schedule/trace_replay.h"
 #include "proto/isa_model.h"
+#include "proto/measurement.h"
 #include "proto/target.h"
-#include "tuner/cost_model/analytic_model.h"
-#include "tuner/sketch/default_schedule.h"
+#include "tuner/cost_model/feature_matrix.h"
+#include "tuner/cost_model/features.h"
+#include "tuner/cost_model/xgboost_model.h"
 #include "tuner/sketch/sketch.h"
 
 namespace burnish {
@@ -45,8 +49,9 @@ const Layer kLayers[] = {
     {"7 512-512 3x3", {1, 7, 7, 512, 512, 3, 1, 1}},
 };
 
-enum Stage { kBind, kApply, kLower, kAnalytic, kStageCount };
-constexpr const char* kStageNames[] = {"bind", "apply", "lower", "analytic"};
+enum Stage { kBind, kApply, kLower, kFeatures, kPredict, kStageCount };
+constexpr const char* kStageNames[] = {"bind", "apply", "lower", "features", "predict"};
+constexpr int kTrainingRows = 1000;
 
 double CpuSeconds() {
   timespec time;
@@ -73,20 +78,50 @@ struct Totals {
 
 class Measurer {
  public:
-  Measurer(const IsaModel& isa, int threads) : isa_(isa), threads_(threads) {}
+  explicit Measurer(const IsaModel& isa) : isa_(isa), model_({.columns = kFeatureCount}) {
+    Train();
+  }
 
   // Adds at most `points_max` points of every sketch of the program, evenly spread.
   void Add(const Program& program, size_t points_max, Totals& totals) {
-    for (const Sketch& sketch : GenerateSketches(program, isa_, threads_)) {
+    TraceReplay replay(program);
+    FeatureMatrix features(kFeatureCount);
+    for (const Sketch& sketch : GenerateSketches(program, isa_, kThreads)) {
       const std::vector<Point> points = EnumeratePoints(sketch, 4000);
       const size_t stride = (points.size() + points_max - 1) / points_max;
-      for (size_t i = 0; i < points.size(); i += stride)
-        AddPoint(program, sketch, points[i], totals);
+      for (size_t i = 0; i < points.size(); i += stride) {
+        AddPoint(sketch, points[i], replay, features, totals);
+      }
     }
+    const double start = CpuSeconds();
+    CHECK(model_.Predict(features).ok());
+    totals.seconds[kPredict] += CpuSeconds() - start;
   }
 
  private:
-  void AddPoint(const Program& program, const Sketch& sketch, const Point& point, Totals& totals) {
+  static constexpr int kThreads = 2;
+
+  // On rows that look like candidates, so that the trees are as deep as real ones.
+  void Train() {
+    Rng rng(1);
+    FeatureMatrix features(kFeatureCount);
+    std::vector<Measurement> results(kTrainingRows);
+    for (Measurement& result : results) {
+      std::vector<float> row(kFeatureCount);
+      for (float& value : row) value = static_cast<float>(rng.Between(0, 20));
+      const double log_ns = 10 + 0.2 * row[1] + 0.01 * row[2] * row[3] + 0.1 * rng.Normal();
+      result.outcome =
+          Latencies{{ProcessLatencies{.latency_ns = {static_cast<int64_t>(std::exp(log_ns))}}}};
+      features.AddRow(row);
+    }
+    const double start = CpuSeconds();
+    CHECK(model_.Update(features, results).ok());
+    std::printf("training on %d rows of %d features: %.3f s\n", kTrainingRows, kFeatureCount,
+                CpuSeconds() - start);
+  }
+
+  void AddPoint(const Sketch& sketch, const Point& point, TraceReplay& replay,
+                FeatureMatrix& features, Totals& totals) {
     double at = CpuSeconds();
     const auto lap = [&](Stage stage) {
       const double now = CpuSeconds();
@@ -97,25 +132,24 @@ class Measurer {
     const auto trace = Bind(sketch, point);
     CHECK(trace.ok());
     lap(kBind);
-    const auto scheduled = ApplyTrace(*trace, program);
+    const auto scheduled = replay.Apply(*trace);
     lap(kApply);
     if (!scheduled.ok()) {
       ++totals.refused;
       return;
     }
-    const auto lowered = Lower(*scheduled);
+    const auto lowered = Lower(**scheduled);
     lap(kLower);
     if (!lowered.ok()) {
       ++totals.refused;
       return;
     }
-    const double seconds = AnalyticSeconds(*lowered, isa_, threads_);
-    lap(kAnalytic);
-    if (std::getenv("DUMP")) std::printf("D %a %s\n", seconds, PrintTrace(*trace).c_str());
+    features.AddRow(ExtractFeatures(*lowered, isa_, kThreads));
+    lap(kFeatures);
   }
 
   const IsaModel& isa_;
-  const int threads_;
+  XgboostModel model_;
 };
 
 int Main(int argc, char** argv) {
@@ -125,7 +159,7 @@ int Main(int argc, char** argv) {
   const auto target = ParseTarget("cpu:arch=znver3,threads=2");
   CHECK(target.ok());
   const IsaModel isa = IsaModelOf(*target);
-  Measurer measurer(isa, 2);
+  Measurer measurer(isa);
   std::printf("candidates a second and core\n%-22s %6s %7s", "layer", "points", "refused");
   for (const char* stage : kStageNames) std::printf(" %9s", stage);
   std::printf(" %9s\n", "all");
