@@ -1,0 +1,82 @@
+// One loaded kernel with everything that it needs to run: inputs from the seed, packed constants,
+// outputs and scratch. Part of the runner. Free of Abseil.
+#ifndef WORKER_RUNNER_BOUND_KERNEL_H_
+#define WORKER_RUNNER_BOUND_KERNEL_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "compiler/runtime/artifact.h"
+#include "compiler/runtime/guarded_buffer.h"
+#include "compiler/runtime/huge_page_arena.h"
+#include "compiler/runtime/kernel_abi.h"
+#include "compiler/runtime/runtime_status.h"
+#include "compiler/runtime/thread_pool.h"
+#include "worker/runner/runner_wire.h"
+
+namespace burnish {
+
+class BoundKernel {
+ public:
+  struct Options {
+    uint64_t seed = 0;
+    uint64_t memory_bytes_max = 0;  // Of all buffers; more is refused with kResourceExhausted.
+    // File that the outputs lie in, made as large as they need; -1: memory of this process.
+    int outputs_descriptor = -1;
+  };
+
+  // Loads, fills the inputs and packs the constants. `pool` outlives this. Errors of the artifact
+  // (not for this host, not of this workload) and of its pack function.
+  static RuntimeOr<std::unique_ptr<BoundKernel>> Create(const KernelSpec& spec,
+                                                        const Options& options, ThreadPool& pool);
+
+  // One call in guarded memory: outputs are NaN before it, inputs cannot be written.
+  RuntimeStatus RunGuarded();
+  // What the guards tell after a call; empty: nothing.
+  std::string WhatWasOverwritten() const;
+  // All output buffers, one after the other.
+  std::vector<uint8_t> OutputBytes() const;
+  // Where in the file each output begins.
+  const std::vector<uint64_t>& output_bases() const { return output_bases_; }
+
+  // The timed call's memory: huge pages where the system gives them. `cold_arena`: filled with
+  // floats; where it is larger than the constants and those are all floats, calls go through as
+  // many different places of it as fit: constants are then read from memory, not from a cache, and
+  // their values do not matter. Empty: one set of constants.
+  RuntimeStatus PrepareTiming(std::span<uint8_t> cold_arena);
+  const std::vector<BurnishKernelContext>& timing_contexts() const { return contexts_; }
+
+  BurnishKernel kernel() const { return artifact_->kernel(0); }
+  const ArtifactManifest& manifest() const { return artifact_->manifest(); }
+
+ private:
+  BoundKernel(const KernelSpec& spec, ThreadPool& pool) : spec_(spec), pool_(pool) {}
+
+  const FunctionInfo& compute() const { return artifact_->manifest().kernels[0].compute; }
+  RuntimeStatus CheckSignature() const;
+  RuntimeStatus CheckMemory(uint64_t memory_bytes_max) const;
+  RuntimeStatus AllocateOutputs(int descriptor);
+  RuntimeStatus FillArguments(uint64_t seed);
+  RuntimeStatus Pack(const std::vector<GuardedBuffer>& constants);
+  RuntimeStatus AllocateScratch();
+  RuntimeStatus Call(BurnishKernel kernel, const FunctionInfo& function,
+                     const std::vector<void*>& buffers, GuardedBuffer& scratch,
+                     GuardedBuffer& shared_scratch);
+
+  const KernelSpec& spec_;
+  ThreadPool& pool_;
+  std::unique_ptr<Artifact> artifact_;
+  std::vector<GuardedBuffer> buffers_;  // In the order of the call.
+  std::vector<GuardedBuffer> scratch_;  // Per-worker, then shared.
+  std::vector<uint64_t> output_bases_;
+
+  HugePageArena timing_memory_;
+  std::vector<std::vector<void*>> timing_buffers_;
+  std::vector<BurnishKernelContext> contexts_;
+};
+
+}  // namespace burnish
+
+#endif  // WORKER_RUNNER_BOUND_KERNEL_H_

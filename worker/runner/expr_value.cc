@@ -1,0 +1,234 @@
+#include "worker/runner/expr_value.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/check.h"
+
+namespace burnish {
+namespace {
+
+uint64_t Bits(int64_t a) { return static_cast<uint64_t>(a); }
+int64_t Signed(uint64_t a) { return static_cast<int64_t>(a); }
+
+double FloatUnary(ExprKind kind, double x) {
+  switch (kind) {
+    case ExprKind::kNeg:
+      return -x;
+    case ExprKind::kAbs:
+      return std::fabs(x);
+    case ExprKind::kSqrt:
+      return std::sqrt(x);
+    case ExprKind::kExp:
+      return std::exp(x);
+    case ExprKind::kLog:
+      return std::log(x);
+    case ExprKind::kTanh:
+      return std::tanh(x);
+    case ExprKind::kErf:
+      return std::erf(x);
+    case ExprKind::kSin:
+      return std::sin(x);
+    case ExprKind::kCos:
+      return std::cos(x);
+    case ExprKind::kFloor:
+      return std::floor(x);
+    case ExprKind::kCeil:
+      return std::ceil(x);
+    case ExprKind::kRound:
+      return std::nearbyint(x);
+    case ExprKind::kSign:
+      return x > 0 ? 1 : x < 0 ? -1 : x;
+    default:
+      CHECK(false) << "not a unary operation on floats: " << static_cast<int>(kind);
+  }
+  return 0;
+}
+
+int64_t IntUnary(ExprKind kind, int64_t a) {
+  switch (kind) {
+    case ExprKind::kNeg:
+      return Signed(-Bits(a));
+    case ExprKind::kAbs:
+      return a < 0 ? Signed(-Bits(a)) : a;
+    case ExprKind::kSign:
+      return (a > 0) - (a < 0);
+    case ExprKind::kNot:
+      return a == 0;
+    case ExprKind::kIsNan:
+      return 0;
+    case ExprKind::kFloor:
+    case ExprKind::kCeil:
+    case ExprKind::kRound:
+      return a;
+    default:
+      CHECK(false) << "not a unary operation on integers: " << static_cast<int>(kind);
+  }
+  return 0;
+}
+
+double FloatBinary(ExprKind kind, double a, double b) {
+  switch (kind) {
+    case ExprKind::kAdd:
+      return a + b;
+    case ExprKind::kSub:
+      return a - b;
+    case ExprKind::kMul:
+      return a * b;
+    case ExprKind::kDiv:
+      return a / b;
+    case ExprKind::kFloorDiv:
+      return std::floor(a / b);
+    case ExprKind::kMod:
+      return std::fmod(a, b);
+    case ExprKind::kMin:
+      return std::isnan(a) ? a : std::isnan(b) ? b : std::min(a, b);
+    case ExprKind::kMax:
+      return std::isnan(a) ? a : std::isnan(b) ? b : std::max(a, b);
+    case ExprKind::kPow:
+      return std::pow(a, b);
+    default:
+      CHECK(false) << "not a binary operation on floats: " << static_cast<int>(kind);
+  }
+  return 0;
+}
+
+// `less`, `equal`: of the operands; both false for NaN.
+bool Compare(ExprKind kind, bool less, bool equal) {
+  switch (kind) {
+    case ExprKind::kLt:
+      return less;
+    case ExprKind::kLe:
+      return less || equal;
+    case ExprKind::kEq:
+      return equal;
+    default:
+      return !equal;  // kNe
+  }
+}
+
+bool IsComparison(ExprKind kind) {
+  return kind == ExprKind::kLt || kind == ExprKind::kLe || kind == ExprKind::kEq ||
+         kind == ExprKind::kNe;
+}
+
+// Wrapping. A negative exponent: the reciprocal, truncated.
+int64_t IntPower(int64_t base, int64_t exponent) {
+  if (exponent < 0) {
+    if (base == 1) return 1;
+    if (base == -1) return exponent % 2 == 0 ? 1 : -1;
+    return 0;
+  }
+  uint64_t result = 1, power = Bits(base);
+  while (exponent > 0) {
+    if (exponent % 2 == 1) result *= power;
+    power *= power;
+    exponent /= 2;
+  }
+  return Signed(result);
+}
+
+int64_t IntDivide(ExprKind kind, int64_t a, int64_t b) {
+  if (b == -1) {  // The least integer has no negative.
+    return kind == ExprKind::kMod ? 0 : Signed(-Bits(a));
+  }
+  const int64_t quotient = a / b, remainder = a % b;
+  const bool rounds_up = remainder != 0 && (remainder < 0) != (b < 0);
+  if (kind == ExprKind::kMod) return rounds_up ? remainder + b : remainder;
+  return kind == ExprKind::kFloorDiv && rounds_up ? quotient - 1 : quotient;
+}
+
+int64_t IntBinary(ExprKind kind, int64_t a, int64_t b, bool* is_error) {
+  switch (kind) {
+    case ExprKind::kAdd:
+      return Signed(Bits(a) + Bits(b));
+    case ExprKind::kSub:
+      return Signed(Bits(a) - Bits(b));
+    case ExprKind::kMul:
+      return Signed(Bits(a) * Bits(b));
+    case ExprKind::kDiv:
+    case ExprKind::kFloorDiv:
+    case ExprKind::kMod:
+      if (b == 0) {
+        *is_error = true;
+        return 0;
+      }
+      return IntDivide(kind, a, b);
+    case ExprKind::kMin:
+      return std::min(a, b);
+    case ExprKind::kMax:
+      return std::max(a, b);
+    case ExprKind::kPow:
+      return IntPower(a, b);
+    case ExprKind::kAnd:
+      return a != 0 && b != 0;
+    case ExprKind::kOr:
+      return a != 0 || b != 0;
+    default:
+      CHECK(false) << "not a binary operation on integers: " << static_cast<int>(kind);
+  }
+  return 0;
+}
+
+}  // namespace
+
+int64_t WrapToType(DType type, int64_t value) {
+  switch (type) {
+    case DType::kI32:
+      return static_cast<int32_t>(value);
+    case DType::kI8:
+      return static_cast<int8_t>(value);
+    case DType::kU8:
+      return static_cast<uint8_t>(value);
+    case DType::kBool:
+      return value != 0;
+    default:
+      return value;
+  }
+}
+
+ExprValue UnaryValue(ExprKind kind, DType type, ExprValue a) {
+  if (!IsFloat(type)) {
+    const int64_t value = IntUnary(kind, a.i);
+    return {.i = kind == ExprKind::kNot ? value : WrapToType(type, value)};
+  }
+  if (kind == ExprKind::kIsNan) return {.i = std::isnan(a.f)};
+  if (kind == ExprKind::kNot) return {.i = a.f == 0};
+  return {.f = FloatUnary(kind, a.f)};
+}
+
+ExprValue CastValue(DType from, DType to, ExprValue a) {
+  if (IsFloat(to)) return {.f = IsFloat(from) ? a.f : static_cast<double>(a.i)};
+  if (!IsFloat(from)) return {.i = WrapToType(to, a.i)};
+  if (to == DType::kBool) return {.i = a.f != 0};
+  if (std::isnan(a.f)) return {.i = 0};
+  int64_t low = std::numeric_limits<int64_t>::min(), high = std::numeric_limits<int64_t>::max();
+  if (to == DType::kI32) {
+    low = std::numeric_limits<int32_t>::min();
+    high = std::numeric_limits<int32_t>::max();
+  } else if (to == DType::kI8) {
+    low = -128;
+    high = 127;
+  } else if (to == DType::kU8) {
+    low = 0;
+    high = 255;
+  }
+  // 2^63 is a double; the greatest int64 is not.
+  if (a.f >= static_cast<double>(high)) return {.i = high};
+  if (a.f <= static_cast<double>(low)) return {.i = low};
+  return {.i = static_cast<int64_t>(a.f)};
+}
+
+ExprValue BinaryValue(ExprKind kind, DType type, ExprValue a, ExprValue b, bool* is_error) {
+  if (IsComparison(kind)) {
+    const bool is_float = IsFloat(type);
+    return {
+        .i = Compare(kind, is_float ? a.f < b.f : a.i < b.i, is_float ? a.f == b.f : a.i == b.i)};
+  }
+  if (IsFloat(type)) return {.f = FloatBinary(kind, a.f, b.f)};
+  const int64_t value = IntBinary(kind, a.i, b.i, is_error);
+  return {.i = WrapToType(type, value)};
+}
+
+}  // namespace burnish

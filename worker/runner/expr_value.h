@@ -1,0 +1,30 @@
+// One element of arithmetic on values, in double and 64-bit integers: what compiler/ir/expr.h says
+// an operation means. Apart from the interpreter's, so that each can be tested against the other.
+#ifndef WORKER_RUNNER_EXPR_VALUE_H_
+#define WORKER_RUNNER_EXPR_VALUE_H_
+
+#include <cstdint>
+
+#include "compiler/ir/dtype.h"
+#include "compiler/ir/expr.h"
+
+namespace burnish {
+
+// `f` for kF32 and kF64 (both kept in double, unrounded), `i` for all other types.
+union ExprValue {
+  double f;
+  int64_t i;
+};
+
+// To the range of `type`, as two's complement does; bools become 0 or 1.
+int64_t WrapToType(DType type, int64_t value);
+
+// `type`: of the operand.
+ExprValue UnaryValue(ExprKind kind, DType type, ExprValue a);
+ExprValue CastValue(DType from, DType to, ExprValue a);
+// `type`: of the operands. An integer division or modulo by zero gives 0 and sets *is_error.
+ExprValue BinaryValue(ExprKind kind, DType type, ExprValue a, ExprValue b, bool* is_error);
+
+}  // namespace burnish
+
+#endif  // WORKER_RUNNER_EXPR_VALUE_H_

@@ -1,0 +1,159 @@
+#include "worker/runner/output_check.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "absl/strings/str_format.h"
+#include "base/rng.h"
+
+namespace burnish {
+namespace {
+
+bool IsFloat(ElementType type) { return type == ElementType::kF32 || type == ElementType::kF64; }
+
+template <typename T>
+T At(std::span<const uint8_t> bytes, int64_t offset) {
+  T value;
+  std::memcpy(&value, bytes.data() + offset * sizeof(T), sizeof(T));
+  return value;
+}
+
+double FloatAt(ElementType type, std::span<const uint8_t> bytes, int64_t offset) {
+  return type == ElementType::kF32 ? At<float>(bytes, offset) : At<double>(bytes, offset);
+}
+
+int64_t IntegerAt(ElementType type, std::span<const uint8_t> bytes, int64_t offset) {
+  switch (type) {
+    case ElementType::kI8:
+      return At<int8_t>(bytes, offset);
+    case ElementType::kI32:
+      return At<int32_t>(bytes, offset);
+    case ElementType::kI64:
+      return At<int64_t>(bytes, offset);
+    default:
+      return At<uint8_t>(bytes, offset);
+  }
+}
+
+// Collects pairs of values, then judges.
+class FloatComparison {
+ public:
+  // Beyond what its type holds, a value that was computed in double is infinite in the output.
+  FloatComparison(ElementType type, double bound)
+      : greatest_(type == ElementType::kF32 ? 3.4028234663852886e38 : HUGE_VAL), bound_(bound) {}
+
+  void Add(int64_t offset, double got, double want) {
+    if (std::abs(want) > greatest_) want = std::copysign(HUGE_VAL, want);
+    if (!std::isfinite(want) || !std::isfinite(got)) {
+      if (got == want || (std::isnan(got) && std::isnan(want))) return;
+      if (not_finite_.empty()) {
+        not_finite_ = absl::StrFormat("element %d: got %g, want %g", offset, got, want);
+      }
+      return;
+    }
+    greatest_want_ = std::max(greatest_want_, std::abs(want));
+    const double difference = std::abs(got - want);
+    if (difference <= worst_) return;
+    worst_ = difference;
+    worst_text_offset_ = offset;
+    worst_got_ = got;
+    worst_want_ = want;
+  }
+
+  CheckResult Judge() const {
+    CheckResult result;
+    // Where all should be zero, anything else is wrong by itself.
+    if (worst_ > 0) result.error = greatest_want_ > 0 ? worst_ / greatest_want_ : HUGE_VAL;
+    if (!not_finite_.empty()) {
+      result.what_is_wrong = not_finite_;
+    } else if (result.error > bound_) {
+      result.what_is_wrong =
+          absl::StrFormat("element %d: got %.9g, want %.9g; tensor error %.3g, want <= %.3g",
+                          worst_text_offset_, worst_got_, worst_want_, result.error, bound_);
+    }
+    return result;
+  }
+
+ private:
+  const double greatest_;
+  const double bound_;
+  std::string not_finite_;
+  double greatest_want_ = 0;
+  double worst_ = 0;
+  int64_t worst_text_offset_ = 0;
+  double worst_got_ = 0, worst_want_ = 0;
+};
+
+CheckResult IntegerMismatch(int64_t offset, int64_t got, int64_t want) {
+  return {.what_is_wrong = absl::StrFormat("element %d: got %d, want %d", offset, got, want)};
+}
+
+}  // namespace
+
+CheckResult CompareAll(ElementType type, std::span<const uint8_t> got,
+                       std::span<const uint8_t> want, double bound) {
+  if (got.size() != want.size()) {
+    return {.what_is_wrong = absl::StrFormat("got %d bytes, want %d", got.size(), want.size())};
+  }
+  if (std::memcmp(got.data(), want.data(), got.size()) == 0) return {};
+  const auto count = static_cast<int64_t>(got.size() / ElementBytes(type));
+  if (!IsFloat(type)) {
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t a = IntegerAt(type, got, i), b = IntegerAt(type, want, i);
+      if (a != b) return IntegerMismatch(i, a, b);
+    }
+    return {};
+  }
+  FloatComparison comparison(type, bound);
+  for (int64_t i = 0; i < count; ++i) {
+    comparison.Add(i, FloatAt(type, got, i), FloatAt(type, want, i));
+  }
+  return comparison.Judge();
+}
+
+CheckResult CompareSamples(ElementType type, std::span<const uint8_t> got,
+                           const std::vector<Sample>& samples, double bound) {
+  FloatComparison comparison(type, bound);
+  for (const Sample& sample : samples) {
+    if (IsFloat(type)) {
+      comparison.Add(sample.offset, FloatAt(type, got, sample.offset), sample.want.f);
+      continue;
+    }
+    const int64_t value = IntegerAt(type, got, sample.offset);
+    if (value != sample.want.i) return IntegerMismatch(sample.offset, value, sample.want.i);
+  }
+  return comparison.Judge();
+}
+
+std::vector<int64_t> SampleOffsets(const std::vector<int64_t>& shape, int count, uint64_t seed,
+                                   int output) {
+  constexpr size_t kCornerDimsMax = 6;
+  int64_t element_count = 1;
+  for (const int64_t extent : shape) element_count *= extent;
+  std::vector<int64_t> offsets;
+  if (element_count <= count) {
+    for (int64_t i = 0; i < element_count; ++i) offsets.push_back(i);
+    return offsets;
+  }
+  const size_t corner_dims = std::min(shape.size(), kCornerDimsMax);
+  for (uint64_t corner = 0; corner < uint64_t{1} << corner_dims; ++corner) {
+    int64_t offset = 0;
+    for (size_t d = 0; d < shape.size(); ++d) {
+      // The last dimensions; those before them stay at 0.
+      const size_t bit = shape.size() - 1 - d;
+      const bool high = bit < corner_dims && (corner >> bit & 1) != 0;
+      offset = offset * shape[d] + (high ? shape[d] - 1 : 0);
+    }
+    offsets.push_back(offset);
+  }
+  Rng rng(RngStream{.seed = seed, .purpose = "samples", .index = output});
+  for (int i = 0; i < count; ++i) {
+    offsets.push_back(static_cast<int64_t>(rng.Below(static_cast<uint64_t>(element_count))));
+  }
+  std::sort(offsets.begin(), offsets.end());
+  offsets.erase(std::unique(offsets.begin(), offsets.end()), offsets.end());
+  return offsets;
+}
+
+}  // namespace burnish

@@ -1,0 +1,332 @@
+#include "worker/runner/run_bench.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <optional>
+#include <utility>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "worker/runner/tensor_data.h"
+
+namespace burnish {
+namespace {
+
+constexpr size_t kReplyBytesMax = 4 << 20;
+constexpr int kLauncherFailed = 127;
+
+std::span<const uint8_t> BytesOf(const std::string& text) {
+  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+}
+
+absl::StatusOr<UniqueFd> MakeMemoryFile(const char* name) {
+  const int descriptor = memfd_create(name, MFD_CLOEXEC);
+  if (descriptor < 0) return absl::ErrnoToStatus(errno, "memory file");
+  return UniqueFd(descriptor);
+}
+
+// Random-normal floats: what cold constants read. Once for all candidates.
+absl::StatusOr<UniqueFd> MakeArena(int64_t size_bytes) {
+  ASSIGN_OR_RETURN(UniqueFd file, MakeMemoryFile("burnish-cold-constants"));
+  const TensorSpec values{.type = ElementType::kF32, .shape = {size_bytes / 4}, .strides = {1}};
+  const std::vector<uint8_t> bytes = RandomTensor(values, /*seed=*/0, /*parameter=*/0);
+  for (size_t at = 0; at < bytes.size();) {
+    const ssize_t count = write(file.get(), bytes.data() + at, bytes.size() - at);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return absl::ErrnoToStatus(errno, "filling the arena of cold constants");
+    at += count;
+  }
+  return file;
+}
+
+ProcessLatencies ToLatencies(const RunnerTiming& timing) {
+  return {.latency_ns = timing.latency_ns,
+          .inner_count = static_cast<int32_t>(timing.inner_count),
+          .warm_up_count = static_cast<int32_t>(timing.warm_up_count),
+          .reference_before_ns = timing.reference_before_ns,
+          .reference_after_ns = timing.reference_after_ns,
+          .probe_before_ns = timing.probe_before_ns,
+          .probe_after_ns = timing.probe_after_ns,
+          .steal_ns = timing.steal_ns,
+          .throttle_count = timing.throttle_count,
+          .involuntary_switch_count = timing.involuntary_switch_count,
+          .page_fault_count = timing.page_fault_count,
+          .huge_page_bytes = timing.huge_page_bytes,
+          .stopped_early = timing.stopped_early};
+}
+
+bool IsSound(const RunnerTiming& timing) {
+  if (timing.latency_ns.empty() || timing.inner_count < 1) return false;
+  for (const int64_t ns : timing.latency_ns) {
+    if (ns <= 0) return false;
+  }
+  return true;
+}
+
+Failure RunError(absl::string_view message) {
+  return {.kind = FailureKind::kRunError, .message = std::string(message)};
+}
+
+}  // namespace
+
+absl::StatusOr<BenchResult> RunBench::Run(const BenchRequest& request) {
+  RETURN_IF_ERROR(PrepareFiles(request));
+  Failure refused;
+  BenchResult result{.error = Numerics::kErrorNotMeasured};
+  ASSIGN_OR_RETURN(const RunnerRequest message, MakeRequest(request, &refused));
+  if (!refused.message.empty()) {
+    result.outcome = refused;
+    return result;
+  }
+  Latencies latencies;
+  for (int process = 0; process < request.process_count; ++process) {
+    auto outcome = RunProcess(request, message, result);
+    EndChild(runner_);
+    if (!outcome.ok()) return CancelledOr(outcome.status());
+    if (const Failure* failure = std::get_if<Failure>(&*outcome)) {
+      result.outcome = *failure;
+      return result;
+    }
+    latencies.processes.push_back(std::get<ProcessLatencies>(*std::move(outcome)));
+  }
+  result.outcome = std::move(latencies);
+  return result;
+}
+
+absl::Status RunBench::PrepareFiles(const BenchRequest& request) {
+  if (!outputs_.valid()) {
+    ASSIGN_OR_RETURN(outputs_, MakeMemoryFile("burnish-outputs"));
+  }
+  if (!request.cold_constants || arena_bytes_ == request.timing.arena_bytes) {
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(arena_, MakeArena(request.timing.arena_bytes));
+  arena_bytes_ = request.timing.arena_bytes;
+  return absl::OkStatus();
+}
+
+// `*refused` gets a message where the checker refuses the workload or a contract.
+absl::StatusOr<RunnerRequest> RunBench::MakeRequest(const BenchRequest& request, Failure* refused) {
+  RunnerRequest message{.seed = request.seed,
+                        .thread_count = request.thread_count,
+                        .cpus = {request.cpus.begin(), request.cpus.end()},
+                        .memory_bytes_max = options_.memory_bytes_max,
+                        .timing = request.timing};
+  if (!request.cold_constants) message.timing.arena_bytes = 0;
+  const auto plan = [&](absl::string_view artifact,
+                        absl::string_view contract) -> absl::StatusOr<KernelSpec> {
+    ASSIGN_OR_RETURN(CheckerReply reply, AskChecker({.call = CheckerCall::kPlan,
+                                                     .workload = std::string(request.workload),
+                                                     .contract = std::string(contract)}));
+    if (reply.verdict != CheckerVerdict::kOk) *refused = RunError(reply.message);
+    return KernelSpec{.artifact = std::string(artifact), .parameters = std::move(reply.parameters)};
+  };
+  ASSIGN_OR_RETURN(message.candidate, plan(request.artifact, request.contract));
+  if (!request.reference_artifact.empty()) {
+    ASSIGN_OR_RETURN(message.reference.emplace_back(),
+                     plan(request.reference_artifact, request.reference_contract));
+  }
+  return message;
+}
+
+absl::StatusOr<std::variant<ProcessLatencies, Failure>> RunBench::RunProcess(
+    const BenchRequest& request, const RunnerRequest& message, BenchResult& result) {
+  CheckerRequest check{.call = CheckerCall::kCheck,
+                       .workload = std::string(request.workload),
+                       .contract = std::string(request.contract),
+                       .seed = request.seed,
+                       .reference_id = request.reference_id,
+                       .is_reference = request.is_reference,
+                       .bound = request.bound};
+  CheckerReply verdict;
+  // Twice where the checker does not know candidate 0 yet: its run needs the file of the outputs.
+  for (bool again = true; again;) {
+    ASSIGN_OR_RETURN(const Step outputs, StartRunner(message, request.timeout));
+    if (const Failure* failure = std::get_if<Failure>(&outputs)) return *failure;
+    check.output_bases = std::get<RunnerReply>(outputs).output_bases;
+    ASSIGN_OR_RETURN(verdict, AskChecker(check));
+    again = verdict.verdict == CheckerVerdict::kNeedReference;
+    if (again) {
+      ASSIGN_OR_RETURN(const auto reference, RunReference(request, message));
+      if (const Failure* failure = std::get_if<Failure>(&reference)) return *failure;
+    }
+  }
+  if (verdict.verdict == CheckerVerdict::kRefused) return RunError(verdict.message);
+  result.error = verdict.error;
+  if (verdict.verdict == CheckerVerdict::kWrong) {
+    return Failure{.kind = FailureKind::kWrongResult, .message = verdict.message};
+  }
+  if (const absl::Status told = runner_->WriteFrame("time", request.timeout); !told.ok()) {
+    return HowItEnded();
+  }
+  ASSIGN_OR_RETURN(const Step locked, ReadRunner(RunnerEvent::kLocked, options_.lock_timeout));
+  if (const Failure* failure = std::get_if<Failure>(&locked)) return *failure;
+  ASSIGN_OR_RETURN(const Step timed, ReadRunner(RunnerEvent::kTimed, request.timeout));
+  if (const Failure* failure = std::get_if<Failure>(&timed)) return *failure;
+  const RunnerTiming& timing = std::get<RunnerReply>(timed).timing;
+  if (!IsSound(timing)) return RunError("the runner reported times that cannot be");
+  result.cold_constants = timing.cold_constants;
+  result.vector_bytes = timing.vector_bytes;
+  return ToLatencies(timing);
+}
+
+absl::StatusOr<std::variant<std::monostate, Failure>> RunBench::RunReference(
+    const BenchRequest& request, const RunnerRequest& message) {
+  RunnerRequest alone = message;
+  alone.candidate = message.reference.at(0);
+  alone.reference.clear();
+  ASSIGN_OR_RETURN(const Step outputs, StartRunner(alone, request.timeout));
+  // Whatever it is: not this candidate's doing, but it cannot be judged.
+  const auto failed = [](absl::string_view what) {
+    return RunError(absl::StrCat("candidate 0 does not work: ", what));
+  };
+  if (const Failure* failure = std::get_if<Failure>(&outputs)) return failed(failure->message);
+  ASSIGN_OR_RETURN(const CheckerReply verdict,
+                   AskChecker({.call = CheckerCall::kCheck,
+                               .workload = std::string(request.workload),
+                               .contract = std::string(request.reference_contract),
+                               .seed = request.seed,
+                               .reference_id = request.reference_id,
+                               .is_reference = true,
+                               .bound = request.bound,
+                               .output_bases = std::get<RunnerReply>(outputs).output_bases}));
+  if (verdict.verdict != CheckerVerdict::kOk) return failed(verdict.message);
+  return std::monostate();
+}
+
+absl::StatusOr<RunBench::Step> RunBench::StartRunner(const RunnerRequest& message,
+                                                     absl::Duration timeout) {
+  EndChild(runner_);
+  // Nothing of an earlier candidate's outputs may stay.
+  if (ftruncate(outputs_.get(), 0) != 0) return absl::ErrnoToStatus(errno, "file of the outputs");
+  std::vector<int> descriptors = {outputs_.get()};
+  if (arena_.valid()) descriptors.push_back(arena_.get());
+  ASSIGN_OR_RETURN(Child* const runner, StartChild({.program = options_.runner_program,
+                                                    .inherited_fds = std::move(descriptors)},
+                                                   runner_));
+  // That it does not read shows in how it ends.
+  (void)runner->WriteFrame(EncodeFrame(message), timeout);
+  return ReadRunner(RunnerEvent::kOutputs, timeout);
+}
+
+absl::StatusOr<RunBench::Step> RunBench::ReadRunner(RunnerEvent want, absl::Duration timeout) {
+  const absl::StatusOr<std::string> frame = runner_->ReadFrame(timeout, kReplyBytesMax);
+  if (absl::IsDeadlineExceeded(frame.status())) {
+    RETURN_IF_ERROR(CancelledOr(absl::OkStatus()));
+    if (want == RunnerEvent::kLocked) {
+      return absl::UnavailableError("others measure on these CPUs without an end");
+    }
+    return Failure{.kind = FailureKind::kRunTimeout, .message = absl::FormatDuration(timeout)};
+  }
+  if (absl::IsUnavailable(frame.status())) {
+    ASSIGN_OR_RETURN(Step ended, HowItEnded());
+    return ended;
+  }
+  std::optional<RunnerReply> reply;
+  if (frame.ok()) reply = DecodeRunnerReply(BytesOf(*frame));
+  if (!reply.has_value() || (reply->event != want && reply->event != RunnerEvent::kFailed)) {
+    return RunError("the runner's answer is damaged");
+  }
+  if (reply->event == RunnerEvent::kFailed) {
+    const FailureKind kind =
+        reply->failure == RunnerFailure::kWrongResult   ? FailureKind::kWrongResult
+        : reply->failure == RunnerFailure::kOutOfMemory ? FailureKind::kOutOfMemory
+                                                        : FailureKind::kRunError;
+    return Failure{.kind = kind, .message = reply->message};
+  }
+  return *std::move(reply);
+}
+
+// Of a runner that ended by itself.
+absl::StatusOr<Failure> RunBench::HowItEnded() {
+  RETURN_IF_ERROR(CancelledOr(absl::OkStatus()));
+  absl::StatusOr<ExitInfo> exit = runner_->Wait(absl::Seconds(5));
+  if (absl::IsDeadlineExceeded(exit.status())) {
+    return RunError("the runner closed its output and went on");
+  }
+  RETURN_IF_ERROR(exit.status());
+  RETURN_IF_ERROR(CancelledOr(absl::OkStatus()));
+  if (exit->exit_code == kLauncherFailed) return absl::InternalError(Describe(*exit));
+  // Nobody but the kernel kills it: we have not.
+  const FailureKind kind = exit->signal == SIGKILL ? FailureKind::kOutOfMemory
+                           : exit->signal != 0     ? FailureKind::kCrashed
+                                                   : FailureKind::kRunError;
+  return Failure{.kind = kind, .message = Describe(*exit)};
+}
+
+absl::StatusOr<CheckerReply> RunBench::AskChecker(const CheckerRequest& request) {
+  if (checker_ == nullptr) {
+    RETURN_IF_ERROR(
+        StartChild({.program = options_.checker_program, .inherited_fds = {outputs_.get()}},
+                   checker_)
+            .status());
+  }
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    asking_ = true;
+  }
+  const absl::Cleanup asked = [this] {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    asking_ = false;
+  };
+  RETURN_IF_ERROR(CancelledOr(absl::OkStatus()));
+  absl::Status status = checker_->WriteFrame(EncodeFrame(request), options_.check_timeout);
+  if (status.ok()) {
+    const absl::StatusOr<std::string> frame =
+        checker_->ReadFrame(options_.check_timeout, kReplyBytesMax);
+    status = frame.status();
+    if (frame.ok()) {
+      std::optional<CheckerReply> reply = DecodeCheckerReply(BytesOf(*frame));
+      if (reply.has_value()) return *std::move(reply);
+      status = absl::InternalError("damaged answer");
+    }
+  }
+  // The next request gets a new one.
+  EndChild(checker_);
+  return CancelledOr(absl::Status(status.code(), absl::StrCat("checker: ", status.message())));
+}
+
+absl::StatusOr<Child*> RunBench::StartChild(const ChildOptions& options,
+                                            std::unique_ptr<Child>& slot) {
+  RETURN_IF_ERROR(CancelledOr(absl::OkStatus()));
+  ASSIGN_OR_RETURN(std::unique_ptr<Child> child, Child::Start(options));
+  Child* const started = child.get();
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    slot = std::move(child);
+  }
+  // A Cancel before this saw no child to kill.
+  RETURN_IF_ERROR(CancelledOr(absl::OkStatus()));
+  return started;
+}
+
+void RunBench::EndChild(std::unique_ptr<Child>& slot) {
+  std::unique_ptr<Child> ended;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  ended.swap(slot);
+}
+
+absl::Status RunBench::CancelledOr(const absl::Status& status) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return cancelled_ ? absl::CancelledError("cancelled") : status;
+}
+
+void RunBench::Cancel() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  cancelled_ = true;
+  if (runner_ != nullptr) runner_->Kill();
+  // An idle one keeps what it knows.
+  if (checker_ != nullptr && asking_) checker_->Kill();
+}
+
+void RunBench::Reset() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  cancelled_ = false;
+}
+
+}  // namespace burnish

@@ -1,0 +1,103 @@
+// Runs candidates for one slot: a fresh runner process for each, the checker beside them.
+#ifndef WORKER_RUNNER_RUN_BENCH_H_
+#define WORKER_RUNNER_RUN_BENCH_H_
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/child.h"
+#include "base/unique_fd.h"
+#include "proto/measurement.h"
+#include "worker/runner/runner_wire.h"
+
+namespace burnish {
+
+struct RunBenchOptions {
+  std::string runner_program = "";  // Paths.
+  std::string checker_program = "";
+  uint64_t memory_bytes_max = 0;                     // Of one candidate's buffers.
+  absl::Duration check_timeout = absl::Seconds(60);  // The oracle may have much to compute.
+  absl::Duration lock_timeout = absl::Minutes(10);   // For others to finish their measurements.
+};
+
+// One candidate, ready to run. Views live as long as the call.
+struct BenchRequest {
+  absl::string_view workload;
+  absl::string_view artifact;
+  absl::string_view contract;
+  // Candidate 0, unless this is it; empty: none. Outputs are compared with its outputs.
+  absl::string_view reference_artifact;
+  absl::string_view reference_contract;
+  std::string reference_id;   // Its hash; empty: none.
+  bool is_reference = false;  // This is candidate 0.
+  uint64_t seed = 0;
+  double bound = 0;  // Of the tensor error.
+  int process_count = 1;
+  int thread_count = 1;
+  std::vector<int> cpus;
+  absl::Duration timeout = absl::ZeroDuration();  // Of loading and checking; again of timing.
+  bool cold_constants = false;
+  TimingSpec timing = {};  // `arena_bytes`: of the arena for cold constants.
+};
+
+struct BenchResult {
+  std::variant<Latencies, Failure> outcome = {};
+  double error = 0;             // Against the oracle; Numerics::kErrorNotMeasured where not known.
+  bool cold_constants = false;  // As it was.
+  int32_t vector_bytes = 0;
+};
+
+// Run by one thread at a time; Cancel by any.
+class RunBench {
+ public:
+  explicit RunBench(RunBenchOptions options) : options_(std::move(options)) {}
+
+  // CANCELLED after a Cancel; any other error is this worker's fault.
+  absl::StatusOr<BenchResult> Run(const BenchRequest& request);
+
+  // Ends the Run in progress and all later ones, until Reset.
+  void Cancel();
+  void Reset();
+
+ private:
+  // A runner process: what it said, or how its candidate failed.
+  using Step = std::variant<RunnerReply, Failure>;
+
+  absl::Status PrepareFiles(const BenchRequest& request);
+  absl::StatusOr<RunnerRequest> MakeRequest(const BenchRequest& request, Failure* refused);
+  absl::StatusOr<std::variant<ProcessLatencies, Failure>> RunProcess(const BenchRequest& request,
+                                                                     const RunnerRequest& message,
+                                                                     BenchResult& result);
+  // Candidate 0 alone, untimed: the checker keeps its outputs. A Failure: it does not work.
+  absl::StatusOr<std::variant<std::monostate, Failure>> RunReference(const BenchRequest& request,
+                                                                     const RunnerRequest& message);
+
+  absl::StatusOr<Step> StartRunner(const RunnerRequest& message, absl::Duration timeout);
+  absl::StatusOr<Step> ReadRunner(RunnerEvent want, absl::Duration timeout);
+  absl::StatusOr<Failure> HowItEnded();
+  absl::StatusOr<CheckerReply> AskChecker(const CheckerRequest& request);
+
+  absl::StatusOr<Child*> StartChild(const ChildOptions& options, std::unique_ptr<Child>& slot);
+  void EndChild(std::unique_ptr<Child>& slot);
+  absl::Status CancelledOr(const absl::Status& status);
+
+  const RunBenchOptions options_;
+  UniqueFd outputs_, arena_;
+  int64_t arena_bytes_ = 0;
+
+  std::mutex mutex_;  // For all below; Run's thread alone makes children go away.
+  std::unique_ptr<Child> runner_, checker_;
+  bool asking_ = false;  // The checker is at work.
+  bool cancelled_ = false;
+};
+
+}  // namespace burnish
+
+#endif  // WORKER_RUNNER_RUN_BENCH_H_

@@ -1,0 +1,239 @@
+#include "worker/runner/runner_executor.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+#include "proto/target.h"
+#include "worker/runner/measuring_lock.h"
+
+namespace burnish {
+namespace {
+
+constexpr int kRepeatCountDefault = 5;
+constexpr int kRepeatCountMax = 10'000;
+constexpr int kProcessCountMax = 16;
+constexpr absl::Duration kRepeatDurationDefault = absl::Milliseconds(1);
+constexpr absl::Duration kWarmUpDefault = absl::Milliseconds(20);
+constexpr absl::Duration kTimeoutMax = absl::Minutes(10);
+
+// Why this worker cannot do the job as it is asked to.
+absl::Status CheckMethod(const MeasureMethod& method) {
+  if (method.version != RunnerExecutor::kMethodVersion) {
+    return absl::UnimplementedError(absl::StrCat("got measuring method ", method.version,
+                                                 ", this worker has ",
+                                                 RunnerExecutor::kMethodVersion));
+  }
+  if (method.cold_policy == ColdPolicy::kModelOrder) {
+    return absl::UnimplementedError("this worker does not measure in model order");
+  }
+  if (!method.distribution.empty() && method.distribution != "normal") {
+    return absl::UnimplementedError(
+        absl::StrCat("got distribution ", method.distribution, ", this worker has normal"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckTarget(const Target& target, const RunDevice& device, const CpuInfo& host) {
+  if (target.threads > static_cast<int>(device.cpus.size())) {
+    return absl::FailedPreconditionError(absl::StrCat("the target has ", target.threads,
+                                                      " threads, device ", device.name, " has ",
+                                                      device.cpus.size(), " CPUs"));
+  }
+  std::vector<std::string> missing;
+  for (const std::string& feature : target.features) {
+    if (!host.Has(feature)) missing.push_back(feature);
+  }
+  if (missing.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("this host lacks ", absl::StrJoin(missing, ", "), " of the target"));
+}
+
+TimingSpec TimingOf(const MeasureMethod& method, int64_t incumbent_ns) {
+  const auto or_default = [](absl::Duration duration, absl::Duration otherwise) {
+    return absl::ToInt64Nanoseconds(duration > absl::ZeroDuration() ? duration : otherwise);
+  };
+  TimingSpec timing{
+      .warm_up_ns = or_default(method.warm_up_min, kWarmUpDefault),
+      .repeat_min_ns = or_default(method.repeat_duration_min, kRepeatDurationDefault)};
+  timing.repeat_count_min = std::min(
+      method.repeat_count_min > 0 ? method.repeat_count_min : kRepeatCountDefault, kRepeatCountMax);
+  timing.repeat_count_max =
+      std::clamp(method.repeat_count_max, timing.repeat_count_min, kRepeatCountMax);
+  if (incumbent_ns > 0) {
+    timing.near_ns = static_cast<int64_t>(incumbent_ns * RunnerExecutor::kNearRatio);
+    timing.stop_above_ns =
+        static_cast<int64_t>(incumbent_ns * std::max(method.early_stop_ratio, 0.0));
+  }
+  return timing;
+}
+
+}  // namespace
+
+double ErrorBound(const Numerics& numerics) {
+  constexpr double kBound = 1e-4;
+  switch (numerics.kind) {
+    case NumericsClass::kWinograd:
+      // The transforms' constants amplify rounding about tenfold with each step of m.
+      return numerics.winograd_m <= 2 ? kBound : numerics.winograd_m <= 4 ? 1e-3 : 1e-2;
+    case NumericsClass::kLowPrecision:
+      return 5e-2;
+    default:
+      return kBound;
+  }
+}
+
+RunnerExecutor::RunnerExecutor(RunnerExecutorOptions options)
+    : options_(std::move(options)),
+      host_environment_(HostEnvironment(options_.host_cpu)),
+      bench_(options_.bench) {
+  CHECK(options_.artifacts != nullptr);
+  thread_ = std::thread([this] { Loop(); });
+}
+
+RunnerExecutor::~RunnerExecutor() {
+  bench_.Cancel();
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void RunnerExecutor::Start(const JobSpec& job, Done done) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    CHECK(!next_.has_value() && !executing_) << "one job at a time";
+    bench_.Reset();
+    next_ = Execution{.payload = job.payload, .done = std::move(done)};
+  }
+  changed_.notify_all();
+}
+
+void RunnerExecutor::Cancel() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (next_.has_value() || executing_) bench_.Cancel();
+}
+
+void RunnerExecutor::Loop() {
+  while (true) {
+    Execution execution;
+    {
+      std::unique_lock<std::mutex> lock(mutex_);
+      changed_.wait(lock, [this] { return next_.has_value() || stopping_; });
+      if (stopping_) return;
+      execution = *std::move(next_);
+      next_.reset();
+      executing_ = true;
+    }
+    JobOutcome outcome = Execute(execution.payload);
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      executing_ = false;
+      if (stopping_) return;  // Nobody wants to hear it.
+    }
+    execution.done(std::move(outcome));
+  }
+}
+
+JobOutcome RunnerExecutor::Execute(const std::string& payload) {
+  const absl::StatusOr<RunJob> job = DecodeRunJob(payload);
+  if (!job.ok()) return WorkerFault{.message = std::string(job.status().message())};
+  ArtifactMissing missing;
+  const absl::StatusOr<RunResult> result = RunAll(*job, missing);
+  if (!missing.sha256.empty()) return missing;
+  if (!result.ok()) return WorkerFault{.message = std::string(result.status().message())};
+  return Encode(*result);
+}
+
+absl::StatusOr<RunResult> RunnerExecutor::RunAll(const RunJob& job, ArtifactMissing& missing) {
+  RETURN_IF_ERROR(CheckMethod(job.method));
+  // All that is missing at once, before anything runs.
+  for (const RunCandidate& candidate : job.candidates) {
+    RETURN_IF_ERROR(GetArtifact(candidate.artifact_sha256, missing).status());
+    if (candidate.reference_artifact_sha256.empty()) continue;
+    RETURN_IF_ERROR(GetArtifact(candidate.reference_artifact_sha256, missing).status());
+  }
+  if (!missing.sha256.empty()) return absl::NotFoundError("artifacts");
+  RunResult result;
+  for (const RunCandidate& candidate : job.candidates) {
+    ASSIGN_OR_RETURN(result.measurements.emplace_back(), RunOne(candidate, job, missing));
+  }
+  return result;
+}
+
+absl::StatusOr<Measurement> RunnerExecutor::RunOne(const RunCandidate& candidate, const RunJob& job,
+                                                   ArtifactMissing& missing) {
+  ASSIGN_OR_RETURN(const Target target, ParseTarget(job.target));
+  RETURN_IF_ERROR(CheckTarget(target, options_.device, options_.host_cpu));
+  ASSIGN_OR_RETURN(const auto artifact, GetArtifact(candidate.artifact_sha256, missing));
+  const bool is_reference = candidate.reference_artifact_sha256 == candidate.artifact_sha256;
+  std::shared_ptr<const std::string> reference;
+  if (!is_reference && !candidate.reference_artifact_sha256.empty()) {
+    ASSIGN_OR_RETURN(reference, GetArtifact(candidate.reference_artifact_sha256, missing));
+  }
+  // The bounded cache may have let go of one in between.
+  if (!missing.sha256.empty()) return absl::NotFoundError("artifacts");
+
+  const RunCpus used = CpusFor(options_.device, options_.host_cpu, target.threads);
+  std::vector<int> locked = used.cpus;
+  locked.insert(locked.end(), used.siblings.begin(), used.siblings.end());
+  BenchRequest request{.workload = candidate.workload,
+                       .artifact = *artifact,
+                       .contract = candidate.contract,
+                       .reference_contract = candidate.reference_contract,
+                       .reference_id = candidate.reference_artifact_sha256,
+                       .is_reference = is_reference,
+                       .seed = candidate.seed,
+                       .bound = ErrorBound(candidate.numerics),
+                       .process_count = std::clamp(job.method.process_count, 1, kProcessCountMax),
+                       .thread_count = target.threads,
+                       .cpus = used.cpus,
+                       .timeout = std::min(job.method.timeout, kTimeoutMax),
+                       .cold_constants = job.method.cold_policy != ColdPolicy::kWarm,
+                       .timing = TimingOf(job.method, candidate.incumbent_ns)};
+  if (reference != nullptr) request.reference_artifact = *reference;
+  request.timing.arena_bytes =
+      job.method.arena_bytes > 0 ? job.method.arena_bytes : ColdArenaBytes(options_.host_cpu);
+  request.timing.lock_paths = MeasuringLockPaths(options_.lock_folder, locked);
+  ASSIGN_OR_RETURN(BenchResult result, bench_.Run(request));
+
+  Measurement measurement{.candidate_id = candidate.candidate_id,
+                          .outcome = std::move(result.outcome),
+                          .environment = host_environment_,
+                          .numerics = candidate.numerics};
+  measurement.numerics.error = std::isfinite(result.error) ? result.error : HUGE_VAL;
+  Environment& environment = measurement.environment;
+  environment.mode = MeasureMode::kIsolated;
+  environment.cold_policy = result.cold_constants ? ColdPolicy::kRotatedArena : ColdPolicy::kWarm;
+  environment.arena_bytes = result.cold_constants ? request.timing.arena_bytes : 0;
+  environment.threads = target.threads;
+  environment.cpus.assign(used.cpus.begin(), used.cpus.end());
+  environment.siblings.assign(used.siblings.begin(), used.siblings.end());
+  environment.flush_denormals = true;
+  environment.vector_bytes = result.vector_bytes;
+  environment.device = options_.device.name;
+  environment.host = options_.host;
+  environment.worker = options_.worker;
+  environment.seed = candidate.seed;
+  environment.distribution = "normal";
+  environment.method_version = kMethodVersion;
+  return measurement;
+}
+
+absl::StatusOr<std::shared_ptr<const std::string>> RunnerExecutor::GetArtifact(
+    const std::string& sha256, ArtifactMissing& missing) {
+  auto artifact = options_.artifacts->Get(sha256);
+  if (!absl::IsNotFound(artifact.status())) return artifact;
+  if (std::find(missing.sha256.begin(), missing.sha256.end(), sha256) == missing.sha256.end()) {
+    missing.sha256.push_back(sha256);
+  }
+  return std::shared_ptr<const std::string>();
+}
+
+}  // namespace burnish

@@ -1,0 +1,83 @@
+// Executes run jobs: gets the artifacts, runs each candidate in processes of its own, and says what
+// came out of it.
+#ifndef WORKER_RUNNER_RUNNER_EXECUTOR_H_
+#define WORKER_RUNNER_RUNNER_EXECUTOR_H_
+
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/cpu_info.h"
+#include "proto/run_job.h"
+#include "worker/agent/slot_executor.h"
+#include "worker/runner/artifact_cache.h"
+#include "worker/runner/run_bench.h"
+#include "worker/runner/run_device.h"
+
+namespace burnish {
+
+struct RunnerExecutorOptions {
+  RunDevice device = {};
+  CpuInfo host_cpu = {};
+  std::string host = "";    // For the record, like `worker`.
+  std::string worker = "";  // Worker id.
+  // The same for all processes of this host that measure; see measuring_lock.h.
+  std::string lock_folder = "/tmp";
+  std::shared_ptr<ArtifactCache> artifacts = nullptr;  // Never null.
+  RunBenchOptions bench = {};
+};
+
+// The measuring method's version 1, of which this is the description: zeros of a MeasureMethod
+// become 20 ms of warm-up and 5 repeats of at least 1 ms; constants are cold; probe kernel and
+// candidate 0 are timed before and after, in the window of the measuring lock.
+class RunnerExecutor : public SlotExecutor {
+ public:
+  static constexpr int kMethodVersion = 1;
+  // Around the incumbent, where more repeats are worth their time.
+  static constexpr double kNearRatio = 1.1;
+
+  explicit RunnerExecutor(RunnerExecutorOptions options);
+  ~RunnerExecutor() override;
+
+  void Start(const JobSpec& job, Done done) override;
+  void Cancel() override;
+
+ private:
+  struct Execution {
+    std::string payload;
+    Done done;
+  };
+
+  void Loop();
+  JobOutcome Execute(const std::string& payload);
+  absl::StatusOr<RunResult> RunAll(const RunJob& job, ArtifactMissing& missing);
+  absl::StatusOr<Measurement> RunOne(const RunCandidate& candidate, const RunJob& job,
+                                     ArtifactMissing& missing);
+  // nullptr: not in the store any more, and added to `missing`.
+  absl::StatusOr<std::shared_ptr<const std::string>> GetArtifact(const std::string& sha256,
+                                                                 ArtifactMissing& missing);
+
+  const RunnerExecutorOptions options_;
+  const Environment host_environment_;
+  RunBench bench_;
+
+  std::mutex mutex_;  // For all below.
+  std::condition_variable changed_;
+  std::optional<Execution> next_;
+  bool executing_ = false;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+// What outputs of this class may be away from the oracle's, as tensor error.
+double ErrorBound(const Numerics& numerics);
+
+}  // namespace burnish
+
+#endif  // WORKER_RUNNER_RUNNER_EXECUTOR_H_

@@ -1,0 +1,206 @@
+#include "worker/runner/runner_session.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "compiler/runtime/runtime_status.h"
+#include "compiler/runtime/thread_pool.h"
+#include "compiler/runtime/time_kernel.h"
+#include "worker/runner/bound_kernel.h"
+#include "worker/runner/machine_counters.h"
+#include "worker/runner/measuring_lock.h"
+#include "worker/runner/probe_kernel.h"
+
+namespace burnish {
+namespace {
+
+RunnerReply Failed(RunnerFailure failure, const std::string& message) {
+  return {.event = RunnerEvent::kFailed, .failure = failure, .message = message};
+}
+
+RunnerReply Failed(const RuntimeStatus& status) {
+  return Failed(status.code() == RuntimeCode::kResourceExhausted ? RunnerFailure::kOutOfMemory
+                                                                 : RunnerFailure::kRunError,
+                status.message());
+}
+
+int64_t Median(std::vector<int64_t> values) {
+  if (values.empty()) return 0;
+  const size_t middle = values.size() / 2;
+  std::nth_element(values.begin(), values.begin() + middle, values.end());
+  return values[middle];
+}
+
+// The file of the arena, read only.
+class ColdArena {
+ public:
+  static RuntimeOr<ColdArena> Map(int descriptor, int64_t size_bytes) {
+    ColdArena arena;
+    if (size_bytes <= 0) return arena;
+    // Populated, so that no page fault is timed.
+    void* base = mmap(nullptr, size_bytes, PROT_READ, MAP_SHARED | MAP_POPULATE, descriptor, 0);
+    if (base == MAP_FAILED) return ErrnoStatus("mapping the arena of cold constants", errno);
+    arena.bytes_ = {static_cast<uint8_t*>(base), static_cast<size_t>(size_bytes)};
+    return arena;
+  }
+  ColdArena(ColdArena&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
+  ~ColdArena() {
+    if (!bytes_.empty()) munmap(bytes_.data(), bytes_.size());
+  }
+  std::span<uint8_t> bytes() const { return bytes_; }
+
+ private:
+  ColdArena() = default;
+  std::span<uint8_t> bytes_;
+};
+
+int32_t VectorBytes(const std::vector<std::string>& features) {
+  const auto has = [&](const char* name) {
+    return std::find(features.begin(), features.end(), name) != features.end();
+  };
+  return has("avx512f") ? 64 : has("avx") ? 32 : 16;
+}
+
+class Session {
+ public:
+  Session(const RunnerRequest& request, const RunnerPipes& pipes)
+      : request_(request), timing_(request.timing), pipes_(pipes) {}
+
+  RunnerReply Run() {
+    if (request_.thread_count < 1) return Failed(RunnerFailure::kRunError, "got no thread");
+    auto pool = ThreadPool::Create({.thread_count = request_.thread_count, .cpus = request_.cpus});
+    if (!pool.ok()) return Failed(pool.status());
+    pool_ = std::move(*pool);
+    auto bound = BoundKernel::Create(request_.candidate,
+                                     {.seed = request_.seed,
+                                      .memory_bytes_max = request_.memory_bytes_max,
+                                      .outputs_descriptor = pipes_.outputs_descriptor},
+                                     *pool_);
+    if (!bound.ok()) return Failed(bound.status());
+    candidate_ = std::move(*bound);
+    if (const RuntimeStatus status = candidate_->RunGuarded(); !status.ok()) return Failed(status);
+    if (const std::string what = candidate_->WhatWasOverwritten(); !what.empty()) {
+      return Failed(RunnerFailure::kWrongResult, what);
+    }
+    const std::vector<uint8_t> outputs = candidate_->OutputBytes();
+    pipes_.answer({.event = RunnerEvent::kOutputs, .output_bases = candidate_->output_bases()});
+    // The parent may have wanted the outputs alone.
+    if (!pipes_.wait_for_verdict()) return Failed(RunnerFailure::kRunError, "no verdict");
+    auto timing = PrepareAndTime();
+    if (!timing.ok()) return Failed(timing.status());
+    // Calls must not depend on how often or in which memory they ran.
+    if (const RuntimeStatus status = candidate_->RunGuarded(); !status.ok()) return Failed(status);
+    if (candidate_->OutputBytes() != outputs) {
+      return Failed(RunnerFailure::kWrongResult, "two calls with equal inputs gave other outputs");
+    }
+    return {.event = RunnerEvent::kTimed, .timing = *std::move(timing)};
+  }
+
+ private:
+  RuntimeOr<RunnerTiming> PrepareAndTime() {
+    RUNTIME_ASSIGN_OR_RETURN(const ColdArena arena,
+                             ColdArena::Map(pipes_.arena_descriptor, timing_.arena_bytes));
+    RUNTIME_RETURN_IF_ERROR(candidate_->PrepareTiming(arena.bytes()));
+    if (!request_.reference.empty()) {
+      RUNTIME_ASSIGN_OR_RETURN(
+          reference_,
+          BoundKernel::Create(
+              request_.reference[0],
+              {.seed = request_.seed, .memory_bytes_max = request_.memory_bytes_max}, *pool_));
+      RUNTIME_RETURN_IF_ERROR(reference_->PrepareTiming(arena.bytes()));
+    }
+    RUNTIME_ASSIGN_OR_RETURN(const MeasuringLock lock, MeasuringLock::Acquire(timing_.lock_paths));
+    pipes_.answer({.event = RunnerEvent::kLocked});
+    return TimeAll();
+  }
+
+  RuntimeOr<RunnerTiming> TimeAll() {
+    RunnerTiming timing;
+    timing.vector_bytes = VectorBytes(candidate_->manifest().features);
+    const MachineCounters before = ReadMachineCounters(request_.cpus);
+    RUNTIME_ASSIGN_OR_RETURN(timing.probe_before_ns, TimeProbe());
+    RUNTIME_ASSIGN_OR_RETURN(timing.reference_before_ns, TimeReference());
+    RUNTIME_RETURN_IF_ERROR(TimeCandidate(timing));
+    RUNTIME_ASSIGN_OR_RETURN(timing.reference_after_ns, TimeReference());
+    RUNTIME_ASSIGN_OR_RETURN(timing.probe_after_ns, TimeProbe());
+    const MachineCounters after = ReadMachineCounters(request_.cpus);
+    timing.steal_ns = after.steal_ns - before.steal_ns;
+    timing.throttle_count = after.throttle_count - before.throttle_count;
+    timing.involuntary_switch_count =
+        after.involuntary_switch_count - before.involuntary_switch_count;
+    timing.page_fault_count = after.page_fault_count - before.page_fault_count;
+    timing.huge_page_bytes = HugePageBytes();
+    return timing;
+  }
+
+  RuntimeOr<int64_t> TimeProbe() {
+    RUNTIME_ASSIGN_OR_RETURN(
+        const KernelTiming timing,
+        TimeKernel(*pool_, &ProbeKernel, {BurnishKernelContext{}},
+                   {.warmup_ns = 200'000, .repeat_min_ns = 100'000, .repeat_count = 5}));
+    return Median(timing.latency_ns);
+  }
+
+  // 0: there is none. Short: a default schedule may be many times slower than the candidate.
+  RuntimeOr<int64_t> TimeReference() {
+    if (reference_ == nullptr) return 0;
+    RUNTIME_ASSIGN_OR_RETURN(
+        const KernelTiming timing,
+        TimeKernel(*pool_, reference_->kernel(), reference_->timing_contexts(),
+                   {.warmup_ns = 1'000'000, .repeat_min_ns = 500'000, .repeat_count = 3}));
+    return Median(timing.latency_ns);
+  }
+
+  RuntimeStatus TimeCandidate(RunnerTiming& timing) {
+    TimeKernelOptions options{.warmup_ns = timing_.warm_up_ns,
+                              .repeat_min_ns = timing_.repeat_min_ns,
+                              .repeat_count = timing_.repeat_count_min,
+                              .stop_above_ns = timing_.stop_above_ns};
+    RUNTIME_ASSIGN_OR_RETURN(
+        KernelTiming first,
+        TimeKernel(*pool_, candidate_->kernel(), candidate_->timing_contexts(), options));
+    timing.latency_ns = std::move(first.latency_ns);
+    timing.inner_count = first.inner_count;
+    timing.warm_up_count = first.warmup_count;
+    timing.stopped_early = first.stopped_early;
+    timing.cold_constants = candidate_->timing_contexts().size() > 1;
+    const int more = timing_.repeat_count_max - timing_.repeat_count_min;
+    const bool is_near = timing_.near_ns <= 0 || Median(timing.latency_ns) <= timing_.near_ns;
+    if (first.stopped_early || more <= 0 || !is_near) return RuntimeStatus();
+    options.warmup_ns = 0;
+    options.repeat_count = more;
+    // No longer than those before.
+    options.inner_count_max = first.inner_count;
+    RUNTIME_ASSIGN_OR_RETURN(
+        const KernelTiming second,
+        TimeKernel(*pool_, candidate_->kernel(), candidate_->timing_contexts(), options));
+    timing.latency_ns.insert(timing.latency_ns.end(), second.latency_ns.begin(),
+                             second.latency_ns.end());
+    return RuntimeStatus();
+  }
+
+  const RunnerRequest& request_;
+  const TimingSpec& timing_;
+  const RunnerPipes& pipes_;
+  std::unique_ptr<ThreadPool> pool_;
+  std::unique_ptr<BoundKernel> candidate_;
+  std::unique_ptr<BoundKernel> reference_;
+};
+
+}  // namespace
+
+void RunSession(const RunnerRequest& request, const RunnerPipes& pipes) {
+  try {
+    pipes.answer(Session(request, pipes).Run());
+  } catch (const std::bad_alloc&) {
+    pipes.answer(Failed(RunnerFailure::kOutOfMemory, "no memory"));
+  }
+}
+
+}  // namespace burnish

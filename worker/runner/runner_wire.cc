@@ -1,0 +1,157 @@
+#include "worker/runner/runner_wire.h"
+
+#include <bit>
+
+#include "compiler/runtime/byte_archive.h"
+
+namespace burnish {
+namespace {
+
+void Real(ByteWriter& archive, const double& value) {
+  archive.Number(std::bit_cast<uint64_t>(value));
+}
+void Real(ByteReader& archive, double& value) {
+  uint64_t bits = 0;
+  archive.Number(bits);
+  value = std::bit_cast<double>(bits);
+}
+
+}  // namespace
+
+template <typename Archive>
+void Fields(Archive& archive, TensorSpec& spec) {
+  archive.Number(spec.role);
+  archive.Number(spec.type);
+  archive.Numbers(spec.shape);
+  archive.Numbers(spec.strides);
+  archive.Numbers(spec.border_below);
+  archive.Numbers(spec.border_above);
+  Real(archive, spec.border_value);
+  archive.Number(spec.offset);
+  archive.Number(spec.low);
+  archive.Number(spec.high);
+}
+
+template <typename Archive>
+void Fields(Archive& archive, KernelSpec& kernel) {
+  archive.Text(kernel.artifact);
+  archive.List(kernel.parameters);
+}
+
+template <typename Archive>
+void Fields(Archive& archive, TimingSpec& timing) {
+  archive.Number(timing.warm_up_ns);
+  archive.Number(timing.repeat_min_ns);
+  archive.Number(timing.repeat_count_min);
+  archive.Number(timing.repeat_count_max);
+  archive.Number(timing.near_ns);
+  archive.Number(timing.stop_above_ns);
+  archive.Number(timing.arena_bytes);
+  archive.Texts(timing.lock_paths);
+}
+
+template <typename Archive>
+void Fields(Archive& archive, RunnerRequest& request) {
+  Fields(archive, request.candidate);
+  archive.List(request.reference);
+  archive.Number(request.seed);
+  archive.Number(request.thread_count);
+  archive.Numbers(request.cpus);
+  archive.Number(request.memory_bytes_max);
+  Fields(archive, request.timing);
+}
+
+template <typename Archive>
+void Fields(Archive& archive, RunnerTiming& timing) {
+  archive.Numbers(timing.latency_ns);
+  archive.Number(timing.inner_count);
+  archive.Number(timing.warm_up_count);
+  archive.Number(timing.reference_before_ns);
+  archive.Number(timing.reference_after_ns);
+  archive.Number(timing.probe_before_ns);
+  archive.Number(timing.probe_after_ns);
+  archive.Number(timing.steal_ns);
+  archive.Number(timing.throttle_count);
+  archive.Number(timing.involuntary_switch_count);
+  archive.Number(timing.page_fault_count);
+  archive.Number(timing.huge_page_bytes);
+  archive.Number(timing.vector_bytes);
+  archive.Number(timing.stopped_early);
+  archive.Number(timing.cold_constants);
+}
+
+template <typename Archive>
+void Fields(Archive& archive, RunnerReply& reply) {
+  archive.Number(reply.event);
+  archive.Number(reply.failure);
+  archive.Text(reply.message);
+  archive.Numbers(reply.output_bases);
+  Fields(archive, reply.timing);
+}
+
+template <typename Archive>
+void Fields(Archive& archive, CheckerRequest& request) {
+  archive.Number(request.call);
+  archive.Text(request.workload);
+  archive.Text(request.contract);
+  archive.Number(request.seed);
+  archive.Text(request.reference_id);
+  archive.Number(request.is_reference);
+  Real(archive, request.bound);
+  archive.Numbers(request.output_bases);
+}
+
+template <typename Archive>
+void Fields(Archive& archive, CheckerReply& reply) {
+  archive.Number(reply.verdict);
+  archive.Text(reply.message);
+  archive.List(reply.parameters);
+  Real(archive, reply.error);
+}
+
+namespace {
+
+template <typename Message>
+std::string EncodeMessage(const Message& message) {
+  ByteWriter writer;
+  Fields(writer, const_cast<Message&>(message));
+  return writer.Take();
+}
+
+template <typename Message>
+std::optional<Message> DecodeMessage(std::span<const uint8_t> bytes) {
+  ByteReader reader(bytes);
+  Message message;
+  Fields(reader, message);
+  if (!reader.ok() || !reader.AtEnd()) return std::nullopt;
+  return message;
+}
+
+}  // namespace
+
+std::string EncodeFrame(const RunnerRequest& request) { return EncodeMessage(request); }
+std::string EncodeFrame(const RunnerReply& reply) { return EncodeMessage(reply); }
+std::string EncodeFrame(const CheckerRequest& request) { return EncodeMessage(request); }
+std::string EncodeFrame(const CheckerReply& reply) { return EncodeMessage(reply); }
+
+std::optional<RunnerRequest> DecodeRunnerRequest(std::span<const uint8_t> bytes) {
+  std::optional<RunnerRequest> request = DecodeMessage<RunnerRequest>(bytes);
+  if (request.has_value() && request->reference.size() > 1) return std::nullopt;
+  return request;
+}
+std::optional<RunnerReply> DecodeRunnerReply(std::span<const uint8_t> bytes) {
+  std::optional<RunnerReply> reply = DecodeMessage<RunnerReply>(bytes);
+  if (!reply.has_value() || reply->event < RunnerEvent::kOutputs ||
+      reply->event > RunnerEvent::kFailed) {
+    return std::nullopt;
+  }
+  return reply;
+}
+std::optional<CheckerRequest> DecodeCheckerRequest(std::span<const uint8_t> bytes) {
+  return DecodeMessage<CheckerRequest>(bytes);
+}
+std::optional<CheckerReply> DecodeCheckerReply(std::span<const uint8_t> bytes) {
+  return DecodeMessage<CheckerReply>(bytes);
+}
+
+}  // namespace burnish

@@ -1,0 +1,230 @@
+#include "worker/runner/tensor_data.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "base/rng.h"
+#include "compiler/runtime/kernel_manifest.h"
+
+namespace burnish {
+namespace {
+
+using Wide = __int128;
+
+constexpr int kNormalTableBits = 14;
+constexpr Wide kElementsMax = Wide{1} << 40;
+
+int64_t BorderBelow(const TensorSpec& spec, size_t dim) {
+  return spec.border_below.empty() ? 0 : spec.border_below[dim];
+}
+int64_t BorderAbove(const TensorSpec& spec, size_t dim) {
+  return spec.border_above.empty() ? 0 : spec.border_above[dim];
+}
+
+RuntimeStatus Malformed(const std::string& what) {
+  return RuntimeStatus(RuntimeCode::kInvalidArgument, "parameter: " + what);
+}
+
+bool InBounds(int64_t value) { return value >= 0 && value <= kElementsMax; }
+
+// Calls visit(storage_offset, dense_offset) in elements for the start of each innermost row of the
+// tensor widened by its border (or not), row-major.
+template <typename Visitor>
+void ForEachRow(const TensorSpec& spec, bool with_border, const Visitor& visit) {
+  const size_t rank = spec.shape.size();
+  std::vector<int64_t> low(rank, 0), high(spec.shape);
+  for (size_t d = 0; with_border && d < rank; ++d) {
+    low[d] = -BorderBelow(spec, d);
+    high[d] += BorderAbove(spec, d);
+  }
+  for (size_t d = 0; d < rank; ++d) {
+    if (low[d] >= high[d]) return;
+  }
+  std::vector<int64_t> at(low);
+  int64_t row = 0;
+  while (true) {
+    int64_t offset = spec.offset;
+    for (size_t d = 0; d < rank; ++d) offset += at[d] * spec.strides[d];
+    visit(offset, row++);
+    int d = static_cast<int>(rank) - 2;
+    while (d >= 0 && ++at[d] == high[d]) {
+      at[d] = low[d];
+      --d;
+    }
+    if (d < 0) return;
+  }
+}
+
+template <typename T>
+void PutBits(double value, uint8_t* bytes) {
+  const T typed = static_cast<T>(value);
+  std::memcpy(bytes, &typed, sizeof(T));
+}
+
+// `value` as one element of `type`.
+std::vector<uint8_t> ElementOf(ElementType type, double value) {
+  std::vector<uint8_t> bytes(ElementBytes(type));
+  switch (type) {
+    case ElementType::kF32:
+      PutBits<float>(value, bytes.data());
+      break;
+    case ElementType::kF64:
+      PutBits<double>(value, bytes.data());
+      break;
+    default: {
+      const auto integer = static_cast<int64_t>(value);
+      std::memcpy(bytes.data(), &integer, bytes.size());  // Little-endian: the low bytes.
+    }
+  }
+  return bytes;
+}
+
+template <typename T>
+void FillNormal(uint64_t seed, Rng& rng, std::vector<uint8_t>& bytes) {
+  std::vector<T> table(size_t{1} << kNormalTableBits);
+  Rng table_rng(RngStream{.seed = seed, .purpose = "normal table"});
+  for (T& value : table) {
+    do {
+      value = static_cast<T>(table_rng.Normal());
+    } while (value == T{0});
+  }
+  const size_t count = bytes.size() / sizeof(T);
+  T* out = reinterpret_cast<T*>(bytes.data());
+  uint64_t bits = 0;
+  for (size_t i = 0; i < count; ++i) {
+    if (i % 4 == 0) bits = rng.Next();
+    out[i] = table[bits & (table.size() - 1)];
+    bits >>= 16;
+  }
+}
+
+template <typename T>
+void FillUniform(int64_t low, int64_t high, Rng& rng, std::vector<uint8_t>& bytes) {
+  T* out = reinterpret_cast<T*>(bytes.data());
+  for (size_t i = 0; i < bytes.size() / sizeof(T); ++i) {
+    out[i] = static_cast<T>(rng.Between(low, high));
+  }
+}
+
+}  // namespace
+
+RuntimeStatus CheckTensorSpec(const TensorSpec& spec, uint64_t storage_bytes) {
+  const size_t rank = spec.shape.size();
+  const bool is_known = spec.type == ElementType::kF32 || spec.type == ElementType::kF64 ||
+                        spec.type == ElementType::kI8 || spec.type == ElementType::kU8 ||
+                        spec.type == ElementType::kI32 || spec.type == ElementType::kI64 ||
+                        spec.type == ElementType::kBool;
+  if (!is_known) return Malformed("element type that the runner does not know");
+  if (rank > kRankMax || spec.strides.size() != rank ||
+      (!spec.border_below.empty() && spec.border_below.size() != rank) ||
+      spec.border_above.size() != spec.border_below.size()) {
+    return Malformed("ranks do not agree");
+  }
+  if (spec.low > spec.high || !InBounds(spec.offset)) return Malformed("range or offset");
+  Wide count = 1, first = spec.offset, last = spec.offset;
+  for (size_t d = 0; d < rank; ++d) {
+    if (!InBounds(spec.shape[d]) || !InBounds(spec.strides[d]) || !InBounds(BorderBelow(spec, d)) ||
+        !InBounds(BorderAbove(spec, d))) {
+      return Malformed("negative or too large number");
+    }
+    count *= spec.shape[d];
+    first -= Wide{BorderBelow(spec, d)} * spec.strides[d];
+    last += Wide{spec.shape[d] - 1 + BorderAbove(spec, d)} * spec.strides[d];
+    if (count > kElementsMax || last > kElementsMax || first < 0) {
+      return Malformed("elements outside of its memory");
+    }
+  }
+  if (count > 0 && (last + 1) * ElementBytes(spec.type) > Wide{storage_bytes}) {
+    return Malformed("got " + std::to_string(storage_bytes) + " bytes of memory, want " +
+                     std::to_string(static_cast<int64_t>(last + 1) * ElementBytes(spec.type)));
+  }
+  return RuntimeStatus();
+}
+
+int64_t ElementCount(const TensorSpec& spec) {
+  int64_t count = 1;
+  for (const int64_t extent : spec.shape) count *= extent;
+  return count;
+}
+
+uint64_t DenseBytes(const TensorSpec& spec) { return ElementCount(spec) * ElementBytes(spec.type); }
+
+uint64_t StorageBytes(const TensorSpec& spec) {
+  if (ElementCount(spec) == 0) return 0;
+  int64_t last = spec.offset;
+  for (size_t d = 0; d < spec.shape.size(); ++d) {
+    last += (spec.shape[d] - 1 + BorderAbove(spec, d)) * spec.strides[d];
+  }
+  return (last + 1) * ElementBytes(spec.type);
+}
+
+std::vector<uint8_t> RandomTensor(const TensorSpec& spec, uint64_t seed, int parameter) {
+  std::vector<uint8_t> bytes(DenseBytes(spec));
+  Rng rng(RngStream{.seed = seed, .purpose = "inputs", .index = parameter});
+  switch (ElementBytes(spec.type)) {
+    case 1:
+      FillUniform<uint8_t>(spec.low, spec.high, rng, bytes);
+      break;
+    case 4:
+      if (spec.type == ElementType::kF32) {
+        FillNormal<float>(seed, rng, bytes);
+      } else {
+        FillUniform<int32_t>(spec.low, spec.high, rng, bytes);
+      }
+      break;
+    default:
+      if (spec.type == ElementType::kF64) {
+        FillNormal<double>(seed, rng, bytes);
+      } else {
+        FillUniform<int64_t>(spec.low, spec.high, rng, bytes);
+      }
+  }
+  return bytes;
+}
+
+void CopyIntoStorage(const TensorSpec& spec, std::span<const uint8_t> dense,
+                     std::span<uint8_t> storage) {
+  if (ElementCount(spec) == 0) return;
+  const int64_t element_bytes = ElementBytes(spec.type);
+  const size_t last = spec.shape.size() - 1;
+  const int64_t row_count = spec.shape.empty() ? 1 : spec.shape[last];
+  const int64_t stride = spec.shape.empty() ? 1 : spec.strides[last];
+  if (!spec.border_below.empty()) {
+    const std::vector<uint8_t> value = ElementOf(spec.type, spec.border_value);
+    const int64_t widened = row_count + BorderBelow(spec, last) + BorderAbove(spec, last);
+    ForEachRow(spec, /*with_border=*/true, [&](int64_t offset, int64_t) {
+      for (int64_t i = 0; i < widened; ++i) {
+        std::memcpy(&storage[(offset + i * stride) * element_bytes], value.data(), element_bytes);
+      }
+    });
+  }
+  ForEachRow(spec, /*with_border=*/false, [&](int64_t offset, int64_t row) {
+    const uint8_t* from = &dense[row * row_count * element_bytes];
+    if (stride == 1) {
+      std::memcpy(&storage[offset * element_bytes], from, row_count * element_bytes);
+      return;
+    }
+    for (int64_t i = 0; i < row_count; ++i) {
+      std::memcpy(&storage[(offset + i * stride) * element_bytes], from + i * element_bytes,
+                  element_bytes);
+    }
+  });
+}
+
+std::vector<uint8_t> CopyFromStorage(const TensorSpec& spec, std::span<const uint8_t> storage) {
+  std::vector<uint8_t> dense(DenseBytes(spec));
+  if (dense.empty()) return dense;
+  const int64_t element_bytes = ElementBytes(spec.type);
+  const int64_t row_count = spec.shape.empty() ? 1 : spec.shape.back();
+  const int64_t stride = spec.shape.empty() ? 1 : spec.strides.back();
+  ForEachRow(spec, /*with_border=*/false, [&](int64_t offset, int64_t row) {
+    for (int64_t i = 0; i < row_count; ++i) {
+      std::memcpy(&dense[(row * row_count + i) * element_bytes],
+                  &storage[(offset + i * stride) * element_bytes], element_bytes);
+    }
+  });
+  return dense;
+}
+
+}  // namespace burnish
