@@ -1,0 +1,337 @@
+#include "worker/runner/runner_executor.h"
+
+#include <sys/wait.h>
+
+#include <cerrno>
+#include <future>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "base/file.h"
+#include "base/self_path.h"
+#include "base/status_matchers.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "proto/artifact_codec.h"
+#include "worker/runner/measuring_lock.h"
+#include "worker/runner/test_candidates.h"
+
+namespace burnish {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::Ge;
+using ::testing::Gt;
+using ::testing::HasSubstr;
+using ::testing::Le;
+using ::testing::SizeIs;
+
+constexpr char kKernels[][16] = {"RIGHT",        "REVERSED",  "PACKED",     "CRASHES",
+                                 "HANGS",        "LEAVES",    "OVERRUNS",   "WRONG",
+                                 "ALMOST",       "UNWRITTEN", "CHANGES",    "SLOW",
+                                 "WRITES_INPUT", "EXITS",     "DATA_ERROR", "CRASHES_LATE"};
+
+class RunnerExecutorTest : public ::testing::Test {
+ protected:
+  RunnerExecutorTest() {
+    for (const char* kernel : kKernels) {
+      const std::string artifact = VectorArtifact(kernel);
+      store_[ArtifactSha256(artifact)] = artifact;
+    }
+    RunnerExecutorOptions options{.host_cpu = HostCpuInfo(), .host = "here", .worker = "w"};
+    EXPECT_THAT(ParseRunDevice("cpu", options.host_cpu), IsOk());
+    options.device = *ParseRunDevice("cpu", options.host_cpu);
+    options.lock_folder = folder_->path();
+    options.artifacts = std::make_shared<ArtifactCache>(
+        [this](const std::string& sha256) -> absl::StatusOr<std::string> {
+          const auto found = store_.find(sha256);
+          if (found == store_.end()) return absl::NotFoundError("forgotten");
+          return found->second;
+        },
+        /*bytes_max=*/1 << 20);
+    options.bench.runner_program = *FindProgram("worker/runner/runner");
+    options.bench.checker_program = *FindProgram("worker/runner/checker");
+    options.bench.memory_bytes_max = 64 << 20;
+    executor_ = std::make_unique<RunnerExecutor>(options);
+  }
+
+  // Nothing that was started is left, not even as a zombie.
+  ~RunnerExecutorTest() override {
+    executor_.reset();
+    EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);
+    EXPECT_EQ(errno, ECHILD);
+  }
+
+  std::future<JobOutcome> Start(const RunJob& job) {
+    auto promise = std::make_shared<std::promise<JobOutcome>>();
+    executor_->Start(ToSpec(job),
+                     [promise](JobOutcome outcome) { promise->set_value(std::move(outcome)); });
+    return promise->get_future();
+  }
+
+  RunResult Run(const RunJob& job) {
+    const JobOutcome outcome = Start(job).get();
+    const std::string* const payload = std::get_if<std::string>(&outcome);
+    if (payload == nullptr) {
+      const WorkerFault* const fault = std::get_if<WorkerFault>(&outcome);
+      ADD_FAILURE() << "no result: " << (fault != nullptr ? fault->message : "");
+      return {};
+    }
+    absl::StatusOr<RunResult> result = DecodeRunResult(*payload);
+    EXPECT_THAT(result, IsOk());
+    return result.ok() ? *std::move(result) : RunResult();
+  }
+
+  // Of a job with this one candidate.
+  Measurement Measure(const RunJob& job) {
+    RunResult result = Run(job);
+    EXPECT_THAT(result.measurements, SizeIs(1));
+    return result.measurements.empty() ? Measurement() : result.measurements[0];
+  }
+
+  void ExpectFailure(absl::string_view kernel, FailureKind kind, const std::string& message) {
+    RunJob job = VectorJob(kernel);
+    if (kernel == "HANGS") job.method.timeout = absl::Milliseconds(300);
+    const Measurement measurement = Measure(job);
+    ASSERT_NE(measurement.failure(), nullptr) << kernel;
+    EXPECT_EQ(measurement.failure()->kind, kind) << measurement.failure()->message;
+    EXPECT_THAT(measurement.failure()->message, HasSubstr(message)) << kernel;
+  }
+
+  std::unique_ptr<TempDir> folder_ =
+      std::make_unique<TempDir>(*TempDir::Create("runner-executor-test"));
+  std::map<std::string, std::string> store_;
+  std::unique_ptr<RunnerExecutor> executor_;
+};
+
+TEST_F(RunnerExecutorTest, RightCandidatesAreTimed) {
+  for (const char* kernel : {"RIGHT", "REVERSED", "PACKED"}) {
+    const RunJob job = VectorJob(kernel);
+    const Measurement measurement = Measure(job);
+    ASSERT_NE(measurement.latencies(), nullptr) << kernel << measurement.failure()->message;
+    EXPECT_EQ(measurement.candidate_id, job.candidates[0].candidate_id);
+    ASSERT_THAT(measurement.latencies()->processes, SizeIs(1));
+    const ProcessLatencies& times = measurement.latencies()->processes[0];
+    EXPECT_THAT(times.latency_ns, AllOf(SizeIs(3), Each(Gt(0))));
+    EXPECT_THAT(times.inner_count, Ge(1));
+    EXPECT_THAT(times.warm_up_count, Ge(1));
+    EXPECT_THAT(times.probe_before_ns, Gt(1000));
+    EXPECT_THAT(times.probe_after_ns, Gt(1000));
+    // Candidate 0 is not timed beside itself.
+    EXPECT_EQ(times.reference_before_ns > 0, std::string(kernel) != "RIGHT");
+    EXPECT_EQ(times.reference_after_ns > 0, std::string(kernel) != "RIGHT");
+    EXPECT_THAT(measurement.numerics.error, AllOf(Ge(0), Le(1e-6)));
+  }
+}
+
+TEST_F(RunnerExecutorTest, MeasurementSaysWhereAndHowItRan) {
+  const Measurement measurement = Measure(VectorJob("RIGHT"));
+  const Environment& environment = measurement.environment;
+  EXPECT_EQ(environment.mode, MeasureMode::kIsolated);
+  EXPECT_EQ(environment.cold_policy, ColdPolicy::kRotatedArena);
+  EXPECT_EQ(environment.arena_bytes, 1 << 20);
+  EXPECT_EQ(environment.threads, 1);
+  EXPECT_THAT(environment.cpus, SizeIs(1));
+  EXPECT_TRUE(environment.flush_denormals);
+  EXPECT_EQ(environment.vector_bytes, 16);
+  EXPECT_EQ(environment.cpu_model, HostCpuInfo().brand);
+  EXPECT_NE(environment.kernel_release, "");
+  EXPECT_EQ(environment.device, "cpu");
+  EXPECT_EQ(environment.host, "here");
+  EXPECT_EQ(environment.worker, "w");
+  EXPECT_EQ(environment.seed, 7u);
+  EXPECT_EQ(environment.distribution, "normal");
+  EXPECT_EQ(environment.method_version, RunnerExecutor::kMethodVersion);
+}
+
+TEST_F(RunnerExecutorTest, WarmConstantsAreWhatTheMethodMayAskFor) {
+  RunJob job = VectorJob("RIGHT");
+  job.method.cold_policy = ColdPolicy::kWarm;
+  EXPECT_EQ(Measure(job).environment.cold_policy, ColdPolicy::kWarm);
+}
+
+TEST_F(RunnerExecutorTest, EachWayToFailHasItsKind) {
+  ExpectFailure("CRASHES", FailureKind::kCrashed, "signal 11");
+  ExpectFailure("HANGS", FailureKind::kRunTimeout, "300ms");
+  ExpectFailure("LEAVES", FailureKind::kCrashed, "signal 11");
+  ExpectFailure("WRITES_INPUT", FailureKind::kCrashed, "signal 11");
+  ExpectFailure("OVERRUNS", FailureKind::kWrongResult, "wrote outside of output 0");
+  ExpectFailure("WRONG", FailureKind::kWrongResult, "tensor error");
+  ExpectFailure("ALMOST", FailureKind::kWrongResult, "element 501");
+  ExpectFailure("UNWRITTEN", FailureKind::kWrongResult, "element 500: got -nan");
+  ExpectFailure("DATA_ERROR", FailureKind::kRunError, "out of");
+  ExpectFailure("CHANGES", FailureKind::kWrongResult, "two calls");
+  ExpectFailure("EXITS", FailureKind::kRunError, "exit code 3");
+  // The checker has seen its outputs, and they were right.
+  ExpectFailure("CRASHES_LATE", FailureKind::kCrashed, "signal 11");
+  // And the bench is whole after all that.
+  EXPECT_NE(Measure(VectorJob("REVERSED")).latencies(), nullptr);
+}
+
+TEST_F(RunnerExecutorTest, WithoutCandidateZeroTheOracleAloneJudges) {
+  RunJob job = VectorJob("WRONG");
+  job.candidates[0].reference_artifact_sha256 = "";
+  const Measurement wrong = Measure(job);
+  ASSERT_NE(wrong.failure(), nullptr);
+  EXPECT_EQ(wrong.failure()->kind, FailureKind::kWrongResult);
+  job = VectorJob("RIGHT");
+  job.candidates[0].reference_artifact_sha256 = "";
+  EXPECT_NE(Measure(job).latencies(), nullptr);
+}
+
+TEST_F(RunnerExecutorTest, WrongCandidateZeroIsNotTheCandidatesWrongResult) {
+  RunJob job = VectorJob("RIGHT");
+  job.candidates[0].reference_artifact_sha256 = ArtifactSha256(VectorArtifact("WRONG"));
+  const Measurement measurement = Measure(job);
+  ASSERT_NE(measurement.failure(), nullptr);
+  EXPECT_EQ(measurement.failure()->kind, FailureKind::kRunError);
+  EXPECT_THAT(measurement.failure()->message, HasSubstr("candidate 0 does not work"));
+}
+
+TEST_F(RunnerExecutorTest, BatchGivesOneMeasurementEachInOrder) {
+  RunJob job = VectorJob("CRASHES");
+  for (const char* kernel : {"REVERSED", "WRONG", "PACKED"}) {
+    job.candidates.push_back(VectorJob(kernel).candidates[0]);
+    job.candidates.back().candidate_id[0] = kernel[0];
+  }
+  const RunResult result = Run(job);
+  ASSERT_THAT(result.measurements, SizeIs(4));
+  EXPECT_NE(result.measurements[0].failure(), nullptr);
+  EXPECT_NE(result.measurements[1].latencies(), nullptr);
+  EXPECT_EQ(result.measurements[1].candidate_id[0], 'R');
+  EXPECT_NE(result.measurements[2].failure(), nullptr);
+  EXPECT_NE(result.measurements[3].latencies(), nullptr);
+  EXPECT_EQ(result.measurements[3].candidate_id[0], 'P');
+}
+
+TEST_F(RunnerExecutorTest, WinnerIsMeasuredInAsManyProcessesAsAsked) {
+  RunJob job = VectorJob("RIGHT");
+  job.method.process_count = 3;
+  const Measurement measurement = Measure(job);
+  ASSERT_NE(measurement.latencies(), nullptr);
+  EXPECT_THAT(measurement.latencies()->processes, SizeIs(3));
+}
+
+TEST_F(RunnerExecutorTest, FarFromTheIncumbentStopsEarlyAndNearItTakesMoreRepeats) {
+  RunJob job = VectorJob("SLOW");
+  job.method.repeat_count_max = 9;
+  job.method.early_stop_ratio = 1.5;
+  job.candidates[0].incumbent_ns = 10;
+  const Measurement slow = Measure(job);
+  ASSERT_NE(slow.latencies(), nullptr);
+  EXPECT_THAT(slow.latencies()->processes[0].latency_ns, SizeIs(1));
+  EXPECT_TRUE(slow.latencies()->processes[0].stopped_early);
+  job.candidates[0].incumbent_ns = 1'000'000'000;
+  const Measurement near = Measure(job);
+  ASSERT_NE(near.latencies(), nullptr);
+  EXPECT_THAT(near.latencies()->processes[0].latency_ns, SizeIs(9));
+  EXPECT_FALSE(near.latencies()->processes[0].stopped_early);
+}
+
+TEST_F(RunnerExecutorTest, ForgottenArtifactsAreNamedAllAtOnce) {
+  RunJob job = VectorJob("RIGHT");
+  job.candidates[0].artifact_sha256 = std::string(32, 'a');
+  job.candidates[0].reference_artifact_sha256 = std::string(32, 'b');
+  const JobOutcome outcome = Start(job).get();
+  const ArtifactMissing* const missing = std::get_if<ArtifactMissing>(&outcome);
+  ASSERT_NE(missing, nullptr);
+  EXPECT_THAT(missing->sha256, ElementsAre(std::string(32, 'a'), std::string(32, 'b')));
+}
+
+TEST_F(RunnerExecutorTest, ArtifactOfAnotherSignatureIsARunError) {
+  RunJob job = VectorJob("RIGHT");
+  job.candidates[0].reference_artifact_sha256 = "";
+  job.candidates[0].workload =
+      "workload/1\n"
+      "input b0: f32[1000]\n"
+      "output b1: f32[1000]\n"
+      "block b1(i0 in 1000) {\n"
+      "  step b1[i0] = b0[i0]\n"
+      "}\n";
+  const Measurement measurement = Measure(job);
+  ASSERT_NE(measurement.failure(), nullptr);
+  EXPECT_EQ(measurement.failure()->kind, FailureKind::kRunError);
+  EXPECT_THAT(measurement.failure()->message, HasSubstr("1 constants, the workload has 0"));
+}
+
+TEST_F(RunnerExecutorTest, BytesThatAreNoArtifactAndWorkloadsThatAreNoneAreRunErrors) {
+  store_[std::string(32, 'x')] = "not an artifact";
+  RunJob job = VectorJob("RIGHT");
+  job.candidates[0].artifact_sha256 = std::string(32, 'x');
+  Measurement measurement = Measure(job);
+  ASSERT_NE(measurement.failure(), nullptr);
+  EXPECT_EQ(measurement.failure()->kind, FailureKind::kRunError);
+  job = VectorJob("RIGHT");
+  job.candidates[0].workload = "nonsense";
+  measurement = Measure(job);
+  ASSERT_NE(measurement.failure(), nullptr);
+  EXPECT_EQ(measurement.failure()->kind, FailureKind::kRunError);
+}
+
+TEST_F(RunnerExecutorTest, MoreMemoryThanAllowedIsOutOfMemory) {
+  RunJob job = VectorJob("RIGHT");
+  job.candidates[0].reference_artifact_sha256 = "";
+  job.candidates[0].workload =
+      "workload/1\n"
+      "input b0: f32[100000000]\n"
+      "const b1: f32[1000]\n"
+      "output b2: f32[1000]\n"
+      "block b2(i0 in 1000) {\n"
+      "  step b2[i0] = b0[i0] * b1[i0]\n"
+      "}\n";
+  const Measurement measurement = Measure(job);
+  ASSERT_NE(measurement.failure(), nullptr);
+  EXPECT_EQ(measurement.failure()->kind, FailureKind::kOutOfMemory);
+}
+
+TEST_F(RunnerExecutorTest, WhatThisWorkerCannotDoIsItsOwnFault) {
+  RunJob job = VectorJob("RIGHT");
+  job.method.version = 99;
+  EXPECT_TRUE(std::holds_alternative<WorkerFault>(Start(job).get()));
+  job = VectorJob("RIGHT");
+  job.method.cold_policy = ColdPolicy::kModelOrder;
+  EXPECT_TRUE(std::holds_alternative<WorkerFault>(Start(job).get()));
+  job = VectorJob("RIGHT");
+  job.target = "cpu:arch=x86-64-v2,threads=1000";
+  const JobOutcome outcome = Start(job).get();
+  ASSERT_TRUE(std::holds_alternative<WorkerFault>(outcome));
+  EXPECT_THAT(std::get<WorkerFault>(outcome).message, HasSubstr("1000 threads"));
+}
+
+TEST_F(RunnerExecutorTest, CancelEndsAHangingCandidateAndTheNextJobRuns) {
+  RunJob job = VectorJob("HANGS");
+  job.method.timeout = absl::Minutes(10);
+  std::future<JobOutcome> outcome = Start(job);
+  executor_->Cancel();
+  EXPECT_TRUE(std::holds_alternative<WorkerFault>(outcome.get()));  // Dropped by the agent.
+  EXPECT_NE(Measure(VectorJob("RIGHT")).latencies(), nullptr);
+}
+
+TEST_F(RunnerExecutorTest, TimedSectionWaitsForTheMeasuringLock) {
+  const CpuInfo host = HostCpuInfo();
+  const std::vector<int> first_cpu = {CpusFor(*ParseRunDevice("cpu", host), host, 1).cpus[0]};
+  auto lock = MeasuringLock::Acquire(MeasuringLockPaths(folder_->path(), first_cpu));
+  ASSERT_TRUE(lock.ok());
+  std::future<JobOutcome> outcome = Start(VectorJob("RIGHT"));
+  EXPECT_EQ(outcome.wait_for(std::chrono::milliseconds(300)), std::future_status::timeout);
+  {
+    const MeasuringLock given_back = *std::move(lock);
+  }
+  EXPECT_TRUE(std::holds_alternative<std::string>(outcome.get()));
+}
+
+TEST_F(RunnerExecutorTest, DestructorEndsWhatRunsAndSaysNothing) {
+  RunJob job = VectorJob("HANGS");
+  job.method.timeout = absl::Minutes(10);
+  const std::future<JobOutcome> outcome = Start(job);
+  executor_.reset();
+  EXPECT_EQ(outcome.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
+}
+
+}  // namespace
+}  // namespace burnish

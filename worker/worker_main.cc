@@ -1,0 +1,223 @@
+// The worker daemon: flags and wiring.
+#include <signal.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/cpu_info.h"
+#include "base/logging.h"
+#include "base/self_path.h"
+#include "base/status_macros.h"
+#include "proto/artifact_client.h"
+#include "proto/target.h"
+#include "worker/agent/agent_client.h"
+#include "worker/builder/builder_executor.h"
+#include "worker/runner/artifact_cache.h"
+#include "worker/runner/run_device.h"
+#include "worker/runner/runner_executor.h"
+
+namespace burnish {
+namespace {
+
+constexpr char kVersion[] = "worker 0.1.0";
+constexpr size_t kArtifactCacheBytes = 64 << 20;
+constexpr absl::Duration kPollInterval = absl::Milliseconds(500);
+
+struct Flags {
+  std::string tracker;
+  int build_slots = 0;
+  std::vector<std::string> run_devices;
+  std::string id;
+  std::vector<std::string> labels;
+  std::string lock_folder;
+  double drain_seconds = 60;
+  std::string log_level = "info";
+};
+
+// The signals are blocked in every thread: this is made before any other is started.
+class StopSignals {
+ public:
+  StopSignals() {
+    sigemptyset(&signals_);
+    sigaddset(&signals_, SIGTERM);
+    sigaddset(&signals_, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
+  }
+  // False: none came in time.
+  bool Wait(absl::Duration timeout) const {
+    const timespec limit = absl::ToTimespec(timeout);
+    return sigtimedwait(&signals_, nullptr, &limit) > 0;
+  }
+
+ private:
+  sigset_t signals_;
+};
+
+std::string HostName() {
+  char name[256] = {};
+  return gethostname(name, sizeof(name) - 1) == 0 ? name : "localhost";
+}
+
+// One folder for all users of this host.
+std::string DefaultLockFolder() { return access("/run/lock", W_OK) == 0 ? "/run/lock" : "/tmp"; }
+
+absl::StatusOr<Labels> ParseLabels(const std::vector<std::string>& texts) {
+  Labels labels;
+  for (const std::string& text : texts) {
+    const std::vector<std::string> parts = absl::StrSplit(text, absl::MaxSplits('=', 1));
+    if (parts.size() != 2 || parts[0].empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("label: got \"", text, "\", want NAME=VALUE"));
+    }
+    labels[parts[0]] = parts[1];
+  }
+  return labels;
+}
+
+// The same for the same flags on the same host, so that the tracker knows this worker again.
+std::string DefaultId(const Flags& flags, const std::string& host) {
+  std::vector<std::string> parts = flags.run_devices;
+  if (flags.build_slots > 0) parts.push_back(absl::StrCat("build=", flags.build_slots));
+  return absl::StrCat(host, "/", absl::StrJoin(parts, "+")).substr(0, WorkerReport::kIdBytesMax);
+}
+
+uint64_t MemoryBytesMax(size_t run_slots) {
+  const auto pages = static_cast<uint64_t>(std::max(sysconf(_SC_PHYS_PAGES), 1L));
+  const auto page_bytes = static_cast<uint64_t>(std::max(sysconf(_SC_PAGESIZE), 1L));
+  return pages * page_bytes / 2 / std::max<size_t>(run_slots, 1);
+}
+
+absl::StatusOr<std::vector<AgentSlot>> MakeSlots(const Flags& flags,
+                                                 const AgentIdentity& identity) {
+  ASSIGN_OR_RETURN(const Labels labels, ParseLabels(flags.labels));
+  const CpuInfo host = HostCpuInfo();
+  ASSIGN_OR_RETURN(const Target target, HostTarget(host));
+  const auto client = std::make_shared<ArtifactClient>(flags.tracker);
+  std::vector<AgentSlot> slots;
+  for (int i = 0; i < flags.build_slots; ++i) {
+    slots.push_back({.info = {.kind = JobKind::kBuild, .labels = labels},
+                     .executor = std::make_unique<BuilderExecutor>(BuilderExecutorOptions{
+                         .put_artifact =
+                             [client](absl::string_view artifact) { return client->Put(artifact); },
+                         // Beside measurements on the same CPUs, and never in their way.
+                         .limits = {.idle = !flags.run_devices.empty()}})});
+  }
+  if (flags.run_devices.empty()) return slots;
+  ASSIGN_OR_RETURN(const std::string runner, FindProgram("worker/runner/runner"));
+  ASSIGN_OR_RETURN(const std::string checker, FindProgram("worker/runner/checker"));
+  const auto cache = std::make_shared<ArtifactCache>(
+      [client](const std::string& sha256) { return client->Get(sha256); }, kArtifactCacheBytes);
+  for (const std::string& name : flags.run_devices) {
+    ASSIGN_OR_RETURN(RunDevice device, ParseRunDevice(name, host));
+    slots.push_back(
+        {.info = {.kind = JobKind::kRun, .device_keys = {target.DeviceKey()}, .labels = labels},
+         .executor = std::make_unique<RunnerExecutor>(RunnerExecutorOptions{
+             .device = std::move(device),
+             .host_cpu = host,
+             .host = identity.host,
+             .worker = identity.worker_id,
+             .lock_folder =
+                 flags.lock_folder.empty() ? DefaultLockFolder() : flags.lock_folder,
+             .artifacts = cache,
+             .bench = {.runner_program = runner,
+                       .checker_program = checker,
+                       .memory_bytes_max = MemoryBytesMax(flags.run_devices.size())}})});
+  }
+  return slots;
+}
+
+int Fail(int exit_code, absl::string_view message) {
+  std::fprintf(stderr, "error: %s\n", std::string(message).c_str());
+  return exit_code;
+}
+
+int Serve(const Flags& flags) {
+  const absl::StatusOr<LogLevel> level = ParseLogLevel(flags.log_level);
+  if (!level.ok()) return Fail(EX_USAGE, level.status().message());
+  if (flags.build_slots == 0 && flags.run_devices.empty()) {
+    return Fail(EX_USAGE, "nothing to do: give --build N, --run DEVICE, or both");
+  }
+  SetUpLogging(
+      {.level = *level, .color = StderrTakesColor(std::getenv("NO_COLOR")), .program = "worker"});
+  const StopSignals signals;
+  AgentIdentity identity{.host = HostName(),
+                         .boot_epoch = absl::ToUnixMicros(Clock::Real().WallNow())};
+  identity.worker_id = flags.id.empty() ? DefaultId(flags, identity.host) : flags.id;
+  absl::StatusOr<std::vector<AgentSlot>> slots = MakeSlots(flags, identity);
+  if (!slots.ok()) {
+    return Fail(absl::IsNotFound(slots.status()) ? EX_UNAVAILABLE : EX_USAGE,
+                slots.status().message());
+  }
+  AgentClient client({.tracker = flags.tracker,
+                      .identity = identity,
+                      .seed = static_cast<uint64_t>(identity.boot_epoch)},
+                     *std::move(slots));
+  LogInfo(absl::StrCat("worker ", identity.worker_id, " serves ", flags.tracker));
+  while (!signals.Wait(kPollInterval)) {
+    const absl::Status refused = client.WaitUntilRefused(absl::ZeroDuration());
+    if (!refused.ok()) return Fail(EX_UNAVAILABLE, refused.message());
+  }
+  LogInfo("finishing what runs; another signal ends it");
+  client.Leave();
+  const absl::Time end = Clock::Real().SteadyNow() + absl::Seconds(flags.drain_seconds);
+  while (!client.WaitUntilEmpty(absl::ZeroDuration()) && Clock::Real().SteadyNow() < end) {
+    if (signals.Wait(absl::Milliseconds(50))) break;
+  }
+  return EX_OK;
+}
+
+int Main(int argc, char** argv) {
+  Flags flags;
+  CLI::App app(
+      "Builds and measures candidates for a tracker.\n\n"
+      "Example: worker --tracker farm:7171 --build 2 --run cpu",
+      "worker");
+  app.set_version_flag("--version", std::string(kVersion));
+  app.add_option("--tracker", flags.tracker, "HOST:PORT or unix:PATH of the tracker")
+      ->envname("BURNISH_TRACKER")
+      ->required();
+  app.add_option("--build", flags.build_slots, "builder slots")->check(CLI::Range(0, 256));
+  app.add_option("--run", flags.run_devices, "a runner slot for each device: cpu, cpu:0-1");
+  app.add_option("--id", flags.id, "name of this worker; the default is made of host and slots")
+      ->check([](const std::string& id) {
+        return id.size() <= WorkerReport::kIdBytesMax ? "" : "at most 128 bytes";
+      });
+  app.add_option("--label", flags.labels, "NAME=VALUE that jobs may ask for");
+  app.add_option("--lock-folder", flags.lock_folder,
+                 "of the locks of timed sections; one folder for the whole host");
+  app.add_option("--drain-seconds", flags.drain_seconds,
+                 "after SIGTERM, for what runs to finish and its results to be taken")
+      ->check(CLI::Range(0.0, 3600.0))
+      ->capture_default_str();
+  app.add_option("--log-level", flags.log_level, "debug, info, warning, error or off")
+      ->capture_default_str();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& success) {
+    return app.exit(success);
+  } catch (const CLI::ParseError& error) {
+    app.exit(error);
+    return EX_USAGE;
+  }
+  return Serve(flags);
+}
+
+}  // namespace
+}  // namespace burnish
+
+int main(int argc, char** argv) { return burnish::Main(argc, argv); }
