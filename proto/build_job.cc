@@ -42,6 +42,7 @@ std::string Encode(const BuildResult& result) {
     v1::Measurement facts = ToProto(measurement);
     message.mutable_built()->mutable_build()->Swap(facts.mutable_build());
     message.mutable_built()->mutable_numerics()->Swap(facts.mutable_numerics());
+    message.mutable_built()->set_contract(built->contract);
   } else {
     *message.mutable_failure() = ToProto(std::get<Failure>(result.outcome));
   }
@@ -84,8 +85,9 @@ absl::StatusOr<BuildResult> DecodeBuildResult(absl::string_view bytes) {
     ASSIGN_OR_RETURN(Measurement measurement, FromProto(facts));
     RETURN_IF_ERROR(
         CheckHash("build result: got artifact_sha256", measurement.build.artifact_sha256));
-    result.outcome =
-        BuiltArtifact{.build = std::move(measurement.build), .numerics = measurement.numerics};
+    result.outcome = BuiltArtifact{.build = std::move(measurement.build),
+                                   .numerics = measurement.numerics,
+                                   .contract = message.built().contract()};
   } else if (message.has_failure()) {
     ASSIGN_OR_RETURN(result.outcome, FromProto(message.failure()));
   } else {

@@ -27,8 +27,9 @@ struct BuildJob {
 };
 
 struct BuiltArtifact {
-  BuildFacts build = {};   // `artifact_sha256` is set.
-  Numerics numerics = {};  // The class by construction; the error is not measured yet.
+  BuildFacts build = {};      // `artifact_sha256` is set.
+  Numerics numerics = {};     // The class by construction; the error is not measured yet.
+  std::string contract = "";  // The job's, with the borders that the trace added.
 
   bool operator==(const BuiltArtifact&) const = default;
 };

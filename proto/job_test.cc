@@ -85,6 +85,7 @@ TEST(BuildJobTest, JobAndBothResultsComeBackAsTheyWere) {
   artifact.build.artifact_sha256 = kHashB;
   artifact.build.spill_count = 2;
   artifact.numerics = {.kind = NumericsClass::kWinograd, .winograd_m = 4};
+  artifact.contract = "bordered";
   const BuildResult built{.candidate_id = kHashA, .outcome = artifact};
   EXPECT_THAT(DecodeBuildResult(Encode(built)), IsOkAndHolds(built));
   const BuildResult failed{
@@ -109,7 +110,8 @@ TEST(RunJobTest, JobAndResultComeBackAsTheyWere) {
                                    .reference_artifact_sha256 = kHashA,
                                    .seed = 0xfedcba9876543210,
                                    .numerics = {.kind = NumericsClass::kExact},
-                                   .incumbent_ns = 123456},
+                                   .incumbent_ns = 123456,
+                                   .reference_contract = "bordered"},
                                   {.candidate_id = kHashB, .artifact_sha256 = kHashA}},
                    .method = {.version = 2,
                               .process_count = 3,

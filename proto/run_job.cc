@@ -86,6 +86,7 @@ absl::StatusOr<RunCandidate> CandidateFromProto(const v1::RunCandidate& message)
       .seed = message.seed(),
       .numerics = numerics,
       .incumbent_ns = message.incumbent_ns(),
+      .reference_contract = message.reference_contract(),
   };
 }
 
@@ -103,6 +104,7 @@ std::string Encode(const RunJob& job) {
     out->set_seed(candidate.seed);
     *out->mutable_numerics() = NumericsToProto(candidate.numerics);
     out->set_incumbent_ns(candidate.incumbent_ns);
+    out->set_reference_contract(candidate.reference_contract);
   }
   MethodToProto(job.method, message.mutable_method());
   message.set_target(job.target);

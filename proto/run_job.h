@@ -18,11 +18,12 @@ struct RunCandidate {
   std::string candidate_id = "";
   std::string artifact_sha256 = "";
   std::string workload = "";
-  std::string contract = "";
+  std::string contract = "";                   // Of the artifact as built.
   std::string reference_artifact_sha256 = "";  // Of candidate 0; empty: none.
   uint64_t seed = 0;                           // Of the inputs.
-  Numerics numerics = {};    // As the builder declared: sets the bound of the check.
-  int64_t incumbent_ns = 0;  // For early stop; 0: none.
+  Numerics numerics = {};               // As the builder declared: sets the bound of the check.
+  int64_t incumbent_ns = 0;             // For early stop; 0: none.
+  std::string reference_contract = "";  // Of the reference artifact as built.
 
   bool operator==(const RunCandidate&) const = default;
 };

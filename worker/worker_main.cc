@@ -18,12 +18,14 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
+#include "base/child.h"
 #include "base/clock.h"
 #include "base/cpu_info.h"
 #include "base/logging.h"
 #include "base/self_path.h"
 #include "base/status_macros.h"
 #include "proto/artifact_client.h"
+#include "proto/builder_client.h"
 #include "proto/target.h"
 #include "worker/agent/agent_client.h"
 #include "worker/builder/builder_executor.h"
@@ -81,8 +83,7 @@ absl::StatusOr<Labels> ParseLabels(const std::vector<std::string>& texts) {
   for (const std::string& text : texts) {
     const std::vector<std::string> parts = absl::StrSplit(text, absl::MaxSplits('=', 1));
     if (parts.size() != 2 || parts[0].empty()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("label: got \"", text, "\", want NAME=VALUE"));
+      return absl::InvalidArgumentError(absl::StrCat("label: got \"", text, "\", want NAME=VALUE"));
     }
     labels[parts[0]] = parts[1];
   }
@@ -109,13 +110,19 @@ absl::StatusOr<std::vector<AgentSlot>> MakeSlots(const Flags& flags,
   ASSIGN_OR_RETURN(const Target target, HostTarget(host));
   const auto client = std::make_shared<ArtifactClient>(flags.tracker);
   std::vector<AgentSlot> slots;
+  // Found now and not at the first job: a broken installation shows at once.
+  std::string builder;
+  if (flags.build_slots > 0) {
+    ASSIGN_OR_RETURN(builder, FindProgram("worker/builder/builder"));
+  }
   for (int i = 0; i < flags.build_slots; ++i) {
+    // Beside measurements on the same CPUs, and never in their way.
+    const ChildLimits limits{.idle = !flags.run_devices.empty()};
     slots.push_back({.info = {.kind = JobKind::kBuild, .labels = labels},
-                     .executor = std::make_unique<BuilderExecutor>(BuilderExecutorOptions{
-                         .put_artifact =
-                             [client](absl::string_view artifact) { return client->Put(artifact); },
-                         // Beside measurements on the same CPUs, and never in their way.
-                         .limits = {.idle = !flags.run_devices.empty()}})});
+                     .executor = std::make_unique<BuilderExecutor>(
+                         std::make_unique<BuilderClient>(
+                             BuilderClientOptions{.program = builder, .limits = limits}),
+                         [client](absl::string_view artifact) { return client->Put(artifact); })});
   }
   if (flags.run_devices.empty()) return slots;
   ASSIGN_OR_RETURN(const std::string runner, FindProgram("worker/runner/runner"));
@@ -131,8 +138,7 @@ absl::StatusOr<std::vector<AgentSlot>> MakeSlots(const Flags& flags,
              .host_cpu = host,
              .host = identity.host,
              .worker = identity.worker_id,
-             .lock_folder =
-                 flags.lock_folder.empty() ? DefaultLockFolder() : flags.lock_folder,
+             .lock_folder = flags.lock_folder.empty() ? DefaultLockFolder() : flags.lock_folder,
              .artifacts = cache,
              .bench = {.runner_program = runner,
                        .checker_program = checker,

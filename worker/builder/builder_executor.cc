@@ -92,9 +92,10 @@ JobOutcome BuilderExecutor::Execute(const JobSpec& spec) {
   if (!name.ok()) {
     return WorkerFault{.message = absl::StrCat("content store: ", name.status().message())};
   }
-  return Encode(BuildResult{
-      .candidate_id = job->candidate_id,
-      .outcome = BuiltArtifact{.build = std::move(kernel.build), .numerics = kernel.numerics}});
+  return Encode(BuildResult{.candidate_id = job->candidate_id,
+                            .outcome = BuiltArtifact{.build = std::move(kernel.build),
+                                                     .numerics = kernel.numerics,
+                                                     .contract = std::move(kernel.contract)}});
 }
 
 }  // namespace burnish

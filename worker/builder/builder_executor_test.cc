@@ -38,6 +38,7 @@ class FakeBuilder : public Builder {
     if (item.trace == "target") return absl::InvalidArgumentError("no such target");
     CompiledKernel kernel{.numerics = {.kind = NumericsClass::kExact}};
     kernel.artifact = item.trace;
+    kernel.contract = "bordered";
     kernel.build.artifact_sha256 = std::string(32, 'a');
     result.outcome = kernel;
     return reply;
@@ -91,6 +92,7 @@ TEST(BuilderExecutorTest, BuiltCandidateIsAResultWithItsArtifactInTheStore) {
   ASSERT_NE(built, nullptr);
   EXPECT_EQ(built->build.artifact_sha256, std::string(32, 'a'));
   EXPECT_EQ(built->numerics.kind, NumericsClass::kExact);
+  EXPECT_EQ(built->contract, "bordered");
 }
 
 TEST(BuilderExecutorTest, CandidatesThatFailAreResults) {
