@@ -132,7 +132,12 @@ Expr Binary(ExprKind kind, Expr a, Expr b) {
     }
     if (Expr folded = FoldNeutral(kind, a, b)) return folded;
   }
-  return Make({.kind = kind, .dtype = dtype, .operands = {std::move(a), std::move(b)}});
+  // Not from a list in braces: that would copy what may be moved.
+  std::vector<Expr> operands;
+  operands.reserve(2);
+  operands.push_back(std::move(a));
+  operands.push_back(std::move(b));
+  return Make({.kind = kind, .dtype = dtype, .operands = std::move(operands)});
 }
 
 Expr Cast(DType dtype, Expr operand) {
@@ -235,17 +240,19 @@ Expr Rebuild(const ExprNode& node, std::vector<Expr> operands) {
 
 Expr RewriteExpr(const Expr& e, const std::function<Expr(const Expr&)>& rewrite) {
   if (e == nullptr) return e;
-  Expr current = e;
-  bool changed = false;
-  std::vector<Expr> operands;
-  operands.reserve(e->operands.size());
-  for (const Expr& operand : e->operands) {
-    operands.push_back(RewriteExpr(operand, rewrite));
-    changed = changed || operands.back() != operand;
+  std::vector<Expr> operands;  // Empty until one changes.
+  for (size_t i = 0; i < e->operands.size(); ++i) {
+    Expr operand = RewriteExpr(e->operands[i], rewrite);
+    if (operands.empty() && operand != e->operands[i]) operands = e->operands;
+    if (!operands.empty()) operands[i] = std::move(operand);
   }
-  if (changed) current = Rebuild(*e, std::move(operands));
-  if (Expr replacement = rewrite(current)) return replacement;
-  return current;
+  if (operands.empty()) {
+    Expr replacement = rewrite(e);
+    return replacement == nullptr ? e : replacement;
+  }
+  Expr current = Rebuild(*e, std::move(operands));
+  Expr replacement = rewrite(current);
+  return replacement == nullptr ? current : replacement;
 }
 
 Expr SubstituteVars(const Expr& e, const std::function<Expr(VarId)>& value) {
@@ -254,22 +261,32 @@ Expr SubstituteVars(const Expr& e, const std::function<Expr(VarId)>& value) {
   });
 }
 
+namespace {
+
+void CollectVars(const ExprNode& e, std::vector<VarId>& vars) {
+  if (e.kind == ExprKind::kVar) vars.push_back(e.id);
+  for (const Expr& operand : e.operands) CollectVars(*operand, vars);
+}
+
+bool Mentions(const ExprNode& e, VarId var) {
+  if (e.kind == ExprKind::kVar) return e.id == var;
+  for (const Expr& operand : e.operands) {
+    if (Mentions(*operand, var)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 std::vector<VarId> FreeVars(const Expr& e) {
   std::vector<VarId> vars;
-  VisitExpr(e, [&](const ExprNode& node) {
-    if (node.kind == ExprKind::kVar) vars.push_back(node.id);
-  });
+  if (e == nullptr) return vars;
+  CollectVars(*e, vars);
   std::sort(vars.begin(), vars.end());
   vars.erase(std::unique(vars.begin(), vars.end()), vars.end());
   return vars;
 }
 
-bool MentionsVar(const Expr& e, VarId var) {
-  bool found = false;
-  VisitExpr(e, [&](const ExprNode& node) {
-    found = found || (node.kind == ExprKind::kVar && node.id == var);
-  });
-  return found;
-}
+bool MentionsVar(const Expr& e, VarId var) { return e != nullptr && Mentions(*e, var); }
 
 }  // namespace burnish

@@ -210,11 +210,15 @@ void PruneVarsAndBuffers(Program& program) {
       if (node.kind == ExprKind::kLoad) live[node.id] = true;
     });
   });
+  const size_t buffers_before = program.buffers.size();
   const std::vector<int32_t> buffer_at = KeepOnly(program.buffers, live);
+  if (program.vars.size() == var_at.size() && program.buffers.size() == buffers_before) return;
   EditExprs(program, [&](Expr& e) {
     e = RewriteExpr(e, [&](const Expr& node) -> Expr {
-      if (node->kind == ExprKind::kVar) return VarRef(var_at[node->id]);
-      if (node->kind == ExprKind::kLoad) {
+      if (node->kind == ExprKind::kVar) {
+        return var_at[node->id] == node->id ? nullptr : VarRef(var_at[node->id]);
+      }
+      if (node->kind == ExprKind::kLoad && buffer_at[node->id] != node->id) {
         return Load(buffer_at[node->id], node->dtype, node->operands);
       }
       return nullptr;
@@ -372,7 +376,10 @@ std::vector<int64_t> ExtentValues(const Program& program, VarId var) {
   return {values.begin(), values.end()};
 }
 
-int64_t MaxExtent(const Program& program, VarId var) { return ExtentValues(program, var).back(); }
+int64_t MaxExtent(const Program& program, VarId var) {
+  const Expr& extent = program.vars[var].extent;
+  return IsConstInt(extent) ? extent->int_value : ExtentValues(program, var).back();
+}
 
 bool WritesInAxisOrder(const Program& program, const Block& block) {
   if (block.output_indices.size() != block.spatial.size()) return false;

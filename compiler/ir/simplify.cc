@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "base/check.h"
 
@@ -45,6 +46,11 @@ void AddTerm(LinearForm& form, const Expr& atom, int64_t coefficient) {
 }
 
 void AddScaled(LinearForm& form, const LinearForm& other, int64_t scale) {
+  if (form.terms.empty() && scale == 1) {
+    form.constant += other.constant;
+    form.terms = other.terms;
+    return;
+  }
   form.constant += other.constant * scale;
   for (const auto& [atom, coefficient] : other.terms) AddTerm(form, atom, coefficient * scale);
 }
@@ -404,11 +410,11 @@ LinearForm ToLinear(const Expr& e, const VarRanges& ranges) {
 Expr FromLinear(const LinearForm& form) {
   Expr sum;
   for (const auto& [atom, coefficient] : form.terms) {
-    const Expr term = atom * coefficient;
-    sum = sum == nullptr ? term : sum + term;
+    Expr term = coefficient == 1 ? atom : atom * coefficient;
+    sum = sum == nullptr ? std::move(term) : std::move(sum) + std::move(term);
   }
   if (sum == nullptr) return Int(form.constant);
-  return sum + form.constant;
+  return form.constant == 0 ? sum : std::move(sum) + form.constant;
 }
 
 Expr Simplify(const Expr& e, const VarRanges& ranges) {

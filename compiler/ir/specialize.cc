@@ -47,6 +47,7 @@ class Specializer {
 
  private:
   Expr Renamed(const Expr& e) const {
+    if (renamed_.empty()) return Simplify(e, ranges_);
     return Simplify(SubstituteVars(e,
                                    [&](VarId var) -> Expr {
                                      const auto it = renamed_.find(var);

@@ -1,0 +1,115 @@
+#include "tuner/cost_model/analytic_model.h"
+
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "base/check.h"
+#include "base/file.h"
+#include "base/golden.h"
+#include "base/status_matchers.h"
+#include "compiler/ir/lower.h"
+#include "compiler/schedule/test_programs.h"
+#include "compiler/schedule/trace.h"
+#include "gtest/gtest.h"
+#include "proto/isa_model.h"
+#include "proto/target.h"
+
+namespace burnish {
+namespace {
+
+IsaModel IsaOf(const std::string& arch) {
+  const auto target = ParseTarget("cpu:arch=" + arch);
+  CHECK(target.ok());
+  return IsaModelOf(*target);
+}
+
+std::string TraceText(const std::string& name) {
+  const auto text = ReadFile("compiler/schedule/testdata/" + name + ".trace", 1 << 16);
+  CHECK(text.ok());
+  return *text;
+}
+
+Program Lowered(const Program& program, const std::string& trace_text) {
+  const auto trace = ParseTrace(trace_text);
+  CHECK(trace.ok());
+  const auto scheduled = ApplyTrace(*trace, program);
+  CHECK(scheduled.ok()) << scheduled.status().message();
+  const auto lowered = Lower(*scheduled);
+  CHECK(lowered.ok());
+  return *lowered;
+}
+
+TEST(AnalyticModelTest, SecondsOfTheHandWrittenTracesStayAsReviewed) {
+  const ConvShape conv3x3 = {1, 14, 14, 256, 256, 3, 1, 1};
+  const std::vector<std::tuple<const char*, Program, const char*>> cases = {
+      {"stem 7x7", ConvProgram({1, 224, 224, 3, 64, 7, 2, 3}), "stem7x7"},
+      {"56 64-256 1x1", ConvProgram({1, 56, 56, 64, 256, 1, 1, 0, true}), "conv1x1_residual"},
+      {"14 256-256 3x3", ConvProgram(conv3x3), "conv3x3_s1"},
+      {"14 512-512 3x3 s2", ConvProgram({1, 14, 14, 512, 512, 3, 2, 1}), "conv3x3_s2_blocked"},
+      {"dense", DenseProgram(1, 2048, 1000), "dense"},
+      {"winograd tiles", WinogradProgram(conv3x3), "winograd_f4_tiles"},
+      {"winograd channels", WinogradProgram(conv3x3), "winograd_f4_channels"},
+  };
+  std::string got;
+  for (const auto& [name, program, trace] : cases) {
+    const Program lowered = Lowered(program, TraceText(trace));
+    for (const char* arch : {"znver3", "znver4"}) {
+      for (int threads : {1, 2}) {
+        absl::StrAppendFormat(&got, "%s, %s, %d threads: %.9e s\n", name, arch, threads,
+                              AnalyticSeconds(lowered, IsaOf(arch), threads));
+      }
+    }
+  }
+  EXPECT_TRUE(MatchesGolden("tuner/cost_model/testdata/analytic_model.txt", got));
+}
+
+class AnalyticOrderTest : public ::testing::Test {
+ protected:
+  double Seconds(const std::string& trace, int threads = 2) const {
+    return AnalyticSeconds(Lowered(program_, trace), isa_, threads);
+  }
+
+  // Pixels and a panel of weights fit into L2 together.
+  const Program program_ = ConvProgram({1, 14, 14, 128, 128, 3, 1, 1});
+  const IsaModel isa_ = IsaOf("znver3");
+  const std::string good_ = TraceText("conv3x3_s1");
+};
+
+TEST_F(AnalyticOrderTest, TwoWorkersTakeLittleMoreThanHalfTheTime) {
+  EXPECT_GT(Seconds(good_, 1) / Seconds(good_, 2), 1.7);
+  EXPECT_LT(Seconds(good_, 1) / Seconds(good_, 2), 2.1);
+}
+
+TEST_F(AnalyticOrderTest, UnscheduledProgramIsManyTimesSlower) {
+  EXPECT_GT(Seconds(""), 8 * Seconds(good_));
+}
+
+TEST_F(AnalyticOrderTest, TilesThatSpillRegistersAreSlower) {
+  EXPECT_GT(Seconds(absl::StrReplaceAll(good_, {{"max=6", "max=12"}})), 1.3 * Seconds(good_));
+}
+
+TEST_F(AnalyticOrderTest, TilesThatLeaveThePortsIdleAreSlower) {
+  EXPECT_GT(Seconds(absl::StrReplaceAll(good_, {{"max=6", "max=2"}})), 1.3 * Seconds(good_));
+}
+
+TEST_F(AnalyticOrderTest, WeightsThatNothingPrefetchesAreWaitedFor) {
+  const size_t prefetch = good_.find("prefetch@1");
+  ASSERT_NE(prefetch, std::string::npos);
+  const Program many_weights = ConvProgram({1, 7, 7, 512, 512, 3, 1, 1});
+  const double with = AnalyticSeconds(Lowered(many_weights, good_), isa_, 2);
+  const double without = AnalyticSeconds(Lowered(many_weights, good_.substr(0, prefetch)), isa_, 2);
+  EXPECT_GT(without, 1.05 * with);
+}
+
+// No arithmetic is faster than the ports: 2 multiply-adds of 8 floats a cycle and core, 3.2 GHz.
+TEST_F(AnalyticOrderTest, NothingIsFasterThanThePeak) {
+  const double multiply_adds = 14.0 * 14 * 128 * 128 * 9;
+  EXPECT_GT(Seconds(good_, 1), multiply_adds / (2 * 8 * 3.2e9));
+  EXPECT_LT(Seconds(good_, 1), 1.5 * multiply_adds / (2 * 8 * 3.2e9));
+}
+
+}  // namespace
+}  // namespace burnish
