@@ -35,8 +35,9 @@ struct KernelInfo {
   std::vector<int64_t> buffer_bytes;  // Storage, border included.
   int64_t scratch_bytes = 0;          // Per worker.
   int64_t shared_scratch_bytes = 0;   // One for all workers: data that crosses phases.
-  // From LLVM's own remarks. Spills inside innermost loops make a kernel slow: a candidate that has
-  // them is kept, with the count on its record.
+  // Stores and loads of spilled registers: all of them, and those of vector registers inside
+  // innermost loops. The latter make a kernel slow: a candidate that has them is kept, with the
+  // count on its record. Spilled addresses cost little.
   int64_t spill_count = 0;
   int64_t innermost_spill_count = 0;
   int64_t code_bytes = 0;

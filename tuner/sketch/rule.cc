@@ -20,6 +20,7 @@ const std::vector<SketchRule>& SketchRules() {
   static const auto& rules = *new std::vector<SketchRule>{
       {"border", BorderRule},
       {"contraction", ContractionRule},
+      {"window", WindowRule},
       {"row_reduction", RowReductionRule},
       {"spatial", SpatialRule},
   };

@@ -33,6 +33,7 @@ const std::vector<SketchRule>& SketchRules();
 // One line for each rule, in its own file under rules/.
 std::vector<Sketch> BorderRule(const RuleContext& context, BlockId block);
 std::vector<Sketch> ContractionRule(const RuleContext& context, BlockId block);
+std::vector<Sketch> WindowRule(const RuleContext& context, BlockId block);
 std::vector<Sketch> RowReductionRule(const RuleContext& context, BlockId block);
 std::vector<Sketch> SpatialRule(const RuleContext& context, BlockId block);
 

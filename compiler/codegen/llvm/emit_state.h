@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -14,6 +15,7 @@
 
 namespace llvm {
 class IRBuilderBase;
+class Instruction;
 class MDNode;
 class Type;
 class Value;
@@ -40,6 +42,15 @@ struct BufferBinding {
   bool read_only = false;     // Nobody writes it while the function runs.
 };
 
+// A region of code in which what was computed before stays valid: a loop's body or a branch.
+struct EmitScope {
+  int depth = 0;  // Run-time loops around it.
+  // Of a loop: the jump into it. Code before it runs once per entry of the loop.
+  llvm::Instruction* entry = nullptr;
+  // Addresses and indices by a key that says all about them.
+  std::unordered_map<std::string, llvm::Value*> values;
+};
+
 struct EmitState {
   llvm::IRBuilderBase* builder = nullptr;
   const Program* program = nullptr;
@@ -51,7 +62,11 @@ struct EmitState {
   // Where it is false (i1 or <lanes x i1>) loads must not touch memory and data errors do not
   // count: the branches of selects are evaluated without jumps. Null: true everywhere.
   llvm::Value* mask = nullptr;
-  llvm::Value* error_flag = nullptr;                 // Alloca of the return code.
+  llvm::Value* error_flag = nullptr;  // Alloca of the return code.
+  // From the function to here. Unrolled code asks for the same addresses again and again: they are
+  // computed once, outside of the loops that they do not depend on.
+  std::vector<EmitScope> scopes;
+  bool single_lane = false;  // In ForEachLane: variables have values of their own for a moment.
   std::map<const ConstTable*, llvm::Value*> tables;  // Arrays that are in the module already.
   bool fused_multiply_add = false;                   // The target has it.
   int64_t store_count = 0;

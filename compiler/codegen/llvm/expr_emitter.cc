@@ -121,10 +121,9 @@ llvm::Value* ExprEmitter::Emit(const Expr& e) {
     default:
       break;
   }
-  if (IsUnary(e->kind)) return EmitUnary(e);
-  llvm::Value* const value = EmitBinary(e);
+  llvm::Value* const value = IsUnary(e->kind) ? EmitUnary(e) : EmitBinary(e);
   if (value != nullptr) return value;
-  state_.Fail(absl::StrCat("expression of kind ", static_cast<int>(e->kind), " on ",
+  state_.Fail(absl::StrCat("operation number ", static_cast<int>(e->kind), " on ",
                            std::string(DTypeName(e->operands[0]->dtype)), " is not supported"));
   return llvm::UndefValue::get(type);
 }
@@ -178,28 +177,23 @@ llvm::Value* ExprEmitter::EmitUnary(const Expr& e) {
     default:
       break;
   }
-  llvm::Value* result = nullptr;
-  if (is_float) {
-    switch (e->kind) {
-      case ExprKind::kSqrt:
-        return b.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, x);
-      case ExprKind::kFloor:
-        return b.CreateUnaryIntrinsic(llvm::Intrinsic::floor, x);
-      case ExprKind::kCeil:
-        return b.CreateUnaryIntrinsic(llvm::Intrinsic::ceil, x);
-      case ExprKind::kRound:  // Half to even.
-        return b.CreateUnaryIntrinsic(llvm::Intrinsic::roundeven, x);
-      default:
-        result = EmitMath(b, e->kind, x);
-    }
-  } else if (e->kind == ExprKind::kFloor || e->kind == ExprKind::kCeil ||
-             e->kind == ExprKind::kRound) {
-    return x;
+  if (!is_float) {
+    const bool rounds =
+        e->kind == ExprKind::kFloor || e->kind == ExprKind::kCeil || e->kind == ExprKind::kRound;
+    return rounds ? x : nullptr;
   }
-  if (result != nullptr) return result;
-  state_.Fail(absl::StrCat("function of kind ", static_cast<int>(e->kind), " on ",
-                           std::string(DTypeName(type)), " is not supported"));
-  return llvm::UndefValue::get(x->getType());
+  switch (e->kind) {
+    case ExprKind::kSqrt:
+      return b.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, x);
+    case ExprKind::kFloor:
+      return b.CreateUnaryIntrinsic(llvm::Intrinsic::floor, x);
+    case ExprKind::kCeil:
+      return b.CreateUnaryIntrinsic(llvm::Intrinsic::ceil, x);
+    case ExprKind::kRound:  // Half to even.
+      return b.CreateUnaryIntrinsic(llvm::Intrinsic::roundeven, x);
+    default:
+      return EmitMath(b, e->kind, x);
+  }
 }
 
 llvm::Value* ExprEmitter::EmitCast(llvm::Value* value, DType from, DType to) {

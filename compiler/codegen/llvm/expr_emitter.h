@@ -40,7 +40,7 @@ class ExprEmitter {
 
  private:
   llvm::Value* EmitVar(VarId var);
-  llvm::Value* EmitUnary(const Expr& e);
+  llvm::Value* EmitUnary(const Expr& e);  // Null, like the others: no code for it in this type.
   llvm::Value* EmitCast(llvm::Value* value, DType from, DType to);
   llvm::Value* EmitBinary(const Expr& e);
   llvm::Value* EmitArithmetic(const Expr& e, llvm::Value* a, llvm::Value* b);

@@ -8,7 +8,7 @@
 
 #include "base/check.h"
 #include "base/cpu_info.h"
-#include "compiler/codegen/llvm/fma_peak.h"
+#include "base/fma_peak.h"
 #include "compiler/codegen/llvm/llvm_backend.h"
 #include "compiler/codegen/test_programs.h"
 #include "compiler/runtime/shared_object.h"

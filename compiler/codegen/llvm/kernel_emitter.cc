@@ -7,12 +7,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "compiler/codegen/llvm/buffer_binder.h"
 #include "compiler/codegen/llvm/emit_state.h"
 #include "compiler/codegen/llvm/expr_emitter.h"
 #include "compiler/codegen/llvm/memory_emitter.h"
 #include "compiler/runtime/kernel_abi.h"
 #include "llvm/IR/IRBuilder.h"
-#include "llvm/IR/MDBuilder.h"
+#include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/Module.h"
 
 namespace burnish {
@@ -38,13 +39,6 @@ class FunctionEmitter {
   absl::Status Run();
 
  private:
-  void BindBuffers();
-  void BindParameters();
-  void BindTemporaries();
-  bool MayOverlap(size_t i, size_t j) const;
-  void DeclareAliasing();
-  llvm::Value* ContextField(size_t offset, llvm::Type* type);
-
   void EmitPhases(NodeId root);
   void EmitParallel(const Node& loop);
   void EmitBarrier();
@@ -66,6 +60,8 @@ class FunctionEmitter {
   void BindConstant(VarId var, int64_t value);
   void BindValue(VarId var, llvm::Value* value, Range range);
   bool UsesRegisters(const Node& loop) const;
+  bool RepeatsTile(const Node& loop) const;
+  void EmitSchedulingFence();
 
   const Program& program_;
   const KernelLayout& layout_;
@@ -104,134 +100,16 @@ absl::Status FunctionEmitter::Run() {
   state_.vars.resize(program_.vars.size());
   state_.buffers.resize(program_.buffers.size());
   state_.fused_multiply_add = options_.fused_multiply_add;
+  state_.scopes.resize(1);
   state_.error_flag = b_.CreateAlloca(i32, nullptr, "error");
   b_.CreateStore(b_.getInt32(BURNISH_KERNEL_OK), state_.error_flag);
   context_ = function_->getArg(0);
   worker_ = b_.CreateZExt(function_->getArg(1), b_.getInt64Ty(), "worker");
   workers_ = b_.CreateZExt(function_->getArg(2), b_.getInt64Ty(), "workers");
-  BindBuffers();
+  BindBuffers(layout_, options_.pack, {context_, worker_}, state_);
   EmitPhases(root);
   b_.CreateRet(b_.CreateLoad(i32, state_.error_flag));
   return state_.status;
-}
-
-llvm::Value* FunctionEmitter::ContextField(size_t offset, llvm::Type* type) {
-  llvm::LoadInst* const load =
-      b_.CreateLoad(type, b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), context_, offset));
-  load->setMetadata(llvm::LLVMContext::MD_invariant_load,
-                    llvm::MDNode::get(module_.getContext(), {}));
-  return load;
-}
-
-void FunctionEmitter::BindBuffers() {
-  BindParameters();
-  BindTemporaries();
-  DeclareAliasing();
-}
-
-void FunctionEmitter::BindParameters() {
-  llvm::LLVMContext& context = module_.getContext();
-  llvm::MDBuilder metadata(context);
-  const auto number = [&](int64_t value) {
-    return llvm::MDNode::get(context,
-                             metadata.createConstant(b_.getInt64(static_cast<uint64_t>(value))));
-  };
-  const std::vector<BufferId>& parameters =
-      options_.pack ? layout_.pack_parameters : layout_.kernel_parameters;
-  llvm::Value* const pointers =
-      ContextField(offsetof(BurnishKernelContext, buffers), b_.getPtrTy());
-  for (size_t i = 0; i < parameters.size(); ++i) {
-    const Buffer& buffer = program_.buffers[parameters[i]];
-    BufferBinding& binding = state_.buffers[parameters[i]];
-    llvm::LoadInst* const pointer = b_.CreateLoad(
-        b_.getPtrTy(), b_.CreateConstInBoundsGEP1_64(b_.getPtrTy(), pointers, i), buffer.name);
-    pointer->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(context, {}));
-    pointer->setMetadata(llvm::LLVMContext::MD_noundef, llvm::MDNode::get(context, {}));
-    pointer->setMetadata(llvm::LLVMContext::MD_align, number(buffer.storage.alignment_bytes));
-    // Lets loads that do not depend on a loop be done before it, also if it may run zero times.
-    pointer->setMetadata(llvm::LLVMContext::MD_dereferenceable, number(StorageBytes(buffer)));
-    binding.pointer = pointer;
-    binding.alignment_bytes = buffer.storage.alignment_bytes;
-    binding.read_only = buffer.role == BufferRole::kConstant ||
-                        (buffer.role == BufferRole::kPacked && !options_.pack);
-  }
-}
-
-void FunctionEmitter::BindTemporaries() {
-  llvm::Value* scratch = nullptr;
-  llvm::Value* shared = nullptr;
-  for (size_t i = 0; i < program_.buffers.size(); ++i) {
-    const Buffer& buffer = program_.buffers[i];
-    BufferBinding& binding = state_.buffers[i];
-    if (buffer.role != BufferRole::kTemp) continue;
-    binding.alignment_bytes = BURNISH_SCRATCH_ALIGNMENT;
-    if (buffer.scope == Scope::kRegister) {
-      llvm::Type* const element =
-          buffer.dtype == DType::kBool ? b_.getInt8Ty() : expressions_.ScalarType(buffer.dtype);
-      // Dissolved by SROA into one SSA value per vector: every access has a constant index.
-      llvm::AllocaInst* const array = b_.CreateAlloca(
-          llvm::ArrayType::get(element, static_cast<uint64_t>(StorageElementCount(buffer))),
-          nullptr, buffer.name);
-      array->setAlignment(llvm::Align(BURNISH_SCRATCH_ALIGNMENT));
-      binding.pointer = array;
-      binding.in_registers = true;
-      continue;
-    }
-    const int64_t offset = layout_.temp_offset[i];
-    if (offset < 0) continue;
-    llvm::Value*& area = buffer.scope == Scope::kScratch ? scratch : shared;
-    if (area == nullptr && buffer.scope == Scope::kScratch) {
-      llvm::Value* const stride =
-          ContextField(offsetof(BurnishKernelContext, scratch_bytes_per_worker), b_.getInt64Ty());
-      area = b_.CreateInBoundsGEP(
-          b_.getInt8Ty(), ContextField(offsetof(BurnishKernelContext, scratch), b_.getPtrTy()),
-          b_.CreateMul(worker_, stride));
-    } else if (area == nullptr) {
-      area = ContextField(offsetof(BurnishKernelContext, shared_scratch), b_.getPtrTy());
-    }
-    binding.pointer = b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), area,
-                                                    static_cast<uint64_t>(offset), buffer.name);
-  }
-}
-
-bool FunctionEmitter::MayOverlap(size_t i, size_t j) const {
-  const Buffer& a = program_.buffers[i];
-  const Buffer& b = program_.buffers[j];
-  if (a.role == BufferRole::kTemp && b.role == BufferRole::kTemp && a.scope == b.scope) {
-    return layout_.temp_offset[i] < layout_.temp_offset[j] + StorageBytes(b) &&
-           layout_.temp_offset[j] < layout_.temp_offset[i] + StorageBytes(a);
-  }
-  const bool input_output = (a.role == BufferRole::kInput && b.role == BufferRole::kOutput) ||
-                            (a.role == BufferRole::kOutput && b.role == BufferRole::kInput);
-  return input_output && StorageBytes(a) == StorageBytes(b);
-}
-
-// Buffers do not overlap, with two exceptions: an output may be computed in place of an input of
-// its size, and temporaries of different phases share memory.
-void FunctionEmitter::DeclareAliasing() {
-  llvm::MDBuilder metadata(module_.getContext());
-  llvm::MDNode* const domain = metadata.createAnonymousAliasScopeDomain("kernel");
-  const size_t count = program_.buffers.size();
-  const auto takes_part = [&](size_t i) {
-    return state_.buffers[i].pointer != nullptr && !state_.buffers[i].in_registers;
-  };
-  for (size_t i = 0; i < count; ++i) {
-    if (!takes_part(i)) continue;
-    llvm::Metadata* const scope =
-        metadata.createAnonymousAliasScope(domain, program_.buffers[i].name);
-    state_.buffers[i].scope = llvm::MDNode::get(module_.getContext(), scope);
-  }
-  for (size_t i = 0; i < count; ++i) {
-    if (!takes_part(i)) continue;
-    std::vector<llvm::Metadata*> others;
-    for (size_t j = 0; j < count; ++j) {
-      if (i == j || !takes_part(j) || MayOverlap(i, j)) continue;
-      others.push_back(state_.buffers[j].scope->getOperand(0));
-    }
-    if (!others.empty()) {
-      state_.buffers[i].not_aliased = llvm::MDNode::get(module_.getContext(), others);
-    }
-  }
 }
 
 // The root's children, with a barrier between them unless one worker does both.
@@ -252,9 +130,10 @@ void FunctionEmitter::EmitPhases(NodeId root) {
 }
 
 void FunctionEmitter::EmitBarrier() {
-  llvm::Value* const barrier = ContextField(offsetof(BurnishKernelContext, barrier), b_.getPtrTy());
+  llvm::Value* const barrier =
+      LoadContextField(b_, context_, offsetof(BurnishKernelContext, barrier), b_.getPtrTy());
   llvm::Value* const argument =
-      ContextField(offsetof(BurnishKernelContext, barrier_arg), b_.getPtrTy());
+      LoadContextField(b_, context_, offsetof(BurnishKernelContext, barrier_arg), b_.getPtrTy());
   b_.CreateCall(llvm::FunctionType::get(b_.getVoidTy(), {b_.getPtrTy()}, false), barrier,
                 {argument})
       ->setDoesNotThrow();
@@ -292,12 +171,14 @@ void FunctionEmitter::EmitCountedLoop(llvm::Value* first, llvm::Value* end, cons
   llvm::BasicBlock* const head = llvm::BasicBlock::Create(context, name, function_);
   llvm::BasicBlock* const after = llvm::BasicBlock::Create(context, name + ".end", function_);
   // Tested at the bottom; at the top only where the loop may be empty.
-  b_.CreateCondBr(b_.CreateICmpSLT(first, end), head, after);
+  llvm::Instruction* const entry = b_.CreateCondBr(b_.CreateICmpSLT(first, end), head, after);
   b_.SetInsertPoint(head);
   llvm::PHINode* const value = b_.CreatePHI(b_.getInt64Ty(), 2, name);
   value->addIncoming(first, before);
   ++depth_;
+  state_.scopes.push_back({.depth = depth_, .entry = entry});
   body(value);
+  state_.scopes.pop_back();
   --depth_;
   llvm::Value* const next = b_.CreateAdd(value, b_.getInt64(1), "", true, true);
   value->addIncoming(next, b_.GetInsertBlock());
@@ -312,15 +193,16 @@ void FunctionEmitter::EmitBranch(llvm::Value* condition, const std::function<voi
   llvm::BasicBlock* const after = llvm::BasicBlock::Create(context, "after", function_);
   llvm::BasicBlock* const no =
       otherwise ? llvm::BasicBlock::Create(context, "else", function_) : after;
-  b_.CreateCondBr(condition, yes, no);
-  b_.SetInsertPoint(yes);
-  then();
-  b_.CreateBr(after);
-  if (otherwise) {
-    b_.SetInsertPoint(no);
-    otherwise();
+  const auto emit = [&](llvm::BasicBlock* block, const std::function<void()>& body) {
+    b_.SetInsertPoint(block);
+    state_.scopes.push_back({.depth = depth_});
+    body();
+    state_.scopes.pop_back();
     b_.CreateBr(after);
-  }
+  };
+  b_.CreateCondBr(condition, yes, no);
+  emit(yes, then);
+  if (otherwise) emit(no, otherwise);
   b_.SetInsertPoint(after);
 }
 
@@ -398,8 +280,37 @@ void FunctionEmitter::EmitSerial(const Node& loop) {
   state_.vars[loop.var].bound = false;
 }
 
+// Whether `loop` repeats whole rows, columns or steps of a register tile: register accumulators are
+// updated in a loop inside.
+bool FunctionEmitter::RepeatsTile(const Node& loop) const {
+  for (NodeId child : loop.children) {
+    if (program_.nodes[child].kind != NodeKind::kLoop) continue;
+    for (NodeId id : Subtree(program_, child)) {
+      const Node& node = program_.nodes[id];
+      if (node.kind == NodeKind::kStore && node.combiner != Combiner::kAssign &&
+          state_.buffers[node.buffer].in_registers) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+// No load moves across: LLVM gathers loads from neighbouring addresses, all those of a tile's step,
+// where they need registers that a full tile does not have. An empty piece of assembly, which is
+// said not to touch the program's memory, so that loads that were done before it stay known.
+void FunctionEmitter::EmitSchedulingFence() {
+  llvm::FunctionType* const type = llvm::FunctionType::get(b_.getVoidTy(), false);
+  llvm::CallInst* const fence =
+      b_.CreateCall(llvm::InlineAsm::get(type, "", "", /*hasSideEffects=*/true));
+  fence->setDoesNotThrow();
+  fence->setOnlyAccessesInaccessibleMemory();
+}
+
 void FunctionEmitter::EmitUnrolled(const Node& loop, int64_t extent) {
+  const bool fenced = RepeatsTile(loop);
   for (int64_t i = 0; i < extent && state_.status.ok(); ++i) {
+    if (i > 0 && fenced) EmitSchedulingFence();
     BindConstant(loop.var, i);
     EmitChildren(loop);
   }
@@ -434,7 +345,9 @@ void FunctionEmitter::EmitVectorized(const Node& loop, int64_t extent) {
   }
   const int64_t lanes = loop.lanes;
   int64_t done = 0;
+  const bool fenced = RepeatsTile(loop);
   const auto with_lanes = [&](int64_t count) {
+    if (done > 0 && fenced) EmitSchedulingFence();
     state_.vector_var = count > 1 ? loop.var : -1;
     state_.lanes = static_cast<int>(count);
     EmitChildren(loop);

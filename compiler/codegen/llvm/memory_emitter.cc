@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -30,6 +31,25 @@ llvm::Type* Widened(llvm::Type* type, int width) {
   return width == 1 ? type : llvm::FixedVectorType::get(type, width);
 }
 
+void AppendNumber(int64_t number, std::string& key) {
+  key.append(reinterpret_cast<const char*>(&number), sizeof(number));
+}
+
+// Appends what tells `e` from every other index expression. False when its value may differ from
+// one place to another, or when it must not be computed where it is not asked for.
+bool AppendKey(const Expr& e, std::string& key) {
+  key.push_back(static_cast<char>(e->kind));
+  AppendNumber(e->kind == ExprKind::kVar ? e->id : e->int_value, key);
+  bool movable = IsUnary(e->kind) || IsBinary(e->kind) || e->kind == ExprKind::kVar ||
+                 e->kind == ExprKind::kIntImm || e->kind == ExprKind::kSelect;
+  // A division by anything but a constant may record a data error.
+  if (e->kind == ExprKind::kDiv || e->kind == ExprKind::kFloorDiv || e->kind == ExprKind::kMod) {
+    movable = movable && IsConstInt(e->operands[1]) && e->operands[1]->int_value > 0;
+  }
+  for (const Expr& operand : e->operands) movable = AppendKey(operand, key) && movable;
+  return movable && !IsFloat(e->dtype);
+}
+
 }  // namespace
 
 void MemoryEmitter::ForEachLane(const std::function<void(int lane)>& emit) {
@@ -37,6 +57,7 @@ void MemoryEmitter::ForEachLane(const std::function<void(int lane)>& emit) {
   const int lanes = std::exchange(state_.lanes, 1);
   const VarBinding base = state_.vars[var];
   llvm::Value* const mask = state_.mask;
+  const bool outer_lane = std::exchange(state_.single_lane, true);
   llvm::IRBuilderBase& b = *state_.builder;
   for (int lane = 0; lane < lanes; ++lane) {
     VarBinding& binding = state_.vars[var];
@@ -55,6 +76,7 @@ void MemoryEmitter::ForEachLane(const std::function<void(int lane)>& emit) {
   state_.vector_var = var;
   state_.lanes = lanes;
   state_.mask = mask;
+  state_.single_lane = outer_lane;
 }
 
 MemoryEmitter::Address MemoryEmitter::AddressOf(BufferId buffer, const std::vector<Expr>& indices) {
@@ -89,6 +111,35 @@ llvm::Value* MemoryEmitter::IndexValue(const LinearForm& form) {
   return sum;
 }
 
+// The pointer plus so many elements, where all variables of `part` are bound in loops of at most
+// `depth`. Computed once, before the first loop that it does not depend on.
+llvm::Value* MemoryEmitter::Advance(BufferId buffer, llvm::Value* pointer, const LinearForm& part,
+                                    int depth) {
+  llvm::IRBuilderBase& b = *state_.builder;
+  llvm::Type* const type = MemoryType(b, state_.program->buffers[buffer].dtype);
+  bool movable = !state_.single_lane;
+  std::string key(reinterpret_cast<const char*>(&pointer), sizeof(pointer));
+  for (const auto& [atom, coefficient] : part.terms) {
+    AppendNumber(coefficient, key);
+    movable = AppendKey(atom, key) && movable;
+  }
+  if (!movable) return b.CreateInBoundsGEP(type, pointer, IndexValue(part));
+  size_t inside = 1;  // The first scope that is too deep.
+  while (inside < state_.scopes.size() &&
+         (state_.scopes[inside].entry == nullptr || state_.scopes[inside].depth <= depth)) {
+    ++inside;
+  }
+  for (size_t i = 0; i < inside; ++i) {
+    const auto found = state_.scopes[i].values.find(key);
+    if (found != state_.scopes[i].values.end()) return found->second;
+  }
+  const llvm::IRBuilderBase::InsertPointGuard restore(b);
+  if (inside < state_.scopes.size()) b.SetInsertPoint(state_.scopes[inside].entry);
+  llvm::Value* const moved = b.CreateInBoundsGEP(type, pointer, IndexValue(part));
+  state_.scopes[inside - 1].values.emplace(std::move(key), moved);
+  return moved;
+}
+
 // `guard` (i1): where it is false the pointer is that of the allocation's start.
 llvm::Value* MemoryEmitter::Pointer(BufferId buffer, const LinearForm& form, llvm::Value* guard) {
   llvm::IRBuilderBase& b = *state_.builder;
@@ -111,9 +162,7 @@ llvm::Value* MemoryEmitter::Pointer(BufferId buffer, const LinearForm& form, llv
     by_depth[depth].terms.push_back(term);
   }
   llvm::Value* pointer = binding.pointer;
-  for (const auto& [depth, part] : by_depth) {
-    pointer = b.CreateInBoundsGEP(type, pointer, IndexValue(part));
-  }
+  for (const auto& [depth, part] : by_depth) pointer = Advance(buffer, pointer, part, depth);
   if (form.constant == 0) return pointer;
   return b.CreateInBoundsGEP(type, pointer, b.getInt64(form.constant));
 }

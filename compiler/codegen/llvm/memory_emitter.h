@@ -45,6 +45,7 @@ class MemoryEmitter {
   Address AddressOf(BufferId buffer, const std::vector<Expr>& indices);
   llvm::Value* Pointer(BufferId buffer, const LinearForm& form, llvm::Value* guard);
   llvm::Value* IndexValue(const LinearForm& form);
+  llvm::Value* Advance(BufferId buffer, llvm::Value* pointer, const LinearForm& part, int depth);
   int64_t AlignmentOf(BufferId buffer, const LinearForm& form) const;
   void Annotate(llvm::Instruction* access, BufferId buffer) const;
   llvm::Value* LoadAt(BufferId buffer, const Address& address, int width);

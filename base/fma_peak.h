@@ -1,7 +1,7 @@
 // The rate of fused multiply-adds that this core reaches, measured beside a kernel: what "percent
-// of peak" is a percentage of.
-#ifndef COMPILER_CODEGEN_LLVM_FMA_PEAK_H_
-#define COMPILER_CODEGEN_LLVM_FMA_PEAK_H_
+// of peak" is a percentage of. Free of Abseil.
+#ifndef BASE_FMA_PEAK_H_
+#define BASE_FMA_PEAK_H_
 
 #include <cstdint>
 
@@ -14,4 +14,4 @@ int64_t RunFmaLoop(int lanes, int64_t iterations);
 
 }  // namespace burnish
 
-#endif  // COMPILER_CODEGEN_LLVM_FMA_PEAK_H_
+#endif  // BASE_FMA_PEAK_H_

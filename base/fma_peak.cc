@@ -1,4 +1,4 @@
-#include "compiler/codegen/llvm/fma_peak.h"
+#include "base/fma_peak.h"
 
 namespace burnish {
 
