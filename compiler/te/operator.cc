@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "compiler/te/ops/common.h"
 #include "compiler/te/ops/families.h"
 
 namespace burnish {
@@ -29,6 +30,8 @@ const std::vector<OperatorDef>& Table() {
 }
 
 }  // namespace
+
+int64_t CountFlops(const Program& program) { return ops::CountOperations(program); }
 
 const OperatorDef* FindOperator(absl::string_view name) {
   const auto& table = Table();

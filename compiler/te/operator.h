@@ -57,6 +57,10 @@ struct OperatorDef {
   int64_t (*flop_count)(const Attributes&, absl::Span<const TensorType>);
 };
 
+// Arithmetic operations of a whole definition, counted as in `flop_count`; its schedule does not
+// matter.
+int64_t CountFlops(const Program& program);
+
 // Null where there is no such operator.
 const OperatorDef* FindOperator(absl::string_view name);
 // Every operator, sorted by name.

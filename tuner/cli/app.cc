@@ -1,0 +1,172 @@
+#include "tuner/cli/app.h"
+
+#include <sysexits.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <exception>
+#include <map>
+#include <new>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/logging.h"
+#include "tuner/cli/error.h"
+#include "tuner/cli/version.h"
+
+namespace burnish {
+namespace {
+
+class CliOptions : public CommandOptions {
+ public:
+  CliOptions(CLI::App* app, CommonFlags* common, std::map<std::string, std::string>* settings)
+      : app_(app), common_(common), settings_(settings) {}
+
+  void Flag(const std::string& name, bool* value, const std::string& help) override {
+    app_->add_flag(name, *value, help);
+  }
+  void Value(const std::string& name, const std::string& value_name, std::string* value,
+             const std::string& help) override {
+    CLI::Option* option = app_->add_option(name, *value, help)->type_name(value_name);
+    if (!value->empty()) option->capture_default_str();
+  }
+  void Value(const std::string& name, const std::string& value_name, int64_t* value, int64_t min,
+             int64_t max, const std::string& help) override {
+    AddNumber(name, value_name, value, min, max, help);
+  }
+  void Value(const std::string& name, const std::string& value_name, double* value, double min,
+             double max, const std::string& help) override {
+    AddNumber(name, value_name, value, min, max, help);
+  }
+  void Values(const std::string& name, const std::string& value_name,
+              std::vector<std::string>* values, const std::string& help) override {
+    app_->add_option(name, *values, help)
+        ->type_name(value_name)
+        ->expected(1)
+        ->take_all()
+        ->type_size(1);
+  }
+  void Choice(const std::string& name, std::string* value, const std::vector<std::string>& choices,
+              const std::string& help) override {
+    CLI::Option* option = app_->add_option(name, *value, help)->type_name("");
+    option->check(CLI::IsMember(choices));
+    if (!value->empty()) option->capture_default_str();
+  }
+  void Positional(const std::string& value_name, std::string* value, bool required,
+                  const std::string& help) override {
+    app_->add_option(value_name, *value, help)->type_name("")->required(required);
+  }
+  void Setting(const std::string& key) override {
+    const auto settings = AllSettings();
+    const auto* info = std::find_if(settings.begin(), settings.end(),
+                                    [&](const SettingInfo& known) { return key == known.key; });
+    std::string flag = absl::StrCat("--", key);
+    std::replace(flag.begin(), flag.end(), '_', '-');
+    app_->add_option_function<std::string>(
+            flag,
+            [settings = settings_, key](const std::string& value) { (*settings)[key] = value; },
+            absl::StrCat(info->help, " [", info->variable, "]"))
+        ->type_name("TEXT");
+  }
+  void Json() override { app_->add_flag("--json", common_->json, "print JSON on stdout"); }
+  void Quiet() override {
+    app_->add_flag("--quiet", common_->quiet, "nothing on stderr but errors");
+  }
+
+ private:
+  template <typename T>
+  void AddNumber(const std::string& name, const std::string& value_name, T* value, T min, T max,
+                 const std::string& help) {
+    app_->add_option(name, *value, help)
+        ->type_name(value_name)
+        ->check(CLI::Range(min, max, absl::StrCat(min, " to ", max)).description(""))
+        ->capture_default_str();
+  }
+
+  CLI::App* app_;
+  CommonFlags* common_;
+  std::map<std::string, std::string>* settings_;
+};
+
+std::string Examples(const std::string& text) {
+  std::string footer = "Example:";
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    absl::StrAppend(&footer, "\n  ", line);
+  }
+  return footer;
+}
+
+int Fail(const absl::Status& status, const CliEnvironment& environment) {
+  *environment.err << FormatError(status, environment.color) << std::flush;
+  return ExitCodeOf(status);
+}
+
+int UsageError(const CLI::ParseError& error, const CLI::App& app,
+               const CliEnvironment& environment) {
+  std::string command = "tuner";
+  if (!app.get_subcommands().empty()) {
+    absl::StrAppend(&command, " ", app.get_subcommands().front()->get_name());
+  }
+  std::string cause = error.what();
+  std::replace(cause.begin(), cause.end(), '\n', ' ');
+  return Fail(MakeError(ErrorCode::kUsage, cause, command, absl::StrCat(command, " --help")),
+              environment);
+}
+
+absl::Status RunCommand(Command& command, Context& context) {
+  // The libraries below CLI11, JSON and TOML throw; we do not.
+  try {
+    return command.Run(context);
+  } catch (const std::bad_alloc&) {
+    return MakeError(ErrorCode::kOutOfMemory, "out of memory");
+  } catch (const std::exception& error) {
+    return MakeError(ErrorCode::kInternal, error.what());
+  }
+}
+
+}  // namespace
+
+int RunCli(const std::vector<std::unique_ptr<Command>>& commands,
+           const std::vector<std::string>& arguments, const CliEnvironment& environment) {
+  CLI::App app("Burnish tunes tensor programs on the machines that run them, and builds models.",
+               "tuner");
+  app.get_formatter()->column_width(34);
+  app.set_version_flag("--version", VersionText());
+  app.require_subcommand(1);
+  app.footer("`tuner COMMAND --help` says more about one.");
+  CommonFlags common;
+  SettingSources sources{.getenv = environment.getenv, .system_config = environment.system_config};
+  std::map<const CLI::App*, Command*> by_app;
+  for (const std::unique_ptr<Command>& command : commands) {
+    CLI::App* sub = app.add_subcommand(command->name(), command->summary());
+    sub->footer(Examples(command->example()));
+    CliOptions options(sub, &common, &sources.flags);
+    command->AddOptions(options);
+    by_app[sub] = command.get();
+  }
+  try {
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+  } catch (const CLI::CallForHelp&) {
+    *environment.out << app.help() << std::flush;
+    return EX_OK;
+  } catch (const CLI::CallForVersion&) {
+    *environment.out << VersionText() << "\n" << std::flush;
+    return EX_OK;
+  } catch (const CLI::ParseError& error) {
+    return UsageError(error, app, environment);
+  }
+  absl::StatusOr<Settings> settings = Settings::Load(sources);
+  if (!settings.ok()) return Fail(settings.status(), environment);
+  const absl::StatusOr<LogLevel> level = ParseLogLevel(settings->Get("log_level"));
+  if (!level.ok()) {
+    return Fail(WithError(level.status(), ErrorCode::kSettings, settings->Find("log_level").origin),
+                environment);
+  }
+  SetUpLogging({.level = *level, .color = environment.color, .program = "tuner"});
+  Context context(environment, common, *std::move(settings));
+  const absl::Status status = RunCommand(*by_app.at(app.get_subcommands().front()), context);
+  environment.out->flush();
+  return status.ok() ? EX_OK : Fail(status, environment);
+}
+
+}  // namespace burnish

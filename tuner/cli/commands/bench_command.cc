@@ -1,0 +1,178 @@
+// tuner bench: how fast a bundle is, whole and operator by operator.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/file.h"
+#include "base/rng.h"
+#include "base/status_macros.h"
+#include "compiler/runtime/benchmark.h"
+#include "tuner/cli/bundle_session.h"
+#include "tuner/cli/commands/commands.h"
+#include "tuner/cli/context.h"
+#include "tuner/cli/error.h"
+#include "tuner/cli/format.h"
+#include "tuner/cli/machine_peak.h"
+#include "tuner/cli/profile_html.h"
+
+namespace burnish {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kProfileRuns = 30;
+
+// Times depend on no value but denormals; floats are normal as pictures are, integers are 0, which
+// is a valid index anywhere.
+absl::Status FillInputs(Session& session) {
+  for (size_t i = 0; i < session.manifest().inputs.size(); ++i) {
+    const TensorInfo& tensor = session.manifest().inputs[i].tensor;
+    std::vector<uint8_t> bytes(tensor.dense_bytes(), 0);
+    if (tensor.type == ElementType::kF32) {
+      Rng rng(i);
+      auto* values = reinterpret_cast<float*>(bytes.data());
+      for (int64_t k = 0; k < tensor.element_count(); ++k) {
+        values[k] = static_cast<float>(rng.Normal());
+      }
+    }
+    RETURN_IF_ERROR(ToStatus(session.SetInput(i, bytes)));
+  }
+  return absl::OkStatus();
+}
+
+std::vector<ProfileRow> MakeRows(const BundleManifest& manifest,
+                                 const std::vector<int64_t>& step_ns, const MachinePeak& peak) {
+  std::vector<ProfileRow> rows;
+  for (size_t i = 0; i < manifest.steps.size(); ++i) {
+    const Step& step = manifest.steps[i];
+    const double ns = static_cast<double>(std::max<int64_t>(step_ns[i], 1));
+    const RooflineBound bound = Roofline(peak, step.flop_count, step.moved_bytes);
+    ProfileRow row{.name = step.name,
+                   .origin = step.schedule_origin,
+                   .ns = ns,
+                   .gflops = static_cast<double>(step.flop_count) / ns,
+                   .moved_bytes = step.moved_bytes,
+                   .bound_ns = bound.ns,
+                   .bound_by_memory = bound.by_memory};
+    if (peak.flops_per_second > 0) row.peak_share = row.gflops * 1e9 / peak.flops_per_second;
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+std::string ProfileText(const std::vector<ProfileRow>& rows) {
+  double total_ns = 0;
+  for (const ProfileRow& row : rows) total_ns += row.ns;
+  TextTable table({{"step"},
+                   {"time", TextTable::kRight},
+                   {"share", TextTable::kRight},
+                   {"GFLOP/s", TextTable::kRight},
+                   {"of peak", TextTable::kRight},
+                   {"moved", TextTable::kRight},
+                   {"of bound", TextTable::kRight},
+                   {"bound by"},
+                   {"schedule"}});
+  for (const ProfileRow& row : rows) {
+    table.AddRow({row.name, FormatNs(row.ns), absl::StrFormat("%.1f %%", 100 * row.ns / total_ns),
+                  absl::StrFormat("%.1f", row.gflops),
+                  row.peak_share > 0 ? absl::StrFormat("%.0f %%", 100 * row.peak_share) : "-",
+                  FormatBytes(static_cast<double>(row.moved_bytes)),
+                  row.bound_ns > 0 ? absl::StrFormat("%.0f %%", 100 * row.bound_ns / row.ns) : "-",
+                  row.bound_ns == 0     ? "-"
+                  : row.bound_by_memory ? "memory"
+                                        : "compute",
+                  row.origin});
+  }
+  return table.ToText();
+}
+
+Json ProfileJson(const std::vector<ProfileRow>& rows) {
+  Json steps = Json::array();
+  for (const ProfileRow& row : rows) {
+    steps.push_back({{"name", row.name},
+                     {"schedule", row.origin},
+                     {"time_us", row.ns * 1e-3},
+                     {"gflops", row.gflops},
+                     {"peak_share", row.peak_share},
+                     {"moved_bytes", row.moved_bytes},
+                     {"bound_us", row.bound_ns * 1e-3},
+                     {"bound_by", row.bound_by_memory ? "memory" : "compute"}});
+  }
+  return steps;
+}
+
+class BenchCommand : public Command {
+ public:
+  std::string name() const override { return "bench"; }
+  std::string summary() const override { return "times a bundle on this machine"; }
+  std::string example() const override {
+    return "tuner bench resnet50.bundle --seconds 5 --profile";
+  }
+  void AddOptions(CommandOptions& options) override {
+    options.Positional("FILE", &file_, true, "the bundle");
+    options.Value("--threads", "N", &threads_, 0, 1024, "0: as many as it was tuned for");
+    options.Value("--seconds", "S", &seconds_, 0.01, 3600.0, "how long to run it");
+    options.Flag("--profile", &profile_, "each operator's time, share of peak and bound");
+    options.Value("--profile-html", "FILE", &html_, "write the profile as a page");
+    options.Json();
+  }
+
+  absl::Status Run(Context& context) override {
+    ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
+                     OpenBundle(file_, static_cast<int>(threads_)));
+    RETURN_IF_ERROR(FillInputs(*session));
+    const RuntimeOr<LatencySummary> summary = Benchmark(*session, seconds_);
+    RETURN_IF_ERROR(WithError(ToStatus(summary.status()), ErrorCode::kRunFailed, file_));
+    const BundleManifest& manifest = session->manifest();
+    Json json = {{"schema", 1},
+                 {"model", manifest.model_name},
+                 {"threads", session->pool()->thread_count()},
+                 {"runs", summary->run_count},
+                 {"min_ms", summary->min_ns * 1e-6},
+                 {"median_ms", summary->median_ns * 1e-6},
+                 {"p90_ms", summary->p90_ns * 1e-6},
+                 {"p99_ms", summary->p99_ns * 1e-6},
+                 {"mean_ms", summary->mean_ns * 1e-6}};
+    std::string text =
+        absl::StrFormat("%s, %d threads, %d runs\nmin %s  median %s  p90 %s  p99 %s  mean %s\n",
+                        manifest.model_name, session->pool()->thread_count(), summary->run_count,
+                        FormatNs(static_cast<double>(summary->min_ns)),
+                        FormatNs(static_cast<double>(summary->median_ns)),
+                        FormatNs(static_cast<double>(summary->p90_ns)),
+                        FormatNs(static_cast<double>(summary->p99_ns)), FormatNs(summary->mean_ns));
+    if (profile_ || !html_.empty()) {
+      const MachinePeak peak = MeasureMachinePeak(*session->pool());
+      const RuntimeOr<std::vector<int64_t>> step_ns = ProfileSteps(*session, kProfileRuns);
+      RETURN_IF_ERROR(WithError(ToStatus(step_ns.status()), ErrorCode::kRunFailed, file_));
+      const std::vector<ProfileRow> rows = MakeRows(manifest, *step_ns, peak);
+      json["peak_gflops"] = peak.flops_per_second * 1e-9;
+      json["read_gb_per_s"] = peak.bytes_per_second * 1e-9;
+      json["steps"] = ProfileJson(rows);
+      absl::StrAppend(&text, "peak ", absl::StrFormat("%.1f", peak.flops_per_second * 1e-9),
+                      " GFLOP/s, memory ", absl::StrFormat("%.1f", peak.bytes_per_second * 1e-9),
+                      " GB/s, both measured now\n\n", ProfileText(rows));
+      if (!html_.empty()) {
+        RETURN_IF_ERROR(
+            WithError(WriteFileAtomically(html_, ProfileHtml(manifest.model_name, rows)),
+                      ErrorCode::kOutputFile, html_));
+      }
+    }
+    context.out() << (context.json() ? json.dump() + "\n" : text);
+    return absl::OkStatus();
+  }
+
+ private:
+  std::string file_, html_;
+  int64_t threads_ = 0;
+  double seconds_ = 2;
+  bool profile_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeBenchCommand() { return std::make_unique<BenchCommand>(); }
+
+}  // namespace burnish

@@ -1,0 +1,20 @@
+#include "tuner/cli/commands/commands.h"
+
+namespace burnish {
+
+std::vector<std::unique_ptr<Command>> MakeCommands() {
+  std::vector<std::unique_ptr<Command>> commands;
+  commands.push_back(MakeRunCommand());
+  commands.push_back(MakeBenchCommand());
+  commands.push_back(MakeQueryCommand());
+  commands.push_back(MakeListCommand());
+  commands.push_back(MakeStatusCommand());
+  commands.push_back(MakeWatchCommand());
+  commands.push_back(MakeCancelCommand());
+  commands.push_back(MakeWorkersCommand());
+  commands.push_back(MakeDoctorCommand());
+  commands.push_back(MakeConfigCommand());
+  return commands;
+}
+
+}  // namespace burnish

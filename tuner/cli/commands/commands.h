@@ -1,0 +1,27 @@
+// All commands, in the order of `tuner --help`.
+#ifndef TUNER_CLI_COMMANDS_COMMANDS_H_
+#define TUNER_CLI_COMMANDS_COMMANDS_H_
+
+#include <memory>
+#include <vector>
+
+#include "tuner/cli/command.h"
+
+namespace burnish {
+
+std::vector<std::unique_ptr<Command>> MakeCommands();
+
+std::unique_ptr<Command> MakeBenchCommand();
+std::unique_ptr<Command> MakeCancelCommand();
+std::unique_ptr<Command> MakeConfigCommand();
+std::unique_ptr<Command> MakeDoctorCommand();
+std::unique_ptr<Command> MakeListCommand();
+std::unique_ptr<Command> MakeQueryCommand();
+std::unique_ptr<Command> MakeRunCommand();
+std::unique_ptr<Command> MakeStatusCommand();
+std::unique_ptr<Command> MakeWatchCommand();
+std::unique_ptr<Command> MakeWorkersCommand();
+
+}  // namespace burnish
+
+#endif  // TUNER_CLI_COMMANDS_COMMANDS_H_

@@ -1,0 +1,71 @@
+// tuner list: all studies of a database.
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "tuner/cli/commands/commands.h"
+#include "tuner/cli/context.h"
+#include "tuner/cli/format.h"
+
+namespace burnish {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+class ListCommand : public Command {
+ public:
+  std::string name() const override { return "list"; }
+  std::string summary() const override { return "lists studies, newest first"; }
+  std::string example() const override { return "tuner list --state interrupted"; }
+  void AddOptions(CommandOptions& options) override {
+    options.Choice("--state", &state_,
+                   {"queued", "running", "interrupted", "done", "failed", "cancelled"},
+                   "only those in this state");
+    options.Value("--limit", "N", &limit_, 1, 10000, "how many at most");
+    options.Setting("db");
+    options.Json();
+  }
+
+  absl::Status Run(Context& context) override {
+    ASSIGN_OR_RETURN(const Database database, context.OpenDatabase());
+    StudyQuery query{.limit = static_cast<int>(limit_)};
+    for (int number = 1; number <= kStudyStateCount; ++number) {
+      const auto state = static_cast<StudyState>(number);
+      if (state_ == StudyStateName(state)) query.state = state;
+    }
+    const absl::StatusOr<std::vector<StudySummary>> studies = database.studies->List(query);
+    RETURN_IF_ERROR(DatabaseError(studies.status(), database.url));
+    Json json = {{"schema", 1}, {"studies", Json::array()}};
+    TextTable table(
+        {{"study"}, {"of"}, {"state"}, {"tasks", TextTable::kRight}, {"created (UTC)"}, {""}});
+    for (const StudySummary& summary : *studies) {
+      const Study& study = summary.study;
+      const std::string state(StudyStateName(study.state));
+      json["studies"].push_back({{"study", study.id},
+                                 {"title", study.title},
+                                 {"state", state},
+                                 {"detail", study.detail},
+                                 {"target", study.target},
+                                 {"tasks", summary.task_count},
+                                 {"open_jobs", summary.open_job_count},
+                                 {"created_ns", study.created_ns},
+                                 {"updated_ns", study.updated_ns}});
+      table.AddRow({study.id, study.title, state, absl::StrCat(summary.task_count),
+                    FormatWallNs(study.created_ns), study.detail});
+    }
+    context.out() << (context.json() ? json.dump() + "\n" : table.ToText());
+    return absl::OkStatus();
+  }
+
+ private:
+  std::string state_;
+  int64_t limit_ = 100;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeListCommand() { return std::make_unique<ListCommand>(); }
+
+}  // namespace burnish

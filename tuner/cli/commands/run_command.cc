@@ -1,0 +1,204 @@
+// tuner run: a bundle on NumPy files.
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "base/status_macros.h"
+#include "tuner/cli/bundle_session.h"
+#include "tuner/cli/commands/commands.h"
+#include "tuner/cli/context.h"
+#include "tuner/cli/error.h"
+#include "tuner/cli/format.h"
+#include "tuner/cli/npy.h"
+
+namespace burnish {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string TensorList(const std::vector<ModelTensor>& tensors) {
+  std::string text;
+  for (const ModelTensor& tensor : tensors) {
+    absl::StrAppend(&text, text.empty() ? "" : ", ", tensor.tensor.name, " ",
+                    DescribeTensor(tensor.tensor));
+  }
+  return text;
+}
+
+// "NAME=PATH", or "PATH" where there is only one tensor. Returns paths by index.
+absl::StatusOr<std::map<size_t, std::string>> Assign(const std::vector<std::string>& arguments,
+                                                     const std::vector<ModelTensor>& tensors,
+                                                     absl::string_view flag) {
+  std::map<size_t, std::string> paths;
+  for (const std::string& argument : arguments) {
+    const std::string where = absl::StrCat(flag, " ", argument);
+    size_t index = 0;
+    size_t path_begin = 0;
+    for (; index < tensors.size(); ++index) {
+      const std::string prefix = tensors[index].tensor.name + "=";
+      if (argument.compare(0, prefix.size(), prefix) == 0) {
+        path_begin = prefix.size();
+        break;
+      }
+    }
+    if (index == tensors.size()) {
+      if (tensors.size() != 1 || argument.find('=') != std::string::npos) {
+        return MakeError(ErrorCode::kUnknownTensor,
+                         absl::StrCat("want NAME=FILE, NAME one of: ", TensorList(tensors)), where);
+      }
+      index = 0;
+    }
+    if (!paths.emplace(index, argument.substr(path_begin)).second) {
+      return MakeError(ErrorCode::kUsage,
+                       absl::StrCat(tensors[index].tensor.name, " is given twice"), where);
+    }
+  }
+  return paths;
+}
+
+ErrorCode ReadErrorCode(const absl::Status& status) {
+  if (absl::IsNotFound(status)) return ErrorCode::kNoInputFile;
+  if (absl::IsPermissionDenied(status)) return ErrorCode::kInputPermission;
+  return ErrorCode::kBadNpy;
+}
+
+absl::Status SetInput(Session& session, size_t index, const std::string& path) {
+  const TensorInfo& want = session.manifest().inputs[index].tensor;
+  const absl::StatusOr<NpyArray> array = ReadNpyFile(path);
+  if (!array.ok()) return WithError(array.status(), ReadErrorCode(array.status()), path);
+  const std::string wanted = DescribeTensor(want);
+  const std::string got = absl::StrCat(ElementTypeName(array->type), FormatShape(array->shape));
+  if (got != wanted) {
+    std::string hint;
+    if (array->type != want.type) {
+      hint = absl::StrCat("x.astype('", ElementTypeName(want.type), "') in NumPy's names");
+    }
+    return MakeError(ErrorCode::kTensorMismatch,
+                     absl::StrCat("input ", want.name, ": got ", got, ", want ", wanted), path,
+                     hint);
+  }
+  return ToStatus(session.SetInput(
+      index, {reinterpret_cast<const uint8_t*>(array->bytes.data()), array->bytes.size()}));
+}
+
+absl::StatusOr<NpyArray> GetOutput(Session& session, size_t index) {
+  const TensorInfo& tensor = session.manifest().outputs[index].tensor;
+  NpyArray array{.type = tensor.type, .shape = tensor.shape};
+  array.bytes.resize(tensor.dense_bytes());
+  RETURN_IF_ERROR(ToStatus(session.GetOutput(
+      index, {reinterpret_cast<uint8_t*>(array.bytes.data()), array.bytes.size()})));
+  return array;
+}
+
+Json TensorJson(const TensorInfo& tensor) {
+  return {{"name", tensor.name}, {"type", ElementTypeName(tensor.type)}, {"shape", tensor.shape}};
+}
+
+class RunCommand : public Command {
+ public:
+  std::string name() const override { return "run"; }
+  std::string summary() const override { return "runs a bundle on NumPy files"; }
+  std::string example() const override {
+    return "tuner run resnet50.bundle --input input=image.npy --output output=scores.npy\n"
+           "tuner run resnet50.bundle --info";
+  }
+  void AddOptions(CommandOptions& options) override {
+    options.Positional("FILE", &file_, true, "the bundle");
+    options.Values("--input", "NAME=FILE", &inputs_,
+                   "an input's values; NAME= may be left out where there is only one");
+    options.Values("--output", "NAME=FILE", &outputs_, "where an output is written");
+    options.Value("--threads", "N", &threads_, 0, 1024, "0: as many as it was tuned for");
+    options.Flag("--info", &info_, "only list inputs and outputs");
+    options.Json();
+    options.Quiet();
+  }
+
+  absl::Status Run(Context& context) override {
+    if (info_) return PrintInfo(context);
+    ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
+                     OpenBundle(file_, static_cast<int>(threads_)));
+    const BundleManifest& manifest = session->manifest();
+    ASSIGN_OR_RETURN(const auto inputs, Assign(inputs_, manifest.inputs, "--input"));
+    ASSIGN_OR_RETURN(const auto outputs, Assign(outputs_, manifest.outputs, "--output"));
+    for (size_t i = 0; i < manifest.inputs.size(); ++i) {
+      const auto path = inputs.find(i);
+      if (path == inputs.end()) {
+        return MakeError(
+            ErrorCode::kUsage, absl::StrCat("no values for input ", manifest.inputs[i].tensor.name),
+            file_, absl::StrCat("--input ", manifest.inputs[i].tensor.name, "=FILE.npy"));
+      }
+      RETURN_IF_ERROR(SetInput(*session, i, path->second));
+    }
+    const absl::Time start = context.clock().SteadyNow();
+    RETURN_IF_ERROR(WithError(ToStatus(session->Run()), ErrorCode::kRunFailed, file_));
+    const double latency_ns = absl::ToDoubleNanoseconds(context.clock().SteadyNow() - start);
+    return WriteOutputs(context, *session, outputs, latency_ns);
+  }
+
+ private:
+  absl::Status PrintInfo(Context& context) {
+    ASSIGN_OR_RETURN(const BundleManifest manifest, ReadBundleManifest(file_));
+    if (context.json()) {
+      Json json = {{"schema", 1},
+                   {"model", manifest.model_name},
+                   {"target", manifest.target},
+                   {"threads", manifest.thread_count},
+                   {"inputs", Json::array()},
+                   {"outputs", Json::array()}};
+      for (const ModelTensor& input : manifest.inputs) {
+        json["inputs"].push_back(TensorJson(input.tensor));
+      }
+      for (const ModelTensor& output : manifest.outputs) {
+        json["outputs"].push_back(TensorJson(output.tensor));
+      }
+      context.out() << json.dump() << "\n";
+      return absl::OkStatus();
+    }
+    context.out() << "model    " << manifest.model_name << "\ntarget   " << manifest.target
+                  << "\ninputs   " << TensorList(manifest.inputs) << "\noutputs  "
+                  << TensorList(manifest.outputs) << "\n";
+    return absl::OkStatus();
+  }
+
+  absl::Status WriteOutputs(Context& context, Session& session,
+                            const std::map<size_t, std::string>& paths, double latency_ns) {
+    Json json = {{"schema", 1}, {"latency_ms", latency_ns * 1e-6}, {"outputs", Json::array()}};
+    std::string text;
+    for (size_t i = 0; i < session.manifest().outputs.size(); ++i) {
+      const TensorInfo& tensor = session.manifest().outputs[i].tensor;
+      const auto path = paths.find(i);
+      Json entry = TensorJson(tensor);
+      if (path != paths.end()) {
+        ASSIGN_OR_RETURN(const NpyArray array, GetOutput(session, i));
+        RETURN_IF_ERROR(
+            WithError(WriteNpyFile(path->second, array), ErrorCode::kOutputFile, path->second));
+        entry["file"] = path->second;
+      }
+      json["outputs"].push_back(entry);
+      absl::StrAppend(&text, tensor.name, " ", DescribeTensor(tensor),
+                      path != paths.end() ? absl::StrCat(" -> ", path->second) : "", "\n");
+    }
+    if (context.json()) {
+      context.out() << json.dump() << "\n";
+    } else {
+      context.out() << text;
+      context.Note(
+          absl::StrCat("one run, the first: ", FormatNs(latency_ns), "; `tuner bench` times it"));
+    }
+    return absl::OkStatus();
+  }
+
+  std::string file_;
+  std::vector<std::string> inputs_, outputs_;
+  int64_t threads_ = 0;
+  bool info_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeRunCommand() { return std::make_unique<RunCommand>(); }
+
+}  // namespace burnish

@@ -1,0 +1,135 @@
+// tuner workers: the farm as its tracker sees it.
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "tuner/cli/commands/commands.h"
+#include "tuner/cli/context.h"
+#include "tuner/cli/error.h"
+#include "tuner/cli/farm_client.h"
+#include "tuner/cli/format.h"
+
+namespace burnish {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+absl::Status FarmError(const absl::Status& status, const std::string& tracker) {
+  ErrorCode code = ErrorCode::kTrackerUnreachable;
+  if (absl::IsUnimplemented(status) || absl::IsInvalidArgument(status)) {
+    code = ErrorCode::kTrackerProtocol;
+  }
+  if (absl::IsNotFound(status)) code = ErrorCode::kNoWorker;
+  return WithError(status, code, tracker);
+}
+
+Json SlotJson(const FarmSlot& slot) {
+  return {{"kind", slot.kind},
+          {"devices", slot.device_keys},
+          {"labels", slot.labels},
+          {"job", slot.job_id.empty() ? Json(nullptr) : Json(slot.job_id)},
+          {"executing_s", absl::ToDoubleSeconds(slot.executing_for)},
+          {"done", slot.done_count},
+          {"faults", slot.fault_count},
+          {"paused_s", absl::ToDoubleSeconds(slot.paused_for)}};
+}
+
+std::string WorkersText(const std::vector<FarmWorker>& workers) {
+  TextTable table({{"worker"},
+                   {"host"},
+                   {"state"},
+                   {"seen", TextTable::kRight},
+                   {"slot"},
+                   {"devices"},
+                   {"job"},
+                   {"done", TextTable::kRight},
+                   {"faults", TextTable::kRight}});
+  for (const FarmWorker& worker : workers) {
+    for (const FarmSlot& slot : worker.slots) {
+      std::string job = slot.job_id.empty() ? "idle" : slot.job_id;
+      if (slot.paused_for > absl::ZeroDuration()) {
+        job = absl::StrCat("paused for ", FormatPeriod(slot.paused_for));
+      }
+      table.AddRow({worker.id, worker.host, worker.state,
+                    absl::StrCat(FormatPeriod(worker.since_seen), " ago"), slot.kind,
+                    slot.device_keys.empty() ? "any" : absl::StrJoin(slot.device_keys, ","), job,
+                    absl::StrCat(slot.done_count), absl::StrCat(slot.fault_count)});
+    }
+  }
+  return table.ToText();
+}
+
+class WorkersCommand : public Command {
+ public:
+  std::string name() const override { return "workers"; }
+  std::string summary() const override { return "lists a farm's workers, or drains one"; }
+  std::string example() const override {
+    return "tuner workers --tracker farm:7171\n"
+           "tuner workers drain node-3 --tracker farm:7171";
+  }
+  void AddOptions(CommandOptions& options) override {
+    options.Positional("ACTION", &action_, false,
+                       "list (if nothing is said), drain or undrain: a drained worker finishes "
+                       "what it has and gets no more");
+    options.Positional("ID", &id_, false, "the worker to drain");
+    options.Setting("tracker");
+    options.Json();
+  }
+
+  absl::Status Run(Context& context) override {
+    const std::string tracker = context.settings().Get("tracker");
+    if (tracker.empty()) {
+      return MakeError(ErrorCode::kUsage, "no tracker is named", "tuner workers",
+                       "--tracker ADDR, or BURNISH_TRACKER; `submit` without one starts its own");
+    }
+    const FarmClient farm(tracker);
+    if (action_.empty() || action_ == "list") return List(context, farm, tracker);
+    if (action_ != "drain" && action_ != "undrain") {
+      return MakeError(ErrorCode::kUsage, absl::StrCat("unknown action \"", action_, "\""),
+                       "tuner workers", "list, drain or undrain");
+    }
+    if (id_.empty()) {
+      return MakeError(ErrorCode::kUsage, absl::StrCat(action_, " needs a worker's id"),
+                       "tuner workers", "tuner workers lists them");
+    }
+    RETURN_IF_ERROR(FarmError(farm.Drain(id_, action_ == "undrain"), tracker));
+    if (context.json()) {
+      context.out()
+          << Json({{"schema", 1}, {"worker", id_}, {"drained", action_ == "drain"}}).dump() << "\n";
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status List(Context& context, const FarmClient& farm, const std::string& tracker) {
+    const absl::StatusOr<std::vector<FarmWorker>> workers = farm.ListWorkers();
+    RETURN_IF_ERROR(FarmError(workers.status(), tracker));
+    if (!context.json()) {
+      context.out() << WorkersText(*workers);
+      return absl::OkStatus();
+    }
+    Json json = {{"schema", 1}, {"workers", Json::array()}};
+    for (const FarmWorker& worker : *workers) {
+      Json slots = Json::array();
+      for (const FarmSlot& slot : worker.slots) slots.push_back(SlotJson(slot));
+      json["workers"].push_back({{"id", worker.id},
+                                 {"host", worker.host},
+                                 {"state", worker.state},
+                                 {"seen_s", absl::ToDoubleSeconds(worker.since_seen)},
+                                 {"slots", slots}});
+    }
+    context.out() << json.dump() << "\n";
+    return absl::OkStatus();
+  }
+
+  std::string action_, id_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeWorkersCommand() { return std::make_unique<WorkersCommand>(); }
+
+}  // namespace burnish

@@ -1,0 +1,76 @@
+// What a command has at hand: where to write, what was set, what time it is.
+#ifndef TUNER_CLI_CONTEXT_H_
+#define TUNER_CLI_CONTEXT_H_
+
+#include <functional>
+#include <ostream>
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "base/clock.h"
+#include "db/open.h"
+#include "proto/target.h"
+#include "tuner/cli/settings.h"
+
+namespace burnish {
+
+// The process around the commands; tests make their own.
+struct CliEnvironment {
+  std::ostream* out = nullptr;  // Data.
+  std::ostream* err = nullptr;  // Talk: errors, progress.
+  bool err_is_terminal = false;
+  bool color = false;  // Of `err`.
+  int columns = 80;    // Of the terminal.
+  std::function<const char*(const char*)> getenv = {};
+  std::string system_config = "/etc/burnish/config.toml";
+  const Clock* clock = &Clock::Real();
+};
+
+// What every command may be asked.
+struct CommonFlags {
+  bool json = false;
+  bool quiet = false;
+};
+
+class Context {
+ public:
+  Context(const CliEnvironment& environment, const CommonFlags& flags, Settings settings)
+      : environment_(environment), flags_(flags), settings_(std::move(settings)) {}
+
+  std::ostream& out() { return *environment_.out; }
+  std::ostream& err() { return *environment_.err; }
+  bool json() const { return flags_.json; }
+  bool quiet() const { return flags_.quiet; }
+  bool err_is_terminal() const { return environment_.err_is_terminal; }
+  bool color() const { return environment_.color; }
+  int columns() const { return environment_.columns; }
+  const Clock& clock() const { return *environment_.clock; }
+  const Settings& settings() const { return settings_; }
+
+  // A remark on stderr, unless --quiet.
+  void Note(absl::string_view text);
+
+  // The database that is set, made where there is none, also its folder if that is the default
+  // one. Errors carry their B05xx.
+  absl::StatusOr<Database> OpenDatabase();
+
+  // The target that is set; `threads` > 0 overrides its number of threads.
+  absl::StatusOr<Target> ResolveTarget(int threads = 0) const;
+
+ private:
+  const CliEnvironment& environment_;
+  CommonFlags flags_;
+  Settings settings_;
+};
+
+// Attaches the B05xx of a store's error. `url`: of the database.
+absl::Status DatabaseError(const absl::Status& status, absl::string_view url);
+
+// `text`: "host" or a target's text.
+absl::StatusOr<Target> ResolveTarget(absl::string_view text, int threads);
+
+}  // namespace burnish
+
+#endif  // TUNER_CLI_CONTEXT_H_

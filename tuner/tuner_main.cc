@@ -1,0 +1,36 @@
+// The tuner: flags and wiring. What it does is in tuner/cli/commands.
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "tuner/cli/app.h"
+#include "tuner/cli/commands/commands.h"
+
+namespace {
+
+int TerminalColumns() {
+  winsize size = {};
+  constexpr int kUsual = 80;
+  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : kUsual;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::ios::sync_with_stdio(false);
+  const bool terminal = isatty(STDERR_FILENO) == 1;
+  const char* no_color = std::getenv("NO_COLOR");
+  const burnish::CliEnvironment environment{
+      .out = &std::cout,
+      .err = &std::cerr,
+      .err_is_terminal = terminal,
+      .color = terminal && (no_color == nullptr || *no_color == '\0'),
+      .columns = TerminalColumns(),
+      .getenv = [](const char* name) -> const char* { return std::getenv(name); }};
+  return burnish::RunCli(burnish::MakeCommands(), std::vector<std::string>(argv + 1, argv + argc),
+                         environment);
+}
