@@ -1,0 +1,46 @@
+#include "tuner/cli/format.h"
+
+#include "gtest/gtest.h"
+
+namespace burnish {
+namespace {
+
+TEST(FormatTest, TimesHaveThreeDigitsAndTheUnitThatFits) {
+  EXPECT_EQ(FormatNs(0), "0 ns");
+  EXPECT_EQ(FormatNs(812), "812 ns");
+  EXPECT_EQ(FormatNs(999.7), "1.00 us");
+  EXPECT_EQ(FormatNs(3421), "3.42 us");
+  EXPECT_EQ(FormatNs(12.34e6), "12.3 ms");
+  EXPECT_EQ(FormatNs(999.6e6), "1.00 s");
+  EXPECT_EQ(FormatNs(120e9), "120 s");
+}
+
+TEST(FormatTest, BytesAndPeriods) {
+  EXPECT_EQ(FormatBytes(512), "512 B");
+  EXPECT_EQ(FormatBytes(1536), "1.5 KiB");
+  EXPECT_EQ(FormatBytes(1023.9 * 1024), "1.0 MiB");
+  EXPECT_EQ(FormatPeriod(absl::Seconds(45)), "45 s");
+  EXPECT_EQ(FormatPeriod(absl::Seconds(200)), "3 min 20 s");
+  EXPECT_EQ(FormatPeriod(absl::Minutes(125)), "2 h 05 min");
+}
+
+TEST(FormatTest, ShapesInBothSpellings) {
+  EXPECT_EQ(ParseShape("1x3x224x224"), (std::vector<int64_t>{1, 3, 224, 224}));
+  EXPECT_EQ(ParseShape("1,3"), (std::vector<int64_t>{1, 3}));
+  EXPECT_TRUE(ParseShape("1x-3").empty());
+  EXPECT_TRUE(ParseShape("1xbx3").empty());
+  EXPECT_EQ(FormatShape({1, 3}), "[1,3]");
+}
+
+TEST(FormatTest, TablesAlignTheirColumns) {
+  TextTable table({{"name"}, {"n", TextTable::kRight}});
+  table.AddRow({"a", "1"});
+  table.AddRow({"long name", "1000"});
+  EXPECT_EQ(table.ToText(),
+            "name          n\n"
+            "a             1\n"
+            "long name  1000\n");
+}
+
+}  // namespace
+}  // namespace burnish
