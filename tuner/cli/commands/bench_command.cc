@@ -47,7 +47,7 @@ std::vector<ProfileRow> MakeRows(const BundleManifest& manifest,
                                  const std::vector<int64_t>& step_ns, const MachinePeak& peak) {
   std::vector<ProfileRow> rows;
   for (size_t i = 0; i < manifest.steps.size(); ++i) {
-    const Step& step = manifest.steps[i];
+    const auto& step = manifest.steps[i];
     const double ns = static_cast<double>(std::max<int64_t>(step_ns[i], 1));
     const RooflineBound bound = Roofline(peak, step.flop_count, step.moved_bytes);
     ProfileRow row{.name = step.name,
