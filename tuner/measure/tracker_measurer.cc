@@ -1,0 +1,406 @@
+#include "tuner/measure/tracker_measurer.h"
+
+#include <deque>
+#include <map>
+#include <thread>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+#include "proto/build_job.h"
+#include "proto/record.h"
+#include "tracker/tracker_client.h"
+
+namespace burnish {
+namespace {
+
+constexpr absl::Duration kPumpInterval = absl::Milliseconds(100);
+
+enum class Stage { kBuilding, kWaitingForReference, kRunning, kDone };
+
+struct Trial {
+  MeasureRequest request;
+  std::string candidate_id;
+  Stage stage = Stage::kBuilding;
+  int build_count = 0;
+  int run_count = 0;
+  int loss_count = 0;
+  BuiltArtifact built;
+  std::vector<std::string> job_ids;  // Submitted for this trial, by this process.
+  bool cancelled = false;
+};
+
+// Candidate 0 of a task.
+struct Reference {
+  Stage stage = Stage::kBuilding;
+  int build_count = 0;
+  std::string artifact_sha256;  // Empty when done: it does not build; runs go without.
+  MeasureRequest request;       // Whose trace is the reference's.
+};
+
+std::string CandidateIdOf(const MeasureTask& task, const std::string& trace) {
+  return CandidateId(task.workload.id, task.target.ToText(), task.contract, trace,
+                     task.codegen_epoch);
+}
+
+}  // namespace
+
+class TrackerMeasurer::Impl {
+ public:
+  explicit Impl(const TrackerMeasurerOptions& options) : options_(options) {
+    CHECK(options_.client != nullptr);
+    pump_ = std::thread([this] { Pump(); });
+  }
+
+  ~Impl() {
+    {
+      const absl::MutexLock lock(&mutex_);
+      stopping_ = true;
+    }
+    pump_.join();
+  }
+
+  absl::Status Submit(std::vector<MeasureRequest> requests) {
+    for (const MeasureRequest& request : requests) {
+      if (request.trial_id.empty() || request.trial_id.size() > 100 || request.task == nullptr ||
+          request.process_count < 1) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("got a malformed request for trial '", request.trial_id, "'"));
+      }
+    }
+    const absl::MutexLock lock(&mutex_);
+    for (MeasureRequest& request : requests) {
+      auto [at, is_new] = trials_.try_emplace(request.trial_id);
+      Trial& trial = at->second;
+      if (!is_new && trial.stage != Stage::kDone) continue;
+      trial.candidate_id = CandidateIdOf(*request.task, request.trace);
+      trial.request = std::move(request);
+      trial.cancelled = false;
+      trial.loss_count = 0;
+      RETURN_IF_ERROR(SubmitBuild(trial));
+    }
+    return absl::OkStatus();
+  }
+
+  std::vector<MeasureResult> Collect(absl::Duration timeout) {
+    const absl::MutexLock lock(&mutex_);
+    mutex_.AwaitWithTimeout(absl::Condition(this, &Impl::HasResults), timeout);
+    return std::exchange(results_, {});
+  }
+
+  void Acknowledge(absl::Span<const std::string> trial_ids) {
+    std::vector<std::string> job_ids;
+    {
+      const absl::MutexLock lock(&mutex_);
+      for (const std::string& id : trial_ids) {
+        const auto found = trials_.find(id);
+        if (found == trials_.end() || found->second.stage != Stage::kDone) continue;
+        for (std::string& job : found->second.job_ids) {
+          trial_of_job_.erase(job);
+          job_ids.push_back(std::move(job));
+        }
+        trials_.erase(found);
+      }
+    }
+    options_.client->Acknowledge(job_ids);
+  }
+
+  absl::Status Cancel(absl::Span<const std::string> trial_ids) {
+    std::vector<std::string> job_ids;
+    {
+      const absl::MutexLock lock(&mutex_);
+      for (const std::string& id : trial_ids) {
+        const auto found = trials_.find(id);
+        if (found == trials_.end() || found->second.stage == Stage::kDone) continue;
+        Trial& trial = found->second;
+        trial.cancelled = true;
+        if (trial.stage == Stage::kWaitingForReference) {
+          Finish(trial, Failure{FailureKind::kCancelled, "cancelled"});
+        } else {
+          job_ids.push_back(trial.job_ids.back());
+        }
+      }
+    }
+    if (job_ids.empty()) return absl::OkStatus();
+    return options_.client->Cancel(job_ids);
+  }
+
+  absl::Status health() const {
+    const TrackerClientState state = options_.client->state();
+    if (state.unreachable_since != absl::InfiniteFuture()) {
+      return absl::UnavailableError(
+          absl::StrCat("the tracker cannot be reached: ", state.last_error.ToString()));
+    }
+    if (!state.unmatched.empty()) {
+      const UnmatchedQueue& queue = state.unmatched.front();
+      return absl::FailedPreconditionError(
+          absl::StrCat("no worker can do ", queue.job_count, " jobs: ", queue.reason));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  bool HasResults() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !results_.empty(); }
+
+  void Pump() {
+    while (true) {
+      {
+        const absl::MutexLock lock(&mutex_);
+        if (stopping_) return;
+      }
+      for (ResultEntry& result : options_.client->Collect(kPumpInterval)) {
+        const absl::MutexLock lock(&mutex_);
+        Handle(result);
+      }
+    }
+  }
+
+  void Handle(const ResultEntry& result) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (const auto found = reference_of_job_.find(result.job_id);
+        found != reference_of_job_.end()) {
+      HandleReference(found->second, result);
+      // Of this session alone: nobody will ask for it again.
+      options_.client->Acknowledge({result.job_id});
+      return;
+    }
+    const auto found = trial_of_job_.find(result.job_id);
+    if (found == trial_of_job_.end()) return;  // Acknowledged, or of another session.
+    Trial& trial = trials_.at(found->second);
+    if (trial.stage == Stage::kDone || result.job_id != trial.job_ids.back()) return;
+    if (const Failure* failure = std::get_if<Failure>(&result.outcome)) {
+      Finish(trial, *failure);
+    } else if (const ArtifactMissing* missing = std::get_if<ArtifactMissing>(&result.outcome)) {
+      HandleMissing(trial, *missing);
+    } else if (const std::string* payload = std::get_if<std::string>(&result.outcome)) {
+      if (trial.stage == Stage::kBuilding) {
+        HandleBuilt(trial, *payload);
+      } else {
+        HandleRun(trial, *payload, result.worker_id);
+      }
+    } else {
+      Finish(trial, Failure{FailureKind::kWorkerLost, "the worker reported a fault"});
+    }
+  }
+
+  void HandleBuilt(Trial& trial, const std::string& payload) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    absl::StatusOr<BuildResult> result = DecodeBuildResult(payload);
+    if (!result.ok()) {
+      Finish(trial, Failure{FailureKind::kBuildError, result.status().ToString()});
+    } else if (const Failure* failure = std::get_if<Failure>(&result->outcome)) {
+      Finish(trial, *failure);
+    } else {
+      trial.built = std::get<BuiltArtifact>(std::move(result->outcome));
+      SubmitRun(trial);
+    }
+  }
+
+  void HandleRun(Trial& trial, const std::string& payload, const std::string& worker_id)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    absl::StatusOr<RunResult> result = DecodeRunResult(payload);
+    if (!result.ok() || result->measurements.size() != 1) {
+      Finish(trial, Failure{FailureKind::kRunError,
+                            absl::StrCat("malformed result: ", result.status().ToString())});
+      return;
+    }
+    Measurement measurement = std::move(result->measurements[0]);
+    measurement.build = trial.built.build;
+    // The runner measures the error, the builder knows the class.
+    if (measurement.numerics.kind == NumericsClass::kUnknown) {
+      const double error = measurement.numerics.error;
+      measurement.numerics = trial.built.numerics;
+      measurement.numerics.error = error;
+    }
+    if (measurement.environment.worker.empty()) measurement.environment.worker = worker_id;
+    FinishWith(trial, std::move(measurement));
+  }
+
+  // The content store has forgotten something: it is built again, under a new job id.
+  void HandleMissing(Trial& trial, const ArtifactMissing& missing)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (++trial.loss_count > options_.artifact_losses_max) {
+      Finish(trial, Failure{FailureKind::kPoisoned,
+                            absl::StrCat("its artifact was lost ", trial.loss_count, " times")});
+      return;
+    }
+    bool own = false;
+    for (const std::string& sha256 : missing.sha256) {
+      own |= sha256 == trial.built.build.artifact_sha256;
+      for (auto& [id, reference] : references_) {
+        if (reference.stage == Stage::kDone && reference.artifact_sha256 == sha256) {
+          SubmitReferenceBuild(id, reference);
+        }
+      }
+    }
+    if (own) {
+      const absl::Status submitted = SubmitBuild(trial);
+      CHECK_OK(submitted);
+    } else {
+      SubmitRun(trial);
+    }
+  }
+
+  void HandleReference(const std::string& id, const ResultEntry& result)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    Reference& reference = references_.at(id);
+    reference.stage = Stage::kDone;
+    reference.artifact_sha256.clear();
+    if (const std::string* payload = std::get_if<std::string>(&result.outcome)) {
+      const absl::StatusOr<BuildResult> built = DecodeBuildResult(*payload);
+      if (built.ok()) {
+        if (const BuiltArtifact* artifact = std::get_if<BuiltArtifact>(&built->outcome)) {
+          reference.artifact_sha256 = artifact->build.artifact_sha256;
+        }
+      }
+    }
+    for (auto& [trial_id, trial] : trials_) {
+      if (trial.stage == Stage::kWaitingForReference) SubmitRun(trial);
+    }
+  }
+
+  JobSpec BuildSpec(const MeasureRequest& request, const std::string& job_id) const {
+    const MeasureTask& task = *request.task;
+    const BuildJob job = {.candidate_id = CandidateIdOf(task, request.trace),
+                          .workload = task.workload.text,
+                          .target = task.target.ToText(),
+                          .contract = task.contract,
+                          .trace = request.trace,
+                          .codegen_epoch = task.codegen_epoch,
+                          .timeout = options_.build_timeout};
+    // The lease outlasts the child's limit: that is the builder's to report.
+    return {.id = job_id,
+            .kind = JobKind::kBuild,
+            .study = options_.study,
+            .priority = options_.priority,
+            .timeout = 3 * options_.build_timeout + absl::Seconds(30),
+            .payload = Encode(job)};
+  }
+
+  absl::Status SubmitBuild(Trial& trial) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    trial.stage = Stage::kBuilding;
+    const std::string job_id = absl::StrCat(trial.request.trial_id, "#b", ++trial.build_count);
+    Own(trial, job_id);
+    return options_.client->Submit({BuildSpec(trial.request, job_id)}, trial.request.resubmission);
+  }
+
+  void SubmitReferenceBuild(const std::string& id, Reference& reference)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    reference.stage = Stage::kBuilding;
+    const std::string job_id = absl::StrCat("ref/",
+                                            absl::BytesToHexString(Sha256Bytes(absl::StrCat(
+                                                options_.study, "\n", options_.session, "\n", id))),
+                                            "#b", ++reference.build_count);
+    reference_of_job_[job_id] = id;
+    CHECK_OK(options_.client->Submit({BuildSpec(reference.request, job_id)}));
+  }
+
+  // Null: there is none. Else it may not be built yet.
+  const Reference* FindReference(const Trial& trial) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const MeasureTask& task = *trial.request.task;
+    if (!task.reference_trace.has_value()) return nullptr;
+    const std::string id = CandidateIdOf(task, *task.reference_trace);
+    auto [at, is_new] = references_.try_emplace(id);
+    if (is_new) {
+      at->second.request = trial.request;
+      at->second.request.trace = *task.reference_trace;
+      SubmitReferenceBuild(id, at->second);
+    }
+    return &at->second;
+  }
+
+  // Or has the trial wait for its reference.
+  void SubmitRun(Trial& trial) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (trial.cancelled) {
+      Finish(trial, Failure{FailureKind::kCancelled, "cancelled"});
+      return;
+    }
+    const MeasureTask& task = *trial.request.task;
+    std::string reference_sha256;
+    if (trial.request.trace == task.reference_trace) {
+      reference_sha256 = trial.built.build.artifact_sha256;
+    } else if (const Reference* reference = FindReference(trial)) {
+      if (reference->stage != Stage::kDone) {
+        trial.stage = Stage::kWaitingForReference;
+        return;
+      }
+      reference_sha256 = reference->artifact_sha256;
+    }
+    RunJob job = {.method = options_.method, .target = task.target.ToText()};
+    job.method.process_count = trial.request.process_count;
+    job.candidates.push_back({.candidate_id = trial.candidate_id,
+                              .artifact_sha256 = trial.built.build.artifact_sha256,
+                              .workload = task.workload.text,
+                              .contract = task.contract,
+                              .reference_artifact_sha256 = reference_sha256,
+                              .seed = task.input_seed,
+                              .numerics = trial.built.numerics,
+                              .incumbent_ns = trial.request.incumbent_ns});
+    trial.stage = Stage::kRunning;
+    const std::string job_id = absl::StrCat(trial.request.trial_id, "#r", ++trial.run_count);
+    Own(trial, job_id);
+    CHECK_OK(options_.client->Submit(
+        {{.id = job_id,
+          .kind = JobKind::kRun,
+          .device_key = task.target.DeviceKey(),
+          .study = options_.study,
+          .priority = options_.priority,
+          .timeout = (job.method.process_count + 2) * job.method.timeout + absl::Seconds(30),
+          .payload = Encode(job)}},
+        trial.request.resubmission));
+  }
+
+  void Own(Trial& trial, const std::string& job_id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    trial.job_ids.push_back(job_id);
+    trial_of_job_[job_id] = trial.request.trial_id;
+  }
+
+  void Finish(Trial& trial, const Failure& failure) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    Measurement measurement;
+    measurement.outcome = failure;
+    if (trial.stage != Stage::kBuilding) {
+      measurement.build = trial.built.build;
+      measurement.numerics = trial.built.numerics;
+    }
+    FinishWith(trial, std::move(measurement));
+  }
+
+  void FinishWith(Trial& trial, Measurement measurement) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    trial.stage = Stage::kDone;
+    measurement.candidate_id = trial.candidate_id;
+    measurement.environment.method_version = options_.method.version;
+    results_.push_back({trial.request.trial_id, std::move(measurement)});
+  }
+
+  const TrackerMeasurerOptions options_;
+  absl::Mutex mutex_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::map<std::string, Trial> trials_ ABSL_GUARDED_BY(mutex_);              // By trial id.
+  std::map<std::string, Reference> references_ ABSL_GUARDED_BY(mutex_);      // By candidate id.
+  std::map<std::string, std::string> trial_of_job_ ABSL_GUARDED_BY(mutex_);  // By job id.
+  std::map<std::string, std::string> reference_of_job_ ABSL_GUARDED_BY(mutex_);
+  std::vector<MeasureResult> results_ ABSL_GUARDED_BY(mutex_);
+  std::thread pump_;
+};
+
+TrackerMeasurer::TrackerMeasurer(const TrackerMeasurerOptions& options)
+    : impl_(std::make_unique<Impl>(options)) {}
+TrackerMeasurer::~TrackerMeasurer() = default;
+
+absl::Status TrackerMeasurer::Submit(std::vector<MeasureRequest> requests) {
+  return impl_->Submit(std::move(requests));
+}
+std::vector<MeasureResult> TrackerMeasurer::Collect(absl::Duration timeout) {
+  return impl_->Collect(timeout);
+}
+void TrackerMeasurer::Acknowledge(absl::Span<const std::string> trial_ids) {
+  impl_->Acknowledge(trial_ids);
+}
+absl::Status TrackerMeasurer::Cancel(absl::Span<const std::string> trial_ids) {
+  return impl_->Cancel(trial_ids);
+}
+absl::Status TrackerMeasurer::health() const { return impl_->health(); }
+
+}  // namespace burnish

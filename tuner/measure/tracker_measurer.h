@@ -1,0 +1,52 @@
+// Measures on the farm behind a tracker: each trial is a build job and then a run job.
+#ifndef TUNER_MEASURE_TRACKER_MEASURER_H_
+#define TUNER_MEASURE_TRACKER_MEASURER_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "proto/run_job.h"
+#include "tuner/measure/measurer.h"
+
+namespace burnish {
+
+class TrackerClient;
+
+struct TrackerMeasurerOptions {
+  TrackerClient* client =
+      nullptr;             // Not null; outlives the measurer, which alone collects from it.
+  std::string study = {};  // For fairness between studies; 1..100 bytes.
+  // Of this process alone: in the ids of jobs that it does not submit again after a restart.
+  std::string session = {};
+  int32_t priority = 0;
+  MeasureMethod method = {};  // process_count is the request's.
+  absl::Duration build_timeout = absl::Seconds(10);
+  // A trial whose artifacts get lost this often fails.
+  int artifact_losses_max = 5;
+};
+
+// Job ids are those of the trials with a suffix, so a trial that is submitted again by another
+// process meets the jobs of the first. Candidate 0 of a task is built once a session, for all run
+// jobs that name it. A thread of its own brings built candidates on to their runs.
+class TrackerMeasurer : public Measurer {
+ public:
+  explicit TrackerMeasurer(const TrackerMeasurerOptions& options);
+  // Open jobs stay with the tracker.
+  ~TrackerMeasurer() override;
+
+  absl::Status Submit(std::vector<MeasureRequest> requests) override;
+  std::vector<MeasureResult> Collect(absl::Duration timeout) override;
+  void Acknowledge(absl::Span<const std::string> trial_ids) override;
+  absl::Status Cancel(absl::Span<const std::string> trial_ids) override;
+  absl::Status health() const override;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace burnish
+
+#endif  // TUNER_MEASURE_TRACKER_MEASURER_H_

@@ -1,0 +1,286 @@
+// The measurer over a real tracker service on a real port, with fake builders and runners.
+#include "tuner/measure/tracker_measurer.h"
+
+#include <atomic>
+#include <map>
+#include <set>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "base/check.h"
+#include "base/status_matchers.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "proto/build_job.h"
+#include "proto/run_job.h"
+#include "proto/workload.h"
+#include "tracker/tracker_client.h"
+#include "tracker/tracker_service.h"
+#include "worker/agent/agent_client.h"
+#include "worker/agent/fake_executor.h"
+
+namespace burnish {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr absl::Duration kLong = absl::Minutes(1);
+
+// What the fake farm was asked to do, and how it is to behave.
+class Farm {
+ public:
+  Farm() : lab_(absl::Milliseconds(1), [this](const JobSpec& job) { return Execute(job); }) {
+    auto service = TrackerService::Start({.hang_max = absl::Milliseconds(200)});
+    CHECK_OK(service);
+    service_ = *std::move(service);
+  }
+  ~Farm() {
+    agent_.reset();
+    service_.reset();
+  }
+
+  void StartWorker() {
+    std::vector<AgentSlot> slots(2);
+    slots[0] = {.info = {.kind = JobKind::kBuild}, .executor = lab_.MakeExecutor()};
+    slots[1] = {.info = {.kind = JobKind::kRun, .device_keys = {"cpu-znver3"}},
+                .executor = lab_.MakeExecutor()};
+    agent_ = std::make_unique<AgentClient>(
+        AgentOptions{.tracker = address(), .identity = {.worker_id = "w", .boot_epoch = 1}},
+        std::move(slots));
+  }
+  void StopTracker() { service_.reset(); }
+
+  std::string address() const { return service_->address(); }
+
+  std::map<std::string, int> counts() const {
+    const absl::MutexLock lock(&mutex_);
+    return counts_;
+  }
+  std::vector<RunJob> run_jobs() const {
+    const absl::MutexLock lock(&mutex_);
+    return run_jobs_;
+  }
+
+  // Answers the first so many run jobs with ArtifactMissing of everything that they name.
+  std::atomic<int> missing_count = 0;
+
+ private:
+  JobOutcome Execute(const JobSpec& spec) {
+    const absl::MutexLock lock(&mutex_);
+    ++counts_[spec.id];
+    return spec.kind == JobKind::kBuild ? Build(spec) : Run(spec);
+  }
+
+  static std::string ArtifactOf(const std::string& trace) { return Sha256Bytes("elf " + trace); }
+
+  JobOutcome Build(const JobSpec& spec) {
+    auto job = DecodeBuildJob(spec.payload);
+    CHECK_OK(job);
+    BuildResult result{.candidate_id = job->candidate_id};
+    if (absl::StrContains(job->trace, "unbuildable")) {
+      result.outcome = Failure{FailureKind::kBuildError, "no such loop"};
+    } else {
+      BuiltArtifact built{.numerics = {.kind = NumericsClass::kReassociated}};
+      built.build.artifact_sha256 = ArtifactOf(job->trace);
+      built.build.codegen_epoch = job->codegen_epoch;
+      result.outcome = built;
+    }
+    return Encode(result);
+  }
+
+  JobOutcome Run(const JobSpec& spec) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    auto job = DecodeRunJob(spec.payload);
+    CHECK_OK(job);
+    run_jobs_.push_back(*job);
+    RunResult result;
+    ArtifactMissing missing;
+    for (const RunCandidate& candidate : job->candidates) {
+      missing.sha256.push_back(candidate.artifact_sha256);
+      if (!candidate.reference_artifact_sha256.empty()) {
+        missing.sha256.push_back(candidate.reference_artifact_sha256);
+      }
+      Measurement measurement{.candidate_id = candidate.candidate_id};
+      if (candidate.artifact_sha256 == ArtifactOf("crashing")) {
+        measurement.outcome = Failure{FailureKind::kCrashed, "signal 11"};
+      } else {
+        measurement.outcome = Latencies{{ProcessLatencies{.latency_ns = {1234}}}};
+      }
+      measurement.numerics.error = 1e-7;
+      result.measurements.push_back(measurement);
+    }
+    if (missing_count > 0) {
+      --missing_count;
+      return missing;
+    }
+    return Encode(result);
+  }
+
+  mutable absl::Mutex mutex_;
+  std::map<std::string, int> counts_ ABSL_GUARDED_BY(mutex_);
+  std::vector<RunJob> run_jobs_ ABSL_GUARDED_BY(mutex_);
+  FakeLab lab_;
+  std::unique_ptr<TrackerService> service_;
+  std::unique_ptr<AgentClient> agent_;
+};
+
+class TrackerMeasurerTest : public ::testing::Test {
+ protected:
+  TrackerMeasurerTest() { Connect("one"); }
+
+  // As a tuner process that is started.
+  void Connect(const std::string& session) {
+    measurer_.reset();
+    client_ = std::make_unique<TrackerClient>(
+        TrackerClientOptions{.tracker = farm_.address(), .tuner_id = "tuner/" + session});
+    measurer_ = std::make_unique<TrackerMeasurer>(
+        TrackerMeasurerOptions{.client = client_.get(), .study = "s", .session = session});
+  }
+
+  static std::shared_ptr<const MeasureTask> Task(std::optional<std::string> reference) {
+    auto task = std::make_shared<MeasureTask>();
+    auto workload = MakeWorkload("block Y", "block");
+    CHECK_OK(workload);
+    task->workload = *workload;
+    auto target = ParseTarget("cpu:arch=znver3");
+    CHECK_OK(target);
+    task->target = *target;
+    task->codegen_epoch = 3;
+    task->reference_trace = std::move(reference);
+    return task;
+  }
+
+  std::map<std::string, Measurement> CollectCount(size_t count) {
+    std::map<std::string, Measurement> results;
+    while (results.size() < count) {
+      const std::vector<MeasureResult> some = measurer_->Collect(kLong);
+      if (some.empty()) break;
+      for (const MeasureResult& result : some) {
+        EXPECT_TRUE(results.emplace(result.trial_id, result.measurement).second);
+      }
+    }
+    return results;
+  }
+
+  Farm farm_;
+  std::unique_ptr<TrackerClient> client_;
+  std::unique_ptr<TrackerMeasurer> measurer_;
+};
+
+TEST_F(TrackerMeasurerTest, TrialsAreBuiltAndRunBesideTheirReference) {
+  farm_.StartWorker();
+  const auto task = Task("default");
+  ASSERT_THAT(measurer_->Submit({{.trial_id = "s/0", .task = task, .trace = "default"},
+                                 {.trial_id = "s/1", .task = task, .trace = "fast"},
+                                 {.trial_id = "s/2", .task = task, .trace = "unbuildable"},
+                                 {.trial_id = "s/3", .task = task, .trace = "crashing"}}),
+              IsOk());
+  const std::map<std::string, Measurement> results = CollectCount(4);
+  ASSERT_THAT(results, SizeIs(4));
+  const Measurement& fast = results.at("s/1");
+  ASSERT_NE(fast.latencies(), nullptr);
+  EXPECT_EQ(fast.latencies()->processes[0].latency_ns[0], 1234);
+  EXPECT_EQ(fast.numerics.kind, NumericsClass::kReassociated);
+  EXPECT_EQ(fast.numerics.error, 1e-7);
+  EXPECT_EQ(fast.build.codegen_epoch, 3);
+  EXPECT_EQ(fast.environment.method_version, 1);
+  EXPECT_EQ(fast.environment.worker, "w");
+  EXPECT_EQ(results.at("s/2").failure()->kind, FailureKind::kBuildError);
+  EXPECT_EQ(results.at("s/2").environment.method_version, 1);
+  EXPECT_EQ(results.at("s/3").failure()->kind, FailureKind::kCrashed);
+  EXPECT_EQ(results.at("s/3").build.codegen_epoch, 3);
+  for (const RunJob& job : farm_.run_jobs()) {
+    EXPECT_EQ(job.candidates[0].reference_artifact_sha256, Sha256Bytes("elf default"));
+  }
+  EXPECT_THAT(measurer_->health(), IsOk());
+}
+
+TEST_F(TrackerMeasurerTest, ReferenceThatDoesNotBuildLeavesTheTrialsWithoutOne) {
+  farm_.StartWorker();
+  ASSERT_THAT(
+      measurer_->Submit({{.trial_id = "s/1", .task = Task("unbuildable"), .trace = "fast"}}),
+      IsOk());
+  EXPECT_NE(CollectCount(1).at("s/1").latencies(), nullptr);
+  EXPECT_EQ(farm_.run_jobs()[0].candidates[0].reference_artifact_sha256, "");
+}
+
+TEST_F(TrackerMeasurerTest, LostArtifactsAreBuiltAgain) {
+  farm_.missing_count = 2;
+  farm_.StartWorker();
+  ASSERT_THAT(measurer_->Submit({{.trial_id = "s/1", .task = Task("default"), .trace = "fast"}}),
+              IsOk());
+  EXPECT_NE(CollectCount(1).at("s/1").latencies(), nullptr);
+  const std::map<std::string, int> counts = farm_.counts();
+  EXPECT_EQ(counts.at("s/1#b3"), 1);
+  EXPECT_EQ(counts.at("s/1#r3"), 1);
+  EXPECT_EQ(farm_.run_jobs().size(), 3);
+}
+
+TEST_F(TrackerMeasurerTest, TrialWhoseArtifactIsLostAgainAndAgainFails) {
+  farm_.missing_count = 1000;
+  farm_.StartWorker();
+  ASSERT_THAT(measurer_->Submit({{.trial_id = "s/1", .task = Task({}), .trace = "fast"}}), IsOk());
+  const Measurement measurement = CollectCount(1).at("s/1");
+  ASSERT_NE(measurement.failure(), nullptr);
+  EXPECT_EQ(measurement.failure()->kind, FailureKind::kPoisoned);
+  EXPECT_THAT(measurement.failure()->message, HasSubstr("lost 6 times"));
+}
+
+TEST_F(TrackerMeasurerTest, TunerThatDiedFindsItsTrialsAgainAndNothingRunsTwice) {
+  farm_.StartWorker();
+  const auto task = Task("default");
+  std::vector<MeasureRequest> requests;
+  for (int i = 0; i < 20; ++i) {
+    requests.push_back(
+        {.trial_id = absl::StrCat("s/", i), .task = task, .trace = absl::StrCat("trace ", i)});
+  }
+  ASSERT_THAT(measurer_->Submit(requests), IsOk());
+  ASSERT_THAT(CollectCount(5), ::testing::Not(IsEmpty()));  // Not acknowledged: nothing is stored.
+  Connect("two");
+  for (MeasureRequest& request : requests) request.resubmission = true;
+  ASSERT_THAT(measurer_->Submit(requests), IsOk());
+  EXPECT_THAT(CollectCount(20), SizeIs(20));
+  for (const auto& [job, count] : farm_.counts()) {
+    EXPECT_EQ(count, 1) << job;  // The reference too: another session has another id.
+  }
+  std::vector<std::string> ids;
+  for (const MeasureRequest& request : requests) ids.push_back(request.trial_id);
+  measurer_->Acknowledge(ids);
+}
+
+TEST_F(TrackerMeasurerTest, CancelledTrialsSaySoAndMayBeTriedAgain) {
+  const auto task = Task("default");  // No worker: everything waits.
+  ASSERT_THAT(measurer_->Submit({{.trial_id = "s/1", .task = task, .trace = "fast"}}), IsOk());
+  // Until the tracker says that it has no worker for it, it may not have the job yet.
+  while (absl::IsFailedPrecondition(measurer_->health()) == false) {
+    ASSERT_THAT(measurer_->Collect(absl::Milliseconds(10)), IsEmpty());
+  }
+  ASSERT_THAT(measurer_->Cancel({"s/1"}), IsOk());
+  EXPECT_EQ(CollectCount(1).at("s/1").failure()->kind, FailureKind::kCancelled);
+  farm_.StartWorker();
+  ASSERT_THAT(measurer_->Submit({{.trial_id = "s/1", .task = task, .trace = "fast"}}), IsOk());
+  EXPECT_NE(CollectCount(1).at("s/1").latencies(), nullptr);
+}
+
+TEST_F(TrackerMeasurerTest, UnreachableTrackerShowsInHealth) {
+  ASSERT_THAT(measurer_->Submit({{.trial_id = "s/1", .task = Task({}), .trace = "fast"}}), IsOk());
+  farm_.StopTracker();
+  while (!absl::IsUnavailable(measurer_->health())) {
+    ASSERT_THAT(measurer_->Collect(absl::Milliseconds(10)), IsEmpty());
+  }
+}
+
+TEST_F(TrackerMeasurerTest, MalformedRequestsAreRefusedAndNoneIsTaken) {
+  const auto task = Task({});
+  EXPECT_THAT(measurer_->Submit({{.trial_id = "s/1", .task = task, .trace = "fast"},
+                                 {.trial_id = "", .task = task}}),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(measurer_->Submit({{.trial_id = "s/1"}}),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_EQ(client_->state().open_count, 0);
+}
+
+}  // namespace
+}  // namespace burnish

@@ -1,0 +1,102 @@
+#include "tuner/search/evolutionary_strategy.h"
+
+#include <algorithm>
+
+#include "base/status_macros.h"
+#include "tuner/search/evolution.h"
+#include "tuner/search/random_points.h"
+
+namespace burnish {
+namespace {
+
+constexpr double kRandomShare = 0.1;
+constexpr double kDescentShare = 0.25;
+constexpr double kStalledDescentShare = 0.6;
+// A search stalls when this many observations brought nothing better.
+constexpr int kStalledAfter = 64;
+// The descent goes on from the next one when a point's neighbours are all measured.
+constexpr int kDescentPointsMax = 4;
+
+}  // namespace
+
+EvolutionaryStrategy::EvolutionaryStrategy(SearchOptions options) : options_(std::move(options)) {
+  for (const std::string& trace : options_.seed_traces) {
+    seeds_.push_back(options_.space->Recognize(trace));
+  }
+}
+
+absl::Status EvolutionaryStrategy::TakeSeeds(const CandidateScorer& scorer,
+                                             Selection& selection) const {
+  std::vector<Proposal> open;
+  for (const Proposal& seed : seeds_) {
+    if (selection.IsOpen(seed.candidate_id)) open.push_back(seed);
+  }
+  if (open.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::vector<CandidateScore> scores, scorer.Score(open));
+  // At most half, so that a long history does not hold up the first looks at the model's choice.
+  int left = (selection.left() + 1) / 2;
+  for (size_t i = 0; i < open.size() && left > 0; ++i) left -= selection.Take(open[i], scores[i]);
+  return absl::OkStatus();
+}
+
+absl::Status EvolutionaryStrategy::TakeNeighbours(int count, ScoredPool& pool,
+                                                  Selection& selection) const {
+  for (const Observation* start : state_.Fastest(kDescentPointsMax)) {
+    if (count <= 0) break;
+    const int sketch = start->proposal.sketch_index;
+    std::vector<Proposal> open;
+    for (const Point& point : options_.space->Neighbours(sketch, start->proposal.point)) {
+      ASSIGN_OR_RETURN(Proposal proposal, options_.space->Propose(sketch, point));
+      if (selection.IsOpen(proposal.candidate_id)) open.push_back(std::move(proposal));
+    }
+    RETURN_IF_ERROR(pool.Add(open));
+    std::vector<std::pair<float, size_t>> order;  // Of equal scores the nearer one goes first.
+    for (size_t i = 0; i < open.size(); ++i) {
+      order.emplace_back(-pool.Find(open[i].candidate_id)->score.score, i);
+    }
+    std::sort(order.begin(), order.end());
+    for (const auto& [score, index] : order) {
+      if (count <= 0) break;
+      const Proposal& proposal = open[index];
+      count -= selection.Take(proposal, pool.Find(proposal.candidate_id)->score);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<Proposal>> EvolutionaryStrategy::Suggest(
+    int count, absl::Span<const std::string> pending_ids, const CandidateScorer& scorer) const {
+  const SearchSpace& space = *options_.space;
+  Selection selection(state_, pending_ids, count);
+  Rng rng = SuggestRng(options_.seed, options_.task, state_, pending_ids);
+  RETURN_IF_ERROR(TakeSeeds(scorer, selection));
+
+  // A share of a small batch is a chance: without it batches of one would never be random.
+  const int rest = selection.left();
+  const auto share_of = [&rng, rest](double share) {
+    return static_cast<int>(share * rest + rng.Uniform());
+  };
+  const bool stalled = state_.stalled_count() >= kStalledAfter;
+  const int random_count = share_of(kRandomShare);
+  const int descent_count = share_of(stalled ? kStalledDescentShare : kDescentShare);
+
+  ScoredPool pool(scorer);
+  RETURN_IF_ERROR(TakeRandom(space, random_count, scorer, rng, selection));
+  RETURN_IF_ERROR(TakeNeighbours(std::min(descent_count, selection.left()), pool, selection));
+  if (space.enumerated() != nullptr) {
+    RETURN_IF_ERROR(pool.Add(*space.enumerated()));
+  } else {
+    RETURN_IF_ERROR(Evolve(space, state_, seeds_, rng, pool));
+  }
+  for (const ScoredProposal* scored : pool.Ranked()) {
+    if (selection.full()) break;
+    selection.Take(scored->proposal, scored->score);
+  }
+  // Evolution may have met too few that are open; an enumerated space has nothing else.
+  if (!selection.full() && space.enumerated() == nullptr) {
+    RETURN_IF_ERROR(TakeRandom(space, selection.left(), scorer, rng, selection));
+  }
+  return std::move(selection).Finish();
+}
+
+}  // namespace burnish

@@ -1,0 +1,72 @@
+#include "tuner/search/model_scorer.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/sha256.h"
+#include "base/status_macros.h"
+#include "tuner/search/rank_latency.h"
+
+namespace burnish {
+
+ModelScorer::ModelScorer(std::unique_ptr<CostModel> model, int columns, FeatureExtractor extract)
+    : model_(std::move(model)),
+      columns_(columns),
+      extract_(std::move(extract)),
+      snapshot_id_("untrained") {}
+
+absl::StatusOr<const ModelScorer::Known*> ModelScorer::Extract(const Proposal& proposal) const {
+  const auto found = known_.find(proposal.candidate_id);
+  if (found != known_.end()) return &found->second;
+  if (known_.size() >= kKnownMax) known_.clear();
+  absl::StatusOr<Extraction> extraction = extract_(proposal);
+  Known known;
+  if (extraction.ok()) {
+    known = {true, *std::move(extraction)};
+    CHECK_EQ(known.extraction.features.size(), static_cast<size_t>(columns_));
+  } else if (!absl::IsInvalidArgument(extraction.status())) {
+    return extraction.status();
+  }
+  return &known_.insert_or_assign(proposal.candidate_id, std::move(known)).first->second;
+}
+
+absl::StatusOr<std::vector<CandidateScore>> ModelScorer::Score(
+    absl::Span<const Proposal> proposals) const {
+  FeatureMatrix features(columns_);
+  std::vector<CandidateScore> scores(proposals.size());
+  for (size_t i = 0; i < proposals.size(); ++i) {
+    ASSIGN_OR_RETURN(const Known* known, Extract(proposals[i]));
+    if (!known->valid) continue;
+    scores[i].valid = true;
+    scores[i].lowered_sha256 = known->extraction.lowered_sha256;
+    features.AddRow(known->extraction.features);
+  }
+  if (features.rows() == 0) return scores;
+  ASSIGN_OR_RETURN(const std::vector<float> predicted, model_->Predict(features));
+  size_t row = 0;
+  for (CandidateScore& score : scores) {
+    if (score.valid) score.score = predicted[row++];
+  }
+  return scores;
+}
+
+absl::Status ModelScorer::Train(absl::Span<const TrainingSample> samples) {
+  FeatureMatrix features(columns_);
+  std::vector<Measurement> results;
+  std::string snapshot = snapshot_id_;
+  for (const TrainingSample& sample : samples) {
+    ASSIGN_OR_RETURN(const Known* known, Extract(sample.proposal));
+    if (!known->valid) continue;
+    features.AddRow(known->extraction.features);
+    results.push_back(sample.measurement);
+    snapshot = Sha256Hex(absl::StrCat(snapshot, sample.proposal.candidate_id, ":",
+                                      RankLatencyNs(sample.measurement)));
+  }
+  if (results.empty()) return absl::OkStatus();
+  RETURN_IF_ERROR(model_->Update(features, results));
+  snapshot_id_ = std::move(snapshot);
+  return absl::OkStatus();
+}
+
+}  // namespace burnish

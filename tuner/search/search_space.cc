@@ -1,0 +1,126 @@
+#include "tuner/search/search_space.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <tuple>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "compiler/schedule/trace.h"
+#include "proto/record.h"
+
+namespace burnish {
+namespace {
+
+constexpr int kRandomTriesMax = 1000;
+
+// Position of `value` in a decision's values.
+int64_t PositionOf(const Decision& decision, int64_t value) {
+  return std::lower_bound(decision.values.begin(), decision.values.end(), value) -
+         decision.values.begin();
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<const SearchSpace>> SearchSpace::Create(SearchSpaceOptions options) {
+  if (options.sketches.empty()) {
+    return absl::InvalidArgumentError("search space: got no sketch, want at least one");
+  }
+  std::shared_ptr<SearchSpace> space(new SearchSpace(std::move(options)));
+  for (const Sketch& sketch : space->options_.sketches) {
+    ASSIGN_OR_RETURN(SketchMatcher matcher, SketchMatcher::Create(sketch));
+    space->matchers_.push_back(std::move(matcher));
+  }
+  RETURN_IF_ERROR(space->Enumerate());
+  return space;
+}
+
+absl::Status SearchSpace::Enumerate() {
+  int64_t product = 0;
+  for (const Sketch& sketch : options_.sketches) {
+    int64_t size = 1;  // Not SpaceSize: the product of many decisions may overflow.
+    for (const Decision& decision : sketch.decisions) {
+      size *= static_cast<int64_t>(decision.values.size());
+      if (size > kProductMax) return absl::OkStatus();
+    }
+    product += size;
+    if (product > kProductMax) return absl::OkStatus();
+  }
+  std::vector<Proposal> proposals;
+  absl::flat_hash_set<std::string> seen;  // Traces: points may differ in what no step names.
+  for (int s = 0; s < static_cast<int>(options_.sketches.size()); ++s) {
+    const int64_t left = options_.enumerated_points_max - static_cast<int64_t>(proposals.size());
+    const std::vector<Point> points = EnumeratePoints(options_.sketches[s], left + 1);
+    if (static_cast<int64_t>(points.size()) > left) return absl::OkStatus();
+    for (const Point& point : points) {
+      ASSIGN_OR_RETURN(Proposal proposal, Propose(s, point));
+      if (seen.insert(proposal.trace).second) proposals.push_back(std::move(proposal));
+    }
+  }
+  enumerated_ = std::move(proposals);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Proposal> SearchSpace::Propose(int sketch_index, const Point& point) const {
+  ASSIGN_OR_RETURN(const Trace trace, Bind(options_.sketches.at(sketch_index), point));
+  Proposal proposal{.sketch_index = sketch_index, .point = point, .trace = PrintTrace(trace)};
+  proposal.candidate_id = CandidateId(options_.workload_id, options_.target, options_.contract,
+                                      proposal.trace, options_.codegen_epoch);
+  return proposal;
+}
+
+Proposal SearchSpace::Recognize(absl::string_view trace) const {
+  Proposal proposal{.trace = std::string(trace)};
+  proposal.candidate_id = CandidateId(options_.workload_id, options_.target, options_.contract,
+                                      proposal.trace, options_.codegen_epoch);
+  for (int s = 0; s < static_cast<int>(matchers_.size()); ++s) {
+    std::optional<Point> point = matchers_[s].Match(trace);
+    if (!point.has_value() || !IsValid(s, *point)) continue;
+    proposal.sketch_index = s;
+    proposal.point = *std::move(point);
+    break;
+  }
+  return proposal;
+}
+
+bool SearchSpace::IsValid(int sketch_index, const Point& point) const {
+  const Sketch& sketch = options_.sketches.at(sketch_index);
+  return sketch.valid == nullptr || sketch.valid(point);
+}
+
+std::optional<Point> SearchSpace::RandomPoint(int sketch_index, Rng& rng) const {
+  const Sketch& sketch = options_.sketches.at(sketch_index);
+  Point point(sketch.decisions.size());
+  for (int attempt = 0; attempt < kRandomTriesMax; ++attempt) {
+    for (size_t d = 0; d < point.size(); ++d) {
+      const std::vector<int64_t>& values = sketch.decisions[d].values;
+      point[d] = values[rng.Below(values.size())];
+    }
+    if (IsValid(sketch_index, point)) return point;
+  }
+  return std::nullopt;
+}
+
+std::vector<Point> SearchSpace::Neighbours(int sketch_index, const Point& point) const {
+  const Sketch& sketch = options_.sketches.at(sketch_index);
+  std::vector<std::tuple<int64_t, size_t, Point>> found;  // Distance, decision, point.
+  for (size_t d = 0; d < point.size(); ++d) {
+    const Decision& decision = sketch.decisions[d];
+    const int64_t position = PositionOf(decision, point[d]);
+    for (int64_t v = 0; v < static_cast<int64_t>(decision.values.size()); ++v) {
+      if (v == position) continue;
+      Point changed = point;
+      changed[d] = decision.values[v];
+      if (!IsValid(sketch_index, changed)) continue;
+      found.emplace_back(std::abs(v - position), d, std::move(changed));
+    }
+  }
+  std::sort(found.begin(), found.end());
+  std::vector<Point> neighbours;
+  for (auto& [distance, decision, neighbour] : found) neighbours.push_back(std::move(neighbour));
+  return neighbours;
+}
+
+}  // namespace burnish

@@ -1,0 +1,72 @@
+// What one task's search may suggest: the points of its sketches. Immutable; strategies share it.
+#ifndef TUNER_SEARCH_SEARCH_SPACE_H_
+#define TUNER_SEARCH_SEARCH_SPACE_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "base/rng.h"
+#include "tuner/search/proposal.h"
+#include "tuner/search/sketch_match.h"
+#include "tuner/sketch/sketch.h"
+
+namespace burnish {
+
+struct SearchSpaceOptions {
+  std::vector<Sketch> sketches = {};  // At least one.
+  std::string workload_id = {};       // 32 raw bytes; this and the next three make candidate ids.
+  std::string target = {};            // Canonical text.
+  std::string contract = {};
+  int32_t codegen_epoch = 0;
+  // A space with at most this many valid points is ranked whole.
+  int64_t enumerated_points_max = 4096;
+};
+
+class SearchSpace {
+ public:
+  // INVALID_ARGUMENT: no sketch. INTERNAL: a sketch that cannot be bound.
+  static absl::StatusOr<std::shared_ptr<const SearchSpace>> Create(SearchSpaceOptions options);
+
+  absl::Span<const Sketch> sketches() const { return options_.sketches; }
+
+  // INVALID_ARGUMENT: a value that is none of its decision's.
+  absl::StatusOr<Proposal> Propose(int sketch_index, const Point& point) const;
+
+  // From a stored trace, with the first sketch that can say it and whose `valid` accepts it.
+  Proposal Recognize(absl::string_view trace) const;
+
+  // Every valid point, each trace once; null: too many.
+  const std::vector<Proposal>* enumerated() const {
+    return enumerated_.has_value() ? &*enumerated_ : nullptr;
+  }
+
+  bool IsValid(int sketch_index, const Point& point) const;
+
+  // Uniform over the sketches and their values; nullopt: no valid point was met in a thousand.
+  std::optional<Point> RandomPoint(int sketch_index, Rng& rng) const;
+
+  // Valid points that differ in exactly one decision: nearest values first, then by decision.
+  std::vector<Point> Neighbours(int sketch_index, const Point& point) const;
+
+ private:
+  explicit SearchSpace(SearchSpaceOptions options) : options_(std::move(options)) {}
+
+  // A product of sizes over which `valid` is not even asked for every point.
+  static constexpr int64_t kProductMax = 1 << 20;
+
+  absl::Status Enumerate();
+
+  SearchSpaceOptions options_;
+  std::vector<SketchMatcher> matchers_;
+  std::optional<std::vector<Proposal>> enumerated_;
+};
+
+}  // namespace burnish
+
+#endif  // TUNER_SEARCH_SEARCH_SPACE_H_

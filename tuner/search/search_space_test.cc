@@ -1,0 +1,78 @@
+#include "tuner/search/search_space.h"
+
+#include <set>
+
+#include "base/status_matchers.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "proto/record.h"
+#include "proto/workload.h"
+#include "tuner/search/synthetic_task.h"
+
+namespace burnish {
+namespace {
+
+using ::testing::IsNull;
+using ::testing::NotNull;
+using ::testing::SizeIs;
+
+TEST(SearchSpaceTest, SmallSpaceIsEnumeratedWithEachTraceOnce) {
+  // One decision that no step names: two points, one trace.
+  const Sketch sketch = {.steps = {{.text = "split@1 m->(a,b) size=$x"}},
+                         .decisions = {{"x", {1, 2, 3}}, {"unused", {0, 1}}},
+                         .valid = [](const Point& point) { return point[0] != 2; }};
+  ASSERT_OK_AND_ASSIGN(const auto space, SearchSpace::Create({.sketches = {sketch}}));
+  ASSERT_THAT(space->enumerated(), NotNull());
+  ASSERT_THAT(*space->enumerated(), SizeIs(2));
+  EXPECT_EQ((*space->enumerated())[1].trace, "split@1 m->(a,b) size=3\n");
+}
+
+TEST(SearchSpaceTest, LargeSpaceIsNotEnumerated) {
+  const SyntheticTask task({.decision_count = 12, .value_count = 64 / 4});
+  EXPECT_THAT(task.Space()->enumerated(), IsNull());
+  EXPECT_THAT(SyntheticTask({.decision_count = 3}).Space(100)->enumerated(), IsNull());
+  EXPECT_THAT(SyntheticTask({.decision_count = 3}).Space(1024)->enumerated(), NotNull());
+}
+
+TEST(SearchSpaceTest, CandidateIdIsThatOfTheWholeCandidate) {
+  SearchSpaceOptions options = {.sketches = SyntheticTask({}).sketches(),
+                                .workload_id = Sha256Bytes("w"),
+                                .target = "cpu:arch=znver3",
+                                .contract = "c",
+                                .codegen_epoch = 7};
+  ASSERT_OK_AND_ASSIGN(const auto space, SearchSpace::Create(options));
+  ASSERT_OK_AND_ASSIGN(const Proposal proposal, space->Propose(1, Point{1, 2, 4, 8, 1, 1}));
+  EXPECT_EQ(proposal.candidate_id,
+            CandidateId(options.workload_id, options.target, "c", proposal.trace, 7));
+  EXPECT_EQ(space->Recognize(proposal.trace), proposal);
+}
+
+TEST(SearchSpaceTest, NeighboursDifferInOneDecisionAndComeNearestFirst) {
+  const SyntheticTask task({.sketch_count = 1, .decision_count = 2, .value_count = 3});
+  // (4,4) is not valid.
+  EXPECT_THAT(task.Space()->Neighbours(0, {4, 2}),
+              ::testing::ElementsAre(Point{2, 2}, Point{4, 1}, Point{1, 2}));
+}
+
+TEST(SearchSpaceTest, RandomPointsAreValidAndReachTheWholeSketch) {
+  const SyntheticTask task({.sketch_count = 1, .decision_count = 2, .value_count = 3});
+  const auto space = task.Space();
+  Rng rng(1);
+  std::set<Point> seen;
+  for (int i = 0; i < 300; ++i) {
+    const std::optional<Point> point = space->RandomPoint(0, rng);
+    ASSERT_TRUE(point.has_value());
+    EXPECT_TRUE(space->IsValid(0, *point));
+    seen.insert(*point);
+  }
+  EXPECT_THAT(seen, SizeIs(8));
+}
+
+TEST(SearchSpaceTest, NoSketchAndUnknownValueAreRefused) {
+  EXPECT_THAT(SearchSpace::Create({}).status(), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(SyntheticTask({}).Space()->Propose(0, Point{3, 1, 1, 1, 1, 1}),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+}  // namespace
+}  // namespace burnish

@@ -1,0 +1,72 @@
+#include "tuner/search/search_state.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/sha256.h"
+
+namespace burnish {
+
+void SearchState::Add(absl::Span<const Observation> results) {
+  for (const Observation& result : results) {
+    if (!known_.insert(result.proposal.candidate_id).second) continue;
+    if (!result.lowered_sha256.empty()) lowered_.insert(result.lowered_sha256);
+    const int64_t index = observation_count();
+    observations_.push_back(result);
+    if (result.failed()) continue;
+    if (best_index_ < 0 || result.latency_ns < observations_[best_index_].latency_ns) {
+      best_index_ = index;
+    }
+    if (result.proposal.sketch_index == Proposal::kNoSketch) continue;
+    const auto place = std::upper_bound(
+        by_latency_.begin(), by_latency_.end(), index, [this](int64_t a, int64_t b) {
+          return observations_[a].latency_ns < observations_[b].latency_ns;
+        });
+    by_latency_.insert(place, index);
+  }
+}
+
+std::vector<const Observation*> SearchState::Fastest(int count) const {
+  std::vector<const Observation*> fastest;
+  for (int64_t index : by_latency_) {
+    if (static_cast<int>(fastest.size()) == count) break;
+    fastest.push_back(&observations_[index]);
+  }
+  return fastest;
+}
+
+Rng SuggestRng(uint64_t seed, const std::string& task, const SearchState& state,
+               absl::Span<const std::string> pending_ids) {
+  std::vector<std::string> sorted(pending_ids.begin(), pending_ids.end());
+  std::sort(sorted.begin(), sorted.end());
+  std::string joined;
+  for (const std::string& id : sorted) joined += id;
+  const Sha256Digest digest = Sha256Of(joined.data(), joined.size());
+  uint64_t index = 0;
+  for (int i = 0; i < 8; ++i) index = index << 8 | digest[i];
+  return Rng(RngStream{.seed = seed,
+                       .purpose = "suggest",
+                       .task = task,
+                       .round = state.observation_count(),
+                       .index = static_cast<int64_t>(index)});
+}
+
+Selection::Selection(const SearchState& state, absl::Span<const std::string> pending_ids, int count)
+    : state_(state), count_(count), taken_(pending_ids.begin(), pending_ids.end()) {}
+
+bool Selection::IsOpen(const std::string& candidate_id) const {
+  return !state_.IsKnown(candidate_id) && !taken_.contains(candidate_id);
+}
+
+bool Selection::Take(const Proposal& proposal, const CandidateScore& score) {
+  if (full() || !score.valid || !IsOpen(proposal.candidate_id)) return false;
+  if (!score.lowered_sha256.empty()) {
+    if (state_.IsLoweredKnown(score.lowered_sha256)) return false;
+    if (!lowered_.insert(score.lowered_sha256).second) return false;
+  }
+  taken_.insert(proposal.candidate_id);
+  chosen_.push_back(proposal);
+  return true;
+}
+
+}  // namespace burnish

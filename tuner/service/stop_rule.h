@@ -1,0 +1,31 @@
+// When a study has had enough trials.
+#ifndef TUNER_SERVICE_STOP_RULE_H_
+#define TUNER_SERVICE_STOP_RULE_H_
+
+#include <cstdint>
+
+#include "absl/time/time.h"
+#include "proto/study.h"
+#include "tuner/service/study_types.h"
+
+namespace burnish {
+
+// Of a study whose number of trials was left open.
+inline constexpr int64_t kTrialsUntilGainMax = 20'000;
+
+// Trials that the study may have at all.
+int64_t TrialBudget(const StudySpec& spec);
+
+struct StopState {
+  int64_t begun_count = 0;  // Trials with a result and pending ones: what the budget has paid for.
+  absl::Duration elapsed = absl::ZeroDuration();
+  double predicted_gain = 1;  // Of the next window of trials, as a fraction of the whole.
+};
+
+// Why no further trial should begin, or kNone. The gain counts only where the number of trials was
+// left open: a user who names a number gets it.
+StopReason ShouldStop(const StudySpec& spec, const StopState& state);
+
+}  // namespace burnish
+
+#endif  // TUNER_SERVICE_STOP_RULE_H_

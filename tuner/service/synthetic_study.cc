@@ -1,0 +1,119 @@
+#include "tuner/service/synthetic_study.h"
+
+#include <bit>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "tuner/cost_model/random_model.h"
+#include "tuner/search/model_scorer.h"
+
+namespace burnish {
+namespace {
+
+// The decisions' exponents and the sketch; a few traces do not apply.
+absl::StatusOr<Extraction> Extract(int columns, const Proposal& proposal) {
+  if (proposal.sketch_index == Proposal::kNoSketch) {
+    return absl::InvalidArgumentError("no such loop");
+  }
+  Extraction extraction{.features = std::vector<float>(columns, 0)};
+  extraction.features[0] = static_cast<float>(proposal.sketch_index);
+  for (size_t d = 0; d < proposal.point.size(); ++d) {
+    extraction.features[d + 1] =
+        static_cast<float>(std::countr_zero(static_cast<uint64_t>(proposal.point[d])));
+  }
+  if (proposal.point[0] == 2 && proposal.point[1] == 2) {
+    return absl::InvalidArgumentError("refused");
+  }
+  return extraction;
+}
+
+}  // namespace
+
+SyntheticStudy::SyntheticStudy(const SyntheticStudyOptions& options) : spec_(options.spec) {
+  spec_.task = "synthetic";
+  spec_.target = target().ToText();
+  for (int i = 0; i < options.task_count; ++i) {
+    synthetic_.emplace_back(SyntheticTaskOptions{.sketch_count = 2,
+                                                 .decision_count = options.decision_count,
+                                                 .value_count = 6,
+                                                 .seed = options.seed * 100 + i});
+    // Small enough for a test to exhaust some tasks, and too large to rank: both ways are taken.
+    spaces_.push_back(synthetic_.back().Space(0));
+    auto workload = MakeWorkload(absl::StrCat("block ", i, " relu"), absl::StrCat("block ", i));
+    CHECK_OK(workload);
+    tasks_.push_back({.name = absl::StrCat("task ", i), .workload = *workload, .weight = 1.0 + i});
+  }
+}
+
+Target SyntheticStudy::target() const {
+  auto target = ParseTarget("cpu:arch=znver3,threads=2");
+  CHECK_OK(target);
+  return *target;
+}
+
+NewStudy SyntheticStudy::New() const {
+  return {.id = kId, .title = "synthetic", .spec = spec_, .target = target(), .tasks = tasks_};
+}
+
+int SyntheticStudy::IndexOf(const std::string& workload_id) const {
+  for (size_t i = 0; i < tasks_.size(); ++i) {
+    if (tasks_[i].workload.id == workload_id) return static_cast<int>(i);
+  }
+  CHECK(false) << "no such workload";
+  return -1;
+}
+
+std::string SyntheticStudy::default_trace(int task_index) const {
+  const Sketch& sketch = synthetic_[task_index].sketches()[1];
+  Point point;
+  for (const Decision& decision : sketch.decisions) point.push_back(decision.values.front());
+  auto proposal = spaces_[task_index]->Propose(1, point);
+  CHECK_OK(proposal);
+  return proposal->trace;
+}
+
+int64_t SyntheticStudy::LatencyNs(int task_index, const std::string& trace) const {
+  return synthetic_[task_index].LatencyNs(spaces_[task_index]->Recognize(trace));
+}
+
+FakeMeasurerOptions SyntheticStudy::Farm() const {
+  return {.latency_ns = [this](const MeasureRequest& request) {
+    return LatencyNs(IndexOf(request.task->workload.id), request.trace);
+  }};
+}
+
+absl::StatusOr<TaskTools> SyntheticStudy::MakeTools(const StudyTaskSpec& task) const {
+  const int index = IndexOf(task.workload.id);
+  const int columns = static_cast<int>(spaces_[index]->sketches()[0].decisions.size()) + 1;
+  TaskTools tools{.sketches = synthetic_[index].sketches(),
+                  .default_trace = default_trace(index),
+                  .bound_ns = SyntheticTask::kBestNs / 2};
+  tools.scorer = std::make_unique<ModelScorer>(
+      std::make_unique<RandomModel>(spec_.seed, columns), columns,
+      [columns](const Proposal& proposal) { return Extract(columns, proposal); });
+  return tools;
+}
+
+StudyRunnerOptions SyntheticStudy::Options(RecordStore* records, StudyStore* studies,
+                                           Measurer* measurer, const Clock* clock) const {
+  StudyRunnerOptions options;
+  options.study_id = kId;
+  options.spec = spec_;
+  options.target = target();
+  options.tasks = tasks_;
+  options.codegen_epoch = 1;
+  options.make_tools = [this](const StudyTaskSpec& task, const Target&, const StudySpec&) {
+    return MakeTools(task);
+  };
+  options.records = records;
+  options.studies = studies;
+  options.measurer = measurer;
+  options.clock = clock;
+  options.batch_size = 5;
+  options.in_flight_max = 12;
+  options.enumerated_points_max = 100;
+  return options;
+}
+
+}  // namespace burnish

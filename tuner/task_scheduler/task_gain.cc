@@ -1,0 +1,86 @@
+#include "tuner/task_scheduler/task_gain.h"
+
+#include <algorithm>
+
+namespace burnish {
+namespace {
+
+// Weight of the window behind against the optimistic guess.
+constexpr double kBackwardWeight = 0.5;
+
+}  // namespace
+
+int64_t TrialsWithoutGain(const TaskProgress& task, double noise_floor) {
+  // Goes back to the last trial before which the task was slower than now by more than the floor.
+  const double level = static_cast<double>(task.latency_ns()) * (1 + noise_floor);
+  int64_t trials = 0;
+  for (int64_t i = task.trial_count() - 1; i >= 0; --i) {
+    const int64_t before = i == 0 ? task.start_ns : task.best_ns[i - 1];
+    // The first latency at all is a gain.
+    if ((before == 0 && task.best_ns[i] != 0) || static_cast<double>(before) > level) break;
+    ++trials;
+  }
+  return trials;
+}
+
+double BestShareOfBound(absl::Span<const TaskProgress> tasks) {
+  double best = 0;
+  for (const TaskProgress& task : tasks) {
+    if (task.bound_ns <= 0 || task.latency_ns() <= 0) continue;
+    best =
+        std::max(best, static_cast<double>(task.bound_ns) / static_cast<double>(task.latency_ns()));
+  }
+  return best == 0 ? 1 : std::min(best, 1.0);
+}
+
+double PredictedGainNs(const TaskProgress& task, double share_of_bound,
+                       const TaskSchedulerOptions& options) {
+  const double now = static_cast<double>(task.latency_ns());
+  const double window = options.window_trials;
+  const double trials = static_cast<double>(task.trial_count());
+
+  double backward = 0;
+  if (trials > 0) {
+    const int64_t from = std::max<int64_t>(0, task.trial_count() - options.window_trials);
+    const int64_t before = from == 0 ? task.start_ns : task.best_ns[from - 1];
+    if (before > 0)
+      backward = (static_cast<double>(before) - now) * window / std::min(trials, window);
+  }
+
+  // As many trials again may bring at most what all that were idle so far did not.
+  const double idle = static_cast<double>(TrialsWithoutGain(task, options.noise_floor));
+  double optimistic = options.first_gain * now * window / (window + 2 * idle);
+  if (task.bound_ns > 0) {
+    // Half of the way to what the best task shows to be reachable is a lot for one window.
+    const double reachable = static_cast<double>(task.bound_ns) / share_of_bound;
+    optimistic = std::min(optimistic, std::max(0.0, now - reachable));
+  }
+  const double gain = kBackwardWeight * backward + (1 - kBackwardWeight) * optimistic;
+  const double left = task.bound_ns > 0 ? now - static_cast<double>(task.bound_ns) : now;
+  return std::clamp(gain, 0.0, std::max(0.0, left));
+}
+
+bool HasStopped(const TaskProgress& task, double share_of_bound, double total_ns,
+                const TaskSchedulerOptions& options) {
+  if (task.exhausted) return true;
+  const int64_t idle = TrialsWithoutGain(task, options.noise_floor);
+  if (options.early_stopping_trials > 0 && idle >= options.early_stopping_trials) return true;
+  if (task.latency_ns() == 0) return false;  // Nothing runs yet: keep looking.
+  const double now = static_cast<double>(task.latency_ns());
+  if (now <= static_cast<double>(task.bound_ns) * (1 + options.noise_floor)) return true;
+  if (!options.stop_without_gain) return false;
+  // Two looks before a prediction is believed.
+  if (task.trial_count() < 2 * options.window_trials) return false;
+  const double gain = PredictedGainNs(task, share_of_bound, options);
+  return gain < options.noise_floor * now || gain * task.weight < options.gain_share_min * total_ns;
+}
+
+double TotalNs(absl::Span<const TaskProgress> tasks) {
+  double total = 0;
+  for (const TaskProgress& task : tasks) {
+    total += task.weight * static_cast<double>(task.latency_ns());
+  }
+  return total;
+}
+
+}  // namespace burnish
