@@ -1,0 +1,85 @@
+"""A bundle through the C API (compiler/runtime/burnish.h), by ctypes."""
+
+import ctypes
+
+import numpy as np
+
+# BurnishDtype.
+DTYPES = {1: np.float32, 2: np.float64, 3: np.float16, 5: np.int8, 6: np.uint8, 7: np.int16,
+          8: np.uint16, 9: np.int32, 10: np.uint32, 11: np.int64, 12: np.uint64, 13: np.bool_}
+RANK_MAX = 16
+
+
+class Options(ctypes.Structure):
+    _fields_ = [("struct_size", ctypes.c_uint32), ("thread_count", ctypes.c_int32),
+                ("cpus", ctypes.POINTER(ctypes.c_int32)), ("spin_ns", ctypes.c_int64),
+                ("share_with", ctypes.c_void_p), ("share_threads", ctypes.c_int32),
+                ("parameters_are_filled", ctypes.c_int32), ("parameter_memory", ctypes.c_void_p),
+                ("parameter_memory_bytes", ctypes.c_uint64), ("trust_parameters", ctypes.c_int32),
+                ("reserved", ctypes.c_int32)]
+
+
+class TensorInfo(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("dtype", ctypes.c_int), ("rank", ctypes.c_int32),
+                ("shape", ctypes.c_int64 * RANK_MAX), ("size_bytes", ctypes.c_uint64),
+                ("bind_alignment", ctypes.c_uint32)]
+
+
+class StepInfo(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("schedule_origin", ctypes.c_char_p),
+                ("workload_id", ctypes.c_char_p), ("flop_count", ctypes.c_uint64),
+                ("moved_bytes", ctypes.c_uint64), ("output_count", ctypes.c_int32)]
+
+
+class Model:
+    """One opened bundle. A call that fails raises RuntimeError with the runtime's text."""
+
+    def __init__(self, library_path, bundle_path, cpus):
+        self._library = ctypes.CDLL(library_path)
+        self._library.burnish_last_error.restype = ctypes.c_char_p
+        self._library.burnish_target.restype = ctypes.c_char_p
+        self._handle = ctypes.c_void_p()
+        numbers = (ctypes.c_int32 * len(cpus))(*cpus)
+        options = Options(struct_size=ctypes.sizeof(Options), thread_count=len(cpus), cpus=numbers)
+        self._call("open", str(bundle_path).encode(), ctypes.byref(options),
+                   ctypes.byref(self._handle))
+        self.inputs = self._infos("input")
+        self._outputs = [np.empty(info.shape[:info.rank], DTYPES[info.dtype])
+                         for info in self._infos("output")]
+
+    def _call(self, name, *arguments):
+        if getattr(self._library, "burnish_" + name)(*arguments) != 0:
+            raise RuntimeError(f"burnish_{name}: {self._library.burnish_last_error().decode()}")
+
+    def _infos(self, kind):
+        infos = []
+        for i in range(getattr(self._library, f"burnish_{kind}_count")(self._handle)):
+            infos.append(TensorInfo())
+            self._call(kind + "_info", self._handle, i, ctypes.byref(infos[-1]))
+        return infos
+
+    @property
+    def target(self):
+        return self._library.burnish_target(self._handle).decode()
+
+    def step_origins(self):
+        """How many steps have a schedule of which origin: {"default": 55}."""
+        origins = {}
+        info = StepInfo()
+        for step in range(self._library.burnish_step_count(self._handle)):
+            self._call("step_info", self._handle, step, ctypes.byref(info))
+            name = info.schedule_origin.decode()
+            origins[name] = origins.get(name, 0) + 1
+        return origins
+
+    def run(self, arrays):
+        """One inference: copies C-contiguous arrays in and results out, as the peers do. The
+        returned arrays are written again by the next call."""
+        for i, array in enumerate(arrays):
+            self._call("set_input", self._handle, i, ctypes.c_void_p(array.ctypes.data),
+                       ctypes.c_uint64(array.nbytes))
+        self._call("run", self._handle)
+        for i, array in enumerate(self._outputs):
+            self._call("get_output", self._handle, i, ctypes.c_void_p(array.ctypes.data),
+                       ctypes.c_uint64(array.nbytes))
+        return self._outputs
