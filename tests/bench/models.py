@@ -19,12 +19,12 @@ import onnx
 sys.path.insert(0, str(pathlib.Path(__file__).parent / "harness"))
 import machine
 import summary
+from engine import RUNTIME, Engine
 
 OURS, ORACLE = "burnish", "ort"
 PEERS = ("openvino", ORACLE)
 TENSOR_ERROR_MAX = 1e-4  # max|got - want| / max|want|, as docs/contracts.md has it for models.
 GRAPH_TOOL = "//compiler/frontend:graph_main"
-RUNTIME = "//compiler/runtime:libburnish_runtime.so"
 TUNER = "//tuner:tuner"
 
 
@@ -36,8 +36,6 @@ def parse_arguments():
     parser.add_argument("--rounds", type=int, default=20, help="turns of each engine (%(default)s)")
     parser.add_argument("--seconds", type=float, default=1.0, help="of a turn (%(default)s)")
     parser.add_argument("--peers", default=",".join(PEERS), help="%(default)s")
-    parser.add_argument("--nice", type=int, default=0,
-                        help="of every engine, against other load; below 0 needs root (%(default)s)")
     parser.add_argument("--bundle", help="ours; else `tuner compile` makes one")
     parser.add_argument("--db", help="the records that `tuner compile` takes schedules from")
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
@@ -60,13 +58,13 @@ def prepare(options, folder):
     model_path, bundle_path = options.model, options.bundle
     if not is_file:
         model_path = str(folder / "model.onnx")
-        subprocess.run([machine.ROOT / "bazel-bin/compiler/frontend/graph_main", options.model,
+        subprocess.run([machine.output(GRAPH_TOOL), options.model,
                         "--stage=imported", f"--emit={model_path}"], check=True, stdout=sys.stderr)
     if not bundle_path:
         bundle_path = str(folder / "model.bundle")
         target = ["--model", model_path] if is_file else ["--task", options.model]
         records = ["--db", options.db or str(folder / "empty.db")]
-        subprocess.run([machine.ROOT / "bazel-bin/tuner/tuner", "compile", *target, *records,
+        subprocess.run([machine.output(TUNER), "compile", *target, *records,
                         "--out", bundle_path], check=True, stdout=sys.stderr)
     return model_path, bundle_path
 
@@ -101,47 +99,6 @@ def make_inputs(model_path, seed=0):
     return inputs
 
 
-class Engine:
-    """The process of one engine (harness/peer.py)."""
-
-    def __init__(self, name, model, folder, cpus, nice):
-        self.name = name
-        self.outputs_path = folder / f"{name}.npz"
-        self.rounds = []       # Latencies of each turn, in nanoseconds.
-        self.switches = 0      # Involuntary, in timed inferences.
-        job = {"engine": name, "model": str(pathlib.Path(model).resolve()),
-               "library": str(machine.ROOT / "bazel-bin/compiler/runtime/libburnish_runtime.so"),
-               "inputs": str(folder / "inputs.npz"), "outputs": str(self.outputs_path),
-               "cpus": cpus, "nice": nice}
-        peer = pathlib.Path(__file__).parent / "harness/peer.py"
-        self._process = subprocess.Popen([sys.executable, peer, json.dumps(job)], text=True,
-                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self.about = self._answer()
-
-    def _answer(self):
-        line = self._process.stdout.readline()
-        if not line:
-            sys.exit(f"models: the process of {self.name} ended with {self._process.wait()}")
-        return json.loads(line)
-
-    def turn(self, seconds):
-        """Returns the CPU seconds that the process took."""
-        self._process.stdin.write(f"{seconds}\n")
-        self._process.stdin.flush()
-        answer = self._answer()
-        self.rounds.append(answer["latency_ns"])
-        self.switches += answer["involuntary_switches"]
-        return answer["cpu_seconds"]
-
-    def outputs(self):
-        with np.load(self.outputs_path) as file:
-            return [file[name] for name in file.files]
-
-    def close(self):
-        self._process.stdin.close()
-        self._process.wait()
-
-
 def tensor_error(got, want):
     """Over all outputs; infinite where shapes differ or a value is not finite."""
     if len(got) != len(want):
@@ -167,10 +124,12 @@ def measure(engines, rounds, seconds):
 
 def report(options, model_path, cpus, engines, errors, load):
     result = {"schema": 1, "benchmark": "models", "model": options.model,
-              "machine": machine.describe(), "threads": options.threads, "cpus": cpus, "nice": options.nice,
+              "machine": machine.describe(), "threads": options.threads, "cpus": cpus,
               "seconds_per_turn": options.seconds, "load": load, "engines": {}}
     for engine in engines:
-        result["engines"][engine.name] = {**engine.about, **summary.summarize(engine.rounds),
+        times = summary.summarize(engine.rounds)
+        result["engines"][engine.name] = {**engine.about, **times,
+                                          "cpu_ms": engine.cpu_seconds * 1e3 / times["n"],
                                           "tensor_error": errors[engine.name],
                                           "involuntary_switches": engine.switches}
     by_name = {engine.name: engine for engine in engines}
@@ -188,17 +147,17 @@ def print_table(result):
     engines = result["engines"]
     print(machine.headline(result["machine"]))
     origins = ", ".join(f"{count} {name}" for name, count in engines[OURS]["step_origins"].items())
-    print(f"{result['model']}, {result['threads']} threads on CPUs {result['cpus']}, f32, nice {result['nice']}; "
+    print(f"{result['model']}, {result['threads']} threads on CPUs {result['cpus']}, f32; "
           f"schedules of the steps: {origins}")
     print(f"{'':10} {'version':24} {'n':>6} {'min ms':>8} {'median':>8} {'p90':>8}  "
-          f"{'medians of rounds':>19}  {'error':>7}  {'switches':>8}")
+          f"{'medians of rounds':>19}  {'CPU ms':>7}  {'error':>7}  {'switches':>8}")
     for name, engine in engines.items():
         version = engine.get("version", "this commit").split("-")[0]
         medians = engine["round_medians_ms"]
         print(f"{name:10} {version:24} {engine['n']:6} {engine['min_ms']:8.2f} "
               f"{engine['median_ms']:8.2f} {engine['p90_ms']:8.2f}  "
-              f"{min(medians):8.2f} - {max(medians):8.2f}  {engine['tensor_error']:7.1e}  "
-              f"{engine['involuntary_switches']:8}")
+              f"{min(medians):8.2f} - {max(medians):8.2f}  {engine['cpu_ms']:7.2f}  "
+              f"{engine['tensor_error']:7.1e}  {engine['involuntary_switches']:8}")
     median, least = result["median_ratio"], result["min_ratio"]
     low, high = median["interval_95"]
     print(f"median {median['ratio']:.3f} of {median['to']}'s (95 % interval {low:.3f} to "
@@ -221,7 +180,7 @@ def main():
         np.savez(folder / "inputs.npz", **make_inputs(model_path))
         for name in dict.fromkeys([OURS, *options.peers, ORACLE]):
             model = bundle_path if name == OURS else model_path
-            engines.append(Engine(name, model, folder, cpus, options.nice))
+            engines.append(Engine(name, model, folder, cpus))
         want = engines[-1].outputs() if ORACLE not in options.peers else next(
             engine.outputs() for engine in engines if engine.name == ORACLE)
         errors = {engine.name: tensor_error(engine.outputs(), want) for engine in engines}

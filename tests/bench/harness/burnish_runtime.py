@@ -47,6 +47,9 @@ class Model:
         self._outputs = [np.empty(info.shape[:info.rank], DTYPES[info.dtype])
                          for info in self._infos("output")]
 
+    def close(self):
+        self._library.burnish_close(self._handle)
+
     def _call(self, name, *arguments):
         if getattr(self._library, "burnish_" + name)(*arguments) != 0:
             raise RuntimeError(f"burnish_{name}: {self._library.burnish_last_error().decode()}")

@@ -8,7 +8,6 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-BUSY_EXIT_CODE = 75  # EX_TEMPFAIL
 
 
 def cpu_flags():
@@ -84,6 +83,11 @@ def cpu_seconds():
     user, nice, system, _, _, irq, softirq, steal = (int(field) for field in fields[:8])
     tick = os.sysconf("SC_CLK_TCK")
     return (user + nice + system + irq + softirq) / tick, steal / tick
+
+
+def output(target):
+    """The file of a Bazel target that `build` made."""
+    return ROOT / "bazel-bin" / target.removeprefix("//").replace(":", "/")
 
 
 def build(*targets):

@@ -7,10 +7,9 @@ usage: peer.py JOB, where JOB is a JSON object:
   inputs    .npz file: the model's inputs by name, in its order
   outputs   .npz file to write: the results of the first inference, "0", "1", ...
   cpus      the CPUs to run on, one thread each
-  nice      the process's priority
 Loads, runs once, and prints a line of JSON about itself. Then each line SECONDS on stdin is a turn,
-answered by a line of JSON: latency_ns (of each inference after a warm-up), cpu_seconds that this
-process took for the turn, and involuntary_switches. The end of stdin ends it.
+answered by a line of JSON: latency_ns of each inference after a warm-up, the involuntary_switches
+and timed_cpu_seconds meanwhile, and cpu_seconds of the turn with its warm-up. The end of stdin ends it.
 """
 
 import gc
@@ -71,6 +70,7 @@ def turn(run, arrays, seconds):
     while time.perf_counter() < end:
         run(arrays)
     before = resource.getrusage(resource.RUSAGE_SELF)
+    cpu_seconds = time.process_time()
     latency_ns = []
     end = time.perf_counter_ns() + int(seconds * 1e9)
     start = time.perf_counter_ns()
@@ -81,14 +81,14 @@ def turn(run, arrays, seconds):
         start = finish
     after = resource.getrusage(resource.RUSAGE_SELF)
     return {"latency_ns": latency_ns,
+            "timed_cpu_seconds": time.process_time() - cpu_seconds,
             "involuntary_switches": after.ru_nivcsw - before.ru_nivcsw}
 
 
 def main():
     job = json.loads(sys.argv[1])
-    # Before any import that starts threads, so that they inherit all of it.
+    # Before any import that starts threads, so that they inherit both.
     os.sched_setaffinity(0, job["cpus"])
-    os.setpriority(os.PRIO_PROCESS, 0, job["nice"])
     os.environ["OMP_NUM_THREADS"] = str(len(job["cpus"]))
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # What an engine prints is no answer.
@@ -98,9 +98,13 @@ def main():
     with np.load(job["inputs"]) as file:
         arrays = [np.ascontiguousarray(file[name]) for name in file.files]
     start = time.perf_counter()
-    run, about = ENGINES[job["engine"]](job)
-    load_seconds = time.perf_counter() - start
-    np.savez(job["outputs"], **{str(i): array for i, array in enumerate(run(arrays))})
+    try:
+        run, about = ENGINES[job["engine"]](job)
+        load_seconds = time.perf_counter() - start
+        outputs = run(arrays)
+    except RuntimeError as error:
+        sys.exit(f"{job['engine']}: {error}")
+    np.savez(job["outputs"], **{str(i): array for i, array in enumerate(outputs)})
     print(json.dumps({"load_seconds": load_seconds, **about}), file=answers, flush=True)
     gc.disable()
     for line in sys.stdin:

@@ -1,27 +1,21 @@
 """Latencies to a few numbers. All times in nanoseconds unless the name says otherwise."""
 
-import random
-import statistics
+import numpy as np
 
 BOOTSTRAP_COUNT = 2000
-
-
-def quantile(values, share):
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
 def summarize(rounds):
     """`rounds`: the latencies of each turn. min, median and p90 over all; round_medians_ms shows
     whether the machine changed meanwhile."""
-    flat = [value for values in rounds for value in values]
+    flat = np.concatenate(rounds) * 1e-6
     return {
         "n": len(flat),
         "rounds": len(rounds),
-        "min_ms": min(flat) * 1e-6,
-        "median_ms": statistics.median(flat) * 1e-6,
-        "p90_ms": quantile(flat, 0.9) * 1e-6,
-        "round_medians_ms": [round(statistics.median(values) * 1e-6, 3) for values in rounds],
+        "min_ms": float(flat.min()),
+        "median_ms": float(np.median(flat)),
+        "p90_ms": float(np.quantile(flat, 0.9)),
+        "round_medians_ms": [round(float(np.median(values)) * 1e-6, 3) for values in rounds],
     }
 
 
@@ -30,13 +24,13 @@ def ratio_interval(ours, peers, level=0.95, seed=1):
     inferences of one turn share the machine's mood, so they are drawn together, and so are the
     engines' turns of one round. `peers`: list of rounds as in `summarize`, one per peer. A peer is
     the better one in each draw anew."""
-    rng = random.Random(seed)
-    medians = [[statistics.median(values) for values in rounds] for rounds in [ours, *peers]]
-    count = min(len(values) for values in medians)
+    rng = np.random.default_rng(seed)
+    engines = [[np.asarray(values) for values in rounds] for rounds in [ours, *peers]]
     ratios = []
     for _ in range(BOOTSTRAP_COUNT):
-        draw = [rng.randrange(count) for _ in range(count)]
-        first, *others = (statistics.median(values[i] for i in draw) for values in medians)
+        draw = rng.integers(0, len(ours), len(ours))
+        first, *others = (np.median(np.concatenate([rounds[i] for i in draw]))
+                          for rounds in engines)
         ratios.append(first / min(others))
     tail = (1 - level) / 2
-    return quantile(ratios, tail), quantile(ratios, 1 - tail)
+    return [float(np.quantile(ratios, share)) for share in (tail, 1 - tail)]
