@@ -57,6 +57,12 @@ absl::Status Mean(OnnxNode& node) {
   return node.Finish("div", {sum, count});
 }
 
+absl::StatusOr<ValueId> EmitCastTo(OnnxNode& node, ValueId x, DType dtype) {
+  Attributes attributes;
+  attributes.Set("to", std::string(DTypeName(dtype)));
+  return node.Emit("cast", {x}, std::move(attributes));
+}
+
 absl::Status Pow(OnnxNode& node) {
   ASSIGN_OR_RETURN(const ValueId base, node.Input(0));
   ASSIGN_OR_RETURN(ValueId exponent, node.Input(1));
@@ -64,11 +70,14 @@ absl::Status Pow(OnnxNode& node) {
   if (node.TypeOf(exponent).dtype !=
       dtype) {  // Opset 12 allows mixed types; base's is the result's.
     if (!IsFloat(dtype) && IsFloat(node.TypeOf(exponent).dtype)) {
-      return node.Unsupported("an integer base with a floating-point exponent");
+      ASSIGN_OR_RETURN(const ValueId float_base,
+                       EmitCastTo(node, base, node.TypeOf(exponent).dtype));
+      ASSIGN_OR_RETURN(const ValueId power, node.Emit("pow", {float_base, exponent}));
+      ASSIGN_OR_RETURN(const ValueId result, EmitCastTo(node, power, dtype));
+      node.SetOutput(0, result);
+      return absl::OkStatus();
     }
-    Attributes to;
-    to.Set("to", std::string(DTypeName(dtype)));
-    ASSIGN_OR_RETURN(exponent, node.Emit("cast", {exponent}, std::move(to)));
+    ASSIGN_OR_RETURN(exponent, EmitCastTo(node, exponent, dtype));
   }
   return node.Finish("pow", {base, exponent});
 }
@@ -100,6 +109,41 @@ absl::Status Modulo(OnnxNode& node) {
   Attributes attributes;
   attributes.Set("fmod", fmod);
   return node.Finish("mod", {a, b}, std::move(attributes));
+}
+
+absl::Status IsInf(OnnxNode& node) {
+  ASSIGN_OR_RETURN(ValueId x, node.Input(0));
+  const bool positive = node.Int("detect_positive", 1) != 0;
+  const bool negative = node.Int("detect_negative", 1) != 0;
+  const DType dtype = node.TypeOf(x).dtype;
+  if (!IsFloat(dtype)) return node.Invalid("wants floating-point input");
+  if (positive && negative) {
+    ASSIGN_OR_RETURN(x, node.Emit("abs", {x}));
+  }
+  const double infinity = std::numeric_limits<double>::infinity();
+  // Nothing to detect: no value equals NaN.
+  const double wanted = positive   ? infinity
+                        : negative ? -infinity
+                                   : std::numeric_limits<double>::quiet_NaN();
+  ASSIGN_OR_RETURN(const ValueId value, node.EmitScalar(dtype, wanted));
+  return node.Finish("equal", {x, value});
+}
+
+// x < -lambd: x + bias; x > lambd: x - bias; else 0.
+absl::Status Shrink(OnnxNode& node) {
+  ASSIGN_OR_RETURN(const ValueId x, node.Input(0));
+  const DType dtype = node.TypeOf(x).dtype;
+  const double lambda = node.Float("lambd", 0.5);
+  ASSIGN_OR_RETURN(const ValueId low, node.EmitScalar(dtype, -lambda));
+  ASSIGN_OR_RETURN(const ValueId high, node.EmitScalar(dtype, lambda));
+  ASSIGN_OR_RETURN(const ValueId bias, node.EmitScalar(dtype, node.Float("bias", 0)));
+  ASSIGN_OR_RETURN(const ValueId zero, node.EmitScalar(dtype, 0));
+  ASSIGN_OR_RETURN(const ValueId below, node.Emit("less", {x, low}));
+  ASSIGN_OR_RETURN(const ValueId above, node.Emit("greater", {x, high}));
+  ASSIGN_OR_RETURN(const ValueId raised, node.Emit("add", {x, bias}));
+  ASSIGN_OR_RETURN(const ValueId lowered, node.Emit("sub", {x, bias}));
+  ASSIGN_OR_RETURN(const ValueId otherwise, node.Emit("where", {above, lowered, zero}));
+  return node.Finish("where", {below, raised, otherwise});
 }
 
 absl::Status Where(OnnxNode& node) {
@@ -259,6 +303,8 @@ void AddArithmeticTranslators(OnnxTranslators& t) {
   t["Mean"] = Mean;
   t["Pow"] = Pow;
   t["Mod"] = Modulo;
+  t["IsInf"] = IsInf;
+  t["Shrink"] = Shrink;
   t["Where"] = Where;
   t["Cast"] = CastTo;
   t["CastLike"] = CastLike;

@@ -3,7 +3,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <fstream>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
@@ -165,6 +167,55 @@ TEST(OnnxImportTest, TrainingModeIsRefused) {
       "attribute { name: 'training_mode' type: INT i: 1 }";
   EXPECT_THAT(ImportOnnx(OneNode(node, {1, 2, 3}, 15, OnnxFloats("p", {2}, {1, 1}))),
               StatusIs(StatusCode::kUnimplemented, HasSubstr("training_mode")));
+}
+
+TEST(OnnxImportTest, OperatorsMadeOfOthers) {
+  const double inf = std::numeric_limits<double>::infinity();
+  const struct {
+    const char* node;
+    int type;  // Of x, in ONNX's numbers.
+    std::vector<double> x;
+    std::vector<double> want;
+  } cases[] = {
+      {"op_type: 'IsInf' input: 'x'", 1, {1, inf, -inf, NAN}, {0, 1, 1, 0}},
+      {"op_type: 'IsInf' input: 'x' attribute { name: 'detect_negative' type: INT i: 0 }",
+       1,
+       {1, inf, -inf, NAN},
+       {0, 1, 0, 0}},
+      {"op_type: 'IsInf' input: 'x' attribute { name: 'detect_positive' type: INT i: 0 }",
+       1,
+       {1, inf, -inf, NAN},
+       {0, 0, 1, 0}},
+      {"op_type: 'IsInf' input: 'x' attribute { name: 'detect_negative' type: INT i: 0 } "
+       "attribute { name: 'detect_positive' type: INT i: 0 }",
+       1,
+       {1, inf, -inf, NAN},
+       {0, 0, 0, 0}},
+      {"op_type: 'Shrink' input: 'x' attribute { name: 'lambd' type: FLOAT f: 1.5 } "
+       "attribute { name: 'bias' type: FLOAT f: 0.5 }",
+       1,
+       {-2, -1.5, 1.5, 2},
+       {-1.5, 0, 0, 1.5}},
+      {"op_type: 'Pow' input: ['x', 'h']", 7, {4, 9, 16, 25}, {2, 3, 4, 5}},
+      {"op_type: 'Pad' input: ['x', 'pads', 'v']", 1, {1, 2, 3, 4}, {7, 1, 2, 3, 4, 7, 7}},
+      {"op_type: 'Pad' input: ['x', 'cut', 'v']", 1, {1, 2, 3, 4}, {2, 3, 4, 7}},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.node);
+    // The padding value is an input of the model.
+    const std::string model = OnnxModel(
+        absl::StrCat(OnnxTensorInfo("input", "x", {4}, c.type), OnnxTensorInfo("input", "v", {}),
+                     OnnxFloats("h", {}, {0.5}), OnnxInts("pads", {1, 2}), OnnxInts("cut", {-1, 1}),
+                     "node { ", c.node, " output: 'y' } ", OnnxTensorInfo("output", "y", {})),
+        20);
+    ASSERT_OK_AND_ASSIGN(const Graph graph, ImportOnnx(model));
+    const DType dtype = graph.value(graph.inputs[0]).type.dtype;
+    TensorValue x = ToTensorValue({dtype, {4}}, *FromDoubles(dtype, c.x));
+    const TensorValue v = ToTensorValue({DType::kF32, {}}, *FromDoubles(DType::kF32, {7}));
+    ASSERT_OK_AND_ASSIGN(const std::vector<TensorValue> got, InterpretGraph(graph, {x, v}));
+    const TensorType type = graph.value(graph.outputs[0]).type;
+    EXPECT_THAT(ToDoubles(type, *FromTensorValue(got[0])), Pointwise(DoubleEq(), c.want));
+  }
 }
 
 TEST(OnnxImportTest, AKnownConditionChoosesTheBranch) {

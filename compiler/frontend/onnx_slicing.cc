@@ -215,6 +215,23 @@ absl::StatusOr<ValueId> CutNegativePads(OnnxNode& node, ValueId x, std::vector<i
   return node.Emit("slice", {x}, std::move(attributes));
 }
 
+// A constant that is not known when the model is read: chosen outside of the input by a mask.
+absl::Status PadByTensor(OnnxNode& node, ValueId x, const Attributes& attributes) {
+  ASSIGN_OR_RETURN(const ValueId value, node.Input(2));
+  if (ElementCount(node.TypeOf(value).shape) != 1) {
+    return node.Invalid(
+        absl::StrCat("constant_value: got ", PrintType(node.TypeOf(value)), ", want one element"));
+  }
+  ASSIGN_OR_RETURN(const ValueId scalar, node.EmitReshape(value, {}));
+  ASSIGN_OR_RETURN(const ValueId padded, node.Emit("pad", {x}, attributes));
+  ASSIGN_OR_RETURN(ValueId inside, node.EmitScalar(DType::kBool, 1));
+  Attributes to;
+  to.Set("shape", node.TypeOf(x).shape);
+  ASSIGN_OR_RETURN(inside, node.Emit("expand", {inside}, std::move(to)));
+  ASSIGN_OR_RETURN(inside, node.Emit("pad", {inside}, attributes));
+  return node.Finish("where", {inside, padded, scalar});
+}
+
 absl::Status Pad(OnnxNode& node) {
   ASSIGN_OR_RETURN(ValueId x, node.Input(0));
   const std::string mode = node.String("mode", "constant");
@@ -223,7 +240,12 @@ absl::Status Pad(OnnxNode& node) {
   }
   ASSIGN_OR_RETURN(std::vector<int64_t> pads, ReadPads(node, node.TypeOf(x).shape.size()));
   double value = node.Float("value", 0);
+  bool value_is_known = true;
   if (node.HasInput(2)) {
+    ASSIGN_OR_RETURN(const ValueId given, node.Input(2));
+    value_is_known = mode != "constant" || node.context().graph.IsConstant(given);
+  }
+  if (node.HasInput(2) && mode == "constant" && value_is_known) {
     ASSIGN_OR_RETURN(const std::vector<double> values, node.ConstantFloats(2, "constant_value"));
     if (!values.empty()) value = values[0];
   }
@@ -236,6 +258,7 @@ absl::Status Pad(OnnxNode& node) {
   attributes.Set("pads", std::move(pads));
   attributes.Set("mode", mode);
   attributes.Set("value", value);
+  if (!value_is_known) return PadByTensor(node, x, attributes);
   return node.Finish("pad", {x}, std::move(attributes));
 }
 

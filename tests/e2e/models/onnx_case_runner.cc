@@ -1,0 +1,176 @@
+// Builds ONNX models with default schedules and runs the bundles, as many as one likes in one
+// process: what the Python tests beside this ask for what Burnish computes.
+//   onnx_case_runner < REQUESTS
+// A request is a line of JSON: {"folder": F}, where F has model.onnx and the inputs' dense bytes
+// as input_SET_INDEX.bin, sets and indices from 0. With "zoo": NAME (and "image_size", "sequence",
+// "batch") the model is the zoo's, and model.onnx is written from it.
+// The reply is a line of JSON: "error" ("" for success), "stage", "outputs" (name, dtype, shape),
+// "steps", "kernels" and milliseconds by stage; outputs lie in F as output_SET_INDEX.bin. Every set
+// runs with one thread and with two, which must give equal bytes.
+#include <unistd.h>
+
+#include <iostream>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/cpu_info.h"
+#include "base/file.h"
+#include "base/status_macros.h"
+#include "compiler/driver/build_model.h"
+#include "compiler/frontend/onnx_export.h"
+#include "compiler/frontend/onnx_import.h"
+#include "compiler/frontend/zoo.h"
+#include "compiler/runtime/session.h"
+#include "compiler/runtime/thread_pool.h"
+#include "nlohmann/json.hpp"
+#include "proto/builder_client.h"
+#include "proto/target.h"
+#include "tests/e2e/models/default_schedules.h"
+
+namespace burnish {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int64_t kFileBytesMax = int64_t{4} << 30;
+
+absl::Status ToStatus(const RuntimeStatus& status) {
+  return absl::Status(static_cast<absl::StatusCode>(status.code()), status.message());
+}
+
+// Milliseconds since `start`, which moves to now.
+double Lap(absl::Time& start) {
+  const absl::Time now = Clock::Real().SteadyNow();
+  return absl::ToDoubleMilliseconds(now - std::exchange(start, now));
+}
+
+absl::StatusOr<Graph> ReadModel(const Json& request, const std::string& folder) {
+  if (!request.contains("zoo")) return ImportOnnxFile(folder + "/model.onnx");
+  ASSIGN_OR_RETURN(Graph graph, BuildZooModel(request.at("zoo").get<std::string>(),
+                                              {.batch = request.value("batch", 1),
+                                               .image_size = request.value("image_size", 224),
+                                               .sequence = request.value("sequence", 128)}));
+  ASSIGN_OR_RETURN(const std::string onnx, ExportOnnx(graph));
+  RETURN_IF_ERROR(WriteFileAtomically(folder + "/model.onnx", onnx));
+  return graph;
+}
+
+class CaseRunner {
+ public:
+  CaseRunner() : target_(*HostTarget(HostCpuInfo(), /*threads=*/2)) {}
+
+  // Fills in `reply` as far as it gets; its "stage" says how far.
+  absl::Status Run(const Json& request, Json& reply) {
+    const std::string folder = request.at("folder");
+    absl::Time start = Clock::Real().SteadyNow();
+    reply["stage"] = "import";
+    ASSIGN_OR_RETURN(const Graph graph, ReadModel(request, folder));
+    reply["import_ms"] = Lap(start);
+    reply["stage"] = "build";
+    const absl::Duration searched = schedules_.spent();
+    ASSIGN_OR_RETURN(const BuiltModel built,
+                     BuildModel(graph, schedules_, builder_, {.target = target_}));
+    reply["build_ms"] = Lap(start);
+    reply["schedule_ms"] = absl::ToDoubleMilliseconds(schedules_.spent() - searched);
+    reply["steps"] = built.step_count;
+    reply["kernels"] = built.kernel_count;
+    for (const TaskReport& task : built.tasks) {
+      for (const std::string& rejected : task.rejected) {
+        reply["rejected"].push_back(task.name + ": " + rejected);
+      }
+    }
+    reply["stage"] = "run";
+    RETURN_IF_ERROR(RunSets(built.bundle, folder, reply));
+    reply["run_ms"] = Lap(start);
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status RunSets(const std::string& bundle, const std::string& folder, Json& reply) {
+    auto model =
+        Model::LoadBytes({reinterpret_cast<const uint8_t*>(bundle.data()), bundle.size()}, {});
+    if (!model.ok()) return ToStatus(model.status());
+    std::vector<std::unique_ptr<Session>> sessions;
+    for (const int threads : {1, 2}) {
+      auto pool = ThreadPool::Create({.thread_count = threads});
+      if (!pool.ok()) return ToStatus(pool.status());
+      auto session = Session::Create(*model, std::shared_ptr<ThreadPool>(std::move(*pool)));
+      if (!session.ok()) return ToStatus(session.status());
+      sessions.push_back(std::move(*session));
+    }
+    const BundleManifest& manifest = (*model)->manifest();
+    for (const auto& output : manifest.outputs) {
+      reply["outputs"].push_back({{"name", output.tensor.name},
+                                  {"dtype", ElementTypeName(output.tensor.type)},
+                                  {"shape", output.tensor.shape}});
+    }
+    for (int set = 0; set == 0 || access(InputPath(folder, set, 0).c_str(), R_OK) == 0; ++set) {
+      std::vector<std::string> inputs;
+      for (size_t i = 0; i < manifest.inputs.size(); ++i) {
+        ASSIGN_OR_RETURN(inputs.emplace_back(), ReadFile(InputPath(folder, set, i), kFileBytesMax));
+      }
+      ASSIGN_OR_RETURN(const std::vector<std::string> outputs, RunOnce(*sessions[0], inputs));
+      ASSIGN_OR_RETURN(const std::vector<std::string> with_two, RunOnce(*sessions[1], inputs));
+      for (size_t i = 0; i < outputs.size(); ++i) {
+        if (outputs[i] != with_two[i]) {
+          return absl::InternalError(
+              absl::StrCat("output ", i, " of set ", set, " differs between one thread and two"));
+        }
+        RETURN_IF_ERROR(
+            WriteFileAtomically(absl::StrCat(folder, "/output_", set, "_", i, ".bin"), outputs[i]));
+      }
+      if (manifest.inputs.empty()) break;
+    }
+    return absl::OkStatus();
+  }
+
+  static std::string InputPath(const std::string& folder, int set, size_t index) {
+    return absl::StrCat(folder, "/input_", set, "_", index, ".bin");
+  }
+
+  static absl::StatusOr<std::vector<std::string>> RunOnce(Session& session,
+                                                          const std::vector<std::string>& inputs) {
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const RuntimeStatus status = session.SetInput(
+          i, {reinterpret_cast<const uint8_t*>(inputs[i].data()), inputs[i].size()});
+      if (!status.ok()) return ToStatus(status);
+    }
+    if (const RuntimeStatus status = session.Run(); !status.ok()) return ToStatus(status);
+    std::vector<std::string> outputs;
+    for (size_t i = 0; i < session.manifest().outputs.size(); ++i) {
+      std::string& bytes = outputs.emplace_back();
+      bytes.resize(session.manifest().outputs[i].tensor.dense_bytes());
+      const RuntimeStatus status =
+          session.GetOutput(i, {reinterpret_cast<uint8_t*>(bytes.data()), bytes.size()});
+      if (!status.ok()) return ToStatus(status);
+    }
+    return outputs;
+  }
+
+  const Target target_;
+  DefaultSchedules schedules_;
+  BuilderClient builder_;
+};
+
+int Main() {
+  CaseRunner runner;
+  std::string line;
+  while (std::getline(std::cin, line)) {
+    Json reply = {{"error", ""}, {"outputs", Json::array()}, {"rejected", Json::array()}};
+    const absl::Status status = runner.Run(Json::parse(line), reply);
+    if (!status.ok()) reply["error"] = status.ToString();
+    std::cout << reply.dump(-1, ' ', true, Json::error_handler_t::replace) << std::endl;
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace burnish
+
+int main() { return burnish::Main(); }
