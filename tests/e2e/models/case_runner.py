@@ -23,7 +23,7 @@ class CaseRunner:
     `program`: path of onnx_case_runner. Files lie in a temporary folder, one case at a time.
     """
 
-    def __init__(self, program, timeout_s=240):
+    def __init__(self, program, timeout_s=120):
         self._program = program
         self._timeout_s = timeout_s
         self._child = None

@@ -144,7 +144,7 @@ def main(arguments):
     paths = sorted(glob.glob(os.path.join(FOLDER, "*.onnx")))
     assert len(paths) == 9, paths
     report = Report("light_models")
-    with CaseRunner(program) as runner:
+    with CaseRunner(program, timeout_s=800) as runner:
         for seed, path in shard(enumerate(paths)):
             name = os.path.basename(path).removesuffix(".onnx")
             if not names or name in names:

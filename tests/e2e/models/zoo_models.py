@@ -49,7 +49,7 @@ def run_model(runner, name, options):
 def main(arguments):
     program, names = arguments[0], arguments[1:] or list(MODELS)
     report = Report("zoo_models")
-    with CaseRunner(program) as runner:
+    with CaseRunner(program, timeout_s=800) as runner:
         for name in shard(names):
             report.run(name, lambda name=name: run_model(runner, name, MODELS[name]))
     return report.finish()
