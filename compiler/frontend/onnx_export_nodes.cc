@@ -257,11 +257,14 @@ void WritePad(Writer& w, const GraphNode& node) {
 
 void WriteResize(Writer& w, const GraphNode& node) {
   const Attributes& attributes = node.attributes;
-  Names inputs = {w.Name(node.inputs[0]), ""};
+  const auto floats = [&](const char* name) {
+    const std::vector<double> values = attributes.Floats(name, {});
+    return w.Constant({DType::kF32, {static_cast<int64_t>(values.size())}},
+                      *FromDoubles(DType::kF32, values));
+  };
+  Names inputs = {w.Name(node.inputs[0]), attributes.Has("roi") ? floats("roi") : ""};
   if (attributes.Has("scales")) {
-    const std::vector<double> scales = attributes.Floats("scales", {});
-    inputs.push_back(w.Constant({DType::kF32, {static_cast<int64_t>(scales.size())}},
-                                *FromDoubles(DType::kF32, scales)));
+    inputs.push_back(floats("scales"));
   } else {
     inputs.push_back("");
     inputs.push_back(w.Ints(attributes.Ints("sizes", {})));
@@ -269,6 +272,9 @@ void WriteResize(Writer& w, const GraphNode& node) {
   onnx::NodeProto* resize = w.Add("Resize", inputs, OutputNames(w, node));
   for (const char* name : {"mode", "coordinate_transformation_mode", "nearest_mode"}) {
     if (attributes.Has(name)) Writer::SetString(resize, name, attributes.String(name, ""));
+  }
+  if (attributes.Has("extrapolation_value")) {
+    Writer::SetFloat(resize, "extrapolation_value", attributes.Float("extrapolation_value", 0));
   }
 }
 

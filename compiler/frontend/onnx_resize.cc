@@ -13,6 +13,8 @@ namespace {
 struct Target {
   std::vector<double> scales;  // Empty, or one a dimension.
   std::vector<int64_t> sizes;  // Empty, or one a dimension.
+  std::vector<double> roi;     // Empty, or the begin of each dimension, then the end of each.
+  double extrapolation_value = 0;
 };
 
 // Values given for `axes` only are 1 (scales) or the input's extent (sizes) elsewhere.
@@ -32,6 +34,16 @@ absl::Status SpreadOverAxes(OnnxNode& node, const std::vector<int64_t>& shape, T
     std::vector<int64_t> all = shape;
     for (size_t i = 0; i < axes.size(); ++i) all[axes[i]] = target.sizes[i];
     target.sizes = all;
+  }
+  if (!target.roi.empty()) {
+    if (target.roi.size() != 2 * axes.size()) return node.Invalid("roi and axes disagree");
+    std::vector<double> all(2 * rank, 0.0);
+    std::fill(all.begin() + rank, all.end(), 1.0);
+    for (size_t i = 0; i < axes.size(); ++i) {
+      all[axes[i]] = target.roi[i];
+      all[rank + axes[i]] = target.roi[axes.size() + i];
+    }
+    target.roi = all;
   }
   return absl::OkStatus();
 }
@@ -85,15 +97,19 @@ absl::Status FinishResize(OnnxNode& node, ValueId x, const Target& target, std::
     return node.Unsupported(
         absl::StrCat("mode '", mode, "' is not supported; supported: nearest, linear"));
   }
-  if (coordinates == "tf_crop_and_resize") {
-    return node.Unsupported(
-        "coordinate_transformation_mode tf_crop_and_resize is not supported; supported: "
-        "half_pixel, half_pixel_symmetric, pytorch_half_pixel, align_corners, asymmetric");
+  const size_t roi_count = 2 * node.TypeOf(x).shape.size();
+  if (coordinates == "tf_crop_and_resize" && target.roi.size() != roi_count) {
+    return node.Invalid(
+        absl::StrCat("got ", target.roi.size(), " values of roi, want ", roi_count));
   }
   RETURN_IF_ERROR(CheckTarget(node, node.TypeOf(x).shape, target));
   Attributes attributes;
   if (!target.scales.empty()) attributes.Set("scales", target.scales);
   if (!target.sizes.empty()) attributes.Set("sizes", target.sizes);
+  if (coordinates == "tf_crop_and_resize") {
+    attributes.Set("roi", target.roi);
+    attributes.Set("extrapolation_value", target.extrapolation_value);
+  }
   attributes.Set("mode", std::move(mode));
   attributes.Set("coordinate_transformation_mode", std::move(coordinates));
   attributes.Set("nearest_mode", std::move(nearest));
@@ -120,6 +136,11 @@ absl::Status Resize(OnnxNode& node) {
     return FinishResize(node, x, target, mode, "asymmetric", "floor");
   }
   if (node.Int("antialias", 0) != 0) return node.Unsupported("antialias=1 is not supported");
+  const std::string coordinates = node.String("coordinate_transformation_mode", "half_pixel");
+  if (coordinates == "tf_crop_and_resize") {  // Others ignore it.
+    ASSIGN_OR_RETURN(target.roi, node.ConstantFloats(1, "roi"));
+    target.extrapolation_value = node.Float("extrapolation_value", 0);
+  }
   if (node.HasInput(2)) {  // Empty scales mean that sizes are given.
     ASSIGN_OR_RETURN(target.scales, node.ConstantFloats(2, "scales"));
   }
@@ -129,8 +150,7 @@ absl::Status Resize(OnnxNode& node) {
   RETURN_IF_ERROR(SpreadOverAxes(node, shape, target));
   RETURN_IF_ERROR(CheckTarget(node, shape, target));
   RETURN_IF_ERROR(KeepAspectRatio(node, shape, target));
-  return FinishResize(node, x, target, mode,
-                      node.String("coordinate_transformation_mode", "half_pixel"),
+  return FinishResize(node, x, target, mode, coordinates,
                       node.String("nearest_mode", "round_prefer_floor"));
 }
 

@@ -179,6 +179,13 @@ absl::StatusOr<Attributes> Converter::LastAttributes(const GraphNode& node, int6
     if (attributes.Has("sizes")) {
       attributes.Set("sizes", Permuted(attributes.Ints("sizes", {}), perm));
     }
+    if (const std::vector<double> roi = attributes.Floats("roi", {}); !roi.empty()) {
+      const auto middle = roi.begin() + static_cast<int64_t>(perm.size());
+      std::vector<double> turned = Permuted(std::vector<double>(roi.begin(), middle), perm);
+      const std::vector<double> ends = Permuted(std::vector<double>(middle, roi.end()), perm);
+      turned.insert(turned.end(), ends.begin(), ends.end());
+      attributes.Set("roi", std::move(turned));
+    }
   }
   if (node.op == "resize" || node.op == "batch_norm") attributes.Set("channels_last", int64_t{1});
   return attributes;

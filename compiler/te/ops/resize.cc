@@ -57,10 +57,14 @@ InferResult Infer(const Attributes& attributes, Types inputs) {
   }
   const std::string transform = attributes.String("coordinate_transformation_mode", "half_pixel");
   if (!OneOf(transform, {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel",
-                         "align_corners", "asymmetric"})) {
+                         "align_corners", "asymmetric", "tf_crop_and_resize"})) {
     return Bad("got coordinate_transformation_mode=", transform,
-               ", want half_pixel, half_pixel_symmetric, pytorch_half_pixel, align_corners or "
-               "asymmetric");
+               ", want half_pixel, half_pixel_symmetric, pytorch_half_pixel, align_corners, "
+               "asymmetric or tf_crop_and_resize");
+  }
+  const size_t roi_count = transform == "tf_crop_and_resize" ? 2 * inputs[0].shape.size() : 0;
+  if (attributes.Floats("roi", {}).size() != roi_count) {
+    return Bad("got ", attributes.Floats("roi", {}).size(), " values of roi, want ", roi_count);
   }
   const std::string rounding = attributes.String("nearest_mode", "round_prefer_floor");
   if (!OneOf(rounding, {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"})) {
@@ -72,20 +76,37 @@ InferResult Infer(const Attributes& attributes, Types inputs) {
   return std::vector<TensorType>{{inputs[0].dtype, std::move(shape.out)}};
 }
 
+// How positions of one dimension map to the input's.
+struct Transform {
+  std::string mode;
+  float scale = 1;
+  int64_t out = 1;
+  int64_t in = 1;
+  // Of tf_crop_and_resize: the part of the input that is shown, as shares of its extent.
+  float crop_begin = 0;
+  float crop_end = 1;
+
+  bool IsCrop() const { return mode == "tf_crop_and_resize"; }
+};
+
 // The position in the input, not yet rounded or clamped.
-float SourcePosition(const std::string& transform, int64_t at, float scale, int64_t out,
-                     int64_t in) {
+float SourcePosition(const Transform& t, int64_t at) {
   const auto x = static_cast<float>(at);
-  const auto out_size = static_cast<float>(out);
-  const auto in_size = static_cast<float>(in);
-  if (transform == "asymmetric") return x / scale;
-  if (transform == "align_corners") return out == 1 ? 0 : x * (in_size - 1) / (out_size - 1);
-  if (transform == "pytorch_half_pixel") return out > 1 ? (x + 0.5f) / scale - 0.5f : 0;
-  if (transform == "half_pixel_symmetric") {
-    const float adjustment = out_size / (scale * in_size);
-    return in_size / 2 * (1 - adjustment) + (x + 0.5f) / scale - 0.5f;
+  const auto out_size = static_cast<float>(t.out);
+  const auto in_size = static_cast<float>(t.in);
+  if (t.mode == "asymmetric") return x / t.scale;
+  if (t.mode == "align_corners") return t.out == 1 ? 0 : x * (in_size - 1) / (out_size - 1);
+  if (t.mode == "pytorch_half_pixel") return t.out > 1 ? (x + 0.5f) / t.scale - 0.5f : 0;
+  if (t.mode == "half_pixel_symmetric") {
+    const float adjustment = out_size / (t.scale * in_size);
+    return in_size / 2 * (1 - adjustment) + (x + 0.5f) / t.scale - 0.5f;
   }
-  return (x + 0.5f) / scale - 0.5f;
+  if (t.IsCrop()) {
+    if (t.out == 1) return 0.5f * (t.crop_begin + t.crop_end) * (in_size - 1);
+    return t.crop_begin * (in_size - 1) +
+           x * (t.crop_end - t.crop_begin) * (in_size - 1) / (out_size - 1);
+  }
+  return (x + 0.5f) / t.scale - 0.5f;
 }
 
 int64_t Rounded(const std::string& rounding, float x) {
@@ -123,14 +144,13 @@ struct Interpolation {
   std::vector<double> share;
 };
 
-Interpolation LinearPositions(const std::string& transform, float scale, int64_t out, int64_t in) {
+Interpolation LinearPositions(const Transform& t) {
   Interpolation result;
-  for (int64_t k = 0; k < out; ++k) {
-    const float at =
-        std::clamp(SourcePosition(transform, k, scale, out, in), 0.0f, static_cast<float>(in - 1));
+  for (int64_t k = 0; k < t.out; ++k) {
+    const float at = std::clamp(SourcePosition(t, k), 0.0f, static_cast<float>(t.in - 1));
     const auto low = static_cast<int64_t>(at);
     result.low.push_back(low);
-    result.high.push_back(std::min(low + 1, in - 1));
+    result.high.push_back(std::min(low + 1, t.in - 1));
     result.share.push_back(static_cast<double>(at - static_cast<float>(low)));
   }
   return result;
@@ -143,24 +163,51 @@ class Definition {
     CHECK_OK(shape);
     shape_ = *std::move(shape);
     linear_ = attributes.String("mode", "nearest") == "linear";
-    transform_ = attributes.String("coordinate_transformation_mode", "half_pixel");
+    const std::string mode = attributes.String("coordinate_transformation_mode", "half_pixel");
+    const std::vector<double> roi = attributes.Floats("roi", {});
+    for (int d = 0; d < x.rank(); ++d) {
+      Transform& t = transforms_.emplace_back();
+      t = {.mode = mode, .scale = shape_.scales[d], .out = shape_.out[d], .in = x.dim(d)};
+      if (!t.IsCrop()) continue;
+      t.crop_begin = static_cast<float>(roi[d]);
+      t.crop_end = static_cast<float>(roi[x.rank() + d]);
+    }
+    extrapolation_value_ = attributes.Float("extrapolation_value", 0);
     rounding_ = attributes.String("nearest_mode", "round_prefer_floor");
   }
 
   TensorType type() const { return {x_.type.dtype, shape_.out}; }
-  Expr At(const Indices& i) const { return linear_ ? Linear(0, i, i) : Nearest(i); }
+  Expr At(const Indices& i) const { return Cropped(i, linear_ ? Linear(0, i, i) : Nearest(i)); }
 
  private:
-  bool Keeps(int d) const { return shape_.out[d] == x_.dim(d) && shape_.scales[d] == 1; }
+  bool Keeps(int d) const {
+    const Transform& t = transforms_[d];
+    return t.out == t.in && t.scale == 1 && t.crop_begin == 0 && t.crop_end == 1;
+  }
+
+  // A crop may show what lies outside of the input: that is the extrapolation value.
+  Expr Cropped(const Indices& i, Expr value) const {
+    for (int d = 0; d < x_.rank(); ++d) {
+      if (!transforms_[d].IsCrop()) continue;
+      std::vector<double> inside;
+      for (int64_t k = 0; k < shape_.out[d]; ++k) {
+        const float at = SourcePosition(transforms_[d], k);
+        inside.push_back(at >= 0 && at <= static_cast<float>(x_.dim(d) - 1));
+      }
+      if (std::find(inside.begin(), inside.end(), 0) == inside.end()) continue;
+      const Expr flag = TableLoad(
+          std::make_shared<ConstTable>(ConstTable{DType::kI64, {shape_.out[d]}, inside}), {i[d]});
+      value = Select(Lt(Int(0), flag), value, Number(extrapolation_value_, x_.type.dtype));
+    }
+    return value;
+  }
 
   Expr Nearest(const Indices& i) const {
     Indices at;
     for (int d = 0; d < x_.rank(); ++d) {
       std::vector<int64_t> positions;
       for (int64_t k = 0; k < shape_.out[d]; ++k) {
-        const float source =
-            Keeps(d) ? static_cast<float>(k)
-                     : SourcePosition(transform_, k, shape_.scales[d], shape_.out[d], x_.dim(d));
+        const float source = Keeps(d) ? static_cast<float>(k) : SourcePosition(transforms_[d], k);
         positions.push_back(std::clamp<int64_t>(Rounded(rounding_, source), 0, x_.dim(d) - 1));
       }
       at.push_back(Mapped(positions, i[d]));
@@ -172,8 +219,7 @@ class Definition {
   Expr Linear(int d, const Indices& i, const Indices& at) const {
     if (d == x_.rank()) return x_(at);
     if (Keeps(d)) return Linear(d + 1, i, at);
-    const Interpolation positions =
-        LinearPositions(transform_, shape_.scales[d], shape_.out[d], x_.dim(d));
+    const Interpolation positions = LinearPositions(transforms_[d]);
     Indices low = at;
     Indices high = at;
     low[d] = Mapped(positions.low, i[d]);
@@ -188,7 +234,8 @@ class Definition {
   Tensor x_;
   ResizeShape shape_;
   bool linear_ = false;
-  std::string transform_;
+  std::vector<Transform> transforms_;  // By dimension.
+  double extrapolation_value_ = 0;
   std::string rounding_;
 };
 

@@ -447,16 +447,23 @@ for dtype in ("i32", "i64"):
             run("Gather", [x, which], {"axis": axis}))
 
 
-def resize(name, x_shape, mode, transform, scales=None, sizes=None, nearest=None, last=False):
+def resize(name, x_shape, mode, transform, scales=None, sizes=None, nearest=None, last=False,
+           roi=None):
     x = data("resize" + name, x_shape)
     attrs = {"mode": mode, "coordinate_transformation_mode": transform}
     if nearest:
         attrs["nearest_mode"] = nearest
+    if roi:
+        attrs["extrapolation_value"] = 9.5
+    shown = [np.array(roi, np.float32)] if roi else []
     if scales:
-        y = run("Resize", [x, np.array(scales, np.float32)], attrs, omit=(1,))[0]
+        inputs, omit = [x, *shown, np.array(scales, np.float32)], () if roi else (1,)
     else:
-        y = run("Resize", [x, np.array(sizes, np.int64)], attrs, omit=(1, 2))[0]
+        inputs, omit = [x, *shown, np.array(sizes, np.int64)], (2,) if roi else (1, 2)
+    y = run("Resize", inputs, attrs, omit=omit)[0]
     ours = dict(attrs)
+    if roi:
+        ours["roi"] = list(roi)
     values = list(scales or sizes)
     if last:
         x, y = to_last(x), to_last(y)
@@ -480,6 +487,12 @@ resize("twice", (1, 2, 3, 4), "nearest", "asymmetric", scales=[1.0, 1.0, 2.0, 2.
 resize("twice_nhwc", (1, 2, 3, 4), "nearest", "asymmetric", scales=[1.0, 1.0, 2.0, 2.0],
        nearest="floor", last=True)
 resize("linear_nhwc", (1, 2, 3, 4), "linear", "half_pixel", scales=[1.0, 1.0, 2.0, 2.0], last=True)
+for mode in ("nearest", "linear"):
+    for name, begin, end in [("inside", (0.25, 0.5), (0.75, 1.0)), ("beyond", (-0.5, 0.25), (1.0, 1.5))]:
+        resize("crop_%s_%s" % (name, mode), (1, 1, 4, 5), mode, "tf_crop_and_resize",
+               sizes=[1, 1, 5, 4], roi=[0.0, 0.0, *begin, 1.0, 1.0, *end])
+resize("crop_to_one", (1, 1, 4, 5), "linear", "tf_crop_and_resize", scales=[1.0, 1.0, 0.25, 0.4],
+       roi=[0.0, 0.0, 0.25, 0.0, 1.0, 1.0, 1.0, 0.75])
 resize("to_one", (1, 1, 4, 4), "linear", "align_corners", sizes=[1, 1, 1, 1])
 
 sys.stdout.write("\n".join(cases) + "\n")
