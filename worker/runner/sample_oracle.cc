@@ -39,7 +39,7 @@ ExprValue FromBytes(DType type, const uint8_t* bytes) {
 struct SampleOracle::Cells {
   std::vector<ExprValue> values;
   std::vector<CellState> states;
-  std::vector<BlockId> writers;
+  BlockId writer = -1;
 };
 
 struct SampleOracle::Writer {
@@ -95,7 +95,7 @@ absl::Status SampleOracle::Prepare(const std::vector<std::vector<uint8_t>>& argu
   writers_.resize(program_.blocks.size());
   for (size_t b = 0; b < program_.blocks.size(); ++b) {
     RETURN_IF_ERROR(PrepareWriter(program_.blocks[b], writers_[b]));
-    cells_[program_.blocks[b].output].writers.push_back(static_cast<BlockId>(b));
+    cells_[program_.blocks[b].output].writer = static_cast<BlockId>(b);
   }
   return absl::OkStatus();
 }
@@ -189,24 +189,24 @@ ExprValue SampleOracle::Get(BufferId buffer, int64_t offset) {
 }
 
 ExprValue SampleOracle::Compute(BufferId buffer, int64_t offset) {
-  for (const BlockId block : cells_[buffer].writers) {
-    Writer& writer = writers_[block];
-    if (!writer.running) {
-      if (!Locate(writer, offset)) continue;
-      writer.running = true;
-      const ExprValue value = RunBlock(writer);
-      writer.running = false;
-      return value;
-    }
-    Fail(absl::UnimplementedError(absl::StrCat(writer.block->name, " reads what it writes")));
+  const BlockId block = cells_[buffer].writer;
+  if (block >= 0 && writers_[block].running) {
+    Fail(absl::UnimplementedError(
+        absl::StrCat(program_.blocks[block].name, " reads what it writes")));
     return {.i = 0};
   }
-  Fail(absl::InternalError(
-      absl::StrCat("nothing writes element ", offset, " of ", program_.buffers[buffer].name)));
-  return {.i = 0};
+  if (block < 0 || !Locate(writers_[block], offset)) {
+    Fail(absl::InternalError(
+        absl::StrCat("nothing writes element ", offset, " of ", program_.buffers[buffer].name)));
+    return {.i = 0};
+  }
+  writers_[block].running = true;
+  const ExprValue value = RunBlock(writers_[block]);
+  writers_[block].running = false;
+  return value;
 }
 
-// Sets the block's spatial axes for the element; false: another block writes it.
+// Sets the block's spatial axes for the element; false: it does not write it.
 bool SampleOracle::Locate(const Writer& writer, int64_t offset) {
   const Block& block = *writer.block;
   if (!writer.inverse.empty()) {
