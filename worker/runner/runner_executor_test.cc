@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <future>
 #include <map>
 #include <memory>
@@ -10,6 +11,7 @@
 #include <utility>
 #include <variant>
 
+#include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/self_path.h"
 #include "base/status_matchers.h"
@@ -36,8 +38,18 @@ constexpr char kKernels[][16] = {"RIGHT",        "REVERSED",  "PACKED",     "CRA
                                  "ALMOST",       "UNWRITTEN", "CHANGES",    "SLOW",
                                  "WRITES_INPUT", "EXITS",     "DATA_ERROR", "CRASHES_LATE"};
 
+// A sanitizer's own handler would turn the runner's crash into an exit. Children inherit this.
+void LetCrashesBeSignals() {
+  for (const char* name : {"ASAN_OPTIONS", "TSAN_OPTIONS"}) {
+    const char* const set = std::getenv(name);
+    setenv(name, absl::StrCat(set == nullptr ? "" : set, ":handle_segv=0").c_str(), 1);
+  }
+}
+
 class RunnerExecutorTest : public ::testing::Test {
  protected:
+  static void SetUpTestSuite() { LetCrashesBeSignals(); }
+
   RunnerExecutorTest() {
     for (const char* kernel : kKernels) {
       const std::string artifact = VectorArtifact(kernel);
