@@ -17,6 +17,13 @@ DTYPES = {
 }
 
 
+def summary(reply):
+    """The size of a model and where the time went, in words; of a reply without error."""
+    return (f"{reply['steps']} steps, {reply['kernels']} kernels "
+            f"(import {reply['import_ms']:.0f} ms, build {reply['build_ms']:.0f} ms, of that "
+            f"schedules {reply['schedule_ms']:.0f} ms; run {reply['run_ms']:.0f} ms)")
+
+
 class CaseRunner:
     """Starts the program when it is needed, and again when it died.
 

@@ -16,7 +16,7 @@ import onnx
 from onnx import numpy_helper
 
 import reference
-from case_runner import CaseRunner
+from case_runner import CaseRunner, summary
 from compare import dull_outputs, model_differences
 from test_report import Report, shard
 
@@ -133,9 +133,7 @@ def run_model(runner, path, seed):
         wrong += lines
         if not intermediates:
             wrong += dull_outputs(want)
-        notes.append(f"{len(model.graph.output)} outputs, {reply['steps']} steps, error {worst:.2g}"
-                     f" (import {reply['import_ms']:.0f} ms, build {reply['build_ms']:.0f} ms, of"
-                     f" that schedules {reply['schedule_ms']:.0f} ms; run {reply['run_ms']:.0f} ms)")
+        notes.append(f"{len(model.graph.output)} outputs, error {worst:.2g}, {summary(reply)}")
     return wrong, "; ".join(notes)
 
 

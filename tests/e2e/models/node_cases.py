@@ -64,11 +64,13 @@ def is_ours(case):
     nodes = case.model.graph.node
     if "_expanded" in case.name or not nodes:
         return False
-    if any(node.op_type not in REQUIRED | EXTRA or node.domain not in ("", "ai.onnx") for node in nodes):
+    if any(node.domain not in ("", "ai.onnx") for node in nodes):
+        return False
+    if not {node.op_type for node in nodes} <= REQUIRED | EXTRA:
         return False
     for node in nodes:
-        mode = [a.s for a in node.attribute if a.name == "mode"]
-        if node.op_type in ("Resize", "Upsample") and mode and mode[0] not in (b"nearest", b"linear"):
+        mode = next((a.s for a in node.attribute if a.name == "mode"), b"nearest")
+        if node.op_type in ("Resize", "Upsample") and mode not in (b"nearest", b"linear"):
             return False
     types = element_types(case)
     return "FLOAT" in types and types <= {"FLOAT", "BOOL", "INT32", "INT64"}

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 
 import reference
-from case_runner import CaseRunner
+from case_runner import CaseRunner, summary
 from compare import dull_outputs, model_differences
 from test_report import Report, shard
 
@@ -42,8 +42,7 @@ def run_model(runner, name, options):
     wrong += dull_outputs(want)
     if reply["rejected"]:
         wrong.append(f"default schedules refused: {reply['rejected']}")
-    return wrong, (f"{reply['steps']} steps, error {worst:.2g} (build {reply['build_ms']:.0f} ms, "
-                   f"of that schedules {reply['schedule_ms']:.0f} ms; run {reply['run_ms']:.0f} ms)")
+    return wrong, f"error {worst:.2g}, {summary(reply)}"
 
 
 def main(arguments):
