@@ -39,6 +39,7 @@ struct Reference {
   Stage stage = Stage::kBuilding;
   int build_count = 0;
   std::string artifact_sha256;  // Empty when done: it does not build; runs go without.
+  std::string contract;         // As built.
   MeasureRequest request;       // Whose trace is the reference's.
 };
 
@@ -253,6 +254,7 @@ class TrackerMeasurer::Impl {
       if (built.ok()) {
         if (const BuiltArtifact* artifact = std::get_if<BuiltArtifact>(&built->outcome)) {
           reference.artifact_sha256 = artifact->build.artifact_sha256;
+          reference.contract = artifact->contract;
         }
       }
     }
@@ -318,26 +320,29 @@ class TrackerMeasurer::Impl {
       return;
     }
     const MeasureTask& task = *trial.request.task;
-    std::string reference_sha256;
+    std::string reference_sha256, reference_contract;
     if (trial.request.trace == task.reference_trace) {
       reference_sha256 = trial.built.build.artifact_sha256;
+      reference_contract = trial.built.contract;
     } else if (const Reference* reference = FindReference(trial)) {
       if (reference->stage != Stage::kDone) {
         trial.stage = Stage::kWaitingForReference;
         return;
       }
       reference_sha256 = reference->artifact_sha256;
+      reference_contract = reference->contract;
     }
     RunJob job = {.method = options_.method, .target = task.target.ToText()};
     job.method.process_count = trial.request.process_count;
     job.candidates.push_back({.candidate_id = trial.candidate_id,
                               .artifact_sha256 = trial.built.build.artifact_sha256,
                               .workload = task.workload.text,
-                              .contract = task.contract,
+                              .contract = trial.built.contract,
                               .reference_artifact_sha256 = reference_sha256,
                               .seed = task.input_seed,
                               .numerics = trial.built.numerics,
-                              .incumbent_ns = trial.request.incumbent_ns});
+                              .incumbent_ns = trial.request.incumbent_ns,
+                              .reference_contract = reference_contract});
     trial.stage = Stage::kRunning;
     const std::string job_id = absl::StrCat(trial.request.trial_id, "#r", ++trial.run_count);
     Own(trial, job_id);

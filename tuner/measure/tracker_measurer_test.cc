@@ -83,7 +83,9 @@ class Farm {
     if (absl::StrContains(job->trace, "unbuildable")) {
       result.outcome = Failure{FailureKind::kBuildError, "no such loop"};
     } else {
-      BuiltArtifact built{.numerics = {.kind = NumericsClass::kReassociated}};
+      // A border for each letter of the trace.
+      BuiltArtifact built{.numerics = {.kind = NumericsClass::kReassociated},
+                          .contract = absl::StrCat(job->contract, " border ", job->trace.size())};
       built.build.artifact_sha256 = ArtifactOf(job->trace);
       built.build.codegen_epoch = job->codegen_epoch;
       result.outcome = built;
@@ -147,6 +149,7 @@ class TrackerMeasurerTest : public ::testing::Test {
     auto target = ParseTarget("cpu:arch=znver3");
     CHECK_OK(target);
     task->target = *target;
+    task->contract = "nhwc";
     task->codegen_epoch = 3;
     task->reference_trace = std::move(reference);
     return task;
@@ -192,7 +195,12 @@ TEST_F(TrackerMeasurerTest, TrialsAreBuiltAndRunBesideTheirReference) {
   EXPECT_EQ(results.at("s/3").failure()->kind, FailureKind::kCrashed);
   EXPECT_EQ(results.at("s/3").build.codegen_epoch, 3);
   for (const RunJob& job : farm_.run_jobs()) {
-    EXPECT_EQ(job.candidates[0].reference_artifact_sha256, Sha256Bytes("elf default"));
+    const RunCandidate& candidate = job.candidates[0];
+    EXPECT_EQ(candidate.reference_artifact_sha256, Sha256Bytes("elf default"));
+    EXPECT_EQ(candidate.reference_contract, "nhwc border 7");
+    if (candidate.artifact_sha256 == Sha256Bytes("elf fast")) {
+      EXPECT_EQ(candidate.contract, "nhwc border 4");
+    }
   }
   EXPECT_THAT(measurer_->health(), IsOk());
 }
