@@ -65,10 +65,10 @@ absl::Status EvolutionaryStrategy::TakeNeighbours(int count, ScoredPool& pool,
 }
 
 absl::StatusOr<std::vector<Proposal>> EvolutionaryStrategy::Suggest(
-    int count, absl::Span<const std::string> pending_ids, const CandidateScorer& scorer) const {
+    int count, absl::Span<const Proposal> pending, const CandidateScorer& scorer) const {
   const SearchSpace& space = *options_.space;
-  Selection selection(state_, pending_ids, count);
-  Rng rng = SuggestRng(options_.seed, options_.task, state_, pending_ids);
+  ASSIGN_OR_RETURN(Selection selection, Selection::Create(state_, pending, scorer, count));
+  Rng rng = SuggestRng(options_.seed, options_.task, state_, pending);
   RETURN_IF_ERROR(TakeSeeds(scorer, selection));
 
   // A share of a small batch is a chance: without it batches of one would never be random.

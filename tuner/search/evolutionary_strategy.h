@@ -21,8 +21,7 @@ class EvolutionaryStrategy : public SearchStrategy {
  public:
   explicit EvolutionaryStrategy(SearchOptions options);
 
-  absl::StatusOr<std::vector<Proposal>> Suggest(int count,
-                                                absl::Span<const std::string> pending_ids,
+  absl::StatusOr<std::vector<Proposal>> Suggest(int count, absl::Span<const Proposal> pending,
                                                 const CandidateScorer& scorer) const override;
   void Update(absl::Span<const Observation> results) override { state_.Add(results); }
 

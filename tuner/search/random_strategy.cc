@@ -8,10 +8,11 @@
 
 namespace burnish {
 
-absl::StatusOr<std::vector<Proposal>> RandomStrategy::Suggest(
-    int count, absl::Span<const std::string> pending_ids, const CandidateScorer& scorer) const {
-  Selection selection(state_, pending_ids, count);
-  Rng rng = SuggestRng(options_.seed, options_.task, state_, pending_ids);
+absl::StatusOr<std::vector<Proposal>> RandomStrategy::Suggest(int count,
+                                                              absl::Span<const Proposal> pending,
+                                                              const CandidateScorer& scorer) const {
+  ASSIGN_OR_RETURN(Selection selection, Selection::Create(state_, pending, scorer, count));
+  Rng rng = SuggestRng(options_.seed, options_.task, state_, pending);
   RETURN_IF_ERROR(TakeRandom(*options_.space, count, scorer, rng, selection));
   return std::move(selection).Finish();
 }

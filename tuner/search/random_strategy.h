@@ -14,8 +14,7 @@ class RandomStrategy : public SearchStrategy {
  public:
   explicit RandomStrategy(SearchOptions options) : options_(std::move(options)) {}
 
-  absl::StatusOr<std::vector<Proposal>> Suggest(int count,
-                                                absl::Span<const std::string> pending_ids,
+  absl::StatusOr<std::vector<Proposal>> Suggest(int count, absl::Span<const Proposal> pending,
                                                 const CandidateScorer& scorer) const override;
   void Update(absl::Span<const Observation> results) override { state_.Add(results); }
 

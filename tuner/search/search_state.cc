@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/sha256.h"
+#include "base/status_macros.h"
 
 namespace burnish {
 
@@ -36,8 +37,9 @@ std::vector<const Observation*> SearchState::Fastest(int count) const {
 }
 
 Rng SuggestRng(uint64_t seed, const std::string& task, const SearchState& state,
-               absl::Span<const std::string> pending_ids) {
-  std::vector<std::string> sorted(pending_ids.begin(), pending_ids.end());
+               absl::Span<const Proposal> pending) {
+  std::vector<std::string> sorted;
+  for (const Proposal& proposal : pending) sorted.push_back(proposal.candidate_id);
   std::sort(sorted.begin(), sorted.end());
   std::string joined;
   for (const std::string& id : sorted) joined += id;
@@ -51,17 +53,27 @@ Rng SuggestRng(uint64_t seed, const std::string& task, const SearchState& state,
                        .index = static_cast<int64_t>(index)});
 }
 
-Selection::Selection(const SearchState& state, absl::Span<const std::string> pending_ids, int count)
-    : state_(state), count_(count), taken_(pending_ids.begin(), pending_ids.end()) {}
+absl::StatusOr<Selection> Selection::Create(const SearchState& state,
+                                            absl::Span<const Proposal> pending,
+                                            const CandidateScorer& scorer, int count) {
+  Selection selection(&state, count);
+  if (pending.empty()) return selection;
+  ASSIGN_OR_RETURN(const std::vector<CandidateScore> scores, scorer.Score(pending));
+  for (size_t i = 0; i < pending.size(); ++i) {
+    selection.taken_.insert(pending[i].candidate_id);
+    if (!scores[i].lowered_sha256.empty()) selection.lowered_.insert(scores[i].lowered_sha256);
+  }
+  return selection;
+}
 
 bool Selection::IsOpen(const std::string& candidate_id) const {
-  return !state_.IsKnown(candidate_id) && !taken_.contains(candidate_id);
+  return !state_->IsKnown(candidate_id) && !taken_.contains(candidate_id);
 }
 
 bool Selection::Take(const Proposal& proposal, const CandidateScore& score) {
   if (full() || !score.valid || !IsOpen(proposal.candidate_id)) return false;
   if (!score.lowered_sha256.empty()) {
-    if (state_.IsLoweredKnown(score.lowered_sha256)) return false;
+    if (state_->IsLoweredKnown(score.lowered_sha256)) return false;
     if (!lowered_.insert(score.lowered_sha256).second) return false;
   }
   taken_.insert(proposal.candidate_id);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "base/rng.h"
 #include "tuner/search/candidate_scorer.h"
@@ -39,13 +40,15 @@ class SearchState {
 
 // The stream of one Suggest: of everything that it is a function of, but the scores.
 Rng SuggestRng(uint64_t seed, const std::string& task, const SearchState& state,
-               absl::Span<const std::string> pending_ids);
+               absl::Span<const Proposal> pending);
 
 // A batch in the making: takes a candidate only if it may be suggested.
 class Selection {
  public:
-  // The arguments outlive it.
-  Selection(const SearchState& state, absl::Span<const std::string> pending_ids, int count);
+  // `state` outlives it. Errors are the scorer's, which is asked for what `pending` lowers to.
+  static absl::StatusOr<Selection> Create(const SearchState& state,
+                                          absl::Span<const Proposal> pending,
+                                          const CandidateScorer& scorer, int count);
 
   bool full() const { return static_cast<int>(chosen_.size()) >= count_; }
   int left() const { return count_ - static_cast<int>(chosen_.size()); }
@@ -59,10 +62,12 @@ class Selection {
   std::vector<Proposal> Finish() && { return std::move(chosen_); }
 
  private:
-  const SearchState& state_;
-  const int count_;
-  absl::flat_hash_set<std::string> taken_;  // Pending and chosen.
-  absl::flat_hash_set<std::string> lowered_;
+  Selection(const SearchState* state, int count) : state_(state), count_(count) {}
+
+  const SearchState* state_;
+  int count_;
+  absl::flat_hash_set<std::string> taken_;    // Pending and chosen.
+  absl::flat_hash_set<std::string> lowered_;  // Of both.
   std::vector<Proposal> chosen_;
 };
 

@@ -32,12 +32,12 @@ class SearchStrategy {
  public:
   virtual ~SearchStrategy() = default;
 
-  // Up to `count` candidates that were neither measured nor are in `pending_ids` (candidate ids,
-  // in any order), each once, all with a valid score, no two that lower to the same program. Fewer:
+  // Up to `count` candidates that were neither measured nor are `pending` (in any order), each
+  // once, all with a valid score, none that lowers to the same program as another of these. Fewer:
   // no more were found; none: the space is exhausted, as far as the search can tell. A pure
-  // function of the options, what Update was told, pending ids, and scores.
+  // function of the options, what Update was told, the pending candidates, and scores.
   virtual absl::StatusOr<std::vector<Proposal>> Suggest(int count,
-                                                        absl::Span<const std::string> pending_ids,
+                                                        absl::Span<const Proposal> pending,
                                                         const CandidateScorer& scorer) const = 0;
 
   // Results in the order in which they became known; also candidates that this strategy did not

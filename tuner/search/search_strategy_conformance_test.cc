@@ -73,14 +73,14 @@ TEST_P(SearchStrategyConformanceTest, SuggestsEachValidCandidateOnceAndInvalidOn
 TEST_P(SearchStrategyConformanceTest, PendingCandidatesAreNotSuggestedAgain) {
   const SyntheticScorer scorer(task_, {});
   const std::unique_ptr<SearchStrategy> strategy = Make();
-  std::vector<std::string> pending;
+  std::vector<Proposal> pending;
   for (int round = 0; round < 5; ++round) {
     ASSERT_OK_AND_ASSIGN(const std::vector<Proposal> batch, strategy->Suggest(8, pending, scorer));
     ASSERT_THAT(batch, SizeIs(8));
     for (const Proposal& proposal : batch) {
-      EXPECT_THAT(pending, Each(::testing::Ne(proposal.candidate_id)));
+      EXPECT_THAT(pending, Each(::testing::Ne(proposal)));
     }
-    for (const Proposal& proposal : batch) pending.push_back(proposal.candidate_id);
+    pending.insert(pending.end(), batch.begin(), batch.end());
   }
 }
 
@@ -89,8 +89,7 @@ TEST_P(SearchStrategyConformanceTest, SuggestIsAPureFunction) {
   const std::unique_ptr<SearchStrategy> strategy = Make();
   ASSERT_OK_AND_ASSIGN(const std::vector<Proposal> first, strategy->Suggest(8, {}, scorer));
   strategy->Update(MeasureAll(absl::MakeConstSpan(first).subspan(0, 4)));
-  std::vector<std::string> pending;
-  for (size_t i = 4; i < 8; ++i) pending.push_back(first[i].candidate_id);
+  std::vector<Proposal> pending(first.begin() + 4, first.end());
   ASSERT_OK_AND_ASSIGN(const std::vector<Proposal> once, strategy->Suggest(8, pending, scorer));
   std::reverse(pending.begin(), pending.end());
   EXPECT_THAT(strategy->Suggest(8, pending, scorer), IsOkAndHolds(once));
@@ -122,14 +121,18 @@ TEST_P(SearchStrategyConformanceTest, TwinsAreMeasuredOnce) {
   const SyntheticScorer scorer(task_, {.twin_groups = 12});
   const std::unique_ptr<SearchStrategy> strategy = Make();
   std::set<std::string> lowered;
+  std::vector<Proposal> pending;  // The batch before.
   for (int round = 0; round < 10; ++round) {
-    ASSERT_OK_AND_ASSIGN(const std::vector<Proposal> batch, strategy->Suggest(4, {}, scorer));
-    std::vector<Observation> results = MeasureAll(batch);
+    ASSERT_OK_AND_ASSIGN(const std::vector<Proposal> batch, strategy->Suggest(4, pending, scorer));
+    for (const Proposal& proposal : batch) {
+      EXPECT_TRUE(lowered.insert(scorer.LoweredSha256(proposal.candidate_id)).second);
+    }
+    std::vector<Observation> results = MeasureAll(pending);
     for (Observation& result : results) {
       result.lowered_sha256 = scorer.LoweredSha256(result.proposal.candidate_id);
-      EXPECT_TRUE(lowered.insert(result.lowered_sha256).second);
     }
     strategy->Update(results);
+    pending = batch;
   }
   EXPECT_LE(lowered.size(), 12);
   EXPECT_GT(lowered.size(), 9);

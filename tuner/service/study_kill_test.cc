@@ -82,7 +82,7 @@ void KillUntilDone(const Run& run) {
 }
 
 TEST(StudyKillTest, NothingIsLostOrMeasuredAgainWhenTheTrackerSurvives) {
-  for (uint64_t seed = 0; seed < 24; ++seed) {
+  for (uint64_t seed = 0; seed < 12; ++seed) {
     MemoryRecordStore records;
     MemoryStudyStore studies;
     KillUntilDone({.records = &records, .studies = &studies, .seed = seed});
@@ -91,7 +91,7 @@ TEST(StudyKillTest, NothingIsLostOrMeasuredAgainWhenTheTrackerSurvives) {
 }
 
 TEST(StudyKillTest, NothingIsLostOrStoredTwiceWhenTheTrackerDiesToo) {
-  for (uint64_t seed = 100; seed < 116; ++seed) {
+  for (uint64_t seed = 100; seed < 108; ++seed) {
     MemoryRecordStore records;
     MemoryStudyStore studies;
     KillUntilDone({.records = &records, .studies = &studies, .seed = seed, .farm_survives = false});
@@ -100,7 +100,7 @@ TEST(StudyKillTest, NothingIsLostOrStoredTwiceWhenTheTrackerDiesToo) {
 }
 
 TEST(StudyKillTest, DeterministicRoundsSurviveToo) {
-  for (uint64_t seed = 200; seed < 208; ++seed) {
+  for (uint64_t seed = 200; seed < 204; ++seed) {
     MemoryRecordStore records;
     MemoryStudyStore studies;
     KillUntilDone({.records = &records, .studies = &studies, .seed = seed, .deterministic = true});

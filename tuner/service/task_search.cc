@@ -84,9 +84,7 @@ absl::Status TaskSearch::TellHistory() {
                .candidate_id = proposal.candidate_id};
     }
     untrained_.push_back({proposal, record.measurement});
-    observations.push_back({.proposal = std::move(proposal),
-                            .latency_ns = latency_ns,
-                            .lowered_sha256 = record.measurement.build.lowered_sha256});
+    observations.push_back(ObservationOf(proposal, record.measurement));
   }
   strategy_->Update(observations);
   progress_.start_ns = best_.latency_ns;
@@ -105,13 +103,24 @@ int64_t TaskSearch::AcceptedNs(const Measurement& measurement) const {
   return accuracy_.Accepts(measurement.numerics) ? RankLatencyNs(measurement) : 0;
 }
 
+Observation TaskSearch::ObservationOf(const Proposal& proposal,
+                                      const Measurement& measurement) const {
+  Observation observation{.proposal = proposal, .latency_ns = AcceptedNs(measurement)};
+  // The scorer's hash, not the builder's: they need not be taken of the same text. An error shows
+  // again when the scorer is asked for a suggestion.
+  const absl::StatusOr<std::vector<CandidateScore>> scores =
+      options_.tools.scorer->Score({&proposal, 1});
+  if (scores.ok()) observation.lowered_sha256 = scores->front().lowered_sha256;
+  return observation;
+}
+
 absl::StatusOr<std::vector<Trial>> TaskSearch::Suggest(int count) const {
-  std::vector<std::string> pending_ids;
+  std::vector<Proposal> pending;
   for (const auto& [trial_id, trial] : pending_) {
-    pending_ids.push_back(space_->Recognize(trial.trace).candidate_id);
+    pending.push_back(space_->Recognize(trial.trace));
   }
   ASSIGN_OR_RETURN(const std::vector<Proposal> proposals,
-                   strategy_->Suggest(count, pending_ids, *options_.tools.scorer));
+                   strategy_->Suggest(count, pending, *options_.tools.scorer));
   std::vector<Trial> trials;
   for (const Proposal& proposal : proposals) {
     trials.push_back(
@@ -154,9 +163,7 @@ void TaskSearch::TellReference(const TrialResult& result) {
              .trial_id = result.trial_id};
     progress_.start_ns = default_ns_;
   }
-  strategy_->Update({{.proposal = proposal,
-                      .latency_ns = default_ns_,
-                      .lowered_sha256 = result.measurement.build.lowered_sha256}});
+  strategy_->Update({ObservationOf(proposal, result.measurement)});
   untrained_.push_back({std::move(proposal), result.measurement});
 }
 
@@ -177,9 +184,7 @@ void TaskSearch::Tell(absl::Span<const TrialResult> results) {
                .trial_id = result.trial_id};
     }
     progress_.best_ns.push_back(best_.latency_ns);
-    strategy_->Update({{.proposal = proposal,
-                        .latency_ns = latency_ns,
-                        .lowered_sha256 = result.measurement.build.lowered_sha256}});
+    strategy_->Update({ObservationOf(proposal, result.measurement)});
     untrained_.push_back({std::move(proposal), result.measurement});
   }
 }

@@ -94,6 +94,8 @@ class TaskSearch {
   absl::Status Init();
   absl::Status TellHistory();
   void TellReference(const TrialResult& result);
+  // How a result is told to the strategy.
+  Observation ObservationOf(const Proposal& proposal, const Measurement& measurement) const;
   // The rank latency; 0 where it failed or is not accurate enough.
   int64_t AcceptedNs(const Measurement& measurement) const;
 

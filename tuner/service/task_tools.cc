@@ -1,0 +1,66 @@
+#include "tuner/service/task_tools.h"
+
+#include <cmath>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/rng.h"
+#include "base/status_macros.h"
+#include "compiler/ir/parser.h"
+#include "compiler/schedule/trace.h"
+#include "compiler/te/operator.h"
+#include "proto/isa_model.h"
+#include "tuner/cost_model/candidate_features.h"
+#include "tuner/cost_model/features.h"
+#include "tuner/cost_model/random_model.h"
+#include "tuner/cost_model/xgboost_model.h"
+#include "tuner/search/model_scorer.h"
+#include "tuner/sketch/default_schedule.h"
+
+namespace burnish {
+namespace {
+
+absl::StatusOr<std::unique_ptr<CostModel>> MakeModel(const TaskToolsOptions& options,
+                                                     const StudyTaskSpec& task,
+                                                     const StudySpec& spec) {
+  const uint64_t seed =
+      Rng(RngStream{.seed = spec.seed, .purpose = "cost model", .task = task.workload.id}).Next();
+  if (spec.cost_model == "random") return std::make_unique<RandomModel>(seed, kFeatureCount);
+  if (spec.cost_model == "xgboost") {
+    return std::make_unique<XgboostModel>(XgboostModelOptions{.columns = kFeatureCount,
+                                                              .prior_column = kLogAnalyticSeconds,
+                                                              .use_prior = !spec.no_default,
+                                                              .seed = seed,
+                                                              .threads = options.model_threads});
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("got cost model ", spec.cost_model, ", want random or xgboost"));
+}
+
+}  // namespace
+
+absl::StatusOr<TaskTools> MakeTaskTools(const TaskToolsOptions& options, const StudyTaskSpec& task,
+                                        const Target& target, const StudySpec& spec) {
+  ASSIGN_OR_RETURN(Program program, ParseProgram(task.workload.text));
+  ASSIGN_OR_RETURN(std::unique_ptr<CostModel> model, MakeModel(options, task, spec));
+  const IsaModel isa = IsaModelOf(target);
+  TaskTools tools;
+  tools.sketches = GenerateSketches(program, isa, target.threads);
+  tools.default_trace = PrintTrace(DefaultSchedule(program, isa, target.threads));
+  if (options.flops_per_second > 0) {
+    const double seconds = static_cast<double>(CountFlops(program)) / options.flops_per_second;
+    tools.bound_ns = std::llround(seconds * 1e9);
+  }
+  auto extractor =
+      std::make_shared<CandidateFeatureExtractor>(std::move(program), isa, target.threads);
+  tools.scorer = std::make_unique<ModelScorer>(
+      std::move(model), kFeatureCount,
+      [extractor](const Proposal& proposal) -> absl::StatusOr<Extraction> {
+        ASSIGN_OR_RETURN(CandidateFeatures features, extractor->Extract(proposal.trace));
+        return Extraction{std::move(features.features), std::move(features.lowered_sha256)};
+      });
+  return tools;
+}
+
+}  // namespace burnish

@@ -1,0 +1,27 @@
+// The tools of a real task: sketches of its program, its default schedule, a model on features of
+// lowered candidates.
+#ifndef TUNER_SERVICE_TASK_TOOLS_H_
+#define TUNER_SERVICE_TASK_TOOLS_H_
+
+#include "absl/status/statusor.h"
+#include "tuner/service/study_types.h"
+
+namespace burnish {
+
+struct TaskToolsOptions {
+  // Peak of the machine with all of the target's threads, for the roofline bound; 0: not known.
+  // Algorithms that need fewer operations than the definition may pass the bound: a task that does
+  // is done.
+  double flops_per_second = 0;
+  int model_threads = 1;  // Of training and prediction; see XgboostModelOptions.
+};
+
+// A TaskToolsMaker but for the options. `spec.cost_model`: "xgboost" or "random". With
+// `spec.no_default` the analytic model is withheld. INVALID_ARGUMENT: a workload that does not
+// parse, or an unknown model.
+absl::StatusOr<TaskTools> MakeTaskTools(const TaskToolsOptions& options, const StudyTaskSpec& task,
+                                        const Target& target, const StudySpec& spec);
+
+}  // namespace burnish
+
+#endif  // TUNER_SERVICE_TASK_TOOLS_H_
