@@ -11,13 +11,16 @@
 #include "absl/time/time.h"
 #include "base/child.h"
 #include "base/clock.h"
+#include "base/cpu_info.h"
 #include "base/file.h"
 #include "base/self_path.h"
 #include "base/status_matchers.h"
 #include "base/subprocess.h"
+#include "compiler/codegen/codegen_epoch.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/artifact_codec.h"
+#include "proto/build_job.h"
 #include "proto/run_job.h"
 #include "proto/target.h"
 #include "tracker/tracker_client.h"
@@ -62,9 +65,36 @@ class WorkerTest : public ::testing::Test {
     return *std::move(child);
   }
 
-  void StartWorker() {
-    worker_ = Start("worker/worker", {"--tracker", address_, "--run", "cpu", "--lock-folder",
-                                      folder_.path(), "--log-level", "warning"});
+  void StartWorker(const std::vector<std::string>& more_flags = {}) {
+    std::vector<std::string> flags = {"--tracker",     address_,       "--run",       "cpu",
+                                      "--lock-folder", folder_.path(), "--log-level", "warning"};
+    flags.insert(flags.end(), more_flags.begin(), more_flags.end());
+    worker_ = Start("worker/worker", flags);
+  }
+
+  // Of `trace` on `workload`, by the worker's builder.
+  BuiltArtifact Build(const std::string& id, const std::string& workload,
+                      const std::string& trace) {
+    const BuildJob job{.candidate_id = std::string(32, 'c'),
+                       .workload = workload,
+                       .target = HostTarget(HostCpuInfo(), 2)->ToText(),
+                       .trace = trace,
+                       .codegen_epoch = kCodegenEpoch};
+    EXPECT_THAT(tuner_->Submit({{.id = id, .kind = JobKind::kBuild, .payload = Encode(job)}}),
+                IsOk());
+    const JobOutcome outcome = CollectOne();
+    const std::string* const payload = std::get_if<std::string>(&outcome);
+    if (payload == nullptr) {
+      ADD_FAILURE() << "outcome " << outcome.index();
+      return {};
+    }
+    const absl::StatusOr<BuildResult> result = DecodeBuildResult(*payload);
+    EXPECT_THAT(result, IsOk());
+    if (const Failure* failure = std::get_if<Failure>(&result->outcome)) {
+      ADD_FAILURE() << failure->message;
+      return {};
+    }
+    return std::get<BuiltArtifact>(result->outcome);
   }
 
   void Submit(const std::string& id, const RunJob& job) {
@@ -121,6 +151,53 @@ TEST_F(WorkerTest, JobsGoFromTunerToRunnerAndTheirResultsBack) {
   const Measurement bad = MeasurementOf(CollectOne());
   ASSERT_NE(bad.failure(), nullptr);
   EXPECT_EQ(bad.failure()->kind, FailureKind::kCrashed);
+}
+
+// The trace makes the padding a border of the input and packs the weights: the candidate's input
+// lies otherwise in memory than candidate 0's, and its outputs are the same.
+TEST_F(WorkerTest, BuiltCandidatesAreRunUnderTheContractThatTheirTraceMade) {
+  const std::string workload =
+      "workload/1\n"
+      "input b0: f32[1, 6, 6, 4]\n"
+      "const b1: f32[8, 3, 3, 4]\n"
+      "const b2: f32[8]\n"
+      "output b3: f32[1, 6, 6, 8]\n"
+      "temp b4: f32[1, 8, 8, 4]\n"
+      "block b4(i0 in 1, i1 in 8, i2 in 8, i3 in 4) {\n"
+      "  step b4[i0, i1, i2, i3] = 1 <= i1 && i1 < 7 && 1 <= i2 && i2 < 7 ? "
+      "b0[i0, i1 - 1, i2 - 1, i3] : 0x0p+0\n"
+      "}\n"
+      "block b3(i0 in 1, i1 in 6, i2 in 6, i3 in 8; i4 in 3, i5 in 3, i6 in 4) {\n"
+      "  init b2[i3]\n"
+      "  step b3[i0, i1, i2, i3] += b4[i0, i1 + i4, i2 + i5, i6] * b1[i3, i4, i5, i6]\n"
+      "  finish max(self, 0x0p+0)\n"
+      "}\n";
+  StartWorker({"--build", "1"});
+  const BuiltArtifact zero = Build("build-0", workload, "");
+  const BuiltArtifact built = Build("build-1", workload,
+                                    "border@1 b4->b0\n"
+                                    "relayout@1 b1->packed dims=(b3.i4,b3.i5,b3.i6,b3.i3)\n"
+                                    "precompute@1 packed\n"
+                                    "fuse@1 (b3.i0,b3.i1)->rows\n"
+                                    "parallel@1 rows\n");
+  EXPECT_EQ(zero.contract, "");
+  EXPECT_THAT(built.contract, HasSubstr("border"));
+  RunJob job = VectorJob("RIGHT");
+  job.target = HostTarget(HostCpuInfo(), 2)->ToText();
+  RunCandidate& candidate = job.candidates[0];
+  candidate.workload = workload;
+  candidate.artifact_sha256 = built.build.artifact_sha256;
+  candidate.contract = built.contract;
+  candidate.numerics = built.numerics;
+  candidate.reference_artifact_sha256 = zero.build.artifact_sha256;
+  candidate.reference_contract = zero.contract;
+  Submit("run", job);
+  const Measurement measurement = MeasurementOf(CollectOne());
+  ASSERT_NE(measurement.latencies(), nullptr) << measurement.failure()->message;
+  EXPECT_EQ(measurement.environment.threads, 2);
+  EXPECT_EQ(measurement.environment.cold_policy, ColdPolicy::kRotatedArena);
+  EXPECT_GE(measurement.numerics.error, 0);
+  EXPECT_LE(measurement.numerics.error, 1e-5);
 }
 
 TEST_F(WorkerTest, ArtifactThatTheStoreDoesNotHaveIsAskedForAgain) {
