@@ -16,11 +16,12 @@ constexpr int64_t kPointsMax = 4000;
 
 }  // namespace
 
-Trace DefaultSchedule(const Program& workload, const IsaModel& isa, int threads) {
+Trace DefaultSchedule(const Program& workload, const IsaModel& isa, int threads,
+                      const SketchOptions& options) {
   Trace best;
   std::optional<double> best_seconds;
   TraceReplay replay(workload);
-  for (const Sketch& sketch : GenerateSketches(workload, isa, threads)) {
+  for (const Sketch& sketch : GenerateSketches(workload, isa, threads, options)) {
     for (const Point& point : EnumeratePoints(sketch, kPointsMax)) {
       absl::StatusOr<Trace> trace = Bind(sketch, point);
       if (!trace.ok()) continue;

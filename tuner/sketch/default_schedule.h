@@ -5,11 +5,13 @@
 #include "compiler/ir/program.h"
 #include "compiler/schedule/trace.h"
 #include "proto/isa_model.h"
+#include "tuner/sketch/sketch.h"
 
 namespace burnish {
 
 // Candidate 0 of every study. Always applies; deterministic.
-Trace DefaultSchedule(const Program& workload, const IsaModel& isa, int threads);
+Trace DefaultSchedule(const Program& workload, const IsaModel& isa, int threads,
+                      const SketchOptions& options = {});
 
 }  // namespace burnish
 

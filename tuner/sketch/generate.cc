@@ -43,7 +43,8 @@ Sketch Join(const Sketch& first, Sketch second, size_t block) {
 
 }  // namespace
 
-std::vector<Sketch> GenerateSketches(const Program& workload, const IsaModel& isa, int threads) {
+std::vector<Sketch> GenerateSketches(const Program& workload, const IsaModel& isa, int threads,
+                                     const SketchOptions& options) {
   // More alternatives than this come from programs of many blocks; the first of each rule are kept.
   constexpr size_t kSketchesMax = 16;
   std::vector<Sketch> sketches = {Sketch{}};
@@ -53,10 +54,15 @@ std::vector<Sketch> GenerateSketches(const Program& workload, const IsaModel& is
   for (size_t i = 0; i < workload.blocks.size(); ++i) {
     const BlockId id = FindBlock(current, workload.blocks[i].name);
     if (id < 0) continue;
-    const RuleContext context{.program = current, .isa = isa, .threads = threads};
+    const RuleContext context{
+        .program = current, .isa = isa, .threads = threads, .options = options};
     for (const SketchRule& rule : SketchRules()) {
-      const std::vector<Sketch> alternatives = rule.apply(context, id);
+      std::vector<Sketch> alternatives = rule.apply(context, id);
       if (alternatives.empty()) continue;
+      if (options.algorithms) {
+        for (Sketch& further : WinogradRule(context, id))
+          alternatives.push_back(std::move(further));
+      }
       std::vector<Sketch> extended;
       for (const Sketch& sketch : sketches) {
         for (const Sketch& alternative : alternatives) {

@@ -18,6 +18,7 @@ struct RuleContext {
   const Program& program;
   const IsaModel& isa;
   int threads = 1;
+  SketchOptions options;
 };
 
 struct SketchRule {

@@ -48,10 +48,16 @@ int64_t SpaceSize(const Sketch& sketch);
 // The trace of a point. INVALID_ARGUMENT when a value is none of its decision's.
 absl::StatusOr<Trace> Bind(const Sketch& sketch, const Point& point);
 
+struct SketchOptions {
+  // Algorithms that change rounding by more than the order of sums: Winograd's.
+  bool algorithms = true;
+};
+
 // Every sketch of a canonical workload program (see te/canonicalize.h) for an instruction set and a
 // number of threads, most promising rule first; never empty: the last resort is the unscheduled
 // program. Pure.
-std::vector<Sketch> GenerateSketches(const Program& workload, const IsaModel& isa, int threads);
+std::vector<Sketch> GenerateSketches(const Program& workload, const IsaModel& isa, int threads,
+                                     const SketchOptions& options = {});
 
 }  // namespace burnish
 

@@ -197,9 +197,10 @@ INSTANTIATE_TEST_SUITE_P(Tasks, SketchTest, ::testing::ValuesIn(Cases()),
                          [](const auto& info) { return info.param.name; });
 
 TEST(SketchTest, BindPutsValuesIntoSteps) {
-  const Sketch sketch{.name = "s",
-                      .steps = {{.text = "split@1 a->(b,c) size=$n"}, {.text = "unroll@1 c", .when = "u"}},
-                      .decisions = {{"n", {2, 4}}, {"u", {0, 1}}}};
+  const Sketch sketch{
+      .name = "s",
+      .steps = {{.text = "split@1 a->(b,c) size=$n"}, {.text = "unroll@1 c", .when = "u"}},
+      .decisions = {{"n", {2, 4}}, {"u", {0, 1}}}};
   ASSERT_OK_AND_ASSIGN(const Trace trace, Bind(sketch, {4, 0}));
   EXPECT_EQ(PrintTrace(trace), "split@1 a->(b,c) size=4\n");
   ASSERT_OK_AND_ASSIGN(const Trace unrolled, Bind(sketch, {2, 1}));

@@ -23,6 +23,7 @@ constexpr Primitive kPrimitives[] = {
     {"stage", 1, ApplyStage},
     {"unroll", 1, ApplyUnroll},
     {"vectorize", 1, ApplyVectorize},
+    {"winograd", 1, ApplyWinograd},
 };
 
 }  // namespace

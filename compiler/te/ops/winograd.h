@@ -31,16 +31,6 @@ struct Variant {
 std::vector<Variant> ConvVariants(const Attributes& attributes,
                                   absl::Span<const TensorType> inputs);
 
-// The matrices of F(m, 3), m in {2, 4, 6}, row-major, for the points 0, 1, -1, 2, -2, 1/2, -1/2
-// (as many as are needed) and infinity; every entry is a fraction that is exact in double or, in
-// `g`, the double nearest to it.
-struct WinogradMatrices {
-  std::vector<double> at;  // [m, m + 2]
-  std::vector<double> g;   // [m + 2, 3]
-  std::vector<double> bt;  // [m + 2, m + 2]
-};
-WinogradMatrices MakeWinogradMatrices(int m);
-
 }  // namespace burnish::ops
 
 #endif  // COMPILER_TE_OPS_WINOGRAD_H_

@@ -7,6 +7,7 @@
 #include "base/status_matchers.h"
 #include "compiler/ir/interpreter.h"
 #include "compiler/ir/verifier.h"
+#include "compiler/ir/winograd_matrices.h"
 #include "compiler/te/builder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -1,0 +1,276 @@
+// winograd@1 Y->(U,V0,V,M,T) m=4: the 3x3 convolution Y of stride 1 is computed by minimal
+// filtering F(m x m, 3 x 3). For tile t of m x m outputs, with a and b counting the points of a
+// tile:
+//   U[a,b,c,o]  = G g Gt of the weights g = W[o,c]        V0, V [a,b,t,c] = Bt d B of the input
+//   tile d M[a,b,t,o]  = sum over c of V * U                     T, Y = At M A, one side each
+// Changes rounding: the program's numerics become winograd(m).
+// Source: Lavin and Gray, arXiv 1509.09308, section 4.
+#include <algorithm>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "compiler/ir/winograd_matrices.h"
+#include "compiler/schedule/primitives/primitives.h"
+#include "compiler/schedule/rewrite.h"
+
+namespace burnish {
+namespace {
+
+constexpr int64_t kTaps = 3;
+
+struct Convolution {
+  BlockId block = -1;
+  BufferId input = -1, weights = -1;
+  std::vector<VarId> spatial;  // n, y, x, o
+  VarId ky = -1, kx = -1, c = -1;
+  int64_t offset[2] = {0, 0};  // Of the first tap's row and column in the input: minus the border.
+};
+
+// `index` minus the sum of the given axes, where that is a constant.
+std::optional<int64_t> OffsetFrom(const Program& program, const Expr& index,
+                                  const std::vector<VarId>& axes) {
+  Expr rest = index;
+  for (VarId axis : axes) rest = rest - VarRef(axis);
+  rest = Simplify(rest, RangesOf(program));
+  if (!IsConstInt(rest)) return std::nullopt;
+  return rest->int_value;
+}
+
+// Whether `index` is the sum of the given axes; an axis of one element may be missing.
+bool IsSum(const Program& program, const Expr& index, const std::vector<VarId>& axes) {
+  return OffsetFrom(program, index, axes) == 0;
+}
+
+absl::StatusOr<Convolution> Recognize(const Program& program, BlockId id) {
+  const Block& block = program.blocks[id];
+  const Expr& step = block.step;
+  if (block.combiner != Combiner::kSum || block.spatial.size() != 4 ||
+      block.reduction.size() != 3 || step->dtype != DType::kF32 || step->kind != ExprKind::kMul ||
+      step->operands[0]->kind != ExprKind::kLoad || step->operands[1]->kind != ExprKind::kLoad ||
+      !WritesInAxisOrder(program, block)) {
+    return Refuse(block.name, " is no convolution over n, y, x, o with taps and channels");
+  }
+  for (VarId axis : block.spatial) {
+    if (program.vars[axis].def != nullptr) return Refuse(block.name, " is scheduled already");
+  }
+  std::vector<VarId> reduction = block.reduction;
+  std::sort(reduction.begin(), reduction.end());
+  const std::vector<VarId>& s = block.spatial;
+  do {
+    for (int side = 0; side < 2; ++side) {
+      const Expr &x = step->operands[side], &w = step->operands[1 - side];
+      const VarId ky = reduction[0], kx = reduction[1], c = reduction[2];
+      if (x->operands.size() != 4 || w->operands.size() != 4) continue;
+      const auto row = OffsetFrom(program, x->operands[1], {s[1], ky});
+      const auto column = OffsetFrom(program, x->operands[2], {s[2], kx});
+      if (!row.has_value() || !column.has_value() || !IsSum(program, x->operands[0], {s[0]}) ||
+          !IsSum(program, x->operands[3], {c}) || !IsSum(program, w->operands[0], {s[3]}) ||
+          !IsSum(program, w->operands[1], {c}) || !IsSum(program, w->operands[2], {ky}) ||
+          !IsSum(program, w->operands[3], {kx}) || !IsInt(program.vars[ky].extent, kTaps) ||
+          !IsInt(program.vars[kx].extent, kTaps)) {
+        continue;
+      }
+      return Convolution{id, x->id, w->id, s, ky, kx, c, {*row, *column}};
+    }
+  } while (std::next_permutation(reduction.begin(), reduction.end()));
+  return Refuse(block.name, " is no 3x3 convolution of stride 1 with channels last");
+}
+
+class Rewrite {
+ public:
+  Rewrite(Program& program, const Convolution& conv, const Step& step, int m)
+      : program_(program), conv_(conv), names_(step.outputs), m_(m), size_(m + kTaps - 1) {
+    const WinogradMatrices matrices = MakeWinogradMatrices(m);
+    at_ = Table({m, size_}, matrices.at);
+    g_ = Table({size_, kTaps}, matrices.g);
+    bt_ = Table({size_, size_}, matrices.bt);
+    for (int d = 0; d < 4; ++d) out_[d] = program.vars[conv.spatial[d]].extent->int_value;
+    channels_ = program.vars[conv.c].extent->int_value;
+    for (int d = 0; d < 2; ++d) tiles_[d] = (out_[d + 1] + m - 1) / m;
+    tile_count_ = out_[0] * tiles_[0] * tiles_[1];
+  }
+
+  absl::Status Run() {
+    RETURN_IF_ERROR(WidenInput());
+    const BufferId u = TransformWeights();
+    const BufferId v = TransformInput();
+    const BufferId t = TransformProduct(Multiply(u, v));
+    TransformOutput(t);
+    program_.numerics = NumericsKind::kWinograd;
+    program_.winograd_m = m_;
+    Prune(program_);
+    return absl::OkStatus();
+  }
+
+ private:
+  static std::shared_ptr<const ConstTable> Table(std::vector<int64_t> shape,
+                                                 std::vector<double> values) {
+    return std::make_shared<const ConstTable>(
+        ConstTable{.dtype = DType::kF32, .shape = std::move(shape), .values = std::move(values)});
+  }
+
+  // Tiles reach beyond the last output: the padding block, or the border of an input, becomes wider
+  // by as much.
+  absl::Status WidenInput() {
+    Buffer& buffer = program_.buffers[conv_.input];
+    int64_t missing[2];
+    for (int d = 0; d < 2; ++d) {
+      const int64_t end = conv_.offset[d] + tiles_[d] * m_ + kTaps - 1;
+      missing[d] = std::max<int64_t>(0, end - buffer.shape[d + 1] - BorderOf(buffer, d + 1).second);
+    }
+    if (missing[0] == 0 && missing[1] == 0) return absl::OkStatus();
+    if (buffer.role == BufferRole::kInput) return WidenBorder(buffer, missing);
+    const BlockId writer = WriterOf(program_, conv_.input);
+    if (writer < 0) return Refuse(buffer.name, " is too small for whole tiles, and is no padding");
+    const Block& pad = program_.blocks[writer];
+    if (!pad.reduction.empty() || pad.finish != nullptr || pad.step->kind != ExprKind::kSelect ||
+        !WritesInAxisOrder(program_, pad) || ReadersOf(program_, conv_.input).size() != 1) {
+      return Refuse(pad.name, " is no padding of ", program_.blocks[conv_.block].name, " alone");
+    }
+    for (int d = 0; d < 2; ++d) {
+      Var& axis = program_.vars[pad.spatial[d + 1]];
+      if (axis.def != nullptr) return Refuse(pad.name, " is scheduled already");
+      buffer.shape[d + 1] += missing[d];
+      axis.extent = Int(buffer.shape[d + 1]);
+    }
+    buffer.storage = DenseStorage(buffer.shape);
+    return absl::OkStatus();
+  }
+
+  static absl::Status WidenBorder(Buffer& buffer, const int64_t (&missing)[2]) {
+    std::vector<std::pair<int64_t, int64_t>> border = buffer.storage.border;
+    if (border.empty()) border.resize(buffer.shape.size());
+    if (buffer.storage.border_value != 0) return Refuse("the border of ", buffer.name, " is not 0");
+    if (buffer.storage.strides != DenseStorage(buffer.shape, border).strides) {
+      return Refuse("the storage of ", buffer.name, " is a view: its border cannot grow");
+    }
+    for (int d = 0; d < 2; ++d) border[d + 1].second += missing[d];
+    buffer.storage = DenseStorage(buffer.shape, border);
+    return absl::OkStatus();
+  }
+
+  struct Axes {
+    std::vector<Expr> spatial, reduction;
+  };
+
+  // A sum over new axes into a new private buffer, in front of the convolution.
+  template <typename StepOf>
+  BufferId Sum(const std::string& name, const std::vector<std::string>& axis_names,
+               const std::vector<int64_t>& shape, const std::vector<std::string>& reduction_names,
+               const std::vector<int64_t>& reduction_extents, const StepOf& step_of) {
+    Block block{.name = name, .combiner = Combiner::kSum};
+    Axes axes;
+    for (size_t d = 0; d < shape.size(); ++d) {
+      block.spatial.push_back(AddVar(
+          program_, {.name = absl::StrCat(name, ".", axis_names[d]), .extent = Int(shape[d])}));
+      axes.spatial.push_back(VarRef(block.spatial.back()));
+    }
+    for (size_t d = 0; d < reduction_names.size(); ++d) {
+      block.reduction.push_back(
+          AddVar(program_, {.name = absl::StrCat(name, ".", reduction_names[d]),
+                            .extent = Int(reduction_extents[d]),
+                            .reduce = true}));
+      axes.reduction.push_back(VarRef(block.reduction.back()));
+    }
+    block.output_indices = axes.spatial;
+    block.step = step_of(axes.spatial, axes.reduction);
+    block.output = AddBuffer(
+        program_,
+        {.name = name, .dtype = DType::kF32, .shape = shape, .storage = DenseStorage(shape)});
+    program_.blocks.push_back(block);
+    const BlockId id = static_cast<BlockId>(program_.blocks.size()) - 1;
+    const NodeId nest = AddDefaultNest(program_, id);
+    auto& order = program_.nodes[program_.root].children;
+    order.pop_back();
+    const NodeId before = NestOf(program_, NodeOf(program_, conv_.block));
+    order.insert(std::find(order.begin(), order.end(), before), nest);
+    return block.output;
+  }
+
+  using Exprs = const std::vector<Expr>&;
+  static Expr F32(BufferId buffer, std::vector<Expr> indices) {
+    return Load(buffer, DType::kF32, std::move(indices));
+  }
+
+  BufferId TransformWeights() {
+    return Sum(names_[0], {"a", "b", "c", "o"}, {size_, size_, channels_, out_[3]}, {"ky", "kx"},
+               {kTaps, kTaps}, [&](Exprs i, Exprs k) {
+                 return TableLoad(g_, {i[0], k[0]}) * TableLoad(g_, {i[1], k[1]}) *
+                        F32(conv_.weights, {i[3], i[2], k[0], k[1]});
+               });
+  }
+
+  BufferId TransformInput() {
+    const std::vector<int64_t> shape = {size_, size_, tile_count_, channels_};
+    const BufferId columns =
+        Sum(names_[1], {"a", "j", "t", "c"}, shape, {"i"}, {size_}, [&](Exprs i, Exprs k) {
+          const Expr n = FloorDiv(i[2], tiles_[0] * tiles_[1]);
+          const Expr y = Mod(FloorDiv(i[2], tiles_[1]), tiles_[0]) * m_ + k[0] + conv_.offset[0];
+          const Expr x = Mod(i[2], tiles_[1]) * m_ + i[1] + conv_.offset[1];
+          return TableLoad(bt_, {i[0], k[0]}) * F32(conv_.input, {n, y, x, i[3]});
+        });
+    return Sum(names_[2], {"a", "b", "t", "c"}, shape, {"j"}, {size_}, [&](Exprs i, Exprs k) {
+      return TableLoad(bt_, {i[1], k[0]}) * F32(columns, {i[0], k[0], i[2], i[3]});
+    });
+  }
+
+  BufferId Multiply(BufferId u, BufferId v) {
+    return Sum(names_[3], {"a", "b", "t", "o"}, {size_, size_, tile_count_, out_[3]}, {"c"},
+               {channels_}, [&](Exprs i, Exprs k) {
+                 return F32(v, {i[0], i[1], i[2], k[0]}) * F32(u, {i[0], i[1], k[0], i[3]});
+               });
+  }
+
+  BufferId TransformProduct(BufferId product) {
+    return Sum(names_[4], {"p", "b", "t", "o"}, {m_, size_, tile_count_, out_[3]}, {"a"}, {size_},
+               [&](Exprs i, Exprs k) {
+                 return TableLoad(at_, {i[0], k[0]}) * F32(product, {k[0], i[1], i[2], i[3]});
+               });
+  }
+
+  // Y keeps its axes, init and finish; it sums over the points of a row of T.
+  void TransformOutput(BufferId t) {
+    const std::string name = absl::StrCat(program_.blocks[conv_.block].name, ".b");
+    const VarId b = AddVar(
+        program_, {.name = UniqueVarName(program_, name), .extent = Int(size_), .reduce = true});
+    const NodeId old_nest = NestOf(program_, NodeOf(program_, conv_.block));
+    Block& block = program_.blocks[conv_.block];
+    const Expr n = VarRef(conv_.spatial[0]), y = VarRef(conv_.spatial[1]);
+    const Expr x = VarRef(conv_.spatial[2]), o = VarRef(conv_.spatial[3]);
+    const Expr tile = (n * tiles_[0] + FloorDiv(y, m_)) * tiles_[1] + FloorDiv(x, m_);
+    block.reduction = {b};
+    block.step = TableLoad(at_, {Mod(x, m_), VarRef(b)}) * F32(t, {Mod(y, m_), VarRef(b), tile, o});
+    const NodeId nest = AddDefaultNest(program_, conv_.block);
+    program_.nodes[program_.root].children.pop_back();
+    ReplaceChild(program_, old_nest, nest);
+  }
+
+  Program& program_;
+  const Convolution& conv_;
+  const std::vector<std::string>& names_;
+  const int64_t m_, size_;
+  std::shared_ptr<const ConstTable> at_, g_, bt_;
+  int64_t out_[4] = {}, channels_ = 0, tiles_[2] = {}, tile_count_ = 0;
+};
+
+}  // namespace
+
+absl::Status ApplyWinograd(const Step& step, Program& program) {
+  RETURN_IF_ERROR(WantNames(step, 1, 5));
+  ASSIGN_OR_RETURN(const BlockId block, FindBlockArg(program, step.inputs[0]));
+  ASSIGN_OR_RETURN(const int64_t m, step.GetInt("m"));
+  if (m != 2 && m != 4 && m != 6) return Refuse("got m=", absl::StrCat(m), ", want 2, 4 or 6");
+  for (const std::string& name : step.outputs) {
+    RETURN_IF_ERROR(WantNewBuffer(program, name));
+    if (FindBlock(program, name) >= 0) return Refuse("there is a block '", name, "' already");
+  }
+  ASSIGN_OR_RETURN(const Convolution conv, Recognize(program, block));
+  const NodeId nest = NestOf(program, NodeOf(program, block));
+  if (program.nodes[nest].parent != program.root || BlocksUnder(program, nest).size() != 1) {
+    return Refuse(step.inputs[0], " has no nest of its own");
+  }
+  return Rewrite(program, conv, step, static_cast<int>(m)).Run();
+}
+
+}  // namespace burnish
