@@ -35,6 +35,8 @@ const std::vector<SketchRule>& SketchRules();
 std::vector<Sketch> BorderRule(const RuleContext& context, BlockId block);
 std::vector<Sketch> ContractionRule(const RuleContext& context, BlockId block);
 std::vector<Sketch> WindowRule(const RuleContext& context, BlockId block);
+// Further algorithms of a block that another rule takes too.
+std::vector<Sketch> WinogradRule(const RuleContext& context, BlockId block);
 std::vector<Sketch> RowReductionRule(const RuleContext& context, BlockId block);
 std::vector<Sketch> SpatialRule(const RuleContext& context, BlockId block);
 
