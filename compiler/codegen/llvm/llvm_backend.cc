@@ -18,6 +18,7 @@
 #include "llvm/CodeGen/MachineFrameInfo.h"
 #include "llvm/CodeGen/MachineLoopInfo.h"
 #include "llvm/CodeGen/MachineOptimizationRemarkEmitter.h"
+#include "llvm/Config/llvm-config.h"
 #include "llvm/IR/DiagnosticHandler.h"
 #include "llvm/IR/DiagnosticPrinter.h"
 #include "llvm/IR/LegacyPassManager.h"
@@ -397,5 +398,7 @@ absl::StatusOr<std::string> LlvmBackend::Emit(const CodegenTarget& target,
 std::unique_ptr<Backend> MakeLlvmBackend(LlvmBackendOptions options) {
   return std::make_unique<LlvmBackend>(std::move(options));
 }
+
+std::string LlvmVersion() { return LLVM_VERSION_STRING; }
 
 }  // namespace burnish

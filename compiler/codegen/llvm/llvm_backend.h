@@ -19,6 +19,9 @@ struct LlvmBackendOptions {
 // do.
 std::unique_ptr<Backend> MakeLlvmBackend(LlvmBackendOptions options = {});
 
+// Of the library that this program uses: "19.1.7".
+std::string LlvmVersion();
+
 }  // namespace burnish
 
 #endif  // COMPILER_CODEGEN_LLVM_LLVM_BACKEND_H_
