@@ -18,10 +18,8 @@ VarRanges RangesOf(const Program& program) {
 
 const std::vector<SketchRule>& SketchRules() {
   static const auto& rules = *new std::vector<SketchRule>{
-      {"border", BorderRule},
-      {"contraction", ContractionRule},
-      {"window", WindowRule},
-      {"row_reduction", RowReductionRule},
+      {"border", BorderRule},   {"contraction", ContractionRule},
+      {"window", WindowRule},   {"row_reduction", RowReductionRule},
       {"spatial", SpatialRule},
   };
   return rules;

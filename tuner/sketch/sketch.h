@@ -49,8 +49,9 @@ int64_t SpaceSize(const Sketch& sketch);
 absl::StatusOr<Trace> Bind(const Sketch& sketch, const Point& point);
 
 struct SketchOptions {
-  // Algorithms that change rounding by more than the order of sums: Winograd's.
-  bool algorithms = true;
+  // Algorithms that change rounding by more than the order of sums: Winograd's. For callers that
+  // hold the result to an error budget.
+  bool algorithms = false;
 };
 
 // Every sketch of a canonical workload program (see te/canonicalize.h) for an instruction set and a

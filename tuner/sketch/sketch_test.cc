@@ -167,7 +167,8 @@ TEST_P(SketchTest, PointsOfEverySketchComputeTheDefinition) {
   for (const char* features : {"cpu:arch=znver3,threads=2", "cpu:arch=znver4,threads=2"}) {
     ASSERT_OK_AND_ASSIGN(const Target target, ParseTarget(features));
     int applied = 0, tried = 0;
-    for (const Sketch& sketch : GenerateSketches(workload, IsaModelOf(target), target.threads)) {
+    for (const Sketch& sketch :
+         GenerateSketches(workload, IsaModelOf(target), target.threads, {.algorithms = true})) {
       const std::vector<Point> points = EnumeratePoints(sketch, 5000);
       ASSERT_FALSE(points.empty()) << sketch.name;
       Rng rng(RngStream{.seed = 1, .purpose = sketch.name});

@@ -93,7 +93,10 @@ absl::Status ApplyRelayout(const Step& step, Program& program) {
   copy.output = AddBuffer(program, packed);
 
   std::vector<Expr> new_indices;
-  for (VarId var : dims) new_indices.push_back(VarRef(var));
+  for (VarId var : dims) {
+    // A variable of one value may be in no map that the reader has.
+    new_indices.push_back(MaxExtent(program, var) == 1 ? Int(0) : VarRef(var));
+  }
   const Expr new_load = Load(copy.output, packed.dtype, new_indices);
   RewriteBlock(reader, [&](const Expr& node) -> Expr {
     return node->kind == ExprKind::kLoad && node->id == source ? new_load : nullptr;
