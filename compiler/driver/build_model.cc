@@ -151,6 +151,24 @@ absl::StatusOr<BuiltModel> BuildModel(const Graph& graph, ScheduleSource& source
   }
 }
 
+absl::StatusOr<std::vector<ExtractedTask>> ModelTasks(const Graph& graph, ScheduleSource& source,
+                                                      const BuildModelOptions& options) {
+  ASSIGN_OR_RETURN(const PlannedModel cut, CutModel(graph, options.opt_level));
+  ScheduleChooser chooser(source, options.target, SelectOptionsOf(options));
+  ASSIGN_OR_RETURN(const PlannedModel model, PlanModel(cut, options, chooser));
+  std::vector<int64_t> weights(model.tasks.tasks.size(), 0);
+  for (const TaskCall& call : model.tasks.calls) {
+    if (call.task >= 0) ++weights[call.task];
+  }
+  std::vector<ExtractedTask> tasks;
+  for (size_t i = 0; i < weights.size(); ++i) {
+    if (weights[i] == 0) continue;
+    tasks.push_back(model.tasks.tasks[i]);
+    tasks.back().weight = weights[i];
+  }
+  return tasks;
+}
+
 absl::StatusOr<std::string> EmitModel(const Graph& graph, ScheduleSource& source, Builder& builder,
                                       const BuildModelOptions& options, absl::string_view form) {
   ASSIGN_OR_RETURN(const PlannedModel cut, CutModel(graph, options.opt_level));

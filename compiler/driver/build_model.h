@@ -57,6 +57,11 @@ struct BuiltModel {
 absl::StatusOr<BuiltModel> BuildModel(const Graph& graph, ScheduleSource& source, Builder& builder,
                                       const BuildModelOptions& options);
 
+// The tasks that the model is cut into with the source's schedules, in order of first use: what a
+// study tunes. Those that need no kernel are left out.
+absl::StatusOr<std::vector<ExtractedTask>> ModelTasks(const Graph& graph, ScheduleSource& source,
+                                                      const BuildModelOptions& options);
+
 // Every kernel of the model as text, in the order of first use: "ir", "schedule", "lowered", "llvm"
 // or "asm", each after a line with the task's name.
 absl::StatusOr<std::string> EmitModel(const Graph& graph, ScheduleSource& source, Builder& builder,

@@ -10,12 +10,15 @@
 #include "base/self_path.h"
 #include "base/status_macros.h"
 #include "base/subprocess.h"
+#include "compiler/driver/build_model.h"
+#include "proto/builder_client.h"
 #include "tuner/cli/commands/commands.h"
 #include "tuner/cli/context.h"
 #include "tuner/cli/error.h"
 #include "tuner/cli/farm_client.h"
 #include "tuner/cli/format.h"
 #include "tuner/cli/machine_checks.h"
+#include "tuner/cli/operator_spec.h"
 
 namespace burnish {
 namespace {
@@ -24,16 +27,18 @@ using Json = nlohmann::ordered_json;
 
 constexpr absl::Duration kSample = absl::Milliseconds(500);
 
-// A program of ours that the others start.
-MachineCheck CheckProgram(const std::string& label) {
+// A program of ours that the others start. `has_version`: it takes --version.
+MachineCheck CheckProgram(const std::string& label, bool has_version) {
   MachineCheck check{.name = label};
   const absl::StatusOr<std::string> path = FindProgram(label);
   if (!path.ok()) {
     check.result = CheckResult::kFailure;
     check.detail = std::string(path.status().message());
-    check.cure = "bazel build //..., or install all programs into one folder";
+    check.cure = InfoOf(ErrorCode::kProgramMissing).hint;
     return check;
   }
+  check.detail = *path;
+  if (!has_version) return check;
   const absl::StatusOr<ExitInfo> exit =
       RunSubprocess({.program = *path, .args = {"--version"}, .timeout = absl::Seconds(10)});
   if (!exit.ok() || !exit->ok()) {
@@ -43,6 +48,26 @@ MachineCheck CheckProgram(const std::string& label) {
     return check;
   }
   check.detail = std::string(absl::StripAsciiWhitespace(exit->stdout_bytes));
+  return check;
+}
+
+// Compiles something small for this machine.
+MachineCheck CheckBuilder() {
+  MachineCheck check{.name = "builder"};
+  const auto build = []() -> absl::StatusOr<std::string> {
+    ASSIGN_OR_RETURN(const Target target, ResolveTarget("host", 1));
+    ASSIGN_OR_RETURN(const Graph graph, BuildOperator("matmul:m=4,n=4,k=4", 0));
+    DefaultScheduleSource schedules;
+    BuilderClient builder;
+    ASSIGN_OR_RETURN(const BuiltModel built,
+                     BuildModel(graph, schedules, builder, {.target = target}));
+    return absl::StrCat("compiles, LLVM ", built.tasks.front().build.llvm_version);
+  };
+  const absl::StatusOr<std::string> built = build();
+  check.detail = built.ok() ? *built : std::string(built.status().message());
+  if (built.ok()) return check;
+  check.result = CheckResult::kFailure;
+  check.cure = "build all programs again: bazel build //...";
   return check;
 }
 
@@ -101,7 +126,11 @@ class DoctorCommand : public Command {
     checks.push_back(
         CheckDisk(std::filesystem::path(context.settings().Get("db")).parent_path().string()));
     checks.push_back(CheckTracker(context));
-    for (const char* program : kPrograms) checks.push_back(CheckProgram(program));
+    checks.push_back(CheckBuilder());
+    checks.push_back(CheckProgram("tracker/tracker", /*has_version=*/true));
+    checks.push_back(CheckProgram("worker/worker", /*has_version=*/true));
+    checks.push_back(CheckProgram("worker/runner/runner", /*has_version=*/false));
+    checks.push_back(CheckProgram("worker/runner/checker", /*has_version=*/false));
     int failures = 0;
     Json json = {{"schema", 1}, {"checks", Json::array()}};
     TextTable table({{"check"}, {"result"}, {"found"}, {"cure"}});
@@ -120,9 +149,6 @@ class DoctorCommand : public Command {
                      absl::StrCat(failures, failures == 1 ? " check" : " checks", " failed"), "",
                      "the column \"cure\" says what to do");
   }
-
- private:
-  static constexpr const char* kPrograms[] = {"tracker/tracker"};
 };
 
 }  // namespace

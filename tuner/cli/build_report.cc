@@ -1,0 +1,99 @@
+#include "tuner/cli/build_report.h"
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "tuner/cli/error.h"
+#include "tuner/cli/format.h"
+
+namespace burnish {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+}  // namespace
+
+absl::StatusOr<SelectOptions> ParseAccuracy(const std::string& text) {
+  SelectOptions options;
+  if (text == "strict") {
+    options.strict = true;
+    return options;
+  }
+  double error = 0;
+  if (!absl::SimpleAtod(text, &error) || !(error > 0) || error > 1) {
+    return MakeError(ErrorCode::kUsage, absl::StrCat("got --accuracy ", text), "--accuracy",
+                     "a number above 0 and at most 1 such as 1e-4, or strict");
+  }
+  options.error_budget = error;
+  return options;
+}
+
+absl::Status BuildError(const absl::Status& status, const std::string& what) {
+  switch (status.code()) {
+    case absl::StatusCode::kNotFound:
+      return WithError(status, ErrorCode::kProgramMissing);
+    case absl::StatusCode::kUnavailable:
+      return WithError(status, ErrorCode::kCrashLoop, what);
+    case absl::StatusCode::kFailedPrecondition:
+      return WithError(status, ErrorCode::kNoRecord, what);
+    case absl::StatusCode::kInvalidArgument:
+      return WithError(status, ErrorCode::kBadModel, what);
+    case absl::StatusCode::kCancelled:
+      return WithError(status, ErrorCode::kInterrupted, what);
+    default:
+      return WithError(status, ErrorCode::kBuildFailed, what);
+  }
+}
+
+std::string BuildReportText(const BuiltModel& built) {
+  TextTable table({{"task"},
+                   {"steps", TextTable::kRight},
+                   {"MFLOP", TextTable::kRight},
+                   {"schedule"},
+                   {"recorded", TextTable::kRight},
+                   {"passed over"}});
+  std::map<std::string, int> origins;
+  for (const TaskReport& task : built.tasks) {
+    const std::string origin(ScheduleOriginName(task.origin));
+    ++origins[origin];
+    table.AddRow({task.name, absl::StrCat(task.weight),
+                  absl::StrFormat("%.1f", static_cast<double>(task.flop_count) * 1e-6), origin,
+                  task.latency_ns > 0 ? FormatNs(static_cast<double>(task.latency_ns)) : "-",
+                  task.rejected.empty() ? "" : absl::StrCat(task.rejected.size(), " schedules")});
+  }
+  std::string text = table.ToText();
+  absl::StrAppend(&text, "\n", built.step_count, " steps, ", built.kernel_count, " kernels;");
+  for (const auto& [origin, count] : origins) absl::StrAppend(&text, " ", count, " ", origin, ",");
+  text.back() = ';';
+  absl::StrAppend(&text, " weights ", FormatBytes(static_cast<double>(built.weights_bytes)),
+                  ", activations ", FormatBytes(static_cast<double>(built.arena_bytes)),
+                  ", bundle ", FormatBytes(static_cast<double>(built.bundle.size())), "\n");
+  return text;
+}
+
+Json BuildReportJson(const BuiltModel& built) {
+  Json tasks = Json::array();
+  for (const TaskReport& task : built.tasks) {
+    tasks.push_back(
+        {{"name", task.name},
+         {"workload", task.workload_id},
+         {"steps", task.weight},
+         {"flop_count", task.flop_count},
+         {"schedule", std::string(ScheduleOriginName(task.origin))},
+         {"recorded_ms",
+          task.latency_ns > 0 ? Json(static_cast<double>(task.latency_ns) * 1e-6) : Json(nullptr)},
+         {"passed_over", task.rejected}});
+  }
+  return {{"steps", built.step_count},
+          {"kernels", built.kernel_count},
+          {"weights_bytes", built.weights_bytes},
+          {"arena_bytes", built.arena_bytes},
+          {"bundle_bytes", built.bundle.size()},
+          {"tasks", tasks}};
+}
+
+}  // namespace burnish

@@ -1,0 +1,26 @@
+// Building a bundle for a command: errors with their numbers, and what was built as a table.
+#ifndef TUNER_CLI_BUILD_REPORT_H_
+#define TUNER_CLI_BUILD_REPORT_H_
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "compiler/driver/build_model.h"
+
+namespace burnish {
+
+// `text`: of --accuracy, the bound on the error of the whole model, or "strict". Errors: B0101.
+absl::StatusOr<SelectOptions> ParseAccuracy(const std::string& text);
+
+// Attaches a number to an error of the driver. `what`: the model.
+absl::Status BuildError(const absl::Status& status, const std::string& what);
+
+// One line a task: how often, operations, and where its schedule came from; then a sum.
+std::string BuildReportText(const BuiltModel& built);
+nlohmann::ordered_json BuildReportJson(const BuiltModel& built);
+
+}  // namespace burnish
+
+#endif  // TUNER_CLI_BUILD_REPORT_H_

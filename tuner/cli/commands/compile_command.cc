@@ -1,0 +1,117 @@
+// tuner compile: the best recorded schedules into a bundle. Measures nothing.
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/status_macros.h"
+#include "compiler/driver/build_model.h"
+#include "compiler/frontend/onnx_export.h"
+#include "proto/builder_client.h"
+#include "tuner/cli/build_report.h"
+#include "tuner/cli/commands/commands.h"
+#include "tuner/cli/context.h"
+#include "tuner/cli/error.h"
+#include "tuner/cli/model_source.h"
+#include "tuner/cli/recorded_schedules.h"
+
+namespace burnish {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+class CompileCommand : public Command {
+ public:
+  std::string name() const override { return "compile"; }
+  std::string summary() const override { return "builds a model with the best recorded schedules"; }
+  std::string example() const override {
+    return "tuner compile --model model.onnx --out model.bundle\n"
+           "tuner compile --task conv2d:h=56,ci=64,co=64,k=3,p=1 --emit asm";
+  }
+  void AddOptions(CommandOptions& options) override {
+    options.Value("--task", "NAME|SPEC", &request_.task,
+                  "a model of the zoo, or one operator: conv2d:h=56,ci=64,co=64,k=3,p=1");
+    options.Value("--model", "FILE", &request_.model, "an ONNX file");
+    options.Values("--shape", "NAME=1x3x224x224", &shapes_, "an input's shape");
+    options.Value("--batch", "N", &request_.batch, 1, 65536, "of the zoo's models");
+    options.Value("--out", "FILE", &out_, "the bundle, or with --emit the text; else stdout");
+    options.Value("--opt-level", "N", &opt_level_, 0, 3,
+                  "0: no fusion, 1: fusion, 2: layout, 3: rounding may change");
+    options.Value("--accuracy", "E", &accuracy_, "error of the whole model at most, or strict");
+    options.Flag("--require-tuned", &require_tuned_, "fail unless each task was tuned here");
+    options.Choice("--emit", &emit_, {"onnx", "ir", "schedule", "lowered", "llvm", "asm"},
+                   "print a point of the way instead of a bundle");
+    options.Value("--threads", "N", &threads_, 0, 1024, "0: those of the target");
+    options.Setting("target");
+    options.Setting("db");
+    options.Json();
+    options.Quiet();
+  }
+
+  absl::Status Run(Context& context) override {
+    if (out_.empty() && emit_.empty()) {
+      return MakeError(ErrorCode::kUsage, "no --out", "tuner compile", "--out FILE, or --emit");
+    }
+    ASSIGN_OR_RETURN(const Target target, context.ResolveTarget(static_cast<int>(threads_)));
+    BuildModelOptions options{.target = target,
+                              .opt_level = static_cast<int>(opt_level_),
+                              .require_tuned = require_tuned_};
+    ASSIGN_OR_RETURN(options.select, ParseAccuracy(accuracy_));
+    ASSIGN_OR_RETURN(request_.shapes, ParseShapeFlags(shapes_));
+    ASSIGN_OR_RETURN(const Graph graph, LoadModel(request_));
+    const std::string what = request_.task.empty() ? request_.model : request_.task;
+    if (emit_ == "onnx") return EmitOnnx(context, graph, what);
+    ASSIGN_OR_RETURN(const Database database, context.OpenDatabase());
+    RecordedSchedules schedules(
+        database.records.get(),
+        {.accuracy = {.error_max = options.select.error_budget, .strict = options.select.strict}});
+    BuilderClient builder;
+    if (!emit_.empty()) {
+      const absl::StatusOr<std::string> text = EmitModel(graph, schedules, builder, options, emit_);
+      if (!text.ok()) return BuildError(text.status(), what);
+      return WriteText(context, *text);
+    }
+    const absl::StatusOr<BuiltModel> built = BuildModel(graph, schedules, builder, options);
+    if (!built.ok()) return BuildError(built.status(), what);
+    RETURN_IF_ERROR(
+        WithError(WriteFileAtomically(out_, built->bundle), ErrorCode::kOutputFile, out_));
+    if (context.json()) {
+      Json json = {{"schema", 1}, {"bundle", out_}, {"target", target.ToText()}};
+      json.update(BuildReportJson(*built));
+      context.out() << json.dump() << "\n";
+    } else {
+      context.out() << BuildReportText(*built);
+      context.Note(absl::StrCat("wrote ", out_, "; `tuner bench ", out_, "` times it"));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status EmitOnnx(Context& context, const Graph& graph, const std::string& what) {
+    const absl::StatusOr<std::string> bytes = ExportOnnx(graph);
+    if (!bytes.ok()) return WithError(bytes.status(), ErrorCode::kUnsupportedOperator, what);
+    return WriteText(context, *bytes);
+  }
+
+  absl::Status WriteText(Context& context, const std::string& text) {
+    if (out_.empty()) {
+      context.out() << text;
+      return absl::OkStatus();
+    }
+    return WithError(WriteFileAtomically(out_, text), ErrorCode::kOutputFile, out_);
+  }
+
+  ModelRequest request_;
+  std::vector<std::string> shapes_;
+  std::string out_, emit_, accuracy_ = "1e-4";
+  int64_t opt_level_ = 3;
+  int64_t threads_ = 0;
+  bool require_tuned_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeCompileCommand() { return std::make_unique<CompileCommand>(); }
+
+}  // namespace burnish

@@ -1,0 +1,40 @@
+#include "tuner/cli/recorded_schedules.h"
+
+#include "base/status_macros.h"
+#include "compiler/ir/parser.h"
+#include "compiler/schedule/trace.h"
+#include "proto/isa_model.h"
+#include "proto/workload.h"
+#include "tuner/sketch/default_schedule.h"
+
+namespace burnish {
+
+absl::StatusOr<std::vector<Schedule>> RecordedSchedules::Find(const ExtractedTask& task,
+                                                              const Target& target) {
+  std::vector<Schedule> schedules;
+  if (records_ != nullptr) {
+    ASSIGN_OR_RETURN(const BestAnswer best,
+                     records_->Best({.workload_id = Sha256Bytes(task.workload),
+                                     .target = target.ToText(),
+                                     .isa_key = target.IsaKey(),
+                                     .accuracy = options_.accuracy,
+                                     .limit = options_.limit}));
+    if (best.workload_match == WorkloadMatch::kExact) {
+      for (const Record& record : best.records) {
+        schedules.push_back(
+            {.trace = record.trace,
+             .origin = best.exact_target ? ScheduleOrigin::kTuned : ScheduleOrigin::kCompatible,
+             .latency_ns = record.rank_ns,
+             .numerics = record.numerics});
+      }
+    }
+  }
+  ASSIGN_OR_RETURN(const Program workload, ParseProgram(task.workload));
+  schedules.push_back(
+      {.trace = PrintTrace(DefaultSchedule(workload, IsaModelOf(target), target.threads)),
+       .origin = ScheduleOrigin::kDefault,
+       .numerics = {.kind = NumericsClass::kReassociated}});
+  return schedules;
+}
+
+}  // namespace burnish
