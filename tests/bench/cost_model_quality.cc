@@ -4,7 +4,8 @@
 // FILE keeps the measurements; if it is there already, nothing is measured.
 //
 // For each layer and each number of rows of it that a model was taught: pairwise accuracy on the
-// others, and the best of the eight that the model likes best, relative to the best of them all.
+// others (pairs that differ by 5 % or more), and the best of the eight that the model likes best,
+// relative to the best of them all.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -39,6 +40,8 @@ const ConvShape kLayers[] = {
 };
 
 constexpr int kTopCount = 8;
+// Pairs that are closer than this say more about noise than about models.
+constexpr double kPairRatioMin = 1.05;
 constexpr int kShuffles = 5;
 
 struct Row {
@@ -133,10 +136,13 @@ Quality QualityOf(const CostModel& model, const std::vector<const Row*>& asked) 
   double right = 0, all = 0, fast_right = 0, fast_all = 0;
   for (size_t i = 0; i < asked.size(); ++i) {
     for (size_t j = 0; j < i; ++j) {
+      const double slower = std::max(asked[i]->seconds, asked[j]->seconds);
+      const double faster = std::min(asked[i]->seconds, asked[j]->seconds);
+      if (slower < kPairRatioMin * faster) continue;
       const bool hit = ((*scores)[i] > (*scores)[j]) == (asked[i]->seconds < asked[j]->seconds);
       right += hit;
       all += 1;
-      if (std::min(asked[i]->seconds, asked[j]->seconds) > fast) continue;
+      if (faster > fast) continue;
       fast_right += hit;
       fast_all += 1;
     }

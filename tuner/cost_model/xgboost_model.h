@@ -31,9 +31,10 @@ struct XgboostModelOptions {
   int threads = 1;
 };
 
-// Score = -(prior + residual); the residual is learned on log latency. Latencies and priors count
-// relative to the best of their task, so that tasks of any size train one model; scores compare
-// within a task only. Trained from scratch at each Update, on the newest kRowsMax rows.
+// Score = -(trust * prior + residual); both are learned on log latency, the trust first: how much
+// of what the prior says shows in the measurements, 1 before there are any. Latencies and priors
+// count relative to the best of their task, so that tasks of any size train one model; scores
+// compare within a task only. Trained from scratch at each Update, on the newest kRowsMax rows.
 // Besides the errors of CostModel: INVALID_ARGUMENT for an infinite feature or a prior that is not
 // finite; INTERNAL for an error of the library.
 class XgboostModel : public CostModel {
@@ -72,9 +73,12 @@ class XgboostModel : public CostModel {
   // What the trees see of rows [first, first + count).
   FeatureMatrix InputsOf(const FeatureMatrix& features, int first, int count) const;
   absl::Status Adopt(TrainingRows rows);
+  static double FitTrust(absl::Span<const double> priors, absl::Span<const double> slowdowns,
+                         absl::Span<const float> weights);
 
   const XgboostModelOptions options_;
   TrainingRows rows_;
+  double trust_ = 1;
   std::unique_ptr<BoostedTrees> trees_;  // Null before the first Update with a row.
 };
 
