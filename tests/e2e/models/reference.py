@@ -5,6 +5,7 @@ import onnxruntime
 
 def run(model, input_sets):
     """`model`: ONNX bytes or a path. Returns the outputs of each set, in the model's order."""
+    onnxruntime.disable_telemetry_events()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 2
     options.log_severity_level = 3
