@@ -87,13 +87,12 @@ TEST(OnnxExportTest, OperatorsWithInputsForAttributes) {
 TEST(OnnxExportTest, ACropKeepsItsRegionAndWhatLiesOutside) {
   Graph graph;
   const ValueId x = AddInput(graph, "x", {DType::kF32, {1, 1, 3, 5}});
-  graph.outputs = {
-      Op(graph, "resize", {x},
-         {{"scales", std::vector<double>{1, 1, 1, 0.8}},
-          {"roi", std::vector<double>{0, 0, 0.25, -0.5, 1, 1, 0.75, 1}},
-          {"extrapolation_value", 3.0},
-          {"mode", std::string("linear")},
-          {"coordinate_transformation_mode", std::string("tf_crop_and_resize")}})};
+  graph.outputs = {Op(graph, "resize", {x},
+                      {{"scales", std::vector<double>{1, 1, 1, 0.8}},
+                       {"roi", std::vector<double>{0, 0, 0.25, -0.5, 1, 1, 0.75, 1}},
+                       {"extrapolation_value", 3.0},
+                       {"mode", std::string("linear")},
+                       {"coordinate_transformation_mode", std::string("tf_crop_and_resize")}})};
   EXPECT_EQ(Difference(graph, RoundTrip(graph)), "");
 }
 

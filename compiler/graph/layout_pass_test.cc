@@ -86,13 +86,12 @@ TEST(LayoutTest, ACropIsCarriedThrough) {
   Graph graph;
   const ValueId x = AddInput(graph, "x", {DType::kF32, {1, 4, 3, 5}});
   const ValueId y = Conv(graph, x, {4, 4, 1, 1});
-  graph.outputs = {
-      Op(graph, "resize", {y},
-         {{"sizes", Shape{1, 4, 2, 4}},
-          {"roi", std::vector<double>{0, 0, 0.25, -0.5, 1, 1, 0.75, 1}},
-          {"extrapolation_value", 3.0},
-          {"mode", std::string("linear")},
-          {"coordinate_transformation_mode", std::string("tf_crop_and_resize")}})};
+  graph.outputs = {Op(graph, "resize", {y},
+                      {{"sizes", Shape{1, 4, 2, 4}},
+                       {"roi", std::vector<double>{0, 0, 0.25, -0.5, 1, 1, 0.75, 1}},
+                       {"extrapolation_value", 3.0},
+                       {"mode", std::string("linear")},
+                       {"coordinate_transformation_mode", std::string("tf_crop_and_resize")}})};
   const Graph after = Converted(graph);
   EXPECT_EQ(CountNodes(after, "transpose"), 2) << PrintGraph(after);
 }

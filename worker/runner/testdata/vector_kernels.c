@@ -4,20 +4,20 @@
 
 #define COUNT 1000
 #define RIGHT 0
-#define REVERSED 1     /* Right, in another order. */
-#define PACKED 2       /* Right, with constants that a pack function has turned round. */
-#define CRASHES 3      /* Writes to address 8. */
+#define REVERSED 1 /* Right, in another order. */
+#define PACKED 2   /* Right, with constants that a pack function has turned round. */
+#define CRASHES 3  /* Writes to address 8. */
 #define HANGS 4
-#define LEAVES 5       /* Writes far behind z. */
-#define OVERRUNS 6     /* Writes one element behind z. */
-#define WRONG 7        /* Wrong in all elements. */
-#define ALMOST 8       /* Wrong in one element of a thousand. */
-#define UNWRITTEN 9    /* Does not write one element. */
-#define DATA_ERROR 10  /* Says that an index was out of bounds. */
-#define CHANGES 11     /* Right only as long as its scratch memory is fresh. */
+#define LEAVES 5      /* Writes far behind z. */
+#define OVERRUNS 6    /* Writes one element behind z. */
+#define WRONG 7       /* Wrong in all elements. */
+#define ALMOST 8      /* Wrong in one element of a thousand. */
+#define UNWRITTEN 9   /* Does not write one element. */
+#define DATA_ERROR 10 /* Says that an index was out of bounds. */
+#define CHANGES 11    /* Right only as long as its scratch memory is fresh. */
 #define WRITES_INPUT 12
-#define SLOW 13        /* Right, fifty times over. */
-#define EXITS 14       /* Ends the process with code 3. */
+#define SLOW 13         /* Right, fifty times over. */
+#define EXITS 14        /* Ends the process with code 3. */
 #define CRASHES_LATE 15 /* From the third call on. */
 
 static void Compute(const BurnishKernelContext* context, int32_t worker, int32_t workers) {
