@@ -1,6 +1,7 @@
 #include "compiler/codegen/llvm/memory_emitter.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <string>
@@ -154,10 +155,12 @@ llvm::Value* MemoryEmitter::Pointer(BufferId buffer, const LinearForm& form, llv
                              " has an index that is not constant after unrolling"));
   }
   // From the outermost loop to the innermost, the constant last: what does not change in a loop is
-  // added before it, and neighbouring accesses differ by a displacement only.
+  // added before it, and neighbouring accesses differ by a displacement only. Terms that cannot be
+  // moved come last: a sum that was moved before a loop cannot use a value from inside it.
   std::map<int, LinearForm> by_depth;
   for (const auto& term : form.terms) {
-    int depth = 0;
+    std::string key;
+    int depth = AppendKey(term.first, key) ? 0 : std::numeric_limits<int>::max();
     for (VarId var : FreeVars(term.first)) depth = std::max(depth, state_.vars[var].depth);
     by_depth[depth].terms.push_back(term);
   }
