@@ -14,7 +14,9 @@ using ::testing::HasSubstr;
 
 TEST(CompileTest, RequestComesBackWhole) {
   const CompileRequest request = {
-      .items = {{.id = "a", .workload = "w", .contract = "c", .trace = "t"}, {.id = "b"}},
+      .items = {{.id = "a", .workload = "w", .contract = "c", .trace = "t"},
+                // A candidate's hash: no text.
+                {.id = "\xff\xfe"}},
       .target = "cpu:arch=znver3",
       .codegen_epoch = 7,
       .output = CompileOutput::kLibrary,

@@ -18,8 +18,10 @@ std::unique_ptr<Command> MakeConfigCommand();
 std::unique_ptr<Command> MakeDoctorCommand();
 std::unique_ptr<Command> MakeListCommand();
 std::unique_ptr<Command> MakeQueryCommand();
+std::unique_ptr<Command> MakeResumeCommand();
 std::unique_ptr<Command> MakeRunCommand();
 std::unique_ptr<Command> MakeStatusCommand();
+std::unique_ptr<Command> MakeSubmitCommand();
 std::unique_ptr<Command> MakeWatchCommand();
 std::unique_ptr<Command> MakeWorkersCommand();
 

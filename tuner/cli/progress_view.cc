@@ -1,0 +1,170 @@
+#include "tuner/cli/progress_view.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "tuner/cli/format.h"
+
+namespace burnish {
+namespace {
+
+constexpr absl::Duration kDrawInterval = absl::Milliseconds(200);
+constexpr absl::Duration kLineInterval = absl::Seconds(5);
+constexpr int kBarColumns = 24;
+constexpr size_t kTasksShown = 8;
+
+// For the model: weight times latency, 0 where nothing was measured.
+double CostNs(const TaskStatus& task) {
+  const int64_t ns = task.best.latency_ns > 0 ? task.best.latency_ns : task.default_ns;
+  return task.weight * static_cast<double>(ns);
+}
+
+std::string Gflops(int64_t flop_count, int64_t ns) {
+  if (ns <= 0 || flop_count <= 0) return "-";
+  return absl::StrFormat("%.1f", static_cast<double>(flop_count) / static_cast<double>(ns));
+}
+
+std::string Latency(int64_t ns) { return ns > 0 ? FormatNs(static_cast<double>(ns)) : "-"; }
+
+std::string Gain(int64_t default_ns, int64_t best_ns) {
+  if (default_ns <= 0 || best_ns <= 0) return "-";
+  return absl::StrFormat("%.2fx", static_cast<double>(default_ns) / static_cast<double>(best_ns));
+}
+
+std::string Bar(double share, int columns) {
+  const int full = static_cast<int>(std::clamp(share, 0.0, 1.0) * columns);
+  return absl::StrCat("[", std::string(full, '#'), std::string(columns - full, '.'), "] ");
+}
+
+const char* OriginName(BestOrigin origin) {
+  switch (origin) {
+    case BestOrigin::kNone:
+      return "-";
+    case BestOrigin::kDefault:
+      return "default";
+    case BestOrigin::kHistory:
+      return "history";
+    case BestOrigin::kTrial:
+      return "trial";
+  }
+  return "?";
+}
+
+}  // namespace
+
+std::string ProgressLine(const StudyProgress& progress, double trials_per_second, int bar_columns) {
+  std::string line;
+  const bool bounded = progress.trials_max > 0;
+  const int64_t left = std::max<int64_t>(0, progress.trials_max - progress.trial_count);
+  if (bounded && bar_columns > 0) {
+    line = Bar(static_cast<double>(progress.trial_count) / static_cast<double>(progress.trials_max),
+               bar_columns);
+  }
+  absl::StrAppend(&line, progress.trial_count,
+                  bounded ? absl::StrCat("/", progress.trials_max) : "", " trials");
+  if (trials_per_second > 0) absl::StrAppend(&line, absl::StrFormat(", %.1f/s", trials_per_second));
+  double model_ns = 0;
+  for (const TaskStatus& task : progress.tasks) model_ns += CostNs(task);
+  if (model_ns > 0) absl::StrAppend(&line, ", sum ", FormatNs(model_ns));
+  std::vector<std::string> failures;
+  for (const auto& [kind, count] : progress.failure_counts) {
+    failures.push_back(absl::StrCat(count, " ", FailureKindName(kind)));
+  }
+  if (!failures.empty()) absl::StrAppend(&line, ", failed: ", absl::StrJoin(failures, ", "));
+  if (bounded && trials_per_second > 0 && left > 0) {
+    absl::StrAppend(&line, ", ETA ",
+                    FormatPeriod(absl::Seconds(static_cast<double>(left) / trials_per_second)));
+  }
+  if (!progress.health.ok()) {
+    absl::StrAppend(&line, ", waiting: ", std::string(progress.health.message()));
+  }
+  return line;
+}
+
+std::vector<std::string> ProgressTasks(const StudyProgress& progress,
+                                       const std::vector<int64_t>& flop_counts, size_t limit) {
+  std::vector<size_t> order(progress.tasks.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    const double cost_a = CostNs(progress.tasks[a]), cost_b = CostNs(progress.tasks[b]);
+    return cost_a != cost_b ? cost_a > cost_b : a < b;
+  });
+  order.resize(std::min(order.size(), limit));
+  std::vector<std::string> lines;
+  for (const size_t i : order) {
+    const TaskStatus& task = progress.tasks[i];
+    lines.push_back(absl::StrFormat(
+        "  %-28s x%-3g %10s %8s GFLOP/s %7s  %d trials", task.name.substr(0, 28), task.weight,
+        Latency(task.best.latency_ns), Gflops(flop_counts[i], task.best.latency_ns),
+        Gain(task.default_ns, task.best.latency_ns), task.trial_count));
+  }
+  return lines;
+}
+
+std::string ResultTable(const StudyProgress& progress, const std::vector<int64_t>& flop_counts) {
+  TextTable table({{"task"},
+                   {"weight", TextTable::kRight},
+                   {"default", TextTable::kRight},
+                   {"best", TextTable::kRight},
+                   {"gain", TextTable::kRight},
+                   {"GFLOP/s", TextTable::kRight},
+                   {"trials", TextTable::kRight},
+                   {"from"}});
+  double default_sum = 0, best_sum = 0;
+  bool complete = true;
+  for (size_t i = 0; i < progress.tasks.size(); ++i) {
+    const TaskStatus& task = progress.tasks[i];
+    complete = complete && task.default_ns > 0 && task.best.latency_ns > 0;
+    default_sum += task.weight * static_cast<double>(task.default_ns);
+    best_sum += task.weight * static_cast<double>(task.best.latency_ns);
+    table.AddRow({task.name, absl::StrFormat("%g", task.weight), Latency(task.default_ns),
+                  Latency(task.best.latency_ns), Gain(task.default_ns, task.best.latency_ns),
+                  Gflops(flop_counts[i], task.best.latency_ns), absl::StrCat(task.trial_count),
+                  OriginName(task.best.origin)});
+  }
+  if (complete) {
+    table.AddRow({"sum", "", FormatNs(default_sum), FormatNs(best_sum),
+                  absl::StrFormat("%.2fx", default_sum / best_sum), "",
+                  absl::StrCat(progress.trial_count), ""});
+  }
+  return table.ToText();
+}
+
+void ProgressView::Update(const StudyProgress& progress) {
+  if (context_.quiet()) return;
+  const absl::Time now = context_.clock().SteadyNow();
+  if (started_ == absl::InfinitePast()) {
+    started_ = now;
+    trials_before_ = progress.trial_count;
+  }
+  if (now - last_ < (context_.err_is_terminal() ? kDrawInterval : kLineInterval)) return;
+  last_ = now;
+  const double seconds = absl::ToDoubleSeconds(now - started_);
+  const double rate =
+      seconds > 1 ? static_cast<double>(progress.trial_count - trials_before_) / seconds : 0;
+  if (context_.err_is_terminal()) {
+    Draw(progress, rate);
+  } else {
+    context_.err() << ProgressLine(progress, rate, /*bar_columns=*/0) << "\n" << std::flush;
+  }
+}
+
+void ProgressView::Draw(const StudyProgress& progress, double rate) {
+  std::vector<std::string> lines = {ProgressLine(progress, rate, kBarColumns)};
+  for (std::string& line : ProgressTasks(progress, flop_counts_, kTasksShown)) {
+    lines.push_back(std::move(line));
+  }
+  std::string text;
+  // Up to the block's first line, then each line anew. A line that wraps would spoil the count.
+  if (drawn_lines_ > 0) text = absl::StrFormat("\033[%dA", drawn_lines_);
+  for (const std::string& line : lines) {
+    absl::StrAppend(&text, "\r\033[K", line.substr(0, std::max(context_.columns() - 1, 1)), "\n");
+  }
+  drawn_lines_ = static_cast<int>(lines.size());
+  context_.err() << text << std::flush;
+}
+
+}  // namespace burnish

@@ -1,0 +1,48 @@
+// A running study on stderr: a block that is drawn again and again on a terminal, else a line now
+// and then.
+#ifndef TUNER_CLI_PROGRESS_VIEW_H_
+#define TUNER_CLI_PROGRESS_VIEW_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "tuner/cli/context.h"
+#include "tuner/service/study_types.h"
+
+namespace burnish {
+
+// What is shown; pure. `flop_counts`: one a task.
+// One line: "resnet50  120/500 trials  8.3/s  3 failed (2 wrong result, 1 crashed)  ETA 46 s".
+std::string ProgressLine(const StudyProgress& progress, double trials_per_second, int bar_columns);
+// The tasks that cost most, at most `limit` lines: best latency, GFLOP/s, gain over the default.
+std::vector<std::string> ProgressTasks(const StudyProgress& progress,
+                                       const std::vector<int64_t>& flop_counts, size_t limit);
+// Every task, before and after, and their sum.
+std::string ResultTable(const StudyProgress& progress, const std::vector<int64_t>& flop_counts);
+
+class ProgressView {
+ public:
+  ProgressView(Context& context, std::vector<int64_t> flop_counts)
+      : context_(context), flop_counts_(std::move(flop_counts)) {}
+
+  // Draws if it is time to.
+  void Update(const StudyProgress& progress);
+  // Leaves the last block where it is.
+  void Finish() { drawn_lines_ = 0; }
+
+ private:
+  void Draw(const StudyProgress& progress, double rate);
+
+  Context& context_;
+  const std::vector<int64_t> flop_counts_;
+  absl::Time started_ = absl::InfinitePast();  // Steady; before the first update.
+  absl::Time last_ = absl::InfinitePast();
+  int64_t trials_before_ = 0;  // By earlier runs of the study.
+  int drawn_lines_ = 0;        // Above the cursor.
+};
+
+}  // namespace burnish
+
+#endif  // TUNER_CLI_PROGRESS_VIEW_H_

@@ -1,0 +1,125 @@
+#include "tuner/cli/study_flags.h"
+
+#include <filesystem>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "absl/time/time.h"
+#include "base/file.h"
+#include "base/status_macros.h"
+#include "proto/workload.h"
+#include "tuner/cli/build_report.h"
+#include "tuner/cli/error.h"
+#include "tuner/cli/model_source.h"
+
+namespace burnish {
+namespace {
+
+constexpr int64_t kModelBytesMax = int64_t{2} << 30;
+constexpr absl::Duration kTimeMax = absl::Hours(24 * 365);
+
+// "0.5%" or "0.005".
+absl::StatusOr<double> ParseShare(absl::string_view text) {
+  absl::string_view number = text;
+  const bool percent = absl::ConsumeSuffix(&number, "%");
+  double value = 0;
+  if (!absl::SimpleAtod(number, &value) || !(value >= 0)) {
+    return MakeError(ErrorCode::kUsage, absl::StrCat("got --until-gain ", text), "--until-gain",
+                     "0.5% or 0.005");
+  }
+  if (percent) value /= 100;
+  if (value > 1) {
+    return MakeError(ErrorCode::kUsage, absl::StrCat("got --until-gain ", text, ", above 100 %"),
+                     "--until-gain", "0.5% or 0.005");
+  }
+  return value;
+}
+
+std::string Absolute(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::absolute(path, error).lexically_normal().string();
+}
+
+}  // namespace
+
+void StudyFlags::AddOptions(CommandOptions& options) {
+  options.Value("--task", "NAME|SPEC", &task,
+                "bert_base, mobilenet_v2, resnet18, resnet50, vgg16, or one operator: "
+                "conv2d:h=56,ci=64,co=64,k=3,p=1");
+  options.Value("--model", "FILE", &model, "an ONNX file");
+  options.Values("--shape", "NAME=1x3x224x224", &shapes, "an input's shape");
+  options.Value("--batch", "N", &batch, 1, 65536, "of the zoo's models");
+  options.Value("--trials", "N", &trials, -1, 1'000'000'000,
+                "candidates to measure; 0: default schedules, -1: until the gain is small");
+  options.Value("--time", "10m", &time, "time to tune for at most");
+  options.Value("--until-gain", "0.5%", &until_gain, "with --trials -1: stop below this gain");
+  options.Value("--early-stopping", "N", &early_stopping, 0, 1'000'000,
+                "trials of a task without gain, then it is done; 0: off");
+  options.Choice("--scheduler", &scheduler,
+                 {"burnish", "auto_scheduler", "meta_schedule", "default"},
+                 "preset of rules and strategy; default: no tuning");
+  options.Choice("--strategy", &strategy, {"evolutionary", "random"}, "how candidates are found");
+  options.Choice("--task-scheduler", &task_scheduler, {"gradient", "round-robin"},
+                 "which task is next");
+  options.Choice("--cost-model", &cost_model, {"xgboost", "random"}, "what ranks candidates");
+  options.Flag("--no-default", &no_default, "withhold default schedules from the search");
+  options.Flag("--deterministic", &deterministic, "the same candidates on any number of threads");
+  options.Value("--accuracy", "E", &accuracy, "error of the whole model at most, or strict");
+  options.Value("--opt-level", "N", &opt_level, 0, 3,
+                "0: no fusion, 1: fusion, 2: layout, 3: rounding may change");
+  options.Value("--seed", "N", &seed, 0, INT64_MAX, "of every random choice");
+  options.Value("--priority", "N", &priority, -1000, 1000, "higher goes first on a shared farm");
+  options.Value("--threads", "N", &threads, 0, 1024, "0: those of the target");
+  options.Value("--out", "FILE", &out, "the bundle; without it none is built");
+}
+
+absl::StatusOr<StudySpec> StudyFlags::ToSpec(const Target& target) const {
+  if (task.empty() == model.empty()) {
+    return MakeError(ErrorCode::kUsage, "give either --task or --model", "tuner submit",
+                     "tuner submit --task resnet50");
+  }
+  StudySpec spec{.task = task,
+                 .target = target.ToText(),
+                 .trials_max = scheduler == "default" ? 0 : trials,
+                 .early_stopping_trials = static_cast<int32_t>(early_stopping),
+                 .batch = static_cast<int32_t>(batch),
+                 .scheduler = scheduler,
+                 .strategy = strategy,
+                 .task_scheduler = task_scheduler,
+                 .cost_model = cost_model,
+                 .no_default = no_default,
+                 .deterministic = deterministic,
+                 .opt_level = static_cast<int32_t>(opt_level),
+                 .seed = static_cast<uint64_t>(seed),
+                 .priority = static_cast<int32_t>(priority)};
+  if (!model.empty()) {
+    spec.model_path = Absolute(model);
+    const absl::StatusOr<std::string> bytes = ReadFile(spec.model_path, kModelBytesMax);
+    if (!bytes.ok()) {
+      return WithError(bytes.status(),
+                       absl::IsPermissionDenied(bytes.status())  ? ErrorCode::kInputPermission
+                       : absl::IsInvalidArgument(bytes.status()) ? ErrorCode::kModelTooLarge
+                                                                 : ErrorCode::kNoInputFile,
+                       model);
+    }
+    spec.model_sha256 = Sha256Bytes(*bytes);
+  }
+  if (!out.empty()) spec.out_path = Absolute(out);
+  if (!time.empty()) {
+    absl::Duration limit;
+    if (!absl::ParseDuration(time, &limit) || limit <= absl::ZeroDuration() || limit > kTimeMax) {
+      return MakeError(ErrorCode::kUsage, absl::StrCat("got --time ", time), "--time",
+                       "90s, 10m or 2h");
+    }
+    spec.time_max_ns = absl::ToInt64Nanoseconds(limit);
+  }
+  ASSIGN_OR_RETURN(spec.gain_min, ParseShare(until_gain));
+  ASSIGN_OR_RETURN(const SelectOptions select, ParseAccuracy(accuracy));
+  spec.error_max = select.error_budget;
+  spec.strict = select.strict;
+  ASSIGN_OR_RETURN(spec.shapes, ParseShapeFlags(shapes));
+  return spec;
+}
+
+}  // namespace burnish

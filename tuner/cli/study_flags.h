@@ -1,0 +1,34 @@
+// The options of `tuner submit` as a study's specification.
+#ifndef TUNER_CLI_STUDY_FLAGS_H_
+#define TUNER_CLI_STUDY_FLAGS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "proto/study.h"
+#include "proto/target.h"
+#include "tuner/cli/command.h"
+
+namespace burnish {
+
+struct StudyFlags {
+  std::string task, model, out;
+  std::vector<std::string> shapes;
+  int64_t batch = 1, trials = StudySpec::kTrialsUntilGain, early_stopping = 0, opt_level = 3;
+  int64_t seed = 0, priority = 0, threads = 0;
+  std::string time, until_gain = "0.5%", accuracy = "1e-4";
+  std::string scheduler = "burnish", strategy = "evolutionary", task_scheduler = "gradient";
+  std::string cost_model = "xgboost";
+  bool no_default = false, deterministic = false;
+
+  void AddOptions(CommandOptions& options);
+
+  // Resolved: paths are absolute, the model file is hashed. Errors: B0101, B02xx.
+  absl::StatusOr<StudySpec> ToSpec(const Target& target) const;
+};
+
+}  // namespace burnish
+
+#endif  // TUNER_CLI_STUDY_FLAGS_H_
