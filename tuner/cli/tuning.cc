@@ -251,7 +251,9 @@ absl::StatusOr<Tuning> PrepareTuning(const StudySpec& spec) {
                                             .shapes = spec.shapes,
                                             .batch = spec.batch,
                                             .seed = spec.seed}));
-  RecordedSchedules defaults(/*records=*/nullptr, {});
+  // Without schedules: which copies one asks for is no matter of the study, and must not depend on
+  // what was recorded meanwhile.
+  DefaultScheduleSource defaults;
   const absl::StatusOr<std::vector<ExtractedTask>> tasks =
       ModelTasks(tuning.graph, defaults, BuildOptions(tuning));
   if (!tasks.ok()) return BuildError(tasks.status(), TitleOf(spec));
