@@ -171,12 +171,14 @@ Interval IndexSpace::RangeOfBinary(const ExprNode& e) const {
 
 Interval IndexSpace::RangeOfTable(const ExprNode& e) const {
   const ConstTable& table = *e.table;
-  size_t first = 0, last = table.values.size() - 1;
-  if (e.operands.size() == 1) {
-    const Interval index = RangeOf(e.operands[0]);
-    if (index.min > static_cast<int64_t>(last) || index.max < 0) return {};
-    first = static_cast<size_t>(std::max<int64_t>(index.min, 0));
-    last = static_cast<size_t>(std::min<int64_t>(index.max, static_cast<int64_t>(last)));
+  // Row-major: everything between the least and the greatest indices, and all there is at a point.
+  int64_t first = 0, last = 0;
+  for (size_t d = 0; d < e.operands.size(); ++d) {
+    const Interval index = RangeOf(e.operands[d]);
+    const int64_t size = table.shape[d];
+    if (index.min > size - 1 || index.max < 0) return {};
+    first = first * size + std::max<int64_t>(index.min, 0);
+    last = last * size + std::min(index.max, size - 1);
   }
   const auto [low, high] =
       std::minmax_element(table.values.begin() + first, table.values.begin() + last + 1);

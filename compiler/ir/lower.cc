@@ -87,6 +87,7 @@ class BlockLowering {
     }
     for (NodeId leaf : starting) {
       const Block& block = in_.blocks[in_.nodes[leaf].block];
+      RETURN_IF_ERROR(CheckMovable(block, id));
       accumulators_[in_.nodes[leaf].block] = {block.output, Expanded(block.output_indices)};
       EmitAround(leaf, id, to, [&](NodeId at) { EmitInit(leaf, at); });
     }
@@ -121,8 +122,13 @@ class BlockLowering {
       accumulator.indices.push_back(VarRef(in_.nodes[loop].var));
       window.shape.push_back(MaxExtent(in_, in_.nodes[loop].var));
     }
+    if (dims.size() > 8) {
+      return absl::InvalidArgumentError(absl::StrCat("window ", window.name, " has ", dims.size(),
+                                                     " dimensions, want at most 8"));
+    }
     window.storage = DenseStorage(window.shape);
     accumulators_[stage.block] = accumulator;
+    RETURN_IF_ERROR(CheckMovable(in_.blocks[stage.block], id));
 
     // Reduction loops outside the stage: the window holds partial sums in between.
     Expr first = Bool(true), last = Bool(true);
@@ -156,6 +162,23 @@ class BlockLowering {
         });
     accumulators_.erase(stage.block);
     return absl::OkStatus();
+  }
+
+  // init and finish run outside of `node`: what they read must not be computed inside.
+  absl::Status CheckMovable(const Block& block, NodeId node) const {
+    absl::Status status;
+    for (const Expr& e : {block.init, block.finish}) {
+      if (e == nullptr) continue;
+      VisitExpr(e, [&](const ExprNode& load) {
+        if (load.kind != ExprKind::kLoad) return;
+        const BlockId writer = WriterOf(in_, load.id);
+        if (writer < 0 || !IsInside(in_, NodeOf(in_, writer), node)) return;
+        status = absl::InvalidArgumentError(
+            absl::StrCat("init or finish of ", block.name, " reads ", in_.buffers[load.id].name,
+                         ", which is computed inside the reduction"));
+      });
+    }
+    return status;
   }
 
   template <typename Then, typename Else>

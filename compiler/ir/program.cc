@@ -357,7 +357,16 @@ std::vector<VarId> LoopVarsOf(const Program& program, VarId var) {
 std::vector<int64_t> ExtentValues(const Program& program, VarId var) {
   const Expr extent = ExpandDefs(program, program.vars[var].extent);
   if (IsConstInt(extent)) return {extent->int_value};
-  const std::vector<VarId> outer = FreeVars(extent);
+  // The loops that the extent depends on, each after those that its own extent depends on.
+  std::vector<VarId> outer;
+  const auto add = [&](const Expr& e, const auto& self) -> void {
+    for (VarId v : FreeVars(ExpandDefs(program, e))) {
+      if (std::find(outer.begin(), outer.end(), v) != outer.end()) continue;
+      self(program.vars[v].extent, self);
+      outer.push_back(v);
+    }
+  };
+  add(extent, add);
   std::vector<int64_t> extents;
   for (VarId v : outer) extents.push_back(MaxExtent(program, v));
   std::set<int64_t> values;
@@ -368,7 +377,7 @@ std::vector<int64_t> ExtentValues(const Program& program, VarId var) {
     for (size_t i = 0; i < outer.size(); ++i) {
       const Expr bound = ExpandDefs(program, program.vars[outer[i]].extent);
       if (IsConstInt(bound)) continue;
-      if (point[i] >= EvalInt(bound, [&](VarId v) { return at.count(v) ? at[v] : 0; })) return;
+      if (point[i] >= EvalInt(bound, [&](VarId v) { return at[v]; })) return;
     }
     values.insert(EvalInt(extent, [&](VarId v) { return at[v]; }));
   });

@@ -133,6 +133,7 @@ class Specializer {
         leaf.value = Renamed(leaf.value);
         leaf.cond = Renamed(leaf.cond);
         RETURN_IF_ERROR(CheckRegisters(leaf));
+        RETURN_IF_ERROR(CheckLanes(leaf));
         AppendChild(out_, to, AddNode(out_, leaf));
         return absl::OkStatus();
       }
@@ -160,9 +161,11 @@ class Specializer {
     out_.vars[loop.var].extent = extent;
     extents_[loop.var] = greatest;
     NodeId inner = to;
-    // Parallel loops stay, so that a nest keeps its kind.
-    const bool drop = greatest == 1 && IsConstInt(extent) &&
-                      loop.loop_kind != LoopKind::kParallel && loop.loop_kind != LoopKind::kBound;
+    // Parallel loops stay, so that a nest keeps its kind; outermost ones, so that it stays one
+    // nest.
+    const bool drop = greatest == 1 && IsConstInt(extent) && to != out_.root &&
+                      to != out_.pack_root && loop.loop_kind != LoopKind::kParallel &&
+                      loop.loop_kind != LoopKind::kBound;
     if (!drop) {
       inner = AddNode(out_, loop);
       AppendChild(out_, to, inner);
@@ -215,6 +218,20 @@ class Specializer {
       if (e.kind == ExprKind::kLoad) check(e.id, e.operands);
     });
     return status;
+  }
+
+  // Lanes run side by side: each must have elements of its own.
+  absl::Status CheckLanes(const Node& leaf) const {
+    if (leaf.kind != NodeKind::kStore) return absl::OkStatus();
+    for (VarId vector : vectors_) {
+      const bool own = std::any_of(leaf.indices.begin(), leaf.indices.end(),
+                                   [&](const Expr& e) { return MentionsVar(e, vector); });
+      if (own) continue;
+      return absl::InvalidArgumentError(absl::StrCat("lanes of ", out_.vars[vector].name,
+                                                     " would share elements of ",
+                                                     out_.buffers[leaf.buffer].name));
+    }
+    return absl::OkStatus();
   }
 
   const Program& in_;

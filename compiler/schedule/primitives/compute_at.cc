@@ -27,11 +27,16 @@ absl::Status CheckProducer(const Program& program, BlockId producer, NodeId loop
   if (!WritesInAxisOrder(program, block)) {
     return Refuse(block.name, " does not write its elements in order of its axes");
   }
+  for (VarId axis : block.reduction) {
+    if (program.vars[axis].def != nullptr) {
+      return Refuse("loops of ", block.name, " are scheduled already");
+    }
+  }
   const NodeId nest = NestOf(program, NodeOf(program, producer));
   if (BlocksUnder(program, nest).size() != 1) return Refuse(block.name, " shares its nest");
   for (NodeId id : Subtree(program, nest)) {
     const Node& node = program.nodes[id];
-    if (node.kind == NodeKind::kStage ||
+    if (node.kind == NodeKind::kStage || node.kind == NodeKind::kPrefetch ||
         (node.kind == NodeKind::kLoop && node.loop_kind != LoopKind::kSerial)) {
       return Refuse("loops of ", block.name, " are scheduled already");
     }
@@ -80,6 +85,9 @@ absl::Status ApplyComputeAt(const Step& step, Program& program) {
             ? Min(whole, ExpandDefs(program, program.vars[axis].extent) - region[d].start)
             : whole;
     const VarId local = AddVar(program, {.name = step.outputs[d], .extent = extent});
+    if (ExtentValues(program, local).front() < 1) {
+      return Refuse("nothing of ", buffer.name, " is needed in some iterations of ", inside);
+    }
     program.vars[axis].def = region[d].start + VarRef(local);
     chain.push_back(AddNode(program, {.kind = NodeKind::kLoop, .var = local}));
     block.output_indices[d] = VarRef(local);

@@ -1,4 +1,6 @@
 // inline@1 P: block P disappears; who read it computes its value.
+#include <algorithm>
+
 #include "base/status_macros.h"
 #include "compiler/schedule/primitives/primitives.h"
 #include "compiler/schedule/rewrite.h"
@@ -15,6 +17,21 @@ absl::Status ApplyInline(const Step& step, Program& program) {
   }
   if (!WritesInAxisOrder(program, block)) {
     return Refuse(block.name, " does not write its elements in order of its axes");
+  }
+  const NodeId nest = NestOf(program, NodeOf(program, producer));
+  for (BlockId other : BlocksUnder(program, nest)) {
+    if (!LoadsOf(block, program.blocks[other].output).empty()) {
+      return Refuse(block.name, " reads ", program.blocks[other].name,
+                    ", which is computed in its loops");
+    }
+  }
+  for (const Expr& e : {block.step, block.finish}) {
+    if (e == nullptr) continue;
+    for (VarId var : FreeVars(e)) {
+      if (std::find(block.spatial.begin(), block.spatial.end(), var) == block.spatial.end()) {
+        return Refuse(block.name, " reads by its loop ", program.vars[var].name);
+      }
+    }
   }
   Expr value = block.step;
   if (block.finish != nullptr) {

@@ -118,7 +118,12 @@ absl::Status PrefetchThis(const Step& step, Program& program, BufferId buffer, i
   for (VarId var : walked) {
     const bool row = ToLinear(indices.back(), ranges).CoefficientOf(var) == 1;
     const int64_t greatest = MaxExtent(program, var);
-    const Expr extent = program.vars[var].extent;
+    // Where the extent depends on loops of the body, as many as there may be: a prefetch too many
+    // does no harm.
+    Expr extent = ExpandDefs(program, program.vars[var].extent);
+    for (VarId outer : FreeVars(extent)) {
+      if (std::find(outside.begin(), outside.end(), outer) == outside.end()) extent = Int(greatest);
+    }
     const int64_t lines = (greatest + line_elements - 1) / line_elements;
     count *= row ? lines : greatest;
     if (count > 64) return Refuse("over 64 lines under one iteration of ", name);

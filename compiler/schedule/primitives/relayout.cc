@@ -46,11 +46,28 @@ absl::Status ApplyRelayout(const Step& step, Program& program) {
       return Refuse(step.inputs[0], " is read at several places");
     }
   }
+  const NodeId before = NestOf(program, NodeOf(program, readers[0]));
+  if (program.nodes[before].parent != program.root) {
+    return Refuse(reader.name, " is in the pack function: lay out before");
+  }
+  for (BlockId other : BlocksUnder(program, before)) {
+    if (program.blocks[other].output == source) {
+      return Refuse(step.inputs[0], " is written in the nest that reads it");
+    }
+  }
+  if (names.size() > 8) return Refuse("over 8 dimensions");
   std::vector<VarId> dims;
   for (const std::string& name : names) {
     ASSIGN_OR_RETURN(const VarId var, FindVarArg(program, name));
     if (std::find(dims.begin(), dims.end(), var) != dims.end()) {
       return Refuse("dimension ", name, " is named twice");
+    }
+    const std::vector<VarId> made_of = LoopVarsOf(program, var);
+    if (made_of.empty()) return Refuse(name, " is constant");
+    for (VarId loop : made_of) {
+      if (!IsInside(program, NodeOf(program, readers[0]), LoopOf(program, loop))) {
+        return Refuse(name, " is no variable of ", reader.name);
+      }
     }
     dims.push_back(var);
   }
@@ -62,7 +79,8 @@ absl::Status ApplyRelayout(const Step& step, Program& program) {
     const int64_t extent = MaxExtent(program, dims[d]);
     packed.shape.push_back(extent);
     const VarId axis = AddVar(
-        program, {.name = absl::StrCat(step.outputs[0], ".", names[d]), .extent = Int(extent)});
+        program, {.name = UniqueVarName(program, absl::StrCat(step.outputs[0], ".", names[d])),
+                  .extent = Int(extent)});
     copy.spatial.push_back(axis);
     axes.push_back(VarRef(axis));
   }
@@ -74,6 +92,13 @@ absl::Status ApplyRelayout(const Step& step, Program& program) {
   Expr inside = Bool(true);
   std::vector<Expr> from;
   for (size_t d = 0; d < loads[0]->operands.size(); ++d) {
+    bool from_tensor = false;
+    VisitExpr(loads[0]->operands[d], [&](const ExprNode& e) {
+      from_tensor = from_tensor || e.kind == ExprKind::kLoad || e.kind == ExprKind::kTable;
+    });
+    if (from_tensor) {
+      return Refuse("index ", absl::StrCat(d), " of ", step.inputs[0], " is read from a table");
+    }
     const Expr index = ExpandTo(program, loads[0]->operands[d], dims);
     if (index == nullptr) {
       return Refuse("index ", absl::StrCat(d), " of ", step.inputs[0],
@@ -84,7 +109,9 @@ absl::Status ApplyRelayout(const Step& step, Program& program) {
       return position < dims.size() ? axes[position] : nullptr;
     });
     from.push_back(Simplify(at, RangesOf(program)));
-    inside = And(inside, Lt(from.back(), Int(program.buffers[source].shape[d])));
+    const auto [below, above] = BorderOf(program.buffers[source], static_cast<int>(d));
+    inside = And(inside, And(Le(Int(-below), from.back()),
+                             Lt(from.back(), Int(program.buffers[source].shape[d] + above))));
   }
   inside = Simplify(inside, RangesOf(program));
   copy.output_indices = axes;
@@ -101,7 +128,6 @@ absl::Status ApplyRelayout(const Step& step, Program& program) {
   RewriteBlock(reader, [&](const Expr& node) -> Expr {
     return node->kind == ExprKind::kLoad && node->id == source ? new_load : nullptr;
   });
-  const NodeId before = NestOf(program, NodeOf(program, readers[0]));
   program.blocks.push_back(copy);
   const NodeId nest = AddDefaultNest(program, static_cast<BlockId>(program.blocks.size()) - 1);
   auto& order = program.nodes[program.root].children;

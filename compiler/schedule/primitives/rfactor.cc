@@ -58,21 +58,40 @@ absl::Status ApplyRfactor(const Step& step, Program& program) {
   combined.init = renamed(partial.init);
   combined.finish = renamed(partial.finish);
 
-  // Axes that had guards are no axes of the partial block any more: the guard goes into its step.
+  // Axes that ki is a part of are no axes of the partial block any more: their other loops are, and
+  // their guards go into its step.
   Expr inside = Bool(true);
-  for (const Var& var : program.vars) {
-    if (var.guarded && var.reduce && MentionsVar(ExpandDefs(program, var.def), factor)) {
-      inside = And(inside, Lt(var.def, var.extent));
+  std::vector<VarId> kept, opened;
+  const auto open = [&](VarId axis, const auto& self) -> void {
+    const Var& var = program.vars[axis];
+    if (var.def == nullptr) return;
+    opened.push_back(axis);
+    if (var.guarded) {
+      inside = And(inside, Lt(ExpandDefs(program, var.def), ExpandDefs(program, var.extent)));
+    }
+    for (VarId inner : FreeVars(var.def)) self(inner, self);
+  };
+  for (VarId axis : partial.reduction) {
+    if (!MentionsVar(ExpandDefs(program, VarRef(axis)), factor)) {
+      kept.push_back(axis);
+      continue;
+    }
+    open(axis, open);
+    for (VarId part : LoopVarsOf(program, axis)) {
+      if (part == factor || std::find(kept.begin(), kept.end(), part) != kept.end()) continue;
+      if (!IsConstInt(program.vars[part].extent)) {
+        return Refuse("extent of ", program.vars[part].name, " is not constant");
+      }
+      kept.push_back(part);
     }
   }
-  // Its step names the loops that are its axes now, not what they were made from.
-  partial.step = SubstituteVars(partial.step, [&](VarId var) -> Expr {
-    const bool was_axis = std::find(partial.reduction.begin(), partial.reduction.end(), var) !=
-                          partial.reduction.end();
-    return was_axis ? ExpandDefs(program, VarRef(var)) : nullptr;
+  if (kept.empty()) return Refuse(name, " is the only reduction loop: split it first");
+  RewriteBlock(partial, [&](const Expr& node) -> Expr {
+    const bool gone = node->kind == ExprKind::kVar &&
+                      std::find(opened.begin(), opened.end(), node->id) != opened.end();
+    return gone ? ExpandDefs(program, node) : nullptr;
   });
-  partial.step = Select(ExpandDefs(program, inside), partial.step,
-                        Identity(partial.combiner, partial.step->dtype));
+  partial.step = Select(inside, partial.step, Identity(partial.combiner, partial.step->dtype));
 
   // The partial block keeps the nest; its output has one more dimension.
   Buffer partial_buffer{.name = step.outputs[0], .dtype = out.dtype, .shape = out.shape};
@@ -85,15 +104,7 @@ absl::Status ApplyRfactor(const Step& step, Program& program) {
   partial.output_indices.push_back(VarRef(factor));
   program.vars[factor].reduce = false;
   partial.spatial.push_back(factor);
-  partial.reduction.clear();
-  bool reduces = false;
-  for (NodeId n : LoopsAround(program, leaf)) {
-    const VarId var = program.nodes[n].var;
-    if (!program.vars[var].reduce) continue;
-    partial.reduction.push_back(var);
-    reduces = true;
-  }
-  if (!reduces) return Refuse(name, " is the only reduction loop: split it first");
+  partial.reduction = kept;
   std::vector<Expr> read = combined.output_indices;
   read.push_back(VarRef(sum_axis));
   combined.step = Load(partial.output, out.dtype, read);

@@ -6,6 +6,8 @@
 //   pad: the axis is made longer and the new elements are zero (of a private buffer), or add
 //     nothing (of a reduction).
 //   shift: the last tile starts early; what it shares with its neighbour is computed twice.
+#include <algorithm>
+
 #include "base/status_macros.h"
 #include "compiler/schedule/primitives/primitives.h"
 #include "compiler/schedule/rewrite.h"
@@ -23,7 +25,9 @@ struct Pieces {
 
 // Tiles whose sizes differ by at most one: `count(n)` of them for n elements.
 absl::StatusOr<Pieces> Balanced(const Program& program, const Expr& n, VarId outer,
-                                const std::function<int64_t(int64_t)>& count) {
+                                const std::function<int64_t(int64_t)>& tiles) {
+  // A table also has entries for points that no iteration visits, where n may be anything.
+  const auto count = [&tiles](int64_t v) { return std::max<int64_t>(tiles(v), 1); };
   Pieces pieces;
   ASSIGN_OR_RETURN(pieces.outer_extent, Tabulate(program, n, count));
   ASSIGN_OR_RETURN(const Expr base, Tabulate(program, n, [&](int64_t v) { return v / count(v); }));
@@ -47,6 +51,10 @@ absl::Status PadAxis(Program& program, VarId axis, int64_t padded) {
   const std::vector<BlockId> blocks = BlocksUnder(program, loop);
   if (blocks.size() != 1) return Refuse("tail=pad wants a loop around one block");
   Block& block = program.blocks[blocks[0]];
+  const std::vector<VarId>& axes = program.vars[axis].reduce ? block.reduction : block.spatial;
+  if (std::find(axes.begin(), axes.end(), axis) == axes.end()) {
+    return Refuse("tail=pad wants an axis of ", block.name, " itself");
+  }
   const Expr inside = Lt(VarRef(axis), Int(extent));
   if (program.vars[axis].reduce) {
     block.step = Select(inside, block.step, Identity(block.combiner, block.step->dtype));
@@ -77,6 +85,14 @@ absl::Status PadAxis(Program& program, VarId axis, int64_t padded) {
   return absl::OkStatus();
 }
 
+// Whether `var` stands in `e` or in the maps of the variables in it.
+bool DependsOn(const Program& program, const Expr& e, VarId var) {
+  const std::vector<VarId> free = e == nullptr ? std::vector<VarId>() : FreeVars(e);
+  return std::any_of(free.begin(), free.end(), [&](VarId v) {
+    return v == var || DependsOn(program, program.vars[v].def, var);
+  });
+}
+
 absl::StatusOr<Pieces> BySize(Program& program, VarId var, VarId outer, int64_t size,
                               const std::string& tail) {
   const auto count = [size](int64_t n) { return (n + size - 1) / size; };
@@ -88,6 +104,13 @@ absl::StatusOr<Pieces> BySize(Program& program, VarId var, VarId outer, int64_t 
     if (!even) pieces.inner_extent = Min(Int(size), n - o * size);
   } else if (tail == "guard") {
     pieces.guarded = !even;
+    // Beyond the end there is no iteration that an inner loop could be as long as.
+    for (const Var& other : program.vars) {
+      if (!even && DependsOn(program, other.extent, var)) {
+        return Refuse("tail=guard: the extent of ", other.name, " depends on ",
+                      program.vars[var].name);
+      }
+    }
   } else if (tail == "shift") {
     if (!IsConstInt(n) || n->int_value < size) {
       return Refuse("tail=shift wants a constant extent of at least the size");
