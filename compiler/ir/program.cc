@@ -354,34 +354,42 @@ std::vector<VarId> LoopVarsOf(const Program& program, VarId var) {
   return FreeVars(ExpandDefs(program, program.vars[var].def));
 }
 
+bool ForEachIteration(const Program& program, const Expr& e, int64_t limit,
+                      const std::function<void(const std::function<int64_t(VarId)>&)>& visit) {
+  // The loops that `e` depends on, each after those that its own extent depends on.
+  std::vector<VarId> loops;
+  const auto add = [&](const Expr& mentions, const auto& self) -> void {
+    for (VarId v : FreeVars(ExpandDefs(program, mentions))) {
+      if (std::find(loops.begin(), loops.end(), v) != loops.end()) continue;
+      self(program.vars[v].extent, self);
+      loops.push_back(v);
+    }
+  };
+  add(e, add);
+  std::vector<int64_t> greatest;
+  std::vector<Expr> extents;
+  for (VarId v : loops) {
+    greatest.push_back(MaxExtent(program, v));
+    extents.push_back(ExpandDefs(program, program.vars[v].extent));
+  }
+  std::map<VarId, int64_t> at;
+  const std::function<int64_t(VarId)> value = [&](VarId v) { return at.at(v); };
+  return EnumerateBox(greatest, limit, [&](const std::vector<int64_t>& point) {
+    for (size_t i = 0; i < loops.size(); ++i) at[loops[i]] = point[i];
+    // The box is that of the greatest extents: points that no iteration visits are left out.
+    for (size_t i = 0; i < loops.size(); ++i) {
+      if (!IsConstInt(extents[i]) && point[i] >= EvalInt(extents[i], value)) return;
+    }
+    visit(value);
+  });
+}
+
 std::vector<int64_t> ExtentValues(const Program& program, VarId var) {
   const Expr extent = ExpandDefs(program, program.vars[var].extent);
   if (IsConstInt(extent)) return {extent->int_value};
-  // The loops that the extent depends on, each after those that its own extent depends on.
-  std::vector<VarId> outer;
-  const auto add = [&](const Expr& e, const auto& self) -> void {
-    for (VarId v : FreeVars(ExpandDefs(program, e))) {
-      if (std::find(outer.begin(), outer.end(), v) != outer.end()) continue;
-      self(program.vars[v].extent, self);
-      outer.push_back(v);
-    }
-  };
-  add(extent, add);
-  std::vector<int64_t> extents;
-  for (VarId v : outer) extents.push_back(MaxExtent(program, v));
   std::set<int64_t> values;
-  std::map<VarId, int64_t> at;
-  const bool enumerated = EnumerateBox(extents, 1 << 22, [&](const std::vector<int64_t>& point) {
-    for (size_t i = 0; i < outer.size(); ++i) at[outer[i]] = point[i];
-    // The box is that of the greatest extents: points that no iteration visits are left out.
-    for (size_t i = 0; i < outer.size(); ++i) {
-      const Expr bound = ExpandDefs(program, program.vars[outer[i]].extent);
-      if (IsConstInt(bound)) continue;
-      if (point[i] >= EvalInt(bound, [&](VarId v) { return at[v]; })) return;
-    }
-    values.insert(EvalInt(extent, [&](VarId v) { return at[v]; }));
-  });
-  CHECK(enumerated);
+  CHECK(ForEachIteration(program, extent, 1 << 22,
+                         [&](const auto& value) { values.insert(EvalInt(extent, value)); }));
   return {values.begin(), values.end()};
 }
 

@@ -188,6 +188,10 @@ std::vector<VarId> LoopVarsOf(const Program& program, VarId var);
 // The greatest value of an extent over all iterations; extents are constants or depend on a few
 // outer variables.
 int64_t MaxExtent(const Program& program, VarId var);
+// Calls `visit` at each combination of values that the loops under `e` take together, with a
+// function that gives the value of a loop. False, without a call, over `limit` points.
+bool ForEachIteration(const Program& program, const Expr& e, int64_t limit,
+                      const std::function<void(const std::function<int64_t(VarId)>&)>& visit);
 // Every value that the extent takes, ascending.
 std::vector<int64_t> ExtentValues(const Program& program, VarId var);
 std::string UniqueVarName(const Program& program, absl::string_view base);

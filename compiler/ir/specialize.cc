@@ -147,8 +147,18 @@ class Specializer {
     Node loop = in_.nodes[id];
     loop.children.clear();
     const VarId original = loop.var;
-    if (const auto it = renamed_.find(original); it != renamed_.end()) loop.var = it->second;
-    const Expr extent = Renamed(out_.vars[loop.var].extent);
+    const auto copy = renamed_.find(original);
+    const bool specialized = copy != renamed_.end();
+    if (specialized) loop.var = copy->second;
+    const Expr extent =
+        specialized ? out_.vars[loop.var].extent : Renamed(in_.vars[original].extent);
+    // In another copy of a body the extent may say something else: then it is another variable.
+    const bool again = !specialized && !emitted_.insert(original).second;
+    if (again && !StructurallyEqual(extent, out_.vars[original].extent)) {
+      Var var = in_.vars[original];
+      var.name = UniqueVarName(out_, var.name);
+      loop.var = renamed_[original] = AddVar(out_, var);
+    }
     if (MentionsVector(extent)) {
       return absl::InvalidArgumentError(absl::StrCat("the extent of ", in_.vars[original].name,
                                                      " would differ between lanes of a vector"));
@@ -173,6 +183,7 @@ class Specializer {
       if (loop.loop_kind == LoopKind::kVectorized) vectors_.insert(loop.var);
     }
     const absl::Status status = EmitChildren(id, inner);
+    if (!specialized) renamed_.erase(original);
     vectors_.erase(loop.var);
     constant_.erase(loop.var);
     extents_.erase(loop.var);
@@ -242,6 +253,7 @@ class Specializer {
   std::map<VarId, int64_t> extents_;  // Greatest extents of the loops around, by new variable.
   std::map<VarId, VarId> renamed_;    // Ragged variables whose copy for one size is being emitted.
   std::set<VarId> constant_, vectors_;
+  std::set<VarId> emitted_;  // Original variables that have a loop already.
 };
 
 }  // namespace

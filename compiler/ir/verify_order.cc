@@ -86,6 +86,8 @@ class OrderVerifier {
                            const std::string& who) {
     const std::vector<VarId> kept = space_.VarsOf(writer.output_indices);
     for (const VarId axis : writer.spatial) {
+      // One element along it: further iterations are skipped.
+      if (MaxExtent(program_, axis) == 1) continue;
       for (const VarId var : space_.VarsOf({VarRef(axis)})) {
         if (std::find(kept.begin(), kept.end(), var) != kept.end() ||
             std::find(shared.begin(), shared.end(), var) != shared.end() ||

@@ -116,13 +116,19 @@ absl::StatusOr<Expr> Tabulate(const Program& program, const Expr& e,
     table->shape.push_back(MaxExtent(program, var));
     indices.push_back(VarRef(var));
   }
-  const bool enumerated = EnumerateBox(table->shape, 65536, [&](const std::vector<int64_t>& point) {
-    const auto value = [&](VarId var) {
-      return point[std::find(vars.begin(), vars.end(), var) - vars.begin()];
-    };
-    table->values.push_back(static_cast<double>(f(EvalInt(expanded, value))));
+  // Entries that no iteration looks up have the first value that one does.
+  std::vector<std::optional<double>> entries(ElementCount(table->shape));
+  std::optional<double> first;
+  const bool enumerated = ForEachIteration(program, expanded, 65536, [&](const auto& value) {
+    int64_t flat = 0;
+    for (size_t d = 0; d < vars.size(); ++d) flat = flat * table->shape[d] + value(vars[d]);
+    entries[flat] = static_cast<double>(f(EvalInt(expanded, value)));
+    if (!first.has_value()) first = entries[flat];
   });
-  if (!enumerated) return Refuse("the extent depends on too many iterations for a table");
+  if (!enumerated || !first.has_value()) {
+    return Refuse("the extent depends on too many iterations for a table");
+  }
+  for (const auto& entry : entries) table->values.push_back(entry.value_or(*first));
   if (std::all_of(table->values.begin(), table->values.end(),
                   [&](double v) { return v == table->values[0]; })) {
     return Int(static_cast<int64_t>(table->values[0]));

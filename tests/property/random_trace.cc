@@ -111,7 +111,7 @@ class Proposer {
     for (NodeId loop : loops_) {
       if (p_.nodes[loop].loop_kind == LoopKind::kSerial) serial.push_back(loop);
     }
-    return serial.empty() || Flip(10) ? Pick(loops_) : Pick(serial);
+    return serial.empty() || Flip(20) ? Pick(loops_) : Pick(serial);
   }
   std::vector<NodeId> SerialChain(NodeId from) {
     std::vector<NodeId> chain = {from};
@@ -125,7 +125,8 @@ class Proposer {
 
   Step Split() {
     if (loops_.empty()) return {};
-    const NodeId loop = AnyLoop();
+    NodeId loop = AnyLoop();
+    if (MaxExtent(p_, p_.nodes[loop].var) < 3) loop = AnyLoop();
     static constexpr const char* kTails[] = {"ragged", "guard", "pad", "shift"};
     static constexpr int kSizes[] = {2, 3, 4, 5, 6, 8, 16};
     Attributes attributes;
@@ -135,7 +136,8 @@ class Proposer {
         attributes = {{"max", absl::StrCat(amount)}};
         break;
       case 1:
-        attributes = {{"parts", absl::StrCat(rng_.Between(1, 4))}};
+        attributes = {{"parts", absl::StrCat(rng_.Between(
+                                    1, std::min<int64_t>(5, MaxExtent(p_, p_.nodes[loop].var))))}};
         break;
       default:
         attributes = {{"size", absl::StrCat(amount)}};
@@ -346,7 +348,7 @@ class Proposer {
     }
     if (loops_.empty()) return {};
     const NodeId loop = outermost.empty() || Flip(8) ? Pick(loops_) : Pick(outermost);
-    if (p_.nodes[loop].loop_kind != LoopKind::kSerial && !Flip(4)) return {};
+    if (p_.nodes[loop].loop_kind != LoopKind::kSerial && !Flip(8)) return {};
     return Make("parallel", {Name(loop)}, {});
   }
 

@@ -2,6 +2,7 @@
 // `loop`, and there only the region that the body reads. New loops a, b, .. walk that region, one
 // for each axis of P; P's memory shrinks to it.
 #include <algorithm>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -66,7 +67,12 @@ absl::Status ApplyComputeAt(const Step& step, Program& program) {
   if (step.outputs.size() != block.spatial.size()) {
     return Refuse("want a name for each of the ", absl::StrCat(block.spatial.size()), " axes");
   }
-  ASSIGN_OR_RETURN(const Region region, RegionUnder(program, block.output, loop));
+  ASSIGN_OR_RETURN(Region region, RegionUnder(program, block.output, loop));
+  for (RegionDim& dim : region) {
+    // A reader that looks before the first element does so under a condition.
+    const std::optional<Range> start = RangeOf(dim.start, RangesOf(program));
+    if (!start.has_value() || start->min < 0) dim.start = Max(dim.start, Int(0));
+  }
 
   // Where: the child of `loop` that holds the first reader; behind the stages that start there, so
   // that the region is complete before anything reads it.

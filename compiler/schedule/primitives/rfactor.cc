@@ -28,6 +28,15 @@ absl::Status ApplyRfactor(const Step& step, Program& program) {
     if (program.nodes[n].kind == NodeKind::kStage) return Refuse(step.inputs[0], " is staged");
   }
   Block partial = program.blocks[id];
+  for (const Expr& e : {partial.init, partial.finish}) {
+    if (e == nullptr) continue;
+    for (VarId var : FreeVars(e)) {
+      if (std::find(partial.spatial.begin(), partial.spatial.end(), var) == partial.spatial.end()) {
+        return Refuse("init or finish of ", step.inputs[0], " reads by its loop ",
+                      program.vars[var].name);
+      }
+    }
+  }
   const Buffer out = program.buffers[partial.output];
 
   // The combining block, over new axes.

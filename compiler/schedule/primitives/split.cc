@@ -25,9 +25,7 @@ struct Pieces {
 
 // Tiles whose sizes differ by at most one: `count(n)` of them for n elements.
 absl::StatusOr<Pieces> Balanced(const Program& program, const Expr& n, VarId outer,
-                                const std::function<int64_t(int64_t)>& tiles) {
-  // A table also has entries for points that no iteration visits, where n may be anything.
-  const auto count = [&tiles](int64_t v) { return std::max<int64_t>(tiles(v), 1); };
+                                const std::function<int64_t(int64_t)>& count) {
   Pieces pieces;
   ASSIGN_OR_RETURN(pieces.outer_extent, Tabulate(program, n, count));
   ASSIGN_OR_RETURN(const Expr base, Tabulate(program, n, [&](int64_t v) { return v / count(v); }));
@@ -172,7 +170,7 @@ absl::Status ApplySplit(const Step& step, Program& program) {
   ReplaceChild(program, loop, outer_loop);
   AppendChild(program, outer_loop, inner_loop);
   for (NodeId child : children) AppendChild(program, inner_loop, child);
-  return absl::OkStatus();
+  return pieces.repeats ? CheckLoopOrder(program, NestOf(program, outer_loop)) : absl::OkStatus();
 }
 
 }  // namespace burnish

@@ -37,6 +37,11 @@ absl::Status ApplyStage(const Step& step, Program& program) {
       return Refuse(step.inputs[0], " is staged already");
     }
   }
+  for (BlockId reader : ReadersOf(program, program.blocks[block].output)) {
+    if (IsInside(program, NodeOf(program, reader), loop)) {
+      return Refuse(program.blocks[reader].name, " reads ", step.inputs[0], " inside ", inside);
+    }
+  }
   if (!reduces_inside)
     return Refuse("no reduction loop of ", step.inputs[0], " is inside ", inside);
 

@@ -1,0 +1,64 @@
+// The property: whatever the primitives accept, the program still computes what its definition
+// computes, in every form and in machine code. 1,000 random traces over every operator family; each
+// batch is one module for one instruction set. A failure prints its seed, program and trace:
+//   bazel run //tests/property:schedule_case -- SEED
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_matchers.h"
+#include "compiler/ir/printer.h"
+#include "compiler/schedule/trace.h"
+#include "gtest/gtest.h"
+#include "tests/property/random_program.h"
+#include "tests/property/random_trace.h"
+#include "tests/property/schedule_check.h"
+
+namespace burnish {
+namespace {
+
+constexpr int kBatchCount = 50;
+constexpr int kBatchSize = 20;
+
+struct Case {
+  uint64_t seed = 0;
+  RandomProgram defined;
+  RandomTrace random;
+  std::vector<TensorValue> want;
+};
+
+std::string Describe(const Case& c) {
+  return absl::StrCat("seed ", c.seed, ", ", c.defined.family, "\n", Print(c.defined.program),
+                      PrintTrace(c.random.trace), Print(c.random.lowered));
+}
+
+class RandomScheduleTest : public ::testing::TestWithParam<int> {};
+
+TEST_P(RandomScheduleTest, ComputesWhatTheDefinitionComputes) {
+  std::vector<Case> cases;
+  for (int i = 0; i < kBatchSize; ++i) {
+    Case c{.seed = static_cast<uint64_t>(GetParam()) * kBatchSize + i};
+    c.defined = MakeRandomProgram(c.seed);
+    c.random = MakeRandomTrace(c.defined.program, c.seed);
+    SCOPED_TRACE(Describe(c));
+    for (const std::string& broken : c.random.broken) ADD_FAILURE() << broken;
+    ASSERT_OK_AND_ASSIGN(c.want, ExpectedResults(c.defined));
+    EXPECT_THAT(CheckInterpreted(c.defined, c.want, c.random.scheduled, c.random.lowered), IsOk());
+    cases.push_back(std::move(c));
+  }
+  std::vector<CompiledCase> compiled;
+  for (const Case& c : cases) compiled.push_back({&c.defined, &c.want, &c.random.lowered});
+  const std::vector<CodegenTarget> targets = HostTargets();
+  ASSERT_FALSE(targets.empty());
+  const std::vector<absl::Status> results =
+      CheckCompiled(targets[GetParam() % targets.size()], compiled);
+  for (size_t i = 0; i < results.size(); ++i) {
+    EXPECT_THAT(results[i], IsOk()) << Describe(cases[i]);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Batches, RandomScheduleTest, ::testing::Range(0, kBatchCount));
+
+}  // namespace
+}  // namespace burnish
