@@ -21,6 +21,9 @@ absl::StatusOr<Padding> Recognize(const Program& program, const Block& block, Bu
       (e->operands[2]->kind != ExprKind::kFloatImm && e->operands[2]->kind != ExprKind::kIntImm)) {
     return Refuse(block.name, " is not (inside ? ", program.buffers[source].name, "[..] : value)");
   }
+  if (program.buffers[source].shape.size() != program.buffers[block.output].shape.size()) {
+    return Refuse(block.name, " has other dimensions than ", program.buffers[source].name);
+  }
   const Expr& value = e->operands[2];
   Padding padding{.value = value->kind == ExprKind::kFloatImm
                                ? value->float_value
