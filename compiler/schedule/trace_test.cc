@@ -11,6 +11,7 @@
 #include "compiler/ir/interpreter.h"
 #include "compiler/ir/lower.h"
 #include "compiler/ir/printer.h"
+#include "compiler/ir/verifier.h"
 #include "compiler/schedule/test_programs.h"
 #include "gtest/gtest.h"
 
@@ -37,8 +38,13 @@ double TensorError(const TensorValue& got, const TensorValue& want) {
 void ExpectSameResult(const Program& defined, const std::string& trace_name) {
   ASSERT_OK_AND_ASSIGN(const Trace trace, ParseTrace(ReadTrace(trace_name)));
   ASSERT_FALSE(trace.empty());
-  ASSERT_OK_AND_ASSIGN(const Program scheduled, ApplyTrace(trace, defined));
+  Program scheduled = defined;
+  for (const Step& step : trace) {
+    ASSERT_THAT(ApplyStep(step, scheduled), IsOk()) << PrintStep(step);
+    ASSERT_THAT(Verify(scheduled), IsOk()) << PrintStep(step) << "\n" << Print(scheduled);
+  }
   ASSERT_OK_AND_ASSIGN(const Program lowered, Lower(scheduled));
+  ASSERT_THAT(Verify(lowered), IsOk()) << Print(lowered);
   const std::vector<TensorValue> arguments = RandomArguments(defined, 1);
   ASSERT_OK_AND_ASSIGN(const std::vector<TensorValue> want, Interpret(defined, arguments));
   const absl::StatusOr<std::vector<TensorValue>> from_schedule = Interpret(scheduled, arguments);
