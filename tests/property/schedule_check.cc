@@ -79,6 +79,12 @@ std::vector<absl::Status> CheckCompiled(const CodegenTarget& target,
     sources.push_back({.symbol = absl::StrCat("kernel", i), .program = cases[i].lowered});
   }
   auto module = MakeLlvmBackend()->Compile(target, sources);
+  if (!module.ok() && cases.size() > 1) {
+    // Which one it is.
+    std::vector<absl::Status> results;
+    for (const CompiledCase& c : cases) results.push_back(CheckCompiled(target, {c})[0]);
+    return results;
+  }
   if (!module.ok()) {
     return std::vector<absl::Status>(cases.size(), Named("compile", module.status()));
   }

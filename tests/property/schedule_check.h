@@ -34,7 +34,7 @@ struct CompiledCase {
 };
 
 // Compiles all cases into one module, runs each with 1 to 3 workers and compares. One status a
-// case; INTERNAL for all where the module does not compile.
+// case. Where the module does not compile, each case is compiled alone.
 std::vector<absl::Status> CheckCompiled(const CodegenTarget& target,
                                         const std::vector<CompiledCase>& cases);
 
