@@ -43,7 +43,7 @@ TEST(PlantedBugsTest, EachIsCaught) {
     SCOPED_TRACE(seed);
     const RandomProgram defined = MakeRandomProgram(seed);
     const RandomTrace random = MakeRandomTrace(defined.program, seed);
-    ASSERT_OK_AND_ASSIGN(const auto want, ExpectedResults(defined));
+    ASSERT_OK_AND_ASSIGN(const auto want, ExpectedResults(defined, random.scheduled));
     ASSERT_THAT(CheckInterpreted(defined, want, random.scheduled, random.lowered), IsOk());
     for (const PlantedBug& bug : PlantedBugs()) {
       if (open.count(bug.name) == 0) continue;

@@ -78,8 +78,10 @@ class SpecMaker {
     return spec;
   }
 
-  Spec Winograd() {
-    Spec spec{.op = "conv", .winograd = true};
+  // What Winograd's minimal filtering can do: 3x3, stride 1, channels last. `variant`: done so by
+  // definition, else a direct convolution.
+  Spec Winograd(bool variant) {
+    Spec spec{.op = "conv", .winograd = variant};
     spec.attributes.Set("channels_last", int64_t{1});
     spec.attributes.Set("pads", Ints{Between(0, 1), Between(0, 1), Between(0, 1), Between(0, 1)});
     const int64_t in = Between(1, 3), out = Between(1, 5);
@@ -320,7 +322,8 @@ const std::vector<Family>& Families() {
       {"conv_depthwise",
        [](SpecMaker& m, Rng& r) { return m.Conv(2, r.Between(2, 9), true, r.Below(2) == 0); }},
       {"conv_transpose", [](SpecMaker& m, Rng&) { return m.ConvTranspose(); }},
-      {"winograd", [](SpecMaker& m, Rng&) { return m.Winograd(); }},
+      {"conv3x3", [](SpecMaker& m, Rng&) { return m.Winograd(/*variant=*/false); }},
+      {"winograd", [](SpecMaker& m, Rng& r) { return m.Winograd(r.Below(2) == 0); }},
       {"dense", [](SpecMaker& m, Rng&) { return m.Dense(); }},
       {"gemm", [](SpecMaker& m, Rng&) { return m.Gemm(); }},
       {"matmul", [](SpecMaker& m, Rng&) { return m.Matmul(false); }},

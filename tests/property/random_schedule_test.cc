@@ -43,7 +43,7 @@ TEST_P(RandomScheduleTest, ComputesWhatTheDefinitionComputes) {
     c.random = MakeRandomTrace(c.defined.program, c.seed);
     SCOPED_TRACE(Describe(c));
     for (const std::string& broken : c.random.broken) ADD_FAILURE() << broken;
-    ASSERT_OK_AND_ASSIGN(c.want, ExpectedResults(c.defined));
+    ASSERT_OK_AND_ASSIGN(c.want, ExpectedResults(c.defined, c.random.scheduled));
     EXPECT_THAT(CheckInterpreted(c.defined, c.want, c.random.scheduled, c.random.lowered), IsOk());
     cases.push_back(std::move(c));
   }

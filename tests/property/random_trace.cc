@@ -32,7 +32,7 @@ class Proposer {
 
   // A step, or one without a primitive where there was nothing to propose.
   Step Propose() {
-    switch (rng_.Below(18)) {
+    switch (rng_.Below(19)) {
       case 0:
       case 1:
       case 2:
@@ -63,6 +63,8 @@ class Proposer {
         return Vectorize();
       case 16:
         return Unroll();
+      case 17:
+        return Winograd();
       default:
         return Prefetch();
     }
@@ -81,6 +83,23 @@ class Proposer {
       }
     }
     return {};
+  }
+
+  // Of a convolution, mostly: a block that sums over three axes.
+  Step Winograd() {
+    std::vector<BlockId> convolutions;
+    for (NodeId leaf : blocks_) {
+      const Block& block = p_.blocks[p_.nodes[leaf].block];
+      bool scheduled = false;
+      for (VarId axis : block.spatial) scheduled = scheduled || p_.vars[axis].def != nullptr;
+      const bool like = block.spatial.size() == 4 && block.reduction.size() == 3 && !scheduled;
+      if (like || Flip(40)) convolutions.push_back(p_.nodes[leaf].block);
+    }
+    if (convolutions.empty()) return {};
+    std::vector<std::string> names;
+    for (const char* name : {"wu", "wv", "ww", "wm", "wt"}) names.push_back(NewBuffer(name));
+    return Make("winograd", {p_.blocks[Pick(convolutions)].name}, names,
+                {{"m", Flip(3) ? "4" : "2"}});
   }
 
  private:
@@ -441,6 +460,8 @@ RandomTrace MakeRandomTrace(const Program& program, uint64_t seed) {
     result.scheduled = std::move(next);
     result.trace.push_back(step);
   };
+  // Winograd comes before everything else or not at all.
+  if (rng.Below(4) != 0) propose(Proposer(result.scheduled, rng).Winograd());
   for (int attempt = 0; attempt < 150 && result.trace.size() < wanted; ++attempt) {
     propose(Proposer(result.scheduled, rng).Propose());
   }

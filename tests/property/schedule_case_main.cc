@@ -27,7 +27,7 @@ absl::Status CheckSeed(uint64_t seed, bool verbose, std::map<std::string, int>& 
   if (verbose) {
     std::cout << PrintTrace(random.trace) << Print(random.scheduled) << Print(random.lowered);
   }
-  const auto want = ExpectedResults(defined);
+  const auto want = ExpectedResults(defined, random.scheduled);
   if (!want.ok()) return want.status();
   const absl::Status status = CheckInterpreted(defined, *want, random.scheduled, random.lowered);
   if (!status.ok()) return status;

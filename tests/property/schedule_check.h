@@ -19,8 +19,10 @@ namespace burnish {
 absl::Status CompareTensors(const std::vector<TensorValue>& got,
                             const std::vector<TensorValue>& want, int64_t term_count);
 
-// The results of the definition, with magnitudes.
-absl::StatusOr<std::vector<TensorValue>> ExpectedResults(const RandomProgram& defined);
+// The results of the definition, with magnitudes; those of `scheduled` where Winograd's transforms
+// make them greater.
+absl::StatusOr<std::vector<TensorValue>> ExpectedResults(const RandomProgram& defined,
+                                                         const Program& scheduled);
 
 // Verifies the scheduled and the lowered program and interprets both, the lowered one with 1 to 3
 // workers; in double they agree with the definition to 1e-9 of the tolerance's scale.
