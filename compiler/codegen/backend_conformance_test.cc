@@ -285,27 +285,6 @@ TEST_P(BackendConformanceTest, PackedWeightsAndPrefetches) {
   Check(w.program(), {Random({24}), Random({24, 20})});
 }
 
-TEST_P(BackendConformanceTest, AddressOfATableAndOfInnerLoops) {
-  const auto starts = std::make_shared<ConstTable>(ConstTable{.shape = {2}, .values = {2, 1}});
-  ProgramWriter w("table");
-  const BufferId x = w.Add("X", {8, 5}, BufferRole::kInput);
-  const BufferId y = w.Add("Y", {8, 5}, BufferRole::kOutput);
-  // The row's part comes from a table and stays inside; the rest moves out of the inner loops.
-  w.Loop(LoopKind::kSerial, 2, [&](Expr o) {
-    w.Loop(LoopKind::kSerial, 2, [&](Expr half) {
-      w.Loop(LoopKind::kSerial, TableLoad(starts, {o}), [&](Expr i) {
-        const Expr row = o * 4 + i + half * TableLoad(starts, {o});
-        w.Loop(LoopKind::kSerial, 5, [&](Expr j) { w.Store(y, {row, j}, w.At(x, {row, j})); });
-      });
-    });
-  });
-  for (const int64_t row : {6, 7}) {
-    w.Loop(LoopKind::kSerial, 5,
-           [&](Expr j) { w.Store(y, {Int(row), j}, w.At(x, {Int(row), j})); });
-  }
-  Check(w.program(), {Random({8, 5})});
-}
-
 TEST_P(BackendConformanceTest, RaggedExtentsAndBranchesByTable) {
   const auto sizes = std::make_shared<ConstTable>(ConstTable{.shape = {4}, .values = {3, 0, 5, 1}});
   const auto starts =

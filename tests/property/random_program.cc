@@ -323,7 +323,7 @@ const std::vector<Family>& Families() {
        [](SpecMaker& m, Rng& r) { return m.Conv(2, r.Between(2, 9), true, r.Below(2) == 0); }},
       {"conv_transpose", [](SpecMaker& m, Rng&) { return m.ConvTranspose(); }},
       {"conv3x3", [](SpecMaker& m, Rng&) { return m.Winograd(/*variant=*/false); }},
-      {"winograd", [](SpecMaker& m, Rng& r) { return m.Winograd(r.Below(2) == 0); }},
+      {"winograd", [](SpecMaker& m, Rng& r) { return m.Winograd(r.Below(3) == 0); }},
       {"dense", [](SpecMaker& m, Rng&) { return m.Dense(); }},
       {"gemm", [](SpecMaker& m, Rng&) { return m.Gemm(); }},
       {"matmul", [](SpecMaker& m, Rng&) { return m.Matmul(false); }},

@@ -461,7 +461,7 @@ RandomTrace MakeRandomTrace(const Program& program, uint64_t seed) {
     result.trace.push_back(step);
   };
   // Winograd comes before everything else or not at all.
-  if (rng.Below(4) != 0) propose(Proposer(result.scheduled, rng).Winograd());
+  if (rng.Below(8) != 0) propose(Proposer(result.scheduled, rng).Winograd());
   for (int attempt = 0; attempt < 150 && result.trace.size() < wanted; ++attempt) {
     propose(Proposer(result.scheduled, rng).Propose());
   }

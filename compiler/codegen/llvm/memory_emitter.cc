@@ -162,9 +162,6 @@ llvm::Value* MemoryEmitter::Pointer(BufferId buffer, const LinearForm& form, llv
     std::string key;
     int depth = AppendKey(term.first, key) ? 0 : std::numeric_limits<int>::max();
     for (VarId var : FreeVars(term.first)) depth = std::max(depth, state_.vars[var].depth);
-    // What stays where it is asked for comes last: nothing that moves may be added to it.
-    std::string key;
-    if (!AppendKey(term.first, key)) depth = std::numeric_limits<int>::max();
     by_depth[depth].terms.push_back(term);
   }
   llvm::Value* pointer = binding.pointer;

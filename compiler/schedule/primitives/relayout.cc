@@ -56,6 +56,13 @@ absl::Status ApplyRelayout(const Step& step, Program& program) {
     }
   }
   if (names.size() > 8) return Refuse("over 8 dimensions");
+  bool outside_steps = false;
+  for (const Expr& e : {reader.init, reader.finish}) {
+    if (e == nullptr) continue;
+    VisitExpr(e, [&](const ExprNode& node) {
+      outside_steps = outside_steps || (node.kind == ExprKind::kLoad && node.id == source);
+    });
+  }
   std::vector<VarId> dims;
   for (const std::string& name : names) {
     ASSIGN_OR_RETURN(const VarId var, FindVarArg(program, name));
@@ -64,6 +71,9 @@ absl::Status ApplyRelayout(const Step& step, Program& program) {
     }
     const std::vector<VarId> made_of = LoopVarsOf(program, var);
     if (made_of.empty()) return Refuse(name, " is constant");
+    if (program.vars[var].reduce && outside_steps) {
+      return Refuse(step.inputs[0], " is read by init or finish, outside of loop ", name);
+    }
     for (VarId loop : made_of) {
       if (!IsInside(program, NodeOf(program, readers[0]), LoopOf(program, loop))) {
         return Refuse(name, " is no variable of ", reader.name);

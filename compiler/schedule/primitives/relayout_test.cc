@@ -4,6 +4,16 @@
 namespace burnish {
 namespace {
 
+const char kBiasText[] = R"(program/1 bias
+input X: f32[7, 6]
+const B: f32[7]
+output Y: f32[7]
+block Y(m in 7; k in 6) {
+  init B[m]
+  step Y[m] += X[m, k]
+}
+)";
+
 const char kTwiceText[] = R"(program/1 twice
 input X: f32[9]
 output Y: f32[8]
@@ -189,6 +199,10 @@ TEST(RelayoutTest, IllegalUsesAreRefusedWithAReason) {
        .step = "relayout@1 B->L dims=(i,j)",
        .reason = "is constant",
        .program_text = kOneText},
+      {.before = "",
+       .step = "relayout@1 B->L dims=(m,k)",
+       .reason = "is read by init or finish, outside of loop k",
+       .program_text = kBiasText},
   });
 }
 

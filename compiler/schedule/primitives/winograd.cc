@@ -123,8 +123,10 @@ class Rewrite {
     if (buffer.role == BufferRole::kInput) return WidenBorder(buffer, missing);
     const BlockId writer = WriterOf(program_, conv_.input);
     if (writer < 0) return Refuse(buffer.name, " is too small for whole tiles, and is no padding");
-    const Block& pad = program_.blocks[writer];
+    Block& pad = program_.blocks[writer];
     if (!pad.reduction.empty() || pad.finish != nullptr || pad.step->kind != ExprKind::kSelect ||
+        pad.step->operands[1]->kind != ExprKind::kLoad ||
+        pad.step->operands[1]->operands.size() != buffer.shape.size() ||
         !WritesInAxisOrder(program_, pad) || ReadersOf(program_, conv_.input).size() != 1) {
       return Refuse(pad.name, " is no padding of ", program_.blocks[conv_.block].name, " alone");
     }
@@ -133,6 +135,12 @@ class Rewrite {
       if (axis.def != nullptr) return Refuse(pad.name, " is scheduled already");
       buffer.shape[d + 1] += missing[d];
       axis.extent = Int(buffer.shape[d + 1]);
+      // The condition may have left out what was always so.
+      if (missing[d] == 0) continue;
+      const Expr &e = pad.step, &source = e->operands[1];
+      const Expr inside =
+          Lt(source->operands[d + 1], Int(program_.buffers[source->id].shape[d + 1]));
+      pad.step = Select(And(e->operands[0], inside), source, e->operands[2]);
     }
     buffer.storage = DenseStorage(buffer.shape);
     return absl::OkStatus();

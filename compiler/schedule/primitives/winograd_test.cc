@@ -1,0 +1,238 @@
+#include "compiler/schedule/primitives/primitive_test_util.h"
+#include "gtest/gtest.h"
+
+namespace burnish {
+namespace {
+
+const char kConv2dText[] = R"(program/1 conv2d
+input X: f32[1, 5, 6, 3]
+const W: f32[4, 3, 3, 3]
+output Y: f32[1, 5, 6, 4]
+temp P: f32[1, 7, 8, 3]
+block P(n in 1, h in 7, w in 8, c in 3) {
+  step P[n, h, w, c] = 0 <= h - 1 && h - 1 < 5 && 0 <= w - 1 && w - 1 < 6 ? X[n, h - 1, w - 1, c] : 0.0
+}
+block Y(n in 1, y in 5, x in 6, o in 4; ky in 3, kx in 3, c in 3) {
+  step Y[n, y, x, o] += P[n, y + ky, x + kx, c] * W[o, c, ky, kx]
+  finish max(self, 0.0)
+}
+)";
+
+const char kStrideText[] = R"(program/1 stride
+input X: f32[1, 7, 7, 3]
+const W: f32[4, 3, 3, 3]
+output Y: f32[1, 3, 3, 4]
+block Y(n in 1, y in 3, x in 3, o in 4; ky in 3, kx in 3, c in 3) {
+  step Y[n, y, x, o] += X[n, y * 2 + ky, x * 2 + kx, c] * W[o, c, ky, kx]
+}
+)";
+
+// 5 x 6 outputs are no whole tiles: the padding grows.
+TEST(WinogradTest, TransformsProductAndTransformBack) {
+  EXPECT_EQ(After(kConv2dText, R"(winograd@1 Y->(U,V0,V,M,T) m=2)"),
+            R"(program/1 conv2d
+numerics winograd(2)
+
+input X: f32[1, 5, 6, 3]
+const W: f32[4, 3, 3, 3]
+output Y: f32[1, 5, 6, 4]
+temp P: f32[1, 8, 8, 3]
+temp U: f32[4, 4, 3, 4]
+temp V0: f32[4, 4, 9, 3]
+temp V: f32[4, 4, 9, 3]
+temp M: f32[4, 4, 9, 4]
+temp T: f32[2, 4, 9, 4]
+table $0: f32[2, 4] {1.0, 1.0, 1.0, 0.0, 0.0, 1.0, -1.0, 1.0}
+table $1: f32[4, 3] {-1.0, -0.0, -0.0, 0.5, 0.5, 0.5, 0.5, -0.5, 0.5, 0.0, 0.0, 1.0}
+table $2: f32[4, 4] {-1.0, 0.0, 1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, -1.0, 1.0, 0.0, 0.0, -1.0, 0.0, 1.0}
+
+var P.n in 1
+var P.h in 8
+var P.w in 8
+var P.c in 3
+var Y.n in 1
+var Y.y in 5
+var Y.x in 6
+var Y.o in 4
+var U.a in 4
+var U.b in 4
+var U.c in 3
+var U.o in 4
+var U.ky in 3 reduce
+var U.kx in 3 reduce
+var V0.a in 4
+var V0.j in 4
+var V0.t in 9
+var V0.c in 3
+var V0.i in 4 reduce
+var V.a in 4
+var V.b in 4
+var V.t in 9
+var V.c in 3
+var V.j in 4 reduce
+var M.a in 4
+var M.b in 4
+var M.t in 9
+var M.o in 4
+var M.c in 3 reduce
+var T.p in 2
+var T.b in 4
+var T.t in 9
+var T.o in 4
+var T.a in 4 reduce
+var Y.b in 4 reduce
+
+block P(P.n, P.h, P.w, P.c) {
+  step P[P.n, P.h, P.w, P.c] = 0 <= P.h - 1 && P.h - 1 < 5 && 0 <= P.w - 1 && P.w - 1 < 6 && P.h - 1 < 5 ? X[P.n, P.h - 1, P.w - 1, P.c] : 0.0
+}
+
+block Y(Y.n, Y.y, Y.x, Y.o; Y.b) {
+  step Y[Y.n, Y.y, Y.x, Y.o] += $0[Y.x % 2, Y.b] * T[Y.y % 2, Y.b, (Y.n * 3 + Y.y // 2) * 3 + Y.x // 2, Y.o]
+  finish max(self, 0.0)
+}
+
+block U(U.a, U.b, U.c, U.o; U.ky, U.kx) {
+  step U[U.a, U.b, U.c, U.o] += $1[U.a, U.ky] * $1[U.b, U.kx] * W[U.o, U.c, U.ky, U.kx]
+}
+
+block V0(V0.a, V0.j, V0.t, V0.c; V0.i) {
+  step V0[V0.a, V0.j, V0.t, V0.c] += $2[V0.a, V0.i] * P[V0.t // 9, V0.t // 3 % 3 * 2 + V0.i, V0.t % 3 * 2 + V0.j, V0.c]
+}
+
+block V(V.a, V.b, V.t, V.c; V.j) {
+  step V[V.a, V.b, V.t, V.c] += $2[V.b, V.j] * V0[V.a, V.j, V.t, V.c]
+}
+
+block M(M.a, M.b, M.t, M.o; M.c) {
+  step M[M.a, M.b, M.t, M.o] += V[M.a, M.b, M.t, M.c] * U[M.a, M.b, M.c, M.o]
+}
+
+block T(T.p, T.b, T.t, T.o; T.a) {
+  step T[T.p, T.b, T.t, T.o] += $0[T.p, T.a] * M[T.a, T.b, T.t, T.o]
+}
+
+kernel {
+  for P.n in 1 {
+    for P.h in 8 {
+      for P.w in 8 {
+        for P.c in 3 {
+          run P
+        }
+      }
+    }
+  }
+  for U.a in 4 {
+    for U.b in 4 {
+      for U.c in 3 {
+        for U.o in 4 {
+          for U.ky in 3 {
+            for U.kx in 3 {
+              run U
+            }
+          }
+        }
+      }
+    }
+  }
+  for V0.a in 4 {
+    for V0.j in 4 {
+      for V0.t in 9 {
+        for V0.c in 3 {
+          for V0.i in 4 {
+            run V0
+          }
+        }
+      }
+    }
+  }
+  for V.a in 4 {
+    for V.b in 4 {
+      for V.t in 9 {
+        for V.c in 3 {
+          for V.j in 4 {
+            run V
+          }
+        }
+      }
+    }
+  }
+  for M.a in 4 {
+    for M.b in 4 {
+      for M.t in 9 {
+        for M.o in 4 {
+          for M.c in 3 {
+            run M
+          }
+        }
+      }
+    }
+  }
+  for T.p in 2 {
+    for T.b in 4 {
+      for T.t in 9 {
+        for T.o in 4 {
+          for T.a in 4 {
+            run T
+          }
+        }
+      }
+    }
+  }
+  for Y.n in 1 {
+    for Y.y in 5 {
+      for Y.x in 6 {
+        for Y.o in 4 {
+          for Y.b in 4 {
+            run Y
+          }
+        }
+      }
+    }
+  }
+}
+)");
+}
+
+TEST(WinogradTest, IllegalUsesAreRefusedWithAReason) {
+  ExpectRefused({
+      {.before = "",
+       .step = "winograd@1 Y->(U,V,M,T) m=2",
+       .reason = "got 1 names and 4 results",
+       .program_text = kConv2dText},
+      {.before = "",
+       .step = "winograd@1 Y->(U,V0,V,M,T)",
+       .reason = "needs m=",
+       .program_text = kConv2dText},
+      {.before = "",
+       .step = "winograd@1 Y->(U,V0,V,M,T) m=3",
+       .reason = "want 2, 4 or 6",
+       .program_text = kConv2dText},
+      {.before = "",
+       .step = "winograd@1 Y->(U,V0,V,M,W) m=2",
+       .reason = "there is a buffer 'W' already",
+       .program_text = kConv2dText},
+      {.before = "",
+       .step = "winograd@1 P->(U,V0,V,M,T) m=2",
+       .reason = "is no convolution over n, y, x, o",
+       .program_text = kConv2dText},
+      {.before = "split@1 Y.y->(a,b) size=2\n",
+       .step = "winograd@1 Y->(U,V0,V,M,T) m=2",
+       .reason = "is scheduled already",
+       .program_text = kConv2dText},
+      {.before = "split@1 P.h->(a,b) size=2\n",
+       .step = "winograd@1 Y->(U,V0,V,M,T) m=2",
+       .reason = "P is scheduled already",
+       .program_text = kConv2dText},
+      {.before = "",
+       .step = "winograd@1 Y->(U,V0,V,M,T) m=2",
+       .reason = "is no 3x3 convolution of stride 1",
+       .program_text = kStrideText},
+      {.before = "compute_at@1 P->(a,b,c,d) inside=Y.n\n",
+       .step = "winograd@1 Y->(U,V0,V,M,T) m=2",
+       .reason = "has no nest of its own",
+       .program_text = kConv2dText},
+  });
+}
+
+}  // namespace
+}  // namespace burnish
