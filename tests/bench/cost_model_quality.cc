@@ -186,7 +186,7 @@ Quality Average(const std::vector<Row>& rows, int taught_count, bool use_prior, 
       Taught taught;
       for (int i = 0; i < taught_count; ++i) taught.Add(*own[i]);
       own.erase(own.begin(), own.begin() + taught_count);
-      CHECK(model.Update(taught.features, taught.results).ok());
+      CHECK(model.Update("t", taught.features, taught.results).ok());
       const Quality one = QualityOf(model, own);
       sum.accuracy += one.accuracy;
       sum.fast_accuracy += one.fast_accuracy;

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/file.h"
+#include "base/run_on_thread.h"
 #include "base/status_macros.h"
 #include "compiler/codegen/codegen_epoch.h"
 #include "compiler/driver/build_model.h"
@@ -99,7 +100,10 @@ class TuningRun {
     runner_ = &runner;
     if (farm_ != nullptr && !farm_->status().ok()) Stop();
     interrupts.OnInterrupt([this] { Stop(); });
-    absl::StatusOr<StudyResult> result = runner.Run();
+    absl::StatusOr<StudyResult> result;
+    // The search thinks beside measurements on the same CPUs, and never in their way.
+    RunOnThread(farm_ != nullptr ? ThreadClass::kIdle : ThreadClass::kNormal,
+                [&] { result = runner.Run(); });
     interrupts.OnInterrupt(nullptr);
     runner_ = nullptr;
     view_.Finish();
@@ -117,21 +121,21 @@ class TuningRun {
   StudyRunnerOptions Options(Measurer& measurer) {
     const TaskToolsOptions tools{.flops_per_second = TargetPeak(tuning_.target),
                                  .model_threads = tuning_.target.threads};
-    return {.study_id = study_id_,
-            .spec = tuning_.spec,
-            .target = tuning_.target,
-            .tasks = tuning_.tasks,
-            .codegen_epoch = kCodegenEpoch,
-            .make_tools =
-                [tools](const StudyTaskSpec& task, const Target& target, const StudySpec& spec) {
-                  return MakeTaskTools(tools, task, target, spec);
-                },
-            .records = database_.records.get(),
-            .studies = database_.studies.get(),
-            .measurer = &measurer,
-            .clock = &context_.clock(),
-            .on_progress = [this](const StudyProgress& progress) { OnProgress(progress); },
-            .scheduler = {}};
+    return {
+        .study_id = study_id_,
+        .spec = tuning_.spec,
+        .target = tuning_.target,
+        .tasks = tuning_.tasks,
+        .codegen_epoch = kCodegenEpoch,
+        .make_tools =
+            [tools](absl::Span<const StudyTaskSpec> tasks, const Target& target,
+                    const StudySpec& spec) { return MakeTaskTools(tools, tasks, target, spec); },
+        .records = database_.records.get(),
+        .studies = database_.studies.get(),
+        .measurer = &measurer,
+        .clock = &context_.clock(),
+        .on_progress = [this](const StudyProgress& progress) { OnProgress(progress); },
+        .scheduler = {}};
   }
 
   void OnProgress(const StudyProgress& progress) {

@@ -7,13 +7,14 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "proto/measurement.h"
 #include "tuner/cost_model/feature_matrix.h"
 
 namespace burnish {
 
-// Not thread-safe: one instance per task, called by that task's search only.
+// Not thread-safe: one instance per study, taught by and asked about all of its tasks.
 class CostModel {
  public:
   virtual ~CostModel() = default;
@@ -28,7 +29,9 @@ class CostModel {
   // trains as score 0, because a model that never sees failures keeps proposing them. The model
   // depends on the rows and their order, not on how they were cut into calls: a resumed study gives
   // all of them at once. INVALID_ARGUMENT: sizes that do not fit; then nothing was changed.
-  virtual absl::Status Update(const FeatureMatrix& features,
+  // `task`: any text that is the same for rows of one task and of no other; latencies compare
+  // within a task only.
+  virtual absl::Status Update(absl::string_view task, const FeatureMatrix& features,
                               absl::Span<const Measurement> results) = 0;
 };
 

@@ -52,7 +52,7 @@ TEST_P(CostModelConformanceTest, OneFiniteScorePerRowBeforeAndAfterTraining) {
   EXPECT_THAT(model->Predict(FeatureMatrix(columns)), IsOkAndHolds(SizeIs(0)));
   EXPECT_THAT(model->Predict(samples.features),
               IsOkAndHolds(::testing::AllOf(SizeIs(40), Each(is_finite))));
-  ASSERT_THAT(model->Update(samples.features, samples.results), IsOk());
+  ASSERT_THAT(model->Update("t", samples.features, samples.results), IsOk());
   EXPECT_THAT(model->Predict(samples.features),
               IsOkAndHolds(::testing::AllOf(SizeIs(40), Each(is_finite))));
 }
@@ -60,7 +60,7 @@ TEST_P(CostModelConformanceTest, OneFiniteScorePerRowBeforeAndAfterTraining) {
 TEST_P(CostModelConformanceTest, ScoreDoesNotDependOnTheRowsPlace) {
   const std::unique_ptr<CostModel> model = GetParam().make(1);
   const Samples samples = RandomSamples(40, GetParam().columns, 2);
-  ASSERT_THAT(model->Update(samples.features, samples.results), IsOk());
+  ASSERT_THAT(model->Update("t", samples.features, samples.results), IsOk());
   ASSERT_OK_AND_ASSIGN(const std::vector<float> all, model->Predict(samples.features));
   ASSERT_OK_AND_ASSIGN(const std::vector<float> one, model->Predict(Rows(samples.features, 17, 1)));
   EXPECT_EQ(one[0], all[17]);
@@ -70,12 +70,12 @@ TEST_P(CostModelConformanceTest, ModelDoesNotDependOnHowTheRowsWereCutIntoCalls)
   const Samples samples = RandomSamples(60, GetParam().columns, 3);
   const std::unique_ptr<CostModel> live = GetParam().make(5);
   for (const auto& [first, count] : {std::pair(0, 7), std::pair(7, 33), std::pair(40, 20)}) {
-    ASSERT_THAT(live->Update(Rows(samples.features, first, count),
+    ASSERT_THAT(live->Update("t", Rows(samples.features, first, count),
                              absl::MakeConstSpan(samples.results).subspan(first, count)),
                 IsOk());
   }
   const std::unique_ptr<CostModel> resumed = GetParam().make(5);
-  ASSERT_THAT(resumed->Update(samples.features, samples.results), IsOk());
+  ASSERT_THAT(resumed->Update("t", samples.features, samples.results), IsOk());
   const FeatureMatrix asked = RandomSamples(30, GetParam().columns, 4).features;
   ASSERT_OK_AND_ASSIGN(const std::vector<float> want, live->Predict(asked));
   EXPECT_THAT(resumed->Predict(asked), IsOkAndHolds(want));
@@ -88,9 +88,9 @@ TEST_P(CostModelConformanceTest, SizesThatDoNotFitAreRefusedAndChangeNothing) {
   ASSERT_OK_AND_ASSIGN(const std::vector<float> before, model->Predict(samples.features));
   const Samples wide = RandomSamples(3, columns + 1, 6);
   EXPECT_THAT(model->Predict(wide.features), StatusIs(absl::StatusCode::kInvalidArgument));
-  EXPECT_THAT(model->Update(wide.features, wide.results),
+  EXPECT_THAT(model->Update("t", wide.features, wide.results),
               StatusIs(absl::StatusCode::kInvalidArgument));
-  EXPECT_THAT(model->Update(samples.features, absl::MakeConstSpan(samples.results).subspan(1)),
+  EXPECT_THAT(model->Update("t", samples.features, absl::MakeConstSpan(samples.results).subspan(1)),
               StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_THAT(model->Predict(samples.features), IsOkAndHolds(before));
 }

@@ -17,6 +17,9 @@ namespace burnish {
 // share of one call unless said. "Body": unrolled and vectorized loops with what is under them. The
 // heaviest store is the one with the most arithmetic, as executed.
 
+// Estimates of the analytic model, from kLogAnalyticSeconds on: what is withheld with it.
+inline constexpr int kAnalyticFeatureCount = 5;
+
 // Of the whole program, without its pack function.
 enum ProgramFeature : int {
   kLogAnalyticSeconds = 0,  // ln s: AnalyticSeconds, the prior of the learned model

@@ -37,7 +37,7 @@ absl::StatusOr<std::vector<float>> RandomModel::Predict(const FeatureMatrix& fea
   return scores;
 }
 
-absl::Status RandomModel::Update(const FeatureMatrix& features,
+absl::Status RandomModel::Update(absl::string_view task, const FeatureMatrix& features,
                                  absl::Span<const Measurement> results) {
   RETURN_IF_ERROR(CheckColumns(features, columns_));
   if (static_cast<size_t>(features.rows()) != results.size()) {

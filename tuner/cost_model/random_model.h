@@ -17,7 +17,7 @@ class RandomModel : public CostModel {
   RandomModel(uint64_t seed, int columns);
 
   absl::StatusOr<std::vector<float>> Predict(const FeatureMatrix& features) const override;
-  absl::Status Update(const FeatureMatrix& features,
+  absl::Status Update(absl::string_view task, const FeatureMatrix& features,
                       absl::Span<const Measurement> results) override;
 
  private:

@@ -24,7 +24,7 @@ TEST(RandomModelTest, ScoresAreZeroUntilItLearnsAndThenDifferByRow) {
   FeatureMatrix features(1);
   for (float i = 0; i < 100; ++i) features.AddRow({i});
   EXPECT_THAT(model.Predict(features), IsOkAndHolds(Each(0)));
-  ASSERT_THAT(model.Update(features, std::vector<Measurement>(100)), IsOk());
+  ASSERT_THAT(model.Update("t", features, std::vector<Measurement>(100)), IsOk());
   ASSERT_OK_AND_ASSIGN(const std::vector<float> scores, model.Predict(features));
   EXPECT_GT(std::set<float>(scores.begin(), scores.end()).size(), 90);
 }

@@ -27,7 +27,8 @@ constexpr double kTrustRidge = 1;
 XgboostModel::XgboostModel(const XgboostModelOptions& options)
     : options_(options), rows_(options.columns) {
   CHECK_GE(options.prior_column, 0);
-  CHECK_LT(options.prior_column, options.columns);
+  CHECK_GE(options.analytic_column_count, 1);
+  CHECK_LE(options.prior_column + options.analytic_column_count, options.columns);
   CHECK_GE(options.threads, 1);
 }
 
@@ -60,7 +61,8 @@ FeatureMatrix XgboostModel::InputsOf(const FeatureMatrix& features, int first, i
   for (int i = first; i < first + count; ++i) {
     row.assign(features.row(i).begin(), features.row(i).end());
     if (!options_.use_prior) {
-      row[options_.prior_column] = std::numeric_limits<float>::quiet_NaN();
+      std::fill_n(row.begin() + options_.prior_column, options_.analytic_column_count,
+                  std::numeric_limits<float>::quiet_NaN());
     }
     inputs.AddRow(row);
   }
@@ -69,6 +71,7 @@ FeatureMatrix XgboostModel::InputsOf(const FeatureMatrix& features, int first, i
 
 absl::StatusOr<std::vector<float>> XgboostModel::Predict(const FeatureMatrix& features) const {
   RETURN_IF_ERROR(CheckRows(features));
+  RETURN_IF_ERROR(Train());
   std::vector<float> residuals(features.rows(), 0);
   if (trees_ != nullptr) {
     ASSIGN_OR_RETURN(residuals, trees_->Predict(InputsOf(features, 0, features.rows())));
@@ -81,17 +84,17 @@ absl::StatusOr<std::vector<float>> XgboostModel::Predict(const FeatureMatrix& fe
   return scores;
 }
 
-absl::Status XgboostModel::UpdateFromTask(absl::string_view task, const FeatureMatrix& features,
-                                          absl::Span<const Measurement> results) {
+absl::Status XgboostModel::Update(absl::string_view task, const FeatureMatrix& features,
+                                  absl::Span<const Measurement> results) {
   RETURN_IF_ERROR(CheckRows(features));
   if (static_cast<size_t>(features.rows()) != results.size()) {
     return absl::InvalidArgumentError(
         absl::StrCat("got ", results.size(), " results, want ", features.rows()));
   }
   if (results.empty()) return absl::OkStatus();
-  TrainingRows rows = rows_;
-  rows.Add(task, features, results);
-  return Adopt(std::move(rows));
+  rows_.Add(task, features, results);
+  is_stale_ = true;
+  return absl::OkStatus();
 }
 
 // The slope of slowdowns over priors, by weighted ridge regression toward 1; not negative. The
@@ -118,37 +121,39 @@ double XgboostModel::FitTrust(absl::Span<const double> priors, absl::Span<const 
   return std::max((covariance + kTrustRidge) / (variance + kTrustRidge), 0.0);
 }
 
-absl::Status XgboostModel::Adopt(TrainingRows rows) {
+absl::Status XgboostModel::Train() const {
+  if (!is_stale_) return absl::OkStatus();
   std::vector<double> priors;
-  for (int i = 0; i < rows.count(); ++i) priors.push_back(PriorOf(rows.features().row(i)));
-  const std::vector<double> relative_priors = rows.RelativeToTask(priors);
-  const std::vector<double> slowdowns = rows.LogSlowdowns();
-  const int count = std::min(rows.count(), kRowsMax), first = rows.count() - count;
+  for (int i = 0; i < rows_.count(); ++i) priors.push_back(PriorOf(rows_.features().row(i)));
+  const std::vector<double> relative_priors = rows_.RelativeToTask(priors);
+  const std::vector<double> slowdowns = rows_.LogSlowdowns();
+  const int count = std::min(rows_.count(), kRowsMax), first = rows_.count() - count;
   std::vector<float> labels, weights;
-  for (int i = first; i < rows.count(); ++i) {
+  for (int i = first; i < rows_.count(); ++i) {
     weights.push_back(
         static_cast<float>(std::max(std::exp(-slowdowns[i] * kWeightPower), kWeightMin)));
   }
   const double trust = FitTrust(absl::MakeConstSpan(relative_priors).subspan(first),
                                 absl::MakeConstSpan(slowdowns).subspan(first), weights);
-  for (int i = first; i < rows.count(); ++i) {
+  for (int i = first; i < rows_.count(); ++i) {
     labels.push_back(static_cast<float>(slowdowns[i] - trust * relative_priors[i]));
   }
   std::unique_ptr<BoostedTrees> trees;
   if (count > 0) {
     ASSIGN_OR_RETURN(trees,
-                     BoostedTrees::Train(InputsOf(rows.features(), first, count), labels, weights,
+                     BoostedTrees::Train(InputsOf(rows_.features(), first, count), labels, weights,
                                          {.seed = options_.seed, .threads = options_.threads}));
   }
-  rows_ = std::move(rows);
   trust_ = trust;
   trees_ = std::move(trees);
+  is_stale_ = false;
   return absl::OkStatus();
 }
 
 std::string XgboostModel::SnapshotId() const {
-  const std::string text = absl::StrCat(options_.use_prior, ":", options_.prior_column, ":",
-                                        options_.seed, ":", rows_.Save());
+  const std::string text =
+      absl::StrCat(options_.use_prior, ":", options_.prior_column, ":",
+                   options_.analytic_column_count, ":", options_.seed, ":", rows_.Save());
   const Sha256Digest digest = Sha256Of(text.data(), text.size());
   return std::string(digest.begin(), digest.end());
 }
@@ -156,7 +161,9 @@ std::string XgboostModel::SnapshotId() const {
 absl::Status XgboostModel::Load(absl::string_view bytes) {
   ASSIGN_OR_RETURN(TrainingRows rows, TrainingRows::Load(bytes, options_.columns));
   RETURN_IF_ERROR(CheckRows(rows.features()));
-  return Adopt(std::move(rows));
+  rows_ = std::move(rows);
+  is_stale_ = true;
+  return absl::OkStatus();
 }
 
 }  // namespace burnish

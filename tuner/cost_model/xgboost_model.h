@@ -23,7 +23,9 @@ namespace burnish {
 struct XgboostModelOptions {
   int columns = 0;       // Of a feature row, >= 1.
   int prior_column = 0;  // Holds ln(seconds) by the analytic model; finite in every row.
-  // False: the prior is withheld, from the trees too; log latency itself is learned.
+  // Columns from prior_column on that are estimates of the analytic model, >= 1.
+  int analytic_column_count = 1;
+  // False: the analytic columns are withheld, from the trees too; log latency itself is learned.
   bool use_prior = true;
   uint64_t seed = 0;
   // Of training and prediction. One, unless cores are idle for certain: it may run beside a timed
@@ -34,7 +36,8 @@ struct XgboostModelOptions {
 // Score = -(trust * prior + residual); both are learned on log latency, the trust first: how much
 // of what the prior says shows in the measurements, 1 before there are any. Latencies and priors
 // count relative to the best of their task, so that tasks of any size train one model; scores
-// compare within a task only. Trained from scratch at each Update, on the newest kRowsMax rows.
+// compare within a task only. Trained from scratch on the newest kRowsMax rows, at the first
+// Predict after an Update: a study that is replayed trains once.
 // Besides the errors of CostModel: INVALID_ARGUMENT for an infinite feature or a prior that is not
 // finite; INTERNAL for an error of the library.
 class XgboostModel : public CostModel {
@@ -45,15 +48,8 @@ class XgboostModel : public CostModel {
 
   absl::StatusOr<std::vector<float>> Predict(const FeatureMatrix& features) const override;
 
-  // Rows of the task that the model is asked about.
-  absl::Status Update(const FeatureMatrix& features,
-                      absl::Span<const Measurement> results) override {
-    return UpdateFromTask("", features, results);
-  }
-
-  // Rows of another task, named by any text that is unique to it: a warm start from the database.
-  absl::Status UpdateFromTask(absl::string_view task, const FeatureMatrix& features,
-                              absl::Span<const Measurement> results);
+  absl::Status Update(absl::string_view task, const FeatureMatrix& features,
+                      absl::Span<const Measurement> results) override;
 
   // SHA-256, 32 raw bytes, of every row in order and of the options that scores depend on: equal
   // ids give equal scores.
@@ -72,14 +68,17 @@ class XgboostModel : public CostModel {
   double PriorOf(absl::Span<const float> row) const;
   // What the trees see of rows [first, first + count).
   FeatureMatrix InputsOf(const FeatureMatrix& features, int first, int count) const;
-  absl::Status Adopt(TrainingRows rows);
+  // Trains if there are rows that the trees have not seen.
+  absl::Status Train() const;
   static double FitTrust(absl::Span<const double> priors, absl::Span<const double> slowdowns,
                          absl::Span<const float> weights);
 
   const XgboostModelOptions options_;
   TrainingRows rows_;
-  double trust_ = 1;
-  std::unique_ptr<BoostedTrees> trees_;  // Null before the first Update with a row.
+  // Functions of the rows.
+  mutable bool is_stale_ = false;
+  mutable double trust_ = 1;
+  mutable std::unique_ptr<BoostedTrees> trees_;  // Null before the first row.
 };
 
 }  // namespace burnish

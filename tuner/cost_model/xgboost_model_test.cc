@@ -101,9 +101,9 @@ TEST(XgboostModelTest, LearnsWhatThePriorGetsWrong) {
   XgboostModel model({.columns = kColumns});
   const double prior = AccuracyOf(model, held_out);
   const Synthetic few = Sample(64, 2), more = Sample(500, 3);
-  ASSERT_THAT(model.Update(few.features, few.results), IsOk());
+  ASSERT_THAT(model.Update("t", few.features, few.results), IsOk());
   const double after_few = AccuracyOf(model, held_out);
-  ASSERT_THAT(model.Update(more.features, more.results), IsOk());
+  ASSERT_THAT(model.Update("t", more.features, more.results), IsOk());
   const double after_more = AccuracyOf(model, held_out);
   RecordProperty("prior", std::to_string(prior));
   std::printf("pairwise accuracy: prior %.3f, 64 rows %.3f, 564 rows %.3f\n", prior, after_few,
@@ -116,7 +116,7 @@ TEST(XgboostModelTest, LearnsWhatThePriorGetsWrong) {
 TEST(XgboostModelTest, WithoutThePriorItLearnsLatencyItself) {
   const Synthetic held_out = Sample(400, 1), taught = Sample(500, 3);
   XgboostModel model({.columns = kColumns, .use_prior = false});
-  ASSERT_THAT(model.Update(taught.features, taught.results), IsOk());
+  ASSERT_THAT(model.Update("t", taught.features, taught.results), IsOk());
   const double accuracy = AccuracyOf(model, held_out);
   std::printf("pairwise accuracy: %.3f\n", accuracy);
   EXPECT_GT(accuracy, 0.88);
@@ -125,7 +125,7 @@ TEST(XgboostModelTest, WithoutThePriorItLearnsLatencyItself) {
 TEST(XgboostModelTest, WithheldPriorDoesNotReachTheTrees) {
   XgboostModel model({.columns = kColumns, .use_prior = false});
   const Synthetic taught = Sample(200, 3);
-  ASSERT_THAT(model.Update(taught.features, taught.results), IsOk());
+  ASSERT_THAT(model.Update("t", taught.features, taught.results), IsOk());
   FeatureMatrix one(kColumns), other(kColumns);
   std::vector<float> row(taught.features.row(0).begin(), taught.features.row(0).end());
   one.AddRow(row);
@@ -141,8 +141,8 @@ TEST(XgboostModelTest, AnotherTaskOfAThousandTimesTheLatencyWarmsTheStart) {
                   large = Sample(300, 3, 1);
   XgboostModel model({.columns = kColumns});
   const double prior = AccuracyOf(model, held_out);
-  ASSERT_THAT(model.UpdateFromTask("small", small.features, small.results), IsOk());
-  ASSERT_THAT(model.UpdateFromTask("large", large.features, large.results), IsOk());
+  ASSERT_THAT(model.Update("small", small.features, small.results), IsOk());
+  ASSERT_THAT(model.Update("large", large.features, large.results), IsOk());
   EXPECT_GT(AccuracyOf(model, held_out), prior + 0.08);
 }
 
@@ -152,7 +152,7 @@ TEST(XgboostModelTest, CandidatesLikeThoseThatFailedScoreLow) {
     if (taught.features.row(i)[7] > 0.8F) taught.results[i] = Failed();
   }
   XgboostModel model({.columns = kColumns});
-  ASSERT_THAT(model.Update(taught.features, taught.results), IsOk());
+  ASSERT_THAT(model.Update("t", taught.features, taught.results), IsOk());
   const Synthetic asked = Sample(300, 9);
   ASSERT_OK_AND_ASSIGN(const std::vector<float> scores, model.Predict(asked.features));
   double failing = 0, fine = 0;
@@ -168,7 +168,7 @@ TEST(XgboostModelTest, CandidatesLikeThoseThatFailedScoreLow) {
 TEST(XgboostModelTest, TaskOfFailuresOnlyTrainsAndScores) {
   const Synthetic taught = Sample(20, 2);
   XgboostModel model({.columns = kColumns});
-  ASSERT_THAT(model.Update(taught.features, std::vector<Measurement>(20, Failed())), IsOk());
+  ASSERT_THAT(model.Update("t", taught.features, std::vector<Measurement>(20, Failed())), IsOk());
   EXPECT_THAT(model.Predict(taught.features), IsOk());
 }
 
@@ -178,8 +178,8 @@ TEST(XgboostModelTest, EqualRowsGiveEqualScoresAndIds) {
   XgboostModel same({.columns = kColumns, .seed = 7, .threads = 2});
   EXPECT_EQ(one.SnapshotId(), same.SnapshotId());
   const std::string untrained = one.SnapshotId();
-  ASSERT_THAT(one.Update(taught.features, taught.results), IsOk());
-  ASSERT_THAT(same.Update(taught.features, taught.results), IsOk());
+  ASSERT_THAT(one.Update("t", taught.features, taught.results), IsOk());
+  ASSERT_THAT(same.Update("t", taught.features, taught.results), IsOk());
   EXPECT_EQ(one.SnapshotId(), same.SnapshotId());
   EXPECT_NE(one.SnapshotId(), untrained);
   ASSERT_OK_AND_ASSIGN(const std::vector<float> want, one.Predict(asked.features));
@@ -189,10 +189,10 @@ TEST(XgboostModelTest, EqualRowsGiveEqualScoresAndIds) {
 TEST(XgboostModelTest, LoadedModelScoresAndLearnsOnLikeTheSavedOne) {
   const Synthetic taught = Sample(100, 2), more = Sample(30, 4), asked = Sample(50, 3);
   XgboostModel saved({.columns = kColumns}), loaded({.columns = kColumns});
-  ASSERT_THAT(saved.UpdateFromTask("other", taught.features, taught.results), IsOk());
+  ASSERT_THAT(saved.Update("other", taught.features, taught.results), IsOk());
   ASSERT_THAT(loaded.Load(saved.Save()), IsOk());
   for (XgboostModel* model : {&saved, &loaded}) {
-    ASSERT_THAT(model->Update(more.features, more.results), IsOk());
+    ASSERT_THAT(model->Update("t", more.features, more.results), IsOk());
   }
   EXPECT_EQ(loaded.SnapshotId(), saved.SnapshotId());
   ASSERT_OK_AND_ASSIGN(const std::vector<float> want, saved.Predict(asked.features));
@@ -202,7 +202,7 @@ TEST(XgboostModelTest, LoadedModelScoresAndLearnsOnLikeTheSavedOne) {
 TEST(XgboostModelTest, HostileBytesAreRefusedAndChangeNothing) {
   const Synthetic taught = Sample(40, 2), asked = Sample(50, 3);
   XgboostModel model({.columns = kColumns});
-  ASSERT_THAT(model.Update(taught.features, taught.results), IsOk());
+  ASSERT_THAT(model.Update("t", taught.features, taught.results), IsOk());
   ASSERT_OK_AND_ASSIGN(const std::vector<float> before, model.Predict(asked.features));
   const std::string good = model.Save(), id = model.SnapshotId();
   const auto refused = StatusIs(absl::StatusCode::kInvalidArgument);
@@ -235,7 +235,7 @@ TEST(XgboostModelTest, InfiniteFeaturesAndPriorsThatAreUnknownAreRefused) {
     FeatureMatrix features(2);
     features.AddRow(row);
     EXPECT_THAT(model.Predict(features), refused);
-    EXPECT_THAT(model.Update(features, {Ran(1e-3)}), refused);
+    EXPECT_THAT(model.Update("t", features, {Ran(1e-3)}), refused);
   }
   FeatureMatrix unknown(2);
   unknown.AddRow({-1, NAN});
@@ -245,9 +245,9 @@ TEST(XgboostModelTest, InfiniteFeaturesAndPriorsThatAreUnknownAreRefused) {
 TEST(XgboostModelTest, OldRowsBeyondTheLimitAreForgottenByTheTreesOnly) {
   const Synthetic old = Sample(XgboostModel::kRowsMax, 2), fresh = Sample(100, 3);
   XgboostModel model({.columns = kColumns});
-  ASSERT_THAT(model.Update(old.features, old.results), IsOk());
+  ASSERT_THAT(model.Update("t", old.features, old.results), IsOk());
   const std::string id = model.SnapshotId();
-  ASSERT_THAT(model.Update(fresh.features, fresh.results), IsOk());
+  ASSERT_THAT(model.Update("t", fresh.features, fresh.results), IsOk());
   EXPECT_THAT(model.SnapshotId(), Not(id));
   EXPECT_GT(AccuracyOf(model, Sample(200, 4)), 0.93);
 }

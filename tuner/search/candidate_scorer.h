@@ -29,6 +29,9 @@ class CandidateScorer {
   // One score per proposal, a function of the proposal and the snapshot.
   virtual absl::StatusOr<std::vector<CandidateScore>> Score(
       absl::Span<const Proposal> proposals) const = 0;
+
+  // As in CandidateScore, whatever the snapshot; empty also where the trace does not apply.
+  virtual absl::StatusOr<std::string> LoweredSha256(const Proposal& proposal) const = 0;
 };
 
 struct TrainingSample {
@@ -37,7 +40,7 @@ struct TrainingSample {
 };
 
 // A scorer that learns. Its snapshot depends on the samples and their order, not on how they were
-// cut into calls.
+// cut into calls; those of all tasks of a study where they share a model.
 class TrainableScorer : public CandidateScorer {
  public:
   // Samples whose trace does not apply are passed over.

@@ -10,11 +10,12 @@
 
 namespace burnish {
 
-ModelScorer::ModelScorer(std::unique_ptr<CostModel> model, int columns, FeatureExtractor extract)
-    : model_(std::move(model)),
+ModelScorer::ModelScorer(std::shared_ptr<SharedModel> shared, std::string task, int columns,
+                         FeatureExtractor extract)
+    : shared_(std::move(shared)),
+      task_(std::move(task)),
       columns_(columns),
-      extract_(std::move(extract)),
-      snapshot_id_("untrained") {}
+      extract_(std::move(extract)) {}
 
 absl::StatusOr<const ModelScorer::Known*> ModelScorer::Extract(const Proposal& proposal) const {
   const auto found = known_.find(proposal.candidate_id);
@@ -43,7 +44,7 @@ absl::StatusOr<std::vector<CandidateScore>> ModelScorer::Score(
     features.AddRow(known->extraction.features);
   }
   if (features.rows() == 0) return scores;
-  ASSIGN_OR_RETURN(const std::vector<float> predicted, model_->Predict(features));
+  ASSIGN_OR_RETURN(const std::vector<float> predicted, shared_->model->Predict(features));
   size_t row = 0;
   for (CandidateScore& score : scores) {
     if (score.valid) score.score = predicted[row++];
@@ -51,10 +52,15 @@ absl::StatusOr<std::vector<CandidateScore>> ModelScorer::Score(
   return scores;
 }
 
+absl::StatusOr<std::string> ModelScorer::LoweredSha256(const Proposal& proposal) const {
+  ASSIGN_OR_RETURN(const Known* known, Extract(proposal));
+  return known->extraction.lowered_sha256;
+}
+
 absl::Status ModelScorer::Train(absl::Span<const TrainingSample> samples) {
   FeatureMatrix features(columns_);
   std::vector<Measurement> results;
-  std::string snapshot = snapshot_id_;
+  std::string snapshot = shared_->snapshot_id;
   for (const TrainingSample& sample : samples) {
     ASSIGN_OR_RETURN(const Known* known, Extract(sample.proposal));
     if (!known->valid) continue;
@@ -64,8 +70,8 @@ absl::Status ModelScorer::Train(absl::Span<const TrainingSample> samples) {
                                       RankLatencyNs(sample.measurement)));
   }
   if (results.empty()) return absl::OkStatus();
-  RETURN_IF_ERROR(model_->Update(features, results));
-  snapshot_id_ = std::move(snapshot);
+  RETURN_IF_ERROR(shared_->model->Update(task_, features, results));
+  shared_->snapshot_id = std::move(snapshot);
   return absl::OkStatus();
 }
 

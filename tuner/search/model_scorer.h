@@ -21,15 +21,23 @@ struct Extraction {
 // INVALID_ARGUMENT: the trace does not apply. Any other error: our fault; scoring fails with it.
 using FeatureExtractor = std::function<absl::StatusOr<Extraction>(const Proposal&)>;
 
+// A model that the tasks of a study share: what one teaches it helps the others.
+struct SharedModel {
+  std::unique_ptr<CostModel> model;  // Not null.
+  std::string snapshot_id = "untrained";
+};
+
 class ModelScorer : public TrainableScorer {
  public:
-  // `columns`: of a feature row, >= 1.
-  ModelScorer(std::unique_ptr<CostModel> model, int columns, FeatureExtractor extract);
+  // `task`: as in CostModel::Update. `columns`: of a feature row, >= 1.
+  ModelScorer(std::shared_ptr<SharedModel> shared, std::string task, int columns,
+              FeatureExtractor extract);
 
   absl::StatusOr<std::vector<CandidateScore>> Score(
       absl::Span<const Proposal> proposals) const override;
+  absl::StatusOr<std::string> LoweredSha256(const Proposal& proposal) const override;
   absl::Status Train(absl::Span<const TrainingSample> samples) override;
-  std::string snapshot_id() const override { return snapshot_id_; }
+  std::string snapshot_id() const override { return shared_->snapshot_id; }
 
  private:
   struct Known {
@@ -42,10 +50,10 @@ class ModelScorer : public TrainableScorer {
 
   absl::StatusOr<const Known*> Extract(const Proposal& proposal) const;
 
-  const std::unique_ptr<CostModel> model_;
+  const std::shared_ptr<SharedModel> shared_;
+  const std::string task_;
   const int columns_;
   const FeatureExtractor extract_;
-  std::string snapshot_id_;
   mutable absl::flat_hash_map<std::string, Known> known_;  // By candidate id.
 };
 

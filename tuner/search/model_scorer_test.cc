@@ -22,7 +22,8 @@ class MeanModel : public CostModel {
     for (int i = 0; i < features.rows(); ++i) scores.push_back(features.row(i)[0] * Mean());
     return scores;
   }
-  absl::Status Update(const FeatureMatrix&, absl::Span<const Measurement> results) override {
+  absl::Status Update(absl::string_view, const FeatureMatrix&,
+                      absl::Span<const Measurement> results) override {
     for (const Measurement& result : results) {
       sum_ += static_cast<float>(RankLatencyNs(result));
       ++count_;
@@ -46,8 +47,9 @@ TrainingSample SampleOf(const std::string& trace, int64_t latency_ns) {
 class ModelScorerTest : public ::testing::Test {
  protected:
   // The feature is the trace's length; "bad" does not apply.
-  ModelScorer Make() {
-    return ModelScorer(std::make_unique<MeanModel>(), 1,
+  ModelScorer Make() { return Make(std::make_shared<SharedModel>(std::make_unique<MeanModel>())); }
+  ModelScorer Make(std::shared_ptr<SharedModel> shared) {
+    return ModelScorer(std::move(shared), "task", 1,
                        [this](const Proposal& proposal) -> absl::StatusOr<Extraction> {
                          ++extracted_count_;
                          if (proposal.trace == "bad") return absl::InvalidArgumentError("bad");
@@ -91,6 +93,21 @@ TEST_F(ModelScorerTest, SnapshotNamesWhatWasLearnedNotHowItWasCut) {
   EXPECT_EQ(live.snapshot_id(), resumed.snapshot_id());
   EXPECT_NE(live.snapshot_id(), first);
   EXPECT_NE(live.snapshot_id(), other.snapshot_id());
+}
+
+TEST_F(ModelScorerTest, TasksThatShareAModelShareWhatItLearnedAndItsSnapshot) {
+  const auto shared = std::make_shared<SharedModel>(std::make_unique<MeanModel>());
+  ModelScorer one = Make(shared), other = Make(shared);
+  ASSERT_THAT(one.Train({SampleOf("ab", 10)}), IsOk());
+  EXPECT_EQ(other.snapshot_id(), one.snapshot_id());
+  EXPECT_THAT(other.Score({SampleOf("abc", 1).proposal}),
+              IsOkAndHolds(ElementsAre(Field(&CandidateScore::score, 30))));
+}
+
+TEST_F(ModelScorerTest, LoweredHashIsKnownWithoutAModelAndEmptyWhereTheTraceDoesNotApply) {
+  const ModelScorer scorer = Make();
+  EXPECT_THAT(scorer.LoweredSha256(SampleOf("a", 1).proposal), IsOkAndHolds("hash"));
+  EXPECT_THAT(scorer.LoweredSha256(SampleOf("bad", 1).proposal), IsOkAndHolds(""));
 }
 
 TEST_F(ModelScorerTest, OurOwnFaultFailsTheCall) {

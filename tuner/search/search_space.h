@@ -24,8 +24,9 @@ struct SearchSpaceOptions {
   std::string target = {};            // Canonical text.
   std::string contract = {};
   int32_t codegen_epoch = 0;
-  // A space with at most this many valid points is ranked whole.
-  int64_t enumerated_points_max = 4096;
+  // A space with at most this many valid points is ranked whole: no more than what evolution looks
+  // at, since features of thousands of candidates cost more than measuring a few.
+  int64_t enumerated_points_max = 512;
 };
 
 class SearchSpace {

@@ -125,11 +125,12 @@ TEST_P(SearchStrategyConformanceTest, TwinsAreMeasuredOnce) {
   for (int round = 0; round < 10; ++round) {
     ASSERT_OK_AND_ASSIGN(const std::vector<Proposal> batch, strategy->Suggest(4, pending, scorer));
     for (const Proposal& proposal : batch) {
-      EXPECT_TRUE(lowered.insert(scorer.LoweredSha256(proposal.candidate_id)).second);
+      ASSERT_OK_AND_ASSIGN(const std::string hash, scorer.LoweredSha256(proposal));
+      EXPECT_TRUE(lowered.insert(hash).second);
     }
     std::vector<Observation> results = MeasureAll(pending);
     for (Observation& result : results) {
-      result.lowered_sha256 = scorer.LoweredSha256(result.proposal.candidate_id);
+      ASSERT_OK_AND_ASSIGN(result.lowered_sha256, scorer.LoweredSha256(result.proposal));
     }
     strategy->Update(results);
     pending = batch;
@@ -158,6 +159,9 @@ TEST_P(SearchStrategyConformanceTest, ScorerThatFailsFailsTheSuggestion) {
   class BrokenScorer : public CandidateScorer {
     absl::StatusOr<std::vector<CandidateScore>> Score(absl::Span<const Proposal>) const override {
       return absl::InternalError("no features");
+    }
+    absl::StatusOr<std::string> LoweredSha256(const Proposal&) const override {
+      return absl::InternalError("broken");
     }
   };
   EXPECT_THAT(Make()->Suggest(4, {}, BrokenScorer()),

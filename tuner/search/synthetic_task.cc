@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/rng.h"
+#include "base/status_macros.h"
 #include "proto/workload.h"
 
 namespace burnish {
@@ -85,9 +86,10 @@ bool SyntheticScorer::IsInvalid(const std::string& candidate_id) const {
          HashOf(candidate_id, "invalid") % static_cast<uint64_t>(options_.invalid_one_in) == 0;
 }
 
-std::string SyntheticScorer::LoweredSha256(const std::string& candidate_id) const {
-  if (options_.twin_groups == 0) return "";
-  const uint64_t group = HashOf(candidate_id, "twin") % static_cast<uint64_t>(options_.twin_groups);
+absl::StatusOr<std::string> SyntheticScorer::LoweredSha256(const Proposal& proposal) const {
+  if (options_.twin_groups == 0 || IsInvalid(proposal.candidate_id)) return "";
+  const uint64_t group =
+      HashOf(proposal.candidate_id, "twin") % static_cast<uint64_t>(options_.twin_groups);
   return Sha256Bytes(absl::StrCat("lowered ", group));
 }
 
@@ -95,8 +97,8 @@ absl::StatusOr<std::vector<CandidateScore>> SyntheticScorer::Score(
     absl::Span<const Proposal> proposals) const {
   std::vector<CandidateScore> scores;
   for (const Proposal& proposal : proposals) {
-    CandidateScore score{.valid = !IsInvalid(proposal.candidate_id),
-                         .lowered_sha256 = LoweredSha256(proposal.candidate_id)};
+    CandidateScore score{.valid = !IsInvalid(proposal.candidate_id)};
+    ASSIGN_OR_RETURN(score.lowered_sha256, LoweredSha256(proposal));
     if (options_.knows_cost) {
       Rng rng(RngStream{.purpose = "noise", .task = proposal.candidate_id});
       score.score = static_cast<float>(-std::log(static_cast<double>(task_.LatencyNs(proposal))) +

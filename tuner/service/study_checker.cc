@@ -101,6 +101,8 @@ absl::Status CheckReplay(const StudyRunnerOptions& options) {
       const std::unique_ptr<StudyStorage> storage,
       StudyStorage::Open(options.records, options.studies, options.study_id, options.tasks));
   std::vector<std::unique_ptr<TaskSearch>> tasks(options.tasks.size());
+  ASSIGN_OR_RETURN(std::vector<TaskTools> tools,
+                   options.make_tools(options.tasks, options.target, options.spec));
   int64_t round = 0;
   for (const StudyEvent& event : storage->events()) {
     if (event.kind == StudyEventKind::kSession) continue;
@@ -113,7 +115,6 @@ absl::Status CheckReplay(const StudyRunnerOptions& options) {
                                         .codegen_epoch = options.codegen_epoch,
                                         .method_version = options.method_version,
                                         .row_id_max = event.number}));
-      ASSIGN_OR_RETURN(TaskTools tools, options.make_tools(spec, options.target, options.spec));
       ASSIGN_OR_RETURN(
           task, TaskSearch::Create({.study_id = options.study_id,
                                     .task_index = event.task_index,
@@ -121,7 +122,7 @@ absl::Status CheckReplay(const StudyRunnerOptions& options) {
                                     .spec = options.spec,
                                     .target = options.target,
                                     .codegen_epoch = options.codegen_epoch,
-                                    .tools = std::move(tools),
+                                    .tools = std::move(tools.at(event.task_index)),
                                     .history = std::move(history),
                                     .enumerated_points_max = options.enumerated_points_max}));
       continue;

@@ -35,8 +35,7 @@ absl::Status ReplayEvent(const StudyStorage& storage, const StudyEvent& event,
         }
         results.push_back(stored->second.result);
       }
-      tasks[event.task_index]->Tell(results);
-      return absl::OkStatus();
+      return tasks[event.task_index]->Tell(results);
     }
     case StudyEventKind::kDropped:
       tasks[event.task_index]->Drop(event.trial_ids);

@@ -39,7 +39,7 @@ struct StudyRunnerOptions {
   // Trials that are open at the same time: enough to keep builders and runners busy while the
   // search thinks. With `deterministic` one batch is.
   int in_flight_max = 64;
-  int64_t enumerated_points_max = 4096;  // See SearchSpaceOptions.
+  int64_t enumerated_points_max = 512;  // See SearchSpaceOptions.
   // `early_stopping_trials` comes from the spec.
   TaskSchedulerOptions scheduler = {};
   // After its time is up a study waits so long for trials that are open.

@@ -308,9 +308,10 @@ TEST_F(StudyRunnerTest, SecondStudyStartsFromWhatTheFirstFound) {
   options = Options();
   options.study_id = "related";
   options.tasks = related.tasks;
-  options.make_tools = [this, make = options.make_tools](const StudyTaskSpec&, const Target& target,
+  options.make_tools = [this, make = options.make_tools](absl::Span<const StudyTaskSpec>,
+                                                         const Target& target,
                                                          const StudySpec& spec) {
-    return make(study_->tasks()[0], target, spec);
+    return make({&study_->tasks()[0], 1}, target, spec);
   };
   options.spec.trials_max = 5;
   FakeMeasurerOptions farm = study_->Farm();

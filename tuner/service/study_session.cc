@@ -18,6 +18,10 @@ namespace {
 // Results that do not count, after which a trial is given up: as many as workers that a job may
 // take with it.
 constexpr int kLossesMax = 3;
+// The model, one for all tasks, learns anew when this many results, or this share of what it knows,
+// are new to it.
+constexpr int64_t kTrainCountMin = 16;
+constexpr double kTrainShare = 0.1;
 
 // By number: t0/9 before t0/10.
 bool IsEarlier(const std::string& trial_a, const std::string& trial_b) {
@@ -51,6 +55,12 @@ absl::Status StudySession::MakeTasks() {
   for (const StudyEvent& event : storage_->events()) {
     if (event.kind == StudyEventKind::kHistory) history_row_ids[event.task_index] = event.number;
   }
+  ASSIGN_OR_RETURN(std::vector<TaskTools> tools,
+                   options_.make_tools(options_.tasks, options_.target, options_.spec));
+  if (tools.size() != options_.tasks.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("got the tools of ", tools.size(), " tasks, want ", options_.tasks.size()));
+  }
   for (int i = 0; i < static_cast<int>(options_.tasks.size()); ++i) {
     const StudyTaskSpec& task = options_.tasks[i];
     TaskHistoryQuery query = {.target = options_.target,
@@ -63,7 +73,6 @@ absl::Status StudySession::MakeTasks() {
       RETURN_IF_ERROR(storage_->Append(
           {{.kind = StudyEventKind::kHistory, .task_index = i, .number = history.last_row_id}}));
     }
-    ASSIGN_OR_RETURN(TaskTools tools, options_.make_tools(task, options_.target, options_.spec));
     ASSIGN_OR_RETURN(tasks_.emplace_back(),
                      TaskSearch::Create({.study_id = options_.study_id,
                                          .task_index = i,
@@ -71,7 +80,7 @@ absl::Status StudySession::MakeTasks() {
                                          .spec = options_.spec,
                                          .target = options_.target,
                                          .codegen_epoch = options_.codegen_epoch,
-                                         .tools = std::move(tools),
+                                         .tools = std::move(tools[i]),
                                          .history = std::move(history),
                                          .enumerated_points_max = options_.enumerated_points_max}));
   }
@@ -81,17 +90,13 @@ absl::Status StudySession::MakeTasks() {
 
 absl::Status StudySession::Replay() {
   const std::vector<StudyEvent>& events = storage_->events();
-  std::vector<size_t> last_snapshot(tasks_.size(), 0);  // Training once gives the same model.
   for (size_t i = 0; i < events.size(); ++i) {
     if (events[i].task_index >= static_cast<int>(tasks_.size())) {
       return absl::DataLossError(absl::StrCat("study ", options_.study_id, ": log entry ", i,
                                               " is of task ", events[i].task_index));
     }
-    if (events[i].kind == StudyEventKind::kSnapshot) last_snapshot[events[i].task_index] = i;
-  }
-  for (size_t i = 0; i < events.size(); ++i) {
     RETURN_IF_ERROR(ReplayEvent(*storage_, events[i], tasks_));
-    if (events[i].kind == StudyEventKind::kSnapshot && last_snapshot[events[i].task_index] == i) {
+    if (events[i].kind == StudyEventKind::kSnapshot) {
       RETURN_IF_ERROR(tasks_[events[i].task_index]->Train());
     }
   }
@@ -337,16 +342,29 @@ absl::Status StudySession::TellArrived() {
     StudyEvent update{.kind = StudyEventKind::kUpdate, .task_index = task_index};
     for (const TrialResult& result : results) update.trial_ids.push_back(result.trial_id);
     events.push_back(std::move(update));
-    TaskSearch& task = *tasks_[task_index];
-    task.Tell(results);
+    RETURN_IF_ERROR(tasks_[task_index]->Tell(results));
     waiting_[task_index] = false;
-    if (!task.ShouldTrain()) continue;
-    RETURN_IF_ERROR(task.Train());
-    events.push_back({.kind = StudyEventKind::kSnapshot,
-                      .task_index = task_index,
-                      .snapshot_id = task.snapshot_id()});
+  }
+  if (ShouldTrain()) {
+    for (int i = 0; i < static_cast<int>(tasks_.size()); ++i) {
+      if (tasks_[i]->untrained_count() == 0) continue;
+      RETURN_IF_ERROR(tasks_[i]->Train());
+      events.push_back({.kind = StudyEventKind::kSnapshot,
+                        .task_index = i,
+                        .snapshot_id = tasks_[i]->snapshot_id()});
+    }
   }
   return storage_->Append(events);
+}
+
+bool StudySession::ShouldTrain() const {
+  int64_t trained = 0, untrained = 0;
+  for (const auto& task : tasks_) {
+    trained += task->trained_count();
+    untrained += task->untrained_count();
+  }
+  return untrained >= kTrainCountMin &&
+         static_cast<double>(untrained) >= kTrainShare * static_cast<double>(trained);
 }
 
 absl::Status StudySession::CancelOpen(absl::Duration timeout) {

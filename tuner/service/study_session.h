@@ -67,6 +67,8 @@ class StudySession {
   bool IsLost(MeasureResult& result);
   // Tells the searches what has arrived: at once, or with `deterministic` when all has.
   absl::Status TellArrived();
+  // Whether enough was told since the model last learned.
+  bool ShouldTrain() const;
 
   StopReason WhyStop() const;
   std::vector<TaskProgress> TaskProgresses() const;

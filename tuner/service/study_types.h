@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "proto/measurement.h"
 #include "proto/study.h"
 #include "proto/target.h"
@@ -37,10 +38,11 @@ struct TaskTools {
   std::unique_ptr<TrainableScorer> scorer = nullptr;  // Not null.
 };
 
+// Returns the tools of each task; their scorers may share a model, which no other call's share.
 // Pure, so that a resumed study has the same tools. `no_default` and `cost_model` of the spec are
-// the maker's to follow where it makes the scorer.
-using TaskToolsMaker = std::function<absl::StatusOr<TaskTools>(
-    const StudyTaskSpec& task, const Target& target, const StudySpec& spec)>;
+// the maker's to follow where it makes the scorers.
+using TaskToolsMaker = std::function<absl::StatusOr<std::vector<TaskTools>>(
+    absl::Span<const StudyTaskSpec> tasks, const Target& target, const StudySpec& spec)>;
 
 enum class BestOrigin { kNone, kDefault, kHistory, kTrial };
 

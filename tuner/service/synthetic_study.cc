@@ -83,14 +83,19 @@ FakeMeasurerOptions SyntheticStudy::Farm() const {
   }};
 }
 
-absl::StatusOr<TaskTools> SyntheticStudy::MakeTools(const StudyTaskSpec& task) const {
+int SyntheticStudy::Columns() const {
+  return static_cast<int>(spaces_[0]->sketches()[0].decisions.size()) + 1;
+}
+
+TaskTools SyntheticStudy::MakeTools(const StudyTaskSpec& task,
+                                    std::shared_ptr<SharedModel> shared) const {
   const int index = IndexOf(task.workload.id);
-  const int columns = static_cast<int>(spaces_[index]->sketches()[0].decisions.size()) + 1;
+  const int columns = Columns();
   TaskTools tools{.sketches = synthetic_[index].sketches(),
                   .default_trace = default_trace(index),
                   .bound_ns = SyntheticTask::kBestNs / 2};
   tools.scorer = std::make_unique<ModelScorer>(
-      std::make_unique<RandomModel>(spec_.seed, columns), columns,
+      std::move(shared), task.workload.id, columns,
       [columns](const Proposal& proposal) { return Extract(columns, proposal); });
   return tools;
 }
@@ -103,8 +108,13 @@ StudyRunnerOptions SyntheticStudy::Options(RecordStore* records, StudyStore* stu
   options.target = target();
   options.tasks = tasks_;
   options.codegen_epoch = 1;
-  options.make_tools = [this](const StudyTaskSpec& task, const Target&, const StudySpec&) {
-    return MakeTools(task);
+  options.make_tools = [this](absl::Span<const StudyTaskSpec> tasks, const Target&,
+                              const StudySpec&) {
+    auto shared = std::make_shared<SharedModel>();
+    shared->model = std::make_unique<RandomModel>(spec_.seed, Columns());
+    std::vector<TaskTools> tools;
+    for (const StudyTaskSpec& task : tasks) tools.push_back(MakeTools(task, shared));
+    return tools;
   };
   options.records = records;
   options.studies = studies;

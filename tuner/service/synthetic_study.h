@@ -11,6 +11,7 @@
 #include "db/record_store.h"
 #include "db/study_store.h"
 #include "tuner/measure/fake_measurer.h"
+#include "tuner/search/model_scorer.h"
 #include "tuner/search/synthetic_task.h"
 #include "tuner/service/study_runner.h"
 #include "tuner/service/study_storage.h"
@@ -47,7 +48,8 @@ class SyntheticStudy {
   static constexpr char kId[] = "study";
 
  private:
-  absl::StatusOr<TaskTools> MakeTools(const StudyTaskSpec& task) const;
+  TaskTools MakeTools(const StudyTaskSpec& task, std::shared_ptr<SharedModel> shared) const;
+  int Columns() const;  // Of a feature row.
   int IndexOf(const std::string& workload_id) const;
 
   StudySpec spec_;

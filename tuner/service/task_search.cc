@@ -14,10 +14,6 @@
 namespace burnish {
 namespace {
 
-// The model learns anew when this many results, or this share of what it knows, are new to it.
-constexpr int64_t kTrainCountMin = 16;
-constexpr double kTrainShare = 0.1;
-
 constexpr absl::string_view kReferenceName = "ref";
 
 std::string TrialPrefix(const TaskSearchOptions& options) {
@@ -84,7 +80,7 @@ absl::Status TaskSearch::TellHistory() {
                .candidate_id = proposal.candidate_id};
     }
     untrained_.push_back({proposal, record.measurement});
-    observations.push_back(ObservationOf(proposal, record.measurement));
+    ASSIGN_OR_RETURN(observations.emplace_back(), ObservationOf(proposal, record.measurement));
   }
   strategy_->Update(observations);
   progress_.start_ns = best_.latency_ns;
@@ -103,14 +99,11 @@ int64_t TaskSearch::AcceptedNs(const Measurement& measurement) const {
   return accuracy_.Accepts(measurement.numerics) ? RankLatencyNs(measurement) : 0;
 }
 
-Observation TaskSearch::ObservationOf(const Proposal& proposal,
-                                      const Measurement& measurement) const {
+absl::StatusOr<Observation> TaskSearch::ObservationOf(const Proposal& proposal,
+                                                      const Measurement& measurement) const {
   Observation observation{.proposal = proposal, .latency_ns = AcceptedNs(measurement)};
-  // The scorer's hash, not the builder's: they need not be taken of the same text. An error shows
-  // again when the scorer is asked for a suggestion.
-  const absl::StatusOr<std::vector<CandidateScore>> scores =
-      options_.tools.scorer->Score({&proposal, 1});
-  if (scores.ok()) observation.lowered_sha256 = scores->front().lowered_sha256;
+  // The scorer's hash, not the builder's: they need not be taken of the same text.
+  ASSIGN_OR_RETURN(observation.lowered_sha256, options_.tools.scorer->LoweredSha256(proposal));
   return observation;
 }
 
@@ -145,7 +138,7 @@ void TaskSearch::Drop(absl::Span<const std::string> trial_ids) {
   for (const std::string& id : trial_ids) pending_.erase(id);
 }
 
-void TaskSearch::TellReference(const TrialResult& result) {
+absl::Status TaskSearch::TellReference(const TrialResult& result) {
   reference_told_ = true;
   default_ns_ = AcceptedNs(result.measurement);
   if (result.measurement.latencies() == nullptr) {
@@ -153,7 +146,7 @@ void TaskSearch::TellReference(const TrialResult& result) {
     without.reference_trace.reset();
     measure_task_ = std::make_shared<const MeasureTask>(std::move(without));
   }
-  if (options_.spec.no_default) return;
+  if (options_.spec.no_default) return absl::OkStatus();
   Proposal proposal = space_->Recognize(result.trace);
   if (default_ns_ > 0 && (best_.latency_ns == 0 || default_ns_ < best_.latency_ns)) {
     best_ = {.origin = BestOrigin::kDefault,
@@ -163,15 +156,17 @@ void TaskSearch::TellReference(const TrialResult& result) {
              .trial_id = result.trial_id};
     progress_.start_ns = default_ns_;
   }
-  strategy_->Update({ObservationOf(proposal, result.measurement)});
+  ASSIGN_OR_RETURN(const Observation observation, ObservationOf(proposal, result.measurement));
+  strategy_->Update({observation});
   untrained_.push_back({std::move(proposal), result.measurement});
+  return absl::OkStatus();
 }
 
-void TaskSearch::Tell(absl::Span<const TrialResult> results) {
+absl::Status TaskSearch::Tell(absl::Span<const TrialResult> results) {
   for (const TrialResult& result : results) {
     if (pending_.erase(result.trial_id) == 0) continue;
     if (IsReference(result.trial_id)) {
-      TellReference(result);
+      RETURN_IF_ERROR(TellReference(result));
       continue;
     }
     const int64_t latency_ns = AcceptedNs(result.measurement);
@@ -184,15 +179,11 @@ void TaskSearch::Tell(absl::Span<const TrialResult> results) {
                .trial_id = result.trial_id};
     }
     progress_.best_ns.push_back(best_.latency_ns);
-    strategy_->Update({ObservationOf(proposal, result.measurement)});
+    ASSIGN_OR_RETURN(const Observation observation, ObservationOf(proposal, result.measurement));
+    strategy_->Update({observation});
     untrained_.push_back({std::move(proposal), result.measurement});
   }
-}
-
-bool TaskSearch::ShouldTrain() const {
-  const int64_t count = static_cast<int64_t>(untrained_.size());
-  return count >= kTrainCountMin &&
-         static_cast<double>(count) >= kTrainShare * static_cast<double>(trained_count_);
+  return absl::OkStatus();
 }
 
 absl::Status TaskSearch::Train() {

@@ -30,7 +30,7 @@ struct TaskSearchOptions {
   int32_t codegen_epoch = 0;
   TaskTools tools = {};
   TaskHistory history = {};
-  int64_t enumerated_points_max = 4096;
+  int64_t enumerated_points_max = 512;
 };
 
 // A candidate with its place in the study.
@@ -73,9 +73,9 @@ class TaskSearch {
   void Drop(absl::Span<const std::string> trial_ids);
   // Results in the order in which the search is to learn of them. What is not pending is passed
   // over.
-  void Tell(absl::Span<const TrialResult> results);
-  // Whether enough was told since the model last learned.
-  bool ShouldTrain() const;
+  absl::Status Tell(absl::Span<const TrialResult> results);
+  int64_t untrained_count() const { return static_cast<int64_t>(untrained_.size()); }
+  int64_t trained_count() const { return trained_count_; }
   // Learns all that was told. The model's snapshot id is then `snapshot_id()`.
   absl::Status Train();
   std::string snapshot_id() const { return options_.tools.scorer->snapshot_id(); }
@@ -93,9 +93,10 @@ class TaskSearch {
 
   absl::Status Init();
   absl::Status TellHistory();
-  void TellReference(const TrialResult& result);
+  absl::Status TellReference(const TrialResult& result);
   // How a result is told to the strategy.
-  Observation ObservationOf(const Proposal& proposal, const Measurement& measurement) const;
+  absl::StatusOr<Observation> ObservationOf(const Proposal& proposal,
+                                            const Measurement& measurement) const;
   // The rank latency; 0 where it failed or is not accurate enough.
   int64_t AcceptedNs(const Measurement& measurement) const;
 

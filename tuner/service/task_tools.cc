@@ -22,28 +22,25 @@ namespace burnish {
 namespace {
 
 absl::StatusOr<std::unique_ptr<CostModel>> MakeModel(const TaskToolsOptions& options,
-                                                     const StudyTaskSpec& task,
                                                      const StudySpec& spec) {
-  const uint64_t seed =
-      Rng(RngStream{.seed = spec.seed, .purpose = "cost model", .task = task.workload.id}).Next();
+  const uint64_t seed = Rng(RngStream{.seed = spec.seed, .purpose = "cost model"}).Next();
   if (spec.cost_model == "random") return std::make_unique<RandomModel>(seed, kFeatureCount);
   if (spec.cost_model == "xgboost") {
-    return std::make_unique<XgboostModel>(XgboostModelOptions{.columns = kFeatureCount,
-                                                              .prior_column = kLogAnalyticSeconds,
-                                                              .use_prior = !spec.no_default,
-                                                              .seed = seed,
-                                                              .threads = options.model_threads});
+    return std::make_unique<XgboostModel>(
+        XgboostModelOptions{.columns = kFeatureCount,
+                            .prior_column = kLogAnalyticSeconds,
+                            .analytic_column_count = kAnalyticFeatureCount,
+                            .use_prior = !spec.no_default,
+                            .seed = seed,
+                            .threads = options.model_threads});
   }
   return absl::InvalidArgumentError(
       absl::StrCat("got cost model ", spec.cost_model, ", want random or xgboost"));
 }
 
-}  // namespace
-
-absl::StatusOr<TaskTools> MakeTaskTools(const TaskToolsOptions& options, const StudyTaskSpec& task,
-                                        const Target& target, const StudySpec& spec) {
+absl::StatusOr<TaskTools> ToolsOfTask(const TaskToolsOptions& options, const StudyTaskSpec& task,
+                                      const Target& target, std::shared_ptr<SharedModel> shared) {
   ASSIGN_OR_RETURN(Program program, ParseProgram(task.workload.text));
-  ASSIGN_OR_RETURN(std::unique_ptr<CostModel> model, MakeModel(options, task, spec));
   const IsaModel isa = IsaModelOf(target);
   TaskTools tools;
   tools.sketches = GenerateSketches(program, isa, target.threads);
@@ -55,11 +52,25 @@ absl::StatusOr<TaskTools> MakeTaskTools(const TaskToolsOptions& options, const S
   auto extractor =
       std::make_shared<CandidateFeatureExtractor>(std::move(program), isa, target.threads);
   tools.scorer = std::make_unique<ModelScorer>(
-      std::move(model), kFeatureCount,
+      std::move(shared), task.workload.id, kFeatureCount,
       [extractor](const Proposal& proposal) -> absl::StatusOr<Extraction> {
         ASSIGN_OR_RETURN(CandidateFeatures features, extractor->Extract(proposal.trace));
         return Extraction{std::move(features.features), std::move(features.lowered_sha256)};
       });
+  return tools;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<TaskTools>> MakeTaskTools(const TaskToolsOptions& options,
+                                                     absl::Span<const StudyTaskSpec> tasks,
+                                                     const Target& target, const StudySpec& spec) {
+  auto shared = std::make_shared<SharedModel>();
+  ASSIGN_OR_RETURN(shared->model, MakeModel(options, spec));
+  std::vector<TaskTools> tools;
+  for (const StudyTaskSpec& task : tasks) {
+    ASSIGN_OR_RETURN(tools.emplace_back(), ToolsOfTask(options, task, target, shared));
+  }
   return tools;
 }
 

@@ -16,11 +16,12 @@ struct TaskToolsOptions {
   int model_threads = 1;  // Of training and prediction; see XgboostModelOptions.
 };
 
-// A TaskToolsMaker but for the options. `spec.cost_model`: "xgboost" or "random". With
-// `spec.no_default` the analytic model is withheld. INVALID_ARGUMENT: a workload that does not
-// parse, or an unknown model.
-absl::StatusOr<TaskTools> MakeTaskTools(const TaskToolsOptions& options, const StudyTaskSpec& task,
-                                        const Target& target, const StudySpec& spec);
+// A TaskToolsMaker but for the options: one model for all tasks. `spec.cost_model`: "xgboost" or
+// "random". With `spec.no_default` the analytic model is withheld. INVALID_ARGUMENT: a workload
+// that does not parse, or an unknown model.
+absl::StatusOr<std::vector<TaskTools>> MakeTaskTools(const TaskToolsOptions& options,
+                                                     absl::Span<const StudyTaskSpec> tasks,
+                                                     const Target& target, const StudySpec& spec);
 
 }  // namespace burnish
 

@@ -68,7 +68,9 @@ TEST(TaskToolsTest, RealSketchesSayTheDefaultAndTheirPointsAreFoundAgain) {
   for (const StudyTaskSpec& task :
        {ConvTask(), TaskOf("dense", {{4, 96}, {80, 96}}, {}), TaskOf("softmax", {{8, 64}}, {})}) {
     SCOPED_TRACE(task.name);
-    ASSERT_OK_AND_ASSIGN(const TaskTools tools, MakeTaskTools({}, task, TestTarget(), {}));
+    ASSERT_OK_AND_ASSIGN(const std::vector<TaskTools> all,
+                         MakeTaskTools({}, {&task, 1}, TestTarget(), {}));
+    const TaskTools& tools = all[0];
     ASSERT_OK_AND_ASSIGN(const auto space, SearchSpace::Create({.sketches = tools.sketches,
                                                                 .workload_id = task.workload.id,
                                                                 .target = TestTarget().ToText()}));
@@ -117,8 +119,9 @@ TEST(TaskToolsTest, StudyOverARealTaskMeasuresDifferentProgramsThatApply) {
   options.spec = {.task = "conv", .trials_max = 40};
   options.target = TestTarget();
   options.tasks = {task};
-  options.make_tools = [](const StudyTaskSpec& spec, const Target& target, const StudySpec& study) {
-    return MakeTaskTools({.flops_per_second = 1e12}, spec, target, study);
+  options.make_tools = [](absl::Span<const StudyTaskSpec> tasks, const Target& target,
+                          const StudySpec& study) {
+    return MakeTaskTools({.flops_per_second = 1e12}, tasks, target, study);
   };
   options.records = &records;
   options.studies = &studies;
@@ -143,10 +146,10 @@ TEST(TaskToolsTest, StudyOverARealTaskMeasuresDifferentProgramsThatApply) {
 
 TEST(TaskToolsTest, UnknownModelAndTextThatIsNoProgramAreRefused) {
   StudyTaskSpec task = ConvTask();
-  EXPECT_THAT(MakeTaskTools({}, task, TestTarget(), {.cost_model = "oracle"}).status(),
+  EXPECT_THAT(MakeTaskTools({}, {&task, 1}, TestTarget(), {.cost_model = "oracle"}).status(),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("random or xgboost")));
   task.workload.text = "block";
-  EXPECT_THAT(MakeTaskTools({}, task, TestTarget(), {}).status(),
+  EXPECT_THAT(MakeTaskTools({}, {&task, 1}, TestTarget(), {}).status(),
               StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
