@@ -49,6 +49,19 @@ absl::Status BuildError(const absl::Status& status, const std::string& what) {
   }
 }
 
+std::string BuildReportSummary(const BuiltModel& built) {
+  std::map<std::string, int> origins;
+  for (const TaskReport& task : built.tasks)
+    ++origins[std::string(ScheduleOriginName(task.origin))];
+  std::string text = absl::StrCat(built.step_count, " steps, ", built.kernel_count, " kernels;");
+  for (const auto& [origin, count] : origins) absl::StrAppend(&text, " ", count, " ", origin, ",");
+  text.back() = ';';
+  absl::StrAppend(&text, " weights ", FormatBytes(static_cast<double>(built.weights_bytes)),
+                  ", activations ", FormatBytes(static_cast<double>(built.arena_bytes)),
+                  ", bundle ", FormatBytes(static_cast<double>(built.bundle.size())), "\n");
+  return text;
+}
+
 std::string BuildReportText(const BuiltModel& built) {
   TextTable table({{"task"},
                    {"steps", TextTable::kRight},
@@ -56,23 +69,14 @@ std::string BuildReportText(const BuiltModel& built) {
                    {"schedule"},
                    {"recorded", TextTable::kRight},
                    {"passed over"}});
-  std::map<std::string, int> origins;
   for (const TaskReport& task : built.tasks) {
-    const std::string origin(ScheduleOriginName(task.origin));
-    ++origins[origin];
     table.AddRow({task.name, absl::StrCat(task.weight),
-                  absl::StrFormat("%.1f", static_cast<double>(task.flop_count) * 1e-6), origin,
+                  absl::StrFormat("%.1f", static_cast<double>(task.flop_count) * 1e-6),
+                  std::string(ScheduleOriginName(task.origin)),
                   task.latency_ns > 0 ? FormatNs(static_cast<double>(task.latency_ns)) : "-",
                   task.rejected.empty() ? "" : absl::StrCat(task.rejected.size(), " schedules")});
   }
-  std::string text = table.ToText();
-  absl::StrAppend(&text, "\n", built.step_count, " steps, ", built.kernel_count, " kernels;");
-  for (const auto& [origin, count] : origins) absl::StrAppend(&text, " ", count, " ", origin, ",");
-  text.back() = ';';
-  absl::StrAppend(&text, " weights ", FormatBytes(static_cast<double>(built.weights_bytes)),
-                  ", activations ", FormatBytes(static_cast<double>(built.arena_bytes)),
-                  ", bundle ", FormatBytes(static_cast<double>(built.bundle.size())), "\n");
-  return text;
+  return absl::StrCat(table.ToText(), "\n", BuildReportSummary(built));
 }
 
 Json BuildReportJson(const BuiltModel& built) {

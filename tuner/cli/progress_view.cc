@@ -67,8 +67,17 @@ std::string ProgressLine(const StudyProgress& progress, double trials_per_second
                   bounded ? absl::StrCat("/", progress.trials_max) : "", " trials");
   if (trials_per_second > 0) absl::StrAppend(&line, absl::StrFormat(", %.1f/s", trials_per_second));
   double model_ns = 0;
-  for (const TaskStatus& task : progress.tasks) model_ns += CostNs(task);
-  if (model_ns > 0) absl::StrAppend(&line, ", sum ", FormatNs(model_ns));
+  size_t known = 0;
+  for (const TaskStatus& task : progress.tasks) {
+    model_ns += CostNs(task);
+    known += CostNs(task) > 0 ? 1 : 0;
+  }
+  // A sum over a part of the model would mislead.
+  if (known == progress.tasks.size()) {
+    absl::StrAppend(&line, ", sum ", FormatNs(model_ns));
+  } else {
+    absl::StrAppend(&line, ", default schedules measured: ", known, " of ", progress.tasks.size());
+  }
   std::vector<std::string> failures;
   for (const auto& [kind, count] : progress.failure_counts) {
     failures.push_back(absl::StrCat(count, " ", FailureKindName(kind)));
@@ -97,7 +106,7 @@ std::vector<std::string> ProgressTasks(const StudyProgress& progress,
   for (const size_t i : order) {
     const TaskStatus& task = progress.tasks[i];
     lines.push_back(absl::StrFormat(
-        "  %-28s x%-3g %10s %8s GFLOP/s %7s  %d trials", task.name.substr(0, 28), task.weight,
+        "  %-36s x%-3g %10s %8s GFLOP/s %7s  %d trials", task.name.substr(0, 36), task.weight,
         Latency(task.best.latency_ns), Gflops(flop_counts[i], task.best.latency_ns),
         Gain(task.default_ns, task.best.latency_ns), task.trial_count));
   }

@@ -26,6 +26,7 @@
 #include "tuner/cli/model_source.h"
 #include "tuner/cli/progress_view.h"
 #include "tuner/cli/recorded_schedules.h"
+#include "tuner/cli/workload_facts.h"
 #include "tuner/measure/tracker_measurer.h"
 #include "tuner/service/study_runner.h"
 #include "tuner/service/task_tools.h"
@@ -57,7 +58,7 @@ absl::StatusOr<StudyTaskSpec> ToStudyTask(const ExtractedTask& task) {
   ASSIGN_OR_RETURN(const Program program, ParseProgram(task.workload));
   ASSIGN_OR_RETURN(Workload workload,
                    MakeWorkload(task.workload, PrintWorkload(program, /*empty_finish=*/true)));
-  return StudyTaskSpec{.name = task.name,
+  return StudyTaskSpec{.name = WorkloadTitle(task.name, task.workload),
                        .workload = std::move(workload),
                        .weight = static_cast<double>(task.weight)};
 }
@@ -219,6 +220,7 @@ absl::Status RunError(const absl::Status& status, const std::string& id,
 
 absl::Status Build(Context& context, const Database& database, const Tuning& tuning,
                    const std::string& out) {
+  context.Note("building the bundle");
   // With the trials withheld, or with none, it may have to do with what other studies recorded.
   RecordedSchedules schedules(
       database.records.get(),
@@ -233,8 +235,8 @@ absl::Status Build(Context& context, const Database& database, const Tuning& tun
     json.update(BuildReportJson(*built));
     context.out() << json.dump() << "\n";
   } else {
-    context.out() << "\n" << BuildReportText(*built);
-    context.Note(absl::StrCat("wrote ", out, "; `tuner bench ", out, "` times it"));
+    context.out() << "\n" << BuildReportSummary(*built);
+    context.Note(absl::StrCat("wrote ", out, "; `tuner bench ", out, " --profile` times it"));
   }
   return absl::OkStatus();
 }
@@ -273,6 +275,10 @@ absl::Status RunTuning(Context& context, const Database& database, const Tuning&
                        const TuningOptions& options, InterruptWatcher& interrupts) {
   const std::string& id = options.study_id;
   if (tuning.spec.trials_max != 0) {
+    const std::string& farm = context.settings().Get("tracker");
+    context.Note(absl::StrCat(tuning.tasks.size(), " tasks, measured on ",
+                              farm.empty() ? "this machine" : absl::StrCat("the farm of ", farm),
+                              "; Ctrl-C pauses, `", HowToGoOn(id), "` goes on"));
     TuningRun run(context, database, tuning, id);
     const absl::StatusOr<StudyResult> result = run.Run(interrupts);
     if (!result.ok()) return RunError(result.status(), id, database.url);
