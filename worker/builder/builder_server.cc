@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "compiler/codegen/codegen_epoch.h"
-#include "worker/builder/forked_call.h"
+#include "proto/target.h"
 
 namespace burnish {
 namespace {
@@ -20,31 +20,62 @@ ForkLimits LimitsOf(const CompileRequest& request, int64_t items) {
           .memory_limit_bytes = request.memory_limit_bytes};
 }
 
+// One item to its result, which has no id.
+CompileResult CompileOne(CandidateCompiler& compiler, const CompileRequest& request,
+                         const Target& target) {
+  CompileResult result;
+  absl::StatusOr<CompiledKernel> kernel = CompiledKernel();
+  if (request.output == CompileOutput::kText) {
+    absl::StatusOr<std::string> text = compiler.Emit(request.items[0], target, request.form);
+    if (text.ok()) {
+      kernel->text = *std::move(text);
+    } else {
+      kernel = text.status();
+    }
+  } else {
+    kernel = compiler.CompileArtifact(request.items[0], target);
+  }
+  if (kernel.ok()) {
+    result.outcome = *std::move(kernel);
+  } else {
+    result.outcome = BuildError(kernel.status());
+  }
+  return result;
+}
+
+absl::StatusOr<Target> PackTargetOf(const CompileRequest& request) {
+  return ParseTarget(request.pack_target.empty() ? request.target : request.pack_target);
+}
+
+// In the child: a library, or one item.
+absl::StatusOr<CompileReply> Compile(CandidateCompiler& compiler, absl::string_view bytes) {
+  ASSIGN_OR_RETURN(const CompileRequest request, DecodeCompileRequest(bytes));
+  ASSIGN_OR_RETURN(const Target target, ParseTarget(request.target));
+  if (request.output != CompileOutput::kLibrary) {
+    return CompileReply{.results = {CompileOne(compiler, request, target)}};
+  }
+  ASSIGN_OR_RETURN(const Target pack_target, PackTargetOf(request));
+  return compiler.CompileLibrary(request.items, target, pack_target);
+}
+
 }  // namespace
 
-CompileResult BuilderServer::BuildAlone(const CompileItem& item, const CompileRequest& request,
-                                        const Target& target) {
-  std::variant<std::string, Failure> answer = CallInFork(LimitsOf(request, 1), [&] {
-    CompileReply reply;
-    CompileResult& result = reply.results.emplace_back();
-    absl::StatusOr<CompiledKernel> kernel = CompiledKernel();
-    if (request.output == CompileOutput::kText) {
-      absl::StatusOr<std::string> text = compiler_.Emit(item, target, request.form);
-      if (text.ok()) {
-        kernel->text = *std::move(text);
-      } else {
-        kernel = text.status();
-      }
-    } else {
-      kernel = compiler_.CompileArtifact(item, target);
-    }
-    if (kernel.ok()) {
-      result.outcome = *std::move(kernel);
-    } else {
-      result.outcome = BuildError(kernel.status());
-    }
-    return Encode(reply);
-  });
+BuilderServer::BuilderServer(CandidateCompiler& compiler)
+    : child_(
+          [&compiler](const std::string& request) { return Encode(Compile(compiler, request)); }) {}
+
+CompileResult BuilderServer::BuildAlone(const CompileItem& item, const CompileRequest& request) {
+  const CompileRequest alone = {.items = {item},
+                                .target = request.target,
+                                .codegen_epoch = request.codegen_epoch,
+                                // Of a library: whether this item can be built at all.
+                                .output = request.output == CompileOutput::kText
+                                              ? CompileOutput::kText
+                                              : CompileOutput::kArtifactEach,
+                                .form = request.form,
+                                .time_limit = request.time_limit,
+                                .memory_limit_bytes = request.memory_limit_bytes};
+  std::variant<std::string, Failure> answer = child_.Call(LimitsOf(request, 1), Encode(alone));
   CompileResult result{.id = item.id};
   if (const auto* failure = std::get_if<Failure>(&answer)) {
     result.outcome = *failure;
@@ -59,12 +90,10 @@ CompileResult BuilderServer::BuildAlone(const CompileItem& item, const CompileRe
   return result;
 }
 
-CompileReply BuilderServer::BuildLibrary(const CompileRequest& request, const Target& target,
-                                         const Target& pack_target) {
+CompileReply BuilderServer::BuildLibrary(const CompileRequest& request) {
   const auto count = static_cast<int64_t>(request.items.size());
-  std::variant<std::string, Failure> answer = CallInFork(LimitsOf(request, count), [&] {
-    return Encode(compiler_.CompileLibrary(request.items, target, pack_target));
-  });
+  std::variant<std::string, Failure> answer =
+      child_.Call(LimitsOf(request, count), Encode(request));
   Failure failure;
   if (std::holds_alternative<Failure>(answer)) {
     failure = std::get<Failure>(answer);
@@ -77,7 +106,7 @@ CompileReply BuilderServer::BuildLibrary(const CompileRequest& request, const Ta
   CompileReply alone;
   bool found = false;
   for (const CompileItem& item : request.items) {
-    alone.results.push_back(BuildAlone(item, request, target));
+    alone.results.push_back(BuildAlone(item, request));
     found = found || std::holds_alternative<Failure>(alone.results.back().outcome);
   }
   if (!found) {
@@ -94,17 +123,14 @@ absl::StatusOr<CompileReply> BuilderServer::Build(const CompileRequest& request)
                                                       ", this builder is of ", kCodegenEpoch));
   }
   if (request.items.empty()) return absl::InvalidArgumentError("got a request without items");
-  ASSIGN_OR_RETURN(const Target target, ParseTarget(request.target));
+  RETURN_IF_ERROR(ParseTarget(request.target).status());
   if (request.output == CompileOutput::kLibrary) {
-    Target pack_target = target;
-    if (!request.pack_target.empty()) {
-      ASSIGN_OR_RETURN(pack_target, ParseTarget(request.pack_target));
-    }
-    return BuildLibrary(request, target, pack_target);
+    RETURN_IF_ERROR(PackTargetOf(request).status());
+    return BuildLibrary(request);
   }
   CompileReply reply;
   for (const CompileItem& item : request.items) {
-    reply.results.push_back(BuildAlone(item, request, target));
+    reply.results.push_back(BuildAlone(item, request));
   }
   return reply;
 }

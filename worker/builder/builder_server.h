@@ -1,4 +1,4 @@
-// The builder's answers: each candidate is compiled in a forked child, so that one that makes the
+// The builder's answers: candidates are compiled in a forked child, so that one that makes the
 // compiler crash, hang or run out of memory is a failure among the results.
 #ifndef WORKER_BUILDER_BUILDER_SERVER_H_
 #define WORKER_BUILDER_BUILDER_SERVER_H_
@@ -6,8 +6,8 @@
 #include "absl/status/statusor.h"
 #include "proto/builder.h"
 #include "proto/compile.h"
-#include "proto/target.h"
 #include "worker/builder/candidate_compiler.h"
+#include "worker/builder/forked_worker.h"
 
 namespace burnish {
 
@@ -15,17 +15,15 @@ namespace burnish {
 class BuilderServer : public Builder {
  public:
   // `compiler` outlives this.
-  explicit BuilderServer(CandidateCompiler& compiler) : compiler_(compiler) {}
+  explicit BuilderServer(CandidateCompiler& compiler);
 
   absl::StatusOr<CompileReply> Build(const CompileRequest& request) override;
 
  private:
-  CompileResult BuildAlone(const CompileItem& item, const CompileRequest& request,
-                           const Target& target);
-  CompileReply BuildLibrary(const CompileRequest& request, const Target& target,
-                            const Target& pack_target);
+  CompileResult BuildAlone(const CompileItem& item, const CompileRequest& request);
+  CompileReply BuildLibrary(const CompileRequest& request);
 
-  CandidateCompiler& compiler_;
+  ForkedWorker child_;
 };
 
 }  // namespace burnish

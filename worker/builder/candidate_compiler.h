@@ -1,5 +1,5 @@
 // Candidates to artifacts, in this process. What a backend may do to the process is the caller's
-// worry (forked_call.h).
+// worry (forked_worker.h).
 #ifndef WORKER_BUILDER_CANDIDATE_COMPILER_H_
 #define WORKER_BUILDER_CANDIDATE_COMPILER_H_
 

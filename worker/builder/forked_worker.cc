@@ -1,0 +1,239 @@
+#include "worker/builder/forked_worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/frame.h"
+#include "base/unique_fd.h"
+
+namespace burnish {
+namespace {
+
+// Exit codes of the child; what the compiler itself exits with is small.
+constexpr int kOutOfMemoryExit = 86;
+constexpr int kReplyFailedExit = 87;
+constexpr size_t kRequestBytesMax = size_t{1} << 30;
+constexpr size_t kStderrBytesMax = 2000;  // The end of it.
+
+int64_t AddressSpaceBytes() {
+  int64_t pages = 0;
+  if (std::FILE* const file = std::fopen("/proc/self/statm", "re"); file != nullptr) {
+    long long read = 0;
+    if (std::fscanf(file, "%lld", &read) == 1) pages = read;
+    std::fclose(file);
+  }
+  return pages * sysconf(_SC_PAGESIZE);
+}
+
+// Above what is held now, and until the next call: the limit may rise again.
+void LimitMemory(int64_t bytes) {
+  rlimit address_space = {.rlim_cur = RLIM_INFINITY, .rlim_max = RLIM_INFINITY};
+  getrlimit(RLIMIT_AS, &address_space);
+  address_space.rlim_cur =
+      bytes > 0 ? std::min(address_space.rlim_max, static_cast<rlim_t>(AddressSpaceBytes() + bytes))
+                : address_space.rlim_max;
+  setrlimit(RLIMIT_AS, &address_space);
+}
+
+[[noreturn]] void RunChild(const ForkedWorker::Work& work, int socket, int talk, pid_t parent) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(kReplyFailedExit);
+  // The parent's pipes are none of the child's business.
+  const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (null >= 0) dup2(null, STDIN_FILENO);
+  dup2(talk, STDOUT_FILENO);
+  dup2(talk, STDERR_FILENO);
+  const rlimit no_core = {.rlim_cur = 0, .rlim_max = 0};
+  setrlimit(RLIMIT_CORE, &no_core);
+  std::set_new_handler([] { _exit(kOutOfMemoryExit); });
+  while (true) {
+    // A request is its memory limit, then its text.
+    const absl::StatusOr<std::optional<std::string>> frame = ReadFrame(socket, kRequestBytesMax);
+    // Not exit(): destructors and buffers belong to the parent.
+    if (!frame.ok()) _exit(kReplyFailedExit);
+    if (!frame->has_value()) _exit(0);
+    int64_t memory_limit_bytes = 0;
+    std::memcpy(&memory_limit_bytes, (*frame)->data(), sizeof(memory_limit_bytes));
+    const std::string request = (*frame)->substr(sizeof(memory_limit_bytes));
+    LimitMemory(memory_limit_bytes);
+    const std::string reply = work(request);
+    LimitMemory(0);
+    if (!WriteFrame(socket, reply).ok()) _exit(kReplyFailedExit);
+  }
+}
+
+// False: the child is gone.
+bool SendAll(int socket, absl::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    bytes.remove_prefix(static_cast<size_t>(count));
+  }
+  return true;
+}
+
+bool SendRequest(int socket, int64_t memory_limit_bytes, absl::string_view request) {
+  const FrameHeader header = EncodeFrameHeader(sizeof(memory_limit_bytes) + request.size());
+  return SendAll(socket, {header.data(), header.size()}) &&
+         SendAll(socket, {reinterpret_cast<const char*>(&memory_limit_bytes),
+                          sizeof(memory_limit_bytes)}) &&
+         SendAll(socket, request);
+}
+
+// Appends what there is. False: the other side is closed.
+bool ReadSome(int fd, std::string& bytes) {
+  char buffer[64 << 10];
+  const ssize_t count = read(fd, buffer, sizeof(buffer));
+  if (count > 0) bytes.append(buffer, static_cast<size_t>(count));
+  return count > 0 || (count < 0 && errno == EINTR);
+}
+
+bool IsWhole(const std::string& reply) {
+  return reply.size() >= kFrameHeaderBytes &&
+         reply.size() == kFrameHeaderBytes + DecodeFrameHeader(reply.data());
+}
+
+// Throws away what the child said before its next request.
+void Drain(int talk_fd) {
+  std::string talk;
+  pollfd fd = {.fd = talk_fd, .events = POLLIN};
+  while (poll(&fd, 1, 0) > 0 && ReadSome(talk_fd, talk)) talk.clear();
+}
+
+// Reads until the reply is whole or the child has ended, and all that it said in the second case.
+// False: the time is up.
+bool Collect(int reply_fd, int talk_fd, absl::Time deadline, std::string& reply,
+             std::string& talk) {
+  bool reply_open = true, talk_open = true;
+  while ((reply_open || talk_open) && !IsWhole(reply)) {
+    const absl::Duration left = deadline - Clock::Real().SteadyNow();
+    if (left <= absl::ZeroDuration()) return false;
+    pollfd fds[2] = {{.fd = reply_open ? reply_fd : -1, .events = POLLIN},
+                     {.fd = talk_open ? talk_fd : -1, .events = POLLIN}};
+    const int64_t wait_ms = absl::ToInt64Milliseconds(left) + 1;
+    if (poll(fds, 2, static_cast<int>(std::min<int64_t>(wait_ms, 1'000'000))) <= 0) continue;
+    if (fds[0].revents != 0) reply_open = ReadSome(reply_fd, reply);
+    if (fds[1].revents != 0) talk_open = ReadSome(talk_fd, talk);
+    if (talk.size() > 2 * kStderrBytesMax) talk.erase(0, talk.size() - kStderrBytesMax);
+  }
+  return true;
+}
+
+Failure Ended(int status, std::string talk) {
+  if (talk.size() > kStderrBytesMax) talk.erase(0, talk.size() - kStderrBytesMax);
+  const bool out_of_memory =
+      (WIFEXITED(status) && WEXITSTATUS(status) == kOutOfMemoryExit) ||
+      (WIFSIGNALED(status) && absl::StrContains(absl::AsciiStrToLower(talk), "out of memory"));
+  if (out_of_memory)
+    return {.kind = FailureKind::kOutOfMemory, .message = "the compiler ran out of memory"};
+  std::string how = WIFSIGNALED(status) ? absl::StrCat("signal ", WTERMSIG(status), " (",
+                                                       strsignal(WTERMSIG(status)), ")")
+                                        : absl::StrCat("exit code ", WEXITSTATUS(status));
+  if (!talk.empty()) absl::StrAppend(&how, ": ", talk);
+  return {.kind = FailureKind::kCrashed, .message = absl::StrCat("the compiler ended by ", how)};
+}
+
+}  // namespace
+
+struct ForkedWorker::Answer {
+  std::variant<std::string, Failure> result = {};
+  bool ended_child = false;  // By itself: not for want of time.
+};
+
+ForkedWorker::ForkedWorker(Work work, int calls_max)
+    : work_(std::move(work)), calls_max_(calls_max) {
+  CHECK_GE(calls_max, 1);
+}
+
+ForkedWorker::~ForkedWorker() { EndChild(); }
+
+int ForkedWorker::EndChild() {
+  if (pid_ < 0) return 0;
+  // What has ended by itself keeps its status: it is a zombie until it is waited for.
+  kill(pid_, SIGKILL);
+  int status = 0;
+  while (waitpid(pid_, &status, 0) < 0) CHECK_EQ(errno, EINTR);
+  pid_ = -1;
+  calls_ = 0;
+  socket_.Reset();
+  talk_.Reset();
+  return status;
+}
+
+bool ForkedWorker::EnsureChild() {
+  int status = 0;
+  if (pid_ >= 0 && waitpid(pid_, &status, WNOHANG) == pid_) {
+    pid_ = -1;  // It was ended while it had nothing to do.
+    calls_ = 0;
+  }
+  if (calls_ >= calls_max_) EndChild();
+  if (pid_ >= 0) return true;
+  int sockets[2], talk[2];
+  CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets), 0);
+  CHECK_EQ(pipe2(talk, O_CLOEXEC), 0);
+  const UniqueFd child_socket(sockets[1]), child_talk(talk[1]);
+  socket_.Reset(sockets[0]);
+  talk_.Reset(talk[0]);
+  const pid_t parent = getpid();
+  pid_ = fork();
+  if (pid_ == 0) {
+    // Its end of file must not wait for itself.
+    socket_.Reset();
+    RunChild(work_, child_socket.get(), child_talk.get(), parent);
+  }
+  return pid_ >= 0;
+}
+
+ForkedWorker::Answer ForkedWorker::CallOnce(const ForkLimits& limits, absl::string_view request) {
+  const absl::Time deadline = Clock::Real().SteadyNow() + limits.time_limit;
+  if (!EnsureChild()) {
+    return {.result = Failure{.kind = FailureKind::kOutOfMemory,
+                              .message = absl::StrCat("cannot fork: ", strerror(errno))}};
+  }
+  ++calls_;
+  Drain(talk_.get());
+  std::string reply, talk;
+  // Where the child is gone already, the end of its answers says so.
+  (void)SendRequest(socket_.get(), limits.memory_limit_bytes, request);
+  if (!Collect(socket_.get(), talk_.get(), deadline, reply, talk)) {
+    EndChild();
+    return {.result = Failure{.kind = FailureKind::kBuildTimeout,
+                              .message = absl::StrCat("not done after ",
+                                                      absl::FormatDuration(limits.time_limit))}};
+  }
+  if (!IsWhole(reply)) return {.result = Ended(EndChild(), std::move(talk)), .ended_child = true};
+  reply.erase(0, kFrameHeaderBytes);
+  return {.result = std::move(reply)};
+}
+
+std::variant<std::string, Failure> ForkedWorker::Call(const ForkLimits& limits,
+                                                      absl::string_view request) {
+  const bool fresh = pid_ < 0;
+  Answer answer = CallOnce(limits, request);
+  if (answer.ended_child && !fresh) answer = CallOnce(limits, request);
+  return std::move(answer.result);
+}
+
+}  // namespace burnish

@@ -1,0 +1,61 @@
+// Runs pieces of work in a forked child: the compiler may abort, hang or eat all memory over a bad
+// candidate, and must not take the builder along. One child serves many calls, because a fresh fork
+// pays for its pages again: a third of the time of a typical build.
+#ifndef WORKER_BUILDER_FORKED_WORKER_H_
+#define WORKER_BUILDER_FORKED_WORKER_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <variant>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "base/unique_fd.h"
+#include "proto/measurement.h"
+
+namespace burnish {
+
+struct ForkLimits {
+  absl::Duration time_limit = absl::Seconds(10);  // Of the wall clock.
+  int64_t memory_limit_bytes = 0;                 // Above what the child holds; 0: no limit.
+};
+
+// Only for processes with one thread.
+class ForkedWorker {
+ public:
+  using Work = std::function<std::string(const std::string& request)>;
+
+  // The child sees this process's memory as it is at the first call after a child ended; nothing
+  // that it changes is seen here. Its stdout is its stderr. A child is replaced after
+  // `calls_max` calls, so that what a compiler leaks stays small.
+  explicit ForkedWorker(Work work, int calls_max = 64);
+  ForkedWorker(const ForkedWorker&) = delete;
+  ForkedWorker& operator=(const ForkedWorker&) = delete;
+  ~ForkedWorker();
+
+  // What `work` returned, or how it ended: BUILD_TIMEOUT, OUT_OF_MEMORY, or CRASHED with the end of
+  // what it wrote to stderr. A request that ends a child which had served others is tried once more
+  // in a fresh one: a failure is never a neighbour's.
+  std::variant<std::string, Failure> Call(const ForkLimits& limits, absl::string_view request);
+
+ private:
+  struct Answer;
+
+  // False: there is no child, and none can be forked.
+  bool EnsureChild();
+  Answer CallOnce(const ForkLimits& limits, absl::string_view request);
+  int EndChild();  // Kills it where it still runs; its wait status.
+
+  const Work work_;
+  const int calls_max_;
+  pid_t pid_ = -1;  // -1: no child.
+  int calls_ = 0;   // Of this child.
+  UniqueFd socket_, talk_;
+};
+
+}  // namespace burnish
+
+#endif  // WORKER_BUILDER_FORKED_WORKER_H_
