@@ -53,6 +53,9 @@ std::chrono::nanoseconds Bounded(absl::Duration timeout) {
   return absl::ToChronoNanoseconds(std::min(timeout, absl::Hours(24 * 365)));
 }
 
+// A call belongs to the client and never to its own callback. A context holds a reference to the
+// channel, and gRPC 1.51 joins its callback threads with the last channel: were that reference
+// dropped by a callback, a thread would join itself and go on with a queue that is gone.
 struct CollectCall {
   CollectRequest request;  // Of the core.
   grpc::ClientContext context;
@@ -97,8 +100,8 @@ class TrackerClient::Impl {
   absl::Time NextDeed() const;
   void BeginCollect();
   void BeginSubmit();
-  void CollectEnded(const std::shared_ptr<CollectCall>& call, const grpc::Status& status);
-  void SubmitEnded(const std::shared_ptr<SubmitCall>& call, const grpc::Status& status);
+  void CollectEnded(const CollectCall* ended, const grpc::Status& status);
+  void SubmitEnded(const grpc::Status& status);
   void NoteFailure(const absl::Status& status);
   void NoteSuccess();
 
@@ -116,10 +119,10 @@ class TrackerClient::Impl {
   absl::Time submit_at_ = absl::InfinitePast();
   absl::Time collect_at_ = absl::InfinitePast();
   absl::Time acknowledge_at_ = absl::InfiniteFuture();
-  std::shared_ptr<CollectCall> collect_call_;  // The latest; null: none.
-  std::shared_ptr<SubmitCall> submit_call_;
-  int call_count_ = 0;               // Under way, replaced ones too.
-  std::deque<ResultEntry> results_;  // Not handed out yet.
+  std::vector<std::unique_ptr<CollectCall>> collect_calls_;  // Under way, replaced ones too.
+  const CollectCall* collect_call_ = nullptr;                // The latest; null: none.
+  std::unique_ptr<SubmitCall> submit_call_;                  // Null: none.
+  std::deque<ResultEntry> results_;                          // Not handed out yet.
   TrackerClientState state_;
   bool stopping_ = false;
   std::thread loop_;
@@ -130,12 +133,12 @@ TrackerClient::Impl::~Impl() {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
     changed_.notify_all();
-    if (collect_call_ != nullptr) collect_call_->context.TryCancel();
+    for (const auto& call : collect_calls_) call->context.TryCancel();
     if (submit_call_ != nullptr) submit_call_->context.TryCancel();
   }
   loop_.join();
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return call_count_ == 0; });
+  changed_.wait(lock, [this] { return collect_calls_.empty() && submit_call_ == nullptr; });
 }
 
 absl::Time TrackerClient::Impl::NextDeed() const {
@@ -163,24 +166,26 @@ void TrackerClient::Impl::Run() {
 }
 
 void TrackerClient::Impl::BeginCollect() {
-  auto call = std::make_shared<CollectCall>();
+  collect_calls_.push_back(std::make_unique<CollectCall>());
+  CollectCall* const call = collect_calls_.back().get();
   call->request = core_.MakeCollect();
   call->message = ToProto(call->request);
   call->message.set_wait_ns(absl::ToInt64Nanoseconds(kHang));
   call->context.set_deadline(std::chrono::system_clock::now() + kCallTimeout);
   acknowledge_at_ = absl::InfiniteFuture();
   collect_call_ = call;  // The tracker ends the one before, if there is one.
-  ++call_count_;
   stub_->async()->CollectResults(&call->context, &call->message, &call->response,
                                  [this, call](grpc::Status status) { CollectEnded(call, status); });
 }
 
-void TrackerClient::Impl::CollectEnded(const std::shared_ptr<CollectCall>& call,
-                                       const grpc::Status& grpc_status) {
+void TrackerClient::Impl::CollectEnded(const CollectCall* ended, const grpc::Status& grpc_status) {
   const std::lock_guard lock(mutex_);
-  --call_count_;
+  const auto found = std::find_if(collect_calls_.begin(), collect_calls_.end(),
+                                  [ended](const auto& call) { return call.get() == ended; });
+  const std::unique_ptr<CollectCall> call = std::move(*found);  // Goes before the lock does.
+  collect_calls_.erase(found);
   changed_.notify_all();
-  if (stopping_ || call != collect_call_) return;  // A newer one asks the same and more.
+  if (stopping_ || ended != collect_call_) return;  // A newer one asks the same and more.
   collect_call_ = nullptr;
   absl::Status status = StatusOf(grpc_status, call->context);
   absl::StatusOr<Collected> collected = absl::UnknownError("");
@@ -204,21 +209,18 @@ void TrackerClient::Impl::CollectEnded(const std::shared_ptr<CollectCall>& call,
 void TrackerClient::Impl::BeginSubmit() {
   const std::optional<SubmitBatch> batch = core_.NextBatch();
   if (!batch.has_value()) return;
-  auto call = std::make_shared<SubmitCall>();
+  submit_call_ = std::make_unique<SubmitCall>();
+  SubmitCall* const call = submit_call_.get();
   call->message = ToProto(options_.tuner_id, batch->jobs, batch->resubmission);
   call->context.set_deadline(std::chrono::system_clock::now() + kCallTimeout);
-  submit_call_ = call;
-  ++call_count_;
   stub_->async()->SubmitJobs(&call->context, &call->message, &call->response,
-                             [this, call](grpc::Status status) { SubmitEnded(call, status); });
+                             [this](grpc::Status status) { SubmitEnded(status); });
 }
 
-void TrackerClient::Impl::SubmitEnded(const std::shared_ptr<SubmitCall>& call,
-                                      const grpc::Status& grpc_status) {
+void TrackerClient::Impl::SubmitEnded(const grpc::Status& grpc_status) {
   const std::lock_guard lock(mutex_);
-  --call_count_;
+  const std::unique_ptr<SubmitCall> call = std::move(submit_call_);  // Goes before the lock does.
   changed_.notify_all();
-  submit_call_ = nullptr;
   if (stopping_) return;
   const absl::Status status = StatusOf(grpc_status, call->context);
   if (status.ok()) {

@@ -34,7 +34,9 @@ std::chrono::nanoseconds Bounded(absl::Duration timeout) {
   return absl::ToChronoNanoseconds(std::min(timeout, absl::Hours(24 * 365)));
 }
 
-// One Synchronize call; kept alive by its own callback.
+// One Synchronize call. It belongs to the client and never to its own callback: a context holds a
+// reference to the channel, and gRPC 1.51 joins its callback threads with the last channel. Were
+// that reference dropped by a callback, a thread would join itself.
 struct Call {
   grpc::ClientContext context;
   v1::SynchronizeRequest request;
@@ -68,7 +70,7 @@ class AgentClient::Impl {
   // With the lock held, like the other private ones but CallEnded and CarryOut.
   bool HasWork() const;
   void BeginCall();
-  void CallEnded(const std::shared_ptr<Call>& call, const grpc::Status& status);
+  void CallEnded(const Call* ended, const grpc::Status& status);
   void TakeFailure(const absl::Status& status, int64_t sequence);
   void CarryOut(const std::vector<SlotAction>& actions);
 
@@ -82,7 +84,7 @@ class AgentClient::Impl {
   AgentCore core_;
   Backoff backoff_;
   absl::Time retry_at_ = absl::InfinitePast();
-  std::vector<std::shared_ptr<Call>> calls_;  // Under way, oldest first.
+  std::vector<std::unique_ptr<Call>> calls_;  // Under way, oldest first.
   std::vector<SlotAction> actions_;           // For the loop's thread.
   absl::Time unreachable_since_ = absl::InfiniteFuture();
   absl::Status refused_;
@@ -105,7 +107,7 @@ AgentClient::Impl::~Impl() {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
     changed_.notify_all();
-    for (const std::shared_ptr<Call>& call : calls_) call->context.TryCancel();
+    for (const std::unique_ptr<Call>& call : calls_) call->context.TryCancel();
   }
   loop_.join();
   // Outcomes that come until an executor is gone are for nobody, but need this object's lock.
@@ -144,18 +146,21 @@ void AgentClient::Impl::Run() {
 }
 
 void AgentClient::Impl::BeginCall() {
-  auto call = std::make_shared<Call>();
+  calls_.push_back(std::make_unique<Call>());
+  Call* const call = calls_.back().get();
   call->request = ToProto(core_.MakeReport());
   call->context.set_deadline(std::chrono::system_clock::now() + kCallTimeout);
-  calls_.push_back(call);
   stub_->async()->Synchronize(&call->context, &call->request, &call->response,
                               [this, call](grpc::Status status) { CallEnded(call, status); });
 }
 
-void AgentClient::Impl::CallEnded(const std::shared_ptr<Call>& call, const grpc::Status& status) {
+void AgentClient::Impl::CallEnded(const Call* ended, const grpc::Status& status) {
   const std::lock_guard lock(mutex_);
+  const auto found = std::find_if(calls_.begin(), calls_.end(),
+                                  [ended](const auto& call) { return call.get() == ended; });
+  const std::unique_ptr<Call> call = std::move(*found);  // Goes before the lock does.
+  calls_.erase(found);
   changed_.notify_all();
-  std::erase(calls_, call);
   if (stopping_) return;
   if (!status.ok()) return TakeFailure(FromGrpc(status), call->request.sequence());
   const absl::StatusOr<WorkerOrders> orders = FromProto(call->response);
