@@ -14,15 +14,42 @@ constexpr size_t kAcknowledgementsPerCall = 4096;
 
 }  // namespace
 
-void ClientCore::Add(std::vector<JobSpec> jobs, bool resubmission) {
+std::vector<ResultEntry> ClientCore::Add(std::vector<JobSpec> jobs, bool resubmission) {
+  std::vector<ResultEntry> results;
   for (JobSpec& spec : jobs) {
     const std::string id = spec.id;
+    if (auto held = held_.extract(id); !held.empty()) {
+      unacknowledged_.insert(id);
+      results.push_back(std::move(held.mapped()));
+      continue;
+    }
     const auto [job, is_new] =
         open_.try_emplace(id, Open{.spec = std::move(spec), .may_be_known = resubmission});
     if (!is_new) continue;
     positions_[id] = ++last_position_;
     unsent_[last_position_] = id;
   }
+  return results;
+}
+
+void ClientCore::AllResubmitted() {
+  all_resubmitted_ = true;
+  for (const auto& [id, result] : held_) {
+    if (result.number != 0) unwanted_.push_back(result.number);
+  }
+  held_.clear();
+}
+
+bool ClientCore::AllSent(const std::vector<std::string>& job_ids, const std::string& study) const {
+  const auto is_unsent = [this](const std::string& id) {
+    const auto position = positions_.find(id);
+    return position != positions_.end() && unsent_.contains(position->second);
+  };
+  if (std::any_of(job_ids.begin(), job_ids.end(), is_unsent)) return false;
+  if (study.empty()) return true;
+  return std::none_of(unsent_.begin(), unsent_.end(), [&](const auto& entry) {
+    return open_.at(entry.second).spec.study == study;
+  });
 }
 
 std::vector<ResultEntry> ClientCore::TakeBack(const std::vector<std::string>& job_ids,
@@ -93,6 +120,7 @@ void ClientCore::MeetSession(int64_t session) {
   session_ = session;
   seen_number_ = 0;
   unwanted_.clear();
+  for (auto& [id, result] : held_) result.number = 0;
   if (is_first) return;  // What was not sent is in `unsent_` still.
   for (const auto& [id, position] : positions_) unsent_[position] = id;
 }
@@ -126,9 +154,12 @@ std::vector<ResultEntry> ClientCore::Collect(const CollectRequest& request,
       Forget(result.job_id);
       unacknowledged_.insert(result.job_id);
       results.push_back(result);
-    } else if (!unacknowledged_.contains(result.job_id)) {
-      // Of an earlier run of this tuner, which may yet submit the job again.
+    } else if (unacknowledged_.contains(result.job_id)) {
+      continue;  // Again.
+    } else if (all_resubmitted_) {
       unwanted_.push_back(result.number);
+    } else {
+      held_.insert_or_assign(result.job_id, result);  // Of an earlier run, to be submitted again.
     }
   }
   return results;

@@ -3,7 +3,9 @@
 // thread-safe.
 //
 // Each submitted job's result comes out exactly once, over lost and repeated messages and restarts
-// of the tracker. Over a restart of the tuner it is the caller that knows what it has recorded.
+// of the tracker. After a restart of the tuner results may come before the caller has submitted
+// their jobs again: those are held here, and the tracker keeps them, until the job is added or
+// AllResubmitted says that it never will be. What it has recorded already only the caller knows.
 #ifndef TRACKER_CLIENT_CORE_H_
 #define TRACKER_CLIENT_CORE_H_
 
@@ -30,8 +32,12 @@ class ClientCore {
   explicit ClientCore(const std::string& tuner_id) : tuner_id_(tuner_id) {}
 
   // Opens the jobs. `resubmission`: an earlier run of this tuner may have submitted them. An id
-  // that is open already is left as it is; one whose result is out must not come again.
-  void Add(std::vector<JobSpec> jobs, bool resubmission);
+  // that is open already is left as it is; one whose result is out must not come again. Returns
+  // the results that are here already: these jobs are not open.
+  std::vector<ResultEntry> Add(std::vector<JobSpec> jobs, bool resubmission);
+  // No job of an earlier run will be added any more: results of unknown jobs are unwanted from now
+  // on.
+  void AllResubmitted();
   // Jobs that no tracker has seen are taken back: their results, kCancelled, are returned. Of the
   // others nothing changes here: the tracker is to be asked. `study`: all of it; empty: none.
   std::vector<ResultEntry> TakeBack(const std::vector<std::string>& job_ids,
@@ -50,8 +56,11 @@ class ClientCore {
   void Acknowledge(const std::vector<std::string>& job_ids);
 
   bool has_batch() const { return !unsent_.empty(); }
+  // Whether no tracker needs to be told of any of these jobs any more.
+  bool AllSent(const std::vector<std::string>& job_ids, const std::string& study) const;
   bool has_acknowledgements() const { return !acknowledged_.empty() || !unwanted_.empty(); }
   int64_t open_count() const { return static_cast<int64_t>(open_.size()); }
+  int64_t held_count() const { return static_cast<int64_t>(held_.size()); }
 
  private:
   struct Open {
@@ -73,6 +82,9 @@ class ClientCore {
   absl::flat_hash_set<std::string> unacknowledged_;  // Results that are out with the caller.
   std::vector<std::string> acknowledged_;            // To tell the tracker, until it has answered.
   std::vector<int64_t> unwanted_;  // Numbers of results of this session; likewise.
+  // Of jobs that have not been added here, by job id. Number 0: of an earlier session.
+  std::map<std::string, ResultEntry> held_;
+  bool all_resubmitted_ = false;
   int64_t session_ = 0;
   int64_t seen_number_ = 0;
 };

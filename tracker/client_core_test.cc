@@ -129,7 +129,36 @@ TEST_F(ClientCoreTest, AcknowledgementIsRepeatedUntilAnAnswerComes) {
   EXPECT_THAT(client_.MakeCollect().acknowledged, IsEmpty());
 }
 
+TEST_F(ClientCoreTest, ResultThatComesBeforeItsJobIsSubmittedAgainIsHeld) {
+  const ResultEntry poisoned{
+      .number = 4, .job_id = "a", .outcome = Failure{.kind = FailureKind::kPoisoned}};
+  EXPECT_THAT(Collect({.session = 1, .results = {poisoned}}), IsEmpty());
+  EXPECT_FALSE(client_.has_acknowledgements()) << "the tracker keeps it";
+  EXPECT_THAT(client_.Add({{.id = "a"}, {.id = "b"}}, /*resubmission=*/true),
+              ElementsAre(poisoned));
+  EXPECT_THAT(Ids(client_.NextBatch()), ElementsAre("b"));
+  EXPECT_THAT(Collect({.session = 1, .results = {poisoned}}), IsEmpty()) << "it is out";
+  client_.Acknowledge({"a"});
+  EXPECT_THAT(client_.MakeCollect().acknowledged, ElementsAre("a"));
+}
+
+TEST_F(ClientCoreTest, HeldResultOutlivesItsTracker) {
+  Collect({.session = 1, .results = {Result(4, "a"), Result(5, "b")}});
+  Collect({.session = 2});
+  EXPECT_THAT(client_.Add({{.id = "a"}}, /*resubmission=*/true), SizeIs(1));
+  client_.AllResubmitted();
+  EXPECT_THAT(client_.MakeCollect().unwanted, IsEmpty()) << "5 is a number of session 1";
+}
+
+TEST_F(ClientCoreTest, ResultsThatAreHeldToTheEndAreUnwanted) {
+  Collect({.session = 1, .results = {Result(4, "recorded by an earlier run")}});
+  client_.AllResubmitted();
+  EXPECT_TRUE(client_.has_acknowledgements());
+  EXPECT_THAT(client_.MakeCollect().unwanted, ElementsAre(4));
+}
+
 TEST_F(ClientCoreTest, ResultThatNobodyWaitsForIsUnwantedButNotAcknowledged) {
+  client_.AllResubmitted();
   EXPECT_THAT(Collect({.session = 1, .results = {Result(4, "of an earlier run")}}), IsEmpty());
   const CollectRequest request = client_.MakeCollect();
   EXPECT_THAT(request.acknowledged, IsEmpty());
@@ -139,9 +168,21 @@ TEST_F(ClientCoreTest, ResultThatNobodyWaitsForIsUnwantedButNotAcknowledged) {
 }
 
 TEST_F(ClientCoreTest, UnwantedNumbersMeanNothingToTheNextTracker) {
+  client_.AllResubmitted();
   Collect({.session = 1, .results = {Result(4, "of an earlier run")}});
   Collect({.session = 2});
   EXPECT_THAT(client_.MakeCollect().unwanted, IsEmpty());
+}
+
+TEST_F(ClientCoreTest, JobsAreSentOnceATrackerHasTakenThem) {
+  client_.Add({{.id = "a", .study = "s"}, {.id = "b"}}, /*resubmission=*/false);
+  EXPECT_FALSE(client_.AllSent({"b"}, ""));
+  EXPECT_FALSE(client_.AllSent({}, "s"));
+  EXPECT_TRUE(client_.AllSent({"unknown"}, "other study"));
+  ASSERT_TRUE(client_.NextBatch().has_value());
+  EXPECT_FALSE(client_.AllSent({}, "s")) << "it is under way";
+  client_.BatchTaken(1);
+  EXPECT_TRUE(client_.AllSent({"a", "b"}, "s"));
 }
 
 TEST_F(ClientCoreTest, OnlyJobsThatNoTrackerHasSeenAreTakenBack) {

@@ -28,6 +28,7 @@ namespace {
 constexpr absl::Duration kHang = absl::Seconds(5);
 constexpr std::chrono::seconds kCallTimeout(12);
 constexpr std::chrono::seconds kCancelTimeout(5);
+constexpr std::chrono::seconds kCancelTimeoutMin(1);  // What is left for the call itself.
 constexpr absl::Duration kBackoffMin = absl::Milliseconds(50);
 constexpr absl::Duration kBackoffMax = absl::Seconds(2);
 // Acknowledgements travel with the next CollectResults; while one hangs, they wait for company for
@@ -86,6 +87,7 @@ class TrackerClient::Impl {
   ~Impl();
 
   absl::Status Submit(std::vector<JobSpec> jobs, bool resubmission);
+  void AllResubmitted();
   std::vector<ResultEntry> Collect(absl::Duration timeout, int count_max);
   void Acknowledge(const std::vector<std::string>& job_ids);
   absl::Status Cancel(const std::vector<std::string>& job_ids, const std::string& study);
@@ -102,6 +104,7 @@ class TrackerClient::Impl {
   void BeginSubmit();
   void CollectEnded(const CollectCall* ended, const grpc::Status& status);
   void SubmitEnded(const grpc::Status& status);
+  void SendAcknowledgements();  // Soon, if there are any.
   void NoteFailure(const absl::Status& status);
   void NoteSuccess();
 
@@ -246,9 +249,17 @@ absl::Status TrackerClient::Impl::Submit(std::vector<JobSpec> jobs, bool resubmi
   // What the tracker would refuse for ever must not be tried for ever.
   for (const JobSpec& job : jobs) RETURN_IF_ERROR(FromProto(ToProto(job)).status());
   const std::lock_guard lock(mutex_);
-  core_.Add(std::move(jobs), resubmission);
+  for (ResultEntry& result : core_.Add(std::move(jobs), resubmission)) {
+    results_.push_back(std::move(result));
+  }
   changed_.notify_all();
   return absl::OkStatus();
+}
+
+void TrackerClient::Impl::AllResubmitted() {
+  const std::lock_guard lock(mutex_);
+  core_.AllResubmitted();
+  SendAcknowledgements();
 }
 
 std::vector<ResultEntry> TrackerClient::Impl::Collect(absl::Duration timeout, int count_max) {
@@ -265,6 +276,10 @@ std::vector<ResultEntry> TrackerClient::Impl::Collect(absl::Duration timeout, in
 void TrackerClient::Impl::Acknowledge(const std::vector<std::string>& job_ids) {
   const std::lock_guard lock(mutex_);
   core_.Acknowledge(job_ids);
+  SendAcknowledgements();
+}
+
+void TrackerClient::Impl::SendAcknowledgements() {
   if (!core_.has_acknowledgements()) return;
   acknowledge_at_ = std::min(acknowledge_at_, Now() + kAcknowledgeDelay);
   changed_.notify_all();
@@ -272,12 +287,17 @@ void TrackerClient::Impl::Acknowledge(const std::vector<std::string>& job_ids) {
 
 absl::Status TrackerClient::Impl::Cancel(const std::vector<std::string>& job_ids,
                                          const std::string& study) {
+  const auto deadline = std::chrono::system_clock::now() + kCancelTimeout;
+  bool all_sent = false;
   {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     for (ResultEntry& result : core_.TakeBack(job_ids, study)) {
       results_.push_back(std::move(result));
     }
     changed_.notify_all();
+    // A cancellation that overtakes the job finds nothing to cancel, and the job would run.
+    all_sent = changed_.wait_until(lock, deadline - kCancelTimeoutMin,
+                                   [&] { return core_.AllSent(job_ids, study); });
   }
   v1::CancelJobsRequest request;
   request.set_tuner_id(options_.tuner_id);
@@ -285,15 +305,18 @@ absl::Status TrackerClient::Impl::Cancel(const std::vector<std::string>& job_ids
   request.set_study(study);
   v1::CancelJobsResponse response;
   grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + kCancelTimeout);
+  context.set_deadline(deadline);
   context.set_wait_for_ready(true);
-  return FromGrpc(stub_->CancelJobs(&context, request, &response));
+  RETURN_IF_ERROR(FromGrpc(stub_->CancelJobs(&context, request, &response)));
+  if (all_sent) return absl::OkStatus();
+  return absl::UnavailableError("some of the jobs have not reached the tracker yet");
 }
 
 TrackerClientState TrackerClient::Impl::state() const {
   const std::lock_guard lock(mutex_);
   TrackerClientState state = state_;
   state.open_count = core_.open_count();
+  state.held_count = core_.held_count();
   return state;
 }
 
@@ -305,6 +328,8 @@ TrackerClient::~TrackerClient() = default;
 absl::Status TrackerClient::Submit(std::vector<JobSpec> jobs, bool resubmission) {
   return impl_->Submit(std::move(jobs), resubmission);
 }
+
+void TrackerClient::AllResubmitted() { impl_->AllResubmitted(); }
 
 std::vector<ResultEntry> TrackerClient::Collect(absl::Duration timeout, int count_max) {
   return impl_->Collect(timeout, count_max);

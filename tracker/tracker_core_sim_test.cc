@@ -230,7 +230,8 @@ void Simulation::StartTuner(Tuner& tuner) {
   });
   At(Milliseconds(0, 3000), [this, &tuner, again, life = tuner.life] {
     if (tuner.life != life) return;
-    tuner.client->Add(again, /*resubmission=*/true);
+    Record(tuner, tuner.client->Add(again, /*resubmission=*/true));
+    tuner.client->AllResubmitted();
     SubmitMore(tuner);
   });
 }
@@ -346,7 +347,7 @@ void Simulation::SubmitMore(Tuner& tuner) {
           /*may_repeat=*/true);
     });
   }
-  tuner.client->Add(std::move(jobs), /*resubmission=*/false);
+  Record(tuner, tuner.client->Add(std::move(jobs), /*resubmission=*/false));
   CallSubmit(tuner);
   if (!more) return;
   At(Milliseconds(10, 1500), [this, &tuner, life = tuner.life] {

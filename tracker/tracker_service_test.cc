@@ -347,6 +347,18 @@ TEST_F(WholeWayTest, CancelledJobStopsAtTheWorker) {
   EXPECT_TRUE(worker->WaitUntilEmpty(kLong));
 }
 
+TEST_F(WholeWayTest, CancellationDoesNotOvertakeItsJob) {
+  TrackerClient client({.tracker = service_->address(), .tuner_id = "tuner"});
+  for (int i = 0; i < 200; ++i) {
+    const std::string id = absl::StrCat("job", i);
+    ASSERT_THAT(client.Submit({RunSpec(id)}), IsOk());
+    ASSERT_THAT(client.Cancel({id}), IsOk());
+    const std::vector<ResultEntry> results = client.Collect(kLong);  // No worker would end it.
+    ASSERT_THAT(results, SizeIs(1));
+    EXPECT_EQ(results[0].job_id, id);
+  }
+}
+
 TEST_F(WholeWayTest, SecondProcessWithTheSameWorkerIdTurnsTheFirstAway) {
   FakeLab lab(absl::ZeroDuration(), &EchoOutcome);
   const auto first = MakeWorker("w", lab, /*boot_epoch=*/1);

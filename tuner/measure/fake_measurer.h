@@ -33,6 +33,7 @@ class FakeMeasurer : public Measurer {
   explicit FakeMeasurer(const FakeMeasurerOptions& options);
 
   absl::Status Submit(std::vector<MeasureRequest> requests) override;
+  void AllResubmitted() override {}
   std::vector<MeasureResult> Collect(absl::Duration timeout) override;
   void Acknowledge(absl::Span<const std::string> trial_ids) override;
   absl::Status Cancel(absl::Span<const std::string> trial_ids) override;

@@ -54,6 +54,10 @@ class Measurer {
   // is malformed; then none is taken.
   virtual absl::Status Submit(std::vector<MeasureRequest> requests) = 0;
 
+  // What an earlier process left open has been submitted again, all of it: results of other trials
+  // of that process are wanted by nobody. A process that submits trials calls it once.
+  virtual void AllResubmitted() = 0;
+
   // Waits until there is a result, and hands each out once. Empty: the time was up. Zero: polls.
   virtual std::vector<MeasureResult> Collect(absl::Duration timeout) = 0;
 

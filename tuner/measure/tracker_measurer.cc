@@ -87,6 +87,12 @@ class TrackerMeasurer::Impl {
     return absl::OkStatus();
   }
 
+  void AllResubmitted() {
+    const absl::MutexLock lock(&mutex_);
+    all_resubmitted_ = true;
+    TellResubmitted();
+  }
+
   std::vector<MeasureResult> Collect(absl::Duration timeout) {
     const absl::MutexLock lock(&mutex_);
     mutex_.AwaitWithTimeout(absl::Condition(this, &Impl::HasResults), timeout);
@@ -158,6 +164,17 @@ class TrackerMeasurer::Impl {
         Handle(result);
       }
     }
+  }
+
+  // A trial's run is submitted when its build is done, so the last trial that an earlier process
+  // submitted must have come to its end.
+  void TellResubmitted() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (!all_resubmitted_ || told_resubmitted_) return;
+    for (const auto& [id, trial] : trials_) {
+      if (trial.request.resubmission && trial.stage != Stage::kDone) return;
+    }
+    told_resubmitted_ = true;
+    options_.client->AllResubmitted();
   }
 
   void Handle(const ResultEntry& result) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -377,11 +394,14 @@ class TrackerMeasurer::Impl {
     measurement.candidate_id = trial.candidate_id;
     measurement.environment.method_version = options_.method.version;
     results_.push_back({trial.request.trial_id, std::move(measurement)});
+    TellResubmitted();
   }
 
   const TrackerMeasurerOptions options_;
   absl::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  bool all_resubmitted_ ABSL_GUARDED_BY(mutex_) = false;                     // Says the caller.
+  bool told_resubmitted_ ABSL_GUARDED_BY(mutex_) = false;                    // To the client.
   std::map<std::string, Trial> trials_ ABSL_GUARDED_BY(mutex_);              // By trial id.
   std::map<std::string, Reference> references_ ABSL_GUARDED_BY(mutex_);      // By candidate id.
   std::map<std::string, std::string> trial_of_job_ ABSL_GUARDED_BY(mutex_);  // By job id.
@@ -397,6 +417,7 @@ TrackerMeasurer::~TrackerMeasurer() = default;
 absl::Status TrackerMeasurer::Submit(std::vector<MeasureRequest> requests) {
   return impl_->Submit(std::move(requests));
 }
+void TrackerMeasurer::AllResubmitted() { impl_->AllResubmitted(); }
 std::vector<MeasureResult> TrackerMeasurer::Collect(absl::Duration timeout) {
   return impl_->Collect(timeout);
 }

@@ -28,7 +28,8 @@ struct TrackerMeasurerOptions {
 };
 
 // Job ids are those of the trials with a suffix, so a trial that is submitted again by another
-// process meets the jobs of the first. Candidate 0 of a task is built once a session, for all run
+// process meets the jobs of the first, also where the client has the same tuner id and results come
+// before the trial is back. Candidate 0 of a task is built once a session, for all run
 // jobs that name it. A thread of its own brings built candidates on to their runs.
 class TrackerMeasurer : public Measurer {
  public:
@@ -37,6 +38,7 @@ class TrackerMeasurer : public Measurer {
   ~TrackerMeasurer() override;
 
   absl::Status Submit(std::vector<MeasureRequest> requests) override;
+  void AllResubmitted() override;
   std::vector<MeasureResult> Collect(absl::Duration timeout) override;
   void Acknowledge(absl::Span<const std::string> trial_ids) override;
   absl::Status Cancel(absl::Span<const std::string> trial_ids) override;

@@ -75,6 +75,7 @@ class CrashingMeasurer : public Measurer {
   CrashingMeasurer(Measurer* measurer, CrashPoint* crash) : measurer_(measurer), crash_(crash) {}
 
   absl::Status Submit(std::vector<MeasureRequest> requests) override;
+  void AllResubmitted() override { measurer_->AllResubmitted(); }
   std::vector<MeasureResult> Collect(absl::Duration timeout) override;
   void Acknowledge(absl::Span<const std::string> trial_ids) override;
   absl::Status Cancel(absl::Span<const std::string> trial_ids) override;

@@ -142,6 +142,7 @@ absl::Status StudySession::SubmitOpen() {
     }
     RETURN_IF_ERROR(Submit(i, open, /*resubmission=*/true));
   }
+  options_.measurer->AllResubmitted();
   return absl::OkStatus();
 }
 
