@@ -1,6 +1,6 @@
 // Times the default schedule of every task of a zoo model, alone and with cold weights, beside the
 // analytic model's word.
-// usage: task_benchmark [MODEL] [THREADS] [avx2|host] [FILTER]
+// usage: task_benchmark [MODEL] [THREADS] [avx2|host][+winograd] [FILTER]
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -27,7 +27,9 @@ namespace {
 int Main(int argc, char** argv) {
   const std::string model = argc > 1 ? argv[1] : "resnet50";
   const int threads = argc > 2 ? std::atoi(argv[2]) : 2;
-  const bool avx2 = argc > 3 && std::string(argv[3]) == "avx2";
+  const std::string mode = argc > 3 ? argv[3] : "host";
+  const bool avx2 = mode.rfind("avx2", 0) == 0;
+  const SketchOptions sketches{.algorithms = mode.find("+winograd") != std::string::npos};
   const std::string filter = argc > 4 ? argv[4] : "";
   const CpuInfo cpu = HostCpuInfo();
   auto target = HostTarget(cpu, threads);
@@ -53,7 +55,7 @@ int Main(int argc, char** argv) {
   for (const ExtractedTask& task : tasks->tasks) {
     if (task.workload.find(filter) == std::string::npos) continue;
     const double before = Seconds();
-    const Trace trace = DefaultSchedule(task.program, isa, threads);
+    const Trace trace = DefaultSchedule(task.program, isa, threads, sketches);
     const double choose = Seconds() - before;
     chosen += choose;
     auto scheduled = ApplyTrace(trace, task.program);

@@ -52,14 +52,19 @@ double BytesIn(const BufferTraffic& traffic, const std::vector<BufferTraffic>& a
 double WorkingSetBytes(const std::vector<BufferTraffic>& all, const WalkAccess& access,
                        size_t level) {
   double bytes = 0;
-  for (const BufferTraffic& other : all) {
-    const std::vector<AccessLoop>& loops = other.access->loops;
-    size_t shared = 0;
-    while (shared < level && shared < loops.size() &&
-           loops[shared].var == access.loops[shared].var) {
-      ++shared;
+  const auto is_inside = [&](const WalkAccess& other) {
+    if (other.loops.size() < level) return false;
+    for (size_t i = 0; i < level; ++i) {
+      if (other.loops[i].var != access.loops[i].var) return false;
     }
-    bytes += other.footprint_bytes[shared];
+    return true;
+  };
+  for (const BufferTraffic& buffer : all) {
+    double most = 0;
+    for (const AccessFootprint& other : buffer.accesses) {
+      if (is_inside(*other.access)) most = std::max(most, other.bytes[level]);
+    }
+    bytes += most;
   }
   return bytes;
 }
@@ -73,12 +78,16 @@ std::vector<BufferTraffic> TrafficOf(const Program& lowered, const WalkNest& nes
     int& at = position[access.buffer];
     if (at < 0) {
       at = static_cast<int>(all.size());
-      all.push_back({access.buffer, &access, std::move(footprints)});
-    } else if (access.executions * footprints[0] >
-               all[at].access->executions * all[at].footprint_bytes[0]) {
-      all[at].access = &access;
-      all[at].footprint_bytes = std::move(footprints);
+      all.push_back({.buffer = access.buffer});
     }
+    BufferTraffic& traffic = all[at];
+    if (traffic.access == nullptr ||
+        access.executions * footprints[0] >
+            traffic.access->executions * traffic.footprint_bytes[0]) {
+      traffic.access = &access;
+      traffic.footprint_bytes = footprints;
+    }
+    traffic.accesses.push_back({&access, std::move(footprints)});
   }
   std::sort(all.begin(), all.end(),
             [](const BufferTraffic& a, const BufferTraffic& b) { return a.buffer < b.buffer; });

@@ -16,13 +16,19 @@ namespace burnish {
 
 inline constexpr int kCacheLevelCount = 3;
 
-// What one buffer of a nest moves. Accesses of one buffer count as one: the one that touches most.
+struct AccessFootprint {
+  const WalkAccess* access = nullptr;  // In the nest.
+  // bytes[i]: what it touches while the loops from i inward run once; i up to the number of loops,
+  // with a line or an element for none.
+  std::vector<double> bytes;
+};
+
+// What one buffer of a nest moves. Its accesses count as one: the one that touches most.
 struct BufferTraffic {
   BufferId buffer = -1;
-  const WalkAccess* access = nullptr;  // The widest; in the nest.
-  // footprint_bytes[i]: bytes that it touches while the loops from i inward run once; i up to the
-  // number of loops, with a line or an element for none.
-  std::vector<double> footprint_bytes;
+  std::vector<AccessFootprint> accesses;  // At least one.
+  const WalkAccess* access = nullptr;     // The widest.
+  std::vector<double> footprint_bytes;    // Of the widest.
   // Bytes into L1 from L2, into L2 from L3, into L3 from memory, of one worker's share of the nest.
   std::array<double, kCacheLevelCount> bytes_in = {};
 };
@@ -31,8 +37,8 @@ struct BufferTraffic {
 std::vector<BufferTraffic> TrafficOf(const Program& lowered, const WalkNest& nest,
                                      const IsaModel& isa);
 
-// Bytes that all buffers touch while the loops of `access` from `level` inward run once: loops
-// around both accesses count once, others of the other buffers in whole.
+// Bytes that all buffers touch while the loops of `access` from `level` inward run once: by the
+// accesses that are in those loops, not by those beside them.
 double WorkingSetBytes(const std::vector<BufferTraffic>& all, const WalkAccess& access,
                        size_t level);
 
