@@ -76,6 +76,7 @@ std::vector<TaskReport> Report(const PlannedModel& model, const CompilePlan& pla
                        .flop_count = task.flop_count,
                        .origin = schedule.origin,
                        .latency_ns = schedule.latency_ns,
+                       .numerics = schedule.numerics,
                        .trace = schedule.trace,
                        .build = std::get<CompiledKernel>(reply.results[i].outcome).build,
                        .rejected = chooser.Rejections(task.workload)});

@@ -37,6 +37,7 @@ struct TaskReport {
   int64_t flop_count = 0;   // Of one step.
   ScheduleOrigin origin = ScheduleOrigin::kDefault;
   int64_t latency_ns = 0;  // As recorded; 0: not known.
+  Numerics numerics;       // Its error as recorded, where it was measured.
   std::string trace;
   BuildFacts build;                   // Of the task's first step.
   std::vector<std::string> rejected;  // Why better schedules were not taken.

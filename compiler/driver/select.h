@@ -16,8 +16,10 @@ struct TaskChoices {
 };
 
 struct SelectOptions {
-  // Bound on the whole model's tensor error against float64. The errors of its tasks add up at
-  // worst; exact and reassociated schedules count nothing.
+  // Bound on the whole model's tensor error against float64. Rounding errors of different steps
+  // are independent and of either sign, so their squares add up (Higham and Mary, "A new approach
+  // to probabilistic rounding error analysis", SIAM J. Sci. Comput. 41, 2019); exact and
+  // reassociated schedules count nothing.
   double error_budget = 1e-4;
   bool strict = false;  // Exact and reassociated only.
 };

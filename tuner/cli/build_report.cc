@@ -15,6 +15,14 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// "", "winograd F4" or "winograd F4, error 2e-06".
+std::string RoundingText(const Numerics& numerics) {
+  if (numerics.kind != NumericsClass::kWinograd) return "";
+  std::string text = absl::StrCat("winograd F", numerics.winograd_m);
+  if (numerics.error >= 0) absl::StrAppendFormat(&text, ", error %.1e", numerics.error);
+  return text;
+}
+
 }  // namespace
 
 absl::StatusOr<SelectOptions> ParseAccuracy(const std::string& text) {
@@ -67,12 +75,13 @@ std::string BuildReportText(const BuiltModel& built) {
                    {"steps", TextTable::kRight},
                    {"MFLOP", TextTable::kRight},
                    {"schedule"},
+                   {"rounding"},
                    {"recorded", TextTable::kRight},
                    {"passed over"}});
   for (const TaskReport& task : built.tasks) {
     table.AddRow({task.name, absl::StrCat(task.weight),
                   absl::StrFormat("%.1f", static_cast<double>(task.flop_count) * 1e-6),
-                  std::string(ScheduleOriginName(task.origin)),
+                  std::string(ScheduleOriginName(task.origin)), RoundingText(task.numerics),
                   task.latency_ns > 0 ? FormatNs(static_cast<double>(task.latency_ns)) : "-",
                   task.rejected.empty() ? "" : absl::StrCat(task.rejected.size(), " schedules")});
   }
@@ -88,6 +97,8 @@ Json BuildReportJson(const BuiltModel& built) {
          {"steps", task.weight},
          {"flop_count", task.flop_count},
          {"schedule", std::string(ScheduleOriginName(task.origin))},
+         {"winograd_m", task.numerics.winograd_m},
+         {"error", task.numerics.error >= 0 ? Json(task.numerics.error) : Json(nullptr)},
          {"recorded_ms",
           task.latency_ns > 0 ? Json(static_cast<double>(task.latency_ns) * 1e-6) : Json(nullptr)},
          {"passed_over", task.rejected}});

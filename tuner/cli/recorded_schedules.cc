@@ -30,10 +30,16 @@ absl::StatusOr<std::vector<Schedule>> RecordedSchedules::Find(const ExtractedTas
     }
   }
   ASSIGN_OR_RETURN(const Program workload, ParseProgram(task.workload));
-  schedules.push_back(
-      {.trace = PrintTrace(DefaultSchedule(workload, IsaModelOf(target), target.threads)),
-       .origin = ScheduleOrigin::kDefault,
-       .numerics = {.kind = NumericsClass::kReassociated}});
+  const SketchOptions sketches{.algorithms = !options_.accuracy.strict};
+  // In order: the first of those that the accuracy allows is the fastest by the model.
+  for (const DefaultChoice& choice :
+       DefaultSchedules(workload, IsaModelOf(target), target.threads, sketches)) {
+    schedules.push_back({.trace = PrintTrace(choice.trace),
+                         .origin = ScheduleOrigin::kDefault,
+                         .numerics = {.kind = choice.winograd_m > 0 ? NumericsClass::kWinograd
+                                                                    : NumericsClass::kReassociated,
+                                      .winograd_m = choice.winograd_m}});
+  }
   return schedules;
 }
 

@@ -34,7 +34,9 @@ struct StudyTaskSpec {
 struct TaskTools {
   std::vector<Sketch> sketches = {};  // At least one.
   std::string default_trace = {};     // Candidate 0; canonical text, empty: the program as it is.
-  int64_t bound_ns = 0;               // Roofline; 0: not known.
+  // Further ones that deserve an early trial, as the default does: other algorithms.
+  std::vector<std::string> seed_traces = {};
+  int64_t bound_ns = 0;                               // Roofline; 0: not known.
   std::unique_ptr<TrainableScorer> scorer = nullptr;  // Not null.
 };
 

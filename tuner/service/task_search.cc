@@ -41,11 +41,14 @@ absl::Status TaskSearch::Init() {
                                         .contract = options_.task.contract,
                                         .codegen_epoch = options_.codegen_epoch,
                                         .enumerated_points_max = options_.enumerated_points_max}));
+  std::vector<std::string> seed_traces = options_.history.seed_traces;
+  seed_traces.insert(seed_traces.end(), options_.tools.seed_traces.begin(),
+                     options_.tools.seed_traces.end());
   ASSIGN_OR_RETURN(strategy_, MakeSearchStrategy(options_.spec.strategy,
                                                  {.space = space_,
                                                   .seed = options_.spec.seed,
                                                   .task = absl::StrCat(options_.task_index),
-                                                  .seed_traces = options_.history.seed_traces}));
+                                                  .seed_traces = std::move(seed_traces)}));
   const uint64_t input_seed =
       Rng(RngStream{
               .seed = options_.spec.seed, .purpose = "inputs", .task = options_.task.workload.id})

@@ -39,12 +39,22 @@ absl::StatusOr<std::unique_ptr<CostModel>> MakeModel(const TaskToolsOptions& opt
 }
 
 absl::StatusOr<TaskTools> ToolsOfTask(const TaskToolsOptions& options, const StudyTaskSpec& task,
-                                      const Target& target, std::shared_ptr<SharedModel> shared) {
+                                      const Target& target, const StudySpec& spec,
+                                      std::shared_ptr<SharedModel> shared) {
   ASSIGN_OR_RETURN(Program program, ParseProgram(task.workload.text));
   const IsaModel isa = IsaModelOf(target);
   TaskTools tools;
-  tools.sketches = GenerateSketches(program, isa, target.threads);
-  tools.default_trace = PrintTrace(DefaultSchedule(program, isa, target.threads));
+  const SketchOptions sketches{.algorithms = !spec.strict && spec.opt_level >= 3};
+  tools.sketches = GenerateSketches(program, isa, target.threads, sketches);
+  for (const DefaultChoice& choice : DefaultSchedules(program, isa, target.threads, sketches)) {
+    std::string trace = PrintTrace(choice.trace);
+    // Candidate 0 is the one by the definition: others are compared with its outputs.
+    if (choice.winograd_m == 0) {
+      tools.default_trace = std::move(trace);
+    } else if (!spec.no_default) {
+      tools.seed_traces.push_back(std::move(trace));
+    }
+  }
   if (options.flops_per_second > 0) {
     const double seconds = static_cast<double>(CountFlops(program)) / options.flops_per_second;
     tools.bound_ns = std::llround(seconds * 1e9);
@@ -69,7 +79,7 @@ absl::StatusOr<std::vector<TaskTools>> MakeTaskTools(const TaskToolsOptions& opt
   ASSIGN_OR_RETURN(shared->model, MakeModel(options, spec));
   std::vector<TaskTools> tools;
   for (const StudyTaskSpec& task : tasks) {
-    ASSIGN_OR_RETURN(tools.emplace_back(), ToolsOfTask(options, task, target, shared));
+    ASSIGN_OR_RETURN(tools.emplace_back(), ToolsOfTask(options, task, target, spec, shared));
   }
   return tools;
 }

@@ -1,6 +1,9 @@
 #include "tuner/sketch/default_schedule.h"
 
-#include <optional>
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <tuple>
 #include <utility>
 
 #include "compiler/ir/lower.h"
@@ -16,10 +19,10 @@ constexpr int64_t kPointsMax = 4000;
 
 }  // namespace
 
-Trace DefaultSchedule(const Program& workload, const IsaModel& isa, int threads,
-                      const SketchOptions& options) {
-  Trace best;
-  std::optional<double> best_seconds;
+std::vector<DefaultChoice> DefaultSchedules(const Program& workload, const IsaModel& isa,
+                                            int threads, const SketchOptions& options) {
+  std::map<int, DefaultChoice> best;  // By winograd_m.
+  best[0].seconds = std::numeric_limits<double>::infinity();
   TraceReplay replay(workload);
   for (const Sketch& sketch : GenerateSketches(workload, isa, threads, options)) {
     for (const Point& point : EnumeratePoints(sketch, kPointsMax)) {
@@ -30,12 +33,22 @@ Trace DefaultSchedule(const Program& workload, const IsaModel& isa, int threads,
       const absl::StatusOr<Program> lowered = Lower(**scheduled);
       if (!lowered.ok()) continue;
       const double seconds = AnalyticSeconds(*lowered, isa, threads);
-      if (best_seconds.has_value() && *best_seconds <= seconds) continue;
-      best_seconds = seconds;
-      best = *std::move(trace);
+      const auto [at, is_new] = best.try_emplace(lowered->winograd_m);
+      if (!is_new && at->second.seconds <= seconds) continue;
+      at->second = {*std::move(trace), seconds, lowered->winograd_m};
     }
   }
-  return best;
+  std::vector<DefaultChoice> choices;
+  for (auto& [m, choice] : best) choices.push_back(std::move(choice));
+  std::sort(choices.begin(), choices.end(), [](const DefaultChoice& a, const DefaultChoice& b) {
+    return std::tie(a.seconds, a.winograd_m) < std::tie(b.seconds, b.winograd_m);
+  });
+  return choices;
+}
+
+Trace DefaultSchedule(const Program& workload, const IsaModel& isa, int threads,
+                      const SketchOptions& options) {
+  return DefaultSchedules(workload, isa, threads, options).front().trace;
 }
 
 }  // namespace burnish

@@ -2,6 +2,8 @@
 #ifndef TUNER_SKETCH_DEFAULT_SCHEDULE_H_
 #define TUNER_SKETCH_DEFAULT_SCHEDULE_H_
 
+#include <vector>
+
 #include "compiler/ir/program.h"
 #include "compiler/schedule/trace.h"
 #include "proto/isa_model.h"
@@ -9,7 +11,18 @@
 
 namespace burnish {
 
-// Candidate 0 of every study. Always applies; deterministic.
+struct DefaultChoice {
+  Trace trace = {};
+  double seconds = 0;  // By the analytic model; infinite where nothing is known.
+  int winograd_m = 0;  // Output tile of Winograd's algorithm; 0: it is not used.
+};
+
+// The best for each way of rounding: without Winograd, and where `options` allow algorithms with
+// each of its tiles. Fastest first, never empty. All apply; deterministic.
+std::vector<DefaultChoice> DefaultSchedules(const Program& workload, const IsaModel& isa,
+                                            int threads, const SketchOptions& options = {});
+
+// The fastest of them. Without options: candidate 0 of every study.
 Trace DefaultSchedule(const Program& workload, const IsaModel& isa, int threads,
                       const SketchOptions& options = {});
 
