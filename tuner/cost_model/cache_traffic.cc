@@ -81,9 +81,8 @@ std::vector<BufferTraffic> TrafficOf(const Program& lowered, const WalkNest& nes
       all.push_back({.buffer = access.buffer});
     }
     BufferTraffic& traffic = all[at];
-    if (traffic.access == nullptr ||
-        access.executions * footprints[0] >
-            traffic.access->executions * traffic.footprint_bytes[0]) {
+    if (traffic.access == nullptr || access.executions * footprints[0] >
+                                         traffic.access->executions * traffic.footprint_bytes[0]) {
       traffic.access = &access;
       traffic.footprint_bytes = footprints;
     }
