@@ -238,21 +238,30 @@ Expr Rebuild(const ExprNode& node, std::vector<Expr> operands) {
 
 }  // namespace
 
-Expr RewriteExpr(const Expr& e, const std::function<Expr(const Expr&)>& rewrite) {
-  if (e == nullptr) return e;
+namespace {
+
+// Null where nothing changed: most of a tree is kept, and counting its references costs more than
+// looking at it.
+Expr RewriteOrNull(const Expr& e, const std::function<Expr(const Expr&)>& rewrite) {
   std::vector<Expr> operands;  // Empty until one changes.
   for (size_t i = 0; i < e->operands.size(); ++i) {
-    Expr operand = RewriteExpr(e->operands[i], rewrite);
-    if (operands.empty() && operand != e->operands[i]) operands = e->operands;
-    if (!operands.empty()) operands[i] = std::move(operand);
+    Expr operand = RewriteOrNull(e->operands[i], rewrite);
+    if (operand == nullptr || operand == e->operands[i]) continue;
+    if (operands.empty()) operands = e->operands;
+    operands[i] = std::move(operand);
   }
-  if (operands.empty()) {
-    Expr replacement = rewrite(e);
-    return replacement == nullptr ? e : replacement;
-  }
+  if (operands.empty()) return rewrite(e);
   Expr current = Rebuild(*e, std::move(operands));
   Expr replacement = rewrite(current);
   return replacement == nullptr ? current : replacement;
+}
+
+}  // namespace
+
+Expr RewriteExpr(const Expr& e, const std::function<Expr(const Expr&)>& rewrite) {
+  if (e == nullptr) return e;
+  Expr rewritten = RewriteOrNull(e, rewrite);
+  return rewritten == nullptr ? e : rewritten;
 }
 
 Expr SubstituteVars(const Expr& e, const std::function<Expr(VarId)>& value) {

@@ -19,9 +19,15 @@ namespace {
 // tiles are still expressions, nothing is simplified; Specialize does both.
 class BlockLowering {
  public:
-  explicit BlockLowering(const Program& in) : in_(in), out_(in) {
-    out_.nodes.clear();
-    out_.root = out_.pack_root = -1;
+  explicit BlockLowering(const Program& in)
+      : in_(in),
+        out_({.name = in.name,
+              .buffers = in.buffers,
+              .vars = in.vars,
+              .numerics = in.numerics,
+              .winograd_m = in.winograd_m,
+              .lowered = true}) {
+    out_.nodes.reserve(2 * in.nodes.size());
   }
 
   absl::StatusOr<Program> Run() {
@@ -33,12 +39,10 @@ class BlockLowering {
     }
     PlaceTemporaries();
     for (Var& var : out_.vars) {
-      var.extent = ExpandDefs(in_, var.extent);
+      if (!IsConstInt(var.extent)) var.extent = ExpandDefs(in_, var.extent);
       var.def = nullptr;
     }
-    out_.blocks.clear();
-    out_.lowered = true;
-    return out_;
+    return std::move(out_);
   }
 
  private:
@@ -67,7 +71,7 @@ class BlockLowering {
         Node prefetch = node;
         for (Expr& index : prefetch.indices) index = ExpandDefs(in_, index);
         prefetch.cond = ExpandDefs(in_, prefetch.cond);
-        AppendChild(out_, to, AddNode(out_, prefetch));
+        AppendChild(out_, to, AddNode(out_, std::move(prefetch)));
         return absl::OkStatus();
       }
       default:
@@ -295,10 +299,12 @@ class BlockLowering {
   }
 
   Node LoopLike(NodeId id) const {
-    Node loop = in_.nodes[id];
-    loop.children.clear();
-    loop.parent = -1;
-    return loop;
+    const Node& loop = in_.nodes[id];
+    return {.kind = loop.kind,
+            .var = loop.var,
+            .loop_kind = loop.loop_kind,
+            .lanes = loop.lanes,
+            .thread_tag = loop.thread_tag};
   }
 
   // Whether loop variable `var` feeds a reduction axis of `block`.

@@ -157,6 +157,14 @@ void EditExprs(Program& program, const std::function<void(Expr&)>& edit) {
   }
 }
 
+// Calls `visit` for every mention of a variable.
+template <typename Visit>
+void ForEachMention(const Expr& e, const Visit& visit) {
+  if (e == nullptr) return;
+  if (e->kind == ExprKind::kVar) visit(e->id);
+  for (const Expr& operand : e->operands) ForEachMention(operand, visit);
+}
+
 // Variables that a live loop, block or node needs, directly or through a definition or extent.
 std::vector<bool> LiveVars(Program& program) {
   std::vector<bool> live(program.vars.size(), false);
@@ -168,28 +176,23 @@ std::vector<bool> LiveVars(Program& program) {
   };
   for (const Node& node : program.nodes) {
     if (node.kind == NodeKind::kLoop) need(node.var);
-    for (const Expr& index : node.indices) {
-      for (VarId var : FreeVars(index)) need(var);
-    }
-    for (const Expr& e : {node.value, node.cond}) {
-      for (VarId var : FreeVars(e)) need(var);
-    }
+    for (const Expr& index : node.indices) ForEachMention(index, need);
+    ForEachMention(node.value, need);
+    ForEachMention(node.cond, need);
   }
   for (const Block& block : program.blocks) {
     for (VarId var : block.spatial) need(var);
     for (VarId var : block.reduction) need(var);
-    for (const Expr& e : {block.init, block.step, block.finish}) {
-      for (VarId var : FreeVars(e)) need(var);
-    }
-    for (const Expr& index : block.output_indices) {
-      for (VarId var : FreeVars(index)) need(var);
-    }
+    ForEachMention(block.init, need);
+    ForEachMention(block.step, need);
+    ForEachMention(block.finish, need);
+    for (const Expr& index : block.output_indices) ForEachMention(index, need);
   }
   while (!open.empty()) {
     const VarId var = open.back();
     open.pop_back();
-    for (VarId used : FreeVars(program.vars[var].def)) need(used);
-    for (VarId used : FreeVars(program.vars[var].extent)) need(used);
+    ForEachMention(program.vars[var].def, need);
+    ForEachMention(program.vars[var].extent, need);
   }
   return live;
 }
@@ -213,17 +216,20 @@ void PruneVarsAndBuffers(Program& program) {
   const size_t buffers_before = program.buffers.size();
   const std::vector<int32_t> buffer_at = KeepOnly(program.buffers, live);
   if (program.vars.size() == var_at.size() && program.buffers.size() == buffers_before) return;
-  EditExprs(program, [&](Expr& e) {
-    e = RewriteExpr(e, [&](const Expr& node) -> Expr {
-      if (node->kind == ExprKind::kVar) {
-        return var_at[node->id] == node->id ? nullptr : VarRef(var_at[node->id]);
-      }
-      if (node->kind == ExprKind::kLoad && buffer_at[node->id] != node->id) {
-        return Load(buffer_at[node->id], node->dtype, node->operands);
-      }
-      return nullptr;
-    });
-  });
+  std::vector<Expr> var_refs(program.vars.size());
+  const std::function<Expr(const Expr&)> renumber = [&](const Expr& node) -> Expr {
+    if (node->kind == ExprKind::kVar) {
+      const VarId var = var_at[node->id];
+      if (var == node->id) return nullptr;
+      if (var_refs[var] == nullptr) var_refs[var] = VarRef(var);
+      return var_refs[var];
+    }
+    if (node->kind == ExprKind::kLoad && buffer_at[node->id] != node->id) {
+      return Load(buffer_at[node->id], node->dtype, node->operands);
+    }
+    return nullptr;
+  };
+  EditExprs(program, [&](Expr& e) { e = RewriteExpr(e, renumber); });
   for (Block& block : program.blocks) {
     for (VarId& var : block.spatial) var = var_at[var];
     for (VarId& var : block.reduction) var = var_at[var];

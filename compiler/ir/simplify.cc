@@ -418,7 +418,7 @@ Expr FromLinear(const LinearForm& form) {
 }
 
 Expr Simplify(const Expr& e, const VarRanges& ranges) {
-  if (e == nullptr) return e;
+  if (e == nullptr || e->kind == ExprKind::kIntImm) return e;
   if (e->dtype == DType::kI64) return FromLinear(ToLinear(e, ranges));
   if (e->operands.empty()) return e;
   const bool comparison = e->kind == ExprKind::kLt || e->kind == ExprKind::kLe ||

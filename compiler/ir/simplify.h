@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "compiler/ir/expr.h"
 
 namespace burnish {
@@ -28,7 +29,7 @@ std::optional<Range> RangeOf(const Expr& e, const VarRanges& ranges);
 // divisions, moduli, minima, table look-ups ..; each atom once, in a fixed order.
 struct LinearForm {
   int64_t constant = 0;
-  std::vector<std::pair<Expr, int64_t>> terms;
+  absl::InlinedVector<std::pair<Expr, int64_t>, 4> terms;
   // The coefficient of a plain variable, 0 if it does not occur as an atom by itself.
   int64_t CoefficientOf(VarId var) const;
   // Whether `var` occurs inside an atom other than the plain variable.

@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
@@ -23,15 +24,22 @@ class Specializer {
  public:
   Specializer(const Program& in, int max_bodies)
       : in_(in),
-        out_(in),
+        out_({.name = in.name,
+              .buffers = in.buffers,
+              .vars = in.vars,
+              .blocks = in.blocks,
+              .numerics = in.numerics,
+              .winograd_m = in.winograd_m,
+              .lowered = in.lowered}),
         max_bodies_(max_bodies),
         ranges_([this](VarId var) -> std::optional<Range> {
-          const auto it = extents_.find(var);
-          if (it == extents_.end()) return std::nullopt;
-          return Range{0, it->second - 1};
+          const int64_t extent = ExtentOf(var);
+          if (extent < 0) return std::nullopt;
+          return Range{0, extent - 1};
         }) {
-    out_.nodes.clear();
-    out_.root = out_.pack_root = -1;
+    out_.nodes.reserve(2 * in.nodes.size());
+    FindRagged(in.root);
+    if (in.pack_root >= 0) FindRagged(in.pack_root);
   }
 
   absl::StatusOr<Program> Run() {
@@ -56,9 +64,18 @@ class Specializer {
                     ranges_);
   }
 
+  int64_t ExtentOf(VarId var) const {
+    return static_cast<size_t>(var) < extents_.size() ? extents_[var] : -1;
+  }
+
+  void SetExtent(VarId var, int64_t extent) {
+    if (static_cast<size_t>(var) >= extents_.size()) extents_.resize(out_.vars.size(), -1);
+    extents_[var] = extent;
+  }
+
   bool InScope(const Expr& e) const {
     const std::vector<VarId> free = FreeVars(e);
-    return std::all_of(free.begin(), free.end(), [&](VarId v) { return extents_.count(v) > 0; });
+    return std::all_of(free.begin(), free.end(), [&](VarId v) { return ExtentOf(v) >= 0; });
   }
 
   bool MentionsVector(const Expr& e) const {
@@ -66,9 +83,24 @@ class Specializer {
                        [&](VarId var) { return MentionsVar(e, var); });
   }
 
+  // Notes which nodes have loops under them whose extent must be constant and is not yet. Most
+  // programs have none.
+  bool FindRagged(NodeId id) {
+    bool under = false;
+    for (NodeId child : in_.nodes[id].children) {
+      const bool below = FindRagged(child);
+      const Node& node = in_.nodes[child];
+      under =
+          under || below || (NeedsConstantExtent(node) && !IsConstInt(in_.vars[node.var].extent));
+    }
+    if (under) has_ragged_.insert(id);
+    return under;
+  }
+
   // A loop under `id` that must have a constant extent, and has not, though all that its extent
   // depends on is known here. -1: none.
   NodeId Unresolved(NodeId id) const {
+    if (has_ragged_.count(id) == 0) return -1;
     for (NodeId node : Subtree(in_, id)) {
       if (!NeedsConstantExtent(in_.nodes[node]) || node == id) continue;
       const VarId var = in_.nodes[node].var;
@@ -134,7 +166,7 @@ class Specializer {
         leaf.cond = Renamed(leaf.cond);
         RETURN_IF_ERROR(CheckRegisters(leaf));
         RETURN_IF_ERROR(CheckLanes(leaf));
-        AppendChild(out_, to, AddNode(out_, leaf));
+        AppendChild(out_, to, AddNode(out_, std::move(leaf)));
         return absl::OkStatus();
       }
       default:
@@ -169,7 +201,7 @@ class Specializer {
     }
     const int64_t greatest = IsConstInt(extent) ? extent->int_value : MaxExtent(in_, original);
     out_.vars[loop.var].extent = extent;
-    extents_[loop.var] = greatest;
+    SetExtent(loop.var, greatest);
     NodeId inner = to;
     // Parallel loops stay, so that a nest keeps its kind; outermost ones, so that it stays one
     // nest.
@@ -186,7 +218,7 @@ class Specializer {
     if (!specialized) renamed_.erase(original);
     vectors_.erase(loop.var);
     constant_.erase(loop.var);
-    extents_.erase(loop.var);
+    SetExtent(loop.var, -1);
     return status;
   }
 
@@ -250,8 +282,9 @@ class Specializer {
   const int max_bodies_;
   int bodies_ = 1;
   VarRanges ranges_;
-  std::map<VarId, int64_t> extents_;  // Greatest extents of the loops around, by new variable.
-  std::map<VarId, VarId> renamed_;    // Ragged variables whose copy for one size is being emitted.
+  std::vector<int64_t> extents_;    // Greatest of the loops around, by new variable; -1: none.
+  std::map<VarId, VarId> renamed_;  // Ragged variables whose copy for one size is being emitted.
+  std::set<NodeId> has_ragged_;     // See FindRagged.
   std::set<VarId> constant_, vectors_;
   std::set<VarId> emitted_;  // Original variables that have a loop already.
 };
