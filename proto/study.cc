@@ -102,6 +102,7 @@ v1::StudySpec ToProto(const StudySpec& spec) {
   message.set_seed(spec.seed);
   message.set_out_path(spec.out_path);
   message.set_priority(spec.priority);
+  message.set_served(spec.served);
   return message;
 }
 
@@ -130,6 +131,7 @@ absl::StatusOr<StudySpec> FromProto(const v1::StudySpec& message) {
       .seed = message.seed(),
       .out_path = message.out_path(),
       .priority = message.priority(),
+      .served = message.served(),
   };
 }
 

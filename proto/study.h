@@ -43,6 +43,7 @@ struct StudySpec {
   uint64_t seed = 0;
   std::string out_path;
   int32_t priority = 0;
+  bool served = false;
 
   bool operator==(const StudySpec&) const = default;
 };

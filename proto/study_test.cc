@@ -33,7 +33,8 @@ StudySpec FullSpec() {
           .opt_level = 2,
           .seed = ~uint64_t{0},
           .out_path = "/out",
-          .priority = -1};
+          .priority = -1,
+          .served = true};
 }
 
 TEST(StudySpecTest, EveryFieldSurvivesTheWire) {

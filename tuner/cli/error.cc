@@ -156,6 +156,14 @@ absl::Status MakeError(ErrorCode code, absl::string_view cause, absl::string_vie
   return WithError(absl::Status(StatusCodeOf(InfoOf(code).exit_code), cause), code, where, hint);
 }
 
+ErrorParts PartsOf(const absl::Status& status) {
+  const std::string code = Payload(status, kCodeUrl);
+  if (code.empty()) return {};
+  return {.code = static_cast<ErrorCode>(std::stoi(code)),
+          .where = Payload(status, kWhereUrl),
+          .hint = Payload(status, kHintUrl)};
+}
+
 ErrorCode ErrorCodeOf(const absl::Status& status) {
   const std::string payload = Payload(status, kCodeUrl);
   if (!payload.empty()) return static_cast<ErrorCode>(std::stoi(payload));

@@ -6,6 +6,7 @@
 #ifndef TUNER_CLI_ERROR_H_
 #define TUNER_CLI_ERROR_H_
 
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -85,6 +86,13 @@ absl::Status WithError(const absl::Status& status, ErrorCode code, absl::string_
                        absl::string_view hint = "");
 absl::Status MakeError(ErrorCode code, absl::string_view cause, absl::string_view where = "",
                        absl::string_view hint = "");
+
+// What WithError attached.
+struct ErrorParts {
+  std::optional<ErrorCode> code;
+  std::string where, hint;
+};
+ErrorParts PartsOf(const absl::Status& status);
 
 // The attached code, or one by the status's own code.
 ErrorCode ErrorCodeOf(const absl::Status& status);

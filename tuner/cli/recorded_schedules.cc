@@ -9,16 +9,19 @@
 
 namespace burnish {
 
+BestFinder BestIn(const RecordStore& records) {
+  return [&records](const BestQuery& query) { return records.Best(query); };
+}
+
 absl::StatusOr<std::vector<Schedule>> RecordedSchedules::Find(const ExtractedTask& task,
                                                               const Target& target) {
   std::vector<Schedule> schedules;
-  if (records_ != nullptr) {
-    ASSIGN_OR_RETURN(const BestAnswer best,
-                     records_->Best({.workload_id = Sha256Bytes(task.workload),
-                                     .target = target.ToText(),
-                                     .isa_key = target.IsaKey(),
-                                     .accuracy = options_.accuracy,
-                                     .limit = options_.limit}));
+  if (find_best_ != nullptr) {
+    ASSIGN_OR_RETURN(const BestAnswer best, find_best_({.workload_id = Sha256Bytes(task.workload),
+                                                        .target = target.ToText(),
+                                                        .isa_key = target.IsaKey(),
+                                                        .accuracy = options_.accuracy,
+                                                        .limit = options_.limit}));
     if (best.workload_match == WorkloadMatch::kExact) {
       for (const Record& record : best.records) {
         schedules.push_back(

@@ -2,6 +2,8 @@
 #ifndef TUNER_CLI_RECORDED_SCHEDULES_H_
 #define TUNER_CLI_RECORDED_SCHEDULES_H_
 
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -10,6 +12,12 @@
 
 namespace burnish {
 
+// RecordStore::Best of a store, here or behind a daemon. Null: nothing is recorded.
+using BestFinder = std::function<absl::StatusOr<BestAnswer>(const BestQuery&)>;
+
+// `records` outlives it.
+BestFinder BestIn(const RecordStore& records);
+
 struct RecordedSchedulesOptions {
   AccuracyLimit accuracy = {};
   int limit = 5;  // Of each task.
@@ -17,17 +25,16 @@ struct RecordedSchedulesOptions {
 
 class RecordedSchedules : public ScheduleSource {
  public:
-  // `records` may be null: defaults only. It outlives this.
-  RecordedSchedules(const RecordStore* records, const RecordedSchedulesOptions& options)
-      : records_(records), options_(options) {}
+  RecordedSchedules(BestFinder find_best, const RecordedSchedulesOptions& options)
+      : find_best_(std::move(find_best)), options_(options) {}
 
   // Exact workloads, of the target itself or of one for which the traces are valid. Errors: the
-  // store's, and INVALID_ARGUMENT for a workload that cannot be read.
+  // finder's, and INVALID_ARGUMENT for a workload that cannot be read.
   absl::StatusOr<std::vector<Schedule>> Find(const ExtractedTask& task,
                                              const Target& target) override;
 
  private:
-  const RecordStore* records_;
+  BestFinder find_best_;
   RecordedSchedulesOptions options_;
 };
 

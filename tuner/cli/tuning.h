@@ -1,4 +1,4 @@
-// From a study's specification to tuned tasks and a bundle: what `submit` and `resume` share.
+// From a study's specification to a graph and its tasks.
 #ifndef TUNER_CLI_TUNING_H_
 #define TUNER_CLI_TUNING_H_
 
@@ -6,15 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "compiler/graph/extract_tasks.h"
+#include "compiler/driver/build_model.h"
 #include "compiler/graph/graph.h"
-#include "db/open.h"
 #include "proto/study.h"
 #include "proto/target.h"
-#include "tuner/cli/context.h"
-#include "tuner/cli/interrupt_watcher.h"
 #include "tuner/service/study_types.h"
 
 namespace burnish {
@@ -34,15 +30,8 @@ absl::StatusOr<Tuning> PrepareTuning(const StudySpec& spec);
 // Of the model's name or path, for people.
 std::string TitleOf(const StudySpec& spec);
 
-struct TuningOptions {
-  std::string study_id = {};  // Of a study that was created.
-  std::string out = {};       // Where the bundle goes; empty: none is built.
-};
-
-// Runs the study, on the farm that is set or on one of its own, then builds. Errors: B0905 with how
-// to go on, B07xx, B08xx, B05xx.
-absl::Status RunTuning(Context& context, const Database& database, const Tuning& tuning,
-                       const TuningOptions& options, InterruptWatcher& interrupts);
+// Of the study's tasks, as of its bundle.
+BuildModelOptions BuildOptions(const Tuning& tuning);
 
 }  // namespace burnish
 

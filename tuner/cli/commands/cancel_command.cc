@@ -3,12 +3,10 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/time.h"
 #include "base/status_macros.h"
 #include "tuner/cli/commands/commands.h"
 #include "tuner/cli/context.h"
-#include "tuner/cli/error.h"
-#include "tuner/cli/study_view.h"
+#include "tuner/cli/open_studies.h"
 
 namespace burnish {
 namespace {
@@ -20,19 +18,15 @@ class CancelCommand : public Command {
   std::string example() const override { return "tuner cancel STUDY"; }
   void AddOptions(CommandOptions& options) override {
     options.Positional("STUDY", &study_, true, "its id, or the beginning of it");
+    options.Setting("server");
     options.Setting("db");
     options.Json();
     options.Quiet();
   }
 
   absl::Status Run(Context& context) override {
-    ASSIGN_OR_RETURN(const Database database, context.OpenDatabase());
-    ASSIGN_OR_RETURN(const std::string id, ResolveStudyId(database, study_));
-    const absl::Status status =
-        database.studies->SetState(id, StudyState::kCancelled, "by tuner cancel",
-                                   absl::ToUnixNanos(context.clock().WallNow()));
-    if (absl::IsFailedPrecondition(status)) return WithError(status, ErrorCode::kStudyState, id);
-    RETURN_IF_ERROR(DatabaseError(status, database.url));
+    ASSIGN_OR_RETURN(OpenedStudies studies, OpenedStudies::Open(context));
+    ASSIGN_OR_RETURN(const std::string id, studies->Cancel(study_));
     if (context.json()) {
       context.out()
           << nlohmann::ordered_json({{"schema", 1}, {"study", id}, {"state", "cancelled"}}).dump()

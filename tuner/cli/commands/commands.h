@@ -20,6 +20,7 @@ std::unique_ptr<Command> MakeListCommand();
 std::unique_ptr<Command> MakeQueryCommand();
 std::unique_ptr<Command> MakeResumeCommand();
 std::unique_ptr<Command> MakeRunCommand();
+std::unique_ptr<Command> MakeServeCommand();
 std::unique_ptr<Command> MakeStatusCommand();
 std::unique_ptr<Command> MakeSubmitCommand();
 std::unique_ptr<Command> MakeWatchCommand();

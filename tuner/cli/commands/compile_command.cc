@@ -1,6 +1,8 @@
 // tuner compile: the best recorded schedules into a bundle. Measures nothing.
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -15,6 +17,7 @@
 #include "tuner/cli/error.h"
 #include "tuner/cli/model_source.h"
 #include "tuner/cli/recorded_schedules.h"
+#include "tuner/cli/server/tuner_client.h"
 
 namespace burnish {
 namespace {
@@ -44,6 +47,7 @@ class CompileCommand : public Command {
                    "print a point of the way instead of a bundle");
     options.Value("--threads", "N", &threads_, 0, 1024, "0: those of the target");
     options.Setting("target");
+    options.Setting("server");
     options.Setting("db");
     options.Json();
     options.Quiet();
@@ -62,10 +66,9 @@ class CompileCommand : public Command {
     ASSIGN_OR_RETURN(const Graph graph, LoadModel(request_));
     const std::string what = request_.task.empty() ? request_.model : request_.task;
     if (emit_ == "onnx") return EmitOnnx(context, graph, what);
-    ASSIGN_OR_RETURN(const Database database, context.OpenDatabase());
-    RecordedSchedules schedules(
-        database.records.get(),
-        {.accuracy = {.error_max = options.select.error_budget, .strict = options.select.strict}});
+    ASSIGN_OR_RETURN(const BestFinder find_best, FindBest(context));
+    RecordedSchedules schedules(find_best, {.accuracy = {.error_max = options.select.error_budget,
+                                                         .strict = options.select.strict}});
     BuilderClient builder;
     if (!emit_.empty()) {
       const absl::StatusOr<std::string> text = EmitModel(graph, schedules, builder, options, emit_);
@@ -88,6 +91,19 @@ class CompileCommand : public Command {
   }
 
  private:
+  // In the database, or behind a daemon.
+  absl::StatusOr<BestFinder> FindBest(Context& context) {
+    const std::string& server = context.settings().Get("server");
+    if (!server.empty()) {
+      auto client = std::make_shared<TunerClient>(server);
+      return BestFinder([client](const BestQuery& query) { return client->Best(query); });
+    }
+    ASSIGN_OR_RETURN(Database opened, context.OpenDatabase());
+    auto database = std::make_shared<Database>(std::move(opened));
+    return BestFinder(
+        [database](const BestQuery& query) { return database->records->Best(query); });
+  }
+
   absl::Status EmitOnnx(Context& context, const Graph& graph, const std::string& what) {
     const absl::StatusOr<std::string> bytes = ExportOnnx(graph);
     if (!bytes.ok()) return WithError(bytes.status(), ErrorCode::kUnsupportedOperator, what);

@@ -8,6 +8,7 @@
 #include "tuner/cli/commands/commands.h"
 #include "tuner/cli/context.h"
 #include "tuner/cli/format.h"
+#include "tuner/cli/open_studies.h"
 
 namespace burnish {
 namespace {
@@ -24,23 +25,23 @@ class ListCommand : public Command {
                    {"queued", "running", "interrupted", "done", "failed", "cancelled"},
                    "only those in this state");
     options.Value("--limit", "N", &limit_, 1, 10000, "how many at most");
+    options.Setting("server");
     options.Setting("db");
     options.Json();
   }
 
   absl::Status Run(Context& context) override {
-    ASSIGN_OR_RETURN(const Database database, context.OpenDatabase());
+    ASSIGN_OR_RETURN(OpenedStudies studies, OpenedStudies::Open(context));
     StudyQuery query{.limit = static_cast<int>(limit_)};
     for (int number = 1; number <= kStudyStateCount; ++number) {
       const auto state = static_cast<StudyState>(number);
       if (state_ == StudyStateName(state)) query.state = state;
     }
-    const absl::StatusOr<std::vector<StudySummary>> studies = database.studies->List(query);
-    RETURN_IF_ERROR(DatabaseError(studies.status(), database.url));
+    ASSIGN_OR_RETURN(const std::vector<StudySummary> found, studies->List(query));
     Json json = {{"schema", 1}, {"studies", Json::array()}};
     TextTable table(
         {{"study"}, {"of"}, {"state"}, {"tasks", TextTable::kRight}, {"created (UTC)"}, {""}});
-    for (const StudySummary& summary : *studies) {
+    for (const StudySummary& summary : found) {
       const Study& study = summary.study;
       const std::string state(StudyStateName(study.state));
       json["studies"].push_back({{"study", study.id},

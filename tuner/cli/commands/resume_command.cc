@@ -1,13 +1,17 @@
 // tuner resume: goes on with a study that was interrupted, killed or cancelled, or that has failed.
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "base/status_macros.h"
 #include "tuner/cli/commands/commands.h"
 #include "tuner/cli/context.h"
 #include "tuner/cli/error.h"
 #include "tuner/cli/interrupt_watcher.h"
+#include "tuner/cli/local_tuning.h"
+#include "tuner/cli/remote_tuning.h"
+#include "tuner/cli/server/tuner_client.h"
+#include "tuner/cli/study_id.h"
 #include "tuner/cli/study_view.h"
 #include "tuner/cli/tuning.h"
 
@@ -22,7 +26,11 @@ class ResumeCommand : public Command {
   void AddOptions(CommandOptions& options) override {
     options.Positional("STUDY", &study_, true, "its id, or the beginning of it");
     options.Value("--out", "FILE", &out_, "the bundle; else where `submit` said");
+    options.Flag("--detach", &detach_, "with --server: do not wait for it");
+    options.Value("--patience", "S", &patience_seconds_, 1.0, 1e6,
+                  "seconds to wait for a farm that is away");
     options.Setting("tracker");
+    options.Setting("server");
     options.Setting("db");
     options.Json();
     options.Quiet();
@@ -30,6 +38,9 @@ class ResumeCommand : public Command {
 
   absl::Status Run(Context& context) override {
     InterruptWatcher interrupts;
+    const std::string& server = context.settings().Get("server");
+    if (!server.empty()) return ResumeRemote(context, server, interrupts);
+    if (detach_) return NoServer("tuner resume");
     ASSIGN_OR_RETURN(const Database database, context.OpenDatabase());
     ASSIGN_OR_RETURN(const std::string id, ResolveStudyId(database, study_));
     const absl::StatusOr<StudySummary> summary = database.studies->Get(id);
@@ -40,20 +51,31 @@ class ResumeCommand : public Command {
     }
     ASSIGN_OR_RETURN(const StudySpec spec, ParseStudySpec(summary->study));
     ASSIGN_OR_RETURN(const Tuning tuning, PrepareTuning(spec));
-    if (context.json()) {
-      context.out()
-          << nlohmann::ordered_json({{"schema", 1}, {"event", "resumed"}, {"study", id}}).dump()
-          << "\n";
-    } else {
-      context.out() << "study " << id << "\n";
-    }
-    context.out() << std::flush;
+    PrintStudyId(context, "resumed", id);
     return RunTuning(context, database, tuning,
-                     {.study_id = id, .out = out_.empty() ? spec.out_path : out_}, interrupts);
+                     {.study_id = id,
+                      .out = out_.empty() ? spec.out_path : out_,
+                      .patience = absl::Seconds(patience_seconds_)},
+                     interrupts);
   }
 
  private:
+  absl::Status ResumeRemote(Context& context, const std::string& server,
+                            InterruptWatcher& interrupts) {
+    if (!out_.empty()) {
+      return MakeError(
+          ErrorCode::kUsage, "--out with --server: bundles are built by the client", "tuner resume",
+          absl::StrCat("tuner compile --task NAME|--model FILE --out FILE --server ", server));
+    }
+    TunerClient client(server);
+    ASSIGN_OR_RETURN(const std::string id, client.Resume(study_));
+    PrintStudyId(context, "resumed", id);
+    return detach_ ? absl::OkStatus() : FollowRemote(context, client, id, {}, interrupts);
+  }
+
   std::string study_, out_;
+  bool detach_ = false;
+  double patience_seconds_ = 300;
 };
 
 }  // namespace

@@ -1,12 +1,11 @@
 // tuner status: one study, the newest if none is named.
 #include <nlohmann/json.hpp>
 #include <string>
-#include <vector>
 
 #include "base/status_macros.h"
 #include "tuner/cli/commands/commands.h"
 #include "tuner/cli/context.h"
-#include "tuner/cli/error.h"
+#include "tuner/cli/open_studies.h"
 #include "tuner/cli/study_view.h"
 
 namespace burnish {
@@ -19,25 +18,14 @@ class StatusCommand : public Command {
   std::string example() const override { return "tuner status STUDY"; }
   void AddOptions(CommandOptions& options) override {
     options.Positional("STUDY", &study_, false, "its id or the beginning of it; else the newest");
+    options.Setting("server");
     options.Setting("db");
     options.Json();
   }
 
   absl::Status Run(Context& context) override {
-    ASSIGN_OR_RETURN(const Database database, context.OpenDatabase());
-    std::string id;
-    if (study_.empty()) {
-      const absl::StatusOr<std::vector<StudySummary>> newest = database.studies->List({.limit = 1});
-      RETURN_IF_ERROR(DatabaseError(newest.status(), database.url));
-      if (newest->empty()) {
-        return MakeError(ErrorCode::kNoStudy, "there is no study yet", database.url,
-                         "tuner submit --task resnet50");
-      }
-      id = newest->front().study.id;
-    } else {
-      ASSIGN_OR_RETURN(id, ResolveStudyId(database, study_));
-    }
-    ASSIGN_OR_RETURN(const StudyView view, LoadStudyView(database, id));
+    ASSIGN_OR_RETURN(OpenedStudies studies, OpenedStudies::Open(context));
+    ASSIGN_OR_RETURN(const StudyView view, studies->Get(study_));
     context.out() << (context.json() ? StudyJson(view).dump() + "\n" : StudyText(view));
     return absl::OkStatus();
   }

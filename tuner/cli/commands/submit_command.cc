@@ -1,6 +1,5 @@
 // tuner submit: tunes a model or an operator, and builds it.
 #include <nlohmann/json.hpp>
-#include <random>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -14,7 +13,11 @@
 #include "tuner/cli/error.h"
 #include "tuner/cli/format.h"
 #include "tuner/cli/interrupt_watcher.h"
+#include "tuner/cli/local_tuning.h"
+#include "tuner/cli/remote_tuning.h"
+#include "tuner/cli/server/tuner_client.h"
 #include "tuner/cli/study_flags.h"
+#include "tuner/cli/study_id.h"
 #include "tuner/cli/tuning.h"
 #include "tuner/service/study_storage.h"
 #include "tuner/sketch/sketch.h"
@@ -26,13 +29,6 @@ using Json = nlohmann::ordered_json;
 
 // What an embedded farm on two cores measures in a second; only for the estimate of a dry run.
 constexpr double kTrialsPerSecond = 8;
-
-// "20260131-120000-1f3a": sorts by age, and two submits in a second differ.
-std::string NewStudyId(absl::Time now) {
-  std::random_device device;
-  return absl::StrCat(absl::FormatTime("%Y%m%d-%H%M%S", now, absl::UTCTimeZone()), "-",
-                      absl::Hex(device() & 0xffff, absl::kZeroPad4));
-}
 
 class SubmitCommand : public Command {
  public:
@@ -46,7 +42,9 @@ class SubmitCommand : public Command {
   void AddOptions(CommandOptions& options) override {
     flags_.AddOptions(options);
     options.Flag("--dry-run", &dry_run_, "only list tasks and the sizes of their spaces");
-    options.Flag("--detach", &detach_, "leave it to a running `tuner serve`");
+    options.Flag("--detach", &detach_, "with --server: do not wait for it");
+    options.Value("--patience", "S", &patience_seconds_, 1.0, 1e6,
+                  "seconds to wait for a farm that is away");
     options.Setting("target");
     options.Setting("tracker");
     options.Setting("server");
@@ -56,16 +54,21 @@ class SubmitCommand : public Command {
   }
 
   absl::Status Run(Context& context) override {
-    if (detach_ || !context.settings().Get("server").empty()) {
-      return MakeError(ErrorCode::kNoServer, "this version has no tuner daemon to hand a study to",
+    const std::string& server = context.settings().Get("server");
+    if (detach_ && server.empty()) return NoServer("tuner submit");
+    if (detach_ && !flags_.out.empty()) {
+      return MakeError(ErrorCode::kUsage, "--out with --detach: the bundle is built by who waits",
                        "tuner submit",
-                       "leave --detach and --server out; with nohup it survives the terminal");
+                       absl::StrCat("leave --out out, and when the study is done: tuner compile "
+                                    "--out FILE --server ",
+                                    server));
     }
     InterruptWatcher interrupts;
     ASSIGN_OR_RETURN(const Target target, context.ResolveTarget(static_cast<int>(flags_.threads)));
     ASSIGN_OR_RETURN(const StudySpec spec, flags_.ToSpec(target));
     ASSIGN_OR_RETURN(const Tuning tuning, PrepareTuning(spec));
     if (dry_run_) return DryRun(context, tuning);
+    if (!server.empty()) return SubmitToServer(context, server, tuning, interrupts);
     ASSIGN_OR_RETURN(const Database database, context.OpenDatabase());
     const absl::Time now = context.clock().WallNow();
     const std::string id = NewStudyId(now);
@@ -77,16 +80,28 @@ class SubmitCommand : public Command {
                                                       .tasks = tuning.tasks,
                                                       .now_ns = absl::ToUnixNanos(now)}),
                       database.url));
-    if (context.json()) {
-      context.out() << Json({{"schema", 1}, {"event", "submitted"}, {"study", id}}).dump() << "\n";
-    } else {
-      context.out() << "study " << id << "\n";
-    }
-    context.out() << std::flush;
-    return RunTuning(context, database, tuning, {.study_id = id, .out = spec.out_path}, interrupts);
+    PrintStudyId(context, "submitted", id);
+    return RunTuning(
+        context, database, tuning,
+        {.study_id = id, .out = spec.out_path, .patience = absl::Seconds(patience_seconds_)},
+        interrupts);
   }
 
  private:
+  // The daemon measures; the bundle is built here, with what it then has on record.
+  absl::Status SubmitToServer(Context& context, const std::string& server, const Tuning& tuning,
+                              InterruptWatcher& interrupts) {
+    TunerClient client(server);
+    ASSIGN_OR_RETURN(const std::string id, SubmitRemote(client, tuning.spec));
+    PrintStudyId(context, "submitted", id);
+    if (detach_) return absl::OkStatus();
+    RETURN_IF_ERROR(FollowRemote(context, client, id, tuning.flop_counts, interrupts));
+    if (tuning.spec.out_path.empty()) return absl::OkStatus();
+    return BuildTuned(
+        context, [&](const BestQuery& query) { return client.Best(query); }, tuning,
+        tuning.spec.out_path);
+  }
+
   absl::Status DryRun(Context& context, const Tuning& tuning) {
     Json json = {{"schema", 1}, {"target", tuning.target.ToText()}, {"tasks", Json::array()}};
     TextTable table({{"task"},
@@ -131,6 +146,7 @@ class SubmitCommand : public Command {
   StudyFlags flags_;
   bool dry_run_ = false;
   bool detach_ = false;
+  double patience_seconds_ = 300;
 };
 
 }  // namespace

@@ -1,8 +1,7 @@
-// tuner watch: a study's progress until it ends, from any process that can read its database.
-#include <chrono>
+// tuner watch: a study's progress until it ends, from any process that can read its database
+// or reach its daemon.
 #include <nlohmann/json.hpp>
 #include <string>
-#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
@@ -10,13 +9,11 @@
 #include "tuner/cli/commands/commands.h"
 #include "tuner/cli/context.h"
 #include "tuner/cli/format.h"
+#include "tuner/cli/open_studies.h"
 #include "tuner/cli/study_view.h"
 
 namespace burnish {
 namespace {
-
-// The study will not go on by itself.
-bool IsOver(StudyState state) { return IsTerminal(state) || state == StudyState::kInterrupted; }
 
 std::string Line(const StudyView& view) {
   std::string line =
@@ -35,23 +32,21 @@ class WatchCommand : public Command {
   void AddOptions(CommandOptions& options) override {
     options.Positional("STUDY", &study_, true, "its id, or the beginning of it");
     options.Value("--interval", "S", &interval_seconds_, 0.1, 3600.0, "seconds between looks");
+    options.Setting("server");
     options.Setting("db");
     options.Json();
   }
 
   absl::Status Run(Context& context) override {
-    ASSIGN_OR_RETURN(const Database database, context.OpenDatabase());
-    ASSIGN_OR_RETURN(const std::string id, ResolveStudyId(database, study_));
+    ASSIGN_OR_RETURN(OpenedStudies studies, OpenedStudies::Open(context));
     std::string last;
-    while (true) {
-      ASSIGN_OR_RETURN(const StudyView view, LoadStudyView(database, id));
+    return studies->Watch(study_, absl::Seconds(interval_seconds_), [&](const StudyView& view) {
       // A line only when something has changed.
       const std::string line = context.json() ? StudyJson(view).dump() : Line(view);
       if (line != last) context.out() << line << "\n" << std::flush;
       last = line;
-      if (IsOver(view.summary.study.state)) return absl::OkStatus();
-      std::this_thread::sleep_for(std::chrono::duration<double>(interval_seconds_));
-    }
+      return true;
+    });
   }
 
  private:

@@ -1,0 +1,24 @@
+#include "tuner/cli/open_studies.h"
+
+#include <string>
+#include <utility>
+
+#include "base/status_macros.h"
+#include "tuner/cli/server/tuner_client.h"
+
+namespace burnish {
+
+absl::StatusOr<OpenedStudies> OpenedStudies::Open(Context& context) {
+  OpenedStudies opened;
+  const std::string& server = context.settings().Get("server");
+  if (!server.empty()) {
+    opened.studies_ = std::make_unique<TunerClient>(server);
+    return opened;
+  }
+  ASSIGN_OR_RETURN(Database database, context.OpenDatabase());
+  opened.database_ = std::make_unique<Database>(std::move(database));
+  opened.studies_ = std::make_unique<LocalStudies>(opened.database_.get(), &context.clock());
+  return opened;
+}
+
+}  // namespace burnish

@@ -1,0 +1,71 @@
+#include "tuner/cli/remote_tuning.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/status_macros.h"
+#include "tuner/cli/error.h"
+#include "tuner/cli/local_tuning.h"
+#include "tuner/cli/progress_view.h"
+
+namespace burnish {
+namespace {
+
+constexpr int64_t kModelBytesMax = int64_t{2} << 30;
+
+std::string HowToWatch(Context& context, const std::string& study_id) {
+  return absl::StrCat("tuner watch ", study_id, " --server ", context.settings().Get("server"));
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> SubmitRemote(TunerClient& client, const StudySpec& spec) {
+  StudySpec sent = spec;
+  sent.out_path.clear();
+  std::string model;
+  if (!spec.model_path.empty()) {
+    absl::StatusOr<std::string> bytes = ReadFile(spec.model_path, kModelBytesMax);
+    RETURN_IF_ERROR(WithError(bytes.status(), ErrorCode::kNoInputFile, spec.model_path));
+    model = *std::move(bytes);
+    sent.model_path = std::filesystem::path(spec.model_path).filename().string();
+  }
+  return client.Submit(sent, model);
+}
+
+absl::Status FollowRemote(Context& context, TunerClient& client, const std::string& study_id,
+                          std::vector<int64_t> flop_counts, InterruptWatcher& interrupts) {
+  ASSIGN_OR_RETURN(const StudyView study, client.Get(study_id));
+  context.Note(absl::StrCat(study.tasks.size(), " tasks, run by ", context.settings().Get("server"),
+                            "; Ctrl-C leaves it running, `", HowToWatch(context, study_id),
+                            "` follows it again"));
+  if (flop_counts.empty()) {
+    for (const TaskView& task : study.tasks) flop_counts.push_back(task.flop_count.value_or(0));
+  }
+  ProgressView view(context, flop_counts);
+  interrupts.OnInterrupt([&] { client.StopFollowing(); });
+  const absl::StatusOr<FollowedRun> run =
+      client.Follow(study_id, [&](const StudyProgress& progress) {
+        if (progress.tasks.size() == flop_counts.size()) view.Update(progress);
+      });
+  interrupts.OnInterrupt(nullptr);
+  view.Finish();
+  if (absl::IsCancelled(run.status())) {
+    return MakeError(ErrorCode::kInterrupted, "no longer following; the study goes on", study_id,
+                     HowToWatch(context, study_id));
+  }
+  if (!run.ok()) {
+    return WithError(run.status(), ErrorCodeOf(run.status()), study_id,
+                     HowToWatch(context, study_id));
+  }
+  if (run->progress.has_value() && run->progress->tasks.size() == flop_counts.size()) {
+    PrintResult(context, flop_counts, study_id,
+                {.reason = run->reason, .progress = *run->progress});
+  }
+  return run->error;
+}
+
+}  // namespace burnish

@@ -1,0 +1,100 @@
+// The daemon's studies: several at once, each on a thread of its own, against one farm and one
+// database. No network here; tuner_service.h is that.
+#ifndef TUNER_CLI_SERVER_STUDY_HOST_H_
+#define TUNER_CLI_SERVER_STUDY_HOST_H_
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "db/open.h"
+#include "proto/study.h"
+#include "tuner/cli/study_run.h"
+#include "tuner/service/study_types.h"
+
+namespace burnish {
+
+struct StudyHostOptions {
+  const Database* database = nullptr;  // Not null, outlives the host.
+  const Clock* clock = nullptr;        // Not null, outlives the host.
+  std::string tracker = {};            // Address.
+  bool idle = false;                   // See StudyRunOptions.
+  std::string models_folder = {};      // Of model files that were sent; made when one comes.
+  int running_max = 4;                 // Others wait in line, oldest first.
+};
+
+// How a study that this host runs, or ran, stands.
+struct StudyNews {
+  int64_t version = 0;  // Grows with every change; 0: the host knows nothing of the study.
+  std::optional<StudyProgress> progress;
+  bool ended = false;
+  StopReason reason = StopReason::kNone;  // Of the end.
+  absl::Status error;                     // Why it ended before it was done; OK: it is done.
+};
+
+// Thread-safe.
+class StudyHost {
+ public:
+  explicit StudyHost(const StudyHostOptions& options);
+  // As Stop.
+  ~StudyHost();
+
+  // Takes up the studies that an earlier daemon was asked for and did not end. Errors: B05xx.
+  absl::Status TakeUp();
+
+  // `model`: bytes of the model file, where the spec has one; its hash is checked. The study is
+  // durable when this returns its id. Errors: of the model and the spec (B01xx, B03xx), B05xx,
+  // B0204: the file cannot be kept.
+  absl::StatusOr<std::string> Submit(StudySpec spec, absl::string_view model);
+  // `id`: whole. One that runs or waits is left as it is. Errors: B0601, B0602 it is done, B05xx.
+  absl::Status Resume(const std::string& id);
+
+  // Waits until the study's version is not `seen`, or the timeout.
+  StudyNews Wait(const std::string& id, int64_t seen, absl::Duration timeout);
+
+  // Ends all runs with their studies resumable, and to be taken up by the next daemon.
+  void Stop();
+
+ private:
+  struct Run {
+    std::unique_ptr<StudyRun> run;  // While it runs.
+    std::thread thread;
+    StudyNews news;
+  };
+
+  absl::Status KeepModel(StudySpec& spec, absl::string_view model) const;
+  void Enqueue(const std::string& id);  // With the lock held.
+  void StartWaiting();                  // With the lock held.
+  void RunStudy(const std::string& id);
+  absl::StatusOr<StudyResult> RunPrepared(const std::string& id, const Tuning& tuning);
+  void End(const std::string& id, const absl::StatusOr<StudyResult>& result);
+  // An error is logged: the study stays as it was, which a resume can do with.
+  void SetState(const std::string& id, StudyState state, absl::string_view detail) const;
+  void Forget();  // Old ends, with the lock held.
+
+  const StudyHostOptions options_;
+  std::mutex preparing_;  // A model's graph is large: one at a time.
+  std::mutex mutex_;      // For all below.
+  std::condition_variable changed_;
+  std::map<std::string, Run> runs_;  // By study id; with the last of those that have ended.
+  std::deque<std::string> waiting_;
+  std::deque<std::string> ended_;  // Oldest first.
+  int running_count_ = 0;
+  bool stopping_ = false;
+};
+
+}  // namespace burnish
+
+#endif  // TUNER_CLI_SERVER_STUDY_HOST_H_

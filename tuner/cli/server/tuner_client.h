@@ -1,0 +1,61 @@
+// A running `tuner serve`, as commands see it.
+#ifndef TUNER_CLI_SERVER_TUNER_CLIENT_H_
+#define TUNER_CLI_SERVER_TUNER_CLIENT_H_
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "db/record_store.h"
+#include "proto/study.h"
+#include "tuner/cli/studies.h"
+#include "tuner/service/study_types.h"
+
+namespace burnish {
+
+// How a run that was followed ended.
+struct FollowedRun {
+  StopReason reason = StopReason::kNone;  // kNone: the study does not run there.
+  absl::Status error;                     // Why it ended before it was done; OK: it is done.
+  std::optional<StudyProgress> progress;  // The last.
+};
+
+// Thread-safe. Errors are the daemon's, with their numbers, and B0704: no daemon answers there.
+class TunerClient : public Studies {
+ public:
+  explicit TunerClient(const std::string& server);
+  ~TunerClient() override;
+
+  absl::StatusOr<StudyView> Get(const std::string& id) override;
+  absl::StatusOr<std::vector<StudySummary>> List(const StudyQuery& query) override;
+  absl::StatusOr<std::string> Cancel(const std::string& id) override;
+  absl::Status Watch(const std::string& id, absl::Duration interval,
+                     const std::function<bool(const StudyView&)>& look) override;
+
+  // `model`: bytes of the file that the spec names; empty for a model of the zoo or an operator.
+  // Returns the study's id.
+  absl::StatusOr<std::string> Submit(const StudySpec& spec, absl::string_view model);
+  absl::StatusOr<std::string> Resume(const std::string& id);
+  // Follows a run until it ends. CANCELLED: StopFollowing was called.
+  absl::StatusOr<FollowedRun> Follow(const std::string& id,
+                                     const std::function<void(const StudyProgress&)>& on_progress);
+  // From any thread; also ends a Follow that comes later.
+  void StopFollowing();
+
+  // As RecordStore::Best, exact workloads only.
+  absl::StatusOr<BestAnswer> Best(const BestQuery& query);
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace burnish
+
+#endif  // TUNER_CLI_SERVER_TUNER_CLIENT_H_

@@ -1,0 +1,228 @@
+#include "tuner/cli/server/tuner_messages.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "base/status_macros.h"
+#include "proto/record.pb.h"
+#include "proto/study.h"
+#include "proto/study.pb.h"
+#include "tuner/cli/error.h"
+
+namespace burnish {
+namespace {
+
+constexpr int kBestMax = 100;
+
+using FailureMap = google::protobuf::Map<int32_t, int64_t>;
+
+void SetFailures(const std::map<FailureKind, int64_t>& counts, FailureMap& map) {
+  for (const auto& [kind, count] : counts) map[static_cast<int32_t>(kind)] = count;
+}
+
+// Kinds of a newer version are passed over.
+std::map<FailureKind, int64_t> GetFailures(const FailureMap& map) {
+  std::map<FailureKind, int64_t> counts;
+  for (const auto& [kind, count] : map) {
+    if (kind >= 1 && kind <= kFailureKindCount) counts[static_cast<FailureKind>(kind)] = count;
+  }
+  return counts;
+}
+
+}  // namespace
+
+v1::StudySummary ToProto(const StudySummary& summary) {
+  v1::StudySummary message;
+  const Study& study = summary.study;
+  message.set_id(study.id);
+  message.set_title(study.title);
+  message.set_target(study.target);
+  message.set_state(static_cast<int32_t>(study.state));
+  message.set_detail(study.detail);
+  message.set_created_ns(study.created_ns);
+  message.set_updated_ns(study.updated_ns);
+  message.set_task_count(summary.task_count);
+  message.set_log_length(summary.log_length);
+  message.set_open_job_count(summary.open_job_count);
+  return message;
+}
+
+absl::StatusOr<StudySummary> FromProto(const v1::StudySummary& message) {
+  if (message.state() < 1 || message.state() > kStudyStateCount) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("got study state ", message.state(), ", want 1..", kStudyStateCount));
+  }
+  return StudySummary{.study = {.id = message.id(),
+                                .title = message.title(),
+                                .target = message.target(),
+                                .state = static_cast<StudyState>(message.state()),
+                                .detail = message.detail(),
+                                .created_ns = message.created_ns(),
+                                .updated_ns = message.updated_ns()},
+                      .task_count = message.task_count(),
+                      .log_length = message.log_length(),
+                      .open_job_count = message.open_job_count()};
+}
+
+v1::StudyView ToProto(const StudyView& view) {
+  v1::StudyView message;
+  *message.mutable_summary() = ToProto(view.summary);
+  *message.mutable_spec() = ToProto(view.spec);
+  message.set_trial_count(view.counts.trial_count);
+  SetFailures(view.counts.failure_counts, *message.mutable_failure_counts());
+  for (const TaskView& task : view.tasks) {
+    v1::TaskView* out = message.add_tasks();
+    out->set_workload_id(task.task.workload_id);
+    out->set_name(task.task.name);
+    out->set_weight(task.task.weight);
+    if (task.flop_count.has_value()) out->set_flop_count(*task.flop_count);
+    if (task.best.has_value()) *out->mutable_best() = ToProto(*task.best);
+  }
+  return message;
+}
+
+absl::StatusOr<StudyView> FromProto(const v1::StudyView& message) {
+  StudyView view;
+  ASSIGN_OR_RETURN(view.summary, FromProto(message.summary()));
+  ASSIGN_OR_RETURN(view.spec, FromProto(message.spec()));
+  view.counts = {.trial_count = message.trial_count(),
+                 .failure_counts = GetFailures(message.failure_counts())};
+  for (const v1::TaskView& in : message.tasks()) {
+    TaskView task{
+        .task = {.workload_id = in.workload_id(), .name = in.name(), .weight = in.weight()}};
+    if (in.has_flop_count()) task.flop_count = in.flop_count();
+    if (in.has_best()) {
+      ASSIGN_OR_RETURN(task.best, FromProto(in.best()));
+    }
+    view.tasks.push_back(std::move(task));
+  }
+  return view;
+}
+
+v1::StudyProgress ToProto(const StudyProgress& progress) {
+  v1::StudyProgress message;
+  message.set_study_id(progress.study_id);
+  message.set_trial_count(progress.trial_count);
+  message.set_trials_max(progress.trials_max);
+  message.set_pending_count(progress.pending_count);
+  SetFailures(progress.failure_counts, *message.mutable_failure_counts());
+  message.set_elapsed_ns(absl::ToInt64Nanoseconds(progress.elapsed));
+  message.set_predicted_gain(progress.predicted_gain);
+  message.set_health_code(static_cast<int32_t>(progress.health.code()));
+  message.set_health_message(std::string(progress.health.message()));
+  for (const TaskStatus& task : progress.tasks) {
+    v1::TaskProgress* out = message.add_tasks();
+    out->set_name(task.name);
+    out->set_weight(task.weight);
+    out->set_bound_ns(task.bound_ns);
+    out->set_default_ns(task.default_ns);
+    out->set_best_origin(static_cast<int32_t>(task.best.origin));
+    out->set_best_ns(task.best.latency_ns);
+    out->set_trial_count(task.trial_count);
+    out->set_pending_count(task.pending_count);
+    out->set_exhausted(task.exhausted);
+  }
+  return message;
+}
+
+absl::StatusOr<StudyProgress> FromProto(const v1::StudyProgress& message) {
+  StudyProgress progress{
+      .study_id = message.study_id(),
+      .trial_count = message.trial_count(),
+      .trials_max = message.trials_max(),
+      .pending_count = message.pending_count(),
+      .failure_counts = GetFailures(message.failure_counts()),
+      .elapsed = absl::Nanoseconds(message.elapsed_ns()),
+      .predicted_gain = message.predicted_gain(),
+      .health = absl::Status(static_cast<absl::StatusCode>(message.health_code()),
+                             message.health_message())};
+  for (const v1::TaskProgress& in : message.tasks()) {
+    if (in.best_origin() < 0 || in.best_origin() > static_cast<int32_t>(BestOrigin::kTrial)) {
+      return absl::InvalidArgumentError(absl::StrCat("got best origin ", in.best_origin()));
+    }
+    progress.tasks.push_back(
+        {.name = in.name(),
+         .weight = in.weight(),
+         .bound_ns = in.bound_ns(),
+         .default_ns = in.default_ns(),
+         .best = {.origin = static_cast<BestOrigin>(in.best_origin()), .latency_ns = in.best_ns()},
+         .trial_count = in.trial_count(),
+         .pending_count = in.pending_count(),
+         .exhausted = in.exhausted()});
+  }
+  return progress;
+}
+
+v1::FindBestRequest ToProto(const BestQuery& query) {
+  v1::FindBestRequest message;
+  message.set_workload_id(query.workload_id);
+  message.set_target(query.target);
+  message.set_isa_key(query.isa_key);
+  const AccuracyLimit accuracy = query.accuracy.value_or(AccuracyLimit());
+  message.set_error_max(accuracy.error_max);
+  message.set_strict(accuracy.strict);
+  message.set_limit(query.limit);
+  return message;
+}
+
+absl::StatusOr<BestQuery> FromProto(const v1::FindBestRequest& message) {
+  if (message.limit() < 1 || message.limit() > kBestMax) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("got limit ", message.limit(), ", want 1..", kBestMax));
+  }
+  return BestQuery{
+      .workload_id = message.workload_id(),
+      .target = message.target(),
+      .isa_key = message.isa_key(),
+      .accuracy = AccuracyLimit{.error_max = message.error_max(), .strict = message.strict()},
+      .limit = message.limit()};
+}
+
+v1::FindBestResponse ToProto(const BestAnswer& answer) {
+  v1::FindBestResponse message;
+  message.set_workload_match(static_cast<int32_t>(answer.workload_match));
+  message.set_exact_target(answer.exact_target);
+  for (const Record& record : answer.records) *message.add_records() = ToProto(record);
+  return message;
+}
+
+absl::StatusOr<BestAnswer> FromProto(const v1::FindBestResponse& message) {
+  if (message.workload_match() < 0 ||
+      message.workload_match() > static_cast<int32_t>(WorkloadMatch::kNearShape)) {
+    return absl::InvalidArgumentError(absl::StrCat("got match ", message.workload_match()));
+  }
+  BestAnswer answer{.workload_match = static_cast<WorkloadMatch>(message.workload_match()),
+                    .exact_target = message.exact_target()};
+  for (const v1::Record& in : message.records()) {
+    ASSIGN_OR_RETURN(answer.records.emplace_back(), FromProto(in));
+  }
+  return answer;
+}
+
+std::string ErrorDetailOf(const absl::Status& status) {
+  const ErrorParts parts = PartsOf(status);
+  if (!parts.code.has_value()) return "";
+  v1::ErrorDetail detail;
+  detail.set_code(static_cast<int32_t>(*parts.code));
+  detail.set_where(parts.where);
+  detail.set_hint(parts.hint);
+  return detail.SerializeAsString();
+}
+
+absl::Status WithErrorDetail(const absl::Status& status, absl::string_view detail) {
+  v1::ErrorDetail message;
+  if (status.ok() || detail.empty() ||
+      !message.ParseFromArray(detail.data(), static_cast<int>(detail.size()))) {
+    return status;
+  }
+  const absl::Span<const ErrorInfo> known = AllErrors();
+  const bool is_known = std::any_of(known.begin(), known.end(), [&](const ErrorInfo& info) {
+    return static_cast<int32_t>(info.code) == message.code();
+  });
+  if (!is_known) return status;
+  return WithError(status, static_cast<ErrorCode>(message.code()), message.where(), message.hint());
+}
+
+}  // namespace burnish

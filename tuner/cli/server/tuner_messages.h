@@ -1,0 +1,41 @@
+// Between the messages of proto/tuner.proto and the values that commands use. What comes from the
+// network is checked: INVALID_ARGUMENT for what cannot be.
+#ifndef TUNER_CLI_SERVER_TUNER_MESSAGES_H_
+#define TUNER_CLI_SERVER_TUNER_MESSAGES_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "db/record_store.h"
+#include "db/study_store.h"
+#include "proto/tuner.pb.h"
+#include "tuner/cli/study_view.h"
+#include "tuner/service/study_types.h"
+
+namespace burnish {
+
+v1::StudySummary ToProto(const StudySummary& summary);
+absl::StatusOr<StudySummary> FromProto(const v1::StudySummary& message);
+
+v1::StudyView ToProto(const StudyView& view);
+absl::StatusOr<StudyView> FromProto(const v1::StudyView& message);
+
+// Without traces: a progress is for people.
+v1::StudyProgress ToProto(const StudyProgress& progress);
+absl::StatusOr<StudyProgress> FromProto(const v1::StudyProgress& message);
+
+v1::FindBestRequest ToProto(const BestQuery& query);
+absl::StatusOr<BestQuery> FromProto(const v1::FindBestRequest& message);
+v1::FindBestResponse ToProto(const BestAnswer& answer);
+absl::StatusOr<BestAnswer> FromProto(const v1::FindBestResponse& message);
+
+// An error's number, place and hint, serialised; empty for OK and where there is no number.
+std::string ErrorDetailOf(const absl::Status& status);
+// `status` with what ErrorDetailOf gave; without a number that this version knows, as it is.
+absl::Status WithErrorDetail(const absl::Status& status, absl::string_view detail);
+
+}  // namespace burnish
+
+#endif  // TUNER_CLI_SERVER_TUNER_MESSAGES_H_

@@ -1,0 +1,324 @@
+#include "tuner/cli/server/tuner_service.h"
+
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/resource_quota.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+#include "proto/rpc.h"
+#include "proto/study.h"
+#include "proto/tuner.grpc.pb.h"
+#include "tuner/cli/context.h"
+#include "tuner/cli/error.h"
+#include "tuner/cli/server/tuner_messages.h"
+#include "tuner/cli/studies.h"
+
+namespace burnish {
+namespace {
+
+constexpr std::chrono::seconds kShutdownGrace(1);
+constexpr absl::Duration kIntervalMin = absl::Milliseconds(100);
+constexpr absl::Duration kIntervalMax = absl::Seconds(2);
+constexpr int kListMax = 1000;
+constexpr int kThreadsMax = 128;  // Of calls; those that watch hold one each.
+
+grpc::Status WithDetail(const absl::Status& status) {
+  return {static_cast<grpc::StatusCode>(status.code()), std::string(status.message()),
+          ErrorDetailOf(status)};
+}
+
+// One of a bounded number of things, for as long as it lives.
+class Slot {
+ public:
+  Slot(std::atomic<int>& count, int max) : count_(count), ok_(++count <= max) {}
+  ~Slot() { --count_; }
+  bool ok() const { return ok_; }
+
+ private:
+  std::atomic<int>& count_;
+  const bool ok_;
+};
+
+v1::StudyEnd ToProto(const StudyNews& news) {
+  v1::StudyEnd end;
+  if (!news.ended) return end;
+  end.set_reason(static_cast<int32_t>(news.reason));
+  end.set_status_code(static_cast<int32_t>(news.error.code()));
+  end.set_message(std::string(news.error.message()));
+  end.mutable_detail()->ParseFromString(ErrorDetailOf(news.error));
+  return end;
+}
+
+}  // namespace
+
+// A thread a call: calls are few, and two of them are streams.
+class TunerService::Impl : public v1::Tuner::Service {
+ public:
+  explicit Impl(const TunerServiceOptions& options)
+      : options_(options), studies_(options.database, options.clock) {}
+  ~Impl() override;
+  absl::Status Listen();
+  const std::string& address() const { return address_; }
+
+  grpc::Status SubmitStudy(grpc::ServerContext* context,
+                           grpc::ServerReader<v1::SubmitStudyRequest>* reader,
+                           v1::SubmitStudyResponse* response) override;
+  grpc::Status ResumeStudy(grpc::ServerContext* context, const v1::ResumeStudyRequest* request,
+                           v1::ResumeStudyResponse* response) override;
+  grpc::Status CancelStudy(grpc::ServerContext* context, const v1::CancelStudyRequest* request,
+                           v1::CancelStudyResponse* response) override;
+  grpc::Status GetStudy(grpc::ServerContext* context, const v1::GetStudyRequest* request,
+                        v1::GetStudyResponse* response) override;
+  grpc::Status ListStudies(grpc::ServerContext* context, const v1::ListStudiesRequest* request,
+                           v1::ListStudiesResponse* response) override;
+  grpc::Status WatchStudy(grpc::ServerContext* context, const v1::WatchStudyRequest* request,
+                          grpc::ServerWriter<v1::StudyUpdate>* writer) override;
+  grpc::Status FindBest(grpc::ServerContext* context, const v1::FindBestRequest* request,
+                        v1::FindBestResponse* response) override;
+
+ private:
+  absl::StatusOr<std::string> Receive(grpc::ServerReader<v1::SubmitStudyRequest>& reader,
+                                      StudySpec& spec) const;
+  absl::Status WatchView(const std::string& id, absl::Duration interval,
+                         const grpc::ServerContext& context,
+                         grpc::ServerWriter<v1::StudyUpdate>& writer);
+  void WatchProgress(const std::string& id, absl::Duration interval,
+                     const grpc::ServerContext& context,
+                     grpc::ServerWriter<v1::StudyUpdate>& writer);
+
+  const TunerServiceOptions options_;
+  LocalStudies studies_;
+  std::string address_;
+  std::unique_ptr<grpc::Server> server_;
+  std::atomic<bool> stopping_ = false;
+  std::atomic<int> uploads_ = 0;
+  std::atomic<int> watchers_ = 0;
+};
+
+absl::Status TunerService::Impl::Listen() {
+  const bool is_unix = absl::StartsWith(options_.listen, "unix:");
+  if (!is_unix && !absl::StrContains(options_.listen, ':')) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("got ", options_.listen, ", want HOST:PORT or unix:PATH"));
+  }
+  grpc::ServerBuilder builder;
+  int port = 0;
+  builder.AddListeningPort(options_.listen, grpc::InsecureServerCredentials(), &port);
+  builder.RegisterService(this);
+  builder.SetMaxReceiveMessageSize(kRpcMessageBytesMax);
+  grpc::ResourceQuota quota("tuner");
+  quota.SetMaxThreads(kThreadsMax);
+  builder.SetResourceQuota(quota);
+  // Else two daemons could share one port, each with half of the calls.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  // Clients send a ping every 20 s while they watch (proto/rpc.cc).
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 10'000);
+  server_ = builder.BuildAndStart();
+  if (server_ == nullptr || (!is_unix && port == 0)) {
+    return absl::UnavailableError(absl::StrCat("cannot listen on ", options_.listen));
+  }
+  address_ = is_unix
+                 ? options_.listen
+                 : absl::StrCat(options_.listen.substr(0, options_.listen.rfind(':') + 1), port);
+  return absl::OkStatus();
+}
+
+TunerService::Impl::~Impl() {
+  if (server_ == nullptr) return;
+  if (grpc::HealthCheckServiceInterface* health = server_->GetHealthCheckService()) {
+    health->SetServingStatus(false);
+  }
+  stopping_ = true;
+  server_->Shutdown(std::chrono::system_clock::now() + kShutdownGrace);
+  server_->Wait();
+}
+
+// ---- Changes
+
+absl::StatusOr<std::string> TunerService::Impl::Receive(
+    grpc::ServerReader<v1::SubmitStudyRequest>& reader, StudySpec& spec) const {
+  v1::SubmitStudyRequest part;
+  if (!reader.Read(&part) || !part.has_spec()) {
+    return absl::InvalidArgumentError("got no specification, want it first");
+  }
+  ASSIGN_OR_RETURN(spec, FromProto(part.spec()));
+  std::string model;
+  while (reader.Read(&part)) {
+    const auto size = static_cast<int64_t>(model.size() + part.model_bytes().size());
+    if (size > options_.model_bytes_max) {
+      return MakeError(ErrorCode::kModelTooLarge,
+                       absl::StrCat("the daemon takes models of at most ",
+                                    options_.model_bytes_max >> 20, " MiB"),
+                       spec.model_path, "submit it on the machine with the farm, without --server");
+    }
+    model += part.model_bytes();
+  }
+  return model;
+}
+
+grpc::Status TunerService::Impl::SubmitStudy(grpc::ServerContext* context,
+                                             grpc::ServerReader<v1::SubmitStudyRequest>* reader,
+                                             v1::SubmitStudyResponse* response) {
+  const Slot slot(uploads_, options_.uploads_max);
+  if (!slot.ok()) return {grpc::StatusCode::RESOURCE_EXHAUSTED, "too many submits at a time"};
+  StudySpec spec;
+  const absl::StatusOr<std::string> model = Receive(*reader, spec);
+  if (!model.ok()) return WithDetail(model.status());
+  // What was cut off on its way is no study.
+  if (context->IsCancelled()) return grpc::Status::CANCELLED;
+  absl::StatusOr<std::string> id = options_.host->Submit(std::move(spec), *model);
+  if (!id.ok()) return WithDetail(id.status());
+  response->set_study_id(*std::move(id));
+  return grpc::Status::OK;
+}
+
+grpc::Status TunerService::Impl::ResumeStudy(grpc::ServerContext* context,
+                                             const v1::ResumeStudyRequest* request,
+                                             v1::ResumeStudyResponse* response) {
+  const absl::StatusOr<std::string> id = ResolveStudyId(*options_.database, request->study_id());
+  if (!id.ok()) return WithDetail(id.status());
+  response->set_study_id(*id);
+  return WithDetail(options_.host->Resume(*id));
+}
+
+grpc::Status TunerService::Impl::CancelStudy(grpc::ServerContext* context,
+                                             const v1::CancelStudyRequest* request,
+                                             v1::CancelStudyResponse* response) {
+  // A run of the host sees it in the database, as one of another process would.
+  const absl::StatusOr<std::string> id = studies_.Cancel(request->study_id());
+  if (!id.ok()) return WithDetail(id.status());
+  response->set_study_id(*id);
+  return grpc::Status::OK;
+}
+
+// ---- Questions
+
+grpc::Status TunerService::Impl::GetStudy(grpc::ServerContext* context,
+                                          const v1::GetStudyRequest* request,
+                                          v1::GetStudyResponse* response) {
+  const absl::StatusOr<StudyView> view = studies_.Get(request->study_id());
+  if (!view.ok()) return WithDetail(view.status());
+  *response->mutable_study() = ToProto(*view);
+  return grpc::Status::OK;
+}
+
+grpc::Status TunerService::Impl::ListStudies(grpc::ServerContext* context,
+                                             const v1::ListStudiesRequest* request,
+                                             v1::ListStudiesResponse* response) {
+  if (request->limit() < 1 || request->limit() > kListMax || request->state() < 0 ||
+      request->state() > kStudyStateCount) {
+    return {grpc::StatusCode::INVALID_ARGUMENT, "limit or state is out of its bounds"};
+  }
+  StudyQuery query{.after_id = request->after_id(), .limit = request->limit()};
+  if (request->state() > 0) query.state = static_cast<StudyState>(request->state());
+  const absl::StatusOr<std::vector<StudySummary>> studies = studies_.List(query);
+  if (!studies.ok()) return WithDetail(studies.status());
+  for (const StudySummary& summary : *studies) *response->add_studies() = burnish::ToProto(summary);
+  return grpc::Status::OK;
+}
+
+grpc::Status TunerService::Impl::FindBest(grpc::ServerContext* context,
+                                          const v1::FindBestRequest* request,
+                                          v1::FindBestResponse* response) {
+  const absl::StatusOr<BestQuery> query = FromProto(*request);
+  if (!query.ok()) return WithDetail(query.status());
+  const absl::StatusOr<BestAnswer> answer = options_.database->records->Best(*query);
+  if (!answer.ok()) return WithDetail(DatabaseError(answer.status(), options_.database->url));
+  *response = burnish::ToProto(*answer);
+  return grpc::Status::OK;
+}
+
+// ---- Streams
+
+grpc::Status TunerService::Impl::WatchStudy(grpc::ServerContext* context,
+                                            const v1::WatchStudyRequest* request,
+                                            grpc::ServerWriter<v1::StudyUpdate>* writer) {
+  const Slot slot(watchers_, options_.watchers_max);
+  if (!slot.ok()) return {grpc::StatusCode::RESOURCE_EXHAUSTED, "too many watch already"};
+  const absl::StatusOr<std::string> id = ResolveStudyId(*options_.database, request->study_id());
+  if (!id.ok()) return WithDetail(id.status());
+  const absl::Duration interval =
+      std::clamp(absl::Nanoseconds(request->interval_ns()), kIntervalMin, kIntervalMax);
+  if (request->what() == v1::WatchStudyRequest::PROGRESS) {
+    WatchProgress(*id, interval, *context, *writer);
+  } else {
+    const absl::Status status = WatchView(*id, interval, *context, *writer);
+    if (!status.ok()) return WithDetail(status);
+  }
+  if (stopping_) return {grpc::StatusCode::UNAVAILABLE, "the daemon stops"};
+  return grpc::Status::OK;
+}
+
+absl::Status TunerService::Impl::WatchView(const std::string& id, absl::Duration interval,
+                                           const grpc::ServerContext& context,
+                                           grpc::ServerWriter<v1::StudyUpdate>& writer) {
+  std::string last;
+  RETURN_IF_ERROR(studies_.Watch(id, interval, [&](const StudyView& view) {
+    v1::StudyUpdate update;
+    *update.mutable_view() = burnish::ToProto(view);
+    std::string bytes = update.SerializeAsString();
+    if (bytes != last && !writer.Write(update)) return false;
+    last = std::move(bytes);
+    return !stopping_ && !context.IsCancelled();
+  }));
+  if (stopping_) return absl::OkStatus();
+  v1::StudyUpdate update;
+  *update.mutable_end() = ToProto(options_.host->Wait(id, -1, absl::ZeroDuration()));
+  writer.Write(update);
+  return absl::OkStatus();
+}
+
+void TunerService::Impl::WatchProgress(const std::string& id, absl::Duration interval,
+                                       const grpc::ServerContext& context,
+                                       grpc::ServerWriter<v1::StudyUpdate>& writer) {
+  int64_t seen = -1;
+  absl::Time sent_at = absl::InfinitePast();
+  while (!stopping_ && !context.IsCancelled()) {
+    const StudyNews news = options_.host->Wait(id, seen, kIntervalMax);
+    seen = news.version;
+    const absl::Time now = options_.clock->SteadyNow();
+    v1::StudyUpdate update;
+    if (news.progress.has_value()) *update.mutable_progress() = burnish::ToProto(*news.progress);
+    if (news.version == 0 || news.ended) {
+      // A host that stops ends its runs: the next daemon goes on with them.
+      if (stopping_) return;
+      *update.mutable_end() = ToProto(news);
+      writer.Write(update);
+      return;
+    }
+    if (!news.progress.has_value() || now - sent_at < interval) continue;
+    sent_at = now;
+    if (!writer.Write(update)) return;
+  }
+}
+
+absl::StatusOr<std::unique_ptr<TunerService>> TunerService::Start(
+    const TunerServiceOptions& options) {
+  // Both are switches of the process, to be thrown before its first server is built.
+  static const bool plugins_ready = [] {
+    grpc::EnableDefaultHealthCheckService(true);
+    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+    return true;
+  }();
+  CHECK(plugins_ready);
+  auto impl = std::make_unique<Impl>(options);
+  RETURN_IF_ERROR(impl->Listen());
+  return std::unique_ptr<TunerService>(new TunerService(std::move(impl)));
+}
+
+TunerService::TunerService(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+TunerService::~TunerService() = default;
+
+const std::string& TunerService::address() const { return impl_->address(); }
+
+}  // namespace burnish

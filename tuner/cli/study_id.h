@@ -1,0 +1,26 @@
+// Names of studies: new ones, and how commands say them.
+#ifndef TUNER_CLI_STUDY_ID_H_
+#define TUNER_CLI_STUDY_ID_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "tuner/cli/context.h"
+
+namespace burnish {
+
+// "20260131-120000-1f3a": sorts by age, and two submits in a second differ.
+std::string NewStudyId(absl::Time now);
+
+// The first line of `submit` and `resume`: the study is durable now. `event`: what JSON says has
+// happened.
+void PrintStudyId(Context& context, absl::string_view event, const std::string& study_id);
+
+// B0705, of a --detach without a daemon. `command`: "tuner submit".
+absl::Status NoServer(absl::string_view command);
+
+}  // namespace burnish
+
+#endif  // TUNER_CLI_STUDY_ID_H_
