@@ -31,7 +31,7 @@
 #include "nlohmann/json.hpp"
 #include "proto/builder_client.h"
 #include "proto/target.h"
-#include "tests/e2e/models/default_schedules.h"
+#include "tests/e2e/models/remembered_schedules.h"
 
 namespace burnish {
 namespace {
@@ -154,7 +154,7 @@ class CaseRunner {
   }
 
   const Target target_;
-  DefaultSchedules schedules_;
+  RememberedSchedules schedules_;
   BuilderClient builder_;
 };
 

@@ -1,20 +1,20 @@
 // The schedules that models get before anything was tuned, for tests that build whole models.
-#ifndef TESTS_E2E_MODELS_DEFAULT_SCHEDULES_H_
-#define TESTS_E2E_MODELS_DEFAULT_SCHEDULES_H_
+#ifndef TESTS_E2E_MODELS_REMEMBERED_SCHEDULES_H_
+#define TESTS_E2E_MODELS_REMEMBERED_SCHEDULES_H_
 
 #include <string>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
 #include "compiler/driver/schedule_source.h"
+#include "tuner/cli/recorded_schedules.h"
 
 namespace burnish {
 
-// DefaultSchedule of each task; remembers answers, since models have many tasks in common. For one
-// target.
-class DefaultSchedules : public ScheduleSource {
+// What `tuner compile` would find without a database; remembers answers, since models have many
+// tasks in common. For one target.
+class RememberedSchedules : public ScheduleSource {
  public:
   absl::StatusOr<std::vector<Schedule>> Find(const ExtractedTask& task,
                                              const Target& target) override;
@@ -23,10 +23,11 @@ class DefaultSchedules : public ScheduleSource {
   absl::Duration spent() const { return spent_; }
 
  private:
-  std::unordered_map<std::string, std::string> traces_;  // By workload.
+  RecordedSchedules source_{nullptr, {}};
+  std::unordered_map<std::string, std::vector<Schedule>> known_;  // By workload.
   absl::Duration spent_ = absl::ZeroDuration();
 };
 
 }  // namespace burnish
 
-#endif  // TESTS_E2E_MODELS_DEFAULT_SCHEDULES_H_
+#endif  // TESTS_E2E_MODELS_REMEMBERED_SCHEDULES_H_
