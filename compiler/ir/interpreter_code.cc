@@ -57,8 +57,9 @@ class Compiler {
     }
   }
 
-  Instruction& Add(Op op, const ExprNode& e, int32_t a) {
-    Instruction next{.op = op, .kind = e.kind, .dtype = e.dtype, .from = e.dtype, .a = a};
+  InterpreterInstruction& Add(Op op, const ExprNode& e, int32_t a) {
+    InterpreterInstruction next{
+        .op = op, .kind = e.kind, .dtype = e.dtype, .from = e.dtype, .a = a};
     next.id = e.id;
     next.table = e.table.get();
     if (e.kind == ExprKind::kFloatImm) next.constant.f = e.float_value;
@@ -131,7 +132,7 @@ std::string IndexText(const Slot* indices, size_t count) {
   return text + "]";
 }
 
-bool RunLoad(const Instruction& in, Machine& machine, Slot* slot) {
+bool RunLoad(const InterpreterInstruction& in, Machine& machine, Slot* slot) {
   const Cells& cells = machine.cells[in.id];
   const int64_t offset = cells.Offset(slot);
   if (offset < 0) {
@@ -151,7 +152,7 @@ bool RunLoad(const Instruction& in, Machine& machine, Slot* slot) {
   return true;
 }
 
-bool RunTable(const Instruction& in, Machine& machine, Slot* slot) {
+bool RunTable(const InterpreterInstruction& in, Machine& machine, Slot* slot) {
   const ConstTable& table = *in.table;
   int64_t offset = 0;
   for (size_t d = 0; d < table.shape.size(); ++d) {
@@ -185,10 +186,10 @@ bool RunBoundsCheck(Machine& machine, Slot* slot) {
 
 template <bool kMagnitudes>
 bool RunCode(const Code& code, Machine& machine) {
-  const Instruction* const begin = code.instructions.data();
-  const Instruction* const end = begin + code.instructions.size();
+  const InterpreterInstruction* const begin = code.instructions.data();
+  const InterpreterInstruction* const end = begin + code.instructions.size();
   Slot* const slots = machine.slots.data();
-  for (const Instruction* in = begin; in != end; ++in) {
+  for (const InterpreterInstruction* in = begin; in != end; ++in) {
     Slot* const slot = slots + in->a;
     switch (in->op) {
       case Op::kConst:

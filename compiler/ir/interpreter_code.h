@@ -95,7 +95,7 @@ enum class Op : uint8_t {
   kFloatCompare,  // Float operands, bool result.
 };
 
-struct Instruction {
+struct InterpreterInstruction {
   Op op;
   ExprKind kind;
   DType dtype;      // Of the result.
@@ -108,7 +108,7 @@ struct Instruction {
 
 // The results of `exprs` are left in slots 0, 1, ..
 struct Code {
-  std::vector<Instruction> instructions;
+  std::vector<InterpreterInstruction> instructions;
   bool empty() const { return instructions.empty(); }
 };
 

@@ -97,7 +97,8 @@ class ProgramParser {
     const bool workload = cursor_.TakeWord("workload");
     if (!workload && !cursor_.TakeWord("program")) return cursor_.Want("'program' or 'workload'");
     RETURN_IF_ERROR(cursor_.ExpectSymbol("/"));
-    RETURN_IF_ERROR(cursor_.ExpectInt("a text version", 1, 1).status());
+    // Both versions of workload text read alike: they differ in the names that were given.
+    RETURN_IF_ERROR(cursor_.ExpectInt("a text version", 1, workload ? 2 : 1).status());
     program_.name = "workload";
     if (!workload) {
       ASSIGN_OR_RETURN(program_.name, cursor_.ExpectName("the program's name"));

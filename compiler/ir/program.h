@@ -81,7 +81,8 @@ enum class Combiner : uint8_t { kAssign, kSum, kProd, kMax, kMin };
 
 // out[indices] = finish(reduce(init; step)). Axes are variables: the block's domain is the product
 // of the axes' extents, spatial first. Without reduction axes the combiner is kAssign, init is null
-// and the value is finish(step). Expressions use axes, never the loops that the axes became.
+// and the value is finish(step). Expressions use axes and the variables of the axes' maps (a guard,
+// a tail), never another block's.
 struct Block {
   std::string name;
   std::vector<VarId> spatial;

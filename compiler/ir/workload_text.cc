@@ -1,7 +1,8 @@
-// Workload text v1. Stored and hashed: the golden files under testdata/ hold it for ever, and a
-// change of one byte is a new version.
-#include <algorithm>
+// Workload text v2. Stored and hashed: the golden files under testdata/ hold it for ever, and a
+// change of one byte is a new version. (Version 1 numbered buffers in the order of their lines, so
+// that an operand of a finish moved the names of all blocks.)
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -37,13 +38,15 @@ bool IsParameter(const Buffer& buffer) {
 // of what a task promises. Blocks come in the order of a depth-first walk from the outputs, each
 // after the blocks that it reads, in the order of its first reads: the walk sees the computation
 // only, never the order in which a program was put together. What no output needs is left out.
+//
+// Buffers of the anchor are numbered first, then what only a finish needs: blocks and operands have
+// the same names whatever their outputs' finish does, and so a trace that names them applies to
+// every workload of the anchor.
 class WorkloadPrinter {
  public:
   WorkloadPrinter(const Program& program, bool empty_finish)
       : program_(program), empty_finish_(empty_finish) {
-    block_done_.resize(program.blocks.size());
     buffer_number_.resize(program.buffers.size(), -1);
-    is_read_.resize(program.buffers.size());
     spelling_.buffer = [this](BufferId id) { return absl::StrCat("b", buffer_number_[id]); };
     spelling_.var = [this](VarId id) { return absl::StrCat("i", AxisNumber(id)); };
     spelling_.table = [this](const std::shared_ptr<const ConstTable>& table) {
@@ -53,16 +56,19 @@ class WorkloadPrinter {
   }
 
   std::string PrintAll() {
-    for (size_t i = 0; i < program_.buffers.size(); ++i) {
-      if (program_.buffers[i].role == BufferRole::kOutput) Visit(static_cast<BufferId>(i));
-    }
+    Walk(/*with_finish=*/false);
     NumberBuffers();
+    if (!empty_finish_) {
+      Walk(/*with_finish=*/true);
+      NumberBuffers();
+      ListBuffers();
+    }
     std::string blocks;
     for (const int id : order_) {
       block_ = &program_.blocks[id];
       PrintBlock(blocks);
     }
-    std::string text = "workload/1\n";
+    std::string text = "workload/2\n";
     for (const BufferId id : buffers_) PrintBuffer(text, id);
     for (size_t i = 0; i < tables_.size(); ++i) {
       absl::StrAppend(&text, "table $", i, ": ", TableText(*tables_[i], /*always_hex=*/true), "\n");
@@ -71,26 +77,39 @@ class WorkloadPrinter {
   }
 
  private:
+  // Fills order_ and is_read_ anew.
+  void Walk(bool with_finish) {
+    order_.clear();
+    block_done_.assign(program_.blocks.size(), false);
+    is_read_.assign(program_.buffers.size(), false);
+    for (size_t i = 0; i < program_.buffers.size(); ++i) {
+      if (program_.buffers[i].role == BufferRole::kOutput) {
+        Visit(static_cast<BufferId>(i), with_finish);
+      }
+    }
+  }
+
   // Appends the writer of `buffer` to the order, after the blocks that it reads.
-  void Visit(BufferId buffer) {
+  void Visit(BufferId buffer, bool with_finish) {
     const BlockId id = WriterOf(program_, buffer);
     if (id < 0 || block_done_[id]) return;
     block_done_[id] = true;
     const Block& block = program_.blocks[id];
-    const auto visit_reads = [this](const Expr& e) {
-      VisitExpr(e, [this](const ExprNode& node) {
+    const auto visit_reads = [this, with_finish](const Expr& e) {
+      VisitExpr(e, [this, with_finish](const ExprNode& node) {
         if (node.kind != ExprKind::kLoad) return;
         is_read_[node.id] = true;
-        Visit(node.id);
+        Visit(node.id, with_finish);
       });
     };
     for (const Expr& index : block.output_indices) visit_reads(index);
     visit_reads(block.init);
     visit_reads(block.step);
-    if (!empty_finish_) visit_reads(block.finish);
+    if (with_finish) visit_reads(block.finish);
     order_.push_back(id);
   }
 
+  // Numbers after those that have one: parameters that are outputs or read, then temporaries.
   void NumberBuffers() {
     const auto add = [this](BufferId id) {
       if (buffer_number_[id] >= 0) return;
@@ -99,11 +118,29 @@ class WorkloadPrinter {
     };
     for (size_t i = 0; i < program_.buffers.size(); ++i) {
       const Buffer& buffer = program_.buffers[i];
-      // An anchor has no parameter that only a finish read.
-      const bool kept = !empty_finish_ || buffer.role == BufferRole::kOutput || is_read_[i];
-      if (IsParameter(buffer) && kept) add(static_cast<BufferId>(i));
+      // An anchor has no parameter that only a finish reads.
+      const bool needed = buffer.role == BufferRole::kOutput || is_read_[i];
+      if (IsParameter(buffer) && needed) add(static_cast<BufferId>(i));
     }
     for (const int id : order_) add(program_.blocks[id].output);
+  }
+
+  // The lines of a whole workload: all parameters in call order, read or not, then temporaries.
+  void ListBuffers() {
+    std::vector<BufferId> lines;
+    for (size_t i = 0; i < program_.buffers.size(); ++i) {
+      if (!IsParameter(program_.buffers[i])) continue;
+      lines.push_back(static_cast<BufferId>(i));
+      if (buffer_number_[i] >= 0) continue;
+      buffer_number_[i] = static_cast<int>(buffers_.size());
+      buffers_.push_back(lines.back());
+    }
+    for (const int id : order_) {
+      if (!IsParameter(program_.buffers[program_.blocks[id].output])) {
+        lines.push_back(program_.blocks[id].output);
+      }
+    }
+    buffers_ = std::move(lines);
   }
 
   void PrintBuffer(std::string& text, BufferId id) {
@@ -174,7 +211,7 @@ class WorkloadPrinter {
   std::vector<bool> block_done_;
   std::vector<bool> is_read_;
   std::vector<int> order_;          // Blocks, as printed.
-  std::vector<BufferId> buffers_;   // As printed.
+  std::vector<BufferId> buffers_;   // By number; at the end, in the order of their lines.
   std::vector<int> buffer_number_;  // Of a BufferId; -1: not in the text.
   std::vector<std::shared_ptr<const ConstTable>> tables_;
 };

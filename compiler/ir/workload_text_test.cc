@@ -47,12 +47,53 @@ constexpr char kResidualConvolution[] = R"(program/1 "layer1.0/conv2"
 TEST(PrintWorkloadTest, ResidualConvolution) {
   const std::string text = PrintWorkload(Parsed(kResidualConvolution));
   EXPECT_EQ(text, FileText("residual_convolution.workload"));
-  EXPECT_EQ(Sha256Hex(text), "4481237619bdf741e543a4b4da62f0e44bbc8512df1b4fca9af25a873fb6132c");
+  EXPECT_EQ(Sha256Hex(text), "e80975de772f6ba18299a2ba10d23b2012f05e10deec68f9c5174f32221bd75d");
 }
 
 TEST(PrintWorkloadTest, AnchorHasNoFinishAndNoInputThatOnlyAFinishReads) {
   EXPECT_EQ(PrintWorkload(Parsed(kResidualConvolution), /*empty_finish=*/true),
             FileText("residual_convolution.anchor"));
+}
+
+// What a finish reads comes last, whether it is a parameter or another block's output.
+TEST(PrintWorkloadTest, NamesAreThoseOfTheAnchorWhateverTheFinishReads) {
+  const Program program = Parsed(R"(program/1 p
+    input S: f32[4]
+    input X: f32[4, 6]
+    output Y: f32[4]
+    temp T: f32[4]
+    temp Z: f32[4, 6]
+    block T(i in 4) { step T[i] = S[i] + 1.0 }
+    block Z(i in 4, k in 6) { step Z[i, k] = X[i, k] * 2.0 }
+    block Y(i in 4; k in 6) { step Y[i] += Z[i, k] finish self * T[i] })");
+  EXPECT_EQ(PrintWorkload(program), R"(workload/2
+input b3: f32[4]
+input b0: f32[4, 6]
+output b1: f32[4]
+temp b2: f32[4, 6]
+temp b4: f32[4]
+block b2(i0 in 4, i1 in 6) {
+  step b2[i0, i1] = b0[i0, i1] * 0x1p+1
+}
+block b4(i0 in 4) {
+  step b4[i0] = b3[i0] + 0x1p+0
+}
+block b1(i0 in 4; i1 in 6) {
+  step b1[i0] += b2[i0, i1]
+  finish self * b4[i0]
+}
+)");
+  EXPECT_EQ(PrintWorkload(program, /*empty_finish=*/true), R"(workload/2
+input b0: f32[4, 6]
+output b1: f32[4]
+temp b2: f32[4, 6]
+block b2(i0 in 4, i1 in 6) {
+  step b2[i0, i1] = b0[i0, i1] * 0x1p+1
+}
+block b1(i0 in 4; i1 in 6) {
+  step b1[i0] += b2[i0, i1]
+}
+)");
 }
 
 TEST(PrintWorkloadTest, TablesTypesAndSeveralOutputs) {
@@ -67,7 +108,7 @@ TEST(PrintWorkloadTest, TablesTypesAndSeveralOutputs) {
     }
     block Max(i in 4; k in 6) { step Max[i] max= -X[i, k] })"));
   EXPECT_EQ(text, FileText("mixed.workload"));
-  EXPECT_EQ(Sha256Hex(text), "129b72682dbf380d201ee4d408018a5eee4c6783fa31e05388d4153905021e25");
+  EXPECT_EQ(Sha256Hex(text), "b39dc6e94e97287751366bdf3404cab59ae3205f86408d163d13b4079f066c09");
 }
 
 // Other names, blocks and buffers in another order, axes declared elsewhere, and a schedule.
@@ -116,7 +157,7 @@ TEST(PrintWorkloadTest, ProducersComeInTheOrderOfTheFirstRead) {
   const std::string y = "block Y(i in 4) { step Y[i] = T[i] - S[i] } ";
   const std::string text = PrintWorkload(Parsed(head + s + t + y));
   EXPECT_EQ(text, PrintWorkload(Parsed(head + t + s + y)));
-  EXPECT_EQ(text, R"(workload/1
+  EXPECT_EQ(text, R"(workload/2
 input b0: f32[4]
 output b1: f32[4]
 temp b2: f32[4]

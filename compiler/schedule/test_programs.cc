@@ -34,7 +34,7 @@ std::shared_ptr<const ConstTable> Table(std::vector<int64_t> shape, std::vector<
 
 }  // namespace
 
-Program ConvProgram(const ConvShape& s) {
+Program ConvProgram(const TestConvShape& s) {
   TeBuilder te("conv");
   const Tensor x = te.Parameter("X", {DType::kF32, {s.n, s.h, s.w, s.ci}}, BufferRole::kInput);
   const int64_t out_h = (s.h + 2 * s.pad - s.k) / s.stride + 1;
@@ -83,7 +83,7 @@ Program DenseProgram(int64_t n, int64_t k, int64_t o) {
 
 // The matrices of Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", CVPR 2016,
 // section 4.3: points 0, 1, -1, 2, -2 and infinity.
-Program WinogradProgram(const ConvShape& s) {
+Program WinogradProgram(const TestConvShape& s) {
   const auto bt = Table({6, 6}, {4, 0,  -5, 0, 1, 0, 0, -4, -4, 1,  1, 0, 0, 4, -4, -1, 1, 0,
                                  0, -2, -1, 2, 1, 0, 0, 2,  -1, -2, 1, 0, 0, 4, 0,  -5, 0, 1});
   const auto g =

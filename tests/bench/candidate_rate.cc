@@ -28,7 +28,7 @@ namespace {
 
 struct Layer {
   const char* name;
-  ConvShape shape;
+  TestConvShape shape;
 };
 
 // The shapes of ResNet-50, batch 1 (He et al., CVPR 2016, table 1).

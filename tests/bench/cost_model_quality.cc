@@ -33,7 +33,7 @@ namespace burnish {
 namespace {
 
 // The shapes of ResNet-50, batch 1 (He et al., CVPR 2016, table 1).
-const ConvShape kLayers[] = {
+const TestConvShape kLayers[] = {
     {1, 28, 28, 128, 128, 3, 1, 1},      {1, 14, 14, 256, 256, 3, 1, 1},
     {1, 14, 14, 1024, 256, 1, 1, 0},     {1, 28, 28, 128, 512, 1, 1, 0, true},
     {1, 7, 7, 512, 2048, 1, 1, 0, true}, {1, 56, 56, 64, 64, 3, 1, 1},

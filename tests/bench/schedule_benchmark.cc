@@ -27,7 +27,7 @@ namespace {
 
 struct Layer {
   const char* name;
-  ConvShape shape;
+  TestConvShape shape;
   const char* trace;
 };
 
@@ -97,7 +97,7 @@ int Main(int argc, char** argv) {
     Compiled compiled = Compile(*lowered, !wide);
     const double compile_ms = (Seconds() - before) * 1e3;
     const double seconds = Time(compiled, threads);
-    const ConvShape& s = layer.shape;
+    const TestConvShape& s = layer.shape;
     const double out = static_cast<double>(((s.h + 2 * s.pad - s.k) / s.stride + 1) *
                                            ((s.w + 2 * s.pad - s.k) / s.stride + 1));
     const double flops = 2 * out * static_cast<double>(s.co * s.ci * s.k * s.k);

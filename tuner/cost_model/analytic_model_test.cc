@@ -43,7 +43,7 @@ Program Lowered(const Program& program, const std::string& trace_text) {
 }
 
 TEST(AnalyticModelTest, SecondsOfTheHandWrittenTracesStayAsReviewed) {
-  const ConvShape conv3x3 = {1, 14, 14, 256, 256, 3, 1, 1};
+  const TestConvShape conv3x3 = {1, 14, 14, 256, 256, 3, 1, 1};
   const std::vector<std::tuple<const char*, Program, const char*>> cases = {
       {"stem 7x7", ConvProgram({1, 224, 224, 3, 64, 7, 2, 3}), "stem7x7"},
       {"56 64-256 1x1", ConvProgram({1, 56, 56, 64, 256, 1, 1, 0, true}), "conv1x1_residual"},

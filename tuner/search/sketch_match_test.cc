@@ -1,9 +1,16 @@
 #include "tuner/search/sketch_match.h"
 
+#include <algorithm>
+
 #include "base/status_matchers.h"
+#include "compiler/ir/parser.h"
+#include "compiler/ir/printer.h"
+#include "compiler/schedule/test_programs.h"
 #include "compiler/schedule/trace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/isa_model.h"
+#include "tuner/sketch/default_schedule.h"
 
 namespace burnish {
 namespace {
@@ -73,6 +80,30 @@ TEST(SketchMatchTest, SketchThatNamesAnUnknownDecisionIsRefused) {
       SketchMatcher::Create({.name = "odd", .steps = {{.text = "split@1 m->(a,b) size=$x"}}})
           .status(),
       StatusIs(absl::StatusCode::kInternal, HasSubstr("odd has no decision named x")));
+}
+
+// The residual is an operand of the finish and the second argument of the call: what was found for
+// the layer without it is a point of the layer with it.
+TEST(SketchMatchTest, TraceOfALayerIsKnownInTheLayerWithAResidual) {
+  const auto workload_of = [](const Program& program) {
+    return ParseProgram(PrintWorkload(program)).value();
+  };
+  const TestConvShape plain = {.h = 14, .w = 14, .ci = 64, .co = 64};
+  TestConvShape residual = plain;
+  residual.residual = true;
+  ASSERT_OK_AND_ASSIGN(const Target target, ParseTarget("cpu:arch=znver3,threads=2"));
+  const IsaModel isa = IsaModelOf(target);
+  Trace steps = DefaultSchedule(workload_of(ConvProgram(plain)), isa, 2);
+  const Program other = workload_of(ConvProgram(residual));
+  EXPECT_THAT(ApplyTrace(steps, other), IsOk());
+  // The sketch with the residual prefetches that as well or nothing.
+  ASSERT_EQ(steps.back().primitive, "prefetch");
+  steps.pop_back();
+  const std::string trace = PrintTrace(steps);
+  const std::vector<Sketch> sketches = GenerateSketches(other, isa, 2);
+  EXPECT_TRUE(std::any_of(sketches.begin(), sketches.end(), [&](const Sketch& sketch) {
+    return SketchMatcher::Create(sketch).value().Match(trace).has_value();
+  })) << trace;
 }
 
 }  // namespace
