@@ -1,6 +1,7 @@
 #include "base/file.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "base/unique_fd.h"
@@ -102,22 +104,75 @@ absl::Status WriteFileAtomically(const std::string& path, absl::string_view byte
   return absl::OkStatus();
 }
 
-absl::StatusOr<TempDir> TempDir::Create(absl::string_view prefix, const std::string& parent) {
+namespace {
+
+absl::StatusOr<std::string> TempParent(const std::string& parent) {
   std::error_code error;
   const std::string folder =
       parent.empty() ? std::filesystem::temp_directory_path(error).string() : parent;
   if (error) return Failed("find", "the temporary folder", error.value());
-  std::string path = absl::StrCat(folder, "/", prefix, ".XXXXXX");
-  if (mkdtemp(path.data()) == nullptr) return Failed("make a folder in", folder, errno);
+  return folder;
+}
+
+absl::StatusOr<std::string> MakeTempFolder(const std::string& parent, absl::string_view stem) {
+  std::string path = absl::StrCat(parent, "/", stem, "XXXXXX");
+  if (mkdtemp(path.data()) == nullptr) return Failed("make a folder in", parent, errno);
+  return path;
+}
+
+// Not valid: somebody else has the lock, or there is no such folder of this user any more.
+UniqueFd LockFolder(const std::string& path) {
+  UniqueFd folder(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat locked = {}, there = {};
+  if (!folder.valid() || fstat(folder.get(), &locked) != 0 || locked.st_uid != geteuid() ||
+      flock(folder.get(), LOCK_EX | LOCK_NB) != 0 || stat(path.c_str(), &there) != 0 ||
+      there.st_ino != locked.st_ino) {
+    return UniqueFd();
+  }
+  return folder;
+}
+
+void RemoveAbandoned(const std::string& parent, absl::string_view stem) {
+  constexpr size_t kRandomBytes = 6;  // Of mkdtemp's template.
+  std::error_code error, ignored;
+  for (std::filesystem::directory_iterator entry(parent, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (name.size() != stem.size() + kRandomBytes || !absl::StartsWith(name, stem)) continue;
+    const UniqueFd lock = LockFolder(entry->path().string());
+    if (lock.valid()) std::filesystem::remove_all(entry->path(), ignored);
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<TempDir> TempDir::Create(absl::string_view prefix, const std::string& parent) {
+  ASSIGN_OR_RETURN(const std::string folder, TempParent(parent));
+  ASSIGN_OR_RETURN(std::string path, MakeTempFolder(folder, absl::StrCat(prefix, ".")));
   return TempDir(std::move(path));
 }
 
-TempDir::TempDir(TempDir&& other) noexcept : path_(std::exchange(other.path_, "")) {}
+absl::StatusOr<TempDir> TempDir::CreateLocked(absl::string_view prefix, const std::string& parent) {
+  ASSIGN_OR_RETURN(const std::string folder, TempParent(parent));
+  // Another separator than Create's: those are never taken for abandoned.
+  const std::string stem = absl::StrCat(prefix, "-");
+  RemoveAbandoned(folder, stem);
+  while (true) {
+    ASSIGN_OR_RETURN(std::string path, MakeTempFolder(folder, stem));
+    UniqueFd lock = LockFolder(path);
+    if (lock.valid()) return TempDir(std::move(path), std::move(lock));
+    // Somebody who cleans up was quicker than this lock, and removes it.
+  }
+}
+
+TempDir::TempDir(TempDir&& other) noexcept
+    : path_(std::exchange(other.path_, "")), lock_(std::move(other.lock_)) {}
 
 TempDir& TempDir::operator=(TempDir&& other) noexcept {
   if (this != &other) {
     Remove();
     path_ = std::exchange(other.path_, "");
+    lock_ = std::move(other.lock_);
   }
   return *this;
 }

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "base/unique_fd.h"
 
 namespace burnish {
 
@@ -26,6 +27,10 @@ class TempDir {
  public:
   // `parent`: empty for the system's temporary folder (TMPDIR or /tmp).
   static absl::StatusOr<TempDir> Create(absl::string_view prefix, const std::string& parent = "");
+  // For a process that may be killed: locks the folder as long as it lives, and first removes
+  // those of the same prefix whose process has died. `prefix` is this program's alone.
+  static absl::StatusOr<TempDir> CreateLocked(absl::string_view prefix,
+                                              const std::string& parent = "");
   TempDir(TempDir&& other) noexcept;
   TempDir& operator=(TempDir&& other) noexcept;
   ~TempDir();
@@ -34,10 +39,12 @@ class TempDir {
   const std::string& path() const { return path_; }
 
  private:
-  explicit TempDir(std::string path) : path_(std::move(path)) {}
+  explicit TempDir(std::string path, UniqueFd lock = {})
+      : path_(std::move(path)), lock_(std::move(lock)) {}
   void Remove();
 
   std::string path_;  // Empty after a move.
+  UniqueFd lock_;     // Of the folder itself; not valid: it has none.
 };
 
 }  // namespace burnish

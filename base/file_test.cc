@@ -106,6 +106,27 @@ TEST(TempDirTest, FolderIsPrivateAndGoesWithItsContent) {
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 
+TEST(TempDirTest, LockedFolderOutlivesTheCleaningAndAbandonedOnesDoNot) {
+  ASSERT_OK_AND_ASSIGN(const TempDir parent, TempDir::Create("parent", ::testing::TempDir()));
+  const auto exists = [&parent](const std::string& name) {
+    return std::filesystem::exists(parent.path() + "/" + name);
+  };
+  // As a killed process leaves it, and others that only look alike.
+  for (const char* name : {"mine-abcdef", "mine-abcdef/inside", "mine-abcdefg", "mine.abcdef"}) {
+    std::filesystem::create_directory(parent.path() + "/" + name);
+  }
+  ASSERT_OK_AND_ASSIGN(TempDir first, TempDir::CreateLocked("mine", parent.path()));
+  EXPECT_FALSE(exists("mine-abcdef"));
+  EXPECT_TRUE(exists("mine-abcdefg"));
+  EXPECT_TRUE(exists("mine.abcdef"));
+  const std::string first_path = first.path();
+  std::optional<TempDir> moved = std::move(first);
+  ASSERT_OK_AND_ASSIGN(const TempDir second, TempDir::CreateLocked("mine", parent.path()));
+  EXPECT_TRUE(std::filesystem::exists(first_path)) << "its process lives";
+  moved.reset();
+  EXPECT_FALSE(std::filesystem::exists(first_path));
+}
+
 TEST(TempDirTest, MissingParentIsNamed) {
   EXPECT_THAT(TempDir::Create("x", "/nowhere"),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("/nowhere")));

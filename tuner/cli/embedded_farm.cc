@@ -35,8 +35,10 @@ absl::Status EmbeddedFarm::FindMembers() {
     members_.push_back({.name = std::move(name),
                         .options = {.program = program,
                                     .args = std::move(args),
-                                    // What was set for a farm is not meant for this one.
-                                    .extra_env = {absl::StrCat("BURNISH_TRACKER=", tracker_)},
+                                    // What was set for a farm is not meant for this one. Whatever
+                                    // files a member that is killed leaves go with the folder.
+                                    .extra_env = {absl::StrCat("BURNISH_TRACKER=", tracker_),
+                                                  absl::StrCat("TMPDIR=", folder_.path())},
                                     .limits = std::move(limits)},
                         .limit = RestartLimit(kRestartsMax, kRestartWindow)});
   };
@@ -55,7 +57,7 @@ absl::Status EmbeddedFarm::FindMembers() {
 
 absl::StatusOr<std::unique_ptr<EmbeddedFarm>> EmbeddedFarm::Start(
     const EmbeddedFarmOptions& options) {
-  ASSIGN_OR_RETURN(TempDir folder, TempDir::Create("burnish-farm"));
+  ASSIGN_OR_RETURN(TempDir folder, TempDir::CreateLocked("burnish-farm"));
   std::unique_ptr<EmbeddedFarm> farm(new EmbeddedFarm(options, std::move(folder)));
   RETURN_IF_ERROR(WithError(farm->FindMembers(), ErrorCode::kProgramMissing));
   std::promise<absl::Status> started;

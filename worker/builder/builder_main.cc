@@ -40,7 +40,7 @@ void WarmUp(CandidateCompiler& compiler) {
 }
 
 absl::Status Serve() {
-  ASSIGN_OR_RETURN(const TempDir folder, TempDir::Create("burnish-builder"));
+  ASSIGN_OR_RETURN(const TempDir folder, TempDir::CreateLocked("burnish-builder"));
   const std::unique_ptr<Backend> backend = MakeLlvmBackend({.temporary_folder = folder.path()});
   CandidateCompiler compiler(*backend, LlvmVersion());
   WarmUp(compiler);
