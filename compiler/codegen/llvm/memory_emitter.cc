@@ -93,9 +93,12 @@ MemoryEmitter::Address MemoryEmitter::AddressOf(BufferId buffer, const std::vect
   const VarBinding& base = state_.vars[var];
   if (address.lane_stride != 0 && base.value == nullptr) {
     address.form.constant += address.lane_stride * base.constant;
-    std::erase_if(address.form.terms, [&](const auto& term) {
-      return term.first->kind == ExprKind::kVar && term.first->id == var;
-    });
+    auto& terms = address.form.terms;
+    terms.erase(std::remove_if(terms.begin(), terms.end(),
+                               [&](const auto& term) {
+                                 return term.first->kind == ExprKind::kVar && term.first->id == var;
+                               }),
+                terms.end());
   }
   return address;
 }
