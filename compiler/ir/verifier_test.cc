@@ -552,5 +552,18 @@ TEST(VerifyTest, LoweredConvolution) {
   EXPECT_EQ(Print(again), text);
 }
 
+// The range of a table's entry is that of the rows that its indices reach, not of the whole table.
+TEST(VerifyTest, EntryOfATableOfTwoDimensionsIsBoundedByItsRow) {
+  const std::string text = R"(program/1 p
+    input X: f32[3]
+    output Y: f32[3]
+    table $0: i64[2, 3] {100, -1, 100, 2, 0, 1}
+    block Y(i in 3) { step Y[i] = X[$0[1, i]] })";
+  EXPECT_THAT(Verify(*ParseProgram(text)), IsOk());
+  std::string other = text;
+  other.replace(other.find("[1, i]"), 6, "[0, i]");
+  ExpectBroken(*ParseProgram(other), "X");
+}
+
 }  // namespace
 }  // namespace burnish

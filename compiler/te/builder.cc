@@ -109,11 +109,6 @@ void TeBuilder::Output(const std::string& name, const Tensor& tensor) {
   outputs_.push_back(output.buffer);
 }
 
-void TeBuilder::SetNumerics(NumericsKind numerics, int winograd_m) {
-  program_.numerics = numerics;
-  program_.winograd_m = winograd_m;
-}
-
 Program TeBuilder::Build() {
   CHECK(!outputs_.empty()) << program_.name << ": a program without outputs";
   return Rebuild(std::move(program_), outputs_);

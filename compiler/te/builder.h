@@ -58,9 +58,6 @@ class TeBuilder {
   // what is an output already, is copied.
   void Output(const std::string& name, const Tensor& tensor);
 
-  // What rounding the definition is allowed, where it is not the exact one.
-  void SetNumerics(NumericsKind numerics, int winograd_m);
-
   // Moves outputs behind the other parameters, adds default nests, drops what no output needs.
   // The builder is then spent.
   Program Build();

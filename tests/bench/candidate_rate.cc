@@ -115,7 +115,7 @@ class Measurer {
       features.AddRow(row);
     }
     const double start = CpuSeconds();
-    CHECK(model_.Update(features, results).ok());
+    CHECK(model_.Update("task", features, results).ok());
     std::printf("training on %d rows of %d features: %.3f s\n", kTrainingRows, kFeatureCount,
                 CpuSeconds() - start);
   }

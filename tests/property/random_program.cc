@@ -9,7 +9,6 @@
 #include "base/rng.h"
 #include "compiler/te/builder.h"
 #include "compiler/te/operator.h"
-#include "compiler/te/ops/winograd.h"
 
 namespace burnish {
 namespace {
@@ -33,7 +32,6 @@ struct Spec {
   std::string op;
   Attributes attributes;
   std::vector<Argument> arguments;
-  bool winograd = false;
 };
 
 class SpecMaker {
@@ -78,10 +76,9 @@ class SpecMaker {
     return spec;
   }
 
-  // What Winograd's minimal filtering can do: 3x3, stride 1, channels last. `variant`: done so by
-  // definition, else a direct convolution.
-  Spec Winograd(bool variant) {
-    Spec spec{.op = "conv", .winograd = variant};
+  // What Winograd's minimal filtering can do: 3x3, stride 1, channels last.
+  Spec Winograd() {
+    Spec spec{.op = "conv"};
     spec.attributes.Set("channels_last", int64_t{1});
     spec.attributes.Set("pads", Ints{Between(0, 1), Between(0, 1), Between(0, 1), Between(0, 1)});
     const int64_t in = Between(1, 3), out = Between(1, 5);
@@ -322,8 +319,7 @@ const std::vector<Family>& Families() {
       {"conv_depthwise",
        [](SpecMaker& m, Rng& r) { return m.Conv(2, r.Between(2, 9), true, r.Below(2) == 0); }},
       {"conv_transpose", [](SpecMaker& m, Rng&) { return m.ConvTranspose(); }},
-      {"conv3x3", [](SpecMaker& m, Rng&) { return m.Winograd(/*variant=*/false); }},
-      {"winograd", [](SpecMaker& m, Rng& r) { return m.Winograd(r.Below(3) == 0); }},
+      {"conv3x3", [](SpecMaker& m, Rng&) { return m.Winograd(); }},
       {"dense", [](SpecMaker& m, Rng&) { return m.Dense(); }},
       {"gemm", [](SpecMaker& m, Rng&) { return m.Gemm(); }},
       {"matmul", [](SpecMaker& m, Rng&) { return m.Matmul(false); }},
@@ -411,19 +407,11 @@ Built Build(const Spec& spec, Rng& rng) {
       FindOperator(spec.op)->fusion == FusionKind::kReduction) {
     inputs[0] = Elementwise(te, inputs[0], rng);
   }
-  std::vector<Tensor> outputs;
-  if (spec.winograd) {
-    const auto variants = ops::ConvVariants(spec.attributes, types);
-    CHECK(!variants.empty());
-    // Of m = 2 and 4: the matrices of 6 make more than the interpreter likes.
-    outputs = variants[rng.Below(2)].define(te, inputs);
-  } else {
-    const OperatorDef* op = FindOperator(spec.op);
-    CHECK(op != nullptr) << spec.op;
-    const auto inferred = op->infer(spec.attributes, types);
-    CHECK(inferred.ok()) << spec.op << ": " << inferred.status().ToString();
-    outputs = op->define(te, spec.attributes, inputs);
-  }
+  const OperatorDef* op = FindOperator(spec.op);
+  CHECK(op != nullptr) << spec.op;
+  const auto inferred = op->infer(spec.attributes, types);
+  CHECK(inferred.ok()) << spec.op << ": " << inferred.status().ToString();
+  std::vector<Tensor> outputs = op->define(te, spec.attributes, inputs);
   if (outputs.size() == 1 && outputs[0].type.dtype == DType::kF32) {
     for (int64_t more = rng.Between(0, 2); more > 0; --more) {
       outputs[0] = Elementwise(te, outputs[0], rng);

@@ -1,3 +1,6 @@
+#include <string>
+
+#include "absl/strings/substitute.h"
 #include "compiler/schedule/primitives/primitive_test_util.h"
 #include "gtest/gtest.h"
 
@@ -191,6 +194,48 @@ kernel {
   }
 }
 )");
+}
+
+// Heights and widths that are no multiples of a tile, pads that are not symmetric, a batch, a bias.
+TEST(WinogradTest, EveryTileSizeComputesTheConvolution) {
+  struct Pads {
+    int top, left, bottom, right;
+  };
+  for (const Pads& pads : {Pads{1, 1, 1, 1}, {2, 0, 1, 1}, {0, 1, 0, 2}}) {
+    const int out_h = 7 + pads.top + pads.bottom - 2, out_w = 9 + pads.left + pads.right - 2;
+    const std::string text = absl::Substitute(
+        R"(program/1 conv2d
+           input X: f32[2, 7, 9, 3]  const W: f32[4, 3, 3, 3]  const B: f32[4]
+           output Y: f32[2, $0, $1, 4]  temp P: f32[2, $2, $3, 3]
+           block P(n in 2, h in $2, w in $3, c in 3) {
+             step P[n, h, w, c] = $4 <= h && h < $4 + 7 && $5 <= w && w < $5 + 9
+                                  ? X[n, h - $4, w - $5, c] : 0.0
+           }
+           block Y(n in 2, y in $0, x in $1, o in 4; ky in 3, kx in 3, c in 3) {
+             init B[o]
+             step Y[n, y, x, o] += P[n, y + ky, x + kx, c] * W[o, c, ky, kx]
+           })",
+        out_h, out_w, out_h + 2, out_w + 2, pads.top, pads.left);
+    for (const int m : {2, 4, 6}) {
+      const std::string after = After(text, absl::Substitute("winograd@1 Y->(U,V0,V,M,T) m=$0", m));
+      EXPECT_NE(after.find(absl::Substitute("numerics winograd($0)", m)), std::string::npos);
+    }
+  }
+}
+
+// Rows and columns that the padding never reached lie outside once it grows to whole tiles.
+TEST(WinogradTest, ConditionThatLeftOutWhatWasAlwaysSoIsCompleted) {
+  const std::string after = After(R"(program/1 conv2d
+      input X: f32[1, 5, 6, 1]  const W: f32[4, 1, 3, 3]
+      output Y: f32[1, 3, 5, 4]  temp P: f32[1, 5, 7, 1]
+      block P(n in 1, h in 5, w in 7, c in 1) {
+        step P[n, h, w, c] = 1 <= w ? X[n, h, w - 1, c] : 0.0
+      }
+      block Y(n in 1, y in 3, x in 5, o in 4; ky in 3, kx in 3, c in 1) {
+        step Y[n, y, x, o] += P[n, y + ky, x + kx, c] * W[o, c, ky, kx]
+      })",
+                                  "winograd@1 Y->(U,V0,V,M,T) m=4");
+  EXPECT_NE(after.find("1 <= P.w && P.h < 5 && P.w + -1 < 6 ?"), std::string::npos) << after;
 }
 
 TEST(WinogradTest, IllegalUsesAreRefusedWithAReason) {

@@ -1,4 +1,4 @@
-// The definition that convolution, transposed convolution and their variants share.
+// The definition that convolution and transposed convolution share.
 #ifndef COMPILER_TE_OPS_CONV_H_
 #define COMPILER_TE_OPS_CONV_H_
 

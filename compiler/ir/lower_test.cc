@@ -1,0 +1,195 @@
+#include "compiler/ir/lower.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "base/status_matchers.h"
+#include "compiler/ir/interpreter.h"
+#include "compiler/ir/parser.h"
+#include "compiler/ir/printer.h"
+#include "compiler/ir/verifier.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace burnish {
+namespace {
+
+using ::testing::HasSubstr;
+
+Program Parsed(const std::string& text) {
+  absl::StatusOr<Program> program = ParseProgram(text);
+  EXPECT_THAT(program, IsOk()) << text;
+  return program.ok() ? *std::move(program) : Program();
+}
+
+void ExpectRefused(const std::string& text, const std::string& reason) {
+  const Program program = Parsed(text);
+  ASSERT_THAT(Verify(program), IsOk()) << text;
+  EXPECT_THAT(Lower(program), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(reason)));
+}
+
+// The lowered program, which must compute what the scheduled one does.
+Program Lowered(const std::string& text) {
+  const Program program = Parsed(text);
+  EXPECT_THAT(Verify(program), IsOk());
+  absl::StatusOr<Program> lowered = Lower(program);
+  EXPECT_THAT(lowered, IsOk());
+  if (!lowered.ok()) return {};
+  EXPECT_THAT(Verify(*lowered), IsOk()) << Print(*lowered);
+  std::vector<TensorValue> arguments;
+  for (const Buffer& buffer : program.buffers) {
+    if (buffer.role != BufferRole::kInput) continue;
+    TensorValue value{.shape = buffer.shape};
+    for (int64_t i = 0; i < ElementCount(buffer.shape); ++i) {
+      value.floats.push_back(static_cast<double>(i * 7 % 23) - 11);
+    }
+    arguments.push_back(value);
+  }
+  const auto want = Interpret(program, arguments);
+  EXPECT_THAT(want, IsOk());
+  for (int workers = 1; want.ok() && workers <= 2; ++workers) {
+    const auto got = Interpret(*lowered, arguments, {.workers = workers});
+    EXPECT_THAT(got, IsOk());
+    if (got.ok()) EXPECT_EQ((*got)[0].floats, (*want)[0].floats) << Print(*lowered);
+  }
+  return *std::move(lowered);
+}
+
+// Y[i] = 2 * sum of row i; `kernel` is its schedule.
+std::string RowSums(const std::string& declarations, const std::string& kernel) {
+  return absl::StrCat(R"(program/1 p
+    input X: f32[4, 6]
+    output Y: f32[4]
+    )",
+                      declarations, R"(
+    block Y(i in 4; k in 6) { step Y[i] += X[i, k] finish self * 2.0 }
+    kernel { )",
+                      kernel, " }");
+}
+
+TEST(LowerTest, InitAndFinishStandAroundTheStepsOfTheOutputItself) {
+  const Program lowered = Lowered(RowSums("", "for Y.k { for Y.i { run Y } }"));
+  // Three nests: all values are initialised before the first step, finished after the last.
+  EXPECT_EQ(lowered.nodes[lowered.root].children.size(), 3u) << Print(lowered);
+}
+
+TEST(LowerTest, WindowThatIsLeftBetweenStepsIsReloaded) {
+  const Program lowered = Lowered(RowSums(R"(
+    temp acc: f32[1] scratch
+    var ko in 2 reduce
+    var ki in 3 reduce
+    var Y.k in 6 reduce = ko * 3 + ki)",
+                                          R"(
+    for ko { stage Y in acc { for ki { for Y.i { run Y } } } })"));
+  EXPECT_THAT(Print(lowered), HasSubstr("if ko == 0")) << Print(lowered);
+}
+
+// Found by random traces: what a finish reads may be computed at the loops that the reduction is
+// made of; init and finish stand outside of these.
+TEST(LowerTest, FinishThatReadsWhatIsComputedInsideItsReductionIsRefused) {
+  const std::string text = R"(program/1 p
+    input X: f32[4, 6]
+    output Y: f32[4]
+    temp T: f32[4]
+    temp acc: f32[1] scratch
+    block T(t in 4) { step T[t] = X[t, 0] }
+    block Y(i in 4; k in 6) { $init step Y[i] += X[i, k] $finish }
+    kernel { for Y.i { $open for Y.k { for T.t { run T } run Y } $close } })";
+  for (const bool staged : {false, true}) {
+    for (const bool init : {false, true}) {
+      SCOPED_TRACE(absl::StrCat("staged ", staged, ", init ", init));
+      ExpectRefused(absl::StrReplaceAll(text, {{"$init", init ? "init T[i]" : ""},
+                                               {"$finish", init ? "" : "finish self * T[i]"},
+                                               {"$open", staged ? "stage Y in acc {" : ""},
+                                               {"$close", staged ? "}" : ""}}),
+                    "init or finish of Y reads T, which is computed inside the reduction");
+    }
+  }
+}
+
+TEST(LowerTest, WindowOfNineLoopsIsRefused) {
+  std::string declarations = "temp acc: f32[1] scratch\n", map = "0", open, close;
+  for (int d = 0; d < 9; ++d) {
+    absl::StrAppend(&declarations, "var v", d, " in ", d < 2 ? 2 : 1, "\n");
+    map = absl::StrCat("(", map, ") * ", d < 2 ? 2 : 1, " + v", d);
+    absl::StrAppend(&open, "for v", d, " { ");
+    close += " }";
+  }
+  absl::StrAppend(&declarations, "var Y.i in 4 = ", map, "\n");
+  ExpectRefused(RowSums(declarations,
+                        absl::StrCat("stage Y in acc { for Y.k { ", open, "run Y", close, " } }")),
+                "window acc has 9 dimensions, want at most 8");
+}
+
+TEST(LowerTest, LanesThatWouldShareAnElementAreRefused) {
+  ExpectRefused(RowSums("", "for Y.i { vectorize(2) Y.k { run Y } }"),
+                "lanes of Y.k would share elements of Y");
+}
+
+TEST(LowerTest, RegisterWindowWhoseLoopIsNotWrittenOutIsRefused) {
+  const std::string window = "temp acc: f32[4] register";
+  ExpectRefused(RowSums(window, "stage Y in acc { for Y.k { for Y.i { run Y } } }"),
+                "register window acc is indexed by Y.i, which is neither unrolled nor vectorized");
+  Lowered(RowSums(window, "stage Y in acc { for Y.k { unroll Y.i { run Y } } }"));
+}
+
+// A nest must stay one: phases are counted by the root's children.
+TEST(LowerTest, LoopOfOneIterationGoesButForTheOutermost) {
+  const auto loops = [](const Program& program) {
+    std::string names;
+    for (const NodeId id : Subtree(program, program.root)) {
+      const Node& node = program.nodes[id];
+      if (node.kind == NodeKind::kLoop) absl::StrAppend(&names, program.vars[node.var].name, " ");
+    }
+    return names;
+  };
+  const std::string text = R"(program/1 p
+    input X: f32[1, 4, 1, 3]
+    output Y: f32[1, 4, 1, 3]
+    block Y(a in 1, b in 4, c in 1, d in 3) { step Y[a, b, c, d] = X[a, b, c, d] })";
+  EXPECT_EQ(loops(Lowered(text)), "Y.a Y.b Y.d ");
+}
+
+// 7 rows in tiles of 3, 2, 2: a body for each size of a tile.
+TEST(LowerTest, EachSizeOfARaggedTileHasABodyOfItsOwn) {
+  const std::string text = R"(program/1 p
+    input X: f32[7, 5]
+    output Y: f32[7]
+    temp acc: f32[3] register
+    table $0: i64[3] {3, 2, 2}
+    table $1: i64[3] {0, 3, 5}
+    var mt in 3
+    var mi in $0[mt]
+    var Y.i in 7 = $1[mt] + mi
+    block Y(Y.i; k in 5) { step Y[Y.i] += X[Y.i, k] }
+    kernel { parallel mt { stage Y in acc { for Y.k { unroll mi { run Y } } } } })";
+  const Program lowered = Lowered(text);
+  EXPECT_THAT(Print(lowered), HasSubstr("mi_3"));
+  EXPECT_THAT(Print(lowered), HasSubstr("mi_2"));
+  EXPECT_THAT(Lower(Parsed(text), {.max_bodies = 1}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("over 1 bodies for distinct tile sizes, the last of mi")));
+}
+
+TEST(LowerTest, GuardedTailStoresNothingBeyondTheEnd) {
+  Lowered(RowSums(R"(
+    var io in 2
+    var ii in 3
+    var Y.i in 4 guarded = io * 3 + ii)",
+                  "for io { for ii { for Y.k { run Y } } }"));
+  ExpectRefused(RowSums(R"(
+    var io in 2
+    var ii in 3
+    var Y.i in 4 guarded = io * 3 + ii)",
+                        "for io { for Y.k { vectorize(3) ii { run Y } } }"),
+                "a guard would differ between lanes of a vector");
+}
+
+TEST(LowerTest, LoweredProgramIsNotLoweredAgain) {
+  const Program lowered = Lowered(RowSums("", "for Y.i { for Y.k { run Y } }"));
+  EXPECT_THAT(Lower(lowered), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("already")));
+}
+
+}  // namespace
+}  // namespace burnish
