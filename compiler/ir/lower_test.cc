@@ -56,14 +56,17 @@ Program Lowered(const std::string& text) {
   return *std::move(lowered);
 }
 
-// Y[i] = 2 * sum of row i; `kernel` is its schedule.
-std::string RowSums(const std::string& declarations, const std::string& kernel) {
+// Y[i] = 2 * sum of row i; `kernel` is its schedule. `axes`: without an extent where `declarations`
+// have the variable.
+std::string RowSums(const std::string& declarations, const std::string& kernel,
+                    const std::string& axes = "i in 4; k in 6") {
   return absl::StrCat(R"(program/1 p
     input X: f32[4, 6]
     output Y: f32[4]
     )",
                       declarations, R"(
-    block Y(i in 4; k in 6) { step Y[i] += X[i, k] finish self * 2.0 }
+    block Y()",
+                      axes, R"() { step Y[Y.i] += X[Y.i, Y.k] finish self * 2.0 }
     kernel { )",
                       kernel, " }");
 }
@@ -81,7 +84,8 @@ TEST(LowerTest, WindowThatIsLeftBetweenStepsIsReloaded) {
     var ki in 3 reduce
     var Y.k in 6 reduce = ko * 3 + ki)",
                                           R"(
-    for ko { stage Y in acc { for ki { for Y.i { run Y } } } })"));
+    for ko { stage Y in acc { for ki { for Y.i { run Y } } } })",
+                                          "i in 4; Y.k"));
   EXPECT_THAT(Print(lowered), HasSubstr("if ko == 0")) << Print(lowered);
 }
 
@@ -118,20 +122,34 @@ TEST(LowerTest, WindowOfNineLoopsIsRefused) {
   }
   absl::StrAppend(&declarations, "var Y.i in 4 = ", map, "\n");
   ExpectRefused(RowSums(declarations,
-                        absl::StrCat("stage Y in acc { for Y.k { ", open, "run Y", close, " } }")),
+                        absl::StrCat("stage Y in acc { for Y.k { ", open, "run Y", close, " } }"),
+                        "Y.i; k in 6"),
                 "window acc has 9 dimensions, want at most 8");
 }
 
+// Found by random traces: a producer that was moved into the lanes of its reader.
 TEST(LowerTest, LanesThatWouldShareAnElementAreRefused) {
-  ExpectRefused(RowSums("", "for Y.i { vectorize(2) Y.k { run Y } }"),
-                "lanes of Y.k would share elements of Y");
+  ExpectRefused(R"(program/1 p
+    input X: f32[4, 6]
+    output Y: f32[4]
+    temp T: f32[6]
+    block T(t in 6) { step T[t] = X[0, t] }
+    block Y(i in 4) { step Y[i] = X[i, 0] + T[5] }
+    kernel { vectorize(4) Y.i { for T.t { run T } run Y } })",
+                "lanes of Y.i would share elements of T");
 }
 
 TEST(LowerTest, RegisterWindowWhoseLoopIsNotWrittenOutIsRefused) {
-  const std::string window = "temp acc: f32[4] register";
-  ExpectRefused(RowSums(window, "stage Y in acc { for Y.k { for Y.i { run Y } } }"),
-                "register window acc is indexed by Y.i, which is neither unrolled nor vectorized");
-  Lowered(RowSums(window, "stage Y in acc { for Y.k { unroll Y.i { run Y } } }"));
+  const std::string declarations = R"(
+    temp acc: f32[2] register
+    var io in 2
+    var ii in 2
+    var Y.i in 4 = io * 2 + ii)";
+  ExpectRefused(RowSums(declarations, "for io { stage Y in acc { for Y.k { for ii { run Y } } } }",
+                        "Y.i; k in 6"),
+                "register window acc is indexed by ii, which is neither unrolled nor vectorized");
+  Lowered(RowSums(declarations, "for io { stage Y in acc { for Y.k { unroll ii { run Y } } } }",
+                  "Y.i; k in 6"));
 }
 
 // A nest must stay one: phases are counted by the root's children.
@@ -177,12 +195,12 @@ TEST(LowerTest, GuardedTailStoresNothingBeyondTheEnd) {
     var io in 2
     var ii in 3
     var Y.i in 4 guarded = io * 3 + ii)",
-                  "for io { for ii { for Y.k { run Y } } }"));
+                  "for io { for ii { for Y.k { run Y } } }", "Y.i; k in 6"));
   ExpectRefused(RowSums(R"(
     var io in 2
     var ii in 3
     var Y.i in 4 guarded = io * 3 + ii)",
-                        "for io { for Y.k { vectorize(3) ii { run Y } } }"),
+                        "for io { for Y.k { vectorize(3) ii { run Y } } }", "Y.i; k in 6"),
                 "a guard would differ between lanes of a vector");
 }
 

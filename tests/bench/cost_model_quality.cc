@@ -177,8 +177,8 @@ Quality Average(const std::vector<Row>& rows, int taught_count, bool use_prior, 
       if (static_cast<int>(own.size()) < taught_count + 2 * kTopCount) continue;
       for (size_t i = 0; others && i < warm.size(); ++i) {
         CHECK(model
-                  .UpdateFromTask(std::string(1, static_cast<char>('a' + i)), warm[i].features,
-                                  warm[i].results)
+                  .Update(std::string(1, static_cast<char>('a' + i)), warm[i].features,
+                          warm[i].results)
                   .ok());
       }
       Rng rng(static_cast<uint64_t>(shuffle));

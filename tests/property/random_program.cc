@@ -77,12 +77,13 @@ class SpecMaker {
   }
 
   // What Winograd's minimal filtering can do: 3x3, stride 1, channels last.
-  Spec Winograd() {
+  Spec Conv3x3(int64_t batch, bool bias) {
     Spec spec{.op = "conv"};
     spec.attributes.Set("channels_last", int64_t{1});
     spec.attributes.Set("pads", Ints{Between(0, 1), Between(0, 1), Between(0, 1), Between(0, 1)});
     const int64_t in = Between(1, 3), out = Between(1, 5);
-    spec.arguments = {F32({1, Between(3, 7), Between(3, 7), in}), Weight({out, in, 3, 3})};
+    spec.arguments = {F32({batch, Between(3, 7), Between(3, 7), in}), Weight({out, in, 3, 3})};
+    if (bias) spec.arguments.push_back(Weight({out}));
     return spec;
   }
 
@@ -319,7 +320,8 @@ const std::vector<Family>& Families() {
       {"conv_depthwise",
        [](SpecMaker& m, Rng& r) { return m.Conv(2, r.Between(2, 9), true, r.Below(2) == 0); }},
       {"conv_transpose", [](SpecMaker& m, Rng&) { return m.ConvTranspose(); }},
-      {"conv3x3", [](SpecMaker& m, Rng&) { return m.Winograd(); }},
+      {"conv3x3", [](SpecMaker& m, Rng&) { return m.Conv3x3(1, /*bias=*/false); }},
+      {"conv3x3_batch", [](SpecMaker& m, Rng&) { return m.Conv3x3(2, /*bias=*/true); }},
       {"dense", [](SpecMaker& m, Rng&) { return m.Dense(); }},
       {"gemm", [](SpecMaker& m, Rng&) { return m.Gemm(); }},
       {"matmul", [](SpecMaker& m, Rng&) { return m.Matmul(false); }},

@@ -235,7 +235,7 @@ TEST(WinogradTest, ConditionThatLeftOutWhatWasAlwaysSoIsCompleted) {
         step Y[n, y, x, o] += P[n, y + ky, x + kx, c] * W[o, c, ky, kx]
       })",
                                   "winograd@1 Y->(U,V0,V,M,T) m=4");
-  EXPECT_NE(after.find("1 <= P.w && P.h < 5 && P.w + -1 < 6 ?"), std::string::npos) << after;
+  EXPECT_NE(after.find("1 <= P.w && P.h < 5 && P.w - 1 < 6 ?"), std::string::npos) << after;
 }
 
 TEST(WinogradTest, IllegalUsesAreRefusedWithAReason) {
