@@ -1,14 +1,14 @@
 #include "tuner/measure/tracker_measurer.h"
 
-#include <deque>
+#include <algorithm>
+#include <condition_variable>
 #include <map>
+#include <mutex>
 #include <thread>
 #include <utility>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "proto/build_job.h"
@@ -59,7 +59,7 @@ class TrackerMeasurer::Impl {
 
   ~Impl() {
     {
-      const absl::MutexLock lock(&mutex_);
+      const std::lock_guard lock(mutex_);
       stopping_ = true;
     }
     pump_.join();
@@ -73,7 +73,7 @@ class TrackerMeasurer::Impl {
             absl::StrCat("got a malformed request for trial '", request.trial_id, "'"));
       }
     }
-    const absl::MutexLock lock(&mutex_);
+    const std::lock_guard lock(mutex_);
     for (MeasureRequest& request : requests) {
       auto [at, is_new] = trials_.try_emplace(request.trial_id);
       Trial& trial = at->second;
@@ -88,21 +88,24 @@ class TrackerMeasurer::Impl {
   }
 
   void AllResubmitted() {
-    const absl::MutexLock lock(&mutex_);
+    const std::lock_guard lock(mutex_);
     all_resubmitted_ = true;
     TellResubmitted();
   }
 
   std::vector<MeasureResult> Collect(absl::Duration timeout) {
-    const absl::MutexLock lock(&mutex_);
-    mutex_.AwaitWithTimeout(absl::Condition(this, &Impl::HasResults), timeout);
+    std::unique_lock lock(mutex_);
+    // The standard library's clocks overflow on infinite waits.
+    const absl::Duration bounded = std::min(timeout, absl::Hours(24 * 365));
+    arrived_.wait_for(lock, absl::ToChronoNanoseconds(bounded),
+                      [this] { return !results_.empty(); });
     return std::exchange(results_, {});
   }
 
   void Acknowledge(absl::Span<const std::string> trial_ids) {
     std::vector<std::string> job_ids;
     {
-      const absl::MutexLock lock(&mutex_);
+      const std::lock_guard lock(mutex_);
       for (const std::string& id : trial_ids) {
         const auto found = trials_.find(id);
         if (found == trials_.end() || found->second.stage != Stage::kDone) continue;
@@ -119,7 +122,7 @@ class TrackerMeasurer::Impl {
   absl::Status Cancel(absl::Span<const std::string> trial_ids) {
     std::vector<std::string> job_ids;
     {
-      const absl::MutexLock lock(&mutex_);
+      const std::lock_guard lock(mutex_);
       for (const std::string& id : trial_ids) {
         const auto found = trials_.find(id);
         if (found == trials_.end() || found->second.stage == Stage::kDone) continue;
@@ -151,24 +154,22 @@ class TrackerMeasurer::Impl {
   }
 
  private:
-  bool HasResults() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !results_.empty(); }
-
   void Pump() {
     while (true) {
       {
-        const absl::MutexLock lock(&mutex_);
+        const std::lock_guard lock(mutex_);
         if (stopping_) return;
       }
       for (ResultEntry& result : options_.client->Collect(kPumpInterval)) {
-        const absl::MutexLock lock(&mutex_);
+        const std::lock_guard lock(mutex_);
         Handle(result);
       }
     }
   }
 
-  // A trial's run is submitted when its build is done, so the last trial that an earlier process
-  // submitted must have come to its end.
-  void TellResubmitted() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  // With the lock held, like all that follow. A trial's run is submitted when its build is done, so
+  // the last trial that an earlier process submitted must have come to its end.
+  void TellResubmitted() {
     if (!all_resubmitted_ || told_resubmitted_) return;
     for (const auto& [id, trial] : trials_) {
       if (trial.request.resubmission && trial.stage != Stage::kDone) return;
@@ -177,7 +178,7 @@ class TrackerMeasurer::Impl {
     options_.client->AllResubmitted();
   }
 
-  void Handle(const ResultEntry& result) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  void Handle(const ResultEntry& result) {
     if (const auto found = reference_of_job_.find(result.job_id);
         found != reference_of_job_.end()) {
       HandleReference(found->second, result);
@@ -204,7 +205,7 @@ class TrackerMeasurer::Impl {
     }
   }
 
-  void HandleBuilt(Trial& trial, const std::string& payload) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  void HandleBuilt(Trial& trial, const std::string& payload) {
     absl::StatusOr<BuildResult> result = DecodeBuildResult(payload);
     if (!result.ok()) {
       Finish(trial, Failure{FailureKind::kBuildError, result.status().ToString()});
@@ -216,8 +217,7 @@ class TrackerMeasurer::Impl {
     }
   }
 
-  void HandleRun(Trial& trial, const std::string& payload, const std::string& worker_id)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  void HandleRun(Trial& trial, const std::string& payload, const std::string& worker_id) {
     absl::StatusOr<RunResult> result = DecodeRunResult(payload);
     if (!result.ok() || result->measurements.size() != 1) {
       Finish(trial, Failure{FailureKind::kRunError,
@@ -237,8 +237,7 @@ class TrackerMeasurer::Impl {
   }
 
   // The content store has forgotten something: it is built again, under a new job id.
-  void HandleMissing(Trial& trial, const ArtifactMissing& missing)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  void HandleMissing(Trial& trial, const ArtifactMissing& missing) {
     if (++trial.loss_count > options_.artifact_losses_max) {
       Finish(trial, Failure{FailureKind::kPoisoned,
                             absl::StrCat("its artifact was lost ", trial.loss_count, " times")});
@@ -261,8 +260,7 @@ class TrackerMeasurer::Impl {
     }
   }
 
-  void HandleReference(const std::string& id, const ResultEntry& result)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  void HandleReference(const std::string& id, const ResultEntry& result) {
     Reference& reference = references_.at(id);
     reference.stage = Stage::kDone;
     reference.artifact_sha256.clear();
@@ -298,15 +296,14 @@ class TrackerMeasurer::Impl {
             .payload = Encode(job)};
   }
 
-  absl::Status SubmitBuild(Trial& trial) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  absl::Status SubmitBuild(Trial& trial) {
     trial.stage = Stage::kBuilding;
     const std::string job_id = absl::StrCat(trial.request.trial_id, "#b", ++trial.build_count);
     Own(trial, job_id);
     return options_.client->Submit({BuildSpec(trial.request, job_id)}, trial.request.resubmission);
   }
 
-  void SubmitReferenceBuild(const std::string& id, Reference& reference)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  void SubmitReferenceBuild(const std::string& id, Reference& reference) {
     reference.stage = Stage::kBuilding;
     const std::string job_id = absl::StrCat("ref/",
                                             absl::BytesToHexString(Sha256Bytes(absl::StrCat(
@@ -317,7 +314,7 @@ class TrackerMeasurer::Impl {
   }
 
   // Null: there is none. Else it may not be built yet.
-  const Reference* FindReference(const Trial& trial) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  const Reference* FindReference(const Trial& trial) {
     const MeasureTask& task = *trial.request.task;
     if (!task.reference_trace.has_value()) return nullptr;
     const std::string id = CandidateIdOf(task, *task.reference_trace);
@@ -331,7 +328,7 @@ class TrackerMeasurer::Impl {
   }
 
   // Or has the trial wait for its reference.
-  void SubmitRun(Trial& trial) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  void SubmitRun(Trial& trial) {
     if (trial.cancelled) {
       Finish(trial, Failure{FailureKind::kCancelled, "cancelled"});
       return;
@@ -374,12 +371,12 @@ class TrackerMeasurer::Impl {
         trial.request.resubmission));
   }
 
-  void Own(Trial& trial, const std::string& job_id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  void Own(Trial& trial, const std::string& job_id) {
     trial.job_ids.push_back(job_id);
     trial_of_job_[job_id] = trial.request.trial_id;
   }
 
-  void Finish(Trial& trial, const Failure& failure) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  void Finish(Trial& trial, const Failure& failure) {
     Measurement measurement;
     measurement.outcome = failure;
     if (trial.stage != Stage::kBuilding) {
@@ -389,24 +386,27 @@ class TrackerMeasurer::Impl {
     FinishWith(trial, std::move(measurement));
   }
 
-  void FinishWith(Trial& trial, Measurement measurement) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  void FinishWith(Trial& trial, Measurement measurement) {
     trial.stage = Stage::kDone;
     measurement.candidate_id = trial.candidate_id;
     measurement.environment.method_version = options_.method.version;
     results_.push_back({trial.request.trial_id, std::move(measurement)});
+    arrived_.notify_all();
     TellResubmitted();
   }
 
   const TrackerMeasurerOptions options_;
-  absl::Mutex mutex_;
-  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  bool all_resubmitted_ ABSL_GUARDED_BY(mutex_) = false;                     // Says the caller.
-  bool told_resubmitted_ ABSL_GUARDED_BY(mutex_) = false;                    // To the client.
-  std::map<std::string, Trial> trials_ ABSL_GUARDED_BY(mutex_);              // By trial id.
-  std::map<std::string, Reference> references_ ABSL_GUARDED_BY(mutex_);      // By candidate id.
-  std::map<std::string, std::string> trial_of_job_ ABSL_GUARDED_BY(mutex_);  // By job id.
-  std::map<std::string, std::string> reference_of_job_ ABSL_GUARDED_BY(mutex_);
-  std::vector<MeasureResult> results_ ABSL_GUARDED_BY(mutex_);
+  // std::mutex and not Abseil's, which ThreadSanitizer cannot see into (Debian's library).
+  std::mutex mutex_;                 // For all below but the thread.
+  std::condition_variable arrived_;  // Results.
+  bool stopping_ = false;
+  bool all_resubmitted_ = false;                     // Says the caller.
+  bool told_resubmitted_ = false;                    // To the client.
+  std::map<std::string, Trial> trials_;              // By trial id.
+  std::map<std::string, Reference> references_;      // By candidate id.
+  std::map<std::string, std::string> trial_of_job_;  // By job id.
+  std::map<std::string, std::string> reference_of_job_;
+  std::vector<MeasureResult> results_;
   std::thread pump_;
 };
 

@@ -3,11 +3,11 @@
 
 #include <atomic>
 #include <map>
+#include <mutex>
 #include <set>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "base/check.h"
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
@@ -56,11 +56,11 @@ class Farm {
   std::string address() const { return service_->address(); }
 
   std::map<std::string, int> counts() const {
-    const absl::MutexLock lock(&mutex_);
+    const std::lock_guard lock(mutex_);
     return counts_;
   }
   std::vector<RunJob> run_jobs() const {
-    const absl::MutexLock lock(&mutex_);
+    const std::lock_guard lock(mutex_);
     return run_jobs_;
   }
 
@@ -69,7 +69,7 @@ class Farm {
 
  private:
   JobOutcome Execute(const JobSpec& spec) {
-    const absl::MutexLock lock(&mutex_);
+    const std::lock_guard lock(mutex_);
     ++counts_[spec.id];
     return spec.kind == JobKind::kBuild ? Build(spec) : Run(spec);
   }
@@ -93,7 +93,7 @@ class Farm {
     return Encode(result);
   }
 
-  JobOutcome Run(const JobSpec& spec) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  JobOutcome Run(const JobSpec& spec) {
     auto job = DecodeRunJob(spec.payload);
     CHECK_OK(job);
     run_jobs_.push_back(*job);
@@ -120,9 +120,9 @@ class Farm {
     return Encode(result);
   }
 
-  mutable absl::Mutex mutex_;
-  std::map<std::string, int> counts_ ABSL_GUARDED_BY(mutex_);
-  std::vector<RunJob> run_jobs_ ABSL_GUARDED_BY(mutex_);
+  mutable std::mutex mutex_;  // For the two below.
+  std::map<std::string, int> counts_;
+  std::vector<RunJob> run_jobs_;
   FakeLab lab_;
   std::unique_ptr<TrackerService> service_;
   std::unique_ptr<AgentClient> agent_;
