@@ -86,6 +86,10 @@ std::vector<Sketch> GenerateSketches(const Program& workload, const IsaModel& is
   for (Sketch& sketch : sketches) {
     if (sketch.name.empty()) sketch.name = "plain";
   }
+  std::vector<Sketch> whole =
+      RowChainRule({.program = workload, .isa = isa, .threads = threads, .options = options});
+  sketches.insert(sketches.begin(), std::make_move_iterator(whole.begin()),
+                  std::make_move_iterator(whole.end()));
   sketches.push_back({.name = "unscheduled"});
   return sketches;
 }

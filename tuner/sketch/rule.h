@@ -37,6 +37,8 @@ std::vector<Sketch> ContractionRule(const RuleContext& context, BlockId block);
 std::vector<Sketch> WindowRule(const RuleContext& context, BlockId block);
 // Further algorithms of a block that another rule takes too.
 std::vector<Sketch> WinogradRule(const RuleContext& context, BlockId block);
+// Takes whole programs: its sketches are complete.
+std::vector<Sketch> RowChainRule(const RuleContext& context);
 std::vector<Sketch> RowReductionRule(const RuleContext& context, BlockId block);
 std::vector<Sketch> SpatialRule(const RuleContext& context, BlockId block);
 
