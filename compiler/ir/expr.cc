@@ -4,11 +4,14 @@
 #include <utility>
 
 #include "base/check.h"
+#include "compiler/ir/block_allocator.h"
 
 namespace burnish {
 namespace {
 
-Expr Make(ExprNode node) { return std::make_shared<const ExprNode>(std::move(node)); }
+Expr Make(ExprNode node) {
+  return std::allocate_shared<const ExprNode>(BlockAllocator<ExprNode>(), std::move(node));
+}
 
 int64_t FloorDivInt(int64_t a, int64_t b) {
   const int64_t q = a / b;

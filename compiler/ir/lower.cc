@@ -19,8 +19,9 @@ namespace {
 // tiles are still expressions, nothing is simplified; Specialize does both.
 class BlockLowering {
  public:
-  explicit BlockLowering(const Program& in)
+  BlockLowering(const Program& in, bool with_pack)
       : in_(in),
+        with_pack_(with_pack),
         out_({.name = in.name,
               .buffers = in.buffers,
               .vars = in.vars,
@@ -33,7 +34,7 @@ class BlockLowering {
   absl::StatusOr<Program> Run() {
     out_.root = AddNode(out_, {.kind = NodeKind::kSeq});
     RETURN_IF_ERROR(EmitChildren(in_.root, out_.root));
-    if (in_.pack_root >= 0) {
+    if (with_pack_ && in_.pack_root >= 0) {
       out_.pack_root = AddNode(out_, {.kind = NodeKind::kSeq});
       RETURN_IF_ERROR(EmitChildren(in_.pack_root, out_.pack_root));
     }
@@ -362,6 +363,7 @@ class BlockLowering {
   }
 
   const Program& in_;
+  const bool with_pack_;
   Program out_;
   std::map<BlockId, Accumulator> accumulators_;
 };
@@ -369,7 +371,7 @@ class BlockLowering {
 }  // namespace
 
 absl::StatusOr<Program> Lower(const Program& program, const LowerOptions& options) {
-  ASSIGN_OR_RETURN(const Program stores, BlockLowering(program).Run());
+  ASSIGN_OR_RETURN(const Program stores, BlockLowering(program, options.with_pack).Run());
   return Specialize(stores, options.max_bodies);
 }
 

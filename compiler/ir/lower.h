@@ -16,6 +16,8 @@ namespace burnish {
 struct LowerOptions {
   // More specialized bodies than this is an error: the schedule has too many ragged tiles.
   int max_bodies = 16;
+  // False: the kernel alone, as if there were nothing to pack; for what only asks how fast it is.
+  bool with_pack = true;
 };
 
 // INVALID_ARGUMENT with the reason when the program cannot be lowered (a register window that is

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
-#include <map>
 #include <set>
 
 #include "absl/strings/match.h"
@@ -373,18 +372,20 @@ bool ForEachIteration(const Program& program, const Expr& e, int64_t limit,
   };
   add(e, add);
   std::vector<int64_t> greatest;
-  std::vector<Expr> extents;
-  for (VarId v : loops) {
-    greatest.push_back(MaxExtent(program, v));
-    extents.push_back(ExpandDefs(program, program.vars[v].extent));
+  // Loops whose extent is not the same everywhere, and that extent.
+  std::vector<std::pair<size_t, Expr>> ragged;
+  for (size_t i = 0; i < loops.size(); ++i) {
+    greatest.push_back(MaxExtent(program, loops[i]));
+    const Expr extent = ExpandDefs(program, program.vars[loops[i]].extent);
+    if (!IsConstInt(extent)) ragged.emplace_back(i, extent);
   }
-  std::map<VarId, int64_t> at;
-  const std::function<int64_t(VarId)> value = [&](VarId v) { return at.at(v); };
+  std::vector<int64_t> at(program.vars.size(), 0);
+  const std::function<int64_t(VarId)> value = [&at](VarId v) { return at[v]; };
   return EnumerateBox(greatest, limit, [&](const std::vector<int64_t>& point) {
     for (size_t i = 0; i < loops.size(); ++i) at[loops[i]] = point[i];
     // The box is that of the greatest extents: points that no iteration visits are left out.
-    for (size_t i = 0; i < loops.size(); ++i) {
-      if (!IsConstInt(extents[i]) && point[i] >= EvalInt(extents[i], value)) return;
+    for (const auto& [i, extent] : ragged) {
+      if (point[i] >= EvalInt(extent, value)) return;
     }
     visit(value);
   });

@@ -3,10 +3,9 @@
 #include <utility>
 
 #include "base/check.h"
-#include "base/sha256.h"
 #include "base/status_macros.h"
+#include "compiler/ir/fingerprint.h"
 #include "compiler/ir/lower.h"
-#include "compiler/ir/printer.h"
 #include "tuner/cost_model/features.h"
 
 namespace burnish {
@@ -24,11 +23,9 @@ absl::StatusOr<CandidateFeatures> CandidateFeatureExtractor::Extract(absl::strin
 
 absl::StatusOr<CandidateFeatures> CandidateFeatureExtractor::Extract(const Trace& trace) {
   ASSIGN_OR_RETURN(const Program* scheduled, replay_.Apply(trace));
-  ASSIGN_OR_RETURN(const Program lowered, Lower(*scheduled));
-  const std::string text = Print(lowered);
-  const Sha256Digest digest = Sha256Of(text.data(), text.size());
+  ASSIGN_OR_RETURN(const Program lowered, Lower(*scheduled, {.with_pack = false}));
   return CandidateFeatures{.features = ExtractFeatures(lowered, isa_, threads_),
-                           .lowered_sha256 = std::string(digest.begin(), digest.end())};
+                           .fingerprint = FingerprintOf(lowered)};
 }
 
 }  // namespace burnish

@@ -16,8 +16,9 @@ namespace burnish {
 
 struct CandidateFeatures {
   std::vector<float> features;  // [kFeatureCount]
-  // Of the lowered program's text, 32 raw bytes: equal for candidates that compile to the same.
-  std::string lowered_sha256;
+  // Of the lowered kernel (compiler/ir/fingerprint.h): equal for candidates that compile to the
+  // same.
+  std::string fingerprint;
 };
 
 // Of one task. Not thread-safe: remembers how far the candidate before went along the same way.

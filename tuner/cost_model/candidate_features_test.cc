@@ -35,19 +35,19 @@ TEST(CandidateFeatureExtractorTest, RowDoesNotDependOnWhatWasAskedBefore) {
   ASSERT_OK_AND_ASSIGN(const CandidateFeatures alone, cold.Extract(kParallel));
   EXPECT_THAT(after.features, SizeIs(kFeatureCount));
   EXPECT_EQ(after.features[kLogAnalyticSeconds], alone.features[kLogAnalyticSeconds]);
-  EXPECT_EQ(after.lowered_sha256, alone.lowered_sha256);
+  EXPECT_EQ(after.fingerprint, alone.fingerprint);
 }
 
-TEST(CandidateFeatureExtractorTest, EqualLoweredProgramsHaveEqualHashes) {
+TEST(CandidateFeatureExtractorTest, EqualLoweredProgramsHaveEqualFingerprints) {
   CandidateFeatureExtractor dense = Dense();
   ASSERT_OK_AND_ASSIGN(const CandidateFeatures wide, dense.Extract(kWide));
   // Comments and blanks say nothing.
   ASSERT_OK_AND_ASSIGN(const CandidateFeatures same,
                        dense.Extract("# the same\n" + std::string(kWide) + "\n"));
   ASSERT_OK_AND_ASSIGN(const CandidateFeatures other, dense.Extract(kParallel));
-  EXPECT_THAT(wide.lowered_sha256, SizeIs(32));
-  EXPECT_EQ(wide.lowered_sha256, same.lowered_sha256);
-  EXPECT_NE(wide.lowered_sha256, other.lowered_sha256);
+  EXPECT_THAT(wide.fingerprint, SizeIs(16));
+  EXPECT_EQ(wide.fingerprint, same.fingerprint);
+  EXPECT_NE(wide.fingerprint, other.fingerprint);
 }
 
 TEST(CandidateFeatureExtractorTest, TraceThatDoesNotApplyIsTheCandidatesFault) {
@@ -57,7 +57,7 @@ TEST(CandidateFeatureExtractorTest, TraceThatDoesNotApplyIsTheCandidatesFault) {
   EXPECT_THAT(dense.Extract(std::string(kWide) + "parallel@1 nowhere\n"),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("step 3")));
   ASSERT_OK_AND_ASSIGN(const CandidateFeatures after, dense.Extract(kWide));
-  EXPECT_EQ(after.lowered_sha256, before.lowered_sha256);
+  EXPECT_EQ(after.fingerprint, before.fingerprint);
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ namespace burnish {
 struct CandidateScore {
   bool valid = false;               // False: the trace does not apply; never to be suggested.
   float score = 0;                  // Higher is faster; compares within one task only.
-  std::string lowered_sha256 = {};  // Equal: twins, one of which need not be timed. Empty: unknown.
+  std::string fingerprint = {};  // Equal: twins, one of which need not be timed. Empty: unknown.
 };
 
 // Not thread-safe. Asked for the same candidates again and again: what is costly and does not
@@ -31,7 +31,7 @@ class CandidateScorer {
       absl::Span<const Proposal> proposals) const = 0;
 
   // As in CandidateScore, whatever the snapshot; empty also where the trace does not apply.
-  virtual absl::StatusOr<std::string> LoweredSha256(const Proposal& proposal) const = 0;
+  virtual absl::StatusOr<std::string> Fingerprint(const Proposal& proposal) const = 0;
 };
 
 struct TrainingSample {

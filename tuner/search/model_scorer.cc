@@ -40,7 +40,7 @@ absl::StatusOr<std::vector<CandidateScore>> ModelScorer::Score(
     ASSIGN_OR_RETURN(const Known* known, Extract(proposals[i]));
     if (!known->valid) continue;
     scores[i].valid = true;
-    scores[i].lowered_sha256 = known->extraction.lowered_sha256;
+    scores[i].fingerprint = known->extraction.fingerprint;
     features.AddRow(known->extraction.features);
   }
   if (features.rows() == 0) return scores;
@@ -52,9 +52,9 @@ absl::StatusOr<std::vector<CandidateScore>> ModelScorer::Score(
   return scores;
 }
 
-absl::StatusOr<std::string> ModelScorer::LoweredSha256(const Proposal& proposal) const {
+absl::StatusOr<std::string> ModelScorer::Fingerprint(const Proposal& proposal) const {
   ASSIGN_OR_RETURN(const Known* known, Extract(proposal));
-  return known->extraction.lowered_sha256;
+  return known->extraction.fingerprint;
 }
 
 absl::Status ModelScorer::Train(absl::Span<const TrainingSample> samples) {

@@ -15,7 +15,7 @@ namespace burnish {
 
 struct Extraction {
   std::vector<float> features = {};  // One row, as many columns as the model's.
-  std::string lowered_sha256 = {};   // May be empty.
+  std::string fingerprint = {};   // May be empty.
 };
 
 // INVALID_ARGUMENT: the trace does not apply. Any other error: our fault; scoring fails with it.
@@ -35,7 +35,7 @@ class ModelScorer : public TrainableScorer {
 
   absl::StatusOr<std::vector<CandidateScore>> Score(
       absl::Span<const Proposal> proposals) const override;
-  absl::StatusOr<std::string> LoweredSha256(const Proposal& proposal) const override;
+  absl::StatusOr<std::string> Fingerprint(const Proposal& proposal) const override;
   absl::Status Train(absl::Span<const TrainingSample> samples) override;
   std::string snapshot_id() const override { return shared_->snapshot_id; }
 

@@ -68,7 +68,7 @@ TEST_F(ModelScorerTest, TraceThatDoesNotApplyIsInvalidAndTheOthersKeepTheirPlace
   EXPECT_THAT(scorer.Score(proposals),
               IsOkAndHolds(ElementsAre(
                   AllOf(Field(&CandidateScore::valid, true), Field(&CandidateScore::score, 1),
-                        Field(&CandidateScore::lowered_sha256, "hash")),
+                        Field(&CandidateScore::fingerprint, "hash")),
                   Field(&CandidateScore::valid, false),
                   AllOf(Field(&CandidateScore::valid, true), Field(&CandidateScore::score, 3)))));
 }
@@ -106,8 +106,8 @@ TEST_F(ModelScorerTest, TasksThatShareAModelShareWhatItLearnedAndItsSnapshot) {
 
 TEST_F(ModelScorerTest, LoweredHashIsKnownWithoutAModelAndEmptyWhereTheTraceDoesNotApply) {
   const ModelScorer scorer = Make();
-  EXPECT_THAT(scorer.LoweredSha256(SampleOf("a", 1).proposal), IsOkAndHolds("hash"));
-  EXPECT_THAT(scorer.LoweredSha256(SampleOf("bad", 1).proposal), IsOkAndHolds(""));
+  EXPECT_THAT(scorer.Fingerprint(SampleOf("a", 1).proposal), IsOkAndHolds("hash"));
+  EXPECT_THAT(scorer.Fingerprint(SampleOf("bad", 1).proposal), IsOkAndHolds(""));
 }
 
 TEST_F(ModelScorerTest, OurOwnFaultFailsTheCall) {

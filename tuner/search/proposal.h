@@ -25,7 +25,7 @@ struct Proposal {
 struct Observation {
   Proposal proposal = {};
   int64_t latency_ns = 0;           // The measurement's rank latency; 0: the candidate failed.
-  std::string lowered_sha256 = {};  // By the scorer, with whose hashes it is compared; or empty.
+  std::string fingerprint = {};  // By the scorer, with whose hashes it is compared; or empty.
 
   bool failed() const { return latency_ns == 0; }
 

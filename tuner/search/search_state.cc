@@ -11,7 +11,7 @@ namespace burnish {
 void SearchState::Add(absl::Span<const Observation> results) {
   for (const Observation& result : results) {
     if (!known_.insert(result.proposal.candidate_id).second) continue;
-    if (!result.lowered_sha256.empty()) lowered_.insert(result.lowered_sha256);
+    if (!result.fingerprint.empty()) lowered_.insert(result.fingerprint);
     const int64_t index = observation_count();
     observations_.push_back(result);
     if (result.failed()) continue;
@@ -61,7 +61,7 @@ absl::StatusOr<Selection> Selection::Create(const SearchState& state,
   ASSIGN_OR_RETURN(const std::vector<CandidateScore> scores, scorer.Score(pending));
   for (size_t i = 0; i < pending.size(); ++i) {
     selection.taken_.insert(pending[i].candidate_id);
-    if (!scores[i].lowered_sha256.empty()) selection.lowered_.insert(scores[i].lowered_sha256);
+    if (!scores[i].fingerprint.empty()) selection.lowered_.insert(scores[i].fingerprint);
   }
   return selection;
 }
@@ -72,9 +72,9 @@ bool Selection::IsOpen(const std::string& candidate_id) const {
 
 bool Selection::Take(const Proposal& proposal, const CandidateScore& score) {
   if (full() || !score.valid || !IsOpen(proposal.candidate_id)) return false;
-  if (!score.lowered_sha256.empty()) {
-    if (state_->IsLoweredKnown(score.lowered_sha256)) return false;
-    if (!lowered_.insert(score.lowered_sha256).second) return false;
+  if (!score.fingerprint.empty()) {
+    if (state_->IsLoweredKnown(score.fingerprint)) return false;
+    if (!lowered_.insert(score.fingerprint).second) return false;
   }
   taken_.insert(proposal.candidate_id);
   chosen_.push_back(proposal);

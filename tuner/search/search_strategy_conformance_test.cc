@@ -125,12 +125,12 @@ TEST_P(SearchStrategyConformanceTest, TwinsAreMeasuredOnce) {
   for (int round = 0; round < 10; ++round) {
     ASSERT_OK_AND_ASSIGN(const std::vector<Proposal> batch, strategy->Suggest(4, pending, scorer));
     for (const Proposal& proposal : batch) {
-      ASSERT_OK_AND_ASSIGN(const std::string hash, scorer.LoweredSha256(proposal));
+      ASSERT_OK_AND_ASSIGN(const std::string hash, scorer.Fingerprint(proposal));
       EXPECT_TRUE(lowered.insert(hash).second);
     }
     std::vector<Observation> results = MeasureAll(pending);
     for (Observation& result : results) {
-      ASSERT_OK_AND_ASSIGN(result.lowered_sha256, scorer.LoweredSha256(result.proposal));
+      ASSERT_OK_AND_ASSIGN(result.fingerprint, scorer.Fingerprint(result.proposal));
     }
     strategy->Update(results);
     pending = batch;
@@ -160,7 +160,7 @@ TEST_P(SearchStrategyConformanceTest, ScorerThatFailsFailsTheSuggestion) {
     absl::StatusOr<std::vector<CandidateScore>> Score(absl::Span<const Proposal>) const override {
       return absl::InternalError("no features");
     }
-    absl::StatusOr<std::string> LoweredSha256(const Proposal&) const override {
+    absl::StatusOr<std::string> Fingerprint(const Proposal&) const override {
       return absl::InternalError("broken");
     }
   };

@@ -86,7 +86,7 @@ bool SyntheticScorer::IsInvalid(const std::string& candidate_id) const {
          HashOf(candidate_id, "invalid") % static_cast<uint64_t>(options_.invalid_one_in) == 0;
 }
 
-absl::StatusOr<std::string> SyntheticScorer::LoweredSha256(const Proposal& proposal) const {
+absl::StatusOr<std::string> SyntheticScorer::Fingerprint(const Proposal& proposal) const {
   if (options_.twin_groups == 0 || IsInvalid(proposal.candidate_id)) return "";
   const uint64_t group =
       HashOf(proposal.candidate_id, "twin") % static_cast<uint64_t>(options_.twin_groups);
@@ -98,7 +98,7 @@ absl::StatusOr<std::vector<CandidateScore>> SyntheticScorer::Score(
   std::vector<CandidateScore> scores;
   for (const Proposal& proposal : proposals) {
     CandidateScore score{.valid = !IsInvalid(proposal.candidate_id)};
-    ASSIGN_OR_RETURN(score.lowered_sha256, LoweredSha256(proposal));
+    ASSIGN_OR_RETURN(score.fingerprint, Fingerprint(proposal));
     if (options_.knows_cost) {
       Rng rng(RngStream{.purpose = "noise", .task = proposal.candidate_id});
       score.score = static_cast<float>(-std::log(static_cast<double>(task_.LatencyNs(proposal))) +

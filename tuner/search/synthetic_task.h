@@ -57,7 +57,7 @@ class SyntheticScorer : public CandidateScorer {
   absl::StatusOr<std::vector<CandidateScore>> Score(
       absl::Span<const Proposal> proposals) const override;
   bool IsInvalid(const std::string& candidate_id) const;
-  absl::StatusOr<std::string> LoweredSha256(const Proposal& proposal) const override;
+  absl::StatusOr<std::string> Fingerprint(const Proposal& proposal) const override;
 
  private:
   const SyntheticTask& task_;

@@ -106,7 +106,7 @@ absl::StatusOr<Observation> TaskSearch::ObservationOf(const Proposal& proposal,
                                                       const Measurement& measurement) const {
   Observation observation{.proposal = proposal, .latency_ns = AcceptedNs(measurement)};
   // The scorer's hash, not the builder's: they need not be taken of the same text.
-  ASSIGN_OR_RETURN(observation.lowered_sha256, options_.tools.scorer->LoweredSha256(proposal));
+  ASSIGN_OR_RETURN(observation.fingerprint, options_.tools.scorer->Fingerprint(proposal));
   return observation;
 }
 

@@ -65,7 +65,7 @@ absl::StatusOr<TaskTools> ToolsOfTask(const TaskToolsOptions& options, const Stu
       std::move(shared), task.workload.id, kFeatureCount,
       [extractor](const Proposal& proposal) -> absl::StatusOr<Extraction> {
         ASSIGN_OR_RETURN(CandidateFeatures features, extractor->Extract(proposal.trace));
-        return Extraction{std::move(features.features), std::move(features.lowered_sha256)};
+        return Extraction{std::move(features.features), std::move(features.fingerprint)};
       });
   return tools;
 }

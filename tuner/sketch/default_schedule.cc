@@ -30,7 +30,7 @@ std::vector<DefaultChoice> DefaultSchedules(const Program& workload, const IsaMo
       if (!trace.ok()) continue;
       const absl::StatusOr<const Program*> scheduled = replay.Apply(*trace);
       if (!scheduled.ok()) continue;
-      const absl::StatusOr<Program> lowered = Lower(**scheduled);
+      const absl::StatusOr<Program> lowered = Lower(**scheduled, {.with_pack = false});
       if (!lowered.ok()) continue;
       const double seconds = AnalyticSeconds(*lowered, isa, threads);
       const auto [at, is_new] = best.try_emplace(lowered->winograd_m);
