@@ -15,8 +15,8 @@
 namespace burnish {
 
 struct CandidateScore {
-  bool valid = false;               // False: the trace does not apply; never to be suggested.
-  float score = 0;                  // Higher is faster; compares within one task only.
+  bool valid = false;            // False: the trace does not apply; never to be suggested.
+  float score = 0;               // Higher is faster; compares within one task only.
   std::string fingerprint = {};  // Equal: twins, one of which need not be timed. Empty: unknown.
 };
 

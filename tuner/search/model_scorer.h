@@ -15,7 +15,7 @@ namespace burnish {
 
 struct Extraction {
   std::vector<float> features = {};  // One row, as many columns as the model's.
-  std::string fingerprint = {};   // May be empty.
+  std::string fingerprint = {};      // May be empty.
 };
 
 // INVALID_ARGUMENT: the trace does not apply. Any other error: our fault; scoring fails with it.

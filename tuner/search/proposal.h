@@ -24,7 +24,7 @@ struct Proposal {
 // How a candidate turned out.
 struct Observation {
   Proposal proposal = {};
-  int64_t latency_ns = 0;           // The measurement's rank latency; 0: the candidate failed.
+  int64_t latency_ns = 0;        // The measurement's rank latency; 0: the candidate failed.
   std::string fingerprint = {};  // By the scorer, with whose hashes it is compared; or empty.
 
   bool failed() const { return latency_ns == 0; }
