@@ -120,7 +120,9 @@ class BlockLowering {
     std::vector<NodeId> dims;
     for (const bool vector : {false, true}) {
       for (NodeId loop : SpatialLoopsBetween(leaf, id)) {
-        if ((in_.nodes[loop].loop_kind == LoopKind::kVectorized) == vector) dims.push_back(loop);
+        const LoopKind kind = in_.nodes[loop].loop_kind;
+        const bool lanes = kind == LoopKind::kVectorized || kind == LoopKind::kTensorized;
+        if (lanes == vector) dims.push_back(loop);
       }
     }
     for (NodeId loop : dims) {
@@ -206,7 +208,14 @@ class BlockLowering {
   template <typename Body>
   void EmitAround(NodeId leaf, NodeId above, NodeId to, const Body& body) {
     for (NodeId loop : SpatialLoopsBetween(leaf, above)) {
-      const NodeId copy = AddNode(out_, LoopLike(loop));
+      Node around = LoopLike(loop);
+      // The instruction does steps only: what stands around them is a vector of its width.
+      if (around.loop_kind == LoopKind::kTensorized) {
+        around.loop_kind = LoopKind::kVectorized;
+        around.lanes = static_cast<int32_t>(MaxExtent(in_, around.var));
+        around.intrinsic.clear();
+      }
+      const NodeId copy = AddNode(out_, std::move(around));
       AppendChild(out_, to, copy);
       to = copy;
     }
@@ -305,7 +314,8 @@ class BlockLowering {
             .var = loop.var,
             .loop_kind = loop.loop_kind,
             .lanes = loop.lanes,
-            .thread_tag = loop.thread_tag};
+            .thread_tag = loop.thread_tag,
+            .intrinsic = loop.intrinsic};
   }
 
   // Whether loop variable `var` feeds a reduction axis of `block`.

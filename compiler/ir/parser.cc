@@ -431,6 +431,13 @@ class ProgramParser {
       RETURN_IF_ERROR(cursor_.ExpectSymbol(")"));
       return ParseLoop(parent, std::move(node), depth);
     }
+    if (cursor_.TakeWord("tensorize")) {
+      node.loop_kind = LoopKind::kTensorized;
+      RETURN_IF_ERROR(cursor_.ExpectSymbol("("));
+      ASSIGN_OR_RETURN(node.intrinsic, cursor_.ExpectName("an instruction"));
+      RETURN_IF_ERROR(cursor_.ExpectSymbol(")"));
+      return ParseLoop(parent, std::move(node), depth);
+    }
     if (cursor_.TakeWord("seq")) return AddParent(parent, {}, depth);
     if (cursor_.TakeWord("if")) return ParseIf(parent, depth);
     if (cursor_.TakeWord("run")) {

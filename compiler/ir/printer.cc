@@ -266,6 +266,9 @@ class ProgramPrinter {
       case LoopKind::kBound:
         absl::StrAppend(&text_, "bind(", NameText(node.thread_tag), ") ");
         break;
+      case LoopKind::kTensorized:
+        absl::StrAppend(&text_, "tensorize(", NameText(node.intrinsic), ") ");
+        break;
     }
     const bool known = node.var >= 0 && node.var < static_cast<VarId>(program_.vars.size());
     absl::StrAppend(&text_, NameOf(program_.vars, node.var), " in ",

@@ -110,7 +110,15 @@ enum class NodeKind : uint8_t {
   kPrefetch,
 };
 
-enum class LoopKind : uint8_t { kSerial, kParallel, kVectorized, kUnrolled, kBound };
+enum class LoopKind : uint8_t {
+  kSerial,
+  kParallel,
+  kVectorized,
+  kUnrolled,
+  kBound,
+  // The nest under it is one that an instruction computes. Its meaning is that of the nest.
+  kTensorized,
+};
 
 struct Node {
   NodeKind kind = NodeKind::kSeq;
@@ -121,6 +129,7 @@ struct Node {
   LoopKind loop_kind = LoopKind::kSerial;
   int32_t lanes = 0;       // kVectorized: lanes of one vector; the rest of an extent is narrower.
   std::string thread_tag;  // kBound: "block.x", "thread.y", ..
+  std::string intrinsic;   // kTensorized: its name in schedule/intrinsics.h
   // kBlock, kStage: the block (of a stage: the one that writes the staged window)
   BlockId block = -1;
   // kStage: the register or scratch buffer; kStore, kPrefetch: the buffer

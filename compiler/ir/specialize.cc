@@ -17,7 +17,8 @@ namespace {
 
 bool NeedsConstantExtent(const Node& node) {
   return node.kind == NodeKind::kLoop &&
-         (node.loop_kind == LoopKind::kUnrolled || node.loop_kind == LoopKind::kVectorized);
+         (node.loop_kind == LoopKind::kUnrolled || node.loop_kind == LoopKind::kVectorized ||
+          node.loop_kind == LoopKind::kTensorized);
 }
 
 class Specializer {

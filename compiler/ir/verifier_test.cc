@@ -58,6 +58,14 @@ TEST(VerifyTest, IdsOutOfRange) {
   ExpectBroken(p, "got loop variable 5, want one of 1");
 }
 
+TEST(VerifyTest, TensorizedLoopNamesItsInstruction) {
+  Program p = Copy();
+  p.nodes[1].loop_kind = LoopKind::kTensorized;
+  ExpectBroken(p, "loop Y.i names no instruction");
+  p.nodes[1].intrinsic = "dot2_i8x4";
+  EXPECT_THAT(Verify(p), IsOk());
+}
+
 TEST(VerifyTest, GraphThatIsNoTree) {
   Program p = Copy();
   p.nodes[1].children.push_back(2);

@@ -131,6 +131,9 @@ class TreeVerifier {
     if (node.loop_kind == LoopKind::kBound && node.thread_tag.empty()) {
       return Broken("loop ", var.name, " is bound to no thread axis");
     }
+    if (node.loop_kind == LoopKind::kTensorized && node.intrinsic.empty()) {
+      return Broken("loop ", var.name, " names no instruction");
+    }
     if (IsConstInt(var.extent)) return absl::OkStatus();
     RETURN_IF_ERROR(CheckScope(var.extent, absl::StrCat("the extent of loop ", var.name)));
     const Interval range = space_.RangeOf(var.extent);

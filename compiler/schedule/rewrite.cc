@@ -44,6 +44,11 @@ absl::StatusOr<NodeId> FindLoopArg(const Program& program, const std::string& na
   ASSIGN_OR_RETURN(const VarId var, FindVarArg(program, name));
   const NodeId loop = LoopOf(program, var);
   if (loop < 0) return Refuse("'", name, "' is no loop any more");
+  for (NodeId around : LoopsAround(program, loop)) {
+    if (program.nodes[around].loop_kind == LoopKind::kTensorized) {
+      return Refuse("loop ", name, " is part of instruction ", program.nodes[around].intrinsic);
+    }
+  }
   return loop;
 }
 

@@ -160,7 +160,11 @@ std::vector<TensorValue> RandomArguments(const Program& program, uint64_t seed) 
     TensorValue value{.dtype = buffer.dtype, .shape = buffer.shape};
     Rng rng(RngStream{.seed = seed, .purpose = "argument", .task = buffer.name});
     for (int64_t i = 0; i < ElementCount(buffer.shape); ++i) {
-      value.floats.push_back(static_cast<float>(rng.Normal()));
+      if (IsFloat(buffer.dtype)) {
+        value.floats.push_back(static_cast<float>(rng.Normal()));
+      } else {
+        value.integers.push_back(rng.Between(-100, 100));
+      }
     }
     arguments.push_back(std::move(value));
   }

@@ -25,7 +25,8 @@ Program DenseProgram(int64_t n, int64_t k, int64_t o);
 // Winograd F(4x4,3x3), stride 1, pad 1: blocks P, U, V, M, T, Y, the tiles flat in axis t.
 Program WinogradProgram(const TestConvShape& shape);
 
-// One random value for each parameter, normally distributed; the same for the same seed.
+// One random value for each parameter, normally distributed or an integer from -100 to 100; the
+// same for the same seed.
 std::vector<TensorValue> RandomArguments(const Program& program, uint64_t seed);
 
 }  // namespace burnish

@@ -48,7 +48,9 @@ TEST(RandomTraceTest, ThousandTracesCoverEveryPrimitive) {
   EXPECT_LE(share, 0.5);
   EXPECT_EQ(families.size(), ProgramFamilies().size());
   for (const Primitive* primitive : AllPrimitives()) {
-    if (std::string(primitive->name) == "bind") continue;  // For GPUs.
+    // For GPUs; and what asks for nests of certain shapes, which chance does not make.
+    if (std::string(primitive->name) == "bind") continue;
+    if (std::string(primitive->name) == "tensorize") continue;
     EXPECT_GE(accepted[primitive->name], 30) << primitive->name;
   }
 }

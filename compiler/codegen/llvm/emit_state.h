@@ -69,6 +69,7 @@ struct EmitState {
   bool single_lane = false;  // In ForEachLane: variables have values of their own for a moment.
   std::map<const ConstTable*, llvm::Value*> tables;  // Arrays that are in the module already.
   bool fused_multiply_add = false;                   // The target has it.
+  int integer_vector_bits = 128;                     // Of its widest vectors of 16-bit integers.
   int64_t store_count = 0;
   absl::Status status;  // The first error: INVALID_ARGUMENT.
 

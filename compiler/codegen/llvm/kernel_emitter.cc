@@ -11,6 +11,7 @@
 #include "compiler/codegen/llvm/emit_state.h"
 #include "compiler/codegen/llvm/expr_emitter.h"
 #include "compiler/codegen/llvm/memory_emitter.h"
+#include "compiler/codegen/llvm/tensor_emitter.h"
 #include "compiler/runtime/kernel_abi.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InlineAsm.h"
@@ -100,6 +101,7 @@ absl::Status FunctionEmitter::Run() {
   state_.vars.resize(program_.vars.size());
   state_.buffers.resize(program_.buffers.size());
   state_.fused_multiply_add = options_.fused_multiply_add;
+  state_.integer_vector_bits = options_.integer_vector_bits;
   state_.scopes.resize(1);
   state_.error_flag = b_.CreateAlloca(i32, nullptr, "error");
   b_.CreateStore(b_.getInt32(BURNISH_KERNEL_OK), state_.error_flag);
@@ -261,6 +263,10 @@ void FunctionEmitter::EmitLoop(const Node& loop) {
       }
       if (loop.loop_kind == LoopKind::kUnrolled) return EmitUnrolled(loop, extent.constant);
       return EmitVectorized(loop, extent.constant);
+    case LoopKind::kTensorized:
+      if (EmitTensorized(loop, state_, expressions_)) return;
+      if (!constant) return EmitSerial(loop);
+      return EmitUnrolled(loop, extent.constant);
   }
 }
 

@@ -18,6 +18,7 @@ struct FunctionOptions {
   std::string symbol;
   bool pack = false;  // The program's pack function, else its kernel.
   bool fused_multiply_add = false;
+  int integer_vector_bits = 128;  // Of the widest vectors of 16-bit integers.
 };
 
 // Adds one exported function. INVALID_ARGUMENT for a program that is not lowered or asks for what

@@ -312,7 +312,10 @@ absl::StatusOr<KernelInfo> LlvmBackend::AddKernel(const CodegenTarget& target,
   }
   FunctionOptions options{
       .symbol = source.symbol,
-      .fused_multiply_add = HasFeature(target, "fma") || HasFeature(target, "avx512f")};
+      .fused_multiply_add = HasFeature(target, "fma") || HasFeature(target, "avx512f"),
+      .integer_vector_bits = HasFeature(target, "avx512bw") ? 512
+                             : HasFeature(target, "avx2")   ? 256
+                                                            : 128};
   RETURN_IF_ERROR(EmitFunction(program, layout, options, module));
   if (info.has_pack) {
     options.symbol = source.pack_symbol.empty() ? source.symbol + "_pack" : source.pack_symbol;

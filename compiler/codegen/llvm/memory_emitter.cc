@@ -277,6 +277,15 @@ void MemoryEmitter::StoreAt(BufferId buffer, const LinearForm& form, llvm::Value
   ++state_.store_count;
 }
 
+llvm::Value* MemoryEmitter::LoadRow(BufferId buffer, const std::vector<Expr>& indices, int width) {
+  return LoadAt(buffer, AddressOf(buffer, indices), width);
+}
+
+void MemoryEmitter::StoreRow(BufferId buffer, const std::vector<Expr>& indices,
+                             llvm::Value* value) {
+  StoreAt(buffer, AddressOf(buffer, indices).form, value);
+}
+
 // One scalar or one vector of neighbours.
 void MemoryEmitter::StoreOne(const Node& store, const Address& address) {
   llvm::Value* value;

@@ -30,6 +30,10 @@ class MemoryEmitter {
   void Store(const Node& store);
   void Prefetch(const Node& prefetch);
 
+  // `width` neighbouring elements, the first of which is that at `indices`. No vectorized variable.
+  llvm::Value* LoadRow(BufferId buffer, const std::vector<Expr>& indices, int width);
+  void StoreRow(BufferId buffer, const std::vector<Expr>& indices, llvm::Value* value);
+
   // An element of a constant table at run time. Scalar indices only.
   llvm::Value* LoadTable(const ConstTable& table, const std::vector<Expr>& indices);
 

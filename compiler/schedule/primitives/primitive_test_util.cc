@@ -18,6 +18,7 @@ using ::testing::HasSubstr;
 void ExpectSame(const std::vector<TensorValue>& got, const std::vector<TensorValue>& want) {
   ASSERT_EQ(got.size(), want.size());
   for (size_t t = 0; t < want.size(); ++t) {
+    EXPECT_EQ(got[t].integers, want[t].integers);
     ASSERT_EQ(got[t].floats.size(), want[t].floats.size());
     for (size_t i = 0; i < want[t].floats.size(); ++i) {
       EXPECT_NEAR(got[t].floats[i], want[t].floats[i], 1e-12) << "element " << i;

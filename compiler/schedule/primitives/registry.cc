@@ -21,6 +21,7 @@ constexpr Primitive kPrimitives[] = {
     {"rfactor", 1, ApplyRfactor},
     {"split", 1, ApplySplit},
     {"stage", 1, ApplyStage},
+    {"tensorize", 1, ApplyTensorize},
     {"unroll", 1, ApplyUnroll},
     {"vectorize", 1, ApplyVectorize},
     {"winograd", 1, ApplyWinograd},

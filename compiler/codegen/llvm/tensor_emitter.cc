@@ -1,0 +1,157 @@
+#include "compiler/codegen/llvm/tensor_emitter.h"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "compiler/codegen/llvm/expr_emitter.h"
+#include "compiler/codegen/llvm/memory_emitter.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/IntrinsicsX86.h"
+
+namespace burnish {
+namespace {
+
+// ---- dot2_i8xN: C[i] += i32(A[j]) * i32(B[i, j]), j in 2.
+
+struct Dot2 {
+  VarId i = -1, j = -1;
+  const Node* store = nullptr;
+  const ExprNode* pair = nullptr;  // Load of A.
+  const ExprNode* rows = nullptr;  // Load of B.
+};
+
+// What one iteration of i and of j moves an access by, in elements.
+struct Steps {
+  int64_t i = 0, j = 0;
+  bool operator==(const Steps&) const = default;
+};
+
+class Dot2Emitter {
+ public:
+  Dot2Emitter(int lanes, EmitState& state, ExprEmitter& expressions)
+      : lanes_(lanes), state_(state), expressions_(expressions), b_(*state.builder) {}
+
+  bool Emit(const Node& loop) {
+    if (!Find(loop)) return false;
+    for (VarId var : {nest_.i, nest_.j}) state_.vars[var] = {.bound = true};
+    MemoryEmitter& memory = expressions_.memory();
+    const auto widened = [&](const ExprNode& load, int width) {
+      return b_.CreateSExt(memory.LoadRow(load.id, load.operands, width),
+                           llvm::FixedVectorType::get(b_.getInt16Ty(), width));
+    };
+    std::vector<int> pairs;
+    for (int lane = 0; lane < lanes_; ++lane) pairs.insert(pairs.end(), {0, 1});
+    llvm::Value* const a = b_.CreateShuffleVector(widened(*nest_.pair, 2), pairs);
+    llvm::Value* const rows = widened(*nest_.rows, 2 * lanes_);
+    llvm::Value* const old = memory.LoadRow(nest_.store->buffer, nest_.store->indices, lanes_);
+    memory.StoreRow(nest_.store->buffer, nest_.store->indices,
+                    b_.CreateAdd(old, MultiplyAdd(a, rows)));
+    for (VarId var : {nest_.i, nest_.j}) state_.vars[var].bound = false;
+    return true;
+  }
+
+ private:
+  bool Find(const Node& outer) {
+    const auto only_child = [&](const Node& node) -> const Node* {
+      return node.children.size() == 1 ? &state_.program->nodes[node.children[0]] : nullptr;
+    };
+    const Node* const inner = only_child(outer);
+    if (inner == nullptr || inner->kind != NodeKind::kLoop) return false;
+    const Node* const store = only_child(*inner);
+    if (store == nullptr || store->kind != NodeKind::kStore) return false;
+    if (store->combiner != Combiner::kSum || store->value->kind != ExprKind::kMul) return false;
+    nest_ = {.i = outer.var, .j = inner->var, .store = store};
+    if (!IsInt(state_.program->vars[nest_.i].extent, lanes_) ||
+        !IsInt(state_.program->vars[nest_.j].extent, 2) || state_.vector_var >= 0 ||
+        state_.mask != nullptr) {
+      return false;
+    }
+    const ExprNode* const first = Factor(store->value->operands[0]);
+    const ExprNode* const second = Factor(store->value->operands[1]);
+    if (first == nullptr || second == nullptr) return false;
+    nest_.pair = first;
+    nest_.rows = second;
+    if (StepsOf(first->id, first->operands) != Steps{0, 1}) std::swap(nest_.pair, nest_.rows);
+    return StepsOf(nest_.pair->id, nest_.pair->operands) == Steps{0, 1} &&
+           StepsOf(nest_.rows->id, nest_.rows->operands) == Steps{2, 1} &&
+           StepsOf(store->buffer, store->indices) == Steps{1, 0} &&
+           state_.program->buffers[store->buffer].dtype == DType::kI32 &&
+           state_.buffers[store->buffer].pointer != nullptr &&
+           !state_.buffers[store->buffer].read_only;
+  }
+
+  // The load of an 8-bit number that is one factor; null where it is something else.
+  const ExprNode* Factor(const Expr& e) const {
+    if (e->kind != ExprKind::kCast || e->dtype != DType::kI32) return nullptr;
+    const ExprNode& load = *e->operands[0];
+    const bool known = load.kind == ExprKind::kLoad && load.dtype == DType::kI8 &&
+                       state_.buffers[load.id].pointer != nullptr;
+    return known ? &load : nullptr;
+  }
+
+  std::optional<Steps> StepsOf(BufferId buffer, const std::vector<Expr>& indices) const {
+    const Storage& storage = state_.program->buffers[buffer].storage;
+    Expr flat = Int(0);
+    for (size_t d = 0; d < indices.size(); ++d) flat = flat + indices[d] * storage.strides[d];
+    const VarRanges outside = state_.Ranges();
+    const LinearForm form = ToLinear(flat, [&](VarId var) -> std::optional<Range> {
+      if (var == nest_.i) return Range{0, lanes_ - 1};
+      if (var == nest_.j) return Range{0, 1};
+      return outside(var);
+    });
+    if (form.HidesVar(nest_.i) || form.HidesVar(nest_.j)) return std::nullopt;
+    return Steps{form.CoefficientOf(nest_.i), form.CoefficientOf(nest_.j)};
+  }
+
+  // Sums of two neighbouring products each, by as wide instructions as the target has.
+  llvm::Value* MultiplyAdd(llvm::Value* a, llvm::Value* b) {
+    const int width = std::min(lanes_, state_.integer_vector_bits / 32);
+    const llvm::Intrinsic::ID id = width == 16  ? llvm::Intrinsic::x86_avx512_pmaddw_d_512
+                                   : width == 8 ? llvm::Intrinsic::x86_avx2_pmadd_wd
+                                                : llvm::Intrinsic::x86_sse2_pmadd_wd;
+    std::vector<llvm::Value*> parts;
+    for (int done = 0; done < lanes_; done += width) {
+      std::vector<int> part(static_cast<size_t>(2 * width));
+      std::iota(part.begin(), part.end(), 2 * done);
+      parts.push_back(b_.CreateIntrinsic(
+          id, {}, {b_.CreateShuffleVector(a, part), b_.CreateShuffleVector(b, part)}));
+    }
+    while (parts.size() > 1) {
+      std::vector<llvm::Value*> wider;
+      for (size_t p = 0; p < parts.size(); p += 2) wider.push_back(Joined(parts[p], parts[p + 1]));
+      parts = std::move(wider);
+    }
+    return parts[0];
+  }
+
+  llvm::Value* Joined(llvm::Value* low, llvm::Value* high) {
+    const auto* const type = llvm::cast<llvm::FixedVectorType>(low->getType());
+    std::vector<int> all(2 * type->getNumElements());
+    std::iota(all.begin(), all.end(), 0);
+    return b_.CreateShuffleVector(low, high, all);
+  }
+
+  const int lanes_;
+  EmitState& state_;
+  ExprEmitter& expressions_;
+  llvm::IRBuilderBase& b_;
+  Dot2 nest_;
+};
+
+}  // namespace
+
+bool EmitTensorized(const Node& loop, EmitState& state, ExprEmitter& expressions) {
+  for (const auto& [name, lanes] :
+       {std::pair("dot2_i8x4", 4), std::pair("dot2_i8x8", 8), std::pair("dot2_i8x16", 16)}) {
+    if (loop.intrinsic == name) return Dot2Emitter(lanes, state, expressions).Emit(loop);
+  }
+  state.Fail(absl::StrCat("there is no instruction ", loop.intrinsic));
+  return true;
+}
+
+}  // namespace burnish

@@ -1,0 +1,136 @@
+// Every instruction that `tensorize` knows: its nest compiles to it for each instruction set and
+// computes what the definition computes; where a buffer is stored another way than when the nest
+// was scheduled, the nest is done without it.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/cpu_info.h"
+#include "base/status_matchers.h"
+#include "compiler/codegen/kernel_runner.h"
+#include "compiler/codegen/llvm/disassembler.h"
+#include "compiler/codegen/llvm/llvm_backend.h"
+#include "compiler/ir/interpreter.h"
+#include "compiler/ir/lower.h"
+#include "compiler/ir/parser.h"
+#include "compiler/schedule/intrinsics.h"
+#include "compiler/schedule/test_programs.h"
+#include "compiler/schedule/trace.h"
+#include "gtest/gtest.h"
+
+namespace burnish {
+namespace {
+
+struct Isa {
+  std::string name;
+  std::vector<std::string> features;
+};
+
+std::vector<Isa> Isas() {
+  return {{"sse42", {"sse4.2"}},
+          {"avx2", {"sse4.2", "avx", "avx2", "fma"}},
+          {"avx512", {"sse4.2", "avx2", "fma", "avx512f", "avx512bw", "avx512dq", "avx512vl"}}};
+}
+
+// 5 x 48 sums of 10 products.
+Program Definition() {
+  return ParseProgram(R"(program/1 dot
+    input X: i8[5, 10]
+    const W: i8[48, 10]
+    output Y: i32[5, 48]
+    block Y(m in 5, n in 48; k in 10) {
+      init 7_i32
+      step Y[m, n] += i32(X[m, k]) * i32(W[n, k])
+      finish max(self, -5000_i32)
+    })")
+      .value();
+}
+
+// A register tile of 5 rows and one vector, weights packed in its order.
+Program Lowered(const Program& defined, const std::string& intrinsic, int lanes) {
+  const Trace trace = ParseTrace(absl::StrCat("split@1 n->(no,ni) size=", lanes, R"(
+      split@1 k->(ko,ki) size=2
+      reorder@1 (no,ko,m,ni,ki)
+      relayout@1 W->Wp dims=(no,ko,ni,ki)
+      stage@1 Y->acc inside=no scope=register
+      precompute@1 Wp
+      parallel@1 no
+      unroll@1 m
+      tensorize@1 ni intrinsic=)",
+                                              intrinsic))
+                          .value();
+  return Lower(ApplyTrace(trace, defined).value()).value();
+}
+
+class TensorizeTest : public ::testing::TestWithParam<Isa> {
+ protected:
+  // Compiles, counts multiply-adds, and compares with the interpreter where this CPU can.
+  void Check(const Program& defined, const Program& lowered, int64_t* multiply_adds,
+             int64_t* spills) {
+    ASSERT_OK_AND_ASSIGN(CompiledModule module,
+                         MakeLlvmBackend()->Compile({.features = GetParam().features},
+                                                    {{.symbol = "k", .program = &lowered}}));
+    *spills = module.kernels[0].innermost_spill_count;
+    ASSERT_OK_AND_ASSIGN(const std::vector<Instruction> code, Disassemble(module.elf));
+    *multiply_adds = std::count_if(code.begin(), code.end(), [](const Instruction& i) {
+      return i.mnemonic == "pmaddwd" || i.mnemonic == "vpmaddwd";
+    });
+    const CpuInfo cpu = HostCpuInfo();
+    for (const std::string& feature : GetParam().features) {
+      if (!cpu.Has(feature)) return;
+    }
+    const std::vector<TensorValue> arguments = RandomArguments(defined, 3);
+    ASSERT_OK_AND_ASSIGN(const std::vector<TensorValue> want, Interpret(defined, arguments));
+    ASSERT_OK_AND_ASSIGN(const KernelRunner runner, KernelRunner::Load(std::move(module)));
+    for (int workers : {1, 3}) {
+      ASSERT_OK_AND_ASSIGN(const std::vector<TensorValue> got,
+                           runner.Run(lowered, arguments, workers));
+      EXPECT_EQ(got[0].integers, want[0].integers);
+    }
+  }
+};
+
+TEST_P(TensorizeTest, InstructionDoesTheNest) {
+  const Program defined = Definition();
+  for (const Intrinsic& intrinsic : AllIntrinsics()) {
+    SCOPED_TRACE(intrinsic.name);
+    const Program pattern = ParseProgram(intrinsic.pattern).value();
+    const int lanes = static_cast<int>(pattern.buffers[2].shape[0]);
+    int64_t multiply_adds = 0, spills = 0;
+    Check(defined, Lowered(defined, intrinsic.name, lanes), &multiply_adds, &spills);
+    const int width = GetParam().name == "avx512" ? 16 : GetParam().name == "avx2" ? 8 : 4;
+    EXPECT_EQ(multiply_adds, 5 * std::max(1, lanes / width));
+    // Five rows of four vectors are more than sixteen registers hold.
+    if (lanes <= width) EXPECT_EQ(spills, 0);
+  }
+}
+
+TEST_P(TensorizeTest, NestWhoseWeightsAreStoredAnotherWayIsDoneWithoutIt) {
+  const Program defined = Definition();
+  Program lowered = Lowered(defined, "dot2_i8x8", 8);
+  for (Buffer& buffer : lowered.buffers) {
+    if (buffer.role != BufferRole::kPacked) continue;
+    for (int64_t& stride : buffer.storage.strides) stride *= 3;
+  }
+  int64_t multiply_adds = 0, spills = 0;
+  Check(defined, lowered, &multiply_adds, &spills);
+  EXPECT_EQ(multiply_adds, 0);
+}
+
+TEST_P(TensorizeTest, InstructionThatNobodyKnowsIsRefused) {
+  Program lowered = Lowered(Definition(), "dot2_i8x8", 8);
+  for (Node& node : lowered.nodes) {
+    if (node.loop_kind == LoopKind::kTensorized) node.intrinsic = "dot9";
+  }
+  EXPECT_THAT(
+      MakeLlvmBackend()->Compile({.features = GetParam().features},
+                                 {{.symbol = "k", .program = &lowered}}),
+      StatusIs(absl::StatusCode::kInvalidArgument, ::testing::HasSubstr("no instruction dot9")));
+}
+
+INSTANTIATE_TEST_SUITE_P(Isas, TensorizeTest, ::testing::ValuesIn(Isas()),
+                         [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace burnish

@@ -1,0 +1,29 @@
+// Instructions that compute a whole loop nest, as data: each is the nest that it stands for. A new
+// row needs a way to emit it in the backends that have it; the interpreter, the verifier and
+// lowering see the nest.
+#ifndef COMPILER_SCHEDULE_INTRINSICS_H_
+#define COMPILER_SCHEDULE_INTRINSICS_H_
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+namespace burnish {
+
+struct Intrinsic {
+  const char* name;
+  // A program of one block in its default nest, which nests under `tensorize` must look like. Its
+  // buffers are the elements that the instruction reads and writes, dense and row-major.
+  const char* pattern;
+};
+
+// dot2_i8xN: N sums of 32 bits, each of two products of 8-bit numbers, of which one pair is the
+// same for all sums. x86 has it as pmaddwd, after both factors were widened to 16 bits: every
+// product and every sum of two is exact. Source: Intel SDM vol. 2, "PMADDWD".
+absl::Span<const Intrinsic> AllIntrinsics();
+
+// Null where there is none.
+const Intrinsic* FindIntrinsic(absl::string_view name);
+
+}  // namespace burnish
+
+#endif  // COMPILER_SCHEDULE_INTRINSICS_H_
