@@ -125,6 +125,8 @@ absl::StatusOr<int64_t> ReadVersion(SqliteConnection& connection) {
 absl::StatusOr<int64_t> ReadVersionAtOnce(SqliteConnection& connection) {
   RETURN_IF_ERROR(connection.Execute("BEGIN"));
   const absl::StatusOr<int64_t> version = ReadVersion(connection);
+  // An I/O error has ended the transaction already, and is what the caller should hear of.
+  if (!version.ok() && !connection.in_transaction()) return version;
   RETURN_IF_ERROR(connection.Execute("ROLLBACK"));
   return version;
 }

@@ -4,6 +4,7 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "base/cpu_info.h"
 #include "base/status_macros.h"
 #include "tuner/cli/error.h"
@@ -38,6 +39,14 @@ ErrorCode DatabaseErrorCode(absl::StatusCode code) {
 
 }  // namespace
 
+std::string DatabasePath(absl::string_view url) {
+  if (absl::ConsumePrefix(&url, "sqlite:")) return std::string(url);
+  const size_t colon = url.find(':');
+  const bool has_scheme =
+      colon != absl::string_view::npos && url.substr(0, colon).find('/') == absl::string_view::npos;
+  return has_scheme ? "" : std::string(url);
+}
+
 absl::Status DatabaseError(const absl::Status& status, absl::string_view url) {
   return status.ok() ? status : WithError(status, DatabaseErrorCode(status.code()), url);
 }
@@ -52,9 +61,9 @@ absl::StatusOr<Database> Context::OpenDatabase() {
     return MakeError(ErrorCode::kDatabaseFolder,
                      "no database: neither HOME nor XDG_DATA_HOME is set", "", "--db FILE");
   }
-  if (setting.origin == "default") {
-    std::error_code error;
-    std::filesystem::create_directories(std::filesystem::path(setting.value).parent_path(), error);
+  std::error_code error;  // Met again when the file is opened.
+  if (const std::string path = DatabasePath(setting.value); !path.empty()) {
+    std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
   }
   absl::StatusOr<Database> database = burnish::OpenDatabase(setting.value);
   if (!database.ok()) return DatabaseError(database.status(), setting.value);

@@ -52,8 +52,7 @@ class Context {
   // A remark on stderr, unless --quiet.
   void Note(absl::string_view text);
 
-  // The database that is set, made where there is none, also its folder if that is the default
-  // one. Errors carry their B05xx.
+  // The database that is set, made where there is none, with its folder. Errors carry their B05xx.
   absl::StatusOr<Database> OpenDatabase();
 
   // The target that is set; `threads` > 0 overrides its number of threads.
@@ -67,6 +66,9 @@ class Context {
 
 // Attaches the B05xx of a store's error. `url`: of the database.
 absl::Status DatabaseError(const absl::Status& status, absl::string_view url);
+
+// The file of a --db, "" for one that is no file ("memory:").
+std::string DatabasePath(absl::string_view url);
 
 // `text`: "host" or a target's text.
 absl::StatusOr<Target> ResolveTarget(absl::string_view text, int threads);

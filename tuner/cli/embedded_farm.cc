@@ -1,7 +1,10 @@
 #include "tuner/cli/embedded_farm.h"
 
+#include <sys/un.h>
+
 #include <csignal>
 #include <future>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -18,6 +21,7 @@ constexpr int kRestartsMax = 5;
 constexpr absl::Duration kRestartWindow = absl::Minutes(1);
 constexpr absl::Duration kStartTimeout = absl::Seconds(20);
 constexpr absl::Duration kPollInterval = absl::Milliseconds(50);  // A wait on a member's end.
+constexpr char kSocketName[] = "/tracker.sock";
 constexpr absl::Duration kEndTimeout = absl::Seconds(2);
 
 }  // namespace
@@ -25,7 +29,7 @@ constexpr absl::Duration kEndTimeout = absl::Seconds(2);
 EmbeddedFarm::EmbeddedFarm(const EmbeddedFarmOptions& options, TempDir folder)
     : options_(options),
       folder_(std::move(folder)),
-      tracker_(absl::StrCat("unix:", folder_.path(), "/tracker.sock")) {}
+      tracker_(absl::StrCat("unix:", folder_.path(), kSocketName)) {}
 
 absl::Status EmbeddedFarm::FindMembers() {
   const auto add = [&](std::string name, const std::string& program, std::vector<std::string> args,
@@ -58,6 +62,10 @@ absl::Status EmbeddedFarm::FindMembers() {
 absl::StatusOr<std::unique_ptr<EmbeddedFarm>> EmbeddedFarm::Start(
     const EmbeddedFarmOptions& options) {
   ASSIGN_OR_RETURN(TempDir folder, TempDir::CreateLocked("burnish-farm"));
+  // A path that is too long for a socket's address (sockaddr_un) is no reason to give up.
+  if (folder.path().size() + std::size(kSocketName) > sizeof(sockaddr_un::sun_path)) {
+    ASSIGN_OR_RETURN(folder, TempDir::CreateLocked("burnish-farm", "/tmp"));
+  }
   std::unique_ptr<EmbeddedFarm> farm(new EmbeddedFarm(options, std::move(folder)));
   RETURN_IF_ERROR(WithError(farm->FindMembers(), ErrorCode::kProgramMissing));
   std::promise<absl::Status> started;

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/check.h"
+#include "tuner/cli/format.h"
 
 namespace burnish {
 namespace {
@@ -39,7 +40,8 @@ constexpr ErrorInfo kErrors[] = {
      "docs/operators.md lists what is"},
     {ErrorCode::kShapeMissing, EX_DATAERR, "a model input has no fixed shape",
      "--shape NAME=1x3x224x224"},
-    {ErrorCode::kModelTooLarge, EX_DATAERR, "the model is beyond a limit", ""},
+    {ErrorCode::kModelTooLarge, EX_DATAERR, "the model is beyond a limit",
+     "a smaller --shape or --batch, where it has one"},
     {ErrorCode::kUnknownModel, EX_USAGE, "no model of that name",
      "tuner submit --help lists the names"},
     {ErrorCode::kBadSpec, EX_USAGE, "an operator's text that cannot be read",
@@ -68,7 +70,8 @@ constexpr ErrorInfo kErrors[] = {
      "put back a copy, or save what is left: sqlite3 FILE .recover"},
     {ErrorCode::kDatabaseIo, EX_IOERR, "the database cannot be read or written",
      "the kernel's log says more"},
-    {ErrorCode::kDatabaseFolder, EX_NOINPUT, "the database's folder is not there", "make it"},
+    {ErrorCode::kDatabaseFolder, EX_NOINPUT, "the database's folder cannot be made",
+     "check the path given with --db"},
     {ErrorCode::kDatabaseScheme, EX_UNAVAILABLE, "no such kind of database", "--db FILE"},
     {ErrorCode::kNoStudy, EX_NOINPUT, "no such study", "tuner list shows the studies"},
     {ErrorCode::kStudyState, EX_DATAERR, "the study's state does not allow it",
@@ -208,11 +211,11 @@ std::string FormatError(const absl::Status& status, bool color) {
   }
   if (hint.empty()) hint = info.hint;
   std::string text = absl::StrCat(color ? "\033[1;31m" : "", "error[", ErrorName(info.code), "]",
-                                  color ? "\033[0m" : "", ": ", cause, "\n");
+                                  color ? "\033[0m" : "", ": ", Printable(cause), "\n");
   if (const std::string where = Payload(status, kWhereUrl); !where.empty()) {
-    absl::StrAppend(&text, "  where: ", where, "\n");
+    absl::StrAppend(&text, "  where: ", Printable(where), "\n");
   }
-  if (!hint.empty()) absl::StrAppend(&text, "  hint: ", hint, "\n");
+  if (!hint.empty()) absl::StrAppend(&text, "  hint: ", Printable(hint), "\n");
   return text;
 }
 

@@ -73,6 +73,25 @@ std::vector<int64_t> ParseShape(absl::string_view text) {
   return shape;
 }
 
+std::string Printable(absl::string_view text) {
+  std::string printable;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    constexpr unsigned char kFirstPrintable = 0x20, kDelete = 0x7f;
+    if ((byte < kFirstPrintable && c != '\n') || byte == kDelete) {
+      absl::StrAppend(&printable, "\\x", absl::Hex(byte, absl::kZeroPad2));
+    } else {
+      printable.push_back(c);
+    }
+  }
+  return printable;
+}
+
+void TextTable::AddRow(std::vector<std::string> cells) {
+  for (std::string& cell : cells) cell = Printable(cell);
+  rows_.push_back(std::move(cells));
+}
+
 std::string TextTable::ToText() const {
   std::vector<size_t> widths;
   for (const Column& column : columns_) widths.push_back(Width(column.title));

@@ -28,6 +28,10 @@ std::string FormatShape(const std::vector<int64_t>& shape);
 // "1x3x224x224" or "1,3,224,224" back; empty where it is neither.
 std::vector<int64_t> ParseShape(absl::string_view text);
 
+// The text with control characters but line ends as "\\x1b": names come from models and networks
+// that nobody vouches for, and must not reach a terminal as commands.
+std::string Printable(absl::string_view text);
+
 // Columns as wide as their widest cell, two spaces between; numbers to the right.
 class TextTable {
  public:
@@ -38,7 +42,7 @@ class TextTable {
   };
 
   explicit TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {}
-  void AddRow(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  void AddRow(std::vector<std::string> cells);
   std::string ToText() const;
 
  private:

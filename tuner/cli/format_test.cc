@@ -24,6 +24,14 @@ TEST(FormatTest, BytesAndPeriods) {
   EXPECT_EQ(FormatPeriod(absl::Minutes(125)), "2 h 05 min");
 }
 
+TEST(FormatTest, NamesDoNotCommandTheTerminal) {
+  EXPECT_EQ(Printable("conv\x1b[2J\x07\x7f\n"), "conv\\x1b[2J\\x07\\x7f\n");
+  EXPECT_EQ(Printable("größe"), "größe");
+  TextTable table({{"task"}});
+  table.AddRow({"\x1b]0;title"});
+  EXPECT_EQ(table.ToText(), "task\n\\x1b]0;title\n");
+}
+
 TEST(FormatTest, ShapesInBothSpellings) {
   EXPECT_EQ(ParseShape("1x3x224x224"), (std::vector<int64_t>{1, 3, 224, 224}));
   EXPECT_EQ(ParseShape("1,3"), (std::vector<int64_t>{1, 3}));

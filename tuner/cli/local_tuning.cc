@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/file.h"
 #include "base/status_macros.h"
 #include "compiler/driver/build_model.h"
 #include "proto/builder_client.h"
@@ -14,6 +13,7 @@
 #include "tuner/cli/embedded_farm.h"
 #include "tuner/cli/error.h"
 #include "tuner/cli/farm_client.h"
+#include "tuner/cli/output_file.h"
 #include "tuner/cli/progress_view.h"
 #include "tuner/cli/study_run.h"
 
@@ -49,16 +49,6 @@ Json ResultJson(const std::vector<int64_t>& flop_counts, const std::string& id,
           {"failures", failures},
           {"elapsed_s", absl::ToDoubleSeconds(result.progress.elapsed)},
           {"tasks", tasks}};
-}
-
-// A tracker that nobody has started is said at once, not after the study's patience with it.
-absl::Status CheckTracker(const std::string& tracker) {
-  const absl::StatusOr<FarmStatus> status = FarmClient(tracker).GetStatus();
-  if (status.ok()) return absl::OkStatus();
-  return WithError(status.status(),
-                   absl::IsUnimplemented(status.status()) ? ErrorCode::kTrackerProtocol
-                                                          : ErrorCode::kTrackerUnreachable,
-                   tracker);
 }
 
 // On the farm that is set, or on one of its own.
@@ -120,7 +110,7 @@ absl::Status BuildTuned(Context& context, const BestFinder& find_best, const Tun
   const absl::StatusOr<BuiltModel> built =
       BuildModel(tuning.graph, schedules, builder, BuildOptions(tuning));
   if (!built.ok()) return BuildError(built.status(), TitleOf(tuning.spec));
-  RETURN_IF_ERROR(WithError(WriteFileAtomically(out, built->bundle), ErrorCode::kOutputFile, out));
+  RETURN_IF_ERROR(WriteOutput(out, built->bundle));
   if (context.json()) {
     Json json = {{"schema", 1}, {"event", "built"}, {"bundle", out}};
     json.update(BuildReportJson(*built));
@@ -130,6 +120,17 @@ absl::Status BuildTuned(Context& context, const BestFinder& find_best, const Tun
     context.Note(absl::StrCat("wrote ", out, "; `tuner bench ", out, " --profile` times it"));
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckFarm(Context& context) {
+  const std::string& tracker = context.settings().Get("tracker");
+  if (tracker.empty()) return absl::OkStatus();
+  const absl::StatusOr<FarmStatus> status = FarmClient(tracker).GetStatus();
+  if (status.ok()) return absl::OkStatus();
+  return WithError(status.status(),
+                   absl::IsUnimplemented(status.status()) ? ErrorCode::kTrackerProtocol
+                                                          : ErrorCode::kTrackerUnreachable,
+                   tracker);
 }
 
 void PrintResult(Context& context, const std::vector<int64_t>& flop_counts, const std::string& id,
@@ -147,7 +148,6 @@ absl::Status RunTuning(Context& context, const Database& database, const Tuning&
   const std::string& id = options.study_id;
   if (tuning.spec.trials_max != 0) {
     const std::string& farm = context.settings().Get("tracker");
-    if (!farm.empty()) RETURN_IF_ERROR(CheckTracker(farm));
     context.Note(absl::StrCat(tuning.tasks.size(), " tasks, measured on ",
                               farm.empty() ? "this machine" : absl::StrCat("the farm of ", farm),
                               "; Ctrl-C pauses, `", HowToGoOn(id), "` goes on"));

@@ -17,6 +17,10 @@
 
 namespace burnish {
 
+// A tracker that nobody has started is said at once, before there is a study, and not after the
+// study's patience with it. Errors: B0701, B0702.
+absl::Status CheckFarm(Context& context);
+
 struct TuningOptions {
   std::string study_id = {};                   // Of a study that was created.
   std::string out = {};                        // Where the bundle goes; empty: none is built.

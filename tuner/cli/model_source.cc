@@ -1,5 +1,9 @@
 #include "tuner/cli/model_source.h"
 
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
@@ -32,6 +36,10 @@ ErrorCode ImportErrorCode(absl::StatusCode code) {
 }
 
 absl::StatusOr<Graph> ImportModel(const ModelRequest& request) {
+  std::error_code error;
+  if (std::filesystem::is_directory(request.model, error)) {
+    return MakeError(ErrorCode::kNoInputFile, "it is a folder", request.model);
+  }
   OnnxImportOptions options;
   for (const auto& [name, shape] : request.shapes) options.input_shapes[name] = ParseShape(shape);
   absl::StatusOr<Graph> graph = ImportOnnxFile(request.model, options);
@@ -88,7 +96,9 @@ absl::StatusOr<std::map<std::string, std::string>> ParseShapeFlags(
   std::map<std::string, std::string> shapes;
   for (const std::string& flag : flags) {
     const size_t equals = flag.rfind('=');
-    if (equals == std::string::npos || ParseShape(flag.substr(equals + 1)).empty()) {
+    std::vector<int64_t> shape;
+    if (equals != std::string::npos) shape = ParseShape(flag.substr(equals + 1));
+    if (shape.empty() || *std::min_element(shape.begin(), shape.end()) < 1) {
       return MakeError(ErrorCode::kUsage, absl::StrCat("got --shape ", flag), "--shape",
                        "--shape NAME=1x3x224x224");
     }

@@ -12,6 +12,7 @@
 #include "tuner/cli/build_report.h"
 #include "tuner/cli/error.h"
 #include "tuner/cli/model_source.h"
+#include "tuner/service/search_preset.h"
 
 namespace burnish {
 namespace {
@@ -56,9 +57,10 @@ void StudyFlags::AddOptions(CommandOptions& options) {
   options.Value("--until-gain", "0.5%", &until_gain, "with --trials -1: stop below this gain");
   options.Value("--early-stopping", "N", &early_stopping, 0, 1'000'000,
                 "trials of a task without gain, then it is done; 0: off");
-  options.Choice("--scheduler", &scheduler,
-                 {"burnish", "auto_scheduler", "meta_schedule", "default"},
-                 "preset of rules and strategy; default: no tuning");
+  std::vector<std::string> presets;
+  for (const SearchPreset& preset : SearchPresets()) presets.push_back(preset.name);
+  options.Choice("--scheduler", &scheduler, presets,
+                 "preset of rules and search; auto_scheduler is Ansor's, default: no tuning");
   options.Choice("--strategy", &strategy, {"evolutionary", "random"}, "how candidates are found");
   options.Choice("--task-scheduler", &task_scheduler, {"gradient", "round-robin"},
                  "which task is next");
@@ -79,16 +81,17 @@ absl::StatusOr<StudySpec> StudyFlags::ToSpec(const Target& target) const {
     return MakeError(ErrorCode::kUsage, "give either --task or --model", "tuner submit",
                      "tuner submit --task resnet50");
   }
+  ASSIGN_OR_RETURN(const SearchPreset preset, FindSearchPreset(scheduler));
   StudySpec spec{.task = task,
                  .target = target.ToText(),
-                 .trials_max = scheduler == "default" ? 0 : trials,
+                 .trials_max = preset.tunes ? trials : 0,
                  .early_stopping_trials = static_cast<int32_t>(early_stopping),
                  .batch = static_cast<int32_t>(batch),
                  .scheduler = scheduler,
                  .strategy = strategy,
                  .task_scheduler = task_scheduler,
                  .cost_model = cost_model,
-                 .no_default = no_default,
+                 .no_default = no_default || !preset.analytic,
                  .deterministic = deterministic,
                  .opt_level = static_cast<int32_t>(opt_level),
                  .seed = static_cast<uint64_t>(seed),

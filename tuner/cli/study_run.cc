@@ -149,11 +149,14 @@ absl::Status StopError(const StudyResult& result, const std::string& study_id) {
     case StopReason::kCancelled:
       return MakeError(ErrorCode::kInterrupted, "the study was cancelled", study_id,
                        HowToGoOn(study_id));
-    case StopReason::kMeasurerSilent:
-      return MakeError(absl::IsFailedPrecondition(result.progress.health)
-                           ? ErrorCode::kNoMatchingWorker
-                           : ErrorCode::kTrackerUnreachable,
-                       result.progress.health.message(), study_id, HowToGoOn(study_id));
+    case StopReason::kMeasurerSilent: {
+      const bool no_match = absl::IsFailedPrecondition(result.progress.health);
+      return MakeError(
+          no_match ? ErrorCode::kNoMatchingWorker : ErrorCode::kTrackerUnreachable,
+          result.progress.health.message(), study_id,
+          absl::StrCat(no_match ? "tuner workers shows what there is" : "start it again", "; then ",
+                       HowToGoOn(study_id)));
+    }
     default:
       return absl::OkStatus();
   }

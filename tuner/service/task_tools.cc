@@ -16,6 +16,7 @@
 #include "tuner/cost_model/random_model.h"
 #include "tuner/cost_model/xgboost_model.h"
 #include "tuner/search/model_scorer.h"
+#include "tuner/service/search_preset.h"
 #include "tuner/sketch/default_schedule.h"
 
 namespace burnish {
@@ -44,8 +45,11 @@ absl::StatusOr<TaskTools> ToolsOfTask(const TaskToolsOptions& options, const Stu
   ASSIGN_OR_RETURN(Program program, ParseProgram(task.workload.text));
   const IsaModel isa = IsaModelOf(target);
   TaskTools tools;
-  const SketchOptions sketches{.algorithms = !spec.strict && spec.opt_level >= 3};
+  ASSIGN_OR_RETURN(const SearchPreset preset, FindSearchPreset(spec.scheduler));
+  const SketchOptions sketches{.algorithms =
+                                   preset.algorithms && !spec.strict && spec.opt_level >= 3};
   tools.sketches = GenerateSketches(program, isa, target.threads, sketches);
+  ApplyPreset(preset, tools.sketches);
   for (const DefaultChoice& choice : DefaultSchedules(program, isa, target.threads, sketches)) {
     std::string trace = PrintTrace(choice.trace);
     // Candidate 0 is the one by the definition: others are compared with its outputs.

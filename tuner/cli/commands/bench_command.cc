@@ -16,6 +16,7 @@
 #include "tuner/cli/error.h"
 #include "tuner/cli/format.h"
 #include "tuner/cli/machine_peak.h"
+#include "tuner/cli/output_file.h"
 #include "tuner/cli/profile_html.h"
 
 namespace burnish {
@@ -155,9 +156,7 @@ class BenchCommand : public Command {
                       " GFLOP/s, memory ", absl::StrFormat("%.1f", peak.bytes_per_second * 1e-9),
                       " GB/s, both measured now\n\n", ProfileText(rows));
       if (!html_.empty()) {
-        RETURN_IF_ERROR(
-            WithError(WriteFileAtomically(html_, ProfileHtml(manifest.model_name, rows)),
-                      ErrorCode::kOutputFile, html_));
+        RETURN_IF_ERROR(WriteOutput(html_, ProfileHtml(manifest.model_name, rows)));
       }
     }
     context.out() << (context.json() ? json.dump() + "\n" : text);

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/file.h"
 #include "base/status_macros.h"
 #include "compiler/driver/build_model.h"
 #include "compiler/frontend/onnx_export.h"
@@ -16,6 +15,7 @@
 #include "tuner/cli/context.h"
 #include "tuner/cli/error.h"
 #include "tuner/cli/model_source.h"
+#include "tuner/cli/output_file.h"
 #include "tuner/cli/recorded_schedules.h"
 #include "tuner/cli/server/tuner_client.h"
 
@@ -77,8 +77,7 @@ class CompileCommand : public Command {
     }
     const absl::StatusOr<BuiltModel> built = BuildModel(graph, schedules, builder, options);
     if (!built.ok()) return BuildError(built.status(), what);
-    RETURN_IF_ERROR(
-        WithError(WriteFileAtomically(out_, built->bundle), ErrorCode::kOutputFile, out_));
+    RETURN_IF_ERROR(WriteOutput(out_, built->bundle));
     if (context.json()) {
       Json json = {{"schema", 1}, {"bundle", out_}, {"target", target.ToText()}};
       json.update(BuildReportJson(*built));
@@ -115,7 +114,7 @@ class CompileCommand : public Command {
       context.out() << text;
       return absl::OkStatus();
     }
-    return WithError(WriteFileAtomically(out_, text), ErrorCode::kOutputFile, out_);
+    return WriteOutput(out_, text);
   }
 
   ModelRequest request_;

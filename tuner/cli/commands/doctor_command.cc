@@ -118,6 +118,7 @@ class DoctorCommand : public Command {
     std::vector<MachineCheck> checks = {CheckCpu(),
                                         CheckSiblings(),
                                         CheckGovernor(roots),
+                                        CheckAutogroup(roots),
                                         CheckInterference(roots, kSample),
                                         CheckHugePages(roots),
                                         CheckDenormals(),

@@ -51,6 +51,7 @@ class ResumeCommand : public Command {
     }
     ASSIGN_OR_RETURN(const StudySpec spec, ParseStudySpec(summary->study));
     ASSIGN_OR_RETURN(const Tuning tuning, PrepareTuning(spec));
+    RETURN_IF_ERROR(CheckFarm(context));
     PrintStudyId(context, "resumed", id);
     return RunTuning(context, database, tuning,
                      {.study_id = id,

@@ -39,14 +39,6 @@ class Event {
   bool set_ = false;
 };
 
-// Model files that clients send are kept beside the database.
-std::string ModelsFolder(const std::string& database) {
-  constexpr absl::string_view kScheme = "sqlite:";
-  const std::string path =
-      database.substr(0, kScheme.size()) == kScheme ? database.substr(kScheme.size()) : database;
-  return absl::StrCat(path, ".models");
-}
-
 class ServeCommand : public Command {
  public:
   std::string name() const override { return "serve"; }
@@ -78,12 +70,13 @@ class ServeCommand : public Command {
                                      .on_failure = [&stop] { stop.Set(); }}));
       tracker = farm->tracker();
     }
-    StudyHost host({.database = &database,
-                    .clock = &context.clock(),
-                    .tracker = tracker,
-                    .idle = embedded,
-                    .models_folder = ModelsFolder(context.settings().Get("db")),
-                    .running_max = static_cast<int>(running_max_)});
+    StudyHost host(
+        {.database = &database,
+         .clock = &context.clock(),
+         .tracker = tracker,
+         .idle = embedded,
+         .models_folder = absl::StrCat(DatabasePath(context.settings().Get("db")), ".models"),
+         .running_max = static_cast<int>(running_max_)});
     absl::StatusOr<std::unique_ptr<TunerService>> service =
         TunerService::Start({.listen = listen_,
                              .host = &host,

@@ -69,6 +69,7 @@ class SubmitCommand : public Command {
     ASSIGN_OR_RETURN(const Tuning tuning, PrepareTuning(spec));
     if (dry_run_) return DryRun(context, tuning);
     if (!server.empty()) return SubmitToServer(context, server, tuning, interrupts);
+    RETURN_IF_ERROR(CheckFarm(context));
     ASSIGN_OR_RETURN(const Database database, context.OpenDatabase());
     const absl::Time now = context.clock().WallNow();
     const std::string id = NewStudyId(now);

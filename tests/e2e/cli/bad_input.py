@@ -1,0 +1,408 @@
+"""Bad input to the built `tuner`: exit code, number and hint of each error, and nothing lost.
+
+usage: bad_input.py TUNER [CASE...]
+"""
+
+import os
+import re
+import sqlite3
+import sys
+import tempfile
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from harness import Programs, dump
+from test_report import Report
+
+EX_USAGE, EX_DATAERR, EX_NOINPUT, EX_UNAVAILABLE = 64, 65, 66, 69
+EX_IOERR, EX_TEMPFAIL = 74, 75
+
+
+def value(name, shape, kind=TensorProto.FLOAT):
+    return helper.make_tensor_value_info(name, kind, shape)
+
+
+def model(nodes, inputs, outputs, initializers=()):
+    graph = helper.make_graph(nodes, "test", inputs, outputs, list(initializers))
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def varint(number):
+    out = b""
+    while number > 127:
+        out += bytes([number & 127 | 128])
+        number >>= 7
+    return out + bytes([number])
+
+
+def small_model():
+    weights = numpy_helper.from_array(np.ones((64, 64), np.float32), "w")
+    return model([helper.make_node("MatMul", ["x", "w"], ["y"])], [value("x", [2, 64])],
+                 [value("y", [2, 64])], [weights])
+
+
+class Cases:
+    """Each method that is named `case_` is one, and returns what is wrong."""
+
+    def __init__(self, programs, folder):
+        self.programs = programs
+        self.folder = folder
+        self.tuner = programs.run
+        self.bundle = self.path("good.bundle")
+        self.good = self.write("good.onnx", small_model().SerializeToString())
+        outcome = self.tuner("compile", "--model", self.good, "--db", self.path("compile.db"),
+                             "--out", self.bundle)
+        assert outcome.code == 0, outcome.err
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def write(self, name, content):
+        path = self.path(name)
+        with open(path, "wb") as file:
+            file.write(content)
+        return path
+
+    def refused_model(self, content, code, error, *texts, flags=()):
+        """By `submit` and by `compile`, before a database or a bundle is made."""
+        path = content if isinstance(content, str) else self.write("bad.onnx", content)
+        database, bundle = self.path("untouched.db"), self.path("untouched.bundle")
+        wrong = []
+        for command in ("submit", "compile"):
+            outcome = self.tuner(command, "--model", path, "--db", database, "--out", bundle,
+                                 *flags)
+            wrong += outcome.complaints(code, error, *texts)
+        wrong += [f"{made} was made" for made in (database, bundle) if os.path.exists(made)]
+        return wrong
+
+    # ---- Models
+
+    def case_model_that_is_cut_off(self):
+        content = small_model().SerializeToString()
+        wrong = []
+        for share in (0.1, 0.5, 0.9):
+            wrong += self.refused_model(content[:int(len(content) * share)], EX_DATAERR, "B0301")
+        return wrong
+
+    def case_model_that_is_none(self):
+        wrong = self.refused_model(b"", EX_DATAERR, "B0301")
+        wrong += self.refused_model(b"#!/bin/sh\nexit 0\n", EX_DATAERR, "B0301")
+        wrong += self.refused_model(os.urandom(4096), EX_DATAERR, "B0301")
+        wrong += self.refused_model(self.path("nowhere.onnx"), EX_NOINPUT, "B0201")
+        return wrong + self.refused_model(self.folder, EX_NOINPUT, "B0201")
+
+    def case_model_that_claims_to_be_huge(self):
+        wrong = []
+        for dims in ([1 << 40], [1 << 32, 1 << 32], [(1 << 63) - 1, 4], [-1]):
+            claim = TensorProto(name="w", dims=dims, data_type=TensorProto.FLOAT, raw_data=b"1234")
+            content = model([helper.make_node("Add", ["x", "w"], ["y"])], [value("x", [1])],
+                            [value("y", [1])], [claim]).SerializeToString()
+            wrong += self.refused_model(content, EX_DATAERR,
+                                        "B0301" if dims == [-1] else "B0304")
+        content = model([helper.make_node("Relu", ["x"], ["y"])], [value("x", [1 << 31, 1 << 31])],
+                        [value("y", [1 << 31, 1 << 31])]).SerializeToString()
+        wrong += self.refused_model(content, EX_DATAERR, "B0304")
+        # A field of 2 GiB that is not there.
+        return wrong + self.refused_model(b"\x3a\xff\xff\xff\xff\x07", EX_DATAERR, "B0301")
+
+    def case_model_with_a_cycle(self):
+        nodes = [helper.make_node("Add", ["x", "b"], ["a"], name="first"),
+                 helper.make_node("Relu", ["a"], ["b"], name="second")]
+        content = model(nodes, [value("x", [4])], [value("b", [4])]).SerializeToString()
+        itself = model([helper.make_node("Relu", ["y"], ["y"], name="self")], [value("x", [4])],
+                       [value("y", [4])]).SerializeToString()
+        return (self.refused_model(content, EX_DATAERR, "B0301", "cycle") +
+                self.refused_model(itself, EX_DATAERR, "B0301"))
+
+    def case_model_whose_weights_are_another_file(self):
+        secret = self.write("secret", b"\0" * 16)
+        wrong = []
+        inside = os.path.join(self.folder, "models")
+        os.makedirs(os.path.join(inside, "x"), exist_ok=True)
+        for location in (secret, "../secret", "x/../../secret"):
+            weights = TensorProto(name="w", dims=[4], data_type=TensorProto.FLOAT,
+                                  data_location=TensorProto.EXTERNAL)
+            weights.external_data.add(key="location", value=location)
+            content = model([helper.make_node("Add", ["x", "w"], ["y"])], [value("x", [4])],
+                            [value("y", [4])], [weights]).SerializeToString()
+            path = self.write("models/external.onnx", content)
+            wrong += self.refused_model(path, EX_DATAERR, "B0301")
+        return wrong
+
+    def case_model_that_nests_deeply(self):
+        graph = b""
+        for _ in range(3000):  # Graph.node, Node.attribute, Attribute.g
+            for tag in (0x32, 0x2a, 0x0a):
+                graph = bytes([tag]) + varint(len(graph)) + graph
+        content = b"\x08\x08\x3a" + varint(len(graph)) + graph  # Model.ir_version, Model.graph
+        outcome = self.tuner("compile", "--model", self.write("deep.onnx", content), "--out",
+                             self.path("untouched.bundle"), "--db", self.path("untouched.db"))
+        return outcome.complaints(EX_DATAERR, "B0301")
+
+    def case_model_with_an_operator_that_is_not_known(self):
+        nodes = [helper.make_node("Frobnicate", ["x"], ["y"], name="mystery")]
+        content = model(nodes, [value("x", [4])], [value("y", [4])]).SerializeToString()
+        return self.refused_model(content, EX_DATAERR, "B0302", "mystery", "Frobnicate",
+                                  "docs/operators.md")
+
+    def case_list_of_operators_is_that_of_the_documentation(self):
+        nodes = [helper.make_node("Frobnicate", ["x"], ["y"])]
+        content = model(nodes, [value("x", [4])], [value("y", [4])]).SerializeToString()
+        outcome = self.tuner("compile", "--model", self.write("bad.onnx", content), "--emit", "ir")
+        said = re.search(r"Supported: ([\w ]+)", outcome.err)
+        if said is None:
+            return ["the error does not list what is supported: " + outcome.err]
+        with open("docs/operators.md", encoding="utf-8") as file:
+            written = re.findall(r"`([A-Z]\w*)`", file.read())
+        differ = sorted(set(said.group(1).split()) ^ set(written))
+        return [f"docs/operators.md and the program differ: {differ}"] if differ else []
+
+    def case_names_with_control_characters_do_not_reach_the_terminal(self):
+        nodes = [helper.make_node("Frob\x1b[2J", ["x"], ["y"], name="\x1b]0;title\x07")]
+        content = model(nodes, [value("x", [4])], [value("y", [4])]).SerializeToString()
+        return self.refused_model(content, EX_DATAERR, "B0302")
+
+    def case_dimension_that_is_not_fixed(self):
+        content = model([helper.make_node("Relu", ["pixels"], ["y"])],
+                        [value("pixels", ["batch", 4])],
+                        [value("y", ["batch", 4])]).SerializeToString()
+        wrong = self.refused_model(content, EX_DATAERR, "B0303", "pixels", "--shape")
+        for shape in ("pixels=0x4", "pixels", "pixels=ax4"):
+            wrong += self.refused_model(content, EX_USAGE, "B0101", flags=("--shape", shape))
+        wrong += self.refused_model(content, EX_DATAERR, "B0301", "nothing",
+                                    flags=("--shape", "nothing=1x4", "--shape", "pixels=1x4"))
+        return wrong
+
+    def case_targets_of_later_versions(self):
+        wrong = []
+        for target in ("cuda:arch=sm90", "opencl:device=0"):
+            outcome = self.tuner("compile", "--task", "softmax:m=2,n=8", "--target", target, "--db",
+                                 self.path("untouched.db"), "--out", self.path("untouched.bundle"))
+            wrong += outcome.complaints(EX_UNAVAILABLE, "B0104", target)
+        outcome = self.tuner("compile", "--task", "softmax:m=2,n=8", "--target", "cpu:arch=vax",
+                             "--out", self.path("untouched.bundle"))
+        return wrong + outcome.complaints(EX_USAGE, "B0103", "vax")
+
+    def case_tasks_that_are_none(self):
+        wrong = self.tuner("submit", "--task", "resnet51").complaints(EX_USAGE, "B0305", "resnet50")
+        wrong += self.tuner("submit", "--task", "conv2d:h=-1").complaints(EX_USAGE, "B0306")
+        wrong += self.tuner("submit").complaints(EX_USAGE, "B0101", "--task")
+        return wrong + self.tuner("sumbit").complaints(EX_USAGE, "B0101")
+
+    # ---- Bundles and arrays
+
+    def save(self, name, array):
+        np.save(self.path(name), array)
+        return self.path(name)
+
+    def case_arrays_that_do_not_fit(self):
+        def run(*arguments):
+            return self.tuner("run", *arguments, "--output", self.path("y.npy"))
+        good = self.save("x.npy", np.zeros((2, 64), np.float32))
+        wrong = run(self.bundle, "--input", self.save("s.npy", np.zeros((2, 65), np.float32))
+                    ).complaints(EX_DATAERR, "B0404", "[2,65]", "[2,64]")
+        wrong += run(self.bundle, "--input", self.save("d.npy", np.zeros((2, 64)))
+                     ).complaints(EX_DATAERR, "B0404")
+        wrong += run(self.bundle, "--input", f"z={good}").complaints(EX_USAGE, "B0405", "z")
+        wrong += run(self.bundle).complaints(EX_USAGE, "B0101")
+        wrong += run(self.bundle, "--input", self.path("none.npy")).complaints(EX_NOINPUT, "B0201")
+        wrong += run(self.bundle, "--input", self.good).complaints(EX_DATAERR, "B0202")
+        with open(good, "rb") as file:
+            half = self.write("half.npy", file.read()[:300])
+        wrong += run(self.bundle, "--input", half).complaints(EX_DATAERR, "B0202")
+        if os.path.exists(self.path("y.npy")):
+            wrong.append("an output was written")
+        return wrong
+
+    def case_bundles_that_are_none(self):
+        with open(self.bundle, "rb") as file:
+            content = file.read()
+        damaged = bytearray(content)
+        damaged[len(content) // 2] ^= 1
+        wrong = []
+        for command in ("run", "bench"):
+            wrong += self.tuner(command, self.good).complaints(EX_DATAERR, "B0401")
+            for name, bad in (("cut", content[:-100]), ("damaged", bytes(damaged))):
+                wrong += self.tuner(command, self.write(name, bad)).complaints(EX_DATAERR, "B0402")
+            wrong += self.tuner(command, self.path("nowhere")).complaints(EX_NOINPUT, "B0201")
+        return wrong
+
+    def case_bundle_for_another_cpu(self):
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            flags = file.read()
+        arch = "znver5" if "amx_tile" in flags else "sapphirerapids"
+        path = self.path("other.bundle")
+        outcome = self.tuner("compile", "--task", "softmax:m=2,n=8", "--target",
+                             f"cpu:arch={arch},threads=1", "--db", self.path("compile.db"), "--out",
+                             path)
+        if outcome.code != 0:
+            return outcome.complaints(0, "")
+        return (self.tuner("bench", path).complaints(EX_UNAVAILABLE, "B0403", "--target host") +
+                self.tuner("run", path).complaints(EX_UNAVAILABLE, "B0403"))
+
+    # ---- Databases
+
+    def commands_on(self, database):
+        return (self.tuner("list", "--db", database),
+                self.tuner("submit", "--task", "softmax:m=2,n=8", "--trials", "0", "--db", database),
+                self.tuner("compile", "--task", "softmax:m=2,n=8", "--db", database, "--out",
+                           self.path("untouched.bundle")))
+
+    def refused_database(self, path, code, error, *texts):
+        with open(path, "rb") as file:
+            before = file.read()
+        wrong = []
+        for outcome in self.commands_on(path):
+            wrong += outcome.complaints(code, error, *texts)
+        with open(path, "rb") as file:
+            if file.read() != before:
+                wrong.append("the file was changed")
+        return wrong
+
+    def case_database_that_is_none(self):
+        wrong = self.refused_database(self.write("text.db", b"not a database\n" * 100), EX_DATAERR,
+                                      "B0501", "text.db")
+        other = self.path("other.db")
+        with sqlite3.connect(other) as connection:
+            connection.execute("CREATE TABLE recipes (name TEXT)")
+        connection.close()
+        return wrong + self.refused_database(other, EX_DATAERR, "B0501", "other.db")
+
+    def new_database(self, name):
+        """A database with one study, and its path."""
+        path = self.path(name)
+        outcome = self.tuner("submit", "--task", "softmax:m=2,n=8", "--trials", "0", "--db", path)
+        assert outcome.code == 0, outcome.err
+        return path
+
+    def case_database_of_a_newer_version(self):
+        path = self.new_database("newer.db")
+        connection = sqlite3.connect(path)
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        connection.execute(f"PRAGMA user_version = {version + 1}")
+        connection.commit()
+        connection.close()
+        before = dump(path)
+        wrong = []
+        for outcome in self.commands_on(path):
+            wrong += outcome.complaints(EX_DATAERR, "B0502", str(version + 1))
+        return wrong + ([] if dump(path) == before else ["the database was changed"])
+
+    def case_database_that_another_process_holds(self):
+        path = self.new_database("held.db")
+        before = dump(path)
+        holder = sqlite3.connect(path, isolation_level=None)
+        holder.execute("BEGIN IMMEDIATE")
+        outcome = self.tuner("submit", "--task", "softmax:m=2,n=8", "--trials", "0", "--db", path)
+        # Readers are let through.
+        reader = self.tuner("list", "--db", path)
+        holder.execute("ROLLBACK")
+        holder.close()
+        wrong = outcome.complaints(EX_TEMPFAIL, "B0503", path) + reader.complaints(0, "")
+        return wrong + ([] if dump(path) == before else ["the database was changed"])
+
+    def case_database_in_a_folder_that_is_made(self):
+        path = self.path("new/folder/here.db")
+        wrong = self.tuner("list", "--db", path).complaints(0, "")
+        if not os.path.exists(path):
+            wrong.append("no database was made")
+        # A file is in the way.
+        return wrong + self.tuner("list", "--db", self.good + "/x/here.db").complaints(
+            EX_NOINPUT, "B0508")
+
+    def case_databases_of_later_versions(self):
+        return self.tuner("list", "--db", "postgresql://localhost/x").complaints(EX_UNAVAILABLE,
+                                                                                "B0509")
+
+    def case_disk_that_is_full_for_the_database(self):
+        path = self.new_database("full.db")
+        before = dump(path)
+        # The write-ahead log cannot grow: what a full disk does, with another number.
+        outcome = self.tuner("submit", "--task", "resnet18", "--trials", "0", "--db", path,
+                             file_bytes=4096)
+        wrong = outcome.complaints(EX_IOERR, outcome.error if outcome.error in ("B0505", "B0507")
+                                   else "B0505 or B0507", path)
+        if dump(path) != before:
+            wrong.append("the database was changed")
+        return wrong + self.tuner("submit", "--task", "resnet18", "--trials", "0", "--db",
+                                  path).complaints(0, "")
+
+    def case_disk_that_is_full_for_the_bundle(self):
+        path = self.path("full.bundle")
+        outcome = self.tuner("compile", "--model", self.good, "--db", self.path("compile.db"),
+                             "--out", "/dev/full")
+        wrong = outcome.complaints(EX_IOERR, "B0907", "/dev/full")
+        with open(path, "wb") as file:
+            file.write(b"before")
+        outcome = self.tuner("compile", "--task", "dense:k=512,m=512", "--db",
+                             self.path("compile.db"), "--out", path, file_bytes=256 << 10)
+        wrong += outcome.complaints(EX_IOERR, "B0204", path)
+        with open(path, "rb") as file:
+            if file.read() != b"before":
+                wrong.append("the old bundle is lost")
+        left = [name for name in os.listdir(self.folder) if ".tmp-" in name]
+        wrong += [f"left behind: {left}"] if left else []
+        return wrong + self.tuner("compile", "--model", self.good, "--db", self.path("compile.db"),
+                                  "--out", self.path("no/such/x")).complaints(EX_IOERR, "B0204")
+
+    # ---- Studies, farms and daemons that are not there
+
+    def case_studies_that_are_none(self):
+        path = self.new_database("studies.db")
+        wrong = []
+        for command in ("status", "watch", "cancel", "resume"):
+            wrong += self.tuner(command, "2001", "--db", path).complaints(EX_NOINPUT, "B0601",
+                                                                         "2001")
+        study = self.tuner("list", "--db", path).out.splitlines()[1].split()[0]
+        wrong += self.tuner("resume", study, "--db", path).complaints(EX_DATAERR, "B0602", "done")
+        wrong += self.tuner("cancel", study, "--db", path).complaints(EX_DATAERR, "B0602")
+        return wrong + self.tuner("query", "--db", path).complaints(EX_NOINPUT, "B0603")
+
+    def case_model_that_changed_since_it_was_submitted(self):
+        path, changing = self.path("changed.db"), self.write("changing.onnx", b"")
+        onnx.save(small_model(), changing)
+        # A tracker without workers: the study is there, and has not begun.
+        with self.programs.daemon(self.programs.tracker, "--listen",
+                                  f"unix:{self.path('t1')}") as tracker:
+            outcome = self.tuner("submit", "--model", changing, "--trials", "4", "--db", path,
+                                 "--tracker", tracker.address, "--patience", "1")
+            wrong = outcome.complaints(EX_UNAVAILABLE, "B0706", "tuner workers")
+        self.write("changing.onnx", b"something else")
+        return wrong + self.tuner("resume", outcome.study(), "--db", path).complaints(
+            EX_DATAERR, "B0604", changing)
+
+    def case_tracker_that_is_not_there(self):
+        path = self.new_database("tracker.db")
+        before = dump(path)
+        wrong = self.tuner("submit", "--task", "softmax:m=2,n=8", "--trials", "4", "--db", path,
+                           "--tracker", "127.0.0.1:1").complaints(EX_UNAVAILABLE, "B0701",
+                                                                  "127.0.0.1:1")
+        wrong += self.tuner("workers", "--tracker", "127.0.0.1:1").complaints(EX_UNAVAILABLE,
+                                                                             "B0701")
+        return wrong + ([] if dump(path) == before else ["the database was changed"])
+
+    def case_daemon_that_is_not_there(self):
+        wrong = []
+        for command in (("list",), ("status",), ("cancel", "x"), ("watch", "x"), ("resume", "x"),
+                        ("submit", "--task", "softmax:m=2,n=8")):
+            outcome = self.tuner(*command, "--server", "127.0.0.1:1")
+            wrong += outcome.complaints(EX_UNAVAILABLE, "B0704", "127.0.0.1:1")
+        outcome = self.tuner("submit", "--task", "softmax:m=2,n=8", "--detach")
+        return wrong + outcome.complaints(EX_UNAVAILABLE, "B0705", "tuner serve")
+
+
+def main(arguments):
+    report = Report("bad_input")
+    # Short, because sockets lie in it.
+    with tempfile.TemporaryDirectory(prefix="cli", dir="/tmp") as folder:
+        cases = Cases(Programs(arguments[0], folder), folder)
+        for name in [n for n in dir(cases) if n.startswith("case_")]:
+            if not arguments[1:] or name.removeprefix("case_") in arguments[1:]:
+                report.run(name.removeprefix("case_"), lambda n=name: (getattr(cases, n)(), ""))
+    return report.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,341 @@
+"""Studies through what can happen to them: farms and daemons that die, JSON, help.
+
+usage: studies.py TUNER GOLDEN [--update] [CASE...]
+
+GOLDEN holds the shape of each command's JSON; --update rewrites it.
+"""
+
+import json
+import os
+import re
+import sys
+import tempfile
+import threading
+import time
+
+import numpy as np
+
+from harness import LONG_S, Programs
+from test_report import Report
+
+EX_UNAVAILABLE = 69
+TASK = "matmul:m=192,n=192,k=192"  # Of many schedules: a study ends by its budget.
+MAPS = ("failures",)  # Objects whose keys are data.
+
+
+def shape_of(value):
+    """The value with its types in the place of its content."""
+    if isinstance(value, dict):
+        return {key: "{}" if key in MAPS else shape_of(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [merge(shape_of(item) for item in value)] if value else []
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "bool"
+    return "number" if isinstance(value, (int, float)) else "text"
+
+
+def merge(shapes):
+    """One shape for the elements of a list."""
+    merged = None
+    for shape in shapes:
+        if merged is None or merged == shape:
+            merged = shape
+        elif isinstance(merged, dict) and isinstance(shape, dict):
+            merged = {key: merge(s[key] for s in (merged, shape) if key in s)
+                      for key in merged | shape}
+        else:
+            names = set(str(merged).split("|")) | set(str(shape).split("|"))
+            merged = "|".join(sorted(names))
+    return merged
+
+
+class Cases:
+    def __init__(self, programs, folder, golden, update):
+        self.programs, self.folder = programs, folder
+        self.tuner = programs.run
+        self.golden, self.update = golden, update
+        self.sockets = 0
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def new_socket(self):
+        self.sockets += 1
+        return "unix:" + self.path(f"s{self.sockets}")
+
+    def worker_of(self, tracker, name):
+        """A builder and a runner in one."""
+        return self.programs.worker_of(tracker, "--build", "1", "--run", "cpu", "--id", name,
+                                       "--lock-folder", self.folder)
+
+    def studies(self, *flags):
+        return json.loads(self.tuner("list", "--json", *flags).out)["studies"]
+
+    def status(self, study, *flags):
+        return json.loads(self.tuner("status", study, "--json", *flags).out)
+
+    def until(self, study, condition, *flags):
+        """Asks for the study's status until the condition holds; the last status."""
+        deadline = time.monotonic() + LONG_S
+        while True:
+            status = self.status(study, *flags)
+            if condition(status) or time.monotonic() > deadline:
+                return status
+            time.sleep(0.1)
+
+    def whole(self, study, trials, *flags):
+        """What is not as it should be with a study that is done."""
+        status = self.status(study, *flags)
+        wrong = [] if status["state"] == "done" else [f"state {status['state']}"]
+        if status["trials"] != trials:
+            wrong.append(f"{status['trials']} trials, want {trials}")
+        return wrong
+
+    def submit_in_background(self, *flags):
+        """A submit, and where its outcome will be."""
+        outcome = []
+        thread = threading.Thread(target=lambda: outcome.append(
+            self.tuner("submit", "--task", TASK, *flags)))
+        thread.start()
+        return thread, outcome
+
+    def first_study(self, *flags):
+        deadline = time.monotonic() + LONG_S
+        while time.monotonic() < deadline:
+            if found := self.studies(*flags):
+                return found[0]["study"]
+            time.sleep(0.1)
+        raise AssertionError("no study appeared")
+
+    # ---- The farm
+
+    def case_tracker_that_dies_and_stays_away(self):
+        database, address = ("--db", self.path("dies.db")), self.new_socket()
+        with self.programs.daemon(self.programs.tracker, "--listen", address) as tracker:
+            with self.worker_of(address, "dies/worker"):
+                thread, outcome = self.submit_in_background("--trials", "40", *database, "--tracker",
+                                                            address, "--patience", "2")
+                study = self.first_study(*database)
+                self.until(study, lambda s: s["trials"] > 0, *database)
+                tracker.kill()
+                thread.join()
+                wrong = outcome[0].complaints(EX_UNAVAILABLE, "B0701", f"tuner resume {study}")
+                before = self.status(study, *database)
+                if before["state"] != "interrupted":
+                    wrong.append(f"state {before['state']}, want interrupted")
+                with self.programs.daemon(self.programs.tracker, "--listen", address):
+                    wrong += self.tuner("resume", study, *database, "--tracker",
+                                        address).complaints(0, "")
+        return wrong + self.whole(study, 40, *database)
+
+    def case_tracker_that_dies_and_comes_back(self):
+        database, address = ("--db", self.path("back.db")), self.new_socket()
+        with self.programs.daemon(self.programs.tracker, "--listen", address) as tracker:
+            with self.worker_of(address, "back/worker"):
+                thread, outcome = self.submit_in_background("--trials", "40", *database, "--tracker",
+                                                            address)
+                study = self.first_study(*database)
+                self.until(study, lambda s: s["trials"] > 0, *database)
+                tracker.kill()
+                with self.programs.daemon(self.programs.tracker, "--listen", address):
+                    thread.join()
+        return outcome[0].complaints(0, "") + self.whole(study, 40, *database)
+
+    # ---- The daemon
+
+    def serve(self, database, *flags):
+        return self.programs.daemon(self.programs.tuner, "serve", "--listen", self.new_socket(),
+                                    "--db", database, *flags)
+
+    def case_daemon_runs_studies_of_many_clients(self):
+        bundle = self.path("served.bundle")
+        with self.serve(self.path("served.db")) as daemon:
+            server = ("--server", daemon.address)
+            detached = self.tuner("submit", "--task", "softmax:m=4,n=64", "--trials", "4",
+                                  "--detach", *server)
+            wrong = detached.complaints(0, "")
+            waits = self.tuner("submit", "--task", TASK, "--trials", "8", "--out", bundle, *server)
+            wrong += waits.complaints(0, "") + self.whole(waits.study(), 8, *server)
+            wrong += self.tuner("watch", detached.study(), *server).complaints(0, "")
+            wrong += self.whole(detached.study(), 4, *server)
+            if len(self.studies(*server)) != 2:
+                wrong.append("not two studies in the list")
+            wrong += self.tuner("compile", "--task", TASK, "--require-tuned", "--out",
+                                self.path("again.bundle"), *server).complaints(0, "")
+            wrong += self.tuner("resume", waits.study(), *server).complaints(65, "B0602", "done")
+            wrong += self.tuner("status", "2001", *server).complaints(66, "B0601", "2001")
+            wrong += self.tuner("submit", "--task", TASK, "--detach", "--out", bundle,
+                                *server).complaints(64, "B0101", "tuner compile")
+        return wrong + self.tuner("bench", bundle, "--seconds", "0.1").complaints(0, "")
+
+    def case_long_name_of_the_temporary_folder_does_no_harm(self):
+        # Longer than the address of a unix socket may be.
+        folder = self.path("long" * 30)
+        os.makedirs(folder)
+        outcome = self.tuner("submit", "--task", "softmax:m=4,n=64", "--trials", "1", "--db",
+                             self.path("long.db"), environment={"TMPDIR": folder})
+        return outcome.complaints(0, "")
+
+    def case_daemon_takes_a_model_file(self):
+        import onnx
+        from onnx import helper, numpy_helper
+        weights = numpy_helper.from_array(np.full((600, 600), 0.5, np.float32), "w")
+        graph = helper.make_graph([helper.make_node("MatMul", ["x", "w"], ["y"])], "test",
+                                  [helper.make_tensor_value_info("x", 1, [1, 600])],
+                                  [helper.make_tensor_value_info("y", 1, [1, 600])], [weights])
+        model, bundle = self.path("sent.onnx"), self.path("sent.bundle")
+        onnx.save(helper.make_model(graph, ir_version=8,
+                                    opset_imports=[helper.make_opsetid("", 17)]), model)
+        with self.serve(self.path("sent.db")) as daemon:
+            outcome = self.tuner("submit", "--model", model, "--trials", "4", "--out", bundle,
+                                 "--server", daemon.address)
+            wrong = outcome.complaints(0, "")
+        with self.serve(self.path("sent.db"), "--model-mib", "1") as daemon:
+            wrong += self.tuner("submit", "--model", model, "--trials", "4", "--server",
+                                daemon.address).complaints(65, "B0304", "1 MiB")
+        np.save(self.path("x.npy"), np.ones((1, 600), np.float32))
+        wrong += self.tuner("run", bundle, "--input", self.path("x.npy"), "--output",
+                            self.path("y.npy")).complaints(0, "")
+        if not np.allclose(np.load(self.path("y.npy")), 300):
+            wrong.append("wrong result")
+        return wrong
+
+    def case_daemon_that_is_stopped_or_killed_goes_on_afterwards(self):
+        database, wrong = self.path("killed.db"), []
+        with self.serve(database) as daemon:
+            study = self.tuner("submit", "--task", TASK, "--trials", "40", "--detach", "--server",
+                               daemon.address).study()
+            server = ("--server", daemon.address)
+            self.until(study, lambda s: s["trials"] > 0, *server)
+            daemon.terminate()
+            if daemon.wait(LONG_S) != 0:
+                wrong.append(f"exit code {daemon.returncode} after SIGTERM")
+        state = self.status(study, "--db", database)["state"]
+        if state != "queued":
+            wrong.append(f"state {state} after SIGTERM, want queued")
+        with self.serve(database) as daemon:
+            server = ("--server", daemon.address)
+            before = self.status(study, *server)["trials"]
+            self.until(study, lambda s: s["trials"] > before, *server)
+            daemon.kill()
+            daemon.wait()
+        with self.serve(database) as daemon:
+            server = ("--server", daemon.address)
+            wrong += self.tuner("watch", study, *server).complaints(0, "")
+            wrong += self.whole(study, 40, *server)
+        return wrong
+
+    def case_study_is_cancelled_at_the_daemon(self):
+        with self.serve(self.path("cancelled.db")) as daemon:
+            server = ("--server", daemon.address)
+            study = self.tuner("submit", "--task", TASK, "--trials", "5000", "--detach",
+                               *server).study()
+            self.until(study, lambda s: s["trials"] > 0, *server)
+            wrong = self.tuner("cancel", study, *server).complaints(0, "")
+            wrong += self.tuner("watch", study, *server).complaints(0, "")
+            state = self.status(study, *server)["state"]
+        return wrong + ([] if state == "cancelled" else [f"state {state}"])
+
+    # ---- What commands print
+
+    def case_help_of_every_command_has_an_example(self):
+        overview = self.tuner("--help")
+        commands = re.findall(r"^  (\w+) {2,}", overview.out.split("Subcommands:")[-1], re.MULTILINE)
+        wrong = [] if len(commands) >= 13 else [f"only {commands} in the overview"]
+        slowest = 0
+        for command in commands:
+            start = time.monotonic()
+            outcome = self.tuner(command, "--help")
+            slowest = max(slowest, time.monotonic() - start)
+            wrong += outcome.complaints(0, "")
+            if f"tuner {command}" not in outcome.out.split("Example:")[-1]:
+                wrong.append(f"no example of {command}")
+        print(f"slowest --help: {1000 * slowest:.0f} ms")
+        return wrong
+
+    def json_outputs(self):
+        """Lines of JSON by what was asked."""
+        database, bundle = ("--db", self.path("json.db")), self.path("json.bundle")
+        model = ("--task", TASK)
+        lines = {}
+
+        def take(name, *arguments):
+            outcome = self.tuner(*arguments, "--json")
+            assert outcome.code == 0 or name == "doctor", outcome.err
+            for line in outcome.out.splitlines():
+                value = json.loads(line)
+                key = f"{name} {value['event']}" if "event" in value else name
+                lines.setdefault(key, []).append(value)
+            return lines
+
+        take("submit", "submit", *model, "--trials", "4", *database, "--out", bundle)
+        take("submit --dry-run", "submit", *model, "--trials", "4", *database, "--dry-run")
+        address = self.new_socket()
+        with self.programs.daemon(self.programs.tracker, "--listen", address):
+            self.tuner("submit", *model, "--trials", "8", *database, "--tracker", address,
+                       "--patience", "1")
+            take("workers", "workers", "--tracker", address)
+            with self.worker_of(address, "json/worker"):
+                deadline = time.monotonic() + LONG_S
+                while not lines["workers"][-1]["workers"] and time.monotonic() < deadline:
+                    take("workers", "workers", "--tracker", address)
+        study = self.studies(*database)[0]["study"]
+        take("resume", "resume", study, *database, "--out", bundle)
+        take("status", "status", study, *database)
+        take("watch", "watch", study, *database)
+        take("list", "list", *database)
+        take("query", "query", *database, "--trace")
+        take("compile", "compile", *model, *database, "--out", bundle)
+        take("bench", "bench", bundle, "--seconds", "0.1")
+        take("bench --profile", "bench", bundle, "--seconds", "0.1", "--profile")
+        take("run --info", "run", bundle, "--info")
+        take("config show", "config", "show")
+        take("doctor", "doctor", *database)
+        with self.programs.daemon(self.programs.tracker, "--listen", address):
+            cancelled = self.tuner("submit", *model, "--trials", "9", *database, "--tracker",
+                                   address, "--patience", "1").study()
+        take("cancel", "cancel", cancelled, *database)
+        with self.programs.daemon(self.programs.tuner, "serve", "--listen", self.new_socket(),
+                                  "--json", *database) as daemon:
+            lines["serve"] = [json.loads(daemon.address)]
+        return lines
+
+    def case_json_keeps_its_shape(self):
+        lines = self.json_outputs()
+        wrong = [f"{name}: no schema" for name, values in lines.items()
+                 if any("schema" not in value for value in values)]
+        text = json.dumps({name: merge(shape_of(value) for value in values)
+                           for name, values in sorted(lines.items())}, indent=1) + "\n"
+        if self.update:
+            with open(self.golden, "w", encoding="utf-8") as file:
+                file.write(text)
+        with open(self.golden, encoding="utf-8") as file:
+            want = file.read()
+        if text != want:
+            got_lines, want_lines = text.splitlines(), want.splitlines()
+            wrong += [f"new: {line}" for line in got_lines if line not in want_lines][:20]
+            wrong += [f"gone: {line}" for line in want_lines if line not in got_lines][:20]
+            wrong.append("./dev golden rewrites what is expected")
+        return wrong
+
+
+def main(arguments):
+    tuner, golden, *names = arguments
+    update = "--update" in names
+    names = [name for name in names if name != "--update"]
+    if update:
+        names = ["json_keeps_its_shape"]
+    report = Report("studies")
+    # Short, because sockets lie in it.
+    with tempfile.TemporaryDirectory(prefix="cli", dir="/tmp") as folder:
+        cases = Cases(Programs(tuner, folder), folder, golden, update)
+        for name in [n.removeprefix("case_") for n in dir(cases) if n.startswith("case_")]:
+            if not names or name in names:
+                report.run(name, lambda n=name: (getattr(cases, f"case_{n}")(), ""))
+    return report.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
