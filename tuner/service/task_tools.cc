@@ -22,6 +22,9 @@
 namespace burnish {
 namespace {
 
+// Multiplications by the definition over those of Winograd's F(6x6,3x3): (6 * 3)^2 / (6 + 3 - 1)^2.
+constexpr double kWinogradSavingMax = 324.0 / 64.0;
+
 absl::StatusOr<std::unique_ptr<CostModel>> MakeModel(const TaskToolsOptions& options,
                                                      const StudySpec& spec) {
   const uint64_t seed = Rng(RngStream{.seed = spec.seed, .purpose = "cost model"}).Next();
@@ -60,7 +63,10 @@ absl::StatusOr<TaskTools> ToolsOfTask(const TaskToolsOptions& options, const Stu
     }
   }
   if (options.flops_per_second > 0) {
-    const double seconds = static_cast<double>(CountFlops(program)) / options.flops_per_second;
+    double seconds = static_cast<double>(CountFlops(program)) / options.flops_per_second;
+    const bool has_algorithms =
+        tools.sketches.size() > GenerateSketches(program, isa, target.threads).size();
+    if (has_algorithms) seconds /= kWinogradSavingMax;
     tools.bound_ns = std::llround(seconds * 1e9);
   }
   auto extractor =

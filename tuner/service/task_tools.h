@@ -10,8 +10,7 @@ namespace burnish {
 
 struct TaskToolsOptions {
   // Peak of the machine with all of the target's threads, for the roofline bound; 0: not known.
-  // Algorithms that need fewer operations than the definition may pass the bound: a task that does
-  // is done.
+  // Where an algorithm needs fewer operations than the definition, the bound is by its count.
   double flops_per_second = 0;
   int model_threads = 1;  // Of training and prediction; see XgboostModelOptions.
 };

@@ -91,6 +91,20 @@ TEST(TaskToolsTest, RealSketchesSayTheDefaultAndTheirPointsAreFoundAgain) {
   }
 }
 
+// Else a task would be done before Winograd was tried.
+TEST(TaskToolsTest, BoundOfAThreeByThreeConvolutionLeavesRoomForWinogradUnlessStrict) {
+  const StudyTaskSpec task = ConvTask();
+  const TaskToolsOptions options{.flops_per_second = 1e12};
+  ASSERT_OK_AND_ASSIGN(const auto free, MakeTaskTools(options, {&task, 1}, TestTarget(), {}));
+  ASSERT_OK_AND_ASSIGN(const auto strict,
+                       MakeTaskTools(options, {&task, 1}, TestTarget(), {.strict = true}));
+  EXPECT_NEAR(static_cast<double>(strict[0].bound_ns) / static_cast<double>(free[0].bound_ns),
+              324.0 / 64.0, 0.01);
+  EXPECT_EQ(free[0].default_trace, strict[0].default_trace);
+  EXPECT_FALSE(free[0].seed_traces.empty());
+  EXPECT_TRUE(strict[0].seed_traces.empty());
+}
+
 TEST(TaskToolsTest, StudyOverARealTaskMeasuresDifferentProgramsThatApply) {
   const StudyTaskSpec task = ConvTask();
   ASSERT_OK_AND_ASSIGN(const Program program, ParseProgram(task.workload.text));
