@@ -62,6 +62,7 @@ class Reader {
   absl::Status Values(uint64_t count, std::vector<T>& values) {
     if (count > bytes_.size() / sizeof(T)) return Malformed("values beyond the end");
     values.resize(count);
+    if (count == 0) return absl::OkStatus();  // Whose addresses may be null.
     std::memcpy(values.data(), bytes_.data(), count * sizeof(T));
     bytes_.remove_prefix(count * sizeof(T));
     return absl::OkStatus();
