@@ -83,8 +83,10 @@ class Fingerprint {
     if (node.var >= 0) AddExpr(program_.vars[node.var].extent);
     mix_.AddEnum(node.loop_kind);
     mix_.Add(int64_t{node.lanes});
-    mix_.Add(static_cast<int64_t>(node.thread_tag.size()));
-    for (const char c : node.thread_tag) mix_.Add(int64_t{c});
+    for (const std::string* text : {&node.thread_tag, &node.intrinsic}) {
+      mix_.Add(static_cast<int64_t>(text->size()));
+      for (const char c : *text) mix_.Add(int64_t{c});
+    }
     mix_.Add(int64_t{node.buffer});
     mix_.Add(static_cast<int64_t>(node.indices.size()));
     for (const Expr& index : node.indices) AddExpr(index);

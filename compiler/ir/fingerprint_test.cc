@@ -52,6 +52,7 @@ TEST(FingerprintTest, WhateverElseChangesTheProgramChangesIt) {
   EXPECT_NE(With("] = X", "] += X"), scale);
   EXPECT_NE(With("vectorize(8)", "vectorize(4)"), scale);
   EXPECT_NE(With("vectorize(8)", "unroll"), scale);
+  EXPECT_NE(With("vectorize(8)", "tensorize(a)"), With("vectorize(8)", "tensorize(b)"));
   EXPECT_NE(With("parallel i", "for i"), scale);
   EXPECT_NE(With("Y: f32[6, 8]", "Y: f32[6, 8] strides [16, 1]"), scale);
   EXPECT_NE(With("i in 6", "i in 5"), scale);
