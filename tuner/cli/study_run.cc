@@ -94,8 +94,7 @@ class StudyRun::Impl {
 
   StudyRunnerOptions RunnerOptions(Measurer& measurer) {
     const Tuning& tuning = *options_.tuning;
-    const TaskToolsOptions tools{.flops_per_second = TargetPeak(tuning.target),
-                                 .model_threads = 1};
+    const TaskToolsOptions tools{.flops_per_second = TargetPeak(tuning.target), .model_threads = 1};
     return {
         .study_id = options_.study_id,
         .spec = tuning.spec,
