@@ -1,5 +1,7 @@
 #include "tuner/cli/recorded_schedules.h"
 
+#include <algorithm>
+
 #include "base/status_macros.h"
 #include "compiler/ir/parser.h"
 #include "compiler/schedule/trace.h"
@@ -32,6 +34,14 @@ absl::StatusOr<std::vector<Schedule>> RecordedSchedules::Find(const ExtractedTas
       }
     }
   }
+  // A schedule of this target that any accuracy allows will do without the defaults, which take a
+  // second or so a task.
+  const bool is_served =
+      std::any_of(schedules.begin(), schedules.end(), [](const Schedule& schedule) {
+        return schedule.origin == ScheduleOrigin::kTuned &&
+               schedule.numerics.kind != NumericsClass::kWinograd;
+      });
+  if (is_served) return schedules;
   ASSIGN_OR_RETURN(const Program workload, ParseProgram(task.workload));
   const SketchOptions sketches{.algorithms = !options_.accuracy.strict};
   // In order: the first of those that the accuracy allows is the fastest by the model.

@@ -1,5 +1,6 @@
 #include "tuner/cli/study_run.h"
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
 #include <utility>
@@ -20,6 +21,7 @@
 namespace burnish {
 namespace {
 
+constexpr int kMakeThreadsMax = 16;
 constexpr absl::Duration kStateInterval = absl::Seconds(1);
 
 // Of this machine, if that is what is tuned for.
@@ -94,7 +96,8 @@ class StudyRun::Impl {
 
   StudyRunnerOptions RunnerOptions(Measurer& measurer) {
     const Tuning& tuning = *options_.tuning;
-    const TaskToolsOptions tools{.flops_per_second = TargetPeak(tuning.target), .model_threads = 1};
+    const TaskToolsOptions tools{.flops_per_second = TargetPeak(tuning.target),
+                                 .make_threads = std::min(tuning.target.threads, kMakeThreadsMax)};
     return {
         .study_id = options_.study_id,
         .spec = tuning.spec,

@@ -1,7 +1,9 @@
 #include "tuner/service/task_tools.h"
 
+#include <atomic>
 #include <cmath>
 #include <memory>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -87,9 +89,23 @@ absl::StatusOr<std::vector<TaskTools>> MakeTaskTools(const TaskToolsOptions& opt
                                                      const Target& target, const StudySpec& spec) {
   auto shared = std::make_shared<SharedModel>();
   ASSIGN_OR_RETURN(shared->model, MakeModel(options, spec));
+  // Default schedules take up to a second a task. Tasks share nothing but the model, which nobody
+  // asks yet.
+  std::vector<absl::StatusOr<TaskTools>> made(tasks.size());
+  std::atomic<size_t> next = 0;
+  const auto make = [&] {
+    for (size_t i = next++; i < tasks.size(); i = next++) {
+      made[i] = ToolsOfTask(options, tasks[i], target, spec, shared);
+    }
+  };
+  std::vector<std::thread> helpers;
+  for (int i = 1; i < options.make_threads; ++i) helpers.emplace_back(make);
+  make();
+  for (std::thread& helper : helpers) helper.join();
   std::vector<TaskTools> tools;
-  for (const StudyTaskSpec& task : tasks) {
-    ASSIGN_OR_RETURN(tools.emplace_back(), ToolsOfTask(options, task, target, spec, shared));
+  for (absl::StatusOr<TaskTools>& one : made) {
+    RETURN_IF_ERROR(one.status());
+    tools.push_back(*std::move(one));
   }
   return tools;
 }

@@ -94,7 +94,7 @@ TEST(TaskToolsTest, RealSketchesSayTheDefaultAndTheirPointsAreFoundAgain) {
 // Else a task would be done before Winograd was tried.
 TEST(TaskToolsTest, BoundOfAThreeByThreeConvolutionLeavesRoomForWinogradUnlessStrict) {
   const StudyTaskSpec task = ConvTask();
-  const TaskToolsOptions options{.flops_per_second = 1e12};
+  const TaskToolsOptions options{.flops_per_second = 1e12, .make_threads = 2};
   ASSERT_OK_AND_ASSIGN(const auto free, MakeTaskTools(options, {&task, 1}, TestTarget(), {}));
   ASSERT_OK_AND_ASSIGN(const auto strict,
                        MakeTaskTools(options, {&task, 1}, TestTarget(), {.strict = true}));
