@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <system_error>
 
@@ -13,13 +11,15 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "base/file.h"
 
 namespace burnish {
 namespace {
 
+// Empty where there is nothing to read: a process may end between the look at /proc and the read.
 std::string ReadAll(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  constexpr int64_t kBytesMax = 4 << 20;
+  return ReadFile(path, kBytesMax).value_or("");
 }
 
 // Texts that each end in a zero byte.
