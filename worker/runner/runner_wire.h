@@ -41,7 +41,7 @@ struct KernelSpec {
 };
 
 struct TimingSpec {
-  int64_t warm_up_ns = 0;
+  int64_t warm_up_ns = 0;  // From the first timed kernel, the probe, on.
   int64_t repeat_min_ns = 0;
   int32_t repeat_count_min = 0;
   int32_t repeat_count_max = 0;         // So many where the median is below `near_ns`.

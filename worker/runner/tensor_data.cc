@@ -80,15 +80,26 @@ std::vector<uint8_t> ElementOf(ElementType type, double value) {
   return bytes;
 }
 
+// The same for all parameters of a workload: kept, since it takes longer than most of them.
 template <typename T>
-void FillNormal(uint64_t seed, Rng& rng, std::vector<uint8_t>& bytes) {
-  std::vector<T> table(size_t{1} << kNormalTableBits);
-  Rng table_rng(RngStream{.seed = seed, .purpose = "normal table"});
+const std::vector<T>& NormalTable(uint64_t seed) {
+  thread_local std::vector<T> table;
+  thread_local uint64_t table_seed = 0;
+  if (!table.empty() && table_seed == seed) return table;
+  table.resize(size_t{1} << kNormalTableBits);
+  table_seed = seed;
+  Rng rng(RngStream{.seed = seed, .purpose = "normal table"});
   for (T& value : table) {
     do {
-      value = static_cast<T>(table_rng.Normal());
+      value = static_cast<T>(rng.Normal());
     } while (value == T{0});
   }
+  return table;
+}
+
+template <typename T>
+void FillNormal(uint64_t seed, Rng& rng, std::vector<uint8_t>& bytes) {
+  const std::vector<T>& table = NormalTable<T>(seed);
   const size_t count = bytes.size() / sizeof(T);
   T* out = reinterpret_cast<T*>(bytes.data());
   uint64_t bits = 0;
