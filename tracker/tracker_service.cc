@@ -1,8 +1,6 @@
 #include "tracker/tracker_service.h"
 
-#include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/grpcpp.h>
-#include <grpcpp/health_check_service_interface.h>
 
 #include <algorithm>
 #include <chrono>
@@ -13,13 +11,12 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "base/check.h"
 #include "base/clock.h"
 #include "base/status_macros.h"
 #include "proto/artifact_codec.h"
 #include "proto/rpc.h"
+#include "proto/rpc_server.h"
 #include "proto/tracker.grpc.pb.h"
 #include "tracker/content_store.h"
 #include "tracker/retry_after.h"
@@ -31,7 +28,6 @@ namespace {
 
 // How late a lease may end or a hanging call be answered.
 constexpr std::chrono::milliseconds kTimerPrecision(100);
-constexpr std::chrono::seconds kShutdownGrace(1);
 
 // A call that may hang. Deletes itself when gRPC is done with it.
 class HangingCall : public grpc::ServerUnaryReactor {
@@ -94,7 +90,7 @@ class TrackerService::Impl : public v1::Tracker::CallbackService {
       : options_(options), core_(CoreOptions(options), Now()), store_(options.artifact_bytes_max) {}
   ~Impl() override;
   absl::Status Listen();
-  const std::string& address() const { return address_; }
+  const std::string& address() const { return server_->address(); }
 
   grpc::ServerUnaryReactor* Synchronize(grpc::CallbackServerContext* context,
                                         const v1::SynchronizeRequest* request,
@@ -144,8 +140,7 @@ class TrackerService::Impl : public v1::Tracker::CallbackService {
   void AnswerOverdue(absl::Time now, Answers& answers);  // With the lock held.
 
   const TrackerServiceOptions options_;
-  std::string address_;
-  std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<RpcServer> server_;
   std::thread timer_;
 
   // std::mutex and not Abseil's, which ThreadSanitizer cannot see into (Debian's library).
@@ -161,36 +156,16 @@ class TrackerService::Impl : public v1::Tracker::CallbackService {
 };
 
 absl::Status TrackerService::Impl::Listen() {
-  const bool is_unix = absl::StartsWith(options_.listen, "unix:");
-  if (!is_unix && !absl::StrContains(options_.listen, ':')) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("got ", options_.listen, ", want HOST:PORT or unix:PATH"));
-  }
-  grpc::ServerBuilder builder;
-  int port = 0;
-  builder.AddListeningPort(options_.listen, grpc::InsecureServerCredentials(), &port);
-  builder.RegisterService(this);
-  builder.SetMaxReceiveMessageSize(kRpcMessageBytesMax);
-  // Else two trackers could share one port, each with half of the calls.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  // Clients send a ping every 20 s while a call hangs (proto/rpc.cc).
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 10'000);
-  server_ = builder.BuildAndStart();
-  if (server_ == nullptr || (!is_unix && port == 0)) {
-    return absl::UnavailableError(absl::StrCat("cannot listen on ", options_.listen));
-  }
-  address_ = is_unix
-                 ? options_.listen
-                 : absl::StrCat(options_.listen.substr(0, options_.listen.rfind(':') + 1), port);
+  ASSIGN_OR_RETURN(server_, RpcServer::Start(options_.listen, [this](grpc::ServerBuilder& builder) {
+                     builder.RegisterService(this);
+                   }));
   timer_ = std::thread([this] { RunTimer(); });
   return absl::OkStatus();
 }
 
 TrackerService::Impl::~Impl() {
   if (server_ == nullptr) return;
-  if (grpc::HealthCheckServiceInterface* health = server_->GetHealthCheckService()) {
-    health->SetServingStatus(false);
-  }
+  server_->SetNotServing();
   {
     Answers answers;
     const std::lock_guard lock(mutex_);
@@ -201,8 +176,7 @@ TrackerService::Impl::~Impl() {
     for (auto& [id, collect] : std::exchange(collects_, {})) answers.Add(collect.call, status);
   }
   timer_.join();
-  server_->Shutdown(std::chrono::system_clock::now() + kShutdownGrace);
-  server_->Wait();
+  server_.reset();
 }
 
 // ---- Calls that hang ----
@@ -452,13 +426,6 @@ grpc::ServerUnaryReactor* TrackerService::Impl::GetStatus(grpc::CallbackServerCo
 
 absl::StatusOr<std::unique_ptr<TrackerService>> TrackerService::Start(
     const TrackerServiceOptions& options) {
-  // Both are switches of the process, to be thrown before its first server is built.
-  static const bool plugins_ready = [] {
-    grpc::EnableDefaultHealthCheckService(true);
-    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
-    return true;
-  }();
-  CHECK(plugins_ready);
   auto impl = std::make_unique<Impl>(options);
   RETURN_IF_ERROR(impl->Listen());
   return std::unique_ptr<TrackerService>(new TrackerService(std::move(impl)));

@@ -1,20 +1,15 @@
 #include "tuner/cli/server/tuner_service.h"
 
-#include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/grpcpp.h>
-#include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/resource_quota.h>
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "base/check.h"
 #include "base/status_macros.h"
-#include "proto/rpc.h"
+#include "proto/rpc_server.h"
 #include "proto/study.h"
 #include "proto/tuner.grpc.pb.h"
 #include "tuner/cli/context.h"
@@ -25,7 +20,6 @@
 namespace burnish {
 namespace {
 
-constexpr std::chrono::seconds kShutdownGrace(1);
 constexpr absl::Duration kIntervalMin = absl::Milliseconds(100);
 constexpr absl::Duration kIntervalMax = absl::Seconds(2);
 constexpr int kListMax = 1000;
@@ -67,7 +61,7 @@ class TunerService::Impl : public v1::Tuner::Service {
       : options_(options), studies_(options.database, options.clock) {}
   ~Impl() override;
   absl::Status Listen();
-  const std::string& address() const { return address_; }
+  const std::string& address() const { return server_->address(); }
 
   grpc::Status SubmitStudy(grpc::ServerContext* context,
                            grpc::ServerReader<v1::SubmitStudyRequest>* reader,
@@ -97,49 +91,27 @@ class TunerService::Impl : public v1::Tuner::Service {
 
   const TunerServiceOptions options_;
   LocalStudies studies_;
-  std::string address_;
-  std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<RpcServer> server_;
   std::atomic<bool> stopping_ = false;
   std::atomic<int> uploads_ = 0;
   std::atomic<int> watchers_ = 0;
 };
 
 absl::Status TunerService::Impl::Listen() {
-  const bool is_unix = absl::StartsWith(options_.listen, "unix:");
-  if (!is_unix && !absl::StrContains(options_.listen, ':')) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("got ", options_.listen, ", want HOST:PORT or unix:PATH"));
-  }
-  grpc::ServerBuilder builder;
-  int port = 0;
-  builder.AddListeningPort(options_.listen, grpc::InsecureServerCredentials(), &port);
-  builder.RegisterService(this);
-  builder.SetMaxReceiveMessageSize(kRpcMessageBytesMax);
-  grpc::ResourceQuota quota("tuner");
-  quota.SetMaxThreads(kThreadsMax);
-  builder.SetResourceQuota(quota);
-  // Else two daemons could share one port, each with half of the calls.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  // Clients send a ping every 20 s while they watch (proto/rpc.cc).
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 10'000);
-  server_ = builder.BuildAndStart();
-  if (server_ == nullptr || (!is_unix && port == 0)) {
-    return absl::UnavailableError(absl::StrCat("cannot listen on ", options_.listen));
-  }
-  address_ = is_unix
-                 ? options_.listen
-                 : absl::StrCat(options_.listen.substr(0, options_.listen.rfind(':') + 1), port);
+  ASSIGN_OR_RETURN(server_, RpcServer::Start(options_.listen, [this](grpc::ServerBuilder& builder) {
+                     builder.RegisterService(this);
+                     grpc::ResourceQuota quota("tuner");
+                     quota.SetMaxThreads(kThreadsMax);
+                     builder.SetResourceQuota(quota);
+                   }));
   return absl::OkStatus();
 }
 
 TunerService::Impl::~Impl() {
   if (server_ == nullptr) return;
-  if (grpc::HealthCheckServiceInterface* health = server_->GetHealthCheckService()) {
-    health->SetServingStatus(false);
-  }
+  server_->SetNotServing();
   stopping_ = true;
-  server_->Shutdown(std::chrono::system_clock::now() + kShutdownGrace);
-  server_->Wait();
+  server_.reset();
 }
 
 // ---- Changes
@@ -303,13 +275,6 @@ void TunerService::Impl::WatchProgress(const std::string& id, absl::Duration int
 
 absl::StatusOr<std::unique_ptr<TunerService>> TunerService::Start(
     const TunerServiceOptions& options) {
-  // Both are switches of the process, to be thrown before its first server is built.
-  static const bool plugins_ready = [] {
-    grpc::EnableDefaultHealthCheckService(true);
-    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
-    return true;
-  }();
-  CHECK(plugins_ready);
   auto impl = std::make_unique<Impl>(options);
   RETURN_IF_ERROR(impl->Listen());
   return std::unique_ptr<TunerService>(new TunerService(std::move(impl)));
