@@ -27,8 +27,7 @@ namespace {
 // Multiplications by the definition over those of Winograd's F(6x6,3x3): (6 * 3)^2 / (6 + 3 - 1)^2.
 constexpr double kWinogradSavingMax = 324.0 / 64.0;
 
-absl::StatusOr<std::unique_ptr<CostModel>> MakeModel(const TaskToolsOptions& options,
-                                                     const StudySpec& spec) {
+absl::StatusOr<std::unique_ptr<CostModel>> MakeModel(const StudySpec& spec) {
   const uint64_t seed = Rng(RngStream{.seed = spec.seed, .purpose = "cost model"}).Next();
   if (spec.cost_model == "random") return std::make_unique<RandomModel>(seed, kFeatureCount);
   if (spec.cost_model == "xgboost") {
@@ -37,8 +36,7 @@ absl::StatusOr<std::unique_ptr<CostModel>> MakeModel(const TaskToolsOptions& opt
                             .prior_column = kLogAnalyticSeconds,
                             .analytic_column_count = kAnalyticFeatureCount,
                             .use_prior = !spec.no_default,
-                            .seed = seed,
-                            .threads = options.model_threads});
+                            .seed = seed});
   }
   return absl::InvalidArgumentError(
       absl::StrCat("got cost model ", spec.cost_model, ", want random or xgboost"));
@@ -55,7 +53,9 @@ absl::StatusOr<TaskTools> ToolsOfTask(const TaskToolsOptions& options, const Stu
                                    preset.algorithms && !spec.strict && spec.opt_level >= 3};
   tools.sketches = GenerateSketches(program, isa, target.threads, sketches);
   ApplyPreset(preset, tools.sketches);
+  bool has_winograd = false;
   for (const DefaultChoice& choice : DefaultSchedules(program, isa, target.threads, sketches)) {
+    has_winograd = has_winograd || choice.winograd_m > 0;
     std::string trace = PrintTrace(choice.trace);
     // Candidate 0 is the one by the definition: others are compared with its outputs.
     if (choice.winograd_m == 0) {
@@ -66,9 +66,7 @@ absl::StatusOr<TaskTools> ToolsOfTask(const TaskToolsOptions& options, const Stu
   }
   if (options.flops_per_second > 0) {
     double seconds = static_cast<double>(CountFlops(program)) / options.flops_per_second;
-    const bool has_algorithms =
-        tools.sketches.size() > GenerateSketches(program, isa, target.threads).size();
-    if (has_algorithms) seconds /= kWinogradSavingMax;
+    if (has_winograd) seconds /= kWinogradSavingMax;
     tools.bound_ns = std::llround(seconds * 1e9);
   }
   auto extractor =
@@ -88,7 +86,7 @@ absl::StatusOr<std::vector<TaskTools>> MakeTaskTools(const TaskToolsOptions& opt
                                                      absl::Span<const StudyTaskSpec> tasks,
                                                      const Target& target, const StudySpec& spec) {
   auto shared = std::make_shared<SharedModel>();
-  ASSIGN_OR_RETURN(shared->model, MakeModel(options, spec));
+  ASSIGN_OR_RETURN(shared->model, MakeModel(spec));
   // Default schedules take up to a second a task. Tasks share nothing but the model, which nobody
   // asks yet.
   std::vector<absl::StatusOr<TaskTools>> made(tasks.size());

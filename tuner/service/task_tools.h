@@ -12,8 +12,7 @@ struct TaskToolsOptions {
   // Peak of the machine with all of the target's threads, for the roofline bound; 0: not known.
   // Where an algorithm needs fewer operations than the definition, the bound is by its count.
   double flops_per_second = 0;
-  int make_threads = 1;   // That the tools are made on.
-  int model_threads = 1;  // Of training and prediction; see XgboostModelOptions.
+  int make_threads = 1;  // That the tools are made on.
 };
 
 // A TaskToolsMaker but for the options: one model for all tasks. `spec.cost_model`: "xgboost" or
