@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "base/rng.h"
+#include "base/sha256_blocks.h"
 #include "gtest/gtest.h"
 
 namespace burnish {
@@ -41,6 +43,23 @@ TEST(Sha256Test, DigestLeavesTheStateSoThatMoreCanFollow) {
   EXPECT_EQ(HexOf(hash.Digest()), Sha256Hex("ab"));
   hash.Update("c", 1);
   EXPECT_EQ(HexOf(hash.Digest()), Sha256Hex("abc"));
+}
+
+// The other tests see one of the two only.
+TEST(Sha256Test, TheAcceleratedLoopDoesWhatThePortableOneDoes) {
+  const Sha256Blocks accelerated = Sha256BlocksAccelerated();
+  if (accelerated == nullptr) GTEST_SKIP() << "this CPU lacks the SHA extensions";
+  Rng rng(RngStream{.seed = 1, .purpose = "sha256", .task = ""});
+  std::vector<uint8_t> blocks(64 * 20);
+  for (uint8_t& byte : blocks) byte = static_cast<uint8_t>(rng.Next());
+  for (size_t count = 0; count <= 20; ++count) {
+    std::vector<uint32_t> got(8), want;
+    for (uint32_t& word : got) word = static_cast<uint32_t>(rng.Next());
+    want = got;
+    accelerated(got.data(), blocks.data(), count);
+    Sha256BlocksPortable(want.data(), blocks.data(), count);
+    EXPECT_EQ(got, want) << count << " blocks";
+  }
 }
 
 TEST(Sha256Test, ContainersOfBytesAreTaken) {
