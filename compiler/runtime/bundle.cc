@@ -47,8 +47,8 @@ RuntimeOr<BundleReader> BundleReader::Open(std::unique_ptr<ByteSource> source) {
   return BundleReader(std::move(file), std::move(manifest));
 }
 
-const Sha256Digest& BundleReader::weights_sha256() const {
-  return file_.Find(SectionKind::kWeights)->sha256;
+const Sha256Digest& BundleReader::weights_digest() const {
+  return file_.Find(SectionKind::kWeights)->digest;
 }
 
 RuntimeOr<std::vector<uint8_t>> BundleReader::ReadElf() const {

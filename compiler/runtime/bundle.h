@@ -30,7 +30,7 @@ class BundleReader {
   static RuntimeOr<BundleReader> FromBytes(std::span<const uint8_t> bytes);
 
   const BundleManifest& manifest() const { return manifest_; }
-  const Sha256Digest& weights_sha256() const;
+  const Sha256Digest& weights_digest() const;
 
   RuntimeOr<std::vector<uint8_t>> ReadElf() const;
   // `destination`: manifest().weights_bytes bytes.

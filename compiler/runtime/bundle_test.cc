@@ -1,10 +1,12 @@
 #include "compiler/runtime/bundle.h"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "compiler/runtime/model.h"
+#include "compiler/runtime/section_digest.h"
 #include "compiler/runtime/section_file.h"
 #include "compiler/runtime/session.h"
 #include "compiler/runtime/test_bundle.h"
@@ -70,6 +72,42 @@ TEST(BundleTest, AnySingleDamagedByteIsRefused) {
     damaged[position] = static_cast<char>(damaged[position] ^ (1 << position % 8));
     EXPECT_FALSE(Model::LoadBytes(AsBytes(damaged), options).ok()) << "byte " << position;
   }
+}
+
+// More than one thread reads it where there is more than one CPU.
+TEST(BundleTest, ALargeSectionIsCheckedInEachOfItsChunks) {
+  std::vector<uint8_t> weights(5 * kSectionChunkBytes + 100);
+  for (size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<uint8_t>(i * 7 + i / 4096);
+  std::string bytes = WriteSectionFile(kBundleFormat, {{SectionKind::kWeights, weights}});
+  const uint64_t offset = bytes.size() - weights.size();
+  const auto read = [&bytes]() -> RuntimeOr<std::vector<uint8_t>> {
+    RUNTIME_ASSIGN_OR_RETURN(const SectionFile file,
+                             SectionFile::Open(kBundleFormat, MemorySource(AsBytes(bytes))));
+    return file.Read(SectionKind::kWeights);
+  };
+  auto got = read();
+  ASSERT_TRUE(got.ok()) << got.status().message();
+  EXPECT_EQ(*got, weights);
+  for (uint64_t position : {uint64_t{0}, kSectionChunkBytes - 1, kSectionChunkBytes,
+                            3 * kSectionChunkBytes + 5, weights.size() - 1}) {
+    bytes[offset + position] ^= 1;
+    EXPECT_EQ(read().status().code(), RuntimeCode::kDataLoss) << "byte " << position;
+    bytes[offset + position] ^= 1;
+  }
+  EXPECT_TRUE(read().ok());
+}
+
+// By the definition, with no chunk but the last shorter than the others.
+TEST(SectionDigestTest, IsTheHashOfTheChunksHashes) {
+  std::vector<uint8_t> bytes(2 * kSectionChunkBytes + 1, 3);
+  Sha256 chunks;
+  for (uint64_t begin = 0; begin < bytes.size(); begin += kSectionChunkBytes) {
+    const Sha256Digest digest =
+        Sha256Of(bytes.data() + begin, std::min(kSectionChunkBytes, bytes.size() - begin));
+    chunks.Update(digest.data(), digest.size());
+  }
+  EXPECT_EQ(SectionDigest(bytes), chunks.Digest());
+  EXPECT_EQ(SectionDigest({}), Sha256Of(nullptr, 0));
 }
 
 TEST(BundleTest, BytesBehindTheEndAreRefused) {

@@ -11,6 +11,7 @@
 
 namespace burnish {
 
+// Thread-safe.
 class ByteSource {
  public:
   virtual ~ByteSource() = default;

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "compiler/runtime/artifact.h"
+#include "compiler/runtime/section_digest.h"
 
 namespace burnish {
 
@@ -42,7 +43,7 @@ RuntimeOr<std::shared_ptr<const Model>> Model::Load(const BundleReader& reader,
 }
 
 RuntimeStatus Model::TakeWeights(const BundleReader& reader, const ModelOptions& options) {
-  weights_sha256_ = reader.weights_sha256();
+  weights_digest_ = reader.weights_digest();
   const uint64_t size_bytes = manifest_.weights_bytes;
   if (!options.weights_memory.empty()) {
     if (options.weights_memory.size() < size_bytes ||
@@ -55,14 +56,14 @@ RuntimeStatus Model::TakeWeights(const BundleReader& reader, const ModelOptions&
     weights_ = options.weights_memory.first(size_bytes);
     if (!options.weights_memory_is_filled)
       return reader.ReadWeights(weights_, options.check_weights);
-    if (options.check_weights && Sha256Of(weights_.data(), weights_.size()) != weights_sha256_) {
+    if (options.check_weights && SectionDigest(weights_) != weights_digest_) {
       return RuntimeStatus(RuntimeCode::kInvalidArgument,
                            "the memory does not hold this bundle's weights");
     }
     return RuntimeStatus();
   }
   if (const Model* other = options.share_weights_with.get(); other != nullptr) {
-    if (other->weights_sha256_ != weights_sha256_) {
+    if (other->weights_digest_ != weights_digest_) {
       return RuntimeStatus(RuntimeCode::kInvalidArgument,
                            "cannot share weights between bundles with different weights");
     }

@@ -62,7 +62,7 @@ class Model {
   BundleManifest manifest_;
   SharedObject code_;
   std::vector<BurnishKernel> kernels_;
-  Sha256Digest weights_sha256_ = {};
+  Sha256Digest weights_digest_ = {};
   HugePageArena owned_weights_;                 // Empty when the weights are somebody else's.
   std::shared_ptr<const Model> weights_owner_;  // Keeps shared weights alive.
   std::span<uint8_t> weights_;

@@ -8,11 +8,12 @@
 
 #include "base/check.h"
 #include "compiler/runtime/byte_archive.h"
+#include "compiler/runtime/section_digest.h"
 
 namespace burnish {
 namespace {
 
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 constexpr uint64_t kHeaderBytes = 24;
 constexpr uint64_t kEntryBytes = 56;
 constexpr uint64_t kDigestBytes = 32;
@@ -42,7 +43,7 @@ RuntimeOr<SectionFile::Entry> ReadEntry(ByteReader& reader) {
   reader.Number(zero);
   reader.Number(entry.offset);
   reader.Number(entry.size_bytes);
-  for (uint8_t& byte : entry.sha256) reader.Number(byte);
+  for (uint8_t& byte : entry.digest) reader.Number(byte);
   if (!reader.ok() || zero != 0) return Damaged("section table");
   return entry;
 }
@@ -69,7 +70,7 @@ std::string WriteSectionFile(const SectionFormat& format, const std::vector<Sect
     header.Number(uint32_t{0});
     header.Number(offsets[i]);
     header.Number(static_cast<uint64_t>(sections[i].bytes.size()));
-    for (uint8_t byte : Sha256Of(sections[i].bytes.data(), sections[i].bytes.size())) {
+    for (uint8_t byte : SectionDigest(sections[i].bytes)) {
       header.Number(byte);
     }
   }
@@ -154,9 +155,10 @@ RuntimeOr<std::vector<uint8_t>> SectionFile::Read(SectionKind kind) const {
 RuntimeStatus SectionFile::ReadInto(const Entry& entry, std::span<uint8_t> destination,
                                     bool check_hash) const {
   CHECK(destination.size() == entry.size_bytes);
-  RUNTIME_RETURN_IF_ERROR(source_->Read(entry.offset, destination));
-  if (check_hash && Sha256Of(destination.data(), destination.size()) != entry.sha256) {
-    return Damaged("the SHA-256 of section " + std::to_string(static_cast<uint32_t>(entry.kind)) +
+  RUNTIME_ASSIGN_OR_RETURN(const Sha256Digest digest,
+                           ReadSection(*source_, entry.offset, destination, check_hash));
+  if (check_hash && digest != entry.digest) {
+    return Damaged("the hash of section " + std::to_string(static_cast<uint32_t>(entry.kind)) +
                    " does not fit");
   }
   return RuntimeStatus();

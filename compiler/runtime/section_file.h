@@ -1,12 +1,12 @@
 // The container of artifacts and bundles: one file of hashed sections. All numbers little-endian.
 //
 //   0   magic, 8 bytes            16  file size, u64
-//   8   version, u32 = 1          24  table of section_count entries of 56 bytes:
-//   12  section count, u32            kind u32, zero u32, offset u64, size u64, SHA-256 of the
-//   bytes then the SHA-256 of everything before it, zeros up to the first section, and the sections
-//   in the order of the table, each at the next multiple of the alignment, with zeros between. The
-//   file ends where its last section ends. So each byte of the file is covered by a hash or must be
-//   zero.
+//   8   version, u32 = 2          24  table of section_count entries of 56 bytes:
+//   12  section count, u32            kind u32, zero u32, offset u64, size u64, digest of 32 bytes
+//   then the SHA-256 of everything before it, zeros up to the first section, and the sections in
+//   the order of the table, each at the next multiple of the alignment, with zeros between. The
+//   file ends where its last section ends. So each byte of the file is covered by a hash
+//   (section_digest.h) or must be zero.
 //
 // The writer is a pure function of the sections: equal input gives equal bytes.
 #ifndef COMPILER_RUNTIME_SECTION_FILE_H_
@@ -50,7 +50,7 @@ class SectionFile {
     SectionKind kind;
     uint64_t offset;
     uint64_t size_bytes;
-    Sha256Digest sha256;
+    Sha256Digest digest;  // SectionDigest.
   };
 
   // Reads and checks the header, the table and the zeros between sections; the sections' own hashes
