@@ -17,7 +17,8 @@ absl::StatusOr<SelectOptions> ParseAccuracy(const std::string& text);
 // Attaches a number to an error of the driver. `what`: the model.
 absl::Status BuildError(const absl::Status& status, const std::string& what);
 
-// One line: "57 steps, 28 kernels; 28 tuned; weights 98 MiB, ...".
+// "57 steps, 28 kernels; 28 tuned; weights 98 MiB, ...", and a line for the error of Winograd's
+// steps where there are any.
 std::string BuildReportSummary(const BuiltModel& built);
 // One line a task: how often, operations, and where its schedule came from; then the summary.
 std::string BuildReportText(const BuiltModel& built);
