@@ -21,7 +21,7 @@ import numpy as np
 sys.path.insert(0, str(pathlib.Path(__file__).parent / "harness"))
 import machine
 import summary
-from burnish_runtime import DTYPES, Model
+from burnish_runtime import DTYPES, Model, load_library
 from engine import RUNTIME, Engine
 
 TUNER = "//tuner:tuner"
@@ -81,7 +81,7 @@ def prepare(options, folder, cpus):
         bundle = str(folder / "kernel.bundle")
         subprocess.run([machine.output(TUNER), "compile", "--task", KERNEL, "--db",
                         folder / "empty.db", "--out", bundle], check=True, stdout=sys.stderr)
-    model = Model(str(machine.output(RUNTIME)), bundle, cpus)
+    model = Model(load_library(str(machine.output(RUNTIME))), bundle, cpus)
     rng = np.random.default_rng(0)
     inputs = {}
     for info in model.inputs:

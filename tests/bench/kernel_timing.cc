@@ -14,6 +14,12 @@
 #include "compiler/runtime/time_kernel.h"
 
 namespace burnish {
+namespace {
+
+constexpr int64_t kColdBytes = int64_t{100} << 20;  // Of copies of the weights.
+constexpr int64_t kGapBytes = 512;                  // At most, between two buffers.
+
+}  // namespace
 
 double Seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -94,12 +100,11 @@ double Time(Compiled& compiled, int threads) {
   for (size_t i = 0; i < weight.size(); ++i) {
     if (weight[i]) weight_bytes += info.buffer_bytes[i];
   }
-  const int copies = weight_bytes == 0
-                         ? 1
-                         : static_cast<int>(std::min<int64_t>(64, (100 << 20) / weight_bytes + 1));
+  const int copies =
+      weight_bytes == 0 ? 1 : static_cast<int>(kColdBytes / (weight_bytes + kGapBytes) + 1);
   int64_t total = 1 << 22;
   for (size_t i = 0; i < weight.size(); ++i) {
-    total += (weight[i] ? copies : 1) * (info.buffer_bytes[i] + 8192);
+    total += (weight[i] ? copies : 1) * (info.buffer_bytes[i] + kGapBytes);
   }
   total += threads * (info.scratch_bytes + 8192) + info.shared_scratch_bytes;
   auto arena = HugePageArena::Allocate(total);
@@ -109,7 +114,7 @@ double Time(Compiled& compiled, int threads) {
   char* next = reinterpret_cast<char*>(arena->bytes().data());
   const auto take = [&](int64_t bytes) {
     char* at = next;
-    next += (bytes + 63) / 64 * 64 + 64 * 5;
+    next += (bytes + 63) / 64 * 64 + 64 * 5;  // At most kGapBytes more.
     return at;
   };
   std::vector<void*> shared;

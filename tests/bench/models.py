@@ -1,6 +1,7 @@
-"""Whole models: ours against OpenVINO and ONNX Runtime, in turn, in one run.
+"""Whole models: ours against OpenVINO, ONNX Runtime and TorchInductor, in turn, in one run.
 
 ./dev bench models [--model resnet50] [--threads 2] [--rounds N] [--seconds S] [--bundle FILE]
+./dev bench models --all [--out FILE]     # a table of all models
 How it measures and how to read it: tests/bench/README.md.
 """
 
@@ -9,94 +10,65 @@ import json
 import pathlib
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 
 import numpy as np
-import onnx
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent / "harness"))
+import footprint
 import machine
+import model_files
+import model_table
 import summary
-from engine import RUNTIME, Engine
+import torch_libraries
+import weight_distributions
+from engine import Engine
 
-OURS, ORACLE = "burnish", "ort"
-PEERS = ("openvino", ORACLE)
+OURS, ORACLE, INDUCTOR = "burnish", "ort", "inductor"
+PEERS = ("openvino", ORACLE, INDUCTOR)
 TENSOR_ERROR_MAX = 1e-4  # max|got - want| / max|want|, as docs/contracts.md has it for models.
-GRAPH_TOOL = "//compiler/frontend:graph_main"
-TUNER = "//tuner:tuner"
 
 
-def parse_arguments():
+def parse_arguments(arguments=None):
     parser = argparse.ArgumentParser(prog="./dev bench models", description=__doc__.split("\n")[0])
     parser.add_argument("--model", default="resnet50", metavar="NAME|FILE.onnx",
-                        help="a model of the zoo, or an ONNX file of fixed shapes (%(default)s)")
+                        help="a model of the zoo, a light one (light_NAME), or an ONNX file of "
+                        "fixed shapes (%(default)s)")
+    parser.add_argument("--all", nargs="?", const=",".join(model_files.ZOO + model_files.LIGHT),
+                        metavar="NAME,NAME", help="one table of these models; without a list of "
+                        "all of the zoo and all light ones")
+    parser.add_argument("--out", metavar="FILE", help="of --all: keeps each model's result, a line "
+                        "of JSON, and skips models that it has already")
     parser.add_argument("--threads", type=int, default=2, help="%(default)s")
+    parser.add_argument("--batch", type=int, default=1, help="of the zoo's models (%(default)s)")
+    parser.add_argument("--weights", choices=weight_distributions.DISTRIBUTIONS,
+                        default=weight_distributions.AS_THEY_ARE, help="(%(default)s)")
     parser.add_argument("--rounds", type=int, default=20, help="turns of each engine (%(default)s)")
     parser.add_argument("--seconds", type=float, default=1.0, help="of a turn (%(default)s)")
+    parser.add_argument("--starts", type=int, default=5, help="fresh processes of each engine that "
+                        "memory and loading are measured in (%(default)s)")
     parser.add_argument("--peers", default=",".join(PEERS), help="%(default)s")
     parser.add_argument("--bundle", help="ours; else `tuner compile` makes one")
     parser.add_argument("--db", help="the records that `tuner compile` takes schedules from")
+    parser.add_argument("--accuracy", help="of `tuner compile`: a bound, or strict (1e-4)")
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     options.peers = [name for name in options.peers.split(",") if name]
     for name in options.peers:
         if name not in PEERS:
             parser.error(f"got the peer {name!r}, want one of {', '.join(PEERS)}")
-    if min(options.threads, options.rounds, options.seconds) <= 0 or not options.peers:
+    if (min(options.threads, options.batch, options.rounds, options.seconds) <= 0 or
+            options.starts < 0 or not options.peers):
         parser.error("want at least one thread, one round, a second and a peer")
-    if options.bundle and options.db:
-        parser.error("--db has no meaning with --bundle: no bundle is built")
+    if options.bundle and (options.db or options.accuracy or options.all):
+        parser.error("--db, --accuracy and --all have no meaning with --bundle: none is built")
+    if options.out and not options.all:
+        parser.error("--out belongs to --all")
+    if INDUCTOR in options.peers and not torch_libraries.folder_of_torch():
+        parser.error("torch is not installed (./dev said why): --peers openvino,ort goes on "
+                     "without TorchInductor")
     return options
-
-
-def prepare(options, folder):
-    """(ONNX file, bundle) of the model, in `folder` where they are not given."""
-    is_file = options.model.endswith(".onnx")
-    machine.build(RUNTIME, *([] if is_file else [GRAPH_TOOL]), *([] if options.bundle else [TUNER]))
-    model_path, bundle_path = options.model, options.bundle
-    if not is_file:
-        model_path = str(folder / "model.onnx")
-        subprocess.run([machine.output(GRAPH_TOOL), options.model,
-                        "--stage=imported", f"--emit={model_path}"], check=True, stdout=sys.stderr)
-    if not bundle_path:
-        bundle_path = str(folder / "model.bundle")
-        target = ["--model", model_path] if is_file else ["--task", options.model]
-        records = ["--db", options.db or str(folder / "empty.db")]
-        subprocess.run([machine.output(TUNER), "compile", *target, *records,
-                        "--out", bundle_path], check=True, stdout=sys.stderr)
-    return model_path, bundle_path
-
-
-def index_bound(graph, name):
-    """The extent that an integer input indexes: rows of the table that a Gather takes from."""
-    tables = {tensor.name: tensor.dims for tensor in graph.initializer}
-    for node in graph.node:
-        if node.op_type == "Gather" and node.input[1] == name and node.input[0] in tables:
-            axis = next((each.i for each in node.attribute if each.name == "axis"), 0)
-            return tables[node.input[0]][axis]
-    return 2  # A mask.
-
-
-def make_inputs(model_path, seed=0):
-    """Normal floats, and integers uniform over what they index: zeros run at another speed."""
-    rng = np.random.default_rng(seed)
-    graph = onnx.load(model_path, load_external_data=False).graph
-    constants = {tensor.name for tensor in graph.initializer}
-    inputs = {}
-    for value in graph.input:
-        if value.name in constants:
-            continue
-        shape = [each.dim_value for each in value.type.tensor_type.shape.dim]
-        if 0 in shape:
-            sys.exit(f"models: input {value.name!r} has no fixed shape")
-        dtype = onnx.helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)
-        if np.issubdtype(dtype, np.floating):
-            inputs[value.name] = rng.standard_normal(shape).astype(dtype)
-        else:
-            inputs[value.name] = rng.integers(0, index_bound(graph, value.name), shape, dtype)
-    return inputs
 
 
 def tensor_error(got, want):
@@ -112,7 +84,35 @@ def tensor_error(got, want):
     return error
 
 
-def measure(engines, rounds, seconds):
+def start_engines(options, files, folder, cpus):
+    """Ours, the peers and the oracle, each having run once."""
+    engines = []
+    try:
+        for name in dict.fromkeys([OURS, *options.peers, ORACLE]):
+            environment = {}
+            if name == INDUCTOR:
+                (folder / "torch").mkdir()
+                environment = torch_libraries.environment(folder / "torch")
+            engines.append(Engine(name, files[name], folder, cpus, environment))
+    except RuntimeError:
+        for engine in engines:
+            engine.close()
+        raise
+    return engines
+
+
+def check_outputs(engines):
+    """Errors by engine. RuntimeError if one is too large."""
+    want = next(engine.outputs() for engine in engines if engine.name == ORACLE)
+    errors = {engine.name: tensor_error(engine.outputs(), want) for engine in engines}
+    wrong = {name: error for name, error in errors.items() if not error <= TENSOR_ERROR_MAX}
+    if wrong:
+        raise RuntimeError(f"outputs differ from ONNX Runtime's by more than {TENSOR_ERROR_MAX}: "
+                           f"{wrong}")
+    return errors
+
+
+def take_turns(engines, rounds, seconds):
     """Turns A B C A B C ...; returns which share of the CPUs' time others took, and the share that
     the hypervisor stole, in percent."""
     used, stolen = machine.cpu_seconds()
@@ -122,10 +122,12 @@ def measure(engines, rounds, seconds):
             "stolen_percent": 100 * stolen / (used + stolen)}
 
 
-def report(options, model_path, cpus, engines, errors, load):
-    result = {"schema": 1, "benchmark": "models", "model": options.model,
+def report(options, cpus, engines, errors, load):
+    result = {"schema": 2, "benchmark": "models", "model": options.model,
               "machine": machine.describe(), "threads": options.threads, "cpus": cpus,
-              "seconds_per_turn": options.seconds, "load": load, "engines": {}}
+              "batch": options.batch, "weights": options.weights,
+              "accuracy": options.accuracy, "seconds_per_turn": options.seconds, "load": load,
+              "engines": {}}
     for engine in engines:
         times = summary.summarize(engine.rounds)
         result["engines"][engine.name] = {**engine.about, **times,
@@ -143,11 +145,44 @@ def report(options, model_path, cpus, engines, errors, load):
     return result
 
 
-def print_table(result):
+def measure(options):
+    """The result of one model, as --json prints it."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="burnish-models-"))
+    engines = []
+    try:
+        cpus = machine.pick_cpus(options.threads)
+        model_files.build()
+        model = model_files.write_onnx(options.model, folder / "model.onnx", options.batch,
+                                       options.weights)
+        files = {name: model for name in PEERS}
+        files[OURS] = options.bundle or model_files.write_bundle(
+            model, folder / "model.bundle", options.threads, options.accuracy or "1e-4",
+            options.db)
+        np.savez(folder / "inputs.npz", **model_files.make_inputs(model))
+        engines = start_engines(options, files, folder, cpus)
+        errors = check_outputs(engines)
+        timed = [engine for engine in engines if engine.name in (OURS, *options.peers)]
+        load = take_turns(timed, options.rounds, options.seconds)
+        result = report(options, cpus, timed, errors, load)
+        while engines:  # Mappings that two processes share count half in each.
+            engines.pop().close()
+        if options.starts > 0:
+            starters = {name: files[name] for name in (OURS, *options.peers)
+                        if name in footprint.ENGINES}
+            result["footprint"] = footprint.measure(starters, folder, cpus, options.starts)
+        return result
+    finally:
+        for engine in engines:
+            engine.close()
+        shutil.rmtree(folder)
+
+
+def print_result(result):
     engines = result["engines"]
     print(machine.headline(result["machine"]))
     origins = ", ".join(f"{count} {name}" for name, count in engines[OURS]["step_origins"].items())
-    print(f"{result['model']}, {result['threads']} threads on CPUs {result['cpus']}, f32; "
+    print(f"{result['model']}, batch {result['batch']}, {result['weights']} weights, "
+          f"{result['threads']} threads on CPUs {result['cpus']}, f32; "
           f"schedules of the steps: {origins}")
     print(f"{'':10} {'version':24} {'n':>6} {'min ms':>8} {'median':>8} {'p90':>8}  "
           f"{'medians of rounds':>19}  {'CPU ms':>7}  {'error':>7}  {'switches':>8}")
@@ -158,6 +193,12 @@ def print_table(result):
               f"{engine['median_ms']:8.2f} {engine['p90_ms']:8.2f}  "
               f"{min(medians):8.2f} - {max(medians):8.2f}  {engine['cpu_ms']:7.2f}  "
               f"{engine['tensor_error']:7.1e}  {engine['involuntary_switches']:8}")
+    for name, start in result.get("footprint", {}).items():
+        low, high = start["first_output_range_ms"]
+        print(f"{name:10} memory {start['memory_mib']:7.1f} MiB (peak of the start "
+              f"{start['peak_mib']:7.1f}); to the first output {start['first_output_ms']:7.1f} ms "
+              f"({low:.1f} to {high:.1f}, {start['n']} processes), of that loading "
+              f"{start['load_ms']:7.1f}; library {start['import_ms']:.1f} ms")
     median, least = result["median_ratio"], result["min_ratio"]
     low, high = median["interval_95"]
     print(f"median {median['ratio']:.3f} of {median['to']}'s (95 % interval {low:.3f} to "
@@ -172,36 +213,18 @@ def print_table(result):
 def main():
     options = parse_arguments()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # So that the folder is removed.
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="burnish-models-"))
-    engines = []
+    if options.all:
+        return model_table.run(__file__, options)
     try:
-        cpus = machine.pick_cpus(options.threads)
-        model_path, bundle_path = prepare(options, folder)
-        np.savez(folder / "inputs.npz", **make_inputs(model_path))
-        for name in dict.fromkeys([OURS, *options.peers, ORACLE]):
-            model = bundle_path if name == OURS else model_path
-            engines.append(Engine(name, model, folder, cpus))
-        want = engines[-1].outputs() if ORACLE not in options.peers else next(
-            engine.outputs() for engine in engines if engine.name == ORACLE)
-        errors = {engine.name: tensor_error(engine.outputs(), want) for engine in engines}
-        wrong = {name: error for name, error in errors.items() if not error <= TENSOR_ERROR_MAX}
-        if wrong:
-            sys.exit(f"models: outputs differ from ONNX Runtime's by more than {TENSOR_ERROR_MAX}: "
-                     + ", ".join(f"{name} by {error:.2e}" for name, error in wrong.items()))
-        timed = [engine for engine in engines if engine.name in (OURS, *options.peers)]
-        load = measure(timed, options.rounds, options.seconds)
-        result = report(options, model_path, cpus, timed, errors, load)
-    except ValueError as error:
+        result = measure(options)
+    except (ValueError, RuntimeError) as error:
         sys.exit(f"models: {error}")
-    finally:
-        for engine in engines:
-            engine.close()
-        shutil.rmtree(folder)
     if options.json:
         print(json.dumps(result))
     else:
-        print_table(result)
+        print_result(result)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -31,13 +31,19 @@ class StepInfo(ctypes.Structure):
                 ("moved_bytes", ctypes.c_uint64), ("output_count", ctypes.c_int32)]
 
 
-class Model:
-    """One opened bundle. A call that fails raises RuntimeError with the runtime's text."""
+def load_library(path):
+    library = ctypes.CDLL(path)
+    library.burnish_last_error.restype = ctypes.c_char_p
+    library.burnish_target.restype = ctypes.c_char_p
+    return library
 
-    def __init__(self, library_path, bundle_path, cpus):
-        self._library = ctypes.CDLL(library_path)
-        self._library.burnish_last_error.restype = ctypes.c_char_p
-        self._library.burnish_target.restype = ctypes.c_char_p
+
+class Model:
+    """One opened bundle. A call that fails raises RuntimeError with the runtime's text. `library`:
+    of load_library."""
+
+    def __init__(self, library, bundle_path, cpus):
+        self._library = library
         self._handle = ctypes.c_void_p()
         numbers = (ctypes.c_int32 * len(cpus))(*cpus)
         options = Options(struct_size=ctypes.sizeof(Options), thread_count=len(cpus), cpus=numbers)

@@ -1,6 +1,7 @@
 """The parent's end of peer.py: one engine in a process of its own."""
 
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -12,9 +13,10 @@ RUNTIME = "//compiler/runtime:libburnish_runtime.so"
 
 
 class Engine:
-    """Starts, runs and answers like peer.py. `folder` holds inputs.npz, and will hold NAME.npz."""
+    """Starts, runs and answers like peer.py. `folder` holds inputs.npz, and will hold NAME.npz.
+    `environment` is added to the process's. RuntimeError: the engine failed, with what it said."""
 
-    def __init__(self, name, model, folder, cpus):
+    def __init__(self, name, model, folder, cpus, environment=None):
         self.name = name
         self.outputs_path = folder / f"{name}.npz"
         self.rounds = []       # Latencies of each turn, in nanoseconds.
@@ -26,24 +28,35 @@ class Engine:
                "cpus": cpus}
         peer = pathlib.Path(__file__).parent / "peer.py"
         self._process = subprocess.Popen([sys.executable, peer, json.dumps(job)], text=True,
-                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self.about = self._answer()
+                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                         env={**os.environ, **(environment or {})})
+        self.start = self._answer()  # What peer.py says of the start, with the engine's "about".
+        self.about = self.start["about"]
 
     def _answer(self):
         line = self._process.stdout.readline()
-        if not line:
-            sys.exit(f"bench: the process of {self.name} ended with {self._process.wait()}")
-        return json.loads(line)
+        answer = json.loads(line) if line else {}
+        if not line or "error" in answer:
+            code = self._process.wait()
+            raise RuntimeError(f"{self.name}: {answer.get('error', f'ended with code {code}')}")
+        return answer
+
+    def _ask(self, request):
+        self._process.stdin.write(f"{request}\n")
+        self._process.stdin.flush()
+        return self._answer()
 
     def turn(self, seconds):
         """Returns the CPU seconds that the process took."""
-        self._process.stdin.write(f"{seconds}\n")
-        self._process.stdin.flush()
-        answer = self._answer()
+        answer = self._ask(seconds)
         self.rounds.append(answer["latency_ns"])
         self.switches += answer["involuntary_switches"]
         self.cpu_seconds += answer["timed_cpu_seconds"]
         return answer["cpu_seconds"]
+
+    def resident_bytes(self):
+        """What the engine and the model added to the process, now (memory.Growth)."""
+        return self._ask("memory")["resident_bytes"]
 
     def outputs(self):
         with np.load(self.outputs_path) as file:

@@ -1,15 +1,18 @@
 """One engine with one model in a process of its own, which takes turns with others.
 
 usage: peer.py JOB, where JOB is a JSON object:
-  engine    "burnish", "openvino" or "ort"
+  engine    a key of peer_engines.ENGINES
   model     the bundle, or the ONNX file
   library   libburnish_runtime.so; of burnish only
   inputs    .npz file: the model's inputs by name, in its order
   outputs   .npz file to write: the results of the first inference, "0", "1", ...
   cpus      the CPUs to run on, one thread each
-Loads, runs once, and prints a line of JSON about itself. Then each line SECONDS on stdin is a turn,
-answered by a line of JSON: latency_ns of each inference after a warm-up, the involuntary_switches
-and timed_cpu_seconds meanwhile, and cpu_seconds of the turn with its warm-up. The end of stdin ends it.
+Loads, runs once, and prints a line of JSON about itself: {"about": what the engine says, and
+import_seconds, load_seconds (from the model's file to ready), first_run_seconds, peak_bytes
+(memory.Growth) of this start}, or {"error": text}, which ends it. Then each line SECONDS on stdin
+is a turn, answered by a line of JSON: latency_ns of each inference after a warm-up, the
+involuntary_switches and timed_cpu_seconds meanwhile, and cpu_seconds of the turn with its warm-up.
+A line "memory" is answered by resident_bytes. The end of stdin ends it.
 """
 
 import gc
@@ -18,51 +21,12 @@ import os
 import resource
 import sys
 import time
+import traceback
+
+import memory
+from peer_engines import ENGINES
 
 WARM_UP_SHARE = 0.2  # Of a turn: caches, and the clock that wide vectors leave.
-
-
-def openvino_engine(job):
-    import openvino
-
-    core = openvino.Core()
-    compiled = core.compile_model(core.read_model(job["model"]), "CPU", {
-        "INFERENCE_NUM_THREADS": len(job["cpus"]),
-        "NUM_STREAMS": 1,
-        "PERFORMANCE_HINT": "LATENCY",
-        "INFERENCE_PRECISION_HINT": "f32",
-    })
-    request = compiled.create_infer_request()
-
-    def run(arrays):
-        result = request.infer(arrays)
-        return [result[i] for i in range(len(compiled.outputs))]
-
-    return run, {"version": openvino.__version__}
-
-
-def ort_engine(job):
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = len(job["cpus"])
-    options.inter_op_num_threads = 1
-    options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
-    session = onnxruntime.InferenceSession(job["model"], options,
-                                           providers=["CPUExecutionProvider"])
-    names = [each.name for each in session.get_inputs()]
-    return (lambda arrays: session.run(None, dict(zip(names, arrays))),
-            {"version": onnxruntime.__version__})
-
-
-def burnish_engine(job):
-    from burnish_runtime import Model
-
-    model = Model(job["library"], job["model"], job["cpus"])
-    return model.run, {"target": model.target, "step_origins": model.step_origins()}
-
-
-ENGINES = {"burnish": burnish_engine, "openvino": openvino_engine, "ort": ort_engine}
 
 
 def turn(run, arrays, seconds):
@@ -97,23 +61,37 @@ def main():
 
     with np.load(job["inputs"]) as file:
         arrays = [np.ascontiguousarray(file[name]) for name in file.files]
-    start = time.perf_counter()
+    grown = memory.Growth()
+    seconds = [time.perf_counter()]
     try:
-        run, about = ENGINES[job["engine"]](job)
-        load_seconds = time.perf_counter() - start
+        open_model = ENGINES[job["engine"]](job)
+        seconds.append(time.perf_counter())
+        run, about = open_model()
+        seconds.append(time.perf_counter())
         outputs = run(arrays)
-    except RuntimeError as error:
-        sys.exit(f"{job['engine']}: {error}")
+        seconds.append(time.perf_counter())
+    except Exception as error:  # A library's own: what it says goes to the parent.
+        traceback.print_exc()
+        print(json.dumps({"error": f"{type(error).__name__}: {error}"}), file=answers, flush=True)
+        return 1
+    peak_bytes = grown.peak()
     np.savez(job["outputs"], **{str(i): array for i, array in enumerate(outputs)})
-    print(json.dumps({"load_seconds": load_seconds, **about}), file=answers, flush=True)
+    names = ("import_seconds", "load_seconds", "first_run_seconds")
+    print(json.dumps({"about": about, "peak_bytes": peak_bytes,
+                      **dict(zip(names, (b - a for a, b in zip(seconds, seconds[1:]))))}),
+          file=answers, flush=True)
     gc.disable()
     for line in sys.stdin:
-        used = time.process_time()
-        answer = turn(run, arrays, float(line))
-        answer["cpu_seconds"] = time.process_time() - used
-        print(json.dumps(answer), file=answers, flush=True)
         gc.collect()
+        if line.strip() == "memory":
+            answer = {"resident_bytes": grown.now()}
+        else:
+            used = time.process_time()
+            answer = turn(run, arrays, float(line))
+            answer["cpu_seconds"] = time.process_time() - used
+        print(json.dumps(answer), file=answers, flush=True)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
