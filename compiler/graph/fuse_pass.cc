@@ -13,6 +13,9 @@
 namespace burnish {
 namespace {
 
+// Rows of scores that attention takes are multiples of the widest vector of floats.
+constexpr int64_t kAttentionRowMultiple = 16;
+
 class Fuser {
  public:
   Fuser(const Graph& graph, const FuseOptions& options);
@@ -35,6 +38,9 @@ class Fuser {
   std::vector<GraphNodeId> NextRegion(ValueId tail, const TensorType& anchor_type, bool anchored);
   bool MayJoin(GraphNodeId n, const TensorType& anchor_type, bool anchored, bool only_consumer);
   bool DeeperAnchorWants(GraphNodeId n, ValueId tail) const;
+  // The group of the product that `v` comes from; -1 where it is no group that attention may take.
+  int ProductGroup(ValueId v) const;
+  void FuseAttention(GraphNodeId softmax);
   void FuseProducers(GraphNodeId n);
   bool ProducerPays(GraphNodeId producer, GraphNodeId consumer) const;
   void Merge(int from, int into);
@@ -148,6 +154,47 @@ void Fuser::FuseConsumers(GraphNodeId head) {
   }
 }
 
+int Fuser::ProductGroup(ValueId v) const {
+  const GraphNodeId producer = graph_.value(v).producer;
+  if (producer < 0 || is_output_[v] || consumers_[v].size() != 1) return -1;
+  const std::vector<GraphNodeId>& group = members_[group_[producer]];
+  return graph_.nodes[group[0]].op == "matmul" ? group_[producer] : -1;
+}
+
+void Fuser::FuseAttention(GraphNodeId softmax) {
+  const GraphNode& node = graph_.nodes[softmax];
+  if (node.op != "softmax" || !IsFree(softmax)) return;
+  const ValueId scores = node.inputs[0], weights = node.outputs[0];
+  const TensorType& type = TypeOf(scores);
+  const auto rank = static_cast<int64_t>(type.shape.size());
+  const int64_t axis = node.attributes.Int("axis", -1);
+  if (rank < 3 || (axis != -1 && axis != rank - 1) || type.dtype != DType::kF32) return;
+  if (type.shape.back() % kAttentionRowMultiple != 0) return;
+  const int first = ProductGroup(scores);
+  if (first < 0 || is_output_[weights] || consumers_[weights].size() != 1) return;
+  const GraphNodeId reader = consumers_[weights][0];
+  const GraphNode& product = graph_.nodes[reader];
+  const int second = group_[reader];
+  if (product.op != "matmul" || members_[second][0] != reader || product.inputs[0] != weights ||
+      product.inputs[1] == weights || product.attributes.Int("trans_a", 0) != 0) {
+    return;
+  }
+  const GraphNode& scoring = graph_.nodes[members_[first][0]];
+  const auto batch = [&](ValueId v) {
+    const std::vector<int64_t>& shape = TypeOf(v).shape;
+    return std::vector<int64_t>(shape.begin(), shape.end() - std::min<size_t>(2, shape.size()));
+  };
+  // A left operand that is transposed is read across its rows.
+  if (scoring.attributes.Int("trans_a", 0) != 0) return;
+  for (ValueId operand : {scoring.inputs[0], scoring.inputs[1], product.inputs[1]}) {
+    if (batch(operand) != batch(weights)) return;
+  }
+  const size_t size = members_[first].size() + 1 + members_[second].size();
+  if (size > static_cast<size_t>(options_.max_group_nodes)) return;
+  Merge(group_[softmax], first);
+  Merge(second, first);
+}
+
 // Elements of the producer's value are computed where they are read: that pays when each is read
 // once, or costs nothing.
 bool Fuser::ProducerPays(GraphNodeId producer, GraphNodeId consumer) const {
@@ -256,6 +303,7 @@ Fusion Fuser::Run() {
     for (GraphNodeId n = 0; n < node_count; ++n) {
       if (!IsAnchor(n) && IsFree(n)) FuseConsumers(n);
     }
+    for (GraphNodeId n = 0; n < node_count; ++n) FuseAttention(n);
   }
   if (options_.producers) {
     // From the outputs on back, so that chains of producers are taken one by one.

@@ -123,6 +123,48 @@ TEST(FuseTest, AComparisonOfAnotherTypeStaysOutside) {
   EXPECT_THAT(Groups(m.graph), ElementsAre("conv", "greater"));
 }
 
+struct AttentionGraph {
+  Graph graph;
+  ValueId scores, weights, context;
+  explicit AttentionGraph(int64_t keys) {
+    const ValueId q = AddInput(graph, "q", {DType::kF32, {2, 5, 3, 8}});
+    const ValueId k = AddInput(graph, "k", {DType::kF32, {2, keys, 3, 8}});
+    const ValueId v = AddInput(graph, "v", {DType::kF32, {2, keys, 3, 4}});
+    const ValueId mask = AddInput(graph, "mask", {DType::kF32, {2, 1, 1, keys}});
+    const auto heads = [&](ValueId x, Shape perm) {
+      return Op(graph, "transpose", {x}, {{"perm", std::move(perm)}});
+    };
+    scores = Op(graph, "matmul", {heads(q, {0, 2, 1, 3}), heads(k, {0, 2, 3, 1})});
+    weights = Op(graph, "softmax", {Op(graph, "add", {scores, mask})}, {{"axis", int64_t{3}}});
+    context = Op(graph, "matmul", {weights, heads(v, {0, 2, 1, 3})});
+    graph.outputs = {heads(context, {0, 2, 1, 3})};
+  }
+};
+
+TEST(FuseTest, AttentionIsOneGroup) {
+  AttentionGraph a(16);
+  ASSERT_THAT(PrepareGraph(a.graph), IsOk());
+  const Fusion fusion = Fuse(a.graph);
+  ASSERT_EQ(fusion.groups.size(), 1u);
+  EXPECT_EQ(fusion.groups[0].nodes.size(), a.graph.nodes.size());
+  EXPECT_EQ(a.graph.nodes[fusion.groups[0].anchor].op, "matmul");
+  EXPECT_EQ(fusion.groups[0].inputs.size(), 4u);
+  EXPECT_EQ(Groups(a.graph, {.consumers = false, .producers = false}).size(), a.graph.nodes.size());
+}
+
+TEST(FuseTest, AttentionWhoseRowsAreNoWholeVectorsStaysApart) {
+  AttentionGraph a(18);
+  ASSERT_THAT(PrepareGraph(a.graph), IsOk());
+  EXPECT_EQ(Fuse(a.graph).groups.size(), 3u);
+}
+
+TEST(FuseTest, WeightsThatTheModelGivesOutStayInMemory) {
+  AttentionGraph a(16);
+  a.graph.outputs.push_back(a.weights);
+  ASSERT_THAT(PrepareGraph(a.graph), IsOk());
+  EXPECT_EQ(Fuse(a.graph).groups.size(), 3u);
+}
+
 // Runs the tasks of a fused graph one after the other: each reads only what ran before it.
 std::vector<TensorValue> RunTasks(const Graph& graph, const TaskList& list,
                                   const std::vector<TensorValue>& inputs) {
@@ -163,6 +205,17 @@ TEST(ExtractTasksTest, TasksOfRandomGraphsComputeWhatTheGraphComputes) {
     ASSERT_OK_AND_ASSIGN(const std::vector<TensorValue> want, InterpretGraph(original, inputs));
     EXPECT_EQ(CompareOutputs(want, RunTasks(graph, list, inputs), 1e-5), "") << PrintGraph(graph);
   }
+}
+
+TEST(ExtractTasksTest, TheTaskOfAttentionComputesWhatTheGraphComputes) {
+  const AttentionGraph original(16);
+  Graph graph = original.graph;
+  ASSERT_THAT(PrepareGraph(graph), IsOk());
+  ASSERT_OK_AND_ASSIGN(const TaskList list, ExtractTasks(graph, Fuse(graph)));
+  ASSERT_EQ(list.tasks.size(), 1u);
+  const std::vector<TensorValue> inputs = RandomInputs(original.graph, 1);
+  ASSERT_OK_AND_ASSIGN(const std::vector<TensorValue> want, InterpretGraph(original.graph, inputs));
+  EXPECT_EQ(CompareOutputs(want, RunTasks(graph, list, inputs), 1e-6), "");
 }
 
 TEST(ExtractTasksTest, EqualWorkloadsAreOneTask) {

@@ -132,6 +132,21 @@ absl::StatusOr<ValueId> PowerOfScalar(Graph& graph, const GraphNode& node) {
   return -1;
 }
 
+// A division by a power of two is a product, exactly, and takes a tenth of the time.
+absl::StatusOr<ValueId> DivideByPowerOfTwo(Graph& graph, const GraphNode& node) {
+  double divisor = 0;
+  if (node.op != "div" || !IsScalarConstant(graph, node.inputs[1], &divisor)) return -1;
+  const TensorType type = graph.value(node.inputs[1]).type;
+  int exponent = 0;
+  if (!IsFloat(type.dtype) || std::abs(std::frexp(divisor, &exponent)) != 0.5 ||
+      std::abs(exponent) > 100) {
+    return -1;
+  }
+  const ValueId factor = AddConstant(graph, graph.value(node.inputs[1]).name, type,
+                                     FromDoubles(type.dtype, {1 / divisor}));
+  return AddOp(graph, "mul", {node.inputs[0], factor}, {}, node.name);
+}
+
 // X[..,K] * constant W[K,N] is a dense layer: one form for exporters that write MatMul and for
 // those that write Gemm, so that both are one task.
 absl::StatusOr<ValueId> MatmulToDense(Graph& graph, const GraphNode& node) {
@@ -181,9 +196,9 @@ absl::StatusOr<ValueId> TransposeIntoMatmul(Graph& graph, const GraphNode& node)
 
 // Applies the first rule that fits to each node.
 absl::StatusOr<bool> Sweep(Graph& graph) {
-  static constexpr Rule kRules[] = {DropIdentity,  MergeCasts,         MergeTransposes,
-                                    MergeReshapes, PadIntoConv,        PowerOfScalar,
-                                    MatmulToDense, TransposeIntoMatmul};
+  static constexpr Rule kRules[] = {DropIdentity,  MergeCasts,          MergeTransposes,
+                                    MergeReshapes, PadIntoConv,         PowerOfScalar,
+                                    MatmulToDense, TransposeIntoMatmul, DivideByPowerOfTwo};
   Replacements replacements;
   const std::set<ValueId> graph_inputs(graph.inputs.begin(), graph.inputs.end());
   const std::vector<bool> is_output = OutputFlags(graph);

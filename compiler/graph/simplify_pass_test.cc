@@ -92,6 +92,21 @@ TEST(SimplifyTest, SquaresAndRootsArePlainArithmetic) {
   EXPECT_EQ(Simplified(graph), "mul sqrt");
 }
 
+TEST(SimplifyTest, OnlyDivisionsByPowersOfTwoAreProducts) {
+  Graph graph;
+  const ValueId x = AddInput(graph, "x", {DType::kF32, {3}});
+  const auto divided = [&](float divisor) {
+    const ValueId d = AddConstant(graph, "d", {DType::kF32, {}}, MakeConstant<float>({divisor}));
+    return Op(graph, "div", {x, d});
+  };
+  graph.outputs = {divided(8), divided(3), divided(-0.5f), divided(0)};
+  const Graph before = graph;
+  ASSERT_THAT(Simplify(graph), IsOk());
+  std::string ops;
+  for (const GraphNode& node : graph.nodes) ops += node.op + " ";
+  EXPECT_EQ(ops, "div div mul mul ");
+}
+
 TEST(SimplifyTest, ProductsWithConstantMatricesAreDense) {
   Graph graph;
   const ValueId x = AddInput(graph, "x", {DType::kF32, {2, 3, 4}});

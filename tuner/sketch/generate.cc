@@ -47,6 +47,14 @@ std::vector<Sketch> GenerateSketches(const Program& workload, const IsaModel& is
                                      const SketchOptions& options) {
   // More alternatives than this come from programs of many blocks; the first of each rule are kept.
   constexpr size_t kSketchesMax = 16;
+  const RuleContext whole_program{
+      .program = workload, .isa = isa, .threads = threads, .options = options};
+  // Two products block by block have the product of their spaces, and pass the scores through
+  // memory.
+  if (std::vector<Sketch> whole = ContractionChainRule(whole_program); !whole.empty()) {
+    whole.push_back({.name = "unscheduled"});
+    return whole;
+  }
   std::vector<Sketch> sketches = {Sketch{}};
   // Consumers last: a border or an inlined producer is gone when its reader is scheduled, and rules
   // look at the program as the steps so far leave it.
@@ -86,8 +94,7 @@ std::vector<Sketch> GenerateSketches(const Program& workload, const IsaModel& is
   for (Sketch& sketch : sketches) {
     if (sketch.name.empty()) sketch.name = "plain";
   }
-  std::vector<Sketch> whole =
-      RowChainRule({.program = workload, .isa = isa, .threads = threads, .options = options});
+  std::vector<Sketch> whole = RowChainRule(whole_program);
   sketches.insert(sketches.begin(), std::make_move_iterator(whole.begin()),
                   std::make_move_iterator(whole.end()));
   sketches.push_back({.name = "unscheduled"});

@@ -39,6 +39,7 @@ std::vector<Sketch> WindowRule(const RuleContext& context, BlockId block);
 std::vector<Sketch> WinogradRule(const RuleContext& context, BlockId block);
 // Takes whole programs: its sketches are complete.
 std::vector<Sketch> RowChainRule(const RuleContext& context);
+std::vector<Sketch> ContractionChainRule(const RuleContext& context);
 std::vector<Sketch> RowReductionRule(const RuleContext& context, BlockId block);
 std::vector<Sketch> SpatialRule(const RuleContext& context, BlockId block);
 

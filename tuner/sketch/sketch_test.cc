@@ -213,6 +213,55 @@ TEST_P(SketchTest, EveryDefaultThatAlgorithmsAllowComputesTheDefinition) {
 INSTANTIATE_TEST_SUITE_P(Tasks, SketchTest, ::testing::ValuesIn(Cases()),
                          [](const auto& info) { return info.param.name; });
 
+// softmax(Q K' / 4 + mask) V for heads that lie side by side, as one task.
+Program AttentionWorkload(int64_t rows, int64_t keys, int64_t heads, int64_t size) {
+  TeBuilder te("attention");
+  const auto define = [&](const char* op, const std::vector<Tensor>& inputs,
+                          std::vector<std::pair<std::string, AttributeValue>> values = {}) {
+    Attributes attributes;
+    for (const auto& [key, value] : values) attributes.Set(key, value);
+    return FindOperator(op)->define(te, attributes, inputs)[0];
+  };
+  const auto input = [&](const char* name, Ints shape) {
+    return te.Parameter(name, {DType::kF32, std::move(shape)}, BufferRole::kInput);
+  };
+  const std::pair<std::string, AttributeValue> turn = {"perm", Ints{0, 2, 1, 3}};
+  const Tensor q = define("transpose", {input("q", {1, rows, heads, size})}, {turn});
+  const Tensor k = define("transpose", {input("k", {1, keys, heads, size})}, {turn});
+  const Tensor v = define("transpose", {input("v", {1, keys, heads, size})}, {turn});
+  const Tensor scores = define("matmul", {q, k}, {{"trans_b", int64_t{1}}});
+  const Tensor masked = define("add", {scores, input("mask", {1, 1, 1, keys})});
+  const Tensor weights = define("softmax", {masked}, {{"axis", int64_t{3}}});
+  te.Output("o", define("transpose", {define("matmul", {weights, v})}, {turn}));
+  auto parsed = ParseProgram(PrintWorkload(Canonicalize(te.Build())));
+  CHECK_OK(parsed);
+  return *parsed;
+}
+
+TEST(SketchTest, AttentionGoesTheWholeWayByBlocksOfRows) {
+  // Rows that no tile divides; one head, whose rows are split; many.
+  for (const Ints& shape : {Ints{19, 32, 4, 16}, Ints{40, 64, 1, 24}, Ints{7, 48, 6, 8}}) {
+    SCOPED_TRACE(testing::PrintToString(shape));
+    const Program workload = AttentionWorkload(shape[0], shape[1], shape[2], shape[3]);
+    for (const char* text :
+         {"cpu:arch=znver3,threads=2", "cpu:arch=znver4,threads=2", "cpu:arch=znver3,threads=1"}) {
+      ASSERT_OK_AND_ASSIGN(const Target target, ParseTarget(text));
+      const IsaModel isa = IsaModelOf(target);
+      const std::vector<Sketch> sketches = GenerateSketches(workload, isa, target.threads);
+      EXPECT_THAT(sketches.front().name, ::testing::StartsWith("contraction_chain")) << text;
+      for (const Sketch& sketch : sketches) {
+        const std::vector<Point> points = EnumeratePoints(sketch, 5000);
+        Rng rng(RngStream{.seed = 2, .purpose = sketch.name});
+        for (int i = 0; i < 3; ++i) {
+          ASSERT_OK_AND_ASSIGN(const Trace trace,
+                               Bind(sketch, points[i == 0 ? 0 : rng.Below(points.size())]));
+          ExpectComputes(workload, trace, absl::StrCat(text, " ", sketch.name));
+        }
+      }
+    }
+  }
+}
+
 // A 3x3 layer of ResNet-50, where measurements say that Winograd is two to three times as fast
 // (tests/bench/task_benchmark).
 TEST(SketchTest, DeepThreeByThreeConvolutionsDefaultToWinogradWhereItIsAllowed) {

@@ -12,60 +12,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "tuner/sketch/rule.h"
+#include "tuner/sketch/rules/contraction.h"
 
 namespace burnish {
 namespace {
-
-struct Contraction {
-  BlockId block = -1;
-  Expr vector_load, broadcast_load;
-  VarId vector_axis = -1;
-  std::vector<VarId> rows;   // Output axes that only the broadcast operand has.
-  std::vector<VarId> outer;  // Output axes that the vector operand has too: batch, groups.
-  std::vector<VarId> reduction;
-  int fused_from = 0;  // Reduction axes from here on are one segment of the broadcast operand.
-};
-
-// Whether an elementary load pair computes the block; null where it does not.
-std::optional<Contraction> Recognize(const Program& program, BlockId id) {
-  const Block& block = program.blocks[id];
-  if (block.reduction.empty() || block.combiner != Combiner::kSum || block.spatial.empty()) {
-    return std::nullopt;
-  }
-  const Expr& step = block.step;
-  if (step->kind != ExprKind::kMul || step->dtype != DType::kF32) return std::nullopt;
-  const Expr &a = step->operands[0], &b = step->operands[1];
-  if (a->kind != ExprKind::kLoad || b->kind != ExprKind::kLoad) return std::nullopt;
-  if (!WritesInAxisOrder(program, block)) return std::nullopt;
-  Contraction c{.block = id, .reduction = block.reduction};
-  // The vector axis: the fastest output axis that is longer than one element.
-  for (VarId axis : block.spatial) {
-    if (Extent(program, axis) > 1) c.vector_axis = axis;
-  }
-  if (c.vector_axis < 0) return std::nullopt;
-  const bool in_a = DependsOn(program, *a, c.vector_axis);
-  const bool in_b = DependsOn(program, *b, c.vector_axis);
-  if (in_a == in_b) return std::nullopt;
-  c.vector_load = in_a ? a : b;
-  c.broadcast_load = in_a ? b : a;
-  for (VarId axis : block.spatial) {
-    if (axis == c.vector_axis) continue;
-    (DependsOn(program, *c.vector_load, axis) ? c.outer : c.rows).push_back(axis);
-  }
-  // Trailing reduction axes that walk the broadcast operand without a gap are one segment.
-  const LinearForm address = AddressOf(program, *c.broadcast_load);
-  c.fused_from = static_cast<int>(c.reduction.size()) - 1;
-  int64_t expected =
-      address.CoefficientOf(c.reduction.back()) * Extent(program, c.reduction.back());
-  while (c.fused_from > 0) {
-    const VarId axis = c.reduction[c.fused_from - 1];
-    const bool trivial = Extent(program, axis) == 1;
-    if (!trivial && (address.HidesVar(axis) || address.CoefficientOf(axis) != expected)) break;
-    if (!trivial) expected *= Extent(program, axis);
-    --c.fused_from;
-  }
-  return c;
-}
 
 class ContractionSketch {
  public:
@@ -133,8 +83,7 @@ class ContractionSketch {
       }
       sketch_.decisions.push_back(kb);
     }
-    const int64_t lanes = lanes_, registers = isa.vector_register_count;
-    const bool broadcast = isa.broadcast_operand;
+    const int64_t lanes = lanes_;
     const int64_t wanted = std::min<int64_t>(isa.accumulators_min(), 8);
     const int64_t most_columns = nr.values.back() / lanes;
     const int64_t outer = Product(c_.outer);
@@ -145,9 +94,7 @@ class ContractionSketch {
     const int64_t parts = split_rows_ ? 1 : parts_;
     sketch_.valid = [=](const Point& p) {
       const int64_t m = p[0], n = p[1] / lanes;
-      // A k-step holds the accumulators, the shorter side of the tile and one more value.
-      const int64_t needed = m * n + (broadcast ? n : std::min(m, n)) + 1;
-      if (needed > registers || panels(p[1]) < parts) return false;
+      if (!TileFitsRegisters(isa, m, n) || panels(p[1]) < parts) return false;
       // Too few independent sums leave the FMA units waiting; small problems have no choice.
       if (m * n < wanted && m < row_count && n < most_columns) return false;
       // Few rows: they are broadcast once and the panel streams; else the other way round.
@@ -264,9 +211,14 @@ class ContractionSketch {
     Add(absl::StrCat("relayout@1 ", source.name, "->", New("packed"), " dims=", List(dims)));
     if (source.role == BufferRole::kConstant) {
       Add(absl::StrCat("precompute@1 ", New("packed")));
-    } else {
-      Add(absl::StrCat("parallel@1 ", New("packed"), ".", dims[0]));
+      return;
     }
+    const std::string prefix = absl::StrCat(New("packed"), ".");
+    for (const SketchStep& step : CopyInMemoryOrder(program_, c_, absl::StrCat(prefix, segment_),
+                                                    absl::StrCat(prefix, New("vi")), lanes_)) {
+      sketch_.steps.push_back(step);
+    }
+    Add(absl::StrCat("parallel@1 ", prefix, dims[0]));
   }
 
   void Annotate() {
@@ -307,7 +259,7 @@ class ContractionSketch {
 }  // namespace
 
 std::vector<Sketch> ContractionRule(const RuleContext& context, BlockId id) {
-  const std::optional<Contraction> c = Recognize(context.program, id);
+  const std::optional<Contraction> c = RecognizeContraction(context.program, id);
   if (!c.has_value()) return {};
   int64_t rows = 1, depth = 1;
   for (VarId axis : c->rows) rows *= Extent(context.program, axis);

@@ -1,0 +1,41 @@
+// Recognizes sums of products of two tensors: matrix products, convolutions, batched and grouped
+// ones. What the rules for them share.
+#ifndef TUNER_SKETCH_RULES_CONTRACTION_H_
+#define TUNER_SKETCH_RULES_CONTRACTION_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tuner/sketch/rule.h"
+
+namespace burnish {
+
+struct Contraction {
+  BlockId block = -1;
+  Expr vector_load, broadcast_load;
+  VarId vector_axis = -1;    // Neighbouring elements of the output lie along it.
+  std::vector<VarId> rows;   // Output axes that only the broadcast operand has.
+  std::vector<VarId> outer;  // Output axes that the vector operand has too: batch, groups.
+  std::vector<VarId> reduction;
+  int fused_from = 0;  // Reduction axes from here on are one segment of the broadcast operand.
+};
+
+// Nullopt where the block's step is no product of two loads, or its output is not written in
+// vectors.
+std::optional<Contraction> RecognizeContraction(const Program& program, BlockId id);
+
+// Whether a register tile of `rows` x `vectors` accumulators leaves a k-step the registers that it
+// needs: the shorter side of the tile, of which broadcast operands are none, and one more value.
+bool TileFitsRegisters(const IsaModel& isa, int64_t rows, int64_t vectors);
+
+// Steps that give the copy of a vector operand, whose loops are named, its order: along what the
+// operand has side by side in memory. `vector`, `depth`: the loops over the contraction's vector
+// axis and its innermost reduction axis, the former inside.
+std::vector<SketchStep> CopyInMemoryOrder(const Program& program, const Contraction& c,
+                                          const std::string& depth, const std::string& vector,
+                                          int64_t lanes);
+
+}  // namespace burnish
+
+#endif  // TUNER_SKETCH_RULES_CONTRACTION_H_

@@ -1,0 +1,124 @@
+#include "tuner/sketch/rules/row_chain.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace burnish {
+namespace {
+
+void Add(Sketch& sketch, const std::string& text) { sketch.steps.push_back({.text = text}); }
+
+std::string Loop(const Block& block, absl::string_view what) {
+  return absl::StrCat(block.name, "_", what);
+}
+
+}  // namespace
+
+RowChain::RowChain(const RuleContext& context, std::vector<const Block*> blocks)
+    : context_(context),
+      program_(context.program),
+      blocks_(std::move(blocks)),
+      last_(*blocks_.back()) {
+  if (last_.spatial.empty()) return;
+  length_ = Extent(program_, last_.spatial.back());
+  // Whole vectors, two at least: one would leave nothing to reduce before the lanes.
+  lanes_ = context_.isa.float_lanes();
+  while (lanes_ > 1 && (length_ % lanes_ != 0 || length_ < 2 * lanes_)) lanes_ /= 2;
+}
+
+int64_t RowChain::row_count() const {
+  int64_t count = 1;
+  for (size_t d = 0; d + 1 < last_.spatial.size(); ++d) {
+    count *= Extent(program_, last_.spatial[d]);
+  }
+  return count;
+}
+
+bool RowChain::IsChain() const {
+  const size_t rank = last_.spatial.size();
+  if (blocks_.size() < 2 || rank < 2 || !last_.reduction.empty()) return false;
+  if (lanes_ < 4) return false;
+  bool reduces = false;
+  for (const Block* block : blocks_) {
+    const Buffer& output = program_.buffers[block->output];
+    if (block->spatial.size() != rank || output.dtype != DType::kF32) return false;
+    for (size_t d = 0; d + 1 < rank; ++d) {
+      if (Extent(program_, block->spatial[d]) != Extent(program_, last_.spatial[d])) return false;
+    }
+    if (block != &last_ && output.role != BufferRole::kTemp) return false;
+    const int64_t columns = Extent(program_, block->spatial.back());
+    const bool is_sum = block->reduction.size() == 1 && columns == 1 &&
+                        Extent(program_, block->reduction[0]) == length_;
+    const bool is_row = block->reduction.empty() && columns == length_;
+    if (!is_sum && !is_row) return false;
+    reduces = reduces || is_sum;
+    if (!WalksTheRow(*block, is_sum ? block->reduction[0] : block->spatial.back())) return false;
+  }
+  return reduces;
+}
+
+// Every load that moves with the row's axis goes along it element by element.
+bool RowChain::WalksTheRow(const Block& block, VarId axis) const {
+  for (const Expr& load : DistinctLoads(block)) {
+    if (!DependsOn(program_, *load, axis)) continue;
+    const LinearForm address = AddressOf(program_, *load);
+    if (address.HidesVar(axis) || address.CoefficientOf(axis) != 1) return false;
+  }
+  return true;
+}
+
+void RowChain::SplitReductions(Sketch& sketch) const {
+  for (const Block* block : blocks_) {
+    if (block->reduction.empty()) continue;
+    Add(sketch, absl::StrCat("split@1 ", NameOf(program_, block->reduction[0]), "->(",
+                             Loop(*block, "ko"), ",", Loop(*block, "ki"), ") size=", lanes_));
+    Add(sketch, absl::StrCat("rfactor@1 ", block->name, "->", Loop(*block, "lanes"),
+                             " loop=", Loop(*block, "ki")));
+  }
+}
+
+void RowChain::Vectorize(const std::string& axis, const Block& block, Sketch& sketch) const {
+  const auto is_width = [](const Decision& decision) { return decision.name == "width"; };
+  if (std::none_of(sketch.decisions.begin(), sketch.decisions.end(), is_width)) {
+    Decision width{.name = "width"};
+    for (int64_t v = 1; v <= 4; v *= 2) {
+      if (length_ % (v * lanes_) == 0) width.values.push_back(v * lanes_);
+    }
+    sketch.decisions.push_back(width);
+  }
+  Add(sketch, absl::StrCat("split@1 ", axis, "->(", Loop(block, "vo"), ",", Loop(block, "vi"),
+                           ") size=$width"));
+  Add(sketch, absl::StrCat("vectorize@1 ", Loop(block, "vi"), " lanes=", lanes_));
+}
+
+void RowChain::PlaceOthers(const std::string& row, Sketch& sketch) const {
+  // Readers before what they read: a producer goes where its readers are.
+  for (size_t i = blocks_.size() - 1; i-- > 0;) Place(*blocks_[i], row, sketch);
+}
+
+void RowChain::Place(const Block& block, const std::string& row, Sketch& sketch) const {
+  std::vector<std::string> loops;
+  for (size_t d = 0; d < block.spatial.size(); ++d) {
+    loops.push_back(Loop(block, absl::StrCat("i", d)));
+  }
+  Add(sketch, absl::StrCat("compute_at@1 ", block.name, "->", List(loops), " inside=", row));
+  if (block.reduction.empty()) {
+    Vectorize(loops.back(), block, sketch);
+    return;
+  }
+  Add(sketch, absl::StrCat("stage@1 ", block.name, "->", Loop(block, "sum"),
+                           " inside=", loops.back(), " scope=register"));
+  Add(sketch, absl::StrCat("unroll@1 ", Loop(block, "lanes"), ".", Loop(block, "ki")));
+  for (std::string& loop : loops) loop = absl::StrCat(loop, "l");
+  loops.push_back(Loop(block, "kl"));
+  Add(sketch,
+      absl::StrCat("compute_at@1 ", Loop(block, "lanes"), "->", List(loops), " inside=", row));
+  Add(sketch, absl::StrCat("stage@1 ", Loop(block, "lanes"), "->", Loop(block, "acc"),
+                           " inside=", loops[loops.size() - 2], " scope=register"));
+  Add(sketch, absl::StrCat("reorder@1 ", List({Loop(block, "ko"), Loop(block, "kl")})));
+  Add(sketch, absl::StrCat("vectorize@1 ", Loop(block, "kl"), " lanes=", lanes_));
+}
+
+}  // namespace burnish

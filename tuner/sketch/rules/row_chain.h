@@ -1,0 +1,46 @@
+// Blocks over rows that go together a row at a time, in one nest without a barrier: softmax, layer
+// normalization and the like. What the rules for chains share.
+#ifndef TUNER_SKETCH_RULES_ROW_CHAIN_H_
+#define TUNER_SKETCH_RULES_ROW_CHAIN_H_
+
+#include <string>
+#include <vector>
+
+#include "tuner/sketch/rule.h"
+
+namespace burnish {
+
+// Steps for a sketch, in the order in which they are asked for: SplitReductions first, then the
+// last block's loops, which are the caller's, then PlaceOthers.
+class RowChain {
+ public:
+  // `blocks`: in the program's order, at least one; the last writes the rows that others read.
+  RowChain(const RuleContext& context, std::vector<const Block*> blocks);
+
+  // Whether every block computes a row's elements, or one value of a row by a reduction along it,
+  // some block the latter; all but the last write temporaries, and loads go along rows.
+  bool IsChain() const;
+  int64_t row_count() const;
+
+  // Reductions along a row run in lanes, which a short second reduction adds up.
+  void SplitReductions(Sketch& sketch) const;
+  // Loop `axis` along a row of `block`, in vectors of $width elements: a decision of the sketch.
+  void Vectorize(const std::string& axis, const Block& block, Sketch& sketch) const;
+  // All blocks but the last are computed in loop `row` over rows of the last.
+  void PlaceOthers(const std::string& row, Sketch& sketch) const;
+
+ private:
+  bool WalksTheRow(const Block& block, VarId axis) const;
+  void Place(const Block& block, const std::string& row, Sketch& sketch) const;
+
+  const RuleContext& context_;
+  const Program& program_;
+  const std::vector<const Block*> blocks_;
+  const Block& last_;
+  int64_t length_ = 0;  // Elements of a row.
+  int64_t lanes_ = 0;
+};
+
+}  // namespace burnish
+
+#endif  // TUNER_SKETCH_RULES_ROW_CHAIN_H_
