@@ -161,14 +161,25 @@ Value* MathEmitter::Tanh(Value* x) {
   return b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, result, x);
 }
 
-// x + x P(x^2) up to 1, then 1 - e^(x Q(x)); from 4 on it rounds to 1.
+// x + x P(x^2) up to 1, then 1 - e^(x Q(x)); from 4 on it rounds to 1. The power is below 0.16, so
+// that an error of it counts for little, and its exponent is small: less is needed than in Exp.
 Value* MathEmitter::Erf(Value* x) {
-  Value* const small = Add(x, Mul(x, Polynomial(Mul(x, x), math::kErf32)));
+  Value* const small = Add(Mul(x, Polynomial(Mul(x, x), math::kErf32)), x);
   Value* const a = Abs(x);
   Value* const limited = AtMost(a, 4);
-  Value* const large = Sub(Number(1), Exp(Mul(limited, Polynomial(limited, math::kErfc32))));
-  return b_.CreateSelect(b_.CreateFCmpOLT(a, Number(1)), small,
-                         b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, large, x));
+  Value* const y = Mul(limited, Polynomial(limited, math::kErfc32));
+  // n is in the last bits of the shifted number, and shifted on it is in the exponent's.
+  Value* const magic = Number(0x1.8p23);
+  Value* const shifted = Add(Mul(y, Number(1.4426950408889634)), magic);
+  Value* const r = Sub(y, Mul(Sub(shifted, magic), Number(0.69314718055994531)));
+  Value* const power = Polynomial(r, math::kErfcExp32);
+  Value* const exponent = b_.CreateShl(b_.CreateBitCast(shifted, Bits()), Int(Bits(), 23));
+  Value* const erfc =
+      b_.CreateBitCast(b_.CreateAdd(b_.CreateBitCast(power, Bits()), exponent), type_);
+  Value* const large = Sub(Number(1), erfc);
+  // A NaN is not at least 1.
+  return b_.CreateSelect(b_.CreateFCmpOGE(a, Number(1)),
+                         b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, large, x), small);
 }
 
 // 2/pi in binary, after the point.
