@@ -76,9 +76,11 @@ class SpecMaker {
     return spec;
   }
 
-  // What Winograd's minimal filtering can do: 3x3, stride 1, channels last.
+  // What Winograd's minimal filtering can do: 3x3, stride 1 or 2, channels last.
   Spec Conv3x3(int64_t batch, bool bias) {
     Spec spec{.op = "conv"};
+    const int64_t stride = Between(1, 2);
+    spec.attributes.Set("strides", Ints{stride, stride});
     spec.attributes.Set("channels_last", int64_t{1});
     spec.attributes.Set("pads", Ints{Between(0, 1), Between(0, 1), Between(0, 1), Between(0, 1)});
     const int64_t in = Between(1, 3), out = Between(1, 5);

@@ -22,7 +22,7 @@ double AnalyticSeconds(const Program& lowered, const IsaModel& isa, int threads)
 struct NestCycles {
   double compute = 0;
   double memory = 0;   // Overlaps with `compute` for the most part.
-  double exposed = 0;  // Waiting for weights that nothing prefetches.
+  double exposed = 0;  // Waiting for what nothing prefetches: weights, other workers' data.
 };
 
 NestCycles AnalyticNestCycles(const WalkNest& nest, const std::vector<BufferTraffic>& traffic,

@@ -219,6 +219,11 @@ class Walker {
     for (size_t i = depth; i < loops_.size(); ++i) store.instances *= Width(store, i);
     store.combines = node.combiner != Combiner::kAssign;
     store.is_product = node.value->kind == ExprKind::kMul;
+    if (store.combines) {
+      const double share = NonzeroShare(*node.value);
+      store.instances *= share;
+      store.reduced *= share;
+    }
     store.access_begin = nest_.accesses.size();
     CollectLoads(*node.value, store);
     const Buffer& buffer = program_.buffers[node.buffer];
@@ -237,6 +242,17 @@ class Walker {
     store.access_end = nest_.accesses.size();
     body.stores.push_back(nest_.stores.size());
     nest_.stores.push_back(std::move(store));
+  }
+
+  // Of the terms of a sum, those that straight-line code keeps: factors from a constant table are
+  // known there, and a term with a zero is none.
+  static double NonzeroShare(const ExprNode& e) {
+    if (e.kind == ExprKind::kMul)
+      return NonzeroShare(*e.operands[0]) * NonzeroShare(*e.operands[1]);
+    if (e.kind != ExprKind::kTable || !IsFloat(e.dtype)) return 1;
+    const std::vector<double>& values = e.table->values;
+    const auto zeros = std::count(values.begin(), values.end(), 0.0);
+    return 1 - static_cast<double>(zeros) / static_cast<double>(values.size());
   }
 
   // Instructions that the body's loop `i` stands for.
@@ -361,7 +377,17 @@ double VectorChunks(int64_t extent, int64_t lanes) {
 std::vector<WalkNest> WalkNests(const Program& lowered, const IsaModel& isa, int threads) {
   Walker walker(lowered, isa, threads);
   std::vector<WalkNest> nests;
-  for (NodeId nest : lowered.nodes[lowered.root].children) nests.push_back(walker.Walk(nest));
+  std::vector<bool> is_split(lowered.buffers.size());  // Written by several workers, each its part.
+  for (NodeId id : lowered.nodes[lowered.root].children) {
+    WalkNest nest = walker.Walk(id);
+    for (WalkAccess& access : nest.accesses) {
+      access.is_remote = is_split[access.buffer] && nest.IsShared(access);
+    }
+    for (const WalkAccess& access : nest.accesses) {
+      if (access.is_store && nest.parallel && nest.workers > 1) is_split[access.buffer] = true;
+    }
+    nests.push_back(std::move(nest));
+  }
   return nests;
 }
 

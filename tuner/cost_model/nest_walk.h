@@ -36,10 +36,12 @@ struct WalkAccess {
   bool is_store = false;
   bool is_cold = false;        // Weights: in no cache when the call starts.
   bool is_prefetched = false;  // The program asks for the buffer ahead.
-  bool has_gather = false;     // The vectorized loop does not move it by one element.
-  double executions = 1;       // Of the body, on one worker.
-  double instructions = 1;     // Loads or stores an execution of the body; equal addresses once.
-  double pointers = 0;         // Addresses that the body must keep apart, of a load; 0: one base.
+  // What other workers wrote in an earlier phase of the call: it lies in their caches.
+  bool is_remote = false;
+  bool has_gather = false;  // The vectorized loop does not move it by one element.
+  double executions = 1;    // Of the body, on one worker.
+  double instructions = 1;  // Loads or stores an execution of the body; equal addresses once.
+  double pointers = 0;      // Addresses that the body must keep apart, of a load; 0: one base.
   size_t body_depth = 0;
   std::vector<AccessLoop> loops;  // All around it, outermost first; the body's from body_depth on.
 };
@@ -99,6 +101,11 @@ struct WalkItem {
 };
 
 struct WalkNest {
+  // Whether all workers of a parallel nest read the same addresses by `access`.
+  bool IsShared(const WalkAccess& access) const {
+    return parallel && workers > 1 && !access.loops.empty() && !access.loops[0].moves();
+  }
+
   bool parallel = false;
   int workers = 1;
   int64_t parallel_extent = 1;

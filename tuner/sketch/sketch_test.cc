@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/rng.h"
@@ -277,6 +278,34 @@ TEST(SketchTest, DeepThreeByThreeConvolutionsDefaultToWinogradWhereItIsAllowed) 
     EXPECT_GT(choices.front().winograd_m, 0) << text;
     EXPECT_LT(choices.front().seconds,
               0.7 * DefaultSchedules(workload, isa, target.threads).front().seconds);
+  }
+}
+
+// Shapes of tests fit into a cache, where no block is asked for: here they are.
+TEST(SketchTest, WinogradBlockByBlockComputesTheDefinition) {
+  for (const int64_t stride : {1, 2}) {
+    const Program workload = WorkloadOf({.name = "blocks",
+                                         .op = "conv",
+                                         .inputs = {{1, 11, 15, 3}, {8, 3, 3, 3}},
+                                         .attributes = {{"channels_last", int64_t{1}},
+                                                        {"strides", Ints{stride, stride}},
+                                                        {"pads", Ints{1, 1, 1, 1}}}});
+    ASSERT_OK_AND_ASSIGN(const Target target, ParseTarget("cpu:arch=znver3,threads=2"));
+    int tested = 0;
+    for (const Sketch& sketch :
+         GenerateSketches(workload, IsaModelOf(target), target.threads, {.algorithms = true})) {
+      if (!absl::StrContains(sketch.name, "winograd/tiles")) continue;
+      for (const int64_t blocks : {2, 4}) {
+        Point point;
+        for (const Decision& decision : sketch.decisions) {
+          point.push_back(decision.name == "blocks" ? blocks : decision.values.front());
+        }
+        ASSERT_OK_AND_ASSIGN(const Trace trace, Bind(sketch, point));
+        ExpectComputes(workload, trace, absl::StrCat("stride ", stride, ", ", blocks, " blocks"));
+        ++tested;
+      }
+    }
+    EXPECT_EQ(tested, 2);
   }
 }
 

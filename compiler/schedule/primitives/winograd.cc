@@ -1,10 +1,10 @@
-// winograd@1 Y->(U,V0,V,M,T) m=4: the 3x3 convolution Y of stride 1 is computed by minimal
-// filtering F(m x m, 3 x 3). For tile t of m x m outputs, with a and b counting the points of a
-// tile:
+// winograd@1 Y->(U,V0,V,M,T) m=4: the 3x3 convolution Y of stride 1 or 2 is computed by minimal
+// filtering F(m x m, 3 x 3), of stride 2 by its phases. For tile t of m x m outputs, with a and b
+// counting the points of a tile:
 //   U[a,b,c,o]  = G g Gt of the weights g = W[o,c]        V0, V [a,b,t,c] = Bt d B of the input
 //   tile d M[a,b,t,o]  = sum over c of V * U                     T, Y = At M A, one side each
 // Changes rounding: the program's numerics become winograd(m).
-// Source: Lavin and Gray, arXiv 1509.09308, section 4.
+// Sources: those of winograd_matrices.h.
 #include <algorithm>
 #include <optional>
 
@@ -24,22 +24,19 @@ struct Convolution {
   BufferId input = -1, weights = -1;
   std::vector<VarId> spatial;  // n, y, x, o
   VarId ky = -1, kx = -1, c = -1;
+  int64_t stride = 1;          // Of both axes.
   int64_t offset[2] = {0, 0};  // Of the first tap's row and column in the input: minus the border.
 };
 
-// `index` minus the sum of the given axes, where that is a constant.
-std::optional<int64_t> OffsetFrom(const Program& program, const Expr& index,
-                                  const std::vector<VarId>& axes) {
-  Expr rest = index;
-  for (VarId axis : axes) rest = rest - VarRef(axis);
-  rest = Simplify(rest, RangesOf(program));
+// `index - sum` where that is a constant; an axis of one element may be missing on either side.
+std::optional<int64_t> OffsetFrom(const Program& program, const Expr& index, const Expr& sum) {
+  const Expr rest = Simplify(index - sum, RangesOf(program));
   if (!IsConstInt(rest)) return std::nullopt;
   return rest->int_value;
 }
 
-// Whether `index` is the sum of the given axes; an axis of one element may be missing.
-bool IsSum(const Program& program, const Expr& index, const std::vector<VarId>& axes) {
-  return OffsetFrom(program, index, axes) == 0;
+bool Is(const Program& program, const Expr& index, VarId axis) {
+  return OffsetFrom(program, index, VarRef(axis)) == 0;
 }
 
 absl::StatusOr<Convolution> Recognize(const Program& program, BlockId id) {
@@ -62,26 +59,29 @@ absl::StatusOr<Convolution> Recognize(const Program& program, BlockId id) {
       const Expr &x = step->operands[side], &w = step->operands[1 - side];
       const VarId ky = reduction[0], kx = reduction[1], c = reduction[2];
       if (x->operands.size() != 4 || w->operands.size() != 4) continue;
-      const auto row = OffsetFrom(program, x->operands[1], {s[1], ky});
-      const auto column = OffsetFrom(program, x->operands[2], {s[2], kx});
-      if (!row.has_value() || !column.has_value() || !IsSum(program, x->operands[0], {s[0]}) ||
-          !IsSum(program, x->operands[3], {c}) || !IsSum(program, w->operands[0], {s[3]}) ||
-          !IsSum(program, w->operands[1], {c}) || !IsSum(program, w->operands[2], {ky}) ||
-          !IsSum(program, w->operands[3], {kx}) || !IsInt(program.vars[ky].extent, kTaps) ||
-          !IsInt(program.vars[kx].extent, kTaps)) {
+      if (!Is(program, x->operands[0], s[0]) || !Is(program, x->operands[3], c) ||
+          !Is(program, w->operands[0], s[3]) || !Is(program, w->operands[1], c) ||
+          !Is(program, w->operands[2], ky) || !Is(program, w->operands[3], kx) ||
+          !IsInt(program.vars[ky].extent, kTaps) || !IsInt(program.vars[kx].extent, kTaps)) {
         continue;
       }
-      return Convolution{id, x->id, w->id, s, ky, kx, c, {*row, *column}};
+      for (const int64_t stride : {1, 2}) {
+        const auto row = OffsetFrom(program, x->operands[1], VarRef(s[1]) * stride + VarRef(ky));
+        const auto column = OffsetFrom(program, x->operands[2], VarRef(s[2]) * stride + VarRef(kx));
+        if (!row.has_value() || !column.has_value()) continue;
+        return Convolution{id, x->id, w->id, s, ky, kx, c, stride, {*row, *column}};
+      }
     }
   } while (std::next_permutation(reduction.begin(), reduction.end()));
-  return Refuse(block.name, " is no 3x3 convolution of stride 1 with channels last");
+  return Refuse(block.name, " is no 3x3 convolution of stride 1 or 2 with channels last");
 }
 
 class Rewrite {
  public:
   Rewrite(Program& program, const Convolution& conv, const Step& step, int m)
-      : program_(program), conv_(conv), names_(step.outputs), m_(m), size_(m + kTaps - 1) {
-    const WinogradMatrices matrices = MakeWinogradMatrices(m);
+      : program_(program), conv_(conv), names_(step.outputs), m_(m) {
+    const WinogradMatrices matrices = MakeWinogradMatrices(m, static_cast<int>(conv.stride));
+    size_ = matrices.points;
     at_ = Table({m, size_}, matrices.at);
     g_ = Table({size_, kTaps}, matrices.g);
     bt_ = Table({size_, size_}, matrices.bt);
@@ -110,13 +110,16 @@ class Rewrite {
         ConstTable{.dtype = DType::kF32, .shape = std::move(shape), .values = std::move(values)});
   }
 
+  // From a tile's first input to the next one's.
+  int64_t TileStep() const { return m_ * conv_.stride; }
+
   // Tiles reach beyond the last output: the padding block, or the border of an input, becomes wider
   // by as much.
   absl::Status WidenInput() {
     Buffer& buffer = program_.buffers[conv_.input];
     int64_t missing[2];
     for (int d = 0; d < 2; ++d) {
-      const int64_t end = conv_.offset[d] + tiles_[d] * m_ + kTaps - 1;
+      const int64_t end = conv_.offset[d] + (tiles_[d] - 1) * TileStep() + size_;
       missing[d] = std::max<int64_t>(0, end - buffer.shape[d + 1] - BorderOf(buffer, d + 1).second);
     }
     if (missing[0] == 0 && missing[1] == 0) return absl::OkStatus();
@@ -214,8 +217,9 @@ class Rewrite {
     const BufferId columns =
         Sum(names_[1], {"a", "j", "t", "c"}, shape, {"i"}, {size_}, [&](Exprs i, Exprs k) {
           const Expr n = FloorDiv(i[2], tiles_[0] * tiles_[1]);
-          const Expr y = Mod(FloorDiv(i[2], tiles_[1]), tiles_[0]) * m_ + k[0] + conv_.offset[0];
-          const Expr x = Mod(i[2], tiles_[1]) * m_ + i[1] + conv_.offset[1];
+          const Expr y =
+              Mod(FloorDiv(i[2], tiles_[1]), tiles_[0]) * TileStep() + k[0] + conv_.offset[0];
+          const Expr x = Mod(i[2], tiles_[1]) * TileStep() + i[1] + conv_.offset[1];
           return TableLoad(bt_, {i[0], k[0]}) * F32(conv_.input, {n, y, x, i[3]});
         });
     return Sum(names_[2], {"a", "b", "t", "c"}, shape, {"j"}, {size_}, [&](Exprs i, Exprs k) {
@@ -257,7 +261,8 @@ class Rewrite {
   Program& program_;
   const Convolution& conv_;
   const std::vector<std::string>& names_;
-  const int64_t m_, size_;
+  const int64_t m_;
+  int64_t size_ = 0;  // Points of a tile along one side, and its inputs.
   std::shared_ptr<const ConstTable> at_, g_, bt_;
   int64_t out_[4] = {}, channels_ = 0, tiles_[2] = {}, tile_count_ = 0;
 };

@@ -24,9 +24,9 @@ block Y(n in 1, y in 5, x in 6, o in 4; ky in 3, kx in 3, c in 3) {
 const char kStrideText[] = R"(program/1 stride
 input X: f32[1, 7, 7, 3]
 const W: f32[4, 3, 3, 3]
-output Y: f32[1, 3, 3, 4]
-block Y(n in 1, y in 3, x in 3, o in 4; ky in 3, kx in 3, c in 3) {
-  step Y[n, y, x, o] += X[n, y * 2 + ky, x * 2 + kx, c] * W[o, c, ky, kx]
+output Y: f32[1, 3, 2, 4]
+block Y(n in 1, y in 3, x in 2, o in 4; ky in 3, kx in 3, c in 3) {
+  step Y[n, y, x, o] += X[n, y * 2 + ky, x * 3 + kx, c] * W[o, c, ky, kx]
 }
 )";
 
@@ -201,24 +201,28 @@ TEST(WinogradTest, EveryTileSizeComputesTheConvolution) {
   struct Pads {
     int top, left, bottom, right;
   };
-  for (const Pads& pads : {Pads{1, 1, 1, 1}, {2, 0, 1, 1}, {0, 1, 0, 2}}) {
-    const int out_h = 7 + pads.top + pads.bottom - 2, out_w = 9 + pads.left + pads.right - 2;
-    const std::string text = absl::Substitute(
-        R"(program/1 conv2d
-           input X: f32[2, 7, 9, 3]  const W: f32[4, 3, 3, 3]  const B: f32[4]
-           output Y: f32[2, $0, $1, 4]  temp P: f32[2, $2, $3, 3]
-           block P(n in 2, h in $2, w in $3, c in 3) {
-             step P[n, h, w, c] = $4 <= h && h < $4 + 7 && $5 <= w && w < $5 + 9
-                                  ? X[n, h - $4, w - $5, c] : 0.0
-           }
-           block Y(n in 2, y in $0, x in $1, o in 4; ky in 3, kx in 3, c in 3) {
-             init B[o]
-             step Y[n, y, x, o] += P[n, y + ky, x + kx, c] * W[o, c, ky, kx]
-           })",
-        out_h, out_w, out_h + 2, out_w + 2, pads.top, pads.left);
-    for (const int m : {2, 4, 6}) {
-      const std::string after = After(text, absl::Substitute("winograd@1 Y->(U,V0,V,M,T) m=$0", m));
-      EXPECT_NE(after.find(absl::Substitute("numerics winograd($0)", m)), std::string::npos);
+  for (const int stride : {1, 2}) {
+    for (const Pads& pads : {Pads{1, 1, 1, 1}, {2, 0, 1, 1}, {0, 1, 0, 2}}) {
+      const int in_h = 7 + pads.top + pads.bottom, in_w = 9 + pads.left + pads.right;
+      const std::string text = absl::Substitute(
+          R"(program/1 conv2d
+             input X: f32[2, 7, 9, 3]  const W: f32[4, 3, 3, 3]  const B: f32[4]
+             output Y: f32[2, $0, $1, 4]  temp P: f32[2, $2, $3, 3]
+             block P(n in 2, h in $2, w in $3, c in 3) {
+               step P[n, h, w, c] = $4 <= h && h < $4 + 7 && $5 <= w && w < $5 + 9
+                                    ? X[n, h - $4, w - $5, c] : 0.0
+             }
+             block Y(n in 2, y in $0, x in $1, o in 4; ky in 3, kx in 3, c in 3) {
+               init B[o]
+               step Y[n, y, x, o] += P[n, y * $6 + ky, x * $6 + kx, c] * W[o, c, ky, kx]
+             })",
+          (in_h - 3) / stride + 1, (in_w - 3) / stride + 1, in_h, in_w, pads.top, pads.left,
+          stride);
+      for (const int m : {2, 4, 6}) {
+        const std::string after =
+            After(text, absl::Substitute("winograd@1 Y->(U,V0,V,M,T) m=$0", m));
+        EXPECT_NE(after.find(absl::Substitute("numerics winograd($0)", m)), std::string::npos);
+      }
     }
   }
 }
@@ -270,7 +274,7 @@ TEST(WinogradTest, IllegalUsesAreRefusedWithAReason) {
        .program_text = kConv2dText},
       {.before = "",
        .step = "winograd@1 Y->(U,V0,V,M,T) m=2",
-       .reason = "is no 3x3 convolution of stride 1",
+       .reason = "is no 3x3 convolution of stride 1 or 2",
        .program_text = kStrideText},
       {.before = "compute_at@1 P->(a,b,c,d) inside=Y.n\n",
        .step = "winograd@1 Y->(U,V0,V,M,T) m=2",

@@ -1,8 +1,9 @@
-// 3x3 convolutions of stride 1 by Winograd's minimal filtering, as a further algorithm of the task.
+// 3x3 convolutions by Winograd's minimal filtering, as a further algorithm of the task.
 //
 // Tiles are split over the workers and each goes its whole way alone (transform, products,
-// transform back), without a barrier; or output channels are split, with one barrier after the
-// input's transform. The products of one point of a tile are a matrix product with a register tile.
+// transform back), block by block, without a barrier; or output channels are split, with one
+// barrier after the input's transform. The products of one point of a tile are a matrix product
+// with a register tile.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -11,13 +12,20 @@
 namespace burnish {
 namespace {
 
+// Of the convolution, as the primitive sees it.
+struct Filtering {
+  bool strided;  // Stride 2, not 1.
+  int64_t channels;
+};
+
 class WinogradSketch {
  public:
-  WinogradSketch(const RuleContext& context, BlockId block, bool split_tiles)
+  WinogradSketch(const RuleContext& context, BlockId block, Filtering filtering, bool split_tiles)
       : context_(context),
         program_(context.program),
         block_(program_.blocks[block]),
         name_(block_.name),
+        filtering_(filtering),
         split_tiles_(split_tiles) {}
 
   Sketch Build() {
@@ -42,7 +50,9 @@ class WinogradSketch {
   void AddDecisions() {
     const IsaModel& isa = context_.isa;
     lanes_ = std::min<int64_t>(isa.float_lanes(), FloorPowerOfTwo(Out(3)));
-    Decision m{.name = "m", .values = {2, 4, 6}}, mr{.name = "mr"}, nr{.name = "nr"};
+    Decision m{.name = "m", .values = {2, 4}}, mr{.name = "mr"}, nr{.name = "nr"};
+    // Of stride 2, weights for m = 6 are 19 times as many as the definition's, which saves nothing.
+    if (!filtering_.strided) m.values.push_back(6);
     for (int64_t v : {2, 3, 4, 6, 8, 12}) {
       if (v <= std::max<int64_t>(isa.l1d.ways, 8)) mr.values.push_back(v);
     }
@@ -50,15 +60,26 @@ class WinogradSketch {
       if (v == 1 || (v - 1) * lanes_ < Out(3)) nr.values.push_back(v * lanes_);
     }
     sketch_.decisions = {m, mr, nr};
+    if (split_tiles_) sketch_.decisions.push_back({.name = "blocks", .values = {1, 2, 4, 8, 16}});
     const int64_t lanes = lanes_, registers = isa.vector_register_count;
     const int64_t wanted = std::min<int64_t>(isa.accumulators_min(), 8), outputs = Out(3);
     const int64_t height = Out(1), width = Out(2), threads = context_.threads;
+    const int64_t batch = Out(0), l2_bytes = isa.l2.size_bytes;
     const bool broadcast = isa.broadcast_operand, by_tiles = split_tiles_;
+    const Filtering filtering = filtering_;
     sketch_.valid = [=](const Point& p) {
       const int64_t rows = p[1], columns = p[2] / lanes;
-      const int64_t tiles = ((height + p[0] - 1) / p[0]) * ((width + p[0] - 1) / p[0]);
+      const int64_t tiles = batch * ((height + p[0] - 1) / p[0]) * ((width + p[0] - 1) / p[0]);
       const int64_t panels = (outputs + p[2] - 1) / p[2];
       if ((by_tiles ? tiles : panels) < threads) return false;
+      if (by_tiles && p[3] > 1) {
+        // Half as many blocks would do: their transformed input stays in L2 beside the weights.
+        const int64_t points = filtering.strided ? 2 * p[0] + 1 : p[0] + 2;
+        const int64_t bytes = points * points * filtering.channels * 4 * (tiles / threads) / p[3];
+        // Blocks of more than two sizes would each transform the whole input.
+        if (p[3] > 2 && tiles % (threads * p[3]) != 0) return false;
+        if (tiles / threads < p[3] * 2 || 2 * bytes <= l2_bytes / 2) return false;
+      }
       const int64_t needed = rows * columns + (broadcast ? columns : std::min(rows, columns)) + 1;
       return needed <= registers && rows * columns >= wanted;
     };
@@ -78,7 +99,8 @@ class WinogradSketch {
     Add(absl::StrCat("fuse@1 ", List({Axis(0), New("ty"), New("tx")}), "->", New("tile")));
     Split(Axis(3), "op", "oi", "size=$nr");
     if (split_tiles_) {
-      Split(New("tile"), "p", "t1", parts);
+      Split(New("tile"), "p", "pt", parts);
+      Split(New("pt"), "tb", "t1", "parts=$blocks");
       tile_ = New("t1");
       panel_ = New("op");
       panel_dims_ = {New("op")};
@@ -88,8 +110,11 @@ class WinogradSketch {
       panel_ = New("oq");
       panel_dims_ = {New("p"), New("oq")};
     }
-    Add(absl::StrCat("reorder@1 ", List({New("p"), panel_, tile_, New("yi"), New("xi"),
-                                         absl::StrCat(name_, ".b"), New("oi")})));
+    std::vector<std::string> order = {New("p")};
+    if (split_tiles_) order.push_back(New("tb"));
+    order.insert(order.end(),
+                 {panel_, tile_, New("yi"), New("xi"), absl::StrCat(name_, ".b"), New("oi")});
+    Add(absl::StrCat("reorder@1 ", List(order)));
   }
 
   std::string Loops(absl::string_view prefix) const {
@@ -101,7 +126,7 @@ class WinogradSketch {
     Add(absl::StrCat("compute_at@1 ", parts_[4], "->", Loops("t_"), " inside=", tile_));
     Add(absl::StrCat("compute_at@1 ", parts_[3], "->", Loops("m_"), " inside=", panel_));
     if (split_tiles_) {
-      Add(absl::StrCat("compute_at@1 ", parts_[2], "->", Loops("v_"), " inside=", New("p")));
+      Add(absl::StrCat("compute_at@1 ", parts_[2], "->", Loops("v_"), " inside=", New("tb")));
     }
     Add(absl::StrCat("precompute@1 ", parts_[0]));
     std::vector<std::string> dims = panel_dims_;
@@ -169,6 +194,7 @@ class WinogradSketch {
   const Program& program_;
   const Block& block_;
   const std::string name_;
+  const Filtering filtering_;
   const bool split_tiles_;
   Sketch sketch_;
   int64_t lanes_ = 0;
@@ -182,12 +208,19 @@ std::vector<Sketch> WinogradRule(const RuleContext& context, BlockId id) {
   const Block& block = context.program.blocks[id];
   if (block.spatial.size() != 4 || block.reduction.size() != 3) return {};
   // The primitive knows which convolutions it takes.
+  const int m = 4;
   const absl::StatusOr<Trace> trace =
-      ParseTrace(absl::StrCat("winograd@1 ", block.name, "->(w_U,w_V0,w_V,w_M,w_T) m=4"));
-  if (!trace.ok() || !ApplyTrace(*trace, context.program).ok()) return {};
+      ParseTrace(absl::StrCat("winograd@1 ", block.name, "->(w_U,w_V0,w_V,w_M,w_T) m=", m));
+  if (!trace.ok()) return {};
+  const absl::StatusOr<Program> rewritten = ApplyTrace(*trace, context.program);
+  if (!rewritten.ok()) return {};
+  const BlockId products = FindBlock(*rewritten, "w_M");
+  const Filtering filtering = {
+      .strided = Extent(*rewritten, rewritten->blocks[products].spatial[0]) > m + 2,
+      .channels = Extent(*rewritten, rewritten->blocks[products].reduction[0])};
   std::vector<Sketch> sketches;
   for (const bool split_tiles : {true, false}) {
-    sketches.push_back(WinogradSketch(context, id, split_tiles).Build());
+    sketches.push_back(WinogradSketch(context, id, filtering, split_tiles).Build());
   }
   return sketches;
 }
