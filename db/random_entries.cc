@@ -111,6 +111,9 @@ MeasurementEntry RandomEntry(Rng& rng, const RandomEntryOptions& options) {
       .measurement = RandomMeasurement(rng, options),
   };
   if (entry.purpose != Purpose::kTrial) entry.number = Index(rng, 3);
+  if (entry.purpose == Purpose::kRefine && entry.measurement.latencies() != nullptr) {
+    entry.measurement.network_factor = 0.9 + 0.2 * rng.Uniform();
+  }
   entry.measurement.candidate_id = entry.candidate.Id();
   return entry;
 }

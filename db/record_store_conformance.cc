@@ -163,6 +163,28 @@ TEST_P(RecordStoreConformanceTest, BestAreTheFastestAndOfEqualOnesTheOldest) {
   EXPECT_THAT(Traces(best.records), ElementsAre("fast", "old", "young"));
 }
 
+// However often candidate 0 is measured alone afterwards.
+TEST_P(RecordStoreConformanceTest, VerdictOfTheNetworkRanksAndStays) {
+  MeasurementEntry verdict = Timed("2", "network", 99);
+  verdict.purpose = Purpose::kRefine;
+  verdict.measurement.network_factor = 0.5;
+  ASSERT_THAT(store_->AppendBatch({Timed("1", "alone", 20), Timed("2", "network", 30), verdict}),
+              IsOk());
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_THAT(store_->Append(Timed(absl::StrCat("again", i).c_str(), "network", 30)), IsOk());
+  }
+  BestQuery query = QueryOf(verdict);
+  query.limit = 2;
+  ASSERT_OK_AND_ASSIGN(const BestAnswer best, store_->Best(query));
+  ASSERT_THAT(Traces(best.records), ElementsAre("network", "alone"));
+  EXPECT_EQ(best.records[0].rank_ns, 15);
+  EXPECT_EQ(best.records[0].isolated_rank_ns(), 30);
+  EXPECT_EQ(best.records[0].median_ns, 30);
+  EXPECT_EQ(best.records[1].network_factor, 1);
+  ASSERT_OK_AND_ASSIGN(const EntryPage page, store_->ScanEntries({.study_id = "study"}));
+  EXPECT_EQ(page.entries[2].measurement.network_factor, 0.5);
+}
+
 TEST_P(RecordStoreConformanceTest, FailuresAreRowsButNeverBest) {
   ASSERT_THAT(store_->AppendBatch({Failed("1", "a", FailureKind::kCrashed),
                                    Failed("2", "b", FailureKind::kBuildTimeout),

@@ -34,7 +34,9 @@ int64_t Quantile(const std::vector<WeightedLatency>& sorted, double quantile) {
 std::vector<const Measurement*> Timed(absl::Span<const Measurement> measurements) {
   std::vector<const Measurement*> timed;
   for (size_t i = measurements.size(); i-- > 0 && timed.size() < kSummaryMeasurementsMax;) {
-    if (measurements[i].latencies() != nullptr) timed.push_back(&measurements[i]);
+    const Measurement& measurement = measurements[i];
+    if (measurement.latencies() == nullptr || measurement.network_factor > 0) continue;
+    timed.push_back(&measurement);
   }
   std::reverse(timed.begin(), timed.end());
   return timed;
@@ -53,7 +55,9 @@ void SummarizeLatencies(const std::vector<const Measurement*>& timed, Record& re
     }
   }
   std::sort(samples.begin(), samples.end());
-  record.rank_ns = Quantile(samples, kRankQuantile);
+  record.rank_ns = std::max<int64_t>(
+      1,
+      std::llround(static_cast<double>(Quantile(samples, kRankQuantile)) * record.network_factor));
   record.median_ns = Quantile(samples, 0.5);
   // The binomial's normal approximation: ranks n/2 -+ 1.96 * sqrt(n) / 2.
   const double spread = 0.98 / std::sqrt(static_cast<double>(samples.size()));
@@ -107,11 +111,13 @@ void Summarize(absl::Span<const Measurement> measurements, Record& record) {
   const Failure* first = nullptr;
   const Failure* disqualifying = nullptr;
   record.numerics = {};
+  record.network_factor = 1;
   record.scratch_bytes = record.packed_bytes = record.code_bytes = 0;
   record.lowered_sha256.clear();
   record.code_sha256.clear();
   for (const Measurement& measurement : measurements) {
     SummarizeBuild(measurement, record);
+    if (measurement.network_factor > 0) record.network_factor = measurement.network_factor;
     const Failure* failure = measurement.failure();
     if (failure == nullptr) continue;
     if (first == nullptr) first = failure;
@@ -123,10 +129,10 @@ void Summarize(absl::Span<const Measurement> measurements, Record& record) {
   const std::vector<const Measurement*> timed = Timed(measurements);
   if (disqualifying != nullptr) {
     record.failure = *disqualifying;
-  } else if (timed.empty()) {
-    record.failure = *first;
-  } else {
+  } else if (!timed.empty()) {
     SummarizeLatencies(timed, record);
+  } else if (first != nullptr) {
+    record.failure = *first;
   }
 }
 

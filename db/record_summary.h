@@ -23,6 +23,9 @@ bool Disqualifies(FailureKind kind);
 // Each process weighs the same, however many repeats it has. rank_ns is the 10 % quantile over all
 // repeats: a low one, since interference only ever adds time. The interval is that of the median's
 // order statistics (95 %), as if repeats were independent.
+//
+// Measurements with a network_factor count by that alone: their latencies have the neighbours of a
+// model, and do not compare. rank_ns is multiplied by the latest one's.
 void Summarize(absl::Span<const Measurement> measurements, Record& record);
 
 }  // namespace burnish

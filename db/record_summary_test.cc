@@ -79,6 +79,36 @@ TEST(RecordSummaryTest, OnlyTheLatestMeasurementsCount) {
   EXPECT_EQ(record.process_count, kSummaryMeasurementsMax);
 }
 
+Measurement InNetwork(int64_t latency_ns, double factor) {
+  Measurement measurement = Timed({{latency_ns}});
+  measurement.network_factor = factor;
+  return measurement;
+}
+
+TEST(RecordSummaryTest, VerdictOfTheNetworkMovesTheRankAndNothingElse) {
+  const Record record = SummaryOf({Timed({{100, 100}}), InNetwork(170, 0.9)});
+  EXPECT_EQ(record.rank_ns, 90);
+  EXPECT_EQ(record.network_factor, 0.9);
+  EXPECT_EQ(record.isolated_rank_ns(), 100);
+  EXPECT_EQ(record.median_ns, 100);
+  EXPECT_EQ(record.interval_high_ns, 100);
+  EXPECT_EQ(record.process_count, 1);
+}
+
+TEST(RecordSummaryTest, LatestVerdictHoldsHoweverOftenTheCandidateIsMeasuredAgain) {
+  std::vector<Measurement> measurements = {Timed({{100}}), InNetwork(170, 0.9),
+                                           InNetwork(130, 0.95)};
+  EXPECT_EQ(SummaryOf(measurements).rank_ns, 95);
+  measurements.resize(1000, Timed({{200}}));
+  EXPECT_EQ(SummaryOf(measurements).rank_ns, 190);
+}
+
+TEST(RecordSummaryTest, VerdictWithoutAMeasurementAloneIsNoSuccess) {
+  const Record record = SummaryOf({InNetwork(170, 0.9)});
+  EXPECT_FALSE(record.successful());
+  EXPECT_FALSE(record.failure.has_value());
+}
+
 TEST(RecordSummaryTest, WorstErrorAndLatestBuildAreKept) {
   Measurement first = Timed({{5}});
   first.numerics = {.kind = NumericsClass::kWinograd, .winograd_m = 4, .error = 3e-5};

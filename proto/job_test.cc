@@ -125,7 +125,9 @@ TEST(RunJobTest, JobAndResultComeBackAsTheyWere) {
                               .timeout = absl::Seconds(3),
                               .distribution = "normal"},
                    .target = "cpu:arch=znver3",
-                   .bundle_sha256 = kHashB};
+                   .bundle_sha256 = kHashB,
+                   .model_order = ModelOrder{
+                       .step_count = 2, .warm_up_pass_count = 1, .candidates = {0, 1, 1, 0, 0, 0}}};
   EXPECT_THAT(DecodeRunJob(Encode(job)), IsOkAndHolds(job));
   RunResult result;
   result.measurements.resize(2);
@@ -135,6 +137,32 @@ TEST(RunJobTest, JobAndResultComeBackAsTheyWere) {
   result.measurements[1].candidate_id = kHashB;
   result.measurements[1].outcome = Failure{.kind = FailureKind::kCrashed, .message = "signal 11"};
   EXPECT_THAT(DecodeRunResult(Encode(result)), IsOkAndHolds(result));
+}
+
+TEST(RunJobTest, OrdersThatNameNoPassOrNoCandidateAreRefused) {
+  const auto refusal = [](const ModelOrder& order, ColdPolicy policy = ColdPolicy::kModelOrder) {
+    const RunJob job{.candidates = {{.candidate_id = kHashA, .artifact_sha256 = kHashB}},
+                     .method = {.cold_policy = policy},
+                     .model_order = order};
+    return DecodeRunJob(Encode(job)).status();
+  };
+  const auto refused = [](const char* text) {
+    return StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(text));
+  };
+  const ModelOrder good{.step_count = 2, .warm_up_pass_count = 1, .candidates = {0, 0, 0, 0}};
+  EXPECT_THAT(refusal(good), IsOk());
+  EXPECT_THAT(refusal(good, ColdPolicy::kRotatedArena), refused("need each other"));
+  ModelOrder bad = good;
+  bad.step_count = 3;
+  EXPECT_THAT(refusal(bad), refused("whole passes of 3 steps"));
+  bad.step_count = 0;
+  EXPECT_THAT(refusal(bad), refused("whole passes of 0 steps"));
+  bad = good;
+  bad.warm_up_pass_count = 2;
+  EXPECT_THAT(refusal(bad), refused("2 passes of warm-up of 2"));
+  bad = good;
+  bad.candidates[3] = 1;
+  EXPECT_THAT(refusal(bad), refused("candidate 1 in an order of 1"));
 }
 
 TEST(RunJobTest, MalformedBytesAreRefused) {

@@ -272,6 +272,7 @@ v1::Measurement ToProto(const Measurement& measurement) {
   EnvironmentToProto(measurement.environment, message.mutable_environment());
   BuildToProto(measurement.build, message.mutable_build());
   *message.mutable_numerics() = ToProto(measurement.numerics);
+  message.set_network_factor(measurement.network_factor);
   return message;
 }
 
@@ -289,6 +290,7 @@ absl::StatusOr<Measurement> FromProto(const v1::Measurement& message) {
   ASSIGN_OR_RETURN(measurement.environment, EnvironmentFromProto(message.environment()));
   ASSIGN_OR_RETURN(measurement.build, BuildFromProto(message.build()));
   if (message.has_numerics()) measurement.numerics = FromProto(message.numerics());
+  measurement.network_factor = message.network_factor();
   return measurement;
 }
 

@@ -141,6 +141,7 @@ struct Measurement {
   Environment environment;
   BuildFacts build;
   Numerics numerics;
+  double network_factor = 0;  // > 0: of a `refine` in the network.
 
   // Null where the outcome is the other one.
   const Latencies* latencies() const { return std::get_if<Latencies>(&outcome); }

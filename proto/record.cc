@@ -1,5 +1,7 @@
 #include "proto/record.h"
 
+#include <cmath>
+
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -12,6 +14,8 @@ namespace burnish {
 namespace {
 
 constexpr size_t kHashBytes = 32;
+// No candidate's rank is this far from the truth: a factor outside is somebody's mistake.
+constexpr double kNetworkFactorMin = 0.01, kNetworkFactorMax = 100;
 
 absl::Status CheckName(absl::string_view field, absl::string_view name, size_t bytes_min) {
   if (name.size() >= bytes_min && name.size() <= MeasurementEntry::kNameBytesMax) {
@@ -20,6 +24,18 @@ absl::Status CheckName(absl::string_view field, absl::string_view name, size_t b
   return absl::InvalidArgumentError(absl::StrFormat("entry: got %s of %d bytes, want %d..%d", field,
                                                     name.size(), bytes_min,
                                                     MeasurementEntry::kNameBytesMax));
+}
+
+absl::Status CheckNetworkFactor(const MeasurementEntry& entry) {
+  const double factor = entry.measurement.network_factor;
+  if (factor == 0) return absl::OkStatus();
+  if (entry.purpose != Purpose::kRefine || entry.measurement.latencies() == nullptr ||
+      !(factor >= kNetworkFactorMin && factor <= kNetworkFactorMax)) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "entry %s: got network_factor %g, want 0, or %g..%g with the latencies of a refine",
+        entry.trial_id, factor, kNetworkFactorMin, kNetworkFactorMax));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckHash(absl::string_view field, absl::string_view hash) {
@@ -58,6 +74,7 @@ absl::Status ValidateEntry(const MeasurementEntry& entry) {
         absl::StrFormat("entry %s: got number %d, want %s", entry.trial_id, entry.number,
                         entry.purpose == Purpose::kTrial ? "0 for a trial" : ">= 0"));
   }
+  RETURN_IF_ERROR(CheckNetworkFactor(entry));
   if (entry.candidate.workload.id.size() != kHashBytes ||
       entry.candidate.workload.anchor_id.size() != kHashBytes ||
       entry.candidate.workload.text.empty()) {
@@ -96,6 +113,10 @@ absl::Status ValidateEntry(const MeasurementEntry& entry) {
                         entry.trial_id, FailureKindName(kind)));
   }
   return absl::OkStatus();
+}
+
+int64_t Record::isolated_rank_ns() const {
+  return std::llround(static_cast<double>(rank_ns) / network_factor);
 }
 
 v1::Candidate ToProto(const Candidate& candidate) {
@@ -171,6 +192,7 @@ v1::Record ToProto(const Record& record) {
   message.set_first_recorded_ns(record.first_recorded_ns);
   message.set_first_trial_id(record.first_trial_id);
   message.set_host(record.host);
+  message.set_network_factor(record.network_factor);
   return message;
 }
 
@@ -205,6 +227,7 @@ absl::StatusOr<Record> FromProto(const v1::Record& message) {
       .first_recorded_ns = message.first_recorded_ns(),
       .first_trial_id = message.first_trial_id(),
       .host = message.host(),
+      .network_factor = message.network_factor() > 0 ? message.network_factor() : 1,
   };
   if (message.has_failure()) {
     ASSIGN_OR_RETURN(record.failure, FromProto(message.failure()));

@@ -58,7 +58,7 @@ struct MeasurementEntry {
 
 // INVALID_ARGUMENT: names that are empty or too long, a TRIAL with another number than 0, another
 // candidate's measurement, or a TRIAL of a lost worker or a cancelled job, which would take the
-// place of the trial's real result.
+// place of the trial's real result; a factor that is no REFINE's or out of bounds.
 absl::Status ValidateEntry(const MeasurementEntry& entry);
 
 struct Record {
@@ -87,6 +87,12 @@ struct Record {
   int64_t first_recorded_ns = 0;
   std::string first_trial_id;
   std::string host;
+  // The last verdict of a `refine` in a network, which is in `rank_ns`; 1: none. The other
+  // latencies are those alone.
+  double network_factor = 1;
+
+  // What it would be ranked by without the verdict.
+  int64_t isolated_rank_ns() const;
 
   // It has latencies, and nothing that was measured later spoke against it.
   bool successful() const { return rank_ns > 0 && !failure.has_value(); }

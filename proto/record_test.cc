@@ -90,6 +90,13 @@ TEST(MeasurementEntryTest, WhatBelongsInNoLogIsRefused) {
                 [](MeasurementEntry& e) { e.measurement.candidate_id.assign(32, 'x'); }},
            Case{"no workload", [](MeasurementEntry& e) { e.candidate.workload = {}; }},
            Case{"no process", [](MeasurementEntry& e) { e.measurement.outcome = Latencies{}; }},
+           Case{"got network_factor 0.9",
+                [](MeasurementEntry& e) { e.measurement.network_factor = 0.9; }},
+           Case{"got network_factor -1",
+                [](MeasurementEntry& e) {
+                  e.purpose = Purpose::kRefine;
+                  e.measurement.network_factor = -1;
+                }},
            Case{"got purpose 7", [](MeasurementEntry& e) { e.purpose = Purpose{7}; }},
            Case{"failed by 'worker lost'",
                 [](MeasurementEntry& e) {
@@ -106,6 +113,20 @@ TEST(MeasurementEntryTest, WhatBelongsInNoLogIsRefused) {
     EXPECT_THAT(ValidateEntry(entry),
                 StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(bad.what)));
   }
+}
+
+TEST(MeasurementEntryTest, VerdictOfARefineSurvivesTheWire) {
+  MeasurementEntry entry = Entry();
+  entry.purpose = Purpose::kRefine;
+  entry.measurement.network_factor = 0.97;
+  ASSERT_THAT(ValidateEntry(entry), IsOk());
+  EXPECT_THAT(FromProto(ToProto(entry)), IsOkAndHolds(entry));
+}
+
+TEST(RecordTest, WriterThatKnewNoFactorMeantNone) {
+  v1::Record message = ToProto(Record{.rank_ns = 7});
+  message.clear_network_factor();
+  EXPECT_THAT(FromProto(message), IsOkAndHolds(Record{.rank_ns = 7}));
 }
 
 TEST(RecordTest, EveryFieldSurvivesTheWire) {
@@ -135,6 +156,7 @@ TEST(RecordTest, EveryFieldSurvivesTheWire) {
       .first_recorded_ns = 13,
       .first_trial_id = "t",
       .host = "h",
+      .network_factor = 0.875,
   };
   EXPECT_FALSE(want.successful());
   EXPECT_THAT(FromProto(ToProto(want)), IsOkAndHolds(want));

@@ -56,6 +56,28 @@ absl::StatusOr<MeasureMethod> MethodFromProto(const v1::MeasureMethod& message) 
   };
 }
 
+absl::StatusOr<ModelOrder> OrderFromProto(const v1::ModelOrder& message, int candidate_count) {
+  ModelOrder order{.step_count = message.step_count(),
+                   .warm_up_pass_count = message.warm_up_pass_count(),
+                   .candidates = {message.candidates().begin(), message.candidates().end()}};
+  if (order.step_count < 1 || order.candidates.empty() ||
+      order.candidates.size() % order.step_count != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("run job: got an order of %d candidates, want whole passes of %d steps",
+                        order.candidates.size(), order.step_count));
+  }
+  if (order.warm_up_pass_count < 0 || order.warm_up_pass_count >= order.pass_count()) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "run job: got %d passes of warm-up of %d", order.warm_up_pass_count, order.pass_count()));
+  }
+  for (const int32_t candidate : order.candidates) {
+    if (candidate >= 0 && candidate < candidate_count) continue;
+    return absl::InvalidArgumentError(
+        absl::StrFormat("run job: got candidate %d in an order of %d", candidate, candidate_count));
+  }
+  return order;
+}
+
 // Numerics travel as they do within a measurement.
 v1::Numerics NumericsToProto(const Numerics& numerics) {
   Measurement measurement;
@@ -109,6 +131,13 @@ std::string Encode(const RunJob& job) {
   MethodToProto(job.method, message.mutable_method());
   message.set_target(job.target);
   message.set_bundle_sha256(job.bundle_sha256);
+  if (job.model_order.has_value()) {
+    v1::ModelOrder* order = message.mutable_model_order();
+    order->set_step_count(job.model_order->step_count);
+    order->set_warm_up_pass_count(job.model_order->warm_up_pass_count);
+    order->mutable_candidates()->Add(job.model_order->candidates.begin(),
+                                     job.model_order->candidates.end());
+  }
   return message.SerializeAsString();
 }
 
@@ -134,6 +163,14 @@ absl::StatusOr<RunJob> DecodeRunJob(absl::string_view bytes) {
   for (const v1::RunCandidate& candidate : message.candidates()) {
     ASSIGN_OR_RETURN(RunCandidate parsed, CandidateFromProto(candidate));
     job.candidates.push_back(std::move(parsed));
+  }
+  if (message.has_model_order()) {
+    ASSIGN_OR_RETURN(job.model_order, OrderFromProto(message.model_order(),
+                                                     static_cast<int>(job.candidates.size())));
+  }
+  if (job.model_order.has_value() != (job.method.cold_policy == ColdPolicy::kModelOrder)) {
+    return absl::InvalidArgumentError(
+        "run job: a model's order and the cold policy MODEL_ORDER need each other");
   }
   return job;
 }

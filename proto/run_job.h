@@ -4,6 +4,7 @@
 #define PROTO_RUN_JOB_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,11 +46,23 @@ struct MeasureMethod {
   bool operator==(const MeasureMethod&) const = default;
 };
 
+// [pass][step]: which candidate runs there.
+struct ModelOrder {
+  int32_t step_count = 1;
+  int32_t warm_up_pass_count = 0;
+  std::vector<int32_t> candidates = {};
+
+  int64_t pass_count() const { return static_cast<int64_t>(candidates.size()) / step_count; }
+
+  bool operator==(const ModelOrder&) const = default;
+};
+
 struct RunJob {
   std::vector<RunCandidate> candidates = {};  // At least one; run in this order in one window.
   MeasureMethod method = {};
   std::string target = "";
   std::string bundle_sha256 = "";  // Of the model whose order this is; empty: none.
+  std::optional<ModelOrder> model_order = std::nullopt;
 
   bool operator==(const RunJob&) const = default;
 };
@@ -63,7 +76,8 @@ struct RunResult {
 std::string Encode(const RunJob& job);
 std::string Encode(const RunResult& result);
 
-// INVALID_ARGUMENT: not such a message, no candidate, a hash that is not 32 bytes, no time limit.
+// INVALID_ARGUMENT: not such a message, no candidate, a hash that is not 32 bytes, no time limit,
+// an order that is not of whole passes or names no candidate, or one without its cold policy.
 absl::StatusOr<RunJob> DecodeRunJob(absl::string_view bytes);
 absl::StatusOr<RunResult> DecodeRunResult(absl::string_view bytes);
 

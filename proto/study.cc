@@ -103,6 +103,7 @@ v1::StudySpec ToProto(const StudySpec& spec) {
   message.set_out_path(spec.out_path);
   message.set_priority(spec.priority);
   message.set_served(spec.served);
+  message.set_no_refine(spec.no_refine);
   return message;
 }
 
@@ -132,6 +133,7 @@ absl::StatusOr<StudySpec> FromProto(const v1::StudySpec& message) {
       .out_path = message.out_path(),
       .priority = message.priority(),
       .served = message.served(),
+      .no_refine = message.no_refine(),
   };
 }
 

@@ -44,6 +44,7 @@ struct StudySpec {
   std::string out_path;
   int32_t priority = 0;
   bool served = false;
+  bool no_refine = false;
 
   bool operator==(const StudySpec&) const = default;
 };

@@ -1,6 +1,7 @@
 #include "compiler/runtime/time_kernel.h"
 
 #include <algorithm>
+#include <string>
 
 #include "compiler/runtime/kernel_error.h"
 #include "compiler/runtime/spin_wait.h"
@@ -85,6 +86,28 @@ RuntimeOr<KernelTiming> TimeKernel(ThreadPool& pool, BurnishKernel kernel,
     }
   }
   return timing;
+}
+
+RuntimeStatus TimeCallsInTurn(ThreadPool& pool, std::span<KernelCall* const> calls,
+                              std::span<int64_t> call_ns) {
+  for (KernelCall* call : calls) SetCallbacks(pool, call->context);
+  FirstFailure failure;
+  pool.Run([&](int worker) {
+    SpinBarrier& barrier = pool.barrier();
+    barrier.Wait();
+    int64_t before_ns = worker == 0 ? MonotonicNs() : 0;
+    for (size_t i = 0; i < calls.size(); ++i) {
+      const int32_t code = calls[i]->kernel(&calls[i]->context, worker, pool.thread_count());
+      if (code != BURNISH_KERNEL_OK) failure.Record(static_cast<uint32_t>(i), code);
+      barrier.Wait();
+      if (worker != 0) continue;
+      const int64_t now_ns = MonotonicNs();
+      call_ns[i] = now_ns - before_ns;
+      before_ns = now_ns;
+    }
+  });
+  if (!failure.any()) return RuntimeStatus();
+  return KernelError("timed step " + std::to_string(failure.step()), failure.code());
 }
 
 RuntimeStatus RunKernelOnce(ThreadPool& pool, BurnishKernel kernel, BurnishKernelContext context) {

@@ -1,8 +1,10 @@
-// Times one kernel on bound buffers: warm-up, then repeats of an inner loop.
+// Times kernels on bound buffers: one alone (warm-up, then repeats of an inner loop), or one after
+// another as a model runs them.
 #ifndef COMPILER_RUNTIME_TIME_KERNEL_H_
 #define COMPILER_RUNTIME_TIME_KERNEL_H_
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "compiler/runtime/kernel_abi.h"
@@ -38,6 +40,19 @@ RuntimeOr<KernelTiming> TimeKernel(ThreadPool& pool, BurnishKernel kernel,
 
 // One call on all threads, as a check run does. `context` as above.
 RuntimeStatus RunKernelOnce(ThreadPool& pool, BurnishKernel kernel, BurnishKernelContext context);
+
+// A kernel and what it is called with; barrier and version are filled in by whom it is given to.
+struct KernelCall {
+  BurnishKernel kernel = nullptr;
+  BurnishKernelContext context = {};
+};
+
+// Runs the calls one after another on all threads of the pool, in one parallel region with a
+// barrier behind each, as a session runs the steps of a model. call_ns[i]: from the barrier before
+// call i to the one behind it, with one reading of the clock (about 25 ns). Sizes are equal.
+// KernelError as above.
+RuntimeStatus TimeCallsInTurn(ThreadPool& pool, std::span<KernelCall* const> calls,
+                              std::span<int64_t> call_ns);
 
 }  // namespace burnish
 

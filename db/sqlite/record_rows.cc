@@ -31,7 +31,7 @@ SELECT r.id, r.candidate_id, r.method_version, w.sha256, w.anchor_sha256, t.text
   r.decisions, r.codegen_epoch, r.rank_ns, r.median_ns, r.interval_low_ns, r.interval_high_ns,
   r.process_count, r.repeat_count, r.failure_kind, r.failure_text, r.numerics_kind, r.winograd_m,
   r.numerics_error, r.scratch_bytes, r.packed_bytes, r.code_bytes, r.lowered_sha256, r.code_sha256,
-  r.first_recorded_ns, r.first_trial_id, r.host
+  r.first_recorded_ns, r.first_trial_id, r.host, r.network_factor
 FROM record r CROSS JOIN workload w ON w.id = r.workload_id CROSS JOIN target t ON t.id = r.target_id
   CROSS JOIN contract c ON c.id = r.contract_id CROSS JOIN sketch k ON k.id = r.sketch_id
 )sql";
@@ -63,6 +63,7 @@ absl::StatusOr<Record> RecordAt(const SqliteQuery& row) {
       .first_recorded_ns = row.IntAt(26),
       .first_trial_id = row.BytesAt(27),
       .host = row.BytesAt(28),
+      .network_factor = row.RealAt(29),
   };
   ASSIGN_OR_RETURN(record.trace, TraceAt(row, 7, 8));
   if (!row.IsNull(16)) {

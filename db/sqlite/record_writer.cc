@@ -127,14 +127,19 @@ VALUES(?,?,?,?,?,?,?,?,?,?,?, 0,0,0,0,0,0,0,0))sql"));
 }
 
 // The measurements of a record that Summarize looks at, oldest first: the latest with latencies,
-// and every failure, since a candidate that failed is hardly ever measured again.
+// the latest verdict of a network, and every failure, since a candidate that failed is hardly ever
+// measured again.
 absl::StatusOr<std::vector<Measurement>> ReadMeasurements(SqliteConnection& connection,
                                                           int64_t record_row) {
   ASSIGN_OR_RETURN(SqliteQuery query, connection.Query(R"sql(
 SELECT id, body FROM measurement WHERE record_id=?1 AND failure_kind IS NOT NULL
 UNION ALL SELECT * FROM (
-  SELECT id, body FROM measurement WHERE record_id=?1 AND failure_kind IS NULL
+  SELECT id, body FROM measurement
+  WHERE record_id=?1 AND failure_kind IS NULL AND network_factor IS NULL
   ORDER BY id DESC LIMIT ?2)
+UNION ALL SELECT * FROM (
+  SELECT id, body FROM measurement WHERE record_id=?1 AND network_factor IS NOT NULL
+  ORDER BY id DESC LIMIT 1)
 ORDER BY id)sql"));
   query.Int(record_row).Int(kSummaryMeasurementsMax);
   std::vector<Measurement> measurements;
@@ -150,7 +155,8 @@ absl::Status UpdateRecord(SqliteConnection& connection, int64_t record_row, cons
   ASSIGN_OR_RETURN(SqliteQuery update, connection.Query(R"sql(
 UPDATE record SET rank_ns=?, median_ns=?, interval_low_ns=?, interval_high_ns=?, process_count=?,
   repeat_count=?, failure_kind=?, failure_text=?, numerics_kind=?, winograd_m=?, numerics_error=?,
-  scratch_bytes=?, packed_bytes=?, code_bytes=?, lowered_sha256=?, code_sha256=? WHERE id=?)sql"));
+  scratch_bytes=?, packed_bytes=?, code_bytes=?, lowered_sha256=?, code_sha256=?, network_factor=?
+WHERE id=?)sql"));
   for (const int64_t time_ns :
        {record.rank_ns, record.median_ns, record.interval_low_ns, record.interval_high_ns}) {
     record.successful() ? update.Int(time_ns) : update.Null();
@@ -167,7 +173,7 @@ UPDATE record SET rank_ns=?, median_ns=?, interval_low_ns=?, interval_high_ns=?,
       .Int(record.code_bytes);
   HashOrNull(update, record.lowered_sha256);
   HashOrNull(update, record.code_sha256);
-  return update.Int(record_row).Run();
+  return update.Real(record.network_factor).Int(record_row).Run();
 }
 
 absl::Status InsertMeasurement(SqliteConnection& connection, const MeasurementEntry& entry,
@@ -178,7 +184,7 @@ absl::Status InsertMeasurement(SqliteConnection& connection, const MeasurementEn
                                                      EnvironmentBody(entry.measurement), true));
   ASSIGN_OR_RETURN(SqliteQuery insert, connection.Query(R"sql(
 INSERT INTO measurement(record_id, study_id, trial_id, purpose, number, recorded_ns, failure_kind,
-  environment_id, body) VALUES(?,?,?,?,?,?,?,?,?))sql"));
+  environment_id, body, network_factor) VALUES(?,?,?,?,?,?,?,?,?,?))sql"));
   insert.Int(record_row)
       .Int(study)
       .Text(entry.trial_id)
@@ -187,7 +193,10 @@ INSERT INTO measurement(record_id, study_id, trial_id, purpose, number, recorded
       .Int(entry.recorded_ns);
   const Failure* failure = entry.measurement.failure();
   failure != nullptr ? insert.Int(static_cast<int64_t>(failure->kind)) : insert.Null();
-  return insert.Int(environment).Blob(MeasurementBody(entry.measurement)).Run();
+  insert.Int(environment).Blob(MeasurementBody(entry.measurement));
+  const double factor = entry.measurement.network_factor;
+  factor > 0 ? insert.Real(factor) : insert.Null();
+  return insert.Run();
 }
 
 }  // namespace

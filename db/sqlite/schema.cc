@@ -97,7 +97,14 @@ CREATE INDEX record_best ON record(
   method_version, codegen_epoch) WHERE rank_ns IS NOT NULL;
 )sql";
 
-constexpr const char* kMigrations[] = {kVersion1, kVersion2};
+// What `refine` found in a network (proto/record.h). A measurement with a factor counts by it
+// alone.
+constexpr char kVersion3[] = R"sql(
+ALTER TABLE record ADD COLUMN network_factor REAL NOT NULL DEFAULT 1;
+ALTER TABLE measurement ADD COLUMN network_factor REAL;
+)sql";
+
+constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3};
 constexpr int64_t kVersion = std::size(kMigrations);
 
 // The version of the file, 0 where it is empty. Inside a transaction, or another process that makes

@@ -218,11 +218,19 @@ void MakeVersion1(const std::string& from, const std::string& path) {
                   "PRAGMA user_version=1; PRAGMA application_id=", kSqliteApplicationId,
                   "; ATTACH '", from, "' AS newest")),
               IsOk());
-  for (const char* table : {"workload", "target", "contract", "sketch", "study_name", "record"}) {
+  for (const char* table : {"workload", "target", "contract", "sketch", "study_name"}) {
     ASSERT_THAT(
         connection->Execute(absl::StrCat("INSERT INTO ", table, " SELECT * FROM newest.", table)),
         IsOk());
   }
+  ASSERT_THAT(connection->Execute(R"sql(
+INSERT INTO record SELECT id, candidate_id, method_version, workload_id, target_id, contract_id,
+  sketch_id, decisions, codegen_epoch, rank_ns, median_ns, interval_low_ns, interval_high_ns,
+  process_count, repeat_count, failure_kind, failure_text, numerics_kind, winograd_m,
+  numerics_error, scratch_bytes, packed_bytes, code_bytes, lowered_sha256, code_sha256,
+  first_recorded_ns, first_trial_id, host
+FROM newest.record)sql"),
+              IsOk());
   ASSERT_THAT(connection->Execute(R"sql(
 INSERT INTO measurement SELECT m.id, record_id, study_id, trial_id, purpose, number, recorded_ns,
   failure_kind, e.body, m.body

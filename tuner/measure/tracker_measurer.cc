@@ -12,8 +12,8 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "proto/build_job.h"
-#include "proto/record.h"
 #include "tracker/tracker_client.h"
+#include "tuner/measure/build_spec.h"
 
 namespace burnish {
 namespace {
@@ -42,11 +42,6 @@ struct Reference {
   std::string contract;         // As built.
   MeasureRequest request;       // Whose trace is the reference's.
 };
-
-std::string CandidateIdOf(const MeasureTask& task, const std::string& trace) {
-  return CandidateId(task.workload.id, task.target.ToText(), task.contract, trace,
-                     task.codegen_epoch);
-}
 
 }  // namespace
 
@@ -279,21 +274,11 @@ class TrackerMeasurer::Impl {
   }
 
   JobSpec BuildSpec(const MeasureRequest& request, const std::string& job_id) const {
-    const MeasureTask& task = *request.task;
-    const BuildJob job = {.candidate_id = CandidateIdOf(task, request.trace),
-                          .workload = task.workload.text,
-                          .target = task.target.ToText(),
-                          .contract = task.contract,
-                          .trace = request.trace,
-                          .codegen_epoch = task.codegen_epoch,
-                          .timeout = options_.build_timeout};
-    // The lease outlasts the child's limit: that is the builder's to report.
-    return {.id = job_id,
-            .kind = JobKind::kBuild,
-            .study = options_.study,
-            .priority = options_.priority,
-            .timeout = 3 * options_.build_timeout + absl::Seconds(30),
-            .payload = Encode(job)};
+    return MakeBuildSpec(*request.task, request.trace,
+                         {.id = job_id,
+                          .study = options_.study,
+                          .priority = options_.priority,
+                          .build_timeout = options_.build_timeout});
   }
 
   absl::Status SubmitBuild(Trial& trial) {

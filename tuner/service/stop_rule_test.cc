@@ -27,5 +27,22 @@ TEST(StopRuleTest, TimeCountsWhereItWasLimited) {
   EXPECT_EQ(ShouldStop(limited, {.elapsed = hour}), StopReason::kTime);
 }
 
+TEST(StopRuleTest, TrialsLeaveAShareOfTheTimeToWhatFollows) {
+  const absl::Duration time = absl::Seconds(110);
+  const StudySpec limited = {.trials_max = 9, .time_max_ns = absl::ToInt64Nanoseconds(time)};
+  EXPECT_EQ(ShouldStop(limited, {.elapsed = absl::Seconds(99), .refines = true}),
+            StopReason::kNone);
+  EXPECT_EQ(ShouldStop(limited, {.elapsed = absl::Seconds(101), .refines = true}),
+            StopReason::kTime);
+}
+
+TEST(StopRuleTest, RefiningTakesAModelAndEnoughTrials) {
+  EXPECT_TRUE(ShouldRefine({}, 24, /*task_count=*/3, /*step_count=*/5));
+  EXPECT_FALSE(ShouldRefine({}, 23, 3, 5));
+  EXPECT_FALSE(ShouldRefine({}, 24, 3, 0));
+  EXPECT_FALSE(ShouldRefine({}, 24, 1, 5));
+  EXPECT_FALSE(ShouldRefine({.no_refine = true}, 24, 3, 5));
+}
+
 }  // namespace
 }  // namespace burnish

@@ -54,6 +54,7 @@ absl::StatusOr<Ids> ReadEntries(const StudyRunnerOptions& options) {
     ASSIGN_OR_RETURN(const EntryPage page, options.records->ScanEntries(query));
     if (page.entries.empty()) break;
     for (const MeasurementEntry& entry : page.entries) {
+      if (entry.purpose == Purpose::kRefine) continue;
       if (!recorded.insert(entry.trial_id).second) return Wrong(entry.trial_id, "is stored twice");
       const std::string task = entry.candidate.workload.id;
       if (entry.purpose == Purpose::kReference) {

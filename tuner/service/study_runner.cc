@@ -26,6 +26,7 @@ class StudyRunner::Impl {
     CHECK(!has_run_.exchange(true));
     absl::StatusOr<StopReason> reason = session_.Start();
     if (reason.ok()) reason = Loop();
+    if (reason.ok()) reason = Refine(*reason);
     absl::Status finished = reason.ok() ? session_.Finish(*reason) : reason.status();
     if (!finished.ok()) {
       session_.Fail(finished);
@@ -68,6 +69,20 @@ class StudyRunner::Impl {
       if (now - answered_at >= options_.silence_max) return StopReason::kMeasurerSilent;
       if (options_.on_progress != nullptr) options_.on_progress(session_.Progress());
     }
+  }
+
+  // After the trials; the reason is theirs, unless somebody ended this.
+  StopReason Refine(StopReason reason) {
+    const bool is_over = reason == StopReason::kTrials || reason == StopReason::kTime ||
+                         reason == StopReason::kGain || reason == StopReason::kNoTaskLeft;
+    if (!is_over || !session_.MayRefine()) return reason;
+    session_.Refine([this] {
+      if (options_.on_progress != nullptr) options_.on_progress(session_.Progress());
+      return request_ != Request::kNone;
+    });
+    if (request_ == Request::kInterrupt) return StopReason::kInterrupted;
+    if (request_ == Request::kCancel) return StopReason::kCancelled;
+    return reason;
   }
 
   const StudyRunnerOptions options_;

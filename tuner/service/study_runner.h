@@ -15,6 +15,7 @@
 #include "db/record_store.h"
 #include "db/study_store.h"
 #include "tuner/measure/measurer.h"
+#include "tuner/measure/network_measurer.h"
 #include "tuner/service/study_types.h"
 #include "tuner/task_scheduler/task_scheduler.h"
 
@@ -32,6 +33,12 @@ struct StudyRunnerOptions {
   StudyStore* studies = nullptr;
   Measurer* measurer = nullptr;
   const Clock* clock = nullptr;
+  // Measures the best few of each task inside the model, in the end. Null: nothing does. Outlives
+  // the runner.
+  NetworkMeasurer* network = nullptr;
+  // The task of each step of the model, in its order: task i in as many as its weight. Empty: not
+  // known, and nothing is measured inside it.
+  std::vector<int> model_order = {};
   // Called from Run: after every change, and at least about once a second. May be null.
   std::function<void(const StudyProgress&)> on_progress = nullptr;
 
@@ -57,7 +64,8 @@ class StudyRunner {
   // nothing that is stored is measured again. At most once a runner.
   // FAILED_PRECONDITION: the study is done, its tasks are others, or another tuner runs it.
   // Other errors are the stores', the tools' or the search's; then the study has failed, and may be
-  // resumed. That candidates fail, or that the measurer is silent, is no error.
+  // resumed. That candidates fail, or that the measurer is silent, is no error; nor is whatever
+  // happens to the measurements inside the model, which cost no more than their verdict.
   absl::StatusOr<StudyResult> Run();
 
   // Both from any thread and from signal handlers, at any time. Run returns within about a second.

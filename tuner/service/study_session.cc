@@ -9,6 +9,7 @@
 #include "base/status_macros.h"
 #include "proto/record.h"
 #include "tuner/service/stop_rule.h"
+#include "tuner/service/study_refiner.h"
 #include "tuner/service/study_replay.h"
 #include "tuner/service/task_history.h"
 
@@ -239,8 +240,10 @@ StopReason StudySession::WhyStop() const {
     for (const auto& task : tasks_) progresses.push_back(task->progress());
     gain = scheduler_->PredictedGain(progresses);
   }
-  return ShouldStop(options_.spec,
-                    {.begun_count = begun_count_, .elapsed = Elapsed(), .predicted_gain = gain});
+  return ShouldStop(options_.spec, {.begun_count = begun_count_,
+                                    .elapsed = Elapsed(),
+                                    .predicted_gain = gain,
+                                    .refines = MayRefine()});
 }
 
 absl::StatusOr<int> StudySession::Collect(absl::Duration timeout) {
@@ -402,6 +405,32 @@ absl::Status StudySession::CancelOpen(absl::Duration timeout) {
   return TellArrived();
 }
 
+bool StudySession::MayRefine() const {
+  return options_.network != nullptr &&
+         ShouldRefine(options_.spec, trial_count_, static_cast<int>(tasks_.size()),
+                      static_cast<int>(options_.model_order.size()));
+}
+
+void StudySession::Refine(const std::function<bool()>& stop) {
+  std::vector<StudyRefiner::Task> tasks;
+  for (const auto& task : tasks_) {
+    tasks.push_back({task->measure_task(), task->reference_trial().trace});
+  }
+  StudyRefiner refiner(options_, std::move(tasks));
+  const auto changes = refiner.Run(kRefineShare * Elapsed(), [&] {
+    refine_ = refiner.progress();
+    return stop();
+  });
+  refine_ = refiner.progress();
+  if (!changes.ok()) {
+    if (!absl::IsCancelled(changes.status())) refine_.error = changes.status().ToString();
+    return;
+  }
+  for (const StudyRefiner::Change& change : *changes) {
+    tasks_[change.task_index]->set_best(change.best);
+  }
+}
+
 absl::Status StudySession::Finish(StopReason reason) {
   StudyState state = StudyState::kDone;
   if (reason == StopReason::kInterrupted) state = StudyState::kInterrupted;
@@ -411,6 +440,7 @@ absl::Status StudySession::Finish(StopReason reason) {
     state = StudyState::kInterrupted;
     absl::StrAppend(&detail, ": ", options_.measurer->health().message());
   }
+  if (!refine_.error.empty()) absl::StrAppend(&detail, "; not refined: ", refine_.error);
   return storage_->SetState(state, detail, NowNs());
 }
 
@@ -427,7 +457,8 @@ StudyProgress StudySession::Progress() const {
                          .pending_count = begun_count_ - trial_count_,
                          .failure_counts = failure_counts_,
                          .elapsed = Elapsed(),
-                         .health = options_.measurer->health()};
+                         .health = options_.measurer->health(),
+                         .refine = refine_};
   std::vector<TaskProgress> progresses;
   for (const auto& task : tasks_) {
     progresses.push_back(task->progress());

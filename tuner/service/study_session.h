@@ -4,6 +4,7 @@
 #define TUNER_SERVICE_STUDY_SESSION_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -37,6 +38,12 @@ class StudySession {
 
   // Has open trials cancelled; those whose result comes first are stored.
   absl::Status CancelOpen(absl::Duration timeout);
+
+  // Whether the trials, now that no more begin, are to be followed by Refine.
+  bool MayRefine() const;
+  // Measures the best few inside the model (study_refiner.h). An error is in the progress: the
+  // study has what it had. `stop`: asked about once a second; true ends it.
+  void Refine(const std::function<bool()>& stop);
 
   // Stores how the run ended.
   absl::Status Finish(StopReason reason);
@@ -91,6 +98,7 @@ class StudySession {
   int64_t begun_count_ = 0;  // Of trials, without those dropped and without references.
   int64_t trial_count_ = 0;  // With a stored result.
   std::map<FailureKind, int64_t> failure_counts_;
+  RefineProgress refine_;
   absl::Duration elapsed_before_ = absl::ZeroDuration();
   absl::Time started_at_ = absl::InfiniteFuture();
   absl::Time time_is_up_since_ = absl::InfiniteFuture();

@@ -55,6 +55,7 @@ struct BestCandidate {
   std::string trace = {};
   std::string candidate_id = {};
   std::string trial_id = {};  // Empty for kHistory.
+  bool refined = false;       // Won inside the model; the latency is in proportion (record.proto).
 };
 
 struct TaskStatus {
@@ -82,6 +83,17 @@ enum class StopReason {
 // "trials", "time", ...: for people and JSON.
 absl::string_view StopReasonName(StopReason reason);
 
+// The measurements inside the model, when the trials are done.
+struct RefineProgress {
+  int process_count = 0;      // Fresh processes that have run.
+  int process_count_max = 0;  // 0: it has not begun.
+  int changed_count = 0;      // Tasks with another winner than alone.
+  double gain = 0;            // Of the whole, by what was measured, as a fraction.
+  std::string error = {};     // Why it ended without a verdict; empty: it did not.
+
+  bool operator==(const RefineProgress&) const = default;
+};
+
 struct StudyProgress {
   std::string study_id = {};
   int64_t trial_count = 0;    // Recorded by all runs of the study.
@@ -91,6 +103,7 @@ struct StudyProgress {
   absl::Duration elapsed = absl::ZeroDuration();  // Of all runs of the study.
   double predicted_gain = 0;  // Of the next window of trials, as a fraction of the whole.
   absl::Status health;        // The measurer's.
+  RefineProgress refine = {};
   std::vector<TaskStatus> tasks = {};
 };
 

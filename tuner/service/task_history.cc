@@ -19,7 +19,8 @@ HistoryRecord KnownOf(const Record& record) {
   known.measurement.build.lowered_sha256 = record.lowered_sha256;
   known.measurement.build.code_sha256 = record.code_sha256;
   if (record.successful()) {
-    known.measurement.outcome = Latencies{{ProcessLatencies{.latency_ns = {record.rank_ns}}}};
+    known.measurement.outcome =
+        Latencies{{ProcessLatencies{.latency_ns = {record.isolated_rank_ns()}}}};
   } else {
     known.measurement.outcome = record.failure.value_or(Failure{});
   }
@@ -51,7 +52,7 @@ absl::StatusOr<TaskHistory> ReadTaskHistory(const RecordStore& records, const St
       if (same) {
         history.known.push_back(KnownOf(record));
       } else if (record.successful()) {
-        seeds.emplace_back(record.rank_ns, record.trace);
+        seeds.emplace_back(record.isolated_rank_ns(), record.trace);
         history.related.push_back(KnownOf(record));
       }
     }

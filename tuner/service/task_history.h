@@ -19,7 +19,8 @@ namespace burnish {
 struct HistoryRecord {
   std::string trace;
   std::string candidate_id;
-  Measurement measurement;  // Of one process and repeat at the rank latency, or the failure.
+  // Of one process and repeat at the rank latency alone, or the failure.
+  Measurement measurement;
 };
 
 struct TaskHistory {

@@ -83,6 +83,8 @@ class TaskSearch {
   // Pending trials, the reference included, by id.
   const std::map<std::string, Trial>& pending() const { return pending_; }
   void set_exhausted(bool exhausted) { progress_.exhausted = exhausted; }
+  // What is reported as best from now on. For a task whose search is over.
+  void set_best(BestCandidate best) { best_ = std::move(best); }
 
   // For the task scheduler.
   TaskProgress progress() const;

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <optional>
 #include <utility>
@@ -75,7 +76,7 @@ Failure RunError(absl::string_view message) {
 }  // namespace
 
 absl::StatusOr<BenchResult> RunBench::Run(const BenchRequest& request) {
-  RETURN_IF_ERROR(PrepareFiles(request));
+  RETURN_IF_ERROR(PrepareFiles(request.cold_constants ? request.timing.arena_bytes : 0));
   Failure refused;
   BenchResult result{.error = Numerics::kErrorNotMeasured};
   ASSIGN_OR_RETURN(const RunnerRequest message, MakeRequest(request, &refused));
@@ -98,19 +99,27 @@ absl::StatusOr<BenchResult> RunBench::Run(const BenchRequest& request) {
   return result;
 }
 
-absl::Status RunBench::PrepareFiles(const BenchRequest& request) {
+absl::Status RunBench::PrepareFiles(int64_t arena_bytes) {
   if (!outputs_.valid()) {
     ASSIGN_OR_RETURN(outputs_, MakeMemoryFile("burnish-outputs"));
   }
-  if (!request.cold_constants || arena_bytes_ == request.timing.arena_bytes) {
-    return absl::OkStatus();
-  }
-  ASSIGN_OR_RETURN(arena_, MakeArena(request.timing.arena_bytes));
-  arena_bytes_ = request.timing.arena_bytes;
+  if (arena_bytes <= 0 || arena_bytes_ == arena_bytes) return absl::OkStatus();
+  ASSIGN_OR_RETURN(arena_, MakeArena(arena_bytes));
+  arena_bytes_ = arena_bytes;
   return absl::OkStatus();
 }
 
-// `*refused` gets a message where the checker refuses the workload or a contract.
+// `*refused` gets a message where the checker refuses the workload or the contract.
+absl::StatusOr<KernelSpec> RunBench::PlanKernel(absl::string_view workload,
+                                                absl::string_view artifact,
+                                                absl::string_view contract, Failure* refused) {
+  ASSIGN_OR_RETURN(CheckerReply reply, AskChecker({.call = CheckerCall::kPlan,
+                                                   .workload = std::string(workload),
+                                                   .contract = std::string(contract)}));
+  if (reply.verdict != CheckerVerdict::kOk) *refused = RunError(reply.message);
+  return KernelSpec{.artifact = std::string(artifact), .parameters = std::move(reply.parameters)};
+}
+
 absl::StatusOr<RunnerRequest> RunBench::MakeRequest(const BenchRequest& request, Failure* refused) {
   RunnerRequest message{.seed = request.seed,
                         .thread_count = request.thread_count,
@@ -118,20 +127,55 @@ absl::StatusOr<RunnerRequest> RunBench::MakeRequest(const BenchRequest& request,
                         .memory_bytes_max = options_.memory_bytes_max,
                         .timing = request.timing};
   if (!request.cold_constants) message.timing.arena_bytes = 0;
-  const auto plan = [&](absl::string_view artifact,
-                        absl::string_view contract) -> absl::StatusOr<KernelSpec> {
-    ASSIGN_OR_RETURN(CheckerReply reply, AskChecker({.call = CheckerCall::kPlan,
-                                                     .workload = std::string(request.workload),
-                                                     .contract = std::string(contract)}));
-    if (reply.verdict != CheckerVerdict::kOk) *refused = RunError(reply.message);
-    return KernelSpec{.artifact = std::string(artifact), .parameters = std::move(reply.parameters)};
-  };
-  ASSIGN_OR_RETURN(message.candidate, plan(request.artifact, request.contract));
+  ASSIGN_OR_RETURN(message.candidate,
+                   PlanKernel(request.workload, request.artifact, request.contract, refused));
   if (!request.reference_artifact.empty()) {
     ASSIGN_OR_RETURN(message.reference.emplace_back(),
-                     plan(request.reference_artifact, request.reference_contract));
+                     PlanKernel(request.workload, request.reference_artifact,
+                                request.reference_contract, refused));
   }
   return message;
+}
+
+absl::StatusOr<NetworkBenchResult> RunBench::RunNetwork(const NetworkBenchRequest& request) {
+  RETURN_IF_ERROR(PrepareFiles(request.timing.arena_bytes));
+  RunnerRequest message{.seed = request.seed,
+                        .thread_count = request.thread_count,
+                        .cpus = {request.cpus.begin(), request.cpus.end()},
+                        .memory_bytes_max = options_.memory_bytes_max,
+                        .timing = request.timing,
+                        .network = {.step_count = request.step_count,
+                                    .warm_up_pass_count = request.warm_up_pass_count,
+                                    .order = request.order}};
+  Failure refused;
+  for (const NetworkBenchRequest::Kernel& kernel : request.kernels) {
+    ASSIGN_OR_RETURN(message.network.kernels.emplace_back(),
+                     PlanKernel(kernel.workload, kernel.artifact, kernel.contract, &refused));
+  }
+  if (!refused.message.empty()) return NetworkBenchResult{.outcome = refused};
+  absl::StatusOr<NetworkBenchResult> result = RunNetworkProcess(request, message);
+  EndChild(runner_);
+  if (!result.ok()) return CancelledOr(result.status());
+  return result;
+}
+
+absl::StatusOr<NetworkBenchResult> RunBench::RunNetworkProcess(const NetworkBenchRequest& request,
+                                                               const RunnerRequest& message) {
+  ASSIGN_OR_RETURN(const Step loaded, StartRunner(message, request.timeout));
+  if (const Failure* failure = std::get_if<Failure>(&loaded)) return NetworkBenchResult{*failure};
+  ASSIGN_OR_RETURN(const Step locked, ReadRunner(RunnerEvent::kLocked, options_.lock_timeout));
+  if (const Failure* failure = std::get_if<Failure>(&locked)) return NetworkBenchResult{*failure};
+  ASSIGN_OR_RETURN(const Step timed, ReadRunner(RunnerEvent::kTimed, request.timeout));
+  if (const Failure* failure = std::get_if<Failure>(&timed)) return NetworkBenchResult{*failure};
+  const RunnerReply& reply = std::get<RunnerReply>(timed);
+  const size_t warm_up_steps = static_cast<size_t>(request.warm_up_pass_count) * request.step_count;
+  const bool is_sound =
+      reply.step_ns.size() == request.order.size() - warm_up_steps &&
+      std::all_of(reply.step_ns.begin(), reply.step_ns.end(), [](int64_t ns) { return ns >= 0; });
+  if (!is_sound) return NetworkBenchResult{RunError("the runner reported times that cannot be")};
+  return NetworkBenchResult{.outcome = reply.step_ns,
+                            .process = ToLatencies(reply.timing),
+                            .vector_bytes = reply.timing.vector_bytes};
 }
 
 absl::StatusOr<std::variant<ProcessLatencies, Failure>> RunBench::RunProcess(

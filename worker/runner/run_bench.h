@@ -47,6 +47,30 @@ struct BenchRequest {
   TimingSpec timing = {};  // `arena_bytes`: of the arena for cold constants.
 };
 
+// Candidates in a model's order, ready to run. They were checked before, each alone.
+struct NetworkBenchRequest {
+  struct Kernel {
+    absl::string_view workload;
+    absl::string_view artifact;
+    absl::string_view contract;
+  };
+  std::vector<Kernel> kernels;
+  int32_t step_count = 1;
+  int32_t warm_up_pass_count = 0;
+  std::vector<int32_t> order;  // [pass][step]: index into `kernels`.
+  uint64_t seed = 0;
+  int thread_count = 1;
+  std::vector<int> cpus;
+  absl::Duration timeout = absl::ZeroDuration();  // Of loading; again of timing.
+  TimingSpec timing = {};                         // Its arena's values fill the memory.
+};
+
+struct NetworkBenchResult {
+  std::variant<std::vector<int64_t>, Failure> outcome = {};  // [timed pass][step] in nanoseconds.
+  ProcessLatencies process = {};                             // What is known beside latencies.
+  int32_t vector_bytes = 0;
+};
+
 struct BenchResult {
   std::variant<Latencies, Failure> outcome = {};
   double error = 0;             // Against the oracle; Numerics::kErrorNotMeasured where not known.
@@ -62,6 +86,9 @@ class RunBench {
   // CANCELLED after a Cancel; any other error is this worker's fault.
   absl::StatusOr<BenchResult> Run(const BenchRequest& request);
 
+  // In one fresh process. Errors as above.
+  absl::StatusOr<NetworkBenchResult> RunNetwork(const NetworkBenchRequest& request);
+
   // Ends the Run in progress and all later ones, until Reset.
   void Cancel();
   void Reset();
@@ -70,8 +97,13 @@ class RunBench {
   // A runner process: what it said, or how its candidate failed.
   using Step = std::variant<RunnerReply, Failure>;
 
-  absl::Status PrepareFiles(const BenchRequest& request);
+  // `arena_bytes` 0: no arena is needed.
+  absl::Status PrepareFiles(int64_t arena_bytes);
   absl::StatusOr<RunnerRequest> MakeRequest(const BenchRequest& request, Failure* refused);
+  absl::StatusOr<KernelSpec> PlanKernel(absl::string_view workload, absl::string_view artifact,
+                                        absl::string_view contract, Failure* refused);
+  absl::StatusOr<NetworkBenchResult> RunNetworkProcess(const NetworkBenchRequest& request,
+                                                       const RunnerRequest& message);
   absl::StatusOr<std::variant<ProcessLatencies, Failure>> RunProcess(const BenchRequest& request,
                                                                      const RunnerRequest& message,
                                                                      BenchResult& result);

@@ -28,9 +28,6 @@ absl::Status CheckMethod(const MeasureMethod& method) {
                                                  ", this worker has ",
                                                  RunnerExecutor::kMethodVersion));
   }
-  if (method.cold_policy == ColdPolicy::kModelOrder) {
-    return absl::UnimplementedError("this worker does not measure in model order");
-  }
   if (!method.distribution.empty() && method.distribution != "normal") {
     return absl::UnimplementedError(
         absl::StrCat("got distribution ", method.distribution, ", this worker has normal"));
@@ -70,6 +67,31 @@ TimingSpec TimingOf(const MeasureMethod& method, int64_t incumbent_ns) {
         static_cast<int64_t>(incumbent_ns * std::max(method.early_stop_ratio, 0.0));
   }
   return timing;
+}
+
+// Of one candidate: a latency for each timed pass that it takes part in, the mean over its steps.
+std::variant<Latencies, Failure> NetworkLatencies(const ModelOrder& order, int candidate,
+                                                  const NetworkBenchResult& result) {
+  if (const Failure* failure = std::get_if<Failure>(&result.outcome)) return *failure;
+  const std::vector<int64_t>& step_ns = std::get<std::vector<int64_t>>(result.outcome);
+  const size_t step_count = order.step_count;
+  const size_t first = order.warm_up_pass_count * step_count;
+  ProcessLatencies process = result.process;
+  for (size_t pass = 0; pass < step_ns.size(); pass += step_count) {
+    int64_t sum_ns = 0, count = 0;
+    for (size_t i = pass; i < pass + step_count; ++i) {
+      if (order.candidates[first + i] != candidate) continue;
+      sum_ns += step_ns[i];
+      ++count;
+    }
+    if (count == 0) continue;
+    process.latency_ns.push_back(std::max<int64_t>(1, sum_ns / count));
+    process.inner_count = static_cast<int32_t>(count);
+  }
+  if (process.latency_ns.empty()) {
+    return Failure{FailureKind::kRunError, "the order has no timed pass with it"};
+  }
+  return Latencies{{std::move(process)}};
 }
 
 }  // namespace
@@ -160,6 +182,7 @@ absl::StatusOr<RunResult> RunnerExecutor::RunAll(const RunJob& job, ArtifactMiss
     RETURN_IF_ERROR(GetArtifact(candidate.reference_artifact_sha256, missing).status());
   }
   if (!missing.sha256.empty()) return absl::NotFoundError("artifacts");
+  if (job.model_order.has_value()) return RunNetwork(job, *job.model_order, missing);
   RunResult result;
   for (const RunCandidate& candidate : job.candidates) {
     ASSIGN_OR_RETURN(result.measurements.emplace_back(), RunOne(candidate, job, missing));
@@ -181,8 +204,6 @@ absl::StatusOr<Measurement> RunnerExecutor::RunOne(const RunCandidate& candidate
   if (!missing.sha256.empty()) return absl::NotFoundError("artifacts");
 
   const RunCpus used = CpusFor(options_.device, options_.host_cpu, target.threads);
-  std::vector<int> locked = used.cpus;
-  locked.insert(locked.end(), used.siblings.begin(), used.siblings.end());
   BenchRequest request{.workload = candidate.workload,
                        .artifact = *artifact,
                        .contract = candidate.contract,
@@ -200,7 +221,7 @@ absl::StatusOr<Measurement> RunnerExecutor::RunOne(const RunCandidate& candidate
   if (reference != nullptr) request.reference_artifact = *reference;
   request.timing.arena_bytes =
       job.method.arena_bytes > 0 ? job.method.arena_bytes : ColdArenaBytes(options_.host_cpu);
-  request.timing.lock_paths = MeasuringLockPaths(options_.lock_folder, locked);
+  request.timing.lock_paths = LockPaths(used);
   ASSIGN_OR_RETURN(BenchResult result, bench_.Run(request));
 
   Measurement measurement{.candidate_id = candidate.candidate_id,
@@ -209,21 +230,76 @@ absl::StatusOr<Measurement> RunnerExecutor::RunOne(const RunCandidate& candidate
                           .numerics = candidate.numerics};
   measurement.numerics.error = std::isfinite(result.error) ? result.error : HUGE_VAL;
   Environment& environment = measurement.environment;
+  SetPlace(target, used, environment);
   environment.mode = MeasureMode::kIsolated;
   environment.cold_policy = result.cold_constants ? ColdPolicy::kRotatedArena : ColdPolicy::kWarm;
   environment.arena_bytes = result.cold_constants ? request.timing.arena_bytes : 0;
+  environment.vector_bytes = result.vector_bytes;
+  environment.seed = candidate.seed;
+  return measurement;
+}
+
+absl::StatusOr<RunResult> RunnerExecutor::RunNetwork(const RunJob& job, const ModelOrder& order,
+                                                     ArtifactMissing& missing) {
+  ASSIGN_OR_RETURN(const Target target, ParseTarget(job.target));
+  RETURN_IF_ERROR(CheckTarget(target, options_.device, options_.host_cpu));
+  const RunCpus used = CpusFor(options_.device, options_.host_cpu, target.threads);
+  std::vector<std::shared_ptr<const std::string>> artifacts;
+  NetworkBenchRequest request{.step_count = order.step_count,
+                              .warm_up_pass_count = order.warm_up_pass_count,
+                              .order = order.candidates,
+                              .seed = job.candidates[0].seed,
+                              .thread_count = target.threads,
+                              .cpus = used.cpus,
+                              .timeout = std::min(job.method.timeout, kTimeoutMax),
+                              .timing = TimingOf(job.method, /*incumbent_ns=*/0)};
+  for (const RunCandidate& candidate : job.candidates) {
+    ASSIGN_OR_RETURN(artifacts.emplace_back(), GetArtifact(candidate.artifact_sha256, missing));
+    if (artifacts.back() == nullptr) return absl::NotFoundError("artifacts");
+    request.kernels.push_back({.workload = candidate.workload,
+                               .artifact = *artifacts.back(),
+                               .contract = candidate.contract});
+  }
+  request.timing.arena_bytes =
+      job.method.arena_bytes > 0 ? job.method.arena_bytes : ColdArenaBytes(options_.host_cpu);
+  request.timing.lock_paths = LockPaths(used);
+  ASSIGN_OR_RETURN(const NetworkBenchResult bench, bench_.RunNetwork(request));
+
+  RunResult result;
+  for (size_t i = 0; i < job.candidates.size(); ++i) {
+    Measurement& measurement = result.measurements.emplace_back();
+    measurement.candidate_id = job.candidates[i].candidate_id;
+    measurement.outcome = NetworkLatencies(order, static_cast<int>(i), bench);
+    measurement.numerics = job.candidates[i].numerics;
+    measurement.environment = host_environment_;
+    Environment& environment = measurement.environment;
+    SetPlace(target, used, environment);
+    environment.mode = MeasureMode::kInNetwork;
+    environment.bundle_sha256 = job.bundle_sha256;
+    environment.cold_policy = ColdPolicy::kModelOrder;
+    environment.vector_bytes = bench.vector_bytes;
+    environment.seed = job.candidates[0].seed;
+  }
+  return result;
+}
+
+void RunnerExecutor::SetPlace(const Target& target, const RunCpus& used,
+                              Environment& environment) const {
   environment.threads = target.threads;
   environment.cpus.assign(used.cpus.begin(), used.cpus.end());
   environment.siblings.assign(used.siblings.begin(), used.siblings.end());
   environment.flush_denormals = true;
-  environment.vector_bytes = result.vector_bytes;
   environment.device = options_.device.name;
   environment.host = options_.host;
   environment.worker = options_.worker;
-  environment.seed = candidate.seed;
   environment.distribution = "normal";
   environment.method_version = kMethodVersion;
-  return measurement;
+}
+
+std::vector<std::string> RunnerExecutor::LockPaths(const RunCpus& used) const {
+  std::vector<int> locked = used.cpus;
+  locked.insert(locked.end(), used.siblings.begin(), used.siblings.end());
+  return MeasuringLockPaths(options_.lock_folder, locked);
 }
 
 absl::StatusOr<std::shared_ptr<const std::string>> RunnerExecutor::GetArtifact(

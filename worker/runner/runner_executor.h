@@ -10,11 +10,13 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/cpu_info.h"
 #include "proto/run_job.h"
+#include "proto/target.h"
 #include "worker/agent/slot_executor.h"
 #include "worker/runner/artifact_cache.h"
 #include "worker/runner/run_bench.h"
@@ -35,7 +37,8 @@ struct RunnerExecutorOptions {
 
 // The measuring method's version 1, of which this is the description: zeros of a MeasureMethod
 // become 20 ms of warm-up and 5 repeats of at least 1 ms; constants are cold; probe kernel and
-// candidate 0 are timed before and after, in the window of the measuring lock.
+// candidate 0 are timed before and after, in the window of the measuring lock. In a model's order
+// (kernel_sequence.h) each pass is timed step by step, and the probe kernel around all of them.
 class RunnerExecutor : public SlotExecutor {
  public:
   static constexpr int kMethodVersion = 1;
@@ -59,6 +62,12 @@ class RunnerExecutor : public SlotExecutor {
   absl::StatusOr<RunResult> RunAll(const RunJob& job, ArtifactMissing& missing);
   absl::StatusOr<Measurement> RunOne(const RunCandidate& candidate, const RunJob& job,
                                      ArtifactMissing& missing);
+  // Of a job with a model's order.
+  absl::StatusOr<RunResult> RunNetwork(const RunJob& job, const ModelOrder& order,
+                                       ArtifactMissing& missing);
+  // The environment's part that does not depend on how the measurement went.
+  void SetPlace(const Target& target, const RunCpus& used, Environment& environment) const;
+  std::vector<std::string> LockPaths(const RunCpus& used) const;
   // nullptr: not in the store any more, and added to `missing`.
   absl::StatusOr<std::shared_ptr<const std::string>> GetArtifact(const std::string& sha256,
                                                                  ArtifactMissing& missing);

@@ -2,6 +2,7 @@
 
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <future>
@@ -219,6 +220,70 @@ TEST_F(RunnerExecutorTest, BatchGivesOneMeasurementEachInOrder) {
   EXPECT_NE(result.measurements[2].failure(), nullptr);
   EXPECT_NE(result.measurements[3].latencies(), nullptr);
   EXPECT_EQ(result.measurements[3].candidate_id[0], 'P');
+}
+
+// Three steps and three passes, of which the first is not timed.
+RunJob NetworkJob(const char* kernel) {
+  RunJob job = VectorJob("RIGHT");
+  for (const char* other : {kernel, "PACKED"}) {
+    job.candidates.push_back(VectorJob(other).candidates[0]);
+    job.candidates.back().candidate_id[0] = other[0];
+  }
+  job.method.cold_policy = ColdPolicy::kModelOrder;
+  job.model_order = ModelOrder{
+      .step_count = 3, .warm_up_pass_count = 1, .candidates = {0, 1, 2, 0, 2, 0, 0, 1, 2}};
+  job.bundle_sha256 = std::string(32, 'm');
+  return job;
+}
+
+TEST_F(RunnerExecutorTest, ModelOrderTimesEachCandidateInThePassesThatHaveIt) {
+  const RunJob job = NetworkJob("SLOW");
+  const RunResult result = Run(job);
+  ASSERT_THAT(result.measurements, SizeIs(3));
+  std::vector<int64_t> fastest_ns;
+  for (size_t i = 0; i < 3; ++i) {
+    const Measurement& measurement = result.measurements[i];
+    EXPECT_EQ(measurement.candidate_id, job.candidates[i].candidate_id);
+    ASSERT_NE(measurement.latencies(), nullptr) << measurement.failure()->message;
+    ASSERT_THAT(measurement.latencies()->processes, SizeIs(1));
+    const ProcessLatencies& times = measurement.latencies()->processes[0];
+    EXPECT_THAT(times.latency_ns, AllOf(SizeIs(i == 1 ? 1 : 2), Each(Gt(0))));
+    EXPECT_THAT(times.warm_up_count, Ge(1));
+    EXPECT_THAT(times.probe_before_ns, Gt(1000));
+    fastest_ns.push_back(*std::min_element(times.latency_ns.begin(), times.latency_ns.end()));
+    EXPECT_EQ(measurement.environment.mode, MeasureMode::kInNetwork);
+    EXPECT_EQ(measurement.environment.cold_policy, ColdPolicy::kModelOrder);
+    EXPECT_EQ(measurement.environment.bundle_sha256, std::string(32, 'm'));
+    EXPECT_EQ(measurement.environment.threads, 1);
+    EXPECT_EQ(measurement.environment.method_version, RunnerExecutor::kMethodVersion);
+  }
+  // Fifty times the work: it was this one that ran there.
+  EXPECT_GT(fastest_ns[1], fastest_ns[0]);
+  EXPECT_GT(fastest_ns[1], fastest_ns[2]);
+}
+
+TEST_F(RunnerExecutorTest, OneBadCandidateFailsAllOfAModelOrder) {
+  const std::pair<const char*, FailureKind> cases[] = {{"CRASHES", FailureKind::kCrashed},
+                                                       {"DATA_ERROR", FailureKind::kRunError},
+                                                       {"EXITS", FailureKind::kRunError}};
+  for (const auto& [kernel, kind] : cases) {
+    const RunResult result = Run(NetworkJob(kernel));
+    ASSERT_THAT(result.measurements, SizeIs(3)) << kernel;
+    for (const Measurement& measurement : result.measurements) {
+      ASSERT_NE(measurement.failure(), nullptr) << kernel;
+      EXPECT_EQ(measurement.failure()->kind, kind) << measurement.failure()->message;
+    }
+  }
+  EXPECT_NE(Measure(VectorJob("RIGHT")).latencies(), nullptr);
+}
+
+TEST_F(RunnerExecutorTest, HangInAModelOrderEndsAfterTheJobsTime) {
+  RunJob job = NetworkJob("HANGS");
+  job.method.timeout = absl::Milliseconds(300);
+  const RunResult result = Run(job);
+  ASSERT_THAT(result.measurements, SizeIs(3));
+  ASSERT_NE(result.measurements[0].failure(), nullptr);
+  EXPECT_EQ(result.measurements[0].failure()->kind, FailureKind::kRunTimeout);
 }
 
 TEST_F(RunnerExecutorTest, WinnerIsMeasuredInAsManyProcessesAsAsked) {

@@ -14,6 +14,7 @@
 #include "compiler/runtime/thread_pool.h"
 #include "compiler/runtime/time_kernel.h"
 #include "worker/runner/bound_kernel.h"
+#include "worker/runner/kernel_sequence.h"
 #include "worker/runner/machine_counters.h"
 #include "worker/runner/measuring_lock.h"
 #include "worker/runner/probe_kernel.h"
@@ -81,6 +82,7 @@ class Session {
     auto pool = ThreadPool::Create({.thread_count = request_.thread_count, .cpus = request_.cpus});
     if (!pool.ok()) return Failed(pool.status());
     pool_ = std::move(*pool);
+    if (request_.network.has_value()) return RunNetwork();
     auto bound = BoundKernel::Create(request_.candidate,
                                      {.seed = request_.seed,
                                       .memory_bytes_max = request_.memory_bytes_max,
@@ -107,6 +109,60 @@ class Session {
   }
 
  private:
+  RunnerReply RunNetwork() {
+    RunnerReply reply{.event = RunnerEvent::kTimed};
+    auto timing = PrepareAndTimeNetwork(reply.step_ns);
+    if (!timing.ok()) return Failed(timing.status());
+    reply.timing = *std::move(timing);
+    return reply;
+  }
+
+  RuntimeOr<RunnerTiming> PrepareAndTimeNetwork(std::vector<int64_t>& step_ns) {
+    RUNTIME_ASSIGN_OR_RETURN(const ColdArena arena,
+                             ColdArena::Map(pipes_.arena_descriptor, timing_.arena_bytes));
+    RUNTIME_ASSIGN_OR_RETURN(const std::unique_ptr<KernelSequence> sequence,
+                             KernelSequence::Create(request_.network,
+                                                    {.seed = request_.seed,
+                                                     .memory_bytes_max = request_.memory_bytes_max,
+                                                     .normals = arena.bytes()},
+                                                    *pool_));
+    pipes_.answer({.event = RunnerEvent::kOutputs});
+    RUNTIME_ASSIGN_OR_RETURN(const MeasuringLock lock, MeasuringLock::Acquire(timing_.lock_paths));
+    pipes_.answer({.event = RunnerEvent::kLocked});
+    RunnerTiming timing;
+    timing.vector_bytes = VectorBytes(sequence->features());
+    timing.cold_constants = true;
+    const MachineCounters before = ReadMachineCounters(request_.cpus);
+    RUNTIME_ASSIGN_OR_RETURN(timing.probe_before_ns, TimeProbe());
+    RUNTIME_RETURN_IF_ERROR(TimePasses(*sequence, timing, step_ns));
+    RUNTIME_ASSIGN_OR_RETURN(timing.probe_after_ns, TimeProbe());
+    AddCounters(before, timing);
+    return timing;
+  }
+
+  RuntimeStatus TimePasses(KernelSequence& sequence, RunnerTiming& timing,
+                           std::vector<int64_t>& step_ns) {
+    const int64_t warm_up_count = request_.network.warm_up_pass_count;
+    std::vector<int64_t> pass_ns(sequence.step_count());
+    const auto started_at = std::chrono::steady_clock::now();
+    const auto is_warm = [&] {
+      const std::chrono::nanoseconds warm = std::chrono::steady_clock::now() - started_at;
+      return warm.count() >= timing_.warm_up_ns;
+    };
+    do {
+      for (int64_t pass = 0; pass < warm_up_count; ++pass) {
+        RUNTIME_RETURN_IF_ERROR(sequence.RunPass(pass, pass_ns));
+      }
+      timing.warm_up_count += warm_up_count;
+    } while (warm_up_count > 0 && !is_warm());
+    timing.inner_count = 1;
+    for (int64_t pass = warm_up_count; pass < sequence.pass_count(); ++pass) {
+      RUNTIME_RETURN_IF_ERROR(sequence.RunPass(pass, pass_ns));
+      step_ns.insert(step_ns.end(), pass_ns.begin(), pass_ns.end());
+    }
+    return RuntimeStatus();
+  }
+
   RuntimeOr<RunnerTiming> PrepareAndTime() {
     RUNTIME_ASSIGN_OR_RETURN(const ColdArena arena,
                              ColdArena::Map(pipes_.arena_descriptor, timing_.arena_bytes));
@@ -137,6 +193,12 @@ class Session {
     RUNTIME_RETURN_IF_ERROR(TimeCandidate(std::min(warm_up_ns, timing_.warm_up_ns), timing));
     RUNTIME_ASSIGN_OR_RETURN(timing.reference_after_ns, TimeReference());
     RUNTIME_ASSIGN_OR_RETURN(timing.probe_after_ns, TimeProbe());
+    AddCounters(before, timing);
+    return timing;
+  }
+
+  // What has happened to the machine since `before`.
+  void AddCounters(const MachineCounters& before, RunnerTiming& timing) const {
     const MachineCounters after = ReadMachineCounters(request_.cpus);
     timing.steal_ns = after.steal_ns - before.steal_ns;
     timing.throttle_count = after.throttle_count - before.throttle_count;
@@ -144,7 +206,6 @@ class Session {
         after.involuntary_switch_count - before.involuntary_switch_count;
     timing.page_fault_count = after.page_fault_count - before.page_fault_count;
     timing.huge_page_bytes = HugePageBytes();
-    return timing;
   }
 
   RuntimeOr<int64_t> TimeProbe() {

@@ -1,4 +1,5 @@
-// The runner's work on one candidate, from request to times. Free of Abseil.
+// The runner's work on one candidate, or on a network of them, from request to times. Free of
+// Abseil.
 #ifndef WORKER_RUNNER_RUNNER_SESSION_H_
 #define WORKER_RUNNER_RUNNER_SESSION_H_
 

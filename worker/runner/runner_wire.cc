@@ -51,6 +51,14 @@ void Fields(Archive& archive, TimingSpec& timing) {
 }
 
 template <typename Archive>
+void Fields(Archive& archive, NetworkSpec& network) {
+  archive.List(network.kernels);
+  archive.Number(network.step_count);
+  archive.Number(network.warm_up_pass_count);
+  archive.Numbers(network.order);
+}
+
+template <typename Archive>
 void Fields(Archive& archive, RunnerRequest& request) {
   Fields(archive, request.candidate);
   archive.List(request.reference);
@@ -59,6 +67,7 @@ void Fields(Archive& archive, RunnerRequest& request) {
   archive.Numbers(request.cpus);
   archive.Number(request.memory_bytes_max);
   Fields(archive, request.timing);
+  Fields(archive, request.network);
 }
 
 template <typename Archive>
@@ -87,6 +96,7 @@ void Fields(Archive& archive, RunnerReply& reply) {
   archive.Text(reply.message);
   archive.Numbers(reply.output_bases);
   Fields(archive, reply.timing);
+  archive.Numbers(reply.step_ns);
 }
 
 template <typename Archive>

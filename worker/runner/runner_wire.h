@@ -55,19 +55,31 @@ struct TimingSpec {
 inline constexpr int kOutputsDescriptor = 3;
 inline constexpr int kArenaDescriptor = 4;
 
+// Kernels in a model's order instead of one alone. Each step has constants of its own; activations
+// lie where a step shortly before wrote. Nothing is checked.
+struct NetworkSpec {
+  std::vector<KernelSpec> kernels;  // None: no network.
+  int32_t step_count = 0;
+  int32_t warm_up_pass_count = 0;
+  std::vector<int32_t> order;  // [pass][step]: index into `kernels`.
+
+  bool has_value() const { return !kernels.empty(); }
+};
+
 struct RunnerRequest {
-  KernelSpec candidate;
+  KernelSpec candidate;               // Of a request without a network.
   std::vector<KernelSpec> reference;  // Candidate 0, to be timed around it; at most one.
   uint64_t seed = 0;
   int32_t thread_count = 1;
   std::vector<int32_t> cpus;  // One per thread; empty: anywhere.
   uint64_t memory_bytes_max = 0;
-  TimingSpec timing;
+  TimingSpec timing;  // With a network: warm-up, locks and the arena, from which it is filled.
+  NetworkSpec network;
 };
 
 // The runner's answers, in this order; kFailed may come at any time and is the last. After kOutputs
 // it waits for a frame, which says that the outputs are right and may be timed; at the end of its
-// input it ends.
+// input it ends. With a network kOutputs says that it is loaded, and nothing is waited for.
 enum class RunnerEvent : uint8_t { kOutputs = 1, kLocked = 2, kTimed = 3, kFailed = 4 };
 
 // Numbers of FailureKind in proto/measurement.h.
@@ -98,7 +110,8 @@ struct RunnerReply {
   RunnerFailure failure = RunnerFailure::kRunError;  // kFailed only, with `message`.
   std::string message;
   std::vector<uint64_t> output_bases;  // kOutputs: where in the file each output buffer begins.
-  RunnerTiming timing;                 // kTimed.
+  RunnerTiming timing;                 // kTimed; of a network without latencies.
+  std::vector<int64_t> step_ns;        // kTimed of a network: [timed pass][step].
 };
 
 enum class CheckerCall : uint8_t {

@@ -26,7 +26,8 @@ TensorSpec BorderedTensor() {
 
 RunnerReply TimedReply() {
   return {.event = RunnerEvent::kTimed,
-          .timing = {.latency_ns = {5, 6}, .inner_count = 7, .steal_ns = 8, .vector_bytes = 32}};
+          .timing = {.latency_ns = {5, 6}, .inner_count = 7, .steal_ns = 8, .vector_bytes = 32},
+          .step_ns = {11, 12}};
 }
 
 TEST(RunnerWireTest, RequestComesBackAsItWas) {
@@ -34,12 +35,21 @@ TEST(RunnerWireTest, RequestComesBackAsItWas) {
   request.candidate = {.artifact = "bytes", .parameters = {BorderedTensor(), TensorSpec()}};
   request.reference.push_back({.artifact = "zero"});
   request.timing.lock_paths = {"/tmp/a"};
+  request.network = {.kernels = {{.artifact = "one"}, {.artifact = "two"}},
+                     .step_count = 2,
+                     .warm_up_pass_count = 1,
+                     .order = {0, 1, 1, 0}};
   const auto decoded = DecodeRunnerRequest(Bytes(EncodeFrame(request)));
   ASSERT_TRUE(decoded.has_value());
   EXPECT_EQ(decoded->candidate.artifact, "bytes");
   EXPECT_EQ(decoded->candidate.parameters, request.candidate.parameters);
   ASSERT_EQ(decoded->reference.size(), 1u);
   EXPECT_EQ(decoded->reference[0].artifact, "zero");
+  ASSERT_EQ(decoded->network.kernels.size(), 2u);
+  EXPECT_EQ(decoded->network.kernels[1].artifact, "two");
+  EXPECT_EQ(decoded->network.step_count, 2);
+  EXPECT_EQ(decoded->network.warm_up_pass_count, 1);
+  EXPECT_EQ(decoded->network.order, request.network.order);
   EXPECT_EQ(decoded->seed, request.seed);
   EXPECT_EQ(decoded->cpus, request.cpus);
   EXPECT_EQ(decoded->timing.lock_paths, request.timing.lock_paths);
@@ -49,6 +59,7 @@ TEST(RunnerWireTest, RepliesComeBackAsTheyWere) {
   const auto timed = DecodeRunnerReply(Bytes(EncodeFrame(TimedReply())));
   ASSERT_TRUE(timed.has_value());
   EXPECT_EQ(timed->timing, TimedReply().timing);
+  EXPECT_EQ(timed->step_ns, TimedReply().step_ns);
   const CheckerReply verdict{.verdict = CheckerVerdict::kWrong,
                              .message = "element 3",
                              .parameters = {BorderedTensor()},

@@ -1,0 +1,56 @@
+#include "tuner/measure/fake_network_measurer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/rng.h"
+#include "proto/record.h"
+
+namespace burnish {
+
+absl::StatusOr<NetworkResult> FakeNetworkMeasurer::Measure(const NetworkRequest& request,
+                                                           const std::function<bool()>& stop) {
+  requests_.push_back(request);
+  if (stop()) return absl::CancelledError("stopped");
+  if (!status_.ok()) return status_;
+  NetworkResult result{.has_run = true};
+  for (const NetworkCandidate& candidate : request.candidates) {
+    const MeasureTask& task = *candidate.task;
+    Measurement& measurement = result.measurements.emplace_back();
+    measurement.candidate_id = CandidateId(task.workload.id, task.target.ToText(), task.contract,
+                                           candidate.trace, task.codegen_epoch);
+    measurement.environment = {.mode = MeasureMode::kInNetwork,
+                               .bundle_sha256 = request.model_id,
+                               .cold_policy = ColdPolicy::kModelOrder,
+                               .method_version = options_.method_version};
+    if (options_.fails_to_build != nullptr && options_.fails_to_build(candidate)) {
+      measurement.outcome = Failure{FailureKind::kBuildError, "made up"};
+      result.has_run = false;
+    }
+  }
+  Rng rng(RngStream{.seed = options_.seed,
+                    .purpose = "network",
+                    .round = static_cast<int64_t>(requests_.size())});
+  const ModelOrder& order = request.order;
+  for (size_t i = 0; i < request.candidates.size(); ++i) {
+    Measurement& measurement = result.measurements[i];
+    if (measurement.failure() != nullptr) continue;
+    if (!result.has_run) {
+      measurement.outcome = Failure{FailureKind::kCancelled, "another was not built"};
+      continue;
+    }
+    ProcessLatencies process;
+    for (int64_t pass = order.warm_up_pass_count; pass < order.pass_count(); ++pass) {
+      const auto first = order.candidates.begin() + pass * order.step_count;
+      if (std::count(first, first + order.step_count, static_cast<int32_t>(i)) == 0) continue;
+      const double ns = static_cast<double>(options_.latency_ns(request.candidates[i])) *
+                        (1 + options_.noise * rng.Normal());
+      process.latency_ns.push_back(std::max<int64_t>(1, std::llround(ns)));
+    }
+    measurement.outcome = Latencies{{std::move(process)}};
+  }
+  return result;
+}
+
+}  // namespace burnish

@@ -1,0 +1,193 @@
+#include "tuner/measure/tracker_network_measurer.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+#include <variant>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+#include "tracker/tracker_client.h"
+#include "tuner/measure/build_spec.h"
+
+namespace burnish {
+namespace {
+
+constexpr absl::Duration kLookInterval = absl::Seconds(1);
+
+std::string IdOf(const NetworkCandidate& candidate) {
+  return CandidateIdOf(*candidate.task, candidate.trace);
+}
+
+// The tracker's own failure, a worker's fault, or a result that is none.
+absl::Status NoResult(const JobOutcome& outcome) {
+  if (const Failure* failure = std::get_if<Failure>(&outcome)) {
+    return absl::InternalError(
+        absl::StrCat(FailureKindName(failure->kind), ": ", failure->message));
+  }
+  if (const WorkerFault* fault = std::get_if<WorkerFault>(&outcome)) {
+    return absl::InternalError(absl::StrCat("the worker reported a fault: ", fault->message));
+  }
+  return absl::InternalError("an artifact is missing");
+}
+
+}  // namespace
+
+TrackerNetworkMeasurer::TrackerNetworkMeasurer(const TrackerNetworkMeasurerOptions& options)
+    : options_(options) {
+  CHECK(options_.client != nullptr && options_.clock != nullptr);
+  // Jobs of an earlier run are wanted by nobody.
+  options_.client->AllResubmitted();
+}
+
+std::string TrackerNetworkMeasurer::NextId() {
+  return absl::StrCat(options_.study, "/refine/", options_.session, "/", job_count_++);
+}
+
+absl::StatusOr<NetworkResult> TrackerNetworkMeasurer::Measure(const NetworkRequest& request,
+                                                              const std::function<bool()>& stop) {
+  if (request.candidates.empty() || request.timeout <= absl::ZeroDuration()) {
+    return absl::InvalidArgumentError("got no candidate or no time limit");
+  }
+  for (int losses = 0;; ++losses) {
+    RETURN_IF_ERROR(BuildAll(request, stop));
+    NetworkResult result;
+    bool all_built = true;
+    for (const NetworkCandidate& candidate : request.candidates) {
+      const BuildResult& built = built_.at(IdOf(candidate));
+      Measurement& measurement = result.measurements.emplace_back();
+      measurement.candidate_id = IdOf(candidate);
+      measurement.environment.method_version = options_.method.version;
+      measurement.outcome = Failure{FailureKind::kCancelled, "another candidate was not built"};
+      if (const Failure* failure = std::get_if<Failure>(&built.outcome)) {
+        measurement.outcome = *failure;
+        all_built = false;
+      }
+    }
+    if (!all_built) return result;
+    const JobSpec run = RunSpec(request);
+    ASSIGN_OR_RETURN(const Outcomes outcomes, RunJobs({run}, stop));
+    const JobOutcome& outcome = outcomes.at(run.id);
+    if (const ArtifactMissing* missing = std::get_if<ArtifactMissing>(&outcome);
+        missing != nullptr && losses < options_.artifact_losses_max) {
+      // The content store has forgotten them: built again.
+      std::erase_if(built_, [&](const auto& built) {
+        const BuiltArtifact* artifact = std::get_if<BuiltArtifact>(&built.second.outcome);
+        return artifact != nullptr &&
+               std::find(missing->sha256.begin(), missing->sha256.end(),
+                         artifact->build.artifact_sha256) != missing->sha256.end();
+      });
+      continue;
+    }
+    const std::string* payload = std::get_if<std::string>(&outcome);
+    if (payload == nullptr) return NoResult(outcome);
+    ASSIGN_OR_RETURN(RunResult ran, DecodeRunResult(*payload));
+    if (ran.measurements.size() != request.candidates.size()) {
+      return absl::InternalError(absl::StrCat("got ", ran.measurements.size(),
+                                              " measurements, want ", request.candidates.size()));
+    }
+    result.measurements = std::move(ran.measurements);
+    result.has_run = true;
+    return result;
+  }
+}
+
+absl::Status TrackerNetworkMeasurer::BuildAll(const NetworkRequest& request,
+                                              const std::function<bool()>& stop) {
+  std::vector<JobSpec> jobs;
+  std::map<std::string, std::string> candidate_of_job;
+  std::set<std::string> begun;
+  for (const NetworkCandidate& candidate : request.candidates) {
+    const std::string id = IdOf(candidate);
+    if (built_.contains(id) || !begun.insert(id).second) continue;
+    jobs.push_back(MakeBuildSpec(*candidate.task, candidate.trace,
+                                 {.id = NextId(),
+                                  .study = options_.study,
+                                  .priority = options_.priority,
+                                  .build_timeout = options_.build_timeout}));
+    candidate_of_job[jobs.back().id] = id;
+  }
+  ASSIGN_OR_RETURN(const Outcomes outcomes, RunJobs(std::move(jobs), stop));
+  for (const auto& [job_id, outcome] : outcomes) {
+    const std::string* payload = std::get_if<std::string>(&outcome);
+    if (payload == nullptr) return NoResult(outcome);
+    ASSIGN_OR_RETURN(built_[candidate_of_job.at(job_id)], DecodeBuildResult(*payload));
+  }
+  return absl::OkStatus();
+}
+
+JobSpec TrackerNetworkMeasurer::RunSpec(const NetworkRequest& request) {
+  const Target& target = request.candidates[0].task->target;
+  RunJob job = {.method = options_.method,
+                .target = target.ToText(),
+                .bundle_sha256 = request.model_id,
+                .model_order = request.order};
+  job.method.process_count = 1;
+  job.method.cold_policy = ColdPolicy::kModelOrder;
+  job.method.timeout = request.timeout;
+  for (const NetworkCandidate& candidate : request.candidates) {
+    const std::string id = IdOf(candidate);
+    const auto& built = std::get<BuiltArtifact>(built_.at(id).outcome);
+    job.candidates.push_back({.candidate_id = id,
+                              .artifact_sha256 = built.build.artifact_sha256,
+                              .workload = candidate.task->workload.text,
+                              .contract = built.contract,
+                              .seed = candidate.task->input_seed,
+                              .numerics = built.numerics});
+  }
+  return {.id = NextId(),
+          .kind = JobKind::kRun,
+          .device_key = target.DeviceKey(),
+          .study = options_.study,
+          .priority = options_.priority,
+          .cost = std::min<int32_t>(static_cast<int32_t>(job.candidates.size()), JobSpec::kCostMax),
+          .timeout = 3 * job.method.timeout + absl::Seconds(30),
+          .payload = Encode(job)};
+}
+
+absl::StatusOr<TrackerNetworkMeasurer::Outcomes> TrackerNetworkMeasurer::RunJobs(
+    std::vector<JobSpec> jobs, const std::function<bool()>& stop) {
+  Outcomes outcomes;
+  std::vector<std::string> open;
+  for (const JobSpec& job : jobs) open.push_back(job.id);
+  if (open.empty()) return outcomes;
+  RETURN_IF_ERROR(options_.client->Submit(std::move(jobs)));
+  absl::Cleanup cancel = [&] {
+    // Whoever cannot be told works in vain.
+    options_.client->Cancel(open).IgnoreError();
+    options_.client->Acknowledge(open);
+  };
+  absl::Time answered_at = options_.clock->SteadyNow();
+  while (!open.empty()) {
+    if (stop()) return absl::CancelledError("stopped");
+    for (ResultEntry& result : options_.client->Collect(kLookInterval)) {
+      const auto known = std::find(open.begin(), open.end(), result.job_id);
+      if (known != open.end()) {
+        open.erase(known);
+        outcomes[result.job_id] = std::move(result.outcome);
+      }
+      options_.client->Acknowledge({result.job_id});
+      answered_at = options_.clock->SteadyNow();
+    }
+    const absl::Status silent = WhySilent();
+    if (silent.ok()) answered_at = options_.clock->SteadyNow();
+    if (options_.clock->SteadyNow() - answered_at >= options_.silence_max) return silent;
+  }
+  std::move(cancel).Cancel();
+  return outcomes;
+}
+
+absl::Status TrackerNetworkMeasurer::WhySilent() const {
+  const TrackerClientState state = options_.client->state();
+  if (state.unreachable_since != absl::InfiniteFuture()) {
+    return absl::UnavailableError(
+        absl::StrCat("the tracker cannot be reached: ", state.last_error.ToString()));
+  }
+  if (state.unmatched.empty()) return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat("no worker can do it: ", state.unmatched.front().reason));
+}
+
+}  // namespace burnish

@@ -1,0 +1,80 @@
+// `refine`: measures the best few candidates of every task again, inside the model, and has the
+// records say who is best there. docs/adr/0002-refine-in-the-model-order.md has the reasons.
+#ifndef TUNER_SERVICE_STUDY_REFINER_H_
+#define TUNER_SERVICE_STUDY_REFINER_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "proto/record.h"
+#include "tuner/refine/verdict.h"
+#include "tuner/service/study_runner.h"
+
+namespace burnish {
+
+class StudyRefiner {
+ public:
+  // What the candidates of a task share, and its candidate 0.
+  struct Task {
+    std::shared_ptr<const MeasureTask> measure_task = nullptr;
+    std::string default_trace = {};
+  };
+  struct Change {
+    int task_index = 0;
+    BestCandidate best = {};
+  };
+
+  // At most so many candidates of a task take part, candidate 0 not counted.
+  static constexpr int kCandidatesMax = 4;
+
+  // The options outlive it; `network` and `model_order` are set.
+  StudyRefiner(const StudyRunnerOptions& options, std::vector<Task> tasks)
+      : options_(options), tasks_(std::move(tasks)) {}
+
+  // `time_max`: what it may take, roughly. `stop`: asked about once a second; true ends it with
+  // CANCELLED. Returns the tasks with another winner than before, whose records say so; nothing is
+  // stored but the verdict, all of it or none. Errors: the measurer's and the store's;
+  // FAILED_PRECONDITION: a task has no candidate that runs.
+  absl::StatusOr<std::vector<Change>> Run(absl::Duration time_max,
+                                          const std::function<bool()>& stop);
+
+  const RefineProgress& progress() const { return progress_; }
+
+ private:
+  // A candidate that takes part. The incumbent is there twice.
+  struct Entry {
+    Record record = {};
+    bool active = true;
+    std::vector<ProcessLatencies> processes = {};
+    Environment environment = {};
+  };
+  using Entries = std::vector<std::vector<Entry>>;  // By task; 0 and 1 are the incumbent.
+
+  absl::StatusOr<std::vector<Entry>> EntriesOf(int task_index) const;
+  // One process, again without those that turn out not to build.
+  absl::Status RunProcess(int process, int block_count, const std::function<bool()>& stop);
+  NetworkRequest MakeRequest(int process, int block_count) const;
+  // Takes out who cannot be built.
+  absl::Status Drop(const NetworkResult& result);
+  // True: somebody is still in the running.
+  bool KeepContenders();
+  double PassNs() const;  // By the latencies alone.
+  std::vector<RefineTimes> Times() const;
+  absl::StatusOr<std::vector<Change>> Conclude();
+  BestOrigin OriginOf(int task_index, const Record& record) const;
+  MeasurementEntry EntryFor(int task_index, const Entry& entry, double factor) const;
+
+  const StudyRunnerOptions& options_;
+  const std::vector<Task> tasks_;
+  Entries entries_;
+  RefineProgress progress_;
+};
+
+}  // namespace burnish
+
+#endif  // TUNER_SERVICE_STUDY_REFINER_H_
