@@ -152,8 +152,8 @@ absl::StatusOr<BuiltModel> BuildModel(const Graph& graph, ScheduleSource& source
   }
 }
 
-absl::StatusOr<std::vector<ExtractedTask>> ModelTasks(const Graph& graph, ScheduleSource& source,
-                                                      const BuildModelOptions& options) {
+absl::StatusOr<TunedModel> ModelTasks(const Graph& graph, ScheduleSource& source,
+                                      const BuildModelOptions& options) {
   ASSIGN_OR_RETURN(const PlannedModel cut, CutModel(graph, options.opt_level));
   ScheduleChooser chooser(source, options.target, SelectOptionsOf(options));
   ASSIGN_OR_RETURN(const PlannedModel model, PlanModel(cut, options, chooser));
@@ -161,13 +161,18 @@ absl::StatusOr<std::vector<ExtractedTask>> ModelTasks(const Graph& graph, Schedu
   for (const TaskCall& call : model.tasks.calls) {
     if (call.task >= 0) ++weights[call.task];
   }
-  std::vector<ExtractedTask> tasks;
+  TunedModel tuned;
+  std::vector<int> index(weights.size(), -1);  // Of a task of the model in `tuned`.
   for (size_t i = 0; i < weights.size(); ++i) {
     if (weights[i] == 0) continue;
-    tasks.push_back(model.tasks.tasks[i]);
-    tasks.back().weight = weights[i];
+    index[i] = static_cast<int>(tuned.tasks.size());
+    tuned.tasks.push_back(model.tasks.tasks[i]);
+    tuned.tasks.back().weight = weights[i];
   }
-  return tasks;
+  for (const TaskCall& call : model.tasks.calls) {
+    if (call.task >= 0) tuned.order.push_back(index[call.task]);
+  }
+  return tuned;
 }
 
 absl::StatusOr<std::string> EmitModel(const Graph& graph, ScheduleSource& source, Builder& builder,

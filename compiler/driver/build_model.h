@@ -58,10 +58,14 @@ struct BuiltModel {
 absl::StatusOr<BuiltModel> BuildModel(const Graph& graph, ScheduleSource& source, Builder& builder,
                                       const BuildModelOptions& options);
 
-// The tasks that the model is cut into with the source's schedules, in order of first use: what a
-// study tunes. Those that need no kernel are left out.
-absl::StatusOr<std::vector<ExtractedTask>> ModelTasks(const Graph& graph, ScheduleSource& source,
-                                                      const BuildModelOptions& options);
+// What a study tunes.
+struct TunedModel {
+  std::vector<ExtractedTask> tasks;  // In order of first use; without those that need no kernel.
+  std::vector<int> order;            // The task of each step, as the model runs them.
+};
+// As the model is cut with the source's schedules.
+absl::StatusOr<TunedModel> ModelTasks(const Graph& graph, ScheduleSource& source,
+                                      const BuildModelOptions& options);
 
 // Every kernel of the model as text, in the order of first use: "ir", "schedule", "lowered", "llvm"
 // or "asm", each after a line with the task's name.

@@ -22,6 +22,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+Json RefineJson(const RefineProgress& refine) {
+  return {{"processes", refine.process_count},
+          {"changed", refine.changed_count},
+          {"gain", refine.gain},
+          {"error", refine.error.empty() ? Json(nullptr) : Json(refine.error)}};
+}
+
 Json ResultJson(const std::vector<int64_t>& flop_counts, const std::string& id,
                 const StudyResult& result) {
   Json tasks = Json::array();
@@ -35,6 +42,7 @@ Json ResultJson(const std::vector<int64_t>& flop_counts, const std::string& id,
                      {"flop_count", flop_counts[i]},
                      {"default_ms", ms(task.default_ns)},
                      {"best_ms", ms(task.best.latency_ns)},
+                     {"refined", task.best.refined},
                      {"trials", task.trial_count}});
   }
   Json failures = Json::object();
@@ -47,6 +55,7 @@ Json ResultJson(const std::vector<int64_t>& flop_counts, const std::string& id,
           {"reason", std::string(StopReasonName(result.reason))},
           {"trials", result.progress.trial_count},
           {"failures", failures},
+          {"refine", RefineJson(result.progress.refine)},
           {"elapsed_s", absl::ToDoubleSeconds(result.progress.elapsed)},
           {"tasks", tasks}};
 }
@@ -140,6 +149,8 @@ void PrintResult(Context& context, const std::vector<int64_t>& flop_counts, cons
     context.out() << ResultJson(flop_counts, id, result).dump() << "\n" << std::flush;
   } else {
     context.out() << ResultTable(result.progress, flop_counts) << std::flush;
+    const std::string refined = RefineText(result.progress.refine);
+    if (!refined.empty()) context.Note(refined);
   }
 }
 

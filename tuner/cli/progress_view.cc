@@ -83,6 +83,12 @@ std::string ProgressLine(const StudyProgress& progress, double trials_per_second
     failures.push_back(absl::StrCat(count, " ", FailureKindName(kind)));
   }
   if (!failures.empty()) absl::StrAppend(&line, ", failed: ", absl::StrJoin(failures, ", "));
+  if (progress.refine.process_count_max > 0) {
+    // The process that runs, not those that have.
+    const int process =
+        std::min(progress.refine.process_count + 1, progress.refine.process_count_max);
+    absl::StrAppend(&line, ", refine ", process, "/", progress.refine.process_count_max);
+  }
   if (bounded && trials_per_second > 0 && left > 0) {
     absl::StrAppend(&line, ", ETA ",
                     FormatPeriod(absl::Seconds(static_cast<double>(left) / trials_per_second)));
@@ -113,6 +119,18 @@ std::vector<std::string> ProgressTasks(const StudyProgress& progress,
   return lines;
 }
 
+std::string RefineText(const RefineProgress& refine) {
+  if (!refine.error.empty()) {
+    return absl::StrCat("not refined, the best alone stand: ", refine.error);
+  }
+  if (refine.process_count == 0) return "";
+  if (refine.changed_count == 0) {
+    return "refine: inside the model nobody is faster than the best alone";
+  }
+  return absl::StrFormat("refine: %d tasks have another best inside the model, %.1f %% of it",
+                         refine.changed_count, 100 * refine.gain);
+}
+
 std::string ResultTable(const StudyProgress& progress, const std::vector<int64_t>& flop_counts) {
   TextTable table({{"task"},
                    {"weight", TextTable::kRight},
@@ -129,10 +147,11 @@ std::string ResultTable(const StudyProgress& progress, const std::vector<int64_t
     complete = complete && task.default_ns > 0 && task.best.latency_ns > 0;
     default_sum += task.weight * static_cast<double>(task.default_ns);
     best_sum += task.weight * static_cast<double>(task.best.latency_ns);
-    table.AddRow({task.name, absl::StrFormat("%g", task.weight), Latency(task.default_ns),
-                  Latency(task.best.latency_ns), Gain(task.default_ns, task.best.latency_ns),
-                  Gflops(flop_counts[i], task.best.latency_ns), absl::StrCat(task.trial_count),
-                  OriginName(task.best.origin)});
+    table.AddRow(
+        {task.name, absl::StrFormat("%g", task.weight), Latency(task.default_ns),
+         Latency(task.best.latency_ns), Gain(task.default_ns, task.best.latency_ns),
+         Gflops(flop_counts[i], task.best.latency_ns), absl::StrCat(task.trial_count),
+         absl::StrCat(OriginName(task.best.origin), task.best.refined ? ", refined" : "")});
   }
   if (complete) {
     table.AddRow({"sum", "", FormatNs(default_sum), FormatNs(best_sum),

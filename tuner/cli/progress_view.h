@@ -19,6 +19,8 @@ std::string ProgressLine(const StudyProgress& progress, double trials_per_second
 // The tasks that cost most, at most `limit` lines: best latency, GFLOP/s, gain over the default.
 std::vector<std::string> ProgressTasks(const StudyProgress& progress,
                                        const std::vector<int64_t>& flop_counts, size_t limit);
+// What `refine` came to, in a line; empty: it did not begin.
+std::string RefineText(const RefineProgress& refine);
 // Every task, before and after, and their sum.
 std::string ResultTable(const StudyProgress& progress, const std::vector<int64_t>& flop_counts);
 

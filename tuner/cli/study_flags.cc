@@ -65,6 +65,7 @@ void StudyFlags::AddOptions(CommandOptions& options) {
   options.Choice("--task-scheduler", &task_scheduler, {"gradient", "round-robin"},
                  "which task is next");
   options.Choice("--cost-model", &cost_model, {"xgboost", "random"}, "what ranks candidates");
+  options.Choice("--refine", &refine, {"on", "off"}, "measure the best few again inside the model");
   options.Flag("--no-default", &no_default, "withhold default schedules from the search");
   options.Flag("--deterministic", &deterministic, "the same candidates on any number of threads");
   options.Value("--accuracy", "E", &accuracy, "error of the whole model at most, or strict");
@@ -95,7 +96,8 @@ absl::StatusOr<StudySpec> StudyFlags::ToSpec(const Target& target) const {
                  .deterministic = deterministic,
                  .opt_level = static_cast<int32_t>(opt_level),
                  .seed = static_cast<uint64_t>(seed),
-                 .priority = static_cast<int32_t>(priority)};
+                 .priority = static_cast<int32_t>(priority),
+                 .no_refine = refine == "off"};
   if (!model.empty()) {
     spec.model_path = Absolute(model);
     const absl::StatusOr<std::string> bytes = ReadFile(spec.model_path, kModelBytesMax);

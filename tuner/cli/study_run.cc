@@ -15,6 +15,7 @@
 #include "tuner/cli/error.h"
 #include "tuner/cli/machine_peak.h"
 #include "tuner/measure/tracker_measurer.h"
+#include "tuner/measure/tracker_network_measurer.h"
 #include "tuner/service/study_runner.h"
 #include "tuner/service/task_tools.h"
 
@@ -62,7 +63,17 @@ class StudyRun::Impl {
                               .session = absl::StrCat(seed),
                               .priority = options_.tuning->spec.priority,
                               .method = Method()});
-    StudyRunner runner(RunnerOptions(measurer));
+    // A client of its own, whose results are no trials'.
+    TrackerClient network_client({.tracker = options_.tracker,
+                                  .tuner_id = absl::StrCat(options_.study_id, "/refine"),
+                                  .seed = seed + 1});
+    TrackerNetworkMeasurer network({.client = &network_client,
+                                    .clock = options_.clock,
+                                    .study = options_.study_id,
+                                    .session = absl::StrCat(seed),
+                                    .priority = options_.tuning->spec.priority,
+                                    .silence_max = options_.patience});
+    StudyRunner runner(RunnerOptions(measurer, network));
     runner_ = &runner;
     if (interrupted_) runner.Interrupt();
     absl::StatusOr<StudyResult> result;
@@ -94,7 +105,7 @@ class StudyRun::Impl {
     return StudyResult{.reason = StopReason::kTrials, .progress = {.study_id = options_.study_id}};
   }
 
-  StudyRunnerOptions RunnerOptions(Measurer& measurer) {
+  StudyRunnerOptions RunnerOptions(Measurer& measurer, NetworkMeasurer& network) {
     const Tuning& tuning = *options_.tuning;
     const TaskToolsOptions tools{.flops_per_second = TargetPeak(tuning.target),
                                  .make_threads = std::min(tuning.target.threads, kMakeThreadsMax)};
@@ -111,6 +122,8 @@ class StudyRun::Impl {
         .studies = options_.database->studies.get(),
         .measurer = &measurer,
         .clock = options_.clock,
+        .network = &network,
+        .model_order = tuning.model_order,
         .on_progress = [this](const StudyProgress& progress) { OnProgress(progress); },
         .scheduler = {},
         .silence_max = options_.patience};

@@ -62,10 +62,10 @@ absl::StatusOr<Tuning> PrepareTuning(const StudySpec& spec) {
   // Without schedules: which copies one asks for is no matter of the study, and must not depend on
   // what was recorded meanwhile.
   DefaultScheduleSource defaults;
-  const absl::StatusOr<std::vector<ExtractedTask>> tasks =
-      ModelTasks(tuning.graph, defaults, BuildOptions(tuning));
-  if (!tasks.ok()) return BuildError(tasks.status(), TitleOf(spec));
-  for (const ExtractedTask& task : *tasks) {
+  const absl::StatusOr<TunedModel> model = ModelTasks(tuning.graph, defaults, BuildOptions(tuning));
+  if (!model.ok()) return BuildError(model.status(), TitleOf(spec));
+  tuning.model_order = model->order;
+  for (const ExtractedTask& task : model->tasks) {
     ASSIGN_OR_RETURN(StudyTaskSpec study_task, ToStudyTask(task));
     tuning.tasks.push_back(std::move(study_task));
     tuning.flop_counts.push_back(task.flop_count);

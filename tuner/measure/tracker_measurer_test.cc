@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -17,6 +18,7 @@
 #include "proto/workload.h"
 #include "tracker/tracker_client.h"
 #include "tracker/tracker_service.h"
+#include "tuner/measure/tracker_network_measurer.h"
 #include "worker/agent/agent_client.h"
 #include "worker/agent/fake_executor.h"
 
@@ -296,6 +298,94 @@ TEST_F(TrackerMeasurerTest, MalformedRequestsAreRefusedAndNoneIsTaken) {
   EXPECT_THAT(measurer_->Submit({{.trial_id = "s/1"}}),
               StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_EQ(client_->state().open_count, 0);
+}
+
+class TrackerNetworkMeasurerTest : public TrackerMeasurerTest {
+ protected:
+  TrackerNetworkMeasurerTest() {
+    network_client_ = std::make_unique<TrackerClient>(
+        TrackerClientOptions{.tracker = farm_.address(), .tuner_id = "tuner/refine"});
+    network_ = std::make_unique<TrackerNetworkMeasurer>(
+        TrackerNetworkMeasurerOptions{.client = network_client_.get(),
+                                      .clock = &Clock::Real(),
+                                      .study = "s",
+                                      .session = "one",
+                                      .silence_max = absl::Milliseconds(1)});
+  }
+
+  // A model of two steps with these candidates, each in one pass.
+  static NetworkRequest Request(const std::vector<std::string>& traces) {
+    NetworkRequest request{
+        .order = {.step_count = 2}, .model_id = std::string(32, 'm'), .timeout = absl::Seconds(7)};
+    for (const std::string& trace : traces) {
+      const auto index = static_cast<int32_t>(request.candidates.size());
+      request.candidates.push_back({.task = Task({}), .trace = trace});
+      request.order.candidates.insert(request.order.candidates.end(), 2, index);
+    }
+    return request;
+  }
+
+  absl::StatusOr<NetworkResult> Measure(const std::vector<std::string>& traces) {
+    return network_->Measure(Request(traces), [] { return false; });
+  }
+
+  std::unique_ptr<TrackerClient> network_client_;
+  std::unique_ptr<TrackerNetworkMeasurer> network_;
+};
+
+TEST_F(TrackerNetworkMeasurerTest, EachCandidateIsBuiltOnceAndAllRunInOneJobInTheModelsOrder) {
+  farm_.StartWorker();
+  for (int process = 0; process < 2; ++process) {
+    ASSERT_OK_AND_ASSIGN(const NetworkResult result, Measure({"fast", "fast", "slow"}));
+    EXPECT_TRUE(result.has_run);
+    ASSERT_THAT(result.measurements, SizeIs(3));
+    for (const Measurement& measurement : result.measurements) {
+      ASSERT_NE(measurement.latencies(), nullptr);
+      EXPECT_EQ(measurement.latencies()->processes[0].latency_ns[0], 1234);
+    }
+  }
+  EXPECT_THAT(farm_.counts(), SizeIs(4));  // Two builds and two runs.
+  const RunJob job = farm_.run_jobs().at(1);
+  ASSERT_THAT(job.candidates, SizeIs(3));
+  EXPECT_EQ(job.candidates[0], job.candidates[1]);
+  EXPECT_EQ(job.candidates[2].artifact_sha256, Sha256Bytes("elf slow"));
+  EXPECT_EQ(job.candidates[2].contract, "nhwc border 4");
+  EXPECT_EQ(job.model_order, Request({"fast", "fast", "slow"}).order);
+  EXPECT_EQ(job.bundle_sha256, std::string(32, 'm'));
+  EXPECT_EQ(job.method.cold_policy, ColdPolicy::kModelOrder);
+  EXPECT_EQ(job.method.timeout, absl::Seconds(7));
+}
+
+TEST_F(TrackerNetworkMeasurerTest, NothingRunsWhereACandidateDoesNotBuild) {
+  farm_.StartWorker();
+  ASSERT_OK_AND_ASSIGN(const NetworkResult result, Measure({"fast", "unbuildable"}));
+  EXPECT_FALSE(result.has_run);
+  EXPECT_EQ(result.measurements[0].failure()->kind, FailureKind::kCancelled);
+  EXPECT_EQ(result.measurements[1].failure()->kind, FailureKind::kBuildError);
+  EXPECT_THAT(farm_.run_jobs(), IsEmpty());
+}
+
+TEST_F(TrackerNetworkMeasurerTest, LostArtifactsAreBuiltAgainButNotForEver) {
+  farm_.missing_count = 2;
+  farm_.StartWorker();
+  ASSERT_OK_AND_ASSIGN(const NetworkResult result, Measure({"fast", "slow"}));
+  EXPECT_TRUE(result.has_run);
+  EXPECT_THAT(farm_.run_jobs(), SizeIs(3));
+  EXPECT_THAT(farm_.counts(), SizeIs(3 * 3));
+  farm_.missing_count = 1000;
+  EXPECT_THAT(Measure({"fast", "slow"}), StatusIs(absl::StatusCode::kInternal));
+}
+
+TEST_F(TrackerNetworkMeasurerTest, StopEndsItAndItsJobs) {
+  int asked = 0;
+  EXPECT_THAT(network_->Measure(Request({"fast"}), [&] { return ++asked > 0; }),
+              StatusIs(absl::StatusCode::kCancelled));
+  EXPECT_EQ(asked, 1);
+}
+
+TEST_F(TrackerNetworkMeasurerTest, FarmWithoutAWorkerIsGivenUp) {
+  EXPECT_THAT(Measure({"fast"}),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("no worker can do it")));
 }
 
 }  // namespace

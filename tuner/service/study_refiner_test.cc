@@ -1,5 +1,5 @@
 // Studies whose candidates are ties alone and are not inside the model.
-#include "tuner/service/study_refiner.h"
+#include "tuner/service/study_runner.h"
 
 #include <functional>
 #include <memory>

@@ -181,24 +181,32 @@ class Cases:
     def case_daemon_takes_a_model_file(self):
         import onnx
         from onnx import helper, numpy_helper
-        weights = numpy_helper.from_array(np.full((600, 600), 0.5, np.float32), "w")
-        graph = helper.make_graph([helper.make_node("MatMul", ["x", "w"], ["y"])], "test",
+        weights = [numpy_helper.from_array(np.full((600, 600), 0.5, np.float32), "w"),
+                   numpy_helper.from_array(np.full((600, 64), 0.25, np.float32), "v")]
+        # Two tasks: a model, which is measured as one in the end.
+        nodes = [helper.make_node("MatMul", ["x", "w"], ["h"]),
+                 helper.make_node("MatMul", ["h", "v"], ["y"])]
+        graph = helper.make_graph(nodes, "test",
                                   [helper.make_tensor_value_info("x", 1, [1, 600])],
-                                  [helper.make_tensor_value_info("y", 1, [1, 600])], [weights])
+                                  [helper.make_tensor_value_info("y", 1, [1, 64])], weights)
         model, bundle = self.path("sent.onnx"), self.path("sent.bundle")
         onnx.save(helper.make_model(graph, ir_version=8,
                                     opset_imports=[helper.make_opsetid("", 17)]), model)
         with self.serve(self.path("sent.db")) as daemon:
-            outcome = self.tuner("submit", "--model", model, "--trials", "4", "--out", bundle,
-                                 "--server", daemon.address)
+            outcome = self.tuner("submit", "--model", model, "--trials", "16", "--out", bundle,
+                                 "--server", daemon.address, "--json")
             wrong = outcome.complaints(0, "")
+            events = [json.loads(line) for line in outcome.out.splitlines()]
+            refine = [event["refine"] for event in events if event["event"] == "tuned"]
+            if not refine or refine[0]["error"] is not None or refine[0]["processes"] < 1:
+                wrong.append(f"got refine {refine}, want at least one process and no error")
         with self.serve(self.path("sent.db"), "--model-mib", "1") as daemon:
             wrong += self.tuner("submit", "--model", model, "--trials", "4", "--server",
                                 daemon.address).complaints(65, "B0304", "1 MiB")
         np.save(self.path("x.npy"), np.ones((1, 600), np.float32))
         wrong += self.tuner("run", bundle, "--input", self.path("x.npy"), "--output",
                             self.path("y.npy")).complaints(0, "")
-        if not np.allclose(np.load(self.path("y.npy")), 300):
+        if not np.allclose(np.load(self.path("y.npy")), 300 * 600 / 4):
             wrong.append("wrong result")
         return wrong
 

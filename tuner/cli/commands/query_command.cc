@@ -68,6 +68,7 @@ Json RowJson(const Row& row, bool with_trace) {
                {"target", row.record.target},
                {"rank_ms", static_cast<double>(row.record.rank_ns) * 1e-6},
                {"median_ms", static_cast<double>(row.record.median_ns) * 1e-6},
+               {"network_factor", row.record.network_factor},
                {"gflops", row.gflops},
                {"peak_share", row.peak_share},
                {"trial", row.record.first_trial_id},

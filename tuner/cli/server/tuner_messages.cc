@@ -123,7 +123,14 @@ v1::StudyProgress ToProto(const StudyProgress& progress) {
     out->set_trial_count(task.trial_count);
     out->set_pending_count(task.pending_count);
     out->set_exhausted(task.exhausted);
+    out->set_refined(task.best.refined);
   }
+  v1::RefineProgress* refine = message.mutable_refine();
+  refine->set_process_count(progress.refine.process_count);
+  refine->set_process_count_max(progress.refine.process_count_max);
+  refine->set_changed_count(progress.refine.changed_count);
+  refine->set_gain(progress.refine.gain);
+  refine->set_error(progress.refine.error);
   return message;
 }
 
@@ -137,20 +144,26 @@ absl::StatusOr<StudyProgress> FromProto(const v1::StudyProgress& message) {
       .elapsed = absl::Nanoseconds(message.elapsed_ns()),
       .predicted_gain = message.predicted_gain(),
       .health = absl::Status(static_cast<absl::StatusCode>(message.health_code()),
-                             message.health_message())};
+                             message.health_message()),
+      .refine = {.process_count = message.refine().process_count(),
+                 .process_count_max = message.refine().process_count_max(),
+                 .changed_count = message.refine().changed_count(),
+                 .gain = message.refine().gain(),
+                 .error = message.refine().error()}};
   for (const v1::TaskProgress& in : message.tasks()) {
     if (in.best_origin() < 0 || in.best_origin() > static_cast<int32_t>(BestOrigin::kTrial)) {
       return absl::InvalidArgumentError(absl::StrCat("got best origin ", in.best_origin()));
     }
-    progress.tasks.push_back(
-        {.name = in.name(),
-         .weight = in.weight(),
-         .bound_ns = in.bound_ns(),
-         .default_ns = in.default_ns(),
-         .best = {.origin = static_cast<BestOrigin>(in.best_origin()), .latency_ns = in.best_ns()},
-         .trial_count = in.trial_count(),
-         .pending_count = in.pending_count(),
-         .exhausted = in.exhausted()});
+    progress.tasks.push_back({.name = in.name(),
+                              .weight = in.weight(),
+                              .bound_ns = in.bound_ns(),
+                              .default_ns = in.default_ns(),
+                              .best = {.origin = static_cast<BestOrigin>(in.best_origin()),
+                                       .latency_ns = in.best_ns(),
+                                       .refined = in.refined()},
+                              .trial_count = in.trial_count(),
+                              .pending_count = in.pending_count(),
+                              .exhausted = in.exhausted()});
   }
   return progress;
 }
