@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -32,9 +33,15 @@ bool IsTwin(const Record& a, const Record& b) {
          (!a.code_sha256.empty() && a.code_sha256 == b.code_sha256);
 }
 
+// In proportion to the incumbent's, and below it.
+int64_t RankOf(int64_t incumbent_rank_ns, double ratio) {
+  const int64_t rank_ns = std::llround(static_cast<double>(incumbent_rank_ns) * ratio);
+  return std::max<int64_t>(1, std::min(incumbent_rank_ns - 1, rank_ns));
+}
+
 }  // namespace
 
-absl::StatusOr<std::vector<StudyRefiner::Change>> StudyRefiner::Run(
+absl::StatusOr<std::vector<StudyRefiner::Winner>> StudyRefiner::Run(
     absl::Duration time_max, const std::function<bool()>& stop) {
   CHECK(options_.network != nullptr && !options_.model_order.empty());
   size_t width = 1;
@@ -42,7 +49,7 @@ absl::StatusOr<std::vector<StudyRefiner::Change>> StudyRefiner::Run(
     ASSIGN_OR_RETURN(entries_.emplace_back(), EntriesOf(i));
     width = std::max(width, entries_.back().size());
   }
-  if (width == 1) return std::vector<Change>();
+  if (width == 1) return Conclude();
   progress_.process_count_max = kRefineProcesses;
   const double block_ns = PassNs() * static_cast<double>(width);
   const double share_ns = absl::ToDoubleNanoseconds(time_max) / kRefineProcesses;
@@ -91,10 +98,18 @@ absl::StatusOr<std::vector<StudyRefiner::Entry>> StudyRefiner::EntriesOf(int tas
     return absl::FailedPreconditionError(
         absl::StrCat("task ", task.name, " has nothing that runs"));
   }
-  const auto best_ns = static_cast<double>(records.front().rank_ns);
-  std::erase_if(records, [best_ns](const Record& record) {
-    return static_cast<double>(record.rank_ns) > kNearRatio * best_ns;
-  });
+  // Alone: what an earlier verdict made of a rank says nothing of how near the others are.
+  double best_ns = std::numeric_limits<double>::infinity();
+  for (const Record& record : records) {
+    best_ns = std::min(best_ns, static_cast<double>(record.isolated_rank_ns()));
+  }
+  // Never the incumbent.
+  records.erase(std::remove_if(records.begin() + 1, records.end(),
+                               [best_ns](const Record& record) {
+                                 return static_cast<double>(record.isolated_rank_ns()) >
+                                        kNearRatio * best_ns;
+                               }),
+                records.end());
   if (!default_record.has_value() && !options_.spec.no_default) {
     const MeasureTask& shared = *tasks_[task_index].measure_task;
     ASSIGN_OR_RETURN(const std::vector<Record> found,
@@ -107,7 +122,7 @@ absl::StatusOr<std::vector<StudyRefiner::Entry>> StudyRefiner::EntriesOf(int tas
     }
   }
   if (default_record.has_value() && !is_known(*default_record) &&
-      static_cast<double>(default_record->rank_ns) <= kDefaultNearRatio * best_ns) {
+      static_cast<double>(default_record->isolated_rank_ns()) <= kDefaultNearRatio * best_ns) {
     records.push_back(*std::move(default_record));
   }
   std::vector<Entry> entries;
@@ -234,43 +249,53 @@ BestOrigin StudyRefiner::OriginOf(int task_index, const Record& record) const {
   return is_ours ? BestOrigin::kTrial : BestOrigin::kHistory;
 }
 
-absl::StatusOr<std::vector<StudyRefiner::Change>> StudyRefiner::Conclude() {
+absl::StatusOr<std::vector<StudyRefiner::Winner>> StudyRefiner::Conclude() {
   const std::vector<RefineVerdict> verdicts = Judge(Times());
-  std::vector<Change> changes;
+  std::vector<Winner> winners;
   std::vector<MeasurementEntry> log;
   double before_ns = 0, saved_ns = 0;
   for (int i = 0; i < static_cast<int>(entries_.size()); ++i) {
     const std::vector<Entry>& task = entries_[i];
     const RefineVerdict& verdict = verdicts[i];
+    const double weight = options_.tasks[i].weight;
     for (const ProcessLatencies& process : task[0].processes) {
-      before_ns += options_.tasks[i].weight * MedianNs(process) /
-                   static_cast<double>(task[0].processes.size());
+      before_ns += weight * MedianNs(process) / static_cast<double>(task[0].processes.size());
+    }
+    if (verdict.winner == 0 && task[0].record.network_factor != 1) {
+      winners.push_back(WinnerOf(i, task[0].record, task[0].record.rank_ns));
     }
     for (int e = 1; e < static_cast<int>(task.size()); ++e) {
       const Record& record = task[e].record;
       double factor = record.network_factor;
       if (e == verdict.winner) {
-        const int64_t incumbent_ns = task[0].record.rank_ns;
-        const double in_proportion = static_cast<double>(incumbent_ns) * verdict.ratio;
-        const int64_t rank_ns = std::min<int64_t>(incumbent_ns - 1, std::llround(in_proportion));
-        factor = static_cast<double>(std::max<int64_t>(rank_ns, 1)) /
+        const int64_t rank_ns = RankOf(task[0].record.rank_ns, verdict.ratio);
+        factor = static_cast<double>(rank_ns) /
                  static_cast<double>(std::max<int64_t>(record.isolated_rank_ns(), 1));
-        saved_ns += options_.tasks[i].weight * verdict.incumbent_ns * (1 - verdict.ratio);
-        changes.push_back({.task_index = i,
-                           .best = {.origin = OriginOf(i, record),
-                                    .latency_ns = rank_ns,
-                                    .trace = record.trace,
-                                    .candidate_id = record.candidate_id,
-                                    .trial_id = record.first_trial_id,
-                                    .refined = true}});
+        saved_ns += weight * verdict.incumbent_ns * (1 - verdict.ratio);
+        winners.push_back(WinnerOf(i, record, rank_ns));
+        ++progress_.changed_count;
       }
       if (!task[e].processes.empty()) log.push_back(EntryFor(i, task[e], factor));
     }
   }
-  RETURN_IF_ERROR(options_.records->AppendBatch(log).status());
-  progress_.changed_count = static_cast<int>(changes.size());
+  const absl::Status stored = options_.records->AppendBatch(log).status();
+  if (!stored.ok()) {
+    progress_.changed_count = 0;
+    return stored;
+  }
   progress_.gain = before_ns > 0 ? saved_ns / before_ns : 0;
-  return changes;
+  return winners;
+}
+
+StudyRefiner::Winner StudyRefiner::WinnerOf(int task_index, const Record& record,
+                                            int64_t rank_ns) const {
+  return {.task_index = task_index,
+          .best = {.origin = OriginOf(task_index, record),
+                   .latency_ns = rank_ns,
+                   .trace = record.trace,
+                   .candidate_id = record.candidate_id,
+                   .trial_id = record.first_trial_id,
+                   .refined = true}};
 }
 
 MeasurementEntry StudyRefiner::EntryFor(int task_index, const Entry& entry, double factor) const {

@@ -24,7 +24,8 @@ class StudyRefiner {
     std::shared_ptr<const MeasureTask> measure_task = nullptr;
     std::string default_trace = {};
   };
-  struct Change {
+  // Of a task whose best inside the model is not the best alone.
+  struct Winner {
     int task_index = 0;
     BestCandidate best = {};
   };
@@ -37,10 +38,10 @@ class StudyRefiner {
       : options_(options), tasks_(std::move(tasks)) {}
 
   // `time_max`: what it may take, roughly. `stop`: asked about once a second; true ends it with
-  // CANCELLED. Returns the tasks with another winner than before, whose records say so; nothing is
-  // stored but the verdict, all of it or none. Errors: the measurer's and the store's;
-  // FAILED_PRECONDITION: a task has no candidate that runs.
-  absl::StatusOr<std::vector<Change>> Run(absl::Duration time_max,
+  // CANCELLED. Returns the winners of now and of earlier verdicts that hold; the records say so,
+  // too. Nothing is stored but the verdict, all of it or none. Errors: the measurer's and the
+  // store's; FAILED_PRECONDITION: a task has no candidate that runs.
+  absl::StatusOr<std::vector<Winner>> Run(absl::Duration time_max,
                                           const std::function<bool()>& stop);
 
   const RefineProgress& progress() const { return progress_; }
@@ -65,7 +66,8 @@ class StudyRefiner {
   bool KeepContenders();
   double PassNs() const;  // By the latencies alone.
   std::vector<RefineTimes> Times() const;
-  absl::StatusOr<std::vector<Change>> Conclude();
+  absl::StatusOr<std::vector<Winner>> Conclude();
+  Winner WinnerOf(int task_index, const Record& record, int64_t rank_ns) const;
   BestOrigin OriginOf(int task_index, const Record& record) const;
   MeasurementEntry EntryFor(int task_index, const Entry& entry, double factor) const;
 

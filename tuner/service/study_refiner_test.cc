@@ -1,6 +1,4 @@
 // Studies whose candidates are ties alone and are not inside the model.
-#include "tuner/service/study_runner.h"
-
 #include <functional>
 #include <memory>
 #include <string>
@@ -15,6 +13,7 @@
 #include "tuner/measure/fake_measurer.h"
 #include "tuner/measure/fake_network_measurer.h"
 #include "tuner/service/study_checker.h"
+#include "tuner/service/study_runner.h"
 #include "tuner/service/synthetic_study.h"
 
 namespace burnish {
@@ -240,16 +239,30 @@ TEST_F(StudyRefinerTest, NextStudyBeginsFromTheVerdictAndMayTurnItRound) {
   NewStudy again = study_->New();
   again.id = "again";
   ASSERT_THAT(CreateStudy(*studies_, again), IsOk());
-  // Now the former second is: whoever that is, it is as fast alone as the winner.
-  const std::string other = Best(0)[1].trace;
-  planted_ = [other] { return other; };
+  // Now it is the fastest of the others, which is as fast alone as the winner.
+  planted_ = TraceOfRank(1);
   StudyRunnerOptions options = Options();
   options.study_id = "again";
   ASSERT_OK_AND_ASSIGN(const StudyResult result, StudyRunner(options).Run());
   EXPECT_EQ(network_->requests().back().candidates[0].trace, winner);
-  EXPECT_EQ(result.progress.tasks[0].best.trace, other);
-  EXPECT_EQ(Best(0)[0].trace, other);
+  EXPECT_EQ(result.progress.tasks[0].best.trace, planted_());
+  EXPECT_EQ(Best(0)[0].trace, planted_());
   EXPECT_EQ(Best(0)[1].trace, winner);
+}
+
+TEST_F(StudyRefinerTest, WinnerOfAnEarlierStudyIsReportedWhereNobodyBeatsIt) {
+  planted_ = TraceOfRank(1);
+  ASSERT_THAT(Run(), IsOk());
+  NewStudy again = study_->New();
+  again.id = "again";
+  ASSERT_THAT(CreateStudy(*studies_, again), IsOk());
+  StudyRunnerOptions options = Options();
+  options.study_id = "again";
+  ASSERT_OK_AND_ASSIGN(const StudyResult result, StudyRunner(options).Run());
+  EXPECT_EQ(result.progress.refine.changed_count, 0);
+  EXPECT_EQ(result.progress.tasks[0].best.trace, planted_());
+  EXPECT_EQ(result.progress.tasks[0].best.origin, BestOrigin::kHistory);
+  EXPECT_TRUE(result.progress.tasks[0].best.refined);
 }
 
 TEST_F(StudyRefinerTest, NothingIsRefinedWhereItIsNotWorthIt) {

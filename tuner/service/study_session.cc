@@ -417,17 +417,17 @@ void StudySession::Refine(const std::function<bool()>& stop) {
     tasks.push_back({task->measure_task(), task->reference_trial().trace});
   }
   StudyRefiner refiner(options_, std::move(tasks));
-  const auto changes = refiner.Run(kRefineShare * Elapsed(), [&] {
+  const auto winners = refiner.Run(kRefineShare * Elapsed(), [&] {
     refine_ = refiner.progress();
     return stop();
   });
   refine_ = refiner.progress();
-  if (!changes.ok()) {
-    if (!absl::IsCancelled(changes.status())) refine_.error = changes.status().ToString();
+  if (!winners.ok()) {
+    if (!absl::IsCancelled(winners.status())) refine_.error = winners.status().ToString();
     return;
   }
-  for (const StudyRefiner::Change& change : *changes) {
-    tasks_[change.task_index]->set_best(change.best);
+  for (const StudyRefiner::Winner& winner : *winners) {
+    tasks_[winner.task_index]->set_best(winner.best);
   }
 }
 
