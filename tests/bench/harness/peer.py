@@ -54,6 +54,7 @@ def main():
     # Before any import that starts threads, so that they inherit both.
     os.sched_setaffinity(0, job["cpus"])
     os.environ["OMP_NUM_THREADS"] = str(len(job["cpus"]))
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # NumPy's threads would spin beside the engine.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # What an engine prints is no answer.
 
