@@ -155,9 +155,10 @@ def measure(options):
         model = model_files.write_onnx(options.model, folder / "model.onnx", options.batch,
                                        options.weights)
         files = {name: model for name in PEERS}
-        files[OURS] = options.bundle or model_files.write_bundle(
-            model, folder / "model.bundle", options.threads, options.accuracy or "1e-4",
-            options.db)
+        files[OURS] = options.bundle or folder / "model.bundle"
+        if not options.bundle:
+            model_files.write_bundle(model, files[OURS], options.threads,
+                                     options.accuracy or "1e-4", options.db)
         np.savez(folder / "inputs.npz", **model_files.make_inputs(model))
         engines = start_engines(options, files, folder, cpus)
         errors = check_outputs(engines)

@@ -1,5 +1,6 @@
 """A bundle through the C API (compiler/runtime/burnish.h), by ctypes."""
 
+import collections
 import ctypes
 
 import numpy as np
@@ -71,22 +72,37 @@ class Model:
     def target(self):
         return self._library.burnish_target(self._handle).decode()
 
+    def steps(self):
+        """A StepInfo for each step; its texts live as long as the model is open."""
+        infos = []
+        for step in range(self._library.burnish_step_count(self._handle)):
+            infos.append(StepInfo())
+            self._call("step_info", self._handle, step, ctypes.byref(infos[-1]))
+        return infos
+
     def step_origins(self):
         """How many steps have a schedule of which origin: {"default": 55}."""
-        origins = {}
-        info = StepInfo()
-        for step in range(self._library.burnish_step_count(self._handle)):
-            self._call("step_info", self._handle, step, ctypes.byref(info))
-            name = info.schedule_origin.decode()
-            origins[name] = origins.get(name, 0) + 1
-        return origins
+        return dict(collections.Counter(step.schedule_origin.decode() for step in self.steps()))
+
+    def step_output(self, step, output):
+        """An intermediate result, on the inputs as they are: runs all steps up to this one."""
+        info = TensorInfo()
+        self._call("debug_output_info", self._handle, step, output, ctypes.byref(info))
+        array = np.empty(info.shape[:info.rank], DTYPES[info.dtype])
+        self._call("debug_output", self._handle, step, output, ctypes.c_void_p(array.ctypes.data),
+                   ctypes.c_uint64(array.nbytes))
+        return array
+
+    def set_inputs(self, arrays):
+        """C-contiguous arrays, copied."""
+        for i, array in enumerate(arrays):
+            self._call("set_input", self._handle, i, ctypes.c_void_p(array.ctypes.data),
+                       ctypes.c_uint64(array.nbytes))
 
     def run(self, arrays):
         """One inference: copies C-contiguous arrays in and results out, as the peers do. The
         returned arrays are written again by the next call."""
-        for i, array in enumerate(arrays):
-            self._call("set_input", self._handle, i, ctypes.c_void_p(array.ctypes.data),
-                       ctypes.c_uint64(array.nbytes))
+        self.set_inputs(arrays)
         self._call("run", self._handle)
         for i, array in enumerate(self._outputs):
             self._call("get_output", self._handle, i, ctypes.c_void_p(array.ctypes.data),

@@ -1,5 +1,6 @@
 """The files of a model to measure: ONNX, bundle and inputs."""
 
+import json
 import pathlib
 import subprocess
 import sys
@@ -23,11 +24,13 @@ def build():
 
 
 def _tuner(*arguments):
+    """Runs tuner compile; returns what it printed."""
     done = subprocess.run([machine.output(TUNER), "compile", *map(str, arguments)],
-                          stdout=sys.stderr)
+                          stdout=subprocess.PIPE, text=True)
     if done.returncode != 0:
         raise RuntimeError(f"tuner compile {' '.join(map(str, arguments))} "
                            f"ended with {done.returncode}")
+    return done.stdout
 
 
 def write_onnx(name, path, batch, weights):
@@ -49,9 +52,10 @@ def write_onnx(name, path, batch, weights):
 
 
 def write_bundle(model_path, path, threads, accuracy, database):
-    _tuner("--model", model_path, "--threads", threads, "--accuracy", accuracy,
-           "--db", database or pathlib.Path(path).with_suffix(".db"), "--out", path)
-    return str(path)
+    """Returns what `tuner compile --json` reports of it."""
+    return json.loads(_tuner("--model", model_path, "--threads", threads, "--accuracy", accuracy,
+                             "--db", database or pathlib.Path(path).with_suffix(".db"), "--json",
+                             "--out", path))
 
 
 def _index_bound(graph, name):
