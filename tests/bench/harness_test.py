@@ -119,8 +119,9 @@ def memory_counts_what_was_added_and_the_peak_of_what_is_gone():
     del passing
     kept = np.ones(32 * MIB, np.uint8)
     now, peak = grown.now() / MIB, grown.peak() / MIB
-    if not 32 <= now < 40:
-        wrong.append(f"got {now:.1f} MiB now, want {kept.size / MIB:.0f} and little more")
+    # Meanwhile the interpreter itself may take or give back a little.
+    if not 30 <= now < 36:
+        wrong.append(f"got {now:.1f} MiB now, want {kept.size / MIB:.0f} or nearly so")
     if not 60 <= peak < 72:
         wrong.append(f"got a peak of {peak:.1f} MiB, want 64")
     return wrong, f"{now:.1f} MiB, peak {peak:.1f} MiB"
