@@ -72,6 +72,10 @@ class StudyRun::Impl {
                                     .study = options_.study_id,
                                     .session = absl::StrCat(seed),
                                     .priority = options_.tuning->spec.priority,
+                                    .find_built =
+                                        [&measurer](const std::string& candidate_id) {
+                                          return measurer.FindBuilt(candidate_id);
+                                        },
                                     .silence_max = options_.patience});
     StudyRunner runner(RunnerOptions(measurer, network));
     runner_ = &runner;

@@ -11,7 +11,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
-#include "proto/build_job.h"
 #include "tracker/tracker_client.h"
 #include "tuner/measure/build_spec.h"
 
@@ -148,6 +147,13 @@ class TrackerMeasurer::Impl {
     return absl::OkStatus();
   }
 
+  std::optional<BuiltArtifact> FindBuilt(const std::string& candidate_id) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = built_.find(candidate_id);
+    if (found == built_.end()) return std::nullopt;
+    return found->second;
+  }
+
  private:
   void Pump() {
     while (true) {
@@ -208,6 +214,7 @@ class TrackerMeasurer::Impl {
       Finish(trial, *failure);
     } else {
       trial.built = std::get<BuiltArtifact>(std::move(result->outcome));
+      built_[trial.candidate_id] = trial.built;
       SubmitRun(trial);
     }
   }
@@ -382,7 +389,7 @@ class TrackerMeasurer::Impl {
 
   const TrackerMeasurerOptions options_;
   // std::mutex and not Abseil's, which ThreadSanitizer cannot see into (Debian's library).
-  std::mutex mutex_;                 // For all below but the thread.
+  mutable std::mutex mutex_;         // For all below but the thread.
   std::condition_variable arrived_;  // Results.
   bool stopping_ = false;
   bool all_resubmitted_ = false;                     // Says the caller.
@@ -390,6 +397,7 @@ class TrackerMeasurer::Impl {
   std::map<std::string, Trial> trials_;              // By trial id.
   std::map<std::string, Reference> references_;      // By candidate id.
   std::map<std::string, std::string> trial_of_job_;  // By job id.
+  std::map<std::string, BuiltArtifact> built_;       // By candidate id.
   std::map<std::string, std::string> reference_of_job_;
   std::vector<MeasureResult> results_;
   std::thread pump_;
@@ -413,5 +421,8 @@ absl::Status TrackerMeasurer::Cancel(absl::Span<const std::string> trial_ids) {
   return impl_->Cancel(trial_ids);
 }
 absl::Status TrackerMeasurer::health() const { return impl_->health(); }
+std::optional<BuiltArtifact> TrackerMeasurer::FindBuilt(const std::string& candidate_id) const {
+  return impl_->FindBuilt(candidate_id);
+}
 
 }  // namespace burnish

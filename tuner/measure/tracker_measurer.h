@@ -3,10 +3,12 @@
 #define TUNER_MEASURE_TRACKER_MEASURER_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/time/time.h"
+#include "proto/build_job.h"
 #include "proto/run_job.h"
 #include "tuner/measure/measurer.h"
 
@@ -43,6 +45,10 @@ class TrackerMeasurer : public Measurer {
   void Acknowledge(absl::Span<const std::string> trial_ids) override;
   absl::Status Cancel(absl::Span<const std::string> trial_ids) override;
   absl::Status health() const override;
+
+  // Of a trial's candidate that was built for this measurer. The content store may have forgotten
+  // the artifact.
+  std::optional<BuiltArtifact> FindBuilt(const std::string& candidate_id) const;
 
  private:
   class Impl;

@@ -305,12 +305,14 @@ class TrackerNetworkMeasurerTest : public TrackerMeasurerTest {
   TrackerNetworkMeasurerTest() {
     network_client_ = std::make_unique<TrackerClient>(
         TrackerClientOptions{.tracker = farm_.address(), .tuner_id = "tuner/refine"});
-    network_ = std::make_unique<TrackerNetworkMeasurer>(
-        TrackerNetworkMeasurerOptions{.client = network_client_.get(),
-                                      .clock = &Clock::Real(),
-                                      .study = "s",
-                                      .session = "one",
-                                      .silence_max = absl::Milliseconds(1)});
+    network_ = std::make_unique<TrackerNetworkMeasurer>(TrackerNetworkMeasurerOptions{
+        .client = network_client_.get(),
+        .clock = &Clock::Real(),
+        .study = "s",
+        .session = "one",
+        .find_built =
+            [this](const std::string& candidate_id) { return measurer_->FindBuilt(candidate_id); },
+        .silence_max = absl::Milliseconds(1)});
   }
 
   // A model of two steps with these candidates, each in one pass.
@@ -374,6 +376,20 @@ TEST_F(TrackerNetworkMeasurerTest, LostArtifactsAreBuiltAgainButNotForEver) {
   EXPECT_THAT(farm_.counts(), SizeIs(3 * 3));
   farm_.missing_count = 1000;
   EXPECT_THAT(Measure({"fast", "slow"}), StatusIs(absl::StatusCode::kInternal));
+}
+
+TEST_F(TrackerNetworkMeasurerTest, WhatTheTrialsHadBuiltIsNotBuiltAgainUnlessItIsLost) {
+  farm_.StartWorker();
+  ASSERT_THAT(measurer_->Submit({{.trial_id = "s/1", .task = Task({}), .trace = "fast"}}), IsOk());
+  ASSERT_THAT(CollectCount(1), SizeIs(1));
+  measurer_->Acknowledge({"s/1"});
+  ASSERT_OK_AND_ASSIGN(const NetworkResult result, Measure({"fast"}));
+  EXPECT_TRUE(result.has_run);
+  EXPECT_EQ(farm_.run_jobs().back().candidates[0].contract, "nhwc border 4");
+  EXPECT_THAT(farm_.counts(), SizeIs(3));  // A build and two runs.
+  farm_.missing_count = 1;
+  ASSERT_THAT(Measure({"fast"}), IsOk());
+  EXPECT_THAT(farm_.counts(), SizeIs(3 + 3));  // It is missing, is built, and runs.
 }
 
 TEST_F(TrackerNetworkMeasurerTest, StopEndsItAndItsJobs) {

@@ -2,7 +2,10 @@
 #ifndef TUNER_MEASURE_TRACKER_NETWORK_MEASURER_H_
 #define TUNER_MEASURE_TRACKER_NETWORK_MEASURER_H_
 
+#include <functional>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,6 +26,9 @@ struct TrackerNetworkMeasurerOptions {
   std::string study = {};        // For fairness between studies; 1..64 bytes.
   std::string session = {};      // Of this process alone, in the ids of jobs; at most 32 bytes.
   int32_t priority = 0;
+  // What was built for others, by candidate id: not built again as long as the content store has
+  // it. Null: nothing was.
+  std::function<std::optional<BuiltArtifact>(const std::string&)> find_built = nullptr;
   MeasureMethod method = {};  // Process count, cold policy and timeout are the measurer's.
   absl::Duration build_timeout = absl::Seconds(10);
   int artifact_losses_max = 5;
@@ -52,6 +58,7 @@ class TrackerNetworkMeasurer : public NetworkMeasurer {
   const TrackerNetworkMeasurerOptions options_;
   int64_t job_count_ = 0;
   std::map<std::string, BuildResult> built_;  // By candidate id.
+  std::set<std::string> looked_for_;          // By `find_built`, once each.
 };
 
 }  // namespace burnish

@@ -5,6 +5,7 @@
 #include <limits>
 #include <optional>
 #include <utility>
+#include <variant>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
@@ -275,7 +276,13 @@ absl::StatusOr<std::vector<StudyRefiner::Winner>> StudyRefiner::Conclude() {
         winners.push_back(WinnerOf(i, record, rank_ns));
         ++progress_.changed_count;
       }
-      if (!task[e].processes.empty()) log.push_back(EntryFor(i, task[e], factor));
+      if (task[e].processes.empty()) continue;
+      log.push_back(EntryFor(i, task[e], factor));
+      if (e > 1) continue;
+      // One candidate, of which entry 0 is the other half.
+      std::vector<ProcessLatencies>& processes =
+          std::get<Latencies>(log.back().measurement.outcome).processes;
+      processes.insert(processes.end(), task[0].processes.begin(), task[0].processes.end());
     }
   }
   const absl::Status stored = options_.records->AppendBatch(log).status();

@@ -1,4 +1,5 @@
 // Studies whose candidates are ties alone and are not inside the model.
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <string>
@@ -125,9 +126,12 @@ TEST_F(StudyRefinerTest, VerdictIsInTheLogAsRefineMeasurementsOfThreeProcesses) 
   ASSERT_OK_AND_ASSIGN(const EntryPage page,
                        records_->ScanEntries({.study_id = SyntheticStudy::kId}));
   int refine_count = 0, winner_count = 0;
+  size_t most_processes = 0;
   for (const MeasurementEntry& entry : page.entries) {
     if (entry.purpose != Purpose::kRefine) continue;
     ++refine_count;
+    // Both halves of the incumbent of the task with a contest to the end.
+    most_processes = std::max(most_processes, entry.measurement.latencies()->processes.size());
     EXPECT_EQ(entry.measurement.environment.mode, MeasureMode::kInNetwork);
     EXPECT_THAT(entry.measurement.environment.bundle_sha256, SizeIs(32));
     EXPECT_GT(entry.measurement.network_factor, 0);
@@ -137,6 +141,7 @@ TEST_F(StudyRefinerTest, VerdictIsInTheLogAsRefineMeasurementsOfThreeProcesses) 
     EXPECT_LT(entry.measurement.network_factor, 0.9);
   }
   EXPECT_EQ(winner_count, 1);
+  EXPECT_EQ(most_processes, 6u);
   // Four and candidate 0 of each task.
   EXPECT_GE(refine_count, 8);
   EXPECT_LE(refine_count, 10);
