@@ -198,8 +198,8 @@ def print_result(result):
         low, high = start["first_output_range_ms"]
         print(f"{name:10} memory {start['memory_mib']:7.1f} MiB (peak of the start "
               f"{start['peak_mib']:7.1f}); to the first output {start['first_output_ms']:7.1f} ms "
-              f"({low:.1f} to {high:.1f}, {start['n']} processes), of that loading "
-              f"{start['load_ms']:7.1f}; library {start['import_ms']:.1f} ms")
+              f"({low:.1f} to {high:.1f}, {start['n']} processes; CPU {start['cpu_ms']:.1f}), of that "
+              f"loading {start['load_ms']:.1f}; library {start['import_ms']:.1f} ms")
     median, least = result["median_ratio"], result["min_ratio"]
     low, high = median["interval_95"]
     print(f"median {median['ratio']:.3f} of {median['to']}'s (95 % interval {low:.3f} to "

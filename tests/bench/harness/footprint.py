@@ -18,6 +18,7 @@ def _once(name, model, folder, cpus):
         return {"memory_mib": engine.resident_bytes() / 2**20,
                 "peak_mib": start["peak_bytes"] / 2**20,
                 "import_ms": start["import_seconds"] * 1e3,
+                "cpu_ms": start["cpu_seconds"] * 1e3,
                 "load_ms": start["load_seconds"] * 1e3,
                 "first_output_ms": (start["load_seconds"] + start["first_run_seconds"]) * 1e3}
     finally:

@@ -8,8 +8,8 @@ usage: peer.py JOB, where JOB is a JSON object:
   outputs   .npz file to write: the results of the first inference, "0", "1", ...
   cpus      the CPUs to run on, one thread each
 Loads, runs once, and prints a line of JSON about itself: {"about": what the engine says, and
-import_seconds, load_seconds (from the model's file to ready), first_run_seconds, peak_bytes
-(memory.Growth) of this start}, or {"error": text}, which ends it. Then each line SECONDS on stdin
+import_seconds, load_seconds (from the model's file to ready), first_run_seconds, cpu_seconds of both
+and peak_bytes (memory.Growth) of this start}, or {"error": text}, which ends it. Then each line SECONDS on stdin
 is a turn, answered by a line of JSON: latency_ns of each inference after a warm-up, the
 involuntary_switches and timed_cpu_seconds meanwhile, and cpu_seconds of the turn with its warm-up.
 A line "memory" is answered by resident_bytes. The end of stdin ends it.
@@ -63,14 +63,16 @@ def main():
     with np.load(job["inputs"]) as file:
         arrays = [np.ascontiguousarray(file[name]) for name in file.files]
     grown = memory.Growth()
-    seconds = [time.perf_counter()]
+    seconds, used = [time.perf_counter()], 0.0
     try:
         open_model = ENGINES[job["engine"]](job)
         seconds.append(time.perf_counter())
+        used = time.process_time()
         run, about = open_model()
         seconds.append(time.perf_counter())
         outputs = run(arrays)
         seconds.append(time.perf_counter())
+        used = time.process_time() - used
     except Exception as error:  # A library's own: what it says goes to the parent.
         traceback.print_exc()
         print(json.dumps({"error": f"{type(error).__name__}: {error}"}), file=answers, flush=True)
@@ -78,7 +80,7 @@ def main():
     peak_bytes = grown.peak()
     np.savez(job["outputs"], **{str(i): array for i, array in enumerate(outputs)})
     names = ("import_seconds", "load_seconds", "first_run_seconds")
-    print(json.dumps({"about": about, "peak_bytes": peak_bytes,
+    print(json.dumps({"about": about, "peak_bytes": peak_bytes, "cpu_seconds": used,
                       **dict(zip(names, (b - a for a, b in zip(seconds, seconds[1:]))))}),
           file=answers, flush=True)
     gc.disable()
