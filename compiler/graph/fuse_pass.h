@@ -30,8 +30,7 @@ struct FuseOptions {
 
 // Rules:
 // - a group has one anchor at most, but for attention; every value that leaves it is its last
-// node's, so groups are
-//   convex: nothing outside lies between two of its nodes;
+//   node's, so groups are convex: nothing outside lies between two of its nodes;
 // - elementwise consumers join when they have the anchor's shape (and its dtype, so that they can
 //   become its `finish`); a region such as x * sigmoid(x) joins as a whole, when all paths from the
 //   anchor meet again in one of its nodes; a transpose joins when it keeps the last dimension;
@@ -40,9 +39,8 @@ struct FuseOptions {
 // - elementwise producers join where each element is read once; movement (transpose that keeps the
 //   last dimension, slice, expand) joins any reader that is the only one;
 // - attention is one group: a product, what follows it elementwise, a softmax along its rows and
-// the
-//   product that reads the softmax as its left operand, each read by the next only, over the same
-//   batch, where rows are whole vectors on every target;
+//   the product that reads the softmax as its left operand, each read by the next only, over the
+//   same batch, where rows are whole vectors on every target;
 // - concat, split and reshape stay by themselves: storage assignment makes most of them free.
 Fusion Fuse(const Graph& graph, const FuseOptions& options = {});
 

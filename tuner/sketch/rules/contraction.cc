@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
-
 namespace burnish {
 namespace {
 
@@ -60,21 +58,6 @@ std::optional<Contraction> RecognizeContraction(const Program& program, BlockId 
 bool TileFitsRegisters(const IsaModel& isa, int64_t rows, int64_t vectors) {
   const int64_t side = isa.broadcast_operand ? vectors : std::min(rows, vectors);
   return rows * vectors + side + 1 <= isa.vector_register_count;
-}
-
-std::vector<SketchStep> CopyInMemoryOrder(const Program& program, const Contraction& c,
-                                          const std::string& depth, const std::string& vector,
-                                          int64_t lanes) {
-  const LinearForm address = AddressOf(program, *c.vector_load);
-  const VarId axis = c.vector_axis, innermost = c.reduction.back();
-  if (!address.HidesVar(axis) && address.CoefficientOf(axis) == 1) {
-    return {{.text = absl::StrCat("vectorize@1 ", vector, " lanes=", lanes)}};
-  }
-  // Rows lie far apart, often by a multiple of a page: each is read to its end.
-  if (!address.HidesVar(innermost) && address.CoefficientOf(innermost) == 1) {
-    return {{.text = absl::StrCat("reorder@1 ", List({vector, depth}))}};
-  }
-  return {};
 }
 
 }  // namespace burnish

@@ -4,7 +4,6 @@
 #define TUNER_SKETCH_RULES_CONTRACTION_H_
 
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "tuner/sketch/rule.h"
@@ -28,13 +27,6 @@ std::optional<Contraction> RecognizeContraction(const Program& program, BlockId 
 // Whether a register tile of `rows` x `vectors` accumulators leaves a k-step the registers that it
 // needs: the shorter side of the tile, of which broadcast operands are none, and one more value.
 bool TileFitsRegisters(const IsaModel& isa, int64_t rows, int64_t vectors);
-
-// Steps that give the copy of a vector operand, whose loops are named, its order: along what the
-// operand has side by side in memory. `vector`, `depth`: the loops over the contraction's vector
-// axis and its innermost reduction axis, the former inside.
-std::vector<SketchStep> CopyInMemoryOrder(const Program& program, const Contraction& c,
-                                          const std::string& depth, const std::string& vector,
-                                          int64_t lanes);
 
 }  // namespace burnish
 

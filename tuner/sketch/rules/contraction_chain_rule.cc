@@ -201,10 +201,8 @@ class ContractionChainSketch {
     std::vector<std::string> loops;
     for (size_t d = 0; d < dims.size(); ++d) loops.push_back(absl::StrCat(packed, "_", d));
     Add(absl::StrCat("compute_at@1 ", packed, "->", List(loops), " inside=", matrix_));
-    for (const SketchStep& step : CopyInMemoryOrder(program_, c, loops[loops.size() - 2],
-                                                    loops[loops.size() - 1], LanesOf(c))) {
-      sketch_.steps.push_back(step);
-    }
+    // Vectors of what may lie far apart: loads of single elements, but one store for all of them.
+    Add(absl::StrCat("vectorize@1 ", loops.back(), " lanes=", LanesOf(c)));
   }
 
   void ScheduleSecond() {
@@ -240,7 +238,8 @@ class ContractionChainSketch {
     const Block& rows = *match_.chain.back();
     const std::vector<std::string> loops = Place(rows);
     chain_.Vectorize(loops.back(), rows, sketch_);
-    chain_.PlaceOthers(loops[loops.size() - 2], sketch_);
+    // Of one row each block waits for the one before; of several rows a core does many at once.
+    chain_.PlaceOthers(rows_, sketch_);
   }
 
   void PlaceFirst() {

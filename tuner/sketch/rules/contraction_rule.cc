@@ -213,12 +213,9 @@ class ContractionSketch {
       Add(absl::StrCat("precompute@1 ", New("packed")));
       return;
     }
-    const std::string prefix = absl::StrCat(New("packed"), ".");
-    for (const SketchStep& step : CopyInMemoryOrder(program_, c_, absl::StrCat(prefix, segment_),
-                                                    absl::StrCat(prefix, New("vi")), lanes_)) {
-      sketch_.steps.push_back(step);
-    }
-    Add(absl::StrCat("parallel@1 ", prefix, dims[0]));
+    // Vectors of what may lie far apart: loads of single elements, but one store for all of them.
+    Add(absl::StrCat("vectorize@1 ", New("packed"), ".", New("vi"), " lanes=", lanes_));
+    Add(absl::StrCat("parallel@1 ", New("packed"), ".", dims[0]));
   }
 
   void Annotate() {

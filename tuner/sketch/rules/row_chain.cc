@@ -93,17 +93,17 @@ void RowChain::Vectorize(const std::string& axis, const Block& block, Sketch& sk
   Add(sketch, absl::StrCat("vectorize@1 ", Loop(block, "vi"), " lanes=", lanes_));
 }
 
-void RowChain::PlaceOthers(const std::string& row, Sketch& sketch) const {
+void RowChain::PlaceOthers(const std::string& inside, Sketch& sketch) const {
   // Readers before what they read: a producer goes where its readers are.
-  for (size_t i = blocks_.size() - 1; i-- > 0;) Place(*blocks_[i], row, sketch);
+  for (size_t i = blocks_.size() - 1; i-- > 0;) Place(*blocks_[i], inside, sketch);
 }
 
-void RowChain::Place(const Block& block, const std::string& row, Sketch& sketch) const {
+void RowChain::Place(const Block& block, const std::string& inside, Sketch& sketch) const {
   std::vector<std::string> loops;
   for (size_t d = 0; d < block.spatial.size(); ++d) {
     loops.push_back(Loop(block, absl::StrCat("i", d)));
   }
-  Add(sketch, absl::StrCat("compute_at@1 ", block.name, "->", List(loops), " inside=", row));
+  Add(sketch, absl::StrCat("compute_at@1 ", block.name, "->", List(loops), " inside=", inside));
   if (block.reduction.empty()) {
     Vectorize(loops.back(), block, sketch);
     return;
@@ -114,7 +114,7 @@ void RowChain::Place(const Block& block, const std::string& row, Sketch& sketch)
   for (std::string& loop : loops) loop = absl::StrCat(loop, "l");
   loops.push_back(Loop(block, "kl"));
   Add(sketch,
-      absl::StrCat("compute_at@1 ", Loop(block, "lanes"), "->", List(loops), " inside=", row));
+      absl::StrCat("compute_at@1 ", Loop(block, "lanes"), "->", List(loops), " inside=", inside));
   Add(sketch, absl::StrCat("stage@1 ", Loop(block, "lanes"), "->", Loop(block, "acc"),
                            " inside=", loops[loops.size() - 2], " scope=register"));
   Add(sketch, absl::StrCat("reorder@1 ", List({Loop(block, "ko"), Loop(block, "kl")})));

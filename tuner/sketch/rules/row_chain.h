@@ -26,12 +26,13 @@ class RowChain {
   void SplitReductions(Sketch& sketch) const;
   // Loop `axis` along a row of `block`, in vectors of $width elements: a decision of the sketch.
   void Vectorize(const std::string& axis, const Block& block, Sketch& sketch) const;
-  // All blocks but the last are computed in loop `row` over rows of the last.
-  void PlaceOthers(const std::string& row, Sketch& sketch) const;
+  // All blocks but the last are computed in loop `inside`, of which an iteration does one row of
+  // the last or several.
+  void PlaceOthers(const std::string& inside, Sketch& sketch) const;
 
  private:
   bool WalksTheRow(const Block& block, VarId axis) const;
-  void Place(const Block& block, const std::string& row, Sketch& sketch) const;
+  void Place(const Block& block, const std::string& inside, Sketch& sketch) const;
 
   const RuleContext& context_;
   const Program& program_;
