@@ -60,40 +60,90 @@ void OneBlock(uint32_t* hash, const uint8_t* block) {
 
 // Intel, "Intel SHA Extensions", 2013. The instructions want the eight words in two registers, A B
 // E F and C D G H from the highest lane down; below, a name lists the lanes from the lowest up.
-__attribute__((target("sha,sse4.1"))) void BlocksBySha(uint32_t* hash, const uint8_t* blocks,
-                                                       size_t count) {
+// Each step of a stream waits for the one before it; two streams fill each other's gaps.
+template <int kStreams>
+__attribute__((target("sha,sse4.1"))) void BlocksBySha(uint32_t* const* hashes,
+                                                       const uint8_t* const* blocks, size_t count) {
   const __m128i big_endian = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
-  auto* const words = reinterpret_cast<__m128i*>(hash);
-  const __m128i badc = _mm_shuffle_epi32(_mm_loadu_si128(words), 0xb1);
-  const __m128i hgfe = _mm_shuffle_epi32(_mm_loadu_si128(words + 1), 0x1b);
-  __m128i feba = _mm_alignr_epi8(badc, hgfe, 8);
-  __m128i hgdc = _mm_blend_epi16(hgfe, badc, 0xf0);
-  for (; count > 0; --count, blocks += 64) {
-    const __m128i feba_before = feba, hgdc_before = hgdc;
-    __m128i w[4];  // The last 16 words of the message schedule.
-    for (int i = 0; i < 4; ++i) {
-      const auto* at = reinterpret_cast<const __m128i*>(blocks + 16 * i);
-      w[i] = _mm_shuffle_epi8(_mm_loadu_si128(at), big_endian);
+  __m128i feba[kStreams], hgdc[kStreams];
+  for (int s = 0; s < kStreams; ++s) {
+    const auto* const words = reinterpret_cast<const __m128i*>(hashes[s]);
+    const __m128i badc = _mm_shuffle_epi32(_mm_loadu_si128(words), 0xb1);
+    const __m128i hgfe = _mm_shuffle_epi32(_mm_loadu_si128(words + 1), 0x1b);
+    feba[s] = _mm_alignr_epi8(badc, hgfe, 8);
+    hgdc[s] = _mm_blend_epi16(hgfe, badc, 0xf0);
+  }
+  for (size_t block = 0; block < count; ++block) {
+    __m128i feba_before[kStreams], hgdc_before[kStreams];
+    __m128i w[kStreams][4];  // The last 16 words of the message schedule.
+#pragma clang loop unroll(full)
+    for (int s = 0; s < kStreams; ++s) {
+      feba_before[s] = feba[s];
+      hgdc_before[s] = hgdc[s];
+#pragma clang loop unroll(full)
+      for (int i = 0; i < 4; ++i) {
+        const auto* at = reinterpret_cast<const __m128i*>(blocks[s] + 64 * block + 16 * i);
+        w[s][i] = _mm_shuffle_epi8(_mm_loadu_si128(at), big_endian);
+      }
     }
 #pragma clang loop unroll(full)
     for (int i = 0; i < 16; ++i) {
-      __m128i& oldest = w[i % 4];
-      const __m128i newest = w[(i + 3) % 4];
-      const auto* constants = reinterpret_cast<const __m128i*>(kRound.data() + 4 * i);
-      const __m128i sum = _mm_add_epi32(oldest, _mm_load_si128(constants));
-      hgdc = _mm_sha256rnds2_epu32(hgdc, feba, sum);
-      feba = _mm_sha256rnds2_epu32(feba, hgdc, _mm_shuffle_epi32(sum, 0x0e));
-      const __m128i seven_back = _mm_alignr_epi8(newest, w[(i + 2) % 4], 4);
-      oldest = _mm_add_epi32(_mm_sha256msg1_epu32(oldest, w[(i + 1) % 4]), seven_back);
-      oldest = _mm_sha256msg2_epu32(oldest, newest);
+      const auto* at = reinterpret_cast<const __m128i*>(kRound.data() + 4 * i);
+      const __m128i constants = _mm_load_si128(at);
+#pragma clang loop unroll(full)
+      for (int s = 0; s < kStreams; ++s) {
+        __m128i& oldest = w[s][i % 4];
+        const __m128i newest = w[s][(i + 3) % 4];
+        const __m128i sum = _mm_add_epi32(oldest, constants);
+        hgdc[s] = _mm_sha256rnds2_epu32(hgdc[s], feba[s], sum);
+        feba[s] = _mm_sha256rnds2_epu32(feba[s], hgdc[s], _mm_shuffle_epi32(sum, 0x0e));
+        const __m128i seven_back = _mm_alignr_epi8(newest, w[s][(i + 2) % 4], 4);
+        oldest = _mm_add_epi32(_mm_sha256msg1_epu32(oldest, w[s][(i + 1) % 4]), seven_back);
+        oldest = _mm_sha256msg2_epu32(oldest, newest);
+      }
     }
-    feba = _mm_add_epi32(feba, feba_before);
-    hgdc = _mm_add_epi32(hgdc, hgdc_before);
+#pragma clang loop unroll(full)
+    for (int s = 0; s < kStreams; ++s) {
+      feba[s] = _mm_add_epi32(feba[s], feba_before[s]);
+      hgdc[s] = _mm_add_epi32(hgdc[s], hgdc_before[s]);
+    }
   }
-  const __m128i abef = _mm_shuffle_epi32(feba, 0x1b);
-  const __m128i ghcd = _mm_shuffle_epi32(hgdc, 0xb1);
-  _mm_storeu_si128(words, _mm_blend_epi16(abef, ghcd, 0xf0));
-  _mm_storeu_si128(words + 1, _mm_alignr_epi8(ghcd, abef, 8));
+  for (int s = 0; s < kStreams; ++s) {
+    auto* const words = reinterpret_cast<__m128i*>(hashes[s]);
+    const __m128i abef = _mm_shuffle_epi32(feba[s], 0x1b);
+    const __m128i ghcd = _mm_shuffle_epi32(hgdc[s], 0xb1);
+    _mm_storeu_si128(words, _mm_blend_epi16(abef, ghcd, 0xf0));
+    _mm_storeu_si128(words + 1, _mm_alignr_epi8(ghcd, abef, 8));
+  }
+}
+
+void OneStreamBySha(uint32_t* hash, const uint8_t* blocks, size_t count) {
+  BlocksBySha<1>(&hash, &blocks, count);
+}
+
+// The first 32 bits of the fractional parts of the square roots of the first 8 primes (§5.3.3).
+constexpr std::array<uint32_t, 8> kInitial = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                                              0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+
+// What follows the last whole block, padded (§5.1.1): returns how many blocks, 1 or 2.
+size_t EndBlocks(const uint8_t* bytes, size_t size_bytes, std::array<uint8_t, 128>& end) {
+  end.fill(0);
+  const size_t rest = size_bytes % 64;
+  std::copy_n(bytes + (size_bytes - rest), rest, end.begin());
+  end[rest] = 0x80;
+  const size_t count = rest < 56 ? 1 : 2;
+  for (int i = 0; i < 8; ++i) {
+    end[64 * count - 8 + i] = static_cast<uint8_t>(uint64_t{size_bytes} * 8 >> (56 - 8 * i));
+  }
+  return count;
+}
+
+Sha256Digest DigestOf(const std::array<uint32_t, 8>& hash) {
+  Sha256Digest digest;
+  for (int i = 0; i < 32; ++i) {
+    digest[i] = static_cast<uint8_t>(hash[i / 4] >> (24 - 8 * (i % 4)));
+  }
+  return digest;
 }
 
 bool HasSha() {
@@ -113,9 +163,28 @@ void Sha256BlocksPortable(uint32_t* hash, const uint8_t* blocks, size_t count) {
 Sha256Blocks Sha256BlocksAccelerated() {
 #if defined(__x86_64__)
   static const bool has_sha = HasSha();
-  if (has_sha) return &BlocksBySha;
+  if (has_sha) return &OneStreamBySha;
 #endif
   return nullptr;
+}
+
+std::pair<Sha256Digest, Sha256Digest> Sha256OfTwo(const uint8_t* first, const uint8_t* second,
+                                                  size_t size_bytes) {
+#if defined(__x86_64__)
+  if (Sha256BlocksAccelerated() != nullptr) {
+    std::array<uint32_t, 8> hashes[2] = {kInitial, kInitial};
+    uint32_t* const words[2] = {hashes[0].data(), hashes[1].data()};
+    const uint8_t* const whole[2] = {first, second};
+    BlocksBySha<2>(words, whole, size_bytes / 64);
+    std::array<uint8_t, 128> ends[2];
+    size_t end_count = 0;
+    for (int s = 0; s < 2; ++s) end_count = EndBlocks(whole[s], size_bytes, ends[s]);
+    const uint8_t* const end_blocks[2] = {ends[0].data(), ends[1].data()};
+    BlocksBySha<2>(words, end_blocks, end_count);
+    return {DigestOf(hashes[0]), DigestOf(hashes[1])};
+  }
+#endif
+  return {Sha256Of(first, size_bytes), Sha256Of(second, size_bytes)};
 }
 
 }  // namespace burnish

@@ -1,9 +1,13 @@
-// The inner loop of SHA-256: in portable C++, and with the x86 SHA extensions. Internal to //base.
+// The inner loop of SHA-256: in portable C++, and with the x86 SHA extensions; and two hashes at
+// once.
 #ifndef BASE_SHA256_BLOCKS_H_
 #define BASE_SHA256_BLOCKS_H_
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
+
+#include "base/sha256.h"
 
 namespace burnish {
 
@@ -14,6 +18,11 @@ void Sha256BlocksPortable(uint32_t* hash, const uint8_t* blocks, size_t count);
 
 // About eight times as fast, some 2 GB/s; nullptr where this CPU does not have the instructions.
 Sha256Blocks Sha256BlocksAccelerated();
+
+// The digests of two strings of one size: with the SHA extensions nearly twice as fast as one after
+// the other.
+std::pair<Sha256Digest, Sha256Digest> Sha256OfTwo(const uint8_t* first, const uint8_t* second,
+                                                  size_t size_bytes);
 
 }  // namespace burnish
 

@@ -62,6 +62,18 @@ TEST(Sha256Test, TheAcceleratedLoopDoesWhatThePortableOneDoes) {
   }
 }
 
+TEST(Sha256Test, TwoAtOnceGiveTheDigestsOfEach) {
+  Rng rng(RngStream{.seed = 2, .purpose = "sha256", .task = ""});
+  std::vector<uint8_t> first(300), second(300);
+  for (uint8_t& byte : first) byte = static_cast<uint8_t>(rng.Next());
+  for (uint8_t& byte : second) byte = static_cast<uint8_t>(rng.Next());
+  for (size_t size = 0; size <= first.size(); ++size) {
+    const auto [got_first, got_second] = Sha256OfTwo(first.data(), second.data(), size);
+    EXPECT_EQ(got_first, Sha256Of(first.data(), size)) << size;
+    EXPECT_EQ(got_second, Sha256Of(second.data(), size)) << size;
+  }
+}
+
 TEST(Sha256Test, ContainersOfBytesAreTaken) {
   EXPECT_EQ(Sha256Hex(std::vector<uint8_t>{'a', 'b', 'c'}), Sha256Hex("abc"));
   EXPECT_EQ(Sha256Hex(std::string("abc")), Sha256Hex("abc"));

@@ -33,7 +33,7 @@ struct ModelOptions {
   std::span<uint8_t> weights_memory = {};
   // The memory above already holds this bundle's weights: they are checked, not written.
   bool weights_memory_is_filled = false;
-  // False skips the hash of the weights: 0.5 ms per megabyte of one core, 4 without SHA
+  // False skips the hash of the weights: 0.3 ms per megabyte of one core, 4 without SHA
   // instructions.
   bool check_weights = true;
 };

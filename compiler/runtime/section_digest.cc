@@ -7,15 +7,15 @@
 #include <mutex>
 #include <system_error>
 #include <thread>
+#include <tuple>
+#include <utility>
 #include <vector>
+
+#include "base/sha256_blocks.h"
 
 namespace burnish {
 namespace {
 
-// Read and hashed at once, while it is in the cache.
-constexpr uint64_t kPieceBytes = uint64_t{256} << 10;
-// Starting a thread takes about as long as this many chunks.
-constexpr uint64_t kChunksPerThreadMin = 2;
 constexpr uint64_t kThreadCountMax = 16;  // Memory is the limit before that.
 
 uint64_t UsableCpuCount() {
@@ -23,24 +23,26 @@ uint64_t UsableCpuCount() {
   return sched_getaffinity(0, sizeof(usable), &usable) == 0 ? CPU_COUNT(&usable) : 1;
 }
 
-// Calls work(chunk) for each chunk below `chunk_count`, on several threads where it pays.
+// Calls work(chunk) for each even chunk below `chunk_count`, on several threads where it pays.
 template <typename Work>
-void ForEachChunk(uint64_t chunk_count, const Work& work) {
+void ForEachPair(uint64_t chunk_count, const Work& work) {
   std::atomic<uint64_t> next = 0;
-  const auto take_chunks = [&] {
-    for (uint64_t chunk = next++; chunk < chunk_count; chunk = next++) work(chunk);
+  const auto take_pairs = [&] {
+    for (uint64_t chunk = next.fetch_add(2); chunk < chunk_count; chunk = next.fetch_add(2)) {
+      work(chunk);
+    }
   };
   std::vector<std::jthread> helpers;
-  if (chunk_count >= 2 * kChunksPerThreadMin) {
-    const uint64_t thread_count =
-        std::min({UsableCpuCount(), chunk_count / kChunksPerThreadMin, kThreadCountMax});
+  const uint64_t pair_count = (chunk_count + 1) / 2;
+  if (pair_count > 1) {
+    const uint64_t thread_count = std::min({UsableCpuCount(), pair_count, kThreadCountMax});
     try {
-      while (helpers.size() + 1 < thread_count) helpers.emplace_back(take_chunks);
+      while (helpers.size() + 1 < thread_count) helpers.emplace_back(take_pairs);
     } catch (const std::system_error&) {
       // No more threads to be had: those that there are do it.
     }
   }
-  take_chunks();
+  take_pairs();
 }
 
 Sha256Digest Combine(const std::vector<Sha256Digest>& digests) {
@@ -51,34 +53,33 @@ uint64_t ChunkCount(uint64_t size_bytes) {
   return (size_bytes + kSectionChunkBytes - 1) / kSectionChunkBytes;
 }
 
+// `count` chunks from number `chunk` on, or as many as there are.
 template <typename Byte>
-std::span<Byte> Chunk(std::span<Byte> bytes, uint64_t chunk) {
+std::span<Byte> Chunks(std::span<Byte> bytes, uint64_t chunk, uint64_t count) {
   const uint64_t begin = chunk * kSectionChunkBytes;
-  return bytes.subspan(begin, std::min(kSectionChunkBytes, bytes.size() - begin));
+  return bytes.subspan(begin, std::min(count * kSectionChunkBytes, bytes.size() - begin));
 }
 
-RuntimeStatus ReadChunk(const ByteSource& source, uint64_t offset, std::span<uint8_t> chunk,
-                        Sha256Digest* digest) {
-  Sha256 hash;
-  while (!chunk.empty()) {
-    const std::span<uint8_t> piece = chunk.first(std::min<uint64_t>(kPieceBytes, chunk.size()));
-    RUNTIME_RETURN_IF_ERROR(source.Read(offset, piece));
-    if (digest != nullptr) hash.Update(piece.data(), piece.size());
-    offset += piece.size();
-    chunk = chunk.subspan(piece.size());
+// Of chunk number `chunk` and the next one, where there is one.
+void DigestPair(std::span<const uint8_t> bytes, uint64_t chunk,
+                std::vector<Sha256Digest>& digests) {
+  const std::span<const uint8_t> pair = Chunks(bytes, chunk, 2);
+  if (pair.size() == 2 * kSectionChunkBytes) {
+    std::tie(digests[chunk], digests[chunk + 1]) =
+        Sha256OfTwo(pair.data(), pair.data() + kSectionChunkBytes, kSectionChunkBytes);
+    return;
   }
-  if (digest != nullptr) *digest = hash.Digest();
-  return RuntimeStatus();
+  for (uint64_t i = chunk; i < std::min<uint64_t>(chunk + 2, digests.size()); ++i) {
+    const std::span<const uint8_t> one = Chunks(bytes, i, 1);
+    digests[i] = Sha256Of(one.data(), one.size());
+  }
 }
 
 }  // namespace
 
 Sha256Digest SectionDigest(std::span<const uint8_t> bytes) {
   std::vector<Sha256Digest> digests(ChunkCount(bytes.size()));
-  ForEachChunk(digests.size(), [&](uint64_t i) {
-    const std::span<const uint8_t> chunk = Chunk(bytes, i);
-    digests[i] = Sha256Of(chunk.data(), chunk.size());
-  });
+  ForEachPair(digests.size(), [&](uint64_t chunk) { DigestPair(bytes, chunk, digests); });
   return Combine(digests);
 }
 
@@ -87,10 +88,14 @@ RuntimeOr<Sha256Digest> ReadSection(const ByteSource& source, uint64_t offset,
   std::vector<Sha256Digest> digests(ChunkCount(destination.size()));
   std::mutex mutex;  // Guards `failure`.
   RuntimeStatus failure;
-  ForEachChunk(digests.size(), [&](uint64_t i) {
-    RuntimeStatus status = ReadChunk(source, offset + i * kSectionChunkBytes, Chunk(destination, i),
-                                     wants_digest ? &digests[i] : nullptr);
-    if (status.ok()) return;
+  ForEachPair(digests.size(), [&](uint64_t chunk) {
+    RuntimeStatus status =
+        source.Read(offset + chunk * kSectionChunkBytes, Chunks(destination, chunk, 2));
+    if (status.ok()) {
+      // At once, while it is in the cache.
+      if (wants_digest) DigestPair(destination, chunk, digests);
+      return;
+    }
     const std::lock_guard<std::mutex> lock(mutex);
     failure = std::move(status);
   });

@@ -66,7 +66,7 @@ class SectionFile {
   RuntimeOr<std::vector<uint8_t>> Read(SectionKind kind) const;
 
   // Into memory of exactly the section's size. `check_hash` false skips the hash, which costs about
-  // 0.5 ms per megabyte of one core (4 without SHA instructions): for a file that was checked
+  // 0.3 ms per megabyte of one core (4 without SHA instructions): for a file that was checked
   // before.
   RuntimeStatus ReadInto(const Entry& entry, std::span<uint8_t> destination, bool check_hash) const;
 
