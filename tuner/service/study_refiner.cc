@@ -25,6 +25,8 @@ constexpr double kDefaultNearRatio = 1.5;
 constexpr int kRecordsLookedAt = 32;
 // Each entry's latency of a process is the median of about so many.
 constexpr int kBlocksMin = 4, kBlocksMax = 12;
+// Of its time; the rest goes into loading: weights of every step are a page fault a page.
+constexpr double kPassShare = 0.5;
 // Beside the passes: loading, filling memory, other people's measurements.
 constexpr absl::Duration kProcessOverhead = absl::Seconds(60);
 constexpr double kPassSlack = 10;
@@ -53,7 +55,7 @@ absl::StatusOr<std::vector<StudyRefiner::Winner>> StudyRefiner::Run(
   if (width == 1) return Conclude();
   progress_.process_count_max = kRefineProcesses;
   const double block_ns = PassNs() * static_cast<double>(width);
-  const double share_ns = absl::ToDoubleNanoseconds(time_max) / kRefineProcesses;
+  const double share_ns = kPassShare * absl::ToDoubleNanoseconds(time_max) / kRefineProcesses;
   // One more block is the warm-up.
   const int block_count =
       static_cast<int>(std::clamp(share_ns / block_ns - 1, double{kBlocksMin}, double{kBlocksMax}));
