@@ -12,6 +12,7 @@
 #include "tuner/cli/context.h"
 #include "tuner/cli/error.h"
 #include "tuner/cli/model_source.h"
+#include "tuner/cli/operator_spec.h"
 #include "tuner/cli/workload_facts.h"
 
 namespace burnish {
@@ -64,7 +65,8 @@ absl::StatusOr<Tuning> PrepareTuning(const StudySpec& spec) {
   DefaultScheduleSource defaults;
   const absl::StatusOr<TunedModel> model = ModelTasks(tuning.graph, defaults, BuildOptions(tuning));
   if (!model.ok()) return BuildError(model.status(), TitleOf(spec));
-  tuning.model_order = model->order;
+  // An operator's neighbours are not those that it will have.
+  if (!IsOperatorSpec(spec.task)) tuning.model_order = model->order;
   for (const ExtractedTask& task : model->tasks) {
     ASSIGN_OR_RETURN(StudyTaskSpec study_task, ToStudyTask(task));
     tuning.tasks.push_back(std::move(study_task));

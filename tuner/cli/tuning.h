@@ -21,7 +21,8 @@ struct Tuning {
   Graph graph = {};
   std::vector<StudyTaskSpec> tasks = {};  // As the study store has them.
   std::vector<int64_t> flop_counts = {};  // Of the tasks.
-  std::vector<int> model_order = {};      // The task of each step of the model.
+  // The task of each step of the model; empty: it is a single operator.
+  std::vector<int> model_order = {};
 };
 
 // Loads the model and cuts it into tasks. A pure function of the spec and the model file, so that a
