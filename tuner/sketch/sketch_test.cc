@@ -240,8 +240,9 @@ Program AttentionWorkload(int64_t rows, int64_t keys, int64_t heads, int64_t siz
 }
 
 TEST(SketchTest, AttentionGoesTheWholeWayByBlocksOfRows) {
-  // Rows that no tile divides; one head, whose rows are split; many.
-  for (const Ints& shape : {Ints{19, 32, 4, 16}, Ints{40, 64, 1, 24}, Ints{7, 48, 6, 8}}) {
+  // Rows that no tile divides; one head, whose rows are split; many; heads that are no vectors.
+  for (const Ints& shape :
+       {Ints{19, 32, 4, 16}, Ints{40, 64, 1, 24}, Ints{7, 48, 6, 8}, Ints{9, 32, 2, 13}}) {
     SCOPED_TRACE(testing::PrintToString(shape));
     const Program workload = AttentionWorkload(shape[0], shape[1], shape[2], shape[3]);
     for (const char* text :

@@ -121,18 +121,21 @@ class ContractionChainSketch {
     return NameOf(program_, block.spatial[d]);
   }
 
-  // The widest vectors that a product's columns fill.
+  // The widest vectors that a product's columns fill, or else that they have.
   int64_t LanesOf(const Contraction& c) const {
-    int64_t lanes = context_.isa.float_lanes();
-    while (lanes > 1 && Extent(program_, c.vector_axis) % lanes != 0) lanes /= 2;
-    return lanes;
+    const int64_t columns = Extent(program_, c.vector_axis), widest = context_.isa.float_lanes();
+    int64_t lanes = widest;
+    while (lanes > 1 && columns % lanes != 0) lanes /= 2;
+    return lanes >= 4 ? lanes : std::max<int64_t>(2, std::min(widest, FloorPowerOfTwo(columns)));
   }
 
   Decision Panels(const std::string& name, const Contraction& c) const {
     Decision panels{.name = name};
     const int64_t columns = Extent(program_, c.vector_axis), lanes = LanesOf(c);
     for (int64_t v = 1; v <= (context_.isa.vector_register_count > 16 ? 6 : 4); ++v) {
-      if (columns % (v * lanes) == 0) panels.values.push_back(v * lanes);
+      // Narrow last panels only where no width avoids them.
+      const bool ragged = columns % lanes != 0 && (v - 1) * lanes < columns;
+      if (ragged || columns % (v * lanes) == 0) panels.values.push_back(v * lanes);
     }
     return panels;
   }
