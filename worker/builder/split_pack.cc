@@ -82,10 +82,14 @@ SplitProgram SplitPack(const Program& lowered) {
     const auto id = static_cast<BufferId>(i);
     Buffer buffer = lowered.buffers[i];
     switch (buffer.role) {
-      case BufferRole::kPacked:
-        compute.buffers[i].role = BufferRole::kConstant;
-        pack.buffers[i].role = BufferRole::kOutput;
+      case BufferRole::kPacked: {
+        // What only further packing reads (Winograd's weights before they are laid out) is not
+        // kept.
+        const bool stays = in_compute.count(id) > 0;
+        compute.buffers[i].role = stays ? BufferRole::kConstant : BufferRole::kTemp;
+        pack.buffers[i].role = stays ? BufferRole::kOutput : BufferRole::kTemp;
         break;
+      }
       case BufferRole::kConstant:
         compute.buffers[i].role = BufferRole::kTemp;  // Nothing uses it: it goes.
         if (in_compute.count(id) > 0) {

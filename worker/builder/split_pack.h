@@ -10,10 +10,11 @@ namespace burnish {
 
 struct SplitProgram {
   // Without a pack function: the program as it was. Else its constants are exactly what `pack`
-  // writes, in that order; the model's own constants are no parameters any more.
+  // gives out, in that order; the model's own constants are no parameters any more.
   Program compute;
   // Parameters: the constants as the model has them, all of them, in order; outputs: what the pack
-  // function writes, then copies of the constants that `compute` reads as they are.
+  // function writes and `compute` reads, then copies of the constants that `compute` reads as they
+  // are.
   std::optional<Program> pack;
 };
 

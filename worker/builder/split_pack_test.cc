@@ -24,13 +24,14 @@ std::vector<std::string> Names(const Program& program, BufferRole role) {
 }
 
 // Y = X W^T + B with W packed: B stays as it is.
-Program LoweredDense() {
+Program LoweredDense(const std::string& packing =
+                         "relayout@1 W->Wp dims=(op,k,oi)\n"
+                         "precompute@1 Wp\n") {
   const Program program = DenseProgram(2, 9, 21);
   const absl::StatusOr<Trace> trace = ParseTrace(
       "split@1 o->(op,oi) size=8\n"
-      "reorder@1 (Y.n,op,k,oi)\n"
-      "relayout@1 W->Wp dims=(op,k,oi)\n"
-      "precompute@1 Wp\n");
+      "reorder@1 (Y.n,op,k,oi)\n" +
+      packing);
   EXPECT_THAT(trace, IsOk());
   const absl::StatusOr<Program> scheduled = ApplyTrace(*trace, program);
   EXPECT_THAT(scheduled, IsOk());
@@ -55,6 +56,27 @@ TEST(SplitPackTest, PackThenComputeIsTheWholeProgram) {
   const Program lowered = LoweredDense();
   const SplitProgram split = SplitPack(lowered);
   const std::vector<TensorValue> arguments = RandomArguments(lowered, 3);  // X, W, B.
+  ASSERT_OK_AND_ASSIGN(const std::vector<TensorValue> want, Interpret(lowered, arguments));
+  ASSERT_OK_AND_ASSIGN(const std::vector<TensorValue> packed,
+                       Interpret(*split.pack, {arguments[1], arguments[2]}));
+  ASSERT_OK_AND_ASSIGN(const std::vector<TensorValue> got,
+                       Interpret(split.compute, {arguments[0], packed[0], packed[1]}));
+  EXPECT_EQ(got[0].floats, want[0].floats);
+}
+
+TEST(SplitPackTest, WhatOnlyFurtherPackingReadsIsNotKept) {
+  const Program lowered = LoweredDense(
+      "relayout@1 W->Wt dims=(k,op,oi)\n"
+      "precompute@1 Wt\n"
+      "relayout@1 Wt->Wp dims=(op,Y.k,oi)\n"
+      "precompute@1 Wp\n");
+  const SplitProgram split = SplitPack(lowered);
+  EXPECT_THAT(Names(split.compute, BufferRole::kConstant), ElementsAre("Wp", "B.kept"));
+  EXPECT_THAT(Names(*split.pack, BufferRole::kOutput), ElementsAre("Wp", "B.kept"));
+  EXPECT_THAT(Names(*split.pack, BufferRole::kTemp), ElementsAre("Wt"));
+  EXPECT_THAT(Verify(split.compute), IsOk());
+  EXPECT_THAT(Verify(*split.pack), IsOk());
+  const std::vector<TensorValue> arguments = RandomArguments(lowered, 3);
   ASSERT_OK_AND_ASSIGN(const std::vector<TensorValue> want, Interpret(lowered, arguments));
   ASSERT_OK_AND_ASSIGN(const std::vector<TensorValue> packed,
                        Interpret(*split.pack, {arguments[1], arguments[2]}));
