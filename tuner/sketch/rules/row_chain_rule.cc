@@ -1,6 +1,8 @@
 // Chains over rows: softmax, layer normalization and the like. All blocks go together row by row,
 // in one nest without a barrier, so that a row stays in the first cache from its first use to its
-// last.
+// last; or by a few rows, each block for all of them, so that sums along one row need not wait for
+// those along another.
+#include <algorithm>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -36,8 +38,14 @@ std::optional<Sketch> ChainSketch(const RuleContext& context) {
   }
   add(absl::StrCat("split@1 ", row, "->(", loop("p"), ",", loop("r1"),
                    ") parts=", context.threads));
+  const int64_t row_bytes = 4 * Extent(program, last.spatial.back());
+  const int64_t rows_max = context.isa.l1d.size_bytes / 4 / row_bytes;
+  Decision block{.name = "rows", .values = {1}};
+  if (rows_max > 1) block.values.push_back(std::min<int64_t>(rows_max, 16));
+  sketch.decisions.push_back(block);
+  add(absl::StrCat("split@1 ", loop("r1"), "->(", loop("rb"), ",", loop("r2"), ") max=$rows"));
   chain.Vectorize(NameOf(program, last.spatial.back()), last, sketch);
-  chain.PlaceOthers(loop("r1"), sketch);
+  chain.PlaceOthers(loop("rb"), sketch);
   add(absl::StrCat("parallel@1 ", loop("p")));
   return sketch;
 }
