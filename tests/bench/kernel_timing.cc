@@ -120,6 +120,12 @@ double Time(Compiled& compiled, int threads) {
   std::vector<void*> shared;
   for (size_t i = 0; i < weight.size(); ++i) {
     shared.push_back(weight[i] ? nullptr : take(info.buffer_bytes[i]));
+    const Buffer& buffer =
+        compiled.lowered.buffers[FindBuffer(compiled.lowered, info.buffer_names[i])];
+    // Indices into tables: 0 is in all of them.
+    if (!weight[i] && !IsFloat(buffer.dtype)) {
+      std::memset(shared[i], 0, static_cast<size_t>(info.buffer_bytes[i]));
+    }
   }
   void* scratch = take(threads * info.scratch_bytes + 4096);
   void* shared_scratch = take(info.shared_scratch_bytes + 64);
