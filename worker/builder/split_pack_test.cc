@@ -52,16 +52,20 @@ TEST(SplitPackTest, ComputeHasThePackedConstantsOnly) {
   EXPECT_THAT(Verify(*split.pack), IsOk());
 }
 
-TEST(SplitPackTest, PackThenComputeIsTheWholeProgram) {
-  const Program lowered = LoweredDense();
+// Of a program with parameters X, W, B.
+void ExpectPackThenComputeIsTheWhole(const Program& lowered) {
   const SplitProgram split = SplitPack(lowered);
-  const std::vector<TensorValue> arguments = RandomArguments(lowered, 3);  // X, W, B.
+  const std::vector<TensorValue> arguments = RandomArguments(lowered, 3);
   ASSERT_OK_AND_ASSIGN(const std::vector<TensorValue> want, Interpret(lowered, arguments));
   ASSERT_OK_AND_ASSIGN(const std::vector<TensorValue> packed,
                        Interpret(*split.pack, {arguments[1], arguments[2]}));
   ASSERT_OK_AND_ASSIGN(const std::vector<TensorValue> got,
                        Interpret(split.compute, {arguments[0], packed[0], packed[1]}));
   EXPECT_EQ(got[0].floats, want[0].floats);
+}
+
+TEST(SplitPackTest, PackThenComputeIsTheWholeProgram) {
+  ExpectPackThenComputeIsTheWhole(LoweredDense());
 }
 
 TEST(SplitPackTest, WhatOnlyFurtherPackingReadsIsNotKept) {
@@ -76,13 +80,7 @@ TEST(SplitPackTest, WhatOnlyFurtherPackingReadsIsNotKept) {
   EXPECT_THAT(Names(*split.pack, BufferRole::kTemp), ElementsAre("Wt"));
   EXPECT_THAT(Verify(split.compute), IsOk());
   EXPECT_THAT(Verify(*split.pack), IsOk());
-  const std::vector<TensorValue> arguments = RandomArguments(lowered, 3);
-  ASSERT_OK_AND_ASSIGN(const std::vector<TensorValue> want, Interpret(lowered, arguments));
-  ASSERT_OK_AND_ASSIGN(const std::vector<TensorValue> packed,
-                       Interpret(*split.pack, {arguments[1], arguments[2]}));
-  ASSERT_OK_AND_ASSIGN(const std::vector<TensorValue> got,
-                       Interpret(split.compute, {arguments[0], packed[0], packed[1]}));
-  EXPECT_EQ(got[0].floats, want[0].floats);
+  ExpectPackThenComputeIsTheWhole(lowered);
 }
 
 TEST(SplitPackTest, ProgramWithoutPackStaysAsItIs) {
