@@ -22,6 +22,11 @@ class Sha256 {
   Sha256Digest Digest() const;
 
  private:
+  // Takes whole blocks into two states at once.
+  friend std::pair<Sha256Digest, Sha256Digest> Sha256OfTwo(const uint8_t* first,
+                                                           const uint8_t* second,
+                                                           size_t size_bytes);
+
   std::array<uint32_t, 8> state_ = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                                     0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
   std::array<uint8_t, 64> block_;  // The first `size_bytes_ % 64` bytes are filled.

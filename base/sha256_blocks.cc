@@ -121,31 +121,6 @@ void OneStreamBySha(uint32_t* hash, const uint8_t* blocks, size_t count) {
   BlocksBySha<1>(&hash, &blocks, count);
 }
 
-// The first 32 bits of the fractional parts of the square roots of the first 8 primes (§5.3.3).
-constexpr std::array<uint32_t, 8> kInitial = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
-                                              0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-
-// What follows the last whole block, padded (§5.1.1): returns how many blocks, 1 or 2.
-size_t EndBlocks(const uint8_t* bytes, size_t size_bytes, std::array<uint8_t, 128>& end) {
-  end.fill(0);
-  const size_t rest = size_bytes % 64;
-  std::copy_n(bytes + (size_bytes - rest), rest, end.begin());
-  end[rest] = 0x80;
-  const size_t count = rest < 56 ? 1 : 2;
-  for (int i = 0; i < 8; ++i) {
-    end[64 * count - 8 + i] = static_cast<uint8_t>(uint64_t{size_bytes} * 8 >> (56 - 8 * i));
-  }
-  return count;
-}
-
-Sha256Digest DigestOf(const std::array<uint32_t, 8>& hash) {
-  Sha256Digest digest;
-  for (int i = 0; i < 32; ++i) {
-    digest[i] = static_cast<uint8_t>(hash[i / 4] >> (24 - 8 * (i % 4)));
-  }
-  return digest;
-}
-
 bool HasSha() {
   unsigned eax, ebx, ecx, edx;
   const bool has_sse41 = __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & 1u << 19) != 0;
@@ -172,16 +147,16 @@ std::pair<Sha256Digest, Sha256Digest> Sha256OfTwo(const uint8_t* first, const ui
                                                   size_t size_bytes) {
 #if defined(__x86_64__)
   if (Sha256BlocksAccelerated() != nullptr) {
-    std::array<uint32_t, 8> hashes[2] = {kInitial, kInitial};
-    uint32_t* const words[2] = {hashes[0].data(), hashes[1].data()};
-    const uint8_t* const whole[2] = {first, second};
-    BlocksBySha<2>(words, whole, size_bytes / 64);
-    std::array<uint8_t, 128> ends[2];
-    size_t end_count = 0;
-    for (int s = 0; s < 2; ++s) end_count = EndBlocks(whole[s], size_bytes, ends[s]);
-    const uint8_t* const end_blocks[2] = {ends[0].data(), ends[1].data()};
-    BlocksBySha<2>(words, end_blocks, end_count);
-    return {DigestOf(hashes[0]), DigestOf(hashes[1])};
+    Sha256 hashes[2];
+    uint32_t* const states[2] = {hashes[0].state_.data(), hashes[1].state_.data()};
+    const uint8_t* const bytes[2] = {first, second};
+    const size_t whole = size_bytes / 64;
+    BlocksBySha<2>(states, bytes, whole);
+    for (int s = 0; s < 2; ++s) {
+      hashes[s].size_bytes_ = 64 * whole;
+      hashes[s].Update(bytes[s] + 64 * whole, size_bytes % 64);
+    }
+    return {hashes[0].Digest(), hashes[1].Digest()};
   }
 #endif
   return {Sha256Of(first, size_bytes), Sha256Of(second, size_bytes)};

@@ -76,13 +76,7 @@ int Main(int argc, char** argv) {
   const int threads = argc > 2 ? std::atoi(argv[2]) : 2;
   const bool avx2 = argc > 3 && std::string(argv[3]) == "avx2";
   const CpuInfo cpu = HostCpuInfo();
-  auto target = HostTarget(cpu, threads);
-  CHECK_OK(target);
-  if (avx2) {
-    std::erase_if(target->features,
-                  [](const std::string& name) { return name.rfind("avx512", 0) == 0; });
-  }
-  const IsaModel isa = IsaModelOf(*target);
+  const IsaModel isa = IsaModelOf(BenchTarget(threads, avx2));
   auto graph = BuildZooModel(model);
   CHECK_OK(graph);
   CHECK_OK(PrepareGraph(*graph));

@@ -75,6 +75,16 @@ double ReadBandwidth(int threads) {
   return best;
 }
 
+Target BenchTarget(int threads, bool avx2) {
+  auto target = HostTarget(HostCpuInfo(), threads);
+  CHECK_OK(target);
+  if (avx2) {
+    std::erase_if(target->features,
+                  [](const std::string& name) { return name.rfind("avx512", 0) == 0; });
+  }
+  return *std::move(target);
+}
+
 Compiled Compile(const Program& lowered, bool avx2) {
   const CpuInfo cpu = HostCpuInfo();
   CodegenTarget target{.tune_cpu = cpu.llvm_cpu};

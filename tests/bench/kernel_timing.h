@@ -8,6 +8,7 @@
 #include "compiler/codegen/backend.h"
 #include "compiler/ir/program.h"
 #include "compiler/runtime/shared_object.h"
+#include "proto/target.h"
 
 namespace burnish {
 
@@ -20,6 +21,9 @@ double FmaPeak(int lanes, int threads);
 
 // GB/s of reads from DRAM on `threads` threads at once.
 double ReadBandwidth(int threads);
+
+// This host with `threads` threads, without AVX-512 if `avx2`.
+Target BenchTarget(int threads, bool avx2);
 
 struct Compiled {
   SharedObject library;

@@ -66,15 +66,7 @@ int Main(int argc, char** argv) {
   const CpuInfo cpu = HostCpuInfo();
   const bool wide = cpu.Has("avx512f") && !avx2;
   const bool defaults = argc > 4 && std::string(argv[4]) == "defaults";
-  auto target = HostTarget(cpu, threads);
-  CHECK_OK(target);
-  if (avx2) {
-    target->features.erase(
-        std::remove_if(target->features.begin(), target->features.end(),
-                       [](const std::string& f) { return f.rfind("avx512", 0) == 0; }),
-        target->features.end());
-  }
-  const IsaModel isa = IsaModelOf(*target);
+  const IsaModel isa = IsaModelOf(BenchTarget(threads, avx2));
   const double peak = FmaPeak(wide ? 16 : 8, threads);
   std::printf("%s, %d threads, FMA peak %.1f GFLOP/s\n", cpu.brand.c_str(), threads, peak);
   const std::string folder = std::string("compiler/schedule/testdata/") + (wide ? "avx512/" : "");

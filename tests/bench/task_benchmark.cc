@@ -32,15 +32,7 @@ int Main(int argc, char** argv) {
   const SketchOptions sketches{.algorithms = mode.find("+winograd") != std::string::npos};
   const std::string filter = argc > 4 ? argv[4] : "";
   const CpuInfo cpu = HostCpuInfo();
-  auto target = HostTarget(cpu, threads);
-  CHECK_OK(target);
-  if (avx2) {
-    target->features.erase(
-        std::remove_if(target->features.begin(), target->features.end(),
-                       [](const std::string& f) { return f.rfind("avx512", 0) == 0; }),
-        target->features.end());
-  }
-  const IsaModel isa = IsaModelOf(*target);
+  const IsaModel isa = IsaModelOf(BenchTarget(threads, avx2));
   auto graph = BuildZooModel(model);
   CHECK_OK(graph);
   CHECK_OK(PrepareGraph(*graph));

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
-#include "proto/record.h"
+#include "tuner/measure/build_spec.h"
 
 namespace burnish {
 namespace {
@@ -77,8 +77,7 @@ std::vector<MeasureResult> FakeMeasurer::Collect(absl::Duration timeout) {
 
 Measurement FakeMeasurer::Measure(const MeasureRequest& request) {
   const MeasureTask& task = *request.task;
-  const std::string candidate_id = CandidateId(task.workload.id, task.target.ToText(),
-                                               task.contract, request.trace, task.codegen_epoch);
+  const std::string candidate_id = CandidateIdOf(task, request.trace);
   // Failures are of the candidate, losses of the attempt.
   Rng fate(RngStream{.seed = options_.seed, .purpose = "fate", .task = candidate_id});
   Measurement measurement;

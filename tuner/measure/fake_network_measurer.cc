@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/rng.h"
-#include "proto/record.h"
+#include "tuner/measure/build_spec.h"
 
 namespace burnish {
 
@@ -16,10 +16,8 @@ absl::StatusOr<NetworkResult> FakeNetworkMeasurer::Measure(const NetworkRequest&
   if (!status_.ok()) return status_;
   NetworkResult result{.has_run = true};
   for (const NetworkCandidate& candidate : request.candidates) {
-    const MeasureTask& task = *candidate.task;
     Measurement& measurement = result.measurements.emplace_back();
-    measurement.candidate_id = CandidateId(task.workload.id, task.target.ToText(), task.contract,
-                                           candidate.trace, task.codegen_epoch);
+    measurement.candidate_id = CandidateIdOf(*candidate.task, candidate.trace);
     measurement.environment = {.mode = MeasureMode::kInNetwork,
                                .bundle_sha256 = request.model_id,
                                .cold_policy = ColdPolicy::kModelOrder,

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tuner/sketch/rule.h"
+#include "tuner/sketch/rules/contraction.h"
 
 namespace burnish {
 namespace {
@@ -61,13 +62,13 @@ class WinogradSketch {
     }
     sketch_.decisions = {m, mr, nr};
     if (split_tiles_) sketch_.decisions.push_back({.name = "blocks", .values = {1, 2, 4, 8, 16}});
-    const int64_t lanes = lanes_, registers = isa.vector_register_count;
+    const int64_t lanes = lanes_;
     const int64_t wanted = std::min<int64_t>(isa.accumulators_min(), 8), outputs = Out(3);
     const int64_t height = Out(1), width = Out(2), threads = context_.threads;
     const int64_t batch = Out(0), l2_bytes = isa.l2.size_bytes;
-    const bool broadcast = isa.broadcast_operand, by_tiles = split_tiles_;
+    const bool by_tiles = split_tiles_;
     const Filtering filtering = filtering_;
-    sketch_.valid = [=](const Point& p) {
+    sketch_.valid = [=, isa = isa](const Point& p) {
       const int64_t rows = p[1], columns = p[2] / lanes;
       const int64_t tiles = batch * ((height + p[0] - 1) / p[0]) * ((width + p[0] - 1) / p[0]);
       const int64_t panels = (outputs + p[2] - 1) / p[2];
@@ -80,8 +81,7 @@ class WinogradSketch {
         if (p[3] > 2 && tiles % (threads * p[3]) != 0) return false;
         if (tiles / threads < p[3] * 2 || 2 * bytes <= l2_bytes / 2) return false;
       }
-      const int64_t needed = rows * columns + (broadcast ? columns : std::min(rows, columns)) + 1;
-      return needed <= registers && rows * columns >= wanted;
+      return TileFitsRegisters(isa, rows, columns) && rows * columns >= wanted;
     };
   }
 
