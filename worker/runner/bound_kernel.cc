@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "compiler/runtime/time_kernel.h"
+#include "worker/runner/kernel_arguments.h"
 #include "worker/runner/tensor_data.h"
 
 namespace burnish {
@@ -17,12 +18,6 @@ namespace {
 
 constexpr uint64_t kPageBytes = 4096;
 constexpr size_t kColdCopiesMax = 4096;
-
-uint64_t RoundUp(uint64_t value, uint64_t to) { return (value + to - 1) / to * to; }
-
-uint64_t ScratchStride(const FunctionInfo& function) {
-  return RoundUp(function.scratch_bytes_per_worker, BURNISH_SCRATCH_ALIGNMENT);
-}
 
 bool IsFloat(ElementType type) { return type == ElementType::kF32 || type == ElementType::kF64; }
 
@@ -33,14 +28,6 @@ size_t CountOf(const std::vector<TensorSpec>& parameters, ArgumentRole role) {
 size_t CountOf(const FunctionInfo& function, ArgumentRole role) {
   return std::count_if(function.buffers.begin(), function.buffers.end(),
                        [role](const BufferInfo& buffer) { return buffer.role == role; });
-}
-
-// Index into `parameters` of the n-th with `role`.
-size_t NthOf(const std::vector<TensorSpec>& parameters, ArgumentRole role, size_t n) {
-  for (size_t i = 0; i < parameters.size(); ++i) {
-    if (parameters[i].role == role && n-- == 0) return i;
-  }
-  return parameters.size();
 }
 
 RuntimeStatus SignatureError(const std::string& what, size_t got, size_t want) {

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <string>
 
+#include "worker/runner/kernel_arguments.h"
 #include "worker/runner/tensor_data.h"
 
 namespace burnish {
@@ -22,22 +23,8 @@ constexpr uint64_t kAlignmentMin = 64;
 // Of `normals`, used again and again.
 constexpr size_t kNormalBytesMax = 1 << 16;
 
-uint64_t RoundUp(uint64_t value, uint64_t to) { return (value + to - 1) / to * to; }
-
 uint64_t Room(const BufferInfo& buffer) {
   return RoundUp(buffer.size_bytes, kAlignmentMin) + buffer.alignment_bytes;
-}
-
-uint64_t ScratchStride(const FunctionInfo& function) {
-  return RoundUp(function.scratch_bytes_per_worker, BURNISH_SCRATCH_ALIGNMENT);
-}
-
-// Index of the n-th parameter with `role`; -1: there are fewer.
-int NthOf(const std::vector<TensorSpec>& parameters, ArgumentRole role, int n) {
-  for (size_t i = 0; i < parameters.size(); ++i) {
-    if (parameters[i].role == role && n-- == 0) return static_cast<int>(i);
-  }
-  return -1;
 }
 
 void FillFloats(std::span<const uint8_t> normals, float scale, std::span<uint8_t> bytes) {
@@ -109,8 +96,8 @@ RuntimeStatus KernelSequence::Load(const KernelSpec& spec) {
   for (const BufferInfo& buffer : kernel.compute().buffers) {
     const int n = counts[static_cast<int>(buffer.role)]++;
     const bool is_packed = buffer.role == ArgumentRole::kConstant && packs;
-    const int parameter = is_packed ? -1 : NthOf(spec.parameters, buffer.role, n);
-    if (!is_packed && parameter < 0) {
+    const size_t parameter = NthOf(spec.parameters, buffer.role, static_cast<size_t>(n));
+    if (!is_packed && parameter == spec.parameters.size()) {
       return RuntimeStatus(RuntimeCode::kInvalidArgument,
                            "the artifact has more buffers than the workload has parameters");
     }
@@ -124,7 +111,7 @@ RuntimeStatus KernelSequence::Load(const KernelSpec& spec) {
       RUNTIME_RETURN_IF_ERROR(CheckTensorSpec(spec.parameters[parameter], buffer.size_bytes));
     }
     kernel.places.push_back(place);
-    kernel.parameters.push_back(place == Place::kOwn ? parameter : -1);
+    kernel.parameters.push_back(place == Place::kOwn ? static_cast<int>(parameter) : -1);
   }
   return RuntimeStatus();
 }
