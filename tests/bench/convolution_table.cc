@@ -11,16 +11,14 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/cpu_info.h"
-#include "compiler/frontend/zoo.h"
-#include "compiler/graph/assign_storage.h"
 #include "compiler/graph/extract_tasks.h"
 #include "compiler/graph/fuse_pass.h"
-#include "compiler/graph/prepare.h"
 #include "compiler/ir/lower.h"
 #include "compiler/schedule/trace.h"
 #include "proto/isa_model.h"
 #include "proto/target.h"
 #include "tests/bench/kernel_timing.h"
+#include "tests/bench/zoo_tasks.h"
 #include "tuner/sketch/default_schedule.h"
 
 namespace burnish {
@@ -77,24 +75,19 @@ int Main(int argc, char** argv) {
   const bool avx2 = argc > 3 && std::string(argv[3]) == "avx2";
   const CpuInfo cpu = HostCpuInfo();
   const IsaModel isa = IsaModelOf(BenchTarget(threads, avx2));
-  auto graph = BuildZooModel(model);
-  CHECK_OK(graph);
-  CHECK_OK(PrepareGraph(*graph));
-  const Fusion fusion = Fuse(*graph);
-  const StorageAssignment storage = AssignStorage(*graph, fusion);
-  auto tasks = ExtractTasks(*graph, fusion, storage.copy_free);
-  CHECK_OK(tasks);
+  const ZooTasks zoo = MakeZooTasks(model);
+  const std::vector<ExtractedTask>& tasks = zoo.list.tasks;
 
-  std::vector<double> seconds(tasks->tasks.size());  // 0: not timed yet.
-  std::vector<Shape> shapes = FindShapes(*graph, fusion, *tasks);
+  std::vector<double> seconds(tasks.size());  // 0: not timed yet.
+  std::vector<Shape> shapes = FindShapes(zoo.graph, zoo.fusion, zoo.list);
   double peak = 0;  // Of all tries: what the machine reached once, it can reach.
   for (Shape& shape : shapes) {
     peak = std::max(peak, FmaPeak(isa.float_lanes(), threads));
     for (const int task : shape.tasks) {
-      if (seconds[task] == 0) seconds[task] = TimeTask(tasks->tasks[task], isa, threads, avx2);
+      if (seconds[task] == 0) seconds[task] = TimeTask(tasks[task], isa, threads, avx2);
       shape.seconds += seconds[task] / static_cast<double>(shape.tasks.size());
-      shape.flop_count += static_cast<double>(tasks->tasks[task].flop_count) /
-                          static_cast<double>(shape.tasks.size());
+      shape.flop_count +=
+          static_cast<double>(tasks[task].flop_count) / static_cast<double>(shape.tasks.size());
     }
     std::fprintf(stderr, "%s: %.1f us\n", shape.name.c_str(), shape.seconds * 1e6);
   }

@@ -8,16 +8,14 @@
 
 #include "base/check.h"
 #include "base/cpu_info.h"
-#include "compiler/frontend/zoo.h"
-#include "compiler/graph/assign_storage.h"
 #include "compiler/graph/extract_tasks.h"
 #include "compiler/graph/fuse_pass.h"
-#include "compiler/graph/prepare.h"
 #include "compiler/ir/lower.h"
 #include "compiler/schedule/trace.h"
 #include "proto/isa_model.h"
 #include "proto/target.h"
 #include "tests/bench/kernel_timing.h"
+#include "tests/bench/zoo_tasks.h"
 #include "tuner/cost_model/analytic_model.h"
 #include "tuner/sketch/default_schedule.h"
 
@@ -33,18 +31,12 @@ int Main(int argc, char** argv) {
   const std::string filter = argc > 4 ? argv[4] : "";
   const CpuInfo cpu = HostCpuInfo();
   const IsaModel isa = IsaModelOf(BenchTarget(threads, avx2));
-  auto graph = BuildZooModel(model);
-  CHECK_OK(graph);
-  CHECK_OK(PrepareGraph(*graph));
-  const Fusion fusion = Fuse(*graph);
-  const StorageAssignment storage = AssignStorage(*graph, fusion);
-  auto tasks = ExtractTasks(*graph, fusion, storage.copy_free);
-  CHECK_OK(tasks);
+  const std::vector<ExtractedTask> tasks = MakeZooTasks(model).list.tasks;
   const double peak = FmaPeak(isa.float_lanes(), threads);
   std::printf("%s, %d threads, FMA peak %.1f GFLOP/s, %s: %zu tasks\n", cpu.brand.c_str(), threads,
-              peak, model.c_str(), tasks->tasks.size());
+              peak, model.c_str(), tasks.size());
   double total = 0, chosen = 0;
-  for (const ExtractedTask& task : tasks->tasks) {
+  for (const ExtractedTask& task : tasks) {
     if (task.workload.find(filter) == std::string::npos) continue;
     const double before = Seconds();
     const Trace trace = DefaultSchedule(task.program, isa, threads, sketches);
