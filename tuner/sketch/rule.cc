@@ -6,15 +6,6 @@
 #include "absl/strings/str_join.h"
 
 namespace burnish {
-namespace {
-
-VarRanges RangesOf(const Program& program) {
-  return [&program](VarId var) -> std::optional<Range> {
-    return Range{0, MaxExtent(program, var) - 1};
-  };
-}
-
-}  // namespace
 
 const std::vector<SketchRule>& SketchRules() {
   static const auto& rules = *new std::vector<SketchRule>{
@@ -33,13 +24,19 @@ std::string List(const std::vector<std::string>& names) {
 
 int64_t Extent(const Program& program, VarId axis) { return MaxExtent(program, axis); }
 
+VarRanges AxisRanges(const Program& program) {
+  return [&program](VarId var) -> std::optional<Range> {
+    return Range{0, MaxExtent(program, var) - 1};
+  };
+}
+
 LinearForm AddressOf(const Program& program, const ExprNode& load) {
   const Buffer& buffer = program.buffers[load.id];
   Expr address = Int(0);
   for (size_t d = 0; d < load.operands.size(); ++d) {
     address = address + load.operands[d] * buffer.storage.strides[d];
   }
-  return ToLinear(address, RangesOf(program));
+  return ToLinear(address, AxisRanges(program));
 }
 
 bool DependsOn(const Program& program, const ExprNode& load, VarId axis) {

@@ -50,6 +50,8 @@ std::string NameOf(const Program& program, VarId var);
 std::string List(const std::vector<std::string>& names);
 // Constant extent of an axis.
 int64_t Extent(const Program& program, VarId axis);
+// Of every variable of the program, which must outlive the result.
+VarRanges AxisRanges(const Program& program);
 // Row-major element address of a load, as a linear form over the block's axes.
 LinearForm AddressOf(const Program& program, const ExprNode& load);
 // Whether address or atoms of the load depend on `axis`.

@@ -88,6 +88,28 @@ std::vector<TaskCase> Cases() {
        {{1, 6, 6, 8}, {16, 4, 3, 3}},
        {last, {"pads", Ints{1, 1, 1, 1}}, {"group", int64_t{2}}},
        false},
+      // Groups that are no whole vectors, of the output and of the input; one that is, without
+      // rows.
+      {"conv_grouped_narrow",
+       "conv",
+       {{1, 5, 7, 20}, {68, 5, 1, 1}, {68}},
+       {last, {"group", int64_t{4}}},
+       true},
+      {"conv_grouped_strided",
+       "conv",
+       {{2, 7, 5, 9}, {57, 3, 3, 3}, {57}},
+       {last, {"pads", Ints{1, 0, 2, 1}}, {"strides", Ints{2, 1}}, {"group", int64_t{3}}},
+       true},
+      {"conv_grouped_pixel",
+       "conv",
+       {{1, 1, 1, 12}, {64, 6, 1, 1}},
+       {last, {"group", int64_t{2}}},
+       false},
+      {"depthwise_multiplied",
+       "conv",
+       {{1, 6, 5, 7}, {21, 1, 3, 3}, {21}},
+       {last, {"pads", Ints{1, 1, 1, 1}}, {"group", int64_t{7}}},
+       true},
       {"conv_nchw", "conv", {{1, 5, 8, 9}, {6, 5, 3, 3}}, {{"pads", Ints{1, 1, 1, 1}}}, false},
       {"depthwise",
        "conv",
@@ -261,6 +283,32 @@ TEST(SketchTest, AttentionGoesTheWholeWayByBlocksOfRows) {
         }
       }
     }
+  }
+}
+
+// Groups are an axis of their own, whatever their number: not a gather for each lane.
+TEST(SketchTest, GroupedConvolutionsGetRegisterTilesOfOneGroup) {
+  for (const int64_t group : {2, 3, 4}) {
+    const Program workload = WorkloadOf(
+        {.name = "grouped",
+         .op = "conv",
+         .inputs = {{1, 9, 9, 24 * group}, {17 * group, 24, 3, 3}},
+         .attributes = {
+             {"channels_last", int64_t{1}}, {"pads", Ints{1, 1, 1, 1}}, {"group", group}}});
+    ASSERT_OK_AND_ASSIGN(const Target target, ParseTarget("cpu:arch=znver4,threads=2"));
+    const IsaModel isa = IsaModelOf(target);
+    for (const Sketch& sketch : GenerateSketches(workload, isa, 2)) {
+      if (sketch.name == "unscheduled") continue;
+      EXPECT_THAT(sketch.name, ::testing::StartsWith("border contraction/"));
+    }
+    // Per group as fast as one group alone, or nearly so: 17 channels are one vector and a bit.
+    const Program alone =
+        WorkloadOf({.name = "alone",
+                    .op = "conv",
+                    .inputs = {{1, 9, 9, 24}, {17, 24, 3, 3}},
+                    .attributes = {{"channels_last", int64_t{1}}, {"pads", Ints{1, 1, 1, 1}}}});
+    EXPECT_LT(DefaultSchedules(workload, isa, 2).front().seconds,
+              1.2 * static_cast<double>(group) * DefaultSchedules(alone, isa, 2).front().seconds);
   }
 }
 

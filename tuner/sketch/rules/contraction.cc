@@ -1,20 +1,47 @@
 #include "tuner/sketch/rules/contraction.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
 
 namespace burnish {
 namespace {
 
 // The axis of the output's last dimension that is longer than one element; -1 where the output is
-// indexed by more than its axes. A transposed output has its axes in another order than the block.
+// indexed by more than its axes and sums of them. A transposed output has its axes in another order
+// than the block.
 VarId FastestAxis(const Program& program, const Block& block) {
   VarId fastest = -1;
   for (const Expr& index : block.output_indices) {
-    if (IsInt(index, 0)) continue;
-    if (index->kind != ExprKind::kVar) return -1;
-    if (Extent(program, index->id) > 1) fastest = index->id;
+    const LinearForm form = ToLinear(index, AxisRanges(program));
+    for (const auto& [atom, coefficient] : form.terms) {
+      if (atom->kind != ExprKind::kVar) return -1;
+    }
+    if (form.terms.empty()) continue;
+    const auto walks = std::find_if(form.terms.begin(), form.terms.end(),
+                                    [](const auto& term) { return term.second == 1; });
+    if (walks == form.terms.end()) return -1;
+    fastest = walks->first->id;
   }
   return fastest;
+}
+
+// The divisor of a quotient of `axis` in the load's indices, where it divides the axis evenly; else
+// 0.
+int64_t QuotientOf(const Program& program, const ExprNode& load, VarId axis) {
+  int64_t divisor = 0;
+  for (const Expr& index : load.operands) {
+    VisitExpr(index, [&](const ExprNode& node) {
+      if (node.kind != ExprKind::kFloorDiv || node.operands[0]->kind != ExprKind::kVar ||
+          node.operands[0]->id != axis || !IsConstInt(node.operands[1])) {
+        return;
+      }
+      const int64_t by = node.operands[1]->int_value;
+      if (by > 1 && by < Extent(program, axis) && Extent(program, axis) % by == 0) divisor = by;
+    });
+  }
+  return divisor;
 }
 
 }  // namespace
@@ -53,6 +80,38 @@ std::optional<Contraction> RecognizeContraction(const Program& program, BlockId 
     --c.fused_from;
   }
   return c;
+}
+
+std::optional<GroupedProgram> SplitGroups(const Program& program, BlockId id) {
+  const Block& block = program.blocks[id];
+  VarId axis = -1;
+  int64_t size = 0;
+  for (const Expr& load : DistinctLoads(block)) {
+    for (VarId spatial : block.spatial) {
+      if (const int64_t by = QuotientOf(program, *load, spatial); by > 0) axis = spatial, size = by;
+    }
+  }
+  if (axis < 0) return std::nullopt;
+  const std::vector<std::string> names = {absl::StrCat(block.name, "_og"),
+                                          absl::StrCat(block.name, "_oi")};
+  GroupedProgram grouped;
+  grouped.step = absl::StrCat("split@1 ", NameOf(program, axis), "->", List(names), " size=", size);
+  const absl::StatusOr<Trace> trace = ParseTrace(grouped.step);
+  if (!trace.ok()) return std::nullopt;
+  absl::StatusOr<Program> split = ApplyTrace(*trace, program);
+  if (!split.ok()) return std::nullopt;
+  grouped.program = *std::move(split);
+  Program& view = grouped.program;
+  Block& seen = view.blocks[id];
+  const auto expand = [&](Expr& e) {
+    if (e != nullptr) e = Simplify(ExpandDefs(view, e), AxisRanges(view));
+  };
+  for (Expr* e : {&seen.init, &seen.step, &seen.finish}) expand(*e);
+  for (Expr& index : seen.output_indices) expand(index);
+  const auto at = std::find(seen.spatial.begin(), seen.spatial.end(), axis);
+  *at = FindVar(view, names[1]);
+  seen.spatial.insert(at, FindVar(view, names[0]));
+  return grouped;
 }
 
 bool TileFitsRegisters(const IsaModel& isa, int64_t rows, int64_t vectors) {

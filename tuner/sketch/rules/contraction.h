@@ -4,6 +4,7 @@
 #define TUNER_SKETCH_RULES_CONTRACTION_H_
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "tuner/sketch/rule.h"
@@ -23,6 +24,18 @@ struct Contraction {
 // Nullopt where the block's step is no product of two loads, or its output is not written in
 // vectors.
 std::optional<Contraction> RecognizeContraction(const Program& program, BlockId id);
+
+// A program whose block has group and channel of a group as two axes instead of one. `program` is
+// for reading: the names, extents and loads are those after `step`, on which a sketch builds.
+struct GroupedProgram {
+  Program program;
+  std::string step;
+};
+
+// Output channels of grouped convolutions choose their input channels by a quotient, o / size:
+// split by that size, the group is an axis of its own and both operands are plain again. Nullopt
+// where no load of the block has such a quotient of one of its axes.
+std::optional<GroupedProgram> SplitGroups(const Program& program, BlockId id);
 
 // Whether a register tile of `rows` x `vectors` accumulators leaves a k-step the registers that it
 // needs: the shorter side of the tile, of which broadcast operands are none, and one more value.

@@ -19,14 +19,17 @@ namespace {
 
 class ContractionSketch {
  public:
+  // `first_step`: what the program went through before it came to this form; empty: nothing.
   ContractionSketch(const RuleContext& context, const Contraction& c, bool split_rows,
-                    bool block_reduction)
+                    bool block_reduction, const std::string& first_step)
       : context_(context),
         program_(context.program),
         c_(c),
         name_(program_.blocks[c.block].name),
         split_rows_(split_rows),
-        block_reduction_(block_reduction) {}
+        block_reduction_(block_reduction) {
+    if (!first_step.empty()) Add(first_step);
+  }
 
   Sketch Build() {
     sketch_.name = absl::StrCat("contraction/", split_rows_ ? "rows" : "panels",
@@ -255,7 +258,12 @@ class ContractionSketch {
 
 }  // namespace
 
-std::vector<Sketch> ContractionRule(const RuleContext& context, BlockId id) {
+std::vector<Sketch> ContractionRule(const RuleContext& original, BlockId id) {
+  const std::optional<GroupedProgram> grouped = SplitGroups(original.program, id);
+  const RuleContext context{.program = grouped.has_value() ? grouped->program : original.program,
+                            .isa = original.isa,
+                            .threads = original.threads,
+                            .options = original.options};
   const std::optional<Contraction> c = RecognizeContraction(context.program, id);
   if (!c.has_value()) return {};
   int64_t rows = 1, depth = 1;
@@ -268,7 +276,9 @@ std::vector<Sketch> ContractionRule(const RuleContext& context, BlockId id) {
     if (blocked && depth < 256) continue;
     for (const bool split_rows : {false, true}) {
       if (split_rows && (rows < context.threads || c->rows.empty())) continue;
-      sketches.push_back(ContractionSketch(context, *c, split_rows, blocked).Build());
+      sketches.push_back(ContractionSketch(context, *c, split_rows, blocked,
+                                           grouped.has_value() ? grouped->step : "")
+                             .Build());
     }
   }
   return sketches;
