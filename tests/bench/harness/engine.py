@@ -14,9 +14,10 @@ RUNTIME = "//compiler/runtime:libburnish_runtime.so"
 
 class Engine:
     """Starts, runs and answers like peer.py. `folder` holds inputs.npz, and will hold NAME.npz.
-    `environment` is added to the process's. RuntimeError: the engine failed, with what it said."""
+    `environment` is added to the process's. `touch_bytes`: see peer.py. RuntimeError: the engine
+    failed, with what it said."""
 
-    def __init__(self, name, model, folder, cpus, environment=None):
+    def __init__(self, name, model, folder, cpus, environment=None, touch_bytes=0):
         self.name = name
         self.outputs_path = folder / f"{name}.npz"
         self.rounds = []       # Latencies of each turn, in nanoseconds.
@@ -25,7 +26,7 @@ class Engine:
         job = {"engine": name, "model": str(pathlib.Path(model).resolve()),
                "library": str(machine.output(RUNTIME)),
                "inputs": str(folder / "inputs.npz"), "outputs": str(self.outputs_path),
-               "cpus": cpus}
+               "cpus": cpus, "touch_bytes": touch_bytes}
         peer = pathlib.Path(__file__).parent / "peer.py"
         self._process = subprocess.Popen([sys.executable, peer, json.dumps(job)], text=True,
                                          stdin=subprocess.PIPE, stdout=subprocess.PIPE,

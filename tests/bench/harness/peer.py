@@ -7,6 +7,7 @@ usage: peer.py JOB, where JOB is a JSON object:
   inputs    .npz file: the model's inputs by name, in its order
   outputs   .npz file to write: the results of the first inference, "0", "1", ...
   cpus      the CPUs to run on, one thread each
+  touch_bytes  so much free memory is written to and freed before the start (memory.touch_free)
 Loads, runs once, and prints a line of JSON about itself: {"about": what the engine says, and
 import_seconds, load_seconds (from the model's file to ready), first_run_seconds, cpu_seconds of both
 and peak_bytes (memory.Growth) of this start}, or {"error": text}, which ends it. Then each line SECONDS on stdin
@@ -62,6 +63,7 @@ def main():
 
     with np.load(job["inputs"]) as file:
         arrays = [np.ascontiguousarray(file[name]) for name in file.files]
+    memory.touch_free(job["touch_bytes"])
     grown = memory.Growth()
     seconds, used = [time.perf_counter()], 0.0
     try:
