@@ -1,5 +1,6 @@
 #include "compiler/graph/layout_pass.h"
 
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -8,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "compiler/graph/channel_shuffle.h"
 #include "compiler/graph/evaluate.h"
 #include "compiler/graph/rewrite.h"
 
@@ -34,14 +36,30 @@ std::vector<T> Permuted(const std::vector<T>& values, const Shape& perm) {
 // Builds the new graph from the old one, node by node.
 class Converter {
  public:
-  explicit Converter(const Graph& old) : old_(old), first_(old.values.size(), -1), last_(first_) {}
+  explicit Converter(const Graph& old) : old_(old), first_(old.values.size(), -1), last_(first_) {
+    const std::vector<std::vector<GraphNodeId>> consumers = Consumers(old);
+    const std::vector<bool> is_output = OutputFlags(old);
+    for (size_t n = 0; n < old.nodes.size(); ++n) {
+      const auto node = static_cast<GraphNodeId>(n);
+      const auto shuffle = MatchChannelShuffle(old, node, consumers, is_output);
+      if (!shuffle.has_value()) continue;
+      shuffles_.emplace(node, *shuffle);
+      in_shuffle_.insert({shuffle->cut, shuffle->turn});
+    }
+  }
 
   absl::StatusOr<Graph> Run() {
     new_.name = old_.name;
     for (ValueId input : old_.inputs) {
       first_[input] = AddInput(new_, old_.value(input).name, old_.value(input).type);
     }
-    for (const GraphNode& node : old_.nodes) RETURN_IF_ERROR(Convert(node));
+    for (size_t n = 0; n < old_.nodes.size(); ++n) {
+      const auto node = static_cast<GraphNodeId>(n);
+      if (in_shuffle_.count(node) > 0) continue;
+      const auto shuffle = shuffles_.find(node);
+      RETURN_IF_ERROR(shuffle == shuffles_.end() ? Convert(old_.nodes[node])
+                                                 : ConvertShuffle(node, shuffle->second));
+    }
     for (ValueId output : old_.outputs) {
       ASSIGN_OR_RETURN(const ValueId id, First(output));
       if (new_.value(id).producer >= 0) new_.values[id].name = old_.value(output).name;
@@ -67,13 +85,17 @@ class Converter {
   absl::Status Emit(const GraphNode& node, std::vector<ValueId> inputs, Attributes attributes,
                     bool last);
   absl::Status Convert(const GraphNode& node);
+  // All nodes of a shuffle at once.
+  absl::Status ConvertShuffle(GraphNodeId last, const ChannelShuffle& shuffle);
   // Whether the operator works on `rank` dimensions in any order, given the right attributes.
   bool Carries(const GraphNode& node, int64_t rank) const;
   absl::StatusOr<Attributes> LastAttributes(const GraphNode& node, int64_t rank) const;
 
   const Graph& old_;
   Graph new_;
-  std::vector<ValueId> first_, last_;  // By old value; -1: does not exist.
+  std::vector<ValueId> first_, last_;               // By old value; -1: does not exist.
+  std::map<GraphNodeId, ChannelShuffle> shuffles_;  // By the node that ends it.
+  std::set<GraphNodeId> in_shuffle_;                // The nodes before that.
 };
 
 absl::StatusOr<ValueId> Converter::First(ValueId old) {
@@ -226,6 +248,21 @@ absl::Status Converter::Convert(const GraphNode& node) {
   }
   ASSIGN_OR_RETURN(Attributes attributes, LastAttributes(node, rank));
   return Emit(node, std::move(inputs), std::move(attributes), /*last=*/true);
+}
+
+absl::Status Converter::ConvertShuffle(GraphNodeId last, const ChannelShuffle& shuffle) {
+  const ValueId output = old_.nodes[last].outputs[0];
+  const int64_t rank = Rank(shuffle.source);
+  if (rank < 3 || shuffle.axis != 1 || !IsLast(shuffle.source)) {
+    for (GraphNodeId n : {shuffle.cut, shuffle.turn, last}) {
+      RETURN_IF_ERROR(Convert(old_.nodes[n]));
+    }
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(last_[output], AddChannelShuffle(new_, last_[shuffle.source], rank - 1,
+                                                    shuffle.groups, old_.nodes[last].name));
+  new_.values[last_[output]].name = old_.value(output).name;
+  return absl::OkStatus();
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "compiler/graph/layout_pass.h"
 
 #include "base/status_matchers.h"
+#include "compiler/graph/channel_shuffle.h"
 #include "compiler/graph/graph_testing.h"
 #include "compiler/graph/simplify_pass.h"
 #include "gtest/gtest.h"
@@ -94,6 +95,29 @@ TEST(LayoutTest, ACropIsCarriedThrough) {
                        {"coordinate_transformation_mode", std::string("tf_crop_and_resize")}})};
   const Graph after = Converted(graph);
   EXPECT_EQ(CountNodes(after, "transpose"), 2) << PrintGraph(after);
+}
+
+ValueId Shuffle(Graph& graph, ValueId x, int64_t axis, int64_t groups) {
+  const auto shuffled = AddChannelShuffle(graph, x, axis, groups, "shuffle");
+  EXPECT_THAT(shuffled, IsOk());
+  return *shuffled;
+}
+
+TEST(LayoutTest, AChannelShuffleIsCarriedThrough) {
+  Graph graph;
+  const ValueId x = AddInput(graph, "x", {DType::kF32, {2, 6, 3, 5}});
+  const ValueId y = Shuffle(graph, Conv(graph, x, {6, 6, 1, 1}), 1, 2);
+  graph.outputs = {Conv(graph, y, {4, 6, 1, 1})};
+  const Graph after = Converted(graph);
+  EXPECT_EQ(CountNodes(after, "transpose"), 3) << PrintGraph(after);
+}
+
+TEST(LayoutTest, AShuffleOfRowsOrOfAModelsInputIsLeftAsItIs) {
+  Graph graph;
+  const ValueId x = AddInput(graph, "x", {DType::kF32, {2, 6, 4, 5}});
+  const ValueId y = Conv(graph, Shuffle(graph, x, 1, 3), {6, 6, 1, 1});
+  graph.outputs = {Shuffle(graph, y, 2, 2)};
+  Converted(graph);
 }
 
 TEST(LayoutTest, OneAndThreeDimensionsWorkAlike) {

@@ -13,6 +13,7 @@
 #include "compiler/graph/layout_pass.h"
 #include "compiler/graph/prepare.h"
 #include "compiler/graph/simplify_pass.h"
+#include "compiler/graph/sink_shuffle_pass.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -66,6 +67,7 @@ INSTANTIATE_TEST_SUITE_P(
                       PassCase{"InferShapes", InferShapes}, PassCase{"Simplify", Simplify},
                       PassCase{"FoldConstants", [](Graph& g) { return FoldConstants(g); }},
                       PassCase{"FoldBatchNorm", FoldBatchNorm},
+                      PassCase{"SinkChannelShuffles", SinkChannelShuffles},
                       PassCase{"ConvertToChannelsLast", ConvertToChannelsLast},
                       PassCase{"PrepareGraph", [](Graph& g) { return PrepareGraph(g); }}),
     [](const auto& info) { return std::string(info.param.name); });
