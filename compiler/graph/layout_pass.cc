@@ -164,7 +164,7 @@ absl::Status Converter::Emit(const GraphNode& node, std::vector<ValueId> inputs,
 bool Converter::Carries(const GraphNode& node, int64_t rank) const {
   if (rank < 3) return false;
   static const auto& any_order = *new std::set<std::string>{
-      "concat", "split", "slice", "pad", "softmax", "log_softmax", "batch_norm", "resize"};
+      "concat", "split", "slice", "pad", "softmax", "log_softmax", "batch_norm", "lrn", "resize"};
   if (any_order.count(node.op) > 0) return true;
   if (absl::StartsWith(node.op, "reduce_") || node.op == "argmax" || node.op == "argmin") {
     return node.attributes.Int("keepdims", 1) != 0;
@@ -209,7 +209,8 @@ absl::StatusOr<Attributes> Converter::LastAttributes(const GraphNode& node, int6
       attributes.Set("roi", std::move(turned));
     }
   }
-  if (node.op == "resize" || node.op == "batch_norm") attributes.Set("channels_last", int64_t{1});
+  static const auto& by_channel = *new std::set<std::string>{"resize", "batch_norm", "lrn"};
+  if (by_channel.count(node.op) > 0) attributes.Set("channels_last", int64_t{1});
   return attributes;
 }
 

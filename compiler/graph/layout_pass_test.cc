@@ -83,6 +83,16 @@ TEST(LayoutTest, SplitAndResizeAreCarriedThrough) {
   EXPECT_EQ(CountNodes(after, "transpose"), 2) << PrintGraph(after);
 }
 
+TEST(LayoutTest, NormalizationOverNearbyChannelsIsCarriedThrough) {
+  Graph graph;
+  const ValueId x = AddInput(graph, "x", {DType::kF32, {1, 4, 3, 5}});
+  const ValueId y = Op(graph, "lrn", {Conv(graph, x, {7, 4, 1, 1})},
+                       {{"size", int64_t{3}}, {"alpha", 0.5}, {"bias", 2.0}});
+  graph.outputs = {Conv(graph, y, {4, 7, 1, 1})};
+  const Graph after = Converted(graph);
+  EXPECT_EQ(CountNodes(after, "transpose"), 2) << PrintGraph(after);
+}
+
 TEST(LayoutTest, ACropIsCarriedThrough) {
   Graph graph;
   const ValueId x = AddInput(graph, "x", {DType::kF32, {1, 4, 3, 5}});

@@ -151,6 +151,7 @@ class SpecMaker {
   Spec Lrn() {
     Spec spec{.op = "lrn", .arguments = {F32({1, Between(2, 7), Between(2, 5), 3})}};
     spec.attributes.Set("size", int64_t{3});
+    spec.attributes.Set("channels_last", int64_t{Flip()});
     return spec;
   }
 

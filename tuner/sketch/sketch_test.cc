@@ -139,6 +139,7 @@ std::vector<TaskCase> Cases() {
        "average_pool",
        {{1, 8, 8, 20}},
        {last, {"kernel_shape", Ints{2, 2}}, {"strides", Ints{2, 2}}}},
+      {"lrn", "lrn", {{1, 4, 3, 23}}, {last, {"size", int64_t{5}}, {"alpha", 0.5}, {"bias", 2.0}}},
       {"softmax", "softmax", {{5, 64}}, {{"axis", int64_t{1}}}},
       {"layer_norm",
        "layer_norm",

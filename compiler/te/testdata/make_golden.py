@@ -348,6 +348,12 @@ for size in (1, 2, 3, 4, 5):
             window = x[:, max(0, c - (size - 1) // 2):c + size // 2 + 1].astype(np.float64)
             y[:, c] = x[:, c] / (2.0 + 0.25 / size * (window**2).sum(1))**0.5
     add("lrn_size%d" % size, "lrn", attrs, [x], [y])
+    if size == 3:
+        add("lrn_nhwc", "lrn", dict(attrs, channels_last=1), [to_last(x)], [to_last(y)])
+for beta in (0.75, 0.6):
+    x = data("lrn_beta", (2, 5, 2, 3))
+    attrs = {"size": 3, "alpha": 0.25, "beta": beta, "bias": 2.0}
+    add("lrn_beta_%g" % beta, "lrn", attrs, [x], run("LRN", [x], attrs))
 
 # ---- Softmax.
 for op, onnx_op in [("softmax", "Softmax"), ("log_softmax", "LogSoftmax")]:
