@@ -78,6 +78,7 @@ std::vector<TaskCase> Cases() {
        {last, {"pads", Ints{1, 1, 1, 1}}, {"strides", Ints{2, 2}}},
        true},
       {"conv1x1", "conv", {{2, 5, 5, 17}, {33, 17, 1, 1}}, {last}, false},
+      {"conv1x1_even_shares", "conv", {{1, 5, 3, 9}, {96, 9, 1, 1}, {96}}, {last}, true},
       {"conv_dilated",
        "conv",
        {{1, 9, 9, 4}, {8, 4, 3, 3}},
@@ -315,6 +316,28 @@ TEST(SketchTest, GroupedConvolutionsGetRegisterTilesOfOneGroup) {
 
 // A 3x3 layer of ResNet-50, where measurements say that Winograd is two to three times as fast
 // (tests/bench/task_benchmark).
+std::string DefaultFor(const Ints& input, const Ints& weight) {
+  const Program workload =
+      WorkloadOf({"conv1x1", "conv", {input, weight}, {{"channels_last", int64_t{1}}}});
+  const absl::StatusOr<Target> target = ParseTarget("cpu:arch=znver4,threads=2");
+  CHECK_OK(target);
+  return PrintTrace(DefaultSchedule(workload, IsaModelOf(*target), target->threads));
+}
+
+// 96 channels are three panels of 32: two workers with whole panels would have 64 and 32.
+TEST(SketchTest, WorkersShareVectorsAndNotWholePanels) {
+  const std::string trace = DefaultFor({1, 4, 4, 512}, {96, 512, 1, 1});
+  EXPECT_TRUE(absl::StrContains(trace, "b2.i3->(b2_p,b2_v1) parts=2")) << trace;
+}
+
+// An input that every worker reads whole was another worker's for the most part.
+TEST(SketchTest, WorkersShareRowsOfALargeInputAndChannelsOfManyWeights) {
+  const std::string large_input = DefaultFor({1, 56, 56, 256}, {128, 256, 1, 1});
+  EXPECT_TRUE(absl::StrContains(large_input, "b2_m->(b2_p,b2_m1) parts=2")) << large_input;
+  const std::string many_weights = DefaultFor({1, 7, 7, 512}, {2048, 512, 1, 1});
+  EXPECT_TRUE(absl::StrContains(many_weights, "b2.i3->(b2_p,b2_v1) parts=2")) << many_weights;
+}
+
 TEST(SketchTest, DeepThreeByThreeConvolutionsDefaultToWinogradWhereItIsAllowed) {
   const Program workload =
       WorkloadOf({.name = "deep",

@@ -94,10 +94,13 @@ class ContractionSketch {
       return outer * ((vector_extent + width - 1) / width);
     };
     parts_ = split_rows_ ? context_.threads : std::min<int64_t>(context_.threads, panels(lanes_));
+    even_ = !split_rows_ && c_.outer.empty() && vector_extent % (parts_ * lanes_) == 0;
     const int64_t parts = split_rows_ ? 1 : parts_;
+    const int64_t share = even_ ? vector_extent / parts_ : vector_extent;
     sketch_.valid = [=](const Point& p) {
       const int64_t m = p[0], n = p[1] / lanes;
       if (!TileFitsRegisters(isa, m, n) || panels(p[1]) < parts) return false;
+      if (n > 1 && (n - 1) * lanes >= share) return false;
       // Too few independent sums leave the FMA units waiting; small problems have no choice.
       if (m * n < wanted && m < row_count && n < most_columns) return false;
       // Few rows: they are broadcast once and the panel streams; else the other way round.
@@ -148,9 +151,13 @@ class ContractionSketch {
 
   // The loops around a tile, outermost first, ending with the one that moves from tile to tile.
   void Tile() {
-    const std::string axis = NameOf(program_, c_.vector_axis);
-    Split(axis, "vp", "vi", "size=$nr");
+    std::string axis = NameOf(program_, c_.vector_axis);
     const std::string parts = absl::StrCat("parts=", parts_);
+    if (even_) {
+      Split(axis, "p", "v1", parts);
+      axis = New("v1");
+    }
+    Split(axis, "vp", "vi", "size=$nr");
     std::vector<std::string> loops;
     panel_ = New("vp");
     std::string row = row_;
@@ -163,6 +170,11 @@ class ContractionSketch {
       next_ = New("vp");
       panel_dims_ = outer_.empty() ? std::vector<std::string>{New("vp")}
                                    : std::vector<std::string>{outer_, New("vp")};
+    } else if (even_) {
+      // Whole panels may not share out evenly, vectors do: each worker has a narrow last panel.
+      loops = {New("p"), New("vp")};
+      next_ = New("vp");
+      panel_dims_ = {New("p"), New("vp")};
     } else {
       if (!outer_.empty()) {
         if (!row_.empty()) Add(absl::StrCat("reorder@1 ", List({outer_, New("vp"), row_})));
@@ -250,6 +262,7 @@ class ContractionSketch {
   const Contraction& c_;
   const std::string name_;
   const bool split_rows_, block_reduction_;
+  bool even_ = false;  // Panels are split by vectors, and then into panels.
   Sketch sketch_;
   int64_t lanes_ = 0, parts_ = 1;
   std::string row_, outer_, segment_, panel_, next_, tile_;
