@@ -290,8 +290,11 @@ class Walker {
       if (!loop.moves()) continue;
       if (static_cast<int>(i) == store.vector_loop) {
         access.has_gather = loop.hidden || loop.stride != 1;
-        access.instructions *=
-            access.has_gather ? 1.5 * static_cast<double>(loops_[i].extent) : Width(store, i);
+        const double runs = loop.hidden && !is_store ? RunsOfLanes(buffer, indices, loops_[i]) : 0;
+        // A run of neighbours is a load and a shuffle.
+        access.instructions *= runs > 0            ? 2 * runs * Width(store, i)
+                               : access.has_gather ? 1.5 * static_cast<double>(loops_[i].extent)
+                                                   : Width(store, i);
         continue;
       }
       access.instructions *= loop.trips;
@@ -301,6 +304,34 @@ class Walker {
     }
     if (pointers && !is_store) access.pointers = rows;
     nest_.accesses.push_back(std::move(access));
+  }
+
+  // Of a load whose lanes lie in an order that is known, in few runs of neighbours: how many runs
+  // there are, at the first vector of the loop. 0: lanes are loaded one by one.
+  double RunsOfLanes(const Buffer& buffer, const std::vector<Expr>& indices,
+                     const WalkLoop& loop) const {
+    const int64_t lanes = std::min<int64_t>(isa_.float_lanes(), loop.extent);
+    std::vector<int64_t> places;
+    std::optional<Expr> rest;  // Of the first lane's address, without its constant.
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+      Expr address = Int(0);
+      for (size_t d = 0; d < indices.size(); ++d) {
+        address = address + indices[d] * buffer.storage.strides[d];
+      }
+      LinearForm form = ToLinear(address, [&](VarId var) {
+        return std::optional<Range>(var == loop.var ? Range{lane, lane}
+                                                    : Range{0, extents_[var] - 1});
+      });
+      places.push_back(form.constant);
+      form.constant = 0;
+      const Expr others = FromLinear(form);
+      if (rest.has_value() && !StructurallyEqual(*rest, others)) return 0;
+      rest = others;
+    }
+    std::sort(places.begin(), places.end());
+    int64_t runs = 1;
+    for (size_t i = 1; i < places.size(); ++i) runs += places[i] > places[i - 1] + 1 ? 1 : 0;
+    return 2 * runs > lanes ? 0 : static_cast<double>(runs);
   }
 
   void SetStrides(const Buffer& buffer, const std::vector<Expr>& indices, WalkAccess& access) {

@@ -9,9 +9,9 @@ namespace burnish {
 
 const std::vector<SketchRule>& SketchRules() {
   static const auto& rules = *new std::vector<SketchRule>{
-      {"border", BorderRule},   {"contraction", ContractionRule},
-      {"window", WindowRule},   {"row_reduction", RowReductionRule},
-      {"spatial", SpatialRule},
+      {"border", BorderRule},         {"contraction", ContractionRule},
+      {"window", WindowRule},         {"row_reduction", RowReductionRule},
+      {"interleave", InterleaveRule}, {"spatial", SpatialRule},
   };
   return rules;
 }

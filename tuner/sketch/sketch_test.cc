@@ -153,6 +153,9 @@ std::vector<TaskCase> Cases() {
       {"add", "add", {{4, 50}, {4, 50}}, {}, true, true},
       {"gelu", "gelu", {{3, 100}}, {}},
       {"transpose", "transpose", {{3, 17, 20}}, {{"perm", Ints{0, 2, 1}}}},
+      {"to_channels_last", "transpose", {{1, 3, 11, 37}}, {{"perm", Ints{0, 2, 3, 1}}}, true},
+      {"channel_shuffle", "transpose", {{5, 4, 34}}, {{"perm", Ints{0, 2, 1}}}},
+      {"interleave_two", "transpose", {{2, 21}}, {{"perm", Ints{1, 0}}}},
       {"concat", "concat", {{2, 5, 8}, {2, 7, 8}}, {{"axis", int64_t{1}}}, false, true},
   };
 }

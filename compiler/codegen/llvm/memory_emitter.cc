@@ -235,6 +235,63 @@ llvm::Value* MemoryEmitter::MaskedVectorLoad(BufferId buffer, const Address& add
   return b.CreateICmpNE(load, llvm::Constant::getNullValue(type));
 }
 
+llvm::Value* MemoryEmitter::LoadRuns(BufferId buffer, const std::vector<Expr>& indices) {
+  const VarId var = state_.vector_var;
+  const VarBinding base = state_.vars[var];
+  if (base.value != nullptr || state_.mask != nullptr || state_.buffers[buffer].in_registers) {
+    return nullptr;
+  }
+  // The lanes' places, in elements from the first lane's.
+  const int lanes = state_.lanes;
+  std::vector<Address> addresses;
+  std::vector<int64_t> places;
+  ForEachLane([&](int) { addresses.push_back(AddressOf(buffer, indices)); });
+  for (const Address& address : addresses) {
+    if (address.form.terms.size() != addresses[0].form.terms.size()) return nullptr;
+    for (size_t t = 0; t < address.form.terms.size(); ++t) {
+      const auto& term = address.form.terms[t];
+      const auto& first = addresses[0].form.terms[t];
+      if (term.second != first.second || !StructurallyEqual(term.first, first.first))
+        return nullptr;
+    }
+    places.push_back(address.form.constant - addresses[0].form.constant);
+  }
+  std::vector<int> order(lanes);
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](int a, int b) { return places[a] < places[b]; });
+  struct Run {
+    int first_lane;
+    int64_t from, to;  // Places, both inclusive.
+  };
+  std::vector<Run> runs;
+  for (int lane : order) {
+    if (runs.empty() || places[lane] > runs.back().to + 1) {
+      runs.push_back({lane, places[lane], places[lane]});
+    }
+    runs.back().to = places[lane];
+  }
+  if (static_cast<int>(runs.size()) * 2 > lanes) return nullptr;
+  llvm::IRBuilderBase& b = *state_.builder;
+  llvm::Value* whole = nullptr;
+  for (const Run& run : runs) {
+    llvm::Value* part = nullptr;
+    ForEachLane([&](int lane) {
+      if (lane != run.first_lane) return;
+      part = LoadAt(buffer, addresses[lane], static_cast<int>(run.to - run.from + 1));
+    });
+    if (!part->getType()->isVectorTy()) part = b.CreateVectorSplat(1, part);
+    std::vector<int> widen(lanes, -1), merge(lanes);
+    for (int lane = 0; lane < lanes; ++lane) {
+      const bool inside = places[lane] >= run.from && places[lane] <= run.to;
+      if (inside) widen[lane] = static_cast<int>(places[lane] - run.from);
+      merge[lane] = inside ? lanes + lane : lane;
+    }
+    part = b.CreateShuffleVector(part, widen);
+    whole = whole == nullptr ? part : b.CreateShuffleVector(whole, part, merge);
+  }
+  return whole;
+}
+
 llvm::Value* MemoryEmitter::Load(const Expr& load) {
   llvm::IRBuilderBase& b = *state_.builder;
   const BufferId buffer = load->id;
@@ -252,6 +309,9 @@ llvm::Value* MemoryEmitter::Load(const Expr& load) {
       return LoadAt(buffer, address, state_.lanes);
     }
     return MaskedVectorLoad(buffer, address);
+  }
+  if (address.lanes_unrelated) {
+    if (llvm::Value* const vector = LoadRuns(buffer, load->operands)) return vector;
   }
   llvm::Value* vector =
       llvm::PoisonValue::get(Widened(expressions_.ScalarType(load->dtype), state_.lanes));

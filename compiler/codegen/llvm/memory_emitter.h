@@ -1,7 +1,9 @@
 // Loads, stores and prefetches of buffer elements as LLVM IR.
 //
 // An access is one flat index, constant + sum(coefficient * atom). Under a vectorized variable with
-// coefficient 0 it is a scalar, with coefficient 1 a vector; anything else is done lane by lane.
+// coefficient 0 it is a scalar, with coefficient 1 a vector. Loads of a few runs of neighbours
+// whose order is known (interleaved channels) are a vector a run and shuffles; anything else is
+// done lane by lane.
 #ifndef COMPILER_CODEGEN_LLVM_MEMORY_EMITTER_H_
 #define COMPILER_CODEGEN_LLVM_MEMORY_EMITTER_H_
 
@@ -54,6 +56,8 @@ class MemoryEmitter {
   void Annotate(llvm::Instruction* access, BufferId buffer) const;
   llvm::Value* LoadAt(BufferId buffer, const Address& address, int width);
   llvm::Value* MaskedVectorLoad(BufferId buffer, const Address& address);
+  // Null where the lanes' places are not known to each other, or too far apart to pay.
+  llvm::Value* LoadRuns(BufferId buffer, const std::vector<Expr>& indices);
   void StoreAt(BufferId buffer, const LinearForm& form, llvm::Value* value);
   void StoreOne(const Node& store, const Address& address);
   void StoreLanes(const Node& store);
