@@ -17,6 +17,9 @@
 namespace burnish {
 namespace {
 
+// Rows of a worker that keep a register tile busy.
+constexpr int64_t kRowsOfOwn = 8;
+
 class ContractionSketch {
  public:
   // `first_step`: what the program went through before it came to this form; empty: nothing.
@@ -289,6 +292,9 @@ std::vector<Sketch> ContractionRule(const RuleContext& original, BlockId id) {
     if (blocked && depth < 256) continue;
     for (const bool split_rows : {false, true}) {
       if (split_rows && (rows < context.threads || c->rows.empty())) continue;
+      // Groups dealt out would each read channels of pixels that all workers wrote; rows stay where
+      // the task before left them.
+      if (!split_rows && grouped.has_value() && rows >= kRowsOfOwn * context.threads) continue;
       sketches.push_back(ContractionSketch(context, *c, split_rows, blocked,
                                            grouped.has_value() ? grouped->step : "")
                              .Build());
