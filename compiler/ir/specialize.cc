@@ -264,13 +264,15 @@ class Specializer {
     return status;
   }
 
-  // Lanes run side by side: each must have elements of its own.
+  // Lanes run side by side: each must have elements of its own, but for the terms of a reduction,
+  // which are combined first.
   absl::Status CheckLanes(const Node& leaf) const {
     if (leaf.kind != NodeKind::kStore) return absl::OkStatus();
     for (VarId vector : vectors_) {
       const bool own = std::any_of(leaf.indices.begin(), leaf.indices.end(),
                                    [&](const Expr& e) { return MentionsVar(e, vector); });
-      if (own) continue;
+      const bool combined = leaf.combiner != Combiner::kAssign && out_.vars[vector].reduce;
+      if (own || combined) continue;
       return absl::InvalidArgumentError(absl::StrCat("lanes of ", out_.vars[vector].name,
                                                      " would share elements of ",
                                                      out_.buffers[leaf.buffer].name));

@@ -303,9 +303,6 @@ INSTANTIATE_TEST_SUITE_P(
         BrokenProgram{"BoundReduction",
                       SumWith("kernel { for Y.i { bind(thread.x) Y.k { run Y } } }", kPlainAxes),
                       "block Y: reduction loop Y.k is bound to a thread axis"},
-        BrokenProgram{"VectorizedReduction",
-                      SumWith("kernel { for Y.i { vectorize(8) Y.k { run Y } } }", kPlainAxes),
-                      "block Y: reduction loop Y.k is vectorized"},
         BrokenProgram{
             "ForeignLoopInsideAReduction",
             SumWith("kernel { for Y.i { for Y.k { for f in 2 { run Y } } } }", kPlainAxes),

@@ -131,8 +131,6 @@ class PlacementVerifier {
           return Broken("reduction loop ", name, " is parallel");
         case LoopKind::kBound:
           return Broken("reduction loop ", name, " is bound to a thread axis");
-        case LoopKind::kVectorized:
-          return Broken("reduction loop ", name, " is vectorized");
         default:
           break;
       }

@@ -348,11 +348,7 @@ llvm::Value* ExprEmitter::EmitIntegerDivision(const Expr& e, llvm::Value* x, llv
   }
   llvm::Value* divisor = y;
   llvm::Value* minus_one = nullptr;
-  const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(y);
-  if (constant == nullptr && y->getType()->isVectorTy() && llvm::isa<llvm::Constant>(y)) {
-    constant =
-        llvm::dyn_cast_or_null<llvm::ConstantInt>(llvm::cast<llvm::Constant>(y)->getSplatValue());
-  }
+  const auto* const constant = SplatConstant<llvm::ConstantInt>(y);
   if (constant == nullptr || constant->isZero() || constant->isMinusOne()) {
     // Division by zero is a data error; the least integer by -1 would trap.
     llvm::Value* const zero = b.CreateICmpEQ(y, number(0));
@@ -487,13 +483,18 @@ llvm::Value* ExprEmitter::EmitCombine(Combiner combiner, llvm::Value* old, const
     return old;
   }
   Unify(old, value);
+  return Combine(combiner, term->dtype, old, value);
+}
+
+llvm::Value* ExprEmitter::Combine(Combiner combiner, DType type, llvm::Value* x, llvm::Value* y) {
+  llvm::IRBuilderBase& b = *state_.builder;
   switch (combiner) {
     case Combiner::kSum:
-      return is_float ? b.CreateFAdd(old, value) : b.CreateAdd(old, value);
+      return IsFloat(type) ? b.CreateFAdd(x, y) : b.CreateAdd(x, y);
     case Combiner::kProd:
-      return is_float ? b.CreateFMul(old, value) : b.CreateMul(old, value);
+      return IsFloat(type) ? b.CreateFMul(x, y) : b.CreateMul(x, y);
     default:
-      return EmitMinMax(combiner == Combiner::kMax, term->dtype, old, value);
+      return EmitMinMax(combiner == Combiner::kMax, type, x, y);
   }
 }
 

@@ -26,6 +26,8 @@ class ExprEmitter {
 
   // old combined with the value of `term`; a sum of products becomes fused multiply-adds.
   llvm::Value* EmitCombine(Combiner combiner, llvm::Value* old, const Expr& term);
+  // Of two scalars or two vectors. Not kAssign.
+  llvm::Value* Combine(Combiner combiner, DType type, llvm::Value* x, llvm::Value* y);
 
   // Splats what is scalar to the present number of lanes.
   llvm::Value* ToVector(llvm::Value* value);

@@ -381,6 +381,25 @@ void MemoryEmitter::StoreLanes(const Node& store) {
   });
 }
 
+// All lanes into one element, as a tree: the upper half of the lanes into the lower, until one is
+// left.
+void MemoryEmitter::StoreReduced(const Node& store, const Address& address) {
+  llvm::IRBuilderBase& b = *state_.builder;
+  const DType type = store.value->dtype;
+  llvm::Value* value = expressions_.ToVector(expressions_.Emit(store.value));
+  for (int width = state_.lanes / 2; width > 1; width /= 2) {
+    std::vector<int> lower(static_cast<size_t>(width)), upper(lower.size());
+    std::iota(lower.begin(), lower.end(), 0);
+    std::iota(upper.begin(), upper.end(), width);
+    value = expressions_.Combine(store.combiner, type, b.CreateShuffleVector(value, lower),
+                                 b.CreateShuffleVector(value, upper));
+  }
+  value = expressions_.Combine(store.combiner, type, b.CreateExtractElement(value, uint64_t{0}),
+                               b.CreateExtractElement(value, uint64_t{1}));
+  llvm::Value* const old = LoadAt(store.buffer, address, 1);
+  StoreAt(store.buffer, address.form, expressions_.Combine(store.combiner, type, old, value));
+}
+
 void MemoryEmitter::Store(const Node& store) {
   const BufferBinding& binding = state_.buffers[store.buffer];
   if (binding.pointer == nullptr || binding.read_only) {
@@ -391,9 +410,9 @@ void MemoryEmitter::Store(const Node& store) {
   const Address address = AddressOf(store.buffer, store.indices);
   const bool same = address.lane_stride == 0 && !address.lanes_unrelated;
   const bool neighbours = address.lane_stride == 1 && !address.lanes_unrelated;
-  // Every lane adds to the same element: one after the other.
-  const bool reduces = same && store.combiner != Combiner::kAssign;
-  if (state_.lanes == 1 || neighbours || (same && !reduces)) {
+  if (state_.lanes > 1 && same && store.combiner != Combiner::kAssign) {
+    StoreReduced(store, address);
+  } else if (state_.lanes == 1 || neighbours || same) {
     StoreOne(store, address);
   } else {
     StoreLanes(store);

@@ -61,6 +61,7 @@ class MemoryEmitter {
   void StoreAt(BufferId buffer, const LinearForm& form, llvm::Value* value);
   void StoreOne(const Node& store, const Address& address);
   void StoreLanes(const Node& store);
+  void StoreReduced(const Node& store, const Address& address);
   llvm::Value* TableGlobal(const ConstTable& table);
 
   EmitState& state_;

@@ -1,14 +1,32 @@
 // vectorize@1 oi lanes=8: the loop runs in vectors of `lanes` elements, the rest in narrower ones.
+// Of a reduction loop, the lanes of each vector are combined as a tree: sums are rounded in another
+// order.
 #include "base/status_macros.h"
 #include "compiler/schedule/primitives/annotate.h"
 #include "compiler/schedule/primitives/primitives.h"
 #include "compiler/schedule/rewrite.h"
 
 namespace burnish {
+namespace {
+
+// A reduction whose elements all go into one: each block under the loop combines, and no loop lies
+// between it and the vector.
+absl::Status WantIndependentOrCombined(const Program& program, NodeId loop) {
+  if (!program.vars[program.nodes[loop].var].reduce) return WantIndependent(program, loop);
+  for (NodeId child : program.nodes[loop].children) {
+    const Node& node = program.nodes[child];
+    const bool combines =
+        node.kind == NodeKind::kBlock && program.blocks[node.block].combiner != Combiner::kAssign;
+    if (!combines) return Refuse("under a reduction loop that is a vector only its sum may be");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
 
 absl::Status ApplyVectorize(const Step& step, Program& program) {
   ASSIGN_OR_RETURN(const NodeId loop, SerialLoop(step, program));
-  RETURN_IF_ERROR(WantIndependent(program, loop));
+  RETURN_IF_ERROR(WantIndependentOrCombined(program, loop));
   ASSIGN_OR_RETURN(const int64_t lanes, step.GetInt("lanes"));
   if (lanes < 2 || lanes > 64 || (lanes & (lanes - 1)) != 0) {
     return Refuse("lanes must be a power of two from 2 to 64");

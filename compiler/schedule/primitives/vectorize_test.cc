@@ -46,10 +46,41 @@ kernel {
 )");
 }
 
+TEST(VectorizeTest, LanesOfAReductionAreCombined) {
+  EXPECT_EQ(After(kMatmulText, "vectorize@1 k lanes=4\n"),
+            R"(program/1 matmul
+
+input X: f32[7, 5]
+const W: f32[5, 9]
+output Y: f32[7, 9]
+
+var Y.m in 7
+var Y.n in 9
+var Y.k in 5 reduce
+
+block Y(Y.m, Y.n; Y.k) {
+  step Y[Y.m, Y.n] += X[Y.m, Y.k] * W[Y.k, Y.n]
+  finish max(self, 0.0)
+}
+
+kernel {
+  for Y.m in 7 {
+    for Y.n in 9 {
+      vectorize(4) Y.k in 5 {
+        run Y
+      }
+    }
+  }
+}
+)");
+}
+
 TEST(VectorizeTest, IllegalUsesAreRefusedWithAReason) {
   ExpectRefused({
       {.before = "unroll@1 n\n", .step = "vectorize@1 n lanes=4", .reason = "annotated already"},
-      {.before = "", .step = "vectorize@1 k lanes=4", .reason = "is a reduction loop"},
+      {.before = "reorder@1 (k,n)\n",
+       .step = "vectorize@1 k lanes=4",
+       .reason = "only its sum may be"},
       {.before = "", .step = "vectorize@1 n", .reason = "needs lanes="},
       {.before = "", .step = "vectorize@1 n lanes=6", .reason = "power of two from 2 to 64"},
       {.before = "", .step = "vectorize@1 n lanes=128", .reason = "power of two from 2 to 64"},

@@ -26,6 +26,13 @@ RowChain::RowChain(const RuleContext& context, std::vector<const Block*> blocks)
   // Whole vectors, two at least: one would leave nothing to reduce before the lanes.
   lanes_ = context_.isa.float_lanes();
   while (lanes_ > 1 && (length_ % lanes_ != 0 || length_ < 2 * lanes_)) lanes_ /= 2;
+  // One vector of sums waits for each addition before the next; each further one costs a tree at
+  // the end.
+  sum_count_ = lanes_;
+  while (sum_count_ < 4 * lanes_ && length_ % (2 * sum_count_) == 0 &&
+         length_ >= 8 * 2 * sum_count_) {
+    sum_count_ *= 2;
+  }
 }
 
 int64_t RowChain::row_count() const {
@@ -73,7 +80,7 @@ void RowChain::SplitReductions(Sketch& sketch) const {
   for (const Block* block : blocks_) {
     if (block->reduction.empty()) continue;
     Add(sketch, absl::StrCat("split@1 ", NameOf(program_, block->reduction[0]), "->(",
-                             Loop(*block, "ko"), ",", Loop(*block, "ki"), ") size=", lanes_));
+                             Loop(*block, "ko"), ",", Loop(*block, "ki"), ") size=", sum_count_));
     Add(sketch, absl::StrCat("rfactor@1 ", block->name, "->", Loop(*block, "lanes"),
                              " loop=", Loop(*block, "ki")));
   }
@@ -110,7 +117,8 @@ void RowChain::Place(const Block& block, const std::string& inside, Sketch& sket
   }
   Add(sketch, absl::StrCat("stage@1 ", block.name, "->", Loop(block, "sum"),
                            " inside=", loops.back(), " scope=register"));
-  Add(sketch, absl::StrCat("unroll@1 ", Loop(block, "lanes"), ".", Loop(block, "ki")));
+  Add(sketch, absl::StrCat("vectorize@1 ", Loop(block, "lanes"), ".", Loop(block, "ki"),
+                           " lanes=", lanes_));
   for (std::string& loop : loops) loop = absl::StrCat(loop, "l");
   loops.push_back(Loop(block, "kl"));
   Add(sketch,

@@ -40,6 +40,7 @@ class RowChain {
   const Block& last_;
   int64_t length_ = 0;  // Elements of a row.
   int64_t lanes_ = 0;
+  int64_t sum_count_ = 0;  // Sums along one row: a few vectors of lanes.
 };
 
 }  // namespace burnish
