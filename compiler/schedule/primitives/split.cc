@@ -6,6 +6,7 @@
 //   pad: the axis is made longer and the new elements are zero (of a private buffer), or add
 //     nothing (of a reduction).
 //   shift: the last tile starts early; what it shares with its neighbour is computed twice.
+// Where `size` leaves no rest, m // size and m % size in a block's expressions become the loops.
 #include <algorithm>
 
 #include "base/status_macros.h"
@@ -127,6 +128,19 @@ absl::StatusOr<Pieces> BySize(Program& program, VarId var, VarId outer, int64_t 
   return pieces;
 }
 
+// Quotients and rests of an axis by the size that it is split by evenly are the two new loops: from
+// the map alone nobody sees that any more once the inner one is cut into ragged pieces.
+void NameQuotients(Program& program, VarId axis, int64_t size, VarId outer, VarId inner) {
+  for (Block& block : program.blocks) {
+    RewriteBlock(block, [&](const Expr& e) -> Expr {
+      const bool of_axis = (e->kind == ExprKind::kFloorDiv || e->kind == ExprKind::kMod) &&
+                           e->operands[0]->kind == ExprKind::kVar && e->operands[0]->id == axis &&
+                           IsInt(e->operands[1], size);
+      return of_axis ? VarRef(e->kind == ExprKind::kMod ? inner : outer) : nullptr;
+    });
+  }
+}
+
 }  // namespace
 
 absl::Status ApplySplit(const Step& step, Program& program) {
@@ -163,6 +177,9 @@ absl::Status ApplySplit(const Step& step, Program& program) {
   program.vars[var].def = pieces.start + VarRef(inner);
   program.vars[var].guarded = pieces.guarded;
   program.vars[var].repeats = pieces.repeats;
+
+  const bool even = IsConstInt(n) && n->int_value % amount == 0;
+  if (step.Has("size") && even) NameQuotients(program, var, amount, outer, inner);
 
   const NodeId outer_loop = AddNode(program, {.kind = NodeKind::kLoop, .var = outer});
   const NodeId inner_loop = AddNode(program, {.kind = NodeKind::kLoop, .var = inner});

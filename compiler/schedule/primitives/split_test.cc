@@ -48,6 +48,52 @@ kernel {
 )");
 }
 
+// Output channels of a grouped convolution: o // 4 is the group, whatever becomes of the rest.
+TEST(SplitTest, QuotientsByTheSizeOfAnEvenSplitAreItsLoops) {
+  const char text[] = R"(program/1 grouped
+input X: f32[5, 6]
+const W: f32[12, 2]
+output Y: f32[5, 12]
+block Y(m in 5, o in 12; c in 2) {
+  step Y[m, o] += X[m, o // 4 * 2 + c] * W[o, c]
+}
+)";
+  EXPECT_EQ(After(text, R"(split@1 o->(g,i) size=4
+split@1 i->(ia,ib) size=3)"),
+            R"(program/1 grouped
+
+input X: f32[5, 6]
+const W: f32[12, 2]
+output Y: f32[5, 12]
+
+var Y.m in 5
+var Y.o in 12 = g * 4 + i
+var Y.c in 2 reduce
+var g in 3
+var i in 4 = ia * 3 + ib
+var ia in 2
+var ib in min(3, 4 - ia * 3)
+
+block Y(Y.m, Y.o; Y.c) {
+  step Y[Y.m, Y.o] += X[Y.m, g * 2 + Y.c] * W[Y.o, Y.c]
+}
+
+kernel {
+  for Y.m in 5 {
+    for g in 3 {
+      for ia in 2 {
+        for ib in min(3, 4 - ia * 3) {
+          for Y.c in 2 {
+            run Y
+          }
+        }
+      }
+    }
+  }
+}
+)");
+}
+
 TEST(SplitTest, PartsGiveThatManyTiles) {
   EXPECT_EQ(After(kMatmulText, R"(split@1 n->(p,n1) parts=2)"), R"(program/1 matmul
 
