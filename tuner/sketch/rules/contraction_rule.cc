@@ -23,20 +23,25 @@ constexpr int64_t kRowsOfOwn = 8;
 class ContractionSketch {
  public:
   // `first_step`: what the program went through before it came to this form; empty: nothing.
+  // `panels_inside`: a tile of rows meets all panels before the next tile; of rows split over the
+  // workers only.
   ContractionSketch(const RuleContext& context, const Contraction& c, bool split_rows,
-                    bool block_reduction, const std::string& first_step)
+                    bool block_reduction, bool panels_inside, const std::string& first_step)
       : context_(context),
         program_(context.program),
         c_(c),
         name_(program_.blocks[c.block].name),
         split_rows_(split_rows),
-        block_reduction_(block_reduction) {
+        block_reduction_(block_reduction),
+        panels_inside_(panels_inside) {
     if (!first_step.empty()) Add(first_step);
   }
 
   Sketch Build() {
     sketch_.name = absl::StrCat("contraction/", split_rows_ ? "rows" : "panels",
-                                block_reduction_ ? "/blocked" : "");
+                                block_reduction_ ? "/blocked"
+                                : panels_inside_ ? "/tiles"
+                                                 : "");
     AddDecisions();
     Flatten();
     Tile();
@@ -204,7 +209,7 @@ class ContractionSketch {
     }
     if (!row.empty()) {
       Split(row, "mt", "mi", "max=$mr");
-      loops.push_back(New("mt"));
+      loops.insert(panels_inside_ ? loops.begin() + 1 : loops.end(), New("mt"));
     }
     tile_ = loops.back();
     inner.push_back(New("qo"));
@@ -264,7 +269,7 @@ class ContractionSketch {
   const Program& program_;
   const Contraction& c_;
   const std::string name_;
-  const bool split_rows_, block_reduction_;
+  const bool split_rows_, block_reduction_, panels_inside_;
   bool even_ = false;  // Panels are split by vectors, and then into panels.
   Sketch sketch_;
   int64_t lanes_ = 0, parts_ = 1;
@@ -287,6 +292,8 @@ std::vector<Sketch> ContractionRule(const RuleContext& original, BlockId id) {
   for (size_t i = c->fused_from; i < c->reduction.size(); ++i) {
     depth *= Extent(context.program, c->reduction[i]);
   }
+  const Buffer& weights = context.program.buffers[c->vector_load->id];
+  const int64_t weight_bytes = ElementCount(weights.shape) * SizeBytes(weights.dtype);
   std::vector<Sketch> sketches;
   for (const bool blocked : {false, true}) {
     if (blocked && depth < 256) continue;
@@ -295,7 +302,11 @@ std::vector<Sketch> ContractionRule(const RuleContext& original, BlockId id) {
       // Groups dealt out would each read channels of pixels that all workers wrote; rows stay where
       // the task before left them.
       if (!split_rows && grouped.has_value() && rows >= kRowsOfOwn * context.threads) continue;
-      sketches.push_back(ContractionSketch(context, *c, split_rows, blocked,
+      // A group's panels are few and its rows' channels a part of a line: all groups at once, as
+      // long as their weights stay in L2.
+      const bool panels_inside = grouped.has_value() && split_rows && !blocked &&
+                                 weight_bytes <= context.isa.l2.size_bytes / 2;
+      sketches.push_back(ContractionSketch(context, *c, split_rows, blocked, panels_inside,
                                            grouped.has_value() ? grouped->step : "")
                              .Build());
     }
