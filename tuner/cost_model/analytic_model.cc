@@ -22,7 +22,7 @@ constexpr double kL2Bytes = 28, kL3Bytes = 10, kDramBytes = 7, kDramBytesAll = 1
 constexpr double kRemoteBytes = 0.5;
 // Likewise, of what the task before left there, with hardware prefetching: an input that every
 // worker reads whole is another worker's but for a share. Chosen inside of ResNet-50.
-constexpr double kNeighbourBytes = 4;
+constexpr double kNeighbourBytes = 12;
 // Of the levels that are not the slowest, and of the lesser of arithmetic and memory, what is seen.
 constexpr double kLevelsSeen = 0.1, kOverlapSeen = 0.3;
 constexpr double kCyclesPerSecond = 3.2e9;

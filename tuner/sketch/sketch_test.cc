@@ -332,6 +332,32 @@ std::string DefaultFor(const Ints& input, const Ints& weight) {
   return PrintTrace(DefaultSchedule(workload, IsaModelOf(*target), target->threads));
 }
 
+// With a small L2, so that a small convolution has more rows than fit into it.
+TEST(SketchTest, RowsInChunksThatStayInL2ComputeTheDefinition) {
+  for (const int64_t kernel : {1, 3}) {
+    const Program workload =
+        WorkloadOf({"chunks",
+                    "conv",
+                    {{1, 9, 11, 20}, {40, 20, kernel, kernel}, {40}},
+                    {{"channels_last", int64_t{1}},
+                     {"pads", Ints{kernel / 2, kernel / 2, kernel / 2, kernel / 2}}},
+                    true});
+    ASSERT_OK_AND_ASSIGN(const Target target, ParseTarget("cpu:arch=znver4,threads=2"));
+    IsaModel isa = IsaModelOf(target);
+    isa.l2.size_bytes = 4096;
+    std::set<int64_t> chunks;
+    for (const Sketch& sketch : GenerateSketches(workload, isa, target.threads)) {
+      if (!absl::EndsWith(sketch.name, "rows/chunks")) continue;
+      for (const Point& point : EnumeratePoints(sketch, 5000)) {
+        if (!chunks.insert(point.back()).second) continue;
+        ASSERT_OK_AND_ASSIGN(const Trace trace, Bind(sketch, point));
+        ExpectComputes(workload, trace, sketch.name);
+      }
+    }
+    EXPECT_THAT(chunks, ::testing::ElementsAre(2, 4, 8));
+  }
+}
+
 // 96 channels are three panels of 32: two workers with whole panels would have 64 and 32.
 TEST(SketchTest, WorkersShareVectorsAndNotWholePanels) {
   const std::string trace = DefaultFor({1, 4, 4, 512}, {96, 512, 1, 1});

@@ -20,28 +20,41 @@ namespace {
 // Rows of a worker that keep a register tile busy.
 constexpr int64_t kRowsOfOwn = 8;
 
+int64_t InputBytes(const Program& program, const Contraction& c) {
+  return ElementCount(program.buffers[c.broadcast_load->id].shape) * sizeof(float);
+}
+
+// Whether so much of the input fits into L2 beside a panel, and not several times.
+bool WorthAChunk(int64_t bytes, const IsaModel& isa) {
+  return bytes <= isa.l2.size_bytes / 2 && bytes > isa.l2.size_bytes / 16;
+}
+
+// How the loops around a tile are built.
+struct Form {
+  bool split_rows = false;       // Workers share rows, not panels.
+  bool block_reduction = false;  // The segment goes in blocks, partial sums are parked.
+  bool chunk_rows = false;       // All panels for some rows, which stay in L2, then the next rows.
+  bool panels_inside = false;    // All panels for each tile of rows; with split_rows only.
+};
+
 class ContractionSketch {
  public:
   // `first_step`: what the program went through before it came to this form; empty: nothing.
-  // `panels_inside`: a tile of rows meets all panels before the next tile; of rows split over the
-  // workers only.
-  ContractionSketch(const RuleContext& context, const Contraction& c, bool split_rows,
-                    bool block_reduction, bool panels_inside, const std::string& first_step)
+  ContractionSketch(const RuleContext& context, const Contraction& c, const Form& form,
+                    const std::string& first_step)
       : context_(context),
         program_(context.program),
         c_(c),
         name_(program_.blocks[c.block].name),
-        split_rows_(split_rows),
-        block_reduction_(block_reduction),
-        panels_inside_(panels_inside) {
+        form_(form) {
     if (!first_step.empty()) Add(first_step);
   }
 
   Sketch Build() {
-    sketch_.name = absl::StrCat("contraction/", split_rows_ ? "rows" : "panels",
-                                block_reduction_ ? "/blocked"
-                                : panels_inside_ ? "/tiles"
-                                                 : "");
+    sketch_.name =
+        absl::StrCat("contraction/", form_.split_rows ? "rows" : "panels",
+                     form_.block_reduction ? "/blocked" : "", form_.chunk_rows ? "/chunks" : "",
+                     form_.panels_inside ? "/tiles" : "");
     AddDecisions();
     Flatten();
     Tile();
@@ -87,12 +100,15 @@ class ContractionSketch {
                          ku,
                          {.name = "prefetch", .values = {0, 1}},
                          {.name = "rows_inside", .values = {0, 1}}};
-    if (block_reduction_) {
+    if (form_.block_reduction) {
       Decision kb{.name = "kb"};
       for (int64_t v : {128, 256, 512, 1024}) {
         if (2 * v <= depth) kb.values.push_back(v);
       }
       sketch_.decisions.push_back(kb);
+    }
+    if (form_.chunk_rows) {
+      sketch_.decisions.push_back({.name = "chunks", .values = {2, 4, 8, 16, 32}});
     }
     const int64_t lanes = lanes_;
     const int64_t wanted = std::min<int64_t>(isa.accumulators_min(), 8);
@@ -101,14 +117,18 @@ class ContractionSketch {
     const auto panels = [=](int64_t width) {
       return outer * ((vector_extent + width - 1) / width);
     };
-    parts_ = split_rows_ ? context_.threads : std::min<int64_t>(context_.threads, panels(lanes_));
-    even_ = !split_rows_ && c_.outer.empty() && vector_extent % (parts_ * lanes_) == 0;
-    const int64_t parts = split_rows_ ? 1 : parts_;
+    parts_ =
+        form_.split_rows ? context_.threads : std::min<int64_t>(context_.threads, panels(lanes_));
+    even_ = !form_.split_rows && c_.outer.empty() && vector_extent % (parts_ * lanes_) == 0;
+    const int64_t parts = form_.split_rows ? 1 : parts_;
     const int64_t share = even_ ? vector_extent / parts_ : vector_extent;
+    const bool chunked = form_.chunk_rows;
+    const int64_t input_bytes = InputBytes(program_, c_), parts_of_rows = parts_;
     sketch_.valid = [=](const Point& p) {
       const int64_t m = p[0], n = p[1] / lanes;
       if (!TileFitsRegisters(isa, m, n) || panels(p[1]) < parts) return false;
       if (n > 1 && (n - 1) * lanes >= share) return false;
+      if (chunked && !WorthAChunk(input_bytes / (parts_of_rows * p.back()), isa)) return false;
       // Too few independent sums leave the FMA units waiting; small problems have no choice.
       if (m * n < wanted && m < row_count && n < most_columns) return false;
       // Few rows: they are broadcast once and the panel streams; else the other way round.
@@ -169,10 +189,15 @@ class ContractionSketch {
     std::vector<std::string> loops;
     panel_ = New("vp");
     std::string row = row_;
-    if (split_rows_) {
+    if (form_.split_rows) {
       Split(row_, "p", "m1", parts);
       row = New("m1");
       loops = {New("p")};
+      if (form_.chunk_rows) {
+        Split(row, "mc", "m2", "parts=$chunks");
+        row = New("m2");
+        loops.push_back(New("mc"));
+      }
       if (!outer_.empty()) loops.push_back(outer_);
       loops.push_back(New("vp"));
       next_ = New("vp");
@@ -195,13 +220,13 @@ class ContractionSketch {
       panel_dims_ = {panel_};
     }
     std::string segment = segment_;
-    if (block_reduction_) {
+    if (form_.block_reduction) {
       Split(segment_, "kb", "q1", "size=$kb");
       segment = New("q1");
     }
     Split(segment, "qo", "qi", "size=$ku");
     std::vector<std::string> inner = taps_;
-    if (block_reduction_) {
+    if (form_.block_reduction) {
       // Taps and blocks go outside the rows: partial sums are parked in the output between them.
       loops.insert(loops.end(), inner.begin(), inner.end());
       loops.push_back(New("kb"));
@@ -209,7 +234,7 @@ class ContractionSketch {
     }
     if (!row.empty()) {
       Split(row, "mt", "mi", "max=$mr");
-      loops.insert(panels_inside_ ? loops.begin() + 1 : loops.end(), New("mt"));
+      loops.insert(form_.panels_inside ? loops.begin() + 1 : loops.end(), New("mt"));
     }
     tile_ = loops.back();
     inner.push_back(New("qo"));
@@ -269,7 +294,7 @@ class ContractionSketch {
   const Program& program_;
   const Contraction& c_;
   const std::string name_;
-  const bool split_rows_, block_reduction_, panels_inside_;
+  const Form form_;
   bool even_ = false;  // Panels are split by vectors, and then into panels.
   Sketch sketch_;
   int64_t lanes_ = 0, parts_ = 1;
@@ -295,21 +320,30 @@ std::vector<Sketch> ContractionRule(const RuleContext& original, BlockId id) {
   const Buffer& weights = context.program.buffers[c->vector_load->id];
   const int64_t weight_bytes = ElementCount(weights.shape) * SizeBytes(weights.dtype);
   std::vector<Sketch> sketches;
+  const auto add = [&](const Form& form) {
+    sketches.push_back(
+        ContractionSketch(context, *c, form, grouped.has_value() ? grouped->step : "").Build());
+  };
   for (const bool blocked : {false, true}) {
     if (blocked && depth < 256) continue;
-    for (const bool split_rows : {false, true}) {
-      if (split_rows && (rows < context.threads || c->rows.empty())) continue;
-      // Groups dealt out would each read channels of pixels that all workers wrote; rows stay where
-      // the task before left them.
-      if (!split_rows && grouped.has_value() && rows >= kRowsOfOwn * context.threads) continue;
+    // Groups dealt out would each read channels of pixels that all workers wrote; rows stay where
+    // the task before left them.
+    if (!grouped.has_value() || rows < kRowsOfOwn * context.threads) {
+      add({.block_reduction = blocked});
+    }
+    if (rows >= context.threads && !c->rows.empty()) {
       // A group's panels are few and its rows' channels a part of a line: all groups at once, as
       // long as their weights stay in L2.
-      const bool panels_inside = grouped.has_value() && split_rows && !blocked &&
-                                 weight_bytes <= context.isa.l2.size_bytes / 2;
-      sketches.push_back(ContractionSketch(context, *c, split_rows, blocked, panels_inside,
-                                           grouped.has_value() ? grouped->step : "")
-                             .Build());
+      add({.split_rows = true,
+           .block_reduction = blocked,
+           .panels_inside =
+               grouped.has_value() && !blocked && weight_bytes <= context.isa.l2.size_bytes / 2});
     }
+  }
+  // Where a worker's part of the input is more than L2, and there is more than a panel to read it.
+  if (rows >= context.threads && c->outer.empty() &&
+      InputBytes(context.program, *c) / context.threads > context.isa.l2.size_bytes / 2) {
+    add({.split_rows = true, .chunk_rows = true});
   }
   return sketches;
 }
