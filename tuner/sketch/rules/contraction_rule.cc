@@ -341,7 +341,7 @@ std::vector<Sketch> ContractionRule(const RuleContext& original, BlockId id) {
     }
   }
   // Where a worker's part of the input is more than L2, and there is more than a panel to read it.
-  if (rows >= context.threads && c->outer.empty() &&
+  if (rows >= context.threads && !c->rows.empty() && c->outer.empty() &&
       InputBytes(context.program, *c) / context.threads > context.isa.l2.size_bytes / 2) {
     add({.split_rows = true, .chunk_rows = true});
   }
