@@ -91,6 +91,11 @@ std::vector<TaskCase> Cases() {
        false},
       // Groups that are no whole vectors, of the output and of the input; one that is, without
       // rows.
+      {"conv_grouped_vectors",
+       "conv",
+       {{1, 7, 6, 6}, {32, 3, 3, 3}, {32}},
+       {last, {"pads", Ints{1, 1, 1, 1}}, {"group", int64_t{2}}},
+       true},
       {"conv_grouped_narrow",
        "conv",
        {{1, 5, 7, 20}, {68, 5, 1, 1}, {68}},

@@ -3,6 +3,8 @@
 // counting the points of a tile:
 //   U[a,b,c,o]  = G g Gt of the weights g = W[o,c]        V0, V [a,b,t,c] = Bt d B of the input
 //   tile d M[a,b,t,o]  = sum over c of V * U                     T, Y = At M A, one side each
+// Of a grouped convolution V has the channels of all groups, and M of a group's outputs sums over
+// those of that group.
 // Changes rounding: the program's numerics become winograd(m).
 // Sources: those of winograd_matrices.h.
 #include <algorithm>
@@ -24,6 +26,7 @@ struct Convolution {
   BufferId input = -1, weights = -1;
   std::vector<VarId> spatial;  // n, y, x, o
   VarId ky = -1, kx = -1, c = -1;
+  int64_t outputs_per_group = 0;
   int64_t stride = 1;          // Of both axes.
   int64_t offset[2] = {0, 0};  // Of the first tap's row and column in the input: minus the border.
 };
@@ -37,6 +40,22 @@ std::optional<int64_t> OffsetFrom(const Program& program, const Expr& index, con
 
 bool Is(const Program& program, const Expr& index, VarId axis) {
   return OffsetFrom(program, index, VarRef(axis)) == 0;
+}
+
+// Outputs whose input channels are those that `index` gives, by c: all of them, or those of a
+// group. 0: it is another index.
+int64_t OutputsPerGroup(const Program& program, const Expr& index, VarId o, VarId c) {
+  const int64_t outputs = program.vars[o].extent->int_value;
+  if (Is(program, index, c)) return outputs;
+  const int64_t channels = program.vars[c].extent->int_value;
+  int64_t found = 0;
+  VisitExpr(index, [&](const ExprNode& node) {
+    if (node.kind != ExprKind::kFloorDiv || !IsConstInt(node.operands[1])) return;
+    const int64_t per_group = node.operands[1]->int_value;
+    const Expr grouped = FloorDiv(VarRef(o), per_group) * channels + VarRef(c);
+    if (outputs % per_group == 0 && OffsetFrom(program, index, grouped) == 0) found = per_group;
+  });
+  return found;
 }
 
 absl::StatusOr<Convolution> Recognize(const Program& program, BlockId id) {
@@ -59,7 +78,8 @@ absl::StatusOr<Convolution> Recognize(const Program& program, BlockId id) {
       const Expr &x = step->operands[side], &w = step->operands[1 - side];
       const VarId ky = reduction[0], kx = reduction[1], c = reduction[2];
       if (x->operands.size() != 4 || w->operands.size() != 4) continue;
-      if (!Is(program, x->operands[0], s[0]) || !Is(program, x->operands[3], c) ||
+      const int64_t outputs = OutputsPerGroup(program, x->operands[3], s[3], c);
+      if (!Is(program, x->operands[0], s[0]) || outputs == 0 ||
           !Is(program, w->operands[0], s[3]) || !Is(program, w->operands[1], c) ||
           !Is(program, w->operands[2], ky) || !Is(program, w->operands[3], kx) ||
           !IsInt(program.vars[ky].extent, kTaps) || !IsInt(program.vars[kx].extent, kTaps)) {
@@ -69,7 +89,7 @@ absl::StatusOr<Convolution> Recognize(const Program& program, BlockId id) {
         const auto row = OffsetFrom(program, x->operands[1], VarRef(s[1]) * stride + VarRef(ky));
         const auto column = OffsetFrom(program, x->operands[2], VarRef(s[2]) * stride + VarRef(kx));
         if (!row.has_value() || !column.has_value()) continue;
-        return Convolution{id, x->id, w->id, s, ky, kx, c, stride, {*row, *column}};
+        return Convolution{id, x->id, w->id, s, ky, kx, c, outputs, stride, {*row, *column}};
       }
     }
   } while (std::next_permutation(reduction.begin(), reduction.end()));
@@ -213,7 +233,8 @@ class Rewrite {
   }
 
   BufferId TransformInput() {
-    const std::vector<int64_t> shape = {size_, size_, tile_count_, channels_};
+    const int64_t groups = out_[3] / conv_.outputs_per_group;
+    const std::vector<int64_t> shape = {size_, size_, tile_count_, groups * channels_};
     const BufferId columns =
         Sum(names_[1], {"a", "j", "t", "c"}, shape, {"i"}, {size_}, [&](Exprs i, Exprs k) {
           const Expr n = FloorDiv(i[2], tiles_[0] * tiles_[1]);
@@ -230,7 +251,10 @@ class Rewrite {
   BufferId Multiply(BufferId u, BufferId v) {
     return Sum(names_[3], {"a", "b", "t", "o"}, {size_, size_, tile_count_, out_[3]}, {"c"},
                {channels_}, [&](Exprs i, Exprs k) {
-                 return F32(v, {i[0], i[1], i[2], k[0]}) * F32(u, {i[0], i[1], k[0], i[3]});
+                 const bool grouped = conv_.outputs_per_group < out_[3];
+                 const Expr first =
+                     grouped ? FloorDiv(i[3], conv_.outputs_per_group) * channels_ : Int(0);
+                 return F32(v, {i[0], i[1], i[2], first + k[0]}) * F32(u, {i[0], i[1], k[0], i[3]});
                });
   }
 

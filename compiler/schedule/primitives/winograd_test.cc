@@ -2,6 +2,7 @@
 
 #include "absl/strings/substitute.h"
 #include "compiler/schedule/primitives/primitive_test_util.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace burnish {
@@ -29,6 +30,22 @@ block Y(n in 1, y in 3, x in 2, o in 4; ky in 3, kx in 3, c in 3) {
   step Y[n, y, x, o] += X[n, y * 2 + ky, x * 3 + kx, c] * W[o, c, ky, kx]
 }
 )";
+
+// Three outputs of each group, from that group's two channels.
+const char kGroupedText[] = R"(program/1 grouped
+input X: f32[1, 6, 6, 4]
+const W: f32[6, 2, 3, 3]
+output Y: f32[1, 4, 4, 6]
+block Y(n in 1, y in 4, x in 4, o in 6; ky in 3, kx in 3, c in 2) {
+  step Y[n, y, x, o] += X[n, y + ky, x + kx, o // 3 * 2 + c] * W[o, c, ky, kx]
+}
+)";
+
+TEST(WinogradTest, AGroupsOutputsSumOverItsOwnChannels) {
+  const std::string text = After(kGroupedText, R"(winograd@1 Y->(U,V0,V,M,T) m=4)");
+  EXPECT_THAT(text, ::testing::HasSubstr("temp V: f32[6, 6, 1, 4]\n"));
+  EXPECT_THAT(text, ::testing::HasSubstr("M.o // 3 * 2 + M.c] * U[M.a, M.b, M.c, M.o]"));
+}
 
 // 5 x 6 outputs are no whole tiles: the padding grows.
 TEST(WinogradTest, TransformsProductAndTransformBack) {

@@ -17,6 +17,7 @@ namespace {
 struct Filtering {
   bool strided;  // Stride 2, not 1.
   int64_t channels;
+  int64_t outputs_per_group;  // All of them where there are no groups.
 };
 
 class WinogradSketch {
@@ -47,10 +48,12 @@ class WinogradSketch {
   std::string New(absl::string_view what) const { return absl::StrCat(name_, "_", what); }
   std::string Axis(int d) const { return NameOf(program_, block_.spatial[d]); }
   int64_t Out(int d) const { return Extent(program_, block_.spatial[d]); }
+  bool IsGrouped() const { return filtering_.outputs_per_group < Out(3); }
 
   void AddDecisions() {
     const IsaModel& isa = context_.isa;
-    lanes_ = std::min<int64_t>(isa.float_lanes(), FloorPowerOfTwo(Out(3)));
+    const int64_t outputs = filtering_.outputs_per_group;
+    lanes_ = std::min<int64_t>(isa.float_lanes(), FloorPowerOfTwo(outputs));
     Decision m{.name = "m", .values = {2, 4}}, mr{.name = "mr"}, nr{.name = "nr"};
     // Of stride 2, weights for m = 6 are 19 times as many as the definition's, which saves nothing.
     if (!filtering_.strided) m.values.push_back(6);
@@ -58,12 +61,15 @@ class WinogradSketch {
       if (v <= std::max<int64_t>(isa.l1d.ways, 8)) mr.values.push_back(v);
     }
     for (int64_t v = 1; v <= 4; ++v) {
-      if (v == 1 || (v - 1) * lanes_ < Out(3)) nr.values.push_back(v * lanes_);
+      // Only whole panels know which group they belong to.
+      if (IsGrouped() ? outputs % (v * lanes_) == 0 : v == 1 || (v - 1) * lanes_ < outputs) {
+        nr.values.push_back(v * lanes_);
+      }
     }
     sketch_.decisions = {m, mr, nr};
     if (split_tiles_) sketch_.decisions.push_back({.name = "blocks", .values = {1, 2, 4, 8, 16}});
     const int64_t lanes = lanes_;
-    const int64_t wanted = std::min<int64_t>(isa.accumulators_min(), 8), outputs = Out(3);
+    const int64_t wanted = std::min<int64_t>(isa.accumulators_min(), 8);
     const int64_t height = Out(1), width = Out(2), threads = context_.threads;
     const int64_t batch = Out(0), l2_bytes = isa.l2.size_bytes;
     const bool by_tiles = split_tiles_;
@@ -97,13 +103,19 @@ class WinogradSketch {
     Split(Axis(2), "tx", "xi", "size=$m");
     Add(absl::StrCat("reorder@1 ", List({Axis(0), New("ty"), New("tx"), New("yi"), New("xi")})));
     Add(absl::StrCat("fuse@1 ", List({Axis(0), New("ty"), New("tx")}), "->", New("tile")));
-    Split(Axis(3), "op", "oi", "size=$nr");
+    std::string channel = Axis(3);
+    if (IsGrouped()) {
+      Split(channel, "og", "o1", absl::StrCat("size=", filtering_.outputs_per_group));
+      channel = New("o1");
+    }
+    Split(channel, "op", "oi", "size=$nr");
     if (split_tiles_) {
       Split(New("tile"), "p", "pt", parts);
       Split(New("pt"), "tb", "t1", "parts=$blocks");
       tile_ = New("t1");
       panel_ = New("op");
-      panel_dims_ = {New("op")};
+      if (IsGrouped()) panel_dims_.push_back(New("og"));
+      panel_dims_.push_back(New("op"));
     } else {
       Split(New("op"), "p", "oq", parts);
       tile_ = New("tile");
@@ -112,6 +124,7 @@ class WinogradSketch {
     }
     std::vector<std::string> order = {New("p")};
     if (split_tiles_) order.push_back(New("tb"));
+    if (IsGrouped()) order.push_back(New("og"));
     order.insert(order.end(),
                  {panel_, tile_, New("yi"), New("xi"), absl::StrCat(name_, ".b"), New("oi")});
     Add(absl::StrCat("reorder@1 ", List(order)));
@@ -215,11 +228,19 @@ std::vector<Sketch> WinogradRule(const RuleContext& context, BlockId id) {
   const absl::StatusOr<Program> rewritten = ApplyTrace(*trace, context.program);
   if (!rewritten.ok()) return {};
   const BlockId products = FindBlock(*rewritten, "w_M");
-  const Filtering filtering = {
+  Filtering filtering = {
       .strided = Extent(*rewritten, rewritten->blocks[products].spatial[0]) > m + 2,
-      .channels = Extent(*rewritten, rewritten->blocks[products].reduction[0])};
+      .channels = rewritten->buffers[FindBuffer(*rewritten, "w_V")].shape[3],
+      .outputs_per_group = Extent(context.program, block.spatial[3])};
+  // Of groups, both sides of the product depend on the output channel.
+  const int64_t depth = Extent(*rewritten, rewritten->blocks[products].reduction[0]);
+  const bool grouped = depth < filtering.channels;
+  filtering.outputs_per_group /= filtering.channels / depth;
   std::vector<Sketch> sketches;
   for (const bool split_tiles : {true, false}) {
+    if (grouped && (!split_tiles || filtering.outputs_per_group % context.isa.float_lanes() != 0)) {
+      continue;
+    }
     sketches.push_back(WinogradSketch(context, id, filtering, split_tiles).Build());
   }
   return sketches;
