@@ -363,6 +363,30 @@ TEST(SketchTest, RowsInChunksThatStayInL2ComputeTheDefinition) {
   }
 }
 
+// Shares of a ragged 99 rows and 40 channels, a vector and a half or less.
+TEST(SketchTest, ManyWorkersShareRowsAndChannels) {
+  const Program workload = WorkloadOf({"grid",
+                                       "conv",
+                                       {{1, 9, 11, 5}, {40, 5, 3, 3}, {40}},
+                                       {{"channels_last", int64_t{1}}, {"pads", Ints{1, 1, 1, 1}}},
+                                       true});
+  for (const int threads : {2, 4, 6, 8}) {
+    ASSERT_OK_AND_ASSIGN(const Target target, ParseTarget("cpu:arch=znver3"));
+    std::set<int64_t> row_parts;
+    for (const Sketch& sketch : GenerateSketches(workload, IsaModelOf(target), threads)) {
+      if (!absl::EndsWith(sketch.name, "contraction/grid")) continue;
+      for (const Point& point : EnumeratePoints(sketch, 5000)) {
+        if (!row_parts.insert(point[point.size() - 2]).second) continue;
+        ASSERT_OK_AND_ASSIGN(const Trace trace, Bind(sketch, point));
+        ExpectComputes(workload, trace, sketch.name);
+      }
+    }
+    EXPECT_EQ(row_parts, threads == 8   ? std::set<int64_t>({2, 4})
+                         : threads == 6 ? std::set<int64_t>({2, 3})
+                                        : std::set<int64_t>());
+  }
+}
+
 // 96 channels are three panels of 32: two workers with whole panels would have 64 and 32.
 TEST(SketchTest, WorkersShareVectorsAndNotWholePanels) {
   const std::string trace = DefaultFor({1, 4, 4, 512}, {96, 512, 1, 1});

@@ -17,6 +17,9 @@
 namespace burnish {
 namespace {
 
+// Up to so many workers one dimension shares out well enough.
+constexpr int kGridThreads = 4;
+
 // Rows of a worker that keep a register tile busy.
 constexpr int64_t kRowsOfOwn = 8;
 
@@ -35,6 +38,7 @@ struct Form {
   bool block_reduction = false;  // The segment goes in blocks, partial sums are parked.
   bool chunk_rows = false;       // All panels for some rows, which stay in L2, then the next rows.
   bool panels_inside = false;    // All panels for each tile of rows; with split_rows only.
+  bool grid = false;             // Workers share rows and vectors, in two dimensions.
 };
 
 class ContractionSketch {
@@ -52,7 +56,10 @@ class ContractionSketch {
 
   Sketch Build() {
     sketch_.name =
-        absl::StrCat("contraction/", form_.split_rows ? "rows" : "panels",
+        absl::StrCat("contraction/",
+                     form_.grid         ? "grid"
+                     : form_.split_rows ? "rows"
+                                        : "panels",
                      form_.block_reduction ? "/blocked" : "", form_.chunk_rows ? "/chunks" : "",
                      form_.panels_inside ? "/tiles" : "");
     AddDecisions();
@@ -107,6 +114,16 @@ class ContractionSketch {
       }
       sketch_.decisions.push_back(kb);
     }
+    if (form_.grid) {
+      Decision row_parts{.name = "row_parts"}, column_parts{.name = "column_parts"};
+      for (int64_t v = 2; v * 2 <= context_.threads; ++v) {
+        if (context_.threads % v != 0) continue;
+        row_parts.values.push_back(v);
+        column_parts.values.push_back(v);
+      }
+      sketch_.decisions.push_back(row_parts);
+      sketch_.decisions.push_back(column_parts);
+    }
     if (form_.chunk_rows) {
       sketch_.decisions.push_back({.name = "chunks", .values = {2, 4, 8, 16, 32}});
     }
@@ -119,15 +136,24 @@ class ContractionSketch {
     };
     parts_ =
         form_.split_rows ? context_.threads : std::min<int64_t>(context_.threads, panels(lanes_));
-    even_ = !form_.split_rows && c_.outer.empty() && vector_extent % (parts_ * lanes_) == 0;
-    const int64_t parts = form_.split_rows ? 1 : parts_;
+    even_ = !form_.split_rows && !form_.grid && c_.outer.empty() &&
+            vector_extent % (parts_ * lanes_) == 0;
+    const int64_t parts = form_.split_rows || form_.grid ? 1 : parts_;
     const int64_t share = even_ ? vector_extent / parts_ : vector_extent;
-    const bool chunked = form_.chunk_rows;
+    const bool chunked = form_.chunk_rows, grid = form_.grid;
+    const int64_t threads = context_.threads;
     const int64_t input_bytes = InputBytes(program_, c_), parts_of_rows = parts_;
     sketch_.valid = [=](const Point& p) {
       const int64_t m = p[0], n = p[1] / lanes;
       if (!TileFitsRegisters(isa, m, n) || panels(p[1]) < parts) return false;
       if (n > 1 && (n - 1) * lanes >= share) return false;
+      if (grid) {
+        const int64_t row_parts = p[p.size() - 2], column_parts = p.back();
+        if (row_parts * column_parts != threads || row_parts > row_count ||
+            (n - 1) * lanes * column_parts >= vector_extent) {
+          return false;
+        }
+      }
       if (chunked && !WorthAChunk(input_bytes / (parts_of_rows * p.back()), isa)) return false;
       // Too few independent sums leave the FMA units waiting; small problems have no choice.
       if (m * n < wanted && m < row_count && n < most_columns) return false;
@@ -181,7 +207,10 @@ class ContractionSketch {
   void Tile() {
     std::string axis = NameOf(program_, c_.vector_axis);
     const std::string parts = absl::StrCat("parts=", parts_);
-    if (even_) {
+    if (form_.grid) {
+      Split(axis, "pc", "v1", "parts=$column_parts");
+      axis = New("v1");
+    } else if (even_) {
       Split(axis, "p", "v1", parts);
       axis = New("v1");
     }
@@ -189,7 +218,15 @@ class ContractionSketch {
     std::vector<std::string> loops;
     panel_ = New("vp");
     std::string row = row_;
-    if (form_.split_rows) {
+    if (form_.grid) {
+      Split(row_, "pr", "m1", "parts=$row_parts");
+      row = New("m1");
+      Add(absl::StrCat("reorder@1 ", List({New("pr"), New("pc"), New("vp"), row})));
+      Add(absl::StrCat("fuse@1 ", List({New("pr"), New("pc")}), "->", New("p")));
+      loops = {New("p"), New("vp")};
+      next_ = New("vp");
+      panel_dims_ = {New("pc"), New("vp")};
+    } else if (form_.split_rows) {
       Split(row_, "p", "m1", parts);
       row = New("m1");
       loops = {New("p")};
@@ -345,6 +382,7 @@ std::vector<Sketch> ContractionRule(const RuleContext& original, BlockId id) {
       InputBytes(context.program, *c) / context.threads > context.isa.l2.size_bytes / 2) {
     add({.split_rows = true, .chunk_rows = true});
   }
+  if (context.threads > kGridThreads && c->outer.empty() && !c->rows.empty()) add({.grid = true});
   return sketches;
 }
 
