@@ -236,6 +236,39 @@ TEST_P(BackendConformanceTest, StridedAndTransposedAccess) {
   Check(w.program(), {Random({21, 19})});
 }
 
+// Y[i * rows + r] = X[r, i]: lanes that lie in a few runs, of which the last end with the buffer.
+TEST_P(BackendConformanceTest, InterleavedRowsOfEveryType) {
+  for (const int64_t rows : {2, 3, 4, 7}) {
+    for (const DType dtype : {DType::kF32, DType::kF64, DType::kI64, DType::kU8, DType::kBool}) {
+      SCOPED_TRACE(testing::Message() << rows << " rows of " << DTypeName(dtype));
+      const int64_t width = rows * lanes(), columns = 2 * lanes() + 3;
+      ProgramWriter w("interleave");
+      const BufferId x = w.Add("X", {rows, columns}, BufferRole::kInput, dtype);
+      const BufferId y = w.Add("Y", {columns * rows}, BufferRole::kOutput, dtype);
+      const auto at = [&](const Expr& j) {
+        w.Store(y, {j}, w.At(x, {Mod(j, rows), FloorDiv(j, rows)}));
+      };
+      w.Loop(LoopKind::kSerial, 2, [&](Expr jo) {
+        w.Loop(LoopKind::kVectorized, width, [&](Expr ji) { at(jo * width + ji); }, lanes());
+      });
+      // The rest in vectors of ever fewer lanes.
+      w.Loop(LoopKind::kVectorized, 3 * rows, [&](Expr ji) { at(ji + 2 * width); }, lanes());
+      Check(w.program(), {Random({rows, columns}, dtype)});
+    }
+  }
+}
+
+TEST_P(BackendConformanceTest, LanesThatShareElementsInTurn) {
+  ProgramWriter w("repeat");
+  const BufferId x = w.Add("X", {40}, BufferRole::kInput);
+  const BufferId y = w.Add("Y", {64}, BufferRole::kOutput);
+  w.Loop(
+      LoopKind::kVectorized, 64,
+      [&](Expr i) { w.Store(y, {i}, w.At(x, {FloorDiv(i, 4)}) + w.At(x, {Mod(i, 8) + 32})); },
+      lanes());
+  Check(w.program(), {Random({40})});
+}
+
 TEST_P(BackendConformanceTest, LongVectorLoopStaysALoop) {
   const TensorValue a = Random({1003});
   Check(Elementwise(DType::kF32, {a, a},

@@ -327,6 +327,19 @@ TEST(SketchTest, GroupedConvolutionsGetRegisterTilesOfOneGroup) {
   }
 }
 
+TEST(SketchTest, FewRowsThatAreInterleavedDefaultToVectors) {
+  // To channels last, and a shuffle of channels.
+  for (const auto& [shape, perm] : std::vector<std::pair<Ints, Ints>>{
+           {{1, 3, 96, 96}, {0, 2, 3, 1}}, {{1, 14, 14, 4, 34}, {0, 1, 2, 4, 3}}}) {
+    const Program workload = WorkloadOf(
+        {.name = "turn", .op = "transpose", .inputs = {shape}, .attributes = {{"perm", perm}}});
+    ASSERT_OK_AND_ASSIGN(const Target target, ParseTarget("cpu:arch=znver4,threads=2"));
+    const std::string trace = PrintTrace(DefaultSchedule(workload, IsaModelOf(target), 2));
+    EXPECT_THAT(trace, ::testing::HasSubstr("lanes=16"));
+    EXPECT_THAT(trace, ::testing::HasSubstr("parallel@1"));
+  }
+}
+
 // A 3x3 layer of ResNet-50, where measurements say that Winograd is two to three times as fast
 // (tests/bench/task_benchmark).
 std::string DefaultFor(const Ints& input, const Ints& weight) {
