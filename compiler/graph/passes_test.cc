@@ -13,6 +13,7 @@
 #include "compiler/graph/layout_pass.h"
 #include "compiler/graph/prepare.h"
 #include "compiler/graph/simplify_pass.h"
+#include "compiler/graph/sink_concat_pass.h"
 #include "compiler/graph/sink_shuffle_pass.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -68,6 +69,7 @@ INSTANTIATE_TEST_SUITE_P(
                       PassCase{"FoldConstants", [](Graph& g) { return FoldConstants(g); }},
                       PassCase{"FoldBatchNorm", FoldBatchNorm},
                       PassCase{"SinkChannelShuffles", SinkChannelShuffles},
+                      PassCase{"SinkConcats", SinkConcats},
                       PassCase{"ConvertToChannelsLast", ConvertToChannelsLast},
                       PassCase{"PrepareGraph", [](Graph& g) { return PrepareGraph(g); }}),
     [](const auto& info) { return std::string(info.param.name); });

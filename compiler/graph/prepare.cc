@@ -7,6 +7,7 @@
 #include "compiler/graph/fold_constants_pass.h"
 #include "compiler/graph/layout_pass.h"
 #include "compiler/graph/simplify_pass.h"
+#include "compiler/graph/sink_concat_pass.h"
 #include "compiler/graph/sink_shuffle_pass.h"
 
 namespace burnish {
@@ -17,6 +18,7 @@ absl::Status PrepareGraph(Graph& graph, const PrepareOptions& options) {
   RETURN_IF_ERROR(Simplify(graph));
   if (options.fold_batch_norm) RETURN_IF_ERROR(FoldBatchNorm(graph));
   RETURN_IF_ERROR(SinkChannelShuffles(graph));
+  RETURN_IF_ERROR(SinkConcats(graph));
   if (options.channels_last) {
     RETURN_IF_ERROR(ConvertToChannelsLast(graph));
     // Transposes of the layout meet the model's own, reshapes and constants.
