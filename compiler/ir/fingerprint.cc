@@ -74,6 +74,7 @@ class Fingerprint {
     mix_.Add(buffer.storage.border_value);
     mix_.Add(buffer.storage.offset);
     mix_.Add(buffer.storage.alignment_bytes);
+    mix_.Add(int64_t{buffer.streamed});
   }
 
   void AddNode(NodeId id) {

@@ -180,6 +180,7 @@ class ProgramParser {
     if (cursor_.TakeWord("shared")) buffer.scope = Scope::kShared;
     if (cursor_.TakeWord("local")) buffer.scope = Scope::kLocal;
     RETURN_IF_ERROR(ParseStorage(token, buffer));
+    buffer.streamed = cursor_.TakeWord("streamed");
     const BufferId id = static_cast<BufferId>(program_.buffers.size());
     if (program_.buffers.size() >= kBuffersMax) {
       return TokenCursor::ErrorAt(token, absl::StrCat("at most ", kBuffersMax, " buffers"));

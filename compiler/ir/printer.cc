@@ -170,6 +170,7 @@ class ProgramPrinter {
     if (storage.alignment_bytes != dense.alignment_bytes) {
       absl::StrAppend(&text_, " align ", storage.alignment_bytes);
     }
+    if (buffer.streamed) text_ += " streamed";
     text_ += "\n";
   }
 

@@ -47,6 +47,7 @@ struct Buffer {
   BufferRole role = BufferRole::kTemp;
   Scope scope = Scope::kGlobal;  // Of a kTemp; other roles are kGlobal.
   Storage storage;
+  bool streamed = false;  // A hint: stores bypass the caches (see `stream`).
 };
 
 // Row-major storage with the given border (empty for none).

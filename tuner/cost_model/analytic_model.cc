@@ -23,6 +23,9 @@ constexpr double kRemoteBytes = 0.5;
 // Likewise, of what the task before left there, with hardware prefetching: an input that every
 // worker reads whole is another worker's but for a share. Chosen inside of ResNet-50.
 constexpr double kNeighbourBytes = 12;
+// Weights that every worker reads whole: cores without an L3 in common bring them from memory each.
+// They are asked for ahead, so that little of it is seen.
+constexpr double kSharedWeightBytes = 256;
 // Of the levels that are not the slowest, and of the lesser of arithmetic and memory, what is seen.
 constexpr double kLevelsSeen = 0.1, kOverlapSeen = 0.3;
 constexpr double kCyclesPerSecond = 3.2e9;
@@ -130,6 +133,8 @@ NestCycles AnalyticNestCycles(const WalkNest& nest, const std::vector<BufferTraf
     } else if (nest.IsShared(*buffer.access) && !buffer.access->is_cold &&
                !buffer.access->is_store) {
       cycles.exposed += buffer.footprint_bytes[0] * others / kNeighbourBytes;
+    } else if (nest.IsShared(*buffer.access) && buffer.access->is_cold) {
+      cycles.exposed += buffer.footprint_bytes[0] * others / kSharedWeightBytes;
     }
   }
   return cycles;

@@ -219,6 +219,7 @@ llvm::Value* ExprEmitter::EmitCast(llvm::Value* value, DType from, DType to) {
 
 llvm::Value* ExprEmitter::EmitBinary(const Expr& e) {
   llvm::IRBuilderBase& b = *state_.builder;
+  if (const Expr x = OnePlusErfOf(e); x != nullptr) return EmitOnePlusErf(b, Emit(x));
   llvm::Value* x = Emit(e->operands[0]);
   llvm::Value* y = Emit(e->operands[1]);
   // Winograd's matrices are mostly 0, 1 and -1: fold before a splat is made of the other operand.
@@ -457,8 +458,8 @@ llvm::Value* ExprEmitter::EmitBoundsCheck(const Expr& e) {
 
 llvm::Value* ExprEmitter::EmitCombine(Combiner combiner, llvm::Value* old, const Expr& term) {
   llvm::IRBuilderBase& b = *state_.builder;
-  const bool is_float = IsFloat(term->dtype);
-  if (combiner == Combiner::kSum && is_float && term->kind == ExprKind::kMul) {
+  const bool float_sum = combiner == Combiner::kSum && IsFloat(term->dtype);
+  if (float_sum && term->kind == ExprKind::kMul) {
     llvm::Value* x = Emit(term->operands[0]);
     llvm::Value* y = Emit(term->operands[1]);
     const bool folds = state_.program->numerics == NumericsKind::kWinograd;
@@ -478,10 +479,8 @@ llvm::Value* ExprEmitter::EmitCombine(Combiner combiner, llvm::Value* old, const
   }
   llvm::Value* value = Emit(term);
   if (combiner == Combiner::kAssign) return value;
-  if (combiner == Combiner::kSum && is_float && IsFloatValue(value, 0) &&
-      state_.program->numerics == NumericsKind::kWinograd) {
-    return old;
-  }
+  const bool folds = state_.program->numerics == NumericsKind::kWinograd;
+  if (float_sum && folds && IsFloatValue(value, 0)) return old;
   Unify(old, value);
   return Combine(combiner, term->dtype, old, value);
 }

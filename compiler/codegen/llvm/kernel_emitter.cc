@@ -15,6 +15,7 @@
 #include "compiler/runtime/kernel_abi.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InlineAsm.h"
+#include "llvm/IR/IntrinsicsX86.h"
 #include "llvm/IR/Module.h"
 
 namespace burnish {
@@ -43,6 +44,7 @@ class FunctionEmitter {
   void EmitPhases(NodeId root);
   void EmitParallel(const Node& loop);
   void EmitBarrier();
+  void EmitStoreFence();
 
   void EmitNode(NodeId id);
   void EmitChildren(const Node& node);
@@ -127,8 +129,16 @@ void FunctionEmitter::EmitPhases(NodeId root) {
     } else {
       EmitBranch(b_.CreateICmpEQ(worker_, b_.getInt64(0)), [&] { EmitNode(children[i]); }, {});
     }
+    EmitStoreFence();
     previous_parallel = parallel;
   }
+}
+
+// Stores that bypass the caches become visible in no order: what comes after them must wait.
+void FunctionEmitter::EmitStoreFence() {
+  const bool streams = std::any_of(program_.buffers.begin(), program_.buffers.end(),
+                                   [](const Buffer& buffer) { return buffer.streamed; });
+  if (streams) b_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
 }
 
 void FunctionEmitter::EmitBarrier() {

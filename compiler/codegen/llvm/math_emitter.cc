@@ -31,6 +31,7 @@ class MathEmitter {
   Value* Log(Value* x);
   Value* Tanh(Value* x);
   Value* Erf(Value* x);
+  Value* OnePlusErf(Value* x);          // Of floats.
   Value* SinOrCos(Value* x, bool cos);  // Of floats.
   Value* Pow(Value* x, Value* y);       // Of floats.
 
@@ -180,6 +181,24 @@ Value* MathEmitter::Erf(Value* x) {
   // A NaN is not at least 1.
   return b_.CreateSelect(b_.CreateFCmpOGE(a, Number(1)),
                          b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, large, x), small);
+}
+
+// erfc(|x|) = 2^y for x < 0, else 2 less it: no cancellation, and no second polynomial near 0. n is
+// the integer next to y; 2^n is 0 from n = -127 on, as the result is there.
+Value* MathEmitter::OnePlusErf(Value* x) {
+  Value* const a = Abs(x);
+  Value* const y = AtLeast(Mul(a, Polynomial(a, math::kLog2Erfc32)), -127);
+  // n + 127 is in the last bits of the shifted number, and shifted on it is the exponent of 2^n.
+  Value* const magic = Number(0x1.8p23 + 127);
+  Value* const shifted = Add(y, magic);
+  Value* const power = Polynomial(Sub(y, Sub(shifted, magic)), math::kExp2_32);
+  Value* const sign = b_.CreateAShr(b_.CreateBitCast(x, Bits()), Int(Bits(), 31));
+  Value* const positive = b_.CreateNot(sign);
+  Value* const scale =
+      b_.CreateXor(b_.CreateShl(b_.CreateBitCast(shifted, Bits()), Int(Bits(), 23)),
+                   b_.CreateAnd(positive, Int(Bits(), INT32_MIN)));
+  Value* const two = b_.CreateAnd(positive, b_.CreateBitCast(Number(2), Bits()));
+  return Add(Mul(power, b_.CreateBitCast(scale, type_)), b_.CreateBitCast(two, type_));
 }
 
 // 2/pi in binary, after the point.
@@ -411,6 +430,20 @@ llvm::Value* EmitMath(llvm::IRBuilderBase& builder, ExprKind kind, llvm::Value* 
     default:
       return nullptr;
   }
+}
+
+Expr OnePlusErfOf(const Expr& e) {
+  if (e->kind != ExprKind::kAdd || e->dtype != DType::kF32) return nullptr;
+  for (int i : {0, 1}) {
+    const Expr &one = e->operands[i], &erf = e->operands[1 - i];
+    const bool is_one = one->kind == ExprKind::kFloatImm && one->float_value == 1;
+    if (is_one && erf->kind == ExprKind::kErf) return erf->operands[0];
+  }
+  return nullptr;
+}
+
+llvm::Value* EmitOnePlusErf(llvm::IRBuilderBase& builder, llvm::Value* x) {
+  return MathEmitter(builder, x->getType()).OnePlusErf(x);
 }
 
 llvm::Value* EmitPow(llvm::IRBuilderBase& builder, llvm::Value* x, llvm::Value* y) {

@@ -2,6 +2,7 @@
 // that every binade counts alike), the whole range where results are normal, and the edges.
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <string>
 #include <vector>
@@ -12,10 +13,14 @@
 #include "compiler/codegen/kernel_runner.h"
 #include "compiler/codegen/llvm/llvm_backend.h"
 #include "compiler/codegen/test_programs.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace burnish {
 namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsNan;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -54,6 +59,12 @@ class MathEmitterTest : public ::testing::TestWithParam<Isa> {
   // The compiled function at each x (and y).
   std::vector<double> Run(ExprKind kind, DType type, const std::vector<double>& x,
                           const std::vector<double>& y = {}) {
+    return Run([&](const Expr& a,
+                   const Expr& b) { return y.empty() ? Unary(kind, a) : Binary(kind, a, b); },
+               type, x, y);
+  }
+  std::vector<double> Run(const std::function<Expr(const Expr&, const Expr&)>& function, DType type,
+                          const std::vector<double>& x, const std::vector<double>& y = {}) {
     const auto size = static_cast<int64_t>(x.size());
     ProgramWriter w("math");
     const BufferId a = w.Add("A", {size}, BufferRole::kInput, type);
@@ -62,11 +73,7 @@ class MathEmitterTest : public ::testing::TestWithParam<Isa> {
     const int lanes = type == DType::kF64 ? (GetParam().lanes + 1) / 2 : GetParam().lanes;
     w.Loop(
         LoopKind::kVectorized, size,
-        [&](Expr i) {
-          w.Store(out, {i},
-                  y.empty() ? Unary(kind, w.At(a, {i})) : Binary(kind, w.At(a, {i}), w.At(b, {i})));
-        },
-        lanes);
+        [&](Expr i) { w.Store(out, {i}, function(w.At(a, {i}), w.At(b, {i}))); }, lanes);
     auto module = MakeLlvmBackend()->Compile({.features = GetParam().features},
                                              {{.symbol = "k", .program = &w.program()}});
     EXPECT_THAT(module, IsOk());
@@ -151,6 +158,28 @@ TEST_P(MathEmitterTest, SinglePrecisionIsAccurate) {
   ExpectAccurate(ExprKind::kErf, DType::kF32, std::erf, -4.5, 4.5, ulps);
   ExpectAccurate(ExprKind::kSin, DType::kF32, std::sin, -100, 100, 1);
   ExpectAccurate(ExprKind::kCos, DType::kF32, std::cos, -100, 100, 1);
+}
+
+// 1 + erf(x), which GELU needs, as one function: erfc(-x).
+TEST_P(MathEmitterTest, OnePlusErfDoesNotCancel) {
+  const auto one_plus_erf = [](const Expr& x, const Expr&) {
+    return Float(1) + Unary(ExprKind::kErf, x);
+  };
+  const std::vector<double> x = Samples(DType::kF32, -6, 6);
+  const std::vector<double> got = Run(one_plus_erf, DType::kF32, x);
+  double worst = 0, worst_share = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    const double want = static_cast<double>(std::erfc(static_cast<long double>(-x[i])));
+    const double error = std::abs(got[i] - want);
+    worst = std::max(worst, error);
+    if (want > 1e-7) worst_share = std::max(worst_share, error / want);
+    EXPECT_LE(error, GetParam().name == "sse42" ? 2.5e-7 : 1.5e-7) << "at " << x[i];
+    EXPECT_LE(error, std::max(0.03 * want, 1e-8)) << "at " << x[i];
+  }
+  std::printf("1 + erf: error %.3g, of values over 1e-7 %.3g of them\n", worst, worst_share);
+  const std::vector<double> edges = {0, -0.0, kInfinity, -kInfinity, 1e30, -1e30, -14, kNan};
+  const std::vector<double> at_edges = Run(one_plus_erf, DType::kF32, edges);
+  EXPECT_THAT(at_edges, ElementsAre(1, 1, 2, 0, 2, 0, 0, IsNan()));
 }
 
 TEST_P(MathEmitterTest, DoublePrecisionIsAccurate) {

@@ -334,6 +334,14 @@ void MemoryEmitter::StoreAt(BufferId buffer, const LinearForm& form, llvm::Value
       b.CreateAlignedStore(value, Pointer(buffer, form, nullptr),
                            llvm::Align(static_cast<uint64_t>(AlignmentOf(buffer, form))));
   Annotate(store, buffer);
+  // Of whole aligned vectors, as the instruction wants it.
+  if (state_.program->buffers[buffer].streamed && value->getType()->isVectorTy() &&
+      AlignmentOf(buffer, form) >=
+          state_.lanes * SizeBytes(state_.program->buffers[buffer].dtype)) {
+    store->setMetadata(
+        llvm::LLVMContext::MD_nontemporal,
+        llvm::MDNode::get(store->getContext(), llvm::ConstantAsMetadata::get(b.getInt32(1))));
+  }
   ++state_.store_count;
 }
 

@@ -24,6 +24,7 @@ absl::Status ApplyVectorize(const Step& step, Program& program);
 absl::Status ApplyUnroll(const Step& step, Program& program);
 absl::Status ApplyBind(const Step& step, Program& program);
 absl::Status ApplyPrefetch(const Step& step, Program& program);
+absl::Status ApplyStream(const Step& step, Program& program);
 absl::Status ApplyTensorize(const Step& step, Program& program);
 absl::Status ApplyWinograd(const Step& step, Program& program);
 

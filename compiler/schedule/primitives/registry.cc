@@ -21,6 +21,7 @@ constexpr Primitive kPrimitives[] = {
     {"rfactor", 1, ApplyRfactor},
     {"split", 1, ApplySplit},
     {"stage", 1, ApplyStage},
+    {"stream", 1, ApplyStream},
     {"tensorize", 1, ApplyTensorize},
     {"unroll", 1, ApplyUnroll},
     {"vectorize", 1, ApplyVectorize},

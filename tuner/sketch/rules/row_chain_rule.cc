@@ -47,6 +47,11 @@ std::optional<Sketch> ChainSketch(const RuleContext& context) {
   chain.Vectorize(NameOf(program, last.spatial.back()), last, sketch);
   chain.PlaceOthers(loop("rb"), sketch);
   add(absl::StrCat("parallel@1 ", loop("p")));
+  // What follows reads whole rows on every core, and the memory is used again in the next layer:
+  // plain stores would wait for each line until the others have given it up.
+  if (context.threads > 1) {
+    add(absl::StrCat("stream@1 ", program.buffers[last.output].name));
+  }
   return sketch;
 }
 
