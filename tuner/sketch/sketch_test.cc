@@ -251,6 +251,36 @@ TEST_P(SketchTest, EveryDefaultThatAlgorithmsAllowComputesTheDefinition) {
 INSTANTIATE_TEST_SUITE_P(Tasks, SketchTest, ::testing::ValuesIn(Cases()),
                          [](const auto& info) { return info.param.name; });
 
+// Other workers read what one wrote; one alone has it in its cache.
+TEST(SketchTest, ChainsOverRowsWritePastTheCachesForSeveralWorkers) {
+  for (const auto& task : Cases()) {
+    if (task.name != "softmax" && task.name != "layer_norm") continue;
+    for (const int threads : {1, 2}) {
+      SCOPED_TRACE(absl::StrCat(task.name, " threads=", threads));
+      ASSERT_OK_AND_ASSIGN(const Target target,
+                           ParseTarget(absl::StrCat("cpu:arch=znver4,threads=", threads)));
+      const Trace trace = DefaultSchedule(WorkloadOf(task), IsaModelOf(target), threads);
+      EXPECT_EQ(PrintTrace(trace).find("stream@1") != std::string::npos, threads > 1)
+          << PrintTrace(trace);
+    }
+  }
+}
+
+// Weights that every worker reads whole come from memory for each: products with many weights go
+// by panels, those with many rows by rows.
+TEST(SketchTest, ProductsWithManyWeightsAreDealtOutByPanels) {
+  ASSERT_OK_AND_ASSIGN(const Target target, ParseTarget("cpu:arch=znver4,threads=2"));
+  const auto goes_by_rows = [&](int64_t rows, int64_t depth, int64_t columns) {
+    const Program workload = WorkloadOf({"dense", "dense", {{rows, depth}, {columns, depth}}, {}});
+    const std::string trace = PrintTrace(DefaultSchedule(workload, IsaModelOf(target), 2));
+    return absl::StrContains(trace, "_m1)");
+  };
+  EXPECT_FALSE(goes_by_rows(128, 768, 768));
+  EXPECT_FALSE(goes_by_rows(128, 768, 3072));
+  EXPECT_FALSE(goes_by_rows(128, 3072, 768));
+  EXPECT_TRUE(goes_by_rows(4096, 64, 64));
+}
+
 // softmax(Q K' / 4 + mask) V for heads that lie side by side, as one task.
 Program AttentionWorkload(int64_t rows, int64_t keys, int64_t heads, int64_t size) {
   TeBuilder te("attention");
