@@ -127,15 +127,13 @@ NestCycles AnalyticNestCycles(const WalkNest& nest, const std::vector<BufferTraf
   }
   cycles.memory += kLevelsSeen * (sum - cycles.memory);
   for (const BufferTraffic& buffer : traffic) {
+    const WalkAccess& access = *buffer.access;
+    if (!access.is_remote && (access.is_store || !nest.IsShared(access))) continue;
+    const double rate = access.is_remote ? kRemoteBytes
+                        : access.is_cold ? kSharedWeightBytes
+                                         : kNeighbourBytes;
     const double others = (nest.workers - 1.0) / nest.workers;
-    if (buffer.access->is_remote) {
-      cycles.exposed += buffer.footprint_bytes[0] * others / kRemoteBytes;
-    } else if (nest.IsShared(*buffer.access) && !buffer.access->is_cold &&
-               !buffer.access->is_store) {
-      cycles.exposed += buffer.footprint_bytes[0] * others / kNeighbourBytes;
-    } else if (nest.IsShared(*buffer.access) && buffer.access->is_cold) {
-      cycles.exposed += buffer.footprint_bytes[0] * others / kSharedWeightBytes;
-    }
+    cycles.exposed += buffer.footprint_bytes[0] * others / rate;
   }
   return cycles;
 }

@@ -313,11 +313,8 @@ class Walker {
     const int64_t lanes = std::min<int64_t>(isa_.float_lanes(), loop.extent);
     std::vector<int64_t> places;
     std::optional<Expr> rest;  // Of the first lane's address, without its constant.
+    const Expr address = ElementOf(buffer, indices);
     for (int64_t lane = 0; lane < lanes; ++lane) {
-      Expr address = Int(0);
-      for (size_t d = 0; d < indices.size(); ++d) {
-        address = address + indices[d] * buffer.storage.strides[d];
-      }
       LinearForm form = ToLinear(address, [&](VarId var) {
         return std::optional<Range>(var == loop.var ? Range{lane, lane}
                                                     : Range{0, extents_[var] - 1});
@@ -332,6 +329,15 @@ class Walker {
     int64_t runs = 1;
     for (size_t i = 1; i < places.size(); ++i) runs += places[i] > places[i - 1] + 1 ? 1 : 0;
     return 2 * runs > lanes ? 0 : static_cast<double>(runs);
+  }
+
+  // Which element of the storage, from its origin.
+  static Expr ElementOf(const Buffer& buffer, const std::vector<Expr>& indices) {
+    Expr element = Int(0);
+    for (size_t d = 0; d < indices.size(); ++d) {
+      element = element + indices[d] * buffer.storage.strides[d];
+    }
+    return element;
   }
 
   void SetStrides(const Buffer& buffer, const std::vector<Expr>& indices, WalkAccess& access) {
@@ -370,12 +376,9 @@ class Walker {
   // By the canonical sum of the whole address, in which quotient and rest of one dividend meet.
   void SetStridesSlowly(const Buffer& buffer, const std::vector<Expr>& indices,
                         WalkAccess& access) const {
-    Expr address = Int(0);
-    for (size_t d = 0; d < indices.size(); ++d) {
-      address = address + indices[d] * buffer.storage.strides[d];
-    }
-    const LinearForm form = ToLinear(
-        address, [this](VarId var) { return std::optional<Range>(Range{0, extents_[var] - 1}); });
+    const LinearForm form = ToLinear(ElementOf(buffer, indices), [this](VarId var) {
+      return std::optional<Range>(Range{0, extents_[var] - 1});
+    });
     for (AccessLoop& loop : access.loops) loop.stride = 0;
     for (const auto& [atom, coefficient] : form.terms) {
       for (AccessLoop& loop : access.loops) {

@@ -46,6 +46,9 @@ std::vector<Sketch> SpatialRule(const RuleContext& context, BlockId block);
 
 // ---- What rules share.
 
+// Less work than this, in loads and operations, does not pay for waking the other workers.
+inline constexpr int64_t kParallelMin = 16384;
+
 // Name of a variable, and of several as a list for a step: "(a,b)".
 std::string NameOf(const Program& program, VarId var);
 std::string List(const std::vector<std::string>& names);

@@ -6,20 +6,22 @@ import pathlib
 import numpy as np
 
 
+def _field(path, name):
+    """Of a file of lines "Name:  number kB"."""
+    for line in pathlib.Path(path).read_text().splitlines():
+        if line.startswith(name + ":"):
+            return int(line.split()[1]) << 10
+    raise RuntimeError(f"memory: {path} has no {name}")
+
+
 def proportional():
     """PSS of all mappings: private pages, and of each shared page its share. Page cache that is
     not mapped counts for nobody."""
-    for line in pathlib.Path("/proc/self/smaps_rollup").read_text().splitlines():
-        if line.startswith("Pss:"):
-            return int(line.split()[1]) << 10
-    raise RuntimeError("memory: /proc/self/smaps_rollup has no Pss")
+    return _field("/proc/self/smaps_rollup", "Pss")
 
 
 def _status(name):
-    for line in pathlib.Path("/proc/self/status").read_text().splitlines():
-        if line.startswith(name + ":"):
-            return int(line.split()[1]) << 10
-    raise RuntimeError(f"memory: /proc/self/status has no {name}")
+    return _field("/proc/self/status", name)
 
 
 class Growth:
@@ -43,9 +45,7 @@ def touch_free(size_bytes):
     """Writes to so much free memory, or to half of it if that is less, and gives it back. Where a
     hypervisor takes pages back that a machine has freed, the next to use them waits until it has
     brought them in again: that is the machine's time, and no engine's."""
-    for line in pathlib.Path("/proc/meminfo").read_text().splitlines():
-        if line.startswith("MemAvailable:"):
-            size_bytes = min(size_bytes, (int(line.split()[1]) << 10) // 2)
+    size_bytes = min(size_bytes, _field("/proc/meminfo", "MemAvailable") // 2)
     if size_bytes <= 0:
         return
     with mmap.mmap(-1, size_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as pages:

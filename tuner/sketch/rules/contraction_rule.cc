@@ -23,8 +23,9 @@ constexpr int kGridThreads = 4;
 // Rows of a worker that keep a register tile busy.
 constexpr int64_t kRowsOfOwn = 8;
 
-int64_t InputBytes(const Program& program, const Contraction& c) {
-  return ElementCount(program.buffers[c.broadcast_load->id].shape) * sizeof(float);
+int64_t BytesOf(const Program& program, const Expr& load) {
+  const Buffer& buffer = program.buffers[load->id];
+  return ElementCount(buffer.shape) * SizeBytes(buffer.dtype);
 }
 
 // Whether so much of the input fits into L2 beside a panel, and not several times.
@@ -142,7 +143,7 @@ class ContractionSketch {
     const int64_t share = even_ ? vector_extent / parts_ : vector_extent;
     const bool chunked = form_.chunk_rows, grid = form_.grid;
     const int64_t threads = context_.threads;
-    const int64_t input_bytes = InputBytes(program_, c_), parts_of_rows = parts_;
+    const int64_t input_bytes = BytesOf(program_, c_.broadcast_load);
     sketch_.valid = [=](const Point& p) {
       const int64_t m = p[0], n = p[1] / lanes;
       if (!TileFitsRegisters(isa, m, n) || panels(p[1]) < parts) return false;
@@ -154,7 +155,7 @@ class ContractionSketch {
           return false;
         }
       }
-      if (chunked && !WorthAChunk(input_bytes / (parts_of_rows * p.back()), isa)) return false;
+      if (chunked && !WorthAChunk(input_bytes / (threads * p.back()), isa)) return false;
       // Too few independent sums leave the FMA units waiting; small problems have no choice.
       if (m * n < wanted && m < row_count && n < most_columns) return false;
       // Few rows: they are broadcast once and the panel streams; else the other way round.
@@ -216,15 +217,13 @@ class ContractionSketch {
     }
     Split(axis, "vp", "vi", "size=$nr");
     std::vector<std::string> loops;
-    panel_ = New("vp");
-    std::string row = row_;
+    std::string panel = New("vp"), row = row_;
     if (form_.grid) {
       Split(row_, "pr", "m1", "parts=$row_parts");
       row = New("m1");
       Add(absl::StrCat("reorder@1 ", List({New("pr"), New("pc"), New("vp"), row})));
       Add(absl::StrCat("fuse@1 ", List({New("pr"), New("pc")}), "->", New("p")));
       loops = {New("p"), New("vp")};
-      next_ = New("vp");
       panel_dims_ = {New("pc"), New("vp")};
     } else if (form_.split_rows) {
       Split(row_, "p", "m1", parts);
@@ -237,25 +236,23 @@ class ContractionSketch {
       }
       if (!outer_.empty()) loops.push_back(outer_);
       loops.push_back(New("vp"));
-      next_ = New("vp");
       panel_dims_ = outer_.empty() ? std::vector<std::string>{New("vp")}
                                    : std::vector<std::string>{outer_, New("vp")};
     } else if (even_) {
       // Whole panels may not share out evenly, vectors do: each worker has a narrow last panel.
       loops = {New("p"), New("vp")};
-      next_ = New("vp");
       panel_dims_ = {New("p"), New("vp")};
     } else {
       if (!outer_.empty()) {
         if (!row_.empty()) Add(absl::StrCat("reorder@1 ", List({outer_, New("vp"), row_})));
         Add(absl::StrCat("fuse@1 ", List({outer_, New("vp")}), "->", New("gp")));
-        panel_ = New("gp");
+        panel = New("gp");
       }
-      Split(panel_, "p", "pq", parts);
+      Split(panel, "p", "pq", parts);
       loops = {New("p"), New("pq")};
-      next_ = New("pq");
-      panel_dims_ = {panel_};
+      panel_dims_ = {panel};
     }
+    next_ = loops.back();
     std::string segment = segment_;
     if (form_.block_reduction) {
       Split(segment_, "kb", "q1", "size=$kb");
@@ -335,7 +332,7 @@ class ContractionSketch {
   bool even_ = false;  // Panels are split by vectors, and then into panels.
   Sketch sketch_;
   int64_t lanes_ = 0, parts_ = 1;
-  std::string row_, outer_, segment_, panel_, next_, tile_;
+  std::string row_, outer_, segment_, next_, tile_;
   std::vector<std::string> taps_, panel_dims_;
 };
 
@@ -354,8 +351,8 @@ std::vector<Sketch> ContractionRule(const RuleContext& original, BlockId id) {
   for (size_t i = c->fused_from; i < c->reduction.size(); ++i) {
     depth *= Extent(context.program, c->reduction[i]);
   }
-  const Buffer& weights = context.program.buffers[c->vector_load->id];
-  const int64_t weight_bytes = ElementCount(weights.shape) * SizeBytes(weights.dtype);
+  const bool shares_rows = !c->rows.empty() && rows >= context.threads;
+  const int64_t l2_share = context.isa.l2.size_bytes / 2;
   std::vector<Sketch> sketches;
   const auto add = [&](const Form& form) {
     sketches.push_back(
@@ -368,18 +365,18 @@ std::vector<Sketch> ContractionRule(const RuleContext& original, BlockId id) {
     if (!grouped.has_value() || rows < kRowsOfOwn * context.threads) {
       add({.block_reduction = blocked});
     }
-    if (rows >= context.threads && !c->rows.empty()) {
+    if (shares_rows) {
       // A group's panels are few and its rows' channels a part of a line: all groups at once, as
       // long as their weights stay in L2.
       add({.split_rows = true,
            .block_reduction = blocked,
-           .panels_inside =
-               grouped.has_value() && !blocked && weight_bytes <= context.isa.l2.size_bytes / 2});
+           .panels_inside = grouped.has_value() && !blocked &&
+                            BytesOf(context.program, c->vector_load) <= l2_share});
     }
   }
   // Where a worker's part of the input is more than L2, and there is more than a panel to read it.
-  if (rows >= context.threads && !c->rows.empty() && c->outer.empty() &&
-      InputBytes(context.program, *c) / context.threads > context.isa.l2.size_bytes / 2) {
+  if (shares_rows && c->outer.empty() &&
+      BytesOf(context.program, c->broadcast_load) / context.threads > l2_share) {
     add({.split_rows = true, .chunk_rows = true});
   }
   if (context.threads > kGridThreads && c->outer.empty() && !c->rows.empty()) add({.grid = true});

@@ -10,8 +10,6 @@
 namespace burnish {
 namespace {
 
-// Scalar work that does not pay for waking the other workers, in loads.
-constexpr int64_t kParallelMin = 16384;
 // Vectors that are written out before they are a loop, in which lanes have no known places.
 constexpr int64_t kVectorsMax = 8;
 

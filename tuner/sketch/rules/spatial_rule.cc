@@ -9,9 +9,6 @@
 namespace burnish {
 namespace {
 
-// Scalar work that does not pay for waking the other workers, in loads and operations.
-constexpr int64_t kParallelMin = 16384;
-
 // Whether every load that moves with `axis` would be a vector load, and no lane takes a way of its
 // own.
 bool VectorPays(const Program& program, const Block& block, VarId axis) {

@@ -9,9 +9,6 @@
 namespace burnish {
 namespace {
 
-// Scalar work that does not pay for waking the other workers, in loads and operations.
-constexpr int64_t kParallelMin = 16384;
-
 struct Window {
   VarId vector_axis = -1;
   std::vector<VarId> rows;              // The other output axes, in order.
