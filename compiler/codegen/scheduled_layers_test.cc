@@ -7,12 +7,14 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/cpu_info.h"
 #include "base/status_matchers.h"
 #include "compiler/codegen/kernel_runner.h"
 #include "compiler/codegen/llvm/llvm_backend.h"
 #include "compiler/ir/interpreter.h"
 #include "compiler/ir/lower.h"
+#include "compiler/ir/parser.h"
 #include "compiler/schedule/test_programs.h"
 #include "compiler/schedule/trace.h"
 #include "gtest/gtest.h"
@@ -92,6 +94,23 @@ TEST_P(ScheduledLayersTest, Winograd) {
     SCOPED_TRACE(trace);
     Check(WinogradProgram({.n = 1, .h = 9, .w = 7, .ci = 5, .co = 43}), trace, 2e-5);
     Check(WinogradProgram({.n = 1, .h = 12, .w = 8, .ci = 8, .co = 64}), trace, 2e-5);
+  }
+}
+
+// The last vector of a row begins early, the last of a sum has lanes beyond the row's end.
+TEST_P(ScheduledLayersTest, SoftmaxOfRowsThatAreNoWholeVectors) {
+  for (const int columns : {33, 37, 63}) {
+    SCOPED_TRACE(columns);
+    ASSERT_OK_AND_ASSIGN(
+        const Program defined,
+        ParseProgram(absl::StrCat(
+            "program/1 softmax input X: f32[7, ", columns, "] output Y: f32[7, ", columns,
+            "] temp M: f32[7, 1] temp E: f32[7, ", columns, "] temp S: f32[7, 1]\n",
+            "block M(r in 7, u in 1; k in ", columns, ") { step M[r, u] max= X[r, k] }\n",
+            "block E(r in 7, c in ", columns, ") { step E[r, c] = exp(X[r, c] - M[r, 0]) }\n",
+            "block S(r in 7, u in 1; k in ", columns, ") { step S[r, u] += E[r, k] }\n",
+            "block Y(r in 7, c in ", columns, ") { step Y[r, c] = E[r, c] / S[r, 0] }\n")));
+    Check(defined, "ragged_softmax");
   }
 }
 

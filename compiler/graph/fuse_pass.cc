@@ -13,8 +13,8 @@
 namespace burnish {
 namespace {
 
-// Rows of scores that attention takes are multiples of the widest vector of floats.
-constexpr int64_t kAttentionRowMultiple = 16;
+// Rows of scores that attention takes have two of the narrowest vectors of floats at least.
+constexpr int64_t kAttentionKeysMin = 8;
 
 class Fuser {
  public:
@@ -169,7 +169,7 @@ void Fuser::FuseAttention(GraphNodeId softmax) {
   const auto rank = static_cast<int64_t>(type.shape.size());
   const int64_t axis = node.attributes.Int("axis", -1);
   if (rank < 3 || (axis != -1 && axis != rank - 1) || type.dtype != DType::kF32) return;
-  if (type.shape.back() % kAttentionRowMultiple != 0) return;
+  if (type.shape.back() < kAttentionKeysMin) return;
   const int first = ProductGroup(scores);
   if (first < 0 || is_output_[weights] || consumers_[weights].size() != 1) return;
   const GraphNodeId reader = consumers_[weights][0];

@@ -40,7 +40,7 @@ struct FuseOptions {
 //   last dimension, slice, expand) joins any reader that is the only one;
 // - attention is one group: a product, what follows it elementwise, a softmax along its rows and
 //   the product that reads the softmax as its left operand, each read by the next only, over the
-//   same batch, where rows are whole vectors on every target;
+//   same batch, where a row is more than a vector on every target;
 // - concat, split and reshape stay by themselves: storage assignment makes most of them free.
 Fusion Fuse(const Graph& graph, const FuseOptions& options = {});
 

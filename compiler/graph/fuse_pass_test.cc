@@ -152,8 +152,14 @@ TEST(FuseTest, AttentionIsOneGroup) {
   EXPECT_EQ(Groups(a.graph, {.consumers = false, .producers = false}).size(), a.graph.nodes.size());
 }
 
-TEST(FuseTest, AttentionWhoseRowsAreNoWholeVectorsStaysApart) {
-  AttentionGraph a(18);
+TEST(FuseTest, AttentionOverAnyNumberOfKeysIsOneGroup) {
+  AttentionGraph a(77);
+  ASSERT_THAT(PrepareGraph(a.graph), IsOk());
+  EXPECT_EQ(Fuse(a.graph).groups.size(), 1u);
+}
+
+TEST(FuseTest, AttentionOverAVectorOfKeysStaysApart) {
+  AttentionGraph a(7);
   ASSERT_THAT(PrepareGraph(a.graph), IsOk());
   EXPECT_EQ(Fuse(a.graph).groups.size(), 3u);
 }

@@ -110,6 +110,18 @@ std::vector<BlockId> ReadersOf(const Program& program, BufferId buffer) {
   return readers;
 }
 
+bool IsDistinctWithin(const Program& program, VarId var, NodeId within) {
+  const Expr map = ExpandDefs(program, VarRef(var));
+  int running = 0;
+  for (VarId part : FreeVars(map)) {
+    const NodeId loop = LoopOf(program, part);
+    if (loop < 0 || !IsInside(program, loop, within)) continue;
+    const LinearForm form = ToLinear(map, RangesOf(program));
+    if (++running > 1 || form.HidesVar(part) || form.CoefficientOf(part) == 0) return false;
+  }
+  return true;
+}
+
 absl::StatusOr<Expr> Tabulate(const Program& program, const Expr& e,
                               const std::function<int64_t(int64_t)>& f) {
   if (IsConstInt(e)) return Int(f(e->int_value));

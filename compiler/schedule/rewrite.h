@@ -44,6 +44,11 @@ std::vector<Expr> LoadsOf(const Block& block, BufferId buffer);
 // Blocks that load from `buffer`.
 std::vector<BlockId> ReadersOf(const Program& program, BufferId buffer);
 
+// Whether a variable has another value in each iteration while of the loops that it is made of only
+// those inside node `within` run: at most one does, and the map is linear in it. True of the tiles
+// of split tail=shift, one by one.
+bool IsDistinctWithin(const Program& program, VarId var, NodeId within);
+
 // A function of a few outer variables as a table: f(value of e) for all their values, or a
 // constant. INVALID_ARGUMENT over 65,536 entries.
 absl::StatusOr<Expr> Tabulate(const Program& program, const Expr& e,

@@ -19,8 +19,10 @@ absl::Status WantIndependent(const Program& program, NodeId loop) {
   if (program.vars[var].reduce) {
     return Refuse(program.vars[var].name, " is a reduction loop: its iterations depend on another");
   }
-  for (const Var& derived : program.vars) {
-    if (derived.repeats && MentionsVar(ExpandDefs(program, derived.def), var)) {
+  for (VarId id = 0; id < static_cast<VarId>(program.vars.size()); ++id) {
+    const Var& derived = program.vars[id];
+    if (derived.repeats && MentionsVar(ExpandDefs(program, derived.def), var) &&
+        !IsDistinctWithin(program, id, loop)) {
       return Refuse("iterations of ", program.vars[var].name, " share elements of ", derived.name);
     }
   }

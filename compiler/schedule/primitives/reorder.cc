@@ -67,14 +67,17 @@ absl::Status CheckLoopOrder(const Program& program, NodeId nest) {
       return Refuse("parallel loop ", program.vars[node.var].name, " would not be outermost");
     }
   }
-  // A tile that is computed twice must be computed whole each time.
-  for (const Var& var : program.vars) {
+  // A tile that is computed twice must be computed whole each time: under a reduction loop only
+  // what lies inside one tile.
+  for (VarId id = 0; id < static_cast<VarId>(program.vars.size()); ++id) {
+    const Var& var = program.vars[id];
     if (!var.repeats) continue;
     for (VarId leaf : FreeVars(ExpandDefs(program, var.def))) {
       const NodeId loop = LoopOf(program, leaf);
       if (loop < 0 || !IsInside(program, loop, nest)) continue;
       for (NodeId outer : LoopsAround(program, program.nodes[loop].parent)) {
-        if (program.vars[program.nodes[outer].var].reduce) {
+        if (program.vars[program.nodes[outer].var].reduce &&
+            !IsDistinctWithin(program, id, outer)) {
           return Refuse("reduction loop ", program.vars[program.nodes[outer].var].name,
                         " would be outside a shifted tile of ", var.name);
         }

@@ -1,4 +1,5 @@
 #include "compiler/schedule/primitives/primitive_test_util.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace burnish {
@@ -30,6 +31,12 @@ kernel {
   }
 }
 )");
+}
+
+// Each tile is summed up whole: the shift is outside of the reduction.
+TEST(ReorderTest, AReductionMayRunInsideTheTilesOfAShift) {
+  EXPECT_THAT(After(kMatmulText, "split@1 n->(a,b) size=4 tail=shift\nreorder@1 (a,k,b)"),
+              ::testing::HasSubstr("    for a in 3 {\n      for Y.k in 5 {\n        for b in 4 {"));
 }
 
 TEST(ReorderTest, IllegalUsesAreRefusedWithAReason) {

@@ -22,6 +22,28 @@ absl::Status WantIndependentOrCombined(const Program& program, NodeId loop) {
   return absl::OkStatus();
 }
 
+// A guarded variable of a block under the loop, of which the loop is a part: a lane cannot be
+// skipped on its own. -1: none. An axis that rfactor has opened has its guard as a condition in the
+// step, which lanes may answer each in its own way.
+VarId GuardOver(const Program& program, NodeId loop) {
+  const VarId lane = program.nodes[loop].var;
+  for (BlockId id : BlocksUnder(program, loop)) {
+    std::vector<VarId> open = program.blocks[id].spatial;
+    open.insert(open.end(), program.blocks[id].reduction.begin(),
+                program.blocks[id].reduction.end());
+    while (!open.empty()) {
+      const VarId var = open.back();
+      open.pop_back();
+      const Expr& def = program.vars[var].def;
+      if (def == nullptr) continue;
+      if (program.vars[var].guarded && MentionsVar(ExpandDefs(program, def), lane)) return var;
+      const std::vector<VarId> parts = FreeVars(def);
+      open.insert(open.end(), parts.begin(), parts.end());
+    }
+  }
+  return -1;
+}
+
 }  // namespace
 
 absl::Status ApplyVectorize(const Step& step, Program& program) {
@@ -43,11 +65,8 @@ absl::Status ApplyVectorize(const Step& step, Program& program) {
       return Refuse("around a loop that is a vector already");
     }
   }
-  // A lane cannot be skipped on its own.
-  for (const Var& derived : program.vars) {
-    if (derived.guarded && MentionsVar(ExpandDefs(program, derived.def), var)) {
-      return Refuse("lanes of ", derived.name, " would be guarded one by one");
-    }
+  if (const VarId guarded = GuardOver(program, loop); guarded >= 0) {
+    return Refuse("lanes of ", program.vars[guarded].name, " would be guarded one by one");
   }
   program.nodes[loop].loop_kind = LoopKind::kVectorized;
   program.nodes[loop].lanes = static_cast<int32_t>(lanes);

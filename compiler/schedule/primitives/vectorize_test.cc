@@ -1,4 +1,5 @@
 #include "compiler/schedule/primitives/primitive_test_util.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace burnish {
@@ -75,6 +76,22 @@ kernel {
 )");
 }
 
+// Tiles that overlap, each of which is computed whole: its own elements are distinct.
+TEST(VectorizeTest, OneShiftedTileIsAVector) {
+  EXPECT_THAT(After(kMatmulText,
+                    "split@1 n->(a,b) size=4 tail=shift\n"
+                    "reorder@1 (a,k,b)\nvectorize@1 b lanes=4"),
+              ::testing::HasSubstr("var Y.n in 9 repeats = min(a * 4, 5) + b\n"));
+}
+
+TEST(VectorizeTest, GuardsThatRfactorMadeConditionsAreNoHindrance) {
+  EXPECT_THAT(After(kMatmulText,
+                    "split@1 k->(ko,ki) size=2 tail=guard\n"
+                    "rfactor@1 Y->Yr loop=ki\nreorder@1 (ko,ki)\n"
+                    "vectorize@1 ki lanes=2"),
+              ::testing::HasSubstr("vectorize(2) ki in 2 {\n          run Yr"));
+}
+
 TEST(VectorizeTest, IllegalUsesAreRefusedWithAReason) {
   ExpectRefused({
       {.before = "unroll@1 n\n", .step = "vectorize@1 n lanes=4", .reason = "annotated already"},
@@ -97,6 +114,9 @@ TEST(VectorizeTest, IllegalUsesAreRefusedWithAReason) {
       {.before = "split@1 n->(a,b) size=4 tail=guard\n",
        .step = "vectorize@1 b lanes=4",
        .reason = "would be guarded one by one"},
+      {.before = "split@1 n->(a,b) size=4 tail=shift\nreorder@1 (b,a)\n",
+       .step = "vectorize@1 b lanes=4",
+       .reason = "iterations of b share elements of Y.n"},
   });
 }
 

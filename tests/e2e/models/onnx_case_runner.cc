@@ -3,10 +3,11 @@
 //   onnx_case_runner < REQUESTS
 // A request is a line of JSON: {"folder": F}, where F has model.onnx and the inputs' dense bytes
 // as input_SET_INDEX.bin, sets and indices from 0. With "zoo": NAME (and "image_size", "sequence",
-// "batch") the model is the zoo's, and model.onnx is written from it.
-// The reply is a line of JSON: "error" ("" for success), "stage", "outputs" (name, dtype, shape),
-// "steps", "kernels" and milliseconds by stage; outputs lie in F as output_SET_INDEX.bin. Every set
-// runs with one thread and with two, which must give equal bytes.
+// "batch") the model is the zoo's, and model.onnx is written from it. With "target": TEXT it is
+// built for that CPU, which must be no more than this machine's. The reply is a line of JSON:
+// "error" ("" for success), "stage", "outputs" (name, dtype, shape), "steps", "kernels" and
+// milliseconds by stage; outputs lie in F as output_SET_INDEX.bin. Every set runs with one thread
+// and with two, which must give equal bytes.
 #include <unistd.h>
 
 #include <iostream>
@@ -73,9 +74,13 @@ class CaseRunner {
     ASSIGN_OR_RETURN(const Graph graph, ReadModel(request, folder));
     reply["import_ms"] = Lap(start);
     reply["stage"] = "build";
+    Target target = target_;
+    if (request.contains("target")) {
+      ASSIGN_OR_RETURN(target, ParseTarget(request.at("target").get<std::string>()));
+    }
     const absl::Duration searched = schedules_.spent();
     ASSIGN_OR_RETURN(const BuiltModel built,
-                     BuildModel(graph, schedules_, builder_, {.target = target_}));
+                     BuildModel(graph, schedules_, builder_, {.target = target}));
     reply["build_ms"] = Lap(start);
     reply["schedule_ms"] = absl::ToDoubleMilliseconds(schedules_.spent() - searched);
     reply["steps"] = built.step_count;

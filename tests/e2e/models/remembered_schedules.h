@@ -2,8 +2,9 @@
 #ifndef TESTS_E2E_MODELS_REMEMBERED_SCHEDULES_H_
 #define TESTS_E2E_MODELS_REMEMBERED_SCHEDULES_H_
 
+#include <map>
 #include <string>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -13,7 +14,7 @@
 namespace burnish {
 
 // What `tuner compile` would find without a database; remembers answers, since models have many
-// tasks in common. For one target.
+// tasks in common.
 class RememberedSchedules : public ScheduleSource {
  public:
   absl::StatusOr<std::vector<Schedule>> Find(const ExtractedTask& task,
@@ -24,7 +25,8 @@ class RememberedSchedules : public ScheduleSource {
 
  private:
   RecordedSchedules source_{nullptr, {}};
-  std::unordered_map<std::string, std::vector<Schedule>> known_;  // By workload.
+  // By workload and target.
+  std::map<std::pair<std::string, std::string>, std::vector<Schedule>> known_;
   absl::Duration spent_ = absl::ZeroDuration();
 };
 

@@ -91,7 +91,7 @@ class ContractionChainSketch {
         second_(program_.blocks[match.second.block]),
         split_rows_(split_rows) {}
 
-  // Nullopt: the rows between the products are no chain, or there is too little to deal out.
+  // Nullopt: the rows between the products are no chain, or the other form deals out better.
   std::optional<Sketch> Build() {
     if (!chain_.IsChain()) return std::nullopt;
     sketch_.name = absl::StrCat("contraction_chain/", split_rows_ ? "rows" : "batch");
@@ -99,10 +99,10 @@ class ContractionChainSketch {
       batch_count_ *= Extent(program_, second_.spatial[d]);
     }
     row_count_ = Extent(program_, second_.spatial[second_.spatial.size() - 2]);
-    if (!split_rows_ && batch_count_ < context_.threads) return std::nullopt;
-    if (split_rows_ && (context_.threads == 1 || row_count_ < 2 * context_.threads)) {
-      return std::nullopt;
-    }
+    const bool enough_rows = context_.threads > 1 && row_count_ >= 2 * context_.threads;
+    if (split_rows_ && !enough_rows) return std::nullopt;
+    if (!split_rows_ && batch_count_ < context_.threads && enough_rows) return std::nullopt;
+    parts_ = split_rows_ ? context_.threads : std::min<int64_t>(context_.threads, batch_count_);
     AddDecisions();
     chain_.SplitReductions(sketch_);
     ScheduleSecond();
@@ -121,21 +121,30 @@ class ContractionChainSketch {
     return NameOf(program_, block.spatial[d]);
   }
 
-  // The widest vectors that a product's columns fill, or else that they have.
+  // The widest vectors that a product's columns fill.
   int64_t LanesOf(const Contraction& c) const {
-    const int64_t columns = Extent(program_, c.vector_axis), widest = context_.isa.float_lanes();
-    int64_t lanes = widest;
-    while (lanes > 1 && columns % lanes != 0) lanes /= 2;
-    return lanes >= 4 ? lanes : std::max<int64_t>(2, std::min(widest, FloorPowerOfTwo(columns)));
+    const int64_t columns = Extent(program_, c.vector_axis);
+    return std::max<int64_t>(
+        2, std::min<int64_t>(context_.isa.float_lanes(), FloorPowerOfTwo(columns)));
+  }
+
+  // Whether the columns are no whole vectors. The last panel then begins early, so that it has as
+  // many as the others: what it shares with the one before is computed twice, which costs less than
+  // a narrower vector for each power of two that is left, and no padding is ever read.
+  bool IsShifted(const Contraction& c) const {
+    const int64_t columns = Extent(program_, c.vector_axis), lanes = LanesOf(c);
+    return columns % lanes != 0 && columns > lanes;
   }
 
   Decision Panels(const std::string& name, const Contraction& c) const {
     Decision panels{.name = name};
     const int64_t columns = Extent(program_, c.vector_axis), lanes = LanesOf(c);
+    const int64_t vectors = (columns + lanes - 1) / lanes;
     for (int64_t v = 1; v <= (context_.isa.vector_register_count > 16 ? 6 : 4); ++v) {
-      // Narrow last panels only where no width avoids them.
-      const bool ragged = columns % lanes != 0 && (v - 1) * lanes < columns;
-      if (ragged || columns % (v * lanes) == 0) panels.values.push_back(v * lanes);
+      const int64_t computed = (vectors + v - 1) / v * v;
+      const bool shifted =
+          IsShifted(c) && v * lanes <= columns && 8 * (computed - vectors) <= vectors;
+      if (v == 1 || shifted || columns % (v * lanes) == 0) panels.values.push_back(v * lanes);
     }
     return panels;
   }
@@ -146,15 +155,16 @@ class ContractionChainSketch {
     for (int64_t v = 1; v <= std::min<int64_t>(row_count_, std::max(isa.l1d.ways, 8)); ++v) {
       mr.values.push_back(v);
     }
-    for (int64_t v = 8; v < row_count_; v *= 2) rows.values.push_back(v);
-    rows.values.push_back(row_count_);
+    const int64_t parts = split_rows_ ? parts_ : 1;
+    const int64_t share = (row_count_ + parts - 1) / parts;  // Of a worker.
+    for (int64_t v = 8; v < share; v *= 2) rows.values.push_back(v);
+    rows.values.push_back(share);
     const Decision nr = Panels("nr", match_.first), nd = Panels("nd", match_.second);
     sketch_.decisions = {mr, nr, nd, rows};
     const int64_t lanes[] = {LanesOf(match_.first), LanesOf(match_.second)};
     const int64_t widest[] = {nr.values.back(), nd.values.back()};
     const int64_t tallest = mr.values.back(), row_count = row_count_;
     const int64_t wanted = std::min<int64_t>(isa.accumulators_min(), 8);
-    const int64_t parts = split_rows_ ? context_.threads : 1;
     sketch_.valid = [=, lane_first = lanes[0], lane_second = lanes[1], wide_first = widest[0],
                      wide_second = widest[1]](const Point& p) {
       if (p[3] < p[0] || (row_count + p[3] - 1) / p[3] < parts) return false;
@@ -179,7 +189,7 @@ class ContractionChainSketch {
       Add(absl::StrCat("split@1 ", from, "->(", loop(outer), ",", loop(inner), ") ", how));
     };
     split(row, "mt", "mi", "max=$mr");
-    split(column, "vp", "vi", absl::StrCat("size=$", width));
+    split(column, "vp", "vi", absl::StrCat("size=$", width, IsShifted(c) ? " tail=shift" : ""));
     split(NameOf(program_, c.reduction[0]), "qo", "qi", absl::StrCat("size=", kDepthUnroll));
     std::vector<std::string> order = around;
     for (const char* what : {"vp", "mt", "qo", "qi", "mi", "vi"}) order.push_back(loop(what));
@@ -220,7 +230,7 @@ class ContractionChainSketch {
     }
     Add(absl::StrCat("split@1 ", Axis(second_, rank - 2), "->(", loop("mb"), ",", loop("m1"),
                      ") max=$rows"));
-    const std::string parts = absl::StrCat(") parts=", context_.threads);
+    const std::string parts = absl::StrCat(") parts=", parts_);
     std::vector<std::string> around;
     if (split_rows_) {
       Add(absl::StrCat("split@1 ", loop("mb"), "->(", loop("p"), ",", loop("mb1"), parts));
@@ -272,7 +282,7 @@ class ContractionChainSketch {
   const Block &first_, &second_;
   const bool split_rows_;
   Sketch sketch_;
-  int64_t batch_count_ = 1, row_count_ = 1;
+  int64_t batch_count_ = 1, row_count_ = 1, parts_ = 1;
   std::string matrix_, rows_;  // Loops: of one matrix of the batch, of one block of its rows.
 };
 

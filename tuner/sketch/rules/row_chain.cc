@@ -8,6 +8,9 @@
 namespace burnish {
 namespace {
 
+// Of so many steps a ragged reduction along a row is written out.
+constexpr int64_t kUnrolledSteps = 64;
+
 void Add(Sketch& sketch, const std::string& text) { sketch.steps.push_back({.text = text}); }
 
 std::string Loop(const Block& block, absl::string_view what) {
@@ -23,13 +26,14 @@ RowChain::RowChain(const RuleContext& context, std::vector<const Block*> blocks)
       last_(*blocks_.back()) {
   if (last_.spatial.empty()) return;
   length_ = Extent(program_, last_.spatial.back());
-  // Whole vectors, two at least: one would leave nothing to reduce before the lanes.
+  // Two vectors at least: one would leave nothing to reduce before the lanes.
   lanes_ = context_.isa.float_lanes();
-  while (lanes_ > 1 && (length_ % lanes_ != 0 || length_ < 2 * lanes_)) lanes_ /= 2;
+  while (lanes_ > 1 && length_ < 2 * lanes_) lanes_ /= 2;
+  vector_count_ = (length_ + lanes_ - 1) / lanes_;
   // One vector of sums waits for each addition before the next; each further one costs a tree at
   // the end.
   sum_count_ = lanes_;
-  while (sum_count_ < 4 * lanes_ && length_ % (2 * sum_count_) == 0 &&
+  while (sum_count_ < 4 * lanes_ && vector_count_ * lanes_ % (2 * sum_count_) == 0 &&
          length_ >= 8 * 2 * sum_count_) {
     sum_count_ *= 2;
   }
@@ -80,7 +84,8 @@ void RowChain::SplitReductions(Sketch& sketch) const {
   for (const Block* block : blocks_) {
     if (block->reduction.empty()) continue;
     Add(sketch, absl::StrCat("split@1 ", NameOf(program_, block->reduction[0]), "->(",
-                             Loop(*block, "ko"), ",", Loop(*block, "ki"), ") size=", sum_count_));
+                             Loop(*block, "ko"), ",", Loop(*block, "ki"), ") size=", sum_count_,
+                             length_ % sum_count_ == 0 ? "" : " tail=guard"));
     Add(sketch, absl::StrCat("rfactor@1 ", block->name, "->", Loop(*block, "lanes"),
                              " loop=", Loop(*block, "ki")));
   }
@@ -91,12 +96,14 @@ void RowChain::Vectorize(const std::string& axis, const Block& block, Sketch& sk
   if (std::none_of(sketch.decisions.begin(), sketch.decisions.end(), is_width)) {
     Decision width{.name = "width"};
     for (int64_t v = 1; v <= 4; v *= 2) {
-      if (length_ % (v * lanes_) == 0) width.values.push_back(v * lanes_);
+      if (vector_count_ % v == 0 && v * lanes_ <= length_) width.values.push_back(v * lanes_);
     }
     sketch.decisions.push_back(width);
   }
+  // The last vector of a row that is no multiple begins early: one more store, not a narrower one
+  // for each power of two that is left.
   Add(sketch, absl::StrCat("split@1 ", axis, "->(", Loop(block, "vo"), ",", Loop(block, "vi"),
-                           ") size=$width"));
+                           ") size=$width", length_ % lanes_ == 0 ? "" : " tail=shift"));
   Add(sketch, absl::StrCat("vectorize@1 ", Loop(block, "vi"), " lanes=", lanes_));
 }
 
@@ -126,6 +133,11 @@ void RowChain::Place(const Block& block, const std::string& inside, Sketch& sket
   Add(sketch, absl::StrCat("stage@1 ", Loop(block, "lanes"), "->", Loop(block, "acc"),
                            " inside=", loops[loops.size() - 2], " scope=register"));
   Add(sketch, absl::StrCat("reorder@1 ", List({Loop(block, "ko"), Loop(block, "kl")})));
+  // The end of a row that is no multiple is known once the steps are written out: the others have
+  // no mask then.
+  if (length_ % sum_count_ != 0 && length_ <= kUnrolledSteps * sum_count_) {
+    Add(sketch, absl::StrCat("unroll@1 ", Loop(block, "ko")));
+  }
   Add(sketch, absl::StrCat("vectorize@1 ", Loop(block, "kl"), " lanes=", lanes_));
 }
 

@@ -40,7 +40,8 @@ class RowChain {
   const Block& last_;
   int64_t length_ = 0;  // Elements of a row.
   int64_t lanes_ = 0;
-  int64_t sum_count_ = 0;  // Sums along one row: a few vectors of lanes.
+  int64_t vector_count_ = 0;  // Of a row; the last may reach beyond its end.
+  int64_t sum_count_ = 0;     // Sums along one row: a few vectors of lanes.
 };
 
 }  // namespace burnish
