@@ -140,10 +140,13 @@ class ContractionChainSketch {
     Decision panels{.name = name};
     const int64_t columns = Extent(program_, c.vector_axis), lanes = LanesOf(c);
     const int64_t vectors = (columns + lanes - 1) / lanes;
+    // Of what is computed this much may be waste; more where narrow panels load more than they
+    // compute.
+    const int64_t waste_share = context_.isa.broadcast_operand ? 16 : 8;
     for (int64_t v = 1; v <= (context_.isa.vector_register_count > 16 ? 6 : 4); ++v) {
       const int64_t computed = (vectors + v - 1) / v * v;
       const bool shifted =
-          IsShifted(c) && v * lanes <= columns && 8 * (computed - vectors) <= vectors;
+          IsShifted(c) && v * lanes <= columns && waste_share * (computed - vectors) <= vectors;
       if (v == 1 || shifted || columns % (v * lanes) == 0) panels.values.push_back(v * lanes);
     }
     return panels;
