@@ -31,7 +31,7 @@ struct RunCandidate {
 
 // Zero in a number means the runner's default for `version`.
 struct MeasureMethod {
-  int32_t version = 1;
+  int32_t version = kMeasureMethodVersion;
   int32_t process_count = 1;
   int32_t repeat_count_min = 0;
   int32_t repeat_count_max = 0;

@@ -6,6 +6,7 @@
 #include "compiler/ir/parser.h"
 #include "compiler/schedule/trace.h"
 #include "proto/isa_model.h"
+#include "proto/measurement.h"
 #include "proto/workload.h"
 #include "tuner/sketch/default_schedule.h"
 
@@ -19,11 +20,18 @@ absl::StatusOr<std::vector<Schedule>> RecordedSchedules::Find(const ExtractedTas
                                                               const Target& target) {
   std::vector<Schedule> schedules;
   if (find_best_ != nullptr) {
-    ASSIGN_OR_RETURN(const BestAnswer best, find_best_({.workload_id = Sha256Bytes(task.workload),
-                                                        .target = target.ToText(),
-                                                        .isa_key = target.IsaKey(),
-                                                        .accuracy = options_.accuracy,
-                                                        .limit = options_.limit}));
+    BestQuery query{.workload_id = Sha256Bytes(task.workload),
+                    .target = target.ToText(),
+                    .isa_key = target.IsaKey(),
+                    .accuracy = options_.accuracy,
+                    .method_version = kMeasureMethodVersion,
+                    .limit = options_.limit};
+    ASSIGN_OR_RETURN(BestAnswer best, find_best_(query));
+    if (best.records.empty()) {
+      // Timings of an older method do not compare with these; among themselves they do.
+      query.method_version.reset();
+      ASSIGN_OR_RETURN(best, find_best_(query));
+    }
     if (best.workload_match == WorkloadMatch::kExact) {
       for (const Record& record : best.records) {
         schedules.push_back(

@@ -23,7 +23,7 @@ struct FakeMeasurerOptions {
   int results_per_collect = 4;  // At most; by seed if `reorder`.
   FakeClock* clock = nullptr;   // Advanced by `trial_duration` for each result; null: no time.
   absl::Duration trial_duration = absl::Milliseconds(10);
-  int32_t method_version = 1;
+  int32_t method_version = kMeasureMethodVersion;
 };
 
 // Not thread-safe. Remembers open trials and results that were not acknowledged, so that it may

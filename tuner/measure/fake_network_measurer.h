@@ -17,7 +17,7 @@ struct FakeNetworkMeasurerOptions {
   std::function<bool(const NetworkCandidate&)> fails_to_build = {};
   double noise = 0;  // Relative standard deviation of each latency.
   uint64_t seed = 0;
-  int32_t method_version = 1;
+  int32_t method_version = kMeasureMethodVersion;
 };
 
 // Not thread-safe.

@@ -191,10 +191,10 @@ TEST_F(TrackerMeasurerTest, TrialsAreBuiltAndRunBesideTheirReference) {
   EXPECT_EQ(fast.numerics.kind, NumericsClass::kReassociated);
   EXPECT_EQ(fast.numerics.error, 1e-7);
   EXPECT_EQ(fast.build.codegen_epoch, 3);
-  EXPECT_EQ(fast.environment.method_version, 1);
+  EXPECT_EQ(fast.environment.method_version, kMeasureMethodVersion);
   EXPECT_EQ(fast.environment.worker, "w");
   EXPECT_EQ(results.at("s/2").failure()->kind, FailureKind::kBuildError);
-  EXPECT_EQ(results.at("s/2").environment.method_version, 1);
+  EXPECT_EQ(results.at("s/2").environment.method_version, kMeasureMethodVersion);
   EXPECT_EQ(results.at("s/3").failure()->kind, FailureKind::kCrashed);
   EXPECT_EQ(results.at("s/3").build.codegen_epoch, 3);
   for (const RunJob& job : farm_.run_jobs()) {

@@ -27,7 +27,7 @@ struct StudyRunnerOptions {
   Target target = {};
   std::vector<StudyTaskSpec> tasks = {};  // As it was created with, in that order.
   int32_t codegen_epoch = 0;
-  int32_t method_version = 1;  // The measurer's.
+  int32_t method_version = kMeasureMethodVersion;  // The measurer's.
   TaskToolsMaker make_tools = nullptr;
   RecordStore* records = nullptr;  // These four are not null and outlive the runner.
   StudyStore* studies = nullptr;

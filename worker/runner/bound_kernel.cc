@@ -312,24 +312,26 @@ RuntimeStatus BoundKernel::PrepareTiming(std::span<uint8_t> cold_arena) {
     context.shared_scratch = take(compute().shared_scratch_bytes, BURNISH_SCRATCH_ALIGNMENT);
   }
 
-  timing_buffers_.assign(1, own);
+  // Places for the constants: as many as the arena has room for, and their own. Together they are
+  // larger than the arena, so that what a call reads has left every cache since it was read before.
+  timing_buffers_.clear();
   const size_t copy_count =
       constants_are_floats && constant_bytes > 0
           ? std::min<size_t>(cold_arena.size() / constant_bytes, kColdCopiesMax)
           : 0;
-  if (copy_count > 1) {
-    timing_buffers_.assign(copy_count, own);
-    uint64_t at = 0;
-    for (std::vector<void*>& copy : timing_buffers_) {
-      for (size_t i = 0; i < copy.size(); ++i) {
-        const BufferInfo& buffer = compute().buffers[i];
-        if (buffer.role != ArgumentRole::kConstant) continue;
-        at = RoundUp(at, buffer.alignment_bytes);
-        copy[i] = cold_arena.data() + at;
-        at += buffer.size_bytes;
-      }
+  uint64_t at = 0;
+  for (size_t i = 0; i < copy_count; ++i) {
+    std::vector<void*>& copy = timing_buffers_.emplace_back(own);
+    for (size_t b = 0; b < copy.size(); ++b) {
+      const BufferInfo& buffer = compute().buffers[b];
+      if (buffer.role != ArgumentRole::kConstant) continue;
+      at = RoundUp(at, buffer.alignment_bytes);
+      copy[b] = cold_arena.data() + at;
+      at += buffer.size_bytes;
     }
   }
+  timing_buffers_.push_back(own);
+  constants_are_cold_ = !cold_arena.empty() && (copy_count > 0 || constant_bytes > cold_arena.size());
   contexts_.clear();
   for (const std::vector<void*>& buffers : timing_buffers_) {
     context.buffers = buffers.data();

@@ -42,11 +42,14 @@ class BoundKernel {
   const std::vector<uint64_t>& output_bases() const { return output_bases_; }
 
   // The timed call's memory: huge pages where the system gives them. `cold_arena`: filled with
-  // floats; where it is larger than the constants and those are all floats, calls go through as
-  // many different places of it as fit: constants are then read from memory, not from a cache, and
-  // their values do not matter. Empty: one set of constants.
+  // floats, at least twice as large as the last cache. Where the constants are all floats, calls go
+  // through their own place and as many of the arena as fit, which together are larger than it:
+  // constants are then read from memory, not from a cache, and their values do not matter. Empty:
+  // one set of constants.
   RuntimeStatus PrepareTiming(std::span<uint8_t> cold_arena);
   const std::vector<BurnishKernelContext>& timing_contexts() const { return contexts_; }
+  // What is read again has left the caches: as above, or because it is larger than the arena.
+  bool constants_are_cold() const { return constants_are_cold_; }
 
   BurnishKernel kernel() const { return artifact_->kernel(0); }
   const ArtifactManifest& manifest() const { return artifact_->manifest(); }
@@ -75,6 +78,7 @@ class BoundKernel {
   HugePageArena timing_memory_;
   std::vector<std::vector<void*>> timing_buffers_;
   std::vector<BurnishKernelContext> contexts_;
+  bool constants_are_cold_ = false;
 };
 
 }  // namespace burnish

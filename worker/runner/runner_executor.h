@@ -35,13 +35,14 @@ struct RunnerExecutorOptions {
   RunBenchOptions bench = {};
 };
 
-// The measuring method's version 1, of which this is the description: zeros of a MeasureMethod
+// The measuring method's version 2, of which this is the description: zeros of a MeasureMethod
 // become 20 ms of warm-up and 5 repeats of at least 1 ms; constants are cold; probe kernel and
 // candidate 0 are timed before and after, in the window of the measuring lock. In a model's order
 // (kernel_sequence.h) each pass is timed step by step, and the probe kernel around all of them.
+// Version 1 left constants warm that are larger than half of the arena, which is the last cache.
 class RunnerExecutor : public SlotExecutor {
  public:
-  static constexpr int kMethodVersion = 1;
+  static constexpr int kMethodVersion = kMeasureMethodVersion;
   // Around the incumbent, where more repeats are worth their time.
   static constexpr double kNearRatio = 1.1;
 

@@ -168,6 +168,15 @@ TEST_F(RunnerExecutorTest, WarmConstantsAreWhatTheMethodMayAskFor) {
   EXPECT_EQ(Measure(job).environment.cold_policy, ColdPolicy::kWarm);
 }
 
+// With their own place there are two, which no cache of half the arena holds.
+TEST_F(RunnerExecutorTest, ConstantsOfMoreThanHalfTheArenaAreColdToo) {
+  RunJob job = VectorJob("RIGHT");
+  for (const int64_t arena_bytes : {4 << 20, 6000, 1000}) {
+    job.method.arena_bytes = arena_bytes;
+    EXPECT_EQ(Measure(job).environment.cold_policy, ColdPolicy::kRotatedArena) << arena_bytes;
+  }
+}
+
 TEST_F(RunnerExecutorTest, EachWayToFailHasItsKind) {
   ExpectFailure("CRASHES", FailureKind::kCrashed, "signal 11");
   ExpectFailure("HANGS", FailureKind::kRunTimeout, "300ms");

@@ -238,7 +238,7 @@ class Session {
     timing.inner_count = first.inner_count;
     timing.warm_up_count = first.warmup_count;
     timing.stopped_early = first.stopped_early;
-    timing.cold_constants = candidate_->timing_contexts().size() > 1;
+    timing.cold_constants = candidate_->constants_are_cold();
     const int more = timing_.repeat_count_max - timing_.repeat_count_min;
     const bool is_near = timing_.near_ns <= 0 || Median(timing.latency_ns) <= timing_.near_ns;
     if (first.stopped_early || more <= 0 || !is_near) return RuntimeStatus();

@@ -177,6 +177,7 @@ v1::FindBestRequest ToProto(const BestQuery& query) {
   message.set_error_max(accuracy.error_max);
   message.set_strict(accuracy.strict);
   message.set_limit(query.limit);
+  message.set_method_version(query.method_version.value_or(0));
   return message;
 }
 
@@ -185,12 +186,14 @@ absl::StatusOr<BestQuery> FromProto(const v1::FindBestRequest& message) {
     return absl::InvalidArgumentError(
         absl::StrCat("got limit ", message.limit(), ", want 1..", kBestMax));
   }
-  return BestQuery{
+  BestQuery query{
       .workload_id = message.workload_id(),
       .target = message.target(),
       .isa_key = message.isa_key(),
       .accuracy = AccuracyLimit{.error_max = message.error_max(), .strict = message.strict()},
       .limit = message.limit()};
+  if (message.method_version() != 0) query.method_version = message.method_version();
+  return query;
 }
 
 v1::FindBestResponse ToProto(const BestAnswer& answer) {
