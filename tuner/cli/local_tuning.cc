@@ -26,6 +26,9 @@ Json RefineJson(const RefineProgress& refine) {
   return {{"processes", refine.process_count},
           {"changed", refine.changed_count},
           {"gain", refine.gain},
+          {"network_ratio", refine.network_ratio > 0 ? Json(refine.network_ratio) : Json(nullptr)},
+          {"network_spread", refine.network_spread},
+          {"defaults_taken", refine.defaults_taken},
           {"error", refine.error.empty() ? Json(nullptr) : Json(refine.error)}};
 }
 
@@ -149,8 +152,10 @@ void PrintResult(Context& context, const std::vector<int64_t>& flop_counts, cons
     context.out() << ResultJson(flop_counts, id, result).dump() << "\n" << std::flush;
   } else {
     context.out() << ResultTable(result.progress, flop_counts) << std::flush;
-    const std::string refined = RefineText(result.progress.refine);
-    if (!refined.empty()) context.Note(refined);
+    for (const std::string& line :
+         {RefineText(result.progress.refine), NetworkText(result.progress.refine)}) {
+      if (!line.empty()) context.Note(line);
+    }
   }
 }
 

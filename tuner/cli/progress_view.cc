@@ -123,7 +123,8 @@ std::string RefineText(const RefineProgress& refine) {
   if (!refine.error.empty()) {
     return absl::StrCat("not refined, the best alone stand: ", refine.error);
   }
-  if (refine.process_count == 0) return "";
+  // Of the set of default schedules there is nothing to say but what the whole took.
+  if (refine.process_count == 0 || refine.defaults_taken) return "";
   if (refine.changed_count == 0) {
     return "refine: inside the model nobody is faster than the best alone";
   }

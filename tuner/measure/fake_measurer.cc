@@ -90,6 +90,7 @@ Measurement FakeMeasurer::Measure(const MeasureRequest& request) {
     measurement.outcome =
         Latencies{{ProcessLatencies{.latency_ns = {options_.latency_ns(request)}}}};
     measurement.numerics.kind = NumericsClass::kReassociated;
+    if (options_.numerics != nullptr) measurement.numerics = options_.numerics(request);
   }
   measurement.candidate_id = candidate_id;
   measurement.environment.method_version = options_.method_version;

@@ -16,6 +16,8 @@ namespace burnish {
 
 struct FakeMeasurerOptions {
   std::function<int64_t(const MeasureRequest&)> latency_ns = {};  // Not null; > 0.
+  // Of a candidate that runs; null: reassociated, no error known.
+  std::function<Numerics(const MeasureRequest&)> numerics = {};
   uint64_t seed = 0;            // Of the order of results, and of which trials fail.
   double failure_share = 0;     // Of the trials that fail, with a kind by seed: always the same.
   double lost_share = 0;        // Of the attempts that end with a lost worker.

@@ -43,7 +43,8 @@ absl::StatusOr<NetworkResult> FakeNetworkMeasurer::Measure(const NetworkRequest&
       const auto first = order.candidates.begin() + pass * order.step_count;
       if (std::count(first, first + order.step_count, static_cast<int32_t>(i)) == 0) continue;
       const double ns = static_cast<double>(options_.latency_ns(request.candidates[i])) *
-                        (1 + options_.noise * rng.Normal());
+                        (1 + options_.noise * rng.Normal()) *
+                        (options_.pass_factor != nullptr ? options_.pass_factor(request, pass) : 1);
       process.latency_ns.push_back(std::max<int64_t>(1, std::llround(ns)));
     }
     measurement.outcome = Latencies{{std::move(process)}};

@@ -15,6 +15,8 @@ struct FakeNetworkMeasurerOptions {
   std::function<int64_t(const NetworkCandidate&)> latency_ns = {};  // Not null; > 0.
   // What the build of a candidate fails with; null: none fails.
   std::function<bool(const NetworkCandidate&)> fails_to_build = {};
+  // What all steps of a pass are slower by; null: 1.
+  std::function<double(const NetworkRequest&, int64_t pass)> pass_factor = {};
   double noise = 0;  // Relative standard deviation of each latency.
   uint64_t seed = 0;
   int32_t method_version = kMeasureMethodVersion;

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "tuner/refine/median.h"
+
 namespace burnish {
 namespace {
 
@@ -12,14 +14,6 @@ namespace {
 // without any difference and three contenders each, 40 changed hands with this one, 150 with the
 // median; the highest tenth would be that of the smallest tasks, and little could beat it.
 constexpr double kCommonQuantile = 0.75;
-
-double Median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const size_t middle = values.size() / 2;
-  std::nth_element(values.begin(), values.begin() + middle, values.end());
-  if (values.size() % 2 == 1) return values[middle];
-  return (values[middle] + *std::max_element(values.begin(), values.begin() + middle)) / 2;
-}
 
 bool HasContest(const RefineTimes& task) { return task.entry_ns.size() > 2; }
 

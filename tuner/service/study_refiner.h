@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,10 +20,10 @@ namespace burnish {
 
 class StudyRefiner {
  public:
-  // What the candidates of a task share, and its candidate 0.
+  // What the candidates of a task share, and the default of each algorithm (TaskTools).
   struct Task {
     std::shared_ptr<const MeasureTask> measure_task = nullptr;
-    std::string default_trace = {};
+    std::vector<std::string> default_traces = {};
   };
   // Of a task whose best inside the model is not the best alone.
   struct Winner {
@@ -30,7 +31,7 @@ class StudyRefiner {
     BestCandidate best = {};
   };
 
-  // At most so many candidates of a task take part, candidate 0 not counted.
+  // At most so many candidates of a task take part, defaults not counted.
   static constexpr int kCandidatesMax = 4;
 
   // The options outlive it; `network` and `model_order` are set.
@@ -54,9 +55,25 @@ class StudyRefiner {
     std::vector<ProcessLatencies> processes = {};
     Environment environment = {};
   };
-  using Entries = std::vector<std::vector<Entry>>;  // By task; 0 and 1 are the incumbent.
+  // Of a task.
+  struct Contest {
+    std::vector<Entry> entries = {};  // 0 and 1 are the incumbent; alone it is there once.
+    // What `compile` takes where nothing is recorded; -1: it does not run, or may not be used.
+    int untuned = -1;
+  };
+  // Whom the records shall name: an entry of the task, and its latency as a share of the
+  // incumbent's.
+  struct Choice {
+    int entry = 0;
+    double ratio = 1;
+  };
 
-  absl::StatusOr<std::vector<Entry>> EntriesOf(int task_index) const;
+  absl::StatusOr<Contest> ContestOf(int task_index) const;
+  absl::StatusOr<std::vector<Record>> BestFew(int task_index) const;
+  // Of a default schedule; none: not measured, failed, or not accurate enough.
+  absl::StatusOr<std::optional<Record>> DefaultRecord(int task_index,
+                                                      const std::string& trace) const;
+  absl::Status RunContests(int block_count, const std::function<bool()>& stop);
   // One process, again without those that turn out not to build.
   absl::Status RunProcess(int process, int block_count, const std::function<bool()>& stop);
   NetworkRequest MakeRequest(int process, int block_count) const;
@@ -64,16 +81,22 @@ class StudyRefiner {
   absl::Status Drop(const NetworkResult& result);
   // True: somebody is still in the running.
   bool KeepContenders();
+  // All chosen against all that `compile` takes where nothing is recorded, in whole passes. Where
+  // those are faster, they are chosen.
+  absl::Status CompareSets(int block_count, const std::function<bool()>& stop,
+                           std::vector<Choice>& choices);
+  std::string ModelId() const;
+  absl::Duration TimeoutOf(int64_t pass_count) const;
   double PassNs() const;  // By the latencies alone.
   std::vector<RefineTimes> Times() const;
-  absl::StatusOr<std::vector<Winner>> Conclude();
+  absl::StatusOr<std::vector<Winner>> Conclude(const std::vector<Choice>& choices);
   Winner WinnerOf(int task_index, const Record& record, int64_t rank_ns) const;
   BestOrigin OriginOf(int task_index, const Record& record) const;
   MeasurementEntry EntryFor(int task_index, const Entry& entry, double factor) const;
 
   const StudyRunnerOptions& options_;
   const std::vector<Task> tasks_;
-  Entries entries_;
+  std::vector<Contest> contests_;  // By task.
   RefineProgress progress_;
 };
 

@@ -36,14 +36,25 @@ class StudyRefinerTest : public ::testing::Test {
  protected:
   void SetUp() override { Create({.trials_max = 60}); }
 
-  void Create(const StudySpec& spec, int task_count = 2) {
+  void Create(const StudySpec& spec, int task_count = 2, bool second_algorithm = false) {
     records_ = std::make_unique<MemoryRecordStore>();
     studies_ = std::make_unique<MemoryStudyStore>();
-    study_ = std::make_unique<SyntheticStudy>(
-        SyntheticStudyOptions{.task_count = task_count, .spec = spec});
+    study_ = std::make_unique<SyntheticStudy>(SyntheticStudyOptions{
+        .task_count = task_count, .second_algorithm = second_algorithm, .spec = spec});
     ASSERT_THAT(CreateStudy(*studies_, study_->New()), IsOk());
     farm_ = std::make_unique<FakeMeasurer>(FakeMeasurerOptions{
-        .latency_ns = [](const MeasureRequest& request) { return AloneNs(request.trace); },
+        .latency_ns =
+            [this](const MeasureRequest& request) {
+              return (IsSecondDefault(request.trace) ? second_slowdown_ : 1) *
+                     AloneNs(request.trace);
+            },
+        .numerics =
+            [this](const MeasureRequest& request) {
+              if (!IsSecondDefault(request.trace)) {
+                return Numerics{.kind = NumericsClass::kReassociated};
+              }
+              return Numerics{.kind = NumericsClass::kWinograd, .winograd_m = 4, .error = 1e-5};
+            },
         .clock = &clock_});
     SetNetwork({});
   }
@@ -56,6 +67,20 @@ class StudyRefinerTest : public ::testing::Test {
       return is_planted ? AloneNs(candidate.trace) * 8 / 10 : AloneNs(candidate.trace);
     };
     network_ = std::make_unique<FakeNetworkMeasurer>(options);
+  }
+
+  bool IsSecondDefault(const std::string& trace) const {
+    for (int task = 0; task < static_cast<int>(study_->tasks().size()); ++task) {
+      if (trace == study_->second_default_trace(task)) return true;
+    }
+    return false;
+  }
+  // How many candidates of task 0 are this one.
+  int CountIn(const NetworkRequest& request, const std::string& trace) const {
+    return static_cast<int>(std::count_if(
+        request.candidates.begin(), request.candidates.end(), [&](const NetworkCandidate& one) {
+          return one.task->workload.id == study_->tasks()[0].workload.id && one.trace == trace;
+        }));
   }
 
   std::vector<Record> Best(int task_index) {
@@ -90,13 +115,15 @@ class StudyRefinerTest : public ::testing::Test {
   std::unique_ptr<FakeMeasurer> farm_;
   std::unique_ptr<FakeNetworkMeasurer> network_;
   std::function<std::string()> planted_;
+  int64_t second_slowdown_ = 1;  // Alone, of the second algorithm's defaults.
 };
 
 TEST_F(StudyRefinerTest, WhoIsFasterInsideTheModelIsWhatTheRecordsSay) {
   planted_ = TraceOfRank(1);
   ASSERT_OK_AND_ASSIGN(const StudyResult result, Run());
   EXPECT_EQ(result.reason, StopReason::kTrials);
-  EXPECT_EQ(result.progress.refine.process_count, 3);
+  // Three for the contests, three against the default schedules.
+  EXPECT_EQ(result.progress.refine.process_count, 6);
   EXPECT_EQ(result.progress.refine.changed_count, 1);
   EXPECT_EQ(result.progress.refine.error, "");
   // A fifth of one of three steps that take the same.
@@ -142,12 +169,12 @@ TEST_F(StudyRefinerTest, VerdictIsInTheLogAsRefineMeasurementsOfThreeProcesses) 
   }
   EXPECT_EQ(winner_count, 1);
   EXPECT_EQ(most_processes, 6u);
-  // Four and candidate 0 of each task.
+  // Four and the default of each task.
   EXPECT_GE(refine_count, 8);
   EXPECT_LE(refine_count, 10);
 }
 
-TEST_F(StudyRefinerTest, IncumbentRunsTwiceAndCandidateZeroTakesPart) {
+TEST_F(StudyRefinerTest, IncumbentRunsTwiceAndTheDefaultTakesPart) {
   ASSERT_THAT(Run(), IsOk());
   ASSERT_THAT(network_->requests(), Not(IsEmpty()));
   const NetworkRequest& request = network_->requests()[0];
@@ -201,7 +228,7 @@ TEST_F(StudyRefinerTest, InterruptedRefineBeginsAgainAndTrialsDoNot) {
 
   const size_t trials_before = farm_->requests().size();
   ASSERT_OK_AND_ASSIGN(const StudyResult result, Run());
-  EXPECT_EQ(result.progress.refine.process_count, 3);
+  EXPECT_EQ(result.progress.refine.process_count, 6);
   EXPECT_EQ(Best(0)[0].trace, planted_());
   EXPECT_EQ(farm_->requests().size(), trials_before);
   EXPECT_EQ(Summary().study.state, StudyState::kDone);
@@ -248,8 +275,9 @@ TEST_F(StudyRefinerTest, NextStudyBeginsFromTheVerdictAndMayTurnItRound) {
   planted_ = TraceOfRank(1);
   StudyRunnerOptions options = Options();
   options.study_id = "again";
+  const size_t requests_before = network_->requests().size();
   ASSERT_OK_AND_ASSIGN(const StudyResult result, StudyRunner(options).Run());
-  EXPECT_EQ(network_->requests().back().candidates[0].trace, winner);
+  EXPECT_EQ(network_->requests()[requests_before].candidates[0].trace, winner);
   EXPECT_EQ(result.progress.tasks[0].best.trace, planted_());
   EXPECT_EQ(Best(0)[0].trace, planted_());
   EXPECT_EQ(Best(0)[1].trace, winner);
@@ -268,6 +296,78 @@ TEST_F(StudyRefinerTest, WinnerOfAnEarlierStudyIsReportedWhereNobodyBeatsIt) {
   EXPECT_EQ(result.progress.tasks[0].best.trace, planted_());
   EXPECT_EQ(result.progress.tasks[0].best.origin, BestOrigin::kHistory);
   EXPECT_TRUE(result.progress.tasks[0].best.refined);
+}
+
+// Alone it met a busy moment, in which a trial stops early: three times as slow.
+TEST_F(StudyRefinerTest, DefaultOfAnotherAlgorithmWinsWhereverItStoodAlone) {
+  second_slowdown_ = 3;
+  Create({.trials_max = 60}, /*task_count=*/2, /*second_algorithm=*/true);
+  const std::string second = study_->second_default_trace(0);
+  planted_ = [second] { return second; };
+  ASSERT_OK_AND_ASSIGN(const StudyResult result, Run());
+  EXPECT_EQ(CountIn(network_->requests()[0], second), 1);
+  EXPECT_EQ(CountIn(network_->requests()[0], study_->default_trace(0)), 1);
+  // What `compile` takes.
+  EXPECT_EQ(Best(0)[0].trace, second);
+  EXPECT_EQ(Best(0)[0].isolated_rank_ns(), 3 * AloneNs(second));
+  EXPECT_EQ(result.progress.tasks[0].best.origin, BestOrigin::kDefault);
+  EXPECT_TRUE(result.progress.tasks[0].best.refined);
+  EXPECT_NE(Best(1)[0].trace, study_->second_default_trace(1));
+}
+
+TEST_F(StudyRefinerTest, DefaultThatTheAccuracyLimitRefusesTakesNoPart) {
+  Create({.trials_max = 60, .error_max = 1e-6}, /*task_count=*/2, /*second_algorithm=*/true);
+  planted_ = [this] { return study_->second_default_trace(0); };
+  ASSERT_OK_AND_ASSIGN(const StudyResult result, Run());
+  for (const NetworkRequest& request : network_->requests()) {
+    EXPECT_EQ(CountIn(request, planted_()), 0);
+  }
+  EXPECT_EQ(CountIn(network_->requests()[0], study_->default_trace(0)), 1);
+  EXPECT_EQ(result.progress.refine.error, "");
+}
+
+TEST_F(StudyRefinerTest, WithheldDefaultsTakeNoPart) {
+  Create({.trials_max = 60, .no_default = true}, /*task_count=*/2, /*second_algorithm=*/true);
+  ASSERT_OK_AND_ASSIGN(const StudyResult result, Run());
+  for (const NetworkRequest& request : network_->requests()) {
+    EXPECT_EQ(CountIn(request, study_->default_trace(0)), 0);
+    EXPECT_EQ(CountIn(request, study_->second_default_trace(0)), 0);
+  }
+  EXPECT_EQ(result.progress.refine.network_ratio, 0);
+  EXPECT_EQ(NetworkText(result.progress.refine), "");
+}
+
+TEST_F(StudyRefinerTest, WhatTuningIsWorthIsMeasuredInWholePasses) {
+  planted_ = TraceOfRank(1);
+  ASSERT_OK_AND_ASSIGN(const StudyResult result, Run());
+  double chosen_ns = 0, default_ns = 0;
+  for (const int task : {0, 1, 1}) {
+    const std::string trace = Best(task)[0].trace;
+    chosen_ns += static_cast<double>(AloneNs(trace)) * (trace == planted_() ? 0.8 : 1);
+    default_ns += static_cast<double>(AloneNs(study_->default_trace(task)));
+  }
+  EXPECT_NEAR(result.progress.refine.network_ratio, chosen_ns / default_ns, 1e-4);
+  EXPECT_THAT(NetworkText(result.progress.refine), HasSubstr("faster than with default"));
+  EXPECT_THAT(Summary().study.detail, HasSubstr("; network: "));
+}
+
+TEST_F(StudyRefinerTest, DefaultSchedulesStayWhereTheBestOfEachTaskAreSlowerTogether) {
+  planted_ = TraceOfRank(1);
+  // In passes without a default, of jobs of two sets: as caches that are too small for them.
+  SetNetwork({.pass_factor = [this](const NetworkRequest& request, int64_t pass) {
+    if (request.candidates.size() > 4) return 1.0;
+    const int candidate = request.order.candidates[pass * request.order.step_count];
+    return request.candidates[candidate].trace == study_->default_trace(0) ? 1.0 : 1.5;
+  }});
+  ASSERT_OK_AND_ASSIGN(const StudyResult result, Run());
+  EXPECT_GT(result.progress.refine.network_ratio, 1.3);
+  EXPECT_THAT(NetworkText(result.progress.refine), HasSubstr("which are taken"));
+  EXPECT_THAT(Summary().study.detail, HasSubstr("slower than with default schedules"));
+  for (int task = 0; task < 2; ++task) {
+    EXPECT_EQ(Best(task)[0].trace, study_->default_trace(task));
+    EXPECT_EQ(result.progress.tasks[task].best.trace, study_->default_trace(task));
+    EXPECT_EQ(result.progress.tasks[task].best.origin, BestOrigin::kDefault);
+  }
 }
 
 TEST_F(StudyRefinerTest, NothingIsRefinedWhereItIsNotWorthIt) {

@@ -414,7 +414,7 @@ bool StudySession::MayRefine() const {
 void StudySession::Refine(const std::function<bool()>& stop) {
   std::vector<StudyRefiner::Task> tasks;
   for (const auto& task : tasks_) {
-    tasks.push_back({task->measure_task(), task->reference_trial().trace});
+    tasks.push_back({task->measure_task(), task->default_traces()});
   }
   StudyRefiner refiner(options_, std::move(tasks));
   const auto winners = refiner.Run(kRefineShare * Elapsed(), [&] {
@@ -440,6 +440,8 @@ absl::Status StudySession::Finish(StopReason reason) {
     state = StudyState::kInterrupted;
     absl::StrAppend(&detail, ": ", options_.measurer->health().message());
   }
+  const std::string network = NetworkText(refine_);
+  if (!network.empty()) absl::StrAppend(&detail, "; ", network);
   if (!refine_.error.empty()) absl::StrAppend(&detail, "; not refined: ", refine_.error);
   return storage_->SetState(state, detail, NowNs());
 }

@@ -1,6 +1,20 @@
 #include "tuner/service/study_types.h"
 
+#include <cmath>
+
+#include "absl/strings/str_format.h"
+
 namespace burnish {
+
+std::string NetworkText(const RefineProgress& refine) {
+  if (refine.network_ratio <= 0) return "";
+  const double percent = 100 * (refine.network_ratio - 1);
+  std::string text = absl::StrFormat(
+      "network: %.1f %% %s than with default schedules (spread %.1f %%)", std::abs(percent),
+      percent > 0 ? "slower" : "faster", 100 * refine.network_spread);
+  if (refine.defaults_taken) text += ", which are taken";
+  return text;
+}
 
 absl::string_view StopReasonName(StopReason reason) {
   switch (reason) {

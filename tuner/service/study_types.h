@@ -36,6 +36,9 @@ struct TaskTools {
   std::string default_trace = {};     // Candidate 0; canonical text, empty: the program as it is.
   // Further ones that deserve an early trial, as the default does: other algorithms.
   std::vector<std::string> seed_traces = {};
+  // The default of each algorithm, fastest by the analytic model first, `default_trace` among them:
+  // where nothing is recorded, `compile` takes the first that is accurate enough.
+  std::vector<std::string> default_traces = {};
   int64_t bound_ns = 0;                               // Roofline; 0: not known.
   std::unique_ptr<TrainableScorer> scorer = nullptr;  // Not null.
 };
@@ -89,10 +92,18 @@ struct RefineProgress {
   int process_count_max = 0;  // 0: it has not begun.
   int changed_count = 0;      // Tasks with another winner than alone.
   double gain = 0;            // Of the whole, by what was measured, as a fraction.
-  std::string error = {};     // Why it ended without a verdict; empty: it did not.
+  // Time of the model with the best of each task over that with default schedules, whole passes in
+  // turn; 0: not measured.
+  double network_ratio = 0;
+  double network_spread = 0;    // Between processes.
+  bool defaults_taken = false;  // It was above 1 by more than the spread.
+  std::string error = {};       // Why it ended without a verdict; empty: it did not.
 
   bool operator==(const RefineProgress&) const = default;
 };
+
+// What tuning is worth to the whole model, for people; empty: not measured.
+std::string NetworkText(const RefineProgress& refine);
 
 struct StudyProgress {
   std::string study_id = {};

@@ -30,7 +30,8 @@ absl::StatusOr<Extraction> Extract(int columns, const Proposal& proposal) {
 
 }  // namespace
 
-SyntheticStudy::SyntheticStudy(const SyntheticStudyOptions& options) : spec_(options.spec) {
+SyntheticStudy::SyntheticStudy(const SyntheticStudyOptions& options)
+    : spec_(options.spec), second_algorithm_(options.second_algorithm) {
   spec_.task = "synthetic";
   spec_.target = target().ToText();
   for (int i = 0; i < options.task_count; ++i) {
@@ -65,10 +66,18 @@ int SyntheticStudy::IndexOf(const std::string& workload_id) const {
 }
 
 std::string SyntheticStudy::default_trace(int task_index) const {
-  const Sketch& sketch = synthetic_[task_index].sketches()[1];
+  return FirstPoint(task_index, 1);
+}
+
+std::string SyntheticStudy::second_default_trace(int task_index) const {
+  return FirstPoint(task_index, 0);
+}
+
+std::string SyntheticStudy::FirstPoint(int task_index, int sketch_index) const {
+  const Sketch& sketch = synthetic_[task_index].sketches()[sketch_index];
   Point point;
   for (const Decision& decision : sketch.decisions) point.push_back(decision.values.front());
-  auto proposal = spaces_[task_index]->Propose(1, point);
+  auto proposal = spaces_[task_index]->Propose(sketch_index, point);
   CHECK_OK(proposal);
   return proposal->trace;
 }
@@ -93,7 +102,12 @@ TaskTools SyntheticStudy::MakeTools(const StudyTaskSpec& task,
   const int columns = Columns();
   TaskTools tools{.sketches = synthetic_[index].sketches(),
                   .default_trace = default_trace(index),
+                  .default_traces = {default_trace(index)},
                   .bound_ns = SyntheticTask::kBestNs / 2};
+  if (second_algorithm_) {
+    tools.default_traces.insert(tools.default_traces.begin(), second_default_trace(index));
+    if (!spec_.no_default) tools.seed_traces = {second_default_trace(index)};
+  }
   tools.scorer = std::make_unique<ModelScorer>(
       std::move(shared), task.workload.id, columns,
       [columns](const Proposal& proposal) { return Extract(columns, proposal); });

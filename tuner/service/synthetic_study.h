@@ -22,7 +22,8 @@ struct SyntheticStudyOptions {
   int task_count = 2;
   int decision_count = 4;
   uint64_t seed = 0;
-  StudySpec spec = {};  // `task` is filled in.
+  bool second_algorithm = false;  // With a default of its own, which is the one for `compile`.
+  StudySpec spec = {};            // `task` is filled in.
 };
 
 class SyntheticStudy {
@@ -42,17 +43,20 @@ class SyntheticStudy {
   const std::vector<StudyTaskSpec>& tasks() const { return tasks_; }
   Target target() const;
   std::string default_trace(int task_index) const;
+  std::string second_default_trace(int task_index) const;
   // Without noise, of a trace of the task that some sketch can say.
   int64_t LatencyNs(int task_index, const std::string& trace) const;
 
   static constexpr char kId[] = "study";
 
  private:
+  std::string FirstPoint(int task_index, int sketch_index) const;
   TaskTools MakeTools(const StudyTaskSpec& task, std::shared_ptr<SharedModel> shared) const;
   int Columns() const;  // Of a feature row.
   int IndexOf(const std::string& workload_id) const;
 
   StudySpec spec_;
+  bool second_algorithm_ = false;
   std::vector<SyntheticTask> synthetic_;
   std::vector<std::shared_ptr<const SearchSpace>> spaces_;
   std::vector<StudyTaskSpec> tasks_;

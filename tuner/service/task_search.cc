@@ -41,9 +41,10 @@ absl::Status TaskSearch::Init() {
                                         .contract = options_.task.contract,
                                         .codegen_epoch = options_.codegen_epoch,
                                         .enumerated_points_max = options_.enumerated_points_max}));
-  std::vector<std::string> seed_traces = options_.history.seed_traces;
-  seed_traces.insert(seed_traces.end(), options_.tools.seed_traces.begin(),
-                     options_.tools.seed_traces.end());
+  // First what `compile` takes without records: a task with few trials is to have that measured.
+  std::vector<std::string> seed_traces = options_.tools.seed_traces;
+  seed_traces.insert(seed_traces.end(), options_.history.seed_traces.begin(),
+                     options_.history.seed_traces.end());
   ASSIGN_OR_RETURN(strategy_, MakeSearchStrategy(options_.spec.strategy,
                                                  {.space = space_,
                                                   .seed = options_.spec.seed,

@@ -58,6 +58,8 @@ class TaskSearch {
   // Told, successful or not: trials may begin.
   bool reference_told() const { return reference_told_; }
 
+  const std::vector<std::string>& default_traces() const { return options_.tools.default_traces; }
+
   // What trials have in common; names the reference only if it runs.
   std::shared_ptr<const MeasureTask> measure_task() const { return measure_task_; }
   // Of the reference's own measurement and of the trials after it.

@@ -57,6 +57,7 @@ absl::StatusOr<TaskTools> ToolsOfTask(const TaskToolsOptions& options, const Stu
   for (const DefaultChoice& choice : DefaultSchedules(program, isa, target.threads, sketches)) {
     has_winograd = has_winograd || choice.winograd_m > 0;
     std::string trace = PrintTrace(choice.trace);
+    tools.default_traces.push_back(trace);
     // Candidate 0 is the one by the definition: others are compared with its outputs.
     if (choice.winograd_m == 0) {
       tools.default_trace = std::move(trace);

@@ -131,6 +131,9 @@ v1::StudyProgress ToProto(const StudyProgress& progress) {
   refine->set_changed_count(progress.refine.changed_count);
   refine->set_gain(progress.refine.gain);
   refine->set_error(progress.refine.error);
+  refine->set_network_ratio(progress.refine.network_ratio);
+  refine->set_network_spread(progress.refine.network_spread);
+  refine->set_defaults_taken(progress.refine.defaults_taken);
   return message;
 }
 
@@ -149,6 +152,9 @@ absl::StatusOr<StudyProgress> FromProto(const v1::StudyProgress& message) {
                  .process_count_max = message.refine().process_count_max(),
                  .changed_count = message.refine().changed_count(),
                  .gain = message.refine().gain(),
+                 .network_ratio = message.refine().network_ratio(),
+                 .network_spread = message.refine().network_spread(),
+                 .defaults_taken = message.refine().defaults_taken(),
                  .error = message.refine().error()}};
   for (const v1::TaskProgress& in : message.tasks()) {
     if (in.best_origin() < 0 || in.best_origin() > static_cast<int32_t>(BestOrigin::kTrial)) {

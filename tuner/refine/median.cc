@@ -1,0 +1,16 @@
+#include "tuner/refine/median.h"
+
+#include <algorithm>
+#include <cstddef>
+
+namespace burnish {
+
+double Median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const size_t middle = values.size() / 2;
+  std::nth_element(values.begin(), values.begin() + middle, values.end());
+  if (values.size() % 2 == 1) return values[middle];
+  return (values[middle] + *std::max_element(values.begin(), values.begin() + middle)) / 2;
+}
+
+}  // namespace burnish
