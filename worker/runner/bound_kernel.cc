@@ -331,7 +331,8 @@ RuntimeStatus BoundKernel::PrepareTiming(std::span<uint8_t> cold_arena) {
     }
   }
   timing_buffers_.push_back(own);
-  constants_are_cold_ = !cold_arena.empty() && (copy_count > 0 || constant_bytes > cold_arena.size());
+  constants_are_cold_ =
+      !cold_arena.empty() && (copy_count > 0 || constant_bytes > cold_arena.size());
   contexts_.clear();
   for (const std::vector<void*>& buffers : timing_buffers_) {
     context.buffers = buffers.data();
