@@ -262,6 +262,11 @@ class Proposer {
       axes.push_back(New(absl::StrCat("c", d, "x").c_str()));
     }
     if (axes.empty()) return {};
+    if (Flip(4)) {
+      return Make(
+          "compute_at", {p_.blocks[producer].name}, axes,
+          {{"inside", Name(inside)}, {"align", Pick(std::vector<std::string>{"1", "4", "16"})}});
+    }
     return Make("compute_at", {p_.blocks[producer].name}, axes, {{"inside", Name(inside)}});
   }
 

@@ -308,10 +308,12 @@ Program AttentionWorkload(int64_t rows, int64_t keys, int64_t heads, int64_t siz
 
 TEST(SketchTest, AttentionGoesTheWholeWayByBlocksOfRows) {
   // Rows that no tile divides; one head, whose rows are split; many; heads that are no vectors;
-  // keys that are no vectors, fewer than one of some target's, and of one row.
-  for (const Ints& shape : {Ints{19, 32, 4, 16}, Ints{40, 64, 1, 24}, Ints{7, 48, 6, 8},
-                            Ints{9, 32, 2, 13}, Ints{37, 37, 2, 16}, Ints{5, 77, 1, 20},
-                            Ints{6, 9, 3, 8}, Ints{1, 50, 4, 8}, Ints{1, 33, 1, 8}}) {
+  // keys that are no vectors, fewer than one of some target's, of one row, more than are written
+  // out.
+  for (const Ints& shape :
+       {Ints{19, 32, 4, 16}, Ints{40, 64, 1, 24}, Ints{7, 48, 6, 8}, Ints{9, 32, 2, 13},
+        Ints{37, 37, 2, 16}, Ints{5, 77, 1, 20}, Ints{6, 9, 3, 8}, Ints{1, 50, 4, 8},
+        Ints{1, 33, 1, 8}, Ints{3, 1030, 1, 4}, Ints{2, 4101, 1, 4}}) {
     SCOPED_TRACE(testing::PrintToString(shape));
     const Program workload = AttentionWorkload(shape[0], shape[1], shape[2], shape[3]);
     for (const char* text : {"cpu:arch=znver3,threads=2", "cpu:arch=znver4,threads=2",

@@ -1,6 +1,8 @@
-// compute_at@1 P->(a,b,..) inside=loop: P is computed where it is needed: before the body of
-// `loop`, and there only the region that the body reads. New loops a, b, .. walk that region, one
-// for each axis of P; P's memory shrinks to it.
+// compute_at@1 P->(a,b,..) inside=loop [align=16]: P is computed where it is needed: before the
+// body of `loop`, and there only the region that the body reads. New loops a, b, .. walk that
+// region, one for each axis of P; P's memory shrinks to it. With `align` each row of it (along the
+// last axis) begins at a multiple of so many elements, so that vectors of a row do not lie across
+// cache lines.
 #include <algorithm>
 #include <optional>
 
@@ -55,6 +57,13 @@ absl::Status CheckProducer(const Program& program, BlockId producer, NodeId loop
   return absl::OkStatus();
 }
 
+// Row-major, rows `align` elements apart or a multiple of it.
+Storage StorageOfRows(const std::vector<int64_t>& shape, int64_t align) {
+  std::vector<int64_t> longer = shape;
+  if (shape.size() > 1) longer.back() = (longer.back() + align - 1) / align * align;
+  return DenseStorage(longer);
+}
+
 }  // namespace
 
 absl::Status ApplyComputeAt(const Step& step, Program& program) {
@@ -66,6 +75,11 @@ absl::Status ApplyComputeAt(const Step& step, Program& program) {
   Block& block = program.blocks[producer];
   if (step.outputs.size() != block.spatial.size()) {
     return Refuse("want a name for each of the ", absl::StrCat(block.spatial.size()), " axes");
+  }
+  int64_t align = 1;
+  if (step.Has("align")) {
+    ASSIGN_OR_RETURN(align, step.GetInt("align"));
+    if (align < 1 || align > 1024) return Refuse("align must be 1 to 1024 elements");
   }
   ASSIGN_OR_RETURN(Region region, RegionUnder(program, block.output, loop));
   for (RegionDim& dim : region) {
@@ -116,7 +130,7 @@ absl::Status ApplyComputeAt(const Step& step, Program& program) {
   for (size_t i = 1; i < chain.size(); ++i) AppendChild(program, chain[i - 1], chain[i]);
 
   for (size_t d = 0; d < region.size(); ++d) buffer.shape[d] = region[d].size;
-  buffer.storage = DenseStorage(buffer.shape);
+  buffer.storage = StorageOfRows(buffer.shape, align);
   for (BlockId reader : readers) {
     RewriteBlock(program.blocks[reader], [&](const Expr& node) -> Expr {
       if (node->kind != ExprKind::kLoad || node->id != block.output) return nullptr;

@@ -1,4 +1,5 @@
 #include "compiler/schedule/primitives/primitive_test_util.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace burnish {
@@ -128,6 +129,11 @@ kernel {
 )");
 }
 
+TEST(ComputeAtTest, RowsMayBeginAtMultiples) {
+  EXPECT_THAT(After(kConvText, "compute_at@1 P->(a,b) inside=Y.y align=4"),
+              ::testing::HasSubstr("temp P: f32[3, 3] strides [4, 1]\n"));
+}
+
 TEST(ComputeAtTest, IllegalUsesAreRefusedWithAReason) {
   ExpectRefused({
       {.before = "",
@@ -177,6 +183,10 @@ TEST(ComputeAtTest, IllegalUsesAreRefusedWithAReason) {
       {.before = "split@1 Y.y->(a,b) size=9 tail=guard\n",
        .step = "compute_at@1 P->(c,d) inside=b",
        .reason = "is needed in some iterations of b",
+       .program_text = kConvText},
+      {.before = "",
+       .step = "compute_at@1 P->(a,b) inside=Y.y align=0",
+       .reason = "align must be 1 to 1024",
        .program_text = kConvText},
       {.before = "",
        .step = "compute_at@1 T->(a,b) inside=Y.i",

@@ -274,7 +274,8 @@ class ContractionChainSketch {
     for (size_t d = 0; d < block.spatial.size(); ++d) {
       loops.push_back(Loop(block, absl::StrCat("i", d)));
     }
-    Add(absl::StrCat("compute_at@1 ", block.name, "->", List(loops), " inside=", rows_));
+    const std::string align = chain_.RowAlignment(*match_.chain.back());
+    Add(absl::StrCat("compute_at@1 ", block.name, "->", List(loops), " inside=", rows_, align));
     return loops;
   }
 

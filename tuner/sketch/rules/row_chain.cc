@@ -33,10 +33,12 @@ RowChain::RowChain(const RuleContext& context, std::vector<const Block*> blocks)
   // One vector of sums waits for each addition before the next; each further one costs a tree at
   // the end.
   sum_count_ = lanes_;
-  while (sum_count_ < 4 * lanes_ && vector_count_ * lanes_ % (2 * sum_count_) == 0 &&
+  const bool ragged = length_ % lanes_ != 0;
+  while (sum_count_ < 4 * lanes_ && (ragged || length_ % (2 * sum_count_) == 0) &&
          length_ >= 8 * 2 * sum_count_) {
     sum_count_ *= 2;
   }
+  if (ragged && length_ > kUnrolledSteps * sum_count_) sum_count_ *= 2;
 }
 
 int64_t RowChain::row_count() const {
@@ -107,6 +109,12 @@ void RowChain::Vectorize(const std::string& axis, const Block& block, Sketch& sk
   Add(sketch, absl::StrCat("vectorize@1 ", Loop(block, "vi"), " lanes=", lanes_));
 }
 
+std::string RowChain::RowAlignment(const Block& block) const {
+  const int64_t line_elements = context_.isa.line_bytes / 4;
+  const bool across = block.reduction.empty() && length_ % line_elements != 0;
+  return across ? absl::StrCat(" align=", line_elements) : "";
+}
+
 void RowChain::PlaceOthers(const std::string& inside, Sketch& sketch) const {
   // Readers before what they read: a producer goes where its readers are.
   for (size_t i = blocks_.size() - 1; i-- > 0;) Place(*blocks_[i], inside, sketch);
@@ -117,7 +125,8 @@ void RowChain::Place(const Block& block, const std::string& inside, Sketch& sket
   for (size_t d = 0; d < block.spatial.size(); ++d) {
     loops.push_back(Loop(block, absl::StrCat("i", d)));
   }
-  Add(sketch, absl::StrCat("compute_at@1 ", block.name, "->", List(loops), " inside=", inside));
+  Add(sketch, absl::StrCat("compute_at@1 ", block.name, "->", List(loops), " inside=", inside,
+                           RowAlignment(block)));
   if (block.reduction.empty()) {
     Vectorize(loops.back(), block, sketch);
     return;

@@ -26,6 +26,9 @@ class RowChain {
   void SplitReductions(Sketch& sketch) const;
   // Loop `axis` along a row of `block`, in vectors of $width elements: a decision of the sketch.
   void Vectorize(const std::string& axis, const Block& block, Sketch& sketch) const;
+  // What a compute_at of `block` says so that vectors of its rows do not lie across cache lines:
+  // nothing where the rows are whole lines, or one value each.
+  std::string RowAlignment(const Block& block) const;
   // All blocks but the last are computed in loop `inside`, of which an iteration does one row of
   // the last or several.
   void PlaceOthers(const std::string& inside, Sketch& sketch) const;
