@@ -1,5 +1,6 @@
 #include "compiler/driver/build_model.h"
 
+#include <cmath>
 #include <map>
 #include <utility>
 
@@ -10,11 +11,15 @@
 #include "base/status_macros.h"
 #include "compiler/codegen/codegen_epoch.h"
 #include "compiler/driver/assemble.h"
+#include "compiler/driver/model_error.h"
 #include "compiler/driver/planned_model.h"
 #include "compiler/driver/schedule_chooser.h"
 
 namespace burnish {
 namespace {
+
+// Of an error budget that a model turned out to be over: how much of it the next try aims at.
+constexpr double kBudgetMargin = 0.8;
 
 // The steps of a model, and what the builder has to compile for them: one item a task and contract.
 struct CompilePlan {
@@ -117,20 +122,27 @@ CompileRequest RequestOf(const BuildModelOptions& options, const CompilePlan& pl
 absl::StatusOr<PlannedModel> PlanModel(const PlannedModel& cut, const BuildModelOptions& options,
                                        ScheduleChooser& chooser) {
   PlannedModel model = cut;
-  RETURN_IF_ERROR(
-      AssignStorageBySchedule(model, /*views=*/options.opt_level >= 2,
-                              [&](const TaskList& tasks) { return chooser.Choose(tasks); }));
+  const SelectOptions select = SelectOptionsOf(options);
+  RETURN_IF_ERROR(AssignStorageBySchedule(
+      model, /*views=*/options.opt_level >= 2,
+      [&](const TaskList& tasks) { return chooser.Choose(tasks, select); }));
   if (options.require_tuned) RETURN_IF_ERROR(RequireTuned(model));
   return model;
 }
 
-}  // namespace
+// Of the steps together, as Select adds them up.
+double ExpectedError(const std::vector<TaskReport>& tasks) {
+  double squares = 0;
+  for (const TaskReport& task : tasks) {
+    const double error = ErrorOf(task.numerics);
+    squares += error * error * static_cast<double>(task.weight);
+  }
+  return std::sqrt(squares);
+}
 
-absl::StatusOr<BuiltModel> BuildModel(const Graph& graph, ScheduleSource& source, Builder& builder,
-                                      const BuildModelOptions& options) {
-  ASSIGN_OR_RETURN(const PlannedModel cut, CutModel(graph, options.opt_level));
+absl::StatusOr<BuiltModel> BuildOnce(const PlannedModel& cut, ScheduleChooser& chooser,
+                                     Builder& builder, const BuildModelOptions& options) {
   ASSIGN_OR_RETURN(const Target host, HostTarget(HostCpuInfo(), 1));
-  ScheduleChooser chooser(source, options.target, SelectOptionsOf(options));
   while (true) {
     ASSIGN_OR_RETURN(const PlannedModel model, PlanModel(cut, options, chooser));
     const CompilePlan plan = PlanSteps(model);
@@ -143,19 +155,49 @@ absl::StatusOr<BuiltModel> BuildModel(const Graph& graph, ScheduleSource& source
     if (again) continue;
     ASSIGN_OR_RETURN(AssembledModel assembled,
                      AssembleBundle(model, plan.steps, reply, options.target));
-    return BuiltModel{.bundle = std::move(assembled.bundle),
-                      .tasks = Report(model, plan, reply, chooser),
-                      .step_count = static_cast<int>(plan.steps.size()),
-                      .kernel_count = assembled.kernel_count,
-                      .arena_bytes = assembled.arena_bytes,
-                      .weights_bytes = assembled.weights_bytes};
+    BuiltModel built{.bundle = std::move(assembled.bundle),
+                     .tasks = Report(model, plan, reply, chooser),
+                     .step_count = static_cast<int>(plan.steps.size()),
+                     .kernel_count = assembled.kernel_count,
+                     .arena_bytes = assembled.arena_bytes,
+                     .weights_bytes = assembled.weights_bytes};
+    built.expected_error = ExpectedError(built.tasks);
+    return built;
   }
+}
+
+}  // namespace
+
+absl::StatusOr<BuiltModel> BuildModel(const Graph& graph, ScheduleSource& source, Builder& builder,
+                                      const BuildModelOptions& options) {
+  ASSIGN_OR_RETURN(const PlannedModel cut, CutModel(graph, options.opt_level));
+  ScheduleChooser chooser(source, options.target);
+  ASSIGN_OR_RETURN(BuiltModel built, BuildOnce(cut, chooser, builder, options));
+  if (built.expected_error == 0) return built;
+  BuildModelOptions lossless = options;
+  lossless.select.strict = true;
+  lossless.require_tuned = false;
+  ASSIGN_OR_RETURN(const BuiltModel reference, BuildOnce(cut, chooser, builder, lossless));
+  BuildModelOptions within = options;
+  // Each round expects less than the one before, so this ends.
+  while (built.expected_error > 0) {
+    const absl::StatusOr<double> measured =
+        MeasureModelError(built.bundle, reference.bundle, options.target.threads);
+    // It does not run here, or not on such inputs: what is expected must do.
+    if (!measured.ok()) return built;
+    built.measured_error = *measured;
+    const double budget = options.select.error_budget;
+    if (*measured <= budget) return built;
+    within.select.error_budget = kBudgetMargin * built.expected_error * budget / *measured;
+    ASSIGN_OR_RETURN(built, BuildOnce(cut, chooser, builder, within));
+  }
+  return built;
 }
 
 absl::StatusOr<TunedModel> ModelTasks(const Graph& graph, ScheduleSource& source,
                                       const BuildModelOptions& options) {
   ASSIGN_OR_RETURN(const PlannedModel cut, CutModel(graph, options.opt_level));
-  ScheduleChooser chooser(source, options.target, SelectOptionsOf(options));
+  ScheduleChooser chooser(source, options.target);
   ASSIGN_OR_RETURN(const PlannedModel model, PlanModel(cut, options, chooser));
   std::vector<int64_t> weights(model.tasks.tasks.size(), 0);
   for (const TaskCall& call : model.tasks.calls) {
@@ -178,7 +220,7 @@ absl::StatusOr<TunedModel> ModelTasks(const Graph& graph, ScheduleSource& source
 absl::StatusOr<std::string> EmitModel(const Graph& graph, ScheduleSource& source, Builder& builder,
                                       const BuildModelOptions& options, absl::string_view form) {
   ASSIGN_OR_RETURN(const PlannedModel cut, CutModel(graph, options.opt_level));
-  ScheduleChooser chooser(source, options.target, SelectOptionsOf(options));
+  ScheduleChooser chooser(source, options.target);
   ASSIGN_OR_RETURN(const PlannedModel model, PlanModel(cut, options, chooser));
   const CompilePlan plan = PlanSteps(model);
   CompileRequest request = RequestOf(options, plan);

@@ -3,6 +3,7 @@
 #define COMPILER_DRIVER_BUILD_MODEL_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,10 +51,17 @@ struct BuiltModel {
   int kernel_count = 0;  // Distinct bodies.
   int64_t arena_bytes = 0;
   int64_t weights_bytes = 0;
+  // Tensor error of the outputs that algorithms with other rounding are behind: what their steps'
+  // errors add up to, and what the built model showed against the same model without them
+  // (model_error.h). Nullopt: it was not run, since it is for another machine or has none of them.
+  double expected_error = 0;
+  std::optional<double> measured_error = std::nullopt;
 };
 
 // Equal graph, schedules, target and builder give equal bytes. A schedule that cannot be applied or
-// compiled is passed over for the next best. Errors: INVALID_ARGUMENT for the graph, the builder's,
+// compiled is passed over for the next best. A model with algorithms that round otherwise is run
+// here, where this machine can: while the error is over the budget of `select`, those that add most
+// are replaced. Errors: INVALID_ARGUMENT for the graph, the builder's,
 // INTERNAL where a default nest does not compile.
 absl::StatusOr<BuiltModel> BuildModel(const Graph& graph, ScheduleSource& source, Builder& builder,
                                       const BuildModelOptions& options);
@@ -68,7 +76,8 @@ absl::StatusOr<TunedModel> ModelTasks(const Graph& graph, ScheduleSource& source
                                       const BuildModelOptions& options);
 
 // Every kernel of the model as text, in the order of first use: "ir", "schedule", "lowered", "llvm"
-// or "asm", each after a line with the task's name.
+// or "asm", each after a line with the task's name. Schedules are those that the expected errors
+// allow: nothing is run.
 absl::StatusOr<std::string> EmitModel(const Graph& graph, ScheduleSource& source, Builder& builder,
                                       const BuildModelOptions& options, absl::string_view form);
 

@@ -184,6 +184,50 @@ TEST(DriverTest, TraceThatDoesNotApplyIsPassedOver) {
       StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("max_pool")));
 }
 
+// Winograd's algorithm for every convolution with ReLU, said to be more exact than it is.
+class HopefulWinograd : public ScheduleSource {
+ public:
+  absl::StatusOr<std::vector<Schedule>> Find(const ExtractedTask& task,
+                                             const Target& target) override {
+    if (task.name != "conv+relu") return std::vector<Schedule>();
+    return std::vector<Schedule>{
+        {.trace = "winograd@1 b3->(U,V0,V,M,T) m=4\n",
+         .origin = ScheduleOrigin::kTuned,
+         .numerics = {.kind = NumericsClass::kWinograd, .winograd_m = 4, .error = kClaimedError}}};
+  }
+  static constexpr double kClaimedError = 1e-12;
+};
+
+int WinogradCount(const BuiltModel& built) {
+  return static_cast<int>(std::count_if(
+      built.tasks.begin(), built.tasks.end(),
+      [](const TaskReport& task) { return task.numerics.kind == NumericsClass::kWinograd; }));
+}
+
+TEST(DriverTest, ErrorOfTheWholeModelIsMeasured) {
+  HopefulWinograd source;
+  const Graph graph = ResidualGraph();
+  ASSERT_OK_AND_ASSIGN(const BuiltModel built, Build(graph, source));
+  EXPECT_EQ(WinogradCount(built), 2);
+  EXPECT_LT(built.expected_error, 2 * HopefulWinograd::kClaimedError);
+  ASSERT_TRUE(built.measured_error.has_value());
+  // Single precision: no two ways of summing agree better than this.
+  EXPECT_GT(*built.measured_error, 1e-8);
+  EXPECT_LT(*built.measured_error, 1e-4);
+  ExpectRunsLikeTheGraph(graph, built, 5);
+}
+
+TEST(DriverTest, AlgorithmsThatTheModelCannotAffordAreReplaced) {
+  HopefulWinograd source;
+  const Graph graph = ResidualGraph();
+  ASSERT_OK_AND_ASSIGN(const BuiltModel built,
+                       BuildModel(graph, source, SharedBuilder(),
+                                  {.target = Host(2), .select = {.error_budget = 1e-8}}));
+  EXPECT_EQ(WinogradCount(built), 0);
+  EXPECT_EQ(built.expected_error, 0);
+  ExpectRunsLikeTheGraph(graph, built, 6);
+}
+
 TEST(DriverTest, LayersOfOneShapeShareOneKernel) {
   Graph graph;
   graph.name = "twins";

@@ -1,5 +1,8 @@
 #include "compiler/driver/schedule_chooser.h"
 
+#include <algorithm>
+#include <atomic>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -21,15 +24,33 @@ absl::StatusOr<Program> ApplyTo(const Program& definition, const std::string& tr
 
 }  // namespace
 
-absl::StatusOr<ScheduleChooser::Known*> ScheduleChooser::Lookup(const ExtractedTask& task) {
-  const auto [found, is_new] = known_.try_emplace(task.workload);
-  if (is_new) {
-    ASSIGN_OR_RETURN(found->second.schedules, source_.Find(task, target_));
+absl::Status ScheduleChooser::LookUp(const TaskList& tasks) {
+  std::vector<const ExtractedTask*> asked;
+  for (const ExtractedTask& task : tasks.tasks) {
+    if (known_.count(task.workload) == 0) asked.push_back(&task);
   }
-  return &found->second;
+  std::vector<absl::StatusOr<std::vector<Schedule>>> found(asked.size());
+  std::atomic<size_t> next = 0;
+  const auto ask = [&] {
+    for (size_t i = next++; i < asked.size(); i = next++) {
+      found[i] = source_.Find(*asked[i], target_);
+    }
+  };
+  const size_t cpus = std::max(1U, std::thread::hardware_concurrency());
+  std::vector<std::thread> helpers;
+  for (size_t i = 1; i < std::min(cpus, asked.size()); ++i) helpers.emplace_back(ask);
+  ask();
+  for (std::thread& helper : helpers) helper.join();
+  for (size_t i = 0; i < asked.size(); ++i) {
+    RETURN_IF_ERROR(found[i].status());
+    known_[asked[i]->workload].schedules = *std::move(found[i]);
+  }
+  return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<ChosenSchedule>> ScheduleChooser::Choose(const TaskList& tasks) {
+absl::StatusOr<std::vector<ChosenSchedule>> ScheduleChooser::Choose(const TaskList& tasks,
+                                                                    const SelectOptions& options) {
+  RETURN_IF_ERROR(LookUp(tasks));
   std::vector<Program> definitions;
   std::vector<Known*> known;
   for (const ExtractedTask& task : tasks.tasks) {
@@ -39,7 +60,7 @@ absl::StatusOr<std::vector<ChosenSchedule>> ScheduleChooser::Choose(const TaskLi
           absl::StrCat("task ", task.name, ": ", definition.status().message()));
     }
     definitions.push_back(*std::move(definition));
-    ASSIGN_OR_RETURN(known.emplace_back(), Lookup(task));
+    known.push_back(&known_.at(task.workload));
   }
   std::vector<ChosenSchedule> chosen(tasks.tasks.size());
   std::vector<bool> done(tasks.tasks.size(), false);
@@ -49,7 +70,7 @@ absl::StatusOr<std::vector<ChosenSchedule>> ScheduleChooser::Choose(const TaskLi
     for (size_t i = 0; i < known.size(); ++i) {
       choices.push_back({.weight = tasks.tasks[i].weight, .schedules = known[i]->schedules});
     }
-    const std::vector<int> selected = Select(choices, options_);
+    const std::vector<int> selected = Select(choices, options);
     for (size_t i = 0; i < selected.size(); ++i) {
       Schedule schedule = selected[i] < 0 ? Schedule() : known[i]->schedules[selected[i]];
       if (done[i] && chosen[i].schedule.trace == schedule.trace) continue;

@@ -18,11 +18,13 @@ namespace burnish {
 class ScheduleChooser {
  public:
   // `source` and `target` outlive this.
-  ScheduleChooser(ScheduleSource& source, const Target& target, const SelectOptions& options)
-      : source_(source), target_(target), options_(options) {}
+  ScheduleChooser(ScheduleSource& source, const Target& target)
+      : source_(source), target_(target) {}
 
-  // By task. Errors: the source's; INTERNAL where a workload's text does not parse.
-  absl::StatusOr<std::vector<ChosenSchedule>> Choose(const TaskList& tasks);
+  // By task. The source is asked once for each workload, for several at once. Errors: the source's;
+  // INTERNAL where a workload's text does not parse.
+  absl::StatusOr<std::vector<ChosenSchedule>> Choose(const TaskList& tasks,
+                                                     const SelectOptions& options);
 
   // Never choose this trace for this workload again. False: it is the default nest, for which there
   // is no substitute.
@@ -36,11 +38,11 @@ class ScheduleChooser {
     std::vector<Schedule> schedules;
     std::vector<std::string> rejections;
   };
-  absl::StatusOr<Known*> Lookup(const ExtractedTask& task);
+  // Asks the source for the tasks that are not known yet.
+  absl::Status LookUp(const TaskList& tasks);
 
   ScheduleSource& source_;
   const Target& target_;
-  const SelectOptions options_;
   std::map<std::string, Known> known_;  // By workload.
 };
 

@@ -35,6 +35,7 @@ class ScheduleSource {
   virtual ~ScheduleSource() = default;
 
   // A few good schedules for the task, in any order. None: the driver takes the default nest.
+  // Thread-safe: tasks are looked up at the same time.
   virtual absl::StatusOr<std::vector<Schedule>> Find(const ExtractedTask& task,
                                                      const Target& target) = 0;
 };

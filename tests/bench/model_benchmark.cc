@@ -9,7 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_format.h"
+#include "absl/synchronization/mutex.h"
 #include "base/clock.h"
 #include "base/cpu_info.h"
 #include "base/status_macros.h"
@@ -39,14 +41,20 @@ class AnalyticDefaults : public ScheduleSource {
     ASSIGN_OR_RETURN(const Program workload, ParseProgram(task.workload));
     const absl::Time start = Clock::Real().SteadyNow();
     const Trace trace = DefaultSchedule(workload, IsaModelOf(target), target.threads);
+    const absl::MutexLock lock(&mutex_);
     spent_ += Clock::Real().SteadyNow() - start;
     return std::vector<Schedule>{
         {.trace = PrintTrace(trace), .numerics = {.kind = NumericsClass::kReassociated}}};
   }
-  absl::Duration spent() const { return spent_; }
+  // Of all threads together.
+  absl::Duration spent() const {
+    const absl::MutexLock lock(&mutex_);
+    return spent_;
+  }
 
  private:
-  absl::Duration spent_ = absl::ZeroDuration();
+  mutable absl::Mutex mutex_;
+  absl::Duration spent_ ABSL_GUARDED_BY(mutex_) = absl::ZeroDuration();
 };
 
 // Times what the builder takes.

@@ -24,17 +24,6 @@ std::string RoundingText(const Numerics& numerics) {
                          numerics.error >= 0 ? "" : " assumed");
 }
 
-// Of the whole model: as Select adds up what its steps do.
-double ModelError(const BuiltModel& built) {
-  double squares = 0;
-  for (const TaskReport& task : built.tasks) {
-    if (task.numerics.kind != NumericsClass::kWinograd) continue;
-    const double error = ErrorOf(task.numerics);
-    squares += error * error * static_cast<double>(task.weight);
-  }
-  return std::sqrt(squares);
-}
-
 }  // namespace
 
 absl::StatusOr<SelectOptions> ParseAccuracy(const std::string& text) {
@@ -79,8 +68,14 @@ std::string BuildReportSummary(const BuiltModel& built) {
   absl::StrAppend(&text, " weights ", FormatBytes(static_cast<double>(built.weights_bytes)),
                   ", activations ", FormatBytes(static_cast<double>(built.arena_bytes)),
                   ", bundle ", FormatBytes(static_cast<double>(built.bundle.size())), "\n");
-  if (const double error = ModelError(built); error > 0) {
-    absl::StrAppendFormat(&text, "error of Winograd's steps together %.1e\n", error);
+  if (built.expected_error > 0) {
+    absl::StrAppendFormat(&text, "error of Winograd's steps together %.1e expected, ",
+                          built.expected_error);
+    if (built.measured_error.has_value()) {
+      absl::StrAppendFormat(&text, "%.1e measured on random inputs\n", *built.measured_error);
+    } else {
+      absl::StrAppend(&text, "not measured: the model does not run on this machine\n");
+    }
   }
   return text;
 }
@@ -123,6 +118,9 @@ Json BuildReportJson(const BuiltModel& built) {
           {"weights_bytes", built.weights_bytes},
           {"arena_bytes", built.arena_bytes},
           {"bundle_bytes", built.bundle.size()},
+          {"expected_error", built.expected_error},
+          {"measured_error",
+           built.measured_error.has_value() ? Json(*built.measured_error) : Json(nullptr)},
           {"tasks", tasks}};
 }
 

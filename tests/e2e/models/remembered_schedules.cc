@@ -7,13 +7,16 @@ namespace burnish {
 
 absl::StatusOr<std::vector<Schedule>> RememberedSchedules::Find(const ExtractedTask& task,
                                                                 const Target& target) {
-  const auto [found, is_new] = known_.try_emplace(std::pair(task.workload, target.ToText()));
-  if (is_new) {
-    const absl::Time start = Clock::Real().SteadyNow();
-    ASSIGN_OR_RETURN(found->second, source_.Find(task, target));
-    spent_ += Clock::Real().SteadyNow() - start;
+  const std::pair key(task.workload, target.ToText());
+  {
+    const absl::MutexLock lock(&mutex_);
+    if (const auto found = known_.find(key); found != known_.end()) return found->second;
   }
-  return found->second;
+  const absl::Time start = Clock::Real().SteadyNow();
+  ASSIGN_OR_RETURN(std::vector<Schedule> schedules, source_.Find(task, target));
+  const absl::MutexLock lock(&mutex_);
+  spent_ += Clock::Real().SteadyNow() - start;
+  return known_[key] = std::move(schedules);
 }
 
 }  // namespace burnish

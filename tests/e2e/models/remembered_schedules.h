@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "compiler/driver/schedule_source.h"
 #include "tuner/cli/recorded_schedules.h"
@@ -21,13 +23,18 @@ class RememberedSchedules : public ScheduleSource {
                                              const Target& target) override;
 
   // In computing answers.
-  absl::Duration spent() const { return spent_; }
+  absl::Duration spent() const {
+    const absl::MutexLock lock(&mutex_);
+    return spent_;
+  }
 
  private:
   RecordedSchedules source_{nullptr, {}};
+  mutable absl::Mutex mutex_;
   // By workload and target.
-  std::map<std::pair<std::string, std::string>, std::vector<Schedule>> known_;
-  absl::Duration spent_ = absl::ZeroDuration();
+  std::map<std::pair<std::string, std::string>, std::vector<Schedule>> known_
+      ABSL_GUARDED_BY(mutex_);
+  absl::Duration spent_ ABSL_GUARDED_BY(mutex_) = absl::ZeroDuration();
 };
 
 }  // namespace burnish

@@ -1,0 +1,122 @@
+#include "compiler/driver/model_error.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/rng.h"
+#include "base/status_macros.h"
+#include "compiler/runtime/model.h"
+#include "compiler/runtime/session.h"
+#include "compiler/runtime/thread_pool.h"
+
+namespace burnish {
+namespace {
+
+// The largest error of a draw varies from one to the next by a third or so.
+constexpr int kDraws = 3;
+constexpr uint64_t kSeed = 20161;
+
+using Bytes = std::vector<uint8_t>;
+
+absl::Status ToStatus(const RuntimeStatus& status) {
+  return absl::Status(static_cast<absl::StatusCode>(status.code()), status.message());
+}
+
+absl::StatusOr<std::unique_ptr<Session>> Open(const std::string& bundle,
+                                              const std::shared_ptr<ThreadPool>& pool) {
+  const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(bundle.data()),
+                                       bundle.size());
+  auto model = Model::LoadBytes(bytes, {.check_weights = false});
+  if (!model.ok()) return ToStatus(model.status());
+  auto session = Session::Create(*model, pool);
+  if (!session.ok()) return ToStatus(session.status());
+  return std::move(*session);
+}
+
+template <typename Float>
+void FillNormal(Rng& rng, Bytes& bytes) {
+  for (size_t at = 0; at < bytes.size(); at += sizeof(Float)) {
+    const auto value = static_cast<Float>(rng.Normal());
+    std::memcpy(&bytes[at], &value, sizeof(Float));
+  }
+}
+
+Bytes Draw(const TensorInfo& tensor, Rng& rng) {
+  Bytes bytes(tensor.dense_bytes());
+  if (tensor.type == ElementType::kF32) {
+    FillNormal<float>(rng, bytes);
+  } else if (tensor.type == ElementType::kF64) {
+    FillNormal<double>(rng, bytes);
+  } else {
+    // Little-endian: the value is that of the first byte.
+    for (size_t at = 0; at < bytes.size(); at += ElementBytes(tensor.type)) {
+      bytes[at] = static_cast<uint8_t>(rng.Below(2));
+    }
+  }
+  return bytes;
+}
+
+absl::StatusOr<Bytes> OutputOf(Session& session, size_t index) {
+  Bytes bytes(session.manifest().outputs[index].tensor.dense_bytes());
+  if (const RuntimeStatus got = session.GetOutput(index, bytes); !got.ok()) return ToStatus(got);
+  return bytes;
+}
+
+template <typename Float>
+absl::StatusOr<double> ErrorOf(const Bytes& got, const Bytes& want) {
+  double difference = 0, greatest = 0;
+  for (size_t at = 0; at < want.size(); at += sizeof(Float)) {
+    Float a, b;
+    std::memcpy(&a, &got[at], sizeof(Float));
+    std::memcpy(&b, &want[at], sizeof(Float));
+    if (!std::isfinite(a) || !std::isfinite(b)) return absl::InternalError("not finite");
+    difference = std::max(difference, std::abs(static_cast<double>(a) - static_cast<double>(b)));
+    greatest = std::max(greatest, std::abs(static_cast<double>(b)));
+  }
+  return difference == 0 ? 0 : difference / greatest;
+}
+
+}  // namespace
+
+absl::StatusOr<double> MeasureModelError(const std::string& bundle, const std::string& reference,
+                                         int thread_count) {
+  auto made = ThreadPool::Create({.thread_count = thread_count});
+  if (!made.ok()) return ToStatus(made.status());
+  const std::shared_ptr<ThreadPool> pool = std::move(*made);
+  ASSIGN_OR_RETURN(const std::unique_ptr<Session> got, Open(bundle, pool));
+  ASSIGN_OR_RETURN(const std::unique_ptr<Session> want, Open(reference, pool));
+  if (got->manifest().inputs != want->manifest().inputs ||
+      got->manifest().outputs != want->manifest().outputs) {
+    return absl::InternalError("the bundles have other inputs or outputs");
+  }
+  Rng rng(kSeed);
+  double error = 0;
+  for (int draw = 0; draw < kDraws; ++draw) {
+    for (size_t i = 0; i < got->manifest().inputs.size(); ++i) {
+      const Bytes input = Draw(got->manifest().inputs[i].tensor, rng);
+      for (Session* session : {got.get(), want.get()}) {
+        if (const RuntimeStatus set = session->SetInput(i, input); !set.ok()) return ToStatus(set);
+      }
+    }
+    for (Session* session : {got.get(), want.get()}) {
+      if (const RuntimeStatus ran = session->Run(); !ran.ok()) return ToStatus(ran);
+    }
+    for (size_t i = 0; i < got->manifest().outputs.size(); ++i) {
+      const ElementType type = got->manifest().outputs[i].tensor.type;
+      if (type != ElementType::kF32 && type != ElementType::kF64) continue;
+      ASSIGN_OR_RETURN(const Bytes a, OutputOf(*got, i));
+      ASSIGN_OR_RETURN(const Bytes b, OutputOf(*want, i));
+      ASSIGN_OR_RETURN(const double of_output,
+                       type == ElementType::kF32 ? ErrorOf<float>(a, b) : ErrorOf<double>(a, b));
+      error = std::max(error, of_output);
+    }
+  }
+  return error;
+}
+
+}  // namespace burnish
