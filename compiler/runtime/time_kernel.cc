@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "compiler/runtime/kernel_error.h"
 #include "compiler/runtime/spin_wait.h"
@@ -39,6 +40,15 @@ void SetCallbacks(ThreadPool& pool, BurnishKernelContext& context) {
   context.abi_version = BURNISH_KERNEL_ABI_VERSION;
   context.barrier = &SpinBarrier::WaitCallback;
   context.barrier_arg = &pool.barrier();
+}
+
+// A second look at what is this much slower would cost more than it can bring.
+constexpr int64_t kFarAbove = 4;
+
+bool IsHopeless(const std::vector<int64_t>& latency_ns, int64_t stop_above_ns) {
+  if (stop_above_ns <= 0) return false;
+  const int64_t fastest_ns = *std::min_element(latency_ns.begin(), latency_ns.end());
+  return fastest_ns > (latency_ns.size() == 1 ? kFarAbove * stop_above_ns : stop_above_ns);
 }
 
 }  // namespace
@@ -80,7 +90,7 @@ RuntimeOr<KernelTiming> TimeKernel(ThreadPool& pool, BurnishKernel kernel,
       continue;
     }
     timing.latency_ns.push_back((ns + timing.inner_count / 2) / timing.inner_count);
-    if (options.stop_above_ns > 0 && timing.latency_ns.back() > options.stop_above_ns) {
+    if (IsHopeless(timing.latency_ns, options.stop_above_ns)) {
       timing.stopped_early = repeat + 1 < options.repeat_count;
       break;
     }

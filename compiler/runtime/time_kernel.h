@@ -18,7 +18,9 @@ struct TimeKernelOptions {
   int64_t warmup_ns = 20'000'000;     // At least; AVX-512 wants 20 ms at its own width.
   int64_t repeat_min_ns = 1'000'000;  // The inner loop is sized to take at least this long.
   int repeat_count = 5;               // >= 1.
-  int64_t stop_above_ns = 0;          // Ends after the first repeat above this latency; 0: never.
+  // Ends when the fastest of two repeats is above this latency, or one far above it; 0: never. A
+  // single one may have met somebody else's work.
+  int64_t stop_above_ns = 0;
   int64_t inner_count_max = 1'000'000;
 };
 

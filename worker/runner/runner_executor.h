@@ -39,7 +39,8 @@ struct RunnerExecutorOptions {
 // become 20 ms of warm-up and 5 repeats of at least 1 ms; constants are cold; probe kernel and
 // candidate 0 are timed before and after, in the window of the measuring lock. In a model's order
 // (kernel_sequence.h) each pass is timed step by step, and the probe kernel around all of them.
-// Version 1 left constants warm that are larger than half of the arena, which is the last cache.
+// Version 1 left constants warm that are larger than half of the arena, which is the last cache,
+// and gave up after any one repeat far above the incumbent.
 class RunnerExecutor : public SlotExecutor {
  public:
   static constexpr int kMethodVersion = kMeasureMethodVersion;
