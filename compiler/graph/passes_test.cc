@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/status_matchers.h"
+#include "compiler/graph/crop_kernels_pass.h"
 #include "compiler/graph/eliminate_common_pass.h"
 #include "compiler/graph/eliminate_dead_pass.h"
 #include "compiler/graph/fold_batch_norm_pass.h"
@@ -68,6 +69,7 @@ INSTANTIATE_TEST_SUITE_P(
                       PassCase{"InferShapes", InferShapes}, PassCase{"Simplify", Simplify},
                       PassCase{"FoldConstants", [](Graph& g) { return FoldConstants(g); }},
                       PassCase{"FoldBatchNorm", FoldBatchNorm},
+                      PassCase{"CropKernels", CropKernels},
                       PassCase{"SinkChannelShuffles", SinkChannelShuffles},
                       PassCase{"SinkConcats", SinkConcats},
                       PassCase{"ConvertToChannelsLast", ConvertToChannelsLast},

@@ -1,6 +1,7 @@
 #include "compiler/graph/prepare.h"
 
 #include "base/status_macros.h"
+#include "compiler/graph/crop_kernels_pass.h"
 #include "compiler/graph/eliminate_common_pass.h"
 #include "compiler/graph/eliminate_dead_pass.h"
 #include "compiler/graph/fold_batch_norm_pass.h"
@@ -17,6 +18,7 @@ absl::Status PrepareGraph(Graph& graph, const PrepareOptions& options) {
   RETURN_IF_ERROR(FoldConstants(graph));
   RETURN_IF_ERROR(Simplify(graph));
   if (options.fold_batch_norm) RETURN_IF_ERROR(FoldBatchNorm(graph));
+  RETURN_IF_ERROR(CropKernels(graph));
   RETURN_IF_ERROR(SinkChannelShuffles(graph));
   RETURN_IF_ERROR(SinkConcats(graph));
   if (options.channels_last) {
