@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <string>
-#include <vector>
 
 #include "compiler/runtime/kernel_error.h"
 #include "compiler/runtime/spin_wait.h"
@@ -42,16 +41,12 @@ void SetCallbacks(ThreadPool& pool, BurnishKernelContext& context) {
   context.barrier_arg = &pool.barrier();
 }
 
-// A second look at what is this much slower would cost more than it can bring.
-constexpr int64_t kFarAbove = 4;
-
-bool IsHopeless(const std::vector<int64_t>& latency_ns, int64_t stop_above_ns) {
-  if (stop_above_ns <= 0) return false;
-  const int64_t fastest_ns = *std::min_element(latency_ns.begin(), latency_ns.end());
-  return fastest_ns > (latency_ns.size() == 1 ? kFarAbove * stop_above_ns : stop_above_ns);
-}
-
 }  // namespace
+
+bool IsHopeless(std::span<const int64_t> latency_ns, int64_t stop_above_ns) {
+  const int64_t fastest_ns = *std::min_element(latency_ns.begin(), latency_ns.end());
+  return fastest_ns > (latency_ns.size() == 1 ? 4 : 1) * stop_above_ns;
+}
 
 RuntimeOr<KernelTiming> TimeKernel(ThreadPool& pool, BurnishKernel kernel,
                                    std::vector<BurnishKernelContext> copies,
@@ -90,7 +85,7 @@ RuntimeOr<KernelTiming> TimeKernel(ThreadPool& pool, BurnishKernel kernel,
       continue;
     }
     timing.latency_ns.push_back((ns + timing.inner_count / 2) / timing.inner_count);
-    if (IsHopeless(timing.latency_ns, options.stop_above_ns)) {
+    if (options.stop_above_ns > 0 && IsHopeless(timing.latency_ns, options.stop_above_ns)) {
       timing.stopped_early = repeat + 1 < options.repeat_count;
       break;
     }

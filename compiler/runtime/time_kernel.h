@@ -18,11 +18,14 @@ struct TimeKernelOptions {
   int64_t warmup_ns = 20'000'000;     // At least; AVX-512 wants 20 ms at its own width.
   int64_t repeat_min_ns = 1'000'000;  // The inner loop is sized to take at least this long.
   int repeat_count = 5;               // >= 1.
-  // Ends when the fastest of two repeats is above this latency, or one far above it; 0: never. A
-  // single one may have met somebody else's work.
-  int64_t stop_above_ns = 0;
+  int64_t stop_above_ns = 0;          // Ends when IsHopeless; 0: never.
   int64_t inner_count_max = 1'000'000;
 };
+
+// Whether so far even the fastest of two or more repeats is above the limit, or a single one more
+// than four times: one that is above it may have met somebody else's work, and a second look at
+// what is that much slower costs more than it can bring. `latency_ns`: at least one.
+bool IsHopeless(std::span<const int64_t> latency_ns, int64_t stop_above_ns);
 
 struct KernelTiming {
   // One per repeat, in order: the mean of the inner loop, barrier after each call included.

@@ -14,19 +14,16 @@
 namespace burnish {
 namespace {
 
-// A kernel that takes at least `burn_ns`, or once more than that, and counts itself; buffers[0] is
-// this struct.
+// A kernel that takes at least `burn_ns` and counts itself; buffers[0] is this struct.
 struct Burner {
   int64_t burn_ns = 0;
-  int64_t slow_call = -1, slow_ns = 0;  // From 0.
-  std::atomic<int64_t> call_count{0};   // Of worker 0.
+  std::atomic<int64_t> call_count{0};  // Of worker 0.
 };
 
 int32_t Burn(const BurnishKernelContext* context, int32_t worker, int32_t workers) {
   auto* burner = static_cast<Burner*>(context->buffers[0]);
-  int64_t burn_ns = burner->burn_ns;
-  if (worker == 0 && burner->call_count++ == burner->slow_call) burn_ns = burner->slow_ns;
-  const int64_t end_ns = MonotonicNs() + burn_ns;
+  if (worker == 0) ++burner->call_count;
+  const int64_t end_ns = MonotonicNs() + burner->burn_ns;
   while (MonotonicNs() < end_ns) {
   }
   return BURNISH_KERNEL_OK;
@@ -59,19 +56,20 @@ TEST_F(TimeKernelTest, InnerLoopIsSizedAndEachRepeatIsReported) {
   EXPECT_FALSE(timing->stopped_early);
 }
 
-TEST_F(TimeKernelTest, ASlowCandidateIsTimedTwiceAndLeft) {
-  burner_.burn_ns = 50'000'000;
+TEST_F(TimeKernelTest, ASlowCandidateIsLeftAfterTwoRepeats) {
+  burner_.burn_ns = 2'000'000;
   auto timing = TimeKernel(
       *pool_, &Burn, {ContextOf(buffers_, 1)},
-      {.warmup_ns = 1, .repeat_min_ns = 1, .repeat_count = 5, .stop_above_ns = 49'000'000});
+      {.warmup_ns = 1, .repeat_min_ns = 1, .repeat_count = 5, .stop_above_ns = 1'000'000});
   ASSERT_TRUE(timing.ok());
-  EXPECT_EQ(timing->latency_ns.size(), 2u);
+  // After one, where the machine made it slower still.
+  EXPECT_LE(timing->latency_ns.size(), 2u);
   EXPECT_TRUE(timing->stopped_early);
   EXPECT_EQ(timing->inner_count, 1);
-  EXPECT_EQ(burner_.call_count, 3);
+  EXPECT_EQ(burner_.call_count, 1 + static_cast<int64_t>(timing->latency_ns.size()));
 }
 
-TEST_F(TimeKernelTest, AHopelessCandidateIsTimedOnceAndLeft) {
+TEST_F(TimeKernelTest, AHopelessCandidateIsLeftAfterOne) {
   burner_.burn_ns = 2'000'000;
   auto timing =
       TimeKernel(*pool_, &Burn, {ContextOf(buffers_, 1)},
@@ -81,23 +79,14 @@ TEST_F(TimeKernelTest, AHopelessCandidateIsTimedOnceAndLeft) {
   EXPECT_TRUE(timing->stopped_early);
 }
 
-// Somebody else's work, in the first repeat or in a later one.
-TEST_F(TimeKernelTest, OneSlowRepeatEndsNothing) {
-  for (const int slow_call : {1, 3}) {
-    burner_.call_count = 0;
-    burner_.slow_call = slow_call;
-    burner_.slow_ns = 200'000'000;
-    auto timing = TimeKernel(*pool_, &Burn, {ContextOf(buffers_, 1)},
-                             {.warmup_ns = 1,
-                              .repeat_min_ns = 1,
-                              .repeat_count = 5,
-                              .stop_above_ns = 100'000'000,
-                              .inner_count_max = 1});
-    ASSERT_TRUE(timing.ok());
-    ASSERT_EQ(timing->latency_ns.size(), 5u);
-    EXPECT_GE(timing->latency_ns[slow_call - 1], 200'000'000);
-    EXPECT_FALSE(timing->stopped_early);
-  }
+TEST(IsHopelessTest, OneSlowRepeatSaysNothingUnlessItIsFarTooSlow) {
+  using Repeats = std::vector<int64_t>;
+  EXPECT_FALSE(IsHopeless(Repeats{100}, 100));
+  EXPECT_FALSE(IsHopeless(Repeats{400}, 100));
+  EXPECT_TRUE(IsHopeless(Repeats{401}, 100));
+  EXPECT_TRUE(IsHopeless(Repeats{150, 101}, 100));
+  EXPECT_FALSE(IsHopeless(Repeats{401, 100}, 100));
+  EXPECT_FALSE(IsHopeless(Repeats{90, 9000, 9000}, 100));
 }
 
 TEST_F(TimeKernelTest, CopiesAreUsedInTurn) {
