@@ -11,7 +11,8 @@ const std::vector<SketchRule>& SketchRules() {
   static const auto& rules = *new std::vector<SketchRule>{
       {"border", BorderRule},         {"contraction", ContractionRule},
       {"window", WindowRule},         {"row_reduction", RowReductionRule},
-      {"interleave", InterleaveRule}, {"spatial", SpatialRule},
+      {"interleave", InterleaveRule}, {"transpose", TransposeRule},
+      {"spatial", SpatialRule},
   };
   return rules;
 }

@@ -42,6 +42,7 @@ std::vector<Sketch> RowChainRule(const RuleContext& context);
 std::vector<Sketch> ContractionChainRule(const RuleContext& context);
 std::vector<Sketch> RowReductionRule(const RuleContext& context, BlockId block);
 std::vector<Sketch> InterleaveRule(const RuleContext& context, BlockId block);
+std::vector<Sketch> TransposeRule(const RuleContext& context, BlockId block);
 std::vector<Sketch> SpatialRule(const RuleContext& context, BlockId block);
 
 // ---- What rules share.

@@ -166,6 +166,10 @@ std::vector<TaskCase> Cases() {
       {"to_channels_last", "transpose", {{1, 3, 11, 37}}, {{"perm", Ints{0, 2, 3, 1}}}, true},
       {"channel_shuffle", "transpose", {{5, 4, 34}}, {{"perm", Ints{0, 2, 1}}}},
       {"interleave_two", "transpose", {{2, 21}}, {{"perm", Ints{1, 0}}}},
+      {"columns", "transpose", {{2, 5, 7, 21}}, {{"perm", Ints{0, 3, 1, 2}}}},
+      {"columns_wide", "transpose", {{3, 150}}, {{"perm", Ints{1, 0}}}},
+      {"columns_between", "transpose", {{4, 3, 33}}, {{"perm", Ints{2, 0, 1}}}},
+      {"columns_of_heads", "transpose", {{1, 9, 3, 24}}, {{"perm", Ints{0, 2, 3, 1}}}},
       {"concat", "concat", {{2, 5, 8}, {2, 7, 8}}, {{"axis", int64_t{1}}}, false, true},
   };
 }
