@@ -60,6 +60,17 @@ std::vector<Expr> DistinctLoads(const Block& block) {
   return loads;
 }
 
+bool HasConditions(const Block& block) {
+  bool found = false;
+  for (const Expr& e : {block.init, block.step, block.finish}) {
+    if (e == nullptr) continue;
+    VisitExpr(e, [&](const ExprNode& node) {
+      found = found || node.kind == ExprKind::kSelect || node.kind == ExprKind::kBoundsCheck;
+    });
+  }
+  return found;
+}
+
 int64_t FloorPowerOfTwo(int64_t value) {
   int64_t power = 1;
   while (power * 2 <= value) power *= 2;

@@ -21,7 +21,7 @@ struct Interleaving {
 
 std::optional<Interleaving> Recognize(const Program& program, const Block& block) {
   if (!block.reduction.empty() || program.buffers[block.output].dtype != DType::kF32 ||
-      !WritesInAxisOrder(program, block)) {
+      !WritesInAxisOrder(program, block) || HasConditions(block)) {
     return std::nullopt;
   }
   Interleaving found;
@@ -46,15 +46,7 @@ std::optional<Interleaving> Recognize(const Program& program, const Block& block
     if (!neighbours && !rows && (along > 1 || across > 1)) return std::nullopt;
     interleaves = interleaves || rows;
   }
-  bool divergent = false;
-  for (const Expr& e : {block.init, block.step, block.finish}) {
-    if (e == nullptr) continue;
-    VisitExpr(e, [&](const ExprNode& node) {
-      divergent =
-          divergent || node.kind == ExprKind::kSelect || node.kind == ExprKind::kBoundsCheck;
-    });
-  }
-  if (!interleaves || divergent) return std::nullopt;
+  if (!interleaves) return std::nullopt;
   return found;
 }
 

@@ -27,16 +27,8 @@ bool WalkedAsOne(const Program& program, const std::vector<Expr>& loads, VarId o
 
 std::optional<Transposition> Recognize(const Program& program, const Block& block) {
   if (!block.reduction.empty() || program.buffers[block.output].dtype != DType::kF32 ||
-      !WritesInAxisOrder(program, block)) {
+      !WritesInAxisOrder(program, block) || HasConditions(block)) {
     return std::nullopt;
-  }
-  for (const Expr& e : {block.init, block.step, block.finish}) {
-    bool divergent = false;
-    VisitExpr(e, [&](const ExprNode& node) {
-      divergent =
-          divergent || node.kind == ExprKind::kSelect || node.kind == ExprKind::kBoundsCheck;
-    });
-    if (divergent) return std::nullopt;
   }
   std::vector<VarId> axes = block.spatial;
   while (!axes.empty() && Extent(program, axes.back()) == 1) axes.pop_back();
