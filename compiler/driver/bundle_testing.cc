@@ -5,19 +5,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "compiler/driver/to_status.h"
 #include "compiler/runtime/model.h"
 #include "compiler/runtime/session.h"
 #include "compiler/runtime/thread_pool.h"
 
 namespace burnish {
-namespace {
-
-absl::Status ToStatus(const RuntimeStatus& status) {
-  return absl::Status(static_cast<absl::StatusCode>(status.code()), status.message());
-}
-
-}  // namespace
-
 absl::StatusOr<std::vector<TensorValue>> RunBundle(const std::string& bundle, const Graph& graph,
                                                    const std::vector<TensorValue>& inputs,
                                                    int thread_count) {

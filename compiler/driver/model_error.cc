@@ -10,6 +10,7 @@
 
 #include "base/rng.h"
 #include "base/status_macros.h"
+#include "compiler/driver/to_status.h"
 #include "compiler/runtime/model.h"
 #include "compiler/runtime/session.h"
 #include "compiler/runtime/thread_pool.h"
@@ -22,10 +23,6 @@ constexpr int kDraws = 3;
 constexpr uint64_t kSeed = 20161;
 
 using Bytes = std::vector<uint8_t>;
-
-absl::Status ToStatus(const RuntimeStatus& status) {
-  return absl::Status(static_cast<absl::StatusCode>(status.code()), status.message());
-}
 
 absl::StatusOr<std::unique_ptr<Session>> Open(const std::string& bundle,
                                               const std::shared_ptr<ThreadPool>& pool) {

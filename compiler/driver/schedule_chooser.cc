@@ -1,11 +1,10 @@
 #include "compiler/driver/schedule_chooser.h"
 
-#include <algorithm>
-#include <atomic>
 #include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/parallel_for.h"
 #include "base/status_macros.h"
 #include "compiler/ir/parser.h"
 #include "compiler/ir/verifier.h"
@@ -30,17 +29,8 @@ absl::Status ScheduleChooser::LookUp(const TaskList& tasks) {
     if (known_.count(task.workload) == 0) asked.push_back(&task);
   }
   std::vector<absl::StatusOr<std::vector<Schedule>>> found(asked.size());
-  std::atomic<size_t> next = 0;
-  const auto ask = [&] {
-    for (size_t i = next++; i < asked.size(); i = next++) {
-      found[i] = source_.Find(*asked[i], target_);
-    }
-  };
-  const size_t cpus = std::max(1U, std::thread::hardware_concurrency());
-  std::vector<std::thread> helpers;
-  for (size_t i = 1; i < std::min(cpus, asked.size()); ++i) helpers.emplace_back(ask);
-  ask();
-  for (std::thread& helper : helpers) helper.join();
+  const auto cpus = static_cast<int>(std::thread::hardware_concurrency());
+  ParallelFor(asked.size(), cpus, [&](size_t i) { found[i] = source_.Find(*asked[i], target_); });
   for (size_t i = 0; i < asked.size(); ++i) {
     RETURN_IF_ERROR(found[i].status());
     known_[asked[i]->workload].schedules = *std::move(found[i]);

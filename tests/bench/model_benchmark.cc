@@ -17,6 +17,7 @@
 #include "base/status_macros.h"
 #include "compiler/driver/build_model.h"
 #include "compiler/driver/bundle_testing.h"
+#include "compiler/driver/to_status.h"
 #include "compiler/frontend/zoo.h"
 #include "compiler/graph/graph_interpreter.h"
 #include "compiler/graph/graph_testing.h"
@@ -75,10 +76,6 @@ class TimedBuilder : public Builder {
   absl::Duration spent_ = absl::ZeroDuration();
   size_t item_count_ = 0;
 };
-
-absl::Status ToStatus(const RuntimeStatus& status) {
-  return absl::Status(static_cast<absl::StatusCode>(status.code()), status.message());
-}
 
 absl::Status Run(const std::string& bundle, int threads, double seconds) {
   auto model =

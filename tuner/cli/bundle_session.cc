@@ -38,11 +38,6 @@ absl::Status LoadError(const RuntimeStatus& status, const std::string& path) {
 
 }  // namespace
 
-absl::Status ToStatus(const RuntimeStatus& status) {
-  if (status.ok()) return absl::OkStatus();
-  return absl::Status(static_cast<absl::StatusCode>(status.code()), status.message());
-}
-
 absl::StatusOr<BundleManifest> ReadBundleManifest(const std::string& path) {
   const RuntimeOr<BundleReader> reader = BundleReader::OpenFile(path);
   if (!reader.ok()) return LoadError(reader.status(), path);

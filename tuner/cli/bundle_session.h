@@ -8,14 +8,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "compiler/driver/to_status.h"
 #include "compiler/runtime/bundle_manifest.h"
-#include "compiler/runtime/runtime_status.h"
 #include "compiler/runtime/session.h"
 
 namespace burnish {
-
-// Same code and text; attaches no B number.
-absl::Status ToStatus(const RuntimeStatus& status);
 
 // What the bundle says about itself; any CPU's bundle can be read.
 absl::StatusOr<BundleManifest> ReadBundleManifest(const std::string& path);

@@ -1,12 +1,11 @@
 #include "tuner/service/task_tools.h"
 
-#include <atomic>
 #include <cmath>
 #include <memory>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/parallel_for.h"
 #include "base/rng.h"
 #include "base/status_macros.h"
 #include "compiler/ir/parser.h"
@@ -91,16 +90,8 @@ absl::StatusOr<std::vector<TaskTools>> MakeTaskTools(const TaskToolsOptions& opt
   // Default schedules take up to a second a task. Tasks share nothing but the model, which nobody
   // asks yet.
   std::vector<absl::StatusOr<TaskTools>> made(tasks.size());
-  std::atomic<size_t> next = 0;
-  const auto make = [&] {
-    for (size_t i = next++; i < tasks.size(); i = next++) {
-      made[i] = ToolsOfTask(options, tasks[i], target, spec, shared);
-    }
-  };
-  std::vector<std::thread> helpers;
-  for (int i = 1; i < options.make_threads; ++i) helpers.emplace_back(make);
-  make();
-  for (std::thread& helper : helpers) helper.join();
+  ParallelFor(tasks.size(), options.make_threads,
+              [&](size_t i) { made[i] = ToolsOfTask(options, tasks[i], target, spec, shared); });
   std::vector<TaskTools> tools;
   for (absl::StatusOr<TaskTools>& one : made) {
     RETURN_IF_ERROR(one.status());

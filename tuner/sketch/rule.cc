@@ -60,15 +60,19 @@ std::vector<Expr> DistinctLoads(const Block& block) {
   return loads;
 }
 
-bool HasConditions(const Block& block) {
-  bool found = false;
+bool IsUniformMap(const Program& program, const Block& block) {
+  if (!block.reduction.empty() || program.buffers[block.output].dtype != DType::kF32 ||
+      !WritesInAxisOrder(program, block)) {
+    return false;
+  }
+  bool uniform = true;
   for (const Expr& e : {block.init, block.step, block.finish}) {
     if (e == nullptr) continue;
     VisitExpr(e, [&](const ExprNode& node) {
-      found = found || node.kind == ExprKind::kSelect || node.kind == ExprKind::kBoundsCheck;
+      uniform = uniform && node.kind != ExprKind::kSelect && node.kind != ExprKind::kBoundsCheck;
     });
   }
-  return found;
+  return uniform;
 }
 
 int64_t FloorPowerOfTwo(int64_t value) {

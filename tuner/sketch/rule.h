@@ -63,8 +63,8 @@ LinearForm AddressOf(const Program& program, const ExprNode& load);
 bool DependsOn(const Program& program, const ExprNode& load, VarId axis);
 // Loads in the block's expressions, without repetitions.
 std::vector<Expr> DistinctLoads(const Block& block);
-// Whether some elements of the block are computed another way than others.
-bool HasConditions(const Block& block);
+// Whether the block moves or maps floats, each element the same way, in the order of its axes.
+bool IsUniformMap(const Program& program, const Block& block);
 // The greatest power of two that is not over `value` (>= 1).
 int64_t FloorPowerOfTwo(int64_t value);
 

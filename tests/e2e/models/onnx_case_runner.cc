@@ -24,6 +24,7 @@
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "compiler/driver/build_model.h"
+#include "compiler/driver/to_status.h"
 #include "compiler/frontend/onnx_export.h"
 #include "compiler/frontend/onnx_import.h"
 #include "compiler/frontend/zoo.h"
@@ -40,10 +41,6 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr int64_t kFileBytesMax = int64_t{4} << 30;
-
-absl::Status ToStatus(const RuntimeStatus& status) {
-  return absl::Status(static_cast<absl::StatusCode>(status.code()), status.message());
-}
 
 // Milliseconds since `start`, which moves to now.
 double Lap(absl::Time& start) {

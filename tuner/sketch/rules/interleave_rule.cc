@@ -20,10 +20,7 @@ struct Interleaving {
 };
 
 std::optional<Interleaving> Recognize(const Program& program, const Block& block) {
-  if (!block.reduction.empty() || program.buffers[block.output].dtype != DType::kF32 ||
-      !WritesInAxisOrder(program, block) || HasConditions(block)) {
-    return std::nullopt;
-  }
+  if (!IsUniformMap(program, block)) return std::nullopt;
   Interleaving found;
   for (VarId axis : block.spatial) {
     if (Extent(program, axis) == 1) {

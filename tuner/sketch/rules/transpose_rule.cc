@@ -26,10 +26,7 @@ bool WalkedAsOne(const Program& program, const std::vector<Expr>& loads, VarId o
 }
 
 std::optional<Transposition> Recognize(const Program& program, const Block& block) {
-  if (!block.reduction.empty() || program.buffers[block.output].dtype != DType::kF32 ||
-      !WritesInAxisOrder(program, block) || HasConditions(block)) {
-    return std::nullopt;
-  }
+  if (!IsUniformMap(program, block)) return std::nullopt;
   std::vector<VarId> axes = block.spatial;
   while (!axes.empty() && Extent(program, axes.back()) == 1) axes.pop_back();
   if (axes.empty()) return std::nullopt;
