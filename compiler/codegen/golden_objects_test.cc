@@ -23,6 +23,7 @@
 #include "compiler/ir/parser.h"
 #include "compiler/schedule/test_programs.h"
 #include "compiler/schedule/trace.h"
+#include "compiler/schedule/trace_text.h"
 #include "gtest/gtest.h"
 
 namespace burnish {

@@ -17,6 +17,7 @@
 #include "compiler/schedule/intrinsics.h"
 #include "compiler/schedule/test_programs.h"
 #include "compiler/schedule/trace.h"
+#include "compiler/schedule/trace_text.h"
 #include "gtest/gtest.h"
 
 namespace burnish {

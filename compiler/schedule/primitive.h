@@ -2,18 +2,28 @@
 #ifndef COMPILER_SCHEDULE_PRIMITIVE_H_
 #define COMPILER_SCHEDULE_PRIMITIVE_H_
 
-#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "compiler/ir/program.h"
-#include "compiler/schedule/trace.h"
+#include "compiler/schedule/step.h"
 
 namespace burnish {
+
+enum class ArgumentType : uint8_t { kInteger, kWord, kWords };
+
+// An argument that a primitive may have; which of them it needs, `apply` says.
+struct ArgumentSpec {
+  const char* key;
+  ArgumentType type;
+};
 
 struct Primitive {
   const char* name;
   int version;
+  absl::Span<const ArgumentSpec> arguments;
   // Rewrites `program`, or refuses with INVALID_ARGUMENT and the precondition that does not hold;
   // `program` may then be half rewritten (ApplyStep works on a copy).
   absl::Status (*apply)(const Step& step, Program& program);

@@ -6,6 +6,7 @@
 #include "base/status_matchers.h"
 #include "compiler/ir/printer.h"
 #include "compiler/schedule/test_programs.h"
+#include "compiler/schedule/trace_text.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -13,6 +13,8 @@
 #include "compiler/ir/printer.h"
 #include "compiler/ir/verifier.h"
 #include "compiler/schedule/test_programs.h"
+#include "compiler/schedule/trace_text.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace burnish {
@@ -94,10 +96,35 @@ TEST(HandWrittenTraceTest, WinogradSplitOverChannels) {
                    "winograd_f4_channels");
 }
 
+TEST(TraceTest, TextThatIsNoTraceIsRefusedWithItsLineAndReason) {
+  const auto refused = [](absl::string_view text, absl::string_view reason) {
+    EXPECT_THAT(ParseTrace(text), StatusIs(absl::StatusCode::kInvalidArgument,
+                                           ::testing::HasSubstr(std::string(reason))))
+        << text;
+  };
+  refused("unroll@1 a\nsplit m->(a,b) size=2", "trace line 2: got 'split', want primitive@version");
+  refused("split@2 m->(a,b) size=2", "no primitive split@2");
+  refused("splice@1 m", "no primitive splice@1");
+  refused("split@1 m->(a,b) width=2",
+          "split has no argument width, want one of max, size, parts, tail");
+  refused("unroll@1 m lanes=2", "unroll has no argument lanes, want none");
+  refused("split@1 m->(a,b) size=two", "got size=two, want an integer");
+  refused("split@1 m->(a,b) size=9223372036854775808", "want an integer");
+  // One value has one spelling, since the text is hashed.
+  refused("split@1 m->(a,b) size=02", "got size=02, want an integer");
+  refused("split@1 m->(a,b) size=2 size=4", "got size= twice");
+  refused("stage@1 Y->acc inside=(a,b) scope=register", "got inside=(a,b), want one name");
+  refused("fuse@1 (a,b->m", "want a closing ')'");
+  refused("fuse@1 (a,,b)->m", "an empty name");
+  refused("fuse@1 (a,$b)->m", "got '$b', want a name");
+  refused(std::string(10001, 'a'), "10000 bytes in a step");
+}
+
 TEST(TraceTest, PrintedTraceParsesToItself) {
   ASSERT_OK_AND_ASSIGN(const Trace trace, ParseTrace(ReadTrace("winograd_f4_tiles")));
   const std::string printed = PrintTrace(trace);
   ASSERT_OK_AND_ASSIGN(const Trace again, ParseTrace(printed));
+  EXPECT_EQ(again, trace);
   EXPECT_EQ(PrintTrace(again), printed);
 }
 

@@ -16,6 +16,7 @@
 #include "compiler/ir/lower.h"
 #include "compiler/schedule/test_programs.h"
 #include "compiler/schedule/trace.h"
+#include "compiler/schedule/trace_text.h"
 #include "proto/isa_model.h"
 #include "proto/target.h"
 #include "tests/bench/kernel_timing.h"

@@ -10,6 +10,7 @@
 #include "compiler/ir/lower.h"
 #include "compiler/ir/printer.h"
 #include "compiler/ir/verifier.h"
+#include "compiler/schedule/primitive.h"
 
 namespace burnish {
 namespace {
@@ -99,18 +100,18 @@ class Proposer {
     std::vector<std::string> names;
     for (const char* name : {"wu", "wv", "ww", "wm", "wt"}) names.push_back(NewBuffer(name));
     return Make("winograd", {p_.blocks[Pick(convolutions)].name}, names,
-                {{"m", Flip(3) ? "4" : "2"}});
+                {{"m", int64_t{Flip(3) ? 4 : 2}}});
   }
 
  private:
-  using Attributes = std::vector<std::pair<std::string, std::string>>;
+  using Arguments = std::vector<Argument>;
 
   static Step Make(const char* primitive, std::vector<std::string> inputs,
-                   std::vector<std::string> outputs, Attributes attributes = {}) {
-    return {.primitive = primitive,
+                   std::vector<std::string> outputs, Arguments arguments = {}) {
+    return {.primitive = FindPrimitive(primitive, 1),
             .inputs = std::move(inputs),
             .outputs = std::move(outputs),
-            .attributes = std::move(attributes)};
+            .arguments = std::move(arguments)};
   }
 
   bool Flip(uint64_t one_in) { return rng_.Below(one_in) == 0; }
@@ -120,9 +121,9 @@ class Proposer {
   }
   std::string Name(NodeId loop) const { return p_.vars[p_.nodes[loop].var].name; }
   std::string New(const char* base) { return UniqueVarName(p_, base); }
-  std::string Lanes() {
+  int64_t Lanes() {
     static constexpr int kLanes[] = {2, 4, 8, 16};
-    return Flip(12) ? "3" : absl::StrCat(kLanes[rng_.Below(4)]);
+    return Flip(12) ? 3 : kLanes[rng_.Below(4)];
   }
   // Mostly a loop that is not annotated yet.
   NodeId AnyLoop() {
@@ -148,21 +149,21 @@ class Proposer {
     if (MaxExtent(p_, p_.nodes[loop].var) < 3) loop = AnyLoop();
     static constexpr const char* kTails[] = {"ragged", "guard", "pad", "shift"};
     static constexpr int kSizes[] = {2, 3, 4, 5, 6, 8, 16};
-    Attributes attributes;
+    Arguments arguments;
     const int64_t amount = Flip(20) ? 0 : kSizes[rng_.Below(std::size(kSizes))];
     switch (rng_.Below(4)) {
       case 0:
-        attributes = {{"max", absl::StrCat(amount)}};
+        arguments = {{"max", amount}};
         break;
       case 1:
-        attributes = {{"parts", absl::StrCat(rng_.Between(
-                                    1, std::min<int64_t>(5, MaxExtent(p_, p_.nodes[loop].var))))}};
+        arguments = {
+            {"parts", rng_.Between(1, std::min<int64_t>(5, MaxExtent(p_, p_.nodes[loop].var)))}};
         break;
       default:
-        attributes = {{"size", absl::StrCat(amount)}};
-        if (!Flip(3)) attributes.emplace_back("tail", kTails[rng_.Below(4)]);
+        arguments = {{"size", amount}};
+        if (!Flip(3)) arguments.push_back({"tail", kTails[rng_.Below(4)]});
     }
-    return Make("split", {Name(loop)}, {New("o"), New("i")}, attributes);
+    return Make("split", {Name(loop)}, {New("o"), New("i")}, arguments);
   }
 
   Step Fuse() {
@@ -263,9 +264,8 @@ class Proposer {
     }
     if (axes.empty()) return {};
     if (Flip(4)) {
-      return Make(
-          "compute_at", {p_.blocks[producer].name}, axes,
-          {{"inside", Name(inside)}, {"align", Pick(std::vector<std::string>{"1", "4", "16"})}});
+      return Make("compute_at", {p_.blocks[producer].name}, axes,
+                  {{"inside", Name(inside)}, {"align", Pick(std::vector<int64_t>{1, 4, 16})}});
     }
     return Make("compute_at", {p_.blocks[producer].name}, axes, {{"inside", Name(inside)}});
   }
@@ -318,8 +318,7 @@ class Proposer {
     std::vector<std::string> names;
     for (VarId var : dims) names.push_back(p_.vars[var].name);
     if (names.empty()) return {};
-    return Make("relayout", {p_.buffers[source].name}, {NewBuffer("L")},
-                {{"dims", absl::StrCat("(", absl::StrJoin(names, ","), ")")}});
+    return Make("relayout", {p_.buffers[source].name}, {NewBuffer("L")}, {{"dims", names}});
   }
 
   void AddVars(const Expr& e, std::vector<VarId>& dims) {
@@ -446,7 +445,7 @@ RandomTrace MakeRandomTrace(const Program& program, uint64_t seed) {
   RandomTrace result{.scheduled = program};
   const size_t wanted = rng.Between(8, 22);
   const auto propose = [&](const Step& step) {
-    if (step.primitive.empty()) return;
+    if (step.primitive == nullptr) return;
     ++result.proposal_count;
     Program next = result.scheduled;
     absl::Status status = ApplyStep(step, next);
@@ -459,7 +458,7 @@ RandomTrace MakeRandomTrace(const Program& program, uint64_t seed) {
     }
     if (!status.ok()) {
       ++result.refusal_count;
-      result.refusals.push_back(absl::StrCat(step.primitive, ": ", status.message()));
+      result.refusals.push_back(absl::StrCat(step.primitive->name, ": ", status.message()));
       return;
     }
     result.scheduled = std::move(next);
@@ -476,7 +475,7 @@ RandomTrace MakeRandomTrace(const Program& program, uint64_t seed) {
   // A hint, at the end and without a choice: the traces of seeds stay.
   for (const Buffer& buffer : program.buffers) {
     if (seed % 4 == 0 && buffer.role == BufferRole::kOutput) {
-      propose({.primitive = "stream", .inputs = {buffer.name}});
+      propose({.primitive = FindPrimitive("stream", 1), .inputs = {buffer.name}});
     }
   }
   // What cannot be lowered is taken back from the end.

@@ -30,7 +30,7 @@ TEST(RandomTraceTest, ThousandTracesCoverEveryPrimitive) {
     const RandomTrace random = MakeRandomTrace(defined.program, seed);
     families.insert(defined.family);
     lengths.push_back(random.trace.size());
-    for (const Step& step : random.trace) ++accepted[step.primitive];
+    for (const Step& step : random.trace) ++accepted[step.primitive->name];
     proposals += random.proposal_count;
     refusals += random.refusal_count;
     EXPECT_EQ(random.refusals.size(), static_cast<size_t>(random.refusal_count));

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "compiler/ir/printer.h"
+#include "compiler/schedule/primitive.h"
 #include "tests/property/random_program.h"
 #include "tests/property/random_trace.h"
 #include "tests/property/schedule_check.h"
@@ -20,7 +21,7 @@ absl::Status CheckSeed(uint64_t seed, bool verbose, std::map<std::string, int>& 
   const RandomTrace random = MakeRandomTrace(defined.program, seed);
   proposals += random.proposal_count;
   for (const std::string& refusal : random.refusals) ++refusals[refusal];
-  for (const Step& step : random.trace) ++accepted[step.primitive];
+  for (const Step& step : random.trace) ++accepted[step.primitive->name];
   for (const std::string& broken : random.broken) {
     std::cout << "BROKEN seed " << seed << " " << defined.family << "\n" << broken << "\n";
   }

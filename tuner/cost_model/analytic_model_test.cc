@@ -13,6 +13,7 @@
 #include "compiler/ir/lower.h"
 #include "compiler/schedule/test_programs.h"
 #include "compiler/schedule/trace.h"
+#include "compiler/schedule/trace_text.h"
 #include "gtest/gtest.h"
 #include "proto/isa_model.h"
 #include "proto/target.h"

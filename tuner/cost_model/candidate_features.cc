@@ -6,6 +6,7 @@
 #include "base/status_macros.h"
 #include "compiler/ir/fingerprint.h"
 #include "compiler/ir/lower.h"
+#include "compiler/schedule/trace_text.h"
 #include "tuner/cost_model/features.h"
 
 namespace burnish {

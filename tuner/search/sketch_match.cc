@@ -11,6 +11,7 @@
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
 #include "compiler/schedule/trace.h"
+#include "compiler/schedule/trace_text.h"
 
 namespace burnish {
 namespace {

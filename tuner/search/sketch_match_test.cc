@@ -5,8 +5,10 @@
 #include "base/status_matchers.h"
 #include "compiler/ir/parser.h"
 #include "compiler/ir/printer.h"
+#include "compiler/schedule/primitive.h"
 #include "compiler/schedule/test_programs.h"
 #include "compiler/schedule/trace.h"
+#include "compiler/schedule/trace_text.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/isa_model.h"
@@ -26,7 +28,7 @@ Sketch TiledSketch() {
                     {.text = "split@1 o->(op,oi) size=$panel"},
                     {.text = "split@1 q->(qo,qi) size=$unroll", .when = "blocked"},
                     {.text = "unroll@1 (qi)", .when = "blocked"},
-                    {.text = "prefetch@1 W at=op ahead=$ahead", .when = "prefetch"},
+                    {.text = "vectorize@1 op lanes=$ahead", .when = "prefetch"},
                     {.text = "split@1 r->(ro,ri) size=$panel"}},
           .decisions = {{"rows", {1, 2, 4, 6, 12}},
                         {"panel", {8, 16}},
@@ -97,7 +99,7 @@ TEST(SketchMatchTest, TraceOfALayerIsKnownInTheLayerWithAResidual) {
   const Program other = workload_of(ConvProgram(residual));
   EXPECT_THAT(ApplyTrace(steps, other), IsOk());
   // The sketch with the residual prefetches that as well or nothing.
-  ASSERT_EQ(steps.back().primitive, "prefetch");
+  ASSERT_STREQ(steps.back().primitive->name, "prefetch");
   steps.pop_back();
   const std::string trace = PrintTrace(steps);
   const std::vector<Sketch> sketches = GenerateSketches(other, isa, 2);

@@ -13,6 +13,7 @@
 #include "compiler/ir/parser.h"
 #include "compiler/ir/printer.h"
 #include "compiler/schedule/trace.h"
+#include "compiler/schedule/trace_text.h"
 #include "compiler/te/canonicalize.h"
 #include "compiler/te/operator.h"
 #include "db/memory/memory_record_store.h"

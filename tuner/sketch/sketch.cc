@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "compiler/schedule/trace_text.h"
 
 namespace burnish {
 namespace {

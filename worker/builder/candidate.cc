@@ -9,6 +9,7 @@
 #include "compiler/ir/parser.h"
 #include "compiler/ir/verifier.h"
 #include "compiler/schedule/trace.h"
+#include "compiler/schedule/trace_text.h"
 
 namespace burnish {
 namespace {

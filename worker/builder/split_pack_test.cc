@@ -6,6 +6,7 @@
 #include "compiler/ir/verifier.h"
 #include "compiler/schedule/test_programs.h"
 #include "compiler/schedule/trace.h"
+#include "compiler/schedule/trace_text.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -11,7 +11,7 @@ namespace burnish {
 absl::Status ApplyBind(const Step& step, Program& program) {
   ASSIGN_OR_RETURN(const NodeId loop, SerialLoop(step, program));
   RETURN_IF_ERROR(WantIndependent(program, loop));
-  ASSIGN_OR_RETURN(const std::string tag, step.Get("thread"));
+  ASSIGN_OR_RETURN(const std::string tag, step.GetWord("thread"));
   constexpr std::array<absl::string_view, 6> kTags = {"block.x",  "block.y",  "block.z",
                                                       "thread.x", "thread.y", "thread.z"};
   if (std::find(kTags.begin(), kTags.end(), tag) == kTags.end()) {

@@ -69,7 +69,7 @@ Storage StorageOfRows(const std::vector<int64_t>& shape, int64_t align) {
 absl::Status ApplyComputeAt(const Step& step, Program& program) {
   RETURN_IF_ERROR(WantNames(step, 1, -1));
   ASSIGN_OR_RETURN(const BlockId producer, FindBlockArg(program, step.inputs[0]));
-  ASSIGN_OR_RETURN(const std::string inside, step.Get("inside"));
+  ASSIGN_OR_RETURN(const std::string inside, step.GetWord("inside"));
   ASSIGN_OR_RETURN(const NodeId loop, FindLoopArg(program, inside));
   RETURN_IF_ERROR(CheckProducer(program, producer, loop));
   Block& block = program.blocks[producer];

@@ -40,9 +40,9 @@ void InsertFirst(Program& program, NodeId parent, NodeId child) {
 }
 
 absl::Status PrefetchNext(const Step& step, Program& program, BufferId buffer, int level) {
-  ASSIGN_OR_RETURN(const std::string next_name, step.Get("next"));
+  ASSIGN_OR_RETURN(const std::string next_name, step.GetWord("next"));
   ASSIGN_OR_RETURN(const NodeId next, FindLoopArg(program, next_name));
-  ASSIGN_OR_RETURN(const std::string at_name, step.Get("at"));
+  ASSIGN_OR_RETURN(const std::string at_name, step.GetWord("at"));
   ASSIGN_OR_RETURN(const NodeId at, FindLoopArg(program, at_name));
   if (at == next || !IsInside(program, at, next)) {
     return Refuse("loop ", at_name, " is not inside loop ", next_name);
@@ -88,7 +88,7 @@ absl::Status PrefetchNext(const Step& step, Program& program, BufferId buffer, i
 // Loops of the body that the access moves with are copied, unrolled; the one that walks a row takes
 // a step a cache line.
 absl::Status PrefetchThis(const Step& step, Program& program, BufferId buffer, int level) {
-  ASSIGN_OR_RETURN(const std::string name, step.Get("this"));
+  ASSIGN_OR_RETURN(const std::string name, step.GetWord("this"));
   ASSIGN_OR_RETURN(const NodeId loop, FindLoopArg(program, name));
   std::vector<Expr> indices;
   for (BlockId id : BlocksUnder(program, loop)) {
@@ -165,7 +165,7 @@ absl::Status PrefetchThis(const Step& step, Program& program, BufferId buffer, i
 absl::Status ApplyPrefetch(const Step& step, Program& program) {
   RETURN_IF_ERROR(WantNames(step, 1, 0));
   ASSIGN_OR_RETURN(const BufferId buffer, FindBufferArg(program, step.inputs[0]));
-  ASSIGN_OR_RETURN(const std::string to, step.Get("to"));
+  ASSIGN_OR_RETURN(const std::string to, step.GetWord("to"));
   if (to != "L1" && to != "L2") return Refuse("got to=", to, ", want L1 or L2");
   const int level = to == "L1" ? 1 : 2;
   return step.Has("next") ? PrefetchNext(step, program, buffer, level)

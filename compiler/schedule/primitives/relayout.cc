@@ -36,7 +36,7 @@ absl::Status ApplyRelayout(const Step& step, Program& program) {
   RETURN_IF_ERROR(WantNames(step, 1, 1));
   ASSIGN_OR_RETURN(const BufferId source, FindBufferArg(program, step.inputs[0]));
   RETURN_IF_ERROR(WantNewBuffer(program, step.outputs[0]));
-  ASSIGN_OR_RETURN(const std::vector<std::string> names, step.GetList("dims"));
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, step.GetWords("dims"));
   const std::vector<BlockId> readers = ReadersOf(program, source);
   if (readers.size() != 1) return Refuse("want exactly one block that reads ", step.inputs[0]);
   Block& reader = program.blocks[readers[0]];

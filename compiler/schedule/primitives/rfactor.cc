@@ -14,7 +14,7 @@ absl::Status ApplyRfactor(const Step& step, Program& program) {
   ASSIGN_OR_RETURN(const BlockId id, FindBlockArg(program, step.inputs[0]));
   RETURN_IF_ERROR(WantNewBuffer(program, step.outputs[0]));
   if (FindBlock(program, step.outputs[0]) >= 0) return Refuse("there is such a block already");
-  ASSIGN_OR_RETURN(const std::string name, step.Get("loop"));
+  ASSIGN_OR_RETURN(const std::string name, step.GetWord("loop"));
   ASSIGN_OR_RETURN(const NodeId loop, FindLoopArg(program, name));
   const VarId factor = program.nodes[loop].var;
   const NodeId leaf = NodeOf(program, id), nest = NestOf(program, leaf);

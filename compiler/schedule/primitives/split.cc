@@ -169,7 +169,7 @@ absl::Status ApplySplit(const Step& step, Program& program) {
     if (amount > least) return Refuse("more parts than elements");
     ASSIGN_OR_RETURN(pieces, Balanced(program, n, outer, [amount](int64_t) { return amount; }));
   } else {
-    const std::string tail = step.Has("tail") ? *step.Get("tail") : "ragged";
+    const std::string tail = step.Has("tail") ? *step.GetWord("tail") : "ragged";
     ASSIGN_OR_RETURN(pieces, BySize(program, var, outer, amount, tail));
   }
   program.vars[outer].extent = pieces.outer_extent;

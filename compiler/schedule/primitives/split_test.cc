@@ -330,7 +330,6 @@ TEST(SplitTest, IllegalUsesAreRefusedWithAReason) {
        .step = "split@1 m->(a,a) size=2",
        .reason = "the two new loops have one name"},
       {.before = "", .step = "split@1 m->(a,b)", .reason = "split needs size="},
-      {.before = "", .step = "split@1 m->(a,b) size=two", .reason = "want an integer"},
       {.before = "", .step = "split@1 m->(a,b) size=0", .reason = "got size out of range"},
       {.before = "", .step = "split@1 m->(a,b) max=-1", .reason = "got max out of range"},
       {.before = "", .step = "split@1 m->(a,b) parts=8", .reason = "more parts than elements"},

@@ -10,9 +10,9 @@ namespace burnish {
 absl::Status ApplyStage(const Step& step, Program& program) {
   RETURN_IF_ERROR(WantNames(step, 1, 1));
   ASSIGN_OR_RETURN(const BlockId block, FindBlockArg(program, step.inputs[0]));
-  ASSIGN_OR_RETURN(const std::string inside, step.Get("inside"));
+  ASSIGN_OR_RETURN(const std::string inside, step.GetWord("inside"));
   ASSIGN_OR_RETURN(const NodeId loop, FindLoopArg(program, inside));
-  ASSIGN_OR_RETURN(const std::string scope, step.Get("scope"));
+  ASSIGN_OR_RETURN(const std::string scope, step.GetWord("scope"));
   RETURN_IF_ERROR(WantNewBuffer(program, step.outputs[0]));
   if (scope != "register" && scope != "scratch") {
     return Refuse("got scope=", scope, ", want register or scratch");

@@ -116,7 +116,7 @@ class NestMatcher {
 
 absl::Status ApplyTensorize(const Step& step, Program& program) {
   ASSIGN_OR_RETURN(const NodeId loop, SerialLoop(step, program));
-  ASSIGN_OR_RETURN(const std::string name, step.Get("intrinsic"));
+  ASSIGN_OR_RETURN(const std::string name, step.GetWord("intrinsic"));
   const Intrinsic* const intrinsic = FindIntrinsic(name);
   if (intrinsic == nullptr) return Refuse("there is no instruction ", name);
   for (NodeId around : LoopsAround(program, loop)) {

@@ -1,6 +1,7 @@
 // Padding of an input with zeros becomes a border of the input's storage, which its producer
 // writes; padding with another value is computed where it is read.
 #include "absl/strings/str_cat.h"
+#include "compiler/schedule/trace_text.h"
 #include "tuner/sketch/rule.h"
 
 namespace burnish {

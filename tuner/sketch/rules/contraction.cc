@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "compiler/schedule/trace_text.h"
 
 namespace burnish {
 namespace {

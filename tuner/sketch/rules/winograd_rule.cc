@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "compiler/schedule/trace_text.h"
 #include "tuner/sketch/rule.h"
 #include "tuner/sketch/rules/contraction.h"
 
