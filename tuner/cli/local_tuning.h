@@ -13,7 +13,7 @@
 #include "tuner/cli/interrupt_watcher.h"
 #include "tuner/cli/recorded_schedules.h"
 #include "tuner/cli/tuning.h"
-#include "tuner/service/study_types.h"
+#include "tuner/study/study_types.h"
 
 namespace burnish {
 

@@ -9,7 +9,7 @@
 
 #include "absl/time/time.h"
 #include "tuner/cli/context.h"
-#include "tuner/service/study_types.h"
+#include "tuner/study/study_types.h"
 
 namespace burnish {
 

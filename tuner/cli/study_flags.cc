@@ -12,7 +12,7 @@
 #include "tuner/cli/build_report.h"
 #include "tuner/cli/error.h"
 #include "tuner/cli/model_source.h"
-#include "tuner/service/search_preset.h"
+#include "tuner/study/search_preset.h"
 
 namespace burnish {
 namespace {

@@ -16,8 +16,8 @@
 #include "tuner/cli/machine_peak.h"
 #include "tuner/measure/tracker_measurer.h"
 #include "tuner/measure/tracker_network_measurer.h"
-#include "tuner/service/study_runner.h"
-#include "tuner/service/task_tools.h"
+#include "tuner/study/study_runner.h"
+#include "tuner/study/task_tools.h"
 
 namespace burnish {
 namespace {

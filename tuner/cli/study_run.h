@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "db/open.h"
 #include "tuner/cli/tuning.h"
-#include "tuner/service/study_types.h"
+#include "tuner/study/study_types.h"
 
 namespace burnish {
 

@@ -11,7 +11,7 @@
 #include "compiler/graph/graph.h"
 #include "proto/study.h"
 #include "proto/target.h"
-#include "tuner/service/study_types.h"
+#include "tuner/study/study_types.h"
 
 namespace burnish {
 

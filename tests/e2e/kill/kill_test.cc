@@ -29,8 +29,8 @@
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "tests/e2e/kill/process_tree.h"
-#include "tuner/service/study_checker.h"
-#include "tuner/service/study_runner.h"
+#include "tuner/study/study_checker.h"
+#include "tuner/study/study_runner.h"
 
 namespace burnish {
 namespace {

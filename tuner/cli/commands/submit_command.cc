@@ -19,8 +19,8 @@
 #include "tuner/cli/study_flags.h"
 #include "tuner/cli/study_id.h"
 #include "tuner/cli/tuning.h"
-#include "tuner/service/study_storage.h"
 #include "tuner/sketch/sketch.h"
+#include "tuner/study/study_storage.h"
 
 namespace burnish {
 namespace {

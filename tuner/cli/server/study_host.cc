@@ -18,7 +18,7 @@
 #include "tuner/cli/study_id.h"
 #include "tuner/cli/study_view.h"
 #include "tuner/cli/tuning.h"
-#include "tuner/service/study_storage.h"
+#include "tuner/study/study_storage.h"
 
 namespace burnish {
 namespace {

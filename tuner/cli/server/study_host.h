@@ -22,7 +22,7 @@
 #include "db/open.h"
 #include "proto/study.h"
 #include "tuner/cli/study_run.h"
-#include "tuner/service/study_types.h"
+#include "tuner/study/study_types.h"
 
 namespace burnish {
 

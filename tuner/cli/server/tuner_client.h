@@ -15,7 +15,7 @@
 #include "db/record_store.h"
 #include "proto/study.h"
 #include "tuner/cli/studies.h"
-#include "tuner/service/study_types.h"
+#include "tuner/study/study_types.h"
 
 namespace burnish {
 

@@ -12,7 +12,7 @@
 #include "db/study_store.h"
 #include "proto/tuner.pb.h"
 #include "tuner/cli/study_view.h"
-#include "tuner/service/study_types.h"
+#include "tuner/study/study_types.h"
 
 namespace burnish {
 

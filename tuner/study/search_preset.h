@@ -1,0 +1,38 @@
+// Named sets of sketch rules and search settings: what `--scheduler` chooses.
+// Sources: Zheng et al., "Ansor", OSDI 2020, section 4 (rules) and 5 (population, cost model); Shao
+// et al., "Tensor Program Optimization with Probabilistic Programs", NeurIPS 2022, section 4.
+#ifndef TUNER_STUDY_SEARCH_PRESET_H_
+#define TUNER_STUDY_SEARCH_PRESET_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "tuner/sketch/sketch.h"
+
+namespace burnish {
+
+struct SearchPreset {
+  const char* name;
+  const char* help;  // For people.
+  bool tunes;        // False: default schedules and history only, no trials.
+  // Default schedules in the population and the analytic model under the cost model; false is as
+  // `no_default`.
+  bool analytic;
+  bool algorithms;  // Winograd's, where the caller's accuracy allows it.
+  bool prefetch;    // The decision whether to prefetch.
+};
+
+// By what a user writes; "burnish" first.
+absl::Span<const SearchPreset> SearchPresets();
+// INVALID_ARGUMENT: an unknown name; the message lists the known ones.
+absl::StatusOr<SearchPreset> FindSearchPreset(absl::string_view name);
+
+// Takes the decisions that the preset does not know out of the sketches: they keep their first
+// value, which leaves the step away.
+void ApplyPreset(const SearchPreset& preset, std::vector<Sketch>& sketches);
+
+}  // namespace burnish
+
+#endif  // TUNER_STUDY_SEARCH_PRESET_H_

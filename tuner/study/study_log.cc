@@ -1,0 +1,104 @@
+#include "tuner/study/study_log.h"
+
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "base/status_macros.h"
+
+namespace burnish {
+namespace {
+
+constexpr int kPageEntries = 1000;
+
+constexpr absl::string_view kSessionPrefix = "session/";
+constexpr absl::string_view kHistoryPrefix = "history/";
+constexpr absl::string_view kRoundPrefix = "round/";
+constexpr absl::string_view kDropped = "dropped";
+
+// Phases are named by their snapshot id.
+std::string PhaseName(const StudyEvent& event) {
+  switch (event.kind) {
+    case StudyEventKind::kSession:
+      return absl::StrCat(kSessionPrefix, event.number);
+    case StudyEventKind::kHistory:
+      return absl::StrCat(kHistoryPrefix, event.number);
+    case StudyEventKind::kRound:
+      return absl::StrCat(kRoundPrefix, event.number);
+    case StudyEventKind::kDropped:
+      return std::string(kDropped);
+    case StudyEventKind::kUpdate:
+    case StudyEventKind::kSnapshot:
+      return event.snapshot_id;
+  }
+  return "";
+}
+
+}  // namespace
+
+StudyLogEntry ToLog(const StudyEvent& event) {
+  StudyLogKind kind = StudyLogKind::kPhase;
+  if (event.kind == StudyEventKind::kUpdate) kind = StudyLogKind::kUpdate;
+  if (event.kind == StudyEventKind::kSnapshot) kind = StudyLogKind::kSnapshot;
+  return {.kind = kind,
+          .task_index = event.task_index,
+          .trial_ids = event.trial_ids,
+          .snapshot_id = PhaseName(event)};
+}
+
+absl::StatusOr<StudyEvent> FromLog(const StudyLogEntry& entry) {
+  StudyEvent event{.task_index = entry.task_index, .trial_ids = entry.trial_ids};
+  switch (entry.kind) {
+    case StudyLogKind::kUpdate:
+      event.kind = StudyEventKind::kUpdate;
+      return event;
+    case StudyLogKind::kSnapshot:
+      event.kind = StudyEventKind::kSnapshot;
+      event.snapshot_id = entry.snapshot_id;
+      return event;
+    case StudyLogKind::kPhase:
+      break;
+  }
+  if (entry.snapshot_id == kDropped) {
+    event.kind = StudyEventKind::kDropped;
+    return event;
+  }
+  const std::pair<absl::string_view, StudyEventKind> kinds[] = {
+      {kSessionPrefix, StudyEventKind::kSession},
+      {kHistoryPrefix, StudyEventKind::kHistory},
+      {kRoundPrefix, StudyEventKind::kRound}};
+  for (const auto& [prefix, kind] : kinds) {
+    absl::string_view rest = entry.snapshot_id;
+    if (!absl::ConsumePrefix(&rest, prefix) || !absl::SimpleAtoi(rest, &event.number)) continue;
+    event.kind = kind;
+    return event;
+  }
+  return absl::DataLossError(
+      absl::StrCat("study log: got phase '", entry.snapshot_id, "', which is not known here"));
+}
+
+absl::StatusOr<StudyLog> StudyLog::Open(StudyStore* store, const std::string& study_id) {
+  StudyLog log(store, study_id);
+  while (true) {
+    const int64_t first = static_cast<int64_t>(log.events_.size());
+    ASSIGN_OR_RETURN(const std::vector<StudyLogEntry> page,
+                     store->ReadLog(study_id, first, kPageEntries));
+    for (const StudyLogEntry& entry : page) {
+      ASSIGN_OR_RETURN(StudyEvent event, FromLog(entry));
+      log.events_.push_back(std::move(event));
+    }
+    if (static_cast<int>(page.size()) < kPageEntries) return log;
+  }
+}
+
+absl::Status StudyLog::Append(const std::vector<StudyEvent>& events) {
+  if (events.empty()) return absl::OkStatus();
+  std::vector<StudyLogEntry> entries;
+  for (const StudyEvent& event : events) entries.push_back(ToLog(event));
+  RETURN_IF_ERROR(store_->AppendLog(study_id_, static_cast<int64_t>(events_.size()), entries));
+  events_.insert(events_.end(), events.begin(), events.end());
+  return absl::OkStatus();
+}
+
+}  // namespace burnish

@@ -1,0 +1,435 @@
+#include "tuner/study/study_refiner.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+#include "proto/workload.h"
+#include "tuner/refine/pass_plan.h"
+#include "tuner/refine/set_plan.h"
+
+namespace burnish {
+namespace {
+
+// Whoever is further behind alone is no better inside the model; defaults may be, since what they
+// are built for is the whole.
+constexpr double kNearRatio = 1.15;
+constexpr double kDefaultNearRatio = 1.5;
+constexpr int kRecordsLookedAt = 32;
+// Each entry's latency of a process is the median of about so many.
+constexpr int kBlocksMin = 4, kBlocksMax = 12;
+// Of its time; the rest goes into loading: weights of every step are a page fault a page.
+constexpr double kPassShare = 0.5;
+// Beside the passes: loading, filling memory, other people's measurements.
+constexpr absl::Duration kProcessOverhead = absl::Seconds(60);
+constexpr double kPassSlack = 10;
+
+bool IsTwin(const Record& a, const Record& b) {
+  return a.candidate_id == b.candidate_id ||
+         (!a.code_sha256.empty() && a.code_sha256 == b.code_sha256);
+}
+
+// In proportion to the incumbent's, and below it.
+int64_t RankOf(int64_t incumbent_rank_ns, double ratio) {
+  const int64_t rank_ns = std::llround(static_cast<double>(incumbent_rank_ns) * ratio);
+  return std::max<int64_t>(1, std::min(incumbent_rank_ns - 1, rank_ns));
+}
+
+// Index of the record that is the same candidate; none: the size.
+size_t FindTwin(const std::vector<Record>& records, const Record& record) {
+  const auto found = std::find_if(records.begin(), records.end(),
+                                  [&](const Record& known) { return IsTwin(known, record); });
+  return static_cast<size_t>(found - records.begin());
+}
+
+// Of a candidate in the one process of a job.
+absl::StatusOr<ProcessLatencies> ProcessOf(const Measurement& measurement) {
+  if (const Failure* failure = measurement.failure()) {
+    return absl::InternalError(
+        absl::StrCat(FailureKindName(failure->kind), ": ", failure->message));
+  }
+  const std::vector<ProcessLatencies>& processes = measurement.latencies()->processes;
+  if (processes.size() != 1 || processes[0].latency_ns.empty()) {
+    return absl::InternalError("a candidate has no latency in its process");
+  }
+  return processes[0];
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<StudyRefiner::Winner>> StudyRefiner::Run(
+    absl::Duration time_max, const std::function<bool()>& stop) {
+  CHECK(options_.network != nullptr && !options_.model_order.empty());
+  size_t width = 1;
+  for (int i = 0; i < static_cast<int>(tasks_.size()); ++i) {
+    ASSIGN_OR_RETURN(contests_.emplace_back(), ContestOf(i));
+    width = std::max(width, contests_.back().entries.size());
+  }
+  std::vector<Choice> choices(tasks_.size());
+  if (width == 1) return Conclude(choices);
+  const double share_ns = kPassShare * absl::ToDoubleNanoseconds(time_max) / kRefineProcesses;
+  // Of so many passes. One more block is the warm-up.
+  const auto block_count = [&](size_t pass_count) {
+    const double block_ns = PassNs() * static_cast<double>(pass_count);
+    return static_cast<int>(
+        std::clamp(share_ns / block_ns - 1, double{kBlocksMin}, double{kBlocksMax}));
+  };
+  RETURN_IF_ERROR(RunContests(block_count(width), stop));
+  const std::vector<RefineVerdict> verdicts = Judge(Times());
+  for (size_t i = 0; i < choices.size(); ++i) choices[i] = {verdicts[i].winner, verdicts[i].ratio};
+  RETURN_IF_ERROR(CompareSets(block_count(2), stop, choices));
+  return Conclude(choices);
+}
+
+absl::Status StudyRefiner::RunContests(int block_count, const std::function<bool()>& stop) {
+  progress_.process_count_max = kRefineProcesses;
+  for (int process = 0; process < kRefineProcesses; ++process) {
+    if (stop()) return absl::CancelledError("stopped");
+    RETURN_IF_ERROR(RunProcess(process, block_count, stop));
+    progress_.process_count = process + 1;
+    if (!KeepContenders()) break;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<Record>> StudyRefiner::BestFew(int task_index) const {
+  const StudyTaskSpec& task = options_.tasks[task_index];
+  ASSIGN_OR_RETURN(
+      const BestAnswer best,
+      options_.records->Best({.workload_id = task.workload.id,
+                              .target = options_.target.ToText(),
+                              .contract = task.contract,
+                              .accuracy = AccuracyLimit{.error_max = options_.spec.error_max,
+                                                        .strict = options_.spec.strict},
+                              .method_version = options_.method_version,
+                              .codegen_epoch = options_.codegen_epoch,
+                              .limit = kRecordsLookedAt}));
+  const std::vector<std::string>& defaults = tasks_[task_index].default_traces;
+  std::vector<Record> few;
+  if (best.workload_match == WorkloadMatch::kExact) {
+    for (const Record& record : best.records) {
+      if (static_cast<int>(few.size()) == kCandidatesMax) break;
+      const bool is_default =
+          std::find(defaults.begin(), defaults.end(), record.trace) != defaults.end();
+      if (is_default && options_.spec.no_default) continue;
+      if (FindTwin(few, record) == few.size()) few.push_back(record);
+    }
+  }
+  if (!few.empty()) return few;
+  return absl::FailedPreconditionError(absl::StrCat("task ", task.name, " has nothing that runs"));
+}
+
+absl::StatusOr<std::optional<Record>> StudyRefiner::DefaultRecord(int task_index,
+                                                                  const std::string& trace) const {
+  const StudyTaskSpec& task = options_.tasks[task_index];
+  const AccuracyLimit accuracy{.error_max = options_.spec.error_max,
+                               .strict = options_.spec.strict};
+  ASSIGN_OR_RETURN(
+      const std::vector<Record> found,
+      options_.records->FindCandidate(CandidateId(task.workload.id, options_.target.ToText(),
+                                                  task.contract, trace, options_.codegen_epoch)));
+  for (const Record& record : found) {
+    if (record.method_version != options_.method_version || !record.successful()) continue;
+    if (accuracy.Accepts(record.numerics)) return record;
+  }
+  return std::nullopt;
+}
+
+absl::StatusOr<StudyRefiner::Contest> StudyRefiner::ContestOf(int task_index) const {
+  ASSIGN_OR_RETURN(std::vector<Record> records, BestFew(task_index));
+  // Alone: what an earlier verdict made of a rank says nothing of how near the others are.
+  double best_ns = std::numeric_limits<double>::infinity();
+  for (const Record& record : records) {
+    best_ns = std::min(best_ns, static_cast<double>(record.isolated_rank_ns()));
+  }
+  const auto is_near = [best_ns](const Record& record, double ratio) {
+    return static_cast<double>(record.isolated_rank_ns()) <= ratio * best_ns;
+  };
+  // Never the incumbent.
+  records.erase(std::remove_if(records.begin() + 1, records.end(),
+                               [&](const Record& record) { return !is_near(record, kNearRatio); }),
+                records.end());
+  std::optional<size_t> untuned;  // Index into `records`.
+  for (const std::string& trace : tasks_[task_index].default_traces) {
+    if (options_.spec.no_default) break;
+    ASSIGN_OR_RETURN(const std::optional<Record> record, DefaultRecord(task_index, trace));
+    if (!record.has_value()) continue;
+    const size_t at = FindTwin(records, *record);
+    // The first one always: alone it may have met a busy moment.
+    const bool joins =
+        at == records.size() && (!untuned.has_value() || is_near(*record, kDefaultNearRatio));
+    if (joins) records.push_back(*record);
+    if (!untuned.has_value()) untuned = at;
+  }
+  Contest contest;
+  contest.entries.push_back({.record = records.front()});
+  // Entry 1 is the incumbent again.
+  if (untuned.has_value()) contest.untuned = *untuned == 0 ? 0 : static_cast<int>(*untuned) + 1;
+  if (records.size() == 1) return contest;
+  for (Record& record : records) contest.entries.push_back({.record = std::move(record)});
+  return contest;
+}
+
+double StudyRefiner::PassNs() const {
+  double total_ns = 0;
+  for (const int task : options_.model_order) {
+    total_ns += static_cast<double>(contests_[task].entries.front().record.rank_ns);
+  }
+  return total_ns;
+}
+
+std::string StudyRefiner::ModelId() const {
+  std::string model;
+  for (const int task : options_.model_order) model += options_.tasks[task].workload.id;
+  return Sha256Bytes(model);
+}
+
+absl::Duration StudyRefiner::TimeoutOf(int64_t pass_count) const {
+  return kProcessOverhead +
+         kPassSlack * absl::Nanoseconds(PassNs()) * static_cast<double>(pass_count);
+}
+
+NetworkRequest StudyRefiner::MakeRequest(int process, int block_count) const {
+  NetworkRequest request;
+  std::vector<int> entry_counts;
+  for (size_t task = 0; task < contests_.size(); ++task) {
+    entry_counts.push_back(0);
+    for (const Entry& entry : contests_[task].entries) {
+      if (!entry.active) continue;
+      ++entry_counts.back();
+      request.candidates.push_back(
+          {.task = tasks_[task].measure_task, .trace = entry.record.trace});
+    }
+  }
+  request.order =
+      PlanPasses(entry_counts, options_.model_order,
+                 {.seed = options_.spec.seed, .process = process, .block_count = block_count});
+  request.model_id = ModelId();
+  request.timeout = TimeoutOf(request.order.pass_count());
+  return request;
+}
+
+absl::Status StudyRefiner::RunProcess(int process, int block_count,
+                                      const std::function<bool()>& stop) {
+  while (true) {
+    const NetworkRequest request = MakeRequest(process, block_count);
+    ASSIGN_OR_RETURN(const NetworkResult result, options_.network->Measure(request, stop));
+    if (result.measurements.size() != request.candidates.size()) {
+      return absl::InternalError(absl::StrCat("got ", result.measurements.size(),
+                                              " measurements, want ", request.candidates.size()));
+    }
+    if (!result.has_run) {
+      RETURN_IF_ERROR(Drop(result));
+      continue;
+    }
+    size_t at = 0;
+    for (Contest& contest : contests_) {
+      for (Entry& entry : contest.entries) {
+        if (!entry.active) continue;
+        const Measurement& measurement = result.measurements[at++];
+        ASSIGN_OR_RETURN(entry.processes.emplace_back(), ProcessOf(measurement));
+        entry.environment = measurement.environment;
+      }
+    }
+    return absl::OkStatus();
+  }
+}
+
+absl::Status StudyRefiner::Drop(const NetworkResult& result) {
+  size_t at = 0;
+  bool any = false;
+  for (size_t i = 0; i < contests_.size(); ++i) {
+    std::vector<Entry>& task = contests_[i].entries;
+    for (size_t e = 0; e < task.size(); ++e) {
+      if (!task[e].active) continue;
+      const Failure* failure = result.measurements[at++].failure();
+      if (failure == nullptr || failure->kind == FailureKind::kCancelled) continue;
+      if (e < 2) {
+        return absl::FailedPreconditionError(absl::StrCat(
+            "task ", options_.tasks[i].name, ": the best does not build: ", failure->message));
+      }
+      task[e].active = false;
+      if (contests_[i].untuned == static_cast<int>(e)) contests_[i].untuned = -1;
+      any = true;
+    }
+  }
+  return any ? absl::OkStatus() : absl::InternalError("nothing ran, and nothing failed");
+}
+
+std::vector<RefineTimes> StudyRefiner::Times() const {
+  std::vector<RefineTimes> times;
+  for (const Contest& contest : contests_) {
+    RefineTimes& out = times.emplace_back();
+    for (const Entry& entry : contest.entries) {
+      std::vector<double>& process_ns = out.entry_ns.emplace_back();
+      for (const ProcessLatencies& process : entry.processes) {
+        process_ns.push_back(MedianNs(process));
+      }
+    }
+  }
+  return times;
+}
+
+bool StudyRefiner::KeepContenders() {
+  const std::vector<std::vector<bool>> stays = Contenders(Times());
+  bool any = false;
+  for (size_t task = 0; task < contests_.size(); ++task) {
+    std::vector<Entry>& entries = contests_[task].entries;
+    for (size_t e = 0; e < entries.size(); ++e) {
+      entries[e].active = entries[e].active && stays[task][e];
+      any = any || (e >= 2 && entries[e].active);
+    }
+  }
+  return any;
+}
+
+absl::Status StudyRefiner::CompareSets(int block_count, const std::function<bool()>& stop,
+                                       std::vector<Choice>& choices) {
+  NetworkRequest request;
+  std::vector<std::array<int, 2>> members;
+  bool differ = false;
+  for (size_t i = 0; i < contests_.size(); ++i) {
+    const Contest& contest = contests_[i];
+    const auto add = [&](int entry) {
+      request.candidates.push_back(
+          {.task = tasks_[i].measure_task, .trace = contest.entries[entry].record.trace});
+      return static_cast<int>(request.candidates.size()) - 1;
+    };
+    const int chosen = add(choices[i].entry);
+    const bool is_other = contest.untuned >= 0 && contest.untuned != choices[i].entry;
+    members.push_back({chosen, is_other ? add(contest.untuned) : chosen});
+    differ = differ || is_other;
+  }
+  if (!differ) return absl::OkStatus();
+  request.model_id = ModelId();
+  progress_.process_count_max = progress_.process_count + kRefineProcesses;
+  std::vector<double> ratios;
+  for (int process = 0; process < kRefineProcesses; ++process) {
+    if (stop()) return absl::CancelledError("stopped");
+    const SetPlan plan =
+        PlanSets(members, options_.model_order,
+                 {.seed = options_.spec.seed, .process = process, .block_count = block_count});
+    request.order = plan.order;
+    request.timeout = TimeoutOf(plan.order.pass_count());
+    ASSIGN_OR_RETURN(const NetworkResult result, options_.network->Measure(request, stop));
+    if (result.measurements.size() != request.candidates.size()) {
+      return absl::InternalError(absl::StrCat("got ", result.measurements.size(),
+                                              " measurements, want ", request.candidates.size()));
+    }
+    std::vector<ProcessLatencies> latencies;
+    for (const Measurement& measurement : result.measurements) {
+      ASSIGN_OR_RETURN(latencies.emplace_back(), ProcessOf(measurement));
+    }
+    ASSIGN_OR_RETURN(const auto pass_ns, SetPassNs(plan, latencies));
+    ratios.push_back(pass_ns[0] / pass_ns[1]);
+    ++progress_.process_count;
+  }
+  const SetVerdict verdict = JudgeSets(ratios);
+  progress_.network_ratio = verdict.ratio;
+  progress_.network_spread = verdict.spread;
+  progress_.defaults_taken = verdict.is_slower;
+  if (!verdict.is_slower) return absl::OkStatus();
+  for (size_t i = 0; i < contests_.size(); ++i) {
+    const int untuned = contests_[i].untuned;
+    if (untuned < 0 || untuned == choices[i].entry) continue;
+    choices[i] = {.entry = untuned, .ratio = untuned == 0 ? 1 : 1 / verdict.ratio};
+  }
+  return absl::OkStatus();
+}
+
+BestOrigin StudyRefiner::OriginOf(int task_index, const Record& record) const {
+  const std::vector<std::string>& defaults = tasks_[task_index].default_traces;
+  if (std::find(defaults.begin(), defaults.end(), record.trace) != defaults.end()) {
+    return BestOrigin::kDefault;
+  }
+  const bool is_ours = absl::StartsWith(record.first_trial_id, options_.study_id + "/");
+  return is_ours ? BestOrigin::kTrial : BestOrigin::kHistory;
+}
+
+absl::StatusOr<std::vector<StudyRefiner::Winner>> StudyRefiner::Conclude(
+    const std::vector<Choice>& choices) {
+  std::vector<Winner> winners;
+  std::vector<MeasurementEntry> log;
+  double before_ns = 0, saved_ns = 0;
+  for (int i = 0; i < static_cast<int>(contests_.size()); ++i) {
+    const std::vector<Entry>& task = contests_[i].entries;
+    const Choice& choice = choices[i];
+    double incumbent_ns = 0;
+    for (const ProcessLatencies& process : task[0].processes) {
+      incumbent_ns += MedianNs(process) / static_cast<double>(task[0].processes.size());
+    }
+    incumbent_ns *= options_.tasks[i].weight;
+    before_ns += incumbent_ns;
+    if (choice.entry == 0 && task[0].record.network_factor != 1) {
+      winners.push_back(WinnerOf(i, task[0].record, task[0].record.rank_ns));
+    }
+    for (int e = 1; e < static_cast<int>(task.size()); ++e) {
+      const Record& record = task[e].record;
+      double factor = record.network_factor;
+      if (e == choice.entry) {
+        const int64_t rank_ns = RankOf(task[0].record.rank_ns, choice.ratio);
+        factor = static_cast<double>(rank_ns) /
+                 static_cast<double>(std::max<int64_t>(record.isolated_rank_ns(), 1));
+        saved_ns += incumbent_ns * (1 - choice.ratio);
+        winners.push_back(WinnerOf(i, record, rank_ns));
+        ++progress_.changed_count;
+      }
+      if (task[e].processes.empty()) continue;
+      log.push_back(EntryFor(i, task[e], factor));
+      if (e > 1) continue;
+      // One candidate, of which entry 0 is the other half.
+      std::vector<ProcessLatencies>& processes =
+          std::get<Latencies>(log.back().measurement.outcome).processes;
+      processes.insert(processes.end(), task[0].processes.begin(), task[0].processes.end());
+    }
+  }
+  const absl::Status stored = options_.records->AppendBatch(log).status();
+  if (!stored.ok()) {
+    progress_.changed_count = 0;
+    return stored;
+  }
+  progress_.gain = before_ns > 0 ? saved_ns / before_ns : 0;
+  return winners;
+}
+
+StudyRefiner::Winner StudyRefiner::WinnerOf(int task_index, const Record& record,
+                                            int64_t rank_ns) const {
+  return {.task_index = task_index,
+          .best = {.origin = OriginOf(task_index, record),
+                   .latency_ns = rank_ns,
+                   .trace = record.trace,
+                   .candidate_id = record.candidate_id,
+                   .trial_id = record.first_trial_id,
+                   .refined = true}};
+}
+
+MeasurementEntry StudyRefiner::EntryFor(int task_index, const Entry& entry, double factor) const {
+  const StudyTaskSpec& task = options_.tasks[task_index];
+  const std::string digest = absl::BytesToHexString(entry.record.candidate_id.substr(0, 8));
+  MeasurementEntry out{
+      .study_id = options_.study_id,
+      .trial_id = absl::StrCat(options_.study_id, "/t", task_index, "/refine/", digest),
+      .purpose = Purpose::kRefine,
+      .recorded_ns = absl::ToUnixNanos(options_.clock->WallNow()),
+      .candidate = {.workload = task.workload,
+                    .target = options_.target,
+                    .contract = task.contract,
+                    .trace = entry.record.trace,
+                    .codegen_epoch = options_.codegen_epoch},
+      .measurement = {.outcome = Latencies{entry.processes},
+                      .environment = entry.environment,
+                      .network_factor = factor}};
+  out.measurement.environment.method_version = options_.method_version;
+  return out;
+}
+
+}  // namespace burnish

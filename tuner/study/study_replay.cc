@@ -1,0 +1,47 @@
+#include "tuner/study/study_replay.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+namespace burnish {
+
+absl::Status ReplayEvent(const StudyStorage& storage, const StudyEvent& event,
+                         absl::Span<const std::unique_ptr<TaskSearch>> tasks) {
+  switch (event.kind) {
+    case StudyEventKind::kSession:
+    case StudyEventKind::kHistory:
+    case StudyEventKind::kSnapshot:
+      return absl::OkStatus();
+    case StudyEventKind::kRound: {
+      std::vector<Trial> trials;
+      for (const std::string& id : event.trial_ids) {
+        // A trial that was dropped later has left no trace; its number is taken all the same.
+        const std::string* trace = storage.TraceOf(id);
+        trials.push_back({id, trace == nullptr ? "" : *trace});
+      }
+      tasks[event.task_index]->Begin(trials);
+      return absl::OkStatus();
+    }
+    case StudyEventKind::kUpdate: {
+      std::vector<TrialResult> results;
+      for (const std::string& id : event.trial_ids) {
+        const auto stored = storage.results().find(id);
+        if (stored == storage.results().end()) {
+          return absl::DataLossError(
+              absl::StrCat("the log names trial ", id, ", of which there is no result"));
+        }
+        results.push_back(stored->second.result);
+      }
+      return tasks[event.task_index]->Tell(results);
+    }
+    case StudyEventKind::kDropped:
+      tasks[event.task_index]->Drop(event.trial_ids);
+      return absl::OkStatus();
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace burnish

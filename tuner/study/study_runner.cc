@@ -1,0 +1,102 @@
+#include "tuner/study/study_runner.h"
+
+#include <atomic>
+#include <optional>
+#include <utility>
+
+#include "base/check.h"
+#include "base/status_macros.h"
+#include "tuner/study/study_session.h"
+
+namespace burnish {
+namespace {
+
+constexpr absl::Duration kCollectTimeout = absl::Seconds(1);
+constexpr absl::Duration kCancelTimeout = absl::Seconds(10);
+
+enum class Request { kNone, kInterrupt, kCancel };
+
+}  // namespace
+
+class StudyRunner::Impl {
+ public:
+  explicit Impl(StudyRunnerOptions options) : options_(std::move(options)), session_(options_) {}
+
+  absl::StatusOr<StudyResult> Run() {
+    CHECK(!has_run_.exchange(true));
+    absl::StatusOr<StopReason> reason = session_.Start();
+    if (reason.ok()) reason = Loop();
+    if (reason.ok()) reason = Refine(*reason);
+    absl::Status finished = reason.ok() ? session_.Finish(*reason) : reason.status();
+    if (!finished.ok()) {
+      session_.Fail(finished);
+      return finished;
+    }
+    return StudyResult{.reason = *reason, .progress = session_.Progress()};
+  }
+
+  void Ask(Request request) {
+    // A cancellation is not taken back by an interrupt.
+    Request none = Request::kNone;
+    if (request == Request::kCancel) {
+      request_ = request;
+    } else {
+      request_.compare_exchange_strong(none, request);
+    }
+  }
+
+ private:
+  absl::StatusOr<StopReason> Loop() {
+    absl::Time answered_at = options_.clock->SteadyNow();
+    while (true) {
+      if (request_ == Request::kInterrupt) return StopReason::kInterrupted;
+      if (request_ == Request::kCancel) {
+        RETURN_IF_ERROR(session_.CancelOpen(kCancelTimeout));
+        return StopReason::kCancelled;
+      }
+      ASSIGN_OR_RETURN(const StopReason reason, session_.Fill());
+      if (session_.open_count() == 0) {
+        CHECK(reason != StopReason::kNone);
+        return reason;
+      }
+      if (session_.time_is_up_since() + options_.drain_timeout <= options_.clock->SteadyNow()) {
+        RETURN_IF_ERROR(session_.CancelOpen(kCancelTimeout));
+        return StopReason::kTime;
+      }
+      ASSIGN_OR_RETURN(const int count, session_.Collect(kCollectTimeout));
+      const absl::Time now = options_.clock->SteadyNow();
+      if (count > 0 || options_.measurer->health().ok()) answered_at = now;
+      if (now - answered_at >= options_.silence_max) return StopReason::kMeasurerSilent;
+      if (options_.on_progress != nullptr) options_.on_progress(session_.Progress());
+    }
+  }
+
+  // After the trials; the reason is theirs, unless somebody ended this.
+  StopReason Refine(StopReason reason) {
+    const bool is_over = reason == StopReason::kTrials || reason == StopReason::kTime ||
+                         reason == StopReason::kGain || reason == StopReason::kNoTaskLeft;
+    if (!is_over || !session_.MayRefine()) return reason;
+    session_.Refine([this] {
+      if (options_.on_progress != nullptr) options_.on_progress(session_.Progress());
+      return request_ != Request::kNone;
+    });
+    if (request_ == Request::kInterrupt) return StopReason::kInterrupted;
+    if (request_ == Request::kCancel) return StopReason::kCancelled;
+    return reason;
+  }
+
+  const StudyRunnerOptions options_;
+  StudySession session_;
+  std::atomic<bool> has_run_ = false;
+  std::atomic<Request> request_ = Request::kNone;
+};
+
+StudyRunner::StudyRunner(StudyRunnerOptions options)
+    : impl_(std::make_unique<Impl>(std::move(options))) {}
+StudyRunner::~StudyRunner() = default;
+
+absl::StatusOr<StudyResult> StudyRunner::Run() { return impl_->Run(); }
+void StudyRunner::Interrupt() { impl_->Ask(Request::kInterrupt); }
+void StudyRunner::Cancel() { impl_->Ask(Request::kCancel); }
+
+}  // namespace burnish

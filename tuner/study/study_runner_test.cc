@@ -1,0 +1,341 @@
+#include "tuner/study/study_runner.h"
+
+#include <map>
+#include <memory>
+#include <set>
+
+#include "absl/strings/match.h"
+#include "base/status_matchers.h"
+#include "db/memory/memory_record_store.h"
+#include "db/memory/memory_study_store.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tuner/study/stop_rule.h"
+#include "tuner/study/study_checker.h"
+#include "tuner/study/synthetic_study.h"
+
+namespace burnish {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class StudyRunnerTest : public ::testing::Test {
+ protected:
+  void Create(const SyntheticStudyOptions& options) {
+    study_ = std::make_unique<SyntheticStudy>(options);
+    ASSERT_THAT(CreateStudy(*studies_, study_->New()), IsOk());
+    SetFarm(study_->Farm());
+  }
+  void SetFarm(FakeMeasurerOptions farm) {
+    farm.clock = &clock_;
+    measurer_ = std::make_unique<FakeMeasurer>(farm);
+  }
+
+  StudyRunnerOptions Options() {
+    return study_->Options(records_.get(), studies_.get(), measurer_.get(), &clock_);
+  }
+  absl::StatusOr<StudyResult> Run() { return StudyRunner(Options()).Run(); }
+
+  StudyState State() { return studies_->Get(SyntheticStudy::kId)->study.state; }
+  int64_t StoredTrials() { return records_->CountTrials(SyntheticStudy::kId)->trial_count; }
+
+  // Traces of the study's trials, by trial id.
+  std::map<std::string, std::string> Traces() {
+    std::map<std::string, std::string> traces;
+    EntryQuery query{.study_id = SyntheticStudy::kId, .limit = 10000};
+    const absl::StatusOr<EntryPage> page = records_->ScanEntries(query);
+    for (const MeasurementEntry& entry : page->entries) {
+      traces[entry.trial_id] = entry.candidate.trace;
+    }
+    return traces;
+  }
+
+  FakeClock clock_;
+  std::unique_ptr<MemoryRecordStore> records_ = std::make_unique<MemoryRecordStore>();
+  std::unique_ptr<MemoryStudyStore> studies_ = std::make_unique<MemoryStudyStore>();
+  std::unique_ptr<SyntheticStudy> study_;
+  std::unique_ptr<FakeMeasurer> measurer_;
+};
+
+TEST_F(StudyRunnerTest, SpendsItsBudgetExactlyAndFindsFasterCandidates) {
+  Create({.task_count = 3, .spec = {.trials_max = 200}});
+  ASSERT_OK_AND_ASSIGN(const StudyResult result, Run());
+  EXPECT_EQ(result.reason, StopReason::kTrials);
+  EXPECT_EQ(result.progress.trial_count, 200);
+  EXPECT_EQ(StoredTrials(), 200);
+  EXPECT_EQ(State(), StudyState::kDone);
+  ASSERT_THAT(result.progress.tasks, SizeIs(3));
+  for (const TaskStatus& task : result.progress.tasks) {
+    EXPECT_EQ(task.best.origin, BestOrigin::kTrial);
+    EXPECT_LT(task.best.latency_ns, task.default_ns);
+  }
+  EXPECT_THAT(CheckStudy(Options()), IsOk());
+  EXPECT_THAT(CheckReplay(Options()), IsOk());
+}
+
+TEST_F(StudyRunnerTest, CandidateZeroIsMeasuredFirstAndNamedByEveryTrial) {
+  Create({.task_count = 2, .spec = {.trials_max = 20}});
+  ASSERT_THAT(Run(), IsOk());
+  std::set<const MeasureTask*> tasks;
+  for (size_t i = 0; i < measurer_->requests().size(); ++i) {
+    const MeasureRequest& request = measurer_->requests()[i];
+    EXPECT_EQ(i < 2, absl::EndsWith(request.trial_id, "/ref")) << request.trial_id;
+    EXPECT_TRUE(request.task->reference_trace.has_value());
+    if (i >= 2) EXPECT_GT(request.incumbent_ns, 0);
+  }
+  EXPECT_EQ(measurer_->requests().size(), 22);
+}
+
+TEST_F(StudyRunnerTest, ZeroTrialsMeasureTheDefaultsOnly) {
+  Create({.spec = {.trials_max = 0}});
+  ASSERT_OK_AND_ASSIGN(const StudyResult result, Run());
+  EXPECT_EQ(result.reason, StopReason::kTrials);
+  EXPECT_EQ(StoredTrials(), 0);
+  for (const TaskStatus& task : result.progress.tasks) {
+    EXPECT_EQ(task.best.origin, BestOrigin::kDefault);
+    EXPECT_EQ(task.best.latency_ns, task.default_ns);
+  }
+}
+
+TEST_F(StudyRunnerTest, OpenNumberOfTrialsEndsWhenLittleIsToGain) {
+  Create({.spec = {.gain_min = 0.02}});
+  ASSERT_OK_AND_ASSIGN(const StudyResult result, Run());
+  EXPECT_THAT(result.reason, ::testing::AnyOf(StopReason::kGain, StopReason::kNoTaskLeft));
+  EXPECT_GT(StoredTrials(), 50);
+  EXPECT_LT(StoredTrials(), 3000);
+  EXPECT_THAT(CheckStudy(Options()), IsOk());
+}
+
+TEST_F(StudyRunnerTest, EarlyStoppingEndsTasksWithoutGain) {
+  Create({.spec = {.trials_max = 5000, .early_stopping_trials = 40}});
+  ASSERT_OK_AND_ASSIGN(const StudyResult result, Run());
+  EXPECT_EQ(result.reason, StopReason::kNoTaskLeft);
+  EXPECT_GE(StoredTrials(), 80);
+  EXPECT_LT(StoredTrials(), 2000);
+}
+
+TEST_F(StudyRunnerTest, ExhaustedSpaceEndsTheStudyBeforeItsBudget) {
+  Create({.task_count = 1, .decision_count = 2, .spec = {.trials_max = 5000}});
+  ASSERT_OK_AND_ASSIGN(const StudyResult result, Run());
+  EXPECT_EQ(result.reason, StopReason::kNoTaskLeft);
+  EXPECT_TRUE(result.progress.tasks[0].exhausted);
+  // Two sketches of 6 x 6 points without (32,32), less (2,2) which does not apply and candidate 0.
+  EXPECT_EQ(StoredTrials(), 2 * 35 - 2 - 1);
+  EXPECT_THAT(CheckStudy(Options()), IsOk());
+}
+
+TEST_F(StudyRunnerTest, TimeEndsTheStudyAndCountsOverAllItsRuns) {
+  Create({.spec = {.trials_max = 5000, .time_max_ns = absl::ToInt64Nanoseconds(absl::Seconds(2))}});
+  {
+    StudyRunnerOptions options = Options();
+    StudyRunner* running = nullptr;
+    options.on_progress = [&](const StudyProgress& progress) {
+      if (progress.trial_count >= 100) running->Interrupt();
+    };
+    StudyRunner runner(options);
+    running = &runner;
+    ASSERT_OK_AND_ASSIGN(const StudyResult result, runner.Run());
+    EXPECT_EQ(result.reason, StopReason::kInterrupted);
+    EXPECT_EQ(State(), StudyState::kInterrupted);
+  }
+  clock_.Advance(absl::Hours(3));  // Nobody ran it.
+  ASSERT_OK_AND_ASSIGN(const StudyResult result, Run());
+  EXPECT_EQ(result.reason, StopReason::kTime);
+  // Ten milliseconds a trial, and what was open when the time was up.
+  EXPECT_GE(StoredTrials(), 190);
+  EXPECT_LE(StoredTrials(), 220);
+  EXPECT_EQ(State(), StudyState::kDone);
+  EXPECT_THAT(CheckStudy(Options()), IsOk());
+}
+
+TEST_F(StudyRunnerTest, TrialsThatOutlastTheTimeAreDropped) {
+  Create({.spec = {.trials_max = 5000, .time_max_ns = absl::ToInt64Nanoseconds(absl::Seconds(1))}});
+  StudyRunnerOptions options = Options();
+  options.on_progress = [&](const StudyProgress& progress) {
+    if (progress.trial_count >= 20) measurer_->set_answering(false);
+  };
+  ASSERT_OK_AND_ASSIGN(const StudyResult result, StudyRunner(options).Run());
+  EXPECT_EQ(result.reason, StopReason::kTime);
+  EXPECT_EQ(measurer_->open_count(), 0);
+  EXPECT_EQ(result.progress.pending_count, 0);
+  EXPECT_THAT(*studies_->OpenJobs(SyntheticStudy::kId), IsEmpty());
+  EXPECT_THAT(CheckStudy(Options()), IsOk());
+}
+
+TEST_F(StudyRunnerTest, FailuresAreTrialsAndLostWorkersAreNot) {
+  Create({.spec = {.trials_max = 150}});
+  FakeMeasurerOptions farm = study_->Farm();
+  farm.failure_share = 0.3;
+  farm.lost_share = 0.2;
+  SetFarm(farm);
+  ASSERT_OK_AND_ASSIGN(const StudyResult result, Run());
+  EXPECT_EQ(StoredTrials(), 150);
+  int64_t failure_count = 0;
+  for (const auto& [kind, count] : result.progress.failure_counts) {
+    EXPECT_TRUE(CountsAsTrial(kind));
+    failure_count += count;
+  }
+  EXPECT_GT(failure_count, 25);
+  EXPECT_LT(failure_count, 75);
+  EXPECT_EQ(records_->CountTrials(SyntheticStudy::kId)->failure_counts,
+            result.progress.failure_counts);
+  EXPECT_THAT(CheckReplay(Options()), IsOk());
+}
+
+TEST_F(StudyRunnerTest, TrialThatIsLostAgainAndAgainIsGivenUp) {
+  Create({.task_count = 1, .spec = {.trials_max = 10}});
+  FakeMeasurerOptions farm = study_->Farm();
+  farm.lost_share = 1;
+  SetFarm(farm);
+  ASSERT_OK_AND_ASSIGN(const StudyResult result, Run());
+  EXPECT_EQ(StoredTrials(), 10);
+  EXPECT_EQ(result.progress.failure_counts.at(FailureKind::kPoisoned), 10);
+  // Candidate 0 too was tried three times; without it trials have no reference.
+  EXPECT_EQ(measurer_->requests().size(), 33);
+  EXPECT_FALSE(measurer_->requests().back().task->reference_trace.has_value());
+  EXPECT_EQ(result.progress.tasks[0].best.origin, BestOrigin::kNone);
+}
+
+TEST_F(StudyRunnerTest, DeterministicStudyHasTheSameCandidatesInWhateverOrderResultsCome) {
+  std::map<std::string, std::string> first;
+  for (const uint64_t farm_seed : {1, 2, 3}) {
+    records_ = std::make_unique<MemoryRecordStore>();
+    studies_ = std::make_unique<MemoryStudyStore>();
+    Create({.spec = {.trials_max = 120, .deterministic = true}});
+    FakeMeasurerOptions farm = study_->Farm();
+    farm.seed = farm_seed;
+    SetFarm(farm);
+    ASSERT_THAT(Run(), IsOk());
+    EXPECT_THAT(CheckReplay(Options()), IsOk());
+    if (first.empty()) first = Traces();
+    EXPECT_EQ(Traces(), first);
+  }
+  EXPECT_THAT(first, SizeIs(122));
+}
+
+TEST_F(StudyRunnerTest, WithheldDefaultIsMeasuredButNotTheBest) {
+  Create({.task_count = 1, .spec = {.trials_max = 3, .no_default = true}});
+  // Everything but candidate 0 is slow.
+  FakeMeasurerOptions farm = study_->Farm();
+  farm.latency_ns = [this](const MeasureRequest& request) {
+    return request.trace == study_->default_trace(0) ? 10 : 1000;
+  };
+  SetFarm(farm);
+  ASSERT_OK_AND_ASSIGN(const StudyResult result, Run());
+  const TaskStatus& task = result.progress.tasks[0];
+  EXPECT_EQ(task.default_ns, 10);
+  EXPECT_EQ(task.best.origin, BestOrigin::kTrial);
+  EXPECT_EQ(task.best.latency_ns, 1000);
+  EXPECT_EQ(measurer_->requests().back().task->reference_trace, study_->default_trace(0));
+}
+
+TEST_F(StudyRunnerTest, CancelledStudyLeavesNothingOpenAndMayBeResumed) {
+  Create({.spec = {.trials_max = 100}});
+  StudyRunnerOptions options = Options();
+  StudyRunner* running = nullptr;
+  options.on_progress = [&](const StudyProgress& progress) {
+    if (progress.trial_count >= 30) running->Cancel();
+  };
+  StudyRunner runner(options);
+  running = &runner;
+  ASSERT_OK_AND_ASSIGN(const StudyResult result, runner.Run());
+  EXPECT_EQ(result.reason, StopReason::kCancelled);
+  EXPECT_EQ(State(), StudyState::kCancelled);
+  EXPECT_EQ(measurer_->open_count(), 0);
+  EXPECT_THAT(*studies_->OpenJobs(SyntheticStudy::kId), IsEmpty());
+  EXPECT_THAT(CheckStudy(Options()), IsOk());
+
+  ASSERT_OK_AND_ASSIGN(const StudyResult resumed, Run());
+  EXPECT_EQ(resumed.reason, StopReason::kTrials);
+  EXPECT_EQ(StoredTrials(), 100);
+  EXPECT_THAT(CheckStudy(Options()), IsOk());
+}
+
+TEST_F(StudyRunnerTest, SilentMeasurerInterruptsTheStudyAndSaysWhy) {
+  Create({.spec = {.trials_max = 100}});
+  measurer_->set_answering(false);
+  measurer_->set_health(absl::UnavailableError("no tracker at localhost:1"));
+  ASSERT_OK_AND_ASSIGN(const StudyResult result, Run());
+  EXPECT_EQ(result.reason, StopReason::kMeasurerSilent);
+  EXPECT_EQ(State(), StudyState::kInterrupted);
+  EXPECT_THAT(studies_->Get(SyntheticStudy::kId)->study.detail, HasSubstr("localhost:1"));
+  measurer_->set_answering(true);
+  measurer_->set_health(absl::OkStatus());
+  ASSERT_THAT(Run(), IsOk());
+  EXPECT_EQ(StoredTrials(), 100);
+}
+
+TEST_F(StudyRunnerTest, DoneStudyAndOtherTasksAreRefused) {
+  Create({.spec = {.trials_max = 10}});
+  StudyRunnerOptions others = Options();
+  others.tasks.pop_back();
+  EXPECT_THAT(StudyRunner(others).Run(),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("2 tasks")));
+  EXPECT_EQ(State(), StudyState::kQueued);
+  ASSERT_THAT(Run(), IsOk());
+  EXPECT_THAT(Run(), StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_EQ(State(), StudyState::kDone);
+}
+
+TEST_F(StudyRunnerTest, UnknownNamesAndBrokenToolsFailTheStudyWithTheReason) {
+  Create({.spec = {.trials_max = 10, .strategy = "luck"}});
+  EXPECT_THAT(Run(), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("luck")));
+  EXPECT_EQ(State(), StudyState::kFailed);
+  EXPECT_THAT(studies_->Get(SyntheticStudy::kId)->study.detail, HasSubstr("luck"));
+}
+
+TEST_F(StudyRunnerTest, SecondStudyStartsFromWhatTheFirstFound) {
+  Create({.task_count = 1, .spec = {.trials_max = 150}});
+  ASSERT_OK_AND_ASSIGN(const StudyResult first, Run());
+  NewStudy again = study_->New();
+  again.id = "again";
+  ASSERT_THAT(CreateStudy(*studies_, again), IsOk());
+  StudyRunnerOptions options = Options();
+  options.study_id = "again";
+  options.spec.trials_max = 0;
+  ASSERT_OK_AND_ASSIGN(const StudyResult second, StudyRunner(options).Run());
+  EXPECT_EQ(second.progress.tasks[0].best.origin, BestOrigin::kHistory);
+  EXPECT_EQ(second.progress.tasks[0].best.candidate_id, first.progress.tasks[0].best.candidate_id);
+
+  // Another finish, same anchor: what was best there is among the first candidates here.
+  NewStudy related = study_->New();
+  related.id = "related";
+  ASSERT_OK_AND_ASSIGN(const Workload workload, MakeWorkload("block 0 sigmoid", "block 0"));
+  related.tasks[0].workload = workload;
+  ASSERT_THAT(CreateStudy(*studies_, related), IsOk());
+  options = Options();
+  options.study_id = "related";
+  options.tasks = related.tasks;
+  options.make_tools = [this, make = options.make_tools](absl::Span<const StudyTaskSpec>,
+                                                         const Target& target,
+                                                         const StudySpec& spec) {
+    return make({&study_->tasks()[0], 1}, target, spec);
+  };
+  options.spec.trials_max = 5;
+  FakeMeasurerOptions farm = study_->Farm();
+  farm.latency_ns = [this](const MeasureRequest& request) {
+    return study_->LatencyNs(0, request.trace);
+  };
+  SetFarm(farm);
+  options.measurer = measurer_.get();
+  ASSERT_OK_AND_ASSIGN(const StudyResult third, StudyRunner(options).Run());
+  EXPECT_EQ(third.progress.tasks[0].best.latency_ns, first.progress.tasks[0].best.latency_ns);
+}
+
+TEST_F(StudyRunnerTest, StudyIsDurableFromItsCreation) {
+  Create({.spec = {.trials_max = 10, .seed = 7}});
+  ASSERT_OK_AND_ASSIGN(const StudySpec spec, ReadStudySpec(*studies_, SyntheticStudy::kId));
+  EXPECT_EQ(spec, study_->spec());
+  EXPECT_THAT(CreateStudy(*studies_, study_->New()), IsOk());  // The same: a retried call.
+  NewStudy other = study_->New();
+  other.title = "other";
+  EXPECT_THAT(CreateStudy(*studies_, other), StatusIs(absl::StatusCode::kAlreadyExists));
+  other.id = std::string(kStudyIdBytesMax + 1, 'x');
+  EXPECT_THAT(CreateStudy(*studies_, other), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(ReadStudySpec(*studies_, "nobody"), StatusIs(absl::StatusCode::kNotFound));
+}
+
+}  // namespace
+}  // namespace burnish

@@ -1,0 +1,479 @@
+#include "tuner/study/study_session.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+#include "proto/record.h"
+#include "tuner/study/stop_rule.h"
+#include "tuner/study/study_refiner.h"
+#include "tuner/study/study_replay.h"
+#include "tuner/study/task_history.h"
+
+namespace burnish {
+namespace {
+
+// Results that do not count, after which a trial is given up: as many as workers that a job may
+// take with it.
+constexpr int kLossesMax = 3;
+// The model, one for all tasks, learns anew when this many results, or this share of what it knows,
+// are new to it.
+constexpr int64_t kTrainCountMin = 16;
+constexpr double kTrainShare = 0.1;
+
+// By number: t0/9 before t0/10.
+bool IsEarlier(const std::string& trial_a, const std::string& trial_b) {
+  if (trial_a.size() != trial_b.size()) return trial_a.size() < trial_b.size();
+  return trial_a < trial_b;
+}
+
+}  // namespace
+
+absl::StatusOr<StopReason> StudySession::Start() {
+  ASSIGN_OR_RETURN(storage_, StudyStorage::Open(options_.records, options_.studies,
+                                                options_.study_id, options_.tasks));
+  TaskSchedulerOptions scheduling = options_.scheduler;
+  scheduling.early_stopping_trials = options_.spec.early_stopping_trials;
+  // A user who names a number of trials gets them, also where little is to be expected.
+  scheduling.stop_without_gain = options_.spec.trials_max == StudySpec::kTrialsUntilGain;
+  ASSIGN_OR_RETURN(scheduler_, MakeTaskScheduler(options_.spec.task_scheduler, scheduling));
+  RETURN_IF_ERROR(storage_->SetState(StudyState::kRunning, "", NowNs()));
+  elapsed_before_ = storage_->ElapsedBefore();
+  started_at_ = options_.clock->SteadyNow();
+  RETURN_IF_ERROR(storage_->Append({{.kind = StudyEventKind::kSession, .number = NowNs()}}));
+  RETURN_IF_ERROR(MakeTasks());
+  RETURN_IF_ERROR(Replay());
+  RETURN_IF_ERROR(SubmitOpen());
+  RETURN_IF_ERROR(TellArrived());
+  return StopReason::kNone;
+}
+
+absl::Status StudySession::MakeTasks() {
+  std::map<int, int64_t> history_row_ids;  // By task: what earlier runs looked at.
+  for (const StudyEvent& event : storage_->events()) {
+    if (event.kind == StudyEventKind::kHistory) history_row_ids[event.task_index] = event.number;
+  }
+  ASSIGN_OR_RETURN(std::vector<TaskTools> tools,
+                   options_.make_tools(options_.tasks, options_.target, options_.spec));
+  if (tools.size() != options_.tasks.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("got the tools of ", tools.size(), " tasks, want ", options_.tasks.size()));
+  }
+  for (int i = 0; i < static_cast<int>(options_.tasks.size()); ++i) {
+    const StudyTaskSpec& task = options_.tasks[i];
+    TaskHistoryQuery query = {.target = options_.target,
+                              .codegen_epoch = options_.codegen_epoch,
+                              .method_version = options_.method_version};
+    const auto known = history_row_ids.find(i);
+    if (known != history_row_ids.end()) query.row_id_max = known->second;
+    ASSIGN_OR_RETURN(TaskHistory history, ReadTaskHistory(*options_.records, task, query));
+    if (known == history_row_ids.end()) {
+      RETURN_IF_ERROR(storage_->Append(
+          {{.kind = StudyEventKind::kHistory, .task_index = i, .number = history.last_row_id}}));
+    }
+    ASSIGN_OR_RETURN(tasks_.emplace_back(),
+                     TaskSearch::Create({.study_id = options_.study_id,
+                                         .task_index = i,
+                                         .task = task,
+                                         .spec = options_.spec,
+                                         .target = options_.target,
+                                         .codegen_epoch = options_.codegen_epoch,
+                                         .tools = std::move(tools[i]),
+                                         .history = std::move(history),
+                                         .enumerated_points_max = options_.enumerated_points_max}));
+  }
+  waiting_.assign(tasks_.size(), false);
+  return absl::OkStatus();
+}
+
+absl::Status StudySession::Replay() {
+  const std::vector<StudyEvent>& events = storage_->events();
+  for (size_t i = 0; i < events.size(); ++i) {
+    if (events[i].task_index >= static_cast<int>(tasks_.size())) {
+      return absl::DataLossError(absl::StrCat("study ", options_.study_id, ": log entry ", i,
+                                              " is of task ", events[i].task_index));
+    }
+    RETURN_IF_ERROR(ReplayEvent(*storage_, events[i], tasks_));
+    if (events[i].kind == StudyEventKind::kSnapshot) {
+      RETURN_IF_ERROR(tasks_[events[i].task_index]->Train());
+    }
+  }
+  for (int i = 0; i < static_cast<int>(tasks_.size()); ++i) {
+    for (const auto& [trial_id, trial] : tasks_[i]->pending()) {
+      const auto stored = storage_->results().find(trial_id);
+      if (stored == storage_->results().end()) {
+        if (storage_->TraceOf(trial_id) == nullptr) {
+          return absl::DataLossError(absl::StrCat("trial ", trial_id, " has been lost"));
+        }
+        task_of_open_[trial_id] = i;
+        begun_count_ += !tasks_[i]->IsReference(trial_id);
+      } else {
+        arrived_.push_back({i, stored->second.result});
+      }
+    }
+  }
+  for (const auto& [trial_id, stored] : storage_->results()) {
+    const bool is_reference =
+        std::any_of(tasks_.begin(), tasks_.end(),
+                    [&id = trial_id](const auto& task) { return task->IsReference(id); });
+    if (is_reference) continue;
+    ++trial_count_;
+    ++begun_count_;
+    const Failure* failure = stored.result.measurement.failure();
+    if (failure != nullptr) ++failure_counts_[failure->kind];
+  }
+  // In the order in which they were stored.
+  std::sort(arrived_.begin(), arrived_.end(), [this](const Arrived& a, const Arrived& b) {
+    const int64_t time_a = storage_->results().at(a.result.trial_id).recorded_ns;
+    const int64_t time_b = storage_->results().at(b.result.trial_id).recorded_ns;
+    if (time_a != time_b) return time_a < time_b;
+    return IsEarlier(a.result.trial_id, b.result.trial_id);
+  });
+  return absl::OkStatus();
+}
+
+absl::Status StudySession::SubmitOpen() {
+  for (int i = 0; i < static_cast<int>(tasks_.size()); ++i) {
+    std::vector<Trial> open;
+    for (const auto& [trial_id, trial] : tasks_[i]->pending()) {
+      if (task_of_open_.contains(trial_id)) open.push_back(trial);
+    }
+    RETURN_IF_ERROR(Submit(i, open, /*resubmission=*/true));
+  }
+  options_.measurer->AllResubmitted();
+  return absl::OkStatus();
+}
+
+absl::Status StudySession::Submit(int task_index, absl::Span<const Trial> trials,
+                                  bool resubmission) {
+  if (trials.empty()) return absl::OkStatus();
+  const TaskSearch& task = *tasks_[task_index];
+  std::vector<MeasureRequest> requests;
+  for (const Trial& trial : trials) {
+    requests.push_back({.trial_id = trial.trial_id,
+                        .task = task.measure_task(),
+                        .trace = trial.trace,
+                        .incumbent_ns = task.incumbent_ns(),
+                        .resubmission = resubmission});
+  }
+  return options_.measurer->Submit(std::move(requests));
+}
+
+absl::Status StudySession::Begin(int task_index, int asked, const std::vector<Trial>& trials) {
+  RETURN_IF_ERROR(storage_->Begin(task_index, asked, trials));
+  tasks_[task_index]->Begin(trials);
+  for (const Trial& trial : trials) {
+    task_of_open_[trial.trial_id] = task_index;
+    begun_count_ += !tasks_[task_index]->IsReference(trial.trial_id);
+  }
+  return Submit(task_index, trials, /*resubmission=*/false);
+}
+
+absl::Status StudySession::BeginReferences() {
+  for (int i = 0; i < static_cast<int>(tasks_.size()); ++i) {
+    const Trial reference = tasks_[i]->reference_trial();
+    if (tasks_[i]->reference_told() || tasks_[i]->pending().contains(reference.trial_id)) continue;
+    RETURN_IF_ERROR(Begin(i, /*asked=*/0, {reference}));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<StopReason> StudySession::Fill() {
+  RETURN_IF_ERROR(BeginReferences());
+  while (true) {
+    const StopReason reason = WhyStop();
+    if (reason == StopReason::kTime && time_is_up_since_ == absl::InfiniteFuture()) {
+      time_is_up_since_ = options_.clock->SteadyNow();
+    }
+    if (reason != StopReason::kNone) return reason;
+    const bool has_pending = open_count() > 0 || !arrived_.empty();
+    if (has_pending && (options_.spec.deterministic || open_count() >= options_.in_flight_max)) {
+      return StopReason::kNone;
+    }
+    ASSIGN_OR_RETURN(const bool begun, BeginBatch());
+    if (!begun) return open_count() > 0 ? StopReason::kNone : StopReason::kNoTaskLeft;
+  }
+}
+
+absl::StatusOr<bool> StudySession::BeginBatch() {
+  while (true) {
+    const std::optional<int> picked = scheduler_->Pick(TaskProgresses());
+    if (!picked.has_value()) return false;
+    TaskSearch& task = *tasks_[*picked];
+    const int64_t left = TrialBudget(options_.spec) - begun_count_;
+    const int room = std::max(1, options_.in_flight_max - open_count());
+    const int asked = static_cast<int>(std::min<int64_t>({options_.batch_size, room, left}));
+    ASSIGN_OR_RETURN(const std::vector<Trial> trials, task.Suggest(asked));
+    if (!trials.empty()) {
+      RETURN_IF_ERROR(Begin(*picked, asked, trials));
+      return true;
+    }
+    if (task.pending().empty()) {
+      task.set_exhausted(true);
+    } else {
+      waiting_[*picked] = true;
+    }
+  }
+}
+
+std::vector<TaskProgress> StudySession::TaskProgresses() const {
+  std::vector<TaskProgress> progresses;
+  for (size_t i = 0; i < tasks_.size(); ++i) {
+    TaskProgress progress = tasks_[i]->progress();
+    // Not now, rather than never: these are asked again when there is something new.
+    if (waiting_[i] || !tasks_[i]->reference_told()) progress.exhausted = true;
+    progresses.push_back(std::move(progress));
+  }
+  return progresses;
+}
+
+StopReason StudySession::WhyStop() const {
+  double gain = 1;
+  // While there are tasks that wait for their first result, nobody knows what there is to gain.
+  const bool all_told = std::all_of(tasks_.begin(), tasks_.end(),
+                                    [](const auto& task) { return task->reference_told(); });
+  if (all_told) {
+    std::vector<TaskProgress> progresses;
+    for (const auto& task : tasks_) progresses.push_back(task->progress());
+    gain = scheduler_->PredictedGain(progresses);
+  }
+  return ShouldStop(options_.spec, {.begun_count = begun_count_,
+                                    .elapsed = Elapsed(),
+                                    .predicted_gain = gain,
+                                    .refines = MayRefine()});
+}
+
+absl::StatusOr<int> StudySession::Collect(absl::Duration timeout) {
+  std::vector<MeasureResult> results = options_.measurer->Collect(timeout);
+  const int count = static_cast<int>(results.size());
+  RETURN_IF_ERROR(RecordResults(std::move(results)));
+  RETURN_IF_ERROR(TellArrived());
+  return count;
+}
+
+bool StudySession::IsLost(MeasureResult& result) {
+  const Failure* failure = result.measurement.failure();
+  if (failure == nullptr || CountsAsTrial(failure->kind)) return false;
+  if (++loss_counts_[result.trial_id] < kLossesMax) return true;
+  result.measurement.outcome =
+      Failure{FailureKind::kPoisoned,
+              absl::StrCat("given up after ", kLossesMax,
+                           " attempts: ", FailureKindName(failure->kind), ": ", failure->message)};
+  return false;
+}
+
+MeasurementEntry StudySession::EntryOf(int task_index, const MeasureResult& result) const {
+  const TaskSearch& task = *tasks_[task_index];
+  const StudyTaskSpec& spec = options_.tasks[task_index];
+  MeasurementEntry entry{
+      .study_id = options_.study_id,
+      .trial_id = result.trial_id,
+      .purpose = task.IsReference(result.trial_id) ? Purpose::kReference : Purpose::kTrial,
+      .recorded_ns = NowNs(),
+      .candidate = {.workload = spec.workload,
+                    .target = options_.target,
+                    .contract = spec.contract,
+                    .trace = task.pending().at(result.trial_id).trace,
+                    .codegen_epoch = options_.codegen_epoch},
+      .measurement = result.measurement};
+  // Records of one method version compare, failures too.
+  entry.measurement.environment.method_version = options_.method_version;
+  if (absl::Status valid = ValidateEntry(entry); !valid.ok()) {
+    entry.measurement.candidate_id.clear();
+    entry.measurement.outcome =
+        Failure{FailureKind::kRunError, absl::StrCat("malformed result: ", valid.message())};
+  }
+  return entry;
+}
+
+absl::Status StudySession::RecordResults(std::vector<MeasureResult> results) {
+  std::vector<MeasurementEntry> entries;
+  std::vector<Arrived> arrived;
+  std::vector<std::string> trial_ids, unknown_ids;
+  for (MeasureResult& result : results) {
+    const auto open = task_of_open_.find(result.trial_id);
+    const bool twice =
+        std::find(trial_ids.begin(), trial_ids.end(), result.trial_id) != trial_ids.end();
+    if (open == task_of_open_.end() || twice) {
+      if (!twice) unknown_ids.push_back(result.trial_id);  // Stored by an earlier run, or dropped.
+      continue;
+    }
+    const int task_index = open->second;
+    if (IsLost(result)) {
+      RETURN_IF_ERROR(Submit(task_index, {tasks_[task_index]->pending().at(result.trial_id)},
+                             /*resubmission=*/false));
+      continue;
+    }
+    MeasurementEntry entry = EntryOf(task_index, result);
+    arrived.push_back({task_index, {entry.trial_id, entry.candidate.trace, entry.measurement}});
+    entries.push_back(std::move(entry));
+    trial_ids.push_back(result.trial_id);
+  }
+  if (!unknown_ids.empty()) options_.measurer->Acknowledge(unknown_ids);
+  if (entries.empty()) return absl::OkStatus();
+  RETURN_IF_ERROR(storage_->Record(entries));
+  options_.measurer->Acknowledge(trial_ids);
+  for (const MeasurementEntry& entry : entries) {
+    task_of_open_.erase(entry.trial_id);
+    if (entry.purpose != Purpose::kTrial) continue;
+    ++trial_count_;
+    const Failure* failure = entry.measurement.failure();
+    if (failure != nullptr) ++failure_counts_[failure->kind];
+  }
+  arrived_.insert(arrived_.end(), std::make_move_iterator(arrived.begin()),
+                  std::make_move_iterator(arrived.end()));
+  return absl::OkStatus();
+}
+
+absl::Status StudySession::TellArrived() {
+  if (arrived_.empty()) return absl::OkStatus();
+  if (options_.spec.deterministic) {
+    if (!task_of_open_.empty()) return absl::OkStatus();
+    // The order of arrival depends on the workers, that of the trials does not.
+    std::sort(arrived_.begin(), arrived_.end(), [](const Arrived& a, const Arrived& b) {
+      if (a.task_index != b.task_index) return a.task_index < b.task_index;
+      return IsEarlier(a.result.trial_id, b.result.trial_id);
+    });
+  }
+  std::map<int, std::vector<TrialResult>> by_task;
+  for (Arrived& one : arrived_) by_task[one.task_index].push_back(std::move(one.result));
+  arrived_.clear();
+  std::vector<StudyEvent> events;
+  for (const auto& [task_index, results] : by_task) {
+    StudyEvent update{.kind = StudyEventKind::kUpdate, .task_index = task_index};
+    for (const TrialResult& result : results) update.trial_ids.push_back(result.trial_id);
+    events.push_back(std::move(update));
+    RETURN_IF_ERROR(tasks_[task_index]->Tell(results));
+    waiting_[task_index] = false;
+  }
+  if (ShouldTrain()) {
+    for (int i = 0; i < static_cast<int>(tasks_.size()); ++i) {
+      if (tasks_[i]->untrained_count() == 0) continue;
+      RETURN_IF_ERROR(tasks_[i]->Train());
+      events.push_back({.kind = StudyEventKind::kSnapshot,
+                        .task_index = i,
+                        .snapshot_id = tasks_[i]->snapshot_id()});
+    }
+  }
+  return storage_->Append(events);
+}
+
+bool StudySession::ShouldTrain() const {
+  int64_t trained = 0, untrained = 0;
+  for (const auto& task : tasks_) {
+    trained += task->trained_count();
+    untrained += task->untrained_count();
+  }
+  return untrained >= kTrainCountMin &&
+         static_cast<double>(untrained) >= kTrainShare * static_cast<double>(trained);
+}
+
+absl::Status StudySession::CancelOpen(absl::Duration timeout) {
+  std::vector<std::string> open;
+  for (const auto& [trial_id, task_index] : task_of_open_) open.push_back(trial_id);
+  // Also where the farm cannot be told: its results will find nobody.
+  const absl::Status told = options_.measurer->Cancel(open);
+  const absl::Time deadline = options_.clock->SteadyNow() + timeout;
+  for (size_t left = open.size(); told.ok() && left > 0;) {
+    const absl::Duration wait = deadline - options_.clock->SteadyNow();
+    if (wait <= absl::ZeroDuration()) break;
+    std::vector<MeasureResult> results = options_.measurer->Collect(wait);
+    if (results.empty()) break;
+    left -= std::min(left, results.size());
+    results.erase(std::remove_if(results.begin(), results.end(),
+                                 [](const MeasureResult& result) {
+                                   const Failure* failure = result.measurement.failure();
+                                   return failure != nullptr && !CountsAsTrial(failure->kind);
+                                 }),
+                  results.end());
+    RETURN_IF_ERROR(RecordResults(std::move(results)));
+  }
+  std::map<int, std::vector<std::string>> dropped;
+  for (const auto& [trial_id, task_index] : task_of_open_) dropped[task_index].push_back(trial_id);
+  for (const auto& [task_index, trial_ids] : dropped) {
+    RETURN_IF_ERROR(storage_->Drop(task_index, trial_ids));
+    tasks_[task_index]->Drop(trial_ids);
+    for (const std::string& id : trial_ids) {
+      task_of_open_.erase(id);
+      begun_count_ -= !tasks_[task_index]->IsReference(id);
+    }
+    options_.measurer->Acknowledge(trial_ids);
+  }
+  return TellArrived();
+}
+
+bool StudySession::MayRefine() const {
+  return options_.network != nullptr &&
+         ShouldRefine(options_.spec, trial_count_, static_cast<int>(tasks_.size()),
+                      static_cast<int>(options_.model_order.size()));
+}
+
+void StudySession::Refine(const std::function<bool()>& stop) {
+  std::vector<StudyRefiner::Task> tasks;
+  for (const auto& task : tasks_) {
+    tasks.push_back({task->measure_task(), task->default_traces()});
+  }
+  StudyRefiner refiner(options_, std::move(tasks));
+  const auto winners = refiner.Run(kRefineShare * Elapsed(), [&] {
+    refine_ = refiner.progress();
+    return stop();
+  });
+  refine_ = refiner.progress();
+  if (!winners.ok()) {
+    if (!absl::IsCancelled(winners.status())) refine_.error = winners.status().ToString();
+    return;
+  }
+  for (const StudyRefiner::Winner& winner : *winners) {
+    tasks_[winner.task_index]->set_best(winner.best);
+  }
+}
+
+absl::Status StudySession::Finish(StopReason reason) {
+  StudyState state = StudyState::kDone;
+  if (reason == StopReason::kInterrupted) state = StudyState::kInterrupted;
+  if (reason == StopReason::kCancelled) state = StudyState::kCancelled;
+  std::string detail(StopReasonName(reason));
+  if (reason == StopReason::kMeasurerSilent) {
+    state = StudyState::kInterrupted;
+    absl::StrAppend(&detail, ": ", options_.measurer->health().message());
+  }
+  const std::string network = NetworkText(refine_);
+  if (!network.empty()) absl::StrAppend(&detail, "; ", network);
+  if (!refine_.error.empty()) absl::StrAppend(&detail, "; not refined: ", refine_.error);
+  return storage_->SetState(state, detail, NowNs());
+}
+
+void StudySession::Fail(const absl::Status& status) {
+  // Before it ran there is nothing to say: it may be done, or somebody else's.
+  if (started_at_ == absl::InfiniteFuture()) return;
+  storage_->SetState(StudyState::kFailed, status.ToString(), NowNs()).IgnoreError();
+}
+
+StudyProgress StudySession::Progress() const {
+  StudyProgress progress{.study_id = options_.study_id,
+                         .trial_count = trial_count_,
+                         .trials_max = options_.spec.trials_max,
+                         .pending_count = begun_count_ - trial_count_,
+                         .failure_counts = failure_counts_,
+                         .elapsed = Elapsed(),
+                         .health = options_.measurer->health(),
+                         .refine = refine_};
+  std::vector<TaskProgress> progresses;
+  for (const auto& task : tasks_) {
+    progresses.push_back(task->progress());
+    progress.tasks.push_back(task->status());
+  }
+  progress.predicted_gain = scheduler_->PredictedGain(progresses);
+  return progress;
+}
+
+absl::Duration StudySession::Elapsed() const {
+  return elapsed_before_ + (options_.clock->SteadyNow() - started_at_);
+}
+
+int64_t StudySession::NowNs() const { return absl::ToUnixNanos(options_.clock->WallNow()); }
+
+}  // namespace burnish

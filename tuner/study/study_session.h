@@ -1,0 +1,109 @@
+// The steps of StudyRunner's loop, and the state between them. Everything that matters is stored
+// before it takes effect, so that a run may end between any two writes.
+#ifndef TUNER_STUDY_STUDY_SESSION_H_
+#define TUNER_STUDY_STUDY_SESSION_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "tuner/study/study_runner.h"
+#include "tuner/study/study_storage.h"
+#include "tuner/study/task_search.h"
+
+namespace burnish {
+
+// Not thread-safe.
+class StudySession {
+ public:
+  // The options outlive the session.
+  explicit StudySession(const StudyRunnerOptions& options) : options_(options) {}
+
+  // Reads what is stored, rebuilds every task's search from it, and submits open trials again.
+  // Returns kNone.
+  absl::StatusOr<StopReason> Start();
+
+  // Begins as many trials as there should be. Returns why no more begin, kNone: there is no room,
+  // or results have to be awaited.
+  absl::StatusOr<StopReason> Fill();
+
+  // Waits for results, stores them, and tells the searches. Returns how many came.
+  absl::StatusOr<int> Collect(absl::Duration timeout);
+
+  // Has open trials cancelled; those whose result comes first are stored.
+  absl::Status CancelOpen(absl::Duration timeout);
+
+  // Whether the trials, now that no more begin, are to be followed by Refine.
+  bool MayRefine() const;
+  // Measures the best few inside the model (study_refiner.h). An error is in the progress: the
+  // study has what it had. `stop`: asked about once a second; true ends it.
+  void Refine(const std::function<bool()>& stop);
+
+  // Stores how the run ended.
+  absl::Status Finish(StopReason reason);
+  // Says in the store that the study has failed, if the store still takes it.
+  void Fail(const absl::Status& status);
+
+  // Trials without a stored result, references included.
+  int open_count() const { return static_cast<int>(task_of_open_.size()); }
+  // Steady time; InfiniteFuture: it is not up.
+  absl::Time time_is_up_since() const { return time_is_up_since_; }
+  StudyProgress Progress() const;
+
+ private:
+  absl::Status MakeTasks();
+  absl::Status Replay();
+  absl::Status SubmitOpen();
+
+  // Begins candidate 0 of every task where that has not been done.
+  absl::Status BeginReferences();
+  // Begins one batch of the task that is worth it most. False: no task has one now.
+  absl::StatusOr<bool> BeginBatch();
+  absl::Status Begin(int task_index, int asked, const std::vector<Trial>& trials);
+  absl::Status Submit(int task_index, absl::Span<const Trial> trials, bool resubmission);
+
+  absl::Status RecordResults(std::vector<MeasureResult> results);
+  MeasurementEntry EntryOf(int task_index, const MeasureResult& result) const;
+  // True: it is to be tried again. A result that never counts becomes a failure that does.
+  bool IsLost(MeasureResult& result);
+  // Tells the searches what has arrived: at once, or with `deterministic` when all has.
+  absl::Status TellArrived();
+  // Whether enough was told since the model last learned.
+  bool ShouldTrain() const;
+
+  StopReason WhyStop() const;
+  std::vector<TaskProgress> TaskProgresses() const;
+  absl::Duration Elapsed() const;
+  int64_t NowNs() const;
+
+  const StudyRunnerOptions& options_;
+  std::unique_ptr<StudyStorage> storage_;
+  std::unique_ptr<TaskScheduler> scheduler_;
+  std::vector<std::unique_ptr<TaskSearch>> tasks_;
+  // A task that had nothing but what is pending: not asked again before it is told something.
+  std::vector<bool> waiting_;
+  std::map<std::string, int> task_of_open_;  // Trials without a stored result.
+  struct Arrived {
+    int task_index;
+    TrialResult result;
+  };
+  std::vector<Arrived> arrived_;  // Stored, not told yet.
+  std::map<std::string, int> loss_counts_;
+  int64_t begun_count_ = 0;  // Of trials, without those dropped and without references.
+  int64_t trial_count_ = 0;  // With a stored result.
+  std::map<FailureKind, int64_t> failure_counts_;
+  RefineProgress refine_;
+  absl::Duration elapsed_before_ = absl::ZeroDuration();
+  absl::Time started_at_ = absl::InfiniteFuture();
+  absl::Time time_is_up_since_ = absl::InfiniteFuture();
+};
+
+}  // namespace burnish
+
+#endif  // TUNER_STUDY_STUDY_SESSION_H_

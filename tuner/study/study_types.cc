@@ -1,0 +1,41 @@
+#include "tuner/study/study_types.h"
+
+#include <cmath>
+
+#include "absl/strings/str_format.h"
+
+namespace burnish {
+
+std::string NetworkText(const RefineProgress& refine) {
+  if (refine.network_ratio <= 0) return "";
+  const double percent = 100 * (refine.network_ratio - 1);
+  std::string text = absl::StrFormat(
+      "network: %.1f %% %s than with default schedules (spread %.1f %%)", std::abs(percent),
+      percent > 0 ? "slower" : "faster", 100 * refine.network_spread);
+  if (refine.defaults_taken) text += ", which are taken";
+  return text;
+}
+
+absl::string_view StopReasonName(StopReason reason) {
+  switch (reason) {
+    case StopReason::kNone:
+      return "none";
+    case StopReason::kTrials:
+      return "trials";
+    case StopReason::kTime:
+      return "time";
+    case StopReason::kGain:
+      return "gain";
+    case StopReason::kNoTaskLeft:
+      return "no task left";
+    case StopReason::kInterrupted:
+      return "interrupted";
+    case StopReason::kCancelled:
+      return "cancelled";
+    case StopReason::kMeasurerSilent:
+      return "measurer silent";
+  }
+  return "unknown";
+}
+
+}  // namespace burnish

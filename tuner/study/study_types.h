@@ -1,0 +1,128 @@
+// What a study is made of while it runs: what the caller brings, and what it is told.
+#ifndef TUNER_STUDY_STUDY_TYPES_H_
+#define TUNER_STUDY_STUDY_TYPES_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "proto/measurement.h"
+#include "proto/study.h"
+#include "proto/target.h"
+#include "proto/workload.h"
+#include "tuner/search/candidate_scorer.h"
+#include "tuner/sketch/sketch.h"
+
+namespace burnish {
+
+// One task of the study, as the model was cut.
+struct StudyTaskSpec {
+  std::string name = {};  // For people.
+  Workload workload = {};
+  std::string contract = {};
+  double weight = 1;  // How often the model runs it; > 0.
+};
+
+// What it takes to search one task.
+struct TaskTools {
+  std::vector<Sketch> sketches = {};  // At least one.
+  std::string default_trace = {};     // Candidate 0; canonical text, empty: the program as it is.
+  // Further ones that deserve an early trial, as the default does: other algorithms.
+  std::vector<std::string> seed_traces = {};
+  // The default of each algorithm, fastest by the analytic model first, `default_trace` among them:
+  // where nothing is recorded, `compile` takes the first that is accurate enough.
+  std::vector<std::string> default_traces = {};
+  int64_t bound_ns = 0;                               // Roofline; 0: not known.
+  std::unique_ptr<TrainableScorer> scorer = nullptr;  // Not null.
+};
+
+// Returns the tools of each task; their scorers may share a model, which no other call's share.
+// Pure, so that a resumed study has the same tools. `no_default` and `cost_model` of the spec are
+// the maker's to follow where it makes the scorers.
+using TaskToolsMaker = std::function<absl::StatusOr<std::vector<TaskTools>>(
+    absl::Span<const StudyTaskSpec> tasks, const Target& target, const StudySpec& spec)>;
+
+enum class BestOrigin { kNone, kDefault, kHistory, kTrial };
+
+// The fastest candidate that the search may use (no default where it is withheld).
+struct BestCandidate {
+  BestOrigin origin = BestOrigin::kNone;
+  int64_t latency_ns = 0;  // Rank latency; 0: nothing runs.
+  std::string trace = {};
+  std::string candidate_id = {};
+  std::string trial_id = {};  // Empty for kHistory.
+  bool refined = false;       // Won inside the model; the latency is in proportion (record.proto).
+};
+
+struct TaskStatus {
+  std::string name = {};
+  double weight = 1;
+  int64_t bound_ns = 0;
+  int64_t default_ns = 0;  // Of candidate 0; 0: not measured yet, or it fails.
+  BestCandidate best = {};
+  int64_t trial_count = 0;    // With a recorded result, failures included.
+  int64_t pending_count = 0;  // Of trials only.
+  bool exhausted = false;     // The search has no more candidates.
+};
+
+enum class StopReason {
+  kNone,            // Goes on.
+  kTrials,          // The budget is spent.
+  kTime,            // --time.
+  kGain,            // The predicted gain is under --until-gain.
+  kNoTaskLeft,      // Every task is exhausted, at its bound, or without gain.
+  kInterrupted,     // Ctrl-C; resumable.
+  kCancelled,       // tuner cancel.
+  kMeasurerSilent,  // No result for too long, and the measurer says why; resumable.
+};
+
+// "trials", "time", ...: for people and JSON.
+absl::string_view StopReasonName(StopReason reason);
+
+// The measurements inside the model, when the trials are done.
+struct RefineProgress {
+  int process_count = 0;      // Fresh processes that have run.
+  int process_count_max = 0;  // 0: it has not begun.
+  int changed_count = 0;      // Tasks with another winner than alone.
+  double gain = 0;            // Of the whole, by what was measured, as a fraction.
+  // Time of the model with the best of each task over that with default schedules, whole passes in
+  // turn; 0: not measured.
+  double network_ratio = 0;
+  double network_spread = 0;    // Between processes.
+  bool defaults_taken = false;  // It was above 1 by more than the spread.
+  std::string error = {};       // Why it ended without a verdict; empty: it did not.
+
+  bool operator==(const RefineProgress&) const = default;
+};
+
+// What tuning is worth to the whole model, for people; empty: not measured.
+std::string NetworkText(const RefineProgress& refine);
+
+struct StudyProgress {
+  std::string study_id = {};
+  int64_t trial_count = 0;    // Recorded by all runs of the study.
+  int64_t trials_max = 0;     // -1: until the gain is small.
+  int64_t pending_count = 0;  // Trials that were suggested and have no result.
+  std::map<FailureKind, int64_t> failure_counts = {};
+  absl::Duration elapsed = absl::ZeroDuration();  // Of all runs of the study.
+  double predicted_gain = 0;  // Of the next window of trials, as a fraction of the whole.
+  absl::Status health;        // The measurer's.
+  RefineProgress refine = {};
+  std::vector<TaskStatus> tasks = {};
+};
+
+struct StudyResult {
+  StopReason reason = StopReason::kNone;
+  StudyProgress progress = {};
+};
+
+}  // namespace burnish
+
+#endif  // TUNER_STUDY_STUDY_TYPES_H_

@@ -1,0 +1,52 @@
+// What other studies know of a task: records of the same workload, and of workloads of the same
+// anchor, whose traces apply unchanged.
+#ifndef TUNER_STUDY_TASK_HISTORY_H_
+#define TUNER_STUDY_TASK_HISTORY_H_
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "db/record_store.h"
+#include "proto/target.h"
+#include "tuner/study/study_types.h"
+
+namespace burnish {
+
+// A stored candidate as search takes it.
+struct HistoryRecord {
+  std::string trace;
+  std::string candidate_id;
+  // Of one process and repeat at the rank latency alone, or the failure.
+  Measurement measurement;
+};
+
+struct TaskHistory {
+  // The same candidates as this study's: never measured again, and no trials. By row id.
+  std::vector<HistoryRecord> known;
+  // Successful candidates measured otherwise (same anchor, another contract, an older epoch): their
+  // latencies do not compare exactly, but teach the model. By row id.
+  std::vector<HistoryRecord> related;
+  // Traces of the fastest related ones, each once: worth a try.
+  std::vector<std::string> seed_traces;
+  int64_t last_row_id = 0;  // The highest that was looked at; 0: none.
+};
+
+struct TaskHistoryQuery {
+  Target target = {};
+  int32_t codegen_epoch = 0;
+  int32_t method_version = 0;
+  // A resumed study looks at the same rows as when it began.
+  int64_t row_id_max = std::numeric_limits<int64_t>::max();
+  int record_count_max = 4096;
+  int seed_count_max = 16;
+};
+
+absl::StatusOr<TaskHistory> ReadTaskHistory(const RecordStore& records, const StudyTaskSpec& task,
+                                            const TaskHistoryQuery& query);
+
+}  // namespace burnish
+
+#endif  // TUNER_STUDY_TASK_HISTORY_H_

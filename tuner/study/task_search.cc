@@ -1,0 +1,220 @@
+#include "tuner/study/task_search.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/check.h"
+#include "base/rng.h"
+#include "base/status_macros.h"
+#include "tuner/search/rank_latency.h"
+
+namespace burnish {
+namespace {
+
+constexpr absl::string_view kReferenceName = "ref";
+
+std::string TrialPrefix(const TaskSearchOptions& options) {
+  return absl::StrCat(options.study_id, "/t", options.task_index, "/");
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<TaskSearch>> TaskSearch::Create(TaskSearchOptions options) {
+  if (options.tools.scorer == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("task ", options.task.name, ": got no scorer, want one"));
+  }
+  std::unique_ptr<TaskSearch> search(new TaskSearch(std::move(options)));
+  RETURN_IF_ERROR(search->Init());
+  return search;
+}
+
+absl::Status TaskSearch::Init() {
+  accuracy_ = {.error_max = options_.spec.error_max, .strict = options_.spec.strict};
+  ASSIGN_OR_RETURN(space_,
+                   SearchSpace::Create({.sketches = options_.tools.sketches,
+                                        .workload_id = options_.task.workload.id,
+                                        .target = options_.target.ToText(),
+                                        .contract = options_.task.contract,
+                                        .codegen_epoch = options_.codegen_epoch,
+                                        .enumerated_points_max = options_.enumerated_points_max}));
+  // First what `compile` takes without records: a task with few trials is to have that measured.
+  std::vector<std::string> seed_traces = options_.tools.seed_traces;
+  seed_traces.insert(seed_traces.end(), options_.history.seed_traces.begin(),
+                     options_.history.seed_traces.end());
+  ASSIGN_OR_RETURN(strategy_, MakeSearchStrategy(options_.spec.strategy,
+                                                 {.space = space_,
+                                                  .seed = options_.spec.seed,
+                                                  .task = absl::StrCat(options_.task_index),
+                                                  .seed_traces = std::move(seed_traces)}));
+  const uint64_t input_seed =
+      Rng(RngStream{
+              .seed = options_.spec.seed, .purpose = "inputs", .task = options_.task.workload.id})
+          .Next();
+  measure_task_ =
+      std::make_shared<MeasureTask>(MeasureTask{.workload = options_.task.workload,
+                                                .target = options_.target,
+                                                .contract = options_.task.contract,
+                                                .codegen_epoch = options_.codegen_epoch,
+                                                .reference_trace = options_.tools.default_trace,
+                                                .input_seed = input_seed});
+  progress_.weight = options_.task.weight;
+  progress_.bound_ns = options_.tools.bound_ns;
+  return TellHistory();
+}
+
+absl::Status TaskSearch::TellHistory() {
+  for (const HistoryRecord& record : options_.history.related) {
+    untrained_.push_back({space_->Recognize(record.trace), record.measurement});
+  }
+  std::vector<Observation> observations;
+  for (const HistoryRecord& record : options_.history.known) {
+    // Candidate 0 is measured by every study. Where it is withheld the search must not hear of it,
+    // but may come upon it.
+    if (record.trace == options_.tools.default_trace) continue;
+    const int64_t latency_ns = AcceptedNs(record.measurement);
+    Proposal proposal = space_->Recognize(record.trace);
+    if (latency_ns > 0 && (best_.latency_ns == 0 || latency_ns < best_.latency_ns)) {
+      best_ = {.origin = BestOrigin::kHistory,
+               .latency_ns = latency_ns,
+               .trace = record.trace,
+               .candidate_id = proposal.candidate_id};
+    }
+    untrained_.push_back({proposal, record.measurement});
+    ASSIGN_OR_RETURN(observations.emplace_back(), ObservationOf(proposal, record.measurement));
+  }
+  strategy_->Update(observations);
+  progress_.start_ns = best_.latency_ns;
+  return Train();
+}
+
+Trial TaskSearch::reference_trial() const {
+  return {absl::StrCat(TrialPrefix(options_), kReferenceName), options_.tools.default_trace};
+}
+
+bool TaskSearch::IsReference(const std::string& trial_id) const {
+  return trial_id == absl::StrCat(TrialPrefix(options_), kReferenceName);
+}
+
+int64_t TaskSearch::AcceptedNs(const Measurement& measurement) const {
+  return accuracy_.Accepts(measurement.numerics) ? RankLatencyNs(measurement) : 0;
+}
+
+absl::StatusOr<Observation> TaskSearch::ObservationOf(const Proposal& proposal,
+                                                      const Measurement& measurement) const {
+  Observation observation{.proposal = proposal, .latency_ns = AcceptedNs(measurement)};
+  // The scorer's hash, not the builder's: they need not be taken of the same text.
+  ASSIGN_OR_RETURN(observation.fingerprint, options_.tools.scorer->Fingerprint(proposal));
+  return observation;
+}
+
+absl::StatusOr<std::vector<Trial>> TaskSearch::Suggest(int count) const {
+  std::vector<Proposal> pending;
+  for (const auto& [trial_id, trial] : pending_) {
+    pending.push_back(space_->Recognize(trial.trace));
+  }
+  ASSIGN_OR_RETURN(const std::vector<Proposal> proposals,
+                   strategy_->Suggest(count, pending, *options_.tools.scorer));
+  std::vector<Trial> trials;
+  for (const Proposal& proposal : proposals) {
+    trials.push_back(
+        {absl::StrCat(TrialPrefix(options_), next_number_ + static_cast<int64_t>(trials.size())),
+         proposal.trace});
+  }
+  return trials;
+}
+
+void TaskSearch::Begin(absl::Span<const Trial> trials) {
+  for (const Trial& trial : trials) {
+    pending_[trial.trial_id] = trial;
+    int64_t number = 0;
+    const std::vector<absl::string_view> parts = absl::StrSplit(trial.trial_id, '/');
+    if (absl::SimpleAtoi(parts.back(), &number)) {
+      next_number_ = std::max(next_number_, number + 1);
+    }
+  }
+}
+
+void TaskSearch::Drop(absl::Span<const std::string> trial_ids) {
+  for (const std::string& id : trial_ids) pending_.erase(id);
+}
+
+absl::Status TaskSearch::TellReference(const TrialResult& result) {
+  reference_told_ = true;
+  default_ns_ = AcceptedNs(result.measurement);
+  if (result.measurement.latencies() == nullptr) {
+    MeasureTask without = *measure_task_;
+    without.reference_trace.reset();
+    measure_task_ = std::make_shared<const MeasureTask>(std::move(without));
+  }
+  if (options_.spec.no_default) return absl::OkStatus();
+  Proposal proposal = space_->Recognize(result.trace);
+  if (default_ns_ > 0 && (best_.latency_ns == 0 || default_ns_ < best_.latency_ns)) {
+    best_ = {.origin = BestOrigin::kDefault,
+             .latency_ns = default_ns_,
+             .trace = result.trace,
+             .candidate_id = proposal.candidate_id,
+             .trial_id = result.trial_id};
+    progress_.start_ns = default_ns_;
+  }
+  ASSIGN_OR_RETURN(const Observation observation, ObservationOf(proposal, result.measurement));
+  strategy_->Update({observation});
+  untrained_.push_back({std::move(proposal), result.measurement});
+  return absl::OkStatus();
+}
+
+absl::Status TaskSearch::Tell(absl::Span<const TrialResult> results) {
+  for (const TrialResult& result : results) {
+    if (pending_.erase(result.trial_id) == 0) continue;
+    if (IsReference(result.trial_id)) {
+      RETURN_IF_ERROR(TellReference(result));
+      continue;
+    }
+    const int64_t latency_ns = AcceptedNs(result.measurement);
+    Proposal proposal = space_->Recognize(result.trace);
+    if (latency_ns > 0 && (best_.latency_ns == 0 || latency_ns < best_.latency_ns)) {
+      best_ = {.origin = BestOrigin::kTrial,
+               .latency_ns = latency_ns,
+               .trace = result.trace,
+               .candidate_id = proposal.candidate_id,
+               .trial_id = result.trial_id};
+    }
+    progress_.best_ns.push_back(best_.latency_ns);
+    ASSIGN_OR_RETURN(const Observation observation, ObservationOf(proposal, result.measurement));
+    strategy_->Update({observation});
+    untrained_.push_back({std::move(proposal), result.measurement});
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TaskSearch::Train() {
+  if (untrained_.empty()) return absl::OkStatus();
+  RETURN_IF_ERROR(options_.tools.scorer->Train(untrained_));
+  trained_count_ += static_cast<int64_t>(untrained_.size());
+  untrained_.clear();
+  return absl::OkStatus();
+}
+
+TaskProgress TaskSearch::progress() const {
+  TaskProgress progress = progress_;
+  progress.pending_count = static_cast<int64_t>(pending_.size());
+  return progress;
+}
+
+TaskStatus TaskSearch::status() const {
+  int64_t pending_count = static_cast<int64_t>(pending_.size());
+  if (pending_.contains(reference_trial().trial_id)) --pending_count;
+  return {.name = options_.task.name,
+          .weight = options_.task.weight,
+          .bound_ns = options_.tools.bound_ns,
+          .default_ns = default_ns_,
+          .best = best_,
+          .trial_count = progress_.trial_count(),
+          .pending_count = pending_count,
+          .exhausted = progress_.exhausted};
+}
+
+}  // namespace burnish

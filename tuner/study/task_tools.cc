@@ -1,0 +1,103 @@
+#include "tuner/study/task_tools.h"
+
+#include <cmath>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/parallel_for.h"
+#include "base/rng.h"
+#include "base/status_macros.h"
+#include "compiler/ir/parser.h"
+#include "compiler/schedule/trace.h"
+#include "compiler/te/operator.h"
+#include "proto/isa_model.h"
+#include "tuner/cost_model/candidate_features.h"
+#include "tuner/cost_model/features.h"
+#include "tuner/cost_model/random_model.h"
+#include "tuner/cost_model/xgboost_model.h"
+#include "tuner/search/model_scorer.h"
+#include "tuner/sketch/default_schedule.h"
+#include "tuner/study/search_preset.h"
+
+namespace burnish {
+namespace {
+
+// Multiplications by the definition over those of Winograd's F(6x6,3x3): (6 * 3)^2 / (6 + 3 - 1)^2.
+constexpr double kWinogradSavingMax = 324.0 / 64.0;
+
+absl::StatusOr<std::unique_ptr<CostModel>> MakeModel(const StudySpec& spec) {
+  const uint64_t seed = Rng(RngStream{.seed = spec.seed, .purpose = "cost model"}).Next();
+  if (spec.cost_model == "random") return std::make_unique<RandomModel>(seed, kFeatureCount);
+  if (spec.cost_model == "xgboost") {
+    return std::make_unique<XgboostModel>(
+        XgboostModelOptions{.columns = kFeatureCount,
+                            .prior_column = kLogAnalyticSeconds,
+                            .analytic_column_count = kAnalyticFeatureCount,
+                            .use_prior = !spec.no_default,
+                            .seed = seed});
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("got cost model ", spec.cost_model, ", want random or xgboost"));
+}
+
+absl::StatusOr<TaskTools> ToolsOfTask(const TaskToolsOptions& options, const StudyTaskSpec& task,
+                                      const Target& target, const StudySpec& spec,
+                                      std::shared_ptr<SharedModel> shared) {
+  ASSIGN_OR_RETURN(Program program, ParseProgram(task.workload.text));
+  const IsaModel isa = IsaModelOf(target);
+  TaskTools tools;
+  ASSIGN_OR_RETURN(const SearchPreset preset, FindSearchPreset(spec.scheduler));
+  const SketchOptions sketches{.algorithms =
+                                   preset.algorithms && !spec.strict && spec.opt_level >= 3};
+  tools.sketches = GenerateSketches(program, isa, target.threads, sketches);
+  ApplyPreset(preset, tools.sketches);
+  bool has_winograd = false;
+  for (const DefaultChoice& choice : DefaultSchedules(program, isa, target.threads, sketches)) {
+    has_winograd = has_winograd || choice.winograd_m > 0;
+    std::string trace = PrintTrace(choice.trace);
+    tools.default_traces.push_back(trace);
+    // Candidate 0 is the one by the definition: others are compared with its outputs.
+    if (choice.winograd_m == 0) {
+      tools.default_trace = std::move(trace);
+    } else if (!spec.no_default) {
+      tools.seed_traces.push_back(std::move(trace));
+    }
+  }
+  if (options.flops_per_second > 0) {
+    double seconds = static_cast<double>(CountFlops(program)) / options.flops_per_second;
+    if (has_winograd) seconds /= kWinogradSavingMax;
+    tools.bound_ns = std::llround(seconds * 1e9);
+  }
+  auto extractor =
+      std::make_shared<CandidateFeatureExtractor>(std::move(program), isa, target.threads);
+  tools.scorer = std::make_unique<ModelScorer>(
+      std::move(shared), task.workload.id, kFeatureCount,
+      [extractor](const Proposal& proposal) -> absl::StatusOr<Extraction> {
+        ASSIGN_OR_RETURN(CandidateFeatures features, extractor->Extract(proposal.trace));
+        return Extraction{std::move(features.features), std::move(features.fingerprint)};
+      });
+  return tools;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<TaskTools>> MakeTaskTools(const TaskToolsOptions& options,
+                                                     absl::Span<const StudyTaskSpec> tasks,
+                                                     const Target& target, const StudySpec& spec) {
+  auto shared = std::make_shared<SharedModel>();
+  ASSIGN_OR_RETURN(shared->model, MakeModel(spec));
+  // Default schedules take up to a second a task. Tasks share nothing but the model, which nobody
+  // asks yet.
+  std::vector<absl::StatusOr<TaskTools>> made(tasks.size());
+  ParallelFor(tasks.size(), options.make_threads,
+              [&](size_t i) { made[i] = ToolsOfTask(options, tasks[i], target, spec, shared); });
+  std::vector<TaskTools> tools;
+  for (absl::StatusOr<TaskTools>& one : made) {
+    RETURN_IF_ERROR(one.status());
+    tools.push_back(*std::move(one));
+  }
+  return tools;
+}
+
+}  // namespace burnish

@@ -1,0 +1,27 @@
+// The tools of a real task: sketches of its program, its default schedule, a model on features of
+// lowered candidates.
+#ifndef TUNER_STUDY_TASK_TOOLS_H_
+#define TUNER_STUDY_TASK_TOOLS_H_
+
+#include "absl/status/statusor.h"
+#include "tuner/study/study_types.h"
+
+namespace burnish {
+
+struct TaskToolsOptions {
+  // Peak of the machine with all of the target's threads, for the roofline bound; 0: not known.
+  // Where an algorithm needs fewer operations than the definition, the bound is by its count.
+  double flops_per_second = 0;
+  int make_threads = 1;  // That the tools are made on.
+};
+
+// A TaskToolsMaker but for the options: one model for all tasks. `spec.cost_model`: "xgboost" or
+// "random". With `spec.no_default` the analytic model is withheld. INVALID_ARGUMENT: a workload
+// that does not parse, or an unknown model.
+absl::StatusOr<std::vector<TaskTools>> MakeTaskTools(const TaskToolsOptions& options,
+                                                     absl::Span<const StudyTaskSpec> tasks,
+                                                     const Target& target, const StudySpec& spec);
+
+}  // namespace burnish
+
+#endif  // TUNER_STUDY_TASK_TOOLS_H_
