@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/status_macros.h"
-#include "tuner/cli/server/tuner_client.h"
+#include "tuner/serve/tuner_client.h"
 
 namespace burnish {
 

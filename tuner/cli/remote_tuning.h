@@ -11,7 +11,7 @@
 #include "proto/study.h"
 #include "tuner/cli/context.h"
 #include "tuner/cli/interrupt_watcher.h"
-#include "tuner/cli/server/tuner_client.h"
+#include "tuner/serve/tuner_client.h"
 
 namespace burnish {
 

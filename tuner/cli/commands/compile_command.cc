@@ -17,7 +17,7 @@
 #include "tuner/cli/model_source.h"
 #include "tuner/cli/output_file.h"
 #include "tuner/cli/recorded_schedules.h"
-#include "tuner/cli/server/tuner_client.h"
+#include "tuner/serve/tuner_client.h"
 
 namespace burnish {
 namespace {

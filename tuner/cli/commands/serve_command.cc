@@ -14,8 +14,8 @@
 #include "tuner/cli/embedded_farm.h"
 #include "tuner/cli/error.h"
 #include "tuner/cli/interrupt_watcher.h"
-#include "tuner/cli/server/study_host.h"
-#include "tuner/cli/server/tuner_service.h"
+#include "tuner/serve/study_host.h"
+#include "tuner/serve/tuner_service.h"
 
 namespace burnish {
 namespace {

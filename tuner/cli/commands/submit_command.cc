@@ -15,10 +15,10 @@
 #include "tuner/cli/interrupt_watcher.h"
 #include "tuner/cli/local_tuning.h"
 #include "tuner/cli/remote_tuning.h"
-#include "tuner/cli/server/tuner_client.h"
 #include "tuner/cli/study_flags.h"
 #include "tuner/cli/study_id.h"
 #include "tuner/cli/tuning.h"
+#include "tuner/serve/tuner_client.h"
 #include "tuner/sketch/sketch.h"
 #include "tuner/study/study_storage.h"
 

@@ -1,7 +1,7 @@
 // The central tuner on the network: the Tuner service of proto/tuner.proto around a StudyHost and
 // its database, with the standard health service and reflection.
-#ifndef TUNER_CLI_SERVER_TUNER_STUDY_H_
-#define TUNER_CLI_SERVER_TUNER_STUDY_H_
+#ifndef TUNER_SERVE_TUNER_STUDY_H_
+#define TUNER_SERVE_TUNER_STUDY_H_
 
 #include <cstdint>
 #include <memory>
@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "db/open.h"
-#include "tuner/cli/server/study_host.h"
+#include "tuner/serve/study_host.h"
 
 namespace burnish {
 
@@ -44,4 +44,4 @@ class TunerService {
 
 }  // namespace burnish
 
-#endif  // TUNER_CLI_SERVER_TUNER_STUDY_H_
+#endif  // TUNER_SERVE_TUNER_STUDY_H_

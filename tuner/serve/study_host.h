@@ -1,7 +1,7 @@
 // The daemon's studies: several at once, each on a thread of its own, against one farm and one
 // database. No network here; tuner_service.h is that.
-#ifndef TUNER_CLI_SERVER_STUDY_HOST_H_
-#define TUNER_CLI_SERVER_STUDY_HOST_H_
+#ifndef TUNER_SERVE_STUDY_HOST_H_
+#define TUNER_SERVE_STUDY_HOST_H_
 
 #include <condition_variable>
 #include <cstdint>
@@ -97,4 +97,4 @@ class StudyHost {
 
 }  // namespace burnish
 
-#endif  // TUNER_CLI_SERVER_STUDY_HOST_H_
+#endif  // TUNER_SERVE_STUDY_HOST_H_

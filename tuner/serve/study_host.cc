@@ -1,4 +1,4 @@
-#include "tuner/cli/server/study_host.h"
+#include "tuner/serve/study_host.h"
 
 #include <algorithm>
 #include <chrono>

@@ -1,6 +1,6 @@
 // A running `tuner serve`, as commands see it.
-#ifndef TUNER_CLI_SERVER_TUNER_CLIENT_H_
-#define TUNER_CLI_SERVER_TUNER_CLIENT_H_
+#ifndef TUNER_SERVE_TUNER_CLIENT_H_
+#define TUNER_SERVE_TUNER_CLIENT_H_
 
 #include <functional>
 #include <memory>
@@ -58,4 +58,4 @@ class TunerClient : public Studies {
 
 }  // namespace burnish
 
-#endif  // TUNER_CLI_SERVER_TUNER_CLIENT_H_
+#endif  // TUNER_SERVE_TUNER_CLIENT_H_

@@ -1,7 +1,7 @@
 // Between the messages of proto/tuner.proto and the values that commands use. What comes from the
 // network is checked: INVALID_ARGUMENT for what cannot be.
-#ifndef TUNER_CLI_SERVER_TUNER_MESSAGES_H_
-#define TUNER_CLI_SERVER_TUNER_MESSAGES_H_
+#ifndef TUNER_SERVE_TUNER_MESSAGES_H_
+#define TUNER_SERVE_TUNER_MESSAGES_H_
 
 #include <string>
 
@@ -38,4 +38,4 @@ absl::Status WithErrorDetail(const absl::Status& status, absl::string_view detai
 
 }  // namespace burnish
 
-#endif  // TUNER_CLI_SERVER_TUNER_MESSAGES_H_
+#endif  // TUNER_SERVE_TUNER_MESSAGES_H_

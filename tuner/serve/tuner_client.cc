@@ -1,4 +1,4 @@
-#include "tuner/cli/server/tuner_client.h"
+#include "tuner/serve/tuner_client.h"
 
 #include <grpcpp/grpcpp.h>
 
@@ -12,7 +12,7 @@
 #include "proto/rpc.h"
 #include "proto/tuner.grpc.pb.h"
 #include "tuner/cli/error.h"
-#include "tuner/cli/server/tuner_messages.h"
+#include "tuner/serve/tuner_messages.h"
 
 namespace burnish {
 namespace {

@@ -1,4 +1,4 @@
-#include "tuner/cli/server/tuner_service.h"
+#include "tuner/serve/tuner_service.h"
 
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/resource_quota.h>
@@ -14,8 +14,8 @@
 #include "proto/tuner.grpc.pb.h"
 #include "tuner/cli/context.h"
 #include "tuner/cli/error.h"
-#include "tuner/cli/server/tuner_messages.h"
 #include "tuner/cli/studies.h"
+#include "tuner/serve/tuner_messages.h"
 
 namespace burnish {
 namespace {

@@ -1,4 +1,4 @@
-#include "tuner/cli/server/tuner_messages.h"
+#include "tuner/serve/tuner_messages.h"
 
 #include <algorithm>
 #include <utility>
