@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/logging.h"
-#include "tuner/cli/error.h"
+#include "tuner/app/error.h"
 #include "tuner/cli/version.h"
 
 namespace burnish {

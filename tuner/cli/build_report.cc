@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "compiler/driver/select.h"
-#include "tuner/cli/error.h"
+#include "tuner/app/error.h"
 #include "tuner/cli/format.h"
 
 namespace burnish {

@@ -7,7 +7,7 @@
 #include "absl/strings/strip.h"
 #include "base/cpu_info.h"
 #include "base/status_macros.h"
-#include "tuner/cli/error.h"
+#include "tuner/app/error.h"
 
 namespace burnish {
 namespace {

@@ -9,13 +9,13 @@
 #include "base/status_macros.h"
 #include "compiler/driver/build_model.h"
 #include "proto/builder_client.h"
+#include "tuner/app/embedded_farm.h"
+#include "tuner/app/error.h"
+#include "tuner/app/farm_client.h"
+#include "tuner/app/output_file.h"
+#include "tuner/app/study_run.h"
 #include "tuner/cli/build_report.h"
-#include "tuner/cli/embedded_farm.h"
-#include "tuner/cli/error.h"
-#include "tuner/cli/farm_client.h"
-#include "tuner/cli/output_file.h"
 #include "tuner/cli/progress_view.h"
-#include "tuner/cli/study_run.h"
 
 namespace burnish {
 namespace {

@@ -9,10 +9,10 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "db/open.h"
+#include "tuner/app/recorded_schedules.h"
+#include "tuner/app/tuning.h"
 #include "tuner/cli/context.h"
 #include "tuner/cli/interrupt_watcher.h"
-#include "tuner/cli/recorded_schedules.h"
-#include "tuner/cli/tuning.h"
 #include "tuner/study/study_types.h"
 
 namespace burnish {

@@ -6,8 +6,8 @@
 
 #include "absl/status/statusor.h"
 #include "db/open.h"
+#include "tuner/app/studies.h"
 #include "tuner/cli/context.h"
-#include "tuner/cli/studies.h"
 
 namespace burnish {
 

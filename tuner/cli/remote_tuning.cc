@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status_macros.h"
-#include "tuner/cli/error.h"
+#include "tuner/app/error.h"
 #include "tuner/cli/local_tuning.h"
 #include "tuner/cli/progress_view.h"
 

@@ -12,7 +12,7 @@
 #include "base/check.h"
 #include "base/file.h"
 #include "base/status_macros.h"
-#include "tuner/cli/error.h"
+#include "tuner/app/error.h"
 
 namespace burnish {
 namespace {

@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/status_matchers.h"
 #include "gtest/gtest.h"
-#include "tuner/cli/error.h"
+#include "tuner/app/error.h"
 
 namespace burnish {
 namespace {

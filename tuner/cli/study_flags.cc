@@ -9,9 +9,9 @@
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "proto/workload.h"
+#include "tuner/app/error.h"
+#include "tuner/app/model_source.h"
 #include "tuner/cli/build_report.h"
-#include "tuner/cli/error.h"
-#include "tuner/cli/model_source.h"
 #include "tuner/study/search_preset.h"
 
 namespace burnish {

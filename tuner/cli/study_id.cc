@@ -4,7 +4,7 @@
 #include <random>
 
 #include "absl/strings/str_cat.h"
-#include "tuner/cli/error.h"
+#include "tuner/app/error.h"
 
 namespace burnish {
 

@@ -12,12 +12,12 @@
 #include "base/logging.h"
 #include "base/status_macros.h"
 #include "proto/workload.h"
+#include "tuner/app/error.h"
+#include "tuner/app/model_source.h"
+#include "tuner/app/study_view.h"
+#include "tuner/app/tuning.h"
 #include "tuner/cli/context.h"
-#include "tuner/cli/error.h"
-#include "tuner/cli/model_source.h"
 #include "tuner/cli/study_id.h"
-#include "tuner/cli/study_view.h"
-#include "tuner/cli/tuning.h"
 #include "tuner/study/study_storage.h"
 
 namespace burnish {

@@ -21,7 +21,7 @@
 #include "base/clock.h"
 #include "db/open.h"
 #include "proto/study.h"
-#include "tuner/cli/study_run.h"
+#include "tuner/app/study_run.h"
 #include "tuner/study/study_types.h"
 
 namespace burnish {

@@ -11,7 +11,7 @@
 #include "base/status_macros.h"
 #include "proto/rpc.h"
 #include "proto/tuner.grpc.pb.h"
-#include "tuner/cli/error.h"
+#include "tuner/app/error.h"
 #include "tuner/serve/tuner_messages.h"
 
 namespace burnish {

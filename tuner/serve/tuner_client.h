@@ -14,7 +14,7 @@
 #include "absl/time/time.h"
 #include "db/record_store.h"
 #include "proto/study.h"
-#include "tuner/cli/studies.h"
+#include "tuner/app/studies.h"
 #include "tuner/study/study_types.h"
 
 namespace burnish {

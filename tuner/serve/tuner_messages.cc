@@ -9,7 +9,7 @@
 #include "proto/record.pb.h"
 #include "proto/study.h"
 #include "proto/study.pb.h"
-#include "tuner/cli/error.h"
+#include "tuner/app/error.h"
 
 namespace burnish {
 namespace {

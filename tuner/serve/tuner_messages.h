@@ -11,7 +11,7 @@
 #include "db/record_store.h"
 #include "db/study_store.h"
 #include "proto/tuner.pb.h"
-#include "tuner/cli/study_view.h"
+#include "tuner/app/study_view.h"
 #include "tuner/study/study_types.h"
 
 namespace burnish {

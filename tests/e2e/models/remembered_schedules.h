@@ -11,7 +11,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "compiler/driver/schedule_source.h"
-#include "tuner/cli/recorded_schedules.h"
+#include "tuner/app/recorded_schedules.h"
 
 namespace burnish {
 

@@ -10,13 +10,13 @@
 #include "base/rng.h"
 #include "base/status_macros.h"
 #include "compiler/runtime/benchmark.h"
-#include "tuner/cli/bundle_session.h"
+#include "tuner/app/bundle_session.h"
+#include "tuner/app/error.h"
+#include "tuner/app/machine_peak.h"
+#include "tuner/app/output_file.h"
 #include "tuner/cli/commands/commands.h"
 #include "tuner/cli/context.h"
-#include "tuner/cli/error.h"
 #include "tuner/cli/format.h"
-#include "tuner/cli/machine_peak.h"
-#include "tuner/cli/output_file.h"
 #include "tuner/cli/profile_html.h"
 
 namespace burnish {

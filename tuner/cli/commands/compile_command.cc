@@ -10,13 +10,13 @@
 #include "compiler/driver/build_model.h"
 #include "compiler/frontend/onnx_export.h"
 #include "proto/builder_client.h"
+#include "tuner/app/error.h"
+#include "tuner/app/model_source.h"
+#include "tuner/app/output_file.h"
+#include "tuner/app/recorded_schedules.h"
 #include "tuner/cli/build_report.h"
 #include "tuner/cli/commands/commands.h"
 #include "tuner/cli/context.h"
-#include "tuner/cli/error.h"
-#include "tuner/cli/model_source.h"
-#include "tuner/cli/output_file.h"
-#include "tuner/cli/recorded_schedules.h"
 #include "tuner/serve/tuner_client.h"
 
 namespace burnish {

@@ -2,9 +2,9 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "tuner/app/error.h"
 #include "tuner/cli/commands/commands.h"
 #include "tuner/cli/context.h"
-#include "tuner/cli/error.h"
 #include "tuner/cli/format.h"
 
 namespace burnish {

@@ -12,13 +12,13 @@
 #include "base/subprocess.h"
 #include "compiler/driver/build_model.h"
 #include "proto/builder_client.h"
+#include "tuner/app/error.h"
+#include "tuner/app/farm_client.h"
+#include "tuner/app/machine_checks.h"
+#include "tuner/app/operator_spec.h"
 #include "tuner/cli/commands/commands.h"
 #include "tuner/cli/context.h"
-#include "tuner/cli/error.h"
-#include "tuner/cli/farm_client.h"
 #include "tuner/cli/format.h"
-#include "tuner/cli/machine_checks.h"
-#include "tuner/cli/operator_spec.h"
 
 namespace burnish {
 namespace {

@@ -13,13 +13,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
+#include "tuner/app/error.h"
+#include "tuner/app/machine_peak.h"
+#include "tuner/app/study_view.h"
+#include "tuner/app/workload_facts.h"
 #include "tuner/cli/commands/commands.h"
 #include "tuner/cli/context.h"
-#include "tuner/cli/error.h"
 #include "tuner/cli/format.h"
-#include "tuner/cli/machine_peak.h"
-#include "tuner/cli/study_view.h"
-#include "tuner/cli/workload_facts.h"
 
 namespace burnish {
 namespace {

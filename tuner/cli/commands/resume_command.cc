@@ -4,15 +4,15 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
+#include "tuner/app/error.h"
+#include "tuner/app/study_view.h"
+#include "tuner/app/tuning.h"
 #include "tuner/cli/commands/commands.h"
 #include "tuner/cli/context.h"
-#include "tuner/cli/error.h"
 #include "tuner/cli/interrupt_watcher.h"
 #include "tuner/cli/local_tuning.h"
 #include "tuner/cli/remote_tuning.h"
 #include "tuner/cli/study_id.h"
-#include "tuner/cli/study_view.h"
-#include "tuner/cli/tuning.h"
 #include "tuner/serve/tuner_client.h"
 
 namespace burnish {

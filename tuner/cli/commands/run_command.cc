@@ -7,12 +7,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
-#include "tuner/cli/bundle_session.h"
+#include "tuner/app/bundle_session.h"
+#include "tuner/app/error.h"
+#include "tuner/app/npy.h"
 #include "tuner/cli/commands/commands.h"
 #include "tuner/cli/context.h"
-#include "tuner/cli/error.h"
 #include "tuner/cli/format.h"
-#include "tuner/cli/npy.h"
 
 namespace burnish {
 namespace {

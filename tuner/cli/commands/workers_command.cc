@@ -6,10 +6,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
+#include "tuner/app/error.h"
+#include "tuner/app/farm_client.h"
 #include "tuner/cli/commands/commands.h"
 #include "tuner/cli/context.h"
-#include "tuner/cli/error.h"
-#include "tuner/cli/farm_client.h"
 #include "tuner/cli/format.h"
 
 namespace burnish {

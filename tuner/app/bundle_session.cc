@@ -1,0 +1,63 @@
+#include "tuner/app/bundle_session.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "compiler/runtime/bundle.h"
+#include "compiler/runtime/thread_pool.h"
+#include "tuner/app/error.h"
+#include "tuner/cli/format.h"
+
+namespace burnish {
+namespace {
+
+absl::Status LoadError(const RuntimeStatus& status, const std::string& path) {
+  ErrorCode code = ErrorCode::kInternal;
+  switch (status.code()) {
+    case RuntimeCode::kNotFound:
+      code = ErrorCode::kNoInputFile;
+      break;
+    case RuntimeCode::kInvalidArgument:
+      code = ErrorCode::kNotBundle;
+      break;
+    case RuntimeCode::kDataLoss:
+      code = ErrorCode::kDamagedBundle;
+      break;
+    case RuntimeCode::kFailedPrecondition:
+      code = ErrorCode::kOtherCpu;
+      break;
+    case RuntimeCode::kResourceExhausted:
+      code = ErrorCode::kOutOfMemory;
+      break;
+    default:
+      break;
+  }
+  return WithError(ToStatus(status), code, path);
+}
+
+}  // namespace
+
+absl::StatusOr<BundleManifest> ReadBundleManifest(const std::string& path) {
+  const RuntimeOr<BundleReader> reader = BundleReader::OpenFile(path);
+  if (!reader.ok()) return LoadError(reader.status(), path);
+  return reader->manifest();
+}
+
+absl::StatusOr<std::unique_ptr<Session>> OpenBundle(const std::string& path, int threads) {
+  RuntimeOr<std::shared_ptr<const Model>> model = Model::LoadFile(path, {});
+  if (!model.ok()) return LoadError(model.status(), path);
+  const int count = threads > 0 ? threads : static_cast<int>((*model)->manifest().thread_count);
+  RuntimeOr<std::unique_ptr<ThreadPool>> pool = ThreadPool::Create({.thread_count = count});
+  if (!pool.ok()) return LoadError(pool.status(), absl::StrCat("--threads ", count));
+  RuntimeOr<std::unique_ptr<Session>> session =
+      Session::Create(*std::move(model), std::shared_ptr<ThreadPool>(*std::move(pool)));
+  if (!session.ok()) return LoadError(session.status(), path);
+  return *std::move(session);
+}
+
+std::string DescribeTensor(const TensorInfo& tensor) {
+  return absl::StrCat(ElementTypeName(tensor.type), FormatShape(tensor.shape));
+}
+
+}  // namespace burnish

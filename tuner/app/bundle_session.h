@@ -1,0 +1,28 @@
+// A bundle from a file to something that runs, with errors as the commands print them.
+#ifndef TUNER_APP_BUNDLE_SESSION_H_
+#define TUNER_APP_BUNDLE_SESSION_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "compiler/driver/to_status.h"
+#include "compiler/runtime/bundle_manifest.h"
+#include "compiler/runtime/session.h"
+
+namespace burnish {
+
+// What the bundle says about itself; any CPU's bundle can be read.
+absl::StatusOr<BundleManifest> ReadBundleManifest(const std::string& path);
+
+// `threads` 0: as many as it was tuned for. Errors: B02xx, B04xx.
+absl::StatusOr<std::unique_ptr<Session>> OpenBundle(const std::string& path, int threads);
+
+// "f32[1,3,224,224]"
+std::string DescribeTensor(const TensorInfo& tensor);
+
+}  // namespace burnish
+
+#endif  // TUNER_APP_BUNDLE_SESSION_H_

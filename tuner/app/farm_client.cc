@@ -1,0 +1,94 @@
+#include "tuner/app/farm_client.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include <chrono>
+#include <memory>
+#include <utility>
+
+#include "base/status_macros.h"
+#include "proto/rpc.h"
+#include "proto/tracker.grpc.pb.h"
+
+namespace burnish {
+namespace {
+
+absl::Duration FromNs(int64_t ns) { return absl::Nanoseconds(ns); }
+
+const char* StateName(v1::WorkerStatus::State state) {
+  switch (state) {
+    case v1::WorkerStatus::ALIVE:
+      return "alive";
+    case v1::WorkerStatus::DRAINING:
+      return "draining";
+    case v1::WorkerStatus::LEAVING:
+      return "leaving";
+    case v1::WorkerStatus::LOST:
+      return "lost";
+    default:
+      return "unknown";
+  }
+}
+
+FarmSlot ToSlot(const v1::SlotStatus& message) {
+  FarmSlot slot{.kind = message.info().kind() == v1::BUILD ? "build" : "run",
+                .job_id = message.executing().job_id(),
+                .executing_for = FromNs(message.executing_ns()),
+                .done_count = message.done_count(),
+                .fault_count = message.fault_count(),
+                .paused_for = FromNs(message.paused_ns())};
+  slot.device_keys.assign(message.info().device_keys().begin(), message.info().device_keys().end());
+  slot.labels.insert(message.info().labels().begin(), message.info().labels().end());
+  return slot;
+}
+
+// `Method` of the stub, once.
+template <typename Request, typename Response>
+absl::StatusOr<Response> Call(const std::string& tracker, absl::Duration timeout,
+                              grpc::Status (v1::Tracker::Stub::*method)(grpc::ClientContext*,
+                                                                        const Request&, Response*),
+                              const Request& request) {
+  const std::unique_ptr<v1::Tracker::Stub> stub = v1::Tracker::NewStub(OpenChannel(tracker));
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + absl::ToChronoNanoseconds(timeout));
+  Response response;
+  RETURN_IF_ERROR(FromGrpc((stub.get()->*method)(&context, request, &response)));
+  return response;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<FarmWorker>> FarmClient::ListWorkers() const {
+  ASSIGN_OR_RETURN(
+      const v1::ListWorkersResponse response,
+      Call(tracker_, timeout_, &v1::Tracker::Stub::ListWorkers, v1::ListWorkersRequest()));
+  std::vector<FarmWorker> workers;
+  for (const v1::WorkerStatus& message : response.workers()) {
+    FarmWorker worker{.id = message.worker_id(),
+                      .host = message.host(),
+                      .state = StateName(message.state()),
+                      .since_seen = FromNs(message.since_seen_ns())};
+    for (const v1::SlotStatus& slot : message.slots()) worker.slots.push_back(ToSlot(slot));
+    workers.push_back(std::move(worker));
+  }
+  return workers;
+}
+
+absl::StatusOr<FarmStatus> FarmClient::GetStatus() const {
+  ASSIGN_OR_RETURN(const v1::GetStatusResponse response,
+                   Call(tracker_, timeout_, &v1::Tracker::Stub::GetStatus, v1::GetStatusRequest()));
+  return FarmStatus{.version = response.version(),
+                    .uptime = FromNs(response.uptime_ns()),
+                    .worker_count = response.worker_count(),
+                    .queued_count = response.queued_count(),
+                    .leased_count = response.leased_count()};
+}
+
+absl::Status FarmClient::Drain(const std::string& worker_id, bool undo) const {
+  v1::DrainWorkerRequest request;
+  request.set_worker_id(worker_id);
+  request.set_undo(undo);
+  return Call(tracker_, timeout_, &v1::Tracker::Stub::DrainWorker, request).status();
+}
+
+}  // namespace burnish

@@ -1,0 +1,62 @@
+// What people ask a tracker: who works for it, and how it is.
+#ifndef TUNER_APP_FARM_CLIENT_H_
+#define TUNER_APP_FARM_CLIENT_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+namespace burnish {
+
+struct FarmSlot {
+  std::string kind;  // "build" or "run"
+  std::vector<std::string> device_keys;
+  std::map<std::string, std::string> labels;
+  std::string job_id;  // Empty: idle.
+  absl::Duration executing_for;
+  int64_t done_count = 0;
+  int64_t fault_count = 0;
+  absl::Duration paused_for;  // After faults.
+};
+
+struct FarmWorker {
+  std::string id;
+  std::string host;
+  std::string state;  // "alive", "draining", "leaving" or "lost"
+  absl::Duration since_seen;
+  std::vector<FarmSlot> slots;
+};
+
+struct FarmStatus {
+  std::string version;
+  absl::Duration uptime;
+  int64_t worker_count = 0;
+  int64_t queued_count = 0;
+  int64_t leased_count = 0;
+};
+
+// One call each, which waits for at most `timeout`. Errors: UNAVAILABLE and DEADLINE_EXCEEDED: no
+// tracker there; UNIMPLEMENTED: something else answers; NOT_FOUND: no such worker.
+class FarmClient {
+ public:
+  explicit FarmClient(std::string tracker, absl::Duration timeout = absl::Seconds(3))
+      : tracker_(std::move(tracker)), timeout_(timeout) {}
+
+  absl::StatusOr<std::vector<FarmWorker>> ListWorkers() const;
+  absl::StatusOr<FarmStatus> GetStatus() const;
+  // `undo`: it gets jobs again.
+  absl::Status Drain(const std::string& worker_id, bool undo) const;
+
+ private:
+  std::string tracker_;
+  absl::Duration timeout_;
+};
+
+}  // namespace burnish
+
+#endif  // TUNER_APP_FARM_CLIENT_H_

@@ -1,0 +1,110 @@
+#include "tuner/app/model_source.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "compiler/frontend/onnx_import.h"
+#include "compiler/frontend/zoo.h"
+#include "tuner/app/error.h"
+#include "tuner/app/operator_spec.h"
+#include "tuner/cli/format.h"
+
+namespace burnish {
+namespace {
+
+ErrorCode ImportErrorCode(absl::StatusCode code) {
+  switch (code) {
+    case absl::StatusCode::kNotFound:
+      return ErrorCode::kNoInputFile;
+    case absl::StatusCode::kPermissionDenied:
+      return ErrorCode::kInputPermission;
+    case absl::StatusCode::kUnimplemented:
+      return ErrorCode::kUnsupportedOperator;
+    case absl::StatusCode::kFailedPrecondition:
+      return ErrorCode::kShapeMissing;
+    case absl::StatusCode::kResourceExhausted:
+      return ErrorCode::kModelTooLarge;
+    case absl::StatusCode::kInternal:
+      return ErrorCode::kInternal;
+    default:
+      return ErrorCode::kBadModel;
+  }
+}
+
+absl::StatusOr<Graph> ImportModel(const ModelRequest& request) {
+  std::error_code error;
+  if (std::filesystem::is_directory(request.model, error)) {
+    return MakeError(ErrorCode::kNoInputFile, "it is a folder", request.model);
+  }
+  OnnxImportOptions options;
+  for (const auto& [name, shape] : request.shapes) options.input_shapes[name] = ParseShape(shape);
+  absl::StatusOr<Graph> graph = ImportOnnxFile(request.model, options);
+  if (!graph.ok()) {
+    return WithError(graph.status(), ImportErrorCode(graph.status().code()), request.model);
+  }
+  return graph;
+}
+
+absl::StatusOr<Graph> BuildZoo(const ModelRequest& request) {
+  ZooOptions options{.batch = request.batch, .seed = request.seed};
+  for (const auto& [name, text] : request.shapes) {
+    const std::vector<int64_t> shape = ParseShape(text);
+    const bool image =
+        name == "input" && shape.size() == 4 && shape[1] == 3 && shape[2] == shape[3];
+    const bool tokens = name == "input_ids" && shape.size() == 2;
+    if (!image && !tokens) {
+      return MakeError(ErrorCode::kUsage, absl::StrCat("the model has no input ", name, " ", text),
+                       "--shape", "input=Nx3xSxS for images, input_ids=NxL for bert_base");
+    }
+    options.batch = shape[0];
+    (image ? options.image_size : options.sequence) = shape[image ? 2 : 1];
+  }
+  absl::StatusOr<Graph> graph = BuildZooModel(request.task, options);
+  if (!graph.ok()) {
+    const bool unknown = absl::IsNotFound(graph.status());
+    return WithError(graph.status(), unknown ? ErrorCode::kUnknownModel : ErrorCode::kUsage,
+                     absl::StrCat("--task ", request.task),
+                     unknown ? absl::StrCat("one of ", absl::StrJoin(ZooModelNames(), ", "),
+                                            "; or an operator such as conv2d:h=56,ci=64,co=64,k=3")
+                             : "");
+  }
+  return graph;
+}
+
+}  // namespace
+
+absl::StatusOr<Graph> LoadModel(const ModelRequest& request) {
+  if (request.task.empty() == request.model.empty()) {
+    return MakeError(ErrorCode::kUsage, "give either --task or --model", "",
+                     "--task resnet50, or --model FILE.onnx");
+  }
+  if (!request.model.empty()) return ImportModel(request);
+  if (!IsOperatorSpec(request.task)) return BuildZoo(request);
+  absl::StatusOr<Graph> graph = BuildOperator(request.task, request.seed);
+  if (!graph.ok()) {
+    return WithError(graph.status(), ErrorCode::kBadSpec, absl::StrCat("--task ", request.task));
+  }
+  return graph;
+}
+
+absl::StatusOr<std::map<std::string, std::string>> ParseShapeFlags(
+    const std::vector<std::string>& flags) {
+  std::map<std::string, std::string> shapes;
+  for (const std::string& flag : flags) {
+    const size_t equals = flag.rfind('=');
+    std::vector<int64_t> shape;
+    if (equals != std::string::npos) shape = ParseShape(flag.substr(equals + 1));
+    if (shape.empty() || *std::min_element(shape.begin(), shape.end()) < 1) {
+      return MakeError(ErrorCode::kUsage, absl::StrCat("got --shape ", flag), "--shape",
+                       "--shape NAME=1x3x224x224");
+    }
+    shapes[flag.substr(0, equals)] = flag.substr(equals + 1);
+  }
+  return shapes;
+}
+
+}  // namespace burnish

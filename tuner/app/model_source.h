@@ -1,0 +1,33 @@
+// What a user names, --task or --model, as a graph.
+#ifndef TUNER_APP_MODEL_SOURCE_H_
+#define TUNER_APP_MODEL_SOURCE_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "compiler/graph/graph.h"
+
+namespace burnish {
+
+struct ModelRequest {
+  std::string task = {};                           // Of the zoo, or one operator; or:
+  std::string model = {};                          // An ONNX file.
+  std::map<std::string, std::string> shapes = {};  // Input name to "1x3x224x224".
+  int64_t batch = 1;                               // Of the zoo's models.
+  uint64_t seed = 0;                               // Of the weights of zoo and operators.
+};
+
+// Exactly one of `task` and `model` is given. A shape for a model of the zoo sets batch and image
+// size (or sequence length). Errors: B0101, B02xx, B03xx.
+absl::StatusOr<Graph> LoadModel(const ModelRequest& request);
+
+// "NAME=1x3x224x224" each. Errors: B0101.
+absl::StatusOr<std::map<std::string, std::string>> ParseShapeFlags(
+    const std::vector<std::string>& flags);
+
+}  // namespace burnish
+
+#endif  // TUNER_APP_MODEL_SOURCE_H_

@@ -1,0 +1,43 @@
+// The schedules that the driver may choose from: the best that were recorded, and the default one.
+#ifndef TUNER_APP_RECORDED_SCHEDULES_H_
+#define TUNER_APP_RECORDED_SCHEDULES_H_
+
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "compiler/driver/schedule_source.h"
+#include "db/record_store.h"
+
+namespace burnish {
+
+// RecordStore::Best of a store, here or behind a daemon. Null: nothing is recorded.
+using BestFinder = std::function<absl::StatusOr<BestAnswer>(const BestQuery&)>;
+
+// `records` outlives it.
+BestFinder BestIn(const RecordStore& records);
+
+struct RecordedSchedulesOptions {
+  AccuracyLimit accuracy = {};
+  int limit = 5;  // Of each task.
+};
+
+class RecordedSchedules : public ScheduleSource {
+ public:
+  RecordedSchedules(BestFinder find_best, const RecordedSchedulesOptions& options)
+      : find_best_(std::move(find_best)), options_(options) {}
+
+  // Exact workloads, of the target itself or of one for which the traces are valid. Errors: the
+  // finder's, and INVALID_ARGUMENT for a workload that cannot be read.
+  absl::StatusOr<std::vector<Schedule>> Find(const ExtractedTask& task,
+                                             const Target& target) override;
+
+ private:
+  BestFinder find_best_;
+  RecordedSchedulesOptions options_;
+};
+
+}  // namespace burnish
+
+#endif  // TUNER_APP_RECORDED_SCHEDULES_H_

@@ -1,0 +1,56 @@
+#include "tuner/app/studies.h"
+
+#include <chrono>
+#include <thread>
+
+#include "base/status_macros.h"
+#include "tuner/app/error.h"
+#include "tuner/cli/context.h"
+
+namespace burnish {
+namespace {
+
+// The study will not go on by itself.
+bool IsOver(StudyState state) { return IsTerminal(state) || state == StudyState::kInterrupted; }
+
+}  // namespace
+
+absl::StatusOr<StudyView> LocalStudies::Get(const std::string& id) {
+  if (!id.empty()) {
+    ASSIGN_OR_RETURN(const std::string whole, ResolveStudyId(*database_, id));
+    return LoadStudyView(*database_, whole);
+  }
+  ASSIGN_OR_RETURN(const std::vector<StudySummary> newest, List({.limit = 1}));
+  if (newest.empty()) {
+    return MakeError(ErrorCode::kNoStudy, "there is no study yet", database_->url,
+                     "tuner submit --task resnet50");
+  }
+  return LoadStudyView(*database_, newest.front().study.id);
+}
+
+absl::StatusOr<std::vector<StudySummary>> LocalStudies::List(const StudyQuery& query) {
+  absl::StatusOr<std::vector<StudySummary>> studies = database_->studies->List(query);
+  RETURN_IF_ERROR(DatabaseError(studies.status(), database_->url));
+  return studies;
+}
+
+absl::StatusOr<std::string> LocalStudies::Cancel(const std::string& id) {
+  ASSIGN_OR_RETURN(std::string whole, ResolveStudyId(*database_, id));
+  const absl::Status status = database_->studies->SetState(
+      whole, StudyState::kCancelled, "by tuner cancel", absl::ToUnixNanos(clock_->WallNow()));
+  if (absl::IsFailedPrecondition(status)) return WithError(status, ErrorCode::kStudyState, whole);
+  RETURN_IF_ERROR(DatabaseError(status, database_->url));
+  return whole;
+}
+
+absl::Status LocalStudies::Watch(const std::string& id, absl::Duration interval,
+                                 const std::function<bool(const StudyView&)>& look) {
+  ASSIGN_OR_RETURN(const std::string whole, ResolveStudyId(*database_, id));
+  while (true) {
+    ASSIGN_OR_RETURN(const StudyView view, LoadStudyView(*database_, whole));
+    if (!look(view) || IsOver(view.summary.study.state)) return absl::OkStatus();
+    std::this_thread::sleep_for(absl::ToChronoNanoseconds(interval));
+  }
+}
+
+}  // namespace burnish

@@ -1,0 +1,184 @@
+#include "tuner/app/study_run.h"
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/run_on_thread.h"
+#include "base/status_macros.h"
+#include "compiler/codegen/codegen_epoch.h"
+#include "proto/run_job.h"
+#include "tracker/tracker_client.h"
+#include "tuner/app/error.h"
+#include "tuner/app/machine_peak.h"
+#include "tuner/cli/context.h"
+#include "tuner/measure/tracker_measurer.h"
+#include "tuner/measure/tracker_network_measurer.h"
+#include "tuner/study/study_runner.h"
+#include "tuner/study/task_tools.h"
+
+namespace burnish {
+namespace {
+
+constexpr int kMakeThreadsMax = 16;
+constexpr absl::Duration kStateInterval = absl::Seconds(1);
+
+// Of this machine, if that is what is tuned for.
+double TargetPeak(const Target& target) {
+  const absl::StatusOr<Target> host = ResolveTarget("host", 0);
+  if (!host.ok() || host->PerfKey() != target.PerfKey()) return 0;
+  return QuickFlopPeak(target.threads);
+}
+
+MeasureMethod Method() {
+  // Above this ratio to the incumbent a candidate is not worth more repeats.
+  constexpr double kEarlyStopRatio = 1.5;
+  return {.early_stop_ratio = kEarlyStopRatio};
+}
+
+// A study's own errors: another tuner's, or a store's.
+absl::Status RunError(const absl::Status& status, const std::string& id,
+                      const std::string& database_url) {
+  if (absl::IsFailedPrecondition(status)) return WithError(status, ErrorCode::kStudyState, id);
+  if (absl::IsInternal(status)) return WithError(status, ErrorCode::kInternal, id);
+  return DatabaseError(status, database_url);
+}
+
+}  // namespace
+
+class StudyRun::Impl {
+ public:
+  explicit Impl(StudyRunOptions options) : options_(std::move(options)) {}
+
+  absl::StatusOr<StudyResult> Run() {
+    const std::string& url = options_.database->url;
+    if (options_.tuning->spec.trials_max == 0) return RunWithoutTrials();
+    const auto seed = static_cast<uint64_t>(absl::ToUnixNanos(options_.clock->WallNow()));
+    TrackerClient client(
+        {.tracker = options_.tracker, .tuner_id = options_.study_id, .seed = seed});
+    TrackerMeasurer measurer({.client = &client,
+                              .study = options_.study_id,
+                              .session = absl::StrCat(seed),
+                              .priority = options_.tuning->spec.priority,
+                              .method = Method()});
+    // A client of its own, whose results are no trials'.
+    TrackerClient network_client({.tracker = options_.tracker,
+                                  .tuner_id = absl::StrCat(options_.study_id, "/refine"),
+                                  .seed = seed + 1});
+    TrackerNetworkMeasurer network({.client = &network_client,
+                                    .clock = options_.clock,
+                                    .study = options_.study_id,
+                                    .session = absl::StrCat(seed),
+                                    .priority = options_.tuning->spec.priority,
+                                    .find_built =
+                                        [&measurer](const std::string& candidate_id) {
+                                          return measurer.FindBuilt(candidate_id);
+                                        },
+                                    .silence_max = options_.patience});
+    StudyRunner runner(RunnerOptions(measurer, network));
+    runner_ = &runner;
+    if (interrupted_) runner.Interrupt();
+    absl::StatusOr<StudyResult> result;
+    RunOnThread(options_.idle ? ThreadClass::kIdle : ThreadClass::kNormal,
+                [&] { result = runner.Run(); });
+    {
+      // An Interrupt that is under way must be done with the runner.
+      const std::lock_guard<std::mutex> lock(mutex_);
+      runner_ = nullptr;
+    }
+    if (!result.ok()) return RunError(result.status(), options_.study_id, url);
+    return result;
+  }
+
+  void Interrupt() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    interrupted_ = true;
+    if (StudyRunner* const runner = runner_; runner != nullptr) runner->Interrupt();
+  }
+
+ private:
+  absl::StatusOr<StudyResult> RunWithoutTrials() {
+    const int64_t now_ns = absl::ToUnixNanos(options_.clock->WallNow());
+    for (const StudyState state : {StudyState::kRunning, StudyState::kDone}) {
+      RETURN_IF_ERROR(RunError(options_.database->studies->SetState(options_.study_id, state,
+                                                                    "default schedules", now_ns),
+                               options_.study_id, options_.database->url));
+    }
+    return StudyResult{.reason = StopReason::kTrials, .progress = {.study_id = options_.study_id}};
+  }
+
+  StudyRunnerOptions RunnerOptions(Measurer& measurer, NetworkMeasurer& network) {
+    const Tuning& tuning = *options_.tuning;
+    const TaskToolsOptions tools{.flops_per_second = TargetPeak(tuning.target),
+                                 .make_threads = std::min(tuning.target.threads, kMakeThreadsMax)};
+    return {
+        .study_id = options_.study_id,
+        .spec = tuning.spec,
+        .target = tuning.target,
+        .tasks = tuning.tasks,
+        .codegen_epoch = kCodegenEpoch,
+        .make_tools =
+            [tools](absl::Span<const StudyTaskSpec> tasks, const Target& target,
+                    const StudySpec& spec) { return MakeTaskTools(tools, tasks, target, spec); },
+        .records = options_.database->records.get(),
+        .studies = options_.database->studies.get(),
+        .measurer = &measurer,
+        .clock = options_.clock,
+        .network = &network,
+        .model_order = tuning.model_order,
+        .on_progress = [this](const StudyProgress& progress) { OnProgress(progress); },
+        .scheduler = {},
+        .silence_max = options_.patience};
+  }
+
+  void OnProgress(const StudyProgress& progress) {
+    if (options_.on_progress != nullptr) options_.on_progress(progress);
+    const absl::Time now = options_.clock->SteadyNow();
+    if (now - state_seen_ < kStateInterval) return;
+    state_seen_ = now;
+    // `tuner cancel` in another process says so in the database.
+    const absl::StatusOr<StudySummary> summary = options_.database->studies->Get(options_.study_id);
+    if (summary.ok() && summary->study.state == StudyState::kCancelled) runner_.load()->Cancel();
+  }
+
+  const StudyRunOptions options_;
+  std::mutex mutex_;  // Held while another thread uses the runner.
+  std::atomic<bool> interrupted_ = false;
+  std::atomic<StudyRunner*> runner_ = nullptr;  // While it runs.
+  absl::Time state_seen_ = absl::InfinitePast();
+};
+
+StudyRun::StudyRun(StudyRunOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {}
+StudyRun::~StudyRun() = default;
+
+absl::StatusOr<StudyResult> StudyRun::Run() { return impl_->Run(); }
+void StudyRun::Interrupt() { impl_->Interrupt(); }
+
+std::string HowToGoOn(const std::string& study_id) {
+  return absl::StrCat("tuner resume ", study_id);
+}
+
+absl::Status StopError(const StudyResult& result, const std::string& study_id) {
+  switch (result.reason) {
+    case StopReason::kInterrupted:
+      return MakeError(ErrorCode::kInterrupted, "interrupted; nothing that was measured is lost",
+                       study_id, HowToGoOn(study_id));
+    case StopReason::kCancelled:
+      return MakeError(ErrorCode::kInterrupted, "the study was cancelled", study_id,
+                       HowToGoOn(study_id));
+    case StopReason::kMeasurerSilent: {
+      const bool no_match = absl::IsFailedPrecondition(result.progress.health);
+      return MakeError(
+          no_match ? ErrorCode::kNoMatchingWorker : ErrorCode::kTrackerUnreachable,
+          result.progress.health.message(), study_id,
+          absl::StrCat(no_match ? "tuner workers shows what there is" : "start it again", "; then ",
+                       HowToGoOn(study_id)));
+    }
+    default:
+      return absl::OkStatus();
+  }
+}
+
+}  // namespace burnish

@@ -1,0 +1,60 @@
+// One run of a study against a farm: the tracker's client, the measurer and the runner. What
+// `submit`, `resume` and `serve` share.
+#ifndef TUNER_APP_STUDY_RUN_H_
+#define TUNER_APP_STUDY_RUN_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "db/open.h"
+#include "tuner/app/tuning.h"
+#include "tuner/study/study_types.h"
+
+namespace burnish {
+
+struct StudyRunOptions {
+  std::string study_id = {};       // Of a study that was created.
+  const Tuning* tuning = nullptr;  // These three are not null and outlive the run.
+  const Database* database = nullptr;
+  const Clock* clock = nullptr;
+  std::string tracker = {};  // Address.
+  // The search thinks on cycles that nobody else wants: beside measurements on the same CPUs.
+  bool idle = false;
+  // Called from Run, about once a second and after every change. May be null.
+  std::function<void(const StudyProgress&)> on_progress = nullptr;
+  // A farm that is away for this long ends the run, with the study resumable.
+  absl::Duration patience = absl::Minutes(5);
+};
+
+class StudyRun {
+ public:
+  explicit StudyRun(StudyRunOptions options);
+  ~StudyRun();
+
+  // At most once. A study without trials is done at once, and its progress has no tasks. Errors:
+  // B05xx, B0602: it is done, or another tuner runs it; B0901. A `tuner cancel` of another process
+  // ends it too.
+  absl::StatusOr<StudyResult> Run();
+
+  // From any thread, at any time. Run returns within about a second, with the study resumable.
+  void Interrupt();
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// "tuner resume ID"
+std::string HowToGoOn(const std::string& study_id);
+
+// Why a run ended before the study was done: B0905, B0701, B0706; OK if it is done.
+absl::Status StopError(const StudyResult& result, const std::string& study_id);
+
+}  // namespace burnish
+
+#endif  // TUNER_APP_STUDY_RUN_H_

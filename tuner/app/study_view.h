@@ -1,0 +1,56 @@
+// A study as people and scripts see it: state, trials, and the best schedule of each task.
+#ifndef TUNER_APP_STUDY_VIEW_H_
+#define TUNER_APP_STUDY_VIEW_H_
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "db/open.h"
+#include "db/record_store.h"
+#include "db/study_store.h"
+#include "proto/record.h"
+#include "proto/study.h"
+
+namespace burnish {
+
+struct TaskView {
+  StudyTask task;
+  std::optional<int64_t> flop_count;
+  std::optional<Record> best;  // Of the study's target; nothing: none was measured.
+
+  // Of the best; 0 where something is not known.
+  double gflops() const;
+};
+
+struct StudyView {
+  StudySummary summary;
+  StudySpec spec;
+  TrialCounts counts;
+  std::vector<TaskView> tasks;
+
+  // Sum of weight times best latency; nothing where a task has none.
+  std::optional<double> model_ns() const;
+};
+
+// `id`: of a study, or the beginning of only one. Errors: B0601, B05xx.
+absl::StatusOr<std::string> ResolveStudyId(const Database& database, absl::string_view id);
+
+absl::StatusOr<StudySpec> ParseStudySpec(const Study& study);
+
+absl::StatusOr<StudyView> LoadStudyView(const Database& database, const std::string& id);
+
+// "120 of 500, 3 failed (2 wrong result, 1 crashed)"
+std::string TrialsText(const StudyView& view);
+std::string StudyText(const StudyView& view);
+// With "schema": one object.
+nlohmann::ordered_json StudyJson(const StudyView& view);
+
+}  // namespace burnish
+
+#endif  // TUNER_APP_STUDY_VIEW_H_

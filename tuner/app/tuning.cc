@@ -1,0 +1,78 @@
+#include "tuner/app/tuning.h"
+
+#include <filesystem>
+#include <utility>
+
+#include "base/file.h"
+#include "base/status_macros.h"
+#include "compiler/ir/parser.h"
+#include "compiler/ir/printer.h"
+#include "proto/workload.h"
+#include "tuner/app/error.h"
+#include "tuner/app/model_source.h"
+#include "tuner/app/operator_spec.h"
+#include "tuner/app/workload_facts.h"
+#include "tuner/cli/build_report.h"
+#include "tuner/cli/context.h"
+
+namespace burnish {
+namespace {
+
+constexpr int64_t kModelBytesMax = int64_t{2} << 30;
+
+absl::Status CheckModelFile(const StudySpec& spec) {
+  if (spec.model_path.empty() || spec.model_sha256.empty()) return absl::OkStatus();
+  const absl::StatusOr<std::string> bytes = ReadFile(spec.model_path, kModelBytesMax);
+  RETURN_IF_ERROR(WithError(bytes.status(), ErrorCode::kNoInputFile, spec.model_path));
+  if (Sha256Bytes(*bytes) == spec.model_sha256) return absl::OkStatus();
+  return MakeError(ErrorCode::kModelChanged, "the file has changed since it was submitted",
+                   spec.model_path);
+}
+
+absl::StatusOr<StudyTaskSpec> ToStudyTask(const ExtractedTask& task) {
+  ASSIGN_OR_RETURN(const Program program, ParseProgram(task.workload));
+  ASSIGN_OR_RETURN(Workload workload,
+                   MakeWorkload(task.workload, PrintWorkload(program, /*empty_finish=*/true)));
+  return StudyTaskSpec{.name = WorkloadTitle(task.name, task.workload),
+                       .workload = std::move(workload),
+                       .weight = static_cast<double>(task.weight)};
+}
+
+}  // namespace
+
+BuildModelOptions BuildOptions(const Tuning& tuning) {
+  return {.target = tuning.target,
+          .opt_level = tuning.spec.opt_level,
+          .select = {.error_budget = tuning.spec.error_max, .strict = tuning.spec.strict}};
+}
+
+std::string TitleOf(const StudySpec& spec) {
+  if (!spec.task.empty()) return spec.task;
+  return std::filesystem::path(spec.model_path).filename().string();
+}
+
+absl::StatusOr<Tuning> PrepareTuning(const StudySpec& spec) {
+  RETURN_IF_ERROR(CheckModelFile(spec));
+  Tuning tuning{.spec = spec};
+  ASSIGN_OR_RETURN(tuning.target, ResolveTarget(spec.target, 0));
+  ASSIGN_OR_RETURN(tuning.graph, LoadModel({.task = spec.task,
+                                            .model = spec.model_path,
+                                            .shapes = spec.shapes,
+                                            .batch = spec.batch,
+                                            .seed = spec.seed}));
+  // Without schedules: which copies one asks for is no matter of the study, and must not depend on
+  // what was recorded meanwhile.
+  DefaultScheduleSource defaults;
+  const absl::StatusOr<TunedModel> model = ModelTasks(tuning.graph, defaults, BuildOptions(tuning));
+  if (!model.ok()) return BuildError(model.status(), TitleOf(spec));
+  // An operator's neighbours are not those that it will have.
+  if (!IsOperatorSpec(spec.task)) tuning.model_order = model->order;
+  for (const ExtractedTask& task : model->tasks) {
+    ASSIGN_OR_RETURN(StudyTaskSpec study_task, ToStudyTask(task));
+    tuning.tasks.push_back(std::move(study_task));
+    tuning.flop_counts.push_back(task.flop_count);
+  }
+  return tuning;
+}
+
+}  // namespace burnish
