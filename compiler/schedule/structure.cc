@@ -23,7 +23,15 @@ NodeId AddLoop(Program& structure, VarId var) {
   return AddNode(structure, {.kind = NodeKind::kLoop, .var = var});
 }
 
+bool HoldsBlock(const Program& program, NodeId id) {
+  const Node& node = program.nodes[id];
+  return node.kind == NodeKind::kBlock ||
+         std::any_of(node.children.begin(), node.children.end(),
+                     [&](NodeId child) { return HoldsBlock(program, child); });
+}
+
 void AppendText(const Program& program, NodeId id, int depth, std::string& text) {
+  if (!HoldsBlock(program, id)) return;
   const Node& node = program.nodes[id];
   std::string line;
   switch (node.kind) {

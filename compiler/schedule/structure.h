@@ -38,8 +38,8 @@ void RemoveNest(Program& structure, BlockId block);
 // The nest under a root that holds `node`.
 NodeId TopOf(const Program& structure, NodeId node);
 
-// One line a node, indented, extents and prefetches left out: what a structure and the program that
-// steps were applied to have in common.
+// One line a node, indented, without extents, prefetches and their loops: what a structure and the
+// program that steps were applied to have in common.
 std::string StructureText(const Program& program);
 
 }  // namespace burnish
