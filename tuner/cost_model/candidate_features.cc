@@ -6,7 +6,6 @@
 #include "base/status_macros.h"
 #include "compiler/ir/fingerprint.h"
 #include "compiler/ir/lower.h"
-#include "compiler/schedule/trace_text.h"
 #include "tuner/cost_model/features.h"
 
 namespace burnish {
@@ -15,11 +14,6 @@ CandidateFeatureExtractor::CandidateFeatureExtractor(Program workload, const Isa
                                                      int threads)
     : replay_(std::move(workload)), isa_(isa), threads_(threads) {
   CHECK_GE(threads, 1);
-}
-
-absl::StatusOr<CandidateFeatures> CandidateFeatureExtractor::Extract(absl::string_view trace) {
-  ASSIGN_OR_RETURN(const Trace parsed, ParseTrace(trace));
-  return Extract(parsed);
 }
 
 absl::StatusOr<CandidateFeatures> CandidateFeatureExtractor::Extract(const Trace& trace) {

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "compiler/ir/program.h"
 #include "compiler/schedule/trace.h"
 #include "compiler/schedule/trace_replay.h"
@@ -27,8 +26,7 @@ class CandidateFeatureExtractor {
   // `workload`: the task's program without a schedule. `threads` >= 1.
   CandidateFeatureExtractor(Program workload, const IsaModel& isa, int threads);
 
-  // INVALID_ARGUMENT: the trace is malformed, does not apply, or cannot be lowered.
-  absl::StatusOr<CandidateFeatures> Extract(absl::string_view trace);
+  // INVALID_ARGUMENT: the trace does not apply, or cannot be lowered.
   absl::StatusOr<CandidateFeatures> Extract(const Trace& trace);
 
  private:

@@ -90,7 +90,8 @@ class Evolution {
       Point point = parent.point;
       const bool crossed = rng_.Uniform() < kCrossover && CrossWith(SelectParent(), parent, point);
       if (!crossed && !Mutate(parent.sketch_index, point)) return std::nullopt;
-      if (point != parent.point && space_.IsValid(parent.sketch_index, point)) return point;
+      if (point != parent.point && IsValid(space_.sketches()[parent.sketch_index], point))
+        return point;
     }
     return std::nullopt;
   }

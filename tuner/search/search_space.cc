@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "compiler/schedule/trace.h"
+#include "db/stored_trace.h"
 #include "proto/record.h"
 
 namespace burnish {
@@ -29,10 +30,6 @@ absl::StatusOr<std::shared_ptr<const SearchSpace>> SearchSpace::Create(SearchSpa
     return absl::InvalidArgumentError("search space: got no sketch, want at least one");
   }
   std::shared_ptr<SearchSpace> space(new SearchSpace(std::move(options)));
-  for (const Sketch& sketch : space->options_.sketches) {
-    ASSIGN_OR_RETURN(SketchMatcher matcher, SketchMatcher::Create(sketch));
-    space->matchers_.push_back(std::move(matcher));
-  }
   RETURN_IF_ERROR(space->Enumerate());
   return space;
 }
@@ -40,12 +37,8 @@ absl::StatusOr<std::shared_ptr<const SearchSpace>> SearchSpace::Create(SearchSpa
 absl::Status SearchSpace::Enumerate() {
   int64_t product = 0;
   for (const Sketch& sketch : options_.sketches) {
-    int64_t size = 1;  // Not SpaceSize: the product of many decisions may overflow.
-    for (const Decision& decision : sketch.decisions) {
-      size *= static_cast<int64_t>(decision.values.size());
-      if (size > kProductMax) return absl::OkStatus();
-    }
-    product += size;
+    const int64_t size = SpaceSize(sketch);
+    product = size > kProductMax ? size : product + size;
     if (product > kProductMax) return absl::OkStatus();
   }
   std::vector<Proposal> proposals;
@@ -75,19 +68,16 @@ Proposal SearchSpace::Recognize(absl::string_view trace) const {
   Proposal proposal{.trace = std::string(trace)};
   proposal.candidate_id = CandidateId(options_.workload_id, options_.target, options_.contract,
                                       proposal.trace, options_.codegen_epoch);
-  for (int s = 0; s < static_cast<int>(matchers_.size()); ++s) {
-    std::optional<Point> point = matchers_[s].Match(trace);
-    if (!point.has_value() || !IsValid(s, *point)) continue;
+  const absl::StatusOr<Trace> steps = ParseStoredTrace(trace);
+  if (!steps.ok()) return proposal;
+  for (int s = 0; s < static_cast<int>(options_.sketches.size()); ++s) {
+    std::optional<Point> point = burnish::Recognize(options_.sketches[s], *steps);
+    if (!point.has_value() || !IsValid(options_.sketches[s], *point)) continue;
     proposal.sketch_index = s;
     proposal.point = *std::move(point);
     break;
   }
   return proposal;
-}
-
-bool SearchSpace::IsValid(int sketch_index, const Point& point) const {
-  const Sketch& sketch = options_.sketches.at(sketch_index);
-  return sketch.valid == nullptr || sketch.valid(point);
 }
 
 std::optional<Point> SearchSpace::RandomPoint(int sketch_index, Rng& rng) const {
@@ -98,7 +88,7 @@ std::optional<Point> SearchSpace::RandomPoint(int sketch_index, Rng& rng) const 
       const std::vector<int64_t>& values = sketch.decisions[d].values;
       point[d] = values[rng.Below(values.size())];
     }
-    if (IsValid(sketch_index, point)) return point;
+    if (IsValid(sketch, point)) return point;
   }
   return std::nullopt;
 }
@@ -113,7 +103,7 @@ std::vector<Point> SearchSpace::Neighbours(int sketch_index, const Point& point)
       if (v == position) continue;
       Point changed = point;
       changed[d] = decision.values[v];
-      if (!IsValid(sketch_index, changed)) continue;
+      if (!IsValid(sketch, changed)) continue;
       found.emplace_back(std::abs(v - position), d, std::move(changed));
     }
   }

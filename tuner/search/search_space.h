@@ -13,7 +13,6 @@
 #include "absl/types/span.h"
 #include "base/rng.h"
 #include "tuner/search/proposal.h"
-#include "tuner/search/sketch_match.h"
 #include "tuner/sketch/sketch.h"
 
 namespace burnish {
@@ -39,15 +38,14 @@ class SearchSpace {
   // INVALID_ARGUMENT: a value that is none of its decision's.
   absl::StatusOr<Proposal> Propose(int sketch_index, const Point& point) const;
 
-  // From a stored trace, with the first sketch that can say it and whose `valid` accepts it.
+  // From a trace from elsewhere (a record, the log of a study that goes on), with the first sketch
+  // that can say it at a valid point. Candidates of a running search carry theirs.
   Proposal Recognize(absl::string_view trace) const;
 
   // Every valid point, each trace once; null: too many.
   const std::vector<Proposal>* enumerated() const {
     return enumerated_.has_value() ? &*enumerated_ : nullptr;
   }
-
-  bool IsValid(int sketch_index, const Point& point) const;
 
   // Uniform over the sketches and their values; nullopt: no valid point was met in a thousand.
   std::optional<Point> RandomPoint(int sketch_index, Rng& rng) const;
@@ -58,13 +56,12 @@ class SearchSpace {
  private:
   explicit SearchSpace(SearchSpaceOptions options) : options_(std::move(options)) {}
 
-  // A product of sizes over which `valid` is not even asked for every point.
+  // A product of sizes over which the constraints are not even asked for every point.
   static constexpr int64_t kProductMax = 1 << 20;
 
   absl::Status Enumerate();
 
   SearchSpaceOptions options_;
-  std::vector<SketchMatcher> matchers_;
   std::optional<std::vector<Proposal>> enumerated_;
 };
 

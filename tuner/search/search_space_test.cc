@@ -3,6 +3,8 @@
 #include <set>
 
 #include "base/status_matchers.h"
+#include "compiler/ir/expr.h"
+#include "compiler/schedule/primitive.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/record.h"
@@ -18,9 +20,13 @@ using ::testing::SizeIs;
 
 TEST(SearchSpaceTest, SmallSpaceIsEnumeratedWithEachTraceOnce) {
   // One decision that no step names: two points, one trace.
-  const Sketch sketch = {.steps = {{.text = "split@1 m->(a,b) size=$x"}},
-                         .decisions = {{"x", {1, 2, 3}}, {"unused", {0, 1}}},
-                         .valid = [](const Point& point) { return point[0] != 2; }};
+  const Sketch sketch = {
+      .steps = {{.step = {.primitive = FindPrimitive("split", 1),
+                          .inputs = {"m"},
+                          .outputs = {"a", "b"},
+                          .arguments = {{"size", VarRef(0)}}}}},
+      .decisions = {{.name = "x", .values = {1, 2, 3}}, {.name = "unused", .values = {0, 1}}},
+      .constraints = {Binary(ExprKind::kNe, VarRef(0), Int(2))}};
   ASSERT_OK_AND_ASSIGN(const auto space, SearchSpace::Create({.sketches = {sketch}}));
   ASSERT_THAT(space->enumerated(), NotNull());
   ASSERT_THAT(*space->enumerated(), SizeIs(2));
@@ -62,7 +68,7 @@ TEST(SearchSpaceTest, RandomPointsAreValidAndReachTheWholeSketch) {
   for (int i = 0; i < 300; ++i) {
     const std::optional<Point> point = space->RandomPoint(0, rng);
     ASSERT_TRUE(point.has_value());
-    EXPECT_TRUE(space->IsValid(0, *point));
+    EXPECT_TRUE(IsValid(space->sketches()[0], *point));
     seen.insert(*point);
   }
   EXPECT_THAT(seen, SizeIs(8));

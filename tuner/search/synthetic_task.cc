@@ -8,18 +8,11 @@
 #include "base/check.h"
 #include "base/rng.h"
 #include "base/status_macros.h"
+#include "compiler/schedule/primitive.h"
 #include "proto/workload.h"
 
 namespace burnish {
 namespace {
-
-// The sum of the first two decisions' exponents is bounded, as register tiles are.
-bool IsSmall(const Point& point, int value_count) {
-  if (point.size() < 2) return true;
-  return std::countr_zero(static_cast<uint64_t>(point[0])) +
-             std::countr_zero(static_cast<uint64_t>(point[1])) <
-         2 * value_count - 2;
-}
 
 uint64_t HashOf(const std::string& candidate_id, const char* purpose) {
   return Rng(RngStream{.purpose = purpose, .task = candidate_id}).Next();
@@ -33,19 +26,28 @@ SyntheticTask::SyntheticTask(const SyntheticTaskOptions& options) {
     Sketch sketch;
     sketch.name = absl::StrCat("synthetic/", s);
     std::vector<double> best;
+    const auto add = [&sketch](const char* primitive, std::vector<std::string> inputs,
+                               std::vector<std::string> outputs, std::vector<Argument> arguments) {
+      sketch.steps.push_back({.step = {.primitive = FindPrimitive(primitive, 1),
+                                       .inputs = std::move(inputs),
+                                       .outputs = std::move(outputs),
+                                       .arguments = std::move(arguments)}});
+    };
     for (int d = 0; d < options.decision_count; ++d) {
-      const std::string name = absl::StrCat("d", d);
-      Decision decision{.name = name};
+      Decision decision{.name = absl::StrCat("d", d)};
       for (int v = 0; v < options.value_count; ++v) decision.values.push_back(int64_t{1} << v);
       sketch.decisions.push_back(std::move(decision));
-      sketch.steps.push_back(
-          {.text = absl::StrCat("split@1 x", d, "->(y", d, ",z", d, ") size=$", name)});
+      add("split", {absl::StrCat("x", d)}, {absl::StrCat("y", d), absl::StrCat("z", d)},
+          {{"size", VarRef(d)}});
       // Never at the far end of both of the first two, which is no valid point.
       best.push_back(static_cast<double>(rng.Below(options.value_count - (d == 0 ? 1 : 0))));
     }
-    sketch.steps.push_back({.text = absl::StrCat("fuse@1 (a,b)->s", s)});
-    const int value_count = options.value_count;
-    sketch.valid = [value_count](const Point& point) { return IsSmall(point, value_count); };
+    add("fuse", {"a", "b"}, {absl::StrCat("s", s)}, {});
+    // The product of the first two decisions is bounded, as register tiles are.
+    if (options.decision_count >= 2) {
+      sketch.constraints.push_back(
+          Lt(VarRef(0) * VarRef(1), Int(int64_t{1} << (2 * options.value_count - 2))));
+    }
     sketches_.push_back(std::move(sketch));
     best_.push_back(std::move(best));
   }

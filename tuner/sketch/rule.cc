@@ -2,25 +2,30 @@
 
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "base/check.h"
 
 namespace burnish {
 
 const std::vector<SketchRule>& SketchRules() {
+  using enum RuleKind;
   static const auto& rules = *new std::vector<SketchRule>{
-      {"border", BorderRule},         {"contraction", ContractionRule},
-      {"window", WindowRule},         {"row_reduction", RowReductionRule},
-      {"interleave", InterleaveRule}, {"transpose", TransposeRule},
-      {"spatial", SpatialRule},
+      // Two products block by block have the product of their spaces, and pass the scores through
+      // memory: the chain decides alone.
+      {"contraction_chain", kProgram, 2, /*shares=*/false, ContractionChainRule},
+      {"row_chain", kProgram, 1, /*shares=*/true, RowChainRule},
+      {"border", kStructural, 1, /*shares=*/false, BorderRule},
+      {"contraction", kBlock, 6, /*shares=*/false, ContractionRule},
+      {"window", kBlock, 5, /*shares=*/false, WindowRule},
+      {"row_reduction", kBlock, 4, /*shares=*/false, RowReductionRule},
+      // Movement by vectors and shuffles, or by tiles of lines; the plain nest where that is not
+      // faster. What is interleaved in few rows needs no tiles.
+      {"interleave", kBlock, 3, /*shares=*/true, InterleaveRule},
+      {"transpose", kBlock, 2, /*shares=*/true, TransposeRule},
+      // Takes every block.
+      {"spatial", kBlock, 1, /*shares=*/false, SpatialRule},
+      {"winograd", kAlgorithm, 1, /*shares=*/false, WinogradRule},
   };
   return rules;
-}
-
-std::string NameOf(const Program& program, VarId var) { return program.vars[var].name; }
-
-std::string List(const std::vector<std::string>& names) {
-  return absl::StrCat("(", absl::StrJoin(names, ","), ")");
 }
 
 int64_t Extent(const Program& program, VarId axis) { return MaxExtent(program, axis); }
@@ -79,6 +84,26 @@ int64_t FloorPowerOfTwo(int64_t value) {
   int64_t power = 1;
   while (power * 2 <= value) power *= 2;
   return power;
+}
+
+LoopRef DealToWorkers(Schedule& s, LoopRef loop, const Schedule::Names& names, int threads) {
+  const auto [worker, of_worker] = s.SplitParts(loop, names, Int(threads));
+  s.Parallel(worker);
+  return of_worker;
+}
+
+Sketch SketchOf(const Draft& draft) {
+  CHECK_OK(draft.schedule.status()) << draft.name;
+  return {.name = draft.name,
+          .steps = draft.schedule.steps(),
+          .decisions = draft.schedule.decisions(),
+          .constraints = draft.schedule.constraints()};
+}
+
+bool FirstPointApplies(const Draft& draft, const Program& program) {
+  const Sketch sketch = SketchOf(draft);
+  const std::vector<Point> points = EnumeratePoints(sketch, 1);
+  return !points.empty() && ApplyTrace(StepsAt(sketch.steps, points[0]), program).ok();
 }
 
 }  // namespace burnish

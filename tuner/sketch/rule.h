@@ -1,5 +1,5 @@
-// A sketch rule: how one block of a program may be scheduled. Rules are tried in order (rules.cc);
-// the first that takes a block decides its alternatives.
+// A sketch rule: how one block of a program, or a whole program, may be scheduled. All rules are in
+// one table (SketchRules), which says of each what it takes and beside which others it stands.
 #ifndef TUNER_SKETCH_RULE_H_
 #define TUNER_SKETCH_RULE_H_
 
@@ -9,6 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "compiler/ir/program.h"
 #include "compiler/ir/simplify.h"
+#include "compiler/schedule/schedule.h"
 #include "proto/isa_model.h"
 #include "tuner/sketch/sketch.h"
 
@@ -21,38 +22,58 @@ struct RuleContext {
   SketchOptions options;
 };
 
-struct SketchRule {
-  const char* name;
-  // The block's alternatives, most promising first; empty when the rule does not take the block.
-  // Names of new loops and buffers start with the block's name, so that blocks do not collide.
-  std::vector<Sketch> (*apply)(const RuleContext& context, BlockId block);
+// One way to schedule what a rule takes.
+struct Draft {
+  std::string name;  // Rule and structure, such as "contraction/rows".
+  Schedule schedule;
 };
 
-// In the order in which they are tried. The last takes every block.
+enum class RuleKind : uint8_t {
+  // Takes whole programs: its sketches are complete.
+  kProgram,
+  // Takes a block for good by steps without decisions; other rules see the program without it.
+  kStructural,
+  // Schedules one block.
+  kBlock,
+  // Schedules one block by an algorithm that rounds in another way; its sketches stand behind those
+  // of the block rules, for callers that allow such algorithms.
+  kAlgorithm,
+};
+
+struct SketchRule {
+  const char* name;
+  RuleKind kind;
+  // Of the rules of one kind that take a block or a program, those with a greater precedence are
+  // asked first. No two rules of a kind have the same.
+  int precedence;
+  // Whether rules of lower precedence are asked too when this one takes something; their sketches
+  // stand behind. Of a program rule: whether its blocks are scheduled one by one as well.
+  bool shares;
+  // Most promising first; empty when the rule does not take the block (of a program rule: -1).
+  // Names of new loops and buffers start with the block's name, so that blocks do not collide.
+  std::vector<Draft> (*apply)(const RuleContext& context, BlockId block);
+};
+
+// Every rule, in no order that means anything.
 const std::vector<SketchRule>& SketchRules();
 
 // One line for each rule, in its own file under rules/.
-std::vector<Sketch> BorderRule(const RuleContext& context, BlockId block);
-std::vector<Sketch> ContractionRule(const RuleContext& context, BlockId block);
-std::vector<Sketch> WindowRule(const RuleContext& context, BlockId block);
-// Further algorithms of a block that another rule takes too.
-std::vector<Sketch> WinogradRule(const RuleContext& context, BlockId block);
-// Takes whole programs: its sketches are complete.
-std::vector<Sketch> RowChainRule(const RuleContext& context);
-std::vector<Sketch> ContractionChainRule(const RuleContext& context);
-std::vector<Sketch> RowReductionRule(const RuleContext& context, BlockId block);
-std::vector<Sketch> InterleaveRule(const RuleContext& context, BlockId block);
-std::vector<Sketch> TransposeRule(const RuleContext& context, BlockId block);
-std::vector<Sketch> SpatialRule(const RuleContext& context, BlockId block);
+std::vector<Draft> BorderRule(const RuleContext& context, BlockId block);
+std::vector<Draft> ContractionRule(const RuleContext& context, BlockId block);
+std::vector<Draft> WindowRule(const RuleContext& context, BlockId block);
+std::vector<Draft> WinogradRule(const RuleContext& context, BlockId block);
+std::vector<Draft> RowChainRule(const RuleContext& context, BlockId block);
+std::vector<Draft> ContractionChainRule(const RuleContext& context, BlockId block);
+std::vector<Draft> RowReductionRule(const RuleContext& context, BlockId block);
+std::vector<Draft> InterleaveRule(const RuleContext& context, BlockId block);
+std::vector<Draft> TransposeRule(const RuleContext& context, BlockId block);
+std::vector<Draft> SpatialRule(const RuleContext& context, BlockId block);
 
 // ---- What rules share.
 
 // Less work than this, in loads and operations, does not pay for waking the other workers.
 inline constexpr int64_t kParallelMin = 16384;
 
-// Name of a variable, and of several as a list for a step: "(a,b)".
-std::string NameOf(const Program& program, VarId var);
-std::string List(const std::vector<std::string>& names);
 // Constant extent of an axis.
 int64_t Extent(const Program& program, VarId axis);
 // Of every variable of the program, which must outlive the result.
@@ -67,6 +88,12 @@ std::vector<Expr> DistinctLoads(const Block& block);
 bool IsUniformMap(const Program& program, const Block& block);
 // The greatest power of two that is not over `value` (>= 1).
 int64_t FloorPowerOfTwo(int64_t value);
+// A part of the loop for each worker, all at once. The loop that walks a worker's part.
+LoopRef DealToWorkers(Schedule& s, LoopRef loop, const Schedule::Names& names, int threads);
+// Whether the primitives accept the first point: for conditions that are theirs to know.
+bool FirstPointApplies(const Draft& draft, const Program& program);
+// CHECKs that no verb failed: a rule that misuses them is a bug.
+Sketch SketchOf(const Draft& draft);
 
 }  // namespace burnish
 

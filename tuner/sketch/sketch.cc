@@ -1,64 +1,182 @@
 #include "tuner/sketch/sketch.h"
 
 #include <algorithm>
+#include <limits>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "compiler/schedule/trace_text.h"
 
 namespace burnish {
 namespace {
 
-bool IsNameChar(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; }
-
-int FindDecision(const Sketch& sketch, absl::string_view name) {
-  for (size_t i = 0; i < sketch.decisions.size(); ++i) {
-    if (sketch.decisions[i].name == name) return static_cast<int>(i);
-  }
-  return -1;
+bool HasValue(const Decision& decision, int64_t value) {
+  return std::binary_search(decision.values.begin(), decision.values.end(), value);
 }
 
-// `text` with every `$name` replaced by the decision's value.
-absl::StatusOr<std::string> Fill(const Sketch& sketch, const Point& point,
-                                 const std::string& text) {
-  std::string filled;
-  for (size_t i = 0; i < text.size();) {
-    if (text[i] != '$') {
-      filled += text[i++];
-      continue;
+// Walks the points in lexicographic order. A constraint is asked as soon as the last decision that
+// it mentions has a value, so that whole subtrees of points go at once.
+class Enumeration {
+ public:
+  Enumeration(const Sketch& sketch, int64_t limit) : sketch_(sketch), limit_(limit) {
+    by_last_.resize(sketch.decisions.size() + 1);
+    for (const Expr& constraint : sketch.constraints) {
+      const std::vector<VarId> mentioned = FreeVars(constraint);
+      by_last_[mentioned.empty() ? 0 : mentioned.back() + 1].push_back(constraint);
     }
-    size_t end = ++i;
-    while (end < text.size() && IsNameChar(text[end])) ++end;
-    const int decision = FindDecision(sketch, text.substr(i, end - i));
-    if (decision < 0) {
-      return absl::InternalError(
-          absl::StrCat("sketch ", sketch.name, " has no decision for ", text));
-    }
-    absl::StrAppend(&filled, point[decision]);
-    i = end;
+    point_.resize(sketch.decisions.size());
   }
-  return filled;
-}
+
+  std::vector<Point> Run() {
+    if (Holds(0)) Visit(0);
+    return std::move(points_);
+  }
+
+ private:
+  // Constraints whose last decision is number d - 1; of none, for d = 0.
+  bool Holds(size_t d) const {
+    return std::all_of(by_last_[d].begin(), by_last_[d].end(),
+                       [&](const Expr& constraint) { return ValueAt(constraint, point_) != 0; });
+  }
+
+  void Visit(size_t d) {
+    if (d == point_.size()) {
+      points_.push_back(point_);
+      return;
+    }
+    for (int64_t value : sketch_.decisions[d].values) {
+      if (static_cast<int64_t>(points_.size()) >= limit_) return;
+      point_[d] = value;
+      if (Holds(d + 1)) Visit(d + 1);
+    }
+  }
+
+  const Sketch& sketch_;
+  const int64_t limit_;
+  std::vector<std::vector<Expr>> by_last_;
+  Point point_;
+  std::vector<Point> points_;
+};
+
+// Finds the values under which a sketch's steps are those of a trace.
+class Unification {
+ public:
+  Unification(const Sketch& sketch, const Trace& trace)
+      : sketch_(sketch), trace_(trace), point_(sketch.decisions.size()) {}
+
+  std::optional<Point> Run() {
+    if (!Match(0, 0)) return std::nullopt;
+    Point point;
+    for (const std::optional<int64_t>& value : point_) point.push_back(*value);
+    return point;
+  }
+
+ private:
+  // Of steps that may or may not be taken, and of decisions that no step tells: a bound on trying.
+  static constexpr int kTriesMax = 4096;
+
+  // Steps from `open` on against those of the trace from `at` on.
+  bool Match(size_t open, size_t at) {
+    if (++tries_ > kTriesMax) return false;
+    if (open == sketch_.steps.size()) return at == trace_.size() && Complete(0);
+    const OpenStep& step = sketch_.steps[open];
+    const std::vector<std::optional<int64_t>> before = point_;
+    if (at < trace_.size() && MatchStep(step.step, trace_[at]) && Match(open + 1, at + 1)) {
+      return true;
+    }
+    point_ = before;
+    return step.when != nullptr && Match(open + 1, at);
+  }
+
+  // Reads the values of decisions that stand in the step by themselves; expressions are compared at
+  // the end.
+  bool MatchStep(const Step& open, const Step& step) {
+    if (open.primitive != step.primitive || open.inputs != step.inputs ||
+        open.outputs != step.outputs || open.arguments.size() != step.arguments.size()) {
+      return false;
+    }
+    for (size_t i = 0; i < open.arguments.size(); ++i) {
+      const Argument &want = open.arguments[i], &got = step.arguments[i];
+      const Expr* e = std::get_if<Expr>(&want.value);
+      if (e == nullptr && want != got) return false;
+      if (want.key != got.key) return false;
+      if (e == nullptr || (*e)->kind != ExprKind::kVar) continue;
+      const int64_t* value = std::get_if<int64_t>(&got.value);
+      std::optional<int64_t>& known = point_[(*e)->id];
+      if (value == nullptr || !HasValue(sketch_.decisions[(*e)->id], *value) ||
+          (known.has_value() && *known != *value)) {
+        return false;
+      }
+      known = *value;
+    }
+    return true;
+  }
+
+  // Tries values for decisions that are still open; the trace itself has the last word.
+  bool Complete(size_t d) {
+    if (d == point_.size()) {
+      Point point;
+      for (const std::optional<int64_t>& value : point_) point.push_back(*value);
+      return StepsAt(sketch_.steps, point) == trace_;
+    }
+    if (point_[d].has_value()) return Complete(d + 1);
+    for (int64_t value : sketch_.decisions[d].values) {
+      if (++tries_ > kTriesMax) break;
+      point_[d] = value;
+      if (Complete(d + 1)) return true;
+    }
+    point_[d] = std::nullopt;
+    return false;
+  }
+
+  const Sketch& sketch_;
+  const Trace& trace_;
+  std::vector<std::optional<int64_t>> point_;  // Nullopt: not known yet.
+  int tries_ = 0;
+};
 
 }  // namespace
 
-std::vector<Point> EnumeratePoints(const Sketch& sketch, int64_t limit) {
-  std::vector<Point> points;
-  std::vector<size_t> at(sketch.decisions.size(), 0);
-  while (static_cast<int64_t>(points.size()) < limit) {
-    Point point;
-    for (size_t d = 0; d < at.size(); ++d) point.push_back(sketch.decisions[d].values[at[d]]);
-    if (sketch.valid == nullptr || sketch.valid(point)) points.push_back(std::move(point));
-    size_t d = at.size();
-    while (d > 0 && ++at[d - 1] == sketch.decisions[d - 1].values.size()) at[--d] = 0;
-    if (d == 0) break;
+Sketch Join(const Sketch& first, const Sketch& second, absl::string_view suffix) {
+  Sketch joined = first;
+  joined.name = first.name.empty() ? second.name : absl::StrCat(first.name, " ", second.name);
+  const auto offset = static_cast<VarId>(first.decisions.size());
+  const auto moved = [offset](const Expr& e) {
+    return SubstituteVars(e, [offset](VarId decision) { return VarRef(decision + offset); });
+  };
+  for (Decision decision : second.decisions) {
+    const bool taken =
+        std::any_of(first.decisions.begin(), first.decisions.end(),
+                    [&](const Decision& other) { return other.name == decision.name; });
+    if (taken) absl::StrAppend(&decision.name, suffix);
+    joined.decisions.push_back(std::move(decision));
   }
-  return points;
+  for (OpenStep open : second.steps) {
+    if (open.when != nullptr) open.when = moved(open.when);
+    for (Argument& argument : open.step.arguments) {
+      if (Expr* e = std::get_if<Expr>(&argument.value)) *e = moved(*e);
+    }
+    joined.steps.push_back(std::move(open));
+  }
+  for (const Expr& constraint : second.constraints) joined.constraints.push_back(moved(constraint));
+  return joined;
+}
+
+bool IsValid(const Sketch& sketch, absl::Span<const int64_t> point) {
+  return std::all_of(sketch.constraints.begin(), sketch.constraints.end(),
+                     [&](const Expr& constraint) { return ValueAt(constraint, point) != 0; });
+}
+
+std::vector<Point> EnumeratePoints(const Sketch& sketch, int64_t limit) {
+  return Enumeration(sketch, limit).Run();
 }
 
 int64_t SpaceSize(const Sketch& sketch) {
+  constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
   int64_t size = 1;
   for (const Decision& decision : sketch.decisions) {
-    size *= static_cast<int64_t>(decision.values.size());
+    const auto count = static_cast<int64_t>(decision.values.size());
+    if (size > kMax / count) return kMax;
+    size *= count;
   }
   return size;
 }
@@ -70,27 +188,16 @@ absl::StatusOr<Trace> Bind(const Sketch& sketch, const Point& point) {
                                                    sketch.name));
   }
   for (size_t d = 0; d < point.size(); ++d) {
-    const std::vector<int64_t>& values = sketch.decisions[d].values;
-    if (std::find(values.begin(), values.end(), point[d]) == values.end()) {
+    if (!HasValue(sketch.decisions[d], point[d])) {
       return absl::InvalidArgumentError(
           absl::StrCat("got ", sketch.decisions[d].name, "=", point[d], ", no value of it"));
     }
   }
-  std::string text;
-  for (const SketchStep& step : sketch.steps) {
-    if (!step.when.empty()) {
-      const int decision = FindDecision(sketch, step.when);
-      if (decision < 0) {
-        return absl::InternalError(
-            absl::StrCat("sketch ", sketch.name, " has no decision ", step.when));
-      }
-      if (point[decision] == 0) continue;
-    }
-    absl::StatusOr<std::string> line = Fill(sketch, point, step.text);
-    if (!line.ok()) return line.status();
-    absl::StrAppend(&text, *line, "\n");
-  }
-  return ParseTrace(text);
+  return StepsAt(sketch.steps, point);
+}
+
+std::optional<Point> Recognize(const Sketch& sketch, const Trace& trace) {
+  return Unification(sketch, trace).Run();
 }
 
 }  // namespace burnish

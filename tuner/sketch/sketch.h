@@ -1,57 +1,59 @@
 // A sketch: the structure of a schedule, with open decisions. A candidate is a sketch with a value
-// chosen for every decision: a trace.
+// chosen for every decision: a point.
 // Source of the term: Zheng et al., "Ansor", OSDI 2020, section 4.
 #ifndef TUNER_SKETCH_SKETCH_H_
 #define TUNER_SKETCH_SKETCH_H_
 
 #include <cstdint>
-#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "compiler/ir/program.h"
+#include "compiler/schedule/decision.h"
 #include "compiler/schedule/trace.h"
 #include "proto/isa_model.h"
 
 namespace burnish {
 
-// One open choice. Values are what stands in the trace (max=6), never positions in this list.
-struct Decision {
-  std::string name;             // Without the `$` that marks it in a step.
-  std::vector<int64_t> values;  // Ascending, at least one. A switch has the values 0 and 1.
-};
-
-// One line of a trace in which `$name` stands for a decision's value.
-struct SketchStep {
-  std::string text;
-  std::string when;  // A decision that must not be 0 for the step to be taken; empty: always.
-};
-
-// A value for each decision, in the sketch's order.
-using Point = std::vector<int64_t>;
-
 struct Sketch {
   std::string name;  // Rule and structure, such as "contraction/rows". For people; not stored.
-  std::vector<SketchStep> steps;
+  std::vector<OpenStep> steps;
   std::vector<Decision> decisions;
-  // What decisions must fulfil together (registers, whole tiles); null: every point is valid. A
+  // What decisions must fulfil together (registers, whole tiles): each holds at a valid point. A
   // valid point's trace applies to the sketch's workload; that it is also fast nobody promises.
-  std::function<bool(const Point&)> valid;
+  std::vector<Expr> constraints;
 };
 
-// Points that `valid` accepts, in lexicographic order, at most `limit`.
+// `first`'s steps, then `second`'s, with the decisions and constraints of both. A decision of
+// `second` whose name is taken gets `suffix`.
+Sketch Join(const Sketch& first, const Sketch& second, absl::string_view suffix);
+
+// Whether every constraint holds. `point`: a value of each decision.
+bool IsValid(const Sketch& sketch, absl::Span<const int64_t> point);
+
+// Valid points in lexicographic order, at most `limit`.
 std::vector<Point> EnumeratePoints(const Sketch& sketch, int64_t limit);
-// The number of points, `valid` not asked: the product of the decisions' sizes.
+// The number of points, constraints not asked: the product of the decisions' sizes, or INT64_MAX.
 int64_t SpaceSize(const Sketch& sketch);
 
 // The trace of a point. INVALID_ARGUMENT when a value is none of its decision's.
 absl::StatusOr<Trace> Bind(const Sketch& sketch, const Point& point);
 
+// The point whose trace this is, by unification of the steps; the first where several are (a
+// decision that no step mentions there). Nullopt: this sketch cannot say it. For traces from
+// elsewhere, such as those of records: candidates of a search carry their points.
+std::optional<Point> Recognize(const Sketch& sketch, const Trace& trace);
+
 struct SketchOptions {
   // Algorithms that change rounding by more than the order of sums: Winograd's. For callers that
   // hold the result to an error budget.
   bool algorithms = false;
+  // Whether sketches ask if weights and residuals are to be prefetched; false: they are not.
+  bool prefetch = true;
 };
 
 // Every sketch of a canonical workload program (see te/canonicalize.h) for an instruction set and a

@@ -496,26 +496,5 @@ TEST(SketchTest, WinogradBlockByBlockComputesTheDefinition) {
   }
 }
 
-TEST(SketchTest, BindPutsValuesIntoSteps) {
-  const Sketch sketch{
-      .name = "s",
-      .steps = {{.text = "split@1 a->(b,c) size=$n"}, {.text = "unroll@1 c", .when = "u"}},
-      .decisions = {{"n", {2, 4}}, {"u", {0, 1}}}};
-  ASSERT_OK_AND_ASSIGN(const Trace trace, Bind(sketch, {4, 0}));
-  EXPECT_EQ(PrintTrace(trace), "split@1 a->(b,c) size=4\n");
-  ASSERT_OK_AND_ASSIGN(const Trace unrolled, Bind(sketch, {2, 1}));
-  EXPECT_EQ(PrintTrace(unrolled), "split@1 a->(b,c) size=2\nunroll@1 c\n");
-  EXPECT_THAT(Bind(sketch, {3, 0}), StatusIs(absl::StatusCode::kInvalidArgument));
-  EXPECT_EQ(SpaceSize(sketch), 4);
-}
-
-TEST(SketchTest, EnumerationAsksValid) {
-  Sketch sketch{.decisions = {{"a", {1, 2, 3}}, {"b", {1, 2}}}};
-  sketch.valid = [](const Point& p) { return p[0] != p[1]; };
-  EXPECT_THAT(EnumeratePoints(sketch, 10),
-              ::testing::ElementsAre(Point{1, 2}, Point{2, 1}, Point{3, 1}, Point{3, 2}));
-  EXPECT_EQ(EnumeratePoints(sketch, 2).size(), 2);
-}
-
 }  // namespace
 }  // namespace burnish

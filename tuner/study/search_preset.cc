@@ -49,14 +49,4 @@ absl::StatusOr<SearchPreset> FindSearchPreset(absl::string_view name) {
   return absl::InvalidArgumentError(absl::StrCat("got scheduler ", name, ", want one of ", known));
 }
 
-void ApplyPreset(const SearchPreset& preset, std::vector<Sketch>& sketches) {
-  if (preset.prefetch) return;
-  for (Sketch& sketch : sketches) {
-    for (Decision& decision : sketch.decisions) {
-      // Of a later block: "prefetch_b2".
-      if (decision.name.rfind("prefetch", 0) == 0) decision.values.resize(1);
-    }
-  }
-}
-
 }  // namespace burnish

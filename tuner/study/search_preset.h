@@ -4,12 +4,9 @@
 #ifndef TUNER_STUDY_SEARCH_PRESET_H_
 #define TUNER_STUDY_SEARCH_PRESET_H_
 
-#include <vector>
-
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "tuner/sketch/sketch.h"
 
 namespace burnish {
 
@@ -28,10 +25,6 @@ struct SearchPreset {
 absl::Span<const SearchPreset> SearchPresets();
 // INVALID_ARGUMENT: an unknown name; the message lists the known ones.
 absl::StatusOr<SearchPreset> FindSearchPreset(absl::string_view name);
-
-// Takes the decisions that the preset does not know out of the sketches: they keep their first
-// value, which leaves the step away.
-void ApplyPreset(const SearchPreset& preset, std::vector<Sketch>& sketches);
 
 }  // namespace burnish
 

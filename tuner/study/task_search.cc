@@ -114,7 +114,7 @@ absl::StatusOr<Observation> TaskSearch::ObservationOf(const Proposal& proposal,
 absl::StatusOr<std::vector<Trial>> TaskSearch::Suggest(int count) const {
   std::vector<Proposal> pending;
   for (const auto& [trial_id, trial] : pending_) {
-    pending.push_back(space_->Recognize(trial.trace));
+    pending.push_back(*trial.proposal);
   }
   ASSIGN_OR_RETURN(const std::vector<Proposal> proposals,
                    strategy_->Suggest(count, pending, *options_.tools.scorer));
@@ -122,14 +122,15 @@ absl::StatusOr<std::vector<Trial>> TaskSearch::Suggest(int count) const {
   for (const Proposal& proposal : proposals) {
     trials.push_back(
         {absl::StrCat(TrialPrefix(options_), next_number_ + static_cast<int64_t>(trials.size())),
-         proposal.trace});
+         proposal.trace, proposal});
   }
   return trials;
 }
 
 void TaskSearch::Begin(absl::Span<const Trial> trials) {
   for (const Trial& trial : trials) {
-    pending_[trial.trial_id] = trial;
+    Trial& pending = pending_[trial.trial_id] = trial;
+    if (!pending.proposal.has_value()) pending.proposal = space_->Recognize(trial.trace);
     int64_t number = 0;
     const std::vector<absl::string_view> parts = absl::StrSplit(trial.trial_id, '/');
     if (absl::SimpleAtoi(parts.back(), &number)) {
@@ -142,7 +143,7 @@ void TaskSearch::Drop(absl::Span<const std::string> trial_ids) {
   for (const std::string& id : trial_ids) pending_.erase(id);
 }
 
-absl::Status TaskSearch::TellReference(const TrialResult& result) {
+absl::Status TaskSearch::TellReference(const TrialResult& result, Proposal proposal) {
   reference_told_ = true;
   default_ns_ = AcceptedNs(result.measurement);
   if (result.measurement.latencies() == nullptr) {
@@ -151,7 +152,6 @@ absl::Status TaskSearch::TellReference(const TrialResult& result) {
     measure_task_ = std::make_shared<const MeasureTask>(std::move(without));
   }
   if (options_.spec.no_default) return absl::OkStatus();
-  Proposal proposal = space_->Recognize(result.trace);
   if (default_ns_ > 0 && (best_.latency_ns == 0 || default_ns_ < best_.latency_ns)) {
     best_ = {.origin = BestOrigin::kDefault,
              .latency_ns = default_ns_,
@@ -168,13 +168,14 @@ absl::Status TaskSearch::TellReference(const TrialResult& result) {
 
 absl::Status TaskSearch::Tell(absl::Span<const TrialResult> results) {
   for (const TrialResult& result : results) {
-    if (pending_.erase(result.trial_id) == 0) continue;
+    auto told = pending_.extract(result.trial_id);
+    if (told.empty()) continue;
+    Proposal proposal = *std::move(told.mapped().proposal);
     if (IsReference(result.trial_id)) {
-      RETURN_IF_ERROR(TellReference(result));
+      RETURN_IF_ERROR(TellReference(result, std::move(proposal)));
       continue;
     }
     const int64_t latency_ns = AcceptedNs(result.measurement);
-    Proposal proposal = space_->Recognize(result.trace);
     if (latency_ns > 0 && (best_.latency_ns == 0 || latency_ns < best_.latency_ns)) {
       best_ = {.origin = BestOrigin::kTrial,
                .latency_ns = latency_ns,

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,8 @@ struct TaskSearchOptions {
 struct Trial {
   std::string trial_id;
   std::string trace;
+  // As the search knows the candidate. Nullopt: from the study's log.
+  std::optional<Proposal> proposal = std::nullopt;
 };
 
 // A stored result.
@@ -97,7 +100,7 @@ class TaskSearch {
 
   absl::Status Init();
   absl::Status TellHistory();
-  absl::Status TellReference(const TrialResult& result);
+  absl::Status TellReference(const TrialResult& result, Proposal proposal);
   // How a result is told to the strategy.
   absl::StatusOr<Observation> ObservationOf(const Proposal& proposal,
                                             const Measurement& measurement) const;

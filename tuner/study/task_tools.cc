@@ -11,6 +11,7 @@
 #include "compiler/ir/parser.h"
 #include "compiler/schedule/trace.h"
 #include "compiler/te/operator.h"
+#include "db/stored_trace.h"
 #include "proto/isa_model.h"
 #include "tuner/cost_model/candidate_features.h"
 #include "tuner/cost_model/features.h"
@@ -41,6 +42,12 @@ absl::StatusOr<std::unique_ptr<CostModel>> MakeModel(const StudySpec& spec) {
       absl::StrCat("got cost model ", spec.cost_model, ", want random or xgboost"));
 }
 
+// Of a candidate of the search, or from elsewhere. INVALID_ARGUMENT: from elsewhere, and no trace.
+absl::StatusOr<Trace> StepsOf(absl::Span<const Sketch> sketches, const Proposal& proposal) {
+  if (proposal.sketch_index == Proposal::kNoSketch) return ParseStoredTrace(proposal.trace);
+  return StepsAt(sketches[proposal.sketch_index].steps, proposal.point);
+}
+
 absl::StatusOr<TaskTools> ToolsOfTask(const TaskToolsOptions& options, const StudyTaskSpec& task,
                                       const Target& target, const StudySpec& spec,
                                       std::shared_ptr<SharedModel> shared) {
@@ -48,12 +55,13 @@ absl::StatusOr<TaskTools> ToolsOfTask(const TaskToolsOptions& options, const Stu
   const IsaModel isa = IsaModelOf(target);
   TaskTools tools;
   ASSIGN_OR_RETURN(const SearchPreset preset, FindSearchPreset(spec.scheduler));
-  const SketchOptions sketches{.algorithms =
-                                   preset.algorithms && !spec.strict && spec.opt_level >= 3};
-  tools.sketches = GenerateSketches(program, isa, target.threads, sketches);
-  ApplyPreset(preset, tools.sketches);
+  const SketchOptions allowed{.algorithms =
+                                  preset.algorithms && !spec.strict && spec.opt_level >= 3};
+  tools.sketches =
+      GenerateSketches(program, isa, target.threads,
+                       {.algorithms = allowed.algorithms, .prefetch = preset.prefetch});
   bool has_winograd = false;
-  for (const DefaultChoice& choice : DefaultSchedules(program, isa, target.threads, sketches)) {
+  for (const DefaultChoice& choice : DefaultSchedules(program, isa, target.threads, allowed)) {
     has_winograd = has_winograd || choice.winograd_m > 0;
     std::string trace = PrintTrace(choice.trace);
     tools.default_traces.push_back(trace);
@@ -73,8 +81,10 @@ absl::StatusOr<TaskTools> ToolsOfTask(const TaskToolsOptions& options, const Stu
       std::make_shared<CandidateFeatureExtractor>(std::move(program), isa, target.threads);
   tools.scorer = std::make_unique<ModelScorer>(
       std::move(shared), task.workload.id, kFeatureCount,
-      [extractor](const Proposal& proposal) -> absl::StatusOr<Extraction> {
-        ASSIGN_OR_RETURN(CandidateFeatures features, extractor->Extract(proposal.trace));
+      [extractor,
+       sketches = tools.sketches](const Proposal& proposal) -> absl::StatusOr<Extraction> {
+        ASSIGN_OR_RETURN(const Trace steps, StepsOf(sketches, proposal));
+        ASSIGN_OR_RETURN(CandidateFeatures features, extractor->Extract(steps));
         return Extraction{std::move(features.features), std::move(features.fingerprint)};
       });
   return tools;

@@ -1,12 +1,12 @@
 // Padding of an input with zeros becomes a border of the input's storage, which its producer
 // writes; padding with another value is computed where it is read.
-#include "absl/strings/str_cat.h"
-#include "compiler/schedule/trace_text.h"
+#include <utility>
+
 #include "tuner/sketch/rule.h"
 
 namespace burnish {
 
-std::vector<Sketch> BorderRule(const RuleContext& context, BlockId id) {
+std::vector<Draft> BorderRule(const RuleContext& context, BlockId id) {
   const Program& program = context.program;
   const Block& block = program.blocks[id];
   const Expr& e = block.step;
@@ -20,19 +20,12 @@ std::vector<Sketch> BorderRule(const RuleContext& context, BlockId id) {
       (value->kind == ExprKind::kFloatImm && value->float_value == 0) || IsInt(value, 0);
   const bool is_constant = value->kind == ExprKind::kFloatImm || IsConstInt(value);
   if (!is_constant) return {};
-  // Does border@1 take it? Asking the primitive keeps its conditions in one place.
-  if (zero && source.role == BufferRole::kInput) {
-    const std::string step = absl::StrCat("border@1 ", block.name, "->", source.name);
-    const absl::StatusOr<Trace> trace = ParseTrace(step);
-    if (trace.ok() && ApplyTrace(*trace, program).ok()) {
-      return {{.name = "border", .steps = {{.text = step}}}};
-    }
+  // Does the primitive take it? Asking keeps its conditions in one place.
+  Schedule s(program);
+  if (zero && source.role == BufferRole::kInput && s.Border(block.name, source.name).ok()) {
+    return {Draft{"border", std::move(s)}};
   }
-  const std::string step = absl::StrCat("inline@1 ", block.name);
-  const absl::StatusOr<Trace> trace = ParseTrace(step);
-  if (trace.ok() && ApplyTrace(*trace, program).ok()) {
-    return {{.name = "inline", .steps = {{.text = step}}}};
-  }
+  if (s.Inline(block.name).ok()) return {Draft{"inline", std::move(s)}};
   return {};
 }
 

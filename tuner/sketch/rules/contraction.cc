@@ -1,10 +1,10 @@
 #include "tuner/sketch/rules/contraction.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "compiler/schedule/trace_text.h"
 
 namespace burnish {
 namespace {
@@ -93,15 +93,13 @@ std::optional<GroupedProgram> SplitGroups(const Program& program, BlockId id) {
     }
   }
   if (axis < 0) return std::nullopt;
-  const std::vector<std::string> names = {absl::StrCat(block.name, "_og"),
-                                          absl::StrCat(block.name, "_oi")};
-  GroupedProgram grouped;
-  grouped.step = absl::StrCat("split@1 ", NameOf(program, axis), "->", List(names), " size=", size);
-  const absl::StatusOr<Trace> trace = ParseTrace(grouped.step);
-  if (!trace.ok()) return std::nullopt;
-  absl::StatusOr<Program> split = ApplyTrace(*trace, program);
+  const std::array<std::string, 2> names = {absl::StrCat(block.name, "_og"),
+                                            absl::StrCat(block.name, "_oi")};
+  Schedule schedule(program);
+  schedule.SplitSize(schedule.AxisLoop(axis), names, Int(size));
+  absl::StatusOr<Program> split = ApplyTrace(StepsAt(schedule.steps(), {}), program);
   if (!split.ok()) return std::nullopt;
-  grouped.program = *std::move(split);
+  GroupedProgram grouped{*std::move(split), std::move(schedule)};
   Program& view = grouped.program;
   Block& seen = view.blocks[id];
   const auto expand = [&](Expr& e) {
@@ -115,9 +113,9 @@ std::optional<GroupedProgram> SplitGroups(const Program& program, BlockId id) {
   return grouped;
 }
 
-bool TileFitsRegisters(const IsaModel& isa, int64_t rows, int64_t vectors) {
-  const int64_t side = isa.broadcast_operand ? vectors : std::min(rows, vectors);
-  return rows * vectors + side + 1 <= isa.vector_register_count;
+Expr TileFitsRegisters(const IsaModel& isa, const Expr& rows, const Expr& vectors) {
+  const Expr side = isa.broadcast_operand ? vectors : Min(rows, vectors);
+  return Le(rows * vectors + side + 1, Int(isa.vector_register_count));
 }
 
 }  // namespace burnish

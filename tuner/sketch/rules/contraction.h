@@ -25,11 +25,11 @@ struct Contraction {
 // vectors.
 std::optional<Contraction> RecognizeContraction(const Program& program, BlockId id);
 
-// A program whose block has group and channel of a group as two axes instead of one. `program` is
-// for reading: the names, extents and loads are those after `step`, on which a sketch builds.
+// A block that has group and channel of a group as two axes instead of one. `program` is for
+// reading: its names, extents and loads are those after the split that `schedule` begins with.
 struct GroupedProgram {
   Program program;
-  std::string step;
+  Schedule schedule;
 };
 
 // Output channels of grouped convolutions choose their input channels by a quotient, o / size:
@@ -37,9 +37,9 @@ struct GroupedProgram {
 // where no load of the block has such a quotient of one of its axes.
 std::optional<GroupedProgram> SplitGroups(const Program& program, BlockId id);
 
-// Whether a register tile of `rows` x `vectors` accumulators leaves a k-step the registers that it
+// That a register tile of `rows` x `vectors` accumulators leaves a k-step the registers that it
 // needs: the shorter side of the tile, of which broadcast operands are none, and one more value.
-bool TileFitsRegisters(const IsaModel& isa, int64_t rows, int64_t vectors);
+Expr TileFitsRegisters(const IsaModel& isa, const Expr& rows, const Expr& vectors);
 
 }  // namespace burnish
 

@@ -5,6 +5,8 @@
 // before it is normalized. Source of the idea: Dao et al., "FlashAttention", NeurIPS 2022.
 #include <algorithm>
 #include <optional>
+#include <tuple>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "tuner/sketch/rule.h"
@@ -14,7 +16,10 @@
 namespace burnish {
 namespace {
 
+// Steps of a product's reduction that are written out: loads of the next overlap with the sums.
 constexpr int64_t kDepthUnroll = 4;
+// Independent sums that are asked for, whatever the units could use: two FMA units of latency 4.
+constexpr int64_t kSumsMax = 8;
 
 struct Match {
   Contraction first, second;
@@ -89,12 +94,12 @@ class ContractionChainSketch {
         chain_(context, match.chain),
         first_(program_.blocks[match.first.block]),
         second_(program_.blocks[match.second.block]),
-        split_rows_(split_rows) {}
+        split_rows_(split_rows),
+        s_(program_) {}
 
   // Nullopt: the rows between the products are no chain, or the other form deals out better.
-  std::optional<Sketch> Build() {
+  std::optional<Draft> Build() {
     if (!chain_.IsChain()) return std::nullopt;
-    sketch_.name = absl::StrCat("contraction_chain/", split_rows_ ? "rows" : "batch");
     for (size_t d = 0; d + 2 < second_.spatial.size(); ++d) {
       batch_count_ *= Extent(program_, second_.spatial[d]);
     }
@@ -103,23 +108,24 @@ class ContractionChainSketch {
     if (split_rows_ && !enough_rows) return std::nullopt;
     if (!split_rows_ && batch_count_ < context_.threads && enough_rows) return std::nullopt;
     parts_ = split_rows_ ? context_.threads : std::min<int64_t>(context_.threads, batch_count_);
-    AddDecisions();
-    chain_.SplitReductions(sketch_);
+    Decide();
+    chain_.SplitReductions(s_);
     ScheduleSecond();
     PlaceChain();
     PlaceFirst();
-    Add(absl::StrCat("parallel@1 ", Loop(second_, "p")));
-    return std::move(sketch_);
+    s_.Parallel(worker_);
+    return Draft{absl::StrCat("contraction_chain/", split_rows_ ? "rows" : "batch"), std::move(s_)};
   }
 
  private:
-  void Add(const std::string& text) { sketch_.steps.push_back({.text = text}); }
-  static std::string Loop(const Block& block, absl::string_view what) {
+  static std::string Name(const Block& block, absl::string_view what) {
     return absl::StrCat(block.name, "_", what);
   }
-  std::string Axis(const Block& block, size_t d) const {
-    return NameOf(program_, block.spatial[d]);
+  static Schedule::Names Name(const Block& block, absl::string_view outer,
+                              absl::string_view inner) {
+    return {Name(block, outer), Name(block, inner)};
   }
+  LoopRef Axis(const Block& block, size_t d) { return s_.AxisLoop(block.spatial[d]); }
 
   // The widest vectors that a product's columns fill.
   int64_t LanesOf(const Contraction& c) const {
@@ -152,161 +158,147 @@ class ContractionChainSketch {
     return panels;
   }
 
-  void AddDecisions() {
+  void Decide() {
     const IsaModel& isa = context_.isa;
-    Decision mr{.name = "mr"}, rows{.name = "rows"};
+    Decision tile_rows{.name = "mr"}, block_rows{.name = "rows"};
     for (int64_t v = 1; v <= std::min<int64_t>(row_count_, std::max(isa.l1d.ways, 8)); ++v) {
-      mr.values.push_back(v);
+      tile_rows.values.push_back(v);
     }
     const int64_t parts = split_rows_ ? parts_ : 1;
     const int64_t share = (row_count_ + parts - 1) / parts;  // Of a worker.
-    for (int64_t v = 8; v < share; v *= 2) rows.values.push_back(v);
-    rows.values.push_back(share);
-    const Decision nr = Panels("nr", match_.first), nd = Panels("nd", match_.second);
-    sketch_.decisions = {mr, nr, nd, rows};
-    const int64_t lanes[] = {LanesOf(match_.first), LanesOf(match_.second)};
-    const int64_t widest[] = {nr.values.back(), nd.values.back()};
-    const int64_t tallest = mr.values.back(), row_count = row_count_;
-    const int64_t wanted = std::min<int64_t>(isa.accumulators_min(), 8);
-    sketch_.valid = [=, lane_first = lanes[0], lane_second = lanes[1], wide_first = widest[0],
-                     wide_second = widest[1]](const Point& p) {
-      if (p[3] < p[0] || (row_count + p[3] - 1) / p[3] < parts) return false;
-      const auto fits = [&](int64_t columns, int64_t lane_count, int64_t most) {
-        const int64_t vectors = columns / lane_count;
-        // Too few independent sums leave the FMA units waiting; small problems have no choice.
-        const bool small = p[0] == tallest || columns == most;
-        return TileFitsRegisters(isa, p[0], vectors) && (p[0] * vectors >= wanted || small);
-      };
-      return fits(p[1], lane_first, wide_first) && fits(p[2], lane_second, wide_second);
-    };
+    for (int64_t v = 8; v < share; v *= 2) block_rows.values.push_back(v);
+    block_rows.values.push_back(share);
+    const int64_t tallest = tile_rows.values.back();
+    const Decision first = Panels("nr", match_.first), second = Panels("nd", match_.second);
+    mr_ = s_.Decide(std::move(tile_rows));
+    nr_ = s_.Decide(first);
+    nd_ = s_.Decide(second);
+    rows_ = s_.Decide(std::move(block_rows));
+    s_.Require(Le(mr_, rows_));
+    s_.Require(Le(Int(parts), CeilDiv(Int(row_count_), rows_)));
+    RequireTile(nr_, LanesOf(match_.first), first.values.back(), tallest);
+    RequireTile(nd_, LanesOf(match_.second), second.values.back(), tallest);
   }
 
-  // The loops of a register tile, from the one over panels inward, and its annotations. `row` and
-  // `column` are loops; `around`: loops outside that take part in the order.
-  void Tile(const Block& block, const Contraction& c, const std::string& row,
-            const std::string& column, const std::string& width,
-            const std::vector<std::string>& around) {
-    const auto loop = [&](absl::string_view what) { return Loop(block, what); };
-    const auto split = [&](const std::string& from, absl::string_view outer,
-                           absl::string_view inner, const std::string& how) {
-      Add(absl::StrCat("split@1 ", from, "->(", loop(outer), ",", loop(inner), ") ", how));
-    };
-    split(row, "mt", "mi", "max=$mr");
-    split(column, "vp", "vi", absl::StrCat("size=$", width, IsShifted(c) ? " tail=shift" : ""));
-    split(NameOf(program_, c.reduction[0]), "qo", "qi", absl::StrCat("size=", kDepthUnroll));
-    std::vector<std::string> order = around;
-    for (const char* what : {"vp", "mt", "qo", "qi", "mi", "vi"}) order.push_back(loop(what));
-    Add(absl::StrCat("reorder@1 ", List(order)));
-    Add(absl::StrCat("stage@1 ", block.name, "->", loop("acc"), " inside=", loop("mt"),
-                     " scope=register"));
-    Add(absl::StrCat("unroll@1 ", loop("qi")));
-    Add(absl::StrCat("unroll@1 ", loop("mi")));
-    Add(absl::StrCat("vectorize@1 ", loop("vi"), " lanes=", LanesOf(c)));
+  void RequireTile(const Expr& columns, int64_t lanes, int64_t widest, int64_t tallest) {
+    const IsaModel& isa = context_.isa;
+    const Expr vectors = FloorDiv(columns, lanes);
+    const int64_t wanted = std::min<int64_t>(isa.accumulators_min(), kSumsMax);
+    s_.Require(TileFitsRegisters(isa, mr_, vectors));
+    // Too few independent sums leave the FMA units waiting; small problems have no choice.
+    s_.Require(
+        Or(Le(Int(wanted), mr_ * vectors), Or(Eq(mr_, Int(tallest)), Eq(columns, Int(widest)))));
+  }
+
+  // The loops of a register tile, from the one over panels inward, and its annotations. `around`:
+  // loops outside that take part in the order. The loop over panels, and the vector's.
+  std::pair<LoopRef, LoopRef> Tile(const Block& block, const Contraction& c, LoopRef rows,
+                                   LoopRef columns, const Expr& width,
+                                   const std::vector<LoopRef>& around) {
+    const auto [tile, row] = s_.SplitMax(rows, Name(block, "mt", "mi"), mr_);
+    const auto [panels, vector] = s_.SplitSize(columns, Name(block, "vp", "vi"), width,
+                                               IsShifted(c) ? Tail::kShift : Tail::kRagged);
+    const auto [step, unrolled] =
+        s_.SplitSize(s_.AxisLoop(c.reduction[0]), Name(block, "qo", "qi"), Int(kDepthUnroll));
+    std::vector<LoopRef> order = around;
+    order.insert(order.end(), {panels, tile, step, unrolled, row, vector});
+    s_.Reorder(order);
+    s_.Stage(s_.FindBlock(block.name), Name(block, "acc"), tile, Scope::kRegister);
+    s_.Unroll(unrolled);
+    s_.Unroll(row);
+    s_.Vectorize(vector, LanesOf(c));
+    return {panels, vector};
   }
 
   // The vector operand in the order of use, for the matrix that loop `matrix_` stands at.
-  void Pack(const Block& block, const Contraction& c, const std::vector<std::string>& batch) {
-    std::vector<std::string> dims = batch;
-    for (const std::string& dim :
-         {Loop(block, "vp"), NameOf(program_, c.reduction[0]), Loop(block, "vi")}) {
-      dims.push_back(dim);
-    }
-    const std::string packed = Loop(block, "packed");
-    Add(absl::StrCat("relayout@1 ", program_.buffers[c.vector_load->id].name, "->", packed,
-                     " dims=", List(dims)));
-    std::vector<std::string> loops;
-    for (size_t d = 0; d < dims.size(); ++d) loops.push_back(absl::StrCat(packed, "_", d));
-    Add(absl::StrCat("compute_at@1 ", packed, "->", List(loops), " inside=", matrix_));
+  void Pack(const Block& block, const Contraction& c, std::vector<LoopRef> dims,
+            const std::pair<LoopRef, LoopRef>& panels_and_vector) {
+    dims.insert(dims.end(),
+                {panels_and_vector.first, s_.AxisLoop(c.reduction[0]), panels_and_vector.second});
+    const std::string packed = Name(block, "packed");
+    const BlockRef copy =
+        s_.Relayout(s_.FindBuffer(program_.buffers[c.vector_load->id].name), packed, dims);
+    std::vector<std::string> names;
+    for (size_t d = 0; d < dims.size(); ++d) names.push_back(absl::StrCat(packed, "_", d));
+    const std::vector<LoopRef> loops = s_.ComputeAt(copy, names, matrix_);
     // Vectors of what may lie far apart: loads of single elements, but one store for all of them.
-    Add(absl::StrCat("vectorize@1 ", loops.back(), " lanes=", LanesOf(c)));
+    s_.Vectorize(loops.back(), LanesOf(c));
   }
 
   void ScheduleSecond() {
-    const auto loop = [&](absl::string_view what) { return Loop(second_, what); };
     const size_t rank = second_.spatial.size();
-    std::vector<std::string> batch;
+    std::vector<LoopRef> batch;
     for (size_t d = 0; d + 2 < rank; ++d) batch.push_back(Axis(second_, d));
-    std::string matrix = batch[0];
-    if (batch.size() > 1) {
-      matrix = loop("g");
-      Add(absl::StrCat("fuse@1 ", List(batch), "->", matrix));
-    }
-    Add(absl::StrCat("split@1 ", Axis(second_, rank - 2), "->(", loop("mb"), ",", loop("m1"),
-                     ") max=$rows"));
-    const std::string parts = absl::StrCat(") parts=", parts_);
-    std::vector<std::string> around;
+    const LoopRef matrix = s_.Fuse(batch, Name(second_, "g"));
+    const auto [blocks, row] =
+        s_.SplitMax(Axis(second_, rank - 2), Name(second_, "mb", "m1"), rows_);
+    std::vector<LoopRef> around;
     if (split_rows_) {
-      Add(absl::StrCat("split@1 ", loop("mb"), "->(", loop("p"), ",", loop("mb1"), parts));
+      std::tie(worker_, row_block_) = s_.SplitParts(blocks, Name(second_, "p", "mb1"), Int(parts_));
       matrix_ = matrix;
-      rows_ = loop("mb1");
-      around = {loop("p"), matrix, rows_};
+      around = {worker_, matrix_, row_block_};
     } else {
-      Add(absl::StrCat("split@1 ", matrix, "->(", loop("p"), ",", loop("g1"), parts));
-      matrix_ = loop("g1");
-      rows_ = loop("mb");
-      around = {loop("p"), matrix_, rows_};
+      std::tie(worker_, matrix_) = s_.SplitParts(matrix, Name(second_, "p", "g1"), Int(parts_));
+      row_block_ = blocks;
+      around = {worker_, matrix_, row_block_};
     }
-    Tile(second_, match_.second, loop("m1"), Axis(second_, rank - 1), "nd", around);
-    Pack(second_, match_.second, {matrix});
+    const auto panels = Tile(second_, match_.second, row, Axis(second_, rank - 1), nd_, around);
+    Pack(second_, match_.second, {matrix}, panels);
   }
 
   void PlaceChain() {
     const Block& rows = *match_.chain.back();
-    const std::vector<std::string> loops = Place(rows);
-    chain_.Vectorize(loops.back(), rows, sketch_);
+    chain_.Vectorize(Place(rows).back(), rows, s_);
     // Of one row each block waits for the one before; of several rows a core does many at once.
-    chain_.PlaceOthers(rows_, sketch_);
+    chain_.PlaceOthers(row_block_, s_);
   }
 
   void PlaceFirst() {
-    const std::vector<std::string> loops = Place(first_);
-    Tile(first_, match_.first, loops[loops.size() - 2], loops.back(), "nr", {});
-    std::vector<std::string> batch;
+    const std::vector<LoopRef> loops = Place(first_);
+    const auto panels = Tile(first_, match_.first, loops[loops.size() - 2], loops.back(), nr_, {});
+    std::vector<LoopRef> batch;
     for (size_t d = 0; d + 2 < first_.spatial.size(); ++d) {
       if (Extent(program_, first_.spatial[d]) > 1) batch.push_back(Axis(first_, d));
     }
-    Pack(first_, match_.first, batch);
+    Pack(first_, match_.first, batch, panels);
   }
 
   // Computes `block` for a block of rows; its loops there.
-  std::vector<std::string> Place(const Block& block) {
-    std::vector<std::string> loops;
+  std::vector<LoopRef> Place(const Block& block) {
+    std::vector<std::string> names;
     for (size_t d = 0; d < block.spatial.size(); ++d) {
-      loops.push_back(Loop(block, absl::StrCat("i", d)));
+      names.push_back(Name(block, absl::StrCat("i", d)));
     }
-    const std::string align = chain_.RowAlignment(*match_.chain.back());
-    Add(absl::StrCat("compute_at@1 ", block.name, "->", List(loops), " inside=", rows_, align));
-    return loops;
+    return s_.ComputeAt(s_.FindBlock(block.name), names, row_block_,
+                        chain_.RowAlignment(*match_.chain.back()));
   }
 
   const RuleContext& context_;
   const Program& program_;
   const Match& match_;
-  const RowChain chain_;
+  RowChain chain_;
   const Block &first_, &second_;
   const bool split_rows_;
-  Sketch sketch_;
+  Schedule s_;
   int64_t batch_count_ = 1, row_count_ = 1, parts_ = 1;
-  std::string matrix_, rows_;  // Loops: of one matrix of the batch, of one block of its rows.
+  Expr mr_, nr_, nd_, rows_;
+  // Loops: of one matrix of the batch, of one block of its rows.
+  LoopRef worker_, matrix_, row_block_;
 };
 
 }  // namespace
 
-std::vector<Sketch> ContractionChainRule(const RuleContext& context) {
+std::vector<Draft> ContractionChainRule(const RuleContext& context, BlockId block) {
   const std::optional<Match> match = Find(context.program);
   if (!match.has_value()) return {};
-  std::vector<Sketch> sketches;
+  std::vector<Draft> drafts;
   for (const bool split_rows : {false, true}) {
-    std::optional<Sketch> sketch = ContractionChainSketch(context, *match, split_rows).Build();
-    if (!sketch.has_value()) continue;
+    std::optional<Draft> draft = ContractionChainSketch(context, *match, split_rows).Build();
     // Asking the primitives keeps their conditions in one place.
-    const std::vector<Point> points = EnumeratePoints(*sketch, 1);
-    if (points.empty()) continue;
-    const absl::StatusOr<Trace> trace = Bind(*sketch, points[0]);
-    if (!trace.ok() || !ApplyTrace(*trace, context.program).ok()) continue;
-    sketches.push_back(*std::move(sketch));
+    if (!draft.has_value() || !FirstPointApplies(*draft, context.program)) continue;
+    drafts.push_back(*std::move(draft));
   }
-  return sketches;
+  return drafts;
 }
 
 }  // namespace burnish

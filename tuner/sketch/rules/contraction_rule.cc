@@ -9,6 +9,8 @@
 // deep learning via a single building block", 2019, arXiv 1906.06440.
 #include <algorithm>
 #include <optional>
+#include <tuple>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "tuner/sketch/rule.h"
@@ -20,6 +22,9 @@ namespace {
 // Up to so many workers one dimension shares out well enough.
 constexpr int kGridThreads = 4;
 
+// Independent sums that are asked for, whatever the units could use: two FMA units of latency 4.
+constexpr int64_t kSumsMax = 8;
+
 // Rows of a worker that keep a register tile busy.
 constexpr int64_t kRowsOfOwn = 8;
 
@@ -28,9 +33,9 @@ int64_t BytesOf(const Program& program, const Expr& load) {
   return ElementCount(buffer.shape) * SizeBytes(buffer.dtype);
 }
 
-// Whether so much of the input fits into L2 beside a panel, and not several times.
-bool WorthAChunk(int64_t bytes, const IsaModel& isa) {
-  return bytes <= isa.l2.size_bytes / 2 && bytes > isa.l2.size_bytes / 16;
+// That so much of the input fits into L2 beside a panel, and not several times.
+Expr WorthAChunk(const Expr& bytes, const IsaModel& isa) {
+  return And(Le(bytes, Int(isa.l2.size_bytes / 2)), Lt(Int(isa.l2.size_bytes / 16), bytes));
 }
 
 // How the loops around a tile are built.
@@ -44,38 +49,33 @@ struct Form {
 
 class ContractionSketch {
  public:
-  // `first_step`: what the program went through before it came to this form; empty: nothing.
+  // `start`: a schedule of the program before it came to this form, with the steps that led here.
   ContractionSketch(const RuleContext& context, const Contraction& c, const Form& form,
-                    const std::string& first_step)
+                    Schedule start)
       : context_(context),
         program_(context.program),
         c_(c),
         name_(program_.blocks[c.block].name),
-        form_(form) {
-    if (!first_step.empty()) Add(first_step);
-  }
+        form_(form),
+        s_(std::move(start)) {}
 
-  Sketch Build() {
-    sketch_.name =
-        absl::StrCat("contraction/",
-                     form_.grid         ? "grid"
-                     : form_.split_rows ? "rows"
-                                        : "panels",
-                     form_.block_reduction ? "/blocked" : "", form_.chunk_rows ? "/chunks" : "",
-                     form_.panels_inside ? "/tiles" : "");
-    AddDecisions();
+  Draft Build() {
+    Decide();
     Flatten();
     Tile();
     Pack();
     Annotate();
-    return std::move(sketch_);
+    const char* workers = form_.grid ? "grid" : form_.split_rows ? "rows" : "panels";
+    return {absl::StrCat("contraction/", workers, form_.block_reduction ? "/blocked" : "",
+                         form_.chunk_rows ? "/chunks" : "", form_.panels_inside ? "/tiles" : ""),
+            std::move(s_)};
   }
 
  private:
-  void Add(const std::string& text, const std::string& when = "") {
-    sketch_.steps.push_back({.text = text, .when = when});
-  }
   std::string New(absl::string_view what) const { return absl::StrCat(name_, "_", what); }
+  Schedule::Names New(absl::string_view outer, absl::string_view inner) const {
+    return {New(outer), New(inner)};
+  }
 
   int64_t Product(const std::vector<VarId>& axes) const {
     int64_t product = 1;
@@ -83,233 +83,229 @@ class ContractionSketch {
     return product;
   }
 
-  void AddDecisions() {
+  // Elements of the reduction's flat segment.
+  int64_t Depth() const {
+    int64_t depth = 1;
+    for (size_t i = c_.fused_from; i < c_.reduction.size(); ++i) {
+      depth *= Extent(program_, c_.reduction[i]);
+    }
+    return depth;
+  }
+
+  void Decide() {
     const IsaModel& isa = context_.isa;
-    const int64_t vector_extent = Extent(program_, c_.vector_axis);
+    vector_extent_ = Extent(program_, c_.vector_axis);
     lanes_ =
-        std::max<int64_t>(2, std::min<int64_t>(isa.float_lanes(), FloorPowerOfTwo(vector_extent)));
-    const int64_t row_count = Product(c_.rows);
-    Decision mr{.name = "mr"}, nr{.name = "nr"};
+        std::max<int64_t>(2, std::min<int64_t>(isa.float_lanes(), FloorPowerOfTwo(vector_extent_)));
+    row_count_ = Product(c_.rows);
+    Decision rows{.name = "mr"}, columns{.name = "nr"}, unrolled{.name = "ku", .values = {1}};
     // Rows may lie a multiple of 4 KiB apart, in one set of the first cache: no more than its ways.
     const int64_t rows_max = std::max<int64_t>(isa.l1d.ways, 8);
-    for (int64_t v = 1; v <= std::min(row_count, rows_max); ++v) mr.values.push_back(v);
+    for (int64_t v = 1; v <= std::min(row_count_, rows_max); ++v) rows.values.push_back(v);
     for (int64_t v = 1; v <= (isa.vector_register_count > 16 ? 6 : 4); ++v) {
       // A panel that is wider than the axis is waste.
-      if (v > 1 && (v - 1) * lanes_ >= vector_extent) break;
-      nr.values.push_back(v * lanes_);
+      if (v > 1 && (v - 1) * lanes_ >= vector_extent_) break;
+      columns.values.push_back(v * lanes_);
     }
-    const int64_t depth = Extent(program_, c_.reduction.back()) * FusedInner();
-    Decision ku{.name = "ku", .values = {1}};
     for (int64_t v : {2, 4, 8}) {
-      if (v <= depth) ku.values.push_back(v);
+      if (v <= Depth()) unrolled.values.push_back(v);
     }
-    sketch_.decisions = {mr,
-                         nr,
-                         ku,
-                         {.name = "prefetch", .values = {0, 1}},
-                         {.name = "rows_inside", .values = {0, 1}}};
+    most_columns_ = columns.values.back() / lanes_;
+    mr_ = s_.Decide(std::move(rows));
+    nr_ = s_.Decide(std::move(columns));
+    ku_ = s_.Decide(std::move(unrolled));
+    Decision prefetch{.name = "prefetch", .kind = DecisionKind::kChoice, .values = {0}};
+    if (context_.options.prefetch) prefetch.values.push_back(1);
+    prefetch_ = s_.Decide(std::move(prefetch));
     if (form_.block_reduction) {
-      Decision kb{.name = "kb"};
+      Decision block{.name = "kb"};
+      // Two blocks at least: one is the form without.
       for (int64_t v : {128, 256, 512, 1024}) {
-        if (2 * v <= depth) kb.values.push_back(v);
+        if (2 * v <= Depth()) block.values.push_back(v);
       }
-      sketch_.decisions.push_back(kb);
+      kb_ = s_.Decide(std::move(block));
     }
     if (form_.grid) {
-      Decision row_parts{.name = "row_parts"}, column_parts{.name = "column_parts"};
+      std::vector<int64_t> divisors;
       for (int64_t v = 2; v * 2 <= context_.threads; ++v) {
-        if (context_.threads % v != 0) continue;
-        row_parts.values.push_back(v);
-        column_parts.values.push_back(v);
+        if (context_.threads % v == 0) divisors.push_back(v);
       }
-      sketch_.decisions.push_back(row_parts);
-      sketch_.decisions.push_back(column_parts);
+      row_parts_ = s_.Decide({.name = "row_parts", .values = divisors});
+      column_parts_ = s_.Decide({.name = "column_parts", .values = divisors});
+    }
+    if (form_.chunk_rows) chunks_ = s_.Decide({.name = "chunks", .values = {2, 4, 8, 16, 32}});
+    vectors_ = FloorDiv(nr_, lanes_);
+    Require();
+  }
+
+  void Require() {
+    const IsaModel& isa = context_.isa;
+    const int64_t outer = Product(c_.outer);
+    const int64_t threads = context_.threads;
+    parts_ = form_.split_rows
+                 ? threads
+                 : std::min<int64_t>(threads, outer * ((vector_extent_ + lanes_ - 1) / lanes_));
+    even_ = !form_.split_rows && !form_.grid && c_.outer.empty() &&
+            vector_extent_ % (parts_ * lanes_) == 0;
+    s_.Require(TileFitsRegisters(isa, mr_, vectors_));
+    // Every worker has a panel.
+    if (!form_.split_rows && !form_.grid) {
+      s_.Require(Le(Int(parts_), CeilDiv(Int(vector_extent_), nr_) * outer));
+    }
+    // A panel that is wider than a worker's share is waste.
+    const int64_t share = even_ ? vector_extent_ / parts_ : vector_extent_;
+    s_.Require(Or(Le(vectors_, Int(1)), Lt((vectors_ - 1) * lanes_, Int(share))));
+    if (form_.grid) {
+      s_.Require(Eq(row_parts_ * column_parts_, Int(threads)));
+      s_.Require(Le(row_parts_, Int(row_count_)));
+      s_.Require(Lt((vectors_ - 1) * lanes_ * column_parts_, Int(vector_extent_)));
     }
     if (form_.chunk_rows) {
-      sketch_.decisions.push_back({.name = "chunks", .values = {2, 4, 8, 16, 32}});
+      const Expr bytes = FloorDiv(Int(BytesOf(program_, c_.broadcast_load)), chunks_ * threads);
+      s_.Require(WorthAChunk(bytes, isa));
     }
-    const int64_t lanes = lanes_;
-    const int64_t wanted = std::min<int64_t>(isa.accumulators_min(), 8);
-    const int64_t most_columns = nr.values.back() / lanes;
-    const int64_t outer = Product(c_.outer);
-    const auto panels = [=](int64_t width) {
-      return outer * ((vector_extent + width - 1) / width);
-    };
-    parts_ =
-        form_.split_rows ? context_.threads : std::min<int64_t>(context_.threads, panels(lanes_));
-    even_ = !form_.split_rows && !form_.grid && c_.outer.empty() &&
-            vector_extent % (parts_ * lanes_) == 0;
-    const int64_t parts = form_.split_rows || form_.grid ? 1 : parts_;
-    const int64_t share = even_ ? vector_extent / parts_ : vector_extent;
-    const bool chunked = form_.chunk_rows, grid = form_.grid;
-    const int64_t threads = context_.threads;
-    const int64_t input_bytes = BytesOf(program_, c_.broadcast_load);
-    sketch_.valid = [=](const Point& p) {
-      const int64_t m = p[0], n = p[1] / lanes;
-      if (!TileFitsRegisters(isa, m, n) || panels(p[1]) < parts) return false;
-      if (n > 1 && (n - 1) * lanes >= share) return false;
-      if (grid) {
-        const int64_t row_parts = p[p.size() - 2], column_parts = p.back();
-        if (row_parts * column_parts != threads || row_parts > row_count ||
-            (n - 1) * lanes * column_parts >= vector_extent) {
-          return false;
-        }
-      }
-      if (chunked && !WorthAChunk(input_bytes / (threads * p.back()), isa)) return false;
-      // Too few independent sums leave the FMA units waiting; small problems have no choice.
-      if (m * n < wanted && m < row_count && n < most_columns) return false;
-      // Few rows: they are broadcast once and the panel streams; else the other way round.
-      return (p[4] == 1) == (m < n);
-    };
-  }
-
-  int64_t FusedInner() const {
-    int64_t product = 1;
-    for (size_t i = c_.fused_from; i + 1 < c_.reduction.size(); ++i) {
-      product *= Extent(program_, c_.reduction[i]);
-    }
-    return product;
-  }
-
-  std::vector<std::string> Names(const std::vector<VarId>& axes) const {
-    std::vector<std::string> names;
-    for (VarId axis : axes) names.push_back(NameOf(program_, axis));
-    return names;
+    // Too few independent sums leave the FMA units waiting; small problems have no choice.
+    const int64_t wanted = std::min<int64_t>(isa.accumulators_min(), kSumsMax);
+    s_.Require(Or(Le(Int(wanted), mr_ * vectors_),
+                  Or(Le(Int(row_count_), mr_), Le(Int(most_columns_), vectors_))));
   }
 
   // Rows, outer axes and the reduction segment become one loop each.
   void Flatten() {
-    std::vector<std::string> order = Names(c_.outer);
-    const std::vector<std::string> rows = Names(c_.rows);
+    const std::vector<LoopRef> outer = Loops(c_.outer), rows = Loops(c_.rows);
+    const std::vector<LoopRef> reduction = Loops(c_.reduction);
+    axis_ = Loops({c_.vector_axis})[0];
+    std::vector<LoopRef> order = outer;
     order.insert(order.end(), rows.begin(), rows.end());
-    order.push_back(NameOf(program_, c_.vector_axis));
-    const std::vector<std::string> reduction = Names(c_.reduction);
+    order.push_back(axis_);
     order.insert(order.end(), reduction.begin(), reduction.end());
-    if (order.size() > 1) Add(absl::StrCat("reorder@1 ", List(order)));
-    row_ = FuseAll(rows, "m");
-    outer_ = FuseAll(Names(c_.outer), "g");
-    for (int i = 0; i < c_.fused_from; ++i) taps_.push_back(reduction[i]);
-    segment_ = FuseAll({reduction.begin() + c_.fused_from, reduction.end()}, "q");
+    s_.Reorder(order);
+    if (!rows.empty()) row_ = s_.Fuse(rows, New("m"));
+    if (!outer.empty()) outer_ = s_.Fuse(outer, New("g"));
+    taps_.assign(reduction.begin(), reduction.begin() + c_.fused_from);
+    segment_ = s_.Fuse(absl::MakeConstSpan(reduction).subspan(c_.fused_from), New("q"));
   }
 
-  std::string FuseAll(const std::vector<std::string>& names, absl::string_view what) {
-    if (names.empty()) return "";
-    if (names.size() == 1) return names[0];
-    Add(absl::StrCat("fuse@1 ", List(names), "->", New(what)));
-    return New(what);
-  }
-
-  void Split(const std::string& loop, absl::string_view outer, absl::string_view inner,
-             const std::string& how) {
-    Add(absl::StrCat("split@1 ", loop, "->(", New(outer), ",", New(inner), ") ", how));
+  // Of axes as this form has them: after a split for groups they are its loops.
+  std::vector<LoopRef> Loops(const std::vector<VarId>& axes) {
+    std::vector<LoopRef> loops;
+    for (VarId axis : axes) loops.push_back(s_.Find(program_.vars[axis].name));
+    return loops;
   }
 
   // The loops around a tile, outermost first, ending with the one that moves from tile to tile.
   void Tile() {
-    std::string axis = NameOf(program_, c_.vector_axis);
-    const std::string parts = absl::StrCat("parts=", parts_);
-    if (form_.grid) {
-      Split(axis, "pc", "v1", "parts=$column_parts");
-      axis = New("v1");
-    } else if (even_) {
-      Split(axis, "p", "v1", parts);
-      axis = New("v1");
-    }
-    Split(axis, "vp", "vi", "size=$nr");
-    std::vector<std::string> loops;
-    std::string panel = New("vp"), row = row_;
-    if (form_.grid) {
-      Split(row_, "pr", "m1", "parts=$row_parts");
-      row = New("m1");
-      Add(absl::StrCat("reorder@1 ", List({New("pr"), New("pc"), New("vp"), row})));
-      Add(absl::StrCat("fuse@1 ", List({New("pr"), New("pc")}), "->", New("p")));
-      loops = {New("p"), New("vp")};
-      panel_dims_ = {New("pc"), New("vp")};
-    } else if (form_.split_rows) {
-      Split(row_, "p", "m1", parts);
-      row = New("m1");
-      loops = {New("p")};
-      if (form_.chunk_rows) {
-        Split(row, "mc", "m2", "parts=$chunks");
-        row = New("m2");
-        loops.push_back(New("mc"));
-      }
-      if (!outer_.empty()) loops.push_back(outer_);
-      loops.push_back(New("vp"));
-      panel_dims_ = outer_.empty() ? std::vector<std::string>{New("vp")}
-                                   : std::vector<std::string>{outer_, New("vp")};
-    } else if (even_) {
-      // Whole panels may not share out evenly, vectors do: each worker has a narrow last panel.
-      loops = {New("p"), New("vp")};
-      panel_dims_ = {New("p"), New("vp")};
-    } else {
-      if (!outer_.empty()) {
-        if (!row_.empty()) Add(absl::StrCat("reorder@1 ", List({outer_, New("vp"), row_})));
-        Add(absl::StrCat("fuse@1 ", List({outer_, New("vp")}), "->", New("gp")));
-        panel = New("gp");
-      }
-      Split(panel, "p", "pq", parts);
-      loops = {New("p"), New("pq")};
-      panel_dims_ = {panel};
-    }
-    next_ = loops.back();
-    std::string segment = segment_;
+    std::vector<LoopRef> loops = DealOut();
+    LoopRef row = row_of_worker_, segment = segment_, block;
     if (form_.block_reduction) {
-      Split(segment_, "kb", "q1", "size=$kb");
-      segment = New("q1");
+      std::tie(block, segment) = s_.SplitSize(segment_, New("kb", "q1"), kb_);
     }
-    Split(segment, "qo", "qi", "size=$ku");
-    std::vector<std::string> inner = taps_;
+    const auto [step, unrolled] = s_.SplitSize(segment, New("qo", "qi"), ku_);
+    step_ = step, unrolled_ = unrolled;
+    std::vector<LoopRef> inner = taps_;
     if (form_.block_reduction) {
       // Taps and blocks go outside the rows: partial sums are parked in the output between them.
       loops.insert(loops.end(), inner.begin(), inner.end());
-      loops.push_back(New("kb"));
+      loops.push_back(block);
       inner.clear();
     }
-    if (!row.empty()) {
-      Split(row, "mt", "mi", "max=$mr");
-      loops.insert(form_.panels_inside ? loops.begin() + 1 : loops.end(), New("mt"));
+    if (row) {
+      const auto [tile, in_tile] = s_.SplitMax(row, New("mt", "mi"), mr_);
+      in_tile_ = in_tile;
+      loops.insert(form_.panels_inside ? loops.begin() + 1 : loops.end(), tile);
     }
     tile_ = loops.back();
-    inner.push_back(New("qo"));
-    inner.push_back(New("qi"));
-    if (!row.empty()) inner.push_back(New("mi"));
-    inner.push_back(New("vi"));
+    inner.push_back(step_);
+    inner.push_back(unrolled_);
+    if (row) inner.push_back(in_tile_);
+    inner.push_back(vector_);
     loops.insert(loops.end(), inner.begin(), inner.end());
-    Add(absl::StrCat("reorder@1 ", List(loops)));
-    if (!row.empty()) {
-      Add(absl::StrCat("reorder@1 ", List({New("vi"), New("mi")})), "rows_inside");
+    s_.Reorder(loops);
+    // Few rows: they are broadcast once and the panel streams; else the other way round.
+    if (row) s_.If(Lt(mr_, vectors_), [&] { s_.Reorder({vector_, in_tile_}); });
+    s_.Stage(s_.FindBlock(name_), New("acc"), tile_, Scope::kRegister);
+  }
+
+  // What each worker does, and in which order it goes over panels: loops, outermost first. Leaves a
+  // worker's rows in row_of_worker_.
+  std::vector<LoopRef> DealOut() {
+    LoopRef axis = axis_;
+    row_of_worker_ = row_;
+    LoopRef column_part;
+    if (form_.grid) {
+      std::tie(column_part, axis) = s_.SplitParts(axis, New("pc", "v1"), column_parts_);
+    } else if (even_) {
+      // Whole panels may not share out evenly, vectors do: each worker has a narrow last panel.
+      std::tie(worker_, axis) = s_.SplitParts(axis, New("p", "v1"), Int(parts_));
     }
-    Add(absl::StrCat("stage@1 ", name_, "->", New("acc"), " inside=", tile_, " scope=register"));
+    const auto [panels, vector] = s_.SplitSize(axis, New("vp", "vi"), nr_);
+    vector_ = vector;
+    std::vector<LoopRef> loops;
+    if (form_.grid) {
+      const auto [row_part, row] = s_.SplitParts(row_, New("pr", "m1"), row_parts_);
+      row_of_worker_ = row;
+      s_.Reorder({row_part, column_part, panels, row});
+      worker_ = s_.Fuse({row_part, column_part}, New("p"));
+      loops = {worker_, panels};
+      panel_dims_ = {column_part, panels};
+    } else if (form_.split_rows) {
+      std::tie(worker_, row_of_worker_) = s_.SplitParts(row_, New("p", "m1"), Int(parts_));
+      loops = {worker_};
+      if (form_.chunk_rows) {
+        LoopRef chunk;
+        std::tie(chunk, row_of_worker_) = s_.SplitParts(row_of_worker_, New("mc", "m2"), chunks_);
+        loops.push_back(chunk);
+      }
+      if (outer_) {
+        loops.push_back(outer_);
+        panel_dims_.push_back(outer_);
+      }
+      loops.push_back(panels);
+      panel_dims_.push_back(panels);
+    } else if (even_) {
+      loops = {worker_, panels};
+      panel_dims_ = loops;
+    } else {
+      LoopRef panel = panels, of_worker;
+      if (outer_) {
+        if (row_) s_.Reorder({outer_, panels, row_});
+        panel = s_.Fuse({outer_, panels}, New("gp"));
+      }
+      std::tie(worker_, of_worker) = s_.SplitParts(panel, New("p", "pq"), Int(parts_));
+      loops = {worker_, of_worker};
+      panel_dims_ = {panel};
+    }
+    next_ = loops.back();
+    return loops;
   }
 
   // The vector operand in the order of use; for constants once, when the model is built.
   void Pack() {
     const Buffer& source = program_.buffers[c_.vector_load->id];
-    std::vector<std::string> dims = panel_dims_;
+    std::vector<LoopRef> dims = panel_dims_;
     dims.insert(dims.end(), taps_.begin(), taps_.end());
     dims.push_back(segment_);
-    dims.push_back(New("vi"));
-    Add(absl::StrCat("relayout@1 ", source.name, "->", New("packed"), " dims=", List(dims)));
+    dims.push_back(vector_);
+    packed_ = s_.Relayout(s_.FindBuffer(source.name), New("packed"), dims);
     if (source.role == BufferRole::kConstant) {
-      Add(absl::StrCat("precompute@1 ", New("packed")));
+      s_.Precompute(packed_);
       return;
     }
     // Vectors of what may lie far apart: loads of single elements, but one store for all of them.
-    Add(absl::StrCat("vectorize@1 ", New("packed"), ".", New("vi"), " lanes=", lanes_));
-    Add(absl::StrCat("parallel@1 ", New("packed"), ".", dims[0]));
+    const std::vector<LoopRef> copied = s_.LoopsOf(packed_);
+    s_.Vectorize(copied.back(), lanes_);
+    s_.Parallel(copied[0]);
   }
 
   void Annotate() {
-    Add(absl::StrCat("parallel@1 ", New("p")));
-    Add(absl::StrCat("unroll@1 ", New("qi")));
-    if (!row_.empty()) Add(absl::StrCat("unroll@1 ", New("mi")));
-    Add(absl::StrCat("vectorize@1 ", New("vi"), " lanes=", lanes_));
-    Add(absl::StrCat("prefetch@1 ", New("packed"), " next=", next_, " at=", New("qo"), " to=L2"),
-        "prefetch");
+    s_.Parallel(worker_);
+    s_.Unroll(unrolled_);
+    if (row_) s_.Unroll(in_tile_);
+    s_.Vectorize(vector_, lanes_);
+    s_.If(prefetch_, [&] { s_.PrefetchNext(s_.OutputOf(packed_), next_, step_, 2); });
     // What the epilogue reads at the output's own elements: a residual.
     const Block& block = program_.blocks[c_.block];
-    if (block.finish == nullptr || row_.empty()) return;
+    if (block.finish == nullptr || !row_) return;
     for (const Buffer& buffer : program_.buffers) {
       if (buffer.role != BufferRole::kInput ||
           buffer.shape != program_.buffers[block.output].shape) {
@@ -319,8 +315,8 @@ class ContractionSketch {
       VisitExpr(block.finish, [&](const ExprNode& node) {
         read = read || (node.kind == ExprKind::kLoad && &program_.buffers[node.id] == &buffer);
       });
-      if (read)
-        Add(absl::StrCat("prefetch@1 ", buffer.name, " this=", tile_, " to=L1"), "prefetch");
+      if (!read) continue;
+      s_.If(prefetch_, [&] { s_.PrefetchThis(s_.FindBuffer(buffer.name), tile_, 1); });
     }
   }
 
@@ -329,16 +325,21 @@ class ContractionSketch {
   const Contraction& c_;
   const std::string name_;
   const Form form_;
+  Schedule s_;
+  int64_t vector_extent_ = 0, lanes_ = 0, row_count_ = 1, most_columns_ = 1, parts_ = 1;
   bool even_ = false;  // Panels are split by vectors, and then into panels.
-  Sketch sketch_;
-  int64_t lanes_ = 0, parts_ = 1;
-  std::string row_, outer_, segment_, next_, tile_;
-  std::vector<std::string> taps_, panel_dims_;
+  Expr mr_, nr_, ku_, prefetch_, kb_, row_parts_, column_parts_, chunks_;
+  Expr vectors_;                                  // Of a panel.
+  LoopRef axis_, row_, outer_, segment_;          // Flat loops; null where there is none.
+  LoopRef worker_, row_of_worker_, next_, tile_;  // Around a tile; `next_`: from panel to panel.
+  LoopRef step_, unrolled_, in_tile_, vector_;    // In a tile.
+  std::vector<LoopRef> taps_, panel_dims_;
+  BlockRef packed_;
 };
 
 }  // namespace
 
-std::vector<Sketch> ContractionRule(const RuleContext& original, BlockId id) {
+std::vector<Draft> ContractionRule(const RuleContext& original, BlockId id) {
   const std::optional<GroupedProgram> grouped = SplitGroups(original.program, id);
   const RuleContext context{.program = grouped.has_value() ? grouped->program : original.program,
                             .isa = original.isa,
@@ -353,10 +354,12 @@ std::vector<Sketch> ContractionRule(const RuleContext& original, BlockId id) {
   }
   const bool shares_rows = !c->rows.empty() && rows >= context.threads;
   const int64_t l2_share = context.isa.l2.size_bytes / 2;
-  std::vector<Sketch> sketches;
+  std::vector<Draft> drafts;
   const auto add = [&](const Form& form) {
-    sketches.push_back(
-        ContractionSketch(context, *c, form, grouped.has_value() ? grouped->step : "").Build());
+    drafts.push_back(
+        ContractionSketch(context, *c, form,
+                          grouped.has_value() ? grouped->schedule : Schedule(original.program))
+            .Build());
   };
   for (const bool blocked : {false, true}) {
     if (blocked && depth < 256) continue;
@@ -380,7 +383,7 @@ std::vector<Sketch> ContractionRule(const RuleContext& original, BlockId id) {
     add({.split_rows = true, .chunk_rows = true});
   }
   if (context.threads > kGridThreads && c->outer.empty() && !c->rows.empty()) add({.grid = true});
-  return sketches;
+  return drafts;
 }
 
 }  // namespace burnish

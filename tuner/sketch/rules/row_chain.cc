@@ -11,9 +11,7 @@ namespace {
 // Of so many steps a ragged reduction along a row is written out.
 constexpr int64_t kUnrolledSteps = 64;
 
-void Add(Sketch& sketch, const std::string& text) { sketch.steps.push_back({.text = text}); }
-
-std::string Loop(const Block& block, absl::string_view what) {
+std::string Name(const Block& block, absl::string_view what) {
   return absl::StrCat(block.name, "_", what);
 }
 
@@ -82,72 +80,68 @@ bool RowChain::WalksTheRow(const Block& block, VarId axis) const {
   return true;
 }
 
-void RowChain::SplitReductions(Sketch& sketch) const {
+void RowChain::SplitReductions(Schedule& s) const {
+  const Tail tail = length_ % sum_count_ == 0 ? Tail::kRagged : Tail::kGuard;
   for (const Block* block : blocks_) {
     if (block->reduction.empty()) continue;
-    Add(sketch, absl::StrCat("split@1 ", NameOf(program_, block->reduction[0]), "->(",
-                             Loop(*block, "ko"), ",", Loop(*block, "ki"), ") size=", sum_count_,
-                             length_ % sum_count_ == 0 ? "" : " tail=guard"));
-    Add(sketch, absl::StrCat("rfactor@1 ", block->name, "->", Loop(*block, "lanes"),
-                             " loop=", Loop(*block, "ki")));
+    const auto [outer, lane] =
+        s.SplitSize(s.AxisLoop(block->reduction[0]), {Name(*block, "ko"), Name(*block, "ki")},
+                    Int(sum_count_), tail);
+    s.Rfactor(s.FindBlock(block->name), Name(*block, "lanes"), lane);
   }
 }
 
-void RowChain::Vectorize(const std::string& axis, const Block& block, Sketch& sketch) const {
-  const auto is_width = [](const Decision& decision) { return decision.name == "width"; };
-  if (std::none_of(sketch.decisions.begin(), sketch.decisions.end(), is_width)) {
+void RowChain::Vectorize(LoopRef axis, const Block& block, Schedule& s) {
+  if (width_ == nullptr) {
     Decision width{.name = "width"};
     for (int64_t v = 1; v <= 4; v *= 2) {
       if (vector_count_ % v == 0 && v * lanes_ <= length_) width.values.push_back(v * lanes_);
     }
-    sketch.decisions.push_back(width);
+    width_ = s.Decide(std::move(width));
   }
   // The last vector of a row that is no multiple begins early: one more store, not a narrower one
   // for each power of two that is left.
-  Add(sketch, absl::StrCat("split@1 ", axis, "->(", Loop(block, "vo"), ",", Loop(block, "vi"),
-                           ") size=$width", length_ % lanes_ == 0 ? "" : " tail=shift"));
-  Add(sketch, absl::StrCat("vectorize@1 ", Loop(block, "vi"), " lanes=", lanes_));
+  const Tail tail = length_ % lanes_ == 0 ? Tail::kRagged : Tail::kShift;
+  const auto [outer, vector] =
+      s.SplitSize(axis, {Name(block, "vo"), Name(block, "vi")}, width_, tail);
+  s.Vectorize(vector, lanes_);
 }
 
-std::string RowChain::RowAlignment(const Block& block) const {
+int64_t RowChain::RowAlignment(const Block& block) const {
   const int64_t line_elements = context_.isa.line_bytes / 4;
   const bool across = block.reduction.empty() && length_ % line_elements != 0;
-  return across ? absl::StrCat(" align=", line_elements) : "";
+  return across ? line_elements : 1;
 }
 
-void RowChain::PlaceOthers(const std::string& inside, Sketch& sketch) const {
+void RowChain::PlaceOthers(LoopRef inside, Schedule& s) {
   // Readers before what they read: a producer goes where its readers are.
-  for (size_t i = blocks_.size() - 1; i-- > 0;) Place(*blocks_[i], inside, sketch);
+  for (size_t i = blocks_.size() - 1; i-- > 0;) Place(*blocks_[i], inside, s);
 }
 
-void RowChain::Place(const Block& block, const std::string& inside, Sketch& sketch) const {
-  std::vector<std::string> loops;
+void RowChain::Place(const Block& block, LoopRef inside, Schedule& s) {
+  std::vector<std::string> names;
   for (size_t d = 0; d < block.spatial.size(); ++d) {
-    loops.push_back(Loop(block, absl::StrCat("i", d)));
+    names.push_back(Name(block, absl::StrCat("i", d)));
   }
-  Add(sketch, absl::StrCat("compute_at@1 ", block.name, "->", List(loops), " inside=", inside,
-                           RowAlignment(block)));
+  const BlockRef whole = s.FindBlock(block.name);
+  const std::vector<LoopRef> loops = s.ComputeAt(whole, names, inside, RowAlignment(block));
   if (block.reduction.empty()) {
-    Vectorize(loops.back(), block, sketch);
+    Vectorize(loops.back(), block, s);
     return;
   }
-  Add(sketch, absl::StrCat("stage@1 ", block.name, "->", Loop(block, "sum"),
-                           " inside=", loops.back(), " scope=register"));
-  Add(sketch, absl::StrCat("vectorize@1 ", Loop(block, "lanes"), ".", Loop(block, "ki"),
-                           " lanes=", lanes_));
-  for (std::string& loop : loops) loop = absl::StrCat(loop, "l");
-  loops.push_back(Loop(block, "kl"));
-  Add(sketch,
-      absl::StrCat("compute_at@1 ", Loop(block, "lanes"), "->", List(loops), " inside=", inside));
-  Add(sketch, absl::StrCat("stage@1 ", Loop(block, "lanes"), "->", Loop(block, "acc"),
-                           " inside=", loops[loops.size() - 2], " scope=register"));
-  Add(sketch, absl::StrCat("reorder@1 ", List({Loop(block, "ko"), Loop(block, "kl")})));
+  s.Stage(whole, Name(block, "sum"), loops.back(), Scope::kRegister);
+  s.Vectorize(s.LoopsOf(whole).back(), lanes_);
+  for (std::string& name : names) name += "l";
+  names.push_back(Name(block, "kl"));
+  const BlockRef partial = s.FindBlock(Name(block, "lanes"));
+  const std::vector<LoopRef> local = s.ComputeAt(partial, names, inside);
+  s.Stage(partial, Name(block, "acc"), local[local.size() - 2], Scope::kRegister);
+  const LoopRef step = s.Find(Name(block, "ko"));
+  s.Reorder({step, local.back()});
   // The end of a row that is no multiple is known once the steps are written out: the others have
   // no mask then.
-  if (length_ % sum_count_ != 0 && length_ <= kUnrolledSteps * sum_count_) {
-    Add(sketch, absl::StrCat("unroll@1 ", Loop(block, "ko")));
-  }
-  Add(sketch, absl::StrCat("vectorize@1 ", Loop(block, "kl"), " lanes=", lanes_));
+  if (length_ % sum_count_ != 0 && length_ <= kUnrolledSteps * sum_count_) s.Unroll(step);
+  s.Vectorize(local.back(), lanes_);
 }
 
 }  // namespace burnish

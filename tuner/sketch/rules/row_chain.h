@@ -3,18 +3,18 @@
 #ifndef TUNER_SKETCH_RULES_ROW_CHAIN_H_
 #define TUNER_SKETCH_RULES_ROW_CHAIN_H_
 
-#include <string>
 #include <vector>
 
 #include "tuner/sketch/rule.h"
 
 namespace burnish {
 
-// Steps for a sketch, in the order in which they are asked for: SplitReductions first, then the
+// Verbs on one schedule, in the order in which they are asked for: SplitReductions first, then the
 // last block's loops, which are the caller's, then PlaceOthers.
 class RowChain {
  public:
-  // `blocks`: in the program's order, at least one; the last writes the rows that others read.
+  // `blocks`: of the context's program, in its order, at least one; the last writes the rows that
+  // others read.
   RowChain(const RuleContext& context, std::vector<const Block*> blocks);
 
   // Whether every block computes a row's elements, or one value of a row by a reduction along it,
@@ -23,19 +23,19 @@ class RowChain {
   int64_t row_count() const;
 
   // Reductions along a row run in lanes, which a short second reduction adds up.
-  void SplitReductions(Sketch& sketch) const;
-  // Loop `axis` along a row of `block`, in vectors of $width elements: a decision of the sketch.
-  void Vectorize(const std::string& axis, const Block& block, Sketch& sketch) const;
-  // What a compute_at of `block` says so that vectors of its rows do not lie across cache lines:
-  // nothing where the rows are whole lines, or one value each.
-  std::string RowAlignment(const Block& block) const;
+  void SplitReductions(Schedule& s) const;
+  // A loop along a row of `block`, in vectors of "width" elements: a decision of the schedule.
+  void Vectorize(LoopRef axis, const Block& block, Schedule& s);
+  // What a compute_at of `block` asks for so that vectors of its rows do not lie across cache
+  // lines, in elements: 1 where the rows are whole lines, or one value each.
+  int64_t RowAlignment(const Block& block) const;
   // All blocks but the last are computed in loop `inside`, of which an iteration does one row of
   // the last or several.
-  void PlaceOthers(const std::string& inside, Sketch& sketch) const;
+  void PlaceOthers(LoopRef inside, Schedule& s);
 
  private:
   bool WalksTheRow(const Block& block, VarId axis) const;
-  void Place(const Block& block, const std::string& inside, Sketch& sketch) const;
+  void Place(const Block& block, LoopRef inside, Schedule& s);
 
   const RuleContext& context_;
   const Program& program_;
@@ -45,6 +45,7 @@ class RowChain {
   int64_t lanes_ = 0;
   int64_t vector_count_ = 0;  // Of a row; the last may reach beyond its end.
   int64_t sum_count_ = 0;     // Sums along one row: a few vectors of lanes.
+  Expr width_;                // The decision; null before it is asked for.
 };
 
 }  // namespace burnish

@@ -4,6 +4,7 @@
 // those along another.
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "tuner/sketch/rule.h"
@@ -12,60 +13,52 @@
 namespace burnish {
 namespace {
 
+// Bytes of rows that a worker does at once: a share of the first cache, so that the rows of some
+// blocks stay beside each other; and no more rows than hide the latency of a reduction's end.
+constexpr int64_t kCacheShare = 4;
+constexpr int64_t kRowsMax = 16;
+
 // Nullopt: the program is no such chain.
-std::optional<Sketch> ChainSketch(const RuleContext& context) {
+std::optional<Draft> ChainSketch(const RuleContext& context) {
   const Program& program = context.program;
   std::vector<const Block*> blocks;
   for (const Block& block : program.blocks) blocks.push_back(&block);
-  const RowChain chain(context, blocks);
+  RowChain chain(context, blocks);
   const Block& last = *blocks.back();
   if (!chain.IsChain() || program.buffers[last.output].role != BufferRole::kOutput ||
       chain.row_count() < context.threads) {
     return std::nullopt;
   }
-  Sketch sketch{.name = "row_chain"};
-  const auto add = [&](const std::string& text) { sketch.steps.push_back({.text = text}); };
-  const auto loop = [&](absl::string_view what) { return absl::StrCat(last.name, "_", what); };
-  chain.SplitReductions(sketch);
-  std::vector<std::string> rows;
-  for (size_t d = 0; d + 1 < last.spatial.size(); ++d) {
-    rows.push_back(NameOf(program, last.spatial[d]));
-  }
-  std::string row = rows[0];
-  if (rows.size() > 1) {
-    row = loop("r");
-    add(absl::StrCat("fuse@1 ", List(rows), "->", row));
-  }
-  add(absl::StrCat("split@1 ", row, "->(", loop("p"), ",", loop("r1"),
-                   ") parts=", context.threads));
+  Schedule s(program);
+  const auto name = [&](absl::string_view what) { return absl::StrCat(last.name, "_", what); };
+  chain.SplitReductions(s);
+  std::vector<LoopRef> rows = s.AxisLoops(last.spatial);
+  const LoopRef column = rows.back();
+  rows.pop_back();
+  const auto [worker, of_worker] =
+      s.SplitParts(s.Fuse(rows, name("r")), {name("p"), name("r1")}, Int(context.threads));
   const int64_t row_bytes = 4 * Extent(program, last.spatial.back());
-  const int64_t rows_max = context.isa.l1d.size_bytes / 4 / row_bytes;
-  Decision block{.name = "rows", .values = {1}};
-  if (rows_max > 1) block.values.push_back(std::min<int64_t>(rows_max, 16));
-  sketch.decisions.push_back(block);
-  add(absl::StrCat("split@1 ", loop("r1"), "->(", loop("rb"), ",", loop("r2"), ") max=$rows"));
-  chain.Vectorize(NameOf(program, last.spatial.back()), last, sketch);
-  chain.PlaceOthers(loop("rb"), sketch);
-  add(absl::StrCat("parallel@1 ", loop("p")));
+  const int64_t rows_max = context.isa.l1d.size_bytes / kCacheShare / row_bytes;
+  Decision at_once{.name = "rows", .values = {1}};
+  if (rows_max > 1) at_once.values.push_back(std::min(rows_max, kRowsMax));
+  const auto [tile, row] =
+      s.SplitMax(of_worker, {name("rb"), name("r2")}, s.Decide(std::move(at_once)));
+  chain.Vectorize(column, last, s);
+  chain.PlaceOthers(tile, s);
+  s.Parallel(worker);
   // What follows reads whole rows on every core, and the memory is used again in the next layer:
   // plain stores would wait for each line until the others have given it up.
-  if (context.threads > 1) {
-    add(absl::StrCat("stream@1 ", program.buffers[last.output].name));
-  }
-  return sketch;
+  if (context.threads > 1) s.Stream(s.OutputOf(s.FindBlock(last.name)));
+  return Draft{"row_chain", std::move(s)};
 }
 
 }  // namespace
 
-std::vector<Sketch> RowChainRule(const RuleContext& context) {
-  std::optional<Sketch> sketch = ChainSketch(context);
-  if (!sketch.has_value()) return {};
+std::vector<Draft> RowChainRule(const RuleContext& context, BlockId block) {
+  std::optional<Draft> draft = ChainSketch(context);
   // What a block may read of others, `compute_at` knows.
-  Point point;
-  for (const Decision& decision : sketch->decisions) point.push_back(decision.values.front());
-  const absl::StatusOr<Trace> trace = Bind(*sketch, point);
-  if (!trace.ok() || !ApplyTrace(*trace, context.program).ok()) return {};
-  return {*std::move(sketch)};
+  if (!draft.has_value() || !FirstPointApplies(*draft, context.program)) return {};
+  return {*std::move(draft)};
 }
 
 }  // namespace burnish

@@ -2,13 +2,14 @@
 // maxima and sums, means of rows. The reduction axis is split, its inner part becomes lanes
 // (rfactor), and a second, short reduction adds the lanes up.
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "tuner/sketch/rule.h"
 
 namespace burnish {
 
-std::vector<Sketch> RowReductionRule(const RuleContext& context, BlockId id) {
+std::vector<Draft> RowReductionRule(const RuleContext& context, BlockId id) {
   const Program& program = context.program;
   const Block& block = program.blocks[id];
   if (block.reduction.empty() || program.buffers[block.output].dtype != DType::kF32) return {};
@@ -25,37 +26,25 @@ std::vector<Sketch> RowReductionRule(const RuleContext& context, BlockId id) {
   const int64_t extent = Extent(program, axis);
   int64_t lanes = context.isa.float_lanes();
   while (lanes > 1 && extent % lanes != 0) lanes /= 2;
+  // Fewer lanes than that gain nothing over the plain loop; one vector has nothing to reduce.
   if (!walks || lanes < 4 || extent < 2 * lanes) return {};
 
-  const std::string name = block.name;
-  const auto loop = [&](absl::string_view what) { return absl::StrCat(name, "_", what); };
-  Sketch sketch{.name = "row_reduction"};
-  const auto add = [&](const std::string& text) { sketch.steps.push_back({.text = text}); };
-  std::vector<std::string> rows;
+  Schedule s(program);
+  const auto loop = [&](absl::string_view what) { return absl::StrCat(block.name, "_", what); };
+  const std::vector<LoopRef> rows = s.AxisLoops(block.spatial);
   int64_t row_count = 1;
-  for (VarId spatial : block.spatial) {
-    rows.push_back(NameOf(program, spatial));
-    row_count *= Extent(program, spatial);
-  }
-  std::string row = rows.empty() ? "" : rows[0];
-  if (rows.size() > 1) {
-    add(absl::StrCat("fuse@1 ", List(rows), "->", loop("r")));
-    row = loop("r");
-  }
-  add(absl::StrCat("split@1 ", NameOf(program, axis), "->(", loop("ko"), ",", loop("ki"),
-                   ") size=", lanes));
-  add(absl::StrCat("rfactor@1 ", name, "->", loop("lanes"), " loop=", loop("ki")));
-  if (!row.empty()) {
-    add(absl::StrCat("stage@1 ", loop("lanes"), "->", loop("acc"), " inside=", row,
-                     " scope=register"));
-    if (row_count * extent >= 16384 && row_count >= context.threads) {
-      add(absl::StrCat("split@1 ", row, "->(", loop("p"), ",", loop("r1"),
-                       ") parts=", context.threads));
-      add(absl::StrCat("parallel@1 ", loop("p")));
+  for (VarId spatial : block.spatial) row_count *= Extent(program, spatial);
+  const LoopRef row = rows.empty() ? LoopRef{} : s.Fuse(rows, loop("r"));
+  const auto [outer, lane] = s.SplitSize(s.AxisLoop(axis), {loop("ko"), loop("ki")}, Int(lanes));
+  const BlockRef partial = s.Rfactor(s.FindBlock(block.name), loop("lanes"), lane);
+  if (row) {
+    s.Stage(partial, loop("acc"), row, Scope::kRegister);
+    if (row_count * extent >= kParallelMin && row_count >= context.threads) {
+      DealToWorkers(s, row, {loop("p"), loop("r1")}, context.threads);
     }
   }
-  add(absl::StrCat("vectorize@1 ", loop("ki"), " lanes=", lanes));
-  return {sketch};
+  s.Vectorize(lane, lanes);
+  return {Draft{"row_reduction", std::move(s)}};
 }
 
 }  // namespace burnish

@@ -2,12 +2,17 @@
 // over outer axes. The fastest output axis runs in vectors where loads walk it element by element;
 // the other axes are fused and dealt out; a small reduction is kept in registers.
 #include <algorithm>
+#include <tuple>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "tuner/sketch/rule.h"
 
 namespace burnish {
 namespace {
+
+// Reductions of so many steps are written out.
+constexpr int64_t kUnrolledTaps = 4;
 
 // Whether every load that moves with `axis` would be a vector load, and no lane takes a way of its
 // own.
@@ -36,13 +41,11 @@ bool VectorPays(const Program& program, const Block& block, VarId axis) {
 
 }  // namespace
 
-std::vector<Sketch> SpatialRule(const RuleContext& context, BlockId id) {
+std::vector<Draft> SpatialRule(const RuleContext& context, BlockId id) {
   const Program& program = context.program;
   const Block& block = program.blocks[id];
-  const std::string name = block.name;
-  Sketch sketch{.name = "spatial"};
-  const auto add = [&](const std::string& text) { sketch.steps.push_back({.text = text}); };
-  const auto loop = [&](absl::string_view what) { return absl::StrCat(name, "_", what); };
+  Schedule s(program);
+  const auto name = [&](absl::string_view what) { return absl::StrCat(block.name, "_", what); };
 
   int64_t work = 1;
   for (VarId axis : block.spatial) work *= Extent(program, axis);
@@ -52,74 +55,59 @@ std::vector<Sketch> SpatialRule(const RuleContext& context, BlockId id) {
   for (VarId axis : block.spatial) {
     if (Extent(program, axis) > 1) vector_axis = axis;
   }
-  std::vector<std::string> rows;
+  std::vector<LoopRef> rows;
   int64_t row_count = 1;
   for (VarId axis : block.spatial) {
     if (axis == vector_axis) continue;
-    rows.push_back(NameOf(program, axis));
+    rows.push_back(s.AxisLoop(axis));
     row_count *= Extent(program, axis);
   }
   const bool floats = program.buffers[block.output].dtype == DType::kF32;
-  const bool vector = vector_axis >= 0 && floats && Extent(program, vector_axis) >= 2 &&
-                      VectorPays(program, block, vector_axis);
-  if (vector_axis < 0 || (!vector && work < kParallelMin)) {
-    // Too little to schedule: the default nest.
-    sketch.name = "plain";
-    return {sketch};
-  }
+  const bool is_vector = vector_axis >= 0 && floats && Extent(program, vector_axis) >= 2 &&
+                         VectorPays(program, block, vector_axis);
+  // Too little to schedule: the default nest.
+  if (vector_axis < 0 || (!is_vector && work < kParallelMin)) return {Draft{"plain", std::move(s)}};
 
-  const std::string axis = NameOf(program, vector_axis);
-  std::string row = rows.empty() ? "" : rows[0];
-  std::vector<std::string> order = rows;
+  const LoopRef axis = s.AxisLoop(vector_axis);
+  std::vector<LoopRef> order = rows;
   order.push_back(axis);
-  if (order.size() > 1) add(absl::StrCat("reorder@1 ", List(order)));
-  if (rows.size() > 1) {
-    add(absl::StrCat("fuse@1 ", List(rows), "->", loop("r")));
-    row = loop("r");
-  }
-  std::string innermost = axis;
-  if (vector) {
-    const int64_t lanes =
-        std::min<int64_t>(context.isa.float_lanes(), FloorPowerOfTwo(Extent(program, vector_axis)));
-    add(absl::StrCat("split@1 ", axis, "->(", loop("vo"), ",", loop("vi"), ") size=$width"));
+  s.Reorder(order);
+  const LoopRef row = rows.empty() ? LoopRef{} : s.Fuse(rows, name("r"));
+  const std::vector<LoopRef> reduction = s.AxisLoops(block.reduction);
+  const int64_t lanes =
+      std::min<int64_t>(context.isa.float_lanes(), FloorPowerOfTwo(Extent(program, vector_axis)));
+  LoopRef innermost = axis, vector;
+  if (is_vector) {
     Decision width{.name = "width"};
     for (int64_t v = 1; v <= 4; v *= 2) {
       if (v == 1 || v * lanes <= Extent(program, vector_axis)) width.values.push_back(v * lanes);
     }
-    sketch.decisions.push_back(width);
-    std::vector<std::string> inner = {loop("vo")};
-    for (VarId reduction : block.reduction) inner.push_back(NameOf(program, reduction));
-    inner.push_back(loop("vi"));
-    add(absl::StrCat("reorder@1 ", List(inner)));
-    innermost = loop("vo");
-    if (!block.reduction.empty()) {
-      add(absl::StrCat("stage@1 ", name, "->", loop("acc"), " inside=", loop("vo"),
-                       " scope=register"));
+    std::tie(innermost, vector) =
+        s.SplitSize(axis, {name("vo"), name("vi")}, s.Decide(std::move(width)));
+    std::vector<LoopRef> inner = {innermost};
+    inner.insert(inner.end(), reduction.begin(), reduction.end());
+    inner.push_back(vector);
+    s.Reorder(inner);
+    if (!reduction.empty()) {
+      s.Stage(s.FindBlock(block.name), name("acc"), innermost, Scope::kRegister);
     }
   }
   if (work >= kParallelMin) {
     // Deal out what there is most of.
-    const bool by_rows = row_count >= context.threads;
-    const std::string dealt = by_rows ? row : innermost;
-    if (by_rows) {
-      add(absl::StrCat("split@1 ", dealt, "->(", loop("p"), ",", loop("p1"),
-                       ") parts=", context.threads));
-      add(absl::StrCat("parallel@1 ", loop("p")));
+    if (row_count >= context.threads) {
+      DealToWorkers(s, row ? row : innermost, {name("p"), name("p1")}, context.threads);
     } else {
-      if (!rows.empty()) add(absl::StrCat("reorder@1 ", List({dealt, row})));
-      add(absl::StrCat("parallel@1 ", dealt));
+      if (row) s.Reorder({innermost, row});
+      s.Parallel(innermost);
     }
   }
-  if (vector) {
-    const int64_t lanes =
-        std::min<int64_t>(context.isa.float_lanes(), FloorPowerOfTwo(Extent(program, vector_axis)));
-    add(absl::StrCat("vectorize@1 ", loop("vi"), " lanes=", lanes));
-    for (VarId reduction : block.reduction) {
-      if (Extent(program, reduction) <= 4)
-        add(absl::StrCat("unroll@1 ", NameOf(program, reduction)));
+  if (is_vector) {
+    s.Vectorize(vector, lanes);
+    for (size_t i = 0; i < reduction.size(); ++i) {
+      if (Extent(program, block.reduction[i]) <= kUnrolledTaps) s.Unroll(reduction[i]);
     }
   }
-  return {sketch};
+  return {Draft{"spatial", std::move(s)}};
 }
 
 }  // namespace burnish

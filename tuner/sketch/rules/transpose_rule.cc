@@ -3,9 +3,10 @@
 // by line and written vector by vector, where the plain nest would read a line for every element.
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "tuner/sketch/rule.h"
+#include "tuner/sketch/rules/interleave.h"
 
 namespace burnish {
 namespace {
@@ -58,9 +59,11 @@ std::optional<Transposition> Recognize(const Program& program, const Block& bloc
 
 }  // namespace
 
-std::vector<Sketch> TransposeRule(const RuleContext& context, BlockId id) {
+std::vector<Draft> TransposeRule(const RuleContext& context, BlockId id) {
   const Program& program = context.program;
   const Block& block = program.blocks[id];
+  // Few rows need no tiles: vectors of them are put together from whole loads.
+  if (FindInterleaving(context, id).has_value()) return {};
   const std::optional<Transposition> found = Recognize(program, block);
   if (!found.has_value()) return {};
   int64_t along_extent = 1, other_count = 1;
@@ -70,50 +73,37 @@ std::vector<Sketch> TransposeRule(const RuleContext& context, BlockId id) {
   if (along_extent < 2) return {};
   const int64_t lanes = std::min<int64_t>(context.isa.float_lanes(), FloorPowerOfTwo(along_extent));
 
-  Sketch sketch{.name = "transpose"};
-  const auto add = [&](const std::string& text) { sketch.steps.push_back({.text = text}); };
-  const auto loop = [&](absl::string_view what) { return absl::StrCat(block.name, "_", what); };
-  const auto names = [&](const std::vector<VarId>& axes) {
-    std::vector<std::string> result;
-    for (VarId axis : axes) result.push_back(NameOf(program, axis));
-    return result;
-  };
-  const auto fuse = [&](const std::vector<std::string>& axes, absl::string_view into) {
-    if (axes.size() < 2) return axes.empty() ? "" : axes[0];
-    add(absl::StrCat("fuse@1 ", List(axes), "->", loop(into)));
-    return loop(into);
-  };
+  Schedule s(program);
+  const auto name = [&](absl::string_view what) { return absl::StrCat(block.name, "_", what); };
   // Elements of a line, and several lines.
   Decision columns{.name = "columns"};
   for (int64_t v = 16; v < 4 * across_extent && v <= 128; v *= 2) columns.values.push_back(v);
   if (columns.values.empty()) columns.values.push_back(16);
-  sketch.decisions.push_back(columns);
 
-  std::vector<std::string> order = names(found->others);
-  const std::string across = NameOf(program, found->across);
+  const std::vector<LoopRef> others = s.AxisLoops(found->others);
+  const std::vector<LoopRef> along = s.AxisLoops(found->along);
+  const LoopRef across = s.AxisLoop(found->across);
+  std::vector<LoopRef> order = others;
   order.push_back(across);
-  for (const std::string& axis : names(found->along)) order.push_back(axis);
-  add(absl::StrCat("reorder@1 ", List(order)));
-  std::string dealt = fuse(names(found->others), "r");
-  const std::string vectors = fuse(names(found->along), "v");
-  add(absl::StrCat("split@1 ", vectors, "->(", loop("vo"), ",", loop("vi"), ") size=", lanes));
-  add(absl::StrCat("split@1 ", across, "->(", loop("co"), ",", loop("ci"), ") size=$columns"));
-  std::vector<std::string> nest = {loop("vo"), loop("co"), loop("ci"), loop("vi")};
-  if (!dealt.empty()) nest.insert(nest.begin(), dealt);
-  add(absl::StrCat("reorder@1 ", List(nest)));
+  order.insert(order.end(), along.begin(), along.end());
+  s.Reorder(order);
+  LoopRef dealt = others.empty() ? LoopRef{} : s.Fuse(others, name("r"));
+  const auto [vectors, vector] =
+      s.SplitSize(s.Fuse(along, name("v")), {name("vo"), name("vi")}, Int(lanes));
+  const auto [tile, line] =
+      s.SplitSize(across, {name("co"), name("ci")}, s.Decide(std::move(columns)));
+  std::vector<LoopRef> nest = {vectors, tile, line, vector};
+  if (dealt) nest.insert(nest.begin(), dealt);
+  s.Reorder(nest);
   if (along_extent * across_extent * other_count >= kParallelMin && context.threads > 1) {
-    if (dealt.empty() || other_count < context.threads) {
-      if (!dealt.empty()) add(absl::StrCat("reorder@1 ", List({loop("vo"), dealt})));
-      dealt = loop("vo");
+    if (!dealt || other_count < context.threads) {
+      if (dealt) s.Reorder({vectors, dealt});
+      dealt = vectors;
     }
-    add(absl::StrCat("split@1 ", dealt, "->(", loop("p"), ",", loop("p1"),
-                     ") parts=", context.threads));
-    add(absl::StrCat("parallel@1 ", loop("p")));
+    DealToWorkers(s, dealt, {name("p"), name("p1")}, context.threads);
   }
-  add(absl::StrCat("vectorize@1 ", loop("vi"), " lanes=", lanes));
-  std::vector<Sketch> sketches = SpatialRule(context, id);
-  sketches.insert(sketches.begin(), std::move(sketch));
-  return sketches;
+  s.Vectorize(vector, lanes);
+  return {Draft{"transpose", std::move(s)}};
 }
 
 }  // namespace burnish

@@ -2,12 +2,19 @@
 // convolution, pooling, means over outer axes. A tile of neighbouring pixels by a few vectors stays
 // in registers; constants that lanes would gather are laid out for them first.
 #include <algorithm>
+#include <tuple>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "tuner/sketch/rule.h"
 
 namespace burnish {
 namespace {
+
+// Taps along one axis that are written out, and taps of a window beyond which only one axis is: the
+// body stays within what the decoder's cache holds.
+constexpr int64_t kUnrolledTaps = 8;
+constexpr int64_t kUnrolledWindow = 16;
 
 struct Window {
   VarId vector_axis = -1;
@@ -57,22 +64,20 @@ bool Recognize(const Program& program, const Block& block, Window& window) {
 
 }  // namespace
 
-std::vector<Sketch> WindowRule(const RuleContext& context, BlockId id) {
+std::vector<Draft> WindowRule(const RuleContext& context, BlockId id) {
   const Program& program = context.program;
   const Block& block = program.blocks[id];
   Window window;
   if (!Recognize(program, block, window)) return {};
-  const std::string name = block.name;
-  Sketch sketch{.name = "window"};
-  const auto add = [&](const std::string& text) { sketch.steps.push_back({.text = text}); };
-  const auto loop = [&](absl::string_view what) { return absl::StrCat(name, "_", what); };
+  Schedule s(program);
+  const auto name = [&](absl::string_view what) { return absl::StrCat(block.name, "_", what); };
 
   const int64_t vector_extent = Extent(program, window.vector_axis);
   const int64_t lanes =
       std::min<int64_t>(context.isa.float_lanes(), FloorPowerOfTwo(vector_extent));
-  Decision width{.name = "width"}, pixels{.name = "pixels"};
+  Decision widths{.name = "width"}, tiles{.name = "pixels"};
   for (int64_t v = 1; v <= 4; v *= 2) {
-    if (v == 1 || v * lanes <= vector_extent) width.values.push_back(v * lanes);
+    if (v == 1 || v * lanes <= vector_extent) widths.values.push_back(v * lanes);
   }
   int64_t work = vector_extent, row_count = 1, taps = 1;
   for (VarId axis : window.rows) row_count *= Extent(program, axis);
@@ -80,74 +85,64 @@ std::vector<Sketch> WindowRule(const RuleContext& context, BlockId id) {
   work *= row_count * taps;
   // The row axis that windows overlap along, or any other: the last one.
   const int64_t last_row = window.rows.empty() ? 1 : Extent(program, window.rows.back());
-  for (int64_t v = 1; v <= std::min<int64_t>(last_row, 8); v *= 2) pixels.values.push_back(v);
-  sketch.decisions = {width, pixels};
-  const int64_t registers = context.isa.vector_register_count;
-  sketch.valid = [lanes, registers](const Point& p) {
-    // Accumulators, one window value, and a tap for each vector.
-    return p[0] / lanes * (p[1] + 1) + 2 <= registers;
-  };
+  for (int64_t v = 1; v <= std::min<int64_t>(last_row, 8); v *= 2) tiles.values.push_back(v);
+  const Expr width = s.Decide(std::move(widths)), pixels = s.Decide(std::move(tiles));
+  // Accumulators, one window value, and a tap for each vector.
+  s.Require(Le(FloorDiv(width, lanes) * (pixels + 1) + 2, Int(context.isa.vector_register_count)));
 
   // Outer rows fused, then tiles of pixels, then vectors.
-  std::vector<std::string> outer;
-  for (size_t i = 0; i + 1 < window.rows.size(); ++i) {
-    outer.push_back(NameOf(program, window.rows[i]));
+  std::vector<LoopRef> outer = s.AxisLoops(window.rows), order;
+  LoopRef last, tile_of_row, pixel;
+  if (!outer.empty()) {
+    last = outer.back();
+    outer.pop_back();
   }
-  std::string rows = outer.empty() ? "" : outer[0];
-  if (outer.size() > 1) {
-    add(absl::StrCat("fuse@1 ", List(outer), "->", loop("r")));
-    rows = loop("r");
-  }
-  int64_t outer_count = last_row == 0 ? 0 : row_count / last_row;
-  std::vector<std::string> order;
-  if (!window.rows.empty()) {
-    add(absl::StrCat("split@1 ", NameOf(program, window.rows.back()), "->(", loop("xo"), ",",
-                     loop("xi"), ") max=$pixels"));
-  }
+  const LoopRef rows = outer.empty() ? LoopRef{} : s.Fuse(outer, name("r"));
+  const int64_t outer_count = last_row == 0 ? 0 : row_count / last_row;
+  if (last) std::tie(tile_of_row, pixel) = s.SplitMax(last, {name("xo"), name("xi")}, pixels);
   const bool deal = work >= kParallelMin && context.threads > 1;
   const bool deal_rows = deal && outer_count >= context.threads;
+  LoopRef worker;
   if (deal_rows) {
-    add(absl::StrCat("split@1 ", rows, "->(", loop("p"), ",", loop("p1"),
-                     ") parts=", context.threads));
-    order = {loop("p"), loop("p1")};
-  } else if (!rows.empty()) {
+    LoopRef of_worker;
+    std::tie(worker, of_worker) = s.SplitParts(rows, {name("p"), name("p1")}, Int(context.threads));
+    order = {worker, of_worker};
+  } else if (rows) {
     order = {rows};
   }
-  add(absl::StrCat("split@1 ", NameOf(program, window.vector_axis), "->(", loop("vo"), ",",
-                   loop("vi"), ") size=$width"));
-  if (!window.rows.empty()) order.push_back(loop("xo"));
+  const auto [vectors, vector] =
+      s.SplitSize(s.AxisLoop(window.vector_axis), {name("vo"), name("vi")}, width);
+  if (last) order.push_back(tile_of_row);
   // Without rows to deal out, pieces of the vector axis are.
   if (deal && !deal_rows) {
-    order.insert(order.begin(), loop("vo"));
+    order.insert(order.begin(), vectors);
+    worker = vectors;
   } else {
-    order.push_back(loop("vo"));
+    order.push_back(vectors);
   }
-  const std::string tile = order.back();
-  std::vector<std::string> taps_order;
-  for (VarId axis : block.reduction) taps_order.push_back(NameOf(program, axis));
-  order.insert(order.end(), taps_order.begin(), taps_order.end());
-  if (!window.rows.empty()) order.push_back(loop("xi"));
-  order.push_back(loop("vi"));
-  add(absl::StrCat("reorder@1 ", List(order)));
-  add(absl::StrCat("stage@1 ", name, "->", loop("acc"), " inside=", tile, " scope=register"));
+  const LoopRef tile = order.back();
+  const std::vector<LoopRef> tap_loops = s.AxisLoops(block.reduction);
+  order.insert(order.end(), tap_loops.begin(), tap_loops.end());
+  if (last) order.push_back(pixel);
+  order.push_back(vector);
+  s.Reorder(order);
+  s.Stage(s.FindBlock(block.name), name("acc"), tile, Scope::kRegister);
   for (size_t i = 0; i < window.repacked.size(); ++i) {
-    const std::string packed = absl::StrCat(loop("packed"), i);
-    std::vector<std::string> dims = {loop("vo")};
-    dims.insert(dims.end(), taps_order.begin(), taps_order.end());
-    dims.push_back(loop("vi"));
-    add(absl::StrCat("relayout@1 ", window.repacked[i]->name, "->", packed, " dims=", List(dims)));
-    add(absl::StrCat("precompute@1 ", packed));
+    std::vector<LoopRef> dims = {vectors};
+    dims.insert(dims.end(), tap_loops.begin(), tap_loops.end());
+    dims.push_back(vector);
+    s.Precompute(
+        s.Relayout(s.FindBuffer(window.repacked[i]->name), absl::StrCat(name("packed"), i), dims));
   }
-  if (deal_rows) add(absl::StrCat("parallel@1 ", loop("p")));
-  if (deal && !deal_rows) add(absl::StrCat("parallel@1 ", loop("vo")));
-  for (auto axis = block.reduction.rbegin(); axis != block.reduction.rend(); ++axis) {
-    if (Extent(program, *axis) > 8) break;
-    add(absl::StrCat("unroll@1 ", NameOf(program, *axis)));
-    if (taps > 16) break;
+  if (deal) s.Parallel(worker);
+  for (size_t i = block.reduction.size(); i-- > 0;) {
+    if (Extent(program, block.reduction[i]) > kUnrolledTaps) break;
+    s.Unroll(tap_loops[i]);
+    if (taps > kUnrolledWindow) break;
   }
-  if (!window.rows.empty()) add(absl::StrCat("unroll@1 ", loop("xi")));
-  add(absl::StrCat("vectorize@1 ", loop("vi"), " lanes=", lanes));
-  return {sketch};
+  if (last) s.Unroll(pixel);
+  s.Vectorize(vector, lanes);
+  return {Draft{"window", std::move(s)}};
 }
 
 }  // namespace burnish

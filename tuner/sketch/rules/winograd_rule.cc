@@ -5,14 +5,20 @@
 // barrier after the input's transform. The products of one point of a tile are a matrix product
 // with a register tile.
 #include <algorithm>
+#include <tuple>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "compiler/schedule/trace_text.h"
 #include "tuner/sketch/rule.h"
 #include "tuner/sketch/rules/contraction.h"
 
 namespace burnish {
 namespace {
+
+// Independent sums that are asked for, whatever the units could use: two FMA units of latency 4.
+constexpr int64_t kSumsMax = 8;
+// Steps of a product's reduction that are written out: loads of the next overlap with the sums.
+constexpr int64_t kDepthUnroll = 4;
 
 // Of the convolution, as the primitive sees it.
 struct Filtering {
@@ -29,179 +35,186 @@ class WinogradSketch {
         block_(program_.blocks[block]),
         name_(block_.name),
         filtering_(filtering),
-        split_tiles_(split_tiles) {}
+        split_tiles_(split_tiles),
+        s_(program_) {}
 
-  Sketch Build() {
-    sketch_.name = absl::StrCat("winograd/", split_tiles_ ? "tiles" : "channels");
-    AddDecisions();
-    for (const char* part : {"U", "V0", "V", "M", "T"}) parts_.push_back(New(part));
-    Add(absl::StrCat("winograd@1 ", name_, "->", List(parts_), " m=$m"));
+  Draft Build() {
+    Decide();
+    for (int d = 0; d < 4; ++d) axes_.push_back(s_.AxisLoop(block_.spatial[d]));
+    parts_ =
+        s_.Winograd(s_.FindBlock(name_), {New("U"), New("V0"), New("V"), New("M"), New("T")}, m_);
     SplitOutput();
     PlaceProducers();
     ScheduleInputTransform();
     ScheduleProduct();
     ScheduleOutputTransform();
-    return std::move(sketch_);
+    return {absl::StrCat("winograd/", split_tiles_ ? "tiles" : "channels"), std::move(s_)};
   }
 
  private:
-  void Add(const std::string& text) { sketch_.steps.push_back({.text = text}); }
   std::string New(absl::string_view what) const { return absl::StrCat(name_, "_", what); }
-  std::string Axis(int d) const { return NameOf(program_, block_.spatial[d]); }
+  Schedule::Names New(absl::string_view outer, absl::string_view inner) const {
+    return {New(outer), New(inner)};
+  }
   int64_t Out(int d) const { return Extent(program_, block_.spatial[d]); }
   bool IsGrouped() const { return filtering_.outputs_per_group < Out(3); }
 
-  void AddDecisions() {
+  void Decide() {
     const IsaModel& isa = context_.isa;
     const int64_t outputs = filtering_.outputs_per_group;
     lanes_ = std::min<int64_t>(isa.float_lanes(), FloorPowerOfTwo(outputs));
-    Decision m{.name = "m", .values = {2, 4}}, mr{.name = "mr"}, nr{.name = "nr"};
+    Decision m{.name = "m", .kind = DecisionKind::kChoice, .values = {2, 4}};
+    Decision rows{.name = "mr"}, columns{.name = "nr"};
     // Of stride 2, weights for m = 6 are 19 times as many as the definition's, which saves nothing.
     if (!filtering_.strided) m.values.push_back(6);
     for (int64_t v : {2, 3, 4, 6, 8, 12}) {
-      if (v <= std::max<int64_t>(isa.l1d.ways, 8)) mr.values.push_back(v);
+      if (v <= std::max<int64_t>(isa.l1d.ways, 8)) rows.values.push_back(v);
     }
     for (int64_t v = 1; v <= 4; ++v) {
       // Only whole panels know which group they belong to.
       if (IsGrouped() ? outputs % (v * lanes_) == 0 : v == 1 || (v - 1) * lanes_ < outputs) {
-        nr.values.push_back(v * lanes_);
+        columns.values.push_back(v * lanes_);
       }
     }
-    sketch_.decisions = {m, mr, nr};
-    if (split_tiles_) sketch_.decisions.push_back({.name = "blocks", .values = {1, 2, 4, 8, 16}});
-    const int64_t lanes = lanes_;
-    const int64_t wanted = std::min<int64_t>(isa.accumulators_min(), 8);
-    const int64_t height = Out(1), width = Out(2), threads = context_.threads;
-    const int64_t batch = Out(0), l2_bytes = isa.l2.size_bytes;
-    const bool by_tiles = split_tiles_;
-    const Filtering filtering = filtering_;
-    sketch_.valid = [=, isa = isa](const Point& p) {
-      const int64_t rows = p[1], columns = p[2] / lanes;
-      const int64_t tiles = batch * ((height + p[0] - 1) / p[0]) * ((width + p[0] - 1) / p[0]);
-      const int64_t panels = (outputs + p[2] - 1) / p[2];
-      if ((by_tiles ? tiles : panels) < threads) return false;
-      if (by_tiles && p[3] > 1) {
-        // Half as many blocks would do: their transformed input stays in L2 beside the weights.
-        const int64_t points = filtering.strided ? 2 * p[0] + 1 : p[0] + 2;
-        const int64_t bytes = points * points * filtering.channels * 4 * (tiles / threads) / p[3];
-        // Blocks of more than two sizes would each transform the whole input.
-        if (p[3] > 2 && tiles % (threads * p[3]) != 0) return false;
-        if (tiles / threads < p[3] * 2 || 2 * bytes <= l2_bytes / 2) return false;
-      }
-      return TileFitsRegisters(isa, rows, columns) && rows * columns >= wanted;
-    };
+    m_ = s_.Decide(std::move(m));
+    mr_ = s_.Decide(std::move(rows));
+    nr_ = s_.Decide(std::move(columns));
+    if (split_tiles_) blocks_ = s_.Decide({.name = "blocks", .values = {1, 2, 4, 8, 16}});
+    Require();
   }
 
-  void Split(const std::string& loop, absl::string_view outer, absl::string_view inner,
-             const std::string& how) {
-    Add(absl::StrCat("split@1 ", loop, "->(", New(outer), ",", New(inner), ") ", how));
+  void Require() {
+    const IsaModel& isa = context_.isa;
+    const int64_t threads = context_.threads;
+    const Expr tiles = CeilDiv(Int(Out(1)), m_) * CeilDiv(Int(Out(2)), m_) * Out(0);
+    const Expr panels = CeilDiv(Int(filtering_.outputs_per_group), nr_);
+    s_.Require(Le(Int(threads), split_tiles_ ? tiles : panels));
+    if (split_tiles_) RequireBlocks(tiles);
+    const Expr vectors = FloorDiv(nr_, lanes_);
+    s_.Require(TileFitsRegisters(isa, mr_, vectors));
+    s_.Require(Le(Int(std::min<int64_t>(isa.accumulators_min(), kSumsMax)), mr_ * vectors));
+  }
+
+  // Tiles go in several blocks only where half as many would do: so that their transformed input
+  // stays in L2 beside the weights.
+  void RequireBlocks(const Expr& tiles) {
+    const Expr one = Le(blocks_, Int(1)), few = Le(blocks_, Int(2));
+    const Expr points = filtering_.strided ? m_ * 2 + 1 : m_ + 2;
+    const Expr of_worker = FloorDiv(tiles, context_.threads);
+    const Expr bytes = FloorDiv(
+        points * points * (filtering_.channels * SizeBytes(DType::kF32)) * of_worker, blocks_);
+    // Blocks of more than two sizes would each transform the whole input.
+    s_.Require(Or(few, Eq(Mod(tiles, blocks_ * context_.threads), Int(0))));
+    s_.Require(Or(one, Le(blocks_ * 2, of_worker)));
+    s_.Require(Or(one, Lt(Int(context_.isa.l2.size_bytes / 2), bytes * 2)));
   }
 
   // Outputs in tiles of m x m, tiles in one flat loop, channels in panels.
   void SplitOutput() {
-    const std::string parts = absl::StrCat("parts=", context_.threads);
-    Split(Axis(1), "ty", "yi", "size=$m");
-    Split(Axis(2), "tx", "xi", "size=$m");
-    Add(absl::StrCat("reorder@1 ", List({Axis(0), New("ty"), New("tx"), New("yi"), New("xi")})));
-    Add(absl::StrCat("fuse@1 ", List({Axis(0), New("ty"), New("tx")}), "->", New("tile")));
-    std::string channel = Axis(3);
+    const auto [tile_row, row] = s_.SplitSize(axes_[1], New("ty", "yi"), m_);
+    const auto [tile_column, column] = s_.SplitSize(axes_[2], New("tx", "xi"), m_);
+    row_ = row, column_ = column;
+    s_.Reorder({axes_[0], tile_row, tile_column, row_, column_});
+    const LoopRef tiles = s_.Fuse({axes_[0], tile_row, tile_column}, New("tile"));
+    LoopRef channel = axes_[3], group;
     if (IsGrouped()) {
-      Split(channel, "og", "o1", absl::StrCat("size=", filtering_.outputs_per_group));
-      channel = New("o1");
+      std::tie(group, channel) =
+          s_.SplitSize(channel, New("og", "o1"), Int(filtering_.outputs_per_group));
     }
-    Split(channel, "op", "oi", "size=$nr");
+    const auto [panels, vector] = s_.SplitSize(channel, New("op", "oi"), nr_);
+    vector_ = vector;
     if (split_tiles_) {
-      Split(New("tile"), "p", "pt", parts);
-      Split(New("pt"), "tb", "t1", "parts=$blocks");
-      tile_ = New("t1");
-      panel_ = New("op");
-      if (IsGrouped()) panel_dims_.push_back(New("og"));
-      panel_dims_.push_back(New("op"));
+      LoopRef of_worker;
+      std::tie(worker_, of_worker) = s_.SplitParts(tiles, New("p", "pt"), Int(context_.threads));
+      std::tie(tile_block_, tile_) = s_.SplitParts(of_worker, New("tb", "t1"), blocks_);
+      panel_ = panels;
+      if (group) panel_dims_.push_back(group);
+      panel_dims_.push_back(panels);
     } else {
-      Split(New("op"), "p", "oq", parts);
-      tile_ = New("tile");
-      panel_ = New("oq");
-      panel_dims_ = {New("p"), New("oq")};
+      std::tie(worker_, panel_) = s_.SplitParts(panels, New("p", "oq"), Int(context_.threads));
+      tile_ = tiles;
+      panel_dims_ = {worker_, panel_};
     }
-    std::vector<std::string> order = {New("p")};
-    if (split_tiles_) order.push_back(New("tb"));
-    if (IsGrouped()) order.push_back(New("og"));
-    order.insert(order.end(),
-                 {panel_, tile_, New("yi"), New("xi"), absl::StrCat(name_, ".b"), New("oi")});
-    Add(absl::StrCat("reorder@1 ", List(order)));
+    sum_ = s_.LoopsOf(s_.FindBlock(name_)).back();
+    std::vector<LoopRef> order = {worker_};
+    if (split_tiles_) order.push_back(tile_block_);
+    if (group) order.push_back(group);
+    order.insert(order.end(), {panel_, tile_, row_, column_, sum_, vector_});
+    s_.Reorder(order);
   }
 
-  std::string Loops(absl::string_view prefix) const {
-    return List({New(absl::StrCat(prefix, "a")), New(absl::StrCat(prefix, "b")),
-                 New(absl::StrCat(prefix, "t")), New(absl::StrCat(prefix, "c"))});
+  // Names of a part's loops where it is computed.
+  std::vector<std::string> Local(absl::string_view prefix) const {
+    std::vector<std::string> names;
+    for (const char* axis : {"a", "b", "t", "c"}) names.push_back(New(absl::StrCat(prefix, axis)));
+    return names;
   }
 
   void PlaceProducers() {
-    Add(absl::StrCat("compute_at@1 ", parts_[4], "->", Loops("t_"), " inside=", tile_));
-    Add(absl::StrCat("compute_at@1 ", parts_[3], "->", Loops("m_"), " inside=", panel_));
-    if (split_tiles_) {
-      Add(absl::StrCat("compute_at@1 ", parts_[2], "->", Loops("v_"), " inside=", New("tb")));
-    }
-    Add(absl::StrCat("precompute@1 ", parts_[0]));
-    std::vector<std::string> dims = panel_dims_;
-    dims.insert(dims.end(), {New("m_a"), New("m_b"), absl::StrCat(parts_[3], ".c"), New("m_c")});
-    Add(absl::StrCat("relayout@1 ", parts_[0], "->", New("packed"), " dims=", List(dims)));
-    Add(absl::StrCat("precompute@1 ", New("packed")));
+    output_loops_ = s_.ComputeAt(parts_.tiles, Local("t_"), tile_);
+    product_loops_ = s_.ComputeAt(parts_.product, Local("m_"), panel_);
+    if (split_tiles_) input_loops_ = s_.ComputeAt(parts_.input, Local("v_"), tile_block_);
+    s_.Precompute(parts_.weights);
+    std::vector<LoopRef> dims = panel_dims_;
+    dims.insert(dims.end(), {product_loops_[0], product_loops_[1],
+                             s_.LoopsOf(parts_.product).back(), product_loops_[3]});
+    packed_ = s_.Relayout(s_.OutputOf(parts_.weights), New("packed"), dims);
+    s_.Precompute(packed_);
   }
 
   // Lanes along channels; matrices unrolled, so that their zeros and ones disappear.
   void ScheduleInputTransform() {
-    const std::string v = parts_[2], v0 = parts_[1];
-    std::string a = New("v_a"), b = New("v_b"), t = New("v_t"), c = New("v_c");
+    const std::vector<LoopRef> axes = s_.LoopsOf(parts_.input);
+    const LoopRef sum = axes.back();
+    LoopRef workers;
     if (!split_tiles_) {
-      a = absl::StrCat(v, ".a"), b = absl::StrCat(v, ".b"), c = absl::StrCat(v, ".c");
-      Split(absl::StrCat(v, ".t"), "vp", "v_t", absl::StrCat("parts=", context_.threads));
+      input_loops_ = {axes[0], axes[1], axes[2], axes[3]};
+      std::tie(workers, input_loops_[2]) =
+          s_.SplitParts(axes[2], New("vp", "v_t"), Int(context_.threads));
     }
-    Split(c, "v_co", "v_ci", absl::StrCat("size=", lanes_));
-    std::vector<std::string> order;
-    if (!split_tiles_) order.push_back(New("vp"));
-    order.insert(order.end(), {New("v_t"), New("v_co"), a, b, absl::StrCat(v, ".j"), New("v_ci")});
-    Add(absl::StrCat("reorder@1 ", List(order)));
-    Add(absl::StrCat("compute_at@1 ", v0, "->", Loops("w_"), " inside=", New("v_co")));
-    Add(absl::StrCat("reorder@1 ", List({New("w_b"), New("w_t"), New("w_a"), absl::StrCat(v0, ".i"),
-                                         New("w_c")})));
-    Add(absl::StrCat("stage@1 ", v0, "->", New("wacc"), " inside=", New("w_a"), " scope=register"));
-    Add(absl::StrCat("stage@1 ", v, "->", New("vacc"), " inside=", b, " scope=register"));
-    for (const std::string& loop : {New("w_a"), absl::StrCat(v0, ".i"), b, absl::StrCat(v, ".j")}) {
-      Add(absl::StrCat("unroll@1 ", loop));
-    }
-    Add(absl::StrCat("vectorize@1 ", New("w_c"), " lanes=", lanes_));
-    Add(absl::StrCat("vectorize@1 ", New("v_ci"), " lanes=", lanes_));
-    if (!split_tiles_) Add(absl::StrCat("parallel@1 ", New("vp")));
+    const LoopRef a = input_loops_[0], b = input_loops_[1], tile = input_loops_[2];
+    const auto [channels, vector] = s_.SplitSize(input_loops_[3], New("v_co", "v_ci"), Int(lanes_));
+    std::vector<LoopRef> order;
+    if (!split_tiles_) order.push_back(workers);
+    order.insert(order.end(), {tile, channels, a, b, sum, vector});
+    s_.Reorder(order);
+    const std::vector<LoopRef> columns = s_.ComputeAt(parts_.columns, Local("w_"), channels);
+    const LoopRef column_sum = s_.LoopsOf(parts_.columns).back();
+    s_.Reorder({columns[1], columns[2], columns[0], column_sum, columns[3]});
+    s_.Stage(parts_.columns, New("wacc"), columns[0], Scope::kRegister);
+    s_.Stage(parts_.input, New("vacc"), b, Scope::kRegister);
+    for (LoopRef loop : {columns[0], column_sum, b, sum}) s_.Unroll(loop);
+    s_.Vectorize(columns[3], lanes_);
+    s_.Vectorize(vector, lanes_);
+    if (!split_tiles_) s_.Parallel(workers);
   }
 
   void ScheduleProduct() {
-    const std::string m = parts_[3], depth = absl::StrCat(m, ".c");
-    Split(New("m_t"), "m_to", "m_ti", "max=$mr");
-    Split(depth, "m_qo", "m_qi", "size=4");
-    Add(absl::StrCat("reorder@1 ", List({New("m_a"), New("m_b"), New("m_to"), New("m_qo"),
-                                         New("m_qi"), New("m_ti"), New("m_c")})));
-    Add(absl::StrCat("stage@1 ", m, "->", New("macc"), " inside=", New("m_to"), " scope=register"));
-    Add(absl::StrCat("unroll@1 ", New("m_qi")));
-    Add(absl::StrCat("unroll@1 ", New("m_ti")));
-    Add(absl::StrCat("vectorize@1 ", New("m_c"), " lanes=", lanes_));
-    Add(absl::StrCat("prefetch@1 ", New("packed"), " next=", New("m_b"), " at=", New("m_qo"),
-                     " to=L2"));
+    const std::vector<LoopRef>& loops = product_loops_;
+    const auto [tile, row] = s_.SplitMax(loops[2], New("m_to", "m_ti"), mr_);
+    const auto [step, unrolled] =
+        s_.SplitSize(s_.LoopsOf(parts_.product).back(), New("m_qo", "m_qi"), Int(kDepthUnroll));
+    s_.Reorder({loops[0], loops[1], tile, step, unrolled, row, loops[3]});
+    s_.Stage(parts_.product, New("macc"), tile, Scope::kRegister);
+    s_.Unroll(unrolled);
+    s_.Unroll(row);
+    s_.Vectorize(loops[3], lanes_);
+    s_.PrefetchNext(s_.OutputOf(packed_), loops[1], step, 2);
   }
 
   void ScheduleOutputTransform() {
-    const std::string t = parts_[4], sum = absl::StrCat(t, ".a");
-    Add(absl::StrCat("reorder@1 ", List({New("t_b"), New("t_t"), New("t_a"), sum, New("t_c")})));
-    Add(absl::StrCat("stage@1 ", t, "->", New("tacc"), " inside=", New("t_a"), " scope=register"));
-    Add(absl::StrCat("unroll@1 ", New("t_a")));
-    Add(absl::StrCat("unroll@1 ", sum));
-    Add(absl::StrCat("vectorize@1 ", New("t_c"), " lanes=", lanes_));
-    Add(absl::StrCat("stage@1 ", name_, "->", New("acc"), " inside=", New("xi"),
-                     " scope=register"));
-    Add(absl::StrCat("unroll@1 ", New("xi")));
-    Add(absl::StrCat("unroll@1 ", name_, ".b"));
-    Add(absl::StrCat("vectorize@1 ", New("oi"), " lanes=", lanes_));
-    Add(absl::StrCat("parallel@1 ", New("p")));
+    const std::vector<LoopRef>& loops = output_loops_;
+    const LoopRef sum = s_.LoopsOf(parts_.tiles).back();
+    s_.Reorder({loops[1], loops[2], loops[0], sum, loops[3]});
+    s_.Stage(parts_.tiles, New("tacc"), loops[0], Scope::kRegister);
+    s_.Unroll(loops[0]);
+    s_.Unroll(sum);
+    s_.Vectorize(loops[3], lanes_);
+    s_.Stage(s_.FindBlock(name_), New("acc"), column_, Scope::kRegister);
+    s_.Unroll(column_);
+    s_.Unroll(sum_);
+    s_.Vectorize(vector_, lanes_);
+    s_.Parallel(worker_);
   }
 
   const RuleContext& context_;
@@ -210,23 +223,27 @@ class WinogradSketch {
   const std::string name_;
   const Filtering filtering_;
   const bool split_tiles_;
-  Sketch sketch_;
+  Schedule s_;
   int64_t lanes_ = 0;
-  std::vector<std::string> parts_, panel_dims_;
-  std::string tile_, panel_;
+  Expr m_, mr_, nr_, blocks_;
+  Schedule::WinogradParts parts_;
+  BlockRef packed_;
+  // Of the output: its axes, the loops of a tile, and around it.
+  std::vector<LoopRef> axes_, panel_dims_;
+  LoopRef row_, column_, sum_, vector_, worker_, tile_block_, tile_, panel_;
+  std::vector<LoopRef> input_loops_, product_loops_, output_loops_;  // a, b, tile, channel.
 };
 
 }  // namespace
 
-std::vector<Sketch> WinogradRule(const RuleContext& context, BlockId id) {
+std::vector<Draft> WinogradRule(const RuleContext& context, BlockId id) {
   const Block& block = context.program.blocks[id];
   if (block.spatial.size() != 4 || block.reduction.size() != 3) return {};
-  // The primitive knows which convolutions it takes.
+  // The primitive knows which convolutions it takes. Any tile shows what they are like.
   const int m = 4;
-  const absl::StatusOr<Trace> trace =
-      ParseTrace(absl::StrCat("winograd@1 ", block.name, "->(w_U,w_V0,w_V,w_M,w_T) m=", m));
-  if (!trace.ok()) return {};
-  const absl::StatusOr<Program> rewritten = ApplyTrace(*trace, context.program);
+  Schedule s(context.program);
+  s.Winograd(s.FindBlock(block.name), {"w_U", "w_V0", "w_V", "w_M", "w_T"}, Int(m));
+  const absl::StatusOr<Program> rewritten = ApplyTrace(StepsAt(s.steps(), {}), context.program);
   if (!rewritten.ok()) return {};
   const BlockId products = FindBlock(*rewritten, "w_M");
   Filtering filtering = {
@@ -237,14 +254,14 @@ std::vector<Sketch> WinogradRule(const RuleContext& context, BlockId id) {
   const int64_t depth = Extent(*rewritten, rewritten->blocks[products].reduction[0]);
   const bool grouped = depth < filtering.channels;
   filtering.outputs_per_group /= filtering.channels / depth;
-  std::vector<Sketch> sketches;
+  std::vector<Draft> drafts;
   for (const bool split_tiles : {true, false}) {
     if (grouped && (!split_tiles || filtering.outputs_per_group % context.isa.float_lanes() != 0)) {
       continue;
     }
-    sketches.push_back(WinogradSketch(context, id, filtering, split_tiles).Build());
+    drafts.push_back(WinogradSketch(context, id, filtering, split_tiles).Build());
   }
-  return sketches;
+  return drafts;
 }
 
 }  // namespace burnish
