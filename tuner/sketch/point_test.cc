@@ -86,6 +86,26 @@ TEST(PointTest, EnumerationIsLexicographicAndAsksEveryConstraint) {
   EXPECT_EQ(EnumeratePoints({.name = "unscheduled"}, 10).size(), 1);
 }
 
+TEST(PointTest, CountsAreExactUntilTheWorkRunsOutAndThenAnIntervalAroundTheTruth) {
+  // Of 16^4 points those whose first two values differ: 15/16 of them.
+  Sketch sketch = {.constraints = {Binary(ExprKind::kNe, VarRef(0), VarRef(1))}};
+  for (const char* name : {"a", "b", "c", "d"}) {
+    Decision decision{.name = name};
+    for (int64_t v = 0; v < 16; ++v) decision.values.push_back(v);
+    sketch.decisions.push_back(std::move(decision));
+  }
+  const int64_t truth = 16 * 15 * 16 * 16;
+  EXPECT_EQ(CountPoints(sketch), (PointCount{.count = truth, .low = truth, .high = truth}));
+  const PointCount estimate = CountPoints(sketch, 1000);
+  EXPECT_FALSE(estimate.exact);
+  EXPECT_LE(estimate.low, truth);
+  EXPECT_GE(estimate.high, truth);
+  EXPECT_NEAR(static_cast<double>(estimate.count), static_cast<double>(truth), 0.01 * truth);
+  EXPECT_EQ(CountPoints(sketch, 1000), estimate);
+  EXPECT_EQ(CountPoints({.constraints = {Bool(false)}}).count, 0);
+  EXPECT_EQ(CountPoints({.name = "unscheduled"}).count, 1);
+}
+
 TEST(PointTest, JoinedSketchesKeepTheirOwnDecisions) {
   const Sketch first = {.name = "first",
                         .steps = {StepOf("split", {"m"}, {"a", "b"}, {{"size", VarRef(0)}})},

@@ -1,10 +1,13 @@
 #include "tuner/sketch/sketch.h"
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
 #include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/rng.h"
 
 namespace burnish {
 namespace {
@@ -17,7 +20,9 @@ bool HasValue(const Decision& decision, int64_t value) {
 // it mentions has a value, so that whole subtrees of points go at once.
 class Enumeration {
  public:
-  Enumeration(const Sketch& sketch, int64_t limit) : sketch_(sketch), limit_(limit) {
+  // `visit` returns false to stop.
+  Enumeration(const Sketch& sketch, std::function<bool(const Point&)> visit)
+      : sketch_(sketch), visit_(std::move(visit)) {
     by_last_.resize(sketch.decisions.size() + 1);
     for (const Expr& constraint : sketch.constraints) {
       const std::vector<VarId> mentioned = FreeVars(constraint);
@@ -26,9 +31,10 @@ class Enumeration {
     point_.resize(sketch.decisions.size());
   }
 
-  std::vector<Point> Run() {
-    if (Holds(0)) Visit(0);
-    return std::move(points_);
+  // False: stopped by `visit`, or after looking at over `work_max` values.
+  bool Run(int64_t work_max = std::numeric_limits<int64_t>::max()) {
+    work_left_ = work_max;
+    return !Holds(0) || Visit(0);
   }
 
  private:
@@ -38,23 +44,21 @@ class Enumeration {
                        [&](const Expr& constraint) { return ValueAt(constraint, point_) != 0; });
   }
 
-  void Visit(size_t d) {
-    if (d == point_.size()) {
-      points_.push_back(point_);
-      return;
-    }
+  bool Visit(size_t d) {
+    if (d == point_.size()) return visit_(point_);
     for (int64_t value : sketch_.decisions[d].values) {
-      if (static_cast<int64_t>(points_.size()) >= limit_) return;
+      if (--work_left_ < 0) return false;
       point_[d] = value;
-      if (Holds(d + 1)) Visit(d + 1);
+      if (Holds(d + 1) && !Visit(d + 1)) return false;
     }
+    return true;
   }
 
   const Sketch& sketch_;
-  const int64_t limit_;
+  const std::function<bool(const Point&)> visit_;
   std::vector<std::vector<Expr>> by_last_;
   Point point_;
-  std::vector<Point> points_;
+  int64_t work_left_ = 0;
 };
 
 // Finds the values under which a sketch's steps are those of a trace.
@@ -167,7 +171,49 @@ bool IsValid(const Sketch& sketch, absl::Span<const int64_t> point) {
 }
 
 std::vector<Point> EnumeratePoints(const Sketch& sketch, int64_t limit) {
-  return Enumeration(sketch, limit).Run();
+  std::vector<Point> points;
+  if (limit < 1) return points;
+  Enumeration(sketch, [&](const Point& point) {
+    points.push_back(point);
+    return static_cast<int64_t>(points.size()) < limit;
+  }).Run();
+  return points;
+}
+
+PointCount CountPoints(const Sketch& sketch, int64_t work_max) {
+  PointCount found;
+  const bool whole = Enumeration(sketch, [&](const Point&) {
+                       ++found.count;
+                       return true;
+                     }).Run(work_max);
+  if (whole) {
+    found.low = found.high = found.count;
+    return found;
+  }
+  // The share of valid ones among so many random points, which is within 0.7 % of the truth in 95
+  // of 100 cases.
+  constexpr int kSamples = 20000;
+  Rng rng(RngStream{.purpose = "count points", .task = sketch.name});
+  Point point(sketch.decisions.size());
+  int valid = 0;
+  for (int i = 0; i < kSamples; ++i) {
+    for (size_t d = 0; d < point.size(); ++d) {
+      const std::vector<int64_t>& values = sketch.decisions[d].values;
+      point[d] = values[rng.Below(values.size())];
+    }
+    valid += IsValid(sketch, point);
+  }
+  const double share = static_cast<double>(valid) / kSamples;
+  const double error = 2 * std::sqrt(std::max(share * (1 - share), 1.0 / kSamples) / kSamples);
+  const auto of_all = [&](double part) {
+    return static_cast<int64_t>(std::clamp(part, 0.0, 1.0) *
+                                static_cast<double>(SpaceSize(sketch)));
+  };
+  // What was counted before the work ran out is there in any case.
+  return {.count = std::max(of_all(share), found.count),
+          .exact = false,
+          .low = std::max(of_all(share - error), found.count),
+          .high = std::max(of_all(share + error), found.count)};
 }
 
 int64_t SpaceSize(const Sketch& sketch) {

@@ -40,6 +40,19 @@ std::vector<Point> EnumeratePoints(const Sketch& sketch, int64_t limit);
 // The number of points, constraints not asked: the product of the decisions' sizes, or INT64_MAX.
 int64_t SpaceSize(const Sketch& sketch);
 
+// How many valid points there are.
+struct PointCount {
+  int64_t count = 0;
+  bool exact = true;
+  int64_t low = 0, high = 0;  // Where `count` is an estimate: two standard errors to either side.
+
+  bool operator==(const PointCount&) const = default;
+};
+
+// Exact while that takes at most `work_max` looks at a value of a decision; beyond that estimated
+// from random points. Deterministic.
+PointCount CountPoints(const Sketch& sketch, int64_t work_max = 1'000'000);
+
 // The trace of a point. INVALID_ARGUMENT when a value is none of its decision's.
 absl::StatusOr<Trace> Bind(const Sketch& sketch, const Point& point);
 
