@@ -74,7 +74,7 @@ std::vector<TaskReport> Report(const PlannedModel& model, const CompilePlan& pla
     if (reported[t]) continue;
     reported[t] = true;
     const ExtractedTask& task = model.tasks.tasks[t];
-    const Schedule& schedule = model.chosen[t].schedule;
+    const KnownSchedule& schedule = model.chosen[t].schedule;
     reports.push_back({.name = task.name,
                        .workload_id = Sha256Hex(task.workload),
                        .weight = task.weight,

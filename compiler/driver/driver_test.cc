@@ -47,9 +47,9 @@ class TracesByName : public ScheduleSource {
  public:
   explicit TracesByName(std::map<std::string, std::string> traces) : traces_(std::move(traces)) {}
 
-  absl::StatusOr<std::vector<Schedule>> Find(const ExtractedTask& task,
-                                             const Target& target) override {
-    std::vector<Schedule> found;
+  absl::StatusOr<std::vector<KnownSchedule>> Find(const ExtractedTask& task,
+                                                  const Target& target) override {
+    std::vector<KnownSchedule> found;
     if (const auto trace = traces_.find(task.name); trace != traces_.end()) {
       found.push_back({.trace = trace->second,
                        .origin = ScheduleOrigin::kTuned,
@@ -187,10 +187,10 @@ TEST(DriverTest, TraceThatDoesNotApplyIsPassedOver) {
 // Winograd's algorithm for every convolution with ReLU, said to be more exact than it is.
 class HopefulWinograd : public ScheduleSource {
  public:
-  absl::StatusOr<std::vector<Schedule>> Find(const ExtractedTask& task,
-                                             const Target& target) override {
-    if (task.name != "conv+relu") return std::vector<Schedule>();
-    return std::vector<Schedule>{
+  absl::StatusOr<std::vector<KnownSchedule>> Find(const ExtractedTask& task,
+                                                  const Target& target) override {
+    if (task.name != "conv+relu") return std::vector<KnownSchedule>();
+    return std::vector<KnownSchedule>{
         {.trace = "winograd@1 b3->(U,V0,V,M,T) m=4\n",
          .origin = ScheduleOrigin::kTuned,
          .numerics = {.kind = NumericsClass::kWinograd, .winograd_m = 4, .error = kClaimedError}}};

@@ -19,7 +19,7 @@ namespace burnish {
 
 // A schedule that the driver has applied to its task.
 struct ChosenSchedule {
-  Schedule schedule;
+  KnownSchedule schedule;
   // With default storage, except for what the trace itself asked for. Parameters in call order.
   Program scheduled;
 };

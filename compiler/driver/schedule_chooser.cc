@@ -9,14 +9,14 @@
 #include "compiler/ir/parser.h"
 #include "compiler/ir/verifier.h"
 #include "compiler/schedule/trace.h"
-#include "compiler/schedule/trace_text.h"
+#include "db/stored_trace.h"
 
 namespace burnish {
 namespace {
 
 // The task's program with the trace applied; names as in the workload's text.
 absl::StatusOr<Program> ApplyTo(const Program& definition, const std::string& trace_text) {
-  ASSIGN_OR_RETURN(const Trace trace, ParseTrace(trace_text));
+  ASSIGN_OR_RETURN(const Trace trace, ParseStoredTrace(trace_text));
   ASSIGN_OR_RETURN(Program scheduled, ApplyTrace(trace, definition));
   RETURN_IF_ERROR(Verify(scheduled));
   return scheduled;
@@ -29,7 +29,7 @@ absl::Status ScheduleChooser::LookUp(const TaskList& tasks) {
   for (const ExtractedTask& task : tasks.tasks) {
     if (known_.count(task.workload) == 0) asked.push_back(&task);
   }
-  std::vector<absl::StatusOr<std::vector<Schedule>>> found(asked.size());
+  std::vector<absl::StatusOr<std::vector<KnownSchedule>>> found(asked.size());
   const auto cpus = static_cast<int>(std::thread::hardware_concurrency());
   ParallelFor(asked.size(), cpus, [&](size_t i) { found[i] = source_.Find(*asked[i], target_); });
   for (size_t i = 0; i < asked.size(); ++i) {
@@ -63,7 +63,7 @@ absl::StatusOr<std::vector<ChosenSchedule>> ScheduleChooser::Choose(const TaskLi
     }
     const std::vector<int> selected = Select(choices, options);
     for (size_t i = 0; i < selected.size(); ++i) {
-      Schedule schedule = selected[i] < 0 ? Schedule() : known[i]->schedules[selected[i]];
+      KnownSchedule schedule = selected[i] < 0 ? KnownSchedule() : known[i]->schedules[selected[i]];
       if (done[i] && chosen[i].schedule.trace == schedule.trace) continue;
       absl::StatusOr<Program> scheduled = ApplyTo(definitions[i], schedule.trace);
       if (!scheduled.ok()) {
@@ -86,7 +86,8 @@ bool ScheduleChooser::Reject(const std::string& workload, const std::string& tra
   if (trace.empty()) return false;
   Known& known = known_[workload];
   const size_t count = known.schedules.size();
-  std::erase_if(known.schedules, [&](const Schedule& schedule) { return schedule.trace == trace; });
+  std::erase_if(known.schedules,
+                [&](const KnownSchedule& schedule) { return schedule.trace == trace; });
   known.rejections.push_back(std::string(reason));
   return known.schedules.size() < count;
 }

@@ -35,7 +35,7 @@ class ScheduleChooser {
 
  private:
   struct Known {
-    std::vector<Schedule> schedules;
+    std::vector<KnownSchedule> schedules;
     std::vector<std::string> rejections;
   };
   // Asks the source for the tasks that are not known yet.

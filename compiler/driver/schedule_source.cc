@@ -14,9 +14,9 @@ absl::string_view ScheduleOriginName(ScheduleOrigin origin) {
   return "";
 }
 
-absl::StatusOr<std::vector<Schedule>> DefaultScheduleSource::Find(const ExtractedTask& task,
-                                                                  const Target& target) {
-  return std::vector<Schedule>();
+absl::StatusOr<std::vector<KnownSchedule>> DefaultScheduleSource::Find(const ExtractedTask& task,
+                                                                       const Target& target) {
+  return std::vector<KnownSchedule>();
 }
 
 }  // namespace burnish

@@ -23,7 +23,8 @@ enum class ScheduleOrigin {
 // "tuned", "compatible", "default".
 absl::string_view ScheduleOriginName(ScheduleOrigin origin);
 
-struct Schedule {
+// A schedule as a source knows it: of a record, or a default.
+struct KnownSchedule {
   std::string trace = "";  // Names as in the task's workload text. Empty: the default nest.
   ScheduleOrigin origin = ScheduleOrigin::kDefault;
   int64_t latency_ns = 0;  // 0: not known.
@@ -36,15 +37,15 @@ class ScheduleSource {
 
   // A few good schedules for the task, in any order. None: the driver takes the default nest.
   // Thread-safe: tasks are looked up at the same time.
-  virtual absl::StatusOr<std::vector<Schedule>> Find(const ExtractedTask& task,
-                                                     const Target& target) = 0;
+  virtual absl::StatusOr<std::vector<KnownSchedule>> Find(const ExtractedTask& task,
+                                                          const Target& target) = 0;
 };
 
 // Knows no schedule: every task gets the default nest, which is right and slow.
 class DefaultScheduleSource : public ScheduleSource {
  public:
-  absl::StatusOr<std::vector<Schedule>> Find(const ExtractedTask& task,
-                                             const Target& target) override;
+  absl::StatusOr<std::vector<KnownSchedule>> Find(const ExtractedTask& task,
+                                                  const Target& target) override;
 };
 
 }  // namespace burnish

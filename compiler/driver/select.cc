@@ -12,7 +12,7 @@ bool IsLossless(const Numerics& numerics) {
 }
 
 // Smaller is better.
-std::tuple<int, int64_t, int> RankOf(const Schedule& schedule, int index) {
+std::tuple<int, int64_t, int> RankOf(const KnownSchedule& schedule, int index) {
   const int64_t latency_ns =
       schedule.latency_ns > 0 ? schedule.latency_ns : std::numeric_limits<int64_t>::max();
   return {static_cast<int>(schedule.origin), latency_ns, index};
@@ -22,7 +22,7 @@ std::tuple<int, int64_t, int> RankOf(const Schedule& schedule, int index) {
 int BestBelow(const TaskChoices& task, double error_limit, bool strict) {
   int best = -1;
   for (int i = 0; i < static_cast<int>(task.schedules.size()); ++i) {
-    const Schedule& schedule = task.schedules[i];
+    const KnownSchedule& schedule = task.schedules[i];
     if (strict && !IsLossless(schedule.numerics)) continue;
     if (ErrorOf(schedule.numerics) >= error_limit) continue;
     if (best < 0 || RankOf(schedule, i) < RankOf(task.schedules[best], best)) best = i;

@@ -11,8 +11,8 @@
 namespace burnish {
 
 struct TaskChoices {
-  int64_t weight = 1;               // How often the model has the task.
-  std::vector<Schedule> schedules;  // Candidates; those that turned out not to build are gone.
+  int64_t weight = 1;                    // How often the model has the task.
+  std::vector<KnownSchedule> schedules;  // Candidates; those that turned out not to build are gone.
 };
 
 struct SelectOptions {

@@ -12,11 +12,11 @@ constexpr auto kTuned = ScheduleOrigin::kTuned;
 constexpr auto kCompatible = ScheduleOrigin::kCompatible;
 constexpr auto kDefault = ScheduleOrigin::kDefault;
 
-Schedule Exact(ScheduleOrigin origin, int64_t latency_ns) {
+KnownSchedule Exact(ScheduleOrigin origin, int64_t latency_ns) {
   return {.trace = "t", .origin = origin, .latency_ns = latency_ns};
 }
 
-Schedule Winograd(int64_t latency_ns, double error) {
+KnownSchedule Winograd(int64_t latency_ns, double error) {
   return {.trace = "w",
           .origin = kTuned,
           .latency_ns = latency_ns,

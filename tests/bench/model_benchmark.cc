@@ -37,14 +37,14 @@ namespace {
 
 class AnalyticDefaults : public ScheduleSource {
  public:
-  absl::StatusOr<std::vector<Schedule>> Find(const ExtractedTask& task,
-                                             const Target& target) override {
+  absl::StatusOr<std::vector<KnownSchedule>> Find(const ExtractedTask& task,
+                                                  const Target& target) override {
     ASSIGN_OR_RETURN(const Program workload, ParseProgram(task.workload));
     const absl::Time start = Clock::Real().SteadyNow();
     const Trace trace = DefaultSchedule(workload, IsaModelOf(target), target.threads);
     const absl::MutexLock lock(&mutex_);
     spent_ += Clock::Real().SteadyNow() - start;
-    return std::vector<Schedule>{
+    return std::vector<KnownSchedule>{
         {.trace = PrintTrace(trace), .numerics = {.kind = NumericsClass::kReassociated}}};
   }
   // Of all threads together.

@@ -16,9 +16,9 @@ BestFinder BestIn(const RecordStore& records) {
   return [&records](const BestQuery& query) { return records.Best(query); };
 }
 
-absl::StatusOr<std::vector<Schedule>> RecordedSchedules::Find(const ExtractedTask& task,
-                                                              const Target& target) {
-  std::vector<Schedule> schedules;
+absl::StatusOr<std::vector<KnownSchedule>> RecordedSchedules::Find(const ExtractedTask& task,
+                                                                   const Target& target) {
+  std::vector<KnownSchedule> schedules;
   if (find_best_ != nullptr) {
     BestQuery query{.workload_id = Sha256Bytes(task.workload),
                     .target = target.ToText(),
@@ -45,7 +45,7 @@ absl::StatusOr<std::vector<Schedule>> RecordedSchedules::Find(const ExtractedTas
   // A schedule of this target that any accuracy allows will do without the defaults, which take a
   // second or so a task.
   const bool is_served =
-      std::any_of(schedules.begin(), schedules.end(), [](const Schedule& schedule) {
+      std::any_of(schedules.begin(), schedules.end(), [](const KnownSchedule& schedule) {
         return schedule.origin == ScheduleOrigin::kTuned &&
                schedule.numerics.kind != NumericsClass::kWinograd;
       });

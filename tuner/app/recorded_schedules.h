@@ -30,8 +30,8 @@ class RecordedSchedules : public ScheduleSource {
 
   // Exact workloads, of the target itself or of one for which the traces are valid. Errors: the
   // finder's, and INVALID_ARGUMENT for a workload that cannot be read.
-  absl::StatusOr<std::vector<Schedule>> Find(const ExtractedTask& task,
-                                             const Target& target) override;
+  absl::StatusOr<std::vector<KnownSchedule>> Find(const ExtractedTask& task,
+                                                  const Target& target) override;
 
  private:
   BestFinder find_best_;

@@ -19,8 +19,8 @@ namespace burnish {
 // tasks in common.
 class RememberedSchedules : public ScheduleSource {
  public:
-  absl::StatusOr<std::vector<Schedule>> Find(const ExtractedTask& task,
-                                             const Target& target) override;
+  absl::StatusOr<std::vector<KnownSchedule>> Find(const ExtractedTask& task,
+                                                  const Target& target) override;
 
   // In computing answers.
   absl::Duration spent() const {
@@ -32,7 +32,7 @@ class RememberedSchedules : public ScheduleSource {
   RecordedSchedules source_{nullptr, {}};
   mutable absl::Mutex mutex_;
   // By workload and target.
-  std::map<std::pair<std::string, std::string>, std::vector<Schedule>> known_
+  std::map<std::pair<std::string, std::string>, std::vector<KnownSchedule>> known_
       ABSL_GUARDED_BY(mutex_);
   absl::Duration spent_ ABSL_GUARDED_BY(mutex_) = absl::ZeroDuration();
 };
