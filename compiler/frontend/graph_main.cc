@@ -1,5 +1,6 @@
 // Prints a model as a graph, or writes it as ONNX: what do the importer and the passes make of it?
 //   graph_main resnet50 --stage=tasks
+//   graph_main resnet50 --stage=workloads  # Whole, in order: did a change of a pass change a task?
 //   graph_main model.onnx --shape=x=1x3x224x224 --stage=imported --emit=out.onnx
 #include <cstdio>
 #include <fstream>
@@ -22,7 +23,7 @@ namespace {
 
 struct Arguments {
   std::string model;
-  std::string stage = "prepared";  // imported, prepared, tasks
+  std::string stage = "prepared";  // imported, prepared, tasks, workloads
   std::string emit;
   OnnxImportOptions import;
 };
@@ -52,10 +53,17 @@ absl::StatusOr<Arguments> ParseArguments(int argc, char** argv) {
   return arguments;
 }
 
-absl::Status PrintTasks(const Graph& graph) {
+absl::Status PrintTasks(const Graph& graph, bool whole) {
   const Fusion fusion = Fuse(graph);
   const StorageAssignment storage = AssignStorage(graph, fusion);
   ASSIGN_OR_RETURN(const TaskList list, ExtractTasks(graph, fusion, storage.copy_free));
+  if (whole) {
+    for (const ExtractedTask& task : list.tasks) {
+      std::printf("# %ld x %s\n%s", static_cast<long>(task.weight), task.name.c_str(),
+                  task.workload.c_str());
+    }
+    return absl::OkStatus();
+  }
   int64_t copies = 0;
   for (const bool free : storage.copy_free) copies += free;
   std::printf("%zu groups, %zu tasks, %ld free\n", fusion.groups.size(), list.tasks.size(),
@@ -77,8 +85,8 @@ absl::Status Main(int argc, char** argv) {
     ASSIGN_OR_RETURN(graph, ImportOnnxFile(arguments.model, arguments.import));
   }
   if (arguments.stage != "imported") RETURN_IF_ERROR(PrepareGraph(graph));
-  if (arguments.stage == "tasks") {
-    RETURN_IF_ERROR(PrintTasks(graph));
+  if (arguments.stage == "tasks" || arguments.stage == "workloads") {
+    RETURN_IF_ERROR(PrintTasks(graph, /*whole=*/arguments.stage == "workloads"));
   } else if (arguments.emit.empty()) {
     std::printf("%s", PrintGraph(graph).c_str());
   }
