@@ -7,8 +7,8 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "base/check.h"
+#include "compiler/te/operator.h"
 
 namespace burnish {
 namespace {
@@ -22,11 +22,12 @@ class Fuser {
   Fusion Run();
 
  private:
-  FusionKind Kind(GraphNodeId n) const { return kind_[n]; }
+  const OperatorDef& Operator(GraphNodeId n) const { return *operator_[n]; }
+  FusionKind Kind(GraphNodeId n) const { return Operator(n).fusion; }
   bool IsAnchor(GraphNodeId n) const {
     return Kind(n) == FusionKind::kReduction || Kind(n) == FusionKind::kOpaque;
   }
-  // concat, split, reshape: left to storage assignment.
+  // What storage assignment makes free (concat, split, reshape) is no part of a kernel.
   bool StaysAlone(GraphNodeId n) const;
   bool KeepsLastDimension(GraphNodeId n) const;
   bool IsFree(GraphNodeId n) const { return members_[group_[n]].size() == 1; }
@@ -48,7 +49,7 @@ class Fuser {
 
   const Graph& graph_;
   const FuseOptions& options_;
-  std::vector<FusionKind> kind_;
+  std::vector<const OperatorDef*> operator_;  // By node.
   std::vector<std::vector<GraphNodeId>> consumers_;
   std::vector<bool> is_output_;
   std::vector<int> depth_;                         // Of each node: longest path from an input.
@@ -65,7 +66,7 @@ Fuser::Fuser(const Graph& graph, const FuseOptions& options)
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
     const OperatorDef* def = FindOperator(graph.nodes[n].op);
     CHECK(def != nullptr) << graph.nodes[n].op;
-    kind_.push_back(def->fusion);
+    operator_.push_back(def);
     group_.push_back(static_cast<int>(n));
     members_.push_back({static_cast<GraphNodeId>(n)});
     for (ValueId input : graph.nodes[n].inputs) {
@@ -76,9 +77,7 @@ Fuser::Fuser(const Graph& graph, const FuseOptions& options)
 }
 
 bool Fuser::StaysAlone(GraphNodeId n) const {
-  const GraphNode& node = graph_.nodes[n];
-  return node.outputs.size() != 1 || node.op == "concat" || node.op == "split" ||
-         node.op == "reshape";
+  return graph_.nodes[n].outputs.size() != 1 || Operator(n).traits.movement == Movement::kView;
 }
 
 bool Fuser::KeepsLastDimension(GraphNodeId n) const {
@@ -198,17 +197,23 @@ void Fuser::FuseAttention(GraphNodeId softmax) {
 // Elements of the producer's value are computed where they are read: that pays when each is read
 // once, or costs nothing.
 bool Fuser::ProducerPays(GraphNodeId producer, GraphNodeId consumer) const {
-  const std::string& op = graph_.nodes[producer].op;
   const ValueId value = OutputOf(producer);
-  const bool moves = op == "transpose" || op == "slice" || op == "expand";
   const bool reads_once = (Kind(consumer) == FusionKind::kElementwise &&
                            TypeOf(value).shape == TypeOf(OutputOf(consumer)).shape) ||
-                          (absl::StartsWith(graph_.nodes[consumer].op, "reduce_") &&
-                           Kind(consumer) == FusionKind::kReduction);
+                          Operator(consumer).traits.reads_once;
   if (Kind(producer) == FusionKind::kElementwise) return reads_once;
-  if (op == "pad") return reads_once;
-  if (!moves) return false;
-  return reads_once || op != "transpose" || KeepsLastDimension(producer);
+  switch (Operator(producer).traits.movement) {
+    case Movement::kNone:
+    case Movement::kView:
+      return false;
+    case Movement::kSelected:
+      return reads_once;
+    case Movement::kIndexed:
+      // Neighbours along the last dimension are read as vectors: a transpose that moves it would
+      // be gathered again for every use.
+      return reads_once || graph_.nodes[producer].op != "transpose" || KeepsLastDimension(producer);
+  }
+  return false;
 }
 
 // Takes groups without an anchor whose only reader is node `n` into n's group.

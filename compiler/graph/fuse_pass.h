@@ -36,12 +36,14 @@ struct FuseOptions {
 //   anchor meet again in one of its nodes; a transpose joins when it keeps the last dimension;
 // - of two anchors that a residual addition could join, the deeper one takes it (its other operand
 //   is ready before), the first operand on a tie;
-// - elementwise producers join where each element is read once; movement (transpose that keeps the
-//   last dimension, slice, expand) joins any reader that is the only one;
+// - elementwise producers join where each element is read once; movement by index (a transpose that
+//   keeps the last dimension, slice, expand) joins any reader that is the only one;
 // - attention is one group: a product, what follows it elementwise, a softmax along its rows and
 //   the product that reads the softmax as its left operand, each read by the next only, over the
 //   same batch, where a row is more than a vector on every target;
-// - concat, split and reshape stay by themselves: storage assignment makes most of them free.
+// - movement of the kind kView (concat, split, reshape) stays by itself: storage assignment makes
+//   most of it free.
+// What an operator is comes from its row in the operator library, but for attention.
 Fusion Fuse(const Graph& graph, const FuseOptions& options = {});
 
 }  // namespace burnish

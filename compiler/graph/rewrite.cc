@@ -4,6 +4,7 @@
 
 #include "base/status_macros.h"
 #include "compiler/graph/eliminate_dead_pass.h"
+#include "compiler/te/operator.h"
 
 namespace burnish {
 
@@ -38,17 +39,8 @@ bool IsReshapePermutation(const std::vector<int64_t>& shape, const std::vector<i
 }
 
 bool IsBroadcastElementwise(const std::string& op) {
-  static const auto& ops = *new std::set<std::string>{
-      "add",           "sub",        "mul",          "div",        "pow",        "mod",
-      "min",           "max",        "equal",        "less",       "less_equal", "greater",
-      "greater_equal", "and",        "or",           "xor",        "prelu",      "where",
-      "neg",           "abs",        "sqrt",         "exp",        "log",        "tanh",
-      "erf",           "sin",        "cos",          "floor",      "ceil",       "round",
-      "sign",          "not",        "is_nan",       "reciprocal", "identity",   "cast",
-      "relu",          "leaky_relu", "elu",          "selu",       "celu",       "thresholded_relu",
-      "clip",          "sigmoid",    "hard_sigmoid", "hard_swish", "silu",       "gelu",
-      "softplus",      "softsign",   "mish"};
-  return ops.count(op) > 0;
+  const OperatorDef& def = *FindOperator(op);
+  return def.fusion == FusionKind::kElementwise && def.layout == LayoutRule::kAnyOrder;
 }
 
 void Replacements::Set(ValueId from, ValueId to) {

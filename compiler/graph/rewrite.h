@@ -18,8 +18,9 @@ bool IsIdentityPermutation(const std::vector<int64_t>& perm);
 // order is kept.
 bool IsReshapePermutation(const std::vector<int64_t>& shape, const std::vector<int64_t>& perm);
 
-// For operators of the graph that compute each output element from the same element of the inputs
-// after numpy broadcasting: add, relu, where, .. (not batch_norm, which is per channel).
+// Whether the operator computes each output element from the same element of the inputs after numpy
+// broadcasting, as its row in the library says: add, relu, where, .. (not batch_norm, which is per
+// channel).
 bool IsBroadcastElementwise(const std::string& op);
 
 // Values to be used in place of others; collected during a walk, applied at once.

@@ -45,9 +45,61 @@ enum class FusionKind : uint8_t {
   kOpaque,       // A task by itself: softmax, normalisations with several blocks.
 };
 
+// How an operator works on inputs whose dimensions come in another order. Every row of the library
+// states its rule. There is no default, because the rule that is always right, kFixed, costs a
+// transposition before and behind the operator in each image model.
+enum class LayoutRule : uint8_t {
+  // The operator needs the order of the model: products, reshape, gather.
+  kFixed,
+  // The result has the order of the inputs, if the attributes that speak of dimensions have it too.
+  // All inputs are broadcast to the rank of the result first. The rule does not hold where the
+  // result has another rank than the inputs (a reduction with keepdims=0).
+  kAnyOrder,
+  // Input 0 and the result are N,C,spatial.., or N,spatial..,C with the attribute channels_last=1.
+  // The other inputs (weights, statistics) have one layout.
+  kByChannel,
+  // As kByChannel. With channels last the operator reads and writes whole vectors of channels,
+  // which
+  // is worth a transposition of its input: convolutions and pools.
+  kChannelsLast,
+};
+
+// An attribute that speaks of the dimensions of input 0.
+struct DimensionAttribute {
+  enum class Kind : uint8_t {
+    kAxis,    // An integer: a dimension, a negative one counted from the last.
+    kAxes,    // A list of such.
+    kValues,  // A list with a value for each dimension.
+    kPairs,   // A list with a value for each dimension, then another for each: begins, ends.
+  };
+  const char* name;
+  Kind kind;
+  int64_t fallback = 0;  // Of kAxis: the dimension that is meant where the attribute is absent.
+};
+
+// What movement without arithmetic costs. Fusion asks whether the reader of the result shall read
+// through the operator instead.
+enum class Movement : uint8_t {
+  kNone,      // The operator computes, or its addresses are data (gather) or tables (resize).
+  kView,      // Elements may stay where they are: storage assignment makes most of it free.
+  kIndexed,   // The reader finds an element at another address.
+  kSelected,  // As kIndexed, with a condition for each element: pad.
+};
+
+// What only some operators have.
+struct OperatorTraits {
+  std::vector<DimensionAttribute> dimension_attributes;
+  Movement movement = Movement::kNone;
+  // Of kReduction: each element of the input is a term of one result only, so that computing the
+  // input inside of the reduction repeats nothing. In windows and products it is a term of many.
+  bool reads_once = false;
+};
+
 struct OperatorDef {
   std::string name;  // Of Graph nodes: "conv", "add", ..
   FusionKind fusion;
+  LayoutRule layout;
+  OperatorTraits traits;
   // Types of the outputs. INVALID_ARGUMENT in words a model's author understands: got, want.
   absl::StatusOr<std::vector<TensorType>> (*infer)(const Attributes&, absl::Span<const TensorType>);
   // Adds the operator's blocks. Called only with inputs that `infer` accepted.

@@ -85,8 +85,9 @@ int64_t FlopsOf(const Attributes& attributes, Types types) {
 
 // A row whose operations are counted from its definition.
 template <auto infer, auto define>
-OperatorDef Row(std::string name, FusionKind fusion) {
-  return {std::move(name), fusion, infer, define, &FlopsOf<define>};
+OperatorDef Row(std::string name, FusionKind fusion, LayoutRule layout,
+                OperatorTraits traits = {}) {
+  return {std::move(name), fusion, layout, std::move(traits), infer, define, &FlopsOf<define>};
 }
 
 }  // namespace burnish::ops

@@ -73,7 +73,7 @@ InferResult Infer(const Attributes& attributes, Types inputs) {
 }  // namespace
 
 std::vector<OperatorDef> ConvOperators() {
-  return {Row<&Infer, &DefineConv>("conv", FusionKind::kReduction)};
+  return {Row<&Infer, &DefineConv>("conv", FusionKind::kReduction, LayoutRule::kChannelsLast)};
 }
 
 }  // namespace burnish::ops

@@ -76,7 +76,13 @@ int64_t FlopCount(const Attributes& attributes, Types inputs) {
 }  // namespace
 
 std::vector<OperatorDef> ConvTransposeOperators() {
-  return {{"conv_transpose", FusionKind::kReduction, &Infer, &Define, &FlopCount}};
+  return {{"conv_transpose",
+           FusionKind::kReduction,
+           LayoutRule::kChannelsLast,
+           {},
+           &Infer,
+           &Define,
+           &FlopCount}};
 }
 
 }  // namespace burnish::ops

@@ -136,7 +136,8 @@ std::vector<Tensor> DefineWhere(TeBuilder& te, const Attributes&, Tensors inputs
 
 template <auto infer, auto value>
 OperatorDef Elementwise(std::string name) {
-  return Row<infer, &Define<value>>(std::move(name), FusionKind::kElementwise);
+  return Row<infer, &Define<value>>(std::move(name), FusionKind::kElementwise,
+                                    LayoutRule::kAnyOrder);
 }
 
 }  // namespace
@@ -160,7 +161,7 @@ std::vector<OperatorDef> ElementwiseOperators() {
       Elementwise<&InferLogical, &Function<ExprKind::kOr>>("or"),
       Elementwise<&InferLogical, &Xor>("xor"),
       Elementwise<&InferPrelu, &Prelu>("prelu"),
-      Row<&InferWhere, &DefineWhere>("where", FusionKind::kElementwise),
+      Row<&InferWhere, &DefineWhere>("where", FusionKind::kElementwise, LayoutRule::kAnyOrder),
   };
 }
 

@@ -41,7 +41,7 @@ std::vector<Tensor> Define(TeBuilder& te, const Attributes& attributes, Tensors 
 }  // namespace
 
 std::vector<OperatorDef> GatherOperators() {
-  return {Row<&Infer, &Define>("gather", FusionKind::kInjective)};
+  return {Row<&Infer, &Define>("gather", FusionKind::kInjective, LayoutRule::kFixed)};
 }
 
 }  // namespace burnish::ops

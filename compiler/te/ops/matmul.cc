@@ -203,9 +203,9 @@ std::vector<Tensor> DefineMatmul(TeBuilder& te, const Attributes& attributes, Te
 
 std::vector<OperatorDef> MatmulOperators() {
   return {
-      Row<&InferDense, &DefineDense>("dense", FusionKind::kReduction),
-      Row<&InferGemm, &DefineGemm>("gemm", FusionKind::kReduction),
-      Row<&InferMatmul, &DefineMatmul>("matmul", FusionKind::kReduction),
+      Row<&InferDense, &DefineDense>("dense", FusionKind::kReduction, LayoutRule::kFixed),
+      Row<&InferGemm, &DefineGemm>("gemm", FusionKind::kReduction, LayoutRule::kFixed),
+      Row<&InferMatmul, &DefineMatmul>("matmul", FusionKind::kReduction, LayoutRule::kFixed),
   };
 }
 

@@ -221,11 +221,13 @@ std::vector<Tensor> DefineLrn(TeBuilder& te, const Attributes& attributes, Tenso
 
 std::vector<OperatorDef> NormalizationOperators() {
   return {
-      Row<&InferBatchNorm, &DefineBatchNorm>("batch_norm", FusionKind::kElementwise),
-      Row<&InferLayerNorm, &DefineLayerNorm>("layer_norm", FusionKind::kOpaque),
-      Row<&InferInstanceNorm, &DefineInstanceNorm>("instance_norm", FusionKind::kOpaque),
-      Row<&InferGroupNorm, &DefineGroupNorm>("group_norm", FusionKind::kOpaque),
-      Row<&InferLrn, &DefineLrn>("lrn", FusionKind::kOpaque),
+      Row<&InferBatchNorm, &DefineBatchNorm>("batch_norm", FusionKind::kElementwise,
+                                             LayoutRule::kByChannel),
+      Row<&InferLayerNorm, &DefineLayerNorm>("layer_norm", FusionKind::kOpaque, LayoutRule::kFixed),
+      Row<&InferInstanceNorm, &DefineInstanceNorm>("instance_norm", FusionKind::kOpaque,
+                                                   LayoutRule::kFixed),
+      Row<&InferGroupNorm, &DefineGroupNorm>("group_norm", FusionKind::kOpaque, LayoutRule::kFixed),
+      Row<&InferLrn, &DefineLrn>("lrn", FusionKind::kOpaque, LayoutRule::kByChannel),
   };
 }
 

@@ -149,8 +149,9 @@ InferResult InferAverage(const Attributes& attributes, Types inputs) {
 
 std::vector<OperatorDef> PoolOperators() {
   return {
-      Row<&InferMax, &DefineMax>("max_pool", FusionKind::kReduction),
-      Row<&InferAverage, &DefineAverage>("average_pool", FusionKind::kReduction),
+      Row<&InferMax, &DefineMax>("max_pool", FusionKind::kReduction, LayoutRule::kChannelsLast),
+      Row<&InferAverage, &DefineAverage>("average_pool", FusionKind::kReduction,
+                                         LayoutRule::kChannelsLast),
   };
 }
 

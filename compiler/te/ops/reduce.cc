@@ -209,19 +209,26 @@ std::vector<Tensor> DefineArg(TeBuilder& te, const Attributes& attributes, Tenso
 std::vector<OperatorDef> ReduceOperators() {
   const FusionKind reduction = FusionKind::kReduction;
   const FusionKind opaque = FusionKind::kOpaque;
+  // Where dimensions are dropped (keepdims=0) the result has another rank, so that its order stays.
+  const LayoutRule any = LayoutRule::kAnyOrder;
+  const std::vector<DimensionAttribute> axes = {{"axes", DimensionAttribute::Kind::kAxes}};
+  const OperatorTraits once = {.dimension_attributes = axes, .reads_once = true};
+  const OperatorTraits twice = {.dimension_attributes = axes};
+  const OperatorTraits along_axis = {
+      .dimension_attributes = {{"axis", DimensionAttribute::Kind::kAxis}}};
   return {
-      Row<&InferNumber, &Define<kSumRule>>("reduce_sum", reduction),
-      Row<&InferNumber, &Define<kMeanRule>>("reduce_mean", reduction),
-      Row<&InferReduce, &Define<kMaxRule>>("reduce_max", reduction),
-      Row<&InferReduce, &Define<kMinRule>>("reduce_min", reduction),
-      Row<&InferNumber, &Define<kProdRule>>("reduce_prod", reduction),
-      Row<&InferNumber, &Define<kL1Rule>>("reduce_l1", reduction),
-      Row<&InferFloat, &Define<kL2Rule>>("reduce_l2", reduction),
-      Row<&InferFloat, &Define<kLogSumRule>>("reduce_log_sum", reduction),
-      Row<&InferFloat, &DefineLogSumExp>("reduce_log_sum_exp", opaque),
-      Row<&InferNumber, &Define<kSumSquareRule>>("reduce_sum_square", reduction),
-      Row<&InferArg, &DefineArg<Combiner::kMax>>("argmax", opaque),
-      Row<&InferArg, &DefineArg<Combiner::kMin>>("argmin", opaque),
+      Row<&InferNumber, &Define<kSumRule>>("reduce_sum", reduction, any, once),
+      Row<&InferNumber, &Define<kMeanRule>>("reduce_mean", reduction, any, once),
+      Row<&InferReduce, &Define<kMaxRule>>("reduce_max", reduction, any, once),
+      Row<&InferReduce, &Define<kMinRule>>("reduce_min", reduction, any, once),
+      Row<&InferNumber, &Define<kProdRule>>("reduce_prod", reduction, any, once),
+      Row<&InferNumber, &Define<kL1Rule>>("reduce_l1", reduction, any, once),
+      Row<&InferFloat, &Define<kL2Rule>>("reduce_l2", reduction, any, once),
+      Row<&InferFloat, &Define<kLogSumRule>>("reduce_log_sum", reduction, any, once),
+      Row<&InferFloat, &DefineLogSumExp>("reduce_log_sum_exp", opaque, any, twice),
+      Row<&InferNumber, &Define<kSumSquareRule>>("reduce_sum_square", reduction, any, once),
+      Row<&InferArg, &DefineArg<Combiner::kMax>>("argmax", opaque, any, along_axis),
+      Row<&InferArg, &DefineArg<Combiner::kMin>>("argmin", opaque, any, along_axis),
   };
 }
 

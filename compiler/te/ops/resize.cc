@@ -247,7 +247,11 @@ std::vector<Tensor> Define(TeBuilder& te, const Attributes& attributes, Tensors 
 }  // namespace
 
 std::vector<OperatorDef> ResizeOperators() {
-  return {Row<&Infer, &Define>("resize", FusionKind::kInjective)};
+  return {
+      Row<&Infer, &Define>("resize", FusionKind::kInjective, LayoutRule::kAnyOrder,
+                           {.dimension_attributes = {{"scales", DimensionAttribute::Kind::kValues},
+                                                     {"sizes", DimensionAttribute::Kind::kValues},
+                                                     {"roi", DimensionAttribute::Kind::kPairs}}})};
 }
 
 }  // namespace burnish::ops

@@ -58,9 +58,13 @@ std::vector<Tensor> DefineLogSoftmax(TeBuilder& te, const Attributes& attributes
 }  // namespace
 
 std::vector<OperatorDef> SoftmaxOperators() {
+  const OperatorTraits along_axis = {
+      .dimension_attributes = {{"axis", DimensionAttribute::Kind::kAxis, /*fallback=*/-1}}};
   return {
-      Row<&Infer, &DefineSoftmax>("softmax", FusionKind::kOpaque),
-      Row<&Infer, &DefineLogSoftmax>("log_softmax", FusionKind::kOpaque),
+      Row<&Infer, &DefineSoftmax>("softmax", FusionKind::kOpaque, LayoutRule::kAnyOrder,
+                                  along_axis),
+      Row<&Infer, &DefineLogSoftmax>("log_softmax", FusionKind::kOpaque, LayoutRule::kAnyOrder,
+                                     along_axis),
   };
 }
 

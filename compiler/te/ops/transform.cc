@@ -312,14 +312,20 @@ std::vector<Tensor> DefinePad(TeBuilder& te, const Attributes& attributes, Tenso
 
 std::vector<OperatorDef> TransformOperators() {
   const FusionKind moves = FusionKind::kInjective;
+  const LayoutRule fixed = LayoutRule::kFixed;
+  const LayoutRule any = LayoutRule::kAnyOrder;
+  const DimensionAttribute axis = {"axis", DimensionAttribute::Kind::kAxis};
+  const DimensionAttribute axes = {"axes", DimensionAttribute::Kind::kAxes};
+  const DimensionAttribute pads = {"pads", DimensionAttribute::Kind::kPairs};
   return {
-      Row<&InferTranspose, &DefineTranspose>("transpose", moves),
-      Row<&InferReshape, &DefineReshape>("reshape", moves),
-      Row<&InferExpand, &DefineExpand>("expand", moves),
-      Row<&InferConcat, &DefineConcat>("concat", moves),
-      Row<&InferSplit, &DefineSplit>("split", moves),
-      Row<&InferSlice, &DefineSlice>("slice", moves),
-      Row<&InferPad, &DefinePad>("pad", moves),
+      Row<&InferTranspose, &DefineTranspose>("transpose", moves, fixed,
+                                             {.movement = Movement::kIndexed}),
+      Row<&InferReshape, &DefineReshape>("reshape", moves, fixed, {.movement = Movement::kView}),
+      Row<&InferExpand, &DefineExpand>("expand", moves, fixed, {.movement = Movement::kIndexed}),
+      Row<&InferConcat, &DefineConcat>("concat", moves, any, {{axis}, Movement::kView}),
+      Row<&InferSplit, &DefineSplit>("split", moves, any, {{axis}, Movement::kView}),
+      Row<&InferSlice, &DefineSlice>("slice", moves, any, {{axes}, Movement::kIndexed}),
+      Row<&InferPad, &DefinePad>("pad", moves, any, {{pads}, Movement::kSelected}),
   };
 }
 

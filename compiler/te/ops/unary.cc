@@ -171,7 +171,8 @@ std::vector<Tensor> Define(TeBuilder& te, const Attributes& attributes, Tensors 
 
 template <auto infer, auto value>
 OperatorDef Elementwise(std::string name) {
-  return Row<infer, &Define<value>>(std::move(name), FusionKind::kElementwise);
+  return Row<infer, &Define<value>>(std::move(name), FusionKind::kElementwise,
+                                    LayoutRule::kAnyOrder);
 }
 
 }  // namespace
