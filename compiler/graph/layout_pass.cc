@@ -6,29 +6,21 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "compiler/graph/channel_shuffle.h"
 #include "compiler/graph/evaluate.h"
 #include "compiler/graph/rewrite.h"
+#include "compiler/te/layout.h"
+#include "compiler/te/operator.h"
 
 namespace burnish {
 namespace {
 
 using Shape = std::vector<int64_t>;
 
-// perm of a transpose from N,C,spatial to N,spatial,C.
-Shape ToLast(int64_t rank) {
-  Shape perm = {0};
-  for (int64_t d = 2; d < rank; ++d) perm.push_back(d);
-  perm.push_back(1);
-  return perm;
-}
-
-template <typename T>
-std::vector<T> Permuted(const std::vector<T>& values, const Shape& perm) {
-  std::vector<T> result;
+Shape Permuted(const Shape& values, const Shape& perm) {
+  Shape result;
   for (int64_t p : perm) result.push_back(values[p]);
   return result;
 }
@@ -87,9 +79,6 @@ class Converter {
   absl::Status Convert(const GraphNode& node);
   // All nodes of a shuffle at once.
   absl::Status ConvertShuffle(GraphNodeId last, const ChannelShuffle& shuffle);
-  // Whether the operator works on `rank` dimensions in any order, given the right attributes.
-  bool Carries(const GraphNode& node, int64_t rank) const;
-  absl::StatusOr<Attributes> LastAttributes(const GraphNode& node, int64_t rank) const;
 
   const Graph& old_;
   Graph new_;
@@ -106,7 +95,7 @@ absl::StatusOr<ValueId> Converter::First(ValueId old) {
   }
   CHECK_GE(last_[old], 0);
   Attributes attributes;
-  attributes.Set("perm", InversePermutation(ToLast(Rank(old))));
+  attributes.Set("perm", InversePermutation(ChannelsLastOrder(Rank(old))));
   ASSIGN_OR_RETURN(first_[old], AddOp(new_, "transpose", {last_[old]}, std::move(attributes),
                                       value.name + ".channels_first"));
   return first_[old];
@@ -115,7 +104,7 @@ absl::StatusOr<ValueId> Converter::First(ValueId old) {
 absl::StatusOr<ValueId> Converter::Last(ValueId old) {
   if (last_[old] >= 0) return last_[old];
   const GraphValue& value = old_.value(old);
-  const Shape perm = ToLast(Rank(old));
+  const Shape perm = ChannelsLastOrder(Rank(old));
   if (value.data != nullptr) {
     const TensorType type = {value.type.dtype, Permuted(value.type.shape, perm)};
     return last_[old] = AddConstant(new_, value.name, type,
@@ -134,7 +123,7 @@ absl::StatusOr<ValueId> Converter::LastBroadcast(ValueId old, int64_t rank) {
   if (ElementCount(value.type.shape) == 1) return First(old);
   Shape wide = value.type.shape;
   wide.insert(wide.begin(), rank - Rank(old), 1);
-  const Shape perm = ToLast(rank);
+  const Shape perm = ChannelsLastOrder(rank);
   if (value.data != nullptr) {
     const TensorType wide_type = {value.type.dtype, wide};
     return AddConstant(new_, value.name, {value.type.dtype, Permuted(wide, perm)},
@@ -161,94 +150,28 @@ absl::Status Converter::Emit(const GraphNode& node, std::vector<ValueId> inputs,
   return absl::OkStatus();
 }
 
-bool Converter::Carries(const GraphNode& node, int64_t rank) const {
-  if (rank < 3) return false;
-  static const auto& any_order = *new std::set<std::string>{
-      "concat", "split", "slice", "pad", "softmax", "log_softmax", "batch_norm", "lrn", "resize"};
-  if (any_order.count(node.op) > 0) return true;
-  if (absl::StartsWith(node.op, "reduce_") || node.op == "argmax" || node.op == "argmin") {
-    return node.attributes.Int("keepdims", 1) != 0;
-  }
-  return IsBroadcastElementwise(node.op) && Rank(node.outputs[0]) == rank;
-}
-
-absl::StatusOr<Attributes> Converter::LastAttributes(const GraphNode& node, int64_t rank) const {
-  const Shape perm = ToLast(rank);
-  const Shape place = InversePermutation(perm);  // Where each dimension went.
-  Attributes attributes = node.attributes;
-  for (const char* name : {"axis"}) {
-    if (!attributes.Has(name)) continue;
-    const int64_t axis = attributes.Int(name, 0);
-    attributes.Set(name, place[axis < 0 ? axis + rank : axis]);
-  }
-  if (node.op == "softmax" && !attributes.Has("axis")) attributes.Set("axis", place[rank - 1]);
-  if (attributes.Has("axes")) {
-    Shape axes = attributes.Ints("axes", {});
-    for (int64_t& axis : axes) axis = place[axis < 0 ? axis + rank : axis];
-    attributes.Set("axes", std::move(axes));
-  }
-  if (node.op == "pad") {
-    const Shape pads = attributes.Ints("pads", {});
-    Shape turned = Permuted(Shape(pads.begin(), pads.begin() + rank), perm);
-    const Shape ends = Permuted(Shape(pads.begin() + rank, pads.end()), perm);
-    turned.insert(turned.end(), ends.begin(), ends.end());
-    attributes.Set("pads", std::move(turned));
-  }
-  if (node.op == "resize") {  // Scales and sizes are in the order of X's own dimensions.
-    if (attributes.Has("scales")) {
-      attributes.Set("scales", Permuted(attributes.Floats("scales", {}), perm));
-    }
-    if (attributes.Has("sizes")) {
-      attributes.Set("sizes", Permuted(attributes.Ints("sizes", {}), perm));
-    }
-    if (const std::vector<double> roi = attributes.Floats("roi", {}); !roi.empty()) {
-      const auto middle = roi.begin() + static_cast<int64_t>(perm.size());
-      std::vector<double> turned = Permuted(std::vector<double>(roi.begin(), middle), perm);
-      const std::vector<double> ends = Permuted(std::vector<double>(middle, roi.end()), perm);
-      turned.insert(turned.end(), ends.begin(), ends.end());
-      attributes.Set("roi", std::move(turned));
-    }
-  }
-  static const auto& by_channel = *new std::set<std::string>{"resize", "batch_norm", "lrn"};
-  if (by_channel.count(node.op) > 0) attributes.Set("channels_last", int64_t{1});
-  return attributes;
-}
-
 absl::Status Converter::Convert(const GraphNode& node) {
-  static const auto& anchors =
-      *new std::set<std::string>{"conv", "conv_transpose", "max_pool", "average_pool"};
+  const OperatorDef& op = *FindOperator(node.op);
   const bool is_last = node.attributes.Int("channels_last", 0) != 0;
-  std::vector<ValueId> inputs;
-  if (anchors.count(node.op) > 0 && !is_last) {
-    ASSIGN_OR_RETURN(const ValueId x, Last(node.inputs[0]));
-    inputs.push_back(x);
-    for (size_t i = 1; i < node.inputs.size(); ++i) {
-      ASSIGN_OR_RETURN(const ValueId weights, First(node.inputs[i]));
-      inputs.push_back(weights);
-    }
-    Attributes attributes = node.attributes;
-    attributes.Set("channels_last", int64_t{1});
-    return Emit(node, std::move(inputs), std::move(attributes), /*last=*/true);
-  }
-  int64_t rank = -1;  // Of the inputs that come with channels last.
+  int64_t rank = -1;  // Of the inputs that come with channels last, or shall.
   for (ValueId input : node.inputs) {
     if (IsLast(input)) rank = Rank(input);
   }
-  if (is_last || !Carries(node, rank)) {
-    for (ValueId input : node.inputs) {
-      ASSIGN_OR_RETURN(const ValueId x, First(input));
-      inputs.push_back(x);
-    }
-    return Emit(node, std::move(inputs), node.attributes, /*last=*/false);
-  }
+  if (op.layout == LayoutRule::kChannelsLast) rank = Rank(node.inputs[0]);
+  std::vector<TensorType> results;
+  for (ValueId output : node.outputs) results.push_back(old_.value(output).type);
+  const bool follows = !is_last && FollowsChannelsLast(op, rank, results);
+  std::vector<ValueId> inputs;
   for (size_t i = 0; i < node.inputs.size(); ++i) {
-    const bool by_channel = node.op == "batch_norm" && i > 0;
-    ASSIGN_OR_RETURN(const ValueId x,
-                     by_channel ? First(node.inputs[i]) : LastBroadcast(node.inputs[i], rank));
+    const ValueId input = node.inputs[i];
+    // Operators by channel have weights and statistics behind their first input.
+    const bool turns = follows && (i == 0 || op.layout == LayoutRule::kAnyOrder);
+    ASSIGN_OR_RETURN(const ValueId x, turns ? LastBroadcast(input, rank) : First(input));
     inputs.push_back(x);
   }
-  ASSIGN_OR_RETURN(Attributes attributes, LastAttributes(node, rank));
-  return Emit(node, std::move(inputs), std::move(attributes), /*last=*/true);
+  Attributes attributes = node.attributes;
+  if (follows) attributes = AttributesInOrder(op, attributes, ChannelsLastOrder(rank));
+  return Emit(node, std::move(inputs), std::move(attributes), follows);
 }
 
 absl::Status Converter::ConvertShuffle(GraphNodeId last, const ChannelShuffle& shuffle) {

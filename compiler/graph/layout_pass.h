@@ -11,10 +11,10 @@
 
 namespace burnish {
 
-// Convolutions and pools get channels_last = 1. The layout is carried through what can work in
-// either (elementwise, concat, split, slice, pad, reductions, softmax, batch_norm, resize), axes
-// and constants turned accordingly. Transposes are left at the edges only; run Simplify afterwards:
-// it merges them with the model's own and with reshapes.
+// Operators of LayoutRule::kChannelsLast (convolutions, pools) get channels_last = 1. The layout is
+// carried through whatever follows it by its rule (compiler/te/layout.h), attributes and constants
+// turned accordingly. Transposes are left at the edges only; run Simplify afterwards: it merges
+// them with the model's own and with reshapes.
 absl::Status ConvertToChannelsLast(Graph& graph);
 
 }  // namespace burnish

@@ -4,12 +4,15 @@
 #include "compiler/graph/channel_shuffle.h"
 #include "compiler/graph/graph_testing.h"
 #include "compiler/graph/simplify_pass.h"
+#include "compiler/te/layout.h"
+#include "compiler/te/operator.h"
 #include "gtest/gtest.h"
 
 namespace burnish {
 namespace {
 
 using Shape = std::vector<int64_t>;
+using Doubles = std::vector<double>;
 
 Graph Converted(const Graph& before) {
   Graph after = before;
@@ -64,6 +67,71 @@ TEST(LayoutTest, AxesFollowTheirDimensions) {
   graph.outputs = {soft, Op(graph, "reduce_max", {soft}, {{"axes", Shape{1}}}),
                    Op(graph, "reduce_sum", {soft}, {{"axes", Shape{3}}, {"keepdims", int64_t{0}}})};
   Converted(graph);
+}
+
+TEST(LayoutTest, AnAxisThatIsNotWrittenFollowsItsDimension) {
+  for (const char* op : {"softmax", "log_softmax", "argmax"}) {
+    Graph graph;
+    const ValueId x = AddInput(graph, "x", {DType::kF32, {2, 3, 4, 5}});
+    graph.outputs = {Op(graph, op, {Conv(graph, x, {3, 3, 1, 1})})};
+    Converted(graph);
+  }
+}
+
+// Arguments that an elementwise operator accepts, out of an image, one of truth values, and values
+// by channel; empty where there are none.
+std::vector<ValueId> ArgumentsFor(Graph& graph, const OperatorDef& op, const Attributes& attributes,
+                                  ValueId image) {
+  const int64_t channels = graph.value(image).type.shape[1];
+  const ValueId positive = AddConstant(graph, "c", {DType::kF32, {channels}},
+                                       FromDoubles(DType::kF32, Doubles(channels, 0.5)));
+  const ValueId zero =
+      AddConstant(graph, "zero", {DType::kF32, {}}, FromDoubles(DType::kF32, {0.0}));
+  const ValueId flags = Op(graph, "greater", {image, zero});
+  const std::vector<std::vector<ValueId>> choices = {
+      {image},        {image, image},        {flags},
+      {flags, flags}, {flags, image, image}, {image, positive, positive, positive, positive}};
+  for (const std::vector<ValueId>& choice : choices) {
+    std::vector<TensorType> types;
+    for (ValueId v : choice) types.push_back(graph.value(v).type);
+    if (op.infer(attributes, types).ok()) return choice;
+  }
+  return {};
+}
+
+// Not a list of names: what the library gets tomorrow is asked for too.
+TEST(LayoutTest, NoElementwiseOperatorCostsATranspose) {
+  for (const OperatorDef* op : AllOperators()) {
+    if (op->fusion != FusionKind::kElementwise) continue;
+    SCOPED_TRACE(op->name);
+    Graph graph;
+    const ValueId x = AddInput(graph, "x", {DType::kF32, {1, 3, 4, 5}});
+    const ValueId image = Conv(graph, x, {6, 3, 1, 1});
+    const Attributes attributes =
+        MakeAttributes({{"to", std::string("f32")}, {"fmod", int64_t{1}}});
+    const std::vector<ValueId> arguments = ArgumentsFor(graph, *op, attributes, image);
+    ASSERT_FALSE(arguments.empty()) << "give ArgumentsFor arguments that it accepts";
+    ASSERT_OK_AND_ASSIGN(const ValueId y, AddOp(graph, op->name, arguments, attributes));
+    const ValueId back = Op(graph, "cast", {y}, {{"to", std::string("f32")}});
+    graph.outputs = {Conv(graph, back, {2, 6, 1, 1})};
+    // What it computes is held by the test of the library's rows; here it may be NaN.
+    ASSERT_THAT(ConvertToChannelsLast(graph), IsOk());
+    ASSERT_THAT(Simplify(graph), IsOk());
+    EXPECT_EQ(CountNodes(graph, "transpose"), 2) << "at input and output:\n" << PrintGraph(graph);
+  }
+}
+
+TEST(LayoutTest, AMadeUpElementwiseOperatorIsCarriedThroughByItsRow) {
+  const OperatorDef made_up = {
+      .name = "made_up", .fusion = FusionKind::kElementwise, .layout = LayoutRule::kAnyOrder};
+  const TensorType image = {DType::kF32, {1, 3, 4, 5}};
+  EXPECT_TRUE(FollowsChannelsLast(made_up, 4, {image}));
+  EXPECT_EQ(AttributesInOrder(made_up, MakeAttributes({{"alpha", 0.5}}), ChannelsLastOrder(4)),
+            MakeAttributes({{"alpha", 0.5}}));
+  // An image that is broadcast to more dimensions has its channels in another place.
+  EXPECT_FALSE(FollowsChannelsLast(made_up, 4, {{DType::kF32, {2, 1, 3, 4, 5}}}));
+  // Channels are the last dimension already.
+  EXPECT_FALSE(FollowsChannelsLast(made_up, 2, {{DType::kF32, {1, 3}}}));
 }
 
 TEST(LayoutTest, SplitAndResizeAreCarriedThrough) {

@@ -15,12 +15,6 @@ bool IsScalarConstant(const Graph& graph, ValueId id, double* value) {
   return true;
 }
 
-std::vector<int64_t> InversePermutation(const std::vector<int64_t>& perm) {
-  std::vector<int64_t> inverse(perm.size());
-  for (size_t d = 0; d < perm.size(); ++d) inverse[perm[d]] = static_cast<int64_t>(d);
-  return inverse;
-}
-
 bool IsIdentityPermutation(const std::vector<int64_t>& perm) {
   for (size_t d = 0; d < perm.size(); ++d) {
     if (perm[d] != static_cast<int64_t>(d)) return false;

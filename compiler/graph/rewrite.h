@@ -11,8 +11,6 @@ namespace burnish {
 // A small constant's values where `id` is a constant of floats or integers with one element.
 bool IsScalarConstant(const Graph& graph, ValueId id, double* value);
 
-// perm of a transpose that undoes `perm`.
-std::vector<int64_t> InversePermutation(const std::vector<int64_t>& perm);
 bool IsIdentityPermutation(const std::vector<int64_t>& perm);
 // True where a transpose by `perm` moves no element of `shape`: dimensions of extent 1 aside, the
 // order is kept.
