@@ -7,6 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "compiler/frontend/onnx_export_context.h"
 #include "compiler/frontend/onnx_tensor.h"
+#include "compiler/te/layout.h"
+#include "compiler/te/operator.h"
 #include "onnx/onnx_pb.h"
 
 namespace burnish {
@@ -32,7 +34,7 @@ const TensorType& InputType(const Writer& w, const GraphNode& node, int i) {
   return w.graph().value(node.inputs[i]).type;
 }
 
-// Operators with the same inputs and attributes in ONNX.
+// Operators with the same inputs and attributes in ONNX, but for channels_last.
 const std::map<std::string, std::string>& DirectTypes() {
   static const auto& types = *new std::map<std::string, std::string>{
       {"add", "Add"},
@@ -83,6 +85,11 @@ const std::map<std::string, std::string>& DirectTypes() {
       {"softplus", "Softplus"},
       {"softsign", "Softsign"},
       {"mish", "Mish"},
+      {"conv", "Conv"},
+      {"conv_transpose", "ConvTranspose"},
+      {"max_pool", "MaxPool"},
+      {"average_pool", "AveragePool"},
+      {"batch_norm", "BatchNormalization"},
       {"softmax", "Softmax"},
       {"log_softmax", "LogSoftmax"},
       {"layer_norm", "LayerNormalization"},
@@ -125,33 +132,15 @@ void CopyAttributes(const Attributes& attributes, onnx::NodeProto* to) {
   }
 }
 
-// perm from N,spatial,C to N,C,spatial, and back.
-Shape ToFirst(size_t rank) {
-  Shape perm = {0, static_cast<int64_t>(rank) - 1};
-  for (size_t d = 1; d + 1 < rank; ++d) perm.push_back(static_cast<int64_t>(d));
-  return perm;
-}
-Shape ToLast(size_t rank) {
-  Shape perm = {0};
-  for (size_t d = 2; d < rank; ++d) perm.push_back(static_cast<int64_t>(d));
-  perm.push_back(1);
-  return perm;
-}
-
-// conv, pools, batch_norm: between transposes where channels are last.
-void WriteImageOperator(Writer& w, const GraphNode& node, const std::string& type) {
+// ONNX has channels in dimension 1 only: operators that have them last stand between transposes.
+void WriteChannelsLast(Writer& w, const GraphNode& node, const std::string& type) {
+  const auto rank = static_cast<int64_t>(InputType(w, node, 0).shape.size());
+  const Shape to_last = ChannelsLastOrder(rank);
   Names inputs = InputNames(w, node);
-  const bool last = node.attributes.Int("channels_last", 0) != 0;
-  const size_t rank = InputType(w, node, 0).shape.size();
-  std::string output = w.Name(node.outputs[0]);
-  if (last) {
-    inputs[0] = w.Transpose(inputs[0], ToFirst(rank));
-    output = w.FreshName(output + "_channels_first");
-  }
+  inputs[0] = w.Transpose(inputs[0], InversePermutation(to_last));
+  const std::string output = w.FreshName(w.Name(node.outputs[0]) + "_channels_first");
   CopyAttributes(node.attributes, w.Add(type, inputs, {output}));
-  if (last) {
-    Writer::SetInts(w.Add("Transpose", {output}, OutputNames(w, node)), "perm", ToLast(rank));
-  }
+  Writer::SetInts(w.Add("Transpose", {output}, OutputNames(w, node)), "perm", to_last);
 }
 
 void WriteDense(Writer& w, const GraphNode& node) {
@@ -213,9 +202,20 @@ void WriteSilu(Writer& w, const GraphNode& node) {
 }
 
 void WriteReduction(Writer& w, const GraphNode& node, const std::string& type) {
-  const std::string axes = w.Ints(node.attributes.Ints("axes", {}));
-  onnx::NodeProto* reduce = w.Add(type, {w.Name(node.inputs[0]), axes}, OutputNames(w, node));
-  Writer::SetInt(reduce, "keepdims", node.attributes.Int("keepdims", 1));
+  std::string x = w.Name(node.inputs[0]);
+  Shape axes = node.attributes.Ints("axes", {});
+  int64_t keep_dims = node.attributes.Int("keepdims", 1);
+  if (axes.empty()) {
+    // No axes are all axes in ONNX, and runtimes differ over noop_with_empty_axes: an axis of one
+    // element more is reduced instead.
+    Shape shape = InputType(w, node, 0).shape;
+    axes = {static_cast<int64_t>(shape.size())};
+    keep_dims = 0;
+    shape.push_back(1);
+    x = w.AddFresh("Reshape", {x, w.Ints(shape)});
+  }
+  onnx::NodeProto* reduce = w.Add(type, {x, w.Ints(axes)}, OutputNames(w, node));
+  Writer::SetInt(reduce, "keepdims", keep_dims);
 }
 
 void WriteReshape(Writer& w, const GraphNode& node) {
@@ -281,27 +281,11 @@ void WriteResize(Writer& w, const GraphNode& node) {
 using NodeWriter = std::function<void(Writer&, const GraphNode&)>;
 
 const std::map<std::string, NodeWriter>& SpecialWriters() {
-  const auto image = [](const char* type) {
-    return [type](Writer& w, const GraphNode& node) { WriteImageOperator(w, node, type); };
-  };
   static const auto& writers = *new std::map<std::string, NodeWriter>{
-      {"conv", image("Conv")},
-      {"conv_transpose", image("ConvTranspose")},
-      {"max_pool", image("MaxPool")},
-      {"average_pool", image("AveragePool")},
-      {"batch_norm", image("BatchNormalization")},
-      {"dense", WriteDense},
-      {"gemm", WriteGemm},
-      {"matmul", WriteMatmul},
-      {"clip", WriteClip},
-      {"cast", WriteCast},
-      {"silu", WriteSilu},
-      {"reshape", WriteReshape},
-      {"expand", WriteExpand},
-      {"split", WriteSplit},
-      {"slice", WriteSlice},
-      {"pad", WritePad},
-      {"resize", WriteResize},
+      {"dense", WriteDense},     {"gemm", WriteGemm},     {"matmul", WriteMatmul},
+      {"clip", WriteClip},       {"cast", WriteCast},     {"silu", WriteSilu},
+      {"reshape", WriteReshape}, {"expand", WriteExpand}, {"split", WriteSplit},
+      {"slice", WriteSlice},     {"pad", WritePad},       {"resize", WriteResize},
   };
   return writers;
 }
@@ -323,6 +307,12 @@ absl::Status ExportNode(OnnxGraphWriter& writer, const GraphNode& node) {
   if (direct == DirectTypes().end()) {
     return absl::UnimplementedError(
         absl::StrCat("node '", node.name, "': operator ", node.op, " has no ONNX form"));
+  }
+  const LayoutRule layout = FindOperator(node.op)->layout;
+  const bool by_channel = layout == LayoutRule::kByChannel || layout == LayoutRule::kChannelsLast;
+  if (by_channel && node.attributes.Int("channels_last", 0) != 0) {
+    WriteChannelsLast(writer, node, direct->second);
+    return absl::OkStatus();
   }
   CopyAttributes(node.attributes,
                  writer.Add(direct->second, InputNames(writer, node), OutputNames(writer, node)));

@@ -132,7 +132,7 @@ std::optional<std::vector<ConstantPtr>> OnnxNode::TryFold(const GraphNode& node,
     inputs.push_back({.type = &value.type, .data = value.data});
   }
   int64_t bytes = 0;
-  const bool shares = node.op == "reshape" || node.op == "identity";
+  const bool shares = EvaluatesWithoutCopy(node);
   for (const TensorType& type : types) {
     const int64_t count = ElementCount(type.shape);
     if (!shares && count > kMaxFoldedElements) return std::nullopt;

@@ -24,6 +24,9 @@ std::optional<std::vector<ConstantPtr>> Evaluate(const GraphNode& node,
                                                  absl::Span<const TypedConstant> inputs,
                                                  absl::Span<const TensorType> output_types);
 
+// Whether Evaluate hands on the input's own bytes, so that it costs nothing for any size.
+bool EvaluatesWithoutCopy(const GraphNode& node);
+
 // Element o of the result is input element offset + sum(o_d * strides[d]); strides may be 0 (to
 // broadcast) or negative. Elements of `element_bytes` bytes.
 ConstantPtr StridedCopy(const ConstantData& input, int64_t element_bytes,

@@ -163,11 +163,15 @@ ConstantPtr TransposeConstant(const TensorType& type, const ConstantData& data,
   return StridedCopy(data, SizeBytes(type.dtype), shape, strides, 0);
 }
 
+bool EvaluatesWithoutCopy(const GraphNode& node) {
+  return node.op == "reshape" || node.op == "identity";
+}
+
 std::optional<std::vector<ConstantPtr>> EvaluateMovement(
     const GraphNode& node, absl::Span<const TypedConstant> inputs,
     absl::Span<const TensorType> output_types) {
   const TypedConstant& x = inputs[0];
-  if (node.op == "reshape" || node.op == "identity") return One(x.data);
+  if (EvaluatesWithoutCopy(node)) return One(x.data);
   if (node.op == "transpose") {
     const Shape perm = node.attributes.Ints("perm", {});
     return One(TransposeConstant(*x.type, *x.data, perm));
