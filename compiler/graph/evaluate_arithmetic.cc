@@ -163,7 +163,7 @@ Result Reduce(const GraphNode& node, const TypedConstant& x, const TensorType& o
   const std::vector<int64_t>& shape = x.type->shape;
   if (ElementCount(shape) == 0) return std::nullopt;
   std::vector<int64_t> kept = shape;
-  for (int64_t axis : node.attributes.Ints("axes", {})) kept[axis] = 1;
+  for (int64_t axis : node.attributes.Ints("axes", {})) kept[FromFront(axis, kept.size())] = 1;
   const std::vector<T> values = Values<T>(x);
   std::vector<T> result(ElementCount(output.shape));
   std::vector<bool> started(result.size(), false);

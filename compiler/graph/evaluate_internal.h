@@ -2,12 +2,19 @@
 #ifndef COMPILER_GRAPH_EVALUATE_INTERNAL_H_
 #define COMPILER_GRAPH_EVALUATE_INTERNAL_H_
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
 #include "compiler/graph/evaluate.h"
 
 namespace burnish {
+
+// Operators count dimensions from either end.
+inline int64_t FromFront(int64_t axis, size_t rank) {
+  return axis < 0 ? axis + static_cast<int64_t>(rank) : axis;
+}
 
 // Data movement: any element type, bytes are copied.
 std::optional<std::vector<ConstantPtr>> EvaluateMovement(const GraphNode& node,

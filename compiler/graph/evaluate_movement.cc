@@ -80,8 +80,9 @@ Result Slice(const GraphNode& node, const TypedConstant& input, const TensorType
   Shape strides = DenseStrides(input.type->shape);
   int64_t offset = 0;
   for (size_t i = 0; i < axes.size(); ++i) {
-    offset += starts[i] * strides[axes[i]];
-    strides[axes[i]] *= steps[i];
+    int64_t& stride = strides[FromFront(axes[i], strides.size())];
+    offset += starts[i] * stride;
+    stride *= steps[i];
   }
   return One(StridedCopy(*input.data, SizeBytes(output.dtype), output.shape, strides, offset));
 }
@@ -172,6 +173,7 @@ std::optional<std::vector<ConstantPtr>> EvaluateMovement(
     absl::Span<const TensorType> output_types) {
   const TypedConstant& x = inputs[0];
   if (EvaluatesWithoutCopy(node)) return One(x.data);
+  const int64_t axis = FromFront(node.attributes.Int("axis", 0), x.type->shape.size());
   if (node.op == "transpose") {
     const Shape perm = node.attributes.Ints("perm", {});
     return One(TransposeConstant(*x.type, *x.data, perm));
@@ -180,12 +182,10 @@ std::optional<std::vector<ConstantPtr>> EvaluateMovement(
     return One(StridedCopy(*x.data, SizeBytes(x.type->dtype), output_types[0].shape,
                            BroadcastStrides(x.type->shape, output_types[0].shape), 0));
   }
-  if (node.op == "concat") return Concat(inputs, output_types[0], node.attributes.Int("axis", 0));
-  if (node.op == "split") return Split(x, output_types, node.attributes.Int("axis", 0));
+  if (node.op == "concat") return Concat(inputs, output_types[0], axis);
+  if (node.op == "split") return Split(x, output_types, axis);
   if (node.op == "slice") return Slice(node, x, output_types[0]);
-  if (node.op == "gather" && inputs.size() == 2) {
-    return Gather(x, inputs[1], node.attributes.Int("axis", 0));
-  }
+  if (node.op == "gather" && inputs.size() == 2) return Gather(x, inputs[1], axis);
   return std::nullopt;
 }
 

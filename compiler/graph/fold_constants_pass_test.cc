@@ -121,7 +121,14 @@ INSTANTIATE_TEST_SUITE_P(
                       {"ends", Shape{-1, 1}},
                       {"axes", Shape{1, 2}},
                       {"steps", Shape{-1, -2}}}},
-        EvaluateCase{"gather", {kF, {DType::kI64, {2, 2}}}, {{"axis", int64_t{2}}}}));
+        EvaluateCase{"gather", {kF, {DType::kI64, {2, 2}}}, {{"axis", int64_t{2}}}},
+        // Axes from the end.
+        EvaluateCase{"concat", {kF, kF}, {{"axis", int64_t{-2}}}},
+        EvaluateCase{"split", {kF}, {{"axis", int64_t{-1}}, {"split", Shape{1, 3}}}},
+        EvaluateCase{
+            "slice", {kF}, {{"starts", Shape{1}}, {"ends", Shape{3}}, {"axes", Shape{-2}}}},
+        EvaluateCase{"gather", {kF, {DType::kI64, {2, 2}}}, {{"axis", int64_t{-1}}}},
+        EvaluateCase{"reduce_sum", {kF}, {{"axes", Shape{-2}}, {"keepdims", int64_t{1}}}}));
 
 }  // namespace
 }  // namespace burnish
