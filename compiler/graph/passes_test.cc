@@ -12,7 +12,9 @@
 #include "compiler/graph/graph_testing.h"
 #include "compiler/graph/infer_shapes_pass.h"
 #include "compiler/graph/layout_pass.h"
+#include "compiler/graph/nest_concats_pass.h"
 #include "compiler/graph/prepare.h"
+#include "compiler/graph/random_concats.h"
 #include "compiler/graph/simplify_pass.h"
 #include "compiler/graph/sink_concat_pass.h"
 #include "compiler/graph/sink_shuffle_pass.h"
@@ -29,14 +31,20 @@ struct PassCase {
 
 class PassesTest : public ::testing::TestWithParam<PassCase> {};
 
-TEST_P(PassesTest, KeepsWhatRandomGraphsCompute) {
+void ExpectTheSameResults(const PassCase& pass, const std::function<Graph(uint64_t)>& make) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
-    const Graph before = RandomGraph(seed);
+    const Graph before = make(seed);
     Graph after = before;
-    ASSERT_THAT(GetParam().run(after), IsOk());
+    ASSERT_THAT(pass.run(after), IsOk());
     ASSERT_EQ(Difference(before, after), "");
   }
+}
+
+TEST_P(PassesTest, KeepsWhatRandomGraphsCompute) { ExpectTheSameResults(GetParam(), &RandomGraph); }
+
+TEST_P(PassesTest, KeepsWhatRandomConcatsCompute) {
+  ExpectTheSameResults(GetParam(), &RandomConcats);
 }
 
 // Operators, sorted: a second run may number values anew.
@@ -47,12 +55,14 @@ std::multiset<std::string> Operators(const Graph& graph) {
 }
 
 TEST_P(PassesTest, ASecondRunChangesNothing) {
-  for (uint64_t seed = 1; seed <= 20; ++seed) {
-    Graph once = RandomGraph(seed);
-    ASSERT_THAT(GetParam().run(once), IsOk());
-    Graph twice = once;
-    ASSERT_THAT(GetParam().run(twice), IsOk());
-    EXPECT_EQ(Operators(once), Operators(twice)) << "seed " << seed << PrintGraph(once);
+  for (const auto& make : {&RandomGraph, &RandomConcats}) {
+    for (uint64_t seed = 1; seed <= 20; ++seed) {
+      Graph once = make(seed);
+      ASSERT_THAT(GetParam().run(once), IsOk());
+      Graph twice = once;
+      ASSERT_THAT(GetParam().run(twice), IsOk());
+      EXPECT_EQ(Operators(once), Operators(twice)) << "seed " << seed << PrintGraph(once);
+    }
   }
 }
 
@@ -71,7 +81,7 @@ INSTANTIATE_TEST_SUITE_P(
                       PassCase{"FoldBatchNorm", FoldBatchNorm},
                       PassCase{"CropKernels", CropKernels},
                       PassCase{"SinkChannelShuffles", SinkChannelShuffles},
-                      PassCase{"SinkConcats", SinkConcats},
+                      PassCase{"SinkConcats", SinkConcats}, PassCase{"NestConcats", NestConcats},
                       PassCase{"ConvertToChannelsLast", ConvertToChannelsLast},
                       PassCase{"PrepareGraph", [](Graph& g) { return PrepareGraph(g); }}),
     [](const auto& info) { return std::string(info.param.name); });

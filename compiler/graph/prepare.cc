@@ -7,6 +7,7 @@
 #include "compiler/graph/fold_batch_norm_pass.h"
 #include "compiler/graph/fold_constants_pass.h"
 #include "compiler/graph/layout_pass.h"
+#include "compiler/graph/nest_concats_pass.h"
 #include "compiler/graph/simplify_pass.h"
 #include "compiler/graph/sink_concat_pass.h"
 #include "compiler/graph/sink_shuffle_pass.h"
@@ -30,7 +31,8 @@ absl::Status PrepareGraph(Graph& graph, const PrepareOptions& options) {
     if (options.fold_batch_norm) RETURN_IF_ERROR(FoldBatchNorm(graph));
   }
   EliminateCommon(graph);
-  return absl::OkStatus();
+  // Last: other passes look at concats that nothing else reads.
+  return NestConcats(graph);
 }
 
 }  // namespace burnish
