@@ -112,13 +112,6 @@ class Assigner {
     return demands.empty() || demands.count(0.0) > 0 ? 0.0 : demands.begin()->first;
   }
 
-  bool WantsBorderOn(ValueId v, int64_t dimension) const {
-    for (const auto& [value, border] : demands_[v]) {
-      if (border[dimension].first > 0 || border[dimension].second > 0) return true;
-    }
-    return false;
-  }
-
   void TryConcatView(size_t g) {
     const GraphNode* concat = OnlyNode(g, "concat");
     if (concat == nullptr) return;
@@ -126,14 +119,10 @@ class Assigner {
     const auto rank = static_cast<int64_t>(ShapeOf(whole).size());
     int64_t axis = concat->attributes.Int("axis", 0);
     if (axis < 0) axis += rank;
-    if (!IsInner(whole) || WantsBorderOn(whole, axis)) return;
-    // One axis for a whole tree of views: then a border of the root, which has none along that
-    // axis, is a border of each part too.
-    if (parent_[whole] >= 0 && axis_.at(whole) != axis) return;
     const std::set<ValueId> distinct(concat->inputs.begin(), concat->inputs.end());
     if (distinct.size() != concat->inputs.size()) return;
     for (ValueId part : concat->inputs) {
-      if (!IsInner(part) || parent_[part] >= 0 || WantsBorderOn(part, axis)) return;
+      if (!IsInner(part) || parent_[part] >= 0) return;
     }
     int64_t at = 0;
     for (ValueId part : concat->inputs) {
@@ -147,27 +136,58 @@ class Assigner {
     result_.copy_free[g] = true;
   }
 
-  // Every value's storage, roots first: a part's producer comes before its whole's in the graph.
-  void PlaceValues() {
-    const size_t count = graph_.values.size();
-    std::vector<ValueId> root(count);
-    std::vector<Demands> of_root(count);
-    for (size_t v = 0; v < count; ++v) {
-      root[v] = static_cast<ValueId>(v);
-      while (parent_[root[v]] >= 0) root[v] = parent_[root[v]];
-      for (const auto& [value, border] : demands_[v]) Widen(of_root[root[v]][value], border);
+  ValueId RootOf(ValueId v) const {
+    while (parent_[v] >= 0) v = parent_[v];
+    return v;
+  }
+
+  // Whether nothing of the border lies where `v` was cut from a larger value: there are neighbours.
+  bool IsFree(const Border& border, ValueId v) const {
+    for (; parent_[v] >= 0; v = parent_[v]) {
+      if (border[axis_.at(v)] != std::pair<int64_t, int64_t>(0, 0)) return false;
     }
-    for (size_t v = 0; v < count; ++v) {
-      const ValueId r = root[v];
-      const double value = BorderValue(of_root[r]);
-      const auto found = of_root[r].find(value);
-      const Border border = found == of_root[r].end() ? Border{} : found->second;
-      ValuePlace& place = result_.places[v];
-      place.allocation = r;
-      place.storage = DenseStorage(ShapeOf(r), border, value);
-      for (ValueId part = static_cast<ValueId>(v); parent_[part] >= 0; part = parent_[part]) {
-        place.storage.offset += parent_offset_[part] * place.storage.strides[axis_.at(part)];
+    return true;
+  }
+
+  // What the values of one allocation ask for together. Who wants a border among neighbours, or in
+  // the caller's memory, gets none: what is left of such a border would be of no use.
+  std::vector<Demands> DemandsByRoot() const {
+    std::vector<Demands> of_root(graph_.values.size());
+    for (size_t v = 0; v < graph_.values.size(); ++v) {
+      const ValueId root = RootOf(static_cast<ValueId>(v));
+      if (is_output_[root]) continue;
+      for (const auto& [value, border] : demands_[v]) {
+        if (IsFree(border, static_cast<ValueId>(v))) Widen(of_root[root][value], border);
       }
+    }
+    return of_root;
+  }
+
+  // The part's own view of its whole.
+  Storage CutOut(ValueId part, Storage storage) const {
+    const int64_t axis = axis_.at(part);
+    storage.offset += parent_offset_[part] * storage.strides[axis];
+    if (storage.border.empty()) return storage;
+    storage.border[axis] = {0, 0};
+    const bool any =
+        std::any_of(storage.border.begin(), storage.border.end(),
+                    [](const auto& side) { return side.first > 0 || side.second > 0; });
+    if (!any) storage.border.clear();
+    return storage;
+  }
+
+  void PlaceValues() {
+    const std::vector<Demands> of_root = DemandsByRoot();
+    for (size_t v = 0; v < graph_.values.size(); ++v) {
+      const ValueId root = RootOf(static_cast<ValueId>(v));
+      const double value = BorderValue(of_root[root]);
+      const auto found = of_root[root].find(value);
+      const Border border = found == of_root[root].end() ? Border{} : found->second;
+      Storage storage = DenseStorage(ShapeOf(root), border, value);
+      for (auto part = static_cast<ValueId>(v); parent_[part] >= 0; part = parent_[part]) {
+        storage = CutOut(part, std::move(storage));
+      }
+      result_.places[v] = {.allocation = root, .storage = std::move(storage)};
     }
   }
 

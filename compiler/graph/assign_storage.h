@@ -41,9 +41,14 @@ struct StorageAssignment {
 };
 
 // Graph inputs, outputs and constants are dense, without border: they are the caller's memory, or
-// packed. Borders are as wide as the widest reader asks; 0 where anyone asks for that, else the
-// least value: a reader that wants another one gets none. By default channels-last inputs of
-// convolutions and pools ask, for 0, or max pools for -inf.
+// packed. A concat is free where each part is written by a node, is no output, and has no other
+// place: parts lie in the whole, and that may be part of another concat along any axis, or an
+// output.
+//
+// Borders are as wide as the widest reader asks; 0 where anyone asks for that, else the least
+// value: a reader that wants another one gets none. So does one that wants a border where the
+// whole's other parts lie. By default channels-last inputs of convolutions and pools ask, for 0, or
+// max pools for -inf.
 StorageAssignment AssignStorage(const Graph& graph, const Fusion& fusion,
                                 const StorageOptions& options = {});
 

@@ -121,27 +121,72 @@ TEST(AssignStorageTest, AConcatOfAnInputOrOfOneValueTwiceIsCopied) {
   for (bool free : storage.copy_free) EXPECT_FALSE(free);
 }
 
-TEST(AssignStorageTest, ABorderAlongTheConcatsAxisForbidsViews) {
+TEST(AssignStorageTest, PartsHaveTheWholesBorderButAmongNeighbours) {
+  Images m;
+  const ValueId a = m.Made();
+  const ValueId b = Op(m.graph, "relu", {m.x});
+  const ValueId tall = Op(m.graph, "concat", {a, b}, {{"axis", int64_t{1}}});
+  m.graph.outputs = {m.Conv(tall, 3, {1, 1, 1, 1})};
+  const StorageAssignment storage = m.Assign();
+  const Storage& root = storage.places[tall].storage;
+  EXPECT_THAT(root.border, ElementsAre(Pair(0, 0), Pair(1, 1), Pair(1, 1), Pair(0, 0)));
+  for (const auto& [part, row] : {std::pair(a, 0), std::pair(b, 6)}) {
+    const ValuePlace& place = storage.places[part];
+    EXPECT_EQ(place.allocation, tall);
+    EXPECT_EQ(place.storage.strides, root.strides);
+    EXPECT_EQ(place.storage.offset, root.offset + row * root.strides[1]);
+    EXPECT_THAT(place.storage.border, ElementsAre(Pair(0, 0), Pair(0, 0), Pair(1, 1), Pair(0, 0)));
+  }
+}
+
+// The reader of `a` has to copy it. What it asked for is of no use to others.
+TEST(AssignStorageTest, ABorderAmongNeighboursIsNotThere) {
   Images m;
   const ValueId a = m.Made();
   const ValueId b = Op(m.graph, "relu", {m.x});
   const ValueId tall = Op(m.graph, "concat", {a, b}, {{"axis", int64_t{1}}});
   m.graph.outputs = {m.Conv(a, 3, {1, 1, 1, 1}), m.Conv(tall, 1, {0, 0, 0, 0})};
-  EXPECT_EQ(m.Assign().places[a].allocation, a);
+  const StorageAssignment storage = m.Assign();
+  EXPECT_EQ(storage.places[a].allocation, tall);
+  EXPECT_TRUE(storage.places[a].storage.border.empty());
+  EXPECT_TRUE(storage.places[tall].storage.border.empty());
 }
 
-TEST(AssignStorageTest, ConcatsAlongTwoAxesAreNotNested) {
+TEST(AssignStorageTest, ConcatsAlongTwoAxesAreNested) {
   Images m;
   const ValueId a = m.Made();
   const ValueId b = Op(m.graph, "relu", {m.x});
   const ValueId tall = Op(m.graph, "concat", {a, b}, {{"axis", int64_t{1}}});
   const ValueId c =
       Op(m.graph, "relu", {Op(m.graph, "concat", {m.x, m.x}, {{"axis", int64_t{1}}})});
-  const ValueId wide = Op(m.graph, "concat", {tall, c}, {{"axis", int64_t{3}}});
-  m.graph.outputs = {m.Conv(wide, 1, {0, 0, 0, 0})};
+  const ValueId wide = Op(m.graph, "concat", {c, tall}, {{"axis", int64_t{3}}});
+  m.graph.outputs = {m.Conv(wide, 3, {1, 1, 1, 1}), m.Conv(b, 3, {0, 1, 0, 1})};
   const StorageAssignment storage = m.Assign();
+  const Storage& root = storage.places[wide].storage;
+  EXPECT_THAT(root.strides, ElementsAre(14 * 8 * 8, 8 * 8, 8, 1));
   EXPECT_EQ(storage.places[tall].allocation, wide);
-  EXPECT_EQ(storage.places[a].allocation, a);
+  EXPECT_EQ(storage.places[tall].storage.border, root.border);
+  EXPECT_EQ(storage.places[b].allocation, wide);
+  EXPECT_EQ(storage.places[b].storage.strides, root.strides);
+  EXPECT_EQ(storage.places[b].storage.offset, root.offset + 4 + 6 * 64);
+  EXPECT_THAT(storage.places[b].storage.border,
+              ElementsAre(Pair(0, 0), Pair(0, 0), Pair(1, 1), Pair(0, 0)));
+}
+
+// In the caller's memory, which has no borders.
+TEST(AssignStorageTest, PartsOfAnOutputLieInIt) {
+  Images m;
+  const ValueId a = m.Made();
+  const ValueId b = Op(m.graph, "relu", {m.x});
+  const ValueId ab = Op(m.graph, "concat", {a, b}, {{"axis", int64_t{3}}});
+  m.graph.outputs = {ab, m.Conv(a, 3, {1, 1, 1, 1})};
+  const StorageAssignment storage = m.Assign();
+  EXPECT_TRUE(storage.places[ab].storage.border.empty());
+  for (const auto& [part, channel] : {std::pair(a, 0), std::pair(b, 4)}) {
+    EXPECT_EQ(storage.places[part].allocation, ab);
+    EXPECT_EQ(storage.places[part].storage.offset, channel);
+    EXPECT_TRUE(storage.places[part].storage.border.empty());
+  }
 }
 
 TEST(AssignStorageTest, ReshapesShareMemoryUnlessABorderStandsBetween) {
