@@ -77,6 +77,7 @@ class Assigner {
     }
     PlaceValues();
     if (options_.reshape_views) {
+      for (size_t g = fusion_.groups.size(); g-- > 0;) TryReshapeIntoView(g);
       for (size_t g = 0; g < fusion_.groups.size(); ++g) TryReshapeView(g);
     }
     return std::move(result_);
@@ -191,14 +192,44 @@ class Assigner {
     }
   }
 
+  bool IsContiguous(ValueId v) const {
+    const Storage& storage = result_.places[v].storage;
+    const Storage dense = DenseStorage(ShapeOf(v));
+    for (size_t d = 0; d < ShapeOf(v).size(); ++d) {
+      if (ShapeOf(v)[d] > 1 && storage.strides[d] != dense.strides[d]) return false;
+    }
+    return storage.border.empty();
+  }
+
+  // The other side of a reshape lies where `v` lies, contiguously.
+  void LieAt(ValueId v, ValueId other) {
+    Storage storage = DenseStorage(ShapeOf(other));
+    storage.offset = result_.places[v].storage.offset;
+    result_.places[other] = {.allocation = result_.places[v].allocation,
+                             .storage = std::move(storage)};
+  }
+
+  // A reshape's result that is part of a concat: the input lies there instead of it.
+  void TryReshapeIntoView(size_t g) {
+    const GraphNode* reshape = OnlyNode(g, "reshape");
+    if (reshape == nullptr) return;
+    const ValueId from = reshape->inputs[0];
+    const ValueId to = reshape->outputs[0];
+    if (!IsInner(from) || in_view_[from] || !demands_[from].empty()) return;
+    if (!in_view_[to] || !IsContiguous(to)) return;
+    LieAt(to, from);
+    in_view_[from] = true;
+    result_.copy_free[g] = true;
+  }
+
   void TryReshapeView(size_t g) {
     const GraphNode* reshape = OnlyNode(g, "reshape");
     if (reshape == nullptr) return;
     const ValueId from = reshape->inputs[0];
     const ValueId to = reshape->outputs[0];
-    if (!IsInner(from) || !IsInner(to) || in_view_[from] || in_view_[to]) return;
-    if (!result_.places[from].storage.border.empty() || !demands_[to].empty()) return;
-    result_.places[to].allocation = result_.places[from].allocation;
+    if (!IsInner(from) || !IsContiguous(from)) return;
+    if (!IsInner(to) || in_view_[to] || !demands_[to].empty()) return;
+    LieAt(from, to);
     result_.copy_free[g] = true;
   }
 

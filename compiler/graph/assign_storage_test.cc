@@ -202,5 +202,50 @@ TEST(AssignStorageTest, ReshapesShareMemoryUnlessABorderStandsBetween) {
   EXPECT_EQ(storage.places[flat_b].allocation, flat_b);
 }
 
+// From the image to rows, as detectors do before they join what they found at several scales.
+TEST(AssignStorageTest, AReshapeIntoAContiguousPartOfAConcatIsFree) {
+  Images m;
+  const ValueId a = m.Made();
+  const ValueId b = Op(m.graph, "relu", {m.x});
+  const auto rows = [&](ValueId v) {
+    const ValueId flat = Op(m.graph, "reshape", {v}, {{"shape", Shape{36, 4}}});
+    return Op(m.graph, "reshape", {flat}, {{"shape", Shape{1, 36, 4}}});
+  };
+  const ValueId rows_a = rows(a);
+  const ValueId rows_b = rows(b);
+  const ValueId both = Op(m.graph, "concat", {rows_a, rows_b}, {{"axis", int64_t{1}}});
+  const ValueId row_a = Op(m.graph, "reshape", {a}, {{"shape", Shape{144}}});
+  m.graph.outputs = {both, Op(m.graph, "tanh", {row_a})};
+  const StorageAssignment storage = m.Assign();
+  EXPECT_EQ(storage.places[a].allocation, both);
+  EXPECT_EQ(storage.places[row_a].allocation, both);
+  EXPECT_EQ(storage.places[b].allocation, both);
+  EXPECT_EQ(storage.places[b].storage.offset, 144);
+  EXPECT_THAT(storage.places[b].storage.strides, ElementsAre(144, 24, 4, 1));
+  const Fusion fusion = Fuse(m.graph, {.consumers = false, .producers = false});
+  for (size_t g = 0; g < fusion.groups.size(); ++g) {
+    const std::string& op = m.graph.nodes[fusion.groups[g].nodes[0]].op;
+    EXPECT_EQ(storage.copy_free[g], op == "concat" || op == "reshape");
+  }
+}
+
+TEST(AssignStorageTest, AReshapeIntoAPartWithGapsOrOfAValueWithABorderIsCopied) {
+  Images m;
+  const ValueId a = m.Made();
+  const ValueId b = m.Made();
+  const ValueId c = m.Made();
+  const auto flat = [&](ValueId v) {
+    return Op(m.graph, "reshape", {v}, {{"shape", Shape{36, 4}}});
+  };
+  const ValueId wide = Op(m.graph, "concat", {flat(a), flat(b)}, {{"axis", int64_t{1}}});
+  const ValueId tall = Op(m.graph, "concat", {flat(b), flat(c)}, {{"axis", int64_t{0}}});
+  m.graph.outputs = {Op(m.graph, "tanh", {wide}), Op(m.graph, "tanh", {tall}),
+                     m.Conv(c, 3, {1, 1, 1, 1})};
+  const StorageAssignment storage = m.Assign();
+  EXPECT_EQ(storage.places[a].allocation, a);
+  EXPECT_EQ(storage.places[b].allocation, tall);
+  EXPECT_EQ(storage.places[c].allocation, c);
+}
+
 }  // namespace
 }  // namespace burnish
