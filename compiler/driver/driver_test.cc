@@ -14,6 +14,7 @@
 #include "compiler/driver/schedule_source.h"
 #include "compiler/graph/graph_interpreter.h"
 #include "compiler/graph/graph_testing.h"
+#include "compiler/graph/random_concats.h"
 #include "compiler/runtime/bundle.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -31,6 +32,7 @@ using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::Pair;
 using ::testing::SizeIs;
 using Shape = std::vector<int64_t>;
 
@@ -266,6 +268,108 @@ TEST(DriverTest, BranchesThatAreConcatenatedWriteIntoTheWhole) {
   ASSERT_OK_AND_ASSIGN(const BuiltModel built, Build(graph, source));
   EXPECT_THAT(built.tasks, Each(Field(&TaskReport::name, Not(HasSubstr("concat")))));
   ExpectRunsLikeTheGraph(graph, built, 6);
+}
+
+// Tasks of a model by name, with how many steps are one.
+std::map<std::string, int64_t> StepsByName(const BuiltModel& built) {
+  std::map<std::string, int64_t> steps;
+  for (const TaskReport& task : built.tasks) steps[task.name] += task.weight;
+  return steps;
+}
+
+TEST(DriverTest, AConcatOfInputsIsOneCopyEach) {
+  DefaultScheduleSource source;
+  for (const DType dtype : {DType::kF32, DType::kI64}) {
+    for (const int64_t axis : {0, 1, 2}) {
+      for (const int count : {2, 3, 16, 40}) {
+        SCOPED_TRACE(absl::StrCat(count, " along axis ", axis));
+        Graph graph;
+        graph.name = "joined";
+        std::vector<ValueId> parts;
+        for (int i = 0; i < count; ++i) {
+          Shape shape = {3, 5, 7};
+          shape[axis] = 1 + i % 3;
+          parts.push_back(AddInput(graph, absl::StrCat("x", i), {dtype, shape}));
+        }
+        graph.outputs = {Op(graph, "concat", parts, {{"axis", axis}})};
+        ASSERT_OK_AND_ASSIGN(const BuiltModel built, Build(graph, source));
+        EXPECT_THAT(StepsByName(built), ElementsAre(Pair("identity", count)));
+        ExpectRunsLikeTheGraph(graph, built, count);
+      }
+    }
+  }
+}
+
+// A dense block, as exporters write it: every layer reads the concat of all values before.
+TEST(DriverTest, ADenseBlockCopiesNothing) {
+  Graph graph;
+  graph.name = "dense block";
+  const ValueId x = AddInput(graph, "x", {DType::kF32, {1, 3, 6, 5}});
+  std::vector<ValueId> values = {Conv(graph, x, 16, 3)};
+  for (int layer = 0; layer < 4; ++layer) {
+    const ValueId all =
+        values.size() == 1 ? values[0] : Op(graph, "concat", values, {{"axis", int64_t{1}}});
+    values.push_back(Conv(graph, Op(graph, "tanh", {all}), 8, 3));
+  }
+  graph.outputs = {Op(graph, "neg", {Op(graph, "concat", values, {{"axis", int64_t{1}}})})};
+  TracesByName source({{"conv", "border@1 b4->b0\n"}});
+  ASSERT_OK_AND_ASSIGN(const BuiltModel built, Build(graph, source));
+  EXPECT_THAT(built.tasks, Each(Field(&TaskReport::rejected, IsEmpty())));
+  // The transposes are those of the image and of the output.
+  EXPECT_THAT(StepsByName(built),
+              ElementsAre(Pair("conv", 5), Pair("neg", 1), Pair("tanh", 4), Pair("transpose", 2)));
+  ExpectRunsLikeTheGraph(graph, built, 11);
+}
+
+// One value in three concats along different axes, and twice in one: one place is its own.
+TEST(DriverTest, AValueInSeveralConcatsIsCopiedForAllButOne) {
+  Graph graph;
+  graph.name = "shared";
+  const ValueId x = AddInput(graph, "x", {DType::kF32, {2, 3, 4}});
+  const ValueId a = Op(graph, "tanh", {x});
+  const ValueId b = Op(graph, "neg", {x});
+  const auto join = [&](std::vector<ValueId> parts, int64_t axis) {
+    return Op(graph, "concat", std::move(parts), {{"axis", axis}});
+  };
+  for (const ValueId whole : {join({a, b}, 0), join({b, a, a}, 1), join({a, x}, 2)}) {
+    graph.outputs.push_back(Op(graph, "abs", {whole}));
+  }
+  DefaultScheduleSource source;
+  ASSERT_OK_AND_ASSIGN(const BuiltModel built, Build(graph, source));
+  // `a` has four places, `b` has two, and `x` is an input.
+  EXPECT_EQ(StepsByName(built)["identity"], 3 + 1 + 1);
+  ExpectRunsLikeTheGraph(graph, built, 12);
+}
+
+// A convolution wants a border around rows that lie between others' rows.
+TEST(DriverTest, AReaderAmongNeighboursReadsACopy) {
+  Graph graph;
+  graph.name = "rows";
+  const ValueId x = AddInput(graph, "x", {DType::kF32, {1, 3, 6, 5}});
+  const ValueId a = Conv(graph, x, 8, 1);
+  const ValueId b = Op(graph, "relu", {Conv(graph, x, 8, 1)});
+  const ValueId tall = Op(graph, "concat", {b, a, Op(graph, "neg", {b})}, {{"axis", int64_t{2}}});
+  graph.outputs = {Op(graph, "tanh", {Conv(graph, a, 8, 3)}),
+                   Op(graph, "sigmoid", {Conv(graph, tall, 8, 3)})};
+  TracesByName source({{"conv+tanh", "border@1 b4->b0\n"}, {"conv+sigmoid", "border@1 b4->b0\n"}});
+  ASSERT_OK_AND_ASSIGN(const BuiltModel built, Build(graph, source));
+  EXPECT_THAT(built.tasks, Each(Field(&TaskReport::rejected, IsEmpty())));
+  EXPECT_EQ(StepsByName(built)["identity"], 1);
+  ExpectRunsLikeTheGraph(graph, built, 13);
+}
+
+TEST(DriverTest, RandomConcatsAtEveryLevel) {
+  DefaultScheduleSource plain;
+  TracesByName bordered({{"conv", "border@1 b3->b0\n"}, {"max_pool", "border@1 b2->b0\n"}});
+  for (uint64_t seed = 0; seed < 64; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    const Graph graph = RandomConcats(seed);
+    ScheduleSource& source = seed % 8 < 2 ? static_cast<ScheduleSource&>(plain) : bordered;
+    const int level = seed % 4 == 1 ? static_cast<int>(seed / 4 % 2) : 3;
+    ASSERT_OK_AND_ASSIGN(const BuiltModel built, Build(graph, source, level));
+    if (level == 3) EXPECT_EQ(StepsByName(built).count("concat"), 0u);
+    ExpectRunsLikeTheGraph(graph, built, seed);
+  }
 }
 
 // What the driver owes where a model gives its input back, a constant, or one value twice.

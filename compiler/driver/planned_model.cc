@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "compiler/graph/prepare.h"
+#include "compiler/graph/separate_parts_pass.h"
 #include "compiler/ir/contract.h"
 
 namespace burnish {
@@ -105,9 +106,20 @@ absl::StatusOr<int> CopyForReaders(PlannedModel& model, const std::vector<Reader
   return static_cast<int>(copies.size());
 }
 
+// With views no concat copies anything (SeparateParts), whatever schedules ask for. So none becomes
+// a task: its definition asks each element of its place which part it belongs to.
+std::vector<bool> FreeConcats(const PlannedModel& model) {
+  std::vector<bool> free;
+  for (const FusedGroup& group : model.fusion.groups) {
+    free.push_back(model.graph.nodes[group.nodes.back()].op == "concat");
+  }
+  return free;
+}
+
 void DropFreeCalls(PlannedModel& model) {
   for (size_t g = 0; g < model.tasks.calls.size(); ++g) {
     TaskCall& call = model.tasks.calls[g];
+    CHECK(call.task >= 0 || model.storage.copy_free[g]) << "a concat that was to be free";
     if (!model.storage.copy_free[g] || call.task < 0) continue;
     --model.tasks.tasks[call.task].weight;
     call.task = -1;
@@ -121,6 +133,7 @@ absl::StatusOr<PlannedModel> CutModel(Graph graph, int opt_level) {
   RETURN_IF_ERROR(PrepareGraph(
       model.graph, {.channels_last = opt_level >= 2, .fold_batch_norm = opt_level >= 1}));
   RETURN_IF_ERROR(SeparateOutputs(model.graph));
+  if (opt_level >= 2) RETURN_IF_ERROR(SeparateParts(model.graph));
   model.fusion = Fuse(model.graph, {.consumers = opt_level >= 1, .producers = opt_level >= 1});
   return model;
 }
@@ -129,7 +142,8 @@ absl::Status AssignStorageBySchedule(
     PlannedModel& model, bool views,
     const std::function<absl::StatusOr<std::vector<ChosenSchedule>>(const TaskList&)>& choose) {
   for (int round = 0;; ++round) {
-    ASSIGN_OR_RETURN(model.tasks, ExtractTasks(model.graph, model.fusion));
+    const std::vector<bool> free = views ? FreeConcats(model) : std::vector<bool>();
+    ASSIGN_OR_RETURN(model.tasks, ExtractTasks(model.graph, model.fusion, free));
     ASSIGN_OR_RETURN(model.chosen, choose(model.tasks));
     const std::vector<Reader> readers = FindReaders(model);
     StorageOptions options{.concat_views = views, .reshape_views = views};

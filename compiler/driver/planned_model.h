@@ -34,13 +34,14 @@ struct PlannedModel {
 
 // Runs the passes of an optimisation level (0: none but what is needed, 1: fusion, 2: layout too)
 // and cuts the graph into groups. Afterwards each graph output is a value of its own that a node
-// writes.
+// writes, and from level 2 on so is each part of a concat.
 absl::StatusOr<PlannedModel> CutModel(Graph graph, int opt_level);
 
-// Assigns storage as the chosen schedules ask. `choose(tasks)` gives the schedules of all tasks. A
-// schedule that asks for a border which its input cannot have (the model's own input, or one of
-// which others want another border) gets a copy of that input, as a task of its own: then `choose`
-// is asked once more. Fills in everything after `fusion`.
+// Assigns storage as the chosen schedules ask. `views` (of a model that was cut at level 2 or
+// more): concats are storage, and never tasks. `choose(tasks)` gives the schedules of all tasks. A
+// schedule that asks for a border which its input cannot have (the model's own input, one of which
+// others want another border, a part of a concat beside other parts) gets a copy of that input, as
+// a task of its own: then `choose` is asked once more. Fills in everything after `fusion`.
 absl::Status AssignStorageBySchedule(
     PlannedModel& model, bool views,
     const std::function<absl::StatusOr<std::vector<ChosenSchedule>>(const TaskList&)>& choose);

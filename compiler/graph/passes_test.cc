@@ -15,6 +15,7 @@
 #include "compiler/graph/nest_concats_pass.h"
 #include "compiler/graph/prepare.h"
 #include "compiler/graph/random_concats.h"
+#include "compiler/graph/separate_parts_pass.h"
 #include "compiler/graph/simplify_pass.h"
 #include "compiler/graph/sink_concat_pass.h"
 #include "compiler/graph/sink_shuffle_pass.h"
@@ -82,6 +83,7 @@ INSTANTIATE_TEST_SUITE_P(
                       PassCase{"CropKernels", CropKernels},
                       PassCase{"SinkChannelShuffles", SinkChannelShuffles},
                       PassCase{"SinkConcats", SinkConcats}, PassCase{"NestConcats", NestConcats},
+                      PassCase{"SeparateParts", SeparateParts},
                       PassCase{"ConvertToChannelsLast", ConvertToChannelsLast},
                       PassCase{"PrepareGraph", [](Graph& g) { return PrepareGraph(g); }}),
     [](const auto& info) { return std::string(info.param.name); });
