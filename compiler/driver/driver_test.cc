@@ -300,6 +300,22 @@ TEST(DriverTest, AConcatOfInputsIsOneCopyEach) {
   }
 }
 
+// Seven floats apart: where a part begins is one of sixteen places of a cache line.
+TEST(DriverTest, PartsThatBeginAlikeInACacheLineShareOneKernel) {
+  Graph graph;
+  graph.name = "sevens";
+  std::vector<ValueId> parts;
+  for (int i = 0; i < 40; ++i) {
+    parts.push_back(AddInput(graph, absl::StrCat("x", i), {DType::kF32, {2, 7}}));
+  }
+  graph.outputs = {Op(graph, "concat", parts, {{"axis", int64_t{1}}})};
+  DefaultScheduleSource source;
+  ASSERT_OK_AND_ASSIGN(const BuiltModel built, Build(graph, source));
+  EXPECT_EQ(built.step_count, 40);
+  EXPECT_EQ(built.kernel_count, 16);
+  ExpectRunsLikeTheGraph(graph, built, 14);
+}
+
 // A dense block, as exporters write it: every layer reads the concat of all values before.
 TEST(DriverTest, ADenseBlockCopiesNothing) {
   Graph graph;

@@ -173,13 +173,13 @@ CallLayout LayoutOfCall(const PlannedModel& model, const TaskCall& call) {
     if (buffer.role == BufferRole::kConstant) continue;
     const ValuePlace& place = model.storage.places[values[i]];
     buffer.storage = place.storage;
-    // A part of a larger value starts at its own first element where that is well aligned: then
-    // parts that differ in nothing else are one kernel.
+    // A part of a larger value starts at the last well-aligned place up to its own first element:
+    // then parts that differ in nothing but how far behind it they begin are a few kernels at most.
+    const int64_t size = SizeBytes(buffer.dtype);
     const int64_t shift =
         place.storage.offset - model.storage.places[place.allocation].storage.offset;
-    if (shift * SizeBytes(buffer.dtype) % buffer.storage.alignment_bytes != 0) continue;
-    shift_bytes = shift * SizeBytes(buffer.dtype);
-    buffer.storage.offset -= shift;
+    shift_bytes = shift * size / buffer.storage.alignment_bytes * buffer.storage.alignment_bytes;
+    buffer.storage.offset -= shift_bytes / size;
   }
   layout.contract = ContractOf(program);
   return layout;
