@@ -63,10 +63,11 @@ Interval RangeOfComparison(ExprKind kind, const Interval& a, const Interval& b) 
 }  // namespace
 
 IndexSpace::IndexSpace(const Program& program, VarView view)
-    : program_(program), view_(view), fixed_(program.vars.size()) {}
+    : program_(program), view_(view), fixed_(program.vars.size()), confined_(program.vars.size()) {}
 
 Interval IndexSpace::RangeOfVar(VarId var) const {
   if (fixed_[var].has_value()) return {*fixed_[var], *fixed_[var]};
+  if (confined_[var].has_value()) return *confined_[var];
   const Var& v = program_.vars[var];
   const Interval own = {0, std::max<int64_t>(RangeOf(v.extent).max, 1) - 1};
   if (v.def == nullptr || view_ == VarView::kOwnRange) return own;

@@ -36,6 +36,9 @@ class IndexSpace {
   // Gives a variable a value, or takes it away.
   void Fix(VarId var, int64_t value) { fixed_[var] = value; }
   void Unfix(VarId var) { fixed_[var].reset(); }
+  // Some of its values only, or all again. For RangeOf: a value that is fixed counts before.
+  void Confine(VarId var, const Interval& values) { confined_[var] = values; }
+  void Release(VarId var) { confined_[var].reset(); }
 
   // Sound, not always tight. Of a bool: 0 .. 1.
   Interval RangeOf(const Expr& e) const;
@@ -69,6 +72,7 @@ class IndexSpace {
   const Program& program_;
   const VarView view_;
   std::vector<std::optional<int64_t>> fixed_;
+  std::vector<std::optional<Interval>> confined_;
 };
 
 }  // namespace burnish

@@ -205,10 +205,15 @@ INSTANTIATE_TEST_SUITE_P(
                       CopyOf("block Y(i in 4) { step Y[i] = X[i * 4611686018427387904 * 4] }"),
                       "index 0 of X"},
         BrokenProgram{"TooManyPoints",
-                      "input X: f32[4]\noutput Y: f32[2048, 2048]\n"
-                      "block Y(i in 2048, j in 2048) { step Y[i, j] = (i * i + j * j) % 5 < 4 ? "
+                      "input X: f32[4]\noutput Y: f32[9999, 9999]\n"
+                      "block Y(i in 9999, j in 9999) { step Y[i, j] = (i * i + j * j) % 5 < 4 ? "
                       "X[(i * i + j * j) % 5] : 0.0 }",
                       "cannot prove that index 0 of X"},
+        // One element of six million.
+        BrokenProgram{"GuardOneLateOfALongAxis",
+                      "input X: f32[3000000]\noutput Y: f32[6000000]\nblock Y(i in 6000000) { "
+                      "step Y[i] = i < 3000001 ? X[i] : X[i - 3000000] }",
+                      "index 0 of X, Y.i, takes values [3000000, 3000000], want [0, 2999999]"},
         BrokenProgram{"MapBeyondItsExtent",
                       CopyOf("var a in 2 var b in 3 var i in 4 = a * 3 + b block Y(i) { step Y[i] "
                              "= X[i] }",
@@ -437,6 +442,12 @@ INSTANTIATE_TEST_SUITE_P(
         BrokenProgram{"GuardOnAnotherVariable",
                       "input X: f32[4]\noutput Y: f32[4, 3]\n"
                       "block Y(i in 4, j in 3) { step Y[i, j] = i + j < 4 ? X[i + j] : 0.0 }",
+                      ""},
+        // Too many elements to look at each.
+        BrokenProgram{"PartsOfALongAxis",
+                      "input X: f32[3000000]\noutput Y: f32[9000000]\n"
+                      "block Y(i in 9000000) { step Y[i] = i < 3000000 ? X[i] : i < 6000000 ? "
+                      "X[i - 3000000] : X[i - 6000000] }",
                       ""},
         BrokenProgram{"BoundsCheckedIndex",
                       CopyOf("block Y(i in 4) { step Y[i] = X[bounds_check(I[i], 4)] }"), ""},

@@ -38,9 +38,10 @@ void VisitAccesses(const Expr& e, const Guards& outer,
 
 namespace {
 
-// Points that one proof and all proofs together may take.
-constexpr int64_t kProofBudget = int64_t{1} << 20;
-constexpr int64_t kTotalBudget = int64_t{1} << 23;
+// Looks, at a range of values or at one, that one proof and all proofs together may take: a million
+// points, of which each was in a range that was looked at in vain.
+constexpr int64_t kProofBudget = int64_t{1} << 21;
+constexpr int64_t kTotalBudget = int64_t{1} << 24;
 
 class BoundsVerifier {
  public:
@@ -186,21 +187,38 @@ class BoundsVerifier {
     return status;
   }
 
-  absl::Status Narrow(IndexSpace& space, absl::Span<const VarId> vars,
-                      const std::function<bool()>& settled,
-                      const std::function<std::string()>& describe, int64_t* budget) {
+  using Settled = std::function<bool()>;
+  using Describe = std::function<std::string()>;
+
+  absl::Status Narrow(IndexSpace& space, absl::Span<const VarId> vars, const Settled& settled,
+                      const Describe& describe, int64_t* budget) {
     if (settled()) return absl::OkStatus();
     if (vars.empty()) return absl::InvalidArgumentError(absl::StrCat(where_, ": ", describe()));
     const Interval extent = space.RangeOf(program_.vars[vars[0]].extent);
-    for (int64_t value = 0; value < extent.max; ++value) {
-      if (--*budget < 0) {
-        return absl::InvalidArgumentError(
-            absl::StrCat(where_, ": cannot prove that ", describe(), " (too many points)"));
-      }
-      space.Fix(vars[0], value);
+    if (extent.max < 1) return absl::OkStatus();
+    return Halve(space, vars, {0, extent.max - 1}, settled, describe, budget);
+  }
+
+  // The same for some values of the first variable. By halves: conditions such as i < 1000 are
+  // settled for all values on one side, and an axis may be as long as a tensor.
+  absl::Status Halve(IndexSpace& space, absl::Span<const VarId> vars, const Interval& values,
+                     const Settled& settled, const Describe& describe, int64_t* budget) {
+    if (--*budget < 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(where_, ": cannot prove that ", describe(), " (too many points)"));
+    }
+    if (values.IsPoint()) {
+      space.Fix(vars[0], values.min);
       const absl::Status status = Narrow(space, vars.subspan(1), settled, describe, budget);
       space.Unfix(vars[0]);
-      RETURN_IF_ERROR(status);
+      return status;
+    }
+    const int64_t middle = values.min + (values.max - values.min) / 2;
+    for (const Interval& half : {Interval{values.min, middle}, Interval{middle + 1, values.max}}) {
+      space.Confine(vars[0], half);
+      const bool all = settled();
+      space.Release(vars[0]);
+      if (!all) RETURN_IF_ERROR(Halve(space, vars, half, settled, describe, budget));
     }
     return absl::OkStatus();
   }
