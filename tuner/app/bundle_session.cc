@@ -7,7 +7,7 @@
 #include "compiler/runtime/bundle.h"
 #include "compiler/runtime/thread_pool.h"
 #include "tuner/app/error.h"
-#include "tuner/cli/format.h"
+#include "tuner/app/value_text.h"
 
 namespace burnish {
 namespace {

@@ -17,7 +17,7 @@
 #include "absl/strings/str_split.h"
 #include "base/cpu_info.h"
 #include "base/file.h"
-#include "tuner/cli/format.h"
+#include "tuner/app/value_text.h"
 
 namespace burnish {
 namespace {

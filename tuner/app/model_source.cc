@@ -11,7 +11,7 @@
 #include "compiler/frontend/zoo.h"
 #include "tuner/app/error.h"
 #include "tuner/app/operator_spec.h"
-#include "tuner/cli/format.h"
+#include "tuner/app/value_text.h"
 
 namespace burnish {
 namespace {

@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "compiler/driver/select.h"
 #include "tuner/app/error.h"
+#include "tuner/app/value_text.h"
 #include "tuner/cli/format.h"
 
 namespace burnish {

@@ -5,11 +5,8 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 
 namespace burnish {
 namespace {
@@ -35,14 +32,6 @@ std::string FormatNs(double ns) {
   return absl::StrCat(Digits(ns * 1e-9), " s");
 }
 
-std::string FormatBytes(double bytes) {
-  constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  size_t unit = 0;
-  for (; bytes >= 1023.5 && unit + 1 < std::size(kUnits); ++unit) bytes /= 1024;
-  if (unit == 0) return absl::StrFormat("%.0f B", bytes);
-  return absl::StrFormat("%.*f %s", bytes >= 9.95 ? 0 : 1, bytes, kUnits[unit]);
-}
-
 std::string FormatPeriod(absl::Duration period) {
   const int64_t seconds = std::max<int64_t>(0, absl::ToInt64Seconds(period));
   if (seconds < 60) return absl::StrCat(seconds, " s");
@@ -58,20 +47,6 @@ std::string FormatWallNs(int64_t wall_ns) {
 std::string HexString(absl::string_view raw) { return absl::BytesToHexString(raw); }
 
 std::string ShortHash(absl::string_view raw) { return HexString(raw.substr(0, 6)); }
-
-std::string FormatShape(const std::vector<int64_t>& shape) {
-  return absl::StrCat("[", absl::StrJoin(shape, ","), "]");
-}
-
-std::vector<int64_t> ParseShape(absl::string_view text) {
-  std::vector<int64_t> shape;
-  for (absl::string_view part : absl::StrSplit(text, absl::ByAnyChar("x,"))) {
-    int64_t extent = 0;
-    if (!absl::SimpleAtoi(part, &extent) || extent < 0) return {};
-    shape.push_back(extent);
-  }
-  return shape;
-}
 
 std::string Printable(absl::string_view text) {
   std::string printable;

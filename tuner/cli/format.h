@@ -1,4 +1,4 @@
-// Numbers and tables for people.
+// Times, hashes and tables for people.
 #ifndef TUNER_CLI_FORMAT_H_
 #define TUNER_CLI_FORMAT_H_
 
@@ -14,8 +14,6 @@ namespace burnish {
 
 // "812 ns", "3.42 us", "12.3 ms", "1.20 s": three digits.
 std::string FormatNs(double ns);
-// "512 B", "1.5 KiB", "23 MiB"
-std::string FormatBytes(double bytes);
 // "45 s", "3 min 20 s", "2 h 05 min"
 std::string FormatPeriod(absl::Duration period);
 // "2026-01-31 12:00:00" UTC; "-" for 0.
@@ -23,10 +21,6 @@ std::string FormatWallNs(int64_t wall_ns);
 // The first 12 hexadecimal digits of raw bytes, as people name a hash.
 std::string ShortHash(absl::string_view raw);
 std::string HexString(absl::string_view raw);
-// "[1,3,224,224]"
-std::string FormatShape(const std::vector<int64_t>& shape);
-// "1x3x224x224" or "1,3,224,224" back; empty where it is neither.
-std::vector<int64_t> ParseShape(absl::string_view text);
 
 // The text with control characters but line ends as "\\x1b": names come from models and networks
 // that nobody vouches for, and must not reach a terminal as commands.

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "tuner/app/value_text.h"
 #include "tuner/cli/format.h"
 
 namespace burnish {

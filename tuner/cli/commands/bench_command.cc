@@ -14,6 +14,7 @@
 #include "tuner/app/error.h"
 #include "tuner/app/machine_peak.h"
 #include "tuner/app/output_file.h"
+#include "tuner/app/value_text.h"
 #include "tuner/cli/commands/commands.h"
 #include "tuner/cli/context.h"
 #include "tuner/cli/format.h"

@@ -10,6 +10,7 @@
 #include "tuner/app/bundle_session.h"
 #include "tuner/app/error.h"
 #include "tuner/app/npy.h"
+#include "tuner/app/value_text.h"
 #include "tuner/cli/commands/commands.h"
 #include "tuner/cli/context.h"
 #include "tuner/cli/format.h"
