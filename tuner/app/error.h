@@ -1,8 +1,10 @@
-// What goes wrong, for people and scripts: each kind of error has a number that never changes, an
-// exit code of sysexits.h, and a hint. docs/cli.md lists them all.
+// What went wrong, for whoever has to act on it: each kind of error has a number that never
+// changes.
 //
-// Libraries say what happened (absl::Status); a command that knows what it was doing attaches the
-// number. Texts of this tree end in "; hint: ..." where the cause suggests the next step.
+// Libraries say what happened (absl::Status). The application knows what it was doing, and attaches
+// the number, the thing that the error is about, and sometimes a hint. How an error is printed,
+// what a user may do about it in general, and with which code a process then exits belong to the
+// front end (tuner/cli/error_text.h).
 #ifndef TUNER_APP_ERROR_H_
 #define TUNER_APP_ERROR_H_
 
@@ -68,16 +70,10 @@ enum class ErrorCode : int {
   kDiskFull = 907,
 };
 
-struct ErrorInfo {
-  ErrorCode code;
-  int exit_code;      // sysexits.h; 130 for an interruption.
-  const char* title;  // For docs/cli.md.
-  const char* hint;   // Where neither the library nor the command knows better; may be empty.
-};
-
 // By number.
-absl::Span<const ErrorInfo> AllErrors();
-const ErrorInfo& InfoOf(ErrorCode code);
+absl::Span<const ErrorCode> AllErrorCodes();
+// Nothing where no error has that number, as from a newer version.
+std::optional<ErrorCode> FindErrorCode(int number);
 std::string ErrorName(ErrorCode code);  // "B0101"
 
 // `where`: the file, argument or address that it is about; `hint`: what to do next. Either may be
@@ -87,21 +83,18 @@ absl::Status WithError(const absl::Status& status, ErrorCode code, absl::string_
 absl::Status MakeError(ErrorCode code, absl::string_view cause, absl::string_view where = "",
                        absl::string_view hint = "");
 
-// What WithError attached.
+// What was attached.
 struct ErrorParts {
   std::optional<ErrorCode> code;
   std::string where, hint;
 };
 ErrorParts PartsOf(const absl::Status& status);
 
+// `status` with the hint, unless it is OK or has one already.
+absl::Status WithHint(const absl::Status& status, absl::string_view hint);
+
 // The attached code, or one by the status's own code.
 ErrorCode ErrorCodeOf(const absl::Status& status);
-int ExitCodeOf(const absl::Status& status);  // 0 when OK.
-
-// error[B0201]: cannot open x.npy: No such file or directory
-//   where: x.npy
-//   hint: ...
-std::string FormatError(const absl::Status& status, bool color);
 
 }  // namespace burnish
 

@@ -1,64 +1,38 @@
 #include "tuner/app/error.h"
 
-#include <set>
-
-#include "absl/strings/str_cat.h"
-#include "base/file.h"
-#include "base/status_matchers.h"
 #include "gtest/gtest.h"
 
 namespace burnish {
 namespace {
 
-using ::testing::HasSubstr;
-
-TEST(ErrorTest, NumbersAreUniqueAndExitCodesAreThoseOfTheContract) {
-  const std::set<int> exit_codes = {64, 65, 66, 69, 70, 74, 75, 76, 77, 78, 130};
-  std::set<int> numbers;
-  for (const ErrorInfo& info : AllErrors()) {
-    EXPECT_TRUE(numbers.insert(static_cast<int>(info.code)).second) << ErrorName(info.code);
-    EXPECT_TRUE(exit_codes.contains(info.exit_code)) << ErrorName(info.code);
-    EXPECT_EQ(&InfoOf(info.code), &info);
-  }
-}
-
-TEST(ErrorTest, TheManualListsEveryError) {
-  ASSERT_OK_AND_ASSIGN(const std::string manual, ReadFile("docs/cli.md", 1 << 20));
-  for (const ErrorInfo& info : AllErrors()) {
-    EXPECT_THAT(manual, HasSubstr(absl::StrCat("| ", ErrorName(info.code), " | ", info.exit_code,
-                                               " | ", info.title, " |")));
-  }
-}
-
 TEST(ErrorTest, TheInnermostNumberStays) {
   const absl::Status inner = MakeError(ErrorCode::kNotBundle, "no magic", "a.bundle");
   const absl::Status outer = WithError(inner, ErrorCode::kInternal, "elsewhere");
   EXPECT_EQ(ErrorCodeOf(outer), ErrorCode::kNotBundle);
-  EXPECT_EQ(ExitCodeOf(outer), 65);
-  EXPECT_THAT(FormatError(outer, false), HasSubstr("where: a.bundle"));
+  EXPECT_EQ(PartsOf(outer).where, "a.bundle");
 }
 
-TEST(ErrorTest, ALibrarysHintTakesThePlaceOfTheGeneralOne) {
-  const absl::Status status = WithError(absl::InvalidArgumentError("a is b; hint: make it c"),
-                                        ErrorCode::kNotDatabase, "x.db");
-  EXPECT_EQ(FormatError(status, false),
-            "error[B0501]: a is b\n"
-            "  where: x.db\n"
-            "  hint: make it c\n");
+TEST(ErrorTest, AHintIsAddedOnlyWhereThereIsNone) {
+  EXPECT_TRUE(WithHint(absl::OkStatus(), "wait").ok());
+  const absl::Status without = MakeError(ErrorCode::kNoStudy, "no study 7");
+  EXPECT_EQ(PartsOf(WithHint(without, "list them")).hint, "list them");
+  const absl::Status with = MakeError(ErrorCode::kNoStudy, "no study 7", "", "list them");
+  EXPECT_EQ(PartsOf(WithHint(with, "wait")).hint, "list them");
 }
 
-TEST(ErrorTest, WithoutAHintTheTablesIsShown) {
-  EXPECT_EQ(FormatError(MakeError(ErrorCode::kNoStudy, "no study 7"), false),
-            "error[B0601]: no study 7\n"
-            "  hint: tuner list shows the studies\n");
+TEST(ErrorTest, NumbersAreFoundAndUnknownOnesAreNot) {
+  EXPECT_EQ(FindErrorCode(601), ErrorCode::kNoStudy);
+  EXPECT_EQ(ErrorName(ErrorCode::kNoStudy), "B0601");
+  EXPECT_EQ(FindErrorCode(0), std::nullopt);
+  EXPECT_EQ(FindErrorCode(999), std::nullopt);
 }
 
-TEST(ErrorTest, AStatusWithoutANumberGetsOneByItsKind) {
-  EXPECT_EQ(ExitCodeOf(absl::OkStatus()), 0);
-  EXPECT_EQ(ExitCodeOf(absl::UnavailableError("x")), 69);
-  EXPECT_EQ(ExitCodeOf(absl::InternalError("x")), 70);
-  EXPECT_EQ(ExitCodeOf(absl::PermissionDeniedError("x")), 77);
-  EXPECT_EQ(ExitCodeOf(absl::CancelledError("x")), 130);
+TEST(ErrorTest, TheStatusSaysWhetherToTryAgain) {
+  EXPECT_TRUE(absl::IsInvalidArgument(MakeError(ErrorCode::kUsage, "x")));
+  EXPECT_TRUE(absl::IsUnavailable(MakeError(ErrorCode::kTrackerUnreachable, "x")));
+  EXPECT_TRUE(absl::IsNotFound(MakeError(ErrorCode::kNoRecord, "x")));
+  EXPECT_TRUE(absl::IsCancelled(MakeError(ErrorCode::kInterrupted, "x")));
+  EXPECT_TRUE(absl::IsAborted(MakeError(ErrorCode::kDiskFull, "x")));
 }
 
 }  // namespace

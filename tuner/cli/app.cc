@@ -12,6 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "base/logging.h"
 #include "tuner/app/error.h"
+#include "tuner/cli/error_text.h"
 #include "tuner/cli/version.h"
 
 namespace burnish {

@@ -51,7 +51,7 @@ class Command {
   virtual std::string summary() const = 0;  // One line.
   virtual std::string example() const = 0;  // One line a command.
   virtual void AddOptions(CommandOptions& options) = 0;
-  // What is printed for an error: FormatError; the exit code: ExitCodeOf (error.h).
+  // What is printed for an error: FormatError; the exit code: ExitCodeOf (error_text.h).
   virtual absl::Status Run(Context& context) = 0;
 };
 

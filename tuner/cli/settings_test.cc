@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/status_matchers.h"
 #include "gtest/gtest.h"
-#include "tuner/app/error.h"
+#include "tuner/cli/error_text.h"
 
 namespace burnish {
 namespace {

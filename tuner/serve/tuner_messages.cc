@@ -1,6 +1,6 @@
 #include "tuner/serve/tuner_messages.h"
 
-#include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -239,12 +239,8 @@ absl::Status WithErrorDetail(const absl::Status& status, absl::string_view detai
       !message.ParseFromArray(detail.data(), static_cast<int>(detail.size()))) {
     return status;
   }
-  const absl::Span<const ErrorInfo> known = AllErrors();
-  const bool is_known = std::any_of(known.begin(), known.end(), [&](const ErrorInfo& info) {
-    return static_cast<int32_t>(info.code) == message.code();
-  });
-  if (!is_known) return status;
-  return WithError(status, static_cast<ErrorCode>(message.code()), message.where(), message.hint());
+  const std::optional<ErrorCode> code = FindErrorCode(message.code());
+  return code.has_value() ? WithError(status, *code, message.where(), message.hint()) : status;
 }
 
 }  // namespace burnish

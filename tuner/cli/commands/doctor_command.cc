@@ -18,6 +18,7 @@
 #include "tuner/app/operator_spec.h"
 #include "tuner/cli/commands/commands.h"
 #include "tuner/cli/context.h"
+#include "tuner/cli/error_text.h"
 #include "tuner/cli/format.h"
 
 namespace burnish {

@@ -1,0 +1,140 @@
+#include "tuner/cli/error_text.h"
+
+#include <sysexits.h>
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "tuner/cli/format.h"
+
+namespace burnish {
+namespace {
+
+constexpr int kExitInterrupted = 130;  // As shells say it: 128 + SIGINT.
+
+constexpr ErrorInfo kErrors[] = {
+    {ErrorCode::kUsage, EX_USAGE, "wrong arguments", "tuner --help lists the commands"},
+    {ErrorCode::kSettings, EX_CONFIG, "a setting has a value that is none of its values",
+     "tuner config show --origin says where each comes from"},
+    {ErrorCode::kTarget, EX_USAGE, "a target that cannot be read or is not known",
+     "--target host, or a text such as cpu:arch=znver3,threads=2"},
+    {ErrorCode::kNotAvailableYet, EX_UNAVAILABLE, "known, but not in this version",
+     "this version has CPU targets and SQLite databases"},
+    {ErrorCode::kNoInputFile, EX_NOINPUT, "a file is not there", "check the path"},
+    {ErrorCode::kBadNpy, EX_DATAERR, "not a NumPy file that can be read",
+     "numpy.save(path, numpy.ascontiguousarray(x)) writes one"},
+    {ErrorCode::kInputPermission, EX_NOPERM, "a file must not be read", "check who owns it"},
+    {ErrorCode::kOutputFile, EX_IOERR, "a file cannot be written",
+     "check that its folder is there and has space"},
+    {ErrorCode::kBadModel, EX_DATAERR, "the model is broken",
+     "onnx.checker.check_model says more about it"},
+    {ErrorCode::kUnsupportedOperator, EX_DATAERR, "the model needs what is not supported",
+     "docs/operators.md lists what is"},
+    {ErrorCode::kShapeMissing, EX_DATAERR, "a model input has no fixed shape",
+     "--shape NAME=1x3x224x224"},
+    {ErrorCode::kModelTooLarge, EX_DATAERR, "the model is beyond a limit",
+     "a smaller --shape or --batch, where it has one"},
+    {ErrorCode::kUnknownModel, EX_USAGE, "no model of that name",
+     "tuner submit --help lists the names"},
+    {ErrorCode::kBadSpec, EX_USAGE, "an operator's text that cannot be read",
+     "for example conv2d:n=1,h=56,w=56,ci=64,co=64,k=3,s=1,p=1"},
+    {ErrorCode::kNotBundle, EX_DATAERR, "not a bundle",
+     "tuner compile --model FILE.onnx --out FILE writes one"},
+    {ErrorCode::kDamagedBundle, EX_DATAERR, "the bundle is damaged",
+     "copy it again, or build it again with tuner compile"},
+    {ErrorCode::kOtherCpu, EX_UNAVAILABLE, "the bundle is for another CPU or version",
+     "build it for this machine: tuner compile --target host"},
+    {ErrorCode::kTensorMismatch, EX_DATAERR, "an array has another shape or type than the model's",
+     "tuner run FILE --info lists inputs and outputs"},
+    {ErrorCode::kUnknownTensor, EX_USAGE, "the model has no such input or output",
+     "tuner run FILE --info lists inputs and outputs"},
+    {ErrorCode::kRunFailed, EX_DATAERR, "the model refused its input", ""},
+    {ErrorCode::kNotDatabase, EX_DATAERR, "not a database of ours", "name another file with --db"},
+    {ErrorCode::kNewerDatabase, EX_DATAERR, "the database is of a newer version",
+     "use the newer version, or another file with --db"},
+    {ErrorCode::kLockedDatabase, EX_TEMPFAIL, "another process holds the database",
+     "try again when it is done"},
+    {ErrorCode::kDatabasePermission, EX_NOPERM, "the database must not be used",
+     "check who owns the file and its folder"},
+    {ErrorCode::kDatabaseFull, EX_IOERR, "no space for the database; nothing was lost",
+     "free space on its disk, then tuner resume"},
+    {ErrorCode::kDamagedDatabase, EX_DATAERR, "the database is damaged",
+     "put back a copy, or save what is left: sqlite3 FILE .recover"},
+    {ErrorCode::kDatabaseIo, EX_IOERR, "the database cannot be read or written",
+     "the kernel's log says more"},
+    {ErrorCode::kDatabaseFolder, EX_NOINPUT, "the database's folder cannot be made",
+     "check the path given with --db"},
+    {ErrorCode::kDatabaseScheme, EX_UNAVAILABLE, "no such kind of database", "--db FILE"},
+    {ErrorCode::kNoStudy, EX_NOINPUT, "no such study", "tuner list shows the studies"},
+    {ErrorCode::kStudyState, EX_DATAERR, "the study's state does not allow it",
+     "tuner status STUDY shows the state"},
+    {ErrorCode::kNoRecord, EX_NOINPUT, "nothing was measured for it", "tuner submit tunes it"},
+    {ErrorCode::kModelChanged, EX_DATAERR, "the model file is not the one that was submitted",
+     "put the file back, or submit it as a new study"},
+    {ErrorCode::kTrackerUnreachable, EX_UNAVAILABLE, "no tracker answers",
+     "start one: tracker --listen ADDR; or leave --tracker out to use this machine"},
+    {ErrorCode::kTrackerProtocol, EX_PROTOCOL, "the tracker speaks another version",
+     "use programs of one version"},
+    {ErrorCode::kNoWorker, EX_NOINPUT, "the tracker knows no such worker",
+     "tuner workers lists them"},
+    {ErrorCode::kServerUnreachable, EX_UNAVAILABLE, "no tuner daemon answers",
+     "start one: tuner serve; or leave --server out"},
+    {ErrorCode::kNoServer, EX_UNAVAILABLE, "it needs a tuner daemon",
+     "start one: tuner serve --listen ADDR --tracker ADDR"},
+    {ErrorCode::kNoMatchingWorker, EX_UNAVAILABLE, "no worker of the farm can do the jobs",
+     "tuner workers shows what there is"},
+    {ErrorCode::kProgramMissing, EX_UNAVAILABLE, "one of our own programs is missing",
+     "build or install all of them: bazel build //..."},
+    {ErrorCode::kCrashLoop, EX_UNAVAILABLE, "a child process keeps crashing",
+     "tuner resume STUDY goes on; tuner doctor looks at the machine"},
+    {ErrorCode::kBuildFailed, EX_SOFTWARE, "the builder could not build it",
+     "please report it with the text above"},
+    {ErrorCode::kInternal, EX_SOFTWARE, "a bug of Burnish", "please report it with the command"},
+    {ErrorCode::kIo, EX_IOERR, "the system could not read or write", ""},
+    {ErrorCode::kOutOfMemory, EX_TEMPFAIL, "not enough memory", "close other programs, try again"},
+    {ErrorCode::kPermission, EX_NOPERM, "not allowed", ""},
+    {ErrorCode::kInterrupted, kExitInterrupted, "interrupted", ""},
+    {ErrorCode::kUnavailable, EX_UNAVAILABLE, "something that it needs is not there", "try again"},
+    {ErrorCode::kDiskFull, EX_IOERR, "no space left on the disk", "free space, try again"},
+};
+
+}  // namespace
+
+absl::Span<const ErrorInfo> AllErrors() { return kErrors; }
+
+const ErrorInfo& InfoOf(ErrorCode code) {
+  const auto* found = std::find_if(std::begin(kErrors), std::end(kErrors),
+                                   [&](const ErrorInfo& info) { return info.code == code; });
+  CHECK(found != std::end(kErrors)) << "no entry for " << static_cast<int>(code);
+  return *found;
+}
+
+int ExitCodeOf(const absl::Status& status) {
+  return status.ok() ? EX_OK : InfoOf(ErrorCodeOf(status)).exit_code;
+}
+
+std::string FormatError(const absl::Status& status, bool color) {
+  const ErrorInfo& info = InfoOf(ErrorCodeOf(status));
+  std::string cause(status.message());
+  ErrorParts parts = PartsOf(status);
+  std::string& hint = parts.hint;
+  constexpr absl::string_view kHint = "; hint: ";
+  if (const size_t at = cause.rfind(kHint.data(), std::string::npos, kHint.size());
+      at != std::string::npos) {
+    if (hint.empty()) hint = cause.substr(at + kHint.size());
+    cause.resize(at);
+  }
+  if (hint.empty()) hint = info.hint;
+  std::string text = absl::StrCat(color ? "\033[1;31m" : "", "error[", ErrorName(info.code), "]",
+                                  color ? "\033[0m" : "", ": ", Printable(cause), "\n");
+  if (!parts.where.empty()) {
+    absl::StrAppend(&text, "  where: ", Printable(parts.where), "\n");
+  }
+  if (!hint.empty()) absl::StrAppend(&text, "  hint: ", Printable(hint), "\n");
+  return text;
+}
+
+}  // namespace burnish

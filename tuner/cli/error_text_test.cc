@@ -1,0 +1,58 @@
+#include "tuner/cli/error_text.h"
+
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/status_matchers.h"
+#include "gtest/gtest.h"
+
+namespace burnish {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(ErrorTextTest, NumbersAreUniqueAndExitCodesAreThoseOfTheContract) {
+  const std::set<int> exit_codes = {64, 65, 66, 69, 70, 74, 75, 76, 77, 78, 130};
+  std::set<int> numbers;
+  for (const ErrorInfo& info : AllErrors()) {
+    EXPECT_TRUE(numbers.insert(static_cast<int>(info.code)).second) << ErrorName(info.code);
+    EXPECT_TRUE(exit_codes.contains(info.exit_code)) << ErrorName(info.code);
+    EXPECT_EQ(&InfoOf(info.code), &info);
+  }
+  EXPECT_EQ(numbers.size(), AllErrorCodes().size());
+}
+
+TEST(ErrorTextTest, TheManualListsEveryError) {
+  ASSERT_OK_AND_ASSIGN(const std::string manual, ReadFile("docs/cli.md", 1 << 20));
+  for (const ErrorInfo& info : AllErrors()) {
+    EXPECT_THAT(manual, HasSubstr(absl::StrCat("| ", ErrorName(info.code), " | ", info.exit_code,
+                                               " | ", info.title, " |")));
+  }
+}
+
+TEST(ErrorTextTest, ALibrarysHintTakesThePlaceOfTheGeneralOne) {
+  const absl::Status status = WithError(absl::InvalidArgumentError("a is b; hint: make it c"),
+                                        ErrorCode::kNotDatabase, "x.db");
+  EXPECT_EQ(FormatError(status, false),
+            "error[B0501]: a is b\n"
+            "  where: x.db\n"
+            "  hint: make it c\n");
+}
+
+TEST(ErrorTextTest, WithoutAHintTheTablesIsShown) {
+  EXPECT_EQ(FormatError(MakeError(ErrorCode::kNoStudy, "no study 7"), false),
+            "error[B0601]: no study 7\n"
+            "  hint: tuner list shows the studies\n");
+}
+
+TEST(ErrorTextTest, AStatusWithoutANumberGetsOneByItsKind) {
+  EXPECT_EQ(ExitCodeOf(absl::OkStatus()), 0);
+  EXPECT_EQ(ExitCodeOf(absl::UnavailableError("x")), 69);
+  EXPECT_EQ(ExitCodeOf(absl::InternalError("x")), 70);
+  EXPECT_EQ(ExitCodeOf(absl::PermissionDeniedError("x")), 77);
+  EXPECT_EQ(ExitCodeOf(absl::CancelledError("x")), 130);
+}
+
+}  // namespace
+}  // namespace burnish
