@@ -4,8 +4,8 @@
 #include <thread>
 
 #include "base/status_macros.h"
+#include "tuner/app/database.h"
 #include "tuner/app/error.h"
-#include "tuner/cli/context.h"
 
 namespace burnish {
 namespace {

@@ -1,22 +1,15 @@
 #include "tuner/app/study_view.h"
 
-#include <nlohmann/json.hpp>
-
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "proto/study.pb.h"
+#include "tuner/app/database.h"
 #include "tuner/app/error.h"
 #include "tuner/app/workload_facts.h"
-#include "tuner/cli/context.h"
-#include "tuner/cli/format.h"
 
 namespace burnish {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr int kStudiesSearched = 10000;
 
@@ -32,16 +25,6 @@ absl::StatusOr<TaskView> LoadTask(const Database& database, const StudyTask& tas
   if (!workload.ok()) return DatabaseError(workload.status(), database.url);
   if (workload->has_value()) view.flop_count = WorkloadFlops((*workload)->text);
   return view;
-}
-
-Json OptionalMs(const std::optional<double>& ns) {
-  return ns.has_value() ? Json(*ns * 1e-6) : Json(nullptr);
-}
-
-int64_t FailureCount(const TrialCounts& counts) {
-  int64_t count = 0;
-  for (const auto& [kind, number] : counts.failure_counts) count += number;
-  return count;
 }
 
 }  // namespace
@@ -105,77 +88,6 @@ absl::StatusOr<StudyView> LoadStudyView(const Database& database, const std::str
     view.tasks.push_back(std::move(task_view));
   }
   return view;
-}
-
-std::string TrialsText(const StudyView& view) {
-  std::string text = absl::StrCat(view.counts.trial_count);
-  if (view.spec.trials_max >= 0) absl::StrAppend(&text, " of ", view.spec.trials_max);
-  const int64_t failures = FailureCount(view.counts);
-  if (failures == 0) return text;
-  std::vector<std::string> kinds;
-  for (const auto& [kind, count] : view.counts.failure_counts) {
-    kinds.push_back(absl::StrCat(count, " ", FailureKindName(kind)));
-  }
-  return absl::StrCat(text, ", ", failures, " failed (", absl::StrJoin(kinds, ", "), ")");
-}
-
-std::string StudyText(const StudyView& view) {
-  const Study& study = view.summary.study;
-  std::string text = absl::StrCat("study    ", study.id, "\nof       ", study.title, "\nstate    ",
-                                  StudyStateName(study.state));
-  if (!study.detail.empty()) absl::StrAppend(&text, " (", study.detail, ")");
-  absl::StrAppend(&text, "\ntarget   ", study.target, "\ncreated  ", FormatWallNs(study.created_ns),
-                  " UTC\ntrials   ", TrialsText(view), "\n");
-  if (const std::optional<double> total = view.model_ns()) {
-    absl::StrAppend(&text, "sum      ", FormatNs(*total), " (best latency times weight)\n");
-  }
-  TextTable table({{"task"},
-                   {"workload"},
-                   {"weight", TextTable::kRight},
-                   {"best", TextTable::kRight},
-                   {"GFLOP/s", TextTable::kRight},
-                   {"found by"}});
-  for (const TaskView& task : view.tasks) {
-    const bool measured = task.best.has_value();
-    table.AddRow({task.task.name, ShortHash(task.task.workload_id),
-                  absl::StrFormat("%g", task.task.weight),
-                  measured ? FormatNs(static_cast<double>(task.best->rank_ns)) : "-",
-                  task.gflops() > 0 ? absl::StrFormat("%.1f", task.gflops()) : "-",
-                  measured ? task.best->first_trial_id : "-"});
-  }
-  return absl::StrCat(text, "\n", table.ToText());
-}
-
-Json StudyJson(const StudyView& view) {
-  const Study& study = view.summary.study;
-  Json failures = Json::object();
-  for (const auto& [kind, count] : view.counts.failure_counts) {
-    failures[std::string(FailureKindName(kind))] = count;
-  }
-  Json tasks = Json::array();
-  for (const TaskView& task : view.tasks) {
-    std::optional<double> best_ns;
-    if (task.best.has_value()) best_ns = static_cast<double>(task.best->rank_ns);
-    tasks.push_back({{"name", task.task.name},
-                     {"workload", HexString(task.task.workload_id)},
-                     {"weight", task.task.weight},
-                     {"best_ms", OptionalMs(best_ns)},
-                     {"gflops", task.gflops()}});
-  }
-  return {{"schema", 1},
-          {"study", study.id},
-          {"title", study.title},
-          {"state", std::string(StudyStateName(study.state))},
-          {"detail", study.detail},
-          {"target", study.target},
-          {"created_ns", study.created_ns},
-          {"updated_ns", study.updated_ns},
-          {"trials", view.counts.trial_count},
-          {"trials_max", view.spec.trials_max},
-          {"failures", failures},
-          {"open_jobs", view.summary.open_job_count},
-          {"model_ms", OptionalMs(view.model_ns())},
-          {"tasks", tasks}};
 }
 
 }  // namespace burnish

@@ -1,9 +1,8 @@
-// A study as people and scripts see it: state, trials, and the best schedule of each task.
+// A study as a front end shows it: state, trials, and the best schedule of each task.
 #ifndef TUNER_APP_STUDY_VIEW_H_
 #define TUNER_APP_STUDY_VIEW_H_
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -44,12 +43,6 @@ absl::StatusOr<std::string> ResolveStudyId(const Database& database, absl::strin
 absl::StatusOr<StudySpec> ParseStudySpec(const Study& study);
 
 absl::StatusOr<StudyView> LoadStudyView(const Database& database, const std::string& id);
-
-// "120 of 500, 3 failed (2 wrong result, 1 crashed)"
-std::string TrialsText(const StudyView& view);
-std::string StudyText(const StudyView& view);
-// With "schema": one object.
-nlohmann::ordered_json StudyJson(const StudyView& view);
 
 }  // namespace burnish
 

@@ -11,9 +11,9 @@
 #include "tuner/app/error.h"
 #include "tuner/app/model_source.h"
 #include "tuner/app/operator_spec.h"
+#include "tuner/app/target_text.h"
 #include "tuner/app/workload_facts.h"
 #include "tuner/cli/build_report.h"
-#include "tuner/cli/context.h"
 
 namespace burnish {
 namespace {

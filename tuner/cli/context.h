@@ -64,15 +64,6 @@ class Context {
   Settings settings_;
 };
 
-// Attaches the B05xx of a store's error. `url`: of the database.
-absl::Status DatabaseError(const absl::Status& status, absl::string_view url);
-
-// The file of a --db, "" for one that is no file ("memory:").
-std::string DatabasePath(absl::string_view url);
-
-// `text`: "host" or a target's text.
-absl::StatusOr<Target> ResolveTarget(absl::string_view text, int threads);
-
 }  // namespace burnish
 
 #endif  // TUNER_CLI_CONTEXT_H_

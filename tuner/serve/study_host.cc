@@ -12,11 +12,11 @@
 #include "base/logging.h"
 #include "base/status_macros.h"
 #include "proto/workload.h"
+#include "tuner/app/database.h"
 #include "tuner/app/error.h"
 #include "tuner/app/model_source.h"
 #include "tuner/app/study_view.h"
 #include "tuner/app/tuning.h"
-#include "tuner/cli/context.h"
 #include "tuner/cli/study_id.h"
 #include "tuner/study/study_storage.h"
 

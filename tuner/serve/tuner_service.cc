@@ -12,9 +12,9 @@
 #include "proto/rpc_server.h"
 #include "proto/study.h"
 #include "proto/tuner.grpc.pb.h"
+#include "tuner/app/database.h"
 #include "tuner/app/error.h"
 #include "tuner/app/studies.h"
-#include "tuner/cli/context.h"
 #include "tuner/serve/tuner_messages.h"
 
 namespace burnish {

@@ -16,6 +16,7 @@
 #include "tuner/app/farm_client.h"
 #include "tuner/app/machine_checks.h"
 #include "tuner/app/operator_spec.h"
+#include "tuner/app/target_text.h"
 #include "tuner/cli/commands/commands.h"
 #include "tuner/cli/context.h"
 #include "tuner/cli/error_text.h"

@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
+#include "tuner/app/database.h"
 #include "tuner/app/error.h"
 #include "tuner/app/study_view.h"
 #include "tuner/app/tuning.h"

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/logging.h"
 #include "base/status_macros.h"
+#include "tuner/app/database.h"
 #include "tuner/app/embedded_farm.h"
 #include "tuner/app/error.h"
 #include "tuner/cli/commands/commands.h"

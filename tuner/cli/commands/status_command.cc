@@ -3,10 +3,10 @@
 #include <string>
 
 #include "base/status_macros.h"
-#include "tuner/app/study_view.h"
 #include "tuner/cli/commands/commands.h"
 #include "tuner/cli/context.h"
 #include "tuner/cli/open_studies.h"
+#include "tuner/cli/study_text.h"
 
 namespace burnish {
 namespace {

@@ -8,6 +8,7 @@
 #include "base/status_macros.h"
 #include "compiler/ir/parser.h"
 #include "proto/isa_model.h"
+#include "tuner/app/database.h"
 #include "tuner/app/error.h"
 #include "tuner/app/tuning.h"
 #include "tuner/cli/commands/commands.h"

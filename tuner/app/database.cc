@@ -1,0 +1,61 @@
+#include "tuner/app/database.h"
+
+#include <filesystem>
+#include <system_error>
+
+#include "absl/strings/strip.h"
+#include "tuner/app/error.h"
+
+namespace burnish {
+namespace {
+
+ErrorCode DatabaseErrorCode(absl::StatusCode code) {
+  switch (code) {
+    case absl::StatusCode::kInvalidArgument:
+      return ErrorCode::kNotDatabase;
+    case absl::StatusCode::kFailedPrecondition:
+      return ErrorCode::kNewerDatabase;
+    case absl::StatusCode::kUnavailable:
+      return ErrorCode::kLockedDatabase;
+    case absl::StatusCode::kPermissionDenied:
+      return ErrorCode::kDatabasePermission;
+    case absl::StatusCode::kResourceExhausted:
+      return ErrorCode::kDatabaseFull;
+    case absl::StatusCode::kDataLoss:
+      return ErrorCode::kDamagedDatabase;
+    case absl::StatusCode::kAborted:
+      return ErrorCode::kDatabaseIo;
+    case absl::StatusCode::kNotFound:
+      return ErrorCode::kDatabaseFolder;
+    case absl::StatusCode::kUnimplemented:
+      return ErrorCode::kDatabaseScheme;
+    default:
+      return ErrorCode::kInternal;
+  }
+}
+
+}  // namespace
+
+std::string DatabasePath(absl::string_view url) {
+  if (absl::ConsumePrefix(&url, "sqlite:")) return std::string(url);
+  const size_t colon = url.find(':');
+  const bool has_scheme =
+      colon != absl::string_view::npos && url.substr(0, colon).find('/') == absl::string_view::npos;
+  return has_scheme ? "" : std::string(url);
+}
+
+absl::Status DatabaseError(const absl::Status& status, absl::string_view url) {
+  return status.ok() ? status : WithError(status, DatabaseErrorCode(status.code()), url);
+}
+
+absl::StatusOr<Database> OpenOrMakeDatabase(const std::string& url) {
+  std::error_code error;  // Met again when the file is opened.
+  if (const std::string path = DatabasePath(url); !path.empty()) {
+    std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
+  }
+  absl::StatusOr<Database> database = OpenDatabase(url);
+  if (!database.ok()) return DatabaseError(database.status(), url);
+  return database;
+}
+
+}  // namespace burnish

@@ -1,0 +1,20 @@
+// A study as people and scripts read it.
+#ifndef TUNER_CLI_STUDY_TEXT_H_
+#define TUNER_CLI_STUDY_TEXT_H_
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "tuner/app/study_view.h"
+
+namespace burnish {
+
+// "120 of 500, 3 failed (2 wrong result, 1 crashed)"
+std::string TrialsText(const StudyView& view);
+std::string StudyText(const StudyView& view);
+// With "schema": one object.
+nlohmann::ordered_json StudyJson(const StudyView& view);
+
+}  // namespace burnish
+
+#endif  // TUNER_CLI_STUDY_TEXT_H_
