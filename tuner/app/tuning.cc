@@ -8,12 +8,12 @@
 #include "compiler/ir/parser.h"
 #include "compiler/ir/printer.h"
 #include "proto/workload.h"
+#include "tuner/app/build_bundle.h"
 #include "tuner/app/error.h"
 #include "tuner/app/model_source.h"
 #include "tuner/app/operator_spec.h"
 #include "tuner/app/target_text.h"
 #include "tuner/app/workload_facts.h"
-#include "tuner/cli/build_report.h"
 
 namespace burnish {
 namespace {

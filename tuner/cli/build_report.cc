@@ -42,23 +42,6 @@ absl::StatusOr<SelectOptions> ParseAccuracy(const std::string& text) {
   return options;
 }
 
-absl::Status BuildError(const absl::Status& status, const std::string& what) {
-  switch (status.code()) {
-    case absl::StatusCode::kNotFound:
-      return WithError(status, ErrorCode::kProgramMissing);
-    case absl::StatusCode::kUnavailable:
-      return WithError(status, ErrorCode::kCrashLoop, what);
-    case absl::StatusCode::kFailedPrecondition:
-      return WithError(status, ErrorCode::kNoRecord, what);
-    case absl::StatusCode::kInvalidArgument:
-      return WithError(status, ErrorCode::kBadModel, what);
-    case absl::StatusCode::kCancelled:
-      return WithError(status, ErrorCode::kInterrupted, what);
-    default:
-      return WithError(status, ErrorCode::kBuildFailed, what);
-  }
-}
-
 std::string BuildReportSummary(const BuiltModel& built) {
   std::map<std::string, int> origins;
   for (const TaskReport& task : built.tasks)

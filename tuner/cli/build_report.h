@@ -1,4 +1,4 @@
-// Building a bundle for a command: errors with their numbers, and what was built as a table.
+// What a command says about a bundle that was built, and how accurate it may be asked to be.
 #ifndef TUNER_CLI_BUILD_REPORT_H_
 #define TUNER_CLI_BUILD_REPORT_H_
 
@@ -6,16 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "compiler/driver/build_model.h"
 
 namespace burnish {
 
 // `text`: of --accuracy, the bound on the error of the whole model, or "strict". Errors: B0101.
 absl::StatusOr<SelectOptions> ParseAccuracy(const std::string& text);
-
-// Attaches a number to an error of the driver. `what`: the model.
-absl::Status BuildError(const absl::Status& status, const std::string& what);
 
 // "57 steps, 28 kernels; 28 tuned; weights 98 MiB, ...", and a line for the error of Winograd's
 // steps where there are any.

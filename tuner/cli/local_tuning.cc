@@ -7,8 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "compiler/driver/build_model.h"
-#include "proto/builder_client.h"
+#include "tuner/app/build_bundle.h"
 #include "tuner/app/embedded_farm.h"
 #include "tuner/app/error.h"
 #include "tuner/app/farm_client.h"
@@ -116,19 +115,15 @@ absl::Status BuildTuned(Context& context, const BestFinder& find_best, const Tun
                         const std::string& out) {
   context.Note("building the bundle");
   // With the trials withheld, or with none, it may have to do with what other studies recorded.
-  RecordedSchedules schedules(
-      find_best, {.accuracy = {.error_max = tuning.spec.error_max, .strict = tuning.spec.strict}});
-  BuilderClient builder;
-  const absl::StatusOr<BuiltModel> built =
-      BuildModel(tuning.graph, schedules, builder, BuildOptions(tuning));
-  if (!built.ok()) return BuildError(built.status(), TitleOf(tuning.spec));
-  RETURN_IF_ERROR(WriteOutput(out, built->bundle));
+  ASSIGN_OR_RETURN(const BuiltModel built, BuildBundle(tuning.graph, find_best,
+                                                       BuildOptions(tuning), TitleOf(tuning.spec)));
+  RETURN_IF_ERROR(WriteOutput(out, built.bundle));
   if (context.json()) {
     Json json = {{"schema", 1}, {"event", "built"}, {"bundle", out}};
-    json.update(BuildReportJson(*built));
+    json.update(BuildReportJson(built));
     context.out() << json.dump() << "\n";
   } else {
-    context.out() << "\n" << BuildReportSummary(*built);
+    context.out() << "\n" << BuildReportSummary(built);
     context.Note(absl::StrCat("wrote ", out, "; `tuner bench ", out, " --profile` times it"));
   }
   return absl::OkStatus();

@@ -7,9 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "compiler/driver/build_model.h"
 #include "compiler/frontend/onnx_export.h"
-#include "proto/builder_client.h"
+#include "tuner/app/build_bundle.h"
 #include "tuner/app/error.h"
 #include "tuner/app/model_source.h"
 #include "tuner/app/output_file.h"
@@ -67,23 +66,18 @@ class CompileCommand : public Command {
     const std::string what = request_.task.empty() ? request_.model : request_.task;
     if (emit_ == "onnx") return EmitOnnx(context, graph, what);
     ASSIGN_OR_RETURN(const BestFinder find_best, FindBest(context));
-    RecordedSchedules schedules(find_best, {.accuracy = {.error_max = options.select.error_budget,
-                                                         .strict = options.select.strict}});
-    BuilderClient builder;
     if (!emit_.empty()) {
-      const absl::StatusOr<std::string> text = EmitModel(graph, schedules, builder, options, emit_);
-      if (!text.ok()) return BuildError(text.status(), what);
-      return WriteText(context, *text);
+      ASSIGN_OR_RETURN(const std::string text, EmitPoint(graph, find_best, options, what, emit_));
+      return WriteText(context, text);
     }
-    const absl::StatusOr<BuiltModel> built = BuildModel(graph, schedules, builder, options);
-    if (!built.ok()) return BuildError(built.status(), what);
-    RETURN_IF_ERROR(WriteOutput(out_, built->bundle));
+    ASSIGN_OR_RETURN(const BuiltModel built, BuildBundle(graph, find_best, options, what));
+    RETURN_IF_ERROR(WriteOutput(out_, built.bundle));
     if (context.json()) {
       Json json = {{"schema", 1}, {"bundle", out_}, {"target", target.ToText()}};
-      json.update(BuildReportJson(*built));
+      json.update(BuildReportJson(built));
       context.out() << json.dump() << "\n";
     } else {
-      context.out() << BuildReportText(*built);
+      context.out() << BuildReportText(built);
       context.Note(absl::StrCat("wrote ", out_, "; `tuner bench ", out_, "` times it"));
     }
     return absl::OkStatus();

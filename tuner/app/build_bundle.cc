@@ -1,0 +1,52 @@
+#include "tuner/app/build_bundle.h"
+
+#include "proto/builder_client.h"
+#include "tuner/app/error.h"
+
+namespace burnish {
+namespace {
+
+RecordedSchedules Recorded(const BestFinder& find_best, const SelectOptions& select) {
+  return RecordedSchedules(
+      find_best, {.accuracy = {.error_max = select.error_budget, .strict = select.strict}});
+}
+
+}  // namespace
+
+absl::Status BuildError(const absl::Status& status, const std::string& what) {
+  switch (status.code()) {
+    case absl::StatusCode::kNotFound:
+      return WithError(status, ErrorCode::kProgramMissing);
+    case absl::StatusCode::kUnavailable:
+      return WithError(status, ErrorCode::kCrashLoop, what);
+    case absl::StatusCode::kFailedPrecondition:
+      return WithError(status, ErrorCode::kNoRecord, what);
+    case absl::StatusCode::kInvalidArgument:
+      return WithError(status, ErrorCode::kBadModel, what);
+    case absl::StatusCode::kCancelled:
+      return WithError(status, ErrorCode::kInterrupted, what);
+    default:
+      return WithError(status, ErrorCode::kBuildFailed, what);
+  }
+}
+
+absl::StatusOr<BuiltModel> BuildBundle(const Graph& graph, const BestFinder& find_best,
+                                       const BuildModelOptions& options, const std::string& what) {
+  RecordedSchedules schedules = Recorded(find_best, options.select);
+  BuilderClient builder;
+  absl::StatusOr<BuiltModel> built = BuildModel(graph, schedules, builder, options);
+  if (!built.ok()) return BuildError(built.status(), what);
+  return built;
+}
+
+absl::StatusOr<std::string> EmitPoint(const Graph& graph, const BestFinder& find_best,
+                                      const BuildModelOptions& options, const std::string& what,
+                                      absl::string_view point) {
+  RecordedSchedules schedules = Recorded(find_best, options.select);
+  BuilderClient builder;
+  absl::StatusOr<std::string> text = EmitModel(graph, schedules, builder, options, point);
+  if (!text.ok()) return BuildError(text.status(), what);
+  return text;
+}
+
+}  // namespace burnish

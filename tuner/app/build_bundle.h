@@ -1,0 +1,31 @@
+// A model with the best schedules on record, as a bundle or as a point of the way to one.
+#ifndef TUNER_APP_BUILD_BUNDLE_H_
+#define TUNER_APP_BUILD_BUNDLE_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "compiler/driver/build_model.h"
+#include "compiler/graph/graph.h"
+#include "tuner/app/recorded_schedules.h"
+
+namespace burnish {
+
+// `what`: the model's name or path, for errors. Nothing is measured; the builder program compiles.
+// Errors: B03xx, B0603, B08xx, B0905, and the finder's.
+absl::StatusOr<BuiltModel> BuildBundle(const Graph& graph, const BestFinder& find_best,
+                                       const BuildModelOptions& options, const std::string& what);
+
+// `point`: as EmitModel has it. Errors: as above.
+absl::StatusOr<std::string> EmitPoint(const Graph& graph, const BestFinder& find_best,
+                                      const BuildModelOptions& options, const std::string& what,
+                                      absl::string_view point);
+
+// Attaches a number to an error of the driver.
+absl::Status BuildError(const absl::Status& status, const std::string& what);
+
+}  // namespace burnish
+
+#endif  // TUNER_APP_BUILD_BUNDLE_H_
