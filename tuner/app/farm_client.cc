@@ -9,6 +9,7 @@
 #include "base/status_macros.h"
 #include "proto/rpc.h"
 #include "proto/tracker.grpc.pb.h"
+#include "tuner/app/error.h"
 
 namespace burnish {
 namespace {
@@ -42,6 +43,15 @@ FarmSlot ToSlot(const v1::SlotStatus& message) {
   return slot;
 }
 
+absl::Status FarmError(const absl::Status& status, const std::string& tracker) {
+  ErrorCode code = ErrorCode::kTrackerUnreachable;
+  if (absl::IsUnimplemented(status) || absl::IsInvalidArgument(status)) {
+    code = ErrorCode::kTrackerProtocol;
+  }
+  if (absl::IsNotFound(status)) code = ErrorCode::kNoWorker;
+  return WithError(status, code, tracker);
+}
+
 // `Method` of the stub, once.
 template <typename Request, typename Response>
 absl::StatusOr<Response> Call(const std::string& tracker, absl::Duration timeout,
@@ -52,7 +62,8 @@ absl::StatusOr<Response> Call(const std::string& tracker, absl::Duration timeout
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + absl::ToChronoNanoseconds(timeout));
   Response response;
-  RETURN_IF_ERROR(FromGrpc((stub.get()->*method)(&context, request, &response)));
+  const grpc::Status status = (stub.get()->*method)(&context, request, &response);
+  RETURN_IF_ERROR(FarmError(FromGrpc(status), tracker));
   return response;
 }
 

@@ -40,8 +40,8 @@ struct FarmStatus {
   int64_t leased_count = 0;
 };
 
-// One call each, which waits for at most `timeout`. Errors: UNAVAILABLE and DEADLINE_EXCEEDED: no
-// tracker there; UNIMPLEMENTED: something else answers; NOT_FOUND: no such worker.
+// One call each, which waits for at most `timeout`. Errors: B0701 no tracker is there, B0702
+// another version or something else answers, B0703 no such worker.
 class FarmClient {
  public:
   explicit FarmClient(std::string tracker, absl::Duration timeout = absl::Seconds(3))

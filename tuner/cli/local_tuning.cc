@@ -132,12 +132,7 @@ absl::Status BuildTuned(Context& context, const BestFinder& find_best, const Tun
 absl::Status CheckFarm(Context& context) {
   const std::string& tracker = context.settings().Get("tracker");
   if (tracker.empty()) return absl::OkStatus();
-  const absl::StatusOr<FarmStatus> status = FarmClient(tracker).GetStatus();
-  if (status.ok()) return absl::OkStatus();
-  return WithError(status.status(),
-                   absl::IsUnimplemented(status.status()) ? ErrorCode::kTrackerProtocol
-                                                          : ErrorCode::kTrackerUnreachable,
-                   tracker);
+  return FarmClient(tracker).GetStatus().status();
 }
 
 void PrintResult(Context& context, const std::vector<int64_t>& flop_counts, const std::string& id,

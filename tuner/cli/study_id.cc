@@ -1,18 +1,10 @@
 #include "tuner/cli/study_id.h"
 
 #include <nlohmann/json.hpp>
-#include <random>
 
-#include "absl/strings/str_cat.h"
 #include "tuner/app/error.h"
 
 namespace burnish {
-
-std::string NewStudyId(absl::Time now) {
-  std::random_device device;
-  return absl::StrCat(absl::FormatTime("%Y%m%d-%H%M%S", now, absl::UTCTimeZone()), "-",
-                      absl::Hex(device() & 0xffff, absl::kZeroPad4));
-}
 
 void PrintStudyId(Context& context, absl::string_view event, const std::string& study_id) {
   if (context.json()) {

@@ -6,13 +6,9 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "absl/time/time.h"
 #include "tuner/cli/context.h"
 
 namespace burnish {
-
-// "20260131-120000-1f3a": sorts by age, and two submits in a second differ.
-std::string NewStudyId(absl::Time now);
 
 // The first line of `submit` and `resume`: the study is durable now. `event`: what JSON says has
 // happened.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <random>
 #include <utility>
 
 #include "absl/strings/escaping.h"
@@ -15,10 +14,9 @@
 #include "tuner/app/database.h"
 #include "tuner/app/error.h"
 #include "tuner/app/model_source.h"
+#include "tuner/app/new_study.h"
 #include "tuner/app/study_view.h"
 #include "tuner/app/tuning.h"
-#include "tuner/cli/study_id.h"
-#include "tuner/study/study_storage.h"
 
 namespace burnish {
 namespace {
@@ -86,25 +84,15 @@ absl::StatusOr<std::string> StudyHost::Submit(StudySpec spec, absl::string_view 
   const std::string title = TitleOf(spec);
   spec.out_path.clear();
   spec.served = true;
-  std::vector<StudyTaskSpec> tasks;
-  Target target;
+  Tuning tuning;
   {
     const std::lock_guard<std::mutex> lock(preparing_);
     if (!spec.model_path.empty()) RETURN_IF_ERROR(KeepModel(spec, model));
-    ASSIGN_OR_RETURN(Tuning tuning, PrepareTuning(spec));
-    tasks = std::move(tuning.tasks);
-    target = tuning.target;
+    ASSIGN_OR_RETURN(tuning, PrepareTuning(spec));
+    tuning.graph = {};  // The weights: a study needs the tasks alone.
   }
-  const absl::Time now = options_.clock->WallNow();
-  const std::string id = NewStudyId(now);
-  RETURN_IF_ERROR(
-      DatabaseError(CreateStudy(*options_.database->studies, {.id = id,
-                                                              .title = title,
-                                                              .spec = spec,
-                                                              .target = target,
-                                                              .tasks = tasks,
-                                                              .now_ns = absl::ToUnixNanos(now)}),
-                    options_.database->url));
+  ASSIGN_OR_RETURN(const std::string id,
+                   StoreNewStudy(*options_.database, *options_.clock, tuning, title));
   const std::lock_guard<std::mutex> lock(mutex_);
   Enqueue(id);
   return id;

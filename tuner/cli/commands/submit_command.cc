@@ -8,8 +8,8 @@
 #include "base/status_macros.h"
 #include "compiler/ir/parser.h"
 #include "proto/isa_model.h"
-#include "tuner/app/database.h"
 #include "tuner/app/error.h"
+#include "tuner/app/new_study.h"
 #include "tuner/app/tuning.h"
 #include "tuner/cli/commands/commands.h"
 #include "tuner/cli/context.h"
@@ -21,7 +21,6 @@
 #include "tuner/cli/study_id.h"
 #include "tuner/serve/tuner_client.h"
 #include "tuner/sketch/sketch.h"
-#include "tuner/study/study_storage.h"
 
 namespace burnish {
 namespace {
@@ -72,16 +71,8 @@ class SubmitCommand : public Command {
     if (!server.empty()) return SubmitToServer(context, server, tuning, interrupts);
     RETURN_IF_ERROR(CheckFarm(context));
     ASSIGN_OR_RETURN(const Database database, context.OpenDatabase());
-    const absl::Time now = context.clock().WallNow();
-    const std::string id = NewStudyId(now);
-    RETURN_IF_ERROR(
-        DatabaseError(CreateStudy(*database.studies, {.id = id,
-                                                      .title = TitleOf(spec),
-                                                      .spec = spec,
-                                                      .target = target,
-                                                      .tasks = tuning.tasks,
-                                                      .now_ns = absl::ToUnixNanos(now)}),
-                      database.url));
+    ASSIGN_OR_RETURN(const std::string id,
+                     StoreNewStudy(database, context.clock(), tuning, TitleOf(spec)));
     PrintStudyId(context, "submitted", id);
     return RunTuning(
         context, database, tuning,

@@ -17,15 +17,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-absl::Status FarmError(const absl::Status& status, const std::string& tracker) {
-  ErrorCode code = ErrorCode::kTrackerUnreachable;
-  if (absl::IsUnimplemented(status) || absl::IsInvalidArgument(status)) {
-    code = ErrorCode::kTrackerProtocol;
-  }
-  if (absl::IsNotFound(status)) code = ErrorCode::kNoWorker;
-  return WithError(status, code, tracker);
-}
-
 Json SlotJson(const FarmSlot& slot) {
   return {{"kind", slot.kind},
           {"devices", slot.device_keys},
@@ -86,7 +77,7 @@ class WorkersCommand : public Command {
                        "--tracker ADDR, or BURNISH_TRACKER; `submit` without one starts its own");
     }
     const FarmClient farm(tracker);
-    if (action_.empty() || action_ == "list") return List(context, farm, tracker);
+    if (action_.empty() || action_ == "list") return List(context, farm);
     if (action_ != "drain" && action_ != "undrain") {
       return MakeError(ErrorCode::kUsage, absl::StrCat("unknown action \"", action_, "\""),
                        "tuner workers", "list, drain or undrain");
@@ -95,7 +86,7 @@ class WorkersCommand : public Command {
       return MakeError(ErrorCode::kUsage, absl::StrCat(action_, " needs a worker's id"),
                        "tuner workers", "tuner workers lists them");
     }
-    RETURN_IF_ERROR(FarmError(farm.Drain(id_, action_ == "undrain"), tracker));
+    RETURN_IF_ERROR(farm.Drain(id_, action_ == "undrain"));
     if (context.json()) {
       context.out()
           << Json({{"schema", 1}, {"worker", id_}, {"drained", action_ == "drain"}}).dump() << "\n";
@@ -104,15 +95,14 @@ class WorkersCommand : public Command {
   }
 
  private:
-  absl::Status List(Context& context, const FarmClient& farm, const std::string& tracker) {
-    const absl::StatusOr<std::vector<FarmWorker>> workers = farm.ListWorkers();
-    RETURN_IF_ERROR(FarmError(workers.status(), tracker));
+  absl::Status List(Context& context, const FarmClient& farm) {
+    ASSIGN_OR_RETURN(const std::vector<FarmWorker> workers, farm.ListWorkers());
     if (!context.json()) {
-      context.out() << WorkersText(*workers);
+      context.out() << WorkersText(workers);
       return absl::OkStatus();
     }
     Json json = {{"schema", 1}, {"workers", Json::array()}};
-    for (const FarmWorker& worker : *workers) {
+    for (const FarmWorker& worker : workers) {
       Json slots = Json::array();
       for (const FarmSlot& slot : worker.slots) slots.push_back(SlotJson(slot));
       json["workers"].push_back({{"id", worker.id},
