@@ -139,7 +139,7 @@ class StudyRun::Impl {
     const absl::Time now = options_.clock->SteadyNow();
     if (now - state_seen_ < kStateInterval) return;
     state_seen_ = now;
-    // `tuner cancel` in another process says so in the database.
+    // Whoever cancels it in another process says so in the database.
     const absl::StatusOr<StudySummary> summary = options_.database->studies->Get(options_.study_id);
     if (summary.ok() && summary->study.state == StudyState::kCancelled) runner_.load()->Cancel();
   }
@@ -157,26 +157,18 @@ StudyRun::~StudyRun() = default;
 absl::StatusOr<StudyResult> StudyRun::Run() { return impl_->Run(); }
 void StudyRun::Interrupt() { impl_->Interrupt(); }
 
-std::string HowToGoOn(const std::string& study_id) {
-  return absl::StrCat("tuner resume ", study_id);
-}
-
 absl::Status StopError(const StudyResult& result, const std::string& study_id) {
   switch (result.reason) {
     case StopReason::kInterrupted:
       return MakeError(ErrorCode::kInterrupted, "interrupted; nothing that was measured is lost",
-                       study_id, HowToGoOn(study_id));
+                       study_id);
     case StopReason::kCancelled:
-      return MakeError(ErrorCode::kInterrupted, "the study was cancelled", study_id,
-                       HowToGoOn(study_id));
-    case StopReason::kMeasurerSilent: {
-      const bool no_match = absl::IsFailedPrecondition(result.progress.health);
-      return MakeError(
-          no_match ? ErrorCode::kNoMatchingWorker : ErrorCode::kTrackerUnreachable,
-          result.progress.health.message(), study_id,
-          absl::StrCat(no_match ? "tuner workers shows what there is" : "start it again", "; then ",
-                       HowToGoOn(study_id)));
-    }
+      return MakeError(ErrorCode::kInterrupted, "the study was cancelled", study_id);
+    case StopReason::kMeasurerSilent:
+      return MakeError(absl::IsFailedPrecondition(result.progress.health)
+                           ? ErrorCode::kNoMatchingWorker
+                           : ErrorCode::kTrackerUnreachable,
+                       result.progress.health.message(), study_id);
     default:
       return absl::OkStatus();
   }

@@ -37,8 +37,8 @@ class StudyRun {
   ~StudyRun();
 
   // At most once. A study without trials is done at once, and its progress has no tasks. Errors:
-  // B05xx, B0602: it is done, or another tuner runs it; B0901. A `tuner cancel` of another process
-  // ends it too.
+  // B05xx, B0602: it is done, or another tuner runs it; B0901. Whoever
+  // cancels it from another process ends it too.
   absl::StatusOr<StudyResult> Run();
 
   // From any thread, at any time. Run returns within about a second, with the study resumable.
@@ -49,10 +49,8 @@ class StudyRun {
   std::unique_ptr<Impl> impl_;
 };
 
-// "tuner resume ID"
-std::string HowToGoOn(const std::string& study_id);
-
-// Why a run ended before the study was done: B0905, B0701, B0706; OK if it is done.
+// Why a run ended before the study was done: B0905, B0701, B0706; OK if it is done. Whoever prints
+// the error says how to go on.
 absl::Status StopError(const StudyResult& result, const std::string& study_id);
 
 }  // namespace burnish

@@ -1,20 +1,19 @@
 #include "tuner/cli/local_tuning.h"
 
 #include <memory>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "tuner/app/build_bundle.h"
-#include "tuner/app/embedded_farm.h"
-#include "tuner/app/error.h"
 #include "tuner/app/farm_client.h"
+#include "tuner/app/local_run.h"
 #include "tuner/app/output_file.h"
 #include "tuner/app/study_run.h"
 #include "tuner/cli/build_report.h"
 #include "tuner/cli/progress_view.h"
+#include "tuner/cli/study_id.h"
 
 namespace burnish {
 namespace {
@@ -62,50 +61,36 @@ Json ResultJson(const std::vector<int64_t>& flop_counts, const std::string& id,
           {"tasks", tasks}};
 }
 
+// A run on the terminal.
+class RunView : public RunObserver {
+ public:
+  RunView(Context& context, const std::vector<int64_t>& flop_counts)
+      : context_(context), progress_(context, flop_counts) {}
+
+  void OnProgress(const StudyProgress& progress) override { progress_.Update(progress); }
+  void OnFarmRestart(absl::string_view text) override { context_.Note(text); }
+
+ private:
+  Context& context_;
+  ProgressView progress_;
+};
+
 // On the farm that is set, or on one of its own.
 absl::StatusOr<StudyResult> RunHere(Context& context, const Database& database,
                                     const Tuning& tuning, const TuningOptions& options,
                                     InterruptWatcher& interrupts) {
-  ProgressView view(context, tuning.flop_counts);
-  StudyRunOptions run_options{
-      .study_id = options.study_id,
-      .tuning = &tuning,
-      .database = &database,
-      .clock = &context.clock(),
-      .tracker = context.settings().Get("tracker"),
-      .idle = context.settings().Get("tracker").empty(),
-      .on_progress = [&view](const StudyProgress& progress) { view.Update(progress); },
-      .patience = options.patience};
-  if (tuning.spec.trials_max == 0) return StudyRun(std::move(run_options)).Run();
-  std::unique_ptr<StudyRun> run;
-  std::mutex mutex;  // For the run, which the farm's thread may ask for before it is there.
-  bool failed = false;
-  std::unique_ptr<EmbeddedFarm> farm;
-  if (run_options.tracker.empty()) {
-    const auto fail = [&] {
-      const std::lock_guard<std::mutex> lock(mutex);
-      failed = true;
-      if (run != nullptr) run->Interrupt();
-    };
-    ASSIGN_OR_RETURN(farm, EmbeddedFarm::Start(
-                               {.on_restart = [&](absl::string_view text) { context.Note(text); },
-                                .on_failure = fail}));
-    run_options.tracker = farm->tracker();
-  }
-  {
-    const std::lock_guard<std::mutex> lock(mutex);
-    run = std::make_unique<StudyRun>(std::move(run_options));
-    if (failed) run->Interrupt();
-  }
+  RunView view(context, tuning.flop_counts);
+  ASSIGN_OR_RETURN(const std::unique_ptr<LocalRun> run,
+                   LocalRun::Start({.study_id = options.study_id,
+                                    .tuning = &tuning,
+                                    .database = &database,
+                                    .clock = &context.clock(),
+                                    .observer = &view,
+                                    .tracker = context.settings().Get("tracker"),
+                                    .patience = options.patience}));
   interrupts.OnInterrupt([&] { run->Interrupt(); });
   absl::StatusOr<StudyResult> result = run->Run();
   interrupts.OnInterrupt(nullptr);
-  view.Finish();
-  if (farm != nullptr) {
-    const absl::Status status = farm->status();
-    farm.reset();  // Its thread may use what is above.
-    RETURN_IF_ERROR(status);
-  }
   return result;
 }
 
@@ -156,12 +141,12 @@ absl::Status RunTuning(Context& context, const Database& database, const Tuning&
     const std::string& farm = context.settings().Get("tracker");
     context.Note(absl::StrCat(tuning.tasks.size(), " tasks, measured on ",
                               farm.empty() ? "this machine" : absl::StrCat("the farm of ", farm),
-                              "; Ctrl-C pauses, `", HowToGoOn(id), "` goes on"));
+                              "; Ctrl-C pauses, `", HowToGoOn(context, id), "` goes on"));
   }
   ASSIGN_OR_RETURN(const StudyResult result,
                    RunHere(context, database, tuning, options, interrupts));
   PrintResult(context, tuning.flop_counts, id, result);
-  RETURN_IF_ERROR(StopError(result, id));
+  RETURN_IF_ERROR(WithHowToGoOn(context, StopError(result, id), id));
   if (options.out.empty()) return absl::OkStatus();
   return BuildTuned(context, BestIn(*database.records), tuning, options.out);
 }

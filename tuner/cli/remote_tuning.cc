@@ -11,6 +11,7 @@
 #include "tuner/app/error.h"
 #include "tuner/cli/local_tuning.h"
 #include "tuner/cli/progress_view.h"
+#include "tuner/cli/study_id.h"
 
 namespace burnish {
 namespace {
@@ -65,7 +66,7 @@ absl::Status FollowRemote(Context& context, TunerClient& client, const std::stri
     PrintResult(context, flop_counts, study_id,
                 {.reason = run->reason, .progress = *run->progress});
   }
-  return run->error;
+  return WithHowToGoOn(context, run->error, study_id);
 }
 
 }  // namespace burnish

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/str_cat.h"
 #include "tuner/app/error.h"
 
 namespace burnish {
@@ -13,6 +14,27 @@ void PrintStudyId(Context& context, absl::string_view event, const std::string& 
     context.out() << json.dump() << "\n" << std::flush;
   } else {
     context.out() << "study " << study_id << "\n" << std::flush;
+  }
+}
+
+std::string HowToGoOn(const Context& context, const std::string& study_id) {
+  const std::string& server = context.settings().Get("server");
+  return absl::StrCat("tuner resume ", study_id,
+                      server.empty() ? "" : absl::StrCat(" --server ", server));
+}
+
+absl::Status WithHowToGoOn(const Context& context, const absl::Status& error,
+                           const std::string& study_id) {
+  const std::string resume = HowToGoOn(context, study_id);
+  switch (ErrorCodeOf(error)) {
+    case ErrorCode::kInterrupted:
+      return WithHint(error, resume);
+    case ErrorCode::kTrackerUnreachable:
+      return WithHint(error, absl::StrCat("start it again; then ", resume));
+    case ErrorCode::kNoMatchingWorker:
+      return WithHint(error, absl::StrCat("tuner workers shows what there is; then ", resume));
+    default:
+      return error;
   }
 }
 

@@ -1,0 +1,52 @@
+#include "tuner/app/local_run.h"
+
+#include <utility>
+
+#include "base/status_macros.h"
+
+namespace burnish {
+
+absl::StatusOr<std::unique_ptr<LocalRun>> LocalRun::Start(const LocalRunOptions& options) {
+  std::unique_ptr<LocalRun> local(new LocalRun());
+  RunObserver* const observer = options.observer;
+  StudyRunOptions run{
+      .study_id = options.study_id,
+      .tuning = options.tuning,
+      .database = options.database,
+      .clock = options.clock,
+      .tracker = options.tracker,
+      // On the CPUs that it measures on, the search must not get in the way.
+      .idle = options.tracker.empty(),
+      .on_progress = [observer](const StudyProgress& progress) { observer->OnProgress(progress); },
+      .patience = options.patience};
+  if (options.tracker.empty() && options.tuning->spec.trials_max != 0) {
+    const auto on_failure = [&now = *local] {
+      const std::lock_guard<std::mutex> lock(now.mutex_);
+      now.farm_failed_ = true;
+      if (now.run_ != nullptr) now.run_->Interrupt();
+    };
+    ASSIGN_OR_RETURN(
+        local->farm_,
+        EmbeddedFarm::Start(
+            {.on_restart = [observer](absl::string_view text) { observer->OnFarmRestart(text); },
+             .on_failure = on_failure}));
+    run.tracker = local->farm_->tracker();
+  }
+  const std::lock_guard<std::mutex> lock(local->mutex_);
+  local->run_ = std::make_unique<StudyRun>(std::move(run));
+  if (local->farm_failed_) local->run_->Interrupt();
+  return local;
+}
+
+absl::StatusOr<StudyResult> LocalRun::Run() {
+  absl::StatusOr<StudyResult> result = run_->Run();
+  if (farm_ == nullptr) return result;
+  const absl::Status farm_status = farm_->status();
+  farm_.reset();
+  RETURN_IF_ERROR(farm_status);
+  return result;
+}
+
+void LocalRun::Interrupt() { run_->Interrupt(); }
+
+}  // namespace burnish
