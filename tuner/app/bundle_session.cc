@@ -49,7 +49,7 @@ absl::StatusOr<std::unique_ptr<Session>> OpenBundle(const std::string& path, int
   if (!model.ok()) return LoadError(model.status(), path);
   const int count = threads > 0 ? threads : static_cast<int>((*model)->manifest().thread_count);
   RuntimeOr<std::unique_ptr<ThreadPool>> pool = ThreadPool::Create({.thread_count = count});
-  if (!pool.ok()) return LoadError(pool.status(), absl::StrCat("--threads ", count));
+  if (!pool.ok()) return LoadError(pool.status(), absl::StrCat(count, " threads"));
   RuntimeOr<std::unique_ptr<Session>> session =
       Session::Create(*std::move(model), std::shared_ptr<ThreadPool>(*std::move(pool)));
   if (!session.ok()) return LoadError(session.status(), path);

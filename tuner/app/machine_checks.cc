@@ -200,7 +200,8 @@ MachineCheck CheckDisk(const std::string& folder) {
   check.detail = absl::StrCat(FormatBytes(free_bytes), " free at ", folder);
   if (free_bytes < kDiskWanted) {
     check.result = CheckResult::kWarning;
-    check.cure = absl::StrCat("free ", FormatBytes(kDiskWanted), ", or name another --db");
+    check.cure =
+        absl::StrCat("free ", FormatBytes(kDiskWanted), ", or keep the database elsewhere");
   }
   return check;
 }

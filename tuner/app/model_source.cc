@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/file.h"
 #include "base/status_macros.h"
 #include "compiler/frontend/onnx_import.h"
 #include "compiler/frontend/zoo.h"
@@ -15,6 +16,8 @@
 
 namespace burnish {
 namespace {
+
+constexpr int64_t kModelBytesMax = int64_t{2} << 30;  // As much as ONNX can say: a protocol buffer.
 
 ErrorCode ImportErrorCode(absl::StatusCode code) {
   switch (code) {
@@ -58,7 +61,7 @@ absl::StatusOr<Graph> BuildZoo(const ModelRequest& request) {
     const bool tokens = name == "input_ids" && shape.size() == 2;
     if (!image && !tokens) {
       return MakeError(ErrorCode::kUsage, absl::StrCat("the model has no input ", name, " ", text),
-                       "--shape", "input=Nx3xSxS for images, input_ids=NxL for bert_base");
+                       request.task, "input=Nx3xSxS for images, input_ids=NxL for bert_base");
     }
     options.batch = shape[0];
     (image ? options.image_size : options.sequence) = shape[image ? 2 : 1];
@@ -67,7 +70,7 @@ absl::StatusOr<Graph> BuildZoo(const ModelRequest& request) {
   if (!graph.ok()) {
     const bool unknown = absl::IsNotFound(graph.status());
     return WithError(graph.status(), unknown ? ErrorCode::kUnknownModel : ErrorCode::kUsage,
-                     absl::StrCat("--task ", request.task),
+                     request.task,
                      unknown ? absl::StrCat("one of ", absl::StrJoin(ZooModelNames(), ", "),
                                             "; or an operator such as conv2d:h=56,ci=64,co=64,k=3")
                              : "");
@@ -79,32 +82,38 @@ absl::StatusOr<Graph> BuildZoo(const ModelRequest& request) {
 
 absl::StatusOr<Graph> LoadModel(const ModelRequest& request) {
   if (request.task.empty() == request.model.empty()) {
-    return MakeError(ErrorCode::kUsage, "give either --task or --model", "",
-                     "--task resnet50, or --model FILE.onnx");
+    return MakeError(ErrorCode::kUsage, "got no model or two, want the name of one or a file");
   }
+  RETURN_IF_ERROR(CheckShapes(request.shapes));
   if (!request.model.empty()) return ImportModel(request);
   if (!IsOperatorSpec(request.task)) return BuildZoo(request);
   absl::StatusOr<Graph> graph = BuildOperator(request.task, request.seed);
   if (!graph.ok()) {
-    return WithError(graph.status(), ErrorCode::kBadSpec, absl::StrCat("--task ", request.task));
+    return WithError(graph.status(), ErrorCode::kBadSpec, request.task);
   }
   return graph;
 }
 
-absl::StatusOr<std::map<std::string, std::string>> ParseShapeFlags(
-    const std::vector<std::string>& flags) {
-  std::map<std::string, std::string> shapes;
-  for (const std::string& flag : flags) {
-    const size_t equals = flag.rfind('=');
-    std::vector<int64_t> shape;
-    if (equals != std::string::npos) shape = ParseShape(flag.substr(equals + 1));
+absl::Status CheckShapes(const std::map<std::string, std::string>& shapes) {
+  for (const auto& [name, text] : shapes) {
+    const std::vector<int64_t> shape = ParseShape(text);
     if (shape.empty() || *std::min_element(shape.begin(), shape.end()) < 1) {
-      return MakeError(ErrorCode::kUsage, absl::StrCat("got --shape ", flag), "--shape",
-                       "--shape NAME=1x3x224x224");
+      return MakeError(ErrorCode::kUsage, absl::StrCat("got shape ", text, " of input ", name),
+                       name, "positive extents such as 1x3x224x224");
     }
-    shapes[flag.substr(0, equals)] = flag.substr(equals + 1);
   }
-  return shapes;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> ReadModelFile(const std::string& path) {
+  absl::StatusOr<std::string> bytes = ReadFile(path, kModelBytesMax);
+  if (bytes.ok()) return bytes;
+  const absl::Status& error = bytes.status();
+  return WithError(error,
+                   absl::IsPermissionDenied(error)  ? ErrorCode::kInputPermission
+                   : absl::IsInvalidArgument(error) ? ErrorCode::kModelTooLarge
+                                                    : ErrorCode::kNoInputFile,
+                   path);
 }
 
 }  // namespace burnish

@@ -1,4 +1,4 @@
-// What a user names, --task or --model, as a graph.
+// What a user names, a model of the zoo, an operator or a file, as a graph.
 #ifndef TUNER_APP_MODEL_SOURCE_H_
 #define TUNER_APP_MODEL_SOURCE_H_
 
@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "compiler/graph/graph.h"
 
@@ -24,9 +25,11 @@ struct ModelRequest {
 // size (or sequence length). Errors: B0101, B02xx, B03xx.
 absl::StatusOr<Graph> LoadModel(const ModelRequest& request);
 
-// "NAME=1x3x224x224" each. Errors: B0101.
-absl::StatusOr<std::map<std::string, std::string>> ParseShapeFlags(
-    const std::vector<std::string>& flags);
+// Shapes by input name, as in a request. Errors: B0101 one that is no list of positive extents.
+absl::Status CheckShapes(const std::map<std::string, std::string>& shapes);
+
+// The bytes of a model file. Errors: B0201, B0203, B0304.
+absl::StatusOr<std::string> ReadModelFile(const std::string& path);
 
 }  // namespace burnish
 

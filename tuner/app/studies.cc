@@ -22,8 +22,7 @@ absl::StatusOr<StudyView> LocalStudies::Get(const std::string& id) {
   }
   ASSIGN_OR_RETURN(const std::vector<StudySummary> newest, List({.limit = 1}));
   if (newest.empty()) {
-    return MakeError(ErrorCode::kNoStudy, "there is no study yet", database_->url,
-                     "tuner submit --task resnet50");
+    return MakeError(ErrorCode::kNoStudy, "there is no study yet", database_->url);
   }
   return LoadStudyView(*database_, newest.front().study.id);
 }
@@ -37,7 +36,7 @@ absl::StatusOr<std::vector<StudySummary>> LocalStudies::List(const StudyQuery& q
 absl::StatusOr<std::string> LocalStudies::Cancel(const std::string& id) {
   ASSIGN_OR_RETURN(std::string whole, ResolveStudyId(*database_, id));
   const absl::Status status = database_->studies->SetState(
-      whole, StudyState::kCancelled, "by tuner cancel", absl::ToUnixNanos(clock_->WallNow()));
+      whole, StudyState::kCancelled, "by a user", absl::ToUnixNanos(clock_->WallNow()));
   if (absl::IsFailedPrecondition(status)) return WithError(status, ErrorCode::kStudyState, whole);
   RETURN_IF_ERROR(DatabaseError(status, database_->url));
   return whole;

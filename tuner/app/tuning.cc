@@ -3,7 +3,6 @@
 #include <filesystem>
 #include <utility>
 
-#include "base/file.h"
 #include "base/status_macros.h"
 #include "compiler/ir/parser.h"
 #include "compiler/ir/printer.h"
@@ -18,13 +17,10 @@
 namespace burnish {
 namespace {
 
-constexpr int64_t kModelBytesMax = int64_t{2} << 30;
-
 absl::Status CheckModelFile(const StudySpec& spec) {
   if (spec.model_path.empty() || spec.model_sha256.empty()) return absl::OkStatus();
-  const absl::StatusOr<std::string> bytes = ReadFile(spec.model_path, kModelBytesMax);
-  RETURN_IF_ERROR(WithError(bytes.status(), ErrorCode::kNoInputFile, spec.model_path));
-  if (Sha256Bytes(*bytes) == spec.model_sha256) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::string bytes, ReadModelFile(spec.model_path));
+  if (Sha256Bytes(bytes) == spec.model_sha256) return absl::OkStatus();
   return MakeError(ErrorCode::kModelChanged, "the file has changed since it was submitted",
                    spec.model_path);
 }

@@ -1,12 +1,9 @@
 #include "tuner/cli/remote_tuning.h"
 
-#include <cstdint>
-#include <filesystem>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/file.h"
 #include "base/status_macros.h"
 #include "tuner/app/error.h"
 #include "tuner/cli/local_tuning.h"
@@ -16,26 +13,11 @@
 namespace burnish {
 namespace {
 
-constexpr int64_t kModelBytesMax = int64_t{2} << 30;
-
 std::string HowToWatch(Context& context, const std::string& study_id) {
   return absl::StrCat("tuner watch ", study_id, " --server ", context.settings().Get("server"));
 }
 
 }  // namespace
-
-absl::StatusOr<std::string> SubmitRemote(TunerClient& client, const StudySpec& spec) {
-  StudySpec sent = spec;
-  sent.out_path.clear();
-  std::string model;
-  if (!spec.model_path.empty()) {
-    absl::StatusOr<std::string> bytes = ReadFile(spec.model_path, kModelBytesMax);
-    RETURN_IF_ERROR(WithError(bytes.status(), ErrorCode::kNoInputFile, spec.model_path));
-    model = *std::move(bytes);
-    sent.model_path = std::filesystem::path(spec.model_path).filename().string();
-  }
-  return client.Submit(sent, model);
-}
 
 absl::Status FollowRemote(Context& context, TunerClient& client, const std::string& study_id,
                           std::vector<int64_t> flop_counts, InterruptWatcher& interrupts) {

@@ -7,16 +7,11 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
-#include "proto/study.h"
 #include "tuner/cli/context.h"
 #include "tuner/cli/interrupt_watcher.h"
 #include "tuner/serve/tuner_client.h"
 
 namespace burnish {
-
-// Sends the study, with its model file; returns its id. Errors: B02xx, and the daemon's.
-absl::StatusOr<std::string> SubmitRemote(TunerClient& client, const StudySpec& spec);
 
 // Shows the study's progress until its run ends, then the result. Errors: why it ended before it
 // was done; B0905 after Ctrl-C, which leaves the study running; B0704. `flop_counts`: of the tasks;

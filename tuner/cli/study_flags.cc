@@ -1,23 +1,21 @@
 #include "tuner/cli/study_flags.h"
 
-#include <filesystem>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
-#include "base/file.h"
 #include "base/status_macros.h"
-#include "proto/workload.h"
 #include "tuner/app/error.h"
 #include "tuner/app/model_source.h"
+#include "tuner/app/study_spec.h"
 #include "tuner/cli/build_report.h"
 #include "tuner/study/search_preset.h"
 
 namespace burnish {
 namespace {
 
-constexpr int64_t kModelBytesMax = int64_t{2} << 30;
 constexpr absl::Duration kTimeMax = absl::Hours(24 * 365);
 
 // "0.5%" or "0.005".
@@ -37,12 +35,29 @@ absl::StatusOr<double> ParseShare(absl::string_view text) {
   return value;
 }
 
-std::string Absolute(const std::string& path) {
-  std::error_code error;
-  return std::filesystem::absolute(path, error).lexically_normal().string();
+}  // namespace
+
+absl::Status CheckModelFlags(const std::string& task, const std::string& model,
+                             const std::string& command) {
+  if (task.empty() != model.empty()) return absl::OkStatus();
+  return MakeError(ErrorCode::kUsage, "give either --task or --model", command,
+                   absl::StrCat(command, " --task resnet50, or --model FILE.onnx"));
 }
 
-}  // namespace
+absl::StatusOr<std::map<std::string, std::string>> ParseShapeFlags(
+    const std::vector<std::string>& flags) {
+  std::map<std::string, std::string> shapes;
+  for (const std::string& flag : flags) {
+    const size_t equals = flag.rfind('=');
+    if (equals == std::string::npos) {
+      return MakeError(ErrorCode::kUsage, absl::StrCat("got --shape ", flag), "--shape",
+                       "--shape NAME=1x3x224x224");
+    }
+    shapes[flag.substr(0, equals)] = flag.substr(equals + 1);
+  }
+  RETURN_IF_ERROR(CheckShapes(shapes));
+  return shapes;
+}
 
 void StudyFlags::AddOptions(CommandOptions& options) {
   options.Value("--task", "NAME|SPEC", &task,
@@ -78,39 +93,24 @@ void StudyFlags::AddOptions(CommandOptions& options) {
 }
 
 absl::StatusOr<StudySpec> StudyFlags::ToSpec(const Target& target) const {
-  if (task.empty() == model.empty()) {
-    return MakeError(ErrorCode::kUsage, "give either --task or --model", "tuner submit",
-                     "tuner submit --task resnet50");
-  }
-  ASSIGN_OR_RETURN(const SearchPreset preset, FindSearchPreset(scheduler));
+  RETURN_IF_ERROR(CheckModelFlags(task, model, "tuner submit"));
   StudySpec spec{.task = task,
+                 .model_path = model,
                  .target = target.ToText(),
-                 .trials_max = preset.tunes ? trials : 0,
+                 .trials_max = trials,
                  .early_stopping_trials = static_cast<int32_t>(early_stopping),
                  .batch = static_cast<int32_t>(batch),
                  .scheduler = scheduler,
                  .strategy = strategy,
                  .task_scheduler = task_scheduler,
                  .cost_model = cost_model,
-                 .no_default = no_default || !preset.analytic,
+                 .no_default = no_default,
                  .deterministic = deterministic,
                  .opt_level = static_cast<int32_t>(opt_level),
                  .seed = static_cast<uint64_t>(seed),
+                 .out_path = out,
                  .priority = static_cast<int32_t>(priority),
                  .no_refine = refine == "off"};
-  if (!model.empty()) {
-    spec.model_path = Absolute(model);
-    const absl::StatusOr<std::string> bytes = ReadFile(spec.model_path, kModelBytesMax);
-    if (!bytes.ok()) {
-      return WithError(bytes.status(),
-                       absl::IsPermissionDenied(bytes.status())  ? ErrorCode::kInputPermission
-                       : absl::IsInvalidArgument(bytes.status()) ? ErrorCode::kModelTooLarge
-                                                                 : ErrorCode::kNoInputFile,
-                       model);
-    }
-    spec.model_sha256 = Sha256Bytes(*bytes);
-  }
-  if (!out.empty()) spec.out_path = Absolute(out);
   if (!time.empty()) {
     absl::Duration limit;
     if (!absl::ParseDuration(time, &limit) || limit <= absl::ZeroDuration() || limit > kTimeMax) {
@@ -124,7 +124,7 @@ absl::StatusOr<StudySpec> StudyFlags::ToSpec(const Target& target) const {
   spec.error_max = select.error_budget;
   spec.strict = select.strict;
   ASSIGN_OR_RETURN(spec.shapes, ParseShapeFlags(shapes));
-  return spec;
+  return CompleteStudySpec(std::move(spec));
 }
 
 }  // namespace burnish

@@ -1,17 +1,27 @@
-// The options of `tuner submit` as a study's specification.
+// Flags that name a model, and the options of `tuner submit` as a study's specification.
 #ifndef TUNER_CLI_STUDY_FLAGS_H_
 #define TUNER_CLI_STUDY_FLAGS_H_
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "proto/study.h"
 #include "proto/target.h"
 #include "tuner/cli/command.h"
 
 namespace burnish {
+
+// Exactly one of --task and --model. `command`: "tuner submit". Errors: B0101.
+absl::Status CheckModelFlags(const std::string& task, const std::string& model,
+                             const std::string& command);
+
+// "NAME=1x3x224x224" each. Errors: B0101.
+absl::StatusOr<std::map<std::string, std::string>> ParseShapeFlags(
+    const std::vector<std::string>& flags);
 
 struct StudyFlags {
   std::string task, model, out;

@@ -24,12 +24,6 @@ namespace {
 constexpr size_t kEndedMax = 256;  // Studies whose end is remembered for those that watch.
 constexpr int kStudiesPerPage = 1000;
 
-absl::Status CheckShapes(const StudySpec& spec) {
-  std::vector<std::string> flags;
-  for (const auto& [name, shape] : spec.shapes) flags.push_back(absl::StrCat(name, "=", shape));
-  return ParseShapeFlags(flags).status();
-}
-
 }  // namespace
 
 StudyHost::StudyHost(const StudyHostOptions& options) : options_(options) {}
@@ -80,7 +74,7 @@ absl::Status StudyHost::KeepModel(StudySpec& spec, absl::string_view model) cons
 }
 
 absl::StatusOr<std::string> StudyHost::Submit(StudySpec spec, absl::string_view model) {
-  RETURN_IF_ERROR(CheckShapes(spec));
+  RETURN_IF_ERROR(CheckShapes(spec.shapes));
   const std::string title = TitleOf(spec);
   spec.out_path.clear();
   spec.served = true;

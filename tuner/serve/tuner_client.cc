@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <mutex>
 #include <utility>
 
@@ -12,6 +13,7 @@
 #include "proto/rpc.h"
 #include "proto/tuner.grpc.pb.h"
 #include "tuner/app/error.h"
+#include "tuner/app/model_source.h"
 #include "tuner/serve/tuner_messages.h"
 
 namespace burnish {
@@ -140,16 +142,23 @@ absl::Status TunerClient::Watch(const std::string& id, absl::Duration interval,
   return impl_->FromCall(reader->Finish());
 }
 
-absl::StatusOr<std::string> TunerClient::Submit(const StudySpec& spec, absl::string_view model) {
+absl::StatusOr<std::string> TunerClient::Submit(const StudySpec& spec) {
+  StudySpec sent = spec;
+  sent.out_path.clear();  // The bundle is built here.
+  std::string model;
+  if (!spec.model_path.empty()) {
+    ASSIGN_OR_RETURN(model, ReadModelFile(spec.model_path));
+    sent.model_path = std::filesystem::path(spec.model_path).filename().string();
+  }
   grpc::ClientContext context;
   SetTimeout(context, kSubmitTimeout);
   v1::SubmitStudyResponse response;
   const auto writer = impl_->stub().SubmitStudy(&context, &response);
   v1::SubmitStudyRequest part;
-  *part.mutable_spec() = ToProto(spec);
+  *part.mutable_spec() = ToProto(sent);
   bool accepted = writer->Write(part);
   for (size_t at = 0; accepted && at < model.size(); at += kPartBytes) {
-    part.set_model_bytes(std::string(model.substr(at, kPartBytes)));
+    part.set_model_bytes(model.substr(at, kPartBytes));
     accepted = writer->Write(part);
   }
   writer->WritesDone();

@@ -10,7 +10,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "db/record_store.h"
 #include "proto/study.h"
@@ -38,9 +37,9 @@ class TunerClient : public Studies {
   absl::Status Watch(const std::string& id, absl::Duration interval,
                      const std::function<bool(const StudyView&)>& look) override;
 
-  // `model`: bytes of the file that the spec names; empty for a model of the zoo or an operator.
-  // Returns the study's id.
-  absl::StatusOr<std::string> Submit(const StudySpec& spec, absl::string_view model);
+  // Sends the study with the bytes of its model file, where it has one; returns its id. Errors
+  // also: B02xx.
+  absl::StatusOr<std::string> Submit(const StudySpec& spec);
   absl::StatusOr<std::string> Resume(const std::string& id);
   // Follows a run until it ends. CANCELLED: StopFollowing was called.
   absl::StatusOr<FollowedRun> Follow(const std::string& id,

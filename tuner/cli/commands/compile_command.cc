@@ -16,6 +16,7 @@
 #include "tuner/cli/build_report.h"
 #include "tuner/cli/commands/commands.h"
 #include "tuner/cli/context.h"
+#include "tuner/cli/study_flags.h"
 #include "tuner/serve/tuner_client.h"
 
 namespace burnish {
@@ -56,6 +57,7 @@ class CompileCommand : public Command {
     if (out_.empty() && emit_.empty()) {
       return MakeError(ErrorCode::kUsage, "no --out", "tuner compile", "--out FILE, or --emit");
     }
+    RETURN_IF_ERROR(CheckModelFlags(request_.task, request_.model, "tuner compile"));
     ASSIGN_OR_RETURN(const Target target, context.ResolveTarget(static_cast<int>(threads_)));
     BuildModelOptions options{.target = target,
                               .opt_level = static_cast<int>(opt_level_),

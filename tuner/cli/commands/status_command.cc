@@ -3,6 +3,7 @@
 #include <string>
 
 #include "base/status_macros.h"
+#include "tuner/app/error.h"
 #include "tuner/cli/commands/commands.h"
 #include "tuner/cli/context.h"
 #include "tuner/cli/open_studies.h"
@@ -25,8 +26,12 @@ class StatusCommand : public Command {
 
   absl::Status Run(Context& context) override {
     ASSIGN_OR_RETURN(OpenedStudies studies, OpenedStudies::Open(context));
-    ASSIGN_OR_RETURN(const StudyView view, studies->Get(study_));
-    context.out() << (context.json() ? StudyJson(view).dump() + "\n" : StudyText(view));
+    const absl::StatusOr<StudyView> view = studies->Get(study_);
+    if (study_.empty() && absl::IsNotFound(view.status())) {
+      return WithHint(view.status(), "tuner submit --task resnet50");
+    }
+    RETURN_IF_ERROR(view.status());
+    context.out() << (context.json() ? StudyJson(*view).dump() + "\n" : StudyText(*view));
     return absl::OkStatus();
   }
 

@@ -85,7 +85,7 @@ class SubmitCommand : public Command {
   absl::Status SubmitToServer(Context& context, const std::string& server, const Tuning& tuning,
                               InterruptWatcher& interrupts) {
     TunerClient client(server);
-    ASSIGN_OR_RETURN(const std::string id, SubmitRemote(client, tuning.spec));
+    ASSIGN_OR_RETURN(const std::string id, client.Submit(tuning.spec));
     PrintStudyId(context, "submitted", id);
     if (detach_) return absl::OkStatus();
     RETURN_IF_ERROR(FollowRemote(context, client, id, tuning.flop_counts, interrupts));
