@@ -1,6 +1,7 @@
 // A real tracker and a real worker, both processes, and this test as the tuner.
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <memory>
 #include <string>
@@ -35,6 +36,12 @@ using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
 constexpr absl::Duration kLong = absl::Seconds(60);  // Never reached when all is well.
+
+// Two threads where this machine has two CPUs: a worker refuses a target with more than it has.
+Target HostWithTwoThreads() {
+  const CpuInfo host = HostCpuInfo();
+  return *HostTarget(host, std::min(2, host.logical_cpu_count()));
+}
 
 absl::StatusOr<ExitInfo> RunWorker(std::vector<std::string> args) {
   return RunSubprocess({.program = *FindProgram("worker/worker"), .args = std::move(args)});
@@ -77,7 +84,7 @@ class WorkerTest : public ::testing::Test {
                       const std::string& trace) {
     const BuildJob job{.candidate_id = std::string(32, 'c'),
                        .workload = workload,
-                       .target = HostTarget(HostCpuInfo(), 2)->ToText(),
+                       .target = HostWithTwoThreads().ToText(),
                        .trace = trace,
                        .codegen_epoch = kCodegenEpoch};
     EXPECT_THAT(tuner_->Submit({{.id = id, .kind = JobKind::kBuild, .payload = Encode(job)}}),
@@ -183,7 +190,7 @@ TEST_F(WorkerTest, BuiltCandidatesAreRunUnderTheContractThatTheirTraceMade) {
   EXPECT_EQ(zero.contract, "");
   EXPECT_THAT(built.contract, HasSubstr("border"));
   RunJob job = VectorJob("RIGHT");
-  job.target = HostTarget(HostCpuInfo(), 2)->ToText();
+  job.target = HostWithTwoThreads().ToText();
   RunCandidate& candidate = job.candidates[0];
   candidate.workload = workload;
   candidate.artifact_sha256 = built.build.artifact_sha256;
@@ -194,7 +201,7 @@ TEST_F(WorkerTest, BuiltCandidatesAreRunUnderTheContractThatTheirTraceMade) {
   Submit("run", job);
   const Measurement measurement = MeasurementOf(CollectOne());
   ASSERT_NE(measurement.latencies(), nullptr) << measurement.failure()->message;
-  EXPECT_EQ(measurement.environment.threads, 2);
+  EXPECT_EQ(measurement.environment.threads, HostWithTwoThreads().threads);
   EXPECT_EQ(measurement.environment.cold_policy, ColdPolicy::kRotatedArena);
   EXPECT_GE(measurement.numerics.error, 0);
   EXPECT_LE(measurement.numerics.error, 1e-5);
