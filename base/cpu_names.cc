@@ -78,6 +78,63 @@ std::string AmdName(const CpuInfo& info) {
   }
 }
 
+// A feature that only some microarchitectures have. A model number that names none of them is not
+// the processor's own: hypervisors mask it, and newer processors are not in the tables above.
+struct Evidence {
+  const char* feature;
+  const char* name;  // Of what has the feature and nothing above it in the table.
+  const char* also;  // Others that have it, between blanks. Empty: none.
+};
+
+// The most telling first. What a client and a server share stands for the server: masked model
+// numbers are those of virtual machines, and servers have two 512-bit FMA units where clients have
+// one. Source: Intel's "Architecture Instruction Set Extensions Programming Reference", table 1-1
+// and 1-2; the predefined features of LLVM 19's X86 targets.
+constexpr Evidence kIntelEvidence[] = {
+    {"amx-complex", "graniterapids-d", ""},
+    {"amx-fp16", "graniterapids", " graniterapids-d "},
+    {"amx-tile", "sapphirerapids", " emeraldrapids graniterapids graniterapids-d "},
+    // The first Alder Lakes had it until their firmware switched it off.
+    {"avx512fp16", "sapphirerapids", " emeraldrapids graniterapids graniterapids-d alderlake "},
+    {"avx512bf16", "cooperlake",
+     " sapphirerapids emeraldrapids graniterapids graniterapids-d alderlake "},
+    {"avx512vp2intersect", "tigerlake",
+     " sapphirerapids emeraldrapids graniterapids graniterapids-d alderlake "},
+    {"avx512vbmi2", "icelake-server",
+     " icelake-client tigerlake rocketlake sapphirerapids emeraldrapids graniterapids"
+     " graniterapids-d alderlake "},
+    {"avx512vnni", "cascadelake",
+     " cooperlake icelake-server icelake-client tigerlake rocketlake sapphirerapids emeraldrapids"
+     " graniterapids graniterapids-d alderlake "},
+    {"avx512f", "skylake-avx512",
+     " cannonlake cascadelake cooperlake icelake-server icelake-client tigerlake rocketlake"
+     " sapphirerapids emeraldrapids graniterapids graniterapids-d alderlake "},
+};
+
+// Source: AMD's processor programming references for families 17h, 19h and 1Ah; LLVM 19 as above.
+constexpr Evidence kAmdEvidence[] = {
+    {"avx512vp2intersect", "znver5", ""},
+    {"avxvnni", "znver5", ""},
+    {"avx512f", "znver4", " znver5 "},
+    {"vaes", "znver3", " znver4 znver5 "},
+};
+
+bool MayHave(const Evidence& evidence, const std::string& name) {
+  return name == evidence.name ||
+         std::string(evidence.also).find(" " + name + " ") != std::string::npos;
+}
+
+// `name`, or what the features say where they contradict it. A feature that is *not* there proves
+// nothing: a hypervisor may hide it.
+template <size_t n>
+std::string BelieveFeatures(const Evidence (&table)[n], const CpuInfo& info,
+                            const std::string& name) {
+  for (const Evidence& evidence : table) {
+    if (info.Has(evidence.feature) && !MayHave(evidence, name)) return evidence.name;
+  }
+  return name;
+}
+
 // The levels of the x86-64 psABI.
 std::string LevelName(const CpuInfo& info) {
   const auto all = [&info](std::initializer_list<const char*> features) {
@@ -94,8 +151,8 @@ std::string LevelName(const CpuInfo& info) {
 
 std::string LlvmCpuName(const CpuInfo& info) {
   std::string name;
-  if (info.vendor == "GenuineIntel") name = IntelName(info);
-  if (info.vendor == "AuthenticAMD") name = AmdName(info);
+  if (info.vendor == "GenuineIntel") name = BelieveFeatures(kIntelEvidence, info, IntelName(info));
+  if (info.vendor == "AuthenticAMD") name = BelieveFeatures(kAmdEvidence, info, AmdName(info));
   if (info.vendor == "HygonGenuine" && info.family == 0x18) name = "znver1";
   return name.empty() ? LevelName(info) : name;
 }

@@ -2,9 +2,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/cpu_info.h"
+#include "base/cpu_names.h"
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/isa_model.h"
 #include "proto/target.pb.h"
 #include "proto/target_arch.h"
 
@@ -110,6 +112,41 @@ TEST(TargetTest, HostHasWhatItsHypervisorShowsAndOneThreadACore) {
             "cpu:arch=znver4,features=avx+avx2+fma+popcnt+sse4.2,threads=2,l1d=32768:8,"
             "l2=1048576:8");
   EXPECT_THAT(HostTarget(Host(), 3), IsOkAndHolds(::testing::Field(&Target::threads, 3)));
+}
+
+TEST(TargetTest, EveryNameThatAProcessorCanGetHasARow) {
+  for (const char* vendor : {"GenuineIntel", "AuthenticAMD", "HygonGenuine"}) {
+    for (const int family : {6, 0x15, 0x17, 0x18, 0x19, 0x1a}) {
+      for (int model = 0; model <= 0xff; ++model) {
+        const std::string name =
+            LlvmCpuName({.vendor = vendor, .family = family, .model = model, .features = {}});
+        // "x86-64": neither the model number nor the features say anything.
+        if (name != "x86-64") EXPECT_NE(FindTargetArch(name), nullptr) << name;
+      }
+    }
+  }
+  for (const char* feature : {"amx-complex", "amx-fp16", "amx-tile", "avx512fp16", "avx512bf16",
+                              "avx512vp2intersect", "avx512vbmi2", "avx512vnni", "avx512f"}) {
+    const std::string name = LlvmCpuName({.vendor = "GenuineIntel", .features = {feature}});
+    EXPECT_NE(FindTargetArch(name), nullptr) << name;
+  }
+}
+
+// What a hypervisor's masked model number made of a Granite Rapids: half of its peak.
+TEST(TargetTest, ServerBehindAMaskedModelNumberHasTwoFmaUnits) {
+  CpuInfo host = Host();
+  host.vendor = "GenuineIntel";
+  host.family = 6;
+  host.model = 0xa7;  // Rocket Lake's.
+  host.features = {"amx-bf16", "amx-fp16", "amx-int8", "amx-tile", "avx",
+                   "avx2",     "avx512bw", "avx512dq", "avx512f",  "avx512fp16",
+                   "avx512vl", "f16c",     "fma",      "popcnt",   "sse4.2"};
+  host.llvm_cpu = LlvmCpuName(host);
+  ASSERT_OK_AND_ASSIGN(const Target target, HostTarget(host));
+  EXPECT_EQ(target.arch, "graniterapids");
+  EXPECT_EQ(IsaModelOf(target).fma_per_cycle, 2);
+  EXPECT_EQ(target.l2.size_bytes, 1048576);  // As the host says, not as the table does.
+  EXPECT_EQ(target.DeviceKey(), "cpu-graniterapids");
 }
 
 TEST(TargetTest, UnknownFamilyFallsBackToItsFeatureLevel) {
