@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "base/check.h"
 #include "base/cpu_info.h"
-#include "base/fma_peak.h"
+#include "base/unit_loops.h"
 #include "compiler/codegen/llvm/llvm_backend.h"
 #include "compiler/runtime/huge_page_arena.h"
 #include "compiler/runtime/time_kernel.h"
@@ -26,15 +27,19 @@ double Seconds() {
 }
 
 double FmaPeak(int lanes, int threads) {
+  const UnitLoop* const loop = FindUnitLoop("fma_f32x" + std::to_string(lanes));
+  CHECK(loop != nullptr) << lanes << " lanes";
+  // About 10 ms.
+  constexpr int64_t kIterations = 3'000'000;
   double best = 0;
   for (int repeat = 0; repeat < 5; ++repeat) {
     std::vector<double> rate(threads);
     std::vector<std::thread> pool;
     for (int t = 0; t < threads; ++t) {
-      pool.emplace_back([&rate, t, lanes] {
+      pool.emplace_back([&rate, t, loop] {
         const double start = Seconds();
-        const double operations = static_cast<double>(RunFmaLoop(lanes, 3000000));
-        rate[t] = operations / (Seconds() - start) * 1e-9;
+        loop->run(kIterations, /*with_loads=*/false);
+        rate[t] = static_cast<double>(loop->operations * kIterations) / (Seconds() - start) * 1e-9;
       });
     }
     double sum = 0;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/cpu_info.h"
-#include "base/fma_peak.h"
+#include "base/unit_loops.h"
 
 namespace burnish {
 namespace {
@@ -24,15 +24,16 @@ double Seconds() {
 
 double MeasureFlops(ThreadPool& pool, int64_t iterations) {
   const CpuInfo cpu = HostCpuInfo();
-  const int lanes = cpu.Has("avx512f") ? 16 : cpu.Has("fma") ? 8 : 0;
-  if (lanes == 0) return 0;
+  const UnitLoop* const loop = FindUnitLoop(cpu.Has("avx512f") ? "fma_f32x16" : "fma_f32x8");
+  if (!cpu.Has("fma")) return 0;
   // Each thread's own best: whoever else is on the machine takes a round from one, not from all.
   std::atomic<double> sum = 0;
   pool.Run([&](int) {
     double best = 0;
     for (int round = 0; round < kRounds; ++round) {
       const double start = Seconds();
-      const auto flop_count = static_cast<double>(RunFmaLoop(lanes, iterations));
+      loop->run(iterations, /*with_loads=*/false);
+      const auto flop_count = static_cast<double>(loop->operations * iterations);
       best = std::max(best, flop_count / (Seconds() - start));
     }
     sum += best;

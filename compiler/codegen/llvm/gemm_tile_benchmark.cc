@@ -8,7 +8,7 @@
 
 #include "base/check.h"
 #include "base/cpu_info.h"
-#include "base/fma_peak.h"
+#include "base/unit_loops.h"
 #include "compiler/codegen/llvm/llvm_backend.h"
 #include "compiler/codegen/test_programs.h"
 #include "compiler/runtime/shared_object.h"
@@ -38,6 +38,9 @@ Result Measure(const Program& program, const GemmTile& tile, const BurnishKernel
       .abi_version = BURNISH_KERNEL_ABI_VERSION, .buffer_count = 3, .buffers = buffers.data()};
   const double flops = 2.0 * static_cast<double>(rows * columns * tile.depth);
   const int calls = std::max(1, static_cast<int>(2e7 / flops));
+  const UnitLoop* const loop = FindUnitLoop("fma_f32x" + std::to_string(tile.lanes));
+  CHECK(loop != nullptr) << tile.lanes << " lanes";
+  constexpr int64_t kIterations = 60'000;
   Result best;
   // Both at the same vector width, so that both meet the same clock.
   for (int repeat = 0; repeat < 100; ++repeat) {
@@ -45,7 +48,8 @@ Result Measure(const Program& program, const GemmTile& tile, const BurnishKernel
     for (int i = 0; i < calls; ++i) CHECK_EQ(kernel(&context, 0, 1), 0);
     best.gflops = std::max(best.gflops, flops * calls / (Seconds() - start) * 1e-9);
     start = Seconds();
-    const auto operations = static_cast<double>(RunFmaLoop(tile.lanes, 60000));
+    loop->run(kIterations, /*with_loads=*/false);
+    const auto operations = static_cast<double>(loop->operations * kIterations);
     best.peak_gflops = std::max(best.peak_gflops, operations / (Seconds() - start) * 1e-9);
   }
   return best;
