@@ -30,6 +30,7 @@
 #include "worker/agent/agent_client.h"
 #include "worker/builder/builder_executor.h"
 #include "worker/runner/artifact_cache.h"
+#include "worker/runner/measuring_lock.h"
 #include "worker/runner/run_device.h"
 #include "worker/runner/runner_executor.h"
 
@@ -74,9 +75,6 @@ std::string HostName() {
   char name[256] = {};
   return gethostname(name, sizeof(name) - 1) == 0 ? name : "localhost";
 }
-
-// One folder for all users of this host.
-std::string DefaultLockFolder() { return access("/run/lock", W_OK) == 0 ? "/run/lock" : "/tmp"; }
 
 absl::StatusOr<Labels> ParseLabels(const std::vector<std::string>& texts) {
   Labels labels;
@@ -138,7 +136,8 @@ absl::StatusOr<std::vector<AgentSlot>> MakeSlots(const Flags& flags,
              .host_cpu = host,
              .host = identity.host,
              .worker = identity.worker_id,
-             .lock_folder = flags.lock_folder.empty() ? DefaultLockFolder() : flags.lock_folder,
+             .lock_folder =
+                 flags.lock_folder.empty() ? DefaultMeasuringLockFolder() : flags.lock_folder,
              .artifacts = cache,
              .bench = {.runner_program = runner,
                        .checker_program = checker,

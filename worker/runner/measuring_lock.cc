@@ -10,6 +10,10 @@
 
 namespace burnish {
 
+std::string DefaultMeasuringLockFolder() {
+  return access("/run/lock", W_OK) == 0 ? "/run/lock" : "/tmp";
+}
+
 std::vector<std::string> MeasuringLockPaths(const std::string& folder, std::vector<int> cpus) {
   std::sort(cpus.begin(), cpus.end());
   cpus.erase(std::unique(cpus.begin(), cpus.end()), cpus.end());

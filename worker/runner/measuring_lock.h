@@ -12,6 +12,9 @@
 
 namespace burnish {
 
+// Where all users of this host keep the files unless told otherwise.
+std::string DefaultMeasuringLockFolder();
+
 // Of these CPUs, ascending: everybody locks in this order. `folder`: the same for all processes of
 // the host that measure.
 std::vector<std::string> MeasuringLockPaths(const std::string& folder, std::vector<int> cpus);
