@@ -59,7 +59,7 @@ TEST(AnalyticModelTest, SecondsOfTheHandWrittenTracesStayAsReviewed) {
     const Program lowered = Lowered(program, TraceText(trace));
     for (const char* arch : {"znver3", "znver4"}) {
       for (int threads : {1, 2}) {
-        absl::StrAppendFormat(&got, "%s, %s, %d threads: %.9e s\n", name, arch, threads,
+        absl::StrAppendFormat(&got, "%s, %s, %d threads: %.17g s\n", name, arch, threads,
                               AnalyticSeconds(lowered, IsaOf(arch), threads));
       }
     }
