@@ -1,0 +1,133 @@
+// What rules and cost models may ask of a device, for every kind of device alike: a CPU and a GPU
+// are rows of the same three tables. Its numbers are the microarchitecture's. No number in here is
+// part of a target's text, a key or a candidate's id; what keys need of a CPU is in `core`.
+#ifndef PROTO_DEVICE_MODEL_H_
+#define PROTO_DEVICE_MODEL_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "proto/isa_model.h"
+#include "proto/target.h"
+
+namespace burnish {
+
+// Types of numbers that units multiply and add. An enum of its own: the IR's DType has no half
+// types yet, and proto does not know the IR.
+enum class NumberType { kF32, kF64, kF16, kBf16, kI8, kU8, kI32 };
+absl::string_view NumberTypeName(NumberType type);  // "f32", "bf16", ...
+int64_t NumberBytes(NumberType type);
+
+// Where a unit finds its operands and leaves its sums.
+enum class Residence {
+  kVectorRegister,
+  kTileRegister,  // AMX.
+  kFragment,      // Registers of several threads that act together.
+  kShared,        // Shared memory of a block.
+};
+
+enum class Axis {
+  kLane,    // Elements of a vector, or threads in lock step.
+  kWarp,    // Groups of lanes that are scheduled together.
+  kThread,  // Threads of one core.
+  kWorker,  // Cores of a CPU.
+  kBlock,   // Groups of warps on one multiprocessor of a GPU.
+};
+absl::string_view AxisName(Axis axis);
+
+// One way to multiply and add: `sum[m,n] += left[m,k] * right[k,n]` for all k at once.
+struct ComputeUnit {
+  std::string name = "";       // "fma_f32x16", "vnni_u8s8x16", "amx_bf16", "mma_f16".
+  std::string intrinsic = "";  // The code generator's; empty: it has none yet, or LLVM chooses it.
+  NumberType left = NumberType::kF32;
+  NumberType right = NumberType::kF32;
+  NumberType sum = NumberType::kF32;
+  int m = 1, n = 1, k = 1;
+  // Fewer than m rows may be used, see RowShare: each row less saves 1/m of all but `row_floor` of
+  // an operation's cycles, down to `rows_min` rows.
+  bool has_partial_rows = false;
+  double row_floor = 1;
+  int rows_min = 1;
+  // So many consecutive k of one column must lie side by side in the right operand; 1: any order.
+  int packed_k = 1;
+  Residence operands_in = Residence::kVectorRegister;
+  Residence sums_in = Residence::kVectorRegister;
+  int threads = 1;  // That execute it together: 32 or 128 on a GPU.
+  // Of one core (multiprocessor), all others doing the same: operations a cycle where no operand is
+  // loaded, and where each operation also loads one. The clock falls under loads: the second is in
+  // cycles of the first.
+  double per_cycle = 1;
+  double per_cycle_with_loads = 1;
+  double latency_cycles = 4;  // From a sum to the same sum.
+
+  // Multiply-adds count two.
+  int64_t operations() const { return int64_t{2} * m * n * k; }
+  // Operations a cycle with that many loads an operation: linear between none and one. Beyond one
+  // as with one: how many loads come in a cycle is the first level's bandwidth.
+  double PerCycle(double loads_per_operation) const;
+  // What an operation on `rows` of its m rows takes, as a share of the whole one.
+  double RowShare(int rows) const;
+};
+
+enum class LevelKind { kRegisters, kTileRegisters, kShared, kCache, kMemory };
+
+// A place for data. Bandwidths are to the level above, reading.
+struct MemoryLevel {
+  std::string name = "";  // "registers", "tiles", "L1", "shared", "L2", "L3", "memory".
+  LevelKind kind = LevelKind::kCache;
+  int64_t size_bytes = 0;  // Of one instance; 0: as good as unbounded (memory).
+  int ways = 0;            // 0: not known, or no such thing.
+  int line_bytes = 0;      // Or of one register.
+  // An instance belongs to so many neighbours on this axis; 0: to all of the device.
+  Axis owner = Axis::kWorker;
+  int owner_count = 1;
+  double bytes_per_cycle_alone = 0;   // One reader while the others rest; 0: no limit of its own.
+  double bytes_per_cycle_shared = 0;  // All readers together; 0: as many times the former.
+  double latency_cycles = 0;          // 0: hidden, as a register's.
+
+  // What each of `readers` gets.
+  double BytesPerCycle(double readers) const;
+};
+
+// Something that runs side by side.
+struct ParallelAxis {
+  Axis axis = Axis::kLane;
+  int64_t extent = 1;               // At most; for lanes of a vector 0, and `extent_bytes` says.
+  int64_t extent_bytes = 0;         // Of a vector: lanes = extent_bytes / the type's size.
+  double barrier_cycles = 0;        // All of them arrive together. 0: none is needed.
+  std::string shared_level = "";    // Through which they see each other's data.
+  double peer_latency_cycles = 0;   // A load of what another has just written; 0: not known.
+  double peer_bytes_per_cycle = 0;  // A stream of that; 0: not known.
+
+  int64_t ExtentOf(NumberType type) const;
+};
+
+struct DeviceModel {
+  std::string name = "";                 // For people: the microarchitecture.
+  double cycles_per_second = 0;          // While the widest multiply-adds run everywhere. > 0.
+  std::vector<ComputeUnit> units = {};   // The one to prefer first, for each pair of types.
+  std::vector<MemoryLevel> levels = {};  // From the core outwards; the last is memory.
+  std::vector<ParallelAxis> axes = {};   // From the outermost inwards, each at most once.
+  // Of a CPU: the same core as keys name it. The default where the device is none.
+  IsaModel core = {};
+
+  // Null: there is none. Of units, the first with these operands.
+  const ComputeUnit* FindUnit(absl::string_view name) const;
+  const ComputeUnit* FindUnit(NumberType left, NumberType right) const;
+  const MemoryLevel* FindLevel(absl::string_view name) const;
+  const ParallelAxis* FindAxis(Axis axis) const;
+};
+
+// By the table of microarchitectures and the target's own caches, features and threads. A
+// microarchitecture whose rates nobody has measured has a generic server's. `target.arch` is one of
+// TargetArchNames().
+DeviceModel DeviceModelOf(const Target& target);
+
+// Of a core of which only the IsaModel is known, with a generic server's rates.
+DeviceModel DeviceModelOf(const IsaModel& core, int threads);
+
+}  // namespace burnish
+
+#endif  // PROTO_DEVICE_MODEL_H_
