@@ -1,0 +1,24 @@
+// Devices for tests of what works on any of them, and the rules that each must keep.
+#ifndef PROTO_TEST_DEVICE_MODELS_H_
+#define PROTO_TEST_DEVICE_MODELS_H_
+
+#include <string>
+#include <vector>
+
+#include "proto/device_model.h"
+
+namespace burnish {
+
+// Like a GPU: blocks of warps of 32 lanes, shared memory, an MMA unit of a warp and one of four
+// warps. The numbers are of the order of an H100's data sheet; nobody measured them.
+DeviceModel GpuLikeDevice();
+
+// Two cores with AMX: vectors of 16 floats, tiles of 16 x 64 bytes.
+DeviceModel AmxDevice();
+
+// What is wrong with `model`, a line each; empty: nothing.
+std::vector<std::string> BrokenRules(const DeviceModel& model);
+
+}  // namespace burnish
+
+#endif  // PROTO_TEST_DEVICE_MODELS_H_
