@@ -1,6 +1,7 @@
 // What rules and cost models may ask of a device, for every kind of device alike: a CPU and a GPU
-// are rows of the same three tables. Its numbers are the microarchitecture's. No number in here is
-// part of a target's text, a key or a candidate's id; what keys need of a CPU is in `core`.
+// are rows of the same three tables. Its numbers are the microarchitecture's (DeviceModelOf), or a
+// machine's own (Calibrated). No number in here is part of a target's text, a key or a candidate's
+// id; what keys need of a CPU is in `core`.
 #ifndef PROTO_DEVICE_MODEL_H_
 #define PROTO_DEVICE_MODEL_H_
 
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "proto/calibration_row.h"
 #include "proto/isa_model.h"
 #include "proto/target.h"
 
@@ -127,6 +129,10 @@ DeviceModel DeviceModelOf(const Target& target);
 
 // Of a core of which only the IsaModel is known, with a generic server's rates.
 DeviceModel DeviceModelOf(const IsaModel& core, int threads);
+
+// The machine's own rates in the place of the table's, as far as `row` has them. What the row does
+// not know (shapes, sizes, latencies of units) stays.
+DeviceModel Calibrated(DeviceModel model, const CalibrationRow& row);
 
 }  // namespace burnish
 
