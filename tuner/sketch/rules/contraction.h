@@ -3,6 +3,7 @@
 #ifndef TUNER_SKETCH_RULES_CONTRACTION_H_
 #define TUNER_SKETCH_RULES_CONTRACTION_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +11,14 @@
 #include "tuner/sketch/rule.h"
 
 namespace burnish {
+
+// Independent sums that a register tile is asked for at most, whatever the units could use: two FMA
+// units with a latency of 4 cycles are filled by 8, and more sums only forbid narrow tiles, which
+// small problems need. Processors with a longer latency or more units are asked for no more.
+inline constexpr int64_t kSumsMax = 8;
+// Steps of a product's reduction that are written out where the rule leaves no decision: loads of
+// the next steps overlap with the sums, and the body stays within the decoder's cache.
+inline constexpr int64_t kDepthUnroll = 4;
 
 struct Contraction {
   BlockId block = -1;

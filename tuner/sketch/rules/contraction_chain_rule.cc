@@ -16,11 +16,6 @@
 namespace burnish {
 namespace {
 
-// Steps of a product's reduction that are written out: loads of the next overlap with the sums.
-constexpr int64_t kDepthUnroll = 4;
-// Independent sums that are asked for, whatever the units could use: two FMA units of latency 4.
-constexpr int64_t kSumsMax = 8;
-
 struct Match {
   Contraction first, second;
   std::vector<const Block*> chain;  // Between the two; the last writes what the second reads.

@@ -22,9 +22,6 @@ namespace {
 // Up to so many workers one dimension shares out well enough.
 constexpr int kGridThreads = 4;
 
-// Independent sums that are asked for, whatever the units could use: two FMA units of latency 4.
-constexpr int64_t kSumsMax = 8;
-
 // Rows of a worker that keep a register tile busy.
 constexpr int64_t kRowsOfOwn = 8;
 

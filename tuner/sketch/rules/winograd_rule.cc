@@ -15,11 +15,6 @@
 namespace burnish {
 namespace {
 
-// Independent sums that are asked for, whatever the units could use: two FMA units of latency 4.
-constexpr int64_t kSumsMax = 8;
-// Steps of a product's reduction that are written out: loads of the next overlap with the sums.
-constexpr int64_t kDepthUnroll = 4;
-
 // Of the convolution, as the primitive sees it.
 struct Filtering {
   bool strided;  // Stride 2, not 1.
