@@ -2,67 +2,29 @@
 // computes.
 #include "tuner/sketch/sketch.h"
 
-#include <cmath>
+#include <algorithm>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/rng.h"
 #include "base/status_matchers.h"
-#include "compiler/ir/interpreter.h"
 #include "compiler/ir/lower.h"
-#include "compiler/ir/parser.h"
-#include "compiler/ir/printer.h"
-#include "compiler/ir/verifier.h"
-#include "compiler/te/canonicalize.h"
-#include "compiler/te/operator.h"
+#include "compiler/schedule/primitive.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tuner/sketch/default_schedule.h"
+#include "tuner/sketch/rules/rule_test_util.h"
 
 namespace burnish {
 namespace {
 
-struct TaskCase {
-  std::string name;
-  std::string op;
-  std::vector<std::vector<int64_t>> inputs;  // The first is an input, the others constants.
-  std::vector<std::pair<std::string, AttributeValue>> attributes;
-  bool relu = false;
-  bool all_inputs = false;  // The others are inputs too.
-};
-
-// The workload program of a case, through its text, as a builder sees it.
-Program WorkloadOf(const TaskCase& c) {
-  TeBuilder te(c.name);
-  Attributes attributes;
-  for (const auto& [key, value] : c.attributes) attributes.Set(key, value);
-  std::vector<Tensor> tensors;
-  std::vector<TensorType> types;
-  for (size_t i = 0; i < c.inputs.size(); ++i) {
-    types.push_back({DType::kF32, c.inputs[i]});
-    tensors.push_back(
-        te.Parameter(absl::StrCat("p", i), types.back(),
-                     i == 0 || c.all_inputs ? BufferRole::kInput : BufferRole::kConstant));
-  }
-  const OperatorDef* op = FindOperator(c.op);
-  CHECK(op != nullptr);
-  CHECK_OK(op->infer(attributes, types));
-  std::vector<Tensor> outputs = op->define(te, attributes, tensors);
-  if (c.relu) {
-    const OperatorDef* relu = FindOperator("relu");
-    outputs = relu->define(te, {}, outputs);
-  }
-  for (size_t i = 0; i < outputs.size(); ++i) te.Output(absl::StrCat("o", i), outputs[i]);
-  auto parsed = ParseProgram(PrintWorkload(Canonicalize(te.Build())));
-  CHECK_OK(parsed);
-  return *parsed;
-}
-
-using Ints = std::vector<int64_t>;
+using ::testing::ElementsAre;
+using ::testing::UnorderedElementsAre;
 
 std::vector<TaskCase> Cases() {
   const std::pair<std::string, AttributeValue> last = {"channels_last", int64_t{1}};
@@ -174,33 +136,41 @@ std::vector<TaskCase> Cases() {
   };
 }
 
-std::vector<TensorValue> Arguments(const Program& program) {
-  std::vector<TensorValue> arguments;
-  for (const Buffer& buffer : program.buffers) {
-    if (buffer.role != BufferRole::kInput && buffer.role != BufferRole::kConstant) continue;
-    Rng rng(RngStream{.seed = 3, .purpose = buffer.name});
-    TensorValue value{.dtype = buffer.dtype, .shape = buffer.shape};
-    for (int64_t i = 0; i < ElementCount(buffer.shape); ++i) value.floats.push_back(rng.Normal());
-    arguments.push_back(std::move(value));
-  }
-  return arguments;
+// ---- Questions to a trace.
+
+bool HasStep(const Trace& trace, absl::string_view primitive) {
+  return std::any_of(trace.begin(), trace.end(),
+                     [&](const Step& step) { return step.primitive->name == primitive; });
 }
 
-void ExpectComputes(const Program& workload, const Trace& trace, const std::string& what) {
-  SCOPED_TRACE(absl::StrCat(what, "\n", PrintTrace(trace)));
-  ASSERT_OK_AND_ASSIGN(const Program scheduled, ApplyTrace(trace, workload));
-  ASSERT_THAT(Verify(scheduled), IsOk()) << Print(scheduled);
-  ASSERT_OK_AND_ASSIGN(const Program lowered, Lower(scheduled));
-  const std::vector<TensorValue> arguments = Arguments(workload);
-  ASSERT_OK_AND_ASSIGN(const auto want, Interpret(workload, arguments));
-  const auto got = Interpret(lowered, arguments, {.workers = 2});
-  ASSERT_THAT(got, IsOk()) << Print(lowered);
-  for (size_t o = 0; o < want.size(); ++o) {
-    for (size_t i = 0; i < want[o].floats.size(); ++i) {
-      ASSERT_NEAR((*got)[o].floats[i], want[o].floats[i], 1e-9 + 1e-9 * std::abs(want[o].floats[i]))
-          << "element " << i << " of output " << o;
-    }
+// The step that makes a loop; null: none, the loop is an axis of the definition.
+const Step* MakerOf(const Trace& trace, const std::string& loop) {
+  for (const Step& step : trace) {
+    if (absl::c_linear_search(step.outputs, loop)) return &step;
   }
+  return nullptr;
+}
+
+// The axes of the definition that a loop is a part of.
+std::set<std::string> AxesOf(const Trace& trace, const std::string& loop) {
+  const Step* maker = MakerOf(trace, loop);
+  if (maker == nullptr) return {loop};
+  std::set<std::string> axes;
+  for (const std::string& from : maker->inputs) axes.merge(AxesOf(trace, from));
+  return axes;
+}
+
+// How the only parallel loop of a trace came to be: the split into parts.
+const Step& DealingSplit(const Trace& trace) {
+  const Step* split = nullptr;
+  for (const Step& step : trace) {
+    if (absl::string_view(step.primitive->name) != "parallel") continue;
+    CHECK(split == nullptr) << PrintTrace(trace);
+    split = MakerOf(trace, step.inputs[0]);
+    CHECK(split != nullptr && split->Has("parts")) << PrintTrace(trace);
+  }
+  CHECK(split != nullptr) << PrintTrace(trace);
+  return *split;
 }
 
 class SketchTest : public ::testing::TestWithParam<TaskCase> {};
@@ -264,8 +234,7 @@ TEST(SketchTest, ChainsOverRowsWritePastTheCachesForSeveralWorkers) {
       ASSERT_OK_AND_ASSIGN(const Target target,
                            ParseTarget(absl::StrCat("cpu:arch=znver4,threads=", threads)));
       const Trace trace = DefaultSchedule(WorkloadOf(task), IsaModelOf(target), threads);
-      EXPECT_EQ(PrintTrace(trace).find("stream@1") != std::string::npos, threads > 1)
-          << PrintTrace(trace);
+      EXPECT_EQ(HasStep(trace, "stream"), threads > 1) << PrintTrace(trace);
     }
   }
 }
@@ -276,38 +245,14 @@ TEST(SketchTest, ProductsWithManyWeightsAreDealtOutByPanels) {
   ASSERT_OK_AND_ASSIGN(const Target target, ParseTarget("cpu:arch=znver4,threads=2"));
   const auto goes_by_rows = [&](int64_t rows, int64_t depth, int64_t columns) {
     const Program workload = WorkloadOf({"dense", "dense", {{rows, depth}, {columns, depth}}, {}});
-    const std::string trace = PrintTrace(DefaultSchedule(workload, IsaModelOf(target), 2));
-    return absl::StrContains(trace, "_m1)");
+    const Trace trace = DefaultSchedule(workload, IsaModelOf(target), 2);
+    const std::string row_axis = workload.vars[workload.blocks.back().spatial[0]].name;
+    return AxesOf(trace, DealingSplit(trace).inputs[0]).contains(row_axis);
   };
   EXPECT_FALSE(goes_by_rows(128, 768, 768));
   EXPECT_FALSE(goes_by_rows(128, 768, 3072));
   EXPECT_FALSE(goes_by_rows(128, 3072, 768));
   EXPECT_TRUE(goes_by_rows(4096, 64, 64));
-}
-
-// softmax(Q K' / 4 + mask) V for heads that lie side by side, as one task.
-Program AttentionWorkload(int64_t rows, int64_t keys, int64_t heads, int64_t size) {
-  TeBuilder te("attention");
-  const auto define = [&](const char* op, const std::vector<Tensor>& inputs,
-                          std::vector<std::pair<std::string, AttributeValue>> values = {}) {
-    Attributes attributes;
-    for (const auto& [key, value] : values) attributes.Set(key, value);
-    return FindOperator(op)->define(te, attributes, inputs)[0];
-  };
-  const auto input = [&](const char* name, Ints shape) {
-    return te.Parameter(name, {DType::kF32, std::move(shape)}, BufferRole::kInput);
-  };
-  const std::pair<std::string, AttributeValue> turn = {"perm", Ints{0, 2, 1, 3}};
-  const Tensor q = define("transpose", {input("q", {1, rows, heads, size})}, {turn});
-  const Tensor k = define("transpose", {input("k", {1, keys, heads, size})}, {turn});
-  const Tensor v = define("transpose", {input("v", {1, keys, heads, size})}, {turn});
-  const Tensor scores = define("matmul", {q, k}, {{"trans_b", int64_t{1}}});
-  const Tensor masked = define("add", {scores, input("mask", {1, 1, 1, keys})});
-  const Tensor weights = define("softmax", {masked}, {{"axis", int64_t{3}}});
-  te.Output("o", define("transpose", {define("matmul", {weights, v})}, {turn}));
-  auto parsed = ParseProgram(PrintWorkload(Canonicalize(te.Build())));
-  CHECK_OK(parsed);
-  return *parsed;
 }
 
 TEST(SketchTest, AttentionGoesTheWholeWayByBlocksOfRows) {
@@ -372,20 +317,32 @@ TEST(SketchTest, FewRowsThatAreInterleavedDefaultToVectors) {
     const Program workload = WorkloadOf(
         {.name = "turn", .op = "transpose", .inputs = {shape}, .attributes = {{"perm", perm}}});
     ASSERT_OK_AND_ASSIGN(const Target target, ParseTarget("cpu:arch=znver4,threads=2"));
-    const std::string trace = PrintTrace(DefaultSchedule(workload, IsaModelOf(target), 2));
-    EXPECT_THAT(trace, ::testing::HasSubstr("lanes=16"));
-    EXPECT_THAT(trace, ::testing::HasSubstr("parallel@1"));
+    const Trace trace = DefaultSchedule(workload, IsaModelOf(target), 2);
+    EXPECT_TRUE(HasStep(trace, "parallel")) << PrintTrace(trace);
+    const auto vector = absl::c_find_if(trace, [](const Step& step) {
+      return absl::string_view(step.primitive->name) == "vectorize";
+    });
+    ASSERT_NE(vector, trace.end()) << PrintTrace(trace);
+    EXPECT_THAT(vector->GetInt("lanes"), IsOkAndHolds(16));
   }
 }
 
-// A 3x3 layer of ResNet-50, where measurements say that Winograd is two to three times as fast
-// (tests/bench/task_benchmark).
-std::string DefaultFor(const Ints& input, const Ints& weight) {
-  const Program workload =
-      WorkloadOf({"conv1x1", "conv", {input, weight}, {{"channels_last", int64_t{1}}}});
+// The default of a 1x1 convolution, and its axes by name: n, y, x, o.
+struct PointwiseDefault {
+  Trace trace;
+  std::vector<std::string> axes;
+};
+
+PointwiseDefault DefaultFor(const Ints& input, const Ints& weight) {
+  const Program workload = WorkloadOf({.name = "conv1x1",
+                                       .op = "conv",
+                                       .inputs = {input, weight},
+                                       .attributes = {{"channels_last", int64_t{1}}}});
   const absl::StatusOr<Target> target = ParseTarget("cpu:arch=znver4,threads=2");
   CHECK_OK(target);
-  return PrintTrace(DefaultSchedule(workload, IsaModelOf(*target), target->threads));
+  PointwiseDefault found{.trace = DefaultSchedule(workload, IsaModelOf(*target), target->threads)};
+  for (VarId axis : workload.blocks.back().spatial) found.axes.push_back(workload.vars[axis].name);
+  return found;
 }
 
 // With a small L2, so that a small convolution has more rows than fit into it.
@@ -410,7 +367,7 @@ TEST(SketchTest, RowsInChunksThatStayInL2ComputeTheDefinition) {
         ExpectComputes(workload, trace, sketch.name);
       }
     }
-    EXPECT_THAT(chunks, ::testing::ElementsAre(2, 4, 8));
+    EXPECT_THAT(chunks, ElementsAre(2, 4, 8));
   }
 }
 
@@ -440,16 +397,25 @@ TEST(SketchTest, ManyWorkersShareRowsAndChannels) {
 
 // 96 channels are three panels of 32: two workers with whole panels would have 64 and 32.
 TEST(SketchTest, WorkersShareVectorsAndNotWholePanels) {
-  const std::string trace = DefaultFor({1, 4, 4, 512}, {96, 512, 1, 1});
-  EXPECT_TRUE(absl::StrContains(trace, "b2.i3->(b2_p,b2_v1) parts=2")) << trace;
+  const PointwiseDefault found = DefaultFor({1, 4, 4, 512}, {96, 512, 1, 1});
+  const Step& split = DealingSplit(found.trace);
+  // The axis itself, before it is cut into panels.
+  EXPECT_THAT(split.inputs, ElementsAre(found.axes[3])) << PrintTrace(found.trace);
+  EXPECT_THAT(split.GetInt("parts"), IsOkAndHolds(2));
 }
 
 // An input that every worker reads whole was another worker's for the most part.
 TEST(SketchTest, WorkersShareRowsOfALargeInputAndChannelsOfManyWeights) {
-  const std::string large_input = DefaultFor({1, 56, 56, 256}, {128, 256, 1, 1});
-  EXPECT_TRUE(absl::StrContains(large_input, "b2_m->(b2_p,b2_m1) parts=2")) << large_input;
-  const std::string many_weights = DefaultFor({1, 7, 7, 512}, {2048, 512, 1, 1});
-  EXPECT_TRUE(absl::StrContains(many_weights, "b2.i3->(b2_p,b2_v1) parts=2")) << many_weights;
+  const auto dealt = [](const PointwiseDefault& found) {
+    const Step& split = DealingSplit(found.trace);
+    EXPECT_THAT(split.GetInt("parts"), IsOkAndHolds(2));
+    return AxesOf(found.trace, split.inputs[0]);
+  };
+  const PointwiseDefault large_input = DefaultFor({1, 56, 56, 256}, {128, 256, 1, 1});
+  EXPECT_THAT(dealt(large_input),
+              UnorderedElementsAre(large_input.axes[0], large_input.axes[1], large_input.axes[2]));
+  const PointwiseDefault many_weights = DefaultFor({1, 7, 7, 512}, {2048, 512, 1, 1});
+  EXPECT_THAT(dealt(many_weights), UnorderedElementsAre(many_weights.axes[3]));
 }
 
 TEST(SketchTest, DeepThreeByThreeConvolutionsDefaultToWinogradWhereItIsAllowed) {
