@@ -1,0 +1,55 @@
+// Softmax and its like, row by row.
+#include "gtest/gtest.h"
+#include "tuner/sketch/rules/rule_test_util.h"
+
+namespace burnish {
+namespace {
+
+constexpr char kTarget[] = "cpu:arch=znver3,threads=2";
+
+Program Softmax(DType dtype) {
+  return WorkloadOf({.name = "softmax",
+                     .op = "softmax",
+                     .inputs = {{5, 36}},
+                     .attributes = {{"axis", int64_t{1}}},
+                     .dtype = dtype});
+}
+
+TEST(RowChainRuleTest, ChainOfRowsOfFloats) {
+  EXPECT_EQ(TestedDrafts("row_chain", Softmax(DType::kF32), kTarget), R"(row_chain
+  rows = 1 16
+  width = 8
+  split@1 b2.i2->(b2_ko,b2_ki) size=8 tail=guard
+  rfactor@1 b2->b2_lanes loop=b2_ki
+  split@1 b4.i2->(b4_ko,b4_ki) size=8 tail=guard
+  rfactor@1 b4->b4_lanes loop=b4_ki
+  split@1 b1.i0->(b1_p,b1_r1) parts=2
+  split@1 b1_r1->(b1_rb,b1_r2) max=$rows
+  split@1 b1.i1->(b1_vo,b1_vi) size=$width tail=shift
+  vectorize@1 b1_vi lanes=8
+  compute_at@1 b4->(b4_i0,b4_i1) inside=b1_rb
+  stage@1 b4->b4_sum inside=b4_i1 scope=register
+  vectorize@1 b4_lanes.b4_ki lanes=8
+  compute_at@1 b4_lanes->(b4_i0l,b4_i1l,b4_kl) inside=b1_rb
+  stage@1 b4_lanes->b4_acc inside=b4_i1l scope=register
+  reorder@1 (b4_ko,b4_kl)
+  unroll@1 b4_ko
+  vectorize@1 b4_kl lanes=8
+  compute_at@1 b3->(b3_i0,b3_i1) inside=b1_rb align=16
+  split@1 b3_i1->(b3_vo,b3_vi) size=$width tail=shift
+  vectorize@1 b3_vi lanes=8
+  compute_at@1 b2->(b2_i0,b2_i1) inside=b1_rb
+  stage@1 b2->b2_sum inside=b2_i1 scope=register
+  vectorize@1 b2_lanes.b2_ki lanes=8
+  compute_at@1 b2_lanes->(b2_i0l,b2_i1l,b2_kl) inside=b1_rb
+  stage@1 b2_lanes->b2_acc inside=b2_i1l scope=register
+  reorder@1 (b2_ko,b2_kl)
+  unroll@1 b2_ko
+  vectorize@1 b2_kl lanes=8
+  parallel@1 b1_p
+  stream@1 b1
+)");
+}
+
+}  // namespace
+}  // namespace burnish

@@ -1,0 +1,30 @@
+// Rows that become columns.
+#include "gtest/gtest.h"
+#include "tuner/sketch/rules/rule_test_util.h"
+
+namespace burnish {
+namespace {
+
+constexpr char kTarget[] = "cpu:arch=znver3,threads=2";
+
+Program Turned(DType dtype) {
+  return WorkloadOf({.name = "turn",
+                     .op = "transpose",
+                     .inputs = {{3, 33, 40}},
+                     .attributes = {{"perm", Ints{0, 2, 1}}},
+                     .dtype = dtype});
+}
+
+TEST(TransposeRuleTest, TilesOfLinesOfFloats) {
+  EXPECT_EQ(TestedDrafts("transpose", Turned(DType::kF32), kTarget), R"(transpose
+  columns = 16 32 64 128
+  reorder@1 (b1.i0,b1.i1,b1.i2)
+  split@1 b1.i2->(b1_vo,b1_vi) size=8
+  split@1 b1.i1->(b1_co,b1_ci) size=$columns
+  reorder@1 (b1.i0,b1_vo,b1_co,b1_ci,b1_vi)
+  vectorize@1 b1_vi lanes=8
+)");
+}
+
+}  // namespace
+}  // namespace burnish

@@ -1,0 +1,38 @@
+// Reductions of windows.
+#include "gtest/gtest.h"
+#include "tuner/sketch/rules/rule_test_util.h"
+
+namespace burnish {
+namespace {
+
+constexpr char kTarget[] = "cpu:arch=znver3,threads=2";
+
+Program Depthwise(DType dtype) {
+  return WorkloadOf({.name = "depthwise",
+                     .op = "conv",
+                     .inputs = {{1, 5, 6, 40}, {40, 1, 3, 3}},
+                     .attributes = {{"channels_last", int64_t{1}}, {"group", int64_t{40}}},
+                     .dtype = dtype});
+}
+
+TEST(WindowRuleTest, TilesOfPixelsOfFloats) {
+  EXPECT_EQ(TestedDrafts("window", Depthwise(DType::kF32), kTarget), R"(window
+  width = 8 16 32
+  pixels = 1 2 4
+  require $width // 8 * ($pixels + 1) + 2 <= 16
+  fuse@1 (b2.i0,b2.i1)->b2_r
+  split@1 b2.i2->(b2_xo,b2_xi) max=$pixels
+  split@1 b2.i3->(b2_vo,b2_vi) size=$width
+  reorder@1 (b2_r,b2_xo,b2_vo,b2.i4,b2.i5,b2_xi,b2_vi)
+  stage@1 b2->b2_acc inside=b2_vo scope=register
+  relayout@1 b1->b2_packed0 dims=(b2_vo,b2.i4,b2.i5,b2_vi)
+  precompute@1 b2_packed0
+  unroll@1 b2.i5
+  unroll@1 b2.i4
+  unroll@1 b2_xi
+  vectorize@1 b2_vi lanes=8
+)");
+}
+
+}  // namespace
+}  // namespace burnish
