@@ -1,7 +1,7 @@
 // The central tuner on the network: the Tuner service of proto/tuner.proto around a StudyHost and
 // its database, with the standard health service and reflection.
-#ifndef TUNER_SERVE_TUNER_STUDY_H_
-#define TUNER_SERVE_TUNER_STUDY_H_
+#ifndef TUNER_SERVE_TUNER_SERVICE_H_
+#define TUNER_SERVE_TUNER_SERVICE_H_
 
 #include <cstdint>
 #include <memory>
@@ -44,4 +44,4 @@ class TunerService {
 
 }  // namespace burnish
 
-#endif  // TUNER_SERVE_TUNER_STUDY_H_
+#endif  // TUNER_SERVE_TUNER_SERVICE_H_

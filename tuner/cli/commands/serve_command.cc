@@ -1,8 +1,5 @@
 // tuner serve: the central tuner as a daemon.
-#include <condition_variable>
-#include <filesystem>
 #include <memory>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -10,35 +7,13 @@
 #include "base/logging.h"
 #include "base/status_macros.h"
 #include "tuner/app/database.h"
-#include "tuner/app/embedded_farm.h"
-#include "tuner/app/error.h"
 #include "tuner/cli/commands/commands.h"
 #include "tuner/cli/context.h"
 #include "tuner/cli/interrupt_watcher.h"
-#include "tuner/serve/study_host.h"
-#include "tuner/serve/tuner_service.h"
+#include "tuner/serve/daemon.h"
 
 namespace burnish {
 namespace {
-
-// Something that another thread does once.
-class Event {
- public:
-  void Set() {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    set_ = true;
-    changed_.notify_all();
-  }
-  void Wait() {
-    std::unique_lock<std::mutex> lock(mutex_);
-    changed_.wait(lock, [this] { return set_; });
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool set_ = false;
-};
 
 class ServeCommand : public Command {
  public:
@@ -61,44 +36,20 @@ class ServeCommand : public Command {
   absl::Status Run(Context& context) override {
     InterruptWatcher interrupts;
     ASSIGN_OR_RETURN(const Database database, context.OpenDatabase());
-    Event stop;
-    std::string tracker = context.settings().Get("tracker");
-    const bool embedded = tracker.empty();
-    std::unique_ptr<EmbeddedFarm> farm;
-    if (embedded) {
-      ASSIGN_OR_RETURN(
-          farm, EmbeddedFarm::Start({.on_restart = [](absl::string_view text) { LogWarning(text); },
-                                     .on_failure = [&stop] { stop.Set(); }}));
-      tracker = farm->tracker();
-    }
-    StudyHost host(
-        {.database = &database,
-         .clock = &context.clock(),
-         .tracker = tracker,
-         .idle = embedded,
-         .models_folder = absl::StrCat(DatabasePath(context.settings().Get("db")), ".models"),
-         .running_max = static_cast<int>(running_max_)});
-    absl::StatusOr<std::unique_ptr<TunerService>> service =
-        TunerService::Start({.listen = listen_,
-                             .host = &host,
-                             .database = &database,
-                             .clock = &context.clock(),
-                             .model_bytes_max = model_mib_ << 20});
-    if (!service.ok()) {
-      return WithError(
-          service.status(),
-          absl::IsInvalidArgument(service.status()) ? ErrorCode::kUsage : ErrorCode::kUnavailable,
-          absl::StrCat("--listen ", listen_), "another port, or 0 for any");
-    }
-    RETURN_IF_ERROR(host.TakeUp());
-    Announce(context, (*service)->address(), embedded ? "this machine" : tracker);
-    interrupts.OnInterrupt([&stop] { stop.Set(); });
-    stop.Wait();
+    ASSIGN_OR_RETURN(
+        const std::unique_ptr<Daemon> daemon,
+        Daemon::Start({.database = &database,
+                       .clock = &context.clock(),
+                       .listen = listen_,
+                       .tracker = context.settings().Get("tracker"),
+                       .models_folder = absl::StrCat(DatabasePath(database.url), ".models"),
+                       .running_max = static_cast<int>(running_max_),
+                       .model_bytes_max = model_mib_ << 20}));
+    Announce(context, daemon->address(), daemon->farm());
+    interrupts.OnInterrupt([&daemon] { daemon->Stop(); });
+    const absl::Status status = daemon->Serve();
     interrupts.OnInterrupt(nullptr);
-    LogInfo("stopping; studies that run are taken up by the next daemon of this database");
-    service->reset();  // First: those that follow a study are told of the daemon's end, not its.
-    host.Stop();
-    return farm == nullptr ? absl::OkStatus() : farm->status();
+    return status;
   }
 
  private:
