@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "tuner/cli/app.h"
 #include "tuner/cli/commands/commands.h"
+#include "tuner/cli/run_cli.h"
 
 namespace {
 

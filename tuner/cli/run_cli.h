@@ -1,6 +1,6 @@
 // From the command line to a command and back to an exit code.
-#ifndef TUNER_CLI_APP_H_
-#define TUNER_CLI_APP_H_
+#ifndef TUNER_CLI_RUN_CLI_H_
+#define TUNER_CLI_RUN_CLI_H_
 
 #include <memory>
 #include <string>
@@ -17,4 +17,4 @@ int RunCli(const std::vector<std::unique_ptr<Command>>& commands,
 
 }  // namespace burnish
 
-#endif  // TUNER_CLI_APP_H_
+#endif  // TUNER_CLI_RUN_CLI_H_

@@ -1,4 +1,4 @@
-#include "tuner/cli/app.h"
+#include "tuner/cli/run_cli.h"
 
 #include <sysexits.h>
 
