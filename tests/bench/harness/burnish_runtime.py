@@ -32,6 +32,14 @@ class StepInfo(ctypes.Structure):
                 ("moved_bytes", ctypes.c_uint64), ("output_count", ctypes.c_int32)]
 
 
+class Latency(ctypes.Structure):
+    """Nanoseconds per inference."""
+
+    _fields_ = [("run_count", ctypes.c_int64), ("min_ns", ctypes.c_int64),
+                ("median_ns", ctypes.c_int64), ("p90_ns", ctypes.c_int64),
+                ("p99_ns", ctypes.c_int64), ("mean_ns", ctypes.c_double)]
+
+
 def load_library(path):
     library = ctypes.CDLL(path)
     library.burnish_last_error.restype = ctypes.c_char_p
@@ -98,6 +106,12 @@ class Model:
         for i, array in enumerate(arrays):
             self._call("set_input", self._handle, i, ctypes.c_void_p(array.ctypes.data),
                        ctypes.c_uint64(array.nbytes))
+
+    def benchmark(self, seconds):
+        """A Latency: inferences one after the other, on the inputs as they are, without copies."""
+        latency = Latency()
+        self._call("benchmark", self._handle, ctypes.c_double(seconds), ctypes.byref(latency))
+        return latency
 
     def run(self, arrays):
         """One inference: copies C-contiguous arrays in and results out, as the peers do. The
