@@ -14,6 +14,7 @@
 #include "compiler/ir/parser.h"
 #include "db/open.h"
 #include "db/record_store.h"
+#include "db/stored_trace.h"
 #include "proto/isa_model.h"
 #include "tuner/cost_model/candidate_features.h"
 #include "tuner/cost_model/features.h"
@@ -58,7 +59,9 @@ RowsByTask Read(const RecordStore& records, const std::string& study, const Rows
                                            *std::move(program), IsaModelOf(target), target.threads))
                         .first;
       }
-      const auto features = extractor->second.Extract(entry.candidate.trace);
+      const auto trace = ParseStoredTrace(entry.candidate.trace);
+      if (!trace.ok()) continue;
+      const auto features = extractor->second.Extract(*trace);
       if (!features.ok()) continue;
       Rows& task = rows[text];
       task.features.AddRow(features->features);
