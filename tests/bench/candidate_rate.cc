@@ -15,7 +15,7 @@
 #include "compiler/schedule/test_programs.h"
 #include "compiler/schedule/trace.h"
 #include "compiler/schedule/trace_replay.h"
-#include "proto/isa_model.h"
+#include "proto/device_model.h"
 #include "proto/measurement.h"
 #include "proto/target.h"
 #include "tuner/cost_model/feature_matrix.h"
@@ -78,7 +78,8 @@ struct Totals {
 
 class Measurer {
  public:
-  explicit Measurer(const IsaModel& isa) : isa_(isa), model_({.columns = kFeatureCount}) {
+  explicit Measurer(DeviceModel device)
+      : device_(std::move(device)), model_({.columns = kFeatureCount}) {
     Train();
   }
 
@@ -86,7 +87,7 @@ class Measurer {
   void Add(const Program& program, size_t points_max, Totals& totals) {
     TraceReplay replay(program);
     FeatureMatrix features(kFeatureCount);
-    for (const Sketch& sketch : GenerateSketches(program, isa_, kThreads)) {
+    for (const Sketch& sketch : GenerateSketches(program, device_.core, kThreads)) {
       const std::vector<Point> points = EnumeratePoints(sketch, 4000);
       const size_t stride = (points.size() + points_max - 1) / points_max;
       for (size_t i = 0; i < points.size(); i += stride) {
@@ -144,11 +145,11 @@ class Measurer {
       ++totals.refused;
       return;
     }
-    features.AddRow(ExtractFeatures(*lowered, isa_, kThreads));
+    features.AddRow(ExtractFeatures(*lowered, device_, kThreads));
     lap(kFeatures);
   }
 
-  const IsaModel& isa_;
+  const DeviceModel device_;
   XgboostModel model_;
 };
 
@@ -158,8 +159,7 @@ int Main(int argc, char** argv) {
   CHECK_GE(points_max, 1u);
   const auto target = ParseTarget("cpu:arch=znver3,threads=2");
   CHECK(target.ok());
-  const IsaModel isa = IsaModelOf(*target);
-  Measurer measurer(isa);
+  Measurer measurer(DeviceModelOf(*target));
   std::printf("candidates a second and core\n%-22s %6s %7s", "layer", "points", "refused");
   for (const char* stage : kStageNames) std::printf(" %9s", stage);
   std::printf(" %9s\n", "all");

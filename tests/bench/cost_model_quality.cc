@@ -20,7 +20,7 @@
 #include "compiler/ir/lower.h"
 #include "compiler/schedule/test_programs.h"
 #include "compiler/schedule/trace_replay.h"
-#include "proto/isa_model.h"
+#include "proto/device_model.h"
 #include "proto/measurement.h"
 #include "proto/target.h"
 #include "tests/bench/kernel_timing.h"
@@ -53,13 +53,13 @@ struct Row {
 std::vector<Row> Measure(int points_per_layer) {
   auto target = HostTarget(HostCpuInfo(), 1);
   CHECK(target.ok());
-  const IsaModel isa = IsaModelOf(*target);
+  const DeviceModel device = DeviceModelOf(*target);
   std::vector<Row> rows;
   for (int layer = 0; layer < static_cast<int>(std::size(kLayers)); ++layer) {
     const Program program = ConvProgram(kLayers[layer]);
     TraceReplay replay(program);
     std::vector<Trace> traces;
-    for (const Sketch& sketch : GenerateSketches(program, isa, 1)) {
+    for (const Sketch& sketch : GenerateSketches(program, device.core, 1)) {
       for (const Point& point : EnumeratePoints(sketch, 4000)) {
         auto trace = Bind(sketch, point);
         CHECK(trace.ok());
@@ -75,7 +75,7 @@ std::vector<Row> Measure(int points_per_layer) {
       const auto lowered = Lower(**scheduled);
       if (!lowered.ok()) continue;
       Compiled compiled = Compile(*lowered, /*avx2=*/false);
-      rows.push_back({layer, Time(compiled, 1), ExtractFeatures(*lowered, isa, 1)});
+      rows.push_back({layer, Time(compiled, 1), ExtractFeatures(*lowered, device, 1)});
     }
     std::fprintf(stderr, "layer %d: %d rows\n", layer, static_cast<int>(rows.size()));
   }

@@ -15,7 +15,7 @@
 #include "db/open.h"
 #include "db/record_store.h"
 #include "db/stored_trace.h"
-#include "proto/isa_model.h"
+#include "proto/device_model.h"
 #include "tuner/cost_model/candidate_features.h"
 #include "tuner/cost_model/features.h"
 #include "tuner/cost_model/xgboost_model.h"
@@ -54,10 +54,11 @@ RowsByTask Read(const RecordStore& records, const std::string& study, const Rows
         auto program = ParseProgram(text);
         CHECK_OK(program);
         const Target& target = entry.candidate.target;
-        extractor = extractors
-                        .emplace(text, CandidateFeatureExtractor(
-                                           *std::move(program), IsaModelOf(target), target.threads))
-                        .first;
+        extractor =
+            extractors
+                .emplace(text, CandidateFeatureExtractor(*std::move(program), DeviceModelOf(target),
+                                                         target.threads))
+                .first;
       }
       const auto trace = ParseStoredTrace(entry.candidate.trace);
       if (!trace.ok()) continue;

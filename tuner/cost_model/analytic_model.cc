@@ -2,43 +2,48 @@
 // loads and stores after common addresses are shared, of the dependence chain, and of spills.
 // Memory: the bytes that each cache level must bring in (cache_traffic.h), at that level's rate;
 // the levels work at the same time. Arithmetic and memory overlap but for a part that depends on
-// whether the program prefetches, and on what other workers have in their caches. The rates and
-// shares were fitted to 220 schedules of 11 convolutions on two cores of a Zen 4, over which the
-// argmin takes 1.03 times as long as the best.
+// whether the program prefetches, and on what other workers have in their caches. The rates are the
+// device's. The shares of them that a schedule sees were fitted to 220 schedules of 11 convolutions
+// on two cores of a Zen 4, over which the argmin takes 1.03 times as long as the best.
 #include "tuner/cost_model/analytic_model.h"
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
+#include "base/check.h"
 #include "tuner/cost_model/cache_traffic.h"
 
 namespace burnish {
 namespace {
 
-// Bytes a cycle and core that a level delivers to the one above it, of recent x86-64 servers; DRAM
-// is shared by the cores.
-constexpr double kL2Bytes = 28, kL3Bytes = 10, kDramBytes = 7, kDramBytesAll = 12;
-// From another core's cache, with nobody asking ahead; cores of one L3 do better, others worse.
-constexpr double kRemoteBytes = 0.5;
-// Likewise, of what the task before left there, with hardware prefetching: an input that every
-// worker reads whole is another worker's but for a share. Chosen inside of ResNet-50.
-constexpr double kNeighbourBytes = 12;
-// Weights that every worker reads whole: cores without an L3 in common bring them from memory each.
-// They are asked for ahead, so that little of it is seen.
-constexpr double kSharedWeightBytes = 256;
+// Of the rate at which a loop that only reads gets data from a level, what loops see that compute
+// with it: their accesses jump from panel to panel, and prefetchers start anew at each.
+constexpr double kL2Seen = 0.875, kL3Seen = 0.4, kMemorySeen = 0.875;
+// Of the time that a stream from another core's cache takes, what is seen where all workers read
+// the same weights: cores without an L3 in common bring them from memory each, asked for ahead.
+constexpr double kSharedWeightsSeen = 12.0 / 256;
 // Of the levels that are not the slowest, and of the lesser of arithmetic and memory, what is seen.
 constexpr double kLevelsSeen = 0.1, kOverlapSeen = 0.3;
-constexpr double kCyclesPerSecond = 3.2e9;
-constexpr double kBarrierCycles = 1500;  // Waking the workers for a phase and joining them.
+// A phase has a barrier at each end, and its workers wait for the slowest of them.
+constexpr double kBarriersOfAPhase = 2, kWaitCycles = 1200;
 constexpr double kLoopCycles = 0.5, kLoopStartCycles = 5;
 constexpr double kPrefetchCycles = 0.5;  // An address and an instruction.
 // Of a general-purpose file of 16: what addresses of broadcast rows may use without spilling.
 constexpr int kPointerRegisters = 11;
 
+// The unit that multiplies and adds floats, in its widest form.
+const ComputeUnit& FloatUnit(const DeviceModel& device) {
+  const ComputeUnit* const unit = device.FindUnit(NumberType::kF32, NumberType::kF32);
+  CHECK(unit != nullptr) << device.name << " has no unit for floats";
+  return *unit;
+}
+
 // Cycles of one execution of a nest's items on one worker.
 class ComputeModel {
  public:
-  ComputeModel(const WalkNest& nest, const IsaModel& isa) : nest_(nest), isa_(isa) {}
+  ComputeModel(const WalkNest& nest, const DeviceModel& device)
+      : nest_(nest), isa_(device.core), unit_(FloatUnit(device)) {}
 
   double Cycles(const std::vector<WalkItem>& items) const {
     double cycles = 0;
@@ -61,20 +66,36 @@ class ComputeModel {
     return 0;
   }
 
+  // Of a store's instance. Multiply and add are one instruction.
+  static double Instructions(const WalkStore& store) {
+    const bool combines_apart = store.combines && !store.is_product;
+    return store.ops.simple() + combines_apart;
+  }
+
+  // Arithmetic instructions a cycle: the clock and the ports suffer under loads.
+  double InstructionsPerCycle(const WalkBody& body, double loads) const {
+    double instructions = 0;
+    for (size_t i : body.stores) {
+      instructions += nest_.stores[i].instances * Instructions(nest_.stores[i]);
+    }
+    return unit_.PerCycle(instructions > 0 ? loads / instructions : 1);
+  }
+
   double BodyCycles(const WalkBody& body) const {
-    double arithmetic = 0, loads = 0, stores = 0, chain = 0, accumulators = 0, pointers = 0;
+    double loads = 0, stores = 0, pointers = 0;
     for (size_t i : body.stores) {
       const WalkStore& store = nest_.stores[i];
-      // Multiply and add are one instruction.
-      const bool combines_apart = store.combines && !store.is_product;
-      arithmetic += store.instances * ((store.ops.simple() + combines_apart) /
-                                           static_cast<double>(isa_.fma_per_cycle) +
-                                       store.ops.slow_cycles());
       for (size_t a = store.access_begin; a < store.access_end; ++a) {
         const WalkAccess& access = nest_.accesses[a];
         (access.is_store ? stores : loads) += access.instructions;
         pointers += access.pointers;
       }
+    }
+    const double per_cycle = InstructionsPerCycle(body, loads);
+    double arithmetic = 0, chain = 0, accumulators = 0;
+    for (size_t i : body.stores) {
+      const WalkStore& store = nest_.stores[i];
+      arithmetic += store.instances * (Instructions(store) / per_cycle + store.ops.slow_cycles());
       if (store.to_register) {
         accumulators = std::max(accumulators, store.window);
         if (store.combines) chain = std::max(chain, store.reduced * isa_.fma_latency_cycles);
@@ -99,22 +120,63 @@ class ComputeModel {
 
   const WalkNest& nest_;
   const IsaModel& isa_;
+  const ComputeUnit& unit_;
 };
+
+// Bytes a cycle into each cache of one worker, as loops see them that compute with the data.
+class FillRates {
+ public:
+  explicit FillRates(const DeviceModel& device) {
+    const char* const names[] = {"L2", "L3", "memory"};
+    for (int c = 0; c < kCacheLevelCount; ++c) {
+      // What a level that is not there would have comes from the next one.
+      for (int outer = c; outer < kCacheLevelCount && levels_[c] == nullptr; ++outer) {
+        levels_[c] = device.FindLevel(names[outer]);
+      }
+      CHECK(levels_[c] != nullptr) << device.name << " has no memory";
+    }
+  }
+
+  // Into cache `c` (0: the first), while so many workers read different data.
+  double Of(int c, double readers) const {
+    constexpr double kSeen[] = {kL2Seen, kL3Seen, kMemorySeen};
+    const MemoryLevel& level = *levels_[c];
+    const double alone = kSeen[c] * level.BytesPerCycle(1);
+    return level.owner_count == 1 ? alone : std::min(alone, level.BytesPerCycle(readers));
+  }
+
+ private:
+  std::array<const MemoryLevel*, kCacheLevelCount> levels_ = {};
+};
+
+// Bytes a cycle of what other workers have in their caches.
+struct PeerRates {
+  double remote = 0;          // Written in this call, and asked for line by line.
+  double neighbour = 0;       // Left there by the task before, with hardware prefetching.
+  double shared_weights = 0;  // Read by every worker, asked for ahead.
+};
+PeerRates PeerRatesOf(const DeviceModel& device) {
+  const ParallelAxis* const workers = device.FindAxis(Axis::kWorker);
+  CHECK(workers != nullptr) << device.name << " has no workers";
+  return {.remote = device.core.line_bytes / workers->peer_latency_cycles,
+          .neighbour = workers->peer_bytes_per_cycle,
+          .shared_weights = workers->peer_bytes_per_cycle / kSharedWeightsSeen};
+}
 
 }  // namespace
 
 NestCycles AnalyticNestCycles(const WalkNest& nest, const std::vector<BufferTraffic>& traffic,
-                              const IsaModel& isa) {
+                              const DeviceModel& device) {
+  const FillRates rates(device);
   NestCycles cycles;
-  cycles.compute = ComputeModel(nest, isa).Cycles(nest.items);
+  cycles.compute = ComputeModel(nest, device).Cycles(nest.items);
   double sum = 0;
   for (int c = 0; c < kCacheLevelCount; ++c) {
     double level = 0;
     for (const BufferTraffic& buffer : traffic) {
-      // What all workers read comes from DRAM once.
-      const double streams = nest.IsShared(*buffer.access) ? 1 : nest.workers;
-      const double rates[] = {kL2Bytes, kL3Bytes, std::min(kDramBytes, kDramBytesAll / streams)};
-      const double level_cycles = buffer.bytes_in[c] / rates[c];
+      // What all workers read comes from memory once.
+      const double readers = nest.IsShared(*buffer.access) ? 1 : nest.workers;
+      const double level_cycles = buffer.bytes_in[c] / rates.Of(c, readers);
       level += level_cycles;
       // What nobody asks for ahead is waited for: panels jump, and hardware prefetching starts
       // anew at each.
@@ -126,34 +188,41 @@ NestCycles AnalyticNestCycles(const WalkNest& nest, const std::vector<BufferTraf
     sum += level;
   }
   cycles.memory += kLevelsSeen * (sum - cycles.memory);
+  const PeerRates peers = PeerRatesOf(device);
   for (const BufferTraffic& buffer : traffic) {
     const WalkAccess& access = *buffer.access;
     if (!access.is_remote && (access.is_store || !nest.IsShared(access))) continue;
-    const double rate = access.is_remote ? kRemoteBytes
-                        : access.is_cold ? kSharedWeightBytes
-                                         : kNeighbourBytes;
+    const double rate = access.is_remote ? peers.remote
+                        : access.is_cold ? peers.shared_weights
+                                         : peers.neighbour;
     const double others = (nest.workers - 1.0) / nest.workers;
     cycles.exposed += buffer.footprint_bytes[0] * others / rate;
   }
   return cycles;
 }
 
-double AnalyticSeconds(absl::Span<const NestCycles> nests, int threads) {
+double AnalyticSeconds(absl::Span<const NestCycles> nests, const DeviceModel& device, int threads) {
+  const ParallelAxis* const workers = device.FindAxis(Axis::kWorker);
+  CHECK(workers != nullptr) << device.name << " has no workers";
+  const double phase = threads > 1 ? kWaitCycles + kBarriersOfAPhase * workers->barrier_cycles : 0;
   double total = 0;
   for (const NestCycles& nest : nests) {
     total += std::max(nest.compute, nest.memory) +
-             kOverlapSeen * std::min(nest.compute, nest.memory) + nest.exposed +
-             (threads > 1 ? kBarrierCycles : 0);
+             kOverlapSeen * std::min(nest.compute, nest.memory) + nest.exposed + phase;
   }
-  return std::max(total, 1.0) / kCyclesPerSecond;
+  return std::max(total, 1.0) / device.cycles_per_second;
+}
+
+double AnalyticSeconds(const Program& lowered, const DeviceModel& device, int threads) {
+  std::vector<NestCycles> cycles;
+  for (const WalkNest& nest : WalkNests(lowered, device.core, threads)) {
+    cycles.push_back(AnalyticNestCycles(nest, TrafficOf(lowered, nest, device.core), device));
+  }
+  return AnalyticSeconds(cycles, device, threads);
 }
 
 double AnalyticSeconds(const Program& lowered, const IsaModel& isa, int threads) {
-  std::vector<NestCycles> cycles;
-  for (const WalkNest& nest : WalkNests(lowered, isa, threads)) {
-    cycles.push_back(AnalyticNestCycles(nest, TrafficOf(lowered, nest, isa), isa));
-  }
-  return AnalyticSeconds(cycles, threads);
+  return AnalyticSeconds(lowered, DeviceModelOf(isa, threads), threads);
 }
 
 }  // namespace burnish

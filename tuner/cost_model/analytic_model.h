@@ -1,5 +1,6 @@
-// How long a lowered program should take, from the instruction set and the caches alone. It ranks
-// candidates before anything was measured, and the learned model predicts its residual.
+// How long a lowered program should take, from what is known of the device alone: by its table, or
+// as calibrated. It ranks candidates before anything was measured, and the learned model predicts
+// its residual.
 #ifndef TUNER_COST_MODEL_ANALYTIC_MODEL_H_
 #define TUNER_COST_MODEL_ANALYTIC_MODEL_H_
 
@@ -7,13 +8,18 @@
 
 #include "absl/types/span.h"
 #include "compiler/ir/program.h"
+#include "proto/device_model.h"
 #include "proto/isa_model.h"
 #include "tuner/cost_model/cache_traffic.h"
 #include "tuner/cost_model/nest_walk.h"
 
 namespace burnish {
 
-// Seconds of one call on `threads` workers; > 0. Not meant to be exact: orders candidates.
+// Seconds of one call on `threads` workers; > 0. Not meant to be exact: orders candidates. `device`
+// is a CPU.
+double AnalyticSeconds(const Program& lowered, const DeviceModel& device, int threads);
+
+// With a generic server's rates.
 double AnalyticSeconds(const Program& lowered, const IsaModel& isa, int threads);
 
 // ---- The same in parts, for those who have walked the program already.
@@ -26,10 +32,10 @@ struct NestCycles {
 };
 
 NestCycles AnalyticNestCycles(const WalkNest& nest, const std::vector<BufferTraffic>& traffic,
-                              const IsaModel& isa);
+                              const DeviceModel& device);
 
 // Of a program with these nests.
-double AnalyticSeconds(absl::Span<const NestCycles> nests, int threads);
+double AnalyticSeconds(absl::Span<const NestCycles> nests, const DeviceModel& device, int threads);
 
 }  // namespace burnish
 

@@ -15,16 +15,16 @@
 #include "compiler/schedule/trace.h"
 #include "compiler/schedule/trace_text.h"
 #include "gtest/gtest.h"
-#include "proto/isa_model.h"
+#include "proto/device_model.h"
 #include "proto/target.h"
 
 namespace burnish {
 namespace {
 
-IsaModel IsaOf(const std::string& arch) {
+DeviceModel DeviceOf(const std::string& arch) {
   const auto target = ParseTarget("cpu:arch=" + arch);
   CHECK(target.ok());
-  return IsaModelOf(*target);
+  return DeviceModelOf(*target);
 }
 
 std::string TraceText(const std::string& name) {
@@ -60,7 +60,7 @@ TEST(AnalyticModelTest, SecondsOfTheHandWrittenTracesStayAsReviewed) {
     for (const char* arch : {"znver3", "znver4"}) {
       for (int threads : {1, 2}) {
         absl::StrAppendFormat(&got, "%s, %s, %d threads: %.17g s\n", name, arch, threads,
-                              AnalyticSeconds(lowered, IsaOf(arch), threads));
+                              AnalyticSeconds(lowered, DeviceOf(arch), threads));
       }
     }
   }
@@ -70,12 +70,12 @@ TEST(AnalyticModelTest, SecondsOfTheHandWrittenTracesStayAsReviewed) {
 class AnalyticOrderTest : public ::testing::Test {
  protected:
   double Seconds(const std::string& trace, int threads = 2) const {
-    return AnalyticSeconds(Lowered(program_, trace), isa_, threads);
+    return AnalyticSeconds(Lowered(program_, trace), znver3_, threads);
   }
 
   // Pixels and a panel of weights fit into L2 together.
   const Program program_ = ConvProgram({1, 14, 14, 128, 128, 3, 1, 1});
-  const IsaModel isa_ = IsaOf("znver3");
+  const DeviceModel znver3_ = DeviceOf("znver3");
   const std::string good_ = TraceText("conv3x3_s1");
 };
 
@@ -100,8 +100,9 @@ TEST_F(AnalyticOrderTest, WeightsThatNothingPrefetchesAreWaitedFor) {
   const size_t prefetch = good_.find("prefetch@1");
   ASSERT_NE(prefetch, std::string::npos);
   const Program many_weights = ConvProgram({1, 7, 7, 512, 512, 3, 1, 1});
-  const double with = AnalyticSeconds(Lowered(many_weights, good_), isa_, 2);
-  const double without = AnalyticSeconds(Lowered(many_weights, good_.substr(0, prefetch)), isa_, 2);
+  const double with = AnalyticSeconds(Lowered(many_weights, good_), znver3_, 2);
+  const double without =
+      AnalyticSeconds(Lowered(many_weights, good_.substr(0, prefetch)), znver3_, 2);
   EXPECT_GT(without, 1.05 * with);
 }
 
@@ -110,6 +111,70 @@ TEST_F(AnalyticOrderTest, NothingIsFasterThanThePeak) {
   const double multiply_adds = 14.0 * 14 * 128 * 128 * 9;
   EXPECT_GT(Seconds(good_, 1), multiply_adds / (2 * 8 * 3.2e9));
   EXPECT_LT(Seconds(good_, 1), 1.5 * multiply_adds / (2 * 8 * 3.2e9));
+}
+
+class AnalyticRateTest : public AnalyticOrderTest {
+ protected:
+  AnalyticRateTest() {
+    const auto target = ParseTarget("cpu:arch=znver4,threads=2");
+    CHECK(target.ok());
+    device_ = DeviceModelOf(*target);
+  }
+  // Of the convolution, whose data lies in caches.
+  double ConvSeconds(const DeviceModel& device) const {
+    return AnalyticSeconds(Lowered(program_, good_), device, 2);
+  }
+  // Of a product with one row: its weights come from memory.
+  double DenseSeconds(const DeviceModel& device) const {
+    return AnalyticSeconds(Lowered(DenseProgram(1, 2048, 1000), TraceText("dense")), device, 2);
+  }
+  template <typename Change>
+  DeviceModel Changed(const Change& change) const {
+    DeviceModel device = device_;
+    change(device);
+    return device;
+  }
+
+  DeviceModel device_;
+};
+
+TEST_F(AnalyticRateTest, ClockScalesSeconds) {
+  const DeviceModel fast = Changed([](DeviceModel& device) { device.cycles_per_second *= 2; });
+  EXPECT_EQ(ConvSeconds(fast), ConvSeconds(device_) / 2);
+}
+
+TEST_F(AnalyticRateTest, HalfTheMemoryBandwidthSlowsWhatStreamsWeights) {
+  const DeviceModel slow = Changed([](DeviceModel& device) {
+    device.levels.back().bytes_per_cycle_alone /= 2;
+    device.levels.back().bytes_per_cycle_shared /= 2;
+  });
+  EXPECT_GT(DenseSeconds(slow), 1.6 * DenseSeconds(device_));
+  EXPECT_LT(ConvSeconds(slow), 1.1 * ConvSeconds(device_));
+}
+
+TEST_F(AnalyticRateTest, UnitThatSuffersUnderLoadsSlowsWhatComputes) {
+  const DeviceModel slow =
+      Changed([](DeviceModel& device) { device.units.front().per_cycle_with_loads /= 2; });
+  EXPECT_GT(ConvSeconds(slow), 1.1 * ConvSeconds(device_));
+  EXPECT_LT(ConvSeconds(slow), 2 * ConvSeconds(device_));
+}
+
+TEST_F(AnalyticRateTest, BarrierIsPaidByEachPhase) {
+  const DeviceModel slow =
+      Changed([](DeviceModel& device) { device.axes.front().barrier_cycles += 3200; });
+  // Two of them, each 1 us longer.
+  EXPECT_NEAR(ConvSeconds(slow) - ConvSeconds(device_), 2e-6, 1e-9);
+}
+
+TEST_F(AnalyticRateTest, WithoutAnL3DataComesFromMemory) {
+  const auto target = ParseTarget("cpu:arch=znver4,threads=2,l1d=32768:8,l2=1048576:8");
+  ASSERT_THAT(target, IsOk());
+  EXPECT_GT(ConvSeconds(DeviceModelOf(*target)), ConvSeconds(device_));
+}
+
+TEST_F(AnalyticRateTest, CoreAloneHasTheRatesOfTheServerThatTheModelWasFittedOn) {
+  const Program lowered = Lowered(program_, good_);
+  EXPECT_EQ(AnalyticSeconds(lowered, device_.core, 2), AnalyticSeconds(lowered, device_, 2));
 }
 
 }  // namespace

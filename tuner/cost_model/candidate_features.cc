@@ -10,16 +10,16 @@
 
 namespace burnish {
 
-CandidateFeatureExtractor::CandidateFeatureExtractor(Program workload, const IsaModel& isa,
+CandidateFeatureExtractor::CandidateFeatureExtractor(Program workload, DeviceModel device,
                                                      int threads)
-    : replay_(std::move(workload)), isa_(isa), threads_(threads) {
+    : replay_(std::move(workload)), device_(std::move(device)), threads_(threads) {
   CHECK_GE(threads, 1);
 }
 
 absl::StatusOr<CandidateFeatures> CandidateFeatureExtractor::Extract(const Trace& trace) {
   ASSIGN_OR_RETURN(const Program* scheduled, replay_.Apply(trace));
   ASSIGN_OR_RETURN(const Program lowered, Lower(*scheduled, {.with_pack = false}));
-  return CandidateFeatures{.features = ExtractFeatures(lowered, isa_, threads_),
+  return CandidateFeatures{.features = ExtractFeatures(lowered, device_, threads_),
                            .fingerprint = FingerprintOf(lowered)};
 }
 

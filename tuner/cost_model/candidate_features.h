@@ -9,7 +9,7 @@
 #include "compiler/ir/program.h"
 #include "compiler/schedule/trace.h"
 #include "compiler/schedule/trace_replay.h"
-#include "proto/isa_model.h"
+#include "proto/device_model.h"
 
 namespace burnish {
 
@@ -23,15 +23,15 @@ struct CandidateFeatures {
 // Of one task. Not thread-safe: remembers how far the candidate before went along the same way.
 class CandidateFeatureExtractor {
  public:
-  // `workload`: the task's program without a schedule. `threads` >= 1.
-  CandidateFeatureExtractor(Program workload, const IsaModel& isa, int threads);
+  // `workload`: the task's program without a schedule. `device`: a CPU. `threads` >= 1.
+  CandidateFeatureExtractor(Program workload, DeviceModel device, int threads);
 
   // INVALID_ARGUMENT: the trace does not apply, or cannot be lowered.
   absl::StatusOr<CandidateFeatures> Extract(const Trace& trace);
 
  private:
   TraceReplay replay_;
-  const IsaModel isa_;
+  const DeviceModel device_;
   const int threads_;
 };
 

@@ -8,6 +8,7 @@
 #include "compiler/schedule/test_programs.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/device_model.h"
 #include "proto/target.h"
 #include "tuner/cost_model/features.h"
 
@@ -17,13 +18,13 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-IsaModel Isa() {
+DeviceModel Device() {
   const auto target = ParseTarget("cpu:arch=znver3");
   CHECK(target.ok());
-  return IsaModelOf(*target);
+  return DeviceModelOf(*target);
 }
 
-CandidateFeatureExtractor Dense() { return {DenseProgram(1, 64, 48), Isa(), 2}; }
+CandidateFeatureExtractor Dense() { return {DenseProgram(1, 64, 48), Device(), 2}; }
 
 constexpr char kWide[] = "split@1 o->(op,oi) size=16\nreorder@1 (n,op,k,oi)\n";
 constexpr char kParallel[] = "split@1 o->(op,oi) size=16\nreorder@1 (op,n,k,oi)\nparallel@1 op\n";

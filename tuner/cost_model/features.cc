@@ -70,19 +70,24 @@ StoreSums SumsOf(const Program& program, const WalkNest& nest, const WalkStore& 
 
 class Extractor {
  public:
-  Extractor(const Program& program, const IsaModel& isa, int threads)
-      : program_(program), isa_(isa), threads_(threads), row_(kFeatureCount, 0) {}
+  Extractor(const Program& program, const DeviceModel& device, int threads)
+      : program_(program),
+        device_(device),
+        isa_(device.core),
+        threads_(threads),
+        row_(kFeatureCount, 0) {}
 
   std::vector<float> Run() {
     std::vector<NestCycles> cycles;
     for (WalkNest& walk : WalkNests(program_, isa_, threads_)) {
       SeenNest nest{.walk = std::move(walk)};
       nest.traffic = TrafficOf(program_, nest.walk, isa_);
-      nest.cycles = AnalyticNestCycles(nest.walk, nest.traffic, isa_);
+      nest.cycles = AnalyticNestCycles(nest.walk, nest.traffic, device_);
       cycles.push_back(nest.cycles);
       nests_.push_back(std::move(nest));
     }
-    row_[kLogAnalyticSeconds] = static_cast<float>(std::log(AnalyticSeconds(cycles, threads_)));
+    row_[kLogAnalyticSeconds] =
+        static_cast<float>(std::log(AnalyticSeconds(cycles, device_, threads_)));
     SetCycles();
     SetBuffersOfProgram();
     SetStores();
@@ -346,6 +351,7 @@ class Extractor {
   }
 
   const Program& program_;
+  const DeviceModel& device_;
   const IsaModel& isa_;
   const int threads_;
   std::vector<SeenNest> nests_;
@@ -354,8 +360,8 @@ class Extractor {
 
 }  // namespace
 
-std::vector<float> ExtractFeatures(const Program& lowered, const IsaModel& isa, int threads) {
-  return Extractor(lowered, isa, threads).Run();
+std::vector<float> ExtractFeatures(const Program& lowered, const DeviceModel& device, int threads) {
+  return Extractor(lowered, device, threads).Run();
 }
 
 }  // namespace burnish

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "compiler/ir/program.h"
-#include "proto/isa_model.h"
+#include "proto/device_model.h"
 
 namespace burnish {
 
@@ -133,8 +133,8 @@ inline constexpr int kFeatureCount = kRestFeatureBegin + kRestFeatureCount;
 // Part of every stored model: raised when a column changes its place or meaning.
 inline constexpr int kFeatureVersion = 1;
 
-// kFeatureCount values, all finite but where NaN was said. A pure function.
-std::vector<float> ExtractFeatures(const Program& lowered, const IsaModel& isa, int threads);
+// kFeatureCount values, all finite but where NaN was said. A pure function. `device` is a CPU.
+std::vector<float> ExtractFeatures(const Program& lowered, const DeviceModel& device, int threads);
 
 }  // namespace burnish
 

@@ -13,7 +13,7 @@
 #include "compiler/schedule/trace_text.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "proto/isa_model.h"
+#include "proto/device_model.h"
 #include "proto/target.h"
 
 namespace burnish {
@@ -37,10 +37,10 @@ const std::string kPacked = std::string(kConv1x1) +
                             "precompute@1 Wp\n"
                             "prefetch@1 Wp next=op at=Y.c to=L2\n";
 
-IsaModel Isa() {
+DeviceModel Device() {
   const auto target = ParseTarget("cpu:arch=znver3");  // AVX2: 8 lanes, 16 registers.
   CHECK(target.ok());
-  return IsaModelOf(*target);
+  return DeviceModelOf(*target);
 }
 
 std::vector<float> FeaturesOf(const Program& program, const std::string& trace_text,
@@ -51,7 +51,7 @@ std::vector<float> FeaturesOf(const Program& program, const std::string& trace_t
   CHECK(scheduled.ok()) << scheduled.status().message();
   const auto lowered = Lower(*scheduled);
   CHECK(lowered.ok()) << lowered.status().message();
-  return ExtractFeatures(*lowered, Isa(), threads);
+  return ExtractFeatures(*lowered, Device(), threads);
 }
 
 // 1x1, 6 x 8 pixels, 32 to 32 channels: no ragged tile anywhere.
@@ -91,7 +91,7 @@ TEST(FeaturesTest, RegisterWindowIsCountedInVectors) {
   EXPECT_EQ(row[kWindowMax], 12);
   EXPECT_EQ(row[kSpilledMax], 0);
   EXPECT_EQ(Store(row, kStoreRegisterShare), 14.0F / 16);
-  EXPECT_EQ(Store(row, kStorePortFill), 12.0F / Isa().accumulators_min());
+  EXPECT_EQ(Store(row, kStorePortFill), 12.0F / Device().core.accumulators_min());
   // A step of the tile: 12 multiply-adds; 2 vectors of weights, 6 values of pixels.
   EXPECT_THAT(Store(FeaturesOf(Even(), kPacked), kStoreLoadsPerOp), FloatNear(8 / 12.0F, 1e-5F));
 }

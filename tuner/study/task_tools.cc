@@ -12,6 +12,7 @@
 #include "compiler/schedule/trace.h"
 #include "compiler/te/operator.h"
 #include "db/stored_trace.h"
+#include "proto/device_model.h"
 #include "proto/isa_model.h"
 #include "tuner/cost_model/candidate_features.h"
 #include "tuner/cost_model/features.h"
@@ -77,8 +78,8 @@ absl::StatusOr<TaskTools> ToolsOfTask(const TaskToolsOptions& options, const Stu
     if (has_winograd) seconds /= kWinogradSavingMax;
     tools.bound_ns = std::llround(seconds * 1e9);
   }
-  auto extractor =
-      std::make_shared<CandidateFeatureExtractor>(std::move(program), isa, target.threads);
+  auto extractor = std::make_shared<CandidateFeatureExtractor>(
+      std::move(program), DeviceModelOf(target), target.threads);
   tools.scorer = std::make_unique<ModelScorer>(
       std::move(shared), task.workload.id, kFeatureCount,
       [extractor,
