@@ -1,11 +1,10 @@
 #include "tuner/cost_model/candidate_features.h"
 
-#include <string>
-#include <vector>
-
+#include "absl/strings/string_view.h"
 #include "base/check.h"
 #include "base/status_matchers.h"
 #include "compiler/schedule/test_programs.h"
+#include "compiler/schedule/trace_text.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/device_model.h"
@@ -26,14 +25,22 @@ DeviceModel Device() {
 
 CandidateFeatureExtractor Dense() { return {DenseProgram(1, 64, 48), Device(), 2}; }
 
-constexpr char kWide[] = "split@1 o->(op,oi) size=16\nreorder@1 (n,op,k,oi)\n";
-constexpr char kParallel[] = "split@1 o->(op,oi) size=16\nreorder@1 (op,n,k,oi)\nparallel@1 op\n";
+Trace TraceOf(absl::string_view text) {
+  const auto trace = ParseTrace(text);
+  CHECK_OK(trace);
+  return *trace;
+}
+
+Trace Wide() { return TraceOf("split@1 o->(op,oi) size=16\nreorder@1 (n,op,k,oi)\n"); }
+Trace Parallel() {
+  return TraceOf("split@1 o->(op,oi) size=16\nreorder@1 (op,n,k,oi)\nparallel@1 op\n");
+}
 
 TEST(CandidateFeatureExtractorTest, RowDoesNotDependOnWhatWasAskedBefore) {
   CandidateFeatureExtractor warm = Dense(), cold = Dense();
-  ASSERT_THAT(warm.Extract(kWide), IsOk());
-  ASSERT_OK_AND_ASSIGN(const CandidateFeatures after, warm.Extract(kParallel));
-  ASSERT_OK_AND_ASSIGN(const CandidateFeatures alone, cold.Extract(kParallel));
+  ASSERT_THAT(warm.Extract(Wide()), IsOk());
+  ASSERT_OK_AND_ASSIGN(const CandidateFeatures after, warm.Extract(Parallel()));
+  ASSERT_OK_AND_ASSIGN(const CandidateFeatures alone, cold.Extract(Parallel()));
   EXPECT_THAT(after.features, SizeIs(kFeatureCount));
   EXPECT_EQ(after.features[kLogAnalyticSeconds], alone.features[kLogAnalyticSeconds]);
   EXPECT_EQ(after.fingerprint, alone.fingerprint);
@@ -41,11 +48,12 @@ TEST(CandidateFeatureExtractorTest, RowDoesNotDependOnWhatWasAskedBefore) {
 
 TEST(CandidateFeatureExtractorTest, EqualLoweredProgramsHaveEqualFingerprints) {
   CandidateFeatureExtractor dense = Dense();
-  ASSERT_OK_AND_ASSIGN(const CandidateFeatures wide, dense.Extract(kWide));
-  // Comments and blanks say nothing.
+  ASSERT_OK_AND_ASSIGN(const CandidateFeatures wide, dense.Extract(Wide()));
+  // By another way.
   ASSERT_OK_AND_ASSIGN(const CandidateFeatures same,
-                       dense.Extract("# the same\n" + std::string(kWide) + "\n"));
-  ASSERT_OK_AND_ASSIGN(const CandidateFeatures other, dense.Extract(kParallel));
+                       dense.Extract(TraceOf("split@1 o->(op,oi) size=16\n"
+                                             "reorder@1 (k,n,op,oi)\nreorder@1 (n,op,k,oi)\n")));
+  ASSERT_OK_AND_ASSIGN(const CandidateFeatures other, dense.Extract(Parallel()));
   EXPECT_THAT(wide.fingerprint, SizeIs(16));
   EXPECT_EQ(wide.fingerprint, same.fingerprint);
   EXPECT_NE(wide.fingerprint, other.fingerprint);
@@ -53,11 +61,12 @@ TEST(CandidateFeatureExtractorTest, EqualLoweredProgramsHaveEqualFingerprints) {
 
 TEST(CandidateFeatureExtractorTest, TraceThatDoesNotApplyIsTheCandidatesFault) {
   CandidateFeatureExtractor dense = Dense();
-  ASSERT_OK_AND_ASSIGN(const CandidateFeatures before, dense.Extract(kWide));
-  EXPECT_THAT(dense.Extract("split"), StatusIs(absl::StatusCode::kInvalidArgument));
-  EXPECT_THAT(dense.Extract(std::string(kWide) + "parallel@1 nowhere\n"),
+  ASSERT_OK_AND_ASSIGN(const CandidateFeatures before, dense.Extract(Wide()));
+  Trace broken = Wide();
+  broken.push_back(TraceOf("parallel@1 nowhere\n")[0]);
+  EXPECT_THAT(dense.Extract(broken),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("step 3")));
-  ASSERT_OK_AND_ASSIGN(const CandidateFeatures after, dense.Extract(kWide));
+  ASSERT_OK_AND_ASSIGN(const CandidateFeatures after, dense.Extract(Wide()));
   EXPECT_EQ(after.fingerprint, before.fingerprint);
 }
 
