@@ -28,6 +28,26 @@ const std::vector<SketchRule>& SketchRules() {
   return rules;
 }
 
+namespace {
+
+// Bytes of the widest value of `e` that a lane holds. Arithmetic on axes alone is the loop's.
+int64_t WidestBytes(const Expr& e) {
+  if (e->kind == ExprKind::kLoad || e->kind == ExprKind::kSelf) return SizeBytes(e->dtype);
+  int64_t widest = 0;
+  for (const Expr& operand : e->operands) widest = std::max(widest, WidestBytes(operand));
+  return widest == 0 ? 0 : std::max(widest, SizeBytes(e->dtype));
+}
+
+}  // namespace
+
+int64_t LanesOf(const IsaModel& isa, const Program& program, const Block& block) {
+  int64_t widest = SizeBytes(program.buffers[block.output].dtype);
+  for (const Expr& e : {block.init, block.step, block.finish}) {
+    if (e != nullptr) widest = std::max(widest, WidestBytes(e));
+  }
+  return isa.vector_bytes / widest;
+}
+
 int64_t Extent(const Program& program, VarId axis) { return MaxExtent(program, axis); }
 
 VarRanges AxisRanges(const Program& program) {
@@ -66,8 +86,7 @@ std::vector<Expr> DistinctLoads(const Block& block) {
 }
 
 bool IsUniformMap(const Program& program, const Block& block) {
-  if (!block.reduction.empty() || program.buffers[block.output].dtype != DType::kF32 ||
-      !WritesInAxisOrder(program, block)) {
+  if (!block.reduction.empty() || !WritesInAxisOrder(program, block)) {
     return false;
   }
   bool uniform = true;

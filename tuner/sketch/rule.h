@@ -74,6 +74,13 @@ std::vector<Draft> SpatialRule(const RuleContext& context, BlockId block);
 // Less work than this, in loads and operations, does not pay for waking the other workers.
 inline constexpr int64_t kParallelMin = 16384;
 
+// What vectorize@1 takes at most of one loop, in elements.
+inline constexpr int64_t kVectorElementsMax = 256;
+
+// Elements of a full vector of what the block computes. A lane is as wide as the widest element
+// that the block loads, writes or computes from these: so that no step of a lane needs two vectors.
+// Indices of loads take no lane.
+int64_t LanesOf(const IsaModel& isa, const Program& program, const Block& block);
 // Constant extent of an axis.
 int64_t Extent(const Program& program, VarId axis);
 // Of every variable of the program, which must outlive the result.
@@ -84,7 +91,7 @@ LinearForm AddressOf(const Program& program, const ExprNode& load);
 bool DependsOn(const Program& program, const ExprNode& load, VarId axis);
 // Loads in the block's expressions, without repetitions.
 std::vector<Expr> DistinctLoads(const Block& block);
-// Whether the block moves or maps floats, each element the same way, in the order of its axes.
+// Whether the block moves or maps elements, each the same way, in the order of its axes.
 bool IsUniformMap(const Program& program, const Block& block);
 // The greatest power of two that is not over `value` (>= 1).
 int64_t FloorPowerOfTwo(int64_t value);

@@ -175,8 +175,7 @@ const Step& DealingSplit(const Trace& trace) {
 
 class SketchTest : public ::testing::TestWithParam<TaskCase> {};
 
-TEST_P(SketchTest, PointsOfEverySketchComputeTheDefinition) {
-  const Program workload = WorkloadOf(GetParam());
+void ExpectPointsOfEverySketchCompute(const Program& workload) {
   for (const char* features : {"cpu:arch=znver3,threads=2", "cpu:arch=znver4,threads=2"}) {
     ASSERT_OK_AND_ASSIGN(const Target target, ParseTarget(features));
     int applied = 0, tried = 0;
@@ -198,6 +197,10 @@ TEST_P(SketchTest, PointsOfEverySketchComputeTheDefinition) {
     }
     EXPECT_GE(applied * 10, tried * 7) << features;
   }
+}
+
+TEST_P(SketchTest, PointsOfEverySketchComputeTheDefinition) {
+  ExpectPointsOfEverySketchCompute(WorkloadOf(GetParam()));
 }
 
 TEST_P(SketchTest, DefaultScheduleComputesTheDefinition) {
@@ -224,6 +227,34 @@ TEST_P(SketchTest, EveryDefaultThatAlgorithmsAllowComputesTheDefinition) {
 
 INSTANTIATE_TEST_SUITE_P(Tasks, SketchTest, ::testing::ValuesIn(Cases()),
                          [](const auto& info) { return info.param.name; });
+
+INSTANTIATE_TEST_SUITE_P(TypedTasks, SketchTest, ::testing::ValuesIn(TypedTasks()),
+                         [](const auto& info) { return info.param.name; });
+
+// Every typed task gets more than the definition's own nest.
+TEST(SketchTest, NoElementTypeIsLeftUnscheduled) {
+  ASSERT_OK_AND_ASSIGN(const Target target, ParseTarget("cpu:arch=znver3,threads=2"));
+  for (const TaskCase& task : TypedTasks()) {
+    const std::vector<Sketch> sketches =
+        GenerateSketches(WorkloadOf(task), IsaModelOf(target), target.threads);
+    EXPECT_TRUE(absl::c_any_of(sketches, [](const Sketch& sketch) {
+      return absl::c_any_of(sketch.steps, [](const OpenStep& open) {
+        return absl::string_view(open.step.primitive->name) == "vectorize";
+      });
+    })) << task.name;
+  }
+}
+
+TEST(SketchTest, ProductsOfBytesSumInWiderIntegers) {
+  ExpectPointsOfEverySketchCompute(WidenedProduct(9, 21, 35));
+  ExpectPointsOfEverySketchCompute(WidenedProduct(5, 300, 70));
+}
+
+TEST(SketchTest, ChainsOfBytesComputeTheDefinition) {
+  ExpectPointsOfEverySketchCompute(RowDistances(5, 130));
+  // More than one vector of sums, which are more elements than a vector loop has.
+  ExpectPointsOfEverySketchCompute(RowDistances(3, 17000));
+}
 
 // Other workers read what one wrote; one alone has it in its cache.
 TEST(SketchTest, ChainsOverRowsWritePastTheCachesForSeveralWorkers) {
@@ -282,6 +313,14 @@ TEST(SketchTest, AttentionGoesTheWholeWayByBlocksOfRows) {
       }
     }
   }
+}
+
+TEST(SketchTest, AttentionOfDoublesComputesTheDefinition) {
+  const Program workload = AttentionWorkload(19, 33, 2, 13, DType::kF64);
+  ASSERT_OK_AND_ASSIGN(const Target target, ParseTarget("cpu:arch=znver3,threads=2"));
+  EXPECT_THAT(GenerateSketches(workload, IsaModelOf(target), target.threads).front().name,
+              ::testing::StartsWith("contraction_chain"));
+  ExpectPointsOfEverySketchCompute(workload);
 }
 
 // Groups are an axis of their own, whatever their number: not a gather for each lane.

@@ -45,6 +45,8 @@ int64_t QuotientOf(const Program& program, const ExprNode& load, VarId axis) {
   return divisor;
 }
 
+const Expr& Unconverted(const Expr& e) { return e->kind == ExprKind::kCast ? e->operands[0] : e; }
+
 }  // namespace
 
 std::optional<Contraction> RecognizeContraction(const Program& program, BlockId id) {
@@ -53,8 +55,9 @@ std::optional<Contraction> RecognizeContraction(const Program& program, BlockId 
     return std::nullopt;
   }
   const Expr& step = block.step;
-  if (step->kind != ExprKind::kMul || step->dtype != DType::kF32) return std::nullopt;
-  const Expr &a = step->operands[0], &b = step->operands[1];
+  // Truth values have no products: the library refuses them.
+  if (step->kind != ExprKind::kMul || step->dtype == DType::kBool) return std::nullopt;
+  const Expr &a = Unconverted(step->operands[0]), &b = Unconverted(step->operands[1]);
   if (a->kind != ExprKind::kLoad || b->kind != ExprKind::kLoad) return std::nullopt;
   Contraction c{.block = id, .reduction = block.reduction};
   c.vector_axis = FastestAxis(program, block);
@@ -113,8 +116,15 @@ std::optional<GroupedProgram> SplitGroups(const Program& program, BlockId id) {
   return grouped;
 }
 
-Expr TileFitsRegisters(const IsaModel& isa, const Expr& rows, const Expr& vectors) {
-  const Expr side = isa.broadcast_operand ? vectors : Min(rows, vectors);
+bool BroadcastsFromMemory(const IsaModel& isa, const Program& program, const Contraction& c) {
+  const DType dtype = c.broadcast_load->dtype;
+  return isa.broadcast_operand && SizeBytes(dtype) >= 4 &&
+         dtype == program.blocks[c.block].step->dtype;
+}
+
+Expr TileFitsRegisters(const IsaModel& isa, bool broadcasts_from_memory, const Expr& rows,
+                       const Expr& vectors) {
+  const Expr side = broadcasts_from_memory ? vectors : Min(rows, vectors);
   return Le(rows * vectors + side + 1, Int(isa.vector_register_count));
 }
 

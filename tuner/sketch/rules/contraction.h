@@ -22,16 +22,16 @@ inline constexpr int64_t kDepthUnroll = 4;
 
 struct Contraction {
   BlockId block = -1;
-  Expr vector_load, broadcast_load;
-  VarId vector_axis = -1;    // Neighbouring elements of the output lie along it.
-  std::vector<VarId> rows;   // Output axes that only the broadcast operand has.
-  std::vector<VarId> outer;  // Output axes that the vector operand has too: batch, groups.
+  Expr vector_load, broadcast_load;  // Of the product's two sides, behind conversions.
+  VarId vector_axis = -1;            // Neighbouring elements of the output lie along it.
+  std::vector<VarId> rows;           // Output axes that only the broadcast operand has.
+  std::vector<VarId> outer;          // Output axes that the vector operand has too: batch, groups.
   std::vector<VarId> reduction;
   int fused_from = 0;  // Reduction axes from here on are one segment of the broadcast operand.
 };
 
-// Nullopt where the block's step is no product of two loads, or its output is not written in
-// vectors.
+// Nullopt where the block's step is no product of two loads, converted or not, of numbers, or its
+// output is not written in vectors.
 std::optional<Contraction> RecognizeContraction(const Program& program, BlockId id);
 
 // A block that has group and channel of a group as two axes instead of one. `program` is for
@@ -46,9 +46,15 @@ struct GroupedProgram {
 // where no load of the block has such a quotient of one of its axes.
 std::optional<GroupedProgram> SplitGroups(const Program& program, BlockId id);
 
+// Whether a product reads its broadcast operand from memory, in the instruction that uses the
+// value: elements of 32 and 64 bits, as they are. Others are widened or converted in a register
+// first.
+bool BroadcastsFromMemory(const IsaModel& isa, const Program& program, const Contraction& c);
+
 // That a register tile of `rows` x `vectors` accumulators leaves a k-step the registers that it
-// needs: the shorter side of the tile, of which broadcast operands are none, and one more value.
-Expr TileFitsRegisters(const IsaModel& isa, const Expr& rows, const Expr& vectors);
+// needs: the shorter side of the tile, of which operands from memory are none, and one more value.
+Expr TileFitsRegisters(const IsaModel& isa, bool broadcasts_from_memory, const Expr& rows,
+                       const Expr& vectors);
 
 }  // namespace burnish
 

@@ -123,28 +123,30 @@ class ContractionChainSketch {
   LoopRef Axis(const Block& block, size_t d) { return s_.AxisLoop(block.spatial[d]); }
 
   // The widest vectors that a product's columns fill.
-  int64_t LanesOf(const Contraction& c) const {
+  int64_t ColumnLanes(const Contraction& c) const {
     const int64_t columns = Extent(program_, c.vector_axis);
     return std::max<int64_t>(
-        2, std::min<int64_t>(context_.isa.float_lanes(), FloorPowerOfTwo(columns)));
+        2, std::min<int64_t>(LanesOf(context_.isa, program_, program_.blocks[c.block]),
+                             FloorPowerOfTwo(columns)));
   }
 
   // Whether the columns are no whole vectors. The last panel then begins early, so that it has as
   // many as the others: what it shares with the one before is computed twice, which costs less than
   // a narrower vector for each power of two that is left, and no padding is ever read.
   bool IsShifted(const Contraction& c) const {
-    const int64_t columns = Extent(program_, c.vector_axis), lanes = LanesOf(c);
+    const int64_t columns = Extent(program_, c.vector_axis), lanes = ColumnLanes(c);
     return columns % lanes != 0 && columns > lanes;
   }
 
   Decision Panels(const std::string& name, const Contraction& c) const {
     Decision panels{.name = name};
-    const int64_t columns = Extent(program_, c.vector_axis), lanes = LanesOf(c);
+    const int64_t columns = Extent(program_, c.vector_axis), lanes = ColumnLanes(c);
     const int64_t vectors = (columns + lanes - 1) / lanes;
     // Of what is computed this much may be waste; more where narrow panels load more than they
     // compute.
-    const int64_t waste_share = context_.isa.broadcast_operand ? 16 : 8;
+    const int64_t waste_share = BroadcastsFromMemory(context_.isa, program_, c) ? 16 : 8;
     for (int64_t v = 1; v <= (context_.isa.vector_register_count > 16 ? 6 : 4); ++v) {
+      if (v * lanes > kVectorElementsMax) break;
       const int64_t computed = (vectors + v - 1) / v * v;
       const bool shifted =
           IsShifted(c) && v * lanes <= columns && waste_share * (computed - vectors) <= vectors;
@@ -171,15 +173,15 @@ class ContractionChainSketch {
     rows_ = s_.Decide(std::move(block_rows));
     s_.Require(Le(mr_, rows_));
     s_.Require(Le(Int(parts), CeilDiv(Int(row_count_), rows_)));
-    RequireTile(nr_, LanesOf(match_.first), first.values.back(), tallest);
-    RequireTile(nd_, LanesOf(match_.second), second.values.back(), tallest);
+    RequireTile(match_.first, nr_, first.values.back(), tallest);
+    RequireTile(match_.second, nd_, second.values.back(), tallest);
   }
 
-  void RequireTile(const Expr& columns, int64_t lanes, int64_t widest, int64_t tallest) {
+  void RequireTile(const Contraction& c, const Expr& columns, int64_t widest, int64_t tallest) {
     const IsaModel& isa = context_.isa;
-    const Expr vectors = FloorDiv(columns, lanes);
+    const Expr vectors = FloorDiv(columns, ColumnLanes(c));
     const int64_t wanted = std::min<int64_t>(isa.accumulators_min(), kSumsMax);
-    s_.Require(TileFitsRegisters(isa, mr_, vectors));
+    s_.Require(TileFitsRegisters(isa, BroadcastsFromMemory(isa, program_, c), mr_, vectors));
     // Too few independent sums leave the FMA units waiting; small problems have no choice.
     s_.Require(
         Or(Le(Int(wanted), mr_ * vectors), Or(Eq(mr_, Int(tallest)), Eq(columns, Int(widest)))));
@@ -201,7 +203,7 @@ class ContractionChainSketch {
     s_.Stage(s_.FindBlock(block.name), Name(block, "acc"), tile, Scope::kRegister);
     s_.Unroll(unrolled);
     s_.Unroll(row);
-    s_.Vectorize(vector, LanesOf(c));
+    s_.Vectorize(vector, ColumnLanes(c));
     return {panels, vector};
   }
 
@@ -217,7 +219,7 @@ class ContractionChainSketch {
     for (size_t d = 0; d < dims.size(); ++d) names.push_back(absl::StrCat(packed, "_", d));
     const std::vector<LoopRef> loops = s_.ComputeAt(copy, names, matrix_);
     // Vectors of what may lie far apart: loads of single elements, but one store for all of them.
-    s_.Vectorize(loops.back(), LanesOf(c));
+    s_.Vectorize(loops.back(), ColumnLanes(c));
   }
 
   void ScheduleSecond() {

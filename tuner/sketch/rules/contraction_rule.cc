@@ -93,7 +93,8 @@ class ContractionSketch {
     const IsaModel& isa = context_.isa;
     vector_extent_ = Extent(program_, c_.vector_axis);
     lanes_ =
-        std::max<int64_t>(2, std::min<int64_t>(isa.float_lanes(), FloorPowerOfTwo(vector_extent_)));
+        std::max<int64_t>(2, std::min<int64_t>(LanesOf(isa, program_, program_.blocks[c_.block]),
+                                               FloorPowerOfTwo(vector_extent_)));
     row_count_ = Product(c_.rows);
     Decision rows{.name = "mr"}, columns{.name = "nr"}, unrolled{.name = "ku", .values = {1}};
     // Rows may lie a multiple of 4 KiB apart, in one set of the first cache: no more than its ways.
@@ -102,6 +103,7 @@ class ContractionSketch {
     for (int64_t v = 1; v <= (isa.vector_register_count > 16 ? 6 : 4); ++v) {
       // A panel that is wider than the axis is waste.
       if (v > 1 && (v - 1) * lanes_ >= vector_extent_) break;
+      if (v * lanes_ > kVectorElementsMax) break;
       columns.values.push_back(v * lanes_);
     }
     for (int64_t v : {2, 4, 8}) {
@@ -144,7 +146,7 @@ class ContractionSketch {
                  : std::min<int64_t>(threads, outer * ((vector_extent_ + lanes_ - 1) / lanes_));
     even_ = !form_.split_rows && !form_.grid && c_.outer.empty() &&
             vector_extent_ % (parts_ * lanes_) == 0;
-    s_.Require(TileFitsRegisters(isa, mr_, vectors_));
+    s_.Require(TileFitsRegisters(isa, BroadcastsFromMemory(isa, program_, c_), mr_, vectors_));
     // Every worker has a panel.
     if (!form_.split_rows && !form_.grid) {
       s_.Require(Le(Int(parts_), CeilDiv(Int(vector_extent_), nr_) * outer));

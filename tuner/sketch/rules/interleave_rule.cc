@@ -45,12 +45,12 @@ std::optional<Interleaving> FindInterleaving(const RuleContext& context, BlockId
   if (!interleaves) return std::nullopt;
   const int64_t rows = Extent(program, found.across);
   found.total = rows * Extent(program, found.along);
-  found.lanes =
-      std::min<int64_t>(context.isa.float_lanes(), FloorPowerOfTwo(Extent(program, found.along)));
+  found.lanes = std::min<int64_t>(LanesOf(context.isa, program, block),
+                                  FloorPowerOfTwo(Extent(program, found.along)));
   found.period = std::lcm(found.lanes, rows);
   // Over one run of neighbours for two lanes, loads would be as many as the elements.
   if (2 * rows > found.lanes || found.period / found.lanes > kVectorsMax ||
-      found.period > found.total) {
+      found.period > std::min(found.total, kVectorElementsMax)) {
     return std::nullopt;
   }
   return found;
@@ -65,7 +65,8 @@ std::vector<Draft> InterleaveRule(const RuleContext& context, BlockId id) {
   Schedule s(program);
   const auto name = [&](absl::string_view what) { return absl::StrCat(block.name, "_", what); };
   Decision width{.name = "width"};
-  for (int64_t v = 1; v * period <= total && v * period / lanes <= kVectorsMax; v *= 2) {
+  const int64_t longest = std::min({total, kVectorsMax * lanes, kVectorElementsMax});
+  for (int64_t v = 1; v * period <= longest; v *= 2) {
     width.values.push_back(v * period);
   }
   int64_t other_count = 1;

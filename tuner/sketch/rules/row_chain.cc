@@ -25,7 +25,10 @@ RowChain::RowChain(const RuleContext& context, std::vector<const Block*> blocks)
   if (last_.spatial.empty()) return;
   length_ = Extent(program_, last_.spatial.back());
   // Two vectors at least: one would leave nothing to reduce before the lanes.
-  lanes_ = context_.isa.float_lanes();
+  lanes_ = context_.isa.vector_bytes;
+  for (const Block* block : blocks_) {
+    lanes_ = std::min(lanes_, LanesOf(context_.isa, program_, *block));
+  }
   while (lanes_ > 1 && length_ < 2 * lanes_) lanes_ /= 2;
   vector_count_ = (length_ + lanes_ - 1) / lanes_;
   // One vector of sums waits for each addition before the next; each further one costs a tree at
@@ -37,6 +40,7 @@ RowChain::RowChain(const RuleContext& context, std::vector<const Block*> blocks)
     sum_count_ *= 2;
   }
   if (ragged && length_ > kUnrolledSteps * sum_count_) sum_count_ *= 2;
+  sum_count_ = std::min(sum_count_, kVectorElementsMax);
 }
 
 int64_t RowChain::row_count() const {
@@ -54,7 +58,7 @@ bool RowChain::IsChain() const {
   bool reduces = false;
   for (const Block* block : blocks_) {
     const Buffer& output = program_.buffers[block->output];
-    if (block->spatial.size() != rank || output.dtype != DType::kF32) return false;
+    if (block->spatial.size() != rank) return false;
     for (size_t d = 0; d + 1 < rank; ++d) {
       if (Extent(program_, block->spatial[d]) != Extent(program_, last_.spatial[d])) return false;
     }
@@ -108,7 +112,8 @@ void RowChain::Vectorize(LoopRef axis, const Block& block, Schedule& s) {
 }
 
 int64_t RowChain::RowAlignment(const Block& block) const {
-  const int64_t line_elements = context_.isa.line_bytes / 4;
+  const int64_t line_elements =
+      context_.isa.line_bytes / SizeBytes(program_.buffers[block.output].dtype);
   const bool across = block.reduction.empty() && length_ % line_elements != 0;
   return across ? line_elements : 1;
 }

@@ -37,7 +37,8 @@ std::optional<Draft> ChainSketch(const RuleContext& context) {
   rows.pop_back();
   const auto [worker, of_worker] =
       s.SplitParts(s.Fuse(rows, name("r")), {name("p"), name("r1")}, Int(context.threads));
-  const int64_t row_bytes = 4 * Extent(program, last.spatial.back());
+  const int64_t row_bytes =
+      SizeBytes(program.buffers[last.output].dtype) * Extent(program, last.spatial.back());
   const int64_t rows_max = context.isa.l1d.size_bytes / kCacheShare / row_bytes;
   Decision at_once{.name = "rows", .values = {1}};
   if (rows_max > 1) at_once.values.push_back(std::min(rows_max, kRowsMax));

@@ -12,7 +12,7 @@ namespace burnish {
 std::vector<Draft> RowReductionRule(const RuleContext& context, BlockId id) {
   const Program& program = context.program;
   const Block& block = program.blocks[id];
-  if (block.reduction.empty() || program.buffers[block.output].dtype != DType::kF32) return {};
+  if (block.reduction.empty()) return {};
   const VarId axis = block.reduction.back();
   // Every load that moves with the axis must walk it element by element, and none may walk an
   // output axis that way: then that one would be the vector.
@@ -24,7 +24,7 @@ std::vector<Draft> RowReductionRule(const RuleContext& context, BlockId id) {
     walks = true;
   }
   const int64_t extent = Extent(program, axis);
-  int64_t lanes = context.isa.float_lanes();
+  int64_t lanes = LanesOf(context.isa, program, block);
   while (lanes > 1 && extent % lanes != 0) lanes /= 2;
   // Fewer lanes than that gain nothing over the plain loop; one vector has nothing to reduce.
   if (!walks || lanes < 4 || extent < 2 * lanes) return {};

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/check.h"
 #include "base/rng.h"
@@ -64,6 +65,93 @@ Program WorkloadOf(const TaskCase& task) {
   if (task.relu) outputs = FindOperator("relu")->define(te, {}, outputs);
   for (size_t i = 0; i < outputs.size(); ++i) te.Output(absl::StrCat("o", i), outputs[i]);
   return Canonical(te);
+}
+
+std::vector<TaskCase> TypedTasks() {
+  const std::pair<std::string, AttributeValue> last = {"channels_last", int64_t{1}};
+  const std::pair<std::string, AttributeValue> padded = {"pads", Ints{1, 1, 1, 1}};
+  const std::pair<std::string, AttributeValue> last_axis = {"axes", Ints{1}};
+  const std::pair<std::string, AttributeValue> first_axis = {"axes", Ints{0}};
+  std::vector<TaskCase> tasks;
+  const auto add = [&](std::vector<DType> types, TaskCase task) {
+    const std::string name = task.name;
+    for (DType dtype : types) {
+      task.name = absl::StrCat(name, "_", std::string(DTypeName(dtype)));
+      task.dtype = dtype;
+      tasks.push_back(task);
+    }
+  };
+  constexpr DType kF64 = DType::kF64, kI64 = DType::kI64, kI32 = DType::kI32, kI8 = DType::kI8,
+                  kU8 = DType::kU8, kBool = DType::kBool;
+  const Ints pair = {1, 0}, turn = {0, 2, 1};
+  // Products, with and without taps and groups.
+  add({kF64}, {"conv", "conv", {{1, 7, 5, 6}, {19, 6, 3, 3}, {19}}, {last, padded}, true});
+  add({kF64},
+      {"grouped", "conv", {{1, 7, 6, 6}, {32, 3, 3, 3}}, {last, padded, {"group", int64_t{2}}}});
+  add({kF64}, {"dense", "dense", {{5, 300}, {70, 300}, {70}}, {}, true});
+  add({kF64, kI64, kI32, kI8, kU8}, {"matmul", "matmul", {{9, 21}, {21, 35}}, {}, false, true});
+  // Windows.
+  add({kF64}, {"depthwise",
+               "conv",
+               {{1, 8, 7, 20}, {20, 1, 3, 3}},
+               {last, padded, {"group", int64_t{20}}}});
+  add({kF64, kI32, kI8},
+      {"max_pool", "max_pool", {{1, 9, 9, 70}}, {last, padded, {"kernel_shape", Ints{3, 3}}}});
+  // Rows.
+  add({kF64}, {"softmax", "softmax", {{5, 67}}, {{"axis", int64_t{1}}}});
+  add({kF64}, {"layer_norm", "layer_norm", {{6, 48}, {48}, {48}}, {{"axis", int64_t{-1}}}});
+  add({kF64, kI64, kI32, kI8, kU8}, {"row_sums", "reduce_sum", {{5, 192}}, {last_axis}});
+  add({kI32, kI8, kU8, kBool}, {"row_maxima", "reduce_max", {{5, 192}}, {last_axis}});
+  add({kF64, kI8}, {"row_argmax", "argmax", {{5, 64}}, {{"axis", int64_t{1}}}});
+  add({kI8, kBool}, {"column_minima", "reduce_min", {{7, 133}}, {first_axis}});
+  // Elements.
+  add({kF64, kI64, kI8, kU8}, {"add", "add", {{4, 150}, {4, 150}}, {}, true, true});
+  // Not gelu: no backend has its error function in doubles.
+  add({kF64}, {"silu", "silu", {{3, 100}}, {}});
+  add({kF64, kI32, kI8}, {"less", "less", {{3, 140}, {3, 140}}, {}, false, true});
+  add({kBool}, {"and", "and", {{3, 140}, {3, 140}}, {}, false, true});
+  add({kI8}, {"widen", "cast", {{3, 140}}, {{"to", std::string("i32")}}});
+  add({kI64}, {"narrow", "cast", {{3, 140}}, {{"to", std::string("i8")}}});
+  add({kF64, kI8},
+      {"concat", "concat", {{2, 5, 40}, {2, 7, 40}}, {{"axis", int64_t{1}}}, false, true});
+  // Movement.
+  add({kF64, kI8, kBool}, {"shuffle", "transpose", {{5, 4, 134}}, {{"perm", turn}}});
+  add({kF64, kI64, kI8}, {"three_rows", "transpose", {{3, 200}}, {{"perm", pair}}});
+  add({kF64, kI8, kU8, kBool}, {"columns", "transpose", {{3, 17, 150}}, {{"perm", turn}}});
+  return tasks;
+}
+
+Program WidenedProduct(int64_t rows, int64_t depth, int64_t columns) {
+  const absl::StatusOr<Program> program = ParseProgram(absl::StrFormat(
+      R"(program/1 widened
+input X: i8[%1$d, %2$d]
+const W: i8[%3$d, %2$d]
+output Y: i32[%1$d, %3$d]
+block Y(m in %1$d, n in %3$d; k in %2$d) {
+  step Y[m, n] += i32(X[m, k]) * i32(W[n, k])
+}
+)",
+      rows, depth, columns));
+  CHECK_OK(program);
+  return *program;
+}
+
+Program RowDistances(int64_t rows, int64_t columns) {
+  const absl::StatusOr<Program> program = ParseProgram(absl::StrFormat(
+      R"(program/1 distances
+input X: i8[%1$d, %2$d]
+output Y: i8[%1$d, %2$d]
+temp M: i8[%1$d, 1]
+block M(r in %1$d, c in 1; k in %2$d) {
+  step M[r, c] max= X[r, k]
+}
+block Y(r in %1$d, k in %2$d) {
+  step Y[r, k] = X[r, k] - M[r, 0]
+}
+)",
+      rows, columns));
+  CHECK_OK(program);
+  return *program;
 }
 
 Program AttentionWorkload(int64_t rows, int64_t keys, int64_t heads, int64_t size, DType dtype) {

@@ -30,6 +30,13 @@ struct TaskCase {
 
 // The workload program of a case, through its text, as a builder sees it.
 Program WorkloadOf(const TaskCase& task);
+// Tasks of every rule but Winograd's, in other element types than f32, at odd shapes.
+std::vector<TaskCase> TypedTasks();
+// Y[m,n] = sum over k of i32(X[m,k]) * i32(W[n,k]), X and W of bytes: the product that quantized
+// models have. No operator of the library is defined so; fusion of casts makes it.
+Program WidenedProduct(int64_t rows, int64_t depth, int64_t columns);
+// Each row of bytes without its maximum: a chain over rows of integers.
+Program RowDistances(int64_t rows, int64_t columns);
 // softmax(Q K' + mask) V for heads that lie side by side, as one task.
 Program AttentionWorkload(int64_t rows, int64_t keys, int64_t heads, int64_t size,
                           DType dtype = DType::kF32);

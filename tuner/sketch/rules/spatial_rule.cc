@@ -62,8 +62,7 @@ std::vector<Draft> SpatialRule(const RuleContext& context, BlockId id) {
     rows.push_back(s.AxisLoop(axis));
     row_count *= Extent(program, axis);
   }
-  const bool floats = program.buffers[block.output].dtype == DType::kF32;
-  const bool is_vector = vector_axis >= 0 && floats && Extent(program, vector_axis) >= 2 &&
+  const bool is_vector = vector_axis >= 0 && Extent(program, vector_axis) >= 2 &&
                          VectorPays(program, block, vector_axis);
   // Too little to schedule: the default nest.
   if (vector_axis < 0 || (!is_vector && work < kParallelMin)) return {Draft{"plain", std::move(s)}};
@@ -74,8 +73,8 @@ std::vector<Draft> SpatialRule(const RuleContext& context, BlockId id) {
   s.Reorder(order);
   const LoopRef row = rows.empty() ? LoopRef{} : s.Fuse(rows, name("r"));
   const std::vector<LoopRef> reduction = s.AxisLoops(block.reduction);
-  const int64_t lanes =
-      std::min<int64_t>(context.isa.float_lanes(), FloorPowerOfTwo(Extent(program, vector_axis)));
+  const int64_t lanes = std::min<int64_t>(LanesOf(context.isa, program, block),
+                                          FloorPowerOfTwo(Extent(program, vector_axis)));
   LoopRef innermost = axis, vector;
   if (is_vector) {
     Decision width{.name = "width"};

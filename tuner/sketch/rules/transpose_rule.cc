@@ -11,6 +11,9 @@
 namespace burnish {
 namespace {
 
+// Rows of the output that a tile writes: each may lie in a page of its own.
+constexpr int64_t kTileRowsMax = 128;
+
 struct Transposition {
   VarId across = -1;          // Walks what is read element by element.
   std::vector<VarId> along;   // The output's last axes, which loads walk as if they were one.
@@ -71,14 +74,19 @@ std::vector<Draft> TransposeRule(const RuleContext& context, BlockId id) {
   for (VarId axis : found->others) other_count *= Extent(program, axis);
   const int64_t across_extent = Extent(program, found->across);
   if (along_extent < 2) return {};
-  const int64_t lanes = std::min<int64_t>(context.isa.float_lanes(), FloorPowerOfTwo(along_extent));
+  const int64_t lanes =
+      std::min<int64_t>(LanesOf(context.isa, program, block), FloorPowerOfTwo(along_extent));
 
   Schedule s(program);
   const auto name = [&](absl::string_view what) { return absl::StrCat(block.name, "_", what); };
   // Elements of a line, and several lines.
+  const int64_t line_elements =
+      context.isa.line_bytes / SizeBytes(program.buffers[block.output].dtype);
   Decision columns{.name = "columns"};
-  for (int64_t v = 16; v < 4 * across_extent && v <= 128; v *= 2) columns.values.push_back(v);
-  if (columns.values.empty()) columns.values.push_back(16);
+  for (int64_t v = line_elements; v < 4 * across_extent && v <= kTileRowsMax; v *= 2) {
+    columns.values.push_back(v);
+  }
+  if (columns.values.empty()) columns.values.push_back(line_elements);
 
   const std::vector<LoopRef> others = s.AxisLoops(found->others);
   const std::vector<LoopRef> along = s.AxisLoops(found->along);

@@ -41,8 +41,7 @@ bool LanesDiverge(const Block& block, VarId axis) {
 }
 
 bool Recognize(const Program& program, const Block& block, Window& window) {
-  if (block.reduction.empty() || block.spatial.empty() ||
-      program.buffers[block.output].dtype != DType::kF32 || !WritesInAxisOrder(program, block)) {
+  if (block.reduction.empty() || block.spatial.empty() || !WritesInAxisOrder(program, block)) {
     return false;
   }
   window.vector_axis = block.spatial.back();
@@ -74,7 +73,7 @@ std::vector<Draft> WindowRule(const RuleContext& context, BlockId id) {
 
   const int64_t vector_extent = Extent(program, window.vector_axis);
   const int64_t lanes =
-      std::min<int64_t>(context.isa.float_lanes(), FloorPowerOfTwo(vector_extent));
+      std::min<int64_t>(LanesOf(context.isa, program, block), FloorPowerOfTwo(vector_extent));
   Decision widths{.name = "width"}, tiles{.name = "pixels"};
   for (int64_t v = 1; v <= 4; v *= 2) {
     if (v == 1 || v * lanes <= vector_extent) widths.values.push_back(v * lanes);

@@ -3,7 +3,8 @@
 // Tiles are split over the workers and each goes its whole way alone (transform, products,
 // transform back), block by block, without a barrier; or output channels are split, with one
 // barrier after the input's transform. The products of one point of a tile are a matrix product
-// with a register tile.
+// with a register tile. For f32 alone, as winograd@1 is: transforms of integers need wider ones,
+// and nothing in f64 was held to an error budget.
 #include <algorithm>
 #include <tuple>
 #include <utility>
@@ -86,7 +87,7 @@ class WinogradSketch {
     s_.Require(Le(Int(threads), split_tiles_ ? tiles : panels));
     if (split_tiles_) RequireBlocks(tiles);
     const Expr vectors = FloorDiv(nr_, lanes_);
-    s_.Require(TileFitsRegisters(isa, mr_, vectors));
+    s_.Require(TileFitsRegisters(isa, isa.broadcast_operand, mr_, vectors));
     s_.Require(Le(Int(std::min<int64_t>(isa.accumulators_min(), kSumsMax)), mr_ * vectors));
   }
 
