@@ -1,4 +1,9 @@
 // Padding with zeros goes into the border of the input, other padding into its reader.
+#include <string>
+
+#include "absl/strings/str_replace.h"
+#include "base/check.h"
+#include "compiler/ir/parser.h"
 #include "gtest/gtest.h"
 #include "tuner/sketch/rules/rule_test_util.h"
 
@@ -7,18 +12,32 @@ namespace {
 
 constexpr char kTarget[] = "cpu:arch=znver3,threads=2";
 
-Program PaddedConvolution(DType dtype) {
-  return WorkloadOf({.name = "conv",
-                     .op = "conv",
-                     .inputs = {{1, 5, 4, 3}, {2, 3, 3, 3}},
-                     .attributes = {{"channels_last", int64_t{1}}, {"pads", Ints{1, 1, 1, 1}}},
-                     .dtype = dtype});
+// Sums of three neighbours of six elements, with a zero before the first and behind the last.
+Program PaddedSums(const std::string& type, const std::string& zero) {
+  const absl::StatusOr<Program> program =
+      ParseProgram(absl::StrReplaceAll(R"(program/1 padded
+input X: TYPE[6]
+output Y: TYPE[6]
+temp P: TYPE[8]
+block P(h in 8) {
+  step P[h] = 1 <= h && h < 7 ? X[h - 1] : ZERO
+}
+block Y(m in 6; k in 3) {
+  step Y[m] += P[m + k]
+}
+)",
+                                       {{"TYPE", type}, {"ZERO", zero}}));
+  CHECK_OK(program);
+  return *program;
 }
 
-TEST(BorderRuleTest, BorderOfZerosOfFloats) {
-  EXPECT_EQ(TestedDrafts("border", PaddedConvolution(DType::kF32), kTarget), R"(border
-  border@1 b3->b0
-)");
+TEST(BorderRuleTest, ZerosAreABorderOfTheInput) {
+  constexpr char kWant[] = R"(border
+  border@1 P->X
+)";
+  EXPECT_EQ(TestedDrafts("border", PaddedSums("f32", "0.0"), kTarget), kWant);
+  EXPECT_EQ(TestedDrafts("border", PaddedSums("f64", "0.0_f64"), kTarget), kWant);
+  EXPECT_EQ(TestedDrafts("border", PaddedSums("i8", "0_i8"), kTarget), kWant);
 }
 
 Program PaddedMaximum(DType dtype) {
@@ -31,10 +50,13 @@ Program PaddedMaximum(DType dtype) {
                      .dtype = dtype});
 }
 
-TEST(BorderRuleTest, ReaderTakesOtherPaddingOfFloats) {
-  EXPECT_EQ(TestedDrafts("border", PaddedMaximum(DType::kF32), kTarget), R"(inline
+TEST(BorderRuleTest, OtherPaddingIsComputedWhereItIsRead) {
+  constexpr char kWant[] = R"(inline
   inline@1 b2
-)");
+)";
+  EXPECT_EQ(TestedDrafts("border", PaddedMaximum(DType::kF32), kTarget), kWant);
+  EXPECT_EQ(TestedDrafts("border", PaddedMaximum(DType::kF64), kTarget), kWant);
+  EXPECT_EQ(TestedDrafts("border", PaddedMaximum(DType::kI8), kTarget), kWant);
 }
 
 }  // namespace

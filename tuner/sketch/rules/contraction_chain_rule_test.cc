@@ -1,4 +1,4 @@
-// Two products and the rows between them.
+// Two products and the rows between them. Integers have no softmax.
 #include "gtest/gtest.h"
 #include "tuner/sketch/rules/rule_test_util.h"
 
@@ -138,6 +138,137 @@ contraction_chain/rows
   relayout@1 b1->b4_packed dims=(b4.i1,b4_vp,b4.i4,b4_vi)
   compute_at@1 b4_packed->(b4_packed_0,b4_packed_1,b4_packed_2,b4_packed_3) inside=b3_g
   vectorize@1 b4_packed_3 lanes=8
+  parallel@1 b3_p
+)");
+}
+
+TEST(ContractionChainRuleTest, AttentionByBlocksOfRowsOfDoubles) {
+  EXPECT_EQ(TestedDrafts("contraction_chain", Attention(DType::kF64), kTarget),
+            R"(contraction_chain/batch
+  mr = 1 2 3 4 5
+  nr = 4 8 12
+  nd = 4 8 16
+  rows = 5
+  width = 4 8
+  require $mr <= $rows
+  require 1 <= (5 + ($rows - 1)) // $rows
+  require $mr * ($nr // 4) + min($mr, $nr // 4) + 1 <= 16
+  require 8 <= $mr * ($nr // 4) || ($mr == 5 || $nr == 12)
+  require $mr * ($nd // 4) + min($mr, $nd // 4) + 1 <= 16
+  require 8 <= $mr * ($nd // 4) || ($mr == 5 || $nd == 16)
+  split@1 b5.i4->(b5_ko,b5_ki) size=4
+  rfactor@1 b5->b5_lanes loop=b5_ki
+  split@1 b7.i4->(b7_ko,b7_ki) size=4
+  rfactor@1 b7->b7_lanes loop=b7_ki
+  fuse@1 (b3.i0,b3.i1)->b3_g
+  split@1 b3.i2->(b3_mb,b3_m1) max=$rows
+  split@1 b3_g->(b3_p,b3_g1) parts=2
+  split@1 b3_m1->(b3_mt,b3_mi) max=$mr
+  split@1 b3.i3->(b3_vp,b3_vi) size=$nd
+  split@1 b3.i4->(b3_qo,b3_qi) size=4
+  reorder@1 (b3_p,b3_g1,b3_mb,b3_vp,b3_mt,b3_qo,b3_qi,b3_mi,b3_vi)
+  stage@1 b3->b3_acc inside=b3_mt scope=register
+  unroll@1 b3_qi
+  unroll@1 b3_mi
+  vectorize@1 b3_vi lanes=4
+  relayout@1 b2->b3_packed dims=(b3_g,b3_vp,b3.i4,b3_vi)
+  compute_at@1 b3_packed->(b3_packed_0,b3_packed_1,b3_packed_2,b3_packed_3) inside=b3_g1
+  vectorize@1 b3_packed_3 lanes=4
+  compute_at@1 b8->(b8_i0,b8_i1,b8_i2,b8_i3) inside=b3_mb
+  split@1 b8_i3->(b8_vo,b8_vi) size=$width
+  vectorize@1 b8_vi lanes=4
+  compute_at@1 b7->(b7_i0,b7_i1,b7_i2,b7_i3) inside=b3_mb
+  stage@1 b7->b7_sum inside=b7_i3 scope=register
+  vectorize@1 b7_lanes.b7_ki lanes=4
+  compute_at@1 b7_lanes->(b7_i0l,b7_i1l,b7_i2l,b7_i3l,b7_kl) inside=b3_mb
+  stage@1 b7_lanes->b7_acc inside=b7_i3l scope=register
+  reorder@1 (b7_ko,b7_kl)
+  vectorize@1 b7_kl lanes=4
+  compute_at@1 b6->(b6_i0,b6_i1,b6_i2,b6_i3) inside=b3_mb
+  split@1 b6_i3->(b6_vo,b6_vi) size=$width
+  vectorize@1 b6_vi lanes=4
+  compute_at@1 b5->(b5_i0,b5_i1,b5_i2,b5_i3) inside=b3_mb
+  stage@1 b5->b5_sum inside=b5_i3 scope=register
+  vectorize@1 b5_lanes.b5_ki lanes=4
+  compute_at@1 b5_lanes->(b5_i0l,b5_i1l,b5_i2l,b5_i3l,b5_kl) inside=b3_mb
+  stage@1 b5_lanes->b5_acc inside=b5_i3l scope=register
+  reorder@1 (b5_ko,b5_kl)
+  vectorize@1 b5_kl lanes=4
+  compute_at@1 b4->(b4_i0,b4_i1,b4_i2,b4_i3) inside=b3_mb
+  split@1 b4_i2->(b4_mt,b4_mi) max=$mr
+  split@1 b4_i3->(b4_vp,b4_vi) size=$nr
+  split@1 b4.i4->(b4_qo,b4_qi) size=4
+  reorder@1 (b4_vp,b4_mt,b4_qo,b4_qi,b4_mi,b4_vi)
+  stage@1 b4->b4_acc inside=b4_mt scope=register
+  unroll@1 b4_qi
+  unroll@1 b4_mi
+  vectorize@1 b4_vi lanes=4
+  relayout@1 b1->b4_packed dims=(b4.i1,b4_vp,b4.i4,b4_vi)
+  compute_at@1 b4_packed->(b4_packed_0,b4_packed_1,b4_packed_2,b4_packed_3) inside=b3_g1
+  vectorize@1 b4_packed_3 lanes=4
+  parallel@1 b3_p
+contraction_chain/rows
+  mr = 1 2 3 4 5
+  nr = 4 8 12
+  nd = 4 8 16
+  rows = 3
+  width = 4 8
+  require $mr <= $rows
+  require 2 <= (5 + ($rows - 1)) // $rows
+  require $mr * ($nr // 4) + min($mr, $nr // 4) + 1 <= 16
+  require 8 <= $mr * ($nr // 4) || ($mr == 5 || $nr == 12)
+  require $mr * ($nd // 4) + min($mr, $nd // 4) + 1 <= 16
+  require 8 <= $mr * ($nd // 4) || ($mr == 5 || $nd == 16)
+  split@1 b5.i4->(b5_ko,b5_ki) size=4
+  rfactor@1 b5->b5_lanes loop=b5_ki
+  split@1 b7.i4->(b7_ko,b7_ki) size=4
+  rfactor@1 b7->b7_lanes loop=b7_ki
+  fuse@1 (b3.i0,b3.i1)->b3_g
+  split@1 b3.i2->(b3_mb,b3_m1) max=$rows
+  split@1 b3_mb->(b3_p,b3_mb1) parts=2
+  split@1 b3_m1->(b3_mt,b3_mi) max=$mr
+  split@1 b3.i3->(b3_vp,b3_vi) size=$nd
+  split@1 b3.i4->(b3_qo,b3_qi) size=4
+  reorder@1 (b3_p,b3_g,b3_mb1,b3_vp,b3_mt,b3_qo,b3_qi,b3_mi,b3_vi)
+  stage@1 b3->b3_acc inside=b3_mt scope=register
+  unroll@1 b3_qi
+  unroll@1 b3_mi
+  vectorize@1 b3_vi lanes=4
+  relayout@1 b2->b3_packed dims=(b3_g,b3_vp,b3.i4,b3_vi)
+  compute_at@1 b3_packed->(b3_packed_0,b3_packed_1,b3_packed_2,b3_packed_3) inside=b3_g
+  vectorize@1 b3_packed_3 lanes=4
+  compute_at@1 b8->(b8_i0,b8_i1,b8_i2,b8_i3) inside=b3_mb1
+  split@1 b8_i3->(b8_vo,b8_vi) size=$width
+  vectorize@1 b8_vi lanes=4
+  compute_at@1 b7->(b7_i0,b7_i1,b7_i2,b7_i3) inside=b3_mb1
+  stage@1 b7->b7_sum inside=b7_i3 scope=register
+  vectorize@1 b7_lanes.b7_ki lanes=4
+  compute_at@1 b7_lanes->(b7_i0l,b7_i1l,b7_i2l,b7_i3l,b7_kl) inside=b3_mb1
+  stage@1 b7_lanes->b7_acc inside=b7_i3l scope=register
+  reorder@1 (b7_ko,b7_kl)
+  vectorize@1 b7_kl lanes=4
+  compute_at@1 b6->(b6_i0,b6_i1,b6_i2,b6_i3) inside=b3_mb1
+  split@1 b6_i3->(b6_vo,b6_vi) size=$width
+  vectorize@1 b6_vi lanes=4
+  compute_at@1 b5->(b5_i0,b5_i1,b5_i2,b5_i3) inside=b3_mb1
+  stage@1 b5->b5_sum inside=b5_i3 scope=register
+  vectorize@1 b5_lanes.b5_ki lanes=4
+  compute_at@1 b5_lanes->(b5_i0l,b5_i1l,b5_i2l,b5_i3l,b5_kl) inside=b3_mb1
+  stage@1 b5_lanes->b5_acc inside=b5_i3l scope=register
+  reorder@1 (b5_ko,b5_kl)
+  vectorize@1 b5_kl lanes=4
+  compute_at@1 b4->(b4_i0,b4_i1,b4_i2,b4_i3) inside=b3_mb1
+  split@1 b4_i2->(b4_mt,b4_mi) max=$mr
+  split@1 b4_i3->(b4_vp,b4_vi) size=$nr
+  split@1 b4.i4->(b4_qo,b4_qi) size=4
+  reorder@1 (b4_vp,b4_mt,b4_qo,b4_qi,b4_mi,b4_vi)
+  stage@1 b4->b4_acc inside=b4_mt scope=register
+  unroll@1 b4_qi
+  unroll@1 b4_mi
+  vectorize@1 b4_vi lanes=4
+  relayout@1 b1->b4_packed dims=(b4.i1,b4_vp,b4.i4,b4_vi)
+  compute_at@1 b4_packed->(b4_packed_0,b4_packed_1,b4_packed_2,b4_packed_3) inside=b3_g
+  vectorize@1 b4_packed_3 lanes=4
   parallel@1 b3_p
 )");
 }

@@ -12,9 +12,9 @@ using ::testing::IsEmpty;
 constexpr char kTarget[] = "cpu:arch=znver3,threads=2";
 
 Program Product(DType dtype) {
-  return WorkloadOf({.name = "dense",
-                     .op = "dense",
-                     .inputs = {{3, 12}, {24, 12}},
+  return WorkloadOf({.name = "matmul",
+                     .op = "matmul",
+                     .inputs = {{3, 12}, {12, 80}},
                      .relu = true,
                      .dtype = dtype});
 }
@@ -22,36 +22,36 @@ Program Product(DType dtype) {
 TEST(ContractionRuleTest, TilesOfSumsOfFloats) {
   EXPECT_EQ(TestedDrafts("contraction", Product(DType::kF32), kTarget), R"(contraction/panels
   mr = 1 2 3
-  nr = 8 16 24
+  nr = 8 16 24 32
   ku = 1 2 4 8
   prefetch = choice 0 1
   require $mr * ($nr // 8) + min($mr, $nr // 8) + 1 <= 16
-  require 2 <= (24 + ($nr - 1)) // $nr
-  require $nr // 8 <= 1 || ($nr // 8 - 1) * 8 < 24
-  require 8 <= $mr * ($nr // 8) || (3 <= $mr || 3 <= $nr // 8)
+  require 2 <= (80 + ($nr - 1)) // $nr
+  require $nr // 8 <= 1 || ($nr // 8 - 1) * 8 < 40
+  require 8 <= $mr * ($nr // 8) || (3 <= $mr || 4 <= $nr // 8)
   reorder@1 (b2.i0,b2.i1,b2.i2)
-  split@1 b2.i1->(b2_vp,b2_vi) size=$nr
-  split@1 b2_vp->(b2_p,b2_pq) parts=2
+  split@1 b2.i1->(b2_p,b2_v1) parts=2
+  split@1 b2_v1->(b2_vp,b2_vi) size=$nr
   split@1 b2.i2->(b2_qo,b2_qi) size=$ku
   split@1 b2.i0->(b2_mt,b2_mi) max=$mr
-  reorder@1 (b2_p,b2_pq,b2_mt,b2_qo,b2_qi,b2_mi,b2_vi)
+  reorder@1 (b2_p,b2_vp,b2_mt,b2_qo,b2_qi,b2_mi,b2_vi)
   reorder@1 (b2_vi,b2_mi) when $mr < $nr // 8
   stage@1 b2->b2_acc inside=b2_mt scope=register
-  relayout@1 b1->b2_packed dims=(b2_vp,b2.i2,b2_vi)
+  relayout@1 b1->b2_packed dims=(b2_p,b2_vp,b2.i2,b2_vi)
   precompute@1 b2_packed
   parallel@1 b2_p
   unroll@1 b2_qi
   unroll@1 b2_mi
   vectorize@1 b2_vi lanes=8
-  prefetch@1 b2_packed next=b2_pq at=b2_qo to=L2 when $prefetch
+  prefetch@1 b2_packed next=b2_vp at=b2_qo to=L2 when $prefetch
 contraction/rows
   mr = 1 2 3
-  nr = 8 16 24
+  nr = 8 16 24 32
   ku = 1 2 4 8
   prefetch = choice 0 1
   require $mr * ($nr // 8) + min($mr, $nr // 8) + 1 <= 16
-  require $nr // 8 <= 1 || ($nr // 8 - 1) * 8 < 24
-  require 8 <= $mr * ($nr // 8) || (3 <= $mr || 3 <= $nr // 8)
+  require $nr // 8 <= 1 || ($nr // 8 - 1) * 8 < 80
+  require 8 <= $mr * ($nr // 8) || (3 <= $mr || 4 <= $nr // 8)
   reorder@1 (b2.i0,b2.i1,b2.i2)
   split@1 b2.i1->(b2_vp,b2_vi) size=$nr
   split@1 b2.i0->(b2_p,b2_m1) parts=2
@@ -67,6 +67,160 @@ contraction/rows
   unroll@1 b2_mi
   vectorize@1 b2_vi lanes=8
   prefetch@1 b2_packed next=b2_vp at=b2_qo to=L2 when $prefetch
+)");
+}
+
+TEST(ContractionRuleTest, TilesOfSumsOfDoubles) {
+  EXPECT_EQ(TestedDrafts("contraction", Product(DType::kF64), kTarget), R"(contraction/panels
+  mr = 1 2 3
+  nr = 4 8 12 16
+  ku = 1 2 4 8
+  prefetch = choice 0 1
+  require $mr * ($nr // 4) + min($mr, $nr // 4) + 1 <= 16
+  require 2 <= (80 + ($nr - 1)) // $nr
+  require $nr // 4 <= 1 || ($nr // 4 - 1) * 4 < 40
+  require 8 <= $mr * ($nr // 4) || (3 <= $mr || 4 <= $nr // 4)
+  reorder@1 (b2.i0,b2.i1,b2.i2)
+  split@1 b2.i1->(b2_p,b2_v1) parts=2
+  split@1 b2_v1->(b2_vp,b2_vi) size=$nr
+  split@1 b2.i2->(b2_qo,b2_qi) size=$ku
+  split@1 b2.i0->(b2_mt,b2_mi) max=$mr
+  reorder@1 (b2_p,b2_vp,b2_mt,b2_qo,b2_qi,b2_mi,b2_vi)
+  reorder@1 (b2_vi,b2_mi) when $mr < $nr // 4
+  stage@1 b2->b2_acc inside=b2_mt scope=register
+  relayout@1 b1->b2_packed dims=(b2_p,b2_vp,b2.i2,b2_vi)
+  precompute@1 b2_packed
+  parallel@1 b2_p
+  unroll@1 b2_qi
+  unroll@1 b2_mi
+  vectorize@1 b2_vi lanes=4
+  prefetch@1 b2_packed next=b2_vp at=b2_qo to=L2 when $prefetch
+contraction/rows
+  mr = 1 2 3
+  nr = 4 8 12 16
+  ku = 1 2 4 8
+  prefetch = choice 0 1
+  require $mr * ($nr // 4) + min($mr, $nr // 4) + 1 <= 16
+  require $nr // 4 <= 1 || ($nr // 4 - 1) * 4 < 80
+  require 8 <= $mr * ($nr // 4) || (3 <= $mr || 4 <= $nr // 4)
+  reorder@1 (b2.i0,b2.i1,b2.i2)
+  split@1 b2.i1->(b2_vp,b2_vi) size=$nr
+  split@1 b2.i0->(b2_p,b2_m1) parts=2
+  split@1 b2.i2->(b2_qo,b2_qi) size=$ku
+  split@1 b2_m1->(b2_mt,b2_mi) max=$mr
+  reorder@1 (b2_p,b2_vp,b2_mt,b2_qo,b2_qi,b2_mi,b2_vi)
+  reorder@1 (b2_vi,b2_mi) when $mr < $nr // 4
+  stage@1 b2->b2_acc inside=b2_mt scope=register
+  relayout@1 b1->b2_packed dims=(b2_vp,b2.i2,b2_vi)
+  precompute@1 b2_packed
+  parallel@1 b2_p
+  unroll@1 b2_qi
+  unroll@1 b2_mi
+  vectorize@1 b2_vi lanes=4
+  prefetch@1 b2_packed next=b2_vp at=b2_qo to=L2 when $prefetch
+)");
+}
+
+TEST(ContractionRuleTest, TilesOfSumsOfBytes) {
+  EXPECT_EQ(TestedDrafts("contraction", Product(DType::kI8), kTarget), R"(contraction/panels
+  mr = 1 2 3
+  nr = 32 64 96
+  ku = 1 2 4 8
+  prefetch = choice 0 1
+  require $mr * ($nr // 32) + min($mr, $nr // 32) + 1 <= 16
+  require 2 <= (80 + ($nr - 1)) // $nr
+  require $nr // 32 <= 1 || ($nr // 32 - 1) * 32 < 80
+  require 8 <= $mr * ($nr // 32) || (3 <= $mr || 3 <= $nr // 32)
+  reorder@1 (b2.i0,b2.i1,b2.i2)
+  split@1 b2.i1->(b2_vp,b2_vi) size=$nr
+  split@1 b2_vp->(b2_p,b2_pq) parts=2
+  split@1 b2.i2->(b2_qo,b2_qi) size=$ku
+  split@1 b2.i0->(b2_mt,b2_mi) max=$mr
+  reorder@1 (b2_p,b2_pq,b2_mt,b2_qo,b2_qi,b2_mi,b2_vi)
+  reorder@1 (b2_vi,b2_mi) when $mr < $nr // 32
+  stage@1 b2->b2_acc inside=b2_mt scope=register
+  relayout@1 b1->b2_packed dims=(b2_vp,b2.i2,b2_vi)
+  precompute@1 b2_packed
+  parallel@1 b2_p
+  unroll@1 b2_qi
+  unroll@1 b2_mi
+  vectorize@1 b2_vi lanes=32
+  prefetch@1 b2_packed next=b2_pq at=b2_qo to=L2 when $prefetch
+contraction/rows
+  mr = 1 2 3
+  nr = 32 64 96
+  ku = 1 2 4 8
+  prefetch = choice 0 1
+  require $mr * ($nr // 32) + min($mr, $nr // 32) + 1 <= 16
+  require $nr // 32 <= 1 || ($nr // 32 - 1) * 32 < 80
+  require 8 <= $mr * ($nr // 32) || (3 <= $mr || 3 <= $nr // 32)
+  reorder@1 (b2.i0,b2.i1,b2.i2)
+  split@1 b2.i1->(b2_vp,b2_vi) size=$nr
+  split@1 b2.i0->(b2_p,b2_m1) parts=2
+  split@1 b2.i2->(b2_qo,b2_qi) size=$ku
+  split@1 b2_m1->(b2_mt,b2_mi) max=$mr
+  reorder@1 (b2_p,b2_vp,b2_mt,b2_qo,b2_qi,b2_mi,b2_vi)
+  reorder@1 (b2_vi,b2_mi) when $mr < $nr // 32
+  stage@1 b2->b2_acc inside=b2_mt scope=register
+  relayout@1 b1->b2_packed dims=(b2_vp,b2.i2,b2_vi)
+  precompute@1 b2_packed
+  parallel@1 b2_p
+  unroll@1 b2_qi
+  unroll@1 b2_mi
+  vectorize@1 b2_vi lanes=32
+  prefetch@1 b2_packed next=b2_vp at=b2_qo to=L2 when $prefetch
+)");
+}
+
+// Lanes are those of the sums; bytes are widened on their way.
+TEST(ContractionRuleTest, TilesOfWidenedProducts) {
+  EXPECT_EQ(TestedDrafts("contraction", WidenedProduct(3, 12, 80), kTarget), R"(contraction/panels
+  mr = 1 2 3
+  nr = 8 16 24 32
+  ku = 1 2 4 8
+  prefetch = choice 0 1
+  require $mr * ($nr // 8) + min($mr, $nr // 8) + 1 <= 16
+  require 2 <= (80 + ($nr - 1)) // $nr
+  require $nr // 8 <= 1 || ($nr // 8 - 1) * 8 < 40
+  require 8 <= $mr * ($nr // 8) || (3 <= $mr || 4 <= $nr // 8)
+  reorder@1 (Y.m,Y.n,Y.k)
+  split@1 Y.n->(Y_p,Y_v1) parts=2
+  split@1 Y_v1->(Y_vp,Y_vi) size=$nr
+  split@1 Y.k->(Y_qo,Y_qi) size=$ku
+  split@1 Y.m->(Y_mt,Y_mi) max=$mr
+  reorder@1 (Y_p,Y_vp,Y_mt,Y_qo,Y_qi,Y_mi,Y_vi)
+  reorder@1 (Y_vi,Y_mi) when $mr < $nr // 8
+  stage@1 Y->Y_acc inside=Y_mt scope=register
+  relayout@1 W->Y_packed dims=(Y_p,Y_vp,Y.k,Y_vi)
+  precompute@1 Y_packed
+  parallel@1 Y_p
+  unroll@1 Y_qi
+  unroll@1 Y_mi
+  vectorize@1 Y_vi lanes=8
+  prefetch@1 Y_packed next=Y_vp at=Y_qo to=L2 when $prefetch
+contraction/rows
+  mr = 1 2 3
+  nr = 8 16 24 32
+  ku = 1 2 4 8
+  prefetch = choice 0 1
+  require $mr * ($nr // 8) + min($mr, $nr // 8) + 1 <= 16
+  require $nr // 8 <= 1 || ($nr // 8 - 1) * 8 < 80
+  require 8 <= $mr * ($nr // 8) || (3 <= $mr || 4 <= $nr // 8)
+  reorder@1 (Y.m,Y.n,Y.k)
+  split@1 Y.n->(Y_vp,Y_vi) size=$nr
+  split@1 Y.m->(Y_p,Y_m1) parts=2
+  split@1 Y.k->(Y_qo,Y_qi) size=$ku
+  split@1 Y_m1->(Y_mt,Y_mi) max=$mr
+  reorder@1 (Y_p,Y_vp,Y_mt,Y_qo,Y_qi,Y_mi,Y_vi)
+  reorder@1 (Y_vi,Y_mi) when $mr < $nr // 8
+  stage@1 Y->Y_acc inside=Y_mt scope=register
+  relayout@1 W->Y_packed dims=(Y_vp,Y.k,Y_vi)
+  precompute@1 Y_packed
+  parallel@1 Y_p
+  unroll@1 Y_qi
+  unroll@1 Y_mi
+  vectorize@1 Y_vi lanes=8
+  prefetch@1 Y_packed next=Y_vp at=Y_qo to=L2 when $prefetch
 )");
 }
 

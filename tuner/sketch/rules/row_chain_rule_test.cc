@@ -51,5 +51,62 @@ TEST(RowChainRuleTest, ChainOfRowsOfFloats) {
 )");
 }
 
+TEST(RowChainRuleTest, ChainOfRowsOfDoubles) {
+  EXPECT_EQ(TestedDrafts("row_chain", Softmax(DType::kF64), kTarget), R"(row_chain
+  rows = 1 16
+  width = 4
+  split@1 b2.i2->(b2_ko,b2_ki) size=4
+  rfactor@1 b2->b2_lanes loop=b2_ki
+  split@1 b4.i2->(b4_ko,b4_ki) size=4
+  rfactor@1 b4->b4_lanes loop=b4_ki
+  split@1 b1.i0->(b1_p,b1_r1) parts=2
+  split@1 b1_r1->(b1_rb,b1_r2) max=$rows
+  split@1 b1.i1->(b1_vo,b1_vi) size=$width
+  vectorize@1 b1_vi lanes=4
+  compute_at@1 b4->(b4_i0,b4_i1) inside=b1_rb
+  stage@1 b4->b4_sum inside=b4_i1 scope=register
+  vectorize@1 b4_lanes.b4_ki lanes=4
+  compute_at@1 b4_lanes->(b4_i0l,b4_i1l,b4_kl) inside=b1_rb
+  stage@1 b4_lanes->b4_acc inside=b4_i1l scope=register
+  reorder@1 (b4_ko,b4_kl)
+  vectorize@1 b4_kl lanes=4
+  compute_at@1 b3->(b3_i0,b3_i1) inside=b1_rb align=8
+  split@1 b3_i1->(b3_vo,b3_vi) size=$width
+  vectorize@1 b3_vi lanes=4
+  compute_at@1 b2->(b2_i0,b2_i1) inside=b1_rb
+  stage@1 b2->b2_sum inside=b2_i1 scope=register
+  vectorize@1 b2_lanes.b2_ki lanes=4
+  compute_at@1 b2_lanes->(b2_i0l,b2_i1l,b2_kl) inside=b1_rb
+  stage@1 b2_lanes->b2_acc inside=b2_i1l scope=register
+  reorder@1 (b2_ko,b2_kl)
+  vectorize@1 b2_kl lanes=4
+  parallel@1 b1_p
+  stream@1 b1
+)");
+}
+
+TEST(RowChainRuleTest, ChainOfRowsOfBytes) {
+  EXPECT_EQ(TestedDrafts("row_chain", RowDistances(5, 130), kTarget), R"(row_chain
+  rows = 1 16
+  width = 32
+  split@1 M.k->(M_ko,M_ki) size=32 tail=guard
+  rfactor@1 M->M_lanes loop=M_ki
+  split@1 Y.r->(Y_p,Y_r1) parts=2
+  split@1 Y_r1->(Y_rb,Y_r2) max=$rows
+  split@1 Y.k->(Y_vo,Y_vi) size=$width tail=shift
+  vectorize@1 Y_vi lanes=32
+  compute_at@1 M->(M_i0,M_i1) inside=Y_rb
+  stage@1 M->M_sum inside=M_i1 scope=register
+  vectorize@1 M_lanes.M_ki lanes=32
+  compute_at@1 M_lanes->(M_i0l,M_i1l,M_kl) inside=Y_rb
+  stage@1 M_lanes->M_acc inside=M_i1l scope=register
+  reorder@1 (M_ko,M_kl)
+  unroll@1 M_ko
+  vectorize@1 M_kl lanes=32
+  parallel@1 Y_p
+  stream@1 Y
+)");
+}
+
 }  // namespace
 }  // namespace burnish

@@ -28,5 +28,29 @@ TEST(SpatialRuleTest, VectorsAlongRowsOfFloats) {
 )");
 }
 
+TEST(SpatialRuleTest, VectorsAlongRowsOfDoubles) {
+  EXPECT_EQ(TestedDrafts("spatial", Sum(DType::kF64), kTarget), R"(spatial
+  width = 4 8 16
+  reorder@1 (b2.i0,b2.i1)
+  split@1 b2.i1->(b2_vo,b2_vi) size=$width
+  reorder@1 (b2_vo,b2_vi)
+  split@1 b2.i0->(b2_p,b2_p1) parts=2
+  parallel@1 b2_p
+  vectorize@1 b2_vi lanes=4
+)");
+}
+
+TEST(SpatialRuleTest, VectorsAlongRowsOfBytes) {
+  EXPECT_EQ(TestedDrafts("spatial", Sum(DType::kI8), kTarget), R"(spatial
+  width = 32 64 128
+  reorder@1 (b2.i0,b2.i1)
+  split@1 b2.i1->(b2_vo,b2_vi) size=$width
+  reorder@1 (b2_vo,b2_vi)
+  split@1 b2.i0->(b2_p,b2_p1) parts=2
+  parallel@1 b2_p
+  vectorize@1 b2_vi lanes=32
+)");
+}
+
 }  // namespace
 }  // namespace burnish

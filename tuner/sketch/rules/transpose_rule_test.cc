@@ -26,5 +26,27 @@ TEST(TransposeRuleTest, TilesOfLinesOfFloats) {
 )");
 }
 
+TEST(TransposeRuleTest, TilesOfLinesOfDoubles) {
+  EXPECT_EQ(TestedDrafts("transpose", Turned(DType::kF64), kTarget), R"(transpose
+  columns = 8 16 32 64 128
+  reorder@1 (b1.i0,b1.i1,b1.i2)
+  split@1 b1.i2->(b1_vo,b1_vi) size=4
+  split@1 b1.i1->(b1_co,b1_ci) size=$columns
+  reorder@1 (b1.i0,b1_vo,b1_co,b1_ci,b1_vi)
+  vectorize@1 b1_vi lanes=4
+)");
+}
+
+TEST(TransposeRuleTest, TilesOfLinesOfBytes) {
+  EXPECT_EQ(TestedDrafts("transpose", Turned(DType::kI8), kTarget), R"(transpose
+  columns = 64 128
+  reorder@1 (b1.i0,b1.i1,b1.i2)
+  split@1 b1.i2->(b1_vo,b1_vi) size=32
+  split@1 b1.i1->(b1_co,b1_ci) size=$columns
+  reorder@1 (b1.i0,b1_vo,b1_co,b1_ci,b1_vi)
+  vectorize@1 b1_vi lanes=32
+)");
+}
+
 }  // namespace
 }  // namespace burnish

@@ -34,5 +34,49 @@ TEST(WindowRuleTest, TilesOfPixelsOfFloats) {
 )");
 }
 
+TEST(WindowRuleTest, TilesOfPixelsOfDoubles) {
+  EXPECT_EQ(TestedDrafts("window", Depthwise(DType::kF64), kTarget), R"(window
+  width = 4 8 16
+  pixels = 1 2 4
+  require $width // 4 * ($pixels + 1) + 2 <= 16
+  fuse@1 (b2.i0,b2.i1)->b2_r
+  split@1 b2.i2->(b2_xo,b2_xi) max=$pixels
+  split@1 b2.i3->(b2_vo,b2_vi) size=$width
+  reorder@1 (b2_r,b2_xo,b2_vo,b2.i4,b2.i5,b2_xi,b2_vi)
+  stage@1 b2->b2_acc inside=b2_vo scope=register
+  relayout@1 b1->b2_packed0 dims=(b2_vo,b2.i4,b2.i5,b2_vi)
+  precompute@1 b2_packed0
+  unroll@1 b2.i5
+  unroll@1 b2.i4
+  unroll@1 b2_xi
+  vectorize@1 b2_vi lanes=4
+)");
+}
+
+Program Maximum(DType dtype) {
+  return WorkloadOf({.name = "max_pool",
+                     .op = "max_pool",
+                     .inputs = {{1, 5, 6, 70}},
+                     .attributes = {{"channels_last", int64_t{1}}, {"kernel_shape", Ints{3, 3}}},
+                     .dtype = dtype});
+}
+
+TEST(WindowRuleTest, TilesOfPixelsOfBytes) {
+  EXPECT_EQ(TestedDrafts("window", Maximum(DType::kI8), kTarget), R"(window
+  width = 32 64
+  pixels = 1 2 4
+  require $width // 32 * ($pixels + 1) + 2 <= 16
+  fuse@1 (b1.i0,b1.i1)->b1_r
+  split@1 b1.i2->(b1_xo,b1_xi) max=$pixels
+  split@1 b1.i3->(b1_vo,b1_vi) size=$width
+  reorder@1 (b1_r,b1_xo,b1_vo,b1.i4,b1.i5,b1_xi,b1_vi)
+  stage@1 b1->b1_acc inside=b1_vo scope=register
+  unroll@1 b1.i5
+  unroll@1 b1.i4
+  unroll@1 b1_xi
+  vectorize@1 b1_vi lanes=32
+)");
+}
+
 }  // namespace
 }  // namespace burnish

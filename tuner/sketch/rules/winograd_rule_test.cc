@@ -127,5 +127,10 @@ winograd/channels
 )");
 }
 
+// The primitive takes floats only.
+TEST(WinogradRuleTest, DoublesAreTurnedAway) {
+  EXPECT_EQ(TestedDrafts("winograd", Convolution(DType::kF64), kTarget), "");
+}
+
 }  // namespace
 }  // namespace burnish
