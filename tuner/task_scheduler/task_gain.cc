@@ -63,7 +63,8 @@ double PredictedGainNs(const TaskProgress& task, double share_of_bound,
 bool HasStopped(const TaskProgress& task, double share_of_bound, double total_ns,
                 const TaskSchedulerOptions& options) {
   if (task.exhausted) return true;
-  const int64_t idle = TrialsWithoutGain(task, options.noise_floor);
+  // Candidates in flight count: a farm that measures 64 at once would else run as many over.
+  const int64_t idle = TrialsWithoutGain(task, options.noise_floor) + task.pending_count;
   if (options.early_stopping_trials > 0 && idle >= options.early_stopping_trials) return true;
   if (task.latency_ns() == 0) return false;  // Nothing runs yet: keep looking.
   const double now = static_cast<double>(task.latency_ns());

@@ -74,6 +74,11 @@ TEST(TaskGainTest, TaskStopsAtItsBoundAtTheNoiseFloorAndWhenExhausted) {
   EXPECT_FALSE(stopped(Flat(0, 500)));  // Nothing runs: keeps looking.
   EXPECT_TRUE(stopped(Flat(1000, 10), {.window_trials = 8, .early_stopping_trials = 10}));
   EXPECT_FALSE(stopped(Flat(1000, 9), {.window_trials = 8, .early_stopping_trials = 10}));
+  TaskProgress in_flight = Flat(1000, 6);
+  in_flight.pending_count = 4;
+  EXPECT_TRUE(stopped(in_flight, {.window_trials = 8, .early_stopping_trials = 10}));
+  in_flight.pending_count = 3;
+  EXPECT_FALSE(stopped(in_flight, {.window_trials = 8, .early_stopping_trials = 10}));
   // A tenth of a tenth of the whole.
   EXPECT_TRUE(HasStopped(Flat(100, 16), 1, 100'000, {.window_trials = 8, .gain_share_min = 1e-4}));
 }
