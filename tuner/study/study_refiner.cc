@@ -370,7 +370,7 @@ absl::StatusOr<std::vector<StudyRefiner::Winner>> StudyRefiner::Conclude(
     incumbent_ns *= options_.tasks[i].weight;
     before_ns += incumbent_ns;
     if (choice.entry == 0 && task[0].record.network_factor != 1) {
-      winners.push_back(WinnerOf(i, task[0].record, task[0].record.rank_ns));
+      winners.push_back(WinnerOf(i, task[0].record));
     }
     for (int e = 1; e < static_cast<int>(task.size()); ++e) {
       const Record& record = task[e].record;
@@ -380,7 +380,7 @@ absl::StatusOr<std::vector<StudyRefiner::Winner>> StudyRefiner::Conclude(
         factor = static_cast<double>(rank_ns) /
                  static_cast<double>(std::max<int64_t>(record.isolated_rank_ns(), 1));
         saved_ns += incumbent_ns * (1 - choice.ratio);
-        winners.push_back(WinnerOf(i, record, rank_ns));
+        winners.push_back(WinnerOf(i, record));
         ++progress_.changed_count;
       }
       if (task[e].processes.empty()) continue;
@@ -401,11 +401,12 @@ absl::StatusOr<std::vector<StudyRefiner::Winner>> StudyRefiner::Conclude(
   return winners;
 }
 
-StudyRefiner::Winner StudyRefiner::WinnerOf(int task_index, const Record& record,
-                                            int64_t rank_ns) const {
+StudyRefiner::Winner StudyRefiner::WinnerOf(int task_index, const Record& record) const {
+  // Alone, as every other time of a task: what the model's neighbours make of it is the network's
+  // ratio, and the record's rank.
   return {.task_index = task_index,
           .best = {.origin = OriginOf(task_index, record),
-                   .latency_ns = rank_ns,
+                   .latency_ns = record.isolated_rank_ns(),
                    .trace = record.trace,
                    .candidate_id = record.candidate_id,
                    .trial_id = record.first_trial_id,

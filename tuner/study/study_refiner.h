@@ -90,7 +90,7 @@ class StudyRefiner {
   double PassNs() const;  // By the latencies alone.
   std::vector<RefineTimes> Times() const;
   absl::StatusOr<std::vector<Winner>> Conclude(const std::vector<Choice>& choices);
-  Winner WinnerOf(int task_index, const Record& record, int64_t rank_ns) const;
+  Winner WinnerOf(int task_index, const Record& record) const;
   BestOrigin OriginOf(int task_index, const Record& record) const;
   MeasurementEntry EntryFor(int task_index, const Entry& entry, double factor) const;
 

@@ -135,7 +135,9 @@ TEST_F(StudyRefinerTest, WhoIsFasterInsideTheModelIsWhatTheRecordsSay) {
 
   const std::vector<Record> records = Best(0);
   EXPECT_EQ(records[0].trace, planted_());
-  EXPECT_EQ(records[0].rank_ns, best.latency_ns);
+  // The rank orders records; what a study shows of a task is its time alone.
+  EXPECT_EQ(records[0].isolated_rank_ns(), best.latency_ns);
+  EXPECT_LT(records[0].rank_ns, best.latency_ns);
   EXPECT_EQ(records[0].isolated_rank_ns(), AloneNs(planted_()));
   // In proportion to the incumbent, which is as fast inside as alone.
   EXPECT_NEAR(static_cast<double>(records[0].rank_ns), 0.8 * AloneNs(planted_()), 2);

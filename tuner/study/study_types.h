@@ -65,7 +65,9 @@ struct TaskStatus {
   std::string name = {};
   double weight = 1;
   int64_t bound_ns = 0;
-  int64_t default_ns = 0;  // Of candidate 0; 0: not measured yet, or it fails.
+  // Of what `compile` ships without a trial: the first of the task's defaults that is accurate
+  // enough; of candidate 0 as long as that is not measured. 0: not measured yet, or it fails.
+  int64_t default_ns = 0;
   BestCandidate best = {};
   int64_t trial_count = 0;    // With a recorded result, failures included.
   int64_t pending_count = 0;  // Of trials only.

@@ -76,6 +76,7 @@ absl::Status TaskSearch::TellHistory() {
     // but may come upon it.
     if (record.trace == options_.tools.default_trace) continue;
     const int64_t latency_ns = AcceptedNs(record.measurement);
+    NoteDefault(record.trace, latency_ns);
     Proposal proposal = space_->Recognize(record.trace);
     if (latency_ns > 0 && (best_.latency_ns == 0 || latency_ns < best_.latency_ns)) {
       best_ = {.origin = BestOrigin::kHistory,
@@ -101,6 +102,22 @@ bool TaskSearch::IsReference(const std::string& trial_id) const {
 
 int64_t TaskSearch::AcceptedNs(const Measurement& measurement) const {
   return accuracy_.Accepts(measurement.numerics) ? RankLatencyNs(measurement) : 0;
+}
+
+void TaskSearch::NoteDefault(const std::string& trace, int64_t accepted_ns) {
+  const std::vector<std::string>& defaults = options_.tools.default_traces;
+  shipped_ns_.resize(defaults.size());
+  for (size_t i = 0; i < defaults.size(); ++i) {
+    if (defaults[i] == trace) shipped_ns_[i] = accepted_ns;
+  }
+}
+
+int64_t TaskSearch::default_ns() const {
+  for (const std::optional<int64_t>& ns : shipped_ns_) {
+    if (!ns.has_value()) break;
+    if (*ns > 0) return *ns;
+  }
+  return reference_ns_;
 }
 
 absl::StatusOr<Observation> TaskSearch::ObservationOf(const Proposal& proposal,
@@ -145,20 +162,21 @@ void TaskSearch::Drop(absl::Span<const std::string> trial_ids) {
 
 absl::Status TaskSearch::TellReference(const TrialResult& result, Proposal proposal) {
   reference_told_ = true;
-  default_ns_ = AcceptedNs(result.measurement);
+  reference_ns_ = AcceptedNs(result.measurement);
+  NoteDefault(result.trace, reference_ns_);
   if (result.measurement.latencies() == nullptr) {
     MeasureTask without = *measure_task_;
     without.reference_trace.reset();
     measure_task_ = std::make_shared<const MeasureTask>(std::move(without));
   }
   if (options_.spec.no_default) return absl::OkStatus();
-  if (default_ns_ > 0 && (best_.latency_ns == 0 || default_ns_ < best_.latency_ns)) {
+  if (reference_ns_ > 0 && (best_.latency_ns == 0 || reference_ns_ < best_.latency_ns)) {
     best_ = {.origin = BestOrigin::kDefault,
-             .latency_ns = default_ns_,
+             .latency_ns = reference_ns_,
              .trace = result.trace,
              .candidate_id = proposal.candidate_id,
              .trial_id = result.trial_id};
-    progress_.start_ns = default_ns_;
+    progress_.start_ns = reference_ns_;
   }
   ASSIGN_OR_RETURN(const Observation observation, ObservationOf(proposal, result.measurement));
   strategy_->Update({observation});
@@ -176,6 +194,7 @@ absl::Status TaskSearch::Tell(absl::Span<const TrialResult> results) {
       continue;
     }
     const int64_t latency_ns = AcceptedNs(result.measurement);
+    NoteDefault(result.trace, latency_ns);
     if (latency_ns > 0 && (best_.latency_ns == 0 || latency_ns < best_.latency_ns)) {
       best_ = {.origin = BestOrigin::kTrial,
                .latency_ns = latency_ns,
@@ -211,7 +230,7 @@ TaskStatus TaskSearch::status() const {
   return {.name = options_.task.name,
           .weight = options_.task.weight,
           .bound_ns = options_.tools.bound_ns,
-          .default_ns = default_ns_,
+          .default_ns = default_ns(),
           .best = best_,
           .trial_count = progress_.trial_count(),
           .pending_count = pending_count,

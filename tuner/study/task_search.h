@@ -106,6 +106,9 @@ class TaskSearch {
                                             const Measurement& measurement) const;
   // The rank latency; 0 where it failed or is not accurate enough.
   int64_t AcceptedNs(const Measurement& measurement) const;
+  void NoteDefault(const std::string& trace, int64_t accepted_ns);
+  // See TaskStatus.
+  int64_t default_ns() const;
 
   TaskSearchOptions options_;
   AccuracyLimit accuracy_;
@@ -117,7 +120,9 @@ class TaskSearch {
   int64_t next_number_ = 0;
   std::vector<TrainingSample> untrained_;
   int64_t trained_count_ = 0;
-  int64_t default_ns_ = 0;
+  int64_t reference_ns_ = 0;  // Of candidate 0; 0: not measured, or it fails.
+  // Of each of the tools' default traces: nullopt: not measured; 0: it fails or is too inaccurate.
+  std::vector<std::optional<int64_t>> shipped_ns_;
   BestCandidate best_;
   TaskProgress progress_;  // `pending_count` is not kept here.
 };
