@@ -75,7 +75,7 @@ void StudyFlags::AddOptions(CommandOptions& options) {
   std::vector<std::string> presets;
   for (const SearchPreset& preset : SearchPresets()) presets.push_back(preset.name);
   options.Choice("--scheduler", &scheduler, presets,
-                 "preset of rules and search; auto_scheduler is Ansor's, default: no tuning");
+                 "preset of rules and search: docs/cli.md; default: no tuning");
   options.Choice("--strategy", &strategy, {"evolutionary", "random"}, "how candidates are found");
   options.Choice("--task-scheduler", &task_scheduler, {"gradient", "round-robin"},
                  "which task is next");

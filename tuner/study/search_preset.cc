@@ -7,8 +7,8 @@
 namespace burnish {
 namespace {
 
-// meta_schedule: what it adds to Ansor's rules, tensor intrinsics with their post-processing, has
-// no use on the CPUs of this version, so its space is that of auto_scheduler.
+// auto_scheduler and meta_schedule have the names that PyTorch's users know from TVM. They are not
+// those tuners' spaces: they are this one's without what its prior and its algorithms add.
 constexpr SearchPreset kPresets[] = {
     {.name = "burnish",
      .help = "all rules, started from the analytic model",
@@ -17,13 +17,13 @@ constexpr SearchPreset kPresets[] = {
      .algorithms = true,
      .prefetch = true},
     {.name = "auto_scheduler",
-     .help = "Ansor's rules: tiling, inlining, staging; nothing known before the first trial",
+     .help = "the rules of burnish without prefetches and Winograd; the analytic model is withheld",
      .tunes = true,
      .analytic = false,
      .algorithms = false,
      .prefetch = false},
     {.name = "meta_schedule",
-     .help = "those of auto_scheduler and tensor intrinsics, of which CPUs have none yet",
+     .help = "the same as auto_scheduler in this version",
      .tunes = true,
      .analytic = false,
      .algorithms = false,

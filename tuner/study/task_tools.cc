@@ -43,6 +43,13 @@ absl::StatusOr<std::unique_ptr<CostModel>> MakeModel(const StudySpec& spec) {
       absl::StrCat("got cost model ", spec.cost_model, ", want random or xgboost"));
 }
 
+// INVALID_ARGUMENT: an unknown scheduler.
+absl::StatusOr<SketchOptions> SketchOptionsOf(const StudySpec& spec) {
+  ASSIGN_OR_RETURN(const SearchPreset preset, FindSearchPreset(spec.scheduler));
+  return SketchOptions{.algorithms = preset.algorithms && !spec.strict && spec.opt_level >= 3,
+                       .prefetch = preset.prefetch};
+}
+
 // Of a candidate of the search, or from elsewhere. INVALID_ARGUMENT: from elsewhere, and no trace.
 absl::StatusOr<Trace> StepsOf(absl::Span<const Sketch> sketches, const Proposal& proposal) {
   if (proposal.sketch_index == Proposal::kNoSketch) return ParseStoredTrace(proposal.trace);
@@ -55,14 +62,12 @@ absl::StatusOr<TaskTools> ToolsOfTask(const TaskToolsOptions& options, const Stu
   ASSIGN_OR_RETURN(Program program, ParseProgram(task.workload.text));
   const IsaModel isa = IsaModelOf(target);
   TaskTools tools;
-  ASSIGN_OR_RETURN(const SearchPreset preset, FindSearchPreset(spec.scheduler));
-  const SketchOptions allowed{.algorithms =
-                                  preset.algorithms && !spec.strict && spec.opt_level >= 3};
-  tools.sketches =
-      GenerateSketches(program, isa, target.threads,
-                       {.algorithms = allowed.algorithms, .prefetch = preset.prefetch});
+  ASSIGN_OR_RETURN(const SketchOptions searched, SketchOptionsOf(spec));
+  tools.sketches = GenerateSketches(program, isa, target.threads, searched);
+  // What `compile` takes without records, whatever this study searches.
+  const SketchOptions shipped{.algorithms = searched.algorithms};
   bool has_winograd = false;
-  for (const DefaultChoice& choice : DefaultSchedules(program, isa, target.threads, allowed)) {
+  for (const DefaultChoice& choice : DefaultSchedules(program, isa, target.threads, shipped)) {
     has_winograd = has_winograd || choice.winograd_m > 0;
     std::string trace = PrintTrace(choice.trace);
     tools.default_traces.push_back(trace);
@@ -92,6 +97,13 @@ absl::StatusOr<TaskTools> ToolsOfTask(const TaskToolsOptions& options, const Stu
 }
 
 }  // namespace
+
+absl::StatusOr<std::vector<Sketch>> SketchesOf(const StudyTaskSpec& task, const Target& target,
+                                               const StudySpec& spec) {
+  ASSIGN_OR_RETURN(const Program program, ParseProgram(task.workload.text));
+  ASSIGN_OR_RETURN(const SketchOptions options, SketchOptionsOf(spec));
+  return GenerateSketches(program, IsaModelOf(target), target.threads, options);
+}
 
 absl::StatusOr<std::vector<TaskTools>> MakeTaskTools(const TaskToolsOptions& options,
                                                      absl::Span<const StudyTaskSpec> tasks,

@@ -15,6 +15,12 @@ struct TaskToolsOptions {
   int make_threads = 1;  // That the tools are made on.
 };
 
+// The space that a study with these settings searches: its preset, accuracy and optimization level
+// decide which rules have a say. INVALID_ARGUMENT: a workload that does not parse, or a scheduler
+// that there is not.
+absl::StatusOr<std::vector<Sketch>> SketchesOf(const StudyTaskSpec& task, const Target& target,
+                                               const StudySpec& spec);
+
 // A TaskToolsMaker but for the options: one model for all tasks. `spec.cost_model`: "xgboost" or
 // "random". With `spec.no_default` the analytic model is withheld. INVALID_ARGUMENT: a workload
 // that does not parse, or an unknown model.

@@ -1,13 +1,13 @@
 // tuner submit: tunes a model or an operator, and builds it.
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
-#include "compiler/ir/parser.h"
-#include "proto/isa_model.h"
 #include "tuner/app/error.h"
 #include "tuner/app/new_study.h"
 #include "tuner/app/tuning.h"
@@ -21,6 +21,7 @@
 #include "tuner/cli/study_id.h"
 #include "tuner/serve/tuner_client.h"
 #include "tuner/sketch/sketch.h"
+#include "tuner/study/task_tools.h"
 
 namespace burnish {
 namespace {
@@ -41,7 +42,8 @@ class SubmitCommand : public Command {
   }
   void AddOptions(CommandOptions& options) override {
     flags_.AddOptions(options);
-    options.Flag("--dry-run", &dry_run_, "only list tasks and the sizes of their spaces");
+    options.Flag("--dry-run", &dry_run_,
+                 "only list tasks and the valid points of each sketch that the study would search");
     options.Flag("--detach", &detach_, "with --server: do not wait for it");
     options.Value("--patience", "S", &patience_seconds_, 1.0, 1e6,
                   "seconds to wait for a farm that is away");
@@ -101,24 +103,36 @@ class SubmitCommand : public Command {
                      {"workload"},
                      {"weight", TextTable::kRight},
                      {"MFLOP", TextTable::kRight},
-                     {"sketches", TextTable::kRight},
-                     {"candidates", TextTable::kRight}});
+                     {"sketch"},
+                     {"valid points", TextTable::kRight}});
     for (size_t i = 0; i < tuning.tasks.size(); ++i) {
       const StudyTaskSpec& task = tuning.tasks[i];
-      ASSIGN_OR_RETURN(const Program program, ParseProgram(task.workload.text));
+      ASSIGN_OR_RETURN(const std::vector<Sketch> sketches,
+                       SketchesOf(task, tuning.target, tuning.spec));
       int64_t candidates = 0;
-      const std::vector<Sketch> sketches =
-          GenerateSketches(program, IsaModelOf(tuning.target), tuning.target.threads);
-      for (const Sketch& sketch : sketches) candidates += SpaceSize(sketch);
+      Json space = Json::array();
+      std::vector<std::vector<std::string>> rows;
+      for (const Sketch& sketch : sketches) {
+        const PointCount points = CountPoints(sketch);
+        candidates += points.count;
+        rows.push_back({"", "", "", "", sketch.name, PointsText(points)});
+        space.push_back({{"sketch", sketch.name},
+                         {"points", points.count},
+                         {"exact", points.exact},
+                         {"points_low", points.low},
+                         {"points_high", points.high}});
+      }
       table.AddRow({task.name, ShortHash(task.workload.id), absl::StrFormat("%g", task.weight),
                     absl::StrFormat("%.1f", static_cast<double>(tuning.flop_counts[i]) * 1e-6),
-                    absl::StrCat(sketches.size()), absl::StrCat(candidates)});
+                    absl::StrCat(sketches.size(), " sketches"), absl::StrCat(candidates)});
+      for (std::vector<std::string>& row : rows) table.AddRow(std::move(row));
       json["tasks"].push_back({{"name", task.name},
                                {"workload", HexString(task.workload.id)},
                                {"weight", task.weight},
                                {"flop_count", tuning.flop_counts[i]},
                                {"sketches", sketches.size()},
-                               {"candidates", candidates}});
+                               {"candidates", candidates},
+                               {"space", std::move(space)}});
     }
     const int64_t trials = tuning.spec.trials_max;
     const double seconds = static_cast<double>(std::max<int64_t>(trials, 0)) / kTrialsPerSecond;
@@ -134,6 +148,11 @@ class SubmitCommand : public Command {
                     << trials << " trials, about " << FormatPeriod(absl::Seconds(seconds)) << "\n";
     }
     return absl::OkStatus();
+  }
+
+  static std::string PointsText(const PointCount& points) {
+    if (points.exact) return absl::StrCat(points.count);
+    return absl::StrCat(points.low, " to ", points.high);
   }
 
   StudyFlags flags_;
