@@ -28,15 +28,14 @@ alignas(64) constexpr float kOnes[8] = {1, 1, 1, 1, 1, 1, 1, 1};
 // Haswell (2 x 5), and with two operands no more than the 16 registers of AVX2.
 constexpr int64_t kChains = 12;
 
-#define BURNISH_TWELVE(M, OP, REG)                                                 \
-  M(OP, REG, "0")                                                                  \
-  M(OP, REG, "1")                                                                  \
-  M(OP, REG, "2")                                                                  \
-  M(OP, REG, "3")                                                                  \
-  M(OP, REG, "4")                                                                  \
-  M(OP, REG, "5")                                                                  \
-  M(OP, REG, "6") M(OP, REG, "7") M(OP, REG, "8") M(OP, REG, "9") M(OP, REG, "10") \
-      M(OP, REG, "11")
+#define BURNISH_TWELVE(M, OP, REG) \
+  M(OP, REG, "0")                  \
+  M(OP, REG, "1")                  \
+  M(OP, REG, "2")                  \
+  M(OP, REG, "3")                  \
+  M(OP, REG, "4")                  \
+  M(OP, REG, "5")                  \
+  M(OP, REG, "6") M(OP, REG, "7") M(OP, REG, "8") M(OP, REG, "9") M(OP, REG, "10") M(OP, REG, "11")
 
 #define BURNISH_LOOP(BODY)                                                                       \
   asm volatile(BODY                                                                              \
