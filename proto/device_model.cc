@@ -342,24 +342,17 @@ const ParallelAxis* DeviceModel::FindAxis(Axis axis) const {
   return FindIf(axes, [&](const ParallelAxis& other) { return other.axis == axis; });
 }
 
+int DeviceModel::workers() const {
+  const ParallelAxis* const axis = FindAxis(Axis::kWorker);
+  return axis == nullptr ? 1 : static_cast<int>(axis->extent);
+}
+
 DeviceModel DeviceModelOf(const Target& target) {
   const TargetArch* const arch = FindTargetArch(target.arch);
   CHECK(arch != nullptr) << "unknown arch " << target.arch;
   const IsaModel core = IsaModelOf(target);
   return ModelOf(target.arch, core, target.threads, RatesOf(target.arch),
                  UnitsOf(target, *arch, core));
-}
-
-DeviceModel DeviceModelOf(const IsaModel& core, int threads) {
-  const int lanes = core.vector_bytes / 4;
-  const double per_cycle = core.fma_per_cycle;
-  const ComputeUnit unit = {
-      .name = absl::StrCat(core.fused_multiply_add ? "fma_f32x" : "muladd_f32x", lanes),
-      .n = lanes,
-      .per_cycle = per_cycle,
-      .per_cycle_with_loads = std::min(per_cycle, static_cast<double>(core.loads_per_cycle)),
-      .latency_cycles = static_cast<double>(core.fma_latency_cycles)};
-  return ModelOf("cpu", core, threads, kGenericServer, {unit});
 }
 
 }  // namespace burnish

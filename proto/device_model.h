@@ -120,15 +120,15 @@ struct DeviceModel {
   const ComputeUnit* FindUnit(NumberType left, NumberType right) const;
   const MemoryLevel* FindLevel(absl::string_view name) const;
   const ParallelAxis* FindAxis(Axis axis) const;
+
+  // Cores of a CPU that take part; 1 where the device has no such axis.
+  int workers() const;
 };
 
 // By the table of microarchitectures and the target's own caches, features and threads. A
 // microarchitecture whose rates nobody has measured has a generic server's. `target.arch` is one of
 // TargetArchNames().
 DeviceModel DeviceModelOf(const Target& target);
-
-// Of a core of which only the IsaModel is known, with a generic server's rates.
-DeviceModel DeviceModelOf(const IsaModel& core, int threads);
 
 // The machine's own rates in the place of the table's, as far as `row` has them. What the row does
 // not know (shapes, sizes, latencies of units) stays.

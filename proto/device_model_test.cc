@@ -174,16 +174,6 @@ TEST(DeviceModelTest, CoreIsTheIsaModelOfTheTarget) {
   EXPECT_EQ(DeviceModelOf(target).core.ToText(), IsaModelOf(target).ToText());
 }
 
-TEST(DeviceModelTest, CoreAloneHasAGenericServersRates) {
-  const DeviceModel known = ModelOf("arch=znver4,threads=2");
-  const DeviceModel core = DeviceModelOf(known.core, 2);
-  EXPECT_THAT(BrokenRules(core), IsEmpty());
-  EXPECT_EQ(core.FindUnit("fma_f32x16")->per_cycle, 1);
-  EXPECT_EQ(core.FindLevel("L2")->bytes_per_cycle_alone,
-            known.FindLevel("L2")->bytes_per_cycle_alone);
-  EXPECT_EQ(core.FindAxis(Axis::kWorker)->extent, 2);
-}
-
 CalibrationRow Row() {
   return {.threads = 2,
           .clock_ghz = 2.5,

@@ -87,7 +87,7 @@ class Measurer {
   void Add(const Program& program, size_t points_max, Totals& totals) {
     TraceReplay replay(program);
     FeatureMatrix features(kFeatureCount);
-    for (const Sketch& sketch : GenerateSketches(program, device_.core, kThreads)) {
+    for (const Sketch& sketch : GenerateSketches(program, device_)) {
       const std::vector<Point> points = EnumeratePoints(sketch, 4000);
       const size_t stride = (points.size() + points_max - 1) / points_max;
       for (size_t i = 0; i < points.size(); i += stride) {

@@ -15,7 +15,7 @@
 #include "compiler/graph/fuse_pass.h"
 #include "compiler/ir/lower.h"
 #include "compiler/schedule/trace.h"
-#include "proto/isa_model.h"
+#include "proto/device_model.h"
 #include "proto/target.h"
 #include "tests/bench/kernel_timing.h"
 #include "tests/bench/zoo_tasks.h"
@@ -59,8 +59,8 @@ std::vector<Shape> FindShapes(const Graph& graph, const Fusion& fusion, const Ta
   return shapes;
 }
 
-double TimeTask(const ExtractedTask& task, const IsaModel& isa, int threads, bool avx2) {
-  const Trace trace = DefaultSchedule(task.program, isa, threads);
+double TimeTask(const ExtractedTask& task, const DeviceModel& device, int threads, bool avx2) {
+  const Trace trace = DefaultSchedule(task.program, device);
   auto scheduled = ApplyTrace(trace, task.program);
   CHECK_OK(scheduled);
   auto lowered = Lower(*scheduled);
@@ -74,7 +74,7 @@ int Main(int argc, char** argv) {
   const int threads = argc > 2 ? std::atoi(argv[2]) : 2;
   const bool avx2 = argc > 3 && std::string(argv[3]) == "avx2";
   const CpuInfo cpu = HostCpuInfo();
-  const IsaModel isa = IsaModelOf(BenchTarget(threads, avx2));
+  const DeviceModel device = DeviceModelOf(BenchTarget(threads, avx2));
   const ZooTasks zoo = MakeZooTasks(model);
   const std::vector<ExtractedTask>& tasks = zoo.list.tasks;
 
@@ -82,9 +82,9 @@ int Main(int argc, char** argv) {
   std::vector<Shape> shapes = FindShapes(zoo.graph, zoo.fusion, zoo.list);
   double peak = 0;  // Of all tries: what the machine reached once, it can reach.
   for (Shape& shape : shapes) {
-    peak = std::max(peak, FmaPeak(isa.float_lanes(), threads));
+    peak = std::max(peak, FmaPeak(device.core.float_lanes(), threads));
     for (const int task : shape.tasks) {
-      if (seconds[task] == 0) seconds[task] = TimeTask(tasks[task], isa, threads, avx2);
+      if (seconds[task] == 0) seconds[task] = TimeTask(tasks[task], device, threads, avx2);
       shape.seconds += seconds[task] / static_cast<double>(shape.tasks.size());
       shape.flop_count +=
           static_cast<double>(tasks[task].flop_count) / static_cast<double>(shape.tasks.size());

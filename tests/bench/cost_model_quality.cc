@@ -59,7 +59,7 @@ std::vector<Row> Measure(int points_per_layer) {
     const Program program = ConvProgram(kLayers[layer]);
     TraceReplay replay(program);
     std::vector<Trace> traces;
-    for (const Sketch& sketch : GenerateSketches(program, device.core, 1)) {
+    for (const Sketch& sketch : GenerateSketches(program, device)) {
       for (const Point& point : EnumeratePoints(sketch, 4000)) {
         auto trace = Bind(sketch, point);
         CHECK(trace.ok());

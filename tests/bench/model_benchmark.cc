@@ -28,7 +28,7 @@
 #include "compiler/runtime/thread_pool.h"
 #include "compiler/schedule/trace.h"
 #include "proto/builder_client.h"
-#include "proto/isa_model.h"
+#include "proto/device_model.h"
 #include "proto/target.h"
 #include "tuner/sketch/default_schedule.h"
 
@@ -41,7 +41,7 @@ class AnalyticDefaults : public ScheduleSource {
                                                   const Target& target) override {
     ASSIGN_OR_RETURN(const Program workload, ParseProgram(task.workload));
     const absl::Time start = Clock::Real().SteadyNow();
-    const Trace trace = DefaultSchedule(workload, IsaModelOf(target), target.threads);
+    const Trace trace = DefaultSchedule(workload, DeviceModelOf(target));
     const absl::MutexLock lock(&mutex_);
     spent_ += Clock::Real().SteadyNow() - start;
     return std::vector<KnownSchedule>{

@@ -17,7 +17,7 @@
 #include "compiler/schedule/test_programs.h"
 #include "compiler/schedule/trace.h"
 #include "compiler/schedule/trace_text.h"
-#include "proto/isa_model.h"
+#include "proto/device_model.h"
 #include "proto/target.h"
 #include "tests/bench/kernel_timing.h"
 #include "tuner/cost_model/analytic_model.h"
@@ -67,7 +67,7 @@ int Main(int argc, char** argv) {
   const CpuInfo cpu = HostCpuInfo();
   const bool wide = cpu.Has("avx512f") && !avx2;
   const bool defaults = argc > 4 && std::string(argv[4]) == "defaults";
-  const IsaModel isa = IsaModelOf(BenchTarget(threads, avx2));
+  const DeviceModel device = DeviceModelOf(BenchTarget(threads, avx2));
   const double peak = FmaPeak(wide ? 16 : 8, threads);
   std::printf("%s, %d threads, FMA peak %.1f GFLOP/s\n", cpu.brand.c_str(), threads, peak);
   const std::string folder = std::string("compiler/schedule/testdata/") + (wide ? "avx512/" : "");
@@ -77,7 +77,7 @@ int Main(int argc, char** argv) {
     const bool winograd = std::strncmp(layer.trace, "winograd", 8) == 0;
     const Program program = winograd ? WinogradProgram(layer.shape) : ConvProgram(layer.shape);
     const double started = Seconds();
-    const auto trace = defaults ? absl::StatusOr<Trace>(DefaultSchedule(program, isa, threads))
+    const auto trace = defaults ? absl::StatusOr<Trace>(DefaultSchedule(program, device))
                                 : ParseTrace(ReadTrace(folder + layer.trace + ".trace"));
     CHECK_OK(trace);
     const double choose_ms = (Seconds() - started) * 1e3;
@@ -85,7 +85,7 @@ int Main(int argc, char** argv) {
     CHECK_OK(scheduled);
     auto lowered = Lower(*scheduled);
     CHECK_OK(lowered);
-    const double predicted = AnalyticSeconds(*lowered, isa, threads);
+    const double predicted = AnalyticSeconds(*lowered, device, threads);
     const double before = Seconds();
     Compiled compiled = Compile(*lowered, !wide);
     const double compile_ms = (Seconds() - before) * 1e3;
@@ -107,7 +107,7 @@ int Main(int argc, char** argv) {
   if (filter.empty() || filter == "fc") {
     const double bandwidth = ReadBandwidth(threads);
     const Program program = DenseProgram(1, 2048, 1000);
-    const auto trace = defaults ? absl::StatusOr<Trace>(DefaultSchedule(program, isa, threads))
+    const auto trace = defaults ? absl::StatusOr<Trace>(DefaultSchedule(program, device))
                                 : ParseTrace(ReadTrace(folder + "dense.trace"));
     CHECK_OK(trace);
     auto scheduled = ApplyTrace(*trace, program);

@@ -12,7 +12,7 @@
 #include "compiler/graph/fuse_pass.h"
 #include "compiler/ir/lower.h"
 #include "compiler/schedule/trace.h"
-#include "proto/isa_model.h"
+#include "proto/device_model.h"
 #include "proto/target.h"
 #include "tests/bench/kernel_timing.h"
 #include "tests/bench/zoo_tasks.h"
@@ -30,16 +30,16 @@ int Main(int argc, char** argv) {
   const SketchOptions sketches{.algorithms = mode.find("+winograd") != std::string::npos};
   const std::string filter = argc > 4 ? argv[4] : "";
   const CpuInfo cpu = HostCpuInfo();
-  const IsaModel isa = IsaModelOf(BenchTarget(threads, avx2));
+  const DeviceModel device = DeviceModelOf(BenchTarget(threads, avx2));
   const std::vector<ExtractedTask> tasks = MakeZooTasks(model).list.tasks;
-  const double peak = FmaPeak(isa.float_lanes(), threads);
+  const double peak = FmaPeak(device.core.float_lanes(), threads);
   std::printf("%s, %d threads, FMA peak %.1f GFLOP/s, %s: %zu tasks\n", cpu.brand.c_str(), threads,
               peak, model.c_str(), tasks.size());
   double total = 0, chosen = 0;
   for (const ExtractedTask& task : tasks) {
     if (task.workload.find(filter) == std::string::npos) continue;
     const double before = Seconds();
-    const Trace trace = DefaultSchedule(task.program, isa, threads, sketches);
+    const Trace trace = DefaultSchedule(task.program, device, sketches);
     const double choose = Seconds() - before;
     chosen += choose;
     auto scheduled = ApplyTrace(trace, task.program);
@@ -62,7 +62,7 @@ int Main(int argc, char** argv) {
         "%2d x %9.1f us %7.1f GFLOP/s %5.1f %%  model %9.1f us  spills %2d  choose %.2f s  "
         "compile %.0f ms  [%s] %s\n",
         static_cast<int>(task.weight), seconds * 1e6, rate, 100 * rate / peak,
-        AnalyticSeconds(*lowered, isa, threads) * 1e6,
+        AnalyticSeconds(*lowered, device, threads) * 1e6,
         static_cast<int>(compiled.info.innermost_spill_count), choose, compile * 1e3, shape.c_str(),
         task.name.c_str());
     if (!filter.empty()) std::printf("%s\n%s", task.workload.c_str(), PrintTrace(trace).c_str());

@@ -11,6 +11,7 @@
 #include "compiler/ir/lower.h"
 #include "compiler/schedule/trace.h"
 #include "gtest/gtest.h"
+#include "proto/device_model.h"
 #include "tests/property/schedule_check.h"
 #include "tuner/sketch/rules/rule_test_util.h"
 #include "tuner/sketch/sketch.h"
@@ -32,7 +33,7 @@ std::vector<Lowered> PointsOf(const Program& workload, absl::string_view target_
   const absl::StatusOr<Target> target = ParseTarget(target_text);
   EXPECT_THAT(target, IsOk());
   if (!target.ok()) return points;
-  for (const Sketch& sketch : GenerateSketches(workload, IsaModelOf(*target), target->threads)) {
+  for (const Sketch& sketch : GenerateSketches(workload, DeviceModelOf(*target))) {
     const std::vector<Point> valid = EnumeratePoints(sketch, kPointsMax);
     Rng rng(RngStream{.seed = 5, .purpose = sketch.name});
     const Trace trace = StepsAt(sketch.steps, valid[rng.Below(valid.size())]);

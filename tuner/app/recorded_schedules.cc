@@ -5,7 +5,7 @@
 #include "base/status_macros.h"
 #include "compiler/ir/parser.h"
 #include "compiler/schedule/trace.h"
-#include "proto/isa_model.h"
+#include "proto/device_model.h"
 #include "proto/measurement.h"
 #include "proto/workload.h"
 #include "tuner/sketch/default_schedule.h"
@@ -53,8 +53,7 @@ absl::StatusOr<std::vector<KnownSchedule>> RecordedSchedules::Find(const Extract
   ASSIGN_OR_RETURN(const Program workload, ParseProgram(task.workload));
   const SketchOptions sketches{.algorithms = !options_.accuracy.strict};
   // In order: the first of those that the accuracy allows is the fastest by the model.
-  for (const DefaultChoice& choice :
-       DefaultSchedules(workload, IsaModelOf(target), target.threads, sketches)) {
+  for (const DefaultChoice& choice : DefaultSchedules(workload, DeviceModelOf(target), sketches)) {
     schedules.push_back({.trace = PrintTrace(choice.trace),
                          .origin = ScheduleOrigin::kDefault,
                          .numerics = {.kind = choice.winograd_m > 0 ? NumericsClass::kWinograd

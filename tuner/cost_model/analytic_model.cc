@@ -221,8 +221,4 @@ double AnalyticSeconds(const Program& lowered, const DeviceModel& device, int th
   return AnalyticSeconds(cycles, device, threads);
 }
 
-double AnalyticSeconds(const Program& lowered, const IsaModel& isa, int threads) {
-  return AnalyticSeconds(lowered, DeviceModelOf(isa, threads), threads);
-}
-
 }  // namespace burnish

@@ -9,7 +9,6 @@
 #include "absl/types/span.h"
 #include "compiler/ir/program.h"
 #include "proto/device_model.h"
-#include "proto/isa_model.h"
 #include "tuner/cost_model/cache_traffic.h"
 #include "tuner/cost_model/nest_walk.h"
 
@@ -18,9 +17,6 @@ namespace burnish {
 // Seconds of one call on `threads` workers; > 0. Not meant to be exact: orders candidates. `device`
 // is a CPU.
 double AnalyticSeconds(const Program& lowered, const DeviceModel& device, int threads);
-
-// With a generic server's rates.
-double AnalyticSeconds(const Program& lowered, const IsaModel& isa, int threads);
 
 // ---- The same in parts, for those who have walked the program already.
 

@@ -172,10 +172,5 @@ TEST_F(AnalyticRateTest, WithoutAnL3DataComesFromMemory) {
   EXPECT_GT(ConvSeconds(DeviceModelOf(*target)), ConvSeconds(device_));
 }
 
-TEST_F(AnalyticRateTest, CoreAloneHasTheRatesOfTheServerThatTheModelWasFittedOn) {
-  const Program lowered = Lowered(program_, good_);
-  EXPECT_EQ(AnalyticSeconds(lowered, device_.core, 2), AnalyticSeconds(lowered, device_, 2));
-}
-
 }  // namespace
 }  // namespace burnish

@@ -19,12 +19,12 @@ constexpr int64_t kPointsMax = 4000;
 
 }  // namespace
 
-std::vector<DefaultChoice> DefaultSchedules(const Program& workload, const IsaModel& isa,
-                                            int threads, const SketchOptions& options) {
+std::vector<DefaultChoice> DefaultSchedules(const Program& workload, const DeviceModel& device,
+                                            const SketchOptions& options) {
   std::map<int, DefaultChoice> best;  // By winograd_m.
   best[0].seconds = std::numeric_limits<double>::infinity();
   TraceReplay replay(workload);
-  for (const Sketch& sketch : GenerateSketches(workload, isa, threads, options)) {
+  for (const Sketch& sketch : GenerateSketches(workload, device, options)) {
     for (const Point& point : EnumeratePoints(sketch, kPointsMax)) {
       absl::StatusOr<Trace> trace = Bind(sketch, point);
       if (!trace.ok()) continue;
@@ -32,7 +32,7 @@ std::vector<DefaultChoice> DefaultSchedules(const Program& workload, const IsaMo
       if (!scheduled.ok()) continue;
       const absl::StatusOr<Program> lowered = Lower(**scheduled, {.with_pack = false});
       if (!lowered.ok()) continue;
-      const double seconds = AnalyticSeconds(*lowered, isa, threads);
+      const double seconds = AnalyticSeconds(*lowered, device, device.workers());
       const auto [at, is_new] = best.try_emplace(lowered->winograd_m);
       if (!is_new && at->second.seconds <= seconds) continue;
       at->second = {*std::move(trace), seconds, lowered->winograd_m};
@@ -46,9 +46,9 @@ std::vector<DefaultChoice> DefaultSchedules(const Program& workload, const IsaMo
   return choices;
 }
 
-Trace DefaultSchedule(const Program& workload, const IsaModel& isa, int threads,
+Trace DefaultSchedule(const Program& workload, const DeviceModel& device,
                       const SketchOptions& options) {
-  return DefaultSchedules(workload, isa, threads, options).front().trace;
+  return DefaultSchedules(workload, device, options).front().trace;
 }
 
 }  // namespace burnish

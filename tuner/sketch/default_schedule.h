@@ -6,7 +6,7 @@
 
 #include "compiler/ir/program.h"
 #include "compiler/schedule/trace.h"
-#include "proto/isa_model.h"
+#include "proto/device_model.h"
 #include "tuner/sketch/sketch.h"
 
 namespace burnish {
@@ -18,12 +18,13 @@ struct DefaultChoice {
 };
 
 // The best for each way of rounding: without Winograd, and where `options` allow algorithms with
-// each of its tiles. Fastest first, never empty. All apply; deterministic.
-std::vector<DefaultChoice> DefaultSchedules(const Program& workload, const IsaModel& isa,
-                                            int threads, const SketchOptions& options = {});
+// each of its tiles, for all workers of `device`. Fastest first, never empty. All apply;
+// deterministic.
+std::vector<DefaultChoice> DefaultSchedules(const Program& workload, const DeviceModel& device,
+                                            const SketchOptions& options = {});
 
 // The fastest of them. Without options: candidate 0 of every study.
-Trace DefaultSchedule(const Program& workload, const IsaModel& isa, int threads,
+Trace DefaultSchedule(const Program& workload, const DeviceModel& device,
                       const SketchOptions& options = {});
 
 }  // namespace burnish

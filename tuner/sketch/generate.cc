@@ -51,12 +51,12 @@ std::vector<Sketch> Combine(const std::vector<Sketch>& sketches,
 
 }  // namespace
 
-std::vector<Sketch> GenerateSketches(const Program& workload, const IsaModel& isa, int threads,
+std::vector<Sketch> GenerateSketches(const Program& workload, const DeviceModel& device,
                                      const SketchOptions& options) {
   // Consumers last: a border or an inlined producer is gone when its reader is scheduled, and rules
   // look at the program as the structural steps so far leave it.
   Program current = workload;
-  const RuleContext context{.program = current, .isa = isa, .threads = threads, .options = options};
+  const RuleContext context{.program = current, .device = device, .options = options};
   bool block_by_block = true;
   std::vector<Sketch> whole = Ask(RuleKind::kProgram, context, -1, &block_by_block);
   std::vector<Sketch> sketches = {Sketch{}};

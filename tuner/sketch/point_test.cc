@@ -13,6 +13,7 @@
 #include "compiler/schedule/trace_text.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/device_model.h"
 #include "tuner/sketch/default_schedule.h"
 #include "tuner/sketch/sketch.h"
 
@@ -172,14 +173,14 @@ TEST(PointTest, TraceOfALayerIsKnownInTheLayerWithAResidual) {
   TestConvShape residual = plain;
   residual.residual = true;
   ASSERT_OK_AND_ASSIGN(const Target target, ParseTarget("cpu:arch=znver3,threads=2"));
-  const IsaModel isa = IsaModelOf(target);
-  Trace steps = DefaultSchedule(workload_of(ConvProgram(plain)), isa, 2);
+  const DeviceModel device = DeviceModelOf(target);
+  Trace steps = DefaultSchedule(workload_of(ConvProgram(plain)), device);
   const Program other = workload_of(ConvProgram(residual));
   EXPECT_THAT(ApplyTrace(steps, other), IsOk());
   // The sketch with the residual prefetches that as well or nothing.
   ASSERT_STREQ(steps.back().primitive->name, "prefetch");
   steps.pop_back();
-  const std::vector<Sketch> sketches = GenerateSketches(other, isa, 2);
+  const std::vector<Sketch> sketches = GenerateSketches(other, device);
   EXPECT_TRUE(std::any_of(sketches.begin(), sketches.end(), [&](const Sketch& sketch) {
     return Recognize(sketch, steps).has_value();
   })) << PrintTrace(steps);

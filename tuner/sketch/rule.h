@@ -10,6 +10,7 @@
 #include "compiler/ir/program.h"
 #include "compiler/ir/simplify.h"
 #include "compiler/schedule/schedule.h"
+#include "proto/device_model.h"
 #include "proto/isa_model.h"
 #include "tuner/sketch/sketch.h"
 
@@ -17,9 +18,10 @@ namespace burnish {
 
 struct RuleContext {
   const Program& program;
-  const IsaModel& isa;
-  int threads = 1;
+  const DeviceModel& device;
   SketchOptions options;
+
+  int threads() const { return device.workers(); }
 };
 
 // One way to schedule what a rule takes.

@@ -18,6 +18,7 @@
 #include "compiler/schedule/primitive.h"
 #include "compiler/schedule/structure.h"
 #include "gtest/gtest.h"
+#include "proto/device_model.h"
 
 namespace burnish {
 namespace {
@@ -25,10 +26,9 @@ namespace {
 constexpr int kPointsPerDraft = 2;
 
 // Every draft of every rule for the blocks of a program, structural rules first.
-std::vector<std::pair<Draft, Program>> DraftsOf(Program program, const IsaModel& isa, int threads) {
+std::vector<std::pair<Draft, Program>> DraftsOf(Program program, const DeviceModel& device) {
   std::vector<std::pair<Draft, Program>> drafts;
-  const RuleContext context{
-      .program = program, .isa = isa, .threads = threads, .options = {.algorithms = true}};
+  const RuleContext context{.program = program, .device = device, .options = {.algorithms = true}};
   const auto ask = [&](RuleKind kind, BlockId block) {
     const size_t before = drafts.size();
     for (const SketchRule& rule : SketchRules()) {
@@ -96,7 +96,7 @@ TEST(RuleTest, StructureIsWhatThePrimitivesMake) {
     ASSERT_OK_AND_ASSIGN(const Program workload, ParseProgram(named.second));
     for (const char* text : {"cpu:arch=znver4,threads=2", "cpu:arch=znver3,threads=8"}) {
       ASSERT_OK_AND_ASSIGN(const Target target, ParseTarget(text));
-      for (const auto& [draft, program] : DraftsOf(workload, IsaModelOf(target), target.threads)) {
+      for (const auto& [draft, program] : DraftsOf(workload, DeviceModelOf(target))) {
         const std::vector<Point> points = EnumeratePoints(SketchOf(draft), 5000);
         Rng rng(RngStream{.seed = 1, .purpose = draft.name, .task = named.first});
         for (int i = 0; i < kPointsPerDraft && !points.empty(); ++i) {

@@ -15,7 +15,7 @@
 #include "compiler/ir/program.h"
 #include "compiler/schedule/decision.h"
 #include "compiler/schedule/trace.h"
-#include "proto/isa_model.h"
+#include "proto/device_model.h"
 
 namespace burnish {
 
@@ -69,10 +69,10 @@ struct SketchOptions {
   bool prefetch = true;
 };
 
-// Every sketch of a canonical workload program (see te/canonicalize.h) for an instruction set and a
-// number of threads, most promising rule first; never empty: the last resort is the unscheduled
-// program. Pure.
-std::vector<Sketch> GenerateSketches(const Program& workload, const IsaModel& isa, int threads,
+// Every sketch of a canonical workload program (see te/canonicalize.h) for a device, most promising
+// rule first; never empty: the last resort is the unscheduled program. Pure. Of the device only its
+// shapes, sizes and axes are asked, no rate that is measured: calibration moves no space.
+std::vector<Sketch> GenerateSketches(const Program& workload, const DeviceModel& device,
                                      const SketchOptions& options = {});
 
 }  // namespace burnish

@@ -17,6 +17,7 @@
 #include "compiler/schedule/primitive.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/device_model.h"
 #include "tuner/sketch/default_schedule.h"
 #include "tuner/sketch/rules/rule_test_util.h"
 
@@ -180,7 +181,7 @@ void ExpectPointsOfEverySketchCompute(const Program& workload) {
     ASSERT_OK_AND_ASSIGN(const Target target, ParseTarget(features));
     int applied = 0, tried = 0;
     for (const Sketch& sketch :
-         GenerateSketches(workload, IsaModelOf(target), target.threads, {.algorithms = true})) {
+         GenerateSketches(workload, DeviceModelOf(target), {.algorithms = true})) {
       const std::vector<Point> points = EnumeratePoints(sketch, 5000);
       ASSERT_FALSE(points.empty()) << sketch.name;
       Rng rng(RngStream{.seed = 1, .purpose = sketch.name});
@@ -206,7 +207,7 @@ TEST_P(SketchTest, PointsOfEverySketchComputeTheDefinition) {
 TEST_P(SketchTest, DefaultScheduleComputesTheDefinition) {
   const Program workload = WorkloadOf(GetParam());
   ASSERT_OK_AND_ASSIGN(const Target target, ParseTarget("cpu:arch=znver3,threads=2"));
-  const Trace trace = DefaultSchedule(workload, IsaModelOf(target), 2);
+  const Trace trace = DefaultSchedule(workload, DeviceModelOf(target));
   ExpectComputes(workload, trace, "default");
 }
 
@@ -214,7 +215,7 @@ TEST_P(SketchTest, EveryDefaultThatAlgorithmsAllowComputesTheDefinition) {
   const Program workload = WorkloadOf(GetParam());
   ASSERT_OK_AND_ASSIGN(const Target target, ParseTarget("cpu:arch=znver3,threads=2"));
   const std::vector<DefaultChoice> choices =
-      DefaultSchedules(workload, IsaModelOf(target), 2, {.algorithms = true});
+      DefaultSchedules(workload, DeviceModelOf(target), {.algorithms = true});
   ASSERT_FALSE(choices.empty());
   std::set<int> tiles;
   for (size_t i = 0; i < choices.size(); ++i) {
@@ -235,8 +236,7 @@ INSTANTIATE_TEST_SUITE_P(TypedTasks, SketchTest, ::testing::ValuesIn(TypedTasks(
 TEST(SketchTest, NoElementTypeIsLeftUnscheduled) {
   ASSERT_OK_AND_ASSIGN(const Target target, ParseTarget("cpu:arch=znver3,threads=2"));
   for (const TaskCase& task : TypedTasks()) {
-    const std::vector<Sketch> sketches =
-        GenerateSketches(WorkloadOf(task), IsaModelOf(target), target.threads);
+    const std::vector<Sketch> sketches = GenerateSketches(WorkloadOf(task), DeviceModelOf(target));
     EXPECT_TRUE(absl::c_any_of(sketches, [](const Sketch& sketch) {
       return absl::c_any_of(sketch.steps, [](const OpenStep& open) {
         return absl::string_view(open.step.primitive->name) == "vectorize";
@@ -255,8 +255,7 @@ TEST(SketchTest, ChainsOfBytesComputeTheDefinition) {
   // Of the longer row the sums would be twice as many as vectorize@1 takes.
   for (const int64_t columns : {130, 17000}) {
     const Program workload = RowDistances(3, columns);
-    EXPECT_EQ(GenerateSketches(workload, IsaModelOf(target), target.threads).front().name,
-              "row_chain");
+    EXPECT_EQ(GenerateSketches(workload, DeviceModelOf(target)).front().name, "row_chain");
     ExpectPointsOfEverySketchCompute(workload);
   }
 }
@@ -269,7 +268,7 @@ TEST(SketchTest, ChainsOverRowsWritePastTheCachesForSeveralWorkers) {
       SCOPED_TRACE(absl::StrCat(task.name, " threads=", threads));
       ASSERT_OK_AND_ASSIGN(const Target target,
                            ParseTarget(absl::StrCat("cpu:arch=znver4,threads=", threads)));
-      const Trace trace = DefaultSchedule(WorkloadOf(task), IsaModelOf(target), threads);
+      const Trace trace = DefaultSchedule(WorkloadOf(task), DeviceModelOf(target));
       EXPECT_EQ(HasStep(trace, "stream"), threads > 1) << PrintTrace(trace);
     }
   }
@@ -281,7 +280,7 @@ TEST(SketchTest, ProductsWithManyWeightsAreDealtOutByPanels) {
   ASSERT_OK_AND_ASSIGN(const Target target, ParseTarget("cpu:arch=znver4,threads=2"));
   const auto goes_by_rows = [&](int64_t rows, int64_t depth, int64_t columns) {
     const Program workload = WorkloadOf({"dense", "dense", {{rows, depth}, {columns, depth}}, {}});
-    const Trace trace = DefaultSchedule(workload, IsaModelOf(target), 2);
+    const Trace trace = DefaultSchedule(workload, DeviceModelOf(target));
     const std::string row_axis = workload.vars[workload.blocks.back().spatial[0]].name;
     return AxesOf(trace, DealingSplit(trace).inputs[0]).contains(row_axis);
   };
@@ -304,8 +303,8 @@ TEST(SketchTest, AttentionGoesTheWholeWayByBlocksOfRows) {
     for (const char* text : {"cpu:arch=znver3,threads=2", "cpu:arch=znver4,threads=2",
                              "cpu:arch=znver3,threads=1", "cpu:arch=x86-64-v2,threads=2"}) {
       ASSERT_OK_AND_ASSIGN(const Target target, ParseTarget(text));
-      const IsaModel isa = IsaModelOf(target);
-      const std::vector<Sketch> sketches = GenerateSketches(workload, isa, target.threads);
+      const DeviceModel device = DeviceModelOf(target);
+      const std::vector<Sketch> sketches = GenerateSketches(workload, device);
       EXPECT_THAT(sketches.front().name, ::testing::StartsWith("contraction_chain")) << text;
       for (const Sketch& sketch : sketches) {
         const std::vector<Point> points = EnumeratePoints(sketch, 5000);
@@ -323,7 +322,7 @@ TEST(SketchTest, AttentionGoesTheWholeWayByBlocksOfRows) {
 TEST(SketchTest, AttentionOfDoublesComputesTheDefinition) {
   const Program workload = AttentionWorkload(19, 33, 2, 13, DType::kF64);
   ASSERT_OK_AND_ASSIGN(const Target target, ParseTarget("cpu:arch=znver3,threads=2"));
-  EXPECT_THAT(GenerateSketches(workload, IsaModelOf(target), target.threads).front().name,
+  EXPECT_THAT(GenerateSketches(workload, DeviceModelOf(target)).front().name,
               ::testing::StartsWith("contraction_chain"));
   ExpectPointsOfEverySketchCompute(workload);
 }
@@ -338,8 +337,8 @@ TEST(SketchTest, GroupedConvolutionsGetRegisterTilesOfOneGroup) {
          .attributes = {
              {"channels_last", int64_t{1}}, {"pads", Ints{1, 1, 1, 1}}, {"group", group}}});
     ASSERT_OK_AND_ASSIGN(const Target target, ParseTarget("cpu:arch=znver4,threads=2"));
-    const IsaModel isa = IsaModelOf(target);
-    for (const Sketch& sketch : GenerateSketches(workload, isa, 2)) {
+    const DeviceModel device = DeviceModelOf(target);
+    for (const Sketch& sketch : GenerateSketches(workload, device)) {
       if (sketch.name == "unscheduled") continue;
       EXPECT_THAT(sketch.name, ::testing::StartsWith("border contraction/"));
     }
@@ -349,8 +348,8 @@ TEST(SketchTest, GroupedConvolutionsGetRegisterTilesOfOneGroup) {
                     .op = "conv",
                     .inputs = {{1, 9, 9, 24}, {17, 24, 3, 3}},
                     .attributes = {{"channels_last", int64_t{1}}, {"pads", Ints{1, 1, 1, 1}}}});
-    EXPECT_LT(DefaultSchedules(workload, isa, 2).front().seconds,
-              1.2 * static_cast<double>(group) * DefaultSchedules(alone, isa, 2).front().seconds);
+    EXPECT_LT(DefaultSchedules(workload, device).front().seconds,
+              1.2 * static_cast<double>(group) * DefaultSchedules(alone, device).front().seconds);
   }
 }
 
@@ -361,7 +360,7 @@ TEST(SketchTest, FewRowsThatAreInterleavedDefaultToVectors) {
     const Program workload = WorkloadOf(
         {.name = "turn", .op = "transpose", .inputs = {shape}, .attributes = {{"perm", perm}}});
     ASSERT_OK_AND_ASSIGN(const Target target, ParseTarget("cpu:arch=znver4,threads=2"));
-    const Trace trace = DefaultSchedule(workload, IsaModelOf(target), 2);
+    const Trace trace = DefaultSchedule(workload, DeviceModelOf(target));
     EXPECT_TRUE(HasStep(trace, "parallel")) << PrintTrace(trace);
     const auto vector = absl::c_find_if(trace, [](const Step& step) {
       return absl::string_view(step.primitive->name) == "vectorize";
@@ -384,7 +383,7 @@ PointwiseDefault DefaultFor(const Ints& input, const Ints& weight) {
                                        .attributes = {{"channels_last", int64_t{1}}}});
   const absl::StatusOr<Target> target = ParseTarget("cpu:arch=znver4,threads=2");
   CHECK_OK(target);
-  PointwiseDefault found{.trace = DefaultSchedule(workload, IsaModelOf(*target), target->threads)};
+  PointwiseDefault found{.trace = DefaultSchedule(workload, DeviceModelOf(*target))};
   for (VarId axis : workload.blocks.back().spatial) found.axes.push_back(workload.vars[axis].name);
   return found;
 }
@@ -400,10 +399,10 @@ TEST(SketchTest, RowsInChunksThatStayInL2ComputeTheDefinition) {
                      {"pads", Ints{kernel / 2, kernel / 2, kernel / 2, kernel / 2}}},
                     true});
     ASSERT_OK_AND_ASSIGN(const Target target, ParseTarget("cpu:arch=znver4,threads=2"));
-    IsaModel isa = IsaModelOf(target);
-    isa.l2.size_bytes = 4096;
+    DeviceModel device = DeviceModelOf(target);
+    device.core.l2.size_bytes = 4096;
     std::set<int64_t> chunks;
-    for (const Sketch& sketch : GenerateSketches(workload, isa, target.threads)) {
+    for (const Sketch& sketch : GenerateSketches(workload, device)) {
       if (!absl::EndsWith(sketch.name, "rows/chunks")) continue;
       for (const Point& point : EnumeratePoints(sketch, 5000)) {
         if (!chunks.insert(point.back()).second) continue;
@@ -423,9 +422,10 @@ TEST(SketchTest, ManyWorkersShareRowsAndChannels) {
                                        {{"channels_last", int64_t{1}}, {"pads", Ints{1, 1, 1, 1}}},
                                        true});
   for (const int threads : {2, 4, 6, 8}) {
-    ASSERT_OK_AND_ASSIGN(const Target target, ParseTarget("cpu:arch=znver3"));
+    ASSERT_OK_AND_ASSIGN(const Target target,
+                         ParseTarget(absl::StrCat("cpu:arch=znver3,threads=", threads)));
     std::set<int64_t> row_parts;
-    for (const Sketch& sketch : GenerateSketches(workload, IsaModelOf(target), threads)) {
+    for (const Sketch& sketch : GenerateSketches(workload, DeviceModelOf(target))) {
       if (!absl::EndsWith(sketch.name, "contraction/grid")) continue;
       for (const Point& point : EnumeratePoints(sketch, 5000)) {
         if (!row_parts.insert(point[point.size() - 2]).second) continue;
@@ -470,11 +470,10 @@ TEST(SketchTest, DeepThreeByThreeConvolutionsDefaultToWinogradWhereItIsAllowed) 
                   .attributes = {{"channels_last", int64_t{1}}, {"pads", Ints{1, 1, 1, 1}}}});
   for (const char* text : {"cpu:arch=znver3,threads=2", "cpu:arch=znver4,threads=1"}) {
     ASSERT_OK_AND_ASSIGN(const Target target, ParseTarget(text));
-    const IsaModel isa = IsaModelOf(target);
-    const auto choices = DefaultSchedules(workload, isa, target.threads, {.algorithms = true});
+    const DeviceModel device = DeviceModelOf(target);
+    const auto choices = DefaultSchedules(workload, device, {.algorithms = true});
     EXPECT_GT(choices.front().winograd_m, 0) << text;
-    EXPECT_LT(choices.front().seconds,
-              0.7 * DefaultSchedules(workload, isa, target.threads).front().seconds);
+    EXPECT_LT(choices.front().seconds, 0.7 * DefaultSchedules(workload, device).front().seconds);
   }
 }
 
@@ -490,7 +489,7 @@ TEST(SketchTest, WinogradBlockByBlockComputesTheDefinition) {
     ASSERT_OK_AND_ASSIGN(const Target target, ParseTarget("cpu:arch=znver3,threads=2"));
     int tested = 0;
     for (const Sketch& sketch :
-         GenerateSketches(workload, IsaModelOf(target), target.threads, {.algorithms = true})) {
+         GenerateSketches(workload, DeviceModelOf(target), {.algorithms = true})) {
       if (!absl::StrContains(sketch.name, "winograd/tiles")) continue;
       for (const int64_t blocks : {2, 4}) {
         Point point;

@@ -17,6 +17,7 @@
 #include "compiler/ir/parser.h"
 #include "compiler/schedule/trace.h"
 #include "gtest/gtest.h"
+#include "proto/device_model.h"
 #include "tuner/sketch/sketch.h"
 
 namespace burnish {
@@ -39,7 +40,7 @@ std::vector<std::pair<std::string, std::string>> Workloads(absl::string_view fil
 // of their traces.
 void AppendSpace(const Program& workload, const Target& target, std::string& out) {
   for (const Sketch& sketch :
-       GenerateSketches(workload, IsaModelOf(target), target.threads, {.algorithms = true})) {
+       GenerateSketches(workload, DeviceModelOf(target), {.algorithms = true})) {
     const std::vector<Point> points = EnumeratePoints(sketch, kPointsMax);
     ASSERT_LT(static_cast<int64_t>(points.size()), kPointsMax) << sketch.name;
     std::vector<std::string> traces;

@@ -13,7 +13,6 @@
 #include "compiler/te/operator.h"
 #include "db/stored_trace.h"
 #include "proto/device_model.h"
-#include "proto/isa_model.h"
 #include "tuner/cost_model/candidate_features.h"
 #include "tuner/cost_model/features.h"
 #include "tuner/cost_model/random_model.h"
@@ -60,14 +59,14 @@ absl::StatusOr<TaskTools> ToolsOfTask(const TaskToolsOptions& options, const Stu
                                       const Target& target, const StudySpec& spec,
                                       std::shared_ptr<SharedModel> shared) {
   ASSIGN_OR_RETURN(Program program, ParseProgram(task.workload.text));
-  const IsaModel isa = IsaModelOf(target);
+  const DeviceModel device = DeviceModelOf(target);
   TaskTools tools;
   ASSIGN_OR_RETURN(const SketchOptions searched, SketchOptionsOf(spec));
-  tools.sketches = GenerateSketches(program, isa, target.threads, searched);
+  tools.sketches = GenerateSketches(program, device, searched);
   // What `compile` takes without records, whatever this study searches.
   const SketchOptions shipped{.algorithms = searched.algorithms};
   bool has_winograd = false;
-  for (const DefaultChoice& choice : DefaultSchedules(program, isa, target.threads, shipped)) {
+  for (const DefaultChoice& choice : DefaultSchedules(program, device, shipped)) {
     has_winograd = has_winograd || choice.winograd_m > 0;
     std::string trace = PrintTrace(choice.trace);
     tools.default_traces.push_back(trace);
@@ -83,8 +82,8 @@ absl::StatusOr<TaskTools> ToolsOfTask(const TaskToolsOptions& options, const Stu
     if (has_winograd) seconds /= kWinogradSavingMax;
     tools.bound_ns = std::llround(seconds * 1e9);
   }
-  auto extractor = std::make_shared<CandidateFeatureExtractor>(
-      std::move(program), DeviceModelOf(target), target.threads);
+  auto extractor =
+      std::make_shared<CandidateFeatureExtractor>(std::move(program), device, target.threads);
   tools.scorer = std::make_unique<ModelScorer>(
       std::move(shared), task.workload.id, kFeatureCount,
       [extractor,
@@ -102,7 +101,7 @@ absl::StatusOr<std::vector<Sketch>> SketchesOf(const StudyTaskSpec& task, const 
                                                const StudySpec& spec) {
   ASSIGN_OR_RETURN(const Program program, ParseProgram(task.workload.text));
   ASSIGN_OR_RETURN(const SketchOptions options, SketchOptionsOf(spec));
-  return GenerateSketches(program, IsaModelOf(target), target.threads, options);
+  return GenerateSketches(program, DeviceModelOf(target), options);
 }
 
 absl::StatusOr<std::vector<TaskTools>> MakeTaskTools(const TaskToolsOptions& options,

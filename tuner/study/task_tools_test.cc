@@ -20,7 +20,7 @@
 #include "db/memory/memory_study_store.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "proto/isa_model.h"
+#include "proto/device_model.h"
 #include "tuner/cost_model/analytic_model.h"
 #include "tuner/measure/fake_measurer.h"
 #include "tuner/study/study_checker.h"
@@ -109,7 +109,7 @@ TEST(TaskToolsTest, BoundOfAThreeByThreeConvolutionLeavesRoomForWinogradUnlessSt
 TEST(TaskToolsTest, StudyOverARealTaskMeasuresDifferentProgramsThatApply) {
   const StudyTaskSpec task = ConvTask();
   ASSERT_OK_AND_ASSIGN(const Program program, ParseProgram(task.workload.text));
-  const IsaModel isa = IsaModelOf(TestTarget());
+  const DeviceModel device = DeviceModelOf(TestTarget());
   // The analytic model, wrong by up to a factor of two in a way that it cannot know.
   std::set<std::string> lowered_texts;
   int trial_count = 0;
@@ -123,7 +123,7 @@ TEST(TaskToolsTest, StudyOverARealTaskMeasuresDifferentProgramsThatApply) {
     lowered_texts.insert(Print(*lowered));
     ++trial_count;
     Rng rng(RngStream{.purpose = "truth", .task = request.trace});
-    return static_cast<int64_t>(1e9 * AnalyticSeconds(*lowered, isa, 2) * (1 + rng.Uniform()));
+    return static_cast<int64_t>(1e9 * AnalyticSeconds(*lowered, device, 2) * (1 + rng.Uniform()));
   };
   MemoryRecordStore records;
   MemoryStudyStore studies;

@@ -99,10 +99,10 @@ class ContractionChainSketch {
       batch_count_ *= Extent(program_, second_.spatial[d]);
     }
     row_count_ = Extent(program_, second_.spatial[second_.spatial.size() - 2]);
-    const bool enough_rows = context_.threads > 1 && row_count_ >= 2 * context_.threads;
+    const bool enough_rows = context_.threads() > 1 && row_count_ >= 2 * context_.threads();
     if (split_rows_ && !enough_rows) return std::nullopt;
-    if (!split_rows_ && batch_count_ < context_.threads && enough_rows) return std::nullopt;
-    parts_ = split_rows_ ? context_.threads : std::min<int64_t>(context_.threads, batch_count_);
+    if (!split_rows_ && batch_count_ < context_.threads() && enough_rows) return std::nullopt;
+    parts_ = split_rows_ ? context_.threads() : std::min<int64_t>(context_.threads(), batch_count_);
     Decide();
     chain_.SplitReductions(s_);
     ScheduleSecond();
@@ -126,7 +126,7 @@ class ContractionChainSketch {
   int64_t ColumnLanes(const Contraction& c) const {
     const int64_t columns = Extent(program_, c.vector_axis);
     return std::max<int64_t>(
-        2, std::min<int64_t>(LanesOf(context_.isa, program_, program_.blocks[c.block]),
+        2, std::min<int64_t>(LanesOf(context_.device.core, program_, program_.blocks[c.block]),
                              FloorPowerOfTwo(columns)));
   }
 
@@ -144,8 +144,8 @@ class ContractionChainSketch {
     const int64_t vectors = (columns + lanes - 1) / lanes;
     // Of what is computed this much may be waste; more where narrow panels load more than they
     // compute.
-    const int64_t waste_share = BroadcastsFromMemory(context_.isa, program_, c) ? 16 : 8;
-    for (int64_t v = 1; v <= (context_.isa.vector_register_count > 16 ? 6 : 4); ++v) {
+    const int64_t waste_share = BroadcastsFromMemory(context_.device.core, program_, c) ? 16 : 8;
+    for (int64_t v = 1; v <= (context_.device.core.vector_register_count > 16 ? 6 : 4); ++v) {
       if (v * lanes > kVectorElementsMax) break;
       const int64_t computed = (vectors + v - 1) / v * v;
       const bool shifted =
@@ -156,7 +156,7 @@ class ContractionChainSketch {
   }
 
   void Decide() {
-    const IsaModel& isa = context_.isa;
+    const IsaModel& isa = context_.device.core;
     Decision tile_rows{.name = "mr"}, block_rows{.name = "rows"};
     for (int64_t v = 1; v <= std::min<int64_t>(row_count_, std::max(isa.l1d.ways, 8)); ++v) {
       tile_rows.values.push_back(v);
@@ -178,7 +178,7 @@ class ContractionChainSketch {
   }
 
   void RequireTile(const Contraction& c, const Expr& columns, int64_t widest, int64_t tallest) {
-    const IsaModel& isa = context_.isa;
+    const IsaModel& isa = context_.device.core;
     const Expr vectors = FloorDiv(columns, ColumnLanes(c));
     const int64_t wanted = std::min<int64_t>(isa.accumulators_min(), kSumsMax);
     s_.Require(TileFitsRegisters(isa, BroadcastsFromMemory(isa, program_, c), mr_, vectors));

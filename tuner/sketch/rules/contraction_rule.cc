@@ -90,7 +90,7 @@ class ContractionSketch {
   }
 
   void Decide() {
-    const IsaModel& isa = context_.isa;
+    const IsaModel& isa = context_.device.core;
     vector_extent_ = Extent(program_, c_.vector_axis);
     lanes_ =
         std::max<int64_t>(2, std::min<int64_t>(LanesOf(isa, program_, program_.blocks[c_.block]),
@@ -126,8 +126,8 @@ class ContractionSketch {
     }
     if (form_.grid) {
       std::vector<int64_t> divisors;
-      for (int64_t v = 2; v * 2 <= context_.threads; ++v) {
-        if (context_.threads % v == 0) divisors.push_back(v);
+      for (int64_t v = 2; v * 2 <= context_.threads(); ++v) {
+        if (context_.threads() % v == 0) divisors.push_back(v);
       }
       row_parts_ = s_.Decide({.name = "row_parts", .values = divisors});
       column_parts_ = s_.Decide({.name = "column_parts", .values = divisors});
@@ -138,9 +138,9 @@ class ContractionSketch {
   }
 
   void Require() {
-    const IsaModel& isa = context_.isa;
+    const IsaModel& isa = context_.device.core;
     const int64_t outer = Product(c_.outer);
-    const int64_t threads = context_.threads;
+    const int64_t threads = context_.threads();
     parts_ = form_.split_rows
                  ? threads
                  : std::min<int64_t>(threads, outer * ((vector_extent_ + lanes_ - 1) / lanes_));
@@ -341,8 +341,7 @@ class ContractionSketch {
 std::vector<Draft> ContractionRule(const RuleContext& original, BlockId id) {
   const std::optional<GroupedProgram> grouped = SplitGroups(original.program, id);
   const RuleContext context{.program = grouped.has_value() ? grouped->program : original.program,
-                            .isa = original.isa,
-                            .threads = original.threads,
+                            .device = original.device,
                             .options = original.options};
   const std::optional<Contraction> c = RecognizeContraction(context.program, id);
   if (!c.has_value()) return {};
@@ -351,8 +350,8 @@ std::vector<Draft> ContractionRule(const RuleContext& original, BlockId id) {
   for (size_t i = c->fused_from; i < c->reduction.size(); ++i) {
     depth *= Extent(context.program, c->reduction[i]);
   }
-  const bool shares_rows = !c->rows.empty() && rows >= context.threads;
-  const int64_t l2_share = context.isa.l2.size_bytes / 2;
+  const bool shares_rows = !c->rows.empty() && rows >= context.threads();
+  const int64_t l2_share = context.device.core.l2.size_bytes / 2;
   std::vector<Draft> drafts;
   const auto add = [&](const Form& form) {
     drafts.push_back(
@@ -364,7 +363,7 @@ std::vector<Draft> ContractionRule(const RuleContext& original, BlockId id) {
     if (blocked && depth < 256) continue;
     // Groups dealt out would each read channels of pixels that all workers wrote; rows stay where
     // the task before left them.
-    if (!grouped.has_value() || rows < kRowsOfOwn * context.threads) {
+    if (!grouped.has_value() || rows < kRowsOfOwn * context.threads()) {
       add({.block_reduction = blocked});
     }
     if (shares_rows) {
@@ -378,10 +377,10 @@ std::vector<Draft> ContractionRule(const RuleContext& original, BlockId id) {
   }
   // Where a worker's part of the input is more than L2, and there is more than a panel to read it.
   if (shares_rows && c->outer.empty() &&
-      BytesOf(context.program, c->broadcast_load) / context.threads > l2_share) {
+      BytesOf(context.program, c->broadcast_load) / context.threads() > l2_share) {
     add({.split_rows = true, .chunk_rows = true});
   }
-  if (context.threads > kGridThreads && c->outer.empty() && !c->rows.empty()) add({.grid = true});
+  if (context.threads() > kGridThreads && c->outer.empty() && !c->rows.empty()) add({.grid = true});
   return drafts;
 }
 

@@ -45,7 +45,7 @@ std::optional<Interleaving> FindInterleaving(const RuleContext& context, BlockId
   if (!interleaves) return std::nullopt;
   const int64_t rows = Extent(program, found.across);
   found.total = rows * Extent(program, found.along);
-  found.lanes = std::min<int64_t>(LanesOf(context.isa, program, block),
+  found.lanes = std::min<int64_t>(LanesOf(context.device.core, program, block),
                                   FloorPowerOfTwo(Extent(program, found.along)));
   found.period = std::lcm(found.lanes, rows);
   // Over one run of neighbours for two lanes, loads would be as many as the elements.
@@ -80,9 +80,9 @@ std::vector<Draft> InterleaveRule(const RuleContext& context, BlockId id) {
   const auto [group, vector] =
       s.SplitSize(elements, {name("vo"), name("vi")}, s.Decide(std::move(width)));
   const LoopRef outer = others.empty() ? group : s.Fuse(others, name("r"));
-  const bool deals_others = !others.empty() && other_count >= context.threads;
+  const bool deals_others = !others.empty() && other_count >= context.threads();
   if (total * other_count >= kParallelMin && deals_others) {
-    DealToWorkers(s, outer, {name("p"), name("p1")}, context.threads);
+    DealToWorkers(s, outer, {name("p"), name("p1")}, context.threads());
   } else if (total * other_count >= kParallelMin) {
     if (!others.empty()) s.Reorder({group, outer});
     s.Parallel(group);

@@ -25,9 +25,9 @@ RowChain::RowChain(const RuleContext& context, std::vector<const Block*> blocks)
   if (last_.spatial.empty()) return;
   length_ = Extent(program_, last_.spatial.back());
   // Two vectors at least: one would leave nothing to reduce before the lanes.
-  lanes_ = context_.isa.vector_bytes;
+  lanes_ = context_.device.core.vector_bytes;
   for (const Block* block : blocks_) {
-    lanes_ = std::min(lanes_, LanesOf(context_.isa, program_, *block));
+    lanes_ = std::min(lanes_, LanesOf(context_.device.core, program_, *block));
   }
   while (lanes_ > 1 && length_ < 2 * lanes_) lanes_ /= 2;
   vector_count_ = (length_ + lanes_ - 1) / lanes_;
@@ -113,7 +113,7 @@ void RowChain::Vectorize(LoopRef axis, const Block& block, Schedule& s) {
 
 int64_t RowChain::RowAlignment(const Block& block) const {
   const int64_t line_elements =
-      context_.isa.line_bytes / SizeBytes(program_.buffers[block.output].dtype);
+      context_.device.core.line_bytes / SizeBytes(program_.buffers[block.output].dtype);
   const bool across = block.reduction.empty() && length_ % line_elements != 0;
   return across ? line_elements : 1;
 }

@@ -26,7 +26,7 @@ std::optional<Draft> ChainSketch(const RuleContext& context) {
   RowChain chain(context, blocks);
   const Block& last = *blocks.back();
   if (!chain.IsChain() || program.buffers[last.output].role != BufferRole::kOutput ||
-      chain.row_count() < context.threads) {
+      chain.row_count() < context.threads()) {
     return std::nullopt;
   }
   Schedule s(program);
@@ -36,10 +36,10 @@ std::optional<Draft> ChainSketch(const RuleContext& context) {
   const LoopRef column = rows.back();
   rows.pop_back();
   const auto [worker, of_worker] =
-      s.SplitParts(s.Fuse(rows, name("r")), {name("p"), name("r1")}, Int(context.threads));
+      s.SplitParts(s.Fuse(rows, name("r")), {name("p"), name("r1")}, Int(context.threads()));
   const int64_t row_bytes =
       SizeBytes(program.buffers[last.output].dtype) * Extent(program, last.spatial.back());
-  const int64_t rows_max = context.isa.l1d.size_bytes / kCacheShare / row_bytes;
+  const int64_t rows_max = context.device.core.l1d.size_bytes / kCacheShare / row_bytes;
   Decision at_once{.name = "rows", .values = {1}};
   if (rows_max > 1) at_once.values.push_back(std::min(rows_max, kRowsMax));
   const auto [tile, row] =
@@ -49,7 +49,7 @@ std::optional<Draft> ChainSketch(const RuleContext& context) {
   s.Parallel(worker);
   // What follows reads whole rows on every core, and the memory is used again in the next layer:
   // plain stores would wait for each line until the others have given it up.
-  if (context.threads > 1) s.Stream(s.OutputOf(s.FindBlock(last.name)));
+  if (context.threads() > 1) s.Stream(s.OutputOf(s.FindBlock(last.name)));
   return Draft{"row_chain", std::move(s)};
 }
 

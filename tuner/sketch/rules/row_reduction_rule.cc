@@ -24,7 +24,7 @@ std::vector<Draft> RowReductionRule(const RuleContext& context, BlockId id) {
     walks = true;
   }
   const int64_t extent = Extent(program, axis);
-  int64_t lanes = LanesOf(context.isa, program, block);
+  int64_t lanes = LanesOf(context.device.core, program, block);
   while (lanes > 1 && extent % lanes != 0) lanes /= 2;
   // Fewer lanes than that gain nothing over the plain loop; one vector has nothing to reduce.
   if (!walks || lanes < 4 || extent < 2 * lanes) return {};
@@ -39,8 +39,8 @@ std::vector<Draft> RowReductionRule(const RuleContext& context, BlockId id) {
   const BlockRef partial = s.Rfactor(s.FindBlock(block.name), loop("lanes"), lane);
   if (row) {
     s.Stage(partial, loop("acc"), row, Scope::kRegister);
-    if (row_count * extent >= kParallelMin && row_count >= context.threads) {
-      DealToWorkers(s, row, {loop("p"), loop("r1")}, context.threads);
+    if (row_count * extent >= kParallelMin && row_count >= context.threads()) {
+      DealToWorkers(s, row, {loop("p"), loop("r1")}, context.threads());
     }
   }
   s.Vectorize(lane, lanes);

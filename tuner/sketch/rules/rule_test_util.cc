@@ -15,6 +15,7 @@
 #include "compiler/ir/verifier.h"
 #include "compiler/te/canonicalize.h"
 #include "gtest/gtest.h"
+#include "proto/device_model.h"
 
 namespace burnish {
 namespace {
@@ -219,9 +220,8 @@ std::vector<Draft> DraftsOf(absl::string_view rule, const Program& program,
                             absl::string_view target) {
   const absl::StatusOr<Target> parsed = ParseTarget(target);
   CHECK_OK(parsed);
-  const IsaModel isa = IsaModelOf(*parsed);
-  const RuleContext context{
-      .program = program, .isa = isa, .threads = parsed->threads, .options = {.algorithms = true}};
+  const DeviceModel device = DeviceModelOf(*parsed);
+  const RuleContext context{.program = program, .device = device, .options = {.algorithms = true}};
   std::vector<Draft> drafts;
   for (const SketchRule& candidate : SketchRules()) {
     if (candidate.name != rule) continue;

@@ -73,7 +73,7 @@ std::vector<Draft> SpatialRule(const RuleContext& context, BlockId id) {
   s.Reorder(order);
   const LoopRef row = rows.empty() ? LoopRef{} : s.Fuse(rows, name("r"));
   const std::vector<LoopRef> reduction = s.AxisLoops(block.reduction);
-  const int64_t lanes = std::min<int64_t>(LanesOf(context.isa, program, block),
+  const int64_t lanes = std::min<int64_t>(LanesOf(context.device.core, program, block),
                                           FloorPowerOfTwo(Extent(program, vector_axis)));
   LoopRef innermost = axis, vector;
   if (is_vector) {
@@ -93,8 +93,8 @@ std::vector<Draft> SpatialRule(const RuleContext& context, BlockId id) {
   }
   if (work >= kParallelMin) {
     // Deal out what there is most of.
-    if (row_count >= context.threads) {
-      DealToWorkers(s, row ? row : innermost, {name("p"), name("p1")}, context.threads);
+    if (row_count >= context.threads()) {
+      DealToWorkers(s, row ? row : innermost, {name("p"), name("p1")}, context.threads());
     } else {
       if (row) s.Reorder({innermost, row});
       s.Parallel(innermost);

@@ -74,14 +74,14 @@ std::vector<Draft> TransposeRule(const RuleContext& context, BlockId id) {
   for (VarId axis : found->others) other_count *= Extent(program, axis);
   const int64_t across_extent = Extent(program, found->across);
   if (along_extent < 2) return {};
-  const int64_t lanes =
-      std::min<int64_t>(LanesOf(context.isa, program, block), FloorPowerOfTwo(along_extent));
+  const int64_t lanes = std::min<int64_t>(LanesOf(context.device.core, program, block),
+                                          FloorPowerOfTwo(along_extent));
 
   Schedule s(program);
   const auto name = [&](absl::string_view what) { return absl::StrCat(block.name, "_", what); };
   // Elements of a line, and several lines.
   const int64_t line_elements =
-      context.isa.line_bytes / SizeBytes(program.buffers[block.output].dtype);
+      context.device.core.line_bytes / SizeBytes(program.buffers[block.output].dtype);
   Decision columns{.name = "columns"};
   for (int64_t v = line_elements; v < 4 * across_extent && v <= kTileRowsMax; v *= 2) {
     columns.values.push_back(v);
@@ -103,12 +103,12 @@ std::vector<Draft> TransposeRule(const RuleContext& context, BlockId id) {
   std::vector<LoopRef> nest = {vectors, tile, line, vector};
   if (dealt) nest.insert(nest.begin(), dealt);
   s.Reorder(nest);
-  if (along_extent * across_extent * other_count >= kParallelMin && context.threads > 1) {
-    if (!dealt || other_count < context.threads) {
+  if (along_extent * across_extent * other_count >= kParallelMin && context.threads() > 1) {
+    if (!dealt || other_count < context.threads()) {
       if (dealt) s.Reorder({vectors, dealt});
       dealt = vectors;
     }
-    DealToWorkers(s, dealt, {name("p"), name("p1")}, context.threads);
+    DealToWorkers(s, dealt, {name("p"), name("p1")}, context.threads());
   }
   s.Vectorize(vector, lanes);
   return {Draft{"transpose", std::move(s)}};

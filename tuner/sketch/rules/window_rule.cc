@@ -72,8 +72,8 @@ std::vector<Draft> WindowRule(const RuleContext& context, BlockId id) {
   const auto name = [&](absl::string_view what) { return absl::StrCat(block.name, "_", what); };
 
   const int64_t vector_extent = Extent(program, window.vector_axis);
-  const int64_t lanes =
-      std::min<int64_t>(LanesOf(context.isa, program, block), FloorPowerOfTwo(vector_extent));
+  const int64_t lanes = std::min<int64_t>(LanesOf(context.device.core, program, block),
+                                          FloorPowerOfTwo(vector_extent));
   Decision widths{.name = "width"}, tiles{.name = "pixels"};
   for (int64_t v = 1; v <= 4; v *= 2) {
     if (v == 1 || v * lanes <= vector_extent) widths.values.push_back(v * lanes);
@@ -87,7 +87,8 @@ std::vector<Draft> WindowRule(const RuleContext& context, BlockId id) {
   for (int64_t v = 1; v <= std::min<int64_t>(last_row, 8); v *= 2) tiles.values.push_back(v);
   const Expr width = s.Decide(std::move(widths)), pixels = s.Decide(std::move(tiles));
   // Accumulators, one window value, and a tap for each vector.
-  s.Require(Le(FloorDiv(width, lanes) * (pixels + 1) + 2, Int(context.isa.vector_register_count)));
+  s.Require(Le(FloorDiv(width, lanes) * (pixels + 1) + 2,
+               Int(context.device.core.vector_register_count)));
 
   // Outer rows fused, then tiles of pixels, then vectors.
   std::vector<LoopRef> outer = s.AxisLoops(window.rows), order;
@@ -99,12 +100,13 @@ std::vector<Draft> WindowRule(const RuleContext& context, BlockId id) {
   const LoopRef rows = outer.empty() ? LoopRef{} : s.Fuse(outer, name("r"));
   const int64_t outer_count = last_row == 0 ? 0 : row_count / last_row;
   if (last) std::tie(tile_of_row, pixel) = s.SplitMax(last, {name("xo"), name("xi")}, pixels);
-  const bool deal = work >= kParallelMin && context.threads > 1;
-  const bool deal_rows = deal && outer_count >= context.threads;
+  const bool deal = work >= kParallelMin && context.threads() > 1;
+  const bool deal_rows = deal && outer_count >= context.threads();
   LoopRef worker;
   if (deal_rows) {
     LoopRef of_worker;
-    std::tie(worker, of_worker) = s.SplitParts(rows, {name("p"), name("p1")}, Int(context.threads));
+    std::tie(worker, of_worker) =
+        s.SplitParts(rows, {name("p"), name("p1")}, Int(context.threads()));
     order = {worker, of_worker};
   } else if (rows) {
     order = {rows};

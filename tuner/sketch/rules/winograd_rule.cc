@@ -56,7 +56,7 @@ class WinogradSketch {
   bool IsGrouped() const { return filtering_.outputs_per_group < Out(3); }
 
   void Decide() {
-    const IsaModel& isa = context_.isa;
+    const IsaModel& isa = context_.device.core;
     const int64_t outputs = filtering_.outputs_per_group;
     lanes_ = std::min<int64_t>(isa.float_lanes(), FloorPowerOfTwo(outputs));
     Decision m{.name = "m", .kind = DecisionKind::kChoice, .values = {2, 4}};
@@ -80,8 +80,8 @@ class WinogradSketch {
   }
 
   void Require() {
-    const IsaModel& isa = context_.isa;
-    const int64_t threads = context_.threads;
+    const IsaModel& isa = context_.device.core;
+    const int64_t threads = context_.threads();
     const Expr tiles = CeilDiv(Int(Out(1)), m_) * CeilDiv(Int(Out(2)), m_) * Out(0);
     const Expr panels = CeilDiv(Int(filtering_.outputs_per_group), nr_);
     s_.Require(Le(Int(threads), split_tiles_ ? tiles : panels));
@@ -96,13 +96,13 @@ class WinogradSketch {
   void RequireBlocks(const Expr& tiles) {
     const Expr one = Le(blocks_, Int(1)), few = Le(blocks_, Int(2));
     const Expr points = filtering_.strided ? m_ * 2 + 1 : m_ + 2;
-    const Expr of_worker = FloorDiv(tiles, context_.threads);
+    const Expr of_worker = FloorDiv(tiles, context_.threads());
     const Expr bytes = FloorDiv(
         points * points * (filtering_.channels * SizeBytes(DType::kF32)) * of_worker, blocks_);
     // Blocks of more than two sizes would each transform the whole input.
-    s_.Require(Or(few, Eq(Mod(tiles, blocks_ * context_.threads), Int(0))));
+    s_.Require(Or(few, Eq(Mod(tiles, blocks_ * context_.threads()), Int(0))));
     s_.Require(Or(one, Le(blocks_ * 2, of_worker)));
-    s_.Require(Or(one, Lt(Int(context_.isa.l2.size_bytes / 2), bytes * 2)));
+    s_.Require(Or(one, Lt(Int(context_.device.core.l2.size_bytes / 2), bytes * 2)));
   }
 
   // Outputs in tiles of m x m, tiles in one flat loop, channels in panels.
@@ -121,13 +121,13 @@ class WinogradSketch {
     vector_ = vector;
     if (split_tiles_) {
       LoopRef of_worker;
-      std::tie(worker_, of_worker) = s_.SplitParts(tiles, New("p", "pt"), Int(context_.threads));
+      std::tie(worker_, of_worker) = s_.SplitParts(tiles, New("p", "pt"), Int(context_.threads()));
       std::tie(tile_block_, tile_) = s_.SplitParts(of_worker, New("tb", "t1"), blocks_);
       panel_ = panels;
       if (group) panel_dims_.push_back(group);
       panel_dims_.push_back(panels);
     } else {
-      std::tie(worker_, panel_) = s_.SplitParts(panels, New("p", "oq"), Int(context_.threads));
+      std::tie(worker_, panel_) = s_.SplitParts(panels, New("p", "oq"), Int(context_.threads()));
       tile_ = tiles;
       panel_dims_ = {worker_, panel_};
     }
@@ -166,7 +166,7 @@ class WinogradSketch {
     if (!split_tiles_) {
       input_loops_ = {axes[0], axes[1], axes[2], axes[3]};
       std::tie(workers, input_loops_[2]) =
-          s_.SplitParts(axes[2], New("vp", "v_t"), Int(context_.threads));
+          s_.SplitParts(axes[2], New("vp", "v_t"), Int(context_.threads()));
     }
     const LoopRef a = input_loops_[0], b = input_loops_[1], tile = input_loops_[2];
     const auto [channels, vector] = s_.SplitSize(input_loops_[3], New("v_co", "v_ci"), Int(lanes_));
@@ -252,7 +252,8 @@ std::vector<Draft> WinogradRule(const RuleContext& context, BlockId id) {
   filtering.outputs_per_group /= filtering.channels / depth;
   std::vector<Draft> drafts;
   for (const bool split_tiles : {true, false}) {
-    if (grouped && (!split_tiles || filtering.outputs_per_group % context.isa.float_lanes() != 0)) {
+    if (grouped &&
+        (!split_tiles || filtering.outputs_per_group % context.device.core.float_lanes() != 0)) {
       continue;
     }
     drafts.push_back(WinogradSketch(context, id, filtering, split_tiles).Build());
