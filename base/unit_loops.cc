@@ -110,6 +110,38 @@ void MulAddF32x8(int64_t iterations, bool with_loads) {
   }
 }
 
+// Pairs of 16-bit products and their sum in 32 bits, and a sum of that: six of both.
+#define BURNISH_SSE_DOT2(ADDEND, I, J) \
+  "movdqa " ADDEND ", %%xmm" I "\npmaddwd %%xmm15, %%xmm" I "\npaddd %%xmm" I ", %%xmm" J "\n"
+#define BURNISH_YMM_DOT2(ADDEND, I, J) \
+  "vpmaddwd " ADDEND ", %%ymm15, %%ymm" I "\nvpaddd %%ymm" I ", %%ymm" J ", %%ymm" J "\n"
+#define BURNISH_ZMM_DOT2(ADDEND, I, J) \
+  "vpmaddwd " ADDEND ", %%zmm15, %%zmm" I "\nvpaddd %%zmm" I ", %%zmm" J ", %%zmm" J "\n"
+
+void Dot2I8x4(int64_t iterations, bool with_loads) {
+  if (with_loads) {
+    BURNISH_LOOP(BURNISH_SSE_SET_UP BURNISH_REPEAT(BURNISH_SIX_LOADED(BURNISH_SSE_DOT2)));
+  } else {
+    BURNISH_LOOP(BURNISH_SSE_SET_UP BURNISH_REPEAT(BURNISH_SIX_ALONE(BURNISH_SSE_DOT2, "%%xmm")));
+  }
+}
+
+void Dot2I8x8(int64_t iterations, bool with_loads) {
+  if (with_loads) {
+    BURNISH_AVX("ymm", BURNISH_SIX_LOADED(BURNISH_YMM_DOT2));
+  } else {
+    BURNISH_AVX("ymm", BURNISH_SIX_ALONE(BURNISH_YMM_DOT2, "%%ymm"));
+  }
+}
+
+void Dot2I8x16(int64_t iterations, bool with_loads) {
+  if (with_loads) {
+    BURNISH_AVX("zmm", BURNISH_SIX_LOADED(BURNISH_ZMM_DOT2));
+  } else {
+    BURNISH_AVX("zmm", BURNISH_SIX_ALONE(BURNISH_ZMM_DOT2, "%%zmm"));
+  }
+}
+
 // Intel's "Architecture Instruction Set Extensions Programming Reference", section 3.3.
 struct alignas(64) TileConfig {
   uint8_t palette = 1;
@@ -162,6 +194,9 @@ constexpr UnitLoop kLoops[] = {
     {"amx_u8s8", "amx-int8", kTilesPerIteration * 16 * 16 * 64 * 2, kTilesPerIteration, &TilesU8S8},
     {"muladd_f32x8", "avx", kChains / 2 * 8 * 2, kChains / 2, &MulAddF32x8},
     {"muladd_f32x4", "sse4.2", kChains / 2 * 4 * 2, kChains / 2, &MulAddF32x4},
+    {"dot2_i8x16", "avx512bw", kChains / 2 * 16 * 2 * 2, kChains / 2, &Dot2I8x16},
+    {"dot2_i8x8", "avx2", kChains / 2 * 8 * 2 * 2, kChains / 2, &Dot2I8x8},
+    {"dot2_i8x4", "sse4.2", kChains / 2 * 4 * 2 * 2, kChains / 2, &Dot2I8x4},
 };
 
 }  // namespace

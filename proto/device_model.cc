@@ -51,43 +51,46 @@ const MemoryRates& RatesOf(absl::string_view arch) {
 // A vector of sums, each of `packed_k` products.
 struct VectorRow {
   absl::string_view name;
-  absl::string_view intrinsic;  // LLVM's.
   absl::string_view feature;
   NumberType left, right, sum;
   int lanes;
   int packed_k;
   int vector_bytes;
+  bool fused = true;     // False: a multiply and an add, for cores without one for both.
+  bool is_nest = false;  // The code generator has it as a nest of this name.
 };
 constexpr NumberType kF32 = NumberType::kF32, kF64 = NumberType::kF64, kF16 = NumberType::kF16,
                      kBf16 = NumberType::kBf16, kI8 = NumberType::kI8, kU8 = NumberType::kU8,
                      kI32 = NumberType::kI32;
 // The widest first. The names are those of the loops that measure them (base/unit_loops.h).
 constexpr VectorRow kVectors[] = {
-    {"fma_f32x16", "llvm.fma.v16f32", "avx512f", kF32, kF32, kF32, 16, 1, 64},
-    {"fma_f32x8", "llvm.fma.v8f32", "fma", kF32, kF32, kF32, 8, 1, 32},
-    {"fma_f32x4", "llvm.fma.v4f32", "fma", kF32, kF32, kF32, 4, 1, 16},
-    {"muladd_f32x8", "", "avx", kF32, kF32, kF32, 8, 1, 32},
-    {"muladd_f32x4", "", "sse4.2", kF32, kF32, kF32, 4, 1, 16},
-    {"fma_f64x8", "llvm.fma.v8f64", "avx512f", kF64, kF64, kF64, 8, 1, 64},
-    {"fma_f64x4", "llvm.fma.v4f64", "fma", kF64, kF64, kF64, 4, 1, 32},
-    {"fma_f16x32", "llvm.fma.v32f16", "avx512fp16", kF16, kF16, kF16, 32, 1, 64},
-    {"dot_bf16x16", "llvm.x86.avx512bf16.dpbf16ps.512", "avx512bf16", kBf16, kBf16, kF32, 16, 2,
-     64},
-    {"vnni_u8s8x16", "llvm.x86.avx512.vpdpbusd.512", "avx512vnni", kU8, kI8, kI32, 16, 4, 64},
-    {"vnni_u8s8x8", "llvm.x86.avx512.vpdpbusd.256", "avxvnni", kU8, kI8, kI32, 8, 4, 32},
+    {"fma_f32x16", "avx512f", kF32, kF32, kF32, 16, 1, 64},
+    {"fma_f32x8", "fma", kF32, kF32, kF32, 8, 1, 32},
+    {"fma_f32x4", "fma", kF32, kF32, kF32, 4, 1, 16},
+    {"muladd_f32x8", "avx", kF32, kF32, kF32, 8, 1, 32, false},
+    {"muladd_f32x4", "sse4.2", kF32, kF32, kF32, 4, 1, 16, false},
+    {"fma_f64x8", "avx512f", kF64, kF64, kF64, 8, 1, 64},
+    {"fma_f64x4", "fma", kF64, kF64, kF64, 4, 1, 32},
+    {"fma_f16x32", "avx512fp16", kF16, kF16, kF16, 32, 1, 64},
+    {"dot_bf16x16", "avx512bf16", kBf16, kBf16, kF32, 16, 2, 64},
+    {"vnni_u8s8x16", "avx512vnni", kU8, kI8, kI32, 16, 4, 64},
+    {"vnni_u8s8x8", "avxvnni", kU8, kI8, kI32, 8, 4, 32},
+    // Pairs of products, after both factors were widened to 16 bits.
+    {"dot2_i8x16", "avx512bw", kI8, kI8, kI32, 16, 2, 64, true, true},
+    {"dot2_i8x8", "avx2", kI8, kI8, kI32, 8, 2, 32, true, true},
+    {"dot2_i8x4", "sse4.2", kI8, kI8, kI32, 4, 2, 16, true, true},
 };
 
 // Products of tiles of 16 rows of 64 bytes.
 struct TileRow {
   absl::string_view name;
-  absl::string_view intrinsic;
   absl::string_view feature;
   NumberType left, right, sum;
   int packed_k;
 };
 constexpr TileRow kTiles[] = {
-    {"amx_bf16", "llvm.x86.tdpbf16ps", "amx-bf16", kBf16, kBf16, kF32, 2},
-    {"amx_u8s8", "llvm.x86.tdpbusd", "amx-int8", kU8, kI8, kI32, 4},
+    {"amx_bf16", "amx-bf16", kBf16, kBf16, kF32, 2},
+    {"amx_u8s8", "amx-int8", kU8, kI8, kI32, 4},
 };
 constexpr int kTileRows = 16, kTileRegisters = 8, kTileRowBytes = 64;
 
@@ -113,7 +116,7 @@ ComputeUnit VectorUnitOf(const VectorRow& row, const TargetArch& arch) {
   // Zen 4 has as many as FMAs.
   if (row.name == "dot_bf16x16" && IsAmxServer(arch.name)) per_cycle /= 4;
   return {.name = std::string(row.name),
-          .intrinsic = std::string(row.intrinsic),
+          .intrinsic = row.is_nest ? std::string(row.name) : "",
           .left = row.left,
           .right = row.right,
           .sum = row.sum,
@@ -131,7 +134,6 @@ ComputeUnit VectorUnitOf(const VectorRow& row, const TargetArch& arch) {
 ComputeUnit TileUnitOf(const TileRow& row) {
   constexpr double kCycles = 16;
   return {.name = std::string(row.name),
-          .intrinsic = std::string(row.intrinsic),
           .left = row.left,
           .right = row.right,
           .sum = row.sum,
@@ -156,7 +158,7 @@ std::vector<ComputeUnit> UnitsOf(const Target& target, const TargetArch& arch,
     if (target.HasFeature(row.feature)) units.push_back(TileUnitOf(row));
   }
   for (const VectorRow& row : kVectors) {
-    const bool apart = row.intrinsic.empty();
+    const bool apart = !row.fused;
     if (!target.HasFeature(row.feature) || row.vector_bytes > core.vector_bytes ||
         (apart && core.fused_multiply_add)) {
       continue;

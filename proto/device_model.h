@@ -41,8 +41,10 @@ absl::string_view AxisName(Axis axis);
 
 // One way to multiply and add: `sum[m,n] += left[m,k] * right[k,n]` for all k at once.
 struct ComputeUnit {
-  std::string name = "";       // "fma_f32x16", "vnni_u8s8x16", "amx_bf16", "mma_f16".
-  std::string intrinsic = "";  // The code generator's; empty: it has none yet, or LLVM chooses it.
+  std::string name = "";  // "fma_f32x16", "vnni_u8s8x16", "amx_bf16", "mma_f16".
+  // The nest of compiler/schedule/intrinsics.h that this unit computes; empty: the code generator
+  // comes to it from vectorized loops, or not yet at all.
+  std::string intrinsic = "";
   NumberType left = NumberType::kF32;
   NumberType right = NumberType::kF32;
   NumberType sum = NumberType::kF32;
