@@ -39,11 +39,23 @@ const ComputeUnit& FloatUnit(const DeviceModel& device) {
   return *unit;
 }
 
+// The unit that computes a store: its instruction's; by the type of its value; where the device
+// names none for that (integers one by one), the one of floats, whose ports have vectors of
+// integers too.
+const ComputeUnit& UnitOf(const WalkStore& store, const DeviceModel& device) {
+  const ComputeUnit* unit = nullptr;
+  if (!store.intrinsic.empty()) unit = device.FindUnit(store.intrinsic);
+  if (unit == nullptr && store.dtype == DType::kF64) {
+    unit = device.FindUnit(NumberType::kF64, NumberType::kF64);
+  }
+  return unit == nullptr ? FloatUnit(device) : *unit;
+}
+
 // Cycles of one execution of a nest's items on one worker.
 class ComputeModel {
  public:
   ComputeModel(const WalkNest& nest, const DeviceModel& device)
-      : nest_(nest), isa_(device.core), unit_(FloatUnit(device)) {}
+      : nest_(nest), device_(device), isa_(device.core) {}
 
   double Cycles(const std::vector<WalkItem>& items) const {
     double cycles = 0;
@@ -68,17 +80,18 @@ class ComputeModel {
 
   // Of a store's instance. Multiply and add are one instruction.
   static double Instructions(const WalkStore& store) {
+    if (!store.intrinsic.empty()) return 1;
     const bool combines_apart = store.combines && !store.is_product;
     return store.ops.simple() + combines_apart;
   }
 
-  // Arithmetic instructions a cycle: the clock and the ports suffer under loads.
-  double InstructionsPerCycle(const WalkBody& body, double loads) const {
+  // Loads for each arithmetic instruction: the clock and the ports suffer under them.
+  double LoadShare(const WalkBody& body, double loads) const {
     double instructions = 0;
     for (size_t i : body.stores) {
       instructions += nest_.stores[i].instances * Instructions(nest_.stores[i]);
     }
-    return unit_.PerCycle(instructions > 0 ? loads / instructions : 1);
+    return instructions > 0 ? loads / instructions : 1;
   }
 
   double BodyCycles(const WalkBody& body) const {
@@ -91,10 +104,11 @@ class ComputeModel {
         pointers += access.pointers;
       }
     }
-    const double per_cycle = InstructionsPerCycle(body, loads);
+    const double load_share = LoadShare(body, loads);
     double arithmetic = 0, chain = 0, accumulators = 0;
     for (size_t i : body.stores) {
       const WalkStore& store = nest_.stores[i];
+      const double per_cycle = UnitOf(store, device_).PerCycle(load_share);
       arithmetic += store.instances * (Instructions(store) / per_cycle + store.ops.slow_cycles());
       if (store.to_register) {
         accumulators = std::max(accumulators, store.window);
@@ -119,8 +133,8 @@ class ComputeModel {
   }
 
   const WalkNest& nest_;
+  const DeviceModel& device_;
   const IsaModel& isa_;
-  const ComputeUnit& unit_;
 };
 
 // Bytes a cycle into each cache of one worker, as loops see them that compute with the data.

@@ -39,8 +39,7 @@ double BodyElements(const WalkStore& store) {
   return elements;
 }
 
-StoreSums SumsOf(const Program& program, const WalkNest& nest, const WalkStore& store,
-                 int64_t lanes) {
+StoreSums SumsOf(const Program& program, const WalkNest& nest, const WalkStore& store) {
   StoreSums sums;
   const OpCounts& ops = store.ops;
   const int slow = ops.divide + ops.transcendental + ops.power;
@@ -48,10 +47,13 @@ StoreSums SumsOf(const Program& program, const WalkNest& nest, const WalkStore& 
   sums.operations = sums.elements * (ops.simple() + slow + store.combines);
   sums.slow = sums.elements * slow;
   const bool combines_apart = store.combines && !store.is_product;
-  sums.instructions =
-      store.executions * store.instances * (ops.simple() + combines_apart + ops.slow_cycles());
-  if (store.vector_loop >= 0) {
-    sums.lanes = store.executions * store.instances * static_cast<double>(lanes);
+  const int instructions =
+      store.intrinsic.empty() ? ops.simple() + combines_apart + ops.slow_cycles() : 1;
+  sums.instructions = store.executions * store.instances * instructions;
+  // An instruction with a nest of its own takes whole ones only.
+  if (!store.intrinsic.empty()) sums.lanes = sums.elements;
+  if (store.vector_loop >= 0 && store.intrinsic.empty()) {
+    sums.lanes = store.executions * store.instances * static_cast<double>(store.lanes);
     sums.wasted_lanes = sums.lanes - sums.elements;
   }
   for (size_t a = store.access_begin; a < store.access_end; ++a) {
@@ -158,7 +160,7 @@ class Extractor {
     double stores = 0, body_instructions = 0, window_max = 0, integer = 0, executions_max = 0;
     for (const SeenNest& nest : nests_) {
       for (const WalkStore& store : nest.walk.stores) {
-        const StoreSums sums = SumsOf(program_, nest.walk, store, isa_.float_lanes());
+        const StoreSums sums = SumsOf(program_, nest.walk, store);
         stores += 1;
         body_instructions += store.instances;
         window_max = std::max(window_max, store.window);

@@ -17,36 +17,47 @@ constexpr int64_t kSharePointsMax = 4096;
 
 bool IsBodyLoop(const Node& node) {
   return node.kind == NodeKind::kLoop &&
-         (node.loop_kind == LoopKind::kUnrolled || node.loop_kind == LoopKind::kVectorized);
+         (node.loop_kind == LoopKind::kUnrolled || node.loop_kind == LoopKind::kVectorized ||
+          node.loop_kind == LoopKind::kTensorized);
+}
+
+// Bytes of the widest element that a lane holds of a value: of what is loaded, and of what is
+// computed from it. Indices of loads take no lane.
+int64_t WidestBytes(const ExprNode& e) {
+  if (e.kind == ExprKind::kLoad) return SizeBytes(e.dtype);
+  int64_t widest = 0;
+  for (const Expr& operand : e.operands) widest = std::max(widest, WidestBytes(*operand));
+  return widest == 0 ? 0 : std::max(widest, SizeBytes(e.dtype));
 }
 
 void CountOp(const ExprNode& e, OpCounts& ops) {
-  const bool is_float = IsFloat(e.dtype);
+  // 64-bit integers are what indices are computed in; elements of that type are rare.
+  const bool is_element = e.dtype != DType::kI64 && e.dtype != DType::kBool;
   switch (e.kind) {
     case ExprKind::kAdd:
     case ExprKind::kSub:
-      ++(is_float ? ops.add : ops.integer);
+      ++(is_element ? ops.add : ops.integer);
       break;
     case ExprKind::kMul:
-      ++(is_float ? ops.multiply : ops.integer);
+      ++(is_element ? ops.multiply : ops.integer);
       break;
     case ExprKind::kMin:
     case ExprKind::kMax:
-      ++(is_float ? ops.min_max : ops.integer);
+      ++(is_element ? ops.min_max : ops.integer);
       break;
     case ExprKind::kNeg:
     case ExprKind::kAbs:
-      ++(is_float ? ops.negate : ops.integer);
+      ++(is_element ? ops.negate : ops.integer);
       break;
     case ExprKind::kSelect:
-      ++(is_float ? ops.select : ops.integer);
+      ++(is_element ? ops.select : ops.integer);
       break;
     case ExprKind::kCast:
-      ++(is_float ? ops.cast : ops.integer);
+      ++(is_element ? ops.cast : ops.integer);
       break;
     case ExprKind::kDiv:
     case ExprKind::kSqrt:
-      ++(is_float ? ops.divide : ops.integer);
+      ++(is_element ? ops.divide : ops.integer);
       break;
     case ExprKind::kExp:
     case ExprKind::kTanh:
@@ -57,7 +68,7 @@ void CountOp(const ExprNode& e, OpCounts& ops) {
       ++ops.transcendental;
       break;
     case ExprKind::kPow:
-      ++(is_float ? ops.power : ops.integer);
+      ++(is_element ? ops.power : ops.integer);
       break;
     case ExprKind::kFloorDiv:
     case ExprKind::kMod:
@@ -194,8 +205,11 @@ class Walker {
     const Node& node = program_.nodes[id];
     if (node.kind == NodeKind::kLoop) {
       loops_.push_back({node.var, node.loop_kind, extents_[node.var], Trips(node.var)});
-      if (IsBodyLoop(node)) {
+      const bool is_nest = node.loop_kind == LoopKind::kTensorized;
+      if (is_nest) intrinsic_ = node.intrinsic;
+      if (IsBodyLoop(node) || !intrinsic_.empty()) {
         for (NodeId child : node.children) Collect(child, times, depth, body);
+        if (is_nest) intrinsic_.clear();
       } else {
         body.inner.push_back({Trips(node.var), Items(node.children, times * Trips(node.var))});
       }
@@ -213,9 +227,7 @@ class Walker {
   void AddStore(NodeId id, double times, size_t depth, WalkBody& body) {
     const Node& node = program_.nodes[id];
     WalkStore store{.node = id, .loops = loops_, .body_depth = depth, .executions = times};
-    for (size_t i = depth; i < loops_.size() && store.vector_loop < 0; ++i) {
-      if (loops_[i].kind == LoopKind::kVectorized) store.vector_loop = static_cast<int>(i);
-    }
+    SetVector(node, store);
     for (size_t i = depth; i < loops_.size(); ++i) store.instances *= Width(store, i);
     store.combines = node.combiner != Combiner::kAssign;
     store.is_product = node.value->kind == ExprKind::kMul;
@@ -244,6 +256,19 @@ class Walker {
     nest_.stores.push_back(std::move(store));
   }
 
+  // The loop whose iterations are the lanes of a vector, or of an instruction with a nest.
+  void SetVector(const Node& node, WalkStore& store) const {
+    for (size_t i = store.body_depth; i < loops_.size() && store.vector_loop < 0; ++i) {
+      const LoopKind kind = loops_[i].kind;
+      if (kind != LoopKind::kVectorized && kind != LoopKind::kTensorized) continue;
+      store.vector_loop = static_cast<int>(i);
+      if (kind == LoopKind::kTensorized) store.intrinsic = intrinsic_;
+    }
+    store.dtype = program_.buffers[node.buffer].dtype;
+    const int64_t widest = std::max(SizeBytes(store.dtype), WidestBytes(*node.value));
+    store.lanes = isa_.vector_bytes / widest;
+  }
+
   // Of the terms of a sum, those that straight-line code keeps: factors from a constant table are
   // known there, and a term with a zero is none.
   static double NonzeroShare(const ExprNode& e) {
@@ -257,9 +282,15 @@ class Walker {
 
   // Instructions that the body's loop `i` stands for.
   double Width(const WalkStore& store, size_t i) const {
-    return static_cast<int>(i) == store.vector_loop
-               ? VectorChunks(loops_[i].extent, isa_.float_lanes())
-               : loops_[i].trips;
+    if (static_cast<int>(i) == store.vector_loop) {
+      return VectorChunks(loops_[i].extent, store.lanes);
+    }
+    return IsOfInstruction(store, i) ? 1 : loops_[i].trips;
+  }
+
+  // Whether loop `i` lies inside the nest that an instruction computes.
+  static bool IsOfInstruction(const WalkStore& store, size_t i) {
+    return !store.intrinsic.empty() && static_cast<int>(i) > store.vector_loop;
   }
 
   // Counts the operations and adds the loads of a value, operands first.
@@ -287,10 +318,16 @@ class Walker {
     bool pointers = false;
     for (size_t i = store.body_depth; i < access.loops.size(); ++i) {
       const AccessLoop& loop = access.loops[i];
-      if (!loop.moves()) continue;
+      if (!loop.moves() || IsOfInstruction(store, i)) continue;
+      if (static_cast<int>(i) == store.vector_loop && !store.intrinsic.empty()) {
+        // Operands lie as the instruction takes them.
+        access.instructions *= Width(store, i);
+        continue;
+      }
       if (static_cast<int>(i) == store.vector_loop) {
         access.has_gather = loop.hidden || loop.stride != 1;
-        const double runs = loop.hidden && !is_store ? RunsOfLanes(buffer, indices, loops_[i]) : 0;
+        const double runs =
+            loop.hidden && !is_store ? RunsOfLanes(buffer, indices, loops_[i], store.lanes) : 0;
         // A run of neighbours is a load and a shuffle.
         access.instructions *= runs > 0            ? 2 * runs * Width(store, i)
                                : access.has_gather ? 1.5 * static_cast<double>(loops_[i].extent)
@@ -308,9 +345,9 @@ class Walker {
 
   // Of a load whose lanes lie in an order that is known, in few runs of neighbours: how many runs
   // there are, at the first vector of the loop. 0: lanes are loaded one by one.
-  double RunsOfLanes(const Buffer& buffer, const std::vector<Expr>& indices,
-                     const WalkLoop& loop) const {
-    const int64_t lanes = std::min<int64_t>(isa_.float_lanes(), loop.extent);
+  double RunsOfLanes(const Buffer& buffer, const std::vector<Expr>& indices, const WalkLoop& loop,
+                     int64_t vector_lanes) const {
+    const int64_t lanes = std::min<int64_t>(vector_lanes, loop.extent);
     std::vector<int64_t> places;
     std::optional<Expr> rest;  // Of the first lane's address, without its constant.
     const Expr address = ElementOf(buffer, indices);
@@ -397,6 +434,7 @@ class Walker {
   std::vector<int64_t> extents_;  // By variable.
   std::vector<bool> prefetched_;  // By buffer.
   std::vector<WalkLoop> loops_;   // Around where the walk is.
+  std::string intrinsic_;         // Of the nest that the walk is in; empty: none.
   WalkNest nest_;
 };
 

@@ -4,6 +4,7 @@
 #define TUNER_COST_MODEL_NEST_WALK_H_
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "compiler/ir/program.h"
@@ -53,7 +54,7 @@ struct OpCounts {
   int transcendental = 0;  // exp, log, tanh, erf, sin, cos.
   int power = 0;
   int compare = 0;  // Comparisons and logic; those of an index count too.
-  int integer = 0;  // Other integer arithmetic: of indices that were not resolved.
+  int integer = 0;  // Other arithmetic of 64-bit integers: of indices that were not resolved.
 
   // Those that take one slot of an arithmetic port, and cycles of the others.
   int simple() const { return add + multiply + min_max + select + cast + negate; }
@@ -64,7 +65,12 @@ struct WalkStore {
   NodeId node = -1;
   std::vector<WalkLoop> loops;  // Outermost first; the body's from body_depth on.
   size_t body_depth = 0;
-  int vector_loop = -1;   // Position in `loops`; -1: scalar.
+  int vector_loop = -1;  // Position in `loops`; -1: scalar.
+  int64_t lanes = 1;     // Of a full vector of what it computes.
+  // Of the type of its value: the unit that computes it.
+  DType dtype = DType::kF32;
+  // The instruction that computes the loops from vector_loop on as a nest; empty: none.
+  std::string intrinsic;
   double executions = 1;  // Of its body, on one worker.
   double instances = 1;   // Vectors (or scalars) of the value an execution.
   OpCounts ops;
