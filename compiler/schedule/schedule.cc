@@ -398,6 +398,18 @@ void Schedule::Vectorize(LoopRef loop, int64_t lanes) {
   structure_.nodes[burnish::LoopOf(structure_, loop.id)].lanes = static_cast<int32_t>(lanes);
 }
 
+void Schedule::Tensorize(LoopRef loop, const std::string& intrinsic) {
+  Annotate("tensorize", loop, LoopKind::kTensorized, {{"intrinsic", intrinsic}});
+  if (!status_.ok()) return;
+  structure_.nodes[burnish::LoopOf(structure_, loop.id)].intrinsic = intrinsic;
+}
+
+void Schedule::Bind(LoopRef loop, const std::string& thread) {
+  Annotate("bind", loop, LoopKind::kBound, {{"thread", thread}});
+  if (!status_.ok()) return;
+  structure_.nodes[burnish::LoopOf(structure_, loop.id)].thread_tag = thread;
+}
+
 void Schedule::PrefetchNext(BufferRef buffer, LoopRef next, LoopRef at, int cache_level) {
   if (!Check(buffer) || !Check(next) || !Check(at)) return;
   Append("prefetch", {structure_.buffers[buffer.id].name}, {},

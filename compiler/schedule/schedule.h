@@ -119,6 +119,10 @@ class Schedule {
   void Parallel(LoopRef loop);
   void Unroll(LoopRef loop);
   void Vectorize(LoopRef loop, int64_t lanes);
+  // From `loop` on, the nest of an instruction; `intrinsic`: of intrinsics.h.
+  void Tensorize(LoopRef loop, const std::string& intrinsic);
+  // `thread`: an axis of a GPU's grid, "block.x" .. "thread.z".
+  void Bind(LoopRef loop, const std::string& thread);
   void PrefetchNext(BufferRef buffer, LoopRef next, LoopRef at, int cache_level);
   void PrefetchThis(BufferRef buffer, LoopRef loop, int cache_level);
   void Stream(BufferRef buffer);

@@ -83,6 +83,11 @@ TEST(TypedSketchTest, CompiledProductsOfBytesSumInWiderIntegers) {
   ExpectCompiledPointsCompute(WidenedProduct(9, 21, 35));
 }
 
+// By the instruction for pairs of products, of every width.
+TEST(TypedSketchTest, CompiledPairsOfProductsOfBytesComputeTheDefinition) {
+  ExpectCompiledPointsCompute(WidenedProduct(9, 28, 48));
+}
+
 TEST(TypedSketchTest, CompiledChainsOfBytesComputeTheDefinition) {
   ExpectCompiledPointsCompute(RowDistances(5, 130));
   ExpectCompiledPointsCompute(RowDistances(4, 192));

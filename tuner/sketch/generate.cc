@@ -12,10 +12,10 @@ namespace {
 // More alternatives than this come from programs of many blocks; the first of each rule are kept.
 constexpr size_t kSketchesMax = 16;
 
-std::vector<SketchRule> RulesOf(RuleKind kind) {
+std::vector<SketchRule> RulesOf(RuleKind kind, const DeviceModel& device) {
   std::vector<SketchRule> rules;
   for (const SketchRule& rule : SketchRules()) {
-    if (rule.kind == kind) rules.push_back(rule);
+    if (rule.kind == kind && rule.suits(device)) rules.push_back(rule);
   }
   std::sort(rules.begin(), rules.end(),
             [](const SketchRule& a, const SketchRule& b) { return a.precedence > b.precedence; });
@@ -27,7 +27,7 @@ std::vector<SketchRule> RulesOf(RuleKind kind) {
 std::vector<Sketch> Ask(RuleKind kind, const RuleContext& context, BlockId block,
                         bool* shares = nullptr) {
   std::vector<Sketch> sketches;
-  for (const SketchRule& rule : RulesOf(kind)) {
+  for (const SketchRule& rule : RulesOf(kind, context.device)) {
     const std::vector<Draft> drafts = rule.apply(context, block);
     if (drafts.empty()) continue;
     for (const Draft& draft : drafts) sketches.push_back(SketchOf(draft));

@@ -11,21 +11,34 @@ const std::vector<SketchRule>& SketchRules() {
   static const auto& rules = *new std::vector<SketchRule>{
       // Two products block by block have the product of their spaces, and pass the scores through
       // memory: the chain decides alone.
-      {"contraction_chain", kProgram, 2, /*shares=*/false, ContractionChainRule},
-      {"row_chain", kProgram, 1, /*shares=*/true, RowChainRule},
-      {"border", kStructural, 1, /*shares=*/false, BorderRule},
-      {"contraction", kBlock, 6, /*shares=*/false, ContractionRule},
-      {"window", kBlock, 5, /*shares=*/false, WindowRule},
-      {"row_reduction", kBlock, 4, /*shares=*/false, RowReductionRule},
+      {"contraction_chain", WorkersOfVectors, kProgram, 2, /*shares=*/false, ContractionChainRule},
+      {"row_chain", WorkersOfVectors, kProgram, 1, /*shares=*/true, RowChainRule},
+      {"border", AnyDevice, kStructural, 1, /*shares=*/false, BorderRule},
+      {"contraction", AnyDevice, kBlock, 6, /*shares=*/false, ContractionRule},
+      {"window", WorkersOfVectors, kBlock, 5, /*shares=*/false, WindowRule},
+      {"row_reduction", WorkersOfVectors, kBlock, 4, /*shares=*/false, RowReductionRule},
       // Movement by vectors and shuffles, or by tiles of lines; the plain nest where that is not
       // faster. What is interleaved in few rows needs no tiles.
-      {"interleave", kBlock, 3, /*shares=*/true, InterleaveRule},
-      {"transpose", kBlock, 2, /*shares=*/true, TransposeRule},
+      {"interleave", WorkersOfVectors, kBlock, 3, /*shares=*/true, InterleaveRule},
+      {"transpose", WorkersOfVectors, kBlock, 2, /*shares=*/true, TransposeRule},
       // Takes every block.
-      {"spatial", kBlock, 1, /*shares=*/false, SpatialRule},
-      {"winograd", kAlgorithm, 1, /*shares=*/false, WinogradRule},
+      {"spatial", WorkersOfVectors, kBlock, 1, /*shares=*/false, SpatialRule},
+      {"winograd", WorkersOfVectors, kAlgorithm, 1, /*shares=*/false, WinogradRule},
   };
   return rules;
+}
+
+bool AnyDevice(const DeviceModel&) { return true; }
+
+bool WorkersOfVectors(const DeviceModel& device) {
+  const ParallelAxis* const lanes = device.FindAxis(Axis::kLane);
+  return device.FindAxis(Axis::kWorker) != nullptr && lanes != nullptr && lanes->extent_bytes > 0;
+}
+
+bool GridsOfThreads(const DeviceModel& device) {
+  const ParallelAxis* const lanes = device.FindAxis(Axis::kLane);
+  return device.FindAxis(Axis::kBlock) != nullptr && device.FindAxis(Axis::kWarp) != nullptr &&
+         lanes != nullptr && lanes->extent > 0;
 }
 
 namespace {

@@ -44,6 +44,8 @@ enum class RuleKind : uint8_t {
 
 struct SketchRule {
   const char* name;
+  // Whether the rule writes for devices of this kind: what it asks of a device, the device has.
+  bool (*suits)(const DeviceModel& device);
   RuleKind kind;
   // Of the rules of one kind that take a block or a program, those with a greater precedence are
   // asked first. No two rules of a kind have the same.
@@ -58,6 +60,12 @@ struct SketchRule {
 
 // Every rule, in no order that means anything.
 const std::vector<SketchRule>& SketchRules();
+
+// Kinds of devices, for `suits`. Workers of vectors: cores that share out a loop, each with vector
+// instructions (a CPU). Grids of threads: blocks of threads in lock step (a GPU).
+bool AnyDevice(const DeviceModel& device);
+bool WorkersOfVectors(const DeviceModel& device);
+bool GridsOfThreads(const DeviceModel& device);
 
 // One line for each rule, in its own file under rules/.
 std::vector<Draft> BorderRule(const RuleContext& context, BlockId block);

@@ -260,6 +260,16 @@ TEST(SketchTest, ChainsOfBytesComputeTheDefinition) {
   }
 }
 
+// Nobody named bytes: the rule asks the device's units, and the model knows their rates.
+TEST(SketchTest, DefaultOfAProductOfBytesTakesTheInstructionForPairs) {
+  for (const char* text : {"cpu:arch=znver4,threads=2", "cpu:arch=znver3,threads=2",
+                           "cpu:arch=graniterapids,threads=2", "cpu:arch=x86-64-v2,threads=1"}) {
+    ASSERT_OK_AND_ASSIGN(const Target target, ParseTarget(text));
+    const Trace trace = DefaultSchedule(WidenedProduct(49, 256, 96), DeviceModelOf(target));
+    EXPECT_TRUE(HasStep(trace, "tensorize")) << text << "\n" << PrintTrace(trace);
+  }
+}
+
 // Other workers read what one wrote; one alone has it in its cache.
 TEST(SketchTest, ChainsOverRowsWritePastTheCachesForSeveralWorkers) {
   for (const auto& task : Cases()) {

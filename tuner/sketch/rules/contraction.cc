@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "compiler/schedule/intrinsics.h"
 
 namespace burnish {
 namespace {
@@ -114,6 +115,36 @@ std::optional<GroupedProgram> SplitGroups(const Program& program, BlockId id) {
   *at = FindVar(view, names[1]);
   seen.spatial.insert(at, FindVar(view, names[0]));
   return grouped;
+}
+
+std::vector<TileUnit> TileUnitsOf(const DeviceModel& device, const Program& program,
+                                  const Contraction& c) {
+  const Block& block = program.blocks[c.block];
+  const int64_t columns = Extent(program, c.vector_axis);
+  const int64_t depth = Extent(program, c.reduction.back());
+  const auto is = [](NumberType type, DType dtype) {
+    return NumberTypeName(type) == DTypeName(dtype);
+  };
+  std::vector<TileUnit> units;
+  for (const ComputeUnit& unit : device.units) {
+    // One row of sums in vector registers: tiles of more rows are another loop structure.
+    const bool row = unit.m == 1 && unit.sums_in == Residence::kVectorRegister;
+    const bool takes = is(unit.left, c.broadcast_load->dtype) &&
+                       is(unit.right, c.vector_load->dtype) && is(unit.sum, block.step->dtype);
+    if (!row || !takes || FindIntrinsic(unit.intrinsic) == nullptr) continue;
+    // An instruction has no narrower form for a rest.
+    if (columns % unit.n != 0 || depth % unit.k != 0) continue;
+    units.push_back({.lanes = unit.n, .depth = unit.k, .intrinsic = unit.intrinsic});
+    break;
+  }
+  if (GridsOfThreads(device)) {
+    units.push_back({.lanes = device.FindAxis(Axis::kLane)->extent});
+    return units;
+  }
+  const int64_t lanes = LanesOf(device.core, program, block);
+  units.push_back(
+      {.lanes = std::max<int64_t>(2, std::min<int64_t>(lanes, FloorPowerOfTwo(columns)))});
+  return units;
 }
 
 bool BroadcastsFromMemory(const IsaModel& isa, const Program& program, const Contraction& c) {

@@ -46,6 +46,20 @@ struct GroupedProgram {
 // where no load of the block has such a quotient of one of its axes.
 std::optional<GroupedProgram> SplitGroups(const Program& program, BlockId id);
 
+// What multiplies and adds in a register tile: vectors, as the backend makes them of any product,
+// or an instruction that computes a nest of sums and products.
+struct TileUnit {
+  int64_t lanes = 1;      // Sums of one vector.
+  int64_t depth = 1;      // Products that one instruction adds to each of them.
+  std::string intrinsic;  // Of schedule/intrinsics.h; empty: vectors.
+};
+
+// The units of the device for this product, best first: the widest instruction that takes operands
+// and sums of these types and shares out the problem evenly, if there is one; then vectors, which
+// take every product.
+std::vector<TileUnit> TileUnitsOf(const DeviceModel& device, const Program& program,
+                                  const Contraction& c);
+
 // Whether a product reads its broadcast operand from memory, in the instruction that uses the
 // value: elements of 32 and 64 bits, as they are. Others are widened or converted in a register
 // first.

@@ -25,6 +25,13 @@ constexpr int kGridThreads = 4;
 // Rows of a worker that keep a register tile busy.
 constexpr int64_t kRowsOfOwn = 8;
 
+// Of a thread's tile: more rows, or more vectors of lanes, than this take registers that other
+// warps of the multiprocessor need to hide latency; 8 x 8 sums a thread is what CUTLASS takes for
+// f32 ("CUTLASS: fast linear algebra in CUDA C++", 2017).
+constexpr int64_t kThreadRowsMax = 8;
+// What a thread needs beside its sums and operands: addresses and loop counters.
+constexpr int64_t kThreadRegistersOfOwn = 24;
+
 int64_t BytesOf(const Program& program, const Expr& load) {
   const Buffer& buffer = program.buffers[load->id];
   return ElementCount(buffer.shape) * SizeBytes(buffer.dtype);
@@ -42,18 +49,21 @@ struct Form {
   bool chunk_rows = false;       // All panels for some rows, which stay in L2, then the next rows.
   bool panels_inside = false;    // All panels for each tile of rows; with split_rows only.
   bool grid = false;             // Workers share rows and vectors, in two dimensions.
+  bool blocks = false;           // A tile for each thread of a block, a block for each outer tile.
 };
 
 class ContractionSketch {
  public:
   // `start`: a schedule of the program before it came to this form, with the steps that led here.
-  ContractionSketch(const RuleContext& context, const Contraction& c, const Form& form,
-                    Schedule start)
+  ContractionSketch(const RuleContext& context, const Contraction& c, const TileUnit& unit,
+                    const Form& form, Schedule start)
       : context_(context),
         program_(context.program),
         c_(c),
         name_(program_.blocks[c.block].name),
+        unit_(unit),
         form_(form),
+        lanes_(unit.lanes),
         s_(std::move(start)) {}
 
   Draft Build() {
@@ -62,9 +72,13 @@ class ContractionSketch {
     Tile();
     Pack();
     Annotate();
-    const char* workers = form_.grid ? "grid" : form_.split_rows ? "rows" : "panels";
+    const char* workers = form_.blocks       ? "blocks"
+                          : form_.grid       ? "grid"
+                          : form_.split_rows ? "rows"
+                                             : "panels";
     return {absl::StrCat("contraction/", workers, form_.block_reduction ? "/blocked" : "",
-                         form_.chunk_rows ? "/chunks" : "", form_.panels_inside ? "/tiles" : ""),
+                         form_.chunk_rows ? "/chunks" : "", form_.panels_inside ? "/tiles" : "",
+                         IsNest() ? "/" : "", unit_.intrinsic),
             std::move(s_)};
   }
 
@@ -80,6 +94,17 @@ class ContractionSketch {
     return product;
   }
 
+  // Whether an instruction computes the innermost loops as a nest of its own.
+  bool IsNest() const { return !unit_.intrinsic.empty(); }
+  // Elements along the vector axis, or along the segment, in steps of the loops that are split: the
+  // instruction's own loops were taken off them before.
+  Expr InVectors(const Expr& elements) const {
+    return IsNest() ? FloorDiv(elements, lanes_) : elements;
+  }
+  Expr InSteps(const Expr& elements) const {
+    return IsNest() ? FloorDiv(elements, unit_.depth) : elements;
+  }
+
   // Elements of the reduction's flat segment.
   int64_t Depth() const {
     int64_t depth = 1;
@@ -92,13 +117,10 @@ class ContractionSketch {
   void Decide() {
     const IsaModel& isa = context_.device.core;
     vector_extent_ = Extent(program_, c_.vector_axis);
-    lanes_ =
-        std::max<int64_t>(2, std::min<int64_t>(LanesOf(isa, program_, program_.blocks[c_.block]),
-                                               FloorPowerOfTwo(vector_extent_)));
     row_count_ = Product(c_.rows);
     Decision rows{.name = "mr"}, columns{.name = "nr"}, unrolled{.name = "ku", .values = {1}};
     // Rows may lie a multiple of 4 KiB apart, in one set of the first cache: no more than its ways.
-    const int64_t rows_max = std::max<int64_t>(isa.l1d.ways, 8);
+    const int64_t rows_max = form_.blocks ? kThreadRowsMax : std::max<int64_t>(isa.l1d.ways, 8);
     for (int64_t v = 1; v <= std::min(row_count_, rows_max); ++v) rows.values.push_back(v);
     for (int64_t v = 1; v <= (isa.vector_register_count > 16 ? 6 : 4); ++v) {
       // A panel that is wider than the axis is waste.
@@ -107,12 +129,17 @@ class ContractionSketch {
       columns.values.push_back(v * lanes_);
     }
     for (int64_t v : {2, 4, 8}) {
-      if (v <= Depth()) unrolled.values.push_back(v);
+      if (v * unit_.depth <= Depth()) unrolled.values.push_back(v);
     }
     most_columns_ = columns.values.back() / lanes_;
     mr_ = s_.Decide(std::move(rows));
     nr_ = s_.Decide(std::move(columns));
     ku_ = s_.Decide(std::move(unrolled));
+    vectors_ = FloorDiv(nr_, lanes_);
+    if (form_.blocks) {
+      warps_ = s_.Decide({.name = "warps", .values = {1, 2, 4, 8}});
+      return RequireOfThreads();
+    }
     Decision prefetch{.name = "prefetch", .kind = DecisionKind::kChoice, .values = {0}};
     if (context_.options.prefetch) prefetch.values.push_back(1);
     prefetch_ = s_.Decide(std::move(prefetch));
@@ -133,8 +160,17 @@ class ContractionSketch {
       column_parts_ = s_.Decide({.name = "column_parts", .values = divisors});
     }
     if (form_.chunk_rows) chunks_ = s_.Decide({.name = "chunks", .values = {2, 4, 8, 16, 32}});
-    vectors_ = FloorDiv(nr_, lanes_);
     Require();
+  }
+
+  // That a tile fits a thread's registers, and no lanes, warps or registers are waste.
+  void RequireOfThreads() {
+    const MemoryLevel* const registers = context_.device.FindLevel("registers");
+    s_.Require(Le(mr_ * vectors_ + mr_ + vectors_,
+                  Int(registers->size_bytes / registers->line_bytes - kThreadRegistersOfOwn)));
+    s_.Require(Lt((vectors_ - 1) * lanes_, Int(vector_extent_)));
+    s_.Require(Or(Le(warps_, Int(1)), Lt((warps_ - 1) * mr_, Int(row_count_))));
+    s_.Require(Le(warps_, Int(context_.device.FindAxis(Axis::kWarp)->extent)));
   }
 
   void Require() {
@@ -183,6 +219,10 @@ class ContractionSketch {
     if (!outer.empty()) outer_ = s_.Fuse(outer, New("g"));
     taps_.assign(reduction.begin(), reduction.begin() + c_.fused_from);
     segment_ = s_.Fuse(absl::MakeConstSpan(reduction).subspan(c_.fused_from), New("q"));
+    if (!IsNest()) return;
+    // First of all, where both divide evenly: the instruction takes whole loops only.
+    std::tie(axis_, lane_) = s_.SplitSize(axis_, New("vs", "vl"), Int(lanes_));
+    std::tie(segment_, product_) = s_.SplitSize(segment_, New("qs", "ql"), Int(unit_.depth));
   }
 
   // Of axes as this form has them: after a split for groups they are its loops.
@@ -197,7 +237,7 @@ class ContractionSketch {
     std::vector<LoopRef> loops = DealOut();
     LoopRef row = row_of_worker_, segment = segment_, block;
     if (form_.block_reduction) {
-      std::tie(block, segment) = s_.SplitSize(segment_, New("kb", "q1"), kb_);
+      std::tie(block, segment) = s_.SplitSize(segment_, New("kb", "q1"), InSteps(kb_));
     }
     const auto [step, unrolled] = s_.SplitSize(segment, New("qo", "qi"), ku_);
     step_ = step, unrolled_ = unrolled;
@@ -208,7 +248,9 @@ class ContractionSketch {
       loops.push_back(block);
       inner.clear();
     }
-    if (row) {
+    if (form_.blocks) {
+      in_tile_ = row;
+    } else if (row) {
       const auto [tile, in_tile] = s_.SplitMax(row, New("mt", "mi"), mr_);
       in_tile_ = in_tile;
       loops.insert(form_.panels_inside ? loops.begin() + 1 : loops.end(), tile);
@@ -218,6 +260,7 @@ class ContractionSketch {
     inner.push_back(unrolled_);
     if (row) inner.push_back(in_tile_);
     inner.push_back(vector_);
+    if (IsNest()) inner.insert(inner.end(), {lane_, product_});
     loops.insert(loops.end(), inner.begin(), inner.end());
     s_.Reorder(loops);
     // Few rows: they are broadcast once and the panel streams; else the other way round.
@@ -225,11 +268,40 @@ class ContractionSketch {
     s_.Stage(s_.FindBlock(name_), New("acc"), tile_, Scope::kRegister);
   }
 
+  // A block of threads for each tile of rows and columns: its lanes lie side by side along the
+  // columns, its warps have rows each. What does not divide is guarded: a thread has its tile or
+  // none of it.
+  std::vector<LoopRef> DealToBlocks() {
+    const auto [panels, in_panel] = s_.SplitSize(axis_, New("vp", "vi"), nr_, Tail::kGuard);
+    std::tie(vector_, lane_) = s_.SplitSize(in_panel, New("vv", "vl"), Int(lanes_));
+    panel_dims_ = {panels};
+    std::vector<LoopRef> grid, threads = {lane_};
+    if (outer_) {
+      grid.push_back(outer_);
+      panel_dims_.insert(panel_dims_.begin(), outer_);
+    }
+    if (row_) {
+      const auto [tiles, in_block] =
+          s_.SplitSize(row_, New("mt", "mb"), mr_ * warps_, Tail::kGuard);
+      std::tie(warp_, row_of_worker_) = s_.SplitSize(in_block, New("mw", "mi"), mr_);
+      grid.push_back(tiles);
+      threads.insert(threads.begin(), warp_);
+    }
+    grid.push_back(panels);
+    std::vector<LoopRef> order = grid;
+    order.insert(order.end(), threads.begin(), threads.end());
+    s_.Reorder(order);
+    worker_ = s_.Fuse(grid, New("p"));
+    threads.insert(threads.begin(), worker_);
+    return threads;
+  }
+
   // What each worker does, and in which order it goes over panels: loops, outermost first. Leaves a
   // worker's rows in row_of_worker_.
   std::vector<LoopRef> DealOut() {
     LoopRef axis = axis_;
     row_of_worker_ = row_;
+    if (form_.blocks) return DealToBlocks();
     LoopRef column_part;
     if (form_.grid) {
       std::tie(column_part, axis) = s_.SplitParts(axis, New("pc", "v1"), column_parts_);
@@ -237,7 +309,7 @@ class ContractionSketch {
       // Whole panels may not share out evenly, vectors do: each worker has a narrow last panel.
       std::tie(worker_, axis) = s_.SplitParts(axis, New("p", "v1"), Int(parts_));
     }
-    const auto [panels, vector] = s_.SplitSize(axis, New("vp", "vi"), nr_);
+    const auto [panels, vector] = s_.SplitSize(axis, New("vp", "vi"), InVectors(nr_));
     vector_ = vector;
     std::vector<LoopRef> loops;
     if (form_.grid) {
@@ -281,10 +353,14 @@ class ContractionSketch {
   // The vector operand in the order of use; for constants once, when the model is built.
   void Pack() {
     const Buffer& source = program_.buffers[c_.vector_load->id];
+    // A copy for one call is another kernel on a grid of threads, and lanes may load apart.
+    if (form_.blocks && source.role != BufferRole::kConstant) return;
     std::vector<LoopRef> dims = panel_dims_;
     dims.insert(dims.end(), taps_.begin(), taps_.end());
     dims.push_back(segment_);
     dims.push_back(vector_);
+    if (lane_) dims.push_back(lane_);
+    if (IsNest()) dims.push_back(product_);
     packed_ = s_.Relayout(s_.FindBuffer(source.name), New("packed"), dims);
     if (source.role == BufferRole::kConstant) {
       s_.Precompute(packed_);
@@ -292,15 +368,30 @@ class ContractionSketch {
     }
     // Vectors of what may lie far apart: loads of single elements, but one store for all of them.
     const std::vector<LoopRef> copied = s_.LoopsOf(packed_);
-    s_.Vectorize(copied.back(), lanes_);
+    s_.Vectorize(copied.back(), IsNest() ? unit_.depth : lanes_);
     s_.Parallel(copied[0]);
   }
 
+  void AnnotateThreads() {
+    s_.Bind(worker_, "block.x");
+    if (row_) s_.Bind(warp_, "thread.y");
+    s_.Bind(lane_, "thread.x");
+    s_.Unroll(unrolled_);
+    if (row_) s_.Unroll(in_tile_);
+    s_.Unroll(vector_);
+  }
+
   void Annotate() {
+    if (form_.blocks) return AnnotateThreads();
     s_.Parallel(worker_);
     s_.Unroll(unrolled_);
     if (row_) s_.Unroll(in_tile_);
-    s_.Vectorize(vector_, lanes_);
+    if (IsNest()) {
+      s_.Unroll(vector_);
+      s_.Tensorize(lane_, unit_.intrinsic);
+    } else {
+      s_.Vectorize(vector_, lanes_);
+    }
     s_.If(prefetch_, [&] { s_.PrefetchNext(s_.OutputOf(packed_), next_, step_, 2); });
     // What the epilogue reads at the output's own elements: a residual.
     const Block& block = program_.blocks[c_.block];
@@ -323,15 +414,19 @@ class ContractionSketch {
   const Program& program_;
   const Contraction& c_;
   const std::string name_;
+  const TileUnit unit_;
   const Form form_;
+  const int64_t lanes_;
   Schedule s_;
-  int64_t vector_extent_ = 0, lanes_ = 0, row_count_ = 1, most_columns_ = 1, parts_ = 1;
+  int64_t vector_extent_ = 0, row_count_ = 1, most_columns_ = 1, parts_ = 1;
   bool even_ = false;  // Panels are split by vectors, and then into panels.
-  Expr mr_, nr_, ku_, prefetch_, kb_, row_parts_, column_parts_, chunks_;
+  Expr mr_, nr_, ku_, prefetch_, kb_, row_parts_, column_parts_, chunks_, warps_;
   Expr vectors_;                                  // Of a panel.
   LoopRef axis_, row_, outer_, segment_;          // Flat loops; null where there is none.
   LoopRef worker_, row_of_worker_, next_, tile_;  // Around a tile; `next_`: from panel to panel.
+  LoopRef warp_;                                  // Of a block of threads.
   LoopRef step_, unrolled_, in_tile_, vector_;    // In a tile.
+  LoopRef lane_, product_;  // The instruction's own; of a block of threads, lanes alone.
   std::vector<LoopRef> taps_, panel_dims_;
   BlockRef packed_;
 };
@@ -353,12 +448,22 @@ std::vector<Draft> ContractionRule(const RuleContext& original, BlockId id) {
   const bool shares_rows = !c->rows.empty() && rows >= context.threads();
   const int64_t l2_share = context.device.core.l2.size_bytes / 2;
   std::vector<Draft> drafts;
+  const std::vector<TileUnit> units = TileUnitsOf(context.device, context.program, *c);
   const auto add = [&](const Form& form) {
-    drafts.push_back(
-        ContractionSketch(context, *c, form,
-                          grouped.has_value() ? grouped->schedule : Schedule(original.program))
-            .Build());
+    for (const TileUnit& unit : units) {
+      Draft draft =
+          ContractionSketch(context, *c, unit, form,
+                            grouped.has_value() ? grouped->schedule : Schedule(original.program))
+              .Build();
+      // Whether this nest is the instruction's, the primitive knows.
+      if (!unit.intrinsic.empty() && !FirstPointApplies(draft, original.program)) continue;
+      drafts.push_back(std::move(draft));
+    }
   };
+  if (GridsOfThreads(context.device)) {
+    add({.blocks = true});
+    return drafts;
+  }
   for (const bool blocked : {false, true}) {
     if (blocked && depth < 256) continue;
     // Groups dealt out would each read channels of pixels that all workers wrote; rows stay where

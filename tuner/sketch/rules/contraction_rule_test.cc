@@ -1,6 +1,7 @@
 // Register tiles of matrix products.
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/test_device_models.h"
 #include "tuner/sketch/rules/rule_test_util.h"
 
 namespace burnish {
@@ -172,9 +173,38 @@ contraction/rows
 )");
 }
 
-// Lanes are those of the sums; bytes are widened on their way.
+// The instruction that adds pairs of products to sums of 32 bits, and vectors whose lanes are those
+// of the sums.
 TEST(ContractionRuleTest, TilesOfWidenedProducts) {
-  EXPECT_EQ(TestedDrafts("contraction", WidenedProduct(3, 12, 80), kTarget), R"(contraction/panels
+  EXPECT_EQ(TestedDrafts("contraction", WidenedProduct(3, 12, 80), kTarget),
+            R"(contraction/panels/dot2_i8x8
+  mr = 1 2 3
+  nr = 8 16 24 32
+  ku = 1 2 4
+  prefetch = choice 0 1
+  require $mr * ($nr // 8) + min($mr, $nr // 8) + 1 <= 16
+  require 2 <= (80 + ($nr - 1)) // $nr
+  require $nr // 8 <= 1 || ($nr // 8 - 1) * 8 < 40
+  require 8 <= $mr * ($nr // 8) || (3 <= $mr || 4 <= $nr // 8)
+  reorder@1 (Y.m,Y.n,Y.k)
+  split@1 Y.n->(Y_vs,Y_vl) size=8
+  split@1 Y.k->(Y_qs,Y_ql) size=2
+  split@1 Y_vs->(Y_p,Y_v1) parts=2
+  split@1 Y_v1->(Y_vp,Y_vi) size=($nr // 8)
+  split@1 Y_qs->(Y_qo,Y_qi) size=$ku
+  split@1 Y.m->(Y_mt,Y_mi) max=$mr
+  reorder@1 (Y_p,Y_vp,Y_mt,Y_qo,Y_qi,Y_mi,Y_vi,Y_vl,Y_ql)
+  reorder@1 (Y_vi,Y_mi) when $mr < $nr // 8
+  stage@1 Y->Y_acc inside=Y_mt scope=register
+  relayout@1 W->Y_packed dims=(Y_p,Y_vp,Y_qs,Y_vi,Y_vl,Y_ql)
+  precompute@1 Y_packed
+  parallel@1 Y_p
+  unroll@1 Y_qi
+  unroll@1 Y_mi
+  unroll@1 Y_vi
+  tensorize@1 Y_vl intrinsic=dot2_i8x8
+  prefetch@1 Y_packed next=Y_vp at=Y_qo to=L2 when $prefetch
+contraction/panels
   mr = 1 2 3
   nr = 8 16 24 32
   ku = 1 2 4 8
@@ -197,6 +227,32 @@ TEST(ContractionRuleTest, TilesOfWidenedProducts) {
   unroll@1 Y_qi
   unroll@1 Y_mi
   vectorize@1 Y_vi lanes=8
+  prefetch@1 Y_packed next=Y_vp at=Y_qo to=L2 when $prefetch
+contraction/rows/dot2_i8x8
+  mr = 1 2 3
+  nr = 8 16 24 32
+  ku = 1 2 4
+  prefetch = choice 0 1
+  require $mr * ($nr // 8) + min($mr, $nr // 8) + 1 <= 16
+  require $nr // 8 <= 1 || ($nr // 8 - 1) * 8 < 80
+  require 8 <= $mr * ($nr // 8) || (3 <= $mr || 4 <= $nr // 8)
+  reorder@1 (Y.m,Y.n,Y.k)
+  split@1 Y.n->(Y_vs,Y_vl) size=8
+  split@1 Y.k->(Y_qs,Y_ql) size=2
+  split@1 Y_vs->(Y_vp,Y_vi) size=($nr // 8)
+  split@1 Y.m->(Y_p,Y_m1) parts=2
+  split@1 Y_qs->(Y_qo,Y_qi) size=$ku
+  split@1 Y_m1->(Y_mt,Y_mi) max=$mr
+  reorder@1 (Y_p,Y_vp,Y_mt,Y_qo,Y_qi,Y_mi,Y_vi,Y_vl,Y_ql)
+  reorder@1 (Y_vi,Y_mi) when $mr < $nr // 8
+  stage@1 Y->Y_acc inside=Y_mt scope=register
+  relayout@1 W->Y_packed dims=(Y_vp,Y_qs,Y_vi,Y_vl,Y_ql)
+  precompute@1 Y_packed
+  parallel@1 Y_p
+  unroll@1 Y_qi
+  unroll@1 Y_mi
+  unroll@1 Y_vi
+  tensorize@1 Y_vl intrinsic=dot2_i8x8
   prefetch@1 Y_packed next=Y_vp at=Y_qo to=L2 when $prefetch
 contraction/rows
   mr = 1 2 3
@@ -221,6 +277,54 @@ contraction/rows
   unroll@1 Y_mi
   vectorize@1 Y_vi lanes=8
   prefetch@1 Y_packed next=Y_vp at=Y_qo to=L2 when $prefetch
+)");
+}
+
+// A pair of products has no rest: an odd depth, or columns that no vector divides, gets vectors.
+TEST(ContractionRuleTest, InstructionsTakeWholePairsAndVectorsOnly) {
+  const auto names = [](int64_t depth, int64_t columns) {
+    return NamesOf(DraftsOf("contraction", WidenedProduct(3, depth, columns), kTarget));
+  };
+  EXPECT_THAT(names(12, 80), ElementsAre("contraction/panels/dot2_i8x8", "contraction/panels",
+                                         "contraction/rows/dot2_i8x8", "contraction/rows"));
+  EXPECT_THAT(names(12, 84), ElementsAre("contraction/panels/dot2_i8x4", "contraction/panels",
+                                         "contraction/rows/dot2_i8x4", "contraction/rows"));
+  EXPECT_THAT(names(13, 80), ElementsAre("contraction/panels", "contraction/rows"));
+  EXPECT_THAT(names(12, 83), ElementsAre("contraction/panels", "contraction/rows"));
+}
+
+// The same rule for a device of another kind: blocks, warps and lanes instead of workers and
+// vectors. Extents that no tile divides are guarded.
+TEST(ContractionRuleTest, GridsOfThreadsHaveATileForEachThread) {
+  EXPECT_EQ(TestedDrafts("contraction", Product(DType::kF32), GpuLikeDevice()),
+            R"(contraction/blocks
+  mr = 1 2 3
+  nr = 32 64 96
+  ku = 1 2 4 8
+  warps = 1 2 4 8
+  require $mr * ($nr // 32) + $mr + $nr // 32 <= 231
+  require ($nr // 32 - 1) * 32 < 80
+  require $warps <= 1 || ($warps - 1) * $mr < 3
+  require $warps <= 32
+  reorder@1 (b2.i0,b2.i1,b2.i2)
+  split@1 b2.i1->(b2_vp,b2_vi) size=$nr tail=guard
+  split@1 b2_vi->(b2_vv,b2_vl) size=32
+  split@1 b2.i0->(b2_mt,b2_mb) size=($mr * $warps) tail=guard
+  split@1 b2_mb->(b2_mw,b2_mi) size=$mr
+  reorder@1 (b2_mt,b2_vp,b2_mw,b2_vl)
+  fuse@1 (b2_mt,b2_vp)->b2_p
+  split@1 b2.i2->(b2_qo,b2_qi) size=$ku
+  reorder@1 (b2_p,b2_mw,b2_vl,b2_qo,b2_qi,b2_mi,b2_vv)
+  reorder@1 (b2_vv,b2_mi) when $mr < $nr // 32
+  stage@1 b2->b2_acc inside=b2_vl scope=register
+  relayout@1 b1->b2_packed dims=(b2_vp,b2.i2,b2_vv,b2_vl)
+  precompute@1 b2_packed
+  bind@1 b2_p thread=block.x
+  bind@1 b2_mw thread=thread.y
+  bind@1 b2_vl thread=thread.x
+  unroll@1 b2_qi
+  unroll@1 b2_mi
+  unroll@1 b2_vv
 )");
 }
 

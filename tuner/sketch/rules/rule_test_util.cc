@@ -4,11 +4,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "base/check.h"
 #include "base/rng.h"
 #include "base/status_matchers.h"
-#include "compiler/ir/expr_text.h"
 #include "compiler/ir/lower.h"
 #include "compiler/ir/parser.h"
 #include "compiler/ir/printer.h"
@@ -16,6 +14,7 @@
 #include "compiler/te/canonicalize.h"
 #include "gtest/gtest.h"
 #include "proto/device_model.h"
+#include "tuner/sketch/sketch_text.h"
 
 namespace burnish {
 namespace {
@@ -29,20 +28,10 @@ Program Canonical(TeBuilder& te) {
   return *std::move(parsed);
 }
 
-std::string ExprOf(const Draft& draft, const Expr& e) {
-  return ExprText(e, {.var = [&](VarId decision) {
-                    return absl::StrCat("$", draft.schedule.decisions()[decision].name);
-                  }});
-}
-
-std::string StepOf(const Draft& draft, Step step) {
-  for (Argument& argument : step.arguments) {
-    const Expr* e = std::get_if<Expr>(&argument.value);
-    if (e == nullptr) continue;
-    const std::string text = ExprOf(draft, *e);
-    argument.value = (*e)->kind == ExprKind::kVar ? text : absl::StrCat("(", text, ")");
-  }
-  return PrintStep(step);
+DeviceModel DeviceOf(absl::string_view target) {
+  const absl::StatusOr<Target> parsed = ParseTarget(target);
+  CHECK_OK(parsed);
+  return DeviceModelOf(*parsed);
 }
 
 }  // namespace
@@ -218,9 +207,11 @@ void ExpectComputes(const Program& workload, const Trace& trace, const std::stri
 
 std::vector<Draft> DraftsOf(absl::string_view rule, const Program& program,
                             absl::string_view target) {
-  const absl::StatusOr<Target> parsed = ParseTarget(target);
-  CHECK_OK(parsed);
-  const DeviceModel device = DeviceModelOf(*parsed);
+  return DraftsOf(rule, program, DeviceOf(target));
+}
+
+std::vector<Draft> DraftsOf(absl::string_view rule, const Program& program,
+                            const DeviceModel& device) {
   const RuleContext context{.program = program, .device = device, .options = {.algorithms = true}};
   std::vector<Draft> drafts;
   for (const SketchRule& candidate : SketchRules()) {
@@ -233,29 +224,16 @@ std::vector<Draft> DraftsOf(absl::string_view rule, const Program& program,
   return drafts;
 }
 
-std::string DraftText(const Draft& draft) {
-  std::string text = absl::StrCat(draft.name, "\n");
-  for (const Decision& decision : draft.schedule.decisions()) {
-    absl::StrAppend(&text, "  ", decision.name, " = ",
-                    decision.kind == DecisionKind::kChoice ? "choice " : "",
-                    absl::StrJoin(decision.values, " "), "\n");
-  }
-  for (const Expr& constraint : draft.schedule.constraints()) {
-    absl::StrAppend(&text, "  require ", ExprOf(draft, constraint), "\n");
-  }
-  for (const OpenStep& open : draft.schedule.steps()) {
-    absl::StrAppend(&text, "  ", StepOf(draft, open.step),
-                    open.when == nullptr ? "" : absl::StrCat(" when ", ExprOf(draft, open.when)),
-                    "\n");
-  }
-  return text;
+std::string TestedDrafts(absl::string_view rule, const Program& program, absl::string_view target) {
+  return TestedDrafts(rule, program, DeviceOf(target));
 }
 
-std::string TestedDrafts(absl::string_view rule, const Program& program, absl::string_view target) {
+std::string TestedDrafts(absl::string_view rule, const Program& program,
+                         const DeviceModel& device) {
   std::string text;
-  for (const Draft& draft : DraftsOf(rule, program, target)) {
-    text += DraftText(draft);
+  for (const Draft& draft : DraftsOf(rule, program, device)) {
     const Sketch sketch = SketchOf(draft);
+    text += ToText(sketch);
     const std::vector<Point> points = EnumeratePoints(sketch, kPointsPerDraft);
     EXPECT_FALSE(points.empty()) << draft.name;
     for (const Point& point : points) {

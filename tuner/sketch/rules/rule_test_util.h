@@ -52,16 +52,12 @@ void ExpectComputes(const Program& workload, const Trace& trace, const std::stri
 // whole. `target`: such as "cpu:arch=znver4,threads=2".
 std::vector<Draft> DraftsOf(absl::string_view rule, const Program& program,
                             absl::string_view target);
-// The draft's name; its decisions, constraints and steps, one a line. Decisions stand by name:
-//   contraction/rows
-//     mr = 1 2 3
-//     prefetch = choice 0 1
-//     require $mr * $nr // 8 <= 16
-//     split@1 b0_m->(b0_mt,b0_mi) max=$mr
-//     reorder@1 (b0_vi,b0_mi) when $mr < $nr // 8
-std::string DraftText(const Draft& draft);
-// Of all of them, and each computes the definition at its first points.
+std::vector<Draft> DraftsOf(absl::string_view rule, const Program& program,
+                            const DeviceModel& device);
+// Their sketches as text (sketch_text.h), each of which computes the definition at its first
+// points.
 std::string TestedDrafts(absl::string_view rule, const Program& program, absl::string_view target);
+std::string TestedDrafts(absl::string_view rule, const Program& program, const DeviceModel& device);
 std::vector<std::string> NamesOf(const std::vector<Draft>& drafts);
 
 }  // namespace burnish
