@@ -9,6 +9,7 @@
 #include "base/status_macros.h"
 #include "compiler/frontend/onnx_export.h"
 #include "tuner/app/build_bundle.h"
+#include "tuner/app/emit_sketches.h"
 #include "tuner/app/error.h"
 #include "tuner/app/model_source.h"
 #include "tuner/app/output_file.h"
@@ -43,7 +44,8 @@ class CompileCommand : public Command {
                   "0: no fusion, 1: fusion, 2: layout, 3: rounding may change");
     options.Value("--accuracy", "E", &accuracy_, "error of the whole model at most, or strict");
     options.Flag("--require-tuned", &require_tuned_, "fail unless each task was tuned here");
-    options.Choice("--emit", &emit_, {"onnx", "ir", "schedule", "lowered", "llvm", "asm"},
+    options.Choice("--emit", &emit_,
+                   {"onnx", "ir", "sketches", "schedule", "lowered", "llvm", "asm"},
                    "print a point of the way instead of a bundle");
     options.Value("--threads", "N", &threads_, 0, 1024, "0: those of the target");
     options.Setting("target");
@@ -67,6 +69,10 @@ class CompileCommand : public Command {
     ASSIGN_OR_RETURN(const Graph graph, LoadModel(request_));
     const std::string what = request_.task.empty() ? request_.model : request_.task;
     if (emit_ == "onnx") return EmitOnnx(context, graph, what);
+    if (emit_ == "sketches") {
+      ASSIGN_OR_RETURN(const std::string text, EmitSketches(graph, options, what));
+      return WriteText(context, text);
+    }
     ASSIGN_OR_RETURN(const BestFinder find_best, FindBest(context));
     if (!emit_.empty()) {
       ASSIGN_OR_RETURN(const std::string text, EmitPoint(graph, find_best, options, what, emit_));
