@@ -273,6 +273,12 @@ v1::Measurement ToProto(const Measurement& measurement) {
   BuildToProto(measurement.build, message.mutable_build());
   *message.mutable_numerics() = ToProto(measurement.numerics);
   message.set_network_factor(measurement.network_factor);
+  if (measurement.effort != Effort()) {
+    v1::Effort* effort = message.mutable_effort();
+    effort->set_check_ns(measurement.effort.check_ns);
+    effort->set_wait_ns(measurement.effort.wait_ns);
+    effort->set_run_ns(measurement.effort.run_ns);
+  }
   return message;
 }
 
@@ -291,6 +297,10 @@ absl::StatusOr<Measurement> FromProto(const v1::Measurement& message) {
   ASSIGN_OR_RETURN(measurement.build, BuildFromProto(message.build()));
   if (message.has_numerics()) measurement.numerics = FromProto(message.numerics());
   measurement.network_factor = message.network_factor();
+  // A worker that counts backwards has not counted.
+  measurement.effort = {.check_ns = std::max<int64_t>(0, message.effort().check_ns()),
+                        .wait_ns = std::max<int64_t>(0, message.effort().wait_ns()),
+                        .run_ns = std::max<int64_t>(0, message.effort().run_ns())};
   return measurement;
 }
 

@@ -139,6 +139,15 @@ struct Numerics {
   bool operator==(const Numerics&) const = default;
 };
 
+// Wall time of a runner for one candidate, in nanoseconds; 0: not known.
+struct Effort {
+  int64_t check_ns = 0;
+  int64_t wait_ns = 0;
+  int64_t run_ns = 0;
+
+  bool operator==(const Effort&) const = default;
+};
+
 struct Measurement {
   std::string candidate_id;
   std::variant<Latencies, Failure> outcome;
@@ -146,6 +155,7 @@ struct Measurement {
   BuildFacts build;
   Numerics numerics;
   double network_factor = 0;  // > 0: of a `refine` in the network.
+  Effort effort;
 
   // Null where the outcome is the other one.
   const Latencies* latencies() const { return std::get_if<Latencies>(&outcome); }

@@ -56,6 +56,7 @@ Measurement FullMeasurement() {
                 .packed_bytes = 4,
                 .build_ns = 5},
       .numerics = {.kind = NumericsClass::kWinograd, .winograd_m = 4, .error = 1e-5},
+      .effort = {.check_ns = 6, .wait_ns = 7, .run_ns = 8},
   };
 }
 
@@ -66,6 +67,14 @@ TEST(MeasurementTest, EveryFieldSurvivesTheWire) {
   const absl::StatusOr<Measurement> got = FromProto(message);
   ASSERT_TRUE(got.ok()) << got.status();
   EXPECT_EQ(*got, want);
+}
+
+TEST(MeasurementTest, TimesThatGoBackwardsAreNotKnown) {
+  v1::Measurement message = ToProto(FullMeasurement());
+  message.mutable_effort()->set_run_ns(-5);
+  const absl::StatusOr<Measurement> got = FromProto(message);
+  ASSERT_TRUE(got.ok()) << got.status();
+  EXPECT_EQ(got->effort, (Effort{.check_ns = 6, .wait_ns = 7, .run_ns = 0}));
 }
 
 TEST(MeasurementTest, EveryFailureKindSurvivesTheWireUnderItsOwnName) {

@@ -12,6 +12,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "base/clock.h"
 #include "base/status_macros.h"
 #include "worker/runner/tensor_data.h"
 
@@ -69,6 +70,8 @@ bool IsSound(const RunnerTiming& timing) {
   return true;
 }
 
+int64_t SteadyNs() { return absl::ToUnixNanos(Clock::Real().SteadyNow()); }
+
 Failure RunError(absl::string_view message) {
   return {.kind = FailureKind::kRunError, .message = std::string(message)};
 }
@@ -76,6 +79,16 @@ Failure RunError(absl::string_view message) {
 }  // namespace
 
 absl::StatusOr<BenchResult> RunBench::Run(const BenchRequest& request) {
+  effort_ = {};
+  const int64_t start_ns = SteadyNs();
+  absl::StatusOr<BenchResult> result = RunProcesses(request);
+  if (!result.ok()) return result;
+  effort_.run_ns = SteadyNs() - start_ns - effort_.check_ns - effort_.wait_ns;
+  result->effort = effort_;
+  return result;
+}
+
+absl::StatusOr<BenchResult> RunBench::RunProcesses(const BenchRequest& request) {
   RETURN_IF_ERROR(PrepareFiles(request.cold_constants ? request.timing.arena_bytes : 0));
   Failure refused;
   BenchResult result{.error = Numerics::kErrorNotMeasured};
@@ -208,7 +221,9 @@ absl::StatusOr<std::variant<ProcessLatencies, Failure>> RunBench::RunProcess(
   if (const absl::Status told = runner_->WriteFrame("time", request.timeout); !told.ok()) {
     return HowItEnded();
   }
+  const int64_t waiting_since_ns = SteadyNs();
   ASSIGN_OR_RETURN(const Step locked, ReadRunner(RunnerEvent::kLocked, options_.lock_timeout));
+  effort_.wait_ns += SteadyNs() - waiting_since_ns;
   if (const Failure* failure = std::get_if<Failure>(&locked)) return *failure;
   ASSIGN_OR_RETURN(const Step timed, ReadRunner(RunnerEvent::kTimed, request.timeout));
   if (const Failure* failure = std::get_if<Failure>(&timed)) return *failure;
@@ -304,6 +319,12 @@ absl::StatusOr<Failure> RunBench::HowItEnded() {
 }
 
 absl::StatusOr<CheckerReply> RunBench::AskChecker(const CheckerRequest& request) {
+  const int64_t start_ns = SteadyNs();
+  const absl::Cleanup answered = [&] { effort_.check_ns += SteadyNs() - start_ns; };
+  return AnswerOfChecker(request);
+}
+
+absl::StatusOr<CheckerReply> RunBench::AnswerOfChecker(const CheckerRequest& request) {
   if (checker_ == nullptr) {
     RETURN_IF_ERROR(
         StartChild({.program = options_.checker_program, .inherited_fds = {outputs_.get()}},

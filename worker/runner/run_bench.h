@@ -76,6 +76,7 @@ struct BenchResult {
   double error = 0;             // Against the oracle; Numerics::kErrorNotMeasured where not known.
   bool cold_constants = false;  // As it was.
   int32_t vector_bytes = 0;
+  Effort effort = {};
 };
 
 // Run by one thread at a time; Cancel by any.
@@ -107,6 +108,8 @@ class RunBench {
   absl::StatusOr<std::variant<ProcessLatencies, Failure>> RunProcess(const BenchRequest& request,
                                                                      const RunnerRequest& message,
                                                                      BenchResult& result);
+  // The processes of a Run.
+  absl::StatusOr<BenchResult> RunProcesses(const BenchRequest& request);
   // Candidate 0 alone, untimed: the checker keeps its outputs. A Failure: it does not work.
   absl::StatusOr<std::variant<std::monostate, Failure>> RunReference(const BenchRequest& request,
                                                                      const RunnerRequest& message);
@@ -115,6 +118,8 @@ class RunBench {
   absl::StatusOr<Step> ReadRunner(RunnerEvent want, absl::Duration timeout);
   absl::StatusOr<Failure> HowItEnded();
   absl::StatusOr<CheckerReply> AskChecker(const CheckerRequest& request);
+  // Starts the checker where there is none, and waits for its answer.
+  absl::StatusOr<CheckerReply> AnswerOfChecker(const CheckerRequest& request);
 
   absl::StatusOr<Child*> StartChild(const ChildOptions& options, std::unique_ptr<Child>& slot);
   void EndChild(std::unique_ptr<Child>& slot);
@@ -123,6 +128,7 @@ class RunBench {
   const RunBenchOptions options_;
   UniqueFd outputs_, arena_;
   int64_t arena_bytes_ = 0;
+  Effort effort_;  // Of the Run in progress, so far.
 
   std::mutex mutex_;  // For all below; Run's thread alone makes children go away.
   std::unique_ptr<Child> runner_, checker_;

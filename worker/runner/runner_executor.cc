@@ -227,7 +227,8 @@ absl::StatusOr<Measurement> RunnerExecutor::RunOne(const RunCandidate& candidate
   Measurement measurement{.candidate_id = candidate.candidate_id,
                           .outcome = std::move(result.outcome),
                           .environment = host_environment_,
-                          .numerics = candidate.numerics};
+                          .numerics = candidate.numerics,
+                          .effort = result.effort};
   measurement.numerics.error = std::isfinite(result.error) ? result.error : HUGE_VAL;
   Environment& environment = measurement.environment;
   SetPlace(target, used, environment);
