@@ -30,9 +30,17 @@ Json RefineJson(const RefineProgress& refine) {
           {"error", refine.error.empty() ? Json(nullptr) : Json(refine.error)}};
 }
 
+Json TimesJson(const StudyTimes& times) {
+  const auto s = [](absl::Duration time) { return absl::ToDoubleSeconds(time); };
+  return {{"search", s(times.search)}, {"wait", s(times.wait)},   {"refine", s(times.refine)},
+          {"build", s(times.build)},   {"check", s(times.check)}, {"run", s(times.run)},
+          {"queue", s(times.queue)}};
+}
+
 Json ResultJson(const std::vector<int64_t>& flop_counts, const std::string& id,
                 const StudyResult& result) {
   Json tasks = Json::array();
+  const std::vector<double>& gains = result.progress.refine.task_gains;
   for (size_t i = 0; i < result.progress.tasks.size(); ++i) {
     const TaskStatus& task = result.progress.tasks[i];
     const auto ms = [](int64_t ns) {
@@ -43,6 +51,7 @@ Json ResultJson(const std::vector<int64_t>& flop_counts, const std::string& id,
                      {"flop_count", flop_counts[i]},
                      {"default_ms", ms(task.default_ns)},
                      {"best_ms", ms(task.best.latency_ns)},
+                     {"gain", i < gains.size() && gains[i] > 0 ? Json(gains[i]) : Json(nullptr)},
                      {"refined", task.best.refined},
                      {"trials", task.trial_count}});
   }
@@ -58,6 +67,7 @@ Json ResultJson(const std::vector<int64_t>& flop_counts, const std::string& id,
           {"failures", failures},
           {"refine", RefineJson(result.progress.refine)},
           {"elapsed_s", absl::ToDoubleSeconds(result.progress.elapsed)},
+          {"times_s", TimesJson(result.progress.times)},
           {"tasks", tasks}};
 }
 
@@ -128,7 +138,8 @@ void PrintResult(Context& context, const std::vector<int64_t>& flop_counts, cons
   } else {
     context.out() << ResultTable(result.progress, flop_counts) << std::flush;
     for (const std::string& line :
-         {RefineText(result.progress.refine), NetworkText(result.progress.refine)}) {
+         {RefineText(result.progress.refine), NetworkText(result.progress.refine),
+          TimesText(result.progress.times)}) {
       if (!line.empty()) context.Note(line);
     }
   }

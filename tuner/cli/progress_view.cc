@@ -29,9 +29,10 @@ std::string Gflops(int64_t flop_count, int64_t ns) {
 
 std::string Latency(int64_t ns) { return ns > 0 ? FormatNs(static_cast<double>(ns)) : "-"; }
 
-std::string Gain(int64_t default_ns, int64_t best_ns) {
-  if (default_ns <= 0 || best_ns <= 0) return "-";
-  return absl::StrFormat("%.2fx", static_cast<double>(default_ns) / static_cast<double>(best_ns));
+// Of a task: only what was measured in turn. Times of different processes are no gain.
+std::string Gain(const RefineProgress& refine, size_t task) {
+  if (task >= refine.task_gains.size() || refine.task_gains[task] <= 0) return "-";
+  return absl::StrFormat("%.2fx", refine.task_gains[task]);
 }
 
 std::string Bar(double share, int columns) {
@@ -112,24 +113,36 @@ std::vector<std::string> ProgressTasks(const StudyProgress& progress,
   for (const size_t i : order) {
     const TaskStatus& task = progress.tasks[i];
     lines.push_back(absl::StrFormat(
-        "  %-36s x%-3g %10s %8s GFLOP/s %7s  %d trials", task.name.substr(0, 36), task.weight,
-        Latency(task.best.latency_ns), Gflops(flop_counts[i], task.best.latency_ns),
-        Gain(task.default_ns, task.best.latency_ns), task.trial_count));
+        "  %-36s x%-3g %10s %8s GFLOP/s  default %10s  %d trials", task.name.substr(0, 36),
+        task.weight, Latency(task.best.latency_ns), Gflops(flop_counts[i], task.best.latency_ns),
+        Latency(task.default_ns), task.trial_count));
   }
   return lines;
 }
 
 std::string RefineText(const RefineProgress& refine) {
   if (!refine.error.empty()) {
-    return absl::StrCat("not refined, the best alone stand: ", refine.error);
+    return absl::StrCat(
+        refine.gains_only ? "the gain was not measured: " : "not refined, the best alone stand: ",
+        refine.error);
   }
   // Of the set of default schedules there is nothing to say but what the whole took.
-  if (refine.process_count == 0 || refine.defaults_taken) return "";
+  if (refine.process_count == 0 || refine.defaults_taken || refine.gains_only) return "";
   if (refine.changed_count == 0) {
     return "refine: inside the model nobody is faster than the best alone";
   }
   return absl::StrFormat("refine: %d tasks have another best inside the model, %.1f %% of it",
                          refine.changed_count, 100 * refine.gain);
+}
+
+std::string TimesText(const StudyTimes& times) {
+  const auto s = [](absl::Duration time) {
+    return absl::StrFormat("%.1f s", absl::ToDoubleSeconds(time));
+  };
+  return absl::StrCat("time: search ", s(times.search), ", waiting for results ", s(times.wait),
+                      ", inside the model ", s(times.refine), "\nworkers, side by side: build ",
+                      s(times.build), ", check ", s(times.check), ", run ", s(times.run),
+                      ", waiting for the CPUs ", s(times.queue));
 }
 
 std::string ResultTable(const StudyProgress& progress, const std::vector<int64_t>& flop_counts) {
@@ -150,13 +163,14 @@ std::string ResultTable(const StudyProgress& progress, const std::vector<int64_t
     best_sum += task.weight * static_cast<double>(task.best.latency_ns);
     table.AddRow(
         {task.name, absl::StrFormat("%g", task.weight), Latency(task.default_ns),
-         Latency(task.best.latency_ns), Gain(task.default_ns, task.best.latency_ns),
+         Latency(task.best.latency_ns), Gain(progress.refine, i),
          Gflops(flop_counts[i], task.best.latency_ns), absl::StrCat(task.trial_count),
          absl::StrCat(OriginName(task.best.origin), task.best.refined ? ", refined" : "")});
   }
   if (complete) {
+    const double ratio = progress.refine.network_ratio;
     table.AddRow({"sum", "", FormatNs(default_sum), FormatNs(best_sum),
-                  absl::StrFormat("%.2fx", default_sum / best_sum), "",
+                  ratio > 0 ? absl::StrFormat("%.2fx", 1 / ratio) : "-", "",
                   absl::StrCat(progress.trial_count), ""});
   }
   return table.ToText();

@@ -16,11 +16,13 @@ namespace burnish {
 // What is shown; pure. `flop_counts`: one a task.
 // One line: "120/500 trials, 8.3/s, sum 20.1 ms, failed: 2 wrong result, 1 crashed, ETA 46 s".
 std::string ProgressLine(const StudyProgress& progress, double trials_per_second, int bar_columns);
-// The tasks that cost most, at most `limit` lines: best latency, GFLOP/s, gain over the default.
+// The tasks that cost most, at most `limit` lines: best latency, GFLOP/s, the default's latency.
 std::vector<std::string> ProgressTasks(const StudyProgress& progress,
                                        const std::vector<int64_t>& flop_counts, size_t limit);
 // What `refine` came to, in a line; empty: it did not begin.
 std::string RefineText(const RefineProgress& refine);
+// Where the time of the run went, in two lines: the study's own, and its workers'.
+std::string TimesText(const StudyTimes& times);
 // Every task, before and after, and their sum.
 std::string ResultTable(const StudyProgress& progress, const std::vector<int64_t>& flop_counts);
 

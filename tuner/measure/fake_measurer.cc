@@ -94,6 +94,8 @@ Measurement FakeMeasurer::Measure(const MeasureRequest& request) {
   }
   measurement.candidate_id = candidate_id;
   measurement.environment.method_version = options_.method_version;
+  measurement.effort = options_.effort;
+  measurement.build.build_ns = options_.build_ns;
   return measurement;
 }
 

@@ -25,6 +25,8 @@ struct FakeMeasurerOptions {
   int results_per_collect = 4;  // At most; by seed if `reorder`.
   FakeClock* clock = nullptr;   // Advanced by `trial_duration` for each result; null: no time.
   absl::Duration trial_duration = absl::Milliseconds(10);
+  Effort effort = {};    // Of every result.
+  int64_t build_ns = 0;  // Likewise.
   int32_t method_version = kMeasureMethodVersion;
 };
 

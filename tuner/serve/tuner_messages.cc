@@ -134,6 +134,17 @@ v1::StudyProgress ToProto(const StudyProgress& progress) {
   refine->set_network_ratio(progress.refine.network_ratio);
   refine->set_network_spread(progress.refine.network_spread);
   refine->set_defaults_taken(progress.refine.defaults_taken);
+  refine->set_gains_only(progress.refine.gains_only);
+  refine->mutable_task_gains()->Assign(progress.refine.task_gains.begin(),
+                                       progress.refine.task_gains.end());
+  v1::StudyTimes* times = message.mutable_times();
+  times->set_search_ns(absl::ToInt64Nanoseconds(progress.times.search));
+  times->set_wait_ns(absl::ToInt64Nanoseconds(progress.times.wait));
+  times->set_refine_ns(absl::ToInt64Nanoseconds(progress.times.refine));
+  times->set_build_ns(absl::ToInt64Nanoseconds(progress.times.build));
+  times->set_check_ns(absl::ToInt64Nanoseconds(progress.times.check));
+  times->set_run_ns(absl::ToInt64Nanoseconds(progress.times.run));
+  times->set_queue_ns(absl::ToInt64Nanoseconds(progress.times.queue));
   return message;
 }
 
@@ -155,7 +166,17 @@ absl::StatusOr<StudyProgress> FromProto(const v1::StudyProgress& message) {
                  .network_ratio = message.refine().network_ratio(),
                  .network_spread = message.refine().network_spread(),
                  .defaults_taken = message.refine().defaults_taken(),
-                 .error = message.refine().error()}};
+                 .task_gains = {message.refine().task_gains().begin(),
+                                message.refine().task_gains().end()},
+                 .gains_only = message.refine().gains_only(),
+                 .error = message.refine().error()},
+      .times = {.search = absl::Nanoseconds(message.times().search_ns()),
+                .wait = absl::Nanoseconds(message.times().wait_ns()),
+                .refine = absl::Nanoseconds(message.times().refine_ns()),
+                .build = absl::Nanoseconds(message.times().build_ns()),
+                .check = absl::Nanoseconds(message.times().check_ns()),
+                .run = absl::Nanoseconds(message.times().run_ns()),
+                .queue = absl::Nanoseconds(message.times().queue_ns())}};
   for (const v1::TaskProgress& in : message.tasks()) {
     if (in.best_origin() < 0 || in.best_origin() > static_cast<int32_t>(BestOrigin::kTrial)) {
       return absl::InvalidArgumentError(absl::StrCat("got best origin ", in.best_origin()));

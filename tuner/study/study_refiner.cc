@@ -14,8 +14,8 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "proto/workload.h"
+#include "tuner/refine/median.h"
 #include "tuner/refine/pass_plan.h"
-#include "tuner/refine/set_plan.h"
 
 namespace burnish {
 namespace {
@@ -32,6 +32,9 @@ constexpr double kPassShare = 0.5;
 // Beside the passes: loading, filling memory, other people's measurements.
 constexpr absl::Duration kProcessOverhead = absl::Seconds(60);
 constexpr double kPassSlack = 10;
+// A made-up model has each task so often: the weights of a step were last read so many steps ago,
+// and are in no near cache, as in a real one.
+constexpr int kOwnModelCopies = 8;
 
 bool IsTwin(const Record& a, const Record& b) {
   return a.candidate_id == b.candidate_id ||
@@ -88,6 +91,26 @@ absl::StatusOr<std::vector<StudyRefiner::Winner>> StudyRefiner::Run(
   for (size_t i = 0; i < choices.size(); ++i) choices[i] = {verdicts[i].winner, verdicts[i].ratio};
   RETURN_IF_ERROR(CompareSets(block_count(2), stop, choices));
   return Conclude(choices);
+}
+
+absl::Status StudyRefiner::MeasureGains(const std::function<bool()>& stop) {
+  CHECK(options_.network != nullptr);
+  progress_.gains_only = true;
+  for (int i = 0; i < static_cast<int>(tasks_.size()); ++i) {
+    ASSIGN_OR_RETURN(contests_.emplace_back(), ContestOf(i));
+  }
+  // Nobody contends: the best alone are the chosen, whatever comes of it.
+  std::vector<Choice> choices(tasks_.size());
+  return CompareSets(kBlocksMax, stop, choices);
+}
+
+std::vector<int> StudyRefiner::ModelOrderOrOwn() const {
+  if (!options_.model_order.empty()) return options_.model_order;
+  std::vector<int> order;
+  for (int copy = 0; copy < kOwnModelCopies; ++copy) {
+    for (int task = 0; task < static_cast<int>(tasks_.size()); ++task) order.push_back(task);
+  }
+  return order;
 }
 
 absl::Status StudyRefiner::RunContests(int block_count, const std::function<bool()>& stop) {
@@ -181,7 +204,7 @@ absl::StatusOr<StudyRefiner::Contest> StudyRefiner::ContestOf(int task_index) co
 
 double StudyRefiner::PassNs() const {
   double total_ns = 0;
-  for (const int task : options_.model_order) {
+  for (const int task : ModelOrderOrOwn()) {
     total_ns += static_cast<double>(contests_[task].entries.front().record.rank_ns);
   }
   return total_ns;
@@ -189,7 +212,7 @@ double StudyRefiner::PassNs() const {
 
 std::string StudyRefiner::ModelId() const {
   std::string model;
-  for (const int task : options_.model_order) model += options_.tasks[task].workload.id;
+  for (const int task : ModelOrderOrOwn()) model += options_.tasks[task].workload.id;
   return Sha256Bytes(model);
 }
 
@@ -309,29 +332,28 @@ absl::Status StudyRefiner::CompareSets(int block_count, const std::function<bool
     members.push_back({chosen, is_other ? add(contest.untuned) : chosen});
     differ = differ || is_other;
   }
-  if (!differ) return absl::OkStatus();
+  std::vector<std::vector<double>> gains(contests_.size());
+  if (!differ) {
+    for (const Contest& contest : contests_) {
+      progress_.task_gains.push_back(contest.untuned < 0 ? 0 : 1);
+    }
+    return absl::OkStatus();
+  }
   request.model_id = ModelId();
   progress_.process_count_max = progress_.process_count + kRefineProcesses;
+  const std::vector<int> model_order = ModelOrderOrOwn();
   std::vector<double> ratios;
   for (int process = 0; process < kRefineProcesses; ++process) {
     if (stop()) return absl::CancelledError("stopped");
     const SetPlan plan =
-        PlanSets(members, options_.model_order,
+        PlanSets(members, model_order,
                  {.seed = options_.spec.seed, .process = process, .block_count = block_count});
-    request.order = plan.order;
-    request.timeout = TimeoutOf(plan.order.pass_count());
-    ASSIGN_OR_RETURN(const NetworkResult result, options_.network->Measure(request, stop));
-    if (result.measurements.size() != request.candidates.size()) {
-      return absl::InternalError(absl::StrCat("got ", result.measurements.size(),
-                                              " measurements, want ", request.candidates.size()));
-    }
-    std::vector<ProcessLatencies> latencies;
-    for (const Measurement& measurement : result.measurements) {
-      ASSIGN_OR_RETURN(latencies.emplace_back(), ProcessOf(measurement));
-    }
-    ASSIGN_OR_RETURN(const auto pass_ns, SetPassNs(plan, latencies));
-    ratios.push_back(pass_ns[0] / pass_ns[1]);
+    ASSIGN_OR_RETURN(ratios.emplace_back(), CompareSetsOnce(request, members, plan, stop, gains));
     ++progress_.process_count;
+  }
+  for (size_t i = 0; i < gains.size(); ++i) {
+    const bool has_default = contests_[i].untuned >= 0;
+    progress_.task_gains.push_back(has_default ? Median(std::move(gains[i])) : 0);
   }
   const SetVerdict verdict = JudgeSets(ratios);
   progress_.network_ratio = verdict.ratio;
@@ -342,8 +364,35 @@ absl::Status StudyRefiner::CompareSets(int block_count, const std::function<bool
     const int untuned = contests_[i].untuned;
     if (untuned < 0 || untuned == choices[i].entry) continue;
     choices[i] = {.entry = untuned, .ratio = untuned == 0 ? 1 : 1 / verdict.ratio};
+    progress_.task_gains[i] = 1;
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<double> StudyRefiner::CompareSetsOnce(NetworkRequest& request,
+                                                     absl::Span<const std::array<int, 2>> members,
+                                                     const SetPlan& plan,
+                                                     const std::function<bool()>& stop,
+                                                     std::vector<std::vector<double>>& gains) {
+  request.order = plan.order;
+  request.timeout = TimeoutOf(plan.order.pass_count());
+  ASSIGN_OR_RETURN(const NetworkResult result, options_.network->Measure(request, stop));
+  if (result.measurements.size() != request.candidates.size()) {
+    return absl::InternalError(absl::StrCat("got ", result.measurements.size(),
+                                            " measurements, want ", request.candidates.size()));
+  }
+  std::vector<ProcessLatencies> latencies;
+  for (const Measurement& measurement : result.measurements) {
+    ASSIGN_OR_RETURN(latencies.emplace_back(), ProcessOf(measurement));
+  }
+  ASSIGN_OR_RETURN(const auto pass_ns, SetPassNs(plan, latencies));
+  for (size_t i = 0; i < members.size(); ++i) {
+    const auto [chosen, untuned] = members[i];
+    // Of one candidate the passes of both sets are one list of latencies.
+    gains[i].push_back(
+        chosen == untuned ? 1 : MedianNs(latencies[untuned]) / MedianNs(latencies[chosen]));
+  }
+  return pass_ns[0] / pass_ns[1];
 }
 
 BestOrigin StudyRefiner::OriginOf(int task_index, const Record& record) const {

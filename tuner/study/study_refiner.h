@@ -3,6 +3,7 @@
 #ifndef TUNER_STUDY_STUDY_REFINER_H_
 #define TUNER_STUDY_STUDY_REFINER_H_
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -13,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "proto/record.h"
+#include "tuner/refine/set_plan.h"
 #include "tuner/refine/verdict.h"
 #include "tuner/study/study_runner.h"
 
@@ -44,6 +46,11 @@ class StudyRefiner {
   // store's; FAILED_PRECONDITION: a task has no candidate that runs.
   absl::StatusOr<std::vector<Winner>> Run(absl::Duration time_max,
                                           const std::function<bool()>& stop);
+
+  // What the best of each task are worth: against what `compile` ships without a trial, in the
+  // model, or where that is not known in a made-up one of the tasks alone. In the progress;
+  // nothing is stored. Errors as above.
+  absl::Status MeasureGains(const std::function<bool()>& stop);
 
   const RefineProgress& progress() const { return progress_; }
 
@@ -85,6 +92,14 @@ class StudyRefiner {
   // those are faster, they are chosen.
   absl::Status CompareSets(int block_count, const std::function<bool()>& stop,
                            std::vector<Choice>& choices);
+  // One process of that. `members`: by task, the candidates of the two sets. Returns what a pass of
+  // the chosen takes of a pass of the others; adds to each task's gains.
+  absl::StatusOr<double> CompareSetsOnce(NetworkRequest& request,
+                                         absl::Span<const std::array<int, 2>> members,
+                                         const SetPlan& plan, const std::function<bool()>& stop,
+                                         std::vector<std::vector<double>>& gains);
+  // The task of each step of the model; where that is not known, of a made-up one.
+  std::vector<int> ModelOrderOrOwn() const;
   std::string ModelId() const;
   absl::Duration TimeoutOf(int64_t pass_count) const;
   double PassNs() const;  // By the latencies alone.

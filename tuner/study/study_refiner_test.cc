@@ -353,6 +353,34 @@ TEST_F(StudyRefinerTest, WhatTuningIsWorthIsMeasuredInWholePasses) {
   EXPECT_THAT(Summary().study.detail, HasSubstr("; network: "));
 }
 
+TEST_F(StudyRefinerTest, GainOfATaskIsMeasuredInTurnWithWhatShipsWithoutTrials) {
+  planted_ = TraceOfRank(0);
+  ASSERT_OK_AND_ASSIGN(const StudyResult result, Run());
+  const std::vector<double>& gains = result.progress.refine.task_gains;
+  ASSERT_THAT(gains, SizeIs(2));
+  const std::string shipped = study_->default_trace(0);
+  EXPECT_NEAR(gains[0], AloneNs(shipped) / (0.8 * AloneNs(planted_())), 1e-3);
+  EXPECT_NEAR(gains[1], 1, 0.011);
+}
+
+// One operator has no neighbours: a made-up model has it several times.
+TEST_F(StudyRefinerTest, GainIsMeasuredWhereNothingIsRefined) {
+  Create({.trials_max = 20}, /*task_count=*/1);
+  planted_ = TraceOfRank(0);
+  StudyRunnerOptions options = Options();
+  options.model_order = {};
+  ASSERT_OK_AND_ASSIGN(const StudyResult result, StudyRunner(options).Run());
+  EXPECT_TRUE(result.progress.refine.gains_only);
+  EXPECT_EQ(result.progress.refine.process_count, 3);
+  EXPECT_EQ(network_->requests().front().order.step_count, 8);
+  ASSERT_THAT(result.progress.refine.task_gains, SizeIs(1));
+  EXPECT_NEAR(result.progress.refine.task_gains[0],
+              AloneNs(study_->default_trace(0)) / (0.8 * AloneNs(planted_())), 1e-3);
+  // The records are as the trials left them.
+  EXPECT_EQ(Best(0)[0].network_factor, 1);
+  EXPECT_EQ(NetworkText(result.progress.refine), "");
+}
+
 TEST_F(StudyRefinerTest, DefaultSchedulesStayWhereTheBestOfEachTaskAreSlowerTogether) {
   planted_ = TraceOfRank(1);
   // In passes without a default, of jobs of two sets: as caches that are too small for them.
@@ -378,8 +406,10 @@ TEST_F(StudyRefinerTest, NothingIsRefinedWhereItIsNotWorthIt) {
     Create(spec, task_count);
     StudyRunnerOptions options = Options();
     change(options);
-    EXPECT_THAT(StudyRunner(options).Run(), IsOk());
-    return !network_->requests().empty();
+    const absl::StatusOr<StudyResult> result = StudyRunner(options).Run();
+    EXPECT_THAT(result, IsOk());
+    if (spec.no_refine) EXPECT_THAT(network_->requests(), IsEmpty());
+    return !network_->requests().empty() && !result->progress.refine.gains_only;
   };
   const auto nothing = [](StudyRunnerOptions&) {};
   EXPECT_TRUE(is_refined(nothing, {.trials_max = 16}));

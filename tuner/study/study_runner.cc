@@ -75,7 +75,7 @@ class StudyRunner::Impl {
   StopReason Refine(StopReason reason) {
     const bool is_over = reason == StopReason::kTrials || reason == StopReason::kTime ||
                          reason == StopReason::kGain || reason == StopReason::kNoTaskLeft;
-    if (!is_over || !session_.MayRefine()) return reason;
+    if (!is_over || !(session_.MayRefine() || session_.MayMeasureGains())) return reason;
     session_.Refine([this] {
       if (options_.on_progress != nullptr) options_.on_progress(session_.Progress());
       return request_ != Request::kNone;

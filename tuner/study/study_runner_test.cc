@@ -75,6 +75,24 @@ TEST_F(StudyRunnerTest, SpendsItsBudgetExactlyAndFindsFasterCandidates) {
   EXPECT_THAT(CheckReplay(Options()), IsOk());
 }
 
+TEST_F(StudyRunnerTest, SaysWhereItsTimeWent) {
+  Create({.task_count = 2, .spec = {.trials_max = 30}});
+  FakeMeasurerOptions farm = study_->Farm();
+  farm.effort = {.check_ns = 1'000, .wait_ns = 2'000, .run_ns = 3'000};
+  farm.build_ns = 4'000;
+  SetFarm(farm);
+  ASSERT_OK_AND_ASSIGN(const StudyResult result, Run());
+  const StudyTimes& times = result.progress.times;
+  // 30 trials and candidate 0 of each task.
+  EXPECT_EQ(times.check, absl::Microseconds(32));
+  EXPECT_EQ(times.queue, absl::Microseconds(64));
+  EXPECT_EQ(times.run, absl::Microseconds(96));
+  EXPECT_EQ(times.build, absl::Microseconds(128));
+  // The clock moves only while results are awaited.
+  EXPECT_EQ(times.wait, result.progress.elapsed);
+  EXPECT_EQ(times.search, absl::ZeroDuration());
+}
+
 TEST_F(StudyRunnerTest, CandidateZeroIsMeasuredFirstAndNamedByEveryTrial) {
   Create({.task_count = 2, .spec = {.trials_max = 20}});
   ASSERT_THAT(Run(), IsOk());

@@ -30,6 +30,21 @@ bool IsEarlier(const std::string& trial_a, const std::string& trial_b) {
   return trial_a < trial_b;
 }
 
+// Adds the time until its end to `sum`.
+class TimeAdder {
+ public:
+  TimeAdder(const Clock& clock, absl::Duration& sum)
+      : clock_(clock), sum_(sum), start_(clock.SteadyNow()) {}
+  ~TimeAdder() { sum_ += clock_.SteadyNow() - start_; }
+  TimeAdder(const TimeAdder&) = delete;
+  TimeAdder& operator=(const TimeAdder&) = delete;
+
+ private:
+  const Clock& clock_;
+  absl::Duration& sum_;
+  const absl::Time start_;
+};
+
 }  // namespace
 
 absl::StatusOr<StopReason> StudySession::Start() {
@@ -43,6 +58,7 @@ absl::StatusOr<StopReason> StudySession::Start() {
   RETURN_IF_ERROR(storage_->SetState(StudyState::kRunning, "", NowNs()));
   elapsed_before_ = storage_->ElapsedBefore();
   started_at_ = options_.clock->SteadyNow();
+  const TimeAdder searching(*options_.clock, times_.search);
   RETURN_IF_ERROR(storage_->Append({{.kind = StudyEventKind::kSession, .number = NowNs()}}));
   RETURN_IF_ERROR(MakeTasks());
   RETURN_IF_ERROR(Replay());
@@ -182,6 +198,7 @@ absl::Status StudySession::BeginReferences() {
 }
 
 absl::StatusOr<StopReason> StudySession::Fill() {
+  const TimeAdder searching(*options_.clock, times_.search);
   RETURN_IF_ERROR(BeginReferences());
   while (true) {
     const StopReason reason = WhyStop();
@@ -247,7 +264,11 @@ StopReason StudySession::WhyStop() const {
 }
 
 absl::StatusOr<int> StudySession::Collect(absl::Duration timeout) {
-  std::vector<MeasureResult> results = options_.measurer->Collect(timeout);
+  std::vector<MeasureResult> results = [&] {
+    const TimeAdder waiting(*options_.clock, times_.wait);
+    return options_.measurer->Collect(timeout);
+  }();
+  const TimeAdder searching(*options_.clock, times_.search);
   const int count = static_cast<int>(results.size());
   RETURN_IF_ERROR(RecordResults(std::move(results)));
   RETURN_IF_ERROR(TellArrived());
@@ -318,6 +339,10 @@ absl::Status StudySession::RecordResults(std::vector<MeasureResult> results) {
   options_.measurer->Acknowledge(trial_ids);
   for (const MeasurementEntry& entry : entries) {
     task_of_open_.erase(entry.trial_id);
+    times_.build += absl::Nanoseconds(entry.measurement.build.build_ns);
+    times_.check += absl::Nanoseconds(entry.measurement.effort.check_ns);
+    times_.run += absl::Nanoseconds(entry.measurement.effort.run_ns);
+    times_.queue += absl::Nanoseconds(entry.measurement.effort.wait_ns);
     if (entry.purpose != Purpose::kTrial) continue;
     ++trial_count_;
     const Failure* failure = entry.measurement.failure();
@@ -411,16 +436,31 @@ bool StudySession::MayRefine() const {
                       static_cast<int>(options_.model_order.size()));
 }
 
+bool StudySession::MayMeasureGains() const {
+  // Under a limit of time nobody has planned for it.
+  return options_.network != nullptr && !options_.spec.no_refine && !options_.spec.no_default &&
+         options_.spec.time_max_ns == 0 && trial_count_ > 0;
+}
+
 void StudySession::Refine(const std::function<bool()>& stop) {
+  const TimeAdder refining(*options_.clock, times_.refine);
   std::vector<StudyRefiner::Task> tasks;
   for (const auto& task : tasks_) {
     tasks.push_back({task->measure_task(), task->default_traces()});
   }
   StudyRefiner refiner(options_, std::move(tasks));
-  const auto winners = refiner.Run(kRefineShare * Elapsed(), [&] {
+  const auto stop_or_go_on = [&] {
     refine_ = refiner.progress();
     return stop();
-  });
+  };
+  absl::StatusOr<std::vector<StudyRefiner::Winner>> winners;
+  if (MayRefine()) {
+    winners = refiner.Run(kRefineShare * Elapsed(), stop_or_go_on);
+  } else if (const absl::Status measured = refiner.MeasureGains(stop_or_go_on); measured.ok()) {
+    winners.emplace();
+  } else {
+    winners = measured;
+  }
   refine_ = refiner.progress();
   if (!winners.ok()) {
     if (!absl::IsCancelled(winners.status())) refine_.error = winners.status().ToString();
@@ -442,7 +482,10 @@ absl::Status StudySession::Finish(StopReason reason) {
   }
   const std::string network = NetworkText(refine_);
   if (!network.empty()) absl::StrAppend(&detail, "; ", network);
-  if (!refine_.error.empty()) absl::StrAppend(&detail, "; not refined: ", refine_.error);
+  if (!refine_.error.empty()) {
+    absl::StrAppend(
+        &detail, refine_.gains_only ? "; gain not measured: " : "; not refined: ", refine_.error);
+  }
   return storage_->SetState(state, detail, NowNs());
 }
 
@@ -460,7 +503,8 @@ StudyProgress StudySession::Progress() const {
                          .failure_counts = failure_counts_,
                          .elapsed = Elapsed(),
                          .health = options_.measurer->health(),
-                         .refine = refine_};
+                         .refine = refine_,
+                         .times = times_};
   std::vector<TaskProgress> progresses;
   for (const auto& task : tasks_) {
     progresses.push_back(task->progress());

@@ -41,7 +41,10 @@ class StudySession {
 
   // Whether the trials, now that no more begin, are to be followed by Refine.
   bool MayRefine() const;
-  // Measures the best few inside the model (study_refiner.h). An error is in the progress: the
+  // Whether what the best are worth is measured where nothing is refined.
+  bool MayMeasureGains() const;
+  // Measures the best few inside the model, or what the best are worth (study_refiner.h). An error
+  // is in the progress: the
   // study has what it had. `stop`: asked about once a second; true ends it.
   void Refine(const std::function<bool()>& stop);
 
@@ -99,6 +102,7 @@ class StudySession {
   int64_t trial_count_ = 0;  // With a stored result.
   std::map<FailureKind, int64_t> failure_counts_;
   RefineProgress refine_;
+  StudyTimes times_;
   absl::Duration elapsed_before_ = absl::ZeroDuration();
   absl::Time started_at_ = absl::InfiniteFuture();
   absl::Time time_is_up_since_ = absl::InfiniteFuture();

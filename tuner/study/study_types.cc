@@ -7,7 +7,8 @@
 namespace burnish {
 
 std::string NetworkText(const RefineProgress& refine) {
-  if (refine.network_ratio <= 0) return "";
+  // Of a made-up model there is nothing to say but its tasks' gains.
+  if (refine.network_ratio <= 0 || refine.gains_only) return "";
   const double percent = 100 * (refine.network_ratio - 1);
   std::string text = absl::StrFormat(
       "network: %.1f %% %s than with default schedules (spread %.1f %%)", std::abs(percent),

@@ -99,13 +99,34 @@ struct RefineProgress {
   double network_ratio = 0;
   double network_spread = 0;    // Between processes.
   bool defaults_taken = false;  // It was above 1 by more than the spread.
-  std::string error = {};       // Why it ended without a verdict; empty: it did not.
+  // By task: time of what `compile` ships without a trial over that of the best, the two in turn
+  // pass by pass in the same processes, the median of these; 1: they are the same. Empty: not
+  // measured; 0: of this task there is nothing to compare with.
+  std::vector<double> task_gains = {};
+  // Nothing was refined: the passes are for the gains alone, in a made-up model where the real one
+  // is not known.
+  bool gains_only = false;
+  std::string error = {};  // Why it ended without a verdict; empty: it did not.
 
   bool operator==(const RefineProgress&) const = default;
 };
 
 // What tuning is worth to the whole model, for people; empty: not measured.
 std::string NetworkText(const RefineProgress& refine);
+
+// Where the time of a run went. The first three are parts of its wall time; workers' times are sums
+// over the results that this run got, of workers that work side by side.
+struct StudyTimes {
+  absl::Duration search = absl::ZeroDuration();  // Suggesting, learning, storing; no wait.
+  absl::Duration wait = absl::ZeroDuration();    // For results, with nothing else to do.
+  absl::Duration refine = absl::ZeroDuration();  // Inside the model, in the end.
+  absl::Duration build = absl::ZeroDuration();   // Of builders.
+  absl::Duration check = absl::ZeroDuration();   // Of runners: comparing outputs.
+  absl::Duration run = absl::ZeroDuration();     // Of runners: running and timing.
+  absl::Duration queue = absl::ZeroDuration();   // Of runners: for others on the same CPUs.
+
+  bool operator==(const StudyTimes&) const = default;
+};
 
 struct StudyProgress {
   std::string study_id = {};
@@ -117,6 +138,7 @@ struct StudyProgress {
   double predicted_gain = 0;  // Of the next window of trials, as a fraction of the whole.
   absl::Status health;        // The measurer's.
   RefineProgress refine = {};
+  StudyTimes times = {};  // Of this run.
   std::vector<TaskStatus> tasks = {};
 };
 
