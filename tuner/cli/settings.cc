@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "base/file.h"
 #include "base/status_macros.h"
+#include "base/xdg_folder.h"
 #include "tuner/app/error.h"
 
 namespace burnish {
@@ -67,15 +68,6 @@ absl::Status ReadConfig(const std::string& path, absl::string_view text,
 }  // namespace
 
 absl::Span<const SettingInfo> AllSettings() { return kSettings; }
-
-std::string XdgFolder(const std::function<const char*(const char*)>& getenv, const char* variable,
-                      absl::string_view fallback) {
-  const char* folder = getenv(variable);
-  if (folder != nullptr && folder[0] == '/') return folder;
-  const char* home = getenv("HOME");
-  if (home == nullptr || home[0] != '/') return "";
-  return absl::StrCat(home, "/", fallback);
-}
 
 absl::StatusOr<Settings> Settings::Load(const SettingSources& sources) {
   Settings settings;

@@ -49,11 +49,6 @@ class Settings {
   std::map<std::string, SettingValue, std::less<>> values_;
 };
 
-// $`variable`, or $HOME/`fallback` without it, or "" without both. Relative paths do not count, as
-// the XDG base directory specification says.
-std::string XdgFolder(const std::function<const char*(const char*)>& getenv, const char* variable,
-                      absl::string_view fallback);
-
 }  // namespace burnish
 
 #endif  // TUNER_CLI_SETTINGS_H_
