@@ -16,7 +16,8 @@ std::vector<int> CalibrationCpus(const CpuInfo& host);
 // Rates and times, rounded; whose they are (machine, boot, time) is left to the caller. Takes one
 // to three seconds, a third of it where nothing else runs. Nothing else should: best hold the
 // measuring lock of CalibrationCpus. kFailedPrecondition: no x86-64 CPU, or what came out cannot
-// be, twice, because too much else runs here. kResourceExhausted: no memory or threads.
+// be, and again where three seconds allow it, because too much else runs here. kResourceExhausted:
+// no memory or threads.
 RuntimeOr<CalibrationRow> Calibrate(const CpuInfo& host);
 
 }  // namespace burnish
