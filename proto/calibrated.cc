@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "proto/device_model.h"
 
@@ -31,6 +32,11 @@ DeviceModel Calibrated(DeviceModel model, const CalibrationRow& row) {
     axis.peer_bytes_per_cycle = row.peer_gb_per_s / ghz;
   }
   return model;
+}
+
+DeviceModel DeviceModelOf(const Target& target, const std::optional<CalibrationRow>& row) {
+  DeviceModel table = DeviceModelOf(target);
+  return row.has_value() ? Calibrated(std::move(table), *row) : table;
 }
 
 }  // namespace burnish

@@ -142,7 +142,7 @@ CalibrationRow Rounded(CalibrationRow row) {
   return row;
 }
 
-std::string ToText(const CalibrationRow& row) {
+v1::CalibrationRow ToProto(const CalibrationRow& row) {
   v1::CalibrationRow message;
   message.set_version(row.version);
   message.set_machine(row.machine);
@@ -166,20 +166,10 @@ std::string ToText(const CalibrationRow& row) {
   message.set_barrier_ns(row.barrier_ns);
   message.set_peer_latency_ns(row.peer_latency_ns);
   message.set_peer_gb_per_s(row.peer_gb_per_s);
-  std::string text;
-  google::protobuf::TextFormat::PrintToString(message, &text);
-  return text;
+  return message;
 }
 
-absl::StatusOr<CalibrationRow> ParseCalibrationRow(absl::string_view text) {
-  v1::CalibrationRow message;
-  google::protobuf::TextFormat::Parser parser;
-  FirstError error;
-  parser.RecordErrorsTo(&error);
-  parser.AllowUnknownField(true);  // A later version's row is to be told from what is none.
-  if (!parser.ParseFromString(std::string(text), &message)) {
-    return Bad(absl::StrCat("got a text that is no row, ", error.text()));
-  }
+absl::StatusOr<CalibrationRow> FromProto(const v1::CalibrationRow& message) {
   if (message.version() != CalibrationRow::kVersion) {
     return absl::FailedPreconditionError(
         absl::StrFormat("calibration: got version %d, want %d: measure it again", message.version(),
@@ -203,6 +193,24 @@ absl::StatusOr<CalibrationRow> ParseCalibrationRow(absl::string_view text) {
   }
   RETURN_IF_ERROR(CheckPlausible(row));
   return row;
+}
+
+std::string ToText(const CalibrationRow& row) {
+  std::string text;
+  google::protobuf::TextFormat::PrintToString(ToProto(row), &text);
+  return text;
+}
+
+absl::StatusOr<CalibrationRow> ParseCalibrationRow(absl::string_view text) {
+  v1::CalibrationRow message;
+  google::protobuf::TextFormat::Parser parser;
+  FirstError error;
+  parser.RecordErrorsTo(&error);
+  parser.AllowUnknownField(true);  // A later version's row is to be told from what is none.
+  if (!parser.ParseFromString(std::string(text), &message)) {
+    return Bad(absl::StrCat("got a text that is no row, ", error.text()));
+  }
+  return FromProto(message);
 }
 
 absl::Status CheckPlausible(const CalibrationRow& row) {

@@ -15,6 +15,9 @@
 namespace burnish {
 
 struct CpuInfo;
+namespace v1 {
+class CalibrationRow;
+}  // namespace v1
 
 struct UnitRate {
   std::string unit = "";       // As in DeviceModel, such as "fma_f32x16".
@@ -59,6 +62,10 @@ struct CalibrationRow {
 // To two significant digits: a machine does not repeat more, and a row should not look as if it
 // did. Exact decimal values come out, so that a row survives its text.
 CalibrationRow Rounded(CalibrationRow row);
+
+v1::CalibrationRow ToProto(const CalibrationRow& row);
+// Errors as ParseCalibrationRow.
+absl::StatusOr<CalibrationRow> FromProto(const v1::CalibrationRow& message);
 
 // For the disk and for people; ParseCalibrationRow gives the row back.
 std::string ToText(const CalibrationRow& row);

@@ -6,6 +6,7 @@
 #define PROTO_DEVICE_MODEL_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -135,6 +136,9 @@ DeviceModel DeviceModelOf(const Target& target);
 // The machine's own rates in the place of the table's, as far as `row` has them. What the row does
 // not know (shapes, sizes, latencies of units) stays.
 DeviceModel Calibrated(DeviceModel model, const CalibrationRow& row);
+
+// Of a machine with `row`; without one, by the table.
+DeviceModel DeviceModelOf(const Target& target, const std::optional<CalibrationRow>& row);
 
 }  // namespace burnish
 

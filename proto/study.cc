@@ -1,8 +1,12 @@
 #include "proto/study.h"
 
+#include <utility>
+
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/status_macros.h"
+#include "proto/calibration.pb.h"
 #include "proto/study.pb.h"
 
 namespace burnish {
@@ -104,11 +108,21 @@ v1::StudySpec ToProto(const StudySpec& spec) {
   message.set_priority(spec.priority);
   message.set_served(spec.served);
   message.set_no_refine(spec.no_refine);
+  if (spec.calibration.has_value()) *message.mutable_calibration() = ToProto(*spec.calibration);
   return message;
 }
 
 absl::StatusOr<StudySpec> FromProto(const v1::StudySpec& message) {
-  if (const absl::Status status = CheckSpec(message); !status.ok()) return status;
+  RETURN_IF_ERROR(CheckSpec(message));
+  std::optional<CalibrationRow> calibration;
+  if (message.has_calibration()) {
+    absl::StatusOr<CalibrationRow> row = FromProto(message.calibration());
+    // Of another version of this program, whose rows mean something else: a study that cannot go
+    // on would be worse than one that goes on by the table.
+    if (!absl::IsFailedPrecondition(row.status())) {
+      ASSIGN_OR_RETURN(calibration, std::move(row));
+    }
+  }
   return StudySpec{
       .task = message.task(),
       .model_path = message.model_path(),
@@ -134,6 +148,7 @@ absl::StatusOr<StudySpec> FromProto(const v1::StudySpec& message) {
       .priority = message.priority(),
       .served = message.served(),
       .no_refine = message.no_refine(),
+      .calibration = std::move(calibration),
   };
 }
 

@@ -5,11 +5,13 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "proto/calibration_row.h"
 
 namespace burnish {
 
@@ -45,6 +47,7 @@ struct StudySpec {
   int32_t priority = 0;
   bool served = false;
   bool no_refine = false;
+  std::optional<CalibrationRow> calibration;
 
   bool operator==(const StudySpec&) const = default;
 };

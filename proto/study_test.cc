@@ -1,10 +1,12 @@
 #include "proto/study.h"
 
 #include <cmath>
+#include <optional>
 
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/calibration.pb.h"
 #include "proto/study.pb.h"
 
 namespace burnish {
@@ -34,13 +36,28 @@ StudySpec FullSpec() {
           .seed = ~uint64_t{0},
           .out_path = "/out",
           .priority = -1,
-          .served = true};
+          .served = true,
+          .calibration = CalibrationRow{.threads = 1,
+                                        .clock_ghz = 3,
+                                        .units = {{"fma_f32x8", 96, 90}},
+                                        .levels = {{"memory", 12, 12, 90}}}};
 }
 
 TEST(StudySpecTest, EveryFieldSurvivesTheWire) {
   EXPECT_THAT(FromProto(ToProto(FullSpec())), IsOkAndHolds(FullSpec()));
   const StudySpec defaults = {.task = "resnet50"};
   EXPECT_THAT(FromProto(ToProto(defaults)), IsOkAndHolds(defaults));
+}
+
+TEST(StudySpecTest, RowOfAnotherVersionIsLeftOutAndABrokenOneRefused) {
+  v1::StudySpec message = ToProto(FullSpec());
+  message.mutable_calibration()->set_version(99);
+  StudySpec by_table = FullSpec();
+  by_table.calibration = std::nullopt;
+  EXPECT_THAT(FromProto(message), IsOkAndHolds(by_table));
+  message = ToProto(FullSpec());
+  message.mutable_calibration()->set_clock_ghz(-1);
+  EXPECT_THAT(FromProto(message), StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 TEST(StudySpecTest, WhatCannotBeTunedIsRefused) {

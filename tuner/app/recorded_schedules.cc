@@ -53,7 +53,8 @@ absl::StatusOr<std::vector<KnownSchedule>> RecordedSchedules::Find(const Extract
   ASSIGN_OR_RETURN(const Program workload, ParseProgram(task.workload));
   const SketchOptions sketches{.algorithms = !options_.accuracy.strict};
   // In order: the first of those that the accuracy allows is the fastest by the model.
-  for (const DefaultChoice& choice : DefaultSchedules(workload, DeviceModelOf(target), sketches)) {
+  for (const DefaultChoice& choice :
+       DefaultSchedules(workload, DeviceModelOf(target, options_.calibration), sketches)) {
     schedules.push_back({.trace = PrintTrace(choice.trace),
                          .origin = ScheduleOrigin::kDefault,
                          .numerics = {.kind = choice.winograd_m > 0 ? NumericsClass::kWinograd

@@ -3,12 +3,14 @@
 #define TUNER_APP_RECORDED_SCHEDULES_H_
 
 #include <functional>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "compiler/driver/schedule_source.h"
 #include "db/record_store.h"
+#include "proto/calibration_row.h"
 
 namespace burnish {
 
@@ -21,12 +23,14 @@ BestFinder BestIn(const RecordStore& records);
 struct RecordedSchedulesOptions {
   AccuracyLimit accuracy = {};
   int limit = 5;  // Of each task.
+  // Of the machine that default schedules are for; nothing: its microarchitecture's table.
+  std::optional<CalibrationRow> calibration = std::nullopt;
 };
 
 class RecordedSchedules : public ScheduleSource {
  public:
-  RecordedSchedules(BestFinder find_best, const RecordedSchedulesOptions& options)
-      : find_best_(std::move(find_best)), options_(options) {}
+  RecordedSchedules(BestFinder find_best, RecordedSchedulesOptions options)
+      : find_best_(std::move(find_best)), options_(std::move(options)) {}
 
   // Exact workloads, of the target itself or of one for which the traces are valid. Errors: the
   // finder's, and INVALID_ARGUMENT for a workload that cannot be read.

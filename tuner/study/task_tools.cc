@@ -59,7 +59,7 @@ absl::StatusOr<TaskTools> ToolsOfTask(const TaskToolsOptions& options, const Stu
                                       const Target& target, const StudySpec& spec,
                                       std::shared_ptr<SharedModel> shared) {
   ASSIGN_OR_RETURN(Program program, ParseProgram(task.workload.text));
-  const DeviceModel device = DeviceModelOf(target);
+  const DeviceModel device = DeviceModelOf(target, spec.calibration);
   TaskTools tools;
   ASSIGN_OR_RETURN(const SketchOptions searched, SketchOptionsOf(spec));
   tools.sketches = GenerateSketches(program, device, searched);

@@ -106,6 +106,24 @@ TEST(TaskToolsTest, BoundOfAThreeByThreeConvolutionLeavesRoomForWinogradUnlessSt
   EXPECT_TRUE(strict[0].seed_traces.empty());
 }
 
+// By the study's row, not the one that this machine or a later boot has.
+TEST(TaskToolsTest, RowOfTheStudyDecidesItsDefaultSchedules) {
+  const StudyTaskSpec task = TaskOf("dense", {{64, 512}, {512, 512}}, {});
+  const StudySpec by_row{
+      .calibration = CalibrationRow{
+          .threads = 2,
+          .clock_ghz = 3,
+          .units = {{"fma_f32x8", 96, 24}},
+          .levels = {
+              {"L1", 190, 380, 1.3}, {"L2", 4, 8, 5}, {"L3", 1, 1, 40}, {"memory", 0.5, 0.5, 90}}}};
+  ASSERT_OK_AND_ASSIGN(const auto table, MakeTaskTools({}, {&task, 1}, TestTarget(), {}));
+  ASSERT_OK_AND_ASSIGN(const auto row, MakeTaskTools({}, {&task, 1}, TestTarget(), by_row));
+  ASSERT_OK_AND_ASSIGN(const auto again, MakeTaskTools({}, {&task, 1}, TestTarget(), by_row));
+  EXPECT_NE(row[0].default_trace, table[0].default_trace);
+  EXPECT_EQ(row[0].default_trace, again[0].default_trace);
+  EXPECT_EQ(row[0].sketches.size(), table[0].sketches.size());
+}
+
 TEST(TaskToolsTest, StudyOverARealTaskMeasuresDifferentProgramsThatApply) {
   const StudyTaskSpec task = ConvTask();
   ASSERT_OK_AND_ASSIGN(const Program program, ParseProgram(task.workload.text));
