@@ -14,6 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/cpu_info.h"
+#include "base/sha256.h"
 #include "base/status_macros.h"
 #include "proto/isa_model.h"
 #include "proto/target.pb.h"
@@ -168,6 +169,12 @@ bool Target::HasFeature(absl::string_view feature) const {
   return std::binary_search(features.begin(), features.end(), feature, std::less<>());
 }
 
+bool Target::RunsOn(const Target& host) const {
+  return arch == host.arch &&
+         std::all_of(features.begin(), features.end(),
+                     [&](const std::string& feature) { return host.HasFeature(feature); });
+}
+
 std::string Target::ToText() const {
   std::string text = absl::StrCat("cpu:arch=", arch, ",features=", absl::StrJoin(features, "+"),
                                   ",threads=", threads);
@@ -181,6 +188,16 @@ std::string Target::ToText() const {
 std::string Target::IsaKey() const {
   return absl::StrCat("x86_64-linux-gnu;", absl::StrJoin(features, "+"), ";threads=", threads, ";",
                       IsaModelOf(*this).ToText());
+}
+
+std::string Target::DeviceKey() const {
+  // All but threads of what a target says: how many of them a job uses is the job's matter. The
+  // IsaModel is there for rates that a later table may tell apart. Eight digits of the hash: a farm
+  // has a handful of kinds, and people read keys.
+  constexpr size_t kDigits = 8;
+  const std::string facts =
+      absl::StrCat(absl::StrJoin(features, "+"), ";", IsaModelOf(*this).ToText());
+  return absl::StrCat("cpu-", arch, "-", Sha256Hex(facts).substr(0, kDigits));
 }
 
 absl::StatusOr<Target> ParseTarget(absl::string_view text) {

@@ -39,6 +39,9 @@ struct Target {
   int32_t line_bytes = 64;
 
   bool HasFeature(absl::string_view feature) const;
+  // The host's microarchitecture, and no feature that the host lacks: what is measured there stands
+  // for this target.
+  bool RunsOn(const Target& host) const;
 
   // Canonical: equal targets have equal texts, and ParseTarget(ToText()) gives the target back.
   std::string ToText() const;
@@ -46,11 +49,13 @@ struct Target {
   // Equal keys: a trace of one is valid for the other (triple, features, threads, IsaModel).
   std::string IsaKey() const;
 
-  // Equal isa and perf keys: latencies compare.
-  std::string PerfKey() const { return "cpu-" + arch; }
+  // What the tracker queues jobs by, such as "cpu-znver3-1f0c25d7": two CPUs that differ in
+  // anything but threads have two, also where one name stands for both (a level of x86-64, or
+  // models with other caches) or a hypervisor hides features of one.
+  std::string DeviceKey() const;
 
-  // What the tracker queues jobs by, such as "cpu-znver3".
-  std::string DeviceKey() const { return "cpu-" + arch; }
+  // Equal isa and perf keys: latencies compare.
+  std::string PerfKey() const { return DeviceKey(); }
 
   bool operator==(const Target&) const = default;
 };

@@ -14,6 +14,8 @@ namespace burnish {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+using ::testing::StartsWith;
 
 constexpr char kZen3[] =
     "cpu:arch=znver3,features=avx+avx2+bmi+bmi2+f16c+fma+lzcnt+popcnt+sse4.2,threads=2,"
@@ -42,7 +44,7 @@ TEST(TargetTest, EveryArchOfTheTableParsesAndPrints) {
   for (const std::string& name : TargetArchNames()) {
     ASSERT_OK_AND_ASSIGN(const Target target, ParseTarget(absl::StrCat("cpu:arch=", name)));
     EXPECT_THAT(ParseTarget(target.ToText()), IsOkAndHolds(target));
-    EXPECT_EQ(target.DeviceKey(), absl::StrCat("cpu-", name));
+    EXPECT_THAT(target.DeviceKey(), MatchesRegex(absl::StrCat("cpu-", name, "-[0-9a-f]{8}")));
     EXPECT_THAT(FromProto(ToProto(target)), IsOkAndHolds(target));
   }
 }
@@ -146,7 +148,69 @@ TEST(TargetTest, ServerBehindAMaskedModelNumberHasTwoFmaUnits) {
   EXPECT_EQ(target.arch, "graniterapids");
   EXPECT_EQ(IsaModelOf(target).fma_per_cycle, 2);
   EXPECT_EQ(target.l2.size_bytes, 1048576);  // As the host says, not as the table does.
-  EXPECT_EQ(target.DeviceKey(), "cpu-graniterapids");
+  EXPECT_THAT(target.DeviceKey(), StartsWith("cpu-graniterapids-"));
+}
+
+TEST(TargetTest, RunsOnItsOwnMicroarchitectureWithAllOfItsFeatures) {
+  ASSERT_OK_AND_ASSIGN(const Target host, HostTarget(Host()));
+  Target target = host;
+  target.threads = 64;
+  target.features = {"avx", "popcnt", "sse4.2"};
+  EXPECT_TRUE(target.RunsOn(host));
+  EXPECT_FALSE(host.RunsOn(target));
+  target.arch = "znver3";
+  EXPECT_FALSE(target.RunsOn(host));
+}
+
+std::string DeviceKeyOf(CpuInfo host) {
+  host.llvm_cpu = LlvmCpuName(host);
+  const absl::StatusOr<Target> target = HostTarget(host);
+  EXPECT_THAT(target, IsOk());
+  if (!target.ok()) return "";
+  EXPECT_EQ(target->PerfKey(), target->DeviceKey());
+  return target->DeviceKey();
+}
+
+// Both are called x86-64-v3, as every CPU is whose maker nobody knows.
+TEST(TargetTest, TwoCpusOfOneLevelAreTwoKindsOfDevice) {
+  CpuInfo one = Host();
+  one.vendor = "NewMaker";
+  one.features = {"avx",   "avx2",   "bmi",  "bmi2", "cx16",   "f16c",   "fma",  "lzcnt",
+                  "movbe", "popcnt", "sahf", "sse3", "sse4.1", "sse4.2", "ssse3"};
+  EXPECT_THAT(DeviceKeyOf(one), StartsWith("cpu-x86-64-v3-"));
+  CpuInfo other = one;
+  EXPECT_EQ(DeviceKeyOf(one), DeviceKeyOf(other));
+  other.features.insert(other.features.begin() + 2, "avxvnni");
+  EXPECT_NE(DeviceKeyOf(one), DeviceKeyOf(other));
+  other = one;
+  other.caches[1].size_bytes *= 2;
+  EXPECT_NE(DeviceKeyOf(one), DeviceKeyOf(other));
+}
+
+// One microarchitecture: with half of the cache, or behind a hypervisor that hides AVX-512.
+TEST(TargetTest, TwoCpusOfOneNameAreTwoKindsOfDeviceWhereTheyDiffer) {
+  CpuInfo whole = Host();
+  whole.vendor = "AuthenticAMD";
+  whole.family = 0x19;
+  whole.model = 0x11;
+  whole.features = {"avx", "avx2", "avx512f", "avx512vl", "f16c", "fma", "popcnt", "sse4.2"};
+  whole.caches.push_back({.level = 3, .size_bytes = 32 << 20, .way_count = 16, .line_bytes = 64});
+  EXPECT_THAT(DeviceKeyOf(whole), StartsWith("cpu-znver4-"));
+  CpuInfo cores = whole;
+  cores.cores = {{0}};
+  cores.brand = "the same in another box";
+  EXPECT_EQ(DeviceKeyOf(whole), DeviceKeyOf(cores));
+  CpuInfo stacked = whole;
+  stacked.caches[2].size_bytes *= 3;
+  EXPECT_NE(DeviceKeyOf(whole), DeviceKeyOf(stacked));
+  CpuInfo masked = whole;
+  masked.features = {"avx", "avx2", "f16c", "fma", "popcnt", "sse4.2", "vaes"};
+  EXPECT_THAT(DeviceKeyOf(masked), StartsWith("cpu-znver4-"));
+  EXPECT_NE(DeviceKeyOf(whole), DeviceKeyOf(masked));
+  // The model number of a Zen 3, and what no Zen 3 has.
+  CpuInfo renumbered = whole;
+  renumbered.model = 0x01;
+  EXPECT_EQ(DeviceKeyOf(whole), DeviceKeyOf(renumbered));
 }
 
 TEST(TargetTest, UnknownFamilyFallsBackToItsFeatureLevel) {
