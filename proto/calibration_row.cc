@@ -195,6 +195,13 @@ absl::StatusOr<CalibrationRow> FromProto(const v1::CalibrationRow& message) {
   return row;
 }
 
+absl::StatusOr<std::optional<CalibrationRow>> FromProtoIfKnown(const v1::CalibrationRow* message) {
+  if (message == nullptr) return std::nullopt;
+  absl::StatusOr<CalibrationRow> row = FromProto(*message);
+  if (absl::IsFailedPrecondition(row.status())) return std::nullopt;
+  return row;
+}
+
 std::string ToText(const CalibrationRow& row) {
   std::string text;
   google::protobuf::TextFormat::PrintToString(ToProto(row), &text);

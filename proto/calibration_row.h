@@ -5,6 +5,7 @@
 #define PROTO_CALIBRATION_ROW_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -66,6 +67,9 @@ CalibrationRow Rounded(CalibrationRow row);
 v1::CalibrationRow ToProto(const CalibrationRow& row);
 // Errors as ParseCalibrationRow.
 absl::StatusOr<CalibrationRow> FromProto(const v1::CalibrationRow& message);
+// Where a row may be left out: nothing for null, and for one of another version of this program,
+// which is of no use and no reason to refuse what it came with. INVALID_ARGUMENT as above.
+absl::StatusOr<std::optional<CalibrationRow>> FromProtoIfKnown(const v1::CalibrationRow* message);
 
 // For the disk and for people; ParseCalibrationRow gives the row back.
 std::string ToText(const CalibrationRow& row);

@@ -106,6 +106,12 @@ absl::StatusOr<CalibrationRow> HostCalibration::Find() const {
   return row;
 }
 
+absl::StatusOr<UniqueFd> HostCalibration::LockRow() const {
+  if (options_.folder.empty()) return UniqueFd();
+  RETURN_IF_ERROR(MakeFolder(options_.folder));
+  return Lock(absl::StrCat(path(), ".lock"));
+}
+
 absl::StatusOr<Recalibration> HostCalibration::MeasureLocked() const {
   Recalibration result;
   ASSIGN_OR_RETURN(result.measured, RunCalibrator(options_));
@@ -122,7 +128,7 @@ absl::StatusOr<Recalibration> HostCalibration::MeasureLocked() const {
     }
     result.before = *std::move(before);
   }
-  RETURN_IF_ERROR(WriteFileAtomically(path(), ToText(result.kept)));
+  if (!options_.folder.empty()) RETURN_IF_ERROR(WriteFileAtomically(path(), ToText(result.kept)));
   return result;
 }
 
@@ -134,11 +140,7 @@ absl::StatusOr<CalibrationRow> HostCalibration::Get() const {
   };
   absl::StatusOr<CalibrationRow> row = find();
   if (!absl::IsNotFound(row.status())) return row;
-  if (options_.folder.empty()) {
-    return absl::FailedPreconditionError("no folder to keep calibration rows in");
-  }
-  RETURN_IF_ERROR(MakeFolder(options_.folder));
-  ASSIGN_OR_RETURN(const UniqueFd lock, Lock(absl::StrCat(path(), ".lock")));
+  ASSIGN_OR_RETURN(const UniqueFd lock, LockRow());
   // Whoever had the lock before may have measured.
   row = find();
   if (!absl::IsNotFound(row.status())) return row;
@@ -147,11 +149,7 @@ absl::StatusOr<CalibrationRow> HostCalibration::Get() const {
 }
 
 absl::StatusOr<Recalibration> HostCalibration::Recalibrate() const {
-  if (options_.folder.empty()) {
-    return absl::FailedPreconditionError("no folder to keep calibration rows in");
-  }
-  RETURN_IF_ERROR(MakeFolder(options_.folder));
-  ASSIGN_OR_RETURN(const UniqueFd lock, Lock(absl::StrCat(path(), ".lock")));
+  ASSIGN_OR_RETURN(const UniqueFd lock, LockRow());
   return MeasureLocked();
 }
 

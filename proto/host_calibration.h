@@ -9,12 +9,14 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/unique_fd.h"
 #include "proto/calibration_row.h"
 
 namespace burnish {
 
 struct HostCalibrationOptions {
-  std::string folder = "";  // Of the rows; made where it is not there. Empty: keeps none.
+  // Of the rows; made where it is not there. Empty: none are kept, and each Get measures.
+  std::string folder = "";
   // Empty: worker/calibrate/calibrator of the installation that this program belongs to.
   std::string program = "";
   std::string lock_folder = "";  // Of measuring locks; empty: the calibrator's default.
@@ -40,8 +42,7 @@ class HostCalibration {
   absl::StatusOr<CalibrationRow> Find() const;
   // The row of this boot, measured in one to three seconds where there is none, and after the
   // measurements that others have begun. Errors: NOT_FOUND no calibrator, UNAVAILABLE it cannot
-  // measure, DEADLINE_EXCEEDED others never let it, FAILED_PRECONDITION no folder to keep rows in;
-  // those of its files.
+  // measure, DEADLINE_EXCEEDED others never let it; those of its files.
   absl::StatusOr<CalibrationRow> Get() const;
   // Measures whatever there is. Errors: as Get.
   absl::StatusOr<Recalibration> Recalibrate() const;
@@ -50,6 +51,7 @@ class HostCalibration {
   std::string path() const;
 
  private:
+  absl::StatusOr<UniqueFd> LockRow() const;
   absl::StatusOr<Recalibration> MeasureLocked() const;
 
   HostCalibrationOptions options_;

@@ -114,15 +114,9 @@ v1::StudySpec ToProto(const StudySpec& spec) {
 
 absl::StatusOr<StudySpec> FromProto(const v1::StudySpec& message) {
   RETURN_IF_ERROR(CheckSpec(message));
-  std::optional<CalibrationRow> calibration;
-  if (message.has_calibration()) {
-    absl::StatusOr<CalibrationRow> row = FromProto(message.calibration());
-    // Of another version of this program, whose rows mean something else: a study that cannot go
-    // on would be worse than one that goes on by the table.
-    if (!absl::IsFailedPrecondition(row.status())) {
-      ASSIGN_OR_RETURN(calibration, std::move(row));
-    }
-  }
+  // Without a row that an older version of this program stored the study goes on by the table.
+  ASSIGN_OR_RETURN(std::optional<CalibrationRow> calibration,
+                   FromProtoIfKnown(message.has_calibration() ? &message.calibration() : nullptr));
   return StudySpec{
       .task = message.task(),
       .model_path = message.model_path(),

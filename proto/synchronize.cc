@@ -5,6 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
+#include "proto/calibration.pb.h"
 #include "proto/tracker.pb.h"
 
 namespace burnish {
@@ -92,6 +93,9 @@ v1::SynchronizeRequest ToProto(const WorkerReport& report) {
   message.set_boot_epoch(report.boot_epoch);
   message.set_sequence(report.sequence);
   message.set_leaving(report.leaving);
+  if (report.calibration.has_value()) {
+    *message.mutable_calibration() = ToProto(*report.calibration);
+  }
   for (const SlotReport& slot : report.slots) {
     v1::SlotReport* out = message.add_slots();
     *out->mutable_info() = ToProto(slot.info);
@@ -146,6 +150,8 @@ absl::StatusOr<WorkerReport> FromProto(const v1::SynchronizeRequest& message) {
     ASSIGN_OR_RETURN(SlotReport parsed, SlotFromProto(slot));
     report.slots.push_back(std::move(parsed));
   }
+  ASSIGN_OR_RETURN(report.calibration,
+                   FromProtoIfKnown(message.has_calibration() ? &message.calibration() : nullptr));
   return report;
 }
 

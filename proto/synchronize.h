@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "proto/calibration_row.h"
 #include "proto/job.h"
 
 namespace burnish {
@@ -63,6 +64,7 @@ struct WorkerReport {
   int64_t sequence = 0;    // Higher in each report of a boot epoch; > 0.
   bool leaving = false;    // Wants no more jobs.
   std::vector<SlotReport> slots = {};
+  std::optional<CalibrationRow> calibration = std::nullopt;  // Of its machine.
 
   bool operator==(const WorkerReport&) const = default;
 };

@@ -5,6 +5,7 @@
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/calibration.pb.h"
 #include "proto/tracker.pb.h"
 
 namespace burnish {
@@ -26,11 +27,26 @@ WorkerReport FullReport() {
                      .results = {{.lease = {.job_id = "j0", .epoch = 4},
                                   .outcome = JobOutcome(std::string("payload"))},
                                  {.lease = {.job_id = "j2", .epoch = 3}}}},
-                    {.info = {.kind = JobKind::kBuild}}}};
+                    {.info = {.kind = JobKind::kBuild}}},
+          .calibration = CalibrationRow{.threads = 1,
+                                        .clock_ghz = 3,
+                                        .units = {{"fma_f32x8", 96, 90}},
+                                        .levels = {{"memory", 12, 12, 90}}}};
 }
 
 TEST(SynchronizeTest, ReportComesBackAsItWas) {
   EXPECT_THAT(FromProto(ToProto(FullReport())), IsOkAndHolds(FullReport()));
+}
+
+TEST(SynchronizeTest, RowOfAnotherVersionIsLeftOutAndABrokenOneRefused) {
+  v1::SynchronizeRequest message = ToProto(FullReport());
+  message.mutable_calibration()->set_version(99);
+  ASSERT_OK_AND_ASSIGN(const WorkerReport report, FromProto(message));
+  EXPECT_FALSE(report.calibration.has_value());
+  EXPECT_EQ(report.slots.size(), 2u);
+  message = ToProto(FullReport());
+  message.mutable_calibration()->mutable_levels(0)->set_gb_per_s_alone(-1);
+  EXPECT_THAT(FromProto(message), StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 TEST(SynchronizeTest, OrdersComeBackAsTheyWere) {

@@ -61,7 +61,8 @@ std::vector<WorkerStatus> TrackerCore::ListWorkers(absl::Time now) const {
                                     : worker.leaving  ? WorkerLiveness::kLeaving
                                     : worker.draining ? WorkerLiveness::kDraining
                                                       : WorkerLiveness::kAlive,
-                        .since_seen = now - worker.seen_at};
+                        .since_seen = now - worker.seen_at,
+                        .calibration = worker.calibration};
     for (const SlotState& slot : worker.slots) {
       SlotStatus& out = status.slots.emplace_back();
       out.info = slot.info;

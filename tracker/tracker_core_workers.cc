@@ -24,6 +24,7 @@ absl::StatusOr<SyncReply> TrackerCore::Synchronize(absl::Time now, const WorkerR
   worker->lost = false;
   worker->host = report.host;
   worker->leaving = report.leaving;
+  worker->calibration = report.calibration;
   worker->sequence = report.sequence;
   worker->waiting = false;
   worker->ready = false;

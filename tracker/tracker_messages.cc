@@ -142,6 +142,7 @@ v1::ListWorkersResponse ToProto(const std::vector<WorkerStatus>& workers) {
     out->set_state(static_cast<v1::WorkerStatus::State>(worker.liveness));
     out->set_since_seen_ns(absl::ToInt64Nanoseconds(worker.since_seen));
     for (const SlotStatus& slot : worker.slots) SlotToProto(slot, out->add_slots());
+    if (worker.calibration.has_value()) *out->mutable_calibration() = ToProto(*worker.calibration);
   }
   return message;
 }

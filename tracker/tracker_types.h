@@ -121,6 +121,7 @@ struct WorkerStatus {
   WorkerLiveness liveness = WorkerLiveness::kAlive;
   absl::Duration since_seen = absl::ZeroDuration();
   std::vector<SlotStatus> slots = {};
+  std::optional<CalibrationRow> calibration = std::nullopt;  // As it last reported.
 };
 
 struct TrackerStatus {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "proto/calibration_row.h"
 #include "proto/synchronize.h"
 #include "tracker/job_book.h"
 
@@ -61,6 +62,7 @@ struct WorkerState {
   bool waiting = false;  // Its call hangs: it can be told something at any time.
   bool ready = false;    // There is something to tell it.
   std::vector<SlotState> slots;
+  std::optional<CalibrationRow> calibration;  // Passed on, never read.
 
   bool TakesJobs() const { return !lost && !leaving && !draining; }
 };

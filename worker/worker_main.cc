@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,6 +27,8 @@
 #include "base/status_macros.h"
 #include "proto/artifact_client.h"
 #include "proto/builder_client.h"
+#include "proto/calibration_row.h"
+#include "proto/host_calibration.h"
 #include "proto/target.h"
 #include "worker/agent/agent_client.h"
 #include "worker/builder/builder_executor.h"
@@ -48,6 +51,8 @@ struct Flags {
   std::string id;
   std::vector<std::string> labels;
   std::string lock_folder;
+  std::string calibration = kCalibrationAuto;
+  std::string target;
   double drain_seconds = 60;
   std::string log_level = "info";
 };
@@ -101,11 +106,21 @@ uint64_t MemoryBytesMax(size_t run_slots) {
   return pages * page_bytes / 2 / std::max<size_t>(run_slots, 1);
 }
 
+// Whose jobs run here: this host's, or those of a target with less than it has.
+absl::StatusOr<Target> ServedTarget(const Flags& flags, const CpuInfo& host) {
+  ASSIGN_OR_RETURN(const Target own, HostTarget(host));
+  if (flags.target.empty()) return own;
+  ASSIGN_OR_RETURN(Target target, ParseTarget(flags.target));
+  if (target.RunsOn(own)) return target;
+  return absl::InvalidArgumentError(
+      absl::StrCat("target: got ", flags.target, ", want what this host can run: ", own.ToText()));
+}
+
 absl::StatusOr<std::vector<AgentSlot>> MakeSlots(const Flags& flags,
                                                  const AgentIdentity& identity) {
   ASSIGN_OR_RETURN(const Labels labels, ParseLabels(flags.labels));
   const CpuInfo host = HostCpuInfo();
-  ASSIGN_OR_RETURN(const Target target, HostTarget(host));
+  ASSIGN_OR_RETURN(const Target target, ServedTarget(flags, host));
   const auto client = std::make_shared<ArtifactClient>(flags.tracker);
   std::vector<AgentSlot> slots;
   // Found now and not at the first job: a broken installation shows at once.
@@ -127,10 +142,13 @@ absl::StatusOr<std::vector<AgentSlot>> MakeSlots(const Flags& flags,
   ASSIGN_OR_RETURN(const std::string checker, FindProgram("worker/runner/checker"));
   const auto cache = std::make_shared<ArtifactCache>(
       [client](const std::string& sha256) { return client->Get(sha256); }, kArtifactCacheBytes);
+  // For people who want to tune for this device from elsewhere: `tuner workers --json` shows it.
+  Labels run_labels = labels;
+  run_labels.emplace("target", target.ToText());
   for (const std::string& name : flags.run_devices) {
     ASSIGN_OR_RETURN(RunDevice device, ParseRunDevice(name, host));
     slots.push_back(
-        {.info = {.kind = JobKind::kRun, .device_keys = {target.DeviceKey()}, .labels = labels},
+        {.info = {.kind = JobKind::kRun, .device_keys = {target.DeviceKey()}, .labels = run_labels},
          .executor = std::make_unique<RunnerExecutor>(RunnerExecutorOptions{
              .device = std::move(device),
              .host_cpu = host,
@@ -144,6 +162,19 @@ absl::StatusOr<std::vector<AgentSlot>> MakeSlots(const Flags& flags,
                        .memory_bytes_max = MemoryBytesMax(flags.run_devices.size())}})});
   }
   return slots;
+}
+
+// Before the tracker hears of this worker: what a tuner learns of its device stays as it is.
+// Nothing where no jobs run; an error where the row that was named cannot be had.
+absl::StatusOr<std::optional<CalibrationRow>> CalibrateDevice(const Flags& flags) {
+  if (flags.run_devices.empty()) return std::nullopt;
+  const HostCalibration host(
+      {.folder = CalibrationFolder([](const char* name) { return std::getenv(name); }),
+       .lock_folder = flags.lock_folder});
+  absl::StatusOr<std::optional<CalibrationRow>> row = ChooseCalibration(flags.calibration, host);
+  if (row.ok() || flags.calibration != kCalibrationAuto) return row;
+  LogWarning(absl::StrCat("goes without a calibration row: ", row.status().message()));
+  return std::nullopt;
 }
 
 int Fail(int exit_code, absl::string_view message) {
@@ -168,6 +199,9 @@ int Serve(const Flags& flags) {
     return Fail(absl::IsNotFound(slots.status()) ? EX_UNAVAILABLE : EX_USAGE,
                 slots.status().message());
   }
+  absl::StatusOr<std::optional<CalibrationRow>> calibration = CalibrateDevice(flags);
+  if (!calibration.ok()) return Fail(EX_USAGE, calibration.status().message());
+  identity.calibration = *std::move(calibration);
   AgentClient client({.tracker = flags.tracker,
                       .identity = identity,
                       .seed = static_cast<uint64_t>(identity.boot_epoch)},
@@ -198,6 +232,9 @@ int Main(int argc, char** argv) {
       ->required();
   app.add_option("--build", flags.build_slots, "builder slots")->check(CLI::Range(0, 256));
   app.add_option("--run", flags.run_devices, "a runner slot for each device: cpu, cpu:0-1");
+  app.add_option("--target", flags.target,
+                 "of the jobs that run here, where it is less than this host: without AVX-512, or "
+                 "with the caches that its name stands for");
   app.add_option("--id", flags.id, "name of this worker; the default is made of host and slots")
       ->check([](const std::string& id) {
         return id.size() <= WorkerReport::kIdBytesMax ? "" : "at most 128 bytes";
@@ -205,6 +242,10 @@ int Main(int argc, char** argv) {
   app.add_option("--label", flags.labels, "NAME=VALUE that jobs may ask for");
   app.add_option("--lock-folder", flags.lock_folder,
                  "of the locks of timed sections; one folder for the whole host");
+  app.add_option("--calibration", flags.calibration,
+                 "auto: measures the machine once a boot; table: not; or the path of a row")
+      ->envname("BURNISH_CALIBRATION")
+      ->capture_default_str();
   app.add_option("--drain-seconds", flags.drain_seconds,
                  "after SIGTERM, for what runs to finish and its results to be taken")
       ->check(CLI::Range(0.0, 3600.0))

@@ -6,7 +6,9 @@
 #include <memory>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "base/status_macros.h"
+#include "proto/calibration.pb.h"
 #include "proto/rpc.h"
 #include "proto/tracker.grpc.pb.h"
 #include "tuner/app/error.h"
@@ -69,6 +71,27 @@ absl::StatusOr<Response> Call(const std::string& tracker, absl::Duration timeout
 
 }  // namespace
 
+const FarmWorker* FirstWithRow(absl::Span<const FarmWorker> workers, absl::string_view device_key) {
+  for (const FarmWorker& worker : workers) {
+    if (!worker.calibration.has_value() || worker.state == "lost") continue;
+    for (const FarmSlot& slot : worker.slots) {
+      if (slot.kind == "run" && absl::c_linear_search(slot.device_keys, device_key)) return &worker;
+    }
+  }
+  return nullptr;
+}
+
+std::optional<double> RowDeviation(absl::Span<const FarmWorker> workers, const FarmWorker& worker) {
+  if (!worker.calibration.has_value()) return std::nullopt;
+  for (const FarmSlot& slot : worker.slots) {
+    if (slot.kind != "run" || slot.device_keys.empty()) continue;
+    const FarmWorker* const first = FirstWithRow(workers, slot.device_keys.front());
+    // A worker that is lost may be the only one of its key.
+    return first == nullptr ? 0 : Drift(*first->calibration, *worker.calibration);
+  }
+  return std::nullopt;
+}
+
 absl::StatusOr<std::vector<FarmWorker>> FarmClient::ListWorkers() const {
   ASSIGN_OR_RETURN(
       const v1::ListWorkersResponse response,
@@ -80,6 +103,11 @@ absl::StatusOr<std::vector<FarmWorker>> FarmClient::ListWorkers() const {
                       .state = StateName(message.state()),
                       .since_seen = FromNs(message.since_seen_ns())};
     for (const v1::SlotStatus& slot : message.slots()) worker.slots.push_back(ToSlot(slot));
+    // A tracker passes rows on as it got them.
+    absl::StatusOr<std::optional<CalibrationRow>> row =
+        FromProtoIfKnown(message.has_calibration() ? &message.calibration() : nullptr);
+    RETURN_IF_ERROR(FarmError(row.status(), tracker_));
+    worker.calibration = *std::move(row);
     workers.push_back(std::move(worker));
   }
   return workers;

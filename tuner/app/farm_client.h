@@ -4,12 +4,16 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "proto/calibration_row.h"
 
 namespace burnish {
 
@@ -30,7 +34,16 @@ struct FarmWorker {
   std::string state;  // "alive", "draining", "leaving" or "lost"
   absl::Duration since_seen;
   std::vector<FarmSlot> slots;
+  std::optional<CalibrationRow> calibration;  // Of its machine; nothing: it was not measured.
 };
+
+// Whose row holds for studies of the device key: the first worker's that runs jobs of it, is not
+// lost and has one; in the tracker's order, which is the same for everybody who asks. Null: none.
+const FarmWorker* FirstWithRow(absl::Span<const FarmWorker> workers, absl::string_view device_key);
+
+// How far the worker's row is from the one that holds for its first device key (Drift); 0: it is
+// that one. Nothing: it has no row, or runs no jobs.
+std::optional<double> RowDeviation(absl::Span<const FarmWorker> workers, const FarmWorker& worker);
 
 struct FarmStatus {
   std::string version;

@@ -25,7 +25,8 @@ WorkerReport AgentCore::MakeReport() {
                       .host = identity_.host,
                       .boot_epoch = identity_.boot_epoch,
                       .sequence = ++sequence_,
-                      .leaving = leaving_};
+                      .leaving = leaving_,
+                      .calibration = identity_.calibration};
   for (const Slot& slot : slots_) {
     SlotReport& out = report.slots.emplace_back();
     out.info = slot.info;

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "proto/calibration_row.h"
 #include "proto/job.h"
 #include "proto/synchronize.h"
 
@@ -19,7 +20,8 @@ namespace burnish {
 struct AgentIdentity {
   std::string worker_id = "";  // Stays the same over restarts.
   std::string host = "";
-  int64_t boot_epoch = 0;  // Higher after each restart; > 0.
+  int64_t boot_epoch = 0;                                    // Higher after each restart; > 0.
+  std::optional<CalibrationRow> calibration = std::nullopt;  // Of its machine.
 };
 
 // What to do in a slot, as the tracker wants it.

@@ -1,5 +1,6 @@
 #include "worker/agent/agent_core.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,16 @@ TEST_F(AgentCoreTest, FirstReportSaysWhoItIsAndThatItIsIdle) {
   EXPECT_EQ(report.slots[0], (SlotReport{.info = {.kind = JobKind::kRun}}));
   EXPECT_FALSE(agent_.has_news());
   EXPECT_EQ(agent_.MakeReport().sequence, 2);
+}
+
+// Every report has it: the tracker's state is soft.
+TEST_F(AgentCoreTest, ReportsSayWhatWasMeasuredOfTheMachine) {
+  EXPECT_EQ(agent_.MakeReport().calibration, std::nullopt);
+  const CalibrationRow row{.machine = "m", .clock_ghz = 3};
+  AgentCore measured({.worker_id = "w", .host = "h", .boot_epoch = 3, .calibration = row},
+                     {{.kind = JobKind::kRun}});
+  EXPECT_EQ(measured.MakeReport().calibration, row);
+  EXPECT_EQ(measured.MakeReport().calibration, row);
 }
 
 TEST_F(AgentCoreTest, JobIsStartedOnceAndReported) {

@@ -66,8 +66,9 @@ class Programs:
         root = os.path.dirname(os.path.dirname(self.tuner))
         self.tracker = os.path.join(root, "tracker", "tracker")
         self.worker = os.path.join(root, "worker", "worker")
-        # Nothing of the machine's configuration or of its user's database.
+        # Nothing of the machine's configuration, of its user's database or of what was measured of it.
         self.environment = {"PATH": os.environ["PATH"], "HOME": folder,
+                            "BURNISH_CALIBRATION": "table",
                             "TMPDIR": os.environ.get("TMPDIR", "/tmp")}
 
     def run(self, *arguments, file_bytes=None, cwd=None, environment=None):

@@ -158,7 +158,8 @@ class KillTest : public ::testing::Test {
     absl::StatusOr<std::unique_ptr<Child>> child = Child::Start(
         {.program = program.value_or(""),
          .args = std::move(args),
-         .extra_env = {marker_, "TMPDIR=" + temporary_, "BURNISH_TRACKER=", "BURNISH_TARGET="}});
+         .extra_env = {marker_, "TMPDIR=" + temporary_,
+                       "BURNISH_TRACKER=", "BURNISH_TARGET=", "BURNISH_CALIBRATION=table"}});
     EXPECT_THAT(child, IsOk());
     return child.ok() ? *std::move(child) : nullptr;
   }

@@ -74,7 +74,8 @@ class WorkerTest : public ::testing::Test {
 
   void StartWorker(const std::vector<std::string>& more_flags = {}) {
     std::vector<std::string> flags = {"--tracker",     address_,       "--run",       "cpu",
-                                      "--lock-folder", folder_.path(), "--log-level", "warning"};
+                                      "--lock-folder", folder_.path(), "--log-level", "warning",
+                                      "--calibration", "table"};
     flags.insert(flags.end(), more_flags.begin(), more_flags.end());
     worker_ = Start("worker/worker", flags);
   }
