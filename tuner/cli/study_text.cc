@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "proto/measurement.h"
+#include "tuner/cli/calibration_text.h"
 #include "tuner/cli/format.h"
 
 namespace burnish {
@@ -46,7 +47,10 @@ std::string StudyText(const StudyView& view) {
                                   StudyStateName(study.state));
   if (!study.detail.empty()) absl::StrAppend(&text, " (", study.detail, ")");
   absl::StrAppend(&text, "\ntarget   ", study.target, "\ncreated  ", FormatWallNs(study.created_ns),
-                  " UTC\ntrials   ", TrialsText(view), "\n");
+                  " UTC\ntrials   ", TrialsText(view), "\nrow      ",
+                  view.spec.calibration.has_value() ? CalibrationLine(*view.spec.calibration)
+                                                    : "none: the microarchitecture's table",
+                  "\n");
   if (const std::optional<double> total = view.model_ns()) {
     absl::StrAppend(&text, "sum      ", FormatNs(*total), " (best latency times weight)\n");
   }
@@ -83,20 +87,23 @@ Json StudyJson(const StudyView& view) {
                      {"best_ms", OptionalMs(best_ns)},
                      {"gflops", task.gflops()}});
   }
-  return {{"schema", 1},
-          {"study", study.id},
-          {"title", study.title},
-          {"state", std::string(StudyStateName(study.state))},
-          {"detail", study.detail},
-          {"target", study.target},
-          {"created_ns", study.created_ns},
-          {"updated_ns", study.updated_ns},
-          {"trials", view.counts.trial_count},
-          {"trials_max", view.spec.trials_max},
-          {"failures", failures},
-          {"open_jobs", view.summary.open_job_count},
-          {"model_ms", OptionalMs(view.model_ns())},
-          {"tasks", tasks}};
+  return {
+      {"schema", 1},
+      {"study", study.id},
+      {"title", study.title},
+      {"state", std::string(StudyStateName(study.state))},
+      {"detail", study.detail},
+      {"target", study.target},
+      {"created_ns", study.created_ns},
+      {"updated_ns", study.updated_ns},
+      {"trials", view.counts.trial_count},
+      {"trials_max", view.spec.trials_max},
+      {"failures", failures},
+      {"open_jobs", view.summary.open_job_count},
+      {"model_ms", OptionalMs(view.model_ns())},
+      {"calibration",
+       view.spec.calibration.has_value() ? CalibrationJson(*view.spec.calibration) : Json(nullptr)},
+      {"tasks", tasks}};
 }
 
 }  // namespace burnish

@@ -1,13 +1,16 @@
 // tuner workers: the farm as its tracker sees it.
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "tuner/app/error.h"
 #include "tuner/app/farm_client.h"
+#include "tuner/cli/calibration_text.h"
 #include "tuner/cli/commands/commands.h"
 #include "tuner/cli/context.h"
 #include "tuner/cli/format.h"
@@ -28,9 +31,16 @@ Json SlotJson(const FarmSlot& slot) {
           {"paused_s", absl::ToDoubleSeconds(slot.paused_for)}};
 }
 
+// Beside the row that holds for studies on this kind of device.
+std::string RowText(std::optional<double> deviation) {
+  if (!deviation.has_value()) return "none";
+  return *deviation == 0 ? "holds" : absl::StrFormat("%.0f %% off", 100 * *deviation);
+}
+
 std::string WorkersText(const std::vector<FarmWorker>& workers) {
   TextTable table({{"worker"},
                    {"host"},
+                   {"row", TextTable::kRight},
                    {"state"},
                    {"seen", TextTable::kRight},
                    {"slot"},
@@ -44,7 +54,7 @@ std::string WorkersText(const std::vector<FarmWorker>& workers) {
       if (slot.paused_for > absl::ZeroDuration()) {
         job = absl::StrCat("paused for ", FormatPeriod(slot.paused_for));
       }
-      table.AddRow({worker.id, worker.host, worker.state,
+      table.AddRow({worker.id, worker.host, RowText(RowDeviation(workers, worker)), worker.state,
                     absl::StrCat(FormatPeriod(worker.since_seen), " ago"), slot.kind,
                     slot.device_keys.empty() ? "any" : absl::StrJoin(slot.device_keys, ","), job,
                     absl::StrCat(slot.done_count), absl::StrCat(slot.fault_count)});
@@ -104,12 +114,17 @@ class WorkersCommand : public Command {
     Json json = {{"schema", 1}, {"workers", Json::array()}};
     for (const FarmWorker& worker : workers) {
       Json slots = Json::array();
+      const std::optional<double> deviation = RowDeviation(workers, worker);
       for (const FarmSlot& slot : worker.slots) slots.push_back(SlotJson(slot));
-      json["workers"].push_back({{"id", worker.id},
-                                 {"host", worker.host},
-                                 {"state", worker.state},
-                                 {"seen_s", absl::ToDoubleSeconds(worker.since_seen)},
-                                 {"slots", slots}});
+      json["workers"].push_back(
+          {{"id", worker.id},
+           {"host", worker.host},
+           {"state", worker.state},
+           {"seen_s", absl::ToDoubleSeconds(worker.since_seen)},
+           {"calibration",
+            worker.calibration.has_value() ? CalibrationJson(*worker.calibration) : Json(nullptr)},
+           {"row_deviation", deviation.has_value() ? Json(*deviation) : Json(nullptr)},
+           {"slots", slots}});
     }
     context.out() << json.dump() << "\n";
     return absl::OkStatus();
