@@ -6,9 +6,10 @@
 namespace burnish {
 namespace {
 
-RecordedSchedules Recorded(const BestFinder& find_best, const SelectOptions& select) {
-  return RecordedSchedules(
-      find_best, {.accuracy = {.error_max = select.error_budget, .strict = select.strict}});
+RecordedSchedules Recorded(const ScheduleFacts& facts, const SelectOptions& select) {
+  return RecordedSchedules(facts.find_best,
+                           {.accuracy = {.error_max = select.error_budget, .strict = select.strict},
+                            .calibration = facts.calibration});
 }
 
 }  // namespace
@@ -30,19 +31,19 @@ absl::Status BuildError(const absl::Status& status, const std::string& what) {
   }
 }
 
-absl::StatusOr<BuiltModel> BuildBundle(const Graph& graph, const BestFinder& find_best,
+absl::StatusOr<BuiltModel> BuildBundle(const Graph& graph, const ScheduleFacts& facts,
                                        const BuildModelOptions& options, const std::string& what) {
-  RecordedSchedules schedules = Recorded(find_best, options.select);
+  RecordedSchedules schedules = Recorded(facts, options.select);
   BuilderClient builder;
   absl::StatusOr<BuiltModel> built = BuildModel(graph, schedules, builder, options);
   if (!built.ok()) return BuildError(built.status(), what);
   return built;
 }
 
-absl::StatusOr<std::string> EmitPoint(const Graph& graph, const BestFinder& find_best,
+absl::StatusOr<std::string> EmitPoint(const Graph& graph, const ScheduleFacts& facts,
                                       const BuildModelOptions& options, const std::string& what,
                                       absl::string_view point) {
-  RecordedSchedules schedules = Recorded(find_best, options.select);
+  RecordedSchedules schedules = Recorded(facts, options.select);
   BuilderClient builder;
   absl::StatusOr<std::string> text = EmitModel(graph, schedules, builder, options, point);
   if (!text.ok()) return BuildError(text.status(), what);

@@ -2,6 +2,7 @@
 #ifndef TUNER_APP_BUILD_BUNDLE_H_
 #define TUNER_APP_BUILD_BUNDLE_H_
 
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -9,17 +10,24 @@
 #include "absl/strings/string_view.h"
 #include "compiler/driver/build_model.h"
 #include "compiler/graph/graph.h"
+#include "proto/calibration_row.h"
 #include "tuner/app/recorded_schedules.h"
 
 namespace burnish {
 
+// What schedules are chosen by.
+struct ScheduleFacts {
+  BestFinder find_best = nullptr;                            // Null: nothing is recorded.
+  std::optional<CalibrationRow> calibration = std::nullopt;  // See RecordedSchedulesOptions.
+};
+
 // `what`: the model's name or path, for errors. Nothing is measured; the builder program compiles.
 // Errors: B03xx, B0603, B08xx, B0905, and the finder's.
-absl::StatusOr<BuiltModel> BuildBundle(const Graph& graph, const BestFinder& find_best,
+absl::StatusOr<BuiltModel> BuildBundle(const Graph& graph, const ScheduleFacts& facts,
                                        const BuildModelOptions& options, const std::string& what);
 
 // `point`: as EmitModel has it. Errors: as above.
-absl::StatusOr<std::string> EmitPoint(const Graph& graph, const BestFinder& find_best,
+absl::StatusOr<std::string> EmitPoint(const Graph& graph, const ScheduleFacts& facts,
                                       const BuildModelOptions& options, const std::string& what,
                                       absl::string_view point);
 

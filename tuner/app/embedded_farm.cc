@@ -54,8 +54,11 @@ absl::Status EmbeddedFarm::FindMembers() {
       {"--tracker", tracker_, "--build", absl::StrCat(options_.build_slots), "--id",
        "embedded/builder"},
       {.idle = true});
-  add("runner worker", worker,
-      {"--tracker", tracker_, "--run", options_.device, "--id", "embedded/runner"}, {});
+  std::vector<std::string> runner = {"--tracker",     tracker_,         "--run",
+                                     options_.device, "--calibration",  options_.calibration,
+                                     "--id",          "embedded/runner"};
+  if (!options_.target.empty()) runner.insert(runner.end(), {"--target", options_.target});
+  add("runner worker", worker, std::move(runner), {});
   return absl::OkStatus();
 }
 

@@ -17,6 +17,7 @@
 #include "absl/strings/string_view.h"
 #include "base/child.h"
 #include "base/file.h"
+#include "proto/host_calibration.h"
 #include "tuner/app/restart_limit.h"
 
 namespace burnish {
@@ -25,6 +26,9 @@ struct EmbeddedFarmOptions {
   std::string log_level = "warning";  // Of the children.
   int build_slots = 1;
   std::string device = "cpu";  // Of the runner; see worker --run.
+  std::string target = {};     // See worker --target; empty: this host.
+  // kCalibrationAuto, kCalibrationTable or a row's path: see worker --calibration.
+  std::string calibration = kCalibrationAuto;
   // A child ended and is started again; from a thread of the farm. May be null.
   std::function<void(absl::string_view text)> on_restart = nullptr;
   // The farm is given up: a child keeps crashing. From a thread of the farm. May be null.

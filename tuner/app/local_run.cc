@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "base/status_macros.h"
+#include "proto/target.h"
+#include "tuner/app/target_text.h"
 
 namespace burnish {
 
@@ -25,10 +27,16 @@ absl::StatusOr<std::unique_ptr<LocalRun>> LocalRun::Start(const LocalRunOptions&
       now.farm_failed_ = true;
       if (now.run_ != nullptr) now.run_->Interrupt();
     };
+    // The user's word, where this machine can stand for the target; else no worker takes the jobs.
+    const Target& target = options.tuning->target;
+    const absl::StatusOr<Target> host = ResolveTarget("host", 0);
+    const bool runs_here = host.ok() && target.RunsOn(*host);
     ASSIGN_OR_RETURN(
         local->farm_,
         EmbeddedFarm::Start(
-            {.on_restart = [observer](absl::string_view text) { observer->OnFarmRestart(text); },
+            {.target = runs_here ? target.ToText() : "",
+             .calibration = options.calibration,
+             .on_restart = [observer](absl::string_view text) { observer->OnFarmRestart(text); },
              .on_failure = on_failure}));
     run.tracker = local->farm_->tracker();
   }

@@ -11,6 +11,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "db/open.h"
+#include "proto/host_calibration.h"
 #include "tuner/app/embedded_farm.h"
 #include "tuner/app/study_run.h"
 #include "tuner/app/tuning.h"
@@ -35,6 +36,7 @@ struct LocalRunOptions {
   const Clock* clock = nullptr;
   RunObserver* observer = nullptr;
   std::string tracker = {};                    // Address; empty: a farm on this machine.
+  std::string calibration = kCalibrationAuto;  // Of that farm's worker, see EmbeddedFarmOptions.
   absl::Duration patience = absl::Minutes(5);  // With a farm that is away.
 };
 

@@ -1,5 +1,8 @@
 #include "tuner/cli/context.h"
 
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "proto/host_calibration.h"
 #include "tuner/app/database.h"
 #include "tuner/app/error.h"
 #include "tuner/app/target_text.h"
@@ -17,6 +20,22 @@ absl::StatusOr<Database> Context::OpenDatabase() {
                      "no database: neither HOME nor XDG_DATA_HOME is set", "", "--db FILE");
   }
   return OpenOrMakeDatabase(url);
+}
+
+MachineRowOptions Context::RowOptions(const std::string& tracker) const {
+  return {.calibration = settings_.Get("calibration"),
+          .host = {.folder = CalibrationFolder(environment_.getenv)},
+          .tracker = tracker};
+}
+
+absl::StatusOr<std::optional<CalibrationRow>> Context::ResolveRow(const Target& target,
+                                                                  const std::string& tracker) {
+  ASSIGN_OR_RETURN(const MachineRow found, FindMachineRow(RowOptions(tracker), target));
+  if (!found.trouble.ok()) {
+    Note(absl::StrCat("no calibration row, the table of ", target.arch,
+                      " does instead: ", std::string(found.trouble.message())));
+  }
+  return found.row;
 }
 
 absl::StatusOr<Target> Context::ResolveTarget(int threads) const {

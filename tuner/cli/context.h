@@ -3,6 +3,7 @@
 #define TUNER_CLI_CONTEXT_H_
 
 #include <functional>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <utility>
@@ -11,7 +12,9 @@
 #include "absl/strings/string_view.h"
 #include "base/clock.h"
 #include "db/open.h"
+#include "proto/calibration_row.h"
 #include "proto/target.h"
+#include "tuner/app/machine_row.h"
 #include "tuner/cli/settings.h"
 
 namespace burnish {
@@ -54,6 +57,13 @@ class Context {
 
   // The database that is set, made where there is none, with its folder. Errors carry their B05xx.
   absl::StatusOr<Database> OpenDatabase();
+
+  // The calibration row that holds for what measures `target`: a farm's at `tracker`, or, where
+  // that is empty, this machine's. Where there is none, a remark says why. Error B0102: a file that
+  // is set and holds no row.
+  absl::StatusOr<std::optional<CalibrationRow>> ResolveRow(const Target& target,
+                                                           const std::string& tracker);
+  MachineRowOptions RowOptions(const std::string& tracker) const;
 
   // The target that is set; `threads` > 0 overrides its number of threads.
   absl::StatusOr<Target> ResolveTarget(int threads = 0) const;

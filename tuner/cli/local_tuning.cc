@@ -97,6 +97,7 @@ absl::StatusOr<StudyResult> RunHere(Context& context, const Database& database,
                                     .clock = &context.clock(),
                                     .observer = &view,
                                     .tracker = context.settings().Get("tracker"),
+                                    .calibration = context.settings().Get("calibration"),
                                     .patience = options.patience}));
   interrupts.OnInterrupt([&] { run->Interrupt(); });
   absl::StatusOr<StudyResult> result = run->Run();
@@ -110,8 +111,10 @@ absl::Status BuildTuned(Context& context, const BestFinder& find_best, const Tun
                         const std::string& out) {
   context.Note("building the bundle");
   // With the trials withheld, or with none, it may have to do with what other studies recorded.
-  ASSIGN_OR_RETURN(const BuiltModel built, BuildBundle(tuning.graph, find_best,
-                                                       BuildOptions(tuning), TitleOf(tuning.spec)));
+  ASSIGN_OR_RETURN(
+      const BuiltModel built,
+      BuildBundle(tuning.graph, {.find_best = find_best, .calibration = tuning.spec.calibration},
+                  BuildOptions(tuning), TitleOf(tuning.spec)));
   RETURN_IF_ERROR(WriteOutput(out, built.bundle));
   if (context.json()) {
     Json json = {{"schema", 1}, {"event", "built"}, {"bundle", out}};

@@ -13,12 +13,15 @@
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "base/xdg_folder.h"
+#include "proto/host_calibration.h"
 #include "tuner/app/error.h"
 
 namespace burnish {
 namespace {
 
 constexpr SettingInfo kSettings[] = {
+    {"calibration", "BURNISH_CALIBRATION",
+     "what is known of the device: auto (its row, measured once a boot), table, or a row's file"},
     {"db", "BURNISH_DB", "the database: a path, sqlite:PATH or memory:"},
     {"log_level", "BURNISH_LOG_LEVEL", "debug, info, warning, error or off"},
     {"server", "BURNISH_SERVER", "address of a running `tuner serve`"},
@@ -30,6 +33,7 @@ constexpr int64_t kConfigBytesMax = 1 << 20;
 std::string Default(absl::string_view key, const SettingSources& sources) {
   if (key == "target") return "host";
   if (key == "log_level") return "warning";
+  if (key == "calibration") return kCalibrationAuto;
   if (key != "db") return "";
   const std::string folder = XdgFolder(sources.getenv, "XDG_DATA_HOME", ".local/share");
   return folder.empty() ? "" : absl::StrCat(folder, "/burnish/burnish.db");

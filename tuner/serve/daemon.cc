@@ -13,15 +13,19 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const DaemonOptions& optio
   if (embedded) {
     ASSIGN_OR_RETURN(
         daemon->farm_,
-        EmbeddedFarm::Start({.on_restart = [](absl::string_view text) { LogWarning(text); },
+        EmbeddedFarm::Start({.calibration = options.row.calibration,
+                             .on_restart = [](absl::string_view text) { LogWarning(text); },
                              .on_failure = [&now = *daemon] { now.Stop(); }}));
   }
   daemon->farm_name_ = embedded ? "this machine" : options.tracker;
+  MachineRowOptions row = options.row;
+  row.tracker = options.tracker;
   daemon->host_ = std::make_unique<StudyHost>(
       StudyHostOptions{.database = options.database,
                        .clock = options.clock,
                        .tracker = embedded ? daemon->farm_->tracker() : options.tracker,
                        .idle = embedded,
+                       .row = std::move(row),
                        .models_folder = options.models_folder,
                        .running_max = options.running_max});
   absl::StatusOr<std::unique_ptr<TunerService>> service =

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "db/open.h"
 #include "tuner/app/embedded_farm.h"
+#include "tuner/app/machine_row.h"
 #include "tuner/serve/study_host.h"
 #include "tuner/serve/tuner_service.h"
 
@@ -24,6 +25,7 @@ struct DaemonOptions {
   const Clock* clock = nullptr;        // Not null, outlives the daemon.
   std::string listen = {};             // HOST:PORT (port 0: any) or unix:PATH.
   std::string tracker = {};            // Address; empty: a farm on this machine.
+  MachineRowOptions row = {};          // Of what measures; `tracker` is taken from above.
   std::string models_folder = {};      // Of model files that were sent; made when one comes.
   int running_max = 4;                 // Studies at the same time; others wait in line.
   int64_t model_bytes_max = int64_t{1} << 30;  // Of a model file that is sent.

@@ -85,6 +85,12 @@ absl::StatusOr<std::string> StudyHost::Submit(StudySpec spec, absl::string_view 
     ASSIGN_OR_RETURN(tuning, PrepareTuning(spec));
     tuning.graph = {};  // The weights: a study needs the tasks alone.
   }
+  // Not the client's: its machine is not the one that measures.
+  ASSIGN_OR_RETURN(MachineRow row, FindMachineRow(options_.row, tuning.target));
+  if (!row.trouble.ok()) {
+    LogWarning(absl::StrCat("study without a calibration row: ", row.trouble.message()));
+  }
+  tuning.spec.calibration = std::move(row.row);
   ASSIGN_OR_RETURN(const std::string id,
                    StoreNewStudy(*options_.database, *options_.clock, tuning, title));
   const std::lock_guard<std::mutex> lock(mutex_);

@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "db/open.h"
 #include "proto/study.h"
+#include "tuner/app/machine_row.h"
 #include "tuner/app/study_run.h"
 #include "tuner/study/study_types.h"
 
@@ -31,6 +32,7 @@ struct StudyHostOptions {
   const Clock* clock = nullptr;        // Not null, outlives the host.
   std::string tracker = {};            // Address.
   bool idle = false;                   // See StudyRunOptions.
+  MachineRowOptions row = {};          // Which calibration row new studies get.
   std::string models_folder = {};      // Of model files that were sent; made when one comes.
   int running_max = 4;                 // Others wait in line, oldest first.
 };

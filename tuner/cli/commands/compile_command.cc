@@ -1,4 +1,5 @@
-// tuner compile: the best recorded schedules into a bundle. Measures nothing.
+// tuner compile: the best recorded schedules into a bundle. Measures no schedule; on a machine that
+// has no calibration row of this boot, it measures the machine first.
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -49,6 +50,7 @@ class CompileCommand : public Command {
                    "print a point of the way instead of a bundle");
     options.Value("--threads", "N", &threads_, 0, 1024, "0: those of the target");
     options.Setting("target");
+    options.Setting("calibration");
     options.Setting("server");
     options.Setting("db");
     options.Json();
@@ -73,12 +75,14 @@ class CompileCommand : public Command {
       ASSIGN_OR_RETURN(const std::string text, EmitSketches(graph, options, what));
       return WriteText(context, text);
     }
-    ASSIGN_OR_RETURN(const BestFinder find_best, FindBest(context));
+    ScheduleFacts facts;
+    ASSIGN_OR_RETURN(facts.find_best, FindBest(context));
+    ASSIGN_OR_RETURN(facts.calibration, context.ResolveRow(target, /*tracker=*/""));
     if (!emit_.empty()) {
-      ASSIGN_OR_RETURN(const std::string text, EmitPoint(graph, find_best, options, what, emit_));
+      ASSIGN_OR_RETURN(const std::string text, EmitPoint(graph, facts, options, what, emit_));
       return WriteText(context, text);
     }
-    ASSIGN_OR_RETURN(const BuiltModel built, BuildBundle(graph, find_best, options, what));
+    ASSIGN_OR_RETURN(const BuiltModel built, BuildBundle(graph, facts, options, what));
     RETURN_IF_ERROR(WriteOutput(out_, built.bundle));
     if (context.json()) {
       Json json = {{"schema", 1}, {"bundle", out_}, {"target", target.ToText()}};

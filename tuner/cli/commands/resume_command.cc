@@ -31,6 +31,7 @@ class ResumeCommand : public Command {
     options.Value("--patience", "S", &patience_seconds_, 1.0, 1e6,
                   "seconds to wait for a farm that is away");
     options.Setting("tracker");
+    options.Setting("calibration");
     options.Setting("server");
     options.Setting("db");
     options.Json();

@@ -28,6 +28,7 @@ class ServeCommand : public Command {
     options.Value("--studies", "N", &running_max_, 1, 64, "at the same time; others wait in line");
     options.Value("--model-mib", "N", &model_mib_, 1, 4096, "size of a model file at most");
     options.Setting("tracker");
+    options.Setting("calibration");
     options.Setting("db");
     options.Setting("log_level");
     options.Json();
@@ -42,6 +43,7 @@ class ServeCommand : public Command {
                        .clock = &context.clock(),
                        .listen = listen_,
                        .tracker = context.settings().Get("tracker"),
+                       .row = context.RowOptions(/*tracker=*/""),
                        .models_folder = absl::StrCat(DatabasePath(database.url), ".models"),
                        .running_max = static_cast<int>(running_max_),
                        .model_bytes_max = model_mib_ << 20}));

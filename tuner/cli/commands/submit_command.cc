@@ -48,6 +48,7 @@ class SubmitCommand : public Command {
     options.Value("--patience", "S", &patience_seconds_, 1.0, 1e6,
                   "seconds to wait for a farm that is away");
     options.Setting("target");
+    options.Setting("calibration");
     options.Setting("tracker");
     options.Setting("server");
     options.Setting("db");
@@ -68,10 +69,12 @@ class SubmitCommand : public Command {
     InterruptWatcher interrupts;
     ASSIGN_OR_RETURN(const Target target, context.ResolveTarget(static_cast<int>(flags_.threads)));
     ASSIGN_OR_RETURN(const StudySpec spec, flags_.ToSpec(target));
-    ASSIGN_OR_RETURN(const Tuning tuning, PrepareTuning(spec));
+    ASSIGN_OR_RETURN(Tuning tuning, PrepareTuning(spec));
     if (dry_run_) return DryRun(context, tuning);
     if (!server.empty()) return SubmitToServer(context, server, tuning, interrupts);
     RETURN_IF_ERROR(CheckFarm(context));
+    ASSIGN_OR_RETURN(tuning.spec.calibration,
+                     context.ResolveRow(target, context.settings().Get("tracker")));
     ASSIGN_OR_RETURN(const Database database, context.OpenDatabase());
     ASSIGN_OR_RETURN(const std::string id,
                      StoreNewStudy(database, context.clock(), tuning, TitleOf(spec)));
@@ -84,7 +87,7 @@ class SubmitCommand : public Command {
 
  private:
   // The daemon measures; the bundle is built here, with what it then has on record.
-  absl::Status SubmitToServer(Context& context, const std::string& server, const Tuning& tuning,
+  absl::Status SubmitToServer(Context& context, const std::string& server, Tuning& tuning,
                               InterruptWatcher& interrupts) {
     TunerClient client(server);
     ASSIGN_OR_RETURN(const std::string id, client.Submit(tuning.spec));
@@ -92,6 +95,8 @@ class SubmitCommand : public Command {
     if (detach_) return absl::OkStatus();
     RETURN_IF_ERROR(FollowRemote(context, client, id, tuning.flop_counts, interrupts));
     if (tuning.spec.out_path.empty()) return absl::OkStatus();
+    ASSIGN_OR_RETURN(const StudyView study, client.Get(id));
+    tuning.spec.calibration = study.spec.calibration;  // Of the machine that measured.
     return BuildTuned(
         context, [&](const BestQuery& query) { return client.Best(query); }, tuning,
         tuning.spec.out_path);
