@@ -9,12 +9,12 @@
 #include "base/run_on_thread.h"
 #include "base/status_macros.h"
 #include "compiler/codegen/codegen_epoch.h"
+#include "proto/device_model.h"
 #include "proto/run_job.h"
 #include "tracker/tracker_client.h"
 #include "tuner/app/database.h"
+#include "tuner/app/device_peak.h"
 #include "tuner/app/error.h"
-#include "tuner/app/machine_peak.h"
-#include "tuner/app/target_text.h"
 #include "tuner/measure/tracker_measurer.h"
 #include "tuner/measure/tracker_network_measurer.h"
 #include "tuner/study/study_runner.h"
@@ -26,11 +26,12 @@ namespace {
 constexpr int kMakeThreadsMax = 16;
 constexpr absl::Duration kStateInterval = absl::Seconds(1);
 
-// Of this machine, if that is what is tuned for.
-double TargetPeak(const Target& target) {
-  const absl::StatusOr<Target> host = ResolveTarget("host", 0);
-  if (!host.ok() || host->PerfKey() != target.PerfKey()) return 0;
-  return QuickFlopPeak(target.threads);
+// Of the machine whose row the study has; a table's clock is no bound of any machine. Without
+// loads: no kernel is faster, so that no task ends early by it.
+double MachinePeak(const Tuning& tuning) {
+  if (!tuning.spec.calibration.has_value()) return 0;
+  return PeakFlops(DeviceModelOf(tuning.target, tuning.spec.calibration), NumberType::kF32,
+                   tuning.target.threads, /*loads_per_operation=*/0);
 }
 
 MeasureMethod Method() {
@@ -112,7 +113,7 @@ class StudyRun::Impl {
 
   StudyRunnerOptions RunnerOptions(Measurer& measurer, NetworkMeasurer& network) {
     const Tuning& tuning = *options_.tuning;
-    const TaskToolsOptions tools{.flops_per_second = TargetPeak(tuning.target),
+    const TaskToolsOptions tools{.flops_per_second = MachinePeak(tuning),
                                  .make_threads = std::min(tuning.target.threads, kMakeThreadsMax)};
     return {
         .study_id = options_.study_id,

@@ -1,6 +1,7 @@
 // tuner bench: how fast a bundle is, whole and operator by operator.
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,10 +11,12 @@
 #include "base/rng.h"
 #include "base/status_macros.h"
 #include "compiler/runtime/benchmark.h"
+#include "proto/device_model.h"
 #include "tuner/app/bundle_session.h"
+#include "tuner/app/device_peak.h"
 #include "tuner/app/error.h"
-#include "tuner/app/machine_peak.h"
 #include "tuner/app/output_file.h"
+#include "tuner/app/target_text.h"
 #include "tuner/app/value_text.h"
 #include "tuner/cli/commands/commands.h"
 #include "tuner/cli/context.h"
@@ -45,13 +48,41 @@ absl::Status FillInputs(Session& session) {
   return absl::OkStatus();
 }
 
+// Of this machine, on the session's threads.
+struct Peaks {
+  // With a load for each multiply-add, as kernels have them.
+  double f32_flops = 0, f64_flops = 0;
+  double read_bytes = 0;
+  bool measured = false;  // Else by the microarchitecture's table.
+
+  // Of the type that a step computes in, which is that of what it leaves. 0: no unit multiplies it.
+  double FlopsOf(const ModelStep& step) const {
+    const ElementType type =
+        step.outputs.empty() ? ElementType::kF32 : step.outputs.front().tensor.type;
+    return type == ElementType::kF32 ? f32_flops : type == ElementType::kF64 ? f64_flops : 0;
+  }
+};
+
+absl::StatusOr<Peaks> PeaksHere(Context& context, int threads) {
+  ASSIGN_OR_RETURN(const Target host, ResolveTarget("host", 0));
+  ASSIGN_OR_RETURN(const std::optional<CalibrationRow> row,
+                   context.ResolveRow(host, /*tracker=*/""));
+  const DeviceModel device = DeviceModelOf(host, row);
+  return Peaks{.f32_flops = PeakFlops(device, NumberType::kF32, threads, /*loads_per_operation=*/1),
+               .f64_flops = PeakFlops(device, NumberType::kF64, threads, /*loads_per_operation=*/1),
+               .read_bytes = PeakReadBytes(device, threads),
+               .measured = row.has_value()};
+}
+
 std::vector<ProfileRow> MakeRows(const BundleManifest& manifest,
-                                 const std::vector<int64_t>& step_ns, const MachinePeak& peak) {
+                                 const std::vector<int64_t>& step_ns, const Peaks& peaks) {
   std::vector<ProfileRow> rows;
   for (size_t i = 0; i < manifest.steps.size(); ++i) {
     const auto& step = manifest.steps[i];
     const double ns = static_cast<double>(std::max<int64_t>(step_ns[i], 1));
-    const RooflineBound bound = Roofline(peak, step.flop_count, step.moved_bytes);
+    const double flops = peaks.FlopsOf(step);
+    const RooflineBound bound =
+        Roofline(flops, peaks.read_bytes, step.flop_count, step.moved_bytes);
     ProfileRow row{.name = step.name,
                    .origin = step.schedule_origin,
                    .ns = ns,
@@ -59,7 +90,7 @@ std::vector<ProfileRow> MakeRows(const BundleManifest& manifest,
                    .moved_bytes = step.moved_bytes,
                    .bound_ns = bound.ns,
                    .bound_by_memory = bound.by_memory};
-    if (peak.flops_per_second > 0) row.peak_share = row.gflops * 1e9 / peak.flops_per_second;
+    if (flops > 0) row.peak_share = row.gflops * 1e9 / flops;
     rows.push_back(row);
   }
   return rows;
@@ -119,6 +150,7 @@ class BenchCommand : public Command {
     options.Value("--seconds", "S", &seconds_, 0.01, 3600.0, "how long to run it");
     options.Flag("--profile", &profile_, "each operator's time, share of peak and bound");
     options.Value("--profile-html", "FILE", &html_, "write the profile as a page");
+    options.Setting("calibration");
     options.Json();
   }
 
@@ -146,16 +178,20 @@ class BenchCommand : public Command {
                         FormatNs(static_cast<double>(summary->p90_ns)),
                         FormatNs(static_cast<double>(summary->p99_ns)), FormatNs(summary->mean_ns));
     if (profile_ || !html_.empty()) {
-      const MachinePeak peak = MeasureMachinePeak(*session->pool());
+      ASSIGN_OR_RETURN(const Peaks peaks, PeaksHere(context, session->pool()->thread_count()));
       const RuntimeOr<std::vector<int64_t>> step_ns = ProfileSteps(*session, kProfileRuns);
       RETURN_IF_ERROR(WithError(ToStatus(step_ns.status()), ErrorCode::kRunFailed, file_));
-      const std::vector<ProfileRow> rows = MakeRows(manifest, *step_ns, peak);
-      json["peak_gflops"] = peak.flops_per_second * 1e-9;
-      json["read_gb_per_s"] = peak.bytes_per_second * 1e-9;
+      const std::vector<ProfileRow> rows = MakeRows(manifest, *step_ns, peaks);
+      json["peak_gflops"] = peaks.f32_flops * 1e-9;
+      json["peak_gflops_f64"] = peaks.f64_flops * 1e-9;
+      json["read_gb_per_s"] = peaks.read_bytes * 1e-9;
+      json["peaks_measured"] = peaks.measured;
       json["steps"] = ProfileJson(rows);
-      absl::StrAppend(&text, "peak ", absl::StrFormat("%.1f", peak.flops_per_second * 1e-9),
-                      " GFLOP/s, memory ", absl::StrFormat("%.1f", peak.bytes_per_second * 1e-9),
-                      " GB/s, both measured now\n\n", ProfileText(rows));
+      absl::StrAppendFormat(
+          &text, "peak %.0f GFLOP/s of f32, %.0f of f64, memory %.0f GB/s, by %s\n\n%s",
+          peaks.f32_flops * 1e-9, peaks.f64_flops * 1e-9, peaks.read_bytes * 1e-9,
+          peaks.measured ? "this machine's calibration row" : "the microarchitecture's table",
+          ProfileText(rows));
       if (!html_.empty()) {
         RETURN_IF_ERROR(WriteOutput(html_, ProfileHtml(manifest.model_name, rows)));
       }

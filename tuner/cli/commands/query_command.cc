@@ -13,9 +13,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
+#include "proto/device_model.h"
 #include "tuner/app/database.h"
+#include "tuner/app/device_peak.h"
 #include "tuner/app/error.h"
-#include "tuner/app/machine_peak.h"
+#include "tuner/app/machine_row.h"
 #include "tuner/app/study_view.h"
 #include "tuner/app/target_text.h"
 #include "tuner/app/workload_facts.h"
@@ -61,7 +63,7 @@ struct Row {
   Record record;
   std::string name;
   double gflops = 0;      // 0: the workload's text is none that this version reads.
-  double peak_share = 0;  // Of this machine's peak now; 0: it was measured elsewhere.
+  double peak_share = 0;  // Of this machine's peak; 0: measured elsewhere, or there is no row.
 };
 
 Json RowJson(const Row& row, bool with_trace) {
@@ -125,6 +127,7 @@ class QueryCommand : public Command {
     options.Flag("--trace", &trace_, "print the schedules");
     options.Setting("target");
     options.Setting("db");
+    options.Setting("calibration");
     options.Json();
   }
 
@@ -150,7 +153,7 @@ class QueryCommand : public Command {
                                     : absl::StrCat("nothing was measured for ", what),
                        database.url);
     }
-    AddPeakShares(rows);
+    RETURN_IF_ERROR(AddPeakShares(context, rows));
     Print(context, rows, found - tasks.size());
     return absl::OkStatus();
   }
@@ -202,22 +205,26 @@ class QueryCommand : public Command {
     return absl::OkStatus();
   }
 
-  // Only what was measured on a machine like this one compares with its peak.
-  void AddPeakShares(std::vector<Row>& rows) {
+  // Only what was measured on a machine like this one compares with its peak, as far as that was
+  // measured: a question to the database is answered at once.
+  absl::Status AddPeakShares(const Context& context, std::vector<Row>& rows) {
     const absl::StatusOr<Target> host = ResolveTarget("host", 0);
-    if (!host.ok()) return;
-    std::map<int, double> peaks;  // By threads.
+    if (!host.ok()) return absl::OkStatus();
+    MachineRowOptions options = context.RowOptions(/*tracker=*/"");
+    options.may_measure = false;
+    ASSIGN_OR_RETURN(const MachineRow machine, FindMachineRow(options, *host));
+    if (!machine.row.has_value()) return absl::OkStatus();
+    const DeviceModel device = DeviceModelOf(*host, machine.row);
     for (Row& row : rows) {
       const absl::StatusOr<Target> target = ParseTarget(row.record.target);
       if (!target.ok() || target->PerfKey() != host->PerfKey() || target->threads > host->threads) {
         continue;
       }
-      auto peak = peaks.find(target->threads);
-      if (peak == peaks.end()) {
-        peak = peaks.emplace(target->threads, QuickFlopPeak(target->threads)).first;
-      }
-      if (peak->second > 0) row.peak_share = row.gflops * 1e9 / peak->second;
+      const double peak = PeakFlops(device, NumberType::kF32, target->threads,
+                                    /*loads_per_operation=*/1);
+      if (peak > 0) row.peak_share = row.gflops * 1e9 / peak;
     }
+    return absl::OkStatus();
   }
 
   void Print(Context& context, const std::vector<Row>& rows, size_t left_out) {
