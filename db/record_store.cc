@@ -46,12 +46,4 @@ absl::Status ValidateQuery(const BestQuery& query) {
   return ValidateLimit(query.limit);
 }
 
-absl::Status ValidateQuery(const TwinQuery& query) {
-  if (query.lowered_sha256.empty() && query.code_sha256.empty()) {
-    return absl::InvalidArgumentError(
-        "query: got no hash, want the lowered program's or the code's");
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace burnish

@@ -54,15 +54,6 @@ struct BestAnswer {
   std::vector<Record> records;  // All of that match, by rising rank_ns, then by age; empty: kNone.
 };
 
-struct TwinQuery {
-  std::string workload_id;
-  std::string target;
-  std::string contract;
-  int32_t method_version = 0;
-  std::string lowered_sha256;  // Either hash may be empty, not both.
-  std::string code_sha256;
-};
-
 struct RecordQuery {
   std::optional<std::string> workload_id;
   std::optional<std::string> anchor_id;
@@ -119,9 +110,6 @@ class RecordStore {
   virtual absl::StatusOr<std::vector<Record>> FindCandidate(
       absl::string_view candidate_id) const = 0;
 
-  // The oldest record of equal lowered program or equal code, to skip timing a twin.
-  virtual absl::StatusOr<std::optional<Record>> FindTwin(const TwinQuery& query) const = 0;
-
   // By rising row id: rows keep theirs when a later measurement changes them.
   virtual absl::StatusOr<std::vector<Record>> Scan(const RecordQuery& query) const = 0;
 
@@ -138,7 +126,6 @@ class RecordStore {
 
 // What every store refuses in a query: limits and hashes out of bounds.
 absl::Status ValidateQuery(const BestQuery& query);
-absl::Status ValidateQuery(const TwinQuery& query);
 absl::Status ValidateLimit(int limit);
 
 }  // namespace burnish

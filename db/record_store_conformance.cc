@@ -219,7 +219,8 @@ TEST_P(RecordStoreConformanceTest, LimitsOfTheCallerPassOverFasterRecords) {
   ASSERT_THAT(store_->AppendBatch({
                   change("1", "winograd", 10,
                          [](MeasurementEntry& e) {
-                           e.measurement.numerics = {NumericsClass::kWinograd, 4, 5e-5};
+                           e.measurement.numerics = {NumericsClass::kWinograd, 4,
+                                                     5e-5};
                          }),
                   change("2", "other contract", 11,
                          [](MeasurementEntry& e) { e.candidate.contract = "nchw"; }),
@@ -310,41 +311,6 @@ TEST_P(RecordStoreConformanceTest, CompatibleTargetAnswersOnlyWhereItsIsaKeyIsGi
   ASSERT_OK_AND_ASSIGN(best, store_->Best(query));
   EXPECT_THAT(Traces(best.records), ElementsAre("own"));
   EXPECT_TRUE(best.exact_target);
-}
-
-TEST_P(RecordStoreConformanceTest, TwinIsFoundByCodeOrByLoweredProgramOfTheSameTask) {
-  const MeasurementEntry entry = With(Timed("1", "a", 10), [](MeasurementEntry& e) {
-    e.measurement.build.lowered_sha256 = Sha256Bytes("lowered");
-  });
-  ASSERT_THAT(store_->AppendBatch({entry, With(Timed("2", "b", 11),
-                                               [&](MeasurementEntry& e) {
-                                                 e.measurement.build = entry.measurement.build;
-                                               })}),
-              IsOk());
-  const TwinQuery by_code = {.workload_id = entry.candidate.workload.id,
-                             .target = entry.candidate.target.ToText(),
-                             .contract = "nhwc",
-                             .method_version = 1,
-                             .code_sha256 = entry.measurement.build.code_sha256};
-  const auto trace_of = [this](const TwinQuery& query) {
-    const absl::StatusOr<std::optional<Record>> twin = store_->FindTwin(query);
-    EXPECT_THAT(twin, IsOk());
-    return twin.ok() && twin->has_value() ? (*twin)->trace : "none";
-  };
-  EXPECT_EQ(trace_of(by_code), "a");
-  TwinQuery query = by_code;
-  query.code_sha256.clear();
-  query.lowered_sha256 = Sha256Bytes("lowered");
-  EXPECT_EQ(trace_of(query), "a");
-  query.lowered_sha256 = Sha256Bytes("other");
-  EXPECT_EQ(trace_of(query), "none");
-  query = by_code;
-  query.contract = "nchw";
-  EXPECT_EQ(trace_of(query), "none");
-  query = by_code;
-  query.method_version = 2;
-  EXPECT_EQ(trace_of(query), "none");
-  EXPECT_THAT(store_->FindTwin({}), StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 TEST_P(RecordStoreConformanceTest, CandidateOfTwoMethodsHasARecordOfEach) {

@@ -121,23 +121,6 @@ absl::StatusOr<std::vector<Record>> MemoryRecordStore::FindCandidate(
   return records;
 }
 
-absl::StatusOr<std::optional<Record>> MemoryRecordStore::FindTwin(const TwinQuery& query) const {
-  RETURN_IF_ERROR(ValidateQuery(query));
-  const std::lock_guard lock(mutex_);
-  for (const Row& row : rows_) {
-    const Record& record = row.record;
-    if (record.workload_id != query.workload_id || record.target != query.target ||
-        record.contract != query.contract || record.method_version != query.method_version) {
-      continue;
-    }
-    if ((!query.lowered_sha256.empty() && record.lowered_sha256 == query.lowered_sha256) ||
-        (!query.code_sha256.empty() && record.code_sha256 == query.code_sha256)) {
-      return record;
-    }
-  }
-  return std::nullopt;
-}
-
 absl::StatusOr<std::vector<Record>> MemoryRecordStore::Scan(const RecordQuery& query) const {
   RETURN_IF_ERROR(ValidateLimit(query.limit));
   const std::lock_guard lock(mutex_);

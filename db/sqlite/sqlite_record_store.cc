@@ -20,24 +20,6 @@ absl::StatusOr<std::vector<Record>> AllRecords(SqliteQuery& query) {
   }
 }
 
-// The oldest row that has `hash` in `column`, or 0.
-absl::StatusOr<int64_t> FindTwinRow(SqliteConnection& connection, const TwinQuery& twin,
-                                    absl::string_view column, absl::string_view hash) {
-  if (hash.empty()) return 0;
-  ASSIGN_OR_RETURN(SqliteQuery query, connection.Query(absl::StrCat(R"sql(
-SELECT r.id FROM record r CROSS JOIN workload w ON w.id = r.workload_id
-  CROSS JOIN target t ON t.id = r.target_id CROSS JOIN contract c ON c.id = r.contract_id
-WHERE w.sha256=? AND t.text=? AND c.text=? AND r.method_version=? AND r.)sql",
-                                                                    column, "=? ORDER BY r.id")));
-  ASSIGN_OR_RETURN(const bool found, query.Blob(twin.workload_id)
-                                         .Text(twin.target)
-                                         .Text(twin.contract)
-                                         .Int(twin.method_version)
-                                         .Blob(hash)
-                                         .Step());
-  return found ? query.IntAt(0) : 0;
-}
-
 }  // namespace
 
 absl::StatusOr<std::vector<AppendOutcome>> SqliteRecordStore::AppendBatch(
@@ -75,26 +57,6 @@ absl::StatusOr<std::vector<Record>> SqliteRecordStore::FindCandidate(
     return absl::OkStatus();
   }));
   return records;
-}
-
-absl::StatusOr<std::optional<Record>> SqliteRecordStore::FindTwin(const TwinQuery& query) const {
-  RETURN_IF_ERROR(ValidateQuery(query));
-  std::optional<Record> twin;
-  RETURN_IF_ERROR(database_->Read([&](SqliteConnection& connection) -> absl::Status {
-    ASSIGN_OR_RETURN(const int64_t by_lowered,
-                     FindTwinRow(connection, query, "lowered_sha256", query.lowered_sha256));
-    ASSIGN_OR_RETURN(const int64_t by_code,
-                     FindTwinRow(connection, query, "code_sha256", query.code_sha256));
-    const int64_t row_id =
-        by_lowered == 0 || by_code == 0 ? by_lowered + by_code : std::min(by_lowered, by_code);
-    if (row_id == 0) return absl::OkStatus();
-    ASSIGN_OR_RETURN(SqliteQuery row,
-                     connection.Query(absl::StrCat(kSelectRecord, " WHERE r.id=?")));
-    RETURN_IF_ERROR(row.Int(row_id).Step().status());
-    ASSIGN_OR_RETURN(twin, RecordAt(row));
-    return absl::OkStatus();
-  }));
-  return twin;
 }
 
 absl::StatusOr<std::vector<Record>> SqliteRecordStore::Scan(const RecordQuery& query) const {

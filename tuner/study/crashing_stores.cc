@@ -43,9 +43,6 @@ absl::StatusOr<BestAnswer> CrashingRecordStore::Best(const BestQuery& query) con
 absl::StatusOr<std::vector<Record>> CrashingRecordStore::FindCandidate(absl::string_view id) const {
   return Read(*crash_, [&] { return store_->FindCandidate(id); });
 }
-absl::StatusOr<std::optional<Record>> CrashingRecordStore::FindTwin(const TwinQuery& query) const {
-  return Read(*crash_, [&] { return store_->FindTwin(query); });
-}
 absl::StatusOr<std::vector<Record>> CrashingRecordStore::Scan(const RecordQuery& query) const {
   return Read(*crash_, [&] { return store_->Scan(query); });
 }

@@ -34,7 +34,6 @@ class CrashingRecordStore : public RecordStore {
       absl::Span<const MeasurementEntry> entries) override;
   absl::StatusOr<BestAnswer> Best(const BestQuery& query) const override;
   absl::StatusOr<std::vector<Record>> FindCandidate(absl::string_view id) const override;
-  absl::StatusOr<std::optional<Record>> FindTwin(const TwinQuery& query) const override;
   absl::StatusOr<std::vector<Record>> Scan(const RecordQuery& query) const override;
   absl::StatusOr<EntryPage> ScanEntries(const EntryQuery& query) const override;
   absl::StatusOr<TrialCounts> CountTrials(absl::string_view study_id) const override;
