@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/numerics.h"
 
 namespace burnish {
 namespace {
@@ -55,6 +56,11 @@ Measurement RandomMeasurement(Rng& rng, const RandomEntryOptions& options) {
   measurement.numerics = {
       .kind = static_cast<NumericsClass>(1 + rng.Below(4)),
       .error = rng.Below(4) == 0 ? Numerics::kErrorNotMeasured : rng.Uniform() * 2e-4};
+  if (measurement.numerics.kind == NumericsClass::kAlgorithm) {
+    // The only one that every schema version can hold.
+    measurement.numerics.algorithm = kUnnamedAlgorithm;
+    measurement.numerics.parameter = 4;
+  }
   if (rng.Uniform() < options.failure_share) {
     constexpr std::array kKinds = {FailureKind::kBuildError, FailureKind::kCrashed,
                                    FailureKind::kWrongResult, FailureKind::kOutOfMemory};

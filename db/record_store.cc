@@ -17,7 +17,7 @@ bool AccuracyLimit::Accepts(const Numerics& numerics) const {
     case NumericsClass::kExact:
     case NumericsClass::kReassociated:
       return numerics.error <= error_max;  // Not measured is negative.
-    case NumericsClass::kWinograd:
+    case NumericsClass::kAlgorithm:
     case NumericsClass::kLowPrecision:
       return !strict && numerics.error >= 0 && numerics.error <= error_max;
     case NumericsClass::kUnknown:

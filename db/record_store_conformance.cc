@@ -219,7 +219,7 @@ TEST_P(RecordStoreConformanceTest, LimitsOfTheCallerPassOverFasterRecords) {
   ASSERT_THAT(store_->AppendBatch({
                   change("1", "winograd", 10,
                          [](MeasurementEntry& e) {
-                           e.measurement.numerics = {NumericsClass::kWinograd, 4,
+                           e.measurement.numerics = {NumericsClass::kAlgorithm, "winograd", 4,
                                                      5e-5};
                          }),
                   change("2", "other contract", 11,
@@ -232,7 +232,7 @@ TEST_P(RecordStoreConformanceTest, LimitsOfTheCallerPassOverFasterRecords) {
                          [](MeasurementEntry& e) { e.candidate.codegen_epoch = 2; }),
                   change("6", "unmeasured winograd", 15,
                          [](MeasurementEntry& e) {
-                           e.measurement.numerics = {NumericsClass::kWinograd, 4, -1};
+                           e.measurement.numerics = {NumericsClass::kAlgorithm, "winograd", 4, -1};
                          }),
                   change("7", "plain", 16, [](MeasurementEntry&) {}),
               }),

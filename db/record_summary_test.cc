@@ -111,12 +111,14 @@ TEST(RecordSummaryTest, VerdictWithoutAMeasurementAloneIsNoSuccess) {
 
 TEST(RecordSummaryTest, WorstErrorAndLatestBuildAreKept) {
   Measurement first = Timed({{5}});
-  first.numerics = {.kind = NumericsClass::kWinograd, .winograd_m = 4, .error = 3e-5};
+  first.numerics = {
+      .kind = NumericsClass::kAlgorithm, .algorithm = "winograd", .parameter = 4, .error = 3e-5};
   first.build = {.lowered_sha256 = std::string(32, 'l'),
                  .code_sha256 = std::string(32, 'a'),
                  .scratch_bytes = 64};
   Measurement second = Timed({{5}});
-  second.numerics = {.kind = NumericsClass::kWinograd, .winograd_m = 4, .error = 1e-5};
+  second.numerics = {
+      .kind = NumericsClass::kAlgorithm, .algorithm = "winograd", .parameter = 4, .error = 1e-5};
   second.build = {.code_sha256 = std::string(32, 'b'), .scratch_bytes = 128};
   const Record record = SummaryOf({first, second, Timed({{5}})});
   EXPECT_EQ(record.numerics, first.numerics);

@@ -35,13 +35,12 @@ std::string Encode(const BuildResult& result) {
   v1::BuildResult message;
   message.set_candidate_id(result.candidate_id);
   if (const auto* built = std::get_if<BuiltArtifact>(&result.outcome)) {
-    // Build facts and numerics travel as they do within a measurement.
+    // Build facts travel as they do within a measurement.
     Measurement measurement;
     measurement.build = built->build;
-    measurement.numerics = built->numerics;
     v1::Measurement facts = ToProto(measurement);
     message.mutable_built()->mutable_build()->Swap(facts.mutable_build());
-    message.mutable_built()->mutable_numerics()->Swap(facts.mutable_numerics());
+    *message.mutable_built()->mutable_numerics() = ToProto(built->numerics);
     message.mutable_built()->set_contract(built->contract);
   } else {
     *message.mutable_failure() = ToProto(std::get<Failure>(result.outcome));
@@ -81,12 +80,11 @@ absl::StatusOr<BuildResult> DecodeBuildResult(absl::string_view bytes) {
     v1::Measurement facts;
     facts.mutable_failure()->set_kind(v1::Failure::BUILD_ERROR);  // A measurement has an outcome.
     facts.mutable_build()->Swap(message.mutable_built()->mutable_build());
-    facts.mutable_numerics()->Swap(message.mutable_built()->mutable_numerics());
     ASSIGN_OR_RETURN(Measurement measurement, FromProto(facts));
     RETURN_IF_ERROR(
         CheckHash("build result: got artifact_sha256", measurement.build.artifact_sha256));
     result.outcome = BuiltArtifact{.build = std::move(measurement.build),
-                                   .numerics = measurement.numerics,
+                                   .numerics = FromProto(message.built().numerics()),
                                    .contract = message.built().contract()};
   } else if (message.has_failure()) {
     ASSIGN_OR_RETURN(result.outcome, FromProto(message.failure()));

@@ -32,7 +32,7 @@ TEST(CompileTest, ReplyComesBackWhole) {
   kernel.build.llvm_version = "19";
   kernel.build.artifact_sha256 = std::string(32, 'h');
   kernel.build.spill_count = 3;
-  kernel.numerics = {.kind = NumericsClass::kWinograd, .winograd_m = 4};
+  kernel.numerics = {.kind = NumericsClass::kAlgorithm, .algorithm = "winograd", .parameter = 4};
   kernel.artifact = std::string("\0elf", 4);
   kernel.contract = "parameter 0 strides 1 offset 0\n";
   kernel.buffers = {{CallBuffer::Kind::kParameter, 2}, {CallBuffer::Kind::kPacked, 0}};

@@ -84,7 +84,7 @@ TEST(BuildJobTest, JobAndBothResultsComeBackAsTheyWere) {
   artifact.build.llvm_version = "19.1.7";
   artifact.build.artifact_sha256 = kHashB;
   artifact.build.spill_count = 2;
-  artifact.numerics = {.kind = NumericsClass::kWinograd, .winograd_m = 4};
+  artifact.numerics = {.kind = NumericsClass::kAlgorithm, .algorithm = "winograd", .parameter = 4};
   artifact.contract = "bordered";
   const BuildResult built{.candidate_id = kHashA, .outcome = artifact};
   EXPECT_THAT(DecodeBuildResult(Encode(built)), IsOkAndHolds(built));

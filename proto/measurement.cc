@@ -235,19 +235,24 @@ v1::Failure ToProto(const Failure& failure) {
 v1::Numerics ToProto(const Numerics& numerics) {
   v1::Numerics message;
   message.set_kind(static_cast<v1::Numerics::Kind>(numerics.kind));
-  message.set_winograd_m(numerics.winograd_m);
+  message.set_parameter(numerics.parameter);
+  message.set_algorithm(numerics.algorithm);
   message.set_error(numerics.error);
   return message;
 }
 
 Numerics FromProto(const v1::Numerics& message) {
-  return {
-      .kind = v1::Numerics::Kind_IsValid(message.kind())
-                  ? static_cast<NumericsClass>(message.kind())
-                  : NumericsClass::kUnknown,
-      .winograd_m = message.winograd_m(),
-      .error = message.error(),
-  };
+  Numerics numerics{.parameter = message.parameter(), .error = message.error()};
+  if (v1::Numerics::Kind_IsValid(message.kind())) {
+    numerics.kind = static_cast<NumericsClass>(message.kind());
+  }
+  if (numerics.kind != NumericsClass::kAlgorithm) return numerics;
+  if (message.algorithm().size() > Numerics::kAlgorithmBytesMax) {
+    numerics.kind = NumericsClass::kUnknown;
+    return numerics;
+  }
+  numerics.algorithm = message.algorithm().empty() ? kUnnamedAlgorithm : message.algorithm();
+  return numerics;
 }
 
 absl::StatusOr<Failure> FromProto(const v1::Failure& message) {

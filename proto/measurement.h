@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "base/numerics.h"
 
 namespace burnish {
 
@@ -121,24 +122,6 @@ struct BuildFacts {
   bool operator==(const BuildFacts&) const = default;
 };
 
-enum class NumericsClass {
-  kUnknown = 0,
-  kExact = 1,
-  kReassociated = 2,
-  kWinograd = 3,
-  kLowPrecision = 4,
-};
-
-struct Numerics {
-  static constexpr double kErrorNotMeasured = -1;
-
-  NumericsClass kind = NumericsClass::kUnknown;
-  int32_t winograd_m = 0;
-  double error = kErrorNotMeasured;
-
-  bool operator==(const Numerics&) const = default;
-};
-
 // Wall time of a runner for one candidate, in nanoseconds; 0: not known.
 struct Effort {
   int64_t check_ns = 0;
@@ -173,7 +156,8 @@ v1::Measurement ToProto(const Measurement& measurement);
 absl::StatusOr<Failure> FromProto(const v1::Failure& message);
 absl::StatusOr<Measurement> FromProto(const v1::Measurement& message);
 
-// Never refuses: a class that is not known here is kUnknown, which no accuracy limit accepts.
+// Never refuses: a class that is not known here, or an algorithm with no name that one can have, is
+// kUnknown, which no accuracy limit accepts.
 Numerics FromProto(const v1::Numerics& message);
 
 }  // namespace burnish

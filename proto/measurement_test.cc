@@ -55,7 +55,10 @@ Measurement FullMeasurement() {
                 .scratch_bytes = 3,
                 .packed_bytes = 4,
                 .build_ns = 5},
-      .numerics = {.kind = NumericsClass::kWinograd, .winograd_m = 4, .error = 1e-5},
+      .numerics = {.kind = NumericsClass::kAlgorithm,
+                   .algorithm = "winograd",
+                   .parameter = 4,
+                   .error = 1e-5},
       .effort = {.check_ns = 6, .wait_ns = 7, .run_ns = 8},
   };
 }
@@ -75,6 +78,28 @@ TEST(MeasurementTest, TimesThatGoBackwardsAreNotKnown) {
   const absl::StatusOr<Measurement> got = FromProto(message);
   ASSERT_TRUE(got.ok()) << got.status();
   EXPECT_EQ(got->effort, (Effort{.check_ns = 6, .wait_ns = 7, .run_ns = 0}));
+}
+
+// The fields 1 to 3 alone, as before algorithms had names: kind 3 was Winograd's, 2 its tile.
+TEST(MeasurementTest, NumericsOfAnOlderWriterAreTheAlgorithmThatThereWas) {
+  v1::Numerics message;
+  ASSERT_TRUE(message.ParseFromString("\x08\x03\x10\x04"));
+  EXPECT_EQ(
+      FromProto(message),
+      (Numerics{
+          .kind = NumericsClass::kAlgorithm, .algorithm = "winograd", .parameter = 4, .error = 0}));
+  ASSERT_TRUE(message.ParseFromString("\x08\x02"));
+  EXPECT_EQ(FromProto(message).algorithm, "");
+}
+
+TEST(MeasurementTest, NumericsThatNobodyCanNameAreUnknown) {
+  v1::Numerics message = ToProto(FullMeasurement().numerics);
+  message.set_algorithm("of_a_newer_writer");
+  EXPECT_EQ(FromProto(message).algorithm, "of_a_newer_writer");
+  message.set_algorithm(std::string(Numerics::kAlgorithmBytesMax + 1, 'a'));
+  EXPECT_EQ(FromProto(message).kind, NumericsClass::kUnknown);
+  message.set_kind(static_cast<v1::Numerics::Kind>(99));
+  EXPECT_EQ(FromProto(message).kind, NumericsClass::kUnknown);
 }
 
 TEST(MeasurementTest, EveryFailureKindSurvivesTheWireUnderItsOwnName) {

@@ -78,27 +78,11 @@ absl::StatusOr<ModelOrder> OrderFromProto(const v1::ModelOrder& message, int can
   return order;
 }
 
-// Numerics travel as they do within a measurement.
-v1::Numerics NumericsToProto(const Numerics& numerics) {
-  Measurement measurement;
-  measurement.numerics = numerics;
-  return ToProto(measurement).numerics();
-}
-
-absl::StatusOr<Numerics> NumericsFromProto(const v1::Numerics& message) {
-  v1::Measurement measurement;
-  measurement.mutable_failure()->set_kind(v1::Failure::RUN_ERROR);  // A measurement has an outcome.
-  *measurement.mutable_numerics() = message;
-  ASSIGN_OR_RETURN(const Measurement parsed, FromProto(measurement));
-  return parsed.numerics;
-}
-
 absl::StatusOr<RunCandidate> CandidateFromProto(const v1::RunCandidate& message) {
   RETURN_IF_ERROR(CheckHash("candidate_id", message.candidate_id(), false));
   RETURN_IF_ERROR(CheckHash("artifact_sha256", message.artifact_sha256(), false));
   RETURN_IF_ERROR(
       CheckHash("reference_artifact_sha256", message.reference_artifact_sha256(), true));
-  ASSIGN_OR_RETURN(const Numerics numerics, NumericsFromProto(message.numerics()));
   return RunCandidate{
       .candidate_id = message.candidate_id(),
       .artifact_sha256 = message.artifact_sha256(),
@@ -106,7 +90,7 @@ absl::StatusOr<RunCandidate> CandidateFromProto(const v1::RunCandidate& message)
       .contract = message.contract(),
       .reference_artifact_sha256 = message.reference_artifact_sha256(),
       .seed = message.seed(),
-      .numerics = numerics,
+      .numerics = FromProto(message.numerics()),
       .incumbent_ns = message.incumbent_ns(),
       .reference_contract = message.reference_contract(),
   };
@@ -124,7 +108,7 @@ std::string Encode(const RunJob& job) {
     out->set_contract(candidate.contract);
     out->set_reference_artifact_sha256(candidate.reference_artifact_sha256);
     out->set_seed(candidate.seed);
-    *out->mutable_numerics() = NumericsToProto(candidate.numerics);
+    *out->mutable_numerics() = ToProto(candidate.numerics);
     out->set_incumbent_ns(candidate.incumbent_ns);
     out->set_reference_contract(candidate.reference_contract);
   }

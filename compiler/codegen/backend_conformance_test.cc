@@ -545,7 +545,7 @@ TEST_P(BackendConformanceTest, WinogradTransformOfConstantsLeavesAddsOnly) {
                  .shape = {4, 4},
                  .values = {1, 0, -1, 0, 0, 1, 1, 0, 0, -1, 1, 0, 0, 1, 0, -1}});
   ProgramWriter w("winograd");
-  w.program().numerics = NumericsKind::kWinograd;
+  w.program().numerics = {NumericsClass::kAlgorithm, "winograd", 4};
   const int64_t channels = lanes() + 3;
   const BufferId x = w.Add("X", {4, channels}, BufferRole::kInput);
   const BufferId y = w.Add("Y", {4, channels}, BufferRole::kOutput);

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/cpu_info.h"
+#include "base/numerics.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
 #include "compiler/codegen/codegen_epoch.h"

@@ -192,10 +192,12 @@ class HopefulWinograd : public ScheduleSource {
   absl::StatusOr<std::vector<KnownSchedule>> Find(const ExtractedTask& task,
                                                   const Target& target) override {
     if (task.name != "conv+relu") return std::vector<KnownSchedule>();
-    return std::vector<KnownSchedule>{
-        {.trace = "winograd@1 b3->(U,V0,V,M,T) m=4\n",
-         .origin = ScheduleOrigin::kTuned,
-         .numerics = {.kind = NumericsClass::kWinograd, .winograd_m = 4, .error = kClaimedError}}};
+    return std::vector<KnownSchedule>{{.trace = "winograd@1 b3->(U,V0,V,M,T) m=4\n",
+                                       .origin = ScheduleOrigin::kTuned,
+                                       .numerics = {.kind = NumericsClass::kAlgorithm,
+                                                    .algorithm = "winograd",
+                                                    .parameter = 4,
+                                                    .error = kClaimedError}}};
   }
   static constexpr double kClaimedError = 1e-12;
 };
@@ -203,7 +205,7 @@ class HopefulWinograd : public ScheduleSource {
 int WinogradCount(const BuiltModel& built) {
   return static_cast<int>(std::count_if(
       built.tasks.begin(), built.tasks.end(),
-      [](const TaskReport& task) { return task.numerics.kind == NumericsClass::kWinograd; }));
+      [](const TaskReport& task) { return task.numerics.kind == NumericsClass::kAlgorithm; }));
 }
 
 TEST(DriverTest, ErrorOfTheWholeModelIsMeasured) {

@@ -4,12 +4,10 @@
 #include <limits>
 #include <tuple>
 
+#include "base/numerics.h"
+
 namespace burnish {
 namespace {
-
-bool IsLossless(const Numerics& numerics) {
-  return numerics.kind == NumericsClass::kExact || numerics.kind == NumericsClass::kReassociated;
-}
 
 // Smaller is better.
 std::tuple<int, int64_t, int> RankOf(const KnownSchedule& schedule, int index) {
@@ -23,7 +21,7 @@ int BestBelow(const TaskChoices& task, double error_limit, bool strict) {
   int best = -1;
   for (int i = 0; i < static_cast<int>(task.schedules.size()); ++i) {
     const KnownSchedule& schedule = task.schedules[i];
-    if (strict && !IsLossless(schedule.numerics)) continue;
+    if (strict && !schedule.numerics.lossless()) continue;
     if (ErrorOf(schedule.numerics) >= error_limit) continue;
     if (best < 0 || RankOf(schedule, i) < RankOf(task.schedules[best], best)) best = i;
   }
@@ -35,14 +33,6 @@ double ErrorOfChoice(const TaskChoices& task, int choice) {
 }
 
 }  // namespace
-
-double ErrorOf(const Numerics& numerics) {
-  if (IsLossless(numerics)) return 0;
-  if (numerics.error >= 0) return numerics.error;
-  if (numerics.kind != NumericsClass::kWinograd) return std::numeric_limits<double>::max();
-  // Above the largest that ResNet-50's layers show with random inputs: 8e-7, 6.4e-6, 1.8e-5.
-  return numerics.winograd_m <= 2 ? 2e-6 : numerics.winograd_m <= 4 ? 7e-6 : 2e-5;
-}
 
 std::vector<int> Select(absl::Span<const TaskChoices> tasks, const SelectOptions& options) {
   std::vector<int> choices;

@@ -29,9 +29,6 @@ struct SelectOptions {
 // exceed the budget, the task that adds most takes its best schedule with a smaller error.
 std::vector<int> Select(absl::Span<const TaskChoices> tasks, const SelectOptions& options = {});
 
-// What a schedule adds to the model's error: as measured, else a bound for its class.
-double ErrorOf(const Numerics& numerics);
-
 }  // namespace burnish
 
 #endif  // COMPILER_DRIVER_SELECT_H_

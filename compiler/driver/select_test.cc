@@ -20,7 +20,10 @@ KnownSchedule Winograd(int64_t latency_ns, double error) {
   return {.trace = "w",
           .origin = kTuned,
           .latency_ns = latency_ns,
-          .numerics = {.kind = NumericsClass::kWinograd, .winograd_m = 4, .error = error}};
+          .numerics = {.kind = NumericsClass::kAlgorithm,
+                       .algorithm = "winograd",
+                       .parameter = 4,
+                       .error = error}};
 }
 
 TEST(SelectTest, OriginComesBeforeLatency) {
@@ -55,8 +58,13 @@ TEST(SelectTest, TheTaskThatAddsMostGivesUpItsErrorWhenTheBudgetIsSpent) {
 
 TEST(SelectTest, ErrorThatNobodyMeasuredCountsByItsClass) {
   EXPECT_EQ(ErrorOf({.kind = NumericsClass::kExact}), 0);
-  EXPECT_EQ(ErrorOf({.kind = NumericsClass::kWinograd, .winograd_m = 2, .error = 3e-7}), 3e-7);
-  EXPECT_GT(ErrorOf({.kind = NumericsClass::kWinograd, .winograd_m = 4}), 1e-6);
+  EXPECT_EQ(ErrorOf({.kind = NumericsClass::kAlgorithm,
+                     .algorithm = "winograd",
+                     .parameter = 2,
+                     .error = 3e-7}),
+            3e-7);
+  EXPECT_GT(ErrorOf({.kind = NumericsClass::kAlgorithm, .algorithm = "winograd", .parameter = 4}),
+            1e-6);
   EXPECT_GT(ErrorOf({.kind = NumericsClass::kLowPrecision}), 1.0);
 }
 

@@ -67,7 +67,7 @@ enum class ExprKind : uint8_t {
   kBoundsCheck,
 };
 
-// A small constant array: Winograd matrices, extents of ragged loops. Row-major.
+// A small constant array: matrices of transforms, extents of ragged loops. Row-major.
 struct ConstTable {
   DType dtype = DType::kI64;
   std::vector<int64_t> shape;

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "base/check.h"
+#include "base/numerics.h"
 
 namespace burnish {
 namespace {
@@ -48,8 +49,9 @@ class Fingerprint {
 
   std::string Run() {
     CHECK(program_.lowered);
-    mix_.AddEnum(program_.numerics);
-    mix_.Add(int64_t{program_.winograd_m});
+    // From 0 (exact), as records have it.
+    mix_.Add(static_cast<int64_t>(program_.numerics.kind) - 1);
+    mix_.Add(AlgorithmKey(program_.numerics));
     mix_.Add(static_cast<int64_t>(program_.buffers.size()));
     for (const Buffer& buffer : program_.buffers) AddBuffer(buffer);
     for (const NodeId root : {program_.root, program_.pack_root}) {

@@ -26,7 +26,6 @@ class BlockLowering {
               .buffers = in.buffers,
               .vars = in.vars,
               .numerics = in.numerics,
-              .winograd_m = in.winograd_m,
               .lowered = true}) {
     out_.nodes.reserve(2 * in.nodes.size());
   }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/numerics.h"
 #include "base/status_macros.h"
 #include "compiler/ir/expr_parser.h"
 #include "compiler/ir/expr_text.h"
@@ -126,19 +127,24 @@ class ProgramParser {
   }
 
   absl::Status ParseNumerics() {
-    if (cursor_.TakeWord("exact")) {
-      program_.numerics = NumericsKind::kExact;
-    } else if (cursor_.TakeWord("reassociated")) {
-      program_.numerics = NumericsKind::kReassociated;
-    } else if (cursor_.TakeWord("winograd")) {
-      program_.numerics = NumericsKind::kWinograd;
-      RETURN_IF_ERROR(cursor_.ExpectSymbol("("));
-      ASSIGN_OR_RETURN(program_.winograd_m, cursor_.ExpectInt("an output tile", 0, 64));
-      RETURN_IF_ERROR(cursor_.ExpectSymbol(")"));
-    } else {
-      return cursor_.Want("exact, reassociated or winograd");
+    Numerics& numerics = program_.numerics;
+    numerics = {.kind = NumericsClass::kExact};
+    if (cursor_.TakeWord("exact")) return absl::OkStatus();
+    if (cursor_.TakeWord("reassociated")) {
+      numerics.kind = NumericsClass::kReassociated;
+      return absl::OkStatus();
     }
-    return absl::OkStatus();
+    std::string want = "exact, reassociated";
+    for (const Algorithm* algorithm : AllAlgorithms()) {
+      absl::StrAppend(&want, " or ", algorithm->name);
+      if (!cursor_.TakeWord(algorithm->name)) continue;
+      numerics = {.kind = NumericsClass::kAlgorithm, .algorithm = algorithm->name};
+      RETURN_IF_ERROR(cursor_.ExpectSymbol("("));
+      ASSIGN_OR_RETURN(numerics.parameter, cursor_.ExpectInt(algorithm->parameter_meaning, 0,
+                                                             algorithm->parameter_max));
+      return cursor_.ExpectSymbol(")");
+    }
+    return cursor_.Want(want);
   }
 
   // ---- Buffers and tables.

@@ -72,9 +72,10 @@ class ProgramPrinter {
       return absl::StrCat("$", TableIndex(*table));
     };
     absl::StrAppend(&text_, "program/1 ", NameText(program_.name), "\n");
-    if (program_.numerics == NumericsKind::kReassociated) text_ += "numerics reassociated\n";
-    if (program_.numerics == NumericsKind::kWinograd) {
-      absl::StrAppend(&text_, "numerics winograd(", program_.winograd_m, ")\n");
+    const Numerics& numerics = program_.numerics;
+    if (numerics.kind == NumericsClass::kReassociated) text_ += "numerics reassociated\n";
+    if (numerics.kind == NumericsClass::kAlgorithm) {
+      absl::StrAppend(&text_, "numerics ", numerics.algorithm, "(", numerics.parameter, ")\n");
     }
     if (program_.lowered) text_ += "lowered\n";
     text_ += "\n";

@@ -83,8 +83,7 @@ var "say \"hi\"\x0a" in 1
 TEST(PrintTest, EveryFieldOfAProgram) {
   Program p;
   p.name = "all";
-  p.numerics = NumericsKind::kWinograd;
-  p.winograd_m = 4;
+  p.numerics = {NumericsClass::kAlgorithm, "winograd", 4};
   AddBuffer(p, {.name = "X",
                 .shape = {6},
                 .role = BufferRole::kInput,

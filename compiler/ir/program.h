@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/numerics.h"
 #include "compiler/ir/expr.h"
 
 namespace burnish {
@@ -142,9 +143,6 @@ struct Node {
   int32_t cache_level = 2;                // kPrefetch: 1 or 2
 };
 
-// What rounding a program is allowed, relative to its definition.
-enum class NumericsKind : uint8_t { kExact, kReassociated, kWinograd };
-
 struct Program {
   std::string name;
   std::vector<Buffer> buffers;  // Parameters first, in call order.
@@ -153,8 +151,7 @@ struct Program {
   std::vector<Node> nodes;
   NodeId root = -1;       // kSeq: the kernel. Top-level parallel loops are its phases.
   NodeId pack_root = -1;  // kSeq: the pack function, run once when weights are known. -1: none.
-  NumericsKind numerics = NumericsKind::kExact;
-  int winograd_m = 0;  // Output tile of kWinograd, else 0.
+  Numerics numerics = {.kind = NumericsClass::kExact};  // The error is nothing a program knows.
   bool lowered = false;
 };
 

@@ -30,7 +30,6 @@ class Specializer {
               .vars = in.vars,
               .blocks = in.blocks,
               .numerics = in.numerics,
-              .winograd_m = in.winograd_m,
               .lowered = in.lowered}),
         max_bodies_(max_bodies),
         ranges_([this](VarId var) -> std::optional<Range> {

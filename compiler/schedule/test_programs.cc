@@ -148,8 +148,7 @@ Program WinogradProgram(const TestConvShape& s) {
                  .finish = [](const Indices&, const Expr& self) { return Relu(self); }});
   te.Output("Out", y);
   Program program = te.Build();
-  program.numerics = NumericsKind::kWinograd;
-  program.winograd_m = 4;
+  program.numerics = {.kind = NumericsClass::kAlgorithm, .algorithm = "winograd", .parameter = 4};
   return program;
 }
 

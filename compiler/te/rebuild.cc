@@ -32,7 +32,6 @@ Program Rebuild(const Program& program, const std::vector<BufferId>& outputs) {
   Program result;
   result.name = program.name;
   result.numerics = program.numerics;
-  result.winograd_m = program.winograd_m;
   std::vector<BufferId> new_buffer(program.buffers.size(), -1);
   const auto add = [&](BufferId id) { new_buffer[id] = AddBuffer(result, program.buffers[id]); };
   for (size_t id = 0; id < program.buffers.size(); ++id) {

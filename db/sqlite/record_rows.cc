@@ -29,9 +29,10 @@ absl::StatusOr<std::string> TraceAt(const SqliteQuery& row, int sketch_column,
 const char kSelectRecord[] = R"sql(
 SELECT r.id, r.candidate_id, r.method_version, w.sha256, w.anchor_sha256, t.text, c.text, k.text,
   r.decisions, r.codegen_epoch, r.rank_ns, r.median_ns, r.interval_low_ns, r.interval_high_ns,
-  r.process_count, r.repeat_count, r.failure_kind, r.failure_text, r.numerics_kind, r.winograd_m,
-  r.numerics_error, r.scratch_bytes, r.packed_bytes, r.code_bytes, r.lowered_sha256, r.code_sha256,
-  r.first_recorded_ns, r.first_trial_id, r.host, r.network_factor
+  r.process_count, r.repeat_count, r.failure_kind, r.failure_text, r.numerics_kind,
+  r.numerics_parameter, r.numerics_error, r.scratch_bytes, r.packed_bytes, r.code_bytes,
+  r.lowered_sha256, r.code_sha256,
+  r.first_recorded_ns, r.first_trial_id, r.host, r.network_factor, r.numerics_algorithm
 FROM record r CROSS JOIN workload w ON w.id = r.workload_id CROSS JOIN target t ON t.id = r.target_id
   CROSS JOIN contract c ON c.id = r.contract_id CROSS JOIN sketch k ON k.id = r.sketch_id
 )sql";
@@ -53,7 +54,8 @@ absl::StatusOr<Record> RecordAt(const SqliteQuery& row) {
       .process_count = static_cast<int32_t>(row.IntAt(14)),
       .repeat_count = static_cast<int32_t>(row.IntAt(15)),
       .numerics = {.kind = static_cast<NumericsClass>(row.IntAt(18)),
-                   .winograd_m = static_cast<int32_t>(row.IntAt(19)),
+                   .algorithm = row.BytesAt(30),
+                   .parameter = static_cast<int32_t>(row.IntAt(19)),
                    .error = row.RealAt(20)},
       .scratch_bytes = row.IntAt(21),
       .packed_bytes = row.IntAt(22),

@@ -108,7 +108,8 @@ absl::StatusOr<int64_t> InsertRecord(SqliteConnection& connection, const Measure
   ASSIGN_OR_RETURN(SqliteQuery insert, connection.Query(R"sql(
 INSERT INTO record(candidate_id, method_version, workload_id, target_id, contract_id, sketch_id,
   decisions, codegen_epoch, first_recorded_ns, first_trial_id, host,
-  process_count, repeat_count, numerics_kind, winograd_m, numerics_error, scratch_bytes,
+  process_count, repeat_count, numerics_kind, numerics_parameter, numerics_error,
+  scratch_bytes,
   packed_bytes, code_bytes)
 VALUES(?,?,?,?,?,?,?,?,?,?,?, 0,0,0,0,0,0,0,0))sql"));
   RETURN_IF_ERROR(insert.Blob(candidate_id)
@@ -154,8 +155,9 @@ ORDER BY id)sql"));
 absl::Status UpdateRecord(SqliteConnection& connection, int64_t record_row, const Record& record) {
   ASSIGN_OR_RETURN(SqliteQuery update, connection.Query(R"sql(
 UPDATE record SET rank_ns=?, median_ns=?, interval_low_ns=?, interval_high_ns=?, process_count=?,
-  repeat_count=?, failure_kind=?, failure_text=?, numerics_kind=?, winograd_m=?, numerics_error=?,
-  scratch_bytes=?, packed_bytes=?, code_bytes=?, lowered_sha256=?, code_sha256=?, network_factor=?
+  repeat_count=?, failure_kind=?, failure_text=?, numerics_kind=?, numerics_algorithm=?,
+  numerics_parameter=?, numerics_error=?, scratch_bytes=?, packed_bytes=?, code_bytes=?,
+  lowered_sha256=?, code_sha256=?, network_factor=?
 WHERE id=?)sql"));
   for (const int64_t time_ns :
        {record.rank_ns, record.median_ns, record.interval_low_ns, record.interval_high_ns}) {
@@ -166,7 +168,8 @@ WHERE id=?)sql"));
   failed ? update.Int(static_cast<int64_t>(record.failure->kind)) : update.Null();
   TextOrNull(update, failed, failed ? record.failure->message : "");
   update.Int(static_cast<int64_t>(record.numerics.kind))
-      .Int(record.numerics.winograd_m)
+      .Text(record.numerics.algorithm)
+      .Int(record.numerics.parameter)
       .Real(record.numerics.error)
       .Int(record.scratch_bytes)
       .Int(record.packed_bytes)

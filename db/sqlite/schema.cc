@@ -104,7 +104,17 @@ ALTER TABLE record ADD COLUMN network_factor REAL NOT NULL DEFAULT 1;
 ALTER TABLE measurement ADD COLUMN network_factor REAL;
 )sql";
 
-constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3};
+// An algorithm has a name, and its parameter a column that is not named after the only one that
+// there was. Nothing looks records up by their code: the search knows twins before they are built.
+constexpr char kVersion4[] = R"sql(
+DROP INDEX record_by_lowered;
+DROP INDEX record_by_code;
+ALTER TABLE record RENAME COLUMN winograd_m TO numerics_parameter;
+ALTER TABLE record ADD COLUMN numerics_algorithm TEXT NOT NULL DEFAULT '';
+UPDATE record SET numerics_algorithm = 'winograd' WHERE numerics_kind = 3;
+)sql";
+
+constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3, kVersion4};
 constexpr int64_t kVersion = std::size(kMigrations);
 
 // The version of the file, 0 where it is empty. Inside a transaction, or another process that makes

@@ -226,7 +226,7 @@ void MakeVersion1(const std::string& from, const std::string& path) {
   ASSERT_THAT(connection->Execute(R"sql(
 INSERT INTO record SELECT id, candidate_id, method_version, workload_id, target_id, contract_id,
   sketch_id, decisions, codegen_epoch, rank_ns, median_ns, interval_low_ns, interval_high_ns,
-  process_count, repeat_count, failure_kind, failure_text, numerics_kind, winograd_m,
+  process_count, repeat_count, failure_kind, failure_text, numerics_kind, numerics_parameter,
   numerics_error, scratch_bytes, packed_bytes, code_bytes, lowered_sha256, code_sha256,
   first_recorded_ns, first_trial_id, host
 FROM newest.record)sql"),

@@ -67,9 +67,12 @@ def measure(options, folder):
     rows = step_errors(*models, arrays)
     for model in models:
         model.close()
-    tiles = {task["workload"]: task["winograd_m"] for task in report["tasks"]}
+    algorithms = {
+        task["workload"]: f"{task['algorithm']} {task['parameter']}" if task["algorithm"] else ""
+        for task in report["tasks"]
+    }
     for row in rows:
-        row["winograd_m"] = tiles.get(row["workload"], 0)
+        row["algorithm"] = algorithms.get(row["workload"], "")
     return rows
 
 
@@ -79,7 +82,7 @@ def print_table(options, rows):
     print("| step | operators | shape | algorithm | max | root mean square |")
     print("|" + "---|" * 6)
     for row in rows:
-        algorithm = f"Winograd F{row['winograd_m']}" if row["winograd_m"] else ""
+        algorithm = row["algorithm"]
         print(f"| {row['step']} | {row['name']} | {'x'.join(map(str, row['shape']))} | {algorithm} "
               f"| {row['max_error']:.1e} | {row['rms_error']:.1e} |")
     worst = max(rows, key=lambda row: row["max_error"])

@@ -47,7 +47,7 @@ absl::StatusOr<std::vector<KnownSchedule>> RecordedSchedules::Find(const Extract
   const bool is_served =
       std::any_of(schedules.begin(), schedules.end(), [](const KnownSchedule& schedule) {
         return schedule.origin == ScheduleOrigin::kTuned &&
-               schedule.numerics.kind != NumericsClass::kWinograd;
+               schedule.numerics.kind != NumericsClass::kAlgorithm;
       });
   if (is_served) return schedules;
   ASSIGN_OR_RETURN(const Program workload, ParseProgram(task.workload));
@@ -57,9 +57,7 @@ absl::StatusOr<std::vector<KnownSchedule>> RecordedSchedules::Find(const Extract
        DefaultSchedules(workload, DeviceModelOf(target, options_.calibration), sketches)) {
     schedules.push_back({.trace = PrintTrace(choice.trace),
                          .origin = ScheduleOrigin::kDefault,
-                         .numerics = {.kind = choice.winograd_m > 0 ? NumericsClass::kWinograd
-                                                                    : NumericsClass::kReassociated,
-                                      .winograd_m = choice.winograd_m}});
+                         .numerics = choice.numerics});
   }
   return schedules;
 }

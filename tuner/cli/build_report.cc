@@ -8,7 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "compiler/driver/select.h"
+#include "base/numerics.h"
 #include "tuner/app/error.h"
 #include "tuner/app/value_text.h"
 #include "tuner/cli/format.h"
@@ -18,11 +18,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// "", "winograd F4, error 2.1e-06" as measured, or "winograd F4, error 7.0e-06 assumed".
+// "", "NAME F4, error 2.1e-06" as measured, or "NAME F4, error 7.0e-06 assumed".
 std::string RoundingText(const Numerics& numerics) {
-  if (numerics.kind != NumericsClass::kWinograd) return "";
-  return absl::StrFormat("winograd F%d, error %.1e%s", numerics.winograd_m, ErrorOf(numerics),
-                         numerics.error >= 0 ? "" : " assumed");
+  if (numerics.kind != NumericsClass::kAlgorithm) return "";
+  const Algorithm* algorithm = FindAlgorithm(numerics.algorithm);
+  return absl::StrFormat("%s %s%d, error %.1e%s", numerics.algorithm,
+                         algorithm != nullptr ? algorithm->parameter_label : "", numerics.parameter,
+                         ErrorOf(numerics), numerics.error >= 0 ? "" : " assumed");
 }
 
 }  // namespace
@@ -53,7 +55,7 @@ std::string BuildReportSummary(const BuiltModel& built) {
                   ", activations ", FormatBytes(static_cast<double>(built.arena_bytes)),
                   ", bundle ", FormatBytes(static_cast<double>(built.bundle.size())), "\n");
   if (built.expected_error > 0) {
-    absl::StrAppendFormat(&text, "error of Winograd's steps together %.1e expected, ",
+    absl::StrAppendFormat(&text, "error of steps by other algorithms together %.1e expected, ",
                           built.expected_error);
     if (built.measured_error.has_value()) {
       absl::StrAppendFormat(&text, "%.1e measured on random inputs\n", *built.measured_error);
@@ -91,7 +93,8 @@ Json BuildReportJson(const BuiltModel& built) {
          {"steps", task.weight},
          {"flop_count", task.flop_count},
          {"schedule", std::string(ScheduleOriginName(task.origin))},
-         {"winograd_m", task.numerics.winograd_m},
+         {"algorithm", task.numerics.algorithm},
+         {"parameter", task.numerics.parameter},
          {"error", task.numerics.error >= 0 ? Json(task.numerics.error) : Json(nullptr)},
          {"recorded_ms",
           task.latency_ns > 0 ? Json(static_cast<double>(task.latency_ns) * 1e-6) : Json(nullptr)},

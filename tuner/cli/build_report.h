@@ -14,8 +14,8 @@ namespace burnish {
 // `text`: of --accuracy, the bound on the error of the whole model, or "strict". Errors: B0101.
 absl::StatusOr<SelectOptions> ParseAccuracy(const std::string& text);
 
-// "57 steps, 28 kernels; 28 tuned; weights 98 MiB, ...", and a line for the error of Winograd's
-// steps where there are any.
+// "57 steps, 28 kernels; 28 tuned; weights 98 MiB, ...", and a line for the error of other
+// algorithms' steps where there are any.
 std::string BuildReportSummary(const BuiltModel& built);
 // One line a task: how often, operations, and where its schedule came from; then the summary.
 std::string BuildReportText(const BuiltModel& built);

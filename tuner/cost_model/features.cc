@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/numerics.h"
 #include "tuner/cost_model/analytic_model.h"
 #include "tuner/cost_model/cache_traffic.h"
 #include "tuner/cost_model/nest_walk.h"
@@ -128,7 +129,7 @@ class Extractor {
     row_[kL1BytesIn] = Log2(bytes_in[0]);
     row_[kL2BytesIn] = Log2(bytes_in[1]);
     row_[kL3BytesIn] = Log2(bytes_in[2]);
-    row_[kWinogradTile] = static_cast<float>(program_.winograd_m);
+    row_[kAlgorithmKey] = static_cast<float>(AlgorithmKey(program_.numerics));
   }
 
   void SetBuffersOfProgram() {

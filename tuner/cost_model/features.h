@@ -47,7 +47,7 @@ enum ProgramFeature : int {
   kWindowMax,               // vectors of the largest register window
   kSpilledMax,              // vectors that the fullest body cannot keep in registers
   kSlowShare,               // of operations, divisions, roots, transcendentals and powers
-  kWinogradTile,            // output tile of a Winograd variant; 0: none
+  kAlgorithmKey,            // which one and with which parameter, as a number; 0: none
   kProgramFeatureCount,
 };
 

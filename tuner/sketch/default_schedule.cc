@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <tuple>
 #include <utility>
 
+#include "base/numerics.h"
 #include "compiler/ir/lower.h"
 #include "compiler/schedule/trace_replay.h"
 #include "tuner/cost_model/analytic_model.h"
@@ -21,7 +21,7 @@ constexpr int64_t kPointsMax = 4000;
 
 std::vector<DefaultChoice> DefaultSchedules(const Program& workload, const DeviceModel& device,
                                             const SketchOptions& options) {
-  std::map<int, DefaultChoice> best;  // By winograd_m.
+  std::map<int64_t, DefaultChoice> best;  // By AlgorithmKey.
   best[0].seconds = std::numeric_limits<double>::infinity();
   TraceReplay replay(workload);
   for (const Sketch& sketch : GenerateSketches(workload, device, options)) {
@@ -33,15 +33,16 @@ std::vector<DefaultChoice> DefaultSchedules(const Program& workload, const Devic
       const absl::StatusOr<Program> lowered = Lower(**scheduled, {.with_pack = false});
       if (!lowered.ok()) continue;
       const double seconds = AnalyticSeconds(*lowered, device, device.workers());
-      const auto [at, is_new] = best.try_emplace(lowered->winograd_m);
+      const auto [at, is_new] = best.try_emplace(AlgorithmKey(lowered->numerics));
       if (!is_new && at->second.seconds <= seconds) continue;
-      at->second = {*std::move(trace), seconds, lowered->winograd_m};
+      at->second = {*std::move(trace), seconds, lowered->numerics};
     }
   }
   std::vector<DefaultChoice> choices;
-  for (auto& [m, choice] : best) choices.push_back(std::move(choice));
+  for (auto& [key, choice] : best) choices.push_back(std::move(choice));
   std::sort(choices.begin(), choices.end(), [](const DefaultChoice& a, const DefaultChoice& b) {
-    return std::tie(a.seconds, a.winograd_m) < std::tie(b.seconds, b.winograd_m);
+    return std::pair(a.seconds, AlgorithmKey(a.numerics)) <
+           std::pair(b.seconds, AlgorithmKey(b.numerics));
   });
   return choices;
 }

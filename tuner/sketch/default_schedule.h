@@ -14,12 +14,12 @@ namespace burnish {
 struct DefaultChoice {
   Trace trace = {};
   double seconds = 0;  // By the analytic model; infinite where nothing is known.
-  int winograd_m = 0;  // Output tile of Winograd's algorithm; 0: it is not used.
+  Numerics numerics = {.kind = NumericsClass::kExact};  // Of the scheduled program.
 };
 
-// The best for each way of rounding: without Winograd, and where `options` allow algorithms with
-// each of its tiles, for all workers of `device`. Fastest first, never empty. All apply;
-// deterministic.
+// The best for each way of rounding: without an algorithm, and where `options` allow algorithms
+// with each parameter of each of them, for all workers of `device`. Fastest first, never empty. All
+// apply; deterministic.
 std::vector<DefaultChoice> DefaultSchedules(const Program& workload, const DeviceModel& device,
                                             const SketchOptions& options = {});
 

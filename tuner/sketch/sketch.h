@@ -62,7 +62,7 @@ absl::StatusOr<Trace> Bind(const Sketch& sketch, const Point& point);
 std::optional<Point> Recognize(const Sketch& sketch, const Trace& trace);
 
 struct SketchOptions {
-  // Algorithms that change rounding by more than the order of sums: Winograd's. For callers that
+  // Algorithms that change rounding by more than the order of sums. For callers that
   // hold the result to an error budget.
   bool algorithms = false;
   // Whether sketches ask if weights and residuals are to be prefetched; false: they are not.

@@ -219,9 +219,10 @@ TEST_P(SketchTest, EveryDefaultThatAlgorithmsAllowComputesTheDefinition) {
   ASSERT_FALSE(choices.empty());
   std::set<int> tiles;
   for (size_t i = 0; i < choices.size(); ++i) {
-    EXPECT_TRUE(tiles.insert(choices[i].winograd_m).second);
+    EXPECT_TRUE(tiles.insert(choices[i].numerics.parameter).second);
     if (i > 0) EXPECT_GE(choices[i].seconds, choices[i - 1].seconds);
-    ExpectComputes(workload, choices[i].trace, absl::StrCat("winograd ", choices[i].winograd_m));
+    ExpectComputes(workload, choices[i].trace,
+                   absl::StrCat("winograd ", choices[i].numerics.parameter));
   }
   EXPECT_TRUE(tiles.contains(0));
 }
@@ -482,7 +483,7 @@ TEST(SketchTest, DeepThreeByThreeConvolutionsDefaultToWinogradWhereItIsAllowed) 
     ASSERT_OK_AND_ASSIGN(const Target target, ParseTarget(text));
     const DeviceModel device = DeviceModelOf(target);
     const auto choices = DefaultSchedules(workload, device, {.algorithms = true});
-    EXPECT_GT(choices.front().winograd_m, 0) << text;
+    EXPECT_GT(choices.front().numerics.parameter, 0) << text;
     EXPECT_LT(choices.front().seconds, 0.7 * DefaultSchedules(workload, device).front().seconds);
   }
 }

@@ -17,7 +17,8 @@ constexpr SearchPreset kPresets[] = {
      .algorithms = true,
      .prefetch = true},
     {.name = "auto_scheduler",
-     .help = "the rules of burnish without prefetches and Winograd; the analytic model is withheld",
+     .help =
+         "the rules of burnish without prefetches and algorithms; the analytic model is withheld",
      .tunes = true,
      .analytic = false,
      .algorithms = false,

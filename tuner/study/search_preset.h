@@ -17,7 +17,7 @@ struct SearchPreset {
   // Default schedules in the population and the analytic model under the cost model; false is as
   // `no_default`.
   bool analytic;
-  bool algorithms;  // Winograd's, where the caller's accuracy allows it.
+  bool algorithms;  // That round otherwise, where the caller's accuracy allows it.
   bool prefetch;    // The decision whether to prefetch.
 };
 

@@ -42,20 +42,23 @@ class StudyRefinerTest : public ::testing::Test {
     study_ = std::make_unique<SyntheticStudy>(SyntheticStudyOptions{
         .task_count = task_count, .second_algorithm = second_algorithm, .spec = spec});
     ASSERT_THAT(CreateStudy(*studies_, study_->New()), IsOk());
-    farm_ = std::make_unique<FakeMeasurer>(FakeMeasurerOptions{
-        .latency_ns =
-            [this](const MeasureRequest& request) {
-              return (IsSecondDefault(request.trace) ? second_slowdown_ : 1) *
-                     AloneNs(request.trace);
-            },
-        .numerics =
-            [this](const MeasureRequest& request) {
-              if (!IsSecondDefault(request.trace)) {
-                return Numerics{.kind = NumericsClass::kReassociated};
-              }
-              return Numerics{.kind = NumericsClass::kWinograd, .winograd_m = 4, .error = 1e-5};
-            },
-        .clock = &clock_});
+    farm_ = std::make_unique<FakeMeasurer>(
+        FakeMeasurerOptions{.latency_ns =
+                                [this](const MeasureRequest& request) {
+                                  return (IsSecondDefault(request.trace) ? second_slowdown_ : 1) *
+                                         AloneNs(request.trace);
+                                },
+                            .numerics =
+                                [this](const MeasureRequest& request) {
+                                  if (!IsSecondDefault(request.trace)) {
+                                    return Numerics{.kind = NumericsClass::kReassociated};
+                                  }
+                                  return Numerics{.kind = NumericsClass::kAlgorithm,
+                                                  .algorithm = "winograd",
+                                                  .parameter = 4,
+                                                  .error = 1e-5};
+                                },
+                            .clock = &clock_});
     SetNetwork({});
   }
 

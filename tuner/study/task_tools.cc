@@ -1,10 +1,12 @@
 #include "tuner/study/task_tools.h"
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/numerics.h"
 #include "base/parallel_for.h"
 #include "base/rng.h"
 #include "base/status_macros.h"
@@ -23,9 +25,6 @@
 
 namespace burnish {
 namespace {
-
-// Multiplications by the definition over those of Winograd's F(6x6,3x3): (6 * 3)^2 / (6 + 3 - 1)^2.
-constexpr double kWinogradSavingMax = 324.0 / 64.0;
 
 absl::StatusOr<std::unique_ptr<CostModel>> MakeModel(const StudySpec& spec) {
   const uint64_t seed = Rng(RngStream{.seed = spec.seed, .purpose = "cost model"}).Next();
@@ -65,21 +64,22 @@ absl::StatusOr<TaskTools> ToolsOfTask(const TaskToolsOptions& options, const Stu
   tools.sketches = GenerateSketches(program, device, searched);
   // What `compile` takes without records, whatever this study searches.
   const SketchOptions shipped{.algorithms = searched.algorithms};
-  bool has_winograd = false;
+  double saving_max = 1;  // Of the algorithms that the task may use.
   for (const DefaultChoice& choice : DefaultSchedules(program, device, shipped)) {
-    has_winograd = has_winograd || choice.winograd_m > 0;
+    const Algorithm* algorithm = FindAlgorithm(choice.numerics.algorithm);
+    if (algorithm != nullptr) saving_max = std::max(saving_max, algorithm->saving_max);
     std::string trace = PrintTrace(choice.trace);
     tools.default_traces.push_back(trace);
     // Candidate 0 is the one by the definition: others are compared with its outputs.
-    if (choice.winograd_m == 0) {
+    if (choice.numerics.lossless()) {
       tools.default_trace = std::move(trace);
     } else if (!spec.no_default) {
       tools.seed_traces.push_back(std::move(trace));
     }
   }
   if (options.flops_per_second > 0) {
-    double seconds = static_cast<double>(CountFlops(program)) / options.flops_per_second;
-    if (has_winograd) seconds /= kWinogradSavingMax;
+    const double seconds =
+        static_cast<double>(CountFlops(program)) / options.flops_per_second / saving_max;
     tools.bound_ns = std::llround(seconds * 1e9);
   }
   auto extractor =

@@ -136,8 +136,8 @@ TEST(BuilderTest, EveryHandWrittenTraceCompiles) {
     EXPECT_EQ(reply.results[i].id, request.items[i].id);
     EXPECT_THAT(KernelOf(reply, i).artifact, Not(SizeIs(0))) << request.items[i].id;
   }
-  EXPECT_EQ(KernelOf(reply, 5).numerics.kind, NumericsClass::kWinograd);
-  EXPECT_EQ(KernelOf(reply, 5).numerics.winograd_m, 4);
+  EXPECT_EQ(KernelOf(reply, 5).numerics.kind, NumericsClass::kAlgorithm);
+  EXPECT_EQ(KernelOf(reply, 5).numerics.parameter, 4);
   request.output = CompileOutput::kLibrary;
   ASSERT_OK_AND_ASSIGN(const CompileReply together, client.Build(request));
   EXPECT_THAT(together.library, Not(SizeIs(0)));

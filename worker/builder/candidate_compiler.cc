@@ -26,7 +26,7 @@ std::string KernelSymbol(size_t index) { return absl::StrCat(BURNISH_KERNEL_PREF
 
 // What is known of a candidate before the backend has seen it.
 CompiledKernel FactsOf(const PreparedCandidate& candidate, const SplitProgram& split) {
-  CompiledKernel kernel{.numerics = NumericsOf(candidate.scheduled),
+  CompiledKernel kernel{.numerics = candidate.scheduled.numerics,
                         .contract = ContractOf(candidate.scheduled)};
   kernel.build.codegen_epoch = kCodegenEpoch;
   kernel.build.lowered_sha256 = RawSha256(Print(candidate.lowered));

@@ -74,18 +74,6 @@ std::vector<CallBuffer> CallBuffersOf(const Program& program, const KernelInfo& 
   return buffers;
 }
 
-Numerics NumericsOf(const Program& scheduled) {
-  switch (scheduled.numerics) {
-    case NumericsKind::kExact:
-      return {.kind = NumericsClass::kExact};
-    case NumericsKind::kReassociated:
-      return {.kind = NumericsClass::kReassociated};
-    case NumericsKind::kWinograd:
-      return {.kind = NumericsClass::kWinograd, .winograd_m = scheduled.winograd_m};
-  }
-  return {};
-}
-
 int64_t PackedBytes(const Program& pack) {
   int64_t bytes = 0;
   for (const Buffer& buffer : pack.buffers) {

@@ -25,8 +25,6 @@ FunctionInfo ManifestOf(const Program& program, const KernelInfo& kernel, const 
 std::vector<CallBuffer> CallBuffersOf(const Program& program, const KernelInfo& kernel,
                                       const Program& definition, BufferRole packed_role);
 
-Numerics NumericsOf(const Program& scheduled);
-
 // Bytes that `pack` writes.
 int64_t PackedBytes(const Program& pack);
 

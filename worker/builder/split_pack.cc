@@ -83,7 +83,7 @@ SplitProgram SplitPack(const Program& lowered) {
     Buffer buffer = lowered.buffers[i];
     switch (buffer.role) {
       case BufferRole::kPacked: {
-        // What only further packing reads (Winograd's weights before they are laid out) is not
+        // What only further packing reads (transformed weights before they are laid out) is not
         // kept.
         const bool stays = in_compute.count(id) > 0;
         compute.buffers[i].role = stays ? BufferRole::kConstant : BufferRole::kTemp;

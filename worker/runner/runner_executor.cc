@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/check.h"
+#include "base/numerics.h"
 #include "base/status_macros.h"
 #include "proto/target.h"
 #include "worker/runner/measuring_lock.h"
@@ -99,9 +100,11 @@ std::variant<Latencies, Failure> NetworkLatencies(const ModelOrder& order, int c
 double ErrorBound(const Numerics& numerics) {
   constexpr double kBound = 1e-4;
   switch (numerics.kind) {
-    case NumericsClass::kWinograd:
-      // The transforms' constants amplify rounding about tenfold with each step of m.
-      return numerics.winograd_m <= 2 ? kBound : numerics.winograd_m <= 4 ? 1e-3 : 1e-2;
+    case NumericsClass::kAlgorithm: {
+      const Algorithm* algorithm = FindAlgorithm(numerics.algorithm);
+      // One that is not known here is held to what sums in another order are held to.
+      return algorithm != nullptr ? algorithm->difference_max(numerics.parameter) : kBound;
+    }
     case NumericsClass::kLowPrecision:
       return 5e-2;
     default:

@@ -70,6 +70,7 @@ struct EmitState {
   std::map<const ConstTable*, llvm::Value*> tables;  // Arrays that are in the module already.
   bool fused_multiply_add = false;                   // The target has it.
   int integer_vector_bits = 128;                     // Of its widest vectors of 16-bit integers.
+  bool folds_zeros = false;  // The program's algorithm takes 0 * x for 0 and 0 + x for x.
   int64_t store_count = 0;
   absl::Status status;  // The first error: INVALID_ARGUMENT.
 

@@ -222,8 +222,8 @@ llvm::Value* ExprEmitter::EmitBinary(const Expr& e) {
   if (const Expr x = OnePlusErfOf(e); x != nullptr) return EmitOnePlusErf(b, Emit(x));
   llvm::Value* x = Emit(e->operands[0]);
   llvm::Value* y = Emit(e->operands[1]);
-  // Winograd's matrices are mostly 0, 1 and -1: fold before a splat is made of the other operand.
-  if (IsFloat(e->dtype) && state_.program->numerics == NumericsKind::kWinograd) {
+  // Transforms' matrices are mostly 0, 1 and -1: fold before a splat is made of the other operand.
+  if (IsFloat(e->dtype) && state_.folds_zeros) {
     const bool zero_x = IsFloatValue(x, 0), zero_y = IsFloatValue(y, 0);
     if (e->kind == ExprKind::kMul && (zero_x || zero_y)) return zero_x ? x : y;
     if (e->kind == ExprKind::kAdd && zero_x) return y;
@@ -468,8 +468,7 @@ llvm::Value* ExprEmitter::EmitCombine(Combiner combiner, llvm::Value* old, const
   if (float_sum && term->kind == ExprKind::kMul) {
     llvm::Value* x = Emit(term->operands[0]);
     llvm::Value* y = Emit(term->operands[1]);
-    const bool folds = state_.program->numerics == NumericsKind::kWinograd;
-    if (folds && (IsFloatValue(x, 0) || IsFloatValue(y, 0))) return old;
+    if (state_.folds_zeros && (IsFloatValue(x, 0) || IsFloatValue(y, 0))) return old;
     const auto plus = [&](llvm::Value* other, bool negative) {
       Unify(old, other);
       return negative ? b.CreateFSub(old, other) : b.CreateFAdd(old, other);
@@ -485,8 +484,7 @@ llvm::Value* ExprEmitter::EmitCombine(Combiner combiner, llvm::Value* old, const
   }
   llvm::Value* value = Emit(term);
   if (combiner == Combiner::kAssign) return value;
-  const bool folds = state_.program->numerics == NumericsKind::kWinograd;
-  if (float_sum && folds && IsFloatValue(value, 0)) return old;
+  if (float_sum && state_.folds_zeros && IsFloatValue(value, 0)) return old;
   Unify(old, value);
   return Combine(combiner, term->dtype, old, value);
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/numerics.h"
 #include "compiler/codegen/llvm/buffer_binder.h"
 #include "compiler/codegen/llvm/emit_state.h"
 #include "compiler/codegen/llvm/expr_emitter.h"
@@ -94,8 +95,10 @@ absl::Status FunctionEmitter::Run() {
   b_.SetInsertPoint(llvm::BasicBlock::Create(module_.getContext(), "entry", function_));
   llvm::FastMathFlags flags;
   flags.setAllowContract();
-  // 0 + x is x: lets Winograd's first terms go, which start from a zero.
-  if (program_.numerics == NumericsKind::kWinograd) flags.setNoSignedZeros();
+  const Algorithm* algorithm = FindAlgorithm(program_.numerics.algorithm);
+  state_.folds_zeros = algorithm != nullptr && algorithm->folds_zeros;
+  // 0 + x is x: lets the first terms of transforms go, which start from a zero.
+  if (state_.folds_zeros) flags.setNoSignedZeros();
   b_.setFastMathFlags(flags);
 
   state_.builder = &b_;

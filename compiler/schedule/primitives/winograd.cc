@@ -117,8 +117,9 @@ class Rewrite {
     const BufferId v = TransformInput();
     const BufferId t = TransformProduct(Multiply(u, v));
     TransformOutput(t);
-    program_.numerics = NumericsKind::kWinograd;
-    program_.winograd_m = m_;
+    program_.numerics = {.kind = NumericsClass::kAlgorithm,
+                         .algorithm = "winograd",
+                         .parameter = static_cast<int32_t>(m_)};
     Prune(program_);
     return absl::OkStatus();
   }
