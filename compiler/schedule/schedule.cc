@@ -11,12 +11,6 @@
 namespace burnish {
 namespace {
 
-// An integer where the expression is one: then nothing is open.
-ArgumentValue ValueOf(const Expr& e) {
-  if (IsConstInt(e)) return e->int_value;
-  return e;
-}
-
 const char* ScopeName(Scope scope) {
   switch (scope) {
     case Scope::kRegister:
@@ -427,51 +421,46 @@ void Schedule::Stream(BufferRef buffer) {
   Append("stream", {structure_.buffers[buffer.id].name}, {});
 }
 
-Schedule::WinogradParts Schedule::Winograd(BlockRef block, const std::array<std::string, 5>& names,
-                                           const Expr& m) {
-  if (!Check(block) || !CheckUnconditional("winograd")) return {};
-  for (const std::string& name : names) {
-    if (!CheckNew(name)) return {};
+std::vector<BlockRef> Schedule::Algorithm(const char* primitive, BlockRef block,
+                                          absl::Span<const AlgorithmPart> parts,
+                                          absl::string_view rest, std::vector<Argument> arguments) {
+  std::vector<BlockRef> refs(parts.size());
+  if (!Check(block) || !CheckUnconditional(primitive)) return refs;
+  std::vector<std::string> names;
+  for (const AlgorithmPart& part : parts) {
+    if (!CheckNew(part.name)) return refs;
+    names.push_back(part.name);
   }
-  Append("winograd", {structure_.blocks[block.id].name}, {names.begin(), names.end()},
-         {{"m", ValueOf(m)}});
-  // Axes as primitives/winograd.cc names them; how many points and tiles there are it knows.
-  struct Part {
-    std::array<const char*, 4> spatial;
-    std::vector<const char*> reduction;
-    std::vector<int> reads;  // Parts; -1: what the convolution reads.
+  Append(primitive, {structure_.blocks[block.id].name}, std::move(names), std::move(arguments));
+  if (parts.empty()) return refs;
+  const Expr definition = structure_.blocks[block.id].step;
+  // How many points an axis has the primitive alone knows, and what a part computes of what it
+  // reads: here the reads stand as a product.
+  const auto axes = [&](const std::string& name, const std::vector<std::string>& axes, bool sum) {
+    std::vector<VarId> loops;
+    for (const std::string& axis : axes) {
+      loops.push_back(NewLoop(absl::StrCat(name, ".", axis), nullptr, sum));
+    }
+    return loops;
   };
-  const Part parts[] = {{{"a", "b", "c", "o"}, {"ky", "kx"}, {-1}},
-                        {{"a", "j", "t", "c"}, {"i"}, {-1}},
-                        {{"a", "b", "t", "c"}, {"j"}, {1}},
-                        {{"a", "b", "t", "o"}, {"c"}, {0, 2}},
-                        {{"p", "b", "t", "o"}, {"a"}, {3}}};
-  const Expr convolution = structure_.blocks[block.id].step;
-  std::vector<BlockId> ids;
-  for (size_t i = 0; i < std::size(parts); ++i) {
-    Block part{.name = names[i], .combiner = Combiner::kSum};
-    for (const char* axis : parts[i].spatial) {
-      part.spatial.push_back(NewLoop(absl::StrCat(names[i], ".", axis), nullptr, false));
+  for (size_t i = 0; i < parts.size(); ++i) {
+    Block added{.name = parts[i].name, .combiner = Combiner::kSum};
+    added.spatial = axes(added.name, parts[i].spatial, false);
+    added.reduction = axes(added.name, parts[i].reduction, true);
+    added.step = parts[i].reads.empty() ? definition : nullptr;
+    for (const int read : parts[i].reads) {
+      const Expr load = Load(structure_.blocks[refs[read].id].output, DType::kF32, {});
+      added.step = added.step == nullptr ? load : added.step * load;
     }
-    for (const char* axis : parts[i].reduction) {
-      part.reduction.push_back(NewLoop(absl::StrCat(names[i], ".", axis), nullptr, true));
-    }
-    part.step = convolution;
-    for (int read : parts[i].reads) {
-      if (read < 0) continue;
-      const Expr load = Load(structure_.blocks[ids[read]].output, DType::kF32, {});
-      part.step = part.step == convolution ? load : part.step * load;
-    }
-    part.output = AddBuffer(structure_, {.name = names[i]});
-    ids.push_back(AddBlockBefore(structure_, std::move(part), block.id));
+    added.output = AddBuffer(structure_, {.name = added.name});
+    refs[i] = {AddBlockBefore(structure_, std::move(added), block.id), owner_.get()};
   }
-  Block& rows = structure_.blocks[block.id];
-  rows.reduction = {
-      NewLoop(UniqueVarName(structure_, absl::StrCat(rows.name, ".b")), nullptr, true)};
-  rows.step = Load(structure_.blocks[ids[4]].output, DType::kF32, {});
+  Block& sum = structure_.blocks[block.id];
+  sum.reduction = {NewLoop(UniqueVarName(structure_, absl::StrCat(sum.name, ".", rest)), nullptr,
+                           /*reduce=*/true)};
+  sum.step = Load(structure_.blocks[refs.back().id].output, DType::kF32, {});
   ReplaceNest(structure_, block.id);
-  const auto ref = [&](int i) { return BlockRef{ids[i], owner_.get()}; };
-  return {ref(0), ref(1), ref(2), ref(3), ref(4)};
+  return refs;
 }
 
 // ---- Structural verbs.

@@ -126,11 +126,17 @@ class Schedule {
   void PrefetchNext(BufferRef buffer, LoopRef next, LoopRef at, int cache_level);
   void PrefetchThis(BufferRef buffer, LoopRef loop, int cache_level);
   void Stream(BufferRef buffer);
-  // Blocks in the order in which winograd@1 names them; `block` then sums over rows of `tiles`.
-  struct WinogradParts {
-    BlockRef weights, columns, input, product, tiles;
+  // A block that the primitive of an algorithm puts in front of the one that it computes otherwise.
+  struct AlgorithmPart {
+    std::string name;
+    std::vector<std::string> spatial, reduction;  // Axes, as the primitive names them.
+    std::vector<int> reads;  // Parts in front of this one; empty: what the block itself read.
   };
-  WinogradParts Winograd(BlockRef block, const std::array<std::string, 5>& names, const Expr& m);
+  // The step `primitive` block->(names of parts). `block` then reads the last part, and sums over
+  // the one axis `rest`; without parts its axes stay. One handle a part.
+  std::vector<BlockRef> Algorithm(const char* primitive, BlockRef block,
+                                  absl::Span<const AlgorithmPart> parts, absl::string_view rest,
+                                  std::vector<Argument> arguments);
 
   // Structural verbs: program() changes, and its ids with it. An error of theirs is the caller's
   // question answered ("does border@1 take it?") and leaves the schedule as it was.

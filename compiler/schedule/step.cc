@@ -65,6 +65,11 @@ absl::Status Wanted(const Step& step, absl::string_view key, absl::string_view t
 
 }  // namespace
 
+ArgumentValue ValueOf(const Expr& e) {
+  if (IsConstInt(e)) return e->int_value;
+  return e;
+}
+
 bool Argument::operator==(const Argument& other) const {
   if (key != other.key || value.index() != other.value.index()) return false;
   const Expr* e = std::get_if<Expr>(&value);

@@ -24,6 +24,9 @@ struct Primitive;
 //                       variables: steps of a sketch only. A trace has none.
 using ArgumentValue = std::variant<int64_t, std::string, std::vector<std::string>, Expr>;
 
+// An integer where the expression is one: then nothing is open.
+ArgumentValue ValueOf(const Expr& e);
+
 struct Argument {
   std::string key;
   ArgumentValue value;

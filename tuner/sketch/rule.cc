@@ -3,12 +3,21 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/extra_row.h"
 
 namespace burnish {
+namespace {
+
+std::vector<SketchRule> WithExtraRows(std::vector<SketchRule> rules) {
+  for (const SketchRule* rule : ExtraRow<SketchRule>::All()) rules.push_back(*rule);
+  return rules;
+}
+
+}  // namespace
 
 const std::vector<SketchRule>& SketchRules() {
   using enum RuleKind;
-  static const auto& rules = *new std::vector<SketchRule>{
+  static const auto& rules = *new std::vector<SketchRule>(WithExtraRows({
       // Two products block by block have the product of their spaces, and pass the scores through
       // memory: the chain decides alone.
       {"contraction_chain", WorkersOfVectors, kProgram, 2, /*shares=*/false, ContractionChainRule},
@@ -23,8 +32,8 @@ const std::vector<SketchRule>& SketchRules() {
       {"transpose", WorkersOfVectors, kBlock, 2, /*shares=*/true, TransposeRule},
       // Takes every block.
       {"spatial", WorkersOfVectors, kBlock, 1, /*shares=*/false, SpatialRule},
-      {"winograd", WorkersOfVectors, kAlgorithm, 1, /*shares=*/false, WinogradRule},
-  };
+      {"winograd", WorkersOfVectors, kAlgorithm, 1, /*shares=*/true, WinogradRule},
+  }));
   return rules;
 }
 

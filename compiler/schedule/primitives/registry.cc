@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/extra_row.h"
 #include "compiler/schedule/primitive.h"
 #include "compiler/schedule/primitives/primitives.h"
 
@@ -49,12 +50,16 @@ const Primitive* FindPrimitive(absl::string_view name, int version) {
   for (const Primitive& primitive : kPrimitives) {
     if (name == primitive.name && version == primitive.version) return &primitive;
   }
+  for (const Primitive* primitive : ExtraRow<Primitive>::All()) {
+    if (name == primitive->name && version == primitive->version) return primitive;
+  }
   return nullptr;
 }
 
 std::vector<const Primitive*> AllPrimitives() {
   std::vector<const Primitive*> all;
   for (const Primitive& primitive : kPrimitives) all.push_back(&primitive);
+  for (const Primitive* primitive : ExtraRow<Primitive>::All()) all.push_back(primitive);
   return all;
 }
 

@@ -23,6 +23,23 @@ struct Filtering {
   int64_t outputs_per_group;  // All of them where there are no groups.
 };
 
+struct Parts {
+  BlockRef weights, columns, input, product, tiles;
+};
+
+// The step winograd@1. Parts and axes as primitives/winograd.cc names them.
+Parts Filter(Schedule& s, BlockRef block, const std::string& prefix, const Expr& m) {
+  const std::vector<BlockRef> parts =
+      s.Algorithm("winograd", block,
+                  {{prefix + "U", {"a", "b", "c", "o"}, {"ky", "kx"}, {}},
+                   {prefix + "V0", {"a", "j", "t", "c"}, {"i"}, {}},
+                   {prefix + "V", {"a", "b", "t", "c"}, {"j"}, {1}},
+                   {prefix + "M", {"a", "b", "t", "o"}, {"c"}, {0, 2}},
+                   {prefix + "T", {"p", "b", "t", "o"}, {"a"}, {3}}},
+                  "b", {{"m", ValueOf(m)}});
+  return {parts[0], parts[1], parts[2], parts[3], parts[4]};
+}
+
 class WinogradSketch {
  public:
   WinogradSketch(const RuleContext& context, BlockId block, Filtering filtering, bool split_tiles)
@@ -37,8 +54,7 @@ class WinogradSketch {
   Draft Build() {
     Decide();
     for (int d = 0; d < 4; ++d) axes_.push_back(s_.AxisLoop(block_.spatial[d]));
-    parts_ =
-        s_.Winograd(s_.FindBlock(name_), {New("U"), New("V0"), New("V"), New("M"), New("T")}, m_);
+    parts_ = Filter(s_, s_.FindBlock(name_), absl::StrCat(name_, "_"), m_);
     SplitOutput();
     PlaceProducers();
     ScheduleInputTransform();
@@ -222,7 +238,7 @@ class WinogradSketch {
   Schedule s_;
   int64_t lanes_ = 0;
   Expr m_, mr_, nr_, blocks_;
-  Schedule::WinogradParts parts_;
+  Parts parts_;
   BlockRef packed_;
   // Of the output: its axes, the loops of a tile, and around it.
   std::vector<LoopRef> axes_, panel_dims_;
@@ -238,7 +254,7 @@ std::vector<Draft> WinogradRule(const RuleContext& context, BlockId id) {
   // The primitive knows which convolutions it takes. Any tile shows what they are like.
   const int m = 4;
   Schedule s(context.program);
-  s.Winograd(s.FindBlock(block.name), {"w_U", "w_V0", "w_V", "w_M", "w_T"}, Int(m));
+  Filter(s, s.FindBlock(block.name), "w_", Int(m));
   const absl::StatusOr<Program> rewritten = ApplyTrace(StepsAt(s.steps(), {}), context.program);
   if (!rewritten.ok()) return {};
   const BlockId products = FindBlock(*rewritten, "w_M");
