@@ -125,7 +125,7 @@ TEST(RunJobTest, JobAndResultComeBackAsTheyWere) {
                               .timeout = absl::Seconds(3),
                               .distribution = "normal"},
                    .target = "cpu:arch=znver3",
-                   .bundle_sha256 = kHashB,
+                   .model_sha256 = kHashB,
                    .model_order = ModelOrder{
                        .step_count = 2, .warm_up_pass_count = 1, .candidates = {0, 1, 1, 0, 0, 0}}};
   EXPECT_THAT(DecodeRunJob(Encode(job)), IsOkAndHolds(job));

@@ -99,7 +99,7 @@ absl::StatusOr<ProcessLatencies> ProcessFromProto(const v1::ProcessLatencies& me
 
 void EnvironmentToProto(const Environment& environment, v1::Environment* message) {
   message->set_mode(static_cast<v1::Environment::Mode>(environment.mode));
-  message->set_bundle_sha256(environment.bundle_sha256);
+  message->set_model_sha256(environment.model_sha256);
   message->set_cold_policy(static_cast<v1::Environment::ColdPolicy>(environment.cold_policy));
   message->set_arena_bytes(environment.arena_bytes);
   message->set_threads(environment.threads);
@@ -121,12 +121,12 @@ void EnvironmentToProto(const Environment& environment, v1::Environment* message
 
 // A mode of a newer writer is kept as unknown: it must not make old readers refuse a whole row.
 absl::StatusOr<Environment> EnvironmentFromProto(const v1::Environment& message) {
-  RETURN_IF_ERROR(CheckHash("bundle_sha256", message.bundle_sha256()));
+  RETURN_IF_ERROR(CheckHash("model_sha256", message.model_sha256()));
   return Environment{
       .mode = v1::Environment::Mode_IsValid(message.mode())
                   ? static_cast<MeasureMode>(message.mode())
                   : MeasureMode::kUnknown,
-      .bundle_sha256 = message.bundle_sha256(),
+      .model_sha256 = message.model_sha256(),
       .cold_policy = v1::Environment::ColdPolicy_IsValid(message.cold_policy())
                          ? static_cast<ColdPolicy>(message.cold_policy())
                          : ColdPolicy::kUnknown,

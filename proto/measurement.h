@@ -85,7 +85,7 @@ enum class ColdPolicy { kUnknown = 0, kWarm = 1, kRotatedArena = 2, kModelOrder 
 
 struct Environment {
   MeasureMode mode = MeasureMode::kUnknown;
-  std::string bundle_sha256;
+  std::string model_sha256;
   ColdPolicy cold_policy = ColdPolicy::kUnknown;
   int64_t arena_bytes = 0;
   int32_t threads = 0;

@@ -27,7 +27,7 @@ Measurement FullMeasurement() {
                                           .stopped_early = true},
                                          {.latency_ns = {9}}}},
       .environment = {.mode = MeasureMode::kInNetwork,
-                      .bundle_sha256 = std::string(32, 'b'),
+                      .model_sha256 = std::string(32, 'b'),
                       .cold_policy = ColdPolicy::kModelOrder,
                       .arena_bytes = 4096,
                       .threads = 2,

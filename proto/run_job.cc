@@ -114,7 +114,7 @@ std::string Encode(const RunJob& job) {
   }
   MethodToProto(job.method, message.mutable_method());
   message.set_target(job.target);
-  message.set_bundle_sha256(job.bundle_sha256);
+  message.set_model_sha256(job.model_sha256);
   if (job.model_order.has_value()) {
     v1::ModelOrder* order = message.mutable_model_order();
     order->set_step_count(job.model_order->step_count);
@@ -141,8 +141,8 @@ absl::StatusOr<RunJob> DecodeRunJob(absl::string_view bytes) {
   if (message.candidates().empty()) {
     return absl::InvalidArgumentError("run job: got no candidate, want at least one");
   }
-  RETURN_IF_ERROR(CheckHash("bundle_sha256", message.bundle_sha256(), true));
-  RunJob job{.target = message.target(), .bundle_sha256 = message.bundle_sha256()};
+  RETURN_IF_ERROR(CheckHash("model_sha256", message.model_sha256(), true));
+  RunJob job{.target = message.target(), .model_sha256 = message.model_sha256()};
   ASSIGN_OR_RETURN(job.method, MethodFromProto(message.method()));
   for (const v1::RunCandidate& candidate : message.candidates()) {
     ASSIGN_OR_RETURN(RunCandidate parsed, CandidateFromProto(candidate));

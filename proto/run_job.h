@@ -61,7 +61,7 @@ struct RunJob {
   std::vector<RunCandidate> candidates = {};  // At least one; run in this order in one window.
   MeasureMethod method = {};
   std::string target = "";
-  std::string bundle_sha256 = "";  // Of the model whose order this is; empty: none.
+  std::string model_sha256 = "";  // As in Environment; empty: no model.
   std::optional<ModelOrder> model_order = std::nullopt;
 
   bool operator==(const RunJob&) const = default;

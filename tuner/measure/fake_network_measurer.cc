@@ -19,7 +19,7 @@ absl::StatusOr<NetworkResult> FakeNetworkMeasurer::Measure(const NetworkRequest&
     Measurement& measurement = result.measurements.emplace_back();
     measurement.candidate_id = CandidateIdOf(*candidate.task, candidate.trace);
     measurement.environment = {.mode = MeasureMode::kInNetwork,
-                               .bundle_sha256 = request.model_id,
+                               .model_sha256 = request.model_id,
                                .cold_policy = ColdPolicy::kModelOrder,
                                .method_version = options_.method_version};
     if (options_.fails_to_build != nullptr && options_.fails_to_build(candidate)) {

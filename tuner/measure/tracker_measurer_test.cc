@@ -353,7 +353,7 @@ TEST_F(TrackerNetworkMeasurerTest, EachCandidateIsBuiltOnceAndAllRunInOneJobInTh
   EXPECT_EQ(job.candidates[2].artifact_sha256, Sha256Bytes("elf slow"));
   EXPECT_EQ(job.candidates[2].contract, "nhwc border 4");
   EXPECT_EQ(job.model_order, Request({"fast", "fast", "slow"}).order);
-  EXPECT_EQ(job.bundle_sha256, std::string(32, 'm'));
+  EXPECT_EQ(job.model_sha256, std::string(32, 'm'));
   EXPECT_EQ(job.method.cold_policy, ColdPolicy::kModelOrder);
   EXPECT_EQ(job.method.timeout, absl::Seconds(7));
 }

@@ -126,7 +126,7 @@ JobSpec TrackerNetworkMeasurer::RunSpec(const NetworkRequest& request) {
   const Target& target = request.candidates[0].task->target;
   RunJob job = {.method = options_.method,
                 .target = target.ToText(),
-                .bundle_sha256 = request.model_id,
+                .model_sha256 = request.model_id,
                 .model_order = request.order};
   job.method.process_count = 1;
   job.method.cold_policy = ColdPolicy::kModelOrder;

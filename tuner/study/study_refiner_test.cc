@@ -165,7 +165,7 @@ TEST_F(StudyRefinerTest, VerdictIsInTheLogAsRefineMeasurementsOfThreeProcesses) 
     // Both halves of the incumbent of the task with a contest to the end.
     most_processes = std::max(most_processes, entry.measurement.latencies()->processes.size());
     EXPECT_EQ(entry.measurement.environment.mode, MeasureMode::kInNetwork);
-    EXPECT_THAT(entry.measurement.environment.bundle_sha256, SizeIs(32));
+    EXPECT_THAT(entry.measurement.environment.model_sha256, SizeIs(32));
     EXPECT_GT(entry.measurement.network_factor, 0);
     if (entry.candidate.trace != planted_()) continue;
     ++winner_count;

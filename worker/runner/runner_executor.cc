@@ -279,7 +279,7 @@ absl::StatusOr<RunResult> RunnerExecutor::RunNetwork(const RunJob& job, const Mo
     Environment& environment = measurement.environment;
     SetPlace(target, used, environment);
     environment.mode = MeasureMode::kInNetwork;
-    environment.bundle_sha256 = job.bundle_sha256;
+    environment.model_sha256 = job.model_sha256;
     environment.cold_policy = ColdPolicy::kModelOrder;
     environment.vector_bytes = bench.vector_bytes;
     environment.seed = job.candidates[0].seed;

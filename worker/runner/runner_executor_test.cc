@@ -241,7 +241,7 @@ RunJob NetworkJob(const char* kernel) {
   job.method.cold_policy = ColdPolicy::kModelOrder;
   job.model_order = ModelOrder{
       .step_count = 3, .warm_up_pass_count = 1, .candidates = {0, 1, 2, 0, 2, 0, 0, 1, 2}};
-  job.bundle_sha256 = std::string(32, 'm');
+  job.model_sha256 = std::string(32, 'm');
   return job;
 }
 
@@ -262,7 +262,7 @@ TEST_F(RunnerExecutorTest, ModelOrderTimesEachCandidateInThePassesThatHaveIt) {
     fastest_ns.push_back(*std::min_element(times.latency_ns.begin(), times.latency_ns.end()));
     EXPECT_EQ(measurement.environment.mode, MeasureMode::kInNetwork);
     EXPECT_EQ(measurement.environment.cold_policy, ColdPolicy::kModelOrder);
-    EXPECT_EQ(measurement.environment.bundle_sha256, std::string(32, 'm'));
+    EXPECT_EQ(measurement.environment.model_sha256, std::string(32, 'm'));
     EXPECT_EQ(measurement.environment.threads, 1);
     EXPECT_EQ(measurement.environment.method_version, RunnerExecutor::kMethodVersion);
   }
