@@ -15,6 +15,7 @@
 #include "tuner/app/error.h"
 #include "tuner/app/model_source.h"
 #include "tuner/serve/tuner_messages.h"
+#include "tuner/serve/wire_enums.h"
 
 namespace burnish {
 namespace {
@@ -91,7 +92,7 @@ absl::StatusOr<std::vector<StudySummary>> TunerClient::List(const StudyQuery& qu
   std::vector<StudySummary> studies;
   v1::ListStudiesRequest request;
   request.set_after_id(query.after_id);
-  if (query.state.has_value()) request.set_state(static_cast<int32_t>(*query.state));
+  if (query.state.has_value()) request.set_state(ToProto(*query.state));
   while (static_cast<int>(studies.size()) < query.limit) {
     grpc::ClientContext context;
     SetTimeout(context, kCallTimeout);
@@ -202,10 +203,10 @@ absl::StatusOr<FollowedRun> TunerClient::Follow(
     if (!update.has_end()) continue;
     ended = true;
     const v1::StudyEnd& end = update.end();
-    run.reason = static_cast<StopReason>(end.reason());
-    run.error = WithErrorDetail(
-        absl::Status(static_cast<absl::StatusCode>(end.status_code()), end.message()),
-        end.detail().SerializeAsString());
+    // A reason of a newer daemon has no name here; that the study ended counts.
+    run.reason = FromProto(end.reason()).value_or(StopReason::kNone);
+    run.error = WithErrorDetail(absl::Status(FromProto(end.status_code()), end.message()),
+                                end.detail().SerializeAsString());
   }
   impl_->BeginFollowing(nullptr);
   const grpc::Status finished = reader->Finish();

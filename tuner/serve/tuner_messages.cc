@@ -10,6 +10,7 @@
 #include "proto/study.h"
 #include "proto/study.pb.h"
 #include "tuner/app/error.h"
+#include "tuner/serve/wire_enums.h"
 
 namespace burnish {
 namespace {
@@ -39,7 +40,7 @@ v1::StudySummary ToProto(const StudySummary& summary) {
   message.set_id(study.id);
   message.set_title(study.title);
   message.set_target(study.target);
-  message.set_state(static_cast<int32_t>(study.state));
+  message.set_state(ToProto(study.state));
   message.set_detail(study.detail);
   message.set_created_ns(study.created_ns);
   message.set_updated_ns(study.updated_ns);
@@ -50,14 +51,11 @@ v1::StudySummary ToProto(const StudySummary& summary) {
 }
 
 absl::StatusOr<StudySummary> FromProto(const v1::StudySummary& message) {
-  if (message.state() < 1 || message.state() > kStudyStateCount) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("got study state ", message.state(), ", want 1..", kStudyStateCount));
-  }
+  ASSIGN_OR_RETURN(const StudyState state, FromProto(message.state()));
   return StudySummary{.study = {.id = message.id(),
                                 .title = message.title(),
                                 .target = message.target(),
-                                .state = static_cast<StudyState>(message.state()),
+                                .state = state,
                                 .detail = message.detail(),
                                 .created_ns = message.created_ns(),
                                 .updated_ns = message.updated_ns()},
@@ -110,7 +108,7 @@ v1::StudyProgress ToProto(const StudyProgress& progress) {
   SetFailures(progress.failure_counts, *message.mutable_failure_counts());
   message.set_elapsed_ns(absl::ToInt64Nanoseconds(progress.elapsed));
   message.set_predicted_gain(progress.predicted_gain);
-  message.set_health_code(static_cast<int32_t>(progress.health.code()));
+  message.set_health_code(ToProto(progress.health.code()));
   message.set_health_message(std::string(progress.health.message()));
   for (const TaskStatus& task : progress.tasks) {
     v1::TaskProgress* out = message.add_tasks();
@@ -118,7 +116,7 @@ v1::StudyProgress ToProto(const StudyProgress& progress) {
     out->set_weight(task.weight);
     out->set_bound_ns(task.bound_ns);
     out->set_default_ns(task.default_ns);
-    out->set_best_origin(static_cast<int32_t>(task.best.origin));
+    out->set_best_origin(ToProto(task.best.origin));
     out->set_best_ns(task.best.latency_ns);
     out->set_trial_count(task.trial_count);
     out->set_pending_count(task.pending_count);
@@ -157,8 +155,7 @@ absl::StatusOr<StudyProgress> FromProto(const v1::StudyProgress& message) {
       .failure_counts = GetFailures(message.failure_counts()),
       .elapsed = absl::Nanoseconds(message.elapsed_ns()),
       .predicted_gain = message.predicted_gain(),
-      .health = absl::Status(static_cast<absl::StatusCode>(message.health_code()),
-                             message.health_message()),
+      .health = absl::Status(FromProto(message.health_code()), message.health_message()),
       .refine = {.process_count = message.refine().process_count(),
                  .process_count_max = message.refine().process_count_max(),
                  .changed_count = message.refine().changed_count(),
@@ -178,19 +175,16 @@ absl::StatusOr<StudyProgress> FromProto(const v1::StudyProgress& message) {
                 .run = absl::Nanoseconds(message.times().run_ns()),
                 .queue = absl::Nanoseconds(message.times().queue_ns())}};
   for (const v1::TaskProgress& in : message.tasks()) {
-    if (in.best_origin() < 0 || in.best_origin() > static_cast<int32_t>(BestOrigin::kTrial)) {
-      return absl::InvalidArgumentError(absl::StrCat("got best origin ", in.best_origin()));
-    }
-    progress.tasks.push_back({.name = in.name(),
-                              .weight = in.weight(),
-                              .bound_ns = in.bound_ns(),
-                              .default_ns = in.default_ns(),
-                              .best = {.origin = static_cast<BestOrigin>(in.best_origin()),
-                                       .latency_ns = in.best_ns(),
-                                       .refined = in.refined()},
-                              .trial_count = in.trial_count(),
-                              .pending_count = in.pending_count(),
-                              .exhausted = in.exhausted()});
+    ASSIGN_OR_RETURN(const BestOrigin origin, FromProto(in.best_origin()));
+    progress.tasks.push_back(
+        {.name = in.name(),
+         .weight = in.weight(),
+         .bound_ns = in.bound_ns(),
+         .default_ns = in.default_ns(),
+         .best = {.origin = origin, .latency_ns = in.best_ns(), .refined = in.refined()},
+         .trial_count = in.trial_count(),
+         .pending_count = in.pending_count(),
+         .exhausted = in.exhausted()});
   }
   return progress;
 }
@@ -225,19 +219,15 @@ absl::StatusOr<BestQuery> FromProto(const v1::FindBestRequest& message) {
 
 v1::FindBestResponse ToProto(const BestAnswer& answer) {
   v1::FindBestResponse message;
-  message.set_workload_match(static_cast<int32_t>(answer.workload_match));
+  message.set_workload_match(ToProto(answer.workload_match));
   message.set_exact_target(answer.exact_target);
   for (const Record& record : answer.records) *message.add_records() = ToProto(record);
   return message;
 }
 
 absl::StatusOr<BestAnswer> FromProto(const v1::FindBestResponse& message) {
-  if (message.workload_match() < 0 ||
-      message.workload_match() > static_cast<int32_t>(WorkloadMatch::kNearShape)) {
-    return absl::InvalidArgumentError(absl::StrCat("got match ", message.workload_match()));
-  }
-  BestAnswer answer{.workload_match = static_cast<WorkloadMatch>(message.workload_match()),
-                    .exact_target = message.exact_target()};
+  ASSIGN_OR_RETURN(const WorkloadMatch match, FromProto(message.workload_match()));
+  BestAnswer answer{.workload_match = match, .exact_target = message.exact_target()};
   for (const v1::Record& in : message.records()) {
     ASSIGN_OR_RETURN(answer.records.emplace_back(), FromProto(in));
   }

@@ -16,6 +16,7 @@
 #include "tuner/app/error.h"
 #include "tuner/app/studies.h"
 #include "tuner/serve/tuner_messages.h"
+#include "tuner/serve/wire_enums.h"
 
 namespace burnish {
 namespace {
@@ -45,8 +46,8 @@ class Slot {
 v1::StudyEnd ToProto(const StudyNews& news) {
   v1::StudyEnd end;
   if (!news.ended) return end;
-  end.set_reason(static_cast<int32_t>(news.reason));
-  end.set_status_code(static_cast<int32_t>(news.error.code()));
+  end.set_reason(ToProto(news.reason));
+  end.set_status_code(burnish::ToProto(news.error.code()));
   end.set_message(std::string(news.error.message()));
   end.mutable_detail()->ParseFromString(ErrorDetailOf(news.error));
   return end;
@@ -186,12 +187,15 @@ grpc::Status TunerService::Impl::GetStudy(grpc::ServerContext* context,
 grpc::Status TunerService::Impl::ListStudies(grpc::ServerContext* context,
                                              const v1::ListStudiesRequest* request,
                                              v1::ListStudiesResponse* response) {
-  if (request->limit() < 1 || request->limit() > kListMax || request->state() < 0 ||
-      request->state() > kStudyStateCount) {
-    return {grpc::StatusCode::INVALID_ARGUMENT, "limit or state is out of its bounds"};
+  if (request->limit() < 1 || request->limit() > kListMax) {
+    return {grpc::StatusCode::INVALID_ARGUMENT, "limit is out of its bounds"};
   }
   StudyQuery query{.after_id = request->after_id(), .limit = request->limit()};
-  if (request->state() > 0) query.state = static_cast<StudyState>(request->state());
+  if (request->state() != v1::StudySummary::STATE_UNSPECIFIED) {
+    const absl::StatusOr<StudyState> state = FromProto(request->state());
+    if (!state.ok()) return WithDetail(state.status());
+    query.state = *state;
+  }
   const absl::StatusOr<std::vector<StudySummary>> studies = studies_.List(query);
   if (!studies.ok()) return WithDetail(studies.status());
   for (const StudySummary& summary : *studies) *response->add_studies() = burnish::ToProto(summary);
