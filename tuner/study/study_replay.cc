@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "tuner/study/trial_id.h"
 
 namespace burnish {
 
@@ -20,7 +22,9 @@ absl::Status ReplayEvent(const StudyStorage& storage, const StudyEvent& event,
       for (const std::string& id : event.trial_ids) {
         // A trial that was dropped later has left no trace; its number is taken all the same.
         const std::string* trace = storage.TraceOf(id);
-        trials.push_back({id, trace == nullptr ? "" : *trace});
+        ASSIGN_OR_RETURN(const int64_t number,
+                         ParseTrialNumber(storage.study_id(), event.task_index, id));
+        trials.push_back({id, number, trace == nullptr ? "" : *trace});
       }
       tasks[event.task_index]->Begin(trials);
       return absl::OkStatus();

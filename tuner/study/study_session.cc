@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -23,12 +24,6 @@ constexpr int kLossesMax = 3;
 // are new to it.
 constexpr int64_t kTrainCountMin = 16;
 constexpr double kTrainShare = 0.1;
-
-// By number: t0/9 before t0/10.
-bool IsEarlier(const std::string& trial_a, const std::string& trial_b) {
-  if (trial_a.size() != trial_b.size()) return trial_a.size() < trial_b.size();
-  return trial_a < trial_b;
-}
 
 // Adds the time until its end to `sum`.
 class TimeAdder {
@@ -127,7 +122,7 @@ absl::Status StudySession::Replay() {
         task_of_open_[trial_id] = i;
         begun_count_ += !tasks_[i]->IsReference(trial_id);
       } else {
-        arrived_.push_back({i, stored->second.result});
+        arrived_.push_back({i, trial.number, stored->second.result});
       }
     }
   }
@@ -145,8 +140,7 @@ absl::Status StudySession::Replay() {
   std::sort(arrived_.begin(), arrived_.end(), [this](const Arrived& a, const Arrived& b) {
     const int64_t time_a = storage_->results().at(a.result.trial_id).recorded_ns;
     const int64_t time_b = storage_->results().at(b.result.trial_id).recorded_ns;
-    if (time_a != time_b) return time_a < time_b;
-    return IsEarlier(a.result.trial_id, b.result.trial_id);
+    return std::tie(time_a, a.task_index, a.number) < std::tie(time_b, b.task_index, b.number);
   });
   return absl::OkStatus();
 }
@@ -323,13 +317,14 @@ absl::Status StudySession::RecordResults(std::vector<MeasureResult> results) {
       continue;
     }
     const int task_index = open->second;
+    const Trial& trial = tasks_[task_index]->pending().at(result.trial_id);
     if (IsLost(result)) {
-      RETURN_IF_ERROR(Submit(task_index, {tasks_[task_index]->pending().at(result.trial_id)},
-                             /*resubmission=*/false));
+      RETURN_IF_ERROR(Submit(task_index, {trial}, /*resubmission=*/false));
       continue;
     }
     MeasurementEntry entry = EntryOf(task_index, result);
-    arrived.push_back({task_index, {entry.trial_id, entry.candidate.trace, entry.measurement}});
+    arrived.push_back(
+        {task_index, trial.number, {entry.trial_id, entry.candidate.trace, entry.measurement}});
     entries.push_back(std::move(entry));
     trial_ids.push_back(result.trial_id);
   }
@@ -359,8 +354,7 @@ absl::Status StudySession::TellArrived() {
     if (!task_of_open_.empty()) return absl::OkStatus();
     // The order of arrival depends on the workers, that of the trials does not.
     std::sort(arrived_.begin(), arrived_.end(), [](const Arrived& a, const Arrived& b) {
-      if (a.task_index != b.task_index) return a.task_index < b.task_index;
-      return IsEarlier(a.result.trial_id, b.result.trial_id);
+      return std::tie(a.task_index, a.number) < std::tie(b.task_index, b.number);
     });
   }
   std::map<int, std::vector<TrialResult>> by_task;

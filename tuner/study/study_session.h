@@ -94,6 +94,7 @@ class StudySession {
   std::map<std::string, int> task_of_open_;  // Trials without a stored result.
   struct Arrived {
     int task_index;
+    int64_t number;  // The trial's.
     TrialResult result;
   };
   std::vector<Arrived> arrived_;  // Stored, not told yet.

@@ -54,6 +54,7 @@ class StudyStorage {
                                                             const std::string& study_id,
                                                             absl::Span<const StudyTaskSpec> tasks);
 
+  const std::string& study_id() const { return study_id_; }
   const std::vector<StudyEvent>& events() const { return log_.events(); }
   // Stored results by trial id, as of Open and since; references included.
   const std::map<std::string, StoredResult>& results() const { return results_; }

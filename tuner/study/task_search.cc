@@ -3,25 +3,13 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "base/check.h"
 #include "base/rng.h"
 #include "base/status_macros.h"
 #include "tuner/search/rank_latency.h"
 
 namespace burnish {
-namespace {
-
-constexpr absl::string_view kReferenceName = "ref";
-
-std::string TrialPrefix(const TaskSearchOptions& options) {
-  return absl::StrCat(options.study_id, "/t", options.task_index, "/");
-}
-
-}  // namespace
-
 absl::StatusOr<std::unique_ptr<TaskSearch>> TaskSearch::Create(TaskSearchOptions options) {
   if (options.tools.scorer == nullptr) {
     return absl::InvalidArgumentError(
@@ -93,11 +81,12 @@ absl::Status TaskSearch::TellHistory() {
 }
 
 Trial TaskSearch::reference_trial() const {
-  return {absl::StrCat(TrialPrefix(options_), kReferenceName), options_.tools.default_trace};
+  return {.trial_id = TrialIdOf(options_.study_id, options_.task_index, kReferenceNumber),
+          .trace = options_.tools.default_trace};
 }
 
 bool TaskSearch::IsReference(const std::string& trial_id) const {
-  return trial_id == absl::StrCat(TrialPrefix(options_), kReferenceName);
+  return trial_id == TrialIdOf(options_.study_id, options_.task_index, kReferenceNumber);
 }
 
 int64_t TaskSearch::AcceptedNs(const Measurement& measurement) const {
@@ -137,9 +126,9 @@ absl::StatusOr<std::vector<Trial>> TaskSearch::Suggest(int count) const {
                    strategy_->Suggest(count, pending, *options_.tools.scorer));
   std::vector<Trial> trials;
   for (const Proposal& proposal : proposals) {
-    trials.push_back(
-        {absl::StrCat(TrialPrefix(options_), next_number_ + static_cast<int64_t>(trials.size())),
-         proposal.trace, proposal});
+    const int64_t number = next_number_ + static_cast<int64_t>(trials.size());
+    trials.push_back({TrialIdOf(options_.study_id, options_.task_index, number), number,
+                      proposal.trace, proposal});
   }
   return trials;
 }
@@ -148,11 +137,7 @@ void TaskSearch::Begin(absl::Span<const Trial> trials) {
   for (const Trial& trial : trials) {
     Trial& pending = pending_[trial.trial_id] = trial;
     if (!pending.proposal.has_value()) pending.proposal = space_->Recognize(trial.trace);
-    int64_t number = 0;
-    const std::vector<absl::string_view> parts = absl::StrSplit(trial.trial_id, '/');
-    if (absl::SimpleAtoi(parts.back(), &number)) {
-      next_number_ = std::max(next_number_, number + 1);
-    }
+    next_number_ = std::max(next_number_, trial.number + 1);
   }
 }
 

@@ -18,6 +18,7 @@
 #include "tuner/search/search_strategy.h"
 #include "tuner/study/study_types.h"
 #include "tuner/study/task_history.h"
+#include "tuner/study/trial_id.h"
 #include "tuner/task_scheduler/task_scheduler.h"
 
 namespace burnish {
@@ -37,6 +38,7 @@ struct TaskSearchOptions {
 // A candidate with its place in the study.
 struct Trial {
   std::string trial_id;
+  int64_t number = kReferenceNumber;  // That of the id (trial_id.h).
   std::string trace;
   // As the search knows the candidate. Nullopt: from the study's log.
   std::optional<Proposal> proposal = std::nullopt;
