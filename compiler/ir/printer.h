@@ -15,7 +15,7 @@ std::string Print(const Program& program);
 // One expression with variable and buffer names of `program`.
 std::string PrintExpr(const Program& program, const Expr& e);
 
-// Workload text v1: the definition alone (parameters, blocks in topological order with a fixed
+// Workload text v2: the definition alone (parameters, blocks in topological order with a fixed
 // tie-break, no schedule, no storage), with positional names (buffers b0.., axes i0..), so that two
 // programs that define the same computation have the same text. `empty_finish` leaves every finish
 // out: the text of the anchor key. Parse gives a program with default nests.

@@ -12,10 +12,11 @@
 namespace burnish {
 namespace {
 
-// Shared subtrees count once for each use: substitution into itself must not grow without bound.
+// A block is not folded or inlined where that leaves an expression of more nodes: x * sigmoid(x),
+// put into itself, doubles with each step. No weight but a guard, and part of workload/2 like the
+// rest: a chain of a dozen such gates reaches it, no task of the zoo comes near. Shared subtrees
+// count once for each use.
 constexpr int kNodesMax = 512;
-// Operations that may be computed again for each element that a block without reduction reads.
-constexpr int kCheapOperations = 8;
 
 int NodeCount(const Expr& e) {
   int count = 0;
@@ -23,43 +24,48 @@ int NodeCount(const Expr& e) {
   return count;
 }
 
-// What computing one element costs, index arithmetic left out.
-struct Cost {
+// What a value is made of, as far as the rule asks. Index arithmetic is no operation, but that of
+// an index which is data itself (a gather) is one.
+struct Form {
   int operations = 0;
-  bool expensive = false;    // A division or a function that takes tens of cycles.
-  bool by_position = false;  // A select whose condition does not look at data: pad, concat.
+  bool has_function = false;  // A quotient, or a function that is computed by a series.
+  bool by_position = false;   // A select whose condition does not look at data: pad, concat.
+
+  // An element of another buffer, or one operation on elements.
+  bool is_single() const { return operations <= 1; }
 };
 
-void AddCost(const Expr& e, Cost* cost) {
+bool LooksAtData(const Expr& e) {
+  bool found = false;
+  VisitExpr(e, [&](const ExprNode& node) {
+    found = found || node.kind == ExprKind::kLoad || node.kind == ExprKind::kSelf;
+  });
+  return found;
+}
+
+void AddForm(const Expr& e, Form* form) {
   switch (e->kind) {
     case ExprKind::kIntImm:
     case ExprKind::kFloatImm:
     case ExprKind::kVar:
     case ExprKind::kSelf:
-      return;
     case ExprKind::kTable:
       return;
     case ExprKind::kLoad:
-      // Indices are free unless they are data themselves.
       for (const Expr& index : e->operands) {
         VisitExpr(index, [&](const ExprNode& node) {
-          if (node.kind == ExprKind::kBoundsCheck) ++cost->operations;
+          if (node.kind == ExprKind::kBoundsCheck) ++form->operations;
         });
       }
       return;
-    case ExprKind::kSelect: {
-      bool data = false;
-      VisitExpr(e->operands[0], [&](const ExprNode& node) {
-        data = data || node.kind == ExprKind::kLoad || node.kind == ExprKind::kSelf;
-      });
-      if (!data) {
-        cost->by_position = true;
-        AddCost(e->operands[1], cost);
-        AddCost(e->operands[2], cost);
+    case ExprKind::kSelect:
+      if (!LooksAtData(e->operands[0])) {
+        form->by_position = true;
+        AddForm(e->operands[1], form);
+        AddForm(e->operands[2], form);
         return;
       }
       break;
-    }
     case ExprKind::kSqrt:
     case ExprKind::kExp:
     case ExprKind::kLog:
@@ -71,13 +77,19 @@ void AddCost(const Expr& e, Cost* cost) {
     case ExprKind::kFloorDiv:
     case ExprKind::kMod:
     case ExprKind::kPow:
-      cost->expensive = true;
+      form->has_function = true;
       break;
     default:
       break;
   }
-  ++cost->operations;
-  for (const Expr& operand : e->operands) AddCost(operand, cost);
+  ++form->operations;
+  for (const Expr& operand : e->operands) AddForm(operand, form);
+}
+
+Form FormOf(const Expr& value) {
+  Form form;
+  AddForm(value, &form);
+  return form;
 }
 
 bool HasDivision(const Expr& e) {
@@ -267,15 +279,14 @@ class Canonicalizer {
     const BufferId between = producer.output;
     if (!producer.reduction.empty() || p_.buffers[between].role != BufferRole::kTemp) return false;
     const Expr value = ValueOf(producer);
-    Cost cost;
-    AddCost(value, &cost);
+    const Form form = FormOf(value);
     const std::vector<size_t> readers = ReadersOf(between);
-    const bool moves = value->kind == ExprKind::kLoad && cost.operations == 0;
+    const bool moves = value->kind == ExprKind::kLoad && form.operations == 0;
     if (readers.empty() || (readers.size() > 1 && !moves)) return false;
     std::vector<Block> inlined;
     for (const size_t c : readers) {
       Block consumer = p_.blocks[c];
-      if (!Pays(consumer, producer, cost, value)) return false;
+      if (!MayRead(consumer, producer, form, value)) return false;
       RewriteBlock(consumer, [&](const Expr& e) -> Expr {
         if (e->kind != ExprKind::kLoad || e->id != between) return nullptr;
         return AtIndices(producer, value, e->operands);
@@ -302,9 +313,13 @@ class Canonicalizer {
     });
   }
 
-  // Whether computing the producer where it is read costs about as much as computing it once.
-  bool Pays(const Block& consumer, const Block& producer, const Cost& cost,
-            const Expr& value) const {
+  // Whether `consumer` computes the producer's value where it reads it, instead of a buffer. What
+  // is read once is computed once either way. What is read more often is a choice that belongs to
+  // schedules where the two ways differ in more than loads: so a block stays that holds a function,
+  // or a reduction's operand that is more than one operation, chooses by position or is found by a
+  // division.
+  bool MayRead(const Block& consumer, const Block& producer, const Form& form,
+               const Expr& value) const {
     const int64_t elements = ElementCount(p_.buffers[producer.output].shape);
     const int64_t spatial = DomainSize(consumer.spatial);
     const auto in_step = ReadsOf(consumer.step, producer.output);
@@ -315,14 +330,15 @@ class Canonicalizer {
         static_cast<int64_t>(in_step.size()) * spatial * DomainSize(consumer.reduction);
     const int64_t reads = step_reads + (count(consumer.init) + count(consumer.finish)) * spatial;
     const bool reduces = !consumer.reduction.empty() && !in_step.empty();
-    if (reduces && cost.by_position) return false;
+    // Also where it is read once: a pad may become the border of what it pads.
+    if (reduces && form.by_position) return false;
     if (reads <= elements) return true;
-    if (cost.expensive) return false;
-    if (!reduces) return cost.operations <= kCheapOperations;
-    if (cost.operations > 1) return false;
-    return std::none_of(in_step.begin(), in_step.end(), [&](const std::vector<Expr>& indices) {
-      return HasDivision(SimplifyIndices(AtIndices(producer, value, indices)));
-    });
+    if (form.has_function) return false;
+    if (!reduces) return true;
+    return form.is_single() &&
+           std::none_of(in_step.begin(), in_step.end(), [&](const std::vector<Expr>& indices) {
+             return HasDivision(SimplifyIndices(AtIndices(producer, value, indices)));
+           });
   }
 
   Program p_;

@@ -7,19 +7,25 @@
 namespace burnish {
 
 // Folds single-consumer elementwise blocks into the `finish` of the reduction that they follow, and
-// inlines injective producers where that costs little, until nothing changes. The result computes
-// exactly the same values (integer index arithmetic is simplified, floating point is not touched).
+// inlines producers, until nothing changes. The result computes exactly the same values (integer
+// index arithmetic is simplified, floating point is not touched).
+//
+// The rule is part of workload/2, whose texts name tasks in databases: it asks for structure only,
+// never for what pays on some machine, which schedules decide. Another rule is another version
+// (docs/adr/0005-canonical-form-without-weights.md; pinned by compiler/graph:canonical_texts_test).
 //
 // Folded: a block without reduction that reads a reduction's result at its own element only
 // (transposed, or with dimensions of extent 1 added or taken away), of the same dtype. The
 // reduction keeps its axes and their names; it writes the consumer's buffer.
 //
 // Inlined: a temporary without reduction, into every block that reads it, where
-//  - it only moves data, or has one consumer;
-//  - it is cheap, or each of its elements is read at most once;
-//  - a reduction that reads its elements more than once sees no pad or concat (a choice by
-//    position), no more than one operation, and no division in the indices: such producers stay
-//    blocks, so that a schedule can choose between computing once and computing again.
+//  - it only moves data, or has one reader;
+//  - no reduction reads it in its step, if it chooses by position (pad, concat);
+//  - and its reader takes each element at most once, or it holds no function (a quotient, exp ..)
+//    and a reduction that takes elements more often sees an element, or one operation on elements,
+//    at indices without division.
+//
+// Neither is done where an expression would have more than 512 nodes.
 //
 // `program`: as TeBuilder::Build gives it (no schedule).
 Program Canonicalize(Program program);
