@@ -8,6 +8,8 @@ absl::string_view ScheduleOriginName(ScheduleOrigin origin) {
       return "tuned";
     case ScheduleOrigin::kCompatible:
       return "compatible";
+    case ScheduleOrigin::kSameAnchor:
+      return "same-anchor";
     case ScheduleOrigin::kDefault:
       return "default";
   }

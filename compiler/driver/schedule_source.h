@@ -17,17 +17,18 @@ namespace burnish {
 enum class ScheduleOrigin {
   kTuned,       // Measured on this target.
   kCompatible,  // Measured on another target for which the trace is valid.
+  kSameAnchor,  // Measured on a workload that differs in what its `finish` computes.
   kDefault,     // Not measured.
 };
 
-// "tuned", "compatible", "default".
+// "tuned", "compatible", "same-anchor", "default".
 absl::string_view ScheduleOriginName(ScheduleOrigin origin);
 
 // A schedule as a source knows it: of a record, or a default.
 struct KnownSchedule {
   std::string trace = "";  // Names as in the task's workload text. Empty: the default nest.
   ScheduleOrigin origin = ScheduleOrigin::kDefault;
-  int64_t latency_ns = 0;  // 0: not known.
+  int64_t latency_ns = 0;  // Of this workload; 0: not known.
   Numerics numerics = {.kind = NumericsClass::kExact};
 };
 

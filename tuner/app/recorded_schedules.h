@@ -32,12 +32,19 @@ class RecordedSchedules : public ScheduleSource {
   RecordedSchedules(BestFinder find_best, RecordedSchedulesOptions options)
       : find_best_(std::move(find_best)), options_(std::move(options)) {}
 
-  // Exact workloads, of the target itself or of one for which the traces are valid. Errors: the
-  // finder's, and INVALID_ARGUMENT for a workload that cannot be read.
+  // Of the workload itself, or else of workloads of its anchor; measured on the target itself, or
+  // else on one for which the traces are valid. Errors: the finder's, and INVALID_ARGUMENT for a
+  // workload that cannot be read.
   absl::StatusOr<std::vector<KnownSchedule>> Find(const ExtractedTask& task,
                                                   const Target& target) override;
 
  private:
+  // The workload's own records before those of its anchor, and of both those of this method of
+  // measuring before older ones: what is known of the workload itself is worth more than how
+  // exactly it is known.
+  absl::StatusOr<BestAnswer> LookUp(const ExtractedTask& task, const Program& workload,
+                                    const Target& target) const;
+
   BestFinder find_best_;
   RecordedSchedulesOptions options_;
 };

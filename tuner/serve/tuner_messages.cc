@@ -192,6 +192,7 @@ absl::StatusOr<StudyProgress> FromProto(const v1::StudyProgress& message) {
 v1::FindBestRequest ToProto(const BestQuery& query) {
   v1::FindBestRequest message;
   message.set_workload_id(query.workload_id);
+  message.set_anchor_id(query.anchor_id);
   message.set_target(query.target);
   message.set_isa_key(query.isa_key);
   const AccuracyLimit accuracy = query.accuracy.value_or(AccuracyLimit());
@@ -209,6 +210,7 @@ absl::StatusOr<BestQuery> FromProto(const v1::FindBestRequest& message) {
   }
   BestQuery query{
       .workload_id = message.workload_id(),
+      .anchor_id = message.anchor_id(),
       .target = message.target(),
       .isa_key = message.isa_key(),
       .accuracy = AccuracyLimit{.error_max = message.error_max(), .strict = message.strict()},

@@ -246,6 +246,66 @@ class Cases:
             state = self.status(study, *server)["state"]
         return wrong + ([] if state == "cancelled" else [f"state {state}"])
 
+    # ---- What is on record, used elsewhere
+
+    def convolution(self, name, residual):
+        """A file with a convolution and relu, with a residual before the relu where that is asked."""
+        import onnx
+        from onnx import helper, numpy_helper
+        weights = np.random.default_rng(1).standard_normal((32, 16, 3, 3), np.float32)
+        nodes = [helper.make_node("Conv", ["x", "w"], ["c"], pads=[1, 1, 1, 1])]
+        inputs = [helper.make_tensor_value_info("x", 1, [1, 16, 14, 14])]
+        if residual:
+            nodes.append(helper.make_node("Add", ["c", "r"], ["a"]))
+            inputs.append(helper.make_tensor_value_info("r", 1, [1, 32, 14, 14]))
+        nodes.append(helper.make_node("Relu", ["a" if residual else "c"], ["y"]))
+        graph = helper.make_graph(nodes, "test", inputs,
+                                  [helper.make_tensor_value_info("y", 1, [1, 32, 14, 14])],
+                                  [numpy_helper.from_array(weights, "w")])
+        onnx.save(helper.make_model(graph, ir_version=8,
+                                    opset_imports=[helper.make_opsetid("", 17)]), self.path(name))
+        return self.path(name)
+
+    def compiled(self, model, *flags):
+        """The schedule of the model's convolution by what `compile` reports, and complaints."""
+        outcome = self.tuner("compile", "--model", model, "--out", self.path("anchor.bundle"),
+                             "--json", *flags)
+        wrong = outcome.complaints(0, "")
+        tasks = json.loads(outcome.out)["tasks"] if not wrong else []
+        return [t["schedule"] for t in tasks if "conv" in t["name"]], wrong
+
+    def case_what_was_tuned_with_relu_serves_the_convolution_with_a_residual(self):
+        import reference
+        database, plain = self.path("anchor.db"), self.convolution("plain.onnx", residual=False)
+        residual = self.convolution("residual.onnx", residual=True)
+        wrong = self.tuner("submit", "--model", plain, "--trials", "12", "--accuracy", "strict",
+                           "--db", database).complaints(0, "")
+        for want, model, flags in (("tuned", plain, ("--db", database)),
+                                   ("default", residual, ("--db", self.path("no.db"))),
+                                   ("same-anchor", residual, ("--db", database))):
+            got, complaints = self.compiled(model, *flags, "--accuracy", "strict")
+            wrong += complaints
+            if got != [want]:
+                wrong.append(f"{os.path.basename(model)} {flags}: got {got}, want {want}")
+        with self.serve(database) as daemon:
+            got, complaints = self.compiled(residual, "--server", daemon.address)
+            wrong += complaints
+            if got != ["same-anchor"]:
+                wrong.append(f"asked of the daemon: got {got}, want same-anchor")
+        # The trace that was found for another `finish` computes this one.
+        rng = np.random.default_rng(2)
+        inputs = [rng.standard_normal(shape, np.float32)
+                  for shape in ((1, 16, 14, 14), (1, 32, 14, 14))]
+        for name, value in zip("xr", inputs):
+            np.save(self.path(f"{name}.npy"), value)
+        wrong += self.tuner("run", self.path("anchor.bundle"), "--input",
+                            f"x={self.path('x.npy')}", "--input", f"r={self.path('r.npy')}",
+                            "--output", self.path("y.npy")).complaints(0, "")
+        with open(residual, "rb") as file:
+            want = reference.run(file.read(), [inputs])[0][0]
+        error = np.abs(np.load(self.path("y.npy")) - want).max() / np.abs(want).max()
+        return wrong + ([] if error <= 1e-4 else [f"error {error:.2g}"])
+
     # ---- What commands print
 
     def case_help_of_every_command_has_an_example(self):
