@@ -5,11 +5,15 @@
 #include <utility>
 
 #include "base/status_macros.h"
+#include "tuner/study/near_workloads.h"
 
 namespace burnish {
 namespace {
 
 constexpr int kPageRecords = 1000;
+// Of seeds at other extents. Each may cost a trial, and what a tile's size is worth at another
+// extent is a guess: the best trace of each of the nearest few shapes is what history knows best.
+constexpr int kNearSeedsMax = 4;
 
 HistoryRecord KnownOf(const Record& record) {
   HistoryRecord known{.trace = record.trace, .candidate_id = record.candidate_id};
@@ -27,43 +31,79 @@ HistoryRecord KnownOf(const Record& record) {
   return known;
 }
 
+// Calls `take` with the records that `query` finds, by row id, until it returns false or they end.
+template <typename Take>
+absl::Status ForEachRecord(const RecordStore& records, RecordQuery query, const Take& take) {
+  query.limit = kPageRecords;
+  while (true) {
+    ASSIGN_OR_RETURN(const std::vector<Record> page, records.Scan(query));
+    for (const Record& record : page) {
+      if (!take(record)) return absl::OkStatus();
+    }
+    if (static_cast<int>(page.size()) < kPageRecords) return absl::OkStatus();
+    query.after_row_id = page.back().row_id;
+  }
+}
+
+// The fastest trace of each of the nearest workloads that were measured by then.
+absl::Status AddNearSeeds(const RecordStore& records, const Workload& workload,
+                          const TaskHistoryQuery& query, TaskHistory& history) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> near,
+                   NearWorkloads(records, workload, query.target));
+  const size_t count = std::min(kNearSeedsMax, query.seed_count_max);
+  for (const std::string& workload_id : near) {
+    if (history.seed_traces.size() >= count) break;
+    const RecordQuery of_workload = {
+        .workload_id = workload_id, .target = query.target.ToText(), .with_failures = false};
+    int64_t best_ns = 0;
+    std::string best_trace;
+    RETURN_IF_ERROR(ForEachRecord(records, of_workload, [&](const Record& record) {
+      if (record.row_id > query.row_id_max) return false;
+      history.last_row_id = std::max(history.last_row_id, record.row_id);
+      if (best_ns == 0 || record.isolated_rank_ns() < best_ns) {
+        best_ns = record.isolated_rank_ns();
+        best_trace = record.trace;
+      }
+      return true;
+    }));
+    if (best_ns > 0) history.seed_traces.push_back(std::move(best_trace));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<TaskHistory> ReadTaskHistory(const RecordStore& records, const StudyTaskSpec& task,
                                             const TaskHistoryQuery& query) {
   TaskHistory history;
   std::vector<std::pair<int64_t, std::string>> seeds;  // Latency, trace.
-  RecordQuery page_query = {
-      .anchor_id = task.workload.anchor_id, .target = query.target.ToText(), .limit = kPageRecords};
+  const RecordQuery of_anchor = {.anchor_id = task.workload.anchor_id,
+                                 .target = query.target.ToText()};
   int left = query.record_count_max;
-  while (left > 0) {
-    ASSIGN_OR_RETURN(const std::vector<Record> page, records.Scan(page_query));
-    for (const Record& record : page) {
-      if (record.row_id > query.row_id_max || left == 0) {
-        left = 0;
-        break;
-      }
-      --left;
-      history.last_row_id = record.row_id;
-      const bool same = record.workload_id == task.workload.id &&
-                        record.contract == task.contract &&
-                        record.codegen_epoch == query.codegen_epoch &&
-                        record.method_version == query.method_version;
-      if (same) {
-        history.known.push_back(KnownOf(record));
-      } else if (record.successful()) {
-        seeds.emplace_back(record.isolated_rank_ns(), record.trace);
-        history.related.push_back(KnownOf(record));
-      }
+  RETURN_IF_ERROR(ForEachRecord(records, of_anchor, [&](const Record& record) {
+    if (record.row_id > query.row_id_max || left == 0) return false;
+    --left;
+    history.last_row_id = record.row_id;
+    const bool same = record.workload_id == task.workload.id && record.contract == task.contract &&
+                      record.codegen_epoch == query.codegen_epoch &&
+                      record.method_version == query.method_version;
+    if (same) {
+      history.known.push_back(KnownOf(record));
+    } else if (record.successful()) {
+      seeds.emplace_back(record.isolated_rank_ns(), record.trace);
+      history.related.push_back(KnownOf(record));
     }
-    if (static_cast<int>(page.size()) < kPageRecords) break;
-    page_query.after_row_id = page.back().row_id;
-  }
+    return true;
+  }));
   std::sort(seeds.begin(), seeds.end());
   std::set<std::string> seen;
   for (auto& [latency_ns, trace] : seeds) {
     if (static_cast<int>(history.seed_traces.size()) == query.seed_count_max) break;
     if (seen.insert(trace).second) history.seed_traces.push_back(std::move(trace));
+  }
+  // What was measured of this anchor says more than any other shape.
+  if (history.known.empty() && history.related.empty()) {
+    RETURN_IF_ERROR(AddNearSeeds(records, task.workload, query, history));
   }
   return history;
 }

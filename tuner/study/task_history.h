@@ -1,5 +1,6 @@
-// What other studies know of a task: records of the same workload, and of workloads of the same
-// anchor, whose traces apply unchanged.
+// What other studies know of a task: records of the same workload, of workloads of the same anchor,
+// whose traces apply unchanged, and where there are none of these of the same program at other
+// extents (near_workloads.h).
 #ifndef TUNER_STUDY_TASK_HISTORY_H_
 #define TUNER_STUDY_TASK_HISTORY_H_
 
@@ -29,7 +30,8 @@ struct TaskHistory {
   // Successful candidates measured otherwise (same anchor, another contract, an older epoch): their
   // latencies do not compare exactly, but teach the model. By row id.
   std::vector<HistoryRecord> related;
-  // Traces of the fastest related ones, each once: worth a try.
+  // Traces of the fastest related ones, each once, or else of the fastest of near workloads,
+  // nearest first: worth a try.
   std::vector<std::string> seed_traces;
   int64_t last_row_id = 0;  // The highest that was looked at; 0: none.
 };

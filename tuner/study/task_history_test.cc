@@ -1,5 +1,7 @@
 #include "tuner/study/task_history.h"
 
+#include <limits>
+
 #include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
 #include "db/memory/memory_record_store.h"
@@ -90,6 +92,41 @@ TEST_F(TaskHistoryTest, ResumedStudySeesNoMoreThanItSawAtItsStart) {
   EXPECT_EQ(resumed.known[0].trace, "before");
   EXPECT_THAT(resumed.seed_traces, IsEmpty());
   EXPECT_EQ(resumed.last_row_id, at_start.last_row_id);
+}
+
+// Two shapes of one program, none of the task's anchor.
+TEST_F(TaskHistoryTest, OtherExtentsAreSeedsWhereTheAnchorWasNeverMeasured) {
+  const auto shape = [](int extent) {
+    const std::string text = absl::StrCat("conv relu at ", extent);
+    return *MakeWorkload(text, text);
+  };
+  const auto add = [&](const std::string& trace, int extent, int64_t latency_ns) {
+    Candidate candidate = CandidateOf(trace);
+    candidate.workload = shape(extent);
+    Add(candidate, latency_ns);
+  };
+  add("far", 7, 10);
+  add("near slow", 28, 300);
+  add("near fast", 28, 200);
+  add("near failed", 28, 0);
+  TaskHistoryQuery query = {.target = TargetOf("znver3"), .codegen_epoch = 1, .method_version = 1};
+  const StudyTaskSpec task = {.workload = shape(56)};
+  ASSERT_OK_AND_ASSIGN(const TaskHistory at_start, ReadTaskHistory(store_, task, query));
+  EXPECT_THAT(at_start.seed_traces, ElementsAre("near fast", "far"));
+  EXPECT_THAT(at_start.known, IsEmpty());
+  EXPECT_THAT(at_start.related, IsEmpty());
+  // What came later, also at a shape that nobody had measured, is not seen by a study that goes on.
+  add("near faster", 28, 100);
+  add("nearer", 55, 100);
+  query.row_id_max = at_start.last_row_id;
+  ASSERT_OK_AND_ASSIGN(const TaskHistory resumed, ReadTaskHistory(store_, task, query));
+  EXPECT_THAT(resumed.seed_traces, ElementsAre("near fast", "far"));
+  // Nor does any of it count beside what the anchor has.
+  Add({.workload = shape(56), .target = TargetOf("znver3"), .trace = "own", .codegen_epoch = 0},
+      500);
+  query.row_id_max = std::numeric_limits<int64_t>::max();
+  ASSERT_OK_AND_ASSIGN(const TaskHistory own, ReadTaskHistory(store_, task, query));
+  EXPECT_THAT(own.seed_traces, ElementsAre("own"));
 }
 
 TEST_F(TaskHistoryTest, EmptyStoreHasNoHistoryAndLimitsHold) {
