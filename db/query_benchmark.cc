@@ -74,11 +74,10 @@ BestQuery RandomQuery(Rng& rng) {
 
 void TimeQueries(const RecordStore& store) {
   Time("best", [&](Rng& rng) { CHECK_EQ(store.Best(RandomQuery(rng))->records.size(), 1); });
-  Time("best 10, strict, of one contract, little scratch", [&](Rng& rng) {
+  Time("best 10, strict, of one contract", [&](Rng& rng) {
     BestQuery query = RandomQuery(rng);
     query.contract = "nhwc border=1";
     query.accuracy = AccuracyLimit{.strict = true};
-    query.scratch_bytes_max = 1024;
     query.limit = 10;
     CHECK_EQ(store.Best(query)->records.size(), 10);
   });

@@ -33,20 +33,18 @@ struct AccuracyLimit {
 // All hashes are 32 raw bytes. An unset filter accepts everything.
 struct BestQuery {
   std::string workload_id;
-  std::string anchor_id;                       // Empty: no look-up by anchor.
-  std::vector<std::string> near_workload_ids;  // In order of preference; may be empty.
-  std::string target;                          // Canonical text.
-  std::string isa_key;                         // Empty: that target only, no compatible ones.
+  std::string anchor_id;  // Empty: no look-up by anchor.
+  std::string target;     // Canonical text.
+  std::string isa_key;    // Empty: that target only, no compatible ones.
   std::optional<std::string> contract;
   std::optional<AccuracyLimit> accuracy;
-  std::optional<int64_t> scratch_bytes_max;  // Per worker.
   std::optional<int32_t> method_version;
   std::optional<int32_t> codegen_epoch;
   int limit = 1;  // Top N; 1..10000.
 };
 
 // How a record's workload relates to the one asked for, best first.
-enum class WorkloadMatch { kNone, kExact, kSameAnchor, kNearShape };
+enum class WorkloadMatch { kNone, kExact, kSameAnchor };
 
 struct BestAnswer {
   WorkloadMatch workload_match = WorkloadMatch::kNone;
@@ -102,8 +100,8 @@ class RecordStore {
       absl::Span<const MeasurementEntry> entries) = 0;
   absl::StatusOr<AppendOutcome> Append(const MeasurementEntry& entry);
 
-  // Exact workload, then same anchor (the trace applies unchanged), then near shapes; within each
-  // the target itself, then targets of the same isa key. The first that has any record answers.
+  // Exact workload, then same anchor (the trace applies unchanged); within each the target itself,
+  // then targets of the same isa key. The first that has any record answers.
   virtual absl::StatusOr<BestAnswer> Best(const BestQuery& query) const = 0;
 
   // Records of a candidate, one per method version; empty: never measured.

@@ -224,8 +224,6 @@ TEST_P(RecordStoreConformanceTest, LimitsOfTheCallerPassOverFasterRecords) {
                          }),
                   change("2", "other contract", 11,
                          [](MeasurementEntry& e) { e.candidate.contract = "nchw"; }),
-                  change("3", "much scratch", 12,
-                         [](MeasurementEntry& e) { e.measurement.build.scratch_bytes = 4096; }),
                   change("4", "other method", 13,
                          [](MeasurementEntry& e) { e.measurement.environment.method_version = 2; }),
                   change("5", "other epoch", 14,
@@ -256,19 +254,13 @@ TEST_P(RecordStoreConformanceTest, LimitsOfTheCallerPassOverFasterRecords) {
     q.accuracy = AccuracyLimit{.strict = true};
     q.contract = "nhwc";
   };
-  EXPECT_EQ(best(strict_nhwc), "much scratch");
-  EXPECT_EQ(best([&](BestQuery& q) { strict_nhwc(q), q.scratch_bytes_max = 4095; }),
-            "other method");
-  EXPECT_EQ(
-      best([&](BestQuery& q) { strict_nhwc(q), q.scratch_bytes_max = 0, q.method_version = 1; }),
-      "other epoch");
-  EXPECT_EQ(best([&](BestQuery& q) {
-              strict_nhwc(q), q.scratch_bytes_max = 0, q.method_version = 1, q.codegen_epoch = 1;
-            }),
+  EXPECT_EQ(best(strict_nhwc), "other method");
+  EXPECT_EQ(best([&](BestQuery& q) { strict_nhwc(q), q.method_version = 1; }), "other epoch");
+  EXPECT_EQ(best([&](BestQuery& q) { strict_nhwc(q), q.method_version = 1, q.codegen_epoch = 1; }),
             "plain");
 }
 
-TEST_P(RecordStoreConformanceTest, LookUpGoesFromExactToAnchorToNearShape) {
+TEST_P(RecordStoreConformanceTest, LookUpGoesFromExactToAnchor) {
   const auto of_workload = [](const char* trial, const char* trace, int64_t latency_ns, int index) {
     return With(Timed(trial, trace, latency_ns), [index](MeasurementEntry& entry) {
       entry.candidate.workload = RandomEntryWorkload(index);
@@ -277,16 +269,10 @@ TEST_P(RecordStoreConformanceTest, LookUpGoesFromExactToAnchorToNearShape) {
   const Workload asked = RandomEntryWorkload(0);
   BestQuery query = {.workload_id = asked.id,
                      .anchor_id = asked.anchor_id,
-                     .near_workload_ids = {std::string(32, 'x'), RandomEntryWorkload(4).id,
-                                           RandomEntryWorkload(2).id},
                      .target = RandomEntryTarget(0).ToText()};
-  ASSERT_THAT(store_->Append(of_workload("1", "near, second choice", 1, 2)), IsOk());
+  ASSERT_THAT(store_->Append(of_workload("1", "another anchor", 1, 2)), IsOk());
   ASSERT_OK_AND_ASSIGN(BestAnswer best, store_->Best(query));
-  EXPECT_EQ(best.workload_match, WorkloadMatch::kNearShape);
-  EXPECT_THAT(Traces(best.records), ElementsAre("near, second choice"));
-  ASSERT_THAT(store_->Append(of_workload("2", "near, first choice", 2, 4)), IsOk());
-  ASSERT_OK_AND_ASSIGN(best, store_->Best(query));
-  EXPECT_THAT(Traces(best.records), ElementsAre("near, first choice"));
+  EXPECT_EQ(best.workload_match, WorkloadMatch::kNone);
   ASSERT_THAT(store_->Append(of_workload("3", "anchor", 3, 1)), IsOk());
   ASSERT_OK_AND_ASSIGN(best, store_->Best(query));
   EXPECT_EQ(best.workload_match, WorkloadMatch::kSameAnchor);
@@ -404,11 +390,9 @@ State StateOf(const RecordStore& store) {
     BestQuery query = {.workload_id = workload.id, .target = target.ToText(), .limit = 5};
     if (rng.Below(2)) query.anchor_id = workload.anchor_id;
     if (rng.Below(2)) query.isa_key = target.IsaKey();
-    if (rng.Below(2)) query.near_workload_ids = {RandomEntryWorkload(2).id};
     if (rng.Below(2)) query.contract = "nhwc border=1";
     if (rng.Below(2))
       query.accuracy = AccuracyLimit{.error_max = 1e-4, .strict = rng.Below(2) == 0};
-    if (rng.Below(2)) query.scratch_bytes_max = 2048;
     if (rng.Below(2)) query.method_version = 1;
     if (rng.Below(2)) query.codegen_epoch = 2;
     BestAnswer answer = *store.Best(query);

@@ -12,9 +12,6 @@ bool PassesFilters(const BestQuery& query, const Record& record) {
   if (!record.successful()) return false;
   if (query.contract.has_value() && record.contract != *query.contract) return false;
   if (query.accuracy.has_value() && !query.accuracy->Accepts(record.numerics)) return false;
-  if (query.scratch_bytes_max.has_value() && record.scratch_bytes > *query.scratch_bytes_max) {
-    return false;
-  }
   if (query.method_version.has_value() && record.method_version != *query.method_version) {
     return false;
   }
@@ -101,12 +98,7 @@ absl::StatusOr<BestAnswer> MemoryRecordStore::Best(const BestQuery& query) const
     return false;
   };
   if (look_up(WorkloadMatch::kExact, query.workload_id, "")) return answer;
-  if (!query.anchor_id.empty() && look_up(WorkloadMatch::kSameAnchor, "", query.anchor_id)) {
-    return answer;
-  }
-  for (const std::string& near_id : query.near_workload_ids) {
-    if (look_up(WorkloadMatch::kNearShape, near_id, "")) return answer;
-  }
+  if (!query.anchor_id.empty()) look_up(WorkloadMatch::kSameAnchor, "", query.anchor_id);
   return answer;
 }
 

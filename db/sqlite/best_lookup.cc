@@ -20,16 +20,15 @@ struct Ranked {
 
 // One (workload, target, contract): the index holds its records by rising rank_ns, with every
 // column that a caller may limit. Values: workload, target, contract, error_max, strict,
-// scratch_bytes_max, method_version, codegen_epoch, limit; NULL: no limit.
+// method_version, codegen_epoch, limit; NULL: no limit.
 constexpr char kBest[] = R"sql(
 SELECT rank_ns, id FROM record INDEXED BY record_best
 WHERE workload_id=?1 AND target_id=?2 AND contract_id=?3 AND rank_ns IS NOT NULL
   AND (?4 IS NULL OR (numerics_kind IN (1, 2) AND numerics_error <= ?4)
        OR (NOT ?5 AND numerics_kind IN (3, 4) AND numerics_error BETWEEN 0 AND ?4))
-  AND (?6 IS NULL OR scratch_bytes <= ?6)
-  AND (?7 IS NULL OR method_version = ?7)
-  AND (?8 IS NULL OR codegen_epoch = ?8)
-ORDER BY rank_ns, id LIMIT ?9)sql";
+  AND (?6 IS NULL OR method_version = ?6)
+  AND (?7 IS NULL OR codegen_epoch = ?7)
+ORDER BY rank_ns, id LIMIT ?8)sql";
 
 void IntOrNull(SqliteQuery& query, const auto& value) {
   value.has_value() ? query.Int(*value) : query.Null();
@@ -132,7 +131,6 @@ class BestLookUp {
     query.Int(workload).Int(target).Int(contract);
     query_.accuracy.has_value() ? query.Real(query_.accuracy->error_max) : query.Null();
     query.Int(query_.accuracy.has_value() && query_.accuracy->strict);
-    IntOrNull(query, query_.scratch_bytes_max);
     IntOrNull(query, query_.method_version);
     IntOrNull(query, query_.codegen_epoch);
     query.Int(query_.limit);
@@ -169,16 +167,12 @@ absl::StatusOr<BestAnswer> LookUpBest(SqliteConnection& connection, const BestQu
   const std::string by_id = "SELECT id FROM workload WHERE sha256=?";
   using RowIds = std::vector<int64_t>;
   ASSIGN_OR_RETURN(const RowIds exact, Ids(connection, by_id, query.workload_id, true));
-  ASSIGN_OR_RETURN(bool found, look_up.Find(WorkloadMatch::kExact, exact, answer));
+  ASSIGN_OR_RETURN(const bool found, look_up.Find(WorkloadMatch::kExact, exact, answer));
   if (!found && !query.anchor_id.empty()) {
     ASSIGN_OR_RETURN(
         const RowIds same_anchor,
         Ids(connection, "SELECT id FROM workload WHERE anchor_sha256=?", query.anchor_id, true));
-    ASSIGN_OR_RETURN(found, look_up.Find(WorkloadMatch::kSameAnchor, same_anchor, answer));
-  }
-  for (size_t i = 0; i < query.near_workload_ids.size() && !found; ++i) {
-    ASSIGN_OR_RETURN(const RowIds near, Ids(connection, by_id, query.near_workload_ids[i], true));
-    ASSIGN_OR_RETURN(found, look_up.Find(WorkloadMatch::kNearShape, near, answer));
+    RETURN_IF_ERROR(look_up.Find(WorkloadMatch::kSameAnchor, same_anchor, answer).status());
   }
   return answer;
 }

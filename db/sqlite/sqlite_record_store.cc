@@ -1,7 +1,5 @@
 #include "db/sqlite/sqlite_record_store.h"
 
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "db/sqlite/best_lookup.h"

@@ -43,7 +43,6 @@ constexpr Row<WorkloadMatch, v1::FindBestResponse::WorkloadMatch> kMatches[] = {
     {WorkloadMatch::kNone, v1::FindBestResponse::NONE},
     {WorkloadMatch::kExact, v1::FindBestResponse::EXACT},
     {WorkloadMatch::kSameAnchor, v1::FindBestResponse::SAME_ANCHOR},
-    {WorkloadMatch::kNearShape, v1::FindBestResponse::NEAR_SHAPE},
 };
 
 constexpr Row<absl::StatusCode, v1::StatusCode::Value> kCodes[] = {

@@ -31,7 +31,7 @@ TEST(WireEnumsTest, EveryValueGoesOverAndBackAndOthersAreRefused) {
   ExpectSameEnums<BestOrigin, v1::TaskProgress::BestOrigin>(
       0, static_cast<int>(BestOrigin::kTrial) + 1);
   ExpectSameEnums<WorkloadMatch, v1::FindBestResponse::WorkloadMatch>(
-      0, static_cast<int>(WorkloadMatch::kNearShape) + 1);
+      0, static_cast<int>(WorkloadMatch::kSameAnchor) + 1);
 }
 
 TEST(WireEnumsTest, StatusCodesAreThoseOfGoogleRpcAndAnErrorStaysOne) {
