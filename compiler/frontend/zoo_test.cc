@@ -1,5 +1,6 @@
 #include "compiler/frontend/zoo.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -51,7 +52,10 @@ TEST(ZooTest, WeightsFollowTheSeedAndAreHeScaled) {
   ASSERT_OK_AND_ASSIGN(const Graph b, BuildZooModel("resnet18", {.batch = 3, .seed = 1}));
   ASSERT_OK_AND_ASSIGN(const Graph c, BuildZooModel("resnet18", {.seed = 2}));
   const auto weights = [](const Graph& graph) {
-    return CopyAs<float>(*graph.value(FindValue(graph, "stage4.1.conv2.weight")).data);
+    const auto found =
+        std::find_if(graph.values.begin(), graph.values.end(),
+                     [](const GraphValue& value) { return value.name == "stage4.1.conv2.weight"; });
+    return CopyAs<float>(*found->data);
   };
   EXPECT_EQ(weights(a), weights(b));
   EXPECT_NE(weights(a), weights(c));

@@ -87,31 +87,6 @@ std::vector<bool> OutputFlags(const Graph& graph) {
   return flags;
 }
 
-ValueId FindValue(const Graph& graph, absl::string_view name) {
-  for (size_t v = 0; v < graph.values.size(); ++v) {
-    if (graph.values[v].name == name) return static_cast<ValueId>(v);
-  }
-  return -1;
-}
-
-void ReplaceUses(Graph& graph, ValueId from, ValueId to) {
-  if (from == to) return;
-  for (GraphNode& node : graph.nodes) {
-    for (ValueId& input : node.inputs) {
-      if (input == from) input = to;
-    }
-  }
-  const std::vector<bool> is_output = OutputFlags(graph);
-  if (!is_output[from]) return;
-  // Inputs keep their own names too; constants and inner values take the output's.
-  bool to_is_input = false;
-  for (ValueId input : graph.inputs) to_is_input |= input == to;
-  if (!is_output[to] && !to_is_input) graph.values[to].name = graph.values[from].name;
-  for (ValueId& output : graph.outputs) {
-    if (output == from) output = to;
-  }
-}
-
 absl::Status SortTopologically(Graph& graph) {
   const auto node_count = static_cast<GraphNodeId>(graph.nodes.size());
   for (GraphValue& value : graph.values) value.producer = -1;

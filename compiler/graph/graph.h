@@ -70,13 +70,8 @@ std::vector<TensorType> InputTypes(const Graph& graph, const GraphNode& node);
 std::vector<std::vector<GraphNodeId>> Consumers(const Graph& graph);
 // Whether each value is a graph output. Index: ValueId.
 std::vector<bool> OutputFlags(const Graph& graph);
-// -1 where there is none.
-ValueId FindValue(const Graph& graph, absl::string_view name);
 
 // ---- Rewriting.
-// Every node and graph output that used `from` uses `to`. Where `from` is a graph output and `to`
-// is not, `to` takes over its name, so that a model's outputs keep theirs.
-void ReplaceUses(Graph& graph, ValueId from, ValueId to);
 // Sorts nodes topologically, keeping the present order where it is free. INVALID_ARGUMENT with a
 // node of the cycle where there is one. Updates producers.
 absl::Status SortTopologically(Graph& graph);

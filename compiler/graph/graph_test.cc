@@ -76,15 +76,6 @@ TEST(GraphTest, VerifyRefusesAConstantOfTheWrongSize) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("got 4 bytes, want 8")));
 }
 
-TEST(GraphTest, ReplaceUsesKeepsTheOutputsName) {
-  Graph graph = AddAndRelu();
-  const ValueId sum = graph.nodes[0].outputs[0];
-  graph.values[graph.outputs[0]].name = "result";
-  ReplaceUses(graph, graph.outputs[0], sum);
-  EXPECT_EQ(graph.outputs[0], sum);
-  EXPECT_EQ(graph.value(sum).name, "result");
-}
-
 TEST(ConstantTest, ConversionsWrapTruncateAndCompareWithZero) {
   const TensorType floats = {DType::kF32, {3}};
   const ConstantPtr data = MakeConstant<float>({-1.5f, 0.0f, 300.0f});

@@ -10,7 +10,6 @@
 #include "compiler/graph/fold_batch_norm_pass.h"
 #include "compiler/graph/fold_constants_pass.h"
 #include "compiler/graph/graph_testing.h"
-#include "compiler/graph/infer_shapes_pass.h"
 #include "compiler/graph/layout_pass.h"
 #include "compiler/graph/nest_concats_pass.h"
 #include "compiler/graph/prepare.h"
@@ -75,17 +74,15 @@ absl::Status Ok(Graph& graph) {
 
 INSTANTIATE_TEST_SUITE_P(
     Passes, PassesTest,
-    ::testing::Values(PassCase{"EliminateDead", Ok<&EliminateDead>},
-                      PassCase{"EliminateCommon", Ok<&EliminateCommon>},
-                      PassCase{"InferShapes", InferShapes}, PassCase{"Simplify", Simplify},
-                      PassCase{"FoldConstants", [](Graph& g) { return FoldConstants(g); }},
-                      PassCase{"FoldBatchNorm", FoldBatchNorm},
-                      PassCase{"CropKernels", CropKernels},
-                      PassCase{"SinkChannelShuffles", SinkChannelShuffles},
-                      PassCase{"SinkConcats", SinkConcats}, PassCase{"NestConcats", NestConcats},
-                      PassCase{"SeparateParts", SeparateParts},
-                      PassCase{"ConvertToChannelsLast", ConvertToChannelsLast},
-                      PassCase{"PrepareGraph", [](Graph& g) { return PrepareGraph(g); }}),
+    ::testing::Values(
+        PassCase{"EliminateDead", Ok<&EliminateDead>},
+        PassCase{"EliminateCommon", Ok<&EliminateCommon>}, PassCase{"Simplify", Simplify},
+        PassCase{"FoldConstants", [](Graph& g) { return FoldConstants(g); }},
+        PassCase{"FoldBatchNorm", FoldBatchNorm}, PassCase{"CropKernels", CropKernels},
+        PassCase{"SinkChannelShuffles", SinkChannelShuffles}, PassCase{"SinkConcats", SinkConcats},
+        PassCase{"NestConcats", NestConcats}, PassCase{"SeparateParts", SeparateParts},
+        PassCase{"ConvertToChannelsLast", ConvertToChannelsLast},
+        PassCase{"PrepareGraph", [](Graph& g) { return PrepareGraph(g); }}),
     [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
