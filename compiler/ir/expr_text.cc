@@ -19,13 +19,13 @@ constexpr int kUnaryLevel = 6;
 constexpr int kPrimaryLevel = 7;
 
 constexpr absl::string_view kReservedWords[] = {
-    "align",    "bind",   "block",    "border",  "const",     "else",     "false",
-    "finish",   "for",    "guarded",  "if",      "in",        "inf",      "init",
-    "input",    "kernel", "local",    "lowered", "max",       "min",      "nan",
-    "numerics", "offset", "output",   "pack",    "packed",    "parallel", "prefetch",
-    "program",  "reduce", "register", "repeats", "run",       "scratch",  "self",
-    "seq",      "shared", "stage",    "step",    "streamed",  "strides",  "table",
-    "temp",     "true",   "unroll",   "var",     "vectorize", "when",     "workload",
+    "align",     "barrier",  "bind",     "block",   "border",   "const",    "else",    "false",
+    "finish",    "for",      "global",   "guarded", "if",       "in",       "inf",     "init",
+    "input",     "kernel",   "local",    "lowered", "max",      "min",      "nan",     "numerics",
+    "offset",    "output",   "pack",     "packed",  "parallel", "prefetch", "program", "reduce",
+    "register",  "repeats",  "run",      "scratch", "self",     "seq",      "shared",  "stage",
+    "step",      "streamed", "strides",  "table",   "temp",     "true",     "unroll",  "var",
+    "vectorize", "when",     "workload",
 };
 
 // Spells one tree. Recursion is as deep as the tree.

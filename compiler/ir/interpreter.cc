@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/check.h"
@@ -284,9 +285,22 @@ class Interpreter {
   // copy that is emptied between them stands for all.
   void ForgetPrivate() {
     for (Cells& cells : machine_.cells) {
-      if (cells.buffer->role == BufferRole::kTemp && cells.buffer->scope != Scope::kGlobal) {
+      const Scope scope = cells.buffer->scope;
+      if (cells.buffer->role == BufferRole::kTemp && scope != Scope::kGlobal &&
+          scope != Scope::kAuto) {
         cells.Forget();
       }
+    }
+  }
+
+  // Blocks and threads run one after the other, too: each begins without what another left in its
+  // memory. Threads share that of their block, so that all of a loop over threads runs before what
+  // comes after, as with a barrier in between.
+  void ForgetBound(absl::string_view thread_tag) {
+    const bool block = !absl::StartsWith(thread_tag, "thread.");
+    for (Cells& cells : machine_.cells) {
+      const Scope scope = cells.buffer->scope;
+      if (scope == Scope::kLocal || (block && scope == Scope::kShared)) cells.Forget();
     }
   }
 
@@ -333,6 +347,7 @@ class Interpreter {
         const int64_t extent = extents_[node.var];
         for (int64_t i = 0; i < extent; ++i) {
           machine_.vars[node.var] = i;
+          if (node.loop_kind == LoopKind::kBound) ForgetBound(node.thread_tag);
           if (!RunChildren(node)) return false;
         }
         return true;
@@ -345,6 +360,7 @@ class Interpreter {
         return node.children.size() < 2 || RunNode(node.children[1]);
       case NodeKind::kStore:
         return RunStore(node, nodes_[id]);
+      case NodeKind::kBarrier:
       case NodeKind::kPrefetch:
         return true;
     }

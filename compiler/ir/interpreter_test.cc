@@ -327,6 +327,45 @@ TEST(InterpreterTest, ScratchOfAnotherWorkerIsUnwritten) {
               StatusIs(absl::StatusCode::kInternal, HasSubstr("S[0]")));
 }
 
+// for b (block.x) { for t (thread.x) S = X[b]; for u (thread.x) Y[b] = S }
+TEST(InterpreterTest, MemoryOfAnotherBlockOrThreadIsUnwritten) {
+  LoweredFixture f;
+  const VarId t = f.Axis("t", 2), u = f.Axis("u", 2);
+  f.p.nodes[f.loop].loop_kind = LoopKind::kBound;
+  f.p.nodes[f.loop].thread_tag = "block.x";
+  const std::vector<NodeId> children = f.p.nodes[f.loop].children;
+  f.p.nodes[f.loop].children.clear();
+  const auto under_threads = [&](VarId var, NodeId child) {
+    const NodeId loop = AddNode(f.p, {.kind = NodeKind::kLoop,
+                                      .var = var,
+                                      .loop_kind = LoopKind::kBound,
+                                      .thread_tag = "thread.x"});
+    AppendChild(f.p, f.loop, loop);
+    AppendChild(f.p, loop, child);
+  };
+  under_threads(t, children[0]);
+  AppendChild(f.p, f.loop, AddNode(f.p, {.kind = NodeKind::kBarrier}));
+  under_threads(u, children[2]);
+  const std::vector<TensorValue> arguments = {F32({5}, {1, 2, 3, 4, 5})};
+  f.p.buffers[f.s].scope = Scope::kShared;
+  ASSERT_OK_AND_ASSIGN(const auto got, Interpret(f.p, arguments));
+  EXPECT_THAT(got[0].floats, ElementsAre(1, 2, 3, 4, 5));
+  // A thread's own memory is gone when another loop over threads begins.
+  f.p.buffers[f.s].scope = Scope::kLocal;
+  EXPECT_THAT(Interpret(f.p, arguments),
+              StatusIs(absl::StatusCode::kInternal, HasSubstr("unwritten element: S[0]")));
+  // Only block 0 fills what each block has of its own.
+  f.p.buffers[f.s].scope = Scope::kShared;
+  const NodeId fill = children[0];
+  const NodeId test = AddNode(f.p, {.kind = NodeKind::kIf, .cond = Eq(VarRef(f.i), Int(0))});
+  ReplaceChild(f.p, fill, test);
+  const NodeId seq = AddNode(f.p, {.kind = NodeKind::kSeq});
+  AppendChild(f.p, test, seq);
+  AppendChild(f.p, seq, fill);
+  EXPECT_THAT(Interpret(f.p, arguments),
+              StatusIs(absl::StatusCode::kInternal, HasSubstr("unwritten element: S[0]")));
+}
+
 TEST(InterpreterTest, ParallelIterationsThatNeedEachOtherAreFoundOut) {
   LoweredFixture f;
   // Y[i] = Y[i-1] for i > 0.

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "compiler/ir/lower_scopes.h"
 #include "compiler/ir/specialize.h"
 
 namespace burnish {
@@ -37,7 +38,8 @@ class BlockLowering {
       out_.pack_root = AddNode(out_, {.kind = NodeKind::kSeq});
       RETURN_IF_ERROR(EmitChildren(in_.pack_root, out_.pack_root));
     }
-    PlaceTemporaries();
+    RETURN_IF_ERROR(ResolveScopes(out_));
+    InsertBarriers(out_);
     for (Var& var : out_.vars) {
       if (!IsConstInt(var.extent)) var.extent = ExpandDefs(in_, var.extent);
       var.def = nullptr;
@@ -346,29 +348,6 @@ class BlockLowering {
     }
     std::reverse(loops.begin(), loops.end());
     return loops;
-  }
-
-  // A temporary that only one parallel nest touches is scratch of the worker; what crosses nests is
-  // global.
-  void PlaceTemporaries() {
-    std::map<BufferId, std::set<NodeId>> nests;
-    for (NodeId nest : out_.nodes[out_.root].children) {
-      for (NodeId id : Subtree(out_, nest)) {
-        const Node& node = out_.nodes[id];
-        if (node.kind != NodeKind::kStore) continue;
-        nests[node.buffer].insert(nest);
-        VisitExpr(node.value, [&](const ExprNode& e) {
-          if (e.kind == ExprKind::kLoad) nests[e.id].insert(nest);
-        });
-      }
-    }
-    for (auto& [id, where] : nests) {
-      Buffer& buffer = out_.buffers[id];
-      if (buffer.role != BufferRole::kTemp || buffer.scope == Scope::kRegister) continue;
-      const bool own =
-          where.size() == 1 && out_.nodes[*where.begin()].loop_kind == LoopKind::kParallel;
-      buffer.scope = own ? Scope::kScratch : Scope::kGlobal;
-    }
   }
 
   const Program& in_;

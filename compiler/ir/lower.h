@@ -1,10 +1,13 @@
 // From a scheduled program to explicit loops and stores.
 //
-// A lowered program has kSeq, kLoop, kIf, kStore and kPrefetch nodes only; every variable is a loop
-// variable, every index expression is simplified, every unrolled or vectorized loop has a constant
-// extent (bodies are specialized: one per distinct size of a ragged tile), every register buffer is
-// indexed by unrolled and vectorized variables only. It is what backends compile, what the
-// interpreter can run, and what features are taken from.
+// A lowered program has kSeq, kLoop, kIf, kStore, kBarrier and kPrefetch nodes only; every variable
+// is a loop variable, every index expression is simplified, every unrolled or vectorized loop has a
+// constant extent (bodies are specialized: one per distinct size of a ragged tile), every register
+// buffer is indexed by unrolled and vectorized variables only. Every temporary has the scope that
+// was asked for or, where none was, one that all who touch it have in common; barriers stand where
+// the threads of a block need what others stored in shared memory. Between top-level nests workers
+// wait in any case. It is what backends compile, what the interpreter can run, and what features
+// are taken from.
 #ifndef COMPILER_IR_LOWER_H_
 #define COMPILER_IR_LOWER_H_
 
@@ -21,7 +24,8 @@ struct LowerOptions {
 };
 
 // INVALID_ARGUMENT with the reason when the program cannot be lowered (a register window that is
-// not fully unrolled, a vectorized loop around a reduction, ..).
+// not fully unrolled, a vectorized loop around a reduction, a scope that its users do not share,
+// ..).
 absl::StatusOr<Program> Lower(const Program& program, const LowerOptions& options = {});
 
 }  // namespace burnish

@@ -204,6 +204,73 @@ TEST(LowerTest, GuardedTailStoresNothingBeyondTheEnd) {
                 "a guard would differ between lanes of a vector");
 }
 
+// ---- Memories of temporaries. T has a row of X, which Y reads backwards.
+
+std::string Rows(const std::string& scope, const std::string& kernel) {
+  return absl::StrCat(R"(program/1 p
+    input X: f32[4, 6]
+    output Y: f32[4, 6]
+    temp T: f32[4, 6])",
+                      scope, R"(
+    var i in 4
+    var T.i in 4 = i
+    var Y.i in 4 = i
+    block T(T.i, t in 6) { step T[T.i, t] = X[T.i, t] }
+    block Y(Y.i, j in 6) { step Y[Y.i, j] = T[Y.i, 5 - j] }
+    kernel { )",
+                      kernel, " }");
+}
+
+constexpr char kFused[] = "parallel i { for T.t { run T } for Y.j { run Y } }";
+constexpr char kInBlocks[] =
+    "bind(block.x) i { bind(thread.x) T.t { run T } bind(thread.x) Y.j { run Y } }";
+
+// Of T, after lowering.
+Scope ScopeOf(const Program& lowered) { return lowered.buffers[FindBuffer(lowered, "T")].scope; }
+
+TEST(LowerTest, TemporaryWithoutScopeLivesWhereAllItsUsersMeet) {
+  EXPECT_EQ(ScopeOf(Lowered(Rows("", kFused))), Scope::kScratch);
+  EXPECT_EQ(ScopeOf(Lowered(Rows("", "for i { for T.t { run T } for Y.j { run Y } }"))),
+            Scope::kGlobal);
+  EXPECT_EQ(ScopeOf(Lowered(Rows("", kInBlocks))), Scope::kShared);
+  EXPECT_EQ(ScopeOf(Lowered(Rows("", "bind(block.x) i { for T.t { run T } for Y.j { run Y } }"))),
+            Scope::kShared);
+  EXPECT_EQ(ScopeOf(Lowered(Rows("", "bind(thread.x) i { for T.t { run T } for Y.j { run Y } }"))),
+            Scope::kLocal);
+}
+
+TEST(LowerTest, ScopeThatWasAskedForIsKept) {
+  EXPECT_EQ(ScopeOf(Lowered(Rows(" scratch", kFused))), Scope::kScratch);
+  // One worker's nest: nobody else could see its scratch.
+  const std::string serial = "for i { for T.t { run T } for Y.j { run Y } }";
+  EXPECT_EQ(ScopeOf(Lowered(Rows(" scratch", serial))), Scope::kGlobal);
+  EXPECT_EQ(ScopeOf(Lowered(Rows(" global", serial))), Scope::kGlobal);
+  EXPECT_EQ(ScopeOf(Lowered(Rows(" shared", kInBlocks))), Scope::kShared);
+}
+
+TEST(LowerTest, ScopeThatItsUsersDoNotShareIsRefused) {
+  ExpectRefused(Rows(" global", kFused), "T is global and is written and read within one parallel");
+  ExpectRefused(Rows(" global", kInBlocks), "T is global and is written and read within one");
+  ExpectRefused(Rows(" shared", kFused), "T is shared by a block and is touched outside of one");
+  ExpectRefused(Rows(" scratch", kInBlocks), "T is scratch of a worker and is touched by a GPU's");
+  ExpectRefused(Rows(" local", kInBlocks), "T is local to a thread and is touched outside of one");
+  const std::string two_nests = R"(program/1 p
+    input X: f32[4]
+    output Y: f32[4]
+    temp T: f32[4] $scope
+    block T(t in 4) { step T[t] = X[t] }
+    block Y(i in 4) { step Y[i] = T[3 - i] }
+    kernel { $kind T.t { run T } $kind Y.i { run Y } })";
+  const auto with = [&](const char* scope, const char* kind) {
+    return absl::StrReplaceAll(two_nests, {{"$scope", scope}, {"$kind", kind}});
+  };
+  ExpectRefused(with("scratch", "parallel"),
+                "T is scratch of a worker and is touched in more than");
+  ExpectRefused(with("shared", "bind(block.x)"), "T is shared by a block and is touched outside");
+  EXPECT_EQ(ScopeOf(Lowered(with("", "parallel"))), Scope::kGlobal);
+  EXPECT_EQ(ScopeOf(Lowered(with("global", "parallel"))), Scope::kGlobal);
+}
+
 TEST(LowerTest, LoweredProgramIsNotLoweredAgain) {
   const Program lowered = Lowered(RowSums("", "for Y.i { for Y.k { run Y } }"));
   EXPECT_THAT(Lower(lowered), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("already")));

@@ -176,11 +176,14 @@ class ProgramParser {
 
   absl::Status ParseBuffer(BufferRole role) {
     const Token token = cursor_.Peek();
-    Buffer buffer{.role = role};
+    // Where no scope is written: none was asked for, or, in a lowered program, kGlobal.
+    const bool open = role == BufferRole::kTemp && !program_.lowered;
+    Buffer buffer{.role = role, .scope = open ? Scope::kAuto : Scope::kGlobal};
     ASSIGN_OR_RETURN(buffer.name, cursor_.ExpectName("a buffer's name"));
     RETURN_IF_ERROR(cursor_.ExpectSymbol(":"));
     ASSIGN_OR_RETURN(buffer.dtype, ParseType());
     ASSIGN_OR_RETURN(buffer.shape, ParseInts("a dimension", 1, kExtentMax));
+    if (cursor_.TakeWord("global")) buffer.scope = Scope::kGlobal;
     if (cursor_.TakeWord("scratch")) buffer.scope = Scope::kScratch;
     if (cursor_.TakeWord("register")) buffer.scope = Scope::kRegister;
     if (cursor_.TakeWord("shared")) buffer.scope = Scope::kShared;
@@ -458,6 +461,7 @@ class ProgramParser {
       return AddParent(parent, {.kind = NodeKind::kStage, .block = block, .buffer = buffer}, depth);
     }
     if (cursor_.TakeWord("prefetch")) return ParsePrefetch(parent);
+    if (cursor_.TakeWord("barrier")) return AddLeaf(parent, {.kind = NodeKind::kBarrier});
     return ParseStore(parent);
   }
 

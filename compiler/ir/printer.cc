@@ -26,11 +26,13 @@ const char* RoleName(BufferRole role) {
   return "";
 }
 
-// Empty for kGlobal, which is not spelled.
-const char* ScopeName(Scope scope) {
-  switch (scope) {
-    case Scope::kGlobal:
+// Empty where the parser takes it for granted.
+const char* ScopeName(const Buffer& buffer, bool lowered) {
+  switch (buffer.scope) {
+    case Scope::kAuto:
       return "";
+    case Scope::kGlobal:
+      return lowered || buffer.role != BufferRole::kTemp ? "" : " global";
     case Scope::kScratch:
       return " scratch";
     case Scope::kRegister:
@@ -153,7 +155,7 @@ class ProgramPrinter {
   void PrintBuffer(const Buffer& buffer) {
     absl::StrAppend(&text_, RoleName(buffer.role), " ", NameText(buffer.name), ": ",
                     DTypeName(buffer.dtype), "[", absl::StrJoin(buffer.shape, ", "), "]",
-                    ScopeName(buffer.scope));
+                    ScopeName(buffer, program_.lowered));
     const Storage& storage = buffer.storage;
     const bool border_fits = storage.border.empty() || storage.border.size() == buffer.shape.size();
     const Storage dense = border_fits ? DenseStorage(buffer.shape, storage.border) : Storage();
@@ -234,6 +236,9 @@ class ProgramPrinter {
       case NodeKind::kStore:
         absl::StrAppend(&text_, NameOf(program_.buffers, node.buffer), "[", SpellList(node.indices),
                         "] ", CombinerName(node.combiner), " ", Spell(node.value), "\n");
+        return;
+      case NodeKind::kBarrier:
+        text_ += "barrier\n";
         return;
       case NodeKind::kPrefetch:
         absl::StrAppend(&text_, "prefetch(", node.cache_level, ") ",

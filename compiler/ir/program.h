@@ -27,8 +27,9 @@ using NodeId = int32_t;
 enum class BufferRole : uint8_t { kInput, kConstant, kOutput, kPacked, kTemp };
 
 // Where a kTemp lives. kGlobal: one array for all workers. kScratch: one per worker. kRegister:
-// SSA values, every index constant after unrolling. kShared, kLocal: GPU memories.
-enum class Scope : uint8_t { kGlobal, kScratch, kRegister, kShared, kLocal };
+// SSA values, every index constant after unrolling. kShared, kLocal: of a GPU's block and of one of
+// its threads. kAuto: lowering chooses, by who writes and who reads; any other is kept or refused.
+enum class Scope : uint8_t { kGlobal, kScratch, kRegister, kShared, kLocal, kAuto };
 
 // A view of an allocation. Element [i0,i1,..] lies at offset + sum(i_d * strides[d]) elements.
 // Indices from -border[d].first to shape[d] - 1 + border[d].second are readable; the border holds
@@ -46,7 +47,7 @@ struct Buffer {
   DType dtype = DType::kF32;
   std::vector<int64_t> shape;
   BufferRole role = BufferRole::kTemp;
-  Scope scope = Scope::kGlobal;  // Of a kTemp; other roles are kGlobal.
+  Scope scope = Scope::kAuto;  // Of a kTemp; lowered programs have no kAuto.
   Storage storage;
   bool streamed = false;  // A hint: stores bypass the caches (see `stream`).
 };
@@ -108,6 +109,9 @@ enum class NodeKind : uint8_t {
   // Lowered programs only:
   kIf,     // children[0] where cond holds, else children[1] if there is one (each a kSeq)
   kStore,  // leaf: buffer[indices] = value, or combined into it by `combiner`
+  // leaf, outside of loops over threads: the threads of a block wait for each other, and see what
+  // each has stored in shared buffers
+  kBarrier,
   // Any program. Leaf, no meaning: asks for the cache line of buffer[indices].
   kPrefetch,
 };
@@ -134,7 +138,7 @@ struct Node {
   std::string intrinsic;   // kTensorized: its name in schedule/intrinsics.h
   // kBlock, kStage: the block (of a stage: the one that writes the staged window)
   BlockId block = -1;
-  // kStage: the register or scratch buffer; kStore, kPrefetch: the buffer
+  // kStage: the window; kStore, kPrefetch: the buffer
   BufferId buffer = -1;
   std::vector<Expr> indices;              // kStore, kPrefetch
   Expr value;                             // kStore

@@ -77,7 +77,8 @@ absl::Status VerifyBuffer(const Buffer& buffer) {
     }
     count *= extent;
   }
-  if (buffer.role != BufferRole::kTemp && buffer.scope != Scope::kGlobal) {
+  if (buffer.role != BufferRole::kTemp && buffer.scope != Scope::kGlobal &&
+      buffer.scope != Scope::kAuto) {
     return Broken("buffer ", buffer.name, ": only temporary buffers have a scope");
   }
   return VerifyStorage(buffer);

@@ -61,7 +61,8 @@ class TreeVerifier {
     path_.push_back(id);
     const Node& node = Get(id);
     const NodeKind kind = node.kind;
-    if (kind == NodeKind::kBlock || kind == NodeKind::kStore || kind == NodeKind::kPrefetch) {
+    if (kind == NodeKind::kBlock || kind == NodeKind::kStore || kind == NodeKind::kPrefetch ||
+        kind == NodeKind::kBarrier) {
       if (!node.children.empty()) return Broken("node ", id, " is a leaf and has children");
     }
     RETURN_IF_ERROR(CheckKind(node));
@@ -107,6 +108,9 @@ class TreeVerifier {
         return CheckExpr(node.cond, DType::kBool, "a condition");
       case NodeKind::kStore:
         return CheckStore(node);
+      case NodeKind::kBarrier:
+        return program_.lowered ? absl::OkStatus()
+                                : Broken("a barrier in a program that is not lowered");
       case NodeKind::kPrefetch:
         RETURN_IF_ERROR(CheckIndices(node, "a prefetch"));
         if (node.cache_level < 1 || node.cache_level > 2) {
@@ -171,7 +175,8 @@ class TreeVerifier {
     }
     const Buffer& buffer = program_.buffers[node.buffer];
     const Block& block = program_.blocks[node.block];
-    if (buffer.role != BufferRole::kTemp || buffer.scope == Scope::kGlobal) {
+    if (buffer.role != BufferRole::kTemp || buffer.scope == Scope::kGlobal ||
+        buffer.scope == Scope::kAuto) {
       return Broken("stage of ", block.name, ": ", buffer.name,
                     " is no register, scratch, shared or local buffer");
     }

@@ -23,6 +23,8 @@ const char* ScopeName(Scope scope) {
       return "local";
     case Scope::kGlobal:
       return "global";
+    case Scope::kAuto:
+      return "auto";
   }
   return "";
 }

@@ -160,6 +160,8 @@ class Walker {
       for (WalkItem& item : Items(node.children, times)) items.push_back(std::move(item));
       return;
     }
+    // What waiting costs is no work of a nest.
+    if (node.kind == NodeKind::kBarrier) return;
     WalkItem item;
     if (node.kind == NodeKind::kIf) {
       item.kind = WalkKind::kIf;

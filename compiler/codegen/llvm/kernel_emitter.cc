@@ -250,6 +250,8 @@ void FunctionEmitter::EmitNode(NodeId id) {
       }
       return EmitBranch(condition, prefetch, {});
     }
+    case NodeKind::kBarrier:
+      return state_.Fail("a barrier of a GPU's threads");
     default:
       return state_.Fail("the program is not lowered: it has blocks or stages");
   }

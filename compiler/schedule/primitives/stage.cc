@@ -1,11 +1,26 @@
-// stage@1 Y->acc inside=mt scope=register|scratch: the elements of Y that are written under loop mt
-// are kept in `acc` while the loop's body runs: filled with init, or reloaded, on entry; finished,
-// or stored back as partial sums, on exit.
+// stage@1 Y->acc inside=mt scope=register|scratch|shared|local: the elements of Y that are written
+// under loop mt are kept in `acc` while the loop's body runs: filled with init, or reloaded, on
+// entry; finished, or stored back as partial sums, on exit. Whether all who touch the window share
+// a memory of that scope is seen when all loops are bound: lowering refuses what is not so.
+#include <algorithm>
+#include <array>
+#include <utility>
+
 #include "base/status_macros.h"
 #include "compiler/schedule/primitives/primitives.h"
 #include "compiler/schedule/rewrite.h"
 
 namespace burnish {
+namespace {
+
+constexpr std::array<std::pair<absl::string_view, Scope>, 4> kScopes = {{
+    {"register", Scope::kRegister},
+    {"scratch", Scope::kScratch},
+    {"shared", Scope::kShared},
+    {"local", Scope::kLocal},
+}};
+
+}  // namespace
 
 absl::Status ApplyStage(const Step& step, Program& program) {
   RETURN_IF_ERROR(WantNames(step, 1, 1));
@@ -14,8 +29,10 @@ absl::Status ApplyStage(const Step& step, Program& program) {
   ASSIGN_OR_RETURN(const NodeId loop, FindLoopArg(program, inside));
   ASSIGN_OR_RETURN(const std::string scope, step.GetWord("scope"));
   RETURN_IF_ERROR(WantNewBuffer(program, step.outputs[0]));
-  if (scope != "register" && scope != "scratch") {
-    return Refuse("got scope=", scope, ", want register or scratch");
+  const auto found = std::find_if(kScopes.begin(), kScopes.end(),
+                                  [&](const auto& known) { return known.first == scope; });
+  if (found == kScopes.end()) {
+    return Refuse("got scope=", scope, ", want register, scratch, shared or local");
   }
   if (program.blocks[block].reduction.empty()) {
     return Refuse(step.inputs[0], " has no reduction: there is nothing to keep");
@@ -49,7 +66,7 @@ absl::Status ApplyStage(const Step& step, Program& program) {
       AddBuffer(program, {.name = step.outputs[0],
                           .dtype = program.buffers[program.blocks[block].output].dtype,
                           .role = BufferRole::kTemp,
-                          .scope = scope == "register" ? Scope::kRegister : Scope::kScratch});
+                          .scope = found->second});
   const NodeId stage =
       AddNode(program, {.kind = NodeKind::kStage, .block = block, .buffer = buffer});
   const std::vector<NodeId> children = program.nodes[loop].children;

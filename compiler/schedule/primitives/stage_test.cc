@@ -1,8 +1,14 @@
+#include <string>
+
+#include "absl/strings/str_cat.h"
 #include "compiler/schedule/primitives/primitive_test_util.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace burnish {
 namespace {
+
+using ::testing::HasSubstr;
 
 TEST(StageTest, WindowIsKeptUnderTheLoop) {
   EXPECT_EQ(After(kMatmulText, R"(split@1 n->(no,ni) size=4
@@ -82,13 +88,23 @@ kernel {
 )");
 }
 
+TEST(StageTest, WindowMayLieInTheMemoryOfABlockOrAThread) {
+  const char* const steps = "bind@1 m thread=block.x\nbind@1 n thread=thread.x\n";
+  for (const char* scope : {"shared", "local"}) {
+    const std::string inside = scope == std::string("shared") ? "m" : "n";
+    const std::string text =
+        After(kMatmulText, absl::StrCat(steps, "stage@1 Y->acc inside=", inside, " scope=", scope));
+    EXPECT_THAT(text, HasSubstr(absl::StrCat("temp acc: f32[] ", scope)));
+  }
+}
+
 TEST(StageTest, IllegalUsesAreRefusedWithAReason) {
   ExpectRefused({
       {.before = "", .step = "stage@1 Q->acc inside=m scope=register", .reason = "no block 'Q'"},
       {.before = "", .step = "stage@1 Y->acc scope=register", .reason = "needs inside="},
       {.before = "",
        .step = "stage@1 Y->acc inside=m scope=attic",
-       .reason = "want register or scratch"},
+       .reason = "want register, scratch, shared or local"},
       {.before = "",
        .step = "stage@1 Y->X inside=m scope=register",
        .reason = "there is a buffer 'X' already"},
