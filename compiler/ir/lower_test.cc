@@ -228,6 +228,20 @@ constexpr char kInBlocks[] =
 // Of T, after lowering.
 Scope ScopeOf(const Program& lowered) { return lowered.buffers[FindBuffer(lowered, "T")].scope; }
 
+int Count(absl::string_view text, absl::string_view word) {
+  int count = 0;
+  for (size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) ++count;
+  return count;
+}
+
+// What the verifier says of `lowered` with the barrier of this number left out.
+absl::Status WithoutBarrier(const Program& lowered, int number) {
+  std::string text = Print(lowered);
+  size_t at = text.find("barrier\n");
+  for (; number > 0; --number) at = text.find("barrier\n", at + 1);
+  return ParseProgram(text.erase(at, absl::string_view("barrier").size())).status();
+}
+
 TEST(LowerTest, TemporaryWithoutScopeLivesWhereAllItsUsersMeet) {
   EXPECT_EQ(ScopeOf(Lowered(Rows("", kFused))), Scope::kScratch);
   EXPECT_EQ(ScopeOf(Lowered(Rows("", "for i { for T.t { run T } for Y.j { run Y } }"))),
@@ -269,6 +283,35 @@ TEST(LowerTest, ScopeThatItsUsersDoNotShareIsRefused) {
   ExpectRefused(with("shared", "bind(block.x)"), "T is shared by a block and is touched outside");
   EXPECT_EQ(ScopeOf(Lowered(with("", "parallel"))), Scope::kGlobal);
   EXPECT_EQ(ScopeOf(Lowered(with("global", "parallel"))), Scope::kGlobal);
+}
+
+TEST(LowerTest, BarrierStandsBetweenLoopsOverThreadsThatShareMemory) {
+  const Program lowered = Lowered(Rows("", kInBlocks));
+  EXPECT_EQ(Count(Print(lowered), "barrier\n"), 1) << Print(lowered);
+  EXPECT_THAT(WithoutBarrier(lowered, 0),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("no barrier between loops over threads that touch T")));
+  // What is not shared needs none.
+  EXPECT_EQ(Count(Print(Lowered(Rows("", kFused))), "barrier\n"), 0);
+}
+
+// A window in shared memory: filled, combined into in each iteration of k, read.
+TEST(LowerTest, BarrierStandsBetweenIterationsThatShareMemory) {
+  const Program lowered = Lowered(RowSums(R"(
+    temp acc: f32[2] shared
+    var io in 2
+    var ii in 2
+    var Y.i in 4 = io * 2 + ii)",
+                                          R"(
+    bind(block.x) io { stage Y in acc { for Y.k { bind(thread.x) ii { run Y } } } })",
+                                          "Y.i; k in 6"));
+  EXPECT_EQ(lowered.buffers[FindBuffer(lowered, "acc")].scope, Scope::kShared);
+  const int count = Count(Print(lowered), "barrier\n");
+  EXPECT_EQ(count, 2) << Print(lowered);
+  for (int i = 0; i < count; ++i) {
+    EXPECT_THAT(WithoutBarrier(lowered, i),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("no barrier between")));
+  }
 }
 
 TEST(LowerTest, LoweredProgramIsNotLoweredAgain) {
