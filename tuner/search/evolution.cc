@@ -10,13 +10,28 @@
 namespace burnish {
 namespace {
 
+// The numbers are choices; none was tuned by an experiment. What bounds them is the search's CPU
+// time: each new point is bound, lowered and scored. 128 parents and four generations of 128
+// children look at no more than 640 points, about what `enumerated_points_max` (512) lets a small
+// space cost, and four generations are what TVM's auto_scheduler runs (on 2,048 in the population).
 constexpr int kPopulation = 128;
 constexpr int kGenerations = 4;
+// The measured points lead the search to where the machine was fast, the scores lead it to where
+// the model believes it is. Half of the parents come from each, so that a model that is wrong about
+// one region does not choose alone.
 constexpr int kMeasuredMax = 32;         // Of the fastest measured points, in the population.
 constexpr double kMeasuredParent = 0.5;  // Chance that a parent is chosen by its latency.
+// Crossover is the smaller part: it can only mix points of one sketch, and decisions that were
+// chosen to fit together come apart. TVM's auto_scheduler takes 0.05; the difference was not
+// measured.
 constexpr double kCrossover = 0.2;
 constexpr double kNeighbourStep = 0.6;  // Of a mutation: to the next value, else to any.
+// The best of four: pressure that depends on ranks only. Scores of the analytic and of the learned
+// model have different scales, so that a choice in proportion to them would mean something else
+// after each training.
 constexpr int kTournament = 4;
+// A parent in a corner of the space may have few valid neighbours. After so many refusals it has no
+// child in this generation; another parent is cheaper than looking further.
 constexpr int kTriesMax = 16;
 
 class Evolution {
@@ -25,10 +40,15 @@ class Evolution {
       : space_(space), measured_(state.Fastest(kMeasuredMax)), rng_(rng), pool_(pool) {}
 
   absl::Status Start(absl::Span<const Proposal> seeds) {
+    // Measured points and seeds first. They can no longer be suggested once they are known, but
+    // their children can: they are here to be parents.
     for (const Observation* one : measured_) population_.push_back(one->proposal);
     for (const Proposal& seed : seeds) {
+      // A seed that no sketch can say has no point, so that nothing can be changed in it.
       if (seed.sketch_index != Proposal::kNoSketch) population_.push_back(seed);
     }
+    // Twice as many draws as places: a sketch whose constraints leave next to nothing gives none,
+    // and must not hold up the search of the others.
     for (int draws = 2 * kPopulation; draws > 0 && Size() < kPopulation; --draws) {
       const int sketch = static_cast<int>(rng_.Below(space_.sketches().size()));
       const std::optional<Point> point = space_.RandomPoint(sketch, rng_);
@@ -42,6 +62,8 @@ class Evolution {
   absl::Status NextGeneration() {
     if (population_.empty()) return absl::OkStatus();
     std::vector<Proposal> children;
+    // All children are made before any is scored: one call of the model for a generation, and one
+    // stream of random numbers that does not depend on scores of siblings.
     for (int i = 0; i < kPopulation; ++i) {
       const Proposal& parent = SelectParent();
       const std::optional<Point> point = Breed(parent);
@@ -64,8 +86,12 @@ class Evolution {
   bool IsBetter(const Proposal& a, const Proposal& b) const {
     const CandidateScore& score_a = pool_.Find(a.candidate_id)->score;
     const CandidateScore& score_b = pool_.Find(b.candidate_id)->score;
+    // A candidate that does not apply has score 0, which says nothing: log throughputs may be
+    // negative.
     if (score_a.valid != score_b.valid) return score_a.valid;
     if (score_a.score != score_b.score) return score_a.score > score_b.score;
+    // A total order. Ties (twins have equal features) would otherwise fall as the sort leaves them,
+    // and a replayed study would suggest something else.
     return a.candidate_id < b.candidate_id;
   }
 
@@ -88,8 +114,11 @@ class Evolution {
   std::optional<Point> Breed(const Proposal& parent) {
     for (int attempt = 0; attempt < kTriesMax; ++attempt) {
       Point point = parent.point;
+      // A second parent of another sketch has other decisions, with which nothing can be mixed.
+      // Then the child is a mutation, so that no attempt is lost.
       const bool crossed = rng_.Uniform() < kCrossover && CrossWith(SelectParent(), parent, point);
       if (!crossed && !Mutate(parent.sketch_index, point)) return std::nullopt;
+      // A step off the end of a decision is clamped and leaves the point as it was.
       if (point != parent.point && IsValid(space_.sketches()[parent.sketch_index], point))
         return point;
     }
@@ -111,6 +140,8 @@ class Evolution {
     const Sketch& sketch = space_.sketches()[sketch_index];
     std::vector<size_t> open;
     for (size_t d = 0; d < point.size(); ++d) {
+      // Many decisions have one value on a given target (one thread: nothing to deal out). Drawing
+      // among them would give children that equal their parent.
       if (sketch.decisions[d].values.size() > 1) open.push_back(d);
     }
     if (open.empty()) return false;
@@ -118,6 +149,8 @@ class Evolution {
       const size_t d = open[rng_.Below(open.size())];
       const std::vector<int64_t>& values = sketch.decisions[d].values;
       const int64_t size = static_cast<int64_t>(values.size());
+      // Values are sorted and mostly sizes, and costs of neighbouring sizes are alike: a step tries
+      // the slope. A jump (the other 40 %) leaves a local optimum, which steps alone could not.
       if (rng_.Uniform() < kNeighbourStep) {
         const int64_t at =
             std::lower_bound(values.begin(), values.end(), point[d]) - values.begin();
@@ -126,6 +159,8 @@ class Evolution {
       } else {
         point[d] = values[rng_.Below(values.size())];
       }
+      // 1.33 decisions on average. Two are needed where a constraint ties them, such as rows times
+      // vectors of a register tile: each alone leads out of the valid points.
     } while (rng_.Below(4) == 0);
     return true;
   }

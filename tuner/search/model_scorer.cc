@@ -20,12 +20,16 @@ ModelScorer::ModelScorer(std::shared_ptr<SharedModel> shared, std::string task, 
 absl::StatusOr<const ModelScorer::Known*> ModelScorer::Extract(const Proposal& proposal) const {
   const auto found = known_.find(proposal.candidate_id);
   if (found != known_.end()) return &found->second;
+  // All at once rather than the oldest: what is forgotten is only computed again, so no order of
+  // use is kept.
   if (known_.size() >= kKnownMax) known_.clear();
   absl::StatusOr<Extraction> extraction = extract_(proposal);
   Known known;
   if (extraction.ok()) {
     known = {true, *std::move(extraction)};
     CHECK_EQ(known.extraction.features.size(), static_cast<size_t>(columns_));
+    // A trace that does not apply is a fact about the candidate, and is remembered as such. Any
+    // other error is ours and would make valid candidates vanish, so it ends the study.
   } else if (!absl::IsInvalidArgument(extraction.status())) {
     return extraction.status();
   }
@@ -43,8 +47,10 @@ absl::StatusOr<std::vector<CandidateScore>> ModelScorer::Score(
     scores[i].fingerprint = known->extraction.fingerprint;
     features.AddRow(known->extraction.features);
   }
+  // Models need not take an empty matrix.
   if (features.rows() == 0) return scores;
   ASSIGN_OR_RETURN(const std::vector<float> predicted, shared_->model->Predict(features));
+  // Rows are those of the valid candidates alone, in their order.
   size_t row = 0;
   for (CandidateScore& score : scores) {
     if (score.valid) score.score = predicted[row++];
@@ -66,6 +72,9 @@ absl::Status ModelScorer::Train(absl::Span<const TrainingSample> samples) {
     if (!known->valid) continue;
     features.AddRow(known->extraction.features);
     results.push_back(sample.measurement);
+    // A chain over samples, not over calls: a study that trained in rounds and one that replays its
+    // log in one go have learned the same, and must say so. Latencies are in it since a failure and
+    // a time teach different things.
     snapshot = Sha256Hex(absl::StrCat(snapshot, sample.proposal.candidate_id, ":",
                                       RankLatencyNs(sample.measurement)));
   }

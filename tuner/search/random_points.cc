@@ -9,6 +9,8 @@
 namespace burnish {
 namespace {
 
+// In a large space most draws are open at once. Fifty misses in a row say that this space is nearly
+// used up, and the batch ends shorter.
 constexpr int kDrawsPerCandidate = 50;
 
 // Scores `proposals` and takes what may be taken, at most `count`. Returns how many were taken.
@@ -29,6 +31,8 @@ absl::Status TakeEnumerated(const std::vector<Proposal>& all, int count,
     if (selection.IsOpen(proposal.candidate_id)) open.push_back(&proposal);
   }
   // Fisher and Yates, only as far as it is needed.
+  // Places before `i` are drawn. Those of them that were not taken are twins or do not apply, and
+  // never will be taken, so none is drawn twice.
   for (size_t i = 0; i < open.size() && count > 0 && !selection.full();) {
     std::vector<Proposal> drawn;
     for (; i < open.size() && static_cast<int>(drawn.size()) < count; ++i) {
@@ -51,6 +55,8 @@ absl::Status TakeRandom(const SearchSpace& space, int count, const CandidateScor
   }
   for (int draws = count * kDrawsPerCandidate; draws > 0 && count > 0;) {
     std::vector<Proposal> drawn;
+    // In groups of as many as are wanted: one call of the scorer for the usual case that all of
+    // them are taken.
     for (; draws > 0 && static_cast<int>(drawn.size()) < count; --draws) {
       const int sketch = static_cast<int>(rng.Below(space.sketches().size()));
       const std::optional<Point> point = space.RandomPoint(sketch, rng);

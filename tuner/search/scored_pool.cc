@@ -9,9 +9,12 @@
 namespace burnish {
 
 absl::Status ScoredPool::Add(absl::Span<const Proposal> proposals) {
+  // All that are new in one call: the scorer asks its model once for all rows.
   std::vector<Proposal> unscored;
   for (const Proposal& proposal : proposals) {
     const size_t next = all_.size() + unscored.size();
+    // Its place is known before it is scored, and a second occurrence within `proposals` finds it
+    // taken. Evolution meets the same child of different parents all the time.
     if (index_.emplace(proposal.candidate_id, next).second) unscored.push_back(proposal);
   }
   if (unscored.empty()) return absl::OkStatus();
@@ -34,6 +37,8 @@ std::vector<const ScoredProposal*> ScoredPool::Ranked() const {
     if (scored.score.valid) ranked.push_back(&scored);
   }
   std::sort(ranked.begin(), ranked.end(), [](const ScoredProposal* a, const ScoredProposal* b) {
+    // Equal scores are common, since twins have equal features. The id decides, not the order of
+    // arrival, so that the ranking is a function of the set alone.
     if (a->score.score != b->score.score) return a->score.score > b->score.score;
     return a->proposal.candidate_id < b->proposal.candidate_id;
   });

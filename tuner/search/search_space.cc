@@ -15,6 +15,8 @@
 namespace burnish {
 namespace {
 
+// Of the combinations of ResNet-50's decisions at least half are not valid, so that a few draws
+// meet a point. The bound is for a sketch that has next to none: a choice, not tuned.
 constexpr int kRandomTriesMax = 1000;
 
 // Position of `value` in a decision's values.
@@ -39,16 +41,21 @@ absl::Status SearchSpace::Enumerate() {
   for (const Sketch& sketch : options_.sketches) {
     const int64_t size = SpaceSize(sketch);
     product = size > kProductMax ? size : product + size;
+    // Cheap refusal first. Whether a point is valid is asked point by point, and this runs before
+    // the first trial of every task.
     if (product > kProductMax) return absl::OkStatus();
   }
   std::vector<Proposal> proposals;
   absl::flat_hash_set<std::string> seen;  // Traces: points may differ in what no step names.
   for (int s = 0; s < static_cast<int>(options_.sketches.size()); ++s) {
     const int64_t left = options_.enumerated_points_max - static_cast<int64_t>(proposals.size());
+    // One more than there is room for tells "too many" from "exactly as many".
     const std::vector<Point> points = EnumeratePoints(options_.sketches[s], left + 1);
     if (static_cast<int64_t>(points.size()) > left) return absl::OkStatus();
     for (const Point& point : points) {
       ASSIGN_OR_RETURN(Proposal proposal, Propose(s, point));
+      // The trace is the candidate's identity. Two points with one trace would have one id, and the
+      // second could never be suggested.
       if (seen.insert(proposal.trace).second) proposals.push_back(std::move(proposal));
     }
   }
@@ -69,9 +76,13 @@ Proposal SearchSpace::Recognize(absl::string_view trace) const {
   proposal.candidate_id = CandidateId(options_.workload_id, options_.target, options_.contract,
                                       proposal.trace, options_.codegen_epoch);
   const absl::StatusOr<Trace> steps = ParseStoredTrace(trace);
+  // Records may hold traces of a later version of this program. The candidate keeps its id, so that
+  // its measurement is known; it only has no point.
   if (!steps.ok()) return proposal;
   for (int s = 0; s < static_cast<int>(options_.sketches.size()); ++s) {
     std::optional<Point> point = burnish::Recognize(options_.sketches[s], *steps);
+    // A point that a sketch can say, but that its constraints exclude today, is no parent: its
+    // children would start outside of the space.
     if (!point.has_value() || !IsValid(options_.sketches[s], *point)) continue;
     proposal.sketch_index = s;
     proposal.point = *std::move(point);
@@ -88,6 +99,8 @@ std::optional<Point> SearchSpace::RandomPoint(int sketch_index, Rng& rng) const 
       const std::vector<int64_t>& values = sketch.decisions[d].values;
       point[d] = values[rng.Below(values.size())];
     }
+    // Rejection keeps the draw uniform over the valid points, which choosing decision by decision
+    // among what is still possible would not.
     if (IsValid(sketch, point)) return point;
   }
   return std::nullopt;
@@ -104,6 +117,7 @@ std::vector<Point> SearchSpace::Neighbours(int sketch_index, const Point& point)
       Point changed = point;
       changed[d] = decision.values[v];
       if (!IsValid(sketch, changed)) continue;
+      // Distance in positions, not in values: from 8 the values 4 and 16 are equally near.
       found.emplace_back(std::abs(v - position), d, std::move(changed));
     }
   }

@@ -13,6 +13,8 @@ std::optional<int> GradientScheduler::Pick(absl::Span<const TaskProgress> tasks)
   for (int i = 0; i < static_cast<int>(tasks.size()); ++i) {
     const TaskProgress& task = tasks[i];
     if (HasStopped(task, share, total_ns, options_)) continue;
+    // A task without a trial has a guess in place of a slope. All of them get their first batch
+    // before guesses and slopes are compared, as in Ansor's warm-up round.
     const bool is_new = task.trial_count() + task.pending_count == 0;
     const double window = options_.window_trials;
     double slope = 0;
@@ -22,7 +24,10 @@ std::optional<int> GradientScheduler::Pick(absl::Span<const TaskProgress> tasks)
     } else {
       slope = task.weight * PredictedGainNs(task, share, options_);
     }
+    // Results come late: without this the steepest task would be picked for every batch until its
+    // first result is back, and a farm of 64 places would fill with one task.
     slope *= window / (window + static_cast<double>(task.pending_count));
+    // Of equals the first: the pick is a function of the arguments, as a replay needs.
     if (!picked.has_value() || (is_new && !picked_is_new) ||
         (is_new == picked_is_new && slope > picked_slope)) {
       picked = i;
@@ -40,6 +45,7 @@ double GradientScheduler::PredictedGain(absl::Span<const TaskProgress> tasks) co
   for (const TaskProgress& task : tasks) {
     if (HasStopped(task, share, total_ns, options_)) continue;
     if (task.latency_ns() == 0) return 1;  // Something does not run at all: everything is to gain.
+    // An upper estimate: as if each task got a whole window of its own.
     gain_ns += task.weight * PredictedGainNs(task, share, options_);
   }
   return total_ns > 0 ? gain_ns / total_ns : 0;

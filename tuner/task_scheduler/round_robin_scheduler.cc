@@ -21,6 +21,8 @@ std::optional<int> RoundRobinScheduler::Pick(absl::Span<const TaskProgress> task
 }
 
 double RoundRobinScheduler::PredictedGain(absl::Span<const TaskProgress> tasks) const {
+  // When a study stops must not depend on who deals out its trials, or the two could not be
+  // compared.
   return GradientScheduler(options_).PredictedGain(tasks);
 }
 
