@@ -12,6 +12,8 @@
 namespace burnish {
 namespace {
 
+// Fisher and Yates with the house's own generator: std::shuffle may differ from one standard
+// library to the next, and a plan is a function of the seed.
 std::vector<int> Permutation(int count, Rng& rng) {
   std::vector<int> entries(count);
   std::iota(entries.begin(), entries.end(), 0);
@@ -28,6 +30,8 @@ std::vector<int> BlockOf(int entry_count, int pass_count, Rng& rng) {
     const std::vector<int> entries = Permutation(entry_count, rng);
     block.insert(block.end(), entries.begin(), entries.end());
   }
+  // A task with fewer entries than the block has passes runs them again in another order, so that
+  // no pass is without it: every step of the model runs in each.
   block.resize(pass_count);
   return block;
 }
@@ -42,12 +46,17 @@ ModelOrder PlanPasses(absl::Span<const int> entry_counts, absl::Span<const int> 
     CHECK(entry_counts[task] >= 1);
     if (task > 0) first_entry[task] = first_entry[task - 1] + entry_counts[task - 1];
   }
+  // The shortest block in which every entry of every task runs.
   const int block_passes = *std::max_element(entry_counts.begin(), entry_counts.end());
   ModelOrder order{.step_count = static_cast<int32_t>(model_order.size()),
+                   // One whole block, since each entry's code and constants are touched for the
+                   // first time in its own first pass.
                    .warm_up_pass_count = block_passes};
   for (int block = 0; block <= options.block_count; ++block) {
     std::vector<std::vector<int>> entries;  // [task][pass of the block]
     for (size_t task = 0; task < entry_counts.size(); ++task) {
+      // A stream for each task, process and block: the order of one task does not move when another
+      // task loses an entry between two processes.
       Rng rng(RngStream{.seed = options.seed,
                         .purpose = "refine",
                         .task = std::to_string(task),

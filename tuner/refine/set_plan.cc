@@ -18,10 +18,13 @@ SetPlan PlanSets(absl::Span<const std::array<int, 2>> members, absl::Span<const 
   CHECK(!members.empty() && !model_order.empty() && options.block_count >= 1);
   SetPlan plan;
   plan.order.step_count = static_cast<int32_t>(model_order.size());
+  // One pass of each set: the first touches code and constants that no pass before had in use.
   plan.order.warm_up_pass_count = 2;
   for (int block = 0; block <= options.block_count; ++block) {
     Rng rng(RngStream{
         .seed = options.seed, .purpose = "refine sets", .round = options.process, .index = block});
+    // In turn, but not always in the same one: the set that runs second would meet a machine that
+    // the first has warmed.
     const int first = static_cast<int>(rng.Below(2));
     for (const int set : {first, 1 - first}) {
       plan.set_of_pass.push_back(set);
@@ -37,6 +40,8 @@ absl::StatusOr<std::array<double, 2>> SetPassNs(const SetPlan& plan,
   std::vector<size_t> read(candidates.size(), 0);  // Latencies of each candidate so far.
   const ModelOrder& order = plan.order;
   for (int64_t pass = order.warm_up_pass_count; pass < order.pass_count(); ++pass) {
+    // A candidate has one latency a pass, the mean over its steps (ModelOrder), so its share of the
+    // pass is that times their number.
     std::map<int32_t, int> step_counts;
     for (int32_t step = 0; step < order.step_count; ++step) {
       ++step_counts[order.candidates[pass * order.step_count + step]];
@@ -45,6 +50,8 @@ absl::StatusOr<std::array<double, 2>> SetPassNs(const SetPlan& plan,
     for (const auto& [candidate, step_count] : step_counts) {
       const std::vector<int64_t>& latency_ns = candidates[candidate].latency_ns;
       if (read[candidate] == latency_ns.size()) {
+        // The worker's answer crosses a process border. A count that does not fit would shift every
+        // later pass to the wrong set without anything looking odd.
         return absl::InternalError("a candidate has fewer latencies than passes");
       }
       total_ns += step_count * static_cast<double>(latency_ns[read[candidate]++]);
@@ -56,6 +63,8 @@ absl::StatusOr<std::array<double, 2>> SetPassNs(const SetPlan& plan,
       return absl::InternalError("a candidate has more latencies than passes");
     }
   }
+  // The median of passes: an interrupted pass is slow by any amount, and a mean would hand the
+  // verdict to it.
   return std::array<double, 2>{Median(std::move(pass_ns[0])), Median(std::move(pass_ns[1]))};
 }
 

@@ -22,6 +22,8 @@ size_t ProcessCount(const RefineTimes& task) {
   return HasContest(task) ? std::min(task.entry_ns[0].size(), task.entry_ns[1].size()) : 0;
 }
 
+// The mean of both copies of the incumbent: which of the two lies better in memory is chance, and a
+// contender should not have to beat the lucky one, nor win against the unlucky one.
 double IncumbentNs(const RefineTimes& task, size_t process) {
   return (task.entry_ns[0][process] + task.entry_ns[1][process]) / 2;
 }
@@ -55,8 +57,11 @@ Standing StandingOf(const RefineTimes& task, double common_spread) {
   const size_t count = ProcessCount(task);
   for (size_t process = 0; process < count; ++process) {
     standing.incumbent_ns += IncumbentNs(task, process) / static_cast<double>(count);
+    // The largest, not the mean: three processes give three differences, too few for an average to
+    // say what one of them could be by chance.
     standing.spread_ns = std::max(standing.spread_ns, DifferenceNs(task, process));
   }
+  // A task whose two halves happened to agree would otherwise let any contender win.
   standing.spread_ns = std::max(standing.spread_ns, common_spread * standing.incumbent_ns);
   return standing;
 }
@@ -64,9 +69,11 @@ Standing StandingOf(const RefineTimes& task, double common_spread) {
 // In every process so far, and it took part in all of them.
 bool Beats(const RefineTimes& task, size_t entry, double spread_ns) {
   const size_t count = ProcessCount(task);
+  // An entry that left after an early process has no time in the later ones, and cannot come back.
   if (count == 0 || task.entry_ns[entry].size() != count) return false;
   for (size_t process = 0; process < count; ++process) {
     const double gain_ns = IncumbentNs(task, process) - task.entry_ns[entry][process];
+    // Written so that a NaN loses.
     if (!(gain_ns > spread_ns)) return false;
   }
   return true;
@@ -86,6 +93,8 @@ std::vector<std::vector<bool>> Contenders(absl::Span<const RefineTimes> tasks) {
       any = any || entries[entry];
     }
     if (!entries.empty()) entries[0] = true;
+    // The second copy is there to measure the spread. Without contenders nobody asks for it, and
+    // its passes are saved.
     if (entries.size() > 1) entries[1] = any;
   }
   return stays;
@@ -98,6 +107,8 @@ std::vector<RefineVerdict> Judge(absl::Span<const RefineTimes> tasks) {
     const Standing standing = StandingOf(task, common_spread);
     RefineVerdict& verdict = verdicts.emplace_back(
         RefineVerdict{.incumbent_ns = standing.incumbent_ns, .spread_ns = standing.spread_ns});
+    // A verdict needs all three processes: one process is one layout of code and pages, and in it a
+    // candidate may win by that alone (docs/adr/0002).
     if (ProcessCount(task) < static_cast<size_t>(kRefineProcesses)) continue;
     for (size_t entry = 2; entry < task.entry_ns.size(); ++entry) {
       if (!Beats(task, entry, standing.spread_ns)) continue;

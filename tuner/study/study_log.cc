@@ -17,6 +17,8 @@ constexpr absl::string_view kHistoryPrefix = "history/";
 constexpr absl::string_view kRoundPrefix = "round/";
 constexpr absl::string_view kDropped = "dropped";
 
+// The store knows three kinds of entries and this log needs six: the further ones are phases, with
+// a name in a column that a phase does not need otherwise. So no schema had to change.
 // Phases are named by their snapshot id.
 std::string PhaseName(const StudyEvent& event) {
   switch (event.kind) {
@@ -74,6 +76,7 @@ absl::StatusOr<StudyEvent> FromLog(const StudyLogEntry& entry) {
     event.kind = kind;
     return event;
   }
+  // To pass over what a later version wrote would replay another search than the one that ran.
   return absl::DataLossError(
       absl::StrCat("study log: got phase '", entry.snapshot_id, "', which is not known here"));
 }

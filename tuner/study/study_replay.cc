@@ -15,12 +15,16 @@ absl::Status ReplayEvent(const StudyStorage& storage, const StudyEvent& event,
   switch (event.kind) {
     case StudyEventKind::kSession:
     case StudyEventKind::kHistory:
+    // A snapshot is no state of its own: the model is what it was taught, and the caller teaches it
+    // again where the events stand.
     case StudyEventKind::kSnapshot:
       return absl::OkStatus();
     case StudyEventKind::kRound: {
       std::vector<Trial> trials;
       for (const std::string& id : event.trial_ids) {
         // A trial that was dropped later has left no trace; its number is taken all the same.
+        // Also of trials whose results follow: kUpdate tells pending trials only, so that every
+        // trial is begun first.
         const std::string* trace = storage.TraceOf(id);
         ASSIGN_OR_RETURN(const int64_t number,
                          ParseTrialNumber(storage.study_id(), event.task_index, id));
@@ -33,6 +37,8 @@ absl::Status ReplayEvent(const StudyStorage& storage, const StudyEvent& event,
       std::vector<TrialResult> results;
       for (const std::string& id : event.trial_ids) {
         const auto stored = storage.results().find(id);
+        // Results are written before their update. An update without its result is no crash of this
+        // program but a database that lost rows: to go on would repeat a search that never was.
         if (stored == storage.results().end()) {
           return absl::DataLossError(
               absl::StrCat("the log names trial ", id, ", of which there is no result"));
@@ -42,6 +48,7 @@ absl::Status ReplayEvent(const StudyStorage& storage, const StudyEvent& event,
       return tasks[event.task_index]->Tell(results);
     }
     case StudyEventKind::kDropped:
+      // At its place in the order: Suggest depends on what was pending then.
       tasks[event.task_index]->Drop(event.trial_ids);
       return absl::OkStatus();
   }

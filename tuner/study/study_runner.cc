@@ -11,7 +11,10 @@
 namespace burnish {
 namespace {
 
+// How late an interrupt and a line of progress may be. Results wake the loop at once.
 constexpr absl::Duration kCollectTimeout = absl::Seconds(1);
+// A farm that is away must not keep a user who cancels. Ten seconds cover a kernel that is being
+// timed (see MeasureMethod::timeout); what comes later finds nobody.
 constexpr absl::Duration kCancelTimeout = absl::Seconds(10);
 
 enum class Request { kNone, kInterrupt, kCancel };
@@ -25,6 +28,8 @@ class StudyRunner::Impl {
   absl::StatusOr<StudyResult> Run() {
     CHECK(!has_run_.exchange(true));
     absl::StatusOr<StopReason> reason = session_.Start();
+    // Whatever fails from here on leaves its reason in the store, so that the list of studies does
+    // not show one as running for ever.
     if (reason.ok()) reason = Loop();
     if (reason.ok()) reason = Refine(*reason);
     absl::Status finished = reason.ok() ? session_.Finish(*reason) : reason.status();
@@ -55,16 +60,22 @@ class StudyRunner::Impl {
         return StopReason::kCancelled;
       }
       ASSIGN_OR_RETURN(const StopReason reason, session_.Fill());
+      // Not when Fill gave a reason, but when nothing is open any more: trials in flight have been
+      // paid for.
       if (session_.open_count() == 0) {
         CHECK(reason != StopReason::kNone);
         return reason;
       }
+      // --time ends the beginning of trials. Those that are open get a while longer, and are
+      // cancelled then.
       if (session_.time_is_up_since() + options_.drain_timeout <= options_.clock->SteadyNow()) {
         RETURN_IF_ERROR(session_.CancelOpen(kCancelTimeout));
         return StopReason::kTime;
       }
       ASSIGN_OR_RETURN(const int count, session_.Collect(kCollectTimeout));
       const absl::Time now = options_.clock->SteadyNow();
+      // A healthy farm may be silent for long, with one slow kernel; an unhealthy one may still
+      // answer. Only both together count as silence.
       if (count > 0 || options_.measurer->health().ok()) answered_at = now;
       if (now - answered_at >= options_.silence_max) return StopReason::kMeasurerSilent;
       if (options_.on_progress != nullptr) options_.on_progress(session_.Progress());

@@ -12,6 +12,8 @@
 namespace burnish {
 namespace {
 
+// A page bounds the memory of one read. A study has some hundreds to some thousands of entries; the
+// size was not tuned.
 constexpr int kPageEntries = 1000;
 
 // What an open job carries: how many trials its round asked for, and the trace.
@@ -21,6 +23,8 @@ struct JobPayload {
 };
 
 std::string Encode(const JobPayload& payload) {
+  // How many were asked for travels with the job: if the process dies before the round is logged,
+  // MendJobs writes that round from its jobs, and a replay asks for the same number.
   return absl::StrCat(payload.asked, "\n", payload.trace);
 }
 
@@ -37,6 +41,8 @@ absl::StatusOr<JobPayload> DecodePayload(const OpenJob& job) {
 }  // namespace
 
 absl::Status CreateStudy(StudyStore& studies, const NewStudy& study) {
+  // The id becomes a prefix of trial and job ids, which have limits of their own. A long id must
+  // fail here and not at the first trial.
   if (study.id.empty() || study.id.size() > kStudyIdBytesMax) {
     return absl::InvalidArgumentError(absl::StrCat("got a study id of ", study.id.size(),
                                                    " bytes, want 1 to ", kStudyIdBytesMax));
@@ -72,6 +78,8 @@ absl::StatusOr<std::unique_ptr<StudyStorage>> StudyStorage::Open(
   ASSIGN_OR_RETURN(StudyLog log, StudyLog::Open(studies, study_id));
   std::unique_ptr<StudyStorage> storage(
       new StudyStorage(records, studies, study_id, std::move(log)));
+  // In this order: a study of other tasks is refused before anything is written, and MendJobs needs
+  // to know which jobs have a result.
   RETURN_IF_ERROR(storage->CheckTasks(tasks));
   RETURN_IF_ERROR(storage->ReadResults());
   RETURN_IF_ERROR(storage->MendJobs());
@@ -82,6 +90,8 @@ absl::Status StudyStorage::CheckTasks(absl::Span<const StudyTaskSpec> tasks) con
   ASSIGN_OR_RETURN(const std::vector<StudyTask> stored, studies_->Tasks(study_id_));
   bool same = stored.size() == tasks.size();
   for (size_t i = 0; same && i < stored.size(); ++i) {
+    // By position: trial ids name a task by its index. The same tasks in another order would give
+    // each result to the wrong search.
     same = stored[i].workload_id == tasks[i].workload.id;
   }
   if (same) return absl::OkStatus();
@@ -95,11 +105,13 @@ absl::Status StudyStorage::ReadResults() {
   while (true) {
     ASSIGN_OR_RETURN(EntryPage page, records_->ScanEntries(query));
     for (MeasurementEntry& entry : page.entries) {
+      // Measurements of refine have the study's id too, but no search is told of them.
       if (entry.purpose != Purpose::kTrial && entry.purpose != Purpose::kReference) continue;
       TrialResult result{entry.trial_id, std::move(entry.candidate.trace),
                          std::move(entry.measurement)};
       results_.emplace(entry.trial_id, StoredResult{std::move(result), entry.recorded_ns});
     }
+    // This process alone writes the study, so a short page is the last one.
     if (static_cast<int>(page.entries.size()) < kPageEntries) return absl::OkStatus();
     query.after_row_id = page.last_row_id;
   }
@@ -126,11 +138,15 @@ absl::Status StudyStorage::MendJobs() {
   std::map<int, StudyEvent> rounds;  // By task.
   for (const OpenJob& job : jobs) {
     ASSIGN_OR_RETURN(JobPayload payload, DecodePayload(job));
+    // The crash came between the second write of a step and this one: the result or the drop is
+    // durable, the job is left over.
     if (results_.contains(job.trial_id) || dropped.contains(job.trial_id)) {
       finished.push_back(job.job_id);
       continue;
     }
     open_traces_[job.trial_id] = std::move(payload.trace);
+    // The crash came between PutJobs and the log. The trials may be with the tracker already, since
+    // nobody can tell: they become a round, so that their results count.
     if (logged.contains(job.trial_id)) continue;
     StudyEvent& round = rounds[job.task_index];
     round.kind = StudyEventKind::kRound;
@@ -140,12 +156,15 @@ absl::Status StudyStorage::MendJobs() {
   }
   std::vector<StudyEvent> events;
   for (auto& [task_index, round] : rounds) events.push_back(std::move(round));
+  // The log before the removal, as in Drop: a crash here leaves jobs that the next Open mends
+  // again.
   RETURN_IF_ERROR(log_.Append(events));
   if (finished.empty()) return absl::OkStatus();
   return studies_->RemoveJobs(study_id_, finished);
 }
 
 const std::string* StudyStorage::TraceOf(const std::string& trial_id) const {
+  // A trial with a result has no open job any more; the record holds its trace.
   if (const auto found = results_.find(trial_id); found != results_.end()) {
     return &found->second.result.trace;
   }
@@ -159,9 +178,12 @@ absl::Duration StudyStorage::ElapsedBefore() const {
   for (const StudyEvent& event : log_.events()) {
     if (event.kind == StudyEventKind::kSession) starts.push_back(event.number);
   }
+  // A run without a result lasts nothing. Time between runs is not counted: a study that was
+  // interrupted for a night has its time left.
   ends = starts;
   for (const auto& [trial_id, stored] : results_) {
     const auto after = std::upper_bound(starts.begin(), starts.end(), stored.recorded_ns);
+    // The wall clock may have been set back; a result before the first start is in no run.
     if (after == starts.begin()) continue;
     int64_t& end = ends[after - starts.begin() - 1];
     end = std::max(end, stored.recorded_ns);
@@ -186,6 +208,8 @@ absl::Status StudyStorage::Begin(int task_index, int asked, absl::Span<const Tri
     round.trial_ids.push_back(trial.trial_id);
     open_traces_[trial.trial_id] = trial.trace;
   }
+  // Jobs first: an id in the log without its trace could not be submitted again, a job without its
+  // round can be put into one.
   RETURN_IF_ERROR(studies_->PutJobs(study_id_, jobs));
   return log_.Append({std::move(round)});
 }
@@ -195,6 +219,8 @@ absl::Status StudyStorage::Record(absl::Span<const MeasurementEntry> entries) {
   std::vector<std::string> job_ids;
   for (size_t i = 0; i < entries.size(); ++i) {
     const MeasurementEntry& entry = entries[i];
+    // The batch is one transaction and this process is the study's only writer, so an entry that
+    // was there means that a second tuner took the study over.
     if (outcomes[i] == AppendOutcome::kDuplicate) {
       return absl::FailedPreconditionError(absl::StrCat(
           "trial ", entry.trial_id, " has a result already: another tuner runs this study"));

@@ -10,6 +10,7 @@
 namespace burnish {
 namespace {
 
+// Bounds one read; not tuned. How many are read in all is the query's.
 constexpr int kPageRecords = 1000;
 // Of seeds at other extents. Each may cost a trial, and what a tile's size is worth at another
 // extent is a guess: the best trace of each of the nearest few shapes is what history knows best.
@@ -24,6 +25,7 @@ HistoryRecord KnownOf(const Record& record) {
   known.measurement.build.code_sha256 = record.code_sha256;
   if (record.successful()) {
     known.measurement.outcome =
+        // Alone, without the factor of a refine: search compares it with times that are alone too.
         Latencies{{ProcessLatencies{.latency_ns = {record.isolated_rank_ns()}}}};
   } else {
     known.measurement.outcome = record.failure.value_or(Failure{});
@@ -81,20 +83,27 @@ absl::StatusOr<TaskHistory> ReadTaskHistory(const RecordStore& records, const St
                                  .target = query.target.ToText()};
   int left = query.record_count_max;
   RETURN_IF_ERROR(ForEachRecord(records, of_anchor, [&](const Record& record) {
+    // A study that goes on must start from the rows that it saw the first time. What was recorded
+    // since would change its first suggestions.
     if (record.row_id > query.row_id_max || left == 0) return false;
     --left;
     history.last_row_id = record.row_id;
+    // All five: a latency of another contract, of code by another generator, or by another method
+    // of measuring is a hint and no result.
     const bool same = record.workload_id == task.workload.id && record.contract == task.contract &&
                       record.codegen_epoch == query.codegen_epoch &&
                       record.method_version == query.method_version;
     if (same) {
       history.known.push_back(KnownOf(record));
+      // Failures of others stay out: another contract or epoch may have been the reason.
     } else if (record.successful()) {
       seeds.emplace_back(record.isolated_rank_ns(), record.trace);
       history.related.push_back(KnownOf(record));
     }
     return true;
   }));
+  // By latency although the workloads may differ: within one anchor they differ in what a `finish`
+  // does, which leaves the order of schedules mostly as it is.
   std::sort(seeds.begin(), seeds.end());
   std::set<std::string> seen;
   for (auto& [latency_ns, trace] : seeds) {

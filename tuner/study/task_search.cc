@@ -21,6 +21,8 @@ absl::StatusOr<std::unique_ptr<TaskSearch>> TaskSearch::Create(TaskSearchOptions
 }
 
 absl::Status TaskSearch::Init() {
+  // The limit stands before history is told: what was accurate enough for another study may not be
+  // for this one.
   accuracy_ = {.error_max = options_.spec.error_max, .strict = options_.spec.strict};
   ASSIGN_OR_RETURN(space_,
                    SearchSpace::Create({.sketches = options_.tools.sketches,
@@ -38,6 +40,8 @@ absl::Status TaskSearch::Init() {
                                                   .seed = options_.spec.seed,
                                                   .task = absl::StrCat(options_.task_index),
                                                   .seed_traces = std::move(seed_traces)}));
+  // By workload, not by task or trial: candidates of one workload are compared with candidate 0 on
+  // the same inputs, in every run of the study.
   const uint64_t input_seed =
       Rng(RngStream{
               .seed = options_.spec.seed, .purpose = "inputs", .task = options_.task.workload.id})
@@ -56,6 +60,8 @@ absl::Status TaskSearch::Init() {
 
 absl::Status TaskSearch::TellHistory() {
   for (const HistoryRecord& record : options_.history.related) {
+    // Related records teach the model only. Their latencies are of another contract or epoch, so
+    // the strategy must not take them for results of this study.
     untrained_.push_back({space_->Recognize(record.trace), record.measurement});
   }
   std::vector<Observation> observations;
@@ -76,6 +82,8 @@ absl::Status TaskSearch::TellHistory() {
     ASSIGN_OR_RETURN(observations.emplace_back(), ObservationOf(proposal, record.measurement));
   }
   strategy_->Update(observations);
+  // Before the first trial, so that a gain over history counts as a gain, and history itself does
+  // not.
   progress_.start_ns = best_.latency_ns;
   return Train();
 }
@@ -103,6 +111,8 @@ void TaskSearch::NoteDefault(const std::string& trace, int64_t accepted_ns) {
 
 int64_t TaskSearch::default_ns() const {
   for (const std::optional<int64_t>& ns : shipped_ns_) {
+    // `compile` takes the first default that is accurate enough. As long as an earlier one is not
+    // measured, nobody knows whether it is the one, and candidate 0 stands in.
     if (!ns.has_value()) break;
     if (*ns > 0) return *ns;
   }
@@ -126,6 +136,8 @@ absl::StatusOr<std::vector<Trial>> TaskSearch::Suggest(int count) const {
                    strategy_->Suggest(count, pending, *options_.tools.scorer));
   std::vector<Trial> trials;
   for (const Proposal& proposal : proposals) {
+    // The number is not taken yet. Begin takes it when the trial is stored; a crash before leaves
+    // no gap, and the same Suggest gives the same id again.
     const int64_t number = next_number_ + static_cast<int64_t>(trials.size());
     trials.push_back({TrialIdOf(options_.study_id, options_.task_index, number), number,
                       proposal.trace, proposal});
@@ -136,7 +148,10 @@ absl::StatusOr<std::vector<Trial>> TaskSearch::Suggest(int count) const {
 void TaskSearch::Begin(absl::Span<const Trial> trials) {
   for (const Trial& trial : trials) {
     Trial& pending = pending_[trial.trial_id] = trial;
+    // From the log: the store keeps traces, not points.
     if (!pending.proposal.has_value()) pending.proposal = space_->Recognize(trial.trace);
+    // Dropped trials keep their numbers: ids are unique for ever, as the tracker and the records
+    // need them.
     next_number_ = std::max(next_number_, trial.number + 1);
   }
 }
@@ -146,14 +161,18 @@ void TaskSearch::Drop(absl::Span<const std::string> trial_ids) {
 }
 
 absl::Status TaskSearch::TellReference(const TrialResult& result, Proposal proposal) {
+  // Successful or not: the session holds the task's trials back until it is known.
   reference_told_ = true;
   reference_ns_ = AcceptedNs(result.measurement);
   NoteDefault(result.trace, reference_ns_);
+  // A reference that fails can neither be timed around others nor give the outputs to compare with.
+  // A new value, not a change: requests in flight share the old one.
   if (result.measurement.latencies() == nullptr) {
     MeasureTask without = *measure_task_;
     without.reference_trace.reset();
     measure_task_ = std::make_shared<const MeasureTask>(std::move(without));
   }
+  // The default is withheld: neither strategy nor model hears of it.
   if (options_.spec.no_default) return absl::OkStatus();
   if (reference_ns_ > 0 && (best_.latency_ns == 0 || reference_ns_ < best_.latency_ns)) {
     best_ = {.origin = BestOrigin::kDefault,
@@ -171,6 +190,7 @@ absl::Status TaskSearch::TellReference(const TrialResult& result, Proposal propo
 
 absl::Status TaskSearch::Tell(absl::Span<const TrialResult> results) {
   for (const TrialResult& result : results) {
+    // Twice the same result, or one of a dropped trial: the first word counts.
     auto told = pending_.extract(result.trial_id);
     if (told.empty()) continue;
     Proposal proposal = *std::move(told.mapped().proposal);
@@ -187,6 +207,7 @@ absl::Status TaskSearch::Tell(absl::Span<const TrialResult> results) {
                .candidate_id = proposal.candidate_id,
                .trial_id = result.trial_id};
     }
+    // A failure is a trial as well: it has cost one, and the curve stays level.
     progress_.best_ns.push_back(best_.latency_ns);
     ASSIGN_OR_RETURN(const Observation observation, ObservationOf(proposal, result.measurement));
     strategy_->Update({observation});
@@ -198,6 +219,7 @@ absl::Status TaskSearch::Tell(absl::Span<const TrialResult> results) {
 absl::Status TaskSearch::Train() {
   if (untrained_.empty()) return absl::OkStatus();
   RETURN_IF_ERROR(options_.tools.scorer->Train(untrained_));
+  // Only after success: a model that could not learn is told again.
   trained_count_ += static_cast<int64_t>(untrained_.size());
   untrained_.clear();
   return absl::OkStatus();
@@ -211,6 +233,7 @@ TaskProgress TaskSearch::progress() const {
 
 TaskStatus TaskSearch::status() const {
   int64_t pending_count = static_cast<int64_t>(pending_.size());
+  // It is no trial, and nobody counts it in the budget.
   if (pending_.contains(reference_trial().trial_id)) --pending_count;
   return {.name = options_.task.name,
           .weight = options_.task.weight,
