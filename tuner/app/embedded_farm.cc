@@ -17,11 +17,15 @@
 namespace burnish {
 namespace {
 
+// Some crashes are a candidate's doing and must not end a study; a program that crashes by itself
+// does so within seconds. Six in a minute are taken for the second. Numbers are choices.
 constexpr int kRestartsMax = 5;
 constexpr absl::Duration kRestartWindow = absl::Minutes(1);
+// For a loaded machine with cold pages; it usually takes a fraction of a second.
 constexpr absl::Duration kStartTimeout = absl::Seconds(20);
 constexpr absl::Duration kPollInterval = absl::Milliseconds(50);  // A wait on a member's end.
 constexpr char kSocketName[] = "/tracker.sock";
+// Nothing of a worker's state is needed. After this a member is killed with its group.
 constexpr absl::Duration kEndTimeout = absl::Seconds(2);
 
 }  // namespace
@@ -53,6 +57,8 @@ absl::Status EmbeddedFarm::FindMembers() {
   add("builder worker", worker,
       {"--tracker", tracker_, "--build", absl::StrCat(options_.build_slots), "--id",
        "embedded/builder"},
+      // SCHED_IDLE of base/child.h: a compilation that competes with a timed kernel would show in
+      // its time.
       {.idle = true});
   std::vector<std::string> runner = {"--tracker",     tracker_,         "--run",
                                      options_.device, "--calibration",  options_.calibration,
@@ -64,6 +70,7 @@ absl::Status EmbeddedFarm::FindMembers() {
 
 absl::StatusOr<std::unique_ptr<EmbeddedFarm>> EmbeddedFarm::Start(
     const EmbeddedFarmOptions& options) {
+  // Locked, so that folders which a killed tuner left can be told from those in use.
   ASSIGN_OR_RETURN(TempDir folder, TempDir::CreateLocked("burnish-farm"));
   // A path that is too long for a socket's address (sockaddr_un) is no reason to give up.
   if (folder.path().size() + std::size(kSocketName) > sizeof(sockaddr_un::sun_path)) {
@@ -71,6 +78,8 @@ absl::StatusOr<std::unique_ptr<EmbeddedFarm>> EmbeddedFarm::Start(
   }
   std::unique_ptr<EmbeddedFarm> farm(new EmbeddedFarm(options, std::move(folder)));
   RETURN_IF_ERROR(WithError(farm->FindMembers(), ErrorCode::kProgramMissing));
+  // Children die with the thread that started them (PR_SET_PDEATHSIG is of threads), so the
+  // supervisor starts them and lives as long as the farm.
   std::promise<absl::Status> started;
   farm->supervisor_ = std::thread([&farm_now = *farm, &started] {
     farm_now.Supervise([&](absl::Status status) { started.set_value(std::move(status)); });
@@ -91,6 +100,7 @@ absl::Status EmbeddedFarm::status() const {
 
 absl::Status EmbeddedFarm::StartMember(Member& member) {
   ASSIGN_OR_RETURN(member.child, Child::Start(member.options));
+  // Workers are not waited for: they find the tracker by themselves, again and again.
   if (member.name != "tracker") return absl::OkStatus();
   // It says its address once it listens.
   const absl::StatusOr<std::string> line = member.child->ReadLine(kStartTimeout);
@@ -132,6 +142,7 @@ void EmbeddedFarm::Supervise(std::function<void(absl::Status)> started) {
   started(status);
   while (status.ok() && !stop_) {
     for (Member& member : members_) {
+      // Draining stderr is part of waiting: a member that logs much would block on a full pipe.
       const absl::StatusOr<ExitInfo> exit = member.child->Wait(kPollInterval);
       if (!exit.ok() || stop_) continue;
       Restart(member, *exit);
@@ -144,6 +155,7 @@ void EmbeddedFarm::Supervise(std::function<void(absl::Status)> started) {
   // Workers first, so that none complains about its tracker. What a worker was at is not needed.
   for (auto member = members_.rbegin(); member != members_.rend(); ++member) {
     if (member->child == nullptr) continue;
+    // Twice: a worker finishes what runs after the first, and ends after the second.
     member->child->Kill(SIGTERM);
     member->child->Kill(SIGTERM);
     (void)member->child->Wait(kEndTimeout);

@@ -25,6 +25,9 @@ namespace {
 constexpr int64_t kFileBytesMax = 4 << 20;
 constexpr int64_t kMemoryWanted = int64_t{4} << 30;  // A model, its bundle, builder and tuner.
 constexpr int64_t kDiskWanted = int64_t{2} << 30;
+// Shares of all CPUs over the sample. With a tenth busy one thread in ten is disturbed at any time;
+// what the hypervisor takes shows as time that nothing here can explain, so a hundredth is enough
+// for a warning. Choices; not tuned.
 constexpr double kBusyShareMax = 0.1;
 constexpr double kStealShareMax = 0.01;
 
@@ -82,6 +85,7 @@ MachineCheck CheckSiblings() {
   MachineCheck check{.name = "cores",
                      .detail = absl::StrCat(cpu.physical_core_count(), " cores, ",
                                             cpu.logical_cpu_count(), " logical CPUs")};
+  // A warning only: nothing is wrong as long as the second thread of a core is idle.
   if (cpu.logical_cpu_count() > cpu.physical_core_count()) {
     check.result = CheckResult::kWarning;
     check.cure =
@@ -161,6 +165,8 @@ MachineCheck JudgeInterference(absl::string_view before, absl::string_view after
   const double steal = share(kSteal);
   const double busy = 1 - share(kIdle) - share(kIoWait) - steal;
   check.detail = absl::StrFormat("%.0f %% busy, %.1f %% stolen", 100 * busy, 100 * steal);
+  // First, as the user cannot end it: "something else is running" would send them to look for a
+  // program of their own.
   if (steal > kStealShareMax) {
     check.result = CheckResult::kWarning;
     check.cure = "other guests take this machine's CPUs: times will scatter; use a dedicated host";

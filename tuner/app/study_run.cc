@@ -23,7 +23,10 @@
 namespace burnish {
 namespace {
 
+// Tools are made once a study; ResNet-50's take 6 s on two cores (docs/performance.md). The bound
+// is for machines with many cores; not tuned.
 constexpr int kMakeThreadsMax = 16;
+// How late a cancellation from another process may be noticed. Each look is a read of the database.
 constexpr absl::Duration kStateInterval = absl::Seconds(1);
 
 // Of the machine whose row the study has; a table's clock is no bound of any machine. Without
@@ -35,6 +38,9 @@ double MachinePeak(const Tuning& tuning) {
 }
 
 MeasureMethod Method() {
+  // A choice; nothing was measured. It is far above the noise of a repeat (a few percent), and a
+  // candidate that is half as slow again needs no exact time: it is neither best nor, with the
+  // other algorithms' defaults within half as much again, a contender of refine (docs/adr/0002).
   // Above this ratio to the incumbent a candidate is not worth more repeats.
   constexpr double kEarlyStopRatio = 1.5;
   return {.early_stop_ratio = kEarlyStopRatio};
@@ -57,6 +63,8 @@ class StudyRun::Impl {
   absl::StatusOr<StudyResult> Run() {
     const std::string& url = options_.database->url;
     if (options_.tuning->spec.trials_max == 0) return RunWithoutTrials();
+    // By the clock, unlike the search's seed: two runs of one study must not share session and job
+    // ids, and delays between attempts should differ between tuners.
     const auto seed = static_cast<uint64_t>(absl::ToUnixNanos(options_.clock->WallNow()));
     TrackerClient client(
         {.tracker = options_.tracker, .tuner_id = options_.study_id, .seed = seed});
@@ -81,11 +89,14 @@ class StudyRun::Impl {
                                     .silence_max = options_.patience});
     StudyRunner runner(RunnerOptions(measurer, network));
     runner_ = &runner;
+    // The interrupt may have come before there was a runner.
     if (interrupted_) runner.Interrupt();
     absl::StatusOr<StudyResult> result;
+    // A thread of its own, since the scheduling class cannot be taken back without privileges.
     RunOnThread(options_.idle ? ThreadClass::kIdle : ThreadClass::kNormal,
                 [&] { result = runner.Run(); });
     {
+      // runner_ is set back before `runner` goes out of scope.
       // An Interrupt that is under way must be done with the runner.
       const std::lock_guard<std::mutex> lock(mutex_);
       runner_ = nullptr;
@@ -103,6 +114,8 @@ class StudyRun::Impl {
  private:
   absl::StatusOr<StudyResult> RunWithoutTrials() {
     const int64_t now_ns = absl::ToUnixNanos(options_.clock->WallNow());
+    // Through kRunning, so that a study without trials has the same history of states as any other,
+    // and a study of another tuner is refused.
     for (const StudyState state : {StudyState::kRunning, StudyState::kDone}) {
       RETURN_IF_ERROR(RunError(options_.database->studies->SetState(options_.study_id, state,
                                                                     "default schedules", now_ns),
@@ -138,6 +151,7 @@ class StudyRun::Impl {
   void OnProgress(const StudyProgress& progress) {
     if (options_.on_progress != nullptr) options_.on_progress(progress);
     const absl::Time now = options_.clock->SteadyNow();
+    // Progress comes with every change, up to many times a second.
     if (now - state_seen_ < kStateInterval) return;
     state_seen_ = now;
     // Whoever cancels it in another process says so in the database.

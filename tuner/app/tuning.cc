@@ -20,6 +20,8 @@ namespace {
 absl::Status CheckModelFile(const StudySpec& spec) {
   if (spec.model_path.empty() || spec.model_sha256.empty()) return absl::OkStatus();
   ASSIGN_OR_RETURN(const std::string bytes, ReadModelFile(spec.model_path));
+  // A study that goes on with another file under the same name would put its records under tasks
+  // that are not the model's.
   if (Sha256Bytes(bytes) == spec.model_sha256) return absl::OkStatus();
   return MakeError(ErrorCode::kModelChanged, "the file has changed since it was submitted",
                    spec.model_path);
@@ -27,6 +29,8 @@ absl::Status CheckModelFile(const StudySpec& spec) {
 
 absl::StatusOr<StudyTaskSpec> ToStudyTask(const ExtractedTask& task) {
   ASSIGN_OR_RETURN(const Program program, ParseProgram(task.workload));
+  // The second text, without `finish`, is the anchor's: records of workloads that differ only there
+  // are history for each other (docs/contracts.md).
   ASSIGN_OR_RETURN(Workload workload,
                    MakeWorkload(task.workload, PrintWorkload(program, /*empty_finish=*/true)));
   return StudyTaskSpec{.name = WorkloadTitle(task.name, task.workload),

@@ -42,6 +42,8 @@ std::string WorkloadTitle(absl::string_view operators, absl::string_view workloa
   const Buffer* output = FirstOf(*program, BufferRole::kOutput);
   const Buffer* weights = FirstOf(*program, BufferRole::kConstant);
   if (output == nullptr) return std::string(operators);
+  // By ranks alone: a workload's text has no name of the operator. A title is for people; where
+  // this guess is wrong nothing but the title is.
   const bool is_convolution = input != nullptr && weights != nullptr && weights->shape.size() > 2 &&
                               weights->shape.size() == output->shape.size() &&
                               weights->shape.size() == input->shape.size();

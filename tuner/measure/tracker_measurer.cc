@@ -17,6 +17,7 @@
 namespace burnish {
 namespace {
 
+// How long a destructor may wait for the pump. Results wake it at once.
 constexpr absl::Duration kPumpInterval = absl::Milliseconds(100);
 
 enum class Stage { kBuilding, kWaitingForReference, kRunning, kDone };
@@ -48,6 +49,8 @@ class TrackerMeasurer::Impl {
  public:
   explicit Impl(const TrackerMeasurerOptions& options) : options_(options) {
     CHECK(options_.client != nullptr);
+    // A thread, since the study's loop thinks for seconds between two looks, and a built candidate
+    // would wait meanwhile with the runner idle.
     pump_ = std::thread([this] { Pump(); });
   }
 
@@ -71,6 +74,7 @@ class TrackerMeasurer::Impl {
     for (MeasureRequest& request : requests) {
       auto [at, is_new] = trials_.try_emplace(request.trial_id);
       Trial& trial = at->second;
+      // Open: it has a result to come. Done: its result did not count, and the trial begins anew.
       if (!is_new && trial.stage != Stage::kDone) continue;
       trial.candidate_id = CandidateIdOf(*request.task, request.trace);
       trial.request = std::move(request);
@@ -102,6 +106,7 @@ class TrackerMeasurer::Impl {
       const std::lock_guard lock(mutex_);
       for (const std::string& id : trial_ids) {
         const auto found = trials_.find(id);
+        // A trial that was begun anew in between is open again, and its jobs are still needed.
         if (found == trials_.end() || found->second.stage != Stage::kDone) continue;
         for (std::string& job : found->second.job_ids) {
           trial_of_job_.erase(job);
@@ -110,6 +115,7 @@ class TrackerMeasurer::Impl {
         trials_.erase(found);
       }
     }
+    // Outside of the lock, as Cancel: the client has a lock of its own and calls the network.
     options_.client->Acknowledge(job_ids);
   }
 
@@ -121,6 +127,8 @@ class TrackerMeasurer::Impl {
         const auto found = trials_.find(id);
         if (found == trials_.end() || found->second.stage == Stage::kDone) continue;
         Trial& trial = found->second;
+        // The tracker may answer with the build's result all the same, which came first. Then
+        // SubmitRun meets the flag and ends the trial there.
         trial.cancelled = true;
         if (trial.stage == Stage::kWaitingForReference) {
           Finish(trial, Failure{FailureKind::kCancelled, "cancelled"});
@@ -139,6 +147,7 @@ class TrackerMeasurer::Impl {
       return absl::UnavailableError(
           absl::StrCat("the tracker cannot be reached: ", state.last_error.ToString()));
     }
+    // Second: while the tracker is away its last word on queues is old.
     if (!state.unmatched.empty()) {
       const UnmatchedQueue& queue = state.unmatched.front();
       return absl::FailedPreconditionError(
@@ -190,6 +199,7 @@ class TrackerMeasurer::Impl {
     const auto found = trial_of_job_.find(result.job_id);
     if (found == trial_of_job_.end()) return;  // Acknowledged, or of another session.
     Trial& trial = trials_.at(found->second);
+    // Results come at least once and late ones come too. Only the trial's latest job moves it on.
     if (trial.stage == Stage::kDone || result.job_id != trial.job_ids.back()) return;
     if (const Failure* failure = std::get_if<Failure>(&result.outcome)) {
       Finish(trial, *failure);
@@ -202,6 +212,8 @@ class TrackerMeasurer::Impl {
         HandleRun(trial, *payload, result.worker_id);
       }
     } else {
+      // A worker's fault is not the candidate's: a kind that does not count, so that the session
+      // tries again.
       Finish(trial, Failure{FailureKind::kWorkerLost, "the worker reported a fault"});
     }
   }
@@ -214,6 +226,8 @@ class TrackerMeasurer::Impl {
       Finish(trial, *failure);
     } else {
       trial.built = std::get<BuiltArtifact>(std::move(result->outcome));
+      // Kept for the session's life, for refine: a few hundred bytes a candidate, the artifact
+      // itself is with the content store.
       built_[trial.candidate_id] = trial.built;
       SubmitRun(trial);
     }
@@ -229,6 +243,7 @@ class TrackerMeasurer::Impl {
     Measurement measurement = std::move(result->measurements[0]);
     measurement.build = trial.built.build;
     // The runner measures the error, the builder knows the class.
+    // Only where the runner left it open.
     if (measurement.numerics.kind == NumericsClass::kUnknown) {
       const double error = measurement.numerics.error;
       measurement.numerics = trial.built.numerics;
@@ -247,6 +262,8 @@ class TrackerMeasurer::Impl {
     }
     bool own = false;
     for (const std::string& sha256 : missing.sha256) {
+      // The reference may be lost, or the candidate, or both. Trials that wait for the same
+      // reference do not build it twice: the first one has set its stage back.
       own |= sha256 == trial.built.build.artifact_sha256;
       for (auto& [id, reference] : references_) {
         if (reference.stage == Stage::kDone && reference.artifact_sha256 == sha256) {
@@ -265,6 +282,8 @@ class TrackerMeasurer::Impl {
   void HandleReference(const std::string& id, const ResultEntry& result) {
     Reference& reference = references_.at(id);
     reference.stage = Stage::kDone;
+    // Before the result is looked at: whatever it is, the stage is done, and an empty hash lets the
+    // runs go without a reference instead of waiting for ever.
     reference.artifact_sha256.clear();
     if (const std::string* payload = std::get_if<std::string>(&result.outcome)) {
       const absl::StatusOr<BuildResult> built = DecodeBuildResult(*payload);
@@ -276,6 +295,7 @@ class TrackerMeasurer::Impl {
       }
     }
     for (auto& [trial_id, trial] : trials_) {
+      // Of all tasks: those of other references find theirs unbuilt and wait on.
       if (trial.stage == Stage::kWaitingForReference) SubmitRun(trial);
     }
   }
@@ -290,6 +310,9 @@ class TrackerMeasurer::Impl {
 
   absl::Status SubmitBuild(Trial& trial) {
     trial.stage = Stage::kBuilding;
+    // Numbered within the trial: a tracker that has a result for an id gives that result again, so
+    // that a second build needs a second id. Another process counts the same way and meets the
+    // first one's jobs.
     const std::string job_id = absl::StrCat(trial.request.trial_id, "#b", ++trial.build_count);
     Own(trial, job_id);
     return options_.client->Submit({BuildSpec(trial.request, job_id)}, trial.request.resubmission);
@@ -297,6 +320,8 @@ class TrackerMeasurer::Impl {
 
   void SubmitReferenceBuild(const std::string& id, Reference& reference) {
     reference.stage = Stage::kBuilding;
+    // A hash keeps the id within the tracker's limit, and the session within it apart from other
+    // processes': their artifacts may be forgotten.
     const std::string job_id = absl::StrCat("ref/",
                                             absl::BytesToHexString(Sha256Bytes(absl::StrCat(
                                                 options_.study, "\n", options_.session, "\n", id))),
@@ -358,6 +383,9 @@ class TrackerMeasurer::Impl {
           .device_key = task.target.DeviceKey(),
           .study = options_.study,
           .priority = options_.priority,
+          // The lease. With one process the runner's own limits (loading, timing, candidate 0's
+          // run) sum to three, and each reports before this ends; 30 s are for artifacts and for
+          // the measuring lock. A lease that ended early would give the job to a second worker.
           .timeout = (job.method.process_count + 2) * job.method.timeout + absl::Seconds(30),
           .payload = Encode(job)}},
         trial.request.resubmission));
@@ -371,6 +399,7 @@ class TrackerMeasurer::Impl {
   void Finish(Trial& trial, const Failure& failure) {
     Measurement measurement;
     measurement.outcome = failure;
+    // A trial that is built again still has the first build's facts, which are not this failure's.
     if (trial.stage != Stage::kBuilding) {
       measurement.build = trial.built.build;
       measurement.numerics = trial.built.numerics;

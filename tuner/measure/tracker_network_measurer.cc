@@ -15,6 +15,7 @@
 namespace burnish {
 namespace {
 
+// How often `stop` is asked, as the interface promises.
 constexpr absl::Duration kLookInterval = absl::Seconds(1);
 
 std::string IdOf(const NetworkCandidate& candidate) {
@@ -43,6 +44,7 @@ TrackerNetworkMeasurer::TrackerNetworkMeasurer(const TrackerNetworkMeasurerOptio
 }
 
 std::string TrackerNetworkMeasurer::NextId() {
+  // With the session: a further run must not be handed the times of an earlier one.
   return absl::StrCat(options_.study, "/refine/", options_.session, "/", job_count_++);
 }
 
@@ -60,6 +62,8 @@ absl::StatusOr<NetworkResult> TrackerNetworkMeasurer::Measure(const NetworkReque
       Measurement& measurement = result.measurements.emplace_back();
       measurement.candidate_id = IdOf(candidate);
       measurement.environment.method_version = options_.method.version;
+      // One that does not build leaves a hole in every pass of its task, so that nothing runs and
+      // the caller decides without it.
       measurement.outcome = Failure{FailureKind::kCancelled, "another candidate was not built"};
       if (const Failure* failure = std::get_if<Failure>(&built.outcome)) {
         measurement.outcome = *failure;
@@ -84,6 +88,7 @@ absl::StatusOr<NetworkResult> TrackerNetworkMeasurer::Measure(const NetworkReque
     const std::string* payload = std::get_if<std::string>(&outcome);
     if (payload == nullptr) return NoResult(outcome);
     ASSIGN_OR_RETURN(RunResult ran, DecodeRunResult(*payload));
+    // The payload is a worker's. Counts are checked before anything is indexed by them.
     if (ran.measurements.size() != request.candidates.size()) {
       return absl::InternalError(absl::StrCat("got ", ran.measurements.size(),
                                               " measurements, want ", request.candidates.size()));
@@ -105,6 +110,7 @@ absl::Status TrackerNetworkMeasurer::BuildAll(const NetworkRequest& request,
       std::optional<BuiltArtifact> found = options_.find_built(id);
       if (found.has_value()) built_[id] = {.candidate_id = id, .outcome = *std::move(found)};
     }
+    // The incumbent is a candidate twice, and a build serves both.
     if (built_.contains(id) || !begun.insert(id).second) continue;
     jobs.push_back(MakeBuildSpec(*candidate.task, candidate.trace,
                                  {.id = NextId(),
@@ -128,6 +134,7 @@ JobSpec TrackerNetworkMeasurer::RunSpec(const NetworkRequest& request) {
                 .target = target.ToText(),
                 .model_sha256 = request.model_id,
                 .model_order = request.order};
+  // The caller asks for each process by itself: between two of them losers leave.
   job.method.process_count = 1;
   job.method.cold_policy = ColdPolicy::kModelOrder;
   job.method.timeout = request.timeout;
@@ -146,7 +153,11 @@ JobSpec TrackerNetworkMeasurer::RunSpec(const NetworkRequest& request) {
           .device_key = target.DeviceKey(),
           .study = options_.study,
           .priority = options_.priority,
+          // Fairness between studies counts costs: a job that times forty candidates is not one
+          // that times one.
           .cost = std::min<int32_t>(static_cast<int32_t>(job.candidates.size()), JobSpec::kCostMax),
+          // As for a single run: the limit of the child is the runner's to report, the lease must
+          // outlast it.
           .timeout = 3 * job.method.timeout + absl::Seconds(30),
           .payload = Encode(job)};
 }
@@ -158,6 +169,7 @@ absl::StatusOr<TrackerNetworkMeasurer::Outcomes> TrackerNetworkMeasurer::RunJobs
   for (const JobSpec& job : jobs) open.push_back(job.id);
   if (open.empty()) return outcomes;
   RETURN_IF_ERROR(options_.client->Submit(std::move(jobs)));
+  // On every way out but the good one, whose Cancel() below disarms it.
   absl::Cleanup cancel = [&] {
     // Whoever cannot be told works in vain.
     options_.client->Cancel(open).IgnoreError();
@@ -172,10 +184,12 @@ absl::StatusOr<TrackerNetworkMeasurer::Outcomes> TrackerNetworkMeasurer::RunJobs
         open.erase(known);
         outcomes[result.job_id] = std::move(result.outcome);
       }
+      // Also results of jobs that nobody waits for any more, or the tracker would send them again.
       options_.client->Acknowledge({result.job_id});
       answered_at = options_.clock->SteadyNow();
     }
     const absl::Status silent = WhySilent();
+    // A farm that is well may be silent for as long as a long model takes.
     if (silent.ok()) answered_at = options_.clock->SteadyNow();
     if (options_.clock->SteadyNow() - answered_at >= options_.silence_max) return silent;
   }

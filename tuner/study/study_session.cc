@@ -43,6 +43,10 @@ class TimeAdder {
 }  // namespace
 
 absl::StatusOr<StopReason> StudySession::Start() {
+  // The order of a start. Storage mends what a crash left. The state and the session's event say
+  // that this run exists, before any of its trials does. Tasks are made from the same history as
+  // the first time, the log is replayed over them, and only then open trials go out again: their
+  // requests carry the incumbent that the replay has found.
   ASSIGN_OR_RETURN(storage_, StudyStorage::Open(options_.records, options_.studies,
                                                 options_.study_id, options_.tasks));
   TaskSchedulerOptions scheduling = options_.scheduler;
@@ -63,6 +67,8 @@ absl::StatusOr<StopReason> StudySession::Start() {
 }
 
 absl::Status StudySession::MakeTasks() {
+  // History is read anew, but no further than it was read the first time. Later rows would give the
+  // searches another beginning than the one that the log goes on from.
   std::map<int, int64_t> history_row_ids;  // By task: what earlier runs looked at.
   for (const StudyEvent& event : storage_->events()) {
     if (event.kind == StudyEventKind::kHistory) history_row_ids[event.task_index] = event.number;
@@ -153,6 +159,8 @@ absl::Status StudySession::SubmitOpen() {
     }
     RETURN_IF_ERROR(Submit(i, open, /*resubmission=*/true));
   }
+  // Also without any: the measurer keeps results of an earlier process for trials that may still
+  // come, and this says that none will.
   options_.measurer->AllResubmitted();
   return absl::OkStatus();
 }
@@ -173,6 +181,8 @@ absl::Status StudySession::Submit(int task_index, absl::Span<const Trial> trials
 }
 
 absl::Status StudySession::Begin(int task_index, int asked, const std::vector<Trial>& trials) {
+  // Durable first. A trial that the tracker knows and the store does not would be measured for
+  // nobody after a crash, and its number given to another candidate.
   RETURN_IF_ERROR(storage_->Begin(task_index, asked, trials));
   tasks_[task_index]->Begin(trials);
   for (const Trial& trial : trials) {
@@ -201,6 +211,8 @@ absl::StatusOr<StopReason> StudySession::Fill() {
     }
     if (reason != StopReason::kNone) return reason;
     const bool has_pending = open_count() > 0 || !arrived_.empty();
+    // With `deterministic` one batch at a time: what is suggested next then depends on results
+    // alone and not on which of them came first.
     if (has_pending && (options_.spec.deterministic || open_count() >= options_.in_flight_max)) {
       return StopReason::kNone;
     }
@@ -222,6 +234,8 @@ absl::StatusOr<bool> StudySession::BeginBatch() {
       RETURN_IF_ERROR(Begin(*picked, asked, trials));
       return true;
     }
+    // Nothing is suggested and nothing is pending: no result can change that, so the search is
+    // over. With pending trials it may only be that all candidates of today's batch are among them.
     if (task.pending().empty()) {
       task.set_exhausted(true);
     } else {
@@ -271,6 +285,8 @@ absl::StatusOr<int> StudySession::Collect(absl::Duration timeout) {
 
 bool StudySession::IsLost(MeasureResult& result) {
   const Failure* failure = result.measurement.failure();
+  // A lost worker or a cancelled job says nothing about the candidate. It is tried again and costs
+  // no trial of the budget.
   if (failure == nullptr || CountsAsTrial(failure->kind)) return false;
   if (++loss_counts_[result.trial_id] < kLossesMax) return true;
   result.measurement.outcome =
@@ -296,6 +312,8 @@ MeasurementEntry StudySession::EntryOf(int task_index, const MeasureResult& resu
       .measurement = result.measurement};
   // Records of one method version compare, failures too.
   entry.measurement.environment.method_version = options_.method_version;
+  // What a worker sends is not trusted. The store would refuse the whole batch for one malformed
+  // entry, and the study would end.
   if (absl::Status valid = ValidateEntry(entry); !valid.ok()) {
     entry.measurement.candidate_id.clear();
     entry.measurement.outcome =
@@ -330,6 +348,8 @@ absl::Status StudySession::RecordResults(std::vector<MeasureResult> results) {
   }
   if (!unknown_ids.empty()) options_.measurer->Acknowledge(unknown_ids);
   if (entries.empty()) return absl::OkStatus();
+  // Stored, then acknowledged, then told. A crash after the first leaves a second copy, which is
+  // recognized; the other way round a result would be lost with nobody left who has it.
   RETURN_IF_ERROR(storage_->Record(entries));
   options_.measurer->Acknowledge(trial_ids);
   for (const MeasurementEntry& entry : entries) {
