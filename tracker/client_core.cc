@@ -8,6 +8,8 @@
 namespace burnish {
 namespace {
 
+// A call stays well under gRPC's 4 MiB for a message: payloads up to 2 MiB, ids beside them. A
+// larger job goes alone.
 constexpr size_t kBatchJobsMax = 256;
 constexpr size_t kBatchBytesMax = 2 << 20;
 constexpr size_t kAcknowledgementsPerCall = 4096;
@@ -18,6 +20,8 @@ std::vector<ResultEntry> ClientCore::Add(std::vector<JobSpec> jobs, bool resubmi
   std::vector<ResultEntry> results;
   for (JobSpec& spec : jobs) {
     const std::string id = spec.id;
+    // The result came before the caller had submitted the job again. It is as if the job ended at
+    // once.
     if (auto held = held_.extract(id); !held.empty()) {
       unacknowledged_.insert(id);
       results.push_back(std::move(held.mapped()));
@@ -26,6 +30,8 @@ std::vector<ResultEntry> ClientCore::Add(std::vector<JobSpec> jobs, bool resubmi
     const auto [job, is_new] =
         open_.try_emplace(id, Open{.spec = std::move(spec), .may_be_known = resubmission});
     if (!is_new) continue;
+    // An order of its own: the map is by id, and jobs must reach the tracker in the order in which
+    // the search wants them.
     positions_[id] = ++last_position_;
     unsent_[last_position_] = id;
   }
@@ -35,6 +41,7 @@ std::vector<ResultEntry> ClientCore::Add(std::vector<JobSpec> jobs, bool resubmi
 void ClientCore::AllResubmitted() {
   all_resubmitted_ = true;
   for (const auto& [id, result] : held_) {
+    // Number 0 is of a session that is over; that tracker cannot be told any more.
     if (result.number != 0) unwanted_.push_back(result.number);
   }
   held_.clear();
@@ -63,6 +70,7 @@ std::vector<ResultEntry> ClientCore::TakeBack(const std::vector<std::string>& jo
   std::vector<ResultEntry> results;
   for (const std::string& id : ids) {
     const auto job = open_.find(id);
+    // Only what certainly never left this process. A call whose answer was lost may have arrived.
     if (job == open_.end() || job->second.may_be_known) continue;
     Forget(id);
     results.push_back({.job_id = id,
@@ -88,6 +96,8 @@ std::optional<SubmitBatch> ClientCore::NextBatch() {
     Open& job = open_.at(id);
     if (batch_.empty()) batch.resubmission = job.may_be_known;
     bytes += job.spec.payload.size();
+    // The flag is the call's, not the job's, so that a batch is of one kind. It ends there rather
+    // than skipping, which would change the order.
     if (job.may_be_known != batch.resubmission) break;
     if (!batch_.empty() && (batch_.size() >= kBatchJobsMax || bytes > kBatchBytesMax)) break;
     batch.jobs.push_back(job.spec);
@@ -119,9 +129,11 @@ void ClientCore::MeetSession(int64_t session) {
   const bool is_first = session_ == 0;
   session_ = session;
   seen_number_ = 0;
+  // Numbers are of the old session.
   unwanted_.clear();
   for (auto& [id, result] : held_) result.number = 0;
   if (is_first) return;  // What was not sent is in `unsent_` still.
+  // All that is open, in the order of old. The tracker passes over what it knows.
   for (const auto& [id, position] : positions_) unsent_[position] = id;
 }
 
@@ -138,6 +150,7 @@ std::vector<ResultEntry> ClientCore::Collect(const CollectRequest& request,
                                              const Collected& collected) {
   const absl::flat_hash_set<std::string> told(request.acknowledged.begin(),
                                               request.acknowledged.end());
+  // Only what the answered call has said. Others were acknowledged meanwhile.
   std::erase_if(acknowledged_, [&](const std::string& id) { return told.contains(id); });
   if (request.session == session_) {
     const absl::flat_hash_set<int64_t> told_numbers(request.unwanted.begin(),
@@ -149,6 +162,8 @@ std::vector<ResultEntry> ClientCore::Collect(const CollectRequest& request,
   MeetSession(collected.session);
   std::vector<ResultEntry> results;
   for (const ResultEntry& result : collected.results) {
+    // Numbers ascend within a session, so one number says all that was seen. An older answer that
+    // comes late must not take it back.
     seen_number_ = std::max(seen_number_, result.number);
     if (open_.contains(result.job_id)) {
       Forget(result.job_id);

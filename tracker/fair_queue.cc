@@ -15,6 +15,8 @@ void FairQueue::Push(const QueuedJob& job) {
   auto study = std::find_if(band.begin(), band.end(),
                             [&](const Study& entry) { return entry.name == job.study; });
   if (study == band.end()) {
+    // At the end of the turns and with no deficit: a study that empties and comes again gets
+    // nothing ahead of others.
     study = band.insert(band.end(), Study{.name = job.study, .jobs = {}});
   }
   const bool is_new = study->jobs.emplace(job.order, job).second;
@@ -30,6 +32,7 @@ bool FairQueue::Remove(const QueuedJob& job) {
   if (study == band->second.end() || study->jobs.erase(job.order) == 0) return false;
   --size_;
   if (study->jobs.empty()) band->second.erase(study);
+  // No empty band stays, since the first band is taken for the one with work.
   if (band->second.empty()) bands_.erase(band);
   return true;
 }
@@ -42,6 +45,8 @@ QueuedJob FairQueue::Pop() {
     Study& study = band.front();
     if (!study.in_turn) {
       study.in_turn = true;
+      // A job may cost more than a quantum. Its study then saves up over turns until it can pay, so
+      // that every job comes in the end.
       study.deficit += quantum_;
     }
     const auto first = study.jobs.begin();

@@ -44,6 +44,8 @@ int64_t JobBook::Excess(const std::vector<JobSpec>& jobs) {
     ++count;
     bytes += static_cast<int64_t>(job.payload.size());
   }
+  // Known ids need no room: a full tracker must still take what it has already, or a tuner could
+  // never find its jobs again after a restart.
   if (count == count_before) return 0;
   const int64_t excess_count = std::max<int64_t>(0, count - limits_.jobs);
   if (bytes <= limits_.bytes) return excess_count;
@@ -83,6 +85,7 @@ void JobBook::Renew(TrackedJob& job, Tuner& tuner) {
 
 void JobBook::Finish(TrackedJob& job, JobOutcome outcome, const std::string& worker_id) {
   CHECK(job.state != TrackedJob::State::kDone) << "for " << job.spec.id;
+  // The payload goes below: a job holds its question or its answer, never both.
   byte_count_ += BytesOf(outcome) - static_cast<int64_t>(job.spec.payload.size());
   job.state = TrackedJob::State::kDone;
   job.outcome = std::move(outcome);
@@ -116,6 +119,8 @@ void JobBook::EraseTuner(const std::string& tuner_id) {
 void JobBook::RememberAcknowledged(const std::string& job_id) {
   if (!acknowledged_.insert(job_id).second) return;
   acknowledged_order_.push_back(job_id);
+  // Bounded, oldest first. An id that is forgotten too early costs one execution of a job whose
+  // copy was long under way.
   if (acknowledged_order_.size() > static_cast<size_t>(limits_.acknowledged)) {
     acknowledged_.erase(acknowledged_order_.front());
     acknowledged_order_.pop_front();

@@ -10,6 +10,7 @@ namespace burnish {
 namespace {
 
 bool HasDevice(const SlotInfo& slot, const std::string& device_key) {
+  // Empty on either side means any: builders serve every device, since they cross-compile.
   return device_key.empty() || slot.device_keys.empty() ||
          std::find(slot.device_keys.begin(), slot.device_keys.end(), device_key) !=
              slot.device_keys.end();
@@ -49,6 +50,7 @@ std::string WhyUnmet(const Demands& demands, absl::Span<const SlotInfo* const> s
     any_of_kind = true;
     if (!HasDevice(*slot, demands.device_key)) continue;
     std::vector<std::string> lacking = LackingLabels(*slot, demands.labels);
+    // The slot that comes nearest tells the user what to change.
     if (!fewest.has_value() || lacking.size() < fewest->size()) fewest = std::move(lacking);
   }
   if (!any_of_kind) return absl::StrCat("no worker has a ", kind, " slot");
@@ -73,6 +75,7 @@ void JobQueues::Push(const Demands& demands, const QueuedJob& job) {
 bool JobQueues::Remove(const Demands& demands, const QueuedJob& job) {
   const auto queue = queues_.find(demands);
   if (queue == queues_.end() || !queue->second.jobs.Remove(job)) return false;
+  // Demands come from tuners' texts: queues that stayed would grow without bound.
   if (queue->second.jobs.empty()) queues_.erase(queue);
   --size_;
   return true;
@@ -81,6 +84,8 @@ bool JobQueues::Remove(const Demands& demands, const QueuedJob& job) {
 std::optional<QueuedJob> JobQueues::PopFor(const SlotInfo& slot) {
   auto best = queues_.end();
   const auto rank = [](const Queue& queue) {
+    // Priority first. Within one the queue that was served longest ago: a slot that several kinds
+    // of jobs fit must not serve one of them only. 64 bits, since -INT32_MIN is none of 32.
     return std::pair(-static_cast<int64_t>(queue.jobs.top_priority()), queue.served_at);
   };
   for (auto queue = queues_.begin(); queue != queues_.end(); ++queue) {

@@ -5,6 +5,8 @@
 namespace burnish {
 namespace {
 
+// Long enough to average over batches that end together, short enough to notice that a worker went.
+// Not tuned.
 constexpr absl::Duration kTimeConstant = absl::Seconds(10);
 
 }  // namespace
@@ -14,6 +16,7 @@ void RateMeter::Add(absl::Time now) {
   last_ = now;
 }
 
+// At a constant rate r the weights sum to r times the time constant.
 double RateMeter::per_second() const { return weight_ / absl::ToDoubleSeconds(kTimeConstant); }
 
 }  // namespace burnish

@@ -25,6 +25,10 @@
 namespace burnish {
 namespace {
 
+// A hanging call is renewed every 5 s, which is also the sign of life. 12 s leave room for the
+// answer and its network; a call that says nothing for longer is lost. Delays between attempts
+// double from 50 ms to 2 s, with jitter, so that a farm of tuners does not come back at one
+// instant. Choices; not tuned.
 constexpr absl::Duration kHang = absl::Seconds(5);
 constexpr std::chrono::seconds kCallTimeout(12);
 constexpr std::chrono::seconds kCancelTimeout(5);
@@ -139,6 +143,8 @@ TrackerClient::Impl::~Impl() {
     for (const auto& call : collect_calls_) call->context.TryCancel();
     if (submit_call_ != nullptr) submit_call_->context.TryCancel();
   }
+  // The loop first: it begins calls. Then those under way must end, since their callbacks use this
+  // object.
   loop_.join();
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return collect_calls_.empty() && submit_call_ == nullptr; });
@@ -206,6 +212,7 @@ void TrackerClient::Impl::CollectEnded(const CollectCall* ended, const grpc::Sta
   for (ResultEntry& result : core_.Collect(call->request, *collected)) {
     results_.push_back(std::move(result));
   }
+  // As of now: an empty list says that all can be done.
   state_.unmatched = std::move(collected->unmatched);
 }
 
@@ -232,6 +239,7 @@ void TrackerClient::Impl::SubmitEnded(const grpc::Status& grpc_status) {
     core_.BatchTaken(call->response.session());
     return;
   }
+  // Whether or not the tracker has them: the batch goes again, and known ids are left as they are.
   core_.BatchFailed();
   const std::optional<absl::Duration> delay = GetRetryAfter(status);
   submit_at_ = Now() + (delay.has_value() ? *delay : submit_backoff_.Next());
@@ -291,6 +299,7 @@ absl::Status TrackerClient::Impl::Cancel(const std::vector<std::string>& job_ids
   bool all_sent = false;
   {
     std::unique_lock lock(mutex_);
+    // First what never left: that needs no tracker.
     for (ResultEntry& result : core_.TakeBack(job_ids, study)) {
       results_.push_back(std::move(result));
     }
@@ -306,6 +315,8 @@ absl::Status TrackerClient::Impl::Cancel(const std::vector<std::string>& job_ids
   v1::CancelJobsResponse response;
   grpc::ClientContext context;
   context.set_deadline(deadline);
+  // Until the deadline: a tracker that is just being restarted is worth waiting for, since a job
+  // that is not cancelled uses a machine for nobody.
   context.set_wait_for_ready(true);
   RETURN_IF_ERROR(FromGrpc(stub_->CancelJobs(&context, request, &response)));
   if (all_sent) return absl::OkStatus();

@@ -14,6 +14,8 @@
 namespace burnish {
 namespace {
 
+// Bounds of a guess: a tracker that has just started knows no rate and would send everybody away
+// for minutes. Not tuned.
 constexpr absl::Duration kRetryAfterMin = absl::Milliseconds(100);
 constexpr absl::Duration kRetryAfterMax = absl::Seconds(2);
 // Only a hint of where to look, so it may be forgotten; this bounds it.
@@ -47,15 +49,20 @@ absl::Status TrackerCore::FullError(int64_t excess) {
 absl::StatusOr<int64_t> TrackerCore::Submit(absl::Time now, const std::string& tuner_id,
                                             std::vector<JobSpec> jobs, bool resubmission) {
   const bool is_known = book_.FindTuner(tuner_id) != nullptr;
+  // Refused before anything is changed: a call that is refused must leave nothing behind, since the
+  // tuner sends the same jobs again.
   if (!is_known && book_.tuners().size() >= static_cast<size_t>(options_.tuners_max)) {
     return FullError(1);
   }
   if (const int64_t excess = book_.Excess(jobs); excess > 0) return FullError(excess);
   Tuner& tuner = book_.Meet(now, tuner_id, is_known ? 0 : NewEpoch());
   for (JobSpec& spec : jobs) {
+    // At least once, by design: after a lost answer or a restart the tuner sends all that is open.
+    // What is known keeps its place, its worker and its losses.
     if (TrackedJob* known = book_.Find(spec.id)) {
       ++counters_.resubmitted;
       book_.Renew(*known, tuner);
+      // Its result has a new number (Renew), so a hanging Collect may have something to say.
       if (known->state == State::kDone) NudgeTuner(tuner);
     } else if (!book_.IsAcknowledged(spec.id)) {  // Else a message that was long under way.
       ++counters_.submitted;
@@ -68,6 +75,9 @@ absl::StatusOr<int64_t> TrackerCore::Submit(absl::Time now, const std::string& t
 
 void TrackerCore::PlaceNew(absl::Time now, TrackedJob& job, bool resubmission) {
   if (maybe_orphans_.erase(job.spec.id) > 0 && TakeOverFromWorker(now, job)) return;
+  // After a restart of the tracker workers still execute jobs that only they know of. A job that
+  // was there before waits for their first reports; else a second worker would begin what the first
+  // has nearly finished.
   if (resubmission && now < started_at_ + options_.recovery_period) {
     job.state = State::kDeferred;
     deferred_.push_back(job.spec.id);
@@ -79,6 +89,7 @@ void TrackerCore::PlaceNew(absl::Time now, TrackedJob& job, bool resubmission) {
 // A worker executes the job, or has its result, from before this tracker was started.
 bool TrackerCore::TakeOverFromWorker(absl::Time now, TrackedJob& job) {
   job.state = State::kDeferred;
+  // All workers: this happens only after a restart, for ids that a worker has reported.
   for (auto& [id, worker] : workers_) {
     for (size_t i = 0; i < worker.slots.size(); ++i) {
       SlotState& slot = worker.slots[i];
@@ -87,7 +98,10 @@ bool TrackerCore::TakeOverFromWorker(absl::Time now, TrackedJob& job) {
         return true;
       }
       for (const HeldState& held : slot.held) {
+        // A fault is no result. The job is tried elsewhere.
         if (held.lease.job_id != job.spec.id || held.is_fault) continue;
+        // The worker has told an earlier tracker and keeps the outcome until it may discard it. The
+        // job must not be queued meanwhile, and its payload is asked for.
         job.state = State::kFetching;
         job.worker = &worker;
         job.slot_index = static_cast<int>(i);
@@ -103,9 +117,12 @@ bool TrackerCore::TakeOverFromWorker(absl::Time now, TrackedJob& job) {
 Collected TrackerCore::Collect(absl::Time now, const CollectRequest& request) {
   const bool is_known = book_.FindTuner(request.tuner_id) != nullptr;
   Tuner& tuner = book_.Meet(now, request.tuner_id, is_known ? 0 : NewEpoch());
+  // First, as it makes room, and so that no result goes out again that this very call says is safe.
   for (const std::string& job_id : request.acknowledged) Acknowledge(job_id);
   // Numbers of another session say nothing here.
   const bool is_same_session = request.session == tuner.session;
+  // Numbers begin anew with a tracker, sessions tell two of them apart. From another session all is
+  // sent again; the tuner knows duplicates by their ids.
   const int64_t seen = is_same_session ? request.seen_number : 0;
   for (const int64_t number : request.unwanted) {
     const auto result = tuner.results.find(number);
@@ -128,6 +145,7 @@ Collected TrackerCore::Collect(absl::Time now, const CollectRequest& request) {
                                  .attempt_count = job.attempt_count});
   }
   collected.unmatched = FindUnmatched(&tuner);
+  // A tuner that talks to a new tracker is told at once: it has to submit its open jobs again.
   collected.urgent = !collected.results.empty() || request.session != tuner.session;
   if (collected.urgent) {
     waiting_tuners_.erase(tuner.id);
@@ -146,6 +164,7 @@ void TrackerCore::Acknowledge(const std::string& job_id) {
   ++counters_.acknowledged;
   // Open: the tuner has the result from an earlier tracker, so nobody needs it any more.
   if (job->state != State::kDone) Detach(*job);
+  // A copy: Erase frees the job.
   const std::string worker_id = job->worker_id;
   book_.Erase(*job, /*acknowledged=*/true);
   // That it may discard the result is no hurry, unless it holds many or wants to go.
@@ -159,9 +178,11 @@ int64_t TrackerCore::Cancel(absl::Time now, const std::string& tuner_id,
   Tuner* tuner = book_.FindTuner(tuner_id);
   if (tuner == nullptr) return 0;
   tuner->seen_at = now;
+  // Collected first, since Finish changes the tuner's maps.
   std::vector<TrackedJob*> jobs;
   for (const std::string& id : ids) {
     TrackedJob* job = book_.Find(id);
+    // A tuner cancels its own jobs only.
     if (job != nullptr && job->tuner_id == tuner_id) jobs.push_back(job);
   }
   if (!study.empty()) {
@@ -171,6 +192,7 @@ int64_t TrackerCore::Cancel(absl::Time now, const std::string& tuner_id,
   }
   int64_t cancelled_count = 0;
   for (TrackedJob* job : jobs) {
+    // What came first stands. Also the same job named twice, by its id and by its study.
     if (job->state == State::kDone) continue;
     ++cancelled_count;
     ++counters_.cancelled;
@@ -183,6 +205,8 @@ int64_t TrackerCore::Cancel(absl::Time now, const std::string& tuner_id,
 void TrackerCore::Finish(absl::Time now, TrackedJob& job, JobOutcome outcome,
                          const std::string& worker_id, int64_t lease_epoch) {
   Detach(job);
+  // After Detach, which clears it: the worker that gave the outcome is told apart from one with a
+  // second copy by this number.
   job.lease_epoch = lease_epoch;
   book_.Finish(job, std::move(outcome), worker_id);
   finished_rate_.Add(now);
@@ -191,6 +215,8 @@ void TrackerCore::Finish(absl::Time now, TrackedJob& job, JobOutcome outcome,
 }
 
 void TrackerCore::Detach(TrackedJob& job) {
+  // The one place that takes a job out of wherever it is, so that queue, slot and job never
+  // disagree. The state names the place; a job that is not there is a bug.
   if (job.state == State::kQueued) CHECK(queues_.Remove(job.demands, job.queued));
   if (job.worker != nullptr) {
     SlotState& slot = job.worker->slots[job.slot_index];
@@ -209,12 +235,17 @@ void TrackerCore::Detach(TrackedJob& job) {
 
 void TrackerCore::Requeue(TrackedJob& job) {
   job.state = State::kQueued;
+  // With its first order: a job that was lost goes to the front of its study again.
   queues_.Push(job.demands, job.queued);
 }
 
 void TrackerCore::Lose(absl::Time now, TrackedJob& job, const std::string& text) {
+  // Before Detach, which forgets the lease. The epoch lets a worker that comes back take its loss
+  // back (Adopt).
   job.losses.push_back({.lease_epoch = job.lease_epoch, .text = text});
   Detach(job);
+  // Lost with one worker is chance. A job that ends every worker it meets would empty the farm, one
+  // lease after the other.
   if (static_cast<int>(job.losses.size()) < options_.losses_max) {
     Requeue(job);
     return;
@@ -242,12 +273,15 @@ void TrackerCore::DropTuner(Tuner& tuner) {
 void TrackerCore::NudgeTuner(const Tuner& tuner) {
   const auto waiting = waiting_tuners_.find(tuner.id);
   if (waiting == waiting_tuners_.end()) return;
+  // It has seen all there is; waking it would only make it ask again.
   if (tuner.results.upper_bound(waiting->second) == tuner.results.end()) return;
   waiting_tuners_.erase(waiting);
   ready_tuners_.push_back(tuner.id);
 }
 
 void TrackerCore::Nudge(WorkerState& worker) {
+  // Without a hanging call there is nobody to tell: the next report is answered with the same
+  // state.
   if (!worker.waiting || worker.ready) return;
   worker.ready = true;
   ready_workers_.push_back(worker.id);
@@ -261,6 +295,7 @@ std::vector<std::string> TrackerCore::TakeReadyTuners() { return std::exchange(r
 
 void TrackerCore::Tick(absl::Time now) {
   if (now >= started_at_ + options_.recovery_period) {
+    // Whoever has not been claimed by a worker by now is nobody's.
     for (const std::string& id : std::exchange(deferred_, {})) {
       TrackedJob* job = book_.Find(id);
       if (job != nullptr && job->state == State::kDeferred) Requeue(*job);
@@ -271,6 +306,8 @@ void TrackerCore::Tick(absl::Time now) {
     WorkerState& worker = entry->second;
     const absl::Duration silence = now - worker.seen_at;
     if (!worker.lost && silence >= options_.lease_duration) {
+      // Its jobs go on elsewhere, but the entry stays: if it comes back with a result, the first
+      // one wins, and its counters are for people.
       LoseWorker(now, worker, "was not heard of");
       worker.lost = true;
     }
@@ -279,6 +316,7 @@ void TrackerCore::Tick(absl::Time now) {
     const bool forget = worker.lost && (worker.leaving || silence >= options_.lost_worker_memory);
     entry = forget ? workers_.erase(entry) : std::next(entry);
   }
+  // Collected first: DropTuner erases from the map.
   std::vector<Tuner*> gone;
   for (auto& [id, tuner] : book_.tuners()) {
     if (now - tuner.seen_at >= options_.tuner_timeout) gone.push_back(&tuner);
@@ -288,6 +326,8 @@ void TrackerCore::Tick(absl::Time now) {
 }
 
 void TrackerCore::ExpireSlot(absl::Time now, WorkerState& worker, SlotState& slot) {
+  // From the lease on, whatever the worker says: the limit is the tracker's guard against an
+  // executor that hangs while its agent reports on.
   if (slot.job != nullptr && slot.job->spec.timeout > absl::ZeroDuration() &&
       now - slot.job->leased_at >= slot.job->spec.timeout) {
     ++counters_.timed_out;
@@ -297,11 +337,14 @@ void TrackerCore::ExpireSlot(absl::Time now, WorkerState& worker, SlotState& slo
                       " on worker ", worker.id));
   }
   if (slot.orphan.has_value() && now - slot.orphan->since >= options_.orphan_timeout) {
+    // Nobody has claimed it for the whole timeout. Without it MakeSlotOrders tells the worker to
+    // stop.
     slot.orphan.reset();
     Nudge(worker);
   }
   if (now >= slot.paused_until) slot.paused_until = absl::InfinitePast();
   for (HeldState& held : slot.held) {
+    // Kept as long as an orphan: a tuner that restarts may still ask for it.
     held.is_expired |= now - held.since >= options_.orphan_timeout;
   }
 }

@@ -13,6 +13,7 @@ absl::Status TrackerCore::Drain(const std::string& worker_id, bool undo) {
   if (entry == workers_.end()) {
     return absl::NotFoundError(absl::StrCat("no worker ", worker_id));
   }
+  // Nothing is taken away: what runs is finished, and no more is given.
   entry->second.draining = !undo;
   Nudge(entry->second);
   return absl::OkStatus();
@@ -21,6 +22,7 @@ absl::Status TrackerCore::Drain(const std::string& worker_id, bool undo) {
 std::vector<UnmatchedQueue> TrackerCore::FindUnmatched(const Tuner* tuner) const {
   std::vector<const SlotInfo*> slots;
   for (const auto& [id, worker] : workers_) {
+    // A worker that drains will not do it: jobs that only such a one could do are unmatched.
     if (!worker.TakesJobs()) continue;
     for (const SlotState& slot : worker.slots) slots.push_back(&slot.info);
   }

@@ -19,6 +19,8 @@ Lease LeaseOf(const TrackedJob& job) { return {.job_id = job.spec.id, .epoch = j
 }  // namespace
 
 absl::StatusOr<SyncReply> TrackerCore::Synchronize(absl::Time now, const WorkerReport& report) {
+  // A report is the whole state of the worker. Whatever was lost or repeated before, this is what
+  // counts from now on.
   ASSIGN_OR_RETURN(WorkerState * worker, Admit(now, report));
   worker->seen_at = now;
   worker->lost = false;
@@ -32,9 +34,12 @@ absl::StatusOr<SyncReply> TrackerCore::Synchronize(absl::Time now, const WorkerR
   // Results first: a slot that finished one job may have begun another.
   for (int i = 0; i < slot_count; ++i) TakeResults(now, *worker, i, report.slots[i]);
   for (int i = 0; i < slot_count; ++i) TakeExecution(now, *worker, i, report.slots[i]);
+  // Last: a slot is idle only after its results and its execution are known. Before Dispatch, so
+  // that this very answer carries the job.
   for (int i = 0; i < slot_count; ++i) TryAssign(now, *worker, i);
   SyncReply reply = MakeOrders(*worker);
   worker->waiting = !reply.urgent;
+  // Only when the answer goes out now. Otherwise OrdersFor says it later.
   if (reply.urgent) worker->told_draining = worker->draining;
   Dispatch(now);
   return reply;
@@ -50,6 +55,7 @@ absl::StatusOr<WorkerState*> TrackerCore::Admit(absl::Time now, const WorkerRepo
         return absl::ResourceExhaustedError(
             absl::StrFormat("got worker %s, have %d already", report.worker_id, workers_.size()));
       }
+      // Room for one that lives: an entry of a lost worker is for people only.
       workers_.erase(lost);
     }
     WorkerState& worker = workers_[report.worker_id];
@@ -59,6 +65,8 @@ absl::StatusOr<WorkerState*> TrackerCore::Admit(absl::Time now, const WorkerRepo
     return &worker;
   }
   WorkerState& worker = known->second;
+  // Two processes under one id, or a message that was long under way. The older one is turned away
+  // for good, or the two would take each other's leases in turn.
   if (report.boot_epoch < worker.boot_epoch) {
     return absl::FailedPreconditionError(
         absl::StrFormat("worker %s of boot epoch %d was replaced by one of %d", worker.id,
@@ -72,6 +80,8 @@ absl::StatusOr<WorkerState*> TrackerCore::Admit(absl::Time now, const WorkerRepo
     worker.slots.assign(report.slots.size(), SlotState());
     return &worker;
   }
+  // A worker has several calls under way. An older report that arrives late would take back what a
+  // newer one said.
   if (report.sequence <= worker.sequence) {
     ++counters_.stale_reports;
     return absl::AbortedError(absl::StrFormat("got report %d of worker %s after report %d",
@@ -90,10 +100,12 @@ void TrackerCore::TakeResults(absl::Time now, WorkerState& worker, int slot_inde
   SlotState& slot = worker.slots[slot_index];
   slot.info = report.info;
   const std::vector<HeldState> before = std::exchange(slot.held, {});
+  // What was asked for and is not reported any more will not come: the job is queued again.
   std::set<std::string> no_longer_held = slot.fetching;
   for (const HeldResult& result : report.results) {
     HeldState held{.lease = result.lease, .since = now};
     for (const HeldState& old : before) {
+      // Flags and age survive from report to report.
       if (old.lease == result.lease) held = old;
     }
     held.sent_outcome = result.outcome.has_value();
@@ -116,15 +128,19 @@ void TrackerCore::TakeResult(absl::Time now, WorkerState& worker, int slot_index
   TrackedJob* job = book_.Find(result.lease.job_id);
   if (job == nullptr) {
     held.is_fault |= is_fault;
+    // Not known and not acknowledged: from before a restart, and its tuner may submit it again
+    // soon.
     if (!book_.IsAcknowledged(result.lease.job_id)) maybe_orphans_.insert(result.lease.job_id);
     return;
   }
   if (job->state == State::kDone) {
+    // By lease, not by worker alone: a worker may have executed the same job twice.
     const bool is_source = job->worker_id == worker.id && job->lease_epoch == held.lease.epoch;
     if (!is_source && !held.is_duplicate) ++counters_.duplicates_dropped;
     held.is_duplicate |= !is_source;
     return;
   }
+  // Counted with the report that brought it.
   if (held.is_fault) return;
   if (is_fault) {
     held.is_fault = true;
@@ -138,6 +154,8 @@ void TrackerCore::TakeResult(absl::Time now, WorkerState& worker, int slot_index
   if (result.outcome.has_value()) {
     ++slot.done_count;
     slot.fault_streak = 0;
+    // Whoever has the lease: the first valid result wins, also from a worker that was taken for
+    // lost. Detach tells the present one to stop.
     Finish(now, *job, *result.outcome, worker.id, result.lease.epoch);
     return;
   }
@@ -166,6 +184,7 @@ void TrackerCore::TakeExecution(absl::Time now, WorkerState& worker, int slot_in
     CountFault(now, slot);
     Lose(now, *slot.job, absl::StrCat("worker ", worker.id, " stopped without a result"));
   }
+  // It has ended: as a result among the held ones, or not at all.
   if (slot.orphan.has_value() && (report.executing != slot.orphan->lease || slot.cancelling)) {
     slot.orphan.reset();
   }
@@ -182,6 +201,7 @@ void TrackerCore::TakeUnleased(absl::Time now, WorkerState& worker, int slot_ind
   if (job != nullptr) {
     // It was taken for lost, and nobody else has the job yet.
     const bool is_waiting = job->state == State::kQueued || job->state == State::kDeferred;
+    // Else another worker has it, and this one is told to stop: its lease is not in the orders.
     if (is_waiting) Adopt(now, worker, slot_index, *job, lease);
     return;
   }
@@ -195,6 +215,7 @@ void TrackerCore::Adopt(absl::Time now, WorkerState& worker, int slot_index, Tra
   ++counters_.adopted;
   Detach(job);
   SlotState& slot = worker.slots[slot_index];
+  // TakeExecution has dealt with the slot's own job before.
   CHECK(slot.job == nullptr);
   slot.orphan.reset();
   slot.job = &job;
@@ -204,6 +225,7 @@ void TrackerCore::Adopt(absl::Time now, WorkerState& worker, int slot_index, Tra
   job.lease_epoch = lease.epoch;
   job.started = true;
   job.leased_at = now;
+  // A job that a worker has kept over the tracker's restart was tried at least once.
   job.attempt_count = std::max(job.attempt_count, 1);
   // It did not kill the worker after all.
   std::erase_if(job.losses,
@@ -218,6 +240,7 @@ void TrackerCore::LoseWorker(absl::Time now, WorkerState& worker, absl::string_v
       ++slot.fault_count;
       Lose(now, *slot.job, absl::StrCat("worker ", worker.id, " ", how));
     }
+    // A copy: Detach erases from it.
     for (const std::string& id : std::set<std::string>(slot.fetching)) {
       TrackedJob* job = book_.Find(id);
       Detach(*job);
@@ -225,6 +248,7 @@ void TrackerCore::LoseWorker(absl::Time now, WorkerState& worker, absl::string_v
     }
     slot.reported.reset();
     slot.orphan.reset();
+    // Gone with the process, or reported again by one that was only cut off.
     slot.held.clear();
   }
 }
@@ -233,6 +257,7 @@ void TrackerCore::CountFault(absl::Time now, SlotState& slot) {
   ++counters_.worker_faults;
   ++slot.fault_count;
   // So that a worker that is broken, and therefore quick, does not take and spoil every job.
+  // The bound keeps the shift within 64 bits; fault_pause_max is reached long before.
   const int doublings = std::min(slot.fault_streak++, 20);
   slot.paused_until = now + std::min(options_.fault_pause_max,
                                      options_.fault_pause_min * (int64_t{1} << doublings));
@@ -241,6 +266,8 @@ void TrackerCore::CountFault(absl::Time now, SlotState& slot) {
 bool TrackerCore::TryAssign(absl::Time now, WorkerState& worker, int slot_index) {
   SlotState& slot = worker.slots[slot_index];
   if (!worker.TakesJobs() || !slot.IsIdle() || now < slot.paused_until ||
+      // A worker that holds that many results waits for a tuner that does not collect. More work
+      // would only fill its memory.
       slot.held.size() >= WorkerReport::kHeldResultsMax) {
     return false;
   }
@@ -251,6 +278,8 @@ bool TrackerCore::TryAssign(absl::Time now, WorkerState& worker, int slot_index)
   job.state = State::kLeased;
   job.worker = &worker;
   job.slot_index = slot_index;
+  // A number that was never used tells this lease from every other of the same job, also over
+  // restarts of the tracker.
   job.lease_epoch = NewEpoch();
   job.started = false;
   job.leased_at = now;
@@ -263,10 +292,14 @@ void TrackerCore::Dispatch(absl::Time now) {
   // One job per worker and turn, so that one with many slots does not take all.
   for (bool any = true; any && queues_.size() > 0;) {
     any = false;
+    // Round robin by id, from where it stopped: otherwise the first in the alphabet would get every
+    // job that comes alone.
     auto entry = workers_.upper_bound(dispatched_last_);
     for (size_t n = 0; n < workers_.size() && queues_.size() > 0; ++n, ++entry) {
       if (entry == workers_.end()) entry = workers_.begin();
       WorkerState& worker = entry->second;
+      // Only to those whose call hangs: the order goes out at once. The others are served when they
+      // report.
       if (!worker.waiting) continue;
       for (int i = 0; i < static_cast<int>(worker.slots.size()); ++i) {
         if (!TryAssign(now, worker, i)) continue;
@@ -313,19 +346,26 @@ SlotOrders TrackerCore::MakeSlotOrders(const WorkerState& worker, const SlotStat
   SlotOrders orders;
   if (slot.job != nullptr) {
     orders.lease = LeaseOf(*slot.job);
+    // The payload is repeated until the worker says that it has begun, and not after: it may be
+    // large.
     if (slot.reported != orders.lease) orders.job = slot.job->spec;
   } else if (slot.orphan.has_value()) {
     orders.lease = slot.orphan->lease;
   }
+  // A slot that is stopping something has been told.
   urgent |= slot.reported != orders.lease && !slot.cancelling;
   for (const HeldState& held : slot.held) {
     const std::string& id = held.lease.job_id;
     TrackedJob* job = book_.Find(id);
+    // A result that no known tuner asked for is kept until it is old: its tuner may be about to
+    // come back.
     const bool is_needless = job == nullptr && (book_.IsAcknowledged(id) || held.is_expired);
     if (is_needless || held.is_fault || held.is_duplicate) {
       orders.discard.push_back(id);
     } else if (job != nullptr && job->state != State::kDone) {
       orders.send.push_back(id);  // Also when another worker has the lease: the first one wins.
+      // The tracker has it, the tuner may not. The worker keeps the outcome for the next tracker,
+      // but need not send it with each report.
     } else if (held.sent_outcome) {
       orders.received.push_back(id);
     }

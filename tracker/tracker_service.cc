@@ -165,6 +165,8 @@ absl::Status TrackerService::Impl::Listen() {
 
 TrackerService::Impl::~Impl() {
   if (server_ == nullptr) return;
+  // In this order: health says no and `stopping_` turns new calls away, all that hang are answered,
+  // then the timer ends, and last the server, which waits for its calls to end.
   server_->SetNotServing();
   {
     Answers answers;
@@ -184,10 +186,13 @@ TrackerService::Impl::~Impl() {
 grpc::ServerUnaryReactor* TrackerService::Impl::Synchronize(grpc::CallbackServerContext* context,
                                                             const v1::SynchronizeRequest* request,
                                                             v1::SynchronizeResponse* response) {
+  // Parsed before the lock is taken: a large or malformed message must not hold up the others.
   const absl::StatusOr<WorkerReport> report = FromProto(*request);
   if (!report.ok()) return FinishNow(context, report.status());
   Answers answers;
   const std::lock_guard lock(mutex_);
+  // With the lock held: OnCancel may come at once, and must not look for the call before it is in
+  // the map.
   auto* call = new HangingCall(this, &SyncBroke);
   if (stopping_) {
     answers.Add(call, grpc::Status(grpc::StatusCode::UNAVAILABLE, "the tracker stops"));
@@ -200,6 +205,8 @@ grpc::ServerUnaryReactor* TrackerService::Impl::Synchronize(grpc::CallbackServer
     AnswerReady(answers);
     return call;
   }
+  // One call a worker. The newer one knows more, and the answer to the older would be about a state
+  // that is over.
   if (const auto old = syncs_.find(report->worker_id); old != syncs_.end()) {
     answers.Add(old->second.call,
                 grpc::Status(grpc::StatusCode::ABORTED, "a newer call of this worker came"));
@@ -224,6 +231,7 @@ grpc::ServerUnaryReactor* TrackerService::Impl::CollectResults(
   const absl::StatusOr<CollectRequest> parsed = FromProto(*request);
   if (!parsed.ok()) return FinishNow(context, parsed.status());
   const absl::Duration wait =
+      // The wish of a client, bounded: a call that hangs for ever holds memory for ever.
       std::clamp(absl::Nanoseconds(request->wait_ns()), absl::ZeroDuration(), options_.hang_max);
   Answers answers;
   const std::lock_guard lock(mutex_);
@@ -272,6 +280,7 @@ void TrackerService::Impl::AnswerSync(const std::string& worker_id, Answers& ans
 void TrackerService::Impl::AnswerCollect(const std::string& tuner_id, Answers& answers) {
   const auto collect = collects_.find(tuner_id);
   if (collect == collects_.end()) return;
+  // The request again: acknowledging is idempotent, and what has come since is in the answer.
   *collect->second.response = ToProto(core_.Collect(Now(), collect->second.request));
   answers.Add(collect->second.call);
   collects_.erase(collect);
@@ -315,6 +324,7 @@ void TrackerService::Impl::RunTimer() {
 }
 
 void TrackerService::Impl::AnswerOverdue(absl::Time now, Answers& answers) {
+  // Names first: an answer erases from the map.
   std::vector<std::string> workers, tuners;
   for (const auto& [id, sync] : syncs_) {
     if (sync.until <= now) workers.push_back(id);

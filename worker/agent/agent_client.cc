@@ -23,6 +23,8 @@ namespace {
 
 // Calls hang for 5 s; one that says nothing for much longer has been forgotten.
 constexpr std::chrono::seconds kCallTimeout(12);
+// Doubling with jitter, as the tuner's client does: a tracker that comes back meets a farm one by
+// one. Not tuned.
 constexpr absl::Duration kBackoffMin = absl::Milliseconds(50);
 constexpr absl::Duration kBackoffMax = absl::Seconds(2);
 // A newer call ends an older one at the tracker, so more are under way only when it does not
@@ -118,6 +120,8 @@ AgentClient::Impl::~Impl() {
 
 bool AgentClient::Impl::HasWork() const {
   if (stopping_ || !actions_.empty()) return true;
+  // Turned away for good: another process has this id, or the tracker does not understand this one.
+  // Asking again would not help; executions go on until the program ends.
   if (!refused_.ok()) return false;
   // One call always hangs; news needs another.
   return calls_.empty() || (core_.has_news() && calls_.size() < kCallsMax);
@@ -130,11 +134,14 @@ void AgentClient::Impl::Run() {
     if (stopping_) return;
     if (!actions_.empty()) {
       const std::vector<SlotAction> actions = std::exchange(actions_, {});
+      // An executor's Start and Cancel take locks of their own and may call back, which takes this
+      // one.
       lock.unlock();
       CarryOut(actions);
       lock.lock();
       continue;
     }
+    // Actions are carried out also while the tracker is away, calls are not begun.
     const absl::Duration pause = retry_at_ - Now();
     if (pause > absl::ZeroDuration()) {
       changed_.wait_for(lock, absl::ToChronoNanoseconds(pause),
@@ -176,6 +183,8 @@ void AgentClient::Impl::CallEnded(const Call* ended, const grpc::Status& status)
 
 void AgentClient::Impl::TakeFailure(const absl::Status& status, int64_t sequence) {
   if (absl::IsAborted(status)) return;  // A newer call of ours came first.
+  // The two that no further attempt can mend. Everything else is taken for a tracker that is away,
+  // and tried for ever.
   if (absl::IsFailedPrecondition(status) || absl::IsInvalidArgument(status)) {
     LogError(absl::StrCat("the tracker refuses this worker: ", status.message()));
     refused_ = status;

@@ -24,6 +24,8 @@ WorkerReport AgentCore::MakeReport() {
   WorkerReport report{.worker_id = identity_.worker_id,
                       .host = identity_.host,
                       .boot_epoch = identity_.boot_epoch,
+                      // Each report replaces all before it. Orders name the report that they
+                      // answer, so that orders about a state that is over are known.
                       .sequence = ++sequence_,
                       .leaving = leaving_,
                       .calibration = identity_.calibration};
@@ -35,6 +37,8 @@ WorkerReport AgentCore::MakeReport() {
     for (const Held& held : slot.held) {
       HeldResult& result = out.results.emplace_back();
       result.lease = held.lease;
+      // The lease alone is reported then: an outcome may be large, and a tracker that was restarted
+      // asks for it (`send`).
       if (!held.tracker_has_it) result.outcome = held.outcome;
     }
   }
@@ -49,8 +53,10 @@ std::vector<SlotAction> AgentCore::Apply(const WorkerOrders& orders) {
   for (int i = 0; i < static_cast<int>(slots_.size()); ++i) {
     Slot& slot = slots_[i];
     const SlotOrders& wanted = orders.slots[i];
+    // Results are kept and discarded also where the slot executes.
     ApplyToResults(wanted, slot);
     if (slot.executing.has_value()) {
+      // No lease or another one: the tracker does not want what runs here.
       if (wanted.lease != slot.executing && !slot.cancelling) {
         slot.cancelling = true;
         has_news_ = true;
@@ -83,6 +89,8 @@ void AgentCore::ApplyToResults(const SlotOrders& orders, Slot& slot) {
 void AgentCore::Finished(int slot_index, JobOutcome outcome) {
   Slot& slot = slots_[slot_index];
   CHECK(slot.executing.has_value()) << "slot " << slot_index << " executes nothing";
+  // A job that was cancelled has a result already, or none that anybody wants. Its outcome could
+  // only be the cancellation's.
   if (!slot.cancelling) {
     slot.held.push_back({.lease = *std::move(slot.executing), .outcome = std::move(outcome)});
   }
