@@ -17,6 +17,8 @@ namespace burnish {
 namespace {
 
 constexpr uint64_t kPageBytes = 4096;
+// Bounds the contexts that are built. It bites where constants are small, under 16 KiB with an
+// arena of 64 MiB, and reading those is little of a call.
 constexpr size_t kColdCopiesMax = 4096;
 
 bool IsFloat(ElementType type) { return type == ElementType::kF32 || type == ElementType::kF64; }
@@ -39,6 +41,8 @@ RuntimeStatus SignatureError(const std::string& what, size_t got, size_t want) {
 // Nobody may write to the pages of `buffer` any more.
 RuntimeStatus MakeReadOnly(const GuardedBuffer& buffer) {
   const auto base = reinterpret_cast<uintptr_t>(buffer.bytes().data());
+  // The whole page at the start: a buffer ends at a guard page, so what lies before it on its first
+  // page is canary.
   const uintptr_t first = base / kPageBytes * kPageBytes;
   const uintptr_t end = RoundUp(base + buffer.bytes().size(), kPageBytes);
   if (end == first) return RuntimeStatus();
@@ -60,6 +64,8 @@ RuntimeOr<std::unique_ptr<BoundKernel>> BoundKernel::Create(const KernelSpec& sp
   const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(spec.artifact.data()),
                                        spec.artifact.size());
   RUNTIME_ASSIGN_OR_RETURN(bound->artifact_, Artifact::Load(bytes));
+  // Signature and memory before anything is allocated: the artifact came from elsewhere, and its
+  // sizes are only claims.
   RUNTIME_RETURN_IF_ERROR(bound->CheckSignature());
   RUNTIME_RETURN_IF_ERROR(bound->CheckMemory(options.memory_bytes_max));
   RUNTIME_RETURN_IF_ERROR(bound->FillArguments(options.seed));
@@ -70,6 +76,7 @@ RuntimeOr<std::unique_ptr<BoundKernel>> BoundKernel::Create(const KernelSpec& sp
 
 // The parameters of a role come in the workload's order; only what `pack` writes is not among them.
 RuntimeStatus BoundKernel::CheckSignature() const {
+  // A candidate is one kernel; artifacts of several are bundles.
   if (manifest().kernels.size() != 1) {
     return SignatureError("kernels", manifest().kernels.size(), 1);
   }
@@ -152,6 +159,8 @@ RuntimeStatus BoundKernel::FillArguments(uint64_t seed) {
   }
   for (size_t i = 0; i < buffers_.size(); ++i) {
     if (compute().buffers[i].role != ArgumentRole::kOutput) {
+      // After packing, which writes the constants. From now on a kernel that writes to an input
+      // dies of it.
       RUNTIME_RETURN_IF_ERROR(MakeReadOnly(buffers_[i]));
     }
   }
@@ -172,6 +181,8 @@ RuntimeStatus BoundKernel::Pack(const std::vector<GuardedBuffer>& constants) {
       continue;
     }
     const size_t index = packed[written++];
+    // The artifact says both sizes, so they may disagree. The guard page would catch it as a crash;
+    // this says what is wrong.
     if (compute().buffers[index].size_bytes < buffer.size_bytes) {
       return RuntimeStatus(RuntimeCode::kInvalidArgument,
                            "the artifact packs more bytes than it has room for");
@@ -245,6 +256,8 @@ RuntimeStatus BoundKernel::Call(BurnishKernel kernel, const FunctionInfo& functi
 RuntimeStatus BoundKernel::RunGuarded() {
   std::vector<void*> arguments;
   for (size_t i = 0; i < buffers_.size(); ++i) {
+    // An element that a kernel forgets is then NaN, which the checker finds wherever it is; a zero
+    // might be right by chance.
     if (compute().buffers[i].role == ArgumentRole::kOutput) buffers_[i].FillWithNan();
     arguments.push_back(buffers_[i].bytes().data());
   }
@@ -321,6 +334,8 @@ RuntimeStatus BoundKernel::PrepareTiming(std::span<uint8_t> cold_arena) {
           : 0;
   uint64_t at = 0;
   for (size_t i = 0; i < copy_count; ++i) {
+    // Inputs and outputs are the same in all copies: activations are warm in a model, written by
+    // the step before.
     std::vector<void*>& copy = timing_buffers_.emplace_back(own);
     for (size_t b = 0; b < copy.size(); ++b) {
       const BufferInfo& buffer = compute().buffers[b];

@@ -75,6 +75,8 @@ absl::StatusOr<CheckerReply> Checker::Check(const CheckerRequest& request) {
   const std::vector<TensorSpec> outputs = OutputsOf(parameters);
   ASSIGN_OR_RETURN(Task* const task, FindTask(request));
   const bool wants_reference = !request.reference_id.empty() && !request.is_reference;
+  // Asked for before the outputs are read: the runner that makes candidate 0's outputs writes to
+  // the same file.
   if (wants_reference && task->reference_id != request.reference_id) {
     return CheckerReply{.verdict = CheckerVerdict::kNeedReference};
   }
@@ -87,12 +89,15 @@ absl::StatusOr<CheckerReply> Checker::Check(const CheckerRequest& request) {
     error = std::max(error, sampled.error);
     if (!sampled.what_is_wrong.empty()) return Wrong(i, sampled.what_is_wrong, error);
     if (!wants_reference) continue;
+    // Samples against the definition say that candidate 0 and this one compute the right thing; the
+    // comparison in full says that no other element differs.
     const CheckResult full = CompareAll(outputs[i].type, got[i], task->reference[i], request.bound);
     if (!full.what_is_wrong.empty()) {
       return Wrong(i, absl::StrCat("against candidate 0, ", full.what_is_wrong), full.error);
     }
   }
   if (request.is_reference) {
+    // Only after it has passed: a wrong candidate 0 must not become the measure.
     task->reference_id = request.reference_id;
     task->reference = std::move(got);
   }
@@ -110,11 +115,15 @@ absl::StatusOr<Checker::Task*> Checker::FindTask(const CheckerRequest& request) 
   Task task{.workload = request.workload, .seed = request.seed};
   RETURN_IF_ERROR(ComputeSamples(task));
   tasks_.push_front(std::move(task));
+  // A study sends candidates of some tasks in turn; eight is a guess, and a miss computes the
+  // samples anew.
   if (tasks_.size() > kTasksKept) tasks_.pop_back();
   return &tasks_.front();
 }
 
 absl::Status Checker::ComputeSamples(Task& task) const {
+  // Without the contract: where tensors lie in memory changes no value, and the samples serve all
+  // contracts of a workload.
   ASSIGN_OR_RETURN(Program program, ParseProgram(task.workload));
   const std::vector<TensorSpec> parameters = PlanParameters(program);
   RETURN_IF_ERROR(CheckSizes(parameters));

@@ -9,6 +9,8 @@
 namespace burnish {
 namespace {
 
+// Integers wrap in the language. Signed overflow would be undefined here, so arithmetic goes
+// through unsigned ones.
 uint64_t Bits(int64_t a) { return static_cast<uint64_t>(a); }
 int64_t Signed(uint64_t a) { return static_cast<int64_t>(a); }
 
@@ -37,8 +39,10 @@ double FloatUnary(ExprKind kind, double x) {
     case ExprKind::kCeil:
       return std::ceil(x);
     case ExprKind::kRound:
+      // To even, as the hardware rounds; std::round goes away from zero.
       return std::nearbyint(x);
     case ExprKind::kSign:
+      // x itself keeps NaN and the sign of zero.
       return x > 0 ? 1 : x < 0 ? -1 : x;
     default:
       CHECK(false) << "not a unary operation on floats: " << static_cast<int>(kind);
@@ -83,6 +87,7 @@ double FloatBinary(ExprKind kind, double a, double b) {
     case ExprKind::kMod:
       return std::fmod(a, b);
     case ExprKind::kMin:
+      // NaN wins, as in NumPy's minimum; std::min and the hardware's minps give either operand.
       return std::isnan(a) ? a : std::isnan(b) ? b : std::min(a, b);
     case ExprKind::kMax:
       return std::isnan(a) ? a : std::isnan(b) ? b : std::max(a, b);
@@ -120,6 +125,8 @@ int64_t IntPower(int64_t base, int64_t exponent) {
     if (base == -1) return exponent % 2 == 0 ? 1 : -1;
     return 0;
   }
+  // By squaring: an exponent of 2^62 must not take 2^62 steps, and products wrap alike in any
+  // order.
   uint64_t result = 1, power = Bits(base);
   while (exponent > 0) {
     if (exponent % 2 == 1) result *= power;
@@ -134,6 +141,8 @@ int64_t IntDivide(ExprKind kind, int64_t a, int64_t b) {
     return kind == ExprKind::kMod ? 0 : Signed(-Bits(a));
   }
   const int64_t quotient = a / b, remainder = a % b;
+  // C++ truncates towards zero. Where the signs differ the floor is one less, and the remainder
+  // takes the divisor's sign, as in Python.
   const bool rounds_up = remainder != 0 && (remainder < 0) != (b < 0);
   if (kind == ExprKind::kMod) return rounds_up ? remainder + b : remainder;
   return kind == ExprKind::kFloorDiv && rounds_up ? quotient - 1 : quotient;
@@ -202,6 +211,8 @@ ExprValue CastValue(DType from, DType to, ExprValue a) {
   if (IsFloat(to)) return {.f = IsFloat(from) ? a.f : static_cast<double>(a.i)};
   if (!IsFloat(from)) return {.i = WrapToType(to, a.i)};
   if (to == DType::kBool) return {.i = a.f != 0};
+  // Saturating, NaN to 0. In C++ a conversion out of range is undefined, and the hardware's answer
+  // differs between instructions.
   if (std::isnan(a.f)) return {.i = 0};
   int64_t low = std::numeric_limits<int64_t>::min(), high = std::numeric_limits<int64_t>::max();
   if (to == DType::kI32) {

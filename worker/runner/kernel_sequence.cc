@@ -45,6 +45,7 @@ RuntimeOr<std::unique_ptr<KernelSequence>> KernelSequence::Create(const NetworkS
                                                                   const Options& options,
                                                                   ThreadPool& pool) {
   std::unique_ptr<KernelSequence> sequence(new KernelSequence(network, pool));
+  // First, since everything below indexes by the order.
   RUNTIME_RETURN_IF_ERROR(sequence->CheckOrder());
   if (options.normals.size() < sizeof(float)) {
     return RuntimeStatus(RuntimeCode::kInvalidArgument, "got nothing to fill memory with");
@@ -62,6 +63,8 @@ RuntimeOr<std::unique_ptr<KernelSequence>> KernelSequence::Create(const NetworkS
   for (size_t i = 0; i < network.order.size(); ++i) {
     const int step = static_cast<int>(i % static_cast<size_t>(network.step_count));
     const int kernel = network.order[i];
+    // A step and a kernel have one set of buffers in all passes: what a pass sees in the caches
+    // comes from the pass before, as in a running model.
     auto [at, is_new] = sequence->bound_.try_emplace({step, kernel});
     if (is_new) {
       at->second = sequence->Bind(step, sequence->kernels_[kernel]);
@@ -106,7 +109,10 @@ RuntimeStatus KernelSequence::Load(const KernelSpec& spec) {
     Place place = is_output ? Place::kSpare : Place::kOwn;
     if (is_float && buffer.role == ArgumentRole::kConstant) place = Place::kConstant;
     if (is_float && buffer.role == ArgumentRole::kInput) place = Place::kActivation;
+    // Only the first output is what the next step reads. Further ones go to the spare memory.
     if (is_float && is_output && n == 0) place = Place::kActivation;
+    // What is not f32. Integers are indices, mostly: whatever floats another step left in a place
+    // would lead outside of a table.
     if (place == Place::kOwn) {
       RUNTIME_RETURN_IF_ERROR(CheckTensorSpec(spec.parameters[parameter], buffer.size_bytes));
     }
@@ -127,6 +133,8 @@ void KernelSequence::PlaceBuffers() {
       uint64_t own_offset = 0;
       switch (kernel.places[i]) {
         case Place::kActivation:
+          // Every place is as large as the largest activation: steps of any size write to any
+          // place.
           layout_.activation_bytes = std::max(layout_.activation_bytes, Room(buffer));
           break;
         case Place::kConstant:
@@ -162,6 +170,7 @@ void KernelSequence::PlaceBuffers() {
   layout_.constants_bytes.assign(step_count_, 0);
   for (size_t i = 0; i < network_.order.size(); ++i) {
     uint64_t& bytes = layout_.constants_bytes[i % static_cast<size_t>(step_count_)];
+    // Candidates of a step share the place, so the largest decides.
     bytes = std::max(bytes, constant_bytes[network_.order[i]]);
   }
   for (const uint64_t bytes : layout_.constants_bytes) layout_.constants.push_back(take(bytes));
@@ -209,6 +218,8 @@ KernelSequence::Call KernelSequence::Bind(int step, const LoadedKernel& kernel) 
       if (buffer.role == ArgumentRole::kInput) {
         const bool is_old = input >= static_cast<int>(std::size(kInputAges));
         const int age = is_old ? step + 1 : kInputAges[input];
+        // What is older than the model's first step was written by nobody: a place of its own, the
+        // last.
         place = age > step ? kPlaceCount : (step - age) % kPlaceCount;
         ++input;
       }

@@ -46,6 +46,8 @@ class FloatComparison {
   void Add(int64_t offset, double got, double want) {
     if (std::abs(want) > greatest_) want = std::copysign(HUGE_VAL, want);
     if (!std::isfinite(want) || !std::isfinite(got)) {
+      // Infinities and NaN are compared by kind and take no part in the error: one infinity would
+      // make it 0 or NaN for the whole tensor.
       if (got == want || (std::isnan(got) && std::isnan(want))) return;
       if (not_finite_.empty()) {
         not_finite_ = absl::StrFormat("element %d: got %g, want %g", offset, got, want);
@@ -136,6 +138,8 @@ std::vector<int64_t> SampleOffsets(const std::vector<int64_t>& shape, int count,
     for (int64_t i = 0; i < element_count; ++i) offsets.push_back(i);
     return offsets;
   }
+  // Corners are where tails of tiles and padding go wrong. 64 of them; more dimensions would double
+  // their number each.
   const size_t corner_dims = std::min(shape.size(), kCornerDimsMax);
   for (uint64_t corner = 0; corner < uint64_t{1} << corner_dims; ++corner) {
     int64_t offset = 0;

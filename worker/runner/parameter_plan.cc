@@ -22,6 +22,7 @@ Range RangeOf(DType type) {
     case DType::kI8:
       return {-128, 127};
     default:
+      // Indices and sizes that are used in no known way: small, of both signs.
       return {-100, 100};
   }
 }
@@ -33,6 +34,8 @@ void Narrow(const Expr& e, Range to, std::map<BufferId, Range>& ranges) {
     const auto [found, is_new] = ranges.emplace(node.id, to);
     if (is_new) return;
     found->second.low = std::max(found->second.low, to.low);
+    // The intersection of all uses, and never empty: two uses that contradict each other get some
+    // value.
     found->second.high = std::max(found->second.low, std::min(found->second.high, to.high));
   });
 }
@@ -45,6 +48,7 @@ void NarrowByUse(const Expr& e, std::map<BufferId, Range>& ranges) {
     }
     const bool divides = node.kind == ExprKind::kDiv || node.kind == ExprKind::kFloorDiv ||
                          node.kind == ExprKind::kMod;
+    // No zero, which is a data error by definition; small, so that quotients differ.
     if (divides && !IsFloat(node.dtype)) Narrow(node.operands[1], {1, 7}, ranges);
   });
 }

@@ -19,7 +19,12 @@
 namespace burnish {
 namespace {
 
+// The runner shares its process with foreign machine code, so its answers are hostile bytes. The
+// largest honest one holds eight bytes for each step of a network's passes: 4 MiB are half a
+// million of them.
 constexpr size_t kReplyBytesMax = 4 << 20;
+// Exit code of base/burnish-launcher, as of a shell, where the program cannot be executed. That is
+// this worker's fault and not the candidate's.
 constexpr int kLauncherFailed = 127;
 
 std::span<const uint8_t> BytesOf(const std::string& text) {
@@ -27,6 +32,8 @@ std::span<const uint8_t> BytesOf(const std::string& text) {
 }
 
 absl::StatusOr<UniqueFd> MakeMemoryFile(const char* name) {
+  // Memory with a descriptor: runner and checker see the same pages, nothing is copied through
+  // pipes, and nothing is left behind whoever is killed.
   const int descriptor = memfd_create(name, MFD_CLOEXEC);
   if (descriptor < 0) return absl::ErrnoToStatus(errno, "memory file");
   return UniqueFd(descriptor);
@@ -36,6 +43,8 @@ absl::StatusOr<UniqueFd> MakeMemoryFile(const char* name) {
 absl::StatusOr<UniqueFd> MakeArena(int64_t size_bytes) {
   ASSIGN_OR_RETURN(UniqueFd file, MakeMemoryFile("burnish-cold-constants"));
   const TensorSpec values{.type = ElementType::kF32, .shape = {size_bytes / 4}, .strides = {1}};
+  // Values do not matter, but must be ordinary ones: zeros or denormals would change the time of an
+  // instruction or of a branch on data.
   const std::vector<uint8_t> bytes = RandomTensor(values, /*seed=*/0, /*parameter=*/0);
   for (size_t at = 0; at < bytes.size();) {
     const ssize_t count = write(file.get(), bytes.data() + at, bytes.size() - at);
@@ -62,6 +71,8 @@ ProcessLatencies ToLatencies(const RunnerTiming& timing) {
           .stopped_early = timing.stopped_early};
 }
 
+// Times that no clock gives. A kernel that has written over the runner's memory can make up any
+// time; this catches the accidents, the checker catches what is wrong with the outputs.
 bool IsSound(const RunnerTiming& timing) {
   if (timing.latency_ns.empty() || timing.inner_count < 1) return false;
   for (const int64_t ns : timing.latency_ns) {
@@ -99,6 +110,8 @@ absl::StatusOr<BenchResult> RunBench::RunProcesses(const BenchRequest& request) 
   }
   Latencies latencies;
   for (int process = 0; process < request.process_count; ++process) {
+    // A fresh process for each: where code and pages come to lie differs between processes, and
+    // within one it never changes.
     auto outcome = RunProcess(request, message, result);
     EndChild(runner_);
     if (!outcome.ok()) return CancelledOr(outcome.status());
@@ -116,6 +129,7 @@ absl::Status RunBench::PrepareFiles(int64_t arena_bytes) {
   if (!outputs_.valid()) {
     ASSIGN_OR_RETURN(outputs_, MakeMemoryFile("burnish-outputs"));
   }
+  // Kept from candidate to candidate: filling it writes all of its megabytes.
   if (arena_bytes <= 0 || arena_bytes_ == arena_bytes) return absl::OkStatus();
   ASSIGN_OR_RETURN(arena_, MakeArena(arena_bytes));
   arena_bytes_ = arena_bytes;
@@ -129,6 +143,8 @@ absl::StatusOr<KernelSpec> RunBench::PlanKernel(absl::string_view workload,
   ASSIGN_OR_RETURN(CheckerReply reply, AskChecker({.call = CheckerCall::kPlan,
                                                    .workload = std::string(workload),
                                                    .contract = std::string(contract)}));
+  // The checker has parsed the workload. What it refuses says something of the job and nothing of
+  // this worker.
   if (reply.verdict != CheckerVerdict::kOk) *refused = RunError(reply.message);
   return KernelSpec{.artifact = std::string(artifact), .parameters = std::move(reply.parameters)};
 }
@@ -182,6 +198,7 @@ absl::StatusOr<NetworkBenchResult> RunBench::RunNetworkProcess(const NetworkBenc
   if (const Failure* failure = std::get_if<Failure>(&timed)) return NetworkBenchResult{*failure};
   const RunnerReply& reply = std::get<RunnerReply>(timed);
   const size_t warm_up_steps = static_cast<size_t>(request.warm_up_pass_count) * request.step_count;
+  // The counts are checked before anything is indexed by them.
   const bool is_sound =
       reply.step_ns.size() == request.order.size() - warm_up_steps &&
       std::all_of(reply.step_ns.begin(), reply.step_ns.end(), [](int64_t ns) { return ns >= 0; });
@@ -213,11 +230,15 @@ absl::StatusOr<std::variant<ProcessLatencies, Failure>> RunBench::RunProcess(
       if (const Failure* failure = std::get_if<Failure>(&reference)) return *failure;
     }
   }
+  // In this order: nothing is timed that is not right. A wrong candidate may be fast because it is
+  // wrong, and its time would teach the model that.
   if (verdict.verdict == CheckerVerdict::kRefused) return RunError(verdict.message);
   result.error = verdict.error;
   if (verdict.verdict == CheckerVerdict::kWrong) {
     return Failure{.kind = FailureKind::kWrongResult, .message = verdict.message};
   }
+  // The runner waits for this word, so that checking and timing happen in the same process and with
+  // the same loaded code.
   if (const absl::Status told = runner_->WriteFrame("time", request.timeout); !told.ok()) {
     return HowItEnded();
   }
@@ -237,6 +258,8 @@ absl::StatusOr<std::variant<ProcessLatencies, Failure>> RunBench::RunProcess(
 absl::StatusOr<std::variant<std::monostate, Failure>> RunBench::RunReference(
     const BenchRequest& request, const RunnerRequest& message) {
   RunnerRequest alone = message;
+  // Candidate 0 goes first through the same steps as any candidate, but is not timed: only its
+  // outputs are wanted.
   alone.candidate = message.reference.at(0);
   alone.reference.clear();
   ASSIGN_OR_RETURN(const Step outputs, StartRunner(alone, request.timeout));
@@ -277,6 +300,7 @@ absl::StatusOr<RunBench::Step> RunBench::ReadRunner(RunnerEvent want, absl::Dura
   const absl::StatusOr<std::string> frame = runner_->ReadFrame(timeout, kReplyBytesMax);
   if (absl::IsDeadlineExceeded(frame.status())) {
     RETURN_IF_ERROR(CancelledOr(absl::OkStatus()));
+    // Waiting for the lock is no time of the candidate's: another measurement holds the CPUs.
     if (want == RunnerEvent::kLocked) {
       return absl::UnavailableError("others measure on these CPUs without an end");
     }
@@ -288,6 +312,7 @@ absl::StatusOr<RunBench::Step> RunBench::ReadRunner(RunnerEvent want, absl::Dura
   }
   std::optional<RunnerReply> reply;
   if (frame.ok()) reply = DecodeRunnerReply(BytesOf(*frame));
+  // Steps come in one order. An answer out of turn is damage.
   if (!reply.has_value() || (reply->event != want && reply->event != RunnerEvent::kFailed)) {
     return RunError("the runner's answer is damaged");
   }
@@ -304,6 +329,8 @@ absl::StatusOr<RunBench::Step> RunBench::ReadRunner(RunnerEvent want, absl::Dura
 // Of a runner that ended by itself.
 absl::StatusOr<Failure> RunBench::HowItEnded() {
   RETURN_IF_ERROR(CancelledOr(absl::OkStatus()));
+  // It has closed its output, so it is about to end. Five seconds are for a core of a loaded
+  // machine to tear down its memory; a guess.
   absl::StatusOr<ExitInfo> exit = runner_->Wait(absl::Seconds(5));
   if (absl::IsDeadlineExceeded(exit.status())) {
     return RunError("the runner closed its output and went on");
@@ -333,6 +360,8 @@ absl::StatusOr<CheckerReply> RunBench::AnswerOfChecker(const CheckerRequest& req
   }
   {
     const std::lock_guard<std::mutex> lock(mutex_);
+    // Cancel kills the checker only while it works. An idle one keeps its samples and candidate 0's
+    // outputs for the next candidate.
     asking_ = true;
   }
   const absl::Cleanup asked = [this] {

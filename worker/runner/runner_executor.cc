@@ -15,7 +15,12 @@
 namespace burnish {
 namespace {
 
+// Method of version kMethodVersion, for whatever the job leaves open. Five repeats of a
+// millisecond: the rank is a low quantile of them, so that one disturbed repeat does no harm. 20 ms
+// of warm-up are for the CPU to reach the clock that it keeps under wide vectors. Chosen, not
+// tuned; a change needs a new version, since latencies would not compare.
 constexpr int kRepeatCountDefault = 5;
+// Bounds of what a job may ask for: one job must not hold a farm's CPUs for hours.
 constexpr int kRepeatCountMax = 10'000;
 constexpr int kProcessCountMax = 16;
 constexpr absl::Duration kRepeatDurationDefault = absl::Milliseconds(1);
@@ -24,6 +29,8 @@ constexpr absl::Duration kTimeoutMax = absl::Minutes(10);
 
 // Why this worker cannot do the job as it is asked to.
 absl::Status CheckMethod(const MeasureMethod& method) {
+  // No attempt to imitate: a time under a method's number must be of that method, or records stop
+  // comparing.
   if (method.version != RunnerExecutor::kMethodVersion) {
     return absl::UnimplementedError(absl::StrCat("got measuring method ", method.version,
                                                  ", this worker has ",
@@ -43,6 +50,8 @@ absl::Status CheckTarget(const Target& target, const RunDevice& device, const Cp
                                                       device.cpus.size(), " CPUs"));
   }
   std::vector<std::string> missing;
+  // Of the host, not of the target's name: a hypervisor may hide what the named microarchitecture
+  // has. An illegal instruction would show as a crash of the candidate and be stored as one.
   for (const std::string& feature : target.features) {
     if (!host.Has(feature)) missing.push_back(feature);
   }
@@ -86,6 +95,7 @@ std::variant<Latencies, Failure> NetworkLatencies(const ModelOrder& order, int c
       ++count;
     }
     if (count == 0) continue;
+    // At least 1: a latency of 0 means a failure.
     process.latency_ns.push_back(std::max<int64_t>(1, sum_ns / count));
     process.inner_count = static_cast<int32_t>(count);
   }
@@ -98,6 +108,9 @@ std::variant<Latencies, Failure> NetworkLatencies(const ModelOrder& order, int c
 }  // namespace
 
 double ErrorBound(const Numerics& numerics) {
+  // Of the tensor error (docs/contracts.md). Kernels round and add in another order than the
+  // oracle, which is some 1e-6 in whole models (docs/performance.md); a wrong index or a lost term
+  // is far above 1e-4.
   constexpr double kBound = 1e-4;
   switch (numerics.kind) {
     case NumericsClass::kAlgorithm: {
@@ -105,6 +118,7 @@ double ErrorBound(const Numerics& numerics) {
       // One that is not known here is held to what sums in another order are held to.
       return algorithm != nullptr ? algorithm->difference_max(numerics.parameter) : kBound;
     }
+    // Room for bf16 and int8, which nothing builds yet; a guess.
     case NumericsClass::kLowPrecision:
       return 5e-2;
     default:
@@ -134,6 +148,8 @@ void RunnerExecutor::Start(const JobSpec& job, Done done) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     CHECK(!next_.has_value() && !executing_) << "one job at a time";
+    // With the lock held, and not in Loop: a Cancel that comes right after Start must find what it
+    // cancels.
     bench_.Reset();
     next_ = Execution{.payload = job.payload, .done = std::move(done)};
   }
@@ -156,12 +172,14 @@ void RunnerExecutor::Loop() {
       next_.reset();
       executing_ = true;
     }
+    // Outside of the lock: it takes seconds, and Cancel must get in.
     JobOutcome outcome = Execute(execution.payload);
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       executing_ = false;
       if (stopping_) return;  // Nobody wants to hear it.
     }
+    // Last, when this is idle again: the callback may lead to the next Start.
     execution.done(std::move(outcome));
   }
 }
@@ -171,6 +189,8 @@ JobOutcome RunnerExecutor::Execute(const std::string& payload) {
   if (!job.ok()) return WorkerFault{.message = std::string(job.status().message())};
   ArtifactMissing missing;
   const absl::StatusOr<RunResult> result = RunAll(*job, missing);
+  // First, since RunAll ends with an error in that case too. Missing artifacts are nobody's fault:
+  // the tuner has them built again.
   if (!missing.sha256.empty()) return missing;
   if (!result.ok()) return WorkerFault{.message = std::string(result.status().message())};
   return Encode(*result);
@@ -232,6 +252,7 @@ absl::StatusOr<Measurement> RunnerExecutor::RunOne(const RunCandidate& candidate
                           .environment = host_environment_,
                           .numerics = candidate.numerics,
                           .effort = result.effort};
+  // NaN would compare with nothing, and is not an error that anybody may accept.
   measurement.numerics.error = std::isfinite(result.error) ? result.error : HUGE_VAL;
   Environment& environment = measurement.environment;
   SetPlace(target, used, environment);
@@ -292,6 +313,7 @@ void RunnerExecutor::SetPlace(const Target& target, const RunCpus& used,
   environment.threads = target.threads;
   environment.cpus.assign(used.cpus.begin(), used.cpus.end());
   environment.siblings.assign(used.siblings.begin(), used.siblings.end());
+  // The thread pool sets it on every thread (compiler/runtime/float_mode.h).
   environment.flush_denormals = true;
   environment.device = options_.device.name;
   environment.host = options_.host;
@@ -302,6 +324,8 @@ void RunnerExecutor::SetPlace(const Target& target, const RunCpus& used,
 
 std::vector<std::string> RunnerExecutor::LockPaths(const RunCpus& used) const {
   std::vector<int> locked = used.cpus;
+  // Siblings too: another measurement on the second thread of a core would share its units and
+  // caches with this one.
   locked.insert(locked.end(), used.siblings.begin(), used.siblings.end());
   return MeasuringLockPaths(options_.lock_folder, locked);
 }

@@ -79,6 +79,7 @@ class Session {
 
   RunnerReply Run() {
     if (request_.thread_count < 1) return Failed(RunnerFailure::kRunError, "got no thread");
+    // First, and for both: packing, checking and timing run on the same pinned threads.
     auto pool = ThreadPool::Create({.thread_count = request_.thread_count, .cpus = request_.cpus});
     if (!pool.ok()) return Failed(pool.status());
     pool_ = std::move(*pool);
@@ -91,9 +92,12 @@ class Session {
     if (!bound.ok()) return Failed(bound.status());
     candidate_ = std::move(*bound);
     if (const RuntimeStatus status = candidate_->RunGuarded(); !status.ok()) return Failed(status);
+    // Before the outputs are judged: right outputs do not excuse a write between a buffer and its
+    // guard page, which in a model is somebody else's tensor.
     if (const std::string what = candidate_->WhatWasOverwritten(); !what.empty()) {
       return Failed(RunnerFailure::kWrongResult, what);
     }
+    // A copy, taken before the parent is told: it is compared with the outputs after timing.
     const std::vector<uint8_t> outputs = candidate_->OutputBytes();
     pipes_.answer({.event = RunnerEvent::kOutputs, .output_bases = candidate_->output_bases()});
     // The parent may have wanted the outputs alone.
@@ -131,6 +135,7 @@ class Session {
     pipes_.answer({.event = RunnerEvent::kLocked});
     RunnerTiming timing;
     timing.vector_bytes = VectorBytes(sequence->features());
+    // By construction: each step has constants of its own.
     timing.cold_constants = true;
     const MachineCounters before = ReadMachineCounters(request_.cpus);
     RUNTIME_ASSIGN_OR_RETURN(timing.probe_before_ns, TimeProbe());
@@ -149,6 +154,8 @@ class Session {
       const std::chrono::nanoseconds warm = std::chrono::steady_clock::now() - started_at;
       return warm.count() >= timing_.warm_up_ns;
     };
+    // Whole blocks of warm-up passes, at least one, and until the clock says enough: every
+    // candidate has run, and the CPU is at its clock for wide vectors.
     do {
       for (int64_t pass = 0; pass < warm_up_count; ++pass) {
         RUNTIME_RETURN_IF_ERROR(sequence.RunPass(pass, pass_ns));
@@ -191,6 +198,8 @@ class Session {
     const std::chrono::nanoseconds warm = std::chrono::steady_clock::now() - started_at;
     const int64_t warm_up_ns = std::max(timing_.warm_up_ns - warm.count(), kOwnWarmUpNs);
     RUNTIME_RETURN_IF_ERROR(TimeCandidate(std::min(warm_up_ns, timing_.warm_up_ns), timing));
+    // The same two before and after, inside out. If they differ the machine changed meanwhile, and
+    // the time between them is not to be believed.
     RUNTIME_ASSIGN_OR_RETURN(timing.reference_after_ns, TimeReference());
     RUNTIME_ASSIGN_OR_RETURN(timing.probe_after_ns, TimeProbe());
     AddCounters(before, timing);
@@ -212,6 +221,8 @@ class Session {
     RUNTIME_ASSIGN_OR_RETURN(
         const KernelTiming timing,
         TimeKernel(*pool_, &ProbeKernel, {BurnishKernelContext{}},
+                   // Under a millisecond in all, since it is paid twice in every measurement.
+                   // Choices; not tuned.
                    {.warmup_ns = 200'000, .repeat_min_ns = 100'000, .repeat_count = 5}));
     return Median(timing.latency_ns);
   }
@@ -222,6 +233,8 @@ class Session {
     RUNTIME_ASSIGN_OR_RETURN(
         const KernelTiming timing,
         TimeKernel(*pool_, reference_->kernel(), reference_->timing_contexts(),
+                   // It tells a slow machine from a slow candidate and is no result: three repeats
+                   // do.
                    {.warmup_ns = 1'000'000, .repeat_min_ns = 500'000, .repeat_count = 3}));
     return Median(timing.latency_ns);
   }
@@ -240,8 +253,12 @@ class Session {
     timing.stopped_early = first.stopped_early;
     timing.cold_constants = candidate_->constants_are_cold();
     const int more = timing_.repeat_count_max - timing_.repeat_count_min;
+    // More repeats only where they may decide who is best. Far from the incumbent a rough time
+    // serves as well.
     const bool is_near = timing_.near_ns <= 0 || Median(timing.latency_ns) <= timing_.near_ns;
     if (first.stopped_early || more <= 0 || !is_near) return RuntimeStatus();
+    // It is warm, and the same number of calls a repeat makes the later repeats comparable with the
+    // first.
     options.warmup_ns = 0;
     options.repeat_count = more;
     // No longer than those before.
@@ -267,6 +284,8 @@ class Session {
 void RunSession(const RunnerRequest& request, const RunnerPipes& pipes) {
   try {
     pipes.answer(Session(request, pipes).Run());
+    // The runtime reports everything else by status. Where memory ends, the standard library
+    // throws.
   } catch (const std::bad_alloc&) {
     pipes.answer(Failed(RunnerFailure::kOutOfMemory, "no memory"));
   }

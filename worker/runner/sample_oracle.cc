@@ -9,6 +9,8 @@
 namespace burnish {
 namespace {
 
+// kInProgress finds cycles: a hostile workload may define an element by itself, and the recursion
+// would not end.
 enum class CellState : uint8_t { kUnknown, kInProgress, kKnown };
 
 bool IsArgument(const Buffer& buffer) {
@@ -74,6 +76,7 @@ absl::Status SampleOracle::Prepare(const std::vector<std::vector<uint8_t>>& argu
   for (size_t b = 0; b < program_.buffers.size(); ++b) {
     const Buffer& buffer = program_.buffers[b];
     const int64_t count = ElementCount(buffer.shape);
+    // Before anything is allocated: 2^28 elements are 2 GiB of values here.
     if (count > kElementsMax) {
       return absl::ResourceExhaustedError(
           absl::StrCat("got ", count, " elements of ", buffer.name, ", want <= ", kElementsMax));
@@ -104,6 +107,8 @@ absl::Status SampleOracle::PrepareWriter(const Block& block, Writer& writer) {
   writer.block = &block;
   for (const std::vector<VarId>* axes : {&block.spatial, &block.reduction}) {
     for (const VarId axis : *axes) {
+      // A scheduled program has axes that are computed of others. The oracle must be of the
+      // definition, or it would repeat the schedule's mistakes.
       if (program_.vars[axis].def != nullptr || !IsConstInt(program_.vars[axis].extent)) {
         return absl::UnimplementedError(absl::StrCat(block.name, " is not as it was defined"));
       }
@@ -116,6 +121,8 @@ absl::Status SampleOracle::PrepareWriter(const Block& block, Writer& writer) {
       index.constant = e->int_value;
     } else if (e->kind == ExprKind::kVar) {
       index.axis = e->id;
+      // The forms that nearly all operators have: their inverse is a subtraction, and needs no
+      // table.
     } else if (e->kind == ExprKind::kAdd && e->operands[0]->kind == ExprKind::kVar &&
                IsConstInt(e->operands[1])) {
       index = {.axis = e->operands[0]->id, .constant = e->operands[1]->int_value};
@@ -175,6 +182,8 @@ absl::StatusOr<ExprValue> SampleOracle::Value(BufferId buffer, int64_t offset) {
 ExprValue SampleOracle::Get(BufferId buffer, int64_t offset) {
   Cells& cells = cells_[buffer];
   if (cells.states[offset] == CellState::kKnown) return cells.values[offset];
+  // After the first failure everything returns at once: the recursion may be deep and its results
+  // are of no use.
   if (!status_.ok()) return {.i = 0};
   if (cells.states[offset] == CellState::kInProgress) {
     Fail(absl::InternalError(
@@ -184,12 +193,15 @@ ExprValue SampleOracle::Get(BufferId buffer, int64_t offset) {
   cells.states[offset] = CellState::kInProgress;
   const ExprValue value = Compute(buffer, offset);
   cells.values[offset] = value;
+  // Not known after a failure, so that a later call reports its own reason.
   cells.states[offset] = status_.ok() ? CellState::kKnown : CellState::kUnknown;
   return value;
 }
 
 ExprValue SampleOracle::Compute(BufferId buffer, int64_t offset) {
   const BlockId block = cells_[buffer].writer;
+  // The axes of a block are global state (vars_), so that a block cannot be evaluated inside of
+  // itself. Definitions do not need it.
   if (block >= 0 && writers_[block].running) {
     Fail(absl::UnimplementedError(
         absl::StrCat(program_.blocks[block].name, " reads what it writes")));
@@ -220,6 +232,7 @@ bool SampleOracle::Locate(const Writer& writer, int64_t offset) {
     return true;
   }
   const std::vector<int64_t>& shape = program_.buffers[block.output].shape;
+  // To tell an axis that is not set yet: two indices may name the same axis and must then agree.
   for (const VarId axis : block.spatial) vars_[axis] = -1;
   for (size_t d = shape.size(); d-- > 0;) {
     const int64_t at = offset % shape[d] - writer.indices[d].constant;
@@ -239,6 +252,8 @@ bool SampleOracle::Locate(const Writer& writer, int64_t offset) {
 ExprValue SampleOracle::RunBlock(Writer& writer) {
   const Block& block = *writer.block;
   const DType type = program_.buffers[block.output].dtype;
+  // Integers wrap when they are stored, as in memory. Floats stay in double: the oracle is what the
+  // kernel's rounding is measured against.
   const auto stored = [type](ExprValue value) {
     if (!IsFloat(type)) value.i = WrapToType(type, value.i);
     return value;
@@ -258,6 +273,7 @@ ExprValue SampleOracle::RunBlock(Writer& writer) {
       vars_[axis] = 0;
       is_empty = is_empty || program_.vars[axis].extent->int_value == 0;
     }
+    // The reduction's axes as an odometer, the last one fastest.
     while (!is_empty && status_.ok()) {
       if (++steps_ > kStepsMax) {
         Fail(absl::ResourceExhaustedError(absl::StrCat(block.name, ": too many steps")));
@@ -289,6 +305,8 @@ ExprValue SampleOracle::Eval(const ExprNode& e, const ExprValue& self) {
     case ExprKind::kSelf:
       return self;
     case ExprKind::kSelect:
+      // Only the chosen operand: the other may read outside of its buffer, which is what a select
+      // for padding is there to prevent.
       return Eval(Eval(*e.operands[0], self).i != 0 ? *e.operands[1] : *e.operands[2], self);
     case ExprKind::kLoad:
       return EvalLoad(e, self);
@@ -321,6 +339,7 @@ ExprValue SampleOracle::EvalLoad(const ExprNode& e, const ExprValue& self) {
   int64_t offset = 0;
   for (size_t d = 0; d < shape.size(); ++d) {
     const int64_t at = Eval(*e.operands[d], self).i;
+    // Each dimension by itself: an offset that is right in sum may still be of another row.
     if (at < 0 || at >= shape[d]) {
       Fail(absl::InternalError(
           absl::StrCat("read outside of buffer ", program_.buffers[e.id].name)));
