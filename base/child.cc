@@ -25,6 +25,7 @@
 namespace burnish {
 namespace {
 
+// What a pipe holds by default on Linux, so that one read empties it.
 constexpr size_t kReadBytes = 1 << 16;
 constexpr size_t kUnreadBytesMax = 1 << 20;  // Also the largest that an ordinary user's pipe holds.
 
@@ -39,6 +40,7 @@ absl::StatusOr<Pipe> MakePipe(bool we_write) {
   if (pipe2(fds, O_CLOEXEC) != 0) return absl::ErrnoToStatus(errno, "cannot make a pipe");
   Pipe result = {.ours = UniqueFd(fds[we_write ? 1 : 0]),
                  .theirs = UniqueFd(fds[we_write ? 0 : 1])};
+  // Our end only: a child that meets EAGAIN on its stdout would be surprised.
   if (fcntl(result.ours.get(), F_SETFL, O_NONBLOCK) != 0) {
     return absl::ErrnoToStatus(errno, "cannot make a pipe non-blocking");
   }
@@ -54,6 +56,8 @@ ssize_t WriteWithoutSignal(int fd, absl::string_view bytes) {
   pthread_sigmask(SIG_BLOCK, &broken, &before);
   const ssize_t written = write(fd, bytes.data(), bytes.size());
   const int error = errno;
+  // The signal is pending on this thread now. It is taken off, unless one was pending before, which
+  // is somebody else's.
   if (written < 0 && error == EPIPE && sigismember(&pending, SIGPIPE) == 0) {
     const timespec now = {};
     sigtimedwait(&broken, nullptr, &now);
@@ -117,6 +121,7 @@ std::string Describe(const ExitInfo& exit) {
     text = absl::StrCat("exit code ", exit.exit_code);
   }
   absl::string_view tail = absl::StripSuffix(exit.stderr_bytes, "\n");
+  // Of stderr the end says why; the message goes into records and logs.
   constexpr size_t kTailBytes = 500;
   if (tail.size() > kTailBytes) tail.remove_prefix(tail.size() - kTailBytes);
   return tail.empty() ? text : absl::StrCat(text, ": ", tail);
@@ -132,6 +137,8 @@ absl::StatusOr<std::unique_ptr<Child>> Child::Start(const ChildOptions& options)
   std::unique_ptr<Child> child(new Child);
   child->start_ = Now();
   child->stderr_bytes_max_ = options.stderr_bytes_max;
+  // From here on the object owns a process, and its destructor ends it on every way out. `theirs`
+  // close with this function: the child's copies must be the last, or end of file would never come.
   ASSIGN_OR_RETURN(child->pid_, Spawn(request));
   child->stdin_fd_ = std::move(in.ours);
   child->stdout_fd_ = std::move(out.ours);
@@ -153,6 +160,8 @@ Child::~Child() {
 
 void Child::Kill(int signal) const {
   const std::lock_guard lock(reaping_);
+  // The whole group, since a child's children keep its pipes open and would use CPUs that are being
+  // measured on. Under the lock: after reaping, the number may be another group's.
   if (!exited_) kill(-pid_, signal);
 }
 
@@ -172,6 +181,7 @@ absl::StatusOr<bool> Child::Step(absl::Time deadline) {
   if (ready < 0 && errno != EINTR) return absl::ErrnoToStatus(errno, "cannot poll a child");
   if (ready < 0) return true;
   if (ready == 0) return false;
+  // Output before exit: what was written before the end is read before the end is noted.
   if (fds[1].revents != 0) ReadStdout();
   if (fds[2].revents != 0) ReadStderr();
   if (fds[3].revents != 0) RETURN_IF_ERROR(Reap());
@@ -202,6 +212,8 @@ void Child::ReadStdout() {
     return;
   }
   size_t kept = static_cast<size_t>(got);
+  // Read and dropped, rather than left in the pipe: a child that writes too much must still come to
+  // its end.
   if (drop_excess_)
     kept = std::min(kept, stdout_bytes_max_ - std::min(stdout_bytes_max_, stdout_.size()));
   cut_ |= kept < static_cast<size_t>(got);
@@ -290,6 +302,8 @@ void Child::CloseStdin() { stdin_fd_.Reset(); }
 
 absl::Status Child::Fill(size_t size, absl::Time deadline) {
   drop_excess_ = false;
+  // No more than needed: what follows stays in the pipe, and a child that runs ahead is slowed down
+  // by it.
   stdout_bytes_max_ = std::max(size, kReadBytes);
   while (stdout_.size() < size) {
     if (!stdout_fd_.valid()) {
@@ -324,6 +338,7 @@ absl::StatusOr<std::string> Child::ReadFrame(absl::Duration timeout, size_t limi
   const absl::Time deadline = Now() + timeout;
   RETURN_IF_ERROR(Fill(kFrameHeaderBytes, deadline));
   const size_t size = DecodeFrameHeader(stdout_.data());
+  // Before the body is read: four hostile bytes must not make this process allocate 4 GiB.
   if (size > limit_bytes) {
     return absl::InvalidArgumentError(
         absl::StrCat("got a frame of ", size, " bytes, want at most ", limit_bytes));
@@ -362,6 +377,7 @@ absl::StatusOr<ExitInfo> Child::Finish(absl::string_view stdin_bytes, absl::Dura
     if (!progress.ok() && !absl::IsUnavailable(progress.status())) return progress.status();
     if (progress.ok() && !*progress) {
       exit_.timed_out = true;
+      // SIGKILL cannot be refused; the end is near, and its status and output are still wanted.
       deadline = absl::InfiniteFuture();
       Kill();
     }

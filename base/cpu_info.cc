@@ -18,6 +18,7 @@
 namespace burnish {
 namespace {
 
+// Bits as in Intel SDM vol. 1, 13.1: 1 SSE, 2 AVX, 5 to 7 AVX-512, 17 and 18 AMX.
 // Which of XCR0's components must be saved for a feature's registers to survive.
 enum class State : uint64_t {
   kNone = 0,
@@ -35,6 +36,7 @@ struct FeatureBit {
   State state;
 };
 
+// Leaves as in Intel SDM vol. 2A, CPUID (1, 7.0, 7.1), and AMD APM vol. 3 (8000_0001h).
 // Features that code generation can use or that tell microarchitectures apart; not every bit.
 constexpr FeatureBit kFeatures[] = {
     {"sse", Word::k1Edx, 25, State::kNone},
@@ -101,6 +103,7 @@ bool Bit(uint32_t word, int bit) { return (word >> bit & 1) != 0; }
 
 std::string VendorOf(const CpuidResult& leaf0) {
   char text[12];
+  // EBX, EDX, ECX: the order in which the twelve letters lie.
   std::memcpy(text, &leaf0.ebx, 4);
   std::memcpy(text + 4, &leaf0.edx, 4);
   std::memcpy(text + 8, &leaf0.ecx, 4);
@@ -137,6 +140,7 @@ std::vector<std::string> FeaturesOf(const CpuidFunction& cpuid, uint32_t leaf_ma
     set(Word::k7Ebx, leaf7.ebx);
     set(Word::k7Ecx, leaf7.ecx);
     set(Word::k7Edx, leaf7.edx);
+    // EAX of 7.0 is the highest subleaf; what lies beyond it is not defined.
     if (leaf7.eax >= 1) {
       const CpuidResult leaf71 = cpuid(7, 1);
       set(Word::k71Eax, leaf71.eax);
@@ -144,6 +148,8 @@ std::vector<std::string> FeaturesOf(const CpuidFunction& cpuid, uint32_t leaf_ma
     }
   }
   if (extended_max >= kExtendedLeaf + 1) set(Word::kExtEcx, cpuid(kExtendedLeaf + 1, 0).ecx);
+  // What the processor has and the system does not save would be lost at the next context switch,
+  // so it counts as absent. The same holds where a hypervisor hides it.
   const uint64_t saved = Bit(leaf1.ecx, kOsXsaveBit) ? xcr0 : 0;
   std::vector<std::string> features;
   for (const FeatureBit& feature : kFeatures) {
@@ -200,6 +206,8 @@ CpuInfo DecodeCpuid(const CpuidFunction& cpuid, uint64_t xcr0) {
   info.family = signature >> 8 & 0xf;
   info.model = signature >> 4 & 0xf;
   info.stepping = signature & 0xf;
+  // The extended fields count only for these families (SDM vol. 2A, figure 3-6). The model first,
+  // by the family as it was before the extension.
   if (info.family == 6 || info.family == 0xf) info.model += (signature >> 16 & 0xf) << 4;
   if (info.family == 0xf) info.family += signature >> 20 & 0xff;
   info.features = FeaturesOf(cpuid, leaf0.eax, extended_max, xcr0);
@@ -212,6 +220,8 @@ std::vector<CpuCache> DecodeCaches(const CpuidFunction& cpuid) {
   uint32_t leaf = 4;
   if (VendorOf(leaf0) == "AuthenticAMD" || VendorOf(leaf0) == "HygonGenuine") {
     leaf = kExtendedLeaf + 0x1d;
+    // AMD has the same fields as Intel's leaf 4, in a leaf of its own, where TopologyExtensions
+    // says so.
     if (cpuid(kExtendedLeaf, 0).eax < leaf ||
         !Bit(cpuid(kExtendedLeaf + 1, 0).ecx, kTopologyExtensionsBit)) {
       return {};
@@ -220,11 +230,13 @@ std::vector<CpuCache> DecodeCaches(const CpuidFunction& cpuid) {
     return {};
   }
   std::vector<CpuCache> caches;
+  // The end is type 0. The bound is for a hypervisor that never says it.
   for (uint32_t index = 0; index < 16; ++index) {
     const CpuidResult part = cpuid(leaf, index);
     const uint32_t type = part.eax & 0x1f;  // 0 none left, 1 data, 2 instruction, 3 unified.
     if (type == 0) break;
     if (type == 2) continue;
+    // Each field is one less than its number (SDM vol. 2A, leaf 04H).
     const int64_t ways = (part.ebx >> 22) + 1;
     const int64_t partitions = (part.ebx >> 12 & 0x3ff) + 1;
     const int64_t line = (part.ebx & 0xfff) + 1;
@@ -251,6 +263,7 @@ std::vector<int> ParseCpuList(const std::string& text) {
     int last = first;
     if (next != end && *next == '-') {
       const auto range = std::from_chars(next + 1, end, last);
+      // No machine has 65,536 CPUs; a damaged list must not fill the memory.
       if (range.ec != std::errc() || last < first || last - first > 1 << 16) return {};
       next = range.ptr;
     }
@@ -273,6 +286,8 @@ void ReadTopology(const std::string& cpu_folder, const std::vector<int>& cpus, C
   for (auto& [first, siblings] : cores) info.cores.push_back(std::move(siblings));
   std::sort(info.cores.begin(), info.cores.end());
   info.caches.clear();
+  // Caches of the first usable CPU stand for all. On a machine with two kinds of cores that is the
+  // kind that this process may use first.
   if (cpus.empty()) return;
   const std::string caches = cpu_folder + "/cpu" + std::to_string(cpus.front()) + "/cache/index";
   for (int index = 0;; ++index) {
@@ -302,6 +317,8 @@ CpuInfo HostCpuInfo() {
   uint64_t xcr0 = 0;
   if (Bit(cpuid(1, 0).ecx, kOsXsaveBit)) {
     uint32_t low = 0, high = 0;
+    // By hand: the intrinsic wants -mxsave, and this file is compiled for any x86-64. Only where
+    // OSXSAVE says that the instruction is there.
     asm volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
     xcr0 = uint64_t{high} << 32 | low;
   }
@@ -309,6 +326,7 @@ CpuInfo HostCpuInfo() {
 #endif
   std::vector<int> cpus;
   cpu_set_t usable;
+  // What this process may use, not what the machine has: a container's share counts.
   if (sched_getaffinity(0, sizeof(usable), &usable) == 0) {
     for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
       if (CPU_ISSET(cpu, &usable)) cpus.push_back(cpu);

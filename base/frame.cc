@@ -70,6 +70,7 @@ absl::Status WriteFrame(int fd, absl::string_view bytes) {
 absl::StatusOr<std::optional<std::string>> ReadFrame(int fd, size_t limit_bytes) {
   FrameHeader header;
   ASSIGN_OR_RETURN(const size_t header_size, ReadUpTo(fd, header.data(), header.size()));
+  // Between two frames: the writer has ended as it should. Inside of one: it died.
   if (header_size == 0) return std::nullopt;
   const size_t size = header_size < header.size() ? 0 : DecodeFrameHeader(header.data());
   if (size > limit_bytes) {

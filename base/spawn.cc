@@ -30,6 +30,7 @@ class SpawnThread {
   // Returns posix_spawn's error, 0 for none.
   int Run(pid_t* pid, const char* program, const posix_spawn_file_actions_t* actions,
           const posix_spawnattr_t* attributes, char* const* argv, char* const* environment) {
+    // Callers queue here, so that the thread has one call at a time and the slot needs no list.
     const std::lock_guard one_caller(callers_);
     std::unique_lock lock(mutex_);
     Call call = {pid, program, actions, attributes, argv, environment};
@@ -98,6 +99,7 @@ absl::StatusOr<pid_t> Spawn(const SpawnRequest& request) {
     error = posix_spawn_file_actions_adddup2(&actions, sources[i].get(), static_cast<int>(i));
   }
   const int first_closed = static_cast<int>(sources.size());
+  // Descriptors that other threads opened without O_CLOEXEC in the same moment go here too.
   if (error == 0) error = posix_spawn_file_actions_addclosefrom_np(&actions, first_closed);
   if (error == 0 && !request.working_folder.empty()) {
     error = posix_spawn_file_actions_addchdir_np(&actions, request.working_folder.c_str());
@@ -107,6 +109,8 @@ absl::StatusOr<pid_t> Spawn(const SpawnRequest& request) {
   sigset_t none, all;
   sigemptyset(&none);
   sigfillset(&all);
+  // A group of its own, so that Kill reaches what the child starts. Signals as at login: a mask or
+  // a handler of this process would be inherited.
   posix_spawnattr_setflags(&attributes,
                            POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
   posix_spawnattr_setpgroup(&attributes, 0);
@@ -132,6 +136,8 @@ std::vector<std::string> EnvironmentWith(const std::vector<std::string>& extra) 
     const std::string inherited = *entry;
     const std::string name = inherited.substr(0, inherited.find('=') + 1);
     bool replaced = false;
+    // Left out rather than put first: of a name that is there twice, programs differ in which one
+    // they take.
     for (const std::string& one : extra) replaced |= absl::StartsWith(one, name);
     if (!replaced) all.push_back(inherited);
   }

@@ -74,6 +74,7 @@ JobOutcome BuilderExecutor::Execute(const JobSpec& spec) {
   const absl::StatusOr<BuildJob> job = DecodeBuildJob(spec.payload);
   if (!job.ok()) return WorkerFault{.message = std::string(job.status().message())};
   absl::StatusOr<CompileReply> reply = builder_->Build(RequestOf(*job));
+  // The job is malformed, on every worker alike: a result, so that it is not tried elsewhere.
   if (absl::IsInvalidArgument(reply.status())) {
     return Failed(
         *job, {.kind = FailureKind::kBuildError, .message = std::string(reply.status().message())});
@@ -85,6 +86,8 @@ JobOutcome BuilderExecutor::Execute(const JobSpec& spec) {
   }
   auto& kernel = std::get<CompiledKernel>(reply->results[0].outcome);
   const absl::StatusOr<std::string> name = put_artifact_(kernel.artifact);
+  // The store refuses the artifact itself (too large): the candidate's failure. A store that is
+  // away is the worker's.
   if (absl::IsInvalidArgument(name.status())) {
     return Failed(
         *job, {.kind = FailureKind::kBuildError, .message = std::string(name.status().message())});

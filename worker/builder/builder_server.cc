@@ -102,6 +102,8 @@ CompileReply BuilderServer::BuildLibrary(const CompileRequest& request) {
     if (reply.ok()) return *std::move(reply);
     failure = BuildError(reply.status());
   }
+  // A crash names nobody. Each item is compiled alone in its turn; the limits of one item hold for
+  // each.
   // Who was it?
   CompileReply alone;
   bool found = false;
@@ -110,6 +112,7 @@ CompileReply BuilderServer::BuildLibrary(const CompileRequest& request) {
     found = found || std::holds_alternative<Failure>(alone.results.back().outcome);
   }
   if (!found) {
+    // Memory may be the reason. There is no candidate to blame, so all have failed.
     failure.message = absl::StrCat("each builds alone, but not all together: ", failure.message);
     for (CompileResult& result : alone.results) result.outcome = failure;
   }
@@ -117,12 +120,15 @@ CompileReply BuilderServer::BuildLibrary(const CompileRequest& request) {
 }
 
 absl::StatusOr<CompileReply> BuilderServer::Build(const CompileRequest& request) {
+  // A candidate's id names the epoch that compiles it. Code of another generator under that id
+  // would make records compare that must not.
   if (request.codegen_epoch != kCodegenEpoch) {
     return absl::FailedPreconditionError(absl::StrCat("got a request for codegen epoch ",
                                                       request.codegen_epoch,
                                                       ", this builder is of ", kCodegenEpoch));
   }
   if (request.items.empty()) return absl::InvalidArgumentError("got a request without items");
+  // Here, before a fork, so that a request that is wrong for all items is refused once.
   RETURN_IF_ERROR(ParseTarget(request.target).status());
   if (request.output == CompileOutput::kLibrary) {
     RETURN_IF_ERROR(PackTargetOf(request).status());

@@ -59,6 +59,7 @@ class DistinctPrograms {
  public:
   // `kept_by_caller` lives as long as this.
   int32_t Add(const Program& kept_by_caller) {
+    // By text: layers of one shape and schedule are one kernel in a bundle.
     const auto [found, is_new] =
         by_text_.emplace(Print(kept_by_caller), static_cast<int32_t>(programs_.size()));
     if (is_new) programs_.push_back(&kept_by_caller);
@@ -116,6 +117,8 @@ absl::StatusOr<CompiledKernel> CandidateCompiler::CompileArtifact(const CompileI
   if (pack_info != nullptr) entry.pack = ManifestOf(*split.pack, *pack_info, nullptr);
   kernel.artifact = WriteArtifact(manifest, module.elf);
   kernel.build.llvm_version = compiler_version_;
+  // Two hashes: of the artifact as it travels, and of the code alone. Twins have the second in
+  // common where manifests differ.
   kernel.build.artifact_sha256 = RawSha256(kernel.artifact);
   kernel.build.code_sha256 = RawSha256(View(module.elf));
   kernel.build.build_ns = absl::ToInt64Nanoseconds(Clock::Real().SteadyNow() - start);
@@ -153,6 +156,8 @@ absl::StatusOr<CompileReply> CandidateCompiler::CompileLibrary(absl::Span<const 
     item.kernel = FactsOf(*candidate, item.split);
     item.candidate = *std::move(candidate);
   }
+  // All items are prepared first, so that one call names every item that fails, and the backend
+  // runs for none.
   if (!complete) return reply;
 
   DistinctPrograms kernels, packs;
@@ -163,6 +168,8 @@ absl::StatusOr<CompileReply> CandidateCompiler::CompileLibrary(absl::Span<const 
   ASSIGN_OR_RETURN(const CompiledModule module, kernels.Compile(backend_, target));
   CompiledModule pack_module;
   if (packs.size() > 0) {
+    // For another target: packing runs where the bundle is built, compute code where the model
+    // runs.
     ASSIGN_OR_RETURN(pack_module, packs.Compile(backend_, pack_target));
   }
   ArtifactManifest manifest = ManifestFor(target);

@@ -33,6 +33,7 @@ namespace {
 // Exit codes of the child; what the compiler itself exits with is small.
 constexpr int kOutOfMemoryExit = 86;
 constexpr int kReplyFailedExit = 87;
+// The parent is trusted; the bound is for a length that got damaged.
 constexpr size_t kRequestBytesMax = size_t{1} << 30;
 constexpr size_t kStderrBytesMax = 2000;  // The end of it.
 
@@ -57,6 +58,8 @@ void LimitMemory(int64_t bytes) {
 }
 
 [[noreturn]] void RunChild(const ForkedWorker::Work& work, int socket, int talk, pid_t parent) {
+  // First of all, and then a look whether the parent has died before the call took effect: else an
+  // orphan would compile on.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(kReplyFailedExit);
   // The parent's pipes are none of the child's business.
@@ -65,7 +68,9 @@ void LimitMemory(int64_t bytes) {
   dup2(talk, STDOUT_FILENO);
   dup2(talk, STDERR_FILENO);
   const rlimit no_core = {.rlim_cur = 0, .rlim_max = 0};
+  // A compiler with LLVM in it leaves cores of gigabytes, and crashes are expected here.
   setrlimit(RLIMIT_CORE, &no_core);
+  // LLVM is built without exceptions, so std::bad_alloc would end in abort and look like a crash.
   std::set_new_handler([] { _exit(kOutOfMemoryExit); });
   while (true) {
     // A request is its memory limit, then its text.
@@ -78,6 +83,8 @@ void LimitMemory(int64_t bytes) {
     const std::string request = (*frame)->substr(sizeof(memory_limit_bytes));
     LimitMemory(memory_limit_bytes);
     const std::string reply = work(request);
+    // Before the reply: it is written with what memory there is, and the next request may have
+    // more.
     LimitMemory(0);
     if (!WriteFrame(socket, reply).ok()) _exit(kReplyFailedExit);
   }
@@ -133,6 +140,8 @@ bool Collect(int reply_fd, int talk_fd, absl::Time deadline, std::string& reply,
     pollfd fds[2] = {{.fd = reply_open ? reply_fd : -1, .events = POLLIN},
                      {.fd = talk_open ? talk_fd : -1, .events = POLLIN}};
     const int64_t wait_ms = absl::ToInt64Milliseconds(left) + 1;
+    // Both at once: a child that talks more than a pipe holds would block on stderr and never
+    // reply.
     if (poll(fds, 2, static_cast<int>(std::min<int64_t>(wait_ms, 1'000'000))) <= 0) continue;
     if (fds[0].revents != 0) reply_open = ReadSome(reply_fd, reply);
     if (fds[1].revents != 0) talk_open = ReadSome(talk_fd, talk);
@@ -145,6 +154,7 @@ Failure Ended(int status, std::string talk) {
   if (talk.size() > kStderrBytesMax) talk.erase(0, talk.size() - kStderrBytesMax);
   const bool out_of_memory =
       (WIFEXITED(status) && WEXITSTATUS(status) == kOutOfMemoryExit) ||
+      // LLVM's own allocators report by text and abort.
       (WIFSIGNALED(status) && absl::StrContains(absl::AsciiStrToLower(talk), "out of memory"));
   if (out_of_memory)
     return {.kind = FailureKind::kOutOfMemory, .message = "the compiler ran out of memory"};
@@ -196,6 +206,7 @@ bool ForkedWorker::EnsureChild() {
   const UniqueFd child_socket(sockets[1]), child_talk(talk[1]);
   socket_.Reset(sockets[0]);
   talk_.Reset(talk[0]);
+  // Before fork: the child's getppid() would name whoever adopted it.
   const pid_t parent = getpid();
   pid_ = fork();
   if (pid_ == 0) {
@@ -230,6 +241,8 @@ ForkedWorker::Answer ForkedWorker::CallOnce(const ForkLimits& limits, absl::stri
 
 std::variant<std::string, Failure> ForkedWorker::Call(const ForkLimits& limits,
                                                       absl::string_view request) {
+  // A child that has served others may have been damaged by one of them. The second try in a fresh
+  // one tells whose failure it is.
   const bool fresh = pid_ < 0;
   Answer answer = CallOnce(limits, request);
   if (answer.ended_child && !fresh) answer = CallOnce(limits, request);

@@ -76,6 +76,8 @@ SplitProgram SplitPack(const Program& lowered) {
   pack.root = lowered.pack_root;
   pack.pack_root = -1;
 
+  // What the call still reads of its constants. All else that packing reads can stay behind when
+  // the bundle is built.
   const std::set<BufferId> in_compute = TouchedBy(lowered, lowered.root);
   std::map<BufferId, BufferId> kept;  // Constants that `compute` reads as they are.
   for (size_t i = 0; i < lowered.buffers.size(); ++i) {
@@ -96,6 +98,8 @@ SplitProgram SplitPack(const Program& lowered) {
           absl::StrAppend(&buffer.name, ".kept");
           kept[id] = AddBuffer(compute, buffer);
           buffer.role = BufferRole::kOutput;
+          // Every constant of the call comes out of pack, also one that nothing packs. The caller
+          // then has one list to give, and not two.
           AppendCopy(pack, id, AddBuffer(pack, buffer));
         }
         break;
@@ -108,6 +112,8 @@ SplitProgram SplitPack(const Program& lowered) {
     }
   }
   RenameBuffers(compute, kept);
+  // Both halves began as the whole program. Prune takes out what each of them has no use for, so
+  // that their texts and hashes do not depend on the other half.
   Prune(compute);
   Prune(pack);
   split.pack = std::move(pack);
