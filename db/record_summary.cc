@@ -10,6 +10,9 @@
 namespace burnish {
 namespace {
 
+// What disturbs a measurement makes it slower, hardly ever faster, so a low quantile is near the
+// undisturbed time. Not the minimum: that is one sample, and the more often somebody measures the
+// lower it gets.
 constexpr double kRankQuantile = 0.1;
 
 struct WeightedLatency {
@@ -33,8 +36,12 @@ int64_t Quantile(const std::vector<WeightedLatency>& sorted, double quantile) {
 // The latest measurements with latencies, oldest first.
 std::vector<const Measurement*> Timed(absl::Span<const Measurement> measurements) {
   std::vector<const Measurement*> timed;
+  // The latest, so that appending costs the same however often a candidate is measured, and an old
+  // machine state is forgotten.
   for (size_t i = measurements.size(); i-- > 0 && timed.size() < kSummaryMeasurementsMax;) {
     const Measurement& measurement = measurements[i];
+    // Times inside a model are of another situation. They count by their factor alone
+    // (docs/adr/0002).
     if (measurement.latencies() == nullptr || measurement.network_factor > 0) continue;
     timed.push_back(&measurement);
   }
@@ -50,11 +57,14 @@ void SummarizeLatencies(const std::vector<const Measurement*>& timed, Record& re
   std::vector<WeightedLatency> samples;
   for (const Measurement* measurement : timed) {
     for (const ProcessLatencies& process : measurement->latencies()->processes) {
+      // Each process has the same weight, however many repeats it had: repeats in one process share
+      // its luck with memory and code.
       const double weight = 1.0 / process_count / static_cast<double>(process.latency_ns.size());
       for (const int64_t latency_ns : process.latency_ns) samples.push_back({latency_ns, weight});
     }
   }
   std::sort(samples.begin(), samples.end());
+  // At least 1: 0 stands for a failure.
   record.rank_ns = std::max<int64_t>(
       1,
       std::llround(static_cast<double>(Quantile(samples, kRankQuantile)) * record.network_factor));
@@ -81,6 +91,7 @@ void SummarizeBuild(const Measurement& measurement, Record& record) {
   if (numerics.kind == NumericsClass::kUnknown) return;
   // The worst of what was seen: a bound holds only if it held every time.
   const double error = std::max(record.numerics.error, numerics.error);
+  // Classes are numbered by how much they may round.
   if (numerics.kind >= record.numerics.kind) record.numerics = numerics;
   record.numerics.error = error;
 }
@@ -96,6 +107,8 @@ bool Disqualifies(FailureKind kind) {
     case FailureKind::kWrongResult:
     case FailureKind::kPoisoned:
       return true;
+    // These may be the machine's doing: another worker, or the same one at another time, may
+    // succeed. One good measurement then outweighs them.
     case FailureKind::kBuildTimeout:
     case FailureKind::kOutOfMemory:
     case FailureKind::kDeviceError:
@@ -110,6 +123,8 @@ void Summarize(absl::Span<const Measurement> measurements, Record& record) {
   CHECK(!measurements.empty());
   const Failure* first = nullptr;
   const Failure* disqualifying = nullptr;
+  // All fields anew from all measurements: a summary depends on the log and on nothing that a
+  // summary before it said.
   record.numerics = {};
   record.network_factor = 1;
   record.scratch_bytes = record.packed_bytes = record.code_bytes = 0;
@@ -127,6 +142,8 @@ void Summarize(absl::Span<const Measurement> measurements, Record& record) {
   record.process_count = record.repeat_count = 0;
   record.failure.reset();
   const std::vector<const Measurement*> timed = Timed(measurements);
+  // In this order: one wrong result or crash outweighs any number of good times, as the candidate
+  // may do it again in somebody's model.
   if (disqualifying != nullptr) {
     record.failure = *disqualifying;
   } else if (!timed.empty()) {

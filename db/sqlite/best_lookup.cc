@@ -18,6 +18,9 @@ struct Ranked {
   auto operator<=>(const Ranked&) const = default;
 };
 
+// The accuracy rule is AccuracyLimit::Accepts in SQL, with the enum's stored numbers (1, 2: exact
+// and reassociated; 3, 4: an algorithm and low precision). The memory store, which the conformance
+// tests run beside this one, calls Accepts itself.
 // One (workload, target, contract): the index holds its records by rising rank_ns, with every
 // column that a caller may limit. Values: workload, target, contract, error_max, strict,
 // method_version, codegen_epoch, limit; NULL: no limit.
@@ -47,6 +50,7 @@ absl::StatusOr<int64_t> Next(SqliteConnection& connection, const std::string& co
                                     "ORDER BY ",
                                     column, " LIMIT 1")));
   for (const int64_t value : prefix) query.Int(value);
+  // Row ids begin at 1, so that 0 is before the first value.
   ASSIGN_OR_RETURN(const bool found, query.Int(previous).Step());
   return found ? query.IntAt(0) : 0;
 }
@@ -82,6 +86,7 @@ class BestLookUp {
     if (query_.contract.has_value()) {
       ASSIGN_OR_RETURN(contracts_, Ids(connection_, "SELECT id FROM contract WHERE text=?",
                                        *query_.contract, /*is_blob=*/false));
+      // A contract that no record has: nothing can be found, whatever the targets.
       if (contracts_.empty()) return false;
     }
     return !exact_targets_.empty() || !compatible_targets_.empty();
@@ -90,6 +95,8 @@ class BestLookUp {
   // True: `answer` holds records of these workloads.
   absl::StatusOr<bool> Find(WorkloadMatch match, const std::vector<int64_t>& workloads,
                             BestAnswer& answer) {
+    // The target itself first, over all workloads of this match. Latencies of a compatible target
+    // were taken on another machine and do not compare, so that the two are never ranked together.
     for (const bool exact : {true, false}) {
       std::vector<Ranked> ranked;
       for (const int64_t workload : workloads) {
@@ -99,10 +106,13 @@ class BestLookUp {
       }
       if (ranked.empty()) continue;
       std::sort(ranked.begin(), ranked.end());
+      // Each of the queries has given its own best `limit`, so that the best of all are among them.
       if (ranked.size() > static_cast<size_t>(query_.limit)) ranked.resize(query_.limit);
       answer = {.workload_match = match, .exact_target = exact};
       for (const Ranked& best : ranked) {
         ASSIGN_OR_RETURN(SqliteQuery row,
+                         // Only now the rows, of which only the winners are read: texts and hashes
+                         // are many times the size of an index entry.
                          connection_.Query(absl::StrCat(kSelectRecord, " WHERE r.id=?")));
         ASSIGN_OR_RETURN(const bool found, row.Int(best.row_id).Step());
         if (!found) return absl::InternalError(absl::StrCat("record ", best.row_id, " has gone"));
@@ -118,6 +128,8 @@ class BestLookUp {
     if (query_.contract.has_value()) {
       return AddBestOfContract(workload, target, contracts_.front(), ranked);
     }
+    // Contract is a column of the index before rank_ns. Without a contract the index is not in
+    // order of rank, so each contract is asked for by itself.
     for (int64_t contract = 0;;) {
       ASSIGN_OR_RETURN(contract, NextContract(connection_, workload, target, contract));
       if (contract == 0) return absl::OkStatus();

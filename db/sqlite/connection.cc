@@ -21,10 +21,13 @@ SqliteQuery::~SqliteQuery() {
   if (statement_ == nullptr) return;
   // What sqlite3_reset returns was reported by Step already.
   sqlite3_reset(statement_);
+  // A value that stayed bound would hold its memory, and the next use that binds too few would find
+  // it.
   sqlite3_clear_bindings(statement_);
 }
 
 void SqliteQuery::Bound(int code) {
+  // The first one is the cause. It is reported by Step, so that calls can be chained.
   if (bind_error_ == SQLITE_OK) bind_error_ = code;
 }
 
@@ -105,12 +108,15 @@ SqliteConnection::~SqliteConnection() {
 }
 
 absl::StatusOr<SqliteQuery> SqliteConnection::Query(const std::string& sql) {
+  // By text: preparing costs more than most of these statements. The number of texts is bounded by
+  // the code, since values are bound and never pasted.
   sqlite3_stmt*& statement = statements_[sql];
   if (statement == nullptr) {
     const int code = sqlite3_prepare_v3(handle_, sql.c_str(), static_cast<int>(sql.size()),
                                         SQLITE_PREPARE_PERSISTENT, &statement, nullptr);
     if (code != SQLITE_OK) return Error(code);
   }
+  // A second use would reset the rows that the first one is still reading: silently wrong answers.
   CHECK(!sqlite3_stmt_busy(statement)) << "used twice at once: " << sql;
   return SqliteQuery(this, statement);
 }

@@ -19,6 +19,7 @@ absl::StatusOr<std::string> TraceAt(const SqliteQuery& row, int sketch_column,
                                     int decisions_column) {
   const absl::StatusOr<std::string> trace =
       JoinTrace({.sketch = row.BytesAt(sketch_column), .decisions = row.BytesAt(decisions_column)});
+  // This program wrote it, so what does not join was changed by something else.
   if (!trace.ok()) return absl::DataLossError(trace.status().message());
   return trace;
 }
@@ -109,6 +110,8 @@ absl::StatusOr<MeasurementEntry> EntryAt(const SqliteQuery& row, absl::string_vi
 
 std::string MeasurementBody(const Measurement& measurement) {
   v1::Measurement message = ToProto(measurement);
+  // The candidate's id stands in its record, the environment in a row that many measurements share.
+  // Both are put back by EntryAt.
   message.clear_candidate_id();
   message.clear_environment();
   return message.SerializeAsString();

@@ -21,11 +21,14 @@ absl::Status UseWriteAheadLog(SqliteConnection& connection) {
 // Write-ahead log, so that readers never wait for the writer; FULL, so that what was acknowledged
 // survives a power cut.
 absl::Status SetUpWriter(SqliteConnection& connection, const SqliteOptions& options) {
+  // The schema first: a file of a later version is refused before anything in it changes, the
+  // journal's mode included.
   RETURN_IF_ERROR(PrepareSqliteSchema(connection));
   // The one statement for which SQLite does not wait by itself while others open the same new file.
   const absl::Time deadline = absl::Now() + options.busy_timeout;
   absl::Status status = UseWriteAheadLog(connection);
   while (absl::IsUnavailable(status) && absl::Now() < deadline) {
+    // Short: the other process holds its lock for one statement. busy_timeout bounds the whole.
     absl::SleepFor(absl::Milliseconds(2));
     status = UseWriteAheadLog(connection);
   }
@@ -47,6 +50,8 @@ absl::StatusOr<std::shared_ptr<SqliteDatabase>> SqliteDatabase::Open(const std::
 absl::StatusOr<std::unique_ptr<SqliteConnection>> SqliteDatabase::TakeReader() {
   {
     const std::lock_guard lock(mutex_);
+    // Readers are kept: opening one reads the schema and prepares its statements again. There are
+    // as many as were ever used at once.
     if (!idle_readers_.empty()) {
       std::unique_ptr<SqliteConnection> reader = std::move(idle_readers_.back());
       idle_readers_.pop_back();
@@ -55,12 +60,15 @@ absl::StatusOr<std::unique_ptr<SqliteConnection>> SqliteDatabase::TakeReader() {
   }
   ASSIGN_OR_RETURN(std::unique_ptr<SqliteConnection> reader,
                    SqliteConnection::Open(path_, options_));
+  // A reader that writes would bypass the writer's thread and its group commit.
   RETURN_IF_ERROR(reader->Execute("PRAGMA query_only=ON"));
   return reader;
 }
 
 absl::Status SqliteDatabase::Read(absl::FunctionRef<absl::Status(SqliteConnection&)> read) {
   ASSIGN_OR_RETURN(std::unique_ptr<SqliteConnection> reader, TakeReader());
+  // One snapshot for all statements of a look-up: with a commit between two of them a row that the
+  // index named could be gone.
   RETURN_IF_ERROR(reader->Execute("BEGIN"));
   const absl::Status status = read(*reader);
   // Nothing was changed: to end the snapshot is all that is left to do. A reader that cannot is

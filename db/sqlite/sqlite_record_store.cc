@@ -22,6 +22,8 @@ absl::StatusOr<std::vector<Record>> AllRecords(SqliteQuery& query) {
 
 absl::StatusOr<std::vector<AppendOutcome>> SqliteRecordStore::AppendBatch(
     absl::Span<const MeasurementEntry> entries) {
+  // Before the transaction: all or none, and an entry that can never be stored should not hold the
+  // writer.
   for (const MeasurementEntry& entry : entries) RETURN_IF_ERROR(ValidateEntry(entry));
   std::vector<AppendOutcome> outcomes;
   if (entries.empty()) return outcomes;

@@ -10,6 +10,7 @@ absl::Status SqliteStatus(int code, absl::string_view path, absl::string_view me
   const auto text = [&](absl::string_view cause, absl::string_view hint) {
     return absl::StrCat("database ", path, " ", cause, " (SQLite: ", message, "); hint: ", hint);
   };
+  // The low byte is the primary code; extended ones say more about the same cause.
   switch (code & 0xff) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
@@ -35,6 +36,7 @@ absl::Status SqliteStatus(int code, absl::string_view path, absl::string_view me
     case SQLITE_CANTOPEN:
       return absl::NotFoundError(
           text("cannot be opened", "its folder must be there and be ours to write"));
+    // ABORTED and not DATA_LOSS: the file is as it was before the transaction.
     case SQLITE_IOERR:
       return absl::AbortedError(
           text("cannot be read or written; nothing was changed", "the kernel's log says more"));

@@ -102,6 +102,8 @@ absl::Status AppendLogEntry(SqliteConnection& connection, absl::string_view id, 
     ASSIGN_OR_RETURN(SqliteQuery row,
                      connection.Query("SELECT body FROM study_log WHERE study=? AND sequence=?"));
     ASSIGN_OR_RETURN(const bool found, row.Text(id).Int(sequence).Step());
+    // The same entry again is a repeated call after a lost answer. Another one at that number was
+    // written by a second tuner.
     if (found) return row.BytesAt(0) == body ? absl::OkStatus() : LogConflict(id, sequence);
   }
   ASSIGN_OR_RETURN(SqliteQuery insert,
@@ -114,6 +116,8 @@ absl::Status AppendLogEntry(SqliteConnection& connection, absl::string_view id, 
 absl::Status SqliteStudyStore::Create(const Study& study, absl::Span<const StudyTask> tasks) {
   RETURN_IF_ERROR(ValidateStudy(study, tasks));
   return database_->Write([&](SqliteConnection& connection) -> absl::Status {
+    // Looked up inside of the write: between a read of its own and the insert another process could
+    // create the study.
     const absl::StatusOr<StudySummary> stored = Find(connection, study.id);
     if (stored.ok()) return CheckSameSubmission(connection, study, stored->study, tasks);
     if (!absl::IsNotFound(stored.status())) return stored.status();
@@ -144,6 +148,7 @@ absl::StatusOr<std::vector<StudySummary>> SqliteStudyStore::List(const StudyQuer
   RETURN_IF_ERROR(ValidateLimit(query.limit));
   std::string where = " WHERE TRUE";
   if (!query.after_id.empty()) {
+    // By time and id, as the order is: two studies of one instant must not fall out between pages.
     where += " AND (s.created_ns, s.id) < (SELECT created_ns, id FROM study WHERE id=?)";
   }
   if (query.state.has_value()) where += " AND s.state=?";
@@ -172,6 +177,8 @@ absl::Status SqliteStudyStore::SetState(absl::string_view id, StudyState state,
                                         absl::string_view detail, int64_t now_ns) {
   return database_->Write([&](SqliteConnection& connection) -> absl::Status {
     ASSIGN_OR_RETURN(const StudySummary stored, Find(connection, id));
+    // In the transaction: a cancellation by another process and this one's end may come at the same
+    // time, and only the first must count.
     if (!CanFollow(stored.study.state, state)) {
       return StateCannotFollow(id, stored.study.state, state);
     }
@@ -186,6 +193,8 @@ absl::Status SqliteStudyStore::AppendLog(absl::string_view id, int64_t first_seq
                                          absl::Span<const StudyLogEntry> entries) {
   return database_->Write([&](SqliteConnection& connection) -> absl::Status {
     ASSIGN_OR_RETURN(const StudySummary stored, Find(connection, id));
+    // A gap could never be filled: the log is a list of what happened, and a replay would skip what
+    // is missing.
     if (first_sequence < 0 || first_sequence > stored.log_length) {
       return LogGap(id, first_sequence, stored.log_length);
     }

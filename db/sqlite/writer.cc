@@ -5,11 +5,15 @@
 namespace burnish {
 namespace {
 
+// Bounds how long the first of a group waits for the last. One fsync is shared by as many callers
+// as there are threads, so that the limit is seldom met. Not tuned.
 constexpr size_t kGroupMax = 256;
 
 // One change inside the group's transaction. OK: the transaction goes on; `status` is the change's.
 absl::Status MakeChange(SqliteConnection& connection, SqliteWriter::Change change,
                         absl::Status& status) {
+  // A savepoint for each: a change that fails is undone by itself, and its neighbours are
+  // committed.
   RETURN_IF_ERROR(connection.Execute("SAVEPOINT change"));
   status = change(connection);
   if (status.ok()) return connection.Execute("RELEASE change");
@@ -33,6 +37,7 @@ SqliteWriter::~SqliteWriter() {
 }
 
 absl::Status SqliteWriter::Write(Change change) {
+  // On the caller's stack, as the change itself: the caller waits until it is done.
   Request request = {.change = change};
   std::unique_lock lock(mutex_);
   waiting_.push_back(&request);
@@ -47,6 +52,7 @@ void SqliteWriter::Run() {
     {
       std::unique_lock lock(mutex_);
       work_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
+      // Stopping, but only when all that was handed in is on the disk.
       if (waiting_.empty()) return;
       while (!waiting_.empty() && group.size() < kGroupMax) {
         group.push_back(waiting_.front());
@@ -56,6 +62,7 @@ void SqliteWriter::Run() {
     const absl::Status committed = Commit(group);
     const std::lock_guard lock(mutex_);
     for (Request* request : group) {
+      // Also to those whose change had been fine: it is not on the disk.
       if (!committed.ok()) request->status = committed;
       request->done = true;
     }
