@@ -86,6 +86,7 @@ void BufferBinder::BindTemporaries() {
       continue;
     }
     const int64_t offset = layout_.temp_offset[i];
+    // Of the other function (kernel or pack).
     if (offset < 0) continue;
     llvm::Value*& area = buffer.scope == Scope::kScratch ? scratch : shared;
     if (area == nullptr && buffer.scope == Scope::kScratch) {
@@ -115,6 +116,8 @@ bool BufferBinder::MayOverlap(size_t i, size_t j) const {
   }
   const bool input_output = (a.role == BufferRole::kInput && b.role == BufferRole::kOutput) ||
                             (a.role == BufferRole::kOutput && b.role == BufferRole::kInput);
+  // Sizes alone, not whether in-place is allowed: that is decided elsewhere, and a promise
+  // too many would be miscompiled code.
   return input_output && StorageBytes(a) == StorageBytes(b);
 }
 
@@ -124,6 +127,7 @@ void BufferBinder::DeclareAliasing() {
   llvm::MDBuilder metadata(b_.getContext());
   llvm::MDNode* const domain = metadata.createAnonymousAliasScopeDomain("kernel");
   const size_t count = buffers_.size();
+  // Register arrays dissolve and need no promise.
   const auto takes_part = [&](size_t i) {
     return state_.buffers[i].pointer != nullptr && !state_.buffers[i].in_registers;
   };

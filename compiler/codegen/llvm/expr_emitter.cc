@@ -91,6 +91,8 @@ void ExprEmitter::RecordError(llvm::Value* bad, int code) {
   }
   bad = AnyLane(bad);
   llvm::Value* const old = b.CreateLoad(b.getInt32Ty(), state_.error_flag);
+  // The first error stays. The flag is an alloca, so that SROA makes it a value, and code without
+  // data errors pays nothing for it.
   llvm::Value* const first = b.CreateAnd(bad, b.CreateICmpEQ(old, b.getInt32(0)));
   b.CreateStore(b.CreateSelect(first, b.getInt32(static_cast<uint32_t>(code)), old),
                 state_.error_flag);
@@ -219,6 +221,8 @@ llvm::Value* ExprEmitter::EmitCast(llvm::Value* value, DType from, DType to) {
 
 llvm::Value* ExprEmitter::EmitBinary(const Expr& e) {
   llvm::IRBuilderBase& b = *state_.builder;
+  // GELU is 0.5 x (1 + erf(x / sqrt 2)): for negative x the sum cancels, and its own polynomial has
+  // no subtraction to lose digits in.
   if (const Expr x = OnePlusErfOf(e); x != nullptr) return EmitOnePlusErf(b, Emit(x));
   llvm::Value* x = Emit(e->operands[0]);
   llvm::Value* y = Emit(e->operands[1]);
@@ -384,6 +388,7 @@ llvm::Value* ExprEmitter::EmitIntegerDivision(const Expr& e, llvm::Value* x, llv
 }
 
 llvm::Value* ExprEmitter::UnderMask(llvm::Value* mask, const Expr& e) {
+  // Arithmetic may run for nothing, and without a mask it stays common with other code.
   if (!NeedsMask(e)) return Emit(e);
   llvm::Value* const outer = state_.mask;
   if (outer != nullptr) {
@@ -408,6 +413,8 @@ llvm::Value* ExprEmitter::EmitSelect(const Expr& e) {
     return Emit(e->operands[known->isOne() ? 1 : 2]);
   }
   llvm::Value* x = UnderMask(condition, e->operands[1]);
+  // Both branches are computed, without a jump, since lanes may go different ways. What must not
+  // happen in the wrong one (a load outside, an error) is under its mask.
   llvm::Value* y = UnderMask(b.CreateNot(condition), e->operands[2]);
   if (condition->getType()->isVectorTy()) {
     x = ToVector(x);

@@ -25,7 +25,8 @@ namespace {
 // A schedule that unrolls to more stores than this would take seconds to compile and would not fit
 // the instruction cache.
 constexpr int64_t kMaxStores = 20000;
-// A vectorized loop of more vectors than this stays a loop.
+// A vectorized loop of more vectors than this stays a loop, which keeps code small. Loops over
+// registers are unrolled whatever their length. A choice; not tuned.
 constexpr int64_t kMaxUnrolledVectors = 8;
 
 class FunctionEmitter {
@@ -94,6 +95,8 @@ absl::Status FunctionEmitter::Run() {
   function_->addParamAttr(0, llvm::Attribute::NoUndef);
   b_.SetInsertPoint(llvm::BasicBlock::Create(module_.getContext(), "entry", function_));
   llvm::FastMathFlags flags;
+  // Only contract: a * b + c may become one rounding. Reassociation would change sums with each
+  // version of LLVM, and the tests of accuracy with them (docs/contracts.md, Numbers).
   flags.setAllowContract();
   const Algorithm* algorithm = FindAlgorithm(program_.numerics.algorithm);
   state_.folds_zeros = algorithm != nullptr && algorithm->folds_zeros;
@@ -126,6 +129,8 @@ void FunctionEmitter::EmitPhases(NodeId root) {
   for (size_t i = 0; i < children.size(); ++i) {
     const Node& child = program_.nodes[children[i]];
     const bool parallel = child.kind == NodeKind::kLoop && child.loop_kind == LoopKind::kParallel;
+    // Two phases of worker 0 alone follow each other without one. In all other cases a phase may
+    // read what another worker wrote before.
     if (i > 0 && (parallel || previous_parallel)) EmitBarrier();
     if (parallel) {
       EmitParallel(child);
@@ -160,6 +165,9 @@ void FunctionEmitter::EmitParallel(const Node& loop) {
   if (!extent.terms.empty()) return state_.Fail("a parallel loop's extent is not constant");
   llvm::Value* const total = b_.getInt64(static_cast<uint64_t>(extent.constant));
   const auto bound = [&](llvm::Value* worker) {
+    // Shares differ by one at most, for any number of workers, also for more than there are
+    // iterations. Contiguous, so that a worker finds in its caches what it wrote in the phase
+    // before.
     return b_.CreateUDiv(b_.CreateMul(worker, total), workers_);
   };
   llvm::Value* const first = bound(worker_);
@@ -195,6 +203,7 @@ void FunctionEmitter::EmitCountedLoop(llvm::Value* first, llvm::Value* end, cons
   body(value);
   state_.scopes.pop_back();
   --depth_;
+  // No wrap, signed or unsigned: extents are at most 2^31 (the verifier's kExtentMax).
   llvm::Value* const next = b_.CreateAdd(value, b_.getInt64(1), "", true, true);
   value->addIncoming(next, b_.GetInsertBlock());
   b_.CreateCondBr(b_.CreateICmpSLT(next, end), head, after);
@@ -210,6 +219,8 @@ void FunctionEmitter::EmitBranch(llvm::Value* condition, const std::function<voi
       otherwise ? llvm::BasicBlock::Create(context, "else", function_) : after;
   const auto emit = [&](llvm::BasicBlock* block, const std::function<void()>& body) {
     b_.SetInsertPoint(block);
+    // No entry: what is computed in a branch must not be moved before it, where its condition does
+    // not hold.
     state_.scopes.push_back({.depth = depth_});
     body();
     state_.scopes.pop_back();
@@ -228,6 +239,7 @@ void FunctionEmitter::EmitChildren(const Node& node) {
 void FunctionEmitter::EmitNode(NodeId id) {
   const Node& node = program_.nodes[id];
   if (!state_.status.ok()) return;
+  // Checked at each node, not only at the end: an unrolling gone wrong would take all memory first.
   if (state_.store_count > kMaxStores) {
     return state_.Fail(absl::StrCat("unrolls to more than ", kMaxStores, " stores"));
   }
@@ -279,6 +291,8 @@ void FunctionEmitter::EmitLoop(const Node& loop) {
       if (loop.loop_kind == LoopKind::kUnrolled) return EmitUnrolled(loop, extent.constant);
       return EmitVectorized(loop, extent.constant);
     case LoopKind::kTensorized:
+      // A nest that is not of the instruction's form is still a right program: it is emitted as
+      // loops.
       if (EmitTensorized(loop, state_, expressions_)) return;
       if (!constant) return EmitSerial(loop);
       return EmitUnrolled(loop, extent.constant);
@@ -293,6 +307,7 @@ void FunctionEmitter::EmitSerial(const Node& loop) {
                                     " differs between the lanes of a vector"));
   }
   const auto range = RangeOf(extent, state_.Ranges());
+  // Half of the range: sums of two such bounds do not wrap in the ranges that are derived from it.
   const int64_t last = range.has_value() ? std::max<int64_t>(range->max - 1, 0) : INT64_MAX / 2;
   EmitCountedLoop(b_.getInt64(0), end, program_.vars[loop.var].name, [&](llvm::Value* value) {
     BindValue(loop.var, value, {0, last});
@@ -375,6 +390,7 @@ void FunctionEmitter::EmitVectorized(const Node& loop, int64_t extent) {
     state_.vector_var = -1;
     state_.lanes = 1;
   };
+  // Register arrays need constant indices, and so does every loop that touches them.
   if (extent / lanes > kMaxUnrolledVectors && !UsesRegisters(loop)) {
     const int64_t vectors = extent / lanes;
     EmitCountedLoop(
@@ -386,6 +402,8 @@ void FunctionEmitter::EmitVectorized(const Node& loop, int64_t extent) {
         });
     done = vectors * lanes;
   }
+  // 15 lanes of 16 become 8, 4, 2 and 1: no lane is computed twice, nothing is read beyond the row,
+  // and no mask is needed.
   for (int64_t width = lanes; done < extent && state_.status.ok();) {
     while (width > extent - done) width /= 2;
     BindConstant(loop.var, done);
@@ -403,6 +421,7 @@ void FunctionEmitter::EmitIf(const Node& node) {
     return;
   }
   if (condition->getType()->isVectorTy()) {
+    // Lanes may go different ways, and stores have no mask.
     expressions_.memory().ForEachLane([&](int) { EmitIf(node); });
     return;
   }

@@ -46,6 +46,7 @@ std::vector<Lifetime> FindLifetimes(const Program& program) {
   return lifetimes;
 }
 
+// Quadratic, for the few temporaries that a kernel has.
 // First fit in the order of the buffers. Returns the size of the area.
 int64_t Place(const Program& program, Scope scope, const std::vector<Lifetime>& lifetimes,
               std::vector<int64_t>& offsets) {
@@ -65,6 +66,8 @@ int64_t Place(const Program& program, Scope scope, const std::vector<Lifetime>& 
         const bool alive =
             life.first <= lifetimes[other].last && lifetimes[other].first <= life.last;
         if (alive && offset < end && start < offset + size) {
+          // Behind the one in the way, and all others are asked again: a later one may be in the
+          // way there. Offsets only grow, so this ends.
           offset = end;
           moved = true;
         }
@@ -91,6 +94,7 @@ absl::StatusOr<KernelLayout> PlanLayout(const Program& program) {
     }
   };
   for (BufferRole role :
+       // The order of the call, which manifest, runner and session go by.
        {BufferRole::kInput, BufferRole::kConstant, BufferRole::kPacked, BufferRole::kOutput}) {
     add(role, layout.kernel_parameters);
   }

@@ -128,6 +128,8 @@ std::string FeatureString(const CodegenTarget& target) {
   });
 }
 
+// The named CPU is for tuning alone: its own features would come with its name, and those that a
+// hypervisor hides would be used.
 constexpr char kBaseCpu[] = "x86-64";
 
 absl::Status CheckTarget(const CodegenTarget& target, const llvm::MCSubtargetInfo& subtarget) {
@@ -150,6 +152,7 @@ absl::Status CheckTarget(const CodegenTarget& target, const llvm::MCSubtargetInf
 
 absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeTargetMachine(
     const CodegenTarget& target) {
+  // x86 only: initializing all of LLVM's targets would link them all.
   static const bool initialized = [] {
     LLVMInitializeX86TargetInfo();
     LLVMInitializeX86Target();
@@ -186,6 +189,8 @@ void SetAttributes(const CodegenTarget& target, llvm::Module& module) {
     function.addFnAttr("target-cpu", kBaseCpu);
     function.addFnAttr("target-features", FeatureString(target));
     function.addFnAttr("tune-cpu", target.tune_cpu);
+    // LLVM prefers 256 bits on several CPUs with 512, for the sake of their clock. The schedule has
+    // chosen the width.
     function.addFnAttr("prefer-vector-width", width);
     function.addFnAttr("no-builtins");
   }
@@ -196,6 +201,8 @@ void SetAttributes(const CodegenTarget& target, llvm::Module& module) {
 // LLVM's O2, and the same code.
 llvm::ModulePassManager MakePipeline() {
   llvm::FunctionPassManager passes;
+  // SROA first, as accumulators are arrays until then and nothing else sees through them. LICM
+  // needs what CSE has made equal. The second round cleans up what LICM has moved.
   passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
   passes.addPass(llvm::EarlyCSEPass());
   passes.addPass(llvm::SimplifyCFGPass());
@@ -333,6 +340,7 @@ absl::StatusOr<std::unique_ptr<llvm::Module>> LlvmBackend::BuildModule(
   module->setDataLayout(machine.createDataLayout());
   module->setPICLevel(llvm::PICLevel::SmallPIC);
   for (const KernelSource& source : sources) {
+    // LLVM would rename the second one, and its caller would call the first.
     if (module->getFunction(source.symbol) != nullptr) {
       return absl::InvalidArgumentError(absl::StrCat("two kernels are called ", source.symbol));
     }
@@ -346,6 +354,7 @@ absl::StatusOr<std::unique_ptr<llvm::Module>> LlvmBackend::BuildModule(
   SetAttributes(target, *module);
   std::string broken;
   llvm::raw_string_ostream stream(broken);
+  // Before the optimizer, which may do anything with a broken module.
   if (llvm::verifyModule(*module, &stream)) {
     return absl::InternalError(absl::StrCat("broken module: ", broken));
   }
@@ -365,6 +374,8 @@ absl::StatusOr<CompiledModule> LlvmBackend::Compile(const CodegenTarget& target,
                    BuildModule(target, sources, context, *machine, compiled.kernels));
   ASSIGN_OR_RETURN(const std::string object,
                    EmitMachineCode(*module, *machine, llvm::CodeGenFileType::ObjectFile));
+  // LLVM reports errors of the code generator to the handler and goes on with an object that is not
+  // whole.
   if (!errors.empty()) return absl::InternalError(absl::StrCat("LLVM: ", errors));
   const std::map<std::string, int64_t> sizes = CodeSizes(object);
   for (KernelInfo& info : compiled.kernels) {

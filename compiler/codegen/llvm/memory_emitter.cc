@@ -270,6 +270,7 @@ llvm::Value* MemoryEmitter::LoadRuns(BufferId buffer, const std::vector<Expr>& i
     }
     runs.back().to = places[lane];
   }
+  // Runs of less than two lanes on average: as many loads as lane by lane, and shuffles on top.
   if (static_cast<int>(runs.size()) * 2 > lanes) return nullptr;
   llvm::IRBuilderBase& b = *state_.builder;
   llvm::Value* whole = nullptr;
@@ -301,6 +302,8 @@ llvm::Value* MemoryEmitter::Load(const Expr& load) {
     return llvm::UndefValue::get(expressions_.ScalarType(load->dtype));
   }
   const Address address = AddressOf(buffer, load->operands);
+  // From the cheapest form on: one scalar for all lanes, one vector, a few vectors, lane by lane.
+  // No gather is emitted; whether one would be faster was not measured.
   if (state_.lanes == 1 || (address.lane_stride == 0 && !address.lanes_unrelated)) {
     return LoadAt(buffer, address, 1);
   }

@@ -61,6 +61,8 @@ class Dot2Emitter {
       return node.children.size() == 1 ? &state_.program->nodes[node.children[0]] : nullptr;
     };
     const Node* const inner = only_child(outer);
+    // Each condition is one that the instruction computes something else without. False: the caller
+    // emits the nest as loops.
     if (inner == nullptr || inner->kind != NodeKind::kLoop) return false;
     const Node* const store = only_child(*inner);
     if (store == nullptr || store->kind != NodeKind::kStore) return false;
@@ -76,6 +78,7 @@ class Dot2Emitter {
     if (first == nullptr || second == nullptr) return false;
     nest_.pair = first;
     nest_.rows = second;
+    // The product commutes: either factor may be the pair.
     if (StepsOf(first->id, first->operands) != Steps{0, 1}) std::swap(nest_.pair, nest_.rows);
     return StepsOf(nest_.pair->id, nest_.pair->operands) == Steps{0, 1} &&
            StepsOf(nest_.rows->id, nest_.rows->operands) == Steps{2, 1} &&
@@ -110,6 +113,8 @@ class Dot2Emitter {
 
   // Sums of two neighbouring products each, by as wide instructions as the target has.
   llvm::Value* MultiplyAdd(llvm::Value* a, llvm::Value* b) {
+    // pmaddwd multiplies signed 16-bit numbers and adds neighbours in 32 bits, which cannot
+    // overflow for widened 8-bit ones: 2 * 128 * 128 = 2^15.
     const int width = std::min(lanes_, state_.integer_vector_bits / 32);
     const llvm::Intrinsic::ID id = width == 16  ? llvm::Intrinsic::x86_avx512_pmaddw_d_512
                                    : width == 8 ? llvm::Intrinsic::x86_avx2_pmadd_wd

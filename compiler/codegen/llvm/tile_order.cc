@@ -40,6 +40,9 @@ bool ShouldExchange(const Program& program, const Node& outer, const Node& inner
   if (!IsConstInt(row_count) || !IsConstInt(column_count) || columns.lanes < 1) return false;
   if (!IsTileUpdate(program, program.nodes[inner.children[0]], columns.var)) return false;
   const int64_t vectors = (column_count->int_value + columns.lanes - 1) / columns.lanes;
+  // The shorter dimension goes inside: its operands (a vector or a broadcast each) are held in
+  // registers over one step of the longer one, whose operand is loaded once and used at once. Fewer
+  // registers than the other way round, and a full tile has none to spare.
   return rows_outside ? row_count->int_value < vectors : row_count->int_value > vectors;
 }
 
@@ -51,6 +54,7 @@ Program OrderTileLoops(Program program) {
     Node& inner = program.nodes[outer.children[0]];
     if (inner.kind != NodeKind::kLoop || inner.children.size() != 1) continue;
     if (!ShouldExchange(program, outer, inner)) continue;
+    // The nodes stay, what they say is exchanged: children and parents need no change.
     std::swap(outer.var, inner.var);
     std::swap(outer.loop_kind, inner.loop_kind);
     std::swap(outer.lanes, inner.lanes);
