@@ -24,6 +24,7 @@ class Mixer {
   }
   template <typename Items>
   void AddAll(const Items& items) {
+    // The number first: otherwise [1, 2], [3] and [1], [2, 3] were one.
     Add(static_cast<int64_t>(items.size()));
     for (const auto& item : items) Add(item);
   }
@@ -83,6 +84,7 @@ class Fingerprint {
     const Node& node = program_.nodes[id];
     mix_.AddEnum(node.kind);
     mix_.Add(int64_t{node.var});
+    // Variables by id and extent, not by name: lowering numbers them in order, so that twins agree.
     if (node.var >= 0) AddExpr(program_.vars[node.var].extent);
     mix_.AddEnum(node.loop_kind);
     mix_.Add(int64_t{node.lanes});

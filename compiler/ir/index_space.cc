@@ -5,6 +5,8 @@
 namespace burnish {
 namespace {
 
+// Sums and products of two 64-bit numbers are exact in 128 bits, so that a result that wrapped is
+// seen.
 using Wide = __int128;
 
 Interval RangeOfType(DType dtype) {
@@ -73,6 +75,8 @@ Interval IndexSpace::RangeOfVar(VarId var) const {
   if (v.def == nullptr || view_ == VarView::kOwnRange) return own;
   const Interval mapped = RangeOf(v.def);
   const Interval cut = {std::max(own.min, mapped.min), std::min(own.max, mapped.max)};
+  // Disjoint: all iterations are skipped. An interval must hold something, and what runs nowhere
+  // may have any value.
   return cut.min <= cut.max ? cut : own;
 }
 
@@ -82,6 +86,7 @@ bool IndexSpace::IsSkipped(const Expr& e) const {
     if (skipped || node.kind != ExprKind::kVar || view_ == VarView::kOwnRange) return;
     const Var& var = program_.vars[node.id];
     if (var.def == nullptr) return;
+    // Surely beyond: also the least value is not below the greatest extent.
     skipped = RangeOf(var.def).min >= RangeOf(var.extent).max || IsSkipped(var.def);
   });
   return skipped;
@@ -177,6 +182,8 @@ Interval IndexSpace::RangeOfTable(const ExprNode& e) const {
   for (size_t d = 0; d < e.operands.size(); ++d) {
     const Interval index = RangeOf(e.operands[d]);
     const int64_t size = table.shape[d];
+    // Outside of the table whatever the value. Nothing is said of it, and the rule of bounds
+    // refuses the access itself.
     if (index.min > size - 1 || index.max < 0) return {};
     first = first * size + std::max<int64_t>(index.min, 0);
     last = last * size + std::min(index.max, size - 1);
@@ -244,6 +251,7 @@ std::optional<int64_t> IndexSpace::EvalBinary(const ExprNode& e) const {
     case ExprKind::kDiv:
     case ExprKind::kFloorDiv:
     case ExprKind::kMod: {
+      // -1 as well: the least integer has no positive. Index arithmetic does not divide by it.
       if (b == 0 || b == -1) return std::nullopt;
       if (e.kind == ExprKind::kDiv) return a / b;
       const int64_t quotient = FloorDivOf(a, b);
@@ -286,6 +294,8 @@ void IndexSpace::AddVars(const Expr& e, std::vector<VarId>& order, std::vector<b
     seen[node.id] = true;
     const Var& var = program_.vars[node.id];
     if (var.def != nullptr && view_ == VarView::kExpanded) return AddVars(var.def, order, seen);
+    // First what the extent mentions: Enumerate asks for the extent when the outer variables are
+    // fixed.
     AddVars(var.extent, order, seen);
     order.push_back(node.id);
   });

@@ -67,6 +67,7 @@ class Interpreter {
       Fill(arguments, BufferRole::kConstant);
       RETURN_IF_ERROR(RunRoot(program_.pack_root));
       for (Cells& cells : machine_.cells) {
+        // What the pack function left in temporaries is gone when the kernel runs.
         if (cells.buffer->role == BufferRole::kTemp) cells.Forget();
       }
     }
@@ -255,6 +256,7 @@ class Interpreter {
     const Node& node = program_.nodes[id];
     NodeCode& code = nodes_[id];
     if (node.kind == NodeKind::kLoop) {
+      // Expanded: an extent may mention variables whose maps are evaluated only inside of the loop.
       code.extent = CompileOne(ExpandDefs(program_, program_.vars[node.var].extent));
     }
     if (node.kind == NodeKind::kIf) code.cond = CompileOne(node.cond);
@@ -433,11 +435,15 @@ class Interpreter {
     if (first) {
       if (!interpreter::Run(code.init, machine_)) return false;
       Put(cells, offset, machine_.slots[0], CellState::kPartial);
+      // kPartial marks a sum between init and finish. A schedule that breaks a reduction apart is
+      // found at the first step.
     } else if (cells.states[offset] != CellState::kPartial) {
       machine_.status = absl::InternalError(absl::StrCat(
           "a step of block ", block.name, " comes before its init or after its finish"));
       return false;
     }
+    // A skipped step still counts as first or last: init and finish belong to the iterations, not
+    // to the terms.
     const bool skip = !code.reduction_guards.empty() && Beyond(code.reduction_guards, &ok);
     if (!ok) return false;
     if (!skip) {

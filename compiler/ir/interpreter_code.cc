@@ -23,6 +23,8 @@ Cells::Cells(const Buffer& of, bool with_magnitudes) : buffer(&of) {
     low[d] = border.first;
     sizes[d] = of.shape[d] + border.first + border.second;
     strides[d] = count;
+    // Dense over shape and border, whatever the buffer's storage is: the interpreter says what is
+    // computed, and strides are not part of that.
     count *= sizes[d];
   }
   values.resize(count);
@@ -53,6 +55,8 @@ class Compiler {
     Add(op, *e, a);
     if (!IsFloat(e->dtype) && (op == Op::kAddInt || op == Op::kSubInt || op == Op::kMulInt ||
                                op == Op::kIntUnary || op == Op::kIntBinary)) {
+      // After each operation and not only at the store: an i8 sum that wraps and is then compared
+      // must wrap before.
       if (e->dtype != DType::kI64) Add(Op::kWrap, *e, a);
     }
   }
@@ -73,6 +77,8 @@ class Compiler {
   void EmitSelect(const Expr& e, int32_t a) {
     Emit(e->operands[0], a);
     const size_t to_else = code_.instructions.size();
+    // The other branch is not run: it may read outside of its buffer, and select is there to
+    // prevent it.
     Add(Op::kJumpIfZero, *e, a);
     Emit(e->operands[1], a);
     const size_t to_end = code_.instructions.size();
@@ -140,6 +146,8 @@ bool RunLoad(const InterpreterInstruction& in, Machine& machine, Slot* slot) {
                 absl::InternalError(absl::StrCat("read outside of buffer ", cells.buffer->name,
                                                  " at ", IndexText(slot, cells.sizes.size()))));
   }
+  // A schedule that reads too early gives some number on a machine; here it is an error with the
+  // element's name.
   if (cells.states[offset] != CellState::kWritten) {
     return Fail(machine, absl::InternalError(absl::StrCat(
                              "read of an ",
@@ -212,6 +220,7 @@ bool RunCode(const Code& code, Machine& machine) {
         if (slot->value.i != 0) break;
         [[fallthrough]];
       case Op::kJump:
+        // One before the target: the loop steps on.
         in = begin + in->id - 1;
         break;
       case Op::kLoad:
@@ -239,6 +248,9 @@ bool RunCode(const Code& code, Machine& machine) {
         slot->value.i = static_cast<int64_t>(static_cast<uint64_t>(slot[0].value.i) *
                                              static_cast<uint64_t>(slot[1].value.i));
         break;
+      // Magnitudes: the same computation on absolute values, so that a sum gives sum |a * b|, which
+      // the tests' bound of rounding is a multiple of (docs/contracts.md, Numbers). A difference
+      // adds as well: cancellation is what makes an error large.
       case Op::kAddFloat:
         if (kMagnitudes) slot->magnitude = slot[0].magnitude + slot[1].magnitude;
         slot->value.f = slot[0].value.f + slot[1].value.f;
@@ -296,6 +308,7 @@ Code CompileDefs(Machine& machine, absl::Span<const VarId> vars, std::vector<Var
     order->push_back(var);
     const Expr& def = machine.program.vars[var].def;
     if (def == nullptr) return;
+    // Operands first: code runs from front to back.
     VisitExpr(def, [&](const ExprNode& node) {
       if (node.kind == ExprKind::kVar) visit(node.id);
     });

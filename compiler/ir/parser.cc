@@ -15,6 +15,9 @@
 namespace burnish {
 namespace {
 
+// Limits on hostile text, each against one way to take memory or time: many small declarations,
+// deep nests (the parser recurses), tables. Guesses at what no real workload needs; nothing was
+// tuned. Shapes as in the verifier's declarations.
 constexpr size_t kTextBytesMax = 4 << 20;
 constexpr size_t kRankMax = 8;
 constexpr int64_t kExtentMax = int64_t{1} << 31;
@@ -34,9 +37,12 @@ class ProgramParser {
   absl::StatusOr<Program> Parse() {
     RETURN_IF_ERROR(ParseHeader());
     while (cursor_.Peek().kind != TokenKind::kEnd) RETURN_IF_ERROR(ParseStatement());
+    // The look-ahead counts the word `var` wherever it stands. A count that does not come out means
+    // that one stood where no declaration is.
     if (duplicate_var_ || vars_parsed_ < vars_declared_) {
       return cursor_.Want("each variable declared once");
     }
+    // A workload's text has no tree: the definition's own nests are meant.
     if (program_.root < 0) {
       program_.root = AddNode(program_, {});
       for (size_t i = 0; i < program_.blocks.size(); ++i) {
@@ -346,6 +352,7 @@ class ProgramParser {
       ASSIGN_OR_RETURN(block.finish, ParseValue());
       scope_.self_type.reset();
     }
+    // Short names of axes hold within their block.
     scope_.own_axes.clear();
     RETURN_IF_ERROR(cursor_.ExpectSymbol("}"));
     program_.blocks.push_back(std::move(block));
@@ -536,6 +543,8 @@ absl::StatusOr<Program> ParseProgram(absl::string_view text) {
         absl::StrCat("got a program of ", text.size(), " bytes, want at most ", kTextBytesMax));
   }
   ASSIGN_OR_RETURN(Program program, ProgramParser(text).Parse());
+  // Nobody gets a parsed program that is not verified: everything after this trusts ids, bounds and
+  // types.
   RETURN_IF_ERROR(Verify(program));
   return program;
 }

@@ -117,6 +117,8 @@ class ProgramPrinter {
   void CollectTables() {
     const auto visit = [this](const Expr& e) {
       VisitExpr(e, [this](const ExprNode& node) {
+        // By content: tables that two operators made alike would otherwise give equal programs
+        // different texts.
         if (node.table != nullptr && TableIndex(*node.table) < 0) tables_.push_back(node.table);
       });
     };
@@ -158,6 +160,7 @@ class ProgramPrinter {
                     ScopeName(buffer, program_.lowered));
     const Storage& storage = buffer.storage;
     const bool border_fits = storage.border.empty() || storage.border.size() == buffer.shape.size();
+    // Only what differs from dense is printed, so that the common text is short and has one form.
     const Storage dense = border_fits ? DenseStorage(buffer.shape, storage.border) : Storage();
     if (!storage.border.empty()) {
       const auto pair = [](std::string* out, const std::pair<int64_t, int64_t>& sides) {

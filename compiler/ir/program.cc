@@ -83,6 +83,7 @@ void Detach(Program& program, NodeId node) {
     auto& children = program.nodes[parent].children;
     children.erase(std::find(children.begin(), children.end(), node));
     program.nodes[node].parent = -1;
+    // A loop without a body is no program; an empty sequence is (a root, or a branch).
     if (!children.empty() || program.nodes[parent].kind == NodeKind::kSeq) return;
     node = parent;
   }
@@ -104,6 +105,8 @@ std::vector<int32_t> KeepOnly(std::vector<T>& items, const std::vector<bool>& ke
   return position;
 }
 
+// New ids in execution order: what a program prints does not depend on the order in which
+// primitives made its nodes.
 void PruneNodes(Program& program) {
   std::vector<NodeId> order;
   for (NodeId root : {program.root, program.pack_root}) {
@@ -200,6 +203,7 @@ void PruneVarsAndBuffers(Program& program) {
   const std::vector<int32_t> var_at = KeepOnly(program.vars, LiveVars(program));
   std::vector<bool> live(program.buffers.size(), false);
   for (size_t i = 0; i < program.buffers.size(); ++i) {
+    // Parameters stay though nothing reads them: they are the caller's list.
     live[i] = program.buffers[i].role != BufferRole::kTemp &&
               program.buffers[i].role != BufferRole::kPacked;
   }
@@ -214,12 +218,14 @@ void PruneVarsAndBuffers(Program& program) {
   });
   const size_t buffers_before = program.buffers.size();
   const std::vector<int32_t> buffer_at = KeepOnly(program.buffers, live);
+  // Nothing went: every expression can stay the node that it is.
   if (program.vars.size() == var_at.size() && program.buffers.size() == buffers_before) return;
   std::vector<Expr> var_refs(program.vars.size());
   const std::function<Expr(const Expr&)> renumber = [&](const Expr& node) -> Expr {
     if (node->kind == ExprKind::kVar) {
       const VarId var = var_at[node->id];
       if (var == node->id) return nullptr;
+      // One node a variable, shared by all that mention it.
       if (var_refs[var] == nullptr) var_refs[var] = VarRef(var);
       return var_refs[var];
     }
@@ -289,6 +295,8 @@ VarId FindVar(const Program& program, absl::string_view name) {
       ++suffix_count;
     }
   }
+  // A short name only where it names one: traces are written with it, and must not change their
+  // meaning with another block.
   return suffix_count == 1 ? by_suffix : -1;
 }
 
@@ -342,6 +350,8 @@ std::vector<NodeId> Subtree(const Program& program, NodeId node) {
     stack.pop_back();
     order.push_back(id);
     const auto& children = program.nodes[id].children;
+    // Backwards, so that the first child is on top. A stack of its own: hostile depth must not use
+    // the thread's.
     stack.insert(stack.end(), children.rbegin(), children.rend());
   }
   return order;
@@ -395,6 +405,8 @@ std::vector<int64_t> ExtentValues(const Program& program, VarId var) {
   const Expr extent = ExpandDefs(program, program.vars[var].extent);
   if (IsConstInt(extent)) return {extent->int_value};
   std::set<int64_t> values;
+  // Ragged extents depend on few outer loops: 2^22 points are far beyond what rules write. The
+  // verifier does not bound them, so a program with more ends its process here.
   CHECK(ForEachIteration(program, extent, 1 << 22,
                          [&](const auto& value) { values.insert(EvalInt(extent, value)); }));
   return {values.begin(), values.end()};

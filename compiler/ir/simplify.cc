@@ -9,11 +9,15 @@
 namespace burnish {
 namespace {
 
+// Every rule here is about floor division and the modulus that goes with it: (x / c) * c + x % c =
+// x holds for negative x as well, which C++'s truncation does not give.
 int64_t FloorDivInt(int64_t a, int64_t b) {
   const int64_t q = a / b;
   return (a % b != 0 && ((a < 0) != (b < 0))) ? q - 1 : q;
 }
 
+// By content, not by address: the same program must give the same text and the same hash in every
+// process.
 // A total order on trees; terms are kept in it.
 int Compare(const Expr& a, const Expr& b) {
   if (a == b) return 0;
@@ -39,6 +43,7 @@ void AddTerm(LinearForm& form, const Expr& atom, int64_t coefficient) {
       [](const auto& term, const Expr& key) { return Compare(term.first, key) < 0; });
   if (it != form.terms.end() && Compare(it->first, atom) == 0) {
     it->second += coefficient;
+    // A term of coefficient 0 would keep a variable in the expression that no longer matters to it.
     if (it->second == 0) form.terms.erase(it);
     return;
   }
@@ -77,6 +82,8 @@ Divided DivideTerms(const LinearForm& x, int64_t divisor) {
   result.quotient.constant = FloorDivInt(x.constant, divisor);
   result.rest.constant = x.constant - result.quotient.constant * divisor;
   for (const auto& [atom, coefficient] : x.terms) {
+    // floor((d * q + r) / d) = q + floor(r / d) for any integer q, so that multiples go out term by
+    // term.
     if (coefficient % divisor == 0) {
       AddTerm(result.quotient, atom, coefficient / divisor);
     } else {
@@ -97,6 +104,8 @@ struct Reduced {
 Reduced ReduceByGcd(const LinearForm& rest, int64_t divisor) {
   Reduced result;
   int64_t scale = divisor;
+  // floor((s * y + low) / (s * c)) = floor(y / c) for 0 <= low < s: the smallest equal quotient is
+  // the one that other expressions meet.
   for (const auto& term : rest.terms) scale = std::gcd(scale, term.second);
   result.scale = scale;
   result.low = rest.constant % scale;
@@ -156,6 +165,7 @@ LinearForm ModLinear(const LinearForm& x, int64_t divisor, const VarRanges& rang
 
 // (x / c) * c * k + (x % c) * k = x * k, until there is no such pair.
 void JoinDivMod(LinearForm& form, const VarRanges& ranges) {
+  // Begins anew after each pair: joining adds x's terms, which may complete another one.
   for (bool joined = true; joined;) {
     joined = false;
     for (const auto& [atom, k] : form.terms) {
@@ -187,6 +197,8 @@ int DecideMinMax(ExprKind kind, const LinearForm& a, const LinearForm& b, const 
   AddScaled(difference, a, -1);
   const auto range = RangeOfLinear(difference, ranges);
   if (!range.has_value()) return -1;
+  // On the difference b - a, where what both sides share cancels: separate ranges of i and i + 1
+  // overlap.
   if (range->min >= 0) return kind == ExprKind::kMin ? 0 : 1;
   if (range->max <= 0) return kind == ExprKind::kMin ? 1 : 0;
   return -1;
@@ -321,6 +333,7 @@ std::optional<Range> RangeOf(const Expr& e, const VarRanges& ranges) {
   }
   if (!IsBinary(e->kind) || IsFloat(e->dtype)) return std::nullopt;
   const auto a = operand(0), b = operand(1);
+  // Before the operands must have ranges: a modulus is bounded by its divisor alone.
   if (e->kind == ExprKind::kMod && b.has_value() && b->min == b->max && b->min > 0) {
     if (a.has_value() && FloorDivInt(a->min, b->min) == FloorDivInt(a->max, b->min)) {
       const int64_t base = FloorDivInt(a->min, b->min) * b->min;
@@ -344,6 +357,8 @@ std::optional<Range> RangeOf(const Expr& e, const VarRanges& ranges) {
     case ExprKind::kMax:
       return Range{std::max(a->min, b->min), std::max(a->max, b->max)};
     case ExprKind::kFloorDiv:
+      // The quotient is monotonous in each operand only while the divisor keeps its sign; then
+      // corners are the extremes.
       if (b->min <= 0) return std::nullopt;
       return hull({FloorDivInt(a->min, b->min), FloorDivInt(a->min, b->max),
                    FloorDivInt(a->max, b->min), FloorDivInt(a->max, b->max)});
@@ -377,6 +392,7 @@ LinearForm ToLinear(const Expr& e, const VarRanges& ranges) {
     case ExprKind::kMul: {
       const LinearForm a = ToLinear(e->operands[0], ranges);
       const LinearForm b = ToLinear(e->operands[1], ranges);
+      // A product of two sums is no sum: one of them must be a constant.
       if (a.terms.empty() || b.terms.empty()) {
         AddScaled(form, a.terms.empty() ? b : a, a.terms.empty() ? a.constant : b.constant);
         return form;
@@ -500,6 +516,7 @@ bool EnumerateBox(const std::vector<int64_t>& extents, int64_t limit,
   int64_t count = 1;
   for (int64_t extent : extents) {
     if (extent <= 0) return true;
+    // By division, since the product itself may overflow.
     if (count > limit / extent) return false;
     count *= extent;
   }

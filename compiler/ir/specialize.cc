@@ -49,6 +49,7 @@ class Specializer {
       out_.pack_root = AddNode(out_, {.kind = NodeKind::kSeq});
       RETURN_IF_ERROR(EmitChildren(in_.pack_root, out_.pack_root));
     }
+    // Variables of loops that were copied or dropped are left over.
     Prune(out_);
     return std::move(out_);
   }
@@ -121,7 +122,10 @@ class Specializer {
     const VarId var = in_.nodes[ragged].var;
     const Expr extent = Renamed(in_.vars[var].extent);
     std::vector<int64_t> sizes = ExtentValues(in_, var);
+    // Largest first, so that a full tile takes one test.
     std::reverse(sizes.begin(), sizes.end());
+    // The bound counts all bodies of the program: two ragged axes multiply, and code and the time
+    // to compile it grow with each.
     bodies_ += static_cast<int>(sizes.size()) - 1;
     if (bodies_ > max_bodies_) {
       return absl::InvalidArgumentError(
@@ -130,8 +134,10 @@ class Specializer {
     }
     for (size_t i = 0; i < sizes.size(); ++i) {
       const Expr cond = Simplify(Eq(extent, Int(sizes[i])), ranges_);
+      // A size that cannot occur where this copy stands.
       if (IsInt(cond, 0)) continue;
       NodeId then = to;
+      // The last size needs no test: it is what remains.
       if (i + 1 < sizes.size() && !IsInt(cond, 1)) {
         const NodeId branch = AddNode(out_, {.kind = NodeKind::kIf, .cond = cond});
         AppendChild(out_, to, branch);
@@ -146,6 +152,7 @@ class Specializer {
                  .reduce = in_.vars[var].reduce});
       renamed_[var] = copy;
       RETURN_IF_ERROR(EmitChildren(id, then));
+      // The next size makes another copy of the same variable.
       renamed_.erase(var);
     }
     return absl::OkStatus();
@@ -202,6 +209,8 @@ class Specializer {
       return absl::InvalidArgumentError(
           absl::StrCat("the extent of ", in_.vars[original].name, " is not constant in its body"));
     }
+    // The greatest of all extents gives a sound range for simplifying, where the present one is not
+    // known.
     const int64_t greatest = IsConstInt(extent) ? extent->int_value : MaxExtent(in_, original);
     out_.vars[loop.var].extent = extent;
     SetExtent(loop.var, greatest);
@@ -221,6 +230,7 @@ class Specializer {
     if (!specialized) renamed_.erase(original);
     vectors_.erase(loop.var);
     constant_.erase(loop.var);
+    // Out of scope again: an expression after the loop must not be simplified by its range.
     SetExtent(loop.var, -1);
     return status;
   }

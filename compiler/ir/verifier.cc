@@ -6,6 +6,8 @@
 namespace burnish {
 
 absl::Status Verify(const Program& program) {
+  // Each group may trust the ones before: ids before anything is indexed by them, the tree before
+  // its paths are walked, bounds before an order of reads is derived from ranges.
   RETURN_IF_ERROR(VerifyDeclarations(program));
   TreeFacts facts;
   if (!program.lowered) RETURN_IF_ERROR(VerifyBlocks(program));

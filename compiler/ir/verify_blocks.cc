@@ -47,6 +47,7 @@ class BlockVerifier {
           return Broken("got axis ", axis, ", want one of ", program_.vars.size(), " variables");
         }
         const Var& var = program_.vars[axis];
+        // An axis belongs to one block: its map says how that block's iterations lie in the loops.
         if (axis_owner_[axis] >= 0) return Broken("axis ", var.name, " is an axis twice");
         axis_owner_[axis] = id;
         MarkKnown(axis);
@@ -153,6 +154,7 @@ class BlockVerifier {
     }
     std::vector<VarId> axes;
     for (const VarId axis : block_->spatial) {
+      // An axis of one value writes nothing twice, named or not.
       if (!IsInt(program_.vars[axis].extent, 1)) axes.push_back(axis);
     }
     const std::vector<Expr>& indices = block_->output_indices;
@@ -160,7 +162,9 @@ class BlockVerifier {
     std::vector<VarId> covered;
     for (size_t d = 0; d < indices.size(); ++d) {
       if (dim_done[d]) continue;
-      // All dimensions that are tied to this one by shared axes.
+      // All dimensions that are tied to this one by shared axes. Groups are independent: elements
+      // differ if they differ in one group, and the points of the groups add up instead of
+      // multiplying.
       std::vector<VarId> vars = FreeVars(indices[d]);
       std::vector<Expr> group = {indices[d]};
       dim_done[d] = true;
@@ -193,6 +197,7 @@ class BlockVerifier {
   }
 
   absl::Status CheckGroup(const std::vector<VarId>& vars, const std::vector<Expr>& group) {
+    // The usual case, an axis by itself, needs no points.
     if (vars.empty() || (vars.size() == 1 && group[0]->kind == ExprKind::kVar)) {
       return absl::OkStatus();
     }
@@ -208,6 +213,7 @@ class BlockVerifier {
       points.push_back(std::move(point));
       return true;
     });
+    // Not proved is refused: two writers of one element may be two workers.
     if (walk != IndexSpace::Walk::kDone) {
       return Broken("cannot prove that it writes each element once");
     }

@@ -13,6 +13,8 @@ namespace burnish {
 void AddGuard(const Expr& condition, bool holds, Guards& guards) {
   if (condition->kind == ExprKind::kNot) return AddGuard(condition->operands[0], !holds, guards);
   const ExprKind splits = holds ? ExprKind::kAnd : ExprKind::kOr;
+  // a && b holds: both hold. !(a || b): neither does. The other two say nothing of one operand
+  // alone.
   if (condition->kind == splits) {
     for (const Expr& operand : condition->operands) AddGuard(operand, holds, guards);
     return;
@@ -65,6 +67,7 @@ class BoundsVerifier {
     const auto holds = [&] {
       const Interval value = expanded_.RangeOf(var.def), extent = expanded_.RangeOf(var.extent);
       if (expanded_.IsSkipped(var.def)) return true;
+      // A guarded variable may go beyond its extent: nothing runs there. Below 0 none may.
       return value.min >= 0 && (var.guarded || value.max < extent.min);
     };
     return Prove(expanded_, {var.def, var.extent}, {}, holds, [&] {
@@ -167,8 +170,11 @@ class BoundsVerifier {
   absl::Status Prove(IndexSpace& space, const std::vector<Expr>& about, const Guards& guards,
                      const std::function<bool()>& holds,
                      const std::function<std::string()>& describe) {
+    // Ranges alone settle nearly all accesses; no point is looked at.
     if (holds()) return absl::OkStatus();
     std::vector<VarId> vars = space.VarsOf(about);
+    // Only guards that speak of the same variables can settle anything, and each further variable
+    // multiplies the points.
     const Guards near = GuardsNear(space, guards, vars);
     const auto settled = [&] {
       for (const Expr& e : about) {
@@ -183,6 +189,8 @@ class BoundsVerifier {
     int64_t budget = std::min(kProofBudget, budget_);
     const int64_t before = budget;
     const absl::Status status = Narrow(space, vars, settled, describe, &budget);
+    // One budget over all proofs: a program of many accesses that are each just within bounds must
+    // not take for ever.
     budget_ -= before - std::max<int64_t>(budget, 0);
     return status;
   }
@@ -195,6 +203,7 @@ class BoundsVerifier {
     if (settled()) return absl::OkStatus();
     if (vars.empty()) return absl::InvalidArgumentError(absl::StrCat(where_, ": ", describe()));
     const Interval extent = space.RangeOf(program_.vars[vars[0]].extent);
+    // No iteration.
     if (extent.max < 1) return absl::OkStatus();
     return Halve(space, vars, {0, extent.max - 1}, settled, describe, budget);
   }

@@ -11,9 +11,13 @@
 namespace burnish {
 namespace {
 
+// Limits on what a text may claim. With 2^31 a dimension and 2^40 elements every offset, also times
+// the size of an element, stays far within 64 bits.
 constexpr size_t kRankMax = 8;
 constexpr int64_t kExtentMax = int64_t{1} << 31;
 constexpr int64_t kElementsMax = int64_t{1} << 40;
+// Maps of maps double with each level: a text of a few hundred lines could stand for an expression
+// that fills the memory.
 // Of a variable's map and extent, written out over loop variables.
 constexpr int64_t kExpandedNodesMax = 20000;
 
@@ -98,6 +102,7 @@ absl::Status VerifyVar(const Program& program, const Var& var) {
   for (const Expr& e : {var.extent, var.def}) {
     bool reads = false;
     VisitExpr(e, [&](const ExprNode& node) { reads |= node.kind == ExprKind::kLoad; });
+    // What runs how often must not depend on data: nothing about it could be proved.
     if (reads) return Broken("variable ", var.name, ": its map or extent reads a buffer");
   }
   if (var.extent == nullptr) return Broken("variable ", var.name, ": no extent");

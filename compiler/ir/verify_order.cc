@@ -47,6 +47,7 @@ class OrderVerifier {
     if (writer == reader) return Broken(who, ", which it writes itself");
     const BlockPlace& to = facts_.places[reader];
     const BlockPlace& from = facts_.places[writer];
+    // The pack function is over when the kernel starts; only packed buffers outlive it.
     if (from.in_pack && !to.in_pack) {
       if (buffer.role == BufferRole::kPacked) return absl::OkStatus();
       return Broken(who, " of the pack function, which is not packed");
@@ -56,6 +57,8 @@ class OrderVerifier {
     }
     std::vector<VarId> shared;
     for (size_t i = 0; i < std::min(from.path.size(), to.path.size()); ++i) {
+      // The common part of both paths: within it one iteration is followed by the next, and the
+      // writer must be ahead of the reader in each.
       if (from.path[i] != to.path[i]) break;
       const Node& node = program_.nodes[from.path[i]];
       if (node.kind == NodeKind::kLoop) shared.push_back(node.var);
@@ -133,6 +136,8 @@ class OrderVerifier {
       Interval need = space_.RangeOf(read);
       // The border is there without being written.
       need = {std::max<int64_t>(need.min, 0), std::min(need.max, extent - 1)};
+      // Intervals first, which settle nearly all. They may contain values that are never written:
+      // such a mistake gives wrong numbers, as one beyond the budget does.
       if (need.min > need.max || space_.RangeOf(written).Contains(need)) return true;
       covered = CoversExactly(written, written_inner, read, read_inner, guards, extent, &budget);
       return covered;

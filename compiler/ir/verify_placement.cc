@@ -98,6 +98,8 @@ class PlacementVerifier {
     std::vector<VarId> outer, inner;
     for (const VarId loop : space_.VarsOf({VarRef(var)})) {
       const auto at = std::find(place_->loops.begin(), place_->loops.end(), loop);
+      // Outside of the reduction an element may be computed twice: the second time begins with
+      // init. Inside it, the second visit would find sums that are half done.
       (at - place_->loops.begin() < reduction - use_.begin() ? outer : inner).push_back(loop);
     }
     if (inner.empty()) return absl::OkStatus();
@@ -122,11 +124,13 @@ class PlacementVerifier {
     for (size_t i = 0; i < use_.size(); ++i) {
       const std::string& name = program_.vars[place_->loops[i]].name;
       in_reduction = in_reduction || use_[i] == kReduction;
+      // Each of its iterations would add all terms again.
       if (in_reduction && use_[i] == kForeign) {
         return Broken("loop ", name, " is no loop of the block and stands inside a reduction loop");
       }
       if (use_[i] != kReduction) continue;
       switch (KindOf(place_->loops[i])) {
+        // Two workers would add to one element.
         case LoopKind::kParallel:
           return Broken("reduction loop ", name, " is parallel");
         case LoopKind::kBound:

@@ -10,6 +10,9 @@
 namespace burnish {
 namespace {
 
+// Programs come as text from other machines. The depth bounds recursion here and in everything that
+// walks a tree. Extents up to 2^31 keep products of two of them in 64 bits. The budget, in
+// evaluations of extents, bounds the time that a hostile text can cost.
 constexpr int kDepthMax = 400;
 constexpr int64_t kExtentMax = int64_t{1} << 31;
 constexpr int64_t kExtentBudget = int64_t{1} << 20;
@@ -55,6 +58,7 @@ class TreeVerifier {
   const Node& Get(NodeId id) const { return program_.nodes[id]; }
 
   absl::Status CheckNode(NodeId id) {
+    // Also ends on a cycle.
     if (facts_.position[id] >= 0) return Broken("node ", id, " is in the tree twice");
     if (path_.size() >= kDepthMax) return Broken("a tree deeper than ", kDepthMax);
     facts_.position[id] = next_position_++;
@@ -77,6 +81,7 @@ class TreeVerifier {
       if (Get(child).parent != id) {
         return Broken("node ", child, " has parent ", Get(child).parent, ", want ", id);
       }
+      // One shape for one meaning.
       if ((Get(child).kind == NodeKind::kSeq) != (kind == NodeKind::kIf)) {
         return Broken("a kSeq stands under a kIf only, and nothing else does");
       }
@@ -138,9 +143,11 @@ class TreeVerifier {
     if (node.loop_kind == LoopKind::kTensorized && node.intrinsic.empty()) {
       return Broken("loop ", var.name, " names no instruction");
     }
+    // The rules of declarations have seen it.
     if (IsConstInt(var.extent)) return absl::OkStatus();
     RETURN_IF_ERROR(CheckScope(var.extent, absl::StrCat("the extent of loop ", var.name)));
     const Interval range = space_.RangeOf(var.extent);
+    // Ranges first; they settle nearly all. Where they are too wide each value is looked at.
     if (range.min >= 1 && range.max <= kExtentMax) return absl::OkStatus();
     int64_t bad = 1;
     const auto walk = space_.Enumerate(space_.VarsOf({var.extent}), &budget_, [&] {
@@ -175,6 +182,8 @@ class TreeVerifier {
     }
     const Buffer& buffer = program_.buffers[node.buffer];
     const Block& block = program_.blocks[node.block];
+    // A stage's buffer belongs to one worker: unfinished sums in global memory would be seen by
+    // others.
     if (buffer.role != BufferRole::kTemp || buffer.scope == Scope::kGlobal ||
         buffer.scope == Scope::kAuto) {
       return Broken("stage of ", block.name, ": ", buffer.name,
