@@ -59,6 +59,8 @@ class RegionAnalysis {
 
   std::optional<Interval> OfAtom(const Expr& atom) const {
     if (IsOuter(atom)) return Interval{.start = ToLinear(atom, ranges_)};
+    // A quotient that mixes inner and outer loops, as a fused loop has: its range alone would be
+    // the whole axis. The width is at most ceil((high - low) / c).
     if (atom->kind == ExprKind::kFloorDiv && IsConstInt(atom->operands[1]) && !IsInner(atom)) {
       // floor((start + [low, high]) / c) = floor((start + low) / c) + [0, ceil-ish width].
       const std::optional<Interval> x = Of(atom->operands[0]);
@@ -81,6 +83,8 @@ class RegionAnalysis {
 // Joins another access into a dimension; false where the two starts have no constant distance.
 bool Join(Interval& sum, const Interval& other, const VarRanges& ranges) {
   const LinearForm distance = ToLinear(FromLinear(other.start) - FromLinear(sum.start), ranges);
+  // Two accesses whose distance changes have no common box of constant size. The caller then takes
+  // the whole dimension, which is never too small.
   if (!distance.terms.empty()) return false;
   sum.low = std::min(sum.low, other.low + distance.constant);
   sum.high = std::max(sum.high, other.high + distance.constant);
@@ -128,6 +132,8 @@ absl::StatusOr<Region> RegionUnder(const Program& program, BufferId buffer, Node
     RegionDim dim{.start = Simplify(FromLinear(sum->start) + sum->low, ranges),
                   .size = sum->high - sum->low + 1};
     const std::optional<Range> range = RangeOf(dim.start, ranges);
+    // The size is the greatest over all iterations, so that the box of the last one may reach past
+    // the end.
     dim.may_overrun = !range.has_value() || range->max + dim.size > b.shape[d] + above;
     region.push_back(dim);
   }

@@ -45,6 +45,8 @@ absl::StatusOr<NodeId> FindLoopArg(const Program& program, const std::string& na
   const NodeId loop = LoopOf(program, var);
   if (loop < 0) return Refuse("'", name, "' is no loop any more");
   for (NodeId around : LoopsAround(program, loop)) {
+    // An instruction's nest is matched once. A change inside of it would leave the name of an
+    // instruction over other loops.
     if (program.nodes[around].loop_kind == LoopKind::kTensorized) {
       return Refuse("loop ", name, " is part of instruction ", program.nodes[around].intrinsic);
     }
@@ -81,6 +83,8 @@ NodeId NestOf(const Program& program, NodeId node) {
 }
 
 VarRanges RangesOf(const Program& program) {
+  // Kept: MaxExtent may enumerate the iterations of several loops, and one primitive asks for the
+  // same variables many times.
   auto extents = std::make_shared<std::map<VarId, int64_t>>();
   return [&program, extents](VarId var) -> std::optional<Range> {
     const auto it = extents->find(var);
@@ -117,6 +121,8 @@ bool IsDistinctWithin(const Program& program, VarId var, NodeId within) {
     const NodeId loop = LoopOf(program, part);
     if (loop < 0 || !IsInside(program, loop, within)) continue;
     const LinearForm form = ToLinear(map, RangesOf(program));
+    // Errs on the side of no: two loops that run may meet the same value twice, and a loop inside
+    // of a quotient may not change it.
     if (++running > 1 || form.HidesVar(part) || form.CoefficientOf(part) == 0) return false;
   }
   return true;
@@ -136,6 +142,8 @@ absl::StatusOr<Expr> Tabulate(const Program& program, const Expr& e,
   // Entries that no iteration looks up have the first value that one does.
   std::vector<std::optional<double>> entries(ElementCount(table->shape));
   std::optional<double> first;
+  // 65,536 entries bound the table, which becomes part of the program and of the machine code's
+  // data.
   const bool enumerated = ForEachIteration(program, expanded, 65536, [&](const auto& value) {
     int64_t flat = 0;
     for (size_t d = 0; d < vars.size(); ++d) flat = flat * table->shape[d] + value(vars[d]);
@@ -147,6 +155,7 @@ absl::StatusOr<Expr> Tabulate(const Program& program, const Expr& e,
   }
   for (const auto& entry : entries) table->values.push_back(entry.value_or(*first));
   if (std::all_of(table->values.begin(), table->values.end(),
+                  // One value is no table: balanced tiles that divide evenly need none.
                   [&](double v) { return v == table->values[0]; })) {
     return Int(static_cast<int64_t>(table->values[0]));
   }

@@ -69,6 +69,7 @@ Schedule& Schedule::operator=(const Schedule& other) {
 // ---- Errors and handles.
 
 void Schedule::Fail(absl::string_view what) {
+  // The first error is the cause; what follows from it would hide it.
   if (!status_.ok()) return;
   status_ =
       absl::InvalidArgumentError(absl::StrCat("schedule step ", steps_.size() + 1, ": ", what));
@@ -473,6 +474,7 @@ absl::Status Schedule::Restructure(const char* primitive, absl::string_view bloc
   const Step step = {.primitive = FindPrimitive(primitive, 1),
                      .inputs = {std::string(block)},
                      .outputs = std::move(outputs)};
+  // On the program first: refused, nothing has changed yet.
   const absl::Status applied = ApplyStep(step, program_);
   if (!applied.ok()) return applied;
   Append(primitive, step.inputs, step.outputs);

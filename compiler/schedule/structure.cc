@@ -134,6 +134,8 @@ BlockId AddBlockBefore(Program& structure, Block block, BlockId before) {
   const auto id = static_cast<BlockId>(structure.blocks.size() - 1);
   const NodeId nest = AddDefaultNest(structure, id);
   if (before < 0) return id;
+  // As the primitive does: a copy is made before the whole nest of its reader, also where that is
+  // deep inside.
   const NodeId place = TopOf(structure, NodeOf(structure, before));
   std::vector<NodeId>& order = structure.nodes[structure.root].children;
   order.pop_back();
@@ -173,6 +175,8 @@ void MoveInside(Program& structure, BlockId block, absl::Span<const VarId> loops
              Reads(structure.blocks[node.block], structure.blocks[block].output);
     });
   });
+  // Before the first reader and not first of all: other blocks of the body may be what this one
+  // reads.
   body.insert(reader, outermost);
   structure.nodes[outermost].parent = parent;
 }
@@ -185,6 +189,7 @@ BlockId GiveNest(Program& structure, BlockId block, Block partial) {
   const NodeId combining = AddDefaultNest(structure, block);
   std::vector<NodeId>& order = structure.nodes[structure.root].children;
   order.pop_back();
+  // Behind the partial sums, which it reads.
   order.insert(std::find(order.begin(), order.end(), nest) + 1, combining);
   return id;
 }

@@ -46,10 +46,14 @@ absl::Status CheckProducer(const Program& program, BlockId producer, NodeId loop
   }
   for (BlockId reader : ReadersOf(program, block.output)) {
     if (!IsInside(program, NodeOf(program, reader), loop)) {
+      // After this the buffer holds a window: whoever reads it elsewhere would find another
+      // iteration's elements.
       return Refuse(program.blocks[reader].name, " reads ", buffer.name, " outside the loop");
     }
   }
   for (NodeId id = program.nodes[loop].parent; id >= 0; id = program.nodes[id].parent) {
+    // A stage keeps one block's unfinished elements while its body runs; another block's nest in
+    // there is none of them.
     if (program.nodes[id].kind == NodeKind::kStage) {
       return Refuse("the loop is inside a stage");
     }
@@ -105,6 +109,7 @@ absl::Status ApplyComputeAt(const Step& step, Program& program) {
             ? Min(whole, ExpandDefs(program, program.vars[axis].extent) - region[d].start)
             : whole;
     const VarId local = AddVar(program, {.name = step.outputs[d], .extent = extent});
+    // Loops run at least once. An empty region would need a guard that nothing here writes.
     if (ExtentValues(program, local).front() < 1) {
       return Refuse("nothing of ", buffer.name, " is needed in some iterations of ", inside);
     }
@@ -129,6 +134,8 @@ absl::Status ApplyComputeAt(const Step& step, Program& program) {
   program.nodes[chain[0]].parent = parent;
   for (size_t i = 1; i < chain.size(); ++i) AppendChild(program, chain[i - 1], chain[i]);
 
+  // Last, when all places of the old buffer have been read: RegionUnder and the readers' indices
+  // are in terms of the old shape.
   for (size_t d = 0; d < region.size(); ++d) buffer.shape[d] = region[d].size;
   buffer.storage = StorageOfRows(buffer.shape, align);
   for (BlockId reader : readers) {

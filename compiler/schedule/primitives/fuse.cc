@@ -21,7 +21,10 @@ absl::Status ApplyFuse(const Step& step, Program& program) {
       if (node.parent != loops.back() || outer.children.size() != 1) {
         return Refuse("loop ", name, " is not directly inside ", program.vars[outer.var].name);
       }
+      // The inner value is a modulus by its extent, which must not change from one outer iteration
+      // to the next. The outermost extent may.
       if (!IsConstInt(var.extent)) return Refuse("extent of inner loop ", name, " is not constant");
+      // One loop is either the sum's or the output's: the rules of reductions go by loops.
       if (var.reduce != program.vars[outer.var].reduce) {
         return Refuse("cannot fuse a reduction loop with a spatial one");
       }

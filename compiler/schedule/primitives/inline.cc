@@ -11,7 +11,9 @@ absl::Status ApplyInline(const Step& step, Program& program) {
   RETURN_IF_ERROR(WantNames(step, 1, 0));
   ASSIGN_OR_RETURN(const BlockId producer, FindBlockArg(program, step.inputs[0]));
   const Block block = program.blocks[producer];
+  // A sum has no value as an expression, and would be computed by each reader again.
   if (!block.reduction.empty()) return Refuse(block.name, " has a reduction");
+  // Somebody outside wants the values themselves.
   if (program.buffers[block.output].role != BufferRole::kTemp) {
     return Refuse("output of ", block.name, " is not private");
   }

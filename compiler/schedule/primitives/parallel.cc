@@ -10,6 +10,8 @@ absl::Status ApplyParallel(const Step& step, Program& program) {
   ASSIGN_OR_RETURN(const NodeId loop, SerialLoop(step, program));
   RETURN_IF_ERROR(WantIndependent(program, loop));
   const NodeId parent = program.nodes[loop].parent;
+  // Workers meet at barriers between the root's children only. A parallel loop deeper inside would
+  // need a barrier in each iteration of the loops around it.
   if (parent != program.root && parent != program.pack_root) {
     return Refuse("loop ", step.inputs[0], " is not outermost");
   }

@@ -25,6 +25,8 @@ absl::Status ApplyPrecompute(const Step& step, Program& program) {
     VisitExpr(e, [&](const ExprNode& node) {
       if (node.kind != ExprKind::kLoad) return;
       const Buffer& read = program.buffers[node.id];
+      // Packed as well: what an earlier precompute has made is there by then, since nests keep
+      // their order.
       if (read.role != BufferRole::kConstant && read.role != BufferRole::kPacked) {
         constant = false;
         culprit = read.name;

@@ -38,6 +38,7 @@ absl::Status ApplyRelayout(const Step& step, Program& program) {
   RETURN_IF_ERROR(WantNewBuffer(program, step.outputs[0]));
   ASSIGN_OR_RETURN(const std::vector<std::string> names, step.GetWords("dims"));
   const std::vector<BlockId> readers = ReadersOf(program, source);
+  // Each reader has loops of its own: the order of one is not the order of another.
   if (readers.size() != 1) return Refuse("want exactly one block that reads ", step.inputs[0]);
   Block& reader = program.blocks[readers[0]];
   const std::vector<Expr> loads = LoadsOf(reader, source);
@@ -55,6 +56,7 @@ absl::Status ApplyRelayout(const Step& step, Program& program) {
       return Refuse(step.inputs[0], " is written in the nest that reads it");
     }
   }
+  // The verifier's kRankMax.
   if (names.size() > 8) return Refuse("over 8 dimensions");
   bool outside_steps = false;
   for (const Expr& e : {reader.init, reader.finish}) {
@@ -94,6 +96,9 @@ absl::Status ApplyRelayout(const Step& step, Program& program) {
     copy.spatial.push_back(axis);
     axes.push_back(VarRef(axis));
   }
+  // Ragged tiles pad to full ones: of small tensors that may be several times as much, of large
+  // ones it is little. Beyond four times a loop is among the dimensions that the index does not
+  // depend on. A guess, not tuned.
   if (ElementCount(packed.shape) > 4 * ElementCount(program.buffers[source].shape) + 65536) {
     return Refuse(
         "the new layout is over four times as large: a dimension is no part of the index");

@@ -29,6 +29,7 @@ absl::Status ApplyReorder(const Step& step, Program& program) {
     }
     if (std::find(wanted.begin(), wanted.end(), id) != wanted.end()) places.push_back(id);
     if (places.size() == wanted.size()) break;
+    // A second child would run as often as the loop that moves past it.
     if (program.nodes[program.nodes[id].parent].children.size() != 1) {
       return Refuse("the loops are not nested perfectly");
     }

@@ -21,8 +21,11 @@ absl::Status ApplyRfactor(const Step& step, Program& program) {
   if (!program.vars[factor].reduce || !IsInside(program, leaf, loop)) {
     return Refuse(name, " is no reduction loop of ", step.inputs[0]);
   }
+  // The partial results need a dimension of constant size.
   if (!IsConstInt(program.vars[factor].extent))
     return Refuse("extent of ", name, " is not constant");
+  // The nest goes to the partial block with all its loops; another block in it would lose its
+  // place.
   if (BlocksUnder(program, nest).size() != 1) return Refuse(step.inputs[0], " shares its nest");
   for (NodeId n : Subtree(program, nest)) {
     if (program.nodes[n].kind == NodeKind::kStage) return Refuse(step.inputs[0], " is staged");
@@ -64,6 +67,7 @@ absl::Status ApplyRfactor(const Step& step, Program& program) {
   };
   for (const Expr& index : partial.output_indices)
     combined.output_indices.push_back(renamed(index));
+  // init and finish run once an element, so that they go with the sum that ends it.
   combined.init = renamed(partial.init);
   combined.finish = renamed(partial.finish);
 
@@ -94,6 +98,7 @@ absl::Status ApplyRfactor(const Step& step, Program& program) {
       kept.push_back(part);
     }
   }
+  // The partial block would sum over nothing: one term each, and a copy of them all.
   if (kept.empty()) return Refuse(name, " is the only reduction loop: split it first");
   RewriteBlock(partial, [&](const Expr& node) -> Expr {
     const bool gone = node->kind == ExprKind::kVar &&
@@ -111,6 +116,7 @@ absl::Status ApplyRfactor(const Step& step, Program& program) {
   partial.init = nullptr;
   partial.finish = nullptr;
   partial.output_indices.push_back(VarRef(factor));
+  // From here on the loop is an axis of the partial output, and may be parallel or a vector.
   program.vars[factor].reduce = false;
   partial.spatial.push_back(factor);
   partial.reduction = kept;

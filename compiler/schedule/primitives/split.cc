@@ -36,6 +36,8 @@ absl::StatusOr<Pieces> Balanced(const Program& program, const Expr& n, VarId out
     pieces.inner_extent = base;
     pieces.start = o * base;
   } else {
+    // The first `rest` tiles are one longer. So at most two sizes exist, and lowering writes at
+    // most two bodies.
     pieces.inner_extent = Select(Lt(o, rest), base + 1, base);
     pieces.start = o * base + Min(o, rest);
   }
@@ -48,6 +50,8 @@ absl::Status PadAxis(Program& program, VarId axis, int64_t padded) {
   const int64_t extent = program.vars[axis].extent->int_value;
   const NodeId loop = LoopOf(program, axis);
   const std::vector<BlockId> blocks = BlocksUnder(program, loop);
+  // The axis itself gets longer, and with it the output's shape; another block in the loop would
+  // run too often.
   if (blocks.size() != 1) return Refuse("tail=pad wants a loop around one block");
   Block& block = program.blocks[blocks[0]];
   const std::vector<VarId>& axes = program.vars[axis].reduce ? block.reduction : block.spatial;
@@ -56,6 +60,7 @@ absl::Status PadAxis(Program& program, VarId axis, int64_t padded) {
   }
   const Expr inside = Lt(VarRef(axis), Int(extent));
   if (program.vars[axis].reduce) {
+    // What the combiner leaves as it is: the padded terms are added, and add nothing.
     block.step = Select(inside, block.step, Identity(block.combiner, block.step->dtype));
   } else {
     Buffer& buffer = program.buffers[block.output];
@@ -74,6 +79,7 @@ absl::Status PadAxis(Program& program, VarId axis, int64_t padded) {
       block.init = Select(inside, block.init, Identity(Combiner::kSum, block.init->dtype));
     }
     const Expr zero = Identity(Combiner::kSum, block.step->dtype);
+    // Zero is neutral for sums only: of a maximum of negative numbers it would be the result.
     if (block.combiner != Combiner::kAssign && block.combiner != Combiner::kSum) {
       return Refuse("tail=pad wants a sum");
     }
@@ -166,6 +172,7 @@ absl::Status ApplySplit(const Step& step, Program& program) {
     ASSIGN_OR_RETURN(pieces, Balanced(program, n, outer,
                                       [amount](int64_t v) { return (v + amount - 1) / amount; }));
   } else if (step.Has("parts")) {
+    // In the iteration with the fewest elements a part would be empty, and loops run at least once.
     if (amount > least) return Refuse("more parts than elements");
     ASSIGN_OR_RETURN(pieces, Balanced(program, n, outer, [amount](int64_t) { return amount; }));
   } else {
@@ -187,6 +194,8 @@ absl::Status ApplySplit(const Step& step, Program& program) {
   ReplaceChild(program, loop, outer_loop);
   AppendChild(program, outer_loop, inner_loop);
   for (NodeId child : children) AppendChild(program, inner_loop, child);
+  // Tiles that overlap compute elements twice. Under a reduction loop the second time would add to
+  // the first.
   return pieces.repeats ? CheckLoopOrder(program, NestOf(program, outer_loop)) : absl::OkStatus();
 }
 

@@ -29,6 +29,7 @@ absl::Status ApplyStage(const Step& step, Program& program) {
   ASSIGN_OR_RETURN(const NodeId loop, FindLoopArg(program, inside));
   ASSIGN_OR_RETURN(const std::string scope, step.GetWord("scope"));
   RETURN_IF_ERROR(WantNewBuffer(program, step.outputs[0]));
+  // Not global: unfinished sums would be seen by other workers.
   const auto found = std::find_if(kScopes.begin(), kScopes.end(),
                                   [&](const auto& known) { return known.first == scope; });
   if (found == kScopes.end()) {
@@ -56,9 +57,11 @@ absl::Status ApplyStage(const Step& step, Program& program) {
   }
   for (BlockId reader : ReadersOf(program, program.blocks[block].output)) {
     if (IsInside(program, NodeOf(program, reader), loop)) {
+      // Its output is not written before the body ends.
       return Refuse(program.blocks[reader].name, " reads ", step.inputs[0], " inside ", inside);
     }
   }
+  // Each element would be brought in, combined once and taken out again: nothing is saved.
   if (!reduces_inside)
     return Refuse("no reduction loop of ", step.inputs[0], " is inside ", inside);
 

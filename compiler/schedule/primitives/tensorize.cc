@@ -46,6 +46,7 @@ class NestMatcher {
       return Refuse(var.name, want_var.reduce ? " is no reduction loop" : " is a reduction loop");
     }
     for (const Var& derived : program_.vars) {
+      // The instruction does all its iterations, each once.
       if ((derived.guarded || derived.repeats) &&
           MentionsVar(ExpandDefs(program_, derived.def), node.var)) {
         return Refuse("iterations of ", var.name, " are guarded one by one, or run twice");
@@ -90,6 +91,8 @@ class NestMatcher {
     const LinearForm want_form =
         Address(pattern_, pattern_.buffers[want], want_indices, RangesOf(pattern_));
     for (const auto& [want_var, var] : loops_) {
+      // In memory, not by index: an instruction reads neighbours, whatever the dimensions are
+      // called.
       if (form.HidesVar(var) || form.CoefficientOf(var) != want_form.CoefficientOf(want_var)) {
         return false;
       }

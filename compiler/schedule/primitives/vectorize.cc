@@ -50,10 +50,14 @@ absl::Status ApplyVectorize(const Step& step, Program& program) {
   ASSIGN_OR_RETURN(const NodeId loop, SerialLoop(step, program));
   RETURN_IF_ERROR(WantIndependentOrCombined(program, loop));
   ASSIGN_OR_RETURN(const int64_t lanes, step.GetInt("lanes"));
+  // 64 bytes of the widest vectors, in elements of one byte. Powers of two, as tails are halved
+  // (kernel_emitter.cc) and reductions are trees.
   if (lanes < 2 || lanes > 64 || (lanes & (lanes - 1)) != 0) {
     return Refuse("lanes must be a power of two from 2 to 64");
   }
   const VarId var = program.nodes[loop].var;
+  // Of a register tile all vectors are written out: 256 elements are 16 vectors of 16 floats, half
+  // of AVX-512's registers. A bound against code that explodes; not tuned.
   if (MaxExtent(program, var) > 256) return Refuse("over 256 elements: split the loop first");
   for (NodeId id : LoopsAround(program, program.nodes[loop].parent)) {
     if (program.nodes[id].loop_kind == LoopKind::kVectorized) {
