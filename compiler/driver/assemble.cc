@@ -21,6 +21,7 @@
 namespace burnish {
 namespace {
 
+// For people: names of a fused group may be pages long.
 constexpr size_t kStepNameBytesMax = 120;
 
 std::span<const uint8_t> BytesOf(const std::string& text) {
@@ -125,6 +126,7 @@ void Assembler::CollectLives() {
     values.insert(values.end(), call.results.begin(), call.results.end());
     for (const ValueId value : values) {
       const ValueId allocation = AllocationOf(value);
+      // Constants lie among the weights, inputs and outputs in the caller's memory.
       if (graph().IsConstant(value) || inputs_.count(allocation) > 0 ||
           outputs_.count(allocation) > 0) {
         continue;
@@ -141,6 +143,7 @@ void Assembler::CollectLives() {
           buffers_.back().keeper = absl::StrCat(DTypeName(type.dtype), " ", StorageText(storage));
         }
       }
+      // Steps are walked in order, so the last one to touch it stays.
       buffers_[found->second].last_step = static_cast<int>(s);
     }
   }
@@ -151,6 +154,8 @@ void Assembler::CollectLives() {
 bool Assembler::MayShare(const PlannedStep& step, ValueId output, ValueId input) const {
   const auto from = members_.find(AllocationOf(input));
   const auto to = members_.find(AllocationOf(output));
+  // A view of the same memory may be read later, by a step that the kernel's own rule of in-place
+  // knows nothing of.
   if (from == members_.end() || to == members_.end() || from->second.size() != 1 ||
       to->second.size() != 1) {
     return false;
@@ -180,6 +185,7 @@ void Assembler::PlanArena() {
   std::set<int64_t> filled;
   for (const auto& [allocation, buffer] : buffer_of_) {
     const int64_t offset = plan_.offset_bytes[buffer];
+    // Buffers of one keeper share memory and border: one fill does for all.
     if (buffers_[buffer].keeper.empty() || !filled.insert(offset).second) continue;
     manifest_.fills.push_back(
         FillOf({.region = Region::kArena, .offset_bytes = static_cast<uint64_t>(offset)},
@@ -265,12 +271,16 @@ absl::StatusOr<ModelStep> Assembler::MakeStep(const PlannedStep& planned) {
   }
   for (size_t i = 0; i < parameters.size(); ++i) {
     const Buffer& parameter = program.buffers[parameters[i]];
+    // What the step must move at least, border and padding not counted: the denominator of a
+    // bandwidth that is honest.
     step.moved_bytes += ElementCount(parameter.shape) * SizeBytes(parameter.dtype);
   }
   return step;
 }
 
 absl::StatusOr<AssembledModel> Assembler::Run() {
+  // The order: kernels say what may be in place; lives and in-place pairs give the plan; steps name
+  // places in it; weights are complete when all steps have asked for theirs.
   RETURN_IF_ERROR(LoadLibraries());
   manifest_.model_name = graph().name;
   manifest_.target = target_.ToText();

@@ -20,6 +20,7 @@ namespace burnish {
 namespace {
 
 // Of an error budget that a model turned out to be over: how much of it the next try aims at.
+// A guess. At 1 the next try would aim exactly at the limit, and errors do not scale exactly.
 constexpr double kBudgetMargin = 0.8;
 
 // The steps of a model, and what the builder has to compile for them: one item a task and contract.
@@ -143,6 +144,7 @@ double ExpectedError(const std::vector<TaskReport>& tasks) {
 
 absl::StatusOr<BuiltModel> BuildOnce(const PlannedModel& cut, ScheduleChooser& chooser,
                                      Builder& builder, const BuildModelOptions& options) {
+  // Weights are packed here and now, whatever CPU the model is for.
   ASSIGN_OR_RETURN(const Target host, HostTarget(HostCpuInfo(), 1));
   while (true) {
     ASSIGN_OR_RETURN(const PlannedModel model, PlanModel(cut, options, chooser));
@@ -174,9 +176,12 @@ absl::StatusOr<BuiltModel> BuildModel(const Graph& graph, ScheduleSource& source
   ASSIGN_OR_RETURN(const PlannedModel cut, CutModel(graph, options.opt_level));
   ScheduleChooser chooser(source, options.target);
   ASSIGN_OR_RETURN(BuiltModel built, BuildOnce(cut, chooser, builder, options));
+  // Nothing rounds in another way than the definition: there is nothing to measure, and the second
+  // build is saved.
   if (built.expected_error == 0) return built;
   BuildModelOptions lossless = options;
   lossless.select.strict = true;
+  // The reference is for comparison and is not shipped.
   lossless.require_tuned = false;
   ASSIGN_OR_RETURN(const BuiltModel reference, BuildOnce(cut, chooser, builder, lossless));
   BuildModelOptions within = options;
@@ -189,6 +194,8 @@ absl::StatusOr<BuiltModel> BuildModel(const Graph& graph, ScheduleSource& source
     built.measured_error = *measured;
     const double budget = options.select.error_budget;
     if (*measured <= budget) return built;
+    // Expected errors add up without what the layers behind amplify. The ratio of measured to
+    // expected is this model's amplification, and the budget shrinks by it.
     within.select.error_budget = kBudgetMargin * built.expected_error * budget / *measured;
     ASSIGN_OR_RETURN(built, BuildOnce(cut, chooser, builder, within));
   }

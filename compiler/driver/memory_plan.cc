@@ -7,6 +7,9 @@
 namespace burnish {
 namespace {
 
+// x86 compares the low 12 bits of addresses when a load looks for earlier stores (Intel
+// optimization manual, "4-KByte aliasing"). 16 places, a line apart, are more than a step has
+// buffers; the shift costs at most 960 bytes.
 constexpr int64_t kPageBytes = 4096;
 constexpr int kShiftCountMax = 16;  // Places of a page that are tried.
 
@@ -35,6 +38,8 @@ std::vector<Slot> MakeChains(absl::Span<const PlanBuffer> buffers,
   for (const InPlaceChoice& choice : in_place) {
     const PlanBuffer& input = buffers[choice.input];
     const PlanBuffer& output = buffers[choice.output];
+    // Same size and keeper: the pair becomes one piece of memory. One successor each, since the
+    // input dies once.
     if (input.last_step == output.first_step && input.first_step < output.first_step &&
         input.size_bytes == output.size_bytes && input.keeper == output.keeper &&
         successor[choice.input] < 0 && predecessor[choice.output] < 0) {
@@ -66,6 +71,8 @@ std::vector<Slot> MergeKept(std::vector<Slot> slots) {
   for (Slot& slot : slots) {
     Slot* home = nullptr;
     for (Slot& other : merged) {
+      // Borders are written once, at the session's start. Only values that want the same border may
+      // lie there, one after the other.
       if (!slot.keeper.empty() && other.keeper == slot.keeper &&
           other.size_bytes == slot.size_bytes && other.last_step < slot.first_step) {
         home = &other;
@@ -82,6 +89,7 @@ std::vector<Slot> MergeKept(std::vector<Slot> slots) {
   for (Slot& slot : merged) {
     if (slot.keeper.empty()) continue;
     slot.first_step = 0;
+    // For the whole inference and the next ones: nothing else may write to it.
     slot.last_step = std::numeric_limits<int>::max();
   }
   return merged;
@@ -145,6 +153,8 @@ MemoryPlan PlanMemory(absl::Span<const PlanBuffer> buffers,
   for (size_t i = 0; i < slots.size(); ++i) {
     std::vector<const Slot*> neighbours;
     for (size_t k = 0; k < i; ++k) {
+      // Offline, by decreasing size, best fit: a heuristic, since dynamic storage allocation is
+      // NP-hard. Quadratic in some hundred buffers.
       if (LiveTogether(slots[i], slots[k])) neighbours.push_back(&slots[k]);
     }
     std::sort(neighbours.begin(), neighbours.end(),

@@ -76,6 +76,7 @@ absl::StatusOr<int> CopyForReaders(PlannedModel& model, const std::vector<Reader
   for (const Reader& reader : readers) {
     const ValueId from = reader.demand.value;
     if (HasBorder(model.storage.places[from].storage, reader.demand)) continue;
+    // One copy for all readers that want the same value around it, with the widest border of them.
     const auto [copy, is_new] = copies.try_emplace({from, reader.demand.border_value}, -1);
     if (is_new) {
       const std::string name = absl::StrCat(model.graph.value(from).name, ".bordered");
@@ -132,6 +133,8 @@ absl::StatusOr<PlannedModel> CutModel(Graph graph, int opt_level) {
   PlannedModel model{.graph = std::move(graph)};
   RETURN_IF_ERROR(PrepareGraph(
       model.graph, {.channels_last = opt_level >= 2, .fold_batch_norm = opt_level >= 1}));
+  // Outputs before parts and fusion: from here on each output has a value that a node writes, which
+  // storage may then place in the caller's memory.
   RETURN_IF_ERROR(SeparateOutputs(model.graph));
   if (opt_level >= 2) RETURN_IF_ERROR(SeparateParts(model.graph));
   model.fusion = Fuse(model.graph, {.consumers = opt_level >= 1, .producers = opt_level >= 1});
@@ -141,6 +144,9 @@ absl::StatusOr<PlannedModel> CutModel(Graph graph, int opt_level) {
 absl::Status AssignStorageBySchedule(
     PlannedModel& model, bool views,
     const std::function<absl::StatusOr<std::vector<ChosenSchedule>>(const TaskList&)>& choose) {
+  // Schedules say which borders they want, storage says which they get, and a copy for the others
+  // changes the tasks. The second round finds every copy as it was asked for; a third would mean
+  // that the two disagree.
   for (int round = 0;; ++round) {
     const std::vector<bool> free = views ? FreeConcats(model) : std::vector<bool>();
     ASSIGN_OR_RETURN(model.tasks, ExtractTasks(model.graph, model.fusion, free));

@@ -18,6 +18,8 @@ namespace {
 absl::StatusOr<Program> ApplyTo(const Program& definition, const std::string& trace_text) {
   ASSIGN_OR_RETURN(const Trace trace, ParseStoredTrace(trace_text));
   ASSIGN_OR_RETURN(Program scheduled, ApplyTrace(trace, definition));
+  // Records are files that somebody may have edited. The primitives do not verify
+  // (compiler/schedule/README.md).
   RETURN_IF_ERROR(Verify(scheduled));
   return scheduled;
 }
@@ -31,6 +33,7 @@ absl::Status ScheduleChooser::LookUp(const TaskList& tasks) {
   }
   std::vector<absl::StatusOr<std::vector<KnownSchedule>>> found(asked.size());
   const auto cpus = static_cast<int>(std::thread::hardware_concurrency());
+  // Without records a source generates and scores sketches, each task's by themselves.
   ParallelFor(asked.size(), cpus, [&](size_t i) { found[i] = source_.Find(*asked[i], target_); });
   for (size_t i = 0; i < asked.size(); ++i) {
     RETURN_IF_ERROR(found[i].status());
@@ -55,6 +58,8 @@ absl::StatusOr<std::vector<ChosenSchedule>> ScheduleChooser::Choose(const TaskLi
   }
   std::vector<ChosenSchedule> chosen(tasks.tasks.size());
   std::vector<bool> done(tasks.tasks.size(), false);
+  // A schedule that does not apply is put aside and all are selected anew: another task may now
+  // afford a larger error. Each round takes one away, so this ends.
   for (bool again = true; again;) {
     again = false;
     std::vector<TaskChoices> choices;
@@ -83,6 +88,7 @@ absl::StatusOr<std::vector<ChosenSchedule>> ScheduleChooser::Choose(const TaskLi
 
 bool ScheduleChooser::Reject(const std::string& workload, const std::string& trace,
                              absl::string_view reason) {
+  // The definition's own nest: there is nothing left to fall back to.
   if (trace.empty()) return false;
   Known& known = known_[workload];
   const size_t count = known.schedules.size();

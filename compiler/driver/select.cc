@@ -13,6 +13,9 @@ namespace {
 std::tuple<int, int64_t, int> RankOf(const KnownSchedule& schedule, int index) {
   const int64_t latency_ns =
       schedule.latency_ns > 0 ? schedule.latency_ns : std::numeric_limits<int64_t>::max();
+  // Origin first: a time on this target is worth more than one from another, and that more than a
+  // prediction. The index makes the order total, as the same bytes are promised for the same
+  // records.
   return {static_cast<int>(schedule.origin), latency_ns, index};
 }
 
@@ -44,6 +47,7 @@ std::vector<int> Select(absl::Span<const TaskChoices> tasks, const SelectOptions
     size_t worst = 0;
     for (size_t i = 0; i < tasks.size(); ++i) {
       const double error = ErrorOfChoice(tasks[i], choices[i]);
+      // By its weight: a task that the model has five times adds five independent errors.
       const double square = error * error * static_cast<double>(tasks[i].weight);
       total += square;
       if (square > most) {
@@ -52,6 +56,8 @@ std::vector<int> Select(absl::Span<const TaskChoices> tasks, const SelectOptions
       }
     }
     if (std::sqrt(total) <= options.error_budget) return choices;
+    // Greedy: the task that adds most gives way first, by one step. An exact choice would be a
+    // knapsack, for a bound that is itself a guess.
     choices[worst] =
         BestBelow(tasks[worst], ErrorOfChoice(tasks[worst], choices[worst]), options.strict);
   }

@@ -43,6 +43,7 @@ std::string StorageText(const Storage& storage) {
 
 absl::StatusOr<std::unique_ptr<WeightsWriter>> WeightsWriter::Create(const Graph& graph,
                                                                      const Artifact* packs) {
+  // One thread: packing runs once a build.
   RuntimeOr<std::unique_ptr<ThreadPool>> pool = ThreadPool::Create({.thread_count = 1});
   if (!pool.ok()) return absl::ResourceExhaustedError(pool.status().message());
   return std::unique_ptr<WeightsWriter>(new WeightsWriter(graph, packs, std::move(*pool)));
@@ -64,6 +65,7 @@ int64_t WeightsWriter::Append(std::string name, absl::Span<const uint8_t> bytes)
 }
 
 int64_t WeightsWriter::AddConstant(ValueId value, const Storage& storage) {
+  // By value and storage: a constant that two steps read alike is stored once.
   const auto [found, is_new] = plain_.try_emplace({value, StorageText(storage)}, 0);
   if (is_new) found->second = Append(graph_.value(value).name, Stored(value, storage));
   return found->second;
