@@ -64,6 +64,8 @@ RuntimeOr<std::unique_ptr<Artifact>> Artifact::Load(std::span<const uint8_t> byt
   RUNTIME_ASSIGN_OR_RETURN(const SectionFile file,
                            SectionFile::Open(kArtifactFormat, MemorySource(bytes)));
   RUNTIME_ASSIGN_OR_RETURN(ArtifactManifest manifest, ReadManifest(file));
+  // Before the code is loaded. A kernel with an instruction that this CPU lacks would end the
+  // process.
   RUNTIME_RETURN_IF_ERROR(CheckHostCanRun(manifest.abi_version, manifest.features, host_features));
   RUNTIME_ASSIGN_OR_RETURN(const std::vector<uint8_t> elf, file.Read(SectionKind::kElf));
   RUNTIME_ASSIGN_OR_RETURN(SharedObject code, SharedObject::Load(elf));

@@ -31,6 +31,7 @@ RuntimeOr<uint64_t> RegionBytes(const BundleManifest& manifest, const Place& pla
 
 RuntimeStatus CheckPlace(const BundleManifest& manifest, const Place& place, uint64_t size_bytes) {
   RUNTIME_ASSIGN_OR_RETURN(const uint64_t region_bytes, RegionBytes(manifest, place));
+  // By subtraction: the sum of two hostile numbers may wrap.
   if (place.offset_bytes > region_bytes || size_bytes > region_bytes - place.offset_bytes) {
     return RuntimeStatus(RuntimeCode::kInvalidArgument,
                          "got " + std::to_string(size_bytes) + " bytes at offset " +
@@ -48,6 +49,7 @@ RuntimeStatus CheckStepBuffer(const BundleManifest& manifest, const BufferInfo& 
                          "got offset " + std::to_string(place.offset_bytes) +
                              ", want a multiple of " + std::to_string(buffer.alignment_bytes));
   }
+  // Weights are shared by all sessions of a model, inputs may be the caller's own memory.
   if (buffer.role == ArgumentRole::kOutput &&
       (place.region == Region::kWeights || place.region == Region::kInput)) {
     return RuntimeStatus(RuntimeCode::kInvalidArgument, "it would write weights or a model input");

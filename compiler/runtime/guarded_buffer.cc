@@ -14,6 +14,8 @@ namespace burnish {
 namespace {
 
 constexpr uint64_t kPageBytes = 4096;
+// All ones is a NaN in every float type, and -1 or 255 among integers: a value that a kernel leaves
+// out shows whatever the type is.
 constexpr uint8_t kNanByte = 0xff;
 
 bool AllNan(std::span<const uint8_t> bytes) {
@@ -27,6 +29,8 @@ uint64_t GuardedBuffer::FileBytes(uint64_t size_bytes) {
 }
 
 uint64_t GuardedBuffer::BaseInFile(uint64_t size_bytes, uint32_t alignment_bytes) {
+  // As near to the guard page at the end as the alignment allows: reading one element too far is
+  // the common mistake. The gap that is left is canary.
   return (FileBytes(size_bytes) - size_bytes) / alignment_bytes * alignment_bytes;
 }
 
@@ -56,6 +60,7 @@ RuntimeOr<GuardedBuffer> GuardedBuffer::Allocate(const GuardedBufferOptions& opt
                 : mmap(first, inner, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, /*fd=*/-1, 0);
   if (pages == MAP_FAILED) return ErrnoStatus("allocating a guarded buffer", errno);
+  // The whole of the pages: what lies around the buffer tells later whether it was written to.
   std::memset(first, kNanByte, inner);
   return buffer;
 }

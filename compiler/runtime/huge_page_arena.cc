@@ -24,6 +24,7 @@ RuntimeOr<HugePageArena> HugePageArena::Allocate(uint64_t size_bytes) {
   const bool is_huge = size_bytes >= kHugePageBytes;
   const uint64_t unit = is_huge ? kHugePageBytes : kPageBytes;
   const uint64_t rounded = (size_bytes + unit - 1) / unit * unit;
+  // mmap aligns to small pages. One huge page more leaves room to begin at a multiple.
   const uint64_t mapped = is_huge ? rounded + kHugePageBytes : rounded;
   void* base =
       mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, /*fd=*/-1, 0);

@@ -38,6 +38,8 @@ RuntimeOr<std::shared_ptr<const Model>> Model::Load(const BundleReader& reader,
                              model->code_.Kernel(BURNISH_KERNEL_PREFIX + std::to_string(i)));
     model->kernels_.push_back(kernel);
   }
+  // Last: weights are most of the file, and a bundle for another CPU is refused before they are
+  // read.
   RUNTIME_RETURN_IF_ERROR(model->TakeWeights(reader, options));
   return std::shared_ptr<const Model>(std::move(model));
 }
@@ -63,6 +65,8 @@ RuntimeStatus Model::TakeWeights(const BundleReader& reader, const ModelOptions&
     return RuntimeStatus();
   }
   if (const Model* other = options.share_weights_with.get(); other != nullptr) {
+    // By digest: bundles of several batch sizes have the same weights only if they were packed
+    // alike.
     if (other->weights_digest_ != weights_digest_) {
       return RuntimeStatus(RuntimeCode::kInvalidArgument,
                            "cannot share weights between bundles with different weights");

@@ -28,6 +28,8 @@ template <typename Work>
 void ForEachPair(uint64_t chunk_count, const Work& work) {
   std::atomic<uint64_t> next = 0;
   const auto take_pairs = [&] {
+    // Two at a time: SHA-256 is one chain of dependent rounds, and two independent chains fill the
+    // unit (Sha256OfTwo).
     for (uint64_t chunk = next.fetch_add(2); chunk < chunk_count; chunk = next.fetch_add(2)) {
       work(chunk);
     }
@@ -46,6 +48,8 @@ void ForEachPair(uint64_t chunk_count, const Work& work) {
 }
 
 Sha256Digest Combine(const std::vector<Sha256Digest>& digests) {
+  // A hash over hashes of chunks: the chunks' may be taken in any order and on any number of
+  // threads.
   return Sha256Of(digests.data(), digests.size() * sizeof(Sha256Digest));
 }
 

@@ -106,10 +106,12 @@ RuntimeOr<SectionFile> SectionFile::Open(const SectionFormat& format,
         RuntimeCode::kInvalidArgument,
         "got format version " + std::to_string(version) + ", want " + std::to_string(kVersion));
   }
+  // A file that was cut short is found before anything in it is read.
   if (file_bytes != source->size()) {
     return Damaged("got " + std::to_string(source->size()) + " bytes, want " +
                    std::to_string(file_bytes));
   }
+  // Before the table is allocated by it.
   if (section_count > kSectionCountMax) return Damaged("section count");
 
   std::vector<uint8_t> table(kHeaderBytes + kEntryBytes * section_count + kDigestBytes);
@@ -125,6 +127,8 @@ RuntimeOr<SectionFile> SectionFile::Open(const SectionFormat& format,
   for (uint32_t i = 0; i < section_count; ++i) {
     RUNTIME_ASSIGN_OR_RETURN(const Entry entry, ReadEntry(entries_reader));
     if (entry.offset > file_bytes || entry.size_bytes > file_bytes - entry.offset ||
+        // In order and without room between: each byte belongs to one section or is zero, so that
+        // nothing hides from the hashes.
         entry.offset != AlignUp(end, format.alignment)) {
       return Damaged("section " + std::to_string(i) + " lies outside of the file or out of order");
     }

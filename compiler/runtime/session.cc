@@ -47,6 +47,8 @@ RuntimeOr<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model>
   std::unique_ptr<Session> session(new Session(std::move(model), std::move(pool)));
   RUNTIME_RETURN_IF_ERROR(session->AllocateMemory());
   session->MakePlan();
+  // Once: the plan of memory lets nothing else lie where a border is, so that it stays for all
+  // inferences.
   for (const Fill& fill : session->manifest().fills) session->ApplyFill(fill);
   return session;
 }
@@ -77,6 +79,8 @@ RuntimeStatus Session::AllocateMemory() {
   for (const ModelTensor& output : manifest().outputs) {
     outputs.push_back(layout.Add(output.storage_bytes));
   }
+  // One allocation: huge pages are two megabytes each, and many small areas would waste most of
+  // them.
   RUNTIME_ASSIGN_OR_RETURN(memory_, HugePageArena::Allocate(layout.end()));
   uint8_t* base = memory_.bytes().data();
   arena_ = base + arena;
@@ -178,6 +182,7 @@ RuntimeStatus Session::CheckBinding(Region region, size_t index, const void* mem
   if (memory == nullptr) return RuntimeStatus();
   const TensorInfo& tensor = all[index].tensor;
   RUNTIME_RETURN_IF_ERROR(CheckDenseSize(tensor, size_bytes));
+  // The caller's memory is dense, and a step's strides are compiled into its kernel.
   if (!tensor.IsDense() || all[index].storage_bytes != size_bytes) {
     return RuntimeStatus(RuntimeCode::kFailedPrecondition,
                          "\"" + tensor.name + "\" cannot be bound: the model stores it with gaps");
@@ -250,6 +255,8 @@ RuntimeStatus Session::Walk(size_t step_count, int64_t* step_ns) {
       const int32_t code = step.kernel(&step.context, worker, worker_count);
       if (code != BURNISH_KERNEL_OK) failure.Record(static_cast<uint32_t>(i), code);
       barrier.Wait();
+      // After the barrier all workers see the same failure, so that all leave after the same step
+      // and none is left waiting.
       if (failure.IsAtOrBefore(static_cast<uint32_t>(i))) return;
       if (keeps_time) {
         const int64_t now_ns = MonotonicNs();

@@ -20,6 +20,8 @@ constexpr uint16_t kMachine = EM_AARCH64;
 #error "name this machine's ELF code here"
 #endif
 
+// Far above any bundle's code. The bound keeps a damaged header from asking the loader for the
+// whole address space.
 constexpr uint64_t kImageBytesMax = uint64_t{1} << 30;
 
 RuntimeStatus Refused(const std::string& text) {
@@ -40,6 +42,9 @@ T At(std::span<const uint8_t> bytes, uint64_t offset) {
 
 RuntimeStatus CheckDynamicEntry(const Elf64_Dyn& entry) {
   switch (entry.d_tag) {
+    // What our linker never writes is refused: code that runs at dlopen, before any check of a
+    // kernel, and libraries by somebody else's name. This is against damage; hostile code needs a
+    // sandbox (README.md).
     case DT_NEEDED:
       return Refused("it needs another library");
     case DT_INIT:
@@ -109,6 +114,7 @@ RuntimeStatus CheckElf(std::span<const uint8_t> elf) {
 
 RuntimeOr<SharedObject> SharedObject::Load(std::span<const uint8_t> elf) {
   RUNTIME_RETURN_IF_ERROR(CheckElf(elf));
+  // In memory: a file in a folder would need a name, a place to write, and somebody to remove it.
   const int descriptor = memfd_create("burnish-kernels", MFD_CLOEXEC);
   if (descriptor < 0) return ErrnoStatus("memfd_create", errno);
   SharedObject object(nullptr, descriptor);
@@ -121,6 +127,8 @@ RuntimeOr<SharedObject> SharedObject::Load(std::span<const uint8_t> elf) {
   // The descriptor stays open while the object is loaded: the loader takes an object with the same
   // path for the same object, and a closed descriptor's number, so its path, would be used again.
   const std::string path = "/proc/self/fd/" + std::to_string(descriptor);
+  // NOW: a symbol that is missing fails here and not in a call. LOCAL: kernels of two bundles have
+  // the same names.
   object.handle_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (object.handle_ == nullptr) {
     const char* reason = dlerror();

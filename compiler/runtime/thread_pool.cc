@@ -14,6 +14,7 @@
 namespace burnish {
 namespace {
 
+// As in a bundle's manifest: more comes from a damaged number and not from a machine.
 constexpr int kThreadCountMax = 1024;
 
 // A mask that holds one CPU. Numbers are checked in Create.
@@ -80,9 +81,12 @@ RuntimeStatus CheckOptions(const ThreadPoolOptions& options) {
 
 RuntimeOr<std::unique_ptr<ThreadPool>> ThreadPool::Create(const ThreadPoolOptions& options) {
   RUNTIME_RETURN_IF_ERROR(CheckOptions(options));
+  // With more threads than CPUs a thread that spins keeps off the very one that it waits for, until
+  // the scheduler takes its CPU away.
   const bool may_spin = options.thread_count <= UsableCpuCount(options.cpus);
   std::unique_ptr<ThreadPool> pool(new ThreadPool(options, may_spin ? options.barrier_spin_ns : 0,
                                                   may_spin ? options.idle_spin_ns : 0));
+  // Worker 0 is the caller's thread: no hand-over at the start of a region.
   for (int worker = 1; worker < options.thread_count; ++worker) {
     try {
       pool->threads_.emplace_back(&ThreadPool::WorkerLoop, pool.get(), worker);
@@ -102,16 +106,19 @@ ThreadPool::ThreadPool(const ThreadPoolOptions& options, int64_t barrier_spin_ns
       barrier_(options.thread_count, barrier_spin_ns) {}
 
 ThreadPool::~ThreadPool() {
+  // Null is the word to end, published like any region.
   function_ = nullptr;
   region_number_.Publish(region_number_.Load() + 1);
   for (std::thread& thread : threads_) thread.join();
 }
 
 void ThreadPool::RunErased(RegionFunction function, const void* argument) {
+  // One region at a time: several sessions may share a pool.
   const std::lock_guard<std::mutex> lock(run_mutex_);
   std::optional<ScopedPin> pin;
   if (!cpus_.empty()) pin.emplace(cpus_[0]);
   function_ = function;
+  // Before Publish, which makes both visible to the workers.
   argument_ = argument;
   region_number_.Publish(region_number_.Load() + 1);
   {
@@ -128,6 +135,8 @@ void ThreadPool::WorkerLoop(int worker) {
     sched_setaffinity(0, sizeof(mask), &mask);
   }
   for (uint32_t done = 0;; ++done) {
+    // Counted by each worker for itself: every region is run once by everybody, so the numbers
+    // agree, and a wrap around of 32 bits does no harm.
     region_number_.WaitWhile(done, idle_spin_ns_);
     if (function_ == nullptr) return;
     {

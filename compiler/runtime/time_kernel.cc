@@ -21,9 +21,12 @@ RuntimeOr<int64_t> TimeCalls(ThreadPool& pool, BurnishKernel kernel,
     size_t copy = static_cast<size_t>(first) % copies.size();
     int32_t code = BURNISH_KERNEL_OK;
     barrier.Wait();
+    // Behind the barrier: waking the workers takes microseconds, and is none of the kernel's time.
     const int64_t start_ns = MonotonicNs();
     for (int64_t call = 0; call < call_count; ++call) {
       const int32_t returned = kernel(&copies[copy], worker, pool.thread_count());
+      // Going on in spite of it: a worker that left the loop would leave the others at a barrier
+      // for ever.
       if (returned != BURNISH_KERNEL_OK) code = returned;
       if (++copy == copies.size()) copy = 0;
       barrier.Wait();
@@ -45,6 +48,9 @@ void SetCallbacks(ThreadPool& pool, BurnishKernelContext& context) {
 
 bool IsHopeless(std::span<const int64_t> latency_ns, int64_t stop_above_ns) {
   const int64_t fastest_ns = *std::min_element(latency_ns.begin(), latency_ns.end());
+  // The fastest: other programs make a repeat slower, never faster. Until measuring method 2 a
+  // single repeat above the limit ended a candidate that had met somebody else's work. Four is a
+  // guess.
   return fastest_ns > (latency_ns.size() == 1 ? 4 : 1) * stop_above_ns;
 }
 
@@ -64,6 +70,7 @@ RuntimeOr<KernelTiming> TimeKernel(ThreadPool& pool, BurnishKernel kernel,
     RUNTIME_ASSIGN_OR_RETURN(const int64_t ns, TimeCalls(pool, kernel, copies, calls_done, batch));
     calls_done += batch;
     warm_ns += ns;
+    // Of the last batch alone: the first calls met cold caches and a slow clock.
     call_ns = std::max(1.0, static_cast<double>(ns) / batch);
     batch = std::min(2 * batch, options.inner_count_max);
   } while (warm_ns < options.warmup_ns);
@@ -77,6 +84,8 @@ RuntimeOr<KernelTiming> TimeKernel(ThreadPool& pool, BurnishKernel kernel,
     calls_done += timing.inner_count;
     // The warm-up may have been slower than what follows: then the first repeats are too short.
     if (ns < options.repeat_min_ns && timing.inner_count < options.inner_count_max &&
+        // Only before the first repeat: all repeats have the same number of calls, or their spread
+        // would mix two sizes.
         timing.latency_ns.empty()) {
       const double scale = static_cast<double>(options.repeat_min_ns) / std::max<int64_t>(ns, 1);
       timing.inner_count = static_cast<int64_t>(std::min<double>(
