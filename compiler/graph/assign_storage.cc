@@ -42,6 +42,8 @@ Border BorderReadBy(const Graph& graph, const GraphNode& node) {
   for (size_t d = 0; d < spatial; ++d) {
     const int64_t last_read =
         (out[d + 1] - 1) * strides[d] + (kernel[d] - 1) * dilations[d] - pads[d];
+    // What is read, not what `pads` says: with a stride the last taps may not reach the padding at
+    // the end.
     border[d + 1] = {pads[d], std::max<int64_t>(0, last_read - (in[d + 1] - 1))};
     any = any || border[d + 1].first > 0 || border[d + 1].second > 0;
   }
@@ -73,10 +75,14 @@ class Assigner {
       CollectDemands();
     }
     if (options_.concat_views) {
+      // From the end: a concat of concats takes its parts first, so that a chain ends up in one
+      // allocation.
       for (size_t g = fusion_.groups.size(); g-- > 0;) TryConcatView(g);
     }
     PlaceValues();
     if (options_.reshape_views) {
+      // From the readers back and then from the writers on: a chain of reshapes is followed to its
+      // end either way.
       for (size_t g = fusion_.groups.size(); g-- > 0;) TryReshapeIntoView(g);
       for (size_t g = 0; g < fusion_.groups.size(); ++g) TryReshapeView(g);
     }
@@ -120,9 +126,11 @@ class Assigner {
     const auto rank = static_cast<int64_t>(ShapeOf(whole).size());
     int64_t axis = concat->attributes.Int("axis", 0);
     if (axis < 0) axis += rank;
+    // A value that stands twice would need two places.
     const std::set<ValueId> distinct(concat->inputs.begin(), concat->inputs.end());
     if (distinct.size() != concat->inputs.size()) return;
     for (ValueId part : concat->inputs) {
+      // All or none: with one part elsewhere the whole must be copied together anyway.
       if (!IsInner(part) || parent_[part] >= 0) return;
     }
     int64_t at = 0;
@@ -196,6 +204,7 @@ class Assigner {
     const Storage& storage = result_.places[v].storage;
     const Storage dense = DenseStorage(ShapeOf(v));
     for (size_t d = 0; d < ShapeOf(v).size(); ++d) {
+      // The stride of a dimension of one element is never used.
       if (ShapeOf(v)[d] > 1 && storage.strides[d] != dense.strides[d]) return false;
     }
     return storage.border.empty();
@@ -215,6 +224,7 @@ class Assigner {
     if (reshape == nullptr) return;
     const ValueId from = reshape->inputs[0];
     const ValueId to = reshape->outputs[0];
+    // A value with a border around it is not contiguous, and one in a view has its place already.
     if (!IsInner(from) || in_view_[from] || !demands_[from].empty()) return;
     if (!in_view_[to] || !IsContiguous(to)) return;
     LieAt(to, from);

@@ -23,6 +23,8 @@ struct Crop {
 
 bool MeetsInput(const Dimension& d, int64_t tap) {
   const int64_t at = tap * d.dilation - d.pad_begin;  // Of output 0.
+  // The first output at which this tap is at or behind the input's beginning. If it is past the end
+  // there, it is so at all later ones.
   const int64_t output = at >= 0 ? 0 : (-at + d.stride - 1) / d.stride;
   return output < d.out && at + output * d.stride < d.in;
 }

@@ -95,12 +95,15 @@ bool Fuser::DeeperAnchorWants(GraphNodeId n, ValueId tail) const {
   const auto depth_of = [&](ValueId v) { return depth_[graph_.value(v).producer]; };
   for (ValueId other : graph_.nodes[n].inputs) {
     if (other == tail || graph_.value(other).producer < 0) continue;
+    // Only a value that could itself take the addition in: one reader, of the same type.
     if (!(TypeOf(other) == TypeOf(tail)) || consumers_[other].size() != 1 || is_output_[other]) {
       continue;
     }
     const std::vector<GraphNodeId>& group = members_[group_[graph_.value(other).producer]];
     const bool anchored =
         std::any_of(group.begin(), group.end(), [&](GraphNodeId m) { return IsAnchor(m); });
+    // The deeper one is computed last. If the shallow one took the addition, its task would have to
+    // wait for the deep one's value, which is then written and read again.
     if (anchored && depth_of(other) > depth_of(tail)) return true;
   }
   return false;
@@ -111,6 +114,8 @@ bool Fuser::MayJoin(GraphNodeId n, const TensorType& anchor_type, bool anchored,
   if (StaysAlone(n) || !IsFree(n)) return false;
   const TensorType& type = TypeOf(OutputOf(n));
   if (Kind(n) == FusionKind::kElementwise) {
+    // A `finish` works on the anchor's element: another shape has no such element, and the sum is
+    // kept in the anchor's type.
     return type.shape == anchor_type.shape && (!anchored || type.dtype == anchor_type.dtype);
   }
   return only_consumer && graph_.nodes[n].op == "transpose" && KeepsLastDimension(n);
@@ -125,6 +130,8 @@ std::vector<GraphNodeId> Fuser::NextRegion(ValueId tail, const TensorType& ancho
   // Nodes in topological order; the region is closed once no reader is left outside but those of
   // its newest value.
   std::set<GraphNodeId> open = direct;
+  // Node ids are a topological order, and the set gives the least: no node is looked at before all
+  // that it reads.
   while (!open.empty()) {
     const GraphNodeId n = *open.begin();
     open.erase(open.begin());
@@ -132,6 +139,8 @@ std::vector<GraphNodeId> Fuser::NextRegion(ValueId tail, const TensorType& ancho
     if (!MayJoin(n, anchor_type, anchored, direct.size() == 1 && region.empty())) return {};
     region.push_back(n);
     if (closes) return region;
+    // A value in the middle that somebody outside wants would leave the group, which has one way
+    // out.
     if (is_output_[OutputOf(n)]) return {};
     if (static_cast<int>(region.size()) >= options_.max_group_nodes) return {};
     open.insert(consumers_[OutputOf(n)].begin(), consumers_[OutputOf(n)].end());
@@ -168,6 +177,8 @@ void Fuser::FuseAttention(GraphNodeId softmax) {
   const auto rank = static_cast<int64_t>(type.shape.size());
   const int64_t axis = node.attributes.Int("axis", -1);
   if (rank < 3 || (axis != -1 && axis != rank - 1) || type.dtype != DType::kF32) return;
+  // Fewer keys than a vector: padding would get into the softmax's sums, and three small tasks cost
+  // little.
   if (type.shape.back() < kAttentionKeysMin) return;
   const int first = ProductGroup(scores);
   if (first < 0 || is_output_[weights] || consumers_[weights].size() != 1) return;
@@ -186,6 +197,7 @@ void Fuser::FuseAttention(GraphNodeId softmax) {
   // A left operand that is transposed is read across its rows.
   if (scoring.attributes.Int("trans_a", 0) != 0) return;
   for (ValueId operand : {scoring.inputs[0], scoring.inputs[1], product.inputs[1]}) {
+    // One batch for all operands; products that broadcast stay tasks of their own.
     if (batch(operand) != batch(weights)) return;
   }
   const size_t size = members_[first].size() + 1 + members_[second].size();
@@ -222,6 +234,7 @@ void Fuser::FuseProducers(GraphNodeId n) {
   for (ValueId input : graph_.nodes[n].inputs) {
     const GraphNodeId producer = graph_.value(input).producer;
     if (producer < 0 || group_[producer] == group_[n] || StaysAlone(producer)) continue;
+    // A second reader would compute the same again, or the value has to exist anyway.
     if (is_output_[input] || consumers_[input].size() != 1) continue;
     const std::vector<GraphNodeId>& group = members_[group_[producer]];
     const bool anchored =
@@ -271,6 +284,8 @@ Fusion Fuser::Collect() const {
       if (readers[index[group_[producer]]].insert(static_cast<int>(g)).second) ++waiting[g];
     }
   }
+  // The order of the model where there is a choice, so that the same graph always gives the same
+  // order of steps.
   const auto later = [&](int a, int b) { return groups[a].nodes.back() > groups[b].nodes.back(); };
   std::priority_queue<int, std::vector<int>, decltype(later)> ready(later);
   for (size_t g = 0; g < groups.size(); ++g) {

@@ -88,6 +88,7 @@ class Converter {
 };
 
 absl::StatusOr<ValueId> Converter::First(ValueId old) {
+  // Each value is turned at most once each way, however many readers want it.
   if (first_[old] >= 0) return first_[old];
   const GraphValue& value = old_.value(old);
   if (value.data != nullptr) {
@@ -120,8 +121,11 @@ absl::StatusOr<ValueId> Converter::Last(ValueId old) {
 absl::StatusOr<ValueId> Converter::LastBroadcast(ValueId old, int64_t rank) {
   if (Rank(old) == rank) return Last(old);
   const GraphValue& value = old_.value(old);
+  // One element is the same in every order.
   if (ElementCount(value.type.shape) == 1) return First(old);
   Shape wide = value.type.shape;
+  // Broadcasting aligns from the right. Dimensions of 1 in front make that explicit, before the
+  // order changes.
   wide.insert(wide.begin(), rank - Rank(old), 1);
   const Shape perm = ChannelsLastOrder(rank);
   if (value.data != nullptr) {
@@ -177,6 +181,7 @@ absl::Status Converter::Convert(const GraphNode& node) {
 absl::Status Converter::ConvertShuffle(GraphNodeId last, const ChannelShuffle& shuffle) {
   const ValueId output = old_.nodes[last].outputs[0];
   const int64_t rank = Rank(shuffle.source);
+  // Not over channels, or not in that order: its three nodes are converted one by one.
   if (rank < 3 || shuffle.axis != 1 || !IsLast(shuffle.source)) {
     for (GraphNodeId n : {shuffle.cut, shuffle.turn, last}) {
       RETURN_IF_ERROR(Convert(old_.nodes[n]));
