@@ -49,6 +49,8 @@ absl::StatusOr<OnnxExternalData::File> OnnxExternalData::Open(const std::string&
   if (location.empty()) return Refused(location, "the location is empty");
   if (location.find('\0') != std::string::npos) return Refused(location, "holds a zero byte");
   if (location[0] == '/') return Refused(location, "the path is absolute");
+  // Component by component with O_NOFOLLOW, and not by the whole path: a model from elsewhere must
+  // not read files of the user through a link, nor through a folder that becomes one meanwhile.
   const std::vector<std::string> parts = absl::StrSplit(location, '/');
   Fd at(open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (at.get() < 0) {
@@ -85,6 +87,7 @@ absl::StatusOr<OnnxExternalData::File> OnnxExternalData::Open(const std::string&
 
 absl::StatusOr<ConstantPtr> OnnxExternalData::Read(const std::string& location, int64_t offset,
                                                    int64_t size_bytes) {
+  // Each file is mapped once: a model's weights are usually one file and many tensors.
   auto found = files_.find(location);
   if (found == files_.end()) {
     ASSIGN_OR_RETURN(File file, Open(location));

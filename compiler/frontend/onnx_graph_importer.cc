@@ -33,6 +33,7 @@ std::string SupportedText() {
 }  // namespace
 
 ValueId OnnxGraphImporter::Find(const Scope& scope, const std::string& name) {
+  // From the inside out: a branch reads the values of the graphs around it.
   for (const Scope* s = &scope; s != nullptr; s = s->outer) {
     const auto found = s->values.find(name);
     if (found != s->values.end()) return found->second;
@@ -41,11 +42,13 @@ ValueId OnnxGraphImporter::Find(const Scope& scope, const std::string& name) {
 }
 
 absl::Status OnnxGraphImporter::Define(Scope& scope, const std::string& name, ValueId id) {
+  // ONNX is in SSA form. With a second writer it would depend on order what a reader gets.
   if (scope.values.emplace(name, id).second) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("two values are named '", name, "'"));
 }
 
 absl::Status OnnxGraphImporter::AddInitializers(Scope& scope, const onnx::GraphProto& graph) {
+  // Refused, rather than read as if it were not there: the model would run with other weights.
   if (graph.sparse_initializer_size() > 0) {
     return absl::UnimplementedError("sparse initializers are not supported");
   }
@@ -86,11 +89,14 @@ absl::StatusOr<TensorType> OnnxGraphImporter::InputType(const onnx::ValueInfoPro
     const auto& dimension = tensor.shape().dim(d);
     const bool fixed = dimension.has_dim_value() && dimension.dim_value() > 0;
     if (fixed && !overridden) type.shape.push_back(dimension.dim_value());
+    // A dimension that the model fixes is in the shapes of its constants, too: another value would
+    // fail deep inside with a message about some reshape.
     if (fixed && overridden && type.shape[d] != dimension.dim_value()) {
       return absl::InvalidArgumentError(absl::StrCat(what, ": --shape gives ", type.shape[d],
                                                      " for dimension ", d, ", the model fixes ",
                                                      dimension.dim_value()));
     }
+    // Shapes are constants of a bundle. The message is an example that only wants the right number.
     if (!fixed && !overridden) {
       return absl::FailedPreconditionError(absl::StrCat(
           what, " has the symbolic dimension ", d, " ('", DimensionText(dimension), "' in ",
@@ -144,12 +150,15 @@ absl::Status OnnxGraphImporter::CheckOverrides(const onnx::GraphProto& graph,
 absl::Status OnnxGraphImporter::ImportIf(Scope& scope, OnnxNode& node) {
   const absl::StatusOr<std::vector<int64_t>> condition = node.ConstantInts(0, "cond");
   if (!condition.ok() || condition->size() != 1) {
+    // Exporters leave If nodes over shapes, which are constants here; one over data has no static
+    // program.
     return node.Unsupported("the condition must be known when the model is read");
   }
   const onnx::AttributeProto* branch =
       node.Find((*condition)[0] != 0 ? "then_branch" : "else_branch");
   if (branch == nullptr || !branch->has_g()) return node.Invalid("a branch is missing");
   Scope inner{.outer = &scope, .depth = scope.depth + 1};
+  // Recursion over foreign input, so bounded.
   if (inner.depth > context_->options->max_depth) {
     return absl::ResourceExhaustedError(absl::StrCat(node.Label(), ": graphs are nested over ",
                                                      context_->options->max_depth,
@@ -175,6 +184,8 @@ absl::Status OnnxGraphImporter::ImportNode(Scope& scope, const onnx::NodeProto& 
   std::vector<ValueId> inputs;
   std::vector<bool> used;
   for (const std::string& output : proto.output()) {
+    // An optional output that nobody reads (BatchNormalization's statistics, say) need not be
+    // supported.
     used.push_back(!output.empty() && scope.used.count(output) > 0);
   }
   OnnxNode unnamed(context_, proto, {}, {});
@@ -210,12 +221,14 @@ absl::Status OnnxGraphImporter::ImportNode(Scope& scope, const onnx::NodeProto& 
 }
 
 absl::Status OnnxGraphImporter::ImportNodes(Scope& scope, const onnx::GraphProto& graph) {
+  // Over all graphs: branches within branches count as well.
   context_->nodes += graph.node_size();
   if (context_->nodes > context_->options->max_nodes) {
     return absl::ResourceExhaustedError(
         absl::StrCat("the model has over ", context_->options->max_nodes, " nodes (the limit)"));
   }
   ASSIGN_OR_RETURN(const std::vector<int> order, OrderOnnxNodes(graph));
+  // All names first: a node must know who reads its outputs before it is translated.
   for (int n : order) {
     for (std::string& name : NamesReadBy(graph.node(n))) scope.used.insert(std::move(name));
   }
@@ -255,6 +268,7 @@ absl::Status OnnxGraphImporter::ImportMain(const onnx::GraphProto& graph) {
   Scope scope;
   context_->graph.name = graph.name();
   RETURN_IF_ERROR(AddInitializers(scope, graph));
+  // After the initializers, since old models list these as inputs too.
   RETURN_IF_ERROR(AddInputs(scope, graph));
   RETURN_IF_ERROR(CheckOverrides(graph, scope));
   RETURN_IF_ERROR(ImportNodes(scope, graph));

@@ -27,6 +27,8 @@ constexpr int kMaxMessageDepth = 100;
 absl::Status ParseModel(absl::string_view bytes, const OnnxImportOptions& options,
                         onnx::ModelProto& model) {
   if (static_cast<int64_t>(bytes.size()) > options.max_model_bytes ||
+      // protobuf's own limit: its streams count in int. Larger models have their weights in other
+      // files.
       bytes.size() > static_cast<size_t>(INT32_MAX)) {
     return absl::ResourceExhaustedError(absl::StrCat(
         "the model has ", bytes.size(), " bytes, the limit is ", options.max_model_bytes));
@@ -34,6 +36,7 @@ absl::Status ParseModel(absl::string_view bytes, const OnnxImportOptions& option
   google::protobuf::io::CodedInputStream stream(reinterpret_cast<const uint8_t*>(bytes.data()),
                                                 static_cast<int>(bytes.size()));
   stream.SetRecursionLimit(kMaxMessageDepth);
+  // ConsumedEntireMessage: a stray end-group tag ends parsing early without an error.
   if (bytes.empty() || !model.ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage()) {
     return absl::InvalidArgumentError(
         "not an ONNX model: the file is truncated, damaged or of another kind");

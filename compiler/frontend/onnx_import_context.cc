@@ -13,6 +13,8 @@ namespace {
 
 using onnx::AttributeProto;
 
+// A guess, not tuned. Folding here is for the shapes and axes that exporters compute by nodes: a
+// translator must know them to go on.
 // Up to this size a node over constants is computed at import; larger ones are left to the
 // fold_constants pass. Shape arithmetic is far smaller.
 constexpr int64_t kMaxFoldedElements = 1 << 16;
@@ -22,6 +24,7 @@ constexpr int64_t kMaxFoldedElements = 1 << 16;
 absl::StatusOr<ValueId> ImportContext::AddConstantValue(absl::string_view name, TensorType type,
                                                         ConstantPtr data) {
   constant_bytes += static_cast<int64_t>(data->bytes().size());
+  // The sum over the whole model: many constants of a legal size each fill the memory as well.
   if (constant_bytes > options->max_constant_bytes) {
     return absl::ResourceExhaustedError(absl::StrCat(
         "constants take over ", options->max_constant_bytes, " bytes (the limit) at '", name, "'"));
@@ -144,6 +147,8 @@ std::optional<std::vector<ConstantPtr>> OnnxNode::TryFold(const GraphNode& node,
     if (!shares && size > 8 * kMaxFoldedElements) return std::nullopt;
   }
   context_->folded_bytes += bytes;
+  // A hostile model can grow constants by tiling and expanding them again and again. Beyond the
+  // limit nodes stay nodes.
   if (context_->folded_bytes > context_->options->max_folded_bytes) return std::nullopt;
   return Evaluate(node, inputs, types);
 }
@@ -176,6 +181,7 @@ absl::StatusOr<std::vector<ValueId>> OnnxNode::EmitAll(absl::string_view op,
     }
     return ids;
   }
+  // As a constant, folded above, it is fine (an empty list of axes). No kernel runs over nothing.
   if (empty) return Unsupported("the result is an empty tensor (a dimension is 0)");
   const auto id = static_cast<GraphNodeId>(graph.nodes.size());
   node.name = proto_->name().empty() ? proto_->output(0) : proto_->name();

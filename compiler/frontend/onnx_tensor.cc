@@ -42,6 +42,8 @@ absl::StatusOr<ConstantPtr> ReadExternal(const TensorProto& tensor, OnnxExternal
                                                      " is no number: '", entry.value(), "'"));
     }
   }
+  // Shape and type say how many bytes there are. A length that differs means that one of the three
+  // is wrong.
   if (length != want_bytes) {
     return absl::InvalidArgumentError(
         absl::StrCat(what, ": got ", length, " bytes of external data, want ", want_bytes));
@@ -133,6 +135,7 @@ absl::StatusOr<int64_t> CheckedElementCount(const std::vector<int64_t>& shape, i
     }
     empty = empty || extent == 0;
     const int64_t factor = extent == 0 ? 1 : extent;
+    // By division: the product of hostile dimensions may wrap to a small number.
     if (factor > max_elements / count) {
       return absl::ResourceExhaustedError(absl::StrCat(what, ": shape [", absl::StrJoin(shape, ","),
                                                        "] has over ", max_elements, " elements"));
@@ -161,6 +164,7 @@ absl::StatusOr<OnnxTensor> ReadOnnxTensor(const TensorProto& tensor, OnnxExterna
     result.data = ReadTypedData(tensor, result.type.dtype);
   }
   const auto got_bytes = static_cast<int64_t>(result.data->bytes().size());
+  // One check for all three ways in which a tensor may be stored: nobody reads past its end later.
   if (got_bytes != want_bytes) {
     return absl::InvalidArgumentError(
         absl::StrCat(what, ": got ", got_bytes, " bytes of data, want ", want_bytes, " for shape [",

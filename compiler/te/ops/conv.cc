@@ -33,11 +33,14 @@ Tensor DefineTaps(TeBuilder& te, const ConvShape& s, const Tensor& padded,
     Indices in;
     for (int d = 0; d < s.dims; ++d) in.push_back(out[d] * strides[d] + tap[d] * s.dilations[d]);
     Expr channel = c;
+    // Only then: the quotient would be there for every convolution, and rules would have to see
+    // through it.
     if (s.group > 1) {
       channel = FloorDiv(o, s.out_channels_per_group()) * s.in_channels_per_group() + c;
     }
     return padded(s.Order<Expr>(i[0], channel, in)) * weight(o, c, tap);
   };
+  // As init and not as a block of its own: the sum starts from it, in a register, at no cost.
   if (bias != nullptr) {
     spec.init = [&](const Indices& i) { return (*bias)({i[s.ChannelDim()]}); };
   }
@@ -52,6 +55,8 @@ std::vector<Tensor> DefineConv(TeBuilder& te, const Attributes& attributes, Tens
   const ConvShape& s = *shape;
   std::vector<std::pair<int64_t, int64_t>> pads;
   for (int d = 0; d < s.dims; ++d) pads.emplace_back(s.pads_begin[d], s.pads_end[d]);
+  // Padding is a block. A schedule may inline it or have it lie as a border in storage
+  // (docs/adr/0003); the definition itself stays free of conditions in its sum.
   const Tensor padded = PadWith(
       te, "P", inputs[0], s.Order<std::pair<int64_t, int64_t>>({0, 0}, {0, 0}, pads),
       Number(0, inputs[0].type.dtype), s.Order<std::string>("n", "c", InputAxisNames(s.dims)));

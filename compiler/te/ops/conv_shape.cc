@@ -86,6 +86,7 @@ absl::StatusOr<ConvShape> ConvShapeOf(const Attributes& attributes, Types inputs
       return Bad("got a kernel that reaches over ", reach, " elements, want at most the ",
                  room + reach, " of the padded input, in spatial dimension ", d);
     }
+    // Rounded down: elements that are left over at the end are not read.
     s.out.push_back(room / s.strides[d] + 1);
   }
   RETURN_IF_ERROR(CheckBias(s, inputs));
@@ -108,6 +109,7 @@ absl::StatusOr<ConvShape> ConvTransposeShapeOf(const Attributes& attributes, Typ
       return Bad("got pads that leave ", out, " elements, want at least 1, in spatial dimension ",
                  d);
     }
+    // As ONNX wants it for ConvTranspose.
     if (extra[d] >= std::max(s.strides[d], s.dilations[d])) {
       return Bad("got output_padding=", extra[d], ", want less than the stride or the dilation");
     }

@@ -72,6 +72,8 @@ Statistics DefineStatistics(TeBuilder& te, const Tensor& x, const std::vector<in
   sum.finish = [&](const Indices&, const Expr& self) { return mean_of(self); };
   const Tensor mean = ReduceAxes(te, "M", x.type.shape, sum);
   sum.term = [&](const Indices& full, const Indices&) {
+    // Two passes: E(x^2) - E(x)^2 cancels where the mean is large against the deviation, in float
+    // after few digits.
     const Expr difference = x(full) - AtKept(mean, axes, full);
     return difference * difference;
   };

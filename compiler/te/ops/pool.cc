@@ -50,6 +50,8 @@ absl::StatusOr<ConvShape> PoolShapeOf(const Attributes& attributes, Types inputs
                  s.in[d] + s.pads_begin[d] + s.pads_end[d],
                  " of the padded input, in spatial dimension ", d);
     }
+    // A window wholly in the padding has no element: its maximum would be -infinity, its average 0
+    // / 0.
     if (s.pads_begin[d] >= reach || s.pads_end[d] >= reach) {
       return Bad("got pads ", s.pads_begin[d], " and ", s.pads_end[d],
                  ", want less than the window of ", reach, ", in spatial dimension ", d);
@@ -83,6 +85,8 @@ Expr WindowSize(const ConvShape& s, bool count_pads, const Indices& out, DType d
       constant *= static_cast<double>(counts[0]);
       continue;
     }
+    // Near the edges windows are cut. A table by position is simpler than conditions, and each
+    // dimension has its own, since counts multiply.
     const auto table =
         std::make_shared<ConstTable>(ConstTable{dtype, {s.out[d]}, {counts.begin(), counts.end()}});
     const Expr count = TableLoad(table, {out[d]});
@@ -100,12 +104,15 @@ Tensor DefineWindows(TeBuilder& te, const Attributes& attributes, const Tensor& 
   const ConvShape& s = *shape;
   std::vector<std::pair<int64_t, int64_t>> pads;
   for (int d = 0; d < s.dims; ++d) {
+    // The padding that is read, not the one that is named: with ceil_mode the last window may reach
+    // further, with a stride less far.
     const int64_t last =
         (s.out[d] - 1) * s.strides[d] + s.dilations[d] * (s.kernel[d] - 1) - s.pads_begin[d];
     pads.emplace_back(s.pads_begin[d], std::max<int64_t>(0, last - s.in[d] + 1));
   }
   const Tensor padded = PadWith(
       te, "P", x, s.Order<std::pair<int64_t, int64_t>>({0, 0}, {0, 0}, pads),
+      // What the combiner leaves as it is: -infinity for a maximum, 0 for a sum.
       Identity(combiner, x.type.dtype), s.Order<std::string>("n", "c", InputAxisNames(s.dims)));
   TeBuilder::ReduceSpec spec;
   spec.axis_names = s.Order<std::string>("n", "c", OutputAxisNames(s.dims));

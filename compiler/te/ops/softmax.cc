@@ -48,6 +48,7 @@ std::vector<Tensor> DefineLogSoftmax(TeBuilder& te, const Attributes& attributes
   sum.term = [&](const Indices& full, const Indices&) {
     return ExpOf(x(full) - AtKept(m, {axis}, full));
   };
+  // One logarithm a row and not one an element; and log(E / S) would be -infinity where E is 0.
   sum.finish = [](const Indices&, const Expr& self) { return Unary(ExprKind::kLog, self); };
   const Tensor s = ReduceAxes(te, "S", x.type.shape, sum);
   return {te.Compute("Y", x.type, [&](const Indices& i) {
