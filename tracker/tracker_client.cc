@@ -140,6 +140,7 @@ TrackerClient::Impl::~Impl() {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
     changed_.notify_all();
+    // A hanging call would hold up the destructor for 12 s.
     for (const auto& call : collect_calls_) call->context.TryCancel();
     if (submit_call_ != nullptr) submit_call_->context.TryCancel();
   }
@@ -169,6 +170,7 @@ void TrackerClient::Impl::Run() {
       changed_.wait_for(lock, Bounded(NextDeed() - now));
       continue;
     }
+    // One submission at a time: order is kept, and a tracker that is full is not asked twice.
     if (submit_call_ == nullptr && core_.has_batch() && submit_at_ <= now) BeginSubmit();
     if (collect_call_ == nullptr ? collect_at_ <= now : acknowledge_at_ <= now) BeginCollect();
   }
@@ -242,6 +244,8 @@ void TrackerClient::Impl::SubmitEnded(const grpc::Status& grpc_status) {
   // Whether or not the tracker has them: the batch goes again, and known ids are left as they are.
   core_.BatchFailed();
   const std::optional<absl::Duration> delay = GetRetryAfter(status);
+  // A tracker that is full says when to come back; one that does not answer is asked ever more
+  // rarely.
   submit_at_ = Now() + (delay.has_value() ? *delay : submit_backoff_.Next());
   if (!delay.has_value()) NoteFailure(status);  // Full is no fault.
 }

@@ -151,6 +151,7 @@ class TrackerService::Impl : public v1::Tracker::CallbackService {
   std::map<std::string, HangingCollect> collects_;  // By tuner id.
   bool stopping_ = false;
 
+  // A lock of its own: artifacts are megabytes, and copying one must not hold up leases.
   std::mutex store_mutex_;  // For the store.
   ContentStore store_;
 };
@@ -228,6 +229,7 @@ grpc::ServerUnaryReactor* TrackerService::Impl::Synchronize(grpc::CallbackServer
 grpc::ServerUnaryReactor* TrackerService::Impl::CollectResults(
     grpc::CallbackServerContext* context, const v1::CollectResultsRequest* request,
     v1::CollectResultsResponse* response) {
+  // Before the lock, as in Synchronize.
   const absl::StatusOr<CollectRequest> parsed = FromProto(*request);
   if (!parsed.ok()) return FinishNow(context, parsed.status());
   const absl::Duration wait =
@@ -292,6 +294,8 @@ void TrackerService::Impl::SyncBroke(void* self, HangingCall* call) {
   const std::lock_guard lock(impl->mutex_);
   for (auto sync = impl->syncs_.begin(); sync != impl->syncs_.end(); ++sync) {
     if (sync->second.call != call) continue;
+    // The core must not give a job to a worker whose call is gone: the order would wait for its
+    // next report.
     impl->core_.StopWaiting(sync->first, sync->second.sequence);
     impl->syncs_.erase(sync);
     answers.Add(call, grpc::Status::CANCELLED);

@@ -96,6 +96,8 @@ RuntimeStatus BoundKernel::CheckSignature() const {
     if (constant_count == want_constants) return RuntimeStatus();
     return SignatureError("constants", constant_count, want_constants);
   }
+  // With a pack function the call's constants are what it gives out, and its own inputs are the
+  // workload's.
   const size_t packed_count = CountOf(*kernel.pack, ArgumentRole::kOutput);
   if (kernel.pack->buffers.size() - packed_count != want_constants) {
     return SignatureError("constants to pack", kernel.pack->buffers.size() - packed_count,
@@ -119,6 +121,7 @@ RuntimeStatus BoundKernel::CheckMemory(uint64_t memory_bytes_max) const {
     RUNTIME_RETURN_IF_ERROR(CheckTensorSpec(spec, kMemoryBytesMax));
     bytes += DenseBytes(spec);
   }
+  // In 128 bits: sizes are claims of the artifact, and their sum must not wrap below the limit.
   bytes += 2 * ((unsigned __int128)ScratchStride(compute()) * pool_.thread_count() +
                 compute().shared_scratch_bytes);
   if (bytes <= memory_bytes_max) return RuntimeStatus();
@@ -206,6 +209,8 @@ RuntimeStatus BoundKernel::AllocateOutputs(int descriptor) {
       file_bytes += GuardedBuffer::FileBytes(buffer.size_bytes);
     }
   }
+  // The file is as large as this candidate's outputs want. What was in it before was cut off by the
+  // parent.
   if (descriptor >= 0 && ftruncate(descriptor, static_cast<off_t>(file_bytes)) != 0) {
     return ErrnoStatus("sizing the file for outputs", errno);
   }
@@ -223,6 +228,7 @@ RuntimeStatus BoundKernel::AllocateOutputs(int descriptor) {
                                                       .alignment_bytes = buffer.alignment_bytes,
                                                       .shared_descriptor = descriptor,
                                                       .shared_offset_bytes = file_offset}));
+    // In place of the private memory: the checker reads the very pages that the kernel wrote.
     buffers_[i] = std::move(memory);
     output_bases_.push_back(file_offset +
                             GuardedBuffer::BaseInFile(buffer.size_bytes, buffer.alignment_bytes));
@@ -268,6 +274,7 @@ std::string BoundKernel::WhatWasOverwritten() const {
   size_t output = 0;
   for (size_t i = 0; i < buffers_.size(); ++i) {
     if (compute().buffers[i].role != ArgumentRole::kOutput) continue;
+    // Inputs need no look: their pages cannot be written.
     if (!buffers_[i].CanariesIntact()) return "wrote outside of output " + std::to_string(output);
     ++output;
   }

@@ -106,6 +106,7 @@ absl::StatusOr<CheckerReply> Checker::Check(const CheckerRequest& request) {
 
 absl::StatusOr<Checker::Task*> Checker::FindTask(const CheckerRequest& request) {
   const auto found = std::find_if(tasks_.begin(), tasks_.end(), [&](const Task& task) {
+    // By the text itself, not by a hash that the requester names.
     return task.seed == request.seed && task.workload == request.workload;
   });
   if (found != tasks_.end()) {

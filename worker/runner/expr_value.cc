@@ -45,6 +45,8 @@ double FloatUnary(ExprKind kind, double x) {
       // x itself keeps NaN and the sign of zero.
       return x > 0 ? 1 : x < 0 ? -1 : x;
     default:
+      // The parser and the verifier let no other kind through; one that gets here is a bug of this
+      // program.
       CHECK(false) << "not a unary operation on floats: " << static_cast<int>(kind);
   }
   return 0;
@@ -121,6 +123,7 @@ bool IsComparison(ExprKind kind) {
 // Wrapping. A negative exponent: the reciprocal, truncated.
 int64_t IntPower(int64_t base, int64_t exponent) {
   if (exponent < 0) {
+    // Of a negative power only 1 and -1 have a reciprocal that is not truncated to 0.
     if (base == 1) return 1;
     if (base == -1) return exponent % 2 == 0 ? 1 : -1;
     return 0;
@@ -200,6 +203,7 @@ int64_t WrapToType(DType type, int64_t value) {
 ExprValue UnaryValue(ExprKind kind, DType type, ExprValue a) {
   if (!IsFloat(type)) {
     const int64_t value = IntUnary(kind, a.i);
+    // A truth value is 0 or 1 whatever the operand's type is.
     return {.i = kind == ExprKind::kNot ? value : WrapToType(type, value)};
   }
   if (kind == ExprKind::kIsNan) return {.i = std::isnan(a.f)};
@@ -208,6 +212,7 @@ ExprValue UnaryValue(ExprKind kind, DType type, ExprValue a) {
 }
 
 ExprValue CastValue(DType from, DType to, ExprValue a) {
+  // f32 too stays in double: rounding is the kernel's, and the check's bound allows for it.
   if (IsFloat(to)) return {.f = IsFloat(from) ? a.f : static_cast<double>(a.i)};
   if (!IsFloat(from)) return {.i = WrapToType(to, a.i)};
   if (to == DType::kBool) return {.i = a.f != 0};

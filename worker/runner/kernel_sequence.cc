@@ -58,6 +58,7 @@ RuntimeOr<std::unique_ptr<KernelSequence>> KernelSequence::Create(const NetworkS
                          "wants " + std::to_string(wanted >> 20) + " MiB, may have " +
                              std::to_string(options.memory_bytes_max >> 20) + " MiB");
   }
+  // One arena in huge pages, as a session has it.
   RUNTIME_ASSIGN_OR_RETURN(sequence->memory_, HugePageArena::Allocate(wanted));
   sequence->FillMemory(options);
   for (size_t i = 0; i < network.order.size(); ++i) {
@@ -151,6 +152,7 @@ void KernelSequence::PlaceBuffers() {
       kernel.own_offset.push_back(own_offset);
     }
     spare_bytes = std::max(spare_bytes, spare);
+    // Shared by all kernels, as in a session: one step runs at a time.
     scratch_bytes = std::max(scratch_bytes, ScratchStride(kernel.compute()) *
                                                 static_cast<uint64_t>(pool_.thread_count()));
     shared_scratch_bytes = std::max(shared_scratch_bytes, kernel.compute().shared_scratch_bytes);
@@ -173,11 +175,15 @@ void KernelSequence::PlaceBuffers() {
     // Candidates of a step share the place, so the largest decides.
     bytes = std::max(bytes, constant_bytes[network_.order[i]]);
   }
+  // By step and not by kernel: what a step reads must lie where no other step has read, or it would
+  // not be cold.
   for (const uint64_t bytes : layout_.constants_bytes) layout_.constants.push_back(take(bytes));
 }
 
 void KernelSequence::FillMemory(const Options& options) {
   for (const uint64_t place : layout_.activations) {
+    // Ordinary values to begin with: zeros or denormals would change times, and untouched pages
+    // would fault while they are timed.
     FillFloats(options.normals, 1, {At(place), layout_.activation_bytes});
   }
   for (int step = 0; step < step_count_; ++step) {

@@ -54,6 +54,8 @@ class FloatComparison {
       }
       return;
     }
+    // Relative to the largest element and not to each: elements near zero are differences of large
+    // ones, and their own relative error says nothing.
     greatest_want_ = std::max(greatest_want_, std::abs(want));
     const double difference = std::abs(got - want);
     if (difference <= worst_) return;
@@ -134,6 +136,7 @@ std::vector<int64_t> SampleOffsets(const std::vector<int64_t>& shape, int count,
   int64_t element_count = 1;
   for (const int64_t extent : shape) element_count *= extent;
   std::vector<int64_t> offsets;
+  // Small outputs are checked whole.
   if (element_count <= count) {
     for (int64_t i = 0; i < element_count; ++i) offsets.push_back(i);
     return offsets;
@@ -151,6 +154,8 @@ std::vector<int64_t> SampleOffsets(const std::vector<int64_t>& shape, int count,
     }
     offsets.push_back(offset);
   }
+  // By the task's seed: all candidates are asked for the same elements, which the oracle computes
+  // once.
   Rng rng(RngStream{.seed = seed, .purpose = "samples", .index = output});
   for (int i = 0; i < count; ++i) {
     offsets.push_back(static_cast<int64_t>(rng.Below(static_cast<uint64_t>(element_count))));

@@ -181,6 +181,7 @@ absl::StatusOr<ExprValue> SampleOracle::Value(BufferId buffer, int64_t offset) {
 
 ExprValue SampleOracle::Get(BufferId buffer, int64_t offset) {
   Cells& cells = cells_[buffer];
+  // Each element once: 400 samples of a softmax share their rows' sums.
   if (cells.states[offset] == CellState::kKnown) return cells.values[offset];
   // After the first failure everything returns at once: the recursion may be deep and its results
   // are of no use.
@@ -190,6 +191,7 @@ ExprValue SampleOracle::Get(BufferId buffer, int64_t offset) {
         absl::StrCat("an element of ", program_.buffers[buffer].name, " depends on itself")));
     return {.i = 0};
   }
+  // Before the computation, which may ask for the same element.
   cells.states[offset] = CellState::kInProgress;
   const ExprValue value = Compute(buffer, offset);
   cells.values[offset] = value;
@@ -275,6 +277,8 @@ ExprValue SampleOracle::RunBlock(Writer& writer) {
     }
     // The reduction's axes as an odometer, the last one fastest.
     while (!is_empty && status_.ok()) {
+      // Of one Value call. A sum over sums may take any number of steps, which a hostile workload
+      // would use.
       if (++steps_ > kStepsMax) {
         Fail(absl::ResourceExhaustedError(absl::StrCat(block.name, ": too many steps")));
         break;

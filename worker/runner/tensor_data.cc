@@ -88,6 +88,7 @@ std::vector<uint8_t> ElementOf(ElementType type, double value) {
 // The same for all parameters of a workload: kept, since it takes longer than most of them.
 template <typename T>
 const std::vector<T>& NormalTable(uint64_t seed) {
+  // Per thread, so that nobody locks. The seed tells whether it is still the right one.
   thread_local std::vector<T> table;
   thread_local uint64_t table_seed = 0;
   if (!table.empty() && table_seed == seed) return table;
@@ -110,6 +111,7 @@ void FillNormal(uint64_t seed, Rng& rng, std::vector<uint8_t>& bytes) {
   T* out = reinterpret_cast<T*>(bytes.data());
   uint64_t bits = 0;
   for (size_t i = 0; i < count; ++i) {
+    // Four draws of 14 bits from 64.
     if (i % 4 == 0) bits = rng.Next();
     out[i] = table[bits & (table.size() - 1)];
     bits >>= 16;
@@ -133,6 +135,7 @@ RuntimeStatus CheckTensorSpec(const TensorSpec& spec, uint64_t storage_bytes) {
                         spec.type == ElementType::kI32 || spec.type == ElementType::kI64 ||
                         spec.type == ElementType::kBool;
   if (!is_known) return Malformed("element type that the runner does not know");
+  // The spec comes over a pipe from another process: everything below indexes by these ranks.
   if (rank > kRankMax || spec.strides.size() != rank ||
       (!spec.border_below.empty() && spec.border_below.size() != rank) ||
       spec.border_above.size() != spec.border_below.size()) {
