@@ -110,6 +110,8 @@ std::string VendorOf(const CpuidResult& leaf0) {
   return std::string(text, sizeof(text));
 }
 
+// Leaves 8000_0002h to 8000_0004h: 48 characters in the order of registers (SDM vol. 2A, "Processor
+// Brand String").
 std::string BrandOf(const CpuidFunction& cpuid) {
   std::string text;
   for (uint32_t leaf = kExtendedLeaf + 2; leaf <= kExtendedLeaf + 4; ++leaf) {
@@ -294,6 +296,7 @@ void ReadTopology(const std::string& cpu_folder, const std::vector<int>& cpus, C
     const std::string folder = caches + std::to_string(index) + "/";
     const int level = static_cast<int>(ParseSize(ReadLine(folder + "level")));
     if (level == 0) break;
+    // Models of kernels and their data have no use for it.
     if (ReadLine(folder + "type") == "Instruction") continue;
     info.caches.push_back(
         {.level = level,
@@ -334,6 +337,7 @@ CpuInfo HostCpuInfo() {
   }
   ReadTopology("/sys/devices/system/cpu", cpus, info);
 #if defined(__x86_64__)
+  // sysfs first: it also says which CPUs share a cache.
   if (info.caches.empty()) info.caches = DecodeCaches(cpuid);
 #endif
   return info;

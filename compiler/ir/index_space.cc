@@ -71,6 +71,7 @@ Interval IndexSpace::RangeOfVar(VarId var) const {
   if (fixed_[var].has_value()) return {*fixed_[var], *fixed_[var]};
   if (confined_[var].has_value()) return *confined_[var];
   const Var& v = program_.vars[var];
+  // At least one value: an extent that may be 0 is another rule's to refuse.
   const Interval own = {0, std::max<int64_t>(RangeOf(v.extent).max, 1) - 1};
   if (v.def == nullptr || view_ == VarView::kOwnRange) return own;
   const Interval mapped = RangeOf(v.def);
@@ -119,6 +120,7 @@ Interval IndexSpace::RangeOf(const Expr& e) const {
     }
     case ExprKind::kSelect: {
       const Interval condition = at(0);
+      // Decided: the other branch, which padding makes wide, says nothing.
       if (condition.IsPoint()) return at(condition.min != 0 ? 1 : 2);
       return Hull(at(1), at(2));
     }
@@ -151,6 +153,7 @@ Interval IndexSpace::RangeOfBinary(const ExprNode& e) const {
     }
     case ExprKind::kMod: {
       if (b.min <= 0) return RangeOfType(e.dtype);
+      // All of `a` in one period: the modulus is then a shift, and stays as narrow as `a`.
       if (b.IsPoint() && FloorDivOf(a.min, b.min) == FloorDivOf(a.max, b.min)) {
         const Wide base = Wide{FloorDivOf(a.min, b.min)} * b.min;
         return Fit(a.min - base, a.max - base, e.dtype);

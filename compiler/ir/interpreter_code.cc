@@ -46,6 +46,7 @@ class Compiler {
   Compiler(Machine& machine, Code& code) : machine_(machine), code_(code) {}
 
   void Emit(const Expr& e, int32_t a) {
+    // While compiling: running code takes the slots' address once and must not move them.
     if (machine_.slots.size() <= static_cast<size_t>(a) + 1) machine_.slots.resize(2 * a + 4);
     if (e->kind == ExprKind::kSelect) return EmitSelect(e, a);
     for (size_t k = 0; k < e->operands.size(); ++k) {
@@ -83,6 +84,7 @@ class Compiler {
     Emit(e->operands[1], a);
     const size_t to_end = code_.instructions.size();
     Add(Op::kJump, *e, a);
+    // Jumps forward only, so that code ends on every input.
     code_.instructions[to_else].id = static_cast<int32_t>(code_.instructions.size());
     Emit(e->operands[2], a);
     code_.instructions[to_end].id = static_cast<int32_t>(code_.instructions.size());
@@ -184,6 +186,7 @@ bool RunTable(const InterpreterInstruction& in, Machine& machine, Slot* slot) {
 bool RunBoundsCheck(Machine& machine, Slot* slot) {
   const int64_t index = slot[0].value.i;
   const int64_t extent = slot[1].value.i;
+  // Negative indices count from the end, as in ONNX's Gather.
   if (index < -extent || index >= extent) {
     return Fail(machine, absl::OutOfRangeError(absl::StrCat("got index ", index, ", want ", -extent,
                                                             " to ", extent - 1)));

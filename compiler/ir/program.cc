@@ -32,6 +32,7 @@ Storage DenseStorage(const std::vector<int64_t>& shape,
     storage.strides[d] = stride;
     const auto [below, above] =
         storage.border.empty() ? std::pair<int64_t, int64_t>{0, 0} : storage.border[d];
+    // The first element lies behind its border: offset counts from the allocation's start.
     storage.offset += below * stride;
     stride *= shape[d] + below + above;
   }
@@ -41,6 +42,8 @@ Storage DenseStorage(const std::vector<int64_t>& shape,
 int64_t StorageElementCount(const Buffer& buffer) {
   int64_t last = buffer.storage.offset;
   for (size_t d = 0; d < buffer.shape.size(); ++d) {
+    // To the last element that may be read, border included. Of a view this is less than the whole
+    // allocation.
     last += (buffer.shape[d] - 1 + BorderOf(buffer, static_cast<int>(d)).second) *
             buffer.storage.strides[d];
   }
@@ -357,6 +360,7 @@ std::vector<NodeId> Subtree(const Program& program, NodeId node) {
   return order;
 }
 
+// Ends, as no variable needs itself: the verifier's CycleFinder.
 Expr ExpandDefs(const Program& program, const Expr& e) {
   return SubstituteVars(e, [&](VarId var) -> Expr {
     const Var& v = program.vars[var];

@@ -29,6 +29,7 @@ class TreeVerifier {
         facts_(*facts),
         space_(program, VarView::kExpanded),
         loop_open_(program.vars.size()) {
+    // Lowered programs have stores in place of blocks.
     facts_.places.resize(program.lowered ? 0 : program.blocks.size());
     facts_.position.assign(program.nodes.size(), -1);
   }
@@ -132,7 +133,9 @@ class TreeVerifier {
       return Broken("got loop variable ", node.var, ", want one of ", program_.vars.size());
     }
     const Var& var = program_.vars[node.var];
+    // A loop gives its variable its values; a map would give it others.
     if (var.def != nullptr) return Broken("loop ", var.name, ": its variable has a map");
+    // The inner loop would overwrite the outer one's variable.
     if (loop_open_[node.var]) return Broken("loop ", var.name, " stands inside itself");
     if (node.loop_kind == LoopKind::kVectorized && node.lanes < 1) {
       return Broken("loop ", var.name, ": got ", node.lanes, " lanes, want >= 1");
@@ -234,6 +237,7 @@ class TreeVerifier {
 
   // Every loop variable that `e` comes down to belongs to a loop around this node.
   absl::Status CheckScope(const Expr& e, absl::string_view what) {
+    // Through the maps: an axis stands for the loops that it is made of.
     for (const VarId var : space_.VarsOf({e})) {
       if (!loop_open_[var]) {
         return Broken(what, " uses ", program_.vars[var].name,

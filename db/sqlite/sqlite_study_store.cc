@@ -59,6 +59,7 @@ absl::StatusOr<std::vector<StudyTask>> ReadTasks(SqliteConnection& connection,
   }
 }
 
+// Study and tasks in one transaction, or a crash would leave a study that can never be resumed.
 absl::Status Insert(SqliteConnection& connection, const Study& study,
                     absl::Span<const StudyTask> tasks) {
   ASSIGN_OR_RETURN(SqliteQuery insert,
@@ -90,6 +91,8 @@ absl::Status Insert(SqliteConnection& connection, const Study& study,
 absl::Status CheckSameSubmission(SqliteConnection& connection, const Study& study,
                                  const Study& stored, absl::Span<const StudyTask> tasks) {
   ASSIGN_OR_RETURN(const std::vector<StudyTask> stored_tasks, ReadTasks(connection, study.id));
+  // What was submitted, not what became of it: a repeated Create must be OK after the study has
+  // begun.
   const bool same = stored.title == study.title && stored.target == study.target &&
                     stored.spec == study.spec && absl::MakeConstSpan(stored_tasks) == tasks;
   return same ? absl::OkStatus() : StudyExists(study.id);
