@@ -88,6 +88,7 @@ absl::StatusOr<ValueId> FloorModulo(OnnxNode& node, ValueId a, ValueId b) {
   fmod.Set("fmod", int64_t{1});
   ASSIGN_OR_RETURN(const ValueId remainder, node.Emit("mod", {a, b}, std::move(fmod)));
   ASSIGN_OR_RETURN(const ValueId zero, node.EmitScalar(node.TypeOf(a).dtype, 0));
+  // A remainder of 0 has no sign: moved by a divisor it would become that divisor.
   ASSIGN_OR_RETURN(const ValueId is_zero, node.Emit("equal", {remainder, zero}));
   ASSIGN_OR_RETURN(const ValueId negative, node.Emit("less", {remainder, zero}));
   ASSIGN_OR_RETURN(const ValueId divisor_negative, node.Emit("less", {b, zero}));
@@ -181,6 +182,7 @@ absl::Status CastLike(OnnxNode& node) {
 absl::Status ClipByTensors(OnnxNode& node, ValueId x) {
   if (node.HasInput(1)) {
     ASSIGN_OR_RETURN(const ValueId low, node.Input(1));
+    // The lower bound first: where it lies above the upper one, ONNX wants the upper one.
     ASSIGN_OR_RETURN(x, node.Emit("max", {x, low}));
   }
   if (node.HasInput(2)) {
@@ -193,6 +195,7 @@ absl::Status ClipByTensors(OnnxNode& node, ValueId x) {
 
 absl::Status Clip(OnnxNode& node) {
   ASSIGN_OR_RETURN(const ValueId x, node.Input(0));
+  // Not as attributes, which are doubles: not every 64-bit integer is one.
   if (!IsFloat(node.TypeOf(x).dtype)) return ClipByTensors(node, x);
   Attributes attributes;
   if (node.opset() < 11) {  // Attributes; absent means no bound.
@@ -258,6 +261,7 @@ absl::Status Gelu(OnnxNode& node) {
 absl::Status Swish(OnnxNode& node) {
   ASSIGN_OR_RETURN(const ValueId x, node.Input(0));
   const double alpha = node.Float("alpha", 1.0);
+  // The usual one has an operator of its own.
   if (alpha == 1.0) return node.Finish("silu", {x});
   ASSIGN_OR_RETURN(const ValueId scale, node.EmitScalar(node.TypeOf(x).dtype, alpha));
   ASSIGN_OR_RETURN(const ValueId scaled, node.Emit("mul", {x, scale}));
@@ -281,6 +285,8 @@ void AddArithmeticTranslators(OnnxTranslators& t) {
       {"Softplus", "softplus"}, {"Softsign", "softsign"},
       {"Mish", "mish"},         {"Reciprocal", "reciprocal"}};
   for (const auto& [onnx, op] : unary) t[onnx] = Unary(op);
+  // Written as floats where the decimal is no float: ONNX's attributes have 32 bits, and a default
+  // must be the number that a model which spells it out has.
   t["LeakyRelu"] = Unary("leaky_relu", {{"alpha", 0.01f}});
   t["Elu"] = Unary("elu", {{"alpha", 1.0}});
   t["Selu"] =

@@ -69,6 +69,7 @@ void ResolveAutoPad(Window& w) {
       const int64_t output = (w.input[d] + w.strides[d] - 1) / w.strides[d];
       const int64_t reach = (w.kernel[d] - 1) * w.dilations[d] + 1;
       const int64_t total = std::max<int64_t>(0, (output - 1) * w.strides[d] + reach - w.input[d]);
+      // An odd total has its one more at the end with SAME_UPPER, at the beginning with SAME_LOWER.
       begin = w.auto_pad == "SAME_UPPER" ? total / 2 : total - total / 2;
       end = total - begin;
     }
@@ -127,6 +128,7 @@ absl::Status ConvTranspose(OnnxNode& node) {
   }
   const bool same = w.auto_pad == "SAME_UPPER" || w.auto_pad == "SAME_LOWER";
   if (output.empty() && same) {
+    // ONNX: SAME of a transposed convolution gives input times stride.
     for (int64_t d = 0; d < w.rank; ++d) output.push_back(w.input[d] * w.strides[d]);
   }
   if (w.auto_pad == "VALID") w.pads.assign(2 * w.rank, 0);
@@ -134,6 +136,8 @@ absl::Status ConvTranspose(OnnxNode& node) {
     RETURN_IF_ERROR(CheckRange(node, "output_shape", output, w.rank, 1));
     for (int64_t d = 0; d < w.rank; ++d) {
       const int64_t reach = (w.kernel[d] - 1) * w.dilations[d] + 1;
+      // ONNX's equation of output_shape, solved for the pads. kMaxWindow keeps it far from
+      // overflow.
       int64_t total = w.strides[d] * (w.input[d] - 1) + extra[d] + reach - output[d];
       if (total < 0) {  // The output is larger than what the window reaches: zeros at the end.
         extra[d] -= total;
@@ -167,6 +171,7 @@ absl::Status Pool(OnnxNode& node, absl::string_view op) {
   return node.Finish(op, {x}, std::move(attributes));
 }
 
+// No operator of its own: a reduction over all spatial dimensions is the same.
 absl::Status GlobalPool(OnnxNode& node, absl::string_view op) {
   ASSIGN_OR_RETURN(const ValueId x, node.Input(0));
   const auto rank = static_cast<int64_t>(node.TypeOf(x).shape.size());

@@ -13,10 +13,10 @@ namespace {
 
 using onnx::AttributeProto;
 
-// A guess, not tuned. Folding here is for the shapes and axes that exporters compute by nodes: a
-// translator must know them to go on.
 // Up to this size a node over constants is computed at import; larger ones are left to the
 // fold_constants pass. Shape arithmetic is far smaller.
+// Folding here is for the shapes and axes that exporters compute by nodes: a translator must know
+// them to go on. A guess, not tuned.
 constexpr int64_t kMaxFoldedElements = 1 << 16;
 
 }  // namespace
@@ -52,6 +52,7 @@ int64_t OnnxNode::Int(absl::string_view name, int64_t fallback) {
   const AttributeProto* attribute = Find(name);
   if (attribute == nullptr) return fallback;
   if (attribute->type() != AttributeProto::INT) {
+    // Asked for when the node is done: translators read attributes as plain values.
     status_.Update(Invalid(absl::StrCat("attribute ", name, " is no integer")));
     return fallback;
   }
@@ -144,6 +145,7 @@ std::optional<std::vector<ConstantPtr>> OnnxNode::TryFold(const GraphNode& node,
   // A reduction or a slice of a large constant costs its input's size.
   for (const TypedConstant& input : inputs) {
     const auto size = static_cast<int64_t>(input.data->bytes().size());
+    // Bytes: 8 is the greatest size of an element.
     if (!shares && size > 8 * kMaxFoldedElements) return std::nullopt;
   }
   context_->folded_bytes += bytes;

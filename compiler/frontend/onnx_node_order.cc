@@ -22,6 +22,7 @@ absl::StatusOr<std::unordered_map<std::string, int>> Writers(const onnx::GraphPr
   for (int n = 0; n < graph.node_size(); ++n) {
     for (const std::string& output : graph.node(n).output()) {
       if (output.empty()) continue;
+      // ONNX is in SSA form.
       if (!writers.emplace(output, n).second) {
         return absl::InvalidArgumentError(absl::StrCat(NodeLabel(graph.node(n)), ": '", output,
                                                        "' is written by another node already"));
@@ -91,6 +92,7 @@ std::vector<std::string> NamesReadBy(const onnx::NodeProto& node) {
 absl::StatusOr<std::vector<int>> OrderOnnxNodes(const onnx::GraphProto& graph) {
   ASSIGN_OR_RETURN(const auto writers, Writers(graph));
   const std::vector<std::vector<int>> dependencies = Dependencies(graph, writers);
+  // What no output needs is left out: it may be of a kind that is not supported.
   std::vector<bool> needed(graph.node_size(), false);
   std::vector<int> open;
   const auto need = [&](int n) {
@@ -105,6 +107,8 @@ absl::StatusOr<std::vector<int>> OrderOnnxNodes(const onnx::GraphProto& graph) {
     open.pop_back();
     for (int d : dependencies[n]) need(d);
   }
+  // Kahn's algorithm. The least number of those that are ready comes first, so that a file that is
+  // in order, as ONNX asks for, stays as it is.
   std::vector<int> waiting(graph.node_size(), 0);
   std::vector<std::vector<int>> readers(graph.node_size());
   std::priority_queue<int, std::vector<int>, std::greater<>> ready;

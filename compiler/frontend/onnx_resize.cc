@@ -64,6 +64,7 @@ absl::Status KeepAspectRatio(OnnxNode& node, const std::vector<int64_t>& shape, 
     scale = i == 0 ? s : policy == "not_larger" ? std::min(scale, s) : std::max(scale, s);
   }
   for (int64_t axis : axes) {
+    // ONNX's round_int: to the nearest, halves upward.
     target.sizes[axis] = static_cast<int64_t>(std::floor(shape[axis] * scale + 0.5));
   }
   return absl::OkStatus();
@@ -83,6 +84,7 @@ absl::Status CheckTarget(OnnxNode& node, const std::vector<int64_t>& shape, cons
   for (size_t d = 0; d < rank; ++d) {
     const double extent = target.sizes.empty() ? target.scales[d] * static_cast<double>(shape[d])
                                                : static_cast<double>(target.sizes[d]);
+    // Negated, so that a NaN from the file is refused too.
     if (!(extent >= 1) || !(extent < 1 << 30)) {
       return node.Invalid(absl::StrCat("dimension ", d, " would become ", extent));
     }
@@ -120,6 +122,7 @@ absl::Status Upsample(OnnxNode& node) {
   ASSIGN_OR_RETURN(const ValueId x, node.Input(0));
   Target target;
   target.scales = node.Floats("scales", {});
+  // The scales were an attribute before.
   if (node.opset() >= 9) {
     ASSIGN_OR_RETURN(target.scales, node.ConstantFloats(1, "scales"));
   }
@@ -131,6 +134,7 @@ absl::Status Resize(OnnxNode& node) {
   const std::vector<int64_t> shape = node.TypeOf(x).shape;
   Target target;
   const std::string mode = node.String("mode", "nearest");
+  // Resize had no modes of coordinates then, and did what Upsample does.
   if (node.opset() < 11) {
     ASSIGN_OR_RETURN(target.scales, node.ConstantFloats(1, "scales"));
     return FinishResize(node, x, target, mode, "asymmetric", "floor");

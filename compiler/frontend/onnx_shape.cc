@@ -32,6 +32,7 @@ absl::Status Reshape(OnnxNode& node) {
   int64_t known = 1;
   int unknown = -1;
   for (size_t d = 0; d < shape.size(); ++d) {
+    // ONNX: 0 keeps the input's extent, unless allowzero makes it an extent.
     if (shape[d] == 0 && !keeps_zero) {
       if (d >= from.size()) return node.Invalid(absl::StrCat("shape ", Text(shape)));
       shape[d] = from[d];
@@ -41,6 +42,7 @@ absl::Status Reshape(OnnxNode& node) {
       unknown = static_cast<int>(d);
       continue;
     }
+    // By division: the numbers are the file's, and their product may wrap.
     if (shape[d] < 0 || (shape[d] > 0 && known > limit / shape[d])) {
       return node.Invalid(absl::StrCat("shape ", Text(shape)));
     }
@@ -70,6 +72,8 @@ absl::Status Squeeze(OnnxNode& node) {
   ASSIGN_OR_RETURN(const ValueId x, node.Input(0));
   const std::vector<int64_t> from = node.TypeOf(x).shape;
   std::vector<int64_t> axes = node.Ints("axes", {});
+  // An empty list squeezes nothing; no list, every dimension of extent 1. An input from opset 13
+  // on.
   bool given = node.HasAttribute("axes");
   if (node.HasInput(1)) {
     ASSIGN_OR_RETURN(axes, node.ConstantInts(1, "axes"));
@@ -98,6 +102,7 @@ absl::Status Unsqueeze(OnnxNode& node) {
   if (node.HasInput(1)) {
     ASSIGN_OR_RETURN(axes, node.ConstantInts(1, "axes"));
   }
+  // Before memory is taken for them. Far above any rank that is supported.
   if (axes.size() > 64) return node.Invalid("over 64 axes");
   const size_t rank = from.size() + axes.size();
   ASSIGN_OR_RETURN(axes, NormalizeAxes(node, std::move(axes), rank));
@@ -139,6 +144,7 @@ absl::Status Expand(OnnxNode& node) {
   const std::vector<int64_t> from = node.TypeOf(x).shape;
   if (shape.size() < from.size()) shape.insert(shape.begin(), from.size() - shape.size(), 1);
   const size_t skipped = shape.size() - from.size();
+  // A 1 in the wanted shape keeps the input's extent.
   for (size_t d = 0; d < from.size(); ++d) {  // Broadcasting goes both ways.
     int64_t& to = shape[skipped + d];
     if (to == 1) to = from[d];
@@ -192,6 +198,7 @@ absl::Status Tile(OnnxNode& node) {
 absl::StatusOr<int64_t> BlockSize(OnnxNode& node, ValueId x) {
   const int64_t block = node.Int("blocksize", 0);
   if (node.TypeOf(x).shape.size() != 4) return node.Invalid("want an input [N, C, H, W]");
+  // So that its square, by which channels are divided, does not overflow.
   if (block < 1 || block > 1 << 20) return node.Invalid(absl::StrCat("blocksize ", block));
   return block;
 }
@@ -203,6 +210,7 @@ absl::Status DepthToSpace(OnnxNode& node) {
   if (s[1] % (b * b) != 0) return node.Invalid(absl::StrCat("blocksize ", b, " for ", Text(s)));
   const int64_t c = s[1] / (b * b);
   const bool columns_first = node.String("mode", "DCR") == "CRD";
+  // The channels are [b, b, c] in mode DCR and [c, b, b] in mode CRD.
   const std::vector<int64_t> split = columns_first
                                          ? std::vector<int64_t>{s[0], c, b, b, s[2], s[3]}
                                          : std::vector<int64_t>{s[0], b, b, c, s[2], s[3]};

@@ -112,6 +112,7 @@ absl::Status ClampSlice(const OnnxNode& node, int64_t extent, int64_t& start, in
   if (step == 0 || step == std::numeric_limits<int64_t>::min()) {
     return node.Invalid(absl::StrCat("step ", step));
   }
+  // Bounded before the sum: the file may say the least integer for "from the beginning".
   const auto from_end = [&](int64_t v) { return v < 0 ? std::max(v, -extent - 1) + extent : v; };
   start = from_end(start);
   end = from_end(end);
@@ -181,6 +182,7 @@ absl::StatusOr<std::vector<int64_t>> ReadPads(OnnxNode& node, size_t rank) {
     all[rank + axes[i]] = pads[axes.size() + i];
   }
   for (int64_t pad : all) {
+    // So that sums of a pad and an extent do not overflow.
     if (pad < -node.context().options->max_tensor_elements ||
         pad > node.context().options->max_tensor_elements) {
       return node.Invalid(absl::StrCat("pads: got ", pad));
@@ -243,6 +245,7 @@ absl::Status Pad(OnnxNode& node) {
   bool value_is_known = true;
   if (node.HasInput(2)) {
     ASSIGN_OR_RETURN(const ValueId given, node.Input(2));
+    // The other modes do not read it.
     value_is_known = mode != "constant" || node.context().graph.IsConstant(given);
   }
   if (node.HasInput(2) && mode == "constant" && value_is_known) {

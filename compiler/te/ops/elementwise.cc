@@ -119,6 +119,7 @@ std::vector<Tensor> Define(TeBuilder& te, const Attributes& attributes, Tensors 
   const Tensor& b = inputs[1];
   const Indices zero_a(a.type.shape.size(), Int(0));
   const Indices zero_b(b.type.shape.size(), Int(0));
+  // At element 0 for its type alone, which comparisons change.
   const TensorType type = {value(attributes, a(zero_a), b(zero_b))->dtype,
                            *BroadcastShapes(a.type.shape, b.type.shape)};
   return {te.Compute("Y", type, [&](const Indices& i) {
@@ -155,6 +156,7 @@ std::vector<OperatorDef> ElementwiseOperators() {
       Elementwise<&InferEqual, &Function<ExprKind::kEq>>("equal"),
       Elementwise<&InferCompare, &Function<ExprKind::kLt>>("less"),
       Elementwise<&InferCompare, &Function<ExprKind::kLe>>("less_equal"),
+      // Expressions have < and <= only.
       Elementwise<&InferCompare, &Swapped<ExprKind::kLt>>("greater"),
       Elementwise<&InferCompare, &Swapped<ExprKind::kLe>>("greater_equal"),
       Elementwise<&InferLogical, &Function<ExprKind::kAnd>>("and"),

@@ -51,6 +51,7 @@ std::vector<Tensor> DefineDense(TeBuilder& te, const Attributes&, Tensors inputs
     return x(at) * w({i.back(), k[0]});
   };
   if (inputs.size() > 2) {
+    // Begins the sum: no addition at its end.
     spec.init = [&](const Indices& i) { return inputs[2]({i.back()}); };
   }
   return {te.Reduce("Y", type, spec)};
@@ -97,6 +98,7 @@ std::vector<Tensor> DefineGemm(TeBuilder& te, const Attributes& attributes, Tens
     const Expr c = AtBroadcast(inputs[2], i);
     return beta == 1 ? c : Float(beta, dtype) * c;
   };
+  // With beta = 0 nothing reads C, as in BLAS: a NaN there does not spread.
   const bool adds = inputs.size() > 2 && beta != 0;
   TeBuilder::ReduceSpec spec;
   spec.axis_names = {"m", "n"};
@@ -107,6 +109,7 @@ std::vector<Tensor> DefineGemm(TeBuilder& te, const Attributes& attributes, Tens
     const Expr b = trans_b ? inputs[1]({i[1], k[0]}) : inputs[1]({k[0], i[1]});
     return a * b;
   };
+  // C may begin the sum only where the sum is not scaled.
   if (alpha != 1) {
     spec.finish = [&](const Indices& i, const Expr& self) {
       const Expr scaled = Float(alpha, dtype) * self;

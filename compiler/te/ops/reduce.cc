@@ -147,6 +147,7 @@ std::vector<Tensor> DefineLogSumExp(TeBuilder& te, const Attributes& attributes,
       .axes = *AxesOf(attributes, x.rank()), .combiner = Combiner::kMax, .dtype = dtype};
   maximum.term = [&](const Indices& full, const Indices&) { return x(full); };
   maximum.finish = [&](const Indices&, const Expr& self) {
+    // There x - m would be infinity less infinity, a NaN, and the result is infinite.
     const Expr infinity = Float(std::numeric_limits<double>::infinity(), dtype);
     return Select(Eq(Unary(ExprKind::kAbs, self), infinity), Float(0, dtype), self);
   };
@@ -192,11 +193,13 @@ std::vector<Tensor> DefineArg(TeBuilder& te, const Attributes& attributes, Tenso
                          .keep_dims = KeepsDims(attributes),
                          .combiner = last ? Combiner::kMax : Combiner::kMin,
                          .dtype = DType::kI64};
+  // Beyond every position: it loses against each that holds the extreme.
   const int64_t none = last ? -1 : x.dim(axis);
   position.term = [&](const Indices& full, const Indices&) {
     const Expr value = x(full);
     Expr found = Eq(value, AtKept(m, {axis}, full));
     if (IsFloat(value->dtype)) {
+      // The extreme is NaN then, which equals nothing.
       found = Binary(ExprKind::kOr, found, Unary(ExprKind::kIsNan, value));
     }
     return Select(found, full[axis], Int(none));
