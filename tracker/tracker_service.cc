@@ -35,6 +35,8 @@ class HangingCall : public grpc::ServerUnaryReactor {
   using OnBroken = void (*)(void* owner, HangingCall* call);
   HangingCall(void* owner, OnBroken on_broken) : owner_(owner), on_broken_(on_broken) {}
 
+  // The client is gone, or its time is up: the call leaves the map and must still be finished,
+  // once.
   void OnCancel() override { on_broken_(owner_, this); }
   void OnDone() override { delete this; }
 
@@ -170,6 +172,7 @@ TrackerService::Impl::~Impl() {
   // then the timer ends, and last the server, which waits for its calls to end.
   server_->SetNotServing();
   {
+    // Declared before the lock, so that it ends after it: see Answers.
     Answers answers;
     const std::lock_guard lock(mutex_);
     stopping_ = true;
@@ -249,6 +252,7 @@ grpc::ServerUnaryReactor* TrackerService::Impl::CollectResults(
   }
   const absl::Time now = Now();
   const Collected collected = core_.Collect(now, *parsed);
+  // Else it hangs until there is something: the tuner would ask again at once.
   if (collected.urgent || wait == absl::ZeroDuration()) {
     *response = ToProto(collected);
     answers.Add(call);
@@ -268,6 +272,8 @@ void TrackerService::Impl::AnswerReady(Answers& answers) {
 void TrackerService::Impl::AnswerSync(const std::string& worker_id, Answers& answers) {
   const auto sync = syncs_.find(worker_id);
   if (sync == syncs_.end()) return;
+  // Asked for when the call is answered and not when it came: orders may have changed while it
+  // hung.
   const std::optional<WorkerOrders> orders =
       core_.OrdersFor(Now(), worker_id, sync->second.sequence);
   if (orders.has_value()) {

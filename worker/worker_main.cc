@@ -41,7 +41,9 @@ namespace burnish {
 namespace {
 
 constexpr char kVersion[] = "worker 0.1.0";
+// Bytes, of all devices together. A guess; nothing was measured.
 constexpr size_t kArtifactCacheBytes = 64 << 20;
+// How late a refusal by the tracker is seen. A signal ends the wait at once.
 constexpr absl::Duration kPollInterval = absl::Milliseconds(500);
 
 struct Flags {
@@ -103,6 +105,7 @@ std::string DefaultId(const Flags& flags, const std::string& host) {
 uint64_t MemoryBytesMax(size_t run_slots) {
   const auto pages = static_cast<uint64_t>(std::max(sysconf(_SC_PHYS_PAGES), 1L));
   const auto page_bytes = static_cast<uint64_t>(std::max(sysconf(_SC_PAGESIZE), 1L));
+  // Half of the host's memory, in equal parts: the rest is for builders and the system. A guess.
   return pages * page_bytes / 2 / std::max<size_t>(run_slots, 1);
 }
 
@@ -202,6 +205,8 @@ int Serve(const Flags& flags) {
   absl::StatusOr<std::optional<CalibrationRow>> calibration = CalibrateDevice(flags);
   if (!calibration.ok()) return Fail(EX_USAGE, calibration.status().message());
   identity.calibration = *std::move(calibration);
+  // The seed differs from worker to worker: those that lost one tracker must not come back in one
+  // instant.
   AgentClient client({.tracker = flags.tracker,
                       .identity = identity,
                       .seed = static_cast<uint64_t>(identity.boot_epoch)},

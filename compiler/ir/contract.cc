@@ -14,6 +14,8 @@
 namespace burnish {
 namespace {
 
+// Elements: 1 TiB of the smallest. The bound of each number alone, too, so that a product of two of
+// them fits 128 bits.
 constexpr int64_t kNumberMax = int64_t{1} << 40;
 
 absl::Status Malformed(absl::string_view line) {
@@ -45,6 +47,7 @@ bool ReadBorder(absl::string_view text, std::vector<std::pair<int64_t, int64_t>>
   return true;
 }
 
+// In hexadecimal, so that every bit comes back.
 std::string ValueText(double value) { return absl::StrFormat("%a", value); }
 
 // One line into *parameter and *storage.
@@ -60,6 +63,7 @@ bool ReadLine(absl::string_view line, int64_t* parameter, Storage* storage) {
     if (words[4] != "border" || !ReadBorder(words[5], &storage->border) || words[6] != "value") {
       return false;
     }
+    // Not checked here: ApplyContract compares the whole text with what it would have written.
     storage->border_value = std::strtod(std::string(words[7]).c_str(), nullptr);
   }
   return words[words.size() - 2] == "offset" && ReadNumber(words.back(), &storage->offset);
@@ -67,6 +71,7 @@ bool ReadLine(absl::string_view line, int64_t* parameter, Storage* storage) {
 
 // All that may be touched lies between the start of the allocation and kNumberMax elements.
 absl::Status CheckExtent(const Buffer& buffer) {
+  // In 128 bits: the text is foreign, and 2^40 times 2^40 would wrap in 64.
   __int128 first = buffer.storage.offset;
   __int128 last = buffer.storage.offset;
   for (size_t d = 0; d < buffer.shape.size(); ++d) {
@@ -144,10 +149,13 @@ absl::Status ApplyContract(absl::string_view text, Program& program) {
       return absl::InvalidArgumentError(
           absl::StrCat("contract: parameter ", parameter, " has ", rank, " dimensions"));
     }
+    // No part of the text: what the program was made with stays.
     storage.alignment_bytes = buffer.storage.alignment_bytes;
     buffer.storage = std::move(storage);
     RETURN_IF_ERROR(CheckExtent(buffer));
   }
+  // One spelling only: the text is a part of a record's key, where two spellings would be two
+  // tasks. This also finds lines out of order, a parameter named twice, and one that lies densely.
   if (ContractOf(program) != text) {
     return absl::InvalidArgumentError("contract: got lines that are not spelled as they should be");
   }

@@ -62,6 +62,8 @@ class ExprParser {
       tree.depth = std::max(tree.depth, operand.depth + 1);
       node.operands.push_back(std::move(operand.e));
     }
+    // The tree's depth as well as the text's: a + b + c + .. nests no bracket and is as deep as it
+    // is long. All that walks a tree later does so by recursion.
     if (tree.depth > kExprDepthMax) {
       return TokenCursor::ErrorAt(token,
                                   absl::StrCat("an expression of depth at most ", kExprDepthMax));
@@ -90,6 +92,7 @@ class ExprParser {
       const std::optional<ExprKind> kind = InfixKind(token);
       if (!kind.has_value() || InfixLevel(*kind) < level_min) return left;
       cursor_.Advance();
+      // One level tighter: a - b - c is (a - b) - c.
       ASSIGN_OR_RETURN(Tree right, ParseInfix(InfixLevel(*kind) + 1));
       if (left.e->dtype != right.e->dtype) {
         return TypesDiffer(token, left.e->dtype, right.e->dtype);
@@ -98,6 +101,7 @@ class ExprParser {
       const DType dtype = logical ? DType::kBool : left.e->dtype;
       ASSIGN_OR_RETURN(
           left, Make(token, {.kind = *kind, .dtype = dtype}, {std::move(left), std::move(right)}));
+      // a < b == c means one thing in C and another in Python.
       if (IsComparison(*kind)) {
         const std::optional<ExprKind> next = InfixKind(cursor_.Peek());
         if (next.has_value() && IsComparison(*next)) return cursor_.Want("no chained comparison");
@@ -110,6 +114,8 @@ class ExprParser {
     if (!cursor_.IsSymbol("-") && !cursor_.IsSymbol("!")) return ParsePrimary(/*negative=*/false);
     const bool negation = cursor_.IsSymbol("-");
     cursor_.Advance();
+    // -1 is a literal and no negation of 1: the least integer has no positive that could be read
+    // first.
     if (negation && IsLiteral(cursor_.Peek())) return ParsePrimary(/*negative=*/true);
     if (++nesting_ > kExprDepthMax) {
       return TokenCursor::ErrorAt(token,
@@ -219,6 +225,7 @@ class ExprParser {
       std::optional<ExprKind> call = CallKind(token.text);
       const bool cast = ParseDType(token.text, &dtype);
       if (call.has_value() || cast) {
+        // A function only where a bracket follows: a buffer or a variable may have the same name.
         TokenCursor ahead = cursor_;
         ahead.Advance();
         if (ahead.IsSymbol("(")) {
@@ -304,6 +311,7 @@ class ExprParser {
     const int bits = dtype == DType::kBool ? 1 : static_cast<int>(SizeBytes(dtype)) * 8;
     const bool is_unsigned = dtype == DType::kU8 || dtype == DType::kBool;
     const uint64_t positive_max = (uint64_t{1} << (is_unsigned ? bits : bits - 1)) - 1;
+    // Two's complement: there is one more number below 0 than above.
     const uint64_t max = !negative ? positive_max : is_unsigned ? 0 : positive_max + 1;
     if (!absl::SimpleAtoi(digits, &magnitude) || magnitude > max) {
       return TokenCursor::ErrorAt(token, absl::StrCat("a number of type ", DTypeName(dtype)));
@@ -345,6 +353,7 @@ absl::StatusOr<double> ParseTableValue(TokenCursor& cursor, DType dtype) {
     return sign * value;
   }
   ASSIGN_OR_RETURN(const int64_t value, ExprParser::IntValue(token, token.text, negative, dtype));
+  // A table holds all of its values as doubles.
   constexpr int64_t kExactMax = int64_t{1} << 53;
   if (value > kExactMax || value < -kExactMax) {
     return TokenCursor::ErrorAt(token, "an integer that a double holds");

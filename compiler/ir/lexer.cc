@@ -14,6 +14,7 @@ namespace {
 
 bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+// A point is a part of a word: a name such as Y.i and a float are one token each.
 bool IsWordPart(char c) { return IsLetter(c) || IsDigit(c) || c == '.'; }
 
 template <typename Predicate>
@@ -70,6 +71,7 @@ size_t TokenCursor::TokenSize(TokenKind* kind) const {
   }
   if (c == '"') {
     size_t size = 1;
+    // It ends with its line, so that a missing quote is reported where it is missing.
     while (size < rest_.size() && rest_[size] != '"' && rest_[size] != '\n') {
       size += rest_[size] == '\\' && size + 1 < rest_.size() && rest_[size + 1] != '\n' ? 2 : 1;
     }
@@ -77,6 +79,7 @@ size_t TokenCursor::TokenSize(TokenKind* kind) const {
     *kind = closed ? TokenKind::kQuoted : TokenKind::kBad;
     return closed ? size + 1 : size;
   }
+  // Before single characters. // is a division here, which is why comments begin with #.
   constexpr absl::string_view kPairs[] = {"==", "!=", "<=", "&&", "||", "//", "+=", "*="};
   *kind = TokenKind::kSymbol;
   const absl::string_view two = rest_.substr(0, 2);
@@ -118,6 +121,7 @@ absl::Status TokenCursor::ExpectWord(absl::string_view word) {
 }
 
 absl::StatusOr<std::string> TokenCursor::ExpectName(absl::string_view what) {
+  // Bytes. A text repeats a name at each use. A round number, not tuned.
   constexpr size_t kNameSizeMax = 1000;
   const Token token = token_;
   std::string name;
@@ -164,6 +168,7 @@ absl::StatusOr<int64_t> TokenCursor::ExpectInt(absl::string_view what, int64_t m
 }
 
 absl::Status TokenCursor::ErrorAt(const Token& token, absl::string_view want) {
+  // Bytes: a foreign text must not fill the message with one token.
   constexpr size_t kQuoteSizeMax = 40;
   std::string got = token.kind == TokenKind::kEnd
                         ? "the end of the text"

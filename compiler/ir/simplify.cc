@@ -16,9 +16,8 @@ int64_t FloorDivInt(int64_t a, int64_t b) {
   return (a % b != 0 && ((a < 0) != (b < 0))) ? q - 1 : q;
 }
 
-// By content, not by address: the same program must give the same text and the same hash in every
-// process.
-// A total order on trees; terms are kept in it.
+// A total order on trees; terms are kept in it. By content, not by address: the same program must
+// give the same text and the same hash in every process.
 int Compare(const Expr& a, const Expr& b) {
   if (a == b) return 0;
   const auto order = [](auto x, auto y) { return x < y ? -1 : (y < x ? 1 : 0); };

@@ -22,6 +22,7 @@ class ExprVerifier {
 
   absl::Status Check(const Expr& e) {
     if (e == nullptr) return Broken("a missing operand");
+    // Operands first: from here on none is missing, and each has a type that fits its own operands.
     for (const Expr& operand : e->operands) RETURN_IF_ERROR(Check(operand));
     const size_t count = e->operands.size();
     switch (e->kind) {
@@ -94,6 +95,7 @@ class ExprVerifier {
     for (const int64_t extent : e.table->shape) {
       if (extent < 1 || extent > int64_t{1} << 20) return Broken("a table of extent ", extent);
       count *= static_cast<size_t>(extent);
+      // Before the product can overflow. No table has so many values: the parser takes 2^16.
       if (count > size_t{1} << 20) break;
     }
     if (count != e.table->values.size()) {

@@ -31,6 +31,7 @@ bool HoldsBlock(const Program& program, NodeId id) {
 }
 
 void AppendText(const Program& program, NodeId id, int depth, std::string& text) {
+  // Loops of prefetches alone, which structures do not have.
   if (!HoldsBlock(program, id)) return;
   const Node& node = program.nodes[id];
   std::string line;
@@ -97,6 +98,7 @@ bool FuseLoops(Program& structure, absl::Span<const VarId> loops, VarId fused) {
 bool ReorderLoops(Program& structure, absl::Span<const VarId> loops) {
   std::vector<NodeId> wanted;
   for (VarId var : loops) wanted.push_back(LoopOf(structure, var));
+  // On the way from the innermost to the root all the others must be met.
   NodeId innermost = wanted[0];
   for (NodeId loop : wanted) {
     if (IsInside(structure, loop, innermost)) innermost = loop;
@@ -138,6 +140,7 @@ BlockId AddBlockBefore(Program& structure, Block block, BlockId before) {
   // deep inside.
   const NodeId place = TopOf(structure, NodeOf(structure, before));
   std::vector<NodeId>& order = structure.nodes[structure.root].children;
+  // AddDefaultNest has put it last.
   order.pop_back();
   order.insert(std::find(order.begin(), order.end(), place), nest);
   return id;

@@ -8,6 +8,8 @@
 namespace burnish {
 namespace {
 
+// Counts in queries of their own: joined to the study, tasks, log and jobs would multiply each
+// other. The log's length is its last number and one, which the key's end gives without a count.
 constexpr char kSelectSummary[] = R"sql(
 SELECT s.id, s.title, s.target, s.state, s.spec, s.detail, s.created_ns, s.updated_ns,
   (SELECT COUNT(*) FROM study_task WHERE study = s.id),
@@ -149,6 +151,7 @@ absl::StatusOr<std::vector<StudyTask>> SqliteStudyStore::Tasks(absl::string_view
 
 absl::StatusOr<std::vector<StudySummary>> SqliteStudyStore::List(const StudyQuery& query) const {
   RETURN_IF_ERROR(ValidateLimit(query.limit));
+  // So that each condition may begin with AND.
   std::string where = " WHERE TRUE";
   if (!query.after_id.empty()) {
     // By time and id, as the order is: two studies of one instant must not fall out between pages.
@@ -240,6 +243,7 @@ absl::Status SqliteStudyStore::PutJobs(absl::string_view id, absl::Span<const Op
   return database_->Write([&](SqliteConnection& connection) -> absl::Status {
     RETURN_IF_ERROR(CheckExists(connection, id));
     for (const OpenJob& job : jobs) {
+      // Replaced: a call that is repeated after a lost answer is no error.
       ASSIGN_OR_RETURN(SqliteQuery put,
                        connection.Query("INSERT OR REPLACE INTO open_job(study, job_id, trial_id, "
                                         "task_index, payload) VALUES(?,?,?,?,?)"));
@@ -259,6 +263,7 @@ absl::Status SqliteStudyStore::RemoveJobs(absl::string_view id,
   return database_->Write([&](SqliteConnection& connection) -> absl::Status {
     RETURN_IF_ERROR(CheckExists(connection, id));
     for (const std::string& job_id : job_ids) {
+      // None may be there: an earlier call removed it, and its answer was lost.
       ASSIGN_OR_RETURN(SqliteQuery remove,
                        connection.Query("DELETE FROM open_job WHERE study=? AND job_id=?"));
       RETURN_IF_ERROR(remove.Text(id).Text(job_id).Run());

@@ -308,9 +308,8 @@ llvm::Value* ExprEmitter::EmitCompare(ExprKind kind, DType type, llvm::Value* x,
 }
 
 // NaN if an operand is NaN. x86's min and max give the second operand where the comparison is
-// unordered, so a constant other than NaN comes first and costs nothing; else one comparison and
-// one blend repair a NaN in the second operand of ours, off the path through the first, which is
-// the accumulator of reductions.
+// unordered, so a constant other than NaN comes first and costs nothing; else both orders are
+// taken, see below.
 llvm::Value* ExprEmitter::EmitMinMax(bool is_max, DType type, llvm::Value* x, llvm::Value* y) {
   llvm::IRBuilderBase& b = *state_.builder;
   if (!IsFloat(type)) {
@@ -484,6 +483,7 @@ llvm::Value* ExprEmitter::EmitCombine(Combiner combiner, llvm::Value* old, const
     if (IsFloatValue(y, 1) || IsFloatValue(y, -1)) return plus(x, IsFloatValue(y, -1));
     Unify(x, y);
     Unify(x, old);
+    // Once more: `old` may have made a vector of x alone.
     Unify(x, y);
     // Without the instruction a call to libm's fma would be made of it.
     if (!state_.fused_multiply_add) return b.CreateFAdd(old, b.CreateFMul(x, y));
