@@ -12,6 +12,7 @@ namespace burnish {
 namespace {
 
 constexpr int kTunerIdBytesMax = 128;
+// Of one message. A bound on foreign input, not tuned.
 constexpr int kAcknowledgementsMax = 1 << 16;
 
 absl::Status CheckTunerId(absl::string_view id) {

@@ -30,6 +30,7 @@ void WriteElement(DType type, double number, int64_t integer, uint8_t* at) {
       return put(static_cast<int32_t>(integer));
     case DType::kI8:
     case DType::kU8:
+      // Of both: the low byte is the same.
       return put(static_cast<int8_t>(integer));
     case DType::kBool:
       return put(static_cast<uint8_t>(integer != 0));
@@ -113,6 +114,7 @@ int32_t Call(BurnishKernel kernel, const std::vector<void*>& buffers, const Kern
       .barrier_arg = &barrier};
   std::vector<int32_t> codes(workers, 0);
   const auto work = [&](int worker) {
+    // In each thread, whose own the mode is.
     const ScopedKernelFloatMode mode;
     codes[worker] = kernel(&context, worker, workers);
   };
@@ -153,6 +155,7 @@ absl::StatusOr<std::vector<TensorValue>> KernelRunner::Run(
     }
     memory[buffer.name] = std::make_unique<GuardedBuffer>(std::move(bytes));
   }
+  // One byte more, so that there is an allocation where a kernel needs none.
   ASSIGN_OR_RETURN(const GuardedBuffer scratch, Allocate(info.scratch_bytes * workers + 1, 64));
   ASSIGN_OR_RETURN(const GuardedBuffer shared, Allocate(info.shared_scratch_bytes + 1, 64));
 
@@ -162,6 +165,7 @@ absl::StatusOr<std::vector<TensorValue>> KernelRunner::Run(
     std::vector<void*> pointers;
     for (const std::string& name : info.buffer_names) {
       const BufferRole role = program.buffers[FindBuffer(program, name)].role;
+      // The pack function has the kernel's order without inputs and outputs.
       if (pack && role != BufferRole::kConstant && role != BufferRole::kPacked) continue;
       pointers.push_back(memory[name]->bytes().data());
     }

@@ -8,6 +8,7 @@ namespace burnish {
 namespace {
 
 void Real(ByteWriter& archive, const double& value) {
+  // As bits: exact, and NaN stays NaN.
   archive.Number(std::bit_cast<uint64_t>(value));
 }
 void Real(ByteReader& archive, double& value) {
@@ -124,6 +125,7 @@ namespace {
 template <typename Message>
 std::string EncodeMessage(const Message& message) {
   ByteWriter writer;
+  // Fields are listed once for both directions, and writing changes nothing.
   Fields(writer, const_cast<Message&>(message));
   return writer.Take();
 }
@@ -133,6 +135,7 @@ std::optional<Message> DecodeMessage(std::span<const uint8_t> bytes) {
   ByteReader reader(bytes);
   Message message;
   Fields(reader, message);
+  // A reply comes from a process that has run generated code: any bytes may come.
   if (!reader.ok() || !reader.AtEnd()) return std::nullopt;
   return message;
 }
@@ -146,6 +149,7 @@ std::string EncodeFrame(const CheckerReply& reply) { return EncodeMessage(reply)
 
 std::optional<RunnerRequest> DecodeRunnerRequest(std::span<const uint8_t> bytes) {
   std::optional<RunnerRequest> request = DecodeMessage<RunnerRequest>(bytes);
+  // A list because there may be none.
   if (request.has_value() && request->reference.size() > 1) return std::nullopt;
   return request;
 }

@@ -201,6 +201,7 @@ InferResult InferSlice(const Attributes& attributes, Types inputs) {
   RETURN_IF_ERROR(CheckOneInput(inputs));
   TensorType out = inputs[0];
   const std::vector<int64_t> axes = attributes.Ints("axes", {});
+  // 32 bits, so that products with an index do not overflow. The same for pads below.
   ASSIGN_OR_RETURN(const auto steps,
                    IntsAttribute(attributes, "steps", axes.size(), 1, -(int64_t{1} << 31)));
   const std::vector<int64_t> starts = attributes.Ints("starts", {});
@@ -265,6 +266,7 @@ absl::StatusOr<PadShape> PadShapeOf(const Attributes& attributes, const TensorTy
       return Bad("got pads that leave ", shape.out.back(),
                  " elements, want at least 1, in dimension ", d);
     }
+    // PaddedSource mirrors once at either end.
     if (mode == "reflect" && std::max(below, above) >= x.shape[d]) {
       return Bad("got pads ", below, " and ", above, " to reflect, want less than the ", x.shape[d],
                  " elements of dimension ", d);
@@ -281,6 +283,7 @@ InferResult InferPad(const Attributes& attributes, Types inputs) {
 
 // Where position `at`, which may lie outside of [0, extent), takes its value from.
 Expr PaddedSource(const std::string& mode, const Expr& at, int64_t extent) {
+  // The floor modulus, which is right for positions below 0 as well.
   if (mode == "wrap") return Mod(at, extent);
   if (mode == "edge") return Min(Max(at, Int(0)), Int(extent - 1));
   const Expr below = Max(at, Int(0) - at);  // Mirrored at 0, then at the last element.
