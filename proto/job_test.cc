@@ -123,7 +123,8 @@ TEST(RunJobTest, JobAndResultComeBackAsTheyWere) {
                               .cold_policy = ColdPolicy::kModelOrder,
                               .arena_bytes = 1 << 20,
                               .timeout = absl::Seconds(3),
-                              .distribution = "normal"},
+                              .distribution = "normal",
+                              .model_constant_bytes = int64_t{102} << 20},
                    .target = "cpu:arch=znver3",
                    .model_sha256 = kHashB,
                    .model_order = ModelOrder{

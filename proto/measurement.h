@@ -78,7 +78,7 @@ struct Latencies {
 
 // Of the method that workers have (worker/runner/runner_executor.h). Timings of two versions do not
 // compare.
-inline constexpr int32_t kMeasureMethodVersion = 2;
+inline constexpr int32_t kMeasureMethodVersion = 3;
 
 enum class MeasureMode { kUnknown = 0, kIsolated = 1, kInNetwork = 2 };
 enum class ColdPolicy { kUnknown = 0, kWarm = 1, kRotatedArena = 2, kModelOrder = 3 };

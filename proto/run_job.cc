@@ -30,12 +30,18 @@ void MethodToProto(const MeasureMethod& method, v1::MeasureMethod* message) {
   message->set_arena_bytes(method.arena_bytes);
   message->set_timeout_ns(absl::ToInt64Nanoseconds(method.timeout));
   message->set_distribution(method.distribution);
+  message->set_model_constant_bytes(method.model_constant_bytes);
 }
 
 absl::StatusOr<MeasureMethod> MethodFromProto(const v1::MeasureMethod& message) {
   if (message.timeout_ns() <= 0) {
     return absl::InvalidArgumentError(
         absl::StrFormat("run job: got timeout_ns=%d, want > 0", message.timeout_ns()));
+  }
+  if (message.arena_bytes() < 0 || message.model_constant_bytes() < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("run job: got arena_bytes=%d and model_constant_bytes=%d, want >= 0",
+                        message.arena_bytes(), message.model_constant_bytes()));
   }
   if (!v1::Environment::ColdPolicy_IsValid(message.cold_policy())) {
     return absl::InvalidArgumentError(absl::StrFormat(
@@ -53,6 +59,7 @@ absl::StatusOr<MeasureMethod> MethodFromProto(const v1::MeasureMethod& message) 
       .arena_bytes = message.arena_bytes(),
       .timeout = absl::Nanoseconds(message.timeout_ns()),
       .distribution = message.distribution(),
+      .model_constant_bytes = message.model_constant_bytes(),
   };
 }
 

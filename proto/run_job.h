@@ -42,6 +42,7 @@ struct MeasureMethod {
   int64_t arena_bytes = 0;
   absl::Duration timeout = absl::Seconds(10);  // Of one candidate's child; > 0.
   std::string distribution = "";               // Of float inputs; empty: "normal".
+  int64_t model_constant_bytes = 0;            // Of all its constants; 0: not known.
 
   bool operator==(const MeasureMethod&) const = default;
 };

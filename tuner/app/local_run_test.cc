@@ -51,6 +51,21 @@ class LocalRunTest : public ::testing::Test {
   std::string study_id_;
 };
 
+// What decides where measurements find weights.
+TEST(TuningTest, ConstantsAreThoseOfAllSteps) {
+  ASSERT_OK_AND_ASSIGN(const StudySpec spec,
+                       CompleteStudySpec({.task = "conv2d:h=8,ci=16,co=32,k=3,p=1",
+                                          .target = "cpu:arch=znver3,threads=1"}));
+  ASSERT_OK_AND_ASSIGN(const Tuning conv, PrepareTuning(spec));
+  EXPECT_EQ(conv.constant_bytes, 4 * 32 * 16 * 3 * 3);
+  ASSERT_OK_AND_ASSIGN(
+      const StudySpec model_spec,
+      CompleteStudySpec({.task = "resnet18", .target = "cpu:arch=znver3,threads=1"}));
+  ASSERT_OK_AND_ASSIGN(const Tuning model, PrepareTuning(model_spec));
+  // 11.7 million parameters, of which those of normalization are folded into weights and biases.
+  EXPECT_NEAR(static_cast<double>(model.constant_bytes), 4 * 11.69e6, 4 * 0.1e6);
+}
+
 TEST_F(LocalRunTest, AStoredStudyWaitsUnderAnIdThatSortsByTime) {
   EXPECT_THAT(study_id_, StartsWith("20270115-080000-"));
   ASSERT_OK_AND_ASSIGN(const StudyView view, LoadStudyView(database_, study_id_));

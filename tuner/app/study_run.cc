@@ -37,13 +37,13 @@ double MachinePeak(const Tuning& tuning) {
                    tuning.target.threads, /*loads_per_operation=*/0);
 }
 
-MeasureMethod Method() {
-  // A choice; nothing was measured. It is far above the noise of a repeat (a few percent), and a
-  // candidate that is half as slow again needs no exact time: it is neither best nor, with the
-  // other algorithms' defaults within half as much again, a contender of refine (docs/adr/0002).
-  // Above this ratio to the incumbent a candidate is not worth more repeats.
+MeasureMethod MethodFor(const Tuning& tuning) {
+  // Above this ratio to the incumbent a candidate is not worth more repeats. A choice; nothing was
+  // measured. It is far above the noise of a repeat (a few percent), and a candidate that is half
+  // as slow again needs no exact time: it is neither best nor, with the other algorithms' defaults
+  // within half as much again, a contender of refine (docs/adr/0002).
   constexpr double kEarlyStopRatio = 1.5;
-  return {.early_stop_ratio = kEarlyStopRatio};
+  return {.early_stop_ratio = kEarlyStopRatio, .model_constant_bytes = tuning.constant_bytes};
 }
 
 // A study's own errors: another tuner's, or a store's.
@@ -72,7 +72,7 @@ class StudyRun::Impl {
                               .study = options_.study_id,
                               .session = absl::StrCat(seed),
                               .priority = options_.tuning->spec.priority,
-                              .method = Method()});
+                              .method = MethodFor(*options_.tuning)});
     // A client of its own, whose results are no trials'.
     TrackerClient network_client({.tracker = options_.tracker,
                                   .tuner_id = absl::StrCat(options_.study_id, "/refine"),

@@ -71,6 +71,7 @@ absl::StatusOr<Tuning> PrepareTuning(const StudySpec& spec) {
     ASSIGN_OR_RETURN(StudyTaskSpec study_task, ToStudyTask(task));
     tuning.tasks.push_back(std::move(study_task));
     tuning.flop_counts.push_back(task.flop_count);
+    tuning.constant_bytes += task.weight * WorkloadConstantBytes(task.workload);
   }
   return tuning;
 }

@@ -21,6 +21,8 @@ struct Tuning {
   Graph graph = {};
   std::vector<StudyTaskSpec> tasks = {};  // As the study store has them.
   std::vector<int64_t> flop_counts = {};  // Of the tasks.
+  // Of all steps' weights: what decides where measurements find them.
+  int64_t constant_bytes = 0;
   // The task of each step of the model; empty: it is a single operator.
   std::vector<int> model_order = {};
 };

@@ -35,6 +35,17 @@ std::optional<int64_t> WorkloadFlops(absl::string_view workload_text) {
   return CountFlops(*program);
 }
 
+int64_t WorkloadConstantBytes(absl::string_view workload_text) {
+  const absl::StatusOr<Program> program = ParseProgram(workload_text);
+  if (!program.ok()) return 0;
+  int64_t bytes = 0;
+  for (const Buffer& buffer : program->buffers) {
+    if (buffer.role != BufferRole::kConstant) continue;
+    bytes += ElementCount(buffer.shape) * SizeBytes(buffer.dtype);
+  }
+  return bytes;
+}
+
 std::string WorkloadTitle(absl::string_view operators, absl::string_view workload_text) {
   const absl::StatusOr<Program> program = ParseProgram(workload_text);
   if (!program.ok()) return std::string(operators);

@@ -13,6 +13,10 @@ namespace burnish {
 // Arithmetic operations of one call; nothing where the text is none that this version reads.
 std::optional<int64_t> WorkloadFlops(absl::string_view workload_text);
 
+// Of its constants (weights), as the model has them; 0 where the text is none that this version
+// reads.
+int64_t WorkloadConstantBytes(absl::string_view workload_text);
+
 // `operators` ("conv+relu") with the shapes that tell it from its like: of a convolution the output
 // image, channels in and out and the kernel, "conv+relu 14x14 256-256 3x3"; else the first input's
 // dimensions and the output's, "softmax 128x1000". Dimensions of 1 in front are left out. A text

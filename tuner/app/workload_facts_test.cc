@@ -35,6 +35,12 @@ TEST(WorkloadFactsTest, TextOfAnotherVersionSaysNothing) {
   EXPECT_EQ(WorkloadFlops("workload/99"), std::nullopt);
 }
 
+TEST(WorkloadFactsTest, ConstantsAreTheWeights) {
+  EXPECT_EQ(WorkloadConstantBytes(kConvolution), 4 * 4 * 3 * 2 * 2);
+  EXPECT_EQ(WorkloadConstantBytes(kTranspose), 0);
+  EXPECT_EQ(WorkloadConstantBytes("workload/99"), 0);
+}
+
 TEST(WorkloadFactsTest, OperationsOfAConvolution) {
   // Outputs times terms, each a multiplication and an addition.
   EXPECT_EQ(WorkloadFlops(kConvolution), 2 * (4 * 4 * 4) * (2 * 2 * 3));

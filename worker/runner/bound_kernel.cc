@@ -352,6 +352,9 @@ RuntimeStatus BoundKernel::PrepareTiming(std::span<uint8_t> cold_arena) {
       at += buffer.size_bytes;
     }
   }
+  for (uint64_t page = 0; page < at; page += kPageBytes) {
+    (void)*static_cast<const volatile uint8_t*>(cold_arena.data() + page);
+  }
   timing_buffers_.push_back(own);
   constants_are_cold_ =
       !cold_arena.empty() && (copy_count > 0 || constant_bytes > cold_arena.size());

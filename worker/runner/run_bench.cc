@@ -129,8 +129,9 @@ absl::Status RunBench::PrepareFiles(int64_t arena_bytes) {
   if (!outputs_.valid()) {
     ASSIGN_OR_RETURN(outputs_, MakeMemoryFile("burnish-outputs"));
   }
-  // Kept from candidate to candidate: filling it writes all of its megabytes.
-  if (arena_bytes <= 0 || arena_bytes_ == arena_bytes) return absl::OkStatus();
+  // Kept from candidate to candidate: filling it writes all of its megabytes. Jobs of several
+  // models want arenas of several sizes: each maps the beginning of the largest.
+  if (arena_bytes <= arena_bytes_) return absl::OkStatus();
   ASSIGN_OR_RETURN(arena_, MakeArena(arena_bytes));
   arena_bytes_ = arena_bytes;
   return absl::OkStatus();

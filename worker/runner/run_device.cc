@@ -20,6 +20,11 @@ namespace {
 
 constexpr int64_t kColdArenaBytesMin = 8 << 20;
 constexpr int64_t kColdArenaBytesMax = 1 << 30;
+// Of the last cache, what constants find there beside activations and code.
+constexpr double kConstantsShare = 0.75;
+// So many times its size evict whatever was in a cache: once would do if it replaced the oldest
+// line only, which no cache does.
+constexpr int64_t kPastCache = 2;
 
 // Of the first CPU; empty where the system does not say.
 std::string Microcode() {
@@ -118,10 +123,21 @@ Environment HostEnvironment(const CpuInfo& host) {
   return environment;
 }
 
-int64_t ColdArenaBytes(const CpuInfo& host) {
-  int64_t largest = 0;
-  for (const CpuCache& cache : host.caches) largest = std::max(largest, cache.size_bytes);
-  return std::clamp(2 * largest, kColdArenaBytesMin, kColdArenaBytesMax);
+int64_t ColdArenaBytes(const CpuInfo& host, int threads, int64_t model_constant_bytes) {
+  int64_t last = 0, inner = 0;
+  for (const CpuCache& cache : host.caches) last = std::max(last, cache.size_bytes);
+  for (const CpuCache& cache : host.caches) {
+    if (cache.size_bytes < last) inner = std::max(inner, cache.size_bytes);
+  }
+  const auto room = static_cast<int64_t>(kConstantsShare * static_cast<double>(last));
+  if (model_constant_bytes > 0 && model_constant_bytes <= room) {
+    return std::min(std::max(model_constant_bytes, kPastCache * inner * threads), room);
+  }
+  // What the model itself reads between two calls drives out no more than that. Without the model's
+  // size twice the cache does, whatever its replacement policy.
+  int64_t bytes = kPastCache * last;
+  if (model_constant_bytes > 0) bytes = std::clamp(model_constant_bytes, last + last / 4, bytes);
+  return std::clamp(bytes, kColdArenaBytesMin, kColdArenaBytesMax);
 }
 
 }  // namespace burnish

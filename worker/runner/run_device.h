@@ -32,8 +32,12 @@ RunCpus CpusFor(const RunDevice& device, const CpuInfo& host, int threads);
 // What a measurement says of the host: CPU model, microcode, hypervisor, kernel. Read once.
 Environment HostEnvironment(const CpuInfo& host);
 
-// Twice the last-level cache: what constants must go through to be cold.
-int64_t ColdArenaBytes(const CpuInfo& host);
+// The arena that timed constants are read from in turn, so that each call finds its own where a
+// call in the whole model finds them. `model_constant_bytes`: of all constants of the model; 0: not
+// known. Where the last cache has room for them, they lie there but in no cache before it: an arena
+// that the caches of `threads` cores do not hold, and the last one does. Else they lie in memory:
+// an arena that is larger than the last cache, by no more than the model is, up to 1 GiB.
+int64_t ColdArenaBytes(const CpuInfo& host, int threads, int64_t model_constant_bytes);
 
 }  // namespace burnish
 

@@ -43,6 +43,9 @@ absl::Status CheckMethod(const MeasureMethod& method) {
   return absl::OkStatus();
 }
 
+// More than a sequence takes values from (kernel_sequence.cc), less than anybody waits for.
+constexpr int64_t kNetworkArenaBytes = 1 << 20;
+
 absl::Status CheckTarget(const Target& target, const RunDevice& device, const CpuInfo& host) {
   if (target.threads > static_cast<int>(device.cpus.size())) {
     return absl::FailedPreconditionError(absl::StrCat("the target has ", target.threads,
@@ -243,7 +246,9 @@ absl::StatusOr<Measurement> RunnerExecutor::RunOne(const RunCandidate& candidate
                        .timing = TimingOf(job.method, candidate.incumbent_ns)};
   if (reference != nullptr) request.reference_artifact = *reference;
   request.timing.arena_bytes =
-      job.method.arena_bytes > 0 ? job.method.arena_bytes : ColdArenaBytes(options_.host_cpu);
+      job.method.arena_bytes > 0
+          ? job.method.arena_bytes
+          : ColdArenaBytes(options_.host_cpu, target.threads, job.method.model_constant_bytes);
   request.timing.lock_paths = LockPaths(used);
   ASSIGN_OR_RETURN(BenchResult result, bench_.Run(request));
 
@@ -285,8 +290,8 @@ absl::StatusOr<RunResult> RunnerExecutor::RunNetwork(const RunJob& job, const Mo
                                .artifact = *artifacts.back(),
                                .contract = candidate.contract});
   }
-  request.timing.arena_bytes =
-      job.method.arena_bytes > 0 ? job.method.arena_bytes : ColdArenaBytes(options_.host_cpu);
+  // Memory is filled from its beginning; what evicts constants is the model's other steps.
+  request.timing.arena_bytes = kNetworkArenaBytes;
   request.timing.lock_paths = LockPaths(used);
   ASSIGN_OR_RETURN(const NetworkBenchResult bench, bench_.RunNetwork(request));
 

@@ -35,10 +35,12 @@ struct RunnerExecutorOptions {
   RunBenchOptions bench = {};
 };
 
-// The measuring method's version 2, of which this is the description: zeros of a MeasureMethod
-// become 20 ms of warm-up and 5 repeats of at least 1 ms; constants are cold; probe kernel and
+// The measuring method's version 3, of which this is the description: zeros of a MeasureMethod
+// become 20 ms of warm-up and 5 repeats of at least 1 ms; constants are where a call in the whole
+// model finds them, in the last cache or in memory (ColdArenaBytes); probe kernel and
 // candidate 0 are timed before and after, in the window of the measuring lock. In a model's order
 // (kernel_sequence.h) each pass is timed step by step, and the probe kernel around all of them.
+// Version 2 had all constants in memory, also those of a model that the last cache holds.
 // Version 1 left constants warm that are larger than half of the arena, which is the last cache,
 // and gave up after any one repeat far above the incumbent.
 class RunnerExecutor : public SlotExecutor {

@@ -48,8 +48,10 @@ class ColdArena {
   static RuntimeOr<ColdArena> Map(int descriptor, int64_t size_bytes) {
     ColdArena arena;
     if (size_bytes <= 0) return arena;
-    // Populated, so that no page fault is timed.
-    void* base = mmap(nullptr, size_bytes, PROT_READ, MAP_SHARED | MAP_POPULATE, descriptor, 0);
+    // Not populated: a GiB takes 0.1 s, and a kernel of few constants reads little of it. Whoever
+    // takes a part touches that part, so that no page fault is timed. A process cannot hand its
+    // page tables to the next, so each candidate pays for its own part.
+    void* base = mmap(nullptr, size_bytes, PROT_READ, MAP_SHARED, descriptor, 0);
     if (base == MAP_FAILED) return ErrnoStatus("mapping the arena of cold constants", errno);
     arena.bytes_ = {static_cast<uint8_t*>(base), static_cast<size_t>(size_bytes)};
     return arena;
