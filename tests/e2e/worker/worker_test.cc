@@ -22,9 +22,11 @@
 #include "gtest/gtest.h"
 #include "proto/artifact_codec.h"
 #include "proto/build_job.h"
+#include "proto/calibration_row.h"
 #include "proto/run_job.h"
 #include "proto/target.h"
 #include "tracker/tracker_client.h"
+#include "tuner/app/farm_client.h"
 #include "worker/runner/test_candidates.h"
 
 namespace burnish {
@@ -72,10 +74,12 @@ class WorkerTest : public ::testing::Test {
     return *std::move(child);
   }
 
-  void StartWorker(const std::vector<std::string>& more_flags = {}) {
-    std::vector<std::string> flags = {"--tracker",     address_,       "--run",       "cpu",
-                                      "--lock-folder", folder_.path(), "--log-level", "warning",
-                                      "--calibration", "table"};
+  // No test waits for a calibration: `row` is what the worker says of its machine.
+  void StartWorker(const std::vector<std::string>& more_flags = {},
+                   const std::string& row = "table") {
+    std::vector<std::string> flags = {
+        "--tracker",    address_,      "--run",   "cpu",           "--lock-folder",
+        folder_.path(), "--log-level", "warning", "--calibration", row};
     flags.insert(flags.end(), more_flags.begin(), more_flags.end());
     worker_ = Start("worker/worker", flags);
   }
@@ -243,6 +247,28 @@ TEST_F(WorkerTest, SignalEndsTheWorkerWhenItHasNothingLeft) {
   EXPECT_EQ(exit.exit_code, 0) << Describe(exit);
 }
 
+TEST_F(WorkerTest, FarmShowsTheWorkersRowAndTheTargetThatItServes) {
+  const CalibrationRow row{
+      .machine = "m", .threads = 1, .clock_ghz = 3, .levels = {{"memory", 12, 12, 90}}};
+  const std::string path = absl::StrCat(folder_.path(), "/row");
+  ASSERT_THAT(WriteFileAtomically(path, ToText(row)), IsOk());
+  Target less = HostWithTwoThreads();
+  less.l3 = {};
+  StartWorker({"--target", less.ToText()}, path);
+  // Its job is done when the tracker has heard of the worker.
+  EXPECT_THAT(tuner_->PutArtifact(VectorArtifact("RIGHT")), IsOk());
+  RunJob job = VectorJob("RIGHT");
+  job.target = less.ToText();
+  Submit("good", job);
+  EXPECT_NE(MeasurementOf(CollectOne()).latencies(), nullptr);
+  ASSERT_OK_AND_ASSIGN(const std::vector<FarmWorker> workers, FarmClient(address_).ListWorkers());
+  ASSERT_THAT(workers, SizeIs(1));
+  EXPECT_EQ(workers[0].calibration, row);
+  ASSERT_THAT(workers[0].slots, SizeIs(1));
+  EXPECT_THAT(workers[0].slots[0].device_keys, ElementsAre(less.DeviceKey()));
+  EXPECT_EQ(workers[0].slots[0].labels.at("target"), less.ToText());
+}
+
 TEST(WorkerFlagsTest, WhatTheWorkerCannotBeIsAUsageError) {
   const auto fails_with = [](const char* hint) {
     return IsOkAndHolds(AllOf(::testing::Field(&ExitInfo::exit_code, 64),
@@ -254,6 +280,10 @@ TEST(WorkerFlagsTest, WhatTheWorkerCannotBeIsAUsageError) {
   EXPECT_THAT(RunWorker({tracker, "--run", "opencl:0"}), fails_with("try --run cpu"));
   EXPECT_THAT(RunWorker({tracker, "--run", "cpu:99999"}), fails_with("CPU 99999"));
   EXPECT_THAT(RunWorker({tracker, "--run", "cpu", "--label", "x"}), fails_with("NAME=VALUE"));
+  EXPECT_THAT(RunWorker({tracker, "--run", "cpu", "--target", "cpu:arch=bdver1"}),
+              fails_with("want what this host can run"));
+  EXPECT_THAT(RunWorker({tracker, "--run", "cpu", "--calibration", "/nowhere/row"}),
+              fails_with("/nowhere/row"));
   EXPECT_THAT(RunWorker({"--run", "cpu"}), fails_with("--tracker"));
   EXPECT_THAT(RunWorker({tracker, "--build", "-1"}), fails_with("--build"));
 }
