@@ -1,91 +1,81 @@
-#include <cmath>
 #include <functional>
-#include <limits>
 #include <map>
 #include <string>
 #include <utility>
 
 #include "compiler/graph/evaluate_internal.h"
+#include "compiler/ir/expr_kinds.h"
 
 namespace burnish {
 namespace {
 
 using Result = std::optional<std::vector<ConstantPtr>>;
 template <typename T>
-using BinaryFn = std::optional<T> (*)(T, T);
+using BinaryFn = std::function<std::optional<T>(T, T)>;
 
-// Signed overflow is undefined in C++; the IR's integers wrap.
-int64_t Wrap(uint64_t v) { return static_cast<int64_t>(v); }
+// An operation of the IR, and whether it takes its operands in the other order.
+struct IrOperation {
+  ExprKind kind;
+  bool swapped = false;
+};
 
-std::optional<int64_t> IntDiv(int64_t a, int64_t b) {
-  if (b == 0 || (a == std::numeric_limits<int64_t>::min() && b == -1)) return std::nullopt;
-  return a / b;
-}
-
-std::optional<int64_t> IntFloorMod(int64_t a, int64_t b) {
-  if (b == 0) return std::nullopt;
-  if (b == -1) return 0;
-  const int64_t r = a % b;
-  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
-}
-
-const std::map<std::string, BinaryFn<int64_t>>& IntFunctions() {
-  using I = int64_t;
-  using O = std::optional<int64_t>;
-  static const auto& functions = *new std::map<std::string, BinaryFn<int64_t>>{
-      {"add", [](I a, I b) -> O { return Wrap(uint64_t(a) + uint64_t(b)); }},
-      {"sub", [](I a, I b) -> O { return Wrap(uint64_t(a) - uint64_t(b)); }},
-      {"mul", [](I a, I b) -> O { return Wrap(uint64_t(a) * uint64_t(b)); }},
-      {"div", IntDiv},
-      {"mod", IntFloorMod},
-      {"min", [](I a, I b) -> O { return std::min(a, b); }},
-      {"max", [](I a, I b) -> O { return std::max(a, b); }},
-      {"equal", [](I a, I b) -> O { return a == b; }},
-      {"less", [](I a, I b) -> O { return a < b; }},
-      {"less_equal", [](I a, I b) -> O { return a <= b; }},
-      {"greater", [](I a, I b) -> O { return a > b; }},
-      {"greater_equal", [](I a, I b) -> O { return a >= b; }},
-      {"and", [](I a, I b) -> O { return (a != 0) && (b != 0); }},
-      {"or", [](I a, I b) -> O { return (a != 0) || (b != 0); }},
-      {"xor", [](I a, I b) -> O { return (a != 0) != (b != 0); }},
+// Operators of two operands that are one operation of the IR. Powers of integers and C's remainder
+// of floats are left to run time.
+const std::map<std::string, IrOperation>& IrOperations() {
+  static const auto& operations = *new std::map<std::string, IrOperation>{
+      {"add", {ExprKind::kAdd}},
+      {"sub", {ExprKind::kSub}},
+      {"mul", {ExprKind::kMul}},
+      {"div", {ExprKind::kDiv}},
+      {"mod", {ExprKind::kMod}},
+      {"pow", {ExprKind::kPow}},
+      {"min", {ExprKind::kMin}},
+      {"max", {ExprKind::kMax}},
+      {"equal", {ExprKind::kEq}},
+      {"less", {ExprKind::kLt}},
+      {"less_equal", {ExprKind::kLe}},
+      {"greater", {ExprKind::kLt, true}},
+      {"greater_equal", {ExprKind::kLe, true}},
+      {"and", {ExprKind::kAnd}},
+      {"or", {ExprKind::kOr}},
   };
-  return functions;
+  return operations;
 }
 
-const std::map<std::string, BinaryFn<double>>& FloatFunctions() {
-  using D = double;
-  using O = std::optional<double>;
-  static const auto& functions = *new std::map<std::string, BinaryFn<double>>{
-      {"add", [](D a, D b) -> O { return a + b; }},
-      {"sub", [](D a, D b) -> O { return a - b; }},
-      {"mul", [](D a, D b) -> O { return a * b; }},
-      {"div", [](D a, D b) -> O { return a / b; }},
-      {"pow", [](D a, D b) -> O { return std::pow(a, b); }},
-      {"min", [](D a, D b) -> O { return std::isnan(a) || a < b ? a : b; }},
-      {"max", [](D a, D b) -> O { return std::isnan(a) || a > b ? a : b; }},
-      {"equal", [](D a, D b) -> O { return a == b; }},
-      {"less", [](D a, D b) -> O { return a < b; }},
-      {"less_equal", [](D a, D b) -> O { return a <= b; }},
-      {"greater", [](D a, D b) -> O { return a > b; }},
-      {"greater_equal", [](D a, D b) -> O { return a >= b; }},
+// Null: not folded.
+BinaryFn<int64_t> IntFunction(const std::string& op) {
+  if (op == "xor") return [](int64_t a, int64_t b) { return (a != 0) != (b != 0); };
+  const auto found = IrOperations().find(op);
+  if (found == IrOperations().end() || found->second.kind == ExprKind::kPow) return nullptr;
+  return [operation = found->second](int64_t a, int64_t b) -> std::optional<int64_t> {
+    if (DividesIntegers(operation.kind) && b == 0) return std::nullopt;
+    const auto function = InfoOf(operation.kind).meaning.int_binary;
+    return operation.swapped ? function(b, a) : function(a, b);
   };
-  return functions;
 }
 
-const std::map<std::string, double (*)(double)>& UnaryFunctions() {
-  using D = double;
-  static const auto& functions = *new std::map<std::string, double (*)(double)>{
-      {"neg", [](D a) { return -a; }},
-      {"abs", [](D a) { return std::fabs(a); }},
-      {"sqrt", [](D a) { return std::sqrt(a); }},
-      {"exp", [](D a) { return std::exp(a); }},
-      {"log", [](D a) { return std::log(a); }},
-      {"floor", [](D a) { return std::floor(a); }},
-      {"ceil", [](D a) { return std::ceil(a); }},
-      {"reciprocal", [](D a) { return 1 / a; }},
-      {"relu", [](D a) { return a < 0 ? 0.0 : a; }},
+BinaryFn<double> FloatFunction(const std::string& op) {
+  const auto found = IrOperations().find(op);
+  if (found == IrOperations().end() || found->second.kind == ExprKind::kMod) return nullptr;
+  const ExprMeaning& meaning = InfoOf(found->second.kind).meaning;
+  if (const auto function = meaning.float_binary) return function;
+  if (meaning.float_test == nullptr) return nullptr;
+  return [test = meaning.float_test, swapped = found->second.swapped](double a, double b) {
+    return swapped ? test(b, a) : test(a, b);
   };
-  return functions;
+}
+
+// Null: not folded.
+double (*UnaryFunction(const std::string& op))(double) {
+  static const auto& kinds = *new std::map<std::string, ExprKind>{
+      {"neg", ExprKind::kNeg},   {"abs", ExprKind::kAbs}, {"sqrt", ExprKind::kSqrt},
+      {"exp", ExprKind::kExp},   {"log", ExprKind::kLog}, {"floor", ExprKind::kFloor},
+      {"ceil", ExprKind::kCeil},
+  };
+  if (op == "reciprocal") return [](double a) { return 1 / a; };
+  if (op == "relu") return [](double a) { return a < 0 ? 0.0 : a; };
+  const auto found = kinds.find(op);
+  return found == kinds.end() ? nullptr : InfoOf(found->second).meaning.float_unary;
 }
 
 // Values of any input as T (double or int64_t).
@@ -121,7 +111,7 @@ void ForEachBroadcast(const std::vector<int64_t>& shape,
 }
 
 template <typename T>
-Result Binary(BinaryFn<T> function, absl::Span<const TypedConstant> inputs,
+Result Binary(const BinaryFn<T>& function, absl::Span<const TypedConstant> inputs,
               const TensorType& output) {
   const std::vector<T> a = Values<T>(inputs[0]);
   const std::vector<T> b = Values<T>(inputs[1]);
@@ -159,7 +149,7 @@ Result Where(absl::Span<const TypedConstant> inputs, const TensorType& output) {
 // along the reduced axes.
 template <typename T>
 Result Reduce(const GraphNode& node, const TypedConstant& x, const TensorType& output,
-              BinaryFn<T> function) {
+              const BinaryFn<T>& function) {
   const std::vector<int64_t>& shape = x.type->shape;
   if (ElementCount(shape) == 0) return std::nullopt;
   std::vector<int64_t> kept = shape;
@@ -190,15 +180,17 @@ std::string ReduceFunction(const std::string& op) {
 }
 
 template <typename T>
-Result Dispatch(const std::map<std::string, BinaryFn<T>>& functions, const GraphNode& node,
+Result Dispatch(BinaryFn<T> (*function_of)(const std::string&), const GraphNode& node,
                 absl::Span<const TypedConstant> inputs, const TensorType& output) {
   if (inputs.size() == 2 && node.op != "mod") {
-    const auto found = functions.find(node.op);
-    if (found != functions.end()) return Binary<T>(found->second, inputs, output);
+    if (const BinaryFn<T> function = function_of(node.op)) {
+      return Binary<T>(function, inputs, output);
+    }
   }
-  const auto reducer = functions.find(ReduceFunction(node.op));
-  if (inputs.size() == 1 && reducer != functions.end()) {
-    return Reduce<T>(node, inputs[0], output, reducer->second);
+  if (inputs.size() == 1) {
+    if (const BinaryFn<T> reducer = function_of(ReduceFunction(node.op))) {
+      return Reduce<T>(node, inputs[0], output, reducer);
+    }
   }
   return std::nullopt;
 }
@@ -233,14 +225,14 @@ std::optional<std::vector<ConstantPtr>> EvaluateArithmetic(const GraphNode& node
     return std::vector<ConstantPtr>{Pack(output_type.dtype, values)};
   }
   if (node.op == "mod" && inputs.size() == 2 && !is_float && node.attributes.Int("fmod", 0) == 0) {
-    return Binary<int64_t>(IntFloorMod, inputs, output_type);
+    return Binary<int64_t>(IntFunction("mod"), inputs, output_type);
   }
-  const auto unary = UnaryFunctions().find(node.op);
-  if (is_float && inputs.size() == 1 && unary != UnaryFunctions().end()) {
-    return Unary(unary->second, inputs[0], output_type);
+  const auto unary = UnaryFunction(node.op);
+  if (is_float && inputs.size() == 1 && unary != nullptr) {
+    return Unary(unary, inputs[0], output_type);
   }
-  if (is_float) return Dispatch<double>(FloatFunctions(), node, inputs, output_type);
-  return Dispatch<int64_t>(IntFunctions(), node, inputs, output_type);
+  if (is_float) return Dispatch<double>(&FloatFunction, node, inputs, output_type);
+  return Dispatch<int64_t>(&IntFunction, node, inputs, output_type);
 }
 
 }  // namespace burnish

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
+#include "compiler/ir/expr_kinds.h"
 #include "compiler/ir/expr_text.h"
 
 namespace burnish {
@@ -76,7 +77,7 @@ class ExprParser {
     if (token.kind != TokenKind::kSymbol) return std::nullopt;
     for (int kind = static_cast<int>(ExprKind::kAdd); kind <= static_cast<int>(ExprKind::kOr);
          ++kind) {
-      const char* name = InfixName(static_cast<ExprKind>(kind));
+      const char* name = InfoOf(static_cast<ExprKind>(kind)).infix;
       if (name != nullptr && token.text == name) return static_cast<ExprKind>(kind);
     }
     return std::nullopt;
@@ -90,10 +91,10 @@ class ExprParser {
     while (true) {
       const Token token = cursor_.Peek();
       const std::optional<ExprKind> kind = InfixKind(token);
-      if (!kind.has_value() || InfixLevel(*kind) < level_min) return left;
+      if (!kind.has_value() || InfoOf(*kind).infix_level < level_min) return left;
       cursor_.Advance();
       // One level tighter: a - b - c is (a - b) - c.
-      ASSIGN_OR_RETURN(Tree right, ParseInfix(InfixLevel(*kind) + 1));
+      ASSIGN_OR_RETURN(Tree right, ParseInfix(InfoOf(*kind).infix_level + 1));
       if (left.e->dtype != right.e->dtype) {
         return TypesDiffer(token, left.e->dtype, right.e->dtype);
       }
@@ -252,8 +253,8 @@ class ExprParser {
   }
 
   static std::optional<ExprKind> CallKind(absl::string_view word) {
-    for (int kind = 0; kind <= static_cast<int>(ExprKind::kBoundsCheck); ++kind) {
-      const char* name = CallName(static_cast<ExprKind>(kind));
+    for (int kind = 0; kind < kExprKindCount; ++kind) {
+      const char* name = InfoOf(static_cast<ExprKind>(kind)).call;
       if (name != nullptr && word == name) return static_cast<ExprKind>(kind);
     }
     return std::nullopt;
@@ -261,7 +262,7 @@ class ExprParser {
 
   absl::StatusOr<Tree> ParseCall(const Token& token, ExprKind kind, DType cast_type) {
     ASSIGN_OR_RETURN(std::vector<Tree> operands, ParseList(")"));
-    const size_t want = IsUnary(kind) ? 1 : 2;
+    const auto want = static_cast<size_t>(InfoOf(kind).operand_count);
     if (operands.size() != want) {
       return TokenCursor::ErrorAt(token,
                                   absl::StrFormat("%d operands, not %d", want, operands.size()));
@@ -271,7 +272,7 @@ class ExprParser {
     }
     DType dtype = operands[0].e->dtype;
     if (kind == ExprKind::kCast) dtype = cast_type;
-    if (kind == ExprKind::kIsNan) dtype = DType::kBool;
+    if (InfoOf(kind).gives_bool) dtype = DType::kBool;
     return Make(token, {.kind = kind, .dtype = dtype}, std::move(operands));
   }
 

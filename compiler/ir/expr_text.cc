@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "compiler/ir/expr_kinds.h"
 
 namespace burnish {
 namespace {
@@ -51,7 +52,7 @@ class Speller {
   static int LevelOf(const ExprNode& e) {
     if (e.kind == ExprKind::kSelect) return kTernaryLevel;
     if (e.kind == ExprKind::kNeg || e.kind == ExprKind::kNot) return kUnaryLevel;
-    return InfixName(e.kind) != nullptr ? InfixLevel(e.kind) : kPrimaryLevel;
+    return InfoOf(e.kind).infix != nullptr ? InfoOf(e.kind).infix_level : kPrimaryLevel;
   }
 
   void WriteBare(const ExprNode& e, int level) {
@@ -96,13 +97,13 @@ class Speller {
       default:
         break;
     }
-    if (const char* infix = InfixName(e.kind)) {
+    if (const char* infix = InfoOf(e.kind).infix) {
       // Left-associative; comparisons do not chain.
       Write(e.operands[0], level == kCompareLevel ? level + 1 : level);
       absl::StrAppend(&text_, " ", infix, " ");
       return Write(e.operands[1], level + 1);
     }
-    text_ += CallName(e.kind);
+    text_ += InfoOf(e.kind).call;
     WriteList(e, '(', ')');
   }
 
@@ -190,97 +191,6 @@ bool IsReservedWord(absl::string_view word) {
   return std::find(std::begin(kReservedWords), std::end(kReservedWords), word) !=
              std::end(kReservedWords) ||
          word == "inf_f64" || word == "nan_f64";
-}
-
-const char* CallName(ExprKind kind) {
-  switch (kind) {
-    case ExprKind::kAbs:
-      return "abs";
-    case ExprKind::kSqrt:
-      return "sqrt";
-    case ExprKind::kExp:
-      return "exp";
-    case ExprKind::kLog:
-      return "log";
-    case ExprKind::kTanh:
-      return "tanh";
-    case ExprKind::kErf:
-      return "erf";
-    case ExprKind::kSin:
-      return "sin";
-    case ExprKind::kCos:
-      return "cos";
-    case ExprKind::kFloor:
-      return "floor";
-    case ExprKind::kCeil:
-      return "ceil";
-    case ExprKind::kRound:
-      return "round";
-    case ExprKind::kSign:
-      return "sign";
-    case ExprKind::kIsNan:
-      return "is_nan";
-    case ExprKind::kMin:
-      return "min";
-    case ExprKind::kMax:
-      return "max";
-    case ExprKind::kPow:
-      return "pow";
-    case ExprKind::kBoundsCheck:
-      return "bounds_check";
-    default:
-      return nullptr;
-  }
-}
-
-const char* InfixName(ExprKind kind) {
-  switch (kind) {
-    case ExprKind::kAdd:
-      return "+";
-    case ExprKind::kSub:
-      return "-";
-    case ExprKind::kMul:
-      return "*";
-    case ExprKind::kDiv:
-      return "/";
-    case ExprKind::kFloorDiv:
-      return "//";
-    case ExprKind::kMod:
-      return "%";
-    case ExprKind::kLt:
-      return "<";
-    case ExprKind::kLe:
-      return "<=";
-    case ExprKind::kEq:
-      return "==";
-    case ExprKind::kNe:
-      return "!=";
-    case ExprKind::kAnd:
-      return "&&";
-    case ExprKind::kOr:
-      return "||";
-    default:
-      return nullptr;
-  }
-}
-
-int InfixLevel(ExprKind kind) {
-  switch (kind) {
-    case ExprKind::kOr:
-      return 1;
-    case ExprKind::kAnd:
-      return 2;
-    case ExprKind::kLt:
-    case ExprKind::kLe:
-    case ExprKind::kEq:
-    case ExprKind::kNe:
-      return kCompareLevel;
-    case ExprKind::kAdd:
-    case ExprKind::kSub:
-      return 4;
-    default:
-      return 5;
-  }
 }
 
 }  // namespace burnish

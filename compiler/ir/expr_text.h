@@ -38,13 +38,6 @@ std::string NameText(absl::string_view name);
 
 bool IsReservedWord(absl::string_view word);
 
-// "exp", "min", .. : kinds that are spelled as calls; null for the others.
-const char* CallName(ExprKind kind);
-// "+", "&&", ..: binary kinds that are spelled infix; null for the others.
-const char* InfixName(ExprKind kind);
-// How tight an infix kind binds: 1 for || to 5 for *.
-int InfixLevel(ExprKind kind);
-
 }  // namespace burnish
 
 #endif  // COMPILER_IR_EXPR_TEXT_H_

@@ -1,5 +1,6 @@
 // Ranges and values of integer expressions over the variables of one program, for the verifier.
-// Independent of simplify.h, and safe on hostile input: arithmetic that may wrap is never trusted.
+// On purpose independent of simplify.h and expr_kinds.h, so that one can be wrong without the
+// other, and safe on hostile input: arithmetic that may wrap is never trusted.
 #ifndef COMPILER_IR_INDEX_SPACE_H_
 #define COMPILER_IR_INDEX_SPACE_H_
 

@@ -5,29 +5,12 @@
 #include <limits>
 
 #include "base/check.h"
+#include "compiler/ir/expr_kinds.h"
 
 namespace burnish::interpreter {
 namespace {
 
 uint64_t Bits(int64_t a) { return static_cast<uint64_t>(a); }
-
-// By squaring, wrapping. Negative exponents: the reciprocal, truncated (0 but for bases 1 and -1).
-int64_t IntPow(int64_t base, int64_t exponent) {
-  if (exponent < 0) {
-    if (base == 1) return 1;
-    return base == -1 ? (exponent % 2 == 0 ? 1 : -1) : 0;
-  }
-  uint64_t result = 1;
-  for (uint64_t power = Bits(base); exponent > 0; exponent >>= 1, power *= power) {
-    if (exponent & 1) result *= power;
-  }
-  return static_cast<int64_t>(result);
-}
-
-double MinOrNan(double a, double b) { return std::isnan(a) || a < b ? a : b; }
-double MaxOrNan(double a, double b) { return std::isnan(a) || a > b ? a : b; }
-
-double SignOf(double a) { return std::isnan(a) ? a : static_cast<double>((a > 0) - (a < 0)); }
 
 // |derivative| at x of the functions whose magnitude follows the general rule; f is the value.
 double Slope(ExprKind kind, double x, double f) {
@@ -54,60 +37,6 @@ double Slope(ExprKind kind, double x, double f) {
 // Slope times magnitude, where an infinite slope at an exact zero says nothing.
 double Scaled(double slope, double magnitude) { return magnitude == 0 ? 0 : slope * magnitude; }
 
-double FloatUnaryValue(ExprKind kind, double x) {
-  switch (kind) {
-    case ExprKind::kNeg:
-      return -x;
-    case ExprKind::kAbs:
-      return std::abs(x);
-    case ExprKind::kSqrt:
-      return std::sqrt(x);
-    case ExprKind::kExp:
-      return std::exp(x);
-    case ExprKind::kLog:
-      return std::log(x);
-    case ExprKind::kTanh:
-      return std::tanh(x);
-    case ExprKind::kErf:
-      return std::erf(x);
-    case ExprKind::kSin:
-      return std::sin(x);
-    case ExprKind::kCos:
-      return std::cos(x);
-    case ExprKind::kFloor:
-      return std::floor(x);
-    case ExprKind::kCeil:
-      return std::ceil(x);
-    case ExprKind::kRound:  // Half to even: the default rounding mode.
-      return std::nearbyint(x);
-    case ExprKind::kSign:
-      return SignOf(x);
-    default:
-      CHECK(false) << "not a unary operation on floats: " << static_cast<int>(kind);
-  }
-  return 0;
-}
-
-double FloatBinaryValue(ExprKind kind, double a, double b) {
-  switch (kind) {
-    case ExprKind::kDiv:
-      return a / b;
-    case ExprKind::kFloorDiv:
-      return std::floor(a / b);
-    case ExprKind::kMod:
-      return std::fmod(a, b);
-    case ExprKind::kMin:
-      return MinOrNan(a, b);
-    case ExprKind::kMax:
-      return MaxOrNan(a, b);
-    case ExprKind::kPow:
-      return std::pow(a, b);
-    default:
-      CHECK(false) << "not a binary operation on floats: " << static_cast<int>(kind);
-  }
-  return 0;
-}
-
 double BinaryMagnitude(ExprKind kind, const Slot& a, const Slot& b, double f) {
   const double x = a.value.f;
   const double y = b.value.f;
@@ -131,84 +60,33 @@ double BinaryMagnitude(ExprKind kind, const Slot& a, const Slot& b, double f) {
 }  // namespace
 
 int64_t IntUnary(ExprKind kind, int64_t a) {
-  switch (kind) {
-    case ExprKind::kNeg:
-      return static_cast<int64_t>(0 - Bits(a));
-    case ExprKind::kAbs:
-      return a < 0 ? static_cast<int64_t>(0 - Bits(a)) : a;
-    case ExprKind::kFloor:
-    case ExprKind::kCeil:
-    case ExprKind::kRound:
-      return a;
-    case ExprKind::kSign:
-      return (a > 0) - (a < 0);
-    case ExprKind::kNot:
-      return a == 0;
-    case ExprKind::kIsNan:
-      return 0;
-    default:
-      CHECK(false) << "not a unary operation on integers: " << static_cast<int>(kind);
-  }
-  return 0;
+  const auto function = InfoOf(kind).meaning.int_unary;
+  CHECK(function != nullptr) << "not a unary operation on integers: " << static_cast<int>(kind);
+  return function(a);
 }
 
 int64_t IntBinary(ExprKind kind, int64_t a, int64_t b) {
-  switch (kind) {
-    case ExprKind::kDiv:  // By -1: the least integer has no negative, and wraps.
-      return b == -1 ? static_cast<int64_t>(0 - Bits(a)) : a / b;
-    case ExprKind::kFloorDiv:
-      if (b == -1) return static_cast<int64_t>(0 - Bits(a));
-      return a / b - ((a % b != 0 && (a % b < 0) != (b < 0)) ? 1 : 0);
-    case ExprKind::kMod:
-      if (b == -1) return 0;
-      return a % b + ((a % b != 0 && (a % b < 0) != (b < 0)) ? b : 0);
-    case ExprKind::kMin:
-      return std::min(a, b);
-    case ExprKind::kMax:
-      return std::max(a, b);
-    case ExprKind::kPow:
-      return IntPow(a, b);
-    case ExprKind::kLt:
-      return a < b;
-    case ExprKind::kLe:
-      return a <= b;
-    case ExprKind::kEq:
-      return a == b;
-    case ExprKind::kNe:
-      return a != b;
-    case ExprKind::kAnd:
-      return (a != 0) & (b != 0);
-    case ExprKind::kOr:
-      return (a != 0) | (b != 0);
-    default:
-      CHECK(false) << "not a binary operation on integers: " << static_cast<int>(kind);
-  }
-  return 0;
+  const auto function = InfoOf(kind).meaning.int_binary;
+  CHECK(function != nullptr) << "not a binary operation on integers: " << static_cast<int>(kind);
+  return function(a, b);
 }
 
 int64_t FloatCompare(ExprKind kind, double a, double b) {
-  switch (kind) {
-    case ExprKind::kLt:
-      return a < b;
-    case ExprKind::kLe:
-      return a <= b;
-    case ExprKind::kEq:
-      return a == b;
-    case ExprKind::kNe:
-      return a != b;
-    default:
-      CHECK(false) << "not a comparison of floats: " << static_cast<int>(kind);
-  }
-  return 0;
+  const auto test = InfoOf(kind).meaning.float_test;
+  CHECK(test != nullptr) << "not a comparison of floats: " << static_cast<int>(kind);
+  return test(a, b);
 }
 
 void FloatUnary(ExprKind kind, bool with_magnitude, Slot* slot) {
   const double x = slot->value.f;
-  if (kind == ExprKind::kIsNan || kind == ExprKind::kNot) {
-    slot->value.i = kind == ExprKind::kIsNan ? std::isnan(x) : x == 0;
+  const ExprMeaning& meaning = InfoOf(kind).meaning;
+  if (meaning.float_test != nullptr) {
+    slot->value.i = meaning.float_test(x, x);
     return;
   }
-  const double f = FloatUnaryValue(kind, x);
+  CHECK(meaning.float_unary != nullptr)
+      << "not a unary operation on floats: " << static_cast<int>(kind);
+  const double f = meaning.float_unary(x);
   if (with_magnitude && kind != ExprKind::kNeg && kind != ExprKind::kAbs) {
     // At 0 the slope of the square root is infinite; the root of the error is what remains.
     slot->magnitude = kind == ExprKind::kSqrt && f == 0
@@ -219,7 +97,9 @@ void FloatUnary(ExprKind kind, bool with_magnitude, Slot* slot) {
 }
 
 void FloatBinary(ExprKind kind, bool with_magnitude, Slot* slot) {
-  const double f = FloatBinaryValue(kind, slot[0].value.f, slot[1].value.f);
+  const auto function = InfoOf(kind).meaning.float_binary;
+  CHECK(function != nullptr) << "not a binary operation on floats: " << static_cast<int>(kind);
+  const double f = function(slot[0].value.f, slot[1].value.f);
   if (with_magnitude) slot->magnitude = BinaryMagnitude(kind, slot[0], slot[1], f);
   slot->value.f = f;
 }

@@ -1,4 +1,5 @@
-// Private to the interpreter: what each operation computes, in double and 64-bit integers.
+// Private to the interpreter: operations (expr_kinds.h) on its slots, and the magnitudes that bound
+// what rounding does to them.
 //
 // Magnitudes. With m(x) the magnitude of x, |x| <= m(x), the rounding error of a value that is
 // computed in f32 is bounded by a small multiple of 2^-24 * m:

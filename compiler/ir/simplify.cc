@@ -5,16 +5,10 @@
 #include <utility>
 
 #include "base/check.h"
+#include "compiler/ir/expr_kinds.h"
 
 namespace burnish {
 namespace {
-
-// Every rule here is about floor division and the modulus that goes with it: (x / c) * c + x % c =
-// x holds for negative x as well, which C++'s truncation does not give.
-int64_t FloorDivInt(int64_t a, int64_t b) {
-  const int64_t q = a / b;
-  return (a % b != 0 && ((a < 0) != (b < 0))) ? q - 1 : q;
-}
 
 // A total order on trees; terms are kept in it. By content, not by address: the same program must
 // give the same text and the same hash in every process.
@@ -78,7 +72,7 @@ struct Divided {
 
 Divided DivideTerms(const LinearForm& x, int64_t divisor) {
   Divided result;
-  result.quotient.constant = FloorDivInt(x.constant, divisor);
+  result.quotient.constant = FloorDivide(x.constant, divisor);
   result.rest.constant = x.constant - result.quotient.constant * divisor;
   for (const auto& [atom, coefficient] : x.terms) {
     // floor((d * q + r) / d) = q + floor(r / d) for any integer q, so that multiples go out term by
@@ -118,8 +112,8 @@ Reduced ReduceByGcd(const LinearForm& rest, int64_t divisor) {
 LinearForm FloorDivLinear(const LinearForm& x, int64_t divisor, const VarRanges& ranges) {
   Divided divided = DivideTerms(x, divisor);
   if (const auto range = RangeOfLinear(divided.rest, ranges)) {
-    const int64_t low = FloorDivInt(range->min, divisor);
-    if (low == FloorDivInt(range->max, divisor)) {
+    const int64_t low = FloorDivide(range->min, divisor);
+    if (low == FloorDivide(range->max, divisor)) {
       divided.quotient.constant += low;
       return divided.quotient;
     }
@@ -148,8 +142,8 @@ LinearForm FloorDivLinear(const LinearForm& x, int64_t divisor, const VarRanges&
 LinearForm ModLinear(const LinearForm& x, int64_t divisor, const VarRanges& ranges) {
   Divided divided = DivideTerms(x, divisor);
   if (const auto range = RangeOfLinear(divided.rest, ranges)) {
-    const int64_t low = FloorDivInt(range->min, divisor);
-    if (low == FloorDivInt(range->max, divisor)) {
+    const int64_t low = FloorDivide(range->min, divisor);
+    if (low == FloorDivide(range->max, divisor)) {
       divided.rest.constant -= low * divisor;
       return divided.rest;
     }
@@ -334,8 +328,8 @@ std::optional<Range> RangeOf(const Expr& e, const VarRanges& ranges) {
   const auto a = operand(0), b = operand(1);
   // Before the operands must have ranges: a modulus is bounded by its divisor alone.
   if (e->kind == ExprKind::kMod && b.has_value() && b->min == b->max && b->min > 0) {
-    if (a.has_value() && FloorDivInt(a->min, b->min) == FloorDivInt(a->max, b->min)) {
-      const int64_t base = FloorDivInt(a->min, b->min) * b->min;
+    if (a.has_value() && FloorDivide(a->min, b->min) == FloorDivide(a->max, b->min)) {
+      const int64_t base = FloorDivide(a->min, b->min) * b->min;
       return Range{a->min - base, a->max - base};
     }
     return Range{0, b->min - 1};
@@ -359,8 +353,8 @@ std::optional<Range> RangeOf(const Expr& e, const VarRanges& ranges) {
       // The quotient is monotonous in each operand only while the divisor keeps its sign; then
       // corners are the extremes.
       if (b->min <= 0) return std::nullopt;
-      return hull({FloorDivInt(a->min, b->min), FloorDivInt(a->min, b->max),
-                   FloorDivInt(a->max, b->min), FloorDivInt(a->max, b->max)});
+      return hull({FloorDivide(a->min, b->min), FloorDivide(a->min, b->max),
+                   FloorDivide(a->max, b->min), FloorDivide(a->max, b->max)});
     default:
       return std::nullopt;
   }
@@ -453,9 +447,8 @@ int64_t EvalInt(const Expr& e, const std::function<int64_t(VarId)>& value) {
     case ExprKind::kCast:
       return at(0);
     case ExprKind::kNeg:
-      return -at(0);
     case ExprKind::kNot:
-      return at(0) == 0;
+      return InfoOf(e->kind).meaning.int_unary(at(0));
     case ExprKind::kSelect:
       return at(0) != 0 ? at(1) : at(2);
     case ExprKind::kTable: {
@@ -471,43 +464,8 @@ int64_t EvalInt(const Expr& e, const std::function<int64_t(VarId)>& value) {
   }
   CHECK(IsBinary(e->kind));
   const int64_t a = at(0), b = at(1);
-  switch (e->kind) {
-    case ExprKind::kAdd:
-      return a + b;
-    case ExprKind::kSub:
-      return a - b;
-    case ExprKind::kMul:
-      return a * b;
-    case ExprKind::kDiv:
-      CHECK_NE(b, 0);
-      return a / b;
-    case ExprKind::kFloorDiv:
-      CHECK_NE(b, 0);
-      return FloorDivInt(a, b);
-    case ExprKind::kMod:
-      CHECK_NE(b, 0);
-      return a - FloorDivInt(a, b) * b;
-    case ExprKind::kMin:
-      return std::min(a, b);
-    case ExprKind::kMax:
-      return std::max(a, b);
-    case ExprKind::kLt:
-      return a < b;
-    case ExprKind::kLe:
-      return a <= b;
-    case ExprKind::kEq:
-      return a == b;
-    case ExprKind::kNe:
-      return a != b;
-    case ExprKind::kAnd:
-      return a != 0 && b != 0;
-    case ExprKind::kOr:
-      return a != 0 || b != 0;
-    default:
-      break;
-  }
-  CHECK(false);
-  return 0;
+  if (DividesIntegers(e->kind)) CHECK_NE(b, 0);
+  return InfoOf(e->kind).meaning.int_binary(a, b);
 }
 
 bool EnumerateBox(const std::vector<int64_t>& extents, int64_t limit,

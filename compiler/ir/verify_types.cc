@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "compiler/ir/expr_kinds.h"
 #include "compiler/ir/verify_rules.h"
 
 namespace burnish {
@@ -107,52 +108,42 @@ class ExprVerifier {
 
   absl::Status CheckUnary(const ExprNode& e) {
     RETURN_IF_ERROR(Count(e.operands.size(), 1));
-    const DType operand = e.operands[0]->dtype;
-    switch (e.kind) {
-      case ExprKind::kCast:
-        return absl::OkStatus();
-      case ExprKind::kNot:
-        if (operand != DType::kBool) return Broken("! of type ", DTypeName(operand));
-        return Type(e, DType::kBool, "!");
-      case ExprKind::kIsNan:
-        if (!IsFloat(operand)) return Broken("is_nan of type ", DTypeName(operand));
-        return Type(e, DType::kBool, "is_nan");
-      case ExprKind::kNeg:
-      case ExprKind::kAbs:
-      case ExprKind::kSign:
-        if (operand == DType::kBool) return Broken("arithmetic on bool");
-        break;
-      default:
-        if (!IsFloat(operand)) return Broken("a float function of type ", DTypeName(operand));
-    }
-    return Type(e, operand, "a unary operation");
+    if (e.kind == ExprKind::kCast) return absl::OkStatus();
+    return CheckTypes(e);
   }
 
   absl::Status CheckBinary(const ExprNode& e) {
     if (!IsBinary(e.kind)) return Broken("an unknown kind of expression");
     RETURN_IF_ERROR(Count(e.operands.size(), 2));
+    RETURN_IF_ERROR(Type(*e.operands[1], e.operands[0]->dtype, "an operand"));
+    return CheckTypes(e);
+  }
+
+  absl::Status CheckTypes(const ExprNode& e) {
+    const ExprKindInfo& info = InfoOf(e.kind);
     const DType operand = e.operands[0]->dtype;
-    RETURN_IF_ERROR(Type(*e.operands[1], operand, "an operand"));
-    switch (e.kind) {
-      case ExprKind::kAnd:
-      case ExprKind::kOr:
-        if (operand != DType::kBool) return Broken("logic on type ", DTypeName(operand));
-        return Type(e, DType::kBool, "logic");
-      case ExprKind::kLt:
-      case ExprKind::kLe:
-      case ExprKind::kEq:
-      case ExprKind::kNe:
-        return Type(e, DType::kBool, "a comparison");
-      case ExprKind::kMin:
-      case ExprKind::kMax:
+    const char* want = nullptr;
+    switch (info.operands) {
+      case OperandTypes::kAny:
+      case OperandTypes::kValues:
         break;
-      case ExprKind::kFloorDiv:
-        if (IsFloat(operand)) return Broken("// of type ", DTypeName(operand));
-        [[fallthrough]];
-      default:
-        if (operand == DType::kBool) return Broken("arithmetic on bool");
+      case OperandTypes::kNumbers:
+        if (operand == DType::kBool) want = "a number";
+        break;
+      case OperandTypes::kFloats:
+        if (!IsFloat(operand)) want = "a float";
+        break;
+      case OperandTypes::kIntegers:
+        if (IsFloat(operand) || operand == DType::kBool) want = "an integer";
+        break;
+      case OperandTypes::kBools:
+        if (operand != DType::kBool) want = "bool";
+        break;
     }
-    return Type(e, operand, "a binary operation");
+    if (want != nullptr) {
+      return Broken("an operand of type ", DTypeName(operand), ", want ", want);
+    }
+    return Type(e, info.gives_bool ? DType::kBool : operand, "an operation");
   }
 
   const Program& program_;

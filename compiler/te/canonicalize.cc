@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "compiler/ir/expr_kinds.h"
 #include "compiler/ir/simplify.h"
 #include "compiler/te/rebuild.h"
 
@@ -66,22 +67,10 @@ void AddForm(const Expr& e, Form* form) {
         return;
       }
       break;
-    case ExprKind::kSqrt:
-    case ExprKind::kExp:
-    case ExprKind::kLog:
-    case ExprKind::kTanh:
-    case ExprKind::kErf:
-    case ExprKind::kSin:
-    case ExprKind::kCos:
-    case ExprKind::kDiv:
-    case ExprKind::kFloorDiv:
-    case ExprKind::kMod:
-    case ExprKind::kPow:
-      form->has_function = true;
-      break;
     default:
       break;
   }
+  form->has_function = form->has_function || InfoOf(e->kind).is_function;
   ++form->operations;
   for (const Expr& operand : e->operands) AddForm(operand, form);
 }

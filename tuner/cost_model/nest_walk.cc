@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "compiler/ir/expr_kinds.h"
 #include "compiler/ir/simplify.h"
 
 namespace burnish {
@@ -32,61 +33,43 @@ int64_t WidestBytes(const ExprNode& e) {
 
 void CountOp(const ExprNode& e, OpCounts& ops) {
   // 64-bit integers are what indices are computed in; elements of that type are rare.
-  const bool is_element = e.dtype != DType::kI64 && e.dtype != DType::kBool;
-  switch (e.kind) {
-    case ExprKind::kAdd:
-    case ExprKind::kSub:
-      ++(is_element ? ops.add : ops.integer);
-      break;
-    case ExprKind::kMul:
-      ++(is_element ? ops.multiply : ops.integer);
-      break;
-    case ExprKind::kMin:
-    case ExprKind::kMax:
-      ++(is_element ? ops.min_max : ops.integer);
-      break;
-    case ExprKind::kNeg:
-    case ExprKind::kAbs:
-      ++(is_element ? ops.negate : ops.integer);
-      break;
-    case ExprKind::kSelect:
-      ++(is_element ? ops.select : ops.integer);
-      break;
-    case ExprKind::kCast:
-      ++(is_element ? ops.cast : ops.integer);
-      break;
-    case ExprKind::kDiv:
-    case ExprKind::kSqrt:
-      ++(is_element ? ops.divide : ops.integer);
-      break;
-    case ExprKind::kExp:
-    case ExprKind::kTanh:
-    case ExprKind::kLog:
-    case ExprKind::kErf:
-    case ExprKind::kSin:
-    case ExprKind::kCos:
+  const bool whole = e.dtype == DType::kI64 || e.dtype == DType::kBool;
+  switch (InfoOf(e.kind).cost) {
+    case CostClass::kFree:
+      return;
+    case CostClass::kAdd:
+      ++(whole ? ops.integer : ops.add);
+      return;
+    case CostClass::kMultiply:
+      ++(whole ? ops.integer : ops.multiply);
+      return;
+    case CostClass::kMinMax:
+      ++(whole ? ops.integer : ops.min_max);
+      return;
+    case CostClass::kNegate:
+      ++(whole ? ops.integer : ops.negate);
+      return;
+    case CostClass::kSelect:
+      ++(whole ? ops.integer : ops.select);
+      return;
+    case CostClass::kCast:
+      ++(whole ? ops.integer : ops.cast);
+      return;
+    case CostClass::kDivide:
+      ++(whole ? ops.integer : ops.divide);
+      return;
+    case CostClass::kPower:
+      ++(whole ? ops.integer : ops.power);
+      return;
+    case CostClass::kFunction:
       ++ops.transcendental;
-      break;
-    case ExprKind::kPow:
-      ++(is_element ? ops.power : ops.integer);
-      break;
-    case ExprKind::kFloorDiv:
-    case ExprKind::kMod:
-    case ExprKind::kTable:
+      return;
+    case CostClass::kInteger:
       ++ops.integer;
-      break;
-    case ExprKind::kLt:
-    case ExprKind::kLe:
-    case ExprKind::kEq:
-    case ExprKind::kNe:
-    case ExprKind::kAnd:
-    case ExprKind::kOr:
-    case ExprKind::kNot:
-    case ExprKind::kIsNan:
+      return;
+    case CostClass::kCompare:
       ++ops.compare;
-      break;
-    default:
-      break;
+      return;
   }
 }
 
