@@ -200,6 +200,50 @@ int64_t WrapToType(DType type, int64_t value) {
   }
 }
 
+bool IsKnownUnary(ExprKind kind, DType type) {
+  switch (kind) {
+    case ExprKind::kNeg:
+    case ExprKind::kAbs:
+    case ExprKind::kFloor:
+    case ExprKind::kCeil:
+    case ExprKind::kRound:
+    case ExprKind::kSign:
+    case ExprKind::kNot:
+    case ExprKind::kIsNan:
+      return true;
+    case ExprKind::kSqrt:
+    case ExprKind::kExp:
+    case ExprKind::kLog:
+    case ExprKind::kTanh:
+    case ExprKind::kErf:
+    case ExprKind::kSin:
+    case ExprKind::kCos:
+      return IsFloat(type);
+    default:
+      return false;
+  }
+}
+
+bool IsKnownBinary(ExprKind kind, DType type) {
+  switch (kind) {
+    case ExprKind::kAdd:
+    case ExprKind::kSub:
+    case ExprKind::kMul:
+    case ExprKind::kDiv:
+    case ExprKind::kFloorDiv:
+    case ExprKind::kMod:
+    case ExprKind::kMin:
+    case ExprKind::kMax:
+    case ExprKind::kPow:
+      return true;
+    case ExprKind::kAnd:
+    case ExprKind::kOr:
+      return !IsFloat(type);
+    default:
+      return IsComparison(kind);
+  }
+}
+
 ExprValue UnaryValue(ExprKind kind, DType type, ExprValue a) {
   if (!IsFloat(type)) {
     const int64_t value = IntUnary(kind, a.i);

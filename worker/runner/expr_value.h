@@ -1,5 +1,6 @@
 // One element of arithmetic on values, in double and 64-bit integers: what compiler/ir/expr.h says
-// an operation means. Apart from the interpreter's, so that each can be tested against the other.
+// an operation means. On purpose it does not read compiler/ir/expr_kinds.h, which the interpreter,
+// constant folding and the simplifier share: a mistake there is found by the checker's own opinion.
 #ifndef WORKER_RUNNER_EXPR_VALUE_H_
 #define WORKER_RUNNER_EXPR_VALUE_H_
 
@@ -18,6 +19,11 @@ union ExprValue {
 
 // To the range of `type`, as two's complement does; bools become 0 or 1.
 int64_t WrapToType(DType type, int64_t value);
+
+// Whether the functions below know the kind, for operands of that type. They CHECK that they do, so
+// that who runs programs from elsewhere asks first.
+bool IsKnownUnary(ExprKind kind, DType type);
+bool IsKnownBinary(ExprKind kind, DType type);
 
 // `type`: of the operand.
 ExprValue UnaryValue(ExprKind kind, DType type, ExprValue a);

@@ -226,6 +226,21 @@ block Y(i in 1024, j in 1024) {
   EXPECT_EQ(got.f, product(3, 1000) + product(1000, 3));
 }
 
+// A kind that nobody taught the checker ends its job, not its process: a root of integers stands
+// for one, which the verifier would refuse.
+TEST(SampleOracleTest, OperationThatItDoesNotKnowIsRefused) {
+  ASSERT_OK_AND_ASSIGN(Program program, ParseProgram(R"(workload/2
+    input b0: i32[3]
+    output b1: i32[3]
+    block b1(i0 in 3) { step b1[i0] = -b0[i0] })"));
+  const Inputs inputs = MakeInputs(program, 1);
+  EXPECT_THAT(SampleOracle::Create(program, inputs.bytes), IsOk());
+  Expr& step = program.blocks[0].step;
+  step = Unary(ExprKind::kSqrt, step->operands[0]);
+  EXPECT_THAT(SampleOracle::Create(program, inputs.bytes),
+              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("of type i32")));
+}
+
 TEST(SampleOracleTest, WhatCannotBeEvaluatedIsAnError) {
   ASSERT_OK_AND_ASSIGN(const Program gather, ParseProgram(R"(program/1 gather
 input X: f32[4]
