@@ -25,6 +25,7 @@ int BestBelow(const TaskChoices& task, double error_limit, bool strict) {
   for (int i = 0; i < static_cast<int>(task.schedules.size()); ++i) {
     const KnownSchedule& schedule = task.schedules[i];
     if (strict && !schedule.numerics.lossless()) continue;
+    // Strictly less in each round, so that the loop of Select ends.
     if (ErrorOf(schedule.numerics) >= error_limit) continue;
     if (best < 0 || RankOf(schedule, i) < RankOf(task.schedules[best], best)) best = i;
   }

@@ -19,8 +19,8 @@ struct Ranked {
 };
 
 // The accuracy rule is AccuracyLimit::Accepts in SQL, with the enum's stored numbers (1, 2: exact
-// and reassociated; 3, 4: an algorithm and low precision). The memory store, which the conformance
-// tests run beside this one, calls Accepts itself.
+// and reassociated; 3, 4: another algorithm and low precision). The memory store, which the
+// conformance tests run beside this one, calls Accepts itself.
 // One (workload, target, contract): the index holds its records by rising rank_ns, with every
 // column that a caller may limit. Values: workload, target, contract, error_max, strict,
 // method_version, codegen_epoch, limit; NULL: no limit.

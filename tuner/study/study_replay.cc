@@ -22,9 +22,8 @@ absl::Status ReplayEvent(const StudyStorage& storage, const StudyEvent& event,
     case StudyEventKind::kRound: {
       std::vector<Trial> trials;
       for (const std::string& id : event.trial_ids) {
+        // Each is begun first, also where its result follows: kUpdate tells pending trials only.
         // A trial that was dropped later has left no trace; its number is taken all the same.
-        // Also of trials whose results follow: kUpdate tells pending trials only, so that every
-        // trial is begun first.
         const std::string* trace = storage.TraceOf(id);
         ASSIGN_OR_RETURN(const int64_t number,
                          ParseTrialNumber(storage.study_id(), event.task_index, id));
