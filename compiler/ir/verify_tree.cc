@@ -185,8 +185,7 @@ class TreeVerifier {
     }
     const Buffer& buffer = program_.buffers[node.buffer];
     const Block& block = program_.blocks[node.block];
-    // A stage's buffer belongs to one worker: unfinished sums in global memory would be seen by
-    // others.
+    // Unfinished sums in global memory would be seen by every worker.
     if (buffer.role != BufferRole::kTemp || buffer.scope == Scope::kGlobal ||
         buffer.scope == Scope::kAuto) {
       return Broken("stage of ", block.name, ": ", buffer.name,

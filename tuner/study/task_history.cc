@@ -88,7 +88,7 @@ absl::StatusOr<TaskHistory> ReadTaskHistory(const RecordStore& records, const St
     if (record.row_id > query.row_id_max || left == 0) return false;
     --left;
     history.last_row_id = record.row_id;
-    // All five: a latency of another contract, of code by another generator, or by another method
+    // All: a latency of another contract, of code by another generator, or by another method
     // of measuring is a hint and no result.
     const bool same = record.workload_id == task.workload.id && record.contract == task.contract &&
                       record.codegen_epoch == query.codegen_epoch &&
