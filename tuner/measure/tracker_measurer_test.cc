@@ -31,6 +31,12 @@ using ::testing::SizeIs;
 
 constexpr absl::Duration kLong = absl::Minutes(1);
 
+Target FarmTarget() {
+  const absl::StatusOr<Target> target = ParseTarget("cpu:arch=znver3");
+  CHECK_OK(target);
+  return *target;
+}
+
 // What the fake farm was asked to do, and how it is to behave.
 class Farm {
  public:
@@ -47,7 +53,7 @@ class Farm {
   void StartWorker() {
     std::vector<AgentSlot> slots(2);
     slots[0] = {.info = {.kind = JobKind::kBuild}, .executor = lab_.MakeExecutor()};
-    slots[1] = {.info = {.kind = JobKind::kRun, .device_keys = {"cpu-znver3"}},
+    slots[1] = {.info = {.kind = JobKind::kRun, .device_keys = {FarmTarget().DeviceKey()}},
                 .executor = lab_.MakeExecutor()};
     agent_ = std::make_unique<AgentClient>(
         AgentOptions{.tracker = address(), .identity = {.worker_id = "w", .boot_epoch = 1}},
@@ -149,9 +155,7 @@ class TrackerMeasurerTest : public ::testing::Test {
     auto workload = MakeWorkload("block Y", "block");
     CHECK_OK(workload);
     task->workload = *workload;
-    auto target = ParseTarget("cpu:arch=znver3");
-    CHECK_OK(target);
-    task->target = *target;
+    task->target = FarmTarget();
     task->contract = "nhwc";
     task->codegen_epoch = 3;
     task->reference_trace = std::move(reference);
