@@ -1,20 +1,28 @@
-// How well a model that one study taught orders the candidates that another study measured.
+// How well a model orders the candidates that a study measured.
 // usage: study_accuracy DATABASE TAUGHT_STUDY ASKED_STUDY
+//        study_accuracy DATABASE analytic ASKED_STUDY [ROW]
 //
-// Without the prior: the analytic model's columns are withheld, as by `submit --no-default`. Pairs
-// are of one task, their latencies differ by more than 5 %, and neither candidate was taught.
+// A model that another study taught: without the prior, the analytic model's columns are withheld,
+// as by `submit --no-default`, and no candidate that was taught is asked for. Or the analytic model
+// alone, by the table or by a calibration row's file: then also what it says over what was
+// measured, task by task. Pairs are of one task, and their latencies differ by more than 5 %.
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_format.h"
 #include "base/check.h"
+#include "base/file.h"
 #include "compiler/ir/parser.h"
 #include "db/open.h"
 #include "db/record_store.h"
 #include "db/stored_trace.h"
+#include "proto/calibration_row.h"
 #include "proto/device_model.h"
 #include "tuner/cost_model/candidate_features.h"
 #include "tuner/cost_model/features.h"
@@ -26,6 +34,7 @@ namespace {
 
 constexpr double kPairRatioMin = 1.05;
 constexpr int kPairsMin = 10;  // A task with fewer says nothing.
+constexpr int64_t kRowBytesMax = 64 << 10;
 
 struct Rows {
   FeatureMatrix features{kFeatureCount};
@@ -35,7 +44,8 @@ struct Rows {
 
 using RowsByTask = std::map<std::string, Rows>;  // By workload text.
 
-RowsByTask Read(const RecordStore& records, const std::string& study, const RowsByTask& except) {
+RowsByTask Read(const RecordStore& records, const std::string& study, const RowsByTask& except,
+                const std::optional<CalibrationRow>& calibration = std::nullopt) {
   RowsByTask rows;
   std::map<std::string, CandidateFeatureExtractor> extractors;
   EntryQuery query{.study_id = study};
@@ -54,11 +64,11 @@ RowsByTask Read(const RecordStore& records, const std::string& study, const Rows
         auto program = ParseProgram(text);
         CHECK_OK(program);
         const Target& target = entry.candidate.target;
-        extractor =
-            extractors
-                .emplace(text, CandidateFeatureExtractor(*std::move(program), DeviceModelOf(target),
-                                                         target.threads))
-                .first;
+        extractor = extractors
+                        .emplace(text, CandidateFeatureExtractor(*std::move(program),
+                                                                 DeviceModelOf(target, calibration),
+                                                                 target.threads))
+                        .first;
       }
       const auto trace = ParseStoredTrace(entry.candidate.trace);
       if (!trace.ok()) continue;
@@ -73,13 +83,92 @@ RowsByTask Read(const RecordStore& records, const std::string& study, const Rows
   }
 }
 
+struct Pairs {
+  int right = 0, all = 0;
+};
+
+// Of one task. `scores`: greater is faster.
+Pairs CountPairs(const std::vector<Measurement>& results, const std::vector<float>& scores) {
+  Pairs pairs;
+  for (size_t i = 0; i < results.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      const auto a = static_cast<double>(RankLatencyNs(results[i]));
+      const auto b = static_cast<double>(RankLatencyNs(results[j]));
+      if (a <= 0 || b <= 0 || std::max(a, b) <= kPairRatioMin * std::min(a, b)) continue;
+      ++pairs.all;
+      pairs.right += (scores[i] > scores[j]) == (a < b);
+    }
+  }
+  return pairs;
+}
+
+// The analytic model, task by task, the one that takes longest at its best first.
+int AskAnalytic(const RowsByTask& asked) {
+  struct Line {
+    double best_ns = 0;
+    std::string text;
+  };
+  std::vector<Line> lines;
+  double accuracy_sum = 0;
+  int task_count = 0;
+  for (const auto& [text, rows] : asked) {
+    std::vector<float> scores;
+    std::vector<double> ratios;
+    double best_ns = 0, best_ratio = 0;
+    for (int i = 0; i < rows.features.rows(); ++i) {
+      const double seconds = std::exp(rows.features.row(i)[kLogAnalyticSeconds]);
+      scores.push_back(static_cast<float>(-std::log(seconds)));
+      const auto ns = static_cast<double>(RankLatencyNs(rows.results[i]));
+      if (ns <= 0) continue;
+      ratios.push_back(1e9 * seconds / ns);
+      if (best_ns == 0 || ns < best_ns) best_ns = ns, best_ratio = ratios.back();
+    }
+    if (ratios.empty()) continue;
+    const Pairs pairs = CountPairs(rows.results, scores);
+    const auto within = std::count_if(ratios.begin(), ratios.end(),
+                                      [](double ratio) { return ratio >= 0.8 && ratio <= 1.25; });
+    std::sort(ratios.begin(), ratios.end());
+    const double accuracy = pairs.all > 0 ? static_cast<double>(pairs.right) / pairs.all : 0;
+    if (pairs.all >= kPairsMin) ++task_count, accuracy_sum += accuracy;
+    lines.push_back(
+        {best_ns,
+         absl::StrFormat("%9.1f us  best %.2f  least %.2f  median %.2f  most %.2f  within "
+                         "0.8-1.25: %3d of %3d  pairs %.2f of %d",
+                         1e-3 * best_ns, best_ratio, ratios.front(), ratios[ratios.size() / 2],
+                         ratios.back(), within, ratios.size(), accuracy, pairs.all)});
+  }
+  std::sort(lines.begin(), lines.end(),
+            [](const Line& a, const Line& b) { return a.best_ns > b.best_ns; });
+  std::printf("analytic over measured, a task a line\n");
+  for (const Line& line : lines) std::printf("%s\n", line.text.c_str());
+  if (task_count > 0) {
+    std::printf("pairwise accuracy %.3f: mean over %d tasks\n", accuracy_sum / task_count,
+                task_count);
+  }
+  return task_count > 0 ? 0 : 65;
+}
+
 int Main(int argc, char** argv) {
-  if (argc != 4) {
-    std::fprintf(stderr, "usage: study_accuracy DATABASE TAUGHT_STUDY ASKED_STUDY\n");
+  const bool analytic = argc >= 3 && std::string(argv[2]) == "analytic";
+  if (argc != 4 && !(analytic && argc == 5)) {
+    std::fprintf(stderr,
+                 "usage: study_accuracy DATABASE TAUGHT_STUDY ASKED_STUDY\n"
+                 "       study_accuracy DATABASE analytic ASKED_STUDY [ROW]\n");
     return 64;
   }
   const auto database = OpenDatabase(argv[1]);
   CHECK_OK(database);
+  if (analytic) {
+    std::optional<CalibrationRow> row;
+    if (argc == 5) {
+      const auto text = ReadFile(argv[4], kRowBytesMax);
+      CHECK_OK(text);
+      const auto parsed = ParseCalibrationRow(*text);
+      CHECK_OK(parsed);
+      row = *parsed;
+    }
+    return AskAnalytic(Read(*database->records, argv[3], {}, row));
+  }
   const RowsByTask taught = Read(*database->records, argv[2], {});
   const RowsByTask asked = Read(*database->records, argv[3], taught);
   XgboostModel model({.columns = kFeatureCount,
@@ -96,21 +185,12 @@ int Main(int argc, char** argv) {
   for (const auto& [text, rows] : asked) {
     const auto scores = model.Predict(rows.features);
     CHECK_OK(scores);
-    int right = 0, all = 0;
-    for (size_t i = 0; i < rows.results.size(); ++i) {
-      for (size_t j = 0; j < i; ++j) {
-        const auto a = static_cast<double>(RankLatencyNs(rows.results[i]));
-        const auto b = static_cast<double>(RankLatencyNs(rows.results[j]));
-        if (a <= 0 || b <= 0 || std::max(a, b) <= kPairRatioMin * std::min(a, b)) continue;
-        ++all;
-        right += ((*scores)[i] > (*scores)[j]) == (a < b);
-      }
-    }
+    const Pairs pairs = CountPairs(rows.results, *scores);
     asked_count += rows.features.rows();
-    if (all < kPairsMin) continue;
+    if (pairs.all < kPairsMin) continue;
     ++task_count;
-    pair_count += all;
-    sum += static_cast<double>(right) / all;
+    pair_count += pairs.all;
+    sum += static_cast<double>(pairs.right) / pairs.all;
   }
   if (task_count == 0) {
     std::fprintf(stderr, "study_accuracy: no task of %s has enough pairs\n", argv[3]);
