@@ -159,13 +159,23 @@ std::optional<RunnerReply> DecodeRunnerReply(std::span<const uint8_t> bytes) {
       reply->event > RunnerEvent::kFailed) {
     return std::nullopt;
   }
+  const bool is_known = reply->failure == RunnerFailure::kRunError ||
+                        reply->failure == RunnerFailure::kWrongResult ||
+                        reply->failure == RunnerFailure::kOutOfMemory;
+  if (reply->event == RunnerEvent::kFailed && !is_known) return std::nullopt;
   return reply;
 }
 std::optional<CheckerRequest> DecodeCheckerRequest(std::span<const uint8_t> bytes) {
   return DecodeMessage<CheckerRequest>(bytes);
 }
 std::optional<CheckerReply> DecodeCheckerReply(std::span<const uint8_t> bytes) {
-  return DecodeMessage<CheckerReply>(bytes);
+  std::optional<CheckerReply> reply = DecodeMessage<CheckerReply>(bytes);
+  // Whoever reads a verdict takes what is none of the bad ones for a good one.
+  if (!reply.has_value() || reply->verdict < CheckerVerdict::kOk ||
+      reply->verdict > CheckerVerdict::kRefused) {
+    return std::nullopt;
+  }
+  return reply;
 }
 
 }  // namespace burnish

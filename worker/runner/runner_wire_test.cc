@@ -84,6 +84,20 @@ TEST(RunnerWireTest, CutAndDamagedRepliesAreRefused) {
   EXPECT_FALSE(DecodeRunnerReply(Bytes(other_event)).has_value());
 }
 
+TEST(RunnerWireTest, FailuresAndVerdictsThatThereAreNotAreRefused) {
+  for (const int unknown : {0, 5, 200}) {
+    const std::string verdict =
+        EncodeFrame(CheckerReply{.verdict = static_cast<CheckerVerdict>(unknown)});
+    EXPECT_FALSE(DecodeCheckerReply(Bytes(verdict)).has_value()) << unknown;
+    RunnerReply failed{.event = RunnerEvent::kFailed,
+                       .failure = static_cast<RunnerFailure>(unknown)};
+    EXPECT_FALSE(DecodeRunnerReply(Bytes(EncodeFrame(failed))).has_value()) << unknown;
+    // Of another event the field says nothing.
+    failed.event = RunnerEvent::kTimed;
+    EXPECT_TRUE(DecodeRunnerReply(Bytes(EncodeFrame(failed))).has_value()) << unknown;
+  }
+}
+
 TEST(RunnerWireTest, MoreThanOneReferenceIsRefused) {
   RunnerRequest request;
   request.reference.resize(2);
