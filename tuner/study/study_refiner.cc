@@ -241,15 +241,19 @@ NetworkRequest StudyRefiner::MakeRequest(int process, int block_count) const {
   return request;
 }
 
+absl::StatusOr<NetworkResult> StudyRefiner::MeasureAll(const NetworkRequest& request,
+                                                       const std::function<bool()>& stop) const {
+  ASSIGN_OR_RETURN(NetworkResult result, options_.network->Measure(request, stop));
+  if (result.measurements.size() == request.candidates.size()) return result;
+  return absl::InternalError(absl::StrCat("got ", result.measurements.size(),
+                                          " measurements, want ", request.candidates.size()));
+}
+
 absl::Status StudyRefiner::RunProcess(int process, int block_count,
                                       const std::function<bool()>& stop) {
   while (true) {
     const NetworkRequest request = MakeRequest(process, block_count);
-    ASSIGN_OR_RETURN(const NetworkResult result, options_.network->Measure(request, stop));
-    if (result.measurements.size() != request.candidates.size()) {
-      return absl::InternalError(absl::StrCat("got ", result.measurements.size(),
-                                              " measurements, want ", request.candidates.size()));
-    }
+    ASSIGN_OR_RETURN(const NetworkResult result, MeasureAll(request, stop));
     if (!result.has_run) {
       RETURN_IF_ERROR(Drop(result));
       continue;
@@ -376,11 +380,7 @@ absl::StatusOr<double> StudyRefiner::CompareSetsOnce(NetworkRequest& request,
                                                      std::vector<std::vector<double>>& gains) {
   request.order = plan.order;
   request.timeout = TimeoutOf(plan.order.pass_count());
-  ASSIGN_OR_RETURN(const NetworkResult result, options_.network->Measure(request, stop));
-  if (result.measurements.size() != request.candidates.size()) {
-    return absl::InternalError(absl::StrCat("got ", result.measurements.size(),
-                                            " measurements, want ", request.candidates.size()));
-  }
+  ASSIGN_OR_RETURN(const NetworkResult result, MeasureAll(request, stop));
   std::vector<ProcessLatencies> latencies;
   for (const Measurement& measurement : result.measurements) {
     ASSIGN_OR_RETURN(latencies.emplace_back(), ProcessOf(measurement));

@@ -84,6 +84,9 @@ class StudyRefiner {
   // One process, again without those that turn out not to build.
   absl::Status RunProcess(int process, int block_count, const std::function<bool()>& stop);
   NetworkRequest MakeRequest(int process, int block_count) const;
+  // One process; a measurement of each candidate.
+  absl::StatusOr<NetworkResult> MeasureAll(const NetworkRequest& request,
+                                           const std::function<bool()>& stop) const;
   // Takes out who cannot be built.
   absl::Status Drop(const NetworkResult& result);
   // True: somebody is still in the running.
