@@ -32,34 +32,38 @@ int64_t WidestBytes(const ExprNode& e) {
 }
 
 void CountOp(const ExprNode& e, OpCounts& ops) {
+  CostClass cost = InfoOf(e.kind).cost;
   // 64-bit integers are what indices are computed in; elements of that type are rare.
   const bool whole = e.dtype == DType::kI64 || e.dtype == DType::kBool;
-  switch (InfoOf(e.kind).cost) {
+  const bool of_any_type =
+      cost == CostClass::kFree || cost == CostClass::kFunction || cost == CostClass::kCompare;
+  if (whole && !of_any_type) cost = CostClass::kInteger;
+  switch (cost) {
     case CostClass::kFree:
       return;
     case CostClass::kAdd:
-      ++(whole ? ops.integer : ops.add);
+      ++ops.add;
       return;
     case CostClass::kMultiply:
-      ++(whole ? ops.integer : ops.multiply);
+      ++ops.multiply;
       return;
     case CostClass::kMinMax:
-      ++(whole ? ops.integer : ops.min_max);
+      ++ops.min_max;
       return;
     case CostClass::kNegate:
-      ++(whole ? ops.integer : ops.negate);
+      ++ops.negate;
       return;
     case CostClass::kSelect:
-      ++(whole ? ops.integer : ops.select);
+      ++ops.select;
       return;
     case CostClass::kCast:
-      ++(whole ? ops.integer : ops.cast);
+      ++ops.cast;
       return;
     case CostClass::kDivide:
-      ++(whole ? ops.integer : ops.divide);
+      ++ops.divide;
       return;
     case CostClass::kPower:
-      ++(whole ? ops.integer : ops.power);
+      ++ops.power;
       return;
     case CostClass::kFunction:
       ++ops.transcendental;
