@@ -114,6 +114,7 @@ bool Disqualifies(FailureKind kind) {
     case FailureKind::kDeviceError:
     case FailureKind::kWorkerLost:
     case FailureKind::kCancelled:
+    case FailureKind::kParked:
       return false;
   }
   return false;

@@ -63,7 +63,7 @@ struct WorkerFault {
 };
 
 // std::string: the result's payload, in which a candidate may have failed. Failure: the tracker's
-// own, kCancelled or kPoisoned.
+// own, kCancelled, kPoisoned or kParked.
 using JobOutcome = std::variant<std::string, Failure, ArtifactMissing, WorkerFault>;
 
 v1::JobSpec ToProto(const JobSpec& job);

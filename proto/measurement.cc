@@ -217,6 +217,8 @@ absl::string_view FailureKindName(FailureKind kind) {
       return "cancelled";
     case FailureKind::kPoisoned:
       return "poisoned";
+    case FailureKind::kParked:
+      return "parked";
   }
   return "unknown";
 }

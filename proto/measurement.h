@@ -34,8 +34,9 @@ enum class FailureKind {
   kWorkerLost = 9,
   kCancelled = 10,
   kPoisoned = 11,
+  kParked = 12,
 };
-inline constexpr int kFailureKindCount = 11;
+inline constexpr int kFailureKindCount = 12;
 
 // "build error", "crashed", ...: for people, tables and JSON.
 absl::string_view FailureKindName(FailureKind kind);

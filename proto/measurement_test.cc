@@ -119,6 +119,7 @@ TEST(MeasurementTest, LostWorkersAndCancelledJobsAreNoTrials) {
   EXPECT_FALSE(CountsAsTrial(FailureKind::kWorkerLost));
   EXPECT_FALSE(CountsAsTrial(FailureKind::kCancelled));
   EXPECT_TRUE(CountsAsTrial(FailureKind::kPoisoned));
+  EXPECT_TRUE(CountsAsTrial(FailureKind::kParked));
   EXPECT_TRUE(CountsAsTrial(FailureKind::kBuildError));
 }
 

