@@ -23,17 +23,22 @@ struct WorkerState;
 
 struct TrackedJob {
   enum class State {
-    kDeferred,  // Submitted again after a restart: a worker may still say that it has it.
+    // Held back: submitted again after a restart, so that a worker may still say that it has it;
+    // interrupted too often lately; or lost on so many workers that a verdict is due.
+    kDeferred,
     kQueued,
     kLeased,    // To `worker`, `slot_index`.
     kFetching,  // `worker` has the result and was asked to send it.
     kDone,
   };
 
-  // A lease that was lost with its worker, or ended by a fault.
+  // A lease that ended by a worker's fault or silence: evidence against the job, where its worker
+  // does well otherwise.
   struct Loss {
+    std::string worker_id = "";
     int64_t lease_epoch = 0;
-    std::string text = "";  // What happened, and on which worker.
+    int64_t worker_done_count = 0;  // Results that the worker had brought by then.
+    std::string text = "";          // What happened, and on which worker.
   };
 
   JobSpec spec;  // Without its payload once it is done.
@@ -42,6 +47,9 @@ struct TrackedJob {
   std::string tuner_id;
   State state = State::kQueued;
   std::vector<Loss> losses;
+  // Leases that ended by what came from outside: no evidence.
+  int interruption_count = 0;
+  std::string last_interruption;
   int32_t attempt_count = 0;
 
   // kLeased and kFetching. The worker outlives both.

@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "base/check.h"
 #include "tracker/retry_after.h"
 
@@ -79,8 +78,7 @@ void TrackerCore::PlaceNew(absl::Time now, TrackedJob& job, bool resubmission) {
   // was there before waits for their first reports; else a second worker would begin what the first
   // has nearly finished.
   if (resubmission && now < started_at_ + options_.recovery_period) {
-    job.state = State::kDeferred;
-    deferred_.push_back(job.spec.id);
+    Defer(job, started_at_ + options_.recovery_period);
     return;
   }
   Requeue(job);
@@ -217,7 +215,10 @@ void TrackerCore::Finish(absl::Time now, TrackedJob& job, JobOutcome outcome,
 void TrackerCore::Detach(TrackedJob& job) {
   // The one place that takes a job out of wherever it is, so that queue, slot and job never
   // disagree. The state names the place; a job that is not there is a bug.
-  if (job.state == State::kQueued) CHECK(queues_.Remove(job.demands, job.queued));
+  if (job.state == State::kQueued && retries_.erase(job.queued.order) == 0) {
+    CHECK(queues_.Remove(job.demands, job.queued));
+  }
+  undecided_.erase(job.spec.id);
   if (job.worker != nullptr) {
     SlotState& slot = job.worker->slots[job.slot_index];
     if (job.state == State::kFetching) slot.fetching.erase(job.spec.id);
@@ -235,28 +236,17 @@ void TrackerCore::Detach(TrackedJob& job) {
 
 void TrackerCore::Requeue(TrackedJob& job) {
   job.state = State::kQueued;
-  // With its first order: a job that was lost goes to the front of its study again.
+  if (!job.losses.empty()) {
+    retries_[job.queued.order] = &job;  // Not every worker may have it (NextRetry).
+    return;
+  }
+  // With its first order: a job that was interrupted goes to the front of its study again.
   queues_.Push(job.demands, job.queued);
 }
 
-void TrackerCore::Lose(absl::Time now, TrackedJob& job, const std::string& text) {
-  // Before Detach, which forgets the lease. The epoch lets a worker that comes back take its loss
-  // back (Adopt).
-  job.losses.push_back({.lease_epoch = job.lease_epoch, .text = text});
-  Detach(job);
-  // Lost with one worker is chance. A job that ends every worker it meets would empty the farm, one
-  // lease after the other.
-  if (static_cast<int>(job.losses.size()) < options_.losses_max) {
-    Requeue(job);
-    return;
-  }
-  ++counters_.poisoned;
-  const std::string message = absl::StrCat(
-      "given up after ", job.losses.size(), " attempts: ",
-      absl::StrJoin(job.losses, "; ", [](std::string* out, const TrackedJob::Loss& loss) {
-        absl::StrAppend(out, loss.text);
-      }));
-  Finish(now, job, Failure{.kind = FailureKind::kPoisoned, .message = message}, "", 0);
+void TrackerCore::Defer(TrackedJob& job, absl::Time until) {
+  job.state = State::kDeferred;
+  deferred_.emplace(until, job.spec.id);
 }
 
 void TrackerCore::DropTuner(Tuner& tuner) {
@@ -294,13 +284,16 @@ std::vector<std::string> TrackerCore::TakeReadyWorkers() {
 std::vector<std::string> TrackerCore::TakeReadyTuners() { return std::exchange(ready_tuners_, {}); }
 
 void TrackerCore::Tick(absl::Time now) {
-  if (now >= started_at_ + options_.recovery_period) {
-    // Whoever has not been claimed by a worker by now is nobody's.
-    for (const std::string& id : std::exchange(deferred_, {})) {
-      TrackedJob* job = book_.Find(id);
-      if (job != nullptr && job->state == State::kDeferred) Requeue(*job);
+  while (!deferred_.empty() && deferred_.begin()->first <= now) {
+    TrackedJob* job = book_.Find(deferred_.begin()->second);
+    deferred_.erase(deferred_.begin());
+    // Whoever has not been claimed by a worker by now is nobody's. An entry may be old: of a job
+    // that is held back for another reason now.
+    if (job != nullptr && job->state == State::kDeferred && !undecided_.contains(job->spec.id)) {
+      Requeue(*job);
     }
   }
+  JudgeAll(now);
   if (maybe_orphans_.size() > kMaybeOrphansMax) maybe_orphans_.clear();
   for (auto entry = workers_.begin(); entry != workers_.end();) {
     WorkerState& worker = entry->second;
@@ -308,7 +301,7 @@ void TrackerCore::Tick(absl::Time now) {
     if (!worker.lost && silence >= options_.lease_duration) {
       // Its jobs go on elsewhere, but the entry stays: if it comes back with a result, the first
       // one wins, and its counters are for people.
-      LoseWorker(now, worker, "was not heard of");
+      LoseWorker(now, worker, "was not heard of", /*counts=*/true);
       worker.lost = true;
     }
     for (SlotState& slot : worker.slots) ExpireSlot(now, worker, slot);
@@ -352,7 +345,8 @@ void TrackerCore::ExpireSlot(absl::Time now, WorkerState& worker, SlotState& slo
 absl::Time TrackerCore::NextTick() const {
   absl::Time next = absl::InfiniteFuture();
   const auto at = [&next](absl::Time time) { next = std::min(next, time); };
-  if (!deferred_.empty()) at(started_at_ + options_.recovery_period);
+  if (!deferred_.empty()) at(deferred_.begin()->first);
+  for (const auto& [id, verdict_at] : undecided_) at(verdict_at);
   for (const auto& [id, worker] : workers_) {
     at(worker.seen_at + (worker.lost ? options_.lost_worker_memory : options_.lease_duration));
     for (const SlotState& slot : worker.slots) {

@@ -1,9 +1,9 @@
 // The tracker without its network: who has which job, and what everybody is to do next. Pure: no
 // I/O, no thread, no clock (time is an argument and never goes back). Not thread-safe.
 //
-// A job is tried until a worker has a result, the tuner cancels it, or it was lost with a worker or
-// ended by a worker's fault `losses_max` times. The first valid result wins. Each job has exactly
-// one result, which is kept until the tuner acknowledges it.
+// A job is tried until a worker has a result, the tuner cancels it, or the tracker gives it up
+// (tracker_core_losses.cc). The first valid result wins. Each job has exactly one result, which is
+// kept until the tuner acknowledges it.
 #ifndef TRACKER_TRACKER_CORE_H_
 #define TRACKER_TRACKER_CORE_H_
 
@@ -101,15 +101,29 @@ class TrackerCore {
   void TakeUnleased(absl::Time now, WorkerState& worker, int slot_index, const Lease& lease);
   void Adopt(absl::Time now, WorkerState& worker, int slot_index, TrackedJob& job,
              const Lease& lease);
-  void LoseWorker(absl::Time now, WorkerState& worker, absl::string_view how);
+  // `counts`: as losses of its jobs; else they were interrupted.
+  void LoseWorker(absl::Time now, WorkerState& worker, absl::string_view how, bool counts);
   // Takes the job from where it waits or is executed. Its state is then the caller's to set.
   void Detach(TrackedJob& job);
   void Requeue(TrackedJob& job);
-  // Takes the job from its worker and queues it again, or ends it as poisoned.
+  // Until then nobody gets it.
+  void Defer(TrackedJob& job, absl::Time until);
+
+  // Losses. Both take the job from its worker, and queue it again or end it.
   void Lose(absl::Time now, TrackedJob& job, const std::string& text);
+  void Interrupt(absl::Time now, TrackedJob& job, const std::string& text);
+  void Judge(absl::Time now, TrackedJob& job);
+  void JudgeAll(absl::Time now);
+  void Park(absl::Time now, TrackedJob& job, absl::string_view why);
+  bool DoesWell(const TrackedJob& job, const TrackedJob::Loss& loss) const;
+  // Whether a worker that takes jobs could do it and has not lost it yet.
+  bool HasUntriedWorker(const TrackedJob& job) const;
+  // The first of the jobs that were lost before; null: none for this worker.
+  TrackedJob* NextRetry(const WorkerState& worker, const SlotInfo& slot) const;
   void CountFault(absl::Time now, SlotState& slot);
   void ExpireSlot(absl::Time now, WorkerState& worker, SlotState& slot);
   bool TryAssign(absl::Time now, WorkerState& worker, int slot_index);
+  bool HasWaiting() const { return queues_.size() > 0 || !retries_.empty(); }
   // Gives waiting jobs to workers whose calls hang.
   void Dispatch(absl::Time now);
   SyncReply MakeOrders(const WorkerState& worker);
@@ -123,7 +137,10 @@ class TrackerCore {
   int64_t next_epoch_;
   JobBook book_;
   JobQueues queues_;
-  std::vector<std::string> deferred_;  // Ids, until the recovery period ends.
+  // Lost jobs that wait for another worker, by order. The others wait in `queues_`.
+  std::map<uint64_t, TrackedJob*> retries_;
+  std::multimap<absl::Time, std::string> deferred_;  // Ids of jobs that are held back until then.
+  std::map<std::string, absl::Time> undecided_;      // Ids of jobs whose verdict is due by then.
   // Ids that workers reported and no tuner had submitted by then: all orphans, and some past ones.
   absl::flat_hash_set<std::string> maybe_orphans_;
   std::map<std::string, WorkerState> workers_;     // By id.

@@ -27,7 +27,10 @@ std::vector<UnmatchedQueue> TrackerCore::FindUnmatched(const Tuner* tuner) const
     for (const SlotState& slot : worker.slots) slots.push_back(&slot.info);
   }
   std::map<Demands, UnmatchedQueue> unmatched;
-  for (Demands& demands : queues_.ListDemands()) {
+  std::vector<Demands> waiting = queues_.ListDemands();
+  for (const auto& [order, job] : retries_) waiting.push_back(job->demands);
+  for (Demands& demands : waiting) {
+    if (unmatched.contains(demands)) continue;
     const bool is_met = std::any_of(slots.begin(), slots.end(),
                                     [&](const SlotInfo* slot) { return Meets(*slot, demands); });
     if (is_met) continue;

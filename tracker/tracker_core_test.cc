@@ -1,6 +1,5 @@
 #include "tracker/tracker_core.h"
 
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -8,6 +7,7 @@
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tracker/core_test_farm.h"
 #include "tracker/retry_after.h"
 
 namespace burnish {
@@ -18,94 +18,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-constexpr char kDevice[] = "cpu-znver3";
-
-JobSpec RunSpec(const std::string& id, int priority = 0) {
-  return {.id = id,
-          .kind = JobKind::kRun,
-          .device_key = kDevice,
-          .study = "study",
-          .priority = priority,
-          .payload = "payload of " + id};
-}
-
-// Time is an argument of every call, so nothing sleeps and a failure replays exactly.
-class TrackerCoreTest : public ::testing::Test {
- protected:
-  TrackerCoreTest() { Restart({}); }
-
-  // Another tracker process: it knows nothing of before, and its epochs are higher.
-  void Restart(TrackerOptions options) {
-    first_epoch_ += 1'000'000;
-    options.first_epoch = first_epoch_;
-    core_ = std::make_unique<TrackerCore>(options, now_);
-  }
-
-  void Advance(absl::Duration duration) {
-    now_ += duration;
-    core_->Tick(now_);
-  }
-
-  int64_t Submit(std::vector<JobSpec> jobs, bool resubmission = false) {
-    const absl::StatusOr<int64_t> session =
-        core_->Submit(now_, "tuner", std::move(jobs), resubmission);
-    EXPECT_THAT(session, IsOk());
-    return session.value_or(0);
-  }
-
-  std::vector<ResultEntry> Collect(const std::vector<std::string>& acknowledged = {}) {
-    return core_->Collect(now_, {.tuner_id = "tuner", .acknowledged = acknowledged}).results;
-  }
-
-  // A report of a worker with one run slot.
-  WorkerReport Report(const std::string& worker, int64_t boot_epoch = 1) {
-    return {.worker_id = worker,
-            .host = "host",
-            .boot_epoch = boot_epoch,
-            .sequence = ++sequence_,
-            .slots = {{.info = {.kind = JobKind::kRun, .device_keys = {kDevice}}}}};
-  }
-
-  SyncReply Send(const WorkerReport& report) {
-    absl::StatusOr<SyncReply> reply = core_->Synchronize(now_, report);
-    EXPECT_THAT(reply, IsOk());
-    return reply.ok() ? *std::move(reply) : SyncReply();
-  }
-
-  // An idle worker says so. Returns the lease that it gets.
-  std::optional<Lease> Idle(const std::string& worker, int64_t boot_epoch = 1) {
-    return Send(Report(worker, boot_epoch)).orders.slots.at(0).lease;
-  }
-
-  SyncReply Executing(const std::string& worker, const Lease& lease) {
-    WorkerReport report = Report(worker);
-    report.slots[0].executing = lease;
-    return Send(report);
-  }
-
-  SyncReply Done(const std::string& worker, const Lease& lease, std::optional<JobOutcome> outcome) {
-    WorkerReport report = Report(worker);
-    report.slots[0].results = {{.lease = lease, .outcome = std::move(outcome)}};
-    return Send(report);
-  }
-
-  Counters counters() const { return core_->GetStatus(now_).counters; }
-
-  absl::Time now_ = absl::UnixEpoch();
-  int64_t sequence_ = 0;
-  int64_t first_epoch_ = 1;
-  std::unique_ptr<TrackerCore> core_;
-};
-
-auto Payload(const std::string& text) {
-  return ::testing::Field("outcome", &ResultEntry::outcome, JobOutcome(text));
-}
-auto Failed(FailureKind kind, const std::string& text) {
-  return ::testing::Field("outcome", &ResultEntry::outcome,
-                          ::testing::VariantWith<Failure>(::testing::AllOf(
-                              ::testing::Field("kind", &Failure::kind, kind),
-                              ::testing::Field("message", &Failure::message, HasSubstr(text)))));
-}
+class TrackerCoreTest : public CoreTestFarm {};
 
 TEST_F(TrackerCoreTest, JobGoesToAWorkerAndItsResultToTheTuner) {
   Submit({RunSpec("job")});
@@ -292,18 +205,6 @@ TEST_F(TrackerCoreTest, ReportThatWasOvertakenIsRefused) {
   EXPECT_EQ(counters().stale_reports, 1);
 }
 
-TEST_F(TrackerCoreTest, JobThatKillsThreeWorkersIsPoisoned) {
-  Submit({RunSpec("job")});
-  for (const char* worker : {"w1", "w2", "w3"}) {
-    EXPECT_THAT(Collect(), IsEmpty());
-    EXPECT_TRUE(Idle(worker).has_value()) << worker;
-    Advance(absl::Seconds(15));
-  }
-  EXPECT_THAT(Collect(), ElementsAre(Failed(FailureKind::kPoisoned, "w2 was not heard of")));
-  EXPECT_EQ(counters().poisoned, 1);
-  EXPECT_FALSE(Idle("w4").has_value()) << "never tried again";
-}
-
 TEST_F(TrackerCoreTest, WorkersFaultSendsTheJobElsewhereAndPausesTheSlot) {
   Submit({RunSpec("job")});
   const Lease lease = *Idle("sick");
@@ -330,14 +231,6 @@ TEST_F(TrackerCoreTest, PauseEndsByItselfAndDoublesWithEachFault) {
   EXPECT_FALSE(Idle("sick").has_value());
   Advance(absl::Milliseconds(1));
   EXPECT_TRUE(Idle("sick").has_value());
-}
-
-TEST_F(TrackerCoreTest, ThirdFaultPoisonsWithEveryReason) {
-  Submit({RunSpec("job")});
-  for (const char* worker : {"w1", "w2", "w3"}) {
-    Done(worker, *Idle(worker), WorkerFault{.message = std::string("fault of ") + worker});
-  }
-  EXPECT_THAT(Collect(), ElementsAre(Failed(FailureKind::kPoisoned, "fault of w2")));
 }
 
 TEST_F(TrackerCoreTest, RepeatedReportOfAFaultCountsOnce) {

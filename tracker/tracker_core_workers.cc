@@ -74,7 +74,7 @@ absl::StatusOr<WorkerState*> TrackerCore::Admit(absl::Time now, const WorkerRepo
   }
   if (report.boot_epoch > worker.boot_epoch) {
     // Whatever it held died with its process: no need to wait for the lease's end.
-    LoseWorker(now, worker, "was restarted");
+    LoseWorker(now, worker, "was restarted", /*counts=*/false);
     worker.boot_epoch = report.boot_epoch;
     worker.told_draining = false;
     worker.slots.assign(report.slots.size(), SlotState());
@@ -154,9 +154,11 @@ void TrackerCore::TakeResult(absl::Time now, WorkerState& worker, int slot_index
   if (result.outcome.has_value()) {
     ++slot.done_count;
     slot.fault_streak = 0;
+    worker.NoteEnd(result.lease.job_id, /*lost=*/false);
     // Whoever has the lease: the first valid result wins, also from a worker that was taken for
     // lost. Detach tells the present one to stop.
     Finish(now, *job, *result.outcome, worker.id, result.lease.epoch);
+    JudgeAll(now);  // The worker may have just shown that it does well.
     return;
   }
   // It says that a tracker has the outcome: the one before this. See also MakeSlotOrders.
@@ -227,18 +229,25 @@ void TrackerCore::Adopt(absl::Time now, WorkerState& worker, int slot_index, Tra
   job.leased_at = now;
   // A job that a worker has kept over the tracker's restart was tried at least once.
   job.attempt_count = std::max(job.attempt_count, 1);
-  // It did not kill the worker after all.
-  std::erase_if(job.losses,
-                [&](const TrackedJob::Loss& loss) { return loss.lease_epoch == lease.epoch; });
+  // It was no loss after all.
+  const auto taken_back = std::erase_if(
+      job.losses, [&](const TrackedJob::Loss& loss) { return loss.lease_epoch == lease.epoch; });
+  if (taken_back > 0) worker.TakeBackLoss(job.spec.id);
 }
 
-void TrackerCore::LoseWorker(absl::Time now, WorkerState& worker, absl::string_view how) {
+void TrackerCore::LoseWorker(absl::Time now, WorkerState& worker, absl::string_view how,
+                             bool counts) {
   ++counters_.workers_lost;
   for (SlotState& slot : worker.slots) {
     if (slot.job != nullptr) {
       ++counters_.leases_lost;
       ++slot.fault_count;
-      Lose(now, *slot.job, absl::StrCat("worker ", worker.id, " ", how));
+      const std::string what = absl::StrCat("worker ", worker.id, " ", how);
+      if (counts) {
+        Lose(now, *slot.job, what);
+      } else {
+        Interrupt(now, *slot.job, what);
+      }
     }
     // A copy: Detach erases from it.
     for (const std::string& id : std::set<std::string>(slot.fetching)) {
@@ -271,9 +280,15 @@ bool TrackerCore::TryAssign(absl::Time now, WorkerState& worker, int slot_index)
       slot.held.size() >= WorkerReport::kHeldResultsMax) {
     return false;
   }
-  const std::optional<QueuedJob> next = queues_.PopFor(slot.info);
-  if (!next.has_value()) return false;
-  TrackedJob& job = *book_.Find(next->id);
+  TrackedJob* next = NextRetry(worker, slot.info);
+  if (next != nullptr) {
+    retries_.erase(next->queued.order);
+  } else {
+    const std::optional<QueuedJob> queued = queues_.PopFor(slot.info);
+    if (!queued.has_value()) return false;
+    next = book_.Find(queued->id);
+  }
+  TrackedJob& job = *next;
   slot.job = &job;
   job.state = State::kLeased;
   job.worker = &worker;
@@ -290,12 +305,12 @@ bool TrackerCore::TryAssign(absl::Time now, WorkerState& worker, int slot_index)
 
 void TrackerCore::Dispatch(absl::Time now) {
   // One job per worker and turn, so that one with many slots does not take all.
-  for (bool any = true; any && queues_.size() > 0;) {
+  for (bool any = true; any && HasWaiting();) {
     any = false;
     // Round robin by id, from where it stopped: otherwise the first in the alphabet would get every
     // job that comes alone.
     auto entry = workers_.upper_bound(dispatched_last_);
-    for (size_t n = 0; n < workers_.size() && queues_.size() > 0; ++n, ++entry) {
+    for (size_t n = 0; n < workers_.size() && HasWaiting(); ++n, ++entry) {
       if (entry == workers_.end()) entry = workers_.begin();
       WorkerState& worker = entry->second;
       // Only to those whose call hangs: the order goes out at once. The others are served when they

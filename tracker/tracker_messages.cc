@@ -172,8 +172,10 @@ v1::GetStatusResponse ToProto(const TrackerStatus& status) {
   out["workers_lost"] = counters.workers_lost;
   out["leases_lost"] = counters.leases_lost;
   out["worker_faults"] = counters.worker_faults;
+  out["interruptions"] = counters.interruptions;
   out["timed_out"] = counters.timed_out;
   out["poisoned"] = counters.poisoned;
+  out["parked"] = counters.parked;
   out["cancelled"] = counters.cancelled;
   out["acknowledged"] = counters.acknowledged;
   out["tuners_forgotten"] = counters.tuners_forgotten;

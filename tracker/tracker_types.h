@@ -17,8 +17,20 @@ namespace burnish {
 struct TrackerOptions {
   // A worker that is not heard of for this long is lost, with all that it holds.
   absl::Duration lease_duration = absl::Seconds(15);
-  // A job that was lost with a worker, or ended by a worker's fault, so often is poisoned.
+  // A job that was lost on so many different workers, each of which does well otherwise, is
+  // poisoned. Lost as often on fewer workers, it is parked.
   int losses_max = 3;
+  // For how long such a job waits for its workers to show that they do well: by then each has
+  // finished another job, which take up to a minute.
+  absl::Duration verdict_timeout = absl::Seconds(60);
+  // A job whose executions were interrupted from outside so often (restarts, evictions, kills) is
+  // parked: one that takes down each worker would empty the farm without an end. On a worker of
+  // whose processes two in three die over a job, a good one meets so many once in 400,000 times.
+  // From the third on it pauses before it is handed out again, doubling between these bounds: 13
+  // minutes in all for whatever ails the farm. Not tuned.
+  int interruptions_max = 32;
+  absl::Duration interruption_pause_min = absl::Seconds(1);
+  absl::Duration interruption_pause_max = absl::Seconds(30);
   // A tuner that is not heard of for this long is forgotten with its jobs; it will come back with
   // them if it still wants them.
   absl::Duration tuner_timeout = absl::Seconds(60);
@@ -95,8 +107,10 @@ struct Counters {
   int64_t workers_lost = 0;
   int64_t leases_lost = 0;
   int64_t worker_faults = 0;
+  int64_t interruptions = 0;
   int64_t timed_out = 0;
   int64_t poisoned = 0;
+  int64_t parked = 0;
   int64_t cancelled = 0;
   int64_t acknowledged = 0;
   int64_t tuners_forgotten = 0;

@@ -3,6 +3,7 @@
 #define TRACKER_WORKER_STATE_H_
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <set>
 #include <string>
@@ -49,6 +50,12 @@ struct SlotState {
   bool IsIdle() const { return !reported.has_value() && job == nullptr && !orphan.has_value(); }
 };
 
+// How a lease ended, for the question whether a worker does well.
+struct LeaseEnd {
+  std::string job_id;
+  bool lost = false;  // By a fault, silence or an interruption; else by a result.
+};
+
 struct WorkerState {
   std::string id;
   std::string host;
@@ -63,8 +70,15 @@ struct WorkerState {
   bool ready = false;    // There is something to tell it.
   std::vector<SlotState> slots;
   std::optional<CalibrationRow> calibration;  // Passed on, never read.
+  // Over its restarts: a worker that starts anew again and again does not do well.
+  int64_t done_count = 0;
+  std::deque<LeaseEnd> recent_ends;  // The last ones, newest last.
 
   bool TakesJobs() const { return !lost && !leaving && !draining; }
+  // `lost`: without a result.
+  void NoteEnd(const std::string& job_id, bool lost);
+  // A loss that was none: the worker had only been cut off.
+  void TakeBackLoss(const std::string& job_id);
 };
 
 }  // namespace burnish

@@ -1,0 +1,152 @@
+// Jobs whose leases end without a result, and when to give them up.
+//
+// Two kinds of ends. A *loss* (a worker's fault, its silence, a lease that outlasts the job's
+// limit) may be the job's doing: some candidates do take down the machine that they run on. Three
+// losses on three different workers, each of which does well otherwise, poison the job: nobody else
+// is to suffer from it. An *interruption* (the worker was restarted or evicted, its connection
+// closed, somebody killed what ran) comes from outside and is no evidence, however often it
+// happens. What nobody can decide is parked: given back without a verdict.
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "tracker/tracker_core.h"
+
+namespace burnish {
+namespace {
+
+// A worker does well when at most one in kEndsPerLoss of its last leases for other jobs was lost.
+// At that rate a good job meets three such losses once in 512 times; a worker that restarts every
+// few jobs, or whose disk is full, loses far more. Chosen, not tuned.
+constexpr int64_t kEndsPerLoss = 8;
+// How many jobs that were lost before a slot looks at for one that it may have: bounds the search
+// while a worker that lost them all is the only one that is idle.
+constexpr int kRetriesSeenMax = 64;
+
+std::set<std::string> WorkersOf(const TrackedJob& job) {
+  std::set<std::string> workers;
+  for (const TrackedJob::Loss& loss : job.losses) workers.insert(loss.worker_id);
+  return workers;
+}
+
+std::string Texts(const TrackedJob& job) {
+  std::vector<std::string> texts;
+  for (const TrackedJob::Loss& loss : job.losses) texts.push_back(loss.text);
+  if (!job.last_interruption.empty()) texts.push_back(job.last_interruption);
+  return absl::StrJoin(texts, "; ");
+}
+
+}  // namespace
+
+void TrackerCore::Lose(absl::Time now, TrackedJob& job, const std::string& text) {
+  // Before Detach, which forgets the lease. The epoch lets a worker that comes back take its loss
+  // back (Adopt).
+  job.worker->NoteEnd(job.spec.id, /*lost=*/true);
+  job.losses.push_back({.worker_id = job.worker->id,
+                        .lease_epoch = job.lease_epoch,
+                        .worker_done_count = job.worker->done_count,
+                        .text = text});
+  Detach(job);
+  if (static_cast<int>(WorkersOf(job).size()) >= options_.losses_max) {
+    // The last of its workers has had no chance yet to show that it does well.
+    undecided_[job.spec.id] = now + options_.verdict_timeout;
+    Judge(now, job);
+  } else if (static_cast<int>(job.losses.size()) < options_.losses_max || HasUntriedWorker(job)) {
+    Requeue(job);
+  } else {
+    Park(now, job, "no further worker can try it");
+  }
+}
+
+void TrackerCore::Interrupt(absl::Time now, TrackedJob& job, const std::string& text) {
+  ++counters_.interruptions;
+  // As for the worker: one that is restarted again and again does not do well.
+  job.worker->NoteEnd(job.spec.id, /*lost=*/true);
+  job.last_interruption = text;
+  Detach(job);
+  if (++job.interruption_count >= options_.interruptions_max) {
+    Park(now, job, absl::StrCat("interrupted ", job.interruption_count, " times"));
+  } else if (job.interruption_count < 3) {
+    Requeue(job);
+  } else {
+    const int doublings = std::min(job.interruption_count - 3, 20);
+    Defer(job, now + std::min(options_.interruption_pause_max,
+                              options_.interruption_pause_min * (int64_t{1} << doublings)));
+  }
+}
+
+void TrackerCore::JudgeAll(absl::Time now) {
+  // Ids first: a verdict takes the job out of the map.
+  std::vector<std::string> ids;
+  for (const auto& [id, verdict_at] : undecided_) ids.push_back(id);
+  for (const std::string& id : ids) Judge(now, *book_.Find(id));
+}
+
+void TrackerCore::Judge(absl::Time now, TrackedJob& job) {
+  std::set<std::string> witnesses;
+  for (const TrackedJob::Loss& loss : job.losses) {
+    if (DoesWell(job, loss)) witnesses.insert(loss.worker_id);
+  }
+  if (static_cast<int>(witnesses.size()) >= options_.losses_max) {
+    ++counters_.poisoned;
+    const std::string message =
+        absl::StrCat("given up after ", job.losses.size(), " losses on ", witnesses.size(),
+                     " workers that do well otherwise: ", Texts(job));
+    Finish(now, job, Failure{.kind = FailureKind::kPoisoned, .message = message}, "", 0);
+  } else if (now >= undecided_.at(job.spec.id)) {
+    Park(now, job, absl::StrCat("only ", witnesses.size(), " of its workers do well otherwise"));
+  }
+}
+
+void TrackerCore::Park(absl::Time now, TrackedJob& job, absl::string_view why) {
+  ++counters_.parked;
+  Finish(now, job,
+         Failure{.kind = FailureKind::kParked,
+                 .message = absl::StrCat("parked without a verdict, ", why,
+                                         "; try it again when the farm is well: ", Texts(job))},
+         "", 0);
+}
+
+bool TrackerCore::DoesWell(const TrackedJob& job, const TrackedJob::Loss& loss) const {
+  const auto entry = workers_.find(loss.worker_id);
+  if (entry == workers_.end() || entry->second.lost) return false;
+  const WorkerState& worker = entry->second;
+  // It came back and finished another job: not the machine, but this job is what failed there.
+  if (worker.done_count <= loss.worker_done_count) return false;
+  int64_t other_count = 0, lost_count = 0;
+  for (const LeaseEnd& end : worker.recent_ends) {
+    if (end.job_id == job.spec.id) continue;
+    ++other_count;
+    lost_count += end.lost ? 1 : 0;
+  }
+  return lost_count * kEndsPerLoss <= other_count;
+}
+
+bool TrackerCore::HasUntriedWorker(const TrackedJob& job) const {
+  const std::set<std::string> tried = WorkersOf(job);
+  return std::any_of(workers_.begin(), workers_.end(), [&](const auto& entry) {
+    const WorkerState& worker = entry.second;
+    return worker.TakesJobs() && !tried.contains(worker.id) &&
+           std::any_of(worker.slots.begin(), worker.slots.end(),
+                       [&](const SlotState& slot) { return Meets(slot.info, job.demands); });
+  });
+}
+
+TrackedJob* TrackerCore::NextRetry(const WorkerState& worker, const SlotInfo& slot) const {
+  // Ahead of all others, whatever their priority: these were next once already, and there are few.
+  int seen_count = 0;
+  for (const auto& [order, job] : retries_) {
+    if (++seen_count > kRetriesSeenMax) return nullptr;
+    if (!Meets(slot, job->demands)) continue;
+    const bool has_lost_it =
+        std::any_of(job->losses.begin(), job->losses.end(),
+                    [&](const TrackedJob::Loss& loss) { return loss.worker_id == worker.id; });
+    // Else one sick worker that is quick would take the job three times, while others are busy.
+    if (!has_lost_it || !HasUntriedWorker(*job)) return job;
+  }
+  return nullptr;
+}
+
+}  // namespace burnish

@@ -1,0 +1,185 @@
+// When a job is given up, and that good ones never are for what the farm did.
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/rng.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tracker/core_test_farm.h"
+
+namespace burnish {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+class LossesTest : public CoreTestFarm {
+ protected:
+  // Known, and busy with something until they report.
+  void Enroll(const std::vector<std::string>& workers) {
+    for (const std::string& worker : workers) {
+      Send(Report(worker));
+      core_->StopWaiting(worker, sequence_);
+    }
+  }
+  // Gets the worker's next job, which must be `id`, and reports a fault over it.
+  void Fault(const std::string& worker, const std::string& id) {
+    Advance(absl::Seconds(1));  // Whatever pause it has is over.
+    const std::optional<Lease> lease = Idle(worker);
+    ASSERT_TRUE(lease.has_value()) << worker;
+    ASSERT_EQ(lease->job_id, id);
+    Done(worker, *lease, WorkerFault{.message = "fault of " + worker});
+  }
+  // The worker finishes another job.
+  void Finish(const std::string& worker) {
+    Advance(absl::Seconds(1));
+    JobSpec other = RunSpec("other" + std::to_string(++other_count_));
+    other.labels = {{"worker", worker}};
+    Submit({other});
+    const std::optional<Lease> lease = Idle(worker);
+    ASSERT_TRUE(lease.has_value()) << worker;
+    ASSERT_EQ(lease->job_id, other.id);
+    Done(worker, *lease, "result");
+    Collect({other.id});
+  }
+
+  // Long enough for a verdict, with the workers alive.
+  void WaitForVerdict() {
+    for (int i = 0; i < 6; ++i) {
+      Advance(absl::Seconds(10));
+      for (const char* worker : {"w1", "w2", "w3"}) Idle(worker);
+      Collect();
+    }
+  }
+
+  int other_count_ = 0;
+};
+
+TEST_F(LossesTest, JobLostOnThreeWorkersThatDoWellIsPoisonedWithEveryReason) {
+  Enroll({"w1", "w2", "w3"});
+  Submit({RunSpec("bad")});
+  for (const char* worker : {"w1", "w2", "w3"}) {
+    EXPECT_THAT(Collect(), IsEmpty());
+    Fault(worker, "bad");
+  }
+  EXPECT_THAT(Collect(), IsEmpty()) << "nobody has shown yet that it does well";
+  Finish("w1");
+  Finish("w2");
+  EXPECT_THAT(Collect(), IsEmpty());
+  EXPECT_FALSE(Idle("w4").has_value()) << "waits for its verdict";
+  Finish("w3");
+  EXPECT_THAT(Collect(), ElementsAre(Failed(FailureKind::kPoisoned, "fault of w2")));
+  EXPECT_EQ(counters().poisoned, 1);
+  EXPECT_FALSE(Idle("w4").has_value()) << "never tried again";
+}
+
+TEST_F(LossesTest, JobOfWorkersThatShowNothingElseIsParked) {
+  Enroll({"w1", "w2", "w3"});
+  Submit({RunSpec("job")});
+  for (const char* worker : {"w1", "w2", "w3"}) Fault(worker, "job");
+  Finish("w1");
+  Finish("w2");
+  WaitForVerdict();
+  EXPECT_THAT(Collect(), ElementsAre(Failed(FailureKind::kParked, "only 2 of its workers")));
+  EXPECT_EQ(counters().poisoned, 0);
+}
+
+TEST_F(LossesTest, LossesOfSickWorkersAreNoEvidence) {
+  Enroll({"w1", "w2", "w3"});
+  std::vector<JobSpec> jobs;
+  for (int i = 0; i < 4; ++i) jobs.push_back(RunSpec("job" + std::to_string(i)));
+  Submit(jobs);
+  for (const char* worker : {"w1", "w2", "w3"}) {
+    for (const JobSpec& job : jobs) Fault(worker, job.id);
+  }
+  // One good result each among four losses of others: none of the three does well.
+  for (const char* worker : {"w1", "w2", "w3"}) Finish(worker);
+  WaitForVerdict();
+  const std::vector<ResultEntry> results = Collect();
+  ASSERT_EQ(results.size(), 4u);
+  for (const ResultEntry& result : results) {
+    EXPECT_THAT(result, Failed(FailureKind::kParked, "do well otherwise"));
+  }
+}
+
+TEST_F(LossesTest, OneWorkerAloneParksAndNeverPoisons) {
+  Submit({RunSpec("job")});
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_THAT(Collect(), IsEmpty());
+    Fault("w1", "job");
+  }
+  EXPECT_THAT(Collect(), ElementsAre(Failed(FailureKind::kParked, "no further worker")));
+}
+
+TEST_F(LossesTest, WorkerThatLostAJobDoesNotTakeItAgainWhileAnotherCould) {
+  Enroll({"busy"});
+  Submit({RunSpec("job")});
+  const Lease lease = *Idle("sick");
+  Done("sick", lease, WorkerFault{.message = "disk full"});
+  Advance(absl::Seconds(10));
+  EXPECT_FALSE(Idle("sick").has_value());
+  EXPECT_EQ(Idle("busy")->job_id, "job");
+}
+
+// The case that condemned 40 of 40 good candidates.
+TEST_F(LossesTest, RestartsOfOneWorkerNeitherPoisonNorPark) {
+  std::vector<JobSpec> jobs;
+  for (int i = 0; i < 40; ++i) jobs.push_back(RunSpec("job" + std::to_string(100 + i)));
+  Submit(jobs);
+  int64_t boot = 0;
+  size_t done_count = 0;
+  Rng rng(1);
+  for (int i = 0; i < 1000 && done_count < jobs.size(); ++i) {
+    Collect();
+    Idle("w", ++boot);
+    Advance(absl::Seconds(2));
+    const std::optional<Lease> lease = Idle("w", boot);
+    // One process in three lives long enough for a result.
+    if (!lease.has_value() || rng.Uniform() > 1.0 / 3) continue;
+    WorkerReport report = Report("w", boot);
+    report.slots[0].results = {{.lease = *lease, .outcome = JobOutcome("result")}};
+    Send(report);
+    Collect({lease->job_id});
+    ++done_count;
+  }
+  EXPECT_EQ(done_count, jobs.size());
+  EXPECT_EQ(counters().poisoned + counters().parked, 0);
+  EXPECT_GT(counters().interruptions, 50);
+}
+
+TEST_F(LossesTest, JobThatEndsEachWorkerIsHeldBackEverLongerAndParkedInTheEnd) {
+  Submit({RunSpec("killer")});
+  int64_t boot = 0;
+  absl::Time last_start = now_;
+  absl::Duration longest_pause;
+  while (Collect().empty() && boot < 1000) {
+    const int64_t before = counters().dispatched;
+    Idle("w", ++boot);
+    Advance(absl::Seconds(1));
+    if (counters().dispatched == before) continue;
+    longest_pause = std::max(longest_pause, now_ - last_start);
+    last_start = now_;
+  }
+  EXPECT_EQ(counters().dispatched, 32);
+  EXPECT_GE(longest_pause, absl::Seconds(30));
+  EXPECT_THAT(Collect(), ElementsAre(Failed(FailureKind::kParked, "interrupted 32 times")));
+}
+
+TEST_F(LossesTest, WorkerThatWasOnlyCutOffTakesItsLossBack) {
+  Submit({RunSpec("job")});
+  const Lease lease = *Idle("w");
+  Executing("w", lease);
+  for (int i = 0; i < 5; ++i) {
+    Advance(absl::Seconds(20));
+    EXPECT_EQ(Executing("w", lease).orders.slots[0].lease, lease);
+    Collect();
+  }
+  Done("w", lease, "result");
+  EXPECT_THAT(Collect(), ElementsAre(Payload("result")));
+  EXPECT_EQ(counters().leases_lost, 5);
+}
+
+}  // namespace
+}  // namespace burnish

@@ -1,0 +1,27 @@
+#include "tracker/worker_state.h"
+
+#include <algorithm>
+
+namespace burnish {
+namespace {
+
+// Enough to tell one loss in eight (tracker_core_losses.cc) from chance, and few enough that a
+// worker that was mended does well again within minutes. Not tuned.
+constexpr size_t kRecentMax = 32;
+
+}  // namespace
+
+void WorkerState::NoteEnd(const std::string& job_id, bool lost) {
+  if (!lost) ++done_count;
+  recent_ends.push_back({.job_id = job_id, .lost = lost});
+  if (recent_ends.size() > kRecentMax) recent_ends.pop_front();
+}
+
+void WorkerState::TakeBackLoss(const std::string& job_id) {
+  const auto end = std::find_if(recent_ends.begin(), recent_ends.end(), [&](const LeaseEnd& ended) {
+    return ended.lost && ended.job_id == job_id;
+  });
+  if (end != recent_ends.end()) recent_ends.erase(end);
+}
+
+}  // namespace burnish
