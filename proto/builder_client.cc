@@ -1,9 +1,12 @@
 #include "proto/builder_client.h"
 
+#include <signal.h>
+
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/oom_kills.h"
 #include "base/self_path.h"
 #include "base/status_macros.h"
 
@@ -54,6 +57,7 @@ absl::StatusOr<CompileReply> BuilderClient::Ask(const std::string& request,
     const absl::MutexLock lock(&mutex_);
     child = child_.get();
   }
+  const OomKillWatch oom_kills;
   absl::Status status = child->WriteFrame(request, timeout);
   if (status.ok()) {
     const absl::StatusOr<std::string> reply = child->ReadFrame(timeout, kReplyBytesMax);
@@ -61,12 +65,15 @@ absl::StatusOr<CompileReply> BuilderClient::Ask(const std::string& request,
     status = reply.status();
   }
   std::string cause = absl::StrCat("builder: ", status.message());
+  bool was_killed = false;
   if (absl::StatusOr<ExitInfo> exit = child->Wait(absl::Seconds(1)); exit.ok()) {
     absl::StrAppend(&cause, ", ", Describe(*exit));
+    was_killed = exit->signal == SIGKILL && !oom_kills.SawAny();
   }
   std::unique_ptr<Child> dead;  // Ended outside of the lock.
   const absl::MutexLock lock(&mutex_);
   dead = std::move(child_);
+  if (was_killed) return absl::AbortedError(cause);
   return absl::UnavailableError(cause);
 }
 
@@ -88,7 +95,8 @@ absl::StatusOr<CompileReply> BuilderClient::Build(const CompileRequest& request)
       return absl::InternalError(absl::StrCat("builder: got ", reply->results.size(),
                                               " results, want ", request.items.size()));
     }
-    if (reply.ok() || again || !absl::IsUnavailable(reply.status())) return reply;
+    const bool died = absl::IsUnavailable(reply.status()) || absl::IsAborted(reply.status());
+    if (reply.ok() || again || !died) return reply;
   }
 }
 

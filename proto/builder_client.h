@@ -27,7 +27,7 @@ class BuilderClient : public Builder {
   explicit BuilderClient(BuilderClientOptions options = {});
   ~BuilderClient() override;
 
-  // Blocks. A builder that dies is replaced, once a call.
+  // Blocks. A builder that dies is replaced, once a call. ABORTED: somebody killed it, twice.
   absl::StatusOr<CompileReply> Build(const CompileRequest& request) override;
 
   // Ends the builder, and with it a Build in progress: CANCELLED. The next Build starts another.

@@ -104,6 +104,7 @@ v1::JobOutcome ToProto(const JobOutcome& outcome) {
     // Through Failure, which cuts the text and makes it valid UTF-8.
     const std::string& text = std::get<WorkerFault>(outcome).message;
     message.set_worker_fault(ToProto(Failure{.message = text}).message());
+    message.set_interrupted(std::get<WorkerFault>(outcome).interrupted);
   }
   return message;
 }
@@ -135,7 +136,8 @@ absl::StatusOr<JobOutcome> FromProto(const v1::JobOutcome& message) {
       return JobOutcome(std::move(missing));
     }
     case v1::JobOutcome::kWorkerFault:
-      return JobOutcome(WorkerFault{.message = message.worker_fault()});
+      return JobOutcome(
+          WorkerFault{.message = message.worker_fault(), .interrupted = message.interrupted()});
     case v1::JobOutcome::OUTCOME_NOT_SET:
       break;
   }

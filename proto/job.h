@@ -58,6 +58,8 @@ struct ArtifactMissing {
 // anybody knows, so the job goes to another worker, at most three times.
 struct WorkerFault {
   std::string message;
+  // It came from outside, and is no evidence: somebody killed what ran, others hold the CPUs.
+  bool interrupted = false;
 
   bool operator==(const WorkerFault&) const = default;
 };

@@ -59,7 +59,8 @@ TEST(JobTest, EveryOutcomeComesBackAsItWas) {
        {JobOutcome(std::string("payload")), JobOutcome(std::string()),
         JobOutcome(Failure{.kind = FailureKind::kPoisoned, .message = "killed w1, w2, w3"}),
         JobOutcome(ArtifactMissing{.sha256 = {kHashA, kHashB}}),
-        JobOutcome(WorkerFault{.message = "disk full"})}) {
+        JobOutcome(WorkerFault{.message = "disk full"}),
+        JobOutcome(WorkerFault{.message = "killed", .interrupted = true})}) {
     EXPECT_THAT(FromProto(ToProto(outcome)), IsOkAndHolds(outcome));
   }
 }

@@ -80,8 +80,14 @@ JobOutcome BuilderExecutor::Execute(const JobSpec& spec) {
         *job, {.kind = FailureKind::kBuildError, .message = std::string(reply.status().message())});
   }
   // Another epoch, a builder that cannot be started or keeps dying: another worker may do better.
-  if (!reply.ok()) return WorkerFault{.message = reply.status().ToString()};
+  if (!reply.ok()) {
+    return WorkerFault{.message = reply.status().ToString(),
+                       .interrupted = absl::IsAborted(reply.status())};
+  }
   if (auto* failure = std::get_if<Failure>(&reply->results[0].outcome)) {
+    if (failure->kind == FailureKind::kWorkerLost) {
+      return WorkerFault{.message = std::move(failure->message), .interrupted = true};
+    }
     return Failed(*job, std::move(*failure));
   }
   auto& kernel = std::get<CompiledKernel>(reply->results[0].outcome);

@@ -34,6 +34,10 @@ class FakeBuilder : public Builder {
       result.outcome = Failure{.kind = FailureKind::kCrashed, .message = "signal 6"};
       return reply;
     }
+    if (item.trace == "killed") {
+      result.outcome = Failure{.kind = FailureKind::kWorkerLost, .message = "killed"};
+      return reply;
+    }
     if (item.trace == "epoch") return absl::FailedPreconditionError("epoch 2");
     if (item.trace == "target") return absl::InvalidArgumentError("no such target");
     CompiledKernel kernel{.numerics = {.kind = NumericsClass::kExact}};
@@ -112,6 +116,7 @@ TEST(BuilderExecutorTest, WhatIsNotTheCandidatesFaultIsTheWorkers) {
   EXPECT_THAT(OutcomeOf(JobWith("epoch")), fault("epoch 2"));
   EXPECT_THAT(OutcomeOf(JobWith("lost")), fault("no tracker"));
   EXPECT_THAT(OutcomeOf({.id = "job", .payload = "\xff"}), fault("no build job"));
+  EXPECT_THAT(OutcomeOf(JobWith("killed")), fault("killed"));
 }
 
 TEST(BuilderExecutorTest, CancelledBuildEndsSoonAndStillSaysSo) {

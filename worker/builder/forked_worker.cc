@@ -25,6 +25,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/frame.h"
+#include "base/oom_kills.h"
 #include "base/unique_fd.h"
 
 namespace burnish {
@@ -150,14 +151,24 @@ bool Collect(int reply_fd, int talk_fd, absl::Time deadline, std::string& reply,
   return true;
 }
 
-Failure Ended(int status, std::string talk) {
+bool WasKilled(int status) { return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL; }
+
+// `oom_killed`: the kernel has killed somebody meanwhile.
+Failure Ended(int status, bool oom_killed, std::string talk) {
   if (talk.size() > kStderrBytesMax) talk.erase(0, talk.size() - kStderrBytesMax);
   const bool out_of_memory =
       (WIFEXITED(status) && WEXITSTATUS(status) == kOutOfMemoryExit) ||
+      (WasKilled(status) && oom_killed) ||
       // LLVM's own allocators report by text and abort.
       (WIFSIGNALED(status) && absl::StrContains(absl::AsciiStrToLower(talk), "out of memory"));
   if (out_of_memory)
     return {.kind = FailureKind::kOutOfMemory, .message = "the compiler ran out of memory"};
+  // Nothing in a compiler sends itself this signal, and its limits end it in other ways. Without a
+  // trace of the kernel's doing it was somebody else's, which says nothing of the candidate.
+  if (WasKilled(status)) {
+    return {.kind = FailureKind::kWorkerLost,
+            .message = "somebody killed the compiler, and not for want of memory"};
+  }
   std::string how = WIFSIGNALED(status) ? absl::StrCat("signal ", WTERMSIG(status), " (",
                                                        strsignal(WTERMSIG(status)), ")")
                                         : absl::StrCat("exit code ", WEXITSTATUS(status));
@@ -170,6 +181,7 @@ Failure Ended(int status, std::string talk) {
 struct ForkedWorker::Answer {
   std::variant<std::string, Failure> result = {};
   bool ended_child = false;  // By itself: not for want of time.
+  bool was_killed = false;   // From outside.
 };
 
 ForkedWorker::ForkedWorker(Work work, int calls_max)
@@ -190,6 +202,22 @@ int ForkedWorker::EndChild() {
   socket_.Reset();
   talk_.Reset();
   return status;
+}
+
+std::optional<int> ForkedWorker::AwaitEnd() {
+  // The kernel closes a process's files a moment before its status can be had; five seconds are for
+  // tearing down a compiler's memory on a loaded machine. A guess.
+  const absl::Time deadline = Clock::Real().SteadyNow() + absl::Seconds(5);
+  while (Clock::Real().SteadyNow() < deadline) {
+    siginfo_t info = {};
+    // Looks only: EndChild reaps.
+    if (waitid(P_PID, pid_, &info, WEXITED | WNOWAIT | WNOHANG) == 0 && info.si_pid == pid_) {
+      return EndChild();
+    }
+    usleep(1000);
+  }
+  EndChild();
+  return std::nullopt;
 }
 
 bool ForkedWorker::EnsureChild() {
@@ -219,6 +247,7 @@ bool ForkedWorker::EnsureChild() {
 
 ForkedWorker::Answer ForkedWorker::CallOnce(const ForkLimits& limits, absl::string_view request) {
   const absl::Time deadline = Clock::Real().SteadyNow() + limits.time_limit;
+  const OomKillWatch oom_kills;
   if (!EnsureChild()) {
     return {.result = Failure{.kind = FailureKind::kOutOfMemory,
                               .message = absl::StrCat("cannot fork: ", strerror(errno))}};
@@ -234,7 +263,17 @@ ForkedWorker::Answer ForkedWorker::CallOnce(const ForkLimits& limits, absl::stri
                               .message = absl::StrCat("not done after ",
                                                       absl::FormatDuration(limits.time_limit))}};
   }
-  if (!IsWhole(reply)) return {.result = Ended(EndChild(), std::move(talk)), .ended_child = true};
+  if (!IsWhole(reply)) {
+    const std::optional<int> status = AwaitEnd();
+    if (!status.has_value()) {
+      return {.result = Failure{.kind = FailureKind::kCrashed,
+                                .message = "the compiler closed its output and went on"},
+              .ended_child = true};
+    }
+    Failure failure = Ended(*status, oom_kills.SawAny(), std::move(talk));
+    const bool was_killed = failure.kind == FailureKind::kWorkerLost;
+    return {.result = std::move(failure), .ended_child = true, .was_killed = was_killed};
+  }
   reply.erase(0, kFrameHeaderBytes);
   return {.result = std::move(reply)};
 }
@@ -245,7 +284,7 @@ std::variant<std::string, Failure> ForkedWorker::Call(const ForkLimits& limits,
   // one tells whose failure it is.
   const bool fresh = pid_ < 0;
   Answer answer = CallOnce(limits, request);
-  if (answer.ended_child && !fresh) answer = CallOnce(limits, request);
+  if (answer.ended_child && (!fresh || answer.was_killed)) answer = CallOnce(limits, request);
   return std::move(answer.result);
 }
 

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <variant>
 
@@ -38,7 +39,8 @@ class ForkedWorker {
 
   // What `work` returned, or how it ended: BUILD_TIMEOUT, OUT_OF_MEMORY, or CRASHED with the end of
   // what it wrote to stderr. A request that ends a child which had served others is tried once more
-  // in a fresh one: a failure is never a neighbour's.
+  // in a fresh one: a failure is never a neighbour's. So is one whose child somebody killed;
+  // WORKER_LOST where that happens twice.
   std::variant<std::string, Failure> Call(const ForkLimits& limits, absl::string_view request);
 
  private:
@@ -48,6 +50,8 @@ class ForkedWorker {
   bool EnsureChild();
   Answer CallOnce(const ForkLimits& limits, absl::string_view request);
   int EndChild();  // Kills it where it still runs; its wait status.
+  // Of a child that closed its end; nothing: it did not end by itself, and was killed.
+  std::optional<int> AwaitEnd();
 
   const Work work_;
   const int calls_max_;

@@ -1,5 +1,6 @@
 #include "worker/builder/forked_worker.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,8 @@
 #include <variant>
 #include <vector>
 
+#include "base/file.h"
+#include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -87,6 +90,28 @@ TEST(ForkedWorkerTest, ChildThatIsKilledBetweenCallsIsReplaced) {
   const std::string first = AnswerOf(worker);
   ASSERT_EQ(kill(std::stoi(first), SIGKILL), 0);
   EXPECT_NE(AnswerOf(worker), first);
+}
+
+TEST(ForkedWorkerTest, ChildThatSomebodyKillsIsTriedAgain) {
+  ASSERT_OK_AND_ASSIGN(const TempDir folder, TempDir::Create("forked"));
+  const std::string mark = folder.path() + "/killed";
+  EXPECT_THAT(CallOnce(kNoHurry,
+                       [mark](const std::string&) {
+                         if (access(mark.c_str(), F_OK) == 0) return std::string("result");
+                         close(open(mark.c_str(), O_CREAT | O_WRONLY, 0600));
+                         kill(getpid(), SIGKILL);
+                         return std::string();
+                       }),
+              VariantWith<std::string>("result"));
+}
+
+TEST(ForkedWorkerTest, ChildThatIsKilledAgainAndAgainIsALossAndNoCandidatesFailure) {
+  EXPECT_THAT(CallOnce(kNoHurry,
+                       [](const std::string&) {
+                         kill(getpid(), SIGKILL);
+                         return std::string();
+                       }),
+              Fails(FailureKind::kWorkerLost, "somebody killed the compiler"));
 }
 
 TEST(ForkedWorkerTest, CrashThatOnlyAUsedChildHasIsNoFailure) {
