@@ -42,6 +42,7 @@ absl::StatusOr<SlotReport> SlotFromProto(const v1::SlotReport& message) {
     ASSIGN_OR_RETURN(slot.executing, LeaseFromProto(message.executing()));
   }
   slot.cancelling = message.cancelling();
+  slot.waiting = message.waiting();
   // Twice the limit is refused: the limit itself is for when to stop taking jobs.
   if (message.results_size() > 2 * WorkerReport::kHeldResultsMax) {
     return absl::InvalidArgumentError(absl::StrFormat("slot: got %d results, want at most %d",
@@ -101,6 +102,7 @@ v1::SynchronizeRequest ToProto(const WorkerReport& report) {
     *out->mutable_info() = ToProto(slot.info);
     if (slot.executing.has_value()) LeaseToProto(*slot.executing, out->mutable_executing());
     out->set_cancelling(slot.cancelling);
+    out->set_waiting(slot.waiting);
     for (const HeldResult& held : slot.results) {
       v1::HeldResult* result = out->add_results();
       LeaseToProto(held.lease, result->mutable_lease());

@@ -48,6 +48,7 @@ struct SlotReport {
   SlotInfo info = {};
   std::optional<Lease> executing = std::nullopt;  // Absent: idle.
   bool cancelling = false;                        // `executing` was told to stop.
+  bool waiting = false;                           // `executing` waits for others on its host.
   std::vector<HeldResult> results = {};           // At most WorkerReport::kHeldResultsMax.
 
   bool operator==(const SlotReport&) const = default;

@@ -321,13 +321,15 @@ void TrackerCore::Tick(absl::Time now) {
 void TrackerCore::ExpireSlot(absl::Time now, WorkerState& worker, SlotState& slot) {
   // From the lease on, whatever the worker says: the limit is the tracker's guard against an
   // executor that hangs while its agent reports on.
-  if (slot.job != nullptr && slot.job->spec.timeout > absl::ZeroDuration() &&
-      now - slot.job->leased_at >= slot.job->spec.timeout) {
+  if (now >= slot.TimeoutAt()) {
     ++counters_.timed_out;
     CountFault(now, slot);
     Lose(now, *slot.job,
          absl::StrCat("took longer than ", absl::FormatDuration(slot.job->spec.timeout),
                       " on worker ", worker.id));
+  }
+  if (slot.job != nullptr && now - slot.waiting_since >= options_.waiting_max) {
+    Interrupt(now, *slot.job, absl::StrCat("waited too long on worker ", worker.id));
   }
   if (slot.orphan.has_value() && now - slot.orphan->since >= options_.orphan_timeout) {
     // Nobody has claimed it for the whole timeout. Without it MakeSlotOrders tells the worker to
@@ -350,9 +352,8 @@ absl::Time TrackerCore::NextTick() const {
   for (const auto& [id, worker] : workers_) {
     at(worker.seen_at + (worker.lost ? options_.lost_worker_memory : options_.lease_duration));
     for (const SlotState& slot : worker.slots) {
-      if (slot.job != nullptr && slot.job->spec.timeout > absl::ZeroDuration()) {
-        at(slot.job->leased_at + slot.job->spec.timeout);
-      }
+      at(slot.TimeoutAt());
+      if (slot.job != nullptr) at(slot.waiting_since + options_.waiting_max);
       if (slot.orphan.has_value()) at(slot.orphan->since + options_.orphan_timeout);
       if (slot.paused_until != absl::InfinitePast()) at(slot.paused_until);
       for (const HeldState& held : slot.held) {

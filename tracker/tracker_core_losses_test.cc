@@ -167,6 +167,63 @@ TEST_F(LossesTest, JobThatEndsEachWorkerIsHeldBackEverLongerAndParkedInTheEnd) {
   EXPECT_THAT(Collect(), ElementsAre(Failed(FailureKind::kParked, "interrupted 32 times")));
 }
 
+TEST_F(LossesTest, WaitingForOthersOnTheHostIsNoTimeOfTheJob) {
+  JobSpec spec = RunSpec("job");
+  spec.timeout = absl::Seconds(3);
+  Submit({spec});
+  const Lease lease = *Idle("w");
+  const auto report = [&](bool waiting) {
+    WorkerReport report = Report("w");
+    report.slots[0].executing = lease;
+    report.slots[0].waiting = waiting;
+    return Send(report).orders.slots[0].lease;
+  };
+  report(false);
+  Advance(absl::Seconds(2));
+  report(true);
+  for (int i = 0; i < 20; ++i) {
+    Advance(absl::Seconds(10));
+    EXPECT_EQ(report(true), lease);
+    Collect();
+  }
+  report(false);
+  EXPECT_EQ(core_->NextTick(), now_ + absl::Seconds(1));
+  Advance(absl::Seconds(1));
+  EXPECT_EQ(counters().timed_out, 1);
+}
+
+TEST_F(LossesTest, WorkerThatClaimsToWaitForEverIsInterrupted) {
+  JobSpec spec = RunSpec("job");
+  spec.timeout = absl::Seconds(3);
+  Submit({spec});
+  const Lease lease = *Idle("w");
+  WorkerReport report = Report("w");
+  report.slots[0].executing = lease;
+  report.slots[0].waiting = true;
+  for (int i = 0; i < 90 && counters().interruptions == 0; ++i) {
+    report.sequence = ++sequence_;
+    Send(report);
+    Collect();
+    Advance(absl::Seconds(10));
+  }
+  EXPECT_EQ(counters().interruptions, 1);
+  EXPECT_EQ(now_ - absl::UnixEpoch(), absl::Minutes(15));
+}
+
+TEST_F(LossesTest, FaultThatCameFromOutsideIsNoEvidence) {
+  Submit({RunSpec("job")});
+  for (int i = 0; i < 10; ++i) {
+    const Lease lease = *Idle("w");
+    Done("w", lease, WorkerFault{.message = "killed", .interrupted = true});
+    EXPECT_THAT(Collect(), IsEmpty());
+    Advance(absl::Seconds(40));
+    Collect();
+  }
+  EXPECT_EQ(counters().interruptions, 10);
+  Done("w", *Idle("w"), "result");
+  EXPECT_THAT(Collect(), ElementsAre(Payload("result")));
+}
+
 TEST_F(LossesTest, WorkerThatWasOnlyCutOffTakesItsLossBack) {
   Submit({RunSpec("job")});
   const Lease lease = *Idle("w");

@@ -146,9 +146,14 @@ void TrackerCore::TakeResult(absl::Time now, WorkerState& worker, int slot_index
     held.is_fault = true;
     // Only of the present lease: an older one was counted when it was lost.
     if (job->state != State::kLeased || LeaseOf(*job) != result.lease) return;
+    const WorkerFault& fault = std::get<WorkerFault>(*result.outcome);
+    const std::string text = absl::StrCat("worker ", worker.id, ": ", fault.message);
     CountFault(now, slot);
-    Lose(now, *job,
-         absl::StrCat("worker ", worker.id, ": ", std::get<WorkerFault>(*result.outcome).message));
+    if (fault.interrupted) {
+      Interrupt(now, *job, text);
+    } else {
+      Lose(now, *job, text);
+    }
     return;
   }
   if (result.outcome.has_value()) {
@@ -179,6 +184,7 @@ void TrackerCore::TakeExecution(absl::Time now, WorkerState& worker, int slot_in
   if (slot.job != nullptr) {
     if (report.executing == LeaseOf(*slot.job)) {
       slot.job->started = true;
+      slot.SetWaiting(now, report.waiting);
       return;
     }
     // Not started: the orders were lost, or it first has to stop something else. They are repeated.
@@ -227,6 +233,8 @@ void TrackerCore::Adopt(absl::Time now, WorkerState& worker, int slot_index, Tra
   job.lease_epoch = lease.epoch;
   job.started = true;
   job.leased_at = now;
+  slot.waited = absl::ZeroDuration();
+  slot.waiting_since = absl::InfiniteFuture();
   // A job that a worker has kept over the tracker's restart was tried at least once.
   job.attempt_count = std::max(job.attempt_count, 1);
   // It was no loss after all.
@@ -298,6 +306,8 @@ bool TrackerCore::TryAssign(absl::Time now, WorkerState& worker, int slot_index)
   job.lease_epoch = NewEpoch();
   job.started = false;
   job.leased_at = now;
+  slot.waited = absl::ZeroDuration();
+  slot.waiting_since = absl::InfiniteFuture();
   ++job.attempt_count;
   ++counters_.dispatched;
   return true;

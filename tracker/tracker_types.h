@@ -39,6 +39,9 @@ struct TrackerOptions {
   // After a start, jobs that were submitted before are held back for this long, for workers to say
   // that they are at them.
   absl::Duration recovery_period = absl::Seconds(2);
+  // A worker may say for this long that a job waits for others on its host, while the job's time
+  // stands still: longer than a runner itself waits, which is ten minutes.
+  absl::Duration waiting_max = absl::Minutes(15);
   // For how long a lost worker is still listed.
   absl::Duration lost_worker_memory = absl::Minutes(10);
   // After a fault a slot gets no job for this long, doubled with each further fault in a row.

@@ -11,6 +11,13 @@ constexpr size_t kRecentMax = 32;
 
 }  // namespace
 
+void SlotState::SetWaiting(absl::Time now, bool waiting) {
+  const bool waits_already = waiting_since != absl::InfiniteFuture();
+  if (waiting == waits_already) return;
+  if (!waiting) waited += now - waiting_since;
+  waiting_since = waiting ? now : absl::InfiniteFuture();
+}
+
 void WorkerState::NoteEnd(const std::string& job_id, bool lost) {
   if (!lost) ++done_count;
   recent_ends.push_back({.job_id = job_id, .lost = lost});

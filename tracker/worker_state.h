@@ -43,10 +43,20 @@ struct SlotState {
   std::vector<HeldState> held;
   std::set<std::string> fetching;  // Ids of jobs (kFetching) whose results it was asked to send.
   absl::Time paused_until = absl::InfinitePast();
+  // Of `job`: it waits for others on its host since, and did so before for this long.
+  absl::Time waiting_since = absl::InfiniteFuture();
+  absl::Duration waited = absl::ZeroDuration();
   int fault_streak = 0;  // Faults since the last outcome that was taken.
   int64_t done_count = 0;
   int64_t fault_count = 0;
 
+  // When the job's time limit is over, as things stand; InfiniteFuture: not by time alone.
+  absl::Time TimeoutAt() const {
+    const bool runs = job != nullptr && job->spec.timeout > absl::ZeroDuration() &&
+                      waiting_since == absl::InfiniteFuture();
+    return runs ? job->leased_at + waited + job->spec.timeout : absl::InfiniteFuture();
+  }
+  void SetWaiting(absl::Time now, bool waiting);
   bool IsIdle() const { return !reported.has_value() && job == nullptr && !orphan.has_value(); }
 };
 

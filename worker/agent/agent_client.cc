@@ -100,7 +100,14 @@ AgentClient::Impl::Impl(const AgentOptions& options, std::vector<AgentSlot> slot
       slots_(std::move(slots)),
       core_(options.identity, InfosOf(slots_)),
       backoff_(kBackoffMin, kBackoffMax, options.seed) {
-  for (const AgentSlot& slot : slots_) CHECK(slot.executor != nullptr);
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    CHECK(slots_[i].executor != nullptr);
+    slots_[i].executor->TellWaiting([this, slot_index = static_cast<int>(i)](bool waiting) {
+      const std::lock_guard lock(mutex_);
+      core_.SetWaiting(slot_index, waiting);
+      changed_.notify_all();
+    });
+  }
   loop_ = std::thread([this] { Run(); });
 }
 

@@ -34,6 +34,7 @@ WorkerReport AgentCore::MakeReport() {
     out.info = slot.info;
     out.executing = slot.executing;
     out.cancelling = slot.cancelling;
+    out.waiting = slot.waiting;
     for (const Held& held : slot.held) {
       HeldResult& result = out.results.emplace_back();
       result.lease = held.lease;
@@ -68,6 +69,7 @@ std::vector<SlotAction> AgentCore::Apply(const WorkerOrders& orders) {
     if (!wanted.lease.has_value() || !wanted.job.has_value()) continue;
     slot.executing = wanted.lease;
     slot.cancelling = false;
+    slot.waiting = false;
     has_news_ = true;
     actions.push_back({.kind = SlotAction::Kind::kStart, .slot_index = i, .job = *wanted.job});
   }
@@ -96,6 +98,14 @@ void AgentCore::Finished(int slot_index, JobOutcome outcome) {
   }
   slot.executing.reset();
   slot.cancelling = false;
+  slot.waiting = false;
+  has_news_ = true;
+}
+
+void AgentCore::SetWaiting(int slot_index, bool waiting) {
+  Slot& slot = slots_[slot_index];
+  if (!slot.executing.has_value() || slot.waiting == waiting) return;
+  slot.waiting = waiting;
   has_news_ = true;
 }
 

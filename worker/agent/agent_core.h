@@ -47,6 +47,10 @@ class AgentCore {
   // The slot's execution ended; it is executing something. After a cancel the outcome is dropped.
   void Finished(int slot_index, JobOutcome outcome);
 
+  // What the slot executes waits for others on this host, or does so no more. Means nothing where
+  // it executes nothing.
+  void SetWaiting(int slot_index, bool waiting);
+
   // Takes no more jobs from now on.
   void Leave();
 
@@ -67,6 +71,7 @@ class AgentCore {
     SlotInfo info;
     std::optional<Lease> executing;
     bool cancelling = false;
+    bool waiting = false;
     std::vector<Held> held;
   };
 

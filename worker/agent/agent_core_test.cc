@@ -146,6 +146,19 @@ TEST_F(AgentCoreTest, OrdersAboutAnExecutionThatHasEndedSinceStartNothing) {
   EXPECT_THAT(Report().results, SizeIs(1));
 }
 
+TEST_F(AgentCoreTest, WaitingIsNewsAndEndsWithTheExecution) {
+  agent_.SetWaiting(0, true);
+  StartJob();
+  EXPECT_FALSE(Report().waiting) << "it executed nothing then";
+  agent_.SetWaiting(0, true);
+  EXPECT_TRUE(agent_.has_news());
+  EXPECT_TRUE(Report().waiting);
+  agent_.SetWaiting(0, true);
+  EXPECT_FALSE(agent_.has_news());
+  agent_.Finished(0, "result");
+  EXPECT_FALSE(Report().waiting);
+}
+
 TEST_F(AgentCoreTest, LeavingIsNewsAndIsReported) {
   agent_.MakeReport();
   agent_.Leave();

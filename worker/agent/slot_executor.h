@@ -15,6 +15,11 @@ class SlotExecutor {
   // Ends what is executing, without calling `done` any more.
   virtual ~SlotExecutor() = default;
 
+  // Once, before the first Start. `tell` is called from any thread, but not from within Start or
+  // Cancel: true when the execution waits for what others on this host hold, false when that is
+  // over. An executor that never waits for anybody needs no such thing.
+  virtual void TellWaiting(std::function<void(bool waiting)> tell) {}
+
   // Begins to execute and returns soon. Nothing is executing. `done` is called exactly once, from
   // any thread, but not from within Start or Cancel: with a BuildResult's or RunResult's bytes,
   // ArtifactMissing, or WorkerFault when this worker is at fault. A candidate that fails is a

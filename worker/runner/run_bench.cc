@@ -193,7 +193,7 @@ absl::StatusOr<NetworkBenchResult> RunBench::RunNetworkProcess(const NetworkBenc
                                                                const RunnerRequest& message) {
   ASSIGN_OR_RETURN(const Step loaded, StartRunner(message, request.timeout));
   if (const Failure* failure = std::get_if<Failure>(&loaded)) return NetworkBenchResult{*failure};
-  ASSIGN_OR_RETURN(const Step locked, ReadRunner(RunnerEvent::kLocked, options_.lock_timeout));
+  ASSIGN_OR_RETURN(const Step locked, AwaitLock());
   if (const Failure* failure = std::get_if<Failure>(&locked)) return NetworkBenchResult{*failure};
   ASSIGN_OR_RETURN(const Step timed, ReadRunner(RunnerEvent::kTimed, request.timeout));
   if (const Failure* failure = std::get_if<Failure>(&timed)) return NetworkBenchResult{*failure};
@@ -244,7 +244,7 @@ absl::StatusOr<std::variant<ProcessLatencies, Failure>> RunBench::RunProcess(
     return HowItEnded();
   }
   const int64_t waiting_since_ns = SteadyNs();
-  ASSIGN_OR_RETURN(const Step locked, ReadRunner(RunnerEvent::kLocked, options_.lock_timeout));
+  ASSIGN_OR_RETURN(const Step locked, AwaitLock());
   effort_.wait_ns += SteadyNs() - waiting_since_ns;
   if (const Failure* failure = std::get_if<Failure>(&locked)) return *failure;
   ASSIGN_OR_RETURN(const Step timed, ReadRunner(RunnerEvent::kTimed, request.timeout));
@@ -289,6 +289,7 @@ absl::StatusOr<RunBench::Step> RunBench::StartRunner(const RunnerRequest& messag
   if (ftruncate(outputs_.get(), 0) != 0) return absl::ErrnoToStatus(errno, "file of the outputs");
   std::vector<int> descriptors = {outputs_.get()};
   if (arena_.valid()) descriptors.push_back(arena_.get());
+  oom_kills_.emplace(options_.vmstat_path);
   ASSIGN_OR_RETURN(Child* const runner, StartChild({.program = options_.runner_program,
                                                     .inherited_fds = std::move(descriptors)},
                                                    runner_));
@@ -297,14 +298,24 @@ absl::StatusOr<RunBench::Step> RunBench::StartRunner(const RunnerRequest& messag
   return ReadRunner(RunnerEvent::kOutputs, timeout);
 }
 
+absl::StatusOr<RunBench::Step> RunBench::AwaitLock() {
+  // A wait that is as short as another candidate's measurement is not worth a message.
+  constexpr absl::Duration kShort = absl::Seconds(1);
+  absl::StatusOr<Step> locked = ReadRunner(RunnerEvent::kLocked, kShort);
+  if (!absl::IsDeadlineExceeded(locked.status())) return locked;
+  if (options_.on_waiting != nullptr) options_.on_waiting(true);
+  locked = ReadRunner(RunnerEvent::kLocked, options_.lock_timeout);
+  if (options_.on_waiting != nullptr) options_.on_waiting(false);
+  if (!absl::IsDeadlineExceeded(locked.status())) return locked;
+  return absl::AbortedError("others measure on these CPUs without an end");
+}
+
 absl::StatusOr<RunBench::Step> RunBench::ReadRunner(RunnerEvent want, absl::Duration timeout) {
   const absl::StatusOr<std::string> frame = runner_->ReadFrame(timeout, kReplyBytesMax);
   if (absl::IsDeadlineExceeded(frame.status())) {
     RETURN_IF_ERROR(CancelledOr(absl::OkStatus()));
     // Waiting for the lock is no time of the candidate's: another measurement holds the CPUs.
-    if (want == RunnerEvent::kLocked) {
-      return absl::UnavailableError("others measure on these CPUs without an end");
-    }
+    if (want == RunnerEvent::kLocked) return frame.status();
     return Failure{.kind = FailureKind::kRunTimeout, .message = absl::FormatDuration(timeout)};
   }
   if (absl::IsUnavailable(frame.status())) {
@@ -339,7 +350,11 @@ absl::StatusOr<Failure> RunBench::HowItEnded() {
   RETURN_IF_ERROR(exit.status());
   RETURN_IF_ERROR(CancelledOr(absl::OkStatus()));
   if (exit->exit_code == kLauncherFailed) return absl::InternalError(Describe(*exit));
-  // Nobody but the kernel kills it: we have not.
+  // We have not, and it has no limit that ends it so. It was the kernel, which leaves a trace, or
+  // somebody else, which says nothing of the candidate.
+  if (exit->signal == SIGKILL && !oom_kills_->SawAny()) {
+    return absl::AbortedError("somebody killed the runner, and not for want of memory");
+  }
   const FailureKind kind = exit->signal == SIGKILL ? FailureKind::kOutOfMemory
                            : exit->signal != 0     ? FailureKind::kCrashed
                                                    : FailureKind::kRunError;
@@ -380,6 +395,12 @@ absl::StatusOr<CheckerReply> RunBench::AnswerOfChecker(const CheckerRequest& req
       if (reply.has_value()) return *std::move(reply);
       status = absl::InternalError("damaged answer");
     }
+  }
+  // Whoever killed it: its memory is the definition's and candidate 0's, not this candidate's
+  // doing.
+  const absl::StatusOr<ExitInfo> exit = checker_->Wait(absl::Seconds(1));
+  if (exit.ok() && exit->signal == SIGKILL) {
+    status = absl::AbortedError("somebody killed it, or its memory ran out");
   }
   // The next request gets a new one.
   EndChild(checker_);

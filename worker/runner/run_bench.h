@@ -3,8 +3,10 @@
 #define WORKER_RUNNER_RUN_BENCH_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -13,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/child.h"
+#include "base/oom_kills.h"
 #include "base/unique_fd.h"
 #include "proto/measurement.h"
 #include "worker/runner/runner_wire.h"
@@ -25,6 +28,10 @@ struct RunBenchOptions {
   uint64_t memory_bytes_max = 0;                     // Of one candidate's buffers.
   absl::Duration check_timeout = absl::Seconds(60);  // The oracle may have much to compute.
   absl::Duration lock_timeout = absl::Minutes(10);   // For others to finish their measurements.
+  // Told by Run's thread: true when a candidate has waited for the lock for a second, false when
+  // that is over. Null: nobody asks.
+  std::function<void(bool waiting)> on_waiting = nullptr;
+  std::string vmstat_path = "/proc/vmstat";  // See OomKillWatch.
 };
 
 // One candidate, ready to run. Views live as long as the call.
@@ -84,7 +91,8 @@ class RunBench {
  public:
   explicit RunBench(RunBenchOptions options) : options_(std::move(options)) {}
 
-  // CANCELLED after a Cancel; any other error is this worker's fault.
+  // CANCELLED after a Cancel. ABORTED: interrupted from outside (somebody killed a process, others
+  // hold the lock). Any other error is this worker's fault.
   absl::StatusOr<BenchResult> Run(const BenchRequest& request);
 
   // In one fresh process. Errors as above.
@@ -116,6 +124,7 @@ class RunBench {
 
   absl::StatusOr<Step> StartRunner(const RunnerRequest& message, absl::Duration timeout);
   absl::StatusOr<Step> ReadRunner(RunnerEvent want, absl::Duration timeout);
+  absl::StatusOr<Step> AwaitLock();
   absl::StatusOr<Failure> HowItEnded();
   absl::StatusOr<CheckerReply> AskChecker(const CheckerRequest& request);
   // Starts the checker where there is none, and waits for its answer.
@@ -128,7 +137,8 @@ class RunBench {
   const RunBenchOptions options_;
   UniqueFd outputs_, arena_;
   int64_t arena_bytes_ = 0;
-  Effort effort_;  // Of the Run in progress, so far.
+  Effort effort_;                          // Of the Run in progress, so far.
+  std::optional<OomKillWatch> oom_kills_;  // Since the runner was started.
 
   std::mutex mutex_;  // For all below; Run's thread alone makes children go away.
   std::unique_ptr<Child> runner_, checker_;

@@ -132,9 +132,21 @@ double ErrorBound(const Numerics& numerics) {
 RunnerExecutor::RunnerExecutor(RunnerExecutorOptions options)
     : options_(std::move(options)),
       host_environment_(HostEnvironment(options_.host_cpu)),
-      bench_(options_.bench) {
+      bench_(BenchOptions()) {
   CHECK(options_.artifacts != nullptr);
   thread_ = std::thread([this] { Loop(); });
+}
+
+RunBenchOptions RunnerExecutor::BenchOptions() {
+  RunBenchOptions bench = options_.bench;
+  bench.on_waiting = [this](bool waiting) {
+    if (tell_waiting_ != nullptr) tell_waiting_(waiting);
+  };
+  return bench;
+}
+
+void RunnerExecutor::TellWaiting(std::function<void(bool)> tell) {
+  tell_waiting_ = std::move(tell);
 }
 
 RunnerExecutor::~RunnerExecutor() {
@@ -195,7 +207,10 @@ JobOutcome RunnerExecutor::Execute(const std::string& payload) {
   // First, since RunAll ends with an error in that case too. Missing artifacts are nobody's fault:
   // the tuner has them built again.
   if (!missing.sha256.empty()) return missing;
-  if (!result.ok()) return WorkerFault{.message = std::string(result.status().message())};
+  if (!result.ok()) {
+    return WorkerFault{.message = std::string(result.status().message()),
+                       .interrupted = absl::IsAborted(result.status())};
+  }
   return Encode(*result);
 }
 

@@ -5,6 +5,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -52,6 +53,7 @@ class RunnerExecutor : public SlotExecutor {
   explicit RunnerExecutor(RunnerExecutorOptions options);
   ~RunnerExecutor() override;
 
+  void TellWaiting(std::function<void(bool waiting)> tell) override;
   void Start(const JobSpec& job, Done done) override;
   void Cancel() override;
 
@@ -61,6 +63,7 @@ class RunnerExecutor : public SlotExecutor {
     Done done;
   };
 
+  RunBenchOptions BenchOptions();
   void Loop();
   JobOutcome Execute(const std::string& payload);
   absl::StatusOr<RunResult> RunAll(const RunJob& job, ArtifactMissing& missing);
@@ -78,6 +81,7 @@ class RunnerExecutor : public SlotExecutor {
 
   const RunnerExecutorOptions options_;
   const Environment host_environment_;
+  std::function<void(bool)> tell_waiting_;
   RunBench bench_;
 
   std::mutex mutex_;  // For all below.

@@ -1,13 +1,18 @@
 #include "worker/runner/runner_executor.h"
 
+#include <signal.h>
 #include <sys/wait.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <future>
 #include <map>
 #include <memory>
+#include <semaphore>
 #include <string>
 #include <utility>
 #include <variant>
@@ -70,7 +75,41 @@ class RunnerExecutorTest : public ::testing::Test {
     options.bench.runner_program = *FindProgram("worker/runner/runner");
     options.bench.checker_program = *FindProgram("worker/runner/checker");
     options.bench.memory_bytes_max = 64 << 20;
+    options.bench.vmstat_path = VmstatPath();
+    SetOomKills(0);
     executor_ = std::make_unique<RunnerExecutor>(options);
+    executor_->TellWaiting([this](bool waiting) { (waiting ? waits_ : ends_of_waits_).release(); });
+  }
+
+  std::string VmstatPath() const { return absl::StrCat(folder_->path(), "/vmstat"); }
+  void SetOomKills(int count) {
+    EXPECT_THAT(WriteFileAtomically(VmstatPath(), absl::StrCat("oom_kill ", count, "\n")), IsOk());
+  }
+  // Sends SIGKILL to this process's child of that name, once there is one.
+  void KillChild(const std::string& program) {
+    while (true) {
+      for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {
+        std::ifstream children(entry.path() / "children");
+        for (pid_t pid = 0; children >> pid;) {
+          std::string name;
+          std::getline(std::ifstream(absl::StrCat("/proc/", pid, "/comm")), name);
+          if (name != program) continue;
+          ASSERT_EQ(kill(pid, SIGKILL), 0);
+          return;
+        }
+      }
+    }
+  }
+  // Of a candidate that hangs until its runner is killed.
+  JobOutcome OutcomeOfKilledRunner(int oom_kills) {
+    RunJob job = VectorJob("HANGS");
+    job.method.timeout = absl::Minutes(10);
+    std::future<JobOutcome> outcome = Start(job);
+    // A candidate that hangs does so in its first call, in a runner that is past its start.
+    EXPECT_EQ(outcome.wait_for(std::chrono::milliseconds(300)), std::future_status::timeout);
+    SetOomKills(oom_kills);
+    KillChild("runner");
+    return outcome.get();
   }
 
   // Nothing that was started is left, not even as a zombie.
@@ -116,6 +155,7 @@ class RunnerExecutorTest : public ::testing::Test {
     EXPECT_THAT(measurement.failure()->message, HasSubstr(message)) << kernel;
   }
 
+  std::counting_semaphore<> waits_{0}, ends_of_waits_{0};
   std::unique_ptr<TempDir> folder_ =
       std::make_unique<TempDir>(*TempDir::Create("runner-executor-test"));
   std::map<std::string, std::string> store_;
@@ -409,6 +449,46 @@ TEST_F(RunnerExecutorTest, TimedSectionWaitsForTheMeasuringLock) {
     const MeasuringLock given_back = *std::move(lock);
   }
   EXPECT_TRUE(std::holds_alternative<std::string>(outcome.get()));
+}
+
+TEST_F(RunnerExecutorTest, LongWaitForTheMeasuringLockIsTold) {
+  const CpuInfo host = HostCpuInfo();
+  const std::vector<int> first_cpu = {CpusFor(*ParseRunDevice("cpu", host), host, 1).cpus[0]};
+  auto lock = MeasuringLock::Acquire(MeasuringLockPaths(folder_->path(), first_cpu));
+  ASSERT_TRUE(lock.ok());
+  std::future<JobOutcome> outcome = Start(VectorJob("RIGHT"));
+  waits_.acquire();
+  EXPECT_FALSE(ends_of_waits_.try_acquire());
+  {
+    const MeasuringLock given_back = *std::move(lock);
+  }
+  EXPECT_TRUE(std::holds_alternative<std::string>(outcome.get()));
+  EXPECT_TRUE(ends_of_waits_.try_acquire());
+}
+
+TEST_F(RunnerExecutorTest, RunnerThatSomebodyKillsIsNoFailureOfTheCandidate) {
+  const JobOutcome outcome = OutcomeOfKilledRunner(/*oom_kills=*/0);
+  ASSERT_TRUE(std::holds_alternative<WorkerFault>(outcome));
+  EXPECT_TRUE(std::get<WorkerFault>(outcome).interrupted);
+  EXPECT_THAT(std::get<WorkerFault>(outcome).message, HasSubstr("somebody killed the runner"));
+}
+
+TEST_F(RunnerExecutorTest, RunnerThatTheKernelKillsForMemoryIsOutOfMemory) {
+  const JobOutcome outcome = OutcomeOfKilledRunner(/*oom_kills=*/1);
+  ASSERT_TRUE(std::holds_alternative<std::string>(outcome));
+  ASSERT_OK_AND_ASSIGN(const RunResult result, DecodeRunResult(std::get<std::string>(outcome)));
+  ASSERT_NE(result.measurements[0].failure(), nullptr);
+  EXPECT_EQ(result.measurements[0].failure()->kind, FailureKind::kOutOfMemory);
+}
+
+TEST_F(RunnerExecutorTest, CheckerThatSomebodyKillsIsNoFailureOfTheCandidate) {
+  EXPECT_NE(Measure(VectorJob("RIGHT")).latencies(), nullptr);
+  RunJob job = VectorJob("HANGS");
+  job.method.timeout = absl::Milliseconds(300);
+  KillChild("checker");
+  const JobOutcome outcome = Start(job).get();
+  ASSERT_TRUE(std::holds_alternative<WorkerFault>(outcome));
+  EXPECT_TRUE(std::get<WorkerFault>(outcome).interrupted);
 }
 
 TEST_F(RunnerExecutorTest, DestructorEndsWhatRunsAndSaysNothing) {
