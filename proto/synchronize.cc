@@ -91,7 +91,8 @@ v1::SynchronizeRequest ToProto(const WorkerReport& report) {
   v1::SynchronizeRequest message;
   message.set_worker_id(report.worker_id);
   message.set_host(report.host);
-  message.set_boot_epoch(report.boot_epoch);
+  message.set_incarnation(report.incarnation);
+  message.set_epoch(report.epoch);
   message.set_sequence(report.sequence);
   message.set_leaving(report.leaving);
   if (report.calibration.has_value()) {
@@ -115,6 +116,7 @@ v1::SynchronizeRequest ToProto(const WorkerReport& report) {
 v1::SynchronizeResponse ToProto(const WorkerOrders& orders) {
   v1::SynchronizeResponse message;
   message.set_sequence(orders.sequence);
+  message.set_epoch(orders.epoch);
   message.set_draining(orders.draining);
   message.set_lease_duration_ns(absl::ToInt64Nanoseconds(orders.lease_duration));
   for (const SlotOrders& slot : orders.slots) {
@@ -134,10 +136,16 @@ absl::StatusOr<WorkerReport> FromProto(const v1::SynchronizeRequest& message) {
         absl::StrFormat("report: got a worker id of %d bytes, want 1 to %d",
                         message.worker_id().size(), WorkerReport::kIdBytesMax));
   }
-  if (message.boot_epoch() <= 0 || message.sequence() <= 0) {
-    return absl::InvalidArgumentError(
-        absl::StrFormat("report: got boot_epoch=%d and sequence=%d, want > 0, for %s",
-                        message.boot_epoch(), message.sequence(), message.worker_id()));
+  if (message.incarnation() <= 0 || message.sequence() <= 0) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "report: got incarnation=%d and sequence=%d, want > 0, for %s: this tracker "
+        "wants a worker of its own version",
+        message.incarnation(), message.sequence(), message.worker_id()));
+  }
+  if (message.epoch() < 0 || message.epoch() > WorkerReport::kEpochMax) {
+    return absl::InvalidArgumentError(absl::StrFormat("report: got epoch=%d, want 0 to %d, for %s",
+                                                      message.epoch(), WorkerReport::kEpochMax,
+                                                      message.worker_id()));
   }
   if (message.slots_size() > WorkerReport::kSlotsMax) {
     return absl::InvalidArgumentError(absl::StrFormat(
@@ -145,7 +153,8 @@ absl::StatusOr<WorkerReport> FromProto(const v1::SynchronizeRequest& message) {
   }
   WorkerReport report{.worker_id = message.worker_id(),
                       .host = message.host(),
-                      .boot_epoch = message.boot_epoch(),
+                      .incarnation = message.incarnation(),
+                      .epoch = message.epoch(),
                       .sequence = message.sequence(),
                       .leaving = message.leaving()};
   for (const v1::SlotReport& slot : message.slots()) {
@@ -159,6 +168,7 @@ absl::StatusOr<WorkerReport> FromProto(const v1::SynchronizeRequest& message) {
 
 absl::StatusOr<WorkerOrders> FromProto(const v1::SynchronizeResponse& message) {
   WorkerOrders orders{.sequence = message.sequence(),
+                      .epoch = message.epoch(),
                       .draining = message.draining(),
                       .lease_duration = absl::Nanoseconds(message.lease_duration_ns())};
   for (const v1::SlotOrders& slot : message.slots()) {

@@ -57,13 +57,16 @@ struct SlotReport {
 struct WorkerReport {
   static constexpr int kIdBytesMax = 128;
   static constexpr int kSlotsMax = 256;
+  // Far above any that is given (EntropyNumber), far below where a counter would end.
+  static constexpr int64_t kEpochMax = int64_t{1} << 62;
   static constexpr int kHeldResultsMax = 64;  // A slot with so many gets no job.
 
   std::string worker_id = "";  // Stays the same over restarts.
   std::string host = "";
-  int64_t boot_epoch = 0;  // Higher after each restart; > 0.
-  int64_t sequence = 0;    // Higher in each report of a boot epoch; > 0.
-  bool leaving = false;    // Wants no more jobs.
+  int64_t incarnation = 0;  // Of its process, drawn at random; > 0.
+  int64_t epoch = 0;        // The highest that a tracker gave this incarnation; 0: none yet.
+  int64_t sequence = 0;     // Higher in each report of an incarnation; > 0.
+  bool leaving = false;     // Wants no more jobs.
   std::vector<SlotReport> slots = {};
   std::optional<CalibrationRow> calibration = std::nullopt;  // Of its machine.
 
@@ -82,6 +85,7 @@ struct SlotOrders {
 
 struct WorkerOrders {
   int64_t sequence = 0;  // Of the report that this answers.
+  int64_t epoch = 0;     // Of the incarnation.
   std::vector<SlotOrders> slots = {};
   bool draining = false;
   absl::Duration lease_duration = absl::ZeroDuration();

@@ -16,7 +16,8 @@ using ::testing::HasSubstr;
 WorkerReport FullReport() {
   return {.worker_id = "w1",
           .host = "h1",
-          .boot_epoch = 7,
+          .incarnation = 7,
+          .epoch = 8,
           .sequence = 9,
           .leaving = true,
           .slots = {{.info = {.kind = JobKind::kRun,
@@ -73,7 +74,9 @@ TEST(SynchronizeTest, MalformedReportIsRefusedWithTheReason) {
     return StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(text));
   };
   EXPECT_THAT(refusal([](auto& m) { m.clear_worker_id(); }), refused("worker id of 0 bytes"));
-  EXPECT_THAT(refusal([](auto& m) { m.clear_boot_epoch(); }), refused("boot_epoch=0"));
+  EXPECT_THAT(refusal([](auto& m) { m.clear_incarnation(); }), refused("of its own version"));
+  EXPECT_THAT(refusal([](auto& m) { m.set_epoch(-1); }), refused("epoch=-1"));
+  EXPECT_THAT(refusal([](auto& m) { m.set_epoch(INT64_MAX); }), refused("epoch="));
   EXPECT_THAT(refusal([](auto& m) { m.clear_sequence(); }), refused("sequence=0"));
   EXPECT_THAT(refusal([](auto& m) { m.mutable_slots(0)->clear_info(); }), refused("kind=0"));
   EXPECT_THAT(refusal([](auto& m) { m.mutable_slots(0)->mutable_executing()->clear_epoch(); }),

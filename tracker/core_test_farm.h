@@ -55,10 +55,10 @@ class CoreTestFarm : public ::testing::Test {
   }
 
   // A report of a worker with one run slot.
-  WorkerReport Report(const std::string& worker, int64_t boot_epoch = 1) {
+  WorkerReport Report(const std::string& worker, int64_t incarnation = 1) {
     return {.worker_id = worker,
             .host = "host",
-            .boot_epoch = boot_epoch,
+            .incarnation = incarnation,
             .sequence = ++sequence_,
             .slots = {{.info = {.kind = JobKind::kRun,
                                 .device_keys = {kDevice},
@@ -68,12 +68,20 @@ class CoreTestFarm : public ::testing::Test {
   SyncReply Send(const WorkerReport& report) {
     absl::StatusOr<SyncReply> reply = core_->Synchronize(now_, report);
     EXPECT_THAT(reply, IsOk());
+    // A process that lives echoes the epoch that it is told, as the agent does.
+    if (reply.ok() && !reply->admitted) {
+      WorkerReport echo = report;
+      echo.epoch = reply->orders.epoch;
+      echo.sequence = ++sequence_;
+      reply = core_->Synchronize(now_, echo);
+      EXPECT_THAT(reply, IsOk());
+    }
     return reply.ok() ? *std::move(reply) : SyncReply();
   }
 
   // An idle worker says so. Returns the lease that it gets.
-  std::optional<Lease> Idle(const std::string& worker, int64_t boot_epoch = 1) {
-    return Send(Report(worker, boot_epoch)).orders.slots.at(0).lease;
+  std::optional<Lease> Idle(const std::string& worker, int64_t incarnation = 1) {
+    return Send(Report(worker, incarnation)).orders.slots.at(0).lease;
   }
 
   SyncReply Executing(const std::string& worker, const Lease& lease) {

@@ -1,10 +1,12 @@
 // Real processes: the tracker is killed in the middle of its work, several times, and a process
 // with workers too. Each job's result must come out of the tuner's client exactly once.
+#include <grpcpp/grpcpp.h>
 #include <signal.h>
 
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -17,6 +19,8 @@
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/rpc.h"
+#include "proto/tracker.grpc.pb.h"
 #include "tracker/tracker_client.h"
 
 namespace burnish {
@@ -43,16 +47,24 @@ class RestartTest : public ::testing::Test {
     return child.ok() ? *std::move(child) : nullptr;
   }
 
-  void StartTracker() {
-    tracker_ = Start("tracker/tracker", {"--listen", address_, "--lease-seconds", "2"});
+  void StartTracker(const std::string& lease_seconds = "2") {
+    tracker_ = Start("tracker/tracker", {"--listen", address_, "--lease-seconds", lease_seconds});
     ASSERT_NE(tracker_, nullptr);
     ASSERT_THAT(tracker_->ReadLine(kLong), IsOkAndHolds(address_));
   }
 
-  std::unique_ptr<Child> StartWorkers(const std::string& prefix) {
+  std::unique_ptr<Child> StartWorkers(const std::string& prefix,
+                                      const std::string& execution_ms = "20") {
     return Start("worker/agent/sim_worker",
                  {"--tracker", address_, "--id-prefix", prefix, "--workers", "4", "--slots", "2",
-                  "--execution-ms", "20"});
+                  "--execution-ms", execution_ms});
+  }
+  v1::GetStatusResponse GetStatus() {
+    grpc::ClientContext context;
+    v1::GetStatusResponse response;
+    const auto stub = v1::Tracker::NewStub(OpenChannel(address_));
+    EXPECT_TRUE(stub->GetStatus(&context, {}, &response).ok());
+    return response;
   }
 
   std::unique_ptr<TempDir> folder_;
@@ -104,6 +116,21 @@ TEST_F(RestartTest, KilledTrackerAndWorkersLoseNothingAndNothingComesTwice) {
   EXPECT_LT(longest_silence, absl::Seconds(20)) << "whole again in seconds";
   RecordProperty("longest_silence_ms", absl::ToInt64Milliseconds(longest_silence));
   EXPECT_THAT(client.Collect(absl::Milliseconds(500)), ::testing::IsEmpty());
+}
+
+TEST_F(RestartTest, JobsOfAKilledWorkerAreHandedOnLongBeforeTheirLeasesEnd) {
+  tracker_->Kill(SIGKILL);
+  ASSERT_THAT(tracker_->Wait(kLong), IsOk());
+  ASSERT_NO_FATAL_FAILURE(StartTracker(/*lease_seconds=*/"3600"));
+  const std::unique_ptr<Child> doomed = StartWorkers("doomed", /*execution_ms=*/"3600000");
+  TrackerClient client({.tracker = address_, .tuner_id = "tuner"});
+  ASSERT_THAT(client.Submit({{.id = "job", .kind = JobKind::kRun, .device_key = "cpu-sim"}}),
+              IsOk());
+  while (GetStatus().leased_count() == 0) std::this_thread::yield();
+  const std::unique_ptr<Child> heirs = StartWorkers("heir", /*execution_ms=*/"0");
+  while (GetStatus().worker_count() < 8) std::this_thread::yield();
+  doomed->Kill(SIGKILL);
+  EXPECT_THAT(client.Collect(kLong), ::testing::SizeIs(1));
 }
 
 TEST_F(RestartTest, TermEndsTheTrackerCleanly) {

@@ -304,6 +304,12 @@ void TrackerCore::Tick(absl::Time now) {
       LoseWorker(now, worker, "was not heard of", /*counts=*/true);
       worker.lost = true;
     }
+    if (!worker.lost && now - worker.closed_at >= options_.reconnect_grace) {
+      // Ended, killed or cut off, and by nobody's fault that is known. If it was cut off and comes
+      // back, it goes on with what nobody else has begun.
+      LoseWorker(now, worker, "closed its connection", /*counts=*/false);
+      worker.lost = true;
+    }
     for (SlotState& slot : worker.slots) ExpireSlot(now, worker, slot);
     // One that said that it would go is not missed.
     const bool forget = worker.lost && (worker.leaving || silence >= options_.lost_worker_memory);
@@ -351,6 +357,7 @@ absl::Time TrackerCore::NextTick() const {
   for (const auto& [id, verdict_at] : undecided_) at(verdict_at);
   for (const auto& [id, worker] : workers_) {
     at(worker.seen_at + (worker.lost ? options_.lost_worker_memory : options_.lease_duration));
+    if (!worker.lost) at(worker.closed_at + options_.reconnect_grace);
     for (const SlotState& slot : worker.slots) {
       at(slot.TimeoutAt());
       if (slot.job != nullptr) at(slot.waiting_since + options_.waiting_max);

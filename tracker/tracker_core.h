@@ -51,14 +51,14 @@ class TrackerCore {
 
   // Takes a worker's report. `urgent` false: there is nothing for it to do, so its call may hang
   // until TakeReadyWorkers names it; then OrdersFor says what to answer.
-  // FAILED_PRECONDITION: a newer incarnation of this id is known. ABORTED: a later report came
-  // first. INVALID_ARGUMENT: other slots than before. RESOURCE_EXHAUSTED: too many workers.
+  // FAILED_PRECONDITION: a newer process has this id. ABORTED: a later report came first.
+  // INVALID_ARGUMENT: other slots than before. RESOURCE_EXHAUSTED: too many workers.
   absl::StatusOr<SyncReply> Synchronize(absl::Time now, const WorkerReport& report);
   // The worker's call no longer hangs. Nothing: the call was replaced by a newer one.
   std::optional<WorkerOrders> OrdersFor(absl::Time now, const std::string& worker_id,
                                         int64_t sequence);
-  // The worker's hanging call broke.
-  void StopWaiting(const std::string& worker_id, int64_t sequence);
+  // The worker's hanging call broke. Without another one soon its jobs are handed on.
+  void CallBroke(absl::Time now, const std::string& worker_id, int64_t sequence);
 
   // ---- Both ----
 
@@ -93,7 +93,9 @@ class TrackerCore {
   absl::Status FullError(int64_t excess);
 
   // Worker side.
+  // Null: it has to echo its epoch first.
   absl::StatusOr<WorkerState*> Admit(absl::Time now, const WorkerReport& report);
+  absl::StatusOr<WorkerState*> AdmitNew(const WorkerReport& report);
   void TakeResults(absl::Time now, WorkerState& worker, int slot_index, const SlotReport& report);
   void TakeResult(absl::Time now, WorkerState& worker, int slot_index, const HeldResult& result,
                   HeldState& held);
@@ -131,10 +133,14 @@ class TrackerCore {
   void Nudge(WorkerState& worker);
   void NudgeTuner(const Tuner& tuner);
   int64_t NewEpoch() { return next_epoch_++; }
+  int64_t NewWorkerEpoch() { return next_worker_epoch_++; }
 
   const TrackerOptions options_;
   const absl::Time started_at_;
   int64_t next_epoch_;
+  // Of workers' processes: above all that workers have reported. Apart from the other, which must
+  // never come near an earlier tracker's numbers.
+  int64_t next_worker_epoch_ = 1;
   JobBook book_;
   JobQueues queues_;
   // Lost jobs that wait for another worker, by order. The others wait in `queues_`.

@@ -21,7 +21,7 @@ class LossesTest : public CoreTestFarm {
   void Enroll(const std::vector<std::string>& workers) {
     for (const std::string& worker : workers) {
       Send(Report(worker));
-      core_->StopWaiting(worker, sequence_);
+      core_->OrdersFor(now_, worker, sequence_);  // Its call was answered: it gets nothing unasked.
     }
   }
   // Gets the worker's next job, which must be `id`, and reports a fault over it.

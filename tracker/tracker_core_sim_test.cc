@@ -61,6 +61,7 @@ class Simulation {
     std::unique_ptr<AgentCore> agent;
     std::vector<Slot> slots;
     int64_t call = 0;  // The latest; only its answer counts for going on.
+    absl::Time closed_at = absl::InfiniteFuture();  // Dead, and the tracker knows since.
   };
   struct Tuner {
     std::string id;
@@ -108,6 +109,7 @@ class Simulation {
   void StartTuner(Tuner& tuner);
   void Kill();
 
+  void BreakCall(Worker& worker, int64_t boot);
   void CallSynchronize(Worker& worker);
   void TakeOrders(Worker& worker, const WorkerOrders& orders);
   void BeginExecution(Worker& worker, int slot_index, const JobSpec& job);
@@ -197,21 +199,24 @@ void Simulation::Send(std::function<void()> deliver, bool may_repeat) {
 
 void Simulation::StartTracker() {
   ++tracker_life_;
-  tracker_ =
-      std::make_unique<TrackerCore>(TrackerOptions{.interruption_pause_max = absl::Seconds(5),
-                                                   .jobs_max = 60,
-                                                   .results_per_reply_max = 8,
-                                                   .queue_quantum = 4,
-                                                   .first_epoch = tracker_life_ * 1'000'000},
-                                    now_);
+  tracker_ = std::make_unique<TrackerCore>(
+      TrackerOptions{.interruption_pause_max = absl::Seconds(5),
+                     .jobs_max = 60,
+                     .results_per_reply_max = 8,
+                     .queue_quantum = 4,
+                     .first_epoch = rng_.Between(1, int64_t{1} << 60)},
+      now_);
   next_tick_ = absl::InfiniteFuture();
 }
 
 void Simulation::StartWorker(Worker& worker) {
   ++worker.boot;
   worker.agent = std::make_unique<AgentCore>(
-      AgentIdentity{.worker_id = worker.id, .host = "host", .boot_epoch = worker.boot},
+      // In no order: nothing may depend on which is higher.
+      AgentIdentity{
+          .worker_id = worker.id, .host = "host", .incarnation = rng_.Between(1, 1 << 30)},
       worker.infos);
+  worker.closed_at = absl::InfiniteFuture();
   worker.slots.assign(worker.infos.size(), Slot());
   At(Milliseconds(0, 100), [this, &worker, boot = worker.boot] {
     if (worker.boot == boot) CallSynchronize(worker);
@@ -245,12 +250,14 @@ void Simulation::Kill() {
   if (choice < 0.3) {
     if (tracker_ == nullptr) return;
     tracker_.reset();
+    for (const auto& worker : workers_) worker->closed_at = absl::InfiniteFuture();
     hanging_workers_.clear();
     hanging_tuners_.clear();
     At(Milliseconds(0, 3000), [this] { StartTracker(); });
   } else if (choice < 0.75) {
     Worker& worker = *workers_[rng_.Below(workers_.size())];
     ++worker.boot;  // Whatever was under way for it is void.
+    BreakCall(worker, worker.boot);
     At(Milliseconds(0, 20000), [this, &worker, boot = worker.boot] {
       if (worker.boot == boot) StartWorker(worker);
     });
@@ -264,6 +271,18 @@ void Simulation::Kill() {
 }
 
 // ---- A worker ----
+
+// Its process has died: the kernel closes its connection, which breaks the call that hangs.
+void Simulation::BreakCall(Worker& worker, int64_t boot) {
+  At(Milliseconds(0, 20), [this, &worker, boot] {
+    const auto call = hanging_workers_.find(worker.id);
+    if (tracker_ == nullptr || worker.boot != boot || call == hanging_workers_.end()) return;
+    tracker_->CallBroke(now_, worker.id, call->second.sequence);
+    hanging_workers_.erase(call);
+    worker.closed_at = now_;
+    AfterTracker();
+  });
+}
 
 void Simulation::CallSynchronize(Worker& worker) {
   const WorkerReport report = worker.agent->MakeReport();
@@ -316,6 +335,7 @@ void Simulation::EndExecution(Worker& worker, int slot_index) {
   const JobSpec job = *std::exchange(worker.slots[slot_index].job, std::nullopt);
   if (absl::StrContains(job.id, "killer")) {
     ++worker.boot;
+    BreakCall(worker, worker.boot);
     At(Milliseconds(0, 500), [this, &worker, boot = worker.boot] {
       if (worker.boot == boot) StartWorker(worker);
     });
@@ -448,11 +468,15 @@ void Simulation::CheckOutcome(const JobSpec& job, const JobOutcome& outcome) {
 void Simulation::ServeSynchronize(const WorkerReport& report,
                                   std::function<void(std::optional<WorkerOrders>)> reply) {
   if (tracker_ == nullptr) return;
+  // Perhaps a message that a dead process had sent: the tracker has to wait for its silence then.
+  for (const auto& worker : workers_) {
+    if (worker->id == report.worker_id) worker->closed_at = absl::InfiniteFuture();
+  }
   const absl::StatusOr<SyncReply> orders = tracker_->Synchronize(now_, report);
   if (!orders.ok()) {
     reply(std::nullopt);
   } else if (orders->urgent) {
-    hanging_workers_.erase(report.worker_id);
+    if (orders->admitted) hanging_workers_.erase(report.worker_id);
     reply(orders->orders);
   } else {
     hanging_workers_[report.worker_id] = {.sequence = report.sequence, .reply = std::move(reply)};
@@ -524,6 +548,15 @@ void Simulation::CheckTracker() {
           faults_.drop == 0 && !faults_.kills && !faults_.killer_jobs) {
         Fail(absl::StrCat(slot.executing->job_id, " is leased twice"));
       }
+    }
+  }
+  for (const WorkerStatus& worker : tracker_->ListWorkers(now_)) {
+    const auto owner = std::find_if(workers_.begin(), workers_.end(), [&](const auto& entry) {
+      return entry->id == worker.worker_id;
+    });
+    if (now_ - (*owner)->closed_at <= absl::Seconds(1)) continue;
+    for (const SlotStatus& slot : worker.slots) {
+      if (slot.executing.has_value()) Fail("a dead worker whose connection closed still has a job");
     }
   }
   const Counters& counters = status.counters;

@@ -1,5 +1,6 @@
 #include "tracker/tracker_core.h"
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -77,7 +78,7 @@ TEST_F(TrackerCoreTest, WaitingWorkerIsNamedWhenAJobComes) {
 
 TEST_F(TrackerCoreTest, WorkerWhoseCallBrokeGetsNoJobUntilItCallsAgain) {
   Send(Report("w"));
-  core_->StopWaiting("w", sequence_);
+  core_->CallBroke(now_, "w", sequence_);
   Submit({RunSpec("job")});
   EXPECT_THAT(core_->TakeReadyWorkers(), IsEmpty());
   EXPECT_TRUE(Idle("w").has_value());
@@ -185,17 +186,89 @@ TEST_F(TrackerCoreTest, WorkerThatWasOnlyCutOffKeepsItsJob) {
 
 TEST_F(TrackerCoreTest, RestartedWorkerLosesItsLeasesAtOnce) {
   Submit({RunSpec("job")});
-  const Lease lease = *Idle("w", /*boot_epoch=*/1);
-  const std::optional<Lease> again = Idle("w", /*boot_epoch=*/2);
+  const Lease lease = *Idle("w", /*incarnation=*/1);
+  const std::optional<Lease> again = Idle("w", /*incarnation=*/2);
   ASSERT_TRUE(again.has_value());
   EXPECT_GT(again->epoch, lease.epoch);
   EXPECT_EQ(counters().leases_lost, 1);
 }
 
-TEST_F(TrackerCoreTest, OldIncarnationOfAWorkerIsTurnedAway) {
-  Idle("w", /*boot_epoch=*/2);
-  EXPECT_THAT(core_->Synchronize(now_, Report("w", /*boot_epoch=*/1)),
-              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("boot epoch 1")));
+TEST_F(TrackerCoreTest, ProcessThatWasReplacedIsTurnedAway) {
+  Idle("w", /*incarnation=*/9);
+  Idle("w", /*incarnation=*/5);
+  EXPECT_THAT(core_->Synchronize(now_, Report("w", /*incarnation=*/9)),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("another process")));
+  Idle("w", /*incarnation=*/7);
+  WorkerReport oldest = Report("w", /*incarnation=*/9);
+  oldest.epoch = 1;
+  EXPECT_THAT(core_->Synchronize(now_, oldest),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("another process")))
+      << "by its epoch, whichever clock";
+}
+
+// A message of a process that is dead by now, or of one that was partitioned off.
+TEST_F(TrackerCoreTest, MessageOfAProcessThatDoesNotAnswerTakesNothingOver) {
+  Submit({RunSpec("job")});
+  const Lease lease = *Idle("w", /*incarnation=*/1);
+  for (int i = 0; i < 3; ++i) {
+    const absl::StatusOr<SyncReply> reply = core_->Synchronize(now_, Report("w", 2));
+    ASSERT_THAT(reply, IsOk());
+    EXPECT_FALSE(reply->admitted);
+    EXPECT_GT(reply->orders.epoch, 0);
+    EXPECT_THAT(reply->orders.slots, IsEmpty());
+  }
+  EXPECT_EQ(Executing("w", lease).orders.slots[0].lease, lease);
+  EXPECT_EQ(counters().leases_lost, 0);
+}
+
+TEST_F(TrackerCoreTest, RestartedTrackerKnowsTheNewerOfTwoProcesses) {
+  Idle("w", /*incarnation=*/9);
+  WorkerReport newer = Report("w", /*incarnation=*/5);
+  newer.epoch = core_->Synchronize(now_, newer)->orders.epoch;
+  // Another base: below the epochs that the first one gave.
+  core_ = std::make_unique<TrackerCore>(TrackerOptions{.first_epoch = 1}, now_);
+  EXPECT_TRUE(Send(newer).admitted);
+  WorkerReport older = Report("w", /*incarnation=*/9);
+  older.epoch = newer.epoch - 1;
+  EXPECT_THAT(core_->Synchronize(now_, older), StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_GT(core_->Synchronize(now_, Report("w", /*incarnation=*/7))->orders.epoch, newer.epoch);
+}
+
+// A session that an earlier tracker had given would tell a tuner that its jobs are known.
+TEST_F(TrackerCoreTest, EpochsThatWorkersReportDoNotMoveSessionsAndLeases) {
+  core_ = std::make_unique<TrackerCore>(TrackerOptions{.first_epoch = 1000}, now_);
+  WorkerReport report = Report("w");
+  report.epoch = 5000;
+  Send(report);
+  EXPECT_EQ(Submit({RunSpec("job")}), 1000);
+  EXPECT_EQ(Idle("w")->epoch, 1001);
+}
+
+TEST_F(TrackerCoreTest, JobOfAWorkerWhoseConnectionClosedIsHandedOnWithinASecond) {
+  Submit({RunSpec("job")});
+  const Lease lease = *Idle("dying");
+  Executing("dying", lease);
+  core_->CallBroke(now_, "dying", sequence_);
+  EXPECT_FALSE(Idle("next").has_value());
+  EXPECT_EQ(core_->NextTick(), now_ + absl::Milliseconds(500));
+  Advance(absl::Milliseconds(500));
+  EXPECT_THAT(core_->TakeReadyWorkers(), ElementsAre("next"));
+  EXPECT_EQ(core_->OrdersFor(now_, "next", sequence_)->slots[0].lease->job_id, "job");
+  EXPECT_EQ(counters().interruptions, 1);
+  EXPECT_EQ(core_->ListWorkers(now_)[0].liveness, WorkerLiveness::kLost);
+}
+
+TEST_F(TrackerCoreTest, WorkerThatCallsAgainSoonKeepsItsJob) {
+  Submit({RunSpec("job")});
+  const Lease lease = *Idle("w");
+  Executing("w", lease);
+  core_->CallBroke(now_, "w", sequence_);
+  Advance(absl::Milliseconds(499));
+  EXPECT_EQ(Executing("w", lease).orders.slots[0].lease, lease);
+  const int64_t hanging = sequence_;
+  core_->CallBroke(now_, "w", hanging - 1);
+  Advance(absl::Seconds(5));
+  EXPECT_EQ(counters().leases_lost, 0) << "a call that was replaced says nothing";
 }
 
 TEST_F(TrackerCoreTest, ReportThatWasOvertakenIsRefused) {

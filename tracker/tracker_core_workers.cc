@@ -22,7 +22,15 @@ absl::StatusOr<SyncReply> TrackerCore::Synchronize(absl::Time now, const WorkerR
   // A report is the whole state of the worker. Whatever was lost or repeated before, this is what
   // counts from now on.
   ASSIGN_OR_RETURN(WorkerState * worker, Admit(now, report));
+  if (worker == nullptr) {
+    return SyncReply{.admitted = false,
+                     .orders = {.sequence = report.sequence,
+                                .epoch = workers_.at(report.worker_id).claimant_epoch,
+                                .lease_duration = options_.lease_duration},
+                     .urgent = true};
+  }
   worker->seen_at = now;
+  worker->closed_at = absl::InfiniteFuture();
   worker->lost = false;
   worker->host = report.host;
   worker->leaving = report.leaving;
@@ -45,37 +53,56 @@ absl::StatusOr<SyncReply> TrackerCore::Synchronize(absl::Time now, const WorkerR
   return reply;
 }
 
-absl::StatusOr<WorkerState*> TrackerCore::Admit(absl::Time now, const WorkerReport& report) {
-  const auto known = workers_.find(report.worker_id);
-  if (known == workers_.end()) {
-    if (workers_.size() >= static_cast<size_t>(options_.workers_max)) {
-      const auto lost = std::find_if(workers_.begin(), workers_.end(),
-                                     [](const auto& entry) { return entry.second.lost; });
-      if (lost == workers_.end()) {
-        return absl::ResourceExhaustedError(
-            absl::StrFormat("got worker %s, have %d already", report.worker_id, workers_.size()));
-      }
-      // Room for one that lives: an entry of a lost worker is for people only.
-      workers_.erase(lost);
+absl::StatusOr<WorkerState*> TrackerCore::AdmitNew(const WorkerReport& report) {
+  if (workers_.size() >= static_cast<size_t>(options_.workers_max)) {
+    const auto lost = std::find_if(workers_.begin(), workers_.end(),
+                                   [](const auto& entry) { return entry.second.lost; });
+    if (lost == workers_.end()) {
+      return absl::ResourceExhaustedError(
+          absl::StrFormat("got worker %s, have %d already", report.worker_id, workers_.size()));
     }
-    WorkerState& worker = workers_[report.worker_id];
-    worker.id = report.worker_id;
-    worker.boot_epoch = report.boot_epoch;
-    worker.slots.resize(report.slots.size());
-    return &worker;
+    // Room for one that lives: an entry of a lost worker is for people only.
+    workers_.erase(lost);
   }
+  WorkerState& worker = workers_[report.worker_id];
+  worker.id = report.worker_id;
+  worker.incarnation = report.incarnation;
+  worker.epoch = report.epoch > 0 ? report.epoch : NewWorkerEpoch();
+  worker.slots.resize(report.slots.size());
+  return &worker;
+}
+
+absl::StatusOr<WorkerState*> TrackerCore::Admit(absl::Time now, const WorkerReport& report) {
+  // An earlier tracker's: what this one gives to whoever comes later is higher.
+  next_worker_epoch_ = std::max(next_worker_epoch_, report.epoch + 1);
+  const auto known = workers_.find(report.worker_id);
+  if (known == workers_.end()) return AdmitNew(report);
   WorkerState& worker = known->second;
-  // Two processes under one id, or a message that was long under way. The older one is turned away
-  // for good, or the two would take each other's leases in turn.
-  if (report.boot_epoch < worker.boot_epoch) {
-    return absl::FailedPreconditionError(
-        absl::StrFormat("worker %s of boot epoch %d was replaced by one of %d", worker.id,
-                        report.boot_epoch, worker.boot_epoch));
-  }
-  if (report.boot_epoch > worker.boot_epoch) {
-    // Whatever it held died with its process: no need to wait for the lease's end.
+  if (report.incarnation != worker.incarnation) {
+    // Two processes under one id, or a message that was long under way. The older one is turned
+    // away for good, or the two would take each other's leases in turn.
+    const bool is_older = report.epoch > 0 && report.epoch < worker.epoch;
+    if (is_older || report.incarnation == worker.replaced) {
+      return absl::FailedPreconditionError(
+          absl::StrFormat("worker %s: another process was started under this id; give each its own "
+                          "(--id), or end this one",
+                          worker.id));
+    }
+    const bool echoes =
+        report.incarnation == worker.claimant && report.epoch == worker.claimant_epoch;
+    if (!echoes) {
+      // It may be long dead. Who reads the answer and says so is not.
+      const bool is_new = report.incarnation != worker.claimant;
+      if (is_new || report.epoch > worker.claimant_epoch) worker.claimant_epoch = NewWorkerEpoch();
+      worker.claimant = report.incarnation;
+      return nullptr;
+    }
+    // Whatever its predecessor held died with that process: no need to wait for the lease's end.
     LoseWorker(now, worker, "was restarted", /*counts=*/false);
-    worker.boot_epoch = report.boot_epoch;
+    worker.replaced = worker.incarnation;
+    worker.incarnation = report.incarnation;
+    worker.epoch = report.epoch;
+    worker.claimant = worker.claimant_epoch = 0;
     worker.told_draining = false;
     worker.slots.assign(report.slots.size(), SlotState());
     return &worker;
@@ -348,15 +375,18 @@ std::optional<WorkerOrders> TrackerCore::OrdersFor(absl::Time now, const std::st
   return MakeOrders(worker).orders;
 }
 
-void TrackerCore::StopWaiting(const std::string& worker_id, int64_t sequence) {
+void TrackerCore::CallBroke(absl::Time now, const std::string& worker_id, int64_t sequence) {
   const auto entry = workers_.find(worker_id);
+  // Of an older call: a newer one hangs or has been answered.
   if (entry == workers_.end() || entry->second.sequence != sequence) return;
+  entry->second.closed_at = now;
   entry->second.waiting = false;
   entry->second.ready = false;
 }
 
 SyncReply TrackerCore::MakeOrders(const WorkerState& worker) {
   SyncReply reply{.orders = {.sequence = worker.sequence,
+                             .epoch = worker.epoch,
                              .draining = worker.draining,
                              .lease_duration = options_.lease_duration},
                   .urgent = worker.draining != worker.told_draining};

@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
+#include "base/entropy.h"
 #include "base/status_macros.h"
 #include "proto/artifact_codec.h"
 #include "proto/rpc.h"
@@ -126,9 +127,7 @@ class TrackerService::Impl : public v1::Tracker::CallbackService {
   static absl::Time Now() { return Clock::Real().SteadyNow(); }
   static TrackerOptions CoreOptions(const TrackerServiceOptions& options) {
     TrackerOptions core = options.core;
-    // Microseconds of the date: above any number that an earlier tracker gave, because none gives
-    // out a million a second.
-    core.first_epoch = absl::ToUnixMicros(Clock::Real().WallNow());
+    core.first_epoch = EntropyNumber();
     return core;
   }
 
@@ -210,8 +209,8 @@ grpc::ServerUnaryReactor* TrackerService::Impl::Synchronize(grpc::CallbackServer
     return call;
   }
   // One call a worker. The newer one knows more, and the answer to the older would be about a state
-  // that is over.
-  if (const auto old = syncs_.find(report->worker_id); old != syncs_.end()) {
+  // that is over. Who only claims the id ends no call of the one that has it.
+  if (const auto old = syncs_.find(report->worker_id); reply->admitted && old != syncs_.end()) {
     answers.Add(old->second.call,
                 grpc::Status(grpc::StatusCode::ABORTED, "a newer call of this worker came"));
     syncs_.erase(old);
@@ -301,8 +300,8 @@ void TrackerService::Impl::SyncBroke(void* self, HangingCall* call) {
   for (auto sync = impl->syncs_.begin(); sync != impl->syncs_.end(); ++sync) {
     if (sync->second.call != call) continue;
     // The core must not give a job to a worker whose call is gone: the order would wait for its
-    // next report.
-    impl->core_.StopWaiting(sync->first, sync->second.sequence);
+    // next report. A process that dies closes its connection, which breaks the call at once.
+    impl->core_.CallBroke(Now(), sync->first, sync->second.sequence);
     impl->syncs_.erase(sync);
     answers.Add(call, grpc::Status::CANCELLED);
     return;

@@ -44,7 +44,7 @@ JobSpec RunSpec(const std::string& id) {
 v1::SynchronizeRequest IdleWorker(const std::string& id, int64_t sequence) {
   return ToProto(
       WorkerReport{.worker_id = id,
-                   .boot_epoch = 1,
+                   .incarnation = 1,
                    .sequence = sequence,
                    .slots = {{.info = {.kind = JobKind::kRun, .device_keys = {"cpu"}}}}});
 }
@@ -299,7 +299,7 @@ TEST_F(TrackerServiceTest, StoppingServiceAnswersHangingCalls) {
 class WholeWayTest : public TrackerServiceTest {
  protected:
   std::unique_ptr<AgentClient> MakeWorker(const std::string& id, FakeLab& lab,
-                                          int64_t boot_epoch = 1) {
+                                          int64_t incarnation = 1) {
     std::vector<AgentSlot> slots;
     for (int i = 0; i < 2; ++i) {
       slots.push_back({.info = {.kind = JobKind::kRun, .device_keys = {"cpu"}},
@@ -307,7 +307,7 @@ class WholeWayTest : public TrackerServiceTest {
     }
     return std::make_unique<AgentClient>(
         AgentOptions{.tracker = service_->address(),
-                     .identity = {.worker_id = id, .host = "h", .boot_epoch = boot_epoch}},
+                     .identity = {.worker_id = id, .host = "h", .incarnation = incarnation}},
         std::move(slots));
   }
 };
@@ -361,9 +361,9 @@ TEST_F(WholeWayTest, CancellationDoesNotOvertakeItsJob) {
 
 TEST_F(WholeWayTest, SecondProcessWithTheSameWorkerIdTurnsTheFirstAway) {
   FakeLab lab(absl::ZeroDuration(), &EchoOutcome);
-  const auto first = MakeWorker("w", lab, /*boot_epoch=*/1);
+  const auto first = MakeWorker("w", lab, /*incarnation=*/1);
   while (GetStatus().worker_count() == 0) std::this_thread::yield();
-  const auto second = MakeWorker("w", lab, /*boot_epoch=*/2);
+  const auto second = MakeWorker("w", lab, /*incarnation=*/2);
   EXPECT_THAT(first->WaitUntilRefused(kLong), StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 

@@ -17,6 +17,9 @@ namespace burnish {
 struct TrackerOptions {
   // A worker that is not heard of for this long is lost, with all that it holds.
   absl::Duration lease_duration = absl::Seconds(15);
+  // A worker whose call breaks has this long to call again: an agent tries after 50 ms, and a
+  // channel connects within as much again. Then its jobs are handed on.
+  absl::Duration reconnect_grace = absl::Milliseconds(500);
   // A job that was lost on so many different workers, each of which does well otherwise, is
   // poisoned. Lost as often on fewer workers, it is parked.
   int losses_max = 3;
@@ -56,7 +59,8 @@ struct TrackerOptions {
   int results_per_reply_max = 256;
   int64_t result_bytes_per_reply_max = 2 << 20;
   int queue_quantum = 8;  // See FairQueue.
-  // Leases and sessions are numbered from here: higher than any number of an earlier tracker.
+  // Leases and sessions are numbered from here. Drawn at random, so that no two trackers give one
+  // number; no clock, since clocks are set back.
   int64_t first_epoch = 1;
 };
 
@@ -93,6 +97,9 @@ struct Collected {
 };
 
 struct SyncReply {
+  // False: another process has this worker's id. Nothing was taken of the report; `orders` has an
+  // epoch to echo and nothing else.
+  bool admitted = true;
   WorkerOrders orders = {};
   bool urgent = false;  // False: nothing that the worker does not know.
 };

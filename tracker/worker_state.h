@@ -69,10 +69,16 @@ struct LeaseEnd {
 struct WorkerState {
   std::string id;
   std::string host;
-  int64_t boot_epoch = 0;
+  int64_t incarnation = 0;
+  int64_t epoch = 0;  // Of the incarnation.
+  // Another process that says it has this id, and the epoch that it has to echo to get it; 0: none.
+  int64_t claimant = 0;
+  int64_t claimant_epoch = 0;
+  int64_t replaced = 0;  // The incarnation before this one; 0: none.
   int64_t sequence = 0;
   absl::Time seen_at;
   bool lost = false;  // Not heard of for a lease's duration: holds nothing.
+  absl::Time closed_at = absl::InfiniteFuture();  // Its call broke, and no other has come since.
   bool leaving = false;
   bool draining = false;
   bool told_draining = false;

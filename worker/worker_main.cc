@@ -22,6 +22,7 @@
 #include "base/child.h"
 #include "base/clock.h"
 #include "base/cpu_info.h"
+#include "base/entropy.h"
 #include "base/logging.h"
 #include "base/self_path.h"
 #include "base/status_macros.h"
@@ -194,8 +195,7 @@ int Serve(const Flags& flags) {
   SetUpLogging(
       {.level = *level, .color = StderrTakesColor(std::getenv("NO_COLOR")), .program = "worker"});
   const StopSignals signals;
-  AgentIdentity identity{.host = HostName(),
-                         .boot_epoch = absl::ToUnixMicros(Clock::Real().WallNow())};
+  AgentIdentity identity{.host = HostName(), .incarnation = EntropyNumber()};
   identity.worker_id = flags.id.empty() ? DefaultId(flags, identity.host) : flags.id;
   absl::StatusOr<std::vector<AgentSlot>> slots = MakeSlots(flags, identity);
   if (!slots.ok()) {
@@ -209,7 +209,7 @@ int Serve(const Flags& flags) {
   // instant.
   AgentClient client({.tracker = flags.tracker,
                       .identity = identity,
-                      .seed = static_cast<uint64_t>(identity.boot_epoch)},
+                      .seed = static_cast<uint64_t>(identity.incarnation)},
                      *std::move(slots));
   LogInfo(absl::StrCat("worker ", identity.worker_id, " serves ", flags.tracker));
   while (!signals.Wait(kPollInterval)) {

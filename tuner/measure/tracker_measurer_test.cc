@@ -56,7 +56,7 @@ class Farm {
     slots[1] = {.info = {.kind = JobKind::kRun, .device_keys = {FarmTarget().DeviceKey()}},
                 .executor = lab_.MakeExecutor()};
     agent_ = std::make_unique<AgentClient>(
-        AgentOptions{.tracker = address(), .identity = {.worker_id = "w", .boot_epoch = 1}},
+        AgentOptions{.tracker = address(), .identity = {.worker_id = "w", .incarnation = 1}},
         std::move(slots));
   }
   void StopTracker() { service_.reset(); }

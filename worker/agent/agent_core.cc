@@ -16,14 +16,15 @@ bool Contains(const std::vector<std::string>& ids, const std::string& id) {
 
 AgentCore::AgentCore(const AgentIdentity& identity, const std::vector<SlotInfo>& slots)
     : identity_(identity) {
-  CHECK_GT(identity.boot_epoch, 0);
+  CHECK_GT(identity.incarnation, 0);
   for (const SlotInfo& info : slots) slots_.emplace_back().info = info;
 }
 
 WorkerReport AgentCore::MakeReport() {
   WorkerReport report{.worker_id = identity_.worker_id,
                       .host = identity_.host,
-                      .boot_epoch = identity_.boot_epoch,
+                      .incarnation = identity_.incarnation,
+                      .epoch = epoch_,
                       // Each report replaces all before it. Orders name the report that they
                       // answer, so that orders about a state that is over are known.
                       .sequence = ++sequence_,
@@ -48,6 +49,8 @@ WorkerReport AgentCore::MakeReport() {
 }
 
 std::vector<SlotAction> AgentCore::Apply(const WorkerOrders& orders) {
+  // Whatever report it answers: the next one says that this process lives.
+  epoch_ = std::max(epoch_, orders.epoch);
   if (orders.sequence != sequence_ || orders.slots.size() != slots_.size()) return {};
   draining_ = orders.draining;
   std::vector<SlotAction> actions;

@@ -20,7 +20,7 @@ namespace burnish {
 struct AgentIdentity {
   std::string worker_id = "";  // Stays the same over restarts.
   std::string host = "";
-  int64_t boot_epoch = 0;                                    // Higher after each restart; > 0.
+  int64_t incarnation = 0;  // Of this process, drawn at random (EntropyNumber); > 0.
   std::optional<CalibrationRow> calibration = std::nullopt;  // Of its machine.
 };
 
@@ -80,6 +80,7 @@ class AgentCore {
   const AgentIdentity identity_;
   std::vector<Slot> slots_;
   int64_t sequence_ = 0;
+  int64_t epoch_ = 0;  // The highest that a tracker has given; 0: none yet.
   bool leaving_ = false;
   bool draining_ = false;
   bool has_news_ = true;  // That it exists.

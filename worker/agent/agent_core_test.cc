@@ -35,7 +35,7 @@ class AgentCoreTest : public ::testing::Test {
     ASSERT_EQ(actions[0].kind, SlotAction::Kind::kStart);
   }
 
-  AgentCore agent_{{.worker_id = "w", .host = "h", .boot_epoch = 3}, {{.kind = JobKind::kRun}}};
+  AgentCore agent_{{.worker_id = "w", .host = "h", .incarnation = 3}, {{.kind = JobKind::kRun}}};
   int64_t sequence_ = 0;
 };
 
@@ -43,7 +43,8 @@ TEST_F(AgentCoreTest, FirstReportSaysWhoItIsAndThatItIsIdle) {
   EXPECT_TRUE(agent_.has_news());
   const WorkerReport report = agent_.MakeReport();
   EXPECT_EQ(report.worker_id, "w");
-  EXPECT_EQ(report.boot_epoch, 3);
+  EXPECT_EQ(report.incarnation, 3);
+  EXPECT_EQ(report.epoch, 0);
   EXPECT_EQ(report.sequence, 1);
   ASSERT_THAT(report.slots, SizeIs(1));
   EXPECT_EQ(report.slots[0], (SlotReport{.info = {.kind = JobKind::kRun}}));
@@ -55,7 +56,7 @@ TEST_F(AgentCoreTest, FirstReportSaysWhoItIsAndThatItIsIdle) {
 TEST_F(AgentCoreTest, ReportsSayWhatWasMeasuredOfTheMachine) {
   EXPECT_EQ(agent_.MakeReport().calibration, std::nullopt);
   const CalibrationRow row{.machine = "m", .clock_ghz = 3};
-  AgentCore measured({.worker_id = "w", .host = "h", .boot_epoch = 3, .calibration = row},
+  AgentCore measured({.worker_id = "w", .host = "h", .incarnation = 3, .calibration = row},
                      {{.kind = JobKind::kRun}});
   EXPECT_EQ(measured.MakeReport().calibration, row);
   EXPECT_EQ(measured.MakeReport().calibration, row);
@@ -144,6 +145,15 @@ TEST_F(AgentCoreTest, OrdersAboutAnExecutionThatHasEndedSinceStartNothing) {
   agent_.Finished(0, "result");
   EXPECT_THAT(Apply({.lease = kLease}), IsEmpty());
   EXPECT_THAT(Report().results, SizeIs(1));
+}
+
+TEST_F(AgentCoreTest, HighestEpochOfAnyTrackerIsSaidFromThenOn) {
+  Report();
+  Report();
+  agent_.Apply({.sequence = 1, .epoch = 7});
+  EXPECT_EQ(agent_.MakeReport().epoch, 7) << "also of an answer that came late";
+  agent_.Apply({.sequence = 3, .epoch = 5});
+  EXPECT_EQ(agent_.MakeReport().epoch, 7);
 }
 
 TEST_F(AgentCoreTest, WaitingIsNewsAndEndsWithTheExecution) {

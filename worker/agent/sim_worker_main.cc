@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "base/clock.h"
+#include "base/entropy.h"
 #include "worker/agent/agent_client.h"
 #include "worker/agent/fake_executor.h"
 
@@ -43,7 +43,7 @@ int Run(const Flags& flags) {
     }
     const AgentIdentity identity{.worker_id = absl::StrCat(flags.id_prefix, "-", i),
                                  .host = "simulated",
-                                 .boot_epoch = absl::ToUnixMicros(Clock::Real().WallNow())};
+                                 .incarnation = EntropyNumber()};
     workers.push_back(std::make_unique<AgentClient>(
         AgentOptions{.tracker = flags.tracker, .identity = identity, .seed = flags.seed + i},
         std::move(slots)));
