@@ -1,6 +1,7 @@
-// Waiting jobs of one kind and device: by priority, and within a priority fair between studies by
-// deficit round robin, so that a study with many jobs does not keep out one with few.
-// Source: Shreedhar and Varghese, "Efficient fair queueing using deficit round robin", 1995.
+// Waiting jobs of one kind and device: by priority, but for a share of the lower ones, and within a
+// priority fair between studies by deficit round robin, so that a study with many jobs does not
+// keep out one with few. Source: Shreedhar and Varghese, "Efficient fair queueing using deficit
+// round robin", 1995.
 #ifndef TRACKER_FAIR_QUEUE_H_
 #define TRACKER_FAIR_QUEUE_H_
 
@@ -16,11 +17,17 @@ struct QueuedJob {
   uint64_t order = 0;  // Within its study, lower first; unique. A job that comes back keeps it.
   std::string id = "";
   std::string study = "";
-  int32_t priority = 0;  // Higher first, and strictly so.
+  int32_t priority = 0;  // Higher first, until a lower one was passed over kPassedOverMax times.
   int32_t cost = 1;      // Studies share cost evenly; > 0.
 
   bool operator==(const QueuedJob&) const = default;
 };
+
+// A priority ages by jobs that go before it: who was passed over so often is next. Of any eight
+// jobs seven go by priority, so that what is urgent hardly notices, and nobody can lock others out
+// with jobs of top priority, however many. Counted in jobs and not in seconds, because how long a
+// farm takes over a job differs by a factor of a thousand. Not tuned.
+inline constexpr int kPassedOverMax = 7;
 
 class FairQueue {
  public:
@@ -31,7 +38,8 @@ class FairQueue {
   void Push(const QueuedJob& job);
   // False: no such job.
   bool Remove(const QueuedJob& job);
-  // The next job. The queue is not empty.
+  // The next job. The queue is not empty. With jobs of n priorities waiting, one of each is among
+  // any kPassedOverMax + n.
   QueuedJob Pop();
 
   bool empty() const { return size_ == 0; }
@@ -46,12 +54,17 @@ class FairQueue {
     int64_t deficit = 0;                 // Cost that it may use up now.
     bool in_turn = false;                // Got its quantum for this turn.
   };
-  // Studies in the order of their turns; the first one's turn it is.
-  using Band = std::list<Study>;
+  struct Band {
+    std::list<Study> studies;  // In the order of their turns; the first one's turn it is.
+    int passed_over = 0;       // Jobs of other bands since the last one of this.
+  };
+  using Bands = std::map<int32_t, Band, std::greater<>>;
+
+  Bands::iterator NextBand();
 
   int64_t quantum_;
   int64_t size_ = 0;
-  std::map<int32_t, Band, std::greater<>> bands_;  // By priority; none is empty.
+  Bands bands_;  // By priority; none is empty.
 };
 
 }  // namespace burnish

@@ -38,6 +38,40 @@ TEST(FairQueueTest, HigherPriorityGoesFirstWhateverTheStudy) {
   EXPECT_THAT(PopAll(queue), ElementsAre("high", "low"));
 }
 
+// 99,000 jobs of top priority used to lock out all others until the last of them was done.
+TEST(FairQueueTest, LowPriorityIsServedWithinItsBoundHoweverManyAreAbove) {
+  for (const int bands : {2, 3, 9, 20}) {
+    FairQueue queue(/*quantum=*/8);
+    uint64_t order = 0;
+    const auto push = [&](int priority) {
+      queue.Push(
+          {.order = ++order, .id = absl::StrCat(priority), .study = "s", .priority = priority});
+    };
+    for (int i = 0; i < 1000; ++i) push(bands - 1);
+    for (int priority = 0; priority < bands - 1; ++priority) push(priority);
+    std::map<std::string, int> waited;
+    for (int i = 0; i < 1000; ++i) {
+      const QueuedJob job = queue.Pop();
+      for (int priority = 0; priority < bands; ++priority) ++waited[absl::StrCat(priority)];
+      EXPECT_LE(waited[job.id], kPassedOverMax + bands);
+      waited[job.id] = 0;
+      push(job.priority);  // Each band always has jobs.
+    }
+    for (const auto& [id, count] : waited) EXPECT_LE(count, kPassedOverMax + bands) << id;
+  }
+}
+
+TEST(FairQueueTest, HighPriorityKeepsSevenJobsOfEight) {
+  FairQueue queue(/*quantum=*/8);
+  for (uint64_t i = 1; i <= 80; ++i) {
+    queue.Push({.order = i, .id = "high", .study = "a", .priority = 5});
+    queue.Push({.order = 100 + i, .id = "low", .study = "b", .priority = 0});
+  }
+  int high_count = 0;
+  for (int i = 0; i < 80; ++i) high_count += queue.Pop().id == "high" ? 1 : 0;
+  EXPECT_EQ(high_count, 70);
+}
+
 TEST(FairQueueTest, CostlyJobsTakeTheirShareOfTurns) {
   FairQueue queue(/*quantum=*/1);
   for (uint64_t i = 1; i <= 2; ++i) {

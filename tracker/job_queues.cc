@@ -1,6 +1,7 @@
 #include "tracker/job_queues.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -66,7 +67,7 @@ void JobQueues::Push(const Demands& demands, const QueuedJob& job) {
   auto queue = queues_.find(demands);
   if (queue == queues_.end()) {
     // Counts as just served: else one that empties with each job would always come first.
-    queue = queues_.emplace(demands, Queue{FairQueue(quantum_), ++served_count_}).first;
+    queue = queues_.emplace(demands, Queue{FairQueue(quantum_), ++served_count_, 0}).first;
   }
   queue->second.jobs.Push(job);
   ++size_;
@@ -86,15 +87,18 @@ std::optional<QueuedJob> JobQueues::PopFor(const SlotInfo& slot) {
   const auto rank = [](const Queue& queue) {
     // Priority first. Within one the queue that was served longest ago: a slot that several kinds
     // of jobs fit must not serve one of them only. 64 bits, since -INT32_MIN is none of 32.
-    return std::pair(-static_cast<int64_t>(queue.jobs.top_priority()), queue.served_at);
+    const int64_t aged = queue.passed_over >= kPassedOverMax ? -queue.passed_over : 0;
+    return std::tuple(aged, -static_cast<int64_t>(queue.jobs.top_priority()), queue.served_at);
   };
   for (auto queue = queues_.begin(); queue != queues_.end(); ++queue) {
     if (!Meets(slot, queue->first)) continue;
     if (best == queues_.end() || rank(queue->second) < rank(best->second)) best = queue;
   }
   if (best == queues_.end()) return std::nullopt;
+  for (auto& [demands, queue] : queues_) queue.passed_over += Meets(slot, demands) ? 1 : 0;
   QueuedJob job = best->second.jobs.Pop();
   best->second.served_at = ++served_count_;
+  best->second.passed_over = 0;
   if (best->second.jobs.empty()) queues_.erase(best);
   --size_;
   return job;

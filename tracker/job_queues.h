@@ -41,7 +41,8 @@ class JobQueues {
   void Push(const Demands& demands, const QueuedJob& job);
   bool Remove(const Demands& demands, const QueuedJob& job);
   // The next job for such a slot: of the highest priority; between queues of equal priority, of
-  // the one that was served longest ago. Nothing: no job that it could do.
+  // the one that was served longest ago. A queue ages as a priority does (fair_queue.h). Nothing:
+  // no job that it could do.
   std::optional<QueuedJob> PopFor(const SlotInfo& slot);
 
   int64_t size() const { return size_; }
@@ -52,6 +53,7 @@ class JobQueues {
   struct Queue {
     FairQueue jobs;
     uint64_t served_at = 0;  // By the count of all that were served.
+    int passed_over = 0;     // By slots that it fits, since it was served.
   };
 
   int quantum_;

@@ -82,5 +82,14 @@ TEST(JobQueuesTest, RemovedJobIsGone) {
   EXPECT_EQ(queues.size(), 0);
 }
 
+TEST(JobQueuesTest, QueueOfLowPriorityIsServedWithinItsBound) {
+  JobQueues queues(/*quantum=*/8);
+  for (uint64_t i = 1; i <= 100; ++i) queues.Push(Runs("cpu-znver3"), Job(i, "high", 5));
+  queues.Push(Runs("", {{"e", "7"}}), Job(1000, "low"));
+  int before = 0;
+  while (queues.PopFor(kAvx2)->id != "low") ++before;
+  EXPECT_EQ(before, kPassedOverMax);
+}
+
 }  // namespace
 }  // namespace burnish
