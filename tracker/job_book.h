@@ -41,6 +41,12 @@ struct TrackedJob {
     std::string text = "";          // What happened, and on which worker.
   };
 
+  // A lease that this tracker gave.
+  struct Issued {
+    int64_t epoch = 0;
+    std::string worker_id = "";
+  };
+
   JobSpec spec;  // Without its payload once it is done.
   Demands demands;
   QueuedJob queued;
@@ -51,6 +57,8 @@ struct TrackedJob {
   int interruption_count = 0;
   std::string last_interruption;
   int32_t attempt_count = 0;
+  std::vector<Issued> issued;  // All of them.
+  bool from_before = false;    // May have been submitted to an earlier tracker, which gave others.
 
   // kLeased and kFetching. The worker outlives both.
   WorkerState* worker = nullptr;

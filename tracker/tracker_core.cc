@@ -65,7 +65,9 @@ absl::StatusOr<int64_t> TrackerCore::Submit(absl::Time now, const std::string& t
       if (known->state == State::kDone) NudgeTuner(tuner);
     } else if (!book_.IsAcknowledged(spec.id)) {  // Else a message that was long under way.
       ++counters_.submitted;
-      PlaceNew(now, book_.Add(tuner, std::move(spec)), resubmission);
+      TrackedJob& job = book_.Add(tuner, std::move(spec));
+      job.from_before = resubmission;
+      PlaceNew(now, job, resubmission);
     }
   }
   Dispatch(now);
@@ -91,19 +93,21 @@ bool TrackerCore::TakeOverFromWorker(absl::Time now, TrackedJob& job) {
   for (auto& [id, worker] : workers_) {
     for (size_t i = 0; i < worker.slots.size(); ++i) {
       SlotState& slot = worker.slots[i];
-      if (slot.orphan.has_value() && slot.orphan->lease.job_id == job.spec.id) {
+      if (slot.orphan.has_value() && slot.orphan->lease.job_id == job.spec.id &&
+          MayHold(worker, slot.info, job, slot.orphan->lease)) {
         Adopt(now, worker, static_cast<int>(i), job, Lease(slot.orphan->lease));
         return true;
       }
       for (const HeldState& held : slot.held) {
         // A fault is no result. The job is tried elsewhere.
         if (held.lease.job_id != job.spec.id || held.is_fault) continue;
+        if (!MayHold(worker, slot.info, job, held.lease)) continue;
         // The worker has told an earlier tracker and keeps the outcome until it may discard it. The
         // job must not be queued meanwhile, and its payload is asked for.
         job.state = State::kFetching;
         job.worker = &worker;
         job.slot_index = static_cast<int>(i);
-        slot.fetching.insert(job.spec.id);
+        slot.fetching.emplace(job.spec.id, now);
         Nudge(worker);
         return true;
       }
@@ -343,6 +347,17 @@ void TrackerCore::ExpireSlot(absl::Time now, WorkerState& worker, SlotState& slo
     slot.orphan.reset();
     Nudge(worker);
   }
+  // Ids first: Detach takes them out of the map.
+  std::vector<std::string> overdue;
+  for (const auto& [id, since] : slot.fetching) {
+    if (now - since >= options_.fetch_timeout) overdue.push_back(id);
+  }
+  for (const std::string& id : overdue) {
+    for (HeldState& held : slot.held) held.is_withheld |= held.lease.job_id == id;
+    TrackedJob& job = *book_.Find(id);
+    Detach(job);
+    Requeue(job);
+  }
   if (now >= slot.paused_until) slot.paused_until = absl::InfinitePast();
   for (HeldState& held : slot.held) {
     // Kept as long as an orphan: a tuner that restarts may still ask for it.
@@ -360,6 +375,7 @@ absl::Time TrackerCore::NextTick() const {
     if (!worker.lost) at(worker.closed_at + options_.reconnect_grace);
     for (const SlotState& slot : worker.slots) {
       at(slot.TimeoutAt());
+      for (const auto& [id, since] : slot.fetching) at(since + options_.fetch_timeout);
       if (slot.job != nullptr) at(slot.waiting_since + options_.waiting_max);
       if (slot.orphan.has_value()) at(slot.orphan->since + options_.orphan_timeout);
       if (slot.paused_until != absl::InfinitePast()) at(slot.paused_until);

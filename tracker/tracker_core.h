@@ -104,6 +104,10 @@ class TrackerCore {
   void Adopt(absl::Time now, WorkerState& worker, int slot_index, TrackedJob& job,
              const Lease& lease);
   // `counts`: as losses of its jobs; else they were interrupted.
+  // Whether the worker may speak of this lease: it got it here and does such jobs, or may have got
+  // it from an earlier tracker.
+  static bool MayHold(const WorkerState& worker, const SlotInfo& slot, const TrackedJob& job,
+                      const Lease& lease);
   void LoseWorker(absl::Time now, WorkerState& worker, absl::string_view how, bool counts);
   // Takes the job from where it waits or is executed. Its state is then the caller's to set.
   void Detach(TrackedJob& job);

@@ -351,6 +351,59 @@ TEST_F(TrackerCoreTest, SlotThatIsStillStoppingIsNotHurried) {
   EXPECT_EQ(reply.orders.slots[0].lease, std::nullopt) << "busy yet";
 }
 
+// ---- Workers that say what is not theirs to say ----
+
+TEST_F(TrackerCoreTest, ResultForALeaseThatTheWorkerNeverHadIsNotTaken) {
+  Submit({RunSpec("job")});
+  const Lease lease = *Idle("w");
+  Executing("w", lease);
+  EXPECT_THAT(Done("liar", lease, "forged").orders.slots[0].discard, ElementsAre("job"));
+  EXPECT_THAT(Done("liar", {.job_id = "job", .epoch = 7}, "forged").orders.slots[0].discard,
+              ElementsAre("job"));
+  EXPECT_EQ(Executing("liar", lease).orders.slots[0].lease, std::nullopt);
+  EXPECT_EQ(counters().foreign_reports, 3);
+  Done("w", lease, "result");
+  EXPECT_THAT(Collect(), ElementsAre(Payload("result")));
+}
+
+TEST_F(TrackerCoreTest, BuildersRunResultIsNotTaken) {
+  Submit({RunSpec("job")}, /*resubmission=*/true);
+  Advance(absl::Seconds(2));
+  WorkerReport report = Report("builder");
+  report.slots[0].info = {.kind = JobKind::kBuild};
+  report.slots[0].results = {{.lease = {.job_id = "job", .epoch = 7}, .outcome = "forged"}};
+  EXPECT_THAT(Send(report).orders.slots[0].discard, ElementsAre("job"));
+  EXPECT_THAT(Collect(), IsEmpty());
+  report = Report("builder");
+  EXPECT_THAT(core_->Synchronize(now_, report),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("other kinds")));
+}
+
+TEST_F(TrackerCoreTest, JobIsNeverPoisonedByAWorkersWord) {
+  Submit({RunSpec("job")});
+  const Lease lease = *Idle("w");
+  Done("w", lease, Failure{.kind = FailureKind::kPoisoned, .message = "forged"});
+  EXPECT_THAT(Collect(), IsEmpty());
+  EXPECT_EQ(counters().worker_faults, 1);
+}
+
+TEST_F(TrackerCoreTest, ResultThatAWorkerDoesNotSendIsComputedElsewhere) {
+  Submit({RunSpec("job")});
+  const Lease lease = *Idle("w");
+  Restart({});
+  Submit({RunSpec("job")}, /*resubmission=*/true);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT(Done("w", lease, std::nullopt).orders.slots[0].send, ElementsAre("job"));
+    EXPECT_FALSE(Idle("other").has_value());
+    Advance(absl::Seconds(5));
+  }
+  EXPECT_THAT(core_->TakeReadyWorkers(), ElementsAre("other"));
+  Done("w", lease, std::nullopt);
+  EXPECT_EQ(core_->OrdersFor(now_, "other", sequence_ - 1)->slots[0].lease->job_id, "job");
+  Done("w", lease, "late");
+  EXPECT_THAT(Collect(), ElementsAre(Payload("late"))) << "the first one wins all the same";
+}
+
 // ---- Cancelling, draining, leaving ----
 
 TEST_F(TrackerCoreTest, CancelledJobsHaveAResultWhereverTheyWere) {

@@ -1,5 +1,6 @@
 // The side of the workers: what their reports change, and what they are told.
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -13,6 +14,18 @@ namespace {
 
 // A worker may discard results at its leisure; it is told in a hurry when it holds so many.
 constexpr int kHurriedDiscards = WorkerReport::kHeldResultsMax / 4;
+
+void AssignSlots(const WorkerReport& report, WorkerState& worker) {
+  worker.slots.assign(report.slots.size(), SlotState());
+  for (size_t i = 0; i < worker.slots.size(); ++i) worker.slots[i].info = report.slots[i].info;
+}
+
+bool AreOfKinds(const std::vector<SlotReport>& reports, const std::vector<SlotState>& slots) {
+  return std::equal(reports.begin(), reports.end(), slots.begin(), slots.end(),
+                    [](const SlotReport& report, const SlotState& slot) {
+                      return report.info.kind == slot.info.kind;
+                    });
+}
 
 Lease LeaseOf(const TrackedJob& job) { return {.job_id = job.spec.id, .epoch = job.lease_epoch}; }
 
@@ -68,7 +81,7 @@ absl::StatusOr<WorkerState*> TrackerCore::AdmitNew(const WorkerReport& report) {
   worker.id = report.worker_id;
   worker.incarnation = report.incarnation;
   worker.epoch = report.epoch > 0 ? report.epoch : NewWorkerEpoch();
-  worker.slots.resize(report.slots.size());
+  AssignSlots(report, worker);
   return &worker;
 }
 
@@ -104,7 +117,7 @@ absl::StatusOr<WorkerState*> TrackerCore::Admit(absl::Time now, const WorkerRepo
     worker.epoch = report.epoch;
     worker.claimant = worker.claimant_epoch = 0;
     worker.told_draining = false;
-    worker.slots.assign(report.slots.size(), SlotState());
+    AssignSlots(report, worker);
     return &worker;
   }
   // A worker has several calls under way. An older report that arrives late would take back what a
@@ -119,6 +132,11 @@ absl::StatusOr<WorkerState*> TrackerCore::Admit(absl::Time now, const WorkerRepo
         absl::StrFormat("got %d slots of worker %s, want %d as in its first report",
                         report.slots.size(), worker.id, worker.slots.size()));
   }
+  // A builder that says one day that it runs would take what only a runner may say.
+  if (!AreOfKinds(report.slots, worker.slots)) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "got slots of other kinds than in the first report of worker %s", worker.id));
+  }
   return &worker;
 }
 
@@ -128,7 +146,8 @@ void TrackerCore::TakeResults(absl::Time now, WorkerState& worker, int slot_inde
   slot.info = report.info;
   const std::vector<HeldState> before = std::exchange(slot.held, {});
   // What was asked for and is not reported any more will not come: the job is queued again.
-  std::set<std::string> no_longer_held = slot.fetching;
+  std::set<std::string> no_longer_held;
+  for (const auto& [id, since] : slot.fetching) no_longer_held.insert(id);
   for (const HeldResult& result : report.results) {
     HeldState held{.lease = result.lease, .since = now};
     for (const HeldState& old : before) {
@@ -150,8 +169,10 @@ void TrackerCore::TakeResults(absl::Time now, WorkerState& worker, int slot_inde
 void TrackerCore::TakeResult(absl::Time now, WorkerState& worker, int slot_index,
                              const HeldResult& result, HeldState& held) {
   SlotState& slot = worker.slots[slot_index];
+  // A failure beside the payload is the tracker's own to say: that a job is cancelled or poisoned.
   const bool is_fault =
-      result.outcome.has_value() && std::holds_alternative<WorkerFault>(*result.outcome);
+      result.outcome.has_value() && (std::holds_alternative<WorkerFault>(*result.outcome) ||
+                                     std::holds_alternative<Failure>(*result.outcome));
   TrackedJob* job = book_.Find(result.lease.job_id);
   if (job == nullptr) {
     held.is_fault |= is_fault;
@@ -167,16 +188,23 @@ void TrackerCore::TakeResult(absl::Time now, WorkerState& worker, int slot_index
     held.is_duplicate |= !is_source;
     return;
   }
+  if (!MayHold(worker, slot.info, *job, result.lease)) {
+    if (!held.is_foreign) ++counters_.foreign_reports;
+    held.is_foreign = true;
+    return;
+  }
   // Counted with the report that brought it.
   if (held.is_fault) return;
   if (is_fault) {
     held.is_fault = true;
     // Only of the present lease: an older one was counted when it was lost.
     if (job->state != State::kLeased || LeaseOf(*job) != result.lease) return;
-    const WorkerFault& fault = std::get<WorkerFault>(*result.outcome);
-    const std::string text = absl::StrCat("worker ", worker.id, ": ", fault.message);
+    const auto* fault = std::get_if<WorkerFault>(&*result.outcome);
+    const std::string text =
+        absl::StrCat("worker ", worker.id, ": ",
+                     fault != nullptr ? fault->message : "said what is the tracker's to say");
     CountFault(now, slot);
-    if (fault.interrupted) {
+    if (fault != nullptr && fault->interrupted) {
       Interrupt(now, *job, text);
     } else {
       Lose(now, *job, text);
@@ -194,12 +222,13 @@ void TrackerCore::TakeResult(absl::Time now, WorkerState& worker, int slot_index
     return;
   }
   // It says that a tracker has the outcome: the one before this. See also MakeSlotOrders.
-  if (job->state == State::kQueued || job->state == State::kDeferred) {
+  const bool is_waiting = job->state == State::kQueued || job->state == State::kDeferred;
+  if (is_waiting && !held.is_withheld) {
     Detach(*job);
     job->state = State::kFetching;
     job->worker = &worker;
     job->slot_index = slot_index;
-    slot.fetching.insert(job->spec.id);
+    slot.fetching.emplace(job->spec.id, now);
   }
 }
 
@@ -236,6 +265,10 @@ void TrackerCore::TakeUnleased(absl::Time now, WorkerState& worker, int slot_ind
   if (job != nullptr) {
     // It was taken for lost, and nobody else has the job yet.
     const bool is_waiting = job->state == State::kQueued || job->state == State::kDeferred;
+    if (!MayHold(worker, slot.info, *job, lease)) {
+      ++counters_.foreign_reports;
+      return;
+    }
     // Else another worker has it, and this one is told to stop: its lease is not in the orders.
     if (is_waiting) Adopt(now, worker, slot_index, *job, lease);
     return;
@@ -243,6 +276,15 @@ void TrackerCore::TakeUnleased(absl::Time now, WorkerState& worker, int slot_ind
   if (book_.IsAcknowledged(lease.job_id) || slot.orphan.has_value()) return;
   slot.orphan = Orphan{.lease = lease, .since = now};
   maybe_orphans_.insert(lease.job_id);
+}
+
+bool TrackerCore::MayHold(const WorkerState& worker, const SlotInfo& slot, const TrackedJob& job,
+                          const Lease& lease) {
+  if (!Meets(slot, job.demands)) return false;
+  for (const TrackedJob::Issued& issued : job.issued) {
+    if (issued.epoch == lease.epoch) return issued.worker_id == worker.id;
+  }
+  return job.from_before;
 }
 
 void TrackerCore::Adopt(absl::Time now, WorkerState& worker, int slot_index, TrackedJob& job,
@@ -285,7 +327,7 @@ void TrackerCore::LoseWorker(absl::Time now, WorkerState& worker, absl::string_v
       }
     }
     // A copy: Detach erases from it.
-    for (const std::string& id : std::set<std::string>(slot.fetching)) {
+    for (const auto& [id, since] : std::map<std::string, absl::Time>(slot.fetching)) {
       TrackedJob* job = book_.Find(id);
       Detach(*job);
       Requeue(*job);
@@ -331,6 +373,7 @@ bool TrackerCore::TryAssign(absl::Time now, WorkerState& worker, int slot_index)
   // A number that was never used tells this lease from every other of the same job, also over
   // restarts of the tracker.
   job.lease_epoch = NewEpoch();
+  job.issued.push_back({.epoch = job.lease_epoch, .worker_id = worker.id});
   job.started = false;
   job.leased_at = now;
   slot.waited = absl::ZeroDuration();
@@ -415,7 +458,7 @@ SlotOrders TrackerCore::MakeSlotOrders(const WorkerState& worker, const SlotStat
     // A result that no known tuner asked for is kept until it is old: its tuner may be about to
     // come back.
     const bool is_needless = job == nullptr && (book_.IsAcknowledged(id) || held.is_expired);
-    if (is_needless || held.is_fault || held.is_duplicate) {
+    if (is_needless || held.is_fault || held.is_duplicate || held.is_foreign) {
       orders.discard.push_back(id);
     } else if (job != nullptr && job->state != State::kDone) {
       orders.send.push_back(id);  // Also when another worker has the lease: the first one wins.

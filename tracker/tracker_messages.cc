@@ -169,6 +169,7 @@ v1::GetStatusResponse ToProto(const TrackerStatus& status) {
   out["finished"] = counters.finished;
   out["duplicates_dropped"] = counters.duplicates_dropped;
   out["stale_reports"] = counters.stale_reports;
+  out["foreign_reports"] = counters.foreign_reports;
   out["workers_lost"] = counters.workers_lost;
   out["leases_lost"] = counters.leases_lost;
   out["worker_faults"] = counters.worker_faults;

@@ -45,6 +45,8 @@ struct TrackerOptions {
   // A worker may say for this long that a job waits for others on its host, while the job's time
   // stands still: longer than a runner itself waits, which is ten minutes.
   absl::Duration waiting_max = absl::Minutes(15);
+  // A worker that says that it holds a result has so long to send it: twice what a call may hang.
+  absl::Duration fetch_timeout = absl::Seconds(10);
   // For how long a lost worker is still listed.
   absl::Duration lost_worker_memory = absl::Minutes(10);
   // After a fault a slot gets no job for this long, doubled with each further fault in a row.
@@ -114,6 +116,7 @@ struct Counters {
   int64_t finished = 0;
   int64_t duplicates_dropped = 0;
   int64_t stale_reports = 0;
+  int64_t foreign_reports = 0;
   int64_t workers_lost = 0;
   int64_t leases_lost = 0;
   int64_t worker_faults = 0;

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -24,6 +24,8 @@ struct HeldState {
   bool is_fault = false;      // A worker's fault: dealt with, nobody waits for it.
   bool is_duplicate = false;  // Counted as such.
   bool is_expired = false;    // Of a job that no tuner submitted for too long.
+  bool is_foreign = false;    // The worker cannot have had this lease: nothing is taken.
+  bool is_withheld = false;   // It was asked to send the outcome, and did not in time.
   absl::Time since;           // First reported.
 };
 
@@ -41,7 +43,8 @@ struct SlotState {
   TrackedJob* job = nullptr;  // What it is to execute (kLeased); null: nothing or an orphan.
   std::optional<Orphan> orphan;
   std::vector<HeldState> held;
-  std::set<std::string> fetching;  // Ids of jobs (kFetching) whose results it was asked to send.
+  // Ids of jobs (kFetching) whose results it was asked to send, and since when.
+  std::map<std::string, absl::Time> fetching;
   absl::Time paused_until = absl::InfinitePast();
   // Of `job`: it waits for others on its host since, and did so before for this long.
   absl::Time waiting_since = absl::InfiniteFuture();
