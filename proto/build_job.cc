@@ -83,6 +83,11 @@ absl::StatusOr<BuildResult> DecodeBuildResult(absl::string_view bytes) {
     ASSIGN_OR_RETURN(Measurement measurement, FromProto(facts));
     RETURN_IF_ERROR(
         CheckHash("build result: got artifact_sha256", measurement.build.artifact_sha256));
+    if (message.built().contract().size() > BuiltArtifact::kContractBytesMax) {
+      return absl::InvalidArgumentError(
+          absl::StrFormat("build result: got a contract of %d bytes, want at most %d",
+                          message.built().contract().size(), BuiltArtifact::kContractBytesMax));
+    }
     result.outcome = BuiltArtifact{.build = std::move(measurement.build),
                                    .numerics = FromProto(message.built().numerics()),
                                    .contract = message.built().contract()};

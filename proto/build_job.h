@@ -27,6 +27,11 @@ struct BuildJob {
 };
 
 struct BuiltArtifact {
+  // A contract comes back with every run job, twice, and a job's payload has a bound: what a
+  // builder says is refused while it is still that builder's. The same as of
+  // compiler/ir/contract.h; a line a parameter, so that honest ones have some hundreds of bytes.
+  static constexpr int kContractBytesMax = 256 << 10;
+
   BuildFacts build = {};      // `artifact_sha256` is set.
   Numerics numerics = {};     // The class by construction; the error is not measured yet.
   std::string contract = "";  // The job's, with the borders that the trace added.
@@ -44,7 +49,8 @@ struct BuildResult {
 std::string Encode(const BuildJob& job);
 std::string Encode(const BuildResult& result);
 
-// INVALID_ARGUMENT: not such a message, a hash that is not 32 bytes, no time limit, no outcome.
+// INVALID_ARGUMENT: not such a message, a hash that is not 32 bytes, no time limit, no outcome, a
+// contract that is too long.
 absl::StatusOr<BuildJob> DecodeBuildJob(absl::string_view bytes);
 absl::StatusOr<BuildResult> DecodeBuildResult(absl::string_view bytes);
 

@@ -101,6 +101,13 @@ TEST(BuildJobTest, MalformedBytesAreRefused) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("5 bytes")));
   EXPECT_THAT(DecodeBuildResult(Encode(BuildResult{.candidate_id = kHashA})),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("artifact_sha256")));
+  BuiltArtifact artifact{.contract = std::string(BuiltArtifact::kContractBytesMax, 'x')};
+  artifact.build.artifact_sha256 = kHashB;
+  EXPECT_THAT(DecodeBuildResult(Encode(BuildResult{.candidate_id = kHashA, .outcome = artifact})),
+              IsOk());
+  artifact.contract += "x";
+  EXPECT_THAT(DecodeBuildResult(Encode(BuildResult{.candidate_id = kHashA, .outcome = artifact})),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("contract of 262145 bytes")));
 }
 
 TEST(RunJobTest, JobAndResultComeBackAsTheyWere) {

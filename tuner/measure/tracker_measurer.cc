@@ -13,12 +13,15 @@
 #include "base/status_macros.h"
 #include "tracker/tracker_client.h"
 #include "tuner/measure/build_spec.h"
+#include "tuner/measure/result_check.h"
 
 namespace burnish {
 namespace {
 
 // How long a destructor may wait for the pump. Results wake it at once.
 constexpr absl::Duration kPumpInterval = absl::Milliseconds(100);
+// As the runner's bound of what a job may ask for (worker/runner/runner_executor.cc).
+constexpr int64_t kRepeatCountMax = 10'000;
 
 enum class Stage { kBuilding, kWaitingForReference, kRunning, kDone };
 
@@ -38,6 +41,7 @@ struct Trial {
 struct Reference {
   Stage stage = Stage::kBuilding;
   int build_count = 0;
+  int loss_count = 0;           // Builds that ended without a result that can be.
   std::string artifact_sha256;  // Empty when done: it does not build; runs go without.
   std::string contract;         // As built.
   MeasureRequest request;       // Whose trace is the reference's.
@@ -80,7 +84,7 @@ class TrackerMeasurer::Impl {
       trial.request = std::move(request);
       trial.cancelled = false;
       trial.loss_count = 0;
-      RETURN_IF_ERROR(SubmitBuild(trial));
+      SubmitBuild(trial);
     }
     return absl::OkStatus();
   }
@@ -204,24 +208,30 @@ class TrackerMeasurer::Impl {
     if (const Failure* failure = std::get_if<Failure>(&result.outcome)) {
       Finish(trial, *failure);
     } else if (const ArtifactMissing* missing = std::get_if<ArtifactMissing>(&result.outcome)) {
-      HandleMissing(trial, *missing);
+      HandleMissing(trial, *missing, result.worker_id);
     } else if (const std::string* payload = std::get_if<std::string>(&result.outcome)) {
       if (trial.stage == Stage::kBuilding) {
-        HandleBuilt(trial, *payload);
+        HandleBuilt(trial, *payload, result.worker_id);
       } else {
         HandleRun(trial, *payload, result.worker_id);
       }
     } else {
       // A worker's fault is not the candidate's: a kind that does not count, so that the session
       // tries again.
-      Finish(trial, Failure{FailureKind::kWorkerLost, "the worker reported a fault"});
+      Finish(trial, Failure{FailureKind::kWorkerLost, "the worker reported a fault"},
+             result.worker_id);
     }
   }
 
-  void HandleBuilt(Trial& trial, const std::string& payload) {
-    absl::StatusOr<BuildResult> result = DecodeBuildResult(payload);
+  // A result that cannot be is the worker's fault: the session tries the trial again.
+  void FinishMalformed(Trial& trial, const std::string& worker_id, const absl::Status& status) {
+    Finish(trial, MalformedResult(worker_id, status), worker_id);
+  }
+
+  void HandleBuilt(Trial& trial, const std::string& payload, const std::string& worker_id) {
+    absl::StatusOr<BuildResult> result = CheckedBuild(trial.request, trial.candidate_id, payload);
     if (!result.ok()) {
-      Finish(trial, Failure{FailureKind::kBuildError, result.status().ToString()});
+      FinishMalformed(trial, worker_id, result.status());
     } else if (const Failure* failure = std::get_if<Failure>(&result->outcome)) {
       Finish(trial, *failure);
     } else {
@@ -233,14 +243,39 @@ class TrackerMeasurer::Impl {
     }
   }
 
-  void HandleRun(Trial& trial, const std::string& payload, const std::string& worker_id) {
-    absl::StatusOr<RunResult> result = DecodeRunResult(payload);
-    if (!result.ok() || result->measurements.size() != 1) {
-      Finish(trial, Failure{FailureKind::kRunError,
-                            absl::StrCat("malformed result: ", result.status().ToString())});
-      return;
+  static absl::StatusOr<BuildResult> CheckedBuild(const MeasureRequest& request,
+                                                  const std::string& candidate_id,
+                                                  const std::string& payload) {
+    ASSIGN_OR_RETURN(BuildResult result, DecodeBuildResult(payload));
+    RETURN_IF_ERROR(CheckBuildResult(result, candidate_id, request.task->codegen_epoch));
+    return result;
+  }
+
+  absl::StatusOr<Measurement> CheckedRun(const Trial& trial, const std::string& payload,
+                                         const std::string& worker_id) const {
+    ASSIGN_OR_RETURN(RunResult result, DecodeRunResult(payload));
+    if (result.measurements.size() != 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("got ", result.measurements.size(), " measurements, want 1"));
     }
-    Measurement measurement = std::move(result->measurements[0]);
+    RETURN_IF_ERROR(
+        CheckRunResult(result.measurements[0], {.candidate_id = trial.candidate_id,
+                                                .worker_id = worker_id,
+                                                .numerics = trial.built.numerics,
+                                                .seed = trial.request.task->input_seed,
+                                                .threads = trial.request.task->target.threads,
+                                                .process_count = trial.request.process_count,
+                                                .latency_count = kRepeatCountMax,
+                                                .method_version = options_.method.version}));
+    return std::move(result.measurements[0]);
+  }
+
+  void HandleRun(Trial& trial, const std::string& payload, const std::string& worker_id) {
+    absl::StatusOr<Measurement> checked = CheckedRun(trial, payload, worker_id);
+    if (!checked.ok()) return FinishMalformed(trial, worker_id, checked.status());
+    Measurement measurement = *std::move(checked);
+    // Where the runner left it open.
+    measurement.environment.method_version = options_.method.version;
     measurement.build = trial.built.build;
     // The runner measures the error, the builder knows the class.
     // Only where the runner left it open.
@@ -254,7 +289,11 @@ class TrackerMeasurer::Impl {
   }
 
   // The content store has forgotten something: it is built again, under a new job id.
-  void HandleMissing(Trial& trial, const ArtifactMissing& missing) {
+  void HandleMissing(Trial& trial, const ArtifactMissing& missing, const std::string& worker_id) {
+    if (trial.stage == Stage::kBuilding) {
+      return FinishMalformed(trial, worker_id,
+                             absl::InvalidArgumentError("got a build that misses an artifact"));
+    }
     if (++trial.loss_count > options_.artifact_losses_max) {
       Finish(trial, Failure{FailureKind::kParked,
                             absl::StrCat("its artifact was lost ", trial.loss_count, " times")});
@@ -271,27 +310,27 @@ class TrackerMeasurer::Impl {
         }
       }
     }
-    if (own) {
-      const absl::Status submitted = SubmitBuild(trial);
-      CHECK_OK(submitted);
-    } else {
-      SubmitRun(trial);
-    }
+    own ? SubmitBuild(trial) : SubmitRun(trial);
   }
 
   void HandleReference(const std::string& id, const ResultEntry& result) {
     Reference& reference = references_.at(id);
+    absl::StatusOr<BuildResult> built = absl::InvalidArgumentError("got no build");
+    if (const std::string* payload = std::get_if<std::string>(&result.outcome)) {
+      built = CheckedBuild(reference.request, id, *payload);
+    }
+    // The next builder may do better. Not for ever: trials wait for it.
+    if (!built.ok() && ++reference.loss_count <= options_.artifact_losses_max) {
+      return SubmitReferenceBuild(id, reference);
+    }
     reference.stage = Stage::kDone;
     // Before the result is looked at: whatever it is, the stage is done, and an empty hash lets the
     // runs go without a reference instead of waiting for ever.
     reference.artifact_sha256.clear();
-    if (const std::string* payload = std::get_if<std::string>(&result.outcome)) {
-      const absl::StatusOr<BuildResult> built = DecodeBuildResult(*payload);
-      if (built.ok()) {
-        if (const BuiltArtifact* artifact = std::get_if<BuiltArtifact>(&built->outcome)) {
-          reference.artifact_sha256 = artifact->build.artifact_sha256;
-          reference.contract = artifact->contract;
-        }
+    if (built.ok()) {
+      if (const BuiltArtifact* artifact = std::get_if<BuiltArtifact>(&built->outcome)) {
+        reference.artifact_sha256 = artifact->build.artifact_sha256;
+        reference.contract = artifact->contract;
       }
     }
     for (auto& [trial_id, trial] : trials_) {
@@ -308,14 +347,22 @@ class TrackerMeasurer::Impl {
                           .build_timeout = options_.build_timeout});
   }
 
-  absl::Status SubmitBuild(Trial& trial) {
+  void SubmitBuild(Trial& trial) {
     trial.stage = Stage::kBuilding;
     // Numbered within the trial: a tracker that has a result for an id gives that result again, so
     // that a second build needs a second id. Another process counts the same way and meets the
     // first one's jobs.
     const std::string job_id = absl::StrCat(trial.request.trial_id, "#b", ++trial.build_count);
     Own(trial, job_id);
-    return options_.client->Submit({BuildSpec(trial.request, job_id)}, trial.request.resubmission);
+    const absl::Status submitted =
+        options_.client->Submit({BuildSpec(trial.request, job_id)}, trial.request.resubmission);
+    if (!submitted.ok()) FinishUnsubmitted(trial, FailureKind::kBuildError, submitted);
+  }
+
+  // The client refuses what no tracker would take. The usual reason is a job that is too large: of
+  // a huge workload, or of what a builder has said. That is the candidate's end and nobody else's.
+  void FinishUnsubmitted(Trial& trial, FailureKind kind, const absl::Status& status) {
+    Finish(trial, Failure{kind, absl::StrCat("cannot be a job: ", status.message())});
   }
 
   void SubmitReferenceBuild(const std::string& id, Reference& reference) {
@@ -327,7 +374,11 @@ class TrackerMeasurer::Impl {
                                                 options_.study, "\n", options_.session, "\n", id))),
                                             "#b", ++reference.build_count);
     reference_of_job_[job_id] = id;
-    CHECK_OK(options_.client->Submit({BuildSpec(reference.request, job_id)}));
+    if (options_.client->Submit({BuildSpec(reference.request, job_id)}).ok()) return;
+    // As one that does not build: trials go without it.
+    reference_of_job_.erase(job_id);
+    reference.stage = Stage::kDone;
+    reference.artifact_sha256.clear();
   }
 
   // Null: there is none. Else it may not be built yet.
@@ -377,7 +428,7 @@ class TrackerMeasurer::Impl {
     trial.stage = Stage::kRunning;
     const std::string job_id = absl::StrCat(trial.request.trial_id, "#r", ++trial.run_count);
     Own(trial, job_id);
-    CHECK_OK(options_.client->Submit(
+    const absl::Status submitted = options_.client->Submit(
         {{.id = job_id,
           .kind = JobKind::kRun,
           .device_key = task.target.DeviceKey(),
@@ -388,7 +439,8 @@ class TrackerMeasurer::Impl {
           // the measuring lock. A lease that ended early would give the job to a second worker.
           .timeout = (job.method.process_count + 2) * job.method.timeout + absl::Seconds(30),
           .payload = Encode(job)}},
-        trial.request.resubmission));
+        trial.request.resubmission);
+    if (!submitted.ok()) FinishUnsubmitted(trial, FailureKind::kRunError, submitted);
   }
 
   void Own(Trial& trial, const std::string& job_id) {
@@ -396,9 +448,13 @@ class TrackerMeasurer::Impl {
     trial_of_job_[job_id] = trial.request.trial_id;
   }
 
-  void Finish(Trial& trial, const Failure& failure) {
+  // `worker_id`: whose doing the failure is; empty: nobody's or not known.
+  void Finish(Trial& trial, const Failure& failure, const std::string& worker_id = "") {
     Measurement measurement;
     measurement.outcome = failure;
+    measurement.candidate_id = trial.candidate_id;
+    measurement.environment.worker = worker_id;
+    measurement.environment.method_version = options_.method.version;
     // A trial that is built again still has the first build's facts, which are not this failure's.
     if (trial.stage != Stage::kBuilding) {
       measurement.build = trial.built.build;
@@ -409,8 +465,6 @@ class TrackerMeasurer::Impl {
 
   void FinishWith(Trial& trial, Measurement measurement) {
     trial.stage = Stage::kDone;
-    measurement.candidate_id = trial.candidate_id;
-    measurement.environment.method_version = options_.method.version;
     results_.push_back({trial.request.trial_id, std::move(measurement)});
     arrived_.notify_all();
     TellResubmitted();

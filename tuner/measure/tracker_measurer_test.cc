@@ -2,6 +2,7 @@
 #include "tuner/measure/tracker_measurer.h"
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <set>
@@ -75,6 +76,15 @@ class Farm {
   // Answers the first so many run jobs with ArtifactMissing of everything that they name.
   std::atomic<int> missing_count = 0;
 
+  // What the first so many builders and runners make of their honest results.
+  void Lie(int count, std::function<void(BuildResult&)> build,
+           std::function<void(RunResult&)> run = nullptr) {
+    const std::lock_guard lock(mutex_);
+    lie_count_ = count;
+    build_lie_ = std::move(build);
+    run_lie_ = std::move(run);
+  }
+
  private:
   JobOutcome Execute(const JobSpec& spec) {
     const std::lock_guard lock(mutex_);
@@ -98,6 +108,7 @@ class Farm {
       built.build.codegen_epoch = job->codegen_epoch;
       result.outcome = built;
     }
+    if (build_lie_ != nullptr && lie_count_-- > 0) build_lie_(result);
     return Encode(result);
   }
 
@@ -125,10 +136,14 @@ class Farm {
       --missing_count;
       return missing;
     }
+    if (run_lie_ != nullptr && lie_count_-- > 0) run_lie_(result);
     return Encode(result);
   }
 
-  mutable std::mutex mutex_;  // For the two below.
+  mutable std::mutex mutex_;  // For those below, up to the lab.
+  int lie_count_ = 0;
+  std::function<void(BuildResult&)> build_lie_;
+  std::function<void(RunResult&)> run_lie_;
   std::map<std::string, int> counts_;
   std::vector<RunJob> run_jobs_;
   FakeLab lab_;
@@ -150,9 +165,10 @@ class TrackerMeasurerTest : public ::testing::Test {
         TrackerMeasurerOptions{.client = client_.get(), .study = "s", .session = session});
   }
 
-  static std::shared_ptr<const MeasureTask> Task(std::optional<std::string> reference) {
+  static std::shared_ptr<const MeasureTask> Task(std::optional<std::string> reference,
+                                                 const std::string& text = "block Y") {
     auto task = std::make_shared<MeasureTask>();
-    auto workload = MakeWorkload("block Y", "block");
+    auto workload = MakeWorkload(text, "block");
     CHECK_OK(workload);
     task->workload = *workload;
     task->target = FarmTarget();
@@ -304,6 +320,71 @@ TEST_F(TrackerMeasurerTest, MalformedRequestsAreRefusedAndNoneIsTaken) {
   EXPECT_EQ(client_->state().open_count, 0);
 }
 
+// Such a contract would come back in the run job, which is then larger than a job may be.
+TEST_F(TrackerMeasurerTest, ContractOfMegabytesIsItsBuildersFaultAndTheTrialGoesOn) {
+  farm_.Lie(1, [](BuildResult& result) {
+    std::get<BuiltArtifact>(result.outcome).contract = std::string(700 << 10, 'x');
+  });
+  farm_.StartWorker();
+  const auto task = Task({});
+  ASSERT_THAT(measurer_->Submit({{.trial_id = "s/1", .task = task, .trace = "fast"}}), IsOk());
+  const Measurement lost = CollectCount(1).at("s/1");
+  ASSERT_NE(lost.failure(), nullptr);
+  EXPECT_EQ(lost.failure()->kind, FailureKind::kWorkerLost);
+  EXPECT_THAT(lost.failure()->message, HasSubstr("worker w sent a result that cannot be"));
+  EXPECT_EQ(lost.environment.worker, "w");
+  ASSERT_THAT(measurer_->Submit({{.trial_id = "s/1", .task = task, .trace = "fast"}}), IsOk());
+  EXPECT_NE(CollectCount(1).at("s/1").latencies(), nullptr);
+}
+
+TEST_F(TrackerMeasurerTest, TrialsThatAreTooLargeForAJobFailAndTheOthersGoOn) {
+  // Three quarters of what a job may hold: the build job fits, the run job with two contracts of
+  // the largest size does not.
+  farm_.Lie(100, [](BuildResult& result) {
+    std::get<BuiltArtifact>(result.outcome).contract =
+        std::string(BuiltArtifact::kContractBytesMax, 'x');
+  });
+  farm_.StartWorker();
+  const auto large = Task("default", std::string(JobSpec::kPayloadBytesMax / 4 * 3, 'w'));
+  const auto too_large = Task("default", std::string(JobSpec::kPayloadBytesMax + 1, 'w'));
+  ASSERT_THAT(measurer_->Submit({{.trial_id = "s/1", .task = large, .trace = "fast"},
+                                 {.trial_id = "s/2", .task = too_large, .trace = "fast"},
+                                 {.trial_id = "s/3", .task = Task({}), .trace = "fast"}}),
+              IsOk());
+  const std::map<std::string, Measurement> results = CollectCount(3);
+  ASSERT_NE(results.at("s/1").failure(), nullptr);
+  EXPECT_EQ(results.at("s/1").failure()->kind, FailureKind::kRunError);
+  EXPECT_THAT(results.at("s/1").failure()->message, HasSubstr("cannot be a job"));
+  ASSERT_NE(results.at("s/2").failure(), nullptr);
+  EXPECT_EQ(results.at("s/2").failure()->kind, FailureKind::kBuildError);
+  EXPECT_NE(results.at("s/3").latencies(), nullptr);
+}
+
+TEST_F(TrackerMeasurerTest, ResultOfAnotherCandidateIsNotTakenForThisOne) {
+  farm_.Lie(1, nullptr,
+            [](RunResult& result) { result.measurements[0].candidate_id = std::string(32, 'z'); });
+  farm_.StartWorker();
+  ASSERT_THAT(measurer_->Submit({{.trial_id = "s/1", .task = Task({}), .trace = "fast"}}), IsOk());
+  const Measurement lost = CollectCount(1).at("s/1");
+  ASSERT_NE(lost.failure(), nullptr);
+  EXPECT_EQ(lost.failure()->kind, FailureKind::kWorkerLost);
+  EXPECT_THAT(lost.failure()->message, HasSubstr("another candidate"));
+}
+
+TEST_F(TrackerMeasurerTest, ReferenceIsBuiltAgainWhereABuilderLied) {
+  farm_.Lie(1000, [lies = 2](BuildResult& result) mutable {
+    const BuiltArtifact& built = std::get<BuiltArtifact>(result.outcome);
+    if (built.build.artifact_sha256 != Sha256Bytes("elf default") || lies-- <= 0) return;
+    result.candidate_id = std::string(32, 'z');
+  });
+  farm_.StartWorker();
+  ASSERT_THAT(measurer_->Submit({{.trial_id = "s/1", .task = Task("default"), .trace = "fast"}}),
+              IsOk());
+  EXPECT_NE(CollectCount(1).at("s/1").latencies(), nullptr);
+  EXPECT_EQ(farm_.run_jobs()[0].candidates[0].reference_artifact_sha256,
+            Sha256Bytes("elf default"));
+}
+
 class TrackerNetworkMeasurerTest : public TrackerMeasurerTest {
  protected:
   TrackerNetworkMeasurerTest() {
@@ -360,6 +441,19 @@ TEST_F(TrackerNetworkMeasurerTest, EachCandidateIsBuiltOnceAndAllRunInOneJobInTh
   EXPECT_EQ(job.model_sha256, std::string(32, 'm'));
   EXPECT_EQ(job.method.cold_policy, ColdPolicy::kModelOrder);
   EXPECT_EQ(job.method.timeout, absl::Seconds(7));
+}
+
+TEST_F(TrackerNetworkMeasurerTest, ResultThatCannotBeIsMeasuredAgainButNotForEver) {
+  const auto lie = [](RunResult& result) { result.measurements[1].network_factor = 1e300; };
+  farm_.Lie(2, nullptr, lie);
+  farm_.StartWorker();
+  ASSERT_OK_AND_ASSIGN(const NetworkResult result, Measure({"fast", "slow"}));
+  EXPECT_TRUE(result.has_run);
+  EXPECT_EQ(result.measurements[1].network_factor, 0);
+  EXPECT_THAT(farm_.run_jobs(), SizeIs(3));
+  farm_.Lie(1000, nullptr, lie);
+  EXPECT_THAT(Measure({"fast", "slow"}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("network_factor")));
 }
 
 TEST_F(TrackerNetworkMeasurerTest, NothingRunsWhereACandidateDoesNotBuild) {

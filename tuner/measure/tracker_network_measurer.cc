@@ -11,6 +11,7 @@
 #include "base/status_macros.h"
 #include "tracker/tracker_client.h"
 #include "tuner/measure/build_spec.h"
+#include "tuner/measure/result_check.h"
 
 namespace burnish {
 namespace {
@@ -87,22 +88,46 @@ absl::StatusOr<NetworkResult> TrackerNetworkMeasurer::Measure(const NetworkReque
     }
     const std::string* payload = std::get_if<std::string>(&outcome);
     if (payload == nullptr) return NoResult(outcome);
-    ASSIGN_OR_RETURN(RunResult ran, DecodeRunResult(*payload));
-    // The payload is a worker's. Counts are checked before anything is indexed by them.
-    if (ran.measurements.size() != request.candidates.size()) {
-      return absl::InternalError(absl::StrCat("got ", ran.measurements.size(),
-                                              " measurements, want ", request.candidates.size()));
-    }
-    result.measurements = std::move(ran.measurements);
+    absl::StatusOr<RunResult> ran = CheckedRun(request, *payload);
+    // Said by one worker, and perhaps not by the next.
+    if (!ran.ok() && losses < options_.artifact_losses_max) continue;
+    RETURN_IF_ERROR(ran.status());
+    result.measurements = std::move(ran->measurements);
     result.has_run = true;
     return result;
   }
+}
+
+absl::StatusOr<RunResult> TrackerNetworkMeasurer::CheckedRun(const NetworkRequest& request,
+                                                             const std::string& payload) const {
+  ASSIGN_OR_RETURN(RunResult ran, DecodeRunResult(payload));
+  // The payload is a worker's. Counts are checked before anything is indexed by them.
+  if (ran.measurements.size() != request.candidates.size()) {
+    return absl::InternalError(absl::StrCat("got ", ran.measurements.size(), " measurements, want ",
+                                            request.candidates.size()));
+  }
+  for (size_t i = 0; i < ran.measurements.size(); ++i) {
+    const NetworkCandidate& candidate = request.candidates[i];
+    const std::string id = IdOf(candidate);
+    RETURN_IF_ERROR(CheckRunResult(
+        ran.measurements[i], {.candidate_id = id,
+                              .numerics = std::get<BuiltArtifact>(built_.at(id).outcome).numerics,
+                              // One memory for all, filled by the first one's seed.
+                              .seed = request.candidates[0].task->input_seed,
+                              .threads = candidate.task->target.threads,
+                              // Its passes, in the one process.
+                              .latency_count = request.order.pass_count(),
+                              .method_version = options_.method.version,
+                              .mode = MeasureMode::kInNetwork}));
+  }
+  return ran;
 }
 
 absl::Status TrackerNetworkMeasurer::BuildAll(const NetworkRequest& request,
                                               const std::function<bool()>& stop) {
   std::vector<JobSpec> jobs;
   std::map<std::string, std::string> candidate_of_job;
+  std::map<std::string, int32_t> epoch_of;  // By candidate.
   std::set<std::string> begun;
   for (const NetworkCandidate& candidate : request.candidates) {
     const std::string id = IdOf(candidate);
@@ -118,12 +143,16 @@ absl::Status TrackerNetworkMeasurer::BuildAll(const NetworkRequest& request,
                                   .priority = options_.priority,
                                   .build_timeout = options_.build_timeout}));
     candidate_of_job[jobs.back().id] = id;
+    epoch_of[id] = candidate.task->codegen_epoch;
   }
   ASSIGN_OR_RETURN(const Outcomes outcomes, RunJobs(std::move(jobs), stop));
   for (const auto& [job_id, outcome] : outcomes) {
     const std::string* payload = std::get_if<std::string>(&outcome);
     if (payload == nullptr) return NoResult(outcome);
-    ASSIGN_OR_RETURN(built_[candidate_of_job.at(job_id)], DecodeBuildResult(*payload));
+    const std::string& id = candidate_of_job.at(job_id);
+    ASSIGN_OR_RETURN(BuildResult result, DecodeBuildResult(*payload));
+    RETURN_IF_ERROR(CheckBuildResult(result, id, epoch_of.at(id)));
+    built_[id] = std::move(result);
   }
   return absl::OkStatus();
 }

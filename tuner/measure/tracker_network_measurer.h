@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "proto/build_job.h"
 #include "proto/job.h"
+#include "proto/run_job.h"
 #include "tuner/measure/network_measurer.h"
 
 namespace burnish {
@@ -50,6 +51,9 @@ class TrackerNetworkMeasurer : public NetworkMeasurer {
   std::string NextId();
   // Builds what `built_` lacks. Afterwards it has an outcome for each candidate.
   absl::Status BuildAll(const NetworkRequest& request, const std::function<bool()>& stop);
+  // A run's payload, if it can be what was asked for.
+  absl::StatusOr<RunResult> CheckedRun(const NetworkRequest& request,
+                                       const std::string& payload) const;
   // Waits for all of them. CANCELLED, UNAVAILABLE: the jobs are cancelled.
   absl::StatusOr<Outcomes> RunJobs(std::vector<JobSpec> jobs, const std::function<bool()>& stop);
   absl::Status WhySilent() const;
