@@ -15,6 +15,10 @@ namespace {
 // lower it gets.
 constexpr double kRankQuantile = 0.1;
 
+// The largest double below 2^63. A product above it is no latency of anything, but must not come
+// out as a small one: the conversion to an integer would wrap.
+constexpr double kRankMaxNs = 9223372036854774784.0;
+
 struct WeightedLatency {
   int64_t latency_ns;
   double weight;
@@ -65,9 +69,9 @@ void SummarizeLatencies(const std::vector<const Measurement*>& timed, Record& re
   }
   std::sort(samples.begin(), samples.end());
   // At least 1: 0 stands for a failure.
-  record.rank_ns = std::max<int64_t>(
-      1,
-      std::llround(static_cast<double>(Quantile(samples, kRankQuantile)) * record.network_factor));
+  const double rank_ns =
+      static_cast<double>(Quantile(samples, kRankQuantile)) * record.network_factor;
+  record.rank_ns = std::max<int64_t>(1, std::llround(std::min(rank_ns, kRankMaxNs)));
   record.median_ns = Quantile(samples, 0.5);
   // The binomial's normal approximation: ranks n/2 -+ 1.96 * sqrt(n) / 2.
   const double spread = 0.98 / std::sqrt(static_cast<double>(samples.size()));

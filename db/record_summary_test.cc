@@ -1,5 +1,6 @@
 #include "db/record_summary.h"
 
+#include <limits>
 #include <numeric>
 
 #include "gmock/gmock.h"
@@ -45,6 +46,18 @@ TEST(RecordSummaryTest, OneRepeatIsEverything) {
   EXPECT_EQ(record.median_ns, 7);
   EXPECT_EQ(record.interval_low_ns, 7);
   EXPECT_EQ(record.interval_high_ns, 7);
+}
+
+TEST(RecordSummaryTest, LatencyAtTheEndOfTheNumbersStaysTheSlowest) {
+  constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+  EXPECT_GT(SummaryOf({Timed({{kMax}})}).rank_ns, kMax / 2);
+  Measurement verdict = Timed({{1000}});
+  verdict.network_factor = 100;
+  const Record record = SummaryOf({Timed({{kMax / 10}}), verdict});
+  EXPECT_GT(record.rank_ns, kMax / 2);
+  Record fast = record;
+  fast.network_factor = 0.01;
+  EXPECT_GT(fast.isolated_rank_ns(), kMax / 2);
 }
 
 TEST(RecordSummaryTest, ProcessWithManyRepeatsDoesNotOutvoteOneWithFew) {

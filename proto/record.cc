@@ -1,5 +1,6 @@
 #include "proto/record.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "absl/status/status.h"
@@ -116,7 +117,10 @@ absl::Status ValidateEntry(const MeasurementEntry& entry) {
 }
 
 int64_t Record::isolated_rank_ns() const {
-  return std::llround(static_cast<double>(rank_ns) / network_factor);
+  // Below 2^63, as the rank itself (db/record_summary.cc): a conversion that wraps would make the
+  // slowest candidate the fastest.
+  constexpr double kMaxNs = 9223372036854774784.0;
+  return std::llround(std::min(static_cast<double>(rank_ns) / network_factor, kMaxNs));
 }
 
 v1::Candidate ToProto(const Candidate& candidate) {

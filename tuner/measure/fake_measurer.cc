@@ -41,6 +41,7 @@ absl::Status FakeMeasurer::Submit(std::vector<MeasureRequest> requests) {
       return other.trial_id == request.trial_id;
     };
     if (std::find_if(open_.begin(), open_.end(), same) != open_.end()) continue;
+    if (request.again) unacknowledged_.erase(request.trial_id);
     const auto known = unacknowledged_.find(request.trial_id);
     if (known != unacknowledged_.end()) {
       ready_.push_back(known->second);
@@ -96,6 +97,7 @@ Measurement FakeMeasurer::Measure(const MeasureRequest& request) {
   measurement.environment.method_version = options_.method_version;
   measurement.effort = options_.effort;
   measurement.build.build_ns = options_.build_ns;
+  if (options_.lie != nullptr) options_.lie(request, measurement);
   return measurement;
 }
 

@@ -27,6 +27,8 @@ struct FakeMeasurerOptions {
   absl::Duration trial_duration = absl::Milliseconds(10);
   Effort effort = {};    // Of every result.
   int64_t build_ns = 0;  // Likewise.
+  // What a worker makes of an honest result; null: nothing.
+  std::function<void(const MeasureRequest&, Measurement&)> lie = nullptr;
   int32_t method_version = kMeasureMethodVersion;
 };
 

@@ -36,6 +36,7 @@ struct MeasureRequest {
   int64_t incumbent_ns = 0;   // Best latency so far, for early stop; 0: none.
   int32_t process_count = 1;  // Fresh processes to time it in.
   bool resubmission = false;  // An earlier process may have submitted this trial.
+  bool again = false;         // The result that was handed out is not taken: measure anew.
 };
 
 struct MeasureResult {

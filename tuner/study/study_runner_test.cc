@@ -216,6 +216,35 @@ TEST_F(StudyRunnerTest, TrialThatIsLostAgainAndAgainIsGivenUp) {
   EXPECT_EQ(result.progress.tasks[0].best.origin, BestOrigin::kNone);
 }
 
+// The store refuses a whole batch for one such entry, and the study would end.
+TEST_F(StudyRunnerTest, ResultThatNoStoreTakesCostsNothingAndIsTriedAgain) {
+  Create({.task_count = 1, .spec = {.trials_max = 40}});
+  FakeMeasurerOptions farm = study_->Farm();
+  std::map<std::string, int> attempts;
+  farm.lie = [&attempts](const MeasureRequest& request, Measurement& measurement) {
+    if (++attempts[request.trial_id] > 1) return;
+    switch (attempts.size() % 4) {
+      case 0:
+        measurement.network_factor = 1e-9;
+        break;
+      case 1:
+        measurement.candidate_id = std::string(32, 'z');
+        break;
+      case 2:
+        std::get<Latencies>(measurement.outcome).processes[0].latency_ns = {0};
+        break;
+      default:
+        measurement.outcome = Latencies{};
+    }
+  };
+  SetFarm(farm);
+  ASSERT_OK_AND_ASSIGN(const StudyResult result, Run());
+  EXPECT_EQ(StoredTrials(), 40);
+  EXPECT_THAT(result.progress.failure_counts, IsEmpty());
+  EXPECT_THAT(measurer_->requests(), SizeIs(2 * 41));
+  EXPECT_THAT(CheckStudy(Options()), IsOk());
+}
+
 TEST_F(StudyRunnerTest, DeterministicStudyHasTheSameCandidatesInWhateverOrderResultsCome) {
   std::map<std::string, std::string> first;
   for (const uint64_t farm_seed : {1, 2, 3}) {

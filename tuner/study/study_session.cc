@@ -9,10 +9,12 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "proto/record.h"
+#include "tuner/measure/result_check.h"
 #include "tuner/study/stop_rule.h"
 #include "tuner/study/study_refiner.h"
 #include "tuner/study/study_replay.h"
 #include "tuner/study/task_history.h"
+#include "tuner/study/time_sums.h"
 
 namespace burnish {
 namespace {
@@ -24,21 +26,6 @@ constexpr int kLossesMax = 3;
 // are new to it.
 constexpr int64_t kTrainCountMin = 16;
 constexpr double kTrainShare = 0.1;
-
-// Adds the time until its end to `sum`.
-class TimeAdder {
- public:
-  TimeAdder(const Clock& clock, absl::Duration& sum)
-      : clock_(clock), sum_(sum), start_(clock.SteadyNow()) {}
-  ~TimeAdder() { sum_ += clock_.SteadyNow() - start_; }
-  TimeAdder(const TimeAdder&) = delete;
-  TimeAdder& operator=(const TimeAdder&) = delete;
-
- private:
-  const Clock& clock_;
-  absl::Duration& sum_;
-  const absl::Time start_;
-};
 
 }  // namespace
 
@@ -157,7 +144,7 @@ absl::Status StudySession::SubmitOpen() {
     for (const auto& [trial_id, trial] : tasks_[i]->pending()) {
       if (task_of_open_.contains(trial_id)) open.push_back(trial);
     }
-    RETURN_IF_ERROR(Submit(i, open, /*resubmission=*/true));
+    RETURN_IF_ERROR(Submit(i, open, Submission::kAfterRestart));
   }
   // Also without any: the measurer keeps results of an earlier process for trials that may still
   // come, and this says that none will.
@@ -166,7 +153,7 @@ absl::Status StudySession::SubmitOpen() {
 }
 
 absl::Status StudySession::Submit(int task_index, absl::Span<const Trial> trials,
-                                  bool resubmission) {
+                                  Submission submission) {
   if (trials.empty()) return absl::OkStatus();
   const TaskSearch& task = *tasks_[task_index];
   std::vector<MeasureRequest> requests;
@@ -175,7 +162,8 @@ absl::Status StudySession::Submit(int task_index, absl::Span<const Trial> trials
                         .task = task.measure_task(),
                         .trace = trial.trace,
                         .incumbent_ns = task.incumbent_ns(),
-                        .resubmission = resubmission});
+                        .resubmission = submission == Submission::kAfterRestart,
+                        .again = submission == Submission::kAgain});
   }
   return options_.measurer->Submit(std::move(requests));
 }
@@ -189,7 +177,7 @@ absl::Status StudySession::Begin(int task_index, int asked, const std::vector<Tr
     task_of_open_[trial.trial_id] = task_index;
     begun_count_ += !tasks_[task_index]->IsReference(trial.trial_id);
   }
-  return Submit(task_index, trials, /*resubmission=*/false);
+  return Submit(task_index, trials, Submission::kFirst);
 }
 
 absl::Status StudySession::BeginReferences() {
@@ -312,14 +300,18 @@ MeasurementEntry StudySession::EntryOf(int task_index, const MeasureResult& resu
       .measurement = result.measurement};
   // Records of one method version compare, failures too.
   entry.measurement.environment.method_version = options_.method_version;
-  // What a worker sends is not trusted. The store would refuse the whole batch for one malformed
-  // entry, and the study would end.
-  if (absl::Status valid = ValidateEntry(entry); !valid.ok()) {
-    entry.measurement.candidate_id.clear();
-    entry.measurement.outcome =
-        Failure{FailureKind::kRunError, absl::StrCat("malformed result: ", valid.message())};
-  }
   return entry;
+}
+
+void StudySession::RefuseMalformed(int task_index, MeasureResult& result) const {
+  const Failure* failure = result.measurement.failure();
+  if (failure != nullptr && !CountsAsTrial(failure->kind)) return;
+  // The store would refuse the whole batch for one malformed entry, and the study would end.
+  const absl::Status valid = ValidateEntry(EntryOf(task_index, result));
+  if (valid.ok()) return;
+  // All of it goes: what else is wrong with it nobody knows. No failure of the candidate.
+  const std::string worker = result.measurement.environment.worker.substr(0, 128);
+  result.measurement = {.outcome = MalformedResult(worker, valid)};
 }
 
 absl::Status StudySession::RecordResults(std::vector<MeasureResult> results) {
@@ -336,8 +328,9 @@ absl::Status StudySession::RecordResults(std::vector<MeasureResult> results) {
     }
     const int task_index = open->second;
     const Trial& trial = tasks_[task_index]->pending().at(result.trial_id);
+    RefuseMalformed(task_index, result);
     if (IsLost(result)) {
-      RETURN_IF_ERROR(Submit(task_index, {trial}, /*resubmission=*/false));
+      RETURN_IF_ERROR(Submit(task_index, {trial}, Submission::kAgain));
       continue;
     }
     MeasurementEntry entry = EntryOf(task_index, result);
@@ -354,10 +347,7 @@ absl::Status StudySession::RecordResults(std::vector<MeasureResult> results) {
   options_.measurer->Acknowledge(trial_ids);
   for (const MeasurementEntry& entry : entries) {
     task_of_open_.erase(entry.trial_id);
-    times_.build += absl::Nanoseconds(entry.measurement.build.build_ns);
-    times_.check += absl::Nanoseconds(entry.measurement.effort.check_ns);
-    times_.run += absl::Nanoseconds(entry.measurement.effort.run_ns);
-    times_.queue += absl::Nanoseconds(entry.measurement.effort.wait_ns);
+    AddEffort(entry.measurement, times_);
     if (entry.purpose != Purpose::kTrial) continue;
     ++trial_count_;
     const Failure* failure = entry.measurement.failure();

@@ -69,10 +69,13 @@ class StudySession {
   // Begins one batch of the task that is worth it most. False: no task has one now.
   absl::StatusOr<bool> BeginBatch();
   absl::Status Begin(int task_index, int asked, const std::vector<Trial>& trials);
-  absl::Status Submit(int task_index, absl::Span<const Trial> trials, bool resubmission);
+  enum class Submission { kFirst, kAfterRestart, kAgain };
+  absl::Status Submit(int task_index, absl::Span<const Trial> trials, Submission submission);
 
   absl::Status RecordResults(std::vector<MeasureResult> results);
   MeasurementEntry EntryOf(int task_index, const MeasureResult& result) const;
+  // What no store would take becomes a loss.
+  void RefuseMalformed(int task_index, MeasureResult& result) const;
   // True: it is to be tried again. A result that never counts becomes a failure that does.
   bool IsLost(MeasureResult& result);
   // Tells the searches what has arrived: at once, or with `deterministic` when all has.

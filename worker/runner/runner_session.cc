@@ -211,7 +211,8 @@ class Session {
   // What has happened to the machine since `before`.
   void AddCounters(const MachineCounters& before, RunnerTiming& timing) const {
     const MachineCounters after = ReadMachineCounters(request_.cpus);
-    timing.steal_ns = after.steal_ns - before.steal_ns;
+    // Some hypervisors set it back, and nothing was stolen then.
+    timing.steal_ns = std::max<int64_t>(0, after.steal_ns - before.steal_ns);
     timing.throttle_count = after.throttle_count - before.throttle_count;
     timing.involuntary_switch_count =
         after.involuntary_switch_count - before.involuntary_switch_count;
