@@ -151,5 +151,16 @@ TEST_F(RestartTest, AnAddressThatCannotBeHadIsSaidWithItsExitCode) {
   EXPECT_EQ(unavailable.exit_code, 69);
 }
 
+TEST_F(RestartTest, ListensBeyondThisMachineOnlyWhereItIsWrittenOut) {
+  const std::unique_ptr<Child> refused = Start("tracker/tracker", {"--listen", "0.0.0.0:0"});
+  ASSERT_OK_AND_ASSIGN(const ExitInfo exit, refused->Wait(kLong));
+  EXPECT_EQ(exit.exit_code, 64);
+  EXPECT_THAT(exit.stderr_bytes, ::testing::HasSubstr("write --insecure"));
+  EXPECT_THAT(exit.stdout_bytes, ::testing::IsEmpty());
+  const std::unique_ptr<Child> open =
+      Start("tracker/tracker", {"--listen", "0.0.0.0:0", "--insecure"});
+  EXPECT_THAT(open->ReadLine(kLong), IsOkAndHolds(::testing::StartsWith("0.0.0.0:")));
+}
+
 }  // namespace
 }  // namespace burnish

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/logging.h"
+#include "proto/door.h"
 #include "tracker/tracker_service.h"
 #include "tracker/version.h"
 
@@ -25,6 +26,7 @@ struct Flags {
   double lease_seconds = 15;
   std::string log_level = "info";
   bool json = false;
+  bool insecure = false;
 };
 
 // Blocks until somebody wants the process to end. The signals are blocked in every thread: this is
@@ -51,6 +53,11 @@ int Serve(const Flags& flags) {
   const absl::StatusOr<LogLevel> level = ParseLogLevel(flags.log_level);
   if (!level.ok()) {
     std::fprintf(stderr, "error: %s\n", std::string(level.status().message()).c_str());
+    return EX_USAGE;
+  }
+  if (const absl::Status door = CheckDoor(flags.listen, Door::kListen, flags.insecure);
+      !door.ok()) {
+    std::fprintf(stderr, "error: --listen %s\n", std::string(door.message()).c_str());
     return EX_USAGE;
   }
   SetUpLogging(
@@ -80,11 +87,13 @@ int Serve(const Flags& flags) {
 
 int Main(int argc, char** argv) {
   Flags flags;
-  CLI::App app("Moves jobs from tuners to workers.\n\nExample: tracker --listen 0.0.0.0:7171",
+  CLI::App app("Moves jobs from tuners to workers.\n\nExample: tracker --listen localhost:7171",
                "tracker");
   app.set_version_flag("--version", std::string(kTrackerVersion));
   app.add_option("--listen", flags.listen, "HOST:PORT (port 0: any) or unix:PATH")
       ->capture_default_str();
+  app.add_flag("--insecure", flags.insecure,
+               "listen beyond this machine, where everybody who can connect is trusted");
   app.add_option("--artifact-mib", flags.artifact_mib, "memory for built artifacts, in MiB")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();

@@ -29,6 +29,7 @@
 #include "proto/artifact_client.h"
 #include "proto/builder_client.h"
 #include "proto/calibration_row.h"
+#include "proto/door.h"
 #include "proto/host_calibration.h"
 #include "proto/target.h"
 #include "worker/agent/agent_client.h"
@@ -58,6 +59,7 @@ struct Flags {
   std::string target;
   double drain_seconds = 60;
   std::string log_level = "info";
+  bool insecure = false;
 };
 
 // The signals are blocked in every thread: this is made before any other is started.
@@ -192,6 +194,11 @@ int Serve(const Flags& flags) {
   if (flags.build_slots == 0 && flags.run_devices.empty()) {
     return Fail(EX_USAGE, "nothing to do: give --build N, --run DEVICE, or both");
   }
+  // A tracker's jobs are code. A worker listens nowhere.
+  if (const absl::Status door = CheckDoor(flags.tracker, Door::kConnect, flags.insecure);
+      !door.ok()) {
+    return Fail(EX_USAGE, absl::StrCat("--tracker ", door.message()));
+  }
   SetUpLogging(
       {.level = *level, .color = StderrTakesColor(std::getenv("NO_COLOR")), .program = "worker"});
   const StopSignals signals;
@@ -229,12 +236,14 @@ int Main(int argc, char** argv) {
   Flags flags;
   CLI::App app(
       "Builds and measures candidates for a tracker.\n\n"
-      "Example: worker --tracker farm:7171 --build 2 --run cpu",
+      "Example: worker --tracker localhost:7171 --build 2 --run cpu",
       "worker");
   app.set_version_flag("--version", std::string(kVersion));
   app.add_option("--tracker", flags.tracker, "HOST:PORT or unix:PATH of the tracker")
       ->envname("BURNISH_TRACKER")
       ->required();
+  app.add_flag("--insecure", flags.insecure,
+               "take jobs from a tracker on another machine, which is trusted with this one");
   app.add_option("--build", flags.build_slots, "builder slots")->check(CLI::Range(0, 256));
   app.add_option("--run", flags.run_devices, "a runner slot for each device: cpu, cpu:0-1");
   app.add_option("--target", flags.target,

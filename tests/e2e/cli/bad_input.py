@@ -388,6 +388,10 @@ class Cases:
         return wrong + self.tuner("resume", outcome.study(), "--db", path).complaints(
             EX_DATAERR, "B0604", changing)
 
+    def case_daemon_beyond_this_machine(self):
+        return self.tuner("serve", "--listen", "0.0.0.0:0", "--db", self.path("open.db")).complaints(
+            EX_USAGE, "B0101", "0.0.0.0:0", "can run code", "--insecure")
+
     def case_tracker_that_is_not_there(self):
         path = self.new_database("tracker.db")
         before = dump(path)

@@ -147,6 +147,20 @@ class WorkerTest : public ::testing::Test {
   std::unique_ptr<TrackerClient> tuner_;
 };
 
+TEST_F(WorkerTest, TakesJobsFromAnotherMachineOnlyWhereItIsWrittenOut) {
+  const std::vector<std::string> flags = {"--tracker", "192.0.2.1:7171", "--run",
+                                          "cpu",       "--calibration",  "table"};
+  const std::unique_ptr<Child> refused = Start("worker/worker", flags);
+  ASSERT_OK_AND_ASSIGN(const ExitInfo exit, refused->Wait(absl::Minutes(1)));
+  EXPECT_EQ(exit.exit_code, 64);
+  EXPECT_THAT(exit.stderr_bytes, HasSubstr("write --insecure"));
+  std::vector<std::string> written_out = flags;
+  written_out.push_back("--insecure");
+  const std::unique_ptr<Child> open = Start("worker/worker", written_out);
+  // It goes on, and tries to reach that tracker.
+  EXPECT_THAT(open->Wait(absl::Milliseconds(500)), StatusIs(absl::StatusCode::kDeadlineExceeded));
+}
+
 TEST_F(WorkerTest, JobsGoFromTunerToRunnerAndTheirResultsBack) {
   StartWorker();
   EXPECT_THAT(tuner_->PutArtifact(VectorArtifact("RIGHT")), IsOk());

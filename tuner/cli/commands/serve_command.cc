@@ -6,7 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "base/logging.h"
 #include "base/status_macros.h"
+#include "proto/door.h"
 #include "tuner/app/database.h"
+#include "tuner/app/error.h"
 #include "tuner/cli/commands/commands.h"
 #include "tuner/cli/context.h"
 #include "tuner/cli/interrupt_watcher.h"
@@ -25,6 +27,8 @@ class ServeCommand : public Command {
   }
   void AddOptions(CommandOptions& options) override {
     options.Value("--listen", "ADDR", &listen_, "HOST:PORT (port 0: any) or unix:PATH");
+    options.Flag("--insecure", &insecure_,
+                 "listen beyond this machine, where everybody who can connect is trusted");
     options.Value("--studies", "N", &running_max_, 1, 64, "at the same time; others wait in line");
     options.Value("--model-mib", "N", &model_mib_, 1, 4096, "size of a model file at most");
     options.Setting("tracker");
@@ -35,6 +39,8 @@ class ServeCommand : public Command {
   }
 
   absl::Status Run(Context& context) override {
+    RETURN_IF_ERROR(
+        WithError(CheckDoor(listen_, Door::kListen, insecure_), ErrorCode::kUsage, "--listen"));
     InterruptWatcher interrupts;
     ASSIGN_OR_RETURN(const Database database, context.OpenDatabase());
     ASSIGN_OR_RETURN(
@@ -67,6 +73,7 @@ class ServeCommand : public Command {
   }
 
   std::string listen_ = "localhost:7272";
+  bool insecure_ = false;
   int64_t running_max_ = 4;
   int64_t model_mib_ = 1024;
 };

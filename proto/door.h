@@ -1,0 +1,26 @@
+// Who may reach a daemon, or be reached by one, as long as nothing on the wire is encrypted and
+// nobody has to show who they are.
+#ifndef PROTO_DOOR_H_
+#define PROTO_DOOR_H_
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace burnish {
+
+// Whether only this machine's processes are at the other end: "unix:PATH", and a port of
+// "localhost", 127.0.0.0/8 or [::1]. Any other name is looked up elsewhere, and may be anybody.
+bool IsLocalAddress(absl::string_view address);
+
+enum class Door {
+  kListen,   // Whoever connects may have code of their own run here, or take and give results.
+  kConnect,  // Whoever answers may.
+};
+
+// OK for a local address, for what is no address at all (whoever opens it says so better), and with
+// `insecure`. Else INVALID_ARGUMENT, with the reason and the ways out.
+absl::Status CheckDoor(absl::string_view address, Door door, bool insecure);
+
+}  // namespace burnish
+
+#endif  // PROTO_DOOR_H_
