@@ -87,7 +87,9 @@ std::vector<std::string> LauncherFlags(const ChildOptions& options) {
 absl::StatusOr<SpawnRequest> RequestFor(const ChildOptions& options) {
   SpawnRequest request = {.program = options.program,
                           .args = options.args,
-                          .environment = EnvironmentWith(options.extra_env),
+                          .environment = options.empty_environment
+                                             ? EnvironmentOfSandbox(options.extra_env)
+                                             : EnvironmentWith(options.extra_env),
                           .working_folder = options.working_folder};
   std::vector<std::string> flags = LauncherFlags(options);
   if (flags.empty()) return request;

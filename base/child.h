@@ -37,6 +37,9 @@ struct ChildOptions {
   std::vector<std::string> extra_env = {};  // NAME=value, over this process's environment.
   std::string working_folder = {};          // Empty: this process's.
   std::vector<int> inherited_fds = {};      // Become descriptors 3, 4, ... of the child.
+  // Of this process's environment the child gets nothing (in a build with a sanitizer, that
+  // sanitizer's options): for what runs foreign code.
+  bool empty_environment = false;
   ChildLimits limits = {};
   // SIGKILL to the child when this process ends in whatever way. Costs 1 ms: the start goes through
   // base/burnish-launcher, as with any limit. A program that cannot be executed then shows as exit

@@ -7,12 +7,14 @@
 
 #include <cerrno>
 #include <condition_variable>
+#include <cstdlib>
 #include <mutex>
 #include <thread>
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/sanitized.h"
 #include "base/unique_fd.h"
 
 namespace burnish {
@@ -140,6 +142,16 @@ std::vector<std::string> EnvironmentWith(const std::vector<std::string>& extra) 
     // they take.
     for (const std::string& one : extra) replaced |= absl::StartsWith(one, name);
     if (!replaced) all.push_back(inherited);
+  }
+  return all;
+}
+
+std::vector<std::string> EnvironmentOfSandbox(const std::vector<std::string>& extra) {
+  std::vector<std::string> all = extra;
+  if (!kSanitized) return all;
+  for (const char* name : {"ASAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS"}) {
+    const char* const value = std::getenv(name);
+    if (value != nullptr) all.push_back(absl::StrCat(name, "=", value));
   }
   return all;
 }

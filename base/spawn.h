@@ -26,6 +26,8 @@ absl::StatusOr<pid_t> Spawn(const SpawnRequest& request);
 
 // This process's environment with the entries of `extra` (NAME=value) put over it.
 std::vector<std::string> EnvironmentWith(const std::vector<std::string>& extra);
+// `extra`, and the options of the sanitizer that this was built with.
+std::vector<std::string> EnvironmentOfSandbox(const std::vector<std::string>& extra);
 
 }  // namespace burnish
 

@@ -1,0 +1,153 @@
+#include "base/sandbox.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <thread>
+
+#include "base/file.h"
+#include "gtest/gtest.h"
+
+namespace burnish {
+namespace {
+
+using Profile = SandboxOptions::Profile;
+
+// How a child ends that enters the sandbox and then does this: its exit code, or minus its signal.
+int EndOf(const SandboxOptions& options, const std::function<int()>& deed) {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    EnterSandbox(options);
+    _exit(deed());
+  }
+  int status = 0;
+  EXPECT_EQ(waitpid(pid, &status, 0), pid);
+  return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+int Opens(const char* path, int flags) {
+  const int descriptor = open(path, flags, 0600);
+  return descriptor >= 0 ? 0 : errno;
+}
+
+class SandboxTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!FindSandboxSupport().seccomp) GTEST_SKIP() << "this kernel has no filters";
+  }
+};
+
+TEST_F(SandboxTest, NoProfileReachesTheNetworkOrOtherPrograms) {
+  for (const Profile profile : {Profile::kRun, Profile::kCompile}) {
+    const SandboxOptions options{.profile = profile};
+    EXPECT_EQ(EndOf(options, [] { return socket(AF_INET, SOCK_STREAM, 0) >= 0 ? 0 : 1; }), -SIGSYS);
+    EXPECT_EQ(EndOf(options, [] { return socket(AF_UNIX, SOCK_STREAM, 0) >= 0 ? 0 : 1; }), -SIGSYS);
+    EXPECT_EQ(EndOf(options, [] { return execl("/bin/true", "true", nullptr); }), -SIGSYS);
+    EXPECT_EQ(EndOf(options,
+                    [] { return static_cast<int>(ptrace(PTRACE_TRACEME, 0, nullptr, nullptr)); }),
+              -SIGSYS);
+    EXPECT_EQ(EndOf(options, [] { return 7; }), 7);
+    EXPECT_EQ(EndOf(options,
+                    [] {
+                      void* memory = mmap(nullptr, 1 << 20, PROT_READ | PROT_WRITE,
+                                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+                      return memory != MAP_FAILED ? 0 : 1;
+                    }),
+              0);
+  }
+}
+
+TEST_F(SandboxTest, RunningCodeOpensNothingAndStartsNothing) {
+  if (!FindSandboxSupport().allow_list) GTEST_SKIP() << "a sanitizer does so itself";
+  const SandboxOptions options{.profile = Profile::kRun, .resizable_descriptor = 5};
+  EXPECT_EQ(EndOf(options, [] { return Opens("/etc/hostname", O_RDONLY); }), -SIGSYS);
+  EXPECT_EQ(EndOf(options, [] { return static_cast<int>(fork()); }), -SIGSYS);
+  EXPECT_EQ(EndOf(options, [] { return kill(getppid(), 0); }), -SIGSYS);
+  EXPECT_EQ(EndOf(options, [] { return ftruncate(4, 0) == 0 ? 0 : errno; }), -SIGSYS);
+  EXPECT_EQ(EndOf(options, [] { return ftruncate(5, 0) == 0 || errno != 0 ? 0 : 1; }), 0);
+  EXPECT_EQ(EndOf(options,
+                  []() -> int {
+                    raise(SIGTERM);
+                    return 0;
+                  }),
+            -SIGTERM);
+}
+
+// A candidate runs on every thread of the pool.
+TEST_F(SandboxTest, ThreadsFromBeforeAreInsideToo) {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    int pipe_ends[2];
+    if (pipe(pipe_ends) != 0) _exit(1);
+    std::thread earlier([&] {
+      char go = 0;
+      if (read(pipe_ends[0], &go, 1) == 1) _exit(socket(AF_INET, SOCK_STREAM, 0) >= 0 ? 2 : 3);
+    });
+    EnterSandbox({.profile = Profile::kRun});
+    if (write(pipe_ends[1], "g", 1) != 1) _exit(4);
+    earlier.join();
+    _exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(pid, &status, 0), pid);
+  ASSERT_TRUE(WIFSIGNALED(status)) << WEXITSTATUS(status);
+  EXPECT_EQ(WTERMSIG(status), SIGSYS);
+}
+
+TEST_F(SandboxTest, CompilerWritesInItsFolderAndNowhereElse) {
+  if (FindSandboxSupport().landlock_version == 0) GTEST_SKIP() << "this kernel has no Landlock";
+  const absl::StatusOr<TempDir> folder = TempDir::Create("sandbox-test");
+  const absl::StatusOr<TempDir> other = TempDir::Create("sandbox-test");
+  ASSERT_TRUE(folder.ok() && other.ok());
+  const SandboxOptions options{.profile = Profile::kCompile, .writable_folder = folder->path()};
+  const std::string inside = folder->path() + "/object", outside = other->path() + "/object";
+  std::ofstream(outside) << "secret";
+  EXPECT_EQ(EndOf(options, [&] { return Opens(inside.c_str(), O_WRONLY | O_CREAT); }), 0);
+  EXPECT_EQ(EndOf(options, [&] { return Opens(inside.c_str(), O_RDONLY); }), 0);
+  EXPECT_EQ(EndOf(options, [&] { return unlink(inside.c_str()) == 0 ? 0 : errno; }), 0);
+  EXPECT_EQ(EndOf(options, [&] { return Opens(outside.c_str(), O_WRONLY); }), EACCES);
+  EXPECT_EQ(EndOf(options, [&] { return Opens(outside.c_str(), O_RDONLY); }), EACCES);
+  EXPECT_EQ(EndOf(options, [&] { return unlink(outside.c_str()) == 0 ? 0 : errno; }), EACCES);
+  EXPECT_EQ(EndOf(options, [] { return Opens("/proc/self/maps", O_RDONLY); }), 0);
+}
+
+TEST_F(SandboxTest, CompilerHasThreadsAndNoProcesses) {
+  if (!FindSandboxSupport().allow_list) GTEST_SKIP() << "a sanitizer forks itself";
+  const SandboxOptions options{.profile = Profile::kCompile};
+  EXPECT_EQ(EndOf(options, [] { return static_cast<int>(fork()); }), -SIGSYS);
+  EXPECT_EQ(EndOf(options,
+                  [] {
+                    int result = 1;
+                    std::thread([&result] { result = 0; }).join();
+                    return result;
+                  }),
+            0);
+}
+
+TEST_F(SandboxTest, LimitsHoldAndCannotBeRaised) {
+  const SandboxOptions options{
+      .profile = Profile::kCompile, .file_size_bytes = 1000, .open_files = 20};
+  EXPECT_EQ(EndOf(options,
+                  [] {
+                    rlimit core = {}, size = {}, files = {};
+                    getrlimit(RLIMIT_CORE, &core);
+                    getrlimit(RLIMIT_FSIZE, &size);
+                    getrlimit(RLIMIT_NOFILE, &files);
+                    return core.rlim_max == 0 && size.rlim_max == 1000 && files.rlim_max == 20;
+                  }),
+            1);
+}
+
+}  // namespace
+}  // namespace burnish
