@@ -1,6 +1,7 @@
 #include "worker/runner/artifact_cache.h"
 
 #include "base/status_macros.h"
+#include "proto/artifact_codec.h"
 
 namespace burnish {
 
@@ -13,6 +14,11 @@ absl::StatusOr<std::shared_ptr<const std::string>> ArtifactCache::Get(const std:
     }
   }
   ASSIGN_OR_RETURN(std::string fetched, fetch_(sha256));
+  // Whoever fetches may check as well. This is the last place before the bytes are code: nothing
+  // runs but what the order names.
+  if (ArtifactSha256(fetched) != sha256) {
+    return absl::DataLossError("the content store gave other bytes than the order names");
+  }
   const auto bytes = std::make_shared<const std::string>(std::move(fetched));
   const std::lock_guard<std::mutex> lock(mutex_);
   // Another thread may have been quicker.

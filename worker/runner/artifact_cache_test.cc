@@ -7,20 +7,27 @@
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/artifact_codec.h"
 
 namespace burnish {
 namespace {
 
 using ::testing::Pointee;
 
-// Ten bytes for every name but "gone".
+std::string Bytes(const std::string& text) { return text + std::string(10 - text.size(), '.'); }
+std::string NameOf(const std::string& text) { return ArtifactSha256(Bytes(text)); }
+
+// Ten bytes for the name of every letter; the bytes of "b" under the name of "forged".
 class ArtifactCacheTest : public ::testing::Test {
  protected:
   absl::StatusOr<std::string> Fetch(const std::string& name) {
     const std::lock_guard<std::mutex> lock(mutex_);
     ++fetch_count_;
-    if (name == "gone") return absl::NotFoundError("gone");
-    return name + std::string(10 - name.size(), '.');
+    if (name == NameOf("forged")) return Bytes("b");
+    for (const char* text : {"a", "b", "c", "d"}) {
+      if (NameOf(text) == name) return Bytes(text);
+    }
+    return absl::NotFoundError("gone");
   }
   int fetch_count() {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -33,20 +40,26 @@ class ArtifactCacheTest : public ::testing::Test {
 };
 
 TEST_F(ArtifactCacheTest, TheLeastRecentlyUsedIsLetGo) {
-  EXPECT_THAT(cache_.Get("a"), IsOkAndHolds(Pointee(std::string("a........."))));
-  EXPECT_THAT(cache_.Get("b"), IsOk());
-  EXPECT_THAT(cache_.Get("a"), IsOk());
+  EXPECT_THAT(cache_.Get(NameOf("a")), IsOkAndHolds(Pointee(std::string("a........."))));
+  EXPECT_THAT(cache_.Get(NameOf("b")), IsOk());
+  EXPECT_THAT(cache_.Get(NameOf("a")), IsOk());
   EXPECT_EQ(fetch_count(), 2);
-  EXPECT_THAT(cache_.Get("c"), IsOk());  // 30 bytes: b goes.
-  EXPECT_THAT(cache_.Get("a"), IsOk());
+  EXPECT_THAT(cache_.Get(NameOf("c")), IsOk());  // 30 bytes: b goes.
+  EXPECT_THAT(cache_.Get(NameOf("a")), IsOk());
   EXPECT_EQ(fetch_count(), 3);
-  EXPECT_THAT(cache_.Get("b"), IsOk());
+  EXPECT_THAT(cache_.Get(NameOf("b")), IsOk());
   EXPECT_EQ(fetch_count(), 4);
 }
 
 TEST_F(ArtifactCacheTest, ErrorsAreNotKept) {
-  EXPECT_THAT(cache_.Get("gone"), StatusIs(absl::StatusCode::kNotFound));
-  EXPECT_THAT(cache_.Get("gone"), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(cache_.Get(NameOf("gone")), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(cache_.Get(NameOf("gone")), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_EQ(fetch_count(), 2);
+}
+
+TEST_F(ArtifactCacheTest, OtherBytesThanTheNameSaysAreRefused) {
+  EXPECT_THAT(cache_.Get(NameOf("forged")), StatusIs(absl::StatusCode::kDataLoss));
+  EXPECT_THAT(cache_.Get(NameOf("forged")), StatusIs(absl::StatusCode::kDataLoss));
   EXPECT_EQ(fetch_count(), 2);
 }
 
@@ -55,7 +68,7 @@ TEST_F(ArtifactCacheTest, ThreadsThatAskAtOnceAllGetIt) {
   for (int i = 0; i < 8; ++i) {
     threads.emplace_back([this, i] {
       for (int k = 0; k < 100; ++k) {
-        EXPECT_THAT(cache_.Get(std::string(1, 'a' + (i + k) % 4)), IsOk());
+        EXPECT_THAT(cache_.Get(NameOf(std::string(1, 'a' + (i + k) % 4))), IsOk());
       }
     });
   }

@@ -57,13 +57,17 @@ RuntimeOr<GuardedBuffer> GuardedFor(const BufferInfo& buffer) {
 
 }  // namespace
 
+RuntimeOr<std::unique_ptr<Artifact>> BoundKernel::Load(const KernelSpec& spec) {
+  return Artifact::Load(
+      {reinterpret_cast<const uint8_t*>(spec.artifact.data()), spec.artifact.size()});
+}
+
 RuntimeOr<std::unique_ptr<BoundKernel>> BoundKernel::Create(const KernelSpec& spec,
+                                                            std::unique_ptr<Artifact> artifact,
                                                             const Options& options,
                                                             ThreadPool& pool) {
   std::unique_ptr<BoundKernel> bound(new BoundKernel(spec, pool));
-  const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(spec.artifact.data()),
-                                       spec.artifact.size());
-  RUNTIME_ASSIGN_OR_RETURN(bound->artifact_, Artifact::Load(bytes));
+  bound->artifact_ = std::move(artifact);
   // Signature and memory before anything is allocated: the artifact came from elsewhere, and its
   // sizes are only claims.
   RUNTIME_RETURN_IF_ERROR(bound->CheckSignature());

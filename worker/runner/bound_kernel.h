@@ -27,9 +27,14 @@ class BoundKernel {
     int outputs_descriptor = -1;
   };
 
-  // Loads, fills the inputs and packs the constants. `pool` outlives this. Errors of the artifact
-  // (not for this host, not of this workload) and of its pack function.
+  // Loads the code and runs none of it. Errors: not an artifact, or not for this host.
+  static RuntimeOr<std::unique_ptr<Artifact>> Load(const KernelSpec& spec);
+
+  // Fills the inputs and packs the constants: the first that runs of the code. `artifact`: of
+  // `spec`, which with `pool` outlives this. Errors: the artifact is not of this workload; its pack
+  // function's.
   static RuntimeOr<std::unique_ptr<BoundKernel>> Create(const KernelSpec& spec,
+                                                        std::unique_ptr<Artifact> artifact,
                                                         const Options& options, ThreadPool& pool);
 
   // One call in guarded memory: outputs are NaN before it, inputs cannot be written.

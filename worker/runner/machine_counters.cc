@@ -1,20 +1,29 @@
 #include "worker/runner/machine_counters.h"
 
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <sstream>
 
 namespace burnish {
 namespace {
 
-std::string Slurp(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+int Open(const std::string& path) { return open(path.c_str(), O_RDONLY | O_CLOEXEC); }
+
+// From its beginning: these files say what is now each time that they are read there.
+std::string Slurp(int descriptor) {
+  std::string text;
+  char part[4096];
+  while (true) {
+    const ssize_t count = pread(descriptor, part, sizeof(part), static_cast<off_t>(text.size()));
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return text;
+    text.append(part, static_cast<size_t>(count));
+  }
 }
 
 }  // namespace
@@ -54,16 +63,29 @@ int64_t HugePageBytesOf(const std::string& smaps_rollup) {
   return bytes;
 }
 
-int64_t HugePageBytes() { return HugePageBytesOf(Slurp("/proc/self/smaps_rollup")); }
+MachineFiles::MachineFiles(const std::vector<int>& cpus)
+    : cpus_(cpus), stat_(Open("/proc/stat")), memory_(Open("/proc/self/smaps_rollup")) {
+  for (const int cpu : cpus) {
+    throttles_.push_back(Open("/sys/devices/system/cpu/cpu" + std::to_string(cpu) +
+                              "/thermal_throttle/core_throttle_count"));
+  }
+}
 
-MachineCounters ReadMachineCounters(const std::vector<int>& cpus) {
+MachineFiles::~MachineFiles() {
+  throttles_.insert(throttles_.end(), {stat_, memory_});
+  for (const int descriptor : throttles_) {
+    if (descriptor >= 0) close(descriptor);
+  }
+}
+
+int64_t MachineFiles::HugePageBytes() const { return HugePageBytesOf(Slurp(memory_)); }
+
+MachineCounters MachineFiles::Read() const {
   MachineCounters counters;
   const int64_t tick_ns = 1'000'000'000 / std::max<int64_t>(sysconf(_SC_CLK_TCK), 1);
-  counters.steal_ns = StealTicks(Slurp("/proc/stat"), cpus) * tick_ns;
-  for (const int cpu : cpus) {
-    const std::string count = Slurp("/sys/devices/system/cpu/cpu" + std::to_string(cpu) +
-                                    "/thermal_throttle/core_throttle_count");
-    counters.throttle_count += std::atoll(count.c_str());
+  counters.steal_ns = StealTicks(Slurp(stat_), cpus_) * tick_ns;
+  for (const int descriptor : throttles_) {
+    counters.throttle_count += std::atoll(Slurp(descriptor).c_str());
   }
   rusage usage = {};
   getrusage(RUSAGE_SELF, &usage);

@@ -17,11 +17,24 @@ struct MachineCounters {
   int64_t page_fault_count = 0;          // Of this process, minor and major.
 };
 
-// `cpus`: empty for all.
-MachineCounters ReadMachineCounters(const std::vector<int>& cpus);
+// The system's files, opened once: whoever reads counters around foreign code can open nothing any
+// more by then.
+class MachineFiles {
+ public:
+  // `cpus`: empty for all.
+  explicit MachineFiles(const std::vector<int>& cpus);
+  MachineFiles(MachineFiles&&) = delete;
+  ~MachineFiles();
 
-// Of this process's memory, now.
-int64_t HugePageBytes();
+  MachineCounters Read() const;
+  // Of this process's memory, now.
+  int64_t HugePageBytes() const;
+
+ private:
+  const std::vector<int> cpus_;
+  int stat_ = -1, memory_ = -1;  // -1: cannot be read.
+  std::vector<int> throttles_;
+};
 
 // The parts, for tests: the text of /proc/stat, in ticks; of /proc/self/smaps_rollup.
 int64_t StealTicks(const std::string& proc_stat, const std::vector<int>& cpus);

@@ -28,14 +28,15 @@ TEST(MachineCountersTest, HugePagesOfAllKindsAreAdded) {
 }
 
 TEST(MachineCountersTest, FaultsOfThisProcessAreCounted) {
-  const MachineCounters before = ReadMachineCounters({});
+  const MachineFiles files({});
+  const MachineCounters before = files.Read();
   constexpr size_t kPages = 50;
   void* const memory =
       mmap(nullptr, kPages * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(memory, MAP_FAILED);
   ASSERT_EQ(madvise(memory, kPages * 4096, MADV_NOHUGEPAGE), 0);
   for (size_t i = 0; i < kPages; ++i) static_cast<volatile char*>(memory)[i * 4096] = 1;
-  const MachineCounters after = ReadMachineCounters({});
+  const MachineCounters after = files.Read();
   munmap(memory, kPages * 4096);
   EXPECT_GE(after.page_fault_count - before.page_fault_count, static_cast<int64_t>(kPages));
   EXPECT_GE(after.steal_ns, before.steal_ns);

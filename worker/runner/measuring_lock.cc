@@ -24,7 +24,7 @@ std::vector<std::string> MeasuringLockPaths(const std::string& folder, std::vect
   return paths;
 }
 
-RuntimeOr<MeasuringLock> MeasuringLock::Acquire(const std::vector<std::string>& paths, Mode mode) {
+RuntimeOr<MeasuringLock> MeasuringLock::Open(const std::vector<std::string>& paths) {
   MeasuringLock lock;
   for (const std::string& path : paths) {
     // In a sticky folder the kernel may refuse O_CREAT for another user's file: without it first.
@@ -34,10 +34,23 @@ RuntimeOr<MeasuringLock> MeasuringLock::Acquire(const std::vector<std::string>& 
     }
     if (descriptor < 0) return ErrnoStatus("measuring lock " + path, errno);
     lock.descriptors_.push_back(descriptor);
+  }
+  return lock;
+}
+
+RuntimeStatus MeasuringLock::Wait(Mode mode) {
+  // In the order of the paths, which is everybody's.
+  for (const int descriptor : descriptors_) {
     while (flock(descriptor, mode == Mode::kExclusive ? LOCK_EX : LOCK_SH) != 0) {
-      if (errno != EINTR) return ErrnoStatus("measuring lock " + path, errno);
+      if (errno != EINTR) return ErrnoStatus("measuring lock", errno);
     }
   }
+  return RuntimeStatus();
+}
+
+RuntimeOr<MeasuringLock> MeasuringLock::Acquire(const std::vector<std::string>& paths, Mode mode) {
+  RUNTIME_ASSIGN_OR_RETURN(MeasuringLock lock, Open(paths));
+  RUNTIME_RETURN_IF_ERROR(lock.Wait(mode));
   return lock;
 }
 

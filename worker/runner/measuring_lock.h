@@ -24,7 +24,11 @@ class MeasuringLock {
  public:
   enum class Mode { kExclusive, kShared };
 
-  // Waits until all are free. Errors: the files cannot be made or opened.
+  // Makes and opens the files, for a Wait later on. Errors: they cannot be made or opened.
+  static RuntimeOr<MeasuringLock> Open(const std::vector<std::string>& paths);
+  // Until all are free.
+  RuntimeStatus Wait(Mode mode = Mode::kExclusive);
+  // Both.
   static RuntimeOr<MeasuringLock> Acquire(const std::vector<std::string>& paths,
                                           Mode mode = Mode::kExclusive);
   MeasuringLock(MeasuringLock&& other) noexcept : descriptors_(std::move(other.descriptors_)) {

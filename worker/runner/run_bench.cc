@@ -291,7 +291,8 @@ absl::StatusOr<RunBench::Step> RunBench::StartRunner(const RunnerRequest& messag
   if (arena_.valid()) descriptors.push_back(arena_.get());
   oom_kills_.emplace(options_.vmstat_path);
   ASSIGN_OR_RETURN(Child* const runner, StartChild({.program = options_.runner_program,
-                                                    .inherited_fds = std::move(descriptors)},
+                                                    .inherited_fds = std::move(descriptors),
+                                                    .empty_environment = true},
                                                    runner_));
   // That it does not read shows in how it ends.
   (void)runner->WriteFrame(EncodeFrame(message), timeout);
@@ -350,6 +351,11 @@ absl::StatusOr<Failure> RunBench::HowItEnded() {
   RETURN_IF_ERROR(exit.status());
   RETURN_IF_ERROR(CancelledOr(absl::OkStatus()));
   if (exit->exit_code == kLauncherFailed) return absl::InternalError(Describe(*exit));
+  if (exit->signal == SIGSYS) {
+    return Failure{
+        .kind = FailureKind::kCrashed,
+        .message = absl::StrCat("made a system call that no kernel may make: ", Describe(*exit))};
+  }
   // We have not, and it has no limit that ends it so. It was the kernel, which leaves a trace, or
   // somebody else, which says nothing of the candidate.
   if (exit->signal == SIGKILL && !oom_kills_->SawAny()) {

@@ -19,6 +19,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/sandbox.h"
 #include "base/self_path.h"
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
@@ -39,10 +40,11 @@ using ::testing::HasSubstr;
 using ::testing::Le;
 using ::testing::SizeIs;
 
-constexpr char kKernels[][16] = {"RIGHT",        "REVERSED",  "PACKED",     "CRASHES",
-                                 "HANGS",        "LEAVES",    "OVERRUNS",   "WRONG",
-                                 "ALMOST",       "UNWRITTEN", "CHANGES",    "SLOW",
-                                 "WRITES_INPUT", "EXITS",     "DATA_ERROR", "CRASHES_LATE"};
+constexpr char kKernels[][16] = {
+    "RIGHT",        "REVERSED", "PACKED",     "CRASHES",      "HANGS",   "LEAVES",
+    "OVERRUNS",     "WRONG",    "ALMOST",     "UNWRITTEN",    "CHANGES", "SLOW",
+    "WRITES_INPUT", "EXITS",    "DATA_ERROR", "CRASHES_LATE", "OPENS",   "CONNECTS",
+    "EXECS",        "FORKS",    "KILLS",      "TRACES",       "GROWS",   "MAPS"};
 
 // A sanitizer's own handler would turn the runner's crash into an exit. Children inherit this.
 void LetCrashesBeSignals() {
@@ -235,6 +237,21 @@ TEST_F(RunnerExecutorTest, EachWayToFailHasItsKind) {
   EXPECT_NE(Measure(VectorJob("REVERSED")).latencies(), nullptr);
 }
 
+// Each of them computes what is right, and is stopped where it reaches for more than memory.
+TEST_F(RunnerExecutorTest, CandidateThatLeavesItsProcessIsStoppedAndFails) {
+  if (!FindSandboxSupport().seccomp) GTEST_SKIP() << "this kernel has no filters";
+  const std::string stopped = "made a system call that no kernel may make: signal 31";
+  for (const char* kernel : {"CONNECTS", "EXECS", "TRACES"}) {
+    ExpectFailure(kernel, FailureKind::kCrashed, stopped);
+  }
+  if (!FindSandboxSupport().allow_list) GTEST_SKIP() << "a sanitizer opens files and forks itself";
+  for (const char* kernel : {"OPENS", "FORKS", "KILLS", "GROWS"}) {
+    ExpectFailure(kernel, FailureKind::kCrashed, stopped);
+  }
+  const Measurement allowed = Measure(VectorJob("MAPS"));
+  EXPECT_NE(allowed.latencies(), nullptr) << allowed.failure()->message;
+}
+
 TEST_F(RunnerExecutorTest, WithoutCandidateZeroTheOracleAloneJudges) {
   RunJob job = VectorJob("WRONG");
   job.candidates[0].reference_artifact_sha256 = "";
@@ -386,9 +403,10 @@ TEST_F(RunnerExecutorTest, ArtifactOfAnotherSignatureIsARunError) {
 }
 
 TEST_F(RunnerExecutorTest, BytesThatAreNoArtifactAndWorkloadsThatAreNoneAreRunErrors) {
-  store_[std::string(32, 'x')] = "not an artifact";
+  const std::string name = ArtifactSha256("not an artifact");
+  store_[name] = "not an artifact";
   RunJob job = VectorJob("RIGHT");
-  job.candidates[0].artifact_sha256 = std::string(32, 'x');
+  job.candidates[0].artifact_sha256 = name;
   Measurement measurement = Measure(job);
   ASSERT_NE(measurement.failure(), nullptr);
   EXPECT_EQ(measurement.failure()->kind, FailureKind::kRunError);
@@ -397,6 +415,15 @@ TEST_F(RunnerExecutorTest, BytesThatAreNoArtifactAndWorkloadsThatAreNoneAreRunEr
   measurement = Measure(job);
   ASSERT_NE(measurement.failure(), nullptr);
   EXPECT_EQ(measurement.failure()->kind, FailureKind::kRunError);
+}
+
+TEST_F(RunnerExecutorTest, OtherBytesThanTheOrderNamesAreNotRun) {
+  RunJob job = VectorJob("RIGHT");
+  store_[job.candidates[0].artifact_sha256] = VectorArtifact("REVERSED");
+  const JobOutcome outcome = Start(job).get();
+  ASSERT_TRUE(std::holds_alternative<WorkerFault>(outcome));
+  EXPECT_THAT(std::get<WorkerFault>(outcome).message,
+              HasSubstr("other bytes than the order names"));
 }
 
 TEST_F(RunnerExecutorTest, MoreMemoryThanAllowedIsOutOfMemory) {

@@ -7,9 +7,12 @@
 #include <chrono>
 #include <memory>
 #include <new>
+#include <optional>
 #include <string>
 #include <utility>
 
+#include "base/sandbox.h"
+#include "compiler/runtime/artifact.h"
 #include "compiler/runtime/runtime_status.h"
 #include "compiler/runtime/thread_pool.h"
 #include "compiler/runtime/time_kernel.h"
@@ -24,6 +27,13 @@ namespace {
 
 // A candidate's own part of the warm-up, at least: its code, its data, its predictors.
 constexpr int64_t kOwnWarmUpNs = 5'000'000;
+
+// Of address space: malloc reserves 64 MiB for each thread that allocates, on top of a stack of 8;
+// twice that. The rest is the program, its libraries and code of candidates. Generous: this stops a
+// process that takes the machine's memory, not one that takes a little too much.
+constexpr int64_t kThreadReserveBytes = 144 << 20;
+constexpr int64_t kOwnReserveBytes = int64_t{4} << 30;
+constexpr uint64_t kMemoryLimitBytesMax = uint64_t{1} << 60;
 
 RunnerReply Failed(RunnerFailure failure, const std::string& message) {
   return {.event = RunnerEvent::kFailed, .failure = failure, .message = message};
@@ -77,7 +87,7 @@ int32_t VectorBytes(const std::vector<std::string>& features) {
 class Session {
  public:
   Session(const RunnerRequest& request, const RunnerPipes& pipes)
-      : request_(request), timing_(request.timing), pipes_(pipes) {}
+      : request_(request), timing_(request.timing), pipes_(pipes), files_(request.cpus) {}
 
   RunnerReply Run() {
     if (request_.thread_count < 1) return Failed(RunnerFailure::kRunError, "got no thread");
@@ -86,7 +96,9 @@ class Session {
     if (!pool.ok()) return Failed(pool.status());
     pool_ = std::move(*pool);
     if (request_.network.has_value()) return RunNetwork();
-    auto bound = BoundKernel::Create(request_.candidate,
+    if (const RuntimeStatus status = OpenAll(); !status.ok()) return Failed(status);
+    EnterSandbox(SandboxFor());
+    auto bound = BoundKernel::Create(request_.candidate, std::move(candidate_artifact_),
                                      {.seed = request_.seed,
                                       .memory_bytes_max = request_.memory_bytes_max,
                                       .outputs_descriptor = pipes_.outputs_descriptor},
@@ -115,6 +127,39 @@ class Session {
   }
 
  private:
+  // All that has to be opened or started, before the first code of a candidate runs: afterwards
+  // nothing can be.
+  RuntimeStatus OpenAll() {
+    RUNTIME_ASSIGN_OR_RETURN(candidate_artifact_, BoundKernel::Load(request_.candidate));
+    if (!request_.reference.empty()) {
+      auto loaded = BoundKernel::Load(request_.reference[0]);
+      // Kept for when it is needed: what is wrong with candidate 0 says nothing of the candidate.
+      reference_status_ = loaded.status();
+      if (loaded.ok()) reference_artifact_ = *std::move(loaded);
+    }
+    return OpenLocks();
+  }
+
+  RuntimeStatus OpenLocks() {
+    RUNTIME_ASSIGN_OR_RETURN(MeasuringLock lock, MeasuringLock::Open(timing_.lock_paths));
+    lock_.emplace(std::move(lock));
+    return RuntimeStatus();
+  }
+
+  SandboxOptions SandboxFor() const {
+    const auto memory_bytes =
+        static_cast<int64_t>(std::min<uint64_t>(request_.memory_bytes_max, kMemoryLimitBytesMax));
+    return {.profile = SandboxOptions::Profile::kRun,
+            .resizable_descriptor = pipes_.outputs_descriptor,
+            // Twice what buffers may take (they are checked beforehand, so this is for whatever
+            // else a candidate asks for), the arena, and what allocators reserve for each thread.
+            .address_space_bytes = 2 * memory_bytes + timing_.arena_bytes +
+                                   request_.thread_count * kThreadReserveBytes + kOwnReserveBytes,
+            // The parent ends it by the wall clock long before.
+            .cpu_time_seconds = int64_t{3600} * request_.thread_count,
+            .file_size_bytes = std::max<int64_t>(memory_bytes, 1)};
+  }
+
   RunnerReply RunNetwork() {
     RunnerReply reply{.event = RunnerEvent::kTimed};
     auto timing = PrepareAndTimeNetwork(reply.step_ns);
@@ -132,14 +177,17 @@ class Session {
                                                      .memory_bytes_max = request_.memory_bytes_max,
                                                      .normals = arena.bytes()},
                                                     *pool_));
+    RUNTIME_RETURN_IF_ERROR(OpenLocks());
+    // No code of a candidate has run yet: a sequence loads its kernels only.
+    EnterSandbox(SandboxFor());
     pipes_.answer({.event = RunnerEvent::kOutputs});
-    RUNTIME_ASSIGN_OR_RETURN(const MeasuringLock lock, MeasuringLock::Acquire(timing_.lock_paths));
+    RUNTIME_RETURN_IF_ERROR(lock_->Wait());
     pipes_.answer({.event = RunnerEvent::kLocked});
     RunnerTiming timing;
     timing.vector_bytes = VectorBytes(sequence->features());
     // By construction: each step has constants of its own.
     timing.cold_constants = true;
-    const MachineCounters before = ReadMachineCounters(request_.cpus);
+    const MachineCounters before = files_.Read();
     RUNTIME_ASSIGN_OR_RETURN(timing.probe_before_ns, TimeProbe());
     RUNTIME_RETURN_IF_ERROR(TimePasses(*sequence, timing, step_ns));
     RUNTIME_ASSIGN_OR_RETURN(timing.probe_after_ns, TimeProbe());
@@ -177,14 +225,15 @@ class Session {
                              ColdArena::Map(pipes_.arena_descriptor, timing_.arena_bytes));
     RUNTIME_RETURN_IF_ERROR(candidate_->PrepareTiming(arena.bytes()));
     if (!request_.reference.empty()) {
+      RUNTIME_RETURN_IF_ERROR(reference_status_);
       RUNTIME_ASSIGN_OR_RETURN(
           reference_,
           BoundKernel::Create(
-              request_.reference[0],
+              request_.reference[0], std::move(reference_artifact_),
               {.seed = request_.seed, .memory_bytes_max = request_.memory_bytes_max}, *pool_));
       RUNTIME_RETURN_IF_ERROR(reference_->PrepareTiming(arena.bytes()));
     }
-    RUNTIME_ASSIGN_OR_RETURN(const MeasuringLock lock, MeasuringLock::Acquire(timing_.lock_paths));
+    RUNTIME_RETURN_IF_ERROR(lock_->Wait());
     pipes_.answer({.event = RunnerEvent::kLocked});
     return TimeAll();
   }
@@ -193,7 +242,7 @@ class Session {
     RunnerTiming timing;
     const auto started_at = std::chrono::steady_clock::now();
     timing.vector_bytes = VectorBytes(candidate_->manifest().features);
-    const MachineCounters before = ReadMachineCounters(request_.cpus);
+    const MachineCounters before = files_.Read();
     RUNTIME_ASSIGN_OR_RETURN(timing.probe_before_ns, TimeProbe());
     RUNTIME_ASSIGN_OR_RETURN(timing.reference_before_ns, TimeReference());
     // What the probe and the reference ran has warmed the CPU, at the same vector width.
@@ -210,14 +259,14 @@ class Session {
 
   // What has happened to the machine since `before`.
   void AddCounters(const MachineCounters& before, RunnerTiming& timing) const {
-    const MachineCounters after = ReadMachineCounters(request_.cpus);
+    const MachineCounters after = files_.Read();
     // Some hypervisors set it back, and nothing was stolen then.
     timing.steal_ns = std::max<int64_t>(0, after.steal_ns - before.steal_ns);
     timing.throttle_count = after.throttle_count - before.throttle_count;
     timing.involuntary_switch_count =
         after.involuntary_switch_count - before.involuntary_switch_count;
     timing.page_fault_count = after.page_fault_count - before.page_fault_count;
-    timing.huge_page_bytes = HugePageBytes();
+    timing.huge_page_bytes = files_.HugePageBytes();
   }
 
   RuntimeOr<int64_t> TimeProbe() {
@@ -277,7 +326,11 @@ class Session {
   const RunnerRequest& request_;
   const TimingSpec& timing_;
   const RunnerPipes& pipes_;
+  const MachineFiles files_;
+  std::optional<MeasuringLock> lock_;
   std::unique_ptr<ThreadPool> pool_;
+  std::unique_ptr<Artifact> candidate_artifact_, reference_artifact_;  // Until they are bound.
+  RuntimeStatus reference_status_;
   std::unique_ptr<BoundKernel> candidate_;
   std::unique_ptr<BoundKernel> reference_;
 };

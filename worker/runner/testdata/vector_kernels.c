@@ -19,6 +19,29 @@
 #define SLOW 13         /* Right, fifty times over. */
 #define EXITS 14        /* Ends the process with code 3. */
 #define CRASHES_LATE 15 /* From the third call on. */
+/* Right, if the kernel lets them. */
+#define OPENS 16
+#define CONNECTS 17
+#define EXECS 18
+#define FORKS 19
+#define KILLS 20
+#define TRACES 21
+#define GROWS 22
+#define MAPS 23
+
+/* A system call of x86-64. */
+#define Call(number, a, b, c) Call6(number, a, b, c, 0, 0, 0)
+__attribute__((unused)) static long Call6(long number, long a, long b, long c, long d, long e,
+                                          long f) {
+  register long r10 __asm__("r10") = d;
+  register long r8 __asm__("r8") = e;
+  register long r9 __asm__("r9") = f;
+  __asm__ volatile("syscall"
+                   : "+a"(number)
+                   : "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+                   : "rcx", "r11", "memory");
+  return number;
+}
 
 static void Compute(const BurnishKernelContext* context, int32_t worker, int32_t workers) {
   const float* x = context->buffers[0];
@@ -76,7 +99,24 @@ int32_t burnish_kernel_0(const BurnishKernelContext* context, int32_t worker, in
     z[0] = z[0]; /* Volatile: the loop stays. */
   }
 #elif KERNEL == EXITS
-  __asm__ volatile("syscall" : : "a"(231), "D"(3) : "rcx", "r11", "memory");
+  Call(231, 3, 0, 0);
+#elif KERNEL == OPENS
+  Call(2, (long)"/etc/hostname", 0, 0);
+#elif KERNEL == CONNECTS
+  Call(41, 2, 1, 0); /* socket(AF_INET, SOCK_STREAM): what a connection begins with. */
+#elif KERNEL == EXECS
+  Call(59, (long)"/bin/true", 0, 0);
+#elif KERNEL == FORKS
+  Call(57, 0, 0, 0);
+#elif KERNEL == KILLS
+  Call(62, Call(110, 0, 0, 0), 0, 0); /* kill(getppid(), 0): whether it might. */
+#elif KERNEL == TRACES
+  Call(101, 0, 0, 0);
+#elif KERNEL == GROWS
+  Call(77, 1, 1 << 20, 0); /* ftruncate of another descriptor than the outputs'. */
+#elif KERNEL == MAPS
+  /* What is allowed: memory, the clock, a number of its own. */
+  if (Call6(9, 0, 4096, 3, 0x22, -1, 0) < 0 || Call(39, 0, 0, 0) <= 0) z[0] = 0.0f;
 #endif
   return BURNISH_KERNEL_OK;
 }
