@@ -24,6 +24,7 @@
 #include "base/cpu_info.h"
 #include "base/entropy.h"
 #include "base/logging.h"
+#include "base/sandbox.h"
 #include "base/self_path.h"
 #include "base/status_macros.h"
 #include "proto/artifact_client.h"
@@ -201,6 +202,11 @@ int Serve(const Flags& flags) {
   }
   SetUpLogging(
       {.level = *level, .color = StderrTakesColor(std::getenv("NO_COLOR")), .program = "worker"});
+  // One line, and then it does without: an old kernel is no reason to have no farm.
+  if (const std::string missing = FindSandboxSupport().Missing(); !missing.empty()) {
+    LogWarning(absl::StrCat("this kernel has no ", missing,
+                            ": candidates are kept from less; tuner doctor says more"));
+  }
   const StopSignals signals;
   AgentIdentity identity{.host = HostName(), .incarnation = EntropyNumber()};
   identity.worker_id = flags.id.empty() ? DefaultId(flags, identity.host) : flags.id;

@@ -17,6 +17,7 @@
 #include "absl/strings/str_split.h"
 #include "base/cpu_info.h"
 #include "base/file.h"
+#include "base/sandbox.h"
 #include "tuner/app/value_text.h"
 
 namespace burnish {
@@ -192,6 +193,20 @@ MachineCheck CheckDenormals() {
     check.result = CheckResult::kWarning;
     check.cure = "some library was linked with fast-math start-up code: results may differ";
   }
+  return check;
+}
+
+MachineCheck CheckSandbox() {
+  const SandboxSupport support = FindSandboxSupport();
+  MachineCheck check{.name = "sandbox", .detail = "seccomp and Landlock"};
+  const std::string missing = support.Missing();
+  if (missing.empty()) return check;
+  check.result = CheckResult::kWarning;
+  check.detail = absl::StrCat("without ", missing);
+  check.cure =
+      "candidates that are compiled and run here are kept from less: a kernel since 5.13 with "
+      "CONFIG_SECCOMP_FILTER and CONFIG_SECURITY_LANDLOCK (lsm=landlock,...), or a container that "
+      "allows both";
   return check;
 }
 

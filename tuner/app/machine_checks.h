@@ -42,6 +42,8 @@ MachineCheck CheckInterference(const MachineRoots& roots, absl::Duration sample)
 MachineCheck JudgeInterference(absl::string_view before, absl::string_view after);
 // Whether denormals are left alone where programs start: generated code sets it for itself.
 MachineCheck CheckDenormals();
+// What the processes that compile and run candidates can be kept from.
+MachineCheck CheckSandbox();
 MachineCheck CheckDisk(const std::string& folder);
 
 }  // namespace burnish

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/file.h"
+#include "base/sandbox.h"
 #include "base/status_matchers.h"
 #include "gtest/gtest.h"
 
@@ -57,6 +58,14 @@ TEST_F(MachineChecksTest, LittleMemoryIsAWarning) {
   const MachineCheck check = CheckMemory(roots_);
   EXPECT_EQ(check.result, CheckResult::kWarning);
   EXPECT_EQ(check.detail, "1.0 GiB available");
+}
+
+TEST(SandboxCheckTest, WhatTheKernelLacksIsNamedWithItsCure) {
+  const std::string missing = FindSandboxSupport().Missing();
+  const MachineCheck check = CheckSandbox();
+  EXPECT_EQ(check.result, missing.empty() ? CheckResult::kOk : CheckResult::kWarning);
+  EXPECT_THAT(check.detail, HasSubstr(missing.empty() ? "seccomp and Landlock" : missing));
+  EXPECT_EQ(check.cure.empty(), missing.empty());
 }
 
 TEST(JudgeInterferenceTest, BusyAndStolenTimeAreToldApart) {

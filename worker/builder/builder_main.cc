@@ -44,7 +44,7 @@ absl::Status Serve() {
   const std::unique_ptr<Backend> backend = MakeLlvmBackend({.temporary_folder = folder.path()});
   CandidateCompiler compiler(*backend, LlvmVersion());
   WarmUp(compiler);
-  BuilderServer server(compiler);
+  BuilderServer server(compiler, folder.path());
   while (true) {
     ASSIGN_OR_RETURN(const std::optional<std::string> frame,
                      ReadFrame(STDIN_FILENO, kRequestBytesMax));

@@ -4,12 +4,18 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/sandbox.h"
 #include "base/status_macros.h"
 #include "compiler/codegen/codegen_epoch.h"
 #include "proto/target.h"
 
 namespace burnish {
 namespace {
+
+// Of a child, which compiles 64 candidates at most: far more than these take.
+constexpr int64_t kCpuSecondsMax = 3600;
+constexpr int64_t kFileBytesMax = int64_t{1} << 30;
+constexpr int64_t kOpenFilesMax = 64;
 
 Failure BuildError(const absl::Status& status) {
   return {.kind = FailureKind::kBuildError, .message = std::string(status.message())};
@@ -60,9 +66,20 @@ absl::StatusOr<CompileReply> Compile(CandidateCompiler& compiler, absl::string_v
 
 }  // namespace
 
-BuilderServer::BuilderServer(CandidateCompiler& compiler)
-    : child_(
-          [&compiler](const std::string& request) { return Encode(Compile(compiler, request)); }) {}
+BuilderServer::BuilderServer(CandidateCompiler& compiler, const std::string& folder)
+    : child_([&compiler, folder, entered = false](const std::string& request) mutable {
+        // Runs in children alone, so that each enters once. Memory is the caller's to limit, call
+        // by call; time is the parent's, by the wall clock.
+        if (!entered) {
+          EnterSandbox({.profile = SandboxOptions::Profile::kCompile,
+                        .writable_folder = folder,
+                        .cpu_time_seconds = kCpuSecondsMax,
+                        .file_size_bytes = kFileBytesMax,
+                        .open_files = kOpenFilesMax});
+        }
+        entered = true;
+        return Encode(Compile(compiler, request));
+      }) {}
 
 CompileResult BuilderServer::BuildAlone(const CompileItem& item, const CompileRequest& request) {
   const CompileRequest alone = {.items = {item},

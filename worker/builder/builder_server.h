@@ -3,6 +3,8 @@
 #ifndef WORKER_BUILDER_BUILDER_SERVER_H_
 #define WORKER_BUILDER_BUILDER_SERVER_H_
 
+#include <string>
+
 #include "absl/status/statusor.h"
 #include "proto/builder.h"
 #include "proto/compile.h"
@@ -14,8 +16,9 @@ namespace burnish {
 // For a process with one thread: it forks.
 class BuilderServer : public Builder {
  public:
-  // `compiler` outlives this.
-  explicit BuilderServer(CandidateCompiler& compiler);
+  // `compiler` outlives this. `folder`: where it writes its temporary files, and the only place
+  // where its children may write (base/sandbox.h).
+  BuilderServer(CandidateCompiler& compiler, const std::string& folder);
 
   absl::StatusOr<CompileReply> Build(const CompileRequest& request) override;
 

@@ -26,6 +26,7 @@
 #include "base/clock.h"
 #include "base/frame.h"
 #include "base/oom_kills.h"
+#include "base/sandbox.h"
 #include "base/unique_fd.h"
 
 namespace burnish {
@@ -36,6 +37,7 @@ constexpr int kOutOfMemoryExit = 86;
 constexpr int kReplyFailedExit = 87;
 // The parent is trusted; the bound is for a length that got damaged.
 constexpr size_t kRequestBytesMax = size_t{1} << 30;
+constexpr int kChildSocket = 3;           // Behind stderr.
 constexpr size_t kStderrBytesMax = 2000;  // The end of it.
 
 int64_t AddressSpaceBytes() {
@@ -68,6 +70,11 @@ void LimitMemory(int64_t bytes) {
   if (null >= 0) dup2(null, STDIN_FILENO);
   dup2(talk, STDOUT_FILENO);
   dup2(talk, STDERR_FILENO);
+  // Nor are other descriptors and the environment. The socket goes to the first free number.
+  dup2(socket, kChildSocket);
+  socket = kChildSocket;
+  CloseDescriptorsFrom(kChildSocket + 1);
+  clearenv();
   const rlimit no_core = {.rlim_cur = 0, .rlim_max = 0};
   // A compiler with LLVM in it leaves cores of gigabytes, and crashes are expected here.
   setrlimit(RLIMIT_CORE, &no_core);

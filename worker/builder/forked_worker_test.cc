@@ -57,6 +57,23 @@ TEST(ForkedWorkerTest, RequestAndResultHaveAnySize) {
   }
 }
 
+TEST(ForkedWorkerTest, ChildHasNoDescriptorsButItsOwnAndNoEnvironment) {
+  const int open_here = open("/dev/null", O_RDONLY);
+  ASSERT_GE(open_here, 0);
+  setenv("BURNISH_SECRET", "token", 1);
+  ForkedWorker worker([](const std::string&) {
+    std::string found = environ == nullptr || *environ == nullptr ? "" : *environ;
+    for (int fd = 0; fd < 1024; ++fd) {
+      if (fcntl(fd, F_GETFD) >= 0) found += " " + std::to_string(fd);
+    }
+    return found;
+  });
+  // Input, output, errors, and the socket of requests.
+  EXPECT_EQ(AnswerOf(worker), " 0 1 2 3");
+  unsetenv("BURNISH_SECRET");
+  close(open_here);
+}
+
 TEST(ForkedWorkerTest, WhatTheChildChangesIsNotSeenHere) {
   int value = 1;
   CallOnce(kNoHurry, [&](const std::string&) {

@@ -196,6 +196,7 @@ class DoctorCommand : public Command {
                                         CheckHugePages(roots),
                                         CheckDenormals(),
                                         CheckMemory(roots),
+                                        CheckSandbox(),
                                         CheckDatabase(context)};
     checks.push_back(
         CheckDisk(std::filesystem::path(context.settings().Get("db")).parent_path().string()));
