@@ -48,6 +48,14 @@ absl::Status CheckSpec(const v1::JobSpec& message) {
                                                       message.labels_size(), kLabelsMax,
                                                       message.id()));
   }
+  if (message.avoid_workers_size() > JobSpec::kAvoidedMax) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("job: got %d workers to avoid, want at most %d, for %s",
+                        message.avoid_workers_size(), JobSpec::kAvoidedMax, message.id()));
+  }
+  for (const std::string& worker : message.avoid_workers()) {
+    RETURN_IF_ERROR(CheckText("a worker to avoid", worker));
+  }
   RETURN_IF_ERROR(CheckText("device_key", message.device_key()));
   RETURN_IF_ERROR(CheckText("study", message.study()));
   for (const auto& [name, value] : message.labels()) {
@@ -72,6 +80,7 @@ v1::JobSpec ToProto(const JobSpec& job) {
   message.set_cost(job.cost);
   message.set_timeout_ns(absl::ToInt64Nanoseconds(job.timeout));
   message.set_payload(job.payload);
+  message.mutable_avoid_workers()->Add(job.avoid_workers.begin(), job.avoid_workers.end());
   return message;
 }
 
@@ -87,6 +96,7 @@ absl::StatusOr<JobSpec> FromProto(const v1::JobSpec& message) {
       .cost = message.cost(),
       .timeout = absl::Nanoseconds(message.timeout_ns()),
       .payload = message.payload(),
+      .avoid_workers = {message.avoid_workers().begin(), message.avoid_workers().end()},
   };
 }
 

@@ -33,6 +33,7 @@ struct JobSpec {
   static constexpr int kIdBytesMax = 128;
   static constexpr int kPayloadBytesMax = 1 << 20;
   static constexpr int kCostMax = 64;
+  static constexpr int kAvoidedMax = 16;
 
   std::string id = "";
   JobKind kind = JobKind::kBuild;
@@ -43,6 +44,8 @@ struct JobSpec {
   int32_t cost = 1;      // For fairness between studies, in candidates; 1 to kCostMax.
   absl::Duration timeout = absl::ZeroDuration();  // Zero: a lease may last for ever.
   std::string payload = "";
+  // Worker ids, at most kAvoidedMax: they get it only where no other worker could do it.
+  std::vector<std::string> avoid_workers = {};
 
   bool operator==(const JobSpec&) const = default;
 };

@@ -27,7 +27,8 @@ JobSpec FullSpec() {
           .priority = -2,
           .cost = 54,
           .timeout = absl::Seconds(90),
-          .payload = std::string("\0\xff payload", 10)};
+          .payload = std::string("\0\xff payload", 10),
+          .avoid_workers = {"w1", "w2"}};
 }
 
 TEST(JobTest, SpecComesBackAsItWas) {
@@ -50,6 +51,12 @@ TEST(JobTest, SpecOutOfBoundsIsRefusedWithTheReason) {
   EXPECT_THAT(refusal([](auto& m) { m.set_cost(65); }), refused("cost=65"));
   EXPECT_THAT(refusal([](auto& m) { m.set_timeout_ns(-1); }), refused("timeout_ns=-1"));
   EXPECT_THAT(refusal([](auto& m) { m.set_study(std::string(300, 's')); }), refused("study"));
+  EXPECT_THAT(refusal([](auto& m) { m.add_avoid_workers(std::string(300, 'w')); }),
+              refused("a worker to avoid of 300 bytes"));
+  EXPECT_THAT(refusal([](auto& m) {
+                for (int i = 0; i < 15; ++i) m.add_avoid_workers("w");
+              }),
+              refused("17 workers to avoid"));
   EXPECT_THAT(refusal([](auto& m) { m.set_payload(std::string((1 << 20) + 1, 'p')); }),
               refused("payload of 1048577 bytes"));
 }

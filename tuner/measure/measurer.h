@@ -37,6 +37,8 @@ struct MeasureRequest {
   int32_t process_count = 1;  // Fresh processes to time it in.
   bool resubmission = false;  // An earlier process may have submitted this trial.
   bool again = false;         // The result that was handed out is not taken: measure anew.
+  // Where there are other workers, none of these runs it.
+  std::vector<std::string> avoid_workers = {};
 };
 
 struct MeasureResult {

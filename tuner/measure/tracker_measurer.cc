@@ -84,7 +84,9 @@ class TrackerMeasurer::Impl {
       trial.request = std::move(request);
       trial.cancelled = false;
       trial.loss_count = 0;
-      SubmitBuild(trial);
+      // What was built is built, unless the store has forgotten it: then the run says so.
+      const bool is_built = !trial.built.build.artifact_sha256.empty();
+      trial.request.again&& is_built ? SubmitRun(trial) : SubmitBuild(trial);
     }
     return absl::OkStatus();
   }
@@ -340,11 +342,20 @@ class TrackerMeasurer::Impl {
   }
 
   JobSpec BuildSpec(const MeasureRequest& request, const std::string& job_id) const {
-    return MakeBuildSpec(*request.task, request.trace,
-                         {.id = job_id,
-                          .study = options_.study,
-                          .priority = options_.priority,
-                          .build_timeout = options_.build_timeout});
+    JobSpec spec = MakeBuildSpec(*request.task, request.trace,
+                                 {.id = job_id,
+                                  .study = options_.study,
+                                  .priority = options_.priority,
+                                  .build_timeout = options_.build_timeout});
+    spec.avoid_workers = AvoidedBy(request);
+    return spec;
+  }
+
+  // As many as a job may name. The session names the latest last.
+  static std::vector<std::string> AvoidedBy(const MeasureRequest& request) {
+    const std::vector<std::string>& all = request.avoid_workers;
+    const size_t count = std::min<size_t>(all.size(), JobSpec::kAvoidedMax);
+    return {all.end() - static_cast<int64_t>(count), all.end()};
   }
 
   void SubmitBuild(Trial& trial) {
@@ -438,7 +449,8 @@ class TrackerMeasurer::Impl {
           // run) sum to three, and each reports before this ends; 30 s are for artifacts and for
           // the measuring lock. A lease that ended early would give the job to a second worker.
           .timeout = (job.method.process_count + 2) * job.method.timeout + absl::Seconds(30),
-          .payload = Encode(job)}},
+          .payload = Encode(job),
+          .avoid_workers = AvoidedBy(trial.request)}},
         trial.request.resubmission);
     if (!submitted.ok()) FinishUnsubmitted(trial, FailureKind::kRunError, submitted);
   }

@@ -337,6 +337,24 @@ TEST_F(TrackerMeasurerTest, ContractOfMegabytesIsItsBuildersFaultAndTheTrialGoes
   EXPECT_NE(CollectCount(1).at("s/1").latencies(), nullptr);
 }
 
+TEST_F(TrackerMeasurerTest, TrialThatIsMeasuredAgainIsNotBuiltAgain) {
+  farm_.StartWorker();
+  const auto task = Task({});
+  ASSERT_THAT(measurer_->Submit({{.trial_id = "s/1", .task = task, .trace = "fast"}}), IsOk());
+  ASSERT_THAT(CollectCount(1), SizeIs(1));
+  // The only worker there is gets it all the same.
+  ASSERT_THAT(measurer_->Submit({{.trial_id = "s/1",
+                                  .task = task,
+                                  .trace = "fast",
+                                  .again = true,
+                                  .avoid_workers = std::vector<std::string>(100, "w")}}),
+              IsOk());
+  EXPECT_NE(CollectCount(1).at("s/1").latencies(), nullptr);
+  measurer_->Acknowledge({"s/1"});
+  const std::map<std::string, int> want = {{"s/1#b1", 1}, {"s/1#r1", 1}, {"s/1#r2", 1}};
+  EXPECT_EQ(farm_.counts(), want);
+}
+
 TEST_F(TrackerMeasurerTest, TrialsThatAreTooLargeForAJobFailAndTheOthersGoOn) {
   // Three quarters of what a job may hold: the build job fits, the run job with two contracts of
   // the largest size does not.
