@@ -42,6 +42,8 @@ struct StudyRunnerOptions {
   // Called from Run: after every change, and at least about once a second. May be null.
   std::function<void(const StudyProgress&)> on_progress = nullptr;
 
+  // A new best of a task is measured a second time before it counts (result_guard.h).
+  bool confirm_best = true;
   int batch_size = 16;  // Trials that a task gets at a time.
   // Trials that are open at the same time: enough to keep builders and runners busy while the
   // search thinks. With `deterministic` one batch is.

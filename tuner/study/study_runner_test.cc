@@ -1,15 +1,19 @@
 #include "tuner/study/study_runner.h"
 
+#include <algorithm>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
 #include "db/memory/memory_record_store.h"
 #include "db/memory/memory_study_store.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tuner/search/synthetic_task.h"
 #include "tuner/study/stop_rule.h"
 #include "tuner/study/study_checker.h"
 #include "tuner/study/synthetic_study.h"
@@ -17,8 +21,10 @@
 namespace burnish {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Pair;
 using ::testing::SizeIs;
 
 class StudyRunnerTest : public ::testing::Test {
@@ -245,6 +251,103 @@ TEST_F(StudyRunnerTest, ResultThatNoStoreTakesCostsNothingAndIsTriedAgain) {
   EXPECT_THAT(CheckStudy(Options()), IsOk());
 }
 
+// A farm of workers in turn, of which some make their times up.
+class LyingFarmTest : public StudyRunnerTest {
+ protected:
+  void Start(const SyntheticStudyOptions& options, int worker_count,
+             std::function<int64_t(int worker, int64_t honest_ns)> latency_ns) {
+    Create(options);
+    FakeMeasurerOptions farm = study_->Farm();
+    farm.lie = [=, this](const MeasureRequest& request, Measurement& measurement) {
+      int worker = next_++ % worker_count;
+      const std::vector<std::string>& avoid = request.avoid_workers;
+      for (int i = 0; i < worker_count; ++i) {
+        if (std::find(avoid.begin(), avoid.end(), NameOf(worker)) == avoid.end()) break;
+        worker = (worker + 1) % worker_count;
+      }
+      measurement.environment.worker = NameOf(worker);
+      if (measurement.latencies() == nullptr) return;
+      int64_t& ns = std::get<Latencies>(measurement.outcome).processes[0].latency_ns[0];
+      honest_ns_[request.trial_id] = ns;
+      ns = latency_ns(worker, ns);
+    };
+    SetFarm(farm);
+  }
+  static std::string NameOf(int worker) { return absl::StrCat("worker-", worker); }
+
+  // Of each stored trial with latencies.
+  std::map<std::string, int64_t> StoredNs() {
+    std::map<std::string, int64_t> stored;
+    const auto page = records_->ScanEntries({.study_id = SyntheticStudy::kId, .limit = 10000});
+    for (const MeasurementEntry& entry : page->entries) {
+      if (const Latencies* latencies = entry.measurement.latencies()) {
+        stored[entry.trial_id] = latencies->processes[0].latency_ns[0];
+      }
+    }
+    return stored;
+  }
+
+  int next_ = 0;
+  std::map<std::string, int64_t> honest_ns_;
+};
+
+TEST_F(LyingFarmTest, OneNanosecondIsMeasuredElsewhereAndTheLiarIsPausedAndNamed) {
+  Start({.task_count = 1, .spec = {.trials_max = 100}}, 3,
+        [](int worker, int64_t honest_ns) { return worker == 1 ? 1 : honest_ns; });
+  ASSERT_OK_AND_ASSIGN(const StudyResult result, Run());
+  EXPECT_EQ(StoredTrials(), 100);
+  EXPECT_THAT(result.progress.failure_counts, IsEmpty());
+  EXPECT_EQ(StoredNs(), honest_ns_);
+  EXPECT_THAT(result.progress.guard.lies, ElementsAre(Pair("worker-1", 1)));
+  EXPECT_GE(result.progress.guard.held, 1);
+  EXPECT_THAT(studies_->Get(SyntheticStudy::kId)->study.detail,
+              HasSubstr("worker worker-1 was paused"));
+  EXPECT_THAT(CheckStudy(Options()), IsOk());
+  EXPECT_THAT(CheckReplay(Options()), IsOk());
+}
+
+TEST_F(LyingFarmTest, WithoutAnotherWorkerNothingImpossibleIsTakenAndNoCandidateIsCharged) {
+  Start({.task_count = 1, .spec = {.trials_max = 10}}, 1, [](int, int64_t) { return int64_t{1}; });
+  ASSERT_OK_AND_ASSIGN(const StudyResult result, Run());
+  EXPECT_THAT(StoredNs(), IsEmpty());
+  EXPECT_EQ(result.progress.failure_counts.at(FailureKind::kDeviceError), 10);
+  EXPECT_EQ(result.progress.tasks[0].best.latency_ns, 0);
+  // Three times each, and not for ever.
+  EXPECT_THAT(measurer_->requests(), SizeIs(3 * 11));
+}
+
+TEST_F(LyingFarmTest, NewBestThatIsNotConfirmedDoesNotCount) {
+  // Within what the device can do, and once only: the second measurement is honest.
+  Start({.task_count = 1, .confirm_best = true, .spec = {.trials_max = 60}}, 2,
+        [n = 0](int, int64_t honest_ns) mutable {
+          return ++n == 20 ? SyntheticTask::kBestNs * 6 / 10 : honest_ns;
+        });
+  ASSERT_OK_AND_ASSIGN(const StudyResult result, Run());
+  EXPECT_EQ(StoredNs(), honest_ns_);
+  EXPECT_GE(result.progress.tasks[0].best.latency_ns, SyntheticTask::kBestNs);
+  EXPECT_GT(result.progress.guard.confirmed, 1);
+  EXPECT_THAT(result.progress.guard.lies, IsEmpty());
+  // Only a new best is measured twice.
+  EXPECT_LT(measurer_->requests().size(), 61u + 30u);
+  EXPECT_THAT(CheckReplay(Options()), IsOk());
+}
+
+TEST_F(LyingFarmTest, DeterministicStudyWithConfirmationHasTheSameCandidates) {
+  std::map<std::string, std::string> first;
+  for (const uint64_t farm_seed : {1, 2, 3}) {
+    records_ = std::make_unique<MemoryRecordStore>();
+    studies_ = std::make_unique<MemoryStudyStore>();
+    Create({.confirm_best = true, .spec = {.trials_max = 120, .deterministic = true}});
+    FakeMeasurerOptions farm = study_->Farm();
+    farm.seed = farm_seed;
+    SetFarm(farm);
+    ASSERT_THAT(Run(), IsOk());
+    if (first.empty()) first = Traces();
+    EXPECT_EQ(Traces(), first);
+  }
+  EXPECT_THAT(first, SizeIs(122));
+}
+
 TEST_F(StudyRunnerTest, DeterministicStudyHasTheSameCandidatesInWhateverOrderResultsCome) {
   std::map<std::string, std::string> first;
   for (const uint64_t farm_seed : {1, 2, 3}) {
@@ -267,14 +370,14 @@ TEST_F(StudyRunnerTest, WithheldDefaultIsMeasuredButNotTheBest) {
   // Everything but candidate 0 is slow.
   FakeMeasurerOptions farm = study_->Farm();
   farm.latency_ns = [this](const MeasureRequest& request) {
-    return request.trace == study_->default_trace(0) ? 10 : 1000;
+    return request.trace == study_->default_trace(0) ? 1'000'000 : 100'000'000;
   };
   SetFarm(farm);
   ASSERT_OK_AND_ASSIGN(const StudyResult result, Run());
   const TaskStatus& task = result.progress.tasks[0];
-  EXPECT_EQ(task.default_ns, 10);
+  EXPECT_EQ(task.default_ns, 1'000'000);
   EXPECT_EQ(task.best.origin, BestOrigin::kTrial);
-  EXPECT_EQ(task.best.latency_ns, 1000);
+  EXPECT_EQ(task.best.latency_ns, 100'000'000);
   EXPECT_EQ(measurer_->requests().back().task->reference_trace, study_->default_trace(0));
 }
 

@@ -9,7 +9,6 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "proto/record.h"
-#include "tuner/measure/result_check.h"
 #include "tuner/study/stop_rule.h"
 #include "tuner/study/study_refiner.h"
 #include "tuner/study/study_replay.h"
@@ -19,9 +18,6 @@
 namespace burnish {
 namespace {
 
-// Results that do not count, after which a trial is given up: as many as workers that a job may
-// take with it.
-constexpr int kLossesMax = 3;
 // The model, one for all tasks, learns anew when this many results, or this share of what it knows,
 // are new to it.
 constexpr int64_t kTrainCountMin = 16;
@@ -153,9 +149,12 @@ absl::Status StudySession::SubmitOpen() {
 }
 
 absl::Status StudySession::Submit(int task_index, absl::Span<const Trial> trials,
-                                  Submission submission) {
+                                  Submission submission,
+                                  const std::vector<std::string>& avoid_workers) {
   if (trials.empty()) return absl::OkStatus();
   const TaskSearch& task = *tasks_[task_index];
+  std::vector<std::string> avoid = guard_.Paused(options_.clock->SteadyNow());
+  avoid.insert(avoid.end(), avoid_workers.begin(), avoid_workers.end());
   std::vector<MeasureRequest> requests;
   for (const Trial& trial : trials) {
     requests.push_back({.trial_id = trial.trial_id,
@@ -163,7 +162,8 @@ absl::Status StudySession::Submit(int task_index, absl::Span<const Trial> trials
                         .trace = trial.trace,
                         .incumbent_ns = task.incumbent_ns(),
                         .resubmission = submission == Submission::kAfterRestart,
-                        .again = submission == Submission::kAgain});
+                        .again = submission == Submission::kAgain,
+                        .avoid_workers = avoid});
   }
   return options_.measurer->Submit(std::move(requests));
 }
@@ -271,93 +271,6 @@ absl::StatusOr<int> StudySession::Collect(absl::Duration timeout) {
   return count;
 }
 
-bool StudySession::IsLost(MeasureResult& result) {
-  const Failure* failure = result.measurement.failure();
-  // A lost worker or a cancelled job says nothing about the candidate. It is tried again and costs
-  // no trial of the budget.
-  if (failure == nullptr || CountsAsTrial(failure->kind)) return false;
-  if (++loss_counts_[result.trial_id] < kLossesMax) return true;
-  result.measurement.outcome =
-      Failure{FailureKind::kPoisoned,
-              absl::StrCat("given up after ", kLossesMax,
-                           " attempts: ", FailureKindName(failure->kind), ": ", failure->message)};
-  return false;
-}
-
-MeasurementEntry StudySession::EntryOf(int task_index, const MeasureResult& result) const {
-  const TaskSearch& task = *tasks_[task_index];
-  const StudyTaskSpec& spec = options_.tasks[task_index];
-  MeasurementEntry entry{
-      .study_id = options_.study_id,
-      .trial_id = result.trial_id,
-      .purpose = task.IsReference(result.trial_id) ? Purpose::kReference : Purpose::kTrial,
-      .recorded_ns = NowNs(),
-      .candidate = {.workload = spec.workload,
-                    .target = options_.target,
-                    .contract = spec.contract,
-                    .trace = task.pending().at(result.trial_id).trace,
-                    .codegen_epoch = options_.codegen_epoch},
-      .measurement = result.measurement};
-  // Records of one method version compare, failures too.
-  entry.measurement.environment.method_version = options_.method_version;
-  return entry;
-}
-
-void StudySession::RefuseMalformed(int task_index, MeasureResult& result) const {
-  const Failure* failure = result.measurement.failure();
-  if (failure != nullptr && !CountsAsTrial(failure->kind)) return;
-  // The store would refuse the whole batch for one malformed entry, and the study would end.
-  const absl::Status valid = ValidateEntry(EntryOf(task_index, result));
-  if (valid.ok()) return;
-  // All of it goes: what else is wrong with it nobody knows. No failure of the candidate.
-  const std::string worker = result.measurement.environment.worker.substr(0, 128);
-  result.measurement = {.outcome = MalformedResult(worker, valid)};
-}
-
-absl::Status StudySession::RecordResults(std::vector<MeasureResult> results) {
-  std::vector<MeasurementEntry> entries;
-  std::vector<Arrived> arrived;
-  std::vector<std::string> trial_ids, unknown_ids;
-  for (MeasureResult& result : results) {
-    const auto open = task_of_open_.find(result.trial_id);
-    const bool twice =
-        std::find(trial_ids.begin(), trial_ids.end(), result.trial_id) != trial_ids.end();
-    if (open == task_of_open_.end() || twice) {
-      if (!twice) unknown_ids.push_back(result.trial_id);  // Stored by an earlier run, or dropped.
-      continue;
-    }
-    const int task_index = open->second;
-    const Trial& trial = tasks_[task_index]->pending().at(result.trial_id);
-    RefuseMalformed(task_index, result);
-    if (IsLost(result)) {
-      RETURN_IF_ERROR(Submit(task_index, {trial}, Submission::kAgain));
-      continue;
-    }
-    MeasurementEntry entry = EntryOf(task_index, result);
-    arrived.push_back(
-        {task_index, trial.number, {entry.trial_id, entry.candidate.trace, entry.measurement}});
-    entries.push_back(std::move(entry));
-    trial_ids.push_back(result.trial_id);
-  }
-  if (!unknown_ids.empty()) options_.measurer->Acknowledge(unknown_ids);
-  if (entries.empty()) return absl::OkStatus();
-  // Stored, then acknowledged, then told. A crash after the first leaves a second copy, which is
-  // recognized; the other way round a result would be lost with nobody left who has it.
-  RETURN_IF_ERROR(storage_->Record(entries));
-  options_.measurer->Acknowledge(trial_ids);
-  for (const MeasurementEntry& entry : entries) {
-    task_of_open_.erase(entry.trial_id);
-    AddEffort(entry.measurement, times_);
-    if (entry.purpose != Purpose::kTrial) continue;
-    ++trial_count_;
-    const Failure* failure = entry.measurement.failure();
-    if (failure != nullptr) ++failure_counts_[failure->kind];
-  }
-  arrived_.insert(arrived_.end(), std::make_move_iterator(arrived.begin()),
-                  std::make_move_iterator(arrived.end()));
-  return absl::OkStatus();
-}
-
 absl::Status StudySession::TellArrived() {
   if (arrived_.empty()) return absl::OkStatus();
   if (options_.spec.deterministic) {
@@ -403,6 +316,7 @@ bool StudySession::ShouldTrain() const {
 absl::Status StudySession::CancelOpen(absl::Duration timeout) {
   std::vector<std::string> open;
   for (const auto& [trial_id, task_index] : task_of_open_) open.push_back(trial_id);
+  cancelling_ = true;
   // Also where the farm cannot be told: its results will find nobody.
   const absl::Status told = options_.measurer->Cancel(open);
   const absl::Time deadline = options_.clock->SteadyNow() + timeout;
@@ -484,6 +398,9 @@ absl::Status StudySession::Finish(StopReason reason) {
     state = StudyState::kInterrupted;
     absl::StrAppend(&detail, ": ", options_.measurer->health().message());
   }
+  if (const std::string guard = GuardText(guard_.counts()); !guard.empty()) {
+    absl::StrAppend(&detail, "; ", guard);
+  }
   const std::string network = NetworkText(refine_);
   if (!network.empty()) absl::StrAppend(&detail, "; ", network);
   if (!refine_.error.empty()) {
@@ -508,7 +425,8 @@ StudyProgress StudySession::Progress() const {
                          .elapsed = Elapsed(),
                          .health = options_.measurer->health(),
                          .refine = refine_,
-                         .times = times_};
+                         .times = times_,
+                         .guard = guard_.counts()};
   std::vector<TaskProgress> progresses;
   for (const auto& task : tasks_) {
     progresses.push_back(task->progress());

@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "tuner/study/result_guard.h"
 #include "tuner/study/study_runner.h"
 #include "tuner/study/study_storage.h"
 #include "tuner/study/task_search.h"
@@ -70,7 +71,8 @@ class StudySession {
   absl::StatusOr<bool> BeginBatch();
   absl::Status Begin(int task_index, int asked, const std::vector<Trial>& trials);
   enum class Submission { kFirst, kAfterRestart, kAgain };
-  absl::Status Submit(int task_index, absl::Span<const Trial> trials, Submission submission);
+  absl::Status Submit(int task_index, absl::Span<const Trial> trials, Submission submission,
+                      const std::vector<std::string>& avoid_workers = {});
 
   absl::Status RecordResults(std::vector<MeasureResult> results);
   MeasurementEntry EntryOf(int task_index, const MeasureResult& result) const;
@@ -78,6 +80,9 @@ class StudySession {
   void RefuseMalformed(int task_index, MeasureResult& result) const;
   // True: it is to be tried again. A result that never counts becomes a failure that does.
   bool IsLost(MeasureResult& result);
+  // True: `result` is what to record. False: it is not decided, and measured again.
+  absl::StatusOr<bool> Guard(int task_index, const Trial& trial, MeasureResult& result);
+  GuardQuestion QuestionOf(int task_index) const;
   // Tells the searches what has arrived: at once, or with `deterministic` when all has.
   absl::Status TellArrived();
   // Whether enough was told since the model last learned.
@@ -102,6 +107,8 @@ class StudySession {
   };
   std::vector<Arrived> arrived_;  // Stored, not told yet.
   std::map<std::string, int> loss_counts_;
+  ResultGuard guard_;
+  bool cancelling_ = false;  // Nothing is measured again.
   int64_t begun_count_ = 0;  // Of trials, without those dropped and without references.
   int64_t trial_count_ = 0;  // With a stored result.
   std::map<FailureKind, int64_t> failure_counts_;

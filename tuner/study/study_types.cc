@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
 namespace burnish {
@@ -37,6 +38,16 @@ absl::string_view StopReasonName(StopReason reason) {
       return "measurer silent";
   }
   return "unknown";
+}
+
+std::string GuardText(const GuardCounts& counts) {
+  std::string text;
+  for (const auto& [worker, count] : counts.lies) {
+    absl::StrAppend(&text, text.empty() ? "" : "; ", "worker ", worker, " was paused",
+                    count > 1 ? absl::StrCat(" ", count, " times") : "",
+                    ": faster than its device can be, and not confirmed by another worker");
+  }
+  return text;
 }
 
 }  // namespace burnish

@@ -128,6 +128,18 @@ struct StudyTimes {
   bool operator==(const StudyTimes&) const = default;
 };
 
+// What was not taken at its word (result_guard.h), in this run.
+struct GuardCounts {
+  int64_t held = 0;       // Results faster than the device can be.
+  int64_t confirmed = 0;  // Trials that were measured more than once, and then recorded.
+  std::map<std::string, int64_t> lies = {};  // By worker: how often it was paused for them.
+
+  bool operator==(const GuardCounts&) const = default;
+};
+
+// For people: which workers were paused, and why; empty: none.
+std::string GuardText(const GuardCounts& counts);
+
 struct StudyProgress {
   std::string study_id = {};
   int64_t trial_count = 0;    // Recorded by all runs of the study.
@@ -139,6 +151,7 @@ struct StudyProgress {
   absl::Status health;        // The measurer's.
   RefineProgress refine = {};
   StudyTimes times = {};  // Of this run.
+  GuardCounts guard = {};
   std::vector<TaskStatus> tasks = {};
 };
 

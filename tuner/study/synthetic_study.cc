@@ -31,7 +31,9 @@ absl::StatusOr<Extraction> Extract(int columns, const Proposal& proposal) {
 }  // namespace
 
 SyntheticStudy::SyntheticStudy(const SyntheticStudyOptions& options)
-    : spec_(options.spec), second_algorithm_(options.second_algorithm) {
+    : spec_(options.spec),
+      second_algorithm_(options.second_algorithm),
+      confirm_best_(options.confirm_best) {
   spec_.task = "synthetic";
   spec_.target = target().ToText();
   for (int i = 0; i < options.task_count; ++i) {
@@ -134,6 +136,7 @@ StudyRunnerOptions SyntheticStudy::Options(RecordStore* records, StudyStore* stu
   options.studies = studies;
   options.measurer = measurer;
   options.clock = clock;
+  options.confirm_best = confirm_best_;
   options.batch_size = 5;
   options.in_flight_max = 12;
   options.enumerated_points_max = 100;

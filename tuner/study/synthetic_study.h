@@ -22,6 +22,7 @@ struct SyntheticStudyOptions {
   int task_count = 2;
   int decision_count = 4;
   uint64_t seed = 0;
+  bool confirm_best = false;      // Most tests count measurements, one a trial.
   bool second_algorithm = false;  // With a default of its own, which is the one for `compile`.
   StudySpec spec = {};            // `task` is filled in.
 };
@@ -57,6 +58,7 @@ class SyntheticStudy {
 
   StudySpec spec_;
   bool second_algorithm_ = false;
+  bool confirm_best_ = false;
   std::vector<SyntheticTask> synthetic_;
   std::vector<std::shared_ptr<const SearchSpace>> spaces_;
   std::vector<StudyTaskSpec> tasks_;

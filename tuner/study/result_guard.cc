@@ -1,0 +1,173 @@
+#include "tuner/study/result_guard.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "tuner/search/rank_latency.h"
+
+namespace burnish {
+namespace {
+
+// A result may be this much faster than the device's peak: the peak is measured over a second, at
+// the clock that the machine then had, and a kernel of milliseconds may meet a higher one. What is
+// faster still computes less than it should, or somebody has made it up.
+constexpr double kPeakSlack = 1.2;
+// Two workers of one kind of device agree where their times differ by less. Their clocks do by a
+// tenth; a made-up time seldom comes out the same twice.
+constexpr double kAgreement = 1.25;
+// Impossible results of one trial, after which it is given up. As the session's bound of losses.
+constexpr int kImpossibleMax = 3;
+// Of a worker that lied; doubles with each further time. Long enough for others to have most of a
+// study's trials, short enough that a machine that was mended comes back by itself. Chosen.
+constexpr absl::Duration kPause = absl::Minutes(10);
+constexpr int kPauseDoublingsMax = 6;
+
+const std::string& WorkerOf(const Measurement& measurement) {
+  return measurement.environment.worker;
+}
+
+bool IsImpossible(const Measurement& measurement, const GuardQuestion& question) {
+  if (measurement.latencies() == nullptr || question.bound_ns <= 0) return false;
+  return static_cast<double>(RankLatencyNs(measurement)) * kPeakSlack <
+         static_cast<double>(question.bound_ns);
+}
+
+bool Agree(const Measurement& a, const Measurement& b) {
+  const auto [low, high] = std::minmax(RankLatencyNs(a), RankLatencyNs(b));
+  return static_cast<double>(high) <= kAgreement * static_cast<double>(low);
+}
+
+const Measurement& Slowest(const std::vector<const Measurement*>& measurements) {
+  return **std::max_element(measurements.begin(), measurements.end(),
+                            [](const Measurement* a, const Measurement* b) {
+                              return RankLatencyNs(*a) < RankLatencyNs(*b);
+                            });
+}
+
+// What all attempts took, so that a study's times are those of its workers.
+Measurement WithEffort(Measurement taken, absl::Span<const Measurement> attempts) {
+  taken.effort = {};
+  for (const Measurement& attempt : attempts) {
+    taken.effort.check_ns += attempt.effort.check_ns;
+    taken.effort.wait_ns += attempt.effort.wait_ns;
+    taken.effort.run_ns += attempt.effort.run_ns;
+  }
+  return taken;
+}
+
+std::vector<std::string> WorkersOf(absl::Span<const Measurement> attempts) {
+  std::vector<std::string> workers;
+  for (const Measurement& attempt : attempts) {
+    const std::string& worker = WorkerOf(attempt);
+    const bool is_new = std::find(workers.begin(), workers.end(), worker) == workers.end();
+    if (!worker.empty() && is_new) workers.push_back(worker);
+  }
+  return workers;
+}
+
+// Whether two workers have said the same, each by itself.
+bool AreConfirmed(const std::vector<const Measurement*>& attempts) {
+  const Measurement& last = *attempts.back();
+  return std::any_of(attempts.begin(), attempts.end(), [&last](const Measurement* other) {
+    return WorkerOf(*other) != WorkerOf(last) && Agree(*other, last);
+  });
+}
+
+}  // namespace
+
+GuardAnswer JudgeAttempts(absl::Span<const Measurement> attempts, const GuardQuestion& question) {
+  CHECK(!attempts.empty());
+  GuardAnswer answer;
+  const auto take = [&](const Measurement& measurement) {
+    answer.taken = WithEffort(measurement, attempts);
+  };
+  // Also where an earlier attempt went well: who crashes now and then crashes in somebody's model.
+  if (attempts.back().latencies() == nullptr) {
+    take(attempts.back());
+    return answer;
+  }
+  std::vector<const Measurement*> possible, impossible;
+  for (const Measurement& attempt : attempts) {
+    (IsImpossible(attempt, question) ? impossible : possible).push_back(&attempt);
+  }
+  if (possible.empty()) {
+    // Two workers that agree know their device better than its row does.
+    if (AreConfirmed(impossible)) {
+      take(Slowest(impossible));
+    } else if (impossible.size() < kImpossibleMax) {
+      answer.avoid = WorkersOf(attempts);
+    } else {
+      // Speaks against the machine: another measurement at another time outweighs it.
+      Measurement given_up = attempts.back();
+      given_up.outcome = Failure{
+          FailureKind::kDeviceError,
+          absl::StrCat("worker ", WorkerOf(given_up), " reported ", RankLatencyNs(attempts.back()),
+                       " ns, the device's peak allows ", question.bound_ns,
+                       " ns, and no other worker was there to confirm it")};
+      take(given_up);
+    }
+    return answer;
+  }
+  for (const Measurement* lie : impossible) {
+    const bool contradicted =
+        std::any_of(possible.begin(), possible.end(),
+                    [lie](const Measurement* other) { return WorkerOf(*other) != WorkerOf(*lie); });
+    if (contradicted && !WorkerOf(*lie).empty()) answer.liars.push_back(WorkerOf(*lie));
+  }
+  // Once more for a best: it is the luckiest of many, and the search goes on from it. The slower of
+  // the two counts, so that luck has to come twice.
+  const bool is_new_best =
+      question.incumbent_ns > 0 && RankLatencyNs(*possible[0]) < question.incumbent_ns;
+  if (question.confirms && is_new_best && possible.size() < 2) {
+    answer.avoid = WorkersOf(attempts);
+  } else {
+    take(Slowest(possible));
+  }
+  return answer;
+}
+
+GuardAnswer ResultGuard::Ask(absl::Time now, const std::string& trial_id,
+                             const Measurement& measurement, const GuardQuestion& question) {
+  std::vector<Measurement>& attempts = attempts_[trial_id];
+  attempts.push_back(measurement);
+  if (IsImpossible(measurement, question)) ++counts_.held;
+  GuardAnswer answer = JudgeAttempts(attempts, question);
+  for (const std::string& liar : answer.liars) {
+    // Told once, though the attempts may be judged again.
+    if (IsPaused(now, liar)) continue;
+    const int64_t count = ++counts_.lies[liar];
+    const auto doublings = static_cast<double>(std::min<int64_t>(count - 1, kPauseDoublingsMax));
+    paused_until_[liar] = now + kPause * std::exp2(doublings);
+  }
+  if (!answer.taken.has_value()) return answer;
+  if (attempts.size() > 1 && answer.taken->latencies() != nullptr) ++counts_.confirmed;
+  attempts_.erase(trial_id);
+  return answer;
+}
+
+std::optional<Measurement> ResultGuard::GiveUp(const std::string& trial_id,
+                                               const GuardQuestion& question) {
+  const auto found = attempts_.extract(trial_id);
+  if (found.empty()) return std::nullopt;
+  GuardQuestion last = question;
+  last.confirms = false;
+  std::optional<Measurement> taken = JudgeAttempts(found.mapped(), last).taken;
+  return taken;
+}
+
+bool ResultGuard::IsPaused(absl::Time now, const std::string& worker_id) const {
+  const auto found = paused_until_.find(worker_id);
+  return found != paused_until_.end() && now < found->second;
+}
+
+std::vector<std::string> ResultGuard::Paused(absl::Time now) const {
+  std::vector<std::string> paused;
+  for (const auto& [worker, until] : paused_until_) {
+    if (now < until) paused.push_back(worker);
+  }
+  return paused;
+}
+
+}  // namespace burnish

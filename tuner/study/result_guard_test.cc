@@ -1,0 +1,129 @@
+#include "tuner/study/result_guard.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace burnish {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// 1000 ns is the least that the device can take: 834 ns are within its slack, 833 ns are not.
+constexpr GuardQuestion kQuestion = {.bound_ns = 1000, .incumbent_ns = 5000};
+
+Measurement Timed(const std::string& worker, int64_t latency_ns) {
+  return {.outcome = Latencies{{{.latency_ns = {latency_ns}}}},
+          .environment = {.worker = worker},
+          .effort = {.run_ns = 10}};
+}
+
+Measurement Failed(const std::string& worker, FailureKind kind) {
+  return {.outcome = Failure{kind, "so"}, .environment = {.worker = worker}};
+}
+
+int64_t NsOf(const GuardAnswer& answer) {
+  if (!answer.taken.has_value() || answer.taken->latencies() == nullptr) return 0;
+  return answer.taken->latencies()->processes[0].latency_ns[0];
+}
+
+TEST(ResultGuardTest, OrdinaryResultIsTakenAtOnce) {
+  EXPECT_EQ(NsOf(JudgeAttempts({Timed("a", 6000)}, kQuestion)), 6000);
+  EXPECT_EQ(NsOf(JudgeAttempts({Timed("a", 5000)}, kQuestion)), 5000);
+  // Nothing is known of the device, and nothing to compare with.
+  EXPECT_EQ(NsOf(JudgeAttempts({Timed("a", 1)}, {})), 1);
+  const GuardAnswer failed = JudgeAttempts({Failed("a", FailureKind::kCrashed)}, kQuestion);
+  ASSERT_TRUE(failed.taken.has_value());
+  EXPECT_EQ(failed.taken->failure()->kind, FailureKind::kCrashed);
+}
+
+TEST(ResultGuardTest, NewBestIsMeasuredOnceMoreAndTheSlowerCounts) {
+  const GuardAnswer first = JudgeAttempts({Timed("a", 4999)}, kQuestion);
+  EXPECT_FALSE(first.taken.has_value());
+  EXPECT_THAT(first.avoid, ElementsAre("a"));
+  for (const int64_t second : {4000, 4999, 7000}) {
+    const GuardAnswer answer = JudgeAttempts({Timed("a", 4999), Timed("a", second)}, kQuestion);
+    EXPECT_EQ(NsOf(answer), std::max<int64_t>(4999, second));
+    EXPECT_EQ(answer.taken->effort.run_ns, 20);
+    EXPECT_THAT(answer.liars, IsEmpty());
+  }
+  GuardQuestion hurried = kQuestion;
+  hurried.confirms = false;
+  EXPECT_EQ(NsOf(JudgeAttempts({Timed("a", 4999)}, hurried)), 4999);
+}
+
+TEST(ResultGuardTest, FailureOfTheSecondMeasurementIsTheCandidates) {
+  const GuardAnswer answer =
+      JudgeAttempts({Timed("a", 4000), Failed("b", FailureKind::kWrongResult)}, kQuestion);
+  ASSERT_TRUE(answer.taken.has_value());
+  EXPECT_NE(answer.taken->failure(), nullptr);
+  EXPECT_THAT(answer.liars, IsEmpty());
+}
+
+TEST(ResultGuardTest, FasterThanTheDeviceIsHeldAndContradictedByAnotherWorker) {
+  EXPECT_EQ(NsOf(JudgeAttempts({Timed("a", 834), Timed("a", 834)}, kQuestion)), 834);
+  const GuardAnswer held = JudgeAttempts({Timed("a", 833)}, kQuestion);
+  EXPECT_FALSE(held.taken.has_value());
+  EXPECT_THAT(held.avoid, ElementsAre("a"));
+  const GuardAnswer contradicted = JudgeAttempts({Timed("a", 1), Timed("b", 6000)}, kQuestion);
+  EXPECT_EQ(NsOf(contradicted), 6000);
+  EXPECT_THAT(contradicted.liars, ElementsAre("a"));
+  // By itself: something went wrong once, and nobody can say what.
+  const GuardAnswer alone = JudgeAttempts({Timed("a", 1), Timed("a", 6000)}, kQuestion);
+  EXPECT_EQ(NsOf(alone), 6000);
+  EXPECT_THAT(alone.liars, IsEmpty());
+}
+
+TEST(ResultGuardTest, TwoWorkersThatAgreeKnowTheDeviceBetterThanItsRow) {
+  const GuardAnswer agreed = JudgeAttempts({Timed("a", 700), Timed("b", 750)}, kQuestion);
+  EXPECT_EQ(NsOf(agreed), 750);
+  EXPECT_THAT(agreed.liars, IsEmpty());
+  EXPECT_FALSE(JudgeAttempts({Timed("a", 1), Timed("b", 700)}, kQuestion).taken.has_value());
+  EXPECT_FALSE(JudgeAttempts({Timed("a", 1), Timed("a", 1)}, kQuestion).taken.has_value());
+}
+
+TEST(ResultGuardTest, NobodyToConfirmItEndsAsTheMachinesFailure) {
+  const GuardAnswer answer =
+      JudgeAttempts({Timed("a", 1), Timed("a", 1), Timed("a", 1)}, kQuestion);
+  ASSERT_TRUE(answer.taken.has_value());
+  ASSERT_NE(answer.taken->failure(), nullptr);
+  EXPECT_EQ(answer.taken->failure()->kind, FailureKind::kDeviceError);
+  EXPECT_THAT(answer.taken->failure()->message, HasSubstr("worker a reported 1 ns"));
+}
+
+TEST(ResultGuardTest, LiarIsPausedForLongerEachTime) {
+  ResultGuard guard;
+  absl::Time now = absl::UnixEpoch();
+  const auto lie = [&](const std::string& trial) {
+    EXPECT_FALSE(guard.Ask(now, trial, Timed("a", 1), kQuestion).taken.has_value());
+    EXPECT_TRUE(guard.Ask(now, trial, Timed("b", 6000), kQuestion).taken.has_value());
+  };
+  lie("1");
+  EXPECT_TRUE(guard.IsPaused(now, "a"));
+  EXPECT_FALSE(guard.IsPaused(now, "b"));
+  EXPECT_THAT(guard.Paused(now), ElementsAre("a"));
+  now += absl::Minutes(10);
+  EXPECT_FALSE(guard.IsPaused(now, "a"));
+  lie("2");
+  now += absl::Minutes(19);
+  EXPECT_TRUE(guard.IsPaused(now, "a"));
+  EXPECT_EQ(guard.counts().held, 2);
+  EXPECT_THAT(guard.counts().lies, ElementsAre(::testing::Pair("a", 2)));
+  EXPECT_THAT(GuardText(guard.counts()), HasSubstr("worker a was paused 2 times"));
+}
+
+TEST(ResultGuardTest, SecondMeasurementThatIsLostLeavesTheFirst) {
+  ResultGuard guard;
+  const absl::Time now = absl::UnixEpoch();
+  EXPECT_FALSE(guard.Ask(now, "1", Timed("a", 4000), kQuestion).taken.has_value());
+  const std::optional<Measurement> first = guard.GiveUp("1", kQuestion);
+  ASSERT_TRUE(first.has_value());
+  EXPECT_NE(first->latencies(), nullptr);
+  EXPECT_FALSE(guard.Ask(now, "2", Timed("a", 1), kQuestion).taken.has_value());
+  EXPECT_FALSE(guard.GiveUp("2", kQuestion).has_value());
+  EXPECT_FALSE(guard.GiveUp("3", kQuestion).has_value());
+}
+
+}  // namespace
+}  // namespace burnish

@@ -1,0 +1,150 @@
+// What becomes of results on their way into the store: lost ones, those that are not taken at their
+// word, and the others.
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "proto/record.h"
+#include "tuner/measure/result_check.h"
+#include "tuner/study/study_session.h"
+#include "tuner/study/time_sums.h"
+
+namespace burnish {
+namespace {
+
+// Results that do not count, after which a trial is given up: as many as workers that a job may
+// take with it.
+constexpr int kLossesMax = 3;
+
+}  // namespace
+
+bool StudySession::IsLost(MeasureResult& result) {
+  const Failure* failure = result.measurement.failure();
+  // A lost worker or a cancelled job says nothing about the candidate. It is tried again and costs
+  // no trial of the budget.
+  if (failure == nullptr || CountsAsTrial(failure->kind)) return false;
+  if (++loss_counts_[result.trial_id] < kLossesMax) return true;
+  result.measurement.outcome =
+      Failure{FailureKind::kPoisoned,
+              absl::StrCat("given up after ", kLossesMax,
+                           " attempts: ", FailureKindName(failure->kind), ": ", failure->message)};
+  return false;
+}
+
+MeasurementEntry StudySession::EntryOf(int task_index, const MeasureResult& result) const {
+  const TaskSearch& task = *tasks_[task_index];
+  const StudyTaskSpec& spec = options_.tasks[task_index];
+  MeasurementEntry entry{
+      .study_id = options_.study_id,
+      .trial_id = result.trial_id,
+      .purpose = task.IsReference(result.trial_id) ? Purpose::kReference : Purpose::kTrial,
+      .recorded_ns = NowNs(),
+      .candidate = {.workload = spec.workload,
+                    .target = options_.target,
+                    .contract = spec.contract,
+                    .trace = task.pending().at(result.trial_id).trace,
+                    .codegen_epoch = options_.codegen_epoch},
+      .measurement = result.measurement};
+  // Records of one method version compare, failures too.
+  entry.measurement.environment.method_version = options_.method_version;
+  return entry;
+}
+
+void StudySession::RefuseMalformed(int task_index, MeasureResult& result) const {
+  const Failure* failure = result.measurement.failure();
+  if (failure != nullptr && !CountsAsTrial(failure->kind)) return;
+  // The store would refuse the whole batch for one malformed entry, and the study would end.
+  const absl::Status valid = ValidateEntry(EntryOf(task_index, result));
+  if (valid.ok()) return;
+  // All of it goes: what else is wrong with it nobody knows. No failure of the candidate.
+  const std::string worker = result.measurement.environment.worker.substr(0, 128);
+  result.measurement = {.outcome = MalformedResult(worker, valid)};
+}
+
+GuardQuestion StudySession::QuestionOf(int task_index) const {
+  const TaskSearch& task = *tasks_[task_index];
+  // What was told: with `deterministic` it is the same for a whole batch, so that the order of
+  // results decides nothing.
+  return {.bound_ns = task.progress().bound_ns,
+          .incumbent_ns = task.incumbent_ns(),
+          .confirms = options_.confirm_best};
+}
+
+absl::StatusOr<bool> StudySession::Guard(int task_index, const Trial& trial,
+                                         MeasureResult& result) {
+  const absl::Time now = options_.clock->SteadyNow();
+  const std::string worker = result.measurement.environment.worker;
+  const bool is_paused = guard_.IsPaused(now, worker);
+  if (is_paused) {
+    result.measurement.outcome =
+        Failure{FailureKind::kWorkerLost, absl::StrCat("worker ", worker, " is paused")};
+  }
+  if (IsLost(result)) {
+    // Whose doing it was, where somebody is named. Paused ones are avoided in any case.
+    std::vector<std::string> avoid;
+    if (!worker.empty() && !is_paused) avoid.push_back(worker);
+    if (!cancelling_) RETURN_IF_ERROR(Submit(task_index, {trial}, Submission::kAgain, avoid));
+    return false;
+  }
+  const bool given_up = loss_counts_[trial.trial_id] >= kLossesMax;
+  if (given_up) {
+    // The attempts at a second measurement: the first one stands, if it can be.
+    std::optional<Measurement> first = guard_.GiveUp(trial.trial_id, QuestionOf(task_index));
+    if (first.has_value()) result.measurement = *std::move(first);
+    return true;
+  }
+  GuardAnswer answer = guard_.Ask(now, trial.trial_id, result.measurement, QuestionOf(task_index));
+  if (answer.taken.has_value()) {
+    result.measurement = *std::move(answer.taken);
+    return true;
+  }
+  if (!cancelling_) RETURN_IF_ERROR(Submit(task_index, {trial}, Submission::kAgain, answer.avoid));
+  return false;
+}
+
+absl::Status StudySession::RecordResults(std::vector<MeasureResult> results) {
+  std::vector<MeasurementEntry> entries;
+  std::vector<Arrived> arrived;
+  std::vector<std::string> trial_ids, unknown_ids;
+  for (MeasureResult& result : results) {
+    const auto open = task_of_open_.find(result.trial_id);
+    const bool twice =
+        std::find(trial_ids.begin(), trial_ids.end(), result.trial_id) != trial_ids.end();
+    if (open == task_of_open_.end() || twice) {
+      if (!twice) unknown_ids.push_back(result.trial_id);  // Stored by an earlier run, or dropped.
+      continue;
+    }
+    const int task_index = open->second;
+    const Trial& trial = tasks_[task_index]->pending().at(result.trial_id);
+    RefuseMalformed(task_index, result);
+    ASSIGN_OR_RETURN(const bool decided, Guard(task_index, trial, result));
+    if (!decided) continue;
+    MeasurementEntry entry = EntryOf(task_index, result);
+    arrived.push_back(
+        {task_index, trial.number, {entry.trial_id, entry.candidate.trace, entry.measurement}});
+    entries.push_back(std::move(entry));
+    trial_ids.push_back(result.trial_id);
+  }
+  if (!unknown_ids.empty()) options_.measurer->Acknowledge(unknown_ids);
+  if (entries.empty()) return absl::OkStatus();
+  // Stored, then acknowledged, then told. A crash after the first leaves a second copy, which is
+  // recognized; the other way round a result would be lost with nobody left who has it.
+  RETURN_IF_ERROR(storage_->Record(entries));
+  options_.measurer->Acknowledge(trial_ids);
+  for (const MeasurementEntry& entry : entries) {
+    task_of_open_.erase(entry.trial_id);
+    AddEffort(entry.measurement, times_);
+    if (entry.purpose != Purpose::kTrial) continue;
+    ++trial_count_;
+    const Failure* failure = entry.measurement.failure();
+    if (failure != nullptr) ++failure_counts_[failure->kind];
+  }
+  arrived_.insert(arrived_.end(), std::make_move_iterator(arrived.begin()),
+                  std::make_move_iterator(arrived.end()));
+  return absl::OkStatus();
+}
+
+}  // namespace burnish
