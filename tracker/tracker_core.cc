@@ -240,7 +240,7 @@ void TrackerCore::Detach(TrackedJob& job) {
 
 void TrackerCore::Requeue(TrackedJob& job) {
   job.state = State::kQueued;
-  if (!job.losses.empty()) {
+  if (!job.losses.empty() || !job.spec.avoid_workers.empty()) {
     retries_[job.queued.order] = &job;  // Not every worker may have it (NextRetry).
     return;
   }

@@ -31,6 +31,16 @@ std::set<std::string> WorkersOf(const TrackedJob& job) {
   return workers;
 }
 
+// Others are preferred: this one has lost it, or its tuner doubts this one's word on it.
+bool IsAvoided(const TrackedJob& job, const std::string& worker_id) {
+  const auto lost_it = [&worker_id](const TrackedJob::Loss& loss) {
+    return loss.worker_id == worker_id;
+  };
+  const std::vector<std::string>& doubted = job.spec.avoid_workers;
+  return std::any_of(job.losses.begin(), job.losses.end(), lost_it) ||
+         std::find(doubted.begin(), doubted.end(), worker_id) != doubted.end();
+}
+
 std::string Texts(const TrackedJob& job) {
   std::vector<std::string> texts;
   for (const TrackedJob::Loss& loss : job.losses) texts.push_back(loss.text);
@@ -125,10 +135,9 @@ bool TrackerCore::DoesWell(const TrackedJob& job, const TrackedJob::Loss& loss) 
 }
 
 bool TrackerCore::HasUntriedWorker(const TrackedJob& job) const {
-  const std::set<std::string> tried = WorkersOf(job);
   return std::any_of(workers_.begin(), workers_.end(), [&](const auto& entry) {
     const WorkerState& worker = entry.second;
-    return worker.TakesJobs() && !tried.contains(worker.id) &&
+    return worker.TakesJobs() && !IsAvoided(job, worker.id) &&
            std::any_of(worker.slots.begin(), worker.slots.end(),
                        [&](const SlotState& slot) { return Meets(slot.info, job.demands); });
   });
@@ -140,11 +149,8 @@ TrackedJob* TrackerCore::NextRetry(const WorkerState& worker, const SlotInfo& sl
   for (const auto& [order, job] : retries_) {
     if (++seen_count > kRetriesSeenMax) return nullptr;
     if (!Meets(slot, job->demands)) continue;
-    const bool has_lost_it =
-        std::any_of(job->losses.begin(), job->losses.end(),
-                    [&](const TrackedJob::Loss& loss) { return loss.worker_id == worker.id; });
     // Else one sick worker that is quick would take the job three times, while others are busy.
-    if (!has_lost_it || !HasUntriedWorker(*job)) return job;
+    if (!IsAvoided(*job, worker.id) || !HasUntriedWorker(*job)) return job;
   }
   return nullptr;
 }

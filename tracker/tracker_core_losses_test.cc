@@ -238,5 +238,26 @@ TEST_F(LossesTest, WorkerThatWasOnlyCutOffTakesItsLossBack) {
   EXPECT_EQ(counters().leases_lost, 5);
 }
 
+TEST_F(LossesTest, JobGoesToAWorkerThatItsTunerDoubtsOnlyWhereThereIsNoOther) {
+  Enroll({"doubted", "other"});
+  JobSpec job = RunSpec("job");
+  job.avoid_workers = {"doubted"};
+  Submit({job});
+  EXPECT_EQ(Idle("doubted"), std::nullopt);
+  const std::optional<Lease> lease = Idle("other");
+  ASSERT_TRUE(lease.has_value());
+  EXPECT_EQ(lease->job_id, "job");
+  Done("other", *lease, "result");
+  EXPECT_THAT(Collect(), ElementsAre(Payload("result")));
+}
+
+TEST_F(LossesTest, DoubtedWorkerThatIsAloneGetsTheJob) {
+  Enroll({"doubted"});
+  JobSpec job = RunSpec("job");
+  job.avoid_workers = {"doubted"};
+  Submit({job});
+  EXPECT_TRUE(Idle("doubted").has_value());
+}
+
 }  // namespace
 }  // namespace burnish
