@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
-#include <set>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -371,54 +370,6 @@ Expr ExpandDefs(const Program& program, const Expr& e) {
 std::vector<VarId> LoopVarsOf(const Program& program, VarId var) {
   if (program.vars[var].def == nullptr) return {var};
   return FreeVars(ExpandDefs(program, program.vars[var].def));
-}
-
-bool ForEachIteration(const Program& program, const Expr& e, int64_t limit,
-                      const std::function<void(const std::function<int64_t(VarId)>&)>& visit) {
-  // The loops that `e` depends on, each after those that its own extent depends on.
-  std::vector<VarId> loops;
-  const auto add = [&](const Expr& mentions, const auto& self) -> void {
-    for (VarId v : FreeVars(ExpandDefs(program, mentions))) {
-      if (std::find(loops.begin(), loops.end(), v) != loops.end()) continue;
-      self(program.vars[v].extent, self);
-      loops.push_back(v);
-    }
-  };
-  add(e, add);
-  std::vector<int64_t> greatest;
-  // Loops whose extent is not the same everywhere, and that extent.
-  std::vector<std::pair<size_t, Expr>> ragged;
-  for (size_t i = 0; i < loops.size(); ++i) {
-    greatest.push_back(MaxExtent(program, loops[i]));
-    const Expr extent = ExpandDefs(program, program.vars[loops[i]].extent);
-    if (!IsConstInt(extent)) ragged.emplace_back(i, extent);
-  }
-  std::vector<int64_t> at(program.vars.size(), 0);
-  const std::function<int64_t(VarId)> value = [&at](VarId v) { return at[v]; };
-  return EnumerateBox(greatest, limit, [&](const std::vector<int64_t>& point) {
-    for (size_t i = 0; i < loops.size(); ++i) at[loops[i]] = point[i];
-    // The box is that of the greatest extents: points that no iteration visits are left out.
-    for (const auto& [i, extent] : ragged) {
-      if (point[i] >= EvalInt(extent, value)) return;
-    }
-    visit(value);
-  });
-}
-
-std::vector<int64_t> ExtentValues(const Program& program, VarId var) {
-  const Expr extent = ExpandDefs(program, program.vars[var].extent);
-  if (IsConstInt(extent)) return {extent->int_value};
-  std::set<int64_t> values;
-  // Ragged extents depend on few outer loops: 2^22 points are far beyond what rules write. The
-  // verifier does not bound them, so a program with more ends its process here.
-  CHECK(ForEachIteration(program, extent, 1 << 22,
-                         [&](const auto& value) { values.insert(EvalInt(extent, value)); }));
-  return {values.begin(), values.end()};
-}
-
-int64_t MaxExtent(const Program& program, VarId var) {
-  const Expr& extent = program.vars[var].extent;
-  return IsConstInt(extent) ? extent->int_value : ExtentValues(program, var).back();
 }
 
 bool WritesInAxisOrder(const Program& program, const Block& block) {

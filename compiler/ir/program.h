@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -204,8 +205,18 @@ int64_t MaxExtent(const Program& program, VarId var);
 // function that gives the value of a loop. False, without a call, over `limit` points.
 bool ForEachIteration(const Program& program, const Expr& e, int64_t limit,
                       const std::function<void(const std::function<int64_t(VarId)>&)>& visit);
-// Every value that the extent takes, ascending.
+// Every value that the extent takes, ascending; over kExtentPointsMax iterations perhaps some more,
+// below and above which there are none. Of a verified program, or of one that primitives make
+// of it: others may have more iterations than anybody can look at, and end the process here.
 std::vector<int64_t> ExtentValues(const Program& program, VarId var);
+// The same of any program whose expressions are verified. Takes about one of `budget` for each
+// point that is looked at; nothing where that is not enough.
+std::optional<std::vector<int64_t>> FindExtentValues(const Program& program, VarId var,
+                                                     int64_t& budget);
+// The budget of ExtentValues, and of the verifier for a whole program: some tenths of a second.
+// Points only count where an extent has a rest for nearly every iteration; tiles of a loop of any
+// length take some hundreds.
+inline constexpr int64_t kExtentPointsMax = int64_t{1} << 22;
 std::string UniqueVarName(const Program& program, absl::string_view base);
 
 // Whether element [i0,i1,..] of the output is written at spatial axes i0, i1, .. (an axis of one

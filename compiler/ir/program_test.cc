@@ -1,7 +1,12 @@
 #include "compiler/ir/program.h"
 
+#include <set>
+#include <vector>
+
+#include "base/rng.h"
 #include "base/status_matchers.h"
 #include "compiler/ir/parser.h"
+#include "compiler/ir/simplify.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -26,6 +31,75 @@ TEST(ExtentValuesTest, LoopThatTheExtentDoesNotMentionBoundsWhatItDoes) {
   // b is never 2, and not 0 alone.
   EXPECT_THAT(ExtentValues(program, FindVar(program, "c")), ElementsAre(5, 6));
   EXPECT_EQ(MaxExtent(program, FindVar(program, "c")), 6);
+}
+
+// Tiles of a loop of 2^28 iterations: as of a convolution of 8192 x 8192 pixels.
+TEST(ExtentValuesTest, LengthOfTheLoopDoesNotMatter) {
+  Program program;
+  constexpr int64_t kTiles = (int64_t{1} << 28) / 3;
+  const VarId tile = AddVar(program, {.name = "tile", .extent = Int(kTiles)});
+  const VarId balanced = AddVar(
+      program, {.name = "balanced", .extent = Select(Lt(VarRef(tile), Int(77)), Int(7), Int(6))});
+  const VarId ragged =
+      AddVar(program,
+             {.name = "ragged", .extent = Min(Int(16), Int(16 * kTiles - 9) - VarRef(tile) * 16)});
+  const VarId part =
+      AddVar(program, {.name = "part", .extent = Min(Int(4), VarRef(ragged) + VarRef(tile) + 1)});
+  EXPECT_THAT(ExtentValues(program, balanced), ElementsAre(6, 7));
+  EXPECT_THAT(ExtentValues(program, ragged), ElementsAre(7, 16));
+  EXPECT_THAT(ExtentValues(program, part), ElementsAre(1, 2, 3, 4));
+  EXPECT_EQ(MaxExtent(program, balanced), 7);
+}
+
+// Tiles of 8190 rows and columns in one loop, as of a Winograd convolution: the last of a row is
+// narrower.
+TEST(ExtentValuesTest, TilesOfAFusedLoopAreKnownByTheirOwnRange) {
+  Program program;
+  const VarId fused = AddVar(program, {.name = "fused", .extent = Int(2048 * 2048)});
+  const VarId part = AddVar(program, {.name = "part", .extent = Int(3)});
+  const VarId column = AddVar(
+      program,
+      {.name = "column", .extent = Int(2048), .def = Mod(VarRef(fused) + VarRef(part), Int(2048))});
+  const VarId pixel =
+      AddVar(program, {.name = "pixel", .extent = Min(Int(4), Int(8190) - VarRef(column) * 4)});
+  EXPECT_THAT(ExtentValues(program, pixel), ElementsAre(2, 4));
+  // As lowering has it, with its map written out.
+  const VarId lowered =
+      AddVar(program,
+             {.name = "lowered",
+              .extent = Min(Int(4), Int(8190) - Mod(VarRef(fused) + VarRef(part), Int(2048)) * 4)});
+  EXPECT_THAT(ExtentValues(program, lowered), ElementsAre(2, 4));
+}
+
+TEST(ExtentValuesTest, WhatDiffersInEveryIterationOfALongLoopIsNotFound) {
+  Program program;
+  const VarId outer = AddVar(program, {.name = "outer", .extent = Int(int64_t{1} << 31)});
+  const VarId inner =
+      AddVar(program, {.name = "inner", .extent = VarRef(outer) * VarRef(outer) + 1});
+  int64_t budget = kExtentPointsMax;
+  EXPECT_FALSE(FindExtentValues(program, inner, budget).has_value());
+}
+
+// Extents of the forms that primitives write, over loops that are short enough to try each.
+TEST(ExtentValuesTest, AreThoseOfEachIteration) {
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    SCOPED_TRACE(seed);
+    Rng rng(RngStream{.seed = seed, .purpose = "extents"});
+    Program program;
+    const int64_t length = rng.Between(1, 3000), size = rng.Between(1, 40);
+    const VarId a = AddVar(program, {.name = "a", .extent = Int(length)});
+    const VarId b =
+        AddVar(program, {.name = "b", .extent = Min(Int(size), Int(length) - VarRef(a))});
+    const Expr forms[] = {Select(Lt(VarRef(a), Int(length / 2)), Int(9), VarRef(b) + 1),
+                          Min(Int(5), Mod(VarRef(a), Int(size)) + 1),
+                          Max(VarRef(a) - VarRef(b), Int(length / 3)) - Int(length / 3) + 1};
+    const VarId c = AddVar(program, {.name = "c", .extent = forms[seed % 3]});
+    std::set<int64_t> want;
+    ASSERT_TRUE(ForEachIteration(program, program.vars[c].extent, 1 << 22, [&](const auto& value) {
+      want.insert(EvalInt(program.vars[c].extent, value));
+    }));
+    EXPECT_EQ(ExtentValues(program, c), std::vector<int64_t>(want.begin(), want.end()));
+  }
 }
 
 TEST(ForEachIterationTest, VisitsWhatTheLoopsTakeTogether) {

@@ -14,6 +14,7 @@ absl::Status Verify(const Program& program) {
   RETURN_IF_ERROR(VerifyTree(program, &facts));
   if (!program.lowered) RETURN_IF_ERROR(VerifyPlacement(program, facts));
   RETURN_IF_ERROR(VerifyBounds(program));
+  RETURN_IF_ERROR(VerifyExtents(program));
   if (program.lowered) RETURN_IF_ERROR(VerifyScopes(program));
   if (!program.lowered) RETURN_IF_ERROR(VerifyOrder(program, facts));
   return absl::OkStatus();

@@ -268,6 +268,16 @@ INSTANTIATE_TEST_SUITE_P(
                       CopyOf("block Y(i in 4) { step Y[i] = X[i] }",
                              "kernel { for a in 2 { for b in a { for Y.i { run Y } } } }"),
                       "loop b: got extent 0, want 1 to 2^31"},
+        // Every caller of MaxExtent would have to look at two thousand million iterations.
+        BrokenProgram{
+            "ExtentThatDiffersInEachOfManyIterations",
+            CopyOf("block Y(i in 4) { step Y[i] = X[i] }",
+                   "kernel { for a in 2147483647 { for b in a + 1 { for Y.i { run Y } } } }"),
+            "variable b: its extent depends on more iterations than can be looked at"},
+        BrokenProgram{"ExtentWithADivisorThatMayBeZero",
+                      CopyOf("var a in 3 var b in 1 + 8 // a block Y(i in 4) { step Y[i] = X[i] }",
+                             "kernel { for a { for b { for Y.i { run Y } } } }"),
+                      "variable b: got a divisor that is no constant >= 1"},
         BrokenProgram{"PrefetchOutsideOfItsLoop",
                       CopyOf("block Y(i in 4) { step Y[i] = X[i] }",
                              "kernel { prefetch(1) X[Y.i] for Y.i { run Y } }"),

@@ -264,6 +264,18 @@ class BoundsVerifier {
 
 }  // namespace
 
+absl::Status VerifyExtents(const Program& program) {
+  // One budget for all: lowering and the cost model ask for each of them.
+  int64_t budget = kExtentPointsMax;
+  for (size_t i = 0; i < program.vars.size(); ++i) {
+    if (FindExtentValues(program, static_cast<VarId>(i), budget).has_value()) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("variable ", program.vars[i].name,
+                     ": its extent depends on more iterations than can be looked at"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status VerifyBounds(const Program& program) {
   BoundsVerifier verifier(program);
   for (const Var& var : program.vars) RETURN_IF_ERROR(verifier.CheckVar(var));

@@ -100,10 +100,17 @@ absl::Status VerifyVar(const Program& program, const Var& var) {
     }
   }
   for (const Expr& e : {var.extent, var.def}) {
-    bool reads = false;
-    VisitExpr(e, [&](const ExprNode& node) { reads |= node.kind == ExprKind::kLoad; });
+    bool reads = false, divides = false;
+    VisitExpr(e, [&](const ExprNode& node) {
+      reads |= node.kind == ExprKind::kLoad;
+      divides |= (node.kind == ExprKind::kDiv || node.kind == ExprKind::kFloorDiv ||
+                  node.kind == ExprKind::kMod) &&
+                 !(IsConstInt(node.operands[1]) && node.operands[1]->int_value >= 1);
+    });
     // What runs how often must not depend on data: nothing about it could be proved.
     if (reads) return Broken("variable ", var.name, ": its map or extent reads a buffer");
+    // Whoever evaluates it does so at every point of a box, also where no iteration is.
+    if (divides) return Broken("variable ", var.name, ": got a divisor that is no constant >= 1");
   }
   if (var.extent == nullptr) return Broken("variable ", var.name, ": no extent");
   if (IsConstInt(var.extent) && (var.extent->int_value < 1 || var.extent->int_value > kExtentMax)) {

@@ -48,6 +48,8 @@ absl::Status VerifyTree(const Program& program, TreeFacts* facts);
 absl::Status VerifyPlacement(const Program& program, const TreeFacts& facts);
 // Every access inside its buffer and border; maps inside the extents of their variables.
 absl::Status VerifyBounds(const Program& program);
+// The values of every extent can be found (FindExtentValues).
+absl::Status VerifyExtents(const Program& program);
 // Of a lowered program: every temporary has a memory that all who touch it have in common, and
 // there are barriers where the threads of a block need what others stored.
 absl::Status VerifyScopes(const Program& program);

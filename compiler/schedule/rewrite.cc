@@ -128,6 +128,13 @@ bool IsDistinctWithin(const Program& program, VarId var, NodeId within) {
   return true;
 }
 
+absl::StatusOr<std::vector<int64_t>> NewExtentValues(const Program& program, VarId var) {
+  int64_t budget = kExtentPointsMax;
+  std::optional<std::vector<int64_t>> values = FindExtentValues(program, var, budget);
+  if (values.has_value()) return *std::move(values);
+  return Refuse("the extent of ", program.vars[var].name, " depends on too many iterations");
+}
+
 absl::StatusOr<Expr> Tabulate(const Program& program, const Expr& e,
                               const std::function<int64_t(int64_t)>& f) {
   if (IsConstInt(e)) return Int(f(e->int_value));

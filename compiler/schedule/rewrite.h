@@ -49,6 +49,10 @@ std::vector<BlockId> ReadersOf(const Program& program, BufferId buffer);
 // of split tail=shift, one by one.
 bool IsDistinctWithin(const Program& program, VarId var, NodeId within);
 
+// ExtentValues of a variable that a primitive has just made. INVALID_ARGUMENT: its extent depends
+// on more iterations than can be looked at.
+absl::StatusOr<std::vector<int64_t>> NewExtentValues(const Program& program, VarId var);
+
 // A function of a few outer variables as a table: f(value of e) for all their values, or a
 // constant. INVALID_ARGUMENT over 65,536 entries.
 absl::StatusOr<Expr> Tabulate(const Program& program, const Expr& e,

@@ -110,7 +110,8 @@ absl::Status ApplyComputeAt(const Step& step, Program& program) {
             : whole;
     const VarId local = AddVar(program, {.name = step.outputs[d], .extent = extent});
     // Loops run at least once. An empty region would need a guard that nothing here writes.
-    if (ExtentValues(program, local).front() < 1) {
+    ASSIGN_OR_RETURN(const std::vector<int64_t> extents, NewExtentValues(program, local));
+    if (extents.front() < 1) {
       return Refuse("nothing of ", buffer.name, " is needed in some iterations of ", inside);
     }
     program.vars[axis].def = region[d].start + VarRef(local);

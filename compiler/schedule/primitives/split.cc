@@ -181,6 +181,8 @@ absl::Status ApplySplit(const Step& step, Program& program) {
   }
   program.vars[outer].extent = pieces.outer_extent;
   program.vars[inner].extent = pieces.inner_extent;
+  // Tiles of a constant are two sizes; those of a ragged loop may be as many as it has iterations.
+  if (!IsConstInt(n)) RETURN_IF_ERROR(NewExtentValues(program, inner).status());
   program.vars[var].def = pieces.start + VarRef(inner);
   program.vars[var].guarded = pieces.guarded;
   program.vars[var].repeats = pieces.repeats;
