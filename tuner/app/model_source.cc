@@ -78,6 +78,36 @@ absl::StatusOr<Graph> BuildZoo(const ModelRequest& request) {
   return graph;
 }
 
+// A TiB of floats: no memory holds such a tensor, and with its borders every index is far inside of
+// what programs can say (2^40 elements).
+constexpr int64_t kElementsMax = int64_t{1} << 38;
+
+absl::Status CheckSizes(const Graph& graph, const std::string& what) {
+  for (const GraphValue& value : graph.values) {
+    int64_t count = 1;
+    for (const int64_t extent : value.type.shape) {
+      // By division, since the product itself may overflow.
+      if (extent < 1 || count <= kElementsMax / extent) {
+        count *= extent;
+        continue;
+      }
+      return MakeError(ErrorCode::kModelTooLarge,
+                       absl::StrCat("got ", PrintType(value.type), " for ", value.name,
+                                    ", want at most 2^38 elements"),
+                       what);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Graph> LoadUnchecked(const ModelRequest& request) {
+  if (!request.model.empty()) return ImportModel(request);
+  if (!IsOperatorSpec(request.task)) return BuildZoo(request);
+  absl::StatusOr<Graph> graph = BuildOperator(request.task, request.seed);
+  if (!graph.ok()) return WithError(graph.status(), ErrorCode::kBadSpec, request.task);
+  return graph;
+}
+
 }  // namespace
 
 absl::StatusOr<Graph> LoadModel(const ModelRequest& request) {
@@ -85,12 +115,8 @@ absl::StatusOr<Graph> LoadModel(const ModelRequest& request) {
     return MakeError(ErrorCode::kUsage, "got no model or two, want the name of one or a file");
   }
   RETURN_IF_ERROR(CheckShapes(request.shapes));
-  if (!request.model.empty()) return ImportModel(request);
-  if (!IsOperatorSpec(request.task)) return BuildZoo(request);
-  absl::StatusOr<Graph> graph = BuildOperator(request.task, request.seed);
-  if (!graph.ok()) {
-    return WithError(graph.status(), ErrorCode::kBadSpec, request.task);
-  }
+  ASSIGN_OR_RETURN(Graph graph, LoadUnchecked(request));
+  RETURN_IF_ERROR(CheckSizes(graph, request.task.empty() ? request.model : request.task));
   return graph;
 }
 
