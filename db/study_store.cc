@@ -8,6 +8,7 @@ namespace burnish {
 namespace {
 
 constexpr size_t kIdBytesMax = 128;
+constexpr size_t kOwnerBytesMax = 256;
 
 bool IdFits(absl::string_view id) { return !id.empty() && id.size() <= kIdBytesMax; }
 
@@ -36,6 +37,22 @@ absl::Status ValidateJob(const OpenJob& job) {
   if (IdFits(job.job_id)) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrFormat("job: got an id of %d bytes, want 1..%d", job.job_id.size(), kIdBytesMax));
+}
+
+absl::Status ValidateLease(const StudyLease& lease) {
+  if (!lease.owner.empty() && lease.owner.size() <= kOwnerBytesMax) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrFormat("lease: got an owner of %d bytes, want 1..%d",
+                                                    lease.owner.size(), kOwnerBytesMax));
+}
+
+bool MayTakeLease(const StudyLease& held, const StudyLease& wanted, int64_t now_ns,
+                  absl::string_view dead_owner) {
+  if (held.owner.empty() || held.owner == wanted.owner) return true;
+  return held.expires_ns <= now_ns || held.owner == dead_owner;
+}
+
+absl::Status LeaseHeld(absl::string_view id, absl::string_view owner) {
+  return absl::FailedPreconditionError(absl::StrCat("study '", id, "' is run by ", owner));
 }
 
 absl::Status StudyNotFound(absl::string_view id) {

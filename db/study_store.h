@@ -46,11 +46,22 @@ struct OpenJob {
   bool operator==(const OpenJob&) const = default;
 };
 
+// Who runs a study, and until when nobody else may. Wall time, since owners are processes, of
+// whatever machine has the store.
+struct StudyLease {
+  std::string owner;  // 1..256 bytes; empty: nobody has run it, or whoever did gave it back.
+  int64_t expires_ns = 0;
+
+  bool operator==(const StudyLease&) const = default;
+};
+
 struct StudySummary {
   Study study;
   int32_t task_count = 0;
   int64_t log_length = 0;
   int64_t open_job_count = 0;
+  StudyLease lease = {};
+  int32_t crash_count = 0;  // Processes that ended while they ran it, since somebody resumed it.
 
   bool operator==(const StudySummary&) const = default;
 };
@@ -80,6 +91,15 @@ class StudyStore {
   virtual absl::Status SetState(absl::string_view id, StudyState state, absl::string_view detail,
                                 int64_t now_ns) = 0;
 
+  // Takes the lease, or renews it. It is another's until it has expired at `now_ns`, or its owner
+  // is `dead_owner`, of which the caller knows that it will never write again. FAILED_PRECONDITION:
+  // another's; then nothing was changed.
+  virtual absl::Status TakeLease(absl::string_view id, const StudyLease& lease, int64_t now_ns,
+                                 absl::string_view dead_owner) = 0;
+  // Gives it back; OK where it is another's by now, or nobody's.
+  virtual absl::Status ReleaseLease(absl::string_view id, absl::string_view owner) = 0;
+  virtual absl::Status SetCrashCount(absl::string_view id, int32_t count) = 0;
+
   // The order of updates and snapshot switches. `first_sequence`: the number of the first entry,
   // counted from 0. Entries that are there already must be the same, and no number may be left
   // out; else FAILED_PRECONDITION: another tuner runs this study.
@@ -98,12 +118,18 @@ class StudyStore {
   virtual absl::StatusOr<std::vector<OpenJob>> OpenJobs(absl::string_view id) const = 0;
 };
 
+// Whether whoever asks for `wanted` may have it, where `held` is the lease that is there.
+bool MayTakeLease(const StudyLease& held, const StudyLease& wanted, int64_t now_ns,
+                  absl::string_view dead_owner);
+
 // What every store refuses, and how it says so.
 absl::Status ValidateStudy(const Study& study, absl::Span<const StudyTask> tasks);
 absl::Status ValidateJob(const OpenJob& job);
+absl::Status ValidateLease(const StudyLease& lease);
 absl::Status StudyNotFound(absl::string_view id);
 absl::Status StudyExists(absl::string_view id);
 absl::Status StateCannotFollow(absl::string_view id, StudyState from, StudyState to);
+absl::Status LeaseHeld(absl::string_view id, absl::string_view owner);
 absl::Status LogConflict(absl::string_view id, int64_t sequence);
 absl::Status LogGap(absl::string_view id, int64_t first_sequence, int64_t log_length);
 

@@ -71,6 +71,9 @@ TEST_P(StudyStoreConformanceTest, StudyThatIsNotThereIsNotFoundByAnyCall) {
   EXPECT_THAT(store_->Get("nobody"), kNotFound);
   EXPECT_THAT(store_->Tasks("nobody"), kNotFound);
   EXPECT_THAT(store_->SetState("nobody", StudyState::kRunning, "", 1), kNotFound);
+  EXPECT_THAT(store_->TakeLease("nobody", {.owner = "a"}, 1, ""), kNotFound);
+  EXPECT_THAT(store_->ReleaseLease("nobody", "a"), kNotFound);
+  EXPECT_THAT(store_->SetCrashCount("nobody", 1), kNotFound);
   EXPECT_THAT(store_->AppendLog("nobody", 0, Log(0, 1)), kNotFound);
   EXPECT_THAT(store_->ReadLog("nobody", 0, 1), kNotFound);
   EXPECT_THAT(store_->PutJobs("nobody", {}), kNotFound);
@@ -110,6 +113,46 @@ TEST_P(StudyStoreConformanceTest, StateChangesFollowTheRulesAndKeepTheReason) {
   EXPECT_THAT(store_->SetState("s", StudyState::kRunning, "", 50), IsOk());
   EXPECT_THAT(store_->SetState("s", StudyState::kDone, "", 60), IsOk());
   EXPECT_THAT(store_->SetState("s", StudyState::kRunning, "", 70), kPrecondition);
+}
+
+TEST_P(StudyStoreConformanceTest, LeaseIsItsOwnersUntilItExpiresOrIsGivenBack) {
+  ASSERT_THAT(store_->Create(StudyNamed("s"), {}), IsOk());
+  const StudyLease first{.owner = "first", .expires_ns = 100};
+  ASSERT_THAT(store_->TakeLease("s", first, 10, ""), IsOk());
+  EXPECT_EQ(store_->Get("s")->lease, first);
+  const StudyLease second{.owner = "second", .expires_ns = 200};
+  EXPECT_THAT(store_->TakeLease("s", second, 99, ""),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("'s' is run by first")));
+  EXPECT_EQ(store_->Get("s")->lease, first);
+  // Renewed, it does not expire.
+  const StudyLease renewed{.owner = "first", .expires_ns = 150};
+  ASSERT_THAT(store_->TakeLease("s", renewed, 99, ""), IsOk());
+  EXPECT_THAT(store_->TakeLease("s", second, 100, ""), kPrecondition);
+  ASSERT_THAT(store_->TakeLease("s", second, 150, ""), IsOk());
+  // The first comes back from wherever it was.
+  EXPECT_THAT(store_->TakeLease("s", renewed, 151, ""), kPrecondition);
+  EXPECT_THAT(store_->ReleaseLease("s", "first"), IsOk());
+  EXPECT_EQ(store_->Get("s")->lease, second);
+  ASSERT_THAT(store_->ReleaseLease("s", "second"), IsOk());
+  EXPECT_EQ(store_->Get("s")->lease, StudyLease());
+  EXPECT_THAT(store_->TakeLease("s", renewed, 152, ""), IsOk());
+}
+
+TEST_P(StudyStoreConformanceTest, LeaseOfAnOwnerThatIsDeadIsFree) {
+  ASSERT_THAT(store_->Create(StudyNamed("s"), {}), IsOk());
+  ASSERT_THAT(store_->TakeLease("s", {.owner = "first", .expires_ns = 100}, 10, ""), IsOk());
+  const StudyLease second{.owner = "second", .expires_ns = 200};
+  EXPECT_THAT(store_->TakeLease("s", second, 11, "somebody else"), kPrecondition);
+  EXPECT_THAT(store_->TakeLease("s", second, 11, "first"), IsOk());
+  EXPECT_EQ(store_->Get("s")->lease, second);
+  EXPECT_THAT(store_->TakeLease("s", {}, 11, ""), StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+TEST_P(StudyStoreConformanceTest, CrashesAreCounted) {
+  ASSERT_THAT(store_->Create(StudyNamed("s"), {}), IsOk());
+  ASSERT_THAT(store_->SetCrashCount("s", 2), IsOk());
+  EXPECT_EQ(store_->Get("s")->crash_count, 2);
+  EXPECT_EQ(store_->List({})->front().crash_count, 2);
 }
 
 TEST_P(StudyStoreConformanceTest, ListIsNewestFirstInPagesAndByState) {

@@ -20,7 +20,9 @@ StudySummary MemoryStudyStore::Row::Summary() const {
   return {.study = study,
           .task_count = static_cast<int32_t>(tasks.size()),
           .log_length = static_cast<int64_t>(log.size()),
-          .open_job_count = static_cast<int64_t>(jobs.size())};
+          .open_job_count = static_cast<int64_t>(jobs.size()),
+          .lease = lease,
+          .crash_count = crash_count};
 }
 
 absl::StatusOr<MemoryStudyStore::Row*> MemoryStudyStore::Find(absl::string_view id) {
@@ -90,6 +92,30 @@ absl::Status MemoryStudyStore::SetState(absl::string_view id, StudyState state,
   row->study.state = state;
   row->study.detail = std::string(detail);
   row->study.updated_ns = now_ns;
+  return absl::OkStatus();
+}
+
+absl::Status MemoryStudyStore::TakeLease(absl::string_view id, const StudyLease& lease,
+                                         int64_t now_ns, absl::string_view dead_owner) {
+  RETURN_IF_ERROR(ValidateLease(lease));
+  const std::lock_guard lock(mutex_);
+  ASSIGN_OR_RETURN(Row * row, Find(id));
+  if (!MayTakeLease(row->lease, lease, now_ns, dead_owner)) return LeaseHeld(id, row->lease.owner);
+  row->lease = lease;
+  return absl::OkStatus();
+}
+
+absl::Status MemoryStudyStore::ReleaseLease(absl::string_view id, absl::string_view owner) {
+  const std::lock_guard lock(mutex_);
+  ASSIGN_OR_RETURN(Row * row, Find(id));
+  if (row->lease.owner == owner) row->lease = {};
+  return absl::OkStatus();
+}
+
+absl::Status MemoryStudyStore::SetCrashCount(absl::string_view id, int32_t count) {
+  const std::lock_guard lock(mutex_);
+  ASSIGN_OR_RETURN(Row * row, Find(id));
+  row->crash_count = count;
   return absl::OkStatus();
 }
 

@@ -19,6 +19,10 @@ class MemoryStudyStore : public StudyStore {
   absl::StatusOr<std::vector<StudySummary>> List(const StudyQuery& query) const override;
   absl::Status SetState(absl::string_view id, StudyState state, absl::string_view detail,
                         int64_t now_ns) override;
+  absl::Status TakeLease(absl::string_view id, const StudyLease& lease, int64_t now_ns,
+                         absl::string_view dead_owner) override;
+  absl::Status ReleaseLease(absl::string_view id, absl::string_view owner) override;
+  absl::Status SetCrashCount(absl::string_view id, int32_t count) override;
   absl::Status AppendLog(absl::string_view id, int64_t first_sequence,
                          absl::Span<const StudyLogEntry> entries) override;
   absl::StatusOr<std::vector<StudyLogEntry>> ReadLog(absl::string_view id, int64_t first_sequence,
@@ -33,6 +37,8 @@ class MemoryStudyStore : public StudyStore {
     std::vector<StudyTask> tasks;
     std::vector<StudyLogEntry> log;
     std::map<std::string, OpenJob> jobs;
+    StudyLease lease;
+    int32_t crash_count = 0;
 
     StudySummary Summary() const;
   };

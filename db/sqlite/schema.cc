@@ -1,5 +1,11 @@
 #include "db/sqlite/schema.h"
 
+#include <unistd.h>
+
+#include <filesystem>
+#include <memory>
+#include <system_error>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
@@ -114,7 +120,14 @@ ALTER TABLE record ADD COLUMN numerics_algorithm TEXT NOT NULL DEFAULT '';
 UPDATE record SET numerics_algorithm = 'winograd' WHERE numerics_kind = 3;
 )sql";
 
-constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3, kVersion4};
+// Who runs a study (db/study_store.h), and how often that ended in a crash.
+constexpr char kVersion5[] = R"sql(
+ALTER TABLE study ADD COLUMN lease_owner TEXT NOT NULL DEFAULT '';
+ALTER TABLE study ADD COLUMN lease_expires_ns INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE study ADD COLUMN crash_count INTEGER NOT NULL DEFAULT 0;
+)sql";
+
+constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3, kVersion4, kVersion5};
 constexpr int64_t kVersion = std::size(kMigrations);
 
 // The version of the file, 0 where it is empty. Inside a transaction, or another process that makes
@@ -148,6 +161,35 @@ absl::StatusOr<int64_t> ReadVersionAtOnce(SqliteConnection& connection) {
   return version;
 }
 
+// The whole file as it is, log included, beside it: what a migration gets wrong can be put back,
+// and an older program can go on with it.
+absl::Status CopyBeforeMigration(SqliteConnection& connection, int64_t version) {
+  const std::string copy = SqliteCopyPath(connection.path(), version);
+  // Other processes may be at the same.
+  const std::string part = absl::StrCat(copy, ".", getpid(), ".part");
+  std::error_code error;
+  std::filesystem::remove(part, error);
+  {
+    ASSIGN_OR_RETURN(SqliteQuery copying, connection.Query("VACUUM INTO ?"));
+    RETURN_IF_ERROR(copying.Text(part).Run());
+  }
+  ASSIGN_OR_RETURN(const std::unique_ptr<SqliteConnection> copied,
+                   SqliteConnection::Open(part, {}));
+  ASSIGN_OR_RETURN(const int64_t copied_version, copied->QueryInt("PRAGMA user_version"));
+  // Another process was faster: its copy is the one of before.
+  if (copied_version != version) {
+    std::filesystem::remove(part, error);
+    return absl::OkStatus();
+  }
+  std::filesystem::rename(part, copy, error);
+  if (!error) return absl::OkStatus();
+  const std::string why = error.message();
+  std::filesystem::remove(part, error);
+  return absl::AbortedError(absl::StrCat("database ", connection.path(), " cannot be copied to ",
+                                         copy, " before its schema changes: ", why,
+                                         "; hint: move what is there out of the way"));
+}
+
 absl::Status Migrate(SqliteConnection& connection) {
   // Read again under the lock: another process may have been faster.
   ASSIGN_OR_RETURN(const int64_t version, ReadVersion(connection));
@@ -160,12 +202,17 @@ absl::Status Migrate(SqliteConnection& connection) {
 
 }  // namespace
 
+std::string SqliteCopyPath(const std::string& path, int64_t version) {
+  return absl::StrCat(path, ".schema", version);
+}
+
 absl::Span<const char* const> SqliteMigrations() { return kMigrations; }
 
 absl::Status PrepareSqliteSchema(SqliteConnection& connection) {
   // Before anything is changed: it may be another program's file.
   ASSIGN_OR_RETURN(const int64_t version, ReadVersionAtOnce(connection));
   if (version == kVersion) return absl::OkStatus();
+  if (version > 0) RETURN_IF_ERROR(CopyBeforeMigration(connection, version));
   RETURN_IF_ERROR(connection.Execute("BEGIN IMMEDIATE"));
   absl::Status status = Migrate(connection);
   if (status.ok()) status = connection.Execute("COMMIT");

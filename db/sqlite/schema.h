@@ -2,6 +2,8 @@
 #ifndef DB_SQLITE_SCHEMA_H_
 #define DB_SQLITE_SCHEMA_H_
 
+#include <string>
+
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "db/sqlite/connection.h"
@@ -15,7 +17,11 @@ inline constexpr int64_t kSqliteApplicationId = 0x42726e73;
 // made by all of them in turn, so every step is run by every test.
 absl::Span<const char* const> SqliteMigrations();
 
-// Makes the tables in an empty file and migrates an older one, in one transaction.
+// Where the file of an older version is copied to, before it becomes one of this version.
+std::string SqliteCopyPath(const std::string& path, int64_t version);
+
+// Makes the tables in an empty file, and migrates an older one in one transaction when there is a
+// copy of it.
 // INVALID_ARGUMENT: not a database, or another program's; FAILED_PRECONDITION: of a newer version.
 // Then nothing was changed.
 absl::Status PrepareSqliteSchema(SqliteConnection& connection);

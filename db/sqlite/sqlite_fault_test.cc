@@ -260,10 +260,33 @@ TEST(SqliteMigrationTest, Version1KeepsEveryMeasurementAndStoresEnvironmentsOnce
   EXPECT_THAT(connection->QueryInt("PRAGMA user_version"),
               IsOkAndHolds(static_cast<int64_t>(SqliteMigrations().size())));
   EXPECT_THAT(connection->QueryInt("SELECT COUNT(*) < 20 FROM environment"), IsOkAndHolds(1));
+  // The file of before is beside it, and whole.
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<SqliteConnection> copy,
+                       SqliteConnection::Open(SqliteCopyPath(path, 1), {}));
+  EXPECT_THAT(copy->QueryInt("PRAGMA user_version"), IsOkAndHolds(1));
+  EXPECT_THAT(copy->QueryInt("PRAGMA application_id"), IsOkAndHolds(kSqliteApplicationId));
+  EXPECT_THAT(copy->QueryInt("SELECT COUNT(*) FROM measurement"), IsOkAndHolds(200));
+  // A new file has nothing that could be lost.
+  EXPECT_FALSE(std::filesystem::exists(SqliteCopyPath(newest, 0)));
   ASSERT_THAT(connection->Execute(absl::StrCat("ATTACH '", newest, "' AS newest")), IsOk());
   EXPECT_THAT(connection->QueryInt("SELECT COUNT(*) FROM (SELECT name, sql FROM sqlite_schema "
                                    "EXCEPT SELECT name, sql FROM newest.sqlite_schema)"),
               IsOkAndHolds(0));
+}
+
+TEST(SqliteMigrationTest, FileThatCannotBeCopiedKeepsItsVersion) {
+  const std::string newest = NewPath(), path = NewPath();
+  ASSERT_OK_AND_ASSIGN(SqliteRecordStore want, OpenStore(newest));
+  ASSERT_THAT(want.AppendBatch(RandomLog(0, 20)), IsOk());
+  MakeVersion1(newest, path);
+  // No file can take the place of a folder that is not empty.
+  std::filesystem::create_directories(SqliteCopyPath(path, 1) + "/something");
+  EXPECT_THAT(OpenStore(path), fails(absl::StatusCode::kAborted, "cannot be copied"));
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<SqliteConnection> connection,
+                       SqliteConnection::Open(path, {}));
+  EXPECT_THAT(connection->QueryInt("PRAGMA user_version"), IsOkAndHolds(1));
+  std::filesystem::remove_all(SqliteCopyPath(path, 1));
+  EXPECT_THAT(OpenStore(path), IsOk());
 }
 
 TEST(SqliteMigrationTest, MigrationThatFailsLeavesTheOldVersion) {

@@ -14,7 +14,8 @@ constexpr char kSelectSummary[] = R"sql(
 SELECT s.id, s.title, s.target, s.state, s.spec, s.detail, s.created_ns, s.updated_ns,
   (SELECT COUNT(*) FROM study_task WHERE study = s.id),
   (SELECT COALESCE(MAX(sequence) + 1, 0) FROM study_log WHERE study = s.id),
-  (SELECT COUNT(*) FROM open_job WHERE study = s.id)
+  (SELECT COUNT(*) FROM open_job WHERE study = s.id),
+  s.lease_owner, s.lease_expires_ns, s.crash_count
 FROM study s)sql";
 
 StudySummary SummaryAt(const SqliteQuery& row) {
@@ -28,7 +29,9 @@ StudySummary SummaryAt(const SqliteQuery& row) {
                     .updated_ns = row.IntAt(7)},
           .task_count = static_cast<int32_t>(row.IntAt(8)),
           .log_length = row.IntAt(9),
-          .open_job_count = row.IntAt(10)};
+          .open_job_count = row.IntAt(10),
+          .lease = {.owner = row.BytesAt(11), .expires_ns = row.IntAt(12)},
+          .crash_count = static_cast<int32_t>(row.IntAt(13))};
 }
 
 // NOT_FOUND where there is no such study.
@@ -192,6 +195,41 @@ absl::Status SqliteStudyStore::SetState(absl::string_view id, StudyState state,
         SqliteQuery update,
         connection.Query("UPDATE study SET state=?, detail=?, updated_ns=? WHERE id=?"));
     return update.Int(static_cast<int64_t>(state)).Text(detail).Int(now_ns).Text(id).Run();
+  });
+}
+
+absl::Status SqliteStudyStore::TakeLease(absl::string_view id, const StudyLease& lease,
+                                         int64_t now_ns, absl::string_view dead_owner) {
+  RETURN_IF_ERROR(ValidateLease(lease));
+  return database_->Write([&](SqliteConnection& connection) -> absl::Status {
+    ASSIGN_OR_RETURN(const StudySummary stored, Find(connection, id));
+    // In the transaction: of two processes that ask at the same time one gets it.
+    if (!MayTakeLease(stored.lease, lease, now_ns, dead_owner)) {
+      return LeaseHeld(id, stored.lease.owner);
+    }
+    ASSIGN_OR_RETURN(
+        SqliteQuery update,
+        connection.Query("UPDATE study SET lease_owner=?, lease_expires_ns=? WHERE id=?"));
+    return update.Text(lease.owner).Int(lease.expires_ns).Text(id).Run();
+  });
+}
+
+absl::Status SqliteStudyStore::ReleaseLease(absl::string_view id, absl::string_view owner) {
+  return database_->Write([&](SqliteConnection& connection) -> absl::Status {
+    RETURN_IF_ERROR(CheckExists(connection, id));
+    ASSIGN_OR_RETURN(SqliteQuery update,
+                     connection.Query("UPDATE study SET lease_owner='', lease_expires_ns=0 "
+                                      "WHERE id=? AND lease_owner=?"));
+    return update.Text(id).Text(owner).Run();
+  });
+}
+
+absl::Status SqliteStudyStore::SetCrashCount(absl::string_view id, int32_t count) {
+  return database_->Write([&](SqliteConnection& connection) -> absl::Status {
+    RETURN_IF_ERROR(CheckExists(connection, id));
+    ASSIGN_OR_RETURN(SqliteQuery update,
+                     connection.Query("UPDATE study SET crash_count=? WHERE id=?"));
+    return update.Int(count).Text(id).Run();
   });
 }
 

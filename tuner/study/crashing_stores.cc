@@ -76,6 +76,16 @@ absl::Status CrashingStudyStore::SetState(absl::string_view id, StudyState state
                                           absl::string_view detail, int64_t now_ns) {
   return Write(*crash_, [&] { return store_->SetState(id, state, detail, now_ns); });
 }
+absl::Status CrashingStudyStore::TakeLease(absl::string_view id, const StudyLease& lease,
+                                           int64_t now_ns, absl::string_view dead_owner) {
+  return Write(*crash_, [&] { return store_->TakeLease(id, lease, now_ns, dead_owner); });
+}
+absl::Status CrashingStudyStore::ReleaseLease(absl::string_view id, absl::string_view owner) {
+  return Write(*crash_, [&] { return store_->ReleaseLease(id, owner); });
+}
+absl::Status CrashingStudyStore::SetCrashCount(absl::string_view id, int32_t count) {
+  return Write(*crash_, [&] { return store_->SetCrashCount(id, count); });
+}
 absl::Status CrashingStudyStore::AppendLog(absl::string_view id, int64_t first_sequence,
                                            absl::Span<const StudyLogEntry> entries) {
   return Write(*crash_, [&] { return store_->AppendLog(id, first_sequence, entries); });

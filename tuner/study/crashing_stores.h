@@ -55,6 +55,10 @@ class CrashingStudyStore : public StudyStore {
   absl::StatusOr<std::vector<StudySummary>> List(const StudyQuery& query) const override;
   absl::Status SetState(absl::string_view id, StudyState state, absl::string_view detail,
                         int64_t now_ns) override;
+  absl::Status TakeLease(absl::string_view id, const StudyLease& lease, int64_t now_ns,
+                         absl::string_view dead_owner) override;
+  absl::Status ReleaseLease(absl::string_view id, absl::string_view owner) override;
+  absl::Status SetCrashCount(absl::string_view id, int32_t count) override;
   absl::Status AppendLog(absl::string_view id, int64_t first_sequence,
                          absl::Span<const StudyLogEntry> entries) override;
   absl::StatusOr<std::vector<StudyLogEntry>> ReadLog(absl::string_view id, int64_t first_sequence,

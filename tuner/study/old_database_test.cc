@@ -87,6 +87,16 @@ TEST_F(OldDatabaseTest, EveryRecordIsThereUnderTheSameId) {
   }
 }
 
+TEST_F(OldDatabaseTest, FileIsCopiedFirstAndItsStudiesHaveNoOwner) {
+  EXPECT_TRUE(std::filesystem::exists(absl::StrCat(path_, ".schema3")));
+  ASSERT_OK_AND_ASSIGN(const std::vector<StudySummary> studies, database_.studies->List({}));
+  ASSERT_FALSE(studies.empty());
+  for (const StudySummary& summary : studies) {
+    EXPECT_EQ(summary.lease, StudyLease());
+    EXPECT_EQ(summary.crash_count, 0);
+  }
+}
+
 TEST_F(OldDatabaseTest, AlgorithmsHaveTheirNamesInRecordsAndInMeasurements) {
   std::set<int32_t> tiles;
   for (const Record& record : Records()) {
