@@ -54,6 +54,8 @@ constexpr std::pair<ErrorCode, absl::StatusCode> kKinds[] = {
     {ErrorCode::kStudyState, absl::StatusCode::kInvalidArgument},
     {ErrorCode::kNoRecord, absl::StatusCode::kNotFound},
     {ErrorCode::kModelChanged, absl::StatusCode::kInvalidArgument},
+    {ErrorCode::kNothingMeasured, absl::StatusCode::kUnavailable},
+    {ErrorCode::kStudyOwned, absl::StatusCode::kUnavailable},
     {ErrorCode::kTrackerUnreachable, absl::StatusCode::kUnavailable},
     {ErrorCode::kTrackerProtocol, absl::StatusCode::kInvalidArgument},
     {ErrorCode::kNoWorker, absl::StatusCode::kNotFound},

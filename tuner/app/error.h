@@ -52,6 +52,8 @@ enum class ErrorCode : int {
   kStudyState = 602,
   kNoRecord = 603,
   kModelChanged = 604,
+  kNothingMeasured = 605,
+  kStudyOwned = 606,
   kTrackerUnreachable = 701,
   kTrackerProtocol = 702,
   kNoWorker = 703,

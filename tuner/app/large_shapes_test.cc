@@ -75,8 +75,6 @@ INSTANTIATE_TEST_SUITE_P(
     LargeShapes, LargeShapeTest,
     ::testing::Values(LargeShape{"Convolution4096", "conv2d:h=4096,ci=64,co=64,k=3,p=1"},
                       LargeShape{"Convolution8192", "conv2d:h=8192,ci=64,co=64,k=3,p=1"},
-                      // No extent divides anything.
-                      LargeShape{"ConvolutionOfPrimes", "conv2d:h=4093,w=8191,ci=61,co=67,k=3,p=1"},
                       LargeShape{"StridedConvolution", "conv2d:h=8191,ci=3,co=64,k=7,s=2,p=3"},
                       LargeShape{"DepthwiseConvolution", "conv2d:h=8192,ci=32,co=32,k=3,p=1,g=32"},
                       LargeShape{"Matmul8192", "matmul:m=8192,n=8192,k=8192"},

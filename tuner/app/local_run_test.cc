@@ -10,6 +10,7 @@
 #include "tuner/app/new_study.h"
 #include "tuner/app/study_spec.h"
 #include "tuner/app/study_view.h"
+#include "tuner/study/study_claim.h"
 
 namespace burnish {
 namespace {
@@ -88,6 +89,23 @@ TEST_F(LocalRunTest, AStudyThatIsDoneIsNotRunAgain) {
   EXPECT_EQ(ErrorCodeOf(Run().status()), ErrorCode::kStudyState);
 }
 
+TEST_F(LocalRunTest, OfTwoRunsTheSecondIsRefusedAndTheStudyStaysTheFirsts) {
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<StudyClaim> first,
+                       StudyClaim::Take({.studies = database_.studies.get(),
+                                         .clock = &clock_,
+                                         .study_id = study_id_,
+                                         .owner = "process 1 on elsewhere"}));
+  const absl::Status refused = Run().status();
+  EXPECT_EQ(ErrorCodeOf(refused), ErrorCode::kStudyOwned);
+  EXPECT_EQ(PartsOf(refused).where, study_id_);
+  EXPECT_THAT(refused.message(), ::testing::HasSubstr("is run by process 1 on elsewhere"));
+  EXPECT_EQ(database_.studies->Get(study_id_)->study.state, StudyState::kQueued);
+  // It was suspended for too long; a run that ends leaves the study to whoever comes.
+  clock_.Advance(absl::Hours(1));
+  EXPECT_TRUE(Run().ok());
+  EXPECT_EQ(database_.studies->Get(study_id_)->lease, StudyLease());
+}
+
 TEST_F(LocalRunTest, AnEndBeforeItsTimeSaysWhyAndOfWhichStudy) {
   const auto error = [&](StopReason reason, const absl::Status& health) {
     return StopError({.reason = reason, .progress = {.health = health}}, study_id_);
@@ -98,6 +116,8 @@ TEST_F(LocalRunTest, AnEndBeforeItsTimeSaysWhyAndOfWhichStudy) {
   EXPECT_EQ(PartsOf(silent).hint, "");  // How to go on is the front end's to say.
   EXPECT_EQ(ErrorCodeOf(error(StopReason::kMeasurerSilent, absl::FailedPreconditionError("none"))),
             ErrorCode::kNoMatchingWorker);
+  EXPECT_EQ(ErrorCodeOf(error(StopReason::kNothingMeasured, absl::OkStatus())),
+            ErrorCode::kNothingMeasured);
   EXPECT_EQ(ErrorCodeOf(error(StopReason::kInterrupted, absl::OkStatus())),
             ErrorCode::kInterrupted);
 }

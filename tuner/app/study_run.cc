@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -17,6 +18,7 @@
 #include "tuner/app/error.h"
 #include "tuner/measure/tracker_measurer.h"
 #include "tuner/measure/tracker_network_measurer.h"
+#include "tuner/study/study_claim.h"
 #include "tuner/study/study_runner.h"
 #include "tuner/study/task_tools.h"
 
@@ -28,6 +30,10 @@ namespace {
 constexpr int kMakeThreadsMax = 16;
 // How late a cancellation from another process may be noticed. Each look is a read of the database.
 constexpr absl::Duration kStateInterval = absl::Seconds(1);
+
+// A state that cannot be written for so long is left as it was. Whoever looks at the study then
+// sees that its process has ended.
+constexpr absl::Duration kStoreWaitMax = absl::Hours(1);
 
 // Of the machine whose row the study has; a table's clock is no bound of any machine. Without
 // loads: no kernel is faster, so that no task ends early by it.
@@ -61,6 +67,22 @@ class StudyRun::Impl {
   explicit Impl(StudyRunOptions options) : options_(std::move(options)) {}
 
   absl::StatusOr<StudyResult> Run() {
+    const std::string& url = options_.database->url;
+    absl::StatusOr<std::unique_ptr<StudyClaim>> claim =
+        StudyClaim::Take({.studies = options_.database->studies.get(),
+                          .clock = options_.clock,
+                          .study_id = options_.study_id});
+    if (absl::IsFailedPrecondition(claim.status())) {
+      return WithError(claim.status(), ErrorCode::kStudyOwned, options_.study_id);
+    }
+    RETURN_IF_ERROR(RunError(claim.status(), options_.study_id, url));
+    claim_ = *std::move(claim);
+    absl::StatusOr<StudyResult> result = RunClaimed();
+    claim_.reset();
+    return result;
+  }
+
+  absl::StatusOr<StudyResult> RunClaimed() {
     const std::string& url = options_.database->url;
     if (options_.tuning->spec.trials_max == 0) return RunWithoutTrials();
     // By the clock, unlike the search's seed: two runs of one study must not share session and job
@@ -141,11 +163,20 @@ class StudyRun::Impl {
         .studies = options_.database->studies.get(),
         .measurer = &measurer,
         .clock = options_.clock,
+        .claim = claim_.get(),
+        .retry_wait = [this](absl::Duration time) { return WaitForStore(time); },
         .network = &network,
         .model_order = tuning.model_order,
         .on_progress = [this](const StudyProgress& progress) { OnProgress(progress); },
         .scheduler = {},
         .silence_max = options_.patience};
+  }
+
+  // Until somebody who has interrupted the run does so again, and that ends the process.
+  bool WaitForStore(absl::Duration time) {
+    std::this_thread::sleep_for(absl::ToChronoNanoseconds(time));
+    waited_ += time;
+    return waited_ < kStoreWaitMax;
   }
 
   void OnProgress(const StudyProgress& progress) {
@@ -164,6 +195,8 @@ class StudyRun::Impl {
   std::atomic<bool> interrupted_ = false;
   std::atomic<StudyRunner*> runner_ = nullptr;  // While it runs.
   absl::Time state_seen_ = absl::InfinitePast();
+  std::unique_ptr<StudyClaim> claim_;
+  absl::Duration waited_ = absl::ZeroDuration();  // For the store, at the end.
 };
 
 StudyRun::StudyRun(StudyRunOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {}
@@ -184,6 +217,8 @@ absl::Status StopError(const StudyResult& result, const std::string& study_id) {
                            ? ErrorCode::kNoMatchingWorker
                            : ErrorCode::kTrackerUnreachable,
                        result.progress.health.message(), study_id);
+    case StopReason::kNothingMeasured:
+      return MakeError(ErrorCode::kNothingMeasured, result.detail, study_id);
     default:
       return absl::OkStatus();
   }

@@ -37,7 +37,7 @@ class StudyRun {
   ~StudyRun();
 
   // At most once. A study without trials is done at once, and its progress has no tasks. Errors:
-  // B05xx, B0602: it is done, or another tuner runs it; B0901. Whoever
+  // B05xx, B0602: it is done; B0606: another process runs it; B0901. Whoever
   // cancels it from another process ends it too.
   absl::StatusOr<StudyResult> Run();
 
@@ -49,8 +49,8 @@ class StudyRun {
   std::unique_ptr<Impl> impl_;
 };
 
-// Why a run ended before the study was done: B0905, B0701, B0706; OK if it is done. Whoever prints
-// the error says how to go on.
+// Why a run ended before the study was done: B0605, B0701, B0706, B0905; OK if it is done. Whoever
+// prints the error says how to go on.
 absl::Status StopError(const StudyResult& result, const std::string& study_id);
 
 }  // namespace burnish

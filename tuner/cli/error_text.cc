@@ -74,6 +74,11 @@ constexpr ErrorInfo kErrors[] = {
     {ErrorCode::kNoRecord, EX_NOINPUT, "nothing was measured for it", "tuner submit tunes it"},
     {ErrorCode::kModelChanged, EX_DATAERR, "the model file is not the one that was submitted",
      "put the file back, or submit it as a new study"},
+    {ErrorCode::kNothingMeasured, EX_UNAVAILABLE, "all that was tried for the study has failed",
+     "tuner status STUDY says how; tuner workers shows what is measured on; then submit it again"},
+    {ErrorCode::kStudyOwned, EX_TEMPFAIL, "another process runs the study",
+     "tuner watch STUDY follows it, tuner cancel STUDY ends it; if that process hangs, end it "
+     "first"},
     {ErrorCode::kTrackerUnreachable, EX_UNAVAILABLE, "no tracker answers",
      "start one: tracker --listen ADDR; or leave --tracker out to use this machine"},
     {ErrorCode::kTrackerProtocol, EX_PROTOCOL, "the tracker speaks another version",

@@ -82,10 +82,10 @@ Measurement FakeMeasurer::Measure(const MeasureRequest& request) {
   // Failures are of the candidate, losses of the attempt.
   Rng fate(RngStream{.seed = options_.seed, .purpose = "fate", .task = candidate_id});
   Measurement measurement;
-  const bool is_reference = task.reference_trace == request.trace;
+  const bool runs = task.reference_trace == request.trace && !options_.reference_fails;
   if (rng_.Uniform() < options_.lost_share) {
     measurement = Failed(FailureKind::kWorkerLost);
-  } else if (!is_reference && fate.Uniform() < options_.failure_share) {
+  } else if (!runs && fate.Uniform() < options_.failure_share) {
     measurement = Failed(kKinds[fate.Below(std::size(kKinds))]);
   } else {
     measurement.outcome =

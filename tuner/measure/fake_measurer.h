@@ -18,12 +18,13 @@ struct FakeMeasurerOptions {
   std::function<int64_t(const MeasureRequest&)> latency_ns = {};  // Not null; > 0.
   // Of a candidate that runs; null: reassociated, no error known.
   std::function<Numerics(const MeasureRequest&)> numerics = {};
-  uint64_t seed = 0;            // Of the order of results, and of which trials fail.
-  double failure_share = 0;     // Of the trials that fail, with a kind by seed: always the same.
-  double lost_share = 0;        // Of the attempts that end with a lost worker.
-  bool reorder = true;          // False: in the order of submission.
-  int results_per_collect = 4;  // At most; by seed if `reorder`.
-  FakeClock* clock = nullptr;   // Advanced by `trial_duration` for each result; null: no time.
+  uint64_t seed = 0;             // Of the order of results, and of which trials fail.
+  double failure_share = 0;      // Of the trials that fail, with a kind by seed: always the same.
+  bool reference_fails = false;  // As any trial may; else candidate 0 always runs.
+  double lost_share = 0;         // Of the attempts that end with a lost worker.
+  bool reorder = true;           // False: in the order of submission.
+  int results_per_collect = 4;   // At most; by seed if `reorder`.
+  FakeClock* clock = nullptr;    // Advanced by `trial_duration` for each result; null: no time.
   absl::Duration trial_duration = absl::Milliseconds(10);
   Effort effort = {};    // Of every result.
   int64_t build_ns = 0;  // Likewise.

@@ -30,6 +30,7 @@ constexpr Row<StopReason, v1::StudyEnd::Reason> kReasons[] = {
     {StopReason::kInterrupted, v1::StudyEnd::INTERRUPTED},
     {StopReason::kCancelled, v1::StudyEnd::CANCELLED},
     {StopReason::kMeasurerSilent, v1::StudyEnd::MEASURER_SILENT},
+    {StopReason::kNothingMeasured, v1::StudyEnd::NOTHING_MEASURED},
 };
 
 constexpr Row<BestOrigin, v1::TaskProgress::BestOrigin> kOrigins[] = {

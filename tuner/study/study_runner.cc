@@ -31,13 +31,14 @@ class StudyRunner::Impl {
     // Whatever fails from here on leaves its reason in the store, so that the list of studies does
     // not show one as running for ever.
     if (reason.ok()) reason = Loop();
-    if (reason.ok()) reason = Refine(*reason);
-    absl::Status finished = reason.ok() ? session_.Finish(*reason) : reason.status();
+    if (reason.ok()) reason = Refine(session_.Judge(*reason));
+    const absl::StatusOr<std::string> finished =
+        reason.ok() ? session_.Finish(*reason) : reason.status();
     if (!finished.ok()) {
-      session_.Fail(finished);
-      return finished;
+      session_.Fail(finished.status());
+      return finished.status();
     }
-    return StudyResult{.reason = *reason, .progress = session_.Progress()};
+    return StudyResult{.reason = *reason, .detail = *finished, .progress = session_.Progress()};
   }
 
   void Ask(Request request) {
@@ -59,6 +60,7 @@ class StudyRunner::Impl {
         RETURN_IF_ERROR(session_.CancelOpen(kCancelTimeout));
         return StopReason::kCancelled;
       }
+      RETURN_IF_ERROR(session_.KeepClaim());
       ASSIGN_OR_RETURN(const StopReason reason, session_.Fill());
       // Not when Fill gave a reason, but when nothing is open any more: trials in flight have been
       // paid for.
@@ -84,9 +86,7 @@ class StudyRunner::Impl {
 
   // After the trials; the reason is theirs, unless somebody ended this.
   StopReason Refine(StopReason reason) {
-    const bool is_over = reason == StopReason::kTrials || reason == StopReason::kTime ||
-                         reason == StopReason::kGain || reason == StopReason::kNoTaskLeft;
-    if (!is_over || !(session_.MayRefine() || session_.MayMeasureGains())) return reason;
+    if (!IsOver(reason) || !(session_.MayRefine() || session_.MayMeasureGains())) return reason;
     session_.Refine([this] {
       if (options_.on_progress != nullptr) options_.on_progress(session_.Progress());
       return request_ != Request::kNone;

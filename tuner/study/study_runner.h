@@ -16,6 +16,8 @@
 #include "db/study_store.h"
 #include "tuner/measure/measurer.h"
 #include "tuner/measure/network_measurer.h"
+#include "tuner/study/state_writer.h"
+#include "tuner/study/study_claim.h"
 #include "tuner/study/study_types.h"
 #include "tuner/task_scheduler/task_scheduler.h"
 
@@ -33,6 +35,10 @@ struct StudyRunnerOptions {
   StudyStore* studies = nullptr;
   Measurer* measurer = nullptr;
   const Clock* clock = nullptr;
+  // That no other process runs the study; outlives the runner. Null: nobody else can.
+  StudyClaim* claim = nullptr;
+  // How the last state of a run waits for a store that cannot be written (state_writer.h).
+  RetryWait retry_wait = nullptr;
   // Measures the best few of each task inside the model, in the end. Null: nothing does. Outlives
   // the runner.
   NetworkMeasurer* network = nullptr;
@@ -64,7 +70,8 @@ class StudyRunner {
 
   // Runs a new study, or goes on with one that was interrupted, killed, cancelled or has failed:
   // nothing that is stored is measured again. At most once a runner.
-  // FAILED_PRECONDITION: the study is done, its tasks are others, or another tuner runs it.
+  // FAILED_PRECONDITION: the study is done, its tasks are others, or another tuner runs it: then
+  // its state is that tuner's to say.
   // Other errors are the stores', the tools' or the search's; then the study has failed, and may be
   // resumed. That candidates fail, or that the measurer is silent, is no error; nor is whatever
   // happens to the measurements inside the model, which cost no more than their verdict.

@@ -16,6 +16,7 @@
 #include "tuner/search/synthetic_task.h"
 #include "tuner/study/stop_rule.h"
 #include "tuner/study/study_checker.h"
+#include "tuner/study/study_claim.h"
 #include "tuner/study/synthetic_study.h"
 
 namespace burnish {
@@ -208,12 +209,68 @@ TEST_F(StudyRunnerTest, FailuresAreTrialsAndLostWorkersAreNot) {
   EXPECT_THAT(CheckReplay(Options()), IsOk());
 }
 
+TEST_F(StudyRunnerTest, StudyThatAnotherProcessHasTakenOverIsLeftToIt) {
+  Create({.spec = {.trials_max = 200}});
+  const auto take = [this](const char* owner) {
+    return StudyClaim::Take({.studies = studies_.get(),
+                             .clock = &clock_,
+                             .study_id = SyntheticStudy::kId,
+                             .owner = owner});
+  };
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<StudyClaim> claim, take("first"));
+  std::unique_ptr<StudyClaim> second;
+  StudyRunnerOptions options = Options();
+  options.claim = claim.get();
+  options.on_progress = [&](const StudyProgress& progress) {
+    if (progress.trial_count < 30 || second != nullptr) return;
+    clock_.Advance(kLeaseDuration);  // Suspended.
+    absl::StatusOr<std::unique_ptr<StudyClaim>> taken = take("second");
+    ASSERT_THAT(taken, IsOk());
+    second = *std::move(taken);
+    ASSERT_THAT(studies_->SetState(SyntheticStudy::kId, StudyState::kRunning, "second's", 1),
+                IsOk());
+  };
+  EXPECT_THAT(StudyRunner(options).Run(),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("is run by second")));
+  EXPECT_EQ(studies_->Get(SyntheticStudy::kId)->study.detail, "second's");
+}
+
+TEST_F(StudyRunnerTest, StudyOfWhichNothingRunsHasFailedAndSaysOfWhat) {
+  Create({.task_count = 2, .spec = {.trials_max = 12}});
+  FakeMeasurerOptions farm = study_->Farm();
+  farm.failure_share = 1;
+  farm.reference_fails = true;
+  SetFarm(farm);
+  for (const char* run : {"first", "resumed"}) {
+    SCOPED_TRACE(run);
+    ASSERT_OK_AND_ASSIGN(const StudyResult result, Run());
+    EXPECT_EQ(result.reason, StopReason::kNothingMeasured);
+    EXPECT_THAT(result.detail, HasSubstr("nothing measured: all 14 candidates failed, study/t"));
+    EXPECT_THAT(result.detail, HasSubstr("/ref first: "));
+    EXPECT_EQ(State(), StudyState::kFailed);
+    EXPECT_EQ(studies_->Get(SyntheticStudy::kId)->study.detail, result.detail);
+  }
+  // The second run had nothing left to try.
+  EXPECT_EQ(measurer_->requests().size(), 14);
+}
+
+TEST_F(StudyRunnerTest, OneCandidateThatRunsIsAResult) {
+  Create({.task_count = 2, .spec = {.trials_max = 12}});
+  FakeMeasurerOptions farm = study_->Farm();
+  farm.failure_share = 1;
+  SetFarm(farm);
+  ASSERT_OK_AND_ASSIGN(const StudyResult result, Run());
+  EXPECT_EQ(result.reason, StopReason::kTrials);
+  EXPECT_EQ(State(), StudyState::kDone);
+}
+
 TEST_F(StudyRunnerTest, TrialThatIsLostAgainAndAgainIsGivenUp) {
   Create({.task_count = 1, .spec = {.trials_max = 10}});
   FakeMeasurerOptions farm = study_->Farm();
   farm.lost_share = 1;
   SetFarm(farm);
   ASSERT_OK_AND_ASSIGN(const StudyResult result, Run());
+  EXPECT_EQ(result.reason, StopReason::kNothingMeasured);
   EXPECT_EQ(StoredTrials(), 10);
   EXPECT_EQ(result.progress.failure_counts.at(FailureKind::kPoisoned), 10);
   // Candidate 0 too was tried three times; without it trials have no reference.

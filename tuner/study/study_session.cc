@@ -43,10 +43,26 @@ absl::StatusOr<StopReason> StudySession::Start() {
   const TimeAdder searching(*options_.clock, times_.search);
   RETURN_IF_ERROR(storage_->Append({{.kind = StudyEventKind::kSession, .number = NowNs()}}));
   RETURN_IF_ERROR(MakeTasks());
+  RETURN_IF_ERROR(KeepClaim());
   RETURN_IF_ERROR(Replay());
   RETURN_IF_ERROR(SubmitOpen());
   RETURN_IF_ERROR(TellArrived());
   return StopReason::kNone;
+}
+
+absl::Status StudySession::KeepClaim() {
+  return options_.claim == nullptr ? absl::OkStatus() : options_.claim->Keep();
+}
+
+absl::Status StudySession::WriteLastState(StudyState state, const std::string& detail) {
+  const auto wait = [this](absl::Duration time) {
+    // While the store cannot be written nobody takes the study; afterwards it may be another's.
+    return KeepClaim().ok() && options_.retry_wait(time);
+  };
+  return WriteState(
+      *options_.studies,
+      {.study_id = options_.study_id, .state = state, .detail = detail, .now_ns = NowNs()},
+      options_.retry_wait == nullptr ? RetryWait() : RetryWait(wait));
 }
 
 absl::Status StudySession::MakeTasks() {
@@ -369,7 +385,8 @@ void StudySession::Refine(const std::function<bool()>& stop) {
   StudyRefiner refiner(options_, std::move(tasks));
   const auto stop_or_go_on = [&] {
     refine_ = refiner.progress();
-    return stop();
+    // Whose claim is lost has nothing to refine any more; the end says so.
+    return !KeepClaim().ok() || stop();
   };
   absl::StatusOr<std::vector<StudyRefiner::Winner>> winners;
   if (MayRefine()) {
@@ -389,7 +406,30 @@ void StudySession::Refine(const std::function<bool()>& stop) {
   }
 }
 
-absl::Status StudySession::Finish(StopReason reason) {
+StopReason StudySession::Judge(StopReason reason) const {
+  if (!IsOver(reason)) return reason;
+  // A study without trials measures candidate 0 of each task, or was asked for nothing.
+  const auto& results = storage_->results();
+  const bool measured = std::any_of(results.begin(), results.end(), [](const auto& stored) {
+    return stored.second.result.measurement.latencies() != nullptr;
+  });
+  return measured ? reason : StopReason::kNothingMeasured;
+}
+
+// The first failure in words: of forty that failed alike it is the one to look at.
+std::string StudySession::WhyNothing() const {
+  const StoredResult* first = nullptr;
+  for (const auto& [trial_id, stored] : storage_->results()) {
+    if (first == nullptr || stored.recorded_ns < first->recorded_ns) first = &stored;
+  }
+  if (first == nullptr) return ": no result came";
+  const Failure& failure = *first->result.measurement.failure();
+  return absl::StrCat(": all ", storage_->results().size(), " candidates failed, ",
+                      first->result.trial_id, " first: ", FailureKindName(failure.kind), ": ",
+                      failure.message);
+}
+
+absl::StatusOr<std::string> StudySession::Finish(StopReason reason) {
   StudyState state = StudyState::kDone;
   if (reason == StopReason::kInterrupted) state = StudyState::kInterrupted;
   if (reason == StopReason::kCancelled) state = StudyState::kCancelled;
@@ -401,19 +441,26 @@ absl::Status StudySession::Finish(StopReason reason) {
   if (const std::string guard = GuardText(guard_.counts()); !guard.empty()) {
     absl::StrAppend(&detail, "; ", guard);
   }
+  if (reason == StopReason::kNothingMeasured) {
+    state = StudyState::kFailed;
+    detail += WhyNothing();
+  }
   const std::string network = NetworkText(refine_);
   if (!network.empty()) absl::StrAppend(&detail, "; ", network);
   if (!refine_.error.empty()) {
     absl::StrAppend(
         &detail, refine_.gains_only ? "; gain not measured: " : "; not refined: ", refine_.error);
   }
-  return storage_->SetState(state, detail, NowNs());
+  RETURN_IF_ERROR(KeepClaim());
+  RETURN_IF_ERROR(WriteLastState(state, detail));
+  return detail;
 }
 
 void StudySession::Fail(const absl::Status& status) {
   // Before it ran there is nothing to say: it may be done, or somebody else's.
-  if (started_at_ == absl::InfiniteFuture()) return;
-  storage_->SetState(StudyState::kFailed, status.ToString(), NowNs()).IgnoreError();
+  if (started_at_ == absl::InfiniteFuture() || !KeepClaim().ok()) return;
+  // Whoever is told of `status` hears of this one from the log.
+  WriteLastState(StudyState::kFailed, status.ToString()).IgnoreError();
 }
 
 StudyProgress StudySession::Progress() const {

@@ -30,6 +30,9 @@ class StudySession {
   // Returns kNone.
   absl::StatusOr<StopReason> Start();
 
+  // Has the study stay this process's. FAILED_PRECONDITION: it is another's by now.
+  absl::Status KeepClaim();
+
   // Begins as many trials as there should be. Returns why no more begin, kNone: there is no room,
   // or results have to be awaited.
   absl::StatusOr<StopReason> Fill();
@@ -49,8 +52,10 @@ class StudySession {
   // study has what it had. `stop`: asked about once a second; true ends it.
   void Refine(const std::function<bool()>& stop);
 
-  // Stores how the run ended.
-  absl::Status Finish(StopReason reason);
+  // The reason why no trial is left, or that it was all for nothing.
+  StopReason Judge(StopReason reason) const;
+  // Stores how the run ended; returns what it says.
+  absl::StatusOr<std::string> Finish(StopReason reason);
   // Says in the store that the study has failed, if the store still takes it.
   void Fail(const absl::Status& status);
 
@@ -61,6 +66,7 @@ class StudySession {
   StudyProgress Progress() const;
 
  private:
+  absl::Status WriteLastState(StudyState state, const std::string& detail);
   absl::Status MakeTasks();
   absl::Status Replay();
   absl::Status SubmitOpen();
@@ -89,6 +95,7 @@ class StudySession {
   bool ShouldTrain() const;
 
   StopReason WhyStop() const;
+  std::string WhyNothing() const;
   std::vector<TaskProgress> TaskProgresses() const;
   absl::Duration Elapsed() const;
   int64_t NowNs() const;

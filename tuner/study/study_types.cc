@@ -18,6 +18,11 @@ std::string NetworkText(const RefineProgress& refine) {
   return text;
 }
 
+bool IsOver(StopReason reason) {
+  return reason == StopReason::kTrials || reason == StopReason::kTime ||
+         reason == StopReason::kGain || reason == StopReason::kNoTaskLeft;
+}
+
 absl::string_view StopReasonName(StopReason reason) {
   switch (reason) {
     case StopReason::kNone:
@@ -36,6 +41,8 @@ absl::string_view StopReasonName(StopReason reason) {
       return "cancelled";
     case StopReason::kMeasurerSilent:
       return "measurer silent";
+    case StopReason::kNothingMeasured:
+      return "nothing measured";
   }
   return "unknown";
 }

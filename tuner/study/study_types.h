@@ -75,15 +75,19 @@ struct TaskStatus {
 };
 
 enum class StopReason {
-  kNone,            // Goes on.
-  kTrials,          // The budget is spent.
-  kTime,            // --time.
-  kGain,            // The predicted gain is under --until-gain.
-  kNoTaskLeft,      // Every task is exhausted, at its bound, or without gain.
-  kInterrupted,     // Ctrl-C; resumable.
-  kCancelled,       // tuner cancel.
-  kMeasurerSilent,  // No result for too long, and the measurer says why; resumable.
+  kNone,             // Goes on.
+  kTrials,           // The budget is spent.
+  kTime,             // --time.
+  kGain,             // The predicted gain is under --until-gain.
+  kNoTaskLeft,       // Every task is exhausted, at its bound, or without gain.
+  kInterrupted,      // Ctrl-C; resumable.
+  kCancelled,        // tuner cancel.
+  kMeasurerSilent,   // No result for too long, and the measurer says why; resumable.
+  kNothingMeasured,  // All that was tried has failed: the study has.
 };
+
+// The trials are over, whatever became of them: by the budget, the time, or the search.
+bool IsOver(StopReason reason);
 
 // "trials", "time", ...: for people and JSON.
 absl::string_view StopReasonName(StopReason reason);
@@ -157,6 +161,7 @@ struct StudyProgress {
 
 struct StudyResult {
   StopReason reason = StopReason::kNone;
+  std::string detail = {};  // As stored: the reason, and what there is to say about it.
   StudyProgress progress = {};
 };
 
