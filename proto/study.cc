@@ -56,6 +56,8 @@ absl::string_view StudyStateName(StudyState state) {
       return "failed";
     case StudyState::kCancelled:
       return "cancelled";
+    case StudyState::kParked:
+      return "parked";
   }
   return "unknown";
 }
@@ -73,6 +75,8 @@ bool CanFollow(StudyState from, StudyState to) {
       return true;  // Also running to queued: a tuner that hands a study back.
     case StudyState::kInterrupted:
       return to != StudyState::kDone;  // It must run to get done.
+    case StudyState::kParked:
+      return to != StudyState::kDone;
     case StudyState::kFailed:
     case StudyState::kCancelled:
       return to == StudyState::kQueued || to == StudyState::kRunning;

@@ -60,8 +60,9 @@ enum class StudyState {
   kDone = 4,
   kFailed = 5,
   kCancelled = 6,
+  kParked = 7,  // Nobody goes on with it until `resume`: its processes crashed.
 };
-inline constexpr int kStudyStateCount = 6;
+inline constexpr int kStudyStateCount = 7;
 
 // "queued", "running", ...
 absl::string_view StudyStateName(StudyState state);

@@ -56,6 +56,7 @@ constexpr std::pair<ErrorCode, absl::StatusCode> kKinds[] = {
     {ErrorCode::kModelChanged, absl::StatusCode::kInvalidArgument},
     {ErrorCode::kNothingMeasured, absl::StatusCode::kUnavailable},
     {ErrorCode::kStudyOwned, absl::StatusCode::kUnavailable},
+    {ErrorCode::kStudyParked, absl::StatusCode::kUnavailable},
     {ErrorCode::kTrackerUnreachable, absl::StatusCode::kUnavailable},
     {ErrorCode::kTrackerProtocol, absl::StatusCode::kInvalidArgument},
     {ErrorCode::kNoWorker, absl::StatusCode::kNotFound},

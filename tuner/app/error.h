@@ -54,6 +54,7 @@ enum class ErrorCode : int {
   kModelChanged = 604,
   kNothingMeasured = 605,
   kStudyOwned = 606,
+  kStudyParked = 607,
   kTrackerUnreachable = 701,
   kTrackerProtocol = 702,
   kNoWorker = 703,

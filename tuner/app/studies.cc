@@ -11,7 +11,9 @@ namespace burnish {
 namespace {
 
 // The study will not go on by itself.
-bool IsOver(StudyState state) { return IsTerminal(state) || state == StudyState::kInterrupted; }
+bool IsOver(StudyState state) {
+  return IsTerminal(state) || state == StudyState::kInterrupted || state == StudyState::kParked;
+}
 
 }  // namespace
 

@@ -202,11 +202,9 @@ absl::StatusOr<FollowedRun> TunerClient::Follow(
     }
     if (!update.has_end()) continue;
     ended = true;
-    const v1::StudyEnd& end = update.end();
-    // A reason of a newer daemon has no name here; that the study ended counts.
-    run.reason = FromProto(end.reason()).value_or(StopReason::kNone);
-    run.error = WithErrorDetail(absl::Status(FromProto(end.status_code()), end.message()),
-                                end.detail().SerializeAsString());
+    const StudyEnding ending = FromProto(update.end());
+    run.reason = ending.reason;
+    run.error = ending.error;
   }
   impl_->BeginFollowing(nullptr);
   const grpc::Status finished = reader->Finish();

@@ -47,6 +47,9 @@ v1::StudySummary ToProto(const StudySummary& summary) {
   message.set_task_count(summary.task_count);
   message.set_log_length(summary.log_length);
   message.set_open_job_count(summary.open_job_count);
+  message.set_owner(summary.lease.owner);
+  message.set_lease_expires_ns(summary.lease.expires_ns);
+  message.set_crash_count(summary.crash_count);
   return message;
 }
 
@@ -61,7 +64,9 @@ absl::StatusOr<StudySummary> FromProto(const v1::StudySummary& message) {
                                 .updated_ns = message.updated_ns()},
                       .task_count = message.task_count(),
                       .log_length = message.log_length(),
-                      .open_job_count = message.open_job_count()};
+                      .open_job_count = message.open_job_count(),
+                      .lease = {.owner = message.owner(), .expires_ns = message.lease_expires_ns()},
+                      .crash_count = message.crash_count()};
 }
 
 v1::StudyView ToProto(const StudyView& view) {
@@ -187,6 +192,21 @@ absl::StatusOr<StudyProgress> FromProto(const v1::StudyProgress& message) {
          .exhausted = in.exhausted()});
   }
   return progress;
+}
+
+v1::StudyEnd ToProto(const StudyEnding& ending) {
+  v1::StudyEnd message;
+  message.set_reason(ToProto(ending.reason));
+  message.set_status_code(ToProto(ending.error.code()));
+  message.set_message(std::string(ending.error.message()));
+  message.mutable_detail()->ParseFromString(ErrorDetailOf(ending.error));
+  return message;
+}
+
+StudyEnding FromProto(const v1::StudyEnd& message) {
+  const absl::Status error(FromProto(message.status_code()), message.message());
+  return {.reason = FromProto(message.reason()).value_or(StopReason::kNone),
+          .error = WithErrorDetail(error, message.detail().SerializeAsString())};
 }
 
 v1::FindBestRequest ToProto(const BestQuery& query) {

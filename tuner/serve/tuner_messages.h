@@ -26,6 +26,15 @@ absl::StatusOr<StudyView> FromProto(const v1::StudyView& message);
 v1::StudyProgress ToProto(const StudyProgress& progress);
 absl::StatusOr<StudyProgress> FromProto(const v1::StudyProgress& message);
 
+// How a run ended: by itself, or before the study was done.
+struct StudyEnding {
+  StopReason reason = StopReason::kNone;
+  absl::Status error = {};  // OK: the study is done.
+};
+v1::StudyEnd ToProto(const StudyEnding& ending);
+// A reason that has no name here, as of a newer version, is kNone: that it ended counts.
+StudyEnding FromProto(const v1::StudyEnd& message);
+
 v1::FindBestRequest ToProto(const BestQuery& query);
 absl::StatusOr<BestQuery> FromProto(const v1::FindBestRequest& message);
 v1::FindBestResponse ToProto(const BestAnswer& answer);

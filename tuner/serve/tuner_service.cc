@@ -43,14 +43,9 @@ class Slot {
   const bool ok_;
 };
 
-v1::StudyEnd ToProto(const StudyNews& news) {
-  v1::StudyEnd end;
-  if (!news.ended) return end;
-  end.set_reason(ToProto(news.reason));
-  end.set_status_code(burnish::ToProto(news.error.code()));
-  end.set_message(std::string(news.error.message()));
-  end.mutable_detail()->ParseFromString(ErrorDetailOf(news.error));
-  return end;
+v1::StudyEnd EndOf(const StudyNews& news) {
+  if (!news.ended) return {};
+  return ToProto(StudyEnding{.reason = news.reason, .error = news.error});
 }
 
 }  // namespace
@@ -248,7 +243,7 @@ absl::Status TunerService::Impl::WatchView(const std::string& id, absl::Duration
   }));
   if (stopping_) return absl::OkStatus();
   v1::StudyUpdate update;
-  *update.mutable_end() = ToProto(options_.host->Wait(id, -1, absl::ZeroDuration()));
+  *update.mutable_end() = EndOf(options_.host->Wait(id, -1, absl::ZeroDuration()));
   writer.Write(update);
   return absl::OkStatus();
 }
@@ -267,7 +262,7 @@ void TunerService::Impl::WatchProgress(const std::string& id, absl::Duration int
     if (news.version == 0 || news.ended) {
       // A host that stops ends its runs: the next daemon goes on with them.
       if (stopping_) return;
-      *update.mutable_end() = ToProto(news);
+      *update.mutable_end() = EndOf(news);
       writer.Write(update);
       return;
     }

@@ -19,6 +19,7 @@ constexpr Row<StudyState, v1::StudySummary::State> kStates[] = {
     {StudyState::kDone, v1::StudySummary::DONE},
     {StudyState::kFailed, v1::StudySummary::FAILED},
     {StudyState::kCancelled, v1::StudySummary::CANCELLED},
+    {StudyState::kParked, v1::StudySummary::PARKED},
 };
 
 constexpr Row<StopReason, v1::StudyEnd::Reason> kReasons[] = {

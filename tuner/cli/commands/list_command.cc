@@ -22,7 +22,7 @@ class ListCommand : public Command {
   std::string example() const override { return "tuner list --state interrupted"; }
   void AddOptions(CommandOptions& options) override {
     options.Choice("--state", &state_,
-                   {"queued", "running", "interrupted", "done", "failed", "cancelled"},
+                   {"queued", "running", "interrupted", "done", "failed", "cancelled", "parked"},
                    "only those in this state");
     options.Value("--limit", "N", &limit_, 1, 10000, "how many at most");
     options.Setting("server");
