@@ -7,8 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "tuner/cli/commands/commands.h"
 #include "tuner/cli/run_cli.h"
+#include "tuner/serve/study_process_main.h"
 
 namespace {
 
@@ -21,6 +23,10 @@ int TerminalColumns() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // Of `tuner serve`, and of nobody else: no command that a user has.
+  if (argc == 2 && absl::string_view(argv[1]) == burnish::kStudyProcessArgument) {
+    return burnish::StudyProcessMain({});
+  }
   std::ios::sync_with_stdio(false);
   const bool terminal = isatty(STDERR_FILENO) == 1;
   const char* no_color = std::getenv("NO_COLOR");
