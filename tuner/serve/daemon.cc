@@ -25,6 +25,7 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const DaemonOptions& optio
                        .clock = options.clock,
                        .tracker = embedded ? daemon->farm_->tracker() : options.tracker,
                        .idle = embedded,
+                       .program = options.program,
                        .row = std::move(row),
                        .models_folder = options.models_folder,
                        .running_max = options.running_max});

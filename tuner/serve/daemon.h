@@ -27,6 +27,7 @@ struct DaemonOptions {
   std::string tracker = {};            // Address; empty: a farm on this machine.
   MachineRowOptions row = {};          // Of what measures; `tracker` is taken from above.
   std::string models_folder = {};      // Of model files that were sent; made when one comes.
+  StudyProgram program = {};           // Of the studies' processes.
   int running_max = 4;                 // Studies at the same time; others wait in line.
   int64_t model_bytes_max = int64_t{1} << 30;  // Of a model file that is sent.
 };

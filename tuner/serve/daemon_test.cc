@@ -1,6 +1,8 @@
-// A daemon and its client in one process. The studies have no trials: they need no farm.
+// A daemon and its client in one process, and a process per study. The studies have no trials: they
+// need no farm.
 #include "tuner/serve/daemon.h"
 
+#include <cstdlib>
 #include <optional>
 #include <string>
 #include <thread>
@@ -9,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status_matchers.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tuner/app/error.h"
 #include "tuner/app/new_study.h"
@@ -24,7 +27,9 @@ class DaemonTest : public ::testing::Test {
   void SetUp() override {
     ASSERT_OK_AND_ASSIGN(TempDir folder, TempDir::Create("daemon_test"));
     folder_.emplace(std::move(folder));
-    ASSERT_OK_AND_ASSIGN(database_, OpenDatabase("memory:"));
+    ASSERT_OK_AND_ASSIGN(database_, OpenDatabase(absl::StrCat(folder_->path(), "/studies.db")));
+    crashes_ = absl::StrCat(folder_->path(), "/crashes");
+    setenv("BURNISH_TEST_CRASHES", crashes_.c_str(), /*overwrite=*/1);
     ASSERT_OK_AND_ASSIGN(spec_, CompleteStudySpec({.task = "matmul:m=4,n=4,k=4",
                                                    .target = "cpu:arch=znver3,threads=1",
                                                    .scheduler = "default"}));
@@ -44,12 +49,25 @@ class DaemonTest : public ::testing::Test {
                                     .listen = absl::StrCat("unix:", folder_->path(), "/daemon"),
                                     .tracker = absl::StrCat("unix:", folder_->path(), "/none"),
                                     .models_folder = folder_->path(),
+                                    .program = {.path = "tuner/serve/crashing_study_process"},
                                     .model_bytes_max = 16}));
     serving_ = std::thread([this] { served_ = daemon_->Serve(); });
     return absl::OkStatus();
   }
 
+  // Crashes of study processes from now on: see crashing_study_process_main.cc.
+  void SetCrashes(const std::string& crashes) {
+    ASSERT_TRUE(WriteFileAtomically(crashes_, crashes).ok());
+  }
+  static StudySpec SpecOf(const std::string& task) {
+    const absl::StatusOr<StudySpec> spec = CompleteStudySpec(
+        {.task = task, .target = "cpu:arch=znver3,threads=1", .scheduler = "default"});
+    EXPECT_TRUE(spec.ok()) << spec.status();
+    return *spec;
+  }
+
   std::optional<TempDir> folder_;
+  std::string crashes_;
   Database database_;
   StudySpec spec_;
   std::unique_ptr<Daemon> daemon_;
@@ -90,6 +108,94 @@ TEST_F(DaemonTest, ErrorsCrossTheNetworkWithTheirNumbers) {
   ASSERT_TRUE(WriteFileAtomically(model, std::string(17, 'x')).ok());
   ASSERT_OK_AND_ASSIGN(const StudySpec large, CompleteStudySpec({.model_path = model}));
   EXPECT_EQ(ErrorCodeOf(client.Submit(large).status()), ErrorCode::kModelTooLarge);
+}
+
+// The crash of one study is no matter of the others, nor of the daemon.
+TEST_F(DaemonTest, AStudyThatCrashesTwiceIsParkedAndTheOthersEndWell) {
+  const std::string bad = "matmul:m=5,n=5,k=5";
+  SetCrashes("run " + bad);
+  ASSERT_TRUE(Serve().ok());
+  TunerClient client(daemon_->address());
+  ASSERT_OK_AND_ASSIGN(const std::string crashing, client.Submit(SpecOf(bad)));
+  ASSERT_OK_AND_ASSIGN(const std::string other, client.Submit(spec_));
+  ASSERT_OK_AND_ASSIGN(const FollowedRun parked, client.Follow(crashing, [](const auto&) {}));
+  EXPECT_EQ(ErrorCodeOf(parked.error), ErrorCode::kStudyParked);
+  EXPECT_EQ(PartsOf(parked.error).where, crashing);
+  ASSERT_OK_AND_ASSIGN(const FollowedRun run, client.Follow(other, [](const auto&) {}));
+  EXPECT_EQ(run.reason, StopReason::kTrials) << run.error;
+  ASSERT_OK_AND_ASSIGN(const StudyView view, client.Get(crashing));
+  EXPECT_EQ(view.summary.study.state, StudyState::kParked);
+  EXPECT_EQ(view.summary.crash_count, 2);
+  EXPECT_THAT(view.summary.study.detail,
+              ::testing::AllOf(::testing::HasSubstr("crashed 2 times, the last time by signal 6"),
+                               ::testing::HasSubstr("a test asked for it"),
+                               ::testing::HasSubstr("`tuner resume " + crashing + "` goes on")));
+  // What made it crash is gone.
+  SetCrashes("");
+  ASSERT_OK_AND_ASSIGN(const std::string resumed, client.Resume(crashing));
+  ASSERT_OK_AND_ASSIGN(const FollowedRun again, client.Follow(crashing, [](const auto&) {}));
+  EXPECT_EQ(again.reason, StopReason::kTrials) << again.error;
+  ASSERT_OK_AND_ASSIGN(const StudyView done, client.Get(crashing));
+  EXPECT_EQ(done.summary.study.state, StudyState::kDone);
+  EXPECT_EQ(done.summary.lease, StudyLease());
+}
+
+TEST_F(DaemonTest, AStudyThatCrashesOnceIsTriedAgain) {
+  SetCrashes("once run " + spec_.task);
+  ASSERT_TRUE(Serve().ok());
+  TunerClient client(daemon_->address());
+  ASSERT_OK_AND_ASSIGN(const std::string id, client.Submit(spec_));
+  ASSERT_OK_AND_ASSIGN(const FollowedRun run, client.Follow(id, [](const auto&) {}));
+  EXPECT_EQ(run.reason, StopReason::kTrials) << run.error;
+  ASSERT_OK_AND_ASSIGN(const StudyView view, client.Get(id));
+  EXPECT_EQ(view.summary.study.state, StudyState::kDone);
+  EXPECT_EQ(view.summary.crash_count, 1);
+}
+
+TEST_F(DaemonTest, AStudyThatCrashesAsItIsPreparedIsAnErrorOfItsSubmit) {
+  SetCrashes("prepare " + spec_.task);
+  ASSERT_TRUE(Serve().ok());
+  TunerClient client(daemon_->address());
+  const absl::Status error = client.Submit(spec_).status();
+  EXPECT_EQ(ErrorCodeOf(error), ErrorCode::kInternal);
+  EXPECT_THAT(error.message(), ::testing::HasSubstr("a test asked for it"));
+  EXPECT_THAT(client.List({}), IsOkAndHolds(::testing::IsEmpty()));
+  SetCrashes("");
+  EXPECT_THAT(client.Submit(spec_), IsOk());
+}
+
+// Of a parked study the next daemon must not try again what ended the processes of this one.
+TEST_F(DaemonTest, AParkedStudyIsNotTakenUp) {
+  spec_.served = true;
+  ASSERT_OK_AND_ASSIGN(const Tuning tuning, PrepareTuning(spec_));
+  ASSERT_OK_AND_ASSIGN(const std::string id,
+                       StoreNewStudy(database_, Clock::Real(), tuning, "parked"));
+  ASSERT_THAT(database_.studies->SetState(id, StudyState::kParked, "crashed", 1), IsOk());
+  ASSERT_TRUE(Serve().ok());
+  TunerClient client(daemon_->address());
+  ASSERT_OK_AND_ASSIGN(const FollowedRun run, client.Follow(id, [](const auto&) {}));
+  EXPECT_EQ(run.reason, StopReason::kNone);
+  EXPECT_EQ(database_.studies->Get(id)->study.state, StudyState::kParked);
+}
+
+TEST_F(DaemonTest, AStudyOfAnotherProcessIsLeftToIt) {
+  spec_.served = true;
+  ASSERT_OK_AND_ASSIGN(const Tuning tuning, PrepareTuning(spec_));
+  ASSERT_OK_AND_ASSIGN(const std::string id,
+                       StoreNewStudy(database_, Clock::Real(), tuning, "another's"));
+  const int64_t now_ns = absl::ToUnixNanos(Clock::Real().WallNow());
+  ASSERT_THAT(database_.studies->SetState(id, StudyState::kRunning, "", now_ns), IsOk());
+  ASSERT_THAT(
+      database_.studies->TakeLease(
+          id, {.owner = "process 1 on elsewhere", .expires_ns = now_ns + (int64_t{1} << 40)},
+          now_ns, ""),
+      IsOk());
+  ASSERT_TRUE(Serve().ok());
+  TunerClient client(daemon_->address());
+  const absl::Status refused = client.Resume(id).status();
+  EXPECT_EQ(ErrorCodeOf(refused), ErrorCode::kStudyOwned);
+  EXPECT_THAT(refused.message(), ::testing::HasSubstr("process 1 on elsewhere"));
+  EXPECT_EQ(database_.studies->Get(id)->study.state, StudyState::kRunning);
 }
 
 TEST_F(DaemonTest, AnAddressThatIsNoneIsRefused) {

@@ -14,15 +14,19 @@
 #include "tuner/app/database.h"
 #include "tuner/app/error.h"
 #include "tuner/app/model_source.h"
-#include "tuner/app/new_study.h"
 #include "tuner/app/study_view.h"
+#include "tuner/app/target_text.h"
 #include "tuner/app/tuning.h"
+#include "tuner/study/state_writer.h"
+#include "tuner/study/study_owner.h"
 
 namespace burnish {
 namespace {
 
 constexpr size_t kEndedMax = 256;  // Studies whose end is remembered for those that watch.
 constexpr int kStudiesPerPage = 1000;
+// Once may be the machine's doing; a study of which two processes end alike ends the third as well.
+constexpr int32_t kCrashesMax = 2;
 
 }  // namespace
 
@@ -39,6 +43,10 @@ absl::Status StudyHost::TakeUp() {
     for (const StudySummary& summary : *page) {
       const Study& study = summary.study;
       if (study.state != StudyState::kRunning && study.state != StudyState::kQueued) continue;
+      if (IsHeld(summary)) {
+        LogWarning(absl::StrCat("study ", study.id, " is left to ", summary.lease.owner));
+        continue;
+      }
       ASSIGN_OR_RETURN(const StudySpec spec, ParseStudySpec(study));
       if (spec.served) ids.push_back(study.id);
     }
@@ -51,6 +59,12 @@ absl::Status StudyHost::TakeUp() {
     Enqueue(*id);
   }
   return absl::OkStatus();
+}
+
+bool StudyHost::IsHeld(const StudySummary& summary) const {
+  const StudyLease& lease = summary.lease;
+  return !lease.owner.empty() && lease.expires_ns > absl::ToUnixNanos(options_.clock->WallNow()) &&
+         !HasEnded(lease.owner);
 }
 
 // Each model has a folder of its own, so that weights which a hostile one claims to have beside it
@@ -78,21 +92,20 @@ absl::StatusOr<std::string> StudyHost::Submit(StudySpec spec, absl::string_view 
   const std::string title = TitleOf(spec);
   spec.out_path.clear();
   spec.served = true;
-  Tuning tuning;
-  {
-    const std::lock_guard<std::mutex> lock(preparing_);
-    if (!spec.model_path.empty()) RETURN_IF_ERROR(KeepModel(spec, model));
-    ASSIGN_OR_RETURN(tuning, PrepareTuning(spec));
-    tuning.graph = {};  // The weights: a study needs the tasks alone.
-  }
   // Not the client's: its machine is not the one that measures.
-  ASSIGN_OR_RETURN(MachineRow row, FindMachineRow(options_.row, tuning.target));
+  ASSIGN_OR_RETURN(const Target target, ResolveTarget(spec.target, 0));
+  ASSIGN_OR_RETURN(MachineRow row, FindMachineRow(options_.row, target));
   if (!row.trouble.ok()) {
     LogWarning(absl::StrCat("study without a calibration row: ", row.trouble.message()));
   }
-  tuning.spec.calibration = std::move(row.row);
-  ASSIGN_OR_RETURN(const std::string id,
-                   StoreNewStudy(*options_.database, *options_.clock, tuning, title));
+  spec.calibration = std::move(row.row);
+  std::string id;
+  {
+    const std::lock_guard<std::mutex> lock(preparing_);
+    if (!spec.model_path.empty()) RETURN_IF_ERROR(KeepModel(spec, model));
+    StudyProcess process(options_.program, options_.database->url);
+    ASSIGN_OR_RETURN(id, process.Create(spec, title));
+  }
   const std::lock_guard<std::mutex> lock(mutex_);
   Enqueue(id);
   return id;
@@ -105,13 +118,24 @@ absl::Status StudyHost::Resume(const std::string& id) {
     return MakeError(ErrorCode::kStudyState, absl::StrCat(id, " is done"), id,
                      "submit again for more trials");
   }
-  const std::lock_guard<std::mutex> lock(mutex_);
-  if (const auto run = runs_.find(id); run != runs_.end() && !run->second.news.ended) {
-    return absl::OkStatus();
+  const auto runs_here = [&] {
+    const auto run = runs_.find(id);
+    return run != runs_.end() && !run->second.news.ended;
+  };
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (runs_here()) return absl::OkStatus();
   }
+  if (IsHeld(*summary)) {
+    return WithError(LeaseHeld(id, summary->lease.owner), ErrorCode::kStudyOwned, id);
+  }
+  // Whoever resumes it says that it may crash as often again.
+  const absl::Status counted = options_.database->studies->SetCrashCount(id, 0);
+  RETURN_IF_ERROR(DatabaseError(counted, options_.database->url));
   // From now on this daemon's, or its successor's.
   SetState(id, StudyState::kQueued, "waits for its turn");
-  Enqueue(id);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!runs_here()) Enqueue(id);
   return absl::OkStatus();
 }
 
@@ -136,87 +160,123 @@ void StudyHost::StartWaiting() {
 }
 
 void StudyHost::RunStudy(const std::string& id) {
-  const auto run = [&]() -> absl::StatusOr<StudyResult> {
-    const absl::StatusOr<StudySummary> summary = options_.database->studies->Get(id);
-    RETURN_IF_ERROR(DatabaseError(summary.status(), options_.database->url));
-    if (summary->study.state == StudyState::kCancelled) {
-      return StudyResult{.reason = StopReason::kCancelled};
-    }
-    ASSIGN_OR_RETURN(const StudySpec spec, ParseStudySpec(summary->study));
-    absl::StatusOr<Tuning> tuning;
-    {
-      const std::lock_guard<std::mutex> lock(preparing_);
-      tuning = PrepareTuning(spec);
-      if (tuning.ok()) tuning->graph = {};  // The weights: a run needs the tasks alone.
-    }
-    if (!tuning.ok()) {
-      SetState(id, StudyState::kFailed, tuning.status().message());
-      return tuning.status();
-    }
-    return RunPrepared(id, *tuning);
-  };
-  End(id, run());
+  while (true) {
+    absl::StatusOr<StudyProcessEnd> end = RunInProcess(id);
+    if (!end.ok()) end = StudyProcessEnd{.ending = {.error = end.status()}};
+    const bool again = Settle(id, *end);
+    if (!again) return End(id, *end);
+  }
 }
 
-absl::StatusOr<StudyResult> StudyHost::RunPrepared(const std::string& id, const Tuning& tuning) {
-  StudyRun* run = nullptr;
+absl::StatusOr<StudyProcessEnd> StudyHost::RunInProcess(const std::string& id) {
+  const absl::StatusOr<StudySummary> summary = options_.database->studies->Get(id);
+  RETURN_IF_ERROR(DatabaseError(summary.status(), options_.database->url));
+  if (summary->study.state == StudyState::kCancelled) {
+    return StudyProcessEnd{
+        .ending = {.reason = StopReason::kCancelled,
+                   .error = MakeError(ErrorCode::kInterrupted, "the study was cancelled", id)}};
+  }
+  const auto process = std::make_shared<StudyProcess>(options_.program, options_.database->url);
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    runs_[id].run = std::make_unique<StudyRun>(
-        StudyRunOptions{.study_id = id,
-                        .tuning = &tuning,
-                        .database = options_.database,
-                        .clock = options_.clock,
-                        .tracker = options_.tracker,
-                        .idle = options_.idle,
-                        .on_progress =
-                            [this, id](const StudyProgress& progress) {
-                              const std::lock_guard<std::mutex> lock(mutex_);
-                              StudyNews& news = runs_[id].news;
-                              ++news.version;
-                              news.progress = progress;
-                              changed_.notify_all();
-                            },
-                        // A daemon outlives its farm's absences.
-                        .patience = absl::InfiniteDuration()});
-    run = runs_[id].run.get();
-    if (stopping_) run->Interrupt();
+    runs_[id].process = process;
+    if (stopping_) process->Interrupt();
   }
-  absl::StatusOr<StudyResult> result = run->Run();
-  const std::lock_guard<std::mutex> lock(mutex_);
-  runs_[id].run.reset();
-  return result;
+  std::unique_lock<std::mutex> preparing(preparing_);
+  return process->Run(
+      id, options_.tracker, options_.idle,
+      {.on_prepared = [&preparing] { preparing.unlock(); },
+       .on_progress = [this, &id](const StudyProgress& progress) { NoteProgress(id, progress); }});
 }
 
-void StudyHost::End(const std::string& id, const absl::StatusOr<StudyResult>& result) {
+void StudyHost::NoteProgress(const std::string& id, const StudyProgress& progress) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (stopping_ && result.ok() && result->reason == StopReason::kInterrupted) {
-    SetState(id, StudyState::kQueued, "its daemon was stopped");
-  }
   StudyNews& news = runs_[id].news;
   ++news.version;
-  news.ended = true;
-  news.error = result.status();
-  if (result.ok()) {
-    news.reason = result->reason;
-    news.error = StopError(*result, id);
-    news.progress = result->progress;
+  news.progress = progress;
+  changed_.notify_all();
+}
+
+bool StudyHost::Settle(const std::string& id, StudyProcessEnd& end) {
+  bool stopping = false;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    stopping = stopping_;
   }
+  if (!end.crash.empty()) {
+    // One that was killed because it did not end in time has crashed as little.
+    if (!stopping) return SettleCrash(id, end);
+    end.ending.reason = StopReason::kInterrupted;
+  }
+  if (stopping && end.ending.reason == StopReason::kInterrupted) {
+    SetState(id, StudyState::kQueued, "its daemon was stopped");
+    return false;
+  }
+  // A run that was refused is another process's study; one that ran has said itself how it ended.
+  const ErrorCode code =
+      end.ending.error.ok() ? ErrorCode::kStudyOwned : ErrorCodeOf(end.ending.error);
+  if (end.ending.reason != StopReason::kNone || code == ErrorCode::kStudyOwned ||
+      code == ErrorCode::kStudyState) {
+    return false;
+  }
+  SetState(id, StudyState::kFailed, end.ending.error.message());
+  return false;
+}
+
+bool StudyHost::SettleCrash(const std::string& id, StudyProcessEnd& end) {
+  StudyStore& studies = *options_.database->studies;
+  const absl::StatusOr<StudySummary> summary = studies.Get(id);
+  const int32_t count = (summary.ok() ? summary->crash_count : 0) + 1;
+  // A count that cannot be written makes for one more attempt, after the next start.
+  const absl::Status counted = studies.SetCrashCount(id, count);
+  LogError(absl::StrCat("study ", id, ": its process crashed: ", end.crash, " (", count, " of ",
+                        kCrashesMax, ")"));
+  if (count < kCrashesMax && counted.ok()) {
+    SetState(id, StudyState::kQueued,
+             absl::StrCat("its process crashed: ", end.crash, "; it is tried once more"));
+    return true;
+  }
+  const std::string why = absl::StrCat("its process crashed ", count, " times, the last time by ",
+                                       end.crash, "; `tuner resume ", id, "` goes on with it");
+  SetState(id, StudyState::kParked, why);
+  end.ending.error = MakeError(ErrorCode::kStudyParked, why, id);
+  return false;
+}
+
+void StudyHost::End(const std::string& id, const StudyProcessEnd& end) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  Run& run = runs_[id];
+  run.process.reset();
+  --running_count_;
+  StudyNews& news = run.news;
+  ++news.version;
+  news.ended = true;
+  news.reason = end.ending.reason;
+  news.error = end.ending.error;
+  if (end.progress.has_value()) news.progress = end.progress;
   LogInfo(absl::StrCat("study ", id, " ended: ",
                        news.error.ok() ? std::string(StopReasonName(news.reason))
                                        : std::string(news.error.message())));
   ended_.push_back(id);
-  --running_count_;
   Forget();
   StartWaiting();
   changed_.notify_all();
 }
 
-void StudyHost::SetState(const std::string& id, StudyState state, absl::string_view detail) const {
-  const absl::Status status = options_.database->studies->SetState(
-      id, state, detail, absl::ToUnixNanos(options_.clock->WallNow()));
+bool StudyHost::WaitOrStop(absl::Duration time) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  return !changed_.wait_for(lock, absl::ToChronoNanoseconds(time), [this] { return stopping_; });
+}
+
+void StudyHost::SetState(const std::string& id, StudyState state, absl::string_view detail) {
+  const absl::Status status = WriteState(*options_.database->studies,
+                                         {.study_id = id,
+                                          .state = state,
+                                          .detail = std::string(detail),
+                                          .now_ns = absl::ToUnixNanos(options_.clock->WallNow())},
+                                         [this](absl::Duration time) { return WaitOrStop(time); });
   if (!status.ok()) {
-    LogWarning(absl::StrCat("study ", id, " keeps its state: ", std::string(status.message())));
+    LogError(absl::StrCat("study ", id, " keeps its state: ", std::string(status.message())));
   }
 }
 
@@ -249,7 +309,7 @@ void StudyHost::Stop() {
     stopping_ = true;
     changed_.notify_all();
     for (auto& [id, run] : runs_) {
-      if (run.run != nullptr) run.run->Interrupt();
+      if (run.process != nullptr) run.process->Interrupt();
       if (run.thread.joinable()) threads.push_back(std::move(run.thread));
     }
   }

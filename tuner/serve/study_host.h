@@ -1,5 +1,6 @@
-// The daemon's studies: several at once, each on a thread of its own, against one farm and one
-// database. No network here; tuner_service.h is that.
+// The daemon's studies: several at once, each in a process of its own (study_process.h), against
+// one farm and one database. Whatever a study does to its process, the others go on; one whose
+// processes have crashed twice is parked. No network here; tuner_service.h is that.
 #ifndef TUNER_SERVE_STUDY_HOST_H_
 #define TUNER_SERVE_STUDY_HOST_H_
 
@@ -22,7 +23,7 @@
 #include "db/open.h"
 #include "proto/study.h"
 #include "tuner/app/machine_row.h"
-#include "tuner/app/study_run.h"
+#include "tuner/serve/study_process.h"
 #include "tuner/study/study_types.h"
 
 namespace burnish {
@@ -32,6 +33,7 @@ struct StudyHostOptions {
   const Clock* clock = nullptr;        // Not null, outlives the host.
   std::string tracker = {};            // Address.
   bool idle = false;                   // See StudyRunOptions.
+  StudyProgram program = {};           // Of the studies' processes.
   MachineRowOptions row = {};          // Which calibration row new studies get.
   std::string models_folder = {};      // Of model files that were sent; made when one comes.
   int running_max = 4;                 // Others wait in line, oldest first.
@@ -60,7 +62,8 @@ class StudyHost {
   // durable when this returns its id. Errors: of the model and the spec (B01xx, B03xx), B05xx,
   // B0204: the file cannot be kept.
   absl::StatusOr<std::string> Submit(StudySpec spec, absl::string_view model);
-  // `id`: whole. One that runs or waits is left as it is. Errors: B0601, B0602 it is done, B05xx.
+  // `id`: whole. One that runs or waits is left as it is. Errors: B0601, B0602 it is done, B0606
+  // another process runs it, B05xx.
   absl::Status Resume(const std::string& id);
 
   // Waits until the study's version is not `seen`, or the timeout.
@@ -71,7 +74,7 @@ class StudyHost {
 
  private:
   struct Run {
-    std::unique_ptr<StudyRun> run;  // While it runs.
+    std::shared_ptr<StudyProcess> process;  // While it runs.
     std::thread thread;
     StudyNews news;
   };
@@ -80,10 +83,17 @@ class StudyHost {
   void Enqueue(const std::string& id);  // With the lock held.
   void StartWaiting();                  // With the lock held.
   void RunStudy(const std::string& id);
-  absl::StatusOr<StudyResult> RunPrepared(const std::string& id, const Tuning& tuning);
-  void End(const std::string& id, const absl::StatusOr<StudyResult>& result);
-  // An error is logged: the study stays as it was, which a resume can do with.
-  void SetState(const std::string& id, StudyState state, absl::string_view detail) const;
+  absl::StatusOr<StudyProcessEnd> RunInProcess(const std::string& id);
+  // Stores what became of the study, where its process has not. True: it is to be tried again.
+  bool Settle(const std::string& id, StudyProcessEnd& end);
+  bool SettleCrash(const std::string& id, StudyProcessEnd& end);
+  // Tried until it is written or the host stops (state_writer.h); without the lock held.
+  void SetState(const std::string& id, StudyState state, absl::string_view detail);
+  bool WaitOrStop(absl::Duration time);
+  void NoteProgress(const std::string& id, const StudyProgress& progress);
+  void End(const std::string& id, const StudyProcessEnd& end);
+  // Whether another process runs the study, as far as anybody here can tell.
+  bool IsHeld(const StudySummary& summary) const;
   void Forget();  // Old ends, with the lock held.
 
   const StudyHostOptions options_;

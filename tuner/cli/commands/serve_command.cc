@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/logging.h"
+#include "base/self_path.h"
 #include "base/status_macros.h"
 #include "proto/door.h"
 #include "tuner/app/database.h"
@@ -13,6 +14,7 @@
 #include "tuner/cli/context.h"
 #include "tuner/cli/interrupt_watcher.h"
 #include "tuner/serve/daemon.h"
+#include "tuner/serve/study_process_main.h"
 
 namespace burnish {
 namespace {
@@ -43,6 +45,13 @@ class ServeCommand : public Command {
         WithError(CheckDoor(listen_, Door::kListen, insecure_), ErrorCode::kUsage, "--listen"));
     InterruptWatcher interrupts;
     ASSIGN_OR_RETURN(const Database database, context.OpenDatabase());
+    // A process of its own per study: it needs a database that others can open, too.
+    if (DatabasePath(database.url).empty()) {
+      return MakeError(ErrorCode::kDatabaseScheme, "a daemon's studies are processes of their own",
+                       database.url, "a file: --db FILE");
+    }
+    const absl::StatusOr<std::string> program = FindProgram("tuner/tuner");
+    RETURN_IF_ERROR(WithError(program.status(), ErrorCode::kProgramMissing));
     ASSIGN_OR_RETURN(
         const std::unique_ptr<Daemon> daemon,
         Daemon::Start({.database = &database,
@@ -51,6 +60,7 @@ class ServeCommand : public Command {
                        .tracker = context.settings().Get("tracker"),
                        .row = context.RowOptions(/*tracker=*/""),
                        .models_folder = absl::StrCat(DatabasePath(database.url), ".models"),
+                       .program = {.path = *program, .args = {kStudyProcessArgument}},
                        .running_max = static_cast<int>(running_max_),
                        .model_bytes_max = model_mib_ << 20}));
     Announce(context, daemon->address(), daemon->farm());
