@@ -109,13 +109,14 @@ bool Disqualifies(FailureKind kind) {
     case FailureKind::kRunTimeout:
     case FailureKind::kCrashed:
     case FailureKind::kWrongResult:
-    case FailureKind::kPoisoned:
       return true;
     // These may be the machine's doing: another worker, or the same one at another time, may
     // succeed. One good measurement then outweighs them.
     case FailureKind::kBuildTimeout:
     case FailureKind::kOutOfMemory:
     case FailureKind::kDeviceError:
+    // Inferred from workers that were lost; who lifts it and measures knows better.
+    case FailureKind::kPoisoned:
     case FailureKind::kWorkerLost:
     case FailureKind::kCancelled:
     case FailureKind::kParked:

@@ -224,7 +224,8 @@ absl::string_view FailureKindName(FailureKind kind) {
 }
 
 bool CountsAsTrial(FailureKind kind) {
-  return kind != FailureKind::kWorkerLost && kind != FailureKind::kCancelled;
+  return kind != FailureKind::kWorkerLost && kind != FailureKind::kCancelled &&
+         kind != FailureKind::kParked;
 }
 
 v1::Failure ToProto(const Failure& failure) {

@@ -81,7 +81,7 @@ bool CanFollow(StudyState from, StudyState to) {
     case StudyState::kCancelled:
       return to == StudyState::kQueued || to == StudyState::kRunning;
     case StudyState::kDone:
-      return false;
+      return to == StudyState::kQueued;  // `retry` has found it something to do.
   }
   return false;
 }

@@ -60,7 +60,7 @@ enum class StudyState {
   kDone = 4,
   kFailed = 5,
   kCancelled = 6,
-  kParked = 7,  // Nobody goes on with it until `resume`: its processes crashed.
+  kParked = 7,  // Nobody goes on with it until `resume`: its processes crashed, or the farm gave up.
 };
 inline constexpr int kStudyStateCount = 7;
 

@@ -116,6 +116,7 @@ TEST_F(LocalRunTest, AnEndBeforeItsTimeSaysWhyAndOfWhichStudy) {
   EXPECT_EQ(PartsOf(silent).hint, "");  // How to go on is the front end's to say.
   EXPECT_EQ(ErrorCodeOf(error(StopReason::kMeasurerSilent, absl::FailedPreconditionError("none"))),
             ErrorCode::kNoMatchingWorker);
+  EXPECT_EQ(ErrorCodeOf(error(StopReason::kParked, absl::OkStatus())), ErrorCode::kStudyParked);
   EXPECT_EQ(ErrorCodeOf(error(StopReason::kNothingMeasured, absl::OkStatus())),
             ErrorCode::kNothingMeasured);
   EXPECT_EQ(ErrorCodeOf(error(StopReason::kInterrupted, absl::OkStatus())),

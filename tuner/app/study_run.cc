@@ -217,6 +217,8 @@ absl::Status StopError(const StudyResult& result, const std::string& study_id) {
                            ? ErrorCode::kNoMatchingWorker
                            : ErrorCode::kTrackerUnreachable,
                        result.progress.health.message(), study_id);
+    case StopReason::kParked:
+      return MakeError(ErrorCode::kStudyParked, result.detail, study_id);
     case StopReason::kNothingMeasured:
       return MakeError(ErrorCode::kNothingMeasured, result.detail, study_id);
     default:

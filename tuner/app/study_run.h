@@ -49,8 +49,8 @@ class StudyRun {
   std::unique_ptr<Impl> impl_;
 };
 
-// Why a run ended before the study was done: B0605, B0701, B0706, B0905; OK if it is done. Whoever
-// prints the error says how to go on.
+// Why a run ended before the study was done: B0605, B0607, B0701, B0706, B0905; OK if it is done.
+// Whoever prints the error says how to go on.
 absl::Status StopError(const StudyResult& result, const std::string& study_id);
 
 }  // namespace burnish

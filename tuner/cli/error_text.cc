@@ -79,8 +79,8 @@ constexpr ErrorInfo kErrors[] = {
     {ErrorCode::kStudyOwned, EX_TEMPFAIL, "another process runs the study",
      "tuner watch STUDY follows it, tuner cancel STUDY ends it; if that process hangs, end it "
      "first"},
-    {ErrorCode::kStudyParked, EX_SOFTWARE, "the study's processes crashed; it is parked",
-     "tuner resume STUDY tries it again; please report the crash"},
+    {ErrorCode::kStudyParked, EX_TEMPFAIL, "the study is parked",
+     "tuner status STUDY says why; tuner resume STUDY goes on with it"},
     {ErrorCode::kTrackerUnreachable, EX_UNAVAILABLE, "no tracker answers",
      "start one: tracker --listen ADDR; or leave --tracker out to use this machine"},
     {ErrorCode::kTrackerProtocol, EX_PROTOCOL, "the tracker speaks another version",

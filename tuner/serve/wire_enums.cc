@@ -32,6 +32,7 @@ constexpr Row<StopReason, v1::StudyEnd::Reason> kReasons[] = {
     {StopReason::kCancelled, v1::StudyEnd::CANCELLED},
     {StopReason::kMeasurerSilent, v1::StudyEnd::MEASURER_SILENT},
     {StopReason::kNothingMeasured, v1::StudyEnd::NOTHING_MEASURED},
+    {StopReason::kParked, v1::StudyEnd::PARKED},
 };
 
 constexpr Row<BestOrigin, v1::TaskProgress::BestOrigin> kOrigins[] = {

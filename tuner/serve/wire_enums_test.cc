@@ -26,8 +26,7 @@ void ExpectSameEnums(int first, int count) {
 
 TEST(WireEnumsTest, EveryValueGoesOverAndBackAndOthersAreRefused) {
   ExpectSameEnums<StudyState, v1::StudySummary::State>(1, kStudyStateCount);
-  ExpectSameEnums<StopReason, v1::StudyEnd::Reason>(
-      0, static_cast<int>(StopReason::kNothingMeasured) + 1);
+  ExpectSameEnums<StopReason, v1::StudyEnd::Reason>(0, static_cast<int>(StopReason::kParked) + 1);
   ExpectSameEnums<BestOrigin, v1::TaskProgress::BestOrigin>(
       0, static_cast<int>(BestOrigin::kTrial) + 1);
   ExpectSameEnums<WorkloadMatch, v1::FindBestResponse::WorkloadMatch>(

@@ -30,6 +30,7 @@ struct Logged {
 absl::StatusOr<Logged> ReadEvents(const std::vector<StudyEvent>& events, const Ids& recorded) {
   Logged logged;
   for (const StudyEvent& event : events) {
+    if (event.kind == StudyEventKind::kLifted) continue;
     for (const std::string& id : event.trial_ids) {
       if (event.kind == StudyEventKind::kRound) {
         if (!logged.begun.insert(id).second) return Wrong(id, "was suggested twice");
@@ -46,7 +47,7 @@ absl::StatusOr<Logged> ReadEvents(const std::vector<StudyEvent>& events, const I
   return logged;
 }
 
-absl::StatusOr<Ids> ReadEntries(const StudyRunnerOptions& options) {
+absl::StatusOr<Ids> ReadEntries(const StudyRunnerOptions& options, const Ids& lifted) {
   Ids recorded, candidates, with_reference;
   int64_t trial_count = 0;
   EntryQuery query{.study_id = options.study_id};
@@ -63,6 +64,7 @@ absl::StatusOr<Ids> ReadEntries(const StudyRunnerOptions& options) {
       }
       ++trial_count;
       if (!with_reference.contains(task)) return Wrong(entry.trial_id, "came before candidate 0");
+      if (lifted.contains(entry.trial_id)) continue;
       if (!candidates.insert(entry.candidate.Id()).second) {
         return Wrong(entry.trial_id, "is of a candidate that was measured before");
       }
@@ -80,8 +82,8 @@ absl::StatusOr<Ids> ReadEntries(const StudyRunnerOptions& options) {
 }  // namespace
 
 absl::Status CheckStudy(const StudyRunnerOptions& options) {
-  ASSIGN_OR_RETURN(const Ids recorded, ReadEntries(options));
   ASSIGN_OR_RETURN(const StudyLog log, StudyLog::Open(options.studies, options.study_id));
+  ASSIGN_OR_RETURN(const Ids recorded, ReadEntries(options, LiftedTrials(log.events())));
   ASSIGN_OR_RETURN(const Logged logged, ReadEvents(log.events(), recorded));
   ASSIGN_OR_RETURN(const std::vector<OpenJob> jobs, options.studies->OpenJobs(options.study_id));
   Ids open;

@@ -16,10 +16,11 @@ constexpr absl::string_view kSessionPrefix = "session/";
 constexpr absl::string_view kHistoryPrefix = "history/";
 constexpr absl::string_view kRoundPrefix = "round/";
 constexpr absl::string_view kDropped = "dropped";
+constexpr absl::string_view kLifted = "lifted";
 
-// The store knows three kinds of entries and this log needs six: the further ones are phases, with
-// a name in a column that a phase does not need otherwise. So no schema had to change.
-// Phases are named by their snapshot id.
+// The store knows three kinds of entries and this log needs seven: the further ones are phases,
+// with a name in a column that a phase does not need otherwise. So no schema had to change. Phases
+// are named by their snapshot id.
 std::string PhaseName(const StudyEvent& event) {
   switch (event.kind) {
     case StudyEventKind::kSession:
@@ -30,6 +31,8 @@ std::string PhaseName(const StudyEvent& event) {
       return absl::StrCat(kRoundPrefix, event.number);
     case StudyEventKind::kDropped:
       return std::string(kDropped);
+    case StudyEventKind::kLifted:
+      return std::string(kLifted);
     case StudyEventKind::kUpdate:
     case StudyEventKind::kSnapshot:
       return event.snapshot_id;
@@ -64,6 +67,10 @@ absl::StatusOr<StudyEvent> FromLog(const StudyLogEntry& entry) {
   }
   if (entry.snapshot_id == kDropped) {
     event.kind = StudyEventKind::kDropped;
+    return event;
+  }
+  if (entry.snapshot_id == kLifted) {
+    event.kind = StudyEventKind::kLifted;
     return event;
   }
   const std::pair<absl::string_view, StudyEventKind> kinds[] = {

@@ -20,12 +20,13 @@ enum class StudyEventKind {
   kUpdate,    // A task's search was told the results of trials.
   kSnapshot,  // A task's model learned all that the task was told so far.
   kDropped,   // Trials were cancelled: they will have no result.
+  kLifted,    // Poisoned trials count for nothing any more: others are made in their place.
 };
 
 struct StudyEvent {
   StudyEventKind kind = StudyEventKind::kSession;
   int task_index = -1;                      // -1: of kSession.
-  std::vector<std::string> trial_ids = {};  // Of kRound, kUpdate, kDropped.
+  std::vector<std::string> trial_ids = {};  // Of kRound, kUpdate, kDropped, kLifted.
   int64_t number = 0;  // kSession: its start, wall nanoseconds; kHistory: row id; kRound: how many
                        // trials were asked for, which may be more than were suggested.
   std::string snapshot_id = {};  // Of kSnapshot.

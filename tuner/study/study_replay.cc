@@ -18,6 +18,8 @@ absl::Status ReplayEvent(const StudyStorage& storage, const StudyEvent& event,
     // A snapshot is no state of its own: the model is what it was taught, and the caller teaches it
     // again where the events stand.
     case StudyEventKind::kSnapshot:
+    // The searches know what they were told; only the study counts otherwise.
+    case StudyEventKind::kLifted:
       return absl::OkStatus();
     case StudyEventKind::kRound: {
       std::vector<Trial> trials;

@@ -17,6 +17,7 @@
 #include "tuner/study/stop_rule.h"
 #include "tuner/study/study_checker.h"
 #include "tuner/study/study_claim.h"
+#include "tuner/study/study_retry.h"
 #include "tuner/study/synthetic_study.h"
 
 namespace burnish {
@@ -195,7 +196,12 @@ TEST_F(StudyRunnerTest, FailuresAreTrialsAndLostWorkersAreNot) {
   farm.failure_share = 0.3;
   farm.lost_share = 0.2;
   SetFarm(farm);
-  ASSERT_OK_AND_ASSIGN(const StudyResult result, Run());
+  ASSERT_OK_AND_ASSIGN(StudyResult result, Run());
+  // One in a hundred is lost three times.
+  for (int i = 0; i < 10 && result.reason == StopReason::kParked; ++i) {
+    ASSERT_OK_AND_ASSIGN(result, Run());
+  }
+  EXPECT_EQ(result.reason, StopReason::kTrials);
   EXPECT_EQ(StoredTrials(), 150);
   int64_t failure_count = 0;
   for (const auto& [kind, count] : result.progress.failure_counts) {
@@ -264,19 +270,82 @@ TEST_F(StudyRunnerTest, OneCandidateThatRunsIsAResult) {
   EXPECT_EQ(State(), StudyState::kDone);
 }
 
-TEST_F(StudyRunnerTest, TrialThatIsLostAgainAndAgainIsGivenUp) {
-  Create({.task_count = 1, .spec = {.trials_max = 10}});
+TEST_F(StudyRunnerTest, PoisonThatIsLiftedIsMeasuredAgainWithinTheBudget) {
+  Create({.task_count = 2, .spec = {.trials_max = 60}});
+  FakeMeasurerOptions farm = study_->Farm();
+  farm.failure_share = 0.5;
+  SetFarm(farm);
+  ASSERT_OK_AND_ASSIGN(const StudyResult first, Run());
+  const int64_t poisoned = first.progress.failure_counts.at(FailureKind::kPoisoned);
+  ASSERT_GT(poisoned, 1);
+  ASSERT_OK_AND_ASSIGN(const EntryPage page,
+                       records_->ScanEntries({.study_id = SyntheticStudy::kId}));
+  std::map<std::string, std::string> condemned;  // Candidates by trial.
+  for (const MeasurementEntry& entry : page.entries) {
+    const Failure* failure = entry.measurement.failure();
+    if (failure == nullptr || failure->kind != FailureKind::kPoisoned) continue;
+    condemned[entry.trial_id] = entry.candidate.Id();
+  }
+  // One, then the others; what is lifted is not lifted again.
+  const std::string one = condemned.begin()->first;
+  EXPECT_THAT(LiftPoison(*records_, *studies_, SyntheticStudy::kId, one), IsOkAndHolds(1));
+  EXPECT_THAT(LiftPoison(*records_, *studies_, SyntheticStudy::kId, ""),
+              IsOkAndHolds(static_cast<int>(poisoned) - 1));
+  EXPECT_THAT(LiftPoison(*records_, *studies_, SyntheticStudy::kId, ""), IsOkAndHolds(0));
+  ASSERT_THAT(studies_->SetState(SyntheticStudy::kId, StudyState::kQueued, "", 1), IsOk());
+  farm.failure_share = 0;
+  SetFarm(farm);
+  ASSERT_OK_AND_ASSIGN(const StudyResult second, Run());
+  EXPECT_EQ(second.reason, StopReason::kTrials);
+  EXPECT_EQ(second.progress.trial_count, 60);
+  EXPECT_FALSE(second.progress.failure_counts.contains(FailureKind::kPoisoned));
+  EXPECT_EQ(measurer_->requests().size(), poisoned);
+  // What was condemned has a time now.
+  for (const auto& [trial_id, candidate] : condemned) {
+    ASSERT_OK_AND_ASSIGN(const std::vector<Record> records, records_->FindCandidate(candidate));
+    ASSERT_THAT(records, SizeIs(1));
+    EXPECT_GT(records.front().rank_ns, 0) << trial_id;
+  }
+  EXPECT_THAT(CheckStudy(Options()), IsOk());
+  EXPECT_THAT(CheckReplay(Options()), IsOk());
+}
+
+TEST_F(StudyRunnerTest, CandidatesThatGetNoResultAreParkedAndMeasuredByALaterRun) {
+  Create({.task_count = 2, .spec = {.trials_max = 60}});
+  FakeMeasurerOptions farm = study_->Farm();
+  farm.lost_share = 0.5;
+  SetFarm(farm);
+  ASSERT_OK_AND_ASSIGN(StudyResult result, Run());
+  EXPECT_EQ(result.reason, StopReason::kParked);
+  EXPECT_EQ(State(), StudyState::kParked);
+  EXPECT_THAT(result.detail, HasSubstr("candidates had no result in 3 attempts each"));
+  EXPECT_THAT(result.detail, HasSubstr("`tuner resume study` tries them again"));
+  // Nobody is condemned, and what is parked has kept its place in the budget.
+  EXPECT_THAT(result.progress.failure_counts, IsEmpty());
+  EXPECT_GT(StoredTrials(), 0);
+  EXPECT_LT(StoredTrials(), 60);
+  EXPECT_FALSE(studies_->OpenJobs(SyntheticStudy::kId)->empty());
+  farm.lost_share = 0;
+  SetFarm(farm);
+  ASSERT_OK_AND_ASSIGN(result, Run());
+  EXPECT_EQ(result.reason, StopReason::kTrials);
+  EXPECT_EQ(State(), StudyState::kDone);
+  EXPECT_EQ(StoredTrials(), 60);
+  EXPECT_THAT(CheckStudy(Options()), IsOk());
+  EXPECT_THAT(CheckReplay(Options()), IsOk());
+}
+
+// One worker that loses all must not be given the whole budget.
+TEST_F(StudyRunnerTest, FarmThatLosesAllIsNotGivenMore) {
+  Create({.task_count = 1, .spec = {.trials_max = 1000}});
   FakeMeasurerOptions farm = study_->Farm();
   farm.lost_share = 1;
   SetFarm(farm);
   ASSERT_OK_AND_ASSIGN(const StudyResult result, Run());
-  EXPECT_EQ(result.reason, StopReason::kNothingMeasured);
-  EXPECT_EQ(StoredTrials(), 10);
-  EXPECT_EQ(result.progress.failure_counts.at(FailureKind::kPoisoned), 10);
-  // Candidate 0 too was tried three times; without it trials have no reference.
-  EXPECT_EQ(measurer_->requests().size(), 33);
-  EXPECT_FALSE(measurer_->requests().back().task->reference_trace.has_value());
-  EXPECT_EQ(result.progress.tasks[0].best.origin, BestOrigin::kNone);
+  EXPECT_EQ(result.reason, StopReason::kParked);
+  EXPECT_EQ(StoredTrials(), 0);
+  // Candidate 0 comes first, and nothing without it.
+  EXPECT_EQ(measurer_->requests().size(), 3);
 }
 
 // The store refuses a whole batch for one such entry, and the study would end.

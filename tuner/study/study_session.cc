@@ -18,6 +18,9 @@
 namespace burnish {
 namespace {
 
+// Trials that are parked one after the other, after which no more begin: a farm that loses so many
+// will lose the next ones, too. Half of what is in flight by default.
+constexpr int kParkedInRowMax = 32;
 // The model, one for all tasks, learns anew when this many results, or this share of what it knows,
 // are new to it.
 constexpr int64_t kTrainCountMin = 16;
@@ -131,7 +134,9 @@ absl::Status StudySession::Replay() {
       }
     }
   }
+  const std::set<std::string> lifted = LiftedTrials(events);
   for (const auto& [trial_id, stored] : storage_->results()) {
+    if (lifted.contains(trial_id)) continue;
     const bool is_reference =
         std::any_of(tasks_.begin(), tasks_.end(),
                     [&id = trial_id](const auto& task) { return task->IsReference(id); });
@@ -214,6 +219,7 @@ absl::StatusOr<StopReason> StudySession::Fill() {
       time_is_up_since_ = options_.clock->SteadyNow();
     }
     if (reason != StopReason::kNone) return reason;
+    if (parked_in_row_ >= kParkedInRowMax) return StopReason::kParked;
     const bool has_pending = open_count() > 0 || !arrived_.empty();
     // With `deterministic` one batch at a time: what is suggested next then depends on results
     // alone and not on which of them came first.
@@ -290,7 +296,7 @@ absl::StatusOr<int> StudySession::Collect(absl::Duration timeout) {
 absl::Status StudySession::TellArrived() {
   if (arrived_.empty()) return absl::OkStatus();
   if (options_.spec.deterministic) {
-    if (!task_of_open_.empty()) return absl::OkStatus();
+    if (open_count() > 0) return absl::OkStatus();
     // The order of arrival depends on the workers, that of the trials does not.
     std::sort(arrived_.begin(), arrived_.end(), [](const Arrived& a, const Arrived& b) {
       return std::tie(a.task_index, a.number) < std::tie(b.task_index, b.number);
@@ -357,6 +363,7 @@ absl::Status StudySession::CancelOpen(absl::Duration timeout) {
     tasks_[task_index]->Drop(trial_ids);
     for (const std::string& id : trial_ids) {
       task_of_open_.erase(id);
+      parked_.erase(id);
       begun_count_ -= !tasks_[task_index]->IsReference(id);
     }
     options_.measurer->Acknowledge(trial_ids);
@@ -408,6 +415,7 @@ void StudySession::Refine(const std::function<bool()>& stop) {
 
 StopReason StudySession::Judge(StopReason reason) const {
   if (!IsOver(reason)) return reason;
+  if (!parked_.empty()) return StopReason::kParked;
   // A study without trials measures candidate 0 of each task, or was asked for nothing.
   const auto& results = storage_->results();
   const bool measured = std::any_of(results.begin(), results.end(), [](const auto& stored) {
@@ -440,6 +448,12 @@ absl::StatusOr<std::string> StudySession::Finish(StopReason reason) {
   }
   if (const std::string guard = GuardText(guard_.counts()); !guard.empty()) {
     absl::StrAppend(&detail, "; ", guard);
+  }
+  if (reason == StopReason::kParked) {
+    state = StudyState::kParked;
+    absl::StrAppend(&detail, ": ", parked_.size(), " candidates had no result in ", kLossesMax,
+                    " attempts each, the last: ", last_loss_, "; `tuner resume ", options_.study_id,
+                    "` tries them again when there are more workers");
   }
   if (reason == StopReason::kNothingMeasured) {
     state = StudyState::kFailed;

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -59,8 +60,8 @@ class StudySession {
   // Says in the store that the study has failed, if the store still takes it.
   void Fail(const absl::Status& status);
 
-  // Trials without a stored result, references included.
-  int open_count() const { return static_cast<int>(task_of_open_.size()); }
+  // Trials whose result is awaited, references included.
+  int open_count() const { return static_cast<int>(task_of_open_.size() - parked_.size()); }
   // Steady time; InfiniteFuture: it is not up.
   absl::Time time_is_up_since() const { return time_is_up_since_; }
   StudyProgress Progress() const;
@@ -84,10 +85,19 @@ class StudySession {
   MeasurementEntry EntryOf(int task_index, const MeasureResult& result) const;
   // What no store would take becomes a loss.
   void RefuseMalformed(int task_index, MeasureResult& result) const;
-  // True: it is to be tried again. A result that never counts becomes a failure that does.
-  bool IsLost(MeasureResult& result);
-  // True: `result` is what to record. False: it is not decided, and measured again.
-  absl::StatusOr<bool> Guard(int task_index, const Trial& trial, MeasureResult& result);
+  enum class Fate {
+    kCounts,
+    kTryAgain,  // It says nothing about the candidate, or it is not believed yet.
+    kPark,      // Nor did those before it.
+  };
+  // Results that do not count, after which a trial is parked: the farm has tried a job on several
+  // workers before each of them.
+  static constexpr int kLossesMax = 3;
+  // Of what says nothing about the candidate, and of what does.
+  Fate FateOf(const MeasureResult& result);
+  // The same, with what is not taken at its word. kCounts: `result` is what to record. kTryAgain:
+  // it is submitted again.
+  absl::StatusOr<Fate> Guard(int task_index, const Trial& trial, MeasureResult& result);
   GuardQuestion QuestionOf(int task_index) const;
   // Tells the searches what has arrived: at once, or with `deterministic` when all has.
   absl::Status TellArrived();
@@ -107,6 +117,11 @@ class StudySession {
   // A task that had nothing but what is pending: not asked again before it is told something.
   std::vector<bool> waiting_;
   std::map<std::string, int> task_of_open_;  // Trials without a stored result.
+  // Those among them of which the farm has given no result: they stay open, for a run that has
+  // more workers, and their places in the budget stay theirs.
+  std::set<std::string> parked_;
+  std::string last_loss_;  // Why the last of them was.
+  int parked_in_row_ = 0;  // Without a result in between.
   struct Arrived {
     int task_index;
     int64_t number;  // The trial's.

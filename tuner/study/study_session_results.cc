@@ -13,25 +13,16 @@
 #include "tuner/study/time_sums.h"
 
 namespace burnish {
-namespace {
-
-// Results that do not count, after which a trial is given up: as many as workers that a job may
-// take with it.
-constexpr int kLossesMax = 3;
-
-}  // namespace
-
-bool StudySession::IsLost(MeasureResult& result) {
+StudySession::Fate StudySession::FateOf(const MeasureResult& result) {
   const Failure* failure = result.measurement.failure();
-  // A lost worker or a cancelled job says nothing about the candidate. It is tried again and costs
-  // no trial of the budget.
-  if (failure == nullptr || CountsAsTrial(failure->kind)) return false;
-  if (++loss_counts_[result.trial_id] < kLossesMax) return true;
-  result.measurement.outcome =
-      Failure{FailureKind::kPoisoned,
-              absl::StrCat("given up after ", kLossesMax,
-                           " attempts: ", FailureKindName(failure->kind), ": ", failure->message)};
-  return false;
+  // A lost worker or a cancelled job says nothing about the candidate, however often it happens:
+  // who condemns a candidate is the tracker, which knows how its workers do otherwise.
+  if (failure == nullptr || CountsAsTrial(failure->kind)) return Fate::kCounts;
+  // What the tracker parks it has tried for as long as there was hope.
+  const bool is_parked = failure->kind == FailureKind::kParked;
+  if (++loss_counts_[result.trial_id] < kLossesMax && !is_parked) return Fate::kTryAgain;
+  last_loss_ = absl::StrCat(FailureKindName(failure->kind), ": ", failure->message);
+  return Fate::kPark;
 }
 
 MeasurementEntry StudySession::EntryOf(int task_index, const MeasureResult& result) const {
@@ -73,8 +64,8 @@ GuardQuestion StudySession::QuestionOf(int task_index) const {
           .confirms = options_.confirm_best};
 }
 
-absl::StatusOr<bool> StudySession::Guard(int task_index, const Trial& trial,
-                                         MeasureResult& result) {
+absl::StatusOr<StudySession::Fate> StudySession::Guard(int task_index, const Trial& trial,
+                                                       MeasureResult& result) {
   const absl::Time now = options_.clock->SteadyNow();
   const std::string worker = result.measurement.environment.worker;
   const bool is_paused = guard_.IsPaused(now, worker);
@@ -82,27 +73,29 @@ absl::StatusOr<bool> StudySession::Guard(int task_index, const Trial& trial,
     result.measurement.outcome =
         Failure{FailureKind::kWorkerLost, absl::StrCat("worker ", worker, " is paused")};
   }
-  if (IsLost(result)) {
-    // Whose doing it was, where somebody is named. Paused ones are avoided in any case.
-    std::vector<std::string> avoid;
-    if (!worker.empty() && !is_paused) avoid.push_back(worker);
-    if (!cancelling_) RETURN_IF_ERROR(Submit(task_index, {trial}, Submission::kAgain, avoid));
-    return false;
-  }
-  const bool given_up = loss_counts_[trial.trial_id] >= kLossesMax;
-  if (given_up) {
+  const Fate fate = FateOf(result);
+  if (fate == Fate::kPark) {
     // The attempts at a second measurement: the first one stands, if it can be.
     std::optional<Measurement> first = guard_.GiveUp(trial.trial_id, QuestionOf(task_index));
-    if (first.has_value()) result.measurement = *std::move(first);
-    return true;
+    if (!first.has_value()) return fate;
+    result.measurement = *std::move(first);
+    return Fate::kCounts;
   }
-  GuardAnswer answer = guard_.Ask(now, trial.trial_id, result.measurement, QuestionOf(task_index));
-  if (answer.taken.has_value()) {
-    result.measurement = *std::move(answer.taken);
-    return true;
+  std::vector<std::string> avoid;
+  if (fate == Fate::kCounts) {
+    GuardAnswer answer =
+        guard_.Ask(now, trial.trial_id, result.measurement, QuestionOf(task_index));
+    if (answer.taken.has_value()) {
+      result.measurement = *std::move(answer.taken);
+      return Fate::kCounts;
+    }
+    avoid = std::move(answer.avoid);
+  } else if (!worker.empty() && !is_paused) {
+    // Whose doing it was, where somebody is named. Paused ones are avoided in any case.
+    avoid.push_back(worker);
   }
-  if (!cancelling_) RETURN_IF_ERROR(Submit(task_index, {trial}, Submission::kAgain, answer.avoid));
-  return false;
+  if (!cancelling_) RETURN_IF_ERROR(Submit(task_index, {trial}, Submission::kAgain, avoid));
+  return Fate::kTryAgain;
 }
 
 absl::Status StudySession::RecordResults(std::vector<MeasureResult> results) {
@@ -120,8 +113,13 @@ absl::Status StudySession::RecordResults(std::vector<MeasureResult> results) {
     const int task_index = open->second;
     const Trial& trial = tasks_[task_index]->pending().at(result.trial_id);
     RefuseMalformed(task_index, result);
-    ASSIGN_OR_RETURN(const bool decided, Guard(task_index, trial, result));
-    if (!decided) continue;
+    ASSIGN_OR_RETURN(const Fate fate, Guard(task_index, trial, result));
+    if (fate == Fate::kTryAgain) continue;
+    if (fate == Fate::kPark) {
+      parked_.insert(result.trial_id);
+      ++parked_in_row_;
+      continue;
+    }
     MeasurementEntry entry = EntryOf(task_index, result);
     arrived.push_back(
         {task_index, trial.number, {entry.trial_id, entry.candidate.trace, entry.measurement}});
@@ -136,6 +134,8 @@ absl::Status StudySession::RecordResults(std::vector<MeasureResult> results) {
   options_.measurer->Acknowledge(trial_ids);
   for (const MeasurementEntry& entry : entries) {
     task_of_open_.erase(entry.trial_id);
+    parked_.erase(entry.trial_id);
+    parked_in_row_ = 0;
     AddEffort(entry.measurement, times_);
     if (entry.purpose != Purpose::kTrial) continue;
     ++trial_count_;

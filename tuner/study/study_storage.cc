@@ -72,6 +72,28 @@ absl::StatusOr<StudySpec> ReadStudySpec(const StudyStore& studies, const std::st
   return FromProto(message);
 }
 
+absl::Status PutTrials(StudyStore& studies, const std::string& study_id, int task_index, int asked,
+                       absl::Span<const Trial> trials) {
+  std::vector<OpenJob> jobs;
+  for (const Trial& trial : trials) {
+    jobs.push_back({.job_id = trial.trial_id,
+                    .trial_id = trial.trial_id,
+                    .task_index = task_index,
+                    .payload = Encode({asked, trial.trace})});
+  }
+  return studies.PutJobs(study_id, jobs);
+}
+
+std::set<std::string> LiftedTrials(absl::Span<const StudyEvent> events) {
+  std::set<std::string> lifted;
+  for (const StudyEvent& event : events) {
+    if (event.kind == StudyEventKind::kLifted) {
+      lifted.insert(event.trial_ids.begin(), event.trial_ids.end());
+    }
+  }
+  return lifted;
+}
+
 absl::StatusOr<std::unique_ptr<StudyStorage>> StudyStorage::Open(
     RecordStore* records, StudyStore* studies, const std::string& study_id,
     absl::Span<const StudyTaskSpec> tasks) {
@@ -198,19 +220,14 @@ absl::Status StudyStorage::SetState(StudyState state, absl::string_view detail, 
 }
 
 absl::Status StudyStorage::Begin(int task_index, int asked, absl::Span<const Trial> trials) {
-  std::vector<OpenJob> jobs;
   StudyEvent round{.kind = StudyEventKind::kRound, .task_index = task_index, .number = asked};
   for (const Trial& trial : trials) {
-    jobs.push_back({.job_id = trial.trial_id,
-                    .trial_id = trial.trial_id,
-                    .task_index = task_index,
-                    .payload = Encode({asked, trial.trace})});
     round.trial_ids.push_back(trial.trial_id);
     open_traces_[trial.trial_id] = trial.trace;
   }
   // Jobs first: an id in the log without its trace could not be submitted again, a job without its
   // round can be put into one.
-  RETURN_IF_ERROR(studies_->PutJobs(study_id_, jobs));
+  RETURN_IF_ERROR(PutTrials(*studies_, study_id_, task_index, asked, trials));
   return log_.Append({std::move(round)});
 }
 

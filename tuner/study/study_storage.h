@@ -39,6 +39,13 @@ absl::Status CreateStudy(StudyStore& studies, const NewStudy& study);
 // The spec of a stored study, for a resume. NOT_FOUND: no such study.
 absl::StatusOr<StudySpec> ReadStudySpec(const StudyStore& studies, const std::string& study_id);
 
+// Stores the trials as open. `asked`: see StudyStorage::Begin.
+absl::Status PutTrials(StudyStore& studies, const std::string& study_id, int task_index, int asked,
+                       absl::Span<const Trial> trials);
+
+// Trials of the study that count for nothing any more, by the log.
+std::set<std::string> LiftedTrials(absl::Span<const StudyEvent> events);
+
 // A trial whose result is stored.
 struct StoredResult {
   TrialResult result;

@@ -43,6 +43,8 @@ absl::string_view StopReasonName(StopReason reason) {
       return "measurer silent";
     case StopReason::kNothingMeasured:
       return "nothing measured";
+    case StopReason::kParked:
+      return "parked";
   }
   return "unknown";
 }

@@ -84,6 +84,7 @@ enum class StopReason {
   kCancelled,        // tuner cancel.
   kMeasurerSilent,   // No result for too long, and the measurer says why; resumable.
   kNothingMeasured,  // All that was tried has failed: the study has.
+  kParked,           // Candidates are left that the farm gives no result of; resumable.
 };
 
 // The trials are over, whatever became of them: by the budget, the time, or the search.
