@@ -3,9 +3,11 @@
 #include <chrono>
 #include <thread>
 
+#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "tuner/app/database.h"
 #include "tuner/app/error.h"
+#include "tuner/study/study_owner.h"
 
 namespace burnish {
 namespace {
@@ -17,21 +19,42 @@ bool IsOver(StudyState state) {
 
 }  // namespace
 
+bool IsAbandoned(const StudySummary& summary, int64_t now_ns) {
+  const StudyLease& lease = summary.lease;
+  if (summary.study.state != StudyState::kRunning) return false;
+  return lease.owner.empty() || lease.expires_ns <= now_ns || HasEnded(lease.owner);
+}
+
+void LocalStudies::SayIfAbandoned(StudySummary& summary) const {
+  if (!IsAbandoned(summary, absl::ToUnixNanos(clock_->WallNow()))) return;
+  const std::string& owner = summary.lease.owner;
+  summary.study.detail =
+      absl::StrCat(owner.empty() ? "no process runs it" : owner + " has ended or is not heard of",
+                   "; `tuner resume ", summary.study.id, "` goes on with it");
+}
+
+absl::StatusOr<StudyView> LocalStudies::Load(const std::string& whole) const {
+  ASSIGN_OR_RETURN(StudyView view, LoadStudyView(*database_, whole));
+  SayIfAbandoned(view.summary);
+  return view;
+}
+
 absl::StatusOr<StudyView> LocalStudies::Get(const std::string& id) {
   if (!id.empty()) {
     ASSIGN_OR_RETURN(const std::string whole, ResolveStudyId(*database_, id));
-    return LoadStudyView(*database_, whole);
+    return Load(whole);
   }
   ASSIGN_OR_RETURN(const std::vector<StudySummary> newest, List({.limit = 1}));
   if (newest.empty()) {
     return MakeError(ErrorCode::kNoStudy, "there is no study yet", database_->url);
   }
-  return LoadStudyView(*database_, newest.front().study.id);
+  return Load(newest.front().study.id);
 }
 
 absl::StatusOr<std::vector<StudySummary>> LocalStudies::List(const StudyQuery& query) {
   absl::StatusOr<std::vector<StudySummary>> studies = database_->studies->List(query);
   RETURN_IF_ERROR(DatabaseError(studies.status(), database_->url));
+  for (StudySummary& summary : *studies) SayIfAbandoned(summary);
   return studies;
 }
 
@@ -48,7 +71,7 @@ absl::Status LocalStudies::Watch(const std::string& id, absl::Duration interval,
                                  const std::function<bool(const StudyView&)>& look) {
   ASSIGN_OR_RETURN(const std::string whole, ResolveStudyId(*database_, id));
   while (true) {
-    ASSIGN_OR_RETURN(const StudyView view, LoadStudyView(*database_, whole));
+    ASSIGN_OR_RETURN(const StudyView view, Load(whole));
     if (!look(view) || IsOver(view.summary.study.state)) return absl::OkStatus();
     std::this_thread::sleep_for(absl::ToChronoNanoseconds(interval));
   }

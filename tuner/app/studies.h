@@ -2,6 +2,7 @@
 #ifndef TUNER_APP_STUDIES_H_
 #define TUNER_APP_STUDIES_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -35,6 +36,10 @@ class Studies {
                              const std::function<bool(const StudyView&)>& look) = 0;
 };
 
+// Whether the study is said to run, and its process is known to have ended or was not heard of for
+// the time of its lease.
+bool IsAbandoned(const StudySummary& summary, int64_t now_ns);
+
 // Of a database; what another process does there is seen.
 class LocalStudies : public Studies {
  public:
@@ -48,6 +53,10 @@ class LocalStudies : public Studies {
                      const std::function<bool(const StudyView&)>& look) override;
 
  private:
+  absl::StatusOr<StudyView> Load(const std::string& whole) const;
+  // In its detail: the store cannot know.
+  void SayIfAbandoned(StudySummary& summary) const;
+
   const Database* database_;
   const Clock* clock_;
 };

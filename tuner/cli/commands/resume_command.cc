@@ -54,6 +54,8 @@ class ResumeCommand : public Command {
     ASSIGN_OR_RETURN(const StudySpec spec, ParseStudySpec(summary->study));
     ASSIGN_OR_RETURN(const Tuning tuning, PrepareTuning(spec));
     RETURN_IF_ERROR(CheckFarm(context));
+    // Whoever resumes a study that was parked says that it may crash as often again.
+    RETURN_IF_ERROR(DatabaseError(database.studies->SetCrashCount(id, 0), database.url));
     PrintStudyId(context, "resumed", id);
     return RunTuning(context, database, tuning,
                      {.study_id = id,
