@@ -7,6 +7,8 @@
 #include "tuner/app/database.h"
 #include "tuner/app/error.h"
 #include "tuner/app/workload_facts.h"
+#include "tuner/study/study_log.h"
+#include "tuner/study/study_storage.h"
 
 namespace burnish {
 namespace {
@@ -25,6 +27,19 @@ absl::StatusOr<TaskView> LoadTask(const Database& database, const StudyTask& tas
   if (!workload.ok()) return DatabaseError(workload.status(), database.url);
   if (workload->has_value()) view.flop_count = WorkloadFlops((*workload)->text);
   return view;
+}
+
+// Poisoned trials that were lifted are in the store, and not in the budget.
+absl::Status LeaveOutLifted(const Database& database, const std::string& id, TrialCounts& counts) {
+  const auto poisoned = counts.failure_counts.find(FailureKind::kPoisoned);
+  if (poisoned == counts.failure_counts.end()) return absl::OkStatus();
+  const absl::StatusOr<StudyLog> log = StudyLog::Open(database.studies.get(), id);
+  RETURN_IF_ERROR(DatabaseError(log.status(), database.url));
+  const auto lifted = static_cast<int64_t>(LiftedTrials(log->events()).size());
+  counts.trial_count -= lifted;
+  poisoned->second -= lifted;
+  if (poisoned->second <= 0) counts.failure_counts.erase(poisoned);
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -81,6 +96,7 @@ absl::StatusOr<StudyView> LoadStudyView(const Database& database, const std::str
   absl::StatusOr<TrialCounts> counts = database.records->CountTrials(id);
   if (!counts.ok()) return DatabaseError(counts.status(), database.url);
   view.counts = *std::move(counts);
+  RETURN_IF_ERROR(LeaveOutLifted(database, id, view.counts));
   const absl::StatusOr<std::vector<StudyTask>> tasks = database.studies->Tasks(id);
   if (!tasks.ok()) return DatabaseError(tasks.status(), database.url);
   for (const StudyTask& task : *tasks) {

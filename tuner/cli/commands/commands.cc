@@ -6,6 +6,7 @@ std::vector<std::unique_ptr<Command>> MakeCommands() {
   std::vector<std::unique_ptr<Command>> commands;
   commands.push_back(MakeSubmitCommand());
   commands.push_back(MakeResumeCommand());
+  commands.push_back(MakeRetryCommand());
   commands.push_back(MakeCompileCommand());
   commands.push_back(MakeRunCommand());
   commands.push_back(MakeServeCommand());

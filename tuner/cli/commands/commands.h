@@ -19,6 +19,7 @@ std::unique_ptr<Command> MakeDoctorCommand();
 std::unique_ptr<Command> MakeListCommand();
 std::unique_ptr<Command> MakeQueryCommand();
 std::unique_ptr<Command> MakeResumeCommand();
+std::unique_ptr<Command> MakeRetryCommand();
 std::unique_ptr<Command> MakeRunCommand();
 std::unique_ptr<Command> MakeServeCommand();
 std::unique_ptr<Command> MakeStatusCommand();
