@@ -41,7 +41,8 @@ inline constexpr int kFailureKindCount = 12;
 // "build error", "crashed", ...: for people, tables and JSON.
 absl::string_view FailureKindName(FailureKind kind);
 
-// False for a cancelled job and a lost worker: they are queued again and count against no budget.
+// False for a cancelled job, a lost worker and a parked candidate: they are tried again and count
+// against no budget.
 bool CountsAsTrial(FailureKind kind);
 
 struct Failure {
