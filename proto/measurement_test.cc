@@ -115,11 +115,11 @@ TEST(MeasurementTest, EveryFailureKindSurvivesTheWireUnderItsOwnName) {
   }
 }
 
-TEST(MeasurementTest, LostWorkersAndCancelledJobsAreNoTrials) {
+TEST(MeasurementTest, LostCancelledAndParkedJobsAreNoTrials) {
   EXPECT_FALSE(CountsAsTrial(FailureKind::kWorkerLost));
   EXPECT_FALSE(CountsAsTrial(FailureKind::kCancelled));
   EXPECT_TRUE(CountsAsTrial(FailureKind::kPoisoned));
-  EXPECT_TRUE(CountsAsTrial(FailureKind::kParked));
+  EXPECT_FALSE(CountsAsTrial(FailureKind::kParked));
   EXPECT_TRUE(CountsAsTrial(FailureKind::kBuildError));
 }
 
