@@ -36,7 +36,10 @@ struct MeasureRequest {
   int64_t incumbent_ns = 0;   // Best latency so far, for early stop; 0: none.
   int32_t process_count = 1;  // Fresh processes to time it in.
   bool resubmission = false;  // An earlier process may have submitted this trial.
-  bool again = false;         // The result that was handed out is not taken: measure anew.
+  // How often the study's parked trials were taken up again. A farm remembers what came of a job,
+  // so that a trial that was parked needs new ones.
+  int32_t resumption = 0;
+  bool again = false;  // The result that was handed out is not taken: measure anew.
   // Where there are other workers, none of these runs it.
   std::vector<std::string> avoid_workers = {};
 };

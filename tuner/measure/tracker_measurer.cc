@@ -358,12 +358,18 @@ class TrackerMeasurer::Impl {
     return {all.end() - static_cast<int64_t>(count), all.end()};
   }
 
+  static std::string JobId(const Trial& trial, absl::string_view kind, int count) {
+    const int resumption = trial.request.resumption;
+    return absl::StrCat(trial.request.trial_id, "#", kind,
+                        resumption > 0 ? absl::StrCat(resumption, ".") : "", count);
+  }
+
   void SubmitBuild(Trial& trial) {
     trial.stage = Stage::kBuilding;
     // Numbered within the trial: a tracker that has a result for an id gives that result again, so
     // that a second build needs a second id. Another process counts the same way and meets the
     // first one's jobs.
-    const std::string job_id = absl::StrCat(trial.request.trial_id, "#b", ++trial.build_count);
+    const std::string job_id = JobId(trial, "b", ++trial.build_count);
     Own(trial, job_id);
     const absl::Status submitted =
         options_.client->Submit({BuildSpec(trial.request, job_id)}, trial.request.resubmission);
@@ -437,7 +443,7 @@ class TrackerMeasurer::Impl {
                               .incumbent_ns = trial.request.incumbent_ns,
                               .reference_contract = reference_contract});
     trial.stage = Stage::kRunning;
-    const std::string job_id = absl::StrCat(trial.request.trial_id, "#r", ++trial.run_count);
+    const std::string job_id = JobId(trial, "r", ++trial.run_count);
     Own(trial, job_id);
     const absl::Status submitted = options_.client->Submit(
         {{.id = job_id,

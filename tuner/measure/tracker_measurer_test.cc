@@ -355,6 +355,20 @@ TEST_F(TrackerMeasurerTest, TrialThatIsMeasuredAgainIsNotBuiltAgain) {
   EXPECT_EQ(farm_.counts(), want);
 }
 
+// A tracker gives the result that it has for a job's id, and that was none.
+TEST_F(TrackerMeasurerTest, TrialThatWasParkedGetsJobsThatNobodyKnows) {
+  farm_.StartWorker();
+  ASSERT_THAT(measurer_->Submit({{.trial_id = "s/1",
+                                  .task = Task({}),
+                                  .trace = "fast",
+                                  .resubmission = true,
+                                  .resumption = 2}}),
+              IsOk());
+  EXPECT_NE(CollectCount(1).at("s/1").latencies(), nullptr);
+  const std::map<std::string, int> want = {{"s/1#b2.1", 1}, {"s/1#r2.1", 1}};
+  EXPECT_EQ(farm_.counts(), want);
+}
+
 TEST_F(TrackerMeasurerTest, TrialsThatAreTooLargeForAJobFailAndTheOthersGoOn) {
   // Three quarters of what a job may hold: the build job fits, the run job with two contracts of
   // the largest size does not.

@@ -20,7 +20,9 @@ enum class StudyEventKind {
   kUpdate,    // A task's search was told the results of trials.
   kSnapshot,  // A task's model learned all that the task was told so far.
   kDropped,   // Trials were cancelled: they will have no result.
-  kLifted,    // Poisoned trials count for nothing any more: others are made in their place.
+  // Poisoned trials count for nothing any more: others are made in their place. Without trials:
+  // those that this run has parked are taken up by the next one.
+  kLifted,
 };
 
 struct StudyEvent {

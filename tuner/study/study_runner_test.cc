@@ -329,6 +329,9 @@ TEST_F(StudyRunnerTest, CandidatesThatGetNoResultAreParkedAndMeasuredByALaterRun
   SetFarm(farm);
   ASSERT_OK_AND_ASSIGN(result, Run());
   EXPECT_EQ(result.reason, StopReason::kTrials);
+  // Their jobs are not those of which the farm has a result that is none.
+  ASSERT_FALSE(measurer_->requests().empty());
+  EXPECT_EQ(measurer_->requests().front().resumption, 1);
   EXPECT_EQ(State(), StudyState::kDone);
   EXPECT_EQ(StoredTrials(), 60);
   EXPECT_THAT(CheckStudy(Options()), IsOk());

@@ -26,6 +26,11 @@ constexpr int kParkedInRowMax = 32;
 constexpr int64_t kTrainCountMin = 16;
 constexpr double kTrainShare = 0.1;
 
+// Written by a run that ends with parked trials.
+bool IsResumption(const StudyEvent& event) {
+  return event.kind == StudyEventKind::kLifted && event.trial_ids.empty();
+}
+
 }  // namespace
 
 absl::StatusOr<StopReason> StudySession::Start() {
@@ -134,6 +139,7 @@ absl::Status StudySession::Replay() {
       }
     }
   }
+  resumption_ = static_cast<int>(std::count_if(events.begin(), events.end(), IsResumption));
   const std::set<std::string> lifted = LiftedTrials(events);
   for (const auto& [trial_id, stored] : storage_->results()) {
     if (lifted.contains(trial_id)) continue;
@@ -183,6 +189,7 @@ absl::Status StudySession::Submit(int task_index, absl::Span<const Trial> trials
                         .trace = trial.trace,
                         .incumbent_ns = task.incumbent_ns(),
                         .resubmission = submission == Submission::kAfterRestart,
+                        .resumption = resumption_,
                         .again = submission == Submission::kAgain,
                         .avoid_workers = avoid});
   }
@@ -451,6 +458,7 @@ absl::StatusOr<std::string> StudySession::Finish(StopReason reason) {
   }
   if (reason == StopReason::kParked) {
     state = StudyState::kParked;
+    RETURN_IF_ERROR(storage_->Append({{.kind = StudyEventKind::kLifted, .task_index = 0}}));
     absl::StrAppend(&detail, ": ", parked_.size(), " candidates had no result in ", kLossesMax,
                     " attempts each, the last: ", last_loss_, "; `tuner resume ", options_.study_id,
                     "` tries them again when there are more workers");

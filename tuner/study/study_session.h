@@ -120,6 +120,7 @@ class StudySession {
   // Those among them of which the farm has given no result: they stay open, for a run that has
   // more workers, and their places in the budget stay theirs.
   std::set<std::string> parked_;
+  int resumption_ = 0;     // How often earlier runs ended with parked trials.
   std::string last_loss_;  // Why the last of them was.
   int parked_in_row_ = 0;  // Without a result in between.
   struct Arrived {
