@@ -94,6 +94,18 @@ class ComputeModel {
     return instructions > 0 ? loads / instructions : 1;
   }
 
+  // Sums that one execution of the body begins in each element of a register window: each has a
+  // chain of its own, for renaming gives each a register of its own, and the chains run side by
+  // side.
+  double SumsBegun(const WalkBody& body, BufferId window) const {
+    double begun = 1;
+    for (size_t i : body.stores) {
+      const WalkStore& store = nest_.stores[i];
+      if (store.buffer == window && !store.combines) begun = std::max(begun, store.reduced);
+    }
+    return begun;
+  }
+
   double BodyCycles(const WalkBody& body) const {
     double loads = 0, stores = 0, pointers = 0;
     for (size_t i : body.stores) {
@@ -112,7 +124,10 @@ class ComputeModel {
       arithmetic += store.instances * (Instructions(store) / per_cycle + store.ops.slow_cycles());
       if (store.to_register) {
         accumulators = std::max(accumulators, store.window);
-        if (store.combines) chain = std::max(chain, store.reduced * isa_.fma_latency_cycles);
+        if (store.combines) {
+          chain = std::max(chain,
+                           store.reduced / SumsBegun(body, store.buffer) * isa_.fma_latency_cycles);
+        }
       } else if (store.combines) {
         chain += isa_.fma_latency_cycles + 4;  // Through memory.
       }

@@ -67,6 +67,24 @@ TEST(AnalyticModelTest, SecondsOfTheHandWrittenTracesStayAsReviewed) {
   EXPECT_TRUE(MatchesGolden("tuner/cost_model/testdata/analytic_model.txt", got));
 }
 
+// Weights of 64 KiB lie in L2 while 4 MiB of pixels stream through it.
+TEST(CacheTrafficTest, WhatALoopReadsAgainStaysWhileOthersStreamBy) {
+  const Program lowered =
+      Lowered(ConvProgram({1, 56, 56, 64, 256, 1, 1, 0, true}), TraceText("conv1x1_residual"));
+  const DeviceModel device = DeviceOf("znver3");
+  int weight_count = 0;
+  for (const WalkNest& nest : WalkNests(lowered, device.core, 2)) {
+    for (const BufferTraffic& buffer : TrafficOf(lowered, nest, device.core)) {
+      if (!buffer.access->is_cold) continue;
+      ++weight_count;
+      // Once, or once for each block of pixels that the schedule makes.
+      EXPECT_LE(buffer.bytes_in[1], 4 * buffer.footprint_bytes[0])
+          << lowered.buffers[buffer.buffer].name;
+    }
+  }
+  EXPECT_GT(weight_count, 0);
+}
+
 class AnalyticOrderTest : public ::testing::Test {
  protected:
   double Seconds(const std::string& trace, int threads = 2) const {

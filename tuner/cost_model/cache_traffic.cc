@@ -33,18 +33,41 @@ std::vector<double> Footprints(const Buffer& buffer, const WalkAccess& access) {
   return footprints;
 }
 
-// Into a level of `capacity_bytes`.
+// Into a level of `capacity_bytes`, with the least recently used line leaving first: what a loop
+// touches again is there still if what one of its iterations touches fits, however much streams by
+// in all of them.
 double BytesIn(const BufferTraffic& traffic, const std::vector<BufferTraffic>& all,
                double capacity_bytes, bool is_last_level) {
   const WalkAccess& access = *traffic.access;
-  // The outermost loop whose whole working set fits.
+  // The outermost loop whose whole working set fits, and that of the loop around it.
   size_t level = access.loops.size();
-  while (level > 0 && WorkingSetBytes(all, access, level - 1) <= capacity_bytes) --level;
-  double times = 1;
-  for (size_t i = 0; i < level; ++i) times *= access.loops[i].trips;
+  double inside = WorkingSetBytes(all, access, level);
+  double around = inside;
+  while (level > 0) {
+    around = WorkingSetBytes(all, access, level - 1);
+    if (around > capacity_bytes) break;
+    inside = around;
+    --level;
+  }
   // What the call before left there is there still, but for weights.
   if (is_last_level && level == 0) return access.is_cold ? traffic.footprint_bytes[0] : 0;
-  return traffic.footprint_bytes[level] * times;
+  double bytes = traffic.footprint_bytes[level];
+  bool resident = inside <= capacity_bytes;
+  for (size_t i = level; i-- > 0;) {
+    const AccessLoop& loop = access.loops[i];
+    if (!loop.moves()) {
+      if (!resident) bytes *= loop.trips;
+      continue;
+    }
+    // Windows that overlap, as a convolution's: a row is read again with the next row of outputs.
+    // Rows are taken to be as many as their elements, for fused loops do not say.
+    const double overlap_bytes = inside + (around - inside) / std::sqrt(loop.trips);
+    const bool overlaps = resident && i + 1 == level && overlap_bytes <= capacity_bytes;
+    bytes *= loop.trips;
+    if (overlaps) bytes = std::min(bytes, traffic.footprint_bytes[i]);
+    resident = false;
+  }
+  return bytes;
 }
 
 }  // namespace

@@ -227,6 +227,7 @@ class Walker {
     }
     store.access_begin = nest_.accesses.size();
     CollectLoads(*node.value, store);
+    store.buffer = node.buffer;
     const Buffer& buffer = program_.buffers[node.buffer];
     store.to_register = buffer.role == BufferRole::kTemp && buffer.scope == Scope::kRegister;
     if (store.to_register) {

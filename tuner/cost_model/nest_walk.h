@@ -63,6 +63,7 @@ struct OpCounts {
 
 struct WalkStore {
   NodeId node = -1;
+  BufferId buffer = -1;         // What it writes to.
   std::vector<WalkLoop> loops;  // Outermost first; the body's from body_depth on.
   size_t body_depth = 0;
   int vector_loop = -1;  // Position in `loops`; -1: scalar.
