@@ -60,7 +60,8 @@ enum class StudyState {
   kDone = 4,
   kFailed = 5,
   kCancelled = 6,
-  kParked = 7,  // Nobody goes on with it until `resume`: its processes crashed, or the farm gave up.
+  // Nobody goes on with it until `resume`: its processes crashed, or the farm gave up.
+  kParked = 7,
 };
 inline constexpr int kStudyStateCount = 7;
 
