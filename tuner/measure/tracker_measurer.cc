@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
-#include "tracker/tracker_client.h"
+#include "tracker/job_client.h"
 #include "tuner/measure/build_spec.h"
 #include "tuner/measure/result_check.h"
 
@@ -55,7 +55,7 @@ class TrackerMeasurer::Impl {
     CHECK(options_.client != nullptr);
     // A thread, since the study's loop thinks for seconds between two looks, and a built candidate
     // would wait meanwhile with the runner idle.
-    pump_ = std::thread([this] { Pump(); });
+    if (options_.has_thread) pump_ = std::thread([this] { Pump(); });
   }
 
   ~Impl() {
@@ -63,7 +63,7 @@ class TrackerMeasurer::Impl {
       const std::lock_guard lock(mutex_);
       stopping_ = true;
     }
-    pump_.join();
+    if (pump_.joinable()) pump_.join();
   }
 
   absl::Status Submit(std::vector<MeasureRequest> requests) {
@@ -98,6 +98,11 @@ class TrackerMeasurer::Impl {
   }
 
   std::vector<MeasureResult> Collect(absl::Duration timeout) {
+    if (!options_.has_thread) {
+      HandleAll(timeout);
+      const std::lock_guard lock(mutex_);
+      return std::exchange(results_, {});
+    }
     std::unique_lock lock(mutex_);
     // The standard library's clocks overflow on infinite waits.
     const absl::Duration bounded = std::min(timeout, absl::Hours(24 * 365));
@@ -176,10 +181,14 @@ class TrackerMeasurer::Impl {
         const std::lock_guard lock(mutex_);
         if (stopping_) return;
       }
-      for (ResultEntry& result : options_.client->Collect(kPumpInterval)) {
-        const std::lock_guard lock(mutex_);
-        Handle(result);
-      }
+      HandleAll(kPumpInterval);
+    }
+  }
+
+  void HandleAll(absl::Duration timeout) {
+    for (const ResultEntry& result : options_.client->Collect(timeout)) {
+      const std::lock_guard lock(mutex_);
+      Handle(result);
     }
   }
 

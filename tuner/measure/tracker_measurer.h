@@ -14,12 +14,11 @@
 
 namespace burnish {
 
-class TrackerClient;
+class JobClient;
 
 struct TrackerMeasurerOptions {
-  TrackerClient* client =
-      nullptr;             // Not null; outlives the measurer, which alone collects from it.
-  std::string study = {};  // For fairness between studies; 1..100 bytes.
+  JobClient* client = nullptr;  // Not null; outlives the measurer, which alone collects from it.
+  std::string study = {};       // For fairness between studies; 1..100 bytes.
   // Of this process alone: in the ids of jobs that it does not submit again after a restart.
   std::string session = {};
   int32_t priority = 0;
@@ -27,6 +26,9 @@ struct TrackerMeasurerOptions {
   absl::Duration build_timeout = absl::Seconds(10);
   // A trial whose artifacts get lost this often fails.
   int artifact_losses_max = 5;
+  // False: Collect moves the trials on, and nothing happens in between. For one that waits for
+  // nobody else's time, such as a simulation.
+  bool has_thread = true;
 };
 
 // Job ids are those of the trials with a suffix, so a trial that is submitted again by another
