@@ -258,6 +258,9 @@ void TrackerCore::DropTuner(Tuner& tuner) {
   while (!tuner.jobs.empty()) {
     TrackedJob& job = *tuner.jobs.begin()->second;
     if (job.state != State::kDone) Detach(job);
+    // Its worker holds the result for a while. If the tuner comes back, the job need not be done
+    // again.
+    if (job.state == State::kDone) maybe_orphans_.insert(job.spec.id);
     book_.Erase(job, /*acknowledged=*/false);
   }
   waiting_tuners_.erase(tuner.id);

@@ -589,6 +589,23 @@ TEST_F(TrackerCoreTest, ForgottenJobComesBackToTheWorkerThatExecutesIt) {
   EXPECT_EQ(counters().adopted, 1);
 }
 
+TEST_F(TrackerCoreTest, ResultOfAForgottenTunerIsFetchedFromItsWorkerAndNotComputedAgain) {
+  Submit({RunSpec("job")});
+  const Lease lease = *Idle("w");
+  Done("w", lease, "result");
+  for (int i = 0; i < 6; ++i) {
+    Done("w", lease, std::nullopt);  // It lives, and knows that the tracker has the outcome.
+    Advance(absl::Seconds(10));
+  }
+  ASSERT_EQ(counters().tuners_forgotten, 1);
+  // Its tuner was only cut off.
+  Submit({RunSpec("job")});
+  EXPECT_EQ(counters().dispatched, 1) << "the job was given out again";
+  EXPECT_THAT(Done("w", lease, std::nullopt).orders.slots[0].send, ElementsAre("job"));
+  Done("w", lease, "result");
+  EXPECT_THAT(Collect(), ElementsAre(Payload("result")));
+}
+
 TEST_F(TrackerCoreTest, UnwantedResultIsForgottenAndItsJobMayComeAgain) {
   Submit({RunSpec("job")});
   const Lease lease = *Idle("w");
