@@ -23,6 +23,13 @@ auto Write(CrashPoint& crash, Call call) -> decltype(call()) {
   return result;
 }
 
+// Likewise, to the disk.
+template <typename Call>
+auto Store(CrashPoint& crash, Call call) -> decltype(call()) {
+  if (!crash.dead && !crash.refusal.ok()) return crash.refusal;
+  return Write(crash, call);
+}
+
 }  // namespace
 
 bool CrashPoint::Write() {
@@ -35,7 +42,7 @@ bool CrashPoint::Write() {
 
 absl::StatusOr<std::vector<AppendOutcome>> CrashingRecordStore::AppendBatch(
     absl::Span<const MeasurementEntry> entries) {
-  return Write(*crash_, [&] { return store_->AppendBatch(entries); });
+  return Store(*crash_, [&] { return store_->AppendBatch(entries); });
 }
 absl::StatusOr<BestAnswer> CrashingRecordStore::Best(const BestQuery& query) const {
   return Read(*crash_, [&] { return store_->Best(query); });
@@ -61,7 +68,7 @@ absl::StatusOr<std::vector<TaskKey>> CrashingRecordStore::ListTasks() const {
 }
 
 absl::Status CrashingStudyStore::Create(const Study& study, absl::Span<const StudyTask> tasks) {
-  return Write(*crash_, [&] { return store_->Create(study, tasks); });
+  return Store(*crash_, [&] { return store_->Create(study, tasks); });
 }
 absl::StatusOr<StudySummary> CrashingStudyStore::Get(absl::string_view id) const {
   return Read(*crash_, [&] { return store_->Get(id); });
@@ -74,7 +81,7 @@ absl::StatusOr<std::vector<StudySummary>> CrashingStudyStore::List(const StudyQu
 }
 absl::Status CrashingStudyStore::SetState(absl::string_view id, StudyState state,
                                           absl::string_view detail, int64_t now_ns) {
-  return Write(*crash_, [&] { return store_->SetState(id, state, detail, now_ns); });
+  return Store(*crash_, [&] { return store_->SetState(id, state, detail, now_ns); });
 }
 absl::Status CrashingStudyStore::TakeLease(absl::string_view id, const StudyLease& lease,
                                            int64_t now_ns, absl::string_view dead_owner) {
@@ -88,7 +95,7 @@ absl::Status CrashingStudyStore::SetCrashCount(absl::string_view id, int32_t cou
 }
 absl::Status CrashingStudyStore::AppendLog(absl::string_view id, int64_t first_sequence,
                                            absl::Span<const StudyLogEntry> entries) {
-  return Write(*crash_, [&] { return store_->AppendLog(id, first_sequence, entries); });
+  return Store(*crash_, [&] { return store_->AppendLog(id, first_sequence, entries); });
 }
 absl::StatusOr<std::vector<StudyLogEntry>> CrashingStudyStore::ReadLog(absl::string_view id,
                                                                        int64_t first_sequence,
@@ -96,11 +103,11 @@ absl::StatusOr<std::vector<StudyLogEntry>> CrashingStudyStore::ReadLog(absl::str
   return Read(*crash_, [&] { return store_->ReadLog(id, first_sequence, limit); });
 }
 absl::Status CrashingStudyStore::PutJobs(absl::string_view id, absl::Span<const OpenJob> jobs) {
-  return Write(*crash_, [&] { return store_->PutJobs(id, jobs); });
+  return Store(*crash_, [&] { return store_->PutJobs(id, jobs); });
 }
 absl::Status CrashingStudyStore::RemoveJobs(absl::string_view id,
                                             absl::Span<const std::string> job_ids) {
-  return Write(*crash_, [&] { return store_->RemoveJobs(id, job_ids); });
+  return Store(*crash_, [&] { return store_->RemoveJobs(id, job_ids); });
 }
 absl::StatusOr<std::vector<OpenJob>> CrashingStudyStore::OpenJobs(absl::string_view id) const {
   return Read(*crash_, [&] { return store_->OpenJobs(id); });

@@ -1,4 +1,5 @@
-// Stores and a measurer of a process that dies: from a chosen write on, every call fails.
+// Stores and a measurer of a process that dies: from a chosen write on, every call fails. Or of one
+// whose disk is full for a while.
 #ifndef TUNER_STUDY_CRASHING_STORES_H_
 #define TUNER_STUDY_CRASHING_STORES_H_
 
@@ -7,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "db/record_store.h"
 #include "db/study_store.h"
 #include "tuner/measure/measurer.h"
@@ -20,6 +22,8 @@ struct CrashPoint {
                               // hears of it.
   bool dead = false;
   std::function<void()> on_death = nullptr;  // Ends a loop that makes no more writes.
+  // Unless OK: what the stores answer to a write, which then does not take effect.
+  absl::Status refusal = absl::OkStatus();
 
   // Counts a write. True: it takes effect.
   bool Write();
