@@ -1,0 +1,315 @@
+#include "tests/sim/planted_bug.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+
+namespace burnish::sim {
+
+const std::array<BugInfo, kBugCount>& AllBugs() {
+  static constexpr std::array<BugInfo, kBugCount> kBugs = {{
+      {Bug::kAcknowledgedAtSight, "acknowledged_at_sight"},
+      {Bug::kRestartKeepsLeases, "restart_keeps_leases"},
+      {Bug::kSilentNeverLost, "silent_never_lost"},
+      {Bug::kJobLimitIgnored, "job_limit_ignored"},
+      {Bug::kStaleReportsTaken, "stale_reports_taken"},
+      {Bug::kNoFencing, "no_fencing"},
+      {Bug::kLostOrdersAreLosses, "lost_orders_are_losses"},
+      {Bug::kStaleOrdersApplied, "stale_orders_applied"},
+      {Bug::kAcknowledgedForgotten, "acknowledged_forgotten"},
+      {Bug::kOneStudyGetsAll, "one_study_gets_all"},
+      {Bug::kTimeLimitIgnored, "time_limit_ignored"},
+      {Bug::kTimerNotRearmed, "timer_not_rearmed"},
+      {Bug::kCancelIgnored, "cancel_ignored"},
+      {Bug::kResubmissionReversed, "resubmission_reversed"},
+      {Bug::kGraceIgnored, "grace_ignored"},
+      {Bug::kAcknowledgementsLeak, "acknowledgements_leak"},
+      {Bug::kResultsSwapped, "results_swapped"},
+      {Bug::kForgottenWhenSent, "forgotten_when_sent"},
+      {Bug::kDiscardedWhenReceived, "discarded_when_received"},
+      {Bug::kNudgeForgotten, "nudge_forgotten"},
+      {Bug::kDrainIgnored, "drain_ignored"},
+      {Bug::kEpochsRepeat, "epochs_repeat"},
+      {Bug::kFaultIsResult, "fault_is_result"},
+      {Bug::kPoisonAtFirstLoss, "poison_at_first_loss"},
+      {Bug::kPrioritiesIgnored, "priorities_ignored"},
+      {Bug::kNoPauseAfterFaults, "no_pause_after_faults"},
+      {Bug::kResultsComeTwice, "results_come_twice"},
+      {Bug::kJobsDroppedWhenFull, "jobs_dropped_when_full"},
+      {Bug::kNewSessionIgnored, "new_session_ignored"},
+      {Bug::kOutcomeForgotten, "outcome_forgotten"},
+  }};
+  return kBugs;
+}
+
+const char* BugName(Bug bug) {
+  for (const BugInfo& info : AllBugs()) {
+    if (info.bug == bug) return info.name;
+  }
+  return "none";
+}
+
+// ---- Tracker ----
+
+SuspectTracker::SuspectTracker(TrackerOptions options, absl::Time now, Bug bug)
+    : bug_(bug), core_(Spoil(options, bug), now) {}
+
+TrackerOptions SuspectTracker::Spoil(TrackerOptions options, Bug bug) {
+  if (bug == Bug::kSilentNeverLost) options.lease_duration = absl::Hours(1000);
+  if (bug == Bug::kJobLimitIgnored) options.jobs_max = 1'000'000;
+  if (bug == Bug::kAcknowledgedForgotten) options.acknowledged_memory = 0;
+  if (bug == Bug::kGraceIgnored) options.recovery_period = absl::ZeroDuration();
+  if (bug == Bug::kEpochsRepeat) options.first_epoch = 1;
+  if (bug == Bug::kPoisonAtFirstLoss) options.losses_max = 1;
+  if (bug == Bug::kNoPauseAfterFaults) {
+    options.fault_pause_min = options.fault_pause_max = absl::ZeroDuration();
+  }
+  return options;
+}
+
+absl::StatusOr<int64_t> SuspectTracker::Submit(absl::Time now, const std::string& tuner_id,
+                                               std::vector<JobSpec> jobs, bool resubmission) {
+  for (JobSpec& job : jobs) {
+    if (first_study_.empty()) first_study_ = job.study;
+    if (bug_ == Bug::kOneStudyGetsAll && job.study == first_study_) job.priority += 100;
+    if (bug_ == Bug::kPrioritiesIgnored) job.priority = 0;
+    if (bug_ == Bug::kTimeLimitIgnored) job.timeout = absl::ZeroDuration();
+  }
+  return core_.Submit(now, tuner_id, std::move(jobs), resubmission);
+}
+
+Collected SuspectTracker::Collect(absl::Time now, CollectRequest request) {
+  if (bug_ == Bug::kAcknowledgementsLeak) {
+    std::erase_if(request.acknowledged,
+                  [this](const std::string&) { return ++acknowledged_count_ % 5 == 0; });
+  }
+  Collected collected = core_.Collect(now, request);
+  std::vector<std::string> ids;
+  for (const ResultEntry& result : collected.results) {
+    ids.push_back(result.job_id);
+  }
+  if (bug_ == Bug::kForgottenWhenSent && !ids.empty()) {
+    core_.Collect(now, {.tuner_id = request.tuner_id,
+                        .acknowledged = ids,
+                        .seen_number = request.seen_number,
+                        .session = request.session});
+  }
+  if (bug_ == Bug::kResultsSwapped && collected.results.size() > 1) {
+    std::swap(collected.results[0].outcome, collected.results[1].outcome);
+  }
+  return collected;
+}
+
+void SuspectTracker::Cancel(absl::Time now, const std::string& tuner_id,
+                            const std::vector<std::string>& ids) {
+  std::vector<std::string> told = ids;
+  if (bug_ == Bug::kCancelIgnored) {
+    for (const WorkerStatus& worker : core_.ListWorkers(now)) {
+      for (const SlotStatus& slot : worker.slots) {
+        if (slot.executing.has_value()) std::erase(told, slot.executing->job_id);
+      }
+    }
+  }
+  core_.Cancel(now, tuner_id, told, "");
+}
+
+bool SuspectTracker::HasAliases() const {
+  return bug_ == Bug::kRestartKeepsLeases || bug_ == Bug::kStaleReportsTaken ||
+         bug_ == Bug::kNoFencing || bug_ == Bug::kLostOrdersAreLosses;
+}
+
+void SuspectTracker::Disguise(absl::Time now, WorkerReport& report) {
+  Alias& alias = aliases_[report.worker_id];
+  if (alias.first_boot == 0) alias.first_boot = report.boot_epoch;
+  const bool is_new_boot = report.boot_epoch > alias.boot;
+  const bool is_old_boot = report.boot_epoch < alias.boot;
+  if (is_old_boot && bug_ != Bug::kNoFencing) {
+    // The core has to refuse it: of a boot before all that it knows.
+    report.boot_epoch = alias.first_boot - 1;
+    return;
+  }
+  const bool is_stale = !is_new_boot && !is_old_boot && report.sequence <= alias.outer;
+  if (is_new_boot) alias.boot = report.boot_epoch;
+  report.boot_epoch = bug_ == Bug::kRestartKeepsLeases ? alias.first_boot : alias.boot;
+  if (is_stale && bug_ != Bug::kStaleReportsTaken) {
+    report.sequence = alias.sequence;
+    return;
+  }
+  alias.outer = report.sequence;
+  alias.executing.resize(report.slots.size());
+  alias.ordered.resize(report.slots.size());
+  if (bug_ == Bug::kLostOrdersAreLosses && !is_new_boot) {
+    // As if it had said that it executes what it was ordered to.
+    WorkerReport made_up = report;
+    made_up.sequence = ++alias.sequence;
+    bool differs = false;
+    for (size_t i = 0; i < report.slots.size(); ++i) {
+      const std::optional<Lease>& ordered = alias.ordered[i];
+      if (!ordered.has_value() || report.slots[i].executing == ordered) continue;
+      const auto& results = report.slots[i].results;
+      const bool is_done = std::any_of(results.begin(), results.end(), [&](const auto& result) {
+        return result.lease == *ordered;
+      });
+      if (is_done) continue;
+      made_up.slots[i].executing = ordered;
+      made_up.slots[i].cancelling = false;
+      differs = true;
+    }
+    if (differs) core_.Synchronize(now, made_up).IgnoreError();
+  }
+  if (bug_ == Bug::kRestartKeepsLeases && alias.boot != alias.first_boot) {
+    for (size_t i = 0; i < report.slots.size(); ++i) {
+      if (!report.slots[i].executing.has_value() && report.slots[i].results.empty()) {
+        report.slots[i].executing = alias.executing[i];
+      }
+    }
+  }
+  report.sequence = ++alias.sequence;
+  for (size_t i = 0; i < report.slots.size(); ++i) {
+    alias.executing[i] = report.slots[i].executing;
+  }
+}
+
+void SuspectTracker::Remember(Alias& alias, WorkerOrders& orders) {
+  for (size_t i = 0; i < orders.slots.size(); ++i) {
+    alias.ordered[i] = orders.slots[i].lease;
+    if (orders.slots[i].lease != alias.executing[i]) alias.executing[i].reset();
+  }
+  orders.sequence = alias.outer;
+}
+
+absl::StatusOr<SyncReply> SuspectTracker::Synchronize(absl::Time now, WorkerReport report) {
+  if (HasAliases()) Disguise(now, report);
+  if (bug_ == Bug::kFaultIsResult) {
+    for (SlotReport& slot : report.slots) {
+      for (HeldResult& result : slot.results) {
+        if (result.outcome.has_value() && std::holds_alternative<WorkerFault>(*result.outcome)) {
+          result.outcome = std::string("fault");
+        }
+      }
+    }
+  }
+  absl::StatusOr<SyncReply> reply = core_.Synchronize(now, report);
+  if (reply.ok() && HasAliases()) Remember(aliases_[report.worker_id], reply->orders);
+  return reply;
+}
+
+std::optional<WorkerOrders> SuspectTracker::OrdersFor(absl::Time now, const std::string& id,
+                                                      int64_t sequence) {
+  if (!HasAliases()) return core_.OrdersFor(now, id, sequence);
+  Alias& alias = aliases_[id];
+  if (alias.outer != sequence) return std::nullopt;
+  std::optional<WorkerOrders> orders = core_.OrdersFor(now, id, alias.sequence);
+  if (orders.has_value()) Remember(alias, *orders);
+  return orders;
+}
+
+void SuspectTracker::StopWaiting(const std::string& worker_id, int64_t sequence) {
+  if (HasAliases()) {
+    const Alias& alias = aliases_[worker_id];
+    if (alias.outer != sequence) return;
+    sequence = alias.sequence;
+  }
+  core_.StopWaiting(worker_id, sequence);
+}
+
+void SuspectTracker::Tick(absl::Time now) {
+  ++tick_count_;
+  core_.Tick(now);
+}
+
+absl::Time SuspectTracker::NextTick() const {
+  if (bug_ == Bug::kTimerNotRearmed && tick_count_ > 0) return absl::InfiniteFuture();
+  return core_.NextTick();
+}
+
+std::vector<std::string> SuspectTracker::TakeReadyWorkers() {
+  std::vector<std::string> ready = core_.TakeReadyWorkers();
+  if (bug_ == Bug::kNudgeForgotten) {
+    std::erase_if(ready, [this](const std::string&) { return ++nudge_count_ % 3 == 0; });
+  }
+  return ready;
+}
+
+void SuspectTracker::Drain(const std::string& worker_id, bool undo) {
+  if (bug_ != Bug::kDrainIgnored) core_.Drain(worker_id, undo).IgnoreError();
+}
+
+// ---- Client ----
+
+std::vector<ResultEntry> SuspectClient::Add(std::vector<JobSpec> jobs, bool resubmission) {
+  std::vector<ResultEntry> results = core_.Add(std::move(jobs), resubmission);
+  if (bug_ == Bug::kAcknowledgedAtSight) {
+    for (const ResultEntry& result : results) core_.Acknowledge({result.job_id});
+  }
+  return results;
+}
+
+std::optional<SubmitBatch> SuspectClient::NextBatch() {
+  std::optional<SubmitBatch> batch = core_.NextBatch();
+  if (bug_ == Bug::kResubmissionReversed && batch.has_value() && batch->resubmission) {
+    std::reverse(batch->jobs.begin(), batch->jobs.end());
+  }
+  return batch;
+}
+
+void SuspectClient::BatchTaken(int64_t session) {
+  if (session_ == 0) session_ = session;
+  core_.BatchTaken(bug_ == Bug::kNewSessionIgnored ? session_ : session);
+}
+
+void SuspectClient::BatchFailed() {
+  if (bug_ == Bug::kJobsDroppedWhenFull && session_ != 0) {
+    core_.BatchTaken(session_);
+  } else {
+    core_.BatchFailed();
+  }
+}
+
+std::vector<ResultEntry> SuspectClient::Collect(const CollectRequest& request,
+                                                Collected collected) {
+  if (session_ == 0) session_ = collected.session;
+  if (bug_ == Bug::kNewSessionIgnored) {
+    collected.session = session_;
+  } else {
+    session_ = collected.session;
+  }
+  std::vector<ResultEntry> results = core_.Collect(request, collected);
+  if (bug_ == Bug::kAcknowledgedAtSight) {
+    for (const ResultEntry& result : results) core_.Acknowledge({result.job_id});
+  }
+  if (bug_ == Bug::kResultsComeTwice && !results.empty() && ++result_count_ % 10 == 0) {
+    results.push_back(results.back());
+  }
+  return results;
+}
+
+// ---- Agent ----
+
+WorkerReport SuspectAgent::MakeReport() {
+  WorkerReport report = core_.MakeReport();
+  sequence_ = report.sequence;
+  if (bug_ == Bug::kOutcomeForgotten) {
+    for (SlotReport& slot : report.slots) {
+      if (slot.executing.has_value()) slot.results.clear();
+    }
+  }
+  return report;
+}
+
+std::vector<SlotAction> SuspectAgent::Apply(WorkerOrders orders) {
+  if (bug_ == Bug::kStaleOrdersApplied) orders.sequence = sequence_;
+  if (bug_ == Bug::kDiscardedWhenReceived) {
+    for (SlotOrders& slot : orders.slots) {
+      slot.discard.insert(slot.discard.end(), slot.received.begin(), slot.received.end());
+    }
+  }
+  return core_.Apply(orders);
+}
+
+void SuspectAgent::Finished(int slot_index, JobOutcome outcome) {
+  core_.Finished(slot_index, std::move(outcome));
+}
+
+}  // namespace burnish::sim
