@@ -1,0 +1,206 @@
+#include "tests/sim/sim_tracker.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace burnish::sim {
+namespace {
+
+// As in tracker_service.cc: how long a call with nothing to say hangs.
+constexpr absl::Duration kHang = absl::Seconds(5);
+// Lives of a tracker are this many leases apart.
+constexpr int64_t kEpochsPerLife = 1'000'000;
+constexpr int64_t kArtifactBytesMax = 64 << 10;
+
+}  // namespace
+
+SimTracker::SimTracker(EventLoop* loop, Verdict* verdict, TrackerModel* model,
+                       const TrackerOptions& options, Bug bug)
+    : loop_(loop), verdict_(verdict), model_(model), options_(options), bug_(bug) {}
+
+void SimTracker::Start() {
+  if (is_alive()) return;
+  TrackerOptions options = options_;
+  options.first_epoch = ++life_ * kEpochsPerLife;
+  model_->Start(loop_->now(), options);
+  core_ = std::make_unique<SuspectTracker>(options, loop_->now(), bug_);
+  artifacts_ = std::make_unique<ContentStore>(kArtifactBytesMax);
+  next_tick_ = absl::InfiniteFuture();
+}
+
+void SimTracker::Kill() {
+  core_.reset();
+  const absl::Status gone = absl::UnavailableError("the tracker died");
+  for (auto& [id, call] : std::exchange(worker_calls_, {})) call.reply(gone);
+  for (auto& [id, call] : std::exchange(tuner_calls_, {})) call.reply(gone);
+}
+
+void SimTracker::Synchronize(const WorkerReport& report, OrdersReply reply) {
+  if (!is_alive()) return reply(absl::UnavailableError("no tracker"));
+  const absl::StatusOr<SyncReply> answer = core_->Synchronize(loop_->now(), report);
+  model_->Reported(loop_->now(), report, answer.status());
+  if (!answer.ok()) {
+    reply(answer.status());
+  } else {
+    // A newer call of the same worker ends an older one.
+    if (const auto old = worker_calls_.find(report.worker_id); old != worker_calls_.end()) {
+      old->second.reply(absl::AbortedError("a newer call came"));
+      worker_calls_.erase(old);
+    }
+    if (answer->urgent) {
+      model_->Ordered(report.worker_id, answer->orders);
+      reply(answer->orders);
+    } else {
+      worker_calls_[report.worker_id] = {report.boot_epoch, report.sequence, std::move(reply)};
+      loop_->At(kHang, [this, id = report.worker_id, sequence = report.sequence,
+                        boot = report.boot_epoch, life = life_] {
+        const auto call = worker_calls_.find(id);
+        if (!is_alive() || life != life_ || call == worker_calls_.end() ||
+            call->second.sequence != sequence || call->second.boot != boot) {
+          return;
+        }
+        AnswerWorker(id);
+        After();
+      });
+    }
+  }
+  After();
+}
+
+void SimTracker::AnswerWorker(const std::string& id) {
+  auto call = worker_calls_.extract(id);
+  if (call.empty()) return;
+  const std::optional<WorkerOrders> orders =
+      core_->OrdersFor(loop_->now(), id, call.mapped().sequence);
+  if (!orders.has_value()) return call.mapped().reply(absl::AbortedError("a newer call came"));
+  model_->Ordered(id, *orders);
+  call.mapped().reply(*orders);
+}
+
+absl::StatusOr<int64_t> SimTracker::Submit(const std::string& tuner_id,
+                                           const std::vector<JobSpec>& jobs, bool resubmission) {
+  if (!is_alive()) return absl::UnavailableError("no tracker");
+  const absl::StatusOr<int64_t> session = core_->Submit(loop_->now(), tuner_id, jobs, resubmission);
+  model_->Submitted(loop_->now(), tuner_id, jobs, resubmission, session);
+  After();
+  return session;
+}
+
+void SimTracker::Collect(const CollectRequest& request, CollectReply reply) {
+  if (!is_alive()) return reply(absl::UnavailableError("no tracker"));
+  model_->Collecting(loop_->now(), request);
+  const Collected collected = core_->Collect(loop_->now(), request);
+  model_->WasCollected(request, collected);
+  if (const auto old = tuner_calls_.find(request.tuner_id); old != tuner_calls_.end()) {
+    old->second.reply(absl::AbortedError("a newer call came"));
+    tuner_calls_.erase(old);
+  }
+  if (collected.urgent) {
+    reply(collected);
+  } else {
+    tuner_calls_[request.tuner_id] = {request, ++call_count_, std::move(reply)};
+    loop_->At(kHang, [this, id = request.tuner_id, number = call_count_] {
+      const auto call = tuner_calls_.find(id);
+      if (!is_alive() || call == tuner_calls_.end() || call->second.number != number) return;
+      AnswerTuner(id);
+      After();
+    });
+  }
+  After();
+}
+
+void SimTracker::AnswerTuner(const std::string& id) {
+  auto call = tuner_calls_.extract(id);
+  if (call.empty()) return;
+  // What it acknowledges was taken when it came.
+  CollectRequest request = call.mapped().request;
+  model_->Collecting(loop_->now(), request);
+  const Collected collected = core_->Collect(loop_->now(), request);
+  model_->WasCollected(request, collected);
+  call.mapped().reply(collected);
+}
+
+absl::Status SimTracker::Cancel(const std::string& tuner_id, const std::vector<std::string>& ids) {
+  if (!is_alive()) return absl::UnavailableError("no tracker");
+  core_->Cancel(loop_->now(), tuner_id, ids);
+  model_->Cancelled(loop_->now(), tuner_id, ids);
+  After();
+  return absl::OkStatus();
+}
+
+void SimTracker::Drain(const std::string& worker_id, bool undo) {
+  if (!is_alive()) return;
+  core_->Drain(worker_id, undo);
+  model_->Drained(worker_id, undo);
+  After();
+}
+
+void SimTracker::BreakWorkerCall(const std::string& worker_id, int64_t boot) {
+  const auto call = worker_calls_.find(worker_id);
+  if (!is_alive() || call == worker_calls_.end() || call->second.boot != boot) return;
+  core_->StopWaiting(worker_id, call->second.sequence);
+  worker_calls_.erase(call);
+  After();
+}
+
+void SimTracker::BreakTunerCall(const std::string& tuner_id) { tuner_calls_.erase(tuner_id); }
+
+void SimTracker::ForgetArtifacts() {
+  if (is_alive()) artifacts_ = std::make_unique<ContentStore>(kArtifactBytesMax);
+}
+
+void SimTracker::After() {
+  if (!is_alive()) return;
+  // First, so that a result is known to be right before it goes out.
+  model_->Observe(loop_->now(), View());
+  // An answer to one may give another something to hear.
+  for (bool any = true; any;) {
+    const std::vector<std::string> workers = core_->TakeReadyWorkers();
+    const std::vector<std::string> tuners = core_->TakeReadyTuners();
+    for (const std::string& id : workers) AnswerWorker(id);
+    for (const std::string& id : tuners) AnswerTuner(id);
+    any = !workers.empty() || !tuners.empty();
+  }
+  model_->CheckNobodyWaits(loop_->now(), View());
+  ArmTimer();
+}
+
+TrackerView SimTracker::View() const {
+  TrackerView view{.status = core_->GetStatus(loop_->now()),
+                   .workers = core_->ListWorkers(loop_->now())};
+  for (const auto& [id, call] : worker_calls_) view.hanging_workers[id] = call.sequence;
+  for (const auto& [id, call] : tuner_calls_) view.hanging_tuners[id] = call.request;
+  return view;
+}
+
+void SimTracker::ArmTimer() {
+  const absl::Time next = core_->NextTick();
+  if (next >= next_tick_) return;
+  next_tick_ = next;
+  loop_->At(next - loop_->now(), [this, next, life = life_] {
+    if (!is_alive() || life != life_ || next_tick_ != next) return;
+    next_tick_ = absl::InfiniteFuture();
+    core_->Tick(loop_->now());
+    if (core_->NextTick() <= loop_->now()) {
+      verdict_->Fail("a tick does all that is due", absl::FormatTime(core_->NextTick()));
+      return;
+    }
+    After();
+  });
+}
+
+bool SimTracker::IsEmpty() const {
+  if (!is_alive()) return false;
+  const TrackerStatus status = core_->GetStatus(loop_->now());
+  return status.queued_count == 0 && status.leased_count == 0 && status.unacknowledged_count == 0;
+}
+
+std::string SimTracker::Describe() const {
+  if (!is_alive()) return "the tracker is away";
+  const TrackerStatus status = core_->GetStatus(loop_->now());
+  return absl::StrCat("the tracker has ", status.queued_count, " queued, ", status.leased_count,
+                      " leased, ", status.unacknowledged_count, " done");
+}
+
+}  // namespace burnish::sim

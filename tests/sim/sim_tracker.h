@@ -1,0 +1,89 @@
+// A tracker's process: the real core behind what its gRPC service does with calls that hang.
+#ifndef TESTS_SIM_SIM_TRACKER_H_
+#define TESTS_SIM_SIM_TRACKER_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "tests/sim/event_loop.h"
+#include "tests/sim/planted_bug.h"
+#include "tests/sim/tracker_model.h"
+#include "tests/sim/verdict.h"
+#include "tracker/content_store.h"
+
+namespace burnish::sim {
+
+class SimTracker {
+ public:
+  using OrdersReply = std::function<void(absl::StatusOr<WorkerOrders>)>;
+  using CollectReply = std::function<void(absl::StatusOr<Collected>)>;
+
+  SimTracker(EventLoop* loop, Verdict* verdict, TrackerModel* model, const TrackerOptions& options,
+             Bug bug);
+
+  // A process that knows nothing of the one before.
+  void Start();
+  // Calls that hang break.
+  void Kill();
+  bool is_alive() const { return core_ != nullptr; }
+
+  // UNAVAILABLE: nobody listens.
+  void Synchronize(const WorkerReport& report, OrdersReply reply);
+  absl::StatusOr<int64_t> Submit(const std::string& tuner_id, const std::vector<JobSpec>& jobs,
+                                 bool resubmission);
+  void Collect(const CollectRequest& request, CollectReply reply);
+  absl::Status Cancel(const std::string& tuner_id, const std::vector<std::string>& ids);
+  void Drain(const std::string& worker_id, bool undo);
+  // The connection that the call came over is gone.
+  void BreakWorkerCall(const std::string& worker_id, int64_t boot);
+  void BreakTunerCall(const std::string& tuner_id);
+
+  // Null: the tracker is away.
+  ContentStore* artifacts() { return is_alive() ? artifacts_.get() : nullptr; }
+  void ForgetArtifacts();
+
+  // Nothing is queued, leased or waiting to be acknowledged.
+  bool IsEmpty() const;
+  std::string Describe() const;
+
+ private:
+  struct WorkerCall {
+    int64_t boot = 0;
+    int64_t sequence = 0;
+    OrdersReply reply;
+  };
+  struct TunerCall {
+    CollectRequest request;
+    int64_t number = 0;
+    CollectReply reply;
+  };
+
+  void AnswerWorker(const std::string& id);
+  void AnswerTuner(const std::string& id);
+  // The core may have something to say to others.
+  void After();
+  TrackerView View() const;
+  void ArmTimer();
+
+  EventLoop* const loop_;
+  Verdict* const verdict_;
+  TrackerModel* const model_;
+  const TrackerOptions options_;
+  const Bug bug_;
+  std::unique_ptr<SuspectTracker> core_;
+  std::unique_ptr<ContentStore> artifacts_;
+  int64_t life_ = 0;
+  absl::Time next_tick_ = absl::InfiniteFuture();
+  int64_t call_count_ = 0;
+  std::map<std::string, WorkerCall> worker_calls_;
+  std::map<std::string, TunerCall> tuner_calls_;
+};
+
+}  // namespace burnish::sim
+
+#endif  // TESTS_SIM_SIM_TRACKER_H_

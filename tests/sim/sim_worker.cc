@@ -1,0 +1,282 @@
+#include "tests/sim/sim_worker.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "proto/build_job.h"
+#include "proto/run_job.h"
+#include "proto/workload.h"
+
+namespace burnish::sim {
+namespace {
+
+// As in agent_client.cc.
+constexpr absl::Duration kCallTimeout = absl::Seconds(12);
+constexpr absl::Duration kBackoffMin = absl::Milliseconds(50);
+constexpr absl::Duration kBackoffMax = absl::Seconds(2);
+constexpr size_t kCallsMax = 4;
+
+uint64_t Fate(uint64_t seed, const std::string& purpose, const std::string& candidate_id) {
+  return Rng(RngStream{.seed = seed, .purpose = purpose, .task = candidate_id}).Next();
+}
+
+std::string ArtifactOf(const std::string& candidate_id) {
+  return absl::StrCat("artifact of ", candidate_id);
+}
+
+}  // namespace
+
+bool IsKiller(uint64_t seed, const std::string& candidate_id) {
+  // Of one run in four, one candidate in twelve.
+  return seed % 4 == 1 && Fate(seed, "killer", candidate_id) % 12 == 0;
+}
+bool IsFailing(uint64_t seed, const std::string& candidate_id) {
+  return Fate(seed, "failing", candidate_id) % 8 == 0;
+}
+int64_t TrueLatencyNs(uint64_t seed, const std::string& candidate_id) {
+  // Above what the synthetic tasks call their bound: a study that reaches it has nothing left to
+  // do.
+  return 10'000'000 + static_cast<int64_t>(Fate(seed, "latency", candidate_id) % 1'000'000);
+}
+std::string PlainResult(const std::string& payload) { return absl::StrCat("result of ", payload); }
+
+SimWorker::SimWorker(EventLoop* loop, Network* network, SimTracker* tracker, Verdict* verdict,
+                     ExecutorWorld* world, const Options& options)
+    : loop_(loop),
+      network_(network),
+      tracker_(tracker),
+      verdict_(verdict),
+      world_(world),
+      options_(options),
+      rng_(RngStream{.seed = world->seed, .purpose = "worker", .task = options.id}) {}
+
+void SimWorker::Start() {
+  auto process = std::make_shared<Process>();
+  process->boot = ++last_boot_;
+  process->agent = std::make_unique<SuspectAgent>(
+      AgentIdentity{.worker_id = options_.id, .host = options_.id, .boot_epoch = process->boot},
+      options_.slots, options_.bug);
+  process->slots.resize(options_.slots.size());
+  processes_.push_back(process);
+  In(process, absl::Milliseconds(rng_.Between(0, 100)), [this, process] { Pump(process); });
+}
+
+void SimWorker::Kill(bool breaks_calls) {
+  for (const ProcessPtr& process : processes_) {
+    if (!process->alive) continue;
+    process->alive = false;
+    if (!breaks_calls) continue;
+    network_->ToTracker(options_.node, [this, boot = process->boot] {
+      tracker_->BreakWorkerCall(options_.id, boot);
+    });
+  }
+  std::erase_if(processes_, [](const ProcessPtr& process) { return !process->alive; });
+}
+
+void SimWorker::Exit(const ProcessPtr& process) {
+  process->alive = false;
+  network_->ToTracker(options_.node, [this, boot = process->boot] {
+    tracker_->BreakWorkerCall(options_.id, boot);
+  });
+  std::erase_if(processes_, [](const ProcessPtr& other) { return !other->alive; });
+}
+
+void SimWorker::Stop(absl::Duration duration) {
+  for (const ProcessPtr& process : processes_) process->stopped_until = loop_->now() + duration;
+}
+
+void SimWorker::Leave() {
+  for (const ProcessPtr& process : processes_) {
+    process->leaving = true;
+    process->agent->Leave();
+    Pump(process);
+  }
+}
+
+bool SimWorker::HasProcess() const { return !processes_.empty(); }
+
+bool SimWorker::IsEmpty() const {
+  return std::all_of(processes_.begin(), processes_.end(),
+                     [](const ProcessPtr& process) { return process->agent->IsEmpty(); });
+}
+
+void SimWorker::In(const ProcessPtr& process, absl::Duration delay, std::function<void()> action) {
+  loop_->At(delay, [this, process, action = std::move(action)] {
+    if (!process->alive) return;
+    const absl::Duration stopped = process->stopped_until - loop_->now();
+    if (stopped > absl::ZeroDuration()) return In(process, stopped, action);
+    action();
+  });
+}
+
+void SimWorker::Pump(const ProcessPtr& process) {
+  while (process->alive) {
+    const bool has_work =
+        process->calls.empty() || (process->agent->has_news() && process->calls.size() < kCallsMax);
+    if (!has_work) return;
+    const absl::Duration pause = process->retry_at - loop_->now();
+    if (pause > absl::ZeroDuration()) {
+      In(process, pause, [this, process] { Pump(process); });
+      return;
+    }
+    BeginCall(process);
+  }
+}
+
+void SimWorker::BeginCall(const ProcessPtr& process) {
+  const WorkerReport report = process->agent->MakeReport();
+  process->last_sequence = report.sequence;
+  const int64_t call = ++process->call_count;
+  process->calls.insert(call);
+  const auto ended = [this, process, call,
+                      sequence = report.sequence](absl::StatusOr<WorkerOrders> orders) {
+    In(process, absl::ZeroDuration(),
+       [this, process, call, sequence, orders] { CallEnded(process, call, sequence, orders); });
+  };
+  network_->ToTracker(options_.node, [this, report, ended] {
+    tracker_->Synchronize(report, [this, ended](absl::StatusOr<WorkerOrders> orders) {
+      network_->ToNode(options_.node, [ended, orders] { ended(orders); });
+    });
+  });
+  In(process, kCallTimeout, [this, process, call, sequence = report.sequence] {
+    CallEnded(process, call, sequence, absl::DeadlineExceededError("no answer"));
+  });
+}
+
+void SimWorker::CallEnded(const ProcessPtr& process, int64_t call, int64_t sequence,
+                          const absl::StatusOr<WorkerOrders>& orders) {
+  if (process->calls.erase(call) == 0) return;  // Its time was up.
+  if (orders.ok()) {
+    process->failure_count = 0;
+    process->retry_at = absl::InfinitePast();
+    CarryOut(process, *orders);
+  } else if (absl::IsFailedPrecondition(orders.status()) ||
+             absl::IsInvalidArgument(orders.status())) {
+    Exit(process);  // As worker_main does: it was replaced.
+    return;
+  } else if (!absl::IsAborted(orders.status())) {
+    const absl::Duration pause =
+        std::min(kBackoffMax, kBackoffMin * (int64_t{1} << std::min(process->failure_count++, 10)));
+    process->retry_at = loop_->now() + pause * (0.5 + rng_.Uniform());
+  }
+  Pump(process);
+}
+
+void SimWorker::CarryOut(const ProcessPtr& process, const WorkerOrders& orders) {
+  const std::vector<SlotAction> actions = process->agent->Apply(orders);
+  if (!actions.empty() && orders.sequence != process->last_sequence) {
+    verdict_->Fail("orders for the past have no effect",
+                   absl::StrCat(options_.id, " obeys orders for report ", orders.sequence,
+                                " after report ", process->last_sequence));
+  }
+  for (const SlotAction& action : actions) {
+    if (action.kind == SlotAction::Kind::kStart) {
+      Begin(process, action.slot_index, action.job,
+            orders.slots[action.slot_index].lease.value_or(Lease()));
+      continue;
+    }
+    // It takes a moment to stop.
+    In(process, absl::Milliseconds(rng_.Between(0, 200)),
+       [this, process, i = action.slot_index, number = process->slots[action.slot_index].number] {
+         if (process->slots[i].number == number && process->slots[i].job.has_value()) {
+           End(process, i);
+         }
+       });
+  }
+}
+
+void SimWorker::Begin(const ProcessPtr& process, int slot_index, const JobSpec& job,
+                      const Lease& lease) {
+  Execution& slot = process->slots[slot_index];
+  if (slot.job.has_value()) verdict_->Fail("a slot executes one job", job.id);
+  if (!world_->begun.insert({lease.job_id, lease.epoch}).second) {
+    verdict_->Fail("a lease begins once", absl::StrCat(lease.job_id, "@", lease.epoch));
+  }
+  if (lease.job_id != job.id) verdict_->Fail("a lease is of its job", job.id);
+  ++world_->execution_count;
+  slot.job = job;
+  const int64_t number = ++slot.number;
+  int64_t duration_ms = rng_.Between(0, 9) == 0 ? rng_.Between(500, 6000) : rng_.Between(0, 400);
+  if (is_slow_) duration_ms = rng_.Between(1000, 60000);
+  if (is_hanging_) return;
+  In(process, absl::Milliseconds(duration_ms), [this, process, slot_index, number] {
+    if (process->slots[slot_index].number != number) return;
+    if (process->slots[slot_index].job.has_value()) End(process, slot_index);
+  });
+}
+
+void SimWorker::End(const ProcessPtr& process, int slot_index) {
+  const JobSpec job = *std::exchange(process->slots[slot_index].job, std::nullopt);
+  ++process->slots[slot_index].number;
+  JobOutcome outcome = Execute(job);
+  if (std::holds_alternative<WorkerFault>(outcome) &&
+      std::get<WorkerFault>(outcome).message == "killed") {
+    Exit(process);
+    loop_->At(absl::Milliseconds(rng_.Between(100, 1000)), [this] { Start(); });
+    return;
+  }
+  process->agent->Finished(slot_index, std::move(outcome));
+  Pump(process);
+}
+
+JobOutcome SimWorker::Execute(const JobSpec& job) {
+  if (sick_share_ > 0 && rng_.Uniform() < sick_share_) return WorkerFault{.message = "it is sick"};
+  if (absl::StartsWith(job.payload, "plain ")) {
+    if (absl::StrContains(job.payload, "killer")) return WorkerFault{.message = "killed"};
+    return PlainResult(job.payload);
+  }
+  return job.kind == JobKind::kBuild ? Build(job.payload) : Measure(job.payload);
+}
+
+JobOutcome SimWorker::Build(const std::string& payload) {
+  const absl::StatusOr<BuildJob> job = DecodeBuildJob(payload);
+  if (!job.ok()) {
+    verdict_->Fail("a job arrives as it was sent", job.status().ToString());
+    return WorkerFault{.message = "malformed"};
+  }
+  ContentStore* artifacts = network_->IsCut(options_.node) ? nullptr : tracker_->artifacts();
+  if (artifacts == nullptr) return WorkerFault{.message = "the artifact could not be stored"};
+  const std::string artifact = ArtifactOf(job->candidate_id);
+  BuiltArtifact built{.contract = job->contract};
+  built.build.artifact_sha256 = Sha256Bytes(artifact);
+  built.numerics.kind = NumericsClass::kReassociated;
+  artifacts->Put(built.build.artifact_sha256, artifact);
+  return Encode(BuildResult{.candidate_id = job->candidate_id, .outcome = std::move(built)});
+}
+
+JobOutcome SimWorker::Measure(const std::string& payload) {
+  const absl::StatusOr<RunJob> job = DecodeRunJob(payload);
+  if (!job.ok() || job->candidates.size() != 1) {
+    verdict_->Fail("a job arrives as it was sent", job.status().ToString());
+    return WorkerFault{.message = "malformed"};
+  }
+  ContentStore* artifacts = network_->IsCut(options_.node) ? nullptr : tracker_->artifacts();
+  if (artifacts == nullptr) return WorkerFault{.message = "no artifact could be fetched"};
+  const RunCandidate& candidate = job->candidates[0];
+  ArtifactMissing missing;
+  for (const std::string& sha256 :
+       {candidate.artifact_sha256, candidate.reference_artifact_sha256}) {
+    if (!sha256.empty() && artifacts->Get(sha256) == nullptr) missing.sha256.push_back(sha256);
+  }
+  if (!missing.sha256.empty()) return missing;
+  if (Sha256Bytes(ArtifactOf(candidate.candidate_id)) != candidate.artifact_sha256) {
+    verdict_->Fail("a run job names its own artifact", candidate.candidate_id);
+  }
+  const bool is_reference = candidate.artifact_sha256 == candidate.reference_artifact_sha256;
+  const std::string& id = candidate.candidate_id;
+  if (!is_reference && IsKiller(world_->seed, id)) return WorkerFault{.message = "killed"};
+  Measurement measurement{.candidate_id = candidate.candidate_id};
+  measurement.environment.method_version = job->method.version;
+  measurement.numerics.kind = NumericsClass::kReassociated;
+  if (!is_reference && IsFailing(world_->seed, id)) {
+    measurement.outcome = Failure{FailureKind::kWrongResult, "by fate"};
+  } else {
+    measurement.outcome =
+        Latencies{{ProcessLatencies{.latency_ns = {TrueLatencyNs(world_->seed, id)}}}};
+  }
+  return Encode(RunResult{.measurements = {std::move(measurement)}});
+}
+
+}  // namespace burnish::sim

@@ -1,0 +1,115 @@
+// A worker: one host with one id and, as a rule, one process, which is the real agent core behind
+// what its gRPC client does with calls, and executors that only take time.
+#ifndef TESTS_SIM_SIM_WORKER_H_
+#define TESTS_SIM_SIM_WORKER_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/rng.h"
+#include "tests/sim/event_loop.h"
+#include "tests/sim/network.h"
+#include "tests/sim/planted_bug.h"
+#include "tests/sim/sim_tracker.h"
+#include "tests/sim/verdict.h"
+
+namespace burnish::sim {
+
+// What the executors of all workers have in common.
+struct ExecutorWorld {
+  uint64_t seed = 0;
+  std::set<std::pair<std::string, int64_t>> begun = {};  // Leases, in any process.
+  int64_t execution_count = 0;
+};
+
+// What the outcome of a candidate is, wherever it is measured: the simulation's truth.
+bool IsKiller(uint64_t seed, const std::string& candidate_id);
+bool IsFailing(uint64_t seed, const std::string& candidate_id);
+int64_t TrueLatencyNs(uint64_t seed, const std::string& candidate_id);
+// A job whose payload is not a builder's or runner's.
+std::string PlainResult(const std::string& payload);
+
+class SimWorker {
+ public:
+  struct Options {
+    std::string id = "";
+    int node = 0;
+    std::vector<SlotInfo> slots = {};
+    Bug bug = Bug::kNone;
+  };
+
+  SimWorker(EventLoop* loop, Network* network, SimTracker* tracker, Verdict* verdict,
+            ExecutorWorld* world, const Options& options);
+
+  void Start();
+  // All processes. `breaks_calls`: the tracker sees the connection go.
+  void Kill(bool breaks_calls);
+  // Ends what runs and starts again.
+  void StartIfDead() {
+    if (!HasProcess()) Start();
+  }
+  void Stop(absl::Duration duration);
+  void Leave();
+  bool HasProcess() const;
+  bool IsEmpty() const;
+
+  void set_sick(double share) { sick_share_ = share; }
+  void set_slow(bool slow) { is_slow_ = slow; }
+  void set_hanging(bool hanging) { is_hanging_ = hanging; }
+
+ private:
+  struct Execution {
+    std::optional<JobSpec> job;
+    int64_t number = 0;  // Which one: an old one's end is ignored.
+  };
+  struct Process {
+    int64_t boot = 0;
+    bool alive = true;
+    bool leaving = false;
+    std::unique_ptr<SuspectAgent> agent;
+    std::vector<Execution> slots;
+    int64_t last_sequence = 0;
+    int64_t call_count = 0;
+    std::set<int64_t> calls;  // Under way.
+    absl::Time retry_at = absl::InfinitePast();
+    int failure_count = 0;
+    absl::Time stopped_until = absl::InfinitePast();
+  };
+  using ProcessPtr = std::shared_ptr<Process>;
+
+  // `action`, once the process is not stopped; never, if it is dead by then.
+  void In(const ProcessPtr& process, absl::Duration delay, std::function<void()> action);
+  void Pump(const ProcessPtr& process);
+  void BeginCall(const ProcessPtr& process);
+  void CallEnded(const ProcessPtr& process, int64_t call, int64_t sequence,
+                 const absl::StatusOr<WorkerOrders>& orders);
+  void CarryOut(const ProcessPtr& process, const WorkerOrders& orders);
+  void Begin(const ProcessPtr& process, int slot, const JobSpec& job, const Lease& lease);
+  void End(const ProcessPtr& process, int slot);
+  void Exit(const ProcessPtr& process);
+  JobOutcome Execute(const JobSpec& job);
+  JobOutcome Build(const std::string& payload);
+  JobOutcome Measure(const std::string& payload);
+
+  EventLoop* const loop_;
+  Network* const network_;
+  SimTracker* const tracker_;
+  Verdict* const verdict_;
+  ExecutorWorld* const world_;
+  const Options options_;
+  Rng rng_;
+  int64_t last_boot_ = 0;
+  std::vector<ProcessPtr> processes_;
+  double sick_share_ = 0;
+  bool is_slow_ = false;
+  bool is_hanging_ = false;
+};
+
+}  // namespace burnish::sim
+
+#endif  // TESTS_SIM_SIM_WORKER_H_
