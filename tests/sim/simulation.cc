@@ -1,0 +1,326 @@
+#include "tests/sim/simulation.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/rng.h"
+#include "tests/sim/event_loop.h"
+#include "tests/sim/network.h"
+#include "tests/sim/sim_tracker.h"
+#include "tests/sim/sim_tuner.h"
+#include "tests/sim/sim_worker.h"
+#include "tests/sim/tracker_model.h"
+#include "tests/sim/verdict.h"
+
+namespace burnish::sim {
+namespace {
+
+// After the last fault everything has to end within this: three losses of a job that hangs until
+// its time limit of 60 s (a run of tracker_measurer), and as long again for what waits behind it.
+constexpr absl::Duration kProgressBound = absl::Seconds(400);
+
+// Whom the seed brings together.
+struct Cast {
+  int worker_count = 0;
+  int job_tuner_count = 0;
+  int study_tuner_count = 0;
+  bool one_priority = true;
+  TrackerOptions tracker = {};
+
+  int tuner_count() const { return job_tuner_count + study_tuner_count; }
+};
+
+Cast CastOf(uint64_t seed) {
+  Rng rng(RngStream{.seed = seed, .purpose = "cast"});
+  Cast cast;
+  cast.worker_count = static_cast<int>(rng.Between(1, 4));
+  cast.job_tuner_count = static_cast<int>(rng.Between(0, 3));
+  cast.study_tuner_count = static_cast<int>(rng.Between(cast.job_tuner_count == 0 ? 1 : 0, 2));
+  cast.one_priority = rng.Below(3) != 0;
+  cast.tracker.results_per_reply_max = 8;
+  cast.tracker.queue_quantum = 4;
+  // Small, so that it is full now and then; but with room for the largest batch, which is taken as
+  // a whole, and for all that studies have under way: a trial's build job stays until its run job,
+  // which needs room too, has a result.
+  cast.tracker.jobs_max = rng.Below(3) == 0 ? 56 : 1000;
+  return cast;
+}
+
+class Simulation {
+ public:
+  Simulation(uint64_t seed, const std::vector<Fault>& plan, Bug bug);
+  SimulationResult Run();
+
+ private:
+  void MakeWorker(int index, Bug bug);
+  void MakeTuner(int index, Bug bug);
+  void Apply(const Fault& fault);
+  void ApplyToNetwork(const Fault& fault);
+  void ApplyToWorker(const Fault& fault, SimWorker& worker);
+  void ApplyToTuner(const Fault& fault, SimTuner& tuner);
+  // Undoes it when its time is up.
+  void After(const Fault& fault, std::function<void()> undo) {
+    loop_.At(fault.duration, std::move(undo));
+  }
+  bool IsQuiet() const;
+  void CheckEnd();
+
+  const uint64_t seed_;
+  const std::vector<Fault> plan_;
+  const Cast cast_;
+  EventLoop loop_;
+  Verdict verdict_;
+  TrackerModel model_;
+  Network network_;
+  SimTracker tracker_;
+  ExecutorWorld executors_;
+  Rng rng_;
+  std::vector<std::unique_ptr<SimWorker>> workers_;
+  std::vector<std::unique_ptr<SimTuner>> tuners_;
+};
+
+Simulation::Simulation(uint64_t seed, const std::vector<Fault>& plan, Bug bug)
+    : seed_(seed),
+      plan_(plan),
+      cast_(CastOf(seed)),
+      verdict_(loop_),
+      model_(&verdict_, cast_.one_priority),
+      network_(&loop_, seed, cast_.worker_count + cast_.tuner_count()),
+      tracker_(&loop_, &verdict_, &model_, cast_.tracker, bug),
+      executors_{.seed = seed},
+      rng_(RngStream{.seed = seed, .purpose = "simulation"}) {
+  tracker_.Start();
+  for (int i = 0; i < cast_.worker_count; ++i) MakeWorker(i, bug);
+  for (int i = 0; i < cast_.tuner_count(); ++i) MakeTuner(i, bug);
+  for (const Fault& fault : plan_) {
+    loop_.At(fault.at, [this, fault] { Apply(fault); });
+  }
+}
+
+void Simulation::MakeWorker(int index, Bug bug) {
+  SimWorker::Options options{.id = absl::StrCat("worker", index), .node = index, .bug = bug};
+  // The first one can do everything, so that every job can be done.
+  if (index == 0 || rng_.Below(2) == 0) options.slots.push_back({.kind = JobKind::kBuild});
+  if (index == 0 || options.slots.empty() || rng_.Below(2) == 0) {
+    options.slots.push_back({.kind = JobKind::kRun});
+  }
+  auto worker =
+      std::make_unique<SimWorker>(&loop_, &network_, &tracker_, &verdict_, &executors_, options);
+  worker->Start();
+  workers_.push_back(std::move(worker));
+}
+
+void Simulation::MakeTuner(int index, Bug bug) {
+  const TunerWorld world{.loop = &loop_,
+                         .network = &network_,
+                         .tracker = &tracker_,
+                         .verdict = &verdict_,
+                         .seed = seed_ * 8 + index,
+                         .id = absl::StrCat("tuner", index),
+                         .node = cast_.worker_count + index,
+                         .bug = bug};
+  std::unique_ptr<SimTuner> tuner;
+  if (index < cast_.job_tuner_count) {
+    tuner = MakeJobTuner(world, {.job_count = static_cast<int>(rng_.Between(5, 50)),
+                                 .one_priority = cast_.one_priority,
+                                 .has_killers = seed_ % 4 == 1,
+                                 .cancels = rng_.Below(3) == 0,
+                                 .batch_size_max = rng_.Below(4) == 0 ? 50 : 7});
+  } else {
+    TunerWorld same_truth = world;
+    same_truth.seed = seed_;
+    tuner = MakeStudyTuner(same_truth, {.trial_count = static_cast<int>(rng_.Between(4, 16)),
+                                        .task_count = static_cast<int>(rng_.Between(1, 2)),
+                                        .deterministic = rng_.Below(3) == 0});
+  }
+  tuner->Start();
+  tuners_.push_back(std::move(tuner));
+}
+
+void Simulation::Apply(const Fault& fault) {
+  switch (fault.kind) {
+    case FaultKind::kKillTracker:
+      tracker_.Kill();
+      return After(fault, [this] { tracker_.Start(); });
+    case FaultKind::kForgetArtifacts:
+      return tracker_.ForgetArtifacts();
+    case FaultKind::kPartition:
+    case FaultKind::kPartitionToNode:
+    case FaultKind::kPartitionFrom:
+    case FaultKind::kLoss:
+    case FaultKind::kRepeat:
+    case FaultKind::kDelay:
+      return ApplyToNetwork(fault);
+    case FaultKind::kKillTuner:
+    case FaultKind::kDiskFull:
+    case FaultKind::kDiskSlow:
+    case FaultKind::kClockStep:
+      return ApplyToTuner(fault, *tuners_[fault.node]);
+    default:
+      return ApplyToWorker(fault, *workers_[fault.node]);
+  }
+}
+
+void Simulation::ApplyToNetwork(const Fault& fault) {
+  LinkState& link = network_.link(fault.node);
+  const int to_node =
+      fault.kind == FaultKind::kPartition || fault.kind == FaultKind::kPartitionToNode;
+  const int from_node =
+      fault.kind == FaultKind::kPartition || fault.kind == FaultKind::kPartitionFrom;
+  const double loss = fault.kind == FaultKind::kLoss ? fault.level * 0.5 : 0;
+  const double repeat = fault.kind == FaultKind::kRepeat ? fault.level : 0;
+  const double delay = fault.kind == FaultKind::kDelay ? fault.level : 0;
+  const auto add = [&link, to_node, from_node, loss, repeat, delay](int sign) {
+    link.cut_to_node += sign * to_node;
+    link.cut_from_node += sign * from_node;
+    link.loss += sign * loss;
+    link.repeat += sign * repeat;
+    link.delay += sign * delay;
+  };
+  add(1);
+  After(fault, [add] { add(-1); });
+}
+
+void Simulation::ApplyToWorker(const Fault& fault, SimWorker& worker) {
+  const std::string id = absl::StrCat("worker", fault.node);
+  switch (fault.kind) {
+    case FaultKind::kKillWorker:
+      worker.Kill(/*breaks_calls=*/fault.level < 0.5);
+      return After(fault, [&worker] { worker.StartIfDead(); });
+    case FaultKind::kTwinWorker:
+      return worker.Start();
+    case FaultKind::kStopWorker:
+      return worker.Stop(fault.duration);
+    case FaultKind::kLeave:
+      worker.Leave();
+      return After(fault, [&worker] {
+        worker.Kill(/*breaks_calls=*/true);
+        worker.Start();
+      });
+    case FaultKind::kDrain:
+      tracker_.Drain(id, /*undo=*/false);
+      return After(fault, [this, id] { tracker_.Drain(id, /*undo=*/true); });
+    case FaultKind::kSickWorker:
+      worker.set_sick(fault.level);
+      return After(fault, [&worker] { worker.set_sick(0); });
+    case FaultKind::kSlowWorker:
+      worker.set_slow(true);
+      return After(fault, [&worker] { worker.set_slow(false); });
+    case FaultKind::kHangingWorker:
+      worker.set_hanging(true);
+      return After(fault, [&worker] { worker.set_hanging(false); });
+    default:
+      return;
+  }
+}
+
+void Simulation::ApplyToTuner(const Fault& fault, SimTuner& tuner) {
+  switch (fault.kind) {
+    case FaultKind::kKillTuner:
+      tuner.Kill(fault.level);
+      return After(fault, [&tuner] { tuner.Start(); });
+    case FaultKind::kDiskFull:
+      tuner.SetDiskFull(true);
+      return After(fault, [&tuner] { tuner.SetDiskFull(false); });
+    case FaultKind::kDiskSlow:
+      tuner.SetDiskSlow(true);
+      return After(fault, [&tuner] { tuner.SetDiskSlow(false); });
+    default:
+      return tuner.StepClock(fault.duration);
+  }
+}
+
+bool Simulation::IsQuiet() const {
+  for (const auto& tuner : tuners_) {
+    if (!tuner->IsDone()) return false;
+  }
+  for (const auto& worker : workers_) {
+    if (!worker->IsEmpty()) return false;
+  }
+  return tracker_.IsEmpty();
+}
+
+void Simulation::CheckEnd() {
+  for (const auto& tuner : tuners_) tuner->CheckEnd();
+}
+
+SimulationResult Simulation::Run() {
+  absl::Time faults_end = EventLoop::kStart;
+  for (const Fault& fault : plan_) {
+    const absl::Duration lasts = std::max(fault.duration, absl::ZeroDuration());
+    const bool is_step = fault.kind == FaultKind::kClockStep;
+    faults_end = std::max(faults_end,
+                          EventLoop::kStart + fault.at + (is_step ? absl::ZeroDuration() : lasts));
+  }
+  int64_t count = 0;
+  while (verdict_.ok() && loop_.RunNext()) {
+    ++count;
+    if (loop_.now() < faults_end || count % 16 != 0) continue;
+    if (IsQuiet()) {
+      CheckEnd();
+      break;
+    }
+    if (loop_.now() < faults_end + kProgressBound) continue;
+    std::string left = tracker_.Describe();
+    for (const auto& tuner : tuners_) absl::StrAppend(&left, "; ", tuner->Describe());
+    verdict_.Fail("without faults all work ends", left);
+  }
+  uint64_t digest = static_cast<uint64_t>(absl::ToUnixNanos(loop_.now()));
+  digest = digest * 31 + static_cast<uint64_t>(count);
+  digest = digest * 31 + static_cast<uint64_t>(executors_.execution_count);
+  return {.promise = verdict_.promise(),
+          .detail = verdict_.detail(),
+          .event_count = count,
+          .grant_count = model_.grant_count(),
+          .digest = digest};
+}
+
+}  // namespace
+
+std::vector<Fault> PlanOf(uint64_t seed) {
+  const Cast cast = CastOf(seed);
+  return MakePlan(seed, {.worker_count = cast.worker_count, .tuner_count = cast.tuner_count()});
+}
+
+SimulationResult Simulate(uint64_t seed, const std::vector<Fault>& plan, Bug bug) {
+  return Simulation(seed, plan, bug).Run();
+}
+
+std::vector<Fault> Minimise(uint64_t seed, const std::vector<Fault>& plan, Bug bug,
+                            const std::string& promise) {
+  std::vector<Fault> left = plan;
+  size_t chunk = std::max<size_t>(1, left.size() / 2);
+  while (!left.empty()) {
+    bool any = false;
+    for (size_t begin = 0; begin < left.size();) {
+      std::vector<Fault> fewer(left.begin(), left.begin() + begin);
+      const size_t end = std::min(left.size(), begin + chunk);
+      fewer.insert(fewer.end(), left.begin() + end, left.end());
+      if (Simulate(seed, fewer, bug).promise == promise) {
+        left = std::move(fewer);
+        any = true;
+      } else {
+        begin = end;
+      }
+    }
+    if (chunk == 1 && !any) break;
+    chunk = std::max<size_t>(1, chunk / 2);
+  }
+  return left;
+}
+
+std::string Explain(uint64_t seed, Bug bug, const SimulationResult& result) {
+  const std::vector<Fault> plan = PlanOf(seed);
+  const std::vector<Fault> few = Minimise(seed, plan, bug, result.promise);
+  const SimulationResult again = Simulate(seed, few, bug);
+  std::string text =
+      absl::StrCat("seed ", seed, ": broken promise: ", result.promise, "\n  ", result.detail,
+                   "\n  with ", few.size(), " of ", plan.size(), " faults:\n");
+  for (const Fault& fault : few) absl::StrAppend(&text, "    ", fault.Text(), "\n");
+  if (again.detail != result.detail) absl::StrAppend(&text, "  then: ", again.detail, "\n");
+  return text;
+}
+
+}  // namespace burnish::sim

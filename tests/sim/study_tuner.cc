@@ -1,0 +1,287 @@
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/rng.h"
+#include "db/memory/memory_record_store.h"
+#include "db/memory/memory_study_store.h"
+#include "proto/record.h"
+#include "tests/sim/sim_client.h"
+#include "tests/sim/sim_tuner.h"
+#include "tests/sim/sim_worker.h"
+#include "tuner/measure/tracker_measurer.h"
+#include "tuner/study/crashing_stores.h"
+#include "tuner/study/study_checker.h"
+#include "tuner/study/study_session.h"
+#include "tuner/study/synthetic_study.h"
+
+namespace burnish::sim {
+namespace {
+
+// As StudyRunner's loop: how late it looks up without results.
+constexpr absl::Duration kLookUp = absl::Seconds(1);
+// How many writes a dying tuner still makes, at most: about two rounds.
+constexpr double kLastWritesMax = 12;
+
+class StudyTuner : public SimTuner {
+ public:
+  StudyTuner(const TunerWorld& world, const StudyTunerOptions& options);
+
+  void Start() override;
+  void Kill(double level) override;
+  bool HasProcess() const override { return process_ != nullptr; }
+  void SetDiskFull(bool full) override;
+  void SetDiskSlow(bool slow) override { is_slow_ = slow; }
+  void StepClock(absl::Duration by) override { clock_.StepWall(by); }
+  bool IsDone() const override {
+    return is_done_ && process_ != nullptr && process_->client.IsQuiet();
+  }
+  void CheckEnd() override;
+  std::string Describe() const override {
+    return absl::StrCat(
+        world_.id, " has ", records_.CountTrials(world_.id)->trial_count, " of ",
+        options_.trial_count, " trials", is_done_ ? ", done" : "",
+        process_ == nullptr ? ", dead"
+        : process_->client.IsQuiet()
+            ? ""
+            : absl::StrCat(", ", process_->client.state().open_count, " jobs open"));
+  }
+
+ private:
+  // What dies with the process.
+  struct Process {
+    Process(StudyTuner* tuner, int64_t life);
+
+    CrashPoint crash;
+    CrashingRecordStore records;
+    CrashingStudyStore studies;
+    SimClient client;
+    TrackerMeasurer inner;
+    CrashingMeasurer measurer;
+    StudyRunnerOptions options;
+    StudySession session;
+    bool has_started = false;
+  };
+
+  void In(absl::Duration delay, void (StudyTuner::*action)()) {
+    world_.loop->At(delay, [this, action, life = life_] {
+      if (process_ != nullptr && life == life_) (this->*action)();
+    });
+  }
+  void StepSoon();
+  void Step();
+  absl::Status TryStep();
+  void End(absl::Duration pause);
+  bool IsSafe(const std::string& job_id);
+
+  const TunerWorld world_;
+  const StudyTunerOptions options_;
+  Rng rng_;
+  SimClock clock_;
+  SyntheticStudy study_;
+  // The disk.
+  MemoryRecordStore records_;
+  MemoryStudyStore studies_;
+  bool is_full_ = false;
+  bool is_slow_ = false;
+  int64_t life_ = 0;
+  bool step_is_due_ = false;
+  bool is_done_ = false;
+  int64_t scanned_row_ = 0;
+  std::set<std::string> recorded_;  // Trials, read from the store.
+  std::unique_ptr<Process> process_;
+};
+
+SyntheticStudyOptions Synthetic(const TunerWorld& world, const StudyTunerOptions& options) {
+  StudySpec spec{.trials_max = options.trial_count,
+                 .deterministic = options.deterministic,
+                 .seed = world.seed};
+  return {.task_count = options.task_count, .seed = world.seed, .spec = spec};
+}
+
+StudyTuner::StudyTuner(const TunerWorld& world, const StudyTunerOptions& options)
+    : world_(world),
+      options_(options),
+      rng_(RngStream{.seed = world.seed, .purpose = "study tuner", .task = world.id}),
+      clock_(*world.loop),
+      study_(Synthetic(world, options)) {
+  NewStudy study = study_.New();
+  study.id = world_.id;
+  CHECK_OK(CreateStudy(studies_, study));
+}
+
+StudyTuner::Process::Process(StudyTuner* tuner, int64_t life)
+    : crash{.writes_left = 1 << 30},
+      records(&tuner->records_, &crash),
+      studies(&tuner->studies_, &crash),
+      client(tuner->world_.loop, tuner->world_.network, tuner->world_.tracker,
+             tuner->world_.verdict,
+             {.tuner_id = tuner->world_.id,
+              .node = tuner->world_.node,
+              .bug = tuner->world_.bug,
+              .is_safe = [tuner](const std::string& id) { return tuner->IsSafe(id); },
+              .on_results = [tuner] { tuner->StepSoon(); }}),
+      inner({.client = &client,
+             .study = tuner->world_.id,
+             .session = absl::StrCat(life),
+             .has_thread = false}),
+      measurer(&inner, &crash),
+      options(tuner->study_.Options(&records, &studies, &measurer, &tuner->clock_)),
+      session(options) {
+  options.study_id = tuner->world_.id;
+  options.in_flight_max = 6;
+}
+
+void StudyTuner::Start() {
+  if (process_ != nullptr) return;
+  ++life_;
+  step_is_due_ = false;
+  is_done_ = false;  // As far as this process knows.
+  process_ = std::make_unique<Process>(this, life_);
+  SetDiskFull(is_full_);
+  In(absl::Milliseconds(rng_.Between(1, 500)), &StudyTuner::Step);
+}
+
+void StudyTuner::Kill(double level) {
+  if (process_ == nullptr) return;
+  if (level < 0.5) return End(absl::InfiniteDuration());
+  // In the midst of its work: at one of the next writes.
+  process_->crash.writes_left = static_cast<int64_t>((level - 0.5) * 2 * kLastWritesMax);
+  process_->crash.last_applies = rng_.Below(2) == 0;
+}
+
+void StudyTuner::SetDiskFull(bool full) {
+  is_full_ = full;
+  if (process_ == nullptr) return;
+  process_->crash.refusal =
+      full ? absl::ResourceExhaustedError("no space left on device") : absl::OkStatus();
+}
+
+void StudyTuner::End(absl::Duration pause) {
+  ++life_;
+  process_.reset();
+  if (pause == absl::InfiniteDuration()) return;  // Whoever killed it starts it again.
+  world_.loop->At(pause, [this] { Start(); });
+}
+
+void StudyTuner::StepSoon() {
+  if (std::exchange(step_is_due_, true)) return;
+  In(absl::Milliseconds(is_slow_ ? rng_.Between(100, 5000) : rng_.Between(1, 20)),
+     &StudyTuner::Step);
+}
+
+void StudyTuner::Step() {
+  step_is_due_ = false;
+  const absl::Status status = is_done_ ? absl::OkStatus() : TryStep();
+  if (process_->crash.dead) return End(absl::Milliseconds(rng_.Between(100, 5000)));
+  if (!status.ok()) {
+    process_->session.Fail(status);
+    // Somebody resumes it.
+    return End(absl::Milliseconds(rng_.Between(500, 3000)));
+  }
+  // Results of an earlier process may come after the end, and are unwanted.
+  if (is_done_) process_->inner.Collect(absl::ZeroDuration());
+  In(kLookUp, &StudyTuner::StepSoon);
+}
+
+absl::Status StudyTuner::TryStep() {
+  StudySession& session = process_->session;
+  if (!process_->has_started) {
+    process_->has_started = true;
+    // One that died as it said that it was done is done too.
+    if (studies_.Get(world_.id)->study.state == StudyState::kDone) {
+      process_->inner.AllResubmitted();
+      is_done_ = true;
+      return absl::OkStatus();
+    }
+    if (const auto reason = session.Start(); !reason.ok()) return reason.status();
+  }
+  while (true) {
+    const absl::StatusOr<StopReason> reason = session.Fill();
+    if (!reason.ok()) return reason.status();
+    if (session.open_count() == 0) {
+      if (*reason != StopReason::kTrials && *reason != StopReason::kNoTaskLeft) {
+        return absl::InternalError(absl::StrCat("it ended for ", StopReasonName(*reason)));
+      }
+      const absl::Status finished = session.Finish(*reason);
+      is_done_ = finished.ok();
+      return finished;
+    }
+    const absl::StatusOr<int> count = session.Collect(absl::ZeroDuration());
+    if (!count.ok()) return count.status();
+    if (*count == 0) return absl::OkStatus();
+  }
+}
+
+bool StudyTuner::IsSafe(const std::string& job_id) {
+  // Of a process alone: the reference's builds, of which nothing is stored.
+  if (job_id.rfind("ref/", 0) == 0) return true;
+  const std::string trial_id = job_id.substr(0, job_id.rfind('#'));
+  if (recorded_.contains(trial_id)) return true;
+  while (true) {
+    const absl::StatusOr<EntryPage> page =
+        records_.ScanEntries({.study_id = world_.id, .after_row_id = scanned_row_});
+    if (!page.ok() || page->entries.empty()) break;
+    for (const MeasurementEntry& entry : page->entries) recorded_.insert(entry.trial_id);
+    scanned_row_ = page->last_row_id;
+  }
+  return recorded_.contains(trial_id);
+}
+
+void StudyTuner::CheckEnd() {
+  Verdict& verdict = *world_.verdict;
+  FakeMeasurer* const nobody = nullptr;
+  StudyRunnerOptions options = study_.Options(&records_, &studies_, nobody, &clock_);
+  options.study_id = world_.id;
+  if (const absl::Status status = CheckStudy(options); !status.ok()) {
+    verdict.Fail("a study's log and results agree",
+                 absl::StrCat(world_.id, ": ", status.message()));
+  }
+  const int64_t count = records_.CountTrials(world_.id)->trial_count;
+  if (count != options_.trial_count) {
+    verdict.Fail("a study spends its budget exactly",
+                 absl::StrCat(world_.id, ": ", count, " of ", options_.trial_count));
+  }
+  if (const absl::Status status = CheckReplay(options); !status.ok()) {
+    verdict.Fail("a study replays", absl::StrCat(world_.id, ": ", status.message()));
+  }
+  int64_t row = 0;
+  while (true) {
+    const absl::StatusOr<EntryPage> page =
+        records_.ScanEntries({.study_id = world_.id, .after_row_id = row});
+    if (!page.ok() || page->entries.empty()) return;
+    for (const MeasurementEntry& entry : page->entries) {
+      const std::string id = entry.candidate.Id();
+      const Failure* failure = entry.measurement.failure();
+      const bool is_poisoned = failure != nullptr && failure->kind == FailureKind::kPoisoned;
+      // Whether it deserves to be, the tracker's model says.
+      if (is_poisoned) continue;
+      const bool may_fail = entry.purpose != Purpose::kReference;
+      const bool fails = may_fail && IsFailing(world_.seed, id);
+      const bool kills = may_fail && IsKiller(world_.seed, id);
+      const bool is_right = failure != nullptr
+                                ? fails && failure->kind == FailureKind::kWrongResult
+                                : !fails && !kills &&
+                                      entry.measurement.latencies()->processes[0].latency_ns[0] ==
+                                          TrueLatencyNs(world_.seed, id);
+      if (!is_right) {
+        verdict.Fail("a record is what was measured",
+                     absl::StrCat(entry.trial_id, failure == nullptr ? "" : failure->message));
+      }
+    }
+    row = page->last_row_id;
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<SimTuner> MakeStudyTuner(const TunerWorld& world,
+                                         const StudyTunerOptions& options) {
+  return std::make_unique<StudyTuner>(world, options);
+}
+
+}  // namespace burnish::sim
