@@ -128,6 +128,7 @@ void SimWorker::Pump(const ProcessPtr& process) {
 void SimWorker::BeginCall(const ProcessPtr& process) {
   const WorkerReport report = process->agent->MakeReport();
   process->last_sequence = report.sequence;
+  CheckHeld(process, report);
   const int64_t call = ++process->call_count;
   process->calls.insert(call);
   const auto ended = [this, process, call,
@@ -143,6 +144,18 @@ void SimWorker::BeginCall(const ProcessPtr& process) {
   In(process, kCallTimeout, [this, process, call, sequence = report.sequence] {
     CallEnded(process, call, sequence, absl::DeadlineExceededError("no answer"));
   });
+}
+
+void SimWorker::CheckHeld(const ProcessPtr& process, const WorkerReport& report) {
+  std::vector<std::set<std::string>> held(report.slots.size());
+  for (size_t i = 0; i < report.slots.size(); ++i) {
+    for (const HeldResult& result : report.slots[i].results) held[i].insert(result.lease.job_id);
+    if (i >= process->held.size()) continue;
+    for (const std::string& id : process->held[i]) {
+      if (!held[i].contains(id)) verdict_->Fail("a worker keeps what it has done", id);
+    }
+  }
+  process->held = std::move(held);
 }
 
 void SimWorker::CallEnded(const ProcessPtr& process, int64_t call, int64_t sequence,
@@ -170,6 +183,11 @@ void SimWorker::CarryOut(const ProcessPtr& process, const WorkerOrders& orders) 
     verdict_->Fail("orders for the past have no effect",
                    absl::StrCat(options_.id, " obeys orders for report ", orders.sequence,
                                 " after report ", process->last_sequence));
+  }
+  if (orders.sequence == process->last_sequence) {
+    for (size_t i = 0; i < orders.slots.size() && i < process->held.size(); ++i) {
+      for (const std::string& id : orders.slots[i].discard) process->held[i].erase(id);
+    }
   }
   for (const SlotAction& action : actions) {
     if (action.kind == SlotAction::Kind::kStart) {

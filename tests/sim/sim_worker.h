@@ -74,6 +74,7 @@ class SimWorker {
     std::unique_ptr<SuspectAgent> agent;
     std::vector<Execution> slots;
     int64_t last_sequence = 0;
+    std::vector<std::set<std::string>> held;  // By slot: jobs whose results it may not discard.
     int64_t call_count = 0;
     std::set<int64_t> calls;  // Under way.
     absl::Time retry_at = absl::InfinitePast();
@@ -88,6 +89,7 @@ class SimWorker {
   void BeginCall(const ProcessPtr& process);
   void CallEnded(const ProcessPtr& process, int64_t call, int64_t sequence,
                  const absl::StatusOr<WorkerOrders>& orders);
+  void CheckHeld(const ProcessPtr& process, const WorkerReport& report);
   void CarryOut(const ProcessPtr& process, const WorkerOrders& orders);
   void Begin(const ProcessPtr& process, int slot, const JobSpec& job, const Lease& lease);
   void End(const ProcessPtr& process, int slot);
