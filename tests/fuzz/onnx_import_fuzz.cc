@@ -1,7 +1,6 @@
-// libFuzzer target: the importer answers any bytes with a verified graph or a status.
-//   bazel build --config=asan --copt=-fsanitize=fuzzer-no-link //tests/fuzz:onnx_import_fuzz
-//   bazel-asan-bin/tests/fuzz/onnx_import_fuzz -max_total_time=60 CORPUS
-// What crashes it becomes a case of compiler/frontend/onnx_import_test.cc.
+// libFuzzer target: the importer answers any bytes with a verified graph or a status:
+// `./dev fuzz onnx_import`.
+// What crashes it becomes a case of compiler/frontend/onnx_import_test.cc and stays in the corpus.
 #include <cstdint>
 
 #include "absl/strings/string_view.h"

@@ -1,8 +1,6 @@
 // libFuzzer target: any bytes are refused with INVALID_ARGUMENT or are a program whose text is its
-// own inverse. Not part of the tests: run it with
-//   bazel build --config=asan --copt=-fsanitize=fuzzer-no-link //tests/fuzz:parse_program_fuzz
-//   bazel-asan-bin/tests/fuzz/parse_program_fuzz -max_total_time=60 CORPUS compiler/ir/testdata
-// What crashes it becomes a case of compiler/ir/parser_test.cc.
+// own inverse: `./dev fuzz parse_program`.
+// What crashes it becomes a case of compiler/ir/parser_test.cc and stays in the corpus.
 #include <cstddef>
 #include <cstdint>
 
