@@ -118,10 +118,13 @@ void JobTuner::SubmitMore() {
   }
   if (batch.empty()) return;
   if (options_.cancels && rng_.Below(3) == 0) {
-    const std::string id = batch[rng_.Below(batch.size())].id;
+    // Now and then somebody else's, which is none of its business.
+    const std::string id = rng_.Below(3) == 0
+                               ? absl::StrCat("tuner", rng_.Below(4), "/job", rng_.Below(20))
+                               : batch[rng_.Below(batch.size())].id;
     world_.loop->At(absl::Milliseconds(rng_.Between(0, 2000)), [this, id, life = life_] {
       if (client_ == nullptr || life != life_ || recorded_.contains(id)) return;
-      cancelled_.insert(id);
+      if (jobs_.contains(id)) cancelled_.insert(id);
       client_->Cancel({id}, "").IgnoreError();
     });
   }

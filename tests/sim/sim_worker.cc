@@ -149,7 +149,12 @@ void SimWorker::BeginCall(const ProcessPtr& process) {
 void SimWorker::CheckHeld(const ProcessPtr& process, const WorkerReport& report) {
   std::vector<std::set<std::string>> held(report.slots.size());
   for (size_t i = 0; i < report.slots.size(); ++i) {
-    for (const HeldResult& result : report.slots[i].results) held[i].insert(result.lease.job_id);
+    for (const HeldResult& result : report.slots[i].results) {
+      held[i].insert(result.lease.job_id);
+      if (process->cancelled.contains({result.lease.job_id, result.lease.epoch})) {
+        verdict_->Fail("what was told to stop has no result", result.lease.job_id);
+      }
+    }
     if (i >= process->held.size()) continue;
     for (const std::string& id : process->held[i]) {
       if (!held[i].contains(id)) verdict_->Fail("a worker keeps what it has done", id);
@@ -178,6 +183,8 @@ void SimWorker::CallEnded(const ProcessPtr& process, int64_t call, int64_t seque
 }
 
 void SimWorker::CarryOut(const ProcessPtr& process, const WorkerOrders& orders) {
+  std::vector<std::optional<Lease>> before;
+  for (const Execution& slot : process->slots) before.push_back(slot.lease);
   const std::vector<SlotAction> actions = process->agent->Apply(orders);
   if (!actions.empty() && orders.sequence != process->last_sequence) {
     verdict_->Fail("orders for the past have no effect",
@@ -194,6 +201,9 @@ void SimWorker::CarryOut(const ProcessPtr& process, const WorkerOrders& orders) 
       Begin(process, action.slot_index, action.job,
             orders.slots[action.slot_index].lease.value_or(Lease()));
       continue;
+    }
+    if (const std::optional<Lease>& lease = before[action.slot_index]; lease.has_value()) {
+      process->cancelled.insert({lease->job_id, lease->epoch});
     }
     // It takes a moment to stop.
     In(process, absl::Milliseconds(rng_.Between(0, 200)),
@@ -215,6 +225,7 @@ void SimWorker::Begin(const ProcessPtr& process, int slot_index, const JobSpec& 
   if (lease.job_id != job.id) verdict_->Fail("a lease is of its job", job.id);
   ++world_->execution_count;
   slot.job = job;
+  slot.lease = lease;
   const int64_t number = ++slot.number;
   int64_t duration_ms = rng_.Between(0, 9) == 0 ? rng_.Between(500, 6000) : rng_.Between(0, 400);
   if (is_slow_) duration_ms = rng_.Between(1000, 60000);

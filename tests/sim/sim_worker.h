@@ -65,7 +65,8 @@ class SimWorker {
  private:
   struct Execution {
     std::optional<JobSpec> job;
-    int64_t number = 0;  // Which one: an old one's end is ignored.
+    std::optional<Lease> lease;  // The last one.
+    int64_t number = 0;          // Which one: an old one's end is ignored.
   };
   struct Process {
     int64_t boot = 0;
@@ -75,6 +76,7 @@ class SimWorker {
     std::vector<Execution> slots;
     int64_t last_sequence = 0;
     std::vector<std::set<std::string>> held;  // By slot: jobs whose results it may not discard.
+    std::set<std::pair<std::string, int64_t>> cancelled;  // Leases that it was told to stop.
     int64_t call_count = 0;
     std::set<int64_t> calls;  // Under way.
     absl::Time retry_at = absl::InfinitePast();

@@ -87,6 +87,13 @@ void TrackerModel::WasCollected(const CollectRequest& request, const Collected& 
   if (is_new && !all_sessions_.insert({tuner, collected.session}).second) {
     Fail("no two sessions have one number", tuner);
   }
+  // What a tuner saw of another session is not what this one has.
+  const bool has_results = std::any_of(jobs_.begin(), jobs_.end(), [&](const auto& job) {
+    return job.second.done && job.second.tuner == tuner;
+  });
+  if (request.session != collected.session && has_results && collected.results.empty()) {
+    Fail("a new session brings all results", tuner);
+  }
   int64_t last = request.session == collected.session ? request.seen_number : 0;
   for (const ResultEntry& result : collected.results) {
     if (result.number <= last) Fail("results come in the order of their numbers", result.job_id);
