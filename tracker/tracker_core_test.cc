@@ -598,8 +598,8 @@ TEST_F(TrackerCoreTest, ResultOfAForgottenTunerIsFetchedFromItsWorkerAndNotCompu
     Advance(absl::Seconds(10));
   }
   ASSERT_EQ(counters().tuners_forgotten, 1);
-  // Its tuner was only cut off.
-  Submit({RunSpec("job")});
+  // Its tuner was only cut off, and sends what is open again.
+  Submit({RunSpec("job")}, /*resubmission=*/true);
   EXPECT_EQ(counters().dispatched, 1) << "the job was given out again";
   EXPECT_THAT(Done("w", lease, std::nullopt).orders.slots[0].send, ElementsAre("job"));
   Done("w", lease, "result");
