@@ -73,7 +73,7 @@ class TrackerCore {
   // ---- People ----
 
   // NOT_FOUND: no such worker.
-  absl::Status Drain(const std::string& worker_id, bool undo);
+  absl::Status Drain(absl::Time now, const std::string& worker_id, bool undo);
   std::vector<WorkerStatus> ListWorkers(absl::Time now) const;
   TrackerStatus GetStatus(absl::Time now) const;
 

@@ -57,6 +57,18 @@ class LossesTest : public CoreTestFarm {
   int other_count_ = 0;
 };
 
+TEST_F(LossesTest, LostJobDoesNotWaitForAWorkerThatIsDrained) {
+  Enroll({"w1", "w2"});
+  Submit({RunSpec("job")});
+  Fault("w1", "job");
+  Advance(absl::Seconds(1));
+  EXPECT_FALSE(Idle("w1").has_value()) << "the other one is to try it";
+  EXPECT_THAT(core_->TakeReadyWorkers(), IsEmpty());
+  ASSERT_THAT(core_->Drain(now_, "w2", /*undo=*/false), IsOk());
+  EXPECT_THAT(core_->TakeReadyWorkers(), ElementsAre("w1"));
+  EXPECT_TRUE(core_->OrdersFor(now_, "w1", sequence_)->slots[0].lease.has_value());
+}
+
 TEST_F(LossesTest, JobLostOnThreeWorkersThatDoWellIsPoisonedWithEveryReason) {
   Enroll({"w1", "w2", "w3"});
   Submit({RunSpec("bad")});

@@ -8,7 +8,7 @@
 
 namespace burnish {
 
-absl::Status TrackerCore::Drain(const std::string& worker_id, bool undo) {
+absl::Status TrackerCore::Drain(absl::Time now, const std::string& worker_id, bool undo) {
   const auto entry = workers_.find(worker_id);
   if (entry == workers_.end()) {
     return absl::NotFoundError(absl::StrCat("no worker ", worker_id));
@@ -16,6 +16,8 @@ absl::Status TrackerCore::Drain(const std::string& worker_id, bool undo) {
   // Nothing is taken away: what runs is finished, and no more is given.
   entry->second.draining = !undo;
   Nudge(entry->second);
+  // A job that others have lost, and that waited for this worker, is theirs again.
+  Dispatch(now);
   return absl::OkStatus();
 }
 

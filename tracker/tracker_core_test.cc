@@ -442,15 +442,15 @@ TEST_F(TrackerCoreTest, ResultOfACancelledJobIsDropped) {
 TEST_F(TrackerCoreTest, DrainingWorkerFinishesWhatItHasAndGetsNoMore) {
   Submit({RunSpec("a"), RunSpec("b")});
   const Lease lease = *Idle("w");
-  ASSERT_THAT(core_->Drain("w", /*undo=*/false), IsOk());
+  ASSERT_THAT(core_->Drain(now_, "w", /*undo=*/false), IsOk());
   const SyncReply told = Executing("w", lease);
   EXPECT_TRUE(told.urgent && told.orders.draining);
   EXPECT_EQ(told.orders.slots[0].lease, lease);
   EXPECT_EQ(Done("w", lease, "result").orders.slots[0].lease, std::nullopt);
   EXPECT_EQ(core_->ListWorkers(now_)[0].liveness, WorkerLiveness::kDraining);
-  ASSERT_THAT(core_->Drain("w", /*undo=*/true), IsOk());
+  ASSERT_THAT(core_->Drain(now_, "w", /*undo=*/true), IsOk());
   EXPECT_TRUE(Idle("w").has_value());
-  EXPECT_THAT(core_->Drain("nobody", false), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(core_->Drain(now_, "nobody", false), StatusIs(absl::StatusCode::kNotFound));
 }
 
 TEST_F(TrackerCoreTest, LeavingWorkerLearnsAtOnceThatItMayDiscard) {

@@ -421,7 +421,7 @@ grpc::ServerUnaryReactor* TrackerService::Impl::DrainWorker(grpc::CallbackServer
   absl::Status status;
   {
     const std::lock_guard lock(mutex_);
-    status = core_.Drain(request->worker_id(), request->undo());
+    status = core_.Drain(Now(), request->worker_id(), request->undo());
     AnswerReady(answers);
   }
   return FinishNow(context, status);
