@@ -76,7 +76,8 @@ JobTuner::JobTuner(const TunerWorld& world, const JobTunerOptions& options)
                  .priority = options.one_priority ? 0 : static_cast<int32_t>(rng_.Between(0, 2)),
                  .cost = static_cast<int32_t>(rng_.Between(1, 4)),
                  .timeout = rng_.Below(3) == 0 ? absl::Seconds(5) : absl::Seconds(40),
-                 .payload = absl::StrCat("plain ", is_killer ? "killer " : "", id)};
+                 .payload = absl::StrCat(
+                     "plain ", is_killer ? (i % 2 == 0 ? "killer " : "poison ") : "", id)};
     order_.push_back(id);
   }
 }

@@ -119,19 +119,45 @@ bool SuspectTracker::HasAliases() const {
          bug_ == Bug::kNoFencing || bug_ == Bug::kLostOrdersAreLosses;
 }
 
+bool SuspectTracker::Pass(Alias& alias, WorkerReport& report, SyncReply& turned_away) {
+  alias.last_epoch = std::max(alias.last_epoch, report.epoch);
+  if (alias.incarnation == 0) alias.incarnation = alias.first = report.incarnation;
+  const bool is_old = alias.replaced.contains(report.incarnation);
+  if (report.incarnation == alias.incarnation || is_old) return true;
+  if (alias.claims.contains(report.incarnation) &&
+      alias.claims[report.incarnation] == report.epoch) {
+    return true;
+  }
+  // As the core itself would: whoever is not known has to echo an epoch.
+  const int64_t epoch = alias.claims[report.incarnation] = ++alias.last_epoch;
+  turned_away = {
+      .admitted = false, .orders = {.sequence = report.sequence, .epoch = epoch}, .urgent = true};
+  return false;
+}
+
 void SuspectTracker::Disguise(absl::Time now, WorkerReport& report) {
   Alias& alias = aliases_[report.worker_id];
-  if (alias.first_boot == 0) alias.first_boot = report.boot_epoch;
-  const bool is_new_boot = report.boot_epoch > alias.boot;
-  const bool is_old_boot = report.boot_epoch < alias.boot;
-  if (is_old_boot && bug_ != Bug::kNoFencing) {
-    // The core has to refuse it: of a boot before all that it knows.
-    report.boot_epoch = alias.first_boot - 1;
-    return;
+  const bool is_new = report.incarnation != alias.incarnation;
+  if (is_new) alias.replaced.insert(alias.incarnation);
+  if (is_new) alias.outer = 0;
+  alias.incarnation = report.incarnation;
+  const bool is_stale = report.sequence <= alias.outer;
+  if (bug_ == Bug::kRestartKeepsLeases) {
+    report.incarnation = alias.first;
+    report.epoch = 0;
+  } else {
+    // For the core a process that it has never met, and that has echoed already.
+    if (is_new) ++alias.made_up;
+    report.incarnation = alias.first + alias.made_up * 1'000'000;
+    if (is_new) {
+      report.epoch = 0;
+      WorkerReport claim = report;
+      claim.sequence = ++alias.sequence;
+      const absl::StatusOr<SyncReply> reply = core_.Synchronize(now, claim);
+      if (reply.ok()) alias.core_epoch = reply->orders.epoch;
+    }
+    report.epoch = alias.core_epoch;
   }
-  const bool is_stale = !is_new_boot && !is_old_boot && report.sequence <= alias.outer;
-  if (is_new_boot) alias.boot = report.boot_epoch;
-  report.boot_epoch = bug_ == Bug::kRestartKeepsLeases ? alias.first_boot : alias.boot;
   if (is_stale && bug_ != Bug::kStaleReportsTaken) {
     report.sequence = alias.sequence;
     return;
@@ -139,7 +165,7 @@ void SuspectTracker::Disguise(absl::Time now, WorkerReport& report) {
   alias.outer = report.sequence;
   alias.executing.resize(report.slots.size());
   alias.ordered.resize(report.slots.size());
-  if (bug_ == Bug::kLostOrdersAreLosses && !is_new_boot) {
+  if (bug_ == Bug::kLostOrdersAreLosses && !is_new) {
     // As if it had said that it executes what it was ordered to.
     WorkerReport made_up = report;
     made_up.sequence = ++alias.sequence;
@@ -158,7 +184,7 @@ void SuspectTracker::Disguise(absl::Time now, WorkerReport& report) {
     }
     if (differs) core_.Synchronize(now, made_up).IgnoreError();
   }
-  if (bug_ == Bug::kRestartKeepsLeases && alias.boot != alias.first_boot) {
+  if (bug_ == Bug::kRestartKeepsLeases && alias.incarnation != alias.first) {
     for (size_t i = 0; i < report.slots.size(); ++i) {
       if (!report.slots[i].executing.has_value() && report.slots[i].results.empty()) {
         report.slots[i].executing = alias.executing[i];
@@ -177,10 +203,18 @@ void SuspectTracker::Remember(Alias& alias, WorkerOrders& orders) {
     if (orders.slots[i].lease != alias.executing[i]) alias.executing[i].reset();
   }
   orders.sequence = alias.outer;
+  orders.epoch = alias.last_epoch;
 }
 
 absl::StatusOr<SyncReply> SuspectTracker::Synchronize(absl::Time now, WorkerReport report) {
-  if (HasAliases()) Disguise(now, report);
+  if (HasAliases()) {
+    Alias& alias = aliases_[report.worker_id];
+    SyncReply turned_away;
+    const bool is_old = alias.replaced.contains(report.incarnation);
+    if (is_old && bug_ != Bug::kNoFencing) return absl::FailedPreconditionError("replaced");
+    if (!Pass(alias, report, turned_away)) return turned_away;
+    Disguise(now, report);
+  }
   if (bug_ == Bug::kFaultIsResult) {
     for (SlotReport& slot : report.slots) {
       for (HeldResult& result : slot.results) {
@@ -205,13 +239,13 @@ std::optional<WorkerOrders> SuspectTracker::OrdersFor(absl::Time now, const std:
   return orders;
 }
 
-void SuspectTracker::StopWaiting(const std::string& worker_id, int64_t sequence) {
+void SuspectTracker::CallBroke(absl::Time now, const std::string& worker_id, int64_t sequence) {
   if (HasAliases()) {
     const Alias& alias = aliases_[worker_id];
     if (alias.outer != sequence) return;
     sequence = alias.sequence;
   }
-  core_.StopWaiting(worker_id, sequence);
+  core_.CallBroke(now, worker_id, sequence);
 }
 
 void SuspectTracker::Tick(absl::Time now) {
@@ -232,8 +266,8 @@ std::vector<std::string> SuspectTracker::TakeReadyWorkers() {
   return ready;
 }
 
-void SuspectTracker::Drain(const std::string& worker_id, bool undo) {
-  if (bug_ != Bug::kDrainIgnored) core_.Drain(worker_id, undo).IgnoreError();
+void SuspectTracker::Drain(absl::Time now, const std::string& worker_id, bool undo) {
+  if (bug_ != Bug::kDrainIgnored) core_.Drain(now, worker_id, undo).IgnoreError();
 }
 
 // ---- Client ----

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -76,20 +77,25 @@ class SuspectTracker {
   void Cancel(absl::Time now, const std::string& tuner_id, const std::vector<std::string>& ids);
   absl::StatusOr<SyncReply> Synchronize(absl::Time now, WorkerReport report);
   std::optional<WorkerOrders> OrdersFor(absl::Time now, const std::string& id, int64_t sequence);
-  void StopWaiting(const std::string& worker_id, int64_t sequence);
+  void CallBroke(absl::Time now, const std::string& worker_id, int64_t sequence);
   void Tick(absl::Time now);
   absl::Time NextTick() const;
   std::vector<std::string> TakeReadyWorkers();
   std::vector<std::string> TakeReadyTuners() { return core_.TakeReadyTuners(); }
-  void Drain(const std::string& worker_id, bool undo);
+  void Drain(absl::Time now, const std::string& worker_id, bool undo);
   std::vector<WorkerStatus> ListWorkers(absl::Time now) const { return core_.ListWorkers(now); }
   TrackerStatus GetStatus(absl::Time now) const { return core_.GetStatus(now); }
 
  private:
   // How the core was told of a worker, where that differs from what the worker said.
   struct Alias {
-    int64_t boot = 0;  // The highest so far; the core knows the first, or this.
-    int64_t first_boot = 0;
+    int64_t incarnation = 0;  // The present one, and the first.
+    int64_t first = 0;
+    std::set<int64_t> replaced;         // Incarnations.
+    std::map<int64_t, int64_t> claims;  // By incarnation: the epoch that it has to echo.
+    int64_t last_epoch = 0;
+    int64_t made_up = 0;                          // How many processes the core has been told of.
+    int64_t core_epoch = 0;                       // Of the last of them.
     int64_t sequence = 0;                         // Of the core.
     int64_t outer = 0;                            // The worker's own, of that report.
     std::vector<std::optional<Lease>> executing;  // As last reported, or made up.
@@ -97,6 +103,8 @@ class SuspectTracker {
   };
   static TrackerOptions Spoil(TrackerOptions options, Bug bug);
   bool HasAliases() const;
+  // False: the worker is to be told `turned_away`.
+  bool Pass(Alias& alias, WorkerReport& report, SyncReply& turned_away);
   // As the core is to hear it.
   void Disguise(absl::Time now, WorkerReport& report);
   void Remember(Alias& alias, WorkerOrders& orders);

@@ -39,25 +39,27 @@ void SimTracker::Kill() {
 void SimTracker::Synchronize(const WorkerReport& report, OrdersReply reply) {
   if (!is_alive()) return reply(absl::UnavailableError("no tracker"));
   const absl::StatusOr<SyncReply> answer = core_->Synchronize(loop_->now(), report);
-  model_->Reported(loop_->now(), report, answer.status());
+  model_->Reported(loop_->now(), report, answer);
   if (!answer.ok()) {
     reply(answer.status());
   } else {
-    // A newer call of the same worker ends an older one.
-    if (const auto old = worker_calls_.find(report.worker_id); old != worker_calls_.end()) {
+    // A newer call of the same worker ends an older one; one that has to echo its epoch first does
+    // not.
+    const auto old = worker_calls_.find(report.worker_id);
+    if (answer->admitted && old != worker_calls_.end()) {
       old->second.reply(absl::AbortedError("a newer call came"));
       worker_calls_.erase(old);
     }
     if (answer->urgent) {
-      model_->Ordered(report.worker_id, answer->orders);
+      if (answer->admitted) model_->Ordered(report.worker_id, answer->orders);
       reply(answer->orders);
     } else {
-      worker_calls_[report.worker_id] = {report.boot_epoch, report.sequence, std::move(reply)};
+      worker_calls_[report.worker_id] = {report.incarnation, report.sequence, std::move(reply)};
       loop_->At(kHang, [this, id = report.worker_id, sequence = report.sequence,
-                        boot = report.boot_epoch, life = life_] {
+                        incarnation = report.incarnation, life = life_] {
         const auto call = worker_calls_.find(id);
         if (!is_alive() || life != life_ || call == worker_calls_.end() ||
-            call->second.sequence != sequence || call->second.boot != boot) {
+            call->second.sequence != sequence || call->second.incarnation != incarnation) {
           return;
         }
         AnswerWorker(id);
@@ -131,15 +133,18 @@ absl::Status SimTracker::Cancel(const std::string& tuner_id, const std::vector<s
 
 void SimTracker::Drain(const std::string& worker_id, bool undo) {
   if (!is_alive()) return;
-  core_->Drain(worker_id, undo);
+  core_->Drain(loop_->now(), worker_id, undo);
   model_->Drained(worker_id, undo);
   After();
 }
 
-void SimTracker::BreakWorkerCall(const std::string& worker_id, int64_t boot) {
+void SimTracker::BreakWorkerCall(const std::string& worker_id, int64_t incarnation) {
   const auto call = worker_calls_.find(worker_id);
-  if (!is_alive() || call == worker_calls_.end() || call->second.boot != boot) return;
-  core_->StopWaiting(worker_id, call->second.sequence);
+  if (!is_alive() || call == worker_calls_.end() || call->second.incarnation != incarnation) {
+    return;
+  }
+  core_->CallBroke(loop_->now(), worker_id, call->second.sequence);
+  model_->CallBroke(loop_->now(), worker_id, call->second.sequence);
   worker_calls_.erase(call);
   After();
 }

@@ -40,7 +40,7 @@ class SimTracker {
   absl::Status Cancel(const std::string& tuner_id, const std::vector<std::string>& ids);
   void Drain(const std::string& worker_id, bool undo);
   // The connection that the call came over is gone.
-  void BreakWorkerCall(const std::string& worker_id, int64_t boot);
+  void BreakWorkerCall(const std::string& worker_id, int64_t incarnation);
   void BreakTunerCall(const std::string& tuner_id);
 
   // Null: the tracker is away.
@@ -53,7 +53,7 @@ class SimTracker {
 
  private:
   struct WorkerCall {
-    int64_t boot = 0;
+    int64_t incarnation = 0;
     int64_t sequence = 0;
     OrdersReply reply;
   };

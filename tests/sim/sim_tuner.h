@@ -60,6 +60,7 @@ struct StudyTunerOptions {
   int trial_count = 0;
   int task_count = 1;
   bool deterministic = false;
+  bool confirms = false;  // What looks best is measured once more.
 };
 
 // Runs a study: the real loop, measurer and storage over stores in memory.

@@ -54,9 +54,10 @@ SimWorker::SimWorker(EventLoop* loop, Network* network, SimTracker* tracker, Ver
 
 void SimWorker::Start() {
   auto process = std::make_shared<Process>();
-  process->boot = ++last_boot_;
+  process->incarnation = ++last_incarnation_;
   process->agent = std::make_unique<SuspectAgent>(
-      AgentIdentity{.worker_id = options_.id, .host = options_.id, .boot_epoch = process->boot},
+      AgentIdentity{
+          .worker_id = options_.id, .host = options_.id, .incarnation = process->incarnation},
       options_.slots, options_.bug);
   process->slots.resize(options_.slots.size());
   processes_.push_back(process);
@@ -68,8 +69,8 @@ void SimWorker::Kill(bool breaks_calls) {
     if (!process->alive) continue;
     process->alive = false;
     if (!breaks_calls) continue;
-    network_->ToTracker(options_.node, [this, boot = process->boot] {
-      tracker_->BreakWorkerCall(options_.id, boot);
+    network_->ToTracker(options_.node, [this, incarnation = process->incarnation] {
+      tracker_->BreakWorkerCall(options_.id, incarnation);
     });
   }
   std::erase_if(processes_, [](const ProcessPtr& process) { return !process->alive; });
@@ -77,8 +78,8 @@ void SimWorker::Kill(bool breaks_calls) {
 
 void SimWorker::Exit(const ProcessPtr& process) {
   process->alive = false;
-  network_->ToTracker(options_.node, [this, boot = process->boot] {
-    tracker_->BreakWorkerCall(options_.id, boot);
+  network_->ToTracker(options_.node, [this, incarnation = process->incarnation] {
+    tracker_->BreakWorkerCall(options_.id, incarnation);
   });
   std::erase_if(processes_, [](const ProcessPtr& other) { return !other->alive; });
 }
@@ -254,6 +255,7 @@ JobOutcome SimWorker::Execute(const JobSpec& job) {
   if (sick_share_ > 0 && rng_.Uniform() < sick_share_) return WorkerFault{.message = "it is sick"};
   if (absl::StartsWith(job.payload, "plain ")) {
     if (absl::StrContains(job.payload, "killer")) return WorkerFault{.message = "killed"};
+    if (absl::StrContains(job.payload, "poison")) return WorkerFault{.message = "it crashed"};
     return PlainResult(job.payload);
   }
   return job.kind == JobKind::kBuild ? Build(job.payload) : Measure(job.payload);
@@ -270,6 +272,7 @@ JobOutcome SimWorker::Build(const std::string& payload) {
   const std::string artifact = ArtifactOf(job->candidate_id);
   BuiltArtifact built{.contract = job->contract};
   built.build.artifact_sha256 = Sha256Bytes(artifact);
+  built.build.codegen_epoch = job->codegen_epoch;
   built.numerics.kind = NumericsClass::kReassociated;
   artifacts->Put(built.build.artifact_sha256, artifact);
   return Encode(BuildResult{.candidate_id = job->candidate_id, .outcome = std::move(built)});
@@ -295,7 +298,11 @@ JobOutcome SimWorker::Measure(const std::string& payload) {
   }
   const bool is_reference = candidate.artifact_sha256 == candidate.reference_artifact_sha256;
   const std::string& id = candidate.candidate_id;
-  if (!is_reference && IsKiller(world_->seed, id)) return WorkerFault{.message = "killed"};
+  // Half of them take the worker's process down, the others only the runner's child.
+  if (!is_reference && IsKiller(world_->seed, id)) {
+    const bool takes_all = Fate(world_->seed, "killer", id) % 24 == 0;
+    return WorkerFault{.message = takes_all ? "killed" : "it crashed"};
+  }
   Measurement measurement{.candidate_id = candidate.candidate_id};
   measurement.environment.method_version = job->method.version;
   measurement.numerics.kind = NumericsClass::kReassociated;

@@ -69,7 +69,7 @@ class SimWorker {
     int64_t number = 0;          // Which one: an old one's end is ignored.
   };
   struct Process {
-    int64_t boot = 0;
+    int64_t incarnation = 0;
     bool alive = true;
     bool leaving = false;
     std::unique_ptr<SuspectAgent> agent;
@@ -107,7 +107,7 @@ class SimWorker {
   ExecutorWorld* const world_;
   const Options options_;
   Rng rng_;
-  int64_t last_boot_ = 0;
+  int64_t last_incarnation_ = 0;
   std::vector<ProcessPtr> processes_;
   double sick_share_ = 0;
   bool is_slow_ = false;

@@ -41,6 +41,9 @@ Cast CastOf(uint64_t seed) {
   cast.one_priority = rng.Below(3) != 0;
   cast.tracker.results_per_reply_max = 8;
   cast.tracker.queue_quantum = 4;
+  // A candidate that kills whoever runs it is parked within a run's time.
+  cast.tracker.interruptions_max = 8;
+  cast.tracker.interruption_pause_max = absl::Seconds(4);
   // Small, so that it is full now and then; but with room for the largest batch, which is taken as
   // a whole, and for all that studies have under way: a trial's build job stays until its run job,
   // which needs room too, has a result.
@@ -133,7 +136,8 @@ void Simulation::MakeTuner(int index, Bug bug) {
     same_truth.seed = seed_;
     tuner = MakeStudyTuner(same_truth, {.trial_count = static_cast<int>(rng_.Between(4, 16)),
                                         .task_count = static_cast<int>(rng_.Between(1, 2)),
-                                        .deterministic = rng_.Below(3) == 0});
+                                        .deterministic = rng_.Below(3) == 0,
+                                        .confirms = rng_.Below(2) == 0});
   }
   tuner->Start();
   tuners_.push_back(std::move(tuner));

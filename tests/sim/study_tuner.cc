@@ -17,6 +17,7 @@
 #include "tuner/study/crashing_stores.h"
 #include "tuner/study/study_checker.h"
 #include "tuner/study/study_session.h"
+#include "tuner/study/study_storage.h"
 #include "tuner/study/synthetic_study.h"
 
 namespace burnish::sim {
@@ -38,7 +39,7 @@ class StudyTuner : public SimTuner {
   void SetDiskSlow(bool slow) override { is_slow_ = slow; }
   void StepClock(absl::Duration by) override { clock_.StepWall(by); }
   bool IsDone() const override {
-    return is_done_ && process_ != nullptr && process_->client.IsQuiet();
+    return is_parked_ || (is_done_ && process_ != nullptr && process_->client.IsQuiet());
   }
   void CheckEnd() override;
   std::string Describe() const override {
@@ -77,6 +78,8 @@ class StudyTuner : public SimTuner {
   absl::Status TryStep();
   void End(absl::Duration pause);
   bool IsSafe(const std::string& job_id);
+  // How many trials are open, and whether all of them kill whoever tries them.
+  absl::StatusOr<std::pair<int64_t, bool>> CountOpen();
 
   const TunerWorld world_;
   const StudyTunerOptions options_;
@@ -91,6 +94,7 @@ class StudyTuner : public SimTuner {
   int64_t life_ = 0;
   bool step_is_due_ = false;
   bool is_done_ = false;
+  bool is_parked_ = false;  // Its process is gone; what is open kills whoever tries it.
   int64_t scanned_row_ = 0;
   std::set<std::string> recorded_;  // Trials, read from the store.
   std::unique_ptr<Process> process_;
@@ -134,13 +138,14 @@ StudyTuner::Process::Process(StudyTuner* tuner, int64_t life)
       session(options) {
   options.study_id = tuner->world_.id;
   options.in_flight_max = 6;
+  options.confirm_best = tuner->options_.confirms;
 }
 
 void StudyTuner::Start() {
   if (process_ != nullptr) return;
   ++life_;
   step_is_due_ = false;
-  is_done_ = false;  // As far as this process knows.
+  is_done_ = is_parked_ = false;  // As far as this process knows.
   process_ = std::make_unique<Process>(this, life_);
   SetDiskFull(is_full_);
   In(absl::Milliseconds(rng_.Between(1, 500)), &StudyTuner::Step);
@@ -177,9 +182,11 @@ void StudyTuner::StepSoon() {
 void StudyTuner::Step() {
   step_is_due_ = false;
   const absl::Status status = is_done_ ? absl::OkStatus() : TryStep();
+  if (is_parked_) return End(absl::InfiniteDuration());
   if (process_->crash.dead) return End(absl::Milliseconds(rng_.Between(100, 5000)));
   if (!status.ok()) {
-    process_->session.Fail(status);
+    // A parked one has said how it ended.
+    if (!absl::IsUnavailable(status)) process_->session.Fail(status);
     // Somebody resumes it.
     return End(absl::Milliseconds(rng_.Between(500, 3000)));
   }
@@ -204,12 +211,22 @@ absl::Status StudyTuner::TryStep() {
     const absl::StatusOr<StopReason> reason = session.Fill();
     if (!reason.ok()) return reason.status();
     if (session.open_count() == 0) {
-      if (*reason != StopReason::kTrials && *reason != StopReason::kNoTaskLeft) {
-        return absl::InternalError(absl::StrCat("it ended for ", StopReasonName(*reason)));
+      const StopReason judged = session.Judge(*reason);
+      const bool is_over = judged == StopReason::kTrials || judged == StopReason::kNoTaskLeft ||
+                           judged == StopReason::kNothingMeasured;
+      if (!is_over && judged != StopReason::kParked) {
+        return absl::InternalError(absl::StrCat("it ended for ", StopReasonName(judged)));
       }
-      const absl::Status finished = session.Finish(*reason);
-      is_done_ = finished.ok();
-      return finished;
+      if (const auto finished = session.Finish(judged); !finished.ok()) return finished.status();
+      if (is_over) {
+        is_done_ = true;
+        return absl::OkStatus();
+      }
+      const auto open = CountOpen();
+      if (!open.ok()) return open.status();
+      is_parked_ = open->second;
+      // Else somebody resumes it: on a farm that is well again there is a result.
+      return is_parked_ ? absl::OkStatus() : absl::UnavailableError("it is parked");
     }
     const absl::StatusOr<int> count = session.Collect(absl::ZeroDuration());
     if (!count.ok()) return count.status();
@@ -232,6 +249,30 @@ bool StudyTuner::IsSafe(const std::string& job_id) {
   return recorded_.contains(trial_id);
 }
 
+absl::StatusOr<std::pair<int64_t, bool>> StudyTuner::CountOpen() {
+  const absl::StatusOr<std::vector<OpenJob>> jobs = studies_.OpenJobs(world_.id);
+  if (!jobs.ok()) return jobs.status();
+  FakeMeasurer* const nobody = nullptr;
+  const StudyRunnerOptions options = study_.Options(&records_, &studies_, nobody, &clock_);
+  const auto storage = StudyStorage::Open(&records_, &studies_, world_.id, options.tasks);
+  if (!storage.ok()) return storage.status();
+  bool all_kill = true;
+  int64_t count = 0;
+  for (const OpenJob& job : *jobs) {
+    const std::string* trace = (*storage)->TraceOf(job.trial_id);
+    if (trace == nullptr) continue;
+    ++count;
+    const StudyTaskSpec& task = options.tasks[job.task_index];
+    const Candidate candidate = {.workload = task.workload,
+                                 .target = options.target,
+                                 .contract = task.contract,
+                                 .trace = *trace,
+                                 .codegen_epoch = options.codegen_epoch};
+    all_kill &= IsKiller(world_.seed, candidate.Id());
+  }
+  return std::pair(count, all_kill);
+}
+
 void StudyTuner::CheckEnd() {
   Verdict& verdict = *world_.verdict;
   FakeMeasurer* const nobody = nullptr;
@@ -241,10 +282,14 @@ void StudyTuner::CheckEnd() {
     verdict.Fail("a study's log and results agree",
                  absl::StrCat(world_.id, ": ", status.message()));
   }
+  // What nobody gives a result of keeps its place in the budget.
   const int64_t count = records_.CountTrials(world_.id)->trial_count;
-  if (count != options_.trial_count) {
+  const auto open = CountOpen();
+  const int64_t open_count = open.ok() ? open->first : 0;
+  if (count + open_count != options_.trial_count || (open_count > 0 && !is_parked_)) {
     verdict.Fail("a study spends its budget exactly",
-                 absl::StrCat(world_.id, ": ", count, " of ", options_.trial_count));
+                 absl::StrCat(world_.id, ": ", count, " and ", open_count, " parked of ",
+                              options_.trial_count));
   }
   if (const absl::Status status = CheckReplay(options); !status.ok()) {
     verdict.Fail("a study replays", absl::StrCat(world_.id, ": ", status.message()));

@@ -30,7 +30,10 @@ void TrackerModel::Start(absl::Time now, const TrackerOptions& options) {
   holdings_.clear();
   faulted_now_.clear();
   forgotten_count_ = 0;
-  poisoned_count_ = 0;
+  given_up_count_ = 0;
+  fetched_since_.clear();
+  passed_over_.clear();
+  starved_.clear();
   ResetShares();
 }
 
@@ -55,6 +58,7 @@ void TrackerModel::Submitted(absl::Time now, const std::string& tuner,
     job.spec = spec;
     job.tuner = tuner;
     job.order = ++last_order_;
+    job.from_before = resubmission;
     job.held_back = resubmission && now < started_at_ + options_.recovery_period;
     // A worker was at it before anybody asked: its lease begins now.
     for (auto& [place, holding] : holdings_) {
@@ -110,12 +114,21 @@ void TrackerModel::WasCollected(const CollectRequest& request, const Collected& 
       Fail("a worker's fault is no result", result.job_id);
     }
     const auto* failure = std::get_if<Failure>(&result.outcome);
-    if (!job.done && failure != nullptr && failure->kind == FailureKind::kPoisoned) {
-      if (static_cast<int>(job.losses.size()) < options_.losses_max) {
-        Fail("only what was lost often is poison",
-             absl::StrCat(result.job_id, ": ", failure->message));
-      }
-      FinishJob(job, result.outcome, "", 0);
+    const bool is_poisoned = failure != nullptr && failure->kind == FailureKind::kPoisoned;
+    const bool is_parked = failure != nullptr && failure->kind == FailureKind::kParked;
+    if (is_poisoned && !job.was_poison) {
+      Fail("poison is what was lost where all else goes well",
+           absl::StrCat(result.job_id, ": ", failure->message));
+    }
+    if ((is_poisoned || is_parked) && !job.was_lost_much) {
+      Fail("only what was lost often is given up",
+           absl::StrCat(result.job_id, ": ", failure->message));
+    }
+    if (is_poisoned || is_parked) {
+      // Of a job that is done already nothing is said that contradicts.
+      const auto* mine = std::get_if<Failure>(&job.outcome);
+      const bool may_be = !job.done || (mine != nullptr && mine->kind == FailureKind::kParked);
+      if (may_be) FinishJob(job, result.outcome, "", 0);
     }
     if (!job.done) {
       Fail("a result is what a worker has sent", result.job_id);
@@ -166,38 +179,62 @@ void TrackerModel::CountFault(absl::Time now, Slot& slot) {
                                      options_.fault_pause_min * (int64_t{1} << doublings));
 }
 
+bool TrackerModel::IsOfPast(const WorkerReport& report, const Worker& worker) const {
+  if (report.incarnation == worker.incarnation) return report.sequence <= worker.sequence;
+  return report.incarnation == worker.replaced || (report.epoch > 0 && report.epoch < worker.epoch);
+}
+
+void TrackerModel::TakeOver(const WorkerReport& report, const SyncReply& reply, Worker& worker) {
+  if (worker.incarnation == report.incarnation) return;
+  if (worker.incarnation != 0) {
+    const auto claim = worker.claims.find(report.incarnation);
+    if (claim == worker.claims.end() || claim->second != report.epoch) {
+      Fail("who takes a worker's place has echoed its epoch", report.worker_id);
+    }
+    worker.restarted_now = true;
+    worker.replaced = worker.incarnation;
+  }
+  worker.incarnation = report.incarnation;
+  worker.epoch = reply.orders.epoch;
+  worker.slots.assign(report.slots.size(), Slot());
+  worker.stopping.clear();
+  worker.reports.clear();
+}
+
 void TrackerModel::Reported(absl::Time now, const WorkerReport& report,
-                            const absl::Status& status) {
+                            const absl::StatusOr<SyncReply>& answer) {
+  now_ = now;
   const auto known = workers_.find(report.worker_id);
-  const bool is_of_past =
-      known != workers_.end() &&
-      (report.boot_epoch < known->second.boot ||
-       (report.boot_epoch == known->second.boot && report.sequence <= known->second.sequence));
-  if (is_of_past) {
-    if (status.ok()) {
+  const bool is_taken = answer.ok() && answer->admitted;
+  if (known != workers_.end() && IsOfPast(report, known->second)) {
+    if (is_taken) {
       Fail("reports of the past have no effect",
-           absl::StrCat(report.worker_id, " boot ", report.boot_epoch, " report ", report.sequence,
-                        " after boot ", known->second.boot, " report ", known->second.sequence));
+           absl::StrCat(report.worker_id, " report ", report.sequence, " of epoch ", report.epoch,
+                        " after report ", known->second.sequence, " of epoch ",
+                        known->second.epoch));
     }
     return;
   }
-  if (!status.ok()) {
-    if (!absl::IsResourceExhausted(status)) {
+  if (!answer.ok()) {
+    if (!absl::IsResourceExhausted(answer.status())) {
       Fail("a report of the present is taken",
-           absl::StrCat(report.worker_id, ": ", status.ToString()));
+           absl::StrCat(report.worker_id, ": ", answer.status().ToString()));
+    }
+    return;
+  }
+  if (!is_taken) {
+    if (known == workers_.end() || known->second.incarnation == report.incarnation) {
+      Fail("a report of the present is taken", report.worker_id);
+    } else {
+      known->second.claims[report.incarnation] = answer->orders.epoch;
     }
     return;
   }
   Worker& worker = workers_[report.worker_id];
-  if (worker.boot != report.boot_epoch) {
-    worker.restarted_now = worker.boot != 0;
-    worker.boot = report.boot_epoch;
-    worker.slots.assign(report.slots.size(), Slot());
-    worker.stopping.clear();
-    worker.reports.clear();
-  }
+  TakeOver(report, *answer, worker);
   worker.sequence = report.sequence;
   worker.seen_at = now;
+  worker.closed_at = absl::InfiniteFuture();
   worker.lost = false;
   worker.leaving = report.leaving;
   worker.reports[report.sequence] = report.slots;
@@ -211,22 +248,74 @@ void TrackerModel::Reported(absl::Time now, const WorkerReport& report,
   }
 }
 
+void TrackerModel::CallBroke(absl::Time now, const std::string& worker, int64_t sequence) {
+  const auto found = workers_.find(worker);
+  if (found == workers_.end() || found->second.sequence != sequence) return;
+  found->second.closed_at = now;
+}
+
+void TrackerModel::NoteEnd(Worker& worker, const std::string& job_id, bool lost) {
+  // As many as the tracker remembers (worker_state.cc).
+  constexpr size_t kRemembered = 32;
+  if (!lost) ++worker.done_count;
+  worker.ends.emplace_back(job_id, lost);
+  if (worker.ends.size() > kRemembered) worker.ends.pop_front();
+}
+
+bool TrackerModel::DoesWell(const Job& job, const Loss& loss) const {
+  const auto found = workers_.find(loss.worker);
+  if (found == workers_.end() || found->second.lost) return false;
+  const Worker& worker = found->second;
+  int64_t others = 0, lost = 0;
+  for (const auto& [id, was_lost] : worker.ends) {
+    if (id == job.spec.id) continue;
+    ++others;
+    lost += was_lost ? 1 : 0;
+  }
+  return worker.done_count > loss.worker_done_count && lost * 8 <= others;
+}
+
+void TrackerModel::NotePoison() {
+  for (auto& [id, job] : jobs_) {
+    std::set<std::string> witnesses;
+    for (const Loss& loss : job.losses) {
+      if (DoesWell(job, loss)) witnesses.insert(loss.worker);
+    }
+    if (static_cast<int>(witnesses.size()) >= options_.losses_max) job.was_poison = true;
+  }
+}
+
+bool TrackerModel::MayBeGivenUp(const Job& job) const {
+  return !job.done && (static_cast<int>(job.losses.size()) >= options_.losses_max ||
+                       job.interruption_count >= options_.interruptions_max);
+}
+
+bool TrackerModel::AwaitsVerdict(const Job& job) const {
+  std::set<std::string> workers;
+  for (const Loss& loss : job.losses) workers.insert(loss.worker);
+  return static_cast<int>(workers.size()) >= options_.losses_max;
+}
+
 void TrackerModel::TakeResult(absl::Time now, const std::string& id, int slot_index,
                               const HeldResult& result) {
   if (!result.outcome.has_value()) return;
   const auto found = jobs_.find(result.lease.job_id);
   if (found == jobs_.end() || found->second.done) return;
   Job& job = found->second;
+  if (!IsOf(result.lease, job)) return;
   Slot& slot = workers_[id].slots[slot_index];
   if (IsFault(result)) {
     const auto holding = holdings_.find(PlaceOf(id, slot_index));
     if (holding == holdings_.end() || holding->second.lease != result.lease) return;
-    faulted_now_.insert(TextOf(result.lease));
+    const auto* fault = std::get_if<WorkerFault>(&*result.outcome);
+    faulted_now_[TextOf(result.lease)] = fault->interrupted;
     return;
   }
-  if (job.unsure) return;  // It may have been poisoned before this came.
+  if (job.unsure) return;  // It may have been given up before this came.
   slot.fault_streak = 0;
+  NoteEnd(workers_[id], result.lease.job_id, /*lost=*/false);
   FinishJob(job, *result.outcome, id, result.lease.epoch);
+  NotePoison();
 }
 
 void TrackerModel::Ordered(const std::string& id, const WorkerOrders& orders) {
@@ -246,6 +335,7 @@ void TrackerModel::Ordered(const std::string& id, const WorkerOrders& orders) {
       if (job == jobs_.end() || job->second.unsure) continue;
       for (const HeldResult& held : report->second[i].results) {
         if (held.lease.job_id != job_id || IsFault(held)) continue;
+        if (!IsOf(held.lease, job->second)) continue;
         const bool is_source =
             job->second.source == id && job->second.source_epoch == held.lease.epoch;
         if (!job->second.done || is_source) {

@@ -5,6 +5,7 @@
 #define TESTS_SIM_TRACKER_MODEL_H_
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -44,7 +45,9 @@ class TrackerModel {
   void WasCollected(const CollectRequest& request, const Collected& collected);
   void Cancelled(absl::Time now, const std::string& tuner, const std::vector<std::string>& ids);
   void Drained(const std::string& worker, bool undo);
-  void Reported(absl::Time now, const WorkerReport& report, const absl::Status& status);
+  void Reported(absl::Time now, const WorkerReport& report,
+                const absl::StatusOr<SyncReply>& answer);
+  void CallBroke(absl::Time now, const std::string& worker, int64_t sequence);
   void Ordered(const std::string& worker, const WorkerOrders& orders);
   // After any of the above, or a tick: what has changed inside. Calls that hang are not looked at.
   void Observe(absl::Time now, const TrackerView& view);
@@ -55,30 +58,41 @@ class TrackerModel {
   int64_t grant_count() const { return grant_count_; }
 
  private:
+  struct Loss {
+    int64_t epoch = 0;
+    std::string worker;
+    int64_t worker_done_count = 0;
+  };
   struct Job {
     JobSpec spec;
     std::string tuner;
     uint64_t order = 0;
-    bool held_back = false;  // Submitted again, in the recovery period.
+    bool held_back = false;    // Submitted again, in the recovery period.
+    bool from_before = false;  // Submitted again: others may have given it out.
+    std::set<int64_t> issued;  // Epochs of its leases.
     bool done = false;
     JobOutcome outcome;
     std::string source;  // Worker, of the outcome; empty: the tracker.
     int64_t source_epoch = 0;
-    int64_t number = 0;           // Of the result, as it was last collected; 0: never.
-    bool unsure = false;          // Lost, and may be poisoned.
-    std::vector<int64_t> losses;  // Epochs.
+    int64_t number = 0;   // Of the result, as it was last collected; 0: never.
+    bool unsure = false;  // It or another was given up: nobody but its result will say which.
+    std::vector<Loss> losses;
+    int interruption_count = 0;
+    absl::Time paused_until = absl::InfinitePast();  // For having been interrupted so often.
+    bool was_lost_much = false;                      // As often as it takes to be given up.
+    bool was_poison = false;  // Its workers did well otherwise, at some time since.
   };
   struct Grant {
     std::string job_id;
     std::string worker;
-    int64_t boot = 0;
+    int64_t incarnation = 0;
     int slot = 0;
   };
   struct Holding {
     std::string worker;
     int slot = 0;
     Lease lease;
-    int64_t boot = 0;
+    int64_t incarnation = 0;
     absl::Time since;
     bool started = false;
   };
@@ -88,9 +102,15 @@ class TrackerModel {
     absl::Time paused_until = absl::InfinitePast();
   };
   struct Worker {
-    int64_t boot = 0;
+    int64_t incarnation = 0;
+    int64_t epoch = 0;                  // Of the incarnation.
+    int64_t replaced = 0;               // The incarnation before.
+    std::map<int64_t, int64_t> claims;  // By incarnation: the epoch that it was told.
     int64_t sequence = 0;
     absl::Time seen_at;
+    absl::Time closed_at = absl::InfiniteFuture();  // Its call broke.
+    int64_t done_count = 0;
+    std::deque<std::pair<std::string, bool>> ends;  // Of leases: the job, and whether it was lost.
     bool leaving = false;
     bool drained = false;
     bool restarted_now = false;  // By the event that is checked.
@@ -111,17 +131,36 @@ class TrackerModel {
   void TakeResult(absl::Time now, const std::string& id, int slot_index, const HeldResult& result);
   void FinishJob(Job& job, const JobOutcome& outcome, const std::string& source, int64_t epoch);
   void CountFault(absl::Time now, Slot& slot);
+  void NoteEnd(Worker& worker, const std::string& job_id, bool lost);
+  void NotePoison();
+  bool DoesWell(const Job& job, const Loss& loss) const;
+  bool MayBeGivenUp(const Job& job) const;
+  bool AwaitsVerdict(const Job& job) const;
+  static bool IsRetry(const Job& job);
+  static bool IsAvoided(const Job& job, const std::string& worker);
+  static bool HasUntriedWorker(const TrackerView& view, const Job& job);
+  bool IsOfPast(const WorkerReport& report, const Worker& worker) const;
+  // Whoever is present now, and by which right.
+  void TakeOver(const WorkerReport& report, const SyncReply& reply, Worker& worker);
 
   void CheckLeases(absl::Time now, const TrackerView& view);
   void CheckVanished(absl::Time now, const Holding& holding);
   void CheckAppeared(absl::Time now, const TrackerView& view, Holding& holding);
-  void CheckGrant(absl::Time now, const Holding& holding, Job& job);
+  void CheckGrant(absl::Time now, const TrackerView& view, const Holding& holding, Job& job);
+  void CheckOrder(const std::string& text, const Worker& worker, const Holding& holding,
+                  const Job& job);
+  void CheckPriority(const std::string& text, const Job& job);
   void CheckFairness(const Job& job);
+  void CheckGivenUp(const TrackerView& view);
   void CheckCounts(absl::Time now, const TrackerView& view);
   void CheckClocks(absl::Time now, const TrackerView& view);
   void DropSilentTuners(absl::Time now, const TrackerView& view);
   bool IsWaiting(const Job& job) const;
   const Holding* HoldingOf(const std::string& job_id) const;  // Null: nobody's.
+  // Whether a worker may speak of the lease, so that its result is the job's.
+  static bool IsOf(const Lease& lease, const Job& job) {
+    return job.from_before || job.issued.contains(lease.epoch);
+  }
   bool IsHeldByWorker(const std::string& job_id) const;
   void ResetShares() { shares_.clear(); }
 
@@ -136,9 +175,14 @@ class TrackerModel {
   std::map<std::string, int64_t> sessions_;   // Of the tuners that are known.
   std::map<std::string, Worker> workers_;
   std::map<std::string, Holding> holdings_;  // By worker and slot.
-  std::set<std::string> faulted_now_;        // Leases, as text.
+  std::map<std::string, bool> faulted_now_;  // Leases, as text; whether they were interrupted.
+  absl::Time now_;                           // Of the event that is checked.
   int64_t forgotten_count_ = 0;
-  int64_t poisoned_count_ = 0;
+  int64_t given_up_count_ = 0;                       // Poisoned or parked.
+  std::map<std::string, absl::Time> fetched_since_;  // Jobs whose results are asked for.
+  // By demand and priority: jobs of others since its last one.
+  std::map<Demand, std::map<int32_t, int>> passed_over_;  // At most so many.
+  std::map<Demand, std::map<int32_t, int>> starved_;      // At least.
   // By demand and pair of studies: what the first has got more than the second, since both have
   // had jobs waiting.
   std::map<std::pair<Demand, std::pair<std::string, std::string>>, int64_t> shares_;

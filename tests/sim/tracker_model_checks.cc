@@ -8,6 +8,9 @@
 namespace burnish::sim {
 namespace {
 
+// Of eight jobs in a row.
+constexpr int kTurnsByPriority = 7;
+
 bool Serves(const SlotInfo& slot, const JobSpec& job) {
   return slot.kind == job.kind && (job.device_key.empty() || slot.device_keys.empty() ||
                                    std::find(slot.device_keys.begin(), slot.device_keys.end(),
@@ -17,8 +20,11 @@ bool Serves(const SlotInfo& slot, const JobSpec& job) {
 }  // namespace
 
 void TrackerModel::Observe(absl::Time now, const TrackerView& view) {
+  now_ = now;
   DropSilentTuners(now, view);
   CheckLeases(now, view);
+  NotePoison();
+  CheckGivenUp(view);
   CheckCounts(now, view);
   CheckClocks(now, view);
   faulted_now_.clear();
@@ -61,7 +67,7 @@ void TrackerModel::CheckLeases(absl::Time now, const TrackerView& view) {
       Holding holding{.worker = status.worker_id,
                       .slot = i,
                       .lease = lease,
-                      .boot = workers_[status.worker_id].boot,
+                      .incarnation = workers_[status.worker_id].incarnation,
                       .since = now};
       if (old != holdings_.end() && old->second.lease == lease) holding = old->second;
       const auto [other, is_first] = place_of_job.try_emplace(lease.job_id, place);
@@ -88,7 +94,7 @@ void TrackerModel::CheckLeases(absl::Time now, const TrackerView& view) {
         slot[holding.slot].last.executing == holding.lease) {
       holding.started = true;
     }
-    if (holding.boot != workers_[holding.worker].boot) {
+    if (holding.incarnation != workers_[holding.worker].incarnation) {
       Fail("no lease outlives its worker's process",
            absl::StrCat(TextOf(holding.lease), " at ", holding.worker));
     }
@@ -116,22 +122,55 @@ void TrackerModel::CheckVanished(absl::Time now, const Holding& holding) {
   Worker& worker = workers_[holding.worker];
   Slot* slot =
       holding.slot < static_cast<int>(worker.slots.size()) ? &worker.slots[holding.slot] : nullptr;
-  const bool was_restarted = holding.boot != worker.boot;
+  const bool was_restarted = holding.incarnation != worker.incarnation;
   const bool was_silent = now - worker.seen_at >= options_.lease_duration;
-  const bool has_faulted = faulted_now_.contains(text);
+  const bool was_closed = now - worker.closed_at >= options_.reconnect_grace;
+  const auto fault = faulted_now_.find(text);
+  const bool has_faulted = fault != faulted_now_.end();
   const bool is_over =
       job.spec.timeout > absl::ZeroDuration() && now - holding.since >= job.spec.timeout;
   const bool has_stopped = holding.started && slot != nullptr &&
                            slot->last.executing != holding.lease && worker.stopping.contains(text);
-  if (!was_restarted && !was_silent && !has_faulted && !is_over && !has_stopped) {
+  if (!was_restarted && !was_silent && !was_closed && !has_faulted && !is_over && !has_stopped) {
     Fail("every loss has a cause", absl::StrCat(text, " at ", holding.worker));
     return;
   }
-  if (slot != nullptr && !was_restarted && !was_silent) CountFault(now, *slot);
-  job.losses.push_back(holding.lease.epoch);
-  // It may be poisoned now: nobody but its result will say so.
-  job.unsure = static_cast<int>(job.losses.size()) >= options_.losses_max;
-  if (job.unsure) ResetShares();
+  const bool is_of_process = was_restarted || was_silent || was_closed;
+  if (slot != nullptr && !is_of_process) CountFault(now, *slot);
+  NoteEnd(worker, holding.lease.job_id, /*lost=*/true);
+  ResetShares();  // It waits elsewhere now, if at all.
+  const bool was_interrupted =
+      is_of_process ? was_restarted || !was_silent : has_faulted && fault->second;
+  if (!was_interrupted) {
+    job.losses.push_back({holding.lease.epoch, holding.worker, worker.done_count});
+  } else if (++job.interruption_count >= 3) {
+    // The third pauses for the least time, each further one twice as long.
+    const int doublings = std::min(job.interruption_count - 3, 20);
+    job.paused_until = now + std::min(options_.interruption_pause_max,
+                                      options_.interruption_pause_min * (int64_t{1} << doublings));
+  }
+  if (MayBeGivenUp(job)) job.was_lost_much = true;
+}
+
+void TrackerModel::CheckGivenUp(const TrackerView& view) {
+  const int64_t count = view.status.counters.poisoned + view.status.counters.parked;
+  const int64_t given_up = count - given_up_count_;
+  given_up_count_ = count;
+  if (given_up == 0) return;
+  std::vector<Job*> candidates;
+  for (auto& [id, job] : jobs_) {
+    if (MayBeGivenUp(job)) candidates.push_back(&job);
+  }
+  if (given_up > static_cast<int64_t>(candidates.size())) {
+    Fail("only what was lost often is given up", absl::StrCat(given_up, " at once"));
+  }
+  const bool is_all = given_up == static_cast<int64_t>(candidates.size());
+  for (Job* job : candidates) {
+    // Parked or poisoned: the result will say which.
+    if (is_all) FinishJob(*job, Failure{.kind = FailureKind::kParked}, "", 0);
+    if (!is_all) job->unsure = true;
+  }
+  ResetShares();
 }
 
 void TrackerModel::CheckAppeared(absl::Time now, const TrackerView& view, Holding& holding) {
@@ -140,16 +179,20 @@ void TrackerModel::CheckAppeared(absl::Time now, const TrackerView& view, Holdin
   if (granted != grants_.end()) {
     const Grant& grant = granted->second;
     if (grant.job_id != holding.lease.job_id || grant.worker != holding.worker ||
-        grant.boot != holding.boot || grant.slot != holding.slot) {
+        grant.incarnation != holding.incarnation || grant.slot != holding.slot) {
       Fail("a lease stays with the process that it was given to", TextOf(holding.lease));
     }
     // The worker was taken for lost, and was not.
     if (found != jobs_.end()) {
-      std::erase(found->second.losses, holding.lease.epoch);
-      found->second.held_back = false;
-      if (found->second.unsure) {
-        found->second.unsure = false;
-      }
+      Job& job = found->second;
+      const auto taken_back = std::erase_if(
+          job.losses, [&](const Loss& loss) { return loss.epoch == holding.lease.epoch; });
+      auto& ends = workers_[holding.worker].ends;
+      const auto end = std::find(ends.begin(), ends.end(), std::pair(job.spec.id, true));
+      if (taken_back > 0 && end != ends.end()) ends.erase(end);
+      job.held_back = false;
+      job.unsure = false;
+      job.paused_until = absl::InfinitePast();
     }
     return;
   }
@@ -161,16 +204,24 @@ void TrackerModel::CheckAppeared(absl::Time now, const TrackerView& view, Holdin
     }
     return;
   }
-  grants_[holding.lease.epoch] = {holding.lease.job_id, holding.worker, holding.boot, holding.slot};
+  found->second.issued.insert(holding.lease.epoch);
+  grants_[holding.lease.epoch] = {holding.lease.job_id, holding.worker, holding.incarnation,
+                                  holding.slot};
   ++grant_count_;
-  CheckGrant(now, holding, found->second);
+  CheckGrant(now, view, holding, found->second);
 }
 
-void TrackerModel::CheckGrant(absl::Time now, const Holding& holding, Job& job) {
+void TrackerModel::CheckGrant(absl::Time now, const TrackerView& view, const Holding& holding,
+                              Job& job) {
   const std::string text = absl::StrCat(TextOf(holding.lease), " at ", holding.worker);
   Worker& worker = workers_[holding.worker];
   if (job.done) Fail("what has a result is not done again", text);
   job.unsure = false;
+  if (now < job.paused_until) Fail("what was interrupted often gets a pause", text);
+  if (AwaitsVerdict(job)) Fail("what was lost on so many workers awaits its verdict", text);
+  if (IsAvoided(job, holding.worker) && HasUntriedWorker(view, job)) {
+    Fail("what was lost is tried elsewhere", text);
+  }
   if (worker.drained || worker.leaving) Fail("a worker that goes gets no job", text);
   if (job.held_back && now < started_at_ + options_.recovery_period) {
     Fail("after a start workers may speak first", text);
@@ -185,25 +236,73 @@ void TrackerModel::CheckGrant(absl::Time now, const Holding& holding, Job& job) 
     }
     if (now < slot.paused_until) Fail("a slot that was at fault gets a pause", text);
   }
-  if (IsHeldByWorker(job.spec.id)) Fail("what a worker has done is not done again", text);
+  // Unless the worker does not send it.
+  const auto asked = fetched_since_.find(job.spec.id);
+  const bool is_withheld =
+      asked != fetched_since_.end() && now - asked->second >= options_.fetch_timeout;
+  if (IsHeldByWorker(job.spec.id) && !is_withheld) {
+    Fail("what a worker has done is not done again", text);
+  }
+  CheckOrder(text, worker, holding, job);
+  if (strictly_fair_ && !IsRetry(job)) CheckFairness(job);
+}
+
+void TrackerModel::CheckOrder(const std::string& text, const Worker& worker, const Holding& holding,
+                              const Job& job) {
+  if (IsRetry(job)) return;  // Ahead of all others.
   for (const auto& [id, other] : jobs_) {
-    if (&other == &job || !IsWaiting(other) || DemandOf(other.spec) != DemandOf(job.spec)) continue;
-    if (other.spec.priority > job.spec.priority) {
-      Fail("a higher priority goes first", absl::StrCat(text, " before ", id));
+    if (&other == &job || !IsWaiting(other)) continue;
+    if (IsRetry(other)) {
+      const bool fits = holding.slot < static_cast<int>(worker.slots.size()) &&
+                        Serves(worker.slots[holding.slot].last.info, other.spec);
+      if (fits && !IsAvoided(other, holding.worker)) {
+        Fail("what was lost goes first", absl::StrCat(text, " before ", id));
+      }
+      continue;
     }
+    if (DemandOf(other.spec) != DemandOf(job.spec)) continue;
     if (other.spec.priority == job.spec.priority && other.spec.study == job.spec.study &&
         other.order < job.order) {
       Fail("a study's jobs keep their order", absl::StrCat(text, " before ", id));
     }
   }
-  if (strictly_fair_) CheckFairness(job);
+  CheckPriority(text, job);
+}
+
+void TrackerModel::CheckPriority(const std::string& text, const Job& job) {
+  std::map<int32_t, int>& passed_over = passed_over_[DemandOf(job.spec)];
+  // Those whose time has just come are in the queue by now, or will be in this instant.
+  std::set<int32_t> waiting = {job.spec.priority}, queued = {job.spec.priority};
+  for (const auto& [id, other] : jobs_) {
+    if (&other == &job || other.done || IsRetry(other)) continue;
+    if (DemandOf(other.spec) != DemandOf(job.spec)) continue;
+    if (IsWaiting(other)) waiting.insert(other.spec.priority);
+    if (HoldingOf(id) == nullptr) queued.insert(other.spec.priority);
+  }
+  std::erase_if(passed_over, [&](const auto& band) { return !queued.contains(band.first); });
+  // One turn in eight is for a lower one that was passed over in the seven before.
+  if (*waiting.rbegin() > job.spec.priority && passed_over[job.spec.priority] < kTurnsByPriority) {
+    Fail("a higher priority goes first",
+         absl::StrCat(text, " after ", passed_over[job.spec.priority], " others"));
+  }
+  for (const int32_t priority : queued) ++passed_over[priority];
+  std::map<int32_t, int>& starved = starved_[DemandOf(job.spec)];
+  std::erase_if(starved, [&](const auto& band) { return !waiting.contains(band.first); });
+  for (const int32_t priority : waiting) {
+    // As many priorities as there are may be owed a turn at once.
+    if (++starved[priority] > kTurnsByPriority + static_cast<int>(queued.size())) {
+      Fail("a lower priority has its turns", absl::StrCat(text, " before priority ", priority));
+    }
+  }
+  starved[job.spec.priority] = 0;
+  passed_over[job.spec.priority] = 0;
 }
 
 void TrackerModel::CheckFairness(const Job& job) {
   const Demand demand = DemandOf(job.spec);
   std::set<std::string> waiting;
   for (const auto& [id, other] : jobs_) {
-    if (&other != &job && IsWaiting(other) && DemandOf(other.spec) == demand) {
+    if (&other != &job && IsWaiting(other) && !IsRetry(other) && DemandOf(other.spec) == demand) {
       waiting.insert(other.spec.study);
     }
   }
@@ -236,7 +335,9 @@ bool TrackerModel::IsHeldByWorker(const std::string& job_id) const {
     for (const Slot& slot : worker.slots) {
       for (const HeldResult& result : slot.last.results) {
         // Also one that was sent before anybody had asked for the job.
-        if (result.lease.job_id == job_id && !IsFault(result)) return true;
+        if (result.lease.job_id != job_id || IsFault(result)) continue;
+        const auto job = jobs_.find(job_id);
+        if (job == jobs_.end() || IsOf(result.lease, job->second)) return true;
       }
     }
   }
@@ -245,7 +346,27 @@ bool TrackerModel::IsHeldByWorker(const std::string& job_id) const {
 
 bool TrackerModel::IsWaiting(const Job& job) const {
   if (job.done || job.unsure || job.held_back || IsHeldByWorker(job.spec.id)) return false;
+  if (now_ <= job.paused_until || AwaitsVerdict(job)) return false;
   return HoldingOf(job.spec.id) == nullptr;
+}
+
+bool TrackerModel::IsRetry(const Job& job) {
+  return !job.losses.empty() || !job.spec.avoid_workers.empty();
+}
+
+bool TrackerModel::IsAvoided(const Job& job, const std::string& worker) {
+  const std::vector<std::string>& doubted = job.spec.avoid_workers;
+  return std::find(doubted.begin(), doubted.end(), worker) != doubted.end() ||
+         std::any_of(job.losses.begin(), job.losses.end(),
+                     [&](const Loss& loss) { return loss.worker == worker; });
+}
+
+bool TrackerModel::HasUntriedWorker(const TrackerView& view, const Job& job) {
+  return std::any_of(view.workers.begin(), view.workers.end(), [&](const WorkerStatus& worker) {
+    return worker.liveness == WorkerLiveness::kAlive && !IsAvoided(job, worker.worker_id) &&
+           std::any_of(worker.slots.begin(), worker.slots.end(),
+                       [&](const SlotStatus& slot) { return Serves(slot.info, job.spec); });
+  });
 }
 
 const TrackerModel::Holding* TrackerModel::HoldingOf(const std::string& job_id) const {
@@ -256,6 +377,13 @@ const TrackerModel::Holding* TrackerModel::HoldingOf(const std::string& job_id) 
 }
 
 void TrackerModel::CheckCounts(absl::Time now, const TrackerView& view) {
+  std::erase_if(fetched_since_, [&](const auto& entry) {
+    const auto job = jobs_.find(entry.first);
+    return job == jobs_.end() || job->second.done || !IsHeldByWorker(entry.first);
+  });
+  for (const auto& [id, job] : jobs_) {
+    if (!job.done && IsHeldByWorker(id)) fetched_since_.try_emplace(id, now);
+  }
   for (auto& [id, job] : jobs_) {
     if (!job.held_back) continue;
     // Its worker has spoken. If that one dies, nobody else can have it.
@@ -300,7 +428,11 @@ void TrackerModel::CheckClocks(absl::Time now, const TrackerView& view) {
     if (!worker.lost && silence > options_.lease_duration) {
       Fail("a silent worker is lost", status.worker_id);
     }
-    if (worker.lost && silence < options_.lease_duration) {
+    const absl::Duration closed = now - worker.closed_at;
+    if (!worker.lost && closed > options_.reconnect_grace) {
+      Fail("a worker whose call broke is lost", status.worker_id);
+    }
+    if (worker.lost && silence < options_.lease_duration && closed < options_.reconnect_grace) {
       Fail("a worker that speaks is not lost", status.worker_id);
     }
     for (size_t i = 0; i < status.slots.size() && i < worker.slots.size(); ++i) {
@@ -337,6 +469,7 @@ void TrackerModel::CheckNobodyWaits(absl::Time now, const TrackerView& view) {
       if (!is_idle || worker.drained || worker.leaving || worker.lost) continue;
       for (const auto& [id, job] : jobs_) {
         if (!IsWaiting(job) || !Serves(slot.info, job.spec)) continue;
+        if (IsAvoided(job, status.worker_id) && HasUntriedWorker(view, job)) continue;
         Fail("no job waits beside an idle slot",
              absl::StrCat(id, " beside ", status.worker_id, ", paused for ",
                           absl::FormatDuration(slot.paused_for), ", by the model until ",
