@@ -39,6 +39,7 @@ struct TrackedJob {
     int64_t lease_epoch = 0;
     int64_t worker_done_count = 0;  // Results that the worker had brought by then.
     std::string text = "";          // What happened, and on which worker.
+    bool timed_out = false;         // The worker was there, and is not to go on with it.
   };
 
   // A lease that this tracker gave.

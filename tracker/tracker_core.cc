@@ -339,7 +339,8 @@ void TrackerCore::ExpireSlot(absl::Time now, WorkerState& worker, SlotState& slo
     CountFault(now, slot);
     Lose(now, *slot.job,
          absl::StrCat("took longer than ", absl::FormatDuration(slot.job->spec.timeout),
-                      " on worker ", worker.id));
+                      " on worker ", worker.id),
+         /*timed_out=*/true);
   }
   if (slot.job != nullptr && now - slot.waiting_since >= options_.waiting_max) {
     Interrupt(now, *slot.job, absl::StrCat("waited too long on worker ", worker.id));

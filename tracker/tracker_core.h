@@ -116,7 +116,7 @@ class TrackerCore {
   void Defer(TrackedJob& job, absl::Time until);
 
   // Losses. Both take the job from its worker, and queue it again or end it.
-  void Lose(absl::Time now, TrackedJob& job, const std::string& text);
+  void Lose(absl::Time now, TrackedJob& job, const std::string& text, bool timed_out = false);
   void Interrupt(absl::Time now, TrackedJob& job, const std::string& text);
   void Judge(absl::Time now, TrackedJob& job);
   void JudgeAll(absl::Time now);

@@ -50,14 +50,15 @@ std::string Texts(const TrackedJob& job) {
 
 }  // namespace
 
-void TrackerCore::Lose(absl::Time now, TrackedJob& job, const std::string& text) {
+void TrackerCore::Lose(absl::Time now, TrackedJob& job, const std::string& text, bool timed_out) {
   // Before Detach, which forgets the lease. The epoch lets a worker that comes back take its loss
   // back (Adopt).
   job.worker->NoteEnd(job.spec.id, /*lost=*/true);
   job.losses.push_back({.worker_id = job.worker->id,
                         .lease_epoch = job.lease_epoch,
                         .worker_done_count = job.worker->done_count,
-                        .text = text});
+                        .text = text,
+                        .timed_out = timed_out});
   Detach(job);
   if (static_cast<int>(WorkersOf(job).size()) >= options_.losses_max) {
     // The last of its workers has had no chance yet to show that it does well.

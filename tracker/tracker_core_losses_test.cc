@@ -57,6 +57,19 @@ class LossesTest : public CoreTestFarm {
   int other_count_ = 0;
 };
 
+TEST_F(LossesTest, WorkerWhoseTimeIsUpDoesNotGetTheJobBackForGoingOn) {
+  JobSpec job = RunSpec("job");
+  job.timeout = absl::Seconds(5);
+  Submit({job});
+  const Lease lease = *Idle("w");
+  Executing("w", lease);
+  core_->OrdersFor(now_, "w", sequence_);  // Its next report is under way as the time ends.
+  Advance(absl::Seconds(5));
+  ASSERT_EQ(counters().timed_out, 1);
+  EXPECT_EQ(Executing("w", lease).orders.slots[0].lease, std::nullopt) << "has to stop";
+  EXPECT_EQ(counters().adopted, 0);
+}
+
 TEST_F(LossesTest, LostJobDoesNotWaitForAWorkerThatIsDrained) {
   Enroll({"w1", "w2"});
   Submit({RunSpec("job")});

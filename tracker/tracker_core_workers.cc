@@ -269,8 +269,13 @@ void TrackerCore::TakeUnleased(absl::Time now, WorkerState& worker, int slot_ind
       ++counters_.foreign_reports;
       return;
     }
-    // Else another worker has it, and this one is told to stop: its lease is not in the orders.
-    if (is_waiting) Adopt(now, worker, slot_index, *job, lease);
+    // Its time was up. With a new one it could hang for ever, and its loss would be none.
+    const bool timed_out = std::any_of(
+        job->losses.begin(), job->losses.end(),
+        [&](const auto& loss) { return loss.lease_epoch == lease.epoch && loss.timed_out; });
+    // Else another worker has it. Either way this one is told to stop: its lease is not in the
+    // orders.
+    if (is_waiting && !timed_out) Adopt(now, worker, slot_index, *job, lease);
     return;
   }
   if (book_.IsAcknowledged(lease.job_id) || slot.orphan.has_value()) return;
