@@ -7,7 +7,7 @@
 #include "base/status_macros.h"
 #include "tuner/app/database.h"
 #include "tuner/app/error.h"
-#include "tuner/study/study_owner.h"
+#include "tuner/study/study_claim.h"
 
 namespace burnish {
 namespace {
@@ -20,9 +20,7 @@ bool IsOver(StudyState state) {
 }  // namespace
 
 bool IsAbandoned(const StudySummary& summary, int64_t now_ns) {
-  const StudyLease& lease = summary.lease;
-  if (summary.study.state != StudyState::kRunning) return false;
-  return lease.owner.empty() || lease.expires_ns <= now_ns || HasEnded(lease.owner);
+  return summary.study.state == StudyState::kRunning && !IsHeld(summary.lease, now_ns);
 }
 
 void LocalStudies::SayIfAbandoned(StudySummary& summary) const {

@@ -18,7 +18,7 @@
 #include "tuner/app/target_text.h"
 #include "tuner/app/tuning.h"
 #include "tuner/study/state_writer.h"
-#include "tuner/study/study_owner.h"
+#include "tuner/study/study_claim.h"
 
 namespace burnish {
 namespace {
@@ -35,6 +35,7 @@ StudyHost::StudyHost(const StudyHostOptions& options) : options_(options) {}
 StudyHost::~StudyHost() { Stop(); }
 
 absl::Status StudyHost::TakeUp() {
+  const int64_t now_ns = absl::ToUnixNanos(options_.clock->WallNow());
   std::vector<std::string> ids;  // Newest first.
   StudyQuery query{.limit = kStudiesPerPage};
   while (true) {
@@ -43,7 +44,7 @@ absl::Status StudyHost::TakeUp() {
     for (const StudySummary& summary : *page) {
       const Study& study = summary.study;
       if (study.state != StudyState::kRunning && study.state != StudyState::kQueued) continue;
-      if (IsHeld(summary)) {
+      if (IsHeld(summary.lease, now_ns)) {
         LogWarning(absl::StrCat("study ", study.id, " is left to ", summary.lease.owner));
         continue;
       }
@@ -59,12 +60,6 @@ absl::Status StudyHost::TakeUp() {
     Enqueue(*id);
   }
   return absl::OkStatus();
-}
-
-bool StudyHost::IsHeld(const StudySummary& summary) const {
-  const StudyLease& lease = summary.lease;
-  return !lease.owner.empty() && lease.expires_ns > absl::ToUnixNanos(options_.clock->WallNow()) &&
-         !HasEnded(lease.owner);
 }
 
 // Each model has a folder of its own, so that weights which a hostile one claims to have beside it
@@ -126,7 +121,7 @@ absl::Status StudyHost::Resume(const std::string& id) {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (runs_here()) return absl::OkStatus();
   }
-  if (IsHeld(*summary)) {
+  if (IsHeld(summary->lease, absl::ToUnixNanos(options_.clock->WallNow()))) {
     return WithError(LeaseHeld(id, summary->lease.owner), ErrorCode::kStudyOwned, id);
   }
   // Whoever resumes it says that it may crash as often again.

@@ -92,8 +92,6 @@ class StudyHost {
   bool WaitOrStop(absl::Duration time);
   void NoteProgress(const std::string& id, const StudyProgress& progress);
   void End(const std::string& id, const StudyProcessEnd& end);
-  // Whether another process runs the study, as far as anybody here can tell.
-  bool IsHeld(const StudySummary& summary) const;
   void Forget();  // Old ends, with the lock held.
 
   const StudyHostOptions options_;

@@ -8,6 +8,10 @@
 
 namespace burnish {
 
+bool IsHeld(const StudyLease& lease, int64_t now_ns) {
+  return !lease.owner.empty() && lease.expires_ns > now_ns && !HasEnded(lease.owner);
+}
+
 absl::StatusOr<std::unique_ptr<StudyClaim>> StudyClaim::Take(StudyClaimOptions options) {
   std::unique_ptr<StudyClaim> claim(new StudyClaim(std::move(options)));
   const StudyClaimOptions& own = claim->options_;

@@ -2,6 +2,7 @@
 #ifndef TUNER_STUDY_STUDY_CLAIM_H_
 #define TUNER_STUDY_STUDY_CLAIM_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -24,6 +25,10 @@ struct StudyClaimOptions {
   // Whether a process has ended for certain, so that nobody waits for its lease.
   std::function<bool(absl::string_view owner)> has_ended = &HasEnded;
 };
+
+// Whether somebody runs the study: the lease has not expired, and its owner has not ended for
+// certain. `now_ns`: wall time.
+bool IsHeld(const StudyLease& lease, int64_t now_ns);
 
 // Not thread-safe.
 class StudyClaim {
