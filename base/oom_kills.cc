@@ -1,21 +1,21 @@
 #include "base/oom_kills.h"
 
-#include <fstream>
-#include <sstream>
 #include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "base/file.h"
 
 namespace burnish {
 namespace {
 
+// The kernel's text has some 200 lines of up to 40 bytes.
+constexpr int64_t kVmstatBytesMax = 1 << 20;
+
 std::optional<int64_t> ReadOomKills(const std::string& path) {
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  return ParseOomKills(text.str());
+  const absl::StatusOr<std::string> text = ReadFile(path, kVmstatBytesMax);
+  return text.ok() ? ParseOomKills(*text) : std::nullopt;
 }
 
 }  // namespace
