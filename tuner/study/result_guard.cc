@@ -153,8 +153,7 @@ std::optional<Measurement> ResultGuard::GiveUp(const std::string& trial_id,
   if (found.empty()) return std::nullopt;
   GuardQuestion last = question;
   last.confirms = false;
-  std::optional<Measurement> taken = JudgeAttempts(found.mapped(), last).taken;
-  return taken;
+  return JudgeAttempts(found.mapped(), last).taken;
 }
 
 bool ResultGuard::IsPaused(absl::Time now, const std::string& worker_id) const {

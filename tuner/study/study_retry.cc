@@ -23,11 +23,8 @@ struct Logged {
 };
 
 absl::StatusOr<Logged> ReadLogged(const StudyLog& log, const std::string& study_id) {
-  Logged logged;
+  Logged logged{.lifted = LiftedTrials(log.events())};
   for (const StudyEvent& event : log.events()) {
-    if (event.kind == StudyEventKind::kLifted) {
-      logged.lifted.insert(event.trial_ids.begin(), event.trial_ids.end());
-    }
     if (event.kind != StudyEventKind::kRound) continue;
     for (const std::string& id : event.trial_ids) {
       ASSIGN_OR_RETURN(const int64_t number, ParseTrialNumber(study_id, event.task_index, id));

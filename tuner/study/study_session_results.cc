@@ -13,6 +13,7 @@
 #include "tuner/study/time_sums.h"
 
 namespace burnish {
+
 StudySession::Fate StudySession::FateOf(const MeasureResult& result) {
   const Failure* failure = result.measurement.failure();
   // A lost worker or a cancelled job says nothing about the candidate, however often it happens:
