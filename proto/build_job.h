@@ -21,7 +21,7 @@ struct BuildJob {
   std::string contract = "";
   std::string trace = "";  // Empty: the unscheduled program.
   int32_t codegen_epoch = 0;
-  absl::Duration timeout = absl::Seconds(10);  // Of the compiling child; > 0.
+  absl::Duration timeout = absl::Seconds(10);  // CPU time of the compiling child; > 0.
 
   bool operator==(const BuildJob&) const = default;
 };

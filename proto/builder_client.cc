@@ -19,7 +19,8 @@ constexpr size_t kReplyBytesMax = size_t{1} << 30;
 
 absl::Duration TimeoutOf(const CompileRequest& request) {
   // A library whose one build fails is then built item by item.
-  return kSlack + 2 * request.time_limit * static_cast<int64_t>(request.items.size());
+  return kSlack + 2 * CompileRequest::kWallPerCpu * request.time_limit *
+                      static_cast<int64_t>(request.items.size());
 }
 
 }  // namespace
@@ -35,7 +36,10 @@ BuilderClient::~BuilderClient() {
 }
 
 absl::Status BuilderClient::Start() {
-  ChildOptions child = {.program = options_.program, .limits = options_.limits};
+  ChildOptions child = {.program = options_.program};
+  if (!options_.measuring_folder.empty()) {
+    child.args = {"--stand-aside", options_.measuring_folder};
+  }
   if (child.program.empty()) {
     ASSIGN_OR_RETURN(child.program, FindProgram("worker/builder/builder"));
   }

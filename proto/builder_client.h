@@ -17,8 +17,9 @@ namespace burnish {
 struct BuilderClientOptions {
   // Empty: worker/builder/builder of the installation that this program belongs to.
   std::string program = "";
-  // Of the builder and all that it starts, such as idle priority beside measurements.
-  ChildLimits limits = {};
+  // Of the files that say who measures where (base/measuring_files.h); empty: the builder stands
+  // aside for nobody.
+  std::string measuring_folder = "";
 };
 
 // Build must not run in two threads at once; Cancel may be called from any thread.

@@ -19,11 +19,11 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
-#include "base/child.h"
 #include "base/clock.h"
 #include "base/cpu_info.h"
 #include "base/entropy.h"
 #include "base/logging.h"
+#include "base/measuring_files.h"
 #include "base/sandbox.h"
 #include "base/self_path.h"
 #include "base/status_macros.h"
@@ -36,7 +36,6 @@
 #include "worker/agent/agent_client.h"
 #include "worker/builder/builder_executor.h"
 #include "worker/runner/artifact_cache.h"
-#include "worker/runner/measuring_lock.h"
 #include "worker/runner/run_device.h"
 #include "worker/runner/runner_executor.h"
 
@@ -128,6 +127,8 @@ absl::StatusOr<std::vector<AgentSlot>> MakeSlots(const Flags& flags,
   ASSIGN_OR_RETURN(const Labels labels, ParseLabels(flags.labels));
   const CpuInfo host = HostCpuInfo();
   ASSIGN_OR_RETURN(const Target target, ServedTarget(flags, host));
+  const std::string lock_folder =
+      flags.lock_folder.empty() ? DefaultMeasuringFolder() : flags.lock_folder;
   const auto client = std::make_shared<ArtifactClient>(flags.tracker);
   std::vector<AgentSlot> slots;
   // Found now and not at the first job: a broken installation shows at once.
@@ -136,12 +137,10 @@ absl::StatusOr<std::vector<AgentSlot>> MakeSlots(const Flags& flags,
     ASSIGN_OR_RETURN(builder, FindProgram("worker/builder/builder"));
   }
   for (int i = 0; i < flags.build_slots; ++i) {
-    // Beside measurements on the same CPUs, and never in their way.
-    const ChildLimits limits{.idle = !flags.run_devices.empty()};
     slots.push_back({.info = {.kind = JobKind::kBuild, .labels = labels},
                      .executor = std::make_unique<BuilderExecutor>(
-                         std::make_unique<BuilderClient>(
-                             BuilderClientOptions{.program = builder, .limits = limits}),
+                         std::make_unique<BuilderClient>(BuilderClientOptions{
+                             .program = builder, .measuring_folder = lock_folder}),
                          [client](absl::string_view artifact) { return client->Put(artifact); })});
   }
   if (flags.run_devices.empty()) return slots;
@@ -161,8 +160,7 @@ absl::StatusOr<std::vector<AgentSlot>> MakeSlots(const Flags& flags,
              .host_cpu = host,
              .host = identity.host,
              .worker = identity.worker_id,
-             .lock_folder =
-                 flags.lock_folder.empty() ? DefaultMeasuringLockFolder() : flags.lock_folder,
+             .lock_folder = lock_folder,
              .artifacts = cache,
              .bench = {.runner_program = runner,
                        .checker_program = checker,

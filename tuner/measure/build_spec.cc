@@ -1,6 +1,7 @@
 #include "tuner/measure/build_spec.h"
 
 #include "proto/build_job.h"
+#include "proto/compile.h"
 #include "proto/record.h"
 
 namespace burnish {
@@ -24,7 +25,8 @@ JobSpec MakeBuildSpec(const MeasureTask& task, const std::string& trace,
           .kind = JobKind::kBuild,
           .study = options.study,
           .priority = options.priority,
-          .timeout = 3 * options.build_timeout + absl::Seconds(30),
+          // Two tries of the builder, by the wall clock; the rest is for the worker itself.
+          .timeout = 2 * CompileRequest::kWallPerCpu * options.build_timeout + absl::Seconds(30),
           .payload = Encode(job)};
 }
 

@@ -17,7 +17,7 @@ struct BuildSpecOptions {
   std::string id = {};  // Of the job.
   std::string study = {};
   int32_t priority = 0;
-  absl::Duration build_timeout = absl::ZeroDuration();  // Of the compiling child.
+  absl::Duration build_timeout = absl::ZeroDuration();  // CPU time of the compiling child.
 };
 JobSpec MakeBuildSpec(const MeasureTask& task, const std::string& trace,
                       const BuildSpecOptions& options);

@@ -8,10 +8,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "base/file.h"
 #include "base/frame.h"
+#include "base/measuring_watch.h"
 #include "base/status_macros.h"
 #include "compiler/codegen/llvm/llvm_backend.h"
 #include "proto/compile.h"
@@ -39,12 +41,15 @@ void WarmUp(CandidateCompiler& compiler) {
   (void)compiler.CompileArtifact(item, *target);
 }
 
-absl::Status Serve() {
+// `measuring_folder`: see base/measuring_files.h; empty: stands aside for nobody.
+absl::Status Serve(const std::string& measuring_folder) {
   ASSIGN_OR_RETURN(const TempDir folder, TempDir::CreateLocked("burnish-builder"));
   const std::unique_ptr<Backend> backend = MakeLlvmBackend({.temporary_folder = folder.path()});
   CandidateCompiler compiler(*backend, LlvmVersion());
   WarmUp(compiler);
-  BuilderServer server(compiler, folder.path());
+  std::unique_ptr<MeasuringWatch> watch;
+  if (!measuring_folder.empty()) watch = MeasuringWatch::Start(measuring_folder, UsableCpus());
+  BuilderServer server(compiler, folder.path(), std::move(watch));
   while (true) {
     ASSIGN_OR_RETURN(const std::optional<std::string> frame,
                      ReadFrame(STDIN_FILENO, kRequestBytesMax));
@@ -60,13 +65,16 @@ absl::Status Serve() {
 }  // namespace burnish
 
 int main(int argc, char** argv) {
-  if (argc > 1) {
+  const bool stands_aside = argc == 3 && strcmp(argv[1], "--stand-aside") == 0;
+  if (argc > 1 && !stands_aside) {
     fprintf(stderr,
+            "usage: builder [--stand-aside FOLDER]\n"
             "builder: compiles for workers and tuners, which start it themselves; requests come as "
-            "frames on stdin (proto/compile.proto)\n");
-    return strcmp(argv[1], "--help") == 0 ? 0 : 64;
+            "frames on stdin (proto/compile.proto). With --stand-aside it keeps off the CPUs on "
+            "which somebody measures, as the files in FOLDER say\n");
+    return argc == 2 && strcmp(argv[1], "--help") == 0 ? 0 : 64;
   }
-  const absl::Status status = burnish::Serve();
+  const absl::Status status = burnish::Serve(stands_aside ? argv[2] : "");
   if (status.ok()) return 0;
   fprintf(stderr, "builder: %s\n", status.ToString().c_str());
   return 70;

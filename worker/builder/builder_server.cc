@@ -1,5 +1,6 @@
 #include "worker/builder/builder_server.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -16,14 +17,20 @@ namespace {
 constexpr int64_t kCpuSecondsMax = 3600;
 constexpr int64_t kFileBytesMax = int64_t{1} << 30;
 constexpr int64_t kOpenFilesMax = 64;
+// A child comes to its first turn within this, however busy the host.
+constexpr absl::Duration kWallMin = absl::Seconds(1);
+// Of one child: what a compiler leaks stays small.
+constexpr int kCallsMax = 64;
 
 Failure BuildError(const absl::Status& status) {
   return {.kind = FailureKind::kBuildError, .message = std::string(status.message())};
 }
 
 ForkLimits LimitsOf(const CompileRequest& request, int64_t items) {
-  return {.time_limit = request.time_limit * items,
-          .memory_limit_bytes = request.memory_limit_bytes};
+  return {
+      .time_limit = request.time_limit * items,
+      .wall_limit = std::max(kWallMin, CompileRequest::kWallPerCpu * request.time_limit * items),
+      .memory_limit_bytes = request.memory_limit_bytes};
 }
 
 // One item to its result, which has no id.
@@ -66,20 +73,23 @@ absl::StatusOr<CompileReply> Compile(CandidateCompiler& compiler, absl::string_v
 
 }  // namespace
 
-BuilderServer::BuilderServer(CandidateCompiler& compiler, const std::string& folder)
-    : child_([&compiler, folder, entered = false](const std::string& request) mutable {
-        // Runs in children alone, so that each enters once. Memory is the caller's to limit, call
-        // by call; time is the parent's, by the wall clock.
-        if (!entered) {
-          EnterSandbox({.profile = SandboxOptions::Profile::kCompile,
-                        .writable_folder = folder,
-                        .cpu_time_seconds = kCpuSecondsMax,
-                        .file_size_bytes = kFileBytesMax,
-                        .open_files = kOpenFilesMax});
-        }
-        entered = true;
-        return Encode(Compile(compiler, request));
-      }) {}
+BuilderServer::BuilderServer(CandidateCompiler& compiler, const std::string& folder,
+                             std::unique_ptr<MeasuringWatch> watch)
+    : child_(
+          [&compiler, folder, entered = false](const std::string& request) mutable {
+            // Runs in children alone, so that each enters once. Memory is the caller's to limit,
+            // call by call; time is the parent's.
+            if (!entered) {
+              EnterSandbox({.profile = SandboxOptions::Profile::kCompile,
+                            .writable_folder = folder,
+                            .cpu_time_seconds = kCpuSecondsMax,
+                            .file_size_bytes = kFileBytesMax,
+                            .open_files = kOpenFilesMax});
+            }
+            entered = true;
+            return Encode(Compile(compiler, request));
+          },
+          kCallsMax, std::move(watch)) {}
 
 CompileResult BuilderServer::BuildAlone(const CompileItem& item, const CompileRequest& request) {
   const CompileRequest alone = {.items = {item},

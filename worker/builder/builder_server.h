@@ -3,9 +3,11 @@
 #ifndef WORKER_BUILDER_BUILDER_SERVER_H_
 #define WORKER_BUILDER_BUILDER_SERVER_H_
 
+#include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "base/measuring_watch.h"
 #include "proto/builder.h"
 #include "proto/compile.h"
 #include "worker/builder/candidate_compiler.h"
@@ -17,8 +19,9 @@ namespace burnish {
 class BuilderServer : public Builder {
  public:
   // `compiler` outlives this. `folder`: where it writes its temporary files, and the only place
-  // where its children may write (base/sandbox.h).
-  BuilderServer(CandidateCompiler& compiler, const std::string& folder);
+  // where its children may write (base/sandbox.h). `watch`: see ForkedWorker.
+  BuilderServer(CandidateCompiler& compiler, const std::string& folder,
+                std::unique_ptr<MeasuringWatch> watch);
 
   absl::StatusOr<CompileReply> Build(const CompileRequest& request) override;
 

@@ -3,12 +3,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -137,20 +139,101 @@ void Drain(int talk_fd) {
   while (poll(&fd, 1, 0) > 0 && ReadSome(talk_fd, talk)) talk.clear();
 }
 
+// A call's time.
+class CallTime {
+ public:
+  CallTime(pid_t child, const ForkLimits& limits) : child_(child), limits_(limits) {}
+
+  // Of the CPU, by the child; what there was when it ended.
+  absl::Duration Used() {
+    clockid_t clock = {};
+    timespec now = {};
+    if (clock_getcpuclockid(child_, &clock) == 0 && clock_gettime(clock, &now) == 0) {
+      cpu_now_ = absl::DurationFromTimespec(now);
+      if (!cpu_start_.has_value()) cpu_start_ = cpu_now_;
+    }
+    return cpu_now_ - cpu_start_.value_or(cpu_now_);
+  }
+  // Until one of the limits, at the earliest; not positive: over.
+  absl::Duration Left() {
+    return std::min(limits_.time_limit - Used(), wall_end_ - Clock::Real().SteadyNow());
+  }
+
+ private:
+  const pid_t child_;
+  const ForkLimits limits_;
+  const absl::Time wall_end_ = Clock::Real().SteadyNow() + limits_.wall_limit;
+  std::optional<absl::Duration> cpu_start_;  // A child serves many calls.
+  absl::Duration cpu_now_;
+};
+
+// Keeps a child off the CPUs on which somebody measures.
+class ChildPlace {
+ public:
+  // `watch` may be null.
+  ChildPlace(pid_t child, MeasuringWatch* watch) : child_(child), watch_(watch) {
+    if (watch_ == nullptr) return;
+    watch_->Look();
+    Follow();
+  }
+  ~ChildPlace() { Continue(); }
+
+  int descriptor() const { return watch_ == nullptr ? -1 : watch_->descriptor(); }
+  int timeout_ms() const { return watch_ == nullptr ? -1 : watch_->timeout_ms(); }
+  void Look() {
+    if (watch_ == nullptr) return;
+    if (watch_->Look()) Follow();
+    // A holder of the lock that hangs must not take the builds along.
+    if (stopped_ && Clock::Real().SteadyNow() - stopped_at_ > kStopMax) Continue();
+  }
+
+ private:
+  // As of base/stand_aside.cc.
+  static constexpr absl::Duration kStopMax = absl::Seconds(5);
+
+  void Follow() {
+    if (watch_->free().empty()) {
+      if (!stopped_) kill(child_, SIGSTOP);
+      stopped_ = true;
+      stopped_at_ = Clock::Real().SteadyNow();
+      return;
+    }
+    cpu_set_t mask;
+    CPU_ZERO(&mask);
+    for (const int cpu : watch_->free()) CPU_SET(cpu, &mask);
+    // A CPU that has gone away meanwhile is no error: this is for other people's timings.
+    (void)sched_setaffinity(child_, sizeof(mask), &mask);
+    Continue();
+  }
+  void Continue() {
+    if (stopped_) kill(child_, SIGCONT);
+    stopped_ = false;
+  }
+
+  const pid_t child_;
+  MeasuringWatch* const watch_;
+  bool stopped_ = false;
+  absl::Time stopped_at_;
+};
+
 // Reads until the reply is whole or the child has ended, and all that it said in the second case.
 // False: the time is up.
-bool Collect(int reply_fd, int talk_fd, absl::Time deadline, std::string& reply,
+bool Collect(int reply_fd, int talk_fd, CallTime& time, ChildPlace& place, std::string& reply,
              std::string& talk) {
   bool reply_open = true, talk_open = true;
   while ((reply_open || talk_open) && !IsWhole(reply)) {
-    const absl::Duration left = deadline - Clock::Real().SteadyNow();
+    const absl::Duration left = time.Left();
     if (left <= absl::ZeroDuration()) return false;
-    pollfd fds[2] = {{.fd = reply_open ? reply_fd : -1, .events = POLLIN},
-                     {.fd = talk_open ? talk_fd : -1, .events = POLLIN}};
-    const int64_t wait_ms = absl::ToInt64Milliseconds(left) + 1;
-    // Both at once: a child that talks more than a pipe holds would block on stderr and never
+    pollfd fds[3] = {{.fd = reply_open ? reply_fd : -1, .events = POLLIN},
+                     {.fd = talk_open ? talk_fd : -1, .events = POLLIN},
+                     {.fd = place.descriptor(), .events = POLLIN}};
+    int64_t wait_ms = std::min<int64_t>(absl::ToInt64Milliseconds(left) + 1, 1'000'000);
+    if (place.timeout_ms() >= 0) wait_ms = std::min<int64_t>(wait_ms, place.timeout_ms());
+    // All at once: a child that talks more than a pipe holds would block on stderr and never
     // reply.
-    if (poll(fds, 2, static_cast<int>(std::min<int64_t>(wait_ms, 1'000'000))) <= 0) continue;
+    const int ready = poll(fds, 3, static_cast<int>(wait_ms));
+    place.Look();
+    if (ready <= 0) continue;
     if (fds[0].revents != 0) reply_open = ReadSome(reply_fd, reply);
     if (fds[1].revents != 0) talk_open = ReadSome(talk_fd, talk);
     if (talk.size() > 2 * kStderrBytesMax) talk.erase(0, talk.size() - kStderrBytesMax);
@@ -191,8 +274,8 @@ struct ForkedWorker::Answer {
   bool was_killed = false;   // From outside.
 };
 
-ForkedWorker::ForkedWorker(Work work, int calls_max)
-    : work_(std::move(work)), calls_max_(calls_max) {
+ForkedWorker::ForkedWorker(Work work, int calls_max, std::unique_ptr<MeasuringWatch> watch)
+    : work_(std::move(work)), calls_max_(calls_max), watch_(std::move(watch)) {
   CHECK_GE(calls_max, 1);
 }
 
@@ -252,24 +335,38 @@ bool ForkedWorker::EnsureChild() {
   return pid_ >= 0;
 }
 
+ForkedWorker::Answer ForkedWorker::OutOfTime(const ForkLimits& limits, absl::Duration cpu_time) {
+  EndChild();
+  if (cpu_time >= limits.time_limit) {
+    return {.result = Failure{.kind = FailureKind::kBuildTimeout,
+                              .message = absl::StrCat("not done after ",
+                                                      absl::FormatDuration(limits.time_limit))}};
+  }
+  return {.result = Failure{
+              .kind = FailureKind::kWorkerLost,
+              .message = absl::StrCat("the compiler got ", absl::FormatDuration(cpu_time),
+                                      " of a CPU in ", absl::FormatDuration(limits.wall_limit))}};
+}
+
 ForkedWorker::Answer ForkedWorker::CallOnce(const ForkLimits& limits, absl::string_view request) {
-  const absl::Time deadline = Clock::Real().SteadyNow() + limits.time_limit;
   const OomKillWatch oom_kills;
   if (!EnsureChild()) {
     return {.result = Failure{.kind = FailureKind::kOutOfMemory,
                               .message = absl::StrCat("cannot fork: ", strerror(errno))}};
   }
   ++calls_;
+  CallTime time(pid_, limits);
+  (void)time.Used();
   Drain(talk_.get());
   std::string reply, talk;
-  // Where the child is gone already, the end of its answers says so.
-  (void)SendRequest(socket_.get(), limits.memory_limit_bytes, request);
-  if (!Collect(socket_.get(), talk_.get(), deadline, reply, talk)) {
-    EndChild();
-    return {.result = Failure{.kind = FailureKind::kBuildTimeout,
-                              .message = absl::StrCat("not done after ",
-                                                      absl::FormatDuration(limits.time_limit))}};
+  bool in_time = false;
+  {
+    ChildPlace place(pid_, watch_.get());
+    // Where the child is gone already, the end of its answers says so.
+    (void)SendRequest(socket_.get(), limits.memory_limit_bytes, request);
+    in_time = Collect(socket_.get(), talk_.get(), time, place, reply, talk);
   }
+  if (!in_time) return OutOfTime(limits, time.Used());
   if (!IsWhole(reply)) {
     const std::optional<int> status = AwaitEnd();
     if (!status.has_value()) {

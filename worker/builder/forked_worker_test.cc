@@ -4,15 +4,24 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
+#include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <string>
+#include <thread>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "base/file.h"
+#include "base/measuring_files.h"
+#include "base/measuring_watch.h"
 #include "base/status_matchers.h"
+#include "base/unique_fd.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -24,7 +33,7 @@ using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::VariantWith;
 
-constexpr ForkLimits kNoHurry = {.time_limit = absl::Minutes(2)};
+constexpr ForkLimits kNoHurry = {.time_limit = absl::Minutes(2), .wall_limit = absl::Minutes(4)};
 
 auto Fails(FailureKind kind, const char* message) {
   return VariantWith<Failure>(
@@ -40,6 +49,10 @@ std::string PidOrCrash(const std::string& request) {
   if (request == "crash") abort();
   if (request == "hang") {
     while (true) pause();
+  }
+  if (request == "spin") {
+    for (volatile int turns = 0;; turns = turns + 1) {
+    }
   }
   return std::to_string(getpid());
 }
@@ -97,9 +110,109 @@ TEST(ForkedWorkerTest, AfterAChildThatEndedTheNextCallHasAFreshOne) {
   EXPECT_THAT(worker.Call(kNoHurry, "crash"), Fails(FailureKind::kCrashed, "Aborted"));
   const std::string second = AnswerOf(worker);
   EXPECT_NE(second, first);
-  EXPECT_THAT(worker.Call({.time_limit = absl::Milliseconds(50)}, "hang"),
+  EXPECT_THAT(worker.Call({.time_limit = absl::Milliseconds(50)}, "spin"),
               Fails(FailureKind::kBuildTimeout, "50ms"));
   EXPECT_NE(AnswerOf(worker), second);
+}
+
+// On a busy host a child gets little of a CPU. That says nothing of the candidate.
+TEST(ForkedWorkerTest, ChildThatGetsNoCpuIsALossAndNoCandidatesFailure) {
+  ForkedWorker worker(PidOrCrash);
+  EXPECT_THAT(
+      worker.Call({.time_limit = absl::Seconds(10), .wall_limit = absl::Milliseconds(100)}, "hang"),
+      Fails(FailureKind::kWorkerLost, "of a CPU in 100ms"));
+}
+
+// What earlier calls of the same child took is not the next one's.
+TEST(ForkedWorkerTest, CpuTimeIsOfOneCall) {
+  ForkedWorker worker([](const std::string&) {
+    const clock_t end = clock() + CLOCKS_PER_SEC / 5;
+    while (clock() < end) {
+    }
+    return "done";
+  });
+  for (int call = 0; call < 4; ++call) {
+    EXPECT_THAT(worker.Call({.time_limit = absl::Milliseconds(500)}, ""),
+                VariantWith<std::string>("done"));
+  }
+}
+
+class MeasuredHostTest : public testing::Test {
+ protected:
+  // Somebody measures on these CPUs until the descriptors are closed.
+  std::vector<UniqueFd> Measure(const std::vector<int>& cpus) {
+    std::vector<UniqueFd> files;
+    for (const int cpu : cpus) {
+      const std::string path = MeasuringFile(folder_.path(), cpu);
+      EXPECT_EQ(flock(files.emplace_back(OpenMeasuringFile(path)).get(), LOCK_EX), 0);
+      AnnounceMeasuring({path});
+    }
+    return files;
+  }
+  ForkedWorker Worker(ForkedWorker::Work work) {
+    return ForkedWorker(std::move(work), /*calls_max=*/64,
+                        MeasuringWatch::Start(folder_.path(), all_));
+  }
+
+  const TempDir folder_ = *TempDir::Create("measured-host-test");
+  const std::vector<int> all_ = UsableCpus();
+};
+
+TEST_F(MeasuredHostTest, ChildStandsStillWhileAllCpusAreMeasured) {
+  std::vector<UniqueFd> files = Measure(all_);
+  ForkedWorker worker = Worker([](const std::string&) { return "done"; });
+  absl::Time freed;
+  std::thread measurer([&] {
+    absl::SleepFor(absl::Milliseconds(200));
+    freed = absl::Now();
+    files.clear();
+  });
+  EXPECT_THAT(worker.Call(kNoHurry, ""), VariantWith<std::string>("done"));
+  const absl::Time done = absl::Now();
+  measurer.join();
+  EXPECT_GE(done, freed);
+}
+
+TEST_F(MeasuredHostTest, ChildStopsWhenAMeasurementBeginsAndGoesOnAfterIt) {
+  // Says how long it has not come to its turn, at most.
+  ForkedWorker worker = Worker([](const std::string&) {
+    absl::Duration longest;
+    const absl::Time end = absl::Now() + absl::Milliseconds(700);
+    for (absl::Time last = absl::Now(), now = last; now < end; last = now) {
+      now = absl::Now();
+      longest = std::max(longest, now - last);
+    }
+    return std::to_string(absl::ToInt64Milliseconds(longest));
+  });
+  std::thread measurer([&] {
+    absl::SleepFor(absl::Milliseconds(100));
+    const std::vector<UniqueFd> files = Measure(all_);
+    absl::SleepFor(absl::Milliseconds(300));
+  });
+  const auto answer = worker.Call(kNoHurry, "");
+  measurer.join();
+  ASSERT_TRUE(std::holds_alternative<std::string>(answer));
+  EXPECT_GE(std::stoi(std::get<std::string>(answer)), 200);
+}
+
+TEST_F(MeasuredHostTest, ChildKeepsToTheOtherCpus) {
+  if (all_.size() < 2) GTEST_SKIP() << "one CPU";
+  ForkedWorker worker = Worker([](const std::string&) {
+    std::string cpus;
+    for (const int cpu : UsableCpus()) cpus += std::to_string(cpu) + " ";
+    return cpus;
+  });
+  std::string others, all;
+  for (const int cpu : all_) {
+    all += std::to_string(cpu) + " ";
+    if (cpu != all_[0]) others += std::to_string(cpu) + " ";
+  }
+  std::vector<UniqueFd> files = Measure({all_[0]});
+  // The child of the first call is forked with all of them, and moved when the call begins.
+  (void)worker.Call(kNoHurry, "");
+  EXPECT_THAT(worker.Call(kNoHurry, ""), VariantWith<std::string>(others));
+  files.clear();
+  EXPECT_THAT(worker.Call(kNoHurry, ""), VariantWith<std::string>(all));
 }
 
 TEST(ForkedWorkerTest, ChildThatIsKilledBetweenCallsIsReplaced) {

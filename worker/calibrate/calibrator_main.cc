@@ -5,8 +5,10 @@
 
 #include <cstdio>
 #include <string>
+#include <vector>
 
 #include "base/cpu_info.h"
+#include "base/measuring_files.h"
 #include "proto/calibration_row.h"
 #include "worker/calibrate/calibrate.h"
 #include "worker/runner/measuring_lock.h"
@@ -22,9 +24,10 @@ int Fail(int exit_code, const std::string& message) {
 int Main(const std::string& lock_folder) {
   const CpuInfo host = HostCpuInfo();
   // Neither disturbs a worker's timed section nor is disturbed by one.
-  const RuntimeOr<MeasuringLock> lock =
-      MeasuringLock::Acquire(MeasuringLockPaths(lock_folder, CalibrationCpus(host)));
+  const std::vector<std::string> paths = MeasuringLockPaths(lock_folder, CalibrationCpus(host));
+  const RuntimeOr<MeasuringLock> lock = MeasuringLock::Acquire(paths);
   if (!lock.ok()) return Fail(EX_CANTCREAT, lock.status().message());
+  AnnounceMeasuring(paths);
   const RuntimeOr<CalibrationRow> row = Calibrate(host);
   if (!row.ok()) return Fail(EX_TEMPFAIL, row.status().message());
   const std::string text = ToText(*row);
@@ -39,5 +42,5 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: calibrator [LOCK_FOLDER]\n");
     return EX_USAGE;
   }
-  return burnish::Main(argc == 2 ? argv[1] : burnish::DefaultMeasuringLockFolder());
+  return burnish::Main(argc == 2 ? argv[1] : burnish::DefaultMeasuringFolder());
 }

@@ -12,9 +12,6 @@
 
 namespace burnish {
 
-// Where all users of this host keep the files unless told otherwise.
-std::string DefaultMeasuringLockFolder();
-
 // Of these CPUs, ascending: everybody locks in this order. `folder`: the same for all processes of
 // the host that measure.
 std::vector<std::string> MeasuringLockPaths(const std::string& folder, std::vector<int> cpus);
@@ -22,15 +19,12 @@ std::vector<std::string> MeasuringLockPaths(const std::string& folder, std::vect
 // Holds the locks for as long as it lives.
 class MeasuringLock {
  public:
-  enum class Mode { kExclusive, kShared };
-
   // Makes and opens the files, for a Wait later on. Errors: they cannot be made or opened.
   static RuntimeOr<MeasuringLock> Open(const std::vector<std::string>& paths);
   // Until all are free.
-  RuntimeStatus Wait(Mode mode = Mode::kExclusive);
+  RuntimeStatus Wait();
   // Both.
-  static RuntimeOr<MeasuringLock> Acquire(const std::vector<std::string>& paths,
-                                          Mode mode = Mode::kExclusive);
+  static RuntimeOr<MeasuringLock> Acquire(const std::vector<std::string>& paths);
   MeasuringLock(MeasuringLock&& other) noexcept : descriptors_(std::move(other.descriptors_)) {
     other.descriptors_.clear();
   }

@@ -44,14 +44,6 @@ TEST_F(MeasuringLockTest, SectionsExcludeEachOtherWhereTheyShareACpu) {
   EXPECT_TRUE(IsFree(cpu1, LOCK_EX));
 }
 
-TEST_F(MeasuringLockTest, SharedHoldersKeepOnlyTimedSectionsOut) {
-  const std::string cpu1 = MeasuringLockPaths(folder_.path(), {1})[0];
-  const auto lock = MeasuringLock::Acquire({cpu1}, MeasuringLock::Mode::kShared);
-  ASSERT_TRUE(lock.ok());
-  EXPECT_TRUE(IsFree(cpu1, LOCK_SH));
-  EXPECT_FALSE(IsFree(cpu1, LOCK_EX));
-}
-
 TEST_F(MeasuringLockTest, FolderThatIsNotThereIsAnError) {
   EXPECT_FALSE(MeasuringLock::Acquire({folder_.path() + "/none/x.lock"}).ok());
 }

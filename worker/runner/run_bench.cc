@@ -13,6 +13,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
+#include "base/measuring_files.h"
 #include "base/status_macros.h"
 #include "worker/runner/tensor_data.h"
 
@@ -193,7 +194,7 @@ absl::StatusOr<NetworkBenchResult> RunBench::RunNetworkProcess(const NetworkBenc
                                                                const RunnerRequest& message) {
   ASSIGN_OR_RETURN(const Step loaded, StartRunner(message, request.timeout));
   if (const Failure* failure = std::get_if<Failure>(&loaded)) return NetworkBenchResult{*failure};
-  ASSIGN_OR_RETURN(const Step locked, AwaitLock());
+  ASSIGN_OR_RETURN(const Step locked, AwaitLock(request.timing.lock_paths));
   if (const Failure* failure = std::get_if<Failure>(&locked)) return NetworkBenchResult{*failure};
   ASSIGN_OR_RETURN(const Step timed, ReadRunner(RunnerEvent::kTimed, request.timeout));
   if (const Failure* failure = std::get_if<Failure>(&timed)) return NetworkBenchResult{*failure};
@@ -244,7 +245,7 @@ absl::StatusOr<std::variant<ProcessLatencies, Failure>> RunBench::RunProcess(
     return HowItEnded();
   }
   const int64_t waiting_since_ns = SteadyNs();
-  ASSIGN_OR_RETURN(const Step locked, AwaitLock());
+  ASSIGN_OR_RETURN(const Step locked, AwaitLock(request.timing.lock_paths));
   effort_.wait_ns += SteadyNs() - waiting_since_ns;
   if (const Failure* failure = std::get_if<Failure>(&locked)) return *failure;
   ASSIGN_OR_RETURN(const Step timed, ReadRunner(RunnerEvent::kTimed, request.timeout));
@@ -299,16 +300,22 @@ absl::StatusOr<RunBench::Step> RunBench::StartRunner(const RunnerRequest& messag
   return ReadRunner(RunnerEvent::kOutputs, timeout);
 }
 
-absl::StatusOr<RunBench::Step> RunBench::AwaitLock() {
+absl::StatusOr<RunBench::Step> RunBench::AwaitLock(const std::vector<std::string>& paths) {
   // A wait that is as short as another candidate's measurement is not worth a message.
   constexpr absl::Duration kShort = absl::Seconds(1);
   absl::StatusOr<Step> locked = ReadRunner(RunnerEvent::kLocked, kShort);
-  if (!absl::IsDeadlineExceeded(locked.status())) return locked;
-  if (options_.on_waiting != nullptr) options_.on_waiting(true);
-  locked = ReadRunner(RunnerEvent::kLocked, options_.lock_timeout);
-  if (options_.on_waiting != nullptr) options_.on_waiting(false);
-  if (!absl::IsDeadlineExceeded(locked.status())) return locked;
-  return absl::AbortedError("others measure on these CPUs without an end");
+  if (absl::IsDeadlineExceeded(locked.status())) {
+    if (options_.on_waiting != nullptr) options_.on_waiting(true);
+    locked = ReadRunner(RunnerEvent::kLocked, options_.lock_timeout);
+    if (options_.on_waiting != nullptr) options_.on_waiting(false);
+  }
+  if (absl::IsDeadlineExceeded(locked.status())) {
+    return absl::AbortedError("others measure on these CPUs without an end");
+  }
+  // Here and not in the runner, which may open nothing any more. What it does first, a probe and a
+  // warm-up of milliseconds, gives those who stand aside the time to do so.
+  AnnounceMeasuring(paths);
+  return locked;
 }
 
 absl::StatusOr<RunBench::Step> RunBench::ReadRunner(RunnerEvent want, absl::Duration timeout) {

@@ -124,7 +124,7 @@ class RunBench {
 
   absl::StatusOr<Step> StartRunner(const RunnerRequest& message, absl::Duration timeout);
   absl::StatusOr<Step> ReadRunner(RunnerEvent want, absl::Duration timeout);
-  absl::StatusOr<Step> AwaitLock();
+  absl::StatusOr<Step> AwaitLock(const std::vector<std::string>& paths);
   absl::StatusOr<Failure> HowItEnded();
   absl::StatusOr<CheckerReply> AskChecker(const CheckerRequest& request);
   // Starts the checker where there is none, and waits for its answer.
