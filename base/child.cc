@@ -78,9 +78,7 @@ std::vector<std::string> LauncherFlags(const ChildOptions& options) {
   add("--cpu-time=", limits.cpu_time_seconds);
   add("--file-size=", limits.file_size_bytes);
   add("--open-files=", limits.open_files);
-  add("--nice=", limits.nice);
   if (!limits.cpus.empty()) flags.push_back("--cpus=" + absl::StrJoin(limits.cpus, ","));
-  if (limits.idle) flags.emplace_back("--idle");
   return flags;
 }
 

@@ -27,8 +27,6 @@ struct ChildLimits {
   int64_t file_size_bytes = 0;   // Of any file that it writes; then SIGXFSZ.
   int64_t open_files = 0;
   std::vector<int> cpus = {};
-  int nice = 0;
-  bool idle = false;  // SCHED_IDLE: only on cycles that nobody else wants.
 };
 
 struct ChildOptions {

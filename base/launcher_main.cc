@@ -1,7 +1,7 @@
 // Starts a program as a child that cannot outlive its parent: sets what posix_spawn cannot (parent
 // death signal, limits, CPUs, priority) and execs.
 //   burnish-launcher [--parent=PID] [--address-space=BYTES] [--cpu-time=SECONDS]
-//       [--file-size=BYTES] [--open-files=N] [--cpus=LIST] [--nice=N] [--idle] -- PROGRAM [ARGS]
+//       [--file-size=BYTES] [--open-files=N] [--cpus=LIST] -- PROGRAM [ARGS]
 // Exits with 127 and a line on stderr when it cannot do all that it was asked to.
 #include <sched.h>
 #include <signal.h>
@@ -81,13 +81,6 @@ void Apply(std::string_view flag) {
     SetLimit("--open-files", RLIMIT_NOFILE, Number(name, value));
   } else if (name == "--cpus") {
     SetCpus(value);
-  } else if (name == "--nice") {
-    if (setpriority(PRIO_PROCESS, 0, static_cast<int>(Number(name, value))) != 0) {
-      Fail("--nice", std::strerror(errno));
-    }
-  } else if (name == "--idle") {
-    const sched_param none = {.sched_priority = 0};
-    if (sched_setscheduler(0, SCHED_IDLE, &none) != 0) Fail("--idle", std::strerror(errno));
   } else {
     Fail(std::string(flag), "unknown flag");
   }

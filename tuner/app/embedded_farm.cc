@@ -36,8 +36,8 @@ EmbeddedFarm::EmbeddedFarm(const EmbeddedFarmOptions& options, TempDir folder)
       tracker_(absl::StrCat("unix:", folder_.path(), kSocketName)) {}
 
 absl::Status EmbeddedFarm::FindMembers() {
-  const auto add = [&](std::string name, const std::string& program, std::vector<std::string> args,
-                       ChildLimits limits) {
+  const auto add = [&](std::string name, const std::string& program,
+                       std::vector<std::string> args) {
     args.push_back("--log-level");
     args.push_back(options_.log_level);
     members_.push_back({.name = std::move(name),
@@ -46,25 +46,20 @@ absl::Status EmbeddedFarm::FindMembers() {
                                     // What was set for a farm is not meant for this one. Whatever
                                     // files a member that is killed leaves go with the folder.
                                     .extra_env = {absl::StrCat("BURNISH_TRACKER=", tracker_),
-                                                  absl::StrCat("TMPDIR=", folder_.path())},
-                                    .limits = std::move(limits)},
+                                                  absl::StrCat("TMPDIR=", folder_.path())}},
                         .limit = RestartLimit(kRestartsMax, kRestartWindow)});
   };
   ASSIGN_OR_RETURN(const std::string tracker, FindProgram("tracker/tracker"));
   ASSIGN_OR_RETURN(const std::string worker, FindProgram("worker/worker"));
-  add("tracker", tracker, {"--listen", tracker_}, {});
-  // It compiles beside measurements on the same CPUs, and never in their way.
+  add("tracker", tracker, {"--listen", tracker_});
   add("builder worker", worker,
       {"--tracker", tracker_, "--build", absl::StrCat(options_.build_slots), "--id",
-       "embedded/builder"},
-      // SCHED_IDLE of base/child.h: a compilation that competes with a timed kernel would show in
-      // its time.
-      {.idle = true});
+       "embedded/builder"});
   std::vector<std::string> runner = {"--tracker",     tracker_,         "--run",
                                      options_.device, "--calibration",  options_.calibration,
                                      "--id",          "embedded/runner"};
   if (!options_.target.empty()) runner.insert(runner.end(), {"--target", options_.target});
-  add("runner worker", worker, std::move(runner), {});
+  add("runner worker", worker, std::move(runner));
   return absl::OkStatus();
 }
 

@@ -17,8 +17,6 @@ absl::StatusOr<std::unique_ptr<LocalRun>> LocalRun::Start(const LocalRunOptions&
       .database = options.database,
       .clock = options.clock,
       .tracker = options.tracker,
-      // On the CPUs that it measures on, the search must not get in the way.
-      .idle = options.tracker.empty(),
       .on_progress = [observer](const StudyProgress& progress) { observer->OnProgress(progress); },
       .patience = options.patience};
   if (options.tracker.empty() && options.tuning->spec.trials_max != 0) {

@@ -117,18 +117,6 @@ MachineCheck CheckHugePages(const MachineRoots& roots) {
   return check;
 }
 
-MachineCheck CheckAutogroup(const MachineRoots& roots) {
-  const std::string enabled = ReadText(roots.proc + "/sys/kernel/sched_autogroup_enabled");
-  MachineCheck check{.name = "autogroup", .detail = enabled == "1" ? "on" : "off"};
-  if (enabled != "1") return check;
-  check.result = CheckResult::kWarning;
-  check.detail = "on: idle priority holds within one session only";
-  check.cure =
-      "workers that were started in separate terminals share CPUs evenly, builders with "
-      "measurements too: start them from one, or sysctl kernel.sched_autogroup_enabled=0";
-  return check;
-}
-
 MachineCheck CheckMemory(const MachineRoots& roots) {
   MachineCheck check{.name = "memory"};
   const std::string text = ReadText(roots.proc + "/meminfo");

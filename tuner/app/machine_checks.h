@@ -32,9 +32,6 @@ MachineCheck CheckCpu();
 MachineCheck CheckSiblings();
 MachineCheck CheckGovernor(const MachineRoots& roots);
 MachineCheck CheckHugePages(const MachineRoots& roots);
-// Whether the kernel schedules sessions instead of processes: SCHED_IDLE, at which builders and the
-// search run, then yields to processes of its own session only.
-MachineCheck CheckAutogroup(const MachineRoots& roots);
 MachineCheck CheckMemory(const MachineRoots& roots);
 // CPU time that others took or the hypervisor stole, over `sample`.
 MachineCheck CheckInterference(const MachineRoots& roots, absl::Duration sample);

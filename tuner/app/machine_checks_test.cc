@@ -43,16 +43,6 @@ TEST_F(MachineChecksTest, HugePagesThatAreOffAreAWarning) {
   EXPECT_EQ(CheckHugePages(roots_).result, CheckResult::kOk);
 }
 
-TEST_F(MachineChecksTest, AutogroupThatLimitsIdlePriorityIsAWarning) {
-  EXPECT_EQ(CheckAutogroup(roots_).result, CheckResult::kOk);
-  Write("sys/kernel/sched_autogroup_enabled", "0\n");
-  EXPECT_EQ(CheckAutogroup(roots_).result, CheckResult::kOk);
-  Write("sys/kernel/sched_autogroup_enabled", "1\n");
-  const MachineCheck check = CheckAutogroup(roots_);
-  EXPECT_EQ(check.result, CheckResult::kWarning);
-  EXPECT_THAT(check.cure, HasSubstr("sched_autogroup_enabled=0"));
-}
-
 TEST_F(MachineChecksTest, LittleMemoryIsAWarning) {
   Write("meminfo", "MemTotal: 8000000 kB\nMemAvailable: 1048576 kB\n");
   const MachineCheck check = CheckMemory(roots_);

@@ -7,7 +7,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/run_on_thread.h"
+#include "base/measuring_files.h"
+#include "base/stand_aside.h"
 #include "base/status_macros.h"
 #include "compiler/codegen/codegen_epoch.h"
 #include "proto/device_model.h"
@@ -114,9 +115,8 @@ class StudyRun::Impl {
     // The interrupt may have come before there was a runner.
     if (interrupted_) runner.Interrupt();
     absl::StatusOr<StudyResult> result;
-    // A thread of its own, since the scheduling class cannot be taken back without privileges.
-    RunOnThread(options_.idle ? ThreadClass::kIdle : ThreadClass::kNormal,
-                [&] { result = runner.Run(); });
+    // A worker may measure on this host, of this study or of another.
+    RunStandingAside(DefaultMeasuringFolder(), [&] { result = runner.Run(); });
     {
       // runner_ is set back before `runner` goes out of scope.
       // An Interrupt that is under way must be done with the runner.

@@ -23,8 +23,6 @@ struct StudyRunOptions {
   const Database* database = nullptr;
   const Clock* clock = nullptr;
   std::string tracker = {};  // Address.
-  // The search thinks on cycles that nobody else wants: beside measurements on the same CPUs.
-  bool idle = false;
   // Called from Run, about once a second and after every change. May be null.
   std::function<void(const StudyProgress&)> on_progress = nullptr;
   // A farm that is away for this long ends the run, with the study resumable.

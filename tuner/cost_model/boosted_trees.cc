@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/stand_aside.h"
 #include "base/status_macros.h"
 
 namespace burnish {
@@ -75,6 +76,7 @@ absl::StatusOr<std::unique_ptr<BoostedTrees>> BoostedTrees::Train(
     RETURN_IF_ERROR(FromXgboost(XGBoosterSetParam(handle, name, value.c_str()), name));
   }
   for (int round = 0; round < options.rounds; ++round) {
+    StandAsidePoint();
     RETURN_IF_ERROR(FromXgboost(XGBoosterUpdateOneIter(handle, round, matrix.get()), "training"));
   }
   return trees;

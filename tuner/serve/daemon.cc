@@ -24,7 +24,6 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const DaemonOptions& optio
       StudyHostOptions{.database = options.database,
                        .clock = options.clock,
                        .tracker = embedded ? daemon->farm_->tracker() : options.tracker,
-                       .idle = embedded,
                        .program = options.program,
                        .row = std::move(row),
                        .models_folder = options.models_folder,

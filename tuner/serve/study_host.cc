@@ -179,7 +179,7 @@ absl::StatusOr<StudyProcessEnd> StudyHost::RunInProcess(const std::string& id) {
   }
   std::unique_lock<std::mutex> preparing(preparing_);
   return process->Run(
-      id, options_.tracker, options_.idle,
+      id, options_.tracker,
       {.on_prepared = [&preparing] { preparing.unlock(); },
        .on_progress = [this, &id](const StudyProgress& progress) { NoteProgress(id, progress); }});
 }

@@ -32,7 +32,6 @@ struct StudyHostOptions {
   const Database* database = nullptr;  // Not null, outlives the host.
   const Clock* clock = nullptr;        // Not null, outlives the host.
   std::string tracker = {};            // Address.
-  bool idle = false;                   // See StudyRunOptions.
   StudyProgram program = {};           // Of the studies' processes.
   MachineRowOptions row = {};          // Which calibration row new studies get.
   std::string models_folder = {};      // Of model files that were sent; made when one comes.

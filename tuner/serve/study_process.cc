@@ -116,12 +116,11 @@ absl::StatusOr<std::string> StudyProcess::Create(const StudySpec& spec, const st
 }
 
 absl::StatusOr<StudyProcessEnd> StudyProcess::Run(const std::string& id, const std::string& tracker,
-                                                  bool idle, const StudyProcessWatch& watch) {
+                                                  const StudyProcessWatch& watch) {
   v1::StudyOrder order;
   order.set_database(database_);
   order.mutable_run()->set_study_id(id);
   order.mutable_run()->set_tracker(tracker);
-  order.mutable_run()->set_idle(idle);
   bool prepared = false;
   const auto note_prepared = [&] {
     if (!std::exchange(prepared, true) && watch.on_prepared != nullptr) watch.on_prepared();

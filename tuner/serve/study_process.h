@@ -51,7 +51,7 @@ class StudyProcess {
   // Prepares and stores a study; returns its id. Errors: the study's; B0901: the process crashed.
   absl::StatusOr<std::string> Create(const StudySpec& spec, const std::string& title);
   // Runs a study that is stored. Errors: B0801: the program cannot be started.
-  absl::StatusOr<StudyProcessEnd> Run(const std::string& id, const std::string& tracker, bool idle,
+  absl::StatusOr<StudyProcessEnd> Run(const std::string& id, const std::string& tracker,
                                       const StudyProcessWatch& watch);
 
   // From any thread, at any time: Run returns soon, with the study resumable; a process that does

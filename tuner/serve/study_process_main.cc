@@ -113,7 +113,6 @@ absl::StatusOr<StudyResult> Run(const Database& database, const v1::RunStudyOrde
                 .database = &database,
                 .clock = &Clock::Real(),
                 .tracker = order.tracker(),
-                .idle = order.idle(),
                 .on_progress =
                     [](const StudyProgress& progress) {
                       v1::StudyReport report;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/numerics.h"
+#include "base/stand_aside.h"
 #include "compiler/ir/lower.h"
 #include "compiler/schedule/trace_replay.h"
 #include "tuner/cost_model/analytic_model.h"
@@ -32,6 +33,7 @@ std::vector<DefaultChoice> DefaultSchedules(const Program& workload, const Devic
       if (!scheduled.ok()) continue;
       const absl::StatusOr<Program> lowered = Lower(**scheduled, {.with_pack = false});
       if (!lowered.ok()) continue;
+      StandAsidePoint();
       const double seconds = AnalyticSeconds(*lowered, device, device.workers());
       const auto [at, is_new] = best.try_emplace(AlgorithmKey(lowered->numerics));
       if (!is_new && at->second.seconds <= seconds) continue;

@@ -9,6 +9,7 @@
 #include "base/numerics.h"
 #include "base/parallel_for.h"
 #include "base/rng.h"
+#include "base/stand_aside.h"
 #include "base/status_macros.h"
 #include "compiler/ir/parser.h"
 #include "compiler/schedule/trace.h"
@@ -88,6 +89,7 @@ absl::StatusOr<TaskTools> ToolsOfTask(const TaskToolsOptions& options, const Stu
       std::move(shared), task.workload.id, kFeatureCount,
       [extractor,
        sketches = tools.sketches](const Proposal& proposal) -> absl::StatusOr<Extraction> {
+        StandAsidePoint();
         ASSIGN_OR_RETURN(const Trace steps, StepsOf(sketches, proposal));
         ASSIGN_OR_RETURN(CandidateFeatures features, extractor->Extract(steps));
         return Extraction{std::move(features.features), std::move(features.fingerprint)};

@@ -191,7 +191,6 @@ class DoctorCommand : public Command {
     std::vector<MachineCheck> checks = {CheckCpu(),
                                         CheckSiblings(),
                                         CheckGovernor(roots),
-                                        CheckAutogroup(roots),
                                         CheckInterference(roots, kSample),
                                         CheckHugePages(roots),
                                         CheckDenormals(),
