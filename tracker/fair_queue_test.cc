@@ -1,8 +1,10 @@
 #include "tracker/fair_queue.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -58,6 +60,52 @@ TEST(FairQueueTest, LowPriorityIsServedWithinItsBoundHoweverManyAreAbove) {
       push(job.priority);  // Each band always has jobs.
     }
     for (const auto& [id, count] : waited) EXPECT_LE(count, kPassedOverMax + bands) << id;
+  }
+}
+
+// Who starves is a priority that has jobs all the time. One whose last job is taken back begins
+// anew with the next: nobody has waited.
+TEST(FairQueueTest, EveryPriorityIsServedWithinItsBoundWhateverComesAndGoes) {
+  constexpr int kPriorities = 5;
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed=", seed));
+    Rng rng(seed);
+    FairQueue queue(/*quantum=*/4);
+    std::map<int32_t, std::vector<QueuedJob>> waiting;  // By priority; none is empty.
+    std::map<int32_t, std::pair<int, int>> starved;  // Jobs of others; most priorities meanwhile.
+    const auto forget = [&](const QueuedJob& job) {
+      std::vector<QueuedJob>& jobs = waiting[job.priority];
+      std::erase(jobs, job);
+      if (!jobs.empty()) return;
+      waiting.erase(job.priority);
+      starved.erase(job.priority);
+    };
+    uint64_t order = 0;
+    for (int step = 0; step < 500; ++step) {
+      const QueuedJob job{.order = ++order,
+                          .id = absl::StrCat(order),
+                          .study = absl::StrCat(rng.Below(3)),
+                          .priority = static_cast<int32_t>(rng.Below(kPriorities)),
+                          .cost = static_cast<int32_t>(rng.Between(1, 6))};
+      queue.Push(job);
+      waiting[job.priority].push_back(job);
+      if (rng.Below(2) == 0) {
+        const auto& jobs = std::next(waiting.begin(), rng.Below(waiting.size()))->second;
+        const QueuedJob taken_back = jobs[rng.Below(jobs.size())];
+        ASSERT_TRUE(queue.Remove(taken_back));
+        forget(taken_back);
+      }
+      if (waiting.empty() || rng.Below(4) == 0) continue;
+      for (const auto& [priority, jobs] : waiting) {
+        auto& [passed_over, bands] = starved[priority];
+        ++passed_over;
+        bands = std::max(bands, static_cast<int>(waiting.size()));
+        ASSERT_LE(passed_over, kPassedOverMax + bands) << "priority " << priority;
+      }
+      const QueuedJob next = queue.Pop();
+      starved.erase(next.priority);
+      forget(next);
+    }
   }
 }
 

@@ -119,6 +119,11 @@ class TrackerModel {
     std::vector<Slot> slots;
     std::set<std::string> stopping;  // Leases that it was told to stop, as text.
   };
+  // Of a priority that has had jobs waiting all the time.
+  struct Starved {
+    int passed_over = 0;  // Jobs of others since its last one.
+    int bands_max = 0;    // So many priorities had jobs at once meanwhile.
+  };
   using Demand = std::pair<JobKind, std::string>;  // Kind and device key.
 
   void Fail(const std::string& promise, const std::string& detail) {
@@ -150,6 +155,7 @@ class TrackerModel {
   void CheckOrder(const std::string& text, const Worker& worker, const Holding& holding,
                   const Job& job);
   void CheckPriority(const std::string& text, const Job& job);
+  void ForgetFed();
   void CheckFairness(const Job& job);
   void CheckGivenUp(const TrackerView& view);
   void CheckCounts(absl::Time now, const TrackerView& view);
@@ -182,7 +188,7 @@ class TrackerModel {
   std::map<std::string, absl::Time> fetched_since_;  // Jobs whose results are asked for.
   // By demand and priority: jobs of others since its last one.
   std::map<Demand, std::map<int32_t, int>> passed_over_;  // At most so many.
-  std::map<Demand, std::map<int32_t, int>> starved_;      // At least.
+  std::map<Demand, std::map<int32_t, Starved>> starved_;  // At least.
   // By demand and pair of studies: what the first has got more than the second, since both have
   // had jobs waiting.
   std::map<std::pair<Demand, std::pair<std::string, std::string>>, int64_t> shares_;

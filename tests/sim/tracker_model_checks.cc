@@ -27,6 +27,7 @@ void TrackerModel::Observe(absl::Time now, const TrackerView& view) {
   CheckGivenUp(view);
   CheckCounts(now, view);
   CheckClocks(now, view);
+  ForgetFed();
   faulted_now_.clear();
   for (auto& [id, worker] : workers_) worker.restarted_now = false;
 }
@@ -286,16 +287,32 @@ void TrackerModel::CheckPriority(const std::string& text, const Job& job) {
          absl::StrCat(text, " after ", passed_over[job.spec.priority], " others"));
   }
   for (const int32_t priority : queued) ++passed_over[priority];
-  std::map<int32_t, int>& starved = starved_[DemandOf(job.spec)];
-  std::erase_if(starved, [&](const auto& band) { return !waiting.contains(band.first); });
+  std::map<int32_t, Starved>& starved = starved_[DemandOf(job.spec)];
   for (const int32_t priority : waiting) {
-    // As many priorities as there are may be owed a turn at once.
-    if (++starved[priority] > kTurnsByPriority + static_cast<int>(queued.size())) {
+    Starved& band = starved[priority];
+    if (priority == job.spec.priority) continue;
+    // As many priorities as there were at once may be owed a turn before it.
+    band.bands_max = std::max(band.bands_max, static_cast<int>(queued.size()));
+    if (++band.passed_over > kTurnsByPriority + band.bands_max) {
       Fail("a lower priority has its turns", absl::StrCat(text, " before priority ", priority));
     }
   }
-  starved[job.spec.priority] = 0;
+  starved[job.spec.priority] = {};
   passed_over[job.spec.priority] = 0;
+}
+
+// After each event, since a priority whose last job goes between two grants has nobody who starves:
+// whoever comes next has only just come.
+void TrackerModel::ForgetFed() {
+  for (auto& [demand, starved] : starved_) {
+    std::erase_if(starved, [&](const auto& band) {
+      return std::none_of(jobs_.begin(), jobs_.end(), [&](const auto& entry) {
+        const Job& job = entry.second;
+        return job.spec.priority == band.first && DemandOf(job.spec) == demand && !IsRetry(job) &&
+               IsWaiting(job);
+      });
+    });
+  }
 }
 
 void TrackerModel::CheckFairness(const Job& job) {
