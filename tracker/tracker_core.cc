@@ -61,6 +61,7 @@ absl::StatusOr<int64_t> TrackerCore::Submit(absl::Time now, const std::string& t
     if (TrackedJob* known = book_.Find(spec.id)) {
       ++counters_.resubmitted;
       book_.Renew(*known, tuner);
+      if (resubmission) NoteFromBefore(now, *known);
       // Its result has a new number (Renew), so a hanging Collect may have something to say.
       if (known->state == State::kDone) NudgeTuner(tuner);
     } else if (!book_.IsAcknowledged(spec.id)) {  // Else a message that was long under way.
@@ -75,7 +76,13 @@ absl::StatusOr<int64_t> TrackerCore::Submit(absl::Time now, const std::string& t
 }
 
 void TrackerCore::PlaceNew(absl::Time now, TrackedJob& job, bool resubmission) {
-  if (maybe_orphans_.erase(job.spec.id) > 0 && TakeOverFromWorker(now, job)) return;
+  job.state = State::kDeferred;  // Nowhere yet.
+  if (maybe_orphans_.erase(job.spec.id) > 0) {
+    const bool is_taken_over = TakeOverFromWorker(now, job);
+    // One is enough. The others, or one that cannot have the job, would keep their slots from work.
+    DropOrphansOf(job.spec.id);
+    if (is_taken_over) return;
+  }
   // After a restart of the tracker workers still execute jobs that only they know of. A job that
   // was there before waits for their first reports; else a second worker would begin what the first
   // has nearly finished.
@@ -86,9 +93,35 @@ void TrackerCore::PlaceNew(absl::Time now, TrackedJob& job, bool resubmission) {
   Requeue(job);
 }
 
-// A worker executes the job, or has its result, from before this tracker was started.
+void TrackerCore::NoteFromBefore(absl::Time now, TrackedJob& job) {
+  if (std::exchange(job.from_before, true)) return;
+  // A submission that was long under way came here first, as if nobody had seen the job. What a
+  // worker has said of the job since may be true after all.
+  if (maybe_orphans_.erase(job.spec.id) == 0) return;
+  for (auto& [id, worker] : workers_) {
+    for (SlotState& slot : worker.slots) {
+      for (HeldState& held : slot.held) {
+        if (held.lease.job_id == job.spec.id) held.is_foreign = false;
+      }
+    }
+  }
+  // Else somebody is at it already, or its verdict is due.
+  if (job.state == State::kQueued) TakeOverFromWorker(now, job);
+}
+
+void TrackerCore::DropOrphansOf(const std::string& job_id) {
+  for (auto& [id, worker] : workers_) {
+    for (SlotState& slot : worker.slots) {
+      if (!slot.orphan.has_value() || slot.orphan->lease.job_id != job_id) continue;
+      slot.orphan.reset();
+      Nudge(worker);  // It is told to stop.
+    }
+  }
+}
+
+// A worker executes the job, or has its result, from before this tracker was started. The job waits
+// for somebody.
 bool TrackerCore::TakeOverFromWorker(absl::Time now, TrackedJob& job) {
-  job.state = State::kDeferred;
   // All workers: this happens only after a restart, for ids that a worker has reported.
   for (auto& [id, worker] : workers_) {
     for (size_t i = 0; i < worker.slots.size(); ++i) {
@@ -104,16 +137,21 @@ bool TrackerCore::TakeOverFromWorker(absl::Time now, TrackedJob& job) {
         if (!MayHold(worker, slot.info, job, held.lease)) continue;
         // The worker has told an earlier tracker and keeps the outcome until it may discard it. The
         // job must not be queued meanwhile, and its payload is asked for.
-        job.state = State::kFetching;
-        job.worker = &worker;
-        job.slot_index = static_cast<int>(i);
-        slot.fetching.emplace(job.spec.id, now);
+        Fetch(now, worker, static_cast<int>(i), job);
         Nudge(worker);
         return true;
       }
     }
   }
   return false;
+}
+
+void TrackerCore::Fetch(absl::Time now, WorkerState& worker, int slot_index, TrackedJob& job) {
+  Detach(job);
+  job.state = State::kFetching;
+  job.worker = &worker;
+  job.slot_index = slot_index;
+  worker.slots[slot_index].fetching.emplace(job.spec.id, now);
 }
 
 Collected TrackerCore::Collect(absl::Time now, const CollectRequest& request) {

@@ -85,6 +85,11 @@ class TrackerCore {
   void DropTuner(Tuner& tuner);
   void PlaceNew(absl::Time now, TrackedJob& job, bool resubmission);
   bool TakeOverFromWorker(absl::Time now, TrackedJob& job);
+  // A known job may have been given out by an earlier tracker, as its tuner now says.
+  void NoteFromBefore(absl::Time now, TrackedJob& job);
+  void DropOrphansOf(const std::string& job_id);
+  // The worker has the job's result and is asked to send it.
+  void Fetch(absl::Time now, WorkerState& worker, int slot_index, TrackedJob& job);
   // `lease_epoch`: that the outcome came from; 0 and no worker: the tracker's own.
   void Finish(absl::Time now, TrackedJob& job, JobOutcome outcome, const std::string& worker_id,
               int64_t lease_epoch);
@@ -151,7 +156,8 @@ class TrackerCore {
   std::map<uint64_t, TrackedJob*> retries_;
   std::multimap<absl::Time, std::string> deferred_;  // Ids of jobs that are held back until then.
   std::map<std::string, absl::Time> undecided_;      // Ids of jobs whose verdict is due by then.
-  // Ids that workers reported and no tuner had submitted by then: all orphans, and some past ones.
+  // Ids that workers reported and no tuner had submitted by then, or not as from before: all
+  // orphans, and some past ones.
   absl::flat_hash_set<std::string> maybe_orphans_;
   std::map<std::string, WorkerState> workers_;     // By id.
   std::string dispatched_last_;                    // Worker id: the next one in order has its turn.

@@ -14,6 +14,7 @@
 namespace burnish {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -379,6 +380,20 @@ TEST_F(TrackerCoreTest, BuildersRunResultIsNotTaken) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("other kinds")));
 }
 
+// A slot is told by the job's id what it may discard.
+TEST_F(TrackerCoreTest, ResultThatCountsIsKeptBesideOneOfTheSameJobThatDoesNot) {
+  Submit({RunSpec("job")});
+  const Lease lease = *Idle("w");
+  WorkerReport report = Report("w");
+  report.slots[0].results = {{.lease = {"job", 999}, .outcome = "of another tracker"},
+                             {.lease = lease, .outcome = "result"}};
+  EXPECT_THAT(Send(report).orders.slots[0].discard, IsEmpty());
+  EXPECT_THAT(Collect(), ElementsAre(Payload("result")));
+  Collect({"job"});
+  report.sequence = ++sequence_;
+  EXPECT_THAT(Send(report).orders.slots[0].discard, Contains("job"));
+}
+
 TEST_F(TrackerCoreTest, JobIsNeverPoisonedByAWorkersWord) {
   Submit({RunSpec("job")});
   const Lease lease = *Idle("w");
@@ -645,7 +660,7 @@ TEST_F(TrackerCoreTest, StudyWithFewJobsDoesNotWaitForTheOneWithMany) {
   Submit({few});
   std::vector<std::string> first_three;
   for (const char* worker : {"w1", "w2", "w3"}) first_three.push_back(Idle(worker)->job_id);
-  EXPECT_THAT(first_three, ::testing::Contains("few"));
+  EXPECT_THAT(first_three, Contains("few"));
 }
 
 TEST_F(TrackerCoreTest, RestartedTunerWithAnotherIdTakesItsJobsAlong) {
@@ -724,6 +739,60 @@ TEST_F(TrackerCoreTest, ResultThatTheTunerHadBeforeTheRestartIsDiscarded) {
   Restart({});
   Collect({"job"});
   EXPECT_THAT(Done("w", lease, std::nullopt).orders.slots[0].discard, ElementsAre("job"));
+}
+
+// A message that was long under way may come before all others, and says that the job is new.
+TEST_F(TrackerCoreTest, LateFirstSubmissionDoesNotKeepAnEarlierTrackersResultOut) {
+  Submit({RunSpec("job")});
+  const Lease lease = *Idle("w");
+  Restart({});
+  Submit({RunSpec("job")});  // Late.
+  WorkerReport report = Report("w");
+  report.slots[0].results = {{.lease = lease, .outcome = "result"}};
+  EXPECT_EQ(Send(report).orders.slots[0].lease->job_id, "job") << "the result is nobody's yet";
+  Submit({RunSpec("job")}, /*resubmission=*/true);
+  report.sequence = ++sequence_;
+  Send(report);
+  EXPECT_THAT(Collect(), ElementsAre(Payload("result")));
+}
+
+TEST_F(TrackerCoreTest, JobThatTurnsOutToBeFromBeforeIsFetchedFromWhoeverHasItsResult) {
+  Submit({RunSpec("job")});
+  const Lease lease = *Idle("w");
+  Restart({});
+  Submit({RunSpec("job")});  // Late.
+  WorkerReport report = Report("w");
+  report.leaving = true;  // Gets no job meanwhile.
+  report.slots[0].results = {{.lease = lease}};
+  Send(report);
+  Submit({RunSpec("job")}, /*resubmission=*/true);
+  EXPECT_FALSE(Idle("other").has_value());
+  EXPECT_THAT(core_->OrdersFor(now_, "w", report.sequence)->slots[0].send, ElementsAre("job"));
+}
+
+TEST_F(TrackerCoreTest, OrphanThatCannotHaveTheJobIsStoppedAtOnce) {
+  Submit({RunSpec("job")});
+  const Lease lease = *Idle("w");
+  Restart({});
+  EXPECT_EQ(Executing("w", lease).orders.slots[0].lease, lease) << "its tuner may want it yet";
+  Submit({RunSpec("job")});  // Nobody has had it, says the tuner.
+  EXPECT_THAT(core_->TakeReadyWorkers(), ElementsAre("w"));
+  EXPECT_EQ(core_->OrdersFor(now_, "w", sequence_)->slots[0].lease, std::nullopt);
+}
+
+TEST_F(TrackerCoreTest, OfTwoOrphansOfOneJobOneIsStopped) {
+  Submit({RunSpec("job")});
+  const Lease first = *Idle("a");
+  Advance(absl::Seconds(15));
+  const Lease second = *Idle("b");
+  Restart({});
+  Executing("a", first);
+  const int64_t sequence_of_a = sequence_;
+  Executing("b", second);
+  Submit({RunSpec("job")}, /*resubmission=*/true);
+  EXPECT_THAT(core_->TakeReadyWorkers(), Contains("b"));
+  EXPECT_EQ(core_->OrdersFor(now_, "b", sequence_)->slots[0].lease, std::nullopt);
+  EXPECT_EQ(core_->OrdersFor(now_, "a", sequence_of_a)->slots[0].lease, first);
 }
 
 TEST_F(TrackerCoreTest, OrphansAreGivenUpAfterAWhile) {

@@ -191,6 +191,7 @@ void TrackerCore::TakeResult(absl::Time now, WorkerState& worker, int slot_index
   if (!MayHold(worker, slot.info, *job, result.lease)) {
     if (!held.is_foreign) ++counters_.foreign_reports;
     held.is_foreign = true;
+    maybe_orphans_.insert(result.lease.job_id);  // Its tuner may yet say that it is from before.
     return;
   }
   // Counted with the report that brought it.
@@ -224,11 +225,7 @@ void TrackerCore::TakeResult(absl::Time now, WorkerState& worker, int slot_index
   // It says that a tracker has the outcome: the one before this. See also MakeSlotOrders.
   const bool is_waiting = job->state == State::kQueued || job->state == State::kDeferred;
   if (is_waiting && !held.is_withheld) {
-    Detach(*job);
-    job->state = State::kFetching;
-    job->worker = &worker;
-    job->slot_index = slot_index;
-    slot.fetching.emplace(job->spec.id, now);
+    Fetch(now, worker, slot_index, *job);
   }
 }
 
@@ -457,14 +454,25 @@ SlotOrders TrackerCore::MakeSlotOrders(const WorkerState& worker, const SlotStat
   }
   // A slot that is stopping something has been told.
   urgent |= slot.reported != orders.lease && !slot.cancelling;
-  for (const HeldState& held : slot.held) {
+  const auto is_needless = [this](const HeldState& held) {
     const std::string& id = held.lease.job_id;
-    TrackedJob* job = book_.Find(id);
     // A result that no known tuner asked for is kept until it is old: its tuner may be about to
     // come back.
-    const bool is_needless = job == nullptr && (book_.IsAcknowledged(id) || held.is_expired);
-    if (is_needless || held.is_fault || held.is_duplicate || held.is_foreign) {
-      orders.discard.push_back(id);
+    const bool is_nobodys =
+        book_.Find(id) == nullptr && (book_.IsAcknowledged(id) || held.is_expired);
+    return is_nobodys || held.is_fault || held.is_duplicate || held.is_foreign;
+  };
+  // Orders are by job. A slot that executed a job twice keeps both results as long as one is
+  // needed.
+  std::set<std::string> needed;
+  for (const HeldState& held : slot.held) {
+    if (!is_needless(held)) needed.insert(held.lease.job_id);
+  }
+  for (const HeldState& held : slot.held) {
+    const std::string& id = held.lease.job_id;
+    const TrackedJob* job = book_.Find(id);
+    if (is_needless(held)) {
+      if (!needed.contains(id)) orders.discard.push_back(id);
     } else if (job != nullptr && job->state != State::kDone) {
       orders.send.push_back(id);  // Also when another worker has the lease: the first one wins.
       // The tracker has it, the tuner may not. The worker keeps the outcome for the next tracker,

@@ -50,6 +50,7 @@ void TrackerModel::Submitted(absl::Time now, const std::string& tuner,
   for (const JobSpec& spec : jobs) {
     if (const auto job = jobs_.find(spec.id); job != jobs_.end()) {
       job->second.tuner = tuner;
+      job->second.from_before |= resubmission;
       job->second.number = 0;  // A result is new to the tuner again.
       continue;
     }

@@ -95,6 +95,7 @@ class TrackerModel {
     int64_t incarnation = 0;
     absl::Time since;
     bool started = false;
+    bool unclaimed = false;  // No tuner had submitted the job when it was last looked at.
   };
   struct Slot {
     SlotReport last;
@@ -149,6 +150,8 @@ class TrackerModel {
   void TakeOver(const WorkerReport& report, const SyncReply& reply, Worker& worker);
 
   void CheckLeases(absl::Time now, const TrackerView& view);
+  bool WasNeverTheJobs(const Holding& holding,
+                       const std::map<std::string, std::string>& place_of_job) const;
   void CheckVanished(absl::Time now, const Holding& holding);
   void CheckAppeared(absl::Time now, const TrackerView& view, Holding& holding);
   void CheckGrant(absl::Time now, const TrackerView& view, const Holding& holding, Job& job);

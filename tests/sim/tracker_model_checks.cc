@@ -83,13 +83,14 @@ void TrackerModel::CheckLeases(absl::Time now, const TrackerView& view) {
   for (const auto& [place, holding] : holdings_) {
     const auto now_there = present.find(place);
     if (now_there != present.end() && now_there->second.lease == holding.lease) continue;
-    CheckVanished(now, holding);
+    if (!WasNeverTheJobs(holding, place_of_job)) CheckVanished(now, holding);
   }
   // In the order in which they were given out.
   std::vector<Holding*> appeared;
   for (auto& [place, holding] : present) {
     const auto old = holdings_.find(place);
     if (old == holdings_.end() || old->second.lease != holding.lease) appeared.push_back(&holding);
+    holding.unclaimed = !jobs_.contains(holding.lease.job_id);
     const auto& slot = workers_[holding.worker].slots;
     if (holding.slot < static_cast<int>(slot.size()) &&
         slot[holding.slot].last.executing == holding.lease) {
@@ -113,6 +114,15 @@ void TrackerModel::CheckLeases(absl::Time now, const TrackerView& view) {
     holdings_[PlaceOf(holding->worker, holding->slot)] = *holding;
   }
   for (const auto& [place, holding] : present) holdings_[place] = holding;
+}
+
+// Of an earlier tracker, and stopped when the job came: the worker cannot have had it, or another
+// one is at it.
+bool TrackerModel::WasNeverTheJobs(const Holding& holding,
+                                   const std::map<std::string, std::string>& place_of_job) const {
+  const auto job = jobs_.find(holding.lease.job_id);
+  if (!holding.unclaimed || job == jobs_.end()) return false;
+  return !IsOf(holding.lease, job->second) || place_of_job.contains(holding.lease.job_id);
 }
 
 void TrackerModel::CheckVanished(absl::Time now, const Holding& holding) {

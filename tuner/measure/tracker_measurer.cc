@@ -81,6 +81,9 @@ class TrackerMeasurer::Impl {
       // Open: it has a result to come. Done: its result did not count, and the trial begins anew.
       if (!is_new && trial.stage != Stage::kDone) continue;
       trial.candidate_id = CandidateIdOf(*request.task, request.trace);
+      // An earlier process may have begun the trial anew as well, under the ids of the jobs to
+      // come.
+      request.resubmission |= trial.request.resubmission;
       trial.request = std::move(request);
       trial.cancelled = false;
       trial.loss_count = 0;

@@ -355,6 +355,42 @@ TEST_F(TrackerMeasurerTest, TrialThatIsMeasuredAgainIsNotBuiltAgain) {
   EXPECT_EQ(farm_.counts(), want);
 }
 
+// Hands out what it is given, and remembers which jobs it was told to be of an earlier run.
+class RecordingClient : public JobClient {
+ public:
+  absl::Status Submit(std::vector<JobSpec> jobs, bool resubmission) override {
+    for (const JobSpec& job : jobs) resubmissions[job.id] = resubmission;
+    return absl::OkStatus();
+  }
+  void AllResubmitted() override {}
+  std::vector<ResultEntry> Collect(absl::Duration, int) override {
+    return std::exchange(results, {});
+  }
+  void Acknowledge(const std::vector<std::string>&) override {}
+  absl::Status Cancel(const std::vector<std::string>&, const std::string&) override {
+    return absl::OkStatus();
+  }
+  TrackerClientState state() const override { return {}; }
+
+  std::map<std::string, bool> resubmissions;
+  std::vector<ResultEntry> results;
+};
+
+// The process before this one may have begun the trial anew as well, under the same next id.
+TEST_F(TrackerMeasurerTest, TrialOfAnEarlierProcessStaysOneWhenItIsTriedAgain) {
+  RecordingClient client;
+  TrackerMeasurer measurer({.client = &client, .study = "s", .has_thread = false});
+  MeasureRequest request{.trial_id = "s/1", .task = Task({}), .trace = "t", .resubmission = true};
+  ASSERT_THAT(measurer.Submit({request}), IsOk());
+  client.results = {{.job_id = "s/1#b1", .outcome = WorkerFault{.message = "sick"}}};
+  EXPECT_THAT(measurer.Collect(absl::ZeroDuration()), SizeIs(1));
+  request.resubmission = false;
+  request.again = true;
+  ASSERT_THAT(measurer.Submit({request}), IsOk());
+  const std::map<std::string, bool> want = {{"s/1#b1", true}, {"s/1#b2", true}};
+  EXPECT_EQ(client.resubmissions, want);
+}
+
 // A tracker gives the result that it has for a job's id, and that was none.
 TEST_F(TrackerMeasurerTest, TrialThatWasParkedGetsJobsThatNobodyKnows) {
   farm_.StartWorker();
