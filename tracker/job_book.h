@@ -68,6 +68,9 @@ struct TrackedJob {
   bool started = false;     // The worker said that it executes it.
   absl::Time leased_at;
 
+  // kDeferred. InfiniteFuture: not until something happens.
+  absl::Time deferred_until = absl::InfiniteFuture();
+
   // kDone.
   JobOutcome outcome;
   std::string worker_id;  // Empty: the tracker's own outcome.

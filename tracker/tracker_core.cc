@@ -90,7 +90,7 @@ void TrackerCore::PlaceNew(absl::Time now, TrackedJob& job, bool resubmission) {
     Defer(job, started_at_ + options_.recovery_period);
     return;
   }
-  Requeue(job);
+  Requeue(now, job);
 }
 
 void TrackerCore::NoteFromBefore(absl::Time now, TrackedJob& job) {
@@ -132,8 +132,8 @@ bool TrackerCore::TakeOverFromWorker(absl::Time now, TrackedJob& job) {
         return true;
       }
       for (const HeldState& held : slot.held) {
-        // A fault is no result. The job is tried elsewhere.
-        if (held.lease.job_id != job.spec.id || held.is_fault) continue;
+        // A fault is no result, nor is what does not come. The job is tried elsewhere.
+        if (held.lease.job_id != job.spec.id || held.is_fault || held.is_withheld) continue;
         if (!MayHold(worker, slot.info, job, held.lease)) continue;
         // The worker has told an earlier tracker and keeps the outcome until it may discard it. The
         // job must not be queued meanwhile, and its payload is asked for.
@@ -271,12 +271,15 @@ void TrackerCore::Detach(TrackedJob& job) {
     }
   }
   job.state = State::kDeferred;  // Nowhere, until the caller says where.
+  job.deferred_until = absl::InfiniteFuture();
   job.worker = nullptr;
   job.lease_epoch = 0;
   job.started = false;
 }
 
-void TrackerCore::Requeue(TrackedJob& job) {
+void TrackerCore::Requeue(absl::Time now, TrackedJob& job) {
+  // While one worker was at it, another one said that it has the result.
+  if (maybe_orphans_.erase(job.spec.id) > 0 && TakeOverFromWorker(now, job)) return;
   job.state = State::kQueued;
   if (!job.losses.empty() || !job.spec.avoid_workers.empty()) {
     retries_[job.queued.order] = &job;  // Not every worker may have it (NextRetry).
@@ -288,6 +291,7 @@ void TrackerCore::Requeue(TrackedJob& job) {
 
 void TrackerCore::Defer(TrackedJob& job, absl::Time until) {
   job.state = State::kDeferred;
+  job.deferred_until = until;
   deferred_.emplace(until, job.spec.id);
 }
 
@@ -333,9 +337,9 @@ void TrackerCore::Tick(absl::Time now) {
     TrackedJob* job = book_.Find(deferred_.begin()->second);
     deferred_.erase(deferred_.begin());
     // Whoever has not been claimed by a worker by now is nobody's. An entry may be old: of a job
-    // that is held back for another reason now.
-    if (job != nullptr && job->state == State::kDeferred && !undecided_.contains(job->spec.id)) {
-      Requeue(*job);
+    // that is held back for longer by now, or for another reason.
+    if (job != nullptr && job->state == State::kDeferred && job->deferred_until <= now) {
+      Requeue(now, *job);
     }
   }
   JudgeAll(now);
@@ -398,7 +402,7 @@ void TrackerCore::ExpireSlot(absl::Time now, WorkerState& worker, SlotState& slo
     for (HeldState& held : slot.held) held.is_withheld |= held.lease.job_id == id;
     TrackedJob& job = *book_.Find(id);
     Detach(job);
-    Requeue(job);
+    Requeue(now, job);
   }
   if (now >= slot.paused_until) slot.paused_until = absl::InfinitePast();
   for (HeldState& held : slot.held) {

@@ -116,7 +116,7 @@ class TrackerCore {
   void LoseWorker(absl::Time now, WorkerState& worker, absl::string_view how, bool counts);
   // Takes the job from where it waits or is executed. Its state is then the caller's to set.
   void Detach(TrackedJob& job);
-  void Requeue(TrackedJob& job);
+  void Requeue(absl::Time now, TrackedJob& job);
   // Until then nobody gets it.
   void Defer(TrackedJob& job, absl::Time until);
 
@@ -156,8 +156,8 @@ class TrackerCore {
   std::map<uint64_t, TrackedJob*> retries_;
   std::multimap<absl::Time, std::string> deferred_;  // Ids of jobs that are held back until then.
   std::map<std::string, absl::Time> undecided_;      // Ids of jobs whose verdict is due by then.
-  // Ids that workers reported and no tuner had submitted by then, or not as from before: all
-  // orphans, and some past ones.
+  // Ids that workers reported and no tuner had submitted by then, or not as from before, or that
+  // another worker was at: all orphans, and some past ones.
   absl::flat_hash_set<std::string> maybe_orphans_;
   std::map<std::string, WorkerState> workers_;     // By id.
   std::string dispatched_last_;                    // Worker id: the next one in order has its turn.

@@ -65,7 +65,7 @@ void TrackerCore::Lose(absl::Time now, TrackedJob& job, const std::string& text,
     undecided_[job.spec.id] = now + options_.verdict_timeout;
     Judge(now, job);
   } else if (static_cast<int>(job.losses.size()) < options_.losses_max || HasUntriedWorker(job)) {
-    Requeue(job);
+    Requeue(now, job);
   } else {
     Park(now, job, "no further worker can try it");
   }
@@ -80,7 +80,7 @@ void TrackerCore::Interrupt(absl::Time now, TrackedJob& job, const std::string& 
   if (++job.interruption_count >= options_.interruptions_max) {
     Park(now, job, absl::StrCat("interrupted ", job.interruption_count, " times"));
   } else if (job.interruption_count < 3) {
-    Requeue(job);
+    Requeue(now, job);
   } else {
     const int doublings = std::min(job.interruption_count - 3, 20);
     Defer(job, now + std::min(options_.interruption_pause_max,

@@ -192,6 +192,42 @@ TEST_F(LossesTest, JobThatEndsEachWorkerIsHeldBackEverLongerAndParkedInTheEnd) {
   EXPECT_THAT(Collect(), ElementsAre(Failed(FailureKind::kParked, "interrupted 32 times")));
 }
 
+// The end of the recovery period, for which the job once waited, is not the end of its pause.
+TEST_F(LossesTest, EarlierPauseDoesNotEndALaterOne) {
+  Submit({RunSpec("job")});
+  Lease lease = *Idle("w");
+  Restart({});
+  Submit({RunSpec("job")}, /*resubmission=*/true);
+  EXPECT_FALSE(Idle("other").has_value()) << "until two seconds after the start";
+  Executing("w", lease);
+  Advance(absl::Milliseconds(1500));
+  for (int64_t incarnation = 2; incarnation <= 4; ++incarnation) {
+    const std::optional<Lease> next = Idle("w", incarnation);
+    if (incarnation < 4) EXPECT_TRUE(next.has_value());
+  }
+  EXPECT_EQ(counters().interruptions, 3);
+  Advance(absl::Milliseconds(500));
+  EXPECT_FALSE(Idle("other").has_value()) << "interrupted three times: a pause of a second";
+  Advance(absl::Milliseconds(500));
+  EXPECT_TRUE(Idle("other").has_value());
+}
+
+// The result was computed before a restart of the tracker; its holder was away meanwhile.
+TEST_F(LossesTest, LostJobIsFetchedFromAnotherWorkerThatHasItsResult) {
+  Submit({RunSpec("job")});
+  const Lease before = *Idle("holder");
+  Restart({});
+  Submit({RunSpec("job")}, /*resubmission=*/true);
+  Advance(absl::Seconds(2));
+  const Lease lease = *Idle("w");
+  EXPECT_THAT(Done("holder", before, std::nullopt).orders.slots[0].send, ElementsAre("job"));
+  Done("w", lease, WorkerFault{.message = "sick"});
+  EXPECT_FALSE(Idle("idle").has_value()) << "what is done already is not done again";
+  EXPECT_EQ(core_->GetStatus(now_).leased_count, 1) << "it is asked for";
+  Done("holder", before, "result");
+  EXPECT_THAT(Collect(), ElementsAre(Payload("result")));
+}
+
 TEST_F(LossesTest, WaitingForOthersOnTheHostIsNoTimeOfTheJob) {
   JobSpec spec = RunSpec("job");
   spec.timeout = absl::Seconds(3);

@@ -162,7 +162,7 @@ void TrackerCore::TakeResults(absl::Time now, WorkerState& worker, int slot_inde
   for (const std::string& id : no_longer_held) {
     TrackedJob* job = book_.Find(id);
     Detach(*job);
-    Requeue(*job);
+    Requeue(now, *job);
   }
 }
 
@@ -226,6 +226,8 @@ void TrackerCore::TakeResult(absl::Time now, WorkerState& worker, int slot_index
   const bool is_waiting = job->state == State::kQueued || job->state == State::kDeferred;
   if (is_waiting && !held.is_withheld) {
     Fetch(now, worker, slot_index, *job);
+  } else if (!held.is_withheld) {
+    maybe_orphans_.insert(job->spec.id);  // For when the one that is at it fails (Requeue).
   }
 }
 
@@ -317,6 +319,13 @@ void TrackerCore::Adopt(absl::Time now, WorkerState& worker, int slot_index, Tra
 void TrackerCore::LoseWorker(absl::Time now, WorkerState& worker, absl::string_view how,
                              bool counts) {
   ++counters_.workers_lost;
+  // First, so that no job of it is taken to be here still. Gone with the process, or reported again
+  // by one that was only cut off.
+  for (SlotState& slot : worker.slots) {
+    slot.reported.reset();
+    slot.orphan.reset();
+    slot.held.clear();
+  }
   for (SlotState& slot : worker.slots) {
     if (slot.job != nullptr) {
       ++counters_.leases_lost;
@@ -332,12 +341,8 @@ void TrackerCore::LoseWorker(absl::Time now, WorkerState& worker, absl::string_v
     for (const auto& [id, since] : std::map<std::string, absl::Time>(slot.fetching)) {
       TrackedJob* job = book_.Find(id);
       Detach(*job);
-      Requeue(*job);
+      Requeue(now, *job);
     }
-    slot.reported.reset();
-    slot.orphan.reset();
-    // Gone with the process, or reported again by one that was only cut off.
-    slot.held.clear();
   }
 }
 
