@@ -27,8 +27,8 @@ struct TrackedJob {
     // interrupted too often lately; or lost on so many workers that a verdict is due.
     kDeferred,
     kQueued,
-    kLeased,    // To `worker`, `slot_index`.
-    kFetching,  // `worker` has the result and was asked to send it.
+    kLeased,    // To the slots at `places`.
+    kFetching,  // The worker at the one of `places` has the result and was asked to send it.
     kDone,
   };
 
@@ -40,6 +40,14 @@ struct TrackedJob {
     int64_t worker_done_count = 0;  // Results that the worker had brought by then.
     std::string text = "";          // What happened, and on which worker.
     bool timed_out = false;         // The worker was there, and is not to go on with it.
+  };
+
+  // A slot of a worker. The worker outlives whatever names it here.
+  struct Place {
+    WorkerState* worker = nullptr;
+    int slot_index = 0;
+
+    bool operator==(const Place&) const = default;
   };
 
   // A lease that this tracker gave.
@@ -61,20 +69,17 @@ struct TrackedJob {
   std::vector<Issued> issued;  // All of them.
   bool from_before = false;    // May have been submitted to an earlier tracker, which gave others.
 
-  // kLeased and kFetching. The worker outlives both.
-  WorkerState* worker = nullptr;
-  int slot_index = 0;
-  int64_t lease_epoch = 0;  // Also of the outcome that was taken; 0: the tracker's own outcome.
-  bool started = false;     // The worker said that it executes it.
-  absl::Time leased_at;
+  // kLeased and kFetching, else empty. The slots have the rest (SlotState).
+  std::vector<Place> places;
 
   // kDeferred. InfiniteFuture: not until something happens.
   absl::Time deferred_until = absl::InfiniteFuture();
 
   // kDone.
   JobOutcome outcome;
-  std::string worker_id;  // Empty: the tracker's own outcome.
-  int64_t number = 0;     // Of the result, ascending.
+  std::string worker_id;    // Empty: the tracker's own outcome.
+  int64_t lease_epoch = 0;  // That the outcome came from; 0: the tracker's own.
+  int64_t number = 0;       // Of the result, ascending.
 };
 
 struct Tuner {

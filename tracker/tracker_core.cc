@@ -149,8 +149,7 @@ bool TrackerCore::TakeOverFromWorker(absl::Time now, TrackedJob& job) {
 void TrackerCore::Fetch(absl::Time now, WorkerState& worker, int slot_index, TrackedJob& job) {
   Detach(job);
   job.state = State::kFetching;
-  job.worker = &worker;
-  job.slot_index = slot_index;
+  job.places = {{.worker = &worker, .slot_index = slot_index}};
   worker.slots[slot_index].fetching.emplace(job.spec.id, now);
 }
 
@@ -245,8 +244,7 @@ int64_t TrackerCore::Cancel(absl::Time now, const std::string& tuner_id,
 void TrackerCore::Finish(absl::Time now, TrackedJob& job, JobOutcome outcome,
                          const std::string& worker_id, int64_t lease_epoch) {
   Detach(job);
-  // After Detach, which clears it: the worker that gave the outcome is told apart from one with a
-  // second copy by this number.
+  // The worker that gave the outcome is told apart from one with a second copy by this number.
   job.lease_epoch = lease_epoch;
   book_.Finish(job, std::move(outcome), worker_id);
   finished_rate_.Add(now);
@@ -261,20 +259,25 @@ void TrackerCore::Detach(TrackedJob& job) {
     CHECK(queues_.Remove(job.demands, job.queued));
   }
   undecided_.erase(job.spec.id);
-  if (job.worker != nullptr) {
-    SlotState& slot = job.worker->slots[job.slot_index];
-    if (job.state == State::kFetching) slot.fetching.erase(job.spec.id);
-    if (job.state == State::kLeased) {
-      CHECK(slot.job == &job) << "for " << job.spec.id;
-      slot.job = nullptr;
-      Nudge(*job.worker);  // It executes what nobody wants.
-    }
+  if (job.state == State::kFetching) {
+    const TrackedJob::Place place = job.places.at(0);
+    place.worker->slots[place.slot_index].fetching.erase(job.spec.id);
+    job.places.clear();
   }
+  while (!job.places.empty()) EndLease(TrackedJob::Place(job.places.back()));
   job.state = State::kDeferred;  // Nowhere, until the caller says where.
   job.deferred_until = absl::InfiniteFuture();
-  job.worker = nullptr;
-  job.lease_epoch = 0;
-  job.started = false;
+}
+
+void TrackerCore::EndLease(const TrackedJob::Place& place) {
+  SlotState& slot = place.worker->slots[place.slot_index];
+  TrackedJob& job = *slot.job;
+  CHECK_EQ(std::erase(job.places, place), 1u) << "for " << job.spec.id;
+  slot.job = nullptr;
+  Nudge(*place.worker);  // It executes what nobody wants.
+  if (!job.places.empty()) return;
+  job.state = State::kDeferred;
+  job.deferred_until = absl::InfiniteFuture();
 }
 
 void TrackerCore::Requeue(absl::Time now, TrackedJob& job) {
@@ -359,7 +362,7 @@ void TrackerCore::Tick(absl::Time now) {
       LoseWorker(now, worker, "closed its connection", /*counts=*/false);
       worker.lost = true;
     }
-    for (SlotState& slot : worker.slots) ExpireSlot(now, worker, slot);
+    for (int i = 0; i < static_cast<int>(worker.slots.size()); ++i) ExpireSlot(now, worker, i);
     // One that said that it would go is not missed.
     const bool forget = worker.lost && (worker.leaving || silence >= options_.lost_worker_memory);
     entry = forget ? workers_.erase(entry) : std::next(entry);
@@ -373,19 +376,21 @@ void TrackerCore::Tick(absl::Time now) {
   Dispatch(now);
 }
 
-void TrackerCore::ExpireSlot(absl::Time now, WorkerState& worker, SlotState& slot) {
+void TrackerCore::ExpireSlot(absl::Time now, WorkerState& worker, int slot_index) {
+  SlotState& slot = worker.slots[slot_index];
+  const TrackedJob::Place place{.worker = &worker, .slot_index = slot_index};
   // From the lease on, whatever the worker says: the limit is the tracker's guard against an
   // executor that hangs while its agent reports on.
   if (now >= slot.TimeoutAt()) {
     ++counters_.timed_out;
     CountFault(now, slot);
-    Lose(now, *slot.job,
+    Lose(now, place,
          absl::StrCat("took longer than ", absl::FormatDuration(slot.job->spec.timeout),
                       " on worker ", worker.id),
          /*timed_out=*/true);
   }
   if (slot.job != nullptr && now - slot.waiting_since >= options_.waiting_max) {
-    Interrupt(now, *slot.job, absl::StrCat("waited too long on worker ", worker.id));
+    Interrupt(now, place, absl::StrCat("waited too long on worker ", worker.id));
   }
   if (slot.orphan.has_value() && now - slot.orphan->since >= options_.orphan_timeout) {
     // Nobody has claimed it for the whole timeout. Without it MakeSlotOrders tells the worker to

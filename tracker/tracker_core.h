@@ -116,13 +116,16 @@ class TrackerCore {
   void LoseWorker(absl::Time now, WorkerState& worker, absl::string_view how, bool counts);
   // Takes the job from where it waits or is executed. Its state is then the caller's to set.
   void Detach(TrackedJob& job);
+  // Takes its job from the slot. Without another lease the job's state is the caller's to set.
+  void EndLease(const TrackedJob::Place& place);
   void Requeue(absl::Time now, TrackedJob& job);
   // Until then nobody gets it.
   void Defer(TrackedJob& job, absl::Time until);
 
-  // Losses. Both take the job from its worker, and queue it again or end it.
-  void Lose(absl::Time now, TrackedJob& job, const std::string& text, bool timed_out = false);
-  void Interrupt(absl::Time now, TrackedJob& job, const std::string& text);
+  // Losses. Both take the job from the slot, and queue it again or end it.
+  void Lose(absl::Time now, const TrackedJob::Place& place, const std::string& text,
+            bool timed_out = false);
+  void Interrupt(absl::Time now, const TrackedJob::Place& place, const std::string& text);
   void Judge(absl::Time now, TrackedJob& job);
   void JudgeAll(absl::Time now);
   void Park(absl::Time now, TrackedJob& job, absl::string_view why);
@@ -132,7 +135,7 @@ class TrackerCore {
   // The first of the jobs that were lost before; null: none for this worker.
   TrackedJob* NextRetry(const WorkerState& worker, const SlotInfo& slot) const;
   void CountFault(absl::Time now, SlotState& slot);
-  void ExpireSlot(absl::Time now, WorkerState& worker, SlotState& slot);
+  void ExpireSlot(absl::Time now, WorkerState& worker, int slot_index);
   bool TryAssign(absl::Time now, WorkerState& worker, int slot_index);
   bool HasWaiting() const { return queues_.size() > 0 || !retries_.empty(); }
   // Gives waiting jobs to workers whose calls hang.

@@ -50,16 +50,19 @@ std::string Texts(const TrackedJob& job) {
 
 }  // namespace
 
-void TrackerCore::Lose(absl::Time now, TrackedJob& job, const std::string& text, bool timed_out) {
-  // Before Detach, which forgets the lease. The epoch lets a worker that comes back take its loss
-  // back (Adopt).
-  job.worker->NoteEnd(job.spec.id, /*lost=*/true);
-  job.losses.push_back({.worker_id = job.worker->id,
-                        .lease_epoch = job.lease_epoch,
-                        .worker_done_count = job.worker->done_count,
+void TrackerCore::Lose(absl::Time now, const TrackedJob::Place& place, const std::string& text,
+                       bool timed_out) {
+  WorkerState& worker = *place.worker;
+  const SlotState& slot = worker.slots[place.slot_index];
+  TrackedJob& job = *slot.job;
+  worker.NoteEnd(job.spec.id, /*lost=*/true);
+  // The epoch lets a worker that comes back take its loss back (Adopt).
+  job.losses.push_back({.worker_id = worker.id,
+                        .lease_epoch = slot.lease_epoch,
+                        .worker_done_count = worker.done_count,
                         .text = text,
                         .timed_out = timed_out});
-  Detach(job);
+  EndLease(place);
   if (static_cast<int>(WorkersOf(job).size()) >= options_.losses_max) {
     // The last of its workers has had no chance yet to show that it does well.
     undecided_[job.spec.id] = now + options_.verdict_timeout;
@@ -71,12 +74,14 @@ void TrackerCore::Lose(absl::Time now, TrackedJob& job, const std::string& text,
   }
 }
 
-void TrackerCore::Interrupt(absl::Time now, TrackedJob& job, const std::string& text) {
+void TrackerCore::Interrupt(absl::Time now, const TrackedJob::Place& place,
+                            const std::string& text) {
+  TrackedJob& job = *place.worker->slots[place.slot_index].job;
   ++counters_.interruptions;
   // As for the worker: one that is restarted again and again does not do well.
-  job.worker->NoteEnd(job.spec.id, /*lost=*/true);
+  place.worker->NoteEnd(job.spec.id, /*lost=*/true);
   job.last_interruption = text;
-  Detach(job);
+  EndLease(place);
   if (++job.interruption_count >= options_.interruptions_max) {
     Park(now, job, absl::StrCat("interrupted ", job.interruption_count, " times"));
   } else if (job.interruption_count < 3) {

@@ -78,8 +78,8 @@ std::vector<WorkerStatus> TrackerCore::ListWorkers(absl::Time now) const {
       out.fault_count = slot.fault_count;
       out.paused_for = std::max(absl::ZeroDuration(), slot.paused_until - now);
       if (slot.job != nullptr) {
-        out.executing = Lease{.job_id = slot.job->spec.id, .epoch = slot.job->lease_epoch};
-        out.executing_for = now - slot.job->leased_at;
+        out.executing = slot.lease();
+        out.executing_for = now - slot.leased_at;
       } else if (slot.orphan.has_value()) {
         out.executing = slot.orphan->lease;
         out.executing_for = now - slot.orphan->since;

@@ -27,8 +27,6 @@ bool AreOfKinds(const std::vector<SlotReport>& reports, const std::vector<SlotSt
                     });
 }
 
-Lease LeaseOf(const TrackedJob& job) { return {.job_id = job.spec.id, .epoch = job.lease_epoch}; }
-
 }  // namespace
 
 absl::StatusOr<SyncReply> TrackerCore::Synchronize(absl::Time now, const WorkerReport& report) {
@@ -199,16 +197,17 @@ void TrackerCore::TakeResult(absl::Time now, WorkerState& worker, int slot_index
   if (is_fault) {
     held.is_fault = true;
     // Only of the present lease: an older one was counted when it was lost.
-    if (job->state != State::kLeased || LeaseOf(*job) != result.lease) return;
+    if (slot.job != job || slot.lease() != result.lease) return;
     const auto* fault = std::get_if<WorkerFault>(&*result.outcome);
     const std::string text =
         absl::StrCat("worker ", worker.id, ": ",
                      fault != nullptr ? fault->message : "said what is the tracker's to say");
     CountFault(now, slot);
+    const TrackedJob::Place place{.worker = &worker, .slot_index = slot_index};
     if (fault != nullptr && fault->interrupted) {
-      Interrupt(now, *job, text);
+      Interrupt(now, place, text);
     } else {
-      Lose(now, *job, text);
+      Lose(now, place, text);
     }
     return;
   }
@@ -237,15 +236,16 @@ void TrackerCore::TakeExecution(absl::Time now, WorkerState& worker, int slot_in
   slot.reported = report.executing;
   slot.cancelling = report.cancelling;
   if (slot.job != nullptr) {
-    if (report.executing == LeaseOf(*slot.job)) {
-      slot.job->started = true;
+    if (report.executing == slot.lease()) {
+      slot.started = true;
       slot.SetWaiting(now, report.waiting);
       return;
     }
     // Not started: the orders were lost, or it first has to stop something else. They are repeated.
-    if (!slot.job->started) return;
+    if (!slot.started) return;
     CountFault(now, slot);
-    Lose(now, *slot.job, absl::StrCat("worker ", worker.id, " stopped without a result"));
+    Lose(now, {.worker = &worker, .slot_index = slot_index},
+         absl::StrCat("worker ", worker.id, " stopped without a result"));
   }
   // It has ended: as a result among the held ones, or not at all.
   if (slot.orphan.has_value() && (report.executing != slot.orphan->lease || slot.cancelling)) {
@@ -299,15 +299,9 @@ void TrackerCore::Adopt(absl::Time now, WorkerState& worker, int slot_index, Tra
   // TakeExecution has dealt with the slot's own job before.
   CHECK(slot.job == nullptr);
   slot.orphan.reset();
-  slot.job = &job;
+  slot.Begin(now, job, lease.epoch, /*has_started=*/true);
   job.state = State::kLeased;
-  job.worker = &worker;
-  job.slot_index = slot_index;
-  job.lease_epoch = lease.epoch;
-  job.started = true;
-  job.leased_at = now;
-  slot.waited = absl::ZeroDuration();
-  slot.waiting_since = absl::InfiniteFuture();
+  job.places = {{.worker = &worker, .slot_index = slot_index}};
   // A job that a worker has kept over the tracker's restart was tried at least once.
   job.attempt_count = std::max(job.attempt_count, 1);
   // It was no loss after all.
@@ -326,15 +320,17 @@ void TrackerCore::LoseWorker(absl::Time now, WorkerState& worker, absl::string_v
     slot.orphan.reset();
     slot.held.clear();
   }
-  for (SlotState& slot : worker.slots) {
+  for (int i = 0; i < static_cast<int>(worker.slots.size()); ++i) {
+    SlotState& slot = worker.slots[i];
     if (slot.job != nullptr) {
       ++counters_.leases_lost;
       ++slot.fault_count;
       const std::string what = absl::StrCat("worker ", worker.id, " ", how);
+      const TrackedJob::Place place{.worker = &worker, .slot_index = i};
       if (counts) {
-        Lose(now, *slot.job, what);
+        Lose(now, place, what);
       } else {
-        Interrupt(now, *slot.job, what);
+        Interrupt(now, place, what);
       }
     }
     // A copy: Detach erases from it.
@@ -373,18 +369,12 @@ bool TrackerCore::TryAssign(absl::Time now, WorkerState& worker, int slot_index)
     next = book_.Find(queued->id);
   }
   TrackedJob& job = *next;
-  slot.job = &job;
-  job.state = State::kLeased;
-  job.worker = &worker;
-  job.slot_index = slot_index;
   // A number that was never used tells this lease from every other of the same job, also over
   // restarts of the tracker.
-  job.lease_epoch = NewEpoch();
-  job.issued.push_back({.epoch = job.lease_epoch, .worker_id = worker.id});
-  job.started = false;
-  job.leased_at = now;
-  slot.waited = absl::ZeroDuration();
-  slot.waiting_since = absl::InfiniteFuture();
+  slot.Begin(now, job, NewEpoch(), /*has_started=*/false);
+  job.state = State::kLeased;
+  job.places.push_back({.worker = &worker, .slot_index = slot_index});
+  job.issued.push_back({.epoch = slot.lease_epoch, .worker_id = worker.id});
   ++job.attempt_count;
   ++counters_.dispatched;
   return true;
@@ -450,7 +440,7 @@ SlotOrders TrackerCore::MakeSlotOrders(const WorkerState& worker, const SlotStat
                                        bool& urgent) {
   SlotOrders orders;
   if (slot.job != nullptr) {
-    orders.lease = LeaseOf(*slot.job);
+    orders.lease = slot.lease();
     // The payload is repeated until the worker says that it has begun, and not after: it may be
     // large.
     if (slot.reported != orders.lease) orders.job = slot.job->spec;

@@ -11,6 +11,15 @@ constexpr size_t kRecentMax = 32;
 
 }  // namespace
 
+void SlotState::Begin(absl::Time now, TrackedJob& new_job, int64_t epoch, bool has_started) {
+  job = &new_job;
+  lease_epoch = epoch;
+  started = has_started;
+  leased_at = now;
+  waited = absl::ZeroDuration();
+  waiting_since = absl::InfiniteFuture();
+}
+
 void SlotState::SetWaiting(absl::Time now, bool waiting) {
   const bool waits_already = waiting_since != absl::InfiniteFuture();
   if (waiting == waits_already) return;

@@ -41,6 +41,10 @@ struct SlotState {
   std::optional<Lease> reported;  // What it said that it executes.
   bool cancelling = false;
   TrackedJob* job = nullptr;  // What it is to execute (kLeased); null: nothing or an orphan.
+  // Of `job`, which another worker may have a lease of too.
+  int64_t lease_epoch = 0;
+  bool started = false;  // The worker said that it executes it.
+  absl::Time leased_at;
   std::optional<Orphan> orphan;
   std::vector<HeldState> held;
   // Ids of jobs (kFetching) whose results it was asked to send, and since when.
@@ -57,8 +61,11 @@ struct SlotState {
   absl::Time TimeoutAt() const {
     const bool runs = job != nullptr && job->spec.timeout > absl::ZeroDuration() &&
                       waiting_since == absl::InfiniteFuture();
-    return runs ? job->leased_at + waited + job->spec.timeout : absl::InfiniteFuture();
+    return runs ? leased_at + waited + job->spec.timeout : absl::InfiniteFuture();
   }
+  // Of `job`, which is not null.
+  Lease lease() const { return {.job_id = job->spec.id, .epoch = lease_epoch}; }
+  void Begin(absl::Time now, TrackedJob& new_job, int64_t epoch, bool has_started);
   void SetWaiting(absl::Time now, bool waiting);
   bool IsIdle() const { return !reported.has_value() && job == nullptr && !orphan.has_value(); }
 };
