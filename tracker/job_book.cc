@@ -1,8 +1,10 @@
 #include "tracker/job_book.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
+#include "absl/strings/string_view.h"
 #include "base/check.h"
 
 namespace burnish {
@@ -14,6 +16,19 @@ int64_t BytesOf(const JobOutcome& outcome) {
 }
 
 }  // namespace
+
+bool TrackedJob::Avoids(const std::string& worker) const {
+  const std::vector<std::string>& doubted = spec.avoid_workers;
+  return std::any_of(losses.begin(), losses.end(),
+                     [&](const Loss& loss) { return loss.worker_id == worker; }) ||
+         std::find(doubted.begin(), doubted.end(), worker) != doubted.end();
+}
+
+int TrackedJob::LosersCount() const {
+  std::set<absl::string_view> workers;
+  for (const Loss& loss : losses) workers.insert(loss.worker_id);
+  return static_cast<int>(workers.size());
+}
 
 Tuner& JobBook::Meet(absl::Time now, const std::string& tuner_id, int64_t new_session) {
   const auto [tuner, is_new] = tuners_.try_emplace(tuner_id);

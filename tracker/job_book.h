@@ -72,6 +72,8 @@ struct TrackedJob {
   // kLeased and kFetching, else empty. The slots have the rest (SlotState).
   std::vector<Place> places;
 
+  // It was interrupted often: until then nobody gets it.
+  absl::Time paused_until = absl::InfinitePast();
   // kDeferred. InfiniteFuture: not until something happens.
   absl::Time deferred_until = absl::InfiniteFuture();
 
@@ -80,6 +82,11 @@ struct TrackedJob {
   std::string worker_id;    // Empty: the tracker's own outcome.
   int64_t lease_epoch = 0;  // That the outcome came from; 0: the tracker's own.
   int64_t number = 0;       // Of the result, ascending.
+
+  // Others are preferred: this one has lost it, or its tuner doubts this one's word on it.
+  bool Avoids(const std::string& worker_id) const;
+  // How many different workers have lost it.
+  int LosersCount() const;
 };
 
 struct Tuner {

@@ -133,6 +133,24 @@ TEST_F(RestartTest, JobsOfAKilledWorkerAreHandedOnLongBeforeTheirLeasesEnd) {
   EXPECT_THAT(client.Collect(kLong), ::testing::SizeIs(1));
 }
 
+// Its connection stays open, and its lease lasts for an hour.
+TEST_F(RestartTest, JobOfAStoppedWorkerIsDoneByAnotherWithinSeconds) {
+  tracker_->Kill(SIGKILL);
+  ASSERT_THAT(tracker_->Wait(kLong), IsOk());
+  ASSERT_NO_FATAL_FAILURE(StartTracker(/*lease_seconds=*/"3600"));
+  const std::unique_ptr<Child> stopped = StartWorkers("stopped", /*execution_ms=*/"3600000");
+  TrackerClient client({.tracker = address_, .tuner_id = "tuner"});
+  ASSERT_THAT(client.Submit({{.id = "job", .kind = JobKind::kRun, .device_key = "cpu-sim"}}),
+              IsOk());
+  while (GetStatus().leased_count() == 0) std::this_thread::yield();
+  stopped->Kill(SIGSTOP);
+  const std::unique_ptr<Child> others = StartWorkers("other", /*execution_ms=*/"0");
+  EXPECT_THAT(client.Collect(kLong), ::testing::SizeIs(1));
+  EXPECT_EQ(GetStatus().counters().at("copies"), 1);
+  EXPECT_EQ(GetStatus().counters().at("leases_lost"), 0);
+  stopped->Kill(SIGCONT);
+}
+
 TEST_F(RestartTest, TermEndsTheTrackerCleanly) {
   const std::unique_ptr<Child> workers = StartWorkers("w");
   tracker_->Kill(SIGTERM);

@@ -274,8 +274,9 @@ void TrackerCore::EndLease(const TrackedJob::Place& place) {
   TrackedJob& job = *slot.job;
   CHECK_EQ(std::erase(job.places, place), 1u) << "for " << job.spec.id;
   slot.job = nullptr;
+  copyable_.erase(job.queued.order);
   Nudge(*place.worker);  // It executes what nobody wants.
-  if (!job.places.empty()) return;
+  if (!job.places.empty()) return OfferCopy(job);
   job.state = State::kDeferred;
   job.deferred_until = absl::InfiniteFuture();
 }
@@ -362,6 +363,7 @@ void TrackerCore::Tick(absl::Time now) {
       LoseWorker(now, worker, "closed its connection", /*counts=*/false);
       worker.lost = true;
     }
+    NoteSilence(now, worker);
     for (int i = 0; i < static_cast<int>(worker.slots.size()); ++i) ExpireSlot(now, worker, i);
     // One that said that it would go is not missed.
     const bool forget = worker.lost && (worker.leaving || silence >= options_.lost_worker_memory);
@@ -424,6 +426,11 @@ absl::Time TrackerCore::NextTick() const {
   for (const auto& [id, worker] : workers_) {
     at(worker.seen_at + (worker.lost ? options_.lost_worker_memory : options_.lease_duration));
     if (!worker.lost) at(worker.closed_at + options_.reconnect_grace);
+    const bool may_be_copied =
+        !worker.lost && !worker.silent &&
+        std::any_of(worker.slots.begin(), worker.slots.end(),
+                    [](const SlotState& slot) { return slot.job != nullptr; });
+    if (may_be_copied) at(worker.answered_at + options_.copy_silence);
     for (const SlotState& slot : worker.slots) {
       at(slot.TimeoutAt());
       for (const auto& [id, since] : slot.fetching) at(since + options_.fetch_timeout);

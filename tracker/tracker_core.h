@@ -134,10 +134,23 @@ class TrackerCore {
   bool HasUntriedWorker(const TrackedJob& job) const;
   // The first of the jobs that were lost before; null: none for this worker.
   TrackedJob* NextRetry(const WorkerState& worker, const SlotInfo& slot) const;
+  // No slot has the job any more: it waits, pauses, or is given up. `was_lost`: else interrupted.
+  void GoOn(absl::Time now, TrackedJob& job, bool was_lost);
   void CountFault(absl::Time now, SlotState& slot);
+
+  // Copies (tracker_core_copies.cc).
+  void NoteSilence(absl::Time now, WorkerState& worker);
+  void NoteSpeech(WorkerState& worker);
+  // If its only worker is silent.
+  void OfferCopy(TrackedJob& job);
+  // The first that an idle slot may have; null: none.
+  TrackedJob* NextCopy(absl::Time now, const WorkerState& worker, const SlotInfo& slot) const;
+  // Some worker says that it has the job's result.
+  bool IsHeld(const std::string& job_id) const;
+
   void ExpireSlot(absl::Time now, WorkerState& worker, int slot_index);
   bool TryAssign(absl::Time now, WorkerState& worker, int slot_index);
-  bool HasWaiting() const { return queues_.size() > 0 || !retries_.empty(); }
+  bool HasWork() const { return queues_.size() > 0 || !retries_.empty() || !copyable_.empty(); }
   // Gives waiting jobs to workers whose calls hang.
   void Dispatch(absl::Time now);
   SyncReply MakeOrders(const WorkerState& worker);
@@ -157,6 +170,7 @@ class TrackerCore {
   JobQueues queues_;
   // Lost jobs that wait for another worker, by order. The others wait in `queues_`.
   std::map<uint64_t, TrackedJob*> retries_;
+  std::map<uint64_t, TrackedJob*> copyable_;         // Leased jobs that another one may have too.
   std::multimap<absl::Time, std::string> deferred_;  // Ids of jobs that are held back until then.
   std::map<std::string, absl::Time> undecided_;      // Ids of jobs whose verdict is due by then.
   // Ids that workers reported and no tuner had submitted by then, or not as from before, or that

@@ -24,22 +24,8 @@ constexpr int64_t kEndsPerLoss = 8;
 // How many jobs that were lost before a slot looks at for one that it may have: bounds the search
 // while a worker that lost them all is the only one that is idle.
 constexpr int kRetriesSeenMax = 64;
-
-std::set<std::string> WorkersOf(const TrackedJob& job) {
-  std::set<std::string> workers;
-  for (const TrackedJob::Loss& loss : job.losses) workers.insert(loss.worker_id);
-  return workers;
-}
-
-// Others are preferred: this one has lost it, or its tuner doubts this one's word on it.
-bool IsAvoided(const TrackedJob& job, const std::string& worker_id) {
-  const auto lost_it = [&worker_id](const TrackedJob::Loss& loss) {
-    return loss.worker_id == worker_id;
-  };
-  const std::vector<std::string>& doubted = job.spec.avoid_workers;
-  return std::any_of(job.losses.begin(), job.losses.end(), lost_it) ||
-         std::find(doubted.begin(), doubted.end(), worker_id) != doubted.end();
-}
+// From which interruption on a job pauses: two come of any restart of a farm's worker.
+constexpr int kInterruptionsFree = 3;
 
 std::string Texts(const TrackedJob& job) {
   std::vector<std::string> texts;
@@ -63,15 +49,7 @@ void TrackerCore::Lose(absl::Time now, const TrackedJob::Place& place, const std
                         .text = text,
                         .timed_out = timed_out});
   EndLease(place);
-  if (static_cast<int>(WorkersOf(job).size()) >= options_.losses_max) {
-    // The last of its workers has had no chance yet to show that it does well.
-    undecided_[job.spec.id] = now + options_.verdict_timeout;
-    Judge(now, job);
-  } else if (static_cast<int>(job.losses.size()) < options_.losses_max || HasUntriedWorker(job)) {
-    Requeue(now, job);
-  } else {
-    Park(now, job, "no further worker can try it");
-  }
+  if (job.places.empty()) GoOn(now, job, /*was_lost=*/true);
 }
 
 void TrackerCore::Interrupt(absl::Time now, const TrackedJob::Place& place,
@@ -81,15 +59,29 @@ void TrackerCore::Interrupt(absl::Time now, const TrackedJob::Place& place,
   // As for the worker: one that is restarted again and again does not do well.
   place.worker->NoteEnd(job.spec.id, /*lost=*/true);
   job.last_interruption = text;
+  if (++job.interruption_count >= kInterruptionsFree) {
+    const int doublings = std::min(job.interruption_count - kInterruptionsFree, 20);
+    job.paused_until = now + std::min(options_.interruption_pause_max,
+                                      options_.interruption_pause_min * (int64_t{1} << doublings));
+  }
   EndLease(place);
-  if (++job.interruption_count >= options_.interruptions_max) {
+  if (job.places.empty()) GoOn(now, job, /*was_lost=*/false);
+}
+
+void TrackerCore::GoOn(absl::Time now, TrackedJob& job, bool was_lost) {
+  if (job.LosersCount() >= options_.losses_max) {
+    // The last of its workers has had no chance yet to show that it does well.
+    undecided_[job.spec.id] = now + options_.verdict_timeout;
+    Judge(now, job);
+  } else if (was_lost && static_cast<int>(job.losses.size()) >= options_.losses_max &&
+             !HasUntriedWorker(job)) {
+    Park(now, job, "no further worker can try it");
+  } else if (!was_lost && job.interruption_count >= options_.interruptions_max) {
     Park(now, job, absl::StrCat("interrupted ", job.interruption_count, " times"));
-  } else if (job.interruption_count < 3) {
-    Requeue(now, job);
+  } else if (now < job.paused_until) {
+    Defer(job, job.paused_until);
   } else {
-    const int doublings = std::min(job.interruption_count - 3, 20);
-    Defer(job, now + std::min(options_.interruption_pause_max,
-                              options_.interruption_pause_min * (int64_t{1} << doublings)));
+    Requeue(now, job);
   }
 }
 
@@ -143,7 +135,7 @@ bool TrackerCore::DoesWell(const TrackedJob& job, const TrackedJob::Loss& loss) 
 bool TrackerCore::HasUntriedWorker(const TrackedJob& job) const {
   return std::any_of(workers_.begin(), workers_.end(), [&](const auto& entry) {
     const WorkerState& worker = entry.second;
-    return worker.TakesJobs() && !IsAvoided(job, worker.id) &&
+    return worker.TakesJobs() && !job.Avoids(worker.id) &&
            std::any_of(worker.slots.begin(), worker.slots.end(),
                        [&](const SlotState& slot) { return Meets(slot.info, job.demands); });
   });
@@ -156,7 +148,7 @@ TrackedJob* TrackerCore::NextRetry(const WorkerState& worker, const SlotInfo& sl
     if (++seen_count > kRetriesSeenMax) return nullptr;
     if (!Meets(slot, job->demands)) continue;
     // Else one sick worker that is quick would take the job three times, while others are busy.
-    if (!IsAvoided(*job, worker.id) || !HasUntriedWorker(*job)) return job;
+    if (!job->Avoids(worker.id) || !HasUntriedWorker(*job)) return job;
   }
   return nullptr;
 }

@@ -200,7 +200,9 @@ void Simulation::Send(std::function<void()> deliver, bool may_repeat) {
 void Simulation::StartTracker() {
   ++tracker_life_;
   tracker_ = std::make_unique<TrackerCore>(
-      TrackerOptions{.interruption_pause_max = absl::Seconds(5),
+      // Copies are in tests/sim: this model knows of one lease a job.
+      TrackerOptions{.copy_silence = absl::InfiniteDuration(),
+                     .interruption_pause_max = absl::Seconds(5),
                      .jobs_max = 60,
                      .results_per_reply_max = 8,
                      .queue_quantum = 4,

@@ -100,7 +100,11 @@ TrackerStatus TrackerCore::GetStatus(absl::Time now) const {
   for (const auto& [id, worker] : workers_) {
     status.worker_count += worker.lost ? 0 : 1;
     for (const SlotState& slot : worker.slots) {
-      status.leased_count += (slot.job != nullptr ? 1 : 0) + slot.fetching.size();
+      // A job with a copy is one job.
+      const bool is_first =
+          slot.job != nullptr &&
+          &slot.job->places[0].worker->slots[slot.job->places[0].slot_index] == &slot;
+      status.leased_count += (is_first ? 1 : 0) + slot.fetching.size();
     }
   }
   // Held back until the recovery period ends.

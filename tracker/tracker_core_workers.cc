@@ -43,6 +43,7 @@ absl::StatusOr<SyncReply> TrackerCore::Synchronize(absl::Time now, const WorkerR
   worker->seen_at = now;
   worker->closed_at = absl::InfiniteFuture();
   worker->lost = false;
+  NoteSpeech(*worker);
   worker->host = report.host;
   worker->leaving = report.leaving;
   worker->calibration = report.calibration;
@@ -58,6 +59,7 @@ absl::StatusOr<SyncReply> TrackerCore::Synchronize(absl::Time now, const WorkerR
   for (int i = 0; i < slot_count; ++i) TryAssign(now, *worker, i);
   SyncReply reply = MakeOrders(*worker);
   worker->waiting = !reply.urgent;
+  worker->answered_at = reply.urgent ? now : absl::InfiniteFuture();
   // Only when the answer goes out now. Otherwise OrdersFor says it later.
   if (reply.urgent) worker->told_draining = worker->draining;
   Dispatch(now);
@@ -304,6 +306,7 @@ void TrackerCore::Adopt(absl::Time now, WorkerState& worker, int slot_index, Tra
   job.places = {{.worker = &worker, .slot_index = slot_index}};
   // A job that a worker has kept over the tracker's restart was tried at least once.
   job.attempt_count = std::max(job.attempt_count, 1);
+  job.paused_until = absl::InfinitePast();
   // It was no loss after all.
   const auto taken_back = std::erase_if(
       job.losses, [&](const TrackedJob::Loss& loss) { return loss.lease_epoch == lease.epoch; });
@@ -365,10 +368,15 @@ bool TrackerCore::TryAssign(absl::Time now, WorkerState& worker, int slot_index)
     retries_.erase(next->queued.order);
   } else {
     const std::optional<QueuedJob> queued = queues_.PopFor(slot.info);
-    if (!queued.has_value()) return false;
-    next = book_.Find(queued->id);
+    // Last: a copy takes nobody's place, and nobody's share.
+    next = queued.has_value() ? book_.Find(queued->id) : NextCopy(now, worker, slot.info);
+    if (next == nullptr) return false;
   }
   TrackedJob& job = *next;
+  if (copyable_.erase(job.queued.order) > 0) {
+    job.places[0].worker->slots[job.places[0].slot_index].copied = true;
+    ++counters_.copies;
+  }
   // A number that was never used tells this lease from every other of the same job, also over
   // restarts of the tracker.
   slot.Begin(now, job, NewEpoch(), /*has_started=*/false);
@@ -382,12 +390,12 @@ bool TrackerCore::TryAssign(absl::Time now, WorkerState& worker, int slot_index)
 
 void TrackerCore::Dispatch(absl::Time now) {
   // One job per worker and turn, so that one with many slots does not take all.
-  for (bool any = true; any && HasWaiting();) {
+  for (bool any = true; any && HasWork();) {
     any = false;
     // Round robin by id, from where it stopped: otherwise the first in the alphabet would get every
     // job that comes alone.
     auto entry = workers_.upper_bound(dispatched_last_);
-    for (size_t n = 0; n < workers_.size() && HasWaiting(); ++n, ++entry) {
+    for (size_t n = 0; n < workers_.size() && HasWork(); ++n, ++entry) {
       if (entry == workers_.end()) entry = workers_.begin();
       WorkerState& worker = entry->second;
       // Only to those whose call hangs: the order goes out at once. The others are served when they
@@ -411,6 +419,7 @@ std::optional<WorkerOrders> TrackerCore::OrdersFor(absl::Time now, const std::st
   WorkerState& worker = entry->second;
   worker.waiting = false;
   worker.ready = false;
+  worker.answered_at = now;
   worker.told_draining = worker.draining;
   return MakeOrders(worker).orders;
 }

@@ -167,6 +167,7 @@ v1::GetStatusResponse ToProto(const TrackerStatus& status) {
   out["dispatched"] = counters.dispatched;
   out["adopted"] = counters.adopted;
   out["finished"] = counters.finished;
+  out["copies"] = counters.copies;
   out["duplicates_dropped"] = counters.duplicates_dropped;
   out["stale_reports"] = counters.stale_reports;
   out["foreign_reports"] = counters.foreign_reports;

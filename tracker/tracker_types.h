@@ -17,6 +17,11 @@ namespace burnish {
 struct TrackerOptions {
   // A worker that is not heard of for this long is lost, with all that it holds.
   absl::Duration lease_duration = absl::Seconds(15);
+  // A worker that does not call again for this long after an answer is silent, and its jobs may go
+  // to idle slots as well (tracker_core_copies.cc). A call follows its answer within milliseconds,
+  // so this is far from what is usual, on a busy host too. A call hangs for at most five seconds:
+  // within seven a worker that was stopped is silent. Not tuned.
+  absl::Duration copy_silence = absl::Seconds(2);
   // A worker whose call breaks has this long to call again: an agent tries after 50 ms, and a
   // channel connects within as much again. Then its jobs are handed on.
   absl::Duration reconnect_grace = absl::Milliseconds(500);
@@ -112,6 +117,7 @@ struct Counters {
   int64_t resubmitted = 0;
   int64_t refused_full = 0;
   int64_t dispatched = 0;
+  int64_t copies = 0;
   int64_t adopted = 0;
   int64_t finished = 0;
   int64_t duplicates_dropped = 0;

@@ -15,6 +15,7 @@ void SlotState::Begin(absl::Time now, TrackedJob& new_job, int64_t epoch, bool h
   job = &new_job;
   lease_epoch = epoch;
   started = has_started;
+  copied = false;
   leased_at = now;
   waited = absl::ZeroDuration();
   waiting_since = absl::InfiniteFuture();

@@ -44,6 +44,7 @@ struct SlotState {
   // Of `job`, which another worker may have a lease of too.
   int64_t lease_epoch = 0;
   bool started = false;  // The worker said that it executes it.
+  bool copied = false;   // Given to another one too, since this worker fell silent.
   absl::Time leased_at;
   std::optional<Orphan> orphan;
   std::vector<HeldState> held;
@@ -88,6 +89,9 @@ struct WorkerState {
   int64_t sequence = 0;
   absl::Time seen_at;
   bool lost = false;  // Not heard of for a lease's duration: holds nothing.
+  // Its last call was answered, and no other has come since; InfiniteFuture: its call hangs.
+  absl::Time answered_at = absl::InfiniteFuture();
+  bool silent = false;                            // For long after that.
   absl::Time closed_at = absl::InfiniteFuture();  // Its call broke, and no other has come since.
   bool leaving = false;
   bool draining = false;

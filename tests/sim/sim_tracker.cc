@@ -51,7 +51,7 @@ void SimTracker::Synchronize(const WorkerReport& report, OrdersReply reply) {
       worker_calls_.erase(old);
     }
     if (answer->urgent) {
-      if (answer->admitted) model_->Ordered(report.worker_id, answer->orders);
+      if (answer->admitted) model_->Ordered(loop_->now(), report.worker_id, answer->orders);
       reply(answer->orders);
     } else {
       worker_calls_[report.worker_id] = {report.incarnation, report.sequence, std::move(reply)};
@@ -76,7 +76,7 @@ void SimTracker::AnswerWorker(const std::string& id) {
   const std::optional<WorkerOrders> orders =
       core_->OrdersFor(loop_->now(), id, call.mapped().sequence);
   if (!orders.has_value()) return call.mapped().reply(absl::AbortedError("a newer call came"));
-  model_->Ordered(id, *orders);
+  model_->Ordered(loop_->now(), id, *orders);
   call.mapped().reply(*orders);
 }
 

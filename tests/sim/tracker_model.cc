@@ -235,8 +235,11 @@ void TrackerModel::Reported(absl::Time now, const WorkerReport& report,
   TakeOver(report, *answer, worker);
   worker.sequence = report.sequence;
   worker.seen_at = now;
-  worker.closed_at = absl::InfiniteFuture();
+  worker.answered_at = worker.closed_at = absl::InfiniteFuture();
   worker.lost = false;
+  for (auto& [place, holding] : holdings_) {
+    if (holding.worker == report.worker_id) holding.copied = false;
+  }
   worker.leaving = report.leaving;
   worker.reports[report.sequence] = report.slots;
   while (worker.reports.size() > 8) worker.reports.erase(worker.reports.begin());
@@ -319,10 +322,11 @@ void TrackerModel::TakeResult(absl::Time now, const std::string& id, int slot_in
   NotePoison();
 }
 
-void TrackerModel::Ordered(const std::string& id, const WorkerOrders& orders) {
+void TrackerModel::Ordered(absl::Time now, const std::string& id, const WorkerOrders& orders) {
   const auto found = workers_.find(id);
   if (found == workers_.end()) return;
   Worker& worker = found->second;
+  if (orders.sequence == worker.sequence) worker.answered_at = now;
   const auto report = worker.reports.find(orders.sequence);
   if (report == worker.reports.end()) return;
   for (size_t i = 0; i < orders.slots.size() && i < report->second.size(); ++i) {

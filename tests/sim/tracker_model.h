@@ -48,7 +48,7 @@ class TrackerModel {
   void Reported(absl::Time now, const WorkerReport& report,
                 const absl::StatusOr<SyncReply>& answer);
   void CallBroke(absl::Time now, const std::string& worker, int64_t sequence);
-  void Ordered(const std::string& worker, const WorkerOrders& orders);
+  void Ordered(absl::Time now, const std::string& worker, const WorkerOrders& orders);
   // After any of the above, or a tick: what has changed inside. Calls that hang are not looked at.
   void Observe(absl::Time now, const TrackerView& view);
   // After whoever had to be told something was told.
@@ -96,6 +96,8 @@ class TrackerModel {
     absl::Time since;
     bool started = false;
     bool unclaimed = false;  // No tuner had submitted the job when it was last looked at.
+    bool is_copy = false;    // It was given beside another one.
+    bool copied = false;     // Another was given beside it, since its worker fell silent.
   };
   struct Slot {
     SlotReport last;
@@ -109,7 +111,8 @@ class TrackerModel {
     std::map<int64_t, int64_t> claims;  // By incarnation: the epoch that it was told.
     int64_t sequence = 0;
     absl::Time seen_at;
-    absl::Time closed_at = absl::InfiniteFuture();  // Its call broke.
+    absl::Time answered_at = absl::InfiniteFuture();  // Its last call, and no other has come.
+    absl::Time closed_at = absl::InfiniteFuture();    // Its call broke.
     int64_t done_count = 0;
     std::deque<std::pair<std::string, bool>> ends;  // Of leases: the job, and whether it was lost.
     bool leaving = false;
@@ -150,11 +153,13 @@ class TrackerModel {
   void TakeOver(const WorkerReport& report, const SyncReply& reply, Worker& worker);
 
   void CheckLeases(absl::Time now, const TrackerView& view);
-  bool WasNeverTheJobs(const Holding& holding,
-                       const std::map<std::string, std::string>& place_of_job) const;
+  bool WasNeverTheJobs(const Holding& holding, const std::map<std::string, Holding>& present) const;
   void CheckVanished(absl::Time now, const Holding& holding);
   void CheckAppeared(absl::Time now, const TrackerView& view, Holding& holding);
-  void CheckGrant(absl::Time now, const TrackerView& view, const Holding& holding, Job& job);
+  void CheckGrant(absl::Time now, const TrackerView& view, Holding& holding, Job& job);
+  void CheckCopy(absl::Time now, const TrackerView& view, const Holding& holding, const Job& job);
+  void CheckTwice(const std::map<std::string, Holding>& present);
+  bool MayBeCopied(absl::Time now, const Holding& holding) const;
   void CheckOrder(const std::string& text, const Worker& worker, const Holding& holding,
                   const Job& job);
   void CheckPriority(const std::string& text, const Job& job);

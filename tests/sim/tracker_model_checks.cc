@@ -58,7 +58,6 @@ void TrackerModel::DropSilentTuners(absl::Time now, const TrackerView& view) {
 
 void TrackerModel::CheckLeases(absl::Time now, const TrackerView& view) {
   std::map<std::string, Holding> present;
-  std::map<std::string, std::string> place_of_job;
   for (const WorkerStatus& status : view.workers) {
     for (int i = 0; i < static_cast<int>(status.slots.size()); ++i) {
       if (!status.slots[i].executing.has_value()) continue;
@@ -71,11 +70,6 @@ void TrackerModel::CheckLeases(absl::Time now, const TrackerView& view) {
                       .incarnation = workers_[status.worker_id].incarnation,
                       .since = now};
       if (old != holdings_.end() && old->second.lease == lease) holding = old->second;
-      const auto [other, is_first] = place_of_job.try_emplace(lease.job_id, place);
-      if (!is_first && jobs_.contains(lease.job_id)) {
-        Fail("no job is leased twice",
-             absl::StrCat(lease.job_id, " at ", other->second, " and ", place));
-      }
       present[place] = holding;
     }
   }
@@ -83,7 +77,7 @@ void TrackerModel::CheckLeases(absl::Time now, const TrackerView& view) {
   for (const auto& [place, holding] : holdings_) {
     const auto now_there = present.find(place);
     if (now_there != present.end() && now_there->second.lease == holding.lease) continue;
-    if (!WasNeverTheJobs(holding, place_of_job)) CheckVanished(now, holding);
+    if (!WasNeverTheJobs(holding, present)) CheckVanished(now, holding);
   }
   // In the order in which they were given out.
   std::vector<Holding*> appeared;
@@ -113,16 +107,78 @@ void TrackerModel::CheckLeases(absl::Time now, const TrackerView& view) {
     CheckAppeared(now, view, *holding);
     holdings_[PlaceOf(holding->worker, holding->slot)] = *holding;
   }
-  for (const auto& [place, holding] : present) holdings_[place] = holding;
+  for (auto& [place, holding] : present) {
+    // CheckCopy says so of the ones there were before.
+    holding.copied |= holdings_[place].copied;
+    holdings_[place] = holding;
+  }
+  CheckTwice(present);
+}
+
+// A second lease of a job is a copy for a silent worker, which CheckCopy saw given; and there is no
+// third one.
+void TrackerModel::CheckTwice(const std::map<std::string, Holding>& present) {
+  std::map<std::string, std::vector<const Holding*>> holdings;
+  for (const auto& [place, holding] : present) {
+    if (jobs_.contains(holding.lease.job_id)) holdings[holding.lease.job_id].push_back(&holding);
+  }
+  for (const auto& [id, of_job] : holdings) {
+    if (of_job.size() < 2) continue;
+    const std::string text =
+        absl::StrCat(id, " at ", of_job[0]->worker, " and ", of_job[1]->worker);
+    if (of_job.size() > 2) Fail("no job is leased three times", text);
+    if (of_job[0]->worker == of_job[1]->worker) Fail("a copy is with another worker", text);
+    if (!of_job[0]->is_copy && !of_job[1]->is_copy) Fail("no job is leased twice", text);
+  }
+}
+
+void TrackerModel::CheckCopy(absl::Time now, const TrackerView& view, const Holding& holding,
+                             const Job& job) {
+  const std::string text = absl::StrCat(TextOf(holding.lease), " at ", holding.worker);
+  for (auto& [place, other] : holdings_) {
+    if (other.lease.job_id != job.spec.id || place == PlaceOf(holding.worker, holding.slot)) {
+      continue;
+    }
+    if (now - workers_[other.worker].answered_at < options_.copy_silence) {
+      Fail("a copy is for a worker that is silent", text);
+    }
+    if (other.copied) Fail("each silence brings one copy", text);
+    other.copied = true;
+  }
+  if (IsAvoided(job, holding.worker)) Fail("what was lost is tried elsewhere", text);
+  const SlotInfo& slot = workers_[holding.worker].slots[holding.slot].last.info;
+  for (const auto& [id, other] : jobs_) {
+    if (!IsWaiting(other) || !Serves(slot, other.spec)) continue;
+    if (IsAvoided(other, holding.worker) && HasUntriedWorker(view, other)) continue;
+    Fail("a copy takes no other job's place", absl::StrCat(text, " before ", id));
+  }
+}
+
+// Somebody with an idle slot should have got a copy of it.
+bool TrackerModel::MayBeCopied(absl::Time now, const Holding& holding) const {
+  const auto job = jobs_.find(holding.lease.job_id);
+  const auto worker = workers_.find(holding.worker);
+  if (job == jobs_.end() || worker == workers_.end() || job->second.done || holding.copied ||
+      job->second.unsure || now - worker->second.answered_at <= options_.copy_silence) {
+    return false;
+  }
+  const auto count = std::count_if(holdings_.begin(), holdings_.end(), [&](const auto& other) {
+    return other.second.lease.job_id == holding.lease.job_id;
+  });
+  return count == 1 && now > job->second.paused_until && !AwaitsVerdict(job->second) &&
+         !IsHeldByWorker(job->first);
 }
 
 // Of an earlier tracker, and stopped when the job came: the worker cannot have had it, or another
 // one is at it.
 bool TrackerModel::WasNeverTheJobs(const Holding& holding,
-                                   const std::map<std::string, std::string>& place_of_job) const {
+                                   const std::map<std::string, Holding>& present) const {
   const auto job = jobs_.find(holding.lease.job_id);
   if (!holding.unclaimed || job == jobs_.end()) return false;
-  return !IsOf(holding.lease, job->second) || place_of_job.contains(holding.lease.job_id);
+  return !IsOf(holding.lease, job->second) ||
+         std::any_of(present.begin(), present.end(), [&](const auto& other) {
+           return other.second.lease.job_id == holding.lease.job_id;
+         });
 }
 
 void TrackerModel::CheckVanished(absl::Time now, const Holding& holding) {
@@ -170,7 +226,7 @@ void TrackerModel::CheckGivenUp(const TrackerView& view) {
   if (given_up == 0) return;
   std::vector<Job*> candidates;
   for (auto& [id, job] : jobs_) {
-    if (MayBeGivenUp(job)) candidates.push_back(&job);
+    if (MayBeGivenUp(job) && HoldingOf(id) == nullptr) candidates.push_back(&job);
   }
   if (given_up > static_cast<int64_t>(candidates.size())) {
     Fail("only what was lost often is given up", absl::StrCat(given_up, " at once"));
@@ -222,14 +278,15 @@ void TrackerModel::CheckAppeared(absl::Time now, const TrackerView& view, Holdin
   CheckGrant(now, view, holding, found->second);
 }
 
-void TrackerModel::CheckGrant(absl::Time now, const TrackerView& view, const Holding& holding,
-                              Job& job) {
+void TrackerModel::CheckGrant(absl::Time now, const TrackerView& view, Holding& holding, Job& job) {
   const std::string text = absl::StrCat(TextOf(holding.lease), " at ", holding.worker);
   Worker& worker = workers_[holding.worker];
   if (job.done) Fail("what has a result is not done again", text);
   job.unsure = false;
   if (now < job.paused_until) Fail("what was interrupted often gets a pause", text);
   if (AwaitsVerdict(job)) Fail("what was lost on so many workers awaits its verdict", text);
+  holding.is_copy = HoldingOf(job.spec.id) != nullptr;
+  if (holding.is_copy) CheckCopy(now, view, holding, job);
   if (IsAvoided(job, holding.worker) && HasUntriedWorker(view, job)) {
     Fail("what was lost is tried elsewhere", text);
   }
@@ -254,6 +311,7 @@ void TrackerModel::CheckGrant(absl::Time now, const TrackerView& view, const Hol
   if (IsHeldByWorker(job.spec.id) && !is_withheld) {
     Fail("what a worker has done is not done again", text);
   }
+  if (holding.is_copy) return;  // Of no queue.
   CheckOrder(text, worker, holding, job);
   if (strictly_fair_ && !IsRetry(job)) CheckFairness(job);
 }
@@ -502,6 +560,13 @@ void TrackerModel::CheckNobodyWaits(absl::Time now, const TrackerView& view) {
                           absl::FormatDuration(slot.paused_for), ", by the model until ",
                           absl::FormatDuration(mine.paused_until - now)));
         break;
+      }
+      for (const auto& [place, holding] : holdings_) {
+        if (holding.worker == status.worker_id || !MayBeCopied(now, holding)) continue;
+        const Job& job = jobs_.at(holding.lease.job_id);
+        if (!Serves(slot.info, job.spec) || IsAvoided(job, status.worker_id)) continue;
+        Fail("no silent worker's job waits beside an idle slot",
+             absl::StrCat(TextOf(holding.lease), " beside ", status.worker_id));
       }
     }
   }
