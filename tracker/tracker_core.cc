@@ -166,6 +166,8 @@ Collected TrackerCore::Collect(absl::Time now, const CollectRequest& request) {
   for (const int64_t number : request.unwanted) {
     const auto result = tuner.results.find(number);
     if (is_same_session && result != tuner.results.end()) {
+      // Its worker keeps it, for when the job is submitted again after all.
+      maybe_orphans_.insert(result->second->spec.id);
       book_.Erase(*result->second, /*acknowledged=*/false);
     }
   }

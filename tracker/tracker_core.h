@@ -104,6 +104,7 @@ class TrackerCore {
   void TakeResults(absl::Time now, WorkerState& worker, int slot_index, const SlotReport& report);
   void TakeResult(absl::Time now, WorkerState& worker, int slot_index, const HeldResult& result,
                   HeldState& held);
+  void TakeFaults(absl::Time now, WorkerState& worker, int slot_index, const SlotReport& report);
   void TakeExecution(absl::Time now, WorkerState& worker, int slot_index, const SlotReport& report);
   void TakeUnleased(absl::Time now, WorkerState& worker, int slot_index, const Lease& lease);
   void Adopt(absl::Time now, WorkerState& worker, int slot_index, TrackedJob& job,

@@ -100,6 +100,32 @@ TEST_F(LossesTest, JobLostOnThreeWorkersThatDoWellIsPoisonedWithEveryReason) {
   EXPECT_FALSE(Idle("w4").has_value()) << "never tried again";
 }
 
+// Nobody knows whether the result came after the fault.
+TEST_F(LossesTest, ResultInTheSameReportAsAFaultDoesNotShowThatItsWorkerDoesWell) {
+  Enroll({"w1", "w2"});
+  WorkerReport report = Report("w3");
+  report.slots.push_back(report.slots[0]);
+  Send(report);
+  core_->OrdersFor(now_, "w3", sequence_);
+  Submit({RunSpec("bad")});
+  for (const char* worker : {"w1", "w2"}) Fault(worker, "bad");
+  for (const char* worker : {"w1", "w2"}) Finish(worker);
+  JobSpec good = RunSpec("good");
+  good.labels = {{"worker", "w3"}};
+  Submit({good});
+  report.sequence = ++sequence_;
+  const std::vector<SlotOrders> orders = Send(report).orders.slots;
+  ASSERT_EQ(orders[0].lease->job_id, "bad");
+  ASSERT_EQ(orders[1].lease->job_id, "good");
+  report.slots[0].results = {{.lease = *orders[0].lease, .outcome = WorkerFault{.message = "w3"}}};
+  report.slots[1].results = {{.lease = *orders[1].lease, .outcome = "result"}};
+  report.sequence = ++sequence_;
+  Send(report);
+  EXPECT_EQ(counters().poisoned, 0);
+  Finish("w1");
+  EXPECT_EQ(counters().poisoned, 0);
+}
+
 TEST_F(LossesTest, JobOfWorkersThatShowNothingElseIsParked) {
   Enroll({"w1", "w2", "w3"});
   Submit({RunSpec("job")});

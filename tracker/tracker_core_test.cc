@@ -638,6 +638,19 @@ TEST_F(TrackerCoreTest, UnwantedResultIsForgottenAndItsJobMayComeAgain) {
   EXPECT_THAT(Collect(), ElementsAre(Payload("result")));
 }
 
+TEST_F(TrackerCoreTest, UnwantedResultIsFetchedAlsoBeforeItsWorkerSpeaksAgain) {
+  Submit({RunSpec("job")});
+  Done("w", *Idle("w"), "result");
+  const int64_t sequence = sequence_;
+  const Collected collected = core_->Collect(now_, {.tuner_id = "tuner"});
+  core_->Collect(now_, {.tuner_id = "tuner",
+                        .unwanted = {collected.results[0].number},
+                        .session = collected.session});
+  Submit({RunSpec("job")}, /*resubmission=*/true);
+  EXPECT_FALSE(Idle("other").has_value());
+  EXPECT_THAT(core_->OrdersFor(now_, "w", sequence)->slots[0].send, ElementsAre("job"));
+}
+
 TEST_F(TrackerCoreTest, ResultOfAJobThatIsSubmittedAgainIsNewAgain) {
   Submit({RunSpec("job")});
   Done("w", *Idle("w"), "result");

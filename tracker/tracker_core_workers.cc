@@ -12,6 +12,13 @@
 namespace burnish {
 namespace {
 
+// The job is to go elsewhere. A failure beside the payload is the tracker's own to say: that a job
+// is cancelled or poisoned.
+bool IsFault(const HeldResult& result) {
+  return result.outcome.has_value() && (std::holds_alternative<WorkerFault>(*result.outcome) ||
+                                        std::holds_alternative<Failure>(*result.outcome));
+}
+
 // A worker may discard results at its leisure; it is told in a hurry when it holds so many.
 constexpr int kHurriedDiscards = WorkerReport::kHeldResultsMax / 4;
 
@@ -53,6 +60,9 @@ absl::StatusOr<SyncReply> TrackerCore::Synchronize(absl::Time now, const WorkerR
   const int slot_count = static_cast<int>(report.slots.size());
   // Results first: a slot that finished one job may have begun another.
   for (int i = 0; i < slot_count; ++i) TakeResults(now, *worker, i, report.slots[i]);
+  // Then faults: of a report nobody knows what came first, so that no result beside a fault shows
+  // that its worker went on to do well.
+  for (int i = 0; i < slot_count; ++i) TakeFaults(now, *worker, i, report.slots[i]);
   for (int i = 0; i < slot_count; ++i) TakeExecution(now, *worker, i, report.slots[i]);
   // Last: a slot is idle only after its results and its execution are known. Before Dispatch, so
   // that this very answer carries the job.
@@ -169,10 +179,7 @@ void TrackerCore::TakeResults(absl::Time now, WorkerState& worker, int slot_inde
 void TrackerCore::TakeResult(absl::Time now, WorkerState& worker, int slot_index,
                              const HeldResult& result, HeldState& held) {
   SlotState& slot = worker.slots[slot_index];
-  // A failure beside the payload is the tracker's own to say: that a job is cancelled or poisoned.
-  const bool is_fault =
-      result.outcome.has_value() && (std::holds_alternative<WorkerFault>(*result.outcome) ||
-                                     std::holds_alternative<Failure>(*result.outcome));
+  const bool is_fault = IsFault(result);
   TrackedJob* job = book_.Find(result.lease.job_id);
   if (job == nullptr) {
     held.is_fault |= is_fault;
@@ -194,25 +201,8 @@ void TrackerCore::TakeResult(absl::Time now, WorkerState& worker, int slot_index
     maybe_orphans_.insert(result.lease.job_id);  // Its tuner may yet say that it is from before.
     return;
   }
-  // Counted with the report that brought it.
-  if (held.is_fault) return;
-  if (is_fault) {
-    held.is_fault = true;
-    // Only of the present lease: an older one was counted when it was lost.
-    if (slot.job != job || slot.lease() != result.lease) return;
-    const auto* fault = std::get_if<WorkerFault>(&*result.outcome);
-    const std::string text =
-        absl::StrCat("worker ", worker.id, ": ",
-                     fault != nullptr ? fault->message : "said what is the tracker's to say");
-    CountFault(now, slot);
-    const TrackedJob::Place place{.worker = &worker, .slot_index = slot_index};
-    if (fault != nullptr && fault->interrupted) {
-      Interrupt(now, place, text);
-    } else {
-      Lose(now, place, text);
-    }
-    return;
-  }
+  held.is_fault |= is_fault;
+  if (held.is_fault) return;  // TakeFaults.
   if (result.outcome.has_value()) {
     ++slot.done_count;
     slot.fault_streak = 0;
@@ -229,6 +219,27 @@ void TrackerCore::TakeResult(absl::Time now, WorkerState& worker, int slot_index
     Fetch(now, worker, slot_index, *job);
   } else if (!held.is_withheld) {
     maybe_orphans_.insert(job->spec.id);  // For when the one that is at it fails (Requeue).
+  }
+}
+
+void TrackerCore::TakeFaults(absl::Time now, WorkerState& worker, int slot_index,
+                             const SlotReport& report) {
+  SlotState& slot = worker.slots[slot_index];
+  for (const HeldResult& result : report.results) {
+    // Only of the present lease: an older one was counted when it was lost, or by an earlier
+    // report.
+    if (!IsFault(result) || slot.job == nullptr || slot.lease() != result.lease) continue;
+    const auto* fault = std::get_if<WorkerFault>(&*result.outcome);
+    const std::string text =
+        absl::StrCat("worker ", worker.id, ": ",
+                     fault != nullptr ? fault->message : "said what is the tracker's to say");
+    CountFault(now, slot);
+    const TrackedJob::Place place{.worker = &worker, .slot_index = slot_index};
+    if (fault != nullptr && fault->interrupted) {
+      Interrupt(now, place, text);
+    } else {
+      Lose(now, place, text);
+    }
   }
 }
 

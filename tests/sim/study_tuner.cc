@@ -19,6 +19,7 @@
 #include "tuner/study/study_session.h"
 #include "tuner/study/study_storage.h"
 #include "tuner/study/synthetic_study.h"
+#include "tuner/study/trial_id.h"
 
 namespace burnish::sim {
 namespace {
@@ -268,7 +269,11 @@ absl::StatusOr<std::pair<int64_t, bool>> StudyTuner::CountOpen() {
                                  .contract = task.contract,
                                  .trace = *trace,
                                  .codegen_epoch = options.codegen_epoch};
-    all_kill &= IsKiller(world_.seed, candidate.Id());
+    // Candidate 0 has no fate: it is what the others are compared with.
+    const absl::StatusOr<int64_t> number =
+        ParseTrialNumber(world_.id, job.task_index, job.trial_id);
+    const bool is_reference = number.ok() && *number == kReferenceNumber;
+    all_kill &= !is_reference && IsKiller(world_.seed, candidate.Id());
   }
   return std::pair(count, all_kill);
 }
