@@ -39,6 +39,9 @@ const std::array<BugInfo, kBugCount>& AllBugs() {
       {Bug::kJobsDroppedWhenFull, "jobs_dropped_when_full"},
       {Bug::kNewSessionIgnored, "new_session_ignored"},
       {Bug::kOutcomeForgotten, "outcome_forgotten"},
+      {Bug::kCopiesAtOnce, "copies_at_once"},
+      {Bug::kNeverCopied, "never_copied"},
+      {Bug::kCopiesWithoutEnd, "copies_without_end"},
   }};
   return kBugs;
 }
@@ -61,6 +64,8 @@ TrackerOptions SuspectTracker::Spoil(TrackerOptions options, Bug bug) {
   if (bug == Bug::kAcknowledgedForgotten) options.acknowledged_memory = 0;
   if (bug == Bug::kGraceIgnored) options.recovery_period = absl::ZeroDuration();
   if (bug == Bug::kEpochsRepeat) options.first_epoch = 1;
+  if (bug == Bug::kCopiesAtOnce) options.copy_silence = absl::ZeroDuration();
+  if (bug == Bug::kNeverCopied) options.copy_silence = absl::InfiniteDuration();
   if (bug == Bug::kPoisonAtFirstLoss) options.losses_max = 1;
   if (bug == Bug::kNoPauseAfterFaults) {
     options.fault_pause_min = options.fault_pause_max = absl::ZeroDuration();
@@ -74,6 +79,7 @@ absl::StatusOr<int64_t> SuspectTracker::Submit(absl::Time now, const std::string
     if (first_study_.empty()) first_study_ = job.study;
     if (bug_ == Bug::kOneStudyGetsAll && job.study == first_study_) job.priority += 100;
     if (bug_ == Bug::kPrioritiesIgnored) job.priority = 0;
+    if (bug_ == Bug::kCopiesWithoutEnd) specs_[job.id] = job;
     if (bug_ == Bug::kTimeLimitIgnored) job.timeout = absl::ZeroDuration();
   }
   return core_.Submit(now, tuner_id, std::move(jobs), resubmission);
@@ -226,7 +232,45 @@ absl::StatusOr<SyncReply> SuspectTracker::Synchronize(absl::Time now, WorkerRepo
   }
   absl::StatusOr<SyncReply> reply = core_.Synchronize(now, report);
   if (reply.ok() && HasAliases()) Remember(aliases_[report.worker_id], reply->orders);
+  if (reply.ok() && bug_ == Bug::kCopiesWithoutEnd) CopyOnceMore(now, report, *reply);
   return reply;
+}
+
+void SuspectTracker::CopyOnceMore(absl::Time now, const WorkerReport& report, SyncReply& reply) {
+  std::map<std::string, std::vector<Lease>> leases;  // By job.
+  for (const WorkerStatus& worker : core_.ListWorkers(now)) {
+    for (const SlotStatus& slot : worker.slots) {
+      if (slot.executing.has_value()) leases[slot.executing->job_id].push_back(*slot.executing);
+    }
+  }
+  for (size_t i = 0; i < reply.orders.slots.size(); ++i) {
+    SlotOrders& orders = reply.orders.slots[i];
+    third_leases_.erase({report.worker_id, i});
+    if (orders.lease.has_value() || report.slots[i].executing.has_value()) continue;
+    for (const auto& [id, of_job] : leases) {
+      const auto spec = specs_.find(id);
+      if (of_job.size() < 2 || spec == specs_.end()) continue;
+      if (spec->second.kind != report.slots[i].info.kind) continue;
+      orders.job = spec->second;
+      // As the core would number it.
+      orders.lease = Lease{.job_id = id, .epoch = of_job.back().epoch + 500'000};
+      third_leases_[{report.worker_id, i}] = *orders.lease;
+      reply.urgent = true;
+      break;
+    }
+  }
+}
+
+std::vector<WorkerStatus> SuspectTracker::ListWorkers(absl::Time now) const {
+  std::vector<WorkerStatus> workers = core_.ListWorkers(now);
+  for (WorkerStatus& worker : workers) {
+    for (size_t i = 0; i < worker.slots.size(); ++i) {
+      const auto third = third_leases_.find({worker.worker_id, i});
+      if (third == third_leases_.end() || worker.slots[i].executing.has_value()) continue;
+      worker.slots[i].executing = third->second;
+    }
+  }
+  return workers;
 }
 
 std::optional<WorkerOrders> SuspectTracker::OrdersFor(absl::Time now, const std::string& id,

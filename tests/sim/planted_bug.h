@@ -11,6 +11,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -56,8 +57,11 @@ enum class Bug {
   kJobsDroppedWhenFull,  // The client does not submit again what was refused.
   kNewSessionIgnored,    // The client does not submit again what a new tracker lacks.
   kOutcomeForgotten,     // A slot that begins a job forgets the result of the one before.
+  kCopiesAtOnce,         // A job is leased twice though its worker speaks.
+  kNeverCopied,          // A silent worker's job waits for its lease's end.
+  kCopiesWithoutEnd,     // A job with two leases gets a third one.
 };
-inline constexpr int kBugCount = 30;
+inline constexpr int kBugCount = 33;
 
 struct BugInfo {
   Bug bug;
@@ -83,7 +87,7 @@ class SuspectTracker {
   std::vector<std::string> TakeReadyWorkers();
   std::vector<std::string> TakeReadyTuners() { return core_.TakeReadyTuners(); }
   void Drain(absl::Time now, const std::string& worker_id, bool undo);
-  std::vector<WorkerStatus> ListWorkers(absl::Time now) const { return core_.ListWorkers(now); }
+  std::vector<WorkerStatus> ListWorkers(absl::Time now) const;
   TrackerStatus GetStatus(absl::Time now) const { return core_.GetStatus(now); }
 
  private:
@@ -108,11 +112,15 @@ class SuspectTracker {
   // As the core is to hear it.
   void Disguise(absl::Time now, WorkerReport& report);
   void Remember(Alias& alias, WorkerOrders& orders);
+  // Has an idle worker execute what two others have a lease of.
+  void CopyOnceMore(absl::Time now, const WorkerReport& report, SyncReply& reply);
 
   const Bug bug_;
   TrackerCore core_;
   std::map<std::string, Alias> aliases_;
   std::string first_study_;
+  std::map<std::string, JobSpec> specs_;                          // Of kCopiesWithoutEnd.
+  std::map<std::pair<std::string, size_t>, Lease> third_leases_;  // By worker and slot.
   int acknowledged_count_ = 0;
   int nudge_count_ = 0;
   int tick_count_ = 0;
