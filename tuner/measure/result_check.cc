@@ -213,8 +213,25 @@ absl::Status CheckFailure(const Failure& failure) {
     return Refused("a failure's message of", absl::StrCat(failure.message.size(), " bytes"),
                    absl::StrCat("at most ", Failure::kMessageBytesMax));
   }
-  // Tracker and tuner count losses; a worker meets a candidate once and cannot condemn it.
-  if (failure.kind != FailureKind::kPoisoned) return absl::OkStatus();
+  // No default: a new kind needs an answer here.
+  switch (failure.kind) {
+    case FailureKind::kBuildError:
+    case FailureKind::kBuildTimeout:
+    case FailureKind::kRunError:
+    case FailureKind::kRunTimeout:
+    case FailureKind::kCrashed:
+    case FailureKind::kWrongResult:
+    case FailureKind::kOutOfMemory:
+    case FailureKind::kDeviceError:
+      return absl::OkStatus();
+    // Tracker and tuner count losses and cancel; a worker meets a candidate once. By these words it
+    // could condemn a candidate, stop a study, or have a trial done again for nothing.
+    case FailureKind::kWorkerLost:
+    case FailureKind::kCancelled:
+    case FailureKind::kPoisoned:
+    case FailureKind::kParked:
+      break;
+  }
   return Refused("failure", FailureKindName(failure.kind), "what one worker can see");
 }
 

@@ -118,8 +118,6 @@ TEST(ResultCheckTest, EveryFieldOfARunIsChecked) {
       {"numerics.error", [](Measurement& m) { m.numerics.error = std::nan(""); }},
       {"network_factor", [](Measurement& m) { m.network_factor = 0.5; }},
       {"network_factor", [](Measurement& m) { m.network_factor = std::nan(""); }},
-      {"poisoned",
-       [](Measurement& m) { m.outcome = Failure{FailureKind::kPoisoned, "says who?"}; }},
       {"message",
        [](Measurement& m) {
          m.outcome = Failure{FailureKind::kCrashed, std::string(700'000, 'x')};
@@ -130,6 +128,30 @@ TEST(ResultCheckTest, EveryFieldOfARunIsChecked) {
     lie.tell(measurement);
     EXPECT_THAT(CheckRunResult(measurement, Claim()),
                 StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(lie.named)));
+  }
+}
+
+// What becomes of jobs and candidates is the tracker's and the study's to say.
+TEST(ResultCheckTest, AWorkerSaysOnlyWhatItCanSee) {
+  const std::vector<FailureKind> not_a_workers = {FailureKind::kWorkerLost, FailureKind::kCancelled,
+                                                  FailureKind::kPoisoned, FailureKind::kParked};
+  for (int number = 1; number <= kFailureKindCount; ++number) {
+    const auto kind = static_cast<FailureKind>(number);
+    const bool is_a_workers =
+        std::find(not_a_workers.begin(), not_a_workers.end(), kind) == not_a_workers.end();
+    const Failure failure{kind, "says who?"};
+    Measurement measurement = Honest();
+    measurement.outcome = failure;
+    for (const absl::Status& status :
+         {CheckRunResult(measurement, Claim()),
+          CheckBuildResult({.candidate_id = kId, .outcome = failure}, kId, 4)}) {
+      if (is_a_workers) {
+        EXPECT_THAT(status, IsOk()) << FailureKindName(kind);
+      } else {
+        EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument,
+                                     HasSubstr(std::string(FailureKindName(kind)))));
+      }
+    }
   }
 }
 
