@@ -1,0 +1,120 @@
+#include "base/secret.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <filesystem>
+#include <system_error>
+
+#include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "base/entropy.h"
+#include "base/file.h"
+#include "base/sha256.h"
+#include "base/status_macros.h"
+#include "base/unique_fd.h"
+
+namespace burnish {
+namespace {
+
+constexpr int kNewSecretBytes = 32;  // As many as its fingerprint has.
+constexpr int64_t kFileBytesMax = 4096;
+
+std::string Sha256Raw(absl::string_view bytes) {
+  const Sha256Digest digest = Sha256Of(bytes.data(), bytes.size());
+  return std::string(digest.begin(), digest.end());
+}
+
+// Beside its place first and then linked there: nobody reads half of it, and whoever comes second
+// takes what the first has written.
+absl::Status MakeFile(const std::string& path) {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  std::error_code error;
+  if (!folder.empty() && !std::filesystem::exists(folder, error)) {
+    std::filesystem::create_directories(folder, error);
+    // It holds secrets, and is this user's alone. One that was there is left as it is.
+    std::filesystem::permissions(folder, std::filesystem::perms::owner_all, error);
+  }
+  const std::string temporary =
+      absl::StrCat(path, ".tmp-", absl::BytesToHexString(EntropyBytes(8)));
+  const UniqueFd file(open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!file.valid()) return absl::ErrnoToStatus(errno, absl::StrCat("cannot write ", path));
+  const std::string text = absl::StrCat(absl::BytesToHexString(NewSecret()), "\n");
+  // Short of one page: written whole or not at all.
+  const bool is_whole =
+      write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
+      fsync(file.get()) == 0;
+  const int write_error = errno;
+  const bool is_linked = is_whole && link(temporary.c_str(), path.c_str()) == 0;
+  const int link_error = errno;
+  unlink(temporary.c_str());
+  if (!is_whole) return absl::ErrnoToStatus(write_error, absl::StrCat("cannot write ", path));
+  if (is_linked || link_error == EEXIST) return absl::OkStatus();
+  return absl::ErrnoToStatus(link_error, absl::StrCat("cannot write ", path));
+}
+
+}  // namespace
+
+std::string NewSecret() { return EntropyBytes(kNewSecretBytes); }
+
+std::string SecretFor(absl::string_view secret, absl::string_view name) {
+  // Hashes of one length each: SHA-256 of a secret and a longer name could be had from that of the
+  // secret and the beginning of the name.
+  return Sha256Raw(absl::StrCat(Sha256Raw(secret), Sha256Raw(name)));
+}
+
+std::string FingerprintOf(absl::string_view secret) { return Sha256Raw(secret); }
+
+bool IsFingerprintOf(absl::string_view fingerprint, absl::string_view secret) {
+  const std::string own = FingerprintOf(secret);
+  if (fingerprint.size() != own.size()) return false;
+  // Each byte, whatever those before it say.
+  volatile uint8_t difference = 0;
+  for (size_t i = 0; i < own.size(); ++i) {
+    difference = difference | static_cast<uint8_t>(own[i] ^ fingerprint[i]);
+  }
+  return difference == 0;
+}
+
+absl::StatusOr<std::string> ParseSecret(absl::string_view text) {
+  text = absl::StripAsciiWhitespace(text);
+  bool is_hex = text.size() % 2 == 0;
+  for (const char digit : text) is_hex = is_hex && absl::ascii_isxdigit(digit);
+  if (!is_hex || text.size() < 2 * kSecretBytesMin || text.size() > 2 * kSecretBytesMax) {
+    // Never the text itself: it may be somebody's secret all the same.
+    return absl::InvalidArgumentError(
+        absl::StrCat("got no secret, want ", 2 * kSecretBytesMin, " to ", 2 * kSecretBytesMax,
+                     " hexadecimal digits, as by openssl rand -hex 32"));
+  }
+  return absl::HexStringToBytes(text);
+}
+
+absl::StatusOr<std::string> ReadOrMakeSecret(const std::string& path) {
+  struct stat info = {};
+  if (stat(path.c_str(), &info) != 0) {
+    if (errno != ENOENT) return absl::ErrnoToStatus(errno, absl::StrCat("cannot read ", path));
+    RETURN_IF_ERROR(MakeFile(path));
+    if (stat(path.c_str(), &info) != 0) {
+      return absl::ErrnoToStatus(errno, absl::StrCat("cannot read ", path));
+    }
+  }
+  if ((info.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
+    return absl::PermissionDeniedError(
+        absl::StrCat("others may read the secret in ", path, ": chmod 600 ", path,
+                     " if nobody has, else remove it and a new one is made"));
+  }
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kFileBytesMax));
+  absl::StatusOr<std::string> secret = ParseSecret(text);
+  if (!secret.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": ", secret.status().message(),
+                                                   "; remove the file and a new one is made"));
+  }
+  return secret;
+}
+
+}  // namespace burnish
