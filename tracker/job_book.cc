@@ -86,16 +86,12 @@ TrackedJob& JobBook::Add(Tuner& tuner, JobSpec spec) {
   return job;
 }
 
-void JobBook::Renew(TrackedJob& job, Tuner& tuner) {
-  Tuner& old = tuners_.at(job.tuner_id);
-  old.jobs.erase(job.queued.order);
-  old.results.erase(job.number);
-  job.tuner_id = tuner.id;
-  tuner.jobs.emplace(job.queued.order, &job);
-  if (job.state == TrackedJob::State::kDone) {
-    job.number = ++last_number_;
-    tuner.results.emplace(job.number, &job);
-  }
+void JobBook::Renew(TrackedJob& job) {
+  if (job.state != TrackedJob::State::kDone) return;
+  Tuner& tuner = tuners_.at(job.tuner_id);
+  tuner.results.erase(job.number);
+  job.number = ++last_number_;
+  tuner.results.emplace(job.number, &job);
 }
 
 void JobBook::Finish(TrackedJob& job, JobOutcome outcome, const std::string& worker_id) {
@@ -113,7 +109,13 @@ void JobBook::Finish(TrackedJob& job, JobOutcome outcome, const std::string& wor
 
 void JobBook::Erase(TrackedJob& job, bool acknowledged) {
   const std::string id = job.spec.id;
-  if (acknowledged) RememberAcknowledged(id);
+  if (acknowledged) {
+    RememberAcknowledged(job.tuner_id, id);
+    // Whoever said so before had no such job.
+    if (const auto entry = acknowledged_.find(id); entry != acknowledged_.end()) {
+      entry->second = job.tuner_id;
+    }
+  }
   byte_count_ -= static_cast<int64_t>(job.spec.payload.size());
   if (job.state == TrackedJob::State::kDone) {
     byte_count_ -= BytesOf(job.outcome);
@@ -131,8 +133,13 @@ void JobBook::EraseTuner(const std::string& tuner_id) {
   tuners_.erase(tuner);
 }
 
-void JobBook::RememberAcknowledged(const std::string& job_id) {
-  if (!acknowledged_.insert(job_id).second) return;
+bool JobBook::IsAcknowledgedBy(const std::string& tuner_id, const std::string& job_id) const {
+  const auto entry = acknowledged_.find(job_id);
+  return entry != acknowledged_.end() && entry->second == tuner_id;
+}
+
+void JobBook::RememberAcknowledged(const std::string& tuner_id, const std::string& job_id) {
+  if (!acknowledged_.try_emplace(job_id, tuner_id).second) return;
   acknowledged_order_.push_back(job_id);
   // Bounded, oldest first. An id that is forgotten too early costs one execution of a job whose
   // copy was long under way.

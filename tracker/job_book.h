@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/node_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -116,9 +116,9 @@ class JobBook {
   int64_t Excess(const std::vector<JobSpec>& jobs);
   // `spec.id` is not known. The state is kQueued; the caller puts it somewhere.
   TrackedJob& Add(Tuner& tuner, JobSpec spec);
-  // A known job was submitted again. If it is done its result gets a new number, so that it is new
-  // to the tuner again; a tuner that was restarted under another id takes it along.
-  void Renew(TrackedJob& job, Tuner& tuner);
+  // Its tuner submitted it again. If it is done its result gets a new number, so that it is new to
+  // the tuner again.
+  void Renew(TrackedJob& job);
   // The job is done: from now on a result of its tuner.
   void Finish(TrackedJob& job, JobOutcome outcome, const std::string& worker_id);
   // Forgets the job. `acknowledged`: remembers that its result is needless.
@@ -126,8 +126,10 @@ class JobBook {
   // Forgets a tuner that has no jobs.
   void EraseTuner(const std::string& tuner_id);
 
-  void RememberAcknowledged(const std::string& job_id);
+  void RememberAcknowledged(const std::string& tuner_id, const std::string& job_id);
   bool IsAcknowledged(const std::string& job_id) const { return acknowledged_.contains(job_id); }
+  // A tuner's word about a job that is not known here counts for its own jobs only.
+  bool IsAcknowledgedBy(const std::string& tuner_id, const std::string& job_id) const;
 
   std::map<std::string, Tuner>& tuners() { return tuners_; }
   const std::map<std::string, Tuner>& tuners() const { return tuners_; }
@@ -138,8 +140,8 @@ class JobBook {
   Limits limits_;
   absl::node_hash_map<std::string, TrackedJob> jobs_;
   std::map<std::string, Tuner> tuners_;
-  absl::flat_hash_set<std::string> acknowledged_;
-  std::deque<std::string> acknowledged_order_;  // Oldest first.
+  absl::flat_hash_map<std::string, std::string> acknowledged_;  // By job id, whose word it is.
+  std::deque<std::string> acknowledged_order_;                  // Oldest first.
   int64_t byte_count_ = 0;
   int64_t done_count_ = 0;
   uint64_t last_order_ = 0;

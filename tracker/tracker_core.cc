@@ -53,6 +53,13 @@ absl::StatusOr<int64_t> TrackerCore::Submit(absl::Time now, const std::string& t
   if (!is_known && book_.tuners().size() >= static_cast<size_t>(options_.tuners_max)) {
     return FullError(1);
   }
+  for (const JobSpec& spec : jobs) {
+    const TrackedJob* known = book_.Find(spec.id);
+    if (known == nullptr || known->tuner_id == tuner_id) continue;
+    // Whoever may submit it again has its result.
+    return absl::PermissionDeniedError(absl::StrFormat(
+        "job %s is another tuner's; give each tuner's jobs ids of their own", spec.id));
+  }
   if (const int64_t excess = book_.Excess(jobs); excess > 0) return FullError(excess);
   Tuner& tuner = book_.Meet(now, tuner_id, is_known ? 0 : NewEpoch());
   for (JobSpec& spec : jobs) {
@@ -60,11 +67,12 @@ absl::StatusOr<int64_t> TrackerCore::Submit(absl::Time now, const std::string& t
     // What is known keeps its place, its worker and its losses.
     if (TrackedJob* known = book_.Find(spec.id)) {
       ++counters_.resubmitted;
-      book_.Renew(*known, tuner);
+      book_.Renew(*known);
       if (resubmission) NoteFromBefore(now, *known);
       // Its result has a new number (Renew), so a hanging Collect may have something to say.
       if (known->state == State::kDone) NudgeTuner(tuner);
-    } else if (!book_.IsAcknowledged(spec.id)) {  // Else a message that was long under way.
+      // Else a message that was long under way.
+    } else if (!book_.IsAcknowledgedBy(tuner_id, spec.id)) {
       ++counters_.submitted;
       TrackedJob& job = book_.Add(tuner, std::move(spec));
       job.from_before = resubmission;
@@ -157,7 +165,7 @@ Collected TrackerCore::Collect(absl::Time now, const CollectRequest& request) {
   const bool is_known = book_.FindTuner(request.tuner_id) != nullptr;
   Tuner& tuner = book_.Meet(now, request.tuner_id, is_known ? 0 : NewEpoch());
   // First, as it makes room, and so that no result goes out again that this very call says is safe.
-  for (const std::string& job_id : request.acknowledged) Acknowledge(job_id);
+  for (const std::string& job_id : request.acknowledged) Acknowledge(tuner, job_id);
   // Numbers of another session say nothing here.
   const bool is_same_session = request.session == tuner.session;
   // Numbers begin anew with a tracker, sessions tell two of them apart. From another session all is
@@ -196,12 +204,13 @@ Collected TrackerCore::Collect(absl::Time now, const CollectRequest& request) {
   return collected;
 }
 
-void TrackerCore::Acknowledge(const std::string& job_id) {
+void TrackerCore::Acknowledge(const Tuner& tuner, const std::string& job_id) {
   TrackedJob* job = book_.Find(job_id);
   if (job == nullptr) {
-    book_.RememberAcknowledged(job_id);  // From before this tracker was started.
+    book_.RememberAcknowledged(tuner.id, job_id);  // From before this tracker was started.
     return;
   }
+  if (job->tuner_id != tuner.id) return;  // Not its to give away.
   ++counters_.acknowledged;
   // Open: the tuner has the result from an earlier tracker, so nobody needs it any more.
   if (job->state != State::kDone) Detach(*job);

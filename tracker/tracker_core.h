@@ -37,6 +37,7 @@ class TrackerCore {
   // Takes all of the jobs or none; an id that is known already is left as it is. Returns the
   // tuner's session. `resubmission`: they may have been submitted to a tracker before this one.
   // RESOURCE_EXHAUSTED: full; GetRetryAfter of the status says when to try again.
+  // PERMISSION_DENIED: an id is of another tuner's job.
   absl::StatusOr<int64_t> Submit(absl::Time now, const std::string& tuner_id,
                                  std::vector<JobSpec> jobs, bool resubmission);
   // Acknowledges, and returns the results that the tuner has not seen. `urgent` false: there is
@@ -46,6 +47,10 @@ class TrackerCore {
   // tuner's in this study; empty: none.
   int64_t Cancel(absl::Time now, const std::string& tuner_id, const std::vector<std::string>& ids,
                  const std::string& study);
+
+  // False: its next call meets it anew.
+  bool KnowsTuner(const std::string& tuner_id) const { return book_.tuners().contains(tuner_id); }
+  size_t tuner_count() const { return book_.tuners().size(); }
 
   // ---- Workers ----
 
@@ -81,7 +86,7 @@ class TrackerCore {
   using State = TrackedJob::State;
 
   // Tuner side.
-  void Acknowledge(const std::string& job_id);
+  void Acknowledge(const Tuner& tuner, const std::string& job_id);
   void DropTuner(Tuner& tuner);
   void PlaceNew(absl::Time now, TrackedJob& job, bool resubmission);
   bool TakeOverFromWorker(absl::Time now, TrackedJob& job);

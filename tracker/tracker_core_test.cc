@@ -677,15 +677,6 @@ TEST_F(TrackerCoreTest, StudyWithFewJobsDoesNotWaitForTheOneWithMany) {
   EXPECT_THAT(first_three, Contains("few"));
 }
 
-TEST_F(TrackerCoreTest, RestartedTunerWithAnotherIdTakesItsJobsAlong) {
-  Submit({RunSpec("done"), RunSpec("open")});
-  Done("w", *Idle("w"), "result");
-  ASSERT_THAT(core_->Submit(now_, "successor", {RunSpec("done"), RunSpec("open")}, true), IsOk());
-  EXPECT_THAT(Collect(), IsEmpty());
-  EXPECT_THAT(core_->Collect(now_, {.tuner_id = "successor"}).results,
-              ElementsAre(Payload("result")));
-}
-
 // ---- A tracker that was restarted ----
 
 TEST_F(TrackerCoreTest, ResubmittedJobStaysWithTheWorkerThatExecutesIt) {
