@@ -12,7 +12,9 @@
 #include <utility>
 
 #include "absl/strings/numbers.h"
+#include "base/check.h"
 #include "base/clock.h"
+#include "base/secret.h"
 #include "base/status_macros.h"
 #include "proto/artifact_client.h"
 #include "proto/backoff.h"
@@ -80,12 +82,14 @@ class TrackerClient::Impl {
  public:
   explicit Impl(const TrackerClientOptions& options)
       : options_(options),
+        secret_(options.tuner_secret.empty() ? NewSecret() : options.tuner_secret),
         channel_(OpenChannel(options.tracker)),
         stub_(v1::Tracker::NewStub(channel_)),
         artifacts_(channel_),
         core_(options.tuner_id),
         submit_backoff_(kBackoffMin, kBackoffMax, options.seed),
         collect_backoff_(kBackoffMin, kBackoffMax, options.seed + 1) {
+    CHECK(secret_.size() >= kSecretBytesMin && secret_.size() <= kSecretBytesMax);
     loop_ = std::thread([this] { Run(); });
   }
   ~Impl();
@@ -113,6 +117,7 @@ class TrackerClient::Impl {
   void NoteSuccess();
 
   const TrackerClientOptions options_;
+  const std::string secret_;
   const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<v1::Tracker::Stub> stub_;
   ArtifactClient artifacts_;
@@ -153,6 +158,7 @@ TrackerClient::Impl::~Impl() {
 
 absl::Time TrackerClient::Impl::NextDeed() const {
   absl::Time next = absl::InfiniteFuture();
+  if (!state_.refused.ok()) return next;
   if (submit_call_ == nullptr && core_.has_batch()) next = std::min(next, submit_at_);
   if (collect_call_ == nullptr) {
     next = std::min(next, collect_at_);
@@ -182,6 +188,7 @@ void TrackerClient::Impl::BeginCollect() {
   call->request = core_.MakeCollect();
   call->message = ToProto(call->request);
   call->message.set_wait_ns(absl::ToInt64Nanoseconds(kHang));
+  call->message.set_tuner_secret(secret_);
   call->context.set_deadline(std::chrono::system_clock::now() + kCallTimeout);
   acknowledge_at_ = absl::InfiniteFuture();
   collect_call_ = call;  // The tracker ends the one before, if there is one.
@@ -224,6 +231,7 @@ void TrackerClient::Impl::BeginSubmit() {
   submit_call_ = std::make_unique<SubmitCall>();
   SubmitCall* const call = submit_call_.get();
   call->message = ToProto(options_.tuner_id, batch->jobs, batch->resubmission);
+  call->message.set_tuner_secret(secret_);
   call->context.set_deadline(std::chrono::system_clock::now() + kCallTimeout);
   stub_->async()->SubmitJobs(&call->context, &call->message, &call->response,
                              [this](grpc::Status status) { SubmitEnded(status); });
@@ -252,6 +260,12 @@ void TrackerClient::Impl::SubmitEnded(const grpc::Status& grpc_status) {
 
 void TrackerClient::Impl::NoteFailure(const absl::Status& status) {
   state_.last_error = status;
+  // To be asked again and again is of no use to a tracker that has said no. Whoever uses this
+  // client ends by name (state), and may come again as a new one.
+  if (absl::IsPermissionDenied(status)) {
+    state_.refused = status;
+    return;
+  }
   if (state_.unreachable_since == absl::InfiniteFuture()) state_.unreachable_since = Now();
 }
 
@@ -316,6 +330,7 @@ absl::Status TrackerClient::Impl::Cancel(const std::vector<std::string>& job_ids
   request.set_tuner_id(options_.tuner_id);
   request.mutable_job_ids()->Add(job_ids.begin(), job_ids.end());
   request.set_study(study);
+  request.set_tuner_secret(secret_);
   v1::CancelJobsResponse response;
   grpc::ClientContext context;
   context.set_deadline(deadline);

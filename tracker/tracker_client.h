@@ -25,7 +25,10 @@ namespace burnish {
 struct TrackerClientOptions {
   std::string tracker = "";   // Address: "unix:PATH" or "HOST:PORT".
   std::string tuner_id = "";  // Stays the same over restarts; 1 to 128 bytes.
-  uint64_t seed = 0;          // Of the jitter between attempts.
+  // 16 to 64 bytes by which the tracker knows the tuner again, the same over restarts. Empty: one
+  // is drawn, and another process is taken for a stranger while the tracker knows this one.
+  std::string tuner_secret = "";
+  uint64_t seed = 0;  // Of the jitter between attempts.
 };
 
 // Thread-safe.

@@ -23,6 +23,7 @@
 #include "tracker/retry_after.h"
 #include "tracker/tracker_core.h"
 #include "tracker/tracker_messages.h"
+#include "tracker/tuner_identity.h"
 
 namespace burnish {
 namespace {
@@ -132,6 +133,13 @@ class TrackerService::Impl : public v1::Tracker::CallbackService {
   }
 
   // With the lock held.
+  absl::Status Identify(const std::string& tuner_id, const std::string& secret) const {
+    return identities_.Check(tuner_id, secret, core_.KnowsTuner(tuner_id));
+  }
+  // After what was done for a caller that Identify let in: that may have made it known.
+  void Remember(const std::string& tuner_id, const std::string& secret) {
+    if (core_.KnowsTuner(tuner_id)) identities_.Bind(tuner_id, secret);
+  }
   void AnswerReady(Answers& answers);
   void AnswerSync(const std::string& worker_id, Answers& answers);
   void AnswerCollect(const std::string& tuner_id, Answers& answers);
@@ -145,9 +153,10 @@ class TrackerService::Impl : public v1::Tracker::CallbackService {
   std::thread timer_;
 
   // std::mutex and not Abseil's, which ThreadSanitizer cannot see into (Debian's library).
-  std::mutex mutex_;  // For the five below.
+  std::mutex mutex_;  // For the six below.
   std::condition_variable stopped_;
   TrackerCore core_;
+  TunerIdentities identities_;
   std::map<std::string, HangingSync> syncs_;        // By worker id.
   std::map<std::string, HangingCollect> collects_;  // By tuner id.
   bool stopping_ = false;
@@ -244,6 +253,11 @@ grpc::ServerUnaryReactor* TrackerService::Impl::CollectResults(
     answers.Add(call, grpc::Status(grpc::StatusCode::UNAVAILABLE, "the tracker stops"));
     return call;
   }
+  // First: who only claims the id ends no call of the one that has it.
+  if (const absl::Status own = Identify(parsed->tuner_id, request->tuner_secret()); !own.ok()) {
+    answers.Add(call, ToGrpc(own));
+    return call;
+  }
   if (const auto old = collects_.find(parsed->tuner_id); old != collects_.end()) {
     answers.Add(old->second.call,
                 grpc::Status(grpc::StatusCode::ABORTED, "a newer call of this tuner came"));
@@ -251,6 +265,7 @@ grpc::ServerUnaryReactor* TrackerService::Impl::CollectResults(
   }
   const absl::Time now = Now();
   const Collected collected = core_.Collect(now, *parsed);
+  Remember(parsed->tuner_id, request->tuner_secret());
   // Else it hangs until there is something: the tuner would ask again at once.
   if (collected.urgent || wait == absl::ZeroDuration()) {
     *response = ToProto(collected);
@@ -327,6 +342,9 @@ void TrackerService::Impl::RunTimer() {
     if (stopped_.wait_for(lock, kTimerPrecision, [this] { return stopping_; })) return;
     const absl::Time now = Now();
     if (core_.NextTick() <= now) core_.Tick(now);
+    if (identities_.size() > core_.tuner_count()) {
+      identities_.Prune([this](const std::string& id) { return core_.KnowsTuner(id); });
+    }
     AnswerReady(answers);
     AnswerOverdue(now, answers);
   }
@@ -356,7 +374,13 @@ grpc::ServerUnaryReactor* TrackerService::Impl::SubmitJobs(grpc::CallbackServerC
   absl::StatusOr<int64_t> session;
   {
     const std::lock_guard lock(mutex_);
-    session = core_.Submit(Now(), request->tuner_id(), *std::move(jobs), request->resubmission());
+    if (const absl::Status own = Identify(request->tuner_id(), request->tuner_secret());
+        !own.ok()) {
+      session = own;
+    } else {
+      session = core_.Submit(Now(), request->tuner_id(), *std::move(jobs), request->resubmission());
+      Remember(request->tuner_id(), request->tuner_secret());
+    }
     AnswerReady(answers);
   }
   if (session.ok()) response->set_session(*session);
@@ -367,14 +391,18 @@ grpc::ServerUnaryReactor* TrackerService::Impl::CancelJobs(grpc::CallbackServerC
                                                            const v1::CancelJobsRequest* request,
                                                            v1::CancelJobsResponse* response) {
   Answers answers;
+  absl::Status status;
   {
     const std::lock_guard lock(mutex_);
-    response->set_cancelled_count(
-        core_.Cancel(Now(), request->tuner_id(),
-                     {request->job_ids().begin(), request->job_ids().end()}, request->study()));
+    status = Identify(request->tuner_id(), request->tuner_secret());
+    if (status.ok()) {
+      response->set_cancelled_count(
+          core_.Cancel(Now(), request->tuner_id(),
+                       {request->job_ids().begin(), request->job_ids().end()}, request->study()));
+    }
     AnswerReady(answers);
   }
-  return FinishNow(context, absl::OkStatus());
+  return FinishNow(context, status);
 }
 
 grpc::ServerUnaryReactor* TrackerService::Impl::PutArtifact(grpc::CallbackServerContext* context,

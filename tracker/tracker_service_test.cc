@@ -35,6 +35,7 @@ using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
 constexpr absl::Duration kLong = absl::Minutes(1);
+constexpr char kSecret[] = "known to its tuner alone";
 
 JobSpec RunSpec(const std::string& id) {
   return {.id = id, .kind = JobKind::kRun, .device_key = "cpu", .study = "s", .payload = id};
@@ -129,8 +130,15 @@ class TrackerServiceTest : public ::testing::Test {
   v1::SubmitJobsRequest OneJob(const std::string& id) {
     v1::SubmitJobsRequest request;
     request.set_tuner_id("tuner");
+    request.set_tuner_secret(kSecret);
     *request.add_jobs() = ToProto(RunSpec(id));
     return request;
+  }
+
+  grpc::Status Collect(const v1::CollectResultsRequest& request,
+                       v1::CollectResultsResponse* response) {
+    grpc::ClientContext context;
+    return stub_->CollectResults(&context, request, response);
   }
 
   std::unique_ptr<TrackerService> service_;
@@ -165,6 +173,7 @@ TEST_F(TrackerServiceTest, HangingCallsAreAnsweredWhenTheirTimeIsUp) {
   grpc::ClientContext first_context, second_context;
   v1::CollectResultsRequest request;
   request.set_tuner_id("tuner");
+  request.set_tuner_secret(kSecret);
   request.set_wait_ns(absl::ToInt64Nanoseconds(kLong));
   v1::CollectResultsResponse response;
   ASSERT_TRUE(stub_->CollectResults(&first_context, request, &response).ok());
@@ -222,6 +231,72 @@ TEST_F(TrackerServiceTest, MessageThatIsTooLargeIsRefused) {
   v1::SubmitJobsRequest huge = OneJob("job");
   huge.mutable_jobs(0)->set_payload(std::string(kRpcMessageBytesMax, 'x'));
   EXPECT_EQ(Submit(huge).error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+}
+
+// Each of the three calls of a tuner, by whoever does not know its secret.
+TEST_F(TrackerServiceTest, AStrangerUnderATunersIdIsTurnedAway) {
+  ASSERT_TRUE(Submit(OneJob("job")).ok());
+  for (const std::string& secret : {std::string(32, 'x'), std::string(), std::string("short")}) {
+    v1::SubmitJobsRequest submit = OneJob("another");
+    submit.set_tuner_secret(secret);
+    const grpc::Status refused = Submit(submit);
+    EXPECT_EQ(refused.error_code(), grpc::StatusCode::PERMISSION_DENIED);
+    EXPECT_THAT(refused.error_message(), HasSubstr("tuner"));
+    v1::CollectResultsRequest collect;
+    collect.set_tuner_id("tuner");
+    collect.set_tuner_secret(secret);
+    collect.add_acknowledged("job");
+    v1::CollectResultsResponse collected;
+    EXPECT_EQ(Collect(collect, &collected).error_code(), grpc::StatusCode::PERMISSION_DENIED);
+    v1::CancelJobsRequest cancel;
+    cancel.set_tuner_id("tuner");
+    cancel.set_tuner_secret(secret);
+    cancel.add_job_ids("job");
+    cancel.set_study("s");
+    grpc::ClientContext context;
+    v1::CancelJobsResponse cancelled;
+    EXPECT_EQ(stub_->CancelJobs(&context, cancel, &cancelled).error_code(),
+              grpc::StatusCode::PERMISSION_DENIED);
+  }
+  EXPECT_EQ(GetStatus().queued_count(), 1);
+  EXPECT_EQ(GetStatus().counters().at("cancelled"), 0);
+}
+
+TEST_F(TrackerServiceTest, AStrangersCollectDoesNotEndTheTuners) {
+  grpc::ClientContext context;
+  v1::CollectResultsRequest hanging;
+  hanging.set_tuner_id("tuner");
+  hanging.set_tuner_secret(kSecret);
+  v1::CollectResultsResponse first;
+  ASSERT_TRUE(Collect(hanging, &first).ok());
+  hanging.set_session(first.session());
+  hanging.set_wait_ns(absl::ToInt64Nanoseconds(kLong));
+  grpc::Status end;
+  v1::CollectResultsResponse response;
+  std::latch done{1};
+  stub_->async()->CollectResults(&context, &hanging, &response, [&](grpc::Status status) {
+    end = std::move(status);
+    done.count_down();
+  });
+  v1::CollectResultsRequest stranger = hanging;
+  stranger.set_tuner_secret(std::string(32, 'x'));
+  stranger.set_wait_ns(0);
+  v1::CollectResultsResponse none;
+  EXPECT_EQ(Collect(stranger, &none).error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  // By its own newer call, as ever, or by the end of its time.
+  hanging.set_wait_ns(0);
+  EXPECT_TRUE(Collect(hanging, &none).ok());
+  done.wait();
+  EXPECT_NE(end.error_code(), grpc::StatusCode::PERMISSION_DENIED);
+}
+
+TEST_F(TrackerServiceTest, AForgottenTunersIdIsWhoseWhoComesNext) {
+  Start({.core = {.tuner_timeout = absl::Milliseconds(1)}});
+  ASSERT_TRUE(Submit(OneJob("job")).ok());
+  while (GetStatus().tuner_count() > 0) std::this_thread::yield();
+  v1::SubmitJobsRequest other = OneJob("job");
+  other.set_tuner_secret(std::string(32, 'x'));
+  EXPECT_TRUE(Submit(other).ok());
 }
 
 TEST_F(TrackerServiceTest, ArtifactsAreKeptByTheirHash) {
@@ -377,6 +452,29 @@ TEST_F(WholeWayTest, ClientWaitsWhileTheTrackerIsFull) {
     const std::vector<ResultEntry> results = client.Collect(kLong);
     ASSERT_THAT(results, SizeIs(1));
     client.Acknowledge({results[0].job_id});
+  }
+}
+
+// Two processes under one id: the second one learns it, and asks no more.
+TEST_F(WholeWayTest, AClientThatIsAStrangerSaysSoAndFallsSilent) {
+  TrackerClient first({.tracker = service_->address(), .tuner_id = "tuner"});
+  ASSERT_THAT(first.Submit({RunSpec("job")}), IsOk());
+  while (GetStatus().queued_count() == 0) std::this_thread::yield();
+  TrackerClient second({.tracker = service_->address(), .tuner_id = "tuner"});
+  while (second.state().refused.ok()) std::this_thread::yield();
+  EXPECT_THAT(second.state().refused,
+              StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr("by another secret")));
+  EXPECT_THAT(first.state().refused, IsOk());
+  EXPECT_EQ(second.state().unreachable_since, absl::InfiniteFuture());
+}
+
+TEST_F(WholeWayTest, ARestartedTunerIsKnownByItsSecret) {
+  for (int run = 0; run < 2; ++run) {
+    TrackerClient client(
+        {.tracker = service_->address(), .tuner_id = "tuner", .tuner_secret = kSecret});
+    ASSERT_THAT(client.Submit({RunSpec(absl::StrCat("job", run))}), IsOk());
+    while (GetStatus().queued_count() <= run) std::this_thread::yield();
+    EXPECT_THAT(client.state().refused, IsOk());
   }
 }
 
