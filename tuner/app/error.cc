@@ -63,6 +63,7 @@ constexpr std::pair<ErrorCode, absl::StatusCode> kKinds[] = {
     {ErrorCode::kServerUnreachable, absl::StatusCode::kUnavailable},
     {ErrorCode::kNoServer, absl::StatusCode::kUnavailable},
     {ErrorCode::kNoMatchingWorker, absl::StatusCode::kUnavailable},
+    {ErrorCode::kTunerRefused, absl::StatusCode::kPermissionDenied},
     {ErrorCode::kProgramMissing, absl::StatusCode::kUnavailable},
     {ErrorCode::kCrashLoop, absl::StatusCode::kUnavailable},
     {ErrorCode::kBuildFailed, absl::StatusCode::kInternal},

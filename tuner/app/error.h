@@ -61,6 +61,7 @@ enum class ErrorCode : int {
   kServerUnreachable = 704,
   kNoServer = 705,
   kNoMatchingWorker = 706,
+  kTunerRefused = 707,
   kProgramMissing = 801,
   kCrashLoop = 802,
   kBuildFailed = 803,

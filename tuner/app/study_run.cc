@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/measuring_files.h"
+#include "base/secret.h"
 #include "base/stand_aside.h"
 #include "base/status_macros.h"
 #include "compiler/codegen/codegen_epoch.h"
@@ -17,6 +18,7 @@
 #include "tuner/app/database.h"
 #include "tuner/app/device_peak.h"
 #include "tuner/app/error.h"
+#include "tuner/app/tuner_secret.h"
 #include "tuner/measure/tracker_measurer.h"
 #include "tuner/measure/tracker_network_measurer.h"
 #include "tuner/study/study_claim.h"
@@ -51,6 +53,12 @@ MeasureMethod MethodFor(const Tuning& tuning) {
   // within half as much again, a contender of refine (docs/adr/0002).
   constexpr double kEarlyStopRatio = 1.5;
   return {.early_stop_ratio = kEarlyStopRatio, .model_constant_bytes = tuning.constant_bytes};
+}
+
+ErrorCode SilenceCode(const absl::Status& health) {
+  if (absl::IsPermissionDenied(health)) return ErrorCode::kTunerRefused;
+  return absl::IsFailedPrecondition(health) ? ErrorCode::kNoMatchingWorker
+                                            : ErrorCode::kTrackerUnreachable;
 }
 
 // A study's own errors: another tuner's, or a store's.
@@ -89,16 +97,21 @@ class StudyRun::Impl {
     // By the clock, unlike the search's seed: two runs of one study must not share session and job
     // ids, and delays between attempts should differ between tuners.
     const auto seed = static_cast<uint64_t>(absl::ToUnixNanos(options_.clock->WallNow()));
-    TrackerClient client(
-        {.tracker = options_.tracker, .tuner_id = options_.study_id, .seed = seed});
+    ASSIGN_OR_RETURN(const std::string secret, TunerSecret(url));
+    TrackerClient client({.tracker = options_.tracker,
+                          .tuner_id = options_.study_id,
+                          .tuner_secret = SecretFor(secret, options_.study_id),
+                          .seed = seed});
     TrackerMeasurer measurer({.client = &client,
                               .study = options_.study_id,
                               .session = absl::StrCat(seed),
                               .priority = options_.tuning->spec.priority,
                               .method = MethodFor(*options_.tuning)});
     // A client of its own, whose results are no trials'.
+    const std::string network_id = absl::StrCat(options_.study_id, "/refine");
     TrackerClient network_client({.tracker = options_.tracker,
-                                  .tuner_id = absl::StrCat(options_.study_id, "/refine"),
+                                  .tuner_id = network_id,
+                                  .tuner_secret = SecretFor(secret, network_id),
                                   .seed = seed + 1});
     TrackerNetworkMeasurer network({.client = &network_client,
                                     .clock = options_.clock,
@@ -213,10 +226,8 @@ absl::Status StopError(const StudyResult& result, const std::string& study_id) {
     case StopReason::kCancelled:
       return MakeError(ErrorCode::kInterrupted, "the study was cancelled", study_id);
     case StopReason::kMeasurerSilent:
-      return MakeError(absl::IsFailedPrecondition(result.progress.health)
-                           ? ErrorCode::kNoMatchingWorker
-                           : ErrorCode::kTrackerUnreachable,
-                       result.progress.health.message(), study_id);
+      return MakeError(SilenceCode(result.progress.health), result.progress.health.message(),
+                       study_id);
     case StopReason::kParked:
       return MakeError(ErrorCode::kStudyParked, result.detail, study_id);
     case StopReason::kNothingMeasured:

@@ -93,6 +93,8 @@ constexpr ErrorInfo kErrors[] = {
      "start one: tuner serve --listen ADDR --tracker ADDR"},
     {ErrorCode::kNoMatchingWorker, EX_UNAVAILABLE, "no worker of the farm can do the jobs",
      "tuner workers shows what there is"},
+    {ErrorCode::kTunerRefused, EX_NOPERM, "the tracker takes this tuner for a stranger",
+     "end the other process that runs the study, wait a minute, then tuner resume STUDY"},
     {ErrorCode::kProgramMissing, EX_UNAVAILABLE, "one of our own programs is missing",
      "build or install all of them: bazel build //..."},
     {ErrorCode::kCrashLoop, EX_UNAVAILABLE, "a child process keeps crashing",

@@ -75,7 +75,8 @@ class Measurer {
   virtual absl::Status Cancel(absl::Span<const std::string> trial_ids) = 0;
 
   // OK, or why results may not come: UNAVAILABLE, the tracker cannot be reached;
-  // FAILED_PRECONDITION, no worker can do the jobs. Either may pass by itself.
+  // FAILED_PRECONDITION, no worker can do the jobs; either may pass by itself. PERMISSION_DENIED,
+  // the tracker takes this tuner for a stranger under its name: no result will come.
   virtual absl::Status health() const = 0;
 };
 

@@ -157,6 +157,7 @@ class TrackerMeasurer::Impl {
 
   absl::Status health() const {
     const TrackerClientState state = options_.client->state();
+    if (!state.refused.ok()) return state.refused;
     if (state.unreachable_since != absl::InfiniteFuture()) {
       return absl::UnavailableError(
           absl::StrCat("the tracker cannot be reached: ", state.last_error.ToString()));

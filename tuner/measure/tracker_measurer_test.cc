@@ -160,7 +160,9 @@ class TrackerMeasurerTest : public ::testing::Test {
     measurer_.reset();
     client_.reset();
     client_ = std::make_unique<TrackerClient>(
-        TrackerClientOptions{.tracker = farm_.address(), .tuner_id = "tuner"});
+        TrackerClientOptions{.tracker = farm_.address(),
+                             .tuner_id = "tuner",
+                             .tuner_secret = "kept over the tuner's restarts"});
     measurer_ = std::make_unique<TrackerMeasurer>(
         TrackerMeasurerOptions{.client = client_.get(), .study = "s", .session = session});
   }
@@ -451,6 +453,30 @@ TEST_F(TrackerMeasurerTest, ReferenceIsBuiltAgainWhereABuilderLied) {
   EXPECT_NE(CollectCount(1).at("s/1").latencies(), nullptr);
   EXPECT_EQ(farm_.run_jobs()[0].candidates[0].reference_artifact_sha256,
             Sha256Bytes("elf default"));
+}
+
+// Two processes run one study, of databases of their own: the second must not wait for results that
+// the tracker gives to the first.
+TEST_F(TrackerMeasurerTest, AStrangerUnderTheTunersNameIsToldSo) {
+  ASSERT_THAT(measurer_->Submit({{.trial_id = "s/1", .task = Task({}), .trace = "fast"}}), IsOk());
+  // Once it has heard that nobody can do the job, the tracker knows it.
+  while (!absl::IsFailedPrecondition(measurer_->health())) std::this_thread::yield();
+  TrackerClient stranger({.tracker = farm_.address(), .tuner_id = "tuner"});
+  TrackerMeasurer measurer({.client = &stranger, .study = "s", .session = "two"});
+  while (!absl::IsPermissionDenied(measurer.health())) std::this_thread::yield();
+  EXPECT_THAT(measurer.health(),
+              StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr("by another secret")));
+  EXPECT_THAT(measurer_->health(), testing::Not(StatusIs(absl::StatusCode::kPermissionDenied)));
+  TrackerNetworkMeasurer network({.client = &stranger,
+                                  .clock = &Clock::Real(),
+                                  .study = "s",
+                                  .session = "two",
+                                  .silence_max = absl::InfiniteDuration()});
+  NetworkRequest request{.candidates = {{.task = Task({}), .trace = "fast"}},
+                         .order = {.step_count = 1, .candidates = {0}},
+                         .timeout = absl::Seconds(7)};
+  EXPECT_THAT(network.Measure(request, [] { return false; }),
+              StatusIs(absl::StatusCode::kPermissionDenied));
 }
 
 class TrackerNetworkMeasurerTest : public TrackerMeasurerTest {

@@ -218,6 +218,7 @@ absl::StatusOr<TrackerNetworkMeasurer::Outcomes> TrackerNetworkMeasurer::RunJobs
       answered_at = options_.clock->SteadyNow();
     }
     const absl::Status silent = WhySilent();
+    if (absl::IsPermissionDenied(silent)) return silent;
     // A farm that is well may be silent for as long as a long model takes.
     if (silent.ok()) answered_at = options_.clock->SteadyNow();
     if (options_.clock->SteadyNow() - answered_at >= options_.silence_max) return silent;
@@ -228,6 +229,7 @@ absl::StatusOr<TrackerNetworkMeasurer::Outcomes> TrackerNetworkMeasurer::RunJobs
 
 absl::Status TrackerNetworkMeasurer::WhySilent() const {
   const TrackerClientState state = options_.client->state();
+  if (!state.refused.ok()) return state.refused;
   if (state.unreachable_since != absl::InfiniteFuture()) {
     return absl::UnavailableError(
         absl::StrCat("the tracker cannot be reached: ", state.last_error.ToString()));

@@ -78,7 +78,10 @@ class StudyRunner::Impl {
       const absl::Time now = options_.clock->SteadyNow();
       // A healthy farm may be silent for long, with one slow kernel; an unhealthy one may still
       // answer. Only both together count as silence.
-      if (count > 0 || options_.measurer->health().ok()) answered_at = now;
+      const absl::Status health = options_.measurer->health();
+      if (count > 0 || health.ok()) answered_at = now;
+      // No patience helps: the tracker has said no, and every further call would be refused.
+      if (absl::IsPermissionDenied(health)) return StopReason::kMeasurerSilent;
       if (now - answered_at >= options_.silence_max) return StopReason::kMeasurerSilent;
       if (options_.on_progress != nullptr) options_.on_progress(session_.Progress());
     }

@@ -532,6 +532,20 @@ TEST_F(StudyRunnerTest, CancelledStudyLeavesNothingOpenAndMayBeResumed) {
   EXPECT_THAT(CheckStudy(Options()), IsOk());
 }
 
+TEST_F(StudyRunnerTest, ARefusedTunerEndsAtOnceAndSaysWhy) {
+  Create({.spec = {.trials_max = 100}});
+  measurer_->set_answering(false);
+  measurer_->set_health(absl::PermissionDeniedError("known by another secret"));
+  const absl::Time begin = clock_.SteadyNow();
+  StudyRunnerOptions options = Options();
+  options.silence_max = absl::Hours(1);
+  ASSERT_OK_AND_ASSIGN(const StudyResult result, StudyRunner(options).Run());
+  EXPECT_EQ(result.reason, StopReason::kMeasurerSilent);
+  EXPECT_LT(clock_.SteadyNow() - begin, absl::Minutes(1));
+  EXPECT_EQ(State(), StudyState::kInterrupted) << "resumable";
+  EXPECT_THAT(studies_->Get(SyntheticStudy::kId)->study.detail, HasSubstr("another secret"));
+}
+
 TEST_F(StudyRunnerTest, SilentMeasurerInterruptsTheStudyAndSaysWhy) {
   Create({.spec = {.trials_max = 100}});
   measurer_->set_answering(false);

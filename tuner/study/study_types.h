@@ -82,7 +82,7 @@ enum class StopReason {
   kNoTaskLeft,       // Every task is exhausted, at its bound, or without gain.
   kInterrupted,      // Ctrl-C; resumable.
   kCancelled,        // tuner cancel.
-  kMeasurerSilent,   // No result for too long, and the measurer says why; resumable.
+  kMeasurerSilent,   // No result for too long or ever, and the measurer says why; resumable.
   kNothingMeasured,  // All that was tried has failed: the study has.
   kParked,           // Candidates are left that the farm gives no result of; resumable.
 };
