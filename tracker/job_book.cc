@@ -50,6 +50,11 @@ TrackedJob* JobBook::Find(const std::string& job_id) {
   return job == jobs_.end() ? nullptr : &job->second;
 }
 
+const TrackedJob* JobBook::Find(const std::string& job_id) const {
+  const auto job = jobs_.find(job_id);
+  return job == jobs_.end() ? nullptr : &job->second;
+}
+
 int64_t JobBook::Excess(const std::vector<JobSpec>& jobs) {
   int64_t count = job_count();
   int64_t bytes = byte_count_;

@@ -111,6 +111,7 @@ class JobBook {
   Tuner& Meet(absl::Time now, const std::string& tuner_id, int64_t new_session);
   Tuner* FindTuner(const std::string& tuner_id);
   TrackedJob* Find(const std::string& job_id);
+  const TrackedJob* Find(const std::string& job_id) const;
 
   // How many jobs have to go before these fit; 0: they fit. Known ids need no room.
   int64_t Excess(const std::vector<JobSpec>& jobs);

@@ -65,6 +65,12 @@ class TrackerCore {
   // The worker's hanging call broke. Without another one soon its jobs are handed on.
   void CallBroke(absl::Time now, const std::string& worker_id, int64_t sequence);
 
+  // OK: the worker's process has this lease, and it is of a build. UNAVAILABLE: it may have it in a
+  // moment, as after a restart of the tracker, when the worker or the job's tuner has not come yet.
+  // PERMISSION_DENIED: it has not (any more).
+  absl::Status CheckBuildLease(absl::Time now, const std::string& worker_id, int64_t incarnation,
+                               const Lease& lease) const;
+
   // ---- Both ----
 
   // What time alone changes. To be called at least as often as NextTick() says.
