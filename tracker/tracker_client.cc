@@ -16,7 +16,6 @@
 #include "base/clock.h"
 #include "base/secret.h"
 #include "base/status_macros.h"
-#include "proto/artifact_client.h"
 #include "proto/backoff.h"
 #include "proto/rpc.h"
 #include "proto/tracker.grpc.pb.h"
@@ -85,7 +84,6 @@ class TrackerClient::Impl {
         secret_(options.tuner_secret.empty() ? NewSecret() : options.tuner_secret),
         channel_(OpenChannel(options.tracker)),
         stub_(v1::Tracker::NewStub(channel_)),
-        artifacts_(channel_),
         core_(options.tuner_id),
         submit_backoff_(kBackoffMin, kBackoffMax, options.seed),
         collect_backoff_(kBackoffMin, kBackoffMax, options.seed + 1) {
@@ -100,7 +98,6 @@ class TrackerClient::Impl {
   void Acknowledge(const std::vector<std::string>& job_ids);
   absl::Status Cancel(const std::vector<std::string>& job_ids, const std::string& study);
   TrackerClientState state() const;
-  ArtifactClient& artifacts() { return artifacts_; }
 
  private:
   static absl::Time Now() { return Clock::Real().SteadyNow(); }
@@ -120,7 +117,6 @@ class TrackerClient::Impl {
   const std::string secret_;
   const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<v1::Tracker::Stub> stub_;
-  ArtifactClient artifacts_;
 
   // std::mutex and not Abseil's, which ThreadSanitizer cannot see into (Debian's library).
   mutable std::mutex mutex_;         // For all below.
@@ -372,14 +368,6 @@ void TrackerClient::Acknowledge(const std::vector<std::string>& job_ids) {
 absl::Status TrackerClient::Cancel(const std::vector<std::string>& job_ids,
                                    const std::string& study) {
   return impl_->Cancel(job_ids, study);
-}
-
-absl::StatusOr<std::string> TrackerClient::PutArtifact(absl::string_view artifact) {
-  return impl_->artifacts().Put(artifact);
-}
-
-absl::StatusOr<std::string> TrackerClient::GetArtifact(const std::string& sha256) {
-  return impl_->artifacts().Get(sha256);
 }
 
 TrackerClientState TrackerClient::state() const { return impl_->state(); }

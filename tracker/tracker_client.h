@@ -1,4 +1,4 @@
-// A tuner's connection to a tracker: submits jobs, hands out each result once, moves artifacts.
+// A tuner's connection to a tracker: submits jobs, hands out each result once.
 // Goes on by itself when the tracker is restarted: open jobs are submitted again under their ids.
 // A tuner that was restarted itself submits what it has no result of again, and then says so by
 // AllResubmitted. Until then a result is kept, here and by the tracker, whether or not its job has
@@ -46,10 +46,6 @@ class TrackerClient : public JobClient {
   std::vector<ResultEntry> Collect(absl::Duration timeout, int count_max) override;
   void Acknowledge(const std::vector<std::string>& job_ids) override;
   absl::Status Cancel(const std::vector<std::string>& job_ids, const std::string& study) override;
-
-  // See ArtifactClient.
-  absl::StatusOr<std::string> PutArtifact(absl::string_view artifact);
-  absl::StatusOr<std::string> GetArtifact(const std::string& sha256);
 
   TrackerClientState state() const override;
 

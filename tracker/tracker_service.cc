@@ -408,8 +408,15 @@ grpc::ServerUnaryReactor* TrackerService::Impl::CancelJobs(grpc::CallbackServerC
 grpc::ServerUnaryReactor* TrackerService::Impl::PutArtifact(grpc::CallbackServerContext* context,
                                                             const v1::PutArtifactRequest* request,
                                                             v1::PutArtifactResponse* response) {
+  absl::Status status;
+  {
+    const std::lock_guard lock(mutex_);
+    status = core_.CheckBuildLease(
+        Now(), request->worker_id(), request->incarnation(),
+        {.job_id = request->lease().job_id(), .epoch = request->lease().epoch()});
+  }
   // Checked here, so that a damaged one never takes the place of the real one. No lock is held.
-  const absl::Status status = DecompressArtifact(request->zstd(), request->sha256()).status();
+  if (status.ok()) status = DecompressArtifact(request->zstd(), request->sha256()).status();
   if (status.ok()) {
     const std::lock_guard lock(store_mutex_);
     store_.Put(request->sha256(), request->zstd());

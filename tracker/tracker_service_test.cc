@@ -50,6 +50,14 @@ v1::SynchronizeRequest IdleWorker(const std::string& id, int64_t sequence) {
                    .slots = {{.info = {.kind = JobKind::kRun, .device_keys = {"cpu"}}}}});
 }
 
+// The same with a build slot for any device.
+v1::SynchronizeRequest IdleBuilder(const std::string& id, int64_t sequence) {
+  return ToProto(WorkerReport{.worker_id = id,
+                              .incarnation = 1,
+                              .sequence = sequence,
+                              .slots = {{.info = {.kind = JobKind::kBuild}}}});
+}
+
 // An asynchronous Synchronize, for calls that hang.
 struct SyncCall {
   SyncCall(v1::Tracker::Stub& stub, v1::SynchronizeRequest message) : request(std::move(message)) {
@@ -133,6 +141,26 @@ class TrackerServiceTest : public ::testing::Test {
     request.set_tuner_secret(kSecret);
     *request.add_jobs() = ToProto(RunSpec(id));
     return request;
+  }
+
+  v1::SubmitJobsRequest OneBuild(const std::string& id) {
+    v1::SubmitJobsRequest request = OneJob(id);
+    request.mutable_jobs(0)->set_kind(v1::BUILD);
+    return request;
+  }
+
+  // A worker that has begun this build, and nothing else.
+  ArtifactSource Build(const std::string& id) {
+    const std::string worker = absl::StrCat("builder of ", id);
+    SyncCall sync(*stub_, IdleBuilder(worker, 1));
+    EXPECT_TRUE(Submit(OneBuild(id)).ok());
+    sync.done.wait();
+    EXPECT_EQ(sync.response.slots_size(), 1) << sync.status.error_message();
+    const v1::Lease lease =
+        sync.response.slots_size() == 1 ? sync.response.slots(0).lease() : v1::Lease();
+    return {.worker_id = worker,
+            .incarnation = 1,
+            .lease = {.job_id = lease.job_id(), .epoch = lease.epoch()}};
   }
 
   grpc::Status Collect(const v1::CollectResultsRequest& request,
@@ -301,7 +329,7 @@ TEST_F(TrackerServiceTest, AForgottenTunersIdIsWhoseWhoComesNext) {
 
 TEST_F(TrackerServiceTest, ArtifactsAreKeptByTheirHash) {
   ArtifactClient client(service_->address());
-  ASSERT_OK_AND_ASSIGN(const std::string sha256, client.Put("some code"));
+  ASSERT_OK_AND_ASSIGN(const std::string sha256, client.Put("some code", Build("b")));
   EXPECT_EQ(sha256, ArtifactSha256("some code"));
   EXPECT_THAT(client.Get(sha256), IsOkAndHolds("some code"));
   EXPECT_THAT(client.Get(ArtifactSha256("never put")),
@@ -309,8 +337,52 @@ TEST_F(TrackerServiceTest, ArtifactsAreKeptByTheirHash) {
   EXPECT_EQ(GetStatus().artifact_count(), 1);
 }
 
+TEST_F(TrackerServiceTest, BytesThatWereNotMadeUnderABuildersLeaseAreNotTaken) {
+  ArtifactClient client(service_->address());
+  ArtifactSource source = Build("b");
+  ++source.lease.epoch;
+  EXPECT_THAT(client.Put("some code", source), StatusIs(absl::StatusCode::kPermissionDenied));
+  SyncCall runner(*stub_, IdleWorker("runner", 1));
+  ASSERT_TRUE(Submit(OneJob("job")).ok());
+  runner.done.wait();
+  const v1::Lease& lease = runner.response.slots(0).lease();
+  EXPECT_THAT(
+      client.Put("some code", {.worker_id = "runner",
+                               .incarnation = 1,
+                               .lease = {.job_id = lease.job_id(), .epoch = lease.epoch()}}),
+      StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr("no lease of a build")));
+  EXPECT_EQ(GetStatus().artifact_count(), 0);
+}
+
+// The bytes are ready before worker and tuner have come back.
+TEST_F(TrackerServiceTest, ABuilderDeliversToATrackerThatWasRestarted) {
+  ASSERT_OK_AND_ASSIGN(const TempDir folder, TempDir::Create("tracker"));
+  const std::string address = absl::StrCat("unix:", folder.path(), "/socket");
+  Start({.listen = address});
+  const ArtifactSource source = Build("b");
+  Start({.listen = address});
+  ArtifactClient client(address);
+  absl::StatusOr<std::string> put;
+  std::thread builder([&] { put = client.Put("some code", source); });
+  v1::SubmitJobsRequest again = OneBuild("b");
+  again.set_resubmission(true);
+  EXPECT_TRUE(Submit(again).ok());
+  v1::SynchronizeRequest report = IdleBuilder("builder of b", 2);
+  report.mutable_slots(0)->mutable_executing()->set_job_id(source.lease.job_id);
+  report.mutable_slots(0)->mutable_executing()->set_epoch(source.lease.epoch);
+  SyncCall sync(*stub_, report);
+  builder.join();
+  EXPECT_THAT(put, IsOk());
+  EXPECT_EQ(GetStatus().artifact_count(), 1);
+}
+
 TEST_F(TrackerServiceTest, DamagedArtifactIsNotTaken) {
+  const ArtifactSource source = Build("b");
   v1::PutArtifactRequest request;
+  request.set_worker_id(source.worker_id);
+  request.set_incarnation(source.incarnation);
+  request.mutable_lease()->set_job_id(source.lease.job_id);
+  request.mutable_lease()->set_epoch(source.lease.epoch);
   request.set_sha256(ArtifactSha256("some code"));
   ASSERT_OK_AND_ASSIGN(*request.mutable_zstd(), CompressArtifact("other code"));
   grpc::ClientContext context;

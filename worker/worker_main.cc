@@ -137,11 +137,16 @@ absl::StatusOr<std::vector<AgentSlot>> MakeSlots(const Flags& flags,
     ASSIGN_OR_RETURN(builder, FindProgram("worker/builder/builder"));
   }
   for (int i = 0; i < flags.build_slots; ++i) {
-    slots.push_back({.info = {.kind = JobKind::kBuild, .labels = labels},
-                     .executor = std::make_unique<BuilderExecutor>(
-                         std::make_unique<BuilderClient>(BuilderClientOptions{
-                             .program = builder, .measuring_folder = lock_folder}),
-                         [client](absl::string_view artifact) { return client->Put(artifact); })});
+    slots.push_back(
+        {.info = {.kind = JobKind::kBuild, .labels = labels},
+         .executor = std::make_unique<BuilderExecutor>(
+             std::make_unique<BuilderClient>(
+                 BuilderClientOptions{.program = builder, .measuring_folder = lock_folder}),
+             [client, worker_id = identity.worker_id, incarnation = identity.incarnation](
+                 absl::string_view artifact, const Lease& lease) {
+               return client->Put(
+                   artifact, {.worker_id = worker_id, .incarnation = incarnation, .lease = lease});
+             })});
   }
   if (flags.run_devices.empty()) return slots;
   ASSIGN_OR_RETURN(const std::string runner, FindProgram("worker/runner/runner"));

@@ -212,6 +212,12 @@ void SuspectTracker::Remember(Alias& alias, WorkerOrders& orders) {
   orders.epoch = alias.last_epoch;
 }
 
+absl::Status SuspectTracker::CheckBuildLease(absl::Time now, const std::string& worker_id,
+                                             int64_t incarnation, const Lease& lease) const {
+  if (HasAliases()) return absl::OkStatus();
+  return core_.CheckBuildLease(now, worker_id, incarnation, lease);
+}
+
 absl::StatusOr<SyncReply> SuspectTracker::Synchronize(absl::Time now, WorkerReport report) {
   if (HasAliases()) {
     Alias& alias = aliases_[report.worker_id];

@@ -82,6 +82,9 @@ class SuspectTracker {
   absl::StatusOr<SyncReply> Synchronize(absl::Time now, WorkerReport report);
   std::optional<WorkerOrders> OrdersFor(absl::Time now, const std::string& id, int64_t sequence);
   void CallBroke(absl::Time now, const std::string& worker_id, int64_t sequence);
+  // OK where the core knows workers by other incarnations than theirs.
+  absl::Status CheckBuildLease(absl::Time now, const std::string& worker_id, int64_t incarnation,
+                               const Lease& lease) const;
   void Tick(absl::Time now);
   absl::Time NextTick() const;
   std::vector<std::string> TakeReadyWorkers();

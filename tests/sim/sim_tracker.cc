@@ -151,6 +151,15 @@ void SimTracker::BreakWorkerCall(const std::string& worker_id, int64_t incarnati
 
 void SimTracker::BreakTunerCall(const std::string& tuner_id) { tuner_calls_.erase(tuner_id); }
 
+absl::Status SimTracker::PutArtifact(const std::string& worker_id, int64_t incarnation,
+                                     const Lease& lease, const std::string& sha256,
+                                     const std::string& bytes) {
+  if (!is_alive()) return absl::UnavailableError("no tracker");
+  const absl::Status status = core_->CheckBuildLease(loop_->now(), worker_id, incarnation, lease);
+  if (status.ok()) artifacts_->Put(sha256, bytes);
+  return status;
+}
+
 void SimTracker::ForgetArtifacts() {
   if (is_alive()) artifacts_ = std::make_unique<ContentStore>(kArtifactBytesMax);
 }

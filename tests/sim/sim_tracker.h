@@ -43,6 +43,9 @@ class SimTracker {
   void BreakWorkerCall(const std::string& worker_id, int64_t incarnation);
   void BreakTunerCall(const std::string& tuner_id);
 
+  // As the service's: only from the worker that has the build's lease.
+  absl::Status PutArtifact(const std::string& worker_id, int64_t incarnation, const Lease& lease,
+                           const std::string& sha256, const std::string& bytes);
   // Null: the tracker is away.
   ContentStore* artifacts() { return is_alive() ? artifacts_.get() : nullptr; }
   void ForgetArtifacts();

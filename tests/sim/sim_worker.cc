@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "proto/build_job.h"
 #include "proto/run_job.h"
 #include "proto/workload.h"
@@ -17,6 +18,10 @@ constexpr absl::Duration kCallTimeout = absl::Seconds(12);
 constexpr absl::Duration kBackoffMin = absl::Milliseconds(50);
 constexpr absl::Duration kBackoffMax = absl::Seconds(2);
 constexpr size_t kCallsMax = 4;
+
+// As ArtifactClient: for how long a build's bytes are offered, and how often.
+constexpr absl::Duration kPutTimeout = absl::Seconds(10);
+constexpr absl::Duration kPutPause = absl::Milliseconds(500);
 
 uint64_t Fate(uint64_t seed, const std::string& purpose, const std::string& candidate_id) {
   return Rng(RngStream{.seed = seed, .purpose = purpose, .task = candidate_id}).Next();
@@ -227,6 +232,7 @@ void SimWorker::Begin(const ProcessPtr& process, int slot_index, const JobSpec& 
   ++world_->execution_count;
   slot.job = job;
   slot.lease = lease;
+  slot.put_until = absl::InfiniteFuture();
   const int64_t number = ++slot.number;
   int64_t duration_ms = rng_.Between(0, 9) == 0 ? rng_.Between(500, 6000) : rng_.Between(0, 400);
   if (is_slow_) duration_ms = rng_.Between(1000, 60000);
@@ -238,9 +244,19 @@ void SimWorker::Begin(const ProcessPtr& process, int slot_index, const JobSpec& 
 }
 
 void SimWorker::End(const ProcessPtr& process, int slot_index) {
-  const JobSpec job = *std::exchange(process->slots[slot_index].job, std::nullopt);
-  ++process->slots[slot_index].number;
-  JobOutcome outcome = Execute(job);
+  Execution& slot = process->slots[slot_index];
+  const absl::StatusOr<JobOutcome> executed = Execute(*process, *slot.job, *slot.lease);
+  if (slot.put_until == absl::InfiniteFuture()) slot.put_until = loop_->now() + kPutTimeout;
+  if (absl::IsUnavailable(executed.status()) && loop_->now() < slot.put_until) {
+    return In(process, kPutPause, [this, process, slot_index, number = slot.number] {
+      const Execution& now = process->slots[slot_index];
+      if (now.number == number && now.job.has_value()) End(process, slot_index);
+    });
+  }
+  slot.job.reset();
+  ++slot.number;
+  JobOutcome outcome = WorkerFault{.message = "the artifact could not be stored"};
+  if (executed.ok()) outcome = *executed;
   if (std::holds_alternative<WorkerFault>(outcome) &&
       std::get<WorkerFault>(outcome).message == "killed") {
     Exit(process);
@@ -251,30 +267,33 @@ void SimWorker::End(const ProcessPtr& process, int slot_index) {
   Pump(process);
 }
 
-JobOutcome SimWorker::Execute(const JobSpec& job) {
+absl::StatusOr<JobOutcome> SimWorker::Execute(const Process& process, const JobSpec& job,
+                                              const Lease& lease) {
   if (sick_share_ > 0 && rng_.Uniform() < sick_share_) return WorkerFault{.message = "it is sick"};
   if (absl::StartsWith(job.payload, "plain ")) {
     if (absl::StrContains(job.payload, "killer")) return WorkerFault{.message = "killed"};
     if (absl::StrContains(job.payload, "poison")) return WorkerFault{.message = "it crashed"};
     return PlainResult(job.payload);
   }
-  return job.kind == JobKind::kBuild ? Build(job.payload) : Measure(job.payload);
+  if (job.kind == JobKind::kBuild) return Build(process, job.payload, lease);
+  return Measure(job.payload);
 }
 
-JobOutcome SimWorker::Build(const std::string& payload) {
+absl::StatusOr<JobOutcome> SimWorker::Build(const Process& process, const std::string& payload,
+                                            const Lease& lease) {
   const absl::StatusOr<BuildJob> job = DecodeBuildJob(payload);
   if (!job.ok()) {
     verdict_->Fail("a job arrives as it was sent", job.status().ToString());
     return WorkerFault{.message = "malformed"};
   }
-  ContentStore* artifacts = network_->IsCut(options_.node) ? nullptr : tracker_->artifacts();
-  if (artifacts == nullptr) return WorkerFault{.message = "the artifact could not be stored"};
   const std::string artifact = ArtifactOf(job->candidate_id);
   BuiltArtifact built{.contract = job->contract};
   built.build.artifact_sha256 = Sha256Bytes(artifact);
   built.build.codegen_epoch = job->codegen_epoch;
   built.numerics.kind = NumericsClass::kReassociated;
-  artifacts->Put(built.build.artifact_sha256, artifact);
+  if (network_->IsCut(options_.node)) return absl::UnavailableError("cut off");
+  RETURN_IF_ERROR(tracker_->PutArtifact(options_.id, process.incarnation, lease,
+                                        built.build.artifact_sha256, artifact));
   return Encode(BuildResult{.candidate_id = job->candidate_id, .outcome = std::move(built)});
 }
 

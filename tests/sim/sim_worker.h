@@ -65,8 +65,9 @@ class SimWorker {
  private:
   struct Execution {
     std::optional<JobSpec> job;
-    std::optional<Lease> lease;  // The last one.
-    int64_t number = 0;          // Which one: an old one's end is ignored.
+    std::optional<Lease> lease;                     // The last one.
+    int64_t number = 0;                             // Which one: an old one's end is ignored.
+    absl::Time put_until = absl::InfiniteFuture();  // A build's bytes are offered for so long.
   };
   struct Process {
     int64_t incarnation = 0;
@@ -96,8 +97,11 @@ class SimWorker {
   void Begin(const ProcessPtr& process, int slot, const JobSpec& job, const Lease& lease);
   void End(const ProcessPtr& process, int slot);
   void Exit(const ProcessPtr& process);
-  JobOutcome Execute(const JobSpec& job);
-  JobOutcome Build(const std::string& payload);
+  absl::StatusOr<JobOutcome> Execute(const Process& process, const JobSpec& job,
+                                     const Lease& lease);
+  // UNAVAILABLE: the tracker is away, or does not know the lease yet.
+  absl::StatusOr<JobOutcome> Build(const Process& process, const std::string& payload,
+                                   const Lease& lease);
   JobOutcome Measure(const std::string& payload);
 
   EventLoop* const loop_;

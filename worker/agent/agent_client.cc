@@ -212,11 +212,12 @@ void AgentClient::Impl::CarryOut(const std::vector<SlotAction>& actions) {
       executor.Cancel();
       continue;
     }
-    executor.Start(action.job, [this, slot_index = action.slot_index](JobOutcome outcome) {
-      const std::lock_guard lock(mutex_);
-      core_.Finished(slot_index, std::move(outcome));
-      changed_.notify_all();
-    });
+    executor.Start(action.job, action.lease,
+                   [this, slot_index = action.slot_index](JobOutcome outcome) {
+                     const std::lock_guard lock(mutex_);
+                     core_.Finished(slot_index, std::move(outcome));
+                     changed_.notify_all();
+                   });
   }
 }
 

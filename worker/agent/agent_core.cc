@@ -74,7 +74,10 @@ std::vector<SlotAction> AgentCore::Apply(const WorkerOrders& orders) {
     slot.cancelling = false;
     slot.waiting = false;
     has_news_ = true;
-    actions.push_back({.kind = SlotAction::Kind::kStart, .slot_index = i, .job = *wanted.job});
+    actions.push_back({.kind = SlotAction::Kind::kStart,
+                       .slot_index = i,
+                       .job = *wanted.job,
+                       .lease = *wanted.lease});
   }
   return actions;
 }

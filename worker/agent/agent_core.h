@@ -30,7 +30,8 @@ struct SlotAction {
 
   Kind kind = Kind::kStart;
   int slot_index = 0;
-  JobSpec job = {};  // kStart only.
+  JobSpec job = {};  // kStart only, like the next.
+  Lease lease = {};
 };
 
 class AgentCore {

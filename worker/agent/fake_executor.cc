@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
+#include "proto/synchronize.h"
 
 namespace burnish {
 
@@ -19,7 +20,7 @@ class FakeLab::Executor : public SlotExecutor {
     lab_.changed_.wait(lock, [this] { return lab_.finishing_ != this; });
   }
 
-  void Start(const JobSpec& job, Done done) override {
+  void Start(const JobSpec& job, const Lease& lease, Done done) override {
     const std::lock_guard lock(lab_.mutex_);
     ++lab_.started_count_;
     lab_.executions_.emplace(Clock::Real().SteadyNow() + lab_.duration_,

@@ -14,7 +14,7 @@ TEST(FakeExecutorTest, AnswersByItsFunction) {
   const std::unique_ptr<SlotExecutor> executor = lab.MakeExecutor();
   std::latch done{1};
   JobOutcome got;
-  executor->Start({.id = "job", .payload = "payload"}, [&](JobOutcome outcome) {
+  executor->Start({.id = "job", .payload = "payload"}, {}, [&](JobOutcome outcome) {
     got = std::move(outcome);
     done.count_down();
   });
@@ -28,7 +28,7 @@ TEST(FakeExecutorTest, CancelEndsALongExecution) {
   const std::unique_ptr<SlotExecutor> executor = lab.MakeExecutor();
   executor->Cancel();
   std::latch done{1};
-  executor->Start({.id = "job"}, [&](JobOutcome) { done.count_down(); });
+  executor->Start({.id = "job"}, {}, [&](JobOutcome) { done.count_down(); });
   executor->Cancel();
   done.wait();
 }
@@ -36,7 +36,7 @@ TEST(FakeExecutorTest, CancelEndsALongExecution) {
 TEST(FakeExecutorTest, DestroyedExecutorNeverSaysDone) {
   FakeLab lab(absl::Hours(1), &EchoOutcome);
   std::unique_ptr<SlotExecutor> executor = lab.MakeExecutor();
-  executor->Start({.id = "job"}, [](JobOutcome) { FAIL(); });
+  executor->Start({.id = "job"}, {}, [](JobOutcome) { FAIL(); });
   executor.reset();
 }
 

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "proto/job.h"
+#include "proto/synchronize.h"
 
 namespace burnish {
 
@@ -20,11 +21,12 @@ class SlotExecutor {
   // over. An executor that never waits for anybody needs no such thing.
   virtual void TellWaiting(std::function<void(bool waiting)> tell) {}
 
-  // Begins to execute and returns soon. Nothing is executing. `done` is called exactly once, from
+  // Begins to execute and returns soon. Nothing is executing. `lease`: that the job is executed
+  // under, for whoever has to be shown it. `done` is called exactly once, from
   // any thread, but not from within Start or Cancel: with a BuildResult's or RunResult's bytes,
   // ArtifactMissing, or WorkerFault when this worker is at fault. A candidate that fails is a
   // result.
-  virtual void Start(const JobSpec& job, Done done) = 0;
+  virtual void Start(const JobSpec& job, const Lease& lease, Done done) = 0;
 
   // Nobody wants the outcome any more: end soon. `done` still comes, and its outcome is dropped.
   // Harmless when nothing executes.

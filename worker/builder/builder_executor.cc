@@ -42,10 +42,10 @@ BuilderExecutor::~BuilderExecutor() {
   thread_.join();
 }
 
-void BuilderExecutor::Start(const JobSpec& job, Done done) {
+void BuilderExecutor::Start(const JobSpec& job, const Lease& lease, Done done) {
   const absl::MutexLock lock(&mutex_);
   CHECK(!next_.has_value());
-  next_ = {.job = job, .done = std::move(done)};
+  next_ = {.job = job, .lease = lease, .done = std::move(done)};
 }
 
 void BuilderExecutor::Cancel() { builder_->Cancel(); }
@@ -61,7 +61,7 @@ void BuilderExecutor::Loop() {
       if (stopping_) return;
       execution = *std::exchange(next_, std::nullopt);
     }
-    JobOutcome outcome = Execute(execution.job);
+    JobOutcome outcome = Execute(execution.job, execution.lease);
     {
       const absl::MutexLock lock(&mutex_);
       if (stopping_) return;
@@ -70,7 +70,7 @@ void BuilderExecutor::Loop() {
   }
 }
 
-JobOutcome BuilderExecutor::Execute(const JobSpec& spec) {
+JobOutcome BuilderExecutor::Execute(const JobSpec& spec, const Lease& lease) {
   const absl::StatusOr<BuildJob> job = DecodeBuildJob(spec.payload);
   if (!job.ok()) return WorkerFault{.message = std::string(job.status().message())};
   absl::StatusOr<CompileReply> reply = builder_->Build(RequestOf(*job));
@@ -91,7 +91,7 @@ JobOutcome BuilderExecutor::Execute(const JobSpec& spec) {
     return Failed(*job, std::move(*failure));
   }
   auto& kernel = std::get<CompiledKernel>(reply->results[0].outcome);
-  const absl::StatusOr<std::string> name = put_artifact_(kernel.artifact);
+  const absl::StatusOr<std::string> name = put_artifact_(kernel.artifact, lease);
   // The store refuses the artifact itself (too large): the candidate's failure. A store that is
   // away is the worker's.
   if (absl::IsInvalidArgument(name.status())) {

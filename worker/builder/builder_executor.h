@@ -15,29 +15,33 @@
 #include "absl/synchronization/mutex.h"
 #include "proto/builder.h"
 #include "proto/job.h"
+#include "proto/synchronize.h"
 #include "worker/agent/slot_executor.h"
 
 namespace burnish {
 
 class BuilderExecutor : public SlotExecutor {
  public:
-  // Stores an artifact and returns its SHA-256, as ArtifactClient::Put does.
-  using PutArtifact = std::function<absl::StatusOr<std::string>(absl::string_view artifact)>;
+  // Stores an artifact that was built under the lease and returns its SHA-256, as
+  // ArtifactClient::Put does.
+  using PutArtifact =
+      std::function<absl::StatusOr<std::string>(absl::string_view artifact, const Lease& lease)>;
 
   BuilderExecutor(std::unique_ptr<Builder> builder, PutArtifact put_artifact);
   ~BuilderExecutor() override;
 
-  void Start(const JobSpec& job, Done done) override;
+  void Start(const JobSpec& job, const Lease& lease, Done done) override;
   void Cancel() override;
 
  private:
   struct Execution {
     JobSpec job;
+    Lease lease;
     Done done;
   };
 
   void Loop();
-  JobOutcome Execute(const JobSpec& job);
+  JobOutcome Execute(const JobSpec& job, const Lease& lease);
 
   const std::unique_ptr<Builder> builder_;
   const PutArtifact put_artifact_;

@@ -9,6 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/build_job.h"
+#include "proto/synchronize.h"
 
 namespace burnish {
 namespace {
@@ -61,7 +62,10 @@ JobSpec JobWith(const std::string& trace) {
           .payload = Encode(BuildJob{.candidate_id = std::string(32, 'c'), .trace = trace})};
 }
 
-absl::StatusOr<std::string> Store(absl::string_view artifact) {
+constexpr int64_t kEpoch = 42;
+
+absl::StatusOr<std::string> Store(absl::string_view artifact, const Lease& lease) {
+  EXPECT_EQ(lease, (Lease{.job_id = "job", .epoch = kEpoch}));
   if (artifact == "huge") return absl::InvalidArgumentError("larger than 1 MiB");
   if (artifact == "lost") return absl::UnavailableError("no tracker");
   return std::string(32, 'a');
@@ -71,7 +75,7 @@ JobOutcome OutcomeOf(const JobSpec& job) {
   BuilderExecutor executor(std::make_unique<FakeBuilder>(), &Store);
   JobOutcome outcome;
   absl::Notification done;
-  executor.Start(job, [&](JobOutcome result) {
+  executor.Start(job, {.job_id = job.id, .epoch = kEpoch}, [&](JobOutcome result) {
     outcome = std::move(result);
     done.Notify();
   });
@@ -124,7 +128,7 @@ TEST(BuilderExecutorTest, CancelledBuildEndsSoonAndStillSaysSo) {
   FakeBuilder& fake = *builder;
   BuilderExecutor executor(std::move(builder), &Store);
   absl::Notification done;
-  executor.Start(JobWith("wait"), [&](JobOutcome) { done.Notify(); });
+  executor.Start(JobWith("wait"), {}, [&](JobOutcome) { done.Notify(); });
   fake.WaitUntilStarted();
   executor.Cancel();
   done.WaitForNotification();
@@ -136,7 +140,7 @@ TEST(BuilderExecutorTest, DestructionEndsABuildWithoutAWord) {
     auto builder = std::make_unique<FakeBuilder>();
     FakeBuilder& fake = *builder;
     BuilderExecutor executor(std::move(builder), &Store);
-    executor.Start(JobWith("wait"), [&](JobOutcome) { said = true; });
+    executor.Start(JobWith("wait"), {}, [&](JobOutcome) { said = true; });
     fake.WaitUntilStarted();
   }
   EXPECT_FALSE(said);

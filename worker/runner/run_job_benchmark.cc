@@ -29,7 +29,8 @@ void Report(const char* name, RunnerExecutor& executor, const RunJob& job, int c
   for (int i = 0; i < count; ++i) {
     std::promise<JobOutcome> promise;
     const absl::Time start = Clock::Real().SteadyNow();
-    executor.Start(ToSpec(job), [&](JobOutcome outcome) { promise.set_value(std::move(outcome)); });
+    executor.Start(ToSpec(job), {},
+                   [&](JobOutcome outcome) { promise.set_value(std::move(outcome)); });
     const JobOutcome outcome = promise.get_future().get();
     milliseconds.push_back(absl::ToDoubleMilliseconds(Clock::Real().SteadyNow() - start));
     CHECK(std::holds_alternative<std::string>(outcome));

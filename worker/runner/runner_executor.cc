@@ -159,7 +159,7 @@ RunnerExecutor::~RunnerExecutor() {
   thread_.join();
 }
 
-void RunnerExecutor::Start(const JobSpec& job, Done done) {
+void RunnerExecutor::Start(const JobSpec& job, const Lease& lease, Done done) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     CHECK(!next_.has_value() && !executing_) << "one job at a time";

@@ -17,6 +17,7 @@
 #include "absl/time/time.h"
 #include "base/cpu_info.h"
 #include "proto/run_job.h"
+#include "proto/synchronize.h"
 #include "proto/target.h"
 #include "worker/agent/slot_executor.h"
 #include "worker/runner/artifact_cache.h"
@@ -54,7 +55,7 @@ class RunnerExecutor : public SlotExecutor {
   ~RunnerExecutor() override;
 
   void TellWaiting(std::function<void(bool waiting)> tell) override;
-  void Start(const JobSpec& job, Done done) override;
+  void Start(const JobSpec& job, const Lease& lease, Done done) override;
   void Cancel() override;
 
  private:

@@ -123,7 +123,7 @@ class RunnerExecutorTest : public ::testing::Test {
 
   std::future<JobOutcome> Start(const RunJob& job) {
     auto promise = std::make_shared<std::promise<JobOutcome>>();
-    executor_->Start(ToSpec(job),
+    executor_->Start(ToSpec(job), {},
                      [promise](JobOutcome outcome) { promise->set_value(std::move(outcome)); });
     return promise->get_future();
   }
@@ -522,7 +522,7 @@ TEST_F(RunnerExecutorTest, DestructorEndsWhatRunsAndSaysNothing) {
   RunJob job = VectorJob("HANGS");
   job.method.timeout = absl::Minutes(10);
   bool said = false;
-  executor_->Start(ToSpec(job), [&said](JobOutcome) { said = true; });
+  executor_->Start(ToSpec(job), {}, [&said](JobOutcome) { said = true; });
   executor_.reset();
   EXPECT_FALSE(said);
 }

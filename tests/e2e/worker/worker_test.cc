@@ -25,8 +25,10 @@
 #include "proto/calibration_row.h"
 #include "proto/run_job.h"
 #include "proto/target.h"
+#include "tests/e2e/worker/delivery.h"
 #include "tracker/tracker_client.h"
 #include "tuner/app/farm_client.h"
+#include "worker/agent/agent_client.h"
 #include "worker/runner/test_candidates.h"
 
 namespace burnish {
@@ -61,6 +63,7 @@ class WorkerTest : public ::testing::Test {
   // Nothing that was started is left, nor anything that those started.
   ~WorkerTest() override {
     tuner_.reset();
+    deliverer_.reset();
     worker_.reset();
     tracker_.reset();
     EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);
@@ -128,6 +131,14 @@ class WorkerTest : public ::testing::Test {
     return result->measurements[0];
   }
 
+  // Into the content store, as a builder would.
+  void Deliver(const std::string& kernel) {
+    if (deliverer_ == nullptr) deliverer_ = StartDeliverer(address_);
+    const JobSpec delivery = DeliveryOf(VectorArtifact(kernel), absl::StrCat("deliver ", kernel));
+    EXPECT_THAT(tuner_->Submit({delivery}), IsOk());
+    EXPECT_EQ(CollectOne(), JobOutcome("delivered"));
+  }
+
   JobOutcome CollectOne() {
     const absl::Time end = Clock::Real().SteadyNow() + kLong;
     while (Clock::Real().SteadyNow() < end) {
@@ -145,6 +156,7 @@ class WorkerTest : public ::testing::Test {
   const std::string address_;
   std::unique_ptr<Child> tracker_, worker_;
   std::unique_ptr<TrackerClient> tuner_;
+  std::unique_ptr<AgentClient> deliverer_;  // Null: nothing was delivered yet.
 };
 
 TEST_F(WorkerTest, TakesJobsFromAnotherMachineOnlyWhereItIsWrittenOut) {
@@ -163,9 +175,9 @@ TEST_F(WorkerTest, TakesJobsFromAnotherMachineOnlyWhereItIsWrittenOut) {
 
 TEST_F(WorkerTest, JobsGoFromTunerToRunnerAndTheirResultsBack) {
   StartWorker();
-  EXPECT_THAT(tuner_->PutArtifact(VectorArtifact("RIGHT")), IsOk());
-  EXPECT_THAT(tuner_->PutArtifact(VectorArtifact("REVERSED")), IsOk());
-  EXPECT_THAT(tuner_->PutArtifact(VectorArtifact("CRASHES")), IsOk());
+  Deliver("RIGHT");
+  Deliver("REVERSED");
+  Deliver("CRASHES");
   Submit("good", VectorJob("REVERSED"));
   const Measurement good = MeasurementOf(CollectOne());
   ASSERT_NE(good.latencies(), nullptr);
@@ -238,7 +250,7 @@ TEST_F(WorkerTest, ArtifactThatTheStoreDoesNotHaveIsAskedForAgain) {
 TEST_F(WorkerTest, HangingCandidateIsCancelledAndTheWorkerGoesOn) {
   StartWorker();
   for (const char* kernel : {"RIGHT", "HANGS"}) {
-    EXPECT_THAT(tuner_->PutArtifact(VectorArtifact(kernel)), IsOk());
+    Deliver(kernel);
   }
   RunJob job = VectorJob("HANGS");
   job.method.timeout = absl::Minutes(10);
@@ -253,7 +265,7 @@ TEST_F(WorkerTest, HangingCandidateIsCancelledAndTheWorkerGoesOn) {
 
 TEST_F(WorkerTest, SignalEndsTheWorkerWhenItHasNothingLeft) {
   StartWorker();
-  EXPECT_THAT(tuner_->PutArtifact(VectorArtifact("RIGHT")), IsOk());
+  Deliver("RIGHT");
   Submit("good", VectorJob("RIGHT"));
   EXPECT_NE(MeasurementOf(CollectOne()).latencies(), nullptr);
   worker_->Kill(SIGTERM);
@@ -270,12 +282,13 @@ TEST_F(WorkerTest, FarmShowsTheWorkersRowAndTheTargetThatItServes) {
   less.l3 = {};
   StartWorker({"--target", less.ToText()}, path);
   // Its job is done when the tracker has heard of the worker.
-  EXPECT_THAT(tuner_->PutArtifact(VectorArtifact("RIGHT")), IsOk());
+  Deliver("RIGHT");
   RunJob job = VectorJob("RIGHT");
   job.target = less.ToText();
   Submit("good", job);
   EXPECT_NE(MeasurementOf(CollectOne()).latencies(), nullptr);
-  ASSERT_OK_AND_ASSIGN(const std::vector<FarmWorker> workers, FarmClient(address_).ListWorkers());
+  ASSERT_OK_AND_ASSIGN(std::vector<FarmWorker> workers, FarmClient(address_).ListWorkers());
+  std::erase_if(workers, [](const FarmWorker& worker) { return worker.id == kDeliverer; });
   ASSERT_THAT(workers, SizeIs(1));
   EXPECT_EQ(workers[0].calibration, row);
   ASSERT_THAT(workers[0].slots, SizeIs(1));
