@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "base/frame.h"
 #include "worker/runner/checker.h"
+#include "worker/runner/checker_sandbox.h"
 #include "worker/runner/runner_wire.h"
 
 namespace burnish {
@@ -19,6 +20,9 @@ namespace {
 constexpr size_t kFrameBytesMax = 64 << 20;
 
 int Serve() {
+  // Before the first byte of anybody else's. What cannot be had the worker has said already
+  // (`tuner doctor` says it too).
+  EnterCheckerSandbox();
   Checker checker(kOutputsDescriptor);
   while (true) {
     const absl::StatusOr<std::optional<std::string>> frame =

@@ -4,8 +4,6 @@
 #include <cmath>
 #include <limits>
 
-#include "base/check.h"
-
 namespace burnish {
 namespace {
 
@@ -14,7 +12,7 @@ namespace {
 uint64_t Bits(int64_t a) { return static_cast<uint64_t>(a); }
 int64_t Signed(uint64_t a) { return static_cast<int64_t>(a); }
 
-double FloatUnary(ExprKind kind, double x) {
+double FloatUnary(ExprKind kind, double x, ValueError* error) {
   switch (kind) {
     case ExprKind::kNeg:
       return -x;
@@ -45,14 +43,12 @@ double FloatUnary(ExprKind kind, double x) {
       // x itself keeps NaN and the sign of zero.
       return x > 0 ? 1 : x < 0 ? -1 : x;
     default:
-      // The parser and the verifier let no other kind through; one that gets here is a bug of this
-      // program.
-      CHECK(false) << "not a unary operation on floats: " << static_cast<int>(kind);
+      *error = ValueError::kUnknownOperation;
   }
   return 0;
 }
 
-int64_t IntUnary(ExprKind kind, int64_t a) {
+int64_t IntUnary(ExprKind kind, int64_t a, ValueError* error) {
   switch (kind) {
     case ExprKind::kNeg:
       return Signed(-Bits(a));
@@ -69,12 +65,12 @@ int64_t IntUnary(ExprKind kind, int64_t a) {
     case ExprKind::kRound:
       return a;
     default:
-      CHECK(false) << "not a unary operation on integers: " << static_cast<int>(kind);
+      *error = ValueError::kUnknownOperation;
   }
   return 0;
 }
 
-double FloatBinary(ExprKind kind, double a, double b) {
+double FloatBinary(ExprKind kind, double a, double b, ValueError* error) {
   switch (kind) {
     case ExprKind::kAdd:
       return a + b;
@@ -96,7 +92,7 @@ double FloatBinary(ExprKind kind, double a, double b) {
     case ExprKind::kPow:
       return std::pow(a, b);
     default:
-      CHECK(false) << "not a binary operation on floats: " << static_cast<int>(kind);
+      *error = ValueError::kUnknownOperation;
   }
   return 0;
 }
@@ -151,7 +147,7 @@ int64_t IntDivide(ExprKind kind, int64_t a, int64_t b) {
   return kind == ExprKind::kFloorDiv && rounds_up ? quotient - 1 : quotient;
 }
 
-int64_t IntBinary(ExprKind kind, int64_t a, int64_t b, bool* is_error) {
+int64_t IntBinary(ExprKind kind, int64_t a, int64_t b, ValueError* error) {
   switch (kind) {
     case ExprKind::kAdd:
       return Signed(Bits(a) + Bits(b));
@@ -163,7 +159,7 @@ int64_t IntBinary(ExprKind kind, int64_t a, int64_t b, bool* is_error) {
     case ExprKind::kFloorDiv:
     case ExprKind::kMod:
       if (b == 0) {
-        *is_error = true;
+        *error = ValueError::kDivisionByZero;
         return 0;
       }
       return IntDivide(kind, a, b);
@@ -178,7 +174,7 @@ int64_t IntBinary(ExprKind kind, int64_t a, int64_t b, bool* is_error) {
     case ExprKind::kOr:
       return a != 0 || b != 0;
     default:
-      CHECK(false) << "not a binary operation on integers: " << static_cast<int>(kind);
+      *error = ValueError::kUnknownOperation;
   }
   return 0;
 }
@@ -244,15 +240,15 @@ bool IsKnownBinary(ExprKind kind, DType type) {
   }
 }
 
-ExprValue UnaryValue(ExprKind kind, DType type, ExprValue a) {
+ExprValue UnaryValue(ExprKind kind, DType type, ExprValue a, ValueError* error) {
   if (!IsFloat(type)) {
-    const int64_t value = IntUnary(kind, a.i);
+    const int64_t value = IntUnary(kind, a.i, error);
     // A truth value is 0 or 1 whatever the operand's type is.
     return {.i = kind == ExprKind::kNot ? value : WrapToType(type, value)};
   }
   if (kind == ExprKind::kIsNan) return {.i = std::isnan(a.f)};
   if (kind == ExprKind::kNot) return {.i = a.f == 0};
-  return {.f = FloatUnary(kind, a.f)};
+  return {.f = FloatUnary(kind, a.f, error)};
 }
 
 ExprValue CastValue(DType from, DType to, ExprValue a) {
@@ -280,14 +276,14 @@ ExprValue CastValue(DType from, DType to, ExprValue a) {
   return {.i = static_cast<int64_t>(a.f)};
 }
 
-ExprValue BinaryValue(ExprKind kind, DType type, ExprValue a, ExprValue b, bool* is_error) {
+ExprValue BinaryValue(ExprKind kind, DType type, ExprValue a, ExprValue b, ValueError* error) {
   if (IsComparison(kind)) {
     const bool is_float = IsFloat(type);
     return {
         .i = Compare(kind, is_float ? a.f < b.f : a.i < b.i, is_float ? a.f == b.f : a.i == b.i)};
   }
-  if (IsFloat(type)) return {.f = FloatBinary(kind, a.f, b.f)};
-  const int64_t value = IntBinary(kind, a.i, b.i, is_error);
+  if (IsFloat(type)) return {.f = FloatBinary(kind, a.f, b.f, error)};
+  const int64_t value = IntBinary(kind, a.i, b.i, error);
   return {.i = WrapToType(type, value)};
 }
 

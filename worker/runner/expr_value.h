@@ -20,16 +20,24 @@ union ExprValue {
 // To the range of `type`, as two's complement does; bools become 0 or 1.
 int64_t WrapToType(DType type, int64_t value);
 
-// Whether the functions below know the kind, for operands of that type. They CHECK that they do, so
-// that who runs programs from elsewhere asks first.
+// Why an operation has no value: its result is then 0. Programs come from elsewhere, so that none
+// of these is a bug of this process.
+enum class ValueError {
+  kNone,
+  kDivisionByZero,    // Of integers, or a modulo.
+  kUnknownOperation,  // For operands of that type.
+};
+
+// Whether the functions below know the kind, for operands of that type: to refuse a program before
+// it runs.
 bool IsKnownUnary(ExprKind kind, DType type);
 bool IsKnownBinary(ExprKind kind, DType type);
 
-// `type`: of the operand.
-ExprValue UnaryValue(ExprKind kind, DType type, ExprValue a);
+// `type`: of the operand. `*error` is set where there is one, and else left as it is.
+ExprValue UnaryValue(ExprKind kind, DType type, ExprValue a, ValueError* error);
 ExprValue CastValue(DType from, DType to, ExprValue a);
-// `type`: of the operands. An integer division or modulo by zero gives 0 and sets *is_error.
-ExprValue BinaryValue(ExprKind kind, DType type, ExprValue a, ExprValue b, bool* is_error);
+// `type`: of the operands.
+ExprValue BinaryValue(ExprKind kind, DType type, ExprValue a, ExprValue b, ValueError* error);
 
 }  // namespace burnish
 

@@ -382,10 +382,11 @@ absl::StatusOr<CheckerReply> RunBench::AskChecker(const CheckerRequest& request)
 
 absl::StatusOr<CheckerReply> RunBench::AnswerOfChecker(const CheckerRequest& request) {
   if (checker_ == nullptr) {
-    RETURN_IF_ERROR(
-        StartChild({.program = options_.checker_program, .inherited_fds = {outputs_.get()}},
-                   checker_)
-            .status());
+    RETURN_IF_ERROR(StartChild({.program = options_.checker_program,
+                                .inherited_fds = {outputs_.get()},
+                                .empty_environment = true},
+                               checker_)
+                        .status());
   }
   {
     const std::lock_guard<std::mutex> lock(mutex_);

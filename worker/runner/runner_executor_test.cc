@@ -16,10 +16,12 @@
 #include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/sandbox.h"
+#include "base/sanitized.h"
 #include "base/self_path.h"
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
@@ -90,17 +92,23 @@ class RunnerExecutorTest : public ::testing::Test {
   // Sends SIGKILL to this process's child of that name, once there is one.
   void KillChild(const std::string& program) {
     while (true) {
-      for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {
-        std::ifstream children(entry.path() / "children");
-        for (pid_t pid = 0; children >> pid;) {
-          std::string name;
-          std::getline(std::ifstream(absl::StrCat("/proc/", pid, "/comm")), name);
-          if (name != program) continue;
-          ASSERT_EQ(kill(pid, SIGKILL), 0);
-          return;
-        }
+      const pid_t pid = FindChild(program);
+      if (pid <= 0) continue;
+      ASSERT_EQ(kill(pid, SIGKILL), 0);
+      return;
+    }
+  }
+  // 0: there is none.
+  static pid_t FindChild(const std::string& program) {
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {
+      std::ifstream children(entry.path() / "children");
+      for (pid_t pid = 0; children >> pid;) {
+        std::string name;
+        std::getline(std::ifstream(absl::StrCat("/proc/", pid, "/comm")), name);
+        if (name == program) return pid;
       }
     }
+    return 0;
   }
   // Of a candidate that hangs until its runner is killed.
   JobOutcome OutcomeOfKilledRunner(int oom_kills) {
@@ -525,6 +533,23 @@ TEST_F(RunnerExecutorTest, DestructorEndsWhatRunsAndSaysNothing) {
   executor_->Start(ToSpec(job), {}, [&said](JobOutcome) { said = true; });
   executor_.reset();
   EXPECT_FALSE(said);
+}
+
+// What the checker process has, as the kernel sees it, once it has judged a candidate.
+TEST_F(RunnerExecutorTest, TheCheckerHasNothingButItsWork) {
+  ASSERT_NE(Measure(VectorJob("RIGHT")).latencies(), nullptr);
+  const pid_t checker = FindChild("checker");
+  ASSERT_GT(checker, 0);
+  const std::string proc = absl::StrCat("/proc/", checker);
+  ASSERT_OK_AND_ASSIGN(const std::string status, ReadFile(proc + "/status", 1 << 20));
+  EXPECT_THAT(status, HasSubstr("NoNewPrivs:\t1"));
+  if (FindSandboxSupport().seccomp) EXPECT_THAT(status, HasSubstr("Seccomp:\t2"));
+  std::vector<std::string> descriptors;
+  for (const auto& entry : std::filesystem::directory_iterator(proc + "/fd")) {
+    descriptors.push_back(entry.path().filename());
+  }
+  EXPECT_THAT(descriptors, ::testing::UnorderedElementsAre("0", "1", "2", "3"));
+  if (!kSanitized) EXPECT_THAT(ReadFile(proc + "/environ", 1 << 20), IsOkAndHolds(""));
 }
 
 }  // namespace

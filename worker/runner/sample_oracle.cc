@@ -126,6 +126,7 @@ absl::Status SampleOracle::Prepare(const std::vector<std::vector<uint8_t>>& argu
 absl::Status SampleOracle::PrepareWriter(const Block& block, Writer& writer) {
   writer.block = &block;
   for (const Expr& e : {block.init, block.step, block.finish}) RETURN_IF_ERROR(CheckKinds(e));
+  for (const Expr& e : block.output_indices) RETURN_IF_ERROR(CheckKinds(e));
   for (const std::vector<VarId>* axes : {&block.spatial, &block.reduction}) {
     for (const VarId axis : *axes) {
       // A scheduled program has axes that are computed of others. The oracle must be of the
@@ -291,7 +292,8 @@ ExprValue SampleOracle::RunBlock(Writer& writer) {
                              : block.combiner == Combiner::kProd ? ExprKind::kMul
                              : block.combiner == Combiner::kMax  ? ExprKind::kMax
                                                                  : ExprKind::kMin;
-    bool is_empty = false, is_error = false;
+    ValueError error = ValueError::kNone;
+    bool is_empty = false;
     for (const VarId axis : block.reduction) {
       vars_[axis] = 0;
       is_empty = is_empty || program_.vars[axis].extent->int_value == 0;
@@ -304,7 +306,7 @@ ExprValue SampleOracle::RunBlock(Writer& writer) {
         Fail(absl::ResourceExhaustedError(absl::StrCat(block.name, ": too many steps")));
         break;
       }
-      self = stored(BinaryValue(combine, type, self, Eval(*block.step, self), &is_error));
+      self = stored(BinaryValue(combine, type, self, Eval(*block.step, self), &error));
       size_t k = block.reduction.size();
       while (k > 0) {
         const VarId axis = block.reduction[k - 1];
@@ -314,6 +316,7 @@ ExprValue SampleOracle::RunBlock(Writer& writer) {
       }
       is_empty = k == 0;
     }
+    FailOn(error);
   }
   if (block.finish != nullptr) self = Eval(*block.finish, self);
   return stored(self);
@@ -343,8 +346,24 @@ ExprValue SampleOracle::Eval(const ExprNode& e, const ExprValue& self) {
       return CastValue(e.operands[0]->dtype, e.dtype, Eval(*e.operands[0], self));
     default:
       if (e.operands.size() == 2) return EvalBinary(e, self);
-      return UnaryValue(e.kind, e.operands[0]->dtype, Eval(*e.operands[0], self));
+      return EvalUnary(e, self);
   }
+}
+
+void SampleOracle::FailOn(ValueError error) {
+  if (error == ValueError::kDivisionByZero) {
+    Fail(absl::InvalidArgumentError("integer division by zero"));
+  } else if (error == ValueError::kUnknownOperation) {
+    Fail(absl::UnimplementedError("no reference for an operation"));
+  }
+}
+
+ExprValue SampleOracle::EvalUnary(const ExprNode& e, const ExprValue& self) {
+  ValueError error = ValueError::kNone;
+  const ExprValue value =
+      UnaryValue(e.kind, e.operands[0]->dtype, Eval(*e.operands[0], self), &error);
+  FailOn(error);
+  return value;
 }
 
 ExprValue SampleOracle::EvalBinary(const ExprNode& e, const ExprValue& self) {
@@ -352,10 +371,10 @@ ExprValue SampleOracle::EvalBinary(const ExprNode& e, const ExprValue& self) {
   // What decides already spares the other operand.
   if (e.kind == ExprKind::kAnd && a.i == 0) return {.i = 0};
   if (e.kind == ExprKind::kOr && a.i != 0) return {.i = 1};
-  bool is_error = false;
+  ValueError error = ValueError::kNone;
   const ExprValue value =
-      BinaryValue(e.kind, e.operands[0]->dtype, a, Eval(*e.operands[1], self), &is_error);
-  if (is_error) Fail(absl::InvalidArgumentError("integer division by zero"));
+      BinaryValue(e.kind, e.operands[0]->dtype, a, Eval(*e.operands[1], self), &error);
+  FailOn(error);
   return value;
 }
 

@@ -52,6 +52,8 @@ class SampleOracle {
   bool Locate(const Writer& writer, int64_t offset);
   ExprValue RunBlock(Writer& writer);
   ExprValue Eval(const ExprNode& e, const ExprValue& self);
+  void FailOn(ValueError error);
+  ExprValue EvalUnary(const ExprNode& e, const ExprValue& self);
   ExprValue EvalBinary(const ExprNode& e, const ExprValue& self);
   ExprValue EvalLoad(const ExprNode& e, const ExprValue& self);
   ExprValue EvalTable(const ExprNode& e, const ExprValue& self);

@@ -5,6 +5,7 @@
 
 #include "base/status_matchers.h"
 #include "compiler/ir/contract.h"
+#include "compiler/ir/expr_kinds.h"
 #include "compiler/ir/interpreter.h"
 #include "compiler/ir/parser.h"
 #include "gmock/gmock.h"
@@ -239,6 +240,35 @@ TEST(SampleOracleTest, OperationThatItDoesNotKnowIsRefused) {
   step = Unary(ExprKind::kSqrt, step->operands[0]);
   EXPECT_THAT(SampleOracle::Create(program, inputs.bytes),
               StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("of type i32")));
+}
+
+// Also where an index, which runs as soon as the oracle is made, has such a kind.
+TEST(SampleOracleTest, AnIndexThatItDoesNotKnowIsRefused) {
+  ASSERT_OK_AND_ASSIGN(Program program, ParseProgram(R"(workload/2
+    input b0: i32[3]
+    output b1: i32[3]
+    block b1(i0 in 3) { step b1[i0] = b0[i0] })"));
+  const Inputs inputs = MakeInputs(program, 1);
+  Expr& index = program.blocks[0].output_indices[0];
+  index = Unary(ExprKind::kSqrt, index);
+  EXPECT_THAT(SampleOracle::Create(program, inputs.bytes),
+              StatusIs(absl::StatusCode::kUnimplemented));
+}
+
+// Every kind on every type: a value, or an error, and the process goes on.
+TEST(ExprValueTest, NoOperationEndsTheProcess) {
+  for (int number = 0; number < kExprKindCount; ++number) {
+    const auto kind = static_cast<ExprKind>(number);
+    for (const DType type : {DType::kF32, DType::kF64, DType::kI64, DType::kI32, DType::kI8,
+                             DType::kU8, DType::kBool}) {
+      const ExprValue a = IsFloat(type) ? ExprValue{.f = 2.5} : ExprValue{.i = 2};
+      ValueError unary = ValueError::kNone, binary = ValueError::kNone;
+      UnaryValue(kind, type, a, &unary);
+      BinaryValue(kind, type, a, a, &binary);
+      EXPECT_EQ(unary == ValueError::kNone, IsKnownUnary(kind, type)) << number;
+      EXPECT_EQ(binary == ValueError::kNone, IsKnownBinary(kind, type)) << number;
+    }
+  }
 }
 
 TEST(SampleOracleTest, WhatCannotBeEvaluatedIsAnError) {
