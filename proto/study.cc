@@ -113,6 +113,7 @@ v1::StudySpec ToProto(const StudySpec& spec) {
   message.set_served(spec.served);
   message.set_no_refine(spec.no_refine);
   if (spec.calibration.has_value()) *message.mutable_calibration() = ToProto(*spec.calibration);
+  message.set_client_sha256(spec.client_sha256);
   return message;
 }
 
@@ -147,6 +148,7 @@ absl::StatusOr<StudySpec> FromProto(const v1::StudySpec& message) {
       .served = message.served(),
       .no_refine = message.no_refine(),
       .calibration = std::move(calibration),
+      .client_sha256 = message.client_sha256(),
   };
 }
 

@@ -48,6 +48,7 @@ struct StudySpec {
   bool served = false;
   bool no_refine = false;
   std::optional<CalibrationRow> calibration;
+  std::string client_sha256;
 
   bool operator==(const StudySpec&) const = default;
 };

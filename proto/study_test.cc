@@ -40,7 +40,8 @@ StudySpec FullSpec() {
           .calibration = CalibrationRow{.threads = 1,
                                         .clock_ghz = 3,
                                         .units = {{"fma_f32x8", 96, 90}},
-                                        .levels = {{"memory", 12, 12, 90}}}};
+                                        .levels = {{"memory", 12, 12, 90}}},
+          .client_sha256 = std::string(32, 'c')};
 }
 
 TEST(StudySpecTest, EveryFieldSurvivesTheWire) {

@@ -57,6 +57,7 @@ constexpr std::pair<ErrorCode, absl::StatusCode> kKinds[] = {
     {ErrorCode::kNothingMeasured, absl::StatusCode::kUnavailable},
     {ErrorCode::kStudyOwned, absl::StatusCode::kUnavailable},
     {ErrorCode::kStudyParked, absl::StatusCode::kUnavailable},
+    {ErrorCode::kStudyOfAnother, absl::StatusCode::kPermissionDenied},
     {ErrorCode::kTrackerUnreachable, absl::StatusCode::kUnavailable},
     {ErrorCode::kTrackerProtocol, absl::StatusCode::kInvalidArgument},
     {ErrorCode::kNoWorker, absl::StatusCode::kNotFound},

@@ -55,6 +55,7 @@ enum class ErrorCode : int {
   kNothingMeasured = 605,
   kStudyOwned = 606,
   kStudyParked = 607,
+  kStudyOfAnother = 608,
   kTrackerUnreachable = 701,
   kTrackerProtocol = 702,
   kNoWorker = 703,

@@ -6,8 +6,13 @@
 #include "tuner/app/database.h"
 #include "tuner/app/error.h"
 #include "tuner/app/target_text.h"
+#include "tuner/cli/client_secret.h"
 
 namespace burnish {
+
+absl::StatusOr<std::string> Context::FindClientSecret() const {
+  return ClientSecret(environment_.getenv);
+}
 
 void Context::Note(absl::string_view text) {
   if (!quiet()) err() << std::string(text) << "\n" << std::flush;

@@ -52,6 +52,9 @@ class Context {
   const Clock& clock() const { return *environment_.clock; }
   const Settings& settings() const { return settings_; }
 
+  // See ClientSecret.
+  absl::StatusOr<std::string> FindClientSecret() const;
+
   // A remark on stderr, unless --quiet.
   void Note(absl::string_view text);
 

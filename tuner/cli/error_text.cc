@@ -81,6 +81,8 @@ constexpr ErrorInfo kErrors[] = {
      "first"},
     {ErrorCode::kStudyParked, EX_TEMPFAIL, "the study is parked",
      "tuner status STUDY says why; tuner resume STUDY goes on with it"},
+    {ErrorCode::kStudyOfAnother, EX_NOPERM, "the study is not this client's",
+     "as the user who submitted it, or with that BURNISH_CLIENT_SECRET"},
     {ErrorCode::kTrackerUnreachable, EX_UNAVAILABLE, "no tracker answers",
      "start one: tracker --listen ADDR; or leave --tracker out to use this machine"},
     {ErrorCode::kTrackerProtocol, EX_PROTOCOL, "the tracker speaks another version",

@@ -12,7 +12,8 @@ absl::StatusOr<OpenedStudies> OpenedStudies::Open(Context& context) {
   OpenedStudies opened;
   const std::string& server = context.settings().Get("server");
   if (!server.empty()) {
-    opened.studies_ = std::make_unique<TunerClient>(server);
+    opened.studies_ =
+        std::make_unique<TunerClient>(server, [&context] { return context.FindClientSecret(); });
     return opened;
   }
   ASSIGN_OR_RETURN(Database database, context.OpenDatabase());

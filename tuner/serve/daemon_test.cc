@@ -10,17 +10,22 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/secret.h"
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tuner/app/error.h"
 #include "tuner/app/new_study.h"
+#include "tuner/app/studies.h"
 #include "tuner/app/study_spec.h"
 #include "tuner/app/tuning.h"
 #include "tuner/serve/tuner_client.h"
 
 namespace burnish {
 namespace {
+
+absl::StatusOr<std::string> OwnSecret() { return std::string(32, 'o'); }
+absl::StatusOr<std::string> StrangersSecret() { return std::string(32, 's'); }
 
 class DaemonTest : public ::testing::Test {
  protected:
@@ -77,7 +82,7 @@ class DaemonTest : public ::testing::Test {
 
 TEST_F(DaemonTest, AClientsStudyIsRunAndItsEndIsTold) {
   ASSERT_TRUE(Serve().ok());
-  TunerClient client(daemon_->address());
+  TunerClient client(daemon_->address(), &OwnSecret);
   ASSERT_OK_AND_ASSIGN(const std::string id, client.Submit(spec_));
   ASSERT_OK_AND_ASSIGN(const FollowedRun run, client.Follow(id, [](const StudyProgress&) {}));
   EXPECT_EQ(run.reason, StopReason::kTrials);
@@ -93,14 +98,14 @@ TEST_F(DaemonTest, AStudyThatAnEarlierDaemonLeftIsTakenUp) {
   ASSERT_OK_AND_ASSIGN(const std::string id,
                        StoreNewStudy(database_, Clock::Real(), tuning, "left"));
   ASSERT_TRUE(Serve().ok());
-  TunerClient client(daemon_->address());
+  TunerClient client(daemon_->address(), &OwnSecret);
   ASSERT_OK_AND_ASSIGN(const FollowedRun run, client.Follow(id, [](const StudyProgress&) {}));
   EXPECT_EQ(run.reason, StopReason::kTrials);
 }
 
 TEST_F(DaemonTest, ErrorsCrossTheNetworkWithTheirNumbers) {
   ASSERT_TRUE(Serve().ok());
-  TunerClient client(daemon_->address());
+  TunerClient client(daemon_->address(), &OwnSecret);
   EXPECT_EQ(ErrorCodeOf(client.Get("2001").status()), ErrorCode::kNoStudy);
   spec_.task = "resnet51";
   EXPECT_EQ(ErrorCodeOf(client.Submit(spec_).status()), ErrorCode::kUnknownModel);
@@ -115,7 +120,7 @@ TEST_F(DaemonTest, AStudyThatCrashesTwiceIsParkedAndTheOthersEndWell) {
   const std::string bad = "matmul:m=5,n=5,k=5";
   SetCrashes("run " + bad);
   ASSERT_TRUE(Serve().ok());
-  TunerClient client(daemon_->address());
+  TunerClient client(daemon_->address(), &OwnSecret);
   ASSERT_OK_AND_ASSIGN(const std::string crashing, client.Submit(SpecOf(bad)));
   ASSERT_OK_AND_ASSIGN(const std::string other, client.Submit(spec_));
   ASSERT_OK_AND_ASSIGN(const FollowedRun parked, client.Follow(crashing, [](const auto&) {}));
@@ -143,7 +148,7 @@ TEST_F(DaemonTest, AStudyThatCrashesTwiceIsParkedAndTheOthersEndWell) {
 TEST_F(DaemonTest, AStudyThatCrashesOnceIsTriedAgain) {
   SetCrashes("once run " + spec_.task);
   ASSERT_TRUE(Serve().ok());
-  TunerClient client(daemon_->address());
+  TunerClient client(daemon_->address(), &OwnSecret);
   ASSERT_OK_AND_ASSIGN(const std::string id, client.Submit(spec_));
   ASSERT_OK_AND_ASSIGN(const FollowedRun run, client.Follow(id, [](const auto&) {}));
   EXPECT_EQ(run.reason, StopReason::kTrials) << run.error;
@@ -155,7 +160,7 @@ TEST_F(DaemonTest, AStudyThatCrashesOnceIsTriedAgain) {
 TEST_F(DaemonTest, AStudyThatCrashesAsItIsPreparedIsAnErrorOfItsSubmit) {
   SetCrashes("prepare " + spec_.task);
   ASSERT_TRUE(Serve().ok());
-  TunerClient client(daemon_->address());
+  TunerClient client(daemon_->address(), &OwnSecret);
   const absl::Status error = client.Submit(spec_).status();
   EXPECT_EQ(ErrorCodeOf(error), ErrorCode::kInternal);
   EXPECT_THAT(error.message(), ::testing::HasSubstr("a test asked for it"));
@@ -172,14 +177,71 @@ TEST_F(DaemonTest, AParkedStudyIsNotTakenUp) {
                        StoreNewStudy(database_, Clock::Real(), tuning, "parked"));
   ASSERT_THAT(database_.studies->SetState(id, StudyState::kParked, "crashed", 1), IsOk());
   ASSERT_TRUE(Serve().ok());
-  TunerClient client(daemon_->address());
+  TunerClient client(daemon_->address(), &OwnSecret);
   ASSERT_OK_AND_ASSIGN(const FollowedRun run, client.Follow(id, [](const auto&) {}));
   EXPECT_EQ(run.reason, StopReason::kNone);
   EXPECT_EQ(database_.studies->Get(id)->study.state, StudyState::kParked);
 }
 
+TEST_F(DaemonTest, AStudyIsChangedByTheClientThatSubmittedIt) {
+  SetCrashes("run " + spec_.task);  // Then it is parked, and waits.
+  ASSERT_TRUE(Serve().ok());
+  TunerClient owner(daemon_->address(), &OwnSecret);
+  ASSERT_OK_AND_ASSIGN(const std::string id, owner.Submit(spec_));
+  ASSERT_THAT(owner.Follow(id, [](const auto&) {}), IsOk());
+  TunerClient stranger(daemon_->address(), &StrangersSecret), nobody(daemon_->address());
+  TunerClient liar(daemon_->address(), [] { return absl::StatusOr<std::string>("short"); });
+  for (TunerClient* const client : {&stranger, &nobody, &liar}) {
+    for (const absl::Status& refused : {client->Cancel(id).status(), client->Resume(id).status(),
+                                        client->Cancel(id.substr(0, id.size() - 1)).status()}) {
+      EXPECT_EQ(ErrorCodeOf(refused), ErrorCode::kStudyOfAnother) << refused;
+      EXPECT_EQ(PartsOf(refused).where, id);
+    }
+    // Anybody may look. Whose it is, nobody is told.
+    ASSERT_OK_AND_ASSIGN(const StudyView view, client->Get(id));
+    EXPECT_EQ(view.summary.study.state, StudyState::kParked);
+    EXPECT_EQ(view.spec.client_sha256, "");
+    EXPECT_THAT(client->List({}), IsOkAndHolds(::testing::SizeIs(1)));
+  }
+  EXPECT_THAT(owner.Cancel(id), IsOkAndHolds(id));
+  SetCrashes("");
+  EXPECT_THAT(owner.Resume(id), IsOkAndHolds(id));
+  ASSERT_OK_AND_ASSIGN(const FollowedRun run, owner.Follow(id, [](const auto&) {}));
+  EXPECT_EQ(run.reason, StopReason::kTrials) << run.error;
+}
+
+// A client says whose its study is by its secret alone.
+TEST_F(DaemonTest, AStudyIsNotGivenToAnother) {
+  ASSERT_TRUE(Serve().ok());
+  TunerClient client(daemon_->address(), &OwnSecret),
+      bad(daemon_->address(), [] { return absl::StatusOr<std::string>("short"); });
+  spec_.client_sha256 = FingerprintOf(*StrangersSecret());
+  ASSERT_OK_AND_ASSIGN(const std::string id, client.Submit(spec_));
+  ASSERT_OK_AND_ASSIGN(const StudySpec stored, ParseStudySpec(database_.studies->Get(id)->study));
+  EXPECT_EQ(stored.client_sha256, FingerprintOf(*OwnSecret()));
+  EXPECT_EQ(ErrorCodeOf(bad.Submit(spec_).status()), ErrorCode::kUsage);
+}
+
+// Of an older daemon, or of somebody on its machine.
+TEST_F(DaemonTest, AStudyWithoutAClientIsChangedOnTheDaemonsMachine) {
+  spec_.served = true;
+  ASSERT_OK_AND_ASSIGN(const Tuning tuning, PrepareTuning(spec_));
+  ASSERT_OK_AND_ASSIGN(const std::string id,
+                       StoreNewStudy(database_, Clock::Real(), tuning, "local"));
+  ASSERT_THAT(database_.studies->SetState(id, StudyState::kParked, "crashed", 1), IsOk());
+  ASSERT_TRUE(Serve().ok());
+  TunerClient client(daemon_->address(), &OwnSecret), nobody(daemon_->address());
+  for (TunerClient* const remote : {&client, &nobody}) {
+    const absl::Status refused = remote->Cancel(id).status();
+    EXPECT_EQ(ErrorCodeOf(refused), ErrorCode::kStudyOfAnother);
+    EXPECT_THAT(PartsOf(refused).hint, ::testing::HasSubstr("--db"));
+  }
+  EXPECT_THAT(LocalStudies(&database_, &Clock::Real()).Cancel(id), IsOkAndHolds(id));
+}
+
 TEST_F(DaemonTest, AStudyOfAnotherProcessIsLeftToIt) {
   spec_.served = true;
+  spec_.client_sha256 = FingerprintOf(*OwnSecret());
   ASSERT_OK_AND_ASSIGN(const Tuning tuning, PrepareTuning(spec_));
   ASSERT_OK_AND_ASSIGN(const std::string id,
                        StoreNewStudy(database_, Clock::Real(), tuning, "another's"));
@@ -191,7 +253,7 @@ TEST_F(DaemonTest, AStudyOfAnotherProcessIsLeftToIt) {
           now_ns, ""),
       IsOk());
   ASSERT_TRUE(Serve().ok());
-  TunerClient client(daemon_->address());
+  TunerClient client(daemon_->address(), &OwnSecret);
   const absl::Status refused = client.Resume(id).status();
   EXPECT_EQ(ErrorCodeOf(refused), ErrorCode::kStudyOwned);
   EXPECT_THAT(refused.message(), ::testing::HasSubstr("process 1 on elsewhere"));

@@ -34,8 +34,14 @@ void SetTimeout(grpc::ClientContext& context, std::chrono::seconds timeout) {
 
 class TunerClient::Impl {
  public:
-  explicit Impl(const std::string& server)
-      : server_(server), stub_(v1::Tuner::NewStub(OpenChannel(server))) {}
+  Impl(const std::string& server, SecretSource secret)
+      : server_(server),
+        secret_(std::move(secret)),
+        stub_(v1::Tuner::NewStub(OpenChannel(server))) {}
+
+  absl::StatusOr<std::string> Secret() const {
+    return secret_ == nullptr ? absl::StatusOr<std::string>("") : secret_();
+  }
 
   v1::Tuner::Stub& stub() { return *stub_; }
 
@@ -69,13 +75,15 @@ class TunerClient::Impl {
 
  private:
   const std::string server_;
+  const SecretSource secret_;
   const std::unique_ptr<v1::Tuner::Stub> stub_;
   std::mutex mutex_;
   grpc::ClientContext* following_ = nullptr;
   bool stopped_ = false;
 };
 
-TunerClient::TunerClient(const std::string& server) : impl_(std::make_unique<Impl>(server)) {}
+TunerClient::TunerClient(const std::string& server, SecretSource secret)
+    : impl_(std::make_unique<Impl>(server, std::move(secret))) {}
 TunerClient::~TunerClient() = default;
 
 absl::StatusOr<StudyView> TunerClient::Get(const std::string& id) {
@@ -114,6 +122,7 @@ absl::StatusOr<std::string> TunerClient::Cancel(const std::string& id) {
   v1::CancelStudyRequest request;
   v1::CancelStudyResponse response;
   request.set_study_id(id);
+  ASSIGN_OR_RETURN(*request.mutable_client_secret(), impl_->Secret());
   RETURN_IF_ERROR(impl_->FromCall(impl_->stub().CancelStudy(&context, request, &response)));
   return response.study_id();
 }
@@ -151,13 +160,15 @@ absl::StatusOr<std::string> TunerClient::Submit(const StudySpec& spec) {
     ASSIGN_OR_RETURN(model, ReadModelFile(spec.model_path));
     sent.model_path = std::filesystem::path(spec.model_path).filename().string();
   }
+  v1::SubmitStudyRequest part;
+  *part.mutable_spec() = ToProto(sent);
+  ASSIGN_OR_RETURN(*part.mutable_client_secret(), impl_->Secret());
   grpc::ClientContext context;
   SetTimeout(context, kSubmitTimeout);
   v1::SubmitStudyResponse response;
   const auto writer = impl_->stub().SubmitStudy(&context, &response);
-  v1::SubmitStudyRequest part;
-  *part.mutable_spec() = ToProto(sent);
   bool accepted = writer->Write(part);
+  part.clear_client_secret();
   for (size_t at = 0; accepted && at < model.size(); at += kPartBytes) {
     part.set_model_bytes(model.substr(at, kPartBytes));
     accepted = writer->Write(part);
@@ -173,6 +184,7 @@ absl::StatusOr<std::string> TunerClient::Resume(const std::string& id) {
   v1::ResumeStudyRequest request;
   v1::ResumeStudyResponse response;
   request.set_study_id(id);
+  ASSIGN_OR_RETURN(*request.mutable_client_secret(), impl_->Secret());
   RETURN_IF_ERROR(impl_->FromCall(impl_->stub().ResumeStudy(&context, request, &response)));
   return response.study_id();
 }

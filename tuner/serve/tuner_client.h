@@ -25,10 +25,15 @@ struct FollowedRun {
   std::optional<StudyProgress> progress;  // The last.
 };
 
-// Thread-safe. Errors are the daemon's, with their numbers, and B0704: no daemon answers there.
+// Thread-safe, as far as its secret's source is. Errors are the daemon's, with their numbers, and
+// B0704: no daemon answers there.
 class TunerClient : public Studies {
  public:
-  explicit TunerClient(const std::string& server);
+  // Gives what the daemon knows this client by, when something is to be changed.
+  using SecretSource = std::function<absl::StatusOr<std::string>()>;
+
+  // `secret` null: the client may look; what it submits is changed on the daemon's machine only.
+  explicit TunerClient(const std::string& server, SecretSource secret = nullptr);
   ~TunerClient() override;
 
   absl::StatusOr<StudyView> Get(const std::string& id) override;

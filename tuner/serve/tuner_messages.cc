@@ -73,6 +73,8 @@ v1::StudyView ToProto(const StudyView& view) {
   v1::StudyView message;
   *message.mutable_summary() = ToProto(view.summary);
   *message.mutable_spec() = ToProto(view.spec);
+  // Whose the study is, is between its client and the daemon.
+  message.mutable_spec()->clear_client_sha256();
   message.set_trial_count(view.counts.trial_count);
   SetFailures(view.counts.failure_counts, *message.mutable_failure_counts());
   for (const TaskView& task : view.tasks) {

@@ -15,6 +15,7 @@
 #include "tuner/app/database.h"
 #include "tuner/app/error.h"
 #include "tuner/app/studies.h"
+#include "tuner/serve/client_identity.h"
 #include "tuner/serve/tuner_messages.h"
 #include "tuner/serve/wire_enums.h"
 
@@ -119,6 +120,8 @@ absl::StatusOr<std::string> TunerService::Impl::Receive(
     return absl::InvalidArgumentError("got no specification, want it first");
   }
   ASSIGN_OR_RETURN(spec, FromProto(part.spec()));
+  // Never as the client says: it could give its study to somebody else.
+  ASSIGN_OR_RETURN(spec.client_sha256, StoredClient(part.client_secret()));
   std::string model;
   while (reader.Read(&part)) {
     const auto size = static_cast<int64_t>(model.size() + part.model_bytes().size());
@@ -154,6 +157,8 @@ grpc::Status TunerService::Impl::ResumeStudy(grpc::ServerContext* context,
                                              v1::ResumeStudyResponse* response) {
   const absl::StatusOr<std::string> id = ResolveStudyId(*options_.database, request->study_id());
   if (!id.ok()) return WithDetail(id.status());
+  const absl::Status own = CheckClient(*options_.database, *id, request->client_secret());
+  if (!own.ok()) return WithDetail(own);
   response->set_study_id(*id);
   return WithDetail(options_.host->Resume(*id));
 }
@@ -161,9 +166,14 @@ grpc::Status TunerService::Impl::ResumeStudy(grpc::ServerContext* context,
 grpc::Status TunerService::Impl::CancelStudy(grpc::ServerContext* context,
                                              const v1::CancelStudyRequest* request,
                                              v1::CancelStudyResponse* response) {
-  // A run of the host sees it in the database, as one of another process would.
-  const absl::StatusOr<std::string> id = studies_.Cancel(request->study_id());
+  const absl::StatusOr<std::string> id = ResolveStudyId(*options_.database, request->study_id());
   if (!id.ok()) return WithDetail(id.status());
+  const absl::Status own = CheckClient(*options_.database, *id, request->client_secret());
+  if (!own.ok()) return WithDetail(own);
+  // A run of the host sees it in the database, as one of another process would.
+  if (const absl::Status status = studies_.Cancel(*id).status(); !status.ok()) {
+    return WithDetail(status);
+  }
   response->set_study_id(*id);
   return grpc::Status::OK;
 }

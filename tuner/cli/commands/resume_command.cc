@@ -72,7 +72,7 @@ class ResumeCommand : public Command {
           ErrorCode::kUsage, "--out with --server: bundles are built by the client", "tuner resume",
           absl::StrCat("tuner compile --task NAME|--model FILE --out FILE --server ", server));
     }
-    TunerClient client(server);
+    TunerClient client(server, [&context] { return context.FindClientSecret(); });
     ASSIGN_OR_RETURN(const std::string id, client.Resume(study_));
     PrintStudyId(context, "resumed", id);
     return detach_ ? absl::OkStatus() : FollowRemote(context, client, id, {}, interrupts);

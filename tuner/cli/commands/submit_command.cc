@@ -89,7 +89,7 @@ class SubmitCommand : public Command {
   // The daemon measures; the bundle is built here, with what it then has on record.
   absl::Status SubmitToServer(Context& context, const std::string& server, Tuning& tuning,
                               InterruptWatcher& interrupts) {
-    TunerClient client(server);
+    TunerClient client(server, [&context] { return context.FindClientSecret(); });
     ASSIGN_OR_RETURN(const std::string id, client.Submit(tuning.spec));
     PrintStudyId(context, "submitted", id);
     if (detach_) return absl::OkStatus();
