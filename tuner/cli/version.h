@@ -6,7 +6,7 @@
 
 namespace burnish {
 
-// "tuner 0.1.0 (commit 0123456789ab, LLVM 19.1.7, kernel ABI 1)"
+// "tuner 0.2.0 (protocol 2, commit 0123456789ab, LLVM 19.1.7, kernel ABI 1)"
 std::string VersionText();
 
 std::string BuildCommit();  // "unknown" where the build was not in a git checkout.
