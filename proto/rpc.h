@@ -1,4 +1,5 @@
-// What every RPC client and server here shares: how to open a channel, and statuses.
+// What every RPC client and server here shares: how to open a channel, which protocol both ends
+// speak, and statuses.
 #ifndef PROTO_RPC_H_
 #define PROTO_RPC_H_
 
@@ -6,9 +7,12 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "proto/protocol.h"
 
 namespace grpc {
 class Channel;
+class ServerContextBase;
 class Status;
 }  // namespace grpc
 
@@ -20,10 +24,19 @@ inline constexpr int kRpcMessageBytesMax = 8 << 20;
 
 // `address`: "unix:PATH", "unix:///PATH", or "HOST:PORT". Opens no connection yet, and connects
 // again by itself within a second. Each channel has a connection of its own. Ignores proxies.
-std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address);
+// Every call says who speaks. The answer of a server that does not speak a protocol of `self`, or
+// none that says so, becomes a status that IsProtocolRefusal knows, whatever the server answered.
+std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address, const Speaker& self);
 
-// Codes are the same in both; the message is kept. RESOURCE_EXHAUSTED may come with a time to try
-// again in the trailing metadata, which these leave alone.
+// The server's side of that, first in every call: says who answers, and refuses a client that
+// speaks another protocol. `usual_client`: who calls this, as far as one that says nothing of
+// itself is concerned.
+absl::Status Greet(grpc::ServerContextBase& context, const Speaker& self,
+                   absl::string_view usual_client);
+
+// Codes are the same in both; the message is kept, and so is what IsProtocolRefusal knows.
+// RESOURCE_EXHAUSTED may come with a time to try again in the trailing metadata, which these leave
+// alone.
 absl::Status FromGrpc(const grpc::Status& status);
 grpc::Status ToGrpc(const absl::Status& status);
 

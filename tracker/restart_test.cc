@@ -19,6 +19,7 @@
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/protocol.h"
 #include "proto/rpc.h"
 #include "proto/tracker.grpc.pb.h"
 #include "tracker/tracker_client.h"
@@ -62,7 +63,7 @@ class RestartTest : public ::testing::Test {
   v1::GetStatusResponse GetStatus() {
     grpc::ClientContext context;
     v1::GetStatusResponse response;
-    const auto stub = v1::Tracker::NewStub(OpenChannel(address_));
+    const auto stub = v1::Tracker::NewStub(OpenChannel(address_, ThisVersion("tuner")));
     EXPECT_TRUE(stub->GetStatus(&context, {}, &response).ok());
     return response;
   }

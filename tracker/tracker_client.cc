@@ -17,6 +17,7 @@
 #include "base/secret.h"
 #include "base/status_macros.h"
 #include "proto/backoff.h"
+#include "proto/protocol.h"
 #include "proto/rpc.h"
 #include "proto/tracker.grpc.pb.h"
 #include "tracker/client_core.h"
@@ -82,7 +83,7 @@ class TrackerClient::Impl {
   explicit Impl(const TrackerClientOptions& options)
       : options_(options),
         secret_(options.tuner_secret.empty() ? NewSecret() : options.tuner_secret),
-        channel_(OpenChannel(options.tracker)),
+        channel_(OpenChannel(options.tracker, options.self)),
         stub_(v1::Tracker::NewStub(channel_)),
         core_(options.tuner_id),
         submit_backoff_(kBackoffMin, kBackoffMax, options.seed),
@@ -153,8 +154,8 @@ TrackerClient::Impl::~Impl() {
 }
 
 absl::Time TrackerClient::Impl::NextDeed() const {
+  if (!state_.refused.ok()) return absl::InfiniteFuture();  // No attempt could mend that.
   absl::Time next = absl::InfiniteFuture();
-  if (!state_.refused.ok()) return next;
   if (submit_call_ == nullptr && core_.has_batch()) next = std::min(next, submit_at_);
   if (collect_call_ == nullptr) {
     next = std::min(next, collect_at_);
@@ -258,7 +259,7 @@ void TrackerClient::Impl::NoteFailure(const absl::Status& status) {
   state_.last_error = status;
   // To be asked again and again is of no use to a tracker that has said no. Whoever uses this
   // client ends by name (state), and may come again as a new one.
-  if (absl::IsPermissionDenied(status)) {
+  if (IsProtocolRefusal(status) || absl::IsPermissionDenied(status)) {
     state_.refused = status;
     return;
   }

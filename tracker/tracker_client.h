@@ -17,6 +17,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "proto/job.h"
+#include "proto/protocol.h"
 #include "tracker/job_client.h"
 #include "tracker/tracker_types.h"
 
@@ -28,7 +29,8 @@ struct TrackerClientOptions {
   // 16 to 64 bytes by which the tracker knows the tuner again, the same over restarts. Empty: one
   // is drawn, and another process is taken for a stranger while the tracker knows this one.
   std::string tuner_secret = "";
-  uint64_t seed = 0;  // Of the jitter between attempts.
+  uint64_t seed = 0;                    // Of the jitter between attempts.
+  Speaker self = ThisVersion("tuner");  // Another one in tests.
 };
 
 // Thread-safe.

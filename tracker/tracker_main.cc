@@ -14,8 +14,8 @@
 #include "absl/time/time.h"
 #include "base/logging.h"
 #include "proto/door.h"
+#include "proto/protocol.h"
 #include "tracker/tracker_service.h"
-#include "tracker/version.h"
 
 namespace burnish {
 namespace {
@@ -64,8 +64,7 @@ int Serve(const Flags& flags) {
       {.level = *level, .color = StderrTakesColor(std::getenv("NO_COLOR")), .program = "tracker"});
   const StopSignals signals;
   TrackerServiceOptions options{.listen = flags.listen,
-                                .artifact_bytes_max = flags.artifact_mib << 20,
-                                .version = kTrackerVersion};
+                                .artifact_bytes_max = flags.artifact_mib << 20};
   options.core.lease_duration = absl::Seconds(flags.lease_seconds);
   absl::StatusOr<std::unique_ptr<TrackerService>> service = TrackerService::Start(options);
   if (!service.ok()) {
@@ -89,7 +88,7 @@ int Main(int argc, char** argv) {
   Flags flags;
   CLI::App app("Moves jobs from tuners to workers.\n\nExample: tracker --listen localhost:7171",
                "tracker");
-  app.set_version_flag("--version", std::string(kTrackerVersion));
+  app.set_version_flag("--version", VersionLine(ThisVersion("tracker")));
   app.add_option("--listen", flags.listen, "HOST:PORT (port 0: any) or unix:PATH")
       ->capture_default_str();
   app.add_flag("--insecure", flags.insecure,

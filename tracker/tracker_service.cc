@@ -198,6 +198,8 @@ TrackerService::Impl::~Impl() {
 grpc::ServerUnaryReactor* TrackerService::Impl::Synchronize(grpc::CallbackServerContext* context,
                                                             const v1::SynchronizeRequest* request,
                                                             v1::SynchronizeResponse* response) {
+  if (const absl::Status fit = Greet(*context, options_.self, "worker"); !fit.ok())
+    return FinishNow(context, fit);
   // Parsed before the lock is taken: a large or malformed message must not hold up the others.
   const absl::StatusOr<WorkerReport> report = FromProto(*request);
   if (!report.ok()) return FinishNow(context, report.status());
@@ -240,6 +242,8 @@ grpc::ServerUnaryReactor* TrackerService::Impl::Synchronize(grpc::CallbackServer
 grpc::ServerUnaryReactor* TrackerService::Impl::CollectResults(
     grpc::CallbackServerContext* context, const v1::CollectResultsRequest* request,
     v1::CollectResultsResponse* response) {
+  if (const absl::Status fit = Greet(*context, options_.self, "tuner"); !fit.ok())
+    return FinishNow(context, fit);
   // Before the lock, as in Synchronize.
   const absl::StatusOr<CollectRequest> parsed = FromProto(*request);
   if (!parsed.ok()) return FinishNow(context, parsed.status());
@@ -368,6 +372,8 @@ void TrackerService::Impl::AnswerOverdue(absl::Time now, Answers& answers) {
 grpc::ServerUnaryReactor* TrackerService::Impl::SubmitJobs(grpc::CallbackServerContext* context,
                                                            const v1::SubmitJobsRequest* request,
                                                            v1::SubmitJobsResponse* response) {
+  if (const absl::Status fit = Greet(*context, options_.self, "tuner"); !fit.ok())
+    return FinishNow(context, fit);
   absl::StatusOr<std::vector<JobSpec>> jobs = JobsFromProto(*request);
   if (!jobs.ok()) return FinishNow(context, jobs.status());
   Answers answers;
@@ -390,6 +396,8 @@ grpc::ServerUnaryReactor* TrackerService::Impl::SubmitJobs(grpc::CallbackServerC
 grpc::ServerUnaryReactor* TrackerService::Impl::CancelJobs(grpc::CallbackServerContext* context,
                                                            const v1::CancelJobsRequest* request,
                                                            v1::CancelJobsResponse* response) {
+  if (const absl::Status fit = Greet(*context, options_.self, "tuner"); !fit.ok())
+    return FinishNow(context, fit);
   Answers answers;
   absl::Status status;
   {
@@ -408,6 +416,8 @@ grpc::ServerUnaryReactor* TrackerService::Impl::CancelJobs(grpc::CallbackServerC
 grpc::ServerUnaryReactor* TrackerService::Impl::PutArtifact(grpc::CallbackServerContext* context,
                                                             const v1::PutArtifactRequest* request,
                                                             v1::PutArtifactResponse* response) {
+  if (const absl::Status fit = Greet(*context, options_.self, "worker"); !fit.ok())
+    return FinishNow(context, fit);
   absl::Status status;
   {
     const std::lock_guard lock(mutex_);
@@ -427,6 +437,8 @@ grpc::ServerUnaryReactor* TrackerService::Impl::PutArtifact(grpc::CallbackServer
 grpc::ServerUnaryReactor* TrackerService::Impl::GetArtifact(grpc::CallbackServerContext* context,
                                                             const v1::GetArtifactRequest* request,
                                                             v1::GetArtifactResponse* response) {
+  if (const absl::Status fit = Greet(*context, options_.self, "worker"); !fit.ok())
+    return FinishNow(context, fit);
   std::shared_ptr<const std::string> bytes;
   {
     const std::lock_guard lock(store_mutex_);
@@ -442,6 +454,8 @@ grpc::ServerUnaryReactor* TrackerService::Impl::GetArtifact(grpc::CallbackServer
 grpc::ServerUnaryReactor* TrackerService::Impl::ListWorkers(grpc::CallbackServerContext* context,
                                                             const v1::ListWorkersRequest* request,
                                                             v1::ListWorkersResponse* response) {
+  if (const absl::Status fit = Greet(*context, options_.self, "tuner"); !fit.ok())
+    return FinishNow(context, fit);
   {
     const std::lock_guard lock(mutex_);
     *response = ToProto(core_.ListWorkers(Now()));
@@ -452,6 +466,8 @@ grpc::ServerUnaryReactor* TrackerService::Impl::ListWorkers(grpc::CallbackServer
 grpc::ServerUnaryReactor* TrackerService::Impl::DrainWorker(grpc::CallbackServerContext* context,
                                                             const v1::DrainWorkerRequest* request,
                                                             v1::DrainWorkerResponse* response) {
+  if (const absl::Status fit = Greet(*context, options_.self, "tuner"); !fit.ok())
+    return FinishNow(context, fit);
   Answers answers;
   absl::Status status;
   {
@@ -465,11 +481,13 @@ grpc::ServerUnaryReactor* TrackerService::Impl::DrainWorker(grpc::CallbackServer
 grpc::ServerUnaryReactor* TrackerService::Impl::GetStatus(grpc::CallbackServerContext* context,
                                                           const v1::GetStatusRequest* request,
                                                           v1::GetStatusResponse* response) {
+  if (const absl::Status fit = Greet(*context, options_.self, "tuner"); !fit.ok())
+    return FinishNow(context, fit);
   {
     const std::lock_guard lock(mutex_);
     *response = ToProto(core_.GetStatus(Now()));
   }
-  response->set_version(options_.version);
+  response->set_version(VersionLine(options_.self));
   {
     const std::lock_guard lock(store_mutex_);
     response->set_artifact_count(store_.count());

@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "proto/protocol.h"
 #include "tracker/tracker_types.h"
 
 namespace burnish {
@@ -18,7 +19,7 @@ struct TrackerServiceOptions {
   TrackerOptions core = {};            // `first_epoch` is set by the service.
   int64_t artifact_bytes_max = 256 << 20;
   absl::Duration hang_max = absl::Seconds(5);  // Of Synchronize and CollectResults.
-  std::string version = "";                    // What GetStatus says.
+  Speaker self = ThisVersion("tracker");       // Another one in tests.
 };
 
 class TrackerService {

@@ -20,6 +20,7 @@
 #include "gtest/gtest.h"
 #include "proto/artifact_client.h"
 #include "proto/artifact_codec.h"
+#include "proto/protocol.h"
 #include "proto/rpc.h"
 #include "proto/tracker.grpc.pb.h"
 #include "tracker/retry_after.h"
@@ -118,7 +119,7 @@ class TrackerServiceTest : public ::testing::Test {
     absl::StatusOr<std::unique_ptr<TrackerService>> service = TrackerService::Start(options);
     ASSERT_THAT(service, IsOk());
     service_ = *std::move(service);
-    channel_ = OpenChannel(service_->address());
+    channel_ = OpenChannel(service_->address(), ThisVersion("tuner"));
     stub_ = v1::Tracker::NewStub(channel_);
   }
 

@@ -32,6 +32,7 @@
 #include "proto/calibration_row.h"
 #include "proto/door.h"
 #include "proto/host_calibration.h"
+#include "proto/protocol.h"
 #include "proto/target.h"
 #include "worker/agent/agent_client.h"
 #include "worker/builder/builder_executor.h"
@@ -42,7 +43,6 @@
 namespace burnish {
 namespace {
 
-constexpr char kVersion[] = "worker 0.1.0";
 // Bytes, of all devices together. A guess; nothing was measured.
 constexpr size_t kArtifactCacheBytes = 64 << 20;
 // How late a refusal by the tracker is seen. A signal ends the wait at once.
@@ -230,7 +230,9 @@ int Serve(const Flags& flags) {
   LogInfo(absl::StrCat("worker ", identity.worker_id, " serves ", flags.tracker));
   while (!signals.Wait(kPollInterval)) {
     const absl::Status refused = client.WaitUntilRefused(absl::ZeroDuration());
-    if (!refused.ok()) return Fail(EX_UNAVAILABLE, refused.message());
+    if (!refused.ok()) {
+      return Fail(IsProtocolRefusal(refused) ? EX_PROTOCOL : EX_UNAVAILABLE, refused.message());
+    }
   }
   LogInfo("finishing what runs; another signal ends it");
   client.Leave();
@@ -247,7 +249,7 @@ int Main(int argc, char** argv) {
       "Builds and measures candidates for a tracker.\n\n"
       "Example: worker --tracker localhost:7171 --build 2 --run cpu",
       "worker");
-  app.set_version_flag("--version", std::string(kVersion));
+  app.set_version_flag("--version", VersionLine(ThisVersion("worker")));
   app.add_option("--tracker", flags.tracker, "HOST:PORT or unix:PATH of the tracker")
       ->envname("BURNISH_TRACKER")
       ->required();

@@ -64,6 +64,7 @@ constexpr std::pair<ErrorCode, absl::StatusCode> kKinds[] = {
     {ErrorCode::kServerUnreachable, absl::StatusCode::kUnavailable},
     {ErrorCode::kNoServer, absl::StatusCode::kUnavailable},
     {ErrorCode::kNoMatchingWorker, absl::StatusCode::kUnavailable},
+    {ErrorCode::kServerProtocol, absl::StatusCode::kFailedPrecondition},
     {ErrorCode::kTunerRefused, absl::StatusCode::kPermissionDenied},
     {ErrorCode::kProgramMissing, absl::StatusCode::kUnavailable},
     {ErrorCode::kCrashLoop, absl::StatusCode::kUnavailable},

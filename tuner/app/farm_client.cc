@@ -9,6 +9,7 @@
 #include "absl/algorithm/container.h"
 #include "base/status_macros.h"
 #include "proto/calibration.pb.h"
+#include "proto/protocol.h"
 #include "proto/rpc.h"
 #include "proto/tracker.grpc.pb.h"
 #include "tuner/app/error.h"
@@ -47,7 +48,8 @@ FarmSlot ToSlot(const v1::SlotStatus& message) {
 
 absl::Status FarmError(const absl::Status& status, const std::string& tracker) {
   ErrorCode code = ErrorCode::kTrackerUnreachable;
-  if (absl::IsUnimplemented(status) || absl::IsInvalidArgument(status)) {
+  if (absl::IsUnimplemented(status) || absl::IsInvalidArgument(status) ||
+      IsProtocolRefusal(status)) {
     code = ErrorCode::kTrackerProtocol;
   }
   if (absl::IsNotFound(status)) code = ErrorCode::kNoWorker;
@@ -60,7 +62,8 @@ absl::StatusOr<Response> Call(const std::string& tracker, absl::Duration timeout
                               grpc::Status (v1::Tracker::Stub::*method)(grpc::ClientContext*,
                                                                         const Request&, Response*),
                               const Request& request) {
-  const std::unique_ptr<v1::Tracker::Stub> stub = v1::Tracker::NewStub(OpenChannel(tracker));
+  const std::unique_ptr<v1::Tracker::Stub> stub =
+      v1::Tracker::NewStub(OpenChannel(tracker, ThisVersion("tuner")));
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + absl::ToChronoNanoseconds(timeout));
   Response response;

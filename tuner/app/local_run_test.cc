@@ -6,6 +6,7 @@
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/protocol.h"
 #include "tuner/app/error.h"
 #include "tuner/app/new_study.h"
 #include "tuner/app/study_spec.h"
@@ -116,6 +117,8 @@ TEST_F(LocalRunTest, AnEndBeforeItsTimeSaysWhyAndOfWhichStudy) {
   EXPECT_EQ(PartsOf(silent).hint, "");  // How to go on is the front end's to say.
   EXPECT_EQ(ErrorCodeOf(error(StopReason::kMeasurerSilent, absl::FailedPreconditionError("none"))),
             ErrorCode::kNoMatchingWorker);
+  EXPECT_EQ(ErrorCodeOf(error(StopReason::kMeasurerSilent, ProtocolRefusal("tracker 9"))),
+            ErrorCode::kTrackerProtocol);
   EXPECT_EQ(ErrorCodeOf(error(StopReason::kParked, absl::OkStatus())), ErrorCode::kStudyParked);
   EXPECT_EQ(ErrorCodeOf(error(StopReason::kNothingMeasured, absl::OkStatus())),
             ErrorCode::kNothingMeasured);

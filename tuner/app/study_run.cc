@@ -13,6 +13,7 @@
 #include "base/status_macros.h"
 #include "compiler/codegen/codegen_epoch.h"
 #include "proto/device_model.h"
+#include "proto/protocol.h"
 #include "proto/run_job.h"
 #include "tracker/tracker_client.h"
 #include "tuner/app/database.h"
@@ -56,6 +57,7 @@ MeasureMethod MethodFor(const Tuning& tuning) {
 }
 
 ErrorCode SilenceCode(const absl::Status& health) {
+  if (IsProtocolRefusal(health)) return ErrorCode::kTrackerProtocol;
   if (absl::IsPermissionDenied(health)) return ErrorCode::kTunerRefused;
   return absl::IsFailedPrecondition(health) ? ErrorCode::kNoMatchingWorker
                                             : ErrorCode::kTrackerUnreachable;

@@ -35,9 +35,9 @@ class StudyRun {
   ~StudyRun();
 
   // At most once. Trackers know the study's tuner again by a secret beside the database
-  // (tuner_secret.h). A study without trials is done at once, and its progress has no tasks. Errors:
-  // B05xx, B0602: it is done; B0606: another process runs it; B0901. Whoever
-  // cancels it from another process ends it too.
+  // (tuner_secret.h). A study without trials is done at once, and its progress has no tasks.
+  // Errors: B05xx, B0602: it is done; B0606: another process runs it; B0901. Whoever cancels it
+  // from another process ends it too.
   absl::StatusOr<StudyResult> Run();
 
   // From any thread, at any time. Run returns within about a second, with the study resumable.
@@ -48,8 +48,8 @@ class StudyRun {
   std::unique_ptr<Impl> impl_;
 };
 
-// Why a run ended before the study was done: B0605, B0607, B0701, B0706, B0707, B0905; OK if it is done.
-// Whoever prints the error says how to go on.
+// Why a run ended before the study was done: B0605, B0607, B0701, B0702, B0706, B0708, B0905; OK if
+// it is done. Whoever prints the error says how to go on.
 absl::Status StopError(const StudyResult& result, const std::string& study_id);
 
 }  // namespace burnish

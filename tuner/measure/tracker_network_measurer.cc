@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "proto/protocol.h"
 #include "tracker/tracker_client.h"
 #include "tuner/measure/build_spec.h"
 #include "tuner/measure/result_check.h"
@@ -221,7 +222,10 @@ absl::StatusOr<TrackerNetworkMeasurer::Outcomes> TrackerNetworkMeasurer::RunJobs
     if (absl::IsPermissionDenied(silent)) return silent;
     // A farm that is well may be silent for as long as a long model takes.
     if (silent.ok()) answered_at = options_.clock->SteadyNow();
-    if (options_.clock->SteadyNow() - answered_at >= options_.silence_max) return silent;
+    if (IsProtocolRefusal(silent) ||
+        options_.clock->SteadyNow() - answered_at >= options_.silence_max) {
+      return silent;
+    }
   }
   std::move(cancel).Cancel();
   return outcomes;

@@ -34,10 +34,10 @@ void SetTimeout(grpc::ClientContext& context, std::chrono::seconds timeout) {
 
 class TunerClient::Impl {
  public:
-  Impl(const std::string& server, SecretSource secret)
+  Impl(const std::string& server, SecretSource secret, const Speaker& self)
       : server_(server),
         secret_(std::move(secret)),
-        stub_(v1::Tuner::NewStub(OpenChannel(server))) {}
+        stub_(v1::Tuner::NewStub(OpenChannel(server, self))) {}
 
   absl::StatusOr<std::string> Secret() const {
     return secret_ == nullptr ? absl::StatusOr<std::string>("") : secret_();
@@ -46,6 +46,9 @@ class TunerClient::Impl {
   v1::Tuner::Stub& stub() { return *stub_; }
 
   absl::Status FromCall(const grpc::Status& status) const {
+    if (const absl::Status refusal = FromGrpc(status); IsProtocolRefusal(refusal)) {
+      return WithError(refusal, ErrorCode::kServerProtocol, server_);
+    }
     const absl::Status result = WithErrorDetail(FromGrpc(status), status.error_details());
     switch (status.error_code()) {
       case grpc::StatusCode::OK:
@@ -82,8 +85,8 @@ class TunerClient::Impl {
   bool stopped_ = false;
 };
 
-TunerClient::TunerClient(const std::string& server, SecretSource secret)
-    : impl_(std::make_unique<Impl>(server, std::move(secret))) {}
+TunerClient::TunerClient(const std::string& server, SecretSource secret, const Speaker& self)
+    : impl_(std::make_unique<Impl>(server, std::move(secret), self)) {}
 TunerClient::~TunerClient() = default;
 
 absl::StatusOr<StudyView> TunerClient::Get(const std::string& id) {

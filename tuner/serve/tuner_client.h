@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "db/record_store.h"
+#include "proto/protocol.h"
 #include "proto/study.h"
 #include "tuner/app/studies.h"
 #include "tuner/study/study_types.h"
@@ -25,15 +26,17 @@ struct FollowedRun {
   std::optional<StudyProgress> progress;  // The last.
 };
 
-// Thread-safe, as far as its secret's source is. Errors are the daemon's, with their numbers, and
-// B0704: no daemon answers there.
+// Thread-safe, as far as its secret's source is. Errors are the daemon's, with their numbers,
+// B0704: no daemon answers there, and B0707: the daemon speaks another protocol.
 class TunerClient : public Studies {
  public:
   // Gives what the daemon knows this client by, when something is to be changed.
   using SecretSource = std::function<absl::StatusOr<std::string>()>;
 
   // `secret` null: the client may look; what it submits is changed on the daemon's machine only.
-  explicit TunerClient(const std::string& server, SecretSource secret = nullptr);
+  // `self`: another one in tests.
+  explicit TunerClient(const std::string& server, SecretSource secret = nullptr,
+                       const Speaker& self = ThisVersion("tuner"));
   ~TunerClient() override;
 
   absl::StatusOr<StudyView> Get(const std::string& id) override;

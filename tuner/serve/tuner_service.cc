@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "proto/rpc.h"
 #include "proto/rpc_server.h"
 #include "proto/study.h"
 #include "proto/tuner.grpc.pb.h"
@@ -139,6 +140,8 @@ absl::StatusOr<std::string> TunerService::Impl::Receive(
 grpc::Status TunerService::Impl::SubmitStudy(grpc::ServerContext* context,
                                              grpc::ServerReader<v1::SubmitStudyRequest>* reader,
                                              v1::SubmitStudyResponse* response) {
+  if (const absl::Status fit = Greet(*context, options_.self, "tuner"); !fit.ok())
+    return ToGrpc(fit);
   const Slot slot(uploads_, options_.uploads_max);
   if (!slot.ok()) return {grpc::StatusCode::RESOURCE_EXHAUSTED, "too many submits at a time"};
   StudySpec spec;
@@ -155,6 +158,8 @@ grpc::Status TunerService::Impl::SubmitStudy(grpc::ServerContext* context,
 grpc::Status TunerService::Impl::ResumeStudy(grpc::ServerContext* context,
                                              const v1::ResumeStudyRequest* request,
                                              v1::ResumeStudyResponse* response) {
+  if (const absl::Status fit = Greet(*context, options_.self, "tuner"); !fit.ok())
+    return ToGrpc(fit);
   const absl::StatusOr<std::string> id = ResolveStudyId(*options_.database, request->study_id());
   if (!id.ok()) return WithDetail(id.status());
   const absl::Status own = CheckClient(*options_.database, *id, request->client_secret());
@@ -166,6 +171,8 @@ grpc::Status TunerService::Impl::ResumeStudy(grpc::ServerContext* context,
 grpc::Status TunerService::Impl::CancelStudy(grpc::ServerContext* context,
                                              const v1::CancelStudyRequest* request,
                                              v1::CancelStudyResponse* response) {
+  if (const absl::Status fit = Greet(*context, options_.self, "tuner"); !fit.ok())
+    return ToGrpc(fit);
   const absl::StatusOr<std::string> id = ResolveStudyId(*options_.database, request->study_id());
   if (!id.ok()) return WithDetail(id.status());
   const absl::Status own = CheckClient(*options_.database, *id, request->client_secret());
@@ -183,6 +190,8 @@ grpc::Status TunerService::Impl::CancelStudy(grpc::ServerContext* context,
 grpc::Status TunerService::Impl::GetStudy(grpc::ServerContext* context,
                                           const v1::GetStudyRequest* request,
                                           v1::GetStudyResponse* response) {
+  if (const absl::Status fit = Greet(*context, options_.self, "tuner"); !fit.ok())
+    return ToGrpc(fit);
   const absl::StatusOr<StudyView> view = studies_.Get(request->study_id());
   if (!view.ok()) return WithDetail(view.status());
   *response->mutable_study() = ToProto(*view);
@@ -192,6 +201,8 @@ grpc::Status TunerService::Impl::GetStudy(grpc::ServerContext* context,
 grpc::Status TunerService::Impl::ListStudies(grpc::ServerContext* context,
                                              const v1::ListStudiesRequest* request,
                                              v1::ListStudiesResponse* response) {
+  if (const absl::Status fit = Greet(*context, options_.self, "tuner"); !fit.ok())
+    return ToGrpc(fit);
   if (request->limit() < 1 || request->limit() > kListMax) {
     return {grpc::StatusCode::INVALID_ARGUMENT, "limit is out of its bounds"};
   }
@@ -210,6 +221,8 @@ grpc::Status TunerService::Impl::ListStudies(grpc::ServerContext* context,
 grpc::Status TunerService::Impl::FindBest(grpc::ServerContext* context,
                                           const v1::FindBestRequest* request,
                                           v1::FindBestResponse* response) {
+  if (const absl::Status fit = Greet(*context, options_.self, "tuner"); !fit.ok())
+    return ToGrpc(fit);
   const absl::StatusOr<BestQuery> query = FromProto(*request);
   if (!query.ok()) return WithDetail(query.status());
   const absl::StatusOr<BestAnswer> answer = options_.database->records->Best(*query);
@@ -223,6 +236,8 @@ grpc::Status TunerService::Impl::FindBest(grpc::ServerContext* context,
 grpc::Status TunerService::Impl::WatchStudy(grpc::ServerContext* context,
                                             const v1::WatchStudyRequest* request,
                                             grpc::ServerWriter<v1::StudyUpdate>* writer) {
+  if (const absl::Status fit = Greet(*context, options_.self, "tuner"); !fit.ok())
+    return ToGrpc(fit);
   const Slot slot(watchers_, options_.watchers_max);
   if (!slot.ok()) return {grpc::StatusCode::RESOURCE_EXHAUSTED, "too many watch already"};
   const absl::StatusOr<std::string> id = ResolveStudyId(*options_.database, request->study_id());

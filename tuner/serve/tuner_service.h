@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "db/open.h"
+#include "proto/protocol.h"
 #include "tuner/serve/study_host.h"
 
 namespace burnish {
@@ -23,6 +24,7 @@ struct TunerServiceOptions {
   int64_t model_bytes_max = int64_t{1} << 30;  // Of a model file that is sent.
   int uploads_max = 2;  // Models that are sent at the same time, each in memory.
   int watchers_max = 64;
+  Speaker self = ThisVersion("tuner serve");  // Another one in tests.
 };
 
 class TunerService {

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "proto/protocol.h"
 #include "tuner/study/study_session.h"
 
 namespace burnish {
@@ -81,7 +82,9 @@ class StudyRunner::Impl {
       const absl::Status health = options_.measurer->health();
       if (count > 0 || health.ok()) answered_at = now;
       // No patience helps: the tracker has said no, and every further call would be refused.
-      if (absl::IsPermissionDenied(health)) return StopReason::kMeasurerSilent;
+      if (absl::IsPermissionDenied(health) || IsProtocolRefusal(health)) {
+        return StopReason::kMeasurerSilent;
+      }
       if (now - answered_at >= options_.silence_max) return StopReason::kMeasurerSilent;
       if (options_.on_progress != nullptr) options_.on_progress(session_.Progress());
     }

@@ -13,6 +13,7 @@
 #include "db/memory/memory_study_store.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/protocol.h"
 #include "tuner/search/synthetic_task.h"
 #include "tuner/study/stop_rule.h"
 #include "tuner/study/study_checker.h"
@@ -558,6 +559,21 @@ TEST_F(StudyRunnerTest, SilentMeasurerInterruptsTheStudyAndSaysWhy) {
   measurer_->set_health(absl::OkStatus());
   ASSERT_THAT(Run(), IsOk());
   EXPECT_EQ(StoredTrials(), 100);
+}
+
+// The farm would never answer: the study ends before its patience does, and goes on elsewhere.
+TEST_F(StudyRunnerTest, AFarmThatSpeaksAnotherProtocolEndsTheRunAtOnce) {
+  Create({.spec = {.trials_max = 100}});
+  measurer_->set_answering(false);
+  measurer_->set_health(ProtocolRefusal("tracker 9.0 speaks protocol 9"));
+  StudyRunnerOptions options = Options();
+  options.silence_max = absl::Hours(1);
+  const absl::Time start = clock_.SteadyNow();
+  ASSERT_OK_AND_ASSIGN(const StudyResult result, StudyRunner(options).Run());
+  EXPECT_EQ(result.reason, StopReason::kMeasurerSilent);
+  EXPECT_LT(clock_.SteadyNow() - start, absl::Minutes(1));
+  EXPECT_EQ(State(), StudyState::kInterrupted);
+  EXPECT_THAT(studies_->Get(SyntheticStudy::kId)->study.detail, HasSubstr("protocol 9"));
 }
 
 TEST_F(StudyRunnerTest, DoneStudyAndOtherTasksAreRefused) {

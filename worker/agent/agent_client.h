@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "proto/protocol.h"
 #include "proto/synchronize.h"
 #include "worker/agent/agent_core.h"
 #include "worker/agent/slot_executor.h"
@@ -24,7 +25,8 @@ struct AgentSlot {
 struct AgentOptions {
   std::string tracker = "";  // Address, see OpenChannel.
   AgentIdentity identity = {};
-  uint64_t seed = 0;  // Of the jitter between attempts to reach the tracker.
+  uint64_t seed = 0;                     // Of the jitter between attempts to reach the tracker.
+  Speaker self = ThisVersion("worker");  // Another one in tests.
 };
 
 // Thread-safe. While the tracker cannot be reached, executions go on and results are kept.
@@ -40,7 +42,8 @@ class AgentClient {
   // Until nothing executes and no result is held. False: the time was up.
   bool WaitUntilEmpty(absl::Duration timeout);
   // Until the tracker turns this worker away for good: FAILED_PRECONDITION, another process with
-  // this worker id was started later; INVALID_ARGUMENT, the tracker does not understand it.
+  // this worker id was started later, or the two speak no common protocol (IsProtocolRefusal);
+  // INVALID_ARGUMENT, the tracker does not understand it.
   // OK: the time was up.
   absl::Status WaitUntilRefused(absl::Duration timeout);
 

@@ -33,6 +33,7 @@ class AgentCoreTest : public ::testing::Test {
         Apply({.lease = lease, .job = JobSpec{.id = lease.job_id}});
     ASSERT_THAT(actions, SizeIs(1));
     ASSERT_EQ(actions[0].kind, SlotAction::Kind::kStart);
+    EXPECT_EQ(actions[0].lease, lease);
   }
 
   AgentCore agent_{{.worker_id = "w", .host = "h", .incarnation = 3}, {{.kind = JobKind::kRun}}};

@@ -1,5 +1,7 @@
 // A real tracker and a real worker, both processes, and this test as the tuner.
+#include <grpcpp/grpcpp.h>
 #include <sys/wait.h>
+#include <sysexits.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -23,8 +25,10 @@
 #include "proto/artifact_codec.h"
 #include "proto/build_job.h"
 #include "proto/calibration_row.h"
+#include "proto/rpc_server.h"
 #include "proto/run_job.h"
 #include "proto/target.h"
+#include "proto/tracker.grpc.pb.h"
 #include "tests/e2e/worker/delivery.h"
 #include "tracker/tracker_client.h"
 #include "tuner/app/farm_client.h"
@@ -313,6 +317,27 @@ TEST(WorkerFlagsTest, WhatTheWorkerCannotBeIsAUsageError) {
               fails_with("/nowhere/row"));
   EXPECT_THAT(RunWorker({"--run", "cpu"}), fails_with("--tracker"));
   EXPECT_THAT(RunWorker({tracker, "--build", "-1"}), fails_with("--build"));
+}
+
+// A tracker of version 0.1, which does not say what it speaks.
+class FirstTracker : public v1::Tracker::Service {
+ public:
+  grpc::Status Synchronize(grpc::ServerContext*, const v1::SynchronizeRequest*,
+                           v1::SynchronizeResponse*) override {
+    return grpc::Status::OK;
+  }
+};
+
+TEST(WorkerVersionTest, ATrackerOfTheFirstVersionEndsTheProgramByName) {
+  FirstTracker service;
+  ASSERT_OK_AND_ASSIGN(const auto server,
+                       RpcServer::Start("localhost:0", [&service](grpc::ServerBuilder& builder) {
+                         builder.RegisterService(&service);
+                       }));
+  ASSERT_OK_AND_ASSIGN(const ExitInfo exit,
+                       RunWorker({"--tracker", server->address(), "--build", "1"}));
+  EXPECT_EQ(exit.exit_code, EX_PROTOCOL);
+  EXPECT_THAT(exit.stderr_bytes, HasSubstr("tracker 0.1 speaks protocol 1: update the tracker"));
 }
 
 TEST(WorkerFlagsTest, HelpHasAnExample) {
