@@ -9,11 +9,12 @@
 #include <string>
 #include <utility>
 
+#include "burnish/burnish.h"
 #include "compiler/runtime/benchmark.h"
 #include "compiler/runtime/bundle.h"
-#include "compiler/runtime/burnish.h"
 #include "compiler/runtime/model.h"
 #include "compiler/runtime/session.h"
+#include "compiler/runtime/sized_struct.h"
 #include "compiler/runtime/tensor_info.h"
 #include "compiler/runtime/thread_pool.h"
 
@@ -57,15 +58,8 @@ RuntimeStatus CheckIndex(const char* what, int32_t index, size_t count) {
 }
 
 RuntimeOr<BurnishOptions> ReadOptions(const BurnishOptions* options) {
-  BurnishOptions read = {};
-  if (options == nullptr) return read;
-  // A caller with an older header passes a shorter struct: what it lacks stays 0.
-  if (options->struct_size < sizeof(uint32_t) || options->struct_size > sizeof(BurnishOptions)) {
-    return InvalidArgument("got BurnishOptions.struct_size " +
-                           std::to_string(options->struct_size) + ", want " +
-                           std::to_string(sizeof(BurnishOptions)));
-  }
-  std::memcpy(&read, options, options->struct_size);
+  if (options == nullptr) return BurnishOptions{};
+  RUNTIME_ASSIGN_OR_RETURN(const BurnishOptions read, ReadStruct("BurnishOptions", *options));
   if (read.reserved != 0) return InvalidArgument("BurnishOptions.reserved must be 0");
   return read;
 }
@@ -121,25 +115,26 @@ RuntimeStatus Open(const BurnishOptions* given, BurnishModel** model, const Load
   return RuntimeStatus();
 }
 
-void Describe(const TensorInfo& tensor, BurnishTensorInfo* info) {
-  *info = {};
-  info->name = tensor.name.c_str();
-  info->dtype = static_cast<BurnishDtype>(tensor.type);
-  info->rank = static_cast<int32_t>(tensor.shape.size());
-  std::copy(tensor.shape.begin(), tensor.shape.end(), info->shape);
-  info->size_bytes = tensor.dense_bytes();
+BurnishTensorInfo Describe(const TensorInfo& tensor) {
+  BurnishTensorInfo info = {};
+  info.name = tensor.name.c_str();
+  info.dtype = static_cast<BurnishDtype>(tensor.type);
+  info.rank = static_cast<int32_t>(tensor.shape.size());
+  std::copy(tensor.shape.begin(), tensor.shape.end(), info.shape);
+  info.size_bytes = tensor.dense_bytes();
+  return info;
 }
 
-RuntimeStatus DescribeModelTensor(const BundleManifest& manifest, Region region, int32_t index,
-                                  BurnishTensorInfo* info) {
+RuntimeOr<BurnishTensorInfo> DescribeModelTensor(const BundleManifest& manifest, Region region,
+                                                 int32_t index) {
   const bool is_input = region == Region::kInput;
   const std::vector<ModelTensor>& all = is_input ? manifest.inputs : manifest.outputs;
   RUNTIME_RETURN_IF_ERROR(CheckIndex(is_input ? "input" : "output", index, all.size()));
-  Describe(all[index].tensor, info);
-  if (all[index].tensor.IsDense() && all[index].storage_bytes == info->size_bytes) {
-    info->bind_alignment = RegionAlignment(manifest, region, static_cast<uint32_t>(index));
+  BurnishTensorInfo info = Describe(all[index].tensor);
+  if (all[index].tensor.IsDense() && all[index].storage_bytes == info.size_bytes) {
+    info.bind_alignment = RegionAlignment(manifest, region, static_cast<uint32_t>(index));
   }
-  return RuntimeStatus();
+  return info;
 }
 
 RuntimeOr<const StepOutput*> FindStepOutput(const BundleManifest& manifest, int32_t step,
@@ -215,7 +210,9 @@ BurnishStatus burnish_input_info(const BurnishModel* model, int32_t index,
                                  BurnishTensorInfo* info) {
   return Guard([&]() -> RuntimeStatus {
     RUNTIME_RETURN_IF_ERROR(CheckPointers(model, info));
-    return DescribeModelTensor(ManifestOf(model), Region::kInput, index, info);
+    RUNTIME_ASSIGN_OR_RETURN(const BurnishTensorInfo found,
+                             DescribeModelTensor(ManifestOf(model), Region::kInput, index));
+    return WriteStruct("BurnishTensorInfo", found, *info);
   });
 }
 
@@ -223,7 +220,9 @@ BurnishStatus burnish_output_info(const BurnishModel* model, int32_t index,
                                   BurnishTensorInfo* info) {
   return Guard([&]() -> RuntimeStatus {
     RUNTIME_RETURN_IF_ERROR(CheckPointers(model, info));
-    return DescribeModelTensor(ManifestOf(model), Region::kOutput, index, info);
+    RUNTIME_ASSIGN_OR_RETURN(const BurnishTensorInfo found,
+                             DescribeModelTensor(ManifestOf(model), Region::kOutput, index));
+    return WriteStruct("BurnishTensorInfo", found, *info);
   });
 }
 
@@ -275,14 +274,16 @@ BurnishStatus burnish_run(BurnishModel* model) {
 BurnishStatus burnish_benchmark(BurnishModel* model, double seconds, BurnishLatency* latency) {
   return Guard([&]() -> RuntimeStatus {
     RUNTIME_RETURN_IF_ERROR(CheckPointers(model, latency));
+    RUNTIME_RETURN_IF_ERROR(CheckStructSize("BurnishLatency", latency->struct_size));
     RUNTIME_ASSIGN_OR_RETURN(const LatencySummary summary, Benchmark(*model->session, seconds));
-    *latency = {.run_count = summary.run_count,
-                .min_ns = summary.min_ns,
-                .median_ns = summary.median_ns,
-                .p90_ns = summary.p90_ns,
-                .p99_ns = summary.p99_ns,
-                .mean_ns = summary.mean_ns};
-    return RuntimeStatus();
+    return WriteStruct("BurnishLatency",
+                       BurnishLatency{.run_count = summary.run_count,
+                                      .min_ns = summary.min_ns,
+                                      .median_ns = summary.median_ns,
+                                      .p90_ns = summary.p90_ns,
+                                      .p99_ns = summary.p99_ns,
+                                      .mean_ns = summary.mean_ns},
+                       *latency);
   });
 }
 
@@ -295,13 +296,14 @@ BurnishStatus burnish_step_info(const BurnishModel* model, int32_t step, Burnish
     RUNTIME_RETURN_IF_ERROR(CheckPointers(model, info));
     RUNTIME_RETURN_IF_ERROR(CheckIndex("step", step, ManifestOf(model).steps.size()));
     const ModelStep& found = ManifestOf(model).steps[step];
-    *info = {.name = found.name.c_str(),
-             .schedule_origin = found.schedule_origin.c_str(),
-             .workload_id = found.workload_id.c_str(),
-             .flop_count = found.flop_count,
-             .moved_bytes = found.moved_bytes,
-             .output_count = static_cast<int32_t>(found.outputs.size())};
-    return RuntimeStatus();
+    return WriteStruct("BurnishStepInfo",
+                       BurnishStepInfo{.output_count = static_cast<int32_t>(found.outputs.size()),
+                                       .name = found.name.c_str(),
+                                       .schedule_origin = found.schedule_origin.c_str(),
+                                       .workload_id = found.workload_id.c_str(),
+                                       .flop_count = found.flop_count,
+                                       .moved_bytes = found.moved_bytes},
+                       *info);
   });
 }
 
@@ -326,8 +328,7 @@ BurnishStatus burnish_debug_output_info(const BurnishModel* model, int32_t step,
     RUNTIME_RETURN_IF_ERROR(CheckPointers(model, info));
     RUNTIME_ASSIGN_OR_RETURN(const StepOutput* found,
                              FindStepOutput(ManifestOf(model), step, output));
-    Describe(found->tensor, info);
-    return RuntimeStatus();
+    return WriteStruct("BurnishTensorInfo", Describe(found->tensor), *info);
   });
 }
 

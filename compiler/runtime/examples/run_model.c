@@ -1,13 +1,12 @@
 /* Runs a bundle on inputs of small random numbers and prints what comes out and how fast.
  *
- *   cc -std=c99 run_model.c -lburnish_runtime -o run_model
+ *   cc -std=c99 run_model.c -lburnish -o run_model
  *   ./run_model model.bundle [seconds]
  */
+#include <burnish/burnish.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include "compiler/runtime/burnish.h"
 
 static int Fail(const char* what) {
   fprintf(stderr, "%s: %s\n", what, burnish_last_error());
@@ -24,7 +23,7 @@ static void PrintTensor(const char* role, const BurnishTensorInfo* info) {
 
 /* f32 inputs get values in [-1, 1); all others stay 0, which is a valid index. */
 static int SetInput(BurnishModel* model, int32_t index) {
-  BurnishTensorInfo info;
+  BurnishTensorInfo info = {.struct_size = sizeof(info)};
   if (burnish_input_info(model, index, &info) != BURNISH_OK) return Fail("input info");
   PrintTensor("input", &info);
   void* data = calloc(1, info.size_bytes > 0 ? info.size_bytes : 1);
@@ -42,7 +41,7 @@ static int SetInput(BurnishModel* model, int32_t index) {
 }
 
 static int PrintOutput(BurnishModel* model, int32_t index) {
-  BurnishTensorInfo info;
+  BurnishTensorInfo info = {.struct_size = sizeof(info)};
   if (burnish_output_info(model, index, &info) != BURNISH_OK) return Fail("output info");
   PrintTensor("output", &info);
   void* data = malloc(info.size_bytes > 0 ? info.size_bytes : 1);
@@ -67,7 +66,7 @@ static int Use(BurnishModel* model, double seconds) {
   for (int32_t i = 0; i < burnish_output_count(model); ++i) {
     if (PrintOutput(model, i) != 0) return 1;
   }
-  BurnishLatency latency;
+  BurnishLatency latency = {.struct_size = sizeof(latency)};
   if (burnish_benchmark(model, seconds, &latency) != BURNISH_OK) return Fail("benchmark");
   printf("%d threads: min %.3f, median %.3f, p99 %.3f ms over %lld runs\n",
          (int)burnish_thread_count(model), latency.min_ns * 1e-6, latency.median_ns * 1e-6,

@@ -1,4 +1,4 @@
-"""A bundle through the C API (compiler/runtime/burnish.h), by ctypes."""
+"""A bundle through the C API (compiler/runtime/include/burnish/burnish.h), by ctypes."""
 
 import collections
 import ctypes
@@ -11,7 +11,14 @@ DTYPES = {1: np.float32, 2: np.float64, 3: np.float16, 5: np.int8, 6: np.uint8, 
 RANK_MAX = 16
 
 
-class Options(ctypes.Structure):
+class Sized(ctypes.Structure):
+    """A struct of the C API, which begins with its size."""
+
+    def __init__(self, **fields):
+        super().__init__(struct_size=ctypes.sizeof(self), **fields)
+
+
+class Options(Sized):
     _fields_ = [("struct_size", ctypes.c_uint32), ("thread_count", ctypes.c_int32),
                 ("cpus", ctypes.POINTER(ctypes.c_int32)), ("spin_ns", ctypes.c_int64),
                 ("share_with", ctypes.c_void_p), ("share_threads", ctypes.c_int32),
@@ -20,22 +27,25 @@ class Options(ctypes.Structure):
                 ("reserved", ctypes.c_int32)]
 
 
-class TensorInfo(ctypes.Structure):
-    _fields_ = [("name", ctypes.c_char_p), ("dtype", ctypes.c_int), ("rank", ctypes.c_int32),
-                ("shape", ctypes.c_int64 * RANK_MAX), ("size_bytes", ctypes.c_uint64),
-                ("bind_alignment", ctypes.c_uint32)]
+class TensorInfo(Sized):
+    _fields_ = [("struct_size", ctypes.c_uint32), ("dtype", ctypes.c_int),
+                ("name", ctypes.c_char_p), ("rank", ctypes.c_int32),
+                ("bind_alignment", ctypes.c_uint32), ("size_bytes", ctypes.c_uint64),
+                ("shape", ctypes.c_int64 * RANK_MAX)]
 
 
-class StepInfo(ctypes.Structure):
-    _fields_ = [("name", ctypes.c_char_p), ("schedule_origin", ctypes.c_char_p),
+class StepInfo(Sized):
+    _fields_ = [("struct_size", ctypes.c_uint32), ("output_count", ctypes.c_int32),
+                ("name", ctypes.c_char_p), ("schedule_origin", ctypes.c_char_p),
                 ("workload_id", ctypes.c_char_p), ("flop_count", ctypes.c_uint64),
-                ("moved_bytes", ctypes.c_uint64), ("output_count", ctypes.c_int32)]
+                ("moved_bytes", ctypes.c_uint64)]
 
 
-class Latency(ctypes.Structure):
+class Latency(Sized):
     """Nanoseconds per inference."""
 
-    _fields_ = [("run_count", ctypes.c_int64), ("min_ns", ctypes.c_int64),
+    _fields_ = [("struct_size", ctypes.c_uint32), ("reserved", ctypes.c_uint32),
+                ("run_count", ctypes.c_int64), ("min_ns", ctypes.c_int64),
                 ("median_ns", ctypes.c_int64), ("p90_ns", ctypes.c_int64),
                 ("p99_ns", ctypes.c_int64), ("mean_ns", ctypes.c_double)]
 
@@ -55,7 +65,7 @@ class Model:
         self._library = library
         self._handle = ctypes.c_void_p()
         numbers = (ctypes.c_int32 * len(cpus))(*cpus)
-        options = Options(struct_size=ctypes.sizeof(Options), thread_count=len(cpus), cpus=numbers)
+        options = Options(thread_count=len(cpus), cpus=numbers)
         self._call("open", str(bundle_path).encode(), ctypes.byref(options),
                    ctypes.byref(self._handle))
         self.inputs = self._infos("input")

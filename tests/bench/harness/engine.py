@@ -9,7 +9,7 @@ import sys
 import machine
 import numpy as np
 
-RUNTIME = "//compiler/runtime:libburnish_runtime.so"
+RUNTIME = "//compiler/runtime:libburnish.so.0"
 
 
 class Engine:

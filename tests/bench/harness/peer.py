@@ -3,7 +3,7 @@
 usage: peer.py JOB, where JOB is a JSON object:
   engine    a key of peer_engines.ENGINES
   model     the bundle, or the ONNX file
-  library   libburnish_runtime.so; of burnish only
+  library   libburnish.so.0; of burnish only
   inputs    .npz file: the model's inputs by name, in its order
   outputs   .npz file to write: the results of the first inference, "0", "1", ...
   cpus      the CPUs to run on, one thread each

@@ -15,9 +15,16 @@
  * and threads of its own for each. No function throws, prints or ends the process.
  *
  * Tensors cross this interface as dense row-major bytes, little-endian.
+ *
+ * Structs grow at their end. Each begins with `struct_size`, which the caller sets to its own
+ * sizeof, also where the library fills the struct in, and sets everything else to 0:
+ *   BurnishTensorInfo info = {.struct_size = sizeof(info)};
+ * A program with an older header passes a shorter struct: what it lacks counts as 0, or is not
+ * filled in. A longer one, of a newer header, is taken where all that this library does not know is
+ * 0, and what it does not know is filled with 0.
  */
-#ifndef COMPILER_RUNTIME_BURNISH_H_
-#define COMPILER_RUNTIME_BURNISH_H_
+#ifndef BURNISH_BURNISH_H_
+#define BURNISH_BURNISH_H_
 
 #include <stddef.h>
 #include <stdint.h>
@@ -60,7 +67,7 @@ typedef enum BurnishDtype {
 
 #define BURNISH_RANK_MAX 16
 
-/* Set everything to 0 and `struct_size` to sizeof(BurnishOptions), then what is wanted. */
+/* What is 0 has its default. */
 typedef struct BurnishOptions {
   uint32_t struct_size;
   /* Threads that take part in an inference, the caller's included. 0: what the bundle was tuned
@@ -89,26 +96,30 @@ typedef struct BurnishOptions {
 } BurnishOptions;
 
 typedef struct BurnishTensorInfo {
-  const char* name; /* Lives as long as the model. */
+  uint32_t struct_size;
   BurnishDtype dtype;
-  int32_t rank; /* 0: a scalar. */
-  int64_t shape[BURNISH_RANK_MAX];
-  uint64_t size_bytes; /* Of the dense tensor. */
+  const char* name; /* Lives as long as the model. */
+  int32_t rank;     /* 0: a scalar. */
   /* Not 0: burnish_bind_* accepts it, with memory aligned to this many bytes. */
   uint32_t bind_alignment;
+  uint64_t size_bytes; /* Of the dense tensor. */
+  int64_t shape[BURNISH_RANK_MAX];
 } BurnishTensorInfo;
 
 typedef struct BurnishStepInfo {
-  const char* name;
+  uint32_t struct_size;
+  int32_t output_count;        /* For burnish_debug_output. */
+  const char* name;            /* This and the two below live as long as the model. */
   const char* schedule_origin; /* "tuned", "default", ... */
   const char* workload_id;
   uint64_t flop_count;
   uint64_t moved_bytes;
-  int32_t output_count; /* For burnish_debug_output. */
 } BurnishStepInfo;
 
 /* Nanoseconds per inference. */
 typedef struct BurnishLatency {
+  uint32_t struct_size;
+  uint32_t reserved; /* 0 */
   int64_t run_count;
   int64_t min_ns;
   int64_t median_ns;
@@ -179,4 +190,4 @@ BURNISH_API const char* burnish_dtype_name(BurnishDtype dtype); /* "f32", ... */
 } /* extern "C" */
 #endif
 
-#endif /* COMPILER_RUNTIME_BURNISH_H_ */
+#endif /* BURNISH_BURNISH_H_ */
