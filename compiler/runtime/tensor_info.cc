@@ -1,42 +1,22 @@
 #include "compiler/runtime/tensor_info.h"
 
-#include <cstring>
 #include <string>
 #include <utility>
 
 #include "compiler/runtime/kernel_manifest.h"
+#include "compiler/runtime/strided_copy.h"
 
 namespace burnish {
 namespace {
 
-// Calls copy(storage offset in bytes, dense offset in bytes, run length in bytes) for each run that
-// is contiguous on both sides.
-template <typename Copy>
-void ForEachRun(const TensorInfo& tensor, const Copy& copy) {
-  const int64_t element_bytes = ElementBytes(tensor.type);
-  // Inner axes that are stored densely make one run.
-  size_t outer_rank = tensor.shape.size();
-  int64_t run_elements = 1;
-  while (outer_rank > 0 && tensor.strides[outer_rank - 1] == run_elements) {
-    run_elements *= tensor.shape[--outer_rank];
+std::vector<int64_t> DenseStrides(const std::vector<int64_t>& shape) {
+  std::vector<int64_t> strides(shape.size());
+  int64_t stride = 1;
+  for (size_t axis = shape.size(); axis-- > 0;) {
+    strides[axis] = stride;
+    stride *= shape[axis];
   }
-  if (tensor.element_count() == 0) return;
-  const int64_t run_bytes = run_elements * element_bytes;
-  std::vector<int64_t> index(outer_rank, 0);
-  int64_t storage_element = 0;
-  for (int64_t dense_bytes = 0;; dense_bytes += run_bytes) {
-    copy(tensor.offset_bytes + storage_element * element_bytes, dense_bytes, run_bytes);
-    size_t axis = outer_rank;
-    while (axis > 0) {
-      --axis;
-      storage_element += tensor.strides[axis];
-      if (++index[axis] < tensor.shape[axis]) break;
-      storage_element -= tensor.strides[axis] * tensor.shape[axis];
-      index[axis] = 0;
-      if (axis == 0) return;
-    }
-    if (outer_rank == 0) return;
-  }
+  return strides;
 }
 
 }  // namespace
@@ -89,12 +69,7 @@ TensorInfo DenseTensor(std::string name, ElementType type, std::vector<int64_t> 
   TensorInfo tensor;
   tensor.name = std::move(name);
   tensor.type = type;
-  tensor.strides.resize(shape.size());
-  int64_t stride = 1;
-  for (size_t axis = shape.size(); axis-- > 0;) {
-    tensor.strides[axis] = stride;
-    stride *= shape[axis];
-  }
+  tensor.strides = DenseStrides(shape);
   tensor.shape = std::move(shape);
   return tensor;
 }
@@ -137,15 +112,15 @@ RuntimeStatus CheckTensor(const TensorInfo& tensor, uint64_t storage_bytes) {
 }
 
 void CopyIntoStorage(const TensorInfo& tensor, const void* dense, uint8_t* storage) {
-  ForEachRun(tensor, [&](int64_t storage_offset, int64_t dense_offset, int64_t size) {
-    std::memcpy(storage + storage_offset, static_cast<const uint8_t*>(dense) + dense_offset, size);
-  });
+  CopyStrided(ElementBytes(tensor.type), tensor.shape, static_cast<const uint8_t*>(dense),
+              DenseStrides(tensor.shape).data(), storage + tensor.offset_bytes,
+              tensor.strides.data());
 }
 
 void CopyFromStorage(const TensorInfo& tensor, const uint8_t* storage, void* dense) {
-  ForEachRun(tensor, [&](int64_t storage_offset, int64_t dense_offset, int64_t size) {
-    std::memcpy(static_cast<uint8_t*>(dense) + dense_offset, storage + storage_offset, size);
-  });
+  CopyStrided(ElementBytes(tensor.type), tensor.shape, storage + tensor.offset_bytes,
+              tensor.strides.data(), static_cast<uint8_t*>(dense),
+              DenseStrides(tensor.shape).data());
 }
 
 }  // namespace burnish
