@@ -1,10 +1,8 @@
-// The C API over Model and Session. Each function is a Guard around one call, so that no exception
-// (only std::bad_alloc is possible) leaves the library.
+// The C API over Model and Session; running on a caller's tensors is in c_api_run.cc.
 #include <sched.h>
 
 #include <algorithm>
 #include <cstring>
-#include <exception>
 #include <memory>
 #include <string>
 #include <utility>
@@ -12,15 +10,12 @@
 #include "burnish/burnish.h"
 #include "compiler/runtime/benchmark.h"
 #include "compiler/runtime/bundle.h"
+#include "compiler/runtime/c_api_model.h"
 #include "compiler/runtime/model.h"
 #include "compiler/runtime/session.h"
 #include "compiler/runtime/sized_struct.h"
 #include "compiler/runtime/tensor_info.h"
 #include "compiler/runtime/thread_pool.h"
-
-struct BurnishModel {
-  std::unique_ptr<burnish::Session> session;
-};
 
 namespace burnish {
 namespace {
@@ -30,25 +25,6 @@ static_assert(BURNISH_BOOL == static_cast<int>(ElementType::kBool));
 static_assert(BURNISH_DATA_LOSS == static_cast<int>(RuntimeCode::kDataLoss));
 
 thread_local std::string last_error;
-
-BurnishStatus Report(const RuntimeStatus& status) {
-  if (!status.ok()) last_error = status.message();
-  return static_cast<BurnishStatus>(status.code());
-}
-
-template <typename Call>
-BurnishStatus Guard(const Call& call) noexcept {
-  try {
-    return Report(call());
-  } catch (const std::exception&) {
-    last_error.clear();  // Whatever was thrown, there may be no memory for its text.
-    return BURNISH_RESOURCE_EXHAUSTED;
-  }
-}
-
-RuntimeStatus InvalidArgument(const std::string& text) {
-  return RuntimeStatus(RuntimeCode::kInvalidArgument, text);
-}
 
 RuntimeStatus CheckIndex(const char* what, int32_t index, size_t count) {
   if (index >= 0 && static_cast<size_t>(index) < count) return RuntimeStatus();
@@ -115,10 +91,22 @@ RuntimeStatus Open(const BurnishOptions* given, BurnishModel** model, const Load
   return RuntimeStatus();
 }
 
+RuntimeOr<const StepOutput*> FindStepOutput(const BundleManifest& manifest, int32_t step,
+                                            int32_t output) {
+  RUNTIME_RETURN_IF_ERROR(CheckIndex("step", step, manifest.steps.size()));
+  const std::vector<StepOutput>& outputs = manifest.steps[step].outputs;
+  RUNTIME_RETURN_IF_ERROR(CheckIndex("step output", output, outputs.size()));
+  return &outputs[output];
+}
+
+}  // namespace
+
+void SetLastError(const std::string& text) { last_error = text; }
+
 BurnishTensorInfo Describe(const TensorInfo& tensor) {
   BurnishTensorInfo info = {};
   info.name = tensor.name.c_str();
-  info.dtype = static_cast<BurnishDtype>(tensor.type);
+  info.dtype = static_cast<int32_t>(tensor.type);
   info.rank = static_cast<int32_t>(tensor.shape.size());
   std::copy(tensor.shape.begin(), tensor.shape.end(), info.shape);
   info.size_bytes = tensor.dense_bytes();
@@ -137,24 +125,6 @@ RuntimeOr<BurnishTensorInfo> DescribeModelTensor(const BundleManifest& manifest,
   return info;
 }
 
-RuntimeOr<const StepOutput*> FindStepOutput(const BundleManifest& manifest, int32_t step,
-                                            int32_t output) {
-  RUNTIME_RETURN_IF_ERROR(CheckIndex("step", step, manifest.steps.size()));
-  const std::vector<StepOutput>& outputs = manifest.steps[step].outputs;
-  RUNTIME_RETURN_IF_ERROR(CheckIndex("step output", output, outputs.size()));
-  return &outputs[output];
-}
-
-// Null pointers are the caller's fault and not a crash.
-template <typename... Pointers>
-RuntimeStatus CheckPointers(Pointers... pointers) {
-  if (((pointers != nullptr) && ...)) return RuntimeStatus();
-  return InvalidArgument("got a null pointer");
-}
-
-const BundleManifest& ManifestOf(const BurnishModel* model) { return model->session->manifest(); }
-
-}  // namespace
 }  // namespace burnish
 
 using namespace burnish;  // NOLINT: the functions below are its C face.
@@ -344,6 +314,4 @@ BurnishStatus burnish_debug_output(BurnishModel* model, int32_t step, int32_t ou
 
 const char* burnish_last_error(void) { return last_error.c_str(); }
 
-const char* burnish_dtype_name(BurnishDtype dtype) {
-  return ElementTypeName(static_cast<ElementType>(dtype));
-}
+const char* burnish_dtype_name(int32_t dtype) { return ElementTypeName(ElementTypeOf(dtype)); }

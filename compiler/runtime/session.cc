@@ -8,6 +8,7 @@
 
 #include "compiler/runtime/kernel_error.h"
 #include "compiler/runtime/spin_wait.h"
+#include "compiler/runtime/strided_copy.h"
 
 namespace burnish {
 namespace {
@@ -112,13 +113,46 @@ void Session::MakePlan() {
         .barrier_arg = &pool_->barrier(),
     };
   }
+  FindSlots();
   ResolveBuffers();
+}
+
+void Session::FindSlots() {
+  for (size_t i = 0; i < plan_.size(); ++i) {
+    const std::vector<Place>& places = manifest().steps[i].buffers;
+    for (size_t k = 0; k < places.size(); ++k) {
+      if (places[k].region == Region::kInput || places[k].region == Region::kOutput) {
+        slots_.push_back({i, k});
+      }
+    }
+  }
+  const auto alignments = [this](Region region, const std::vector<ModelTensor>& tensors) {
+    std::vector<uint32_t> alignment;
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      const TensorInfo& tensor = tensors[i].tensor;
+      // The caller's memory has no gaps but those that the caller knows of, and a step's strides
+      // are compiled into its kernel.
+      const bool is_dense = tensor.IsDense() && tensors[i].storage_bytes == tensor.dense_bytes();
+      alignment.push_back(is_dense ? RegionAlignment(manifest(), region, static_cast<uint32_t>(i))
+                                   : 0);
+    }
+    return alignment;
+  };
+  input_alignment_ = alignments(Region::kInput, manifest().inputs);
+  output_alignment_ = alignments(Region::kOutput, manifest().outputs);
 }
 
 void Session::ResolveBuffers() {
   for (size_t i = 0; i < plan_.size(); ++i) {
     const std::vector<Place>& places = manifest().steps[i].buffers;
     for (size_t k = 0; k < places.size(); ++k) plan_[i].buffers[k] = Address(places[k]);
+  }
+}
+
+void Session::ResolveSlots() {
+  for (const Slot& slot : slots_) {
+    plan_[slot.step].buffers[slot.buffer] =
+        Address(manifest().steps[slot.step].buffers[slot.buffer]);
   }
 }
 
@@ -182,12 +216,12 @@ RuntimeStatus Session::CheckBinding(Region region, size_t index, const void* mem
   if (memory == nullptr) return RuntimeStatus();
   const TensorInfo& tensor = all[index].tensor;
   RUNTIME_RETURN_IF_ERROR(CheckDenseSize(tensor, size_bytes));
-  // The caller's memory is dense, and a step's strides are compiled into its kernel.
-  if (!tensor.IsDense() || all[index].storage_bytes != size_bytes) {
+  const uint32_t alignment =
+      (region == Region::kInput ? input_alignment_ : output_alignment_)[index];
+  if (alignment == 0) {
     return RuntimeStatus(RuntimeCode::kFailedPrecondition,
                          "\"" + tensor.name + "\" cannot be bound: the model stores it with gaps");
   }
-  const uint32_t alignment = RegionAlignment(manifest(), region, static_cast<uint32_t>(index));
   if (reinterpret_cast<uintptr_t>(memory) % alignment != 0) {
     return RuntimeStatus(RuntimeCode::kFailedPrecondition,
                          "the memory bound to \"" + tensor.name + "\" must be aligned to " +
@@ -201,7 +235,7 @@ RuntimeStatus Session::BindInput(size_t index, const void* memory, uint64_t size
   RUNTIME_RETURN_IF_ERROR(CheckBinding(Region::kInput, index, memory, size_bytes));
   // No step writes inputs: CheckManifest.
   bound_inputs_[index] = static_cast<uint8_t*>(const_cast<void*>(memory));
-  ResolveBuffers();
+  ResolveSlots();
   return RuntimeStatus();
 }
 
@@ -209,7 +243,7 @@ RuntimeStatus Session::BindOutput(size_t index, void* memory, uint64_t size_byte
   const std::lock_guard<std::mutex> lock(mutex_);
   RUNTIME_RETURN_IF_ERROR(CheckBinding(Region::kOutput, index, memory, size_bytes));
   bound_outputs_[index] = static_cast<uint8_t*>(memory);
-  ResolveBuffers();
+  ResolveSlots();
   return RuntimeStatus();
 }
 
@@ -226,6 +260,57 @@ RuntimeStatus Session::RunProfiled(std::span<int64_t> step_ns) {
                              std::to_string(plan_.size()));
   }
   return Walk(plan_.size(), step_ns.data());
+}
+
+bool Session::MayBind(Region region, size_t index, const CallTensor& tensor) const {
+  const uint32_t alignment =
+      (region == Region::kInput ? input_alignment_ : output_alignment_)[index];
+  return tensor.is_dense && tensor.data != nullptr && alignment != 0 &&
+         reinterpret_cast<uintptr_t>(tensor.data) % alignment == 0;
+}
+
+RuntimeStatus Session::RunTensors(std::span<const CallTensor> inputs,
+                                  std::span<const CallTensor> outputs, std::span<int64_t> step_ns) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (inputs.size() != own_inputs_.size() || outputs.size() != own_outputs_.size() ||
+      (!step_ns.empty() && step_ns.size() != plan_.size())) {
+    return RuntimeStatus(RuntimeCode::kInvalidArgument,
+                         "got a number of tensors or steps that is not the model's");
+  }
+  // What this call binds replaces what was bound before, and is forgotten with the call.
+  std::vector<uint8_t*> in_place_inputs(inputs.size()), in_place_outputs(outputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const TensorInfo& tensor = manifest().inputs[i].tensor;
+    if (MayBind(Region::kInput, i, inputs[i])) {
+      in_place_inputs[i] = inputs[i].data;
+    } else {
+      CopyStrided(ElementBytes(tensor.type), tensor.shape, inputs[i].data, inputs[i].strides.data(),
+                  own_inputs_[i] + tensor.offset_bytes, tensor.strides.data());
+    }
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    // An input that was copied may be overwritten; one that is read in place may not.
+    bool is_read = false;
+    for (size_t k = 0; k < inputs.size(); ++k) {
+      is_read |= in_place_inputs[k] != nullptr && Overlap(inputs[k], outputs[i]);
+    }
+    if (!is_read && MayBind(Region::kOutput, i, outputs[i])) in_place_outputs[i] = outputs[i].data;
+  }
+  in_place_inputs.swap(bound_inputs_);
+  in_place_outputs.swap(bound_outputs_);
+  ResolveSlots();
+  const RuntimeStatus status = Walk(plan_.size(), step_ns.empty() ? nullptr : step_ns.data());
+  in_place_inputs.swap(bound_inputs_);
+  in_place_outputs.swap(bound_outputs_);
+  ResolveSlots();
+  RUNTIME_RETURN_IF_ERROR(status);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i].data == nullptr || in_place_outputs[i] != nullptr) continue;
+    const TensorInfo& tensor = manifest().outputs[i].tensor;
+    CopyStrided(ElementBytes(tensor.type), tensor.shape, own_outputs_[i] + tensor.offset_bytes,
+                tensor.strides.data(), outputs[i].data, outputs[i].strides.data());
+  }
+  return RuntimeStatus();
 }
 
 RuntimeStatus Session::DebugOutput(size_t step, size_t output, std::span<uint8_t> dense) {

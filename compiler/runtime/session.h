@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "compiler/runtime/call_tensor.h"
 #include "compiler/runtime/huge_page_arena.h"
 #include "compiler/runtime/kernel_abi.h"
 #include "compiler/runtime/model.h"
@@ -51,6 +52,16 @@ class Session {
   // thread sees them. `step_ns`: one per step.
   RuntimeStatus RunProfiled(std::span<int64_t> step_ns);
 
+  // One inference on the caller's tensors, all of the model's inputs and outputs in order, each
+  // checked by CheckCallTensor against the model's; keeps none of them. Reads and writes them in
+  // place where the model stores them densely and their address is aligned as its kernels want, and
+  // copies else. An output may share memory with inputs: it is written as if all of them had been
+  // read before; not with another output. `step_ns`: empty, or as for RunProfiled.
+  //
+  // What SetInput set and GetOutput would give is unspecified afterwards.
+  RuntimeStatus RunTensors(std::span<const CallTensor> inputs, std::span<const CallTensor> outputs,
+                           std::span<int64_t> step_ns);
+
   // Runs up to and including `step` and copies its output number `output` (ModelStep::outputs).
   // Memory of later steps may hold anything meanwhile; a following Run is right again.
   RuntimeStatus DebugOutput(size_t step, size_t output, std::span<uint8_t> dense);
@@ -66,9 +77,13 @@ class Session {
       : model_(std::move(model)), pool_(std::move(pool)) {}
   RuntimeStatus AllocateMemory();
   void MakePlan();
+  void FindSlots();
   void ResolveBuffers();
+  void ResolveSlots();
   void ApplyFill(const Fill& fill);
   uint8_t* Address(const Place& place) const;
+  // Whether kernels can work on this memory of the caller.
+  bool MayBind(Region region, size_t index, const CallTensor& tensor) const;
   RuntimeStatus CheckBinding(Region region, size_t index, const void* memory,
                              uint64_t size_bytes) const;
   // Runs the first `step_count` steps; `step_ns` null: does not look at the clock.
@@ -86,6 +101,13 @@ class Session {
   std::vector<uint8_t*> own_inputs_, own_outputs_;      // In memory_.
   std::vector<uint8_t*> bound_inputs_, bound_outputs_;  // nullptr: not bound.
   std::vector<PlannedStep> plan_;
+
+  // Where the plan names inputs and outputs: all that binding changes.
+  struct Slot {
+    size_t step, buffer;
+  };
+  std::vector<Slot> slots_;
+  std::vector<uint32_t> input_alignment_, output_alignment_;  // 0: cannot be bound.
 };
 
 }  // namespace burnish

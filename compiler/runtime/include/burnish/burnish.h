@@ -5,16 +5,17 @@
  *     fprintf(stderr, "%s\n", burnish_last_error());
  *     return 1;
  *   }
- *   burnish_set_input(model, 0, image, image_bytes);
- *   burnish_run(model);
- *   burnish_get_output(model, 0, logits, logits_bytes);
+ *   BurnishInput input = {.struct_size = sizeof(input), .dtype = BURNISH_F32, .data = image};
+ *   BurnishOutput output = {.struct_size = sizeof(output), .data = logits,
+ *                           .capacity_bytes = sizeof(logits)};
+ *   if (burnish_run_tensors(model, &input, 1, &output, 1, NULL) != BURNISH_OK) { ... }
  *   burnish_close(model);
  *
  * A BurnishModel may be used by several threads: its calls wait for each other. For inferences at
  * the same time open it once and again with `share_with`: one copy of the parameters, activations
  * and threads of its own for each. No function throws, prints or ends the process.
  *
- * Tensors cross this interface as dense row-major bytes, little-endian.
+ * Where nothing else is said, tensors are dense row-major bytes, little-endian.
  *
  * Structs grow at their end. Each begins with `struct_size`, which the caller sets to its own
  * sizeof, also where the library fills the struct in, and sets everything else to 0:
@@ -49,6 +50,7 @@ typedef enum BurnishStatus {
   BURNISH_DATA_LOSS = 15 /* A damaged bundle. */
 } BurnishStatus;
 
+/* Structs and functions have it as int32_t: a newer library may have more. */
 typedef enum BurnishDtype {
   BURNISH_F32 = 1,
   BURNISH_F64 = 2,
@@ -97,7 +99,7 @@ typedef struct BurnishOptions {
 
 typedef struct BurnishTensorInfo {
   uint32_t struct_size;
-  BurnishDtype dtype;
+  int32_t dtype;    /* A BurnishDtype. */
   const char* name; /* Lives as long as the model. */
   int32_t rank;     /* 0: a scalar. */
   /* Not 0: burnish_bind_* accepts it, with memory aligned to this many bytes. */
@@ -105,6 +107,47 @@ typedef struct BurnishTensorInfo {
   uint64_t size_bytes; /* Of the dense tensor. */
   int64_t shape[BURNISH_RANK_MAX];
 } BurnishTensorInfo;
+
+/* An input of one run. */
+typedef struct BurnishInput {
+  uint32_t struct_size;
+  int32_t dtype;          /* A BurnishDtype. */
+  const char* name;       /* NULL: the input with this struct's place in the array. */
+  const void* data;       /* Element 0. May be NULL where there are no elements. */
+  uint64_t size_bytes;    /* Not 0: no element may lie outside of these bytes from `data` on. */
+  const int64_t* shape;   /* `rank` extents. NULL: the model's. */
+  const int64_t* strides; /* `rank` steps in elements, any sign. NULL: dense row-major. */
+  int32_t rank;
+  int32_t reserved; /* 0 */
+} BurnishInput;
+
+/* Gives memory of at least `info->size_bytes` for an output, or NULL. Memory that is aligned to
+ * `info->bind_alignment` saves a copy. Is called on the thread that runs the model, at most once an
+ * output and run, and must not call into this model. */
+typedef void* (*BurnishAllocate)(void* allocate_arg, const BurnishTensorInfo* info);
+
+/* An output of one run. The lower fields are set by the library, also when `data` is too small. */
+typedef struct BurnishOutput {
+  uint32_t struct_size;
+  int32_t dtype;           /* A BurnishDtype; 0: any. Set to the model's. */
+  const char* name;        /* NULL: the output with this struct's place in the array. */
+  void* data;              /* NULL: set to what `allocate` gives; if that is NULL, not wanted. */
+  uint64_t capacity_bytes; /* Bytes from `data` on. */
+  BurnishAllocate allocate;
+  void* allocate_arg;
+  const int64_t* strides; /* As an input's, one for each axis of the model's; each element must have
+                             a place of its own. */
+  uint64_t size_bytes;    /* Set: of the dense tensor. */
+  int32_t rank;           /* Set: of this run's shape. */
+  int32_t reserved;       /* 0 */
+  int64_t shape[BURNISH_RANK_MAX]; /* Set: this run's shape. */
+} BurnishOutput;
+
+typedef struct BurnishRunOptions {
+  uint32_t struct_size;
+  int32_t step_count; /* 0, or burnish_step_count(), with step_ns. */
+  int64_t* step_ns;   /* Not NULL: set to the nanoseconds of each step. */
+} BurnishRunOptions;
 
 typedef struct BurnishStepInfo {
   uint32_t struct_size;
@@ -149,7 +192,28 @@ BURNISH_API BurnishStatus burnish_input_info(const BurnishModel* model, int32_t 
 BURNISH_API BurnishStatus burnish_output_info(const BurnishModel* model, int32_t index,
                                               BurnishTensorInfo* info);
 
-/* Copies; `size_bytes` must be the tensor's. An input keeps its value until it is set again. */
+/* The number of the input (output) with this name, or -1. */
+BURNISH_API int32_t burnish_find_input(const BurnishModel* model, const char* name);
+BURNISH_API int32_t burnish_find_output(const BurnishModel* model, const char* name);
+
+/* One inference on tensors of the caller, of which nothing is kept: every input of the model once,
+ * and the outputs that are wanted. All structs of an array have the first one's struct_size.
+ * `options` may be NULL.
+ *
+ * Memory is used in place where it is dense and aligned to the tensor's bind_alignment, and copied
+ * else. Outputs may share memory with inputs (all inputs count as read before an output is
+ * written), not with each other. After an error while the model runs, the outputs hold anything.
+ *
+ * Threads may call it on one model at the same time; the runs follow each other. */
+BURNISH_API BurnishStatus burnish_run_tensors(BurnishModel* model, const BurnishInput* inputs,
+                                              int32_t input_count, BurnishOutput* outputs,
+                                              int32_t output_count,
+                                              const BurnishRunOptions* options);
+
+/* The functions below work on tensors that stay with the model between calls; burnish_run_tensors
+ * leaves their values unspecified.
+ *
+ * Copies; `size_bytes` must be the tensor's. An input keeps its value until it is set again. */
 BURNISH_API BurnishStatus burnish_set_input(BurnishModel* model, int32_t index, const void* data,
                                             uint64_t size_bytes);
 BURNISH_API BurnishStatus burnish_get_output(BurnishModel* model, int32_t index, void* data,
@@ -184,7 +248,7 @@ BURNISH_API BurnishStatus burnish_debug_output(BurnishModel* model, int32_t step
 
 /* What went wrong in this thread's last failed call; "" before the first. Valid until the next. */
 BURNISH_API const char* burnish_last_error(void);
-BURNISH_API const char* burnish_dtype_name(BurnishDtype dtype); /* "f32", ... */
+BURNISH_API const char* burnish_dtype_name(int32_t dtype); /* "f32", ... */
 
 #ifdef __cplusplus
 } /* extern "C" */

@@ -1,0 +1,66 @@
+// What the files of the C API share: the model behind the handle, and the way out of a function.
+#ifndef COMPILER_RUNTIME_C_API_MODEL_H_
+#define COMPILER_RUNTIME_C_API_MODEL_H_
+
+#include <exception>
+#include <memory>
+#include <string>
+
+#include "burnish/burnish.h"
+#include "compiler/runtime/bundle_manifest.h"
+#include "compiler/runtime/runtime_status.h"
+#include "compiler/runtime/session.h"
+#include "compiler/runtime/tensor_info.h"
+
+struct BurnishModel {
+  std::unique_ptr<burnish::Session> session;
+};
+
+namespace burnish {
+
+// Of burnish_last_error().
+void SetLastError(const std::string& text);
+
+// Each function of the C API is a Guard around one call, so that no exception (only std::bad_alloc
+// is possible) leaves the library.
+template <typename Call>
+BurnishStatus Guard(const Call& call) noexcept {
+  try {
+    const RuntimeStatus status = call();
+    if (!status.ok()) SetLastError(status.message());
+    return static_cast<BurnishStatus>(status.code());
+  } catch (const std::exception&) {
+    SetLastError("");  // Whatever was thrown, there may be no memory for its text.
+    return BURNISH_RESOURCE_EXHAUSTED;
+  }
+}
+
+inline RuntimeStatus InvalidArgument(const std::string& text) {
+  return RuntimeStatus(RuntimeCode::kInvalidArgument, text);
+}
+
+// Null pointers are the caller's fault and not a crash.
+template <typename... Pointers>
+RuntimeStatus CheckPointers(Pointers... pointers) {
+  if (((pointers != nullptr) && ...)) return RuntimeStatus();
+  return InvalidArgument("got a null pointer");
+}
+
+inline const BundleManifest& ManifestOf(const BurnishModel* model) {
+  return model->session->manifest();
+}
+
+// What is no ElementType has the name "?" (a cast alone would wrap numbers above 255 around).
+inline ElementType ElementTypeOf(int32_t dtype) {
+  return static_cast<ElementType>(dtype < 0 || dtype > 255 ? 0 : dtype);
+}
+
+BurnishTensorInfo Describe(const TensorInfo& tensor);
+
+// With bind_alignment. kOutOfRange: no such input or output. `region`: kInput or kOutput.
+RuntimeOr<BurnishTensorInfo> DescribeModelTensor(const BundleManifest& manifest, Region region,
+                                                 int32_t index);
+
+}  // namespace burnish
+
+#endif  // COMPILER_RUNTIME_C_API_MODEL_H_

@@ -1,0 +1,452 @@
+// burnish_run_tensors, against the shared library as a user gets it.
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "burnish/burnish.h"
+#include "compiler/runtime/test_bundle.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace burnish {
+namespace {
+
+using ::testing::Each;
+using ::testing::HasSubstr;
+
+struct Close {
+  void operator()(BurnishModel* model) const { burnish_close(model); }
+};
+using ModelPtr = std::unique_ptr<BurnishModel, Close>;
+
+ModelPtr OpenTestModel(int thread_count) {
+  BurnishModel* model = nullptr;
+  const std::string bundle = TestBundle();
+  BurnishOptions options = {};
+  options.struct_size = sizeof(options);
+  options.thread_count = thread_count;
+  EXPECT_EQ(burnish_open_bytes(bundle.data(), bundle.size(), &options, &model), BURNISH_OK)
+      << burnish_last_error();
+  return ModelPtr(model);
+}
+
+BurnishInput Input(BurnishDtype dtype, const void* data) {
+  BurnishInput input = {};
+  input.struct_size = sizeof(input);
+  input.dtype = dtype;
+  input.data = data;
+  return input;
+}
+
+BurnishOutput Output(void* data, uint64_t capacity_bytes) {
+  BurnishOutput output = {};
+  output.struct_size = sizeof(output);
+  output.data = data;
+  output.capacity_bytes = capacity_bytes;
+  return output;
+}
+
+std::vector<float> Ramp(float first) {
+  std::vector<float> values(kTestCount);
+  std::iota(values.begin(), values.end(), first);
+  return values;
+}
+
+// Of the test model (test_bundle.h): reverse(x * w) + x.
+std::vector<float> WantedSum(const std::vector<float>& x) {
+  const std::vector<float> w = TestWeights();
+  std::vector<float> sum(kTestCount);
+  for (int i = 0; i < kTestCount; ++i) {
+    const int k = kTestCount - 1 - i;
+    sum[i] = x[k] * w[k] + x[i];
+  }
+  return sum;
+}
+
+// The inputs of the test model in dense memory; tests replace one.
+struct Inputs {
+  explicit Inputs(float first) : x(Ramp(first)) {}
+  std::vector<BurnishInput> Structs() const {
+    return {Input(BURNISH_F32, x.data()), Input(BURNISH_I32, index), Input(BURNISH_F32, image)};
+  }
+  std::vector<float> x;
+  int32_t index[4] = {0, 1, 2, 999};
+  float image[9] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
+};
+
+BurnishStatus RunOn(const ModelPtr& model, const std::vector<BurnishInput>& inputs,
+                    std::vector<BurnishOutput>& outputs) {
+  return burnish_run_tensors(model.get(), inputs.data(), static_cast<int32_t>(inputs.size()),
+                             outputs.data(), static_cast<int32_t>(outputs.size()), nullptr);
+}
+
+// Runs with `inputs` and returns the sum, or stops the test.
+std::vector<float> SumOf(const ModelPtr& model, const std::vector<BurnishInput>& inputs) {
+  std::vector<float> sum(kTestCount);
+  std::vector<BurnishOutput> outputs = {Output(sum.data(), 4000)};
+  EXPECT_EQ(RunOn(model, inputs, outputs), BURNISH_OK) << burnish_last_error();
+  return sum;
+}
+
+std::string ErrorOf(const ModelPtr& model, const std::vector<BurnishInput>& inputs,
+                    std::vector<BurnishOutput> outputs = {}) {
+  EXPECT_NE(RunOn(model, inputs, outputs), BURNISH_OK);
+  return burnish_last_error();
+}
+
+TEST(RunTensorsTest, TakesAllTensorsAndReportsWhatTheOutputsAre) {
+  const ModelPtr model = OpenTestModel(2);
+  const Inputs inputs(-300.0f);
+  std::vector<float> sum(kTestCount), picked(4);
+  float total = 0;
+  std::vector<BurnishOutput> outputs = {Output(sum.data(), 4000), Output(picked.data(), 16),
+                                        Output(&total, 4)};
+  ASSERT_EQ(RunOn(model, inputs.Structs(), outputs), BURNISH_OK) << burnish_last_error();
+  EXPECT_EQ(sum, WantedSum(inputs.x));
+  EXPECT_EQ(picked[3], inputs.x[0] * TestWeights()[0]);
+  EXPECT_EQ(total, 9 - 16 * 7);  // Nine ones in a border of sixteen times -7.
+  EXPECT_EQ(outputs[0].dtype, BURNISH_F32);
+  EXPECT_EQ(outputs[0].rank, 1);
+  EXPECT_EQ(outputs[0].shape[0], kTestCount);
+  EXPECT_EQ(outputs[0].size_bytes, 4000u);
+  EXPECT_EQ(outputs[2].rank, 0);
+  EXPECT_EQ(outputs[2].size_bytes, 4u);
+}
+
+// Kernels want 64 bytes: in place where the memory is aligned so, copied where it is not.
+TEST(RunTensorsTest, MemoryNeedNotBeAligned) {
+  const ModelPtr model = OpenTestModel(2);
+  const Inputs inputs(5.0f);
+  alignas(64) static char x[4064], sum[4064];
+  for (size_t shift : {0, 4, 1}) {
+    SCOPED_TRACE(shift);
+    std::memcpy(x + shift, inputs.x.data(), 4000);
+    std::vector<BurnishInput> given = inputs.Structs();
+    given[0].data = x + shift;
+    std::vector<BurnishOutput> outputs = {Output(sum + shift, 4000)};
+    ASSERT_EQ(RunOn(model, given, outputs), BURNISH_OK) << burnish_last_error();
+    std::vector<float> got(kTestCount);
+    std::memcpy(got.data(), sum + shift, 4000);
+    EXPECT_EQ(got, WantedSum(inputs.x));
+  }
+}
+
+TEST(RunTensorsTest, FindsTensorsByName) {
+  const ModelPtr model = OpenTestModel(1);
+  EXPECT_EQ(burnish_find_input(model.get(), "image"), 2);
+  EXPECT_EQ(burnish_find_output(model.get(), "total"), 2);
+  EXPECT_EQ(burnish_find_input(model.get(), "total"), -1);
+  EXPECT_EQ(burnish_find_input(model.get(), nullptr), -1);
+  EXPECT_EQ(burnish_find_output(nullptr, "total"), -1);
+
+  const Inputs inputs(1.0f);
+  std::vector<BurnishInput> given = inputs.Structs();
+  const char* names[] = {"x", "index", "image"};
+  for (int i = 0; i < 3; ++i) given[i].name = names[i];
+  std::swap(given[0], given[2]);
+  float total = 0;
+  std::vector<BurnishOutput> outputs = {Output(&total, 4)};
+  outputs[0].name = "total";
+  ASSERT_EQ(RunOn(model, given, outputs), BURNISH_OK) << burnish_last_error();
+  EXPECT_EQ(total, 9 - 16 * 7);
+}
+
+TEST(RunTensorsTest, InputsMayHaveAnyStrides) {
+  const ModelPtr model = OpenTestModel(2);
+  const Inputs inputs(-20.0f);
+  const std::vector<float> want = WantedSum(inputs.x);
+  const auto strided = [&](const float* data, std::vector<int64_t> strides) {
+    std::vector<BurnishInput> given = inputs.Structs();
+    given[0].data = data;
+    given[0].strides = strides.data();
+    given[0].rank = 2;
+    return SumOf(model, given);
+  };
+  // x has the shape [2, 500].
+  std::vector<float> columns(kTestCount), wide(2 * 512 + 3),
+      backwards(inputs.x.rbegin(), inputs.x.rend());
+  for (int i = 0; i < 2; ++i) {
+    for (int k = 0; k < 500; ++k) {
+      columns[k * 2 + i] = inputs.x[i * 500 + k];
+      wide[3 + i * 512 + k] = inputs.x[i * 500 + k];
+    }
+  }
+  EXPECT_EQ(strided(columns.data(), {1, 2}), want);
+  EXPECT_EQ(strided(wide.data() + 3, {512, 1}), want);
+  EXPECT_EQ(strided(backwards.data() + 999, {-500, -1}), want);
+  EXPECT_EQ(strided(inputs.x.data(), {500, 1}), want);
+  const float one = 7.0f;
+  EXPECT_EQ(strided(&one, {0, 0}), WantedSum(std::vector<float>(kTestCount, 7.0f)));
+}
+
+TEST(RunTensorsTest, OutputsMayHaveStridesAndNothingBetweenThemIsTouched) {
+  const ModelPtr model = OpenTestModel(2);
+  const Inputs inputs(3.0f);
+  std::vector<float> spread(3 * kTestCount, -1.0f);
+  const int64_t stride = 3;
+  std::vector<BurnishOutput> outputs = {Output(spread.data(), spread.size() * 4)};
+  outputs[0].strides = &stride;
+  ASSERT_EQ(RunOn(model, inputs.Structs(), outputs), BURNISH_OK) << burnish_last_error();
+  const std::vector<float> want = WantedSum(inputs.x);
+  for (int i = 0; i < 3 * kTestCount; ++i) {
+    ASSERT_EQ(spread[i], i % 3 == 0 ? want[i / 3] : -1.0f) << i;
+  }
+}
+
+// As if all inputs were read before an output is written: the model reads x twice, at both ends.
+TEST(RunTensorsTest, AnOutputMayBeAnInput) {
+  const ModelPtr model = OpenTestModel(2);
+  const Inputs inputs(11.0f);
+  alignas(64) static float memory[kTestCount + 16];
+  for (int shift : {0, 16, 1}) {
+    SCOPED_TRACE(shift);
+    std::memcpy(memory, inputs.x.data(), 4000);
+    std::vector<BurnishInput> given = inputs.Structs();
+    given[0].data = memory;
+    std::vector<BurnishOutput> outputs = {Output(memory + shift, 4000)};
+    ASSERT_EQ(RunOn(model, given, outputs), BURNISH_OK) << burnish_last_error();
+    EXPECT_EQ(std::vector<float>(memory + shift, memory + shift + kTestCount), WantedSum(inputs.x));
+  }
+}
+
+TEST(RunTensorsTest, OutputsMustNotShareMemory) {
+  const ModelPtr model = OpenTestModel(1);
+  float memory[kTestCount];
+  EXPECT_EQ(ErrorOf(model, Inputs(1).Structs(), {Output(memory, 4000), Output(memory + 996, 16)}),
+            "outputs \"sum\" and \"picked\" share memory");
+}
+
+// Under the address sanitizer a kept pointer would be found.
+TEST(RunTensorsTest, KeepsNothing) {
+  const ModelPtr model = OpenTestModel(2);
+  for (int round = 0; round < 3; ++round) {
+    auto inputs = std::make_unique<Inputs>(2.0f);
+    void* x = std::aligned_alloc(64, 4032);
+    void* sum = std::aligned_alloc(64, 4032);
+    std::memcpy(x, inputs->x.data(), 4000);
+    std::vector<BurnishInput> given = inputs->Structs();
+    given[0].data = x;
+    std::vector<BurnishOutput> outputs = {Output(sum, 4000)};
+    ASSERT_EQ(RunOn(model, given, outputs), BURNISH_OK);
+    std::free(x);
+    std::free(sum);
+    inputs.reset();
+    ASSERT_EQ(burnish_run(model.get()), BURNISH_OK) << burnish_last_error();
+  }
+}
+
+struct Allocator {
+  std::vector<float> memory = {};
+  std::string name = {};
+  uint32_t alignment = 0;
+  int calls = 0;
+};
+void* AllocateIn(void* allocator, const BurnishTensorInfo* info) {
+  auto& into = *static_cast<Allocator*>(allocator);
+  ++into.calls;
+  into.name = info->name;
+  into.alignment = info->bind_alignment;
+  into.memory.resize(info->size_bytes / 4);
+  return into.memory.data();
+}
+
+TEST(RunTensorsTest, AsksTheCallerForMemory) {
+  const ModelPtr model = OpenTestModel(2);
+  const Inputs inputs(0.0f);
+  Allocator allocator;
+  std::vector<BurnishOutput> outputs = {Output(nullptr, 0)};
+  outputs[0].allocate = &AllocateIn;
+  outputs[0].allocate_arg = &allocator;
+  ASSERT_EQ(RunOn(model, inputs.Structs(), outputs), BURNISH_OK) << burnish_last_error();
+  EXPECT_EQ(allocator.calls, 1);
+  EXPECT_EQ(allocator.name, "sum");
+  EXPECT_EQ(allocator.alignment, 64u);
+  EXPECT_EQ(outputs[0].data, allocator.memory.data());
+  EXPECT_EQ(allocator.memory, WantedSum(inputs.x));
+
+  outputs[0].data = nullptr;
+  outputs[0].allocate = [](void*, const BurnishTensorInfo*) -> void* { return nullptr; };
+  EXPECT_EQ(RunOn(model, inputs.Structs(), outputs), BURNISH_RESOURCE_EXHAUSTED);
+  EXPECT_STREQ(burnish_last_error(), "output \"sum\": its allocate gave no memory for 4000 bytes");
+}
+
+TEST(RunTensorsTest, NothingIsAllocatedForInputsThatAreWrong) {
+  const ModelPtr model = OpenTestModel(1);
+  std::vector<BurnishInput> given = Inputs(0).Structs();
+  given[2].dtype = BURNISH_I8;
+  Allocator allocator;
+  std::vector<BurnishOutput> outputs = {Output(nullptr, 0)};
+  outputs[0].allocate = &AllocateIn;
+  outputs[0].allocate_arg = &allocator;
+  EXPECT_EQ(RunOn(model, given, outputs), BURNISH_INVALID_ARGUMENT);
+  EXPECT_EQ(allocator.calls, 0);
+}
+
+TEST(RunTensorsTest, TooLittleMemorySaysHowMuchIsWanted) {
+  const ModelPtr model = OpenTestModel(1);
+  float memory[kTestCount] = {};
+  std::vector<BurnishOutput> outputs = {Output(memory, 3999)};
+  EXPECT_EQ(RunOn(model, Inputs(0).Structs(), outputs), BURNISH_INVALID_ARGUMENT);
+  EXPECT_STREQ(burnish_last_error(),
+               "output \"sum\": got 3999 bytes, but f32[1000] with strides [1] lies in bytes 0 to "
+               "4000");
+  EXPECT_EQ(outputs[0].size_bytes, 4000u);
+  EXPECT_EQ(outputs[0].shape[0], kTestCount);
+  EXPECT_THAT(memory, Each(0.0f));
+}
+
+TEST(RunTensorsTest, WrongTensorsAreNamedWithWhatIsWanted) {
+  const ModelPtr model = OpenTestModel(1);
+  const Inputs inputs(0.0f);
+  const auto error = [&](const auto& change) {
+    std::vector<BurnishInput> given = inputs.Structs();
+    change(given[0]);
+    return ErrorOf(model, given);
+  };
+  const int64_t flat[] = {1000}, other[] = {500, 2}, far[] = {500, 2},
+                extreme[] = {std::numeric_limits<int64_t>::min(), 1};
+  EXPECT_EQ(error([](BurnishInput& x) { x.dtype = BURNISH_F64; }),
+            "input \"x\": got f64[2,500], want f32[2,500]");
+  EXPECT_EQ(error([](BurnishInput& x) { x.dtype = 257; }),
+            "input \"x\": got ?[2,500], want f32[2,500]");
+  EXPECT_EQ(error([&](BurnishInput& x) { x.shape = flat, x.rank = 1; }),
+            "input \"x\": got f32[1000], want f32[2,500]");
+  EXPECT_EQ(error([&](BurnishInput& x) { x.shape = other, x.rank = 2; }),
+            "input \"x\": got f32[500,2], want f32[2,500]");
+  EXPECT_EQ(error([&](BurnishInput& x) { x.shape = other, x.rank = 1000; }),
+            "input \"x\": got rank 1000, want 2");
+  EXPECT_EQ(error([&](BurnishInput& x) { x.shape = other, x.rank = -1; }),
+            "input \"x\": got rank -1, want 2");
+  EXPECT_EQ(error([&](BurnishInput& x) { x.strides = far, x.rank = 1; }),
+            "input \"x\": got 1 strides, want 2");
+  EXPECT_EQ(error([&](BurnishInput& x) { x.strides = far, x.rank = 2, x.size_bytes = 4000; }),
+            "input \"x\": got 4000 bytes, but f32[2,500] with strides [500,2] lies in bytes 0 to "
+            "5996");
+  EXPECT_THAT(error([&](BurnishInput& x) { x.strides = extreme, x.rank = 2; }),
+              HasSubstr("beyond any memory"));
+  EXPECT_EQ(error([](BurnishInput& x) { x.data = nullptr; }), "input \"x\": got no memory");
+  EXPECT_EQ(error([](BurnishInput& x) { x.size_bytes = 3999; }),
+            "input \"x\": got 3999 bytes, but f32[2,500] with strides [500,1] lies in bytes 0 to "
+            "4000");
+  EXPECT_EQ(error([](BurnishInput& x) { x.name = "y"; }),
+            "got input \"y\"; the model has \"x\", \"index\", \"image\"");
+  EXPECT_EQ(error([](BurnishInput& x) { x.name = "image"; }), "input \"image\" twice");
+  EXPECT_EQ(error([](BurnishInput& x) { x.reserved = 1; }),
+            "input \"x\": BurnishInput.reserved must be 0");
+  EXPECT_EQ(ErrorOf(model, {inputs.Structs()[0], inputs.Structs()[1]}),
+            "input \"image\" is missing");
+
+  float sum[kTestCount];
+  BurnishOutput output = Output(sum, sizeof(sum));
+  output.dtype = BURNISH_I64;
+  EXPECT_EQ(ErrorOf(model, inputs.Structs(), {output}),
+            "output \"sum\": got i64[1000], want f32[1000]");
+  const int64_t same = 0;
+  output = Output(sum, sizeof(sum));
+  output.strides = &same;
+  EXPECT_EQ(ErrorOf(model, inputs.Structs(), {output}),
+            "output \"sum\": got strides [0], by which elements may share a place");
+  output = Output(sum, sizeof(sum));
+  output.name = "nothing";
+  EXPECT_EQ(ErrorOf(model, inputs.Structs(), {output}),
+            "got output \"nothing\"; the model has \"sum\", \"picked\", \"total\"");
+}
+
+TEST(RunTensorsTest, WrongCallsAreRefused) {
+  const ModelPtr model = OpenTestModel(1);
+  const std::vector<BurnishInput> given = Inputs(0).Structs();
+  EXPECT_EQ(burnish_run_tensors(nullptr, given.data(), 3, nullptr, 0, nullptr),
+            BURNISH_INVALID_ARGUMENT);
+  EXPECT_EQ(burnish_run_tensors(model.get(), nullptr, 3, nullptr, 0, nullptr),
+            BURNISH_INVALID_ARGUMENT);
+  EXPECT_EQ(burnish_run_tensors(model.get(), given.data(), -3, nullptr, 0, nullptr),
+            BURNISH_INVALID_ARGUMENT);
+  EXPECT_EQ(burnish_run_tensors(model.get(), given.data(), 3, nullptr, 1, nullptr),
+            BURNISH_INVALID_ARGUMENT);
+  std::vector<BurnishInput> unequal = given;
+  unequal[2].struct_size -= 8;
+  EXPECT_EQ(ErrorOf(model, unequal), "got BurnishInput 2 with struct_size 48 behind one with " +
+                                         std::to_string(sizeof(BurnishInput)));
+}
+
+// A newer program's structs are longer; what it adds is 0.
+TEST(RunTensorsTest, ArraysOfNewerProgramsHaveTheirStride) {
+  struct NewerInput {
+    BurnishInput input;
+    int64_t added = 0;
+  };
+  const ModelPtr model = OpenTestModel(1);
+  const Inputs inputs(4.0f);
+  std::vector<NewerInput> given;
+  for (BurnishInput input : inputs.Structs()) {
+    input.struct_size = sizeof(NewerInput);
+    given.push_back({.input = input});
+  }
+  std::vector<float> sum(kTestCount);
+  BurnishOutput output = Output(sum.data(), 4000);
+  ASSERT_EQ(burnish_run_tensors(model.get(), &given[0].input, 3, &output, 1, nullptr), BURNISH_OK)
+      << burnish_last_error();
+  EXPECT_EQ(sum, WantedSum(inputs.x));
+  given[1].added = 1;
+  EXPECT_EQ(burnish_run_tensors(model.get(), &given[0].input, 3, &output, 1, nullptr),
+            BURNISH_INVALID_ARGUMENT);
+  EXPECT_THAT(burnish_last_error(), HasSubstr("use a newer libburnish"));
+}
+
+TEST(RunTensorsTest, TimesTheSteps) {
+  const ModelPtr model = OpenTestModel(2);
+  const Inputs inputs(0);
+  const std::vector<BurnishInput> given = inputs.Structs();
+  std::vector<int64_t> step_ns(5, -1);
+  BurnishRunOptions options = {};
+  options.struct_size = sizeof(options);
+  options.step_ns = step_ns.data();
+  options.step_count = 5;
+  ASSERT_EQ(burnish_run_tensors(model.get(), given.data(), 3, nullptr, 0, &options), BURNISH_OK);
+  EXPECT_THAT(step_ns, Each(::testing::Gt(0)));
+  options.step_count = 4;
+  EXPECT_EQ(burnish_run_tensors(model.get(), given.data(), 3, nullptr, 0, &options),
+            BURNISH_INVALID_ARGUMENT);
+}
+
+TEST(RunTensorsTest, AnErrorOfAStepIsReported) {
+  const ModelPtr model = OpenTestModel(2);
+  Inputs inputs(0);
+  inputs.index[2] = 1000;
+  std::vector<BurnishOutput> outputs;
+  EXPECT_EQ(RunOn(model, inputs.Structs(), outputs), BURNISH_OUT_OF_RANGE);
+  EXPECT_STREQ(burnish_last_error(), "step 3 \"gather\": an index input is out of bounds (code 1)");
+  inputs.index[2] = 0;
+  EXPECT_EQ(SumOf(model, inputs.Structs()), WantedSum(inputs.x));
+}
+
+// Ten threads with tensors of their own on one model, aligned and not, in place and copied.
+TEST(RunTensorsTest, TenThreadsRunOneModel) {
+  const ModelPtr model = OpenTestModel(2);
+  std::atomic<int> wrong_count{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 10; ++t) {
+    threads.emplace_back([&, t] {
+      for (int round = 0; round < 20; ++round) {
+        const Inputs inputs(static_cast<float>(100 * t + round));
+        std::vector<float> sum(kTestCount + 16);
+        auto* aligned = reinterpret_cast<float*>(
+            (reinterpret_cast<uintptr_t>(sum.data()) + 63) / 64 * 64 + 4 * (round % 2));
+        std::vector<BurnishOutput> outputs = {Output(aligned, 4000)};
+        wrong_count += RunOn(model, inputs.Structs(), outputs) != BURNISH_OK;
+        wrong_count += std::vector<float>(aligned, aligned + kTestCount) != WantedSum(inputs.x);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong_count, 0);
+}
+
+}  // namespace
+}  // namespace burnish
