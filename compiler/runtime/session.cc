@@ -51,6 +51,8 @@ RuntimeOr<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model>
   // Once: the plan of memory lets nothing else lie where a border is, so that it stays for all
   // inferences.
   for (const Fill& fill : session->manifest().fills) session->ApplyFill(fill);
+  session->fork_registration_.emplace(
+      [](void* object) { static_cast<Session*>(object)->AfterForkInChild(); }, session.get());
   return session;
 }
 
@@ -87,10 +89,15 @@ RuntimeStatus Session::AllocateMemory() {
   arena_ = base + arena;
   scratch_ = base + scratch;
   shared_scratch_ = base + shared_scratch;
-  for (uint64_t offset : inputs) own_inputs_.push_back(base + offset);
-  for (uint64_t offset : outputs) own_outputs_.push_back(base + offset);
-  bound_inputs_.resize(inputs.size());
-  bound_outputs_.resize(outputs.size());
+  const auto memories_at = [base](const std::vector<uint64_t>& offsets) {
+    Memories memories;
+    for (uint64_t offset : offsets) memories.own.push_back(base + offset);
+    memories.bound.resize(offsets.size());
+    memories.of_call.resize(offsets.size());
+    return memories;
+  };
+  inputs_ = memories_at(inputs);
+  outputs_ = memories_at(outputs);
   return RuntimeStatus();
 }
 
@@ -115,6 +122,12 @@ void Session::MakePlan() {
   }
   FindSlots();
   ResolveBuffers();
+}
+
+void Session::AfterForkInChild() {
+  // A thread of the parent may have been in a call: its tensors are nobody's here.
+  mutex_.Reset();
+  EndCall();
 }
 
 void Session::FindSlots() {
@@ -157,8 +170,10 @@ void Session::ResolveSlots() {
 }
 
 uint8_t* Session::Address(const Place& place) const {
-  const auto pick = [&place](const std::vector<uint8_t*>& own, const std::vector<uint8_t*>& bound) {
-    return bound[place.index] != nullptr ? bound[place.index] : own[place.index];
+  const auto pick = [&place](const Memories& memories) {
+    if (memories.of_call[place.index] != nullptr) return memories.of_call[place.index];
+    if (memories.bound[place.index] != nullptr) return memories.bound[place.index];
+    return memories.own[place.index];
   };
   switch (place.region) {
     case Region::kArena:
@@ -166,9 +181,9 @@ uint8_t* Session::Address(const Place& place) const {
     case Region::kWeights:
       return model_->weights().data() + place.offset_bytes;
     case Region::kInput:
-      return pick(own_inputs_, bound_inputs_) + place.offset_bytes;
+      return pick(inputs_) + place.offset_bytes;
     case Region::kOutput:
-      return pick(own_outputs_, bound_outputs_) + place.offset_bytes;
+      return pick(outputs_) + place.offset_bytes;
   }
   return nullptr;  // CheckManifest lets no other region through.
 }
@@ -184,21 +199,21 @@ void Session::ApplyFill(const Fill& fill) {
 }
 
 RuntimeStatus Session::SetInput(size_t index, std::span<const uint8_t> dense) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  if (index >= own_inputs_.size()) return NoSuch("input", index, own_inputs_.size());
+  const std::lock_guard<ForkSafeMutex> lock(mutex_);
+  if (index >= inputs_.own.size()) return NoSuch("input", index, inputs_.own.size());
   const TensorInfo& tensor = manifest().inputs[index].tensor;
   RUNTIME_RETURN_IF_ERROR(CheckDenseSize(tensor, dense.size()));
-  if (bound_inputs_[index] != nullptr) {
+  if (inputs_.bound[index] != nullptr) {
     return RuntimeStatus(RuntimeCode::kFailedPrecondition,
                          "input \"" + tensor.name + "\" is bound to the caller's memory");
   }
-  CopyIntoStorage(tensor, dense.data(), own_inputs_[index]);
+  CopyIntoStorage(tensor, dense.data(), inputs_.own[index]);
   return RuntimeStatus();
 }
 
 RuntimeStatus Session::GetOutput(size_t index, std::span<uint8_t> dense) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  if (index >= own_outputs_.size()) return NoSuch("output", index, own_outputs_.size());
+  const std::lock_guard<ForkSafeMutex> lock(mutex_);
+  if (index >= outputs_.own.size()) return NoSuch("output", index, outputs_.own.size());
   const TensorInfo& tensor = manifest().outputs[index].tensor;
   RUNTIME_RETURN_IF_ERROR(CheckDenseSize(tensor, dense.size()));
   CopyFromStorage(tensor, Address({Region::kOutput, static_cast<uint32_t>(index), 0}),
@@ -231,29 +246,29 @@ RuntimeStatus Session::CheckBinding(Region region, size_t index, const void* mem
 }
 
 RuntimeStatus Session::BindInput(size_t index, const void* memory, uint64_t size_bytes) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<ForkSafeMutex> lock(mutex_);
   RUNTIME_RETURN_IF_ERROR(CheckBinding(Region::kInput, index, memory, size_bytes));
   // No step writes inputs: CheckManifest.
-  bound_inputs_[index] = static_cast<uint8_t*>(const_cast<void*>(memory));
+  inputs_.bound[index] = static_cast<uint8_t*>(const_cast<void*>(memory));
   ResolveSlots();
   return RuntimeStatus();
 }
 
 RuntimeStatus Session::BindOutput(size_t index, void* memory, uint64_t size_bytes) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<ForkSafeMutex> lock(mutex_);
   RUNTIME_RETURN_IF_ERROR(CheckBinding(Region::kOutput, index, memory, size_bytes));
-  bound_outputs_[index] = static_cast<uint8_t*>(memory);
+  outputs_.bound[index] = static_cast<uint8_t*>(memory);
   ResolveSlots();
   return RuntimeStatus();
 }
 
 RuntimeStatus Session::Run() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<ForkSafeMutex> lock(mutex_);
   return Walk(plan_.size(), nullptr);
 }
 
 RuntimeStatus Session::RunProfiled(std::span<int64_t> step_ns) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<ForkSafeMutex> lock(mutex_);
   if (step_ns.size() != plan_.size()) {
     return RuntimeStatus(RuntimeCode::kInvalidArgument,
                          "got room for " + std::to_string(step_ns.size()) + " steps, want " +
@@ -271,50 +286,52 @@ bool Session::MayBind(Region region, size_t index, const CallTensor& tensor) con
 
 RuntimeStatus Session::RunTensors(std::span<const CallTensor> inputs,
                                   std::span<const CallTensor> outputs, std::span<int64_t> step_ns) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  if (inputs.size() != own_inputs_.size() || outputs.size() != own_outputs_.size() ||
+  const std::lock_guard<ForkSafeMutex> lock(mutex_);
+  if (inputs.size() != inputs_.own.size() || outputs.size() != outputs_.own.size() ||
       (!step_ns.empty() && step_ns.size() != plan_.size())) {
     return RuntimeStatus(RuntimeCode::kInvalidArgument,
                          "got a number of tensors or steps that is not the model's");
   }
-  // What this call binds replaces what was bound before, and is forgotten with the call.
-  std::vector<uint8_t*> in_place_inputs(inputs.size()), in_place_outputs(outputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
     const TensorInfo& tensor = manifest().inputs[i].tensor;
     if (MayBind(Region::kInput, i, inputs[i])) {
-      in_place_inputs[i] = inputs[i].data;
-    } else {
-      CopyStrided(ElementBytes(tensor.type), tensor.shape, inputs[i].data, inputs[i].strides.data(),
-                  own_inputs_[i] + tensor.offset_bytes, tensor.strides.data());
+      inputs_.of_call[i] = inputs[i].data;
+      continue;
     }
+    inputs_.of_call[i] = inputs_.own[i];
+    CopyStrided(ElementBytes(tensor.type), tensor.shape, inputs[i].data, inputs[i].strides.data(),
+                inputs_.own[i] + tensor.offset_bytes, tensor.strides.data());
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
     // An input that was copied may be overwritten; one that is read in place may not.
     bool is_read = false;
     for (size_t k = 0; k < inputs.size(); ++k) {
-      is_read |= in_place_inputs[k] != nullptr && Overlap(inputs[k], outputs[i]);
+      is_read |= inputs_.of_call[k] == inputs[k].data && Overlap(inputs[k], outputs[i]);
     }
-    if (!is_read && MayBind(Region::kOutput, i, outputs[i])) in_place_outputs[i] = outputs[i].data;
+    outputs_.of_call[i] =
+        !is_read && MayBind(Region::kOutput, i, outputs[i]) ? outputs[i].data : outputs_.own[i];
   }
-  in_place_inputs.swap(bound_inputs_);
-  in_place_outputs.swap(bound_outputs_);
   ResolveSlots();
   const RuntimeStatus status = Walk(plan_.size(), step_ns.empty() ? nullptr : step_ns.data());
-  in_place_inputs.swap(bound_inputs_);
-  in_place_outputs.swap(bound_outputs_);
-  ResolveSlots();
-  RUNTIME_RETURN_IF_ERROR(status);
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    if (outputs[i].data == nullptr || in_place_outputs[i] != nullptr) continue;
+  for (size_t i = 0; i < outputs.size() && status.ok(); ++i) {
+    if (outputs[i].data == nullptr || outputs_.of_call[i] == outputs[i].data) continue;
     const TensorInfo& tensor = manifest().outputs[i].tensor;
-    CopyStrided(ElementBytes(tensor.type), tensor.shape, own_outputs_[i] + tensor.offset_bytes,
+    CopyStrided(ElementBytes(tensor.type), tensor.shape, outputs_.own[i] + tensor.offset_bytes,
                 tensor.strides.data(), outputs[i].data, outputs[i].strides.data());
   }
-  return RuntimeStatus();
+  EndCall();
+  return status;
+}
+
+// Forgets the caller's memory.
+void Session::EndCall() {
+  std::fill(inputs_.of_call.begin(), inputs_.of_call.end(), nullptr);
+  std::fill(outputs_.of_call.begin(), outputs_.of_call.end(), nullptr);
+  ResolveSlots();
 }
 
 RuntimeStatus Session::DebugOutput(size_t step, size_t output, std::span<uint8_t> dense) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<ForkSafeMutex> lock(mutex_);
   if (step >= plan_.size()) return NoSuch("step", step, plan_.size());
   const std::vector<StepOutput>& outputs = manifest().steps[step].outputs;
   if (output >= outputs.size()) return NoSuch("step output", output, outputs.size());
@@ -328,8 +345,7 @@ RuntimeStatus Session::DebugOutput(size_t step, size_t output, std::span<uint8_t
 
 RuntimeStatus Session::Walk(size_t step_count, int64_t* step_ns) {
   FirstFailure failure;
-  const int worker_count = pool_->thread_count();
-  pool_->Run([&](int worker) {
+  RUNTIME_RETURN_IF_ERROR(pool_->RunOnThoseThatCome([&](int worker, int worker_count) {
     SpinBarrier& barrier = pool_->barrier();
     const bool keeps_time = step_ns != nullptr && worker == 0;
     int64_t last_ns = 0;
@@ -349,7 +365,7 @@ RuntimeStatus Session::Walk(size_t step_count, int64_t* step_ns) {
         last_ns = now_ns;
       }
     }
-  });
+  }));
   if (!failure.any()) return RuntimeStatus();
   return KernelError("step " + std::to_string(failure.step()) + " \"" +
                          manifest().steps[failure.step()].name + "\"",

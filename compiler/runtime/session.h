@@ -5,11 +5,12 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "compiler/runtime/call_tensor.h"
+#include "compiler/runtime/fork_registration.h"
 #include "compiler/runtime/huge_page_arena.h"
 #include "compiler/runtime/kernel_abi.h"
 #include "compiler/runtime/model.h"
@@ -73,11 +74,19 @@ class Session {
     BurnishKernelContext context;
   };
 
+  // Where inputs (outputs) lie, by their number: in the caller's memory of the call that is under
+  // way, else in what is bound, else in memory_.
+  struct Memories {
+    std::vector<uint8_t*> of_call, bound, own;
+  };
+
   Session(std::shared_ptr<const Model> model, std::shared_ptr<ThreadPool> pool)
       : model_(std::move(model)), pool_(std::move(pool)) {}
   RuntimeStatus AllocateMemory();
   void MakePlan();
   void FindSlots();
+  void EndCall();
+  void AfterForkInChild();
   void ResolveBuffers();
   void ResolveSlots();
   void ApplyFill(const Fill& fill);
@@ -92,14 +101,13 @@ class Session {
   const std::shared_ptr<const Model> model_;
   const std::shared_ptr<ThreadPool> pool_;
 
-  std::mutex mutex_;  // Guards all below.
+  ForkSafeMutex mutex_;  // Guards all below.
   HugePageArena memory_;
   uint8_t* arena_ = nullptr;
   uint8_t* scratch_ = nullptr;
   uint64_t scratch_bytes_per_worker_ = 0;
   uint8_t* shared_scratch_ = nullptr;
-  std::vector<uint8_t*> own_inputs_, own_outputs_;      // In memory_.
-  std::vector<uint8_t*> bound_inputs_, bound_outputs_;  // nullptr: not bound.
+  Memories inputs_, outputs_;
   std::vector<PlannedStep> plan_;
 
   // Where the plan names inputs and outputs: all that binding changes.
@@ -108,6 +116,8 @@ class Session {
   };
   std::vector<Slot> slots_;
   std::vector<uint32_t> input_alignment_, output_alignment_;  // 0: cannot be bound.
+
+  std::optional<ForkRegistration> fork_registration_;  // Last: goes first.
 };
 
 }  // namespace burnish

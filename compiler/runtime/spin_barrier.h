@@ -1,4 +1,4 @@
-// A barrier for a fixed number of threads that meet every few microseconds.
+// A barrier for a number of threads that meet every few microseconds.
 #ifndef COMPILER_RUNTIME_SPIN_BARRIER_H_
 #define COMPILER_RUNTIME_SPIN_BARRIER_H_
 
@@ -23,13 +23,20 @@ class alignas(64) SpinBarrier {
   SpinBarrier(int thread_count, int64_t spin_ns)
       : thread_count_(static_cast<uint32_t>(thread_count)), spin_ns_(spin_ns) {}
 
+  // For a region of `thread_count` threads, before its first Wait: nobody waits now. May be called
+  // by each of them, with the same number.
+  void SetThreadCount(int thread_count) {
+    thread_count_.store(static_cast<uint32_t>(thread_count), std::memory_order_relaxed);
+  }
+
   // Returns when all threads have called it as often as this one. What they wrote before is visible
   // after.
   void Wait() {
-    if (thread_count_ == 1) return;
+    const uint32_t thread_count = thread_count_.load(std::memory_order_relaxed);
+    if (thread_count == 1) return;
     // Cannot advance before this thread has arrived, so reading it first is safe.
     const uint32_t phase = phase_.Load();
-    if (arrived_count_.fetch_add(1, std::memory_order_acq_rel) + 1 == thread_count_) {
+    if (arrived_count_.fetch_add(1, std::memory_order_acq_rel) + 1 == thread_count) {
       arrived_count_.store(0, std::memory_order_relaxed);  // Ordered by the publication below.
       phase_.Publish(phase + 1);
     } else {
@@ -37,11 +44,18 @@ class alignas(64) SpinBarrier {
     }
   }
 
+  // As new: of a region that was left in its middle, because its process is a forked child.
+  void Reset() {
+    arrived_count_.store(0, std::memory_order_relaxed);
+    phase_.Reset();
+  }
+
   // As BurnishKernelContext::barrier wants it; `barrier` is a SpinBarrier.
   static void WaitCallback(void* barrier) { static_cast<SpinBarrier*>(barrier)->Wait(); }
 
  private:
-  const uint32_t thread_count_;
+  // Every thread reads what it wrote itself, or what all read: relaxed is enough.
+  std::atomic<uint32_t> thread_count_;
   const int64_t spin_ns_;
   std::atomic<uint32_t> arrived_count_{0};
   WaitableWord phase_;

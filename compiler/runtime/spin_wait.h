@@ -20,6 +20,12 @@ class WaitableWord {
   // at once.
   void WaitWhile(uint32_t old, int64_t spin_ns);
 
+  // As new. Nobody waits.
+  void Reset() {
+    word_.store(0, std::memory_order_relaxed);
+    sleeper_count_.store(0, std::memory_order_relaxed);
+  }
+
  private:
   std::atomic<uint32_t> word_{0};
   std::atomic<uint32_t> sleeper_count_{0};

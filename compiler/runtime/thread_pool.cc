@@ -3,12 +3,14 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include <atomic>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
-#include <system_error>
 
+#include "base/check.h"
 #include "compiler/runtime/float_mode.h"
 
 namespace burnish {
@@ -67,6 +69,10 @@ RuntimeStatus CheckOptions(const ThreadPoolOptions& options) {
                          "got " + std::to_string(options.cpus.size()) + " CPUs for " +
                              std::to_string(options.thread_count) + " threads");
   }
+  if (options.foreign.parallel != nullptr && !options.cpus.empty()) {
+    return RuntimeStatus(RuntimeCode::kInvalidArgument,
+                         "got CPUs to pin threads to, which belong to the caller: pin them there");
+  }
   for (int cpu : options.cpus) {
     if (cpu < 0 || cpu >= CPU_SETSIZE) {
       return RuntimeStatus(
@@ -86,15 +92,9 @@ RuntimeOr<std::unique_ptr<ThreadPool>> ThreadPool::Create(const ThreadPoolOption
   const bool may_spin = options.thread_count <= UsableCpuCount(options.cpus);
   std::unique_ptr<ThreadPool> pool(new ThreadPool(options, may_spin ? options.barrier_spin_ns : 0,
                                                   may_spin ? options.idle_spin_ns : 0));
-  // Worker 0 is the caller's thread: no hand-over at the start of a region.
-  for (int worker = 1; worker < options.thread_count; ++worker) {
-    try {
-      pool->threads_.emplace_back(&ThreadPool::WorkerLoop, pool.get(), worker);
-    } catch (const std::system_error& error) {
-      return RuntimeStatus(RuntimeCode::kResourceExhausted,
-                           "starting thread " + std::to_string(worker) + ": " + error.what());
-    }
-  }
+  if (options.foreign.parallel == nullptr) RUNTIME_RETURN_IF_ERROR(pool->StartWorkers());
+  pool->fork_registration_.emplace(
+      [](void* object) { static_cast<ThreadPool*>(object)->AfterForkInChild(); }, pool.get());
   return pool;
 }
 
@@ -102,19 +102,60 @@ ThreadPool::ThreadPool(const ThreadPoolOptions& options, int64_t barrier_spin_ns
                        int64_t idle_spin_ns)
     : thread_count_(options.thread_count),
       cpus_(options.cpus),
+      foreign_(options.foreign),
       idle_spin_ns_(idle_spin_ns),
-      barrier_(options.thread_count, barrier_spin_ns) {}
+      barrier_(options.thread_count, barrier_spin_ns) {
+  // Threads get the address of their entry.
+  workers_.reserve(options.thread_count - 1);
+}
 
 ThreadPool::~ThreadPool() {
+  fork_registration_.reset();
   // Null is the word to end, published like any region.
   function_ = nullptr;
   region_number_.Publish(region_number_.Load() + 1);
-  for (std::thread& thread : threads_) thread.join();
+  for (const Worker& worker : workers_) pthread_join(worker.thread, nullptr);
 }
 
-void ThreadPool::RunErased(RegionFunction function, const void* argument) {
+// Worker 0 is the caller's thread: no hand-over at the start of a region.
+RuntimeStatus ThreadPool::StartWorkers() {
+  int error = 0;
+  for (int number = 1; number < thread_count_ && error == 0; ++number) {
+    Worker& worker = workers_.emplace_back(Worker{.pool = this, .number = number, .thread = {}});
+    error = pthread_create(
+        &worker.thread, nullptr,
+        [](void* argument) -> void* {
+          const auto& self = *static_cast<const Worker*>(argument);
+          self.pool->WorkerLoop(self.number);
+          return nullptr;
+        },
+        &worker);
+    if (error != 0) workers_.pop_back();
+  }
+  running_count_ = static_cast<int>(workers_.size()) + 1;
+  barrier_.SetThreadCount(running_count_);
+  if (error == 0) return RuntimeStatus();
+  return ErrnoStatus("starting thread " + std::to_string(running_count_), error);
+}
+
+void ThreadPool::AfterForkInChild() {
+  // The threads stayed in the parent, maybe in the middle of a region.
+  workers_.clear();
+  running_count_ = 0;
+  region_number_.Reset();
+  barrier_.Reset();
+  run_mutex_.Reset();
+}
+
+void ThreadPool::CheckAllCome() { CHECK_EQ(running_count_, thread_count_); }
+
+RuntimeStatus ThreadPool::RunErased(RegionFunction function, const void* argument) {
   // One region at a time: several sessions may share a pool.
-  const std::lock_guard<std::mutex> lock(run_mutex_);
+  const std::lock_guard<ForkSafeMutex> lock(run_mutex_);
+  if (foreign_.parallel != nullptr) return RunOnForeignThreads(function, argument);
+  // In a forked child for the first time. With fewer threads than were asked for a region is right
+  // as well, and later.
+  if (running_count_ == 0) static_cast<void>(StartWorkers());
   std::optional<ScopedPin> pin;
   if (!cpus_.empty()) pin.emplace(cpus_[0]);
   function_ = function;
@@ -123,10 +164,45 @@ void ThreadPool::RunErased(RegionFunction function, const void* argument) {
   region_number_.Publish(region_number_.Load() + 1);
   {
     const ScopedKernelFloatMode float_mode;
-    function(argument, 0);
+    function(argument, 0, running_count_);
   }
   // The last barrier: nobody still uses `argument`, and each worker waits for the next number.
   barrier_.Wait();
+  return RuntimeStatus();
+}
+
+RuntimeStatus ThreadPool::RunOnForeignThreads(RegionFunction function, const void* argument) {
+  struct Region {
+    ThreadPool* pool;
+    RegionFunction function;
+    const void* argument;
+    std::atomic<int32_t> came_count{0};    // Calls of work.
+    std::atomic<int32_t> worker_count{0};  // What they said, or -1 where that cannot be.
+  } region{.pool = this, .function = function, .argument = argument};
+  barrier_.Reset();  // A region whose workers were not all there has left it in its middle.
+  foreign_.parallel(
+      foreign_.parallel_arg,
+      [](void* work_arg, int32_t worker, int32_t workers) {
+        auto& region = *static_cast<Region*>(work_arg);
+        region.came_count.fetch_add(1, std::memory_order_relaxed);
+        if (workers < 1 || workers > region.pool->thread_count_ || worker < 0 ||
+            worker >= workers) {
+          region.worker_count.store(-1, std::memory_order_relaxed);
+          return;
+        }
+        int32_t nobody = 0;
+        region.worker_count.compare_exchange_strong(nobody, workers, std::memory_order_relaxed);
+        region.pool->barrier_.SetThreadCount(workers);
+        const ScopedKernelFloatMode float_mode;
+        region.function(region.argument, worker, workers);
+      },
+      &region, thread_count_);
+  const int32_t came = region.came_count, said = region.worker_count;
+  if (came >= 1 && came == said) return RuntimeStatus();
+  return RuntimeStatus(RuntimeCode::kInvalidArgument,
+                       "the caller's parallel() ran " + std::to_string(came) +
+                           " workers that were told there are " + std::to_string(said) +
+                           "; want as many as it says, 1 to " + std::to_string(thread_count_));
 }
 
 void ThreadPool::WorkerLoop(int worker) {
@@ -141,7 +217,7 @@ void ThreadPool::WorkerLoop(int worker) {
     if (function_ == nullptr) return;
     {
       const ScopedKernelFloatMode float_mode;
-      function_(argument_, worker);
+      function_(argument_, worker, running_count_);
     }
     barrier_.Wait();
   }

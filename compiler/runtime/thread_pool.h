@@ -2,17 +2,31 @@
 #ifndef COMPILER_RUNTIME_THREAD_POOL_H_
 #define COMPILER_RUNTIME_THREAD_POOL_H_
 
+#include <pthread.h>
+
 #include <cstdint>
 #include <memory>
-#include <mutex>
-#include <thread>
+#include <optional>
+#include <utility>
 #include <vector>
 
+#include "compiler/runtime/fork_registration.h"
 #include "compiler/runtime/runtime_status.h"
 #include "compiler/runtime/spin_barrier.h"
 #include "compiler/runtime/spin_wait.h"
 
 namespace burnish {
+
+// The threads of somebody else, as one function: calls work(work_arg, worker, workers) for worker =
+// 0 to below `workers` on as many threads at the same time, and returns when all have returned.
+// `workers` is its choice from 1 to workers_max, the same in all calls.
+struct ForeignThreads {
+  using Work = void (*)(void* work_arg, int32_t worker, int32_t workers);
+  using Parallel = void (*)(void* parallel_arg, Work work, void* work_arg, int32_t workers_max);
+
+  Parallel parallel = nullptr;
+  void* parallel_arg = nullptr;
+};
 
 struct ThreadPoolOptions {
   int thread_count = 1;  // The caller's thread is one of them: thread_count - 1 are started.
@@ -21,51 +35,84 @@ struct ThreadPoolOptions {
   std::vector<int> cpus = {};
   int64_t barrier_spin_ns = 50'000;  // At a barrier, before sleeping.
   int64_t idle_spin_ns = 50'000;     // Between regions, before sleeping.
+  // With a function: no thread is started, at most thread_count of these take part.
+  ForeignThreads foreign = {};
 };
 
 // May be shared by any number of sessions and threads: regions are run one after another. A region
 // must not start another on the same pool.
+//
+// In a forked child the pool starts threads again when it needs them, fewer where the system gives
+// no more.
 class ThreadPool {
  public:
-  // kInvalidArgument: thread_count outside of [1, 1024] or not one CPU for each thread;
-  // kResourceExhausted: the system gives no more threads. Where there are more threads than CPUs to
-  // run them, spinning would only keep the others from working, so nothing spins.
+  // kInvalidArgument: thread_count outside of [1, 1024], not one CPU for each thread, or CPUs for
+  // foreign threads; kResourceExhausted: the system gives no more threads. Where there are more
+  // threads than CPUs to run them, spinning would only keep the others from working, so nothing
+  // spins.
   static RuntimeOr<std::unique_ptr<ThreadPool>> Create(const ThreadPoolOptions& options);
   ~ThreadPool();
 
+  // The most that take part in a region.
   int thread_count() const { return thread_count_; }
 
   // For the threads of a running region.
   SpinBarrier& barrier() { return barrier_; }
 
-  // Calls region(worker) once on each thread, worker = 0 on the caller's, with the kernels'
-  // floating point mode set. Returns when all have returned. `region` must not throw.
+  // Calls region(worker, workers) once on each of `workers` threads, with the kernels' floating
+  // point mode set. Returns when all have returned. `region` must not throw. kInvalidArgument: the
+  // foreign threads did not do what ForeignThreads says.
+  template <typename Region>
+  RuntimeStatus RunOnThoseThatCome(const Region& region) {
+    return RunErased([](const void* argument, int worker,
+                        int workers) { (*static_cast<const Region*>(argument))(worker, workers); },
+                     &region);
+  }
+
+  // Calls region(worker) on all thread_count() threads, worker = 0 on the caller's. For what
+  // measures: with threads of its own, in a process that is no forked child of theirs.
   template <typename Region>
   void Run(const Region& region) {
-    RunErased(
-        [](const void* argument, int worker) { (*static_cast<const Region*>(argument))(worker); },
-        &region);
+    CheckAllCome();
+    const RuntimeStatus status =
+        RunErased([](const void* argument, int worker,
+                     int) { (*static_cast<const Region*>(argument))(worker); },
+                  &region);
+    static_cast<void>(status);  // Threads of our own come.
   }
 
  private:
-  using RegionFunction = void (*)(const void* argument, int worker);
+  using RegionFunction = void (*)(const void* argument, int worker, int workers);
+  struct Worker {
+    ThreadPool* pool;
+    int number;
+    pthread_t thread;
+  };
 
   ThreadPool(const ThreadPoolOptions& options, int64_t barrier_spin_ns, int64_t idle_spin_ns);
-  void RunErased(RegionFunction function, const void* argument);
+  RuntimeStatus StartWorkers();
+  void CheckAllCome();
+  RuntimeStatus RunErased(RegionFunction function, const void* argument);
+  RuntimeStatus RunOnForeignThreads(RegionFunction function, const void* argument);
+  void AfterForkInChild();
   void WorkerLoop(int worker);
 
   const int thread_count_;
   const std::vector<int> cpus_;
+  const ForeignThreads foreign_;
   const int64_t idle_spin_ns_;
   SpinBarrier barrier_;
-  std::mutex run_mutex_;  // Held by the caller during a region.
+  ForkSafeMutex run_mutex_;  // Held by the caller during a region.
 
   // The region to run, written before `region_number_` is advanced. A null function ends the
   // workers.
   RegionFunction function_ = nullptr;
   const void* argument_ = nullptr;
+  int running_count_ =
+      0;  // Workers of a region, the caller's thread included. 0: none started yet.
   alignas(64) WaitableWord region_number_;
-  std::vector<std::thread> threads_;
+  std::vector<Worker> workers_;
+  std::optional<ForkRegistration> fork_registration_;
 };
 
 }  // namespace burnish
