@@ -35,9 +35,7 @@ RuntimeStatus CheckIndex(const char* what, int32_t index, size_t count) {
 
 RuntimeOr<BurnishOptions> ReadOptions(const BurnishOptions* options) {
   if (options == nullptr) return BurnishOptions{};
-  RUNTIME_ASSIGN_OR_RETURN(const BurnishOptions read, ReadStruct("BurnishOptions", *options));
-  if (read.reserved != 0) return InvalidArgument("BurnishOptions.reserved must be 0");
-  return read;
+  return ReadStruct("BurnishOptions", *options);
 }
 
 int UsableCpuCount() {
@@ -45,17 +43,10 @@ int UsableCpuCount() {
   return sched_getaffinity(0, sizeof(usable), &usable) == 0 ? CPU_COUNT(&usable) : 1;
 }
 
-RuntimeOr<std::shared_ptr<ThreadPool>> MakePool(const BurnishOptions& options,
-                                                const BundleManifest& manifest) {
-  if (options.share_threads != 0) {
-    if (options.share_with == nullptr) return InvalidArgument("share_threads without share_with");
-    return options.share_with->session->pool();
-  }
+RuntimeOr<std::shared_ptr<ThreadPool>> MakePool(const BurnishThreadsOptions& options) {
   ThreadPoolOptions pool_options;
   pool_options.thread_count =
-      options.thread_count != 0
-          ? options.thread_count
-          : std::min(static_cast<int>(manifest.thread_count), UsableCpuCount());
+      options.thread_count != 0 ? options.thread_count : std::max(1, UsableCpuCount());
   if (options.cpus != nullptr && pool_options.thread_count > 0) {
     pool_options.cpus.assign(options.cpus, options.cpus + pool_options.thread_count);
   }
@@ -63,8 +54,28 @@ RuntimeOr<std::shared_ptr<ThreadPool>> MakePool(const BurnishOptions& options,
   if (options.spin_ns > 0) {
     pool_options.barrier_spin_ns = pool_options.idle_spin_ns = options.spin_ns;
   }
+  pool_options.foreign = {.parallel = options.parallel, .parallel_arg = options.parallel_arg};
   RUNTIME_ASSIGN_OR_RETURN(std::unique_ptr<ThreadPool> pool, ThreadPool::Create(pool_options));
   return std::shared_ptr<ThreadPool>(std::move(pool));
+}
+
+RuntimeOr<std::shared_ptr<ThreadPool>> PoolOf(const BurnishOptions& options,
+                                              const BundleManifest& manifest) {
+  if (options.threads != nullptr) {
+    if (options.thread_count != 0 || options.cpus != nullptr || options.spin_ns != 0) {
+      return InvalidArgument(
+          "got threads together with thread_count, cpus or spin_ns: give those to "
+          "burnish_threads_create");
+    }
+    return options.threads->pool;
+  }
+  BurnishThreadsOptions own = {};
+  own.thread_count = options.thread_count != 0 ? options.thread_count
+                                               : std::min(static_cast<int>(manifest.thread_count),
+                                                          std::max(1, UsableCpuCount()));
+  own.cpus = options.cpus;
+  own.spin_ns = options.spin_ns;
+  return MakePool(own);
 }
 
 // `load`: from ModelOptions to RuntimeOr<std::shared_ptr<const Model>>.
@@ -84,7 +95,7 @@ RuntimeStatus Open(const BurnishOptions* given, BurnishModel** model, const Load
   model_options.weights_memory_is_filled = options.parameters_are_filled != 0;
   model_options.check_weights = options.trust_parameters == 0;
   RUNTIME_ASSIGN_OR_RETURN(std::shared_ptr<const Model> loaded, load(model_options));
-  RUNTIME_ASSIGN_OR_RETURN(std::shared_ptr<ThreadPool> pool, MakePool(options, loaded->manifest()));
+  RUNTIME_ASSIGN_OR_RETURN(std::shared_ptr<ThreadPool> pool, PoolOf(options, loaded->manifest()));
   auto opened = std::make_unique<BurnishModel>();
   RUNTIME_ASSIGN_OR_RETURN(opened->session, Session::Create(std::move(loaded), std::move(pool)));
   *model = opened.release();
@@ -128,6 +139,27 @@ RuntimeOr<BurnishTensorInfo> DescribeModelTensor(const BundleManifest& manifest,
 }  // namespace burnish
 
 using namespace burnish;  // NOLINT: the functions below are its C face.
+
+BurnishStatus burnish_threads_create(const BurnishThreadsOptions* options,
+                                     BurnishThreads** threads) {
+  return Guard([&]() -> RuntimeStatus {
+    RUNTIME_RETURN_IF_ERROR(CheckPointers(threads));
+    *threads = nullptr;
+    BurnishThreadsOptions read = {};
+    if (options != nullptr) {
+      RUNTIME_ASSIGN_OR_RETURN(read, ReadStruct("BurnishThreadsOptions", *options));
+    }
+    RUNTIME_ASSIGN_OR_RETURN(std::shared_ptr<ThreadPool> pool, MakePool(read));
+    *threads = new BurnishThreads{.pool = std::move(pool)};
+    return RuntimeStatus();
+  });
+}
+
+void burnish_threads_release(BurnishThreads* threads) { delete threads; }
+
+int32_t burnish_threads_count(const BurnishThreads* threads) {
+  return threads == nullptr ? 0 : threads->pool->thread_count();
+}
 
 BurnishStatus burnish_open(const char* path, const BurnishOptions* options, BurnishModel** model) {
   return Guard([&]() -> RuntimeStatus {

@@ -11,9 +11,14 @@
 #include "compiler/runtime/runtime_status.h"
 #include "compiler/runtime/session.h"
 #include "compiler/runtime/tensor_info.h"
+#include "compiler/runtime/thread_pool.h"
 
 struct BurnishModel {
   std::unique_ptr<burnish::Session> session;
+};
+
+struct BurnishThreads {
+  std::shared_ptr<burnish::ThreadPool> pool;
 };
 
 namespace burnish {

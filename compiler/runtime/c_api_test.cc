@@ -142,13 +142,18 @@ TEST(CApiTest, BindsMemory) {
 }
 
 TEST(CApiTest, SharesParametersAndThreads) {
+  auto threads_options = Sized<BurnishThreadsOptions>();
+  threads_options.thread_count = 2;
+  BurnishThreads* threads = nullptr;
+  ASSERT_EQ(burnish_threads_create(&threads_options, &threads), BURNISH_OK);
+  EXPECT_EQ(burnish_threads_count(threads), 2);
   BurnishOptions options = Options();
-  options.thread_count = 2;
+  options.threads = threads;
   ModelPtr first = OpenTestModel(&options);
   options.share_with = first.get();
-  options.share_threads = 1;
   const ModelPtr second = OpenTestModel(&options);
   first.reset();
+  burnish_threads_release(threads);
   EXPECT_EQ(burnish_thread_count(second.get()), 2);
   SetInputs(second.get(), 1.0f);
   ASSERT_EQ(burnish_run(second.get()), BURNISH_OK);
@@ -236,10 +241,14 @@ TEST(CApiTest, WrongOptionsAreRefused) {
             BURNISH_INVALID_ARGUMENT);
   EXPECT_STREQ(burnish_last_error(), "got -1 threads, want 1 to 1024");
   options = Options();
-  options.share_threads = 1;
+  BurnishThreads* threads = nullptr;
+  ASSERT_EQ(burnish_threads_create(nullptr, &threads), BURNISH_OK);
+  options.threads = threads;
+  options.thread_count = 1;
   EXPECT_EQ(burnish_open_bytes(bundle.data(), bundle.size(), &options, &model),
             BURNISH_INVALID_ARGUMENT);
-  EXPECT_STREQ(burnish_last_error(), "share_threads without share_with");
+  EXPECT_THAT(burnish_last_error(), HasSubstr("give those to burnish_threads_create"));
+  burnish_threads_release(threads);
 }
 
 TEST(CApiTest, AnIndexOutOfBoundsNamesTheStep) {

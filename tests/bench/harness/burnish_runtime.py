@@ -21,10 +21,10 @@ class Sized(ctypes.Structure):
 class Options(Sized):
     _fields_ = [("struct_size", ctypes.c_uint32), ("thread_count", ctypes.c_int32),
                 ("cpus", ctypes.POINTER(ctypes.c_int32)), ("spin_ns", ctypes.c_int64),
-                ("share_with", ctypes.c_void_p), ("share_threads", ctypes.c_int32),
-                ("parameters_are_filled", ctypes.c_int32), ("parameter_memory", ctypes.c_void_p),
-                ("parameter_memory_bytes", ctypes.c_uint64), ("trust_parameters", ctypes.c_int32),
-                ("reserved", ctypes.c_int32)]
+                ("threads", ctypes.c_void_p), ("share_with", ctypes.c_void_p),
+                ("parameter_memory", ctypes.c_void_p),
+                ("parameter_memory_bytes", ctypes.c_uint64),
+                ("parameters_are_filled", ctypes.c_int32), ("trust_parameters", ctypes.c_int32)]
 
 
 class TensorInfo(Sized):

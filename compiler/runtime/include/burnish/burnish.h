@@ -15,6 +15,9 @@
  * the same time open it once and again with `share_with`: one copy of the parameters, activations
  * and threads of its own for each. No function throws, prints or ends the process.
  *
+ * A forked child may go on with the models that its parent had opened, also while other threads of
+ * the parent were using them.
+ *
  * Where nothing else is said, tensors are dense row-major bytes, little-endian.
  *
  * Structs grow at their end. Each begins with `struct_size`, which the caller sets to its own
@@ -37,6 +40,7 @@ extern "C" {
 #define BURNISH_API __attribute__((visibility("default")))
 
 typedef struct BurnishModel BurnishModel;
+typedef struct BurnishThreads BurnishThreads;
 
 /* Numbers are never reused. */
 typedef enum BurnishStatus {
@@ -69,32 +73,52 @@ typedef enum BurnishDtype {
 
 #define BURNISH_RANK_MAX 16
 
+/* Calls work(work_arg, worker, workers) for each worker from 0 to below `workers`, each on a thread
+ * of its own and all at the same time, because they wait for each other; returns when all have
+ * returned. `workers` is its choice from 1 to workers_max, the same in all of these calls. */
+typedef void (*BurnishWork)(void* work_arg, int32_t worker, int32_t workers);
+typedef void (*BurnishParallel)(void* parallel_arg, BurnishWork work, void* work_arg,
+                                int32_t workers_max);
+
 /* What is 0 has its default. */
-typedef struct BurnishOptions {
+typedef struct BurnishThreadsOptions {
   uint32_t struct_size;
-  /* Threads that take part in an inference, the caller's included. 0: what the bundle was tuned
-   * for, but not more than there are CPUs. */
+  /* Threads that take part in an inference, the caller's included. 0: as many as there are CPUs. */
   int32_t thread_count;
   /* NULL: threads are not pinned. Else `thread_count` CPU numbers; the caller's thread runs on the
    * first during each inference. */
   const int32_t* cpus;
   /* How long a thread spins before it sleeps, at a barrier and between inferences. 0: 50,000. */
   int64_t spin_ns;
+  /* Not NULL: no threads are started; this function of the caller runs up to `thread_count` workers
+   * on its own. `cpus` must then be NULL. It must outlive what uses these threads, and its threads
+   * are the caller's to bring over a fork. */
+  BurnishParallel parallel;
+  void* parallel_arg;
+} BurnishThreadsOptions;
+
+/* What is 0 has its default. */
+typedef struct BurnishOptions {
+  uint32_t struct_size;
+  /* As in BurnishThreadsOptions, for threads of this model alone; 0: what the bundle was tuned for,
+   * but not more than there are CPUs. All three must be 0 where `threads` is given. */
+  int32_t thread_count;
+  const int32_t* cpus;
+  int64_t spin_ns;
+  /* Not NULL: the model runs on these threads, in turn with others. May be released before. */
+  BurnishThreads* threads;
   /* Not NULL: take the parameters of this model, which was opened from the same bundle. It may be
    * closed first. */
   BurnishModel* share_with;
-  /* Not 0, together with share_with: use its threads too, taking turns. */
-  int32_t share_threads;
-  /* Not 0: parameter_memory holds the parameters already (written by another process, maybe). */
-  int32_t parameters_are_filled;
   /* Not NULL: the parameters live in this memory, 4096-aligned, of burnish_parameter_bytes() at
    * least, until the model is closed. */
   void* parameter_memory;
   uint64_t parameter_memory_bytes;
+  /* Not 0: parameter_memory holds the parameters already (written by another process, maybe). */
+  int32_t parameters_are_filled;
   /* Not 0: do not check the hash of the parameters, which takes 0.3 ms per megabyte of one core (4
    * on a CPU without SHA instructions), shared by the CPUs. */
   int32_t trust_parameters;
-  int32_t reserved; /* 0 */
 } BurnishOptions;
 
 typedef struct BurnishTensorInfo {
@@ -170,6 +194,14 @@ typedef struct BurnishLatency {
   int64_t p99_ns;
   double mean_ns;
 } BurnishLatency;
+
+/* Threads for any number of models, which run on them one after the other. `options` may be NULL.
+ * On failure *threads is NULL. */
+BURNISH_API BurnishStatus burnish_threads_create(const BurnishThreadsOptions* options,
+                                                 BurnishThreads** threads);
+/* NULL is fine. The threads end when the last model that runs on them is closed. */
+BURNISH_API void burnish_threads_release(BurnishThreads* threads);
+BURNISH_API int32_t burnish_threads_count(const BurnishThreads* threads);
 
 /* `options` may be NULL. On failure *model is NULL. */
 BURNISH_API BurnishStatus burnish_open(const char* path, const BurnishOptions* options,
