@@ -102,9 +102,11 @@ RuntimeOr<SectionFile> SectionFile::Open(const SectionFormat& format,
   reader.Number(section_count);
   reader.Number(file_bytes);
   if (version != kVersion) {
-    return RuntimeStatus(
-        RuntimeCode::kInvalidArgument,
-        "got format version " + std::to_string(version) + ", want " + std::to_string(kVersion));
+    return RuntimeStatus(RuntimeCode::kInvalidArgument,
+                         "got format version " + std::to_string(version) + ", want " +
+                             std::to_string(kVersion) + ": it was written by " +
+                             (version < kVersion ? "an older Burnish; build it again"
+                                                 : "a newer Burnish; run it with that"));
   }
   // A file that was cut short is found before anything in it is read.
   if (file_bytes != source->size()) {

@@ -1,0 +1,75 @@
+// Bundles as each format version wrote them, in testdata/bundles: they open, or are refused with
+// what to do. A file that is there once stays as it is.
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "compiler/runtime/bundle.h"
+#include "compiler/runtime/session.h"
+#include "compiler/runtime/test_bundle.h"
+#include "gtest/gtest.h"
+
+namespace burnish {
+namespace {
+
+std::string PathOf(uint32_t version) {
+  return "compiler/runtime/testdata/bundles/format_" + std::to_string(version) + ".bundle";
+}
+
+std::string Contents(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  EXPECT_TRUE(file.good()) << path;
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+uint32_t VersionOf(const std::string& bundle) {
+  uint32_t version = 0;
+  std::memcpy(&version, bundle.data() + 8, sizeof(version));
+  return version;
+}
+
+TEST(FormatVersionsTest, EachFileHasTheVersionOfItsName) {
+  for (uint32_t version : {1u, 2u}) EXPECT_EQ(VersionOf(Contents(PathOf(version))), version);
+}
+
+// Whoever raises the version adds a file and says below what becomes of the others.
+TEST(FormatVersionsTest, TodaysVersionHasAFile) {
+  EXPECT_EQ(VersionOf(TestBundle()), 2u) << "add testdata/bundles/format_N.bundle and its test";
+}
+
+TEST(FormatVersionsTest, Format2Runs) {
+  auto model = Model::LoadFile(PathOf(2), {});
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  auto pool = ThreadPool::Create({.thread_count = 2});
+  ASSERT_TRUE(pool.ok());
+  auto session = Session::Create(*model, *std::move(pool));
+  ASSERT_TRUE(session.ok());
+  const std::vector<float> x(kTestCount, 3.0f);
+  ASSERT_TRUE((*session)->SetInput(0, AsBytes(x)).ok());
+  ASSERT_TRUE((*session)->Run().ok());
+  std::vector<float> sum(kTestCount);
+  ASSERT_TRUE((*session)->GetOutput(0, AsWritableBytes(sum)).ok());
+  for (int i = 0; i < kTestCount; ++i) {
+    ASSERT_EQ(sum[i], TestWeights()[kTestCount - 1 - i] * 3.0f + 3.0f) << i;
+  }
+}
+
+// Its sections are hashed in another way.
+TEST(FormatVersionsTest, Format1IsRefusedByName) {
+  EXPECT_EQ(Model::LoadFile(PathOf(1), {}).status().message(),
+            PathOf(1) +
+                ": got format version 1, want 2: it was written by an older Burnish; build it "
+                "again");
+}
+
+TEST(FormatVersionsTest, AFormatOfTheFutureIsRefusedByName) {
+  std::string bundle = Contents(PathOf(2));
+  bundle[8] = 3;
+  EXPECT_EQ(BundleReader::FromBytes(AsBytes(bundle)).status().message(),
+            "got format version 3, want 2: it was written by a newer Burnish; run it with that");
+}
+
+}  // namespace
+}  // namespace burnish
