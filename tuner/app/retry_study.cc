@@ -47,6 +47,11 @@ absl::StatusOr<Meant> Resolve(const Database& database, absl::string_view what) 
 
 }  // namespace
 
+absl::StatusOr<std::string> FindRetried(const Database& database, absl::string_view what) {
+  ASSIGN_OR_RETURN(const Meant meant, Resolve(database, what));
+  return meant.study;
+}
+
 absl::StatusOr<RetriedStudy> RetryStudy(const Database& database, const Clock& clock,
                                         absl::string_view what) {
   ASSIGN_OR_RETURN(const Meant meant, Resolve(database, what));

@@ -65,6 +65,10 @@ absl::StatusOr<std::string> LocalStudies::Cancel(const std::string& id) {
   return whole;
 }
 
+absl::StatusOr<RetriedStudy> LocalStudies::Retry(const std::string& what) {
+  return RetryStudy(*database_, *clock_, what);
+}
+
 absl::Status LocalStudies::Watch(const std::string& id, absl::Duration interval,
                                  const std::function<bool(const StudyView&)>& look) {
   ASSIGN_OR_RETURN(const std::string whole, ResolveStudyId(*database_, id));

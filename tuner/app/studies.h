@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "db/open.h"
 #include "db/study_store.h"
+#include "tuner/app/retry_study.h"
 #include "tuner/app/study_view.h"
 
 namespace burnish {
@@ -30,6 +31,8 @@ class Studies {
   virtual absl::StatusOr<std::vector<StudySummary>> List(const StudyQuery& query) = 0;
   // Returns the whole id. Errors: B0602.
   virtual absl::StatusOr<std::string> Cancel(const std::string& id) = 0;
+  // See RetryStudy.
+  virtual absl::StatusOr<RetriedStudy> Retry(const std::string& what) = 0;
   // Shows the study at once and then at least when something has changed, until it will not go on
   // by itself or `look` returns false.
   virtual absl::Status Watch(const std::string& id, absl::Duration interval,
@@ -48,6 +51,7 @@ class LocalStudies : public Studies {
   absl::StatusOr<StudyView> Get(const std::string& id) override;
   absl::StatusOr<std::vector<StudySummary>> List(const StudyQuery& query) override;
   absl::StatusOr<std::string> Cancel(const std::string& id) override;
+  absl::StatusOr<RetriedStudy> Retry(const std::string& what) override;
   // `look` is called every `interval`.
   absl::Status Watch(const std::string& id, absl::Duration interval,
                      const std::function<bool(const StudyView&)>& look) override;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/fake_clock.h"
 #include "base/file.h"
 #include "base/secret.h"
 #include "base/status_matchers.h"
@@ -16,10 +17,15 @@
 #include "gtest/gtest.h"
 #include "tuner/app/error.h"
 #include "tuner/app/new_study.h"
+#include "tuner/app/retry_study.h"
 #include "tuner/app/studies.h"
 #include "tuner/app/study_spec.h"
 #include "tuner/app/tuning.h"
+#include "tuner/measure/fake_measurer.h"
 #include "tuner/serve/tuner_client.h"
+#include "tuner/study/study_runner.h"
+#include "tuner/study/study_storage.h"
+#include "tuner/study/synthetic_study.h"
 
 namespace burnish {
 namespace {
@@ -208,6 +214,36 @@ TEST_F(DaemonTest, AStudyIsChangedByTheClientThatSubmittedIt) {
   EXPECT_THAT(owner.Resume(id), IsOkAndHolds(id));
   ASSERT_OK_AND_ASSIGN(const FollowedRun run, owner.Follow(id, [](const auto&) {}));
   EXPECT_EQ(run.reason, StopReason::kTrials) << run.error;
+}
+
+// A done study of which some candidates are poisoned.
+TEST_F(DaemonTest, PoisonIsLiftedByTheStudysOwnClient) {
+  const SyntheticStudy study(
+      {.spec = {.trials_max = 60, .client_sha256 = FingerprintOf(*OwnSecret())}});
+  ASSERT_THAT(CreateStudy(*database_.studies, study.New()), IsOk());
+  FakeClock clock;
+  FakeMeasurerOptions farm = study.Farm();
+  farm.failure_share = 0.5;
+  farm.clock = &clock;
+  FakeMeasurer measurer(farm);
+  StudyRunner runner(
+      study.Options(database_.records.get(), database_.studies.get(), &measurer, &clock));
+  ASSERT_OK_AND_ASSIGN(const StudyResult result, runner.Run());
+  const int64_t poisoned = result.progress.failure_counts.at(FailureKind::kPoisoned);
+  ASSERT_GT(poisoned, 0);
+  ASSERT_TRUE(Serve().ok());
+  TunerClient owner(daemon_->address(), &OwnSecret);
+  TunerClient stranger(daemon_->address(), &StrangersSecret);
+  for (const char* what : {"study", "study/t0/1"}) {
+    EXPECT_EQ(ErrorCodeOf(stranger.Retry(what).status()), ErrorCode::kStudyOfAnother);
+  }
+  EXPECT_EQ(database_.studies->Get("study")->study.state, StudyState::kDone);
+  ASSERT_OK_AND_ASSIGN(const RetriedStudy retried, owner.Retry("study"));
+  EXPECT_EQ(retried.study_id, "study");
+  EXPECT_EQ(retried.lifted_count, poisoned);
+  EXPECT_EQ(retried.open_count, poisoned);
+  EXPECT_EQ(database_.studies->Get("study")->study.state, StudyState::kQueued);
+  EXPECT_EQ(ErrorCodeOf(owner.Retry("nothing").status()), ErrorCode::kNoStudy);
 }
 
 // A client says whose its study is by its secret alone.

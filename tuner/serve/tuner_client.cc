@@ -130,6 +130,19 @@ absl::StatusOr<std::string> TunerClient::Cancel(const std::string& id) {
   return response.study_id();
 }
 
+absl::StatusOr<RetriedStudy> TunerClient::Retry(const std::string& what) {
+  grpc::ClientContext context;
+  SetTimeout(context, kCallTimeout);
+  v1::RetryStudyRequest request;
+  v1::RetryStudyResponse response;
+  request.set_what(what);
+  ASSIGN_OR_RETURN(*request.mutable_client_secret(), impl_->Secret());
+  RETURN_IF_ERROR(impl_->FromCall(impl_->stub().RetryStudy(&context, request, &response)));
+  return RetriedStudy{.study_id = response.study_id(),
+                      .lifted_count = response.lifted_count(),
+                      .open_count = response.open_count()};
+}
+
 absl::Status TunerClient::Watch(const std::string& id, absl::Duration interval,
                                 const std::function<bool(const StudyView&)>& look) {
   grpc::ClientContext context;

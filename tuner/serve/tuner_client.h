@@ -42,6 +42,7 @@ class TunerClient : public Studies {
   absl::StatusOr<StudyView> Get(const std::string& id) override;
   absl::StatusOr<std::vector<StudySummary>> List(const StudyQuery& query) override;
   absl::StatusOr<std::string> Cancel(const std::string& id) override;
+  absl::StatusOr<RetriedStudy> Retry(const std::string& what) override;
   absl::Status Watch(const std::string& id, absl::Duration interval,
                      const std::function<bool(const StudyView&)>& look) override;
 

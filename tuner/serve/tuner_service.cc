@@ -15,6 +15,7 @@
 #include "proto/tuner.grpc.pb.h"
 #include "tuner/app/database.h"
 #include "tuner/app/error.h"
+#include "tuner/app/retry_study.h"
 #include "tuner/app/studies.h"
 #include "tuner/serve/client_identity.h"
 #include "tuner/serve/tuner_messages.h"
@@ -68,6 +69,8 @@ class TunerService::Impl : public v1::Tuner::Service {
                            v1::ResumeStudyResponse* response) override;
   grpc::Status CancelStudy(grpc::ServerContext* context, const v1::CancelStudyRequest* request,
                            v1::CancelStudyResponse* response) override;
+  grpc::Status RetryStudy(grpc::ServerContext* context, const v1::RetryStudyRequest* request,
+                          v1::RetryStudyResponse* response) override;
   grpc::Status GetStudy(grpc::ServerContext* context, const v1::GetStudyRequest* request,
                         v1::GetStudyResponse* response) override;
   grpc::Status ListStudies(grpc::ServerContext* context, const v1::ListStudiesRequest* request,
@@ -182,6 +185,23 @@ grpc::Status TunerService::Impl::CancelStudy(grpc::ServerContext* context,
     return WithDetail(status);
   }
   response->set_study_id(*id);
+  return grpc::Status::OK;
+}
+
+grpc::Status TunerService::Impl::RetryStudy(grpc::ServerContext* context,
+                                            const v1::RetryStudyRequest* request,
+                                            v1::RetryStudyResponse* response) {
+  if (const absl::Status fit = Greet(*context, options_.self, "tuner"); !fit.ok())
+    return ToGrpc(fit);
+  const absl::StatusOr<std::string> id = FindRetried(*options_.database, request->what());
+  if (!id.ok()) return WithDetail(id.status());
+  const absl::Status own = CheckClient(*options_.database, *id, request->client_secret());
+  if (!own.ok()) return WithDetail(own);
+  const absl::StatusOr<RetriedStudy> retried = studies_.Retry(request->what());
+  if (!retried.ok()) return WithDetail(retried.status());
+  response->set_study_id(retried->study_id);
+  response->set_lifted_count(retried->lifted_count);
+  response->set_open_count(retried->open_count);
   return grpc::Status::OK;
 }
 

@@ -405,7 +405,7 @@ class Cases:
     def case_daemon_that_is_not_there(self):
         wrong = []
         for command in (("list",), ("status",), ("cancel", "x"), ("watch", "x"), ("resume", "x"),
-                        ("submit", "--task", "softmax:m=2,n=8")):
+                        ("retry", "x"), ("submit", "--task", "softmax:m=2,n=8")):
             outcome = self.tuner(*command, "--server", "127.0.0.1:1")
             wrong += outcome.complaints(EX_UNAVAILABLE, "B0704", "127.0.0.1:1")
         outcome = self.tuner("submit", "--task", "softmax:m=2,n=8", "--detach")

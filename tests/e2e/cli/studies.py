@@ -19,6 +19,8 @@ from harness import LONG_S, Programs
 from test_report import Report
 
 EX_UNAVAILABLE = 69
+EX_NOPERM = 77
+EX_CONFIG = 78
 TASK = "matmul:m=192,n=192,k=192"  # Of many schedules: a study ends by its budget.
 MAPS = ("failures",)  # Objects whose keys are data.
 # Null where no trial was better than the default alone, which is the machine's to say.
@@ -244,7 +246,17 @@ class Cases:
             study = self.tuner("submit", "--task", TASK, "--trials", "5000", "--detach",
                                *server).study()
             self.until(study, lambda s: s["trials"] > 0, *server)
-            wrong = self.tuner("cancel", study, *server).complaints(0, "")
+            # Of another user, who may look at it.
+            stranger = {"HOME": self.path("stranger")}
+            wrong = []
+            for command in ("cancel", "resume", "retry"):
+                refused = self.tuner(command, study, *server, environment=stranger)
+                wrong += refused.complaints(EX_NOPERM, "B0608", "another client", study)
+            wrong += self.tuner("status", study, *server, environment=stranger).complaints(0, "")
+            unreadable = {"BURNISH_CLIENT_SECRET": "not hexadecimal"}
+            wrong += self.tuner("cancel", study, *server, environment=unreadable).complaints(
+                EX_CONFIG, "B0102", "BURNISH_CLIENT_SECRET")
+            wrong += self.tuner("cancel", study, *server).complaints(0, "")
             wrong += self.tuner("watch", study, *server).complaints(0, "")
             state = self.status(study, *server)["state"]
         return wrong + ([] if state == "cancelled" else [f"state {state}"])

@@ -7,6 +7,7 @@
 #include "tuner/app/retry_study.h"
 #include "tuner/cli/commands/commands.h"
 #include "tuner/cli/context.h"
+#include "tuner/cli/open_studies.h"
 
 namespace burnish {
 namespace {
@@ -21,14 +22,15 @@ class RetryCommand : public Command {
   void AddOptions(CommandOptions& options) override {
     options.Positional("STUDY|CANDIDATE", &what_, true,
                        "a study, or the beginning of its id; a trial; a candidate's hash");
+    options.Setting("server");
     options.Setting("db");
     options.Json();
     options.Quiet();
   }
 
   absl::Status Run(Context& context) override {
-    ASSIGN_OR_RETURN(const Database database, context.OpenDatabase());
-    ASSIGN_OR_RETURN(const RetriedStudy retried, RetryStudy(database, context.clock(), what_));
+    ASSIGN_OR_RETURN(OpenedStudies studies, OpenedStudies::Open(context));
+    ASSIGN_OR_RETURN(const RetriedStudy retried, studies->Retry(what_));
     if (context.json()) {
       context.out() << nlohmann::ordered_json({{"schema", 1},
                                                {"study", retried.study_id},
