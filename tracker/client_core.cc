@@ -16,6 +16,9 @@ constexpr size_t kAcknowledgementsPerCall = 4096;
 
 }  // namespace
 
+ClientCore::ClientCore(const std::string& tuner_id)
+    : tuner_id_(tuner_id), batch_jobs_max_(kBatchJobsMax) {}
+
 std::vector<ResultEntry> ClientCore::Add(std::vector<JobSpec> jobs, bool resubmission) {
   std::vector<ResultEntry> results;
   for (JobSpec& spec : jobs) {
@@ -99,7 +102,7 @@ std::optional<SubmitBatch> ClientCore::NextBatch() {
     // The flag is the call's, not the job's, so that a batch is of one kind. It ends there rather
     // than skipping, which would change the order.
     if (job.may_be_known != batch.resubmission) break;
-    if (!batch_.empty() && (batch_.size() >= kBatchJobsMax || bytes > kBatchBytesMax)) break;
+    if (!batch_.empty() && (batch_.size() >= batch_jobs_max_ || bytes > kBatchBytesMax)) break;
     batch.jobs.push_back(job.spec);
     batch_.push_back(id);
   }
@@ -115,13 +118,18 @@ void ClientCore::BatchTaken(int64_t session) {
   // The answer of a tracker from before the present one.
   if (session != session_ && batch_session_ != session_) return;
   MeetSession(session);
+  batch_jobs_max_ = std::min(kBatchJobsMax, batch_jobs_max_ * 2);
   for (const std::string& id : batch) {
     const auto position = positions_.find(id);
     if (position != positions_.end()) unsent_.erase(position->second);
   }
 }
 
-void ClientCore::BatchFailed() { batch_.clear(); }
+void ClientCore::BatchFailed(bool too_many) {
+  // Of what was sent: it may have been bounded by its bytes.
+  if (too_many) batch_jobs_max_ = std::max<size_t>(1, batch_.size() / 2);
+  batch_.clear();
+}
 
 // Another session than before: that tracker knows none of the jobs.
 void ClientCore::MeetSession(int64_t session) {

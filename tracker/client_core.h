@@ -29,7 +29,7 @@ struct SubmitBatch {
 
 class ClientCore {
  public:
-  explicit ClientCore(const std::string& tuner_id) : tuner_id_(tuner_id) {}
+  explicit ClientCore(const std::string& tuner_id);
 
   // Opens the jobs. `resubmission`: an earlier run of this tuner may have submitted them. An id
   // that is open already is left as it is; one whose result is out must not come again. Returns
@@ -47,7 +47,9 @@ class ClientCore {
   // time: call one of the next two before asking for another.
   std::optional<SubmitBatch> NextBatch();
   void BatchTaken(int64_t session);
-  void BatchFailed();
+  // `too_many`: the tracker has no room for it. The next one is half as large, since no tracker has
+  // to have room for the largest there is; and twice as large once one was taken.
+  void BatchFailed(bool too_many = false);
 
   CollectRequest MakeCollect();
   // Returns the results that are new. Then call Acknowledge once they are safe.
@@ -79,6 +81,7 @@ class ClientCore {
   int64_t last_position_ = 0;
   std::vector<std::string> batch_;                   // Under way.
   int64_t batch_session_ = 0;                        // When it was made.
+  size_t batch_jobs_max_;                            // > 0.
   absl::flat_hash_set<std::string> unacknowledged_;  // Results that are out with the caller.
   std::vector<std::string> acknowledged_;            // To tell the tracker, until it has answered.
   std::vector<int64_t> unwanted_;  // Numbers of results of this session; likewise.

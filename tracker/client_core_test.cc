@@ -62,6 +62,23 @@ TEST_F(ClientCoreTest, BatchThatMayHaveArrivedIsSentAgainAsSuch) {
   EXPECT_FALSE(fresh->resubmission);
 }
 
+// All of a batch are taken or none, so that one for which no room will ever be would stall.
+TEST_F(ClientCoreTest, BatchThatHasNoRoomIsHalvedAndGrowsAgain) {
+  std::vector<JobSpec> jobs;
+  for (int i = 0; i < 100; ++i) jobs.push_back({.id = absl::StrCat("job", i)});
+  client_.Add(jobs, /*resubmission=*/false);
+  std::vector<size_t> sizes;
+  for (const bool is_taken : {false, false, false, false, true, true, false, true}) {
+    sizes.push_back(client_.NextBatch()->jobs.size());
+    is_taken ? client_.BatchTaken(1) : client_.BatchFailed(/*too_many=*/true);
+  }
+  EXPECT_THAT(sizes, ElementsAre(100, 50, 25, 12, 6, 12, 24, 12));
+  // A call that breaks says nothing of the batch's size.
+  client_.NextBatch();
+  client_.BatchFailed();
+  EXPECT_EQ(client_.NextBatch()->jobs.size(), 24);
+}
+
 TEST_F(ClientCoreTest, BatchesAreBounded) {
   std::vector<JobSpec> jobs;
   for (int i = 0; i < 300; ++i) jobs.push_back({.id = std::to_string(i)});

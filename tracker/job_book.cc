@@ -56,22 +56,25 @@ const TrackedJob* JobBook::Find(const std::string& job_id) const {
 }
 
 int64_t JobBook::Excess(const std::vector<JobSpec>& jobs) {
-  int64_t count = job_count();
+  int64_t new_count = 0;
   int64_t bytes = byte_count_;
-  const int64_t count_before = count;
   for (const JobSpec& job : jobs) {
     if (Find(job.id) != nullptr) continue;
-    ++count;
+    ++new_count;
     bytes += static_cast<int64_t>(job.payload.size());
   }
   // Known ids need no room: a full tracker must still take what it has already, or a tuner could
   // never find its jobs again after a restart.
-  if (count == count_before) return 0;
-  const int64_t excess_count = std::max<int64_t>(0, count - limits_.jobs);
-  if (bytes <= limits_.bytes) return excess_count;
-  // Too many bytes: as many jobs as hold the excess, by the mean size.
-  const int64_t mean = std::max<int64_t>(1, bytes / std::max<int64_t>(1, count));
-  return std::max(excess_count, (bytes - limits_.bytes + mean - 1) / mean);
+  if (new_count == 0) return 0;
+  const int64_t open_count = job_count() - done_count_ + new_count;
+  int64_t excess = std::max<int64_t>(0, open_count - limits_.jobs);
+  if (bytes > limits_.bytes) {
+    // Too many bytes: as many jobs as hold the excess, by the mean size.
+    const int64_t mean = std::max<int64_t>(1, bytes / open_count);
+    excess = std::max(excess, (bytes - limits_.bytes + mean - 1) / mean);
+  }
+  if (outcome_byte_count_ >= limits_.result_bytes) excess = std::max<int64_t>(excess, 1);
+  return std::max(excess, done_count_ - limits_.results + 1);
 }
 
 TrackedJob& JobBook::Add(Tuner& tuner, JobSpec spec) {
@@ -102,7 +105,8 @@ void JobBook::Renew(TrackedJob& job) {
 void JobBook::Finish(TrackedJob& job, JobOutcome outcome, const std::string& worker_id) {
   CHECK(job.state != TrackedJob::State::kDone) << "for " << job.spec.id;
   // The payload goes below: a job holds its question or its answer, never both.
-  byte_count_ += BytesOf(outcome) - static_cast<int64_t>(job.spec.payload.size());
+  byte_count_ -= static_cast<int64_t>(job.spec.payload.size());
+  outcome_byte_count_ += BytesOf(outcome);
   job.state = TrackedJob::State::kDone;
   job.outcome = std::move(outcome);
   job.worker_id = worker_id;
@@ -123,7 +127,7 @@ void JobBook::Erase(TrackedJob& job, bool acknowledged) {
   }
   byte_count_ -= static_cast<int64_t>(job.spec.payload.size());
   if (job.state == TrackedJob::State::kDone) {
-    byte_count_ -= BytesOf(job.outcome);
+    outcome_byte_count_ -= BytesOf(job.outcome);
     --done_count_;
   }
   Tuner& tuner = tuners_.at(job.tuner_id);

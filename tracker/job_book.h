@@ -100,9 +100,11 @@ struct Tuner {
 class JobBook {
  public:
   struct Limits {
-    int64_t jobs = 0;      // Open or with a result that was not acknowledged.
-    int64_t bytes = 0;     // Of payloads and outcomes.
-    int acknowledged = 0;  // Ids to remember, so that a late result is known to be needless.
+    int64_t jobs = 0;          // Open.
+    int64_t bytes = 0;         // Of their payloads.
+    int64_t results = 0;       // Not acknowledged. With so many no job is taken; open ones may end.
+    int64_t result_bytes = 0;  // Likewise, of their outcomes.
+    int acknowledged = 0;      // Ids to remember, so that a late result is known to be needless.
   };
 
   explicit JobBook(const Limits& limits) : limits_(limits) {}
@@ -143,7 +145,8 @@ class JobBook {
   std::map<std::string, Tuner> tuners_;
   absl::flat_hash_map<std::string, std::string> acknowledged_;  // By job id, whose word it is.
   std::deque<std::string> acknowledged_order_;                  // Oldest first.
-  int64_t byte_count_ = 0;
+  int64_t byte_count_ = 0;                                      // Of payloads.
+  int64_t outcome_byte_count_ = 0;
   int64_t done_count_ = 0;
   uint64_t last_order_ = 0;
   int64_t last_number_ = 0;

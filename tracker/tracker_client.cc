@@ -247,7 +247,7 @@ void TrackerClient::Impl::SubmitEnded(const grpc::Status& grpc_status) {
     return;
   }
   // Whether or not the tracker has them: the batch goes again, and known ids are left as they are.
-  core_.BatchFailed();
+  core_.BatchFailed(/*too_many=*/absl::IsResourceExhausted(status));
   const std::optional<absl::Duration> delay = GetRetryAfter(status);
   // A tracker that is full says when to come back; one that does not answer is asked ever more
   // rarely.

@@ -28,6 +28,8 @@ TrackerCore::TrackerCore(const TrackerOptions& options, absl::Time now)
       next_epoch_(options.first_epoch),
       book_({.jobs = options.jobs_max,
              .bytes = options.job_bytes_max,
+             .results = options.results_max,
+             .result_bytes = options.result_bytes_max,
              .acknowledged = options.acknowledged_memory}),
       queues_(options.queue_quantum) {
   CHECK_GT(options.first_epoch, 0);

@@ -391,7 +391,7 @@ void Simulation::CallSubmit(Tuner& tuner) {
     if (session.has_value()) {
       tuner.client->BatchTaken(*session);
     } else {
-      tuner.client->BatchFailed();
+      tuner.client->BatchFailed(/*too_many=*/true);
     }
     tuner.submitting = false;
     At(pause, [this, &tuner, life] {

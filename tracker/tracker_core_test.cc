@@ -520,12 +520,33 @@ TEST_F(TrackerCoreTest, FullTrackerTakesNothingOfABatchAndSaysWhenToTryAgain) {
   EXPECT_LE(*delay, absl::Seconds(2));
   EXPECT_EQ(core_->GetStatus(now_).queued_count, 1);
   Submit({RunSpec("a"), RunSpec("b")});  // A known one needs no room.
-  Done("w", *Idle("w"), "result");
   EXPECT_THAT(core_->Submit(now_, "tuner", {RunSpec("c")}, false),
-              StatusIs(absl::StatusCode::kResourceExhausted))
-      << "a result that is not acknowledged takes room";
-  Collect({"a"});
-  Submit({RunSpec("c")});
+              StatusIs(absl::StatusCode::kResourceExhausted));
+}
+
+// A tuner keeps a build's result until the run has one.
+TEST_F(TrackerCoreTest, TrackerFullOfFinishedBuildsTakesTheirRuns) {
+  Restart({.jobs_max = 2});
+  Submit({RunSpec("build1"), RunSpec("build2")});
+  for (int i = 0; i < 2; ++i) Done("w", *Idle("w"), "built");
+  EXPECT_EQ(core_->GetStatus(now_).unacknowledged_count, 2);
+  Submit({RunSpec("run1"), RunSpec("run2")});
+  EXPECT_TRUE(Idle("w").has_value());
+}
+
+TEST_F(TrackerCoreTest, ResultsThatNobodyCollectsAreBounded) {
+  for (const TrackerOptions& options :
+       {TrackerOptions{.results_max = 1}, TrackerOptions{.result_bytes_max = 6}}) {
+    Restart(options);
+    Submit({RunSpec("a"), RunSpec("b")});
+    Done("w", *Idle("w"), "result");
+    EXPECT_THAT(core_->Submit(now_, "tuner", {RunSpec("c")}, false),
+                StatusIs(absl::StatusCode::kResourceExhausted));
+    Done("w", *Idle("w"), "result");  // What is open may end.
+    EXPECT_EQ(core_->GetStatus(now_).unacknowledged_count, 2);
+    Collect({"a", "b"});
+    Submit({RunSpec("c")});
+  }
 }
 
 TEST_F(TrackerCoreTest, PayloadsAreBoundedToo) {
@@ -533,8 +554,7 @@ TEST_F(TrackerCoreTest, PayloadsAreBoundedToo) {
   Submit({RunSpec("a")});  // 12 bytes.
   EXPECT_THAT(core_->Submit(now_, "tuner", {RunSpec("b")}, false),
               StatusIs(absl::StatusCode::kResourceExhausted));
-  Done("w", *Idle("w"), "ok");
-  Collect({"a"});
+  Done("w", *Idle("w"), "a result that is longer than the payload");
   Submit({RunSpec("b")});
 }
 

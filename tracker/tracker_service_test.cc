@@ -551,6 +551,22 @@ TEST_F(WholeWayTest, ARestartedTunerIsKnownByItsSecret) {
   }
 }
 
+// The client sends as much as fits into a message, and knows nothing of a tracker's limits.
+TEST_F(WholeWayTest, BatchThatIsLargerThanTheTrackerIsTakenInParts) {
+  Start({.core = {.jobs_max = 4}});
+  FakeLab lab(absl::ZeroDuration(), &EchoOutcome);
+  const auto worker = MakeWorker("w", lab);
+  TrackerClient client({.tracker = service_->address(), .tuner_id = "tuner"});
+  std::vector<JobSpec> jobs;
+  for (int i = 0; i < 8; ++i) jobs.push_back(RunSpec(absl::StrCat("job", i)));
+  ASSERT_THAT(client.Submit(jobs), IsOk());
+  for (size_t count = 0; count < jobs.size();) {
+    const std::vector<ResultEntry> results = client.Collect(kLong);
+    ASSERT_FALSE(results.empty());
+    count += results.size();
+  }
+}
+
 TEST_F(WholeWayTest, MalformedJobIsRefusedBeforeItIsSent) {
   TrackerClient client({.tracker = service_->address(), .tuner_id = "tuner"});
   EXPECT_THAT(client.Submit({RunSpec("good"), RunSpec("")}),

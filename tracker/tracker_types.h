@@ -58,8 +58,14 @@ struct TrackerOptions {
   absl::Duration fault_pause_min = absl::Milliseconds(100);
   absl::Duration fault_pause_max = absl::Seconds(30);
 
-  int64_t jobs_max = 100'000;         // Open, or with a result not acknowledged.
-  int64_t job_bytes_max = 512 << 20;  // Of their payloads and outcomes.
+  // Open jobs and their payloads; results that are not acknowledged, and their outcomes. Apart,
+  // since a tuner keeps a build's result until its run has one: were both to share a limit, a
+  // tracker full of builds that are done would take no run, and so would be full for ever. Beyond
+  // the limit of results are only tuners that do not collect.
+  int64_t jobs_max = 100'000;
+  int64_t job_bytes_max = 512 << 20;
+  int64_t results_max = 200'000;
+  int64_t result_bytes_max = 512 << 20;
   int acknowledged_memory = 1 << 16;  // Ids.
   int workers_max = 4096;
   int tuners_max = 4096;

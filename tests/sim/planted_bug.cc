@@ -343,11 +343,11 @@ void SuspectClient::BatchTaken(int64_t session) {
   core_.BatchTaken(bug_ == Bug::kNewSessionIgnored ? session_ : session);
 }
 
-void SuspectClient::BatchFailed() {
+void SuspectClient::BatchFailed(bool too_many) {
   if (bug_ == Bug::kJobsDroppedWhenFull && session_ != 0) {
     core_.BatchTaken(session_);
   } else {
-    core_.BatchFailed();
+    core_.BatchFailed(too_many);
   }
 }
 

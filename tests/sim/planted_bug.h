@@ -141,7 +141,7 @@ class SuspectClient {
   }
   std::optional<SubmitBatch> NextBatch();
   void BatchTaken(int64_t session);
-  void BatchFailed();
+  void BatchFailed(bool too_many);
   CollectRequest MakeCollect() { return core_.MakeCollect(); }
   std::vector<ResultEntry> Collect(const CollectRequest& request, Collected collected);
   void Acknowledge(const std::vector<std::string>& ids) { core_.Acknowledge(ids); }

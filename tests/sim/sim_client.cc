@@ -143,7 +143,7 @@ void SimClient::Core::BeginSubmit() {
       self->BeginSubmit();
       return;
     }
-    self->client.BatchFailed();
+    self->client.BatchFailed(/*too_many=*/absl::IsResourceExhausted(session.status()));
     self->Later(GetRetryAfter(session.status()).value_or(kPauseAfterFailure), &Core::BeginSubmit);
   };
   network->ToTracker(options.node, [self = shared_from_this(), batch, finish] {

@@ -44,10 +44,9 @@ Cast CastOf(uint64_t seed) {
   // A candidate that kills whoever runs it is parked within a run's time.
   cast.tracker.interruptions_max = 8;
   cast.tracker.interruption_pause_max = absl::Seconds(4);
-  // Small, so that it is full now and then; but with room for the largest batch, which is taken as
-  // a whole, and for all that studies have under way: a trial's build job stays until its run job,
-  // which needs room too, has a result.
-  cast.tracker.jobs_max = rng.Below(3) == 0 ? 56 : 1000;
+  // Small, so that it is full now and then, and smaller than a batch. What is done has room of its
+  // own: a trial's build job stays until its run job has a result.
+  cast.tracker.jobs_max = rng.Below(3) == 0 ? rng.Between(8, 56) : 1000;
   return cast;
 }
 

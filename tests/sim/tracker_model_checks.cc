@@ -484,7 +484,11 @@ void TrackerModel::CheckCounts(absl::Time now, const TrackerView& view) {
     Fail("no job is lost or made up",
          absl::StrCat("the tracker knows ", total, " jobs, was given ", jobs_.size()));
   }
-  if (total > options_.jobs_max) Fail("a tracker takes so many jobs", absl::StrCat(total));
+  const int64_t open = status.queued_count + status.leased_count;
+  if (open > options_.jobs_max) Fail("a tracker takes so many jobs", absl::StrCat(open));
+  if (status.unacknowledged_count > options_.results_max + options_.jobs_max) {
+    Fail("a tracker holds so many results", absl::StrCat(status.unacknowledged_count));
+  }
   int64_t done = 0, unsure = 0;
   for (const auto& [id, job] : jobs_) {
     done += job.done;
