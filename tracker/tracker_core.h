@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -106,6 +107,8 @@ class TrackerCore {
               int64_t lease_epoch);
   // `tuner`: only its jobs; null: everybody's.
   std::vector<UnmatchedQueue> FindUnmatched(const Tuner* tuner) const;
+  // Studies whose open jobs avoid a worker, by worker.
+  std::map<std::string, std::set<std::string>> FindDoubts() const;
   absl::Status FullError(int64_t excess);
 
   // Worker side.

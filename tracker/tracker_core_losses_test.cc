@@ -1,5 +1,6 @@
 // When a job is given up, and that good ones never are for what the farm did.
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::Pair;
 
 class LossesTest : public CoreTestFarm {
  protected:
@@ -331,11 +333,21 @@ TEST_F(LossesTest, JobGoesToAWorkerThatItsTunerDoubtsOnlyWhereThereIsNoOther) {
   job.avoid_workers = {"doubted"};
   Submit({job});
   EXPECT_EQ(Idle("doubted"), std::nullopt);
+  // People see it as long as such a job is open.
+  const auto doubts = [this] {
+    std::map<std::string, std::vector<std::string>> doubted_by;
+    for (const WorkerStatus& worker : core_->ListWorkers(now_)) {
+      if (!worker.doubted_by.empty()) doubted_by[worker.worker_id] = worker.doubted_by;
+    }
+    return doubted_by;
+  };
+  EXPECT_THAT(doubts(), ElementsAre(Pair("doubted", ElementsAre("study"))));
   const std::optional<Lease> lease = Idle("other");
   ASSERT_TRUE(lease.has_value());
   EXPECT_EQ(lease->job_id, "job");
   Done("other", *lease, "result");
   EXPECT_THAT(Collect(), ElementsAre(Payload("result")));
+  EXPECT_THAT(doubts(), IsEmpty());
 }
 
 TEST_F(LossesTest, DoubtedWorkerThatIsAloneGetsTheJob) {

@@ -1,6 +1,7 @@
 // What people see of the tracker.
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -59,7 +60,22 @@ std::vector<UnmatchedQueue> TrackerCore::FindUnmatched(const Tuner* tuner) const
   return queues;
 }
 
+std::map<std::string, std::set<std::string>> TrackerCore::FindDoubts() const {
+  std::map<std::string, std::set<std::string>> doubts;
+  for (const auto& [id, owner] : book_.tuners()) {
+    for (const auto& [order, job] : owner.jobs) {
+      if (job->state == State::kDone) continue;
+      for (const std::string& worker : job->spec.avoid_workers) {
+        std::set<std::string>& studies = doubts[worker];
+        if (studies.size() < kDoubtsShownMax) studies.insert(job->spec.study);
+      }
+    }
+  }
+  return doubts;
+}
+
 std::vector<WorkerStatus> TrackerCore::ListWorkers(absl::Time now) const {
+  std::map<std::string, std::set<std::string>> doubts = FindDoubts();
   std::vector<WorkerStatus> statuses;
   for (const auto& [id, worker] : workers_) {
     WorkerStatus status{.worker_id = id,
@@ -70,6 +86,8 @@ std::vector<WorkerStatus> TrackerCore::ListWorkers(absl::Time now) const {
                                                       : WorkerLiveness::kAlive,
                         .since_seen = now - worker.seen_at,
                         .calibration = worker.calibration};
+    const std::set<std::string>& studies = doubts[id];
+    status.doubted_by.assign(studies.begin(), studies.end());
     for (const SlotState& slot : worker.slots) {
       SlotStatus& out = status.slots.emplace_back();
       out.info = slot.info;

@@ -144,6 +144,7 @@ v1::ListWorkersResponse ToProto(const std::vector<WorkerStatus>& workers) {
     out->set_since_seen_ns(absl::ToInt64Nanoseconds(worker.since_seen));
     for (const SlotStatus& slot : worker.slots) SlotToProto(slot, out->add_slots());
     if (worker.calibration.has_value()) *out->mutable_calibration() = ToProto(*worker.calibration);
+    out->mutable_doubted_by()->Add(worker.doubted_by.begin(), worker.doubted_by.end());
   }
   return message;
 }

@@ -154,6 +154,8 @@ struct SlotStatus {
 // The numbers are those of v1.WorkerStatus.State.
 enum class WorkerLiveness { kAlive = 1, kDraining = 2, kLeaving = 3, kLost = 4 };
 
+constexpr size_t kDoubtsShownMax = 16;
+
 struct WorkerStatus {
   std::string worker_id = "";
   std::string host = "";
@@ -161,6 +163,8 @@ struct WorkerStatus {
   absl::Duration since_seen = absl::ZeroDuration();
   std::vector<SlotStatus> slots = {};
   std::optional<CalibrationRow> calibration = std::nullopt;  // As it last reported.
+  // Studies with open jobs that avoid it, sorted; no more than kDoubtsShownMax.
+  std::vector<std::string> doubted_by = {};
 };
 
 struct TrackerStatus {

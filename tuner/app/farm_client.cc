@@ -106,6 +106,7 @@ absl::StatusOr<std::vector<FarmWorker>> FarmClient::ListWorkers() const {
                       .state = StateName(message.state()),
                       .since_seen = FromNs(message.since_seen_ns())};
     for (const v1::SlotStatus& slot : message.slots()) worker.slots.push_back(ToSlot(slot));
+    worker.doubted_by.assign(message.doubted_by().begin(), message.doubted_by().end());
     // A tracker passes rows on as it got them.
     absl::StatusOr<std::optional<CalibrationRow>> row =
         FromProtoIfKnown(message.has_calibration() ? &message.calibration() : nullptr);

@@ -35,6 +35,7 @@ struct FarmWorker {
   absl::Duration since_seen;
   std::vector<FarmSlot> slots;
   std::optional<CalibrationRow> calibration;  // Of its machine; nothing: it was not measured.
+  std::vector<std::string> doubted_by;        // Studies that avoid it: they doubt its results.
 };
 
 // Whose row holds for studies of the device key: the first worker's that runs jobs of it, is not
