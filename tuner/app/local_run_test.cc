@@ -70,7 +70,7 @@ TEST(TuningTest, ConstantsAreThoseOfAllSteps) {
 
 TEST_F(LocalRunTest, AStoredStudyWaitsUnderAnIdThatSortsByTime) {
   EXPECT_THAT(study_id_, StartsWith("20270115-080000-"));
-  ASSERT_OK_AND_ASSIGN(const StudyView view, LoadStudyView(database_, study_id_));
+  ASSERT_OK_AND_ASSIGN(const StudyView view, LoadStudyView(database_, study_id_, 0));
   EXPECT_EQ(view.summary.study.state, StudyState::kQueued);
   EXPECT_EQ(view.summary.study.title, "a product");
   ASSERT_EQ(view.tasks.size(), 1u);
@@ -81,7 +81,7 @@ TEST_F(LocalRunTest, AStudyWithoutTrialsIsDoneWithoutAFarm) {
   ASSERT_OK_AND_ASSIGN(const StudyResult result, Run());
   EXPECT_EQ(result.reason, StopReason::kTrials);
   EXPECT_TRUE(StopError(result, study_id_).ok());
-  ASSERT_OK_AND_ASSIGN(const StudyView view, LoadStudyView(database_, study_id_));
+  ASSERT_OK_AND_ASSIGN(const StudyView view, LoadStudyView(database_, study_id_, 0));
   EXPECT_EQ(view.summary.study.state, StudyState::kDone);
 }
 

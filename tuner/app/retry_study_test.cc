@@ -54,7 +54,7 @@ TEST_F(RetryStudyTest, StudyThatWasDoneWaitsForAResumeWithItsPoisonLifted) {
   EXPECT_THAT(summary.study.detail, ::testing::HasSubstr("`tuner resume study`"));
   EXPECT_EQ(summary.lease, StudyLease());
   // What is lifted is no trial any more.
-  ASSERT_OK_AND_ASSIGN(const StudyView view, LoadStudyView(database_, SyntheticStudy::kId));
+  ASSERT_OK_AND_ASSIGN(const StudyView view, LoadStudyView(database_, SyntheticStudy::kId, 0));
   EXPECT_EQ(view.counts.trial_count, 60 - poisoned_);
   EXPECT_FALSE(view.counts.failure_counts.contains(FailureKind::kPoisoned));
 }

@@ -32,7 +32,8 @@ void LocalStudies::SayIfAbandoned(StudySummary& summary) const {
 }
 
 absl::StatusOr<StudyView> LocalStudies::Load(const std::string& whole) const {
-  ASSIGN_OR_RETURN(StudyView view, LoadStudyView(*database_, whole));
+  ASSIGN_OR_RETURN(StudyView view,
+                   LoadStudyView(*database_, whole, absl::ToUnixNanos(clock_->WallNow())));
   SayIfAbandoned(view.summary);
   return view;
 }

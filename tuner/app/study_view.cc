@@ -29,12 +29,19 @@ absl::StatusOr<TaskView> LoadTask(const Database& database, const StudyTask& tas
   return view;
 }
 
-// Poisoned trials that were lifted are in the store, and not in the budget.
-absl::Status LeaveOutLifted(const Database& database, const std::string& id, TrialCounts& counts) {
+// What only the log knows. It is read where it may say something: a long study's is megabytes.
+absl::Status ReadFromLog(const Database& database, int64_t now_ns, StudyView& view) {
+  TrialCounts& counts = view.counts;
   const auto poisoned = counts.failure_counts.find(FailureKind::kPoisoned);
-  if (poisoned == counts.failure_counts.end()) return absl::OkStatus();
-  const absl::StatusOr<StudyLog> log = StudyLog::Open(database.studies.get(), id);
+  const bool is_poisoned = poisoned != counts.failure_counts.end();
+  const bool is_running = view.summary.study.state == StudyState::kRunning;
+  if (!is_poisoned && !is_running) return absl::OkStatus();
+  const absl::StatusOr<StudyLog> log =
+      StudyLog::Open(database.studies.get(), view.summary.study.id);
   RETURN_IF_ERROR(DatabaseError(log.status(), database.url));
+  if (is_running) view.paused = PausedWorkers(log->events(), now_ns);
+  if (!is_poisoned) return absl::OkStatus();
+  // Poisoned trials that were lifted are in the store, and not in the budget.
   const auto lifted = static_cast<int64_t>(LiftedTrials(log->events()).size());
   counts.trial_count -= lifted;
   poisoned->second -= lifted;
@@ -87,7 +94,8 @@ absl::StatusOr<StudySpec> ParseStudySpec(const Study& study) {
   return FromProto(message);
 }
 
-absl::StatusOr<StudyView> LoadStudyView(const Database& database, const std::string& id) {
+absl::StatusOr<StudyView> LoadStudyView(const Database& database, const std::string& id,
+                                        int64_t now_ns) {
   StudyView view;
   absl::StatusOr<StudySummary> summary = database.studies->Get(id);
   if (!summary.ok()) return DatabaseError(summary.status(), database.url);
@@ -96,7 +104,7 @@ absl::StatusOr<StudyView> LoadStudyView(const Database& database, const std::str
   absl::StatusOr<TrialCounts> counts = database.records->CountTrials(id);
   if (!counts.ok()) return DatabaseError(counts.status(), database.url);
   view.counts = *std::move(counts);
-  RETURN_IF_ERROR(LeaveOutLifted(database, id, view.counts));
+  RETURN_IF_ERROR(ReadFromLog(database, now_ns, view));
   const absl::StatusOr<std::vector<StudyTask>> tasks = database.studies->Tasks(id);
   if (!tasks.ok()) return DatabaseError(tasks.status(), database.url);
   for (const StudyTask& task : *tasks) {

@@ -15,6 +15,7 @@
 #include "db/study_store.h"
 #include "proto/record.h"
 #include "proto/study.h"
+#include "tuner/study/study_types.h"
 
 namespace burnish {
 
@@ -32,6 +33,8 @@ struct StudyView {
   StudySpec spec;
   TrialCounts counts;
   std::vector<TaskView> tasks;
+  // Whose results its run refuses now; empty where it does not run.
+  std::vector<PausedWorker> paused;
 
   // Sum of weight times best latency; nothing where a task has none.
   std::optional<double> model_ns() const;
@@ -42,7 +45,9 @@ absl::StatusOr<std::string> ResolveStudyId(const Database& database, absl::strin
 
 absl::StatusOr<StudySpec> ParseStudySpec(const Study& study);
 
-absl::StatusOr<StudyView> LoadStudyView(const Database& database, const std::string& id);
+// `now_ns`: wall time, at which a pause counts.
+absl::StatusOr<StudyView> LoadStudyView(const Database& database, const std::string& id,
+                                        int64_t now_ns);
 
 }  // namespace burnish
 

@@ -94,6 +94,9 @@ std::string ProgressLine(const StudyProgress& progress, double trials_per_second
     absl::StrAppend(&line, ", ETA ",
                     FormatPeriod(absl::Seconds(static_cast<double>(left) / trials_per_second)));
   }
+  for (const PausedWorker& worker : progress.paused) {
+    absl::StrAppend(&line, ", paused: ", worker.worker_id);
+  }
   if (!progress.health.ok()) {
     absl::StrAppend(&line, ", waiting: ", std::string(progress.health.message()));
   }

@@ -54,6 +54,11 @@ std::string StudyText(const StudyView& view) {
   if (const std::optional<double> total = view.model_ns()) {
     absl::StrAppend(&text, "sum      ", FormatNs(*total), " (best latency times weight)\n");
   }
+  for (const PausedWorker& worker : view.paused) {
+    absl::StrAppend(&text, "paused   ", worker.worker_id, " until ", FormatWallNs(worker.until_ns),
+                    " UTC: its results were not confirmed",
+                    worker.count > 1 ? absl::StrCat(", ", worker.count, " times") : "", "\n");
+  }
   TextTable table({{"task"},
                    {"workload"},
                    {"weight", TextTable::kRight},
@@ -87,6 +92,11 @@ Json StudyJson(const StudyView& view) {
                      {"best_ms", OptionalMs(best_ns)},
                      {"gflops", task.gflops()}});
   }
+  Json paused = Json::array();
+  for (const PausedWorker& worker : view.paused) {
+    paused.push_back(
+        {{"worker", worker.worker_id}, {"until_ns", worker.until_ns}, {"count", worker.count}});
+  }
   return {
       {"schema", 1},
       {"study", study.id},
@@ -100,6 +110,7 @@ Json StudyJson(const StudyView& view) {
       {"trials_max", view.spec.trials_max},
       {"failures", failures},
       {"open_jobs", view.summary.open_job_count},
+      {"paused_workers", paused},
       {"model_ms", OptionalMs(view.model_ns())},
       {"calibration",
        view.spec.calibration.has_value() ? CalibrationJson(*view.spec.calibration) : Json(nullptr)},

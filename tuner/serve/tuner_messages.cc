@@ -32,6 +32,25 @@ std::map<FailureKind, int64_t> GetFailures(const FailureMap& map) {
   return counts;
 }
 
+using PausedField = google::protobuf::RepeatedPtrField<v1::PausedWorker>;
+
+void SetPaused(const std::vector<PausedWorker>& paused, PausedField& field) {
+  for (const PausedWorker& worker : paused) {
+    v1::PausedWorker* out = field.Add();
+    out->set_worker_id(worker.worker_id);
+    out->set_until_ns(worker.until_ns);
+    out->set_count(worker.count);
+  }
+}
+
+std::vector<PausedWorker> GetPaused(const PausedField& field) {
+  std::vector<PausedWorker> paused;
+  for (const v1::PausedWorker& in : field) {
+    paused.push_back({.worker_id = in.worker_id(), .until_ns = in.until_ns(), .count = in.count()});
+  }
+  return paused;
+}
+
 }  // namespace
 
 v1::StudySummary ToProto(const StudySummary& summary) {
@@ -85,6 +104,7 @@ v1::StudyView ToProto(const StudyView& view) {
     if (task.flop_count.has_value()) out->set_flop_count(*task.flop_count);
     if (task.best.has_value()) *out->mutable_best() = ToProto(*task.best);
   }
+  SetPaused(view.paused, *message.mutable_paused_workers());
   return message;
 }
 
@@ -92,6 +112,7 @@ absl::StatusOr<StudyView> FromProto(const v1::StudyView& message) {
   StudyView view;
   ASSIGN_OR_RETURN(view.summary, FromProto(message.summary()));
   ASSIGN_OR_RETURN(view.spec, FromProto(message.spec()));
+  view.paused = GetPaused(message.paused_workers());
   view.counts = {.trial_count = message.trial_count(),
                  .failure_counts = GetFailures(message.failure_counts())};
   for (const v1::TaskView& in : message.tasks()) {
@@ -117,6 +138,7 @@ v1::StudyProgress ToProto(const StudyProgress& progress) {
   message.set_predicted_gain(progress.predicted_gain);
   message.set_health_code(ToProto(progress.health.code()));
   message.set_health_message(std::string(progress.health.message()));
+  SetPaused(progress.paused, *message.mutable_paused_workers());
   for (const TaskStatus& task : progress.tasks) {
     v1::TaskProgress* out = message.add_tasks();
     out->set_name(task.name);
@@ -180,7 +202,8 @@ absl::StatusOr<StudyProgress> FromProto(const v1::StudyProgress& message) {
                 .build = absl::Nanoseconds(message.times().build_ns()),
                 .check = absl::Nanoseconds(message.times().check_ns()),
                 .run = absl::Nanoseconds(message.times().run_ns()),
-                .queue = absl::Nanoseconds(message.times().queue_ns())}};
+                .queue = absl::Nanoseconds(message.times().queue_ns())},
+      .paused = GetPaused(message.paused_workers())};
   for (const v1::TaskProgress& in : message.tasks()) {
     ASSIGN_OR_RETURN(const BestOrigin origin, FromProto(in.best_origin()));
     progress.tasks.push_back(

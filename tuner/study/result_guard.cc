@@ -17,7 +17,9 @@ constexpr double kPeakSlack = 1.2;
 // Two workers of one kind of device agree where their times differ by less. Their clocks do by a
 // tenth; a made-up time seldom comes out the same twice.
 constexpr double kAgreement = 1.25;
-// Impossible results of one trial, after which it is given up. As the session's bound of losses.
+// Impossible results of one trial, after which it is given up. Three, as kLossesMax of the session,
+// and not the same: a lost trial is parked and waits for a better farm, this one is recorded as the
+// device's error, since the farm has answered.
 constexpr int kImpossibleMax = 3;
 // Of a worker that lied; doubles with each further time. Long enough for others to have most of a
 // study's trials, short enough that a machine that was mended comes back by itself. Chosen.
@@ -140,6 +142,7 @@ GuardAnswer ResultGuard::Ask(absl::Time now, const std::string& trial_id,
     const int64_t count = ++counts_.lies[liar];
     const auto doublings = static_cast<double>(std::min<int64_t>(count - 1, kPauseDoublingsMax));
     paused_until_[liar] = now + kPause * std::exp2(doublings);
+    answer.pauses.push_back({liar, paused_until_[liar], count});
   }
   if (!answer.taken.has_value()) return answer;
   if (attempts.size() > 1 && answer.taken->latencies() != nullptr) ++counts_.confirmed;

@@ -17,6 +17,13 @@
 
 namespace burnish {
 
+// Whose results are refused from now on.
+struct WorkerPause {
+  std::string worker_id;
+  absl::Time until;   // Steady.
+  int64_t count = 0;  // How often it was paused, with this time.
+};
+
 // Of a trial, when its result arrives.
 struct GuardQuestion {
   // Least time by the device's measured peak; 0: not known, and nothing is held.
@@ -34,6 +41,7 @@ struct GuardAnswer {
   std::vector<std::string> avoid;
   // Whose impossible result another worker did not confirm.
   std::vector<std::string> liars;
+  std::vector<WorkerPause> pauses;  // What ResultGuard::Ask made of `liars`.
 };
 
 // The attempts of one trial, oldest first, without lost ones; at least one. Pure.

@@ -108,7 +108,7 @@ absl::Status CheckReplay(const StudyRunnerOptions& options) {
                    options.make_tools(options.tasks, options.target, options.spec));
   int64_t round = 0;
   for (const StudyEvent& event : storage->events()) {
-    if (event.kind == StudyEventKind::kSession) continue;
+    if (!IsOfTask(event.kind)) continue;
     std::unique_ptr<TaskSearch>& task = tasks.at(event.task_index);
     if (event.kind == StudyEventKind::kHistory) {
       const StudyTaskSpec& spec = options.tasks[event.task_index];

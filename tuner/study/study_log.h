@@ -9,7 +9,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "db/study_store.h"
+#include "tuner/study/study_types.h"
 
 namespace burnish {
 
@@ -20,18 +22,25 @@ enum class StudyEventKind {
   kUpdate,    // A task's search was told the results of trials.
   kSnapshot,  // A task's model learned all that the task was told so far.
   kDropped,   // Trials were cancelled: they will have no result.
-  // Poisoned trials count for nothing any more: others are made in their place. Without trials:
-  // those that this run has parked are taken up by the next one.
-  kLifted,
+  kLifted,    // Poisoned trials count for nothing any more: others are made in their place.
+  kParked,    // The run ended with parked trials, which the next one takes up.
+  // A worker lied: its results are refused until a time. For people, and only while the session
+  // lasts: no search is told of it, and a later run begins without it.
+  kPaused,
 };
+
+// Of one task; the others are of the whole study.
+bool IsOfTask(StudyEventKind kind);
 
 struct StudyEvent {
   StudyEventKind kind = StudyEventKind::kSession;
-  int task_index = -1;                      // -1: of kSession.
+  int task_index = -1;                      // -1: of the whole study.
   std::vector<std::string> trial_ids = {};  // Of kRound, kUpdate, kDropped, kLifted.
   int64_t number = 0;  // kSession: its start, wall nanoseconds; kHistory: row id; kRound: how many
-                       // trials were asked for, which may be more than were suggested.
+                       // trials were asked for, which may be more than were suggested; kPaused:
+                       // until when, wall nanoseconds.
   std::string snapshot_id = {};  // Of kSnapshot.
+  std::string worker_id = {};    // Of kPaused.
 
   bool operator==(const StudyEvent&) const = default;
 };
@@ -39,6 +48,9 @@ struct StudyEvent {
 // DATA_LOSS: an entry that is not known here; a replay without it would be wrong.
 StudyLogEntry ToLog(const StudyEvent& event);
 absl::StatusOr<StudyEvent> FromLog(const StudyLogEntry& entry);
+
+// By the log, whom the study's last run refuses at `now_ns`, wall time; by worker.
+std::vector<PausedWorker> PausedWorkers(absl::Span<const StudyEvent> events, int64_t now_ns);
 
 // The log of one study, of which this process is the only writer.
 class StudyLog {

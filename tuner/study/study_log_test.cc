@@ -8,6 +8,7 @@
 namespace burnish {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 
@@ -17,7 +18,10 @@ std::vector<StudyEvent> OneOfEach() {
           {.kind = StudyEventKind::kRound, .task_index = 1, .trial_ids = {"a", "b"}, .number = 16},
           {.kind = StudyEventKind::kUpdate, .task_index = 1, .trial_ids = {"b"}},
           {.kind = StudyEventKind::kSnapshot, .task_index = 1, .snapshot_id = "abc"},
-          {.kind = StudyEventKind::kDropped, .task_index = 1, .trial_ids = {"a"}}};
+          {.kind = StudyEventKind::kDropped, .task_index = 1, .trial_ids = {"a"}},
+          {.kind = StudyEventKind::kLifted, .task_index = 1, .trial_ids = {"b"}},
+          {.kind = StudyEventKind::kParked},
+          {.kind = StudyEventKind::kPaused, .number = 99, .worker_id = "host/cpu:0-1"}};
 }
 
 void CreateIn(StudyStore& store) {
@@ -56,11 +60,35 @@ TEST(StudyLogTest, SecondWriterIsRefused) {
   EXPECT_THAT(other.Append({OneOfEach()[1]}), StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
+// Version 0.1 wrote that a run ended with parked trials as poison that is lifted from none.
+TEST(StudyLogTest, AnOlderLogOfAParkedRunIsRead) {
+  const StudyLogEntry old{.kind = StudyLogKind::kPhase, .task_index = 0, .snapshot_id = "lifted"};
+  ASSERT_OK_AND_ASSIGN(const StudyEvent event, FromLog(old));
+  EXPECT_EQ(event.kind, StudyEventKind::kParked);
+}
+
+TEST(StudyLogTest, PausesOfTheLastSessionHoldUntilTheirTime) {
+  const StudyEvent session{.kind = StudyEventKind::kSession};
+  const auto pause = [](const std::string& worker, int64_t until_ns) {
+    return StudyEvent{.kind = StudyEventKind::kPaused, .number = until_ns, .worker_id = worker};
+  };
+  const std::vector<StudyEvent> events = {session,        pause("before", 100), session,
+                                          pause("a", 10), pause("b", 30),       pause("a", 20)};
+  EXPECT_THAT(PausedWorkers(events, 19),
+              ElementsAre(PausedWorker{.worker_id = "a", .until_ns = 20, .count = 2},
+                          PausedWorker{.worker_id = "b", .until_ns = 30, .count = 1}));
+  EXPECT_THAT(PausedWorkers(events, 20),
+              ElementsAre(PausedWorker{.worker_id = "b", .until_ns = 30, .count = 1}));
+}
+
 TEST(StudyLogTest, UnknownPhaseIsDataLoss) {
   EXPECT_THAT(FromLog({.kind = StudyLogKind::kPhase, .snapshot_id = "round/many"}),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("round/many")));
-  EXPECT_THAT(FromLog({.kind = StudyLogKind::kPhase, .snapshot_id = "lunch"}),
-              StatusIs(absl::StatusCode::kDataLoss));
+  for (const char* phase : {"lunch", "paused/", "paused/5", "paused/5/", "paused/soon/w"}) {
+    EXPECT_THAT(FromLog({.kind = StudyLogKind::kPhase, .snapshot_id = phase}),
+                StatusIs(absl::StatusCode::kDataLoss))
+        << phase;
+  }
 }
 
 }  // namespace

@@ -20,6 +20,8 @@ absl::Status ReplayEvent(const StudyStorage& storage, const StudyEvent& event,
     case StudyEventKind::kSnapshot:
     // The searches know what they were told; only the study counts otherwise.
     case StudyEventKind::kLifted:
+    case StudyEventKind::kParked:
+    case StudyEventKind::kPaused:
       return absl::OkStatus();
     case StudyEventKind::kRound: {
       std::vector<Trial> trials;

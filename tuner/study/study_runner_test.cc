@@ -18,6 +18,7 @@
 #include "tuner/study/stop_rule.h"
 #include "tuner/study/study_checker.h"
 #include "tuner/study/study_claim.h"
+#include "tuner/study/study_log.h"
 #include "tuner/study/study_retry.h"
 #include "tuner/study/synthetic_study.h"
 
@@ -432,6 +433,12 @@ TEST_F(LyingFarmTest, OneNanosecondIsMeasuredElsewhereAndTheLiarIsPausedAndNamed
   EXPECT_GE(result.progress.guard.held, 1);
   EXPECT_THAT(studies_->Get(SyntheticStudy::kId)->study.detail,
               HasSubstr("worker worker-1 was paused"));
+  // While it runs: in its progress and in its log, from where `tuner status` has it.
+  EXPECT_THAT(result.progress.paused,
+              ElementsAre(::testing::Field(&PausedWorker::worker_id, "worker-1")));
+  ASSERT_OK_AND_ASSIGN(const StudyLog log, StudyLog::Open(studies_.get(), SyntheticStudy::kId));
+  EXPECT_EQ(PausedWorkers(log.events(), absl::ToUnixNanos(clock_.WallNow())),
+            result.progress.paused);
   EXPECT_THAT(CheckStudy(Options()), IsOk());
   EXPECT_THAT(CheckReplay(Options()), IsOk());
 }
@@ -559,6 +566,22 @@ TEST_F(StudyRunnerTest, SilentMeasurerInterruptsTheStudyAndSaysWhy) {
   measurer_->set_health(absl::OkStatus());
   ASSERT_THAT(Run(), IsOk());
   EXPECT_EQ(StoredTrials(), 100);
+}
+
+// As a damaged database may have it: it must not be taken for an index.
+TEST_F(StudyRunnerTest, AnOpenJobOfATaskThatIsNotThereIsDataLoss) {
+  for (const int task_index : {-1, -7, 1000}) {
+    records_ = std::make_unique<MemoryRecordStore>();
+    studies_ = std::make_unique<MemoryStudyStore>();
+    Create({.spec = {.trials_max = 10}});
+    ASSERT_OK_AND_ASSIGN(StudyLog log, StudyLog::Open(studies_.get(), SyntheticStudy::kId));
+    ASSERT_THAT(log.Append({{.kind = StudyEventKind::kRound,
+                             .task_index = task_index,
+                             .trial_ids = {absl::StrCat(SyntheticStudy::kId, "/0/1")},
+                             .number = 1}}),
+                IsOk());
+    EXPECT_THAT(Run(), StatusIs(absl::StatusCode::kDataLoss)) << task_index;
+  }
 }
 
 // The farm would never answer: the study ends before its patience does, and goes on elsewhere.

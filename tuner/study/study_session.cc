@@ -26,10 +26,7 @@ constexpr int kParkedInRowMax = 32;
 constexpr int64_t kTrainCountMin = 16;
 constexpr double kTrainShare = 0.1;
 
-// Written by a run that ends with parked trials.
-bool IsResumption(const StudyEvent& event) {
-  return event.kind == StudyEventKind::kLifted && event.trial_ids.empty();
-}
+bool EndedParked(const StudyEvent& event) { return event.kind == StudyEventKind::kParked; }
 
 }  // namespace
 
@@ -116,13 +113,15 @@ absl::Status StudySession::MakeTasks() {
 absl::Status StudySession::Replay() {
   const std::vector<StudyEvent>& events = storage_->events();
   for (size_t i = 0; i < events.size(); ++i) {
-    if (events[i].task_index >= static_cast<int>(tasks_.size())) {
-      return absl::DataLossError(absl::StrCat("study ", options_.study_id, ": log entry ", i,
-                                              " is of task ", events[i].task_index));
+    const int task_index = events[i].task_index;
+    if (IsOfTask(events[i].kind) &&
+        (task_index < 0 || task_index >= static_cast<int>(tasks_.size()))) {
+      return absl::DataLossError(
+          absl::StrCat("study ", options_.study_id, ": log entry ", i, " is of task ", task_index));
     }
     RETURN_IF_ERROR(ReplayEvent(*storage_, events[i], tasks_));
     if (events[i].kind == StudyEventKind::kSnapshot) {
-      RETURN_IF_ERROR(tasks_[events[i].task_index]->Train());
+      RETURN_IF_ERROR(tasks_[task_index]->Train());
     }
   }
   for (int i = 0; i < static_cast<int>(tasks_.size()); ++i) {
@@ -139,7 +138,7 @@ absl::Status StudySession::Replay() {
       }
     }
   }
-  resumption_ = static_cast<int>(std::count_if(events.begin(), events.end(), IsResumption));
+  resumption_ = static_cast<int>(std::count_if(events.begin(), events.end(), EndedParked));
   const std::set<std::string> lifted = LiftedTrials(events);
   for (const auto& [trial_id, stored] : storage_->results()) {
     if (lifted.contains(trial_id)) continue;
@@ -458,7 +457,7 @@ absl::StatusOr<std::string> StudySession::Finish(StopReason reason) {
   }
   if (reason == StopReason::kParked) {
     state = StudyState::kParked;
-    RETURN_IF_ERROR(storage_->Append({{.kind = StudyEventKind::kLifted, .task_index = 0}}));
+    RETURN_IF_ERROR(storage_->Append({{.kind = StudyEventKind::kParked}}));
     absl::StrAppend(&detail, ": ", parked_.size(), " candidates had no result in ", kLossesMax,
                     " attempts each, the last: ", last_loss_, "; `tuner resume ", options_.study_id,
                     "` tries them again when there are more workers");
@@ -495,7 +494,8 @@ StudyProgress StudySession::Progress() const {
                          .health = options_.measurer->health(),
                          .refine = refine_,
                          .times = times_,
-                         .guard = guard_.counts()};
+                         .guard = guard_.counts(),
+                         .paused = PausedNow()};
   std::vector<TaskProgress> progresses;
   for (const auto& task : tasks_) {
     progresses.push_back(task->progress());

@@ -82,9 +82,9 @@ class StudySession {
                       const std::vector<std::string>& avoid_workers = {});
 
   absl::Status RecordResults(std::vector<MeasureResult> results);
-  MeasurementEntry EntryOf(int task_index, const MeasureResult& result) const;
+  MeasurementEntry EntryOf(int task_index, MeasureResult result) const;
   // What no store would take becomes a loss.
-  void RefuseMalformed(int task_index, MeasureResult& result) const;
+  static void RefuseMalformed(MeasurementEntry& entry);
   enum class Fate {
     kCounts,
     kTryAgain,  // It says nothing about the candidate, or it is not believed yet.
@@ -94,11 +94,14 @@ class StudySession {
   // workers before each of them.
   static constexpr int kLossesMax = 3;
   // Of what says nothing about the candidate, and of what does.
-  Fate FateOf(const MeasureResult& result);
-  // The same, with what is not taken at its word. kCounts: `result` is what to record. kTryAgain:
+  Fate FateOf(const MeasurementEntry& entry);
+  // The same, with what is not taken at its word. kCounts: `entry` is what to record. kTryAgain:
   // it is submitted again.
-  absl::StatusOr<Fate> Guard(int task_index, const Trial& trial, MeasureResult& result);
+  absl::StatusOr<Fate> Guard(int task_index, const Trial& trial, MeasurementEntry& entry);
   GuardQuestion QuestionOf(int task_index) const;
+  // Says and stores that a worker is refused from now on.
+  absl::Status NotePause(absl::Time now, const WorkerPause& pause);
+  std::vector<PausedWorker> PausedNow() const;
   // Tells the searches what has arrived: at once, or with `deterministic` when all has.
   absl::Status TellArrived();
   // Whether enough was told since the model last learned.
@@ -131,7 +134,8 @@ class StudySession {
   std::vector<Arrived> arrived_;  // Stored, not told yet.
   std::map<std::string, int> loss_counts_;
   ResultGuard guard_;
-  bool cancelling_ = false;  // Nothing is measured again.
+  std::map<std::string, PausedWorker> paused_;  // By worker; also those that are not any more.
+  bool cancelling_ = false;                     // Nothing is measured again.
   int64_t begun_count_ = 0;  // Of trials, without those dropped and without references.
   int64_t trial_count_ = 0;  // With a stored result.
   std::map<FailureKind, int64_t> failure_counts_;

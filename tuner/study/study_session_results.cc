@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/logging.h"
 #include "base/status_macros.h"
 #include "proto/record.h"
 #include "tuner/measure/result_check.h"
@@ -14,19 +15,19 @@
 
 namespace burnish {
 
-StudySession::Fate StudySession::FateOf(const MeasureResult& result) {
-  const Failure* failure = result.measurement.failure();
+StudySession::Fate StudySession::FateOf(const MeasurementEntry& entry) {
+  const Failure* failure = entry.measurement.failure();
   // A lost worker or a cancelled job says nothing about the candidate, however often it happens:
   // who condemns a candidate is the tracker, which knows how its workers do otherwise.
   if (failure == nullptr || CountsAsTrial(failure->kind)) return Fate::kCounts;
   // What the tracker parks it has tried for as long as there was hope.
   const bool is_parked = failure->kind == FailureKind::kParked;
-  if (++loss_counts_[result.trial_id] < kLossesMax && !is_parked) return Fate::kTryAgain;
+  if (++loss_counts_[entry.trial_id] < kLossesMax && !is_parked) return Fate::kTryAgain;
   last_loss_ = absl::StrCat(FailureKindName(failure->kind), ": ", failure->message);
   return Fate::kPark;
 }
 
-MeasurementEntry StudySession::EntryOf(int task_index, const MeasureResult& result) const {
+MeasurementEntry StudySession::EntryOf(int task_index, MeasureResult result) const {
   const TaskSearch& task = *tasks_[task_index];
   const StudyTaskSpec& spec = options_.tasks[task_index];
   MeasurementEntry entry{
@@ -39,21 +40,41 @@ MeasurementEntry StudySession::EntryOf(int task_index, const MeasureResult& resu
                     .contract = spec.contract,
                     .trace = task.pending().at(result.trial_id).trace,
                     .codegen_epoch = options_.codegen_epoch},
-      .measurement = result.measurement};
+      .measurement = std::move(result.measurement)};
   // Records of one method version compare, failures too.
   entry.measurement.environment.method_version = options_.method_version;
   return entry;
 }
 
-void StudySession::RefuseMalformed(int task_index, MeasureResult& result) const {
-  const Failure* failure = result.measurement.failure();
+void StudySession::RefuseMalformed(MeasurementEntry& entry) {
+  const Failure* failure = entry.measurement.failure();
   if (failure != nullptr && !CountsAsTrial(failure->kind)) return;
   // The store would refuse the whole batch for one malformed entry, and the study would end.
-  const absl::Status valid = ValidateEntry(EntryOf(task_index, result));
+  const absl::Status valid = ValidateEntry(entry);
   if (valid.ok()) return;
   // All of it goes: what else is wrong with it nobody knows. No failure of the candidate.
-  const std::string worker = result.measurement.environment.worker.substr(0, 128);
-  result.measurement = {.outcome = MalformedResult(worker, valid)};
+  const std::string worker = entry.measurement.environment.worker.substr(0, 128);
+  entry.measurement = {.outcome = MalformedResult(worker, valid)};
+}
+
+absl::Status StudySession::NotePause(absl::Time now, const WorkerPause& pause) {
+  const int64_t until_ns = NowNs() + absl::ToInt64Nanoseconds(pause.until - now);
+  paused_[pause.worker_id] = {
+      .worker_id = pause.worker_id, .until_ns = until_ns, .count = pause.count};
+  LogWarning(absl::StrCat("study ", options_.study_id, ": worker ", pause.worker_id,
+                          " is paused for ", absl::FormatDuration(pause.until - now),
+                          ": faster than its device can be, and not confirmed by another worker; ",
+                          pause.count, pause.count == 1 ? " time so far" : " times so far"));
+  return storage_->Append(
+      {{.kind = StudyEventKind::kPaused, .number = until_ns, .worker_id = pause.worker_id}});
+}
+
+std::vector<PausedWorker> StudySession::PausedNow() const {
+  std::vector<PausedWorker> paused;
+  for (const auto& [id, worker] : paused_) {
+    if (NowNs() < worker.until_ns) paused.push_back(worker);
+  }
+  return paused;
 }
 
 GuardQuestion StudySession::QuestionOf(int task_index) const {
@@ -66,28 +87,28 @@ GuardQuestion StudySession::QuestionOf(int task_index) const {
 }
 
 absl::StatusOr<StudySession::Fate> StudySession::Guard(int task_index, const Trial& trial,
-                                                       MeasureResult& result) {
+                                                       MeasurementEntry& entry) {
   const absl::Time now = options_.clock->SteadyNow();
-  const std::string worker = result.measurement.environment.worker;
+  const std::string worker = entry.measurement.environment.worker;
   const bool is_paused = guard_.IsPaused(now, worker);
   if (is_paused) {
-    result.measurement.outcome =
+    entry.measurement.outcome =
         Failure{FailureKind::kWorkerLost, absl::StrCat("worker ", worker, " is paused")};
   }
-  const Fate fate = FateOf(result);
+  const Fate fate = FateOf(entry);
   if (fate == Fate::kPark) {
     // The attempts at a second measurement: the first one stands, if it can be.
     std::optional<Measurement> first = guard_.GiveUp(trial.trial_id, QuestionOf(task_index));
     if (!first.has_value()) return fate;
-    result.measurement = *std::move(first);
+    entry.measurement = *std::move(first);
     return Fate::kCounts;
   }
   std::vector<std::string> avoid;
   if (fate == Fate::kCounts) {
-    GuardAnswer answer =
-        guard_.Ask(now, trial.trial_id, result.measurement, QuestionOf(task_index));
+    GuardAnswer answer = guard_.Ask(now, trial.trial_id, entry.measurement, QuestionOf(task_index));
+    for (const WorkerPause& pause : answer.pauses) RETURN_IF_ERROR(NotePause(now, pause));
     if (answer.taken.has_value()) {
-      result.measurement = *std::move(answer.taken);
+      entry.measurement = *std::move(answer.taken);
       return Fate::kCounts;
     }
     avoid = std::move(answer.avoid);
@@ -113,19 +134,19 @@ absl::Status StudySession::RecordResults(std::vector<MeasureResult> results) {
     }
     const int task_index = open->second;
     const Trial& trial = tasks_[task_index]->pending().at(result.trial_id);
-    RefuseMalformed(task_index, result);
-    ASSIGN_OR_RETURN(const Fate fate, Guard(task_index, trial, result));
+    MeasurementEntry entry = EntryOf(task_index, std::move(result));
+    RefuseMalformed(entry);
+    ASSIGN_OR_RETURN(const Fate fate, Guard(task_index, trial, entry));
     if (fate == Fate::kTryAgain) continue;
     if (fate == Fate::kPark) {
-      parked_.insert(result.trial_id);
+      parked_.insert(entry.trial_id);
       ++parked_in_row_;
       continue;
     }
-    MeasurementEntry entry = EntryOf(task_index, result);
     arrived.push_back(
         {task_index, trial.number, {entry.trial_id, entry.candidate.trace, entry.measurement}});
+    trial_ids.push_back(entry.trial_id);
     entries.push_back(std::move(entry));
-    trial_ids.push_back(result.trial_id);
   }
   if (!unknown_ids.empty()) options_.measurer->Acknowledge(unknown_ids);
   if (entries.empty()) return absl::OkStatus();

@@ -142,6 +142,15 @@ struct GuardCounts {
   bool operator==(const GuardCounts&) const = default;
 };
 
+// A worker whose results a study refuses for a while, since another did not confirm them.
+struct PausedWorker {
+  std::string worker_id = {};
+  int64_t until_ns = 0;  // Wall time.
+  int64_t count = 0;     // How often, in this run.
+
+  bool operator==(const PausedWorker&) const = default;
+};
+
 // For people: which workers were paused, and why; empty: none.
 std::string GuardText(const GuardCounts& counts);
 
@@ -157,6 +166,7 @@ struct StudyProgress {
   RefineProgress refine = {};
   StudyTimes times = {};  // Of this run.
   GuardCounts guard = {};
+  std::vector<PausedWorker> paused = {};  // Now.
   std::vector<TaskStatus> tasks = {};
 };
 

@@ -37,6 +37,12 @@ std::string RowText(std::optional<double> deviation) {
   return *deviation == 0 ? "holds" : absl::StrFormat("%.0f %% off", 100 * *deviation);
 }
 
+// "alive, doubted by 3": whose results studies do not take at their word.
+std::string StateText(const FarmWorker& worker) {
+  if (worker.doubted_by.empty()) return worker.state;
+  return absl::StrCat(worker.state, ", doubted by ", absl::StrJoin(worker.doubted_by, ","));
+}
+
 std::string WorkersText(const std::vector<FarmWorker>& workers) {
   TextTable table({{"worker"},
                    {"host"},
@@ -54,8 +60,9 @@ std::string WorkersText(const std::vector<FarmWorker>& workers) {
       if (slot.paused_for > absl::ZeroDuration()) {
         job = absl::StrCat("paused for ", FormatPeriod(slot.paused_for));
       }
-      table.AddRow({worker.id, worker.host, RowText(RowDeviation(workers, worker)), worker.state,
-                    absl::StrCat(FormatPeriod(worker.since_seen), " ago"), slot.kind,
+      table.AddRow({worker.id, worker.host, RowText(RowDeviation(workers, worker)),
+                    StateText(worker), absl::StrCat(FormatPeriod(worker.since_seen), " ago"),
+                    slot.kind,
                     slot.device_keys.empty() ? "any" : absl::StrJoin(slot.device_keys, ","), job,
                     absl::StrCat(slot.done_count), absl::StrCat(slot.fault_count)});
     }
@@ -123,6 +130,7 @@ class WorkersCommand : public Command {
            {"seen_s", absl::ToDoubleSeconds(worker.since_seen)},
            {"calibration",
             worker.calibration.has_value() ? CalibrationJson(*worker.calibration) : Json(nullptr)},
+           {"doubted_by", worker.doubted_by},
            {"row_deviation", deviation.has_value() ? Json(*deviation) : Json(nullptr)},
            {"slots", slots}});
     }
