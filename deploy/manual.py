@@ -1,0 +1,136 @@
+"""usage: manual.py SHARE NAME=PROGRAM...   Man pages and shell completions of programs, below SHARE,
+from what they print for --help. A command of a program gets a page NAME-COMMAND of its own.
+"""
+
+import dataclasses
+import pathlib
+import re
+import subprocess
+import sys
+
+ENTRY = re.compile(r"^  (\S.*?)(?:  +(\S.*))?$")
+
+
+@dataclasses.dataclass
+class Help:
+    """What --help says: entries are pairs of a name and what it does."""
+
+    about: str = ""
+    usage: str = ""
+    sections: dict = dataclasses.field(default_factory=dict)  # "Options" and so on: entries.
+    rest: list = dataclasses.field(default_factory=list)      # Lines behind, such as examples.
+
+    def names(self, section):
+        return [name for name, _ in self.sections.get(section, [])]
+
+    def options(self):
+        """All spellings: ["-h", "--help", ...]."""
+        return [word for name in self.names("Options")
+                for word in name.split()[0].split(",") if word.startswith("-")]
+
+
+def read_help(program, *command):
+    done = subprocess.run([program, *command, "--help"], capture_output=True, text=True, check=True)
+    found, entries = Help(), None
+    for line in done.stdout.splitlines():
+        heading = re.match(r"^(Positionals|Options|Subcommands):$", line)
+        entry = ENTRY.match(line)
+        if heading:
+            entries = found.sections.setdefault(heading[1], [])
+        elif line.startswith("Usage:"):
+            found.usage = line.removeprefix("Usage:").strip()
+        elif entries is not None and line.startswith(" " * 10):  # What the entry above does.
+            name, text = entries[-1]
+            entries[-1] = (name, f"{text} {line.strip()}".strip())
+        elif entries is not None and entry:
+            entries.append((entry[1], entry[2] or ""))
+        elif not found.about:
+            found.about = line
+        else:
+            if line:
+                entries = None
+            if line or found.rest:
+                found.rest.append(line)
+    return found
+
+
+def roff(text):
+    text = text.replace("\\", "\\e").replace("-", "\\-")
+    return "\\&" + text if text.startswith((".", "'")) else text
+
+
+def man_page(name, version, page, see_also):
+    lines = [f'.TH {name.upper()} 1 "" "Burnish {version}"', ".SH NAME",
+             f"{roff(name)} \\- {roff(page.about)}", ".SH SYNOPSIS", f".B {roff(page.usage)}"]
+    for section, entries in page.sections.items():
+        lines.append(f".SH {section.upper()}")
+        for entry, text in entries:
+            lines += [".TP", f".B {roff(entry)}", roff(text)]
+    if page.rest:
+        lines += [".SH NOTES", ".nf", *map(roff, page.rest), ".fi"]
+    if see_also:
+        lines += [".SH SEE ALSO", ", ".join(f"\\fB{roff(other)}\\fR(1)" for other in see_also)]
+    return "\n".join(lines) + "\n"
+
+
+def bash_completion(name, page, commands):
+    function = "_" + re.sub(r"\W", "_", name)
+    cases = "".join(f'    {command}) words="{" ".join(sub.options())}" ;;\n'
+                    for command, sub in commands.items())
+    return (f"# Completion of {name} for bash.\n{function}() {{\n"
+            f'  local word=${{COMP_WORDS[COMP_CWORD]}} words\n  case ${{COMP_WORDS[1]}} in\n{cases}'
+            f'    *) words="{" ".join([*commands, *page.options()])}" ;;\n  esac\n'
+            f'  [ "$COMP_CWORD" -gt 1 ] || words="{" ".join([*commands, *page.options()])}"\n'
+            f'  mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")\n}}\n'
+            f"complete -o default -F {function} {name}\n")
+
+
+def zsh_completion(name, page, commands):
+    cases = "".join(f"    {command}) compadd -- {' '.join(sub.options())} ;;\n"
+                    for command, sub in commands.items())
+    first = " ".join([*commands, *page.options()])
+    return (f"#compdef {name}\n# Completion of {name} for zsh.\n"
+            f"if (( CURRENT == 2 )); then\n  compadd -- {first}\nelse\n  case $words[2] in\n{cases}"
+            f"    *) compadd -- {' '.join(page.options())} ;;\n  esac\n  _files\nfi\n")
+
+
+def fish_completion(name, page, commands):
+    def option(word, condition):
+        flag = f"-l {word[2:]}" if word.startswith("--") else f"-s {word[1:]}"
+        return f"complete -c {name} -n '{condition}' {flag}"
+
+    lines = [f"# Completion of {name} for fish."]
+    for command, sub in commands.items():
+        about = sub.about.replace("'", "\\'")
+        lines.append(f"complete -c {name} -n __fish_use_subcommand -f -a {command} -d '{about}'")
+        lines += [option(word, f"__fish_seen_subcommand_from {command}")
+                  for word in sub.options()]
+    lines += [option(word, "__fish_use_subcommand") for word in page.options()]
+    return "\n".join(lines) + "\n"
+
+
+def write(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def main(share, *programs):
+    share = pathlib.Path(share)
+    for pair in programs:
+        name, program = pair.split("=", 1)
+        version = subprocess.run([program, "--version"], capture_output=True, text=True,
+                                 check=True).stdout.split()[1]
+        page = read_help(program)
+        commands = {command: read_help(program, command) for command in page.names("Subcommands")}
+        pages = {name: page, **{f"{name}-{command}": sub for command, sub in commands.items()}}
+        for title, each in pages.items():
+            others = [other for other in pages if other != title] if title == name else [name]
+            write(share / "man/man1" / f"{title}.1", man_page(title, version, each, others))
+        write(share / "bash-completion/completions" / name, bash_completion(name, page, commands))
+        write(share / "zsh/site-functions" / f"_{name}", zsh_completion(name, page, commands))
+        write(share / "fish/vendor_completions.d" / f"{name}.fish",
+              fish_completion(name, page, commands))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
