@@ -14,7 +14,7 @@
 #include "tuner/app/database.h"
 #include "tuner/app/error.h"
 #include "tuner/app/study_view.h"
-#include "tuner/study/study_claim.h"
+#include "tuner/app/take_claim.h"
 #include "tuner/study/study_retry.h"
 
 namespace burnish {
@@ -55,12 +55,8 @@ absl::StatusOr<std::string> FindRetried(const Database& database, absl::string_v
 absl::StatusOr<RetriedStudy> RetryStudy(const Database& database, const Clock& clock,
                                         absl::string_view what) {
   ASSIGN_OR_RETURN(const Meant meant, Resolve(database, what));
-  const absl::StatusOr<std::unique_ptr<StudyClaim>> claim = StudyClaim::Take(
-      {.studies = database.studies.get(), .clock = &clock, .study_id = meant.study});
-  if (absl::IsFailedPrecondition(claim.status())) {
-    return WithError(claim.status(), ErrorCode::kStudyOwned, meant.study);
-  }
-  RETURN_IF_ERROR(DatabaseError(claim.status(), database.url));
+  ASSIGN_OR_RETURN(const std::unique_ptr<StudyClaim> claim,
+                   TakeClaim(database, clock, meant.study));
   const absl::StatusOr<int> lifted =
       LiftPoison(*database.records, *database.studies, meant.study, meant.trial);
   RETURN_IF_ERROR(DatabaseError(lifted.status(), database.url));

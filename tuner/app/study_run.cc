@@ -19,6 +19,7 @@
 #include "tuner/app/database.h"
 #include "tuner/app/device_peak.h"
 #include "tuner/app/error.h"
+#include "tuner/app/take_claim.h"
 #include "tuner/app/tuner_secret.h"
 #include "tuner/measure/tracker_measurer.h"
 #include "tuner/measure/tracker_network_measurer.h"
@@ -78,16 +79,7 @@ class StudyRun::Impl {
   explicit Impl(StudyRunOptions options) : options_(std::move(options)) {}
 
   absl::StatusOr<StudyResult> Run() {
-    const std::string& url = options_.database->url;
-    absl::StatusOr<std::unique_ptr<StudyClaim>> claim =
-        StudyClaim::Take({.studies = options_.database->studies.get(),
-                          .clock = options_.clock,
-                          .study_id = options_.study_id});
-    if (absl::IsFailedPrecondition(claim.status())) {
-      return WithError(claim.status(), ErrorCode::kStudyOwned, options_.study_id);
-    }
-    RETURN_IF_ERROR(RunError(claim.status(), options_.study_id, url));
-    claim_ = *std::move(claim);
+    ASSIGN_OR_RETURN(claim_, TakeClaim(*options_.database, *options_.clock, options_.study_id));
     absl::StatusOr<StudyResult> result = RunClaimed();
     claim_.reset();
     return result;
