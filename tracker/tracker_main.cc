@@ -1,5 +1,4 @@
 // The tracker daemon: flags and wiring.
-#include <signal.h>
 #include <sys/prctl.h>
 #include <sysexits.h>
 #include <unistd.h>
@@ -13,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/logging.h"
+#include "base/stop_signals.h"
 #include "proto/door.h"
 #include "proto/protocol.h"
 #include "tracker/tracker_service.h"
@@ -29,26 +29,6 @@ struct Flags {
   bool insecure = false;
 };
 
-// Blocks until somebody wants the process to end. The signals are blocked in every thread: this is
-// called before any other is started.
-class StopSignals {
- public:
-  StopSignals() {
-    sigemptyset(&signals_);
-    sigaddset(&signals_, SIGTERM);
-    sigaddset(&signals_, SIGINT);
-    pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
-  }
-  int Wait() const {
-    int signal = 0;
-    sigwait(&signals_, &signal);
-    return signal;
-  }
-
- private:
-  sigset_t signals_;
-};
-
 int Serve(const Flags& flags) {
   const absl::StatusOr<LogLevel> level = ParseLogLevel(flags.log_level);
   if (!level.ok()) {
@@ -62,7 +42,7 @@ int Serve(const Flags& flags) {
   }
   SetUpLogging(
       {.level = *level, .color = StderrTakesColor(std::getenv("NO_COLOR")), .program = "tracker"});
-  const StopSignals signals;
+  const StopSignals signals;  // Before there are other threads.
   TrackerServiceOptions options{.listen = flags.listen,
                                 .artifact_bytes_max = flags.artifact_mib << 20};
   options.core.lease_duration = absl::Seconds(flags.lease_seconds);
@@ -80,7 +60,7 @@ int Serve(const Flags& flags) {
   }
   std::fflush(stdout);
   LogInfo(absl::StrCat("listening on ", (*service)->address()));
-  LogInfo(absl::StrCat("stopping on signal ", signals.Wait()));
+  LogInfo(absl::StrCat("stopping on signal ", signals.Wait(absl::InfiniteDuration())));
   return EX_OK;
 }
 

@@ -1,5 +1,4 @@
 // The worker daemon: flags and wiring.
-#include <signal.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -27,6 +26,7 @@
 #include "base/sandbox.h"
 #include "base/self_path.h"
 #include "base/status_macros.h"
+#include "base/stop_signals.h"
 #include "proto/artifact_client.h"
 #include "proto/builder_client.h"
 #include "proto/calibration_row.h"
@@ -60,25 +60,6 @@ struct Flags {
   double drain_seconds = 60;
   std::string log_level = "info";
   bool insecure = false;
-};
-
-// The signals are blocked in every thread: this is made before any other is started.
-class StopSignals {
- public:
-  StopSignals() {
-    sigemptyset(&signals_);
-    sigaddset(&signals_, SIGTERM);
-    sigaddset(&signals_, SIGINT);
-    pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
-  }
-  // False: none came in time.
-  bool Wait(absl::Duration timeout) const {
-    const timespec limit = absl::ToTimespec(timeout);
-    return sigtimedwait(&signals_, nullptr, &limit) > 0;
-  }
-
- private:
-  sigset_t signals_;
 };
 
 std::string HostName() {
@@ -210,7 +191,7 @@ int Serve(const Flags& flags) {
     LogWarning(absl::StrCat("this kernel has no ", missing,
                             ": candidates are kept from less; tuner doctor says more"));
   }
-  const StopSignals signals;
+  const StopSignals signals;  // Before there are other threads.
   AgentIdentity identity{.host = HostName(), .incarnation = EntropyNumber()};
   identity.worker_id = flags.id.empty() ? DefaultId(flags, identity.host) : flags.id;
   absl::StatusOr<std::vector<AgentSlot>> slots = MakeSlots(flags, identity);
@@ -228,7 +209,7 @@ int Serve(const Flags& flags) {
                       .seed = static_cast<uint64_t>(identity.incarnation)},
                      *std::move(slots));
   LogInfo(absl::StrCat("worker ", identity.worker_id, " serves ", flags.tracker));
-  while (!signals.Wait(kPollInterval)) {
+  while (signals.Wait(kPollInterval) == 0) {
     const absl::Status refused = client.WaitUntilRefused(absl::ZeroDuration());
     if (!refused.ok()) {
       return Fail(IsProtocolRefusal(refused) ? EX_PROTOCOL : EX_UNAVAILABLE, refused.message());
@@ -238,7 +219,7 @@ int Serve(const Flags& flags) {
   client.Leave();
   const absl::Time end = Clock::Real().SteadyNow() + absl::Seconds(flags.drain_seconds);
   while (!client.WaitUntilEmpty(absl::ZeroDuration()) && Clock::Real().SteadyNow() < end) {
-    if (signals.Wait(absl::Milliseconds(50))) break;
+    if (signals.Wait(absl::Milliseconds(50)) != 0) break;
   }
   return EX_OK;
 }

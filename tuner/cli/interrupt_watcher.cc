@@ -1,6 +1,5 @@
 #include "tuner/cli/interrupt_watcher.h"
 
-#include <time.h>
 #include <unistd.h>
 
 #include <utility>
@@ -14,22 +13,15 @@ namespace {
 constexpr int kExitInterrupted = 130;
 // A signal to the process and its group, as timeout(1) sends it, is one.
 constexpr absl::Duration kSamePress = absl::Milliseconds(300);
-constexpr timespec kPollInterval = {.tv_sec = 0, .tv_nsec = 100'000'000};
+constexpr absl::Duration kPollInterval = absl::Milliseconds(100);
 
 }  // namespace
 
-InterruptWatcher::InterruptWatcher() {
-  sigemptyset(&signals_);
-  sigaddset(&signals_, SIGINT);
-  sigaddset(&signals_, SIGTERM);
-  pthread_sigmask(SIG_BLOCK, &signals_, &before_);
-  thread_ = std::thread([this] { Watch(); });
-}
+InterruptWatcher::InterruptWatcher() : thread_([this] { Watch(); }) {}
 
 InterruptWatcher::~InterruptWatcher() {
   stop_ = true;
   thread_.join();
-  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
 void InterruptWatcher::OnInterrupt(std::function<void()> callback) {
@@ -41,7 +33,7 @@ void InterruptWatcher::OnInterrupt(std::function<void()> callback) {
 void InterruptWatcher::Watch() {
   absl::Time first_at = absl::InfinitePast();
   while (!stop_) {
-    if (sigtimedwait(&signals_, nullptr, &kPollInterval) <= 0) continue;
+    if (signals_.Wait(kPollInterval) == 0) continue;
     const absl::Time now = Clock::Real().SteadyNow();
     if (interrupted_ && now - first_at < kSamePress) continue;
     // Children die with us; what was acknowledged is on the disk.

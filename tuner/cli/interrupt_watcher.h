@@ -2,12 +2,12 @@
 #ifndef TUNER_CLI_INTERRUPT_WATCHER_H_
 #define TUNER_CLI_INTERRUPT_WATCHER_H_
 
-#include <signal.h>
-
 #include <atomic>
 #include <functional>
 #include <mutex>
 #include <thread>
+
+#include "base/stop_signals.h"
 
 namespace burnish {
 
@@ -26,13 +26,12 @@ class InterruptWatcher {
  private:
   void Watch();
 
-  sigset_t signals_;
-  sigset_t before_;
+  const StopSignals signals_;
   std::atomic<bool> stop_ = false;
   std::atomic<bool> interrupted_ = false;
   std::mutex mutex_;
   std::function<void()> callback_;  // Guarded by mutex_.
-  std::thread thread_;
+  std::thread thread_;              // Last: it uses all of the above.
 };
 
 }  // namespace burnish

@@ -1,7 +1,5 @@
 #include "tuner/serve/study_process_main.h"
 
-#include <signal.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -15,6 +13,7 @@
 #include "base/frame.h"
 #include "base/logging.h"
 #include "base/status_macros.h"
+#include "base/stop_signals.h"
 #include "proto/study_process.pb.h"
 #include "tuner/app/database.h"
 #include "tuner/app/error.h"
@@ -32,13 +31,7 @@ constexpr size_t kOrderBytesMax = 64 << 20;  // A specification; a model's bytes
 // Its thread has SIGTERM and SIGINT, all others do not.
 class Interrupts {
  public:
-  Interrupts() {
-    sigemptyset(&signals_);
-    sigaddset(&signals_, SIGINT);
-    sigaddset(&signals_, SIGTERM);
-    pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
-    thread_ = std::thread([this] { Watch(); });
-  }
+  Interrupts() : thread_([this] { Watch(); }) {}
   ~Interrupts() {
     stop_ = true;
     thread_.join();
@@ -54,16 +47,16 @@ class Interrupts {
  private:
   void Watch() {
     // So that the end of the process need not send itself a signal.
-    constexpr timespec kPoll = {.tv_sec = 0, .tv_nsec = 100'000'000};
+    constexpr absl::Duration kPoll = absl::Milliseconds(100);
     while (!stop_) {
-      if (sigtimedwait(&signals_, nullptr, &kPoll) < 0) continue;
+      if (signals_.Wait(kPoll) == 0) continue;
       const std::lock_guard<std::mutex> lock(mutex_);
       interrupted_ = true;
       if (run_ != nullptr) run_->Interrupt();
     }
   }
 
-  sigset_t signals_;
+  const StopSignals signals_;
   std::atomic<bool> stop_ = false;
   std::mutex mutex_;
   bool interrupted_ = false;  // Guarded by mutex_, as run_.

@@ -1,5 +1,4 @@
 // Many workers in one process whose slots only wait: for load tests of a tracker.
-#include <signal.h>
 #include <sysexits.h>
 
 #include <CLI/CLI.hpp>
@@ -11,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/entropy.h"
+#include "base/stop_signals.h"
 #include "worker/agent/agent_client.h"
 #include "worker/agent/fake_executor.h"
 
@@ -28,11 +28,7 @@ struct Flags {
 };
 
 int Run(const Flags& flags) {
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  const StopSignals signals;  // Before there are other threads.
   FakeLab lab(absl::Milliseconds(flags.execution_ms), &EchoOutcome);
   std::vector<std::unique_ptr<AgentClient>> workers;
   for (int i = 0; i < flags.workers; ++i) {
@@ -48,8 +44,7 @@ int Run(const Flags& flags) {
         AgentOptions{.tracker = flags.tracker, .identity = identity, .seed = flags.seed + i},
         std::move(slots)));
   }
-  int signal = 0;
-  sigwait(&signals, &signal);
+  signals.Wait(absl::InfiniteDuration());
   return EX_OK;
 }
 
