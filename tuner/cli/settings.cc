@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "base/check.h"
 #include "base/file.h"
 #include "base/status_macros.h"
@@ -39,11 +40,50 @@ std::string Default(absl::string_view key, const SettingSources& sources) {
   return folder.empty() ? "" : absl::StrCat(folder, "/burnish/burnish.db");
 }
 
+// The line of the first character beyond ASCII that is in no string and no comment; 0: none. TOML
+// has no such text, and toml++ 3.3 runs into its own "unreachable" on some of them.
+int StrayLine(absl::string_view text) {
+  absl::ConsumePrefix(&text, "\xEF\xBB\xBF");  // A byte order mark, which TOML takes.
+  int line = 1;
+  absl::string_view quote;  // That ends the string we are in; empty: in none.
+  bool comment = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '\n') {
+      ++line;
+      comment = false;
+      if (quote.size() == 1) quote = "";  // Such a string ends with its line, or is no TOML.
+    } else if (comment) {
+      continue;
+    } else if (!quote.empty()) {
+      if (c == '\\' && quote[0] == '"') {
+        i += text.substr(i + 1, 1) == "\n" ? 0 : 1;  // The line is counted above.
+      } else if (text.substr(i, quote.size()) == quote) {
+        i += quote.size() - 1;
+        quote = "";
+      }
+    } else if (c == '#') {
+      comment = true;
+    } else if (c == '"' || c == '\'') {
+      const bool is_long = text.substr(i, 3) == std::string(3, c);
+      quote = text.substr(i, is_long ? 3 : 1);
+      i += quote.size() - 1;
+    } else if (static_cast<unsigned char>(c) >= 0x80) {
+      return line;
+    }
+  }
+  return 0;
+}
+
 absl::Status ReadConfig(const std::string& path, absl::string_view text,
                         std::map<std::string, SettingValue, std::less<>>& values) {
   const auto where = [&](const toml::source_region& source) {
     return absl::StrCat(path, ":", source.begin.line);
   };
+  if (const int line = StrayLine(text); line > 0) {
+    return MakeError(ErrorCode::kSettings, "not TOML: a character beyond ASCII outside of quotes",
+                     absl::StrCat(path, ":", line));
+  }
   toml::table table;
   try {
     table = toml::parse(std::string_view(text.data(), text.size()), path);

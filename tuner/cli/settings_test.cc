@@ -77,6 +77,22 @@ TEST_F(SettingsTest, MistakesInAFileAreNamedWithTheirLine) {
   refused("\n\ndb = ", "not TOML", "3");
 }
 
+// Some of them end in what toml++ calls unreachable, as the fuzzer found.
+TEST_F(SettingsTest, CharactersBeyondAsciiAreForStringsAndComments) {
+  for (const std::string text : {"tragke\xEF\xBA\xBFr = 'a'", "db = \xC3\xA4", "\xC3\xA4 = 'a'"}) {
+    WriteUser("# \xC3\xA4\ntarget = \"\\\"\xC3\xA4\"\nserver = '''\n\xC3\xA4'''\n" + text);
+    const absl::Status status = Settings::Load(sources_).status();
+    EXPECT_EQ(ErrorCodeOf(status), ErrorCode::kSettings);
+    EXPECT_THAT(FormatError(status, false), HasSubstr("beyond ASCII outside of quotes"));
+    EXPECT_THAT(FormatError(status, false), HasSubstr(absl::StrCat(user_, ":5")));
+  }
+  WriteUser(
+      "\xEF\xBB\xBF"
+      "db = \"\xC3\xA4.db\" # \xC3\xA4");
+  ASSERT_OK_AND_ASSIGN(const Settings settings, Settings::Load(sources_));
+  EXPECT_EQ(settings.Get("db"), "\xC3\xA4.db");
+}
+
 TEST_F(SettingsTest, WithoutAHomeThereIsNoDefaultDatabase) {
   variables_.erase("HOME");
   variables_.erase("XDG_DATA_HOME");
