@@ -7,7 +7,8 @@
 namespace burnish {
 
 RuntimeOr<std::string> WriteBundle(const BundleManifest& manifest, std::span<const uint8_t> elf,
-                                   std::span<const uint8_t> weights) {
+                                   std::span<const uint8_t> weights, std::span<const uint8_t> refit,
+                                   std::span<const uint8_t> packs) {
   RUNTIME_RETURN_IF_ERROR(CheckManifest(manifest));
   if (weights.size() != manifest.weights_bytes) {
     return RuntimeStatus(RuntimeCode::kInvalidArgument, "got " + std::to_string(weights.size()) +
@@ -15,11 +16,13 @@ RuntimeOr<std::string> WriteBundle(const BundleManifest& manifest, std::span<con
                                                             std::to_string(manifest.weights_bytes));
   }
   const std::string encoded = EncodeManifest(manifest);
-  return WriteSectionFile(
-      kBundleFormat,
-      {{SectionKind::kManifest, {reinterpret_cast<const uint8_t*>(encoded.data()), encoded.size()}},
-       {SectionKind::kElf, elf},
-       {SectionKind::kWeights, weights}});
+  std::vector<Section> sections = {
+      {SectionKind::kManifest, {reinterpret_cast<const uint8_t*>(encoded.data()), encoded.size()}},
+      {SectionKind::kElf, elf},
+      {SectionKind::kWeights, weights}};
+  if (!refit.empty()) sections.push_back({SectionKind::kRefit, refit});
+  if (!packs.empty()) sections.push_back({SectionKind::kPacks, packs});
+  return WriteSectionFile(kBundleFormat, sections);
 }
 
 RuntimeOr<BundleReader> BundleReader::OpenFile(const std::string& path) {
@@ -53,6 +56,19 @@ const Sha256Digest& BundleReader::weights_digest() const {
 
 RuntimeOr<std::vector<uint8_t>> BundleReader::ReadElf() const {
   return file_.Read(SectionKind::kElf);
+}
+
+RuntimeOr<std::vector<uint8_t>> BundleReader::ReadIfThere(SectionKind kind) const {
+  if (file_.Find(kind) == nullptr) return std::vector<uint8_t>();
+  return file_.Read(kind);
+}
+
+RuntimeOr<std::vector<uint8_t>> BundleReader::ReadRefit() const {
+  return ReadIfThere(SectionKind::kRefit);
+}
+
+RuntimeOr<std::vector<uint8_t>> BundleReader::ReadPacks() const {
+  return ReadIfThere(SectionKind::kPacks);
 }
 
 RuntimeStatus BundleReader::ReadWeights(std::span<uint8_t> destination, bool check_hash) const {

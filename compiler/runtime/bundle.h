@@ -18,8 +18,13 @@ namespace burnish {
 
 // Pure: equal input gives equal bytes. kInvalidArgument when the manifest does not pass
 // CheckManifest or `weights` is not manifest.weights_bytes long: no broken bundle is written.
+//
+// Not empty: `refit` and `packs` are how parameters become weights, of EncodeRefit and
+// WriteArtifact.
 RuntimeOr<std::string> WriteBundle(const BundleManifest& manifest, std::span<const uint8_t> elf,
-                                   std::span<const uint8_t> weights);
+                                   std::span<const uint8_t> weights,
+                                   std::span<const uint8_t> refit = {},
+                                   std::span<const uint8_t> packs = {});
 
 // Reads a bundle, treating each byte as hostile. Checks no CPU features: so that a bundle for
 // another machine can be looked at.
@@ -33,12 +38,16 @@ class BundleReader {
   const Sha256Digest& weights_digest() const;
 
   RuntimeOr<std::vector<uint8_t>> ReadElf() const;
+  // Empty: the bundle has none.
+  RuntimeOr<std::vector<uint8_t>> ReadRefit() const;
+  RuntimeOr<std::vector<uint8_t>> ReadPacks() const;
   // `destination`: manifest().weights_bytes bytes.
   RuntimeStatus ReadWeights(std::span<uint8_t> destination, bool check_hash) const;
 
  private:
   BundleReader(SectionFile file, BundleManifest manifest)
       : file_(std::move(file)), manifest_(std::move(manifest)) {}
+  RuntimeOr<std::vector<uint8_t>> ReadIfThere(SectionKind kind) const;
   static RuntimeOr<BundleReader> Open(std::unique_ptr<ByteSource> source);
 
   SectionFile file_;

@@ -4,17 +4,9 @@
 
 #include "compiler/runtime/bundle_manifest.h"
 #include "compiler/runtime/byte_archive.h"
+#include "compiler/runtime/tensor_codec.h"
 
 namespace burnish {
-
-template <typename Archive>
-void Fields(Archive& archive, TensorInfo& tensor) {
-  archive.Text(tensor.name);
-  archive.Number(tensor.type);
-  archive.Numbers(tensor.shape);
-  archive.Numbers(tensor.strides);
-  archive.Number(tensor.offset_bytes);
-}
 
 template <typename Archive>
 void Fields(Archive& archive, Place& place) {

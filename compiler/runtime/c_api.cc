@@ -6,12 +6,14 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "burnish/burnish.h"
 #include "compiler/runtime/benchmark.h"
 #include "compiler/runtime/bundle.h"
 #include "compiler/runtime/c_api_model.h"
 #include "compiler/runtime/model.h"
+#include "compiler/runtime/refit.h"
 #include "compiler/runtime/session.h"
 #include "compiler/runtime/sized_struct.h"
 #include "compiler/runtime/tensor_info.h"
@@ -35,7 +37,9 @@ RuntimeStatus CheckIndex(const char* what, int32_t index, size_t count) {
 
 RuntimeOr<BurnishOptions> ReadOptions(const BurnishOptions* options) {
   if (options == nullptr) return BurnishOptions{};
-  return ReadStruct("BurnishOptions", *options);
+  RUNTIME_ASSIGN_OR_RETURN(const BurnishOptions read, ReadStruct("BurnishOptions", *options));
+  if (read.reserved != 0) return InvalidArgument("BurnishOptions.reserved must be 0");
+  return read;
 }
 
 int UsableCpuCount() {
@@ -78,6 +82,20 @@ RuntimeOr<std::shared_ptr<ThreadPool>> PoolOf(const BurnishOptions& options,
   return MakePool(own);
 }
 
+RuntimeOr<std::vector<Replacement>> ReplacementsOf(const BurnishOptions& options) {
+  std::vector<Replacement> replacements;
+  const StructArray<const BurnishInput> given("BurnishInput", options.replacements,
+                                              options.replacement_count);
+  RUNTIME_RETURN_IF_ERROR(given.Check());
+  for (int32_t i = 0; i < given.count(); ++i) {
+    RUNTIME_ASSIGN_OR_RETURN(const BurnishInput input, ReadStruct("BurnishInput", given.at(i)));
+    if (input.name == nullptr) return InvalidArgument("got a replacement without a name");
+    RUNTIME_ASSIGN_OR_RETURN(const GivenTensor tensor, GivenOf(input.name, input));
+    replacements.push_back({.name = input.name, .tensor = tensor});
+  }
+  return replacements;
+}
+
 // `load`: from ModelOptions to RuntimeOr<std::shared_ptr<const Model>>.
 template <typename Load>
 RuntimeStatus Open(const BurnishOptions* given, BurnishModel** model, const Load& load) {
@@ -94,6 +112,7 @@ RuntimeStatus Open(const BurnishOptions* given, BurnishModel** model, const Load
   }
   model_options.weights_memory_is_filled = options.parameters_are_filled != 0;
   model_options.check_weights = options.trust_parameters == 0;
+  RUNTIME_ASSIGN_OR_RETURN(model_options.replacements, ReplacementsOf(options));
   RUNTIME_ASSIGN_OR_RETURN(std::shared_ptr<const Model> loaded, load(model_options));
   RUNTIME_ASSIGN_OR_RETURN(std::shared_ptr<ThreadPool> pool, PoolOf(options, loaded->manifest()));
   auto opened = std::make_unique<BurnishModel>();

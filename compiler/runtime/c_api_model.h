@@ -5,11 +5,14 @@
 #include <exception>
 #include <memory>
 #include <string>
+#include <type_traits>
 
 #include "burnish/burnish.h"
 #include "compiler/runtime/bundle_manifest.h"
+#include "compiler/runtime/call_tensor.h"
 #include "compiler/runtime/runtime_status.h"
 #include "compiler/runtime/session.h"
+#include "compiler/runtime/sized_struct.h"
 #include "compiler/runtime/tensor_info.h"
 #include "compiler/runtime/thread_pool.h"
 
@@ -65,6 +68,42 @@ BurnishTensorInfo Describe(const TensorInfo& tensor);
 // With bind_alignment. kOutOfRange: no such input or output. `region`: kInput or kOutput.
 RuntimeOr<BurnishTensorInfo> DescribeModelTensor(const BundleManifest& manifest, Region region,
                                                  int32_t index);
+
+// An array of a program's structs: their size, as the program was compiled, is its stride.
+template <typename Struct>
+class StructArray {
+ public:
+  StructArray(const char* name, Struct* first, int32_t count)
+      : name_(name), first_(first), count_(count) {}
+
+  RuntimeStatus Check() const {
+    if (count_ < 0) return InvalidArgument("got " + std::to_string(count_) + " tensors");
+    if (count_ > 0 && first_ == nullptr) return InvalidArgument("got a null pointer");
+    for (int32_t i = 0; i < count_; ++i) {
+      if (i == 0) RUNTIME_RETURN_IF_ERROR(CheckStructSize(name_, first_->struct_size));
+      if (at(i).struct_size != first_->struct_size) {
+        return InvalidArgument("got " + std::string(name_) + " " + std::to_string(i) +
+                               " with struct_size " + std::to_string(at(i).struct_size) +
+                               " behind one with " + std::to_string(first_->struct_size));
+      }
+    }
+    return RuntimeStatus();
+  }
+  int32_t count() const { return count_; }
+  Struct& at(int32_t i) const {
+    using Byte = std::conditional_t<std::is_const_v<Struct>, const uint8_t, uint8_t>;
+    return *reinterpret_cast<Struct*>(reinterpret_cast<Byte*>(first_) +
+                                      static_cast<size_t>(i) * first_->struct_size);
+  }
+
+ private:
+  const char* name_;
+  Struct* first_;
+  int32_t count_;
+};
+
+// kInvalidArgument, in `what`'s name: reserved fields that are not 0.
+RuntimeOr<GivenTensor> GivenOf(const std::string& what, const BurnishInput& input);
 
 }  // namespace burnish
 

@@ -32,39 +32,6 @@ std::string NamesOf(const std::vector<ModelTensor>& tensors) {
   return names.empty() ? "none" : names;
 }
 
-// An array of the program's structs: their size, as the program was compiled, is its stride.
-template <typename Struct>
-class StructArray {
- public:
-  StructArray(const char* name, Struct* first, int32_t count)
-      : name_(name), first_(first), count_(count) {}
-
-  RuntimeStatus Check() const {
-    if (count_ < 0) return InvalidArgument("got " + std::to_string(count_) + " tensors");
-    if (count_ > 0 && first_ == nullptr) return InvalidArgument("got a null pointer");
-    for (int32_t i = 0; i < count_; ++i) {
-      if (i == 0) RUNTIME_RETURN_IF_ERROR(CheckStructSize(name_, first_->struct_size));
-      if (at(i).struct_size != first_->struct_size) {
-        return InvalidArgument("got " + std::string(name_) + " " + std::to_string(i) +
-                               " with struct_size " + std::to_string(at(i).struct_size) +
-                               " behind one with " + std::to_string(first_->struct_size));
-      }
-    }
-    return RuntimeStatus();
-  }
-  int32_t count() const { return count_; }
-  Struct& at(int32_t i) const {
-    using Byte = std::conditional_t<std::is_const_v<Struct>, const uint8_t, uint8_t>;
-    return *reinterpret_cast<Struct*>(reinterpret_cast<Byte*>(first_) +
-                                      static_cast<size_t>(i) * first_->struct_size);
-  }
-
- private:
-  const char* name_;
-  Struct* first_;
-  int32_t count_;
-};
-
 // Which of the model's tensors entry `i` is. `taken`: by entries before.
 RuntimeOr<size_t> Match(const std::string& role, const std::vector<ModelTensor>& tensors,
                         const char* name, int32_t i, std::vector<bool>& taken) {
@@ -90,19 +57,7 @@ RuntimeOr<std::vector<CallTensor>> ReadInputs(const BundleManifest& manifest,
     RUNTIME_ASSIGN_OR_RETURN(const size_t index, Match("input", tensors, input.name, i, taken));
     const TensorInfo& tensor = tensors[index].tensor;
     const std::string what = "input \"" + tensor.name + "\"";
-    if (input.reserved != 0) return InvalidArgument(what + ": BurnishInput.reserved must be 0");
-    // Kernels read it: CheckManifest lets no step write an input.
-    GivenTensor as_given{.data = static_cast<uint8_t*>(const_cast<void*>(input.data)),
-                         .type = ElementTypeOf(input.dtype),
-                         .rank = input.rank,
-                         .shape = input.shape,
-                         .strides = input.strides};
-    if (input.shape == nullptr && input.strides != nullptr &&
-        input.rank != static_cast<int32_t>(tensor.shape.size())) {
-      return InvalidArgument(what + ": got " + std::to_string(input.rank) + " strides, want " +
-                             std::to_string(tensor.shape.size()));
-    }
-    if (input.size_bytes != 0) as_given.size_bytes = input.size_bytes;
+    RUNTIME_ASSIGN_OR_RETURN(const GivenTensor as_given, GivenOf(what, input));
     RUNTIME_ASSIGN_OR_RETURN(inputs[index],
                              CheckCallTensor(what, tensor, as_given, /*is_written=*/false));
   }
@@ -195,6 +150,19 @@ RuntimeOr<std::span<int64_t>> ReadRunOptions(const BurnishRunOptions* given, siz
 }
 
 }  // namespace
+
+RuntimeOr<GivenTensor> GivenOf(const std::string& what, const BurnishInput& input) {
+  if (input.reserved != 0) return InvalidArgument(what + ": BurnishInput.reserved must be 0");
+  GivenTensor given{// Only read: CheckManifest lets no step write an input.
+                    .data = static_cast<uint8_t*>(const_cast<void*>(input.data)),
+                    .type = ElementTypeOf(input.dtype),
+                    .rank = input.rank,
+                    .shape = input.shape,
+                    .strides = input.strides};
+  if (input.size_bytes != 0) given.size_bytes = input.size_bytes;
+  return given;
+}
+
 }  // namespace burnish
 
 using namespace burnish;  // NOLINT: the functions below are its C face.

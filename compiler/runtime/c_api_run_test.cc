@@ -399,6 +399,26 @@ TEST(RunTensorsTest, ArraysOfNewerProgramsHaveTheirStride) {
   EXPECT_THAT(burnish_last_error(), HasSubstr("use a newer libburnish"));
 }
 
+// What becomes of replacements is tested in refit_test; here, how they come in.
+TEST(RunTensorsTest, ReplacementsAreRefusedByName) {
+  const std::string bundle = TestBundle();
+  const std::vector<float> w(kTestCount, 1.0f);
+  BurnishInput replacement = Input(BURNISH_F32, w.data());
+  BurnishOptions options = {};
+  options.struct_size = sizeof(options);
+  options.replacements = &replacement;
+  options.replacement_count = 1;
+  BurnishModel* model = nullptr;
+  EXPECT_EQ(burnish_open_bytes(bundle.data(), bundle.size(), &options, &model),
+            BURNISH_INVALID_ARGUMENT);
+  EXPECT_STREQ(burnish_last_error(), "got a replacement without a name");
+  replacement.name = "w";
+  EXPECT_EQ(burnish_open_bytes(bundle.data(), bundle.size(), &options, &model),
+            BURNISH_OUT_OF_RANGE);
+  EXPECT_THAT(burnish_last_error(), HasSubstr("parameter \"w\" cannot be replaced"));
+  EXPECT_EQ(model, nullptr);
+}
+
 TEST(RunTensorsTest, TimesTheSteps) {
   const ModelPtr model = OpenTestModel(2);
   const Inputs inputs(0);

@@ -88,6 +88,9 @@ RuntimeOr<CallTensor> CheckCallTensor(const std::string& what, const TensorInfo&
                                                    : TypeText(given.type, given.shape, given.rank);
     return invalid("got " + got + ", want " + TypeText(model.type, model.shape.data(), rank));
   }
+  if (given.strides != nullptr && given.rank != static_cast<int32_t>(rank)) {
+    return invalid("got " + std::to_string(given.rank) + " strides, want " + std::to_string(rank));
+  }
   CallTensor tensor{.data = given.data};
   TensorInfo placed = DenseTensor("", model.type, model.shape);
   if (given.strides != nullptr) placed.strides.assign(given.strides, given.strides + rank);

@@ -15,6 +15,7 @@
 #include "compiler/runtime/bundle_manifest.h"
 #include "compiler/runtime/huge_page_arena.h"
 #include "compiler/runtime/kernel_abi.h"
+#include "compiler/runtime/refit.h"
 #include "compiler/runtime/runtime_status.h"
 #include "compiler/runtime/shared_object.h"
 
@@ -36,6 +37,8 @@ struct ModelOptions {
   // False skips the hash of the weights: 0.3 ms per megabyte of one core, 4 without SHA
   // instructions.
   bool check_weights = true;
+  // New values of parameters; see refit.h. Not with share_weights_with or weights that are filled.
+  std::vector<Replacement> replacements = {};
 };
 
 class Model {
@@ -58,6 +61,7 @@ class Model {
       : manifest_(std::move(manifest)), code_(std::move(code)) {}
   static RuntimeOr<std::shared_ptr<const Model>> Load(const BundleReader& reader,
                                                       const ModelOptions& options);
+  RuntimeStatus Refit(const BundleReader& reader, const ModelOptions& options);
   RuntimeStatus TakeWeights(const BundleReader& reader, const ModelOptions& options);
 
   BundleManifest manifest_;

@@ -26,7 +26,13 @@
 namespace burnish {
 
 // Stored: never reused.
-enum class SectionKind : uint32_t { kManifest = 1, kElf = 2, kWeights = 3 };
+enum class SectionKind : uint32_t {
+  kManifest = 1,
+  kElf = 2,
+  kWeights = 3,
+  kRefit = 4,  // How parameters become weights; optional, with the next.
+  kPacks = 5,  // An artifact whose kernels are pack functions.
+};
 
 struct SectionFormat {
   std::string_view magic;  // 8 characters.

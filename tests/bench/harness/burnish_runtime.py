@@ -24,7 +24,9 @@ class Options(Sized):
                 ("threads", ctypes.c_void_p), ("share_with", ctypes.c_void_p),
                 ("parameter_memory", ctypes.c_void_p),
                 ("parameter_memory_bytes", ctypes.c_uint64),
-                ("parameters_are_filled", ctypes.c_int32), ("trust_parameters", ctypes.c_int32)]
+                ("parameters_are_filled", ctypes.c_int32), ("trust_parameters", ctypes.c_int32),
+                ("replacements", ctypes.c_void_p), ("replacement_count", ctypes.c_int32),
+                ("reserved", ctypes.c_int32)]
 
 
 class TensorInfo(Sized):

@@ -119,6 +119,12 @@ typedef struct BurnishOptions {
   /* Not 0: do not check the hash of the parameters, which takes 0.3 ms per megabyte of one core (4
    * on a CPU without SHA instructions), shared by the CPUs. */
   int32_t trust_parameters;
+  /* Not NULL: new values for parameters of the model, by the names, types and shapes that it had
+   * when it was compiled; nothing is compiled. Strides may be any. Refused by name where the bundle
+   * has a parameter only folded, shared or rewritten. */
+  const struct BurnishInput* replacements;
+  int32_t replacement_count;
+  int32_t reserved; /* 0 */
 } BurnishOptions;
 
 typedef struct BurnishTensorInfo {
