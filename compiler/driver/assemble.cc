@@ -17,6 +17,7 @@
 #include "compiler/ir/contract.h"
 #include "compiler/runtime/artifact.h"
 #include "compiler/runtime/bundle.h"
+#include "compiler/runtime/refit.h"
 
 namespace burnish {
 namespace {
@@ -35,9 +36,9 @@ absl::Status ToStatus(absl::string_view what, const RuntimeStatus& status) {
 
 class Assembler {
  public:
-  Assembler(const PlannedModel& model, const std::vector<PlannedStep>& steps,
+  Assembler(const Graph& source, const PlannedModel& model, const std::vector<PlannedStep>& steps,
             const CompileReply& reply, const Target& target)
-      : model_(model), steps_(steps), reply_(reply), target_(target) {}
+      : source_(source), model_(model), steps_(steps), reply_(reply), target_(target) {}
 
   absl::StatusOr<AssembledModel> Run();
 
@@ -69,6 +70,7 @@ class Assembler {
   absl::StatusOr<ModelStep> MakeStep(const PlannedStep& step);
   std::string StepName(const PlannedStep& step) const;
 
+  const Graph& source_;
   const PlannedModel& model_;
   const std::vector<PlannedStep>& steps_;
   const CompileReply& reply_;
@@ -98,7 +100,7 @@ absl::Status Assembler::LoadLibraries() {
     if (!packs.ok()) return ToStatus("pack functions", packs.status());
     packs_ = std::move(*packs);
   }
-  ASSIGN_OR_RETURN(weights_, WeightsWriter::Create(graph(), packs_.get()));
+  weights_ = std::make_unique<WeightsWriter>(graph(), source_, packs_.get());
   return absl::OkStatus();
 }
 
@@ -293,7 +295,12 @@ absl::StatusOr<AssembledModel> Assembler::Run() {
   }
   manifest_.constants = weights_->constants();
   manifest_.weights_bytes = weights_->bytes().size();
-  RuntimeOr<std::string> bundle = WriteBundle(manifest_, elf_, BytesOf(weights_->bytes()));
+  const RefitInfo refit = weights_->Refit();
+  const bool any = !refit.parameters.empty();
+  const std::string refit_bytes = any ? EncodeRefit(refit) : "";
+  RuntimeOr<std::string> bundle =
+      WriteBundle(manifest_, elf_, BytesOf(weights_->bytes()), BytesOf(refit_bytes),
+                  any ? BytesOf(reply_.pack_library) : std::span<const uint8_t>());
   if (!bundle.ok()) return ToStatus("bundle", bundle.status());
   return AssembledModel{.bundle = std::move(*bundle),
                         .arena_bytes = plan_.arena_bytes,
@@ -303,10 +310,10 @@ absl::StatusOr<AssembledModel> Assembler::Run() {
 
 }  // namespace
 
-absl::StatusOr<AssembledModel> AssembleBundle(const PlannedModel& model,
+absl::StatusOr<AssembledModel> AssembleBundle(const Graph& source, const PlannedModel& model,
                                               const std::vector<PlannedStep>& steps,
                                               const CompileReply& reply, const Target& target) {
-  return Assembler(model, steps, reply, target).Run();
+  return Assembler(source, model, steps, reply, target).Run();
 }
 
 }  // namespace burnish

@@ -26,9 +26,9 @@ struct AssembledModel {
   int kernel_count = 0;
 };
 
-// `reply`: of a library that was built without failure. Packs the constants on this machine. Pure
-// otherwise: equal input gives equal bytes.
-absl::StatusOr<AssembledModel> AssembleBundle(const PlannedModel& model,
+// `model`: of `source`, as it came in. `reply`: of a library that was built without failure. Packs
+// the constants on this machine. Pure otherwise: equal input gives equal bytes.
+absl::StatusOr<AssembledModel> AssembleBundle(const Graph& source, const PlannedModel& model,
                                               const std::vector<PlannedStep>& steps,
                                               const CompileReply& reply, const Target& target);
 

@@ -142,8 +142,9 @@ double ExpectedError(const std::vector<TaskReport>& tasks) {
   return std::sqrt(squares);
 }
 
-absl::StatusOr<BuiltModel> BuildOnce(const PlannedModel& cut, ScheduleChooser& chooser,
-                                     Builder& builder, const BuildModelOptions& options) {
+absl::StatusOr<BuiltModel> BuildOnce(const Graph& graph, const PlannedModel& cut,
+                                     ScheduleChooser& chooser, Builder& builder,
+                                     const BuildModelOptions& options) {
   // Weights are packed here and now, whatever CPU the model is for.
   ASSIGN_OR_RETURN(const Target host, HostTarget(HostCpuInfo(), 1));
   while (true) {
@@ -157,7 +158,7 @@ absl::StatusOr<BuiltModel> BuildOnce(const PlannedModel& cut, ScheduleChooser& c
     ASSIGN_OR_RETURN(const bool again, RejectFailures(model, plan, reply, chooser));
     if (again) continue;
     ASSIGN_OR_RETURN(AssembledModel assembled,
-                     AssembleBundle(model, plan.steps, reply, options.target));
+                     AssembleBundle(graph, model, plan.steps, reply, options.target));
     BuiltModel built{.bundle = std::move(assembled.bundle),
                      .tasks = Report(model, plan, reply, chooser),
                      .step_count = static_cast<int>(plan.steps.size()),
@@ -175,7 +176,7 @@ absl::StatusOr<BuiltModel> BuildModel(const Graph& graph, ScheduleSource& source
                                       const BuildModelOptions& options) {
   ASSIGN_OR_RETURN(const PlannedModel cut, CutModel(graph, options.opt_level));
   ScheduleChooser chooser(source, options.target);
-  ASSIGN_OR_RETURN(BuiltModel built, BuildOnce(cut, chooser, builder, options));
+  ASSIGN_OR_RETURN(BuiltModel built, BuildOnce(graph, cut, chooser, builder, options));
   // Nothing rounds in another way than the definition: there is nothing to measure, and the second
   // build is saved.
   if (built.expected_error == 0) return built;
@@ -183,7 +184,7 @@ absl::StatusOr<BuiltModel> BuildModel(const Graph& graph, ScheduleSource& source
   lossless.select.strict = true;
   // The reference is for comparison and is not shipped.
   lossless.require_tuned = false;
-  ASSIGN_OR_RETURN(const BuiltModel reference, BuildOnce(cut, chooser, builder, lossless));
+  ASSIGN_OR_RETURN(const BuiltModel reference, BuildOnce(graph, cut, chooser, builder, lossless));
   BuildModelOptions within = options;
   // Each round expects less than the one before, so this ends.
   while (built.expected_error > 0) {
@@ -197,7 +198,7 @@ absl::StatusOr<BuiltModel> BuildModel(const Graph& graph, ScheduleSource& source
     // Expected errors add up without what the layers behind amplify. The ratio of measured to
     // expected is this model's amplification, and the budget shrinks by it.
     within.select.error_budget = kBudgetMargin * built.expected_error * budget / *measured;
-    ASSIGN_OR_RETURN(built, BuildOnce(cut, chooser, builder, within));
+    ASSIGN_OR_RETURN(built, BuildOnce(graph, cut, chooser, builder, within));
   }
   return built;
 }

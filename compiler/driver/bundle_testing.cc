@@ -13,9 +13,10 @@
 namespace burnish {
 absl::StatusOr<std::vector<TensorValue>> RunBundle(const std::string& bundle, const Graph& graph,
                                                    const std::vector<TensorValue>& inputs,
-                                                   int thread_count) {
-  auto model =
-      Model::LoadBytes({reinterpret_cast<const uint8_t*>(bundle.data()), bundle.size()}, {});
+                                                   int thread_count,
+                                                   std::vector<Replacement> replacements) {
+  auto model = Model::LoadBytes({reinterpret_cast<const uint8_t*>(bundle.data()), bundle.size()},
+                                {.replacements = std::move(replacements)});
   if (!model.ok()) return ToStatus(model.status());
   auto pool = ThreadPool::Create({.thread_count = thread_count});
   if (!pool.ok()) return ToStatus(pool.status());

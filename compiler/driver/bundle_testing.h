@@ -8,14 +8,16 @@
 #include "absl/status/statusor.h"
 #include "compiler/graph/graph.h"
 #include "compiler/ir/interpreter.h"
+#include "compiler/runtime/refit.h"
 
 namespace burnish {
 
 // One value a model input, in order; returns one an output. Runs twice: what the first run leaves
-// in memory must not show in the second one's outputs.
+// in memory must not show in the second one's outputs. `replacements`: of parameters.
 absl::StatusOr<std::vector<TensorValue>> RunBundle(const std::string& bundle, const Graph& graph,
                                                    const std::vector<TensorValue>& inputs,
-                                                   int thread_count);
+                                                   int thread_count,
+                                                   std::vector<Replacement> replacements = {});
 
 }  // namespace burnish
 

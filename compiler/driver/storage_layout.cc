@@ -76,16 +76,4 @@ Fill FillOf(const Place& place, int64_t size_bytes, DType dtype, double value) {
           .element_bits = ElementBits(dtype, value)};
 }
 
-std::vector<uint8_t> LayOut(DType dtype, const std::vector<int64_t>& shape, const Storage& storage,
-                            const uint8_t* dense) {
-  std::vector<uint8_t> bytes(StorageBytesOf(dtype, shape, storage));
-  const uint64_t border = ElementBits(dtype, storage.border_value);
-  if (!storage.border.empty() && border != 0) {
-    const int64_t size = SizeBytes(dtype);
-    for (size_t at = 0; at < bytes.size(); at += size) std::memcpy(&bytes[at], &border, size);
-  }
-  CopyIntoStorage(TensorInfoOf("", dtype, shape, storage), dense, bytes.data());
-  return bytes;
-}
-
 }  // namespace burnish

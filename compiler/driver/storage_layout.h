@@ -26,10 +26,6 @@ uint64_t ElementBits(DType dtype, double value);
 // Gives `size_bytes` from `place` on the border's value; what lies inside is overwritten later.
 Fill FillOf(const Place& place, int64_t size_bytes, DType dtype, double value);
 
-// A tensor's dense bytes as they lie in storage, with the border's value wherever nothing lies.
-std::vector<uint8_t> LayOut(DType dtype, const std::vector<int64_t>& shape, const Storage& storage,
-                            const uint8_t* dense);
-
 }  // namespace burnish
 
 #endif  // COMPILER_DRIVER_STORAGE_LAYOUT_H_

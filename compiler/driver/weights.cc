@@ -1,13 +1,16 @@
 #include "compiler/driver/weights.h"
 
-#include <cstdlib>
+#include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <optional>
+#include <set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/check.h"
 #include "compiler/driver/storage_layout.h"
-#include "compiler/runtime/time_kernel.h"
 
 namespace burnish {
 namespace {
@@ -15,19 +18,152 @@ namespace {
 // Of every constant in the section, and of the memory that pack functions work on. Kernels ask for
 // 64; the section itself is aligned to a page.
 constexpr size_t kAlignment = 64;
+// Orders that are tried of a parameter's dimensions: 4! = 24, of which most fail at once. Five, of
+// a convolution of volumes, would be 120.
+constexpr size_t kPermutedAxesMax = 5;
 
-struct FreeMemory {
-  void operator()(uint8_t* memory) const { std::free(memory); }
-};
-using Memory = std::unique_ptr<uint8_t, FreeMemory>;
+// How often nodes read each constant; an output of the graph counts too.
+std::map<const ConstantData*, int> UsesOfConstants(const Graph& graph) {
+  std::map<const ConstantData*, int> uses;
+  const auto count = [&](ValueId value) {
+    if (value >= 0 && graph.IsConstant(value)) ++uses[graph.value(value).data.get()];
+  };
+  for (const GraphNode& node : graph.nodes) {
+    for (const ValueId input : node.inputs) count(input);
+  }
+  for (const ValueId output : graph.outputs) count(output);
+  return uses;
+}
 
-Memory Allocate(size_t size_bytes) {
-  const size_t rounded = (size_bytes + kAlignment) / kAlignment * kAlignment;
-  Memory memory(static_cast<uint8_t*>(std::aligned_alloc(kAlignment, rounded)));
-  CHECK(memory != nullptr);
-  // What a pack function does not write must not differ from build to build.
-  std::memset(memory.get(), 0, rounded);
-  return memory;
+bool AllElementsAreEqual(const GraphValue& value) {
+  const absl::Span<const uint8_t> bytes = value.data->bytes();
+  const auto size = static_cast<size_t>(SizeBytes(value.type.dtype));
+  return bytes.size() <= size || std::equal(bytes.begin() + size, bytes.end(), bytes.begin());
+}
+
+// Whether `constant` is `source` read with these strides (in elements), by bytes.
+bool ReadsAs(const GraphValue& source, const GraphValue& constant,
+             const std::vector<int64_t>& strides) {
+  const std::vector<int64_t>& shape = constant.type.shape;
+  const auto size = static_cast<size_t>(SizeBytes(constant.type.dtype));
+  const uint8_t* from = source.data->bytes().data();
+  const absl::Span<const uint8_t> want = constant.data->bytes();
+  std::vector<int64_t> index(shape.size());
+  int64_t element = 0;
+  for (size_t at = 0; at < want.size(); at += size) {
+    // Another order differs at one of the first elements, mostly.
+    if (std::memcmp(from + element * size, want.data() + at, size) != 0) return false;
+    for (size_t axis = shape.size(); axis-- > 0;) {
+      element += strides[axis];
+      if (++index[axis] < shape[axis]) break;
+      element -= strides[axis] * shape[axis];
+      index[axis] = 0;
+    }
+  }
+  return true;
+}
+
+// How `constant` has the elements of `source`: in their order, or with dimensions permuted. Empty:
+// neither, or in two ways.
+std::optional<std::vector<int64_t>> OrderIn(const GraphValue& source, const GraphValue& constant) {
+  const std::vector<int64_t> dense = DenseTensor("", ElementType::kU8, source.type.shape).strides;
+  const std::vector<int64_t>& shape = constant.type.shape;
+  if (source.data == constant.data) return DenseTensor("", ElementType::kU8, shape).strides;
+  if (source.type.dtype != constant.type.dtype ||
+      source.data->bytes().size() != constant.data->bytes().size()) {
+    return std::nullopt;
+  }
+  // Dimensions of 1 come and go.
+  std::vector<size_t> from, to;
+  for (size_t axis = 0; axis < source.type.shape.size(); ++axis) {
+    if (source.type.shape[axis] != 1) from.push_back(axis);
+  }
+  for (size_t axis = 0; axis < shape.size(); ++axis) {
+    if (shape[axis] != 1) to.push_back(axis);
+  }
+  if (from.size() != to.size() || from.size() > kPermutedAxesMax) return std::nullopt;
+  std::optional<std::vector<int64_t>> found;
+  do {
+    std::vector<int64_t> strides(shape.size(), 0);
+    bool fits = true;
+    for (size_t i = 0; i < to.size(); ++i) {
+      fits = fits && source.type.shape[from[i]] == shape[to[i]];
+      strides[to[i]] = dense[from[i]];
+    }
+    if (!fits || !ReadsAs(source, constant, strides)) continue;
+    if (found.has_value()) return std::nullopt;
+    found = strides;
+  } while (std::next_permutation(from.begin(), from.end()));
+  return found;
+}
+
+// Bytes of constants that one node reads beside a value that depends on the model's inputs: of such
+// a constant no pass can compute anything that is not linear in it.
+std::set<const ConstantData*> ReadBesideInputs(const Graph& graph) {
+  std::vector<bool> depends(graph.values.size(), false);
+  for (const ValueId input : graph.inputs) depends[input] = true;
+  std::set<const ConstantData*> found;
+  for (const GraphNode& node : graph.nodes) {
+    const bool any = std::any_of(node.inputs.begin(), node.inputs.end(),
+                                 [&](ValueId input) { return input >= 0 && depends[input]; });
+    if (!any) continue;
+    for (const ValueId output : node.outputs) depends[output] = true;
+    for (const ValueId input : node.inputs) {
+      if (input >= 0 && graph.IsConstant(input)) found.insert(graph.value(input).data.get());
+    }
+  }
+  return found;
+}
+
+// Constants of `cut` that are parameters of `source`, as they were or with dimensions permuted, by
+// their elements. What passes do to a weight that is read beside a value (a factor, a new order) is
+// linear in it, so what changed nothing about these elements changes nothing about others either.
+//
+// A parameter that is read twice may have been folded at one place and not at the other, and equal
+// constants become one: neither is sure, so neither is replaceable. Constants of one value only are
+// equal to whatever a pass may make, so they are left out too.
+std::map<const ConstantData*, WeightsWriter::Origin> ReplaceableParameters(const Graph& source,
+                                                                           const Graph& cut) {
+  std::map<const ConstantData*, int> uses = UsesOfConstants(source);
+  const std::set<const ConstantData*> beside = ReadBesideInputs(source);
+  std::map<std::string, int> names;
+  std::map<absl::string_view, int> contents;
+  for (const GraphValue& value : source.values) {
+    if (value.data == nullptr) continue;
+    ++names[value.name];
+    const absl::Span<const uint8_t> bytes = value.data->bytes();
+    ++contents[{reinterpret_cast<const char*>(bytes.data()), bytes.size()}];
+  }
+  std::map<size_t, std::vector<const GraphValue*>> left;  // By size; each with its only use.
+  const std::map<const ConstantData*, int> uses_left = UsesOfConstants(cut);
+  for (const GraphValue& value : cut.values) {
+    const auto used = uses_left.find(value.data.get());
+    if (value.data != nullptr && used != uses_left.end() && used->second == 1) {
+      left[value.data->bytes().size()].push_back(&value);
+    }
+  }
+  std::map<const ConstantData*, WeightsWriter::Origin> found;
+  for (const GraphValue& value : source.values) {
+    if (value.data == nullptr || value.name.empty() || names[value.name] != 1) continue;
+    const absl::Span<const uint8_t> bytes = value.data->bytes();
+    if (uses[value.data.get()] != 1 || beside.count(value.data.get()) == 0 ||
+        contents[{reinterpret_cast<const char*>(bytes.data()), bytes.size()}] != 1 ||
+        AllElementsAreEqual(value)) {
+      continue;
+    }
+    std::vector<std::pair<const ConstantData*, std::vector<int64_t>>> same;
+    for (const GraphValue* constant : left[bytes.size()]) {
+      std::optional<std::vector<int64_t>> strides = OrderIn(value, *constant);
+      if (strides.has_value()) same.emplace_back(constant->data.get(), *std::move(strides));
+    }
+    if (same.size() != 1) continue;
+    found.emplace(
+        same[0].first,
+        WeightsWriter::Origin{
+            .parameter = DenseTensor(value.name, ElementTypeOf(value.type.dtype), value.type.shape),
+            .strides = std::move(same[0].second)});
+  }
+  return found;
 }
 
 }  // namespace
@@ -41,17 +177,24 @@ std::string StorageText(const Storage& storage) {
   return text;
 }
 
-absl::StatusOr<std::unique_ptr<WeightsWriter>> WeightsWriter::Create(const Graph& graph,
-                                                                     const Artifact* packs) {
-  // One thread: packing runs once a build.
-  RuntimeOr<std::unique_ptr<ThreadPool>> pool = ThreadPool::Create({.thread_count = 1});
-  if (!pool.ok()) return absl::ResourceExhaustedError(pool.status().message());
-  return std::unique_ptr<WeightsWriter>(new WeightsWriter(graph, packs, std::move(*pool)));
+WeightsWriter::WeightsWriter(const Graph& graph, const Graph& source, const Artifact* packs)
+    : graph_(graph), packs_(packs), replaceable_(ReplaceableParameters(source, graph)) {}
+
+RefitInput WeightsWriter::Layout(const PackInput& input) const {
+  const GraphValue& constant = graph_.value(input.value);
+  const TensorType& type = constant.type;
+  const auto storage_bytes =
+      static_cast<uint64_t>(StorageBytesOf(type.dtype, type.shape, input.storage));
+  return {.tensor = TensorInfoOf(constant.name, type.dtype, type.shape, input.storage),
+          .source_strides = DenseTensor("", ElementType::kU8, type.shape).strides,
+          .storage_bytes = storage_bytes,
+          .border_bits = input.storage.border.empty()
+                             ? 0
+                             : ElementBits(type.dtype, input.storage.border_value)};
 }
 
-std::vector<uint8_t> WeightsWriter::Stored(ValueId value, const Storage& storage) const {
-  const GraphValue& constant = graph_.value(value);
-  return LayOut(constant.type.dtype, constant.type.shape, storage, constant.data->bytes().data());
+std::vector<uint8_t> WeightsWriter::Stored(const PackInput& input) const {
+  return burnish::LayOut(Layout(input), graph_.value(input.value).data->bytes().data());
 }
 
 int64_t WeightsWriter::Append(std::string name, absl::Span<const uint8_t> bytes) {
@@ -67,7 +210,14 @@ int64_t WeightsWriter::Append(std::string name, absl::Span<const uint8_t> bytes)
 int64_t WeightsWriter::AddConstant(ValueId value, const Storage& storage) {
   // By value and storage: a constant that two steps read alike is stored once.
   const auto [found, is_new] = plain_.try_emplace({value, StorageText(storage)}, 0);
-  if (is_new) found->second = Append(graph_.value(value).name, Stored(value, storage));
+  if (!is_new) return found->second;
+  const PackInput input{.value = value, .storage = storage};
+  const std::vector<uint8_t> stored = Stored(input);
+  found->second = Append(graph_.value(value).name, stored);
+  uses_.push_back({.pack = -1,
+                   .inputs = {input},
+                   .outputs = {{.offset_bytes = static_cast<uint64_t>(found->second),
+                                .size_bytes = stored.size()}}});
   return found->second;
 }
 
@@ -79,45 +229,58 @@ absl::StatusOr<std::vector<int64_t>> WeightsWriter::AddPacked(
     return found->second;
   }
   CHECK(packs_ != nullptr);
-  const FunctionInfo& function = packs_->manifest().kernels[pack_index].compute;
-  std::vector<Memory> memory;
-  std::vector<void*> buffers;
-  size_t next = 0;
-  for (const BufferInfo& buffer : function.buffers) {
-    CHECK_LE(buffer.alignment_bytes, kAlignment);
-    memory.push_back(Allocate(buffer.size_bytes));
-    buffers.push_back(memory.back().get());
-    if (buffer.role == ArgumentRole::kOutput) continue;
-    CHECK_LT(next, inputs.size());
-    const std::vector<uint8_t> bytes = Stored(inputs[next].value, inputs[next].storage);
-    CHECK_EQ(bytes.size(), buffer.size_bytes);
-    if (!bytes.empty()) std::memcpy(memory.back().get(), bytes.data(), bytes.size());
-    ++next;
-  }
-  const Memory scratch = Allocate(function.scratch_bytes_per_worker);
-  const Memory shared = Allocate(function.shared_scratch_bytes);
-  const RuntimeStatus status = RunKernelOnce(
-      *pool_, packs_->kernel(pack_index),
-      {.buffer_count = static_cast<uint32_t>(buffers.size()),
-       .buffers = buffers.data(),
-       .scratch = scratch.get(),
-       .scratch_bytes_per_worker =
-           (function.scratch_bytes_per_worker + kAlignment - 1) / kAlignment * kAlignment,
-       .shared_scratch = shared.get()});
-  if (!status.ok()) return absl::InternalError(absl::StrCat("packing: ", status.message()));
+  std::vector<std::vector<uint8_t>> stored;
+  for (const PackInput& input : inputs) stored.push_back(Stored(input));
+  const RuntimeOr<std::vector<std::vector<uint8_t>>> packed = RunPack(*packs_, pack_index, stored);
+  if (!packed.ok())
+    return absl::InternalError(absl::StrCat("packing: ", packed.status().message()));
 
   const std::string name =
       absl::StrJoin(inputs, "+", [&](std::string* out, const PackInput& input) {
         absl::StrAppend(out, graph_.value(input.value).name);
       });
   std::vector<int64_t>& offsets = packed_[{pack_index, std::move(key)}];
-  for (size_t i = 0; i < buffers.size(); ++i) {
-    const BufferInfo& buffer = function.buffers[i];
-    if (buffer.role != ArgumentRole::kOutput) continue;
-    offsets.push_back(Append(absl::StrCat(name, "#", offsets.size()),
-                             {memory[i].get(), static_cast<size_t>(buffer.size_bytes)}));
+  Use& use = uses_.emplace_back(Use{.pack = pack_index, .inputs = inputs});
+  for (const std::vector<uint8_t>& bytes : *packed) {
+    offsets.push_back(Append(absl::StrCat(name, "#", offsets.size()), bytes));
+    use.outputs.push_back(
+        {.offset_bytes = static_cast<uint64_t>(offsets.back()), .size_bytes = bytes.size()});
   }
   return offsets;
+}
+
+RefitInfo WeightsWriter::Refit() const {
+  const auto data_of = [this](const PackInput& input) {
+    return graph_.value(input.value).data.get();
+  };
+  // What is packed together with something that is not there in the model's terms is not either.
+  std::set<const ConstantData*> out;
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const Use& use : uses_) {
+      const auto is_out = [&](const PackInput& input) {
+        return out.count(data_of(input)) > 0 || replaceable_.count(data_of(input)) == 0;
+      };
+      if (!std::any_of(use.inputs.begin(), use.inputs.end(), is_out)) continue;
+      for (const PackInput& input : use.inputs) changed |= out.insert(data_of(input)).second;
+    }
+  }
+  RefitInfo info;
+  std::map<const ConstantData*, uint32_t> parameters;
+  for (const Use& use : uses_) {
+    if (use.inputs.empty() || out.count(data_of(use.inputs[0])) > 0) continue;
+    RefitRecipe& recipe =
+        info.recipes.emplace_back(RefitRecipe{.pack = use.pack, .outputs = use.outputs});
+    for (const PackInput& input : use.inputs) {
+      const auto [found, is_new] =
+          parameters.emplace(data_of(input), static_cast<uint32_t>(info.parameters.size()));
+      if (is_new) info.parameters.push_back(replaceable_.at(data_of(input)).parameter);
+      recipe.inputs.push_back(Layout(input));
+      recipe.inputs.back().parameter = found->second;
+      recipe.inputs.back().source_strides = replaceable_.at(data_of(input)).strides;
+    }
+  }
+  return info;
 }
 
 }  // namespace burnish

@@ -11,20 +11,28 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "compiler/graph/constant.h"
 #include "compiler/graph/graph.h"
 #include "compiler/runtime/artifact.h"
 #include "compiler/runtime/bundle_manifest.h"
-#include "compiler/runtime/thread_pool.h"
+#include "compiler/runtime/refit.h"
+#include "compiler/runtime/tensor_info.h"
 #include "proto/compile.h"
 
 namespace burnish {
 
 class WeightsWriter {
  public:
-  // `packs`: kernel n is pack function n, in code for this machine; null if there is none. `graph`
-  // and `packs` outlive this.
-  static absl::StatusOr<std::unique_ptr<WeightsWriter>> Create(const Graph& graph,
-                                                               const Artifact* packs);
+  // The parameter of a model that a constant of its cut graph is, and where each element of the
+  // constant is in it: steps in elements by the constant's axis.
+  struct Origin {
+    TensorInfo parameter;
+    std::vector<int64_t> strides;
+  };
+
+  // `graph`: as it was cut, of `source`, the model as it came in. `packs`: kernel n is pack
+  // function n, in code for this machine; null if there is none. All three outlive this.
+  WeightsWriter(const Graph& graph, const Graph& source, const Artifact* packs);
 
   // Byte offset in the section of constant `value`, stored so.
   int64_t AddConstant(ValueId value, const Storage& storage);
@@ -42,22 +50,33 @@ class WeightsWriter {
   const std::vector<ConstantInfo>& constants() const { return constants_; }
   const std::string& bytes() const { return bytes_; }
 
+  // How those parameters of `source` that can be replaced became the bytes so far
+  // (runtime/refit.h).
+  RefitInfo Refit() const;
+
  private:
   using StorageKey = std::string;
 
-  WeightsWriter(const Graph& graph, const Artifact* packs, std::unique_ptr<ThreadPool> pool)
-      : graph_(graph), packs_(packs), pool_(std::move(pool)) {}
-  std::vector<uint8_t> Stored(ValueId value, const Storage& storage) const;
+  // Of a step: its recipe, by values instead of parameters.
+  struct Use {
+    int32_t pack;
+    std::vector<PackInput> inputs;
+    std::vector<RefitOutput> outputs;
+  };
+
+  RefitInput Layout(const PackInput& input) const;
+  std::vector<uint8_t> Stored(const PackInput& input) const;
   int64_t Append(std::string name, absl::Span<const uint8_t> bytes);
 
   const Graph& graph_;
   const Artifact* const packs_;
-  const std::unique_ptr<ThreadPool> pool_;
+  const std::map<const ConstantData*, Origin> replaceable_;
   std::string bytes_;
   std::vector<ConstantInfo> constants_;
   std::map<std::pair<ValueId, StorageKey>, int64_t> plain_;
   std::map<std::pair<int, std::vector<std::pair<ValueId, StorageKey>>>, std::vector<int64_t>>
       packed_;
+  std::vector<Use> uses_;
 };
 
 // Equal for storages that place every element equally.
