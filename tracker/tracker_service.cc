@@ -262,6 +262,14 @@ grpc::ServerUnaryReactor* TrackerService::Impl::CollectResults(
     answers.Add(call, ToGrpc(own));
     return call;
   }
+  // As Submit does: ids cost a caller nothing, and each is remembered for a minute.
+  if (!core_.KnowsTuner(parsed->tuner_id) &&
+      core_.tuner_count() >= static_cast<size_t>(options_.core.tuners_max)) {
+    answers.Add(call, grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED,
+                                   absl::StrCat("the tracker has ", options_.core.tuners_max,
+                                                " tuners already; try again in a minute")));
+    return call;
+  }
   if (const auto old = collects_.find(parsed->tuner_id); old != collects_.end()) {
     answers.Add(old->second.call,
                 grpc::Status(grpc::StatusCode::ABORTED, "a newer call of this tuner came"));

@@ -319,7 +319,25 @@ TEST_F(TrackerServiceTest, AStrangersCollectDoesNotEndTheTuners) {
   EXPECT_NE(end.error_code(), grpc::StatusCode::PERMISSION_DENIED);
 }
 
-TEST_F(TrackerServiceTest, AForgottenTunersIdIsWhoseWhoComesNext) {
+TEST_F(TrackerServiceTest, TunersThatAreMadeUpAreBounded) {
+  Start({.core = {.tuners_max = 1}});
+  ASSERT_TRUE(Submit(OneJob("job")).ok());
+  for (int i = 0; i < 3; ++i) {
+    v1::CollectResultsRequest collect;
+    collect.set_tuner_id(absl::StrCat("made up ", i));
+    collect.set_tuner_secret(kSecret);
+    v1::CollectResultsResponse none;
+    EXPECT_EQ(Collect(collect, &none).error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  }
+  EXPECT_EQ(GetStatus().tuner_count(), 1);
+  v1::CollectResultsRequest collect;
+  collect.set_tuner_id("tuner");
+  collect.set_tuner_secret(kSecret);
+  v1::CollectResultsResponse collected;
+  EXPECT_TRUE(Collect(collect, &collected).ok()) << "one that is known";
+}
+
+TEST_F(TrackerServiceTest, AForgottenTunersIdIsWhosoeverComesNext) {
   Start({.core = {.tuner_timeout = absl::Milliseconds(1)}});
   ASSERT_TRUE(Submit(OneJob("job")).ok());
   while (GetStatus().tuner_count() > 0) std::this_thread::yield();
