@@ -50,7 +50,7 @@ struct TrackedJob {
     bool operator==(const Place&) const = default;
   };
 
-  // A lease that this tracker gave.
+  // A lease that this tracker gave, or found at the worker.
   struct Issued {
     int64_t epoch = 0;
     std::string worker_id = "";

@@ -381,6 +381,20 @@ TEST_F(TrackerCoreTest, BuildersRunResultIsNotTaken) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("other kinds")));
 }
 
+// Of a job from before a restart nobody knows who had it, until its worker is found at it.
+TEST_F(TrackerCoreTest, ResultForALeaseThatWasFoundWithAnotherIsNotTaken) {
+  Submit({RunSpec("job")});
+  const Lease lease = *Idle("honest");
+  Restart({});
+  Submit({RunSpec("job")}, /*resubmission=*/true);
+  Executing("honest", lease);
+  Done("liar", lease, "lie");
+  EXPECT_THAT(Collect(), IsEmpty());
+  EXPECT_EQ(counters().foreign_reports, 1);
+  Done("honest", lease, "result");
+  EXPECT_THAT(Collect(), ElementsAre(Payload("result")));
+}
+
 // A slot is told by the job's id what it may discard.
 TEST_F(TrackerCoreTest, ResultThatCountsIsKeptBesideOneOfTheSameJobThatDoesNot) {
   Submit({RunSpec("job")});

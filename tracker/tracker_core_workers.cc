@@ -315,6 +315,11 @@ void TrackerCore::Adopt(absl::Time now, WorkerState& worker, int slot_index, Tra
   slot.Begin(now, job, lease.epoch, /*has_started=*/true);
   job.state = State::kLeased;
   job.places = {{.worker = &worker, .slot_index = slot_index}};
+  // From now on nobody else can have had it.
+  const bool is_issued =
+      std::any_of(job.issued.begin(), job.issued.end(),
+                  [&](const TrackedJob::Issued& issued) { return issued.epoch == lease.epoch; });
+  if (!is_issued) job.issued.push_back({.epoch = lease.epoch, .worker_id = worker.id});
   // A job that a worker has kept over the tracker's restart was tried at least once.
   job.attempt_count = std::max(job.attempt_count, 1);
   job.paused_until = absl::InfinitePast();

@@ -35,6 +35,8 @@ constexpr Row kRows[kFaultKindCount] = {
     {FaultKind::kSickWorker, "faults at worker", Node::kWorker, 20000},
     {FaultKind::kSlowWorker, "slow worker", Node::kWorker, 20000},
     {FaultKind::kHangingWorker, "hanging worker", Node::kWorker, 10000},
+    {FaultKind::kFlappingWorker, "flapping worker", Node::kWorker, 15000},
+    {FaultKind::kLyingWorker, "lying worker", Node::kWorker, 20000},
     {FaultKind::kClockStep, "the date jumps at tuner", Node::kTuner, 0},
     {FaultKind::kDiskFull, "disk full at tuner", Node::kTuner, 15000},
     {FaultKind::kDiskSlow, "disk slow at tuner", Node::kTuner, 20000},
@@ -87,6 +89,7 @@ std::vector<Fault> MakePlan(uint64_t seed, const PlanOptions& options) {
     Fault fault{.kind = kind};
     fault.node = static_cast<int>(rng.Below(NodeCount(row.node, options)));
     fault.level = rng.Uniform();
+    if (kind == FaultKind::kLyingWorker) fault.node = static_cast<int>(seed % options.worker_count);
     // Most of the work is done in the first seconds.
     const int64_t latest_ms = rng.Below(3) == 0 ? 40000 : 8000;
     fault.at = absl::Milliseconds(rng.Between(0, latest_ms));

@@ -28,12 +28,15 @@ enum class FaultKind {
   kSickWorker,       // A share `level` of executions ends with the worker's fault.
   kSlowWorker,       // Executions take up to a minute.
   kHangingWorker,    // Executions never end by themselves.
+  kFlappingWorker,   // Its process dies and starts again every second or so.
+  kLyingWorker,      // A share `level` of what it says is made up. Of one worker of a run only:
+                     // what two say alike is believed, as it has to be.
   kClockStep,        // The node's date jumps by `duration` (with its sign) and stays there.
   kDiskFull,         // The tuner's stores refuse to write.
   kDiskSlow,         // The tuner's stores take seconds.
   kForgetArtifacts,  // The content store has lost everything.
 };
-inline constexpr int kFaultKindCount = 20;
+inline constexpr int kFaultKindCount = 22;
 
 struct Fault {
   FaultKind kind = FaultKind::kKillTracker;

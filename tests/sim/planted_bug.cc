@@ -42,6 +42,8 @@ const std::array<BugInfo, kBugCount>& AllBugs() {
       {Bug::kCopiesAtOnce, "copies_at_once"},
       {Bug::kNeverCopied, "never_copied"},
       {Bug::kCopiesWithoutEnd, "copies_without_end"},
+      {Bug::kAnyLeaseBelieved, "any_lease_believed"},
+      {Bug::kImpossibleBelieved, "impossible_believed"},
   }};
   return kBugs;
 }
@@ -56,7 +58,7 @@ const char* BugName(Bug bug) {
 // ---- Tracker ----
 
 SuspectTracker::SuspectTracker(TrackerOptions options, absl::Time now, Bug bug)
-    : bug_(bug), core_(Spoil(options, bug), now) {}
+    : bug_(bug), recovered_at_(now + options.recovery_period), core_(Spoil(options, bug), now) {}
 
 TrackerOptions SuspectTracker::Spoil(TrackerOptions options, Bug bug) {
   if (bug == Bug::kSilentNeverLost) options.lease_duration = absl::Hours(1000);
@@ -82,7 +84,10 @@ absl::StatusOr<int64_t> SuspectTracker::Submit(absl::Time now, const std::string
     if (bug_ == Bug::kCopiesWithoutEnd) specs_[job.id] = job;
     if (bug_ == Bug::kTimeLimitIgnored) job.timeout = absl::ZeroDuration();
   }
-  return core_.Submit(now, tuner_id, std::move(jobs), resubmission);
+  // Of a job from before the core cannot know who had it.
+  const bool is_from_before =
+      resubmission || (bug_ == Bug::kAnyLeaseBelieved && now >= recovered_at_);
+  return core_.Submit(now, tuner_id, std::move(jobs), is_from_before);
 }
 
 Collected SuspectTracker::Collect(absl::Time now, CollectRequest request) {

@@ -60,8 +60,10 @@ enum class Bug {
   kCopiesAtOnce,         // A job is leased twice though its worker speaks.
   kNeverCopied,          // A silent worker's job waits for its lease's end.
   kCopiesWithoutEnd,     // A job with two leases gets a third one.
+  kAnyLeaseBelieved,     // A worker's word on a lease that it never had counts.
+  kImpossibleBelieved,   // The study takes a time that its device cannot reach.
 };
-inline constexpr int kBugCount = 33;
+inline constexpr int kBugCount = 35;
 
 struct BugInfo {
   Bug bug;
@@ -119,6 +121,7 @@ class SuspectTracker {
   void CopyOnceMore(absl::Time now, const WorkerReport& report, SyncReply& reply);
 
   const Bug bug_;
+  const absl::Time recovered_at_;  // Jobs are held back no longer.
   TrackerCore core_;
   std::map<std::string, Alias> aliases_;
   std::string first_study_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -18,6 +19,10 @@ constexpr absl::Duration kCallTimeout = absl::Seconds(12);
 constexpr absl::Duration kBackoffMin = absl::Milliseconds(50);
 constexpr absl::Duration kBackoffMax = absl::Seconds(2);
 constexpr size_t kCallsMax = 4;
+constexpr char kLie[] = "lie";
+constexpr uint64_t kLeasesLiedOf = 6;  // The last ones: the others are over.
+// Far below what the synthetic tasks call the device's bound.
+constexpr int64_t kImpossibleNsMax = 1000;
 
 // As ArtifactClient: for how long a build's bytes are offered, and how often.
 constexpr absl::Duration kPutTimeout = absl::Seconds(10);
@@ -46,6 +51,8 @@ int64_t TrueLatencyNs(uint64_t seed, const std::string& candidate_id) {
   return 10'000'000 + static_cast<int64_t>(Fate(seed, "latency", candidate_id) % 1'000'000);
 }
 std::string PlainResult(const std::string& payload) { return absl::StrCat("result of ", payload); }
+
+bool IsPlainLie(const std::string& payload) { return absl::StartsWith(payload, kLie); }
 
 SimWorker::SimWorker(EventLoop* loop, Network* network, SimTracker* tracker, Verdict* verdict,
                      ExecutorWorld* world, const Options& options)
@@ -132,9 +139,10 @@ void SimWorker::Pump(const ProcessPtr& process) {
 }
 
 void SimWorker::BeginCall(const ProcessPtr& process) {
-  const WorkerReport report = process->agent->MakeReport();
+  WorkerReport report = process->agent->MakeReport();
   process->last_sequence = report.sequence;
   CheckHeld(process, report);
+  if (lying_share_ > 0 && rng_.Uniform() < lying_share_) LieIn(report);
   const int64_t call = ++process->call_count;
   process->calls.insert(call);
   const auto ended = [this, process, call,
@@ -167,6 +175,39 @@ void SimWorker::CheckHeld(const ProcessPtr& process, const WorkerReport& report)
     }
   }
   process->held = std::move(held);
+}
+
+void SimWorker::LieIn(WorkerReport& report) {
+  const std::vector<Lease>& begun = world_->begun_in_order;
+  if (begun.empty()) return;
+  // Somebody's who may be at it still, of whatever kind; or under a number that nobody was given,
+  // also of a job that waits.
+  const uint64_t age = rng_.Below(std::min<uint64_t>(begun.size(), kLeasesLiedOf));
+  Lease lease = begun[begun.size() - 1 - age];
+  if (rng_.Below(3) == 0) lease.epoch += rng_.Between(1000, 100'000);
+  if (rng_.Below(4) == 0)
+    lease.job_id = absl::StrCat("tuner", rng_.Below(3), "/job", rng_.Below(40));
+  SlotReport& slot = report.slots[rng_.Below(report.slots.size())];
+  if (slot.results.size() >= WorkerReport::kHeldResultsMax) return;
+  const bool is_its_own =
+      slot.executing == lease ||
+      std::any_of(slot.results.begin(), slot.results.end(),
+                  [&](const HeldResult& result) { return result.lease == lease; });
+  if (is_its_own) return;
+  HeldResult& result = slot.results.emplace_back();
+  result.lease = std::move(lease);
+  switch (rng_.Below(4)) {
+    case 0:
+      result.outcome = WorkerFault{.message = kLie, .interrupted = rng_.Below(2) == 0};
+      break;
+    case 1:
+      result.outcome = Failure{.kind = FailureKind::kPoisoned, .message = kLie};
+      break;
+    case 2:
+      break;  // The tracker has it, it says.
+    default:
+      result.outcome = std::string(kLie);
+  }
 }
 
 void SimWorker::CallEnded(const ProcessPtr& process, int64_t call, int64_t sequence,
@@ -228,6 +269,7 @@ void SimWorker::Begin(const ProcessPtr& process, int slot_index, const JobSpec& 
   if (!world_->begun.insert({lease.job_id, lease.epoch}).second) {
     verdict_->Fail("a lease begins once", absl::StrCat(lease.job_id, "@", lease.epoch));
   }
+  world_->begun_in_order.push_back(lease);
   if (lease.job_id != job.id) verdict_->Fail("a lease is of its job", job.id);
   ++world_->execution_count;
   slot.job = job;
@@ -270,6 +312,7 @@ void SimWorker::End(const ProcessPtr& process, int slot_index) {
 absl::StatusOr<JobOutcome> SimWorker::Execute(const Process& process, const JobSpec& job,
                                               const Lease& lease) {
   if (sick_share_ > 0 && rng_.Uniform() < sick_share_) return WorkerFault{.message = "it is sick"};
+  if (lying_share_ > 0 && rng_.Uniform() < lying_share_) return Lie(process, job, lease);
   if (absl::StartsWith(job.payload, "plain ")) {
     if (absl::StrContains(job.payload, "killer")) return WorkerFault{.message = "killed"};
     if (absl::StrContains(job.payload, "poison")) return WorkerFault{.message = "it crashed"};
@@ -277,6 +320,41 @@ absl::StatusOr<JobOutcome> SimWorker::Execute(const Process& process, const JobS
   }
   if (job.kind == JobKind::kBuild) return Build(process, job.payload, lease);
   return Measure(job.payload);
+}
+
+absl::StatusOr<JobOutcome> SimWorker::Lie(const Process& process, const JobSpec& job,
+                                          const Lease& lease) {
+  if (absl::StartsWith(job.payload, "plain ")) return std::string(kLie);
+  JobOutcome truth;
+  if (job.kind == JobKind::kBuild) {
+    ASSIGN_OR_RETURN(truth, Build(process, job.payload, lease));
+  } else {
+    truth = Measure(job.payload);
+  }
+  const auto* payload = std::get_if<std::string>(&truth);
+  if (payload == nullptr) return truth;
+  switch (rng_.Below(4)) {
+    case 0:
+      return std::string(kLie);
+    case 1:
+      return Failure{.kind = FailureKind::kPoisoned, .message = kLie};
+    default:
+      break;
+  }
+  if (job.kind == JobKind::kBuild) {
+    absl::StatusOr<BuildResult> built = DecodeBuildResult(*payload);
+    built->candidate_id = Sha256Bytes(built->candidate_id);
+    return Encode(*built);
+  }
+  absl::StatusOr<RunResult> run = DecodeRunResult(*payload);
+  Measurement& measurement = run->measurements[0];
+  if (rng_.Below(2) == 0 && measurement.latencies() != nullptr) {
+    const int64_t latency_ns = rng_.Between(1, kImpossibleNsMax);
+    measurement.outcome = Latencies{{ProcessLatencies{.latency_ns = {latency_ns}}}};
+  } else {
+    measurement.candidate_id = Sha256Bytes(measurement.candidate_id);
+  }
+  return Encode(*run);
 }
 
 absl::StatusOr<JobOutcome> SimWorker::Build(const Process& process, const std::string& payload,

@@ -24,6 +24,7 @@ namespace burnish::sim {
 struct ExecutorWorld {
   uint64_t seed = 0;
   std::set<std::pair<std::string, int64_t>> begun = {};  // Leases, in any process.
+  std::vector<Lease> begun_in_order = {};                // Oldest first.
   int64_t execution_count = 0;
 };
 
@@ -33,6 +34,8 @@ bool IsFailing(uint64_t seed, const std::string& candidate_id);
 int64_t TrueLatencyNs(uint64_t seed, const std::string& candidate_id);
 // A job whose payload is not a builder's or runner's.
 std::string PlainResult(const std::string& payload);
+// What a liar says of such a job. Its tuner cannot tell.
+bool IsPlainLie(const std::string& payload);
 
 class SimWorker {
  public:
@@ -61,6 +64,7 @@ class SimWorker {
   void set_sick(double share) { sick_share_ = share; }
   void set_slow(bool slow) { is_slow_ = slow; }
   void set_hanging(bool hanging) { is_hanging_ = hanging; }
+  void set_lying(double share) { lying_share_ = share; }
 
  private:
   struct Execution {
@@ -97,8 +101,12 @@ class SimWorker {
   void Begin(const ProcessPtr& process, int slot, const JobSpec& job, const Lease& lease);
   void End(const ProcessPtr& process, int slot);
   void Exit(const ProcessPtr& process);
+  // Adds results of leases that it does not have.
+  void LieIn(WorkerReport& report);
   absl::StatusOr<JobOutcome> Execute(const Process& process, const JobSpec& job,
                                      const Lease& lease);
+  // What nobody who looks closely takes for the job's result.
+  absl::StatusOr<JobOutcome> Lie(const Process& process, const JobSpec& job, const Lease& lease);
   // UNAVAILABLE: the tracker is away, or does not know the lease yet.
   absl::StatusOr<JobOutcome> Build(const Process& process, const std::string& payload,
                                    const Lease& lease);
@@ -116,6 +124,7 @@ class SimWorker {
   double sick_share_ = 0;
   bool is_slow_ = false;
   bool is_hanging_ = false;
+  double lying_share_ = 0;
 };
 
 }  // namespace burnish::sim

@@ -62,6 +62,7 @@ class Simulation {
   void ApplyToNetwork(const Fault& fault);
   void ApplyToWorker(const Fault& fault, SimWorker& worker);
   void ApplyToTuner(const Fault& fault, SimTuner& tuner);
+  void Flap(SimWorker& worker, absl::Time end);
   // Undoes it when its time is up.
   void After(const Fault& fault, std::function<void()> undo) {
     loop_.At(fault.duration, std::move(undo));
@@ -211,12 +212,28 @@ void Simulation::ApplyToWorker(const Fault& fault, SimWorker& worker) {
     case FaultKind::kSlowWorker:
       worker.set_slow(true);
       return After(fault, [&worker] { worker.set_slow(false); });
+    case FaultKind::kFlappingWorker:
+      return Flap(worker, loop_.now() + fault.duration);
+    case FaultKind::kLyingWorker:
+      worker.set_lying(fault.level);
+      return After(fault, [&worker] { worker.set_lying(0); });
     case FaultKind::kHangingWorker:
       worker.set_hanging(true);
       return After(fault, [&worker] { worker.set_hanging(false); });
     default:
       return;
   }
+}
+
+void Simulation::Flap(SimWorker& worker, absl::Time end) {
+  worker.Kill(/*breaks_calls=*/rng_.Below(2) == 0);
+  loop_.At(absl::Milliseconds(rng_.Between(10, 500)), [this, &worker, end] {
+    worker.StartIfDead();
+    if (loop_.now() >= end) return;
+    loop_.At(absl::Milliseconds(rng_.Between(100, 1500)), [this, &worker, end] {
+      if (loop_.now() < end) Flap(worker, end);
+    });
+  });
 }
 
 void Simulation::ApplyToTuner(const Fault& fault, SimTuner& tuner) {

@@ -140,6 +140,13 @@ StudyTuner::Process::Process(StudyTuner* tuner, int64_t life)
   options.study_id = tuner->world_.id;
   options.in_flight_max = 6;
   options.confirm_best = tuner->options_.confirms;
+  if (tuner->world_.bug != Bug::kImpossibleBelieved) return;
+  options.make_tools = [make = options.make_tools](absl::Span<const StudyTaskSpec> tasks,
+                                                   const Target& target, const StudySpec& spec) {
+    absl::StatusOr<std::vector<TaskTools>> tools = make(tasks, target, spec);
+    for (TaskTools& task : *tools) task.bound_ns = 0;
+    return tools;
+  };
 }
 
 void StudyTuner::Start() {
@@ -310,6 +317,9 @@ void StudyTuner::CheckEnd() {
       const bool is_poisoned = failure != nullptr && failure->kind == FailureKind::kPoisoned;
       // Whether it deserves to be, the tracker's model says.
       if (is_poisoned) continue;
+      // Against its worker's machine, and no word of the candidate: three impossible times, and
+      // nobody else to ask (result_guard.cc).
+      if (failure != nullptr && failure->kind == FailureKind::kDeviceError) continue;
       const bool may_fail = entry.purpose != Purpose::kReference;
       const bool fails = may_fail && IsFailing(world_.seed, id);
       const bool kills = may_fail && IsKiller(world_.seed, id);

@@ -7,7 +7,9 @@
 namespace burnish::sim {
 
 bool TrackerModel::IsFault(const HeldResult& result) {
-  return result.outcome.has_value() && std::holds_alternative<WorkerFault>(*result.outcome);
+  // A failure beside the payload is not a worker's to say.
+  return result.outcome.has_value() && (std::holds_alternative<WorkerFault>(*result.outcome) ||
+                                        std::holds_alternative<Failure>(*result.outcome));
 }
 
 std::string TrackerModel::PlaceOf(const std::string& worker, int slot) {
@@ -174,6 +176,19 @@ void TrackerModel::FinishJob(Job& job, const JobOutcome& outcome, const std::str
   job.number = 0;
 }
 
+bool TrackerModel::IsOf(const Lease& lease, const Job& job, const std::string& worker,
+                        const SlotInfo& slot) const {
+  if (!Serves(slot, job.spec)) return false;
+  if (!job.issued.contains(lease.epoch)) return job.from_before;
+  return grants_.at(lease.epoch).worker == worker;
+}
+
+bool TrackerModel::Serves(const SlotInfo& slot, const JobSpec& job) {
+  return slot.kind == job.kind && (job.device_key.empty() || slot.device_keys.empty() ||
+                                   std::find(slot.device_keys.begin(), slot.device_keys.end(),
+                                             job.device_key) != slot.device_keys.end());
+}
+
 void TrackerModel::CountFault(absl::Time now, Slot& slot) {
   const int doublings = std::min(slot.fault_streak++, 20);
   slot.paused_until = now + std::min(options_.fault_pause_max,
@@ -245,10 +260,10 @@ void TrackerModel::Reported(absl::Time now, const WorkerReport& report,
   while (worker.reports.size() > 8) worker.reports.erase(worker.reports.begin());
   worker.slots.resize(report.slots.size());
   for (int i = 0; i < static_cast<int>(report.slots.size()); ++i) {
+    worker.slots[i].last = report.slots[i];
     for (const HeldResult& result : report.slots[i].results) {
       TakeResult(now, report.worker_id, i, result);
     }
-    worker.slots[i].last = report.slots[i];
   }
 }
 
@@ -306,13 +321,13 @@ void TrackerModel::TakeResult(absl::Time now, const std::string& id, int slot_in
   const auto found = jobs_.find(result.lease.job_id);
   if (found == jobs_.end() || found->second.done) return;
   Job& job = found->second;
-  if (!IsOf(result.lease, job)) return;
   Slot& slot = workers_[id].slots[slot_index];
+  if (!IsOf(result.lease, job, id, slot.last.info)) return;
   if (IsFault(result)) {
     const auto holding = holdings_.find(PlaceOf(id, slot_index));
     if (holding == holdings_.end() || holding->second.lease != result.lease) return;
     const auto* fault = std::get_if<WorkerFault>(&*result.outcome);
-    faulted_now_[TextOf(result.lease)] = fault->interrupted;
+    faulted_now_[TextOf(result.lease)] = fault != nullptr && fault->interrupted;
     return;
   }
   if (job.unsure) return;  // It may have been given up before this came.
@@ -340,7 +355,7 @@ void TrackerModel::Ordered(absl::Time now, const std::string& id, const WorkerOr
       if (job == jobs_.end() || job->second.unsure) continue;
       for (const HeldResult& held : report->second[i].results) {
         if (held.lease.job_id != job_id || IsFault(held)) continue;
-        if (!IsOf(held.lease, job->second)) continue;
+        if (!IsOf(held.lease, job->second, id, report->second[i].info)) continue;
         const bool is_source =
             job->second.source == id && job->second.source_epoch == held.lease.epoch;
         if (!job->second.done || is_source) {

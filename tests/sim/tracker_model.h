@@ -171,10 +171,10 @@ class TrackerModel {
   void DropSilentTuners(absl::Time now, const TrackerView& view);
   bool IsWaiting(const Job& job) const;
   const Holding* HoldingOf(const std::string& job_id) const;  // Null: nobody's.
-  // Whether a worker may speak of the lease, so that its result is the job's.
-  static bool IsOf(const Lease& lease, const Job& job) {
-    return job.from_before || job.issued.contains(lease.epoch);
-  }
+  // Whether the worker may speak of the lease, so that its result is the job's.
+  bool IsOf(const Lease& lease, const Job& job, const std::string& worker,
+            const SlotInfo& slot) const;
+  static bool Serves(const SlotInfo& slot, const JobSpec& job);
   bool IsHeldByWorker(const std::string& job_id) const;
   void ResetShares() { shares_.clear(); }
 

@@ -11,12 +11,6 @@ namespace {
 // Of eight jobs in a row.
 constexpr int kTurnsByPriority = 7;
 
-bool Serves(const SlotInfo& slot, const JobSpec& job) {
-  return slot.kind == job.kind && (job.device_key.empty() || slot.device_keys.empty() ||
-                                   std::find(slot.device_keys.begin(), slot.device_keys.end(),
-                                             job.device_key) != slot.device_keys.end());
-}
-
 }  // namespace
 
 void TrackerModel::Observe(absl::Time now, const TrackerView& view) {
@@ -175,7 +169,8 @@ bool TrackerModel::WasNeverTheJobs(const Holding& holding,
                                    const std::map<std::string, Holding>& present) const {
   const auto job = jobs_.find(holding.lease.job_id);
   if (!holding.unclaimed || job == jobs_.end()) return false;
-  return !IsOf(holding.lease, job->second) ||
+  const SlotInfo& slot = workers_.at(holding.worker).slots.at(holding.slot).last.info;
+  return !IsOf(holding.lease, job->second, holding.worker, slot) ||
          std::any_of(present.begin(), present.end(), [&](const auto& other) {
            return other.second.lease.job_id == holding.lease.job_id;
          });
@@ -422,7 +417,7 @@ bool TrackerModel::IsHeldByWorker(const std::string& job_id) const {
         // Also one that was sent before anybody had asked for the job.
         if (result.lease.job_id != job_id || IsFault(result)) continue;
         const auto job = jobs_.find(job_id);
-        if (job == jobs_.end() || IsOf(result.lease, job->second)) return true;
+        if (job == jobs_.end() || IsOf(result.lease, job->second, id, slot.last.info)) return true;
       }
     }
   }
