@@ -289,7 +289,7 @@ void TrackerCore::EndLease(const TrackedJob::Place& place) {
   slot.job = nullptr;
   copyable_.erase(job.queued.order);
   Nudge(*place.worker);  // It executes what nobody wants.
-  if (!job.places.empty()) return OfferCopy(job);
+  if (!job.places.empty()) return;
   job.state = State::kDeferred;
   job.deferred_until = absl::InfiniteFuture();
 }
@@ -422,7 +422,7 @@ void TrackerCore::ExpireSlot(absl::Time now, WorkerState& worker, int slot_index
     for (HeldState& held : slot.held) held.is_withheld |= held.lease.job_id == id;
     TrackedJob& job = *book_.Find(id);
     Detach(job);
-    Requeue(now, job);
+    GoOn(now, job, /*was_lost=*/false);
   }
   if (now >= slot.paused_until) slot.paused_until = absl::InfinitePast();
   for (HeldState& held : slot.held) {

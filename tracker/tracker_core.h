@@ -157,7 +157,7 @@ class TrackerCore {
   void NoteSilence(absl::Time now, WorkerState& worker);
   void NoteSpeech(WorkerState& worker);
   // If its only worker is silent.
-  void OfferCopy(TrackedJob& job);
+  void OfferCopy(absl::Time now, TrackedJob& job);
   // The first that an idle slot may have; null: none.
   TrackedJob* NextCopy(absl::Time now, const WorkerState& worker, const SlotInfo& slot) const;
   // Some worker says that it has the job's result.

@@ -24,7 +24,7 @@ void TrackerCore::NoteSilence(absl::Time now, WorkerState& worker) {
   if (worker.lost || worker.silent || now - worker.answered_at < options_.copy_silence) return;
   worker.silent = true;
   for (const SlotState& slot : worker.slots) {
-    if (slot.job != nullptr) OfferCopy(*slot.job);
+    if (slot.job != nullptr) OfferCopy(now, *slot.job);
   }
 }
 
@@ -37,13 +37,15 @@ void TrackerCore::NoteSpeech(WorkerState& worker) {
   }
 }
 
-void TrackerCore::OfferCopy(TrackedJob& job) {
+void TrackerCore::OfferCopy(absl::Time now, TrackedJob& job) {
   if (job.state != State::kLeased || job.places.size() != 1) return;
   const TrackedJob::Place& place = job.places[0];
   // One copy for each time that the worker falls silent: a job that ends whoever tries it is not to
   // go through the farm meanwhile.
   if (!place.worker->silent || place.worker->slots[place.slot_index].copied) return;
   copyable_[job.queued.order] = &job;
+  // For a tick when its pause ends.
+  if (now < job.paused_until) deferred_.emplace(job.paused_until, job.spec.id);
 }
 
 TrackedJob* TrackerCore::NextCopy(absl::Time now, const WorkerState& worker,

@@ -159,6 +159,26 @@ TEST_F(CopiesTest, EachSilenceBringsOneCopy) {
   EXPECT_TRUE(Told("idle").has_value());
 }
 
+TEST_F(CopiesTest, JobThatPausesIsCopiedWhenThePauseEnds) {
+  Restart({.interruption_pause_min = absl::Seconds(10)});
+  Submit({RunSpec("job")});
+  for (int64_t incarnation = 1; incarnation <= 3; ++incarnation) Idle("restarting", incarnation);
+  Lease lease = *Idle("stopped");
+  Advance(absl::Seconds(2));
+  Idle("restarting", 3);
+  Idle("restarting", 4);  // The third interruption.
+  EXPECT_EQ(counters().interruptions, 3);
+  FallSilent("stopped", lease);
+  Advance(absl::Seconds(2));
+  Wait("idle");
+  core_->TakeReadyWorkers();
+  Advance(absl::Seconds(2));
+  EXPECT_THAT(core_->TakeReadyWorkers(), IsEmpty());
+  EXPECT_EQ(core_->NextTick(), now_ + absl::Seconds(1)) << "ten seconds after the interruption";
+  Advance(absl::Seconds(1));
+  EXPECT_THAT(core_->TakeReadyWorkers(), ElementsAre("idle"));
+}
+
 // What was evidence before there were copies is evidence still, and nothing else.
 TEST_F(CopiesTest, SilentWorkerIsLostAsEverAndTheCopyGoesOn) {
   Submit({RunSpec("job")});

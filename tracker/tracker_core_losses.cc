@@ -49,7 +49,7 @@ void TrackerCore::Lose(absl::Time now, const TrackedJob::Place& place, const std
                         .text = text,
                         .timed_out = timed_out});
   EndLease(place);
-  if (job.places.empty()) GoOn(now, job, /*was_lost=*/true);
+  job.places.empty() ? GoOn(now, job, /*was_lost=*/true) : OfferCopy(now, job);
 }
 
 void TrackerCore::Interrupt(absl::Time now, const TrackedJob::Place& place,
@@ -65,7 +65,7 @@ void TrackerCore::Interrupt(absl::Time now, const TrackedJob::Place& place,
                                       options_.interruption_pause_min * (int64_t{1} << doublings));
   }
   EndLease(place);
-  if (job.places.empty()) GoOn(now, job, /*was_lost=*/false);
+  job.places.empty() ? GoOn(now, job, /*was_lost=*/false) : OfferCopy(now, job);
 }
 
 void TrackerCore::GoOn(absl::Time now, TrackedJob& job, bool was_lost) {

@@ -240,6 +240,22 @@ TEST_F(LossesTest, EarlierPauseDoesNotEndALaterOne) {
   EXPECT_TRUE(Idle("other").has_value());
 }
 
+// Whoever says that it has a result and then does not would end each pause.
+TEST_F(LossesTest, ResultThatVanishesDoesNotEndThePause) {
+  Restart({.interruption_pause_min = absl::Seconds(10)});
+  Submit({RunSpec("job")});
+  Lease lease;
+  for (int64_t incarnation = 1; incarnation <= 3; ++incarnation) lease = *Idle("w", incarnation);
+  EXPECT_FALSE(Idle("w", 4).has_value());
+  WorkerReport report = Report("w", 4);
+  report.slots[0].results = {{.lease = lease}};
+  EXPECT_THAT(Send(report).orders.slots[0].send, ElementsAre("job"));
+  EXPECT_FALSE(Idle("w", 4).has_value());
+  EXPECT_FALSE(Idle("other").has_value());
+  Advance(absl::Seconds(10));
+  EXPECT_TRUE(Idle("other").has_value());
+}
+
 // The result was computed before a restart of the tracker; its holder was away meanwhile.
 TEST_F(LossesTest, LostJobIsFetchedFromAnotherWorkerThatHasItsResult) {
   Submit({RunSpec("job")});

@@ -172,7 +172,7 @@ void TrackerCore::TakeResults(absl::Time now, WorkerState& worker, int slot_inde
   for (const std::string& id : no_longer_held) {
     TrackedJob* job = book_.Find(id);
     Detach(*job);
-    Requeue(now, *job);
+    GoOn(now, *job, /*was_lost=*/false);
   }
 }
 
@@ -356,7 +356,7 @@ void TrackerCore::LoseWorker(absl::Time now, WorkerState& worker, absl::string_v
     for (const auto& [id, since] : std::map<std::string, absl::Time>(slot.fetching)) {
       TrackedJob* job = book_.Find(id);
       Detach(*job);
-      Requeue(now, *job);
+      GoOn(now, *job, /*was_lost=*/false);
     }
   }
 }

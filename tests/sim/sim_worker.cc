@@ -178,22 +178,18 @@ void SimWorker::CheckHeld(const ProcessPtr& process, const WorkerReport& report)
 }
 
 void SimWorker::LieIn(WorkerReport& report) {
-  const std::vector<Lease>& begun = world_->begun_in_order;
+  const auto& begun = world_->begun_in_order;
   if (begun.empty()) return;
   // Somebody's who may be at it still, of whatever kind; or under a number that nobody was given,
   // also of a job that waits.
   const uint64_t age = rng_.Below(std::min<uint64_t>(begun.size(), kLeasesLiedOf));
-  Lease lease = begun[begun.size() - 1 - age];
+  auto [worker, lease] = begun[begun.size() - 1 - age];
+  if (worker == options_.id) return;  // What it says of its own leases: Lie.
   if (rng_.Below(3) == 0) lease.epoch += rng_.Between(1000, 100'000);
   if (rng_.Below(4) == 0)
     lease.job_id = absl::StrCat("tuner", rng_.Below(3), "/job", rng_.Below(40));
   SlotReport& slot = report.slots[rng_.Below(report.slots.size())];
   if (slot.results.size() >= WorkerReport::kHeldResultsMax) return;
-  const bool is_its_own =
-      slot.executing == lease ||
-      std::any_of(slot.results.begin(), slot.results.end(),
-                  [&](const HeldResult& result) { return result.lease == lease; });
-  if (is_its_own) return;
   HeldResult& result = slot.results.emplace_back();
   result.lease = std::move(lease);
   switch (rng_.Below(4)) {
@@ -269,7 +265,7 @@ void SimWorker::Begin(const ProcessPtr& process, int slot_index, const JobSpec& 
   if (!world_->begun.insert({lease.job_id, lease.epoch}).second) {
     verdict_->Fail("a lease begins once", absl::StrCat(lease.job_id, "@", lease.epoch));
   }
-  world_->begun_in_order.push_back(lease);
+  world_->begun_in_order.emplace_back(options_.id, lease);
   if (lease.job_id != job.id) verdict_->Fail("a lease is of its job", job.id);
   ++world_->execution_count;
   slot.job = job;

@@ -23,8 +23,8 @@ namespace burnish::sim {
 // What the executors of all workers have in common.
 struct ExecutorWorld {
   uint64_t seed = 0;
-  std::set<std::pair<std::string, int64_t>> begun = {};  // Leases, in any process.
-  std::vector<Lease> begun_in_order = {};                // Oldest first.
+  std::set<std::pair<std::string, int64_t>> begun = {};            // Leases, in any process.
+  std::vector<std::pair<std::string, Lease>> begun_in_order = {};  // And by whom; oldest first.
   int64_t execution_count = 0;
 };
 

@@ -16,6 +16,11 @@ constexpr int kTurnsByPriority = 7;
 void TrackerModel::Observe(absl::Time now, const TrackerView& view) {
   now_ = now;
   DropSilentTuners(now, view);
+  // What a worker held is gone with it: in the same event another one may get the job.
+  for (const WorkerStatus& status : view.workers) {
+    if (status.liveness != WorkerLiveness::kLost) continue;
+    for (Slot& slot : workers_[status.worker_id].slots) slot.last.results.clear();
+  }
   CheckLeases(now, view);
   NotePoison();
   CheckGivenUp(view);
