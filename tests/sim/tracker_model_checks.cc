@@ -473,7 +473,8 @@ void TrackerModel::CheckCounts(absl::Time now, const TrackerView& view) {
     if (!job.held_back) continue;
     // Its worker has spoken. If that one dies, nobody else can have it.
     const bool has_spoken = IsHeldByWorker(id) || HoldingOf(id) != nullptr;
-    if (!has_spoken && now < started_at_ + options_.recovery_period) continue;
+    // In the very instant the tracker's tick may be yet to come.
+    if (!has_spoken && now <= started_at_ + options_.recovery_period) continue;
     job.held_back = false;
     ResetShares();  // It was waiting, and nobody knew for which.
   }
