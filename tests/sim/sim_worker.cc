@@ -20,6 +20,7 @@ constexpr absl::Duration kBackoffMin = absl::Milliseconds(50);
 constexpr absl::Duration kBackoffMax = absl::Seconds(2);
 constexpr size_t kCallsMax = 4;
 constexpr char kLie[] = "lie";
+constexpr int kLiesPerReport = 4;
 constexpr uint64_t kLeasesLiedOf = 6;  // The last ones: the others are over.
 // Far below what the synthetic tasks call the device's bound.
 constexpr int64_t kImpossibleNsMax = 1000;
@@ -142,7 +143,10 @@ void SimWorker::BeginCall(const ProcessPtr& process) {
   WorkerReport report = process->agent->MakeReport();
   process->last_sequence = report.sequence;
   CheckHeld(process, report);
-  if (lying_share_ > 0 && rng_.Uniform() < lying_share_) LieIn(report);
+  // Several at once: most are of jobs that have a result by now.
+  for (int i = 0; i < kLiesPerReport; ++i) {
+    if (lying_share_ > 0 && rng_.Uniform() < lying_share_) LieIn(report);
+  }
   const int64_t call = ++process->call_count;
   process->calls.insert(call);
   const auto ended = [this, process, call,
@@ -192,7 +196,7 @@ void SimWorker::LieIn(WorkerReport& report) {
   if (slot.results.size() >= WorkerReport::kHeldResultsMax) return;
   HeldResult& result = slot.results.emplace_back();
   result.lease = std::move(lease);
-  switch (rng_.Below(4)) {
+  switch (rng_.Below(6)) {
     case 0:
       result.outcome = WorkerFault{.message = kLie, .interrupted = rng_.Below(2) == 0};
       break;
