@@ -192,6 +192,8 @@ void SimWorker::LieIn(WorkerReport& report) {
   if (rng_.Below(3) == 0) lease.epoch += rng_.Between(1000, 100'000);
   if (rng_.Below(4) == 0)
     lease.job_id = absl::StrCat("tuner", rng_.Below(3), "/job", rng_.Below(40));
+  // What it first said of a lease stands for the tracker, so that it does not contradict itself.
+  if (!lied_of_.insert({lease.job_id, lease.epoch}).second) return;
   SlotReport& slot = report.slots[rng_.Below(report.slots.size())];
   if (slot.results.size() >= WorkerReport::kHeldResultsMax) return;
   HeldResult& result = slot.results.emplace_back();

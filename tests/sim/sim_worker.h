@@ -125,6 +125,7 @@ class SimWorker {
   bool is_slow_ = false;
   bool is_hanging_ = false;
   double lying_share_ = 0;
+  std::set<std::pair<std::string, int64_t>> lied_of_;  // Leases.
 };
 
 }  // namespace burnish::sim
