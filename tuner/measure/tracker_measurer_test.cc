@@ -550,6 +550,16 @@ TEST_F(TrackerNetworkMeasurerTest, ResultThatCannotBeIsMeasuredAgainButNotForEve
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("network_factor")));
 }
 
+TEST_F(TrackerNetworkMeasurerTest, BuildThatCannotBeIsBuiltAgainButNotForEver) {
+  const auto lie = [](BuildResult& result) { result.candidate_id = std::string(32, 'z'); };
+  farm_.Lie(2, lie);
+  farm_.StartWorker();
+  ASSERT_OK_AND_ASSIGN(const NetworkResult result, Measure({"fast", "slow"}));
+  EXPECT_TRUE(result.has_run);
+  farm_.Lie(1000, lie);
+  EXPECT_THAT(Measure({"fast", "other"}), StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
 TEST_F(TrackerNetworkMeasurerTest, NothingRunsWhereACandidateDoesNotBuild) {
   farm_.StartWorker();
   ASSERT_OK_AND_ASSIGN(const NetworkResult result, Measure({"fast", "unbuildable"}));

@@ -126,6 +126,17 @@ absl::StatusOr<RunResult> TrackerNetworkMeasurer::CheckedRun(const NetworkReques
 
 absl::Status TrackerNetworkMeasurer::BuildAll(const NetworkRequest& request,
                                               const std::function<bool()>& stop) {
+  for (int losses = 0;; ++losses) {
+    absl::Status malformed;
+    RETURN_IF_ERROR(BuildMissing(request, stop, malformed));
+    // Said by one worker, and perhaps not by the next.
+    if (malformed.ok() || losses >= options_.artifact_losses_max) return malformed;
+  }
+}
+
+absl::Status TrackerNetworkMeasurer::BuildMissing(const NetworkRequest& request,
+                                                  const std::function<bool()>& stop,
+                                                  absl::Status& malformed) {
   std::vector<JobSpec> jobs;
   std::map<std::string, std::string> candidate_of_job;
   std::map<std::string, int32_t> epoch_of;  // By candidate.
@@ -151,9 +162,14 @@ absl::Status TrackerNetworkMeasurer::BuildAll(const NetworkRequest& request,
     const std::string* payload = std::get_if<std::string>(&outcome);
     if (payload == nullptr) return NoResult(outcome);
     const std::string& id = candidate_of_job.at(job_id);
-    ASSIGN_OR_RETURN(BuildResult result, DecodeBuildResult(*payload));
-    RETURN_IF_ERROR(CheckBuildResult(result, id, epoch_of.at(id)));
-    built_[id] = std::move(result);
+    absl::StatusOr<BuildResult> result = DecodeBuildResult(*payload);
+    absl::Status sound = result.status();
+    if (sound.ok()) sound = CheckBuildResult(*result, id, epoch_of.at(id));
+    if (sound.ok()) {
+      built_[id] = *std::move(result);
+    } else {
+      malformed = std::move(sound);
+    }
   }
   return absl::OkStatus();
 }

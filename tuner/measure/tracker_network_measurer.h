@@ -51,6 +51,9 @@ class TrackerNetworkMeasurer : public NetworkMeasurer {
   std::string NextId();
   // Builds what `built_` lacks. Afterwards it has an outcome for each candidate.
   absl::Status BuildAll(const NetworkRequest& request, const std::function<bool()>& stop);
+  // The same, once. `malformed`: why a result was not taken, if one was not.
+  absl::Status BuildMissing(const NetworkRequest& request, const std::function<bool()>& stop,
+                            absl::Status& malformed);
   // A run's payload, if it can be what was asked for.
   absl::StatusOr<RunResult> CheckedRun(const NetworkRequest& request,
                                        const std::string& payload) const;
