@@ -63,9 +63,10 @@ absl::Status MakeFile(const std::string& path) {
 std::string NewSecret() { return EntropyBytes(kNewSecretBytes); }
 
 std::string SecretFor(absl::string_view secret, absl::string_view name) {
-  // Hashes of one length each: SHA-256 of a secret and a longer name could be had from that of the
-  // secret and the beginning of the name.
-  return Sha256Raw(absl::StrCat(Sha256Raw(secret), Sha256Raw(name)));
+  // The secret itself, and not its hash: that is the fingerprint, which others know. Last, behind a
+  // name of one length: SHA-256 of a secret and a longer name could be had from that of the secret
+  // and the beginning of the name.
+  return Sha256Raw(absl::StrCat("burnish secret", Sha256Raw(name), secret));
 }
 
 std::string FingerprintOf(absl::string_view secret) { return Sha256Raw(secret); }
