@@ -772,6 +772,19 @@ TEST_F(TrackerCoreTest, ResultToFetchThatVanishesDoesNotLoseTheJob) {
   EXPECT_EQ(Idle("w")->job_id, "job") << "it no longer says that it has the result";
 }
 
+// It never had one. What it says of another lease of the job is not what was asked for.
+TEST_F(TrackerCoreTest, ResultToFetchThatWasALieDoesNotHoldTheJobUp) {
+  Submit({RunSpec("job")});
+  const Lease lease = *Idle("liar");
+  Restart({});
+  Submit({RunSpec("job")}, /*resubmission=*/true);
+  EXPECT_THAT(Done("liar", lease, std::nullopt).orders.slots[0].send, ElementsAre("job"));
+  const SyncReply reply =
+      Done("liar", {.job_id = "job", .epoch = lease.epoch - 1}, WorkerFault{.message = "made up"});
+  ASSERT_TRUE(reply.orders.slots[0].lease.has_value()) << "the only idle slot there is";
+  EXPECT_EQ(reply.orders.slots[0].lease->job_id, "job");
+}
+
 TEST_F(TrackerCoreTest, ResultThatTheTunerHadBeforeTheRestartIsDiscarded) {
   Submit({RunSpec("job")});
   const Lease lease = *Idle("w");

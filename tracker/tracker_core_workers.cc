@@ -165,8 +165,10 @@ void TrackerCore::TakeResults(absl::Time now, WorkerState& worker, int slot_inde
       if (old.lease == result.lease) held = old;
     }
     held.sent_outcome = result.outcome.has_value();
-    no_longer_held.erase(result.lease.job_id);
     TakeResult(now, worker, slot_index, result, held);
+    // A fault, or what is of a lease that it never had, is not what was asked for.
+    const bool may_come = !held.is_fault && !held.is_foreign && !held.is_withheld;
+    if (may_come) no_longer_held.erase(result.lease.job_id);
     slot.held.push_back(std::move(held));
   }
   for (const std::string& id : no_longer_held) {
