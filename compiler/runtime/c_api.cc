@@ -37,7 +37,7 @@ RuntimeStatus CheckIndex(const char* what, int32_t index, size_t count) {
 
 RuntimeOr<BurnishOptions> ReadOptions(const BurnishOptions* options) {
   if (options == nullptr) return BurnishOptions{};
-  RUNTIME_ASSIGN_OR_RETURN(const BurnishOptions read, ReadStruct("BurnishOptions", *options));
+  RUNTIME_ASSIGN_OR_RETURN(const BurnishOptions read, ReadStruct("BurnishOptions", options));
   if (read.reserved != 0) return InvalidArgument("BurnishOptions.reserved must be 0");
   return read;
 }
@@ -166,7 +166,7 @@ BurnishStatus burnish_threads_create(const BurnishThreadsOptions* options,
     *threads = nullptr;
     BurnishThreadsOptions read = {};
     if (options != nullptr) {
-      RUNTIME_ASSIGN_OR_RETURN(read, ReadStruct("BurnishThreadsOptions", *options));
+      RUNTIME_ASSIGN_OR_RETURN(read, ReadStruct("BurnishThreadsOptions", options));
     }
     RUNTIME_ASSIGN_OR_RETURN(std::shared_ptr<ThreadPool> pool, MakePool(read));
     *threads = new BurnishThreads{.pool = std::move(pool)};
@@ -233,7 +233,7 @@ BurnishStatus burnish_input_info(const BurnishModel* model, int32_t index,
     RUNTIME_RETURN_IF_ERROR(CheckPointers(model, info));
     RUNTIME_ASSIGN_OR_RETURN(const BurnishTensorInfo found,
                              DescribeModelTensor(ManifestOf(model), Region::kInput, index));
-    return WriteStruct("BurnishTensorInfo", found, *info);
+    return WriteStruct("BurnishTensorInfo", found, info);
   });
 }
 
@@ -243,7 +243,7 @@ BurnishStatus burnish_output_info(const BurnishModel* model, int32_t index,
     RUNTIME_RETURN_IF_ERROR(CheckPointers(model, info));
     RUNTIME_ASSIGN_OR_RETURN(const BurnishTensorInfo found,
                              DescribeModelTensor(ManifestOf(model), Region::kOutput, index));
-    return WriteStruct("BurnishTensorInfo", found, *info);
+    return WriteStruct("BurnishTensorInfo", found, info);
   });
 }
 
@@ -295,7 +295,7 @@ BurnishStatus burnish_run(BurnishModel* model) {
 BurnishStatus burnish_benchmark(BurnishModel* model, double seconds, BurnishLatency* latency) {
   return Guard([&]() -> RuntimeStatus {
     RUNTIME_RETURN_IF_ERROR(CheckPointers(model, latency));
-    RUNTIME_RETURN_IF_ERROR(CheckStructSize("BurnishLatency", latency->struct_size));
+    RUNTIME_RETURN_IF_ERROR(CheckStructSize("BurnishLatency", StructSizeAt(latency)));
     RUNTIME_ASSIGN_OR_RETURN(const LatencySummary summary, Benchmark(*model->session, seconds));
     return WriteStruct("BurnishLatency",
                        BurnishLatency{.run_count = summary.run_count,
@@ -304,7 +304,7 @@ BurnishStatus burnish_benchmark(BurnishModel* model, double seconds, BurnishLate
                                       .p90_ns = summary.p90_ns,
                                       .p99_ns = summary.p99_ns,
                                       .mean_ns = summary.mean_ns},
-                       *latency);
+                       latency);
   });
 }
 
@@ -324,7 +324,7 @@ BurnishStatus burnish_step_info(const BurnishModel* model, int32_t step, Burnish
                                        .workload_id = found.workload_id.c_str(),
                                        .flop_count = found.flop_count,
                                        .moved_bytes = found.moved_bytes},
-                       *info);
+                       info);
   });
 }
 
@@ -349,7 +349,7 @@ BurnishStatus burnish_debug_output_info(const BurnishModel* model, int32_t step,
     RUNTIME_RETURN_IF_ERROR(CheckPointers(model, info));
     RUNTIME_ASSIGN_OR_RETURN(const StepOutput* found,
                              FindStepOutput(ManifestOf(model), step, output));
-    return WriteStruct("BurnishTensorInfo", Describe(found->tensor), *info);
+    return WriteStruct("BurnishTensorInfo", Describe(found->tensor), info);
   });
 }
 

@@ -80,20 +80,20 @@ class StructArray {
     if (count_ < 0) return InvalidArgument("got " + std::to_string(count_) + " tensors");
     if (count_ > 0 && first_ == nullptr) return InvalidArgument("got a null pointer");
     for (int32_t i = 0; i < count_; ++i) {
-      if (i == 0) RUNTIME_RETURN_IF_ERROR(CheckStructSize(name_, first_->struct_size));
-      if (at(i).struct_size != first_->struct_size) {
+      if (i == 0) RUNTIME_RETURN_IF_ERROR(CheckStructSize(name_, StructSizeAt(first_)));
+      if (StructSizeAt(at(i)) != StructSizeAt(first_)) {
         return InvalidArgument("got " + std::string(name_) + " " + std::to_string(i) +
-                               " with struct_size " + std::to_string(at(i).struct_size) +
-                               " behind one with " + std::to_string(first_->struct_size));
+                               " with struct_size " + std::to_string(StructSizeAt(at(i))) +
+                               " behind one with " + std::to_string(StructSizeAt(first_)));
       }
     }
     return RuntimeStatus();
   }
   int32_t count() const { return count_; }
-  Struct& at(int32_t i) const {
+  Struct* at(int32_t i) const {
     using Byte = std::conditional_t<std::is_const_v<Struct>, const uint8_t, uint8_t>;
-    return *reinterpret_cast<Struct*>(reinterpret_cast<Byte*>(first_) +
-                                      static_cast<size_t>(i) * first_->struct_size);
+    return reinterpret_cast<Struct*>(reinterpret_cast<Byte*>(first_) +
+                                     static_cast<size_t>(i) * StructSizeAt(first_));
   }
 
  private:

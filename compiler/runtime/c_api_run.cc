@@ -139,8 +139,7 @@ RuntimeOr<std::vector<CallTensor>> ReadOutputs(const BundleManifest& manifest,
 
 RuntimeOr<std::span<int64_t>> ReadRunOptions(const BurnishRunOptions* given, size_t step_count) {
   if (given == nullptr) return std::span<int64_t>();
-  RUNTIME_ASSIGN_OR_RETURN(const BurnishRunOptions options,
-                           ReadStruct("BurnishRunOptions", *given));
+  RUNTIME_ASSIGN_OR_RETURN(const BurnishRunOptions options, ReadStruct("BurnishRunOptions", given));
   if (options.step_ns == nullptr && options.step_count == 0) return std::span<int64_t>();
   if (options.step_ns == nullptr || options.step_count != static_cast<int32_t>(step_count)) {
     return InvalidArgument("got room for " + std::to_string(options.step_count) + " steps, want " +
