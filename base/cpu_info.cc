@@ -1,7 +1,5 @@
 #include "base/cpu_info.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -14,6 +12,7 @@
 #endif
 
 #include "base/cpu_names.h"
+#include "base/usable_cpus.h"
 
 namespace burnish {
 namespace {
@@ -327,15 +326,8 @@ CpuInfo HostCpuInfo() {
   }
   info = DecodeCpuid(cpuid, xcr0);
 #endif
-  std::vector<int> cpus;
-  cpu_set_t usable;
   // What this process may use, not what the machine has: a container's share counts.
-  if (sched_getaffinity(0, sizeof(usable), &usable) == 0) {
-    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-      if (CPU_ISSET(cpu, &usable)) cpus.push_back(cpu);
-    }
-  }
-  ReadTopology("/sys/devices/system/cpu", cpus, info);
+  ReadTopology("/sys/devices/system/cpu", UsableCpus(), info);
 #if defined(__x86_64__)
   // sysfs first: it also says which CPUs share a cache.
   if (info.caches.empty()) info.caches = DecodeCaches(cpuid);

@@ -1,5 +1,5 @@
 // Starts a program as a child that cannot outlive its parent: sets what posix_spawn cannot (parent
-// death signal, limits, CPUs, priority) and execs.
+// death signal, limits, CPUs) and execs.
 //   burnish-launcher [--parent=PID] [--address-space=BYTES] [--cpu-time=SECONDS]
 //       [--file-size=BYTES] [--open-files=N] [--cpus=LIST] -- PROGRAM [ARGS]
 // Exits with 127 and a line on stderr when it cannot do all that it was asked to.
@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/cpu_info.h"
+#include "base/usable_cpus.h"
 
 namespace burnish {
 namespace {
@@ -54,15 +55,12 @@ void DieWithParent(pid_t parent) {
 }
 
 void SetCpus(std::string_view list) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
   const std::vector<int> cpus = ParseCpuList(std::string(list));
   if (cpus.empty()) Fail("--cpus", "not a list such as 0-3,8");
   for (const int cpu : cpus) {
     if (cpu >= CPU_SETSIZE) Fail("--cpus", "CPU number too large");
-    CPU_SET(cpu, &set);
   }
-  if (sched_setaffinity(0, sizeof(set), &set) != 0) Fail("--cpus", std::strerror(errno));
+  if (!MoveToCpus(0, cpus)) Fail("--cpus", std::strerror(errno));
 }
 
 void Apply(std::string_view flag) {

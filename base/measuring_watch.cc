@@ -1,13 +1,10 @@
 #include "base/measuring_watch.h"
 
-#include <sched.h>
 #include <sys/file.h>
 #include <sys/inotify.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <cstddef>
 #include <cstring>
 
 #include "base/measuring_files.h"
@@ -90,16 +87,6 @@ bool MeasuringWatch::Look() {
   const bool changed = free != free_;
   free_ = std::move(free);
   return changed;
-}
-
-std::vector<int> UsableCpus() {
-  cpu_set_t mask;
-  std::vector<int> cpus;
-  if (sched_getaffinity(0, sizeof(mask), &mask) != 0) return cpus;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (CPU_ISSET(cpu, &mask)) cpus.push_back(cpu);
-  }
-  return cpus;
 }
 
 }  // namespace burnish

@@ -6,11 +6,17 @@
 #ifndef BASE_MEASURING_WATCH_H_
 #define BASE_MEASURING_WATCH_H_
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
 
 namespace burnish {
+
+// For so long at most somebody stands still at a time. A timed section takes a tenth of a second;
+// several studies that take turns, some seconds. Whoever holds the lock for longer hangs, and must
+// not take builds and search along.
+inline constexpr std::chrono::seconds kStandStillMax(5);
 
 class MeasuringWatch {
  public:
@@ -48,9 +54,6 @@ class MeasuringWatch {
   std::vector<File> files_;
   std::vector<int> free_;
 };
-
-// CPUs that the calling thread may run on; ascending.
-std::vector<int> UsableCpus();
 
 }  // namespace burnish
 

@@ -5,9 +5,11 @@
 
 #include <chrono>
 #include <string>
+#include <vector>
 
 #include "base/file.h"
 #include "base/measuring_files.h"
+#include "base/measuring_testing.h"
 #include "base/unique_fd.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -20,15 +22,6 @@ using ::testing::IsEmpty;
 
 class MeasuringWatchTest : public testing::Test {
  protected:
-  // As somebody who measures there.
-  UniqueFd Lock(int cpu) {
-    const std::string path = MeasuringFile(folder_.path(), cpu);
-    UniqueFd file(OpenMeasuringFile(path));
-    EXPECT_EQ(flock(file.get(), LOCK_EX), 0);
-    AnnounceMeasuring({path});
-    return file;
-  }
-
   // Whether it learns of a change within ten seconds, by waiting as it says.
   bool Learns(MeasuringWatch& watch) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
@@ -52,10 +45,10 @@ TEST_F(MeasuringWatchTest, AllAreFreeWhereNobodyMeasures) {
 }
 
 TEST_F(MeasuringWatchTest, SeesWhoMeasuredBeforeAndTheEnd) {
-  UniqueFd file = Lock(3);
+  std::vector<UniqueFd> files = MeasureOn(folder_.path(), {3});
   const auto watch = MeasuringWatch::Start(folder_.path(), {0, 3});
   EXPECT_THAT(watch->free(), ElementsAre(0));
-  file.Reset();
+  files.clear();
   EXPECT_TRUE(Learns(*watch));
   EXPECT_THAT(watch->free(), ElementsAre(0, 3));
 }
@@ -63,12 +56,13 @@ TEST_F(MeasuringWatchTest, SeesWhoMeasuredBeforeAndTheEnd) {
 TEST_F(MeasuringWatchTest, SeesABeginAndAnEnd) {
   const auto watch = MeasuringWatch::Start(folder_.path(), {0, 3});
   for (int i = 0; i < 3; ++i) {
-    UniqueFd first = Lock(0), second = Lock(3);
+    std::vector<UniqueFd> first = MeasureOn(folder_.path(), {0});
+    std::vector<UniqueFd> second = MeasureOn(folder_.path(), {3});
     while (!watch->free().empty()) ASSERT_TRUE(Learns(*watch));
-    first.Reset();
+    first.clear();
     EXPECT_TRUE(Learns(*watch));
     EXPECT_THAT(watch->free(), ElementsAre(0));
-    second.Reset();
+    second.clear();
     EXPECT_TRUE(Learns(*watch));
     EXPECT_THAT(watch->free(), ElementsAre(0, 3));
   }
@@ -76,7 +70,7 @@ TEST_F(MeasuringWatchTest, SeesABeginAndAnEnd) {
 
 TEST_F(MeasuringWatchTest, WhoIsToldIsWokenAtOnceAndNotByTheClock) {
   const auto watch = MeasuringWatch::Start(folder_.path(), {0});
-  const UniqueFd file = Lock(0);
+  const std::vector<UniqueFd> files = MeasureOn(folder_.path(), {0});
   pollfd fd = {.fd = watch->descriptor(), .events = POLLIN};
   EXPECT_EQ(poll(&fd, 1, 0), 1);
   EXPECT_TRUE(watch->Look());

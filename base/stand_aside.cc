@@ -1,11 +1,9 @@
 #include "base/stand_aside.h"
 
 #include <poll.h>
-#include <sched.h>
 #include <sys/eventfd.h>
 
 #include <atomic>
-#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
@@ -16,13 +14,10 @@
 #include "base/check.h"
 #include "base/measuring_watch.h"
 #include "base/unique_fd.h"
+#include "base/usable_cpus.h"
 
 namespace burnish {
 namespace {
-
-// A timed section takes a tenth of a second; several studies that take turns, some seconds. Whoever
-// holds the lock for longer hangs, and must not take the search along.
-constexpr std::chrono::seconds kWaitMax(5);
 
 // Of the process, as are its CPUs.
 struct Shared {
@@ -36,14 +31,6 @@ struct Shared {
 Shared& shared() {
   static Shared* const instance = new Shared();
   return *instance;
-}
-
-void MoveTo(const std::vector<int>& cpus) {
-  cpu_set_t mask;
-  CPU_ZERO(&mask);
-  for (const int cpu : cpus) CPU_SET(cpu, &mask);
-  // A CPU that has gone away meanwhile is no error: this is for other people's timings.
-  (void)sched_setaffinity(0, sizeof(mask), &mask);
 }
 
 void Publish(std::vector<int> free, uint64_t generation) {
@@ -84,9 +71,10 @@ void StandAsidePoint() {
   Shared& state = shared();
   if (state.generation.load(std::memory_order_relaxed) == seen) return;
   std::unique_lock<std::mutex> lock(state.mutex);
-  state.changed.wait_for(lock, kWaitMax,
+  state.changed.wait_for(lock, kStandStillMax,
                          [&] { return !state.free.empty() || state.generation == 0; });
-  MoveTo(state.free.empty() ? state.all : state.free);
+  // A CPU that has gone away meanwhile is no error: this is for other people's timings.
+  (void)MoveToCpus(0, state.free.empty() ? state.all : state.free);
   seen = state.generation;
 }
 

@@ -1,16 +1,14 @@
 #include "base/stand_aside.h"
 
-#include <sys/file.h>
-
 #include <chrono>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "base/file.h"
-#include "base/measuring_files.h"
-#include "base/measuring_watch.h"
+#include "base/measuring_testing.h"
 #include "base/unique_fd.h"
+#include "base/usable_cpus.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -23,13 +21,7 @@ using Clock = std::chrono::steady_clock;
 class StandAsideTest : public testing::Test {
  protected:
   std::vector<UniqueFd> Lock(const std::vector<int>& cpus) {
-    std::vector<UniqueFd> files;
-    for (const int cpu : cpus) {
-      const std::string path = MeasuringFile(folder_.path(), cpu);
-      EXPECT_EQ(flock(files.emplace_back(OpenMeasuringFile(path)).get(), LOCK_EX), 0);
-      AnnounceMeasuring({path});
-    }
-    return files;
+    return MeasureOn(folder_.path(), cpus);
   }
 
   const TempDir folder_ = *TempDir::Create("stand-aside-test");

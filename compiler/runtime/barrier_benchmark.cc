@@ -1,7 +1,6 @@
 // What the pool costs: a barrier between threads that arrive together, an empty parallel region
 // while the workers spin, and one after they have fallen asleep.
 //   bazel run //compiler/runtime:barrier_benchmark -- [thread_count]
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "base/usable_cpus.h"
 #include "compiler/runtime/spin_wait.h"
 #include "compiler/runtime/thread_pool.h"
 
@@ -27,12 +27,11 @@ void Print(const char* name, std::vector<int64_t> samples_ns, int64_t divisor) {
 
 int Main(int thread_count) {
   ThreadPoolOptions options{.thread_count = thread_count};
-  cpu_set_t usable;
-  if (sched_getaffinity(0, sizeof(usable), &usable) != 0) return 1;
-  for (int cpu = 0; cpu < CPU_SETSIZE && std::ssize(options.cpus) < thread_count; ++cpu) {
-    if (CPU_ISSET(cpu, &usable)) options.cpus.push_back(cpu);
+  const std::vector<int> usable = UsableCpus();
+  // Else fewer CPUs than threads.
+  if (std::ssize(usable) >= thread_count) {
+    options.cpus.assign(usable.begin(), usable.begin() + thread_count);
   }
-  if (std::ssize(options.cpus) < thread_count) options.cpus.clear();  // Fewer CPUs than threads.
   auto pool = ThreadPool::Create(options);
   if (!pool.ok()) {
     std::fprintf(stderr, "%s\n", pool.status().message().c_str());

@@ -1,5 +1,4 @@
 // The C API over Model and Session; running on a caller's tensors is in c_api_run.cc.
-#include <sched.h>
 
 #include <algorithm>
 #include <cstring>
@@ -8,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/usable_cpus.h"
 #include "burnish/burnish.h"
 #include "compiler/runtime/benchmark.h"
 #include "compiler/runtime/bundle.h"
@@ -42,15 +42,9 @@ RuntimeOr<BurnishOptions> ReadOptions(const BurnishOptions* options) {
   return read;
 }
 
-int UsableCpuCount() {
-  cpu_set_t usable;
-  return sched_getaffinity(0, sizeof(usable), &usable) == 0 ? CPU_COUNT(&usable) : 1;
-}
-
 RuntimeOr<std::shared_ptr<ThreadPool>> MakePool(const BurnishThreadsOptions& options) {
   ThreadPoolOptions pool_options;
-  pool_options.thread_count =
-      options.thread_count != 0 ? options.thread_count : std::max(1, UsableCpuCount());
+  pool_options.thread_count = options.thread_count != 0 ? options.thread_count : UsableCpuCount();
   if (options.cpus != nullptr && pool_options.thread_count > 0) {
     pool_options.cpus.assign(options.cpus, options.cpus + pool_options.thread_count);
   }
@@ -74,9 +68,9 @@ RuntimeOr<std::shared_ptr<ThreadPool>> PoolOf(const BurnishOptions& options,
     return options.threads->pool;
   }
   BurnishThreadsOptions own = {};
-  own.thread_count = options.thread_count != 0 ? options.thread_count
-                                               : std::min(static_cast<int>(manifest.thread_count),
-                                                          std::max(1, UsableCpuCount()));
+  own.thread_count = options.thread_count != 0
+                         ? options.thread_count
+                         : std::min(static_cast<int>(manifest.thread_count), UsableCpuCount());
   own.cpus = options.cpus;
   own.spin_ns = options.spin_ns;
   return MakePool(own);

@@ -1,7 +1,5 @@
 #include "compiler/runtime/section_digest.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <atomic>
 #include <mutex>
@@ -12,16 +10,12 @@
 #include <vector>
 
 #include "base/sha256_blocks.h"
+#include "base/usable_cpus.h"
 
 namespace burnish {
 namespace {
 
 constexpr uint64_t kThreadCountMax = 16;  // Memory is the limit before that.
-
-uint64_t UsableCpuCount() {
-  cpu_set_t usable;
-  return sched_getaffinity(0, sizeof(usable), &usable) == 0 ? CPU_COUNT(&usable) : 1;
-}
 
 // Calls work(chunk) for each even chunk below `chunk_count`, on several threads where it pays.
 template <typename Work>
@@ -37,7 +31,8 @@ void ForEachPair(uint64_t chunk_count, const Work& work) {
   std::vector<std::jthread> helpers;
   const uint64_t pair_count = (chunk_count + 1) / 2;
   if (pair_count > 1) {
-    const uint64_t thread_count = std::min({UsableCpuCount(), pair_count, kThreadCountMax});
+    const uint64_t thread_count =
+        std::min({static_cast<uint64_t>(UsableCpuCount()), pair_count, kThreadCountMax});
     try {
       while (helpers.size() + 1 < thread_count) helpers.emplace_back(take_pairs);
     } catch (const std::system_error&) {

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "base/check.h"
+#include "base/usable_cpus.h"
 #include "compiler/runtime/float_mode.h"
 
 namespace burnish {
@@ -28,13 +29,11 @@ cpu_set_t MaskOf(int cpu) {
 }
 
 // CPUs that these threads may run on, at the most.
-int UsableCpuCount(const std::vector<int>& pinned_cpus) {
+int CpuCountFor(const std::vector<int>& pinned_cpus) {
   if (!pinned_cpus.empty()) {
     return static_cast<int>(std::set<int>(pinned_cpus.begin(), pinned_cpus.end()).size());
   }
-  cpu_set_t mask;
-  if (sched_getaffinity(0, sizeof(mask), &mask) != 0) return 1;
-  return CPU_COUNT(&mask);
+  return UsableCpuCount();
 }
 
 // Pins the current thread for as long as it lives. A CPU that has gone away meanwhile is no error:
@@ -89,7 +88,7 @@ RuntimeOr<std::unique_ptr<ThreadPool>> ThreadPool::Create(const ThreadPoolOption
   RUNTIME_RETURN_IF_ERROR(CheckOptions(options));
   // With more threads than CPUs a thread that spins keeps off the very one that it waits for, until
   // the scheduler takes its CPU away.
-  const bool may_spin = options.thread_count <= UsableCpuCount(options.cpus);
+  const bool may_spin = options.thread_count <= CpuCountFor(options.cpus);
   std::unique_ptr<ThreadPool> pool(new ThreadPool(options, may_spin ? options.barrier_spin_ns : 0,
                                                   may_spin ? options.idle_spin_ns : 0));
   if (options.foreign.parallel == nullptr) RUNTIME_RETURN_IF_ERROR(pool->StartWorkers());

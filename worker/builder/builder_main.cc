@@ -15,6 +15,7 @@
 #include "base/frame.h"
 #include "base/measuring_watch.h"
 #include "base/status_macros.h"
+#include "base/usable_cpus.h"
 #include "compiler/codegen/llvm/llvm_backend.h"
 #include "proto/compile.h"
 #include "worker/builder/builder_server.h"

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -30,6 +29,7 @@
 #include "base/oom_kills.h"
 #include "base/sandbox.h"
 #include "base/unique_fd.h"
+#include "base/usable_cpus.h"
 
 namespace burnish {
 namespace {
@@ -142,29 +142,32 @@ void Drain(int talk_fd) {
 // A call's time.
 class CallTime {
  public:
-  CallTime(pid_t child, const ForkLimits& limits) : child_(child), limits_(limits) {}
+  // Begins now: a child serves many calls.
+  CallTime(pid_t child, const ForkLimits& limits)
+      : child_(child), limits_(limits), cpu_start_(CpuTime()) {}
 
   // Of the CPU, by the child; what there was when it ended.
-  absl::Duration Used() {
-    clockid_t clock = {};
-    timespec now = {};
-    if (clock_getcpuclockid(child_, &clock) == 0 && clock_gettime(clock, &now) == 0) {
-      cpu_now_ = absl::DurationFromTimespec(now);
-      if (!cpu_start_.has_value()) cpu_start_ = cpu_now_;
-    }
-    return cpu_now_ - cpu_start_.value_or(cpu_now_);
-  }
+  absl::Duration Used() { return CpuTime() - cpu_start_; }
   // Until one of the limits, at the earliest; not positive: over.
   absl::Duration Left() {
     return std::min(limits_.time_limit - Used(), wall_end_ - Clock::Real().SteadyNow());
   }
 
  private:
+  absl::Duration CpuTime() {
+    clockid_t clock = {};
+    timespec now = {};
+    if (clock_getcpuclockid(child_, &clock) == 0 && clock_gettime(clock, &now) == 0) {
+      cpu_last_ = absl::DurationFromTimespec(now);
+    }
+    return cpu_last_;
+  }
+
   const pid_t child_;
   const ForkLimits limits_;
   const absl::Time wall_end_ = Clock::Real().SteadyNow() + limits_.wall_limit;
-  std::optional<absl::Duration> cpu_start_;  // A child serves many calls.
-  absl::Duration cpu_now_;
+  absl::Duration cpu_last_;
+  const absl::Duration cpu_start_;
 };
 
 // Keeps a child off the CPUs on which somebody measures.
@@ -183,14 +186,12 @@ class ChildPlace {
   void Look() {
     if (watch_ == nullptr) return;
     if (watch_->Look()) Follow();
-    // A holder of the lock that hangs must not take the builds along.
-    if (stopped_ && Clock::Real().SteadyNow() - stopped_at_ > kStopMax) Continue();
+    if (stopped_ && Clock::Real().SteadyNow() - stopped_at_ > absl::FromChrono(kStandStillMax)) {
+      Continue();
+    }
   }
 
  private:
-  // As of base/stand_aside.cc.
-  static constexpr absl::Duration kStopMax = absl::Seconds(5);
-
   void Follow() {
     if (watch_->free().empty()) {
       if (!stopped_) kill(child_, SIGSTOP);
@@ -198,11 +199,8 @@ class ChildPlace {
       stopped_at_ = Clock::Real().SteadyNow();
       return;
     }
-    cpu_set_t mask;
-    CPU_ZERO(&mask);
-    for (const int cpu : watch_->free()) CPU_SET(cpu, &mask);
     // A CPU that has gone away meanwhile is no error: this is for other people's timings.
-    (void)sched_setaffinity(child_, sizeof(mask), &mask);
+    (void)MoveToCpus(child_, watch_->free());
     Continue();
   }
   void Continue() {
@@ -356,7 +354,6 @@ ForkedWorker::Answer ForkedWorker::CallOnce(const ForkLimits& limits, absl::stri
   }
   ++calls_;
   CallTime time(pid_, limits);
-  (void)time.Used();
   Drain(talk_.get());
   std::string reply, talk;
   bool in_time = false;

@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -18,10 +17,11 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/file.h"
-#include "base/measuring_files.h"
+#include "base/measuring_testing.h"
 #include "base/measuring_watch.h"
 #include "base/status_matchers.h"
 #include "base/unique_fd.h"
+#include "base/usable_cpus.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -139,15 +139,8 @@ TEST(ForkedWorkerTest, CpuTimeIsOfOneCall) {
 
 class MeasuredHostTest : public testing::Test {
  protected:
-  // Somebody measures on these CPUs until the descriptors are closed.
   std::vector<UniqueFd> Measure(const std::vector<int>& cpus) {
-    std::vector<UniqueFd> files;
-    for (const int cpu : cpus) {
-      const std::string path = MeasuringFile(folder_.path(), cpu);
-      EXPECT_EQ(flock(files.emplace_back(OpenMeasuringFile(path)).get(), LOCK_EX), 0);
-      AnnounceMeasuring({path});
-    }
-    return files;
+    return MeasureOn(folder_.path(), cpus);
   }
   ForkedWorker Worker(ForkedWorker::Work work) {
     return ForkedWorker(std::move(work), /*calls_max=*/64,

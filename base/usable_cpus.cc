@@ -1,0 +1,30 @@
+#include "base/usable_cpus.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cstddef>
+
+namespace burnish {
+
+std::vector<int> UsableCpus() {
+  cpu_set_t mask;
+  std::vector<int> cpus;
+  if (sched_getaffinity(0, sizeof(mask), &mask) != 0) return cpus;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(cpu, &mask)) cpus.push_back(cpu);
+  }
+  return cpus;
+}
+
+int UsableCpuCount() { return std::max(1, static_cast<int>(UsableCpus().size())); }
+
+bool MoveToCpus(pid_t thread, const std::vector<int>& cpus) {
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  // CPU_SET leaves out what a mask has no room for.
+  for (const int cpu : cpus) CPU_SET(static_cast<size_t>(cpu), &mask);
+  return sched_setaffinity(thread, sizeof(mask), &mask) == 0;
+}
+
+}  // namespace burnish

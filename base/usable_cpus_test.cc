@@ -1,0 +1,32 @@
+#include "base/usable_cpus.h"
+
+#include <thread>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace burnish {
+namespace {
+
+using ::testing::ElementsAre;
+
+TEST(UsableCpusTest, AThreadIsMovedAndTheOthersKeepTheirs) {
+  const std::vector<int> all = UsableCpus();
+  ASSERT_FALSE(all.empty());
+  EXPECT_EQ(UsableCpuCount(), static_cast<int>(all.size()));
+  std::thread([&] {
+    EXPECT_TRUE(MoveToCpus(0, {all.back()}));
+    EXPECT_THAT(UsableCpus(), ElementsAre(all.back()));
+    EXPECT_EQ(UsableCpuCount(), 1);
+  }).join();
+  EXPECT_EQ(UsableCpus(), all);
+}
+
+TEST(UsableCpusTest, NoCpuThatIsThereIsRefused) {
+  EXPECT_FALSE(MoveToCpus(0, {}));
+  EXPECT_FALSE(MoveToCpus(0, {1 << 20}));
+}
+
+}  // namespace
+}  // namespace burnish
