@@ -88,6 +88,10 @@ bool IsProtocolRefusal(const absl::Status& status) {
   return status.GetPayload(kRefusalPayload).has_value();
 }
 
+bool IsFinalRefusal(const absl::Status& status) {
+  return IsProtocolRefusal(status) || absl::IsPermissionDenied(status);
+}
+
 absl::Status ProtocolRefusal(absl::string_view message) {
   absl::Status status = absl::FailedPreconditionError(message);
   status.SetPayload(kRefusalPayload, absl::Cord());

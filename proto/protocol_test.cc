@@ -76,5 +76,13 @@ TEST(ProtocolTest, OtherFailedPreconditionsAreNoRefusal) {
   EXPECT_FALSE(IsProtocolRefusal(absl::OkStatus()));
 }
 
+TEST(ProtocolTest, OnlyWhatPatienceDoesNotMendIsFinal) {
+  EXPECT_TRUE(IsFinalRefusal(ProtocolRefusal("another protocol")));
+  EXPECT_TRUE(IsFinalRefusal(absl::PermissionDeniedError("a stranger")));
+  EXPECT_FALSE(IsFinalRefusal(absl::FailedPreconditionError("no worker can do the jobs")));
+  EXPECT_FALSE(IsFinalRefusal(absl::UnavailableError("no tracker answers")));
+  EXPECT_FALSE(IsFinalRefusal(absl::OkStatus()));
+}
+
 }  // namespace
 }  // namespace burnish

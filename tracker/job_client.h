@@ -19,8 +19,8 @@ namespace burnish {
 struct TrackerClientState {
   absl::Time unreachable_since = absl::InfiniteFuture();  // Steady clock. InfiniteFuture: it can.
   absl::Status last_error;                                // Of the last failed call.
-  // The tracker speaks another protocol (IsProtocolRefusal), or takes this client for a stranger
-  // under its id (PERMISSION_DENIED). For good: nothing is sent any more, and nothing will come.
+  // The tracker has said no for good (IsFinalRefusal): nothing is sent any more, and nothing will
+  // come.
   absl::Status refused;
   int64_t open_count = 0;  // Jobs without a result.
   int64_t held_count = 0;  // Results of jobs of an earlier run, not submitted again yet.

@@ -259,7 +259,7 @@ void TrackerClient::Impl::NoteFailure(const absl::Status& status) {
   state_.last_error = status;
   // To be asked again and again is of no use to a tracker that has said no. Whoever uses this
   // client ends by name (state), and may come again as a new one.
-  if (IsProtocolRefusal(status) || absl::IsPermissionDenied(status)) {
+  if (IsFinalRefusal(status)) {
     state_.refused = status;
     return;
   }

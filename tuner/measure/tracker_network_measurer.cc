@@ -235,13 +235,10 @@ absl::StatusOr<TrackerNetworkMeasurer::Outcomes> TrackerNetworkMeasurer::RunJobs
       answered_at = options_.clock->SteadyNow();
     }
     const absl::Status silent = WhySilent();
-    if (absl::IsPermissionDenied(silent)) return silent;
+    if (IsFinalRefusal(silent)) return silent;
     // A farm that is well may be silent for as long as a long model takes.
     if (silent.ok()) answered_at = options_.clock->SteadyNow();
-    if (IsProtocolRefusal(silent) ||
-        options_.clock->SteadyNow() - answered_at >= options_.silence_max) {
-      return silent;
-    }
+    if (options_.clock->SteadyNow() - answered_at >= options_.silence_max) return silent;
   }
   std::move(cancel).Cancel();
   return outcomes;

@@ -82,9 +82,7 @@ class StudyRunner::Impl {
       const absl::Status health = options_.measurer->health();
       if (count > 0 || health.ok()) answered_at = now;
       // No patience helps: the tracker has said no, and every further call would be refused.
-      if (absl::IsPermissionDenied(health) || IsProtocolRefusal(health)) {
-        return StopReason::kMeasurerSilent;
-      }
+      if (IsFinalRefusal(health)) return StopReason::kMeasurerSilent;
       if (now - answered_at >= options_.silence_max) return StopReason::kMeasurerSilent;
       if (options_.on_progress != nullptr) options_.on_progress(session_.Progress());
     }
