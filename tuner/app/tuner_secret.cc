@@ -10,12 +10,15 @@ namespace burnish {
 absl::StatusOr<std::string> TunerSecret(const std::string& database_url) {
   const std::string database = DatabasePath(database_url);
   if (database.empty()) return NewSecret();
-  const std::string path = absl::StrCat(database, ".secret");
+  return SecretInFile(absl::StrCat(database, ".secret"));
+}
+
+absl::StatusOr<std::string> SecretInFile(const std::string& path, absl::string_view hint) {
   absl::StatusOr<std::string> secret = ReadOrMakeSecret(path);
   if (secret.ok()) return secret;
-  return WithError(
-      secret.status(),
-      absl::IsPermissionDenied(secret.status()) ? ErrorCode::kPermission : ErrorCode::kIo, path);
+  const bool is_denied = absl::IsPermissionDenied(secret.status());
+  return WithError(secret.status(), is_denied ? ErrorCode::kPermission : ErrorCode::kIo, path,
+                   hint);
 }
 
 }  // namespace burnish

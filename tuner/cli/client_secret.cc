@@ -4,6 +4,7 @@
 #include "base/secret.h"
 #include "base/xdg_folder.h"
 #include "tuner/app/error.h"
+#include "tuner/app/tuner_secret.h"
 
 namespace burnish {
 namespace {
@@ -23,13 +24,8 @@ absl::StatusOr<std::string> ClientSecret(const std::function<const char*(const c
     return MakeError(ErrorCode::kSettings, "a daemon knows its clients by a secret in their homes",
                      "HOME", absl::StrCat("set HOME, or ", kVariable));
   }
-  const std::string path = absl::StrCat(folder, "/burnish/client-secret");
-  absl::StatusOr<std::string> secret = ReadOrMakeSecret(path);
-  if (secret.ok()) return secret;
-  return WithError(
-      secret.status(),
-      absl::IsPermissionDenied(secret.status()) ? ErrorCode::kPermission : ErrorCode::kIo, path,
-      absl::StrCat("or set ", kVariable));
+  return SecretInFile(absl::StrCat(folder, "/burnish/client-secret"),
+                      absl::StrCat("or set ", kVariable));
 }
 
 }  // namespace burnish
