@@ -110,6 +110,9 @@ void TrackerModel::CheckLeases(absl::Time now, const TrackerView& view) {
     // CheckCopy says so of the ones there were before.
     holding.copied |= holdings_[place].copied;
     holdings_[place] = holding;
+    // A job from before this tracker, whose worker goes on with it: nobody else has had this lease.
+    const auto job = jobs_.find(holding.lease.job_id);
+    if (job != jobs_.end()) job->second.issued.insert(holding.lease.epoch);
   }
   CheckTwice(present);
 }
