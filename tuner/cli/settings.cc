@@ -3,12 +3,15 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
-#include <sstream>
+#include <cstdint>
+#include <optional>
 #include <string>
-#include <string_view>
 
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 #include "base/check.h"
 #include "base/file.h"
@@ -40,39 +43,71 @@ std::string Default(absl::string_view key, const SettingSources& sources) {
   return folder.empty() ? "" : absl::StrCat(folder, "/burnish/burnish.db");
 }
 
-// The line of the first character beyond ASCII that is in no string and no comment; 0: none. TOML
-// has no such text, and toml++ 3.3 runs into its own "unreachable" on some of them.
-int StrayLine(absl::string_view text) {
+// The first character of `text`, which is beyond ASCII, taken off; none where it is no UTF-8.
+std::optional<uint32_t> TakeCharacter(absl::string_view& text) {
+  const auto first = static_cast<unsigned char>(text[0]);
+  const size_t size = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+  if (first < 0xC0 || first >= 0xF8 || text.size() < size) return std::nullopt;
+  uint32_t character = first & (0x7F >> size);
+  for (const char c : text.substr(1, size - 1)) {
+    if ((c & 0xC0) != 0x80) return std::nullopt;
+    character = character << 6 | (c & 0x3F);
+  }
+  text.remove_prefix(size);
+  return character;
+}
+
+// The same TOML in ASCII: toml++ 3.3 runs into its own "unreachable" at some characters beyond it,
+// also while it words an error. Within double quotes TOML has an escape for each character, in
+// comments none is needed, and elsewhere there is no way to write one. Where this reads quotes
+// otherwise than the parser does, the parser still sees nothing but ASCII.
+absl::StatusOr<std::string> AsciiToml(const std::string& path, absl::string_view text) {
   absl::ConsumePrefix(&text, "\xEF\xBB\xBF");  // A byte order mark, which TOML takes.
+  std::string ascii;
   int line = 1;
   absl::string_view quote;  // That ends the string we are in; empty: in none.
   bool comment = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (c == '\n') {
+  const auto take = [&](size_t count) {
+    absl::StrAppend(&ascii, text.substr(0, count));
+    text.remove_prefix(std::min(count, text.size()));
+  };
+  while (!text.empty()) {
+    const char c = text[0];
+    if (static_cast<unsigned char>(c) >= 0x80) {
+      const std::optional<uint32_t> character = TakeCharacter(text);
+      if (!character.has_value() || (!comment && !absl::StartsWith(quote, "\""))) {
+        return MakeError(ErrorCode::kSettings,
+                         character.has_value()
+                             ? "not TOML: a character beyond ASCII outside of double quotes"
+                             : "not UTF-8",
+                         absl::StrCat(path, ":", line), "write it in double quotes, as UTF-8");
+      }
+      ascii += comment ? "?" : absl::StrFormat("\\U%08X", *character);
+    } else if (c == '\n') {
       ++line;
       comment = false;
       if (quote.size() == 1) quote = "";  // Such a string ends with its line, or is no TOML.
+      take(1);
     } else if (comment) {
-      continue;
+      take(1);
     } else if (!quote.empty()) {
-      if (c == '\\' && quote[0] == '"') {
-        i += text.substr(i + 1, 1) == "\n" ? 0 : 1;  // The line is counted above.
-      } else if (text.substr(i, quote.size()) == quote) {
-        i += quote.size() - 1;
-        quote = "";
+      const bool is_end = absl::StartsWith(text, quote);
+      // What follows a backslash may be a quote. A line's end is counted above. The escape of what
+      // is beyond ASCII would take the backslash for its own: such a pair is no TOML, nor
+      // is "\_".
+      const bool is_pair = c == '\\' && quote[0] == '"' && text.size() > 1 && text[1] != '\n';
+      if (is_pair && !absl::ascii_isascii(text[1])) ascii += "\\_";
+      take(is_end ? quote.size() : is_pair && absl::ascii_isascii(text[1]) ? 2 : 1);
+      if (is_end) quote = "";
+    } else {
+      comment = c == '#';
+      if (c == '"' || c == '\'') {
+        quote = absl::StartsWith(text, std::string(3, c)) ? text.substr(0, 3) : text.substr(0, 1);
       }
-    } else if (c == '#') {
-      comment = true;
-    } else if (c == '"' || c == '\'') {
-      const bool is_long = text.substr(i, 3) == std::string(3, c);
-      quote = text.substr(i, is_long ? 3 : 1);
-      i += quote.size() - 1;
-    } else if (static_cast<unsigned char>(c) >= 0x80) {
-      return line;
+      take(std::max<size_t>(quote.size(), 1));
     }
   }
-  return 0;
+  return ascii;
 }
 
 absl::Status ReadConfig(const std::string& path, absl::string_view text,
@@ -80,13 +115,10 @@ absl::Status ReadConfig(const std::string& path, absl::string_view text,
   const auto where = [&](const toml::source_region& source) {
     return absl::StrCat(path, ":", source.begin.line);
   };
-  if (const int line = StrayLine(text); line > 0) {
-    return MakeError(ErrorCode::kSettings, "not TOML: a character beyond ASCII outside of quotes",
-                     absl::StrCat(path, ":", line));
-  }
+  ASSIGN_OR_RETURN(const std::string ascii, AsciiToml(path, text));
   toml::table table;
   try {
-    table = toml::parse(std::string_view(text.data(), text.size()), path);
+    table = toml::parse(ascii, path);
   } catch (const toml::parse_error& error) {
     return MakeError(ErrorCode::kSettings,
                      absl::StrCat("not TOML: ", std::string(error.description())),
