@@ -172,13 +172,13 @@ bool TrackerModel::MayBeCopied(absl::Time now, const Holding& holding) const {
 }
 
 // Of an earlier tracker, and stopped when the job came: the worker cannot have had it, or another
-// one is at it.
+// one is at it or has done it.
 bool TrackerModel::WasNeverTheJobs(const Holding& holding,
                                    const std::map<std::string, Holding>& present) const {
   const auto job = jobs_.find(holding.lease.job_id);
   if (!holding.unclaimed || job == jobs_.end()) return false;
   const SlotInfo& slot = workers_.at(holding.worker).slots.at(holding.slot).last.info;
-  return !IsOf(holding.lease, job->second, holding.worker, slot) ||
+  return !IsOf(holding.lease, job->second, holding.worker, slot) || IsHeldByWorker(job->first) ||
          std::any_of(present.begin(), present.end(), [&](const auto& other) {
            return other.second.lease.job_id == holding.lease.job_id;
          });
