@@ -219,6 +219,19 @@ TEST_F(CopiesTest, JobWhoseResultIsUnderWayIsNotCopied) {
   EXPECT_FALSE(Idle("idle").has_value());
 }
 
+TEST_F(CopiesTest, JobThatASilentWorkerHasKeptOverARestartIsCopiedWhenItsTunerComes) {
+  Submit({RunSpec("job")});
+  const Lease before = *Idle("stopped");
+  Restart({});
+  FallSilent("stopped", before);
+  Advance(absl::Seconds(2));
+  Wait("idle");
+  Submit({RunSpec("job")}, /*resubmission=*/true);
+  EXPECT_EQ(counters().adopted, 1);
+  ASSERT_THAT(core_->TakeReadyWorkers(), ElementsAre("idle"));
+  EXPECT_EQ(Told("idle")->job_id, "job");
+}
+
 TEST_F(CopiesTest, CancelledJobIsStoppedInBothPlaces) {
   Submit({RunSpec("job")});
   const Lease first = *Idle("stopped");

@@ -329,6 +329,8 @@ void TrackerCore::Adopt(absl::Time now, WorkerState& worker, int slot_index, Tra
   const auto taken_back = std::erase_if(
       job.losses, [&](const TrackedJob::Loss& loss) { return loss.lease_epoch == lease.epoch; });
   if (taken_back > 0) worker.TakeBackLoss(job.spec.id);
+  // The worker may have fallen silent while nobody had asked for the job.
+  OfferCopy(now, job);
 }
 
 void TrackerCore::LoseWorker(absl::Time now, WorkerState& worker, absl::string_view how,
