@@ -59,6 +59,19 @@ class LossesTest : public CoreTestFarm {
   int other_count_ = 0;
 };
 
+TEST_F(LossesTest, LeaseOfAnEarlierTrackerThatStopsIsNoEvidence) {
+  Submit({RunSpec("job")});
+  const Lease lease = *Idle("worker");
+  Restart({});
+  Submit({RunSpec("job")}, /*resubmission=*/true);
+  // A report that was long under way: the earlier tracker has had it stopped meanwhile.
+  Executing("worker", lease);
+  EXPECT_EQ(counters().adopted, 1);
+  Idle("worker");
+  EXPECT_EQ(counters().interruptions, 1);
+  EXPECT_EQ(counters().worker_faults, 0);
+}
+
 TEST_F(LossesTest, WorkerWhoseTimeIsUpDoesNotGetTheJobBackForGoingOn) {
   JobSpec job = RunSpec("job");
   job.timeout = absl::Seconds(5);

@@ -258,9 +258,16 @@ void TrackerCore::TakeExecution(absl::Time now, WorkerState& worker, int slot_in
     }
     // Not started: the orders were lost, or it first has to stop something else. They are repeated.
     if (!slot.started) return;
-    CountFault(now, slot);
-    Lose(now, {.worker = &worker, .slot_index = slot_index},
-         absl::StrCat("worker ", worker.id, " stopped without a result"));
+    const TrackedJob::Place place{.worker = &worker, .slot_index = slot_index};
+    const std::string text = absl::StrCat("worker ", worker.id, " stopped without a result");
+    if (slot.lease_epoch < options_.first_epoch) {
+      // The earlier tracker may have told it to, and this one may have heard of the lease by a
+      // report that was long under way.
+      Interrupt(now, place, text);
+    } else {
+      CountFault(now, slot);
+      Lose(now, place, text);
+    }
   }
   // It has ended: as a result among the held ones, or not at all.
   if (slot.orphan.has_value() && (report.executing != slot.orphan->lease || slot.cancelling)) {

@@ -199,18 +199,24 @@ void TrackerModel::CheckVanished(absl::Time now, const Holding& holding) {
   const bool has_faulted = fault != faulted_now_.end();
   const bool is_over =
       job.spec.timeout > absl::ZeroDuration() && now - holding.since >= job.spec.timeout;
-  const bool has_stopped = holding.started && slot != nullptr &&
-                           slot->last.executing != holding.lease && worker.stopping.contains(text);
-  if (!was_restarted && !was_silent && !was_closed && !has_faulted && !is_over && !has_stopped) {
+  const bool has_ended =
+      holding.started && slot != nullptr && slot->last.executing != holding.lease;
+  const bool has_stopped = has_ended && worker.stopping.contains(text);
+  // Nobody knows what the tracker before this one had told it.
+  const bool may_have_stopped = has_ended && holding.lease.epoch < options_.first_epoch;
+  if (!was_restarted && !was_silent && !was_closed && !has_faulted && !is_over && !has_stopped &&
+      !may_have_stopped) {
     Fail("every loss has a cause", absl::StrCat(text, " at ", holding.worker));
     return;
   }
   const bool is_of_process = was_restarted || was_silent || was_closed;
-  if (slot != nullptr && !is_of_process) CountFault(now, *slot);
+  const bool is_interrupted_only = may_have_stopped && !has_faulted && !is_over;
+  if (slot != nullptr && !is_of_process && !is_interrupted_only) CountFault(now, *slot);
   NoteEnd(worker, holding.lease.job_id, /*lost=*/true);
   ResetShares();  // It waits elsewhere now, if at all.
-  const bool was_interrupted =
-      is_of_process ? was_restarted || !was_silent : has_faulted && fault->second;
+  const bool was_interrupted = is_of_process
+                                   ? was_restarted || !was_silent
+                                   : is_interrupted_only || (has_faulted && fault->second);
   if (!was_interrupted) {
     job.losses.push_back({holding.lease.epoch, holding.worker, worker.done_count});
   } else if (++job.interruption_count >= 3) {
