@@ -13,6 +13,7 @@
 namespace burnish {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Pair;
@@ -139,6 +140,34 @@ TEST_F(LossesTest, ResultInTheSameReportAsAFaultDoesNotShowThatItsWorkerDoesWell
   EXPECT_EQ(counters().poisoned, 0);
   Finish("w1");
   EXPECT_EQ(counters().poisoned, 0);
+}
+
+// The result that shows that the worker does well, and the job's own, later in the same report.
+TEST_F(LossesTest, JobIsNotGivenUpByTheReportThatBringsItsResult) {
+  Enroll({"w1", "w2"});
+  WorkerReport report = Report("w3");
+  report.slots.push_back(report.slots[0]);
+  Send(report);
+  core_->OrdersFor(now_, "w3", sequence_);
+  JobSpec bad = RunSpec("bad");
+  bad.timeout = absl::Seconds(5);
+  Submit({bad});
+  for (const char* worker : {"w1", "w2"}) Fault(worker, "bad");
+  for (const char* worker : {"w1", "w2"}) Finish(worker);
+  JobSpec good = RunSpec("good");
+  good.labels = {{"worker", "w3"}};
+  Submit({good});
+  report.sequence = ++sequence_;
+  const std::vector<SlotOrders> orders = Send(report).orders.slots;
+  ASSERT_EQ(orders[0].lease->job_id, "bad");
+  ASSERT_EQ(orders[1].lease->job_id, "good");
+  Advance(absl::Seconds(5));
+  report.slots[0].results = {{.lease = *orders[1].lease, .outcome = "good's"},
+                             {.lease = *orders[0].lease, .outcome = "bad's"}};
+  report.sequence = ++sequence_;
+  Send(report);
+  EXPECT_EQ(counters().poisoned, 0);
+  EXPECT_THAT(Collect(), Contains(Payload("bad's")));
 }
 
 TEST_F(LossesTest, JobOfWorkersThatShowNothingElseIsParked) {

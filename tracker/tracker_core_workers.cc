@@ -60,6 +60,9 @@ absl::StatusOr<SyncReply> TrackerCore::Synchronize(absl::Time now, const WorkerR
   const int slot_count = static_cast<int>(report.slots.size());
   // Results first: a slot that finished one job may have begun another.
   for (int i = 0; i < slot_count; ++i) TakeResults(now, *worker, i, report.slots[i]);
+  // The worker may have just shown that it does well. After all of its results: one of them may be
+  // of the job that would be given up.
+  JudgeAll(now);
   // Then faults: of a report nobody knows what came first, so that no result beside a fault shows
   // that its worker went on to do well.
   for (int i = 0; i < slot_count; ++i) TakeFaults(now, *worker, i, report.slots[i]);
@@ -212,7 +215,6 @@ void TrackerCore::TakeResult(absl::Time now, WorkerState& worker, int slot_index
     // Whoever has the lease: the first valid result wins, also from a worker that was taken for
     // lost. Detach tells the present one to stop.
     Finish(now, *job, *result.outcome, worker.id, result.lease.epoch);
-    JudgeAll(now);  // The worker may have just shown that it does well.
     return;
   }
   // It says that a tracker has the outcome: the one before this. See also MakeSlotOrders.
