@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
@@ -114,6 +116,27 @@ constexpr ErrorInfo kErrors[] = {
     {ErrorCode::kDiskFull, EX_IOERR, "no space left on the disk", "free space, try again"},
 };
 
+struct ToldError {
+  std::string number, message, where, hint;
+};
+
+ToldError Tell(const absl::Status& status) {
+  const ErrorInfo& info = InfoOf(ErrorCodeOf(status));
+  ErrorParts parts = PartsOf(status);
+  ToldError told{.number = ErrorName(info.code),
+                 .message = std::string(status.message()),
+                 .where = std::move(parts.where),
+                 .hint = std::move(parts.hint)};
+  constexpr absl::string_view kHint = "; hint: ";
+  if (const size_t at = told.message.rfind(kHint.data(), std::string::npos, kHint.size());
+      at != std::string::npos) {
+    if (told.hint.empty()) told.hint = told.message.substr(at + kHint.size());
+    told.message.resize(at);
+  }
+  if (told.hint.empty()) told.hint = info.hint;
+  return told;
+}
+
 }  // namespace
 
 absl::Span<const ErrorInfo> AllErrors() { return kErrors; }
@@ -130,24 +153,24 @@ int ExitCodeOf(const absl::Status& status) {
 }
 
 std::string FormatError(const absl::Status& status, bool color) {
-  const ErrorInfo& info = InfoOf(ErrorCodeOf(status));
-  std::string cause(status.message());
-  ErrorParts parts = PartsOf(status);
-  std::string& hint = parts.hint;
-  constexpr absl::string_view kHint = "; hint: ";
-  if (const size_t at = cause.rfind(kHint.data(), std::string::npos, kHint.size());
-      at != std::string::npos) {
-    if (hint.empty()) hint = cause.substr(at + kHint.size());
-    cause.resize(at);
-  }
-  if (hint.empty()) hint = info.hint;
-  std::string text = absl::StrCat(color ? "\033[1;31m" : "", "error[", ErrorName(info.code), "]",
-                                  color ? "\033[0m" : "", ": ", Printable(cause), "\n");
-  if (!parts.where.empty()) {
-    absl::StrAppend(&text, "  where: ", Printable(parts.where), "\n");
-  }
-  if (!hint.empty()) absl::StrAppend(&text, "  hint: ", Printable(hint), "\n");
+  const ToldError told = Tell(status);
+  std::string text = absl::StrCat(color ? "\033[1;31m" : "", "error[", told.number, "]",
+                                  color ? "\033[0m" : "", ": ", Printable(told.message), "\n");
+  if (!told.where.empty()) absl::StrAppend(&text, "  where: ", Printable(told.where), "\n");
+  if (!told.hint.empty()) absl::StrAppend(&text, "  hint: ", Printable(told.hint), "\n");
   return text;
+}
+
+std::string ErrorJson(const absl::Status& status) {
+  using Json = nlohmann::ordered_json;
+  const ToldError told = Tell(status);
+  Json error = {{"code", told.number}, {"message", told.message}};
+  if (!told.where.empty()) error["where"] = told.where;
+  if (!told.hint.empty()) error["hint"] = told.hint;
+  // Messages quote files and networks, whose bytes need not be UTF-8.
+  return Json({{"error", error}, {"schema", 1}})
+             .dump(-1, ' ', false, Json::error_handler_t::replace) +
+         "\n";
 }
 
 }  // namespace burnish

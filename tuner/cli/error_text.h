@@ -31,6 +31,10 @@ int ExitCodeOf(const absl::Status& status);  // 0 when OK.
 //   hint: ...
 std::string FormatError(const absl::Status& status, bool color);
 
+// The same for programs, as one line: {"error":{"code":"B0201","message":"...","where":"...",
+// "hint":"..."},"schema":1}. What is empty is left out.
+std::string ErrorJson(const absl::Status& status);
+
 }  // namespace burnish
 
 #endif  // TUNER_CLI_ERROR_TEXT_H_

@@ -46,6 +46,19 @@ TEST(ErrorTextTest, WithoutAHintTheTablesIsShown) {
             "  hint: tuner list shows the studies\n");
 }
 
+TEST(ErrorTextTest, AsJsonAnErrorIsOneLine) {
+  EXPECT_EQ(ErrorJson(WithError(absl::InvalidArgumentError("a\nis \"b\"; hint: make it c"),
+                                ErrorCode::kNotDatabase, "x.db")),
+            "{\"error\":{\"code\":\"B0501\",\"message\":\"a\\nis \\\"b\\\"\","
+            "\"where\":\"x.db\",\"hint\":\"make it c\"},\"schema\":1}\n");
+  // The table has no hint for it.
+  EXPECT_EQ(ErrorJson(MakeError(ErrorCode::kInterrupted, "stopped")),
+            "{\"error\":{\"code\":\"B0905\",\"message\":\"stopped\"},\"schema\":1}\n");
+  // Bytes that are no UTF-8.
+  EXPECT_THAT(ErrorJson(MakeError(ErrorCode::kBadModel, "\xff\x1b")),
+              HasSubstr("\"message\":\"\xef\xbf\xbd\\u001b\""));
+}
+
 TEST(ErrorTextTest, AStatusWithoutANumberGetsOneByItsKind) {
   EXPECT_EQ(ExitCodeOf(absl::OkStatus()), 0);
   EXPECT_EQ(ExitCodeOf(absl::UnavailableError("x")), 69);

@@ -97,12 +97,20 @@ std::string Examples(const std::string& text) {
   return footer;
 }
 
-int Fail(const absl::Status& status, const CliEnvironment& environment) {
-  *environment.err << FormatError(status, environment.color) << std::flush;
+int Fail(const absl::Status& status, bool json, const CliEnvironment& environment) {
+  *environment.err << (json ? ErrorJson(status) : FormatError(status, environment.color))
+                   << std::flush;
   return ExitCodeOf(status);
 }
 
-int UsageError(const CLI::ParseError& error, const CLI::App& app,
+// What the parser would have found in a line that it refused: a program that asked for JSON
+// gets its mistake as JSON, too.
+bool AsksForJson(const std::vector<std::string>& arguments) {
+  const auto end = std::find(arguments.begin(), arguments.end(), "--");
+  return std::find(arguments.begin(), end, "--json") != end;
+}
+
+int UsageError(const CLI::ParseError& error, const CLI::App& app, bool json,
                const CliEnvironment& environment) {
   std::string command = "tuner";
   if (!app.get_subcommands().empty()) {
@@ -110,7 +118,7 @@ int UsageError(const CLI::ParseError& error, const CLI::App& app,
   }
   std::string cause = error.what();
   std::replace(cause.begin(), cause.end(), '\n', ' ');
-  return Fail(MakeError(ErrorCode::kUsage, cause, command, absl::StrCat(command, " --help")),
+  return Fail(MakeError(ErrorCode::kUsage, cause, command, absl::StrCat(command, " --help")), json,
               environment);
 }
 
@@ -154,20 +162,20 @@ int RunCli(const std::vector<std::unique_ptr<Command>>& commands,
     *environment.out << VersionText() << "\n" << std::flush;
     return EX_OK;
   } catch (const CLI::ParseError& error) {
-    return UsageError(error, app, environment);
+    return UsageError(error, app, AsksForJson(arguments), environment);
   }
   absl::StatusOr<Settings> settings = Settings::Load(sources);
-  if (!settings.ok()) return Fail(settings.status(), environment);
+  if (!settings.ok()) return Fail(settings.status(), common.json, environment);
   const absl::StatusOr<LogLevel> level = ParseLogLevel(settings->Get("log_level"));
   if (!level.ok()) {
     return Fail(WithError(level.status(), ErrorCode::kSettings, settings->Find("log_level").origin),
-                environment);
+                common.json, environment);
   }
   SetUpLogging({.level = *level, .color = environment.color, .program = "tuner"});
   Context context(environment, common, *std::move(settings));
   const absl::Status status = RunCommand(*by_app.at(app.get_subcommands().front()), context);
   environment.out->flush();
-  return status.ok() ? EX_OK : Fail(status, environment);
+  return status.ok() ? EX_OK : Fail(status, common.json, environment);
 }
 
 }  // namespace burnish

@@ -19,7 +19,7 @@ from harness import Programs, dump
 from test_report import Report
 
 EX_USAGE, EX_DATAERR, EX_NOINPUT, EX_UNAVAILABLE = 64, 65, 66, 69
-EX_IOERR, EX_TEMPFAIL = 74, 75
+EX_IOERR, EX_TEMPFAIL, EX_CONFIG = 74, 75, 78
 
 
 def value(name, shape, kind=TensorProto.FLOAT):
@@ -212,6 +212,25 @@ class Cases:
         wrong += self.tuner("submit", "--task", "conv2d:h=-1").complaints(EX_USAGE, "B0306")
         wrong += self.tuner("submit").complaints(EX_USAGE, "B0101", "--task")
         return wrong + self.tuner("sumbit").complaints(EX_USAGE, "B0101")
+
+    def case_errors_under_json_are_one_line_of_json(self):
+        bundle = self.path("untouched.bundle")
+        wrong = []
+        for code, error, *arguments in (
+                (EX_USAGE, "B0101", "sumbit", "--json"),
+                (EX_USAGE, "B0101", "submit", "--json", "--trials", "many"),
+                (EX_USAGE, "B0101", "list", "--limit", "0", "--json"),
+                (EX_USAGE, "B0305", "compile", "--json", "--task", "resnet51", "--out", bundle),
+                (EX_NOINPUT, "B0201", "bench", "--json", self.path("nowhere")),
+                (EX_NOINPUT, "B0601", "status", "2001", "--json", "--db", self.path("compile.db")),
+                (EX_DATAERR, "B0301", "submit", "--json", "--model", self.write("bad.onnx", b""))):
+            wrong += self.tuner(*arguments).complaints(code, error)
+        # An error of the settings, before there is a command.
+        wrong += self.tuner("list", "--json", environment={"BURNISH_LOG_LEVEL": "loud"}).complaints(
+            EX_CONFIG, "B0102")
+        # A value that looks like the flag asks for nothing.
+        text = self.tuner("bench", "--", "--json")
+        return wrong + ([] if "error[B0201]" in text.err else [text.err])
 
     # ---- Bundles and arrays
 

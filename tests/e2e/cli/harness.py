@@ -1,6 +1,7 @@
 """The built programs as processes, and what they say."""
 
 import contextlib
+import json
 import os
 import re
 import resource
@@ -24,10 +25,20 @@ class Outcome:
         self.code = process.returncode
         self.out = out.decode("utf-8", "replace")
         self.err = err.decode("utf-8", "replace")
-        found = ERROR_LINE.search(self.err)
-        self.error, self.cause = found.groups() if found else ("", "")
-        found = HINT_LINE.search(self.err)
-        self.hint = found.group(1) if found else ""
+        as_json = "--json" in arguments
+        self.error, self.cause, self.hint = (self._json_error if as_json else self._text_error)()
+
+    def _text_error(self):
+        found, hint = ERROR_LINE.search(self.err), HINT_LINE.search(self.err)
+        return (*(found.groups() if found else ("", "")), hint.group(1) if hint else "")
+
+    def _json_error(self):
+        """Under --json exactly one line of stderr is JSON, the last."""
+        lines = [line for line in self.err.splitlines() if line.startswith("{")]
+        if len(lines) != 1 or lines != self.err.splitlines()[-1:]:
+            return "", "", ""
+        error = json.loads(lines[0])["error"]
+        return error["code"], error["message"], error.get("hint", "")
 
     def study(self):
         found = re.search(r"^study (\S+)$", self.out, re.MULTILINE)
@@ -112,8 +123,14 @@ class Programs:
         try:
             yield process
         finally:
-            process.terminate()
-            process.wait(LONG_S)
+            end_worker(process)
+
+
+def end_worker(process):
+    """Ends a worker, which may have ended. Call it while the tracker lives: a worker waits for a
+    tracker that is gone to take its results, for --drain-seconds."""
+    process.terminate()
+    process.wait(LONG_S)
 
 
 def dump(path):

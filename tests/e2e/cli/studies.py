@@ -15,7 +15,7 @@ import time
 
 import numpy as np
 
-from harness import LONG_S, Programs
+from harness import LONG_S, Programs, end_worker
 from test_report import Report
 
 EX_UNAVAILABLE = 69
@@ -119,7 +119,7 @@ class Cases:
     def case_tracker_that_dies_and_stays_away(self):
         database, address = ("--db", self.path("dies.db")), self.new_socket()
         with self.programs.daemon(self.programs.tracker, "--listen", address) as tracker:
-            with self.worker_of(address, "dies/worker"):
+            with self.worker_of(address, "dies/worker") as worker:
                 thread, outcome = self.submit_in_background("--trials", "40", *database, "--tracker",
                                                             address, "--patience", "2")
                 study = self.first_study(*database)
@@ -133,12 +133,13 @@ class Cases:
                 with self.programs.daemon(self.programs.tracker, "--listen", address):
                     wrong += self.tuner("resume", study, *database, "--tracker",
                                         address).complaints(0, "")
+                    end_worker(worker)
         return wrong + self.whole(study, 40, *database)
 
     def case_tracker_that_dies_and_comes_back(self):
         database, address = ("--db", self.path("back.db")), self.new_socket()
         with self.programs.daemon(self.programs.tracker, "--listen", address) as tracker:
-            with self.worker_of(address, "back/worker"):
+            with self.worker_of(address, "back/worker") as worker:
                 thread, outcome = self.submit_in_background("--trials", "40", *database, "--tracker",
                                                             address)
                 study = self.first_study(*database)
@@ -146,6 +147,7 @@ class Cases:
                 tracker.kill()
                 with self.programs.daemon(self.programs.tracker, "--listen", address):
                     thread.join()
+                    end_worker(worker)
         return outcome[0].complaints(0, "") + self.whole(study, 40, *database)
 
     # ---- The daemon
