@@ -123,14 +123,8 @@ class Programs:
         try:
             yield process
         finally:
-            end_worker(process)
-
-
-def end_worker(process):
-    """Ends a worker, which may have ended. Call it while the tracker lives: a worker waits for a
-    tracker that is gone to take its results, for --drain-seconds."""
-    process.terminate()
-    process.wait(LONG_S)
+            process.terminate()
+            process.wait(LONG_S)
 
 
 def dump(path):
