@@ -2,9 +2,12 @@
 
 #include <arpa/inet.h>
 
+#include <algorithm>
 #include <string>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
 namespace burnish {
@@ -21,9 +24,29 @@ bool IsLocalAddress(absl::string_view address) {
   return inet_pton(AF_INET, host.c_str(), &parsed) == 1 && ntohl(parsed.s_addr) >> 24 == 127;
 }
 
+absl::Status CheckAddress(absl::string_view address) {
+  for (const absl::string_view scheme : {"unix:", "unix-abstract:"}) {
+    if (absl::StartsWith(address, scheme) && address.size() > scheme.size()) {
+      return absl::OkStatus();
+    }
+  }
+  const size_t colon = address.rfind(':');
+  if (colon == absl::string_view::npos) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("got ", address, ", want HOST:PORT or unix:PATH"));
+  }
+  constexpr int kPortMax = 65535;  // Of TCP.
+  const absl::string_view port = address.substr(colon + 1);
+  int number = 0;
+  const bool digits = !port.empty() && std::all_of(port.begin(), port.end(), absl::ascii_isdigit);
+  if (digits && absl::SimpleAtoi(port, &number) && number <= kPortMax) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("got port ", port, " of ", address, ", want a number up to ", kPortMax));
+}
+
 absl::Status CheckDoor(absl::string_view address, Door door, bool insecure) {
-  const bool is_address = address.find(':') != absl::string_view::npos;
-  if (insecure || !is_address || IsLocalAddress(address)) return absl::OkStatus();
+  if (const absl::Status parsed = CheckAddress(address); !parsed.ok()) return parsed;
+  if (insecure || IsLocalAddress(address)) return absl::OkStatus();
   const absl::string_view what =
       door == Door::kListen
           ? "is reached from other machines, whoever reaches it can run code on the farm"

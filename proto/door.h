@@ -12,13 +12,17 @@ namespace burnish {
 // "localhost", 127.0.0.0/8 or [::1]. Any other name is looked up elsewhere, and may be anybody.
 bool IsLocalAddress(absl::string_view address);
 
+// "HOST:PORT" with a port up to 65535, or "unix:PATH". Else INVALID_ARGUMENT, with what is wrong:
+// the system's own look-up takes 65536 and more, and wraps.
+absl::Status CheckAddress(absl::string_view address);
+
 enum class Door {
   kListen,   // Whoever connects may have code of their own run here, or take and give results.
   kConnect,  // Whoever answers may.
 };
 
-// OK for a local address, for what is no address at all (whoever opens it says so better), and with
-// `insecure`. Else INVALID_ARGUMENT, with the reason and the ways out.
+// OK for a local address, and for any with `insecure`. Else, and for what is no address at all,
+// INVALID_ARGUMENT, with the reason and the ways out.
 absl::Status CheckDoor(absl::string_view address, Door door, bool insecure);
 
 }  // namespace burnish

@@ -32,8 +32,23 @@ TEST(DoorTest, RefusalSaysWhyAndWhatToDo) {
                                         HasSubstr("--insecure"), HasSubstr("unix:PATH"))));
   EXPECT_THAT(CheckDoor("farm:7171", Door::kConnect, false),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("whoever answers")));
-  // The server says what an address looks like.
-  EXPECT_THAT(CheckDoor("nonsense", Door::kListen, false), IsOk());
+}
+
+TEST(DoorTest, PortsEndAt65535) {
+  for (const char* good :
+       {"localhost:0", ":80", "farm:1", "[::1]:65535", "dns:///farm:7171", "unix:a"}) {
+    EXPECT_THAT(CheckAddress(good), IsOk()) << good;
+  }
+  for (const char* bad :
+       {"nonsense", "farm", "farm:", "unix:", "farm:http", "farm:-1", "farm: 1", "farm:+1",
+        "farm:65536", "farm:4294967297", "farm:99999999999999999999"}) {
+    EXPECT_THAT(CheckAddress(bad), StatusIs(absl::StatusCode::kInvalidArgument)) << bad;
+    EXPECT_THAT(CheckDoor(bad, Door::kConnect, /*insecure=*/true),
+                StatusIs(absl::StatusCode::kInvalidArgument))
+        << bad;
+  }
+  EXPECT_THAT(CheckAddress("farm:65536"),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("65536 of farm:65536")));
 }
 
 }  // namespace

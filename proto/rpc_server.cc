@@ -10,6 +10,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/status_macros.h"
+#include "proto/door.h"
 #include "proto/rpc.h"
 
 namespace burnish {
@@ -28,11 +30,8 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
     return true;
   }();
   CHECK(plugins_ready);
+  RETURN_IF_ERROR(CheckAddress(listen));
   const bool is_unix = absl::StartsWith(listen, "unix:");
-  if (!is_unix && !absl::StrContains(listen, ':')) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("got ", listen, ", want HOST:PORT or unix:PATH"));
-  }
   grpc::ServerBuilder builder;
   int port = 0;
   builder.AddListeningPort(listen, grpc::InsecureServerCredentials(), &port);

@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "base/xdg_folder.h"
+#include "proto/door.h"
 #include "proto/host_calibration.h"
 #include "tuner/app/error.h"
 
@@ -170,6 +171,15 @@ absl::StatusOr<Settings> Settings::Load(const SettingSources& sources) {
     std::string flag = absl::StrCat("flag --", key);
     std::replace(flag.begin(), flag.end(), '_', '-');
     settings.values_[key] = {.value = value, .origin = flag};
+  }
+  for (const char* key : {"server", "tracker"}) {
+    const SettingValue& setting = settings.Find(key);
+    if (setting.value.empty()) continue;
+    // An argument is not a setting's fault.
+    const bool is_flag = sources.flags.contains(key);
+    RETURN_IF_ERROR(WithError(CheckAddress(setting.value),
+                              is_flag ? ErrorCode::kUsage : ErrorCode::kSettings, setting.origin,
+                              "an address such as localhost:7171"));
   }
   return settings;
 }

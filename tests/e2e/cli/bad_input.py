@@ -440,6 +440,19 @@ def main(arguments):
             if not arguments[1:] or name.removeprefix("case_") in arguments[1:]:
                 report.run(name.removeprefix("case_"), lambda n=name: (getattr(cases, n)(), ""))
     return report.finish()
+    def case_addresses_that_are_none(self):
+        wrong = []
+        for port in ("65536", "4294967297", "http", ""):
+            address = f"127.0.0.1:{port}"
+            texts = (EX_USAGE, "B0101", address)
+            wrong += self.tuner("list", "--server", address).complaints(*texts)
+            wrong += self.tuner("workers", "--tracker", address).complaints(*texts)
+            wrong += self.tuner("serve", "--listen", address, "--db",
+                                self.path("open.db")).complaints(*texts)
+            wrong += self.tuner("list", environment={"BURNISH_SERVER": address}).complaints(
+                EX_CONFIG, "B0102", address, "BURNISH_SERVER")
+        return wrong
+
 
 
 if __name__ == "__main__":
