@@ -9,6 +9,7 @@
 
 #include "absl/strings/string_view.h"
 #include "tuner/cli/commands/commands.h"
+#include "tuner/cli/fd_stream.h"
 #include "tuner/cli/run_cli.h"
 #include "tuner/serve/study_process_main.h"
 
@@ -27,11 +28,12 @@ int main(int argc, char** argv) {
   if (argc == 2 && absl::string_view(argv[1]) == burnish::kStudyProcessArgument) {
     return burnish::StudyProcessMain({});
   }
-  std::ios::sync_with_stdio(false);
+  burnish::FillStandardFds();
+  burnish::FdStream out(STDOUT_FILENO);
   const bool terminal = isatty(STDERR_FILENO) == 1;
   const char* no_color = std::getenv("NO_COLOR");
   const burnish::CliEnvironment environment{
-      .out = &std::cout,
+      .out = &out,
       .err = &std::cerr,
       .err_is_terminal = terminal,
       .color = terminal && (no_color == nullptr || *no_color == '\0'),

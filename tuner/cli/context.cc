@@ -1,5 +1,8 @@
 #include "tuner/cli/context.h"
 
+#include <cerrno>
+#include <cstring>
+
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "proto/host_calibration.h"
@@ -10,6 +13,14 @@
 
 namespace burnish {
 
+absl::Status OutputStatus(FdStream& out) {
+  out.flush();
+  if (out.error() == 0) return absl::OkStatus();
+  return MakeError(out.error() == ENOSPC ? ErrorCode::kDiskFull : ErrorCode::kOutputFile,
+                   absl::StrCat("the output cannot be written: ", std::strerror(out.error())),
+                   "stdout", "what was printed is not whole: make room for it, and ask again");
+}
+
 absl::StatusOr<std::string> Context::FindClientSecret() const {
   return ClientSecret(environment_.getenv);
 }
@@ -17,6 +28,8 @@ absl::StatusOr<std::string> Context::FindClientSecret() const {
 void Context::Note(absl::string_view text) {
   if (!quiet()) err() << std::string(text) << "\n" << std::flush;
 }
+
+absl::Status Context::CheckOutput() { return OutputStatus(*environment_.out); }
 
 absl::StatusOr<Database> Context::OpenDatabase() {
   const std::string& url = settings_.Get("db");

@@ -15,13 +15,14 @@
 #include "proto/calibration_row.h"
 #include "proto/target.h"
 #include "tuner/app/machine_row.h"
+#include "tuner/cli/fd_stream.h"
 #include "tuner/cli/settings.h"
 
 namespace burnish {
 
 // The process around the commands; tests make their own.
 struct CliEnvironment {
-  std::ostream* out = nullptr;  // Data.
+  FdStream* out = nullptr;      // Data.
   std::ostream* err = nullptr;  // Talk: errors, progress.
   bool err_is_terminal = false;
   bool color = false;  // Of `err`.
@@ -30,6 +31,9 @@ struct CliEnvironment {
   std::string system_config = "/etc/burnish/config.toml";
   const Clock* clock = &Clock::Real();
 };
+
+// Writes what `out` holds. Error B0204 or B0907: not all that was printed arrived.
+absl::Status OutputStatus(FdStream& out);
 
 // What every command may be asked.
 struct CommonFlags {
@@ -57,6 +61,11 @@ class Context {
 
   // A remark on stderr, unless --quiet.
   void Note(absl::string_view text);
+
+  // Sends what was printed on its way. An error where it cannot be written: whoever waits for the
+  // output must not take its beginning for the whole. A command that goes on for long, or that is
+  // useless without its output, asks; at the end of every command RunCli does.
+  absl::Status CheckOutput();
 
   // The database that is set, made where there is none, with its folder. Errors carry their B05xx.
   absl::StatusOr<Database> OpenDatabase();

@@ -4,9 +4,12 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
+#include <csignal>
 #include <exception>
 #include <map>
 #include <new>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -97,7 +100,14 @@ std::string Examples(const std::string& text) {
   return footer;
 }
 
-int Fail(const absl::Status& status, bool json, const CliEnvironment& environment) {
+// Where everything that was printed leaves, and the exit code comes from.
+int Finish(absl::Status status, bool json, const CliEnvironment& environment) {
+  const absl::Status output = OutputStatus(*environment.out);
+  // Whoever read it has gone, as `head` does. As a process that SIGPIPE ends: without a word.
+  constexpr int kExitBrokenPipe = 128 + SIGPIPE;
+  if (environment.out->error() == EPIPE) return kExitBrokenPipe;
+  if (status.ok()) status = output;
+  if (status.ok()) return EX_OK;
   *environment.err << (json ? ErrorJson(status) : FormatError(status, environment.color))
                    << std::flush;
   return ExitCodeOf(status);
@@ -110,16 +120,14 @@ bool AsksForJson(const std::vector<std::string>& arguments) {
   return std::find(arguments.begin(), end, "--json") != end;
 }
 
-int UsageError(const CLI::ParseError& error, const CLI::App& app, bool json,
-               const CliEnvironment& environment) {
+absl::Status UsageError(const CLI::ParseError& error, const CLI::App& app) {
   std::string command = "tuner";
   if (!app.get_subcommands().empty()) {
     absl::StrAppend(&command, " ", app.get_subcommands().front()->get_name());
   }
   std::string cause = error.what();
   std::replace(cause.begin(), cause.end(), '\n', ' ');
-  return Fail(MakeError(ErrorCode::kUsage, cause, command, absl::StrCat(command, " --help")), json,
-              environment);
+  return MakeError(ErrorCode::kUsage, cause, command, absl::StrCat(command, " --help"));
 }
 
 absl::Status RunCommand(Command& command, Context& context) {
@@ -156,26 +164,26 @@ int RunCli(const std::vector<std::unique_ptr<Command>>& commands,
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::CallForHelp&) {
-    *environment.out << app.help() << std::flush;
-    return EX_OK;
+    *environment.out << app.help();
+    return Finish(absl::OkStatus(), /*json=*/false, environment);
   } catch (const CLI::CallForVersion&) {
-    *environment.out << VersionText() << "\n" << std::flush;
-    return EX_OK;
+    *environment.out << VersionText() << "\n";
+    return Finish(absl::OkStatus(), /*json=*/false, environment);
   } catch (const CLI::ParseError& error) {
-    return UsageError(error, app, AsksForJson(arguments), environment);
+    return Finish(UsageError(error, app), AsksForJson(arguments), environment);
   }
   absl::StatusOr<Settings> settings = Settings::Load(sources);
-  if (!settings.ok()) return Fail(settings.status(), common.json, environment);
+  if (!settings.ok()) return Finish(settings.status(), common.json, environment);
   const absl::StatusOr<LogLevel> level = ParseLogLevel(settings->Get("log_level"));
   if (!level.ok()) {
-    return Fail(WithError(level.status(), ErrorCode::kSettings, settings->Find("log_level").origin),
-                common.json, environment);
+    return Finish(
+        WithError(level.status(), ErrorCode::kSettings, settings->Find("log_level").origin),
+        common.json, environment);
   }
   SetUpLogging({.level = *level, .color = environment.color, .program = "tuner"});
   Context context(environment, common, *std::move(settings));
-  const absl::Status status = RunCommand(*by_app.at(app.get_subcommands().front()), context);
-  environment.out->flush();
-  return status.ok() ? EX_OK : Fail(status, common.json, environment);
+  return Finish(RunCommand(*by_app.at(app.get_subcommands().front()), context), common.json,
+                environment);
 }
 
 }  // namespace burnish

@@ -7,14 +7,19 @@
 
 namespace burnish {
 
-void PrintStudyId(Context& context, absl::string_view event, const std::string& study_id) {
+absl::Status PrintStudyId(Context& context, absl::string_view event, const std::string& study_id) {
   if (context.json()) {
     const nlohmann::ordered_json json = {
         {"schema", 1}, {"event", std::string(event)}, {"study", study_id}};
-    context.out() << json.dump() << "\n" << std::flush;
+    context.out() << json.dump() << "\n";
   } else {
-    context.out() << "study " << study_id << "\n" << std::flush;
+    context.out() << "study " << study_id << "\n";
   }
+  // Nobody would know of it for as long as it runs.
+  const absl::Status printed = context.CheckOutput();
+  if (printed.ok()) return printed;
+  return MakeError(ErrorCodeOf(printed), printed.message(), "stdout",
+                   absl::StrCat("the study is stored: ", HowToGoOn(context, study_id)));
 }
 
 std::string HowToGoOn(const Context& context, const std::string& study_id) {

@@ -11,8 +11,8 @@
 namespace burnish {
 
 // The first line of `submit` and `resume`: the study is durable now. `event`: what JSON says has
-// happened.
-void PrintStudyId(Context& context, absl::string_view event, const std::string& study_id);
+// happened. An error: it could not be printed.
+absl::Status PrintStudyId(Context& context, absl::string_view event, const std::string& study_id);
 
 // "tuner resume ID", with the daemon that is set.
 std::string HowToGoOn(const Context& context, const std::string& study_id);

@@ -23,7 +23,7 @@ class Outcome:
     def __init__(self, arguments, process, out, err):
         self.arguments = arguments
         self.code = process.returncode
-        self.out = out.decode("utf-8", "replace")
+        self.out = (out or b"").decode("utf-8", "replace")
         self.err = err.decode("utf-8", "replace")
         as_json = "--json" in arguments
         self.error, self.cause, self.hint = (self._json_error if as_json else self._text_error)()
@@ -82,10 +82,15 @@ class Programs:
                             "BURNISH_CALIBRATION": "table",
                             "TMPDIR": os.environ.get("TMPDIR", "/tmp")}
 
-    def run(self, *arguments, file_bytes=None, cwd=None, environment=None):
+    def commands(self):
+        """All of `tuner`, as its help lists them."""
+        listed = self.run("--help").out.split("Subcommands:")[-1]
+        return re.findall(r"^  (\w+) {2,}", listed, re.MULTILINE)
+
+    def run(self, *arguments, file_bytes=None, cwd=None, environment=None, stdout=subprocess.PIPE):
         """Runs `tuner` to its end. `file_bytes`: no file may grow beyond."""
         process = subprocess.Popen([self.tuner, *arguments], stdin=subprocess.DEVNULL,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=cwd,
+                                   stdout=stdout, stderr=subprocess.PIPE, cwd=cwd,
                                    env=self.environment | (environment or {}),
                                    preexec_fn=_limits(file_bytes) if file_bytes else None)
         try:

@@ -56,7 +56,7 @@ class ResumeCommand : public Command {
     RETURN_IF_ERROR(CheckFarm(context));
     // Whoever resumes a study that was parked says that it may crash as often again.
     RETURN_IF_ERROR(DatabaseError(database.studies->SetCrashCount(id, 0), database.url));
-    PrintStudyId(context, "resumed", id);
+    RETURN_IF_ERROR(PrintStudyId(context, "resumed", id));
     return RunTuning(context, database, tuning,
                      {.study_id = id,
                       .out = out_.empty() ? spec.out_path : out_,
@@ -74,7 +74,7 @@ class ResumeCommand : public Command {
     }
     TunerClient client(server, [&context] { return context.FindClientSecret(); });
     ASSIGN_OR_RETURN(const std::string id, client.Resume(study_));
-    PrintStudyId(context, "resumed", id);
+    RETURN_IF_ERROR(PrintStudyId(context, "resumed", id));
     return detach_ ? absl::OkStatus() : FollowRemote(context, client, id, {}, interrupts);
   }
 

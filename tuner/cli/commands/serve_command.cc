@@ -63,7 +63,7 @@ class ServeCommand : public Command {
                        .program = {.path = *program, .args = {kStudyProcessArgument}},
                        .running_max = static_cast<int>(running_max_),
                        .model_bytes_max = model_mib_ << 20}));
-    Announce(context, daemon->address(), daemon->farm());
+    RETURN_IF_ERROR(Announce(context, daemon->address(), daemon->farm()));
     interrupts.OnInterrupt([&daemon] { daemon->Stop(); });
     const absl::Status status = daemon->Serve();
     interrupts.OnInterrupt(nullptr);
@@ -72,14 +72,16 @@ class ServeCommand : public Command {
 
  private:
   // One line for whoever started it, who may have asked for any port.
-  static void Announce(Context& context, const std::string& address, const std::string& farm) {
+  static absl::Status Announce(Context& context, const std::string& address,
+                               const std::string& farm) {
     if (context.json()) {
       context.out() << nlohmann::ordered_json({{"schema", 1}, {"address", address}}).dump() << "\n";
     } else {
       context.out() << address << "\n";
     }
-    context.out() << std::flush;
+    RETURN_IF_ERROR(context.CheckOutput());
     LogInfo(absl::StrCat("listening on ", address, ", measuring on ", farm));
+    return absl::OkStatus();
   }
 
   std::string listen_ = "localhost:7272";

@@ -78,7 +78,7 @@ class SubmitCommand : public Command {
     ASSIGN_OR_RETURN(const Database database, context.OpenDatabase());
     ASSIGN_OR_RETURN(const std::string id,
                      StoreNewStudy(database, context.clock(), tuning, TitleOf(spec)));
-    PrintStudyId(context, "submitted", id);
+    RETURN_IF_ERROR(PrintStudyId(context, "submitted", id));
     return RunTuning(
         context, database, tuning,
         {.study_id = id, .out = spec.out_path, .patience = absl::Seconds(patience_seconds_)},
@@ -91,7 +91,7 @@ class SubmitCommand : public Command {
                               InterruptWatcher& interrupts) {
     TunerClient client(server, [&context] { return context.FindClientSecret(); });
     ASSIGN_OR_RETURN(const std::string id, client.Submit(tuning.spec));
-    PrintStudyId(context, "submitted", id);
+    RETURN_IF_ERROR(PrintStudyId(context, "submitted", id));
     if (detach_) return absl::OkStatus();
     RETURN_IF_ERROR(FollowRemote(context, client, id, tuning.flop_counts, interrupts));
     if (tuning.spec.out_path.empty()) return absl::OkStatus();

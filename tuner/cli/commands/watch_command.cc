@@ -45,7 +45,7 @@ class WatchCommand : public Command {
       const std::string line = context.json() ? StudyJson(view).dump() : Line(view);
       if (line != last) context.out() << line << "\n" << std::flush;
       last = line;
-      return true;
+      return context.CheckOutput().ok();
     });
   }
 

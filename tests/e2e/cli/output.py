@@ -1,0 +1,124 @@
+"""What the built `tuner` prints: where it cannot be written, and how wide it is.
+
+usage: output.py TUNER [CASE...]
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+
+from harness import Programs
+from test_report import Report
+
+EX_IOERR = 74
+BROKEN_PIPE = (-13, 141)  # By the signal, or as a shell tells it where the signal is ignored.
+TASK = ("--task", "matmul:m=16,n=16,k=16")
+
+
+class Cases:
+    """Each method that is named `case_` is one, and returns what is wrong."""
+
+    def __init__(self, programs, folder):
+        self.programs, self.folder = programs, folder
+        self.tuner = programs.run
+        self.bundle = self.path("good.bundle")
+        self.database = ("--db", self.path("good.db"))
+        outcome = self.tuner("submit", *TASK, "--trials", "2", *self.database, "--out", self.bundle)
+        assert outcome.code == 0, outcome.err
+        self.study = outcome.study()
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def printing(self):
+        """Lines that print, by command: every command of the program has one."""
+        made = ("--out", self.path("made.bundle"))
+        return {
+            "submit": [("submit", *TASK, "--trials", "1", "--db", self.path("other.db")),
+                       ("submit", *TASK, "--trials", "1", "--db", self.path("other.db"), "--json"),
+                       ("submit", *TASK, "--dry-run", *self.database),
+                       ("submit", *TASK, "--dry-run", "--json", *self.database)],
+            "resume": [("resume", "--help")],  # No study is left to resume.
+            "retry": [("retry", "--help")],    # Nor one whose candidates are parked.
+            "cancel": [("cancel", "--help")],
+            "compile": [("compile", *TASK, *self.database, *made),
+                        ("compile", *TASK, *self.database, *made, "--json"),
+                        ("compile", *TASK, *self.database, "--emit", "ir"),
+                        ("compile", *TASK, *self.database, "--emit", "onnx"),
+                        ("compile", *TASK, *self.database, "--emit", "sketches")],
+            "run": [("run", self.bundle, "--info"), ("run", self.bundle, "--info", "--json")],
+            "serve": [("serve", "--listen", f"unix:{self.path('s')}", *self.database)],
+            "bench": [("bench", self.bundle, "--seconds", "0.05"),
+                      ("bench", self.bundle, "--seconds", "0.05", "--json"),
+                      ("bench", self.bundle, "--seconds", "0.05", "--profile")],
+            "query": [("query", *self.database), ("query", *self.database, "--json"),
+                      ("query", *self.database, "--trace")],
+            "list": [("list", *self.database), ("list", *self.database, "--json")],
+            "status": [("status", *self.database), ("status", *self.database, "--json")],
+            "watch": [("watch", self.study, *self.database),
+                      ("watch", self.study, *self.database, "--json")],
+            "workers": [("workers", "--help")],
+            "doctor": [("doctor", "--help")],
+            "config": [("config", "show"), ("config", "show", "--json")],
+        }
+
+    def case_output_that_cannot_be_written_is_an_error(self):
+        lines, commands = self.printing(), self.programs.commands()
+        wrong = [f"no line of {name} is tried" for name in commands if name not in lines]
+        lines["every command"] = [(name, "--help") for name in commands]
+        lines["the program"] = [("--help",), ("--version",)]
+        with open("/dev/full", "wb") as full:
+            for arguments in (line for tried in lines.values() for line in tried):
+                outcome = self.tuner(*arguments, stdout=full)
+                wrong += outcome.complaints(EX_IOERR, "B0907", "No space left on device")
+        return wrong
+
+    def case_study_that_cannot_be_named_is_still_there(self):
+        database = ("--db", self.path("unnamed.db"))
+        with open("/dev/full", "wb") as full:
+            outcome = self.tuner("submit", *TASK, "--trials", "1", *database, stdout=full)
+        wrong = outcome.complaints(EX_IOERR, "B0907", "tuner resume ")
+        study = outcome.hint.split("tuner resume ")[-1]
+        return wrong + self.tuner("resume", study, *database).complaints(0, "")
+
+    def case_reader_that_has_gone_is_no_news(self):
+        wrong = []
+        for arguments in (("--help",), ("list", *self.database), ("query", *self.database, "--json")):
+            reader, writer = os.pipe()
+            os.close(reader)
+            for ignored in (False, True):
+                command = [self.programs.tuner, *arguments]
+                if ignored:  # As a service manager may have it.
+                    command = ["/bin/sh", "-c", "trap '' PIPE; exec \"$0\" \"$@\"", *command]
+                done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, check=False,
+                                      env=self.programs.environment)
+                if done.returncode not in BROKEN_PIPE or done.stderr:
+                    wrong.append(f"{arguments}: got {done.returncode}, {done.stderr}")
+            os.close(writer)
+        return wrong
+
+    def case_closed_stdout_is_an_error_and_no_file_takes_its_place(self):
+        before = self.tuner("list", *self.database).out
+        line = 'exec "$0" "$@" >&-'
+        done = subprocess.run(["/bin/sh", "-c", line, self.programs.tuner, "list", *self.database],
+                              stderr=subprocess.PIPE, check=False, env=self.programs.environment)
+        wrong = [] if done.returncode == EX_IOERR and b"B0204" in done.stderr else [str(done)]
+        if self.tuner("list", *self.database).out != before:
+            wrong.append("the database was written over")
+        return wrong
+
+
+def main(arguments):
+    report = Report("output")
+    # Short, because sockets lie in it.
+    with tempfile.TemporaryDirectory(prefix="cli", dir="/tmp") as folder:
+        cases = Cases(Programs(arguments[0], folder), folder)
+        for name in [n for n in dir(cases) if n.startswith("case_")]:
+            if not arguments[1:] or name.removeprefix("case_") in arguments[1:]:
+                report.run(name.removeprefix("case_"), lambda n=name: (getattr(cases, n)(), ""))
+    return report.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
