@@ -37,7 +37,7 @@ absl::Status CheckPath(const std::string& path) {
 
 }  // namespace
 
-absl::StatusOr<Database> OpenDatabase(absl::string_view url) {
+absl::StatusOr<Database> OpenDatabase(absl::string_view url, DatabaseAccess access) {
   if (absl::StartsWith(url, "postgresql://") || absl::StartsWith(url, "postgres://")) {
     return absl::UnimplementedError(
         absl::StrCat("database ", url, ": there is no PostgreSQL store yet; hint: --db FILE"));
@@ -54,7 +54,14 @@ absl::StatusOr<Database> OpenDatabase(absl::string_view url) {
   }
   const std::string path(file);
   RETURN_IF_ERROR(CheckPath(path));
-  ASSIGN_OR_RETURN(const std::shared_ptr<SqliteDatabase> database, SqliteDatabase::Open(path));
+  const bool make = access == DatabaseAccess::kMake;
+  std::error_code error;
+  if (!make && !std::filesystem::exists(path, error)) {
+    return absl::NotFoundError(absl::StrCat("there is no database ", path));
+  }
+  ASSIGN_OR_RETURN(const std::shared_ptr<SqliteDatabase> database,
+                   access == DatabaseAccess::kRead ? SqliteDatabase::OpenToRead(path)
+                                                   : SqliteDatabase::Open(path, {.make = make}));
   return Database{.url = std::string(url),
                   .records = std::make_unique<SqliteRecordStore>(database),
                   .studies = std::make_unique<SqliteStudyStore>(database)};

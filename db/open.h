@@ -18,11 +18,18 @@ struct Database {
   std::unique_ptr<StudyStore> studies;
 };
 
-// `url`: a path, "sqlite:PATH" (both a SQLite file, which is made where there is none; its folder
-// is not), or "memory:" (nothing is kept). Errors, each with a hint, besides those of RecordStore:
-// INVALID_ARGUMENT: not a database, another program's, or an unknown scheme; FAILED_PRECONDITION:
-// of a newer schema; PERMISSION_DENIED; NOT_FOUND: no such folder; UNIMPLEMENTED: postgresql://.
-absl::StatusOr<Database> OpenDatabase(absl::string_view url);
+enum class DatabaseAccess {
+  kMake,    // A file is made where there is none; its folder is not.
+  kChange,  // It is there.
+  kRead,    // It is there, and no store of it changes anything.
+};
+
+// `url`: a path, "sqlite:PATH" (both a SQLite file), or "memory:" (nothing is kept). Errors, each
+// with a hint, besides those of RecordStore: INVALID_ARGUMENT: not a database, another program's,
+// or an unknown scheme; FAILED_PRECONDITION: of a newer schema; PERMISSION_DENIED; NOT_FOUND: no
+// such folder; UNIMPLEMENTED: postgresql://.
+absl::StatusOr<Database> OpenDatabase(absl::string_view url,
+                                      DatabaseAccess access = DatabaseAccess::kMake);
 
 }  // namespace burnish
 

@@ -49,6 +49,24 @@ TEST(OpenDatabaseTest, TwoOpeningsOfOneFileSeeEachOther) {
   EXPECT_EQ(one.studies->Get("s")->study.state, StudyState::kRunning);
 }
 
+TEST(OpenDatabaseTest, ReadersMakeNothingAndSeeWhatOthersWrite) {
+  const std::string path = NewFolder() + "/a.db";
+  for (const DatabaseAccess access : {DatabaseAccess::kChange, DatabaseAccess::kRead}) {
+    EXPECT_THAT(OpenDatabase(path, access), StatusIs(absl::StatusCode::kNotFound, HasSubstr(path)));
+    EXPECT_FALSE(std::filesystem::exists(path));
+  }
+  std::ofstream(path).close();
+  EXPECT_THAT(OpenDatabase(path, DatabaseAccess::kRead),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("is empty")));
+  EXPECT_EQ(std::filesystem::file_size(path), 0);
+  ASSERT_OK_AND_ASSIGN(const Database writer, OpenDatabase(path));
+  ASSERT_OK_AND_ASSIGN(const Database reader, OpenDatabase(path, DatabaseAccess::kRead));
+  ASSERT_THAT(writer.studies->Create({.id = "s"}, {}), IsOk());
+  EXPECT_THAT(reader.studies->Get("s"), IsOk());
+  ASSERT_OK_AND_ASSIGN(const Database changer, OpenDatabase(path, DatabaseAccess::kChange));
+  EXPECT_THAT(changer.studies->SetState("s", StudyState::kRunning, "", 1), IsOk());
+}
+
 TEST(OpenDatabaseTest, MemoryKeepsNothing) {
   ASSERT_OK_AND_ASSIGN(const Database database, OpenDatabase("memory:"));
   EXPECT_THAT(database.studies->Create({.id = "s"}, {}), IsOk());

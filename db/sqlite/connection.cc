@@ -87,9 +87,10 @@ absl::StatusOr<std::unique_ptr<SqliteConnection>> SqliteConnection::Open(
     const std::string& path, const SqliteOptions& options) {
   sqlite3* handle = nullptr;
   // One connection is used by one thread at a time: SQLite's own mutexes are not needed.
-  const int code =
-      sqlite3_open_v2(path.c_str(), &handle,
-                      SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
+  const int code = sqlite3_open_v2(
+      path.c_str(), &handle,
+      SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | (options.make ? SQLITE_OPEN_CREATE : 0),
+      nullptr);
   // Even a connection that could not be opened must be closed.
   std::unique_ptr<SqliteConnection> connection(new SqliteConnection(path, handle));
   if (code != SQLITE_OK) return connection->Error(code);

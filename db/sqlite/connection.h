@@ -19,6 +19,7 @@ namespace burnish {
 struct SqliteOptions {
   absl::Duration busy_timeout = absl::Seconds(10);  // How long to wait for another process.
   int64_t page_count_max = 0;  // Of 4 KiB; beyond it the disk counts as full. 0: no limit.
+  bool make = true;            // The file, where there is none.
 };
 
 class SqliteConnection;
@@ -63,7 +64,7 @@ class SqliteQuery {
 // Not thread-safe.
 class SqliteConnection {
  public:
-  // Makes the file where there is none. Does not look into it, and changes nothing.
+  // Does not look into the file, and changes nothing.
   static absl::StatusOr<std::unique_ptr<SqliteConnection>> Open(const std::string& path,
                                                                 const SqliteOptions& options);
   ~SqliteConnection();

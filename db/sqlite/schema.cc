@@ -208,6 +208,11 @@ std::string SqliteCopyPath(const std::string& path, int64_t version) {
 
 absl::Span<const char* const> SqliteMigrations() { return kMigrations; }
 
+absl::StatusOr<bool> SqliteIsEmpty(SqliteConnection& connection) {
+  ASSIGN_OR_RETURN(const int64_t version, ReadVersionAtOnce(connection));
+  return version == 0;
+}
+
 absl::Status PrepareSqliteSchema(SqliteConnection& connection) {
   // Before anything is changed: it may be another program's file.
   ASSIGN_OR_RETURN(const int64_t version, ReadVersionAtOnce(connection));

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "db/sqlite/connection.h"
 
@@ -19,6 +20,9 @@ absl::Span<const char* const> SqliteMigrations();
 
 // Where the file of an older version is copied to, before it becomes one of this version.
 std::string SqliteCopyPath(const std::string& path, int64_t version);
+
+// Whether nobody has made tables in the file yet. Errors as PrepareSqliteSchema.
+absl::StatusOr<bool> SqliteIsEmpty(SqliteConnection& connection);
 
 // Makes the tables in an empty file, and migrates an older one in one transaction when there is a
 // copy of it.

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/check.h"
 #include "base/status_macros.h"
 #include "db/sqlite/schema.h"
 
@@ -45,6 +46,28 @@ absl::StatusOr<std::shared_ptr<SqliteDatabase>> SqliteDatabase::Open(const std::
                    SqliteConnection::Open(path, options));
   RETURN_IF_ERROR(SetUpWriter(*connection, options));
   return std::shared_ptr<SqliteDatabase>(new SqliteDatabase(path, options, std::move(connection)));
+}
+
+// Not with SQLite's own read-only flag: such a connection leaves the files of the log behind, and
+// cannot bring an older file to this version.
+absl::StatusOr<std::shared_ptr<SqliteDatabase>> SqliteDatabase::OpenToRead(
+    const std::string& path, const SqliteOptions& options) {
+  SqliteOptions existing = options;
+  existing.make = false;
+  ASSIGN_OR_RETURN(const std::unique_ptr<SqliteConnection> connection,
+                   SqliteConnection::Open(path, existing));
+  ASSIGN_OR_RETURN(const bool empty, SqliteIsEmpty(*connection));
+  if (empty) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("database ", path, " is empty; hint: tuner submit --db ", path, " fills it"));
+  }
+  RETURN_IF_ERROR(PrepareSqliteSchema(*connection));
+  return std::shared_ptr<SqliteDatabase>(new SqliteDatabase(path, existing, nullptr));
+}
+
+absl::Status SqliteDatabase::Write(SqliteWriter::Change change) {
+  CHECK(writer_ != nullptr) << path_ << " was opened to be read";
+  return writer_->Write(change);
 }
 
 absl::StatusOr<std::unique_ptr<SqliteConnection>> SqliteDatabase::TakeReader() {

@@ -17,11 +17,16 @@ namespace burnish {
 // Thread-safe. The record and the study store of a file share one.
 class SqliteDatabase {
  public:
-  // Makes the file where there is none, its folder not. Errors: SqliteStatus, PrepareSqliteSchema.
+  // Makes the file where there is none and `options` want it, its folder not. Errors: SqliteStatus,
+  // PrepareSqliteSchema.
   static absl::StatusOr<std::shared_ptr<SqliteDatabase>> Open(const std::string& path,
                                                               const SqliteOptions& options = {});
 
-  absl::Status Write(SqliteWriter::Change change) { return writer_->Write(change); }
+  // A file that is there, and is not changed: only one of an older version becomes one of this.
+  static absl::StatusOr<std::shared_ptr<SqliteDatabase>> OpenToRead(
+      const std::string& path, const SqliteOptions& options = {});
+
+  absl::Status Write(SqliteWriter::Change change);
 
   // All statements of `read` see the same state of the file. On the caller's thread.
   absl::Status Read(absl::FunctionRef<absl::Status(SqliteConnection&)> read);
@@ -31,7 +36,8 @@ class SqliteDatabase {
                  std::unique_ptr<SqliteConnection> connection)
       : path_(std::move(path)),
         options_(options),
-        writer_(std::make_unique<SqliteWriter>(std::move(connection))) {}
+        writer_(connection == nullptr ? nullptr
+                                      : std::make_unique<SqliteWriter>(std::move(connection))) {}
 
   absl::StatusOr<std::unique_ptr<SqliteConnection>> TakeReader();
 
@@ -39,7 +45,7 @@ class SqliteDatabase {
   const SqliteOptions options_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<SqliteConnection>> idle_readers_;  // Guarded by mutex_.
-  const std::unique_ptr<SqliteWriter> writer_;
+  const std::unique_ptr<SqliteWriter> writer_;                   // Null: only read.
 };
 
 }  // namespace burnish

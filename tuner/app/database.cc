@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "tuner/app/error.h"
 
@@ -48,12 +49,16 @@ absl::Status DatabaseError(const absl::Status& status, absl::string_view url) {
   return status.ok() ? status : WithError(status, DatabaseErrorCode(status.code()), url);
 }
 
-absl::StatusOr<Database> OpenOrMakeDatabase(const std::string& url) {
+absl::StatusOr<Database> OpenUserDatabase(const std::string& url, DatabaseAccess access) {
   std::error_code error;  // Met again when the file is opened.
   if (const std::string path = DatabasePath(url); !path.empty()) {
-    std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
+    if (access == DatabaseAccess::kMake) {
+      std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
+    } else if (!std::filesystem::exists(path, error)) {
+      return MakeError(ErrorCode::kNoDatabase, absl::StrCat("there is no database ", path), url);
+    }
   }
-  absl::StatusOr<Database> database = OpenDatabase(url);
+  absl::StatusOr<Database> database = OpenDatabase(url, access);
   if (!database.ok()) return DatabaseError(database.status(), url);
   return database;
 }

@@ -11,8 +11,9 @@
 
 namespace burnish {
 
-// A file is made where there is none, with its folder. Errors: B05xx.
-absl::StatusOr<Database> OpenOrMakeDatabase(const std::string& url);
+// With kMake a file is made where there is none, with its folder. Errors: B05xx, B0510 where there
+// is none and none is made.
+absl::StatusOr<Database> OpenUserDatabase(const std::string& url, DatabaseAccess access);
 
 // Attaches the B05xx of a store's error. `url`: of the database.
 absl::Status DatabaseError(const absl::Status& status, absl::string_view url);

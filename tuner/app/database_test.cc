@@ -20,7 +20,7 @@ TEST(DatabaseTest, AUrlNamesAFileOrNone) {
 TEST(DatabaseTest, AFileIsMadeWithItsFolder) {
   ASSERT_OK_AND_ASSIGN(const TempDir folder, TempDir::Create("database_test"));
   const std::string path = absl::StrCat(folder.path(), "/new/studies.db");
-  ASSERT_OK_AND_ASSIGN(const Database database, OpenOrMakeDatabase(path));
+  ASSERT_OK_AND_ASSIGN(const Database database, OpenUserDatabase(path, DatabaseAccess::kMake));
   EXPECT_EQ(database.url, path);
   EXPECT_TRUE(ReadFile(path, 1 << 20).ok());
 }
@@ -29,10 +29,10 @@ TEST(DatabaseTest, ErrorsNameTheDatabaseAndTheirKind) {
   ASSERT_OK_AND_ASSIGN(const TempDir folder, TempDir::Create("database_test"));
   const std::string path = absl::StrCat(folder.path(), "/text.db");
   ASSERT_TRUE(WriteFileAtomically(path, "no database").ok());
-  const absl::Status not_one = OpenOrMakeDatabase(path).status();
+  const absl::Status not_one = OpenUserDatabase(path, DatabaseAccess::kMake).status();
   EXPECT_EQ(ErrorCodeOf(not_one), ErrorCode::kNotDatabase);
   EXPECT_EQ(PartsOf(not_one).where, path);
-  EXPECT_EQ(ErrorCodeOf(OpenOrMakeDatabase("postgresql://host/db").status()),
+  EXPECT_EQ(ErrorCodeOf(OpenUserDatabase("postgresql://host/db", DatabaseAccess::kRead).status()),
             ErrorCode::kDatabaseScheme);
   EXPECT_TRUE(DatabaseError(absl::OkStatus(), path).ok());
 }

@@ -50,6 +50,7 @@ constexpr std::pair<ErrorCode, absl::StatusCode> kKinds[] = {
     {ErrorCode::kDatabaseIo, absl::StatusCode::kAborted},
     {ErrorCode::kDatabaseFolder, absl::StatusCode::kNotFound},
     {ErrorCode::kDatabaseScheme, absl::StatusCode::kUnavailable},
+    {ErrorCode::kNoDatabase, absl::StatusCode::kNotFound},
     {ErrorCode::kNoStudy, absl::StatusCode::kNotFound},
     {ErrorCode::kStudyState, absl::StatusCode::kInvalidArgument},
     {ErrorCode::kNoRecord, absl::StatusCode::kNotFound},

@@ -48,6 +48,7 @@ enum class ErrorCode : int {
   kDatabaseIo = 507,
   kDatabaseFolder = 508,
   kDatabaseScheme = 509,
+  kNoDatabase = 510,
   kNoStudy = 601,
   kStudyState = 602,
   kNoRecord = 603,

@@ -31,13 +31,13 @@ void Context::Note(absl::string_view text) {
 
 absl::Status Context::CheckOutput() { return OutputStatus(*environment_.out); }
 
-absl::StatusOr<Database> Context::OpenDatabase() {
+absl::StatusOr<Database> Context::OpenDatabase(DatabaseAccess access) {
   const std::string& url = settings_.Get("db");
   if (url.empty()) {
     return MakeError(ErrorCode::kDatabaseFolder,
                      "no database: neither HOME nor XDG_DATA_HOME is set", "", "--db FILE");
   }
-  return OpenOrMakeDatabase(url);
+  return OpenUserDatabase(url, access);
 }
 
 MachineRowOptions Context::RowOptions(const std::string& tracker) const {

@@ -67,8 +67,8 @@ class Context {
   // useless without its output, asks; at the end of every command RunCli does.
   absl::Status CheckOutput();
 
-  // The database that is set, made where there is none, with its folder. Errors carry their B05xx.
-  absl::StatusOr<Database> OpenDatabase();
+  // The database that is set. Errors carry their B05xx, B0510: there is none, and none is made.
+  absl::StatusOr<Database> OpenDatabase(DatabaseAccess access);
 
   // The calibration row that holds for what measures `target`: a farm's at `tracker`, or, where
   // that is empty, this machine's. Where there is none, a remark says why. Error B0102: a file that

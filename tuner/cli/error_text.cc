@@ -70,6 +70,8 @@ constexpr ErrorInfo kErrors[] = {
     {ErrorCode::kDatabaseFolder, EX_NOINPUT, "the database's folder cannot be made",
      "check the path given with --db"},
     {ErrorCode::kDatabaseScheme, EX_UNAVAILABLE, "no such kind of database", "--db FILE"},
+    {ErrorCode::kNoDatabase, EX_NOINPUT, "there is no database",
+     "the first tuner submit makes one; or name another with --db, or a daemon with --server"},
     {ErrorCode::kNoStudy, EX_NOINPUT, "no such study", "tuner list shows the studies"},
     {ErrorCode::kStudyState, EX_DATAERR, "the study's state does not allow it",
      "tuner status STUDY shows the state"},

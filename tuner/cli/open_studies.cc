@@ -8,7 +8,7 @@
 
 namespace burnish {
 
-absl::StatusOr<OpenedStudies> OpenedStudies::Open(Context& context) {
+absl::StatusOr<OpenedStudies> OpenedStudies::Open(Context& context, DatabaseAccess access) {
   OpenedStudies opened;
   const std::string& server = context.settings().Get("server");
   if (!server.empty()) {
@@ -16,7 +16,7 @@ absl::StatusOr<OpenedStudies> OpenedStudies::Open(Context& context) {
         std::make_unique<TunerClient>(server, [&context] { return context.FindClientSecret(); });
     return opened;
   }
-  ASSIGN_OR_RETURN(Database database, context.OpenDatabase());
+  ASSIGN_OR_RETURN(Database database, context.OpenDatabase(access));
   opened.database_ = std::make_unique<Database>(std::move(database));
   opened.studies_ = std::make_unique<LocalStudies>(opened.database_.get(), &context.clock());
   return opened;

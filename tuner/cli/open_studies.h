@@ -14,7 +14,7 @@ namespace burnish {
 class OpenedStudies {
  public:
   // Errors: B05xx. A daemon is met by the first call only.
-  static absl::StatusOr<OpenedStudies> Open(Context& context);
+  static absl::StatusOr<OpenedStudies> Open(Context& context, DatabaseAccess access);
 
   Studies* operator->() { return studies_.get(); }
 

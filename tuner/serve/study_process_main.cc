@@ -122,7 +122,8 @@ absl::StatusOr<StudyResult> Run(const Database& database, const v1::RunStudyOrde
 
 absl::Status Obey(const v1::StudyOrder& order, const StudyProcessHooks& hooks,
                   Interrupts& interrupts) {
-  ASSIGN_OR_RETURN(const Database database, OpenOrMakeDatabase(order.database()));
+  ASSIGN_OR_RETURN(const Database database,
+                   OpenUserDatabase(order.database(), DatabaseAccess::kChange));
   if (order.has_create()) {
     v1::StudyReport report;
     ASSIGN_OR_RETURN(*report.mutable_created(), Create(database, order.create(), hooks));

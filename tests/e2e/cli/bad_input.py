@@ -222,7 +222,7 @@ class Cases:
                 (EX_USAGE, "B0101", "list", "--limit", "0", "--json"),
                 (EX_USAGE, "B0305", "compile", "--json", "--task", "resnet51", "--out", bundle),
                 (EX_NOINPUT, "B0201", "bench", "--json", self.path("nowhere")),
-                (EX_NOINPUT, "B0601", "status", "2001", "--json", "--db", self.path("compile.db")),
+                (EX_NOINPUT, "B0510", "status", "2001", "--json", "--db", self.path("compile.db")),
                 (EX_DATAERR, "B0301", "submit", "--json", "--model", self.write("bad.onnx", b""))):
             wrong += self.tuner(*arguments).complaints(code, error)
         # An error of the settings, before there is a command.
@@ -339,12 +339,41 @@ class Cases:
 
     def case_database_in_a_folder_that_is_made(self):
         path = self.path("new/folder/here.db")
-        wrong = self.tuner("list", "--db", path).complaints(0, "")
+        submit = ("submit", "--task", "softmax:m=2,n=8", "--trials", "0", "--db")
+        wrong = self.tuner(*submit, path).complaints(0, "")
         if not os.path.exists(path):
             wrong.append("no database was made")
         # A file is in the way.
-        return wrong + self.tuner("list", "--db", self.good + "/x/here.db").complaints(
-            EX_NOINPUT, "B0508")
+        return wrong + self.tuner(*submit, self.good + "/x/here.db").complaints(EX_NOINPUT, "B0508")
+
+    def case_readers_make_no_database(self):
+        path, wrong = self.path("absent/none.db"), []
+        for arguments in (("list",), ("status",), ("query",), ("watch", "x"), ("cancel", "x"),
+                          ("resume", "x"), ("retry", "x")):
+            wrong += self.tuner(*arguments, "--db", path).complaints(EX_NOINPUT, "B0510", path,
+                                                                     "tuner submit")
+        wrong += self.tuner("compile", "--model", self.good, "--db", path, "--out",
+                            self.path("plain.bundle")).complaints(0, "")
+        doctor = self.tuner("doctor", "--db", path)
+        if "not there yet" not in doctor.out:
+            wrong.append(f"doctor: {doctor.out}")
+        if os.path.exists(os.path.dirname(path)):
+            wrong.append(f"a folder was made, with {os.listdir(os.path.dirname(path))}")
+        empty = self.write("empty.db", b"")
+        wrong += self.tuner("list", "--db", empty).complaints(EX_DATAERR, "B0501", "is empty")
+        return wrong + ([] if os.path.getsize(empty) == 0 else ["the empty file was filled"])
+
+    def case_readers_leave_a_database_as_it_is(self):
+        path = self.new_database("only.read.db")
+        with open(path, "rb") as file:
+            before = file.read()
+        wrong = []
+        for command in ("list", "status"):
+            wrong += self.tuner(command, "--db", path).complaints(0, "")
+        beside = [name for name in os.listdir(self.folder) if name.startswith("only.read.db-")]
+        wrong += [f"left behind: {beside}"] if beside else []
+        with open(path, "rb") as file:
+            return wrong + ([] if file.read() == before else ["the file was changed"])
 
     def case_databases_of_later_versions(self):
         return self.tuner("list", "--db", "postgresql://localhost/x").complaints(EX_UNAVAILABLE,
@@ -411,6 +440,19 @@ class Cases:
         return self.tuner("serve", "--listen", "0.0.0.0:0", "--db", self.path("open.db")).complaints(
             EX_USAGE, "B0101", "0.0.0.0:0", "can run code", "--insecure")
 
+    def case_addresses_that_are_none(self):
+        wrong = []
+        for port in ("65536", "4294967297", "http", ""):
+            address = f"127.0.0.1:{port}"
+            texts = (EX_USAGE, "B0101", address)
+            wrong += self.tuner("list", "--server", address).complaints(*texts)
+            wrong += self.tuner("workers", "--tracker", address).complaints(*texts)
+            wrong += self.tuner("serve", "--listen", address, "--db",
+                                self.path("open.db")).complaints(*texts)
+            wrong += self.tuner("list", environment={"BURNISH_SERVER": address}).complaints(
+                EX_CONFIG, "B0102", address, "BURNISH_SERVER")
+        return wrong
+
     def case_tracker_that_is_not_there(self):
         path = self.new_database("tracker.db")
         before = dump(path)
@@ -440,19 +482,6 @@ def main(arguments):
             if not arguments[1:] or name.removeprefix("case_") in arguments[1:]:
                 report.run(name.removeprefix("case_"), lambda n=name: (getattr(cases, n)(), ""))
     return report.finish()
-    def case_addresses_that_are_none(self):
-        wrong = []
-        for port in ("65536", "4294967297", "http", ""):
-            address = f"127.0.0.1:{port}"
-            texts = (EX_USAGE, "B0101", address)
-            wrong += self.tuner("list", "--server", address).complaints(*texts)
-            wrong += self.tuner("workers", "--tracker", address).complaints(*texts)
-            wrong += self.tuner("serve", "--listen", address, "--db",
-                                self.path("open.db")).complaints(*texts)
-            wrong += self.tuner("list", environment={"BURNISH_SERVER": address}).complaints(
-                EX_CONFIG, "B0102", address, "BURNISH_SERVER")
-        return wrong
-
 
 
 if __name__ == "__main__":

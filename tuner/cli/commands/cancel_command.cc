@@ -25,7 +25,7 @@ class CancelCommand : public Command {
   }
 
   absl::Status Run(Context& context) override {
-    ASSIGN_OR_RETURN(OpenedStudies studies, OpenedStudies::Open(context));
+    ASSIGN_OR_RETURN(OpenedStudies studies, OpenedStudies::Open(context, DatabaseAccess::kChange));
     ASSIGN_OR_RETURN(const std::string id, studies->Cancel(study_));
     if (context.json()) {
       context.out()

@@ -103,8 +103,11 @@ class CompileCommand : public Command {
       auto client = std::make_shared<TunerClient>(server);
       return BestFinder([client](const BestQuery& query) { return client->Best(query); });
     }
-    ASSIGN_OR_RETURN(Database opened, context.OpenDatabase());
-    auto database = std::make_shared<Database>(std::move(opened));
+    absl::StatusOr<Database> opened = context.OpenDatabase(DatabaseAccess::kRead);
+    // Who has tuned nothing yet gets default schedules.
+    if (ErrorCodeOf(opened.status()) == ErrorCode::kNoDatabase) opened = OpenDatabase("memory:");
+    RETURN_IF_ERROR(opened.status());
+    auto database = std::make_shared<Database>(*std::move(opened));
     return BestFinder(
         [database](const BestQuery& query) { return database->records->Best(query); });
   }

@@ -81,8 +81,12 @@ MachineCheck CheckBuilder() {
 
 MachineCheck CheckDatabase(Context& context) {
   MachineCheck check{.name = "database", .detail = context.settings().Get("db")};
-  const absl::StatusOr<Database> database = context.OpenDatabase();
+  const absl::StatusOr<Database> database = context.OpenDatabase(DatabaseAccess::kChange);
   if (database.ok()) return check;
+  if (ErrorCodeOf(database.status()) == ErrorCode::kNoDatabase) {
+    absl::StrAppend(&check.detail, ": not there yet, the first tuner submit makes it");
+    return check;
+  }
   check.result = CheckResult::kFailure;
   check.detail = std::string(database.status().message());
   check.cure = InfoOf(ErrorCodeOf(database.status())).hint;

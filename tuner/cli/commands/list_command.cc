@@ -31,7 +31,7 @@ class ListCommand : public Command {
   }
 
   absl::Status Run(Context& context) override {
-    ASSIGN_OR_RETURN(OpenedStudies studies, OpenedStudies::Open(context));
+    ASSIGN_OR_RETURN(OpenedStudies studies, OpenedStudies::Open(context, DatabaseAccess::kRead));
     StudyQuery query{.limit = static_cast<int>(limit_)};
     for (int number = 1; number <= kStudyStateCount; ++number) {
       const auto state = static_cast<StudyState>(number);

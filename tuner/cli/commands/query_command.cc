@@ -132,7 +132,7 @@ class QueryCommand : public Command {
   }
 
   absl::Status Run(Context& context) override {
-    ASSIGN_OR_RETURN(const Database database, context.OpenDatabase());
+    ASSIGN_OR_RETURN(const Database database, context.OpenDatabase(DatabaseAccess::kRead));
     ASSIGN_OR_RETURN(const StudyIndex index, IndexStudies(database));
     ASSIGN_OR_RETURN(std::vector<TaskKey> tasks, SelectTasks(database, index));
     // Without a word about it, all targets.

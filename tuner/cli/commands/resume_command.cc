@@ -43,7 +43,7 @@ class ResumeCommand : public Command {
     const std::string& server = context.settings().Get("server");
     if (!server.empty()) return ResumeRemote(context, server, interrupts);
     if (detach_) return NoServer("tuner resume");
-    ASSIGN_OR_RETURN(const Database database, context.OpenDatabase());
+    ASSIGN_OR_RETURN(const Database database, context.OpenDatabase(DatabaseAccess::kChange));
     ASSIGN_OR_RETURN(const std::string id, ResolveStudyId(database, study_));
     const absl::StatusOr<StudySummary> summary = database.studies->Get(id);
     RETURN_IF_ERROR(DatabaseError(summary.status(), database.url));

@@ -29,7 +29,7 @@ class RetryCommand : public Command {
   }
 
   absl::Status Run(Context& context) override {
-    ASSIGN_OR_RETURN(OpenedStudies studies, OpenedStudies::Open(context));
+    ASSIGN_OR_RETURN(OpenedStudies studies, OpenedStudies::Open(context, DatabaseAccess::kChange));
     ASSIGN_OR_RETURN(const RetriedStudy retried, studies->Retry(what_));
     if (context.json()) {
       context.out() << nlohmann::ordered_json({{"schema", 1},

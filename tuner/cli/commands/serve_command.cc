@@ -44,7 +44,7 @@ class ServeCommand : public Command {
     RETURN_IF_ERROR(
         WithError(CheckDoor(listen_, Door::kListen, insecure_), ErrorCode::kUsage, "--listen"));
     InterruptWatcher interrupts;
-    ASSIGN_OR_RETURN(const Database database, context.OpenDatabase());
+    ASSIGN_OR_RETURN(const Database database, context.OpenDatabase(DatabaseAccess::kMake));
     // A process of its own per study: it needs a database that others can open, too.
     if (DatabasePath(database.url).empty()) {
       return MakeError(ErrorCode::kDatabaseScheme, "a daemon's studies are processes of their own",

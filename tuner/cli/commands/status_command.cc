@@ -25,7 +25,7 @@ class StatusCommand : public Command {
   }
 
   absl::Status Run(Context& context) override {
-    ASSIGN_OR_RETURN(OpenedStudies studies, OpenedStudies::Open(context));
+    ASSIGN_OR_RETURN(OpenedStudies studies, OpenedStudies::Open(context, DatabaseAccess::kRead));
     const absl::StatusOr<StudyView> view = studies->Get(study_);
     if (study_.empty() && absl::IsNotFound(view.status())) {
       return WithHint(view.status(), "tuner submit --task resnet50");

@@ -75,7 +75,7 @@ class SubmitCommand : public Command {
     RETURN_IF_ERROR(CheckFarm(context));
     ASSIGN_OR_RETURN(tuning.spec.calibration,
                      context.ResolveRow(target, context.settings().Get("tracker")));
-    ASSIGN_OR_RETURN(const Database database, context.OpenDatabase());
+    ASSIGN_OR_RETURN(const Database database, context.OpenDatabase(DatabaseAccess::kMake));
     ASSIGN_OR_RETURN(const std::string id,
                      StoreNewStudy(database, context.clock(), tuning, TitleOf(spec)));
     RETURN_IF_ERROR(PrintStudyId(context, "submitted", id));

@@ -38,12 +38,12 @@ class WatchCommand : public Command {
   }
 
   absl::Status Run(Context& context) override {
-    ASSIGN_OR_RETURN(OpenedStudies studies, OpenedStudies::Open(context));
+    ASSIGN_OR_RETURN(OpenedStudies studies, OpenedStudies::Open(context, DatabaseAccess::kRead));
     std::string last;
     return studies->Watch(study_, absl::Seconds(interval_seconds_), [&](const StudyView& view) {
       // A line only when something has changed.
       const std::string line = context.json() ? StudyJson(view).dump() : Line(view);
-      if (line != last) context.out() << line << "\n" << std::flush;
+      if (line != last) context.out() << line << "\n";
       last = line;
       return context.CheckOutput().ok();
     });
