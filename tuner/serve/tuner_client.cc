@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <iterator>
 #include <mutex>
 #include <utility>
 
@@ -117,6 +118,29 @@ absl::StatusOr<std::vector<StudySummary>> TunerClient::List(const StudyQuery& qu
     request.set_after_id(studies.back().study.id);
   }
   return studies;
+}
+
+absl::StatusOr<RecordsAnswer> TunerClient::QueryRecords(RecordsQuestion question) {
+  RecordsAnswer answer;
+  const int64_t tasks_end = question.tasks_skipped + question.tasks_max;
+  while (true) {
+    grpc::ClientContext context;
+    SetTimeout(context, kCallTimeout);
+    v1::QueryRecordsResponse response;
+    RETURN_IF_ERROR(
+        impl_->FromCall(impl_->stub().QueryRecords(&context, ToProto(question), &response)));
+    ASSIGN_OR_RETURN(RecordsAnswer page, FromProto(response));
+    std::move(page.tasks.begin(), page.tasks.end(), std::back_inserter(answer.tasks));
+    answer.tasks_left = page.tasks_left;
+    // A daemon that does not get on must not keep us here.
+    if (page.tasks_left == 0 || page.tasks_next >= tasks_end ||
+        page.tasks_next <= question.tasks_skipped) {
+      break;
+    }
+    question.tasks_skipped = page.tasks_next;
+    question.tasks_max = tasks_end - page.tasks_next;
+  }
+  return answer;
 }
 
 absl::StatusOr<std::string> TunerClient::Cancel(const std::string& id) {

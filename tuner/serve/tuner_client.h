@@ -14,6 +14,7 @@
 #include "db/record_store.h"
 #include "proto/protocol.h"
 #include "proto/study.h"
+#include "tuner/app/query_records.h"
 #include "tuner/app/studies.h"
 #include "tuner/study/study_types.h"
 
@@ -58,6 +59,8 @@ class TunerClient : public Studies {
 
   // As RecordStore::Best, exact workloads only.
   absl::StatusOr<BestAnswer> Best(const BestQuery& query);
+  // All pages of `question`. B0704 also where the daemon is of a version without the call.
+  absl::StatusOr<RecordsAnswer> QueryRecords(RecordsQuestion question);
 
  private:
   class Impl;

@@ -1,5 +1,6 @@
 #include "tuner/serve/tuner_messages.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -7,6 +8,7 @@
 #include "absl/time/time.h"
 #include "base/status_macros.h"
 #include "proto/record.pb.h"
+#include "proto/rpc.h"
 #include "proto/study.h"
 #include "proto/study.pb.h"
 #include "tuner/app/error.h"
@@ -16,6 +18,10 @@ namespace burnish {
 namespace {
 
 constexpr int kBestMax = 100;
+constexpr int kQueryTasksMax = 1000;
+constexpr size_t kQueryTextMax = 4096;  // A target with all of its features has less than half.
+// Half of what a message may have: the last task may go beyond, and records are more than traces.
+constexpr int64_t kQueryBytesMax = kRpcMessageBytesMax / 2;
 
 using FailureMap = google::protobuf::Map<int32_t, int64_t>;
 
@@ -277,6 +283,67 @@ absl::StatusOr<BestAnswer> FromProto(const v1::FindBestResponse& message) {
   BestAnswer answer{.workload_match = match, .exact_target = message.exact_target()};
   for (const v1::Record& in : message.records()) {
     ASSIGN_OR_RETURN(answer.records.emplace_back(), FromProto(in));
+  }
+  return answer;
+}
+
+v1::QueryRecordsRequest ToProto(const RecordsQuestion& question) {
+  v1::QueryRecordsRequest message;
+  message.set_task(question.task);
+  message.set_model_sha256(question.model_sha256);
+  message.set_target(question.target);
+  message.set_top(question.top);
+  message.set_tasks_max(
+      static_cast<int32_t>(std::min<int64_t>(question.tasks_max, kQueryTasksMax)));
+  message.set_tasks_skipped(question.tasks_skipped);
+  return message;
+}
+
+absl::StatusOr<RecordsQuestion> FromProto(const v1::QueryRecordsRequest& message) {
+  const bool in_bounds = message.top() >= 1 && message.top() <= kBestMax &&
+                         message.tasks_max() >= 1 && message.tasks_max() <= kQueryTasksMax &&
+                         message.tasks_skipped() >= 0 && message.task().size() <= kQueryTextMax &&
+                         message.target().size() <= kQueryTextMax &&
+                         message.model_sha256().size() <= kQueryTextMax;
+  if (!in_bounds) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("got a question out of bounds, want the best 1..", kBestMax, " of each of 1..",
+                     kQueryTasksMax, " tasks, and texts of at most ", kQueryTextMax, " bytes"));
+  }
+  return RecordsQuestion{.task = message.task(),
+                         .model_sha256 = message.model_sha256(),
+                         .target = message.target(),
+                         .top = message.top(),
+                         .tasks_max = message.tasks_max(),
+                         .tasks_skipped = message.tasks_skipped(),
+                         .bytes_max = kQueryBytesMax};
+}
+
+v1::QueryRecordsResponse ToProto(const RecordsAnswer& answer) {
+  v1::QueryRecordsResponse message;
+  for (const RecordedTask& task : answer.tasks) {
+    v1::QueryRecordsResponse::Task& out = *message.add_tasks();
+    out.set_name(task.name);
+    if (task.flop_count.has_value()) out.set_flop_count(*task.flop_count);
+    for (const Record& record : task.records) *out.add_records() = ToProto(record);
+  }
+  message.set_tasks_left(answer.tasks_left);
+  message.set_tasks_next(answer.tasks_next);
+  return message;
+}
+
+absl::StatusOr<RecordsAnswer> FromProto(const v1::QueryRecordsResponse& message) {
+  RecordsAnswer answer{.tasks_left = message.tasks_left(), .tasks_next = message.tasks_next()};
+  if (answer.tasks_left < 0 || answer.tasks_next < 0) {
+    return absl::InvalidArgumentError("got a negative number of tasks");
+  }
+  for (const v1::QueryRecordsResponse::Task& in : message.tasks()) {
+    RecordedTask& task = answer.tasks.emplace_back();
+    task.name = in.name();
+    if (in.has_flop_count()) task.flop_count = in.flop_count();
+    for (const v1::Record& record : in.records()) {
+      ASSIGN_OR_RETURN(task.records.emplace_back(), FromProto(record));
+    }
   }
   return answer;
 }

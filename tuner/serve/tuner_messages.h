@@ -11,6 +11,7 @@
 #include "db/record_store.h"
 #include "db/study_store.h"
 #include "proto/tuner.pb.h"
+#include "tuner/app/query_records.h"
 #include "tuner/app/study_view.h"
 #include "tuner/study/study_types.h"
 
@@ -39,6 +40,12 @@ v1::FindBestRequest ToProto(const BestQuery& query);
 absl::StatusOr<BestQuery> FromProto(const v1::FindBestRequest& message);
 v1::FindBestResponse ToProto(const BestAnswer& answer);
 absl::StatusOr<BestAnswer> FromProto(const v1::FindBestResponse& message);
+
+// Without `model_path`, which is of another machine.
+v1::QueryRecordsRequest ToProto(const RecordsQuestion& question);
+absl::StatusOr<RecordsQuestion> FromProto(const v1::QueryRecordsRequest& message);
+v1::QueryRecordsResponse ToProto(const RecordsAnswer& answer);
+absl::StatusOr<RecordsAnswer> FromProto(const v1::QueryRecordsResponse& message);
 
 // An error's number, place and hint, serialised; empty for OK and where there is no number.
 std::string ErrorDetailOf(const absl::Status& status);

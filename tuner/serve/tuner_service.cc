@@ -15,6 +15,7 @@
 #include "proto/tuner.grpc.pb.h"
 #include "tuner/app/database.h"
 #include "tuner/app/error.h"
+#include "tuner/app/query_records.h"
 #include "tuner/app/retry_study.h"
 #include "tuner/app/studies.h"
 #include "tuner/serve/client_identity.h"
@@ -79,6 +80,8 @@ class TunerService::Impl : public v1::Tuner::Service {
                           grpc::ServerWriter<v1::StudyUpdate>* writer) override;
   grpc::Status FindBest(grpc::ServerContext* context, const v1::FindBestRequest* request,
                         v1::FindBestResponse* response) override;
+  grpc::Status QueryRecords(grpc::ServerContext* context, const v1::QueryRecordsRequest* request,
+                            v1::QueryRecordsResponse* response) override;
 
  private:
   absl::StatusOr<std::string> Receive(grpc::ServerReader<v1::SubmitStudyRequest>& reader,
@@ -247,6 +250,19 @@ grpc::Status TunerService::Impl::FindBest(grpc::ServerContext* context,
   if (!query.ok()) return WithDetail(query.status());
   const absl::StatusOr<BestAnswer> answer = options_.database->records->Best(*query);
   if (!answer.ok()) return WithDetail(DatabaseError(answer.status(), options_.database->url));
+  *response = burnish::ToProto(*answer);
+  return grpc::Status::OK;
+}
+
+grpc::Status TunerService::Impl::QueryRecords(grpc::ServerContext* context,
+                                              const v1::QueryRecordsRequest* request,
+                                              v1::QueryRecordsResponse* response) {
+  if (const absl::Status fit = Greet(*context, options_.self, "tuner"); !fit.ok())
+    return ToGrpc(fit);
+  const absl::StatusOr<RecordsQuestion> question = FromProto(*request);
+  if (!question.ok()) return WithDetail(question.status());
+  const absl::StatusOr<RecordsAnswer> answer = burnish::QueryRecords(*options_.database, *question);
+  if (!answer.ok()) return WithDetail(answer.status());
   *response = burnish::ToProto(*answer);
   return grpc::Status::OK;
 }

@@ -171,6 +171,15 @@ class Cases:
                 wrong.append("not two studies in the list")
             wrong += self.tuner("compile", "--task", TASK, "--require-tuned", "--out",
                                 self.path("again.bundle"), *server).complaints(0, "")
+            asked = self.tuner("query", "--task", TASK, "--json", *server)
+            wrong += asked.complaints(0, "")
+            if asked.out != self.tuner("query", "--task", TASK, "--json", "--db",
+                                       self.path("served.db")).out:
+                wrong.append("query: the daemon and its database answer differently")
+            by_variable = self.tuner("query", environment={"BURNISH_SERVER": daemon.address})
+            wrong += by_variable.complaints(0, "")
+            wrong += self.tuner("query", "--task", "nobody", *server).complaints(66, "B0603",
+                                                                                daemon.address)
             wrong += self.tuner("resume", waits.study(), *server).complaints(65, "B0602", "done")
             wrong += self.tuner("status", "2001", *server).complaints(66, "B0601", "2001")
             wrong += self.tuner("submit", "--task", TASK, "--detach", "--out", bundle,
@@ -208,6 +217,8 @@ class Cases:
             if not refine or refine[0]["error"] is not None or refine[0]["processes"] < 1:
                 wrong.append(f"got refine {refine}, want at least one process and no error")
         with self.serve(self.path("sent.db"), "--model-mib", "1") as daemon:
+            wrong += self.tuner("query", "--model", model, "--server",
+                                daemon.address).complaints(0, "")
             wrong += self.tuner("submit", "--model", model, "--trials", "4", "--server",
                                 daemon.address).complaints(65, "B0304", "1 MiB")
         np.save(self.path("x.npy"), np.ones((1, 600), np.float32))

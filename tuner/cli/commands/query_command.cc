@@ -1,63 +1,33 @@
 // tuner query: the best schedules that were ever measured.
-#include <algorithm>
+#include <cstdint>
 #include <filesystem>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 #include <string>
+#include <system_error>
+#include <utility>
 #include <vector>
 
-#include "absl/strings/escaping.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/sha256.h"
 #include "base/status_macros.h"
 #include "proto/device_model.h"
-#include "tuner/app/database.h"
 #include "tuner/app/device_peak.h"
 #include "tuner/app/error.h"
 #include "tuner/app/machine_row.h"
-#include "tuner/app/study_view.h"
+#include "tuner/app/model_source.h"
+#include "tuner/app/query_records.h"
 #include "tuner/app/target_text.h"
-#include "tuner/app/workload_facts.h"
 #include "tuner/cli/commands/commands.h"
 #include "tuner/cli/context.h"
 #include "tuner/cli/format.h"
+#include "tuner/serve/tuner_client.h"
 
 namespace burnish {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr int kStudiesSearched = 10000;
-constexpr size_t kHashDigitsMin = 4;
-
-// What studies say about workloads, newest first.
-struct StudyIndex {
-  std::map<std::string, std::string> names;           // Workload id to the task's name.
-  std::map<std::string, std::vector<TaskKey>> tasks;  // Model name or path to its tasks.
-};
-
-absl::StatusOr<StudyIndex> IndexStudies(const Database& database) {
-  StudyIndex index;
-  const absl::StatusOr<std::vector<StudySummary>> studies =
-      database.studies->List({.limit = kStudiesSearched});
-  if (!studies.ok()) return DatabaseError(studies.status(), database.url);
-  for (const StudySummary& summary : *studies) {
-    ASSIGN_OR_RETURN(const StudySpec spec, ParseStudySpec(summary.study));
-    const absl::StatusOr<std::vector<StudyTask>> tasks = database.studies->Tasks(summary.study.id);
-    if (!tasks.ok()) return DatabaseError(tasks.status(), database.url);
-    const std::string& model = spec.task.empty() ? spec.model_path : spec.task;
-    std::vector<TaskKey>& keys = index.tasks[model];
-    for (const StudyTask& task : *tasks) {
-      index.names.emplace(task.workload_id, task.name);
-      const TaskKey key{.workload_id = task.workload_id, .target = summary.study.target};
-      if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
-    }
-  }
-  return index;
-}
 
 struct Row {
   Record record;
@@ -115,7 +85,8 @@ class QueryCommand : public Command {
   std::string name() const override { return "query"; }
   std::string summary() const override { return "shows the best schedules that were measured"; }
   std::string example() const override {
-    return "tuner query --task resnet50\ntuner query --task 3f2a9c --top 5 --trace";
+    return "tuner query --task resnet50\ntuner query --task 3f2a9c --top 5 --trace\n"
+           "tuner query --server farm:7272";
   }
   void AddOptions(CommandOptions& options) override {
     options.Value("--task", "NAME", &task_,
@@ -125,6 +96,7 @@ class QueryCommand : public Command {
     options.Value("--top", "N", &top_, 1, 10000, "how many of each task");
     options.Value("--limit", "N", &limit_, 1, 10000, "how many tasks at most");
     options.Flag("--trace", &trace_, "print the schedules");
+    options.Setting("server");
     options.Setting("target");
     options.Setting("db");
     options.Setting("calibration");
@@ -132,77 +104,57 @@ class QueryCommand : public Command {
   }
 
   absl::Status Run(Context& context) override {
-    ASSIGN_OR_RETURN(const Database database, context.OpenDatabase(DatabaseAccess::kRead));
-    ASSIGN_OR_RETURN(const StudyIndex index, IndexStudies(database));
-    ASSIGN_OR_RETURN(std::vector<TaskKey> tasks, SelectTasks(database, index));
-    // Without a word about it, all targets.
-    if (context.settings().Find("target").origin != "default") {
-      ASSIGN_OR_RETURN(const Target target, context.ResolveTarget());
-      std::erase_if(tasks, [&](const TaskKey& key) { return key.target != target.ToText(); });
-    }
-    const size_t found = tasks.size();
-    tasks.resize(std::min(found, static_cast<size_t>(limit_)));
+    ASSIGN_OR_RETURN(const RecordsQuestion question, Question(context));
+    ASSIGN_OR_RETURN(RecordsAnswer answer, Ask(context, question));
     std::vector<Row> rows;
-    for (const TaskKey& key : tasks) {
-      RETURN_IF_ERROR(AddRows(database, index, key, rows));
+    for (RecordedTask& task : answer.tasks) {
+      for (Record& record : task.records) {
+        const double gflops =
+            static_cast<double>(task.flop_count.value_or(0)) / static_cast<double>(record.rank_ns);
+        rows.push_back({.record = std::move(record),
+                        .name = task.name.empty() ? "-" : task.name,
+                        .gflops = gflops});
+      }
     }
     if (rows.empty()) {
       const std::string what = !task_.empty() ? task_ : model_;
+      const std::string& server = context.settings().Get("server");
       return MakeError(ErrorCode::kNoRecord,
                        what.empty() ? "nothing was measured yet"
                                     : absl::StrCat("nothing was measured for ", what),
-                       database.url);
+                       server.empty() ? context.settings().Get("db") : server);
     }
     RETURN_IF_ERROR(AddPeakShares(context, rows));
-    Print(context, rows, found - tasks.size());
+    Print(context, rows, answer.tasks_left);
     return absl::OkStatus();
   }
 
  private:
-  absl::StatusOr<std::vector<TaskKey>> SelectTasks(const Database& database,
-                                                   const StudyIndex& index) {
-    std::string model = task_;
+  absl::StatusOr<RecordsQuestion> Question(Context& context) const {
+    RecordsQuestion question{.task = task_, .top = static_cast<int>(top_), .tasks_max = limit_};
     if (!model_.empty()) {
       std::error_code error;
-      model = std::filesystem::absolute(model_, error).lexically_normal().string();
+      question.model_path = std::filesystem::absolute(model_, error).lexically_normal().string();
+      // A daemon knows the file by its bytes. In a database its path does, too, where the file is
+      // not what it was.
+      const absl::StatusOr<std::string> bytes = ReadModelFile(model_);
+      if (bytes.ok()) question.model_sha256 = Sha256Bytes(*bytes);
+      if (!bytes.ok() && !context.settings().Get("server").empty()) return bytes.status();
     }
-    if (const auto found = index.tasks.find(model); found != index.tasks.end()) {
-      return found->second;
+    // Without a word about it, all targets.
+    if (context.settings().Find("target").origin != "default") {
+      ASSIGN_OR_RETURN(const Target target, context.ResolveTarget());
+      question.target = target.ToText();
     }
-    if (!model_.empty()) return std::vector<TaskKey>();
-    absl::StatusOr<std::vector<TaskKey>> tasks = database.records->ListTasks();
-    if (!tasks.ok()) return DatabaseError(tasks.status(), database.url);
-    if (task_.empty()) return *tasks;
-    const bool is_hash = task_.size() >= kHashDigitsMin &&
-                         task_.find_first_not_of("0123456789abcdef") == std::string::npos;
-    std::erase_if(*tasks, [&](const TaskKey& key) {
-      const auto name = index.names.find(key.workload_id);
-      if (name != index.names.end() && name->second == task_) return false;
-      return !is_hash || !absl::StartsWith(HexString(key.workload_id), task_);
-    });
-    return *tasks;
+    return question;
   }
 
-  absl::Status AddRows(const Database& database, const StudyIndex& index, const TaskKey& key,
-                       std::vector<Row>& rows) {
-    absl::StatusOr<BestAnswer> best = database.records->Best(
-        {.workload_id = key.workload_id, .target = key.target, .limit = static_cast<int>(top_)});
-    RETURN_IF_ERROR(DatabaseError(best.status(), database.url));
-    if (best->records.empty()) return absl::OkStatus();
-    const absl::StatusOr<std::optional<Workload>> workload =
-        database.records->FindWorkload(key.workload_id);
-    RETURN_IF_ERROR(DatabaseError(workload.status(), database.url));
-    std::optional<int64_t> flops;
-    if (workload->has_value()) flops = WorkloadFlops((*workload)->text);
-    const auto name = index.names.find(key.workload_id);
-    for (Record& record : best->records) {
-      const double gflops =
-          static_cast<double>(flops.value_or(0)) / static_cast<double>(record.rank_ns);
-      rows.push_back({.record = std::move(record),
-                      .name = name == index.names.end() ? "-" : name->second,
-                      .gflops = gflops});
-    }
-    return absl::OkStatus();
+  // Behind the daemon that is set, else in the database.
+  static absl::StatusOr<RecordsAnswer> Ask(Context& context, const RecordsQuestion& question) {
+    const std::string& server = context.settings().Get("server");
+    if (!server.empty()) return TunerClient(server).QueryRecords(question);
+    ASSIGN_OR_RETURN(const Database database, context.OpenDatabase(DatabaseAccess::kRead));
+    return QueryRecords(database, question);
   }
 
   // Only what was measured on a machine like this one compares with its peak, as far as that was
@@ -227,7 +179,7 @@ class QueryCommand : public Command {
     return absl::OkStatus();
   }
 
-  void Print(Context& context, const std::vector<Row>& rows, size_t left_out) {
+  void Print(Context& context, const std::vector<Row>& rows, int64_t left_out) {
     if (!context.json()) {
       context.out() << RowsText(rows, trace_);
     } else {
