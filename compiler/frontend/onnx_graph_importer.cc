@@ -1,7 +1,12 @@
 #include "compiler/frontend/onnx_graph_importer.h"
 
+#include <algorithm>
+#include <string>
+#include <unordered_map>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
@@ -23,11 +28,59 @@ std::string ShapeText(const onnx::TensorShapeProto& shape) {
   });
 }
 
-// Supported operator types, for an error message.
-std::string SupportedText() {
-  return absl::StrJoin(AllOnnxTranslators(), " ", [](std::string* out, const auto& entry) {
-    absl::StrAppend(out, entry.first);
+bool IsStandard(const onnx::NodeProto& node) {
+  return node.domain().empty() || node.domain() == "ai.onnx";
+}
+
+bool IsKnown(const onnx::NodeProto& node) {
+  return IsStandard(node) &&
+         (node.op_type() == "If" || AllOnnxTranslators().contains(node.op_type()));
+}
+
+struct MissingOperator {
+  std::string name;  // "com.microsoft.FusedConv", "Foo"
+  std::string node;  // The first one that has it.
+  size_t place = 0;  // Among the kinds, as the model has them.
+  int count = 0;
+};
+
+// All at once: whoever exports the model anew, or looks for another way, wants to know them all.
+// Not those of branches, of which one is never read.
+absl::Status CheckOperators(const onnx::GraphProto& graph) {
+  std::vector<MissingOperator> missing;
+  std::unordered_map<std::string, size_t> places;
+  for (const onnx::NodeProto& node : graph.node()) {
+    if (IsKnown(node)) continue;
+    const std::string name =
+        absl::StrCat(IsStandard(node) ? "" : absl::StrCat(node.domain(), "."), node.op_type());
+    const auto [place, is_new] = places.emplace(name, missing.size());
+    if (is_new) {
+      const bool named = !node.name().empty() || node.output_size() == 0;
+      missing.push_back(
+          {.name = name, .node = named ? node.name() : node.output(0), .place = missing.size()});
+    }
+    ++missing[place->second].count;
+  }
+  if (missing.empty()) return absl::OkStatus();
+  std::sort(missing.begin(), missing.end(), [](const auto& a, const auto& b) {
+    return a.count != b.count ? a.count > b.count : a.place < b.place;
   });
+  constexpr size_t kNamed = 6, kNameBytesMax = 48;  // About three lines of a terminal.
+  std::vector<std::string> named;
+  std::string all;
+  for (const MissingOperator& op : missing) {
+    absl::StrAppend(&all, op.count, " ", op.name, "\n");
+    if (named.size() == kNamed) continue;
+    named.push_back(absl::StrCat(op.name.substr(0, kNameBytesMax), " (",
+                                 op.count == 1 ? "" : absl::StrCat(op.count, " nodes, first "), "'",
+                                 op.node.substr(0, kNameBytesMax), "')"));
+  }
+  absl::Status status = absl::UnimplementedError(absl::StrCat(
+      missing.size() == 1 ? "operator not supported: " : "operators not supported: ",
+      absl::StrJoin(named, ", "),
+      missing.size() > kNamed ? absl::StrCat(", and ", missing.size() - kNamed, " more") : ""));
+  status.SetPayload(kMissingOperatorsUrl, absl::Cord(all));
+  return status;
 }
 
 }  // namespace
@@ -79,11 +132,14 @@ absl::StatusOr<TensorType> OnnxGraphImporter::InputType(const onnx::ValueInfoPro
     return absl::FailedPreconditionError(
         absl::StrCat(what, " has no shape; give one: --shape ", input.name(), "=1x3x224x224"));
   }
+  const auto misfit = [&](absl::string_view why) {
+    return absl::OutOfRangeError(absl::StrCat(what, ": the model has ", ShapeText(tensor.shape()),
+                                              ", --shape gives ", absl::StrJoin(type.shape, "x"),
+                                              why));
+  };
   if (tensor.has_shape() && overridden &&
       static_cast<int>(type.shape.size()) != tensor.shape().dim_size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(what, ": --shape gives ", type.shape.size(), " dimensions, the model wants ",
-                     tensor.shape().dim_size(), " (", ShapeText(tensor.shape()), ")"));
+    return misfit(absl::StrCat(": ", type.shape.size(), " dimensions"));
   }
   for (int d = 0; d < tensor.shape().dim_size(); ++d) {
     const auto& dimension = tensor.shape().dim(d);
@@ -92,9 +148,7 @@ absl::StatusOr<TensorType> OnnxGraphImporter::InputType(const onnx::ValueInfoPro
     // A dimension that the model fixes is in the shapes of its constants, too: another value would
     // fail deep inside with a message about some reshape.
     if (fixed && overridden && type.shape[d] != dimension.dim_value()) {
-      return absl::InvalidArgumentError(absl::StrCat(what, ": --shape gives ", type.shape[d],
-                                                     " for dimension ", d, ", the model fixes ",
-                                                     dimension.dim_value()));
+      return misfit(absl::StrCat(": dimension ", d, " is fixed"));
     }
     // Shapes are constants of a bundle. The message is an example that only wants the right number.
     if (!fixed && !overridden) {
@@ -129,20 +183,16 @@ absl::Status OnnxGraphImporter::AddInputs(Scope& scope, const onnx::GraphProto& 
   return absl::OkStatus();
 }
 
-absl::Status OnnxGraphImporter::CheckOverrides(const onnx::GraphProto& graph,
-                                               const Scope& scope) const {
+absl::Status OnnxGraphImporter::CheckOverrides(const onnx::GraphProto& graph, const Scope& scope) {
+  std::vector<std::string> names;
+  for (const onnx::ValueInfoProto& input : graph.input()) {
+    if (scope.values.count(input.name()) == 0) names.push_back(input.name());
+  }
   for (const auto& [name, shape] : context_->options->input_shapes) {
-    bool found = false;
-    std::vector<std::string> names;
-    for (ValueId input : context_->graph.inputs) {
-      names.push_back(context_->graph.value(input).name);
-      found = found || names.back() == name;
-    }
-    if (!found) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--shape ", name, ": the model has no such ",
-                       "input; its inputs are: ", absl::StrJoin(names, ", ")));
-    }
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    return absl::OutOfRangeError(absl::StrCat(
+        "--shape ", name,
+        ": the model has no such input; its inputs are: ", absl::StrJoin(names, ", ")));
   }
   return absl::OkStatus();
 }
@@ -196,17 +246,14 @@ absl::Status OnnxGraphImporter::ImportNode(Scope& scope, const onnx::NodeProto& 
     }
   }
   OnnxNode node(context_, proto, std::move(inputs), std::move(used));
-  const bool standard = proto.domain().empty() || proto.domain() == "ai.onnx";
-  const auto translator = AllOnnxTranslators().find(proto.op_type());
-  if (standard && proto.op_type() == "If") {
+  if (!IsKnown(proto)) {
+    // In a branch: CheckOperators has seen the others.
+    return node.Unsupported("operator not supported");
+  }
+  if (proto.op_type() == "If") {
     RETURN_IF_ERROR(ImportIf(scope, node));
-  } else if (!standard || translator == AllOnnxTranslators().end()) {
-    return node.Unsupported(absl::StrCat(
-        "operator ", proto.op_type(), standard ? "" : " of domain ", proto.domain(),
-        " is not supported; export the model with standard operators only. Supported: ",
-        SupportedText()));
   } else {
-    RETURN_IF_ERROR(translator->second(node));
+    RETURN_IF_ERROR(AllOnnxTranslators().find(proto.op_type())->second(node));
     RETURN_IF_ERROR(node.status());
   }
   for (int i = 0; i < proto.output_size(); ++i) {
@@ -269,8 +316,10 @@ absl::Status OnnxGraphImporter::ImportMain(const onnx::GraphProto& graph) {
   context_->graph.name = graph.name();
   RETURN_IF_ERROR(AddInitializers(scope, graph));
   // After the initializers, since old models list these as inputs too.
-  RETURN_IF_ERROR(AddInputs(scope, graph));
+  // A name that the model has not is told before the shape that is missing because of that.
   RETURN_IF_ERROR(CheckOverrides(graph, scope));
+  RETURN_IF_ERROR(CheckOperators(graph));
+  RETURN_IF_ERROR(AddInputs(scope, graph));
   RETURN_IF_ERROR(ImportNodes(scope, graph));
   return SetOutputs(scope, graph);
 }

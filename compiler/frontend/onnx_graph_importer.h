@@ -37,7 +37,7 @@ class OnnxGraphImporter {
   absl::Status AddInitializers(Scope& scope, const onnx::GraphProto& graph);
   absl::Status AddInputs(Scope& scope, const onnx::GraphProto& graph);
   absl::StatusOr<TensorType> InputType(const onnx::ValueInfoProto& input) const;
-  absl::Status CheckOverrides(const onnx::GraphProto& graph, const Scope& scope) const;
+  absl::Status CheckOverrides(const onnx::GraphProto& graph, const Scope& scope);
   absl::Status ImportNodes(Scope& scope, const onnx::GraphProto& graph);
   absl::Status ImportNode(Scope& scope, const onnx::NodeProto& proto);
   absl::Status ImportIf(Scope& scope, OnnxNode& node);

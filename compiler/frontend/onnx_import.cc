@@ -106,8 +106,11 @@ absl::StatusOr<Graph> ImportOnnxFile(const std::string& path, const OnnxImportOp
       ImportOnnx(absl::string_view(static_cast<const char*>(memory), size), with_folder);
   munmap(memory, size);
   if (graph.ok()) return graph;
-  return absl::Status(graph.status().code(),
-                      absl::StrCat("'", path, "': ", graph.status().message()));
+  absl::Status named(graph.status().code(),
+                     absl::StrCat("'", path, "': ", graph.status().message()));
+  graph.status().ForEachPayload(
+      [&](absl::string_view url, const absl::Cord& payload) { named.SetPayload(url, payload); });
+  return named;
 }
 
 std::vector<std::string> SupportedOnnxOperators() {

@@ -35,10 +35,10 @@ struct OnnxImportOptions {
 };
 
 // Everything that depends on shapes alone is folded; Dropout and Identity are gone. Errors:
-// INVALID_ARGUMENT for a broken model or a wrong option, UNIMPLEMENTED for an operator, attribute
-// or element type that is not supported (with the node's name and what is supported),
-// FAILED_PRECONDITION where a shape must be given (names the input and the flag),
-// RESOURCE_EXHAUSTED for a limit.
+// INVALID_ARGUMENT for a broken model, UNIMPLEMENTED for an operator, attribute or element type
+// that is not supported (with the node's name), FAILED_PRECONDITION where a shape must be given
+// (names the input and the flag), OUT_OF_RANGE for a shape in the options that does not fit the
+// model (says what it has and what was given), RESOURCE_EXHAUSTED for a limit.
 absl::StatusOr<Graph> ImportOnnx(absl::string_view model_bytes,
                                  const OnnxImportOptions& options = {});
 
@@ -46,6 +46,10 @@ absl::StatusOr<Graph> ImportOnnx(absl::string_view model_bytes,
 // NOT_FOUND and PERMISSION_DENIED for the file.
 absl::StatusOr<Graph> ImportOnnxFile(const std::string& path,
                                      const OnnxImportOptions& options = {});
+
+// Of an error about operators that cannot be imported: the payload with all of them, a line each,
+// "COUNT NAME", by falling count. The message names the first few.
+inline constexpr char kMissingOperatorsUrl[] = "burnish/missing-operators";
 
 // ONNX operator types that can be imported, sorted.
 std::vector<std::string> SupportedOnnxOperators();

@@ -152,6 +152,7 @@ absl::StatusOr<ValueId> DivideByPowerOfTwo(Graph& graph, const GraphNode& node) 
 absl::StatusOr<ValueId> MatmulToDense(Graph& graph, const GraphNode& node) {
   if (node.inputs.size() < 2 || !graph.IsConstant(node.inputs[1])) return -1;
   const TensorType type = graph.value(node.inputs[1]).type;
+  if (!IsFloat(type.dtype)) return -1;  // matmul has integers, too, dense has not.
   const size_t rank_a = ShapeOf(graph, node.inputs[0]).size();
   if (type.shape.size() != 2 || rank_a < 2 || node.attributes.Int("trans_a", 0) != 0) return -1;
   if (node.op == "gemm") {

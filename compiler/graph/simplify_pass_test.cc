@@ -115,6 +115,15 @@ TEST(SimplifyTest, ProductsWithConstantMatricesAreDense) {
   EXPECT_EQ(Simplified(graph), "dense");
 }
 
+TEST(SimplifyTest, ProductsOfIntegersStayWhatTheyAre) {
+  Graph graph;
+  const ValueId x = AddInput(graph, "x", {DType::kI32, {2, 2}});
+  const ValueId w =
+      AddConstant(graph, "w", {DType::kI32, {2, 2}}, MakeConstant<int32_t>({1, 2, 3, 4}));
+  graph.outputs = {Op(graph, "matmul", {x, w})};
+  EXPECT_EQ(Simplified(graph), "matmul");
+}
+
 TEST(SimplifyTest, AProductReadsItsOperandTransposed) {
   Graph graph;
   const ValueId a = AddInput(graph, "a", {DType::kF32, {2, 3, 4}});

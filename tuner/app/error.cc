@@ -35,6 +35,7 @@ constexpr std::pair<ErrorCode, absl::StatusCode> kKinds[] = {
     {ErrorCode::kModelTooLarge, absl::StatusCode::kInvalidArgument},
     {ErrorCode::kUnknownModel, absl::StatusCode::kInvalidArgument},
     {ErrorCode::kBadSpec, absl::StatusCode::kInvalidArgument},
+    {ErrorCode::kWrongShape, absl::StatusCode::kInvalidArgument},
     {ErrorCode::kNotBundle, absl::StatusCode::kInvalidArgument},
     {ErrorCode::kDamagedBundle, absl::StatusCode::kInvalidArgument},
     {ErrorCode::kOtherCpu, absl::StatusCode::kUnavailable},

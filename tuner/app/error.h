@@ -33,6 +33,7 @@ enum class ErrorCode : int {
   kModelTooLarge = 304,
   kUnknownModel = 305,
   kBadSpec = 306,
+  kWrongShape = 307,
   kNotBundle = 401,
   kDamagedBundle = 402,
   kOtherCpu = 403,

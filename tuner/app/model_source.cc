@@ -29,6 +29,8 @@ ErrorCode ImportErrorCode(absl::StatusCode code) {
       return ErrorCode::kUnsupportedOperator;
     case absl::StatusCode::kFailedPrecondition:
       return ErrorCode::kShapeMissing;
+    case absl::StatusCode::kOutOfRange:
+      return ErrorCode::kWrongShape;
     case absl::StatusCode::kResourceExhausted:
       return ErrorCode::kModelTooLarge;
     case absl::StatusCode::kInternal:

@@ -7,13 +7,19 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "base/check.h"
+#include "compiler/frontend/onnx_import.h"
 #include "tuner/cli/format.h"
 
 namespace burnish {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 constexpr int kExitInterrupted = 130;  // As shells say it: 128 + SIGINT.
 
@@ -43,6 +49,9 @@ constexpr ErrorInfo kErrors[] = {
      "tuner submit --help lists the names"},
     {ErrorCode::kBadSpec, EX_USAGE, "an operator's text that cannot be read",
      "for example conv2d:n=1,h=56,w=56,ci=64,co=64,k=3,s=1,p=1"},
+    {ErrorCode::kWrongShape, EX_USAGE, "a --shape does not fit the model",
+     "--shape INPUT=1x3x224x224, an input of the model, with the dimensions that it fixes as they "
+     "are"},
     {ErrorCode::kNotBundle, EX_DATAERR, "not a bundle",
      "tuner compile --model FILE.onnx --out FILE writes one"},
     {ErrorCode::kDamagedBundle, EX_DATAERR, "the bundle is damaged",
@@ -139,6 +148,18 @@ ToldError Tell(const absl::Status& status) {
   return told;
 }
 
+// Lines "COUNT NAME".
+Json OperatorsJson(const std::string& lines) {
+  Json operators = Json::array();
+  for (const absl::string_view line : absl::StrSplit(lines, '\n', absl::SkipEmpty())) {
+    const std::vector<std::string> parts = absl::StrSplit(line, absl::MaxSplits(' ', 1));
+    int count = 0;
+    if (parts.size() != 2 || !absl::SimpleAtoi(parts[0], &count)) continue;
+    operators.push_back({{"name", parts[1]}, {"count", count}});
+  }
+  return operators;
+}
+
 }  // namespace
 
 absl::Span<const ErrorInfo> AllErrors() { return kErrors; }
@@ -164,11 +185,13 @@ std::string FormatError(const absl::Status& status, bool color) {
 }
 
 std::string ErrorJson(const absl::Status& status) {
-  using Json = nlohmann::ordered_json;
   const ToldError told = Tell(status);
   Json error = {{"code", told.number}, {"message", told.message}};
   if (!told.where.empty()) error["where"] = told.where;
   if (!told.hint.empty()) error["hint"] = told.hint;
+  if (const auto missing = status.GetPayload(kMissingOperatorsUrl); missing.has_value()) {
+    error["operators"] = OperatorsJson(std::string(*missing));
+  }
   // Messages quote files and networks, whose bytes need not be UTF-8.
   return Json({{"error", error}, {"schema", 1}})
              .dump(-1, ' ', false, Json::error_handler_t::replace) +

@@ -23,7 +23,9 @@ absl::Status CheckInputCount(Types inputs, size_t least, size_t most) {
 
 absl::Status CheckFloat(const TensorType& type, absl::string_view what) {
   if (IsFloat(type.dtype)) return absl::OkStatus();
-  return Bad("got ", TypeText(type), ", want a floating-point type, for ", what);
+  // Nothing is broken: ONNX has some operators for integers that this library has not.
+  return absl::UnimplementedError(
+      absl::StrCat("got ", TypeText(type), ", want a floating-point type, for ", what));
 }
 
 absl::Status CheckNumber(const TensorType& type, absl::string_view what) {
