@@ -11,11 +11,13 @@
 #include <new>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/logging.h"
 #include "tuner/app/error.h"
 #include "tuner/cli/error_text.h"
+#include "tuner/cli/nearest_name.h"
 #include "tuner/cli/version.h"
 
 namespace burnish {
@@ -66,6 +68,7 @@ class CliOptions : public CommandOptions {
                                     [&](const SettingInfo& known) { return key == known.key; });
     std::string flag = absl::StrCat("--", key);
     std::replace(flag.begin(), flag.end(), '_', '-');
+    if (app_->get_option_no_throw(flag) != nullptr) return;
     app_->add_option_function<std::string>(
             flag,
             [settings = settings_, key](const std::string& value) { (*settings)[key] = value; },
@@ -120,14 +123,45 @@ bool AsksForJson(const std::vector<std::string>& arguments) {
   return std::find(arguments.begin(), end, "--json") != end;
 }
 
+std::string DidYouMean(const std::string& nearest, absl::string_view otherwise) {
+  return nearest.empty() ? std::string(otherwise)
+                         : absl::StrCat("did you mean ", nearest, "? ", otherwise);
+}
+
+// Of the first argument, where it is no command's name.
+absl::Status UnknownCommand(const std::string& typed,
+                            const std::vector<std::unique_ptr<Command>>& commands) {
+  std::vector<std::string> names;
+  for (const std::unique_ptr<Command>& command : commands) names.push_back(command->name());
+  return MakeError(ErrorCode::kUsage, absl::StrCat("no command \"", typed, "\""), "tuner",
+                   DidYouMean(NearestName(typed, names), "tuner --help lists the commands"));
+}
+
+// Of what the command was given and does not take: the option that it may have been.
+std::string NearestOption(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  for (const std::string& extra : command.remaining()) {
+    const std::string typed = extra.substr(0, extra.find('='));
+    if (absl::StartsWith(typed, "--")) return NearestName(typed, names);
+  }
+  return "";
+}
+
 absl::Status UsageError(const CLI::ParseError& error, const CLI::App& app) {
+  std::string nearest;
   std::string command = "tuner";
   if (!app.get_subcommands().empty()) {
-    absl::StrAppend(&command, " ", app.get_subcommands().front()->get_name());
+    const CLI::App& given = *app.get_subcommands().front();
+    absl::StrAppend(&command, " ", given.get_name());
+    nearest = NearestOption(given);
   }
   std::string cause = error.what();
   std::replace(cause.begin(), cause.end(), '\n', ' ');
-  return MakeError(ErrorCode::kUsage, cause, command, absl::StrCat(command, " --help"));
+  return MakeError(ErrorCode::kUsage, cause, command,
+                   DidYouMean(nearest, absl::StrCat(command, " --help")));
 }
 
 absl::Status RunCommand(Command& command, Context& context) {
@@ -159,7 +193,22 @@ int RunCli(const std::vector<std::unique_ptr<Command>>& commands,
     sub->footer(Examples(command->example()));
     CliOptions options(sub, &common, &sources.flags);
     command->AddOptions(options);
+    options.Setting("log_level");  // Every command may have something to log.
     by_app[sub] = command.get();
+  }
+  const bool json = AsksForJson(arguments);
+  if (arguments.empty() || (json && arguments.size() == 1)) {
+    // Whoever types it wants to know what there is; a script whose variable was empty must not
+    // take it for success.
+    if (!json) *environment.err << app.help() << "\n";
+    return Finish(MakeError(ErrorCode::kUsage, "no command", "tuner"), json, environment);
+  }
+  const std::string& first = arguments.front();
+  const bool is_command = std::any_of(
+      commands.begin(), commands.end(),
+      [&](const std::unique_ptr<Command>& command) { return command->name() == first; });
+  if (!is_command && !absl::StartsWith(first, "-")) {
+    return Finish(UnknownCommand(first, commands), json, environment);
   }
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
@@ -170,7 +219,7 @@ int RunCli(const std::vector<std::unique_ptr<Command>>& commands,
     *environment.out << VersionText() << "\n";
     return Finish(absl::OkStatus(), /*json=*/false, environment);
   } catch (const CLI::ParseError& error) {
-    return Finish(UsageError(error, app), AsksForJson(arguments), environment);
+    return Finish(UsageError(error, app), json, environment);
   }
   absl::StatusOr<Settings> settings = Settings::Load(sources);
   if (!settings.ok()) return Finish(settings.status(), common.json, environment);

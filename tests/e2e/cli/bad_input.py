@@ -231,7 +231,29 @@ class Cases:
         wrong = self.tuner("submit", "--task", "resnet51").complaints(EX_USAGE, "B0305", "resnet50")
         wrong += self.tuner("submit", "--task", "conv2d:h=-1").complaints(EX_USAGE, "B0306")
         wrong += self.tuner("submit").complaints(EX_USAGE, "B0101", "--task")
-        return wrong + self.tuner("sumbit").complaints(EX_USAGE, "B0101")
+        return wrong
+
+    def case_typing_errors(self):
+        wrong = self.tuner("submt").complaints(EX_USAGE, "B0101", '"submt"', "did you mean submit?")
+        wrong += self.tuner("submt", "--task", "x", "--json").complaints(
+            EX_USAGE, "B0101", "submt", "did you mean submit?")
+        wrong += self.tuner("frobnicate").complaints(EX_USAGE, "B0101", '"frobnicate"')
+        wrong += self.tuner("list", "--sate", "done").complaints(EX_USAGE, "B0101", "--sate",
+                                                                "did you mean --state?")
+        wrong += self.tuner("list", "--limit=x").complaints(EX_USAGE, "B0101")
+        bare = self.tuner()
+        wrong += bare.complaints(EX_USAGE, "B0101", "Subcommands:", "submit", "no command")
+        wrong += self.tuner("--json").complaints(EX_USAGE, "B0101")
+        return wrong + ([] if bare.out == "" else ["help on stdout, which has data"])
+
+    def case_every_command_takes_a_log_level(self):
+        wrong = []
+        for command in self.programs.commands():
+            if "--log-level" not in self.tuner(command, "--help").out:
+                wrong.append(f"{command}: no --log-level")
+        wrong += self.tuner("config", "show", "--log-level", "debug").complaints(0, "")
+        return wrong + self.tuner("list", "--log-level", "loud").complaints(EX_CONFIG, "B0102",
+                                                                          "loud", "--log-level")
 
     def case_errors_under_json_are_one_line_of_json(self):
         bundle = self.path("untouched.bundle")

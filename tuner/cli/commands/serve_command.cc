@@ -36,7 +36,6 @@ class ServeCommand : public Command {
     options.Setting("tracker");
     options.Setting("calibration");
     options.Setting("db");
-    options.Setting("log_level");
     options.Json();
   }
 
