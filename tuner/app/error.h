@@ -40,6 +40,7 @@ enum class ErrorCode : int {
   kTensorMismatch = 404,
   kUnknownTensor = 405,
   kRunFailed = 406,
+  kOutputDiffers = 407,
   kNotDatabase = 501,
   kNewerDatabase = 502,
   kLockedDatabase = 503,

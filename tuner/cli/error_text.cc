@@ -63,6 +63,8 @@ constexpr ErrorInfo kErrors[] = {
     {ErrorCode::kUnknownTensor, EX_USAGE, "the model has no such input or output",
      "tuner run FILE --info lists inputs and outputs"},
     {ErrorCode::kRunFailed, EX_DATAERR, "the model refused its input", ""},
+    {ErrorCode::kOutputDiffers, EX_DATAERR, "an output is not what was expected",
+     "--tolerance says how much it may differ; --accuracy strict builds without Winograd"},
     {ErrorCode::kNotDatabase, EX_DATAERR, "not a database of ours", "name another file with --db"},
     {ErrorCode::kNewerDatabase, EX_DATAERR, "the database is of a newer version",
      "use the newer version, or another file with --db"},

@@ -299,6 +299,25 @@ class Cases:
             wrong.append("an output was written")
         return wrong
 
+    def case_outputs_that_are_not_as_expected(self):
+        x, want = self.save("xc.npy", np.ones((2, 64), np.float32)), np.full((2, 64), 64, np.float32)
+        want[1, 5] *= 1 + 1e-3
+        run = ("run", self.bundle, "--input", x, "--compare", self.save("wc.npy", want))
+        wrong = self.tuner(*run).complaints(EX_DATAERR, "B0407", "at [1,5]", "0.000999", "tolerance")
+        near = self.tuner(*run, "--tolerance", "2e-3")
+        wrong += near.complaints(0, "")
+        if "y: max error" not in near.out:
+            wrong.append(near.out)
+        told = self.tuner(*run, "--json")
+        wrong += told.complaints(EX_DATAERR, "B0407")
+        compared = json.loads(told.out)["compared"][0]
+        if compared["equal"] or compared["at"] != [1, 5] or compared["got"] != 64:
+            wrong.append(str(compared))
+        other = self.save("oc.npy", np.ones((2, 63), np.float32))
+        wrong += self.tuner(*run[:4], "--compare", other).complaints(EX_DATAERR, "B0404", "[2,63]")
+        return wrong + self.tuner(*run[:4], "--compare", self.path("none.npy")).complaints(
+            EX_NOINPUT, "B0201")
+
     def case_bundles_that_are_none(self):
         with open(self.bundle, "rb") as file:
             content = file.read()

@@ -5,9 +5,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
 #include "tuner/app/bundle_session.h"
+#include "tuner/app/compare_arrays.h"
 #include "tuner/app/error.h"
 #include "tuner/app/npy.h"
 #include "tuner/app/value_text.h"
@@ -104,6 +106,7 @@ class RunCommand : public Command {
   std::string summary() const override { return "runs a bundle on NumPy files"; }
   std::string example() const override {
     return "tuner run resnet50.bundle --input input=image.npy --output output=scores.npy\n"
+           "tuner run resnet50.bundle --input image.npy --compare expected.npy --tolerance 1e-4\n"
            "tuner run resnet50.bundle --info";
   }
   void AddOptions(CommandOptions& options) override {
@@ -112,6 +115,10 @@ class RunCommand : public Command {
                    "an input's values; NAME= may be left out where there is only one");
     options.Values("--output", "NAME=FILE", &outputs_, "where an output is written");
     options.Value("--threads", "N", &threads_, 0, 1024, "0: as many as it was tuned for");
+    options.Values("--compare", "NAME=FILE", &references_,
+                   "what an output should be; exit code 65 where one is not, B0407");
+    options.Value("--tolerance", "T", &tolerance_, 0.0, 1e9,
+                  "of --compare: max |got - want| / max |want|; integers must be equal");
     options.Flag("--info", &info_, "only list inputs and outputs");
     options.Json();
     options.Quiet();
@@ -124,6 +131,7 @@ class RunCommand : public Command {
     const BundleManifest& manifest = session->manifest();
     ASSIGN_OR_RETURN(const auto inputs, Assign(inputs_, manifest.inputs, "--input"));
     ASSIGN_OR_RETURN(const auto outputs, Assign(outputs_, manifest.outputs, "--output"));
+    ASSIGN_OR_RETURN(const auto references, Assign(references_, manifest.outputs, "--compare"));
     for (size_t i = 0; i < manifest.inputs.size(); ++i) {
       const auto path = inputs.find(i);
       if (path == inputs.end()) {
@@ -136,7 +144,15 @@ class RunCommand : public Command {
     const absl::Time start = context.clock().SteadyNow();
     RETURN_IF_ERROR(WithError(ToStatus(session->Run()), ErrorCode::kRunFailed, file_));
     const double latency_ns = absl::ToDoubleNanoseconds(context.clock().SteadyNow() - start);
-    return WriteOutputs(context, *session, outputs, latency_ns);
+    Report report{{{"schema", 1}, {"latency_ms", latency_ns * 1e-6}}, "", absl::OkStatus()};
+    RETURN_IF_ERROR(WriteOutputs(*session, outputs, report));
+    RETURN_IF_ERROR(CompareOutputs(*session, references, report));
+    context.out() << (context.json() ? report.json.dump() + "\n" : report.text);
+    if (!context.json()) {
+      context.Note(
+          absl::StrCat("one run, the first: ", FormatNs(latency_ns), "; `tuner bench` times it"));
+    }
+    return report.verdict;
   }
 
  private:
@@ -164,10 +180,15 @@ class RunCommand : public Command {
     return absl::OkStatus();
   }
 
-  absl::Status WriteOutputs(Context& context, Session& session,
-                            const std::map<size_t, std::string>& paths, double latency_ns) {
-    Json json = {{"schema", 1}, {"latency_ms", latency_ns * 1e-6}, {"outputs", Json::array()}};
+  struct Report {
+    Json json;
     std::string text;
+    absl::Status verdict;  // B0407: an output is not what was expected.
+  };
+
+  static absl::Status WriteOutputs(Session& session, const std::map<size_t, std::string>& paths,
+                                   Report& report) {
+    Json& outputs = report.json["outputs"] = Json::array();
     for (size_t i = 0; i < session.manifest().outputs.size(); ++i) {
       const TensorInfo& tensor = session.manifest().outputs[i].tensor;
       const auto path = paths.find(i);
@@ -178,22 +199,52 @@ class RunCommand : public Command {
             WithError(WriteNpyFile(path->second, array), ErrorCode::kOutputFile, path->second));
         entry["file"] = path->second;
       }
-      json["outputs"].push_back(entry);
-      absl::StrAppend(&text, tensor.name, " ", DescribeTensor(tensor),
+      outputs.push_back(entry);
+      absl::StrAppend(&report.text, tensor.name, " ", DescribeTensor(tensor),
                       path != paths.end() ? absl::StrCat(" -> ", path->second) : "", "\n");
     }
-    if (context.json()) {
-      context.out() << json.dump() << "\n";
-    } else {
-      context.out() << text;
-      context.Note(
-          absl::StrCat("one run, the first: ", FormatNs(latency_ns), "; `tuner bench` times it"));
+    return absl::OkStatus();
+  }
+
+  absl::Status CompareOutputs(Session& session, const std::map<size_t, std::string>& paths,
+                              Report& report) const {
+    if (paths.empty()) return absl::OkStatus();
+    Json& compared = report.json["compared"] = Json::array();
+    for (const auto& [index, path] : paths) {
+      const std::string& name = session.manifest().outputs[index].tensor.name;
+      const absl::StatusOr<NpyArray> want = ReadNpyFile(path);
+      if (!want.ok()) return WithError(want.status(), ReadErrorCode(want.status()), path);
+      ASSIGN_OR_RETURN(const NpyArray got, GetOutput(session, index));
+      const absl::StatusOr<ArrayDifference> found = CompareArrays(got, *want);
+      if (!found.ok()) {
+        return WithError(found.status(), ErrorCode::kTensorMismatch, path,
+                         absl::StrCat("--compare wants an array like output ", name));
+      }
+      const bool equal = found->Within(tolerance_);
+      compared.push_back({{"name", name},
+                          {"equal", equal},
+                          {"absolute_error", found->absolute},
+                          {"relative_error", found->relative},
+                          {"tolerance", tolerance_},
+                          {"at", found->at},
+                          {"got", found->got},
+                          {"want", found->want}});
+      const std::string text = absl::StrFormat(
+          "%s: max error %.3g absolute, %.3g relative, at %s: got %.9g, want %.9g", name,
+          found->absolute, found->relative, FormatShape(found->at), found->got, found->want);
+      absl::StrAppend(&report.text, text, equal ? "" : "  DIFFERS", "\n");
+      if (!equal && report.verdict.ok()) {
+        const std::string limit = found->exact ? "equal integers" : absl::StrCat(tolerance_);
+        report.verdict =
+            MakeError(ErrorCode::kOutputDiffers, absl::StrCat(text, ", tolerance ", limit), path);
+      }
     }
     return absl::OkStatus();
   }
 
   std::string file_;
-  std::vector<std::string> inputs_, outputs_;
+  std::vector<std::string> inputs_, outputs_, references_;
+  double tolerance_ = 1e-4;  // As candidates are compared (docs/contracts.md).
   int64_t threads_ = 0;
   bool info_ = false;
 };
