@@ -1,5 +1,7 @@
 #include "tuner/app/build_bundle.h"
 
+#include <memory>
+
 #include "proto/builder_client.h"
 #include "tuner/app/error.h"
 
@@ -9,7 +11,8 @@ namespace {
 RecordedSchedules Recorded(const ScheduleFacts& facts, const SelectOptions& select) {
   return RecordedSchedules(facts.find_best,
                            {.accuracy = {.error_max = select.error_budget, .strict = select.strict},
-                            .calibration = facts.calibration});
+                            .calibration = facts.calibration,
+                            .cache = facts.cache});
 }
 
 }  // namespace
@@ -34,8 +37,11 @@ absl::Status BuildError(const absl::Status& status, const std::string& what) {
 absl::StatusOr<BuiltModel> BuildBundle(const Graph& graph, const ScheduleFacts& facts,
                                        const BuildModelOptions& options, const std::string& what) {
   RecordedSchedules schedules = Recorded(facts, options.select);
-  BuilderClient builder;
-  absl::StatusOr<BuiltModel> built = BuildModel(graph, schedules, builder, options);
+  BuilderClient client;
+  const CompileCache nothing("");
+  const CompileCache& cache = facts.cache == nullptr ? nothing : *facts.cache;
+  const std::unique_ptr<Builder> builder = cache.Over(client);
+  absl::StatusOr<BuiltModel> built = BuildModel(graph, schedules, *builder, options);
   if (!built.ok()) return BuildError(built.status(), what);
   return built;
 }

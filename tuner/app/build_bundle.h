@@ -11,6 +11,7 @@
 #include "compiler/driver/build_model.h"
 #include "compiler/graph/graph.h"
 #include "proto/calibration_row.h"
+#include "tuner/app/compile_cache.h"
 #include "tuner/app/recorded_schedules.h"
 
 namespace burnish {
@@ -19,6 +20,7 @@ namespace burnish {
 struct ScheduleFacts {
   BestFinder find_best = nullptr;                            // Null: nothing is recorded.
   std::optional<CalibrationRow> calibration = std::nullopt;  // See RecordedSchedulesOptions.
+  const CompileCache* cache = nullptr;                       // Null: all is made anew.
 };
 
 // `what`: the model's name or path, for errors. Nothing is measured; the builder program compiles.

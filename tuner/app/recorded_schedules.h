@@ -11,6 +11,7 @@
 #include "compiler/driver/schedule_source.h"
 #include "db/record_store.h"
 #include "proto/calibration_row.h"
+#include "tuner/app/compile_cache.h"
 
 namespace burnish {
 
@@ -25,6 +26,8 @@ struct RecordedSchedulesOptions {
   int limit = 5;  // Of each task.
   // Of the machine that default schedules are for; nothing: its microarchitecture's table.
   std::optional<CalibrationRow> calibration = std::nullopt;
+  // Of default schedules; null: they are made anew. Outlives it.
+  const CompileCache* cache = nullptr;
 };
 
 class RecordedSchedules : public ScheduleSource {
