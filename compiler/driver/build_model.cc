@@ -121,6 +121,18 @@ CompileRequest RequestOf(const BuildModelOptions& options, const CompilePlan& pl
           .time_limit = options.time_limit_per_kernel};
 }
 
+void Tell(const BuildModelOptions& options, BuildProgress::Stage stage) {
+  if (options.progress != nullptr) options.progress({.stage = stage});
+}
+
+// Of the tasks whose schedules are looked up.
+std::function<void(int, int)> ScheduleProgress(const BuildModelOptions& options) {
+  if (options.progress == nullptr) return nullptr;
+  return [&options](int done, int total) {
+    options.progress({.stage = BuildProgress::Stage::kSchedules, .done = done, .total = total});
+  };
+}
+
 absl::StatusOr<PlannedModel> PlanModel(const PlannedModel& cut, const BuildModelOptions& options,
                                        ScheduleChooser& chooser) {
   PlannedModel model = cut;
@@ -153,10 +165,12 @@ absl::StatusOr<BuiltModel> BuildOnce(const Graph& graph, const PlannedModel& cut
     CompileRequest request = RequestOf(options, plan);
     request.output = CompileOutput::kLibrary;
     request.pack_target = host.ToText();
+    Tell(options, BuildProgress::Stage::kKernels);
     ASSIGN_OR_RETURN(const CompileReply reply, builder.Build(request));
     // Each round takes a schedule away, so this ends.
     ASSIGN_OR_RETURN(const bool again, RejectFailures(model, plan, reply, chooser));
     if (again) continue;
+    Tell(options, BuildProgress::Stage::kWeights);
     ASSIGN_OR_RETURN(AssembledModel assembled,
                      AssembleBundle(graph, model, plan.steps, reply, options.target));
     BuiltModel built{.bundle = std::move(assembled.bundle),
@@ -175,7 +189,7 @@ absl::StatusOr<BuiltModel> BuildOnce(const Graph& graph, const PlannedModel& cut
 absl::StatusOr<BuiltModel> BuildModel(const Graph& graph, ScheduleSource& source, Builder& builder,
                                       const BuildModelOptions& options) {
   ASSIGN_OR_RETURN(const PlannedModel cut, CutModel(graph, options.opt_level));
-  ScheduleChooser chooser(source, options.target);
+  ScheduleChooser chooser(source, options.target, ScheduleProgress(options));
   ASSIGN_OR_RETURN(BuiltModel built, BuildOnce(graph, cut, chooser, builder, options));
   // Nothing rounds in another way than the definition: there is nothing to measure, and the second
   // build is saved.
@@ -188,6 +202,7 @@ absl::StatusOr<BuiltModel> BuildModel(const Graph& graph, ScheduleSource& source
   BuildModelOptions within = options;
   // Each round expects less than the one before, so this ends.
   while (built.expected_error > 0) {
+    Tell(options, BuildProgress::Stage::kError);
     const absl::StatusOr<double> measured =
         MeasureModelError(built.bundle, reference.bundle, options.target.threads);
     // It does not run here, or not on such inputs: what is expected must do.

@@ -3,6 +3,7 @@
 #define COMPILER_DRIVER_BUILD_MODEL_H_
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,6 +20,15 @@
 
 namespace burnish {
 
+// Where a build stands.
+struct BuildProgress {
+  enum class Stage { kSchedules, kKernels, kWeights, kError };
+
+  Stage stage = Stage::kSchedules;
+  int done = 0;   // Of kSchedules: tasks.
+  int total = 0;  // 0: the stage cannot tell.
+};
+
 struct BuildModelOptions {
   Target target;
   // 0: no fusion; 1: fusion; 2: layout, too, and views instead of copies; 3: schedules that round
@@ -29,6 +39,8 @@ struct BuildModelOptions {
   // target.
   bool require_tuned = false;
   absl::Duration time_limit_per_kernel = absl::Seconds(30);
+  // Called when a stage begins and after each part of it, from any thread, one call at a time.
+  std::function<void(const BuildProgress&)> progress = nullptr;
 };
 
 struct TaskReport {

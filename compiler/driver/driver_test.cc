@@ -157,6 +157,24 @@ TEST(DriverTest, EqualModelsGiveEqualBytes) {
   EXPECT_TRUE(first.bundle == second.bundle);
 }
 
+TEST(DriverTest, ProgressCountsTheTasksAndNamesTheStages) {
+  DefaultScheduleSource source;
+  std::vector<BuildProgress> told;
+  ASSERT_OK_AND_ASSIGN(
+      const BuiltModel built,
+      BuildModel(ResidualGraph(), source, SharedBuilder(),
+                 {.target = Host(2),
+                  .progress = [&](const BuildProgress& progress) { told.push_back(progress); }}));
+  ASSERT_GE(told.size(), built.tasks.size() + 3);
+  for (size_t i = 0; i + 2 < told.size(); ++i) {
+    EXPECT_EQ(told[i].stage, BuildProgress::Stage::kSchedules);
+    EXPECT_EQ(told[i].done, static_cast<int>(i));
+    EXPECT_EQ(told[i].total, static_cast<int>(told.size()) - 3);
+  }
+  EXPECT_EQ(told[told.size() - 2].stage, BuildProgress::Stage::kKernels);
+  EXPECT_EQ(told.back().stage, BuildProgress::Stage::kWeights);
+}
+
 // Convolutions that read a border, with packed weights and a residual in place.
 TEST(DriverTest, BordersThatSchedulesAskForAreInTheirInputs) {
   TracesByName source(

@@ -1,5 +1,6 @@
 #include "compiler/driver/schedule_chooser.h"
 
+#include <mutex>
 #include <thread>
 #include <utility>
 
@@ -34,7 +35,19 @@ absl::Status ScheduleChooser::LookUp(const TaskList& tasks) {
   std::vector<absl::StatusOr<std::vector<KnownSchedule>>> found(asked.size());
   const auto cpus = static_cast<int>(std::thread::hardware_concurrency());
   // Without records a source generates and scores sketches, each task's by themselves.
-  ParallelFor(asked.size(), cpus, [&](size_t i) { found[i] = source_.Find(*asked[i], target_); });
+  const auto total = static_cast<int>(asked.size());
+  std::mutex mutex;
+  int done = 0;
+  const auto tell = [&](int more) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    done += more;
+    if (progress_ != nullptr && total > 0) progress_(done, total);
+  };
+  tell(0);
+  ParallelFor(asked.size(), cpus, [&](size_t i) {
+    found[i] = source_.Find(*asked[i], target_);
+    tell(1);
+  });
   for (size_t i = 0; i < asked.size(); ++i) {
     RETURN_IF_ERROR(found[i].status());
     known_[asked[i]->workload].schedules = *std::move(found[i]);

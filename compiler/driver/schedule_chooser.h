@@ -2,8 +2,10 @@
 #ifndef COMPILER_DRIVER_SCHEDULE_CHOOSER_H_
 #define COMPILER_DRIVER_SCHEDULE_CHOOSER_H_
 
+#include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -17,9 +19,11 @@ namespace burnish {
 
 class ScheduleChooser {
  public:
-  // `source` and `target` outlive this.
-  ScheduleChooser(ScheduleSource& source, const Target& target)
-      : source_(source), target_(target) {}
+  // `source` and `target` outlive this. `progress(done, total)`: of the workloads that the source
+  // is asked for; from any thread, one call at a time.
+  ScheduleChooser(ScheduleSource& source, const Target& target,
+                  std::function<void(int, int)> progress = nullptr)
+      : source_(source), target_(target), progress_(std::move(progress)) {}
 
   // By task. The source is asked once for each workload, for several at once. Errors: the source's;
   // INTERNAL where a workload's text does not parse.
@@ -43,6 +47,7 @@ class ScheduleChooser {
 
   ScheduleSource& source_;
   const Target& target_;
+  const std::function<void(int, int)> progress_;
   std::map<std::string, Known> known_;  // By workload.
 };
 

@@ -56,6 +56,11 @@ absl::StatusOr<std::optional<CalibrationRow>> Context::ResolveRow(const Target& 
   return found.row;
 }
 
+std::string Context::CacheFolder() const {
+  const std::string& folder = settings_.Get("cache");
+  return folder == "none" ? "" : folder;
+}
+
 absl::StatusOr<Target> Context::ResolveTarget(int threads) const {
   return burnish::ResolveTarget(settings_.Get("target"), threads);
 }

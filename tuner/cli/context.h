@@ -77,6 +77,9 @@ class Context {
                                                            const std::string& tracker);
   MachineRowOptions RowOptions(const std::string& tracker) const;
 
+  // Where what was compiled is kept; empty: nowhere.
+  std::string CacheFolder() const;
+
   // The target that is set; `threads` > 0 overrides its number of threads.
   absl::StatusOr<Target> ResolveTarget(int threads = 0) const;
 

@@ -7,11 +7,13 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "tuner/app/build_bundle.h"
+#include "tuner/app/compile_cache.h"
 #include "tuner/app/farm_client.h"
 #include "tuner/app/local_run.h"
 #include "tuner/app/output_file.h"
 #include "tuner/app/study_run.h"
 #include "tuner/cli/build_report.h"
+#include "tuner/cli/build_view.h"
 #include "tuner/cli/progress_view.h"
 #include "tuner/cli/study_id.h"
 
@@ -110,11 +112,17 @@ absl::StatusOr<StudyResult> RunHere(Context& context, const Database& database,
 absl::Status BuildTuned(Context& context, const BestFinder& find_best, const Tuning& tuning,
                         const std::string& out) {
   context.Note("building the bundle");
+  const CompileCache cache(context.CacheFolder());
+  BuildView view(context);
+  BuildModelOptions options = BuildOptions(tuning);
+  options.progress = [&view](const BuildProgress& progress) { view.Update(progress); };
   // With the trials withheld, or with none, it may have to do with what other studies recorded.
   ASSIGN_OR_RETURN(
       const BuiltModel built,
-      BuildBundle(tuning.graph, {.find_best = find_best, .calibration = tuning.spec.calibration},
-                  BuildOptions(tuning), TitleOf(tuning.spec)));
+      BuildBundle(tuning.graph,
+                  {.find_best = find_best, .calibration = tuning.spec.calibration, .cache = &cache},
+                  options, TitleOf(tuning.spec)));
+  view.Finish();
   RETURN_IF_ERROR(WriteOutput(out, built.bundle));
   if (context.json()) {
     Json json = {{"schema", 1}, {"event", "built"}, {"bundle", out}};

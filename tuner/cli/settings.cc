@@ -25,6 +25,8 @@ namespace burnish {
 namespace {
 
 constexpr SettingInfo kSettings[] = {
+    {"cache", "BURNISH_CACHE",
+     "folder of what was compiled before, to compile it once; none: keep nothing"},
     {"calibration", "BURNISH_CALIBRATION",
      "what is known of the device: auto (its row, measured once a boot), table, or a row's file"},
     {"db", "BURNISH_DB", "the database: a path, sqlite:PATH or memory:"},
@@ -39,6 +41,10 @@ std::string Default(absl::string_view key, const SettingSources& sources) {
   if (key == "target") return "host";
   if (key == "log_level") return "warning";
   if (key == "calibration") return kCalibrationAuto;
+  if (key == "cache") {
+    const std::string folder = XdgFolder(sources.getenv, "XDG_CACHE_HOME", ".cache");
+    return folder.empty() ? "none" : absl::StrCat(folder, "/burnish/compiled");
+  }
   if (key != "db") return "";
   const std::string folder = XdgFolder(sources.getenv, "XDG_DATA_HOME", ".local/share");
   return folder.empty() ? "" : absl::StrCat(folder, "/burnish/burnish.db");

@@ -453,6 +453,30 @@ class Cases:
         return wrong + self.tuner("submit", "--task", "resnet18", "--trials", "0", "--db",
                                   path).complaints(0, "")
 
+    def case_what_was_compiled_is_compiled_once(self):
+        """Byte for byte the same bundle without a cache, with one, and with one that is damaged."""
+        wrong, bundles, cache = [], [], self.path("cache")
+        for folder in ("none", cache, cache, cache):
+            out = self.path(f"cached{len(bundles)}.bundle")
+            wrong += self.tuner("compile", "--model", self.good, "--db", self.path("compile.db"),
+                                "--cache", folder, "--out", out).complaints(0, "")
+            with open(out, "rb") as file:
+                bundles.append(file.read())
+            files = [entry.path for entry in os.scandir(cache)] if os.path.exists(cache) else []
+            if len(bundles) == 2:
+                before = {path: os.stat(path).st_ino for path in files}
+                if len(files) < 2:
+                    wrong.append(f"kept: {files}, not schedules and kernels")
+            if len(bundles) == 3:
+                if {path: os.stat(path).st_ino for path in files} != before:
+                    wrong.append("what was kept was made again")
+                for path in files:
+                    with open(path, "r+b") as file:
+                        file.truncate(os.path.getsize(path) // 2)
+        if len(set(bundles)) != 1:
+            wrong.append("the bundles differ")
+        return wrong
+
     def case_disk_that_is_full_for_the_bundle(self):
         path = self.path("full.bundle")
         outcome = self.tuner("compile", "--model", self.good, "--db", self.path("compile.db"),

@@ -10,12 +10,14 @@
 #include "base/status_macros.h"
 #include "compiler/frontend/onnx_export.h"
 #include "tuner/app/build_bundle.h"
+#include "tuner/app/compile_cache.h"
 #include "tuner/app/emit_sketches.h"
 #include "tuner/app/error.h"
 #include "tuner/app/model_source.h"
 #include "tuner/app/output_file.h"
 #include "tuner/app/recorded_schedules.h"
 #include "tuner/cli/build_report.h"
+#include "tuner/cli/build_view.h"
 #include "tuner/cli/commands/commands.h"
 #include "tuner/cli/context.h"
 #include "tuner/cli/study_flags.h"
@@ -51,6 +53,7 @@ class CompileCommand : public Command {
     options.Value("--threads", "N", &threads_, 0, 1024, "0: those of the target");
     options.Setting("target");
     options.Setting("calibration");
+    options.Setting("cache");
     options.Setting("server");
     options.Setting("db");
     options.Json();
@@ -75,14 +78,18 @@ class CompileCommand : public Command {
       ASSIGN_OR_RETURN(const std::string text, EmitSketches(graph, options, what));
       return WriteText(context, text);
     }
-    ScheduleFacts facts;
+    const CompileCache cache(context.CacheFolder());
+    ScheduleFacts facts{.cache = &cache};
     ASSIGN_OR_RETURN(facts.find_best, FindBest(context));
     ASSIGN_OR_RETURN(facts.calibration, context.ResolveRow(target, /*tracker=*/""));
     if (!emit_.empty()) {
       ASSIGN_OR_RETURN(const std::string text, EmitPoint(graph, facts, options, what, emit_));
       return WriteText(context, text);
     }
+    BuildView view(context);
+    options.progress = [&view](const BuildProgress& progress) { view.Update(progress); };
     ASSIGN_OR_RETURN(const BuiltModel built, BuildBundle(graph, facts, options, what));
+    view.Finish();
     RETURN_IF_ERROR(WriteOutput(out_, built.bundle));
     if (context.json()) {
       Json json = {{"schema", 1}, {"bundle", out_}, {"target", target.ToText()}};

@@ -32,6 +32,7 @@ class ResumeCommand : public Command {
                   "seconds to wait for a farm that is away");
     options.Setting("tracker");
     options.Setting("calibration");
+    options.Setting("cache");
     options.Setting("server");
     options.Setting("db");
     options.Json();

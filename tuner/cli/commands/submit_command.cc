@@ -49,6 +49,7 @@ class SubmitCommand : public Command {
                   "seconds to wait for a farm that is away");
     options.Setting("target");
     options.Setting("calibration");
+    options.Setting("cache");
     options.Setting("tracker");
     options.Setting("server");
     options.Setting("db");
