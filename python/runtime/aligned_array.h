@@ -1,0 +1,31 @@
+// NumPy arrays in memory that a run reads and writes in place.
+#ifndef PYTHON_RUNTIME_ALIGNED_ARRAY_H_
+#define PYTHON_RUNTIME_ALIGNED_ARRAY_H_
+
+#include <cstdint>
+
+#include "python/runtime/python_object.h"
+
+namespace burnish {
+
+// Once, when the module is made.
+bool MakeMemoryType();
+
+struct AlignedArray {
+  Ref array;             // Empty: an exception.
+  void* data = nullptr;  // Its element 0.
+};
+
+// Uninitialized. `shape`: a tuple; `numpy_type`: a numpy.dtype; `alignment`: a power of two; less
+// than 64 counts as 64, which is what kernels want of nearly every tensor (NumPy's own memory is
+// aligned to 16).
+AlignedArray MakeAlignedArray(PyObject* shape, PyObject* numpy_type, uint64_t size_bytes,
+                              uint64_t alignment);
+
+// burnish_runtime.empty.
+PyObject* Empty(PyObject* module, PyObject* arguments, PyObject* keywords);
+extern const char kEmptyDoc[];
+
+}  // namespace burnish
+
+#endif  // PYTHON_RUNTIME_ALIGNED_ARRAY_H_

@@ -1,0 +1,156 @@
+#include "python/runtime/threads_type.h"
+
+#include <structmember.h>
+
+#include <string>
+#include <vector>
+
+#include "python/runtime/errors.h"
+
+namespace burnish {
+namespace {
+
+constexpr char kDoc[] = R"(Threads(count=0, *, cpus=None, spin_us=0)
+--
+
+Threads for any number of models, which run on them one after the other.
+
+Parameters
+----------
+count : int, default 0
+    How many threads take part in an inference, the caller's included. 0: as many as there are CPUs,
+    or as there are numbers in `cpus`.
+cpus : sequence of int, optional
+    The CPU of each; the caller's thread runs on the first during each inference. By default threads
+    are not pinned.
+spin_us : int, default 0
+    Microseconds that a thread spins before it sleeps, between steps and between inferences. 0: 50.
+
+Raises
+------
+BurnishError
+    They cannot be started.
+
+Examples
+--------
+>>> threads = burnish_runtime.Threads(2)
+>>> encoder = burnish_runtime.load("encoder.bundle", threads=threads)
+>>> decoder = burnish_runtime.load("decoder.bundle", threads=threads)
+)";
+
+struct ThreadsObject {
+  PyObject_HEAD;
+  BurnishThreads* threads;
+};
+
+PyTypeObject* threads_type = nullptr;
+
+void Free(PyObject* self) {
+  burnish_threads_release(reinterpret_cast<ThreadsObject*>(self)->threads);
+  PyTypeObject* const type = Py_TYPE(self);
+  PyObject_Free(self);
+  Py_DECREF(type);
+}
+
+// False: an exception.
+bool ReadCpus(PyObject* cpus, std::vector<int32_t>& numbers) {
+  if (cpus == Py_None) return true;
+  const Ref tuple(PySequence_Tuple(cpus));
+  if (!tuple) return false;
+  for (Py_ssize_t i = 0; i < PyTuple_Size(tuple.get()); ++i) {
+    const long number = PyLong_AsLong(PyTuple_GetItem(tuple.get(), i));
+    if (number == -1 && PyErr_Occurred() != nullptr) return false;
+    if (number < 0 || number > INT32_MAX) {
+      PyErr_Format(PyExc_ValueError, "got CPU %ld, want 0 or more", number);
+      return false;
+    }
+    numbers.push_back(static_cast<int32_t>(number));
+  }
+  if (numbers.empty()) PyErr_SetString(PyExc_ValueError, "got no CPUs, want one for each thread");
+  return !numbers.empty();
+}
+
+PyObject* New(PyTypeObject* type, PyObject* arguments, PyObject* keywords) {
+  static const char* const kNames[] = {"count", "cpus", "spin_us", nullptr};
+  int count = 0;
+  long long spin_us = 0;
+  PyObject* cpus = Py_None;
+  if (PyArg_ParseTupleAndKeywords(arguments, keywords, "|i$OL:Threads", const_cast<char**>(kNames),
+                                  &count, &cpus, &spin_us) == 0) {
+    return nullptr;
+  }
+  if (count < 0 || spin_us < 0 || spin_us > INT64_MAX / 1000) {
+    return PyErr_Format(PyExc_ValueError, "got count=%d and spin_us=%lld, want 0 or more", count,
+                        spin_us);
+  }
+  return Guarded(static_cast<PyObject*>(nullptr), [&]() -> PyObject* {
+    std::vector<int32_t> numbers;
+    if (!ReadCpus(cpus, numbers)) return nullptr;
+    if (count != 0 && !numbers.empty() && numbers.size() != static_cast<size_t>(count)) {
+      return PyErr_Format(PyExc_ValueError, "got %zu CPUs, want one for each of %d threads",
+                          numbers.size(), count);
+    }
+    BurnishThreadsOptions options = {};
+    options.struct_size = sizeof(options);
+    options.thread_count = numbers.empty() ? count : static_cast<int32_t>(numbers.size());
+    options.cpus = numbers.empty() ? nullptr : numbers.data();
+    options.spin_ns = spin_us * 1000;
+    BurnishThreads* threads = nullptr;
+    if (const BurnishStatus status = burnish_threads_create(&options, &threads);
+        status != BURNISH_OK) {
+      RaiseStatus(Doing::kOther, status, burnish_last_error());
+      return nullptr;
+    }
+    auto* self = PyObject_New(ThreadsObject, type);
+    if (self == nullptr) {
+      burnish_threads_release(threads);
+      return nullptr;
+    }
+    self->threads = threads;
+    return reinterpret_cast<PyObject*>(self);
+  });
+}
+
+PyObject* GetCount(PyObject* self, void*) {
+  return PyLong_FromLong(burnish_threads_count(ThreadsOf(self)));
+}
+
+PyObject* Repr(PyObject* self) {
+  return PyUnicode_FromFormat("burnish_runtime.Threads(%d)",
+                              burnish_threads_count(ThreadsOf(self)));
+}
+
+}  // namespace
+
+bool AddThreadsType(PyObject* module) {
+  static PyGetSetDef properties[] = {
+      {"count", GetCount, nullptr, "How many threads take part in an inference.", nullptr},
+      {nullptr, nullptr, nullptr, nullptr, nullptr},
+  };
+  PyType_Slot slots[] = {
+      {Py_tp_doc, const_cast<char*>(kDoc)},
+      {Py_tp_new, reinterpret_cast<void*>(New)},
+      {Py_tp_dealloc, reinterpret_cast<void*>(Free)},
+      {Py_tp_repr, reinterpret_cast<void*>(Repr)},
+      {Py_tp_getset, properties},
+      {0, nullptr},
+  };
+  PyType_Spec spec = {
+      .name = "burnish_runtime.Threads",
+      .basicsize = sizeof(ThreadsObject),
+      .flags = Py_TPFLAGS_DEFAULT,
+      .slots = slots,
+  };
+  if (threads_type == nullptr) {
+    threads_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  }
+  return threads_type != nullptr && PyModule_AddType(module, threads_type) == 0;
+}
+
+bool IsThreads(PyObject* object) { return PyObject_TypeCheck(object, threads_type) != 0; }
+
+BurnishThreads* ThreadsOf(PyObject* object) {
+  return reinterpret_cast<ThreadsObject*>(object)->threads;
+}
+
+}  // namespace burnish
