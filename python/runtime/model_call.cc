@@ -1,0 +1,178 @@
+#include "python/runtime/model_call.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "python/runtime/aligned_array.h"
+#include "python/runtime/element_type.h"
+#include "python/runtime/errors.h"
+
+namespace burnish {
+namespace {
+
+constexpr bool kIsInput = true, kIsOutput = false;
+
+// The object that the caller gave for output `index`, borrowed; nullptr: none.
+PyObject* GivenOutput(PyObject* out, size_t index) {
+  PyObject* const given = PyTuple_Check(out) != 0  ? PyTuple_GetItem(out, index)
+                          : PyList_Check(out) != 0 ? PyList_GetItem(out, index)
+                                                   : out;
+  return given == Py_None ? nullptr : given;
+}
+
+// False: an exception.
+bool CheckOutputCount(PyObject* out, size_t output_count) {
+  const bool is_sequence = PyTuple_Check(out) != 0 || PyList_Check(out) != 0;
+  const size_t given = is_sequence ? static_cast<size_t>(PySequence_Size(out)) : 1;
+  if (given == output_count) return true;
+  RaiseTensorError("out: got " + std::to_string(given) + (given == 1 ? " tensor" : " tensors") +
+                   ", want a tuple of " + std::to_string(output_count) +
+                   ", one for each output of the model (None: one is made)");
+  return false;
+}
+
+bool ReadInputs(const BurnishModel* model, std::span<PyObject* const> values,
+                std::span<const char* const> names, std::vector<TensorView>& views,
+                std::vector<BurnishInput>& inputs) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    const ModelTensorPurpose purpose(model, kIsInput, static_cast<int32_t>(i), names[i]);
+    if (!views[i].Read(values[i], purpose)) return false;
+    inputs[i] = InputOf(views[i], names[i]);
+  }
+  return true;
+}
+
+// `object` as output `index`, in the caller's memory.
+bool TakeOutput(const BurnishModel* model, int32_t index, PyObject* object, TensorView& view,
+                BurnishOutput& output) {
+  const ModelTensorPurpose purpose(model, kIsOutput, index, nullptr);
+  if (!view.Read(object, purpose)) return false;
+  BurnishTensorInfo want = {};
+  want.struct_size = sizeof(want);
+  burnish_output_info(model, index, &want);
+  bool is_same = view.dtype() == want.dtype && view.rank() == want.rank;
+  for (int32_t axis = 0; is_same && axis < want.rank; ++axis) {
+    is_same = view.shape()[axis] == want.shape[axis];
+  }
+  if (!is_same) {
+    const std::string got = view.rank() <= BURNISH_RANK_MAX
+                                ? TypeText(view.dtype(), view.shape(), view.rank())
+                                : "rank " + std::to_string(view.rank());
+    RaiseTensorError(purpose.Name() + ": got " + got + ", want " + purpose.Wanted());
+    return false;
+  }
+  if (view.is_read_only()) {
+    RaiseTensorError(purpose.Name() + ": got memory that must not be written, want " +
+                     purpose.Wanted() + " that may");
+    return false;
+  }
+  for (int32_t axis = 0; view.strides() != nullptr && axis < want.rank; ++axis) {
+    if (view.strides()[axis] >= 0) continue;
+    // burnish_run_tensors takes an output's memory from its first element on.
+    RaiseTensorError(purpose.Name() + ": got a stride of " +
+                     std::to_string(view.strides()[axis] * ElementBytes(want.dtype)) +
+                     " bytes on axis " + std::to_string(axis) + ", want " + purpose.Wanted() +
+                     " with strides that are not negative");
+    return false;
+  }
+  output.data = view.data();
+  output.capacity_bytes = UINT64_MAX;  // What shape and strides say is the object's own word.
+  output.strides = view.strides();
+  return true;
+}
+
+}  // namespace
+
+bool ModelTensorPurpose::Find(BurnishTensorInfo& info) const {
+  info = {};
+  info.struct_size = sizeof(info);
+  int32_t index = index_;
+  if (name_ != nullptr) {
+    index = is_input_ ? burnish_find_input(model_, name_) : burnish_find_output(model_, name_);
+  }
+  return (is_input_ ? burnish_input_info(model_, index, &info)
+                    : burnish_output_info(model_, index, &info)) == BURNISH_OK;
+}
+
+std::string ModelTensorPurpose::Name() const {
+  BurnishTensorInfo info;
+  const std::string role = is_input_ ? "input " : "output ";
+  if (Find(info)) return role + "\"" + info.name + "\"";
+  return role +
+         (name_ != nullptr ? "\"" + std::string(name_) + "\"" : "number " + std::to_string(index_));
+}
+
+std::string ModelTensorPurpose::Wanted() const {
+  BurnishTensorInfo info;
+  if (Find(info)) return TypeText(info.dtype, info.shape, info.rank);
+  return "none: the model has no such tensor";
+}
+
+BurnishInput InputOf(const TensorView& view, const char* name) {
+  BurnishInput input = {};
+  input.struct_size = sizeof(input);
+  input.dtype = view.dtype();
+  input.name = name;
+  input.data = view.data();
+  input.shape = view.shape();
+  input.strides = view.strides();
+  input.rank = view.rank();
+  return input;
+}
+
+PyObject* RunModel(BurnishModel* model, std::span<const OutputPlan> plans,
+                   std::span<PyObject* const> values, std::span<const char* const> names,
+                   PyObject* out) {
+  if (out == Py_None) out = nullptr;
+  if (out != nullptr && !CheckOutputCount(out, plans.size())) return nullptr;
+  std::vector<TensorView> views(values.size() + plans.size());
+  std::vector<BurnishInput> inputs(values.size());
+  std::vector<BurnishOutput> outputs(plans.size());
+  std::vector<Ref> results(plans.size());
+  if (!ReadInputs(model, values, names, views, inputs)) return nullptr;
+  for (size_t i = 0; i < plans.size(); ++i) {
+    const OutputPlan& plan = plans[i];
+    outputs[i].struct_size = sizeof(BurnishOutput);
+    PyObject* const given = out == nullptr ? nullptr : GivenOutput(out, i);
+    if (given != nullptr) {
+      if (!TakeOutput(model, static_cast<int32_t>(i), given, views[values.size() + i],
+                      outputs[i])) {
+        return nullptr;
+      }
+      results[i] = Ref::Borrowed(given);
+      continue;
+    }
+    PyObject* const type = NumpyType(plan.dtype);
+    if (type == nullptr) {
+      const ModelTensorPurpose purpose(model, kIsOutput, static_cast<int32_t>(i), nullptr);
+      RaiseTensorError(purpose.Name() + ": NumPy has no type for " + purpose.Wanted() +
+                       ": install ml_dtypes, or give a tensor for it by `out`");
+      return nullptr;
+    }
+    AlignedArray made = MakeAlignedArray(plan.shape, type, plan.size_bytes, plan.alignment);
+    if (!made.array) return nullptr;
+    outputs[i].data = made.data;
+    outputs[i].capacity_bytes = plan.size_bytes;
+    results[i] = std::move(made.array);
+  }
+
+  PyThreadState* const state = PyEval_SaveThread();
+  const BurnishStatus status =
+      burnish_run_tensors(model, inputs.data(), static_cast<int32_t>(inputs.size()), outputs.data(),
+                          static_cast<int32_t>(outputs.size()), nullptr);
+  PyEval_RestoreThread(state);
+  if (status != BURNISH_OK) {
+    RaiseStatus(Doing::kRunning, status, burnish_last_error());
+    return nullptr;
+  }
+
+  if (results.size() == 1) return results[0].release();
+  Ref tuple(PyTuple_New(static_cast<Py_ssize_t>(results.size())));
+  for (size_t i = 0; tuple && i < results.size(); ++i) {
+    PyTuple_SetItem(tuple.get(), static_cast<Py_ssize_t>(i), results[i].release());
+  }
+  return tuple.release();
+}
+
+}  // namespace burnish
