@@ -1,0 +1,49 @@
+"""Runs Burnish's bundles: compiled models, one file each, on the CPU.
+
+>>> import burnish_runtime
+>>> model = burnish_runtime.load("resnet50.bundle")
+>>> logits = model(image)
+
+Tensors are NumPy arrays, or anything else in the CPU's memory that has a buffer, DLPack or
+``__array_interface__``; none is copied in Python.
+"""
+
+from __future__ import annotations
+
+import os
+
+from ._burnish_runtime import Model, TensorInfo, Threads, __version__, empty, open_bundle
+from ._errors import BurnishError
+
+__all__ = ["BurnishError", "Model", "TensorInfo", "Threads", "__version__", "empty", "load"]
+
+
+def load(path: str | os.PathLike[str], *, threads: int | Threads | None = None,
+         share_with: Model | None = None, trust_parameters: bool = False) -> Model:
+    """Open a bundle.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        A file that ``tuner compile``, ``tuner submit`` or ``burnish.compile`` wrote.
+    threads : int or Threads, optional
+        How many threads take part in an inference, the caller's included, or threads that models
+        share. By default as many as the bundle was tuned for, but not more than there are CPUs.
+    share_with : Model, optional
+        A model of the same bundle: this one uses its parameters, with activations and threads of
+        its own, so that both run at the same time.
+    trust_parameters : bool, default False
+        Leave out the check of the parameters' hash, which takes about 0.3 ms a megabyte of one
+        core.
+
+    Returns
+    -------
+    Model
+
+    Raises
+    ------
+    BurnishError
+        There is no such file (``code`` B0201), it is not a bundle (B0401), damaged (B0402), or
+        for a CPU or version that this is not (B0403).
+    """
+    return open_bundle(os.path.abspath(os.fspath(path)), threads, share_with, trust_parameters)
