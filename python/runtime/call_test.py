@@ -188,4 +188,4 @@ def test_empty_makes_aligned_arrays():
     harness.refusal(lambda: burnish_runtime.empty("x", "float32"), kind=TypeError)
 
 
-harness.run_cases()
+harness.run_cases(__name__)

@@ -1,7 +1,9 @@
 """What the tests of this folder share: the test model, its oracle in NumPy, and cases."""
 
 import os
+import subprocess
 import sys
+import tempfile
 import traceback
 
 import numpy
@@ -15,6 +17,19 @@ MODEL_PATH = os.path.abspath("compiler/runtime/testdata/bundles/format_2.bundle"
 def load(**options):
     """Inputs x f32[2,500], index i32[4], image f32[3,3]; see compiler/runtime/test_bundle.h."""
     return burnish_runtime.load(MODEL_PATH, **options)
+
+
+_folder = tempfile.TemporaryDirectory()
+
+
+def copy_model(name, **options):
+    """A model of testdata/write_bundles.cc, which the arguments of the test's process name."""
+    path = os.path.join(_folder.name, name + ".bundle")
+    if not os.listdir(_folder.name):
+        # Without Python's sanitizer: the program has its own.
+        environment = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
+        subprocess.run([*sys.argv[1:3], _folder.name], check=True, env=environment)
+    return burnish_runtime.load(path, **options)
 
 
 def inputs(seed=0):
@@ -70,5 +85,7 @@ def main(module):
     return report.finish()
 
 
-def run_cases():
-    sys.exit(main(sys.modules["__main__"]))
+def run_cases(name):
+    """Last in a test's file, with its __name__: a spawned child imports the file, and runs nothing."""
+    if name == "__main__":
+        sys.exit(main(sys.modules["__main__"]))

@@ -56,10 +56,8 @@ bool TakeOutput(const BurnishModel* model, int32_t index, PyObject* object, Tens
     is_same = view.shape()[axis] == want.shape[axis];
   }
   if (!is_same) {
-    const std::string got = view.rank() <= BURNISH_RANK_MAX
-                                ? TypeText(view.dtype(), view.shape(), view.rank())
-                                : "rank " + std::to_string(view.rank());
-    RaiseTensorError(purpose.Name() + ": got " + got + ", want " + purpose.Wanted());
+    RaiseTensorError(purpose.Name() + ": got " + TypeText(view.dtype(), view.shape(), view.rank()) +
+                     ", want " + purpose.Wanted());
     return false;
   }
   if (view.is_read_only()) {

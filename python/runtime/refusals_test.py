@@ -61,7 +61,7 @@ def test_wrong_shape():
     # A scalar has no extents; those of the model must not be put in their place.
     refused_x(numpy.array(1, numpy.float32), "got f32[]", "want " + WANT_X)
     refused_x(numpy.float32(1), "got f32[]", "want " + WANT_X)
-    refused_x(numpy.zeros((1,) * 20 + (2, 500), numpy.float32), "rank 22", "want 2")
+    refused_x(numpy.zeros((1,) * 20 + (2, 500), numpy.float32), "rank 22", "want " + WANT_X)
 
 
 def test_other_byte_order():
@@ -168,4 +168,4 @@ def test_errors_cross_processes():
         "text", "B0404", "INVALID_ARGUMENT", "text")
 
 
-harness.run_cases()
+harness.run_cases(__name__)

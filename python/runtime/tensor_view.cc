@@ -86,8 +86,13 @@ Ref CallDlpack(PyObject* method) {
 }  // namespace
 
 TensorView::~TensorView() {
+  // Whoever gave the memory may run code of Python's now, which must not meet an exception.
+  PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+  PyErr_Fetch(&type, &value, &traceback);
   if (buffer_.obj != nullptr) PyBuffer_Release(&buffer_);
   if (exchanged_ != nullptr && exchanged_->deleter != nullptr) exchanged_->deleter(exchanged_);
+  capsule_ = Ref();
+  PyErr_Restore(type, value, traceback);
 }
 
 bool TensorView::Read(PyObject* object, const TensorPurpose& purpose) {
@@ -115,6 +120,11 @@ bool TensorView::Read(PyObject* object, const TensorPurpose& purpose) {
   return false;
 }
 
+bool TensorView::TakeRank(int32_t rank, const TensorPurpose& purpose) {
+  rank_ = rank;
+  return (rank >= 0 && rank <= BURNISH_RANK_MAX) || Fail(purpose, "rank " + std::to_string(rank));
+}
+
 bool TensorView::ReadBuffer(const TensorPurpose& purpose) {
   const auto named = [this] {
     return "'" + std::string(buffer_.format == nullptr ? "B" : buffer_.format) + "'";
@@ -128,11 +138,11 @@ bool TensorView::ReadBuffer(const TensorPurpose& purpose) {
     return Fail(purpose, "elements of the other byte order (" + named() +
                              "; x.astype(x.dtype.newbyteorder('=')) turns them round)");
   }
+  if (!TakeRank(buffer_.ndim, purpose)) return false;
   data_ = buffer_.buf;
-  rank_ = buffer_.ndim;
   shape_ = rank_ == 0 ? kNoExtents : buffer_.shape;
   is_read_only_ = buffer_.readonly != 0;
-  if (rank_ > BURNISH_RANK_MAX || PyBuffer_IsContiguous(&buffer_, 'C') != 0) return true;
+  if (PyBuffer_IsContiguous(&buffer_, 'C') != 0) return true;
   for (int32_t axis = 0; axis < rank_; ++axis) {
     if (buffer_.strides[axis] % buffer_.itemsize != 0) {
       return Fail(purpose, "a stride of " + std::to_string(buffer_.strides[axis]) +
@@ -181,12 +191,12 @@ bool TensorView::ReadDlpack(const dlpack::Tensor& tensor, const TensorPurpose& p
                              std::to_string(tensor.type.bits) + " bits, " +
                              std::to_string(tensor.type.lanes) + " lanes");
   }
-  if (tensor.rank != 0 && tensor.shape == nullptr) return Fail(purpose, "a tensor without a shape");
+  if (!TakeRank(tensor.rank, purpose)) return false;
+  if (rank_ != 0 && tensor.shape == nullptr) return Fail(purpose, "a tensor without a shape");
   data_ =
       tensor.data == nullptr ? nullptr : static_cast<uint8_t*>(tensor.data) + tensor.offset_bytes;
-  rank_ = tensor.rank;
   shape_ = rank_ == 0 ? kNoExtents : tensor.shape;
-  strides_ = rank_ == 0 || rank_ > BURNISH_RANK_MAX ? nullptr : tensor.strides;
+  strides_ = rank_ == 0 ? nullptr : tensor.strides;
   return true;
 }
 

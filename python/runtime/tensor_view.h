@@ -36,13 +36,14 @@ class TensorView {
 
   void* data() const { return data_; }  // Element 0.
   int32_t dtype() const { return dtype_; }
-  int32_t rank() const { return rank_; }  // May be more than BURNISH_RANK_MAX.
+  int32_t rank() const { return rank_; }  // At most BURNISH_RANK_MAX.
   const int64_t* shape() const { return shape_; }
-  // In elements; nullptr: dense row-major, or rank() is more than BURNISH_RANK_MAX.
+  // In elements; nullptr: dense row-major.
   const int64_t* strides() const { return strides_; }
   bool is_read_only() const { return is_read_only_; }
 
  private:
+  bool TakeRank(int32_t rank, const TensorPurpose& purpose);
   bool ReadBuffer(const TensorPurpose& purpose);
   bool ReadCapsule(Ref capsule, const TensorPurpose& purpose);
   bool ReadDlpack(const dlpack::Tensor& tensor, const TensorPurpose& purpose);
