@@ -166,6 +166,37 @@ def test_nothing_is_kept_after_a_call():
     harness.check_outputs(model(*harness.inputs()), harness.expected(*harness.inputs()))
 
 
+def test_calls_leave_no_objects_behind():
+    model = harness.load()
+    tensors = harness.inputs()
+    out = tuple(numpy.empty(each.shape, each.dtype) for each in model.outputs)
+    wrong = [1.0]
+
+    def use():
+        model(*tensors)
+        model.run(x=tensors[0], index=tensors[1], image=tensors[2], out=out)
+        model.run(*(memoryview(each) for each in tensors))
+        model(tensors[0].T.copy().T, Interface(tensors[1]), tensors[2])
+        harness.refusal(lambda: model(*tensors, tensors[0]), code="B0405")
+        harness.refusal(lambda: model(tensors[2]), code="B0404")
+        harness.refusal(lambda: model(wrong), kind=TypeError)
+        harness.refusal(lambda: model.refit({"w": out[0]}), code="B0405")
+        harness.refusal(lambda: harness.load(share_with=1), kind=TypeError)
+        burnish_runtime.empty((2, 2), "int8")
+        burnish_runtime.Threads(1)
+        repr(harness.load(threads=1, share_with=model))
+
+    def blocks_after(times):
+        for _ in range(times):
+            use()
+        gc.collect()
+        return sys.getallocatedblocks()
+    counts = [blocks_after(200) for _ in range(7)]
+    # An object a call would be 200 each time. Python's own caches fill more and more slowly. With
+    # PYTHONMALLOC=malloc all are 0.
+    assert min(b - a for a, b in zip(counts, counts[1:])) < 120, counts
+
+
 def test_models_and_outputs_are_freed():
     model = harness.load()
     outputs = model(*harness.inputs())

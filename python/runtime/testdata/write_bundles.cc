@@ -17,8 +17,8 @@ namespace burnish {
 namespace {
 
 constexpr uint32_t kCopy = 0, kWait = 1;  // Kernels of kernels.c.
-// A bound of some seconds: nothing but a failing test reaches it.
-constexpr uint64_t kPollCountMax = 4'000'000'000;
+// A bound of ten seconds or so: nothing but a failing test reaches it.
+constexpr uint64_t kPollCountMax = 40'000'000'000;
 
 std::vector<uint8_t> ReadFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
