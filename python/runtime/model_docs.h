@@ -65,7 +65,8 @@ inline constexpr char kRefitDoc[] = R"(refit($self, parameters, /)
 Make a model of the same bundle with other values for some of its parameters.
 
 Nothing is compiled, and this model stays as it is. Only what the compiler took as it is can be
-replaced: a parameter that was folded, shared or rewritten is refused by name.
+replaced: a parameter that was folded, shared or rewritten is refused by name, and so is one that
+was packed together with another without that.
 
 Parameters
 ----------
@@ -82,7 +83,8 @@ Raises
 ------
 BurnishError
     There is no such parameter, or it cannot be replaced (``code`` B0405); it has another type or
-    shape (B0404); or the bundle's file is no longer what it was.
+    shape, or comes without another that it was packed with (B0404); or the bundle's file is no
+    longer what it was.
 )";
 
 }  // namespace burnish

@@ -1,0 +1,158 @@
+"""Models as the compiler makes them, called from Python, against ONNX Runtime.
+
+usage: onnx_test.py TUNER
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+
+import numpy
+import onnx
+import onnx.helper
+import onnx.numpy_helper
+import onnxruntime
+from onnx import TensorProto
+
+import burnish_runtime
+import harness
+
+ERROR_MAX = 1e-4  # max|got - want| / max|want|, as docs/contracts.md counts it.
+_folder = tempfile.TemporaryDirectory()
+_random = numpy.random.default_rng(13)
+
+
+def value(name, type_, shape):
+    return onnx.helper.make_tensor_value_info(name, type_, shape)
+
+
+def floats(*shape):
+    return _random.standard_normal(shape).astype(numpy.float32)
+
+
+class Compiled:
+    """A bundle, and the session of ONNX Runtime that it is compared with."""
+
+    def __init__(self, nodes, inputs, outputs, **weights):
+        self.nodes, self.inputs, self.outputs = nodes, inputs, outputs
+        self.path = os.path.join(_folder.name, f"{len(os.listdir(_folder.name))}.bundle")
+        file = self.save(weights)
+        subprocess.run([sys.argv[1], "compile", "--model", file, "--out", self.path, "--db",
+                        os.path.join(_folder.name, "empty.db")], check=True, capture_output=True)
+
+    def save(self, weights):
+        graph = onnx.helper.make_graph(
+            self.nodes, "graph", self.inputs, self.outputs,
+            [onnx.numpy_helper.from_array(array, name) for name, array in weights.items()])
+        model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)],
+                                       ir_version=8)
+        onnx.checker.check_model(model)
+        file = self.path + ".onnx"
+        onnx.save(model, file)
+        self.session = onnxruntime.InferenceSession(file, providers=["CPUExecutionProvider"])
+        return file
+
+    def want(self, tensors):
+        return self.session.run(None, tensors)
+
+    def check(self, model, tensors):
+        want = self.want(tensors)
+        for got in (model(**tensors), model(*tensors.values())):
+            got = got if isinstance(got, tuple) else (got,)
+            assert len(got) == len(want)
+            for name, g, w in zip(self.session.get_outputs(), got, want):
+                assert g.dtype == w.dtype and g.shape == w.shape, (name.name, g.dtype, g.shape)
+                if w.dtype.kind != "f":
+                    assert (g == w).all(), name.name
+                else:
+                    error = numpy.abs(g - w).max() / max(numpy.abs(w).max(), 1e-30)
+                    assert error <= ERROR_MAX, (name.name, error)
+
+
+def test_a_convolutional_network():
+    node = onnx.helper.make_node
+    compiled = Compiled(
+        [node("Conv", ["image", "w"], ["c"], pads=[1, 1, 1, 1]), node("Relu", ["c"], ["r"]),
+         node("MaxPool", ["r"], ["p"], kernel_shape=[2, 2], strides=[2, 2]),
+         node("Flatten", ["p"], ["f"]), node("Gemm", ["f", "v", "b"], ["logits"])],
+        [value("image", TensorProto.FLOAT, [2, 3, 8, 8])],
+        [value("logits", TensorProto.FLOAT, [2, 10])],
+        w=floats(8, 3, 3, 3), v=floats(8 * 16, 10), b=floats(10))
+    model = burnish_runtime.load(compiled.path)
+    image = floats(2, 3, 8, 8)
+    compiled.check(model, {"image": image})
+    # The same values, channels last in memory.
+    compiled.check(model, {"image": image.transpose(0, 2, 3, 1).copy().transpose(0, 3, 1, 2)})
+    logits = numpy.empty((2, 10), numpy.float32)
+    assert model.run(image, out=logits) is logits
+    numpy.testing.assert_allclose(logits, compiled.want({"image": image})[0], rtol=1e-3, atol=1e-4)
+
+
+def test_integers_booleans_and_scalars():
+    node = onnx.helper.make_node
+    compiled = Compiled(
+        [node("Gather", ["table", "index"], ["picked"], axis=0),
+         node("Greater", ["picked", "limit"], ["above"]),
+         node("ReduceSum", ["picked"], ["total"], keepdims=0),
+         node("Add", ["number", "number"], ["twice"])],
+        [value("index", TensorProto.INT64, [2, 3]), value("limit", TensorProto.FLOAT, []),
+         value("number", TensorProto.INT32, [4])],
+        [value("above", TensorProto.BOOL, [2, 3, 5]), value("total", TensorProto.FLOAT, []),
+         value("twice", TensorProto.INT32, [4])],
+        table=floats(7, 5))
+    model = burnish_runtime.load(compiled.path)
+    tensors = {"index": numpy.array([[0, 6, 3], [2, 2, 1]]), "limit": numpy.float32(0.1),
+               "number": numpy.array([1, -5, 1 << 20, 0], numpy.int32)}
+    compiled.check(model, {**tensors, "limit": numpy.array(0.1, numpy.float32)})
+    assert model(**tensors)[1].shape == ()
+    harness.refusal(lambda: model(**{**tensors, "index": tensors["index"] + 1}), "out of bounds",
+                    code="B0406")
+    harness.refusal(lambda: model(**{**tensors, "index": tensors["index"].astype(numpy.int32)}),
+                    "got i32[2,3]", "want i64[2,3]", code="B0404")
+
+
+def test_new_parameters():
+    node = onnx.helper.make_node
+    weights = {"w": floats(64, 10), "b": floats(10)}
+    compiled = Compiled([node("MatMul", ["x", "w"], ["m"]), node("Add", ["m", "b"], ["y"])],
+                        [value("x", TensorProto.FLOAT, [4, 64])],
+                        [value("y", TensorProto.FLOAT, [4, 10])], **weights)
+    before = burnish_runtime.load(compiled.path, threads=2)
+    x = {"x": floats(4, 64)}
+    compiled.check(before, x)
+    old = before(**x)
+    for replaced in ({"w": floats(64, 10), "b": floats(10)},
+                     {"w": floats(10, 64).T, "b": floats(20)[::2]}):
+        after = before.refit(replaced)
+        assert after.path == before.path and after.thread_count == before.thread_count
+        compiled.save({**weights, **replaced})
+        compiled.check(after, x)
+        assert (before(**x) == old).all() and not (after(**x) == old).all()
+        # A model that shares the new ones.
+        compiled.check(burnish_runtime.load(compiled.path, share_with=after), x)
+    harness.refusal(lambda: before.refit({"v": weights["w"]}), 'parameter "v"', code="B0405")
+    # The compiler has put them into one buffer.
+    harness.refusal(lambda: before.refit({"w": weights["w"]}), '"w" and "b"', "replace both",
+                    code="B0404")
+    harness.refusal(lambda: before.refit({"w": weights["w"][:1]}), "f32[1,10]", "f32[64,10]",
+                    code="B0404")
+    harness.refusal(lambda: before.refit({"w": weights["w"].astype(float)}), "f64", "f32",
+                    code="B0404")
+
+
+def test_a_matrix_may_be_multiplied_in_place():
+    node = onnx.helper.make_node
+    compiled = Compiled([node("MatMul", ["x", "w"], ["y"])],
+                        [value("x", TensorProto.FLOAT, [16, 16])],
+                        [value("y", TensorProto.FLOAT, [16, 16])], w=floats(16, 16))
+    model = burnish_runtime.load(compiled.path)
+    for make in (numpy.empty, burnish_runtime.empty):
+        x = make((16, 16), numpy.float32)
+        x[...] = floats(16, 16)
+        want = compiled.want({"x": x.copy()})[0]
+        assert model.run(x, out=x) is x
+        numpy.testing.assert_allclose(x, want, rtol=1e-3, atol=1e-4)
+
+
+harness.run_cases(__name__)
