@@ -93,8 +93,8 @@ def test_dead_tensors():
         assert refused.status == "INVALID_ARGUMENT"
     refused_x(fake_dlpack.WithCapsule(X, name=b"used_dltensor_versioned"), "taken out")
     refused_x(fake_dlpack.WithCapsule(X, version=(2, 0)), "DLPack 2")
-    error = refused_x(fake_dlpack.Refusing(), "requires gradients")
-    assert isinstance(error.__cause__, BufferError), error.__cause__
+    error = refused_x(fake_dlpack.Refusing(), "(has no memory here)")
+    assert isinstance(error.__cause__, BufferError) and "frame #0" in str(error.__cause__)
 
 
 def test_memory_that_must_not_be_written():

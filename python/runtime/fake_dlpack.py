@@ -100,10 +100,10 @@ class Old(WithCapsule):
 
 
 class Refusing:
-    """As a tensor that requires gradients does."""
+    """As torch's tensors without memory do, with a trace behind the first line."""
 
     def __dlpack__(self, **_):
-        raise BufferError("requires gradients")
+        raise BufferError("has no memory here\nframe #0")
 
 
 @ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(ctypes.c_void_p))

@@ -1,7 +1,9 @@
 #include "python/runtime/tensor_view.h"
 
+#include <algorithm>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include "python/runtime/errors.h"
 
@@ -23,8 +25,11 @@ bool FailBecause(const TensorPurpose& purpose) {
   const Ref text(PyObject_Str(cause.get()));
   const char* utf8 = text ? PyUnicode_AsUTF8AndSize(text.get(), nullptr) : nullptr;
   PyErr_Clear();
-  RaiseTensorError(purpose.Name() + ": got a tensor that does not give its memory (" +
-                   (utf8 != nullptr ? utf8 : "no reason given") + "), want " + purpose.Wanted());
+  // One line: torch adds a trace of its C++ functions, which the cause keeps.
+  std::string reason = utf8 != nullptr ? utf8 : "no reason given";
+  reason.resize(std::min(reason.size(), reason.find('\n')));
+  RaiseTensorError(purpose.Name() + ": got a tensor that does not give its memory (" + reason +
+                   "), want " + purpose.Wanted());
   PyErr_Fetch(&type, &value, &traceback);
   PyErr_NormalizeException(&type, &value, &traceback);
   PyException_SetCause(value, cause.release());
