@@ -70,8 +70,10 @@ bool ImportErrors() {
 }
 
 void RaiseStatus(Doing doing, BurnishStatus status, const std::string& message) {
-  const Ref arguments(
-      Py_BuildValue("(s#)", message.data(), static_cast<Py_ssize_t>(message.size())));
+  // A path may be any bytes, and a bundle's names too.
+  const Ref arguments(Py_BuildValue(
+      "(N)", PyUnicode_DecodeUTF8(message.data(), static_cast<Py_ssize_t>(message.size()),
+                                  "backslashreplace")));
   const Ref keywords(Py_BuildValue("{szss}", "code", CodeOf(doing, status, message), "status",
                                    StatusName(status)));
   if (!arguments || !keywords) return;

@@ -3,6 +3,7 @@
 #include <structmember.h>
 
 #include <cstddef>
+#include <cstring>
 #include <span>
 #include <string>
 #include <vector>
@@ -46,6 +47,16 @@ void Free(PyObject* self) {
   Py_DECREF(type);
 }
 
+// A tensor's name for the C API, which the object owns; nullptr: an exception.
+const char* NameText(PyObject* name) {
+  Py_ssize_t size_bytes = 0;
+  const char* const text = PyUnicode_AsUTF8AndSize(name, &size_bytes);
+  if (text == nullptr || std::strlen(text) == static_cast<size_t>(size_bytes)) return text;
+  // The C API would take what stands before it for the name.
+  PyErr_Format(PyExc_ValueError, "got a name with a null character in it: %R", name);
+  return nullptr;
+}
+
 // --- what a model says about its tensors
 
 Ref ShapeOf(const BurnishTensorInfo& info) {
@@ -59,7 +70,8 @@ Ref ShapeOf(const BurnishTensorInfo& info) {
 }
 
 Ref MakeTensorInfo(const BurnishTensorInfo& info) {
-  Ref name(PyUnicode_FromString(info.name));
+  Ref name(PyUnicode_DecodeUTF8(info.name, static_cast<Py_ssize_t>(std::strlen(info.name)),
+                                "backslashreplace"));
   Ref shape = ShapeOf(info);
   PyObject* const type = NumpyType(info.dtype);
   Ref dtype = type != nullptr ? Ref::Borrowed(type)
@@ -119,7 +131,7 @@ class Replacements {
       PyObject* const item = PyList_GetItem(items_.get(), static_cast<Py_ssize_t>(i));
       PyObject *name = nullptr, *value = nullptr;
       if (PyArg_ParseTuple(item, "UO:refit", &name, &value) == 0) return false;
-      const char* const text = PyUnicode_AsUTF8AndSize(name, nullptr);
+      const char* const text = NameText(name);
       if (text == nullptr || !views_[i].Read(value, ParameterPurpose(text))) return false;
       inputs_.push_back(InputOf(views_[i], text));
     }
@@ -183,9 +195,9 @@ PyObject* Open(PyObject* path, PyObject* threads, BurnishOptions options, Doing 
   OpeningThreads opening;
   if (!opening.Read(threads)) return nullptr;
   options.threads = opening.get();
-  const Ref file(PyUnicode_EncodeFSDefault(path));
-  const char* const file_name = file ? PyBytes_AsString(file.get()) : nullptr;
-  if (file_name == nullptr) return nullptr;
+  PyObject* encoded = nullptr;
+  if (PyUnicode_FSConverter(path, &encoded) == 0) return nullptr;
+  const Ref file(encoded);
   auto* const object = PyObject_New(ModelObject, model_type);
   if (object == nullptr) return nullptr;
   *reinterpret_cast<ModelObject*>(object) = {.ob_base = object->ob_base,
@@ -198,7 +210,7 @@ PyObject* Open(PyObject* path, PyObject* threads, BurnishOptions options, Doing 
   Ref owner(reinterpret_cast<PyObject*>(object));
 
   PyThreadState* const state = PyEval_SaveThread();
-  const BurnishStatus status = burnish_open(file_name, &options, &object->model);
+  const BurnishStatus status = burnish_open(PyBytes_AsString(file.get()), &options, &object->model);
   PyEval_RestoreThread(state);
   if (status != BURNISH_OK) {
     RaiseStatus(doing, status, burnish_last_error());
@@ -239,7 +251,7 @@ PyObject* Call(PyObject* self, std::span<PyObject* const> values, std::span<PyOb
   std::vector<const char*> texts(values.size());
   for (size_t i = 0; i < names.size(); ++i) {
     const char*& text = texts[values.size() - names.size() + i];
-    text = PyUnicode_AsUTF8AndSize(names[i], nullptr);
+    text = NameText(names[i]);
     if (text == nullptr) return nullptr;
   }
   return RunModel(ModelOf(self)->model, *ModelOf(self)->plans, values, texts, out);

@@ -110,7 +110,7 @@ def test_stub_has_what_the_extension_has():
             assert is_property == (not callable(value)), (name, member)
             if not is_property and member != "__reduce__":
                 assert stub_parameters(node) == parameters_of(value), (name, member)
-    fields = [node.target.id for node in classes["TensorInfo"].body if isinstance(node, ast.AnnAssign)]
+    fields = [node.name for node in classes["TensorInfo"].body if isinstance(node, ast.FunctionDef)]
     assert fields == list(_burnish_runtime.TensorInfo.__match_args__)
 
 

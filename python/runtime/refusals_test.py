@@ -34,6 +34,9 @@ def test_wrong_name():
     harness.refusal(lambda: MODEL(X, INDEX, picture=IMAGE), 'input "picture"', '"image"',
                     code="B0405")
     harness.refusal(lambda: MODEL(X, INDEX, IMAGE, x=X), 'input "x" twice', code="B0404")
+    harness.refusal(lambda: MODEL(INDEX, IMAGE, **{"x\0": X}), "'x\\x00'", kind=ValueError)
+    harness.refusal(lambda: MODEL(INDEX, IMAGE, **{"\udcff": X}), kind=UnicodeEncodeError)
+    harness.refusal(lambda: MODEL(X, INDEX, **{"größe": IMAGE}), 'input "größe"', code="B0405")
     # `out` is an argument of run alone.
     harness.refusal(lambda: MODEL(X, INDEX, IMAGE, out=X), 'input "out"', code="B0405")
 
@@ -133,6 +136,11 @@ def test_files_that_are_no_bundles():
         assert harness.refusal(lambda: burnish_runtime.load(path), path,
                                code="B0402").status == "DATA_LOSS"
     harness.refusal(lambda: burnish_runtime.load(3), "int", kind=TypeError)
+    # Any bytes but a zero are a path.
+    harness.refusal(lambda: burnish_runtime.load(os.fsdecode(b"/\xff.bundle")), "/\\xff.bundle",
+                    code="B0201")
+    harness.refusal(lambda: burnish_runtime.load(harness.MODEL_PATH + "\0.bundle"), "null",
+                    kind=ValueError)
 
 
 def test_wrong_options():
@@ -152,6 +160,7 @@ def test_parameters_that_cannot_be_replaced():
     harness.refusal(lambda: MODEL.refit({"w": X}), '"w"', code="B0405")
     harness.refusal(lambda: MODEL.refit({"w": [1]}), 'parameter "w"', "list", kind=TypeError)
     harness.refusal(lambda: MODEL.refit({1: X}), kind=TypeError)
+    harness.refusal(lambda: MODEL.refit({"w\0": X}), "'w\\x00'", kind=ValueError)
     harness.refusal(lambda: MODEL.refit(3), kind=(TypeError, AttributeError))
 
 
@@ -161,7 +170,8 @@ def test_models_are_made_by_load_alone():
         harness.refusal(lambda copy_of=copy_of: copy_of(MODEL), "path", kind=TypeError)
 
 
-def test_errors_cross_processes():
+def test_errors_and_descriptions_cross_processes():
+    assert pickle.loads(pickle.dumps(MODEL.inputs)) == MODEL.inputs
     error = burnish_runtime.BurnishError("text", code="B0404", status="INVALID_ARGUMENT")
     again = pickle.loads(pickle.dumps(error))
     assert (again.message, again.code, again.status, str(again)) == (

@@ -1,7 +1,9 @@
 """Types of the extension module; what each does, its docstrings say."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, NoReturn, SupportsIndex, final
+from typing import Any, Final, NoReturn, SupportsIndex, TypeAlias, final
+
+from _typeshed import structseq
 
 import numpy
 import numpy.typing
@@ -9,13 +11,20 @@ import numpy.typing
 __version__: str
 
 # What has a buffer, __dlpack__ or __array_interface__. No protocol of `typing` says that.
-Tensor = Any
+_Tensor: TypeAlias = Any
+_Type: TypeAlias = numpy.dtype[Any] | str
 
-class TensorInfo(NamedTuple):
-    name: str
-    dtype: numpy.dtype[Any] | str
-    shape: tuple[int, ...]
+@final
+class TensorInfo(structseq[Any], tuple[str, _Type, tuple[int, ...]]):
+    __match_args__: Final = ("name", "dtype", "shape")
+    @property
+    def name(self) -> str: ...
+    @property
+    def dtype(self) -> _Type: ...
+    @property
+    def shape(self) -> tuple[int, ...]: ...
 
+@final
 class Threads:
     def __new__(cls, count: int = 0, *, cpus: Sequence[int] | None = None,
                 spin_us: int = 0) -> Threads: ...
@@ -34,10 +43,10 @@ class Model:
     def target(self) -> str: ...
     @property
     def thread_count(self) -> int: ...
-    def __call__(self, *inputs: Tensor, **named_inputs: Tensor) -> Any: ...
-    def run(self, *inputs: Tensor, out: Tensor | tuple[Tensor | None, ...] | None = None,
-            **named_inputs: Tensor) -> Any: ...
-    def refit(self, parameters: Mapping[str, Tensor], /) -> Model: ...
+    def __call__(self, *inputs: _Tensor, **named_inputs: _Tensor) -> Any: ...
+    def run(self, *inputs: _Tensor, out: _Tensor | tuple[_Tensor | None, ...] | None = None,
+            **named_inputs: _Tensor) -> Any: ...
+    def refit(self, parameters: Mapping[str, _Tensor], /) -> Model: ...
     def __reduce__(self) -> NoReturn: ...
 
 def empty(shape: SupportsIndex | Sequence[SupportsIndex],
