@@ -196,7 +196,7 @@ PyObject* Open(PyObject* path, PyObject* threads, BurnishOptions options, Doing 
   if (!opening.Read(threads)) return nullptr;
   options.threads = opening.get();
   PyObject* encoded = nullptr;
-  if (PyUnicode_FSConverter(path, &encoded) == 0) return nullptr;
+  if (PyUnicode_FSConverter(path, static_cast<void*>(&encoded)) == 0) return nullptr;
   const Ref file(encoded);
   auto* const object = PyObject_New(ModelObject, model_type);
   if (object == nullptr) return nullptr;
@@ -366,10 +366,9 @@ bool MakeTensorInfoType() {
 bool MakeModelType() {
   constexpr int kFast = METH_FASTCALL | METH_KEYWORDS;
   static PyMethodDef methods[] = {
-      {"run", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(Run)), kFast, kRunDoc},
+      {"run", AsMethod(Run), kFast, kRunDoc},
       // Beside the slot, for its signature and text.
-      {"__call__", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(CallMethod)),
-       kFast | METH_COEXIST, kCallDoc},
+      {"__call__", AsMethod(CallMethod), kFast | METH_COEXIST, kCallDoc},
       {"refit", Refit, METH_O, kRefitDoc},
       {"__reduce__", Reduce, METH_NOARGS, nullptr},
       {nullptr, nullptr, 0, nullptr},

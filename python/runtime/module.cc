@@ -13,8 +13,7 @@ namespace burnish {
 namespace {
 
 PyMethodDef functions[] = {
-    {"empty", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(Empty)),
-     METH_VARARGS | METH_KEYWORDS, kEmptyDoc},
+    {"empty", AsMethod(Empty), METH_VARARGS | METH_KEYWORDS, kEmptyDoc},
     {"open_bundle", OpenBundle, METH_VARARGS,
      "open_bundle(path, threads, share_with, trust_parameters, /)\n--\n\n"
      "What burnish_runtime.load calls."},
@@ -32,7 +31,7 @@ PyModuleDef definition = {
 }  // namespace
 }  // namespace burnish
 
-PyMODINIT_FUNC PyInit__burnish_runtime() {
+PyMODINIT_FUNC PyInit__burnish_runtime() {  // NOLINT: Python looks for this name.
   burnish::Ref module(PyModule_Create(&burnish::definition));
   if (!module || !burnish::ImportNumpy() || !burnish::ImportErrors() ||
       !burnish::MakeMemoryType() || !burnish::AddThreadsType(module.get()) ||

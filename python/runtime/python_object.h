@@ -38,6 +38,12 @@ class Ref {
   PyObject* object_ = nullptr;
 };
 
+// A function with keywords for a PyMethodDef, which holds all kinds in one type.
+template <typename Function>
+PyCFunction AsMethod(Function* function) {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
+}
+
 }  // namespace burnish
 
 #endif  // PYTHON_RUNTIME_PYTHON_OBJECT_H_

@@ -95,6 +95,6 @@ void WriteAll(const std::vector<uint8_t>& elf, const std::string& folder) {
 }  // namespace burnish
 
 int main(int argc, char** argv) {
-  CHECK(argc == 3);
+  if (argc != 3) return 64;
   burnish::WriteAll(burnish::ReadFile(argv[1]), argv[2]);
 }
