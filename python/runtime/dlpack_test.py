@@ -86,6 +86,15 @@ def test_shapes_that_cannot_be():
         refused_x(producer(X, setting(rank=40)), "got rank 40")
 
 
+def test_strides_that_lead_out_of_any_memory():
+    for first in (1 << 62, -(1 << 63), 1 << 45):
+        far = (ctypes.c_int64 * 2)(first, 1)
+        for producer in PRODUCERS:
+            given = producer(X, setting(strides=ctypes.addressof(far)))
+            harness.refusal(lambda given=given: MODEL(given, INDEX, IMAGE), 'input "x"',
+                            "beyond any memory", code="B0404")
+
+
 def test_dead_tensors():
     for producer in PRODUCERS:
         refused = harness.refusal(lambda: MODEL(producer(X, setting(data=None)), INDEX, IMAGE),

@@ -20,7 +20,7 @@ from onnx import helper
 sys.path.insert(0, str(pathlib.Path(__file__).parent / "harness"))
 import machine
 import model_files
-from burnish_runtime import Model, load_library
+from c_runtime import Model, load_library
 from engine import RUNTIME
 
 # Parts, shape of each, axis, element type. The first three are the same bytes along the channels of

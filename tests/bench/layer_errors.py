@@ -16,7 +16,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent / "harness"))
 import machine
 import model_files
 import weight_distributions
-from burnish_runtime import Model, load_library
+from c_runtime import Model, load_library
 from engine import RUNTIME
 
 

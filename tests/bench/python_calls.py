@@ -6,7 +6,7 @@ What each row means: tests/bench/README.md.
 
 import argparse
 import ctypes
-import importlib.util
+import importlib
 import json
 import os
 import pathlib
@@ -36,12 +36,8 @@ def import_package(folder):
         (package / source.name).symlink_to(source)
     extension = machine.output(EXTENSION)
     (package / extension.name).symlink_to(extension)
-    # By its file: the harness has a module of the same name.
-    spec = importlib.util.spec_from_file_location("burnish_runtime", package / "__init__.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["burnish_runtime"] = module
-    spec.loader.exec_module(module)
-    return module
+    sys.path.insert(0, folder)
+    return importlib.import_module("burnish_runtime")
 
 
 def import_ms(folder, count):

@@ -70,7 +70,7 @@ def inductor_engine(job):
 
 
 def burnish_engine(job):
-    from burnish_runtime import Model, load_library
+    from c_runtime import Model, load_library
 
     library = load_library(job["library"])
 
