@@ -2,6 +2,7 @@
 
 import ctypes
 
+import ml_dtypes
 import numpy
 
 import fake_dlpack
@@ -104,6 +105,19 @@ def test_dead_tensors():
     refused_x(fake_dlpack.WithCapsule(X, version=(2, 0)), "DLPack 2")
     error = refused_x(fake_dlpack.Refusing(), "(has no memory here)")
     assert isinstance(error.__cause__, BufferError) and "frame #0" in str(error.__cause__)
+
+
+def test_a_buffer_that_refuses_leaves_dlpack():
+    """As JAX's arrays of bfloat16: they have the buffer protocol, which has no such type."""
+    class LikeJax(numpy.ndarray):
+        def __dlpack__(self, **_):
+            return self.producer.capsule()
+    bits = numpy.arange(6, dtype=numpy.uint16).reshape(2, 3)
+    x = numpy.zeros((2, 3), ml_dtypes.bfloat16).view(LikeJax)
+    harness.refusal(lambda: memoryview(x), kind=ValueError)
+    x.producer = fake_dlpack.WithCapsule(bits, setting(type=fake_dlpack.DataType(4, 16, 1)))
+    got = harness.copy_model("bf16")(x)
+    assert got.tobytes() == bits.tobytes()
 
 
 def test_memory_that_must_not_be_written():

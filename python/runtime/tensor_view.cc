@@ -42,12 +42,42 @@ bool Fail(const TensorPurpose& purpose, const std::string& got) {
   return false;
 }
 
-// Whether the object has the attribute. Leaves the exception that is set, or none.
+// The first of several exceptions, while other ways are tried.
+class FirstError {
+ public:
+  FirstError() = default;
+  FirstError(const FirstError&) = delete;
+  FirstError& operator=(const FirstError&) = delete;
+  ~FirstError() {
+    Py_XDECREF(type_);
+    Py_XDECREF(value_);
+    Py_XDECREF(traceback_);
+  }
+
+  // Takes the exception that is set.
+  void Keep() {
+    if (type_ == nullptr) {
+      PyErr_Fetch(&type_, &value_, &traceback_);
+    } else {
+      PyErr_Clear();
+    }
+  }
+  // Sets it; false: there was none.
+  bool Raise() {
+    if (type_ == nullptr) return false;
+    PyErr_Restore(std::exchange(type_, nullptr), std::exchange(value_, nullptr),
+                  std::exchange(traceback_, nullptr));
+    return true;
+  }
+
+ private:
+  PyObject *type_ = nullptr, *value_ = nullptr, *traceback_ = nullptr;
+};
+
+// Whether the object has the attribute; without an exception.
 bool Has(PyObject* object, const char* name) {
-  PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
-  PyErr_Fetch(&type, &value, &traceback);
   const Ref attribute(PyObject_GetAttrString(object, name));
-  PyErr_Restore(type, value, traceback);  // Drops what the look-up has raised.
+  if (!attribute) PyErr_Clear();
   return static_cast<bool>(attribute);
 }
 
@@ -101,23 +131,29 @@ TensorView::~TensorView() {
 }
 
 bool TensorView::Read(PyObject* object, const TensorPurpose& purpose) {
-  if (PyObject_CheckBuffer(object)) {
-    if (PyObject_GetBuffer(object, &buffer_, PyBUF_RECORDS_RO) == 0) return ReadBuffer(purpose);
-    // NumPy's buffers know no bfloat16.
-    if (!Has(object, "__array_interface__")) return FailBecause(purpose);
-    PyErr_Clear();
-    return ReadArrayInterface(object, purpose);
+  if (PyObject_CheckBuffer(object) != 0 &&
+      PyObject_GetBuffer(object, &buffer_, PyBUF_RECORDS_RO) == 0) {
+    return ReadBuffer(purpose);
   }
+  // Buffers know no bfloat16: NumPy's and JAX's arrays of that come by another way.
+  FirstError first;
+  if (PyErr_Occurred() != nullptr) first.Keep();
   if (const dlpack::ExchangeApi* const api = ExchangeApiOf(object); api != nullptr) {
-    if (api->from_object(object, &exchanged_) != 0) return FailBecause(purpose);
-    is_read_only_ = (exchanged_->flags & dlpack::kReadOnlyFlag) != 0;
-    return ReadDlpack(exchanged_->tensor, purpose);
+    if (api->from_object(object, &exchanged_) == 0) {
+      is_read_only_ = (exchanged_->flags & dlpack::kReadOnlyFlag) != 0;
+      return ReadDlpack(exchanged_->tensor, purpose);
+    }
+    first.Keep();
+  } else if (const Ref method(PyObject_GetAttrString(object, "__dlpack__")); method) {
+    if (Ref capsule = CallDlpack(method.get()); capsule) {
+      return ReadCapsule(std::move(capsule), purpose);
+    }
+    first.Keep();
+  } else {
+    PyErr_Clear();
   }
-  if (const Ref method(PyObject_GetAttrString(object, "__dlpack__")); method) {
-    return ReadCapsule(CallDlpack(method.get()), purpose);
-  }
-  PyErr_Clear();
   if (Has(object, "__array_interface__")) return ReadArrayInterface(object, purpose);
+  if (first.Raise()) return FailBecause(purpose);
   const std::string name = purpose.Name(), wanted = purpose.Wanted();
   PyErr_Format(PyExc_TypeError,
                "%s: got an object of %R, want %s: numpy.asarray makes a tensor of numbers",
@@ -162,7 +198,6 @@ bool TensorView::ReadBuffer(const TensorPurpose& purpose) {
 }
 
 bool TensorView::ReadCapsule(Ref capsule, const TensorPurpose& purpose) {
-  if (!capsule) return FailBecause(purpose);
   // Its name is left as it is, so that the capsule frees the tensor when it goes.
   capsule_ = std::move(capsule);
   if (PyCapsule_IsValid(capsule_.get(), "dltensor_versioned") != 0) {
