@@ -2,6 +2,7 @@
 
 import array
 import gc
+import os
 import pathlib
 import sys
 import weakref
@@ -23,9 +24,10 @@ def test_model_describes_its_tensors():
     assert "x f32[2,500]" in repr(model) and "total f32[]" in repr(model), repr(model)
 
 
-def test_path_may_be_a_path_object_and_relative():
+def test_path_may_be_of_any_type_and_relative():
     relative = pathlib.Path(harness.MODEL_PATH).relative_to(pathlib.Path.cwd())
-    assert burnish_runtime.load(relative).path == harness.MODEL_PATH
+    for path in (relative, str(relative), os.fsencode(relative)):
+        assert burnish_runtime.load(path).path == harness.MODEL_PATH
 
 
 def test_positional_named_and_mixed_inputs_are_the_same():

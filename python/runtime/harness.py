@@ -71,7 +71,7 @@ def refusal(call, *texts, kind=burnish_runtime.BurnishError, code=None):
 def main(module):
     """Each function `test_...` of the module is a case."""
     report = test_report.Report(os.path.splitext(os.path.basename(module.__file__))[0])
-    cases = [name for name in vars(module) if name.startswith("test_") and callable(vars(module)[name])]
+    cases = [name for name in vars(module) if name.startswith("test_")]
 
     def run(case):
         try:
@@ -86,6 +86,6 @@ def main(module):
 
 
 def run_cases(name):
-    """Last in a test's file, with its __name__: a spawned child imports the file, and runs nothing."""
+    """Last in a test's file, with its __name__: a spawned child imports the file and runs nothing."""
     if name == "__main__":
         sys.exit(main(sys.modules["__main__"]))

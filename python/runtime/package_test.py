@@ -102,7 +102,8 @@ def test_stub_has_what_the_extension_has():
         assert stub_parameters(node) == parameters_of(getattr(_burnish_runtime, name)), name
     for name in ("Model", "Threads"):
         cls = getattr(_burnish_runtime, name)
-        members = {node.name: node for node in classes[name].body if isinstance(node, ast.FunctionDef)}
+        members = {node.name: node for node in classes[name].body
+                   if isinstance(node, ast.FunctionDef)}
         assert own_names(cls) == set(members) - {"__new__"}, (name, own_names(cls), set(members))
         for member, node in members.items():
             is_property = any(ast.unparse(d) == "property" for d in node.decorator_list)

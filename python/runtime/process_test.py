@@ -104,7 +104,7 @@ def test_other_threads_run_during_a_call_on_the_callers_own_memory():
         writer = threading.Thread(target=write)
         writer.start()
         before = sys.getswitchinterval()
-        # From here on no thread is made to let go: the writer waits for this one to do it by itself.
+        # From here on no thread is made to let go: the writer waits for this one to let go.
         sys.setswitchinterval(1000)
     try:
         got = model(x)

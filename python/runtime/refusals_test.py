@@ -42,8 +42,8 @@ def test_wrong_name():
 
 
 def test_wrong_dtype():
-    for dtype, name in ((float, "f64"), (numpy.float16, "f16"), (numpy.int32, "i32"), (bool, "bool"),
-                        (numpy.uint64, "u64")):
+    for dtype, name in ((float, "f64"), (numpy.float16, "f16"), (numpy.int32, "i32"),
+                        (bool, "bool"), (numpy.uint64, "u64")):
         refused_x(X.astype(dtype), 'input "x"', f"got {name}[2,500]", "want " + WANT_X)
 
 
@@ -97,7 +97,7 @@ def test_outputs_that_cannot_be_written():
     refused_out((read_only, None, None), 'output "sum"', "must not be written", "want f32[1000]")
     assert (read_only == 0).all()
     refused_out((bytes(4000), None, None), 'output "sum"', "got u8[4000]", "want f32[1000]")
-    overlapping = numpy.lib.stride_tricks.as_strided(numpy.zeros(1000, numpy.float32), (1000,), (0,))
+    overlapping = numpy.lib.stride_tricks.as_strided(numpy.zeros(1, numpy.float32), (1000,), (0,))
     refused_out((overlapping, None, None), 'output "sum"', "share a place")
     backwards = numpy.zeros(1000, numpy.float32)[::-1]
     refused_out((backwards, None, None), 'output "sum"', "stride of -4 bytes", "not negative")
@@ -107,7 +107,8 @@ def test_wrong_outputs():
     out = tuple(numpy.empty(each.shape, each.dtype) for each in MODEL.outputs)
     refused_out(out[0], "got 1 tensor", "tuple of 3")
     refused_out(out[:2], "got 2 tensors", "tuple of 3")
-    refused_out((out[0].astype(float), None, None), 'output "sum"', "got f64[1000]", "want f32[1000]")
+    refused_out((out[0].astype(float), None, None), 'output "sum"', "got f64[1000]",
+                "want f32[1000]")
     refused_out((out[0][:999], None, None), "got f32[999]", "want f32[1000]")
     refused_out((None, None, out[2].reshape(1)), 'output "total"', "got f32[1]", "want f32[]")
     both = numpy.empty(1000, numpy.float32)

@@ -90,8 +90,8 @@ def measure(loops, calls, rounds):
 
 
 def rows_of(results):
-    """(Name, low, median, high): the controls as they are, each way to call beyond the run from C of
-    its round."""
+    """(Name, low, median, high): the controls as they are, each way to call beyond the run from C
+    of its round."""
     rows = [(name, *spread(results[name])) for name in CONTROLS]
     for name, times in results.items():
         if name not in CONTROLS:
@@ -138,8 +138,8 @@ def main():
             dict(zip(("name", "low_ns", "median_ns", "high_ns"), row)) for row in rows]}))
         return
     print(machine.headline(facts))
-    print(f"CPU time in ns a call, {options.rounds} rounds of {options.calls} calls in turn; from the "
-          "third row on, beyond the first:")
+    print(f"CPU time in ns a call, {options.rounds} rounds of {options.calls} calls in turn; from "
+          "the third row on, beyond the first:")
     for name, low, median, high in rows:
         print(f"  {name:36} {median:8.0f}  ({low:.0f} to {high:.0f})")
     print(f"import burnish_runtime after NumPy: {spread(imports)[1]:.1f} ms "

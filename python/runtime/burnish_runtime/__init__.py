@@ -18,13 +18,14 @@ from ._errors import BurnishError
 __all__ = ["BurnishError", "Model", "TensorInfo", "Threads", "__version__", "empty", "load"]
 
 
-def load(path: str | os.PathLike[str], *, threads: int | Threads | None = None,
+def load(path: str | bytes | os.PathLike[str] | os.PathLike[bytes], *,
+         threads: int | Threads | None = None,
          share_with: Model | None = None, trust_parameters: bool = False) -> Model:
     """Open a bundle.
 
     Parameters
     ----------
-    path : str or os.PathLike
+    path : str, bytes or os.PathLike
         A file that ``tuner compile``, ``tuner submit`` or ``burnish.compile`` wrote.
     threads : int or Threads, optional
         How many threads take part in an inference, the caller's included, or threads that models
@@ -46,4 +47,4 @@ def load(path: str | os.PathLike[str], *, threads: int | Threads | None = None,
         There is no such file (``code`` B0201), it is not a bundle (B0401), damaged (B0402), or
         for a CPU or version that this is not (B0403).
     """
-    return open_bundle(os.path.abspath(os.fspath(path)), threads, share_with, trust_parameters)
+    return open_bundle(os.path.abspath(os.fsdecode(path)), threads, share_with, trust_parameters)
