@@ -96,11 +96,28 @@ def test_strides_that_lead_out_of_any_memory():
                             "beyond any memory", code="B0404")
 
 
+def test_a_list_of_outputs_that_changes_meanwhile():
+    out = numpy.zeros(1000, numpy.float32)
+
+    class Emptying(fake_dlpack.WithCapsule):
+        def __dlpack__(self, **_):
+            given.clear()
+            return self.capsule()
+    given = [Emptying(out), numpy.zeros(4, numpy.float32), None]
+    got = MODEL.run(X, INDEX, IMAGE, out=given)
+    assert not given
+    harness.check_outputs((out,) + got[1:], WANT)
+
+
 def test_dead_tensors():
     for producer in PRODUCERS:
         refused = harness.refusal(lambda: MODEL(producer(X, setting(data=None)), INDEX, IMAGE),
                                   'input "x"', "no memory", code="B0404")
         assert refused.status == "INVALID_ARGUMENT"
+        # An output without memory is none that is not wanted.
+        dead = producer(numpy.zeros(1000, numpy.float32), setting(data=None))
+        harness.refusal(lambda: MODEL.run(X, INDEX, IMAGE, out=(dead, None, None)),
+                        'output "sum"', "no memory", "want f32[1000]", code="B0404")
     refused_x(fake_dlpack.WithCapsule(X, name=b"used_dltensor_versioned"), "taken out")
     refused_x(fake_dlpack.WithCapsule(X, version=(2, 0)), "DLPack 2")
     error = refused_x(fake_dlpack.Refusing(), "(has no memory here)")

@@ -13,23 +13,19 @@ namespace {
 
 constexpr bool kIsInput = true, kIsOutput = false;
 
-// The object that the caller gave for output `index`, borrowed; nullptr: none.
-PyObject* GivenOutput(PyObject* out, size_t index) {
-  PyObject* const given = PyTuple_Check(out) != 0  ? PyTuple_GetItem(out, index)
-                          : PyList_Check(out) != 0 ? PyList_GetItem(out, index)
-                                                   : out;
-  return given == Py_None ? nullptr : given;
-}
-
-// False: an exception.
-bool CheckOutputCount(PyObject* out, size_t output_count) {
-  const bool is_sequence = PyTuple_Check(out) != 0 || PyList_Check(out) != 0;
-  const size_t given = is_sequence ? static_cast<size_t>(PySequence_Size(out)) : 1;
-  if (given == output_count) return true;
+// `out` as a tuple of one object an output; empty with an exception. A list could change while its
+// tensors are asked for their memory.
+Ref GivenOutputs(PyObject* out, size_t output_count) {
+  Ref tuple = PyTuple_Check(out) != 0  ? Ref::Borrowed(out)
+              : PyList_Check(out) != 0 ? Ref(PyList_AsTuple(out))
+                                       : Ref(PyTuple_Pack(1, out));
+  if (!tuple) return tuple;
+  const auto given = static_cast<size_t>(PyTuple_Size(tuple.get()));
+  if (given == output_count) return tuple;
   RaiseTensorError("out: got " + std::to_string(given) + (given == 1 ? " tensor" : " tensors") +
                    ", want a tuple of " + std::to_string(output_count) +
                    ", one for each output of the model (None: one is made)");
-  return false;
+  return Ref();
 }
 
 bool ReadInputs(const BurnishModel* model, std::span<PyObject* const> values,
@@ -66,12 +62,17 @@ bool TakeOutput(const BurnishModel* model, int32_t index, PyObject* object, Tens
     return false;
   }
   for (int32_t axis = 0; view.strides() != nullptr && axis < want.rank; ++axis) {
-    if (view.strides()[axis] >= 0) continue;
+    if (view.strides()[axis] >= 0 || want.shape[axis] <= 1) continue;
     // burnish_run_tensors takes an output's memory from its first element on.
     RaiseTensorError(purpose.Name() + ": got a stride of " +
                      std::to_string(view.strides()[axis] * ElementBytes(want.dtype)) +
                      " bytes on axis " + std::to_string(axis) + ", want " + purpose.Wanted() +
                      " with strides that are not negative");
+    return false;
+  }
+  if (view.data() == nullptr && want.size_bytes != 0) {
+    // To the C API that is an output which is not wanted.
+    RaiseTensorError(purpose.Name() + ": got no memory, want " + purpose.Wanted());
     return false;
   }
   output.data = view.data();
@@ -122,8 +123,11 @@ BurnishInput InputOf(const TensorView& view, const char* name) {
 PyObject* RunModel(BurnishModel* model, std::span<const OutputPlan> plans,
                    std::span<PyObject* const> values, std::span<const char* const> names,
                    PyObject* out) {
-  if (out == Py_None) out = nullptr;
-  if (out != nullptr && !CheckOutputCount(out, plans.size())) return nullptr;
+  Ref given_outputs;
+  if (out != nullptr && out != Py_None) {
+    given_outputs = GivenOutputs(out, plans.size());
+    if (!given_outputs) return nullptr;
+  }
   std::vector<TensorView> views(values.size() + plans.size());
   std::vector<BurnishInput> inputs(values.size());
   std::vector<BurnishOutput> outputs(plans.size());
@@ -132,8 +136,9 @@ PyObject* RunModel(BurnishModel* model, std::span<const OutputPlan> plans,
   for (size_t i = 0; i < plans.size(); ++i) {
     const OutputPlan& plan = plans[i];
     outputs[i].struct_size = sizeof(BurnishOutput);
-    PyObject* const given = out == nullptr ? nullptr : GivenOutput(out, i);
-    if (given != nullptr) {
+    PyObject* const given =
+        given_outputs ? PyTuple_GetItem(given_outputs.get(), static_cast<Py_ssize_t>(i)) : Py_None;
+    if (given != Py_None) {
       if (!TakeOutput(model, static_cast<int32_t>(i), given, views[values.size() + i],
                       outputs[i])) {
         return nullptr;

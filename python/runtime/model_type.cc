@@ -124,12 +124,13 @@ class Replacements {
   // False: an exception.
   bool Read(PyObject* mapping) {
     items_ = Ref(PyMapping_Items(mapping));
-    if (!items_) return false;
+    if (!items_) return PyErr_ExceptionMatches(PyExc_AttributeError) != 0 && NoMapping(mapping);
     const auto count = static_cast<size_t>(PyList_Size(items_.get()));
     views_ = std::vector<TensorView>(count);
     for (size_t i = 0; i < count; ++i) {
       PyObject* const item = PyList_GetItem(items_.get(), static_cast<Py_ssize_t>(i));
       PyObject *name = nullptr, *value = nullptr;
+      if (PyTuple_Check(item) == 0) return NoMapping(mapping);
       if (PyArg_ParseTuple(item, "UO:refit", &name, &value) == 0) return false;
       const char* const text = NameText(name);
       if (text == nullptr || !views_[i].Read(value, ParameterPurpose(text))) return false;
@@ -140,6 +141,11 @@ class Replacements {
   const std::vector<BurnishInput>& inputs() const { return inputs_; }
 
  private:
+  static bool NoMapping(PyObject* object) {
+    PyErr_Format(PyExc_TypeError, "parameters: got %R, want a mapping of names to tensors", object);
+    return false;
+  }
+
   Ref items_;  // Owns the names.
   std::vector<TensorView> views_;
   std::vector<BurnishInput> inputs_;
@@ -294,12 +300,15 @@ PyObject* CallMethod(PyObject* self, PyObject* const* arguments, Py_ssize_t coun
 PyObject* CallSlot(PyObject* self, PyObject* arguments, PyObject* keywords) {
   return Guarded(static_cast<PyObject*>(nullptr), [&]() -> PyObject* {
     std::vector<PyObject*> values, names;
+    std::vector<Ref> held;  // Who made the dictionary may still change it.
     for (Py_ssize_t i = 0; i < PyTuple_Size(arguments); ++i) {
       values.push_back(PyTuple_GetItem(arguments, i));
     }
     PyObject *name = nullptr, *value = nullptr;
     Py_ssize_t position = 0;
     while (keywords != nullptr && PyDict_Next(keywords, &position, &name, &value) != 0) {
+      held.push_back(Ref::Borrowed(name));
+      held.push_back(Ref::Borrowed(value));
       names.push_back(name);
       values.push_back(value);
     }

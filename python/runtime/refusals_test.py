@@ -162,7 +162,13 @@ def test_parameters_that_cannot_be_replaced():
     harness.refusal(lambda: MODEL.refit({"w": [1]}), 'parameter "w"', "list", kind=TypeError)
     harness.refusal(lambda: MODEL.refit({1: X}), kind=TypeError)
     harness.refusal(lambda: MODEL.refit({"w\0": X}), "'w\\x00'", kind=ValueError)
-    harness.refusal(lambda: MODEL.refit(3), kind=(TypeError, AttributeError))
+    for wrong in (3, [X], None):
+        harness.refusal(lambda wrong=wrong: MODEL.refit(wrong), "want a mapping", kind=TypeError)
+
+    class Pairs:
+        def items(self):
+            return [["w", X]]
+    harness.refusal(lambda: MODEL.refit(Pairs()), "want a mapping", kind=TypeError)
 
 
 def test_models_are_made_by_load_alone():
