@@ -84,6 +84,37 @@ def test_any_strides_are_read():
     harness.check_outputs(model(x, index, repeated), harness.expected(x, index, repeated))
 
 
+def random_view(random, shape, dtype, may_go_back):
+    """An array of `shape` somewhere in a larger one: any order of axes, steps and first element."""
+    order = random.permutation(len(shape))
+    steps = [int(random.integers(1, 4)) * (-1 if may_go_back and random.random() < 0.3 else 1)
+             for _ in shape]
+    extents = [(extent - 1) * abs(step) + 1 + int(random.integers(0, 3))
+               for extent, step in zip(shape, steps)]
+    memory = numpy.zeros([extents[axis] for axis in order], dtype)
+    view = memory.transpose(numpy.argsort(order))
+    view = view[(*(slice(None, None, step) for step in steps), ...)]
+    return view[(*(slice(0, extent) for extent in shape), ...)]  # "...": a scalar stays an array.
+
+
+def test_random_views_are_read_and_written():
+    model = harness.load(threads=1)
+    random = numpy.random.default_rng(5)
+    for seed in range(100):
+        tensors = harness.inputs(seed)
+        views = [random_view(random, each.shape, each.dtype, True) for each in tensors]
+        for view, tensor in zip(views, tensors):
+            view[...] = tensor
+        out = tuple(random_view(random, each.shape, each.dtype, False) for each in model.outputs)
+        around = [view.base.copy() if view.base is not None else None for view in out]
+        got = model.run(*views, out=out)
+        harness.check_outputs(got, harness.expected(*tensors))
+        for view, before in zip(out, around):
+            if before is not None:  # Nothing beside the elements was written.
+                view[...] = 0
+                assert (view.base == before).all(), seed
+
+
 def test_memory_that_is_not_aligned_to_its_elements_is_read_and_written():
     model = harness.load()
     x, index, image = harness.inputs(3)
