@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "compiler/frontend/onnx_import_context.h"
-#include "onnx/onnx_pb.h"
+#include "third_party/onnx.pb.h"
 
 namespace burnish {
 namespace {

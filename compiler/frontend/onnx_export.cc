@@ -7,7 +7,7 @@
 #include "base/status_macros.h"
 #include "compiler/frontend/onnx_export_context.h"
 #include "compiler/frontend/onnx_tensor.h"
-#include "onnx/onnx_pb.h"
+#include "third_party/onnx.pb.h"
 
 namespace burnish {
 namespace {

@@ -9,7 +9,7 @@
 #include "compiler/frontend/onnx_tensor.h"
 #include "compiler/te/layout.h"
 #include "compiler/te/operator.h"
-#include "onnx/onnx_pb.h"
+#include "third_party/onnx.pb.h"
 
 namespace burnish {
 namespace {

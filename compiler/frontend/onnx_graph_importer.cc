@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
-#include "onnx/onnx_pb.h"
+#include "third_party/onnx.pb.h"
 
 namespace burnish {
 namespace {

@@ -16,7 +16,7 @@
 #include "compiler/frontend/onnx_import_context.h"
 #include "compiler/graph/eliminate_dead_pass.h"
 #include "google/protobuf/io/coded_stream.h"
-#include "onnx/onnx_pb.h"
+#include "third_party/onnx.pb.h"
 
 namespace burnish {
 namespace {

@@ -4,7 +4,7 @@
 #include "absl/strings/str_join.h"
 #include "base/check.h"
 #include "google/protobuf/text_format.h"
-#include "onnx/onnx_pb.h"
+#include "third_party/onnx.pb.h"
 
 namespace burnish {
 
