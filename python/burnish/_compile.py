@@ -1,0 +1,100 @@
+"""Compiling a model with the best schedules on record."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import tempfile
+from typing import overload
+
+from burnish_runtime import Model, load
+
+from . import _tuner
+from ._model_source import ModelSource, Shapes, model_flags
+
+_folder: tuple[int, str] | None = None
+
+
+def _bundle_path() -> str:
+    """For a bundle that nobody named: models refit and share it, so it stays until Python ends."""
+    global _folder
+    if _folder is None or _folder[0] != os.getpid():
+        _folder = os.getpid(), tempfile.mkdtemp(prefix="burnish-")
+        atexit.register(_remove, *_folder)
+    handle, path = tempfile.mkstemp(suffix=".bundle", dir=_folder[1])
+    os.close(handle)
+    return path
+
+
+def _remove(process: int, folder: str) -> None:
+    if process == os.getpid():  # Not in a forked child.
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@overload
+def compile(model: ModelSource, path: None = None, *, shapes: Shapes | None = None,
+            target: str | None = None, threads: int | None = None,
+            accuracy: float | str | None = None, opt_level: int | None = None,
+            require_tuned: bool = False, database: str | os.PathLike[str] | None = None,
+            server: str | None = None) -> Model: ...
+
+
+@overload
+def compile(model: ModelSource, path: str | os.PathLike[str], *, shapes: Shapes | None = None,
+            target: str | None = None, threads: int | None = None,
+            accuracy: float | str | None = None, opt_level: int | None = None,
+            require_tuned: bool = False, database: str | os.PathLike[str] | None = None,
+            server: str | None = None) -> str: ...
+
+
+def compile(model: ModelSource, path: str | os.PathLike[str] | None = None, *,
+            shapes: Shapes | None = None, target: str | None = None, threads: int | None = None,
+            accuracy: float | str | None = None, opt_level: int | None = None,
+            require_tuned: bool = False, database: str | os.PathLike[str] | None = None,
+            server: str | None = None) -> Model | str:
+    """Compile a model with the best schedules on record; measures none.
+
+    Parameters
+    ----------
+    model : str, os.PathLike, bytes, object with SerializeToString, or Task
+        An ONNX model, or one that Burnish knows by name.
+    path : str or os.PathLike, optional
+        The bundle to write. Without it the model is loaded.
+    shapes : mapping of str to sequence of int, optional
+        Of inputs whose shape the model leaves open.
+    target : str, optional
+        The CPU to compile for: ``"host"``, the default, or a text such as
+        ``"cpu:arch=znver3,threads=2"``.
+    threads : int, optional
+        To compile for; by default those of the target.
+    accuracy : float or "strict", optional
+        Error of the whole model at most, as a share of its largest output; 1e-4 by default.
+        ``"strict"``: round as the operators' definitions do.
+    opt_level : int, optional
+        0: no fusion, 1: fusion, 2: layout, 3, the default: rounding may change.
+    require_tuned : bool, default False
+        Fail unless each task of the model was tuned on this target.
+    database : str or os.PathLike, optional
+        Where records are; by default the user's, as for ``tuner``.
+    server : str, optional
+        A tuner daemon (HOST:PORT) whose records to use.
+
+    Returns
+    -------
+    Model or str
+        The loaded model, or `path` if it was given.
+
+    Raises
+    ------
+    BurnishError
+        With a ``code`` of docs/cli.md: B0201 where there is no such file, B0301 to B0304 for models
+        that are broken, not supported, without shapes or too large, B0603 for `require_tuned`.
+    """
+    out = _bundle_path() if path is None else os.fspath(path)
+    _tuner.run("compile", [
+        *model_flags(model, shapes),
+        *_tuner.settings(out=out, target=target, threads=threads, accuracy=accuracy,
+                         opt_level=opt_level, require_tuned=require_tuned, db=database,
+                         server=server)])
+    return load(out) if path is None else out

@@ -1,0 +1,68 @@
+"""Models as a caller has them, and the flags that give them to ``tuner``."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from typing import Protocol, TypeAlias
+
+
+class Serializable(Protocol):
+    """Such as ``onnx.ModelProto``."""
+
+    def SerializeToString(self) -> bytes: ...
+
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+    """A model of the zoo (``"resnet50"``), or one operator with random weights.
+
+    Parameters
+    ----------
+    text : str
+        As for ``tuner --task``: ``"conv2d:h=56,ci=64,co=64,k=3,p=1"``.
+    batch : int, optional
+        Of the zoo's models.
+    """
+
+    text: str
+    batch: int | None = None
+
+
+ModelSource: TypeAlias = "str | os.PathLike[str] | bytes | Serializable | Task"
+Shapes: TypeAlias = "Mapping[str, Sequence[int]]"
+
+
+def model_flags(model: ModelSource, shapes: Shapes | None) -> list[str]:
+    """Flags that name the model and the shapes of its inputs."""
+    flags = [f"--shape={name}={'x'.join(str(int(size)) for size in shape)}"
+             for name, shape in (shapes or {}).items()]
+    if isinstance(model, Task):
+        batch = [] if model.batch is None else [f"--batch={model.batch}"]
+        return [f"--task={model.text}", *batch, *flags]
+    if isinstance(model, (str, os.PathLike)):
+        return [f"--model={os.fspath(model)}", *flags]
+    if isinstance(model, (bytes, bytearray, memoryview)):
+        return [f"--model={_kept(bytes(model))}", *flags]
+    serialize = getattr(model, "SerializeToString", None)
+    if serialize is None:
+        raise TypeError("model is neither a path, nor bytes, nor a burnish.Task, nor has it "
+                        f"SerializeToString: {type(model).__name__}")
+    return [f"--model={_kept(serialize())}", *flags]
+
+
+def _kept(data: bytes) -> str:
+    """A file with these bytes that stays: who resumes a study or asks for its records names it."""
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    folder = os.path.join(base, "burnish", "models")
+    path = os.path.join(folder, hashlib.sha256(data).hexdigest() + ".onnx")
+    if not os.path.exists(path):
+        os.makedirs(folder, exist_ok=True)
+        # Complete or not there: others may write the same model at the same time.
+        with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
+            file.write(data)
+        os.replace(file.name, path)
+    return path

@@ -1,0 +1,231 @@
+"""What `burnish` makes of its child: answers, errors, ends. The child is a script in tuner's place."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+sys.path[:0] = ["python", "python/runtime", "tests/e2e/models"]
+
+import burnish  # noqa: E402
+from burnish import _programs, _tuner  # noqa: E402
+import test_report  # noqa: E402
+
+LAUNCHER = os.path.abspath("base/burnish-launcher")
+
+
+class Programs:
+    """A folder of programs whose `tuner` is a shell script."""
+
+    def __init__(self, script):
+        self._script = script
+
+    def __enter__(self):
+        self._folder = tempfile.TemporaryDirectory()
+        self.path = self._folder.name
+        os.symlink(LAUNCHER, os.path.join(self.path, "burnish-launcher"))
+        tuner = os.path.join(self.path, "tuner")
+        with open(tuner, "w", encoding="utf-8") as file:
+            file.write("#!/bin/bash\n" + self._script)
+        os.chmod(tuner, 0o755)
+        self._before, _programs.FOLDER = _programs.FOLDER, self.path
+        return self
+
+    def __exit__(self, *_):
+        _programs.FOLDER = self._before
+        self._folder.cleanup()
+
+    def wait_for(self, name):
+        path = os.path.join(self.path, name)
+        while not (os.path.exists(path) and os.path.getsize(path)):
+            time.sleep(0.01)
+        with open(path, encoding="utf-8") as file:
+            return file.read().strip()
+
+
+def raised(call, kind=burnish.BurnishError):
+    try:
+        got = call()
+    except kind as error:
+        return error
+    raise AssertionError(f"no {kind.__name__}, but {got!r}")
+
+
+def alive(process):
+    """A process that is no zombie."""
+    try:
+        with open(f"/proc/{process}/stat", encoding="utf-8") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def wait_until(condition):
+    end = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < end, "30 seconds went by"
+        time.sleep(0.01)
+
+
+def test_arguments_reach_tuner():
+    script = r'''echo '{"schema": 1, "records": []}'; printf '%s\n' "$@" > "$0.args"'''
+    with Programs(script) as programs:
+        assert burnish.query("a model.onnx", top=3, trace=True, database="x.db") == []
+        with open(os.path.join(programs.path, "tuner.args"), encoding="utf-8") as file:
+            got = file.read().splitlines()
+    assert got == ["query", "--model=a model.onnx", "--top=3", "--limit=100", "--trace",
+                   "--db=x.db", "--json"], got
+
+
+def test_error_as_json():
+    error = {"error": {"code": "B0302", "message": "no Foo", "where": "m.onnx", "hint": "look"}}
+    with Programs(f"echo talk >&2; echo '{json.dumps(error)}' >&2; exit 65"):
+        got = raised(lambda: burnish.compile("m.onnx"))
+    assert (got.code, str(got), got.__notes__) == ("B0302", "no Foo (m.onnx)", ["hint: look"]), got
+
+
+def test_error_as_text():
+    text = "talk\nerror[B0201]: no such file\n  where: m.onnx\n  hint: check the path\n"
+    with Programs(f"cat >&2 <<'TEXT'\n{text}TEXT\nexit 66"):
+        got = raised(lambda: burnish.compile("m.onnx"))
+    assert (got.code, str(got)) == ("B0201", "no such file (m.onnx)"), got
+    assert got.__notes__ == ["hint: check the path"], got.__notes__
+
+
+def test_crash_is_an_exception_with_the_last_words():
+    with Programs("echo early >&2; echo 'LLVM ERROR: no' >&2; kill -SEGV $$"):
+        got = raised(lambda: burnish.compile("m.onnx"))
+    assert got.code == "B0901" and "SIGSEGV" in str(got) and "LLVM ERROR: no" in str(got), got
+
+
+def test_what_is_no_error_is_quoted():
+    for talk in ("{", '{"error": 3}', '{"error": {"code": 1}}', "[1]", "error[B]: x"):
+        with Programs(f"echo '{talk}' >&2; exit 3"):
+            got = raised(lambda: burnish.compile("m.onnx"))
+        assert got.code == "B0901" and "exit code 3" in str(got) and talk in str(got), (talk, got)
+
+
+def test_programs_that_are_missing():
+    with tempfile.TemporaryDirectory() as folder:
+        before, _programs.FOLDER = _programs.FOLDER, folder
+        try:
+            got = raised(lambda: burnish.compile("m.onnx"))
+        finally:
+            _programs.FOLDER = before
+    assert got.code == "B0801" and folder in str(got), got
+
+
+def test_stream_that_is_left_ends_the_child():
+    with Programs('echo $$ > "$0.pid"; echo "{}"; exec sleep 1000') as programs:
+        stream = _tuner.stream("watch", [])
+        next(stream)
+        child = int(programs.wait_for("tuner.pid"))
+        assert alive(child)
+        stream.close()
+        assert not alive(child)
+
+
+# A Python that tunes and is ended from outside.
+PARENT = """
+import sys
+sys.path[:0] = ["python", "python/runtime"]
+import burnish
+burnish._programs.FOLDER = sys.argv[1]
+burnish.tune(burnish.Task("dense"))
+"""
+
+
+def start_parent(programs):
+    parent = subprocess.Popen([sys.executable, "-c", PARENT, programs.path],
+                              stderr=subprocess.PIPE, text=True, start_new_session=True)
+    return parent, int(programs.wait_for("tuner.pid"))
+
+
+def test_ctrl_c_stops_the_child_softly():
+    script = r"""trap 'echo soft > "$0.end"; exit 130' INT
+echo $$ > "$0.pid"; while :; do sleep 0.05; done"""
+    with Programs(script) as programs:
+        parent, child = start_parent(programs)
+        assert os.getpgid(child) == child, "Ctrl-C would reach the child and Python at once"
+        parent.send_signal(signal.SIGINT)
+        talk = parent.communicate()[1]
+        assert "KeyboardInterrupt" in talk, talk
+        assert not alive(child)
+        assert programs.wait_for("tuner.end") == "soft"
+
+
+def test_no_orphan_when_python_is_killed():
+    with Programs('echo $$ > "$0.pid"; exec sleep 1000') as programs:
+        parent, child = start_parent(programs)
+        parent.kill()
+        parent.communicate()
+        wait_until(lambda: not alive(child))
+
+
+def test_child_that_does_not_stop_is_killed():
+    script = "trap '' INT; echo $$ > \"$0.pid\"; echo '{}'; while :; do sleep 0.05; done"
+    with Programs(script) as programs:
+        before, _tuner.STOP_SECONDS = _tuner.STOP_SECONDS, 0.2
+        try:
+            stream = _tuner.stream("watch", [])
+            next(stream)
+            child = int(programs.wait_for("tuner.pid"))
+            stream.close()
+        finally:
+            _tuner.STOP_SECONDS = before
+        wait_until(lambda: not alive(child))
+
+
+def test_a_callback_that_raises_ends_the_run():
+    script = r"""case $1 in
+submit) echo $$ > "$0.pid"; echo '{"event": "submitted", "study": "s"}'; exec sleep 1000 ;;
+watch) echo '{"study": "s", "title": "", "state": "running", "detail": "", "target": "", "trials": 1,
+"trials_max": 4, "failures": {}, "model_ms": null, "tasks": [], "news": 1}' | tr '\n' ' '; echo; exec sleep 1000 ;;
+esac"""
+
+    def callback(progress):
+        assert progress.trials == 1 and not progress.ended, progress
+        raise ValueError("enough")
+
+    with Programs(script) as programs:
+        got = raised(lambda: burnish.tune(burnish.Task("dense"), callback=callback), ValueError)
+        assert str(got) == "enough"
+        assert not alive(int(programs.wait_for("tuner.pid")))
+
+
+def test_models_as_bytes_and_objects_are_kept_once():
+    class Proto:
+        def SerializeToString(self):
+            return b"model"
+
+    os.environ["XDG_CACHE_HOME"] = os.environ["TEST_TMPDIR"]
+    from burnish._model_source import model_flags
+    flag, shape = model_flags(Proto(), {"x": (1, 3)})
+    assert model_flags(b"model", None) == [flag] and shape == "--shape=x=1x3", (flag, shape)
+    with open(flag.removeprefix("--model="), "rb") as file:
+        assert file.read() == b"model"
+    assert "SerializeToString" in str(raised(lambda: burnish.compile(3), TypeError))
+
+
+def main():
+    report = test_report.Report("child_test")
+    for name, case in list(globals().items()):
+        if not name.startswith("test_") or not callable(case):
+            continue
+
+        def run(case=case):
+            try:
+                case()
+            except Exception:  # pylint: disable=broad-except
+                return traceback.format_exc().splitlines(), ""
+            return [], ""
+        report.run(name, run)
+    return report.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
