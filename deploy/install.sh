@@ -53,13 +53,7 @@ link ../libexec/burnish/worker bin/burnish-worker
   tuner="$prefix/bin/tuner" burnish-tracker="$prefix/bin/burnish-tracker" \
   burnish-worker="$prefix/bin/burnish-worker"
 
-# Ours, and those of what the programs are built on: the packages of the first table of
-# docs/dependencies.md, as Debian has them.
+# Ours, and those of what the programs are built on.
 file 644 LICENSE share/doc/burnish/LICENSE
 file 644 compiler/runtime/examples/run_model.c share/doc/burnish/examples/run_model.c
-sed -n '/^## In the programs/,/^## /p' docs/dependencies.md | awk -F'|' '/^\|/ { print $3 }' |
-  tr ', ' '\n\n' | grep -E '^lib|^llvm|^nlohmann' | while read -r package; do
-  copyright=/usr/share/doc/$package/copyright
-  [ -f "$copyright" ] || { echo "install.sh: no licence at $copyright" >&2; exit 66; }
-  file 644 "$copyright" "share/doc/burnish/third-party/$package"
-done
+deploy/licences.sh "$prefix/share/doc/burnish/third-party"
