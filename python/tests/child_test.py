@@ -183,8 +183,9 @@ def test_child_that_does_not_stop_is_killed():
 def test_a_callback_that_raises_ends_the_run():
     script = r"""case $1 in
 submit) echo $$ > "$0.pid"; echo '{"event": "submitted", "study": "s"}'; exec sleep 1000 ;;
-watch) echo '{"study": "s", "title": "", "state": "running", "detail": "", "target": "", "trials": 1,
-"trials_max": 4, "failures": {}, "model_ms": null, "tasks": [], "news": 1}' | tr '\n' ' '; echo; exec sleep 1000 ;;
+watch) echo '{"study": "s", "title": "", "state": "running", "detail": "", "target": "",
+"trials": 1, "trials_max": 4, "failures": {}, "model_ms": null, "tasks": [], "news": 1}' | tr '\n' ' '
+  echo; exec sleep 1000 ;;
 esac"""
 
     def callback(progress):
