@@ -2,7 +2,7 @@
 
 Errors: a path of the machine it was written on; a path that leaves the repository; a package index
 that only one place has; a stream, a flag or JSON in a room that every front end links. Warnings:
-files that are longer than reads well (docs/style.md).
+files that are longer than reads well (CONTRIBUTING.md).
 """
 
 import pathlib
