@@ -186,6 +186,7 @@ int RunCli(const std::vector<std::unique_ptr<Command>>& commands,
   app.require_subcommand(1);
   app.footer("`tuner COMMAND --help` says more about one.");
   CommonFlags common;
+  app.add_flag("--json", common.json, "with --version: print JSON");
   SettingSources sources{.getenv = environment.getenv, .system_config = environment.system_config};
   std::map<const CLI::App*, Command*> by_app;
   for (const std::unique_ptr<Command>& command : commands) {
@@ -216,7 +217,7 @@ int RunCli(const std::vector<std::unique_ptr<Command>>& commands,
     *environment.out << app.help();
     return Finish(absl::OkStatus(), /*json=*/false, environment);
   } catch (const CLI::CallForVersion&) {
-    *environment.out << VersionText() << "\n";
+    *environment.out << (json ? VersionJson() : VersionText()) << "\n";
     return Finish(absl::OkStatus(), /*json=*/false, environment);
   } catch (const CLI::ParseError& error) {
     return Finish(UsageError(error, app), json, environment);

@@ -3,7 +3,9 @@
 usage: output.py TUNER [CASE...]
 """
 
+import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -73,6 +75,16 @@ class Cases:
                 outcome = self.tuner(*arguments, stdout=full)
                 wrong += outcome.complaints(EX_IOERR, "B0907", "No space left on device")
         return wrong
+
+    def case_version_as_json_has_all_parts(self):
+        told = json.loads(self.tuner("--version", "--json").out)
+        text = self.tuner("--version").out
+        wrong = [f"{key} {told.get(key)} is not in {text}"
+                 for key in ("version", "commit", "protocol", "llvm", "library_abi", "kernel_abi")
+                 if not told.get(key) or str(told[key]) not in text]
+        with open("compiler/runtime/burnish.map", encoding="utf-8") as file:
+            nodes = re.findall(r"^(BURNISH_\d+) ", file.read(), re.MULTILINE)
+        return wrong + ([] if nodes and told["library_abi"] == nodes[-1] else [f"nodes {nodes}"])
 
     def case_study_that_cannot_be_named_is_still_there(self):
         database = ("--db", self.path("unnamed.db"))
