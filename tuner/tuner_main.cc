@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/string_view.h"
 #include "tuner/cli/commands/commands.h"
 #include "tuner/cli/fd_stream.h"
@@ -15,10 +16,13 @@
 
 namespace {
 
-int TerminalColumns() {
+// COLUMNS, which whoever sets it means, else the terminal's width, else `otherwise`.
+int ColumnsOf(int fd, int otherwise) {
+  const char* set = std::getenv("COLUMNS");
+  int columns = 0;
+  if (set != nullptr && absl::SimpleAtoi(set, &columns) && columns > 0) return columns;
   winsize size = {};
-  constexpr int kUsual = 80;
-  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : kUsual;
+  return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : otherwise;
 }
 
 }  // namespace
@@ -37,7 +41,8 @@ int main(int argc, char** argv) {
       .err = &std::cerr,
       .err_is_terminal = terminal,
       .color = terminal && (no_color == nullptr || *no_color == '\0'),
-      .columns = TerminalColumns(),
+      .columns = ColumnsOf(STDERR_FILENO, /*otherwise=*/80),
+      .table_columns = ColumnsOf(STDOUT_FILENO, /*otherwise=*/0),
       .getenv = [](const char* name) -> const char* { return std::getenv(name); }};
   return burnish::RunCli(burnish::MakeCommands(), std::vector<std::string>(argv + 1, argv + argc),
                          environment);

@@ -66,7 +66,7 @@ std::string BuildReportSummary(const BuiltModel& built) {
   return text;
 }
 
-std::string BuildReportText(const BuiltModel& built) {
+std::string BuildReportText(const BuiltModel& built, int columns) {
   TextTable table({{"task"},
                    {"steps", TextTable::kRight},
                    {"MFLOP", TextTable::kRight},
@@ -81,7 +81,7 @@ std::string BuildReportText(const BuiltModel& built) {
                   task.latency_ns > 0 ? FormatNs(static_cast<double>(task.latency_ns)) : "-",
                   task.rejected.empty() ? "" : absl::StrCat(task.rejected.size(), " schedules")});
   }
-  return absl::StrCat(table.ToText(), "\n", BuildReportSummary(built));
+  return absl::StrCat(table.ToText(columns), "\n", BuildReportSummary(built));
 }
 
 Json BuildReportJson(const BuiltModel& built) {

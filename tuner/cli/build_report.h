@@ -18,7 +18,7 @@ absl::StatusOr<SelectOptions> ParseAccuracy(const std::string& text);
 // algorithms' steps where there are any.
 std::string BuildReportSummary(const BuiltModel& built);
 // One line a task: how often, operations, and where its schedule came from; then the summary.
-std::string BuildReportText(const BuiltModel& built);
+std::string BuildReportText(const BuiltModel& built, int columns = 0);  // See TextTable::ToText.
 nlohmann::ordered_json BuildReportJson(const BuiltModel& built);
 
 }  // namespace burnish

@@ -23,6 +23,39 @@ size_t Width(absl::string_view text) {
                        [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; });
 }
 
+// Of a column that is cut: with fewer letters it would say nothing. A guess.
+constexpr size_t kNarrowest = 8;
+
+// The first `count` characters.
+absl::string_view Prefix(absl::string_view text, size_t count) {
+  size_t end = 0;
+  for (; end < text.size(); ++end) {
+    const bool begins = (static_cast<unsigned char>(text[end]) & 0xc0) != 0x80;
+    if (begins && count-- == 0) break;
+  }
+  return text.substr(0, end);
+}
+
+std::string Cut(absl::string_view text, size_t width) {
+  if (Width(text) <= width || width == 0) return std::string(text);
+  return absl::StrCat(Prefix(text, width - 1), "…");
+}
+
+// Lines of at most `width` characters, broken at spaces; a word that is longer is broken inside.
+std::vector<std::string> Wrap(absl::string_view text, size_t width) {
+  std::vector<std::string> lines;
+  while (Width(text) > width && width > 0) {
+    const absl::string_view most = Prefix(text, width + 1);
+    const size_t space = most.rfind(' ');
+    const bool at_space = space != absl::string_view::npos && space > 0;
+    const absl::string_view line = at_space ? text.substr(0, space) : Prefix(text, width);
+    lines.emplace_back(line);
+    text.remove_prefix(line.size() + (at_space ? 1 : 0));
+  }
+  lines.emplace_back(text);
+  return lines;
+}
+
 }  // namespace
 
 std::string FormatNs(double ns) {
@@ -67,26 +100,58 @@ void TextTable::AddRow(std::vector<std::string> cells) {
   rows_.push_back(std::move(cells));
 }
 
-std::string TextTable::ToText() const {
+std::vector<size_t> TextTable::Widths(size_t columns) const {
   std::vector<size_t> widths;
   for (const Column& column : columns_) widths.push_back(Width(column.title));
   for (const std::vector<std::string>& row : rows_) {
     for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], Width(row[i]));
   }
-  std::string text;
-  const auto add_line = [&](const std::vector<std::string>& cells) {
+  if (columns == 0) return widths;
+  size_t total = 2 * (widths.size() - 1);
+  for (const size_t width : widths) total += width;
+  while (total > columns) {
+    size_t widest = widths.size();
+    for (size_t i = 0; i < widths.size(); ++i) {
+      const bool shrinks =
+          columns_[i].align == kLeft && widths[i] > std::max(kNarrowest, Width(columns_[i].title));
+      if (shrinks && (widest == widths.size() || widths[i] > widths[widest])) widest = i;
+    }
+    // A terminal that is too narrow even so wraps the lines itself.
+    if (widest == widths.size()) break;
+    --widths[widest];
+    --total;
+  }
+  return widths;
+}
+
+void TextTable::AddLines(const std::vector<std::string>& cells, const std::vector<size_t>& widths,
+                         std::string& text) const {
+  std::vector<std::vector<std::string>> parts;
+  size_t lines = 1;
+  for (size_t i = 0; i < cells.size(); ++i) {
+    parts.push_back(columns_[i].wraps ? Wrap(cells[i], widths[i])
+                                      : std::vector<std::string>{Cut(cells[i], widths[i])});
+    lines = std::max(lines, parts.back().size());
+  }
+  for (size_t n = 0; n < lines; ++n) {
     std::string line;
     for (size_t i = 0; i < cells.size(); ++i) {
-      const std::string padding(widths[i] - Width(cells[i]), ' ');
-      absl::StrAppend(&line, i == 0 ? "" : "  ", columns_[i].align == kRight ? padding : "",
-                      cells[i], columns_[i].align == kLeft ? padding : "");
+      const std::string part = n < parts[i].size() ? parts[i][n] : "";
+      const std::string padding(widths[i] - std::min(widths[i], Width(part)), ' ');
+      absl::StrAppend(&line, i == 0 ? "" : "  ", columns_[i].align == kRight ? padding : "", part,
+                      columns_[i].align == kLeft ? padding : "");
     }
     absl::StrAppend(&text, absl::StripTrailingAsciiWhitespace(line), "\n");
-  };
+  }
+}
+
+std::string TextTable::ToText(int columns) const {
+  const std::vector<size_t> widths = Widths(static_cast<size_t>(std::max(columns, 0)));
   std::vector<std::string> titles;
   for (const Column& column : columns_) titles.push_back(column.title);
-  add_line(titles);
-  for (const std::vector<std::string>& row : rows_) add_line(row);
+  std::string text;
+  AddLines(titles, widths, text);
+  for (const std::vector<std::string>& row : rows_) AddLines(row, widths, text);
   return text;
 }
 

@@ -26,20 +26,28 @@ std::string HexString(absl::string_view raw);
 // that nobody vouches for, and must not reach a terminal as commands.
 std::string Printable(absl::string_view text);
 
-// Columns as wide as their widest cell, two spaces between; numbers to the right.
+// Columns as wide as their widest cell, two spaces between; numbers to the right. Where that is
+// wider than the terminal, the widest texts are cut, with "…" at their end, or wrapped: a number
+// never is.
 class TextTable {
  public:
   enum Align { kLeft, kRight };
   struct Column {
     std::string title;
     Align align = kLeft;
+    bool wraps = false;  // For sentences: all of it is shown, in as many lines as it takes.
   };
 
   explicit TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {}
   void AddRow(std::vector<std::string> cells);
-  std::string ToText() const;
+  // `columns`: of the terminal; 0: as wide as it gets, as for a file or another program.
+  std::string ToText(int columns = 0) const;
 
  private:
+  std::vector<size_t> Widths(size_t columns) const;
+  void AddLines(const std::vector<std::string>& cells, const std::vector<size_t>& widths,
+                std::string& text) const;
+
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;
 };

@@ -1,5 +1,6 @@
 #include "tuner/cli/format.h"
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace burnish {
@@ -27,6 +28,23 @@ TEST(FormatTest, NamesDoNotCommandTheTerminal) {
   TextTable table({{"task"}});
   table.AddRow({"\x1b]0;title"});
   EXPECT_EQ(table.ToText(), "task\n\\x1b]0;title\n");
+}
+
+TEST(FormatTest, TablesFitTheTerminal) {
+  TextTable table({{"task"}, {"n", TextTable::kRight}, {"cure", TextTable::kLeft, /*wraps=*/true}});
+  table.AddRow({"größer-als-alles-andere", "1234567", "turn it off and on again"});
+  table.AddRow({"a", "1", ""});
+  EXPECT_EQ(table.ToText(40),
+            "task                  n  cure\n"
+            "größer-als-al…  1234567  turn it off and\n"
+            "                         on again\n"
+            "a                     1\n");
+  // Whole where nobody's terminal is at the other end, and where there is room.
+  EXPECT_EQ(table.ToText(), table.ToText(200));
+  EXPECT_THAT(table.ToText(),
+              ::testing::HasSubstr("größer-als-alles-andere  1234567  turn it off"));
+  // Numbers are never cut.
+  EXPECT_THAT(table.ToText(5), ::testing::HasSubstr("1234567"));
 }
 
 TEST(FormatTest, TablesAlignTheirColumns) {

@@ -147,7 +147,8 @@ void PrintResult(Context& context, const std::vector<int64_t>& flop_counts, cons
   if (context.json()) {
     context.out() << ResultJson(flop_counts, id, result).dump() << "\n" << std::flush;
   } else {
-    context.out() << ResultTable(result.progress, flop_counts) << std::flush;
+    context.out() << ResultTable(result.progress, flop_counts, context.table_columns())
+                  << std::flush;
     for (const std::string& line :
          {RefineText(result.progress.refine), NetworkText(result.progress.refine),
           TimesText(result.progress.times)}) {

@@ -148,7 +148,8 @@ std::string TimesText(const StudyTimes& times) {
                       ", waiting for the CPUs ", s(times.queue));
 }
 
-std::string ResultTable(const StudyProgress& progress, const std::vector<int64_t>& flop_counts) {
+std::string ResultTable(const StudyProgress& progress, const std::vector<int64_t>& flop_counts,
+                        int columns) {
   TextTable table({{"task"},
                    {"weight", TextTable::kRight},
                    {"default", TextTable::kRight},
@@ -176,7 +177,7 @@ std::string ResultTable(const StudyProgress& progress, const std::vector<int64_t
                   ratio > 0 ? absl::StrFormat("%.2fx", 1 / ratio) : "-", "",
                   absl::StrCat(progress.trial_count), ""});
   }
-  return table.ToText();
+  return table.ToText(columns);
 }
 
 void ProgressView::Update(const StudyProgress& progress) {

@@ -24,7 +24,8 @@ std::string RefineText(const RefineProgress& refine);
 // Where the time of the run went, in two lines: the study's own, and its workers'.
 std::string TimesText(const StudyTimes& times);
 // Every task, before and after, and their sum.
-std::string ResultTable(const StudyProgress& progress, const std::vector<int64_t>& flop_counts);
+std::string ResultTable(const StudyProgress& progress, const std::vector<int64_t>& flop_counts,
+                        int columns = 0);  // See TextTable::ToText.
 
 class ProgressView {
  public:

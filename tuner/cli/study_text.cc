@@ -41,7 +41,7 @@ std::string TrialsText(const StudyView& view) {
   return absl::StrCat(text, ", ", failures, " failed (", absl::StrJoin(kinds, ", "), ")");
 }
 
-std::string StudyText(const StudyView& view) {
+std::string StudyText(const StudyView& view, int columns) {
   const Study& study = view.summary.study;
   std::string text = absl::StrCat("study    ", study.id, "\nof       ", study.title, "\nstate    ",
                                   StudyStateName(study.state));
@@ -73,7 +73,7 @@ std::string StudyText(const StudyView& view) {
                   task.gflops() > 0 ? absl::StrFormat("%.1f", task.gflops()) : "-",
                   measured ? task.best->first_trial_id : "-"});
   }
-  return absl::StrCat(text, "\n", table.ToText());
+  return absl::StrCat(text, "\n", table.ToText(columns));
 }
 
 Json StudyJson(const StudyView& view) {

@@ -11,7 +11,7 @@ namespace burnish {
 
 // "120 of 500, 3 failed (2 wrong result, 1 crashed)"
 std::string TrialsText(const StudyView& view);
-std::string StudyText(const StudyView& view);
+std::string StudyText(const StudyView& view, int columns = 0);  // See TextTable::ToText.
 // With "schema": one object.
 nlohmann::ordered_json StudyJson(const StudyView& view);
 

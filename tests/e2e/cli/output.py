@@ -3,12 +3,16 @@
 usage: output.py TUNER [CASE...]
 """
 
+import fcntl
 import json
 import os
+import pty
 import re
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 
 from harness import Programs
 from test_report import Report
@@ -75,6 +79,30 @@ class Cases:
                 outcome = self.tuner(*arguments, stdout=full)
                 wrong += outcome.complaints(EX_IOERR, "B0907", "No space left on device")
         return wrong
+
+    def case_tables_fit_the_terminal(self):
+        wrong = []
+        for arguments in (("query", *self.database), ("list", *self.database), ("doctor",),
+                          ("status", *self.database),
+                          ("bench", self.bundle, "--seconds", "0.05", "--profile")):
+            printed = self.tuner(*arguments, environment={"COLUMNS": "100"}).out.splitlines()
+            # A study's target is a text to copy, and no table.
+            wrong += [f"{arguments}: {line}" for line in printed
+                      if len(line) > 100 and not line.startswith("target ")]
+        whole = self.tuner("query", *self.database).out
+        if "…" in whole or "cpu:arch=" not in whole:
+            wrong.append(f"cut in a pipe: {whole}")
+        return wrong
+
+    def case_terminal_says_how_wide_tables_are(self):
+        terminal, ours = pty.openpty()
+        fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 90, 0, 0))
+        outcome = self.tuner("query", *self.database, stdout=ours)
+        os.close(ours)
+        lines = os.read(terminal, 1 << 16).decode().splitlines()
+        os.close(terminal)
+        wrong = outcome.complaints(0, "")
+        return wrong if max(len(line) for line in lines) <= 90 else wrong + lines
 
     def case_version_as_json_has_all_parts(self):
         told = json.loads(self.tuner("--version", "--json").out)

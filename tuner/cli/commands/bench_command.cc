@@ -96,7 +96,7 @@ std::vector<ProfileRow> MakeRows(const BundleManifest& manifest,
   return rows;
 }
 
-std::string ProfileText(const std::vector<ProfileRow>& rows) {
+std::string ProfileText(const std::vector<ProfileRow>& rows, int columns) {
   double total_ns = 0;
   for (const ProfileRow& row : rows) total_ns += row.ns;
   TextTable table({{"step"},
@@ -119,7 +119,7 @@ std::string ProfileText(const std::vector<ProfileRow>& rows) {
                                         : "compute",
                   row.origin});
   }
-  return table.ToText();
+  return table.ToText(columns);
 }
 
 Json ProfileJson(const std::vector<ProfileRow>& rows) {
@@ -191,7 +191,7 @@ class BenchCommand : public Command {
           &text, "peak %.0f GFLOP/s of f32, %.0f of f64, memory %.0f GB/s, by %s\n\n%s",
           peaks.f32_flops * 1e-9, peaks.f64_flops * 1e-9, peaks.read_bytes * 1e-9,
           peaks.measured ? "this machine's calibration row" : "the microarchitecture's table",
-          ProfileText(rows));
+          ProfileText(rows, context.table_columns()));
       if (!html_.empty()) {
         RETURN_IF_ERROR(WriteOutput(html_, ProfileHtml(manifest.model_name, rows)));
       }

@@ -96,7 +96,7 @@ class CompileCommand : public Command {
       json.update(BuildReportJson(built));
       context.out() << json.dump() << "\n";
     } else {
-      context.out() << BuildReportText(built);
+      context.out() << BuildReportText(built, context.table_columns());
       context.Note(absl::StrCat("wrote ", out_, "; `tuner bench ", out_, "` times it"));
     }
     return absl::OkStatus();

@@ -30,7 +30,8 @@ class ConfigCommand : public Command {
                        "tuner config show");
     }
     Json json = {{"schema", 1}, {"settings", Json::object()}};
-    std::vector<TextTable::Column> columns = {{"setting"}, {"value"}};
+    std::vector<TextTable::Column> columns = {{"setting"},
+                                              {"value", TextTable::kLeft, /*wraps=*/true}};
     if (origin_) columns.push_back({"origin"});
     TextTable table(columns);
     for (const SettingInfo& info : AllSettings()) {
@@ -40,7 +41,7 @@ class ConfigCommand : public Command {
       if (origin_) row.push_back(value.origin);
       table.AddRow(row);
     }
-    context.out() << (context.json() ? json.dump() + "\n" : table.ToText());
+    context.out() << (context.json() ? json.dump() + "\n" : table.ToText(context.table_columns()));
     return absl::OkStatus();
   }
 

@@ -213,7 +213,10 @@ class DoctorCommand : public Command {
     checks.push_back(CheckProgram("worker/calibrate/calibrator", /*has_version=*/false));
     int failures = 0;
     Json json = {{"schema", 1}, {"checks", Json::array()}};
-    TextTable table({{"check"}, {"result"}, {"found"}, {"cure"}});
+    TextTable table({{"check"},
+                     {"result"},
+                     {"found", TextTable::kLeft, /*wraps=*/true},
+                     {"cure", TextTable::kLeft, /*wraps=*/true}});
     for (const MachineCheck& check : checks) {
       const std::string result(CheckResultName(check.result));
       failures += check.result == CheckResult::kFailure ? 1 : 0;
@@ -223,7 +226,7 @@ class DoctorCommand : public Command {
                                 {"detail", check.detail},
                                 {"cure", check.cure}});
     }
-    context.out() << (context.json() ? json.dump() + "\n" : table.ToText());
+    context.out() << (context.json() ? json.dump() + "\n" : table.ToText(context.table_columns()));
     if (failures == 0) return absl::OkStatus();
     return MakeError(ErrorCode::kUnavailable,
                      absl::StrCat(failures, failures == 1 ? " check" : " checks", " failed"), "",

@@ -39,8 +39,12 @@ class ListCommand : public Command {
     }
     ASSIGN_OR_RETURN(const std::vector<StudySummary> found, studies->List(query));
     Json json = {{"schema", 1}, {"studies", Json::array()}};
-    TextTable table(
-        {{"study"}, {"of"}, {"state"}, {"tasks", TextTable::kRight}, {"created (UTC)"}, {""}});
+    TextTable table({{"study"},
+                     {"of"},
+                     {"state"},
+                     {"tasks", TextTable::kRight},
+                     {"created (UTC)"},
+                     {"", TextTable::kLeft, /*wraps=*/true}});
     for (const StudySummary& summary : found) {
       const Study& study = summary.study;
       const std::string state(StudyStateName(study.state));
@@ -56,7 +60,7 @@ class ListCommand : public Command {
       table.AddRow({study.id, study.title, state, absl::StrCat(summary.task_count),
                     FormatWallNs(study.created_ns), study.detail});
     }
-    context.out() << (context.json() ? json.dump() + "\n" : table.ToText());
+    context.out() << (context.json() ? json.dump() + "\n" : table.ToText(context.table_columns()));
     return absl::OkStatus();
   }
 

@@ -53,7 +53,7 @@ Json RowJson(const Row& row, bool with_trace) {
   return json;
 }
 
-std::string RowsText(const std::vector<Row>& rows, bool with_trace) {
+std::string RowsText(const std::vector<Row>& rows, bool with_trace, int columns) {
   TextTable table({{"workload"},
                    {"task"},
                    {"latency", TextTable::kRight},
@@ -77,7 +77,7 @@ std::string RowsText(const std::vector<Row>& rows, bool with_trace) {
                       FormatNs(static_cast<double>(row.record.rank_ns)), "\n", row.record.trace);
     }
   }
-  return table.ToText() + traces;
+  return table.ToText(columns) + traces;
 }
 
 class QueryCommand : public Command {
@@ -181,7 +181,7 @@ class QueryCommand : public Command {
 
   void Print(Context& context, const std::vector<Row>& rows, int64_t left_out) {
     if (!context.json()) {
-      context.out() << RowsText(rows, trace_);
+      context.out() << RowsText(rows, trace_, context.table_columns());
     } else {
       Json json = {{"schema", 1}, {"records", Json::array()}, {"tasks_left_out", left_out}};
       for (const Row& row : rows) json["records"].push_back(RowJson(row, trace_));

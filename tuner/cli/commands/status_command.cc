@@ -31,7 +31,8 @@ class StatusCommand : public Command {
       return WithHint(view.status(), "tuner submit --task resnet50");
     }
     RETURN_IF_ERROR(view.status());
-    context.out() << (context.json() ? StudyJson(*view).dump() + "\n" : StudyText(*view));
+    context.out() << (context.json() ? StudyJson(*view).dump() + "\n"
+                                     : StudyText(*view, context.table_columns()));
     return absl::OkStatus();
   }
 

@@ -148,7 +148,7 @@ class SubmitCommand : public Command {
       context.out() << json.dump() << "\n";
       return absl::OkStatus();
     }
-    context.out() << table.ToText();
+    context.out() << table.ToText(context.table_columns());
     if (trials > 0) {
       context.out() << "\n"
                     << trials << " trials, about " << FormatPeriod(absl::Seconds(seconds)) << "\n";

@@ -43,7 +43,7 @@ std::string StateText(const FarmWorker& worker) {
   return absl::StrCat(worker.state, ", doubted by ", absl::StrJoin(worker.doubted_by, ","));
 }
 
-std::string WorkersText(const std::vector<FarmWorker>& workers) {
+std::string WorkersText(const std::vector<FarmWorker>& workers, int columns) {
   TextTable table({{"worker"},
                    {"host"},
                    {"row", TextTable::kRight},
@@ -67,7 +67,7 @@ std::string WorkersText(const std::vector<FarmWorker>& workers) {
                     absl::StrCat(slot.done_count), absl::StrCat(slot.fault_count)});
     }
   }
-  return table.ToText();
+  return table.ToText(columns);
 }
 
 class WorkersCommand : public Command {
@@ -115,7 +115,7 @@ class WorkersCommand : public Command {
   absl::Status List(Context& context, const FarmClient& farm) {
     ASSIGN_OR_RETURN(const std::vector<FarmWorker> workers, farm.ListWorkers());
     if (!context.json()) {
-      context.out() << WorkersText(workers);
+      context.out() << WorkersText(workers, context.table_columns());
       return absl::OkStatus();
     }
     Json json = {{"schema", 1}, {"workers", Json::array()}};
