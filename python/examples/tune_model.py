@@ -13,8 +13,17 @@ def show(progress):
     print(f"{progress.state}: {progress.trials} of {progress.trials_max} trials, {total}", flush=True)
 
 
+def interrupted_studies(database):
+    try:
+        return burnish.studies(state="interrupted", database=database, limit=1)
+    except burnish.BurnishError as error:
+        if error.code != "B0510":  # There is no database yet.
+            raise
+        return []
+
+
 def main(model, bundle, trials, database=None):
-    interrupted = burnish.studies(state="interrupted", database=database, limit=1)
+    interrupted = interrupted_studies(database)
     if interrupted:
         print("going on with", interrupted[0].id)
         result = interrupted[0].resume(bundle, callback=show)
