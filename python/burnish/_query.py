@@ -31,7 +31,8 @@ class Record:
 
 def query(model: ModelSource | None = None, *, task: str | None = None, top: int = 1,
           limit: int = 100, trace: bool = False, target: str | None = None,
-          database: str | os.PathLike[str] | None = None) -> list[Record]:
+          database: str | os.PathLike[str] | None = None,
+          server: str | None = None) -> list[Record]:
     """The best schedules that were measured.
 
     Parameters
@@ -50,6 +51,8 @@ def query(model: ModelSource | None = None, *, task: str | None = None, top: int
         Only what was measured for this CPU.
     database : str or os.PathLike, optional
         By default the user's.
+    server : str, optional
+        A tuner daemon (HOST:PORT), whose records they are then.
 
     Returns
     -------
@@ -69,5 +72,6 @@ def query(model: ModelSource | None = None, *, task: str | None = None, top: int
     else:
         what = _tuner.settings(task=task)
     answer = _tuner.run("query", [*what, *_tuner.settings(top=top, limit=limit, trace=trace,
-                                                          target=target, db=database)])
+                                                          target=target, db=database,
+                                                          server=server)])
     return [Record(**fields_of(Record, record)) for record in answer["records"]]

@@ -215,6 +215,8 @@ def test_a_daemon_tunes():
         assert result.trials == 2 and os.path.exists(result.bundle), result
         study, = burnish.studies(server=server)
         assert study.result().state == "done"
+        record, = burnish.query(burnish.Task("dense:k=64,m=10"), server=server)
+        assert record.trial.startswith(study.id), record
         assert burnish.load(result.bundle)(numpy.ones((1, 64), numpy.float32)).shape == (1, 10)
     finally:
         daemon.terminate()
