@@ -104,7 +104,8 @@ std::string ProgressLine(const StudyProgress& progress, double trials_per_second
 }
 
 std::vector<std::string> ProgressTasks(const StudyProgress& progress,
-                                       const std::vector<int64_t>& flop_counts, size_t limit) {
+                                       const std::vector<int64_t>& flop_counts, size_t limit,
+                                       int columns) {
   std::vector<size_t> order(progress.tasks.size());
   std::iota(order.begin(), order.end(), 0);
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
@@ -112,13 +113,19 @@ std::vector<std::string> ProgressTasks(const StudyProgress& progress,
     return cost_a != cost_b ? cost_a > cost_b : a < b;
   });
   order.resize(std::min(order.size(), limit));
+  // Of the numbers behind a name, below; and a name that is shorter than this says too little.
+  constexpr int kNumbersColumns = 67, kNameColumnsMin = 36;
+  size_t name_columns = 0;
+  for (const size_t i : order) name_columns = std::max(name_columns, progress.tasks[i].name.size());
+  name_columns =
+      std::min<size_t>(name_columns, std::max(kNameColumnsMin, columns - 1 - kNumbersColumns));
   std::vector<std::string> lines;
   for (const size_t i : order) {
     const TaskStatus& task = progress.tasks[i];
     lines.push_back(absl::StrFormat(
-        "  %-36s x%-3g %10s %8s GFLOP/s  default %10s  %d trials", task.name.substr(0, 36),
-        task.weight, Latency(task.best.latency_ns), Gflops(flop_counts[i], task.best.latency_ns),
-        Latency(task.default_ns), task.trial_count));
+        "  %-*s x%-3g %10s %8s GFLOP/s  default %10s  %d trials", static_cast<int>(name_columns),
+        task.name.substr(0, name_columns), task.weight, Latency(task.best.latency_ns),
+        Gflops(flop_counts[i], task.best.latency_ns), Latency(task.default_ns), task.trial_count));
   }
   return lines;
 }
@@ -201,7 +208,7 @@ void ProgressView::Update(const StudyProgress& progress) {
 
 void ProgressView::Draw(const StudyProgress& progress, double rate) {
   std::vector<std::string> lines = {ProgressLine(progress, rate, kBarColumns)};
-  for (std::string& line : ProgressTasks(progress, flop_counts_, kTasksShown)) {
+  for (std::string& line : ProgressTasks(progress, flop_counts_, kTasksShown, context_.columns())) {
     lines.push_back(std::move(line));
   }
   std::string text;

@@ -17,8 +17,10 @@ namespace burnish {
 // One line: "120/500 trials, 8.3/s, sum 20.1 ms, failed: 2 wrong result, 1 crashed, ETA 46 s".
 std::string ProgressLine(const StudyProgress& progress, double trials_per_second, int bar_columns);
 // The tasks that cost most, at most `limit` lines: best latency, GFLOP/s, the default's latency.
+// Names have what is left of the terminal's `columns`.
 std::vector<std::string> ProgressTasks(const StudyProgress& progress,
-                                       const std::vector<int64_t>& flop_counts, size_t limit);
+                                       const std::vector<int64_t>& flop_counts, size_t limit,
+                                       int columns);
 // What `refine` came to, in a line; empty: it did not begin.
 std::string RefineText(const RefineProgress& refine);
 // Where the time of the run went, in two lines: the study's own, and its workers'.
