@@ -4,7 +4,11 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
 #include <memory>
 #include <string>
 
@@ -14,6 +18,7 @@
 #include "base/logging.h"
 #include "base/stop_signals.h"
 #include "proto/door.h"
+#include "proto/program_error.h"
 #include "proto/protocol.h"
 #include "tracker/tracker_service.h"
 
@@ -29,16 +34,40 @@ struct Flags {
   bool insecure = false;
 };
 
+int Fail(int exit_code, const ProgramError& error, bool json) {
+  const std::string text = json
+                               ? ProgramErrorJson(error) + "\n"
+                               : ProgramErrorText(error, StderrTakesColor(std::getenv("NO_COLOR")));
+  std::fputs(text.c_str(), stderr);
+  return exit_code;
+}
+
+int FailOutput(bool json) {
+  return Fail(EX_IOERR,
+              {.number = kOutputError,
+               .message = absl::StrCat("the output cannot be written: ", std::strerror(errno)),
+               .where = "stdout"},
+              json);
+}
+
 int Serve(const Flags& flags) {
   const absl::StatusOr<LogLevel> level = ParseLogLevel(flags.log_level);
   if (!level.ok()) {
-    std::fprintf(stderr, "error: %s\n", std::string(level.status().message()).c_str());
-    return EX_USAGE;
+    return Fail(EX_USAGE,
+                {.number = kUsageError,
+                 .message = std::string(level.status().message()),
+                 .where = "--log-level",
+                 .hint = "tracker --help"},
+                flags.json);
   }
   if (const absl::Status door = CheckDoor(flags.listen, Door::kListen, flags.insecure);
       !door.ok()) {
-    std::fprintf(stderr, "error: --listen %s\n", std::string(door.message()).c_str());
-    return EX_USAGE;
+    return Fail(EX_USAGE,
+                {.number = kUsageError,
+                 .message = std::string(door.message()),
+                 .where = "--listen",
+                 .hint = "an address such as localhost:7171"},
+                flags.json);
   }
   SetUpLogging(
       {.level = *level, .color = StderrTakesColor(std::getenv("NO_COLOR")), .program = "tracker"});
@@ -48,9 +77,13 @@ int Serve(const Flags& flags) {
   options.core.lease_duration = absl::Seconds(flags.lease_seconds);
   absl::StatusOr<std::unique_ptr<TrackerService>> service = TrackerService::Start(options);
   if (!service.ok()) {
-    std::fprintf(stderr, "error: %s\n", std::string(service.status().message()).c_str());
     const bool is_usage = absl::IsInvalidArgument(service.status());
-    return is_usage ? EX_USAGE : EX_UNAVAILABLE;
+    return Fail(is_usage ? EX_USAGE : EX_UNAVAILABLE,
+                {.number = is_usage ? kUsageError : kUnavailableError,
+                 .message = std::string(service.status().message()),
+                 .where = "--listen",
+                 .hint = "another port, or 0 for any"},
+                flags.json);
   }
   // One line for whoever started it, who may have asked for any port.
   if (flags.json) {
@@ -58,7 +91,8 @@ int Serve(const Flags& flags) {
   } else {
     std::printf("%s\n", (*service)->address().c_str());
   }
-  std::fflush(stdout);
+  // Else nobody would know where it listens.
+  if (std::fflush(stdout) != 0) return FailOutput(flags.json);
   LogInfo(absl::StrCat("listening on ", (*service)->address()));
   LogInfo(absl::StrCat("stopping on signal ", signals.Wait(absl::InfiniteDuration())));
   return EX_OK;
@@ -86,10 +120,12 @@ int Main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {
-    return app.exit(success);
+    const int code = app.exit(success);
+    return std::cout.flush() ? code : FailOutput(flags.json);
   } catch (const CLI::ParseError& error) {
-    app.exit(error);
-    return EX_USAGE;
+    return Fail(EX_USAGE,
+                {.number = kUsageError, .message = error.what(), .hint = "tracker --help"},
+                flags.json);
   }
   return Serve(flags);
 }

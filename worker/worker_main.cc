@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <iostream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -32,6 +33,7 @@
 #include "proto/calibration_row.h"
 #include "proto/door.h"
 #include "proto/host_calibration.h"
+#include "proto/program_error.h"
 #include "proto/protocol.h"
 #include "proto/target.h"
 #include "worker/agent/agent_client.h"
@@ -168,21 +170,28 @@ absl::StatusOr<std::optional<CalibrationRow>> CalibrateDevice(const Flags& flags
   return std::nullopt;
 }
 
-int Fail(int exit_code, absl::string_view message) {
-  std::fprintf(stderr, "error: %s\n", std::string(message).c_str());
+int Fail(int exit_code, const ProgramError& error) {
+  std::fputs(ProgramErrorText(error, StderrTakesColor(std::getenv("NO_COLOR"))).c_str(), stderr);
   return exit_code;
+}
+
+int FailUsage(absl::string_view message, const char* where = "") {
+  return Fail(EX_USAGE, {.number = kUsageError,
+                         .message = std::string(message),
+                         .where = where,
+                         .hint = "worker --help"});
 }
 
 int Serve(const Flags& flags) {
   const absl::StatusOr<LogLevel> level = ParseLogLevel(flags.log_level);
-  if (!level.ok()) return Fail(EX_USAGE, level.status().message());
+  if (!level.ok()) return FailUsage(level.status().message(), "--log-level");
   if (flags.build_slots == 0 && flags.run_devices.empty()) {
-    return Fail(EX_USAGE, "nothing to do: give --build N, --run DEVICE, or both");
+    return FailUsage("nothing to do: give --build N, --run DEVICE, or both");
   }
   // A tracker's jobs are code. A worker listens nowhere.
   if (const absl::Status door = CheckDoor(flags.tracker, Door::kConnect, flags.insecure);
       !door.ok()) {
-    return Fail(EX_USAGE, absl::StrCat("--tracker ", door.message()));
+    return FailUsage(door.message(), "--tracker");
   }
   SetUpLogging(
       {.level = *level, .color = StderrTakesColor(std::getenv("NO_COLOR")), .program = "worker"});
@@ -196,11 +205,13 @@ int Serve(const Flags& flags) {
   identity.worker_id = flags.id.empty() ? DefaultId(flags, identity.host) : flags.id;
   absl::StatusOr<std::vector<AgentSlot>> slots = MakeSlots(flags, identity);
   if (!slots.ok()) {
-    return Fail(absl::IsNotFound(slots.status()) ? EX_UNAVAILABLE : EX_USAGE,
-                slots.status().message());
+    if (!absl::IsNotFound(slots.status())) return FailUsage(slots.status().message());
+    return Fail(EX_UNAVAILABLE, {.number = kProgramMissingError,
+                                 .message = std::string(slots.status().message()),
+                                 .hint = "build or install all programs together"});
   }
   absl::StatusOr<std::optional<CalibrationRow>> calibration = CalibrateDevice(flags);
-  if (!calibration.ok()) return Fail(EX_USAGE, calibration.status().message());
+  if (!calibration.ok()) return FailUsage(calibration.status().message(), "--calibration");
   identity.calibration = *std::move(calibration);
   // The seed differs from worker to worker: those that lost one tracker must not come back in one
   // instant.
@@ -212,7 +223,13 @@ int Serve(const Flags& flags) {
   while (signals.Wait(kPollInterval) == 0) {
     const absl::Status refused = client.WaitUntilRefused(absl::ZeroDuration());
     if (!refused.ok()) {
-      return Fail(IsProtocolRefusal(refused) ? EX_PROTOCOL : EX_UNAVAILABLE, refused.message());
+      const bool is_protocol = IsProtocolRefusal(refused);
+      return Fail(is_protocol ? EX_PROTOCOL : EX_UNAVAILABLE,
+                  {.number = is_protocol ? kTrackerProtocolError : kUnavailableError,
+                   .message = std::string(refused.message()),
+                   .where = flags.tracker,
+                   .hint = is_protocol ? "use programs of one version, or of neighbouring ones"
+                                       : "tuner workers shows what the tracker knows of it"});
     }
   }
   LogInfo("finishing what runs; another signal ends it");
@@ -261,10 +278,13 @@ int Main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {
-    return app.exit(success);
+    const int code = app.exit(success);
+    if (std::cout.flush()) return code;
+    return Fail(
+        EX_IOERR,
+        {.number = kOutputError, .message = "the output cannot be written", .where = "stdout"});
   } catch (const CLI::ParseError& error) {
-    app.exit(error);
-    return EX_USAGE;
+    return FailUsage(error.what());
   }
   return Serve(flags);
 }

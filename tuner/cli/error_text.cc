@@ -14,6 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "base/check.h"
 #include "compiler/frontend/onnx_import.h"
+#include "proto/program_error.h"
 #include "tuner/cli/format.h"
 
 namespace burnish {
@@ -129,17 +130,13 @@ constexpr ErrorInfo kErrors[] = {
     {ErrorCode::kDiskFull, EX_IOERR, "no space left on the disk", "free space, try again"},
 };
 
-struct ToldError {
-  std::string number, message, where, hint;
-};
-
-ToldError Tell(const absl::Status& status) {
+ProgramError Tell(const absl::Status& status) {
   const ErrorInfo& info = InfoOf(ErrorCodeOf(status));
   ErrorParts parts = PartsOf(status);
-  ToldError told{.number = ErrorName(info.code),
-                 .message = std::string(status.message()),
-                 .where = std::move(parts.where),
-                 .hint = std::move(parts.hint)};
+  ProgramError told{.number = ErrorName(info.code),
+                    .message = std::string(status.message()),
+                    .where = std::move(parts.where),
+                    .hint = std::move(parts.hint)};
   constexpr absl::string_view kHint = "; hint: ";
   if (const size_t at = told.message.rfind(kHint.data(), std::string::npos, kHint.size());
       at != std::string::npos) {
@@ -178,26 +175,17 @@ int ExitCodeOf(const absl::Status& status) {
 }
 
 std::string FormatError(const absl::Status& status, bool color) {
-  const ToldError told = Tell(status);
-  std::string text = absl::StrCat(color ? "\033[1;31m" : "", "error[", told.number, "]",
-                                  color ? "\033[0m" : "", ": ", Printable(told.message), "\n");
-  if (!told.where.empty()) absl::StrAppend(&text, "  where: ", Printable(told.where), "\n");
-  if (!told.hint.empty()) absl::StrAppend(&text, "  hint: ", Printable(told.hint), "\n");
-  return text;
+  ProgramError told = Tell(status);
+  for (std::string* text : {&told.message, &told.where, &told.hint}) *text = Printable(*text);
+  return ProgramErrorText(told, color);
 }
 
 std::string ErrorJson(const absl::Status& status) {
-  const ToldError told = Tell(status);
-  Json error = {{"code", told.number}, {"message", told.message}};
-  if (!told.where.empty()) error["where"] = told.where;
-  if (!told.hint.empty()) error["hint"] = told.hint;
+  Json json = Json::parse(ProgramErrorJson(Tell(status)));
   if (const auto missing = status.GetPayload(kMissingOperatorsUrl); missing.has_value()) {
-    error["operators"] = OperatorsJson(std::string(*missing));
+    json["error"]["operators"] = OperatorsJson(std::string(*missing));
   }
-  // Messages quote files and networks, whose bytes need not be UTF-8.
-  return Json({{"error", error}, {"schema", 1}})
-             .dump(-1, ' ', false, Json::error_handler_t::replace) +
-         "\n";
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace burnish

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/status_matchers.h"
 #include "gtest/gtest.h"
+#include "proto/program_error.h"
 
 namespace burnish {
 namespace {
@@ -21,6 +22,14 @@ TEST(ErrorTextTest, NumbersAreUniqueAndExitCodesAreThoseOfTheContract) {
     EXPECT_EQ(&InfoOf(info.code), &info);
   }
   EXPECT_EQ(numbers.size(), AllErrorCodes().size());
+}
+
+TEST(ErrorTextTest, DaemonsEndWithNumbersOfTheTable) {
+  EXPECT_EQ(kUsageError, ErrorName(ErrorCode::kUsage));
+  EXPECT_EQ(kOutputError, ErrorName(ErrorCode::kOutputFile));
+  EXPECT_EQ(kTrackerProtocolError, ErrorName(ErrorCode::kTrackerProtocol));
+  EXPECT_EQ(kProgramMissingError, ErrorName(ErrorCode::kProgramMissing));
+  EXPECT_EQ(kUnavailableError, ErrorName(ErrorCode::kUnavailable));
 }
 
 TEST(ErrorTextTest, TheManualListsEveryError) {

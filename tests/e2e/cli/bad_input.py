@@ -538,6 +538,31 @@ class Cases:
                 EX_CONFIG, "B0102", address, "BURNISH_SERVER")
         return wrong
 
+    def case_daemons_tell_errors_as_the_tuner_does(self):
+        tracker, worker = self.programs.tracker, self.programs.worker
+        slot = ("--tracker", "localhost:1", "--build", "1")
+        wrong = []
+        for code, error, program, *arguments in (
+                (EX_USAGE, "B0101", tracker, "--lsten", "x"),
+                (EX_USAGE, "B0101", tracker, "--listen", "localhost:65536"),
+                (EX_USAGE, "B0101", tracker, "--listen", "0.0.0.0:0"),
+                (EX_USAGE, "B0101", tracker, "--log-level", "loud"),
+                (EX_USAGE, "B0101", tracker, "--listen", "nonsense", "--json"),
+                (EX_UNAVAILABLE, "B0906", tracker, "--listen", "unix:/no/such/folder/socket"),
+                (EX_USAGE, "B0101", worker),
+                (EX_USAGE, "B0101", worker, "--tracker", "localhost:1"),
+                (EX_USAGE, "B0101", worker, "--tracker", "localhost:65537", "--build", "1"),
+                (EX_USAGE, "B0101", worker, *slot, "--log-level", "loud"),
+                (EX_USAGE, "B0101", worker, *slot, "--label", "x")):
+            wrong += self.tuner(*arguments, program=program).complaints(code, error)
+        with open("/dev/full", "wb") as full:
+            for program in (tracker, worker):
+                told = self.tuner("--help", program=program, stdout=full)
+                wrong += [] if told.code == EX_IOERR and told.error == "B0204" else [told.err]
+            told = self.tuner("--listen", f"unix:{self.path('t2')}", program=tracker, stdout=full)
+            wrong += [] if told.code == EX_IOERR and told.error == "B0204" else [told.err]
+        return wrong
+
     def case_tracker_that_is_not_there(self):
         path = self.new_database("tracker.db")
         before = dump(path)

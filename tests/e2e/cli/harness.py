@@ -87,9 +87,10 @@ class Programs:
         listed = self.run("--help").out.split("Subcommands:")[-1]
         return re.findall(r"^  (\w+) {2,}", listed, re.MULTILINE)
 
-    def run(self, *arguments, file_bytes=None, cwd=None, environment=None, stdout=subprocess.PIPE):
-        """Runs `tuner` to its end. `file_bytes`: no file may grow beyond."""
-        process = subprocess.Popen([self.tuner, *arguments], stdin=subprocess.DEVNULL,
+    def run(self, *arguments, file_bytes=None, cwd=None, environment=None, stdout=subprocess.PIPE,
+            program=None):
+        """Runs `tuner`, or another program, to its end. `file_bytes`: no file may grow beyond."""
+        process = subprocess.Popen([program or self.tuner, *arguments], stdin=subprocess.DEVNULL,
                                    stdout=stdout, stderr=subprocess.PIPE, cwd=cwd,
                                    env=self.environment | (environment or {}),
                                    preexec_fn=_limits(file_bytes) if file_bytes else None)
