@@ -59,7 +59,10 @@ struct WorkerReport {
   static constexpr int kSlotsMax = 256;
   // Far above any that is given (EntropyNumber), far below where a counter would end.
   static constexpr int64_t kEpochMax = int64_t{1} << 62;
-  static constexpr int kHeldResultsMax = 64;  // A slot with so many gets no job.
+  // A slot with so many gets no job. A study has 64 trials in flight, and the build of each is held
+  // until its trial has ended. A build that those trials wait for, of their reference or of what
+  // the store has forgotten, must find room behind them, or all wait for ever: four windows.
+  static constexpr int kHeldResultsMax = 256;
 
   std::string worker_id = "";  // Stays the same over restarts.
   std::string host = "";

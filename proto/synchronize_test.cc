@@ -86,9 +86,9 @@ TEST(SynchronizeTest, MalformedReportIsRefusedWithTheReason) {
               }),
               refused("302 slots"));
   EXPECT_THAT(refusal([](auto& m) {
-                for (int i = 0; i < 200; ++i) m.mutable_slots(0)->add_results();
+                for (int i = 0; i < 600; ++i) m.mutable_slots(0)->add_results();
               }),
-              refused("202 results"));
+              refused("602 results, want at most 512"));
 }
 
 TEST(SynchronizeTest, JobWithoutItsLeaseIsRefused) {

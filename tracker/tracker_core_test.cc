@@ -517,7 +517,7 @@ TEST_F(TrackerCoreTest, SlotWithTooManyResultsGetsNoJobUntilTheyAreAcknowledged)
   Collect(ids);
   EXPECT_THAT(core_->TakeReadyWorkers(), ElementsAre("w"));
   EXPECT_THAT(core_->OrdersFor(now_, "w", sequence_)->slots[0].discard,
-              SizeIs(::testing::Ge(WorkerReport::kHeldResultsMax / 4)));
+              SizeIs(WorkerReport::kHeldResultsMax));
 }
 
 // ---- Limits ----

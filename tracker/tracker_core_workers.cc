@@ -20,7 +20,7 @@ bool IsFault(const HeldResult& result) {
 }
 
 // A worker may discard results at its leisure; it is told in a hurry when it holds so many.
-constexpr int kHurriedDiscards = WorkerReport::kHeldResultsMax / 4;
+constexpr int kHurriedDiscards = 16;
 
 void AssignSlots(const WorkerReport& report, WorkerState& worker) {
   worker.slots.assign(report.slots.size(), SlotState());

@@ -379,6 +379,9 @@ class TrackerMeasurer::Impl {
 
   void SubmitBuild(Trial& trial) {
     trial.stage = Stage::kBuilding;
+    // Before the trial's own: behind the builds of all trials in flight, no run could begin until
+    // the last of those is done.
+    if (trial.request.trace != trial.request.task->reference_trace) FindReference(trial);
     // Numbered within the trial: a tracker that has a result for an id gives that result again, so
     // that a second build needs a second id. Another process counts the same way and meets the
     // first one's jobs.
@@ -436,6 +439,11 @@ class TrackerMeasurer::Impl {
     if (trial.request.trace == task.reference_trace) {
       reference_sha256 = trial.built.build.artifact_sha256;
       reference_contract = trial.built.contract;
+      // The others' reference: nothing of it needs to be built again.
+      references_.try_emplace(trial.candidate_id, Reference{.stage = Stage::kDone,
+                                                            .artifact_sha256 = reference_sha256,
+                                                            .contract = reference_contract,
+                                                            .request = trial.request});
     } else if (const Reference* reference = FindReference(trial)) {
       if (reference->stage != Stage::kDone) {
         trial.stage = Stage::kWaitingForReference;

@@ -26,9 +26,11 @@
 namespace burnish {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 constexpr absl::Duration kLong = absl::Minutes(1);
 
@@ -68,6 +70,11 @@ class Farm {
     const std::lock_guard lock(mutex_);
     return counts_;
   }
+  // Ids of jobs, as they were executed.
+  std::vector<std::string> order() const {
+    const std::lock_guard lock(mutex_);
+    return order_;
+  }
   std::vector<RunJob> run_jobs() const {
     const std::lock_guard lock(mutex_);
     return run_jobs_;
@@ -89,6 +96,7 @@ class Farm {
   JobOutcome Execute(const JobSpec& spec) {
     const std::lock_guard lock(mutex_);
     ++counts_[spec.id];
+    order_.push_back(spec.id);
     return spec.kind == JobKind::kBuild ? Build(spec) : Run(spec);
   }
 
@@ -145,6 +153,7 @@ class Farm {
   std::function<void(BuildResult&)> build_lie_;
   std::function<void(RunResult&)> run_lie_;
   std::map<std::string, int> counts_;
+  std::vector<std::string> order_;
   std::vector<RunJob> run_jobs_;
   FakeLab lab_;
   std::unique_ptr<TrackerService> service_;
@@ -237,6 +246,46 @@ TEST_F(TrackerMeasurerTest, ReferenceThatDoesNotBuildLeavesTheTrialsWithoutOne) 
       IsOk());
   EXPECT_NE(CollectCount(1).at("s/1").latencies(), nullptr);
   EXPECT_EQ(farm_.run_jobs()[0].candidates[0].reference_artifact_sha256, "");
+}
+
+TEST_F(TrackerMeasurerTest, ReferenceIsBuiltBeforeTheTrialsThatWaitForIt) {
+  farm_.StartWorker();
+  const auto task = Task("default");
+  ASSERT_THAT(measurer_->Submit({{.trial_id = "s/1", .task = task, .trace = "fast"},
+                                 {.trial_id = "s/2", .task = task, .trace = "other"}}),
+              IsOk());
+  EXPECT_THAT(CollectCount(2), SizeIs(2));
+  EXPECT_THAT(farm_.order()[0], StartsWith("ref/"));
+}
+
+TEST_F(TrackerMeasurerTest, ReferenceThatIsATrialIsNotBuiltAgain) {
+  farm_.StartWorker();
+  const auto task = Task("default");
+  ASSERT_THAT(measurer_->Submit({{.trial_id = "s/0", .task = task, .trace = "default"}}), IsOk());
+  EXPECT_THAT(CollectCount(1), SizeIs(1));
+  ASSERT_THAT(measurer_->Submit({{.trial_id = "s/1", .task = task, .trace = "fast"}}), IsOk());
+  EXPECT_THAT(CollectCount(1), SizeIs(1));
+  EXPECT_THAT(farm_.order(), ElementsAre("s/0#b1", "s/0#r1", "s/1#b1", "s/1#r1"));
+  EXPECT_EQ(farm_.run_jobs()[1].candidates[0].reference_artifact_sha256,
+            Sha256Bytes("elf default"));
+}
+
+// A builder keeps the builds of all trials in flight until these have ended, and they end only when
+// it builds once more.
+TEST_F(TrackerMeasurerTest, WindowOfTrialsWhoseArtifactsAreAllForgottenGoesOn) {
+  constexpr int kWindow = 64;  // StudyRunnerOptions::in_flight_max.
+  farm_.missing_count = kWindow;
+  farm_.StartWorker();
+  const auto task = Task("default");
+  std::vector<MeasureRequest> requests;
+  for (int i = 0; i < kWindow; ++i) {
+    requests.push_back(
+        {.trial_id = absl::StrCat("s/", i), .task = task, .trace = absl::StrCat("trace ", i)});
+  }
+  ASSERT_THAT(measurer_->Submit(requests), IsOk());
+  const std::map<std::string, Measurement> results = CollectCount(kWindow);
+  ASSERT_THAT(results, SizeIs(kWindow));
+  for (const auto& [id, measurement] : results) EXPECT_NE(measurement.latencies(), nullptr) << id;
 }
 
 TEST_F(TrackerMeasurerTest, LostArtifactsAreBuiltAgain) {
