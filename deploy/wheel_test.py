@@ -22,6 +22,7 @@ import reference  # noqa: E402
 
 LIMIT_BYTES = {"burnish": 80e6, "burnish_runtime": 2e6}
 SYSTEM_NEWEST = (2, 35)  # Of glibc: Ubuntu 22.04 and Debian 12 have it.
+RUN_SECONDS = 300  # Of each script: ten times what the longest takes on a busy machine, so it hangs.
 IMPORT_SECONDS = 0.05  # Of CPU time, beyond NumPy's.
 SYSTEM = re.compile(r"(ld-linux-x86-64|libc|libm|libstdc\+\+|libgcc_s|libpthread|libdl|librt)\.so")
 # What the programs would load if they were linked as in any other build.
@@ -132,7 +133,7 @@ def main(wheels):
         write_models(folder / "run")
         hidden, environment = hiding()
         environment.update(HOME=str(folder / "run"), TMPDIR=str(folder / "run"))
-        here = {"cwd": folder / "run", "env": environment}
+        here = {"cwd": folder / "run", "env": environment, "timeout": RUN_SECONDS}
         cases = pathlib.Path("python/tests/installed.py").resolve()
         run(*hidden, python, "-B", cases, folder / "run", **here)
         examples = pathlib.Path("python/examples").resolve()
