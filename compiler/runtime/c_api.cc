@@ -241,6 +241,19 @@ BurnishStatus burnish_output_info(const BurnishModel* model, int32_t index,
   });
 }
 
+int32_t burnish_parameter_count(const BurnishModel* model) {
+  return model == nullptr ? 0 : static_cast<int32_t>(ParametersOf(model).size());
+}
+
+BurnishStatus burnish_parameter_info(const BurnishModel* model, int32_t index,
+                                     BurnishTensorInfo* info) {
+  return Guard([&]() -> RuntimeStatus {
+    RUNTIME_RETURN_IF_ERROR(CheckPointers(model, info));
+    RUNTIME_RETURN_IF_ERROR(CheckIndex("parameter", index, ParametersOf(model).size()));
+    return WriteStruct("BurnishTensorInfo", Describe(ParametersOf(model)[index]), info);
+  });
+}
+
 BurnishStatus burnish_set_input(BurnishModel* model, int32_t index, const void* data,
                                 uint64_t size_bytes) {
   return Guard([&]() -> RuntimeStatus {

@@ -58,6 +58,10 @@ inline const BundleManifest& ManifestOf(const BurnishModel* model) {
   return model->session->manifest();
 }
 
+inline const std::vector<TensorInfo>& ParametersOf(const BurnishModel* model) {
+  return model->session->model()->parameters();
+}
+
 // What is no ElementType has the name "?" (a cast alone would wrap numbers above 255 around).
 inline ElementType ElementTypeOf(int32_t dtype) {
   return static_cast<ElementType>(dtype < 0 || dtype > 255 ? 0 : dtype);

@@ -419,6 +419,17 @@ TEST(RunTensorsTest, ReplacementsAreRefusedByName) {
   EXPECT_EQ(model, nullptr);
 }
 
+TEST(RunTensorsTest, ABundleWithoutReplaceableParametersListsNone) {
+  const ModelPtr model = OpenTestModel(1);
+  EXPECT_EQ(burnish_parameter_count(model.get()), 0);
+  EXPECT_EQ(burnish_parameter_count(nullptr), 0);
+  BurnishTensorInfo info = {};
+  info.struct_size = sizeof(info);
+  EXPECT_EQ(burnish_parameter_info(model.get(), 0, &info), BURNISH_OUT_OF_RANGE);
+  EXPECT_EQ(burnish_parameter_info(model.get(), -1, &info), BURNISH_OUT_OF_RANGE);
+  EXPECT_EQ(burnish_parameter_info(nullptr, 0, &info), BURNISH_INVALID_ARGUMENT);
+}
+
 TEST(RunTensorsTest, TimesTheSteps) {
   const ModelPtr model = OpenTestModel(2);
   const Inputs inputs(0);

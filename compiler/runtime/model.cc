@@ -38,30 +38,35 @@ RuntimeOr<std::shared_ptr<const Model>> Model::Load(const BundleReader& reader,
                              model->code_.Kernel(BURNISH_KERNEL_PREFIX + std::to_string(i)));
     model->kernels_.push_back(kernel);
   }
+  RUNTIME_ASSIGN_OR_RETURN(const std::vector<uint8_t> refit, reader.ReadRefit());
+  RuntimeOr<RefitInfo> info = refit.empty() ? RefitInfo() : DecodeRefit(refit);
+  if (!info.ok()) return info.status();
+  for (const TensorInfo& parameter : info->parameters) {
+    RUNTIME_RETURN_IF_ERROR(CheckTensor(parameter, kMemoryBytesMax));
+  }
+  model->parameters_ = info->parameters;
   // Last: weights are most of the file, and a bundle for another CPU is refused before they are
   // read.
   RUNTIME_RETURN_IF_ERROR(model->TakeWeights(reader, options));
-  if (!options.replacements.empty()) RUNTIME_RETURN_IF_ERROR(model->Refit(reader, options));
+  if (!options.replacements.empty()) RUNTIME_RETURN_IF_ERROR(model->Refit(*info, reader, options));
   return std::shared_ptr<const Model>(std::move(model));
 }
 
-RuntimeStatus Model::Refit(const BundleReader& reader, const ModelOptions& options) {
+RuntimeStatus Model::Refit(const RefitInfo& info, const BundleReader& reader,
+                           const ModelOptions& options) {
   if (options.share_weights_with != nullptr || options.weights_memory_is_filled) {
     return RuntimeStatus(RuntimeCode::kInvalidArgument,
                          "got replacements for parameters that are shared or filled already: "
                          "share those of a model that was opened with the replacements");
   }
-  RUNTIME_ASSIGN_OR_RETURN(const std::vector<uint8_t> refit, reader.ReadRefit());
-  RuntimeOr<RefitInfo> info = refit.empty() ? RefitInfo() : DecodeRefit(refit);
-  if (!info.ok()) return info.status();
   RUNTIME_ASSIGN_OR_RETURN(const std::vector<uint8_t> bytes, reader.ReadPacks());
   std::unique_ptr<Artifact> packs;
   if (!bytes.empty()) {
     // Packing is code for the machine that built the bundle, which may have another CPU.
     RUNTIME_ASSIGN_OR_RETURN(packs, Artifact::Load(bytes));
   }
-  RUNTIME_RETURN_IF_ERROR(CheckRefit(*info, manifest_.weights_bytes, packs.get()));
-  return ApplyRefit(*info, packs.get(), options.replacements, weights_);
+  RUNTIME_RETURN_IF_ERROR(CheckRefit(info, manifest_.weights_bytes, packs.get()));
+  return ApplyRefit(info, packs.get(), options.replacements, weights_);
 }
 
 RuntimeStatus Model::TakeWeights(const BundleReader& reader, const ModelOptions& options) {

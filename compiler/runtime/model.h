@@ -55,18 +55,22 @@ class Model {
   BurnishKernel kernel(size_t index) const { return kernels_[index]; }
   // Kernels take untyped pointers, so these are not const; no step writes them.
   std::span<uint8_t> weights() const { return weights_; }
+  // Those that replacements may name, dense, as the model had them when it was compiled.
+  const std::vector<TensorInfo>& parameters() const { return parameters_; }
 
  private:
   Model(BundleManifest manifest, SharedObject code)
       : manifest_(std::move(manifest)), code_(std::move(code)) {}
   static RuntimeOr<std::shared_ptr<const Model>> Load(const BundleReader& reader,
                                                       const ModelOptions& options);
-  RuntimeStatus Refit(const BundleReader& reader, const ModelOptions& options);
+  RuntimeStatus Refit(const RefitInfo& info, const BundleReader& reader,
+                      const ModelOptions& options);
   RuntimeStatus TakeWeights(const BundleReader& reader, const ModelOptions& options);
 
   BundleManifest manifest_;
   SharedObject code_;
   std::vector<BurnishKernel> kernels_;
+  std::vector<TensorInfo> parameters_;
   Sha256Digest weights_digest_ = {};
   HugePageArena owned_weights_;                 // Empty when the weights are somebody else's.
   std::shared_ptr<const Model> weights_owner_;  // Keeps shared weights alive.

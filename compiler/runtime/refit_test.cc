@@ -87,6 +87,18 @@ TEST(RefitTest, PacksNewWeights) {
   EXPECT_EQ(SumOf(*model), WantedSum(TestWeights()));
 }
 
+TEST(RefitTest, AModelListsWhatCanBeReplaced) {
+  const std::string bundle = BundleWith(TestRefit());
+  const auto model = Open(bundle, {});
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  EXPECT_EQ((*model)->parameters(), TestRefit().parameters);
+  // Also to a caller of the C API, whose struct has room for 16 axes.
+  RefitInfo hostile = TestRefit();
+  hostile.parameters[0] =
+      DenseTensor("w", ElementType::kF32, std::vector<int64_t>(kRankMax + 1, 1));
+  EXPECT_THAT(Open(BundleWith(hostile), {}).status().message(), HasSubstr("rank 17"));
+}
+
 TEST(RefitTest, WeightsThatAreNotPackedAreLaidOut) {
   RefitInfo refit = TestRefit();
   refit.recipes[0].pack = -1;  // As the kernel has them: turned round.

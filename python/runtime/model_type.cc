@@ -355,6 +355,15 @@ PyObject* Reduce(PyObject*, PyObject*) {
   return nullptr;
 }
 
+// Made when somebody asks: a model may have thousands.
+PyObject* GetParameters(PyObject* self, void*) {
+  return Guarded(static_cast<PyObject*>(nullptr), [&]() -> PyObject* {
+    const BurnishModel* const model = ModelOf(self)->model;
+    return MakeTensorInfos(model, burnish_parameter_count(model), burnish_parameter_info, nullptr)
+        .release();
+  });
+}
+
 bool MakeTensorInfoType() {
   static PyStructSequence_Field fields[] = {
       {"name", "As the model has it."},
@@ -364,7 +373,7 @@ bool MakeTensorInfoType() {
   };
   PyStructSequence_Desc description = {
       .name = "burnish_runtime.TensorInfo",
-      .doc = "An input or output of a model.",
+      .doc = "An input, output or parameter of a model.",
       .fields = fields,
       .n_in_sequence = 3,
   };
@@ -392,6 +401,8 @@ bool MakeModelType() {
       {nullptr, 0, 0, 0, nullptr},
   };
   static PyGetSetDef properties[] = {
+      {"parameters", GetParameters, nullptr, "Tuple of TensorInfo: those that `refit` can replace.",
+       nullptr},
       {"target", GetTarget, nullptr,
        "What the bundle was compiled for, such as 'cpu:arch=znver4,...'.", nullptr},
       {"thread_count", GetThreadCount, nullptr, "How many threads take part in an inference.",

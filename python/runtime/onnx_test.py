@@ -119,6 +119,8 @@ def test_new_parameters():
                         [value("x", TensorProto.FLOAT, [4, 64])],
                         [value("y", TensorProto.FLOAT, [4, 10])], **weights)
     before = burnish_runtime.load(compiled.path, threads=2)
+    assert ({(p.name, p.dtype, p.shape) for p in before.parameters} ==
+            {(name, weight.dtype, weight.shape) for name, weight in weights.items()})
     x = {"x": floats(4, 64)}
     compiled.check(before, x)
     old = before(**x)

@@ -51,7 +51,7 @@ def test_help_of_a_model_says_how_to_call_it():
     text = pydoc.plain(pydoc.render_doc(burnish_runtime.Model))
     for line in ("__call__(self, /, *inputs, **named_inputs)",
                  "run(self, /, *inputs, out=None, **named_inputs)", "refit(self, parameters, /)",
-                 "inputs", "outputs", "thread_count"):
+                 "inputs", "outputs", "parameters", "thread_count"):
         assert line in text, (line, text)
     assert max(map(len, text.splitlines())) <= 110
 

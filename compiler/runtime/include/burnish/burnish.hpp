@@ -168,6 +168,9 @@ class Model {
   int output_count() const { return burnish_output_count(get()); }
   TensorInfo input(int index) const { return Info(&burnish_input_info, index); }
   TensorInfo output(int index) const { return Info(&burnish_output_info, index); }
+  // Those that a replacement may name.
+  int parameter_count() const { return burnish_parameter_count(get()); }
+  TensorInfo parameter(int index) const { return Info(&burnish_parameter_info, index); }
   int thread_count() const { return burnish_thread_count(get()); }
   std::string target() const { return burnish_target(get()); }
 
