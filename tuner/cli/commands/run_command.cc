@@ -16,85 +16,12 @@
 #include "tuner/cli/commands/commands.h"
 #include "tuner/cli/context.h"
 #include "tuner/cli/format.h"
+#include "tuner/cli/tensor_files.h"
 
 namespace burnish {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string TensorList(const std::vector<ModelTensor>& tensors) {
-  std::string text;
-  for (const ModelTensor& tensor : tensors) {
-    absl::StrAppend(&text, text.empty() ? "" : ", ", tensor.tensor.name, " ",
-                    DescribeTensor(tensor.tensor));
-  }
-  return text;
-}
-
-// "NAME=PATH", or "PATH" where there is only one tensor. Returns paths by index.
-absl::StatusOr<std::map<size_t, std::string>> Assign(const std::vector<std::string>& arguments,
-                                                     const std::vector<ModelTensor>& tensors,
-                                                     absl::string_view flag) {
-  std::map<size_t, std::string> paths;
-  for (const std::string& argument : arguments) {
-    const std::string where = absl::StrCat(flag, " ", argument);
-    size_t index = 0;
-    size_t path_begin = 0;
-    for (; index < tensors.size(); ++index) {
-      const std::string prefix = tensors[index].tensor.name + "=";
-      if (argument.compare(0, prefix.size(), prefix) == 0) {
-        path_begin = prefix.size();
-        break;
-      }
-    }
-    if (index == tensors.size()) {
-      if (tensors.size() != 1 || argument.find('=') != std::string::npos) {
-        return MakeError(ErrorCode::kUnknownTensor,
-                         absl::StrCat("want NAME=FILE, NAME one of: ", TensorList(tensors)), where);
-      }
-      index = 0;
-    }
-    if (!paths.emplace(index, argument.substr(path_begin)).second) {
-      return MakeError(ErrorCode::kUsage,
-                       absl::StrCat(tensors[index].tensor.name, " is given twice"), where);
-    }
-  }
-  return paths;
-}
-
-ErrorCode ReadErrorCode(const absl::Status& status) {
-  if (absl::IsNotFound(status)) return ErrorCode::kNoInputFile;
-  if (absl::IsPermissionDenied(status)) return ErrorCode::kInputPermission;
-  return ErrorCode::kBadNpy;
-}
-
-absl::Status SetInput(Session& session, size_t index, const std::string& path) {
-  const TensorInfo& want = session.manifest().inputs[index].tensor;
-  const absl::StatusOr<NpyArray> array = ReadNpyFile(path);
-  if (!array.ok()) return WithError(array.status(), ReadErrorCode(array.status()), path);
-  const std::string wanted = DescribeTensor(want);
-  const std::string got = absl::StrCat(ElementTypeName(array->type), FormatShape(array->shape));
-  if (got != wanted) {
-    std::string hint;
-    if (array->type != want.type) {
-      hint = absl::StrCat("x.astype('", ElementTypeName(want.type), "') in NumPy's names");
-    }
-    return MakeError(ErrorCode::kTensorMismatch,
-                     absl::StrCat("input ", want.name, ": got ", got, ", want ", wanted), path,
-                     hint);
-  }
-  return ToStatus(session.SetInput(
-      index, {reinterpret_cast<const uint8_t*>(array->bytes.data()), array->bytes.size()}));
-}
-
-absl::StatusOr<NpyArray> GetOutput(Session& session, size_t index) {
-  const TensorInfo& tensor = session.manifest().outputs[index].tensor;
-  NpyArray array{.type = tensor.type, .shape = tensor.shape};
-  array.bytes.resize(tensor.dense_bytes());
-  RETURN_IF_ERROR(ToStatus(session.GetOutput(
-      index, {reinterpret_cast<uint8_t*>(array.bytes.data()), array.bytes.size()})));
-  return array;
-}
 
 Json TensorJson(const TensorInfo& tensor) {
   return {{"name", tensor.name}, {"type", ElementTypeName(tensor.type)}, {"shape", tensor.shape}};
@@ -129,9 +56,10 @@ class RunCommand : public Command {
     ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
                      OpenBundle(file_, static_cast<int>(threads_)));
     const BundleManifest& manifest = session->manifest();
-    ASSIGN_OR_RETURN(const auto inputs, Assign(inputs_, manifest.inputs, "--input"));
-    ASSIGN_OR_RETURN(const auto outputs, Assign(outputs_, manifest.outputs, "--output"));
-    ASSIGN_OR_RETURN(const auto references, Assign(references_, manifest.outputs, "--compare"));
+    ASSIGN_OR_RETURN(const auto inputs, AssignTensors(inputs_, manifest.inputs, "--input"));
+    ASSIGN_OR_RETURN(const auto outputs, AssignTensors(outputs_, manifest.outputs, "--output"));
+    ASSIGN_OR_RETURN(const auto references,
+                     AssignTensors(references_, manifest.outputs, "--compare"));
     for (size_t i = 0; i < manifest.inputs.size(); ++i) {
       const auto path = inputs.find(i);
       if (path == inputs.end()) {
@@ -139,7 +67,8 @@ class RunCommand : public Command {
             ErrorCode::kUsage, absl::StrCat("no values for input ", manifest.inputs[i].tensor.name),
             file_, absl::StrCat("--input ", manifest.inputs[i].tensor.name, "=FILE.npy"));
       }
-      RETURN_IF_ERROR(SetInput(*session, i, path->second));
+      ASSIGN_OR_RETURN(const NpyArray input, ReadInput(manifest.inputs[i].tensor, path->second));
+      RETURN_IF_ERROR(SetInput(*session, i, input));
     }
     const absl::Time start = context.clock().SteadyNow();
     RETURN_IF_ERROR(WithError(ToStatus(session->Run()), ErrorCode::kRunFailed, file_));
@@ -212,10 +141,9 @@ class RunCommand : public Command {
     Json& compared = report.json["compared"] = Json::array();
     for (const auto& [index, path] : paths) {
       const std::string& name = session.manifest().outputs[index].tensor.name;
-      const absl::StatusOr<NpyArray> want = ReadNpyFile(path);
-      if (!want.ok()) return WithError(want.status(), ReadErrorCode(want.status()), path);
+      ASSIGN_OR_RETURN(const NpyArray want, ReadArray(path));
       ASSIGN_OR_RETURN(const NpyArray got, GetOutput(session, index));
-      const absl::StatusOr<ArrayDifference> found = CompareArrays(got, *want);
+      const absl::StatusOr<ArrayDifference> found = CompareArrays(got, want);
       if (!found.ok()) {
         return WithError(found.status(), ErrorCode::kTensorMismatch, path,
                          absl::StrCat("--compare wants an array like output ", name));

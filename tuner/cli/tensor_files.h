@@ -1,0 +1,45 @@
+// A bundle's inputs and outputs as arrays: from files that a user names, made up, or as they came
+// out.
+#ifndef TUNER_CLI_TENSOR_FILES_H_
+#define TUNER_CLI_TENSOR_FILES_H_
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "compiler/runtime/bundle_manifest.h"
+#include "compiler/runtime/session.h"
+#include "tuner/app/npy.h"
+
+namespace burnish {
+
+// "image f32[1,3,224,224], mask f32[1,10]"
+std::string TensorList(const std::vector<ModelTensor>& tensors);
+
+// "NAME=PATH", or "PATH" where there is only one tensor. Returns paths by index. `flag`: for
+// errors, B0405 and B0101.
+absl::StatusOr<std::map<size_t, std::string>> AssignTensors(
+    const std::vector<std::string>& arguments, const std::vector<ModelTensor>& tensors,
+    absl::string_view flag);
+
+// Errors: B02xx.
+absl::StatusOr<NpyArray> ReadArray(const std::string& path);
+// Error B0404: it has another type or shape.
+absl::StatusOr<NpyArray> ReadInput(const TensorInfo& want, const std::string& path);
+
+// All inputs in order: those of `--input NAME=PATH`, random numbers for the others, always the
+// same.
+absl::StatusOr<std::vector<NpyArray>> GivenOrRandomInputs(const BundleManifest& manifest,
+                                                          const std::vector<std::string>& given);
+
+absl::Status SetInput(Session& session, size_t index, const NpyArray& array);
+absl::Status SetInputs(Session& session, const std::vector<NpyArray>& inputs);
+absl::StatusOr<NpyArray> GetOutput(Session& session, size_t index);
+
+}  // namespace burnish
+
+#endif  // TUNER_CLI_TENSOR_FILES_H_
