@@ -17,6 +17,7 @@ PROGRAMS = "burnish/_programs"
 # Shared libraries that a system must have, by the manylinux rules. All others lie beside the program.
 SYSTEM = re.compile(r"(ld-linux-x86-64|libc|libm|libstdc\+\+|libgcc_s|libpthread|libdl|librt)\.so")
 EXECUTABLE, PLAIN = 0o755, 0o644
+ELF = b"\x7fELF"  # The first bytes of programs and libraries.
 SUMMARIES = {"burnish": "Tunes and compiles neural networks for the CPU that runs them",
              "burnish_runtime": "Runs bundles: models that Burnish has compiled"}
 COMMANDS = ("[console_scripts]\n"
@@ -32,7 +33,7 @@ def output(*command):
 def stripped(path):
     """The file's bytes, without symbols if it is a program or library."""
     data = path.read_bytes()
-    if not data.startswith(b"\x7fELF"):
+    if not data.startswith(ELF):
         return data
     with tempfile.NamedTemporaryFile() as file:
         output("strip", "--strip-unneeded", "-o", file.name, str(path))
@@ -40,7 +41,9 @@ def stripped(path):
 
 
 def libraries_of(program):
-    """{name: path} of what it loads and a system need not have."""
+    """{name: path} of what it loads and a system need not have; a script loads nothing."""
+    if not program.read_bytes().startswith(ELF):
+        return {}
     found = re.findall(r"^\s*(\S+) => (\S+)", output("ldd", str(program)), re.MULTILINE)
     return {name: pathlib.Path(path) for name, path in found if not SYSTEM.match(name)}
 

@@ -15,6 +15,8 @@ def path(name: str) -> str:
 
 
 def _become(name: str) -> NoReturn:
+    # `tuner bench --against onnxruntime` wants the Python of this environment, activated or not.
+    os.environ.setdefault("BURNISH_PYTHON", sys.executable)
     os.execv(path(name), [path(name), *sys.argv[1:]])
 
 

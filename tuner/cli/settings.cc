@@ -31,6 +31,7 @@ constexpr SettingInfo kSettings[] = {
      "what is known of the device: auto (its row, measured once a boot), table, or a row's file"},
     {"db", "BURNISH_DB", "the database: a path, sqlite:PATH or memory:"},
     {"log_level", "BURNISH_LOG_LEVEL", "debug, info, warning, error or off"},
+    {"python", "BURNISH_PYTHON", "the Python that has ONNX Runtime, for `tuner bench --against`"},
     {"server", "BURNISH_SERVER", "address of a running `tuner serve`"},
     {"target", "BURNISH_TARGET", "what to build for: host or a target's text"},
     {"tracker", "BURNISH_TRACKER", "address of a farm's tracker; without it: this machine"},
@@ -39,6 +40,7 @@ constexpr int64_t kConfigBytesMax = 1 << 20;
 
 std::string Default(absl::string_view key, const SettingSources& sources) {
   if (key == "target") return "host";
+  if (key == "python") return "python3";
   if (key == "log_level") return "warning";
   if (key == "calibration") return kCalibrationAuto;
   if (key == "cache") {

@@ -1,5 +1,8 @@
 // tuner bench: how fast a bundle is, whole and operator by operator.
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -7,21 +10,23 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "base/file.h"
-#include "base/rng.h"
 #include "base/status_macros.h"
 #include "compiler/runtime/benchmark.h"
 #include "proto/device_model.h"
 #include "tuner/app/bundle_session.h"
 #include "tuner/app/device_peak.h"
 #include "tuner/app/error.h"
+#include "tuner/app/onnxruntime_peer.h"
 #include "tuner/app/output_file.h"
 #include "tuner/app/target_text.h"
+#include "tuner/app/turns.h"
 #include "tuner/app/value_text.h"
 #include "tuner/cli/commands/commands.h"
 #include "tuner/cli/context.h"
 #include "tuner/cli/format.h"
 #include "tuner/cli/profile_html.h"
+#include "tuner/cli/tensor_files.h"
+#include "tuner/cli/turns_report.h"
 
 namespace burnish {
 namespace {
@@ -29,24 +34,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int kProfileRuns = 30;
-
-// Times depend on no value but denormals; floats are normal as pictures are, integers are 0, which
-// is a valid index anywhere.
-absl::Status FillInputs(Session& session) {
-  for (size_t i = 0; i < session.manifest().inputs.size(); ++i) {
-    const TensorInfo& tensor = session.manifest().inputs[i].tensor;
-    std::vector<uint8_t> bytes(tensor.dense_bytes(), 0);
-    if (tensor.type == ElementType::kF32) {
-      Rng rng(i);
-      auto* values = reinterpret_cast<float*>(bytes.data());
-      for (int64_t k = 0; k < tensor.element_count(); ++k) {
-        values[k] = static_cast<float>(rng.Normal());
-      }
-    }
-    RETURN_IF_ERROR(ToStatus(session.SetInput(i, bytes)));
-  }
-  return absl::OkStatus();
-}
 
 // Of this machine, on the session's threads.
 struct Peaks {
@@ -142,7 +129,8 @@ class BenchCommand : public Command {
   std::string name() const override { return "bench"; }
   std::string summary() const override { return "times a bundle on this machine"; }
   std::string example() const override {
-    return "tuner bench resnet50.bundle --seconds 5 --profile";
+    return "tuner bench resnet50.bundle --seconds 5 --profile\n"
+           "tuner bench mine.bundle --against onnxruntime --model mine.onnx";
   }
   void AddOptions(CommandOptions& options) override {
     options.Positional("FILE", &file_, true, "the bundle");
@@ -150,6 +138,11 @@ class BenchCommand : public Command {
     options.Value("--seconds", "S", &seconds_, 0.01, 3600.0, "how long to run it");
     options.Flag("--profile", &profile_, "each operator's time, share of peak and bound");
     options.Value("--profile-html", "FILE", &html_, "write the profile as a page");
+    options.Values("--input", "NAME=FILE", &inputs_, "an input's values; else random ones");
+    options.Choice("--against", &against_, {"onnxruntime"}, "time it in turn with");
+    options.Value("--model", "FILE", &model_, "of --against: the ONNX file of the bundle");
+    options.Value("--rounds", "N", &rounds_, 1, 1000, "of --against: turns of each");
+    options.Setting("python");
     options.Setting("calibration");
     options.Json();
   }
@@ -157,7 +150,12 @@ class BenchCommand : public Command {
   absl::Status Run(Context& context) override {
     ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
                      OpenBundle(file_, static_cast<int>(threads_)));
-    RETURN_IF_ERROR(FillInputs(*session));
+    ASSIGN_OR_RETURN(std::vector<NpyArray> inputs,
+                     GivenOrRandomInputs(session->manifest(), inputs_));
+    RETURN_IF_ERROR(SetInputs(*session, inputs));
+    if (!against_.empty() || !model_.empty()) {
+      return RunAgainst(context, *session, std::move(inputs));
+    }
     const RuntimeOr<LatencySummary> summary = Benchmark(*session, seconds_);
     RETURN_IF_ERROR(WithError(ToStatus(summary.status()), ErrorCode::kRunFailed, file_));
     const BundleManifest& manifest = session->manifest();
@@ -201,8 +199,42 @@ class BenchCommand : public Command {
   }
 
  private:
-  std::string file_, html_;
+  // Both with the same inputs, number of threads and CPUs, each as its users call it.
+  absl::Status RunAgainst(Context& context, Session& session, std::vector<NpyArray> inputs) {
+    if (against_.empty() || model_.empty() || profile_ || !html_.empty()) {
+      return MakeError(ErrorCode::kUsage, "--against wants --model, and no --profile",
+                       "tuner bench", "tuner bench FILE --against onnxruntime --model FILE.onnx");
+    }
+    if (access(model_.c_str(), R_OK) != 0) {
+      return WithError(absl::ErrnoToStatus(errno, "cannot read the model"),
+                       errno == ENOENT ? ErrorCode::kNoInputFile : ErrorCode::kInputPermission,
+                       model_);
+    }
+    ASSIGN_OR_RETURN(const std::unique_ptr<OnnxRuntimePeer> peer,
+                     OnnxRuntimePeer::Start({.python = context.settings().Get("python"),
+                                             .model = model_,
+                                             .threads = session.pool()->thread_count()},
+                                            session.manifest(), std::move(inputs)));
+    ASSIGN_OR_RETURN(const TurnsReport report,
+                     ReportTurns(session, file_,
+                                 {.name = absl::StrCat("ONNX Runtime ", peer->version()),
+                                  .turn = [&](absl::Duration d) { return peer->Turn(d); },
+                                  .outputs = peer->outputs()},
+                                 seconds_, static_cast<int>(rounds_)));
+    Json json = report.json;
+    json["against"] = {{"engine", against_},
+                       {"version", peer->version()},
+                       {"model", model_},
+                       {"median_ms", report.times.second_ns * 1e-6}};
+    context.out() << (context.json() ? json.dump() + "\n" : report.text);
+    if (!report.warning.empty()) context.Note(report.warning);
+    return absl::OkStatus();
+  }
+
+  std::string file_, html_, against_, model_;
+  std::vector<std::string> inputs_;
   int64_t threads_ = 0;
+  int64_t rounds_ = kRoundsDefault;
   double seconds_ = 2;
   bool profile_ = false;
 };

@@ -1,0 +1,172 @@
+"""A bundle in turn with ONNX Runtime, as processes.
+
+usage: against.py TUNER [CASE...]
+"""
+
+import json
+import os
+import sys
+import tempfile
+import threading
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from harness import Programs
+from test_report import Report
+
+EX_USAGE, EX_DATAERR, EX_NOINPUT, EX_UNAVAILABLE = 64, 65, 66, 69
+SHORT = ("--seconds", "0.2", "--rounds", "3")
+TIMES = {"schema": int, "model": str, "threads": int, "rounds": int, "median_ms": float, "ratio": float,
+         "ratio_spread": float, "control_ratio": float, "control_spread": float, "outputs": list}
+
+
+def model(seed=0, name="x", width=64):
+    """y = relu(x @ w), with weights by the seed."""
+    weights = np.random.default_rng(seed).standard_normal((width, 32), np.float32)
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", [name, "w"], ["h"]), helper.make_node("Relu", ["h"], ["y"])], "test",
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, [4, width])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [4, 32])],
+        [numpy_helper.from_array(weights, "w")])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+class Cases:
+    """Each method that is named `case_` is one, and returns what is wrong."""
+
+    def __init__(self, programs, folder):
+        self.programs, self.folder = programs, folder
+        self.tuner = programs.run
+        self.bundle, self.onnx = self.compiled("good")
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def saved(self, file, **options):
+        onnx.save(model(**options), self.path(f"{file}.onnx"))
+        return self.path(f"{file}.onnx")
+
+    def compiled(self, name, **options):
+        source, bundle = self.saved(name, **options), self.path(f"{name}.bundle")
+        outcome = self.tuner("compile", "--model", source, "--db", self.path("none.db"), "--out", bundle)
+        assert outcome.code == 0, outcome.err
+        return bundle, source
+
+    def against(self, source, *flags, python=sys.executable, **options):
+        return self.tuner("bench", self.bundle, "--against", "onnxruntime", "--model", source, *SHORT,
+                          "--python", python, *flags, **options)
+
+    def wrong_shape(self, got, want):
+        """What is not of the names and types that it should be."""
+        kinds = {key: type(value) for key, value in got.items()}
+        return [] if kinds == want else [f"{kinds}, want {want}"]
+
+    def case_both_are_timed_and_agree(self):
+        outcome = self.against(self.onnx, "--json", "--threads", "1")
+        wrong = outcome.complaints(0, "")
+        if wrong:
+            return wrong
+        told = json.loads(outcome.out)
+        wrong += self.wrong_shape(told, TIMES | {"against": dict})
+        wrong += self.wrong_shape(told["against"], {"engine": str, "version": str, "model": str,
+                                                    "median_ms": float})
+        ratio = told["median_ms"] / told["against"]["median_ms"]
+        # Medians of rounds on both sides: of three rounds the ratios may be of different ones.
+        if not 0.2 < told["ratio"] / ratio < 5 or not told["control_ratio"] > 0:
+            wrong.append(f"ratio {told['ratio']}, medians say {ratio}")
+        if (told["rounds"], told["threads"]) != (3, 1):
+            wrong.append(f"{told['rounds']} rounds, {told['threads']} threads")
+        if [output["name"] for output in told["outputs"]] != ["y"] or \
+                not told["outputs"][0]["relative_error"] < 1e-5:
+            wrong.append(f"outputs {told['outputs']}")
+        return wrong + (["a warning: " + outcome.err] if "differs" in outcome.err else [])
+
+    def case_text_names_both_and_the_control(self):
+        outcome = self.against(self.onnx)
+        return outcome.complaints(0, "") + [
+            f"no {word!r} in {outcome.out}" for word in
+            ("ONNX Runtime 1.", self.bundle, "against itself", "3 rounds", "output y: max error")
+            if word not in outcome.out]
+
+    def case_other_weights_are_told(self):
+        outcome = self.against(self.saved("weights", seed=1))
+        return outcome.complaints(0, "") + (
+            [] if "output y differs by" in outcome.err else ["no warning: " + outcome.err])
+
+    def case_inputs_may_be_given(self):
+        ones, long = self.path("ones.npy"), self.path("long.npy")
+        np.save(ones, np.ones((4, 64), np.float32))
+        np.save(long, np.ones((4, 65), np.float32))
+        return (self.against(self.onnx, "--input", ones).complaints(0, "")
+                + self.against(self.onnx, "--input", long).complaints(EX_DATAERR, "B0404", "x", long))
+
+    def case_other_models_are_refused(self):
+        broken = self.path("broken.onnx")
+        with open(broken, "w", encoding="utf-8") as file:
+            file.write("no model")
+        wrong = self.against(self.saved("name", name="z")).complaints(EX_DATAERR, "B0404", "are z", "x")
+        wrong += self.against(self.saved("wide", width=65)).complaints(EX_DATAERR, "B0404", "wide.onnx")
+        wrong += self.against(broken).complaints(EX_DATAERR, "B0301", broken)
+        return wrong + self.against(self.path("none.onnx")).complaints(EX_NOINPUT, "B0201", "none.onnx")
+
+    def case_python_without_onnxruntime_says_what_to_install(self):
+        bare = self.path("bare-python")
+        with open(bare, "w", encoding="utf-8") as file:
+            file.write(f'#!/bin/sh\nexec {sys.executable} -I -S "$@"\n')
+        os.chmod(bare, 0o755)
+        wrong = []
+        for python in (bare, "no-such-python"):
+            outcome = self.against(self.onnx, python=python)
+            wrong += outcome.complaints(EX_UNAVAILABLE, "B0906", "pip install onnxruntime", "--python")
+        return wrong
+
+    def case_python_may_be_a_setting(self):
+        line = ("bench", self.bundle, "--against", "onnxruntime", "--model", self.onnx, *SHORT)
+        return self.tuner(*line, environment={"BURNISH_PYTHON": sys.executable}).complaints(0, "")
+
+    def case_onnxruntime_is_stopped_while_the_bundle_runs(self):
+        python, about = self.path("python"), self.path("python.pid")
+        with open(python, "w", encoding="utf-8") as file:
+            file.write(f'#!/bin/sh\necho $$ > {about}\nexec {sys.executable} "$@"\n')
+        os.chmod(python, 0o755)
+        states, ended = [], threading.Event()
+
+        def look():
+            while not ended.wait(0.002):
+                try:
+                    with open(about, encoding="utf-8") as file:
+                        process = int(file.read())
+                    with open(f"/proc/{process}/stat", encoding="utf-8") as file:
+                        states.append(file.read().rpartition(") ")[2][0])
+                except (OSError, ValueError):
+                    pass  # Not yet, or no more.
+
+        looker = threading.Thread(target=look)
+        looker.start()
+        outcome = self.against(self.onnx, python=python)
+        ended.set()
+        looker.join()
+        # Two turns of three are the bundle's; T: stopped.
+        return outcome.complaints(0, "") + ([] if "T" in states else [f"never stopped: {states}"])
+
+    def case_half_of_the_flags_is_a_usage_error(self):
+        return [line for flags in (("--against", "onnxruntime"), ("--model", self.onnx),
+                                   ("--against", "onnxruntime", "--model", self.onnx, "--profile"),
+                                   ("--against", "tensorrt", "--model", self.onnx))
+                for line in self.tuner("bench", self.bundle, *flags).complaints(EX_USAGE, "B0101")]
+
+
+def main(arguments):
+    report = Report("against")
+    with tempfile.TemporaryDirectory(prefix="cli", dir="/tmp") as folder:
+        cases = Cases(Programs(arguments[0], folder), folder)
+        for name in [n for n in dir(cases) if n.startswith("case_")]:
+            if not arguments[1:] or name.removeprefix("case_") in arguments[1:]:
+                report.run(name.removeprefix("case_"), lambda n=name: (getattr(cases, n)(), ""))
+    return report.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
