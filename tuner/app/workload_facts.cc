@@ -66,7 +66,11 @@ std::string WorkloadTitle(absl::string_view operators, absl::string_view workloa
                         output->shape.back(), " ", absl::StrJoin(kernel, "x"));
   }
   std::string title(operators);
-  if (input != nullptr && input->shape != output->shape) {
+  // A product of squares: without its inner dimension it would be named as products of any are.
+  const bool is_product =
+      input != nullptr && !input->shape.empty() && input->shape.back() > 1 &&
+      CountFlops(*program) >= 2 * ElementCount(output->shape) * input->shape.back();
+  if (input != nullptr && (input->shape != output->shape || is_product)) {
     absl::StrAppend(&title, " ", Dims(input->shape), " ->");
   }
   return absl::StrCat(title, " ", Dims(output->shape));

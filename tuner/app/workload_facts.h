@@ -19,8 +19,9 @@ int64_t WorkloadConstantBytes(absl::string_view workload_text);
 
 // `operators` ("conv+relu") with the shapes that tell it from its like: of a convolution the output
 // image, channels in and out and the kernel, "conv+relu 14x14 256-256 3x3"; else the first input's
-// dimensions and the output's, "softmax 128x1000". Dimensions of 1 in front are left out. A text
-// that this version does not read gives `operators` alone.
+// dimensions and the output's, "dense 1x64 -> 1x10", which are one where both are equal and nothing
+// is summed up, "softmax 128x1000". Dimensions of 1 in front are left out. A text that this version
+// does not read gives `operators` alone.
 std::string WorkloadTitle(absl::string_view operators, absl::string_view workload_text);
 
 }  // namespace burnish

@@ -1,5 +1,7 @@
 #include "tuner/app/workload_facts.h"
 
+#include <string>
+
 #include "gtest/gtest.h"
 
 namespace burnish {
@@ -24,6 +26,18 @@ block b1(i0 in 1, i1 in 8, i2 in 3) {
 
 TEST(WorkloadFactsTest, ConvolutionIsNamedByImageChannelsAndKernel) {
   EXPECT_EQ(WorkloadTitle("conv", kConvolution), "conv 4x4 3-4 2x2");
+}
+
+TEST(WorkloadFactsTest, ProductsOfSquaresAreNamedWithTheirInnerDimension) {
+  const std::string product = R"(workload/1
+input b0: f32[16, 16]
+const b1: f32[16, 16]
+output b2: f32[16, 16]
+block b2(i0 in 16, i1 in 16; i2 in 16) {
+  step b2[i0, i1] += b0[i0, i2] * b1[i2, i1]
+}
+)";
+  EXPECT_EQ(WorkloadTitle("matmul", product), "matmul 16x16 -> 16x16");
 }
 
 TEST(WorkloadFactsTest, OthersAreNamedByTheirShapes) {
