@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <vector>
 
 #include "base/check.h"
 #include "base/numerics.h"
@@ -46,15 +47,20 @@ class Mixer {
 
 class Fingerprint {
  public:
-  explicit Fingerprint(const Program& program) : program_(program) {}
+  explicit Fingerprint(const Program& program) : program_(program) {
+    CHECK(program.lowered);
+    NumberVars();
+    NumberBuffers();
+  }
 
   std::string Run() {
-    CHECK(program_.lowered);
     // From 0 (exact), as records have it.
     mix_.Add(static_cast<int64_t>(program_.numerics.kind) - 1);
     mix_.Add(AlgorithmKey(program_.numerics));
-    mix_.Add(static_cast<int64_t>(program_.buffers.size()));
-    for (const Buffer& buffer : program_.buffers) AddBuffer(buffer);
+    mix_.Add(int64_t{buffer_count_});
+    for (size_t i = 0; i < program_.buffers.size(); ++i) {
+      if (buffer_at_[i] >= 0) AddBuffer(program_.buffers[i]);
+    }
     for (const NodeId root : {program_.root, program_.pack_root}) {
       mix_.Add(int64_t{root >= 0});
       if (root >= 0) AddNode(root);
@@ -63,6 +69,42 @@ class Fingerprint {
   }
 
  private:
+  // Those that have a loop, by their order: lowering may leave others over.
+  void NumberVars() {
+    var_at_.assign(program_.vars.size(), -1);
+    for (const Node& node : program_.nodes) {
+      if (node.kind == NodeKind::kLoop) var_at_[node.var] = 0;
+    }
+    int32_t count = 0;
+    for (int32_t& at : var_at_) {
+      if (at == 0) at = count++;
+    }
+  }
+
+  // Parameters, and what is touched.
+  void NumberBuffers() {
+    buffer_at_.assign(program_.buffers.size(), -1);
+    for (size_t i = 0; i < program_.buffers.size(); ++i) {
+      const BufferRole role = program_.buffers[i].role;
+      if (role != BufferRole::kTemp && role != BufferRole::kPacked) buffer_at_[i] = 0;
+    }
+    for (const Node& node : program_.nodes) {
+      if (node.buffer >= 0) buffer_at_[node.buffer] = 0;
+      for (const Expr& index : node.indices) TouchLoaded(index);
+      TouchLoaded(node.value);
+      TouchLoaded(node.cond);
+    }
+    for (int32_t& at : buffer_at_) {
+      if (at == 0) at = buffer_count_++;
+    }
+  }
+
+  void TouchLoaded(const Expr& e) {
+    if (e == nullptr) return;
+    if (e->kind == ExprKind::kLoad) buffer_at_[e->id] = 0;
+    for (const Expr& operand : e->operands) TouchLoaded(operand);
+  }
+
   void AddBuffer(const Buffer& buffer) {
     mix_.AddEnum(buffer.dtype);
     mix_.AddAll(buffer.shape);
@@ -83,8 +125,9 @@ class Fingerprint {
   void AddNode(NodeId id) {
     const Node& node = program_.nodes[id];
     mix_.AddEnum(node.kind);
-    mix_.Add(int64_t{node.var});
-    // Variables by id and extent, not by name: lowering numbers them in order, so that twins agree.
+    mix_.Add(int64_t{node.var < 0 ? -1 : var_at_[node.var]});
+    // Variables by number and extent, not by name: lowering makes them in order, so that twins
+    // agree.
     if (node.var >= 0) AddExpr(program_.vars[node.var].extent);
     mix_.AddEnum(node.loop_kind);
     mix_.Add(int64_t{node.lanes});
@@ -92,7 +135,7 @@ class Fingerprint {
       mix_.Add(static_cast<int64_t>(text->size()));
       for (const char c : *text) mix_.Add(int64_t{c});
     }
-    mix_.Add(int64_t{node.buffer});
+    mix_.Add(int64_t{node.buffer < 0 ? -1 : buffer_at_[node.buffer]});
     mix_.Add(static_cast<int64_t>(node.indices.size()));
     for (const Expr& index : node.indices) AddExpr(index);
     AddExpr(node.value);
@@ -110,7 +153,7 @@ class Fingerprint {
     }
     // One word where most nodes differ.
     mix_.Add(static_cast<int64_t>(e->kind) << 48 | static_cast<int64_t>(e->dtype) << 40 |
-             static_cast<int64_t>(e->operands.size()) << 32 | static_cast<uint32_t>(e->id));
+             static_cast<int64_t>(e->operands.size()) << 32 | static_cast<uint32_t>(NumberOf(*e)));
     if (e->kind == ExprKind::kIntImm) mix_.Add(e->int_value);
     if (e->kind == ExprKind::kFloatImm) mix_.Add(e->float_value);
     if (e->table != nullptr) {
@@ -121,8 +164,16 @@ class Fingerprint {
     for (const Expr& operand : e->operands) AddExpr(operand);
   }
 
+  int32_t NumberOf(const ExprNode& e) const {
+    if (e.kind == ExprKind::kVar) return var_at_[e.id];
+    return e.kind == ExprKind::kLoad ? buffer_at_[e.id] : e.id;
+  }
+
   const Program& program_;
   Mixer mix_;
+  // Numbers by id; -1: nothing mentions it.
+  std::vector<int32_t> var_at_, buffer_at_;
+  int32_t buffer_count_ = 0;
 };
 
 }  // namespace

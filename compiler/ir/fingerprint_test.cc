@@ -43,6 +43,11 @@ TEST(FingerprintTest, NamesDoNotCount) {
   EXPECT_EQ(With("/1 scale", "/1 twice"), Of(kScale));
 }
 
+// As lowering for an estimate leaves them over.
+TEST(FingerprintTest, WhatNothingMentionsDoesNotCount) {
+  EXPECT_EQ(With("var i in 6", "temp T: f32[4]\nvar t in 3\nvar i in 6"), Of(kScale));
+}
+
 TEST(FingerprintTest, WhateverElseChangesTheProgramChangesIt) {
   const std::string scale = Of(kScale);
   EXPECT_NE(With("2.0", "3.0"), scale);

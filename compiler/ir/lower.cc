@@ -20,9 +20,9 @@ namespace {
 // tiles are still expressions, nothing is simplified; Specialize does both.
 class BlockLowering {
  public:
-  BlockLowering(const Program& in, bool with_pack)
+  BlockLowering(const Program& in, const LowerOptions& options)
       : in_(in),
-        with_pack_(with_pack),
+        with_pack_(!options.for_estimate),
         out_({.name = in.name,
               .buffers = in.buffers,
               .vars = in.vars,
@@ -359,8 +359,11 @@ class BlockLowering {
 }  // namespace
 
 absl::StatusOr<Program> Lower(const Program& program, const LowerOptions& options) {
-  ASSIGN_OR_RETURN(const Program stores, BlockLowering(program, options.with_pack).Run());
-  return Specialize(stores, options.max_bodies);
+  ASSIGN_OR_RETURN(const Program stores, BlockLowering(program, options).Run());
+  ASSIGN_OR_RETURN(Program lowered, Specialize(stores, options.max_bodies));
+  // Variables of loops that were copied or dropped are left over, and those that have a map.
+  if (!options.for_estimate) Prune(lowered);
+  return lowered;
 }
 
 }  // namespace burnish

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "base/status_matchers.h"
+#include "compiler/ir/fingerprint.h"
 #include "compiler/ir/interpreter.h"
 #include "compiler/ir/parser.h"
 #include "compiler/ir/printer.h"
@@ -312,6 +313,24 @@ TEST(LowerTest, BarrierStandsBetweenIterationsThatShareMemory) {
     EXPECT_THAT(WithoutBarrier(lowered, i),
                 StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("no barrier between")));
   }
+}
+
+TEST(LowerTest, ForAnEstimateTheKernelIsTheSame) {
+  const Program program = Parsed(RowSums(R"(
+    temp acc: f32[1] scratch
+    temp unused: f32[1] scratch
+    var ko in 2 reduce
+    var ki in 3 reduce
+    var Y.k in 6 reduce = ko * 3 + ki)",
+                                         R"(
+    for ko { stage Y in acc { for ki { for Y.i { run Y } } } })",
+                                         "i in 4; Y.k"));
+  ASSERT_OK_AND_ASSIGN(const Program lowered, Lower(program));
+  ASSERT_OK_AND_ASSIGN(Program estimated, Lower(program, {.for_estimate = true}));
+  EXPECT_GT(estimated.vars.size(), lowered.vars.size());
+  EXPECT_EQ(FingerprintOf(estimated), FingerprintOf(lowered));
+  Prune(estimated);
+  EXPECT_EQ(Print(estimated), Print(lowered));
 }
 
 TEST(LowerTest, LoweredProgramIsNotLoweredAgain) {

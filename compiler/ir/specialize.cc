@@ -49,8 +49,6 @@ class Specializer {
       out_.pack_root = AddNode(out_, {.kind = NodeKind::kSeq});
       RETURN_IF_ERROR(EmitChildren(in_.pack_root, out_.pack_root));
     }
-    // Variables of loops that were copied or dropped are left over.
-    Prune(out_);
     return std::move(out_);
   }
 

@@ -145,7 +145,7 @@ class Measurer {
       ++totals.refused;
       return;
     }
-    const auto lowered = Lower(**scheduled, {.with_pack = false});
+    const auto lowered = Lower(**scheduled, {.for_estimate = true});
     lap(kLower);
     if (!lowered.ok()) {
       ++totals.refused;

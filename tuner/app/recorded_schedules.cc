@@ -31,7 +31,7 @@ absl::StatusOr<double> EstimatedSeconds(const Program& workload, const std::stri
   ASSIGN_OR_RETURN(const Trace trace, ParseStoredTrace(trace_text));
   ASSIGN_OR_RETURN(const Program scheduled, ApplyTrace(trace, workload));
   RETURN_IF_ERROR(Verify(scheduled));
-  ASSIGN_OR_RETURN(const Program lowered, Lower(scheduled, {.with_pack = false}));
+  ASSIGN_OR_RETURN(const Program lowered, Lower(scheduled, {.for_estimate = true}));
   return AnalyticSeconds(lowered, device, device.workers());
 }
 

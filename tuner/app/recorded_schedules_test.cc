@@ -72,7 +72,7 @@ std::string SlowestTrace(const ExtractedTask& task, const Target& target) {
       CHECK_OK(trace);
       const absl::StatusOr<Program> scheduled = ApplyTrace(*trace, program);
       CHECK_OK(scheduled);
-      const absl::StatusOr<Program> lowered = Lower(*scheduled, {.with_pack = false});
+      const absl::StatusOr<Program> lowered = Lower(*scheduled, {.for_estimate = true});
       CHECK_OK(lowered);
       const double seconds = AnalyticSeconds(*lowered, device, target.threads);
       if (seconds <= slowest) continue;

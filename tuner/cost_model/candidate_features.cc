@@ -18,7 +18,7 @@ CandidateFeatureExtractor::CandidateFeatureExtractor(Program workload, DeviceMod
 
 absl::StatusOr<CandidateFeatures> CandidateFeatureExtractor::Extract(const Trace& trace) {
   ASSIGN_OR_RETURN(const Program* scheduled, replay_.Apply(trace));
-  ASSIGN_OR_RETURN(const Program lowered, Lower(*scheduled, {.with_pack = false}));
+  ASSIGN_OR_RETURN(const Program lowered, Lower(*scheduled, {.for_estimate = true}));
   return CandidateFeatures{.features = ExtractFeatures(lowered, device_, threads_),
                            .fingerprint = FingerprintOf(lowered)};
 }

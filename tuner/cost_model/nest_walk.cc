@@ -93,13 +93,13 @@ class Walker {
  public:
   Walker(const Program& program, const IsaModel& isa, int threads)
       : program_(program), isa_(isa), threads_(threads) {
-    extents_.reserve(program.vars.size());
-    for (size_t v = 0; v < program.vars.size(); ++v) {
-      extents_.push_back(MaxExtent(program, static_cast<VarId>(v)));
-    }
+    // Of loops, which are all that is mentioned; others may be left over from lowering.
+    extents_.resize(program.vars.size(), 0);
     prefetched_.resize(program.buffers.size(), false);
     for (const Node& node : program.nodes) {
       if (node.kind == NodeKind::kPrefetch) prefetched_[node.buffer] = true;
+      if (node.kind != NodeKind::kLoop || extents_[node.var] != 0) continue;
+      extents_[node.var] = MaxExtent(program, node.var);
     }
   }
 

@@ -31,7 +31,7 @@ std::vector<DefaultChoice> DefaultSchedules(const Program& workload, const Devic
       if (!trace.ok()) continue;
       const absl::StatusOr<const Program*> scheduled = replay.Apply(*trace);
       if (!scheduled.ok()) continue;
-      const absl::StatusOr<Program> lowered = Lower(**scheduled, {.with_pack = false});
+      const absl::StatusOr<Program> lowered = Lower(**scheduled, {.for_estimate = true});
       if (!lowered.ok()) continue;
       StandAsidePoint();
       const double seconds = AnalyticSeconds(*lowered, device, device.workers());
