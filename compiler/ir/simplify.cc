@@ -4,7 +4,6 @@
 #include <numeric>
 #include <utility>
 
-#include "base/check.h"
 #include "compiler/ir/expr_kinds.h"
 
 namespace burnish {
@@ -53,6 +52,51 @@ void AddScaled(LinearForm& form, const LinearForm& other, int64_t scale) {
   for (const auto& [atom, coefficient] : other.terms) AddTerm(form, atom, coefficient * scale);
 }
 
+// Whether `e` is made of variables and constants by sums and constant factors: it has no atoms but
+// its variables, and nothing to join.
+bool IsPlainSum(const ExprNode& e) {
+  switch (e.kind) {
+    case ExprKind::kIntImm:
+    case ExprKind::kVar:
+      return true;
+    case ExprKind::kNeg:
+      return IsPlainSum(*e.operands[0]);
+    case ExprKind::kAdd:
+    case ExprKind::kSub:
+      return IsPlainSum(*e.operands[0]) && IsPlainSum(*e.operands[1]);
+    case ExprKind::kMul:
+      return IsConstInt(e.operands[1]) && IsPlainSum(*e.operands[0]);
+    default:
+      return false;
+  }
+}
+
+// Adds the terms where they stand, without a form for each node in between.
+void AddPlainSum(LinearForm& form, const Expr& e, int64_t scale, const VarRanges& ranges) {
+  switch (e->kind) {
+    case ExprKind::kIntImm:
+      form.constant += e->int_value * scale;
+      return;
+    case ExprKind::kVar:
+      // A variable with one value is that value.
+      if (const auto range = ranges(e->id); range.has_value() && range->min == range->max) {
+        form.constant += range->min * scale;
+      } else {
+        AddTerm(form, e, scale);
+      }
+      return;
+    case ExprKind::kNeg:
+      AddPlainSum(form, e->operands[0], -scale, ranges);
+      return;
+    case ExprKind::kMul:
+      AddPlainSum(form, e->operands[0], scale * e->operands[1]->int_value, ranges);
+      return;
+    default:
+      AddPlainSum(form, e->operands[0], scale, ranges);
+      AddPlainSum(form, e->operands[1], e->kind == ExprKind::kSub ? -scale : scale, ranges);
+  }
+}
+
 std::optional<Range> RangeOfLinear(const LinearForm& form, const VarRanges& ranges) {
   Range total{form.constant, form.constant};
   for (const auto& [atom, coefficient] : form.terms) {
@@ -77,10 +121,11 @@ Divided DivideTerms(const LinearForm& x, int64_t divisor) {
   for (const auto& [atom, coefficient] : x.terms) {
     // floor((d * q + r) / d) = q + floor(r / d) for any integer q, so that multiples go out term by
     // term.
+    // A part of a sorted list is sorted.
     if (coefficient % divisor == 0) {
-      AddTerm(result.quotient, atom, coefficient / divisor);
+      result.quotient.terms.emplace_back(atom, coefficient / divisor);
     } else {
-      AddTerm(result.rest, atom, coefficient);
+      result.rest.terms.emplace_back(atom, coefficient);
     }
   }
   return result;
@@ -164,6 +209,11 @@ void JoinDivMod(LinearForm& form, const VarRanges& ranges) {
     for (const auto& [atom, k] : form.terms) {
       if (atom->kind != ExprKind::kMod || !IsConstInt(atom->operands[1])) continue;
       const int64_t c = atom->operands[1]->int_value;
+      // Cheap, and most rests have no partner: the rows of a padded image are no multiple of what
+      // a row of outputs is.
+      const bool has_partner = std::any_of(form.terms.begin(), form.terms.end(),
+                                           [&](const auto& term) { return term.second == k * c; });
+      if (!has_partner) continue;
       const LinearForm x = ToLinear(atom->operands[0], ranges);
       const LinearForm quotient = FloorDivLinear(x, c, ranges);
       if (quotient.terms.size() != 1 || quotient.terms[0].second != 1) continue;
@@ -282,105 +332,29 @@ bool LinearForm::HidesVar(VarId var) const {
   });
 }
 
-std::optional<Range> RangeOf(const Expr& e, const VarRanges& ranges) {
-  const auto operand = [&](int i) { return RangeOf(e->operands[i], ranges); };
-  switch (e->kind) {
-    case ExprKind::kIntImm:
-      return Range{e->int_value, e->int_value};
-    case ExprKind::kVar:
-      return ranges(e->id);
-    case ExprKind::kTable: {
-      if (IsFloat(e->dtype)) return std::nullopt;
-      const auto [low, high] =
-          std::minmax_element(e->table->values.begin(), e->table->values.end());
-      return Range{static_cast<int64_t>(*low), static_cast<int64_t>(*high)};
-    }
-    case ExprKind::kBoundsCheck: {
-      const auto extent = operand(1);
-      if (!extent.has_value()) return std::nullopt;
-      return Range{0, std::max<int64_t>(extent->max - 1, 0)};
-    }
-    case ExprKind::kCast:
-      if (e->operands[0]->dtype == DType::kBool) return Range{0, 1};
-      return IsFloat(e->operands[0]->dtype) ? std::nullopt : operand(0);
-    case ExprKind::kSelect: {
-      const auto a = operand(1), b = operand(2);
-      if (!a.has_value() || !b.has_value()) return std::nullopt;
-      return Range{std::min(a->min, b->min), std::max(a->max, b->max)};
-    }
-    case ExprKind::kLt:
-    case ExprKind::kLe:
-    case ExprKind::kEq:
-    case ExprKind::kNe:
-    case ExprKind::kAnd:
-    case ExprKind::kOr:
-    case ExprKind::kNot:
-      return Range{0, 1};
-    case ExprKind::kNeg: {
-      const auto a = operand(0);
-      if (!a.has_value()) return std::nullopt;
-      return Range{-a->max, -a->min};
-    }
-    default:
-      break;
+void AddLinear(LinearForm& form, const Expr& e, int64_t scale, const VarRanges& ranges) {
+  if (IsPlainSum(*e)) {
+    AddPlainSum(form, e, scale, ranges);
+  } else {
+    AddScaled(form, ToLinear(e, ranges), scale);
   }
-  if (!IsBinary(e->kind) || IsFloat(e->dtype)) return std::nullopt;
-  const auto a = operand(0), b = operand(1);
-  // Before the operands must have ranges: a modulus is bounded by its divisor alone.
-  if (e->kind == ExprKind::kMod && b.has_value() && b->min == b->max && b->min > 0) {
-    if (a.has_value() && FloorDivide(a->min, b->min) == FloorDivide(a->max, b->min)) {
-      const int64_t base = FloorDivide(a->min, b->min) * b->min;
-      return Range{a->min - base, a->max - base};
-    }
-    return Range{0, b->min - 1};
-  }
-  if (!a.has_value() || !b.has_value()) return std::nullopt;
-  const auto hull = [](std::initializer_list<int64_t> values) {
-    return Range{std::min(values), std::max(values)};
-  };
-  switch (e->kind) {
-    case ExprKind::kAdd:
-      return Range{a->min + b->min, a->max + b->max};
-    case ExprKind::kSub:
-      return Range{a->min - b->max, a->max - b->min};
-    case ExprKind::kMul:
-      return hull({a->min * b->min, a->min * b->max, a->max * b->min, a->max * b->max});
-    case ExprKind::kMin:
-      return Range{std::min(a->min, b->min), std::min(a->max, b->max)};
-    case ExprKind::kMax:
-      return Range{std::max(a->min, b->min), std::max(a->max, b->max)};
-    case ExprKind::kFloorDiv:
-      // The quotient is monotonous in each operand only while the divisor keeps its sign; then
-      // corners are the extremes.
-      if (b->min <= 0) return std::nullopt;
-      return hull({FloorDivide(a->min, b->min), FloorDivide(a->min, b->max),
-                   FloorDivide(a->max, b->min), FloorDivide(a->max, b->max)});
-    default:
-      return std::nullopt;
-  }
+  JoinDivMod(form, ranges);
 }
 
 LinearForm ToLinear(const Expr& e, const VarRanges& ranges) {
   LinearForm form;
+  if (IsPlainSum(*e)) {
+    AddPlainSum(form, e, 1, ranges);
+    return form;
+  }
   switch (e->kind) {
-    case ExprKind::kIntImm:
-      form.constant = e->int_value;
-      return form;
-    case ExprKind::kVar:
-      // A variable with one value is that value.
-      if (const auto range = ranges(e->id); range.has_value() && range->min == range->max) {
-        form.constant = range->min;
-        return form;
-      }
-      return AtomForm(e);
     case ExprKind::kNeg:
       AddScaled(form, ToLinear(e->operands[0], ranges), -1);
       return form;
     case ExprKind::kAdd:
     case ExprKind::kSub:
       form = ToLinear(e->operands[0], ranges);
-      AddScaled(form, ToLinear(e->operands[1], ranges), e->kind == ExprKind::kAdd ? 1 : -1);
-      JoinDivMod(form, ranges);
+      AddLinear(form, e->operands[1], e->kind == ExprKind::kAdd ? 1 : -1, ranges);
       return form;
     case ExprKind::kMul: {
       const LinearForm a = ToLinear(e->operands[0], ranges);
@@ -428,6 +402,11 @@ Expr FromLinear(const LinearForm& form) {
 
 Expr Simplify(const Expr& e, const VarRanges& ranges) {
   if (e == nullptr || e->kind == ExprKind::kIntImm) return e;
+  // What most indices are, and the sum of it is itself.
+  if (e->kind == ExprKind::kVar) {
+    const auto range = ranges(e->id);
+    return range.has_value() && range->min == range->max ? Int(range->min) : e;
+  }
   if (e->dtype == DType::kI64) return FromLinear(ToLinear(e, ranges));
   if (e->operands.empty()) return e;
   const bool comparison = e->kind == ExprKind::kLt || e->kind == ExprKind::kLe ||
@@ -435,57 +414,6 @@ Expr Simplify(const Expr& e, const VarRanges& ranges) {
   if (comparison && e->operands[0]->dtype == DType::kI64) return SimplifyComparison(e, ranges);
   LinearForm form = OtherAtom(e, ranges);
   return form.terms.empty() ? Int(form.constant, e->dtype) : form.terms[0].first;
-}
-
-int64_t EvalInt(const Expr& e, const std::function<int64_t(VarId)>& value) {
-  const auto at = [&](int i) { return EvalInt(e->operands[i], value); };
-  switch (e->kind) {
-    case ExprKind::kIntImm:
-      return e->int_value;
-    case ExprKind::kVar:
-      return value(e->id);
-    case ExprKind::kCast:
-      return at(0);
-    case ExprKind::kNeg:
-    case ExprKind::kNot:
-      return InfoOf(e->kind).meaning.int_unary(at(0));
-    case ExprKind::kSelect:
-      return at(0) != 0 ? at(1) : at(2);
-    case ExprKind::kTable: {
-      int64_t flat = 0;
-      for (size_t d = 0; d < e->operands.size(); ++d) {
-        flat = flat * e->table->shape[d] + at(static_cast<int>(d));
-      }
-      CHECK(flat >= 0 && flat < static_cast<int64_t>(e->table->values.size()));
-      return static_cast<int64_t>(e->table->values[flat]);
-    }
-    default:
-      break;
-  }
-  CHECK(IsBinary(e->kind));
-  const int64_t a = at(0), b = at(1);
-  if (DividesIntegers(e->kind)) CHECK_NE(b, 0);
-  return InfoOf(e->kind).meaning.int_binary(a, b);
-}
-
-bool EnumerateBox(const std::vector<int64_t>& extents, int64_t limit,
-                  const std::function<void(const std::vector<int64_t>&)>& visit) {
-  int64_t count = 1;
-  for (int64_t extent : extents) {
-    if (extent <= 0) return true;
-    // By division, since the product itself may overflow.
-    if (count > limit / extent) return false;
-    count *= extent;
-  }
-  std::vector<int64_t> point(extents.size(), 0);
-  for (int64_t i = 0; i < count; ++i) {
-    visit(point);
-    for (int d = static_cast<int>(extents.size()) - 1; d >= 0; --d) {
-      if (++point[d] < extents[d]) break;
-      point[d] = 0;
-    }
-  }
-  return true;
 }
 
 }  // namespace burnish

@@ -37,6 +37,8 @@ struct LinearForm {
 };
 LinearForm ToLinear(const Expr& e, const VarRanges& ranges);
 Expr FromLinear(const LinearForm& form);
+// Makes `form` that of its sum with scale * e.
+void AddLinear(LinearForm& form, const Expr& e, int64_t scale, const VarRanges& ranges);
 
 // Canonical form: divisions and moduli by constants are resolved where ranges allow it
 // ((a*16+b)/16 = a and (a*16+b)%16 = b for 0 <= b < 16; (x/c)*c + x%c = x), loads' indices and

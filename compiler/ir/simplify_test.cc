@@ -81,6 +81,44 @@ TEST(SimplifyTest, KeepsTheValueAndTheRangeHolds) {
   }
 }
 
+TEST(SimplifyTest, LinearFormsAddUp) {
+  const std::vector<int64_t> extents = {5, 4, 3};
+  for (int round = 0; round < 1000; ++round) {
+    Rng rng(RngStream{.seed = 7, .purpose = "add linear", .index = round});
+    const Expr a = RandomExpr(rng, 3), b = RandomExpr(rng, 3);
+    const int64_t scale = static_cast<int64_t>(rng.Below(7)) - 3;
+    LinearForm form = ToLinear(a, Upto(extents));
+    AddLinear(form, b, scale, Upto(extents));
+    const Expr sum = FromLinear(form);
+    EnumerateBox(extents, 100, [&](const std::vector<int64_t>& point) {
+      const auto value = [&](VarId v) { return point[v]; };
+      ASSERT_EQ(EvalInt(sum, value), EvalInt(a, value) + scale * EvalInt(b, value))
+          << "round " << round;
+    });
+  }
+}
+
+// Rows of a dense image: quotient and rest meet though each comes with an index of its own.
+TEST(SimplifyTest, QuotientAndRestOfTwoIndicesAreOneLinearIndex) {
+  const Expr m = VarRef(0);
+  const VarRanges ranges = Upto({56 * 56});
+  LinearForm form;
+  AddLinear(form, FloorDiv(m, 56), 56 * 64, ranges);
+  AddLinear(form, Mod(m, 56), 64, ranges);
+  EXPECT_TRUE(StructurallyEqual(FromLinear(form), m * 64));
+  // A row of a padded one is no multiple of a row of outputs.
+  LinearForm padded;
+  AddLinear(padded, FloorDiv(m, 56), 58 * 64, ranges);
+  AddLinear(padded, Mod(m, 56), 64, ranges);
+  EXPECT_EQ(padded.terms.size(), 2u);
+}
+
+TEST(SimplifyTest, VariableOfOneValueIsThatValue) {
+  EXPECT_TRUE(IsInt(Simplify(VarRef(0), Upto({1, 4})), 0));
+  const Expr v = VarRef(1);
+  EXPECT_EQ(Simplify(v, Upto({1, 4})), v);
+}
+
 // Only i64 arithmetic is taken apart: -x of floats is not -1 times an index.
 TEST(SimplifyTest, SelectThatIsDecidedKeepsItsFloatingPointBranch) {
   const Expr x = Load(0, DType::kF32, {VarRef(0)});

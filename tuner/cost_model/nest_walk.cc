@@ -339,18 +339,18 @@ class Walker {
                      int64_t vector_lanes) const {
     const int64_t lanes = std::min<int64_t>(vector_lanes, loop.extent);
     std::vector<int64_t> places;
-    std::optional<Expr> rest;  // Of the first lane's address, without its constant.
-    const Expr address = ElementOf(buffer, indices);
+    std::optional<LinearForm> first;
     for (int64_t lane = 0; lane < lanes; ++lane) {
-      LinearForm form = ToLinear(address, [&](VarId var) {
+      LinearForm form = ElementOf(buffer, indices, [&](VarId var) {
         return std::optional<Range>(var == loop.var ? Range{lane, lane}
                                                     : Range{0, extents_[var] - 1});
       });
       places.push_back(form.constant);
-      form.constant = 0;
-      const Expr others = FromLinear(form);
-      if (rest.has_value() && !StructurallyEqual(*rest, others)) return 0;
-      rest = others;
+      if (!first.has_value()) {
+        first = std::move(form);
+      } else if (!HaveSameTerms(*first, form)) {
+        return 0;
+      }
     }
     std::sort(places.begin(), places.end());
     int64_t runs = 1;
@@ -359,12 +359,21 @@ class Walker {
   }
 
   // Which element of the storage, from its origin.
-  static Expr ElementOf(const Buffer& buffer, const std::vector<Expr>& indices) {
-    Expr element = Int(0);
+  static LinearForm ElementOf(const Buffer& buffer, const std::vector<Expr>& indices,
+                              const VarRanges& ranges) {
+    LinearForm element;
     for (size_t d = 0; d < indices.size(); ++d) {
-      element = element + indices[d] * buffer.storage.strides[d];
+      AddLinear(element, indices[d], buffer.storage.strides[d], ranges);
     }
     return element;
+  }
+
+  static bool HaveSameTerms(const LinearForm& a, const LinearForm& b) {
+    return std::equal(a.terms.begin(), a.terms.end(), b.terms.begin(), b.terms.end(),
+                      [](const auto& one, const auto& other) {
+                        return one.second == other.second &&
+                               StructurallyEqual(one.first, other.first);
+                      });
   }
 
   void SetStrides(const Buffer& buffer, const std::vector<Expr>& indices, WalkAccess& access) {
@@ -403,7 +412,7 @@ class Walker {
   // By the canonical sum of the whole address, in which quotient and rest of one dividend meet.
   void SetStridesSlowly(const Buffer& buffer, const std::vector<Expr>& indices,
                         WalkAccess& access) const {
-    const LinearForm form = ToLinear(ElementOf(buffer, indices), [this](VarId var) {
+    const LinearForm form = ElementOf(buffer, indices, [this](VarId var) {
       return std::optional<Range>(Range{0, extents_[var] - 1});
     });
     for (AccessLoop& loop : access.loops) loop.stride = 0;
