@@ -91,6 +91,11 @@ class StudyStore {
   virtual absl::Status SetState(absl::string_view id, StudyState state, absl::string_view detail,
                                 int64_t now_ns) = 0;
 
+  // Another specification from now on, and the study waits for a tuner, also one that was done:
+  // both or nothing. `detail`: as for SetState.
+  virtual absl::Status Requeue(absl::string_view id, absl::string_view spec,
+                               absl::string_view detail, int64_t now_ns) = 0;
+
   // Takes the lease, or renews it. It is another's until it has expired at `now_ns`, or its owner
   // is `dead_owner`, of which the caller knows that it will never write again. FAILED_PRECONDITION:
   // another's; then nothing was changed.

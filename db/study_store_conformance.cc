@@ -115,6 +115,24 @@ TEST_P(StudyStoreConformanceTest, StateChangesFollowTheRulesAndKeepTheReason) {
   EXPECT_THAT(store_->SetState("s", StudyState::kRunning, "", 70), kPrecondition);
 }
 
+TEST_P(StudyStoreConformanceTest, AnotherSpecificationPutsTheStudyBackInTheQueue) {
+  EXPECT_THAT(store_->Requeue("nobody", "more", "", 1), kNotFound);
+  ASSERT_THAT(store_->Create(StudyNamed("s"), TwoTasks()), IsOk());
+  ASSERT_THAT(store_->Create(StudyNamed("other"), {}), IsOk());
+  ASSERT_THAT(store_->SetState("s", StudyState::kRunning, "", 20), IsOk());
+  ASSERT_THAT(store_->SetState("s", StudyState::kDone, "", 30), IsOk());
+  const std::string more("mo\0re", 5);
+  ASSERT_THAT(store_->Requeue("s", more, "for more", 40), IsOk());
+  const Study study = store_->Get("s")->study;
+  EXPECT_EQ(study.spec, more);
+  EXPECT_EQ(study.state, StudyState::kQueued);
+  EXPECT_EQ(study.detail, "for more");
+  EXPECT_EQ(study.created_ns, 10);
+  EXPECT_EQ(study.updated_ns, 40);
+  EXPECT_EQ(store_->Tasks("s")->size(), 2);
+  EXPECT_EQ(store_->Get("other")->study, StudyNamed("other"));
+}
+
 TEST_P(StudyStoreConformanceTest, LeaseIsItsOwnersUntilItExpiresOrIsGivenBack) {
   ASSERT_THAT(store_->Create(StudyNamed("s"), {}), IsOk());
   const StudyLease first{.owner = "first", .expires_ns = 100};

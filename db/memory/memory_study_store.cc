@@ -112,6 +112,20 @@ absl::Status MemoryStudyStore::ReleaseLease(absl::string_view id, absl::string_v
   return absl::OkStatus();
 }
 
+absl::Status MemoryStudyStore::Requeue(absl::string_view id, absl::string_view spec,
+                                       absl::string_view detail, int64_t now_ns) {
+  const std::lock_guard lock(mutex_);
+  ASSIGN_OR_RETURN(Row * row, Find(id));
+  if (!CanFollow(row->study.state, StudyState::kQueued)) {
+    return StateCannotFollow(id, row->study.state, StudyState::kQueued);
+  }
+  row->study.spec = std::string(spec);
+  row->study.state = StudyState::kQueued;
+  row->study.detail = std::string(detail);
+  row->study.updated_ns = now_ns;
+  return absl::OkStatus();
+}
+
 absl::Status MemoryStudyStore::SetCrashCount(absl::string_view id, int32_t count) {
   const std::lock_guard lock(mutex_);
   ASSIGN_OR_RETURN(Row * row, Find(id));

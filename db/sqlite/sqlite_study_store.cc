@@ -224,6 +224,25 @@ absl::Status SqliteStudyStore::ReleaseLease(absl::string_view id, absl::string_v
   });
 }
 
+absl::Status SqliteStudyStore::Requeue(absl::string_view id, absl::string_view spec,
+                                       absl::string_view detail, int64_t now_ns) {
+  return database_->Write([&](SqliteConnection& connection) -> absl::Status {
+    ASSIGN_OR_RETURN(const StudySummary stored, Find(connection, id));
+    if (!CanFollow(stored.study.state, StudyState::kQueued)) {
+      return StateCannotFollow(id, stored.study.state, StudyState::kQueued);
+    }
+    ASSIGN_OR_RETURN(
+        SqliteQuery update,
+        connection.Query("UPDATE study SET spec=?, state=?, detail=?, updated_ns=? WHERE id=?"));
+    return update.Blob(spec)
+        .Int(static_cast<int64_t>(StudyState::kQueued))
+        .Text(detail)
+        .Int(now_ns)
+        .Text(id)
+        .Run();
+  });
+}
+
 absl::Status SqliteStudyStore::SetCrashCount(absl::string_view id, int32_t count) {
   return database_->Write([&](SqliteConnection& connection) -> absl::Status {
     RETURN_IF_ERROR(CheckExists(connection, id));

@@ -83,6 +83,10 @@ absl::Status CrashingStudyStore::SetState(absl::string_view id, StudyState state
                                           absl::string_view detail, int64_t now_ns) {
   return Store(*crash_, [&] { return store_->SetState(id, state, detail, now_ns); });
 }
+absl::Status CrashingStudyStore::Requeue(absl::string_view id, absl::string_view spec,
+                                         absl::string_view detail, int64_t now_ns) {
+  return Write(*crash_, [&] { return store_->Requeue(id, spec, detail, now_ns); });
+}
 absl::Status CrashingStudyStore::TakeLease(absl::string_view id, const StudyLease& lease,
                                            int64_t now_ns, absl::string_view dead_owner) {
   return Write(*crash_, [&] { return store_->TakeLease(id, lease, now_ns, dead_owner); });

@@ -59,6 +59,8 @@ class CrashingStudyStore : public StudyStore {
   absl::StatusOr<std::vector<StudySummary>> List(const StudyQuery& query) const override;
   absl::Status SetState(absl::string_view id, StudyState state, absl::string_view detail,
                         int64_t now_ns) override;
+  absl::Status Requeue(absl::string_view id, absl::string_view spec, absl::string_view detail,
+                       int64_t now_ns) override;
   absl::Status TakeLease(absl::string_view id, const StudyLease& lease, int64_t now_ns,
                          absl::string_view dead_owner) override;
   absl::Status ReleaseLease(absl::string_view id, absl::string_view owner) override;
