@@ -1,4 +1,4 @@
-"""A bundle in turn with ONNX Runtime, as processes.
+"""Bundles in turn with ONNX Runtime and each other, and studies side by side.
 
 usage: against.py TUNER [CASE...]
 """
@@ -48,8 +48,8 @@ class Cases:
         onnx.save(model(**options), self.path(f"{file}.onnx"))
         return self.path(f"{file}.onnx")
 
-    def compiled(self, name, **options):
-        source, bundle = self.saved(name, **options), self.path(f"{name}.bundle")
+    def compiled(self, file, **options):
+        source, bundle = self.saved(file, **options), self.path(f"{file}.bundle")
         outcome = self.tuner("compile", "--model", source, "--db", self.path("none.db"), "--out", bundle)
         assert outcome.code == 0, outcome.err
         return bundle, source
@@ -150,6 +150,61 @@ class Cases:
         looker.join()
         # Two turns of three are the bundle's; T: stopped.
         return outcome.complaints(0, "") + ([] if "T" in states else [f"never stopped: {states}"])
+
+    def case_two_bundles_are_timed_and_their_steps_listed(self):
+        other, _ = self.compiled("other", seed=1)
+        outcome = self.tuner("compare", self.bundle, other, *SHORT, "--json")
+        wrong = outcome.complaints(0, "")
+        if wrong:
+            return wrong
+        told = json.loads(outcome.out)
+        wrong += self.wrong_shape(told, TIMES | {"against": dict, "steps": list})
+        wrong += self.wrong_shape(told["against"], {"engine": str, "bundle": str, "median_ms": float})
+        for step in told["steps"]:
+            wrong += self.wrong_shape(step, {"name": str, "first": dict, "second": dict})
+            wrong += self.wrong_shape(step["first"], {"schedule": str, "time_us": float})
+        if not told["steps"] or "output y differs by" not in outcome.err:
+            wrong.append(f"{told['steps']}, {outcome.err}")
+        text = self.tuner("compare", self.bundle, self.bundle, *SHORT)
+        return wrong + text.complaints(0, "") + [
+            f"no {word!r} in {text.out}" for word in ("against itself", "max error 0 ", "default")
+            if word not in text.out]
+
+    def case_bundles_of_other_models_are_not_compared(self):
+        other, _ = self.compiled("z", name="z")
+        wrong = self.tuner("compare", self.bundle, other).complaints(EX_DATAERR, "B0404", "z f32[4,64]")
+        none = self.path("none.bundle")
+        return wrong + self.tuner("compare", self.bundle, none).complaints(EX_NOINPUT, "B0201", none)
+
+    def case_two_studies_side_by_side(self):
+        database = ("--db", self.path("studies.db"))
+        task = ("--task", "matmul:m=96,n=96,k=96")
+        short, long = (self.tuner("submit", *task, "--trials", trials, *database).study()
+                       for trials in ("2", "12"))
+        outcome = self.tuner("compare", short, long, *database, "--json")
+        wrong = outcome.complaints(0, "")
+        if wrong:
+            return wrong
+        told = json.loads(outcome.out)
+        wrong += self.wrong_shape(told, {"schema": int, "first": dict, "second": dict, "ratio": float,
+                                         "tasks": list})
+        (found,) = told["tasks"]
+        wrong += self.wrong_shape(found, {"name": str, "weight": float, "ratio": float, "first": dict,
+                                          "second": dict})
+        sides = found["first"], found["second"]
+        for side in sides:
+            wrong += self.wrong_shape(side, {"best_ms": float, "trials": int, "trials_to_reach": int})
+            if not 1 <= side["trials_to_reach"] <= side["trials"]:
+                wrong.append(f"{side}")
+        if [side["trials"] for side in sides] != [2, 12]:
+            wrong.append(f"trials of {sides}")
+        if abs(sides[0]["best_ms"] / sides[1]["best_ms"] - found["ratio"]) > 1e-6:
+            wrong.append(f"ratio {found['ratio']} of {sides}")
+        text = self.tuner("compare", short, long, *database)
+        wrong += text.complaints(0, "") + [f"no {word!r} in {text.out}" for word in (short, long, "matmul")
+                                           if word not in text.out]
+        return wrong + self.tuner("compare", short, "nobody", *database).complaints(
+            EX_NOINPUT, "B0601", "nobody")
 
     def case_half_of_the_flags_is_a_usage_error(self):
         return [line for flags in (("--against", "onnxruntime"), ("--model", self.onnx),

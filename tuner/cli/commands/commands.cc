@@ -11,6 +11,7 @@ std::vector<std::unique_ptr<Command>> MakeCommands() {
   commands.push_back(MakeRunCommand());
   commands.push_back(MakeServeCommand());
   commands.push_back(MakeBenchCommand());
+  commands.push_back(MakeCompareCommand());
   commands.push_back(MakeQueryCommand());
   commands.push_back(MakeListCommand());
   commands.push_back(MakeStatusCommand());

@@ -13,6 +13,7 @@ std::vector<std::unique_ptr<Command>> MakeCommands();
 
 std::unique_ptr<Command> MakeBenchCommand();
 std::unique_ptr<Command> MakeCancelCommand();
+std::unique_ptr<Command> MakeCompareCommand();
 std::unique_ptr<Command> MakeCompileCommand();
 std::unique_ptr<Command> MakeConfigCommand();
 std::unique_ptr<Command> MakeDoctorCommand();
