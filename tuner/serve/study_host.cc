@@ -111,7 +111,7 @@ absl::Status StudyHost::Resume(const std::string& id) {
   RETURN_IF_ERROR(DatabaseError(summary.status(), options_.database->url));
   if (summary->study.state == StudyState::kDone) {
     return MakeError(ErrorCode::kStudyState, absl::StrCat(id, " is done"), id,
-                     "submit again for more trials");
+                     "resume with --trials +100 for a hundred more");
   }
   const auto runs_here = [&] {
     const auto run = runs_.find(id);

@@ -218,12 +218,13 @@ absl::StatusOr<std::string> TunerClient::Submit(const StudySpec& spec) {
   return response.study_id();
 }
 
-absl::StatusOr<std::string> TunerClient::Resume(const std::string& id) {
+absl::StatusOr<std::string> TunerClient::Resume(const std::string& id, const std::string& trials) {
   grpc::ClientContext context;
   SetTimeout(context, kCallTimeout);
   v1::ResumeStudyRequest request;
   v1::ResumeStudyResponse response;
   request.set_study_id(id);
+  request.set_trials(trials);
   ASSIGN_OR_RETURN(*request.mutable_client_secret(), impl_->Secret());
   RETURN_IF_ERROR(impl_->FromCall(impl_->stub().ResumeStudy(&context, request, &response)));
   return response.study_id();

@@ -50,7 +50,8 @@ class TunerClient : public Studies {
   // Sends the study with the bytes of its model file, where it has one; returns its id. Errors
   // also: B02xx.
   absl::StatusOr<std::string> Submit(const StudySpec& spec);
-  absl::StatusOr<std::string> Resume(const std::string& id);
+  // `trials`: as ExtendStudy takes them; empty: as they are.
+  absl::StatusOr<std::string> Resume(const std::string& id, const std::string& trials = "");
   // Follows a run until it ends. CANCELLED: StopFollowing was called.
   absl::StatusOr<FollowedRun> Follow(const std::string& id,
                                      const std::function<void(const StudyProgress&)>& on_progress);

@@ -15,6 +15,7 @@
 #include "proto/tuner.grpc.pb.h"
 #include "tuner/app/database.h"
 #include "tuner/app/error.h"
+#include "tuner/app/extend_study.h"
 #include "tuner/app/query_records.h"
 #include "tuner/app/retry_study.h"
 #include "tuner/app/studies.h"
@@ -171,6 +172,11 @@ grpc::Status TunerService::Impl::ResumeStudy(grpc::ServerContext* context,
   const absl::Status own = CheckClient(*options_.database, *id, request->client_secret());
   if (!own.ok()) return WithDetail(own);
   response->set_study_id(*id);
+  if (!request->trials().empty()) {
+    const absl::StatusOr<StudySpec> extended =
+        ExtendStudy(*options_.database, *options_.clock, *id, request->trials());
+    if (!extended.ok()) return WithDetail(extended.status());
+  }
   return WithDetail(options_.host->Resume(*id));
 }
 

@@ -1,4 +1,4 @@
-"""Bundles in turn with ONNX Runtime and each other, and studies side by side.
+"""Bundles in turn with ONNX Runtime and each other, studies side by side, and studies that go on.
 
 usage: against.py TUNER [CASE...]
 """
@@ -205,6 +205,38 @@ class Cases:
                                            if word not in text.out]
         return wrong + self.tuner("compare", short, "nobody", *database).complaints(
             EX_NOINPUT, "B0601", "nobody")
+
+    def case_study_that_is_done_goes_on(self):
+        database = ("--db", self.path("more.db"))
+        study = self.tuner("submit", "--task", "matmul:m=96,n=96,k=96", "--trials", "4",
+                           *database).study()
+
+        def now():
+            status = json.loads(self.tuner("status", study, *database, "--json").out)
+            return status["state"], status["trials"], status["trials_max"]
+
+        wrong = self.tuner("resume", study, *database).complaints(EX_DATAERR, "B0602", "--trials +100")
+        for trials, want in (("+3", 7), ("9", 9)):
+            wrong += self.tuner("resume", study, "--trials", trials, *database).complaints(0, "")
+            if now() != ("done", want, want):
+                wrong.append(f"after {trials}: {now()}, want {want} trials")
+        for trials in ("9", "0", "+0", "-1", "many"):
+            wrong += self.tuner("resume", study, f"--trials={trials}", *database).complaints(
+                EX_USAGE, "B0101", "--trials")
+        return wrong + ([] if now() == ("done", 9, 9) else [f"changed: {now()}"])
+
+    def case_daemons_study_that_is_done_goes_on(self):
+        server = ("--server", f"unix:{self.path('s')}")
+        with self.programs.daemon(self.programs.tuner, "serve", "--listen", server[1], "--db",
+                                  self.path("serve.db")):
+            submitted = self.tuner("submit", "--task", "matmul:m=96,n=96,k=96", "--trials", "3", *server)
+            wrong = submitted.complaints(0, "")
+            resume = ("resume", submitted.study(), *server)
+            wrong += self.tuner(*resume).complaints(EX_DATAERR, "B0602", "--trials +100")
+            wrong += self.tuner(*resume, "--trials", "+2").complaints(0, "")
+            wrong += self.tuner(*resume, "--trials", "5").complaints(EX_USAGE, "B0101", "has had 5")
+            status = json.loads(self.tuner("status", submitted.study(), *server, "--json").out)
+        return wrong + ([] if (status["state"], status["trials"]) == ("done", 5) else [f"{status}"])
 
     def case_half_of_the_flags_is_a_usage_error(self):
         return [line for flags in (("--against", "onnxruntime"), ("--model", self.onnx),

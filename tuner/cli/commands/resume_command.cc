@@ -6,6 +6,7 @@
 #include "base/status_macros.h"
 #include "tuner/app/database.h"
 #include "tuner/app/error.h"
+#include "tuner/app/extend_study.h"
 #include "tuner/app/study_view.h"
 #include "tuner/app/tuning.h"
 #include "tuner/cli/commands/commands.h"
@@ -23,10 +24,14 @@ class ResumeCommand : public Command {
  public:
   std::string name() const override { return "resume"; }
   std::string summary() const override { return "goes on with a study; nothing is measured twice"; }
-  std::string example() const override { return "tuner resume STUDY"; }
+  std::string example() const override {
+    return "tuner resume STUDY\ntuner resume STUDY --trials +200";
+  }
   void AddOptions(CommandOptions& options) override {
     options.Positional("STUDY", &study_, true, "its id, or the beginning of it");
     options.Value("--out", "FILE", &out_, "the bundle; else where `submit` said");
+    options.Value("--trials", "+N|N", &trials_,
+                  "so many more, or so many in all; also of a study that is done");
     options.Flag("--detach", &detach_, "with --server: do not wait for it");
     options.Value("--patience", "S", &patience_seconds_, 1.0, 1e6,
                   "seconds to wait for a farm that is away");
@@ -48,13 +53,17 @@ class ResumeCommand : public Command {
     ASSIGN_OR_RETURN(const std::string id, ResolveStudyId(database, study_));
     const absl::StatusOr<StudySummary> summary = database.studies->Get(id);
     RETURN_IF_ERROR(DatabaseError(summary.status(), database.url));
-    if (summary->study.state == StudyState::kDone) {
+    if (summary->study.state == StudyState::kDone && trials_.empty()) {
       return MakeError(ErrorCode::kStudyState, absl::StrCat(id, " is done"), id,
-                       "tuner query shows what it found; submit again for more trials");
+                       "tuner query shows what it found; --trials +100 goes on for a hundred more");
     }
     ASSIGN_OR_RETURN(const StudySpec spec, ParseStudySpec(summary->study));
-    ASSIGN_OR_RETURN(const Tuning tuning, PrepareTuning(spec));
+    ASSIGN_OR_RETURN(Tuning tuning, PrepareTuning(spec));
     RETURN_IF_ERROR(CheckFarm(context));
+    // When all else is known to be there: who tries again after an error would add as many again.
+    if (!trials_.empty()) {
+      ASSIGN_OR_RETURN(tuning.spec, ExtendStudy(database, context.clock(), id, trials_));
+    }
     // Whoever resumes a study that was parked says that it may crash as often again.
     RETURN_IF_ERROR(DatabaseError(database.studies->SetCrashCount(id, 0), database.url));
     RETURN_IF_ERROR(PrintStudyId(context, "resumed", id));
@@ -74,12 +83,12 @@ class ResumeCommand : public Command {
           absl::StrCat("tuner compile --task NAME|--model FILE --out FILE --server ", server));
     }
     TunerClient client(server, [&context] { return context.FindClientSecret(); });
-    ASSIGN_OR_RETURN(const std::string id, client.Resume(study_));
+    ASSIGN_OR_RETURN(const std::string id, client.Resume(study_, trials_));
     RETURN_IF_ERROR(PrintStudyId(context, "resumed", id));
     return detach_ ? absl::OkStatus() : FollowRemote(context, client, id, {}, interrupts);
   }
 
-  std::string study_, out_;
+  std::string study_, out_, trials_;
   bool detach_ = false;
   double patience_seconds_ = 300;
 };
