@@ -45,7 +45,7 @@ program worker/runner/runner runner
 program worker/runner/checker checker
 program worker/calibrate/calibrator calibrator
 program base/burnish-launcher burnish-launcher
-file 755 "$built/tuner/app/onnxruntime_peer" libexec/burnish/onnxruntime_peer
+file 755 "$built/tuner/cli/onnxruntime_peer" libexec/burnish/onnxruntime_peer
 link ../libexec/burnish/tuner bin/tuner
 link ../libexec/burnish/tracker bin/burnish-tracker
 link ../libexec/burnish/worker bin/burnish-worker

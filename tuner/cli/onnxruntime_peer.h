@@ -1,6 +1,6 @@
 // ONNX Runtime with a model, in a Python process of the user's that takes turns with this one.
-#ifndef TUNER_APP_ONNXRUNTIME_PEER_H_
-#define TUNER_APP_ONNXRUNTIME_PEER_H_
+#ifndef TUNER_CLI_ONNXRUNTIME_PEER_H_
+#define TUNER_CLI_ONNXRUNTIME_PEER_H_
 
 #include <memory>
 #include <string>
@@ -52,4 +52,4 @@ class OnnxRuntimePeer {
 
 }  // namespace burnish
 
-#endif  // TUNER_APP_ONNXRUNTIME_PEER_H_
+#endif  // TUNER_CLI_ONNXRUNTIME_PEER_H_

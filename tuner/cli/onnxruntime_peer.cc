@@ -1,4 +1,4 @@
-#include "tuner/app/onnxruntime_peer.h"
+#include "tuner/cli/onnxruntime_peer.h"
 
 #include <signal.h>
 
@@ -56,7 +56,7 @@ absl::StatusOr<Json> ParseAnswer(const std::string& frame, const OnnxRuntimeOpti
 absl::StatusOr<std::unique_ptr<OnnxRuntimePeer>> OnnxRuntimePeer::Start(
     const OnnxRuntimeOptions& options, const BundleManifest& manifest,
     std::vector<NpyArray> inputs) {
-  const absl::StatusOr<std::string> script = FindProgram("tuner/app/onnxruntime_peer");
+  const absl::StatusOr<std::string> script = FindProgram("tuner/cli/onnxruntime_peer");
   if (!script.ok()) return WithError(script.status(), ErrorCode::kProgramMissing);
   std::unique_ptr<OnnxRuntimePeer> peer(new OnnxRuntimePeer(options));
   // `env` looks the Python up in PATH. NumPy's own threads have nothing to do here.
