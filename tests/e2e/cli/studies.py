@@ -209,7 +209,7 @@ class Cases:
         onnx.save(helper.make_model(graph, ir_version=8,
                                     opset_imports=[helper.make_opsetid("", 17)]), model)
         with self.serve(self.path("sent.db")) as daemon:
-            outcome = self.tuner("submit", "--model", model, "--trials", "16", "--out", bundle,
+            outcome = self.tuner("submit", "--model", model, "--trials", "32", "--out", bundle,
                                  "--server", daemon.address, "--json")
             wrong = outcome.complaints(0, "")
             events = [json.loads(line) for line in outcome.out.splitlines()]
