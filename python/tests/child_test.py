@@ -140,8 +140,10 @@ burnish.tune(burnish.Task("dense"))
 
 
 def start_parent(programs):
+    # A shell's background job ignores Ctrl-C, and so would its children.
     parent = subprocess.Popen([sys.executable, "-c", PARENT, programs.path],
-                              stderr=subprocess.PIPE, text=True, start_new_session=True)
+                              stderr=subprocess.PIPE, text=True, start_new_session=True,
+                              preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
     return parent, int(programs.wait_for("tuner.pid"))
 
 

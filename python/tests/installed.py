@@ -193,7 +193,9 @@ burnish.tune(burnish.Task("matmul:m=64,n=64,k=64"), trials=1000000, database="en
 
 def test_nothing_outlives_python():
     for how in (signal.SIGINT, signal.SIGKILL):
-        parent = subprocess.Popen([sys.executable, "-c", TUNING], stderr=subprocess.PIPE, text=True)
+        # A shell's background job ignores Ctrl-C, and so would its children.
+        parent = subprocess.Popen([sys.executable, "-c", TUNING], stderr=subprocess.PIPE, text=True,
+                                  preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
         # The study, who watches it, a tracker, two workers and the first one's builder.
         wait_until(lambda: len(programs_running()) >= 6)
         parent.send_signal(how)
