@@ -6,15 +6,13 @@ usage: against.py TUNER [CASE...]
 import json
 import os
 import sys
-import tempfile
 import threading
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from harness import Programs
-from test_report import Report
+from harness import run_cases
 
 EX_USAGE, EX_DATAERR, EX_NOINPUT, EX_UNAVAILABLE = 64, 65, 66, 69
 SHORT = ("--seconds", "0.2", "--rounds", "3")
@@ -245,15 +243,5 @@ class Cases:
                 for line in self.tuner("bench", self.bundle, *flags).complaints(EX_USAGE, "B0101")]
 
 
-def main(arguments):
-    report = Report("against")
-    with tempfile.TemporaryDirectory(prefix="cli", dir="/tmp") as folder:
-        cases = Cases(Programs(arguments[0], folder), folder)
-        for name in [n for n in dir(cases) if n.startswith("case_")]:
-            if not arguments[1:] or name.removeprefix("case_") in arguments[1:]:
-                report.run(name.removeprefix("case_"), lambda n=name: (getattr(cases, n)(), ""))
-    return report.finish()
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run_cases("against", sys.argv[1], sys.argv[2:], Cases))

@@ -9,14 +9,12 @@ import os
 import sqlite3
 import struct
 import sys
-import tempfile
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from harness import Programs, dump
-from test_report import Report
+from harness import dump, run_cases
 
 EX_USAGE, EX_DATAERR, EX_NOINPUT, EX_UNAVAILABLE = 64, 65, 66, 69
 EX_IOERR, EX_TEMPFAIL, EX_CONFIG = 74, 75, 78
@@ -583,16 +581,5 @@ class Cases:
         return wrong + outcome.complaints(EX_UNAVAILABLE, "B0705", "tuner serve")
 
 
-def main(arguments):
-    report = Report("bad_input")
-    # Short, because sockets lie in it.
-    with tempfile.TemporaryDirectory(prefix="cli", dir="/tmp") as folder:
-        cases = Cases(Programs(arguments[0], folder), folder)
-        for name in [n for n in dir(cases) if n.startswith("case_")]:
-            if not arguments[1:] or name.removeprefix("case_") in arguments[1:]:
-                report.run(name.removeprefix("case_"), lambda n=name: (getattr(cases, n)(), ""))
-    return report.finish()
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run_cases("bad_input", sys.argv[1], sys.argv[2:], Cases))

@@ -9,8 +9,10 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "models"))
+from test_report import Report  # noqa: E402
 
 ERROR_LINE = re.compile(r"^error\[(B\d{4})\]: (.+)$", re.MULTILINE)
 HINT_LINE = re.compile(r"^  hint: (.+)$", re.MULTILINE)
@@ -140,3 +142,16 @@ def dump(path):
         return "\n".join(connection.iterdump())
     finally:
         connection.close()
+
+
+def run_cases(suite, tuner, names, cases_in):
+    """Runs the methods `case_*` of what `cases_in(programs, folder)` makes, each of which returns what
+    is wrong; those of `names`, or all. Returns the exit code."""
+    report = Report(suite)
+    # Short, because sockets lie in it.
+    with tempfile.TemporaryDirectory(prefix="cli", dir="/tmp") as folder:
+        cases = cases_in(Programs(tuner, folder), folder)
+        for name in [n.removeprefix("case_") for n in dir(cases) if n.startswith("case_")]:
+            if not names or name in names:
+                report.run(name, lambda n=name: (getattr(cases, f"case_{n}")(), ""))
+    return report.finish()

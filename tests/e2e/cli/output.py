@@ -11,11 +11,9 @@ import re
 import struct
 import subprocess
 import sys
-import tempfile
 import termios
 
-from harness import Programs
-from test_report import Report
+from harness import run_cases
 
 EX_IOERR = 74
 BROKEN_PIPE = (-13, 141)  # By the signal, or as a shell tells it where the signal is ignored.
@@ -153,16 +151,5 @@ class Cases:
         return wrong
 
 
-def main(arguments):
-    report = Report("output")
-    # Short, because sockets lie in it.
-    with tempfile.TemporaryDirectory(prefix="cli", dir="/tmp") as folder:
-        cases = Cases(Programs(arguments[0], folder), folder)
-        for name in [n for n in dir(cases) if n.startswith("case_")]:
-            if not arguments[1:] or name.removeprefix("case_") in arguments[1:]:
-                report.run(name.removeprefix("case_"), lambda n=name: (getattr(cases, n)(), ""))
-    return report.finish()
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run_cases("output", sys.argv[1], sys.argv[2:], Cases))

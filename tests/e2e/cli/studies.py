@@ -8,14 +8,12 @@ GOLDEN holds the shape of each command's JSON; --update rewrites it.
 import json
 import os
 import sys
-import tempfile
 import threading
 import time
 
 import numpy as np
 
-from harness import LONG_S, Programs
-from test_report import Report
+from harness import LONG_S, run_cases
 
 EX_UNAVAILABLE = 69
 EX_NOPERM = 77
@@ -422,14 +420,8 @@ def main(arguments):
     names = [name for name in names if name != "--update"]
     if update:
         names = ["json_keeps_its_shape"]
-    report = Report("studies")
-    # Short, because sockets lie in it.
-    with tempfile.TemporaryDirectory(prefix="cli", dir="/tmp") as folder:
-        cases = Cases(Programs(tuner, folder), folder, golden, update)
-        for name in [n.removeprefix("case_") for n in dir(cases) if n.startswith("case_")]:
-            if not names or name in names:
-                report.run(name, lambda n=name: (getattr(cases, f"case_{n}")(), ""))
-    return report.finish()
+    return run_cases("studies", tuner, names,
+                     lambda programs, folder: Cases(programs, folder, golden, update))
 
 
 if __name__ == "__main__":
