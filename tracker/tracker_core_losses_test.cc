@@ -57,7 +57,32 @@ class LossesTest : public CoreTestFarm {
     }
   }
 
+  // `bad` was lost on w1 and w2, which do well; w3 has it in its first slot, and another job in the
+  // second. `w3_` is its next report, without a result.
+  void LoseOnAllButW3(const JobSpec& bad) {
+    Enroll({"w1", "w2"});
+    w3_ = Report("w3");
+    w3_.slots.push_back(w3_.slots[0]);
+    Send(w3_);
+    core_->OrdersFor(now_, "w3", sequence_);
+    Submit({bad});
+    for (const char* worker : {"w1", "w2"}) Fault(worker, bad.id);
+    for (const char* worker : {"w1", "w2"}) Finish(worker);
+    JobSpec good = RunSpec("good");
+    good.labels = {{"worker", "w3"}};
+    Submit({good});
+    w3_.sequence = ++sequence_;
+    const std::vector<SlotOrders> orders = Send(w3_).orders.slots;
+    ASSERT_EQ(orders[0].lease->job_id, bad.id);
+    ASSERT_EQ(orders[1].lease->job_id, "good");
+    bad_lease_ = *orders[0].lease;
+    good_lease_ = *orders[1].lease;
+    w3_.sequence = ++sequence_;
+  }
+
   int other_count_ = 0;
+  WorkerReport w3_;
+  Lease bad_lease_, good_lease_;
 };
 
 TEST_F(LossesTest, LeaseOfAnEarlierTrackerThatStopsIsNoEvidence) {
@@ -118,25 +143,10 @@ TEST_F(LossesTest, JobLostOnThreeWorkersThatDoWellIsPoisonedWithEveryReason) {
 
 // Nobody knows whether the result came after the fault.
 TEST_F(LossesTest, ResultInTheSameReportAsAFaultDoesNotShowThatItsWorkerDoesWell) {
-  Enroll({"w1", "w2"});
-  WorkerReport report = Report("w3");
-  report.slots.push_back(report.slots[0]);
-  Send(report);
-  core_->OrdersFor(now_, "w3", sequence_);
-  Submit({RunSpec("bad")});
-  for (const char* worker : {"w1", "w2"}) Fault(worker, "bad");
-  for (const char* worker : {"w1", "w2"}) Finish(worker);
-  JobSpec good = RunSpec("good");
-  good.labels = {{"worker", "w3"}};
-  Submit({good});
-  report.sequence = ++sequence_;
-  const std::vector<SlotOrders> orders = Send(report).orders.slots;
-  ASSERT_EQ(orders[0].lease->job_id, "bad");
-  ASSERT_EQ(orders[1].lease->job_id, "good");
-  report.slots[0].results = {{.lease = *orders[0].lease, .outcome = WorkerFault{.message = "w3"}}};
-  report.slots[1].results = {{.lease = *orders[1].lease, .outcome = "result"}};
-  report.sequence = ++sequence_;
-  Send(report);
+  ASSERT_NO_FATAL_FAILURE(LoseOnAllButW3(RunSpec("bad")));
+  w3_.slots[0].results = {{.lease = bad_lease_, .outcome = WorkerFault{.message = "w3"}}};
+  w3_.slots[1].results = {{.lease = good_lease_, .outcome = "result"}};
+  Send(w3_);
   EXPECT_EQ(counters().poisoned, 0);
   Finish("w1");
   EXPECT_EQ(counters().poisoned, 0);
@@ -144,28 +154,13 @@ TEST_F(LossesTest, ResultInTheSameReportAsAFaultDoesNotShowThatItsWorkerDoesWell
 
 // The result that shows that the worker does well, and the job's own, later in the same report.
 TEST_F(LossesTest, JobIsNotGivenUpByTheReportThatBringsItsResult) {
-  Enroll({"w1", "w2"});
-  WorkerReport report = Report("w3");
-  report.slots.push_back(report.slots[0]);
-  Send(report);
-  core_->OrdersFor(now_, "w3", sequence_);
   JobSpec bad = RunSpec("bad");
   bad.timeout = absl::Seconds(5);
-  Submit({bad});
-  for (const char* worker : {"w1", "w2"}) Fault(worker, "bad");
-  for (const char* worker : {"w1", "w2"}) Finish(worker);
-  JobSpec good = RunSpec("good");
-  good.labels = {{"worker", "w3"}};
-  Submit({good});
-  report.sequence = ++sequence_;
-  const std::vector<SlotOrders> orders = Send(report).orders.slots;
-  ASSERT_EQ(orders[0].lease->job_id, "bad");
-  ASSERT_EQ(orders[1].lease->job_id, "good");
+  ASSERT_NO_FATAL_FAILURE(LoseOnAllButW3(bad));
   Advance(absl::Seconds(5));
-  report.slots[0].results = {{.lease = *orders[1].lease, .outcome = "good's"},
-                             {.lease = *orders[0].lease, .outcome = "bad's"}};
-  report.sequence = ++sequence_;
-  Send(report);
+  w3_.slots[0].results = {{.lease = good_lease_, .outcome = "good's"},
+                          {.lease = bad_lease_, .outcome = "bad's"}};
+  Send(w3_);
   EXPECT_EQ(counters().poisoned, 0);
   EXPECT_THAT(Collect(), Contains(Payload("bad's")));
 }
