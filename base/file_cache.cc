@@ -23,8 +23,7 @@ namespace fs = std::filesystem;
 // In front of each value: tells a whole file from one that was cut or changed.
 constexpr absl::string_view kMagic = "burnish-cache/1\n";
 constexpr size_t kDigestSize = 64;
-constexpr size_t kHeaderSize = 16 + kDigestSize + 1;
-static_assert(kMagic.size() + kDigestSize + 1 == kHeaderSize);
+constexpr size_t kHeaderSize = kMagic.size() + kDigestSize + 1;  // A line's end.
 constexpr char kSuffix[] = ".value";
 // Evicting makes so much room at once, so that it is not done at each call.
 constexpr double kFilledAfterwards = 0.8;

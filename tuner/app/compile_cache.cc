@@ -95,8 +95,9 @@ class CachedBuilder : public Builder {
 }  // namespace
 
 CompileCache::CompileCache(const std::string& folder) {
+  if (folder.empty()) return;
   const absl::StatusOr<std::string> builder = FindProgram("worker/builder/builder");
-  if (folder.empty() || !builder.ok()) return;
+  if (!builder.ok()) return;
   const std::string own_id = BuildIdOf("/proc/self/exe"), builder_id = BuildIdOf(*builder);
   if (own_id.empty() || builder_id.empty()) return;
   versions_ = absl::StrCat(own_id, "\n", builder_id, "\n");
