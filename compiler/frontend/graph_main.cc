@@ -12,7 +12,7 @@
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
 #include "compiler/frontend/onnx_export.h"
-#include "compiler/frontend/onnx_import.h"
+#include "compiler/frontend/model_file.h"
 #include "compiler/frontend/zoo.h"
 #include "compiler/graph/assign_storage.h"
 #include "compiler/graph/extract_tasks.h"
@@ -25,7 +25,7 @@ struct Arguments {
   std::string model;
   std::string stage = "prepared";  // imported, prepared, tasks, workloads
   std::string emit;
-  OnnxImportOptions import;
+  ImportOptions import;
 };
 
 absl::StatusOr<Arguments> ParseArguments(int argc, char** argv) {
@@ -82,7 +82,7 @@ absl::Status Main(int argc, char** argv) {
   if (arguments.model.find('.') == std::string::npos) {
     ASSIGN_OR_RETURN(graph, BuildZooModel(arguments.model));
   } else {
-    ASSIGN_OR_RETURN(graph, ImportOnnxFile(arguments.model, arguments.import));
+    ASSIGN_OR_RETURN(graph, ImportModelFile(arguments.model, arguments.import));
   }
   if (arguments.stage != "imported") RETURN_IF_ERROR(PrepareGraph(graph));
   if (arguments.stage == "tasks" || arguments.stage == "workloads") {

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
+#include "compiler/frontend/named_outputs.h"
 #include "third_party/onnx.pb.h"
 
 namespace burnish {
@@ -285,30 +286,16 @@ absl::Status OnnxGraphImporter::ImportNodes(Scope& scope, const onnx::GraphProto
 }
 
 absl::Status OnnxGraphImporter::SetOutputs(const Scope& scope, const onnx::GraphProto& graph) {
-  Graph& to = context_->graph;
-  if (graph.output_size() == 0) return absl::InvalidArgumentError("the model has no output");
-  std::unordered_set<ValueId> named;
-  std::unordered_set<std::string> names;
+  std::vector<NamedOutput> outputs;
   for (const onnx::ValueInfoProto& output : graph.output()) {
-    ValueId id = Find(scope, output.name());
+    const ValueId id = Find(scope, output.name());
     if (id < 0) {
       return absl::InvalidArgumentError(
           absl::StrCat("output '", output.name(), "': nothing writes it"));
     }
-    if (!names.insert(output.name()).second) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("two outputs are named '", output.name(), "'"));
-    }
-    const bool is_own = to.value(id).producer >= 0 && named.count(id) == 0;
-    if (!is_own && to.value(id).name != output.name()) {
-      // A graph input, a constant or another output under a second name.
-      ASSIGN_OR_RETURN(id, AddOp(to, "identity", {id}, {}, output.name()));
-    }
-    named.insert(id);
-    if (to.value(id).producer >= 0) to.values[id].name = output.name();
-    to.outputs.push_back(id);
+    outputs.push_back({output.name(), id});
   }
-  return absl::OkStatus();
+  return SetNamedOutputs(context_->graph, outputs);
 }
 
 absl::Status OnnxGraphImporter::ImportMain(const onnx::GraphProto& graph) {

@@ -1,13 +1,6 @@
 #include "compiler/frontend/onnx_import.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -24,7 +17,7 @@ namespace {
 // Of messages in messages: graphs in attributes of nodes take three levels each.
 constexpr int kMaxMessageDepth = 100;
 
-absl::Status ParseModel(absl::string_view bytes, const OnnxImportOptions& options,
+absl::Status ParseModel(absl::string_view bytes, const ImportOptions& options,
                         onnx::ModelProto& model) {
   if (static_cast<int64_t>(bytes.size()) > options.max_model_bytes ||
       // protobuf's own limit: its streams count in int. Larger models have their weights in other
@@ -59,15 +52,9 @@ absl::StatusOr<int> OpsetOf(const onnx::ModelProto& model) {
   return static_cast<int>(opset);
 }
 
-std::string FolderOf(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
-
 }  // namespace
 
-absl::StatusOr<Graph> ImportOnnx(absl::string_view model_bytes, const OnnxImportOptions& options) {
+absl::StatusOr<Graph> ImportOnnx(absl::string_view model_bytes, const ImportOptions& options) {
   onnx::ModelProto model;
   RETURN_IF_ERROR(ParseModel(model_bytes, options, model));
   ImportContext context{.options = &options, .files = OnnxExternalData(options.folder)};
@@ -77,40 +64,6 @@ absl::StatusOr<Graph> ImportOnnx(absl::string_view model_bytes, const OnnxImport
   EliminateDead(context.graph);
   RETURN_IF_ERROR(VerifyGraph(context.graph));
   return std::move(context.graph);
-}
-
-absl::StatusOr<Graph> ImportOnnxFile(const std::string& path, const OnnxImportOptions& options) {
-  const auto failed = [&](absl::StatusCode code) {
-    return absl::Status(code, absl::StrCat("'", path, "': ", std::strerror(errno)));
-  };
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) {
-    return failed(errno == EACCES ? absl::StatusCode::kPermissionDenied
-                                  : absl::StatusCode::kNotFound);
-  }
-  struct stat info;
-  void* memory = MAP_FAILED;
-  const bool plain = fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
-  if (plain && info.st_size > 0) {
-    memory = mmap(nullptr, info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-  }
-  close(fd);
-  if (!plain || info.st_size == 0) {
-    return absl::InvalidArgumentError(absl::StrCat("'", path, "' is empty or no plain file"));
-  }
-  if (memory == MAP_FAILED) return failed(absl::StatusCode::kInternal);
-  const auto size = static_cast<size_t>(info.st_size);
-  OnnxImportOptions with_folder = options;
-  with_folder.folder = FolderOf(path);
-  absl::StatusOr<Graph> graph =
-      ImportOnnx(absl::string_view(static_cast<const char*>(memory), size), with_folder);
-  munmap(memory, size);
-  if (graph.ok()) return graph;
-  absl::Status named(graph.status().code(),
-                     absl::StrCat("'", path, "': ", graph.status().message()));
-  graph.status().ForEachPayload(
-      [&](absl::string_view url, const absl::Cord& payload) { named.SetPayload(url, payload); });
-  return named;
 }
 
 std::vector<std::string> SupportedOnnxOperators() {

@@ -26,7 +26,7 @@ namespace burnish {
 
 // State of one import. Budgets are shared by all graphs of the model.
 struct ImportContext {
-  const OnnxImportOptions* options;
+  const ImportOptions* options;
   int opset = 0;
   Graph graph;
   OnnxExternalData files;

@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
+#include "compiler/frontend/model_file.h"
 #include "compiler/frontend/onnx_testing.h"
 #include "compiler/graph/graph_interpreter.h"
 #include "compiler/graph/graph_testing.h"
@@ -366,7 +367,7 @@ class ExternalDataTest : public ::testing::Test {
                      "node { op_type: 'Add' input: ['x', 'w'] output: 'y' } ",
                      OnnxTensorInfo("output", "y", {2})));
     Write(folder_ + "/model.onnx", model);
-    return ImportOnnxFile(folder_ + "/model.onnx");
+    return ImportModelFile(folder_ + "/model.onnx");
   }
   std::string folder_, outside_;
 };
@@ -396,7 +397,7 @@ TEST_F(ExternalDataTest, EverythingElseIsRefused) {
 // sanitizers this is the smallest of fuzzers.
 TEST(OnnxImportTest, DamagedModelsAreAnsweredNotObeyed) {
   const std::string model = SmallOnnxModel();
-  const OnnxImportOptions options = {
+  const ImportOptions options = {
       .max_constant_bytes = 1 << 20, .max_folded_bytes = 1 << 20, .max_tensor_elements = 1 << 20};
   for (size_t length = 0; length < model.size(); ++length) {
     const absl::StatusOr<Graph> graph = ImportOnnx(model.substr(0, length), options);
@@ -415,7 +416,7 @@ TEST(OnnxImportTest, DamagedModelsAreAnsweredNotObeyed) {
 }
 
 TEST(OnnxImportTest, AMissingFileIsNotFound) {
-  EXPECT_THAT(ImportOnnxFile("/nonexistent/model.onnx"), StatusIs(StatusCode::kNotFound));
+  EXPECT_THAT(ImportModelFile("/nonexistent/model.onnx"), StatusIs(StatusCode::kNotFound));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "compiler/frontend/element_count.h"
 #include "compiler/frontend/onnx_external_data.h"
 #include "compiler/graph/constant.h"
 
@@ -26,11 +27,6 @@ struct OnnxTensor {
 absl::StatusOr<DType> DTypeOfOnnx(int onnx_type, absl::string_view what);
 // The number of onnx::TensorProto::DataType.
 int OnnxTypeOf(DType dtype);
-
-// Product of the dimensions. INVALID_ARGUMENT for a negative dimension, RESOURCE_EXHAUSTED for more
-// than `max_elements`; dimensions beside a 0 are bounded as well.
-absl::StatusOr<int64_t> CheckedElementCount(const std::vector<int64_t>& shape, int64_t max_elements,
-                                            absl::string_view what);
 
 // INVALID_ARGUMENT where the data has not the size that the dimensions give.
 absl::StatusOr<OnnxTensor> ReadOnnxTensor(const onnx::TensorProto& tensor, OnnxExternalData& files,

@@ -3,6 +3,7 @@
 #define COMPILER_TE_OPERATOR_H_
 
 #include <map>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -17,10 +18,21 @@ namespace burnish {
 using AttributeValue =
     std::variant<int64_t, double, std::string, std::vector<int64_t>, std::vector<double>>;
 
+// What an operator's own functions asked of its attributes: the one list of what it has, for
+// frontends whose attributes come from outside under the operator's own names.
+struct AttributeReads {
+  std::set<std::string> names;
+  std::string mistyped;  // The first attribute that was there with another type; empty: none.
+};
+
 // Attributes of a graph node, by name, in order. Getters return the default where a name is absent
 // and CHECK the type: the frontend has validated attributes against the operator's rule.
 class Attributes {
  public:
+  // From now on getters write down in `reads` what they are asked for, and return the default for
+  // an attribute of another type. Copies do so, too: null ends it. `reads` outlives that.
+  void LogReads(AttributeReads* reads) { reads_ = reads; }
+
   void Set(std::string name, AttributeValue value) { values_[std::move(name)] = std::move(value); }
   bool Has(const std::string& name) const { return values_.count(name) > 0; }
   int64_t Int(const std::string& name, int64_t fallback) const;
@@ -34,7 +46,11 @@ class Attributes {
   }
 
  private:
+  template <typename T>
+  T Get(const std::string& name, T fallback) const;
+
   std::map<std::string, AttributeValue> values_;
+  AttributeReads* reads_ = nullptr;
 };
 
 // How an operator may join others in one task (Chen et al., "TVM", OSDI 2018, section 3).

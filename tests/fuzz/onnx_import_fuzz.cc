@@ -10,7 +10,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   // Small limits: the fuzzer looks for wrong code, not for large models.
-  const burnish::OnnxImportOptions options = {.max_constant_bytes = 1 << 20,
+  const burnish::ImportOptions options = {.max_constant_bytes = 1 << 20,
                                               .max_folded_bytes = 1 << 20,
                                               .max_tensor_elements = 1 << 20,
                                               .max_nodes = 1000};

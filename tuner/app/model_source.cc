@@ -8,7 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "base/file.h"
 #include "base/status_macros.h"
-#include "compiler/frontend/onnx_import.h"
+#include "compiler/frontend/model_file.h"
 #include "compiler/frontend/zoo.h"
 #include "tuner/app/error.h"
 #include "tuner/app/operator_spec.h"
@@ -45,9 +45,9 @@ absl::StatusOr<Graph> ImportModel(const ModelRequest& request) {
   if (std::filesystem::is_directory(request.model, error)) {
     return MakeError(ErrorCode::kNoInputFile, "it is a folder", request.model);
   }
-  OnnxImportOptions options;
+  ImportOptions options;
   for (const auto& [name, shape] : request.shapes) options.input_shapes[name] = ParseShape(shape);
-  absl::StatusOr<Graph> graph = ImportOnnxFile(request.model, options);
+  absl::StatusOr<Graph> graph = ImportModelFile(request.model, options);
   if (!graph.ok()) {
     return WithError(graph.status(), ImportErrorCode(graph.status().code()), request.model);
   }

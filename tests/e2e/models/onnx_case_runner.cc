@@ -26,7 +26,7 @@
 #include "compiler/driver/build_model.h"
 #include "compiler/driver/to_status.h"
 #include "compiler/frontend/onnx_export.h"
-#include "compiler/frontend/onnx_import.h"
+#include "compiler/frontend/model_file.h"
 #include "compiler/frontend/zoo.h"
 #include "compiler/runtime/session.h"
 #include "compiler/runtime/thread_pool.h"
@@ -49,7 +49,7 @@ double Lap(absl::Time& start) {
 }
 
 absl::StatusOr<Graph> ReadModel(const Json& request, const std::string& folder) {
-  if (!request.contains("zoo")) return ImportOnnxFile(folder + "/model.onnx");
+  if (!request.contains("zoo")) return ImportModelFile(folder + "/model.onnx");
   ASSIGN_OR_RETURN(Graph graph, BuildZooModel(request.at("zoo").get<std::string>(),
                                               {.batch = request.value("batch", 1),
                                                .image_size = request.value("image_size", 224),
