@@ -53,8 +53,7 @@ std::string FolderOf(const std::string& path) {
 
 absl::StatusOr<Graph> ImportUnnamed(const std::string& path, const ImportOptions& options) {
   ASSIGN_OR_RETURN(const MappedFile file, MapFile(path));
-  const absl::string_view text(reinterpret_cast<const char*>(file.bytes.data()),
-                               file.bytes.size());
+  const absl::string_view text(reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size());
   if (IsModelGraph(text)) return ImportModelGraph(file.owner, file.bytes, options);
   ImportOptions with_folder = options;
   with_folder.folder = FolderOf(path);

@@ -109,8 +109,8 @@ absl::Status CheckAttributes(const OperatorDef& op, Attributes attributes,
   if (!reads.mistyped.empty()) return mistyped();
   for (const auto& [name, value] : attributes.values()) {
     if (reads.names.count(name) > 0) continue;
-    return absl::InvalidArgumentError(absl::StrCat("got attribute '", name, "', want one of: ",
-                                                   absl::StrJoin(reads.names, ", ")));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "got attribute '", name, "', want one of: ", absl::StrJoin(reads.names, ", ")));
   }
   return absl::OkStatus();
 }
@@ -230,15 +230,16 @@ class ModelGraphImporter {
       data = std::make_shared<ConstantData>(owner_, bytes);
       return data;
     }
-    std::vector<uint8_t> bits(bytes.begin(), bytes.end());  // Any byte but 0 is true; keep 1 for it.
+    std::vector<uint8_t> bits(bytes.begin(),
+                              bytes.end());  // Any byte but 0 is true; keep 1 for it.
     for (uint8_t& bit : bits) bit = bit != 0;
     data = MakeConstant(std::move(bits));
     return data;
   }
 
   absl::Status AddNodeOf(const ModelGraph::Node& node) {
-    const std::string& name = !node.name().empty() || node.outputs().empty() ? node.name()
-                                                                             : node.outputs(0);
+    const std::string& name =
+        !node.name().empty() || node.outputs().empty() ? node.name() : node.outputs(0);
     const std::string label = absl::StrCat("node '", name, "' (", node.op(), ")");
     const auto labelled = [&](const absl::Status& status) {
       return absl::Status(status.code(), absl::StrCat(label, ": ", status.message()));
@@ -255,17 +256,17 @@ class ModelGraphImporter {
     if (const absl::Status status = CheckAttributes(*op, attributes, types); !status.ok()) {
       return labelled(status);
     }
-    ASSIGN_OR_RETURN(const GraphNodeId id, AddNode(graph_, node.op(), std::move(inputs),
-                                                   std::move(attributes), name));
+    ASSIGN_OR_RETURN(const GraphNodeId id,
+                     AddNode(graph_, node.op(), std::move(inputs), std::move(attributes), name));
     const std::vector<ValueId>& results = graph_.nodes[id].outputs;
     if (node.outputs_size() != static_cast<int>(results.size())) {
-      return absl::InvalidArgumentError(absl::StrCat(label, ": got ", node.outputs_size(),
-                                                     " outputs, want ", results.size()));
+      return absl::InvalidArgumentError(
+          absl::StrCat(label, ": got ", node.outputs_size(), " outputs, want ", results.size()));
     }
     for (size_t i = 0; i < results.size(); ++i) {
       GraphValue& value = graph_.values[results[i]];
-      RETURN_IF_ERROR(CheckedElementCount(value.type.shape, options_.max_tensor_elements, label)
-                          .status());
+      RETURN_IF_ERROR(
+          CheckedElementCount(value.type.shape, options_.max_tensor_elements, label).status());
       value.name = node.outputs(static_cast<int>(i));
       RETURN_IF_ERROR(Define(value.name, results[i]));
     }

@@ -40,8 +40,8 @@ std::string ModelFile(const std::string& json, const std::string& data = "") {
 
 absl::StatusOr<Graph> Import(const std::string& file, const ImportOptions& options = {}) {
   const auto owner = std::make_shared<std::string>(file);
-  return ImportModelGraph(
-      owner, {reinterpret_cast<const uint8_t*>(owner->data()), owner->size()}, options);
+  return ImportModelGraph(owner, {reinterpret_cast<const uint8_t*>(owner->data()), owner->size()},
+                          options);
 }
 
 ModelGraph::Attribute AttributeOf(const AttributeValue& value) {
@@ -66,7 +66,7 @@ ModelGraph MessageOf(const Graph& graph, std::string& data) {
   const auto name = [&](ValueId id) {
     const std::vector<ValueId>& inputs = graph.inputs;
     return std::find(inputs.begin(), inputs.end(), id) != inputs.end() ? graph.value(id).name
-                                                                      : absl::StrCat("v", id);
+                                                                       : absl::StrCat("v", id);
   };
   const auto set_type = [](const TensorType& type, auto* message) {
     message->set_dtype(std::string(DTypeName(type.dtype)));
@@ -223,8 +223,7 @@ TEST(ModelGraphImportTest, WhatIsRefused) {
        "constant 'w': got offset 4 and 32 bytes, the data has 28"},
       {R"("offsetBytes": 4)", R"("offsetBytes": 18446744073709551612)",
        StatusCode::kInvalidArgument, "constant 'w': got offset"},
-      {R"("value": "q")", R"("value": "z")", StatusCode::kInvalidArgument,
-       "an output reads 'z'"},
+      {R"("value": "q")", R"("value": "z")", StatusCode::kInvalidArgument, "an output reads 'z'"},
       {R"([{"name": "y", "value": "q"}])", "[]", StatusCode::kInvalidArgument, "no output"},
       {R"("value": "q"})", R"("value": "q"}, {"name": "y", "value": "p"})",
        StatusCode::kInvalidArgument, "two outputs are named 'y'"},
@@ -264,8 +263,8 @@ TEST(ModelGraphImportTest, DamagedFilesAreAnsweredNotObeyed) {
 
 AttributeValue RandomAttribute(Rng& rng) {
   const auto integer = [&]() -> int64_t {
-    constexpr int64_t kEdges[] = {INT64_MIN, -(int64_t{1} << 40), -7, -1, 0,
-                                  1,         2,  3, 1000, int64_t{1} << 31, INT64_MAX};
+    constexpr int64_t kEdges[] = {INT64_MIN, -(int64_t{1} << 40), -7,       -1, 0, 1, 2, 3,
+                                  1000,      int64_t{1} << 31,    INT64_MAX};
     return kEdges[rng.Below(std::size(kEdges))];
   };
   switch (rng.Below(5)) {
@@ -302,8 +301,10 @@ TEST(ModelGraphImportTest, StrangeAttributesAndShapesAreAnsweredNotObeyed) {
       if (rng.Below(3) == 0 && strange.inputs_size() > 0) {
         ModelGraph::Input& input = *strange.mutable_inputs(rng.Below(strange.inputs_size()));
         if (rng.Below(2) == 0) input.set_dtype(rng.Below(2) == 0 ? "i64" : "bool");
-        if (rng.Below(2) == 0) input.add_shape(1 + rng.Below(3));
-        else if (input.shape_size() > 0) input.mutable_shape()->RemoveLast();
+        if (rng.Below(2) == 0)
+          input.add_shape(1 + rng.Below(3));
+        else if (input.shape_size() > 0)
+          input.mutable_shape()->RemoveLast();
       }
       if (rng.Below(6) == 0) strange.mutable_nodes(0)->mutable_inputs()->RemoveLast();
       SCOPED_TRACE(strange.ShortDebugString());

@@ -6,8 +6,10 @@ import dataclasses
 import hashlib
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
-from typing import Protocol, TypeAlias
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias
+
+from ._graph import Graph
 
 
 class Serializable(Protocol):
@@ -32,7 +34,7 @@ class Task:
     batch: int | None = None
 
 
-ModelSource: TypeAlias = "str | os.PathLike[str] | bytes | Serializable | Task"
+ModelSource: TypeAlias = "str | os.PathLike[str] | bytes | Serializable | Graph | Task"
 Shapes: TypeAlias = "Mapping[str, Sequence[int]]"
 
 
@@ -45,24 +47,31 @@ def model_flags(model: ModelSource, shapes: Shapes | None) -> list[str]:
         return [f"--task={model.text}", *batch, *flags]
     if isinstance(model, (str, os.PathLike)):
         return [f"--model={os.fspath(model)}", *flags]
+    if isinstance(model, Graph):
+        return [f"--model={_kept(model._chunks, '.graph')}", *flags]
     if isinstance(model, (bytes, bytearray, memoryview)):
-        return [f"--model={_kept(bytes(model))}", *flags]
+        return [f"--model={_kept(lambda: [model], '.onnx')}", *flags]
     serialize = getattr(model, "SerializeToString", None)
     if serialize is None:
-        raise TypeError("model is neither a path, nor bytes, nor a burnish.Task, nor has it "
-                        f"SerializeToString: {type(model).__name__}")
-    return [f"--model={_kept(serialize())}", *flags]
+        raise TypeError("model is neither a path, nor bytes, nor a burnish.Graph or burnish.Task, "
+                        f"nor has it SerializeToString: {type(model).__name__}")
+    data = serialize()
+    return [f"--model={_kept(lambda: [data], '.onnx')}", *flags]
 
 
-def _kept(data: bytes) -> str:
+def _kept(chunks: Callable[[], Iterable[Any]], suffix: str) -> str:
     """A file with these bytes that stays: who resumes a study or asks for its records names it."""
     base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     folder = os.path.join(base, "burnish", "models")
-    path = os.path.join(folder, hashlib.sha256(data).hexdigest() + ".onnx")
+    digest = hashlib.sha256()
+    for chunk in chunks():
+        digest.update(chunk)
+    path = os.path.join(folder, digest.hexdigest() + suffix)
     if not os.path.exists(path):
         os.makedirs(folder, exist_ok=True)
         # Complete or not there: others may write the same model at the same time.
         with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
-            file.write(data)
+            for chunk in chunks():
+                file.write(chunk)
         os.replace(file.name, path)
     return path

@@ -137,7 +137,7 @@ def tune(model: ModelSource, path: str | os.PathLike[str] | None = None, *,
 
     Parameters
     ----------
-    model : str, os.PathLike, bytes, object with SerializeToString, or Task
+    model : str, os.PathLike, bytes, object with SerializeToString, Graph, or Task
         As for `compile`. Bytes are kept in the user's cache folder, for who resumes the study.
     path : str or os.PathLike, optional
         The bundle to write at the end.

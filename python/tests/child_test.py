@@ -9,6 +9,8 @@ import tempfile
 import time
 import traceback
 
+import numpy
+
 sys.path[:0] = ["python", "python/runtime", "tests/e2e/models"]
 
 import burnish  # noqa: E402
@@ -212,6 +214,64 @@ def test_models_as_bytes_and_objects_are_kept_once():
     with open(flag.removeprefix("--model="), "rb") as file:
         assert file.read() == b"model"
     assert "SerializeToString" in str(raised(lambda: burnish.compile(3), TypeError))
+
+
+def graph_file(graph):
+    """The JSON and the data of the file that `compile` would name."""
+    os.environ["XDG_CACHE_HOME"] = os.environ["TEST_TMPDIR"]
+    from burnish._model_source import model_flags
+    flag, = model_flags(graph, None)
+    with open(flag.removeprefix("--model="), "rb") as file:
+        data = file.read()
+    assert data[:8] == b"BURNGRPH"
+    end = 16 + int.from_bytes(data[8:16], "little")
+    assert end % 64 == 0
+    return json.loads(data[16:end]), data[end:]
+
+
+def test_graphs_are_files():
+    graph = burnish.Graph("net")
+    x = graph.input("x", (2, 3), "int64")
+    tied = numpy.arange(6, dtype=">f4").reshape(2, 3)
+    w = graph.constant(tied)
+    again = graph.constant(tied)
+    turned = graph.constant(tied.T, name="turned")
+    scalar = graph.constant(numpy.float64(2))
+    y, z = graph.node("op", x, w, again, turned, scalar, outputs=2, axis=numpy.int64(-1),
+                      alpha=1.5, mode="same", pads=(1, 1), scales=[1, 0.5], axes=[], keep=True,
+                      low=float("-inf"))
+    graph.output(z)
+    graph.output(y, "scores")
+    header, data = graph_file(graph)
+    assert header["inputs"] == [{"name": "x", "dtype": "i64", "shape": [2, 3]}]
+    assert header["constants"] == [
+        {"name": "constant_0", "dtype": "f32", "shape": [2, 3], "offsetBytes": 0},
+        {"name": "constant_1", "dtype": "f32", "shape": [2, 3], "offsetBytes": 0},
+        {"name": "turned", "dtype": "f32", "shape": [3, 2], "offsetBytes": 64},
+        {"name": "constant_2", "dtype": "f64", "shape": [], "offsetBytes": 128}], header
+    node, = header["nodes"]
+    assert node["inputs"] == ["x", "constant_0", "constant_1", "turned", "constant_2"], node
+    assert node["outputs"] == ["op_0:0", "op_0:1"], node
+    assert node["attributes"] == {
+        "axis": {"i": -1}, "alpha": {"f": 1.5}, "mode": {"s": "same"},
+        "pads": {"ints": {"values": [1, 1]}}, "scales": {"floats": {"values": [1.0, 0.5]}},
+        "axes": {"ints": {"values": []}}, "keep": {"i": 1}, "low": {"f": "-Infinity"}}, node
+    assert header["outputs"] == [{"name": "op_0:1", "value": "op_0:1"},
+                                 {"name": "scores", "value": "op_0:0"}], header
+    assert len(data) == 192
+    assert numpy.array_equal(numpy.frombuffer(data, "<f4", 6), numpy.arange(6))
+    assert numpy.array_equal(numpy.frombuffer(data, "<f4", 6, 64), tied.T.reshape(-1))
+    assert numpy.frombuffer(data, "<f8", 1, 128) == 2
+
+
+def test_what_a_graph_refuses():
+    graph, other = burnish.Graph(), burnish.Graph()
+    x = graph.input("x", (2,))
+    assert "'x'" in str(raised(lambda: graph.input("x", (2,)), ValueError))
+    assert "another graph" in str(raised(lambda: other.node("relu", x), ValueError))
+    assert "another graph" in str(raised(lambda: other.output(x), ValueError))
+    assert "complex64" in str(raised(lambda: graph.constant(numpy.zeros(1, "complex64")), TypeError))
+    assert "axis" in str(raised(lambda: graph.node("softmax", x, axis=None), TypeError))
 
 
 def main():

@@ -85,6 +85,26 @@ def test_bytes_and_objects():
         check(model(array("image_2")), "scores_2")
 
 
+def test_graphs():
+    rng = numpy.random.default_rng(0)
+    weights = rng.standard_normal((16, 24), dtype=numpy.float32)
+    graph = burnish.Graph("tied")
+    x = graph.input("x", (4, 16))
+    table = graph.constant(weights)
+    hidden = graph.node("relu", graph.node("matmul", x, table))
+    graph.output(graph.node("matmul", hidden, graph.constant(weights), trans_b=1), "y")
+    graph.output(hidden, "hidden")
+    given = rng.standard_normal((4, 16), dtype=numpy.float32)
+    want = numpy.maximum(given @ weights, 0)
+    y, hidden = burnish.compile(graph)(given)
+    assert numpy.allclose(hidden, want, atol=1e-5) and numpy.allclose(y, want @ weights.T, atol=1e-4)
+    graph.save("tied.graph")
+    y, _ = burnish.compile("tied.graph")(given)
+    assert numpy.allclose(y, want @ weights.T, atol=1e-4)
+    graph.node("no_such_operator", x)
+    assert "no_such_operator" in str(raised(lambda: burnish.compile(graph), "B0302"))
+
+
 def test_bundle_of_a_name_and_of_none():
     shapes = {"image": (1, 3, 32, 32)}
     path = burnish.compile(MODEL, "named.bundle", shapes=shapes)

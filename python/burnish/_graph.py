@@ -1,0 +1,172 @@
+"""Models that a program has in memory, in Burnish's own operators."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import struct
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy
+
+# docs/model-graph.md.
+_MAGIC = b"BURNGRPH"
+_FORMAT = 1
+_ALIGNMENT = 64  # Of constants, in the file and so in the mapped memory: a line of a CPU's cache.
+_DTYPES = {"float32": "f32", "float64": "f64", "int64": "i64", "int32": "i32", "int8": "i8",
+           "uint8": "u8", "bool": "bool"}
+
+
+class Value:
+    """A tensor of a `Graph`: what an operator reads or writes."""
+
+    __slots__ = ("_graph", "name")
+
+    def __init__(self, graph: Graph, name: str):
+        self._graph = graph
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"<Value {self.name!r}>"
+
+
+class Graph:
+    """A model as operators over tensors of fixed shape, for programs that translate into Burnish.
+
+    `compile`, `tune` and `query` take it like any model. Operators and their attributes are listed
+    in docs/model-graph.md; types and shapes of what they write are inferred when it is compiled,
+    and mistakes are told then, with the node's name.
+
+    Parameters
+    ----------
+    name : str, optional
+        Of the model, for people.
+
+    Examples
+    --------
+    >>> graph = burnish.Graph("layer")
+    >>> x = graph.input("x", (1, 64))
+    >>> y = graph.node("relu", graph.node("matmul", x, graph.constant(weights)))
+    >>> graph.output(y, "y")
+    >>> model = burnish.compile(graph)
+    """
+
+    def __init__(self, name: str = "graph"):
+        self._header: dict[str, Any] = {"format": _FORMAT, "name": name, "inputs": [],
+                                        "constants": [], "nodes": [], "outputs": []}
+        self._names: set[str] = set()
+        self._counts: dict[str, int] = {}
+        self._given: list[numpy.ndarray[Any, Any]] = []
+        self._data: list[numpy.ndarray[Any, Any]] = []
+        self._size = 0
+        self._offsets: dict[tuple[Any, ...], int] = {}
+
+    def input(self, name: str, shape: Sequence[int], dtype: Any = "float32") -> Value:
+        """A tensor that a call gives; calls give them in the order of these."""
+        self._header["inputs"].append({"name": name, **_type(shape, numpy.dtype(dtype))})
+        return self._defined(name)
+
+    def constant(self, array: Any, name: str | None = None) -> Value:
+        """A tensor that is known: a NumPy array or what makes one, or anything with DLPack.
+
+        The memory is read when the graph is compiled or saved, and copied only where it has gaps.
+        An array that is given again is stored once.
+        """
+        foreign = hasattr(array, "__dlpack__") and not isinstance(array, numpy.ndarray)
+        given = numpy.from_dlpack(array) if foreign else numpy.asarray(array)
+        key = (given.__array_interface__["data"][0], given.shape, given.strides, given.dtype.str)
+        offset = self._offsets.get(key)
+        if offset is None:
+            offset = self._offsets[key] = self._size
+            self._given.append(given)  # Its address stays its own.
+            data = numpy.asarray(given, dtype=given.dtype.newbyteorder("<"), order="C")
+            self._data.append(data)
+            self._size += _padded(data.nbytes)
+        name = self._unused("constant") if name is None else name
+        self._header["constants"].append({"name": name, **_type(given.shape, given.dtype),
+                                          "offsetBytes": offset})
+        return self._defined(name)
+
+    def node(self, op: str, *inputs: Value, outputs: int = 1, name: str | None = None,
+             **attributes: Any) -> Any:
+        """An operator; returns what it writes: a Value, or a tuple of `outputs` of them.
+
+        Attributes are integers, floats, strings, or sequences of integers or of floats.
+        """
+        name = self._unused(op) if name is None else name
+        results = [name] if outputs == 1 else [f"{name}:{i}" for i in range(outputs)]
+        for value in inputs:
+            if value._graph is not self:
+                raise ValueError(f"{value!r} belongs to another graph")
+        self._header["nodes"].append({
+            "name": name, "op": op, "inputs": [value.name for value in inputs],
+            "outputs": results,
+            "attributes": {key: _attribute(key, value) for key, value in attributes.items()}})
+        values = tuple(self._defined(result) for result in results)
+        return values[0] if outputs == 1 else values
+
+    def output(self, value: Value, name: str | None = None) -> None:
+        """A tensor that a call returns, in the order of these."""
+        if value._graph is not self:
+            raise ValueError(f"{value!r} belongs to another graph")
+        self._header["outputs"].append({"name": name or value.name, "value": value.name})
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the file that every command with ``--model`` takes."""
+        with open(path, "wb") as file:
+            for chunk in self._chunks():
+                file.write(chunk)
+
+    def _chunks(self) -> Iterator[Any]:
+        header = json.dumps(self._header, allow_nan=False).encode()
+        header += b" " * (_padded(16 + len(header)) - 16 - len(header))
+        yield _MAGIC + struct.pack("<Q", len(header)) + header
+        for data in self._data:
+            yield memoryview(data).cast("B") if data.size else b""
+            yield bytes(_padded(data.nbytes) - data.nbytes)
+
+    def _defined(self, name: str) -> Value:
+        if name in self._names:
+            raise ValueError(f"two values are named {name!r}")
+        self._names.add(name)
+        return Value(self, name)
+
+    def _unused(self, stem: str) -> str:
+        self._counts[stem] = self._counts.get(stem, -1) + 1
+        name = f"{stem}_{self._counts[stem]}"
+        return self._unused(stem) if name in self._names else name
+
+
+def _padded(size: int) -> int:
+    return -(-size // _ALIGNMENT) * _ALIGNMENT
+
+
+def _type(shape: Sequence[int], dtype: numpy.dtype[Any]) -> dict[str, Any]:
+    if dtype.name not in _DTYPES:
+        raise TypeError(f"element type {dtype.name} is not one of {', '.join(_DTYPES)}")
+    return {"dtype": _DTYPES[dtype.name], "shape": [int(extent) for extent in shape]}
+
+
+def _attribute(name: str, value: Any) -> dict[str, Any]:
+    if isinstance(value, str):
+        return {"s": value}
+    array = numpy.asarray(value)
+    if array.dtype.kind not in "biuf" or array.ndim > 1:
+        raise TypeError(f"attribute {name} is neither a number, a string nor a list of numbers: "
+                        f"{value!r}")
+    # An empty list is one of floats to NumPy; what is empty in a model is most often axes or pads.
+    if array.dtype.kind == "f" and (array.size > 0 or isinstance(value, numpy.ndarray)):
+        floats = [_float(x) for x in array.reshape(-1)]
+        return {"f": floats[0]} if array.ndim == 0 else {"floats": {"values": floats}}
+    ints = [int(x) for x in array.reshape(-1)]
+    return {"i": ints[0]} if array.ndim == 0 else {"ints": {"values": ints}}
+
+
+def _float(value: Any) -> float | str:
+    """As JSON of a protocol buffer has it: what is no number there is a word."""
+    number = float(value)
+    if math.isnan(number):
+        return "NaN"
+    return number if math.isfinite(number) else "Infinity" if number > 0 else "-Infinity"
