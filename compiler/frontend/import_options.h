@@ -2,6 +2,7 @@
 #ifndef COMPILER_FRONTEND_IMPORT_OPTIONS_H_
 #define COMPILER_FRONTEND_IMPORT_OPTIONS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -9,10 +10,17 @@
 
 namespace burnish {
 
+// Of one input: what a person types.
+inline constexpr size_t kInputValuesMax = 1024;
+
 struct ImportOptions {
   // Shapes of graph inputs by name: the command line's `--shape NAME=1x3x224x224`. Needed for
   // inputs with symbolic dimensions; must agree with the fixed ones.
   std::map<std::string, std::vector<int64_t>> input_shapes;
+  // Values of graph inputs by name: the command line's `--value NAME=16000` or `NAME=1,2,3`. Such
+  // an input is a constant, and none of the graph's inputs. Integers, decimals, true and false, at
+  // most kInputValuesMax of them: sizes, axes and rates, no weights.
+  std::map<std::string, std::string> input_values;
   // Folder that ONNX's external data may lie in. Empty: external data is refused.
   std::string folder;
   // Limits; a model beyond one is refused with RESOURCE_EXHAUSTED.

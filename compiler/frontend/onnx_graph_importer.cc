@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "absl/strings/cord.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "compiler/frontend/named_outputs.h"
 #include "third_party/onnx.pb.h"
@@ -171,11 +173,76 @@ absl::StatusOr<TensorType> OnnxGraphImporter::InputType(const onnx::ValueInfoPro
   return type;
 }
 
+absl::StatusOr<ValueId> OnnxGraphImporter::InputValue(const onnx::ValueInfoProto& input,
+                                                      const std::string& text) {
+  const std::string what = absl::StrCat("input '", input.name(), "'");
+  const auto misfit = [&](absl::string_view why) {
+    return absl::OutOfRangeError(absl::StrCat(what, ": --value gives '", text.substr(0, 40), "', ",
+                                              why, "; write --value ", input.name(), "=16000 or ",
+                                              input.name(), "=1,2,3"));
+  };
+  if (!input.type().has_tensor_type()) {
+    return absl::UnimplementedError(absl::StrCat(what, ": only tensors are supported"));
+  }
+  const onnx::TypeProto::Tensor& tensor = input.type().tensor_type();
+  TensorType type;
+  ASSIGN_OR_RETURN(type.dtype, DTypeOfOnnx(tensor.elem_type(), what));
+  std::vector<absl::string_view> words;
+  if (!text.empty()) words = absl::StrSplit(text, ',');
+  if (words.size() > kInputValuesMax) {
+    return misfit(absl::StrCat("want at most ", kInputValuesMax, " numbers"));
+  }
+  const auto count = static_cast<int64_t>(words.size());
+  // A model that says nothing of the rank: a list of one may be either, and a scalar is usual.
+  if (!tensor.has_shape() && count != 1) type.shape = {count};
+  int64_t open = 0, known = 1;
+  for (const auto& dimension : tensor.shape().dim()) {
+    const bool fixed = dimension.has_dim_value();
+    type.shape.push_back(fixed ? dimension.dim_value() : count);
+    if (fixed && (dimension.dim_value() < 0 || dimension.dim_value() > count)) known = -1;
+    if (fixed && known >= 0 && known <= count) known *= dimension.dim_value();
+    if (!fixed) ++open;
+  }
+  if (tensor.has_shape() &&
+      (open > 1 || known < 0 || (open == 0 && known != count) || (open == 1 && known != 1))) {
+    return misfit(
+        absl::StrCat(count, " numbers; the model has the shape ",
+                     tensor.shape().dim_size() == 0 ? "of a scalar" : ShapeText(tensor.shape())));
+  }
+  std::vector<int64_t> integers;
+  std::vector<double> floats;
+  for (absl::string_view word : words) {
+    bool is_true = false;
+    int64_t integer = 0;
+    double number = 0;
+    if (IsFloat(type.dtype) ? absl::SimpleAtod(word, &number) : absl::SimpleAtoi(word, &integer)) {
+      floats.push_back(number);
+      integers.push_back(integer);
+    } else if (type.dtype == DType::kBool && absl::SimpleAtob(word, &is_true)) {
+      integers.push_back(is_true ? 1 : 0);
+    } else {
+      return misfit(absl::StrCat("want numbers of type ", DTypeName(type.dtype)));
+    }
+  }
+  ConstantPtr data =
+      IsFloat(type.dtype) ? FromDoubles(type.dtype, floats) : FromInts(type.dtype, integers);
+  if (!IsFloat(type.dtype) && type.dtype != DType::kBool && ToInts(type, *data) != integers) {
+    return misfit(absl::StrCat("a number does not fit into ", DTypeName(type.dtype)));
+  }
+  return context_->AddConstantValue(input.name(), std::move(type), std::move(data));
+}
+
 absl::Status OnnxGraphImporter::AddInputs(Scope& scope, const onnx::GraphProto& graph) {
   for (const onnx::ValueInfoProto& input : graph.input()) {
     if (scope.values.count(input.name()) > 0 &&
         context_->graph.IsConstant(Find(scope, input.name()))) {
       continue;  // Up to IR version 3 initializers had to be listed as inputs too.
+    }
+    const auto value = context_->options->input_values.find(input.name());
+    if (value != context_->options->input_values.end()) {
+      ASSIGN_OR_RETURN(const ValueId id, InputValue(input, value->second));
+      RETURN_IF_ERROR(Define(scope, input.name(), id));
+      continue;
     }
     ASSIGN_OR_RETURN(TensorType type, InputType(input));
     RETURN_IF_ERROR(
@@ -189,11 +256,17 @@ absl::Status OnnxGraphImporter::CheckOverrides(const onnx::GraphProto& graph, co
   for (const onnx::ValueInfoProto& input : graph.input()) {
     if (scope.values.count(input.name()) == 0) names.push_back(input.name());
   }
-  for (const auto& [name, shape] : context_->options->input_shapes) {
-    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+  const auto check = [&](absl::string_view flag, const std::string& name) -> absl::Status {
+    if (std::find(names.begin(), names.end(), name) != names.end()) return absl::OkStatus();
     return absl::OutOfRangeError(absl::StrCat(
-        "--shape ", name,
+        flag, " ", name,
         ": the model has no such input; its inputs are: ", absl::StrJoin(names, ", ")));
+  };
+  for (const auto& [name, shape] : context_->options->input_shapes) {
+    RETURN_IF_ERROR(check("--shape", name));
+  }
+  for (const auto& [name, value] : context_->options->input_values) {
+    RETURN_IF_ERROR(check("--value", name));
   }
   return absl::OkStatus();
 }

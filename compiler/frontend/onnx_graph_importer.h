@@ -36,6 +36,8 @@ class OnnxGraphImporter {
   absl::Status Define(Scope& scope, const std::string& name, ValueId id);
   absl::Status AddInitializers(Scope& scope, const onnx::GraphProto& graph);
   absl::Status AddInputs(Scope& scope, const onnx::GraphProto& graph);
+  // Of an input that the options give a value.
+  absl::StatusOr<ValueId> InputValue(const onnx::ValueInfoProto& input, const std::string& text);
   absl::StatusOr<TensorType> InputType(const onnx::ValueInfoProto& input) const;
   absl::Status CheckOverrides(const onnx::GraphProto& graph, const Scope& scope);
   absl::Status ImportNodes(Scope& scope, const onnx::GraphProto& graph);

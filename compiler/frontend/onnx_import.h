@@ -21,8 +21,8 @@ inline constexpr int kNewestOnnxOpset = 28;
 // Everything that depends on shapes alone is folded; Dropout and Identity are gone. Errors:
 // INVALID_ARGUMENT for a broken model, UNIMPLEMENTED for an operator, attribute or element type
 // that is not supported (with the node's name), FAILED_PRECONDITION where a shape must be given
-// (names the input and the flag), OUT_OF_RANGE for a shape in the options that does not fit the
-// model (says what it has and what was given), RESOURCE_EXHAUSTED for a limit.
+// (names the input and the flag), OUT_OF_RANGE for a shape or a value in the options that does
+// not fit the model (says what it has and what was given), RESOURCE_EXHAUSTED for a limit.
 absl::StatusOr<Graph> ImportOnnx(absl::string_view model_bytes, const ImportOptions& options = {});
 
 // Of an error about operators that cannot be imported: the payload with all of them, a line each,

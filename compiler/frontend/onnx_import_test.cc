@@ -53,6 +53,58 @@ TEST(OnnxImportTest, ASmallModelWithComputedShapes) {
   EXPECT_THAT(graph.value(graph.outputs[0]).type.shape, ElementsAre(1, 3));
 }
 
+// y = x reshaped by the input `shape` of the given type.
+std::string ReshapeByInput(absl::string_view shape_type) {
+  return OnnxModel(absl::StrCat(
+      OnnxTensorInfo("input", "x", {2, 3}), "input { name: 'shape' type { tensor_type { ",
+      shape_type, " } } } node { op_type: 'Reshape' input: ['x', 'shape'] output: 'y' } ",
+      OnnxTensorInfo("output", "y", {})));
+}
+
+TEST(OnnxImportTest, ValuesFixInputs) {
+  const std::string open = "elem_type: 7 shape { dim { dim_param: 'n' } }";
+  for (const std::string& type : {open, std::string("elem_type: 7 shape { dim { dim_value: 2 } }"),
+                                  std::string("elem_type: 7")}) {
+    ASSERT_OK_AND_ASSIGN(const Graph graph,
+                         ImportOnnx(ReshapeByInput(type), {.input_values = {{"shape", "3,-1"}}}));
+    EXPECT_EQ(graph.inputs.size(), 1u) << type;
+    EXPECT_THAT(graph.value(graph.outputs[0]).type.shape, ElementsAre(3, 2)) << type;
+  }
+  // An empty list makes a scalar of one element.
+  const std::string one = OnnxModel(
+      absl::StrCat(OnnxTensorInfo("input", "x", {1}), "input { name: 'shape' type { tensor_type { ",
+                   open, " } } } node { op_type: 'Reshape' input: ['x', 'shape'] output: 'y' } ",
+                   OnnxTensorInfo("output", "y", {})));
+  ASSERT_OK_AND_ASSIGN(const Graph scalar, ImportOnnx(one, {.input_values = {{"shape", ""}}}));
+  EXPECT_THAT(scalar.value(scalar.outputs[0]).type.shape, ElementsAre());
+}
+
+TEST(OnnxImportTest, ValuesThatDoNotFit) {
+  struct Misfit {
+    const char* type;
+    std::string name, text;
+    const char* says;
+  };
+  std::string many = "1";
+  for (size_t i = 0; i < kInputValuesMax; ++i) many += ",1";
+  const Misfit cases[] = {
+      {"elem_type: 7 shape { dim { dim_value: 3 } }", "shape", "3,2", "2 numbers; the model has"},
+      {"elem_type: 7 shape { }", "shape", "3,2", "the shape of a scalar"},
+      {"elem_type: 7 shape { dim { } dim { } }", "shape", "3,2", "2 numbers; the model has"},
+      {"elem_type: 7 shape { dim { } }", "shape", "3,2.5", "want numbers of type i64"},
+      {"elem_type: 6 shape { dim { } }", "shape", "3,5000000000", "does not fit into i32"},
+      {"elem_type: 7 shape { dim { } }", "shape", "3,,2", "want numbers of type i64"},
+      {"elem_type: 7 shape { dim { } }", "shape", many, "at most 1024 numbers"},
+      {"elem_type: 7 shape { dim { } }", "size", "3", "its inputs are: x, shape"},
+  };
+  for (const Misfit& c : cases) {
+    const absl::Status status =
+        ImportOnnx(ReshapeByInput(c.type), {.input_values = {{c.name, c.text}}}).status();
+    EXPECT_EQ(status.code(), StatusCode::kOutOfRange) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(c.says));
+  }
+}
+
 TEST(OnnxImportTest, NodesInAnyOrderAndInitializersAsInputs) {
   const std::string model =
       OnnxModel(absl::StrCat(OnnxTensorInfo("input", "x", {2}), OnnxTensorInfo("input", "w", {2}),
