@@ -92,6 +92,20 @@ absl::Status CheckTarget(OnnxNode& node, const std::vector<int64_t>& shape, cons
   return absl::OkStatus();
 }
 
+// ONNX aligns the corners of the extent before it is rounded down, ONNX Runtime those of the true
+// one: a model's author had one of them in mind.
+absl::Status CheckCorners(OnnxNode& node, const std::vector<int64_t>& shape, const Target& target) {
+  for (size_t d = 0; d < target.scales.size(); ++d) {
+    const double extent = target.scales[d] * static_cast<double>(shape[d]);
+    // Scales are 32-bit floats: 3 * (7 / 3) is no integer by some 1e-7 of itself.
+    if (std::abs(extent - std::round(extent)) < 1e-5 * extent) continue;
+    return node.Unsupported(absl::StrCat("align_corners with scale ", target.scales[d],
+                                         " of extent ", shape[d],
+                                         ": runtimes differ in what the corners are; give sizes"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status FinishResize(OnnxNode& node, ValueId x, const Target& target, std::string mode,
                           std::string coordinates, std::string nearest) {
   if (mode == "bilinear" || mode == "trilinear") mode = "linear";
@@ -105,6 +119,9 @@ absl::Status FinishResize(OnnxNode& node, ValueId x, const Target& target, std::
         absl::StrCat("got ", target.roi.size(), " values of roi, want ", roi_count));
   }
   RETURN_IF_ERROR(CheckTarget(node, node.TypeOf(x).shape, target));
+  if (coordinates == "align_corners" && mode != "nearest") {
+    RETURN_IF_ERROR(CheckCorners(node, node.TypeOf(x).shape, target));
+  }
   Attributes attributes;
   if (!target.scales.empty()) attributes.Set("scales", target.scales);
   if (!target.sizes.empty()) attributes.Set("sizes", target.sizes);

@@ -24,11 +24,27 @@ Expr ModOf(const Attributes& attributes, const Expr& a, const Expr& b) {
   return a - Binary(ExprKind::kDiv, a, b) * b;
 }
 
+// a^b of integers, which no instruction computes: by the bits of b. Six bits are all that matter,
+// since 2^64 is beyond every type. Products wrap, and powers below 0 are 0 unless a is 1 or -1.
+Expr IntegerPow(const Expr& a, const Expr& b) {
+  const Expr one = Int(1, a->dtype);
+  Expr result = one, square = a;
+  for (int bit = 0; bit < 6; ++bit) {
+    const Expr shifted = FloorDiv(b, Int(int64_t{1} << bit, b->dtype));
+    const Expr is_set = Eq(Mod(shifted, Int(2, b->dtype)), Int(1, b->dtype));
+    result = result * Select(is_set, square, one);
+    square = square * square;
+  }
+  if (b->dtype == DType::kU8) return result;
+  const Expr unit = Binary(ExprKind::kOr, Eq(a, one), Eq(a, Unary(ExprKind::kNeg, one)));
+  const Expr below = And(Lt(b, Int(0, b->dtype)), Unary(ExprKind::kNot, unit));
+  return Select(below, Int(0, a->dtype), result);
+}
+
 // The exponent may be of another type; the result has the base's.
 Expr PowOf(const Attributes&, const Expr& a, const Expr& b) {
-  if (a->dtype == b->dtype || IsFloat(a->dtype) || !IsFloat(b->dtype)) {
-    return Binary(ExprKind::kPow, a, Cast(a->dtype, b));
-  }
+  if (IsFloat(a->dtype)) return Binary(ExprKind::kPow, a, Cast(a->dtype, b));
+  if (!IsFloat(b->dtype)) return IntegerPow(a, b);
   const Expr power = Binary(ExprKind::kPow, Cast(DType::kF64, a), Cast(DType::kF64, b));
   return Cast(a->dtype, power);
 }
