@@ -43,16 +43,18 @@ class CaseRunner:
         self._end()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def run(self, model, input_sets, target=None):
+    def run(self, model, input_sets, target=None, values=None):
         """`model`: ONNX bytes. `input_sets`: lists of arrays, in the order of the model's inputs.
-        `target`: text of the CPU that it is built for; None: this machine's.
+        `target`: text of the CPU that it is built for; None: this machine's. `values`: texts by the
+        names of inputs that are fixed, and then are none of the inputs any more.
 
         Returns the reply and, per set, the outputs in the model's order; no sets after an error.
         """
         self._clear()
         with open(self._path("model.onnx"), "wb") as file:
             file.write(model)
-        return self._run({} if target is None else {"target": target}, input_sets)
+        request = {} if target is None else {"target": target}
+        return self._run(dict(request, values=values) if values else request, input_sets)
 
     def run_zoo(self, request, input_sets):
         """The same for a model of the zoo; also returns the path of the ONNX file that was written

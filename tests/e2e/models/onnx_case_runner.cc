@@ -4,7 +4,8 @@
 // A request is a line of JSON: {"folder": F}, where F has model.onnx and the inputs' dense bytes
 // as input_SET_INDEX.bin, sets and indices from 0. With "zoo": NAME (and "image_size", "sequence",
 // "batch") the model is the zoo's, and model.onnx is written from it. With "target": TEXT it is
-// built for that CPU, which must be no more than this machine's. The reply is a line of JSON:
+// built for that CPU, which must be no more than this machine's. "values" fixes inputs by name, as
+// --value does; those have no file. The reply is a line of JSON:
 // "error" ("" for success), "stage", "outputs" (name, dtype, shape), "steps", "kernels" and
 // milliseconds by stage; outputs lie in F as output_SET_INDEX.bin. Every set runs with one thread
 // and with two, which must give equal bytes.
@@ -49,7 +50,11 @@ double Lap(absl::Time& start) {
 }
 
 absl::StatusOr<Graph> ReadModel(const Json& request, const std::string& folder) {
-  if (!request.contains("zoo")) return ImportModelFile(folder + "/model.onnx");
+  if (!request.contains("zoo")) {
+    ImportOptions options;
+    if (request.contains("values")) options.input_values = request.at("values");
+    return ImportModelFile(folder + "/model.onnx", options);
+  }
   ASSIGN_OR_RETURN(Graph graph, BuildZooModel(request.at("zoo").get<std::string>(),
                                               {.batch = request.value("batch", 1),
                                                .image_size = request.value("image_size", 224),
