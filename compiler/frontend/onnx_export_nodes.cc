@@ -101,6 +101,7 @@ const std::map<std::string, std::string>& DirectTypes() {
       {"transpose", "Transpose"},
       {"concat", "Concat"},
       {"gather", "Gather"},
+      {"gather_nd", "GatherND"},
   };
   return types;
 }
@@ -278,14 +279,39 @@ void WriteResize(Writer& w, const GraphNode& node) {
   }
 }
 
+// broadcast=1 is ours: both are expanded to each other's extents, but for the axis.
+void WriteGatherElements(Writer& w, const GraphNode& node) {
+  Names inputs = InputNames(w, node);
+  const Shape out = w.graph().value(node.outputs[0]).type.shape;
+  int64_t axis = node.attributes.Int("axis", 0);
+  if (axis < 0) axis += static_cast<int64_t>(out.size());
+  for (int i = 0; i < 2 && node.attributes.Int("broadcast", 0) != 0; ++i) {
+    const Shape shape = InputType(w, node, i).shape;
+    Shape wide = out;
+    wide[axis] = shape[axis];
+    if (wide != shape) inputs[i] = w.AddFresh("Expand", {inputs[i], w.Ints(wide)});
+  }
+  onnx::NodeProto* gather = w.Add("GatherElements", inputs, OutputNames(w, node));
+  Writer::SetInt(gather, "axis", axis);
+}
+
 using NodeWriter = std::function<void(Writer&, const GraphNode&)>;
 
 const std::map<std::string, NodeWriter>& SpecialWriters() {
   static const auto& writers = *new std::map<std::string, NodeWriter>{
-      {"dense", WriteDense},     {"gemm", WriteGemm},     {"matmul", WriteMatmul},
-      {"clip", WriteClip},       {"cast", WriteCast},     {"silu", WriteSilu},
-      {"reshape", WriteReshape}, {"expand", WriteExpand}, {"split", WriteSplit},
-      {"slice", WriteSlice},     {"pad", WritePad},       {"resize", WriteResize},
+      {"dense", WriteDense},
+      {"gemm", WriteGemm},
+      {"matmul", WriteMatmul},
+      {"clip", WriteClip},
+      {"cast", WriteCast},
+      {"silu", WriteSilu},
+      {"reshape", WriteReshape},
+      {"expand", WriteExpand},
+      {"split", WriteSplit},
+      {"slice", WriteSlice},
+      {"pad", WritePad},
+      {"resize", WriteResize},
+      {"gather_elements", WriteGatherElements},
   };
   return writers;
 }

@@ -451,6 +451,22 @@ for dtype in ("i32", "i64"):
         which = data("gi%d" % axis, shape, dtype, -extent, extent - 1)
         add("gather_%d_%s" % (axis, dtype), "gather", {"axis": axis}, [x, which],
             run("Gather", [x, which], {"axis": axis}))
+    for axis, shape in [(0, (3, 5, 3)), (1, (4, 7, 2)), (-1, (2, 1, 4))]:
+        extent = x.shape[axis]
+        which = data("ge%d" % axis, shape, dtype, -extent, extent - 1)
+        add("gather_elements_%d_%s" % (axis, dtype), "gather_elements", {"axis": axis}, [x, which],
+            run("GatherElements", [x, which], {"axis": axis}))
+    for x_shape, shape in [((4, 5, 3), (1, 6, 1)), ((1, 5, 3), (2, 2, 3))]:
+        x, which = data("gatherb", x_shape), data("gb", shape, dtype, -5, 4)
+        both = np.broadcast_shapes(x_shape[:1] + x_shape[2:], shape[:1] + shape[2:])
+        spread = [np.broadcast_to(a, both[:1] + a.shape[1:2] + both[1:]).copy() for a in (x, which)]
+        add("gather_elements_broadcast_%d_%s" % (x_shape[0], dtype), "gather_elements",
+            {"axis": 1, "broadcast": 1}, [x, which], run("GatherElements", spread, {"axis": 1}))
+for batch, shape in [(0, (3, 2, 3)), (0, (1, 1)), (1, (4, 2, 1)), (2, (4, 5, 1))]:
+    x = data("gathernd", (4, 5, 3))
+    which = data("gn%d" % batch, shape, "i64", -3, 2)
+    add("gather_nd_%d_%d" % (batch, len(shape)), "gather_nd", {"batch_dims": batch}, [x, which],
+        run("GatherND", [x, which], {"batch_dims": batch}))
 
 
 def resize(name, x_shape, mode, transform, scales=None, sizes=None, nearest=None, last=False,
