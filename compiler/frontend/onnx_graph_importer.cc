@@ -31,13 +31,9 @@ std::string ShapeText(const onnx::TensorShapeProto& shape) {
   });
 }
 
-bool IsStandard(const onnx::NodeProto& node) {
-  return node.domain().empty() || node.domain() == "ai.onnx";
-}
-
 bool IsKnown(const onnx::NodeProto& node) {
-  return IsStandard(node) &&
-         (node.op_type() == "If" || AllOnnxTranslators().contains(node.op_type()));
+  const std::string name = OnnxOperatorName(node);
+  return name == "If" || AllOnnxTranslators().contains(name);
 }
 
 struct MissingOperator {
@@ -54,8 +50,7 @@ absl::Status CheckOperators(const onnx::GraphProto& graph) {
   std::unordered_map<std::string, size_t> places;
   for (const onnx::NodeProto& node : graph.node()) {
     if (IsKnown(node)) continue;
-    const std::string name =
-        absl::StrCat(IsStandard(node) ? "" : absl::StrCat(node.domain(), "."), node.op_type());
+    const std::string name = OnnxOperatorName(node);
     const auto [place, is_new] = places.emplace(name, missing.size());
     if (is_new) {
       const bool named = !node.name().empty() || node.output_size() == 0;
@@ -195,16 +190,22 @@ absl::StatusOr<ValueId> OnnxGraphImporter::InputValue(const onnx::ValueInfoProto
   const auto count = static_cast<int64_t>(words.size());
   // A model that says nothing of the rank: a list of one may be either, and a scalar is usual.
   if (!tensor.has_shape() && count != 1) type.shape = {count};
-  int64_t open = 0, known = 1;
+  int64_t open = 0, known = 1;  // Dimensions without extent; elements of the others.
+  bool fits = true;
   for (const auto& dimension : tensor.shape().dim()) {
     const bool fixed = dimension.has_dim_value();
     type.shape.push_back(fixed ? dimension.dim_value() : count);
-    if (fixed && (dimension.dim_value() < 0 || dimension.dim_value() > count)) known = -1;
-    if (fixed && known >= 0 && known <= count) known *= dimension.dim_value();
-    if (!fixed) ++open;
+    if (!fixed) {
+      ++open;
+      continue;
+    }
+    // Extents beyond 2^20 beside a 0 are no shape of a list either; so the product is bounded.
+    fits =
+        fits && dimension.dim_value() >= 0 && dimension.dim_value() <= 1 << 20 && known <= 1 << 20;
+    if (fits) known *= dimension.dim_value();
   }
-  if (tensor.has_shape() &&
-      (open > 1 || known < 0 || (open == 0 && known != count) || (open == 1 && known != 1))) {
+  fits = fits && (open == 0 ? known == count : open == 1 && known == 1);
+  if (tensor.has_shape() && !fits) {
     return misfit(
         absl::StrCat(count, " numbers; the model has the shape ",
                      tensor.shape().dim_size() == 0 ? "of a scalar" : ShapeText(tensor.shape())));
@@ -327,7 +328,7 @@ absl::Status OnnxGraphImporter::ImportNode(Scope& scope, const onnx::NodeProto& 
   if (proto.op_type() == "If") {
     RETURN_IF_ERROR(ImportIf(scope, node));
   } else {
-    RETURN_IF_ERROR(AllOnnxTranslators().find(proto.op_type())->second(node));
+    RETURN_IF_ERROR(AllOnnxTranslators().find(OnnxOperatorName(proto))->second(node));
     RETURN_IF_ERROR(node.status());
   }
   for (int i = 0; i < proto.output_size(); ++i) {

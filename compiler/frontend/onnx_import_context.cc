@@ -41,6 +41,8 @@ OnnxNode::OnnxNode(ImportContext* context, const onnx::NodeProto& proto,
       used_(std::move(used)),
       outputs_(proto.output_size(), -1) {}
 
+bool OnnxNode::is_microsoft() const { return proto_->domain() == "com.microsoft"; }
+
 const AttributeProto* OnnxNode::Find(absl::string_view name) const {
   for (const AttributeProto& attribute : proto_->attribute()) {
     if (absl::string_view(attribute.name()) == name) return &attribute;
@@ -245,6 +247,11 @@ absl::Status OnnxNode::Annotate(const absl::Status& status) const {
   return absl::Status(status.code(), absl::StrCat(Label(), ": ", status.message()));
 }
 
+std::string OnnxOperatorName(const onnx::NodeProto& node) {
+  const bool standard = node.domain().empty() || node.domain() == "ai.onnx";
+  return standard ? node.op_type() : absl::StrCat(node.domain(), ".", node.op_type());
+}
+
 const OnnxTranslators& AllOnnxTranslators() {
   static const OnnxTranslators& translators = *[] {
     auto* all = new OnnxTranslators;
@@ -257,6 +264,10 @@ const OnnxTranslators& AllOnnxTranslators() {
     AddSlicingTranslators(*all);
     AddConstantTranslators(*all);
     AddResizeTranslators(*all);
+    AddTrigonometryTranslators(*all);
+    AddLossTranslators(*all);
+    AddGatherTranslators(*all);
+    AddGatedTranslators(*all);
     return all;
   }();
   return translators;

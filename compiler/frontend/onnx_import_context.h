@@ -50,6 +50,8 @@ class OnnxNode {
 
   // ---- The ONNX side.
   const std::string& type() const { return type_; }
+  // Of ONNX Runtime's own operators.
+  bool is_microsoft() const;
   int opset() const { return context_->opset; }
   int input_count() const { return static_cast<int>(inputs_.size()); }
   int output_count() const { return static_cast<int>(used_.size()); }
@@ -113,7 +115,10 @@ class OnnxNode {
 using OnnxTranslator = std::function<absl::Status(OnnxNode&)>;
 using OnnxTranslators = std::map<std::string, OnnxTranslator>;
 
-// One function a family; each adds its translators by ONNX operator type.
+// The translators' key: the type, after the domain and a dot where that is not ONNX's own.
+std::string OnnxOperatorName(const onnx::NodeProto& node);
+
+// One function a family; each adds its translators by name.
 void AddArithmeticTranslators(OnnxTranslators& translators);
 void AddConvolutionTranslators(OnnxTranslators& translators);
 void AddMatmulTranslators(OnnxTranslators& translators);
@@ -123,6 +128,10 @@ void AddShapeTranslators(OnnxTranslators& translators);
 void AddSlicingTranslators(OnnxTranslators& translators);
 void AddConstantTranslators(OnnxTranslators& translators);
 void AddResizeTranslators(OnnxTranslators& translators);
+void AddTrigonometryTranslators(OnnxTranslators& translators);
+void AddLossTranslators(OnnxTranslators& translators);
+void AddGatherTranslators(OnnxTranslators& translators);
+void AddGatedTranslators(OnnxTranslators& translators);
 const OnnxTranslators& AllOnnxTranslators();
 
 // `axis` in [-rank, rank) -> [0, rank). INVALID_ARGUMENT with the node's label otherwise.

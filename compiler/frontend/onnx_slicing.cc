@@ -1,4 +1,4 @@
-// Concat, Split, Slice, Pad, Gather: starts, ends and pads are normalised here.
+// Concat, Split, Slice, Pad: starts, ends and pads are normalised here.
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -265,16 +265,6 @@ absl::Status Pad(OnnxNode& node) {
   return node.Finish("pad", {x}, std::move(attributes));
 }
 
-absl::Status Gather(OnnxNode& node) {
-  ASSIGN_OR_RETURN(const ValueId x, node.Input(0));
-  ASSIGN_OR_RETURN(const ValueId indices, node.Input(1));
-  ASSIGN_OR_RETURN(const int64_t axis,
-                   NormalizeAxis(node, node.Int("axis", 0), node.TypeOf(x).shape.size()));
-  Attributes attributes;
-  attributes.Set("axis", axis);
-  return node.Finish("gather", {x, indices}, std::move(attributes));
-}
-
 }  // namespace
 
 void AddSlicingTranslators(OnnxTranslators& t) {
@@ -282,7 +272,6 @@ void AddSlicingTranslators(OnnxTranslators& t) {
   t["Split"] = Split;
   t["Slice"] = Slice;
   t["Pad"] = Pad;
-  t["Gather"] = Gather;
 }
 
 }  // namespace burnish
