@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "compiler/frontend/onnx_compose.h"
+#include "compiler/frontend/onnx_attention.h"
 
 namespace burnish {
 namespace {
@@ -66,35 +66,6 @@ absl::Status SwiGlu(OnnxNode& node) {
 
 // ---- Rotary embeddings.
 
-// [N, S, H, D], the first `dim` of D rotated by angles whose cosines and sines are [N or 1, S, 1,
-// dim / 2].
-ValueId Rotated(Composer& c, ValueId x, ValueId cosine, ValueId sine, int64_t dim,
-                bool interleaved) {
-  const Shape shape = c.ShapeOf(x);
-  const int64_t half = dim / 2;
-  ValueId real, imaginary;
-  if (interleaved) {
-    real = c.Slice(x, 3, 0, dim, 2);
-    imaginary = c.Slice(x, 3, 1, dim, 2);
-  } else {
-    real = c.Slice(x, 3, 0, half);
-    imaginary = c.Slice(x, 3, half, dim);
-  }
-  const ValueId turned_real = c.Sub(c.Mul(real, cosine), c.Mul(imaginary, sine));
-  const ValueId turned_imaginary = c.Add(c.Mul(real, sine), c.Mul(imaginary, cosine));
-  if (!c.status().ok()) return -1;
-  ValueId result;
-  if (interleaved) {
-    const Shape column = {shape[0], shape[1], shape[2], half, 1};
-    result = c.Concat({c.Reshape(turned_real, column), c.Reshape(turned_imaginary, column)}, 4);
-    result = c.Reshape(result, {shape[0], shape[1], shape[2], dim});
-  } else {
-    result = c.Concat({turned_real, turned_imaginary}, 3);
-  }
-  if (dim == shape[3]) return result;
-  return c.Concat({result, c.Slice(x, 3, dim, shape[3])}, 3);
-}
-
 absl::Status RotaryEmbedding(OnnxNode& node) {
   Composer c(node);
   // com.microsoft's has the positions second, and positions are then one number or [N, S].
@@ -147,8 +118,8 @@ absl::Status RotaryEmbedding(OnnxNode& node) {
     return node.Invalid("the cosines and sines have not the input's batch, sequence and half size");
   }
   const Shape wide = {angles[0], angles[1], 1, angles[2]};
-  ValueId y = Rotated(c, x, c.Reshape(cosine, wide), c.Reshape(sine, wide), dim,
-                      node.Int("interleaved", 0) != 0);
+  ValueId y = EmitRotation(c, x, c.Reshape(cosine, wide), c.Reshape(sine, wide), dim,
+                           node.Int("interleaved", 0) != 0);
   y = by_head ? c.Transpose(y, {0, 2, 1, 3}) : c.Reshape(y, original);
   c.Output(0, y);
   return c.status();
@@ -273,6 +244,33 @@ absl::Status LinearAttention(OnnxNode& node) {
 }
 
 }  // namespace
+
+ValueId EmitRotation(Composer& c, ValueId x, ValueId cosine, ValueId sine, int64_t dim,
+                     bool interleaved) {
+  const Shape shape = c.ShapeOf(x);
+  const int64_t half = dim / 2;
+  ValueId real, imaginary;
+  if (interleaved) {
+    real = c.Slice(x, 3, 0, dim, 2);
+    imaginary = c.Slice(x, 3, 1, dim, 2);
+  } else {
+    real = c.Slice(x, 3, 0, half);
+    imaginary = c.Slice(x, 3, half, dim);
+  }
+  const ValueId turned_real = c.Sub(c.Mul(real, cosine), c.Mul(imaginary, sine));
+  const ValueId turned_imaginary = c.Add(c.Mul(real, sine), c.Mul(imaginary, cosine));
+  if (!c.status().ok()) return -1;
+  ValueId result;
+  if (interleaved) {
+    const Shape column = {shape[0], shape[1], shape[2], half, 1};
+    result = c.Concat({c.Reshape(turned_real, column), c.Reshape(turned_imaginary, column)}, 4);
+    result = c.Reshape(result, {shape[0], shape[1], shape[2], dim});
+  } else {
+    result = c.Concat({turned_real, turned_imaginary}, 3);
+  }
+  if (dim == shape[3]) return result;
+  return c.Concat({result, c.Slice(x, 3, dim, shape[3])}, 3);
+}
 
 void AddGatedTranslators(OnnxTranslators& t) {
   t["RMSNormalization"] = RmsNormalization;

@@ -272,6 +272,36 @@ absl::Status OnnxGraphImporter::CheckOverrides(const onnx::GraphProto& graph, co
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::vector<ValueId>> OnnxGraphImporter::InlineGraph(
+    const Scope& outer, const onnx::GraphProto& graph, const std::vector<ValueId>& inputs,
+    const std::string& label) {
+  Scope inner{.outer = &outer, .depth = outer.depth + 1};
+  // Recursion over foreign input, so bounded.
+  if (inner.depth > context_->options->max_depth) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        label, ": graphs are nested over ", context_->options->max_depth, " deep (the limit)"));
+  }
+  if (static_cast<int>(inputs.size()) != graph.input_size()) {
+    return absl::InvalidArgumentError(absl::StrCat(label, ": its graph has ", graph.input_size(),
+                                                   " inputs, want ", inputs.size()));
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    RETURN_IF_ERROR(Define(inner, graph.input(static_cast<int>(i)).name(), inputs[i]));
+  }
+  RETURN_IF_ERROR(AddInitializers(inner, graph));
+  RETURN_IF_ERROR(CheckOperators(graph));
+  RETURN_IF_ERROR(ImportNodes(inner, graph));
+  std::vector<ValueId> outputs;
+  for (const onnx::ValueInfoProto& output : graph.output()) {
+    outputs.push_back(Find(inner, output.name()));
+    if (outputs.back() < 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(label, ": nothing writes its graph's output '", output.name(), "'"));
+    }
+  }
+  return outputs;
+}
+
 absl::Status OnnxGraphImporter::ImportIf(Scope& scope, OnnxNode& node) {
   const absl::StatusOr<std::vector<int64_t>> condition = node.ConstantInts(0, "cond");
   if (!condition.ok() || condition->size() != 1) {
@@ -282,26 +312,12 @@ absl::Status OnnxGraphImporter::ImportIf(Scope& scope, OnnxNode& node) {
   const onnx::AttributeProto* branch =
       node.Find((*condition)[0] != 0 ? "then_branch" : "else_branch");
   if (branch == nullptr || !branch->has_g()) return node.Invalid("a branch is missing");
-  Scope inner{.outer = &scope, .depth = scope.depth + 1};
-  // Recursion over foreign input, so bounded.
-  if (inner.depth > context_->options->max_depth) {
-    return absl::ResourceExhaustedError(absl::StrCat(node.Label(), ": graphs are nested over ",
-                                                     context_->options->max_depth,
-                                                     " deep (the limit)"));
-  }
-  RETURN_IF_ERROR(AddInitializers(inner, branch->g()));
-  RETURN_IF_ERROR(ImportNodes(inner, branch->g()));
-  if (branch->g().output_size() != node.output_count()) {
+  ASSIGN_OR_RETURN(const std::vector<ValueId> outputs,
+                   InlineGraph(scope, branch->g(), {}, node.Label()));
+  if (static_cast<int>(outputs.size()) != node.output_count()) {
     return node.Invalid("the branch has another number of outputs");
   }
-  for (int i = 0; i < node.output_count(); ++i) {
-    const ValueId id = Find(inner, branch->g().output(i).name());
-    if (id < 0) {
-      return node.Invalid(
-          absl::StrCat("nothing writes the branch's output '", branch->g().output(i).name(), "'"));
-    }
-    node.SetOutput(i, id);
-  }
+  for (int i = 0; i < node.output_count(); ++i) node.SetOutput(i, outputs[i]);
   return absl::OkStatus();
 }
 
@@ -321,6 +337,10 @@ absl::Status OnnxGraphImporter::ImportNode(Scope& scope, const onnx::NodeProto& 
     }
   }
   OnnxNode node(context_, proto, std::move(inputs), std::move(used));
+  node.SetGraphInliner(
+      [this, &scope, &node](const onnx::GraphProto& graph, const std::vector<ValueId>& values) {
+        return InlineGraph(scope, graph, values, node.Label());
+      });
   if (!IsKnown(proto)) {
     // In a branch: CheckOperators has seen the others.
     return node.Unsupported("operator not supported");

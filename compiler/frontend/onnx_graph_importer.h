@@ -42,6 +42,12 @@ class OnnxGraphImporter {
   absl::Status CheckOverrides(const onnx::GraphProto& graph, const Scope& scope);
   absl::Status ImportNodes(Scope& scope, const onnx::GraphProto& graph);
   absl::Status ImportNode(Scope& scope, const onnx::NodeProto& proto);
+  // The graph's nodes in a scope of its own inside of `outer`, with `inputs` for its inputs;
+  // returns its outputs. `label`: of the node that has the graph.
+  absl::StatusOr<std::vector<ValueId>> InlineGraph(const Scope& outer,
+                                                   const onnx::GraphProto& graph,
+                                                   const std::vector<ValueId>& inputs,
+                                                   const std::string& label);
   absl::Status ImportIf(Scope& scope, OnnxNode& node);
   absl::Status SetOutputs(const Scope& scope, const onnx::GraphProto& graph);
 

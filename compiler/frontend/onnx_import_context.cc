@@ -268,6 +268,10 @@ const OnnxTranslators& AllOnnxTranslators() {
     AddLossTranslators(*all);
     AddGatherTranslators(*all);
     AddGatedTranslators(*all);
+    AddAttentionTranslators(*all);
+    AddMicrosoftTranslators(*all);
+    AddSamplingTranslators(*all);
+    AddSignalTranslators(*all);
     return all;
   }();
   return translators;

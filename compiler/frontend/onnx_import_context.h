@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -19,6 +20,7 @@
 
 namespace onnx {
 class AttributeProto;
+class GraphProto;
 class NodeProto;
 }  // namespace onnx
 
@@ -84,6 +86,16 @@ class OnnxNode {
   // A scalar constant of `dtype`.
   absl::StatusOr<ValueId> EmitScalar(DType dtype, double value);
 
+  // Nodes of a graph in an attribute, with `inputs` for the graph's; returns its outputs. The graph
+  // sees the values around this node.
+  absl::StatusOr<std::vector<ValueId>> InlineGraph(const onnx::GraphProto& graph,
+                                                   const std::vector<ValueId>& inputs) {
+    return inliner_(graph, inputs);
+  }
+  using GraphInliner = std::function<absl::StatusOr<std::vector<ValueId>>(
+      const onnx::GraphProto&, const std::vector<ValueId>&)>;
+  void SetGraphInliner(GraphInliner inliner) { inliner_ = std::move(inliner); }
+
   // ---- Results.
   void SetOutput(int i, ValueId id) { outputs_[i] = id; }
   const std::vector<ValueId>& outputs() const { return outputs_; }  // -1: not set.
@@ -110,6 +122,7 @@ class OnnxNode {
   std::vector<bool> used_;
   std::vector<ValueId> outputs_;
   absl::Status status_;
+  GraphInliner inliner_;
 };
 
 using OnnxTranslator = std::function<absl::Status(OnnxNode&)>;
@@ -132,6 +145,10 @@ void AddTrigonometryTranslators(OnnxTranslators& translators);
 void AddLossTranslators(OnnxTranslators& translators);
 void AddGatherTranslators(OnnxTranslators& translators);
 void AddGatedTranslators(OnnxTranslators& translators);
+void AddAttentionTranslators(OnnxTranslators& translators);
+void AddMicrosoftTranslators(OnnxTranslators& translators);
+void AddSamplingTranslators(OnnxTranslators& translators);
+void AddSignalTranslators(OnnxTranslators& translators);
 const OnnxTranslators& AllOnnxTranslators();
 
 // `axis` in [-rank, rank) -> [0, rank). INVALID_ARGUMENT with the node's label otherwise.

@@ -205,7 +205,7 @@ TEST(OnnxImportTest, TheDocumentationListsWhatIsSupported) {
   const std::string text(std::istreambuf_iterator<char>(file), {});
   ASSERT_FALSE(text.empty());
   std::set<std::string> written;
-  const std::regex name("`((?:com\\.microsoft\\.)?[A-Z]\\w*)`");
+  const std::regex name("`((?:[a-z]+\\.)*[A-Z]\\w*)`");
   for (std::sregex_iterator it(text.begin(), text.end(), name), end; it != end; ++it) {
     written.insert((*it)[1]);
   }

@@ -32,6 +32,9 @@ STATES = ("right", "wrong", "refused")
 MARKS = ("<!-- counts of ./dev onnx-suite -->", "<!-- end of counts -->")
 # What an import says of an input that shapes depend on.
 NEEDS_VALUE = re.compile(r"\(input (\d+)\) must be known when the model is read")
+# Cases whose expected outputs are rounding themselves. Of test_dft_inverse the imaginary parts are 0;
+# the case has 1.9e-7 for them, which NumPy's f32 transform leaves, and allows 1e-7.
+ATOL = {"test_dft_inverse": 5e-7, "test_dft_inverse_opset19": 5e-7}
 # More than any case has inputs.
 FIXED_MAX = 16
 
@@ -96,7 +99,8 @@ def run_case(runner, case):
     if len(sets[0]) != len(wanted):
         return "wrong", f"{len(sets[0])} outputs, want {len(wanted)}", sorted(fixed)
     for k, want in enumerate(wanted):
-        difference = close_difference(sets[0][k], np.asarray(want), case.rtol, case.atol)
+        difference = close_difference(sets[0][k], np.asarray(want), case.rtol,
+                                      ATOL.get(case.name, case.atol))
         if difference:
             return "wrong", f"output {k}: {difference}", sorted(fixed)
     return "right", "", sorted(fixed)
