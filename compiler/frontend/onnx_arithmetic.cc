@@ -230,8 +230,15 @@ absl::Status Dropout(OnnxNode& node) {
   ASSIGN_OR_RETURN(const ValueId x, node.Input(0));
   if (node.HasInput(2)) {
     ASSIGN_OR_RETURN(const std::vector<int64_t> training, node.ConstantInts(2, "training_mode"));
-    if (!training.empty() && training[0] != 0) {
-      return node.Unsupported("training_mode is on; export the model for inference");
+    double ratio = 0.5;  // The default of the operator.
+    if (node.HasInput(1)) {
+      ASSIGN_OR_RETURN(const std::vector<double> given, node.ConstantFloats(1, "ratio"));
+      if (given.size() == 1) ratio = given[0];
+    }
+    // A ratio of 0 drops nothing in training either.
+    if (!training.empty() && training[0] != 0 && ratio != 0) {
+      return node.Unsupported(
+          "training_mode is on, which draws random numbers; export the model for inference");
     }
   }
   node.SetOutput(0, x);

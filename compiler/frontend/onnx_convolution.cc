@@ -3,7 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "compiler/frontend/onnx_import_context.h"
+#include "compiler/frontend/onnx_compose.h"
 
 namespace burnish {
 namespace {
@@ -171,6 +171,53 @@ absl::Status Pool(OnnxNode& node, absl::string_view op) {
   return node.Finish(op, {x}, std::move(attributes));
 }
 
+// The p-norm of each window: the mean of powers times the window's size, pads counting 0.
+absl::Status LpPool(OnnxNode& node) {
+  Composer c(node);
+  ValueId x = c.In(0);
+  RETURN_IF_ERROR(c.status());
+  if (!node.HasAttribute("kernel_shape")) return node.Invalid("kernel_shape is missing");
+  ASSIGN_OR_RETURN(Window w, ReadWindow(node, x, {}));
+  if (node.Int("ceil_mode", 0) != 0) return node.Unsupported("ceil_mode=1");
+  ResolveAutoPad(w);
+  const auto p = static_cast<double>(node.Int("p", 2));
+  if (!(p >= 1)) return node.Invalid(absl::StrCat("p: got ", p));
+  Attributes attributes;
+  SetWindow(w, attributes);
+  attributes.Set("kernel_shape", w.kernel);
+  attributes.Set("ceil_mode", int64_t{0});
+  attributes.Set("count_include_pad", int64_t{1});
+  const ValueId size = c.Op("abs", {x});
+  const ValueId powers = p == 1   ? size
+                         : p == 2 ? c.Mul(x, x)
+                                  : c.Op("pow", {size, c.NumberLike(x, p)});
+  const ValueId mean = c.Op("average_pool", {powers}, std::move(attributes));
+  const ValueId sum = c.Mul(mean, static_cast<double>(ElementCount(w.kernel)));
+  c.Output(0, p == 1   ? sum
+              : p == 2 ? c.Op("sqrt", {sum})
+                       : c.Op("pow", {sum, c.NumberLike(sum, 1 / p)}));
+  return c.status();
+}
+
+absl::Status GlobalLpPool(OnnxNode& node) {
+  Composer c(node);
+  const ValueId x = c.In(0);
+  RETURN_IF_ERROR(c.status());
+  Shape axes;
+  for (int64_t d = 2; d < c.Rank(x); ++d) axes.push_back(d);
+  if (axes.empty()) return node.Invalid("got no spatial dimension, want [N, C, spatial..]");
+  const auto p = static_cast<double>(node.Int("p", 2));
+  if (!(p >= 1)) return node.Invalid(absl::StrCat("p: got ", p));
+  if (p <= 2) {
+    c.Output(0, c.Reduce(p == 1 ? "reduce_l1" : "reduce_l2", x, axes));
+    return c.status();
+  }
+  const ValueId powers = c.Op("pow", {c.Op("abs", {x}), c.NumberLike(x, p)});
+  const ValueId sum = c.Reduce("reduce_sum", powers, axes);
+  c.Output(0, c.Op("pow", {sum, c.NumberLike(sum, 1 / p)}));
+  return c.status();
+}
+
 // No operator of its own: a reduction over all spatial dimensions is the same.
 absl::Status GlobalPool(OnnxNode& node, absl::string_view op) {
   ASSIGN_OR_RETURN(const ValueId x, node.Input(0));
@@ -191,6 +238,8 @@ void AddConvolutionTranslators(OnnxTranslators& t) {
   t["ConvTranspose"] = ConvTranspose;
   t["MaxPool"] = [](OnnxNode& node) { return Pool(node, "max_pool"); };
   t["AveragePool"] = [](OnnxNode& node) { return Pool(node, "average_pool"); };
+  t["LpPool"] = LpPool;
+  t["GlobalLpPool"] = GlobalLpPool;
   t["GlobalAveragePool"] = [](OnnxNode& node) { return GlobalPool(node, "reduce_mean"); };
   t["GlobalMaxPool"] = [](OnnxNode& node) { return GlobalPool(node, "reduce_max"); };
 }

@@ -273,7 +273,7 @@ absl::Status OnnxGraphImporter::CheckOverrides(const onnx::GraphProto& graph, co
 }
 
 absl::StatusOr<std::vector<ValueId>> OnnxGraphImporter::InlineGraph(
-    const Scope& outer, const onnx::GraphProto& graph, const std::vector<ValueId>& inputs,
+    Scope& outer, const onnx::GraphProto& graph, const std::vector<ValueId>& inputs,
     const std::string& label) {
   Scope inner{.outer = &outer, .depth = outer.depth + 1};
   // Recursion over foreign input, so bounded.

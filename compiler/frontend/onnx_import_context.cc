@@ -272,6 +272,7 @@ const OnnxTranslators& AllOnnxTranslators() {
     AddMicrosoftTranslators(*all);
     AddSamplingTranslators(*all);
     AddSignalTranslators(*all);
+    AddEinsumTranslators(*all);
     return all;
   }();
   return translators;

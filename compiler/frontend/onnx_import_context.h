@@ -148,6 +148,7 @@ void AddGatedTranslators(OnnxTranslators& translators);
 void AddAttentionTranslators(OnnxTranslators& translators);
 void AddMicrosoftTranslators(OnnxTranslators& translators);
 void AddSamplingTranslators(OnnxTranslators& translators);
+void AddEinsumTranslators(OnnxTranslators& translators);
 void AddSignalTranslators(OnnxTranslators& translators);
 const OnnxTranslators& AllOnnxTranslators();
 

@@ -255,12 +255,15 @@ TEST(OnnxImportTest, LegacyAttributesMeanWhatTheyMeant) {
   }
 }
 
-TEST(OnnxImportTest, TrainingModeIsRefused) {
-  const std::string node =
-      "op_type: 'BatchNormalization' input: ['x', 'p', 'p', 'p', 'p'] "
-      "attribute { name: 'training_mode' type: INT i: 1 }";
-  EXPECT_THAT(ImportOnnx(OneNode(node, {1, 2, 3}, 15, OnnxFloats("p", {2}, {1, 1}))),
-              StatusIs(StatusCode::kUnimplemented, HasSubstr("training_mode")));
+TEST(OnnxImportTest, TrainingThatDrawsNumbersIsRefused) {
+  const auto model = [](float ratio) {
+    return OneNode("op_type: 'Dropout' input: ['x', 'ratio', 'train']", {2, 3}, 15,
+                   OnnxFloats("ratio", {1}, {ratio}) +
+                       "initializer { name: 'train' data_type: 9 int32_data: 1 } ");
+  };
+  EXPECT_THAT(ImportOnnx(model(0.5f)),
+              StatusIs(StatusCode::kUnimplemented, HasSubstr("training_mode is on")));
+  EXPECT_TRUE(ImportOnnx(model(0)).ok());
 }
 
 TEST(OnnxImportTest, OperatorsMadeOfOthers) {

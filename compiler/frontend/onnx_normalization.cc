@@ -3,7 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "compiler/frontend/onnx_import_context.h"
+#include "compiler/frontend/onnx_compose.h"
 
 namespace burnish {
 namespace {
@@ -31,6 +31,32 @@ absl::Status SoftmaxLike(OnnxNode& node, absl::string_view op) {
   return absl::OkStatus();
 }
 
+// With the statistics of the batch itself; outputs 1 and 2 move the given ones towards them.
+absl::Status TrainingBatchNormalization(OnnxNode& node) {
+  Composer c(node);
+  const ValueId x = c.In(0), scale = c.In(1), bias = c.In(2), mean = c.In(3), variance = c.In(4);
+  RETURN_IF_ERROR(c.status());
+  const int64_t rank = c.Rank(x);
+  if (rank < 2) return node.Invalid("want an input [N, C, ..]");
+  Shape axes = {0}, by_channel(rank, 1);
+  for (int64_t d = 2; d < rank; ++d) axes.push_back(d);
+  by_channel[1] = c.ShapeOf(x)[1];
+  const ValueId own_mean = c.Reduce("reduce_mean", x, axes);
+  const ValueId centred = c.Sub(x, own_mean);
+  const ValueId own_variance = c.Reduce("reduce_mean", c.Mul(centred, centred), axes);
+  const ValueId root = c.Op("sqrt", {c.Add(own_variance, node.Float("epsilon", 1e-5f))});
+  const ValueId factor = c.Div(c.Reshape(scale, by_channel), root);
+  c.Output(0, c.Add(c.Mul(centred, factor), c.Reshape(bias, by_channel)));
+  const double momentum = node.Float("momentum", 0.9f);
+  const auto moved = [&](ValueId running, ValueId own) {
+    const ValueId flat = c.Reshape(own, {by_channel[1]});
+    return c.Add(c.Mul(running, momentum), c.Mul(flat, 1 - momentum));
+  };
+  if (node.OutputUsed(1)) c.Output(1, moved(mean, own_mean));
+  if (node.OutputUsed(2)) c.Output(2, moved(variance, own_variance));
+  return c.status();
+}
+
 absl::Status BatchNormalization(OnnxNode& node) {
   std::vector<ValueId> inputs;
   for (int i = 0; i < 5; ++i) {
@@ -38,7 +64,8 @@ absl::Status BatchNormalization(OnnxNode& node) {
     inputs.push_back(input);
   }
   if (node.Int("training_mode", 0) != 0) {
-    return node.Unsupported("training_mode is on; export the model for inference");
+    if (node.opset() < 14) return node.Unsupported("training_mode is of opset 14 on");
+    return TrainingBatchNormalization(node);
   }
   if (node.opset() < 9 && node.Int("spatial", 1) == 0) {
     return node.Unsupported("spatial=0 (statistics for each element) is not supported");

@@ -1,12 +1,44 @@
 // The Reduce family and ArgMax, ArgMin. Axes come as an attribute or, in newer opsets, an input.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
 #include <set>
 #include <utility>
 
 #include "base/status_macros.h"
-#include "compiler/frontend/onnx_import_context.h"
+#include "compiler/frontend/onnx_compose.h"
 
 namespace burnish {
 namespace {
+
+// Over no elements the result is what an operator begins with.
+absl::Status ReduceNothing(OnnxNode& node, absl::string_view op, ValueId x, const Shape& axes) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const std::map<absl::string_view, double> begins = {
+      {"reduce_sum", 0},         {"reduce_l1", 0},         {"reduce_l2", 0},
+      {"reduce_prod", 1},        {"reduce_sum_square", 0}, {"reduce_log_sum", -infinity},
+      {"reduce_max", -infinity}, {"reduce_min", infinity}, {"reduce_log_sum_exp", -infinity}};
+  const auto begin = begins.find(op);
+  Composer c(node);
+  const DType dtype = c.DTypeOf(x);
+  if (begin == begins.end() ||
+      (std::isinf(begin->second) && !IsFloat(dtype) && dtype != DType::kBool)) {
+    return node.Unsupported("a reduction of no elements");
+  }
+  // Of bools the least is false and the greatest true.
+  const double value = dtype == DType::kBool ? (op == "reduce_min" ? 1 : 0) : begin->second;
+  Shape kept = c.ShapeOf(x), shape;
+  for (const int64_t axis : axes) kept[axis] = 1;
+  for (size_t d = 0; d < kept.size(); ++d) {
+    const bool reduced = std::find(axes.begin(), axes.end(), static_cast<int64_t>(d)) != axes.end();
+    if (!reduced || node.Int("keepdims", 1) != 0) shape.push_back(kept[d]);
+  }
+  ASSIGN_OR_RETURN(const int64_t count, CheckedElementCount(shape, 1 << 20, node.Label()));
+  if (count == 0) return node.Unsupported("the result is an empty tensor (a dimension is 0)");
+  c.Output(0, c.Constant(dtype, shape, std::vector<double>(count, value)));
+  return c.status();
+}
 
 absl::Status Reduce(OnnxNode& node, absl::string_view op) {
   ASSIGN_OR_RETURN(const ValueId x, node.Input(0));
@@ -31,6 +63,7 @@ absl::Status Reduce(OnnxNode& node, absl::string_view op) {
     return node.Unsupported("a reduction of a scalar is not supported");
   }
   std::sort(axes.begin(), axes.end());
+  if (ElementCount(node.TypeOf(x).shape) == 0) return ReduceNothing(node, op, x, axes);
   Attributes attributes;
   attributes.Set("axes", std::move(axes));
   attributes.Set("keepdims", node.Int("keepdims", 1));

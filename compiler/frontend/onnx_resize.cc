@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "compiler/frontend/onnx_import_context.h"
+#include "compiler/frontend/onnx_resize_taps.h"
 
 namespace burnish {
 namespace {
@@ -106,12 +106,38 @@ absl::Status CheckCorners(OnnxNode& node, const std::vector<int64_t>& shape, con
   return absl::OkStatus();
 }
 
+absl::Status ResizeByTaps(OnnxNode& node, ValueId x, const Target& target,
+                          const std::string& coordinates, const ResizeKernel& kernel) {
+  Composer c(node);
+  if (!IsFloat(c.DTypeOf(x))) return node.Unsupported("interpolation of integers");
+  const int64_t rank = c.Rank(x);
+  for (int64_t d = 0; d < rank; ++d) {
+    ResizeAxis axis{.coordinates = coordinates, .in = c.ShapeOf(x)[d]};
+    const auto in = static_cast<double>(axis.in);
+    // In 32 bits, as they come: 2.0000002 elements are 2.
+    axis.out = target.sizes.empty() ? static_cast<int64_t>(static_cast<float>(target.scales[d]) *
+                                                           static_cast<float>(axis.in))
+                                    : target.sizes[d];
+    axis.scale = target.sizes.empty() ? target.scales[d] : static_cast<double>(axis.out) / in;
+    if (coordinates == "tf_crop_and_resize") {
+      axis.crop_begin = target.roi[d];
+      axis.crop_end = target.roi[rank + d];
+    }
+    const bool keeps =
+        axis.out == axis.in && axis.scale == 1 && axis.crop_begin == 0 && axis.crop_end == 1;
+    if (keeps) continue;
+    x = EmitResizeAxis(c, x, d, axis, kernel);
+    RETURN_IF_ERROR(c.status());
+  }
+  c.Output(0, x);
+  return c.status();
+}
+
 absl::Status FinishResize(OnnxNode& node, ValueId x, const Target& target, std::string mode,
                           std::string coordinates, std::string nearest) {
   if (mode == "bilinear" || mode == "trilinear") mode = "linear";
-  if (mode != "nearest" && mode != "linear") {
-    return node.Unsupported(
-        absl::StrCat("mode '", mode, "' is not supported; supported: nearest, linear"));
+  if (mode != "nearest" && mode != "linear" && mode != "cubic") {
+    return node.Invalid(absl::StrCat("mode: got '", mode, "', want nearest, linear or cubic"));
   }
   const size_t roi_count = 2 * node.TypeOf(x).shape.size();
   if (coordinates == "tf_crop_and_resize" && target.roi.size() != roi_count) {
@@ -121,6 +147,16 @@ absl::Status FinishResize(OnnxNode& node, ValueId x, const Target& target, std::
   RETURN_IF_ERROR(CheckTarget(node, node.TypeOf(x).shape, target));
   if (coordinates == "align_corners" && mode != "nearest") {
     RETURN_IF_ERROR(CheckCorners(node, node.TypeOf(x).shape, target));
+  }
+  const bool antialias = node.Int("antialias", 0) != 0 && mode != "nearest";
+  const bool excludes = node.Int("exclude_outside", 0) != 0 && mode != "nearest";
+  if (mode == "cubic" || antialias || excludes) {
+    const ResizeKernel kernel = {.cubic = mode == "cubic",
+                                 .cubic_a = node.Float("cubic_coeff_a", -0.75),
+                                 .antialias = antialias,
+                                 .exclude_outside = excludes,
+                                 .extrapolation = target.extrapolation_value};
+    return ResizeByTaps(node, x, target, coordinates, kernel);
   }
   Attributes attributes;
   if (!target.scales.empty()) attributes.Set("scales", target.scales);
@@ -156,7 +192,6 @@ absl::Status Resize(OnnxNode& node) {
     ASSIGN_OR_RETURN(target.scales, node.ConstantFloats(1, "scales"));
     return FinishResize(node, x, target, mode, "asymmetric", "floor");
   }
-  if (node.Int("antialias", 0) != 0) return node.Unsupported("antialias=1 is not supported");
   const std::string coordinates = node.String("coordinate_transformation_mode", "half_pixel");
   if (coordinates == "tf_crop_and_resize") {  // Others ignore it.
     ASSIGN_OR_RETURN(target.roi, node.ConstantFloats(1, "roi"));

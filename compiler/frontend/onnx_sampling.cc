@@ -184,7 +184,8 @@ absl::Status GridSample(OnnxNode& node) {
     const double edge = sampler.align_corners ? 0 : 0.5;
     if (sampler.padding == Padding::kReflection) {
       position = Reflected(c, position, -edge, extent - 1 + edge);
-    } else if (sampler.padding == Padding::kBorder) {
+    } else if (sampler.padding == Padding::kBorder && sampler.mode != "cubic") {
+      // Of cubic taps each is moved by itself, as PyTorch and ONNX Runtime do it.
       const ValueId out =
           c.Op("or", {c.Less(position, -edge),
                       c.Op("greater", {position, c.NumberLike(position, extent - 1 + edge)})});

@@ -1,4 +1,5 @@
-"""ONNX Runtime's own operators: each compiled and run through a bundle, against ONNX Runtime.
+"""ONNX Runtime's own operators, and ONNX's where its suite has few cases: each compiled and run
+through a bundle, against ONNX Runtime.
 
 usage: contrib_cases.py RUNNER [NAME...]
 """
@@ -68,6 +69,7 @@ def cases():
                                 np.sin(angles)], {"interleaved": interleaved}, 1, [])
     yield from attention_cases()
     yield from grouped_cases()
+    yield from standard_cases()
 
 
 def attention_cases():
@@ -121,18 +123,65 @@ def grouped_cases():
                 {"num_heads": 4, "kv_num_heads": 2, **attributes}, 3, fixed)
 
 
+EQUATIONS = {
+    "ij,jk->ik": [(2, 3), (3, 4)], "ij,jk": [(2, 3), (3, 4)], "ij,kj->ki": [(2, 3), (4, 3)],
+    "bij,bjk->bik": [(2, 3, 4), (2, 4, 5)], "bhqd,bhkd->bhqk": [(2, 2, 3, 4), (2, 2, 5, 4)],
+    "bqhd,bkhd->bhqk": [(2, 3, 2, 4), (2, 5, 2, 4)], "ii->i": [(3, 3)], "ii->": [(3, 3)],
+    "iij->j": [(3, 3, 2)], "ij->ji": [(2, 3)], "ij->": [(2, 3)], "i,j->ij": [(2,), (3,)],
+    "i,i->": [(4,), (4,)], "...ij,...jk->...ik": [(2, 2, 3, 4), (2, 2, 4, 5)],
+    "...i,i->...": [(2, 3, 4), (4,)], "ij,jk,kl->il": [(2, 3), (3, 4), (4, 5)],
+    "abc,cd,def->abef": [(2, 3, 4), (4, 2), (2, 3, 2)], "ij,ij->ij": [(2, 3), (2, 3)],
+    "bchw,bkc->bkhw": [(2, 3, 4, 5), (2, 6, 3)], "ba,cab": [(2, 3), (4, 3, 2)],
+}
+
+
+def standard_cases():
+    for equation, shapes in EQUATIONS.items():
+        yield f"einsum {equation}", (
+            "onnx.Einsum", [data(shape, k) for k, shape in enumerate(shapes)],
+            {"equation": equation}, 1, [])
+    image, grid = data((2, 3, 5, 6)), np.float32(1.3) * data((2, 4, 3, 2))
+    for mode in ("nearest", "linear", "cubic"):
+        for padding in ("zeros", "border", "reflection"):
+            for align in (0, 1):
+                yield f"grid_sample {mode} {padding} {align}", (
+                    "onnx.GridSample", [image, grid],
+                    {"mode": mode, "padding_mode": padding, "align_corners": align}, 1, [])
+    for p in (1, 2, 3):
+        yield f"lp_pool {p}", ("onnx.LpPool", [image], {
+            "kernel_shape": [3, 2], "strides": [2, 1], "p": p}, 1, [])
+        yield f"global_lp_pool {p}", ("onnx.GlobalLpPool", [image], {"p": p}, 1, [])
+    for inverse, onesided, parts in ((0, 0, 1), (0, 0, 2), (0, 1, 1), (1, 0, 2)):
+        for size in (5, 8, 12):
+            yield f"dft {inverse} {onesided} {parts} {size}", (
+                "onnx.DFT", [data((2, 8, 3, parts)), ints(size, np.int64), ints(1, np.int64)],
+                {"inverse": inverse, "onesided": onesided}, 1, ["i1", "i2"])
+    boxes = np.array([[0, 0, 4, 4], [-2.5, 1, 3.2, 7], [2, 2, 2.1, 2.1]], np.float32)
+    for mode in ("half_pixel", "output_half_pixel"):
+        yield f"roi_align {mode}", (
+            "onnx.RoiAlign", [image, boxes, ints([0, 1, 1], np.int64)],
+            {"coordinate_transformation_mode": mode, "output_height": 2, "output_width": 3,
+             "sampling_ratio": 2, "spatial_scale": 0.9}, 1, [])
+    for mode in ("half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners"):
+        for sizes in ([2, 3, 9, 7], [2, 3, 3, 12]):
+            yield f"resize cubic {mode} {sizes[2]}", (
+                "onnx.Resize", [image, None, None, ints(sizes, np.int64)],
+                {"mode": "cubic", "coordinate_transformation_mode": mode}, 1, ["i3"])
+
+
 def model_of(operator, inputs, attributes, outputs):
     names = [f"i{k}" if array is not None else "" for k, array in enumerate(inputs)]
     infos = [helper.make_tensor_value_info(name, TYPES[array.dtype.name], array.shape)
              for name, array in zip(names, inputs) if array is not None]
     asked = range(outputs) if isinstance(outputs, int) else outputs
     out_names = [f"o{k}" if k in asked else "" for k in range(max(asked) + 1)]
-    own = operator == "SimplifiedLayerNormalization"
-    node = helper.make_node(operator, names, out_names, domain="" if own else "com.microsoft",
+    standard = operator.removeprefix("onnx.")
+    own = standard != operator or operator == "SimplifiedLayerNormalization"
+    node = helper.make_node(standard, names, out_names, domain="" if own else "com.microsoft",
                             **attributes)
     graph = helper.make_graph([node], "g", infos, [helper.make_empty_tensor_value_info(name)
                                                    for name in out_names if name])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17),
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21),
                                                     helper.make_opsetid("com.microsoft", 1)])
     model.ir_version = 10
     return model.SerializeToString(), [name for name in out_names if name]
