@@ -22,6 +22,11 @@ RuntimeOr<std::string> WriteBundle(const BundleManifest& manifest, std::span<con
       {SectionKind::kWeights, weights}};
   if (!refit.empty()) sections.push_back({SectionKind::kRefit, refit});
   if (!packs.empty()) sections.push_back({SectionKind::kPacks, packs});
+  const std::string control = manifest.control.empty() ? "" : EncodeControl(manifest.control);
+  if (!control.empty()) {
+    sections.push_back({SectionKind::kControl,
+                        {reinterpret_cast<const uint8_t*>(control.data()), control.size()}});
+  }
   return WriteSectionFile(kBundleFormat, sections);
 }
 
@@ -42,6 +47,10 @@ RuntimeOr<BundleReader> BundleReader::Open(std::unique_ptr<ByteSource> source) {
   RUNTIME_ASSIGN_OR_RETURN(SectionFile file, SectionFile::Open(kBundleFormat, std::move(source)));
   RUNTIME_ASSIGN_OR_RETURN(const std::vector<uint8_t> bytes, file.Read(SectionKind::kManifest));
   RUNTIME_ASSIGN_OR_RETURN(BundleManifest manifest, DecodeManifest(bytes));
+  if (file.Find(SectionKind::kControl) != nullptr) {
+    RUNTIME_ASSIGN_OR_RETURN(const std::vector<uint8_t> control, file.Read(SectionKind::kControl));
+    RUNTIME_ASSIGN_OR_RETURN(manifest.control, DecodeControl(control));
+  }
   RUNTIME_RETURN_IF_ERROR(CheckManifest(manifest));
   const SectionFile::Entry* weights = file.Find(SectionKind::kWeights);
   if (weights == nullptr || weights->size_bytes != manifest.weights_bytes) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "compiler/runtime/check_control.h"
+
 namespace burnish {
 namespace {
 
@@ -23,11 +25,18 @@ RuntimeOr<uint64_t> RegionBytes(const BundleManifest& manifest, const Place& pla
     case Region::kOutput:
       if (place.index < manifest.outputs.size()) return manifest.outputs[place.index].storage_bytes;
       break;
+    case Region::kWalker:
+      if (place.index < manifest.control.walkers.size()) {
+        return manifest.control.walkers[place.index].size_bytes;
+      }
+      break;
   }
   return RuntimeStatus(RuntimeCode::kInvalidArgument,
                        "got region " + std::to_string(static_cast<int>(place.region)) + " number " +
                            std::to_string(place.index) + ", which does not exist");
 }
+
+}  // namespace
 
 RuntimeStatus CheckPlace(const BundleManifest& manifest, const Place& place, uint64_t size_bytes) {
   RUNTIME_ASSIGN_OR_RETURN(const uint64_t region_bytes, RegionBytes(manifest, place));
@@ -41,23 +50,33 @@ RuntimeStatus CheckPlace(const BundleManifest& manifest, const Place& place, uin
   return RuntimeStatus();
 }
 
+namespace {
+
 RuntimeStatus CheckStepBuffer(const BundleManifest& manifest, const BufferInfo& buffer,
-                              const Place& place) {
+                              const Place& place, uint32_t block) {
   RUNTIME_RETURN_IF_ERROR(CheckPlace(manifest, place, buffer.size_bytes));
+  if (!IsInScope(manifest.control, place, block)) {
+    return RuntimeStatus(RuntimeCode::kInvalidArgument, "got a walker of no loop around it");
+  }
+  if (place.region == Region::kWalker &&
+      manifest.control.walkers[place.index].alignment_bytes < buffer.alignment_bytes) {
+    return RuntimeStatus(RuntimeCode::kInvalidArgument, "got a walker with less alignment than " +
+                                                            std::to_string(buffer.alignment_bytes));
+  }
   if (place.offset_bytes % buffer.alignment_bytes != 0) {
     return RuntimeStatus(RuntimeCode::kInvalidArgument,
                          "got offset " + std::to_string(place.offset_bytes) +
                              ", want a multiple of " + std::to_string(buffer.alignment_bytes));
   }
   // Weights are shared by all sessions of a model, inputs may be the caller's own memory.
-  if (buffer.role == ArgumentRole::kOutput &&
-      (place.region == Region::kWeights || place.region == Region::kInput)) {
+  if (buffer.role == ArgumentRole::kOutput && !IsWritable(manifest, place)) {
     return RuntimeStatus(RuntimeCode::kInvalidArgument, "it would write weights or a model input");
   }
   return RuntimeStatus();
 }
 
-RuntimeStatus CheckStep(const BundleManifest& manifest, const ModelStep& step) {
+// `block`: the innermost around it.
+RuntimeStatus CheckStep(const BundleManifest& manifest, const ModelStep& step, uint32_t block) {
   const auto in_step = [&step](const RuntimeStatus& status) {
     return RuntimeStatus(status.code(), "step \"" + step.name + "\": " + status.message());
   };
@@ -73,7 +92,7 @@ RuntimeStatus CheckStep(const BundleManifest& manifest, const ModelStep& step) {
                                      std::to_string(buffers.size())));
   }
   for (size_t i = 0; i < buffers.size(); ++i) {
-    if (RuntimeStatus status = CheckStepBuffer(manifest, buffers[i], step.buffers[i]);
+    if (RuntimeStatus status = CheckStepBuffer(manifest, buffers[i], step.buffers[i], block);
         !status.ok()) {
       return in_step(
           RuntimeStatus(status.code(), "buffer " + std::to_string(i) + ": " + status.message()));
@@ -100,6 +119,7 @@ RuntimeStatus CheckFill(const BundleManifest& manifest, const Fill& fill) {
     return invalid("got elements of " + std::to_string(fill.element_bytes) + " bytes");
   }
   if (fill.place.region == Region::kWeights) return invalid("it would write weights");
+  if (fill.place.region == Region::kWalker) return invalid("no loop runs when a session starts");
   uint64_t whole_bytes = 0;
   if (fill.size_bytes % fill.element_bytes != 0 || fill.repeat_count == 0 ||
       fill.repeat_count > kMemoryBytesMax ||
@@ -138,7 +158,12 @@ RuntimeStatus CheckManifest(const BundleManifest& manifest) {
   }
   for (const KernelManifest& kernel : manifest.kernels)
     RUNTIME_RETURN_IF_ERROR(CheckKernel(kernel));
-  for (const ModelStep& step : manifest.steps) RUNTIME_RETURN_IF_ERROR(CheckStep(manifest, step));
+  // Before the steps, whose places are checked against walkers.
+  RUNTIME_RETURN_IF_ERROR(CheckControl(manifest));
+  const std::vector<uint32_t> blocks = BlocksOfSteps(manifest);
+  for (size_t i = 0; i < manifest.steps.size(); ++i) {
+    RUNTIME_RETURN_IF_ERROR(CheckStep(manifest, manifest.steps[i], blocks[i]));
+  }
   for (const Fill& fill : manifest.fills) RUNTIME_RETURN_IF_ERROR(CheckFill(manifest, fill));
   return RuntimeStatus();
 }
@@ -150,6 +175,13 @@ uint32_t RegionAlignment(const BundleManifest& manifest, Region region, uint32_t
     for (size_t i = 0; i < step.buffers.size(); ++i) {
       if (step.buffers[i].region == region && step.buffers[i].index == index) {
         alignment_bytes = std::max(alignment_bytes, buffers[i].alignment_bytes);
+      }
+    }
+  }
+  for (const Walker& walker : manifest.control.walkers) {
+    for (const Place* start : {&walker.base, &walker.first}) {
+      if (start->region == region && start->index == index) {
+        alignment_bytes = std::max(alignment_bytes, walker.alignment_bytes);
       }
     }
   }

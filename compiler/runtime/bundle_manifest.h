@@ -8,29 +8,14 @@
 #include <string>
 #include <vector>
 
+#include "compiler/runtime/control_program.h"
 #include "compiler/runtime/kernel_abi.h"
 #include "compiler/runtime/kernel_manifest.h"
+#include "compiler/runtime/place.h"
 #include "compiler/runtime/runtime_status.h"
 #include "compiler/runtime/tensor_info.h"
 
 namespace burnish {
-
-// Stored: never reused.
-enum class Region : uint8_t {
-  kArena = 1,    // Activations of one session; `index` is 0.
-  kWeights = 2,  // The bundle's weights section; `index` is 0. Read only.
-  kInput = 3,    // Storage of model input `index`. Read only.
-  kOutput = 4,   // Storage of model output `index`.
-};
-
-// A place in memory: `offset_bytes` into a region.
-struct Place {
-  Region region = Region::kArena;
-  uint32_t index = 0;
-  uint64_t offset_bytes = 0;
-
-  friend bool operator==(const Place&, const Place&) = default;
-};
 
 // A model input or output: the tensor and the size of the storage that holds it.
 struct ModelTensor {
@@ -99,10 +84,12 @@ struct BundleManifest {
   std::vector<KernelManifest> kernels;  // `pack` is empty: packing was done when it was built.
   std::vector<ModelStep> steps;
   std::vector<Fill> fills;
+  ControlProgram control;  // In a section of its own; empty: each step once, in order.
 
   friend bool operator==(const BundleManifest&, const BundleManifest&) = default;
 };
 
+// Without `control`.
 std::string EncodeManifest(const BundleManifest& manifest);
 
 // kDataLoss: not such bytes. Checks no meaning.
@@ -110,7 +97,8 @@ RuntimeOr<BundleManifest> DecodeManifest(std::span<const uint8_t> bytes);
 
 // kInvalidArgument, with the place in words, unless every index names something, every buffer,
 // constant, tensor and fill lies inside of its region and is aligned as its kernel wants, and no
-// step writes weights or inputs. What passes cannot make the runtime itself leave its memory.
+// step writes weights or inputs, in each iteration of each loop. What passes cannot make the
+// runtime itself leave its memory.
 RuntimeStatus CheckManifest(const BundleManifest& manifest);
 
 // Largest alignment that any step asks of this region and index; at least 1, and 1 if nobody asks.

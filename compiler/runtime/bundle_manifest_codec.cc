@@ -9,13 +9,6 @@
 namespace burnish {
 
 template <typename Archive>
-void Fields(Archive& archive, Place& place) {
-  archive.Number(place.region);
-  archive.Number(place.index);
-  archive.Number(place.offset_bytes);
-}
-
-template <typename Archive>
 void Fields(Archive& archive, ModelTensor& tensor) {
   Fields(archive, tensor.tensor);
   archive.Number(tensor.storage_bytes);

@@ -31,12 +31,29 @@ uint32_t VersionOf(const std::string& bundle) {
 }
 
 TEST(FormatVersionsTest, EachFileHasTheVersionOfItsName) {
-  for (uint32_t version : {1u, 2u}) EXPECT_EQ(VersionOf(Contents(PathOf(version))), version);
+  for (uint32_t version : {1u, 2u, 3u}) EXPECT_EQ(VersionOf(Contents(PathOf(version))), version);
 }
 
-// Whoever raises the version adds a file and says below what becomes of the others.
+// Whoever raises the version adds a file and says below what becomes of the others. Version 3 is of
+// bundles with control only.
 TEST(FormatVersionsTest, TodaysVersionHasAFile) {
   EXPECT_EQ(VersionOf(TestBundle()), 2u) << "add testdata/bundles/format_N.bundle and its test";
+}
+
+// The running sum of the input's vectors, as control_walk_test.cc describes it.
+TEST(FormatVersionsTest, Format3RunsItsLoop) {
+  auto model = Model::LoadFile(PathOf(3), {});
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  auto pool = ThreadPool::Create({.thread_count = 2});
+  ASSERT_TRUE(pool.ok());
+  auto session = Session::Create(*model, *std::move(pool));
+  ASSERT_TRUE(session.ok());
+  ASSERT_TRUE((*session)->SetInput(0, AsBytes(std::vector<float>(1024, 100.0f))).ok());
+  ASSERT_TRUE((*session)->SetInput(1, AsBytes(std::vector<float>(4 * 1024, 2.0f))).ok());
+  ASSERT_TRUE((*session)->Run().ok());
+  std::vector<float> last(1024);
+  ASSERT_TRUE((*session)->GetOutput(1, AsWritableBytes(last)).ok());
+  EXPECT_EQ(last[0], 108.0f);
 }
 
 TEST(FormatVersionsTest, Format2Runs) {
@@ -60,15 +77,16 @@ TEST(FormatVersionsTest, Format2Runs) {
 TEST(FormatVersionsTest, Format1IsRefusedByName) {
   EXPECT_EQ(Model::LoadFile(PathOf(1), {}).status().message(),
             PathOf(1) +
-                ": got format version 1, want 2: it was written by an older Burnish; build it "
+                ": got format version 1, want 2 to 3: it was written by an older Burnish; build it "
                 "again");
 }
 
 TEST(FormatVersionsTest, AFormatOfTheFutureIsRefusedByName) {
   std::string bundle = Contents(PathOf(2));
-  bundle[8] = 3;
-  EXPECT_EQ(BundleReader::FromBytes(AsBytes(bundle)).status().message(),
-            "got format version 3, want 2: it was written by a newer Burnish; run it with that");
+  bundle[8] = 4;
+  EXPECT_EQ(
+      BundleReader::FromBytes(AsBytes(bundle)).status().message(),
+      "got format version 4, want 2 to 3: it was written by a newer Burnish; run it with that");
 }
 
 }  // namespace

@@ -13,7 +13,9 @@
 namespace burnish {
 namespace {
 
-constexpr uint32_t kVersion = 2;
+// A file is of the oldest version that has all of its kinds of sections, so that a runtime opens
+// whatever it understands. 3: kControl, without which a runtime would take each step once.
+constexpr uint32_t kVersionMin = 2, kVersionMax = 3;
 constexpr uint64_t kHeaderBytes = 24;
 constexpr uint64_t kEntryBytes = 56;
 constexpr uint64_t kDigestBytes = 32;
@@ -48,6 +50,13 @@ RuntimeOr<SectionFile::Entry> ReadEntry(ByteReader& reader) {
   return entry;
 }
 
+uint32_t VersionOf(const std::vector<Section>& sections) {
+  const bool has_control =
+      std::any_of(sections.begin(), sections.end(),
+                  [](const Section& section) { return section.kind == SectionKind::kControl; });
+  return has_control ? 3 : 2;
+}
+
 }  // namespace
 
 std::string WriteSectionFile(const SectionFormat& format, const std::vector<Section>& sections) {
@@ -62,7 +71,7 @@ std::string WriteSectionFile(const SectionFormat& format, const std::vector<Sect
   }
 
   ByteWriter header;
-  header.Number(kVersion);
+  header.Number(VersionOf(sections));
   header.Number(static_cast<uint32_t>(sections.size()));
   header.Number(end);
   for (size_t i = 0; i < sections.size(); ++i) {
@@ -101,12 +110,13 @@ RuntimeOr<SectionFile> SectionFile::Open(const SectionFormat& format,
   reader.Number(version);
   reader.Number(section_count);
   reader.Number(file_bytes);
-  if (version != kVersion) {
+  if (version < kVersionMin || version > kVersionMax) {
     return RuntimeStatus(RuntimeCode::kInvalidArgument,
                          "got format version " + std::to_string(version) + ", want " +
-                             std::to_string(kVersion) + ": it was written by " +
-                             (version < kVersion ? "an older Burnish; build it again"
-                                                 : "a newer Burnish; run it with that"));
+                             std::to_string(kVersionMin) + " to " + std::to_string(kVersionMax) +
+                             ": it was written by " +
+                             (version < kVersionMin ? "an older Burnish; build it again"
+                                                    : "a newer Burnish; run it with that"));
   }
   // A file that was cut short is found before anything in it is read.
   if (file_bytes != source->size()) {

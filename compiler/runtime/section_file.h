@@ -30,8 +30,9 @@ enum class SectionKind : uint32_t {
   kManifest = 1,
   kElf = 2,
   kWeights = 3,
-  kRefit = 4,  // How parameters become weights; optional, with the next.
-  kPacks = 5,  // An artifact whose kernels are pack functions.
+  kRefit = 4,    // How parameters become weights; optional, with the next.
+  kPacks = 5,    // An artifact whose kernels are pack functions.
+  kControl = 6,  // How the steps are walked; from format version 3 on, optional.
 };
 
 struct SectionFormat {

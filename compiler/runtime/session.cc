@@ -184,6 +184,8 @@ uint8_t* Session::Address(const Place& place) const {
       return pick(inputs_) + place.offset_bytes;
     case Region::kOutput:
       return pick(outputs_) + place.offset_bytes;
+    case Region::kWalker:
+      return nullptr;  // Until its loop runs.
   }
   return nullptr;  // CheckManifest lets no other region through.
 }

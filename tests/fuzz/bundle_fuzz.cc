@@ -11,6 +11,7 @@
 #include "compiler/runtime/artifact.h"
 #include "compiler/runtime/bundle.h"
 #include "compiler/runtime/bundle_manifest.h"
+#include "compiler/runtime/check_control.h"
 #include "compiler/runtime/section_file.h"
 
 namespace burnish {
@@ -38,6 +39,7 @@ void FuzzBundle(std::span<const uint8_t> bytes) {
   const RuntimeOr<BundleReader> again = BundleReader::FromBytes(BytesOf(*written));
   CHECK(again.ok()) << again.status().message();
   CHECK_EQ(EncodeManifest(again->manifest()), EncodeManifest(manifest));
+  CHECK(again->manifest().control == manifest.control);
 }
 
 void FuzzArtifact(std::span<const uint8_t> bytes) {
@@ -63,6 +65,57 @@ void FuzzBundleManifest(std::span<const uint8_t> bytes) {
                                                       {SectionKind::kWeights, weights}})));
 }
 
+// A small model of which only the control program is foreign.
+BundleManifest ModelWith(ControlProgram control) {
+  BundleManifest manifest;
+  manifest.arena_bytes = 4096;
+  manifest.weights_bytes = 4096;
+  const TensorInfo row = DenseTensor("t", ElementType::kF32, {256});
+  manifest.inputs = {{.tensor = row, .storage_bytes = 1024}};
+  manifest.outputs = {{.tensor = row, .storage_bytes = 1024}};
+  KernelManifest& kernel = manifest.kernels.emplace_back();
+  kernel.compute.buffers = {
+      {.role = ArgumentRole::kInput, .alignment_bytes = 4, .size_bytes = 64},
+      {.role = ArgumentRole::kOutput, .alignment_bytes = 4, .size_bytes = 64}};
+  for (uint32_t step = 0; step < 6; ++step) {
+    ModelStep& made = manifest.steps.emplace_back();
+    made.buffers = {{}, {.offset_bytes = 64}};
+    // The first walkers are used as far as they go: those of the steps' own loops pass.
+    if (step % 2 == 1 && step / 2 < control.walkers.size()) {
+      made.buffers[0] = {Region::kWalker, step / 2, 0};
+    }
+  }
+  manifest.control = std::move(control);
+  return manifest;
+}
+
+// Whatever passes keeps each walker in its region, in the first iterations and the last.
+void FuzzControl(std::span<const uint8_t> bytes) {
+  RuntimeOr<ControlProgram> control = DecodeControl(bytes);
+  if (!control.ok()) return;
+  const RuntimeOr<ControlProgram> again = DecodeControl(BytesOf(EncodeControl(*control)));
+  CHECK(again.ok());
+  CHECK(*again == *control);
+  const BundleManifest manifest = ModelWith(*std::move(control));
+  if (!CheckManifest(manifest).ok()) return;
+  for (const Walker& walker : manifest.control.walkers) {
+    const uint64_t count = manifest.control.blocks[walker.block].count;
+    for (uint64_t i = 0; i < 9 && i < count; ++i) {
+      const uint64_t t = i < 8 ? i : count - 1;
+      Place place = walker.base;
+      if (t == 0 && walker.has_first) {
+        place = walker.first;
+      } else {
+        const uint64_t turn = t - walker.lag;
+        place.offset_bytes += (walker.period > 0 ? turn % walker.period : turn) *
+                              static_cast<uint64_t>(walker.stride_bytes);
+      }
+      CHECK(CheckPlace(manifest, place, walker.size_bytes).ok());
+      CHECK_EQ(place.offset_bytes % walker.alignment_bytes, 0u);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace burnish
 
@@ -70,7 +123,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   using namespace burnish;  // NOLINT: a C function has no namespace of its own.
   const std::span<const uint8_t> bytes(data + 1, size - 1);
-  switch (data[0] % 4) {
+  switch (data[0] % 5) {
     case 0:
       FuzzBundle(bytes);
       break;
@@ -83,6 +136,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     case 3:
       FuzzArtifact(BytesOf(WriteSectionFile(
           kArtifactFormat, {{SectionKind::kManifest, bytes}, {SectionKind::kElf, {}}})));
+      break;
+    case 4:
+      FuzzControl(bytes);
       break;
   }
   return 0;
