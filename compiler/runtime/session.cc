@@ -101,24 +101,34 @@ RuntimeStatus Session::AllocateMemory() {
   return RuntimeStatus();
 }
 
+PlannedStep Session::PlanStep(const ModelStep& step) const {
+  const FunctionInfo& function = manifest().kernels[step.kernel].compute;
+  return {.kernel = model_->kernel(step.kernel),
+          .buffers = std::vector<void*>(step.buffers.size()),
+          .context = {
+              .abi_version = BURNISH_KERNEL_ABI_VERSION,
+              .buffer_count = static_cast<uint32_t>(step.buffers.size()),
+              .buffers = nullptr,  // Once the step has its place.
+              .scratch = function.scratch_bytes_per_worker > 0 ? scratch_ : nullptr,
+              .scratch_bytes_per_worker = scratch_bytes_per_worker_,
+              .shared_scratch = function.shared_scratch_bytes > 0 ? shared_scratch_ : nullptr,
+              .barrier = &SpinBarrier::WaitCallback,
+              .barrier_arg = &pool_->barrier(),
+          }};
+}
+
 void Session::MakePlan() {
-  plan_.resize(manifest().steps.size());
-  for (size_t i = 0; i < plan_.size(); ++i) {
-    const ModelStep& step = manifest().steps[i];
-    const FunctionInfo& function = manifest().kernels[step.kernel].compute;
-    PlannedStep& planned = plan_[i];
-    planned.kernel = model_->kernel(step.kernel);
-    planned.buffers.resize(step.buffers.size());
-    planned.context = {
-        .abi_version = BURNISH_KERNEL_ABI_VERSION,
-        .buffer_count = static_cast<uint32_t>(step.buffers.size()),
-        .buffers = planned.buffers.data(),
-        .scratch = function.scratch_bytes_per_worker > 0 ? scratch_ : nullptr,
-        .scratch_bytes_per_worker = scratch_bytes_per_worker_,
-        .shared_scratch = function.shared_scratch_bytes > 0 ? shared_scratch_ : nullptr,
-        .barrier = &SpinBarrier::WaitCallback,
-        .barrier_arg = &pool_->barrier(),
-    };
+  const bool has_control = !manifest().control.empty();
+  plans_.resize(has_control ? pool_->thread_count() : 1);
+  for (std::vector<PlannedStep>& plan : plans_) {
+    plan.reserve(manifest().steps.size());
+    for (const ModelStep& step : manifest().steps) plan.push_back(PlanStep(step));
+    for (PlannedStep& step : plan) step.context.buffers = step.buffers.data();
+  }
+  if (has_control) {
+    control_ = PlanControl(manifest());
+    const std::vector<uint8_t*> nowhere(manifest().control.walkers.size(), nullptr);
+    walker_tables_.assign(plans_.size(), {.at = nowhere, .base = nowhere, .first = nowhere});
   }
   FindSlots();
   ResolveBuffers();
@@ -131,7 +141,7 @@ void Session::AfterForkInChild() {
 }
 
 void Session::FindSlots() {
-  for (size_t i = 0; i < plan_.size(); ++i) {
+  for (size_t i = 0; i < manifest().steps.size(); ++i) {
     const std::vector<Place>& places = manifest().steps[i].buffers;
     for (size_t k = 0; k < places.size(); ++k) {
       if (places[k].region == Region::kInput || places[k].region == Region::kOutput) {
@@ -156,16 +166,18 @@ void Session::FindSlots() {
 }
 
 void Session::ResolveBuffers() {
-  for (size_t i = 0; i < plan_.size(); ++i) {
-    const std::vector<Place>& places = manifest().steps[i].buffers;
-    for (size_t k = 0; k < places.size(); ++k) plan_[i].buffers[k] = Address(places[k]);
+  for (std::vector<PlannedStep>& plan : plans_) {
+    for (size_t i = 0; i < plan.size(); ++i) {
+      const std::vector<Place>& places = manifest().steps[i].buffers;
+      for (size_t k = 0; k < places.size(); ++k) plan[i].buffers[k] = Address(places[k]);
+    }
   }
 }
 
 void Session::ResolveSlots() {
   for (const Slot& slot : slots_) {
-    plan_[slot.step].buffers[slot.buffer] =
-        Address(manifest().steps[slot.step].buffers[slot.buffer]);
+    uint8_t* const address = Address(manifest().steps[slot.step].buffers[slot.buffer]);
+    for (std::vector<PlannedStep>& plan : plans_) plan[slot.step].buffers[slot.buffer] = address;
   }
 }
 
@@ -266,17 +278,17 @@ RuntimeStatus Session::BindOutput(size_t index, void* memory, uint64_t size_byte
 
 RuntimeStatus Session::Run() {
   const std::lock_guard<ForkSafeMutex> lock(mutex_);
-  return Walk(plan_.size(), nullptr);
+  return Walk(plans_[0].size(), nullptr);
 }
 
 RuntimeStatus Session::RunProfiled(std::span<int64_t> step_ns) {
   const std::lock_guard<ForkSafeMutex> lock(mutex_);
-  if (step_ns.size() != plan_.size()) {
+  if (step_ns.size() != plans_[0].size()) {
     return RuntimeStatus(RuntimeCode::kInvalidArgument,
                          "got room for " + std::to_string(step_ns.size()) + " steps, want " +
-                             std::to_string(plan_.size()));
+                             std::to_string(plans_[0].size()));
   }
-  return Walk(plan_.size(), step_ns.data());
+  return Walk(plans_[0].size(), step_ns.data());
 }
 
 bool Session::MayBind(Region region, size_t index, const CallTensor& tensor) const {
@@ -290,7 +302,7 @@ RuntimeStatus Session::RunTensors(std::span<const CallTensor> inputs,
                                   std::span<const CallTensor> outputs, std::span<int64_t> step_ns) {
   const std::lock_guard<ForkSafeMutex> lock(mutex_);
   if (inputs.size() != inputs_.own.size() || outputs.size() != outputs_.own.size() ||
-      (!step_ns.empty() && step_ns.size() != plan_.size())) {
+      (!step_ns.empty() && step_ns.size() != plans_[0].size())) {
     return RuntimeStatus(RuntimeCode::kInvalidArgument,
                          "got a number of tensors or steps that is not the model's");
   }
@@ -314,7 +326,7 @@ RuntimeStatus Session::RunTensors(std::span<const CallTensor> inputs,
         !is_read && MayBind(Region::kOutput, i, outputs[i]) ? outputs[i].data : outputs_.own[i];
   }
   ResolveSlots();
-  const RuntimeStatus status = Walk(plan_.size(), step_ns.empty() ? nullptr : step_ns.data());
+  const RuntimeStatus status = Walk(plans_[0].size(), step_ns.empty() ? nullptr : step_ns.data());
   for (size_t i = 0; i < outputs.size() && status.ok(); ++i) {
     if (outputs[i].data == nullptr || outputs_.of_call[i] == outputs[i].data) continue;
     const TensorInfo& tensor = manifest().outputs[i].tensor;
@@ -334,18 +346,53 @@ void Session::EndCall() {
 
 RuntimeStatus Session::DebugOutput(size_t step, size_t output, std::span<uint8_t> dense) {
   const std::lock_guard<ForkSafeMutex> lock(mutex_);
-  if (step >= plan_.size()) return NoSuch("step", step, plan_.size());
+  if (step >= plans_[0].size()) return NoSuch("step", step, plans_[0].size());
   const std::vector<StepOutput>& outputs = manifest().steps[step].outputs;
   if (output >= outputs.size()) return NoSuch("step output", output, outputs.size());
   const StepOutput& wanted = outputs[output];
   RUNTIME_RETURN_IF_ERROR(CheckDenseSize(wanted.tensor, dense.size()));
-  RUNTIME_RETURN_IF_ERROR(Walk(step + 1, nullptr));
-  CopyFromStorage(wanted.tensor, static_cast<const uint8_t*>(plan_[step].buffers[wanted.buffer]),
+  RUNTIME_RETURN_IF_ERROR(Walk(step, nullptr));
+  CopyFromStorage(wanted.tensor,
+                  static_cast<const uint8_t*>(plans_[0][step].buffers[wanted.buffer]),
                   dense.data());
   return RuntimeStatus();
 }
 
-RuntimeStatus Session::Walk(size_t step_count, int64_t* step_ns) {
+void Session::SetLoopLimit(uint64_t iterations) {
+  const std::lock_guard<ForkSafeMutex> lock(mutex_);
+  loop_limit_ = iterations;
+}
+
+RuntimeStatus Session::WalkControl(size_t last_step, int64_t* step_ns) {
+  WalkFailure failure;
+  bool reached = false;
+  const ControlWalk::Run run{.manifest = &manifest(),
+                             .plan = &control_,
+                             .barrier = &pool_->barrier(),
+                             .failure = &failure,
+                             .loop_limit = loop_limit_,
+                             .last_step = static_cast<uint32_t>(last_step),
+                             .step_ns = step_ns,
+                             .address = [this](const Place& place) { return Address(place); }};
+  RUNTIME_RETURN_IF_ERROR(pool_->RunOnThoseThatCome([&](int worker, int worker_count) {
+    ControlWalk walk(run, plans_[worker], walker_tables_[worker], worker, worker_count);
+    walk.Walk();
+    if (worker == 0) reached = walk.reached();
+  }));
+  RUNTIME_RETURN_IF_ERROR(failure.ToStatus(manifest()));
+  if (last_step < plans_[0].size() && !reached) {
+    return RuntimeStatus(RuntimeCode::kFailedPrecondition, "step " + std::to_string(last_step) +
+                                                               " \"" +
+                                                               manifest().steps[last_step].name +
+                                                               "\" does not run with these inputs");
+  }
+  return RuntimeStatus();
+}
+
+RuntimeStatus Session::Walk(size_t last_step, int64_t* step_ns) {
+  if (!manifest().control.empty()) return WalkControl(last_step, step_ns);
+  const std::vector<PlannedStep>& plan = plans_[0];
+  const size_t step_count = std::min(last_step + 1, plan.size());
   FirstFailure failure;
   RUNTIME_RETURN_IF_ERROR(pool_->RunOnThoseThatCome([&](int worker, int worker_count) {
     SpinBarrier& barrier = pool_->barrier();
@@ -354,7 +401,7 @@ RuntimeStatus Session::Walk(size_t step_count, int64_t* step_ns) {
     if (step_ns != nullptr) barrier.Wait();  // Waking up is not part of the first step.
     if (keeps_time) last_ns = MonotonicNs();
     for (size_t i = 0; i < step_count; ++i) {
-      const PlannedStep& step = plan_[i];
+      const PlannedStep& step = plan[i];
       const int32_t code = step.kernel(&step.context, worker, worker_count);
       if (code != BURNISH_KERNEL_OK) failure.Record(static_cast<uint32_t>(i), code);
       barrier.Wait();

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "compiler/runtime/call_tensor.h"
+#include "compiler/runtime/control_walk.h"
 #include "compiler/runtime/fork_registration.h"
 #include "compiler/runtime/huge_page_arena.h"
 #include "compiler/runtime/kernel_abi.h"
@@ -50,7 +51,7 @@ class Session {
   RuntimeStatus Run();
 
   // One inference, with the nanoseconds of each step (its barrier included) as the pool's first
-  // thread sees them. `step_ns`: one per step.
+  // thread sees them; of a step in a loop: of all its iterations. `step_ns`: one per step.
   RuntimeStatus RunProfiled(std::span<int64_t> step_ns);
 
   // One inference on the caller's tensors, all of the model's inputs and outputs in order, each
@@ -63,17 +64,18 @@ class Session {
   RuntimeStatus RunTensors(std::span<const CallTensor> inputs, std::span<const CallTensor> outputs,
                            std::span<int64_t> step_ns);
 
-  // Runs up to and including `step` and copies its output number `output` (ModelStep::outputs).
+  // Of loops whose count or end only a run knows: a run in which one of them goes on after so many
+  // iterations ends with kResourceExhausted and the loop's name.
+  void SetLoopLimit(uint64_t iterations);
+  static constexpr uint64_t kDefaultLoopLimit = 1'000'000;
+
+  // Runs up to and including `step` and copies its output number `output` (ModelStep::outputs). Of
+  // a step in a loop: in its first iteration. kFailedPrecondition: with these inputs the step does
+  // not run.
   // Memory of later steps may hold anything meanwhile; a following Run is right again.
   RuntimeStatus DebugOutput(size_t step, size_t output, std::span<uint8_t> dense);
 
  private:
-  struct PlannedStep {
-    BurnishKernel kernel;
-    std::vector<void*> buffers;
-    BurnishKernelContext context;
-  };
-
   // Where inputs (outputs) lie, by their number: in the caller's memory of the call that is under
   // way, else in what is bound, else in memory_.
   struct Memories {
@@ -87,6 +89,7 @@ class Session {
   void FindSlots();
   void EndCall();
   void AfterForkInChild();
+  PlannedStep PlanStep(const ModelStep& step) const;
   void ResolveBuffers();
   void ResolveSlots();
   void ApplyFill(const Fill& fill);
@@ -95,8 +98,10 @@ class Session {
   bool MayBind(Region region, size_t index, const CallTensor& tensor) const;
   RuntimeStatus CheckBinding(Region region, size_t index, const void* memory,
                              uint64_t size_bytes) const;
-  // Runs the first `step_count` steps; `step_ns` null: does not look at the clock.
-  RuntimeStatus Walk(size_t step_count, int64_t* step_ns);
+  // Up to and including `last_step`, or all where there is no such step; `step_ns` null: does not
+  // look at the clock.
+  RuntimeStatus Walk(size_t last_step, int64_t* step_ns);
+  RuntimeStatus WalkControl(size_t last_step, int64_t* step_ns);
 
   const std::shared_ptr<const Model> model_;
   const std::shared_ptr<ThreadPool> pool_;
@@ -108,7 +113,11 @@ class Session {
   uint64_t scratch_bytes_per_worker_ = 0;
   uint8_t* shared_scratch_ = nullptr;
   Memories inputs_, outputs_;
-  std::vector<PlannedStep> plan_;
+  // One for all workers; with control one a worker, since workers are in different iterations.
+  std::vector<std::vector<PlannedStep>> plans_;
+  ControlPlan control_;
+  std::vector<WalkerTable> walker_tables_;  // By worker.
+  uint64_t loop_limit_ = kDefaultLoopLimit;
 
   // Where the plan names inputs and outputs: all that binding changes.
   struct Slot {
