@@ -25,8 +25,10 @@ struct NodeKey {
   std::string op;
   std::map<std::string, AttributeValue> attributes;
   std::vector<ValueId> inputs;
+  std::vector<std::shared_ptr<const Graph>> bodies;  // Equal where they are the same.
   friend bool operator<(const NodeKey& a, const NodeKey& b) {
-    return std::tie(a.op, a.inputs, a.attributes) < std::tie(b.op, b.inputs, b.attributes);
+    return std::tie(a.op, a.inputs, a.attributes, a.bodies) <
+           std::tie(b.op, b.inputs, b.attributes, b.bodies);
   }
 };
 
@@ -53,8 +55,9 @@ void EliminateCommon(Graph& graph) {
     bool writes_output = false;
     for (ValueId& input : node.inputs) input = same[input];
     for (ValueId output : node.outputs) writes_output = writes_output || is_output[output];
-    const auto [found, is_new] = nodes.emplace(
-        NodeKey{node.op, node.attributes.values(), node.inputs}, static_cast<GraphNodeId>(n));
+    const auto [found, is_new] =
+        nodes.emplace(NodeKey{node.op, node.attributes.values(), node.inputs, node.bodies},
+                      static_cast<GraphNodeId>(n));
     if (is_new || writes_output) continue;
     const GraphNode& first = graph.nodes[found->second];
     for (size_t i = 0; i < node.outputs.size(); ++i) same[node.outputs[i]] = first.outputs[i];

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "compiler/graph/control.h"
 #include "compiler/ir/printer.h"
 #include "compiler/ir/verifier.h"
 #include "compiler/te/canonicalize.h"
@@ -81,7 +82,7 @@ absl::StatusOr<TaskList> ExtractTasks(const Graph& graph, const Fusion& fusion,
   for (size_t g = 0; g < fusion.groups.size(); ++g) {
     const FusedGroup& group = fusion.groups[g];
     TaskCall call;
-    if (g < copy_free.size() && copy_free[g]) {
+    if ((g < copy_free.size() && copy_free[g]) || IsControl(graph.nodes[group.nodes[0]])) {
       list.calls.push_back(std::move(call));
       continue;
     }
@@ -106,7 +107,7 @@ absl::StatusOr<TaskList> ExtractTasks(const Graph& graph, const Fusion& fusion,
                             .flop_count = FlopsOf(graph, group)});
     }
     call.task = found->second;
-    ++list.tasks[call.task].weight;
+    list.tasks[call.task].weight += group.repeat;
     list.calls.push_back(std::move(call));
   }
   return list;

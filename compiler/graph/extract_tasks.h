@@ -16,7 +16,7 @@ struct ExtractedTask {
   std::string name;      // For people: operators in order, "conv+add+relu".
   std::string workload;  // Canonical text; the task's identity.
   Program program;       // Canonical, with default nests; parameters in call order.
-  int64_t weight = 0;    // Groups of the model that are this task.
+  int64_t weight = 0;    // How often the model's groups run this task.
   int64_t flop_count = 0;
 };
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/status_macros.h"
+#include "compiler/graph/control.h"
 #include "compiler/graph/eliminate_dead_pass.h"
 #include "compiler/graph/evaluate.h"
 #include "compiler/graph/graph_interpreter.h"
@@ -24,7 +25,7 @@ bool TooLarge(const Graph& graph, const GraphNode& node, const FoldConstantsOpti
 // nullopt: leave the node as it is.
 absl::StatusOr<std::optional<std::vector<ConstantPtr>>> FoldNode(
     const Graph& graph, const GraphNode& node, const FoldConstantsOptions& options) {
-  if (node.inputs.empty() || TooLarge(graph, node, options)) return std::nullopt;
+  if (IsControl(node) || node.inputs.empty() || TooLarge(graph, node, options)) return std::nullopt;
   std::vector<TypedConstant> inputs;
   for (ValueId input : node.inputs) {
     const GraphValue& value = graph.value(input);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "compiler/graph/control.h"
 #include "compiler/te/operator.h"
 
 namespace burnish {
@@ -77,7 +78,8 @@ Fuser::Fuser(const Graph& graph, const FuseOptions& options)
 }
 
 bool Fuser::StaysAlone(GraphNodeId n) const {
-  return graph_.nodes[n].outputs.size() != 1 || Operator(n).traits.movement == Movement::kView;
+  return graph_.nodes[n].outputs.size() != 1 || IsControl(graph_.nodes[n]) ||
+         Operator(n).traits.movement == Movement::kView;
 }
 
 bool Fuser::KeepsLastDimension(GraphNodeId n) const {

@@ -15,6 +15,12 @@ struct FusedGroup {
   GraphNodeId anchor = -1;         // The (last) kReduction or kOpaque node, or -1 for none.
   std::vector<ValueId> inputs;     // Read from outside, constants too; each once, by first use.
   std::vector<ValueId> outputs;    // Read outside; more than one only for a node that has several.
+  // How often a run of the model runs the group, as far as that is known: more than once in a loop.
+  int64_t repeat = 1;
+  // The node of control that the group is a part of, by the number that CutControl gives it, and
+  // which of its bodies.
+  int region = -1;
+  int body = 0;
 };
 
 struct Fusion {

@@ -4,6 +4,7 @@
 #define COMPILER_GRAPH_GRAPH_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -28,12 +29,15 @@ struct GraphValue {
   GraphNodeId producer = -1;  // -1: graph input or constant.
 };
 
+struct Graph;
+
 struct GraphNode {
   std::string name;  // For people: the model's own name of the node, or that of its output.
   std::string op;    // OperatorDef::name.
   Attributes attributes;
   std::vector<ValueId> inputs;  // Absent optional inputs are left off the end.
   std::vector<ValueId> outputs;
+  std::vector<std::shared_ptr<const Graph>> bodies = {};  // Of control flow: control.h.
 };
 
 // A value: copies share the constants' bytes. Nodes are kept in topological order. Passes may leave

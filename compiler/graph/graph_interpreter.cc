@@ -1,14 +1,79 @@
 #include "compiler/graph/graph_interpreter.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "compiler/graph/control.h"
 
 namespace burnish {
 namespace {
+
+using Values = std::vector<TensorValue>;
+
+bool IsTrue(const TensorValue& value) { return value.integers[0] != 0; }
+
+// Slice t of a value along dimension 0.
+TensorValue SliceOf(const TensorValue& whole, int64_t t) {
+  TensorValue slice{.dtype = whole.dtype, .shape = whole.shape};
+  slice.shape.erase(slice.shape.begin());
+  const int64_t size = ElementCount(slice.shape);
+  const auto copy = [&](const auto& from, auto& to) {
+    if (!from.empty()) to.assign(from.begin() + t * size, from.begin() + (t + 1) * size);
+  };
+  copy(whole.floats, slice.floats);
+  copy(whole.integers, slice.integers);
+  return slice;
+}
+
+// Slices on top of each other; `type`: of the result, also where there are none.
+TensorValue Stack(const Values& slices, const TensorType& type, bool backwards) {
+  TensorValue whole{.dtype = type.dtype, .shape = type.shape};
+  for (size_t t = 0; t < slices.size(); ++t) {
+    const TensorValue& slice = slices[backwards ? slices.size() - 1 - t : t];
+    whole.floats.insert(whole.floats.end(), slice.floats.begin(), slice.floats.end());
+    whole.integers.insert(whole.integers.end(), slice.integers.begin(), slice.integers.end());
+  }
+  return whole;
+}
+
+// Of a loop that does not end: the oracle must.
+constexpr int64_t kIterationsMax = 1 << 20;
+
+absl::StatusOr<Values> InterpretLoop(const Graph& graph, const GraphNode& node,
+                                     const Values& inputs) {
+  const LoopParts parts(node);
+  int64_t count = parts.count;
+  if (parts.has_count) count = std::min(count, inputs[0].integers[0]);
+  bool goes_on = !parts.has_condition || IsTrue(inputs[parts.first_state - 1]);
+  const auto at = [&](size_t i) { return inputs.begin() + static_cast<int64_t>(i); };
+  Values states(at(parts.first_state), at(parts.first_slice));
+  std::vector<Values> stacks(parts.stacked);
+  for (int64_t t = 0; t < count && goes_on; ++t) {
+    if (t == kIterationsMax) return absl::ResourceExhaustedError("the loop does not end");
+    Values arguments = states;
+    for (size_t i = 0; i < parts.slices; ++i) {
+      arguments.push_back(
+          SliceOf(inputs[parts.first_slice + i], parts.backwards[i] ? count - 1 - t : t));
+    }
+    arguments.insert(arguments.end(), at(parts.first_slice + parts.slices), inputs.end());
+    ASSIGN_OR_RETURN(const Values results, InterpretGraph(*node.bodies[0], arguments));
+    if (parts.has_condition) goes_on = IsTrue(results[0]);
+    for (size_t i = 0; i < parts.states; ++i) states[i] = results[parts.first_body_state + i];
+    for (size_t i = 0; i < parts.stacked; ++i) {
+      stacks[i].push_back(results[parts.first_body_state + parts.states + i]);
+    }
+  }
+  Values outputs = std::move(states);
+  for (size_t i = 0; i < parts.stacked; ++i) {
+    outputs.push_back(Stack(stacks[i], graph.value(node.outputs[parts.states + i]).type,
+                            parts.backwards[parts.slices + i]));
+  }
+  return outputs;
+}
 
 // Position of a parameter named "in<i>".
 int ParameterIndex(const Buffer& buffer) { return std::stoi(buffer.name.substr(2)); }
@@ -34,6 +99,11 @@ Program DefineNode(const Graph& graph, const GraphNode& node) {
 
 absl::StatusOr<std::vector<TensorValue>> InterpretNode(const Graph& graph, const GraphNode& node,
                                                        const std::vector<TensorValue>& inputs) {
+  if (node.op == "loop") return InterpretLoop(graph, node, inputs);
+  if (node.op == "if") {
+    return InterpretGraph(*node.bodies[IsTrue(inputs[0]) ? 0 : 1],
+                          {inputs.begin() + 1, inputs.end()});
+  }
   const Program program = DefineNode(graph, node);
   std::vector<TensorValue> arguments;
   for (const Buffer& buffer : program.buffers) {

@@ -64,6 +64,9 @@ std::string PrintGraph(const Graph& graph) {
       absl::StrAppend(&text, " {", PrintAttributes(node.attributes), "}");
     }
     absl::StrAppend(&text, "  # ", node.name, "\n");
+    for (const auto& body : node.bodies) {
+      absl::StrAppend(&text, "{\n", PrintGraph(*body), "}\n");
+    }
   }
   for (ValueId output : graph.outputs) {
     absl::StrAppend(&text, "output ", ValueRef(graph, output), " ",

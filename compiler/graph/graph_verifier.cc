@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "compiler/graph/control.h"
 #include "compiler/graph/graph.h"
 
 namespace burnish {
@@ -41,8 +42,15 @@ absl::Status VerifyNode(const Graph& graph, GraphNodeId n, std::vector<bool>& de
                                        "' before anything has written it"));
     }
   }
+  for (const auto& body : node.bodies) {
+    // The recursion is as deep as the bodies, which importers bound.
+    if (const absl::Status verified = VerifyGraph(*body); !verified.ok()) {
+      return Broken(node, absl::StrCat("body: ", verified.message()));
+    }
+  }
   absl::StatusOr<std::vector<TensorType>> types =
-      def->infer(node.attributes, InputTypes(graph, node));
+      IsControl(node) ? InferControl(node, InputTypes(graph, node))
+                      : def->infer(node.attributes, InputTypes(graph, node));
   if (!types.ok()) return Broken(node, types.status().message());
   if (types->size() != node.outputs.size()) {
     return Broken(node,

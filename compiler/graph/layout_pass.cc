@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "compiler/graph/channel_shuffle.h"
+#include "compiler/graph/control.h"
 #include "compiler/graph/evaluate.h"
 #include "compiler/graph/rewrite.h"
 #include "compiler/te/layout.h"
@@ -144,8 +145,15 @@ absl::StatusOr<ValueId> Converter::LastBroadcast(ValueId old, int64_t rank) {
 
 absl::Status Converter::Emit(const GraphNode& node, std::vector<ValueId> inputs,
                              Attributes attributes, bool last) {
-  ASSIGN_OR_RETURN(const GraphNodeId id,
-                   AddNode(new_, node.op, std::move(inputs), std::move(attributes), node.name));
+  GraphNodeId id = -1;
+  if (IsControl(node)) {
+    GraphNode copy = node;
+    copy.inputs = std::move(inputs);
+    ASSIGN_OR_RETURN(id, AddControlNode(new_, std::move(copy)));
+  } else {
+    ASSIGN_OR_RETURN(id,
+                     AddNode(new_, node.op, std::move(inputs), std::move(attributes), node.name));
+  }
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     const ValueId output = new_.nodes[id].outputs[i];
     new_.values[output].name = old_.value(node.outputs[i]).name;

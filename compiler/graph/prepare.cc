@@ -1,6 +1,10 @@
 #include "compiler/graph/prepare.h"
 
+#include <memory>
+#include <utility>
+
 #include "base/status_macros.h"
+#include "compiler/graph/control.h"
 #include "compiler/graph/crop_kernels_pass.h"
 #include "compiler/graph/eliminate_common_pass.h"
 #include "compiler/graph/eliminate_dead_pass.h"
@@ -13,6 +17,24 @@
 #include "compiler/graph/sink_shuffle_pass.h"
 
 namespace burnish {
+
+namespace {
+
+// Constants first: a body folds those that it captures.
+absl::Status PrepareBodies(Graph& graph, const PrepareOptions& options) {
+  for (GraphNode& node : graph.nodes) {
+    if (!IsControl(node)) continue;
+    MoveConstantsIntoBodies(graph, node);
+    for (auto& shared : node.bodies) {
+      Graph body = *shared;
+      RETURN_IF_ERROR(PrepareGraph(body, options));
+      shared = std::make_shared<const Graph>(std::move(body));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
 
 absl::Status PrepareGraph(Graph& graph, const PrepareOptions& options) {
   EliminateDead(graph);
@@ -30,6 +52,7 @@ absl::Status PrepareGraph(Graph& graph, const PrepareOptions& options) {
     // Where a transpose stood between a convolution and its scale, none does now.
     if (options.fold_batch_norm) RETURN_IF_ERROR(FoldBatchNorm(graph));
   }
+  RETURN_IF_ERROR(PrepareBodies(graph, options));
   EliminateCommon(graph);
   // Last: other passes look at concats that nothing else reads.
   return NestConcats(graph);

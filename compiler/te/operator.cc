@@ -24,6 +24,37 @@ std::vector<OperatorDef> MakeTable() {
   return table;
 }
 
+// Control flow: its operators' rows say how passes treat such nodes, and their meaning is in
+// compiler/graph/control.h, because it is that of their bodies.
+absl::StatusOr<std::vector<TensorType>> InferNothing(const Attributes&,
+                                                     absl::Span<const TensorType>) {
+  return absl::InvalidArgumentError("control flow has bodies, and they have the types");
+}
+
+std::vector<Tensor> DefineNothing(TeBuilder&, const Attributes&, absl::Span<const Tensor>) {
+  CHECK(false) << "control flow is no kernel";
+  return {};
+}
+
+int64_t CountNothing(const Attributes&, absl::Span<const TensorType>) { return 0; }
+
+const OperatorDef* FindControl(absl::string_view name) {
+  const auto row = [](const char* op) {
+    return OperatorDef{.name = op,
+                       .fusion = FusionKind::kOpaque,
+                       .layout = LayoutRule::kFixed,
+                       .traits = {},
+                       .infer = &InferNothing,
+                       .define = &DefineNothing,
+                       .flop_count = &CountNothing};
+  };
+  static const auto* const rows = new std::vector<OperatorDef>{row("if"), row("loop")};
+  for (const OperatorDef& op : *rows) {
+    if (op.name == name) return &op;
+  }
+  return nullptr;
+}
+
 const std::vector<OperatorDef>& Table() {
   static const auto* const table = new std::vector<OperatorDef>(MakeTable());
   return *table;
@@ -38,7 +69,7 @@ const OperatorDef* FindOperator(absl::string_view name) {
   const auto it =
       std::lower_bound(table.begin(), table.end(), name,
                        [](const OperatorDef& op, absl::string_view key) { return op.name < key; });
-  return it != table.end() && it->name == name ? &*it : nullptr;
+  return it != table.end() && it->name == name ? &*it : FindControl(name);
 }
 
 std::vector<const OperatorDef*> AllOperators() {

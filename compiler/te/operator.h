@@ -129,9 +129,10 @@ struct OperatorDef {
 // matter.
 int64_t CountFlops(const Program& program);
 
-// Null where there is no such operator.
+// Null where there is no such operator. Those of control flow ("if", "loop") are found, too; what
+// they compute, their bodies say.
 const OperatorDef* FindOperator(absl::string_view name);
-// Every operator, sorted by name.
+// Every operator of tensors, sorted by name.
 std::vector<const OperatorDef*> AllOperators();
 
 }  // namespace burnish
