@@ -33,7 +33,7 @@ std::string ShapeText(const onnx::TensorShapeProto& shape) {
 
 bool IsKnown(const onnx::NodeProto& node) {
   const std::string name = OnnxOperatorName(node);
-  return name == "If" || AllOnnxTranslators().contains(name);
+  return name == "If" || name == "Loop" || name == "Scan" || AllOnnxTranslators().contains(name);
 }
 
 struct MissingOperator {
@@ -43,12 +43,26 @@ struct MissingOperator {
   int count = 0;
 };
 
+// Nodes of the graph and of the bodies of its loops. Not those of branches, of which one may never
+// be read. The recursion ends: protobuf bounds the nesting of the messages that it parses.
+void CollectNodes(const onnx::GraphProto& graph, std::vector<const onnx::NodeProto*>& nodes) {
+  for (const onnx::NodeProto& node : graph.node()) {
+    nodes.push_back(&node);
+    if (node.op_type() != "Loop" && node.op_type() != "Scan") continue;
+    for (const onnx::AttributeProto& attribute : node.attribute()) {
+      if (attribute.has_g()) CollectNodes(attribute.g(), nodes);
+    }
+  }
+}
+
 // All at once: whoever exports the model anew, or looks for another way, wants to know them all.
-// Not those of branches, of which one is never read.
 absl::Status CheckOperators(const onnx::GraphProto& graph) {
   std::vector<MissingOperator> missing;
   std::unordered_map<std::string, size_t> places;
-  for (const onnx::NodeProto& node : graph.node()) {
+  std::vector<const onnx::NodeProto*> nodes;
+  CollectNodes(graph, nodes);
+  for (const onnx::NodeProto* const each : nodes) {
+    const onnx::NodeProto& node = *each;
     if (IsKnown(node)) continue;
     const std::string name = OnnxOperatorName(node);
     const auto [place, is_new] = places.emplace(name, missing.size());
@@ -83,11 +97,12 @@ absl::Status CheckOperators(const onnx::GraphProto& graph) {
 
 }  // namespace
 
-ValueId OnnxGraphImporter::Find(const Scope& scope, const std::string& name) {
+ValueId OnnxGraphImporter::Find(Scope& scope, const std::string& name) {
   // From the inside out: a branch reads the values of the graphs around it.
-  for (const Scope* s = &scope; s != nullptr; s = s->outer) {
+  for (Scope* s = &scope; s != nullptr; s = s->outer) {
     const auto found = s->values.find(name);
     if (found != s->values.end()) return found->second;
+    if (s->body != nullptr) return Capture(*s, name);
   }
   return -1;
 }
@@ -304,11 +319,8 @@ absl::StatusOr<std::vector<ValueId>> OnnxGraphImporter::InlineGraph(
 
 absl::Status OnnxGraphImporter::ImportIf(Scope& scope, OnnxNode& node) {
   const absl::StatusOr<std::vector<int64_t>> condition = node.ConstantInts(0, "cond");
-  if (!condition.ok() || condition->size() != 1) {
-    // Exporters leave If nodes over shapes, which are constants here; one over data has no static
-    // program.
-    return node.Unsupported("the condition must be known when the model is read");
-  }
+  // Exporters leave If nodes over shapes, which are constants here: one branch is all there is.
+  if (!condition.ok() || condition->size() != 1) return ImportBranches(scope, node);
   const onnx::AttributeProto* branch =
       node.Find((*condition)[0] != 0 ? "then_branch" : "else_branch");
   if (branch == nullptr || !branch->has_g()) return node.Invalid("a branch is missing");
@@ -347,6 +359,11 @@ absl::Status OnnxGraphImporter::ImportNode(Scope& scope, const onnx::NodeProto& 
   }
   if (proto.op_type() == "If") {
     RETURN_IF_ERROR(ImportIf(scope, node));
+  } else if (proto.op_type() == "Loop") {
+    RETURN_IF_ERROR(ImportLoop(scope, node));
+  } else if (proto.op_type() == "Scan") {
+    RETURN_IF_ERROR(ImportScan(scope, node));
+    RETURN_IF_ERROR(node.status());
   } else {
     RETURN_IF_ERROR(AllOnnxTranslators().find(OnnxOperatorName(proto))->second(node));
     RETURN_IF_ERROR(node.status());
@@ -379,7 +396,7 @@ absl::Status OnnxGraphImporter::ImportNodes(Scope& scope, const onnx::GraphProto
   return absl::OkStatus();
 }
 
-absl::Status OnnxGraphImporter::SetOutputs(const Scope& scope, const onnx::GraphProto& graph) {
+absl::Status OnnxGraphImporter::SetOutputs(Scope& scope, const onnx::GraphProto& graph) {
   std::vector<NamedOutput> outputs;
   for (const onnx::ValueInfoProto& output : graph.output()) {
     const ValueId id = Find(scope, output.name());

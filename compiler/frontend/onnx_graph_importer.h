@@ -24,15 +24,34 @@ class OnnxGraphImporter {
   absl::Status ImportMain(const onnx::GraphProto& graph);
 
  private:
+  // A graph inside of a node that becomes a graph of its own, and what it reads of the one around.
+  struct Body {
+    Graph graph;
+    std::vector<ValueId> inputs, outputs;  // As the ONNX graph has them.
+    std::vector<ValueId> captures;         // Of the graph around it.
+    std::vector<ValueId> capture_inputs;   // What they are inside.
+    // How a loop's iteration number comes, where it is read: from a table of the graph around, or
+    // as a state.
+    ValueId number_table = -1, number_initial = -1, number_next = -1;
+  };
+  // What the node gives to a body: a value, or a constant.
+  struct BodyInput {
+    TensorType type;
+    ConstantPtr constant;
+  };
+
   // Values by name; a graph inside sees those of the graphs around it.
   struct Scope {
-    const Scope* outer = nullptr;
+    Scope* outer = nullptr;
+    Body* body = nullptr;  // Not null: values of `outer` are of another Graph.
     std::unordered_map<std::string, ValueId> values;
     std::unordered_set<std::string> used;  // Names that something in this graph reads.
     int depth = 0;
   };
 
-  static ValueId Find(const Scope& scope, const std::string& name);
+  ValueId Find(Scope& scope, const std::string& name);
+  // The same for a name that a body reads of the graph around it.
+  ValueId Capture(Scope& scope, const std::string& name);
   absl::Status Define(Scope& scope, const std::string& name, ValueId id);
   absl::Status AddInitializers(Scope& scope, const onnx::GraphProto& graph);
   absl::Status AddInputs(Scope& scope, const onnx::GraphProto& graph);
@@ -49,7 +68,13 @@ class OnnxGraphImporter {
                                                    const std::vector<ValueId>& inputs,
                                                    const std::string& label);
   absl::Status ImportIf(Scope& scope, OnnxNode& node);
-  absl::Status SetOutputs(const Scope& scope, const onnx::GraphProto& graph);
+  absl::Status ImportBranches(Scope& scope, OnnxNode& node);
+  absl::Status ImportLoop(Scope& scope, OnnxNode& node);
+  absl::Status ImportScan(Scope& scope, OnnxNode& node);
+  absl::StatusOr<Body> ImportBody(Scope& scope, const OnnxNode& node, const onnx::GraphProto& proto,
+                                  const std::vector<BodyInput>& inputs);
+  absl::Status AddIterationNumber(OnnxNode& node, int64_t count, bool is_exact, Body& body);
+  absl::Status SetOutputs(Scope& scope, const onnx::GraphProto& graph);
 
   ImportContext* context_;
 };

@@ -67,7 +67,7 @@ absl::StatusOr<Graph> ImportOnnx(absl::string_view model_bytes, const ImportOpti
 }
 
 std::vector<std::string> SupportedOnnxOperators() {
-  std::vector<std::string> names = {"If"};
+  std::vector<std::string> names = {"If", "Loop", "Scan"};
   for (const auto& [name, translator] : AllOnnxTranslators()) names.push_back(name);
   std::sort(names.begin(), names.end());
   return names;

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "compiler/graph/control.h"
 #include "compiler/graph/evaluate.h"
 #include "third_party/onnx.pb.h"
 
@@ -198,6 +199,20 @@ absl::StatusOr<std::vector<ValueId>> OnnxNode::EmitAll(absl::string_view op,
   return graph.nodes.back().outputs;
 }
 
+absl::StatusOr<std::vector<ValueId>> OnnxNode::EmitControl(GraphNode node) {
+  const absl::StatusOr<std::vector<TensorType>> types =
+      InferControl(node, InputTypes(context_->graph, node));
+  if (!types.ok()) return Annotate(types.status());
+  for (const TensorType& type : *types) {
+    ASSIGN_OR_RETURN(
+        const int64_t count,
+        CheckedElementCount(type.shape, context_->options->max_tensor_elements, Label()));
+    if (count == 0) return Unsupported("the result is an empty tensor (a dimension is 0)");
+  }
+  ASSIGN_OR_RETURN(const GraphNodeId id, AddControlNode(context_->graph, std::move(node)));
+  return context_->graph.nodes[id].outputs;
+}
+
 absl::StatusOr<ValueId> OnnxNode::Emit(absl::string_view op, std::vector<ValueId> inputs,
                                        Attributes attributes) {
   ASSIGN_OR_RETURN(const std::vector<ValueId> outputs,
@@ -229,11 +244,12 @@ absl::Status OnnxNode::Finish(absl::string_view op, std::vector<ValueId> inputs,
   return absl::OkStatus();
 }
 
-std::string OnnxNode::Label() const {
-  std::string name = proto_->name();
-  if (name.empty() && proto_->output_size() > 0) name = proto_->output(0);
-  return absl::StrCat("node '", name, "' (", type_, ")");
+std::string OnnxNode::Name() const {
+  const std::string& name = proto_->name();
+  return name.empty() && proto_->output_size() > 0 ? proto_->output(0) : name;
 }
+
+std::string OnnxNode::Label() const { return absl::StrCat("node '", Name(), "' (", type_, ")"); }
 
 absl::Status OnnxNode::Invalid(absl::string_view what) const {
   return absl::InvalidArgumentError(absl::StrCat(Label(), ": ", what));

@@ -76,6 +76,8 @@ class OnnxNode {
   absl::StatusOr<std::vector<int64_t>> ConstantInts(int i, absl::string_view what) const;
   absl::StatusOr<std::vector<double>> ConstantFloats(int i, absl::string_view what) const;
 
+  // Adds a node of control flow, and returns its outputs.
+  absl::StatusOr<std::vector<ValueId>> EmitControl(GraphNode node);
   // Adds a node with one output and returns that; small nodes over constants are folded.
   absl::StatusOr<ValueId> Emit(absl::string_view op, std::vector<ValueId> inputs,
                                Attributes attributes = {});
@@ -109,6 +111,8 @@ class OnnxNode {
   absl::Status Unsupported(absl::string_view what) const;
   // "node 'conv1' (Conv)".
   std::string Label() const;
+  // The node's, or its first output's.
+  std::string Name() const;
 
  private:
   absl::Status Annotate(const absl::Status& status) const;

@@ -1,0 +1,420 @@
+// If, Loop and Scan: nodes whose attributes are graphs become nodes with bodies (graph/control.h).
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "compiler/frontend/onnx_graph_importer.h"
+#include "compiler/graph/control.h"
+#include "third_party/onnx.pb.h"
+
+namespace burnish {
+namespace {
+
+// Of a loop that only its condition ends. As good as endless.
+constexpr int64_t kOpenCount = int64_t{1} << 40;
+// Iteration numbers of more iterations than that are counted by a kernel instead of read from a
+// table of 8 bytes each.
+constexpr int64_t kNumberTableMax = 1 << 12;
+
+absl::StatusOr<const onnx::GraphProto*> BodyOf(const OnnxNode& node, absl::string_view name) {
+  const onnx::AttributeProto* attribute = node.Find(name);
+  if (attribute == nullptr || !attribute->has_g()) {
+    return node.Invalid(absl::StrCat("attribute ", name, " is missing"));
+  }
+  return &attribute->g();
+}
+
+// The type that a body's input says it has, with `dtype`; a scalar where it says nothing.
+TensorType DeclaredType(const onnx::ValueInfoProto& input, DType dtype) {
+  TensorType type{dtype, {}};
+  if (input.type().tensor_type().shape().dim_size() > 0) {
+    type.shape.assign(input.type().tensor_type().shape().dim_size(), 1);
+  }
+  return type;
+}
+
+bool IsConstantBool(const Graph& graph, ValueId id, bool want) {
+  const GraphValue& value = graph.value(id);
+  return value.data != nullptr && value.type.dtype == DType::kBool &&
+         ElementCount(value.type.shape) == 1 && (value.data->bytes()[0] != 0) == want;
+}
+
+ConstantPtr IterationNumbers(int64_t count) {
+  std::vector<int64_t> numbers;
+  for (int64_t t = 0; t < count; ++t) numbers.push_back(t);
+  return FromInts(DType::kI64, numbers);
+}
+
+// A permutation that moves dimension `from` to `to`.
+std::vector<int64_t> MoveDimension(size_t rank, int64_t from, int64_t to) {
+  std::vector<int64_t> perm;
+  for (size_t d = 0; d < rank; ++d) {
+    if (static_cast<int64_t>(d) != from) perm.push_back(static_cast<int64_t>(d));
+  }
+  perm.insert(perm.begin() + to, from);
+  return perm;
+}
+
+absl::StatusOr<ValueId> EmitMoved(OnnxNode& node, ValueId x, int64_t from, int64_t to) {
+  if (from == to) return x;
+  Attributes attributes;
+  attributes.Set("perm", MoveDimension(node.TypeOf(x).shape.size(), from, to));
+  return node.Emit("transpose", {x}, std::move(attributes));
+}
+
+// Inputs, outputs and captures of a loop, before they are put in the order of a node.
+struct LoopDraft {
+  struct State {
+    ValueId initial, input, output;
+    int result = -1;  // The ONNX node's output; -1: nobody reads it.
+  };
+  struct Slice {
+    ValueId whole, input;
+    bool backwards = false;
+  };
+  struct Stack {
+    ValueId output;
+    bool backwards = false;
+    int result = -1;
+    int64_t axis = 0;
+  };
+  int64_t count = 0;
+  ValueId count_input = -1, condition = -1, next_condition = -1;  // -1: has none.
+  std::vector<State> states;
+  std::vector<Slice> slices;
+  std::vector<Stack> stacks;
+  std::vector<ValueId> captures, capture_inputs;
+};
+
+// States that no iteration changes are captures: nothing has to be handed on.
+void KeepInvariants(LoopDraft& draft, OnnxNode& node) {
+  std::vector<LoopDraft::State> states;
+  for (const LoopDraft::State& state : draft.states) {
+    if (state.input != state.output) {
+      states.push_back(state);
+      continue;
+    }
+    draft.captures.push_back(state.initial);
+    draft.capture_inputs.push_back(state.input);
+    if (state.result >= 0) node.SetOutput(state.result, state.initial);
+  }
+  draft.states = std::move(states);
+}
+
+absl::Status AddLoop(OnnxNode& node, LoopDraft draft, Graph body) {
+  KeepInvariants(draft, node);
+  GraphNode loop{.name = node.Name(), .op = "loop", .attributes = {}};
+  std::vector<int64_t> backwards;
+  body.inputs.clear();
+  body.outputs.clear();
+  if (draft.count_input >= 0) loop.inputs.push_back(draft.count_input);
+  if (draft.condition >= 0) {
+    loop.inputs.push_back(draft.condition);
+    body.outputs.push_back(draft.next_condition);
+  }
+  for (const LoopDraft::State& state : draft.states) {
+    loop.inputs.push_back(state.initial);
+    body.inputs.push_back(state.input);
+    body.outputs.push_back(state.output);
+  }
+  for (const LoopDraft::Slice& slice : draft.slices) {
+    loop.inputs.push_back(slice.whole);
+    body.inputs.push_back(slice.input);
+    backwards.push_back(slice.backwards);
+  }
+  for (const LoopDraft::Stack& stack : draft.stacks) {
+    body.outputs.push_back(stack.output);
+    backwards.push_back(stack.backwards);
+  }
+  loop.inputs.insert(loop.inputs.end(), draft.captures.begin(), draft.captures.end());
+  body.inputs.insert(body.inputs.end(), draft.capture_inputs.begin(), draft.capture_inputs.end());
+  loop.attributes.Set("count", draft.count);
+  loop.attributes.Set("has_count", int64_t{draft.count_input >= 0});
+  loop.attributes.Set("has_condition", int64_t{draft.condition >= 0});
+  loop.attributes.Set("states", static_cast<int64_t>(draft.states.size()));
+  loop.attributes.Set("slices", static_cast<int64_t>(draft.slices.size()));
+  loop.attributes.Set("backwards", std::move(backwards));
+  loop.bodies = {std::make_shared<const Graph>(std::move(body))};
+  if (draft.states.empty() && draft.stacks.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::vector<ValueId> outputs, node.EmitControl(std::move(loop)));
+  for (size_t i = 0; i < draft.states.size(); ++i) {
+    if (draft.states[i].result >= 0) node.SetOutput(draft.states[i].result, outputs[i]);
+  }
+  for (size_t i = 0; i < draft.stacks.size(); ++i) {
+    const LoopDraft::Stack& stack = draft.stacks[i];
+    ASSIGN_OR_RETURN(const ValueId moved,
+                     EmitMoved(node, outputs[draft.states.size() + i], 0, stack.axis));
+    node.SetOutput(stack.result, moved);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<OnnxGraphImporter::Body> OnnxGraphImporter::ImportBody(
+    Scope& scope, const OnnxNode& node, const onnx::GraphProto& proto,
+    const std::vector<BodyInput>& inputs) {
+  if (proto.input_size() != static_cast<int>(inputs.size())) {
+    return node.Invalid(
+        absl::StrCat("the body has ", proto.input_size(), " inputs, want ", inputs.size()));
+  }
+  Scope inner{.outer = &scope, .depth = scope.depth + 1};
+  // Recursion over foreign input, so bounded.
+  if (inner.depth > context_->options->max_depth) {
+    return absl::ResourceExhaustedError(absl::StrCat(node.Label(), ": graphs are nested over ",
+                                                     context_->options->max_depth,
+                                                     " deep (the limit)"));
+  }
+  Body body;
+  inner.body = &body;
+  // From here on `body.graph` is the graph around, and the context's graph is the body.
+  std::swap(context_->graph, body.graph);
+  context_->graph.name = proto.name();
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const std::string name = absl::StrCat("input", i, ".", proto.input(static_cast<int>(i)).name());
+    const ValueId id = inputs[i].constant != nullptr
+                           ? AddConstant(context_->graph, name, inputs[i].type, inputs[i].constant)
+                           : AddInput(context_->graph, name, inputs[i].type);
+    body.inputs.push_back(id);
+    RETURN_IF_ERROR(Define(inner, proto.input(static_cast<int>(i)).name(), id));
+  }
+  RETURN_IF_ERROR(AddInitializers(inner, proto));
+  RETURN_IF_ERROR(ImportNodes(inner, proto));
+  for (const onnx::ValueInfoProto& output : proto.output()) {
+    const ValueId id = Find(inner, output.name());
+    if (id < 0) {
+      return node.Invalid(absl::StrCat("nothing writes the body's output '", output.name(), "'"));
+    }
+    body.outputs.push_back(id);
+  }
+  std::swap(context_->graph, body.graph);
+  return body;
+}
+
+ValueId OnnxGraphImporter::Capture(Scope& scope, const std::string& name) {
+  Body& body = *scope.body;
+  std::swap(context_->graph, body.graph);
+  const ValueId outer = Find(*scope.outer, name);
+  std::swap(context_->graph, body.graph);
+  if (outer < 0) return -1;
+  const GraphValue& value = body.graph.value(outer);
+  ValueId id = -1;
+  if (value.data != nullptr) {
+    // Shapes and axes must be known inside, too. The bytes are shared.
+    id = AddConstant(context_->graph, value.name, value.type, value.data);
+  } else {
+    id = AddInput(context_->graph, absl::StrCat("capture", body.captures.size(), ".", name),
+                  value.type);
+    body.captures.push_back(outer);
+    body.capture_inputs.push_back(id);
+  }
+  scope.values.emplace(name, id);
+  return id;
+}
+
+absl::Status OnnxGraphImporter::ImportBranches(Scope& scope, OnnxNode& node) {
+  ASSIGN_OR_RETURN(const ValueId condition, node.Input(0));
+  const TensorType& type = node.TypeOf(condition);
+  if (type.dtype != DType::kBool || ElementCount(type.shape) != 1) {
+    return node.Invalid(
+        absl::StrCat("the condition is ", PrintType(type), ", want one element of bool"));
+  }
+  GraphNode branch{.name = node.Name(), .op = "if", .attributes = {}, .inputs = {condition}};
+  std::vector<Body> bodies;
+  for (const char* name : {"then_branch", "else_branch"}) {
+    ASSIGN_OR_RETURN(const onnx::GraphProto* const proto, BodyOf(node, name));
+    if (proto->output_size() != node.output_count()) {
+      return node.Invalid("the branch has another number of outputs");
+    }
+    ASSIGN_OR_RETURN(bodies.emplace_back(), ImportBody(scope, node, *proto, {}));
+    for (const ValueId capture : bodies.back().captures) {
+      if (std::count(branch.inputs.begin() + 1, branch.inputs.end(), capture) == 0) {
+        branch.inputs.push_back(capture);
+      }
+    }
+  }
+  for (Body& body : bodies) {
+    body.graph.outputs = body.outputs;
+    body.graph.inputs.clear();
+    for (size_t i = 1; i < branch.inputs.size(); ++i) {
+      const ValueId outer = branch.inputs[i];
+      const auto found = std::find(body.captures.begin(), body.captures.end(), outer);
+      const std::string name = absl::StrCat("capture", i);
+      if (found == body.captures.end()) {
+        // The other branch's: both have the same inputs.
+        AddInput(body.graph, name, node.TypeOf(outer));
+        continue;
+      }
+      const ValueId inner = body.capture_inputs[found - body.captures.begin()];
+      body.graph.values[inner].name = name;
+      body.graph.inputs.push_back(inner);
+    }
+    branch.bodies.push_back(std::make_shared<const Graph>(std::move(body.graph)));
+  }
+  ASSIGN_OR_RETURN(const std::vector<ValueId> outputs, node.EmitControl(std::move(branch)));
+  for (size_t i = 0; i < outputs.size(); ++i) node.SetOutput(static_cast<int>(i), outputs[i]);
+  return absl::OkStatus();
+}
+
+absl::Status OnnxGraphImporter::ImportLoop(Scope& scope, OnnxNode& node) {
+  ASSIGN_OR_RETURN(const onnx::GraphProto* const proto, BodyOf(node, "body"));
+  if (proto->input_size() < 2) return node.Invalid("the body has fewer than 2 inputs");
+  LoopDraft draft{.count = kOpenCount};
+  if (node.HasInput(0)) {
+    ASSIGN_OR_RETURN(draft.count_input, node.Input(0));
+    if (context_->graph.IsConstant(draft.count_input)) {
+      ASSIGN_OR_RETURN(const std::vector<int64_t> count, node.ConstantInts(0, "M"));
+      if (count.size() != 1) return node.Invalid("the trip count is no scalar");
+      draft.count = std::clamp<int64_t>(count[0], 0, kOpenCount);
+      draft.count_input = -1;
+    }
+  }
+  if (node.HasInput(1)) {
+    ASSIGN_OR_RETURN(draft.condition, node.Input(1));
+  }
+  // The iteration's number, the condition (true wherever the body runs), states.
+  std::vector<BodyInput> inputs = {
+      {DeclaredType(proto->input(0), DType::kI64), nullptr},
+      {DeclaredType(proto->input(1), DType::kBool), FromInts(DType::kBool, {1})}};
+  for (int i = 2; i < node.input_count(); ++i) {
+    ASSIGN_OR_RETURN(const ValueId initial, node.Input(i));
+    inputs.push_back({node.TypeOf(initial), nullptr});
+  }
+  ASSIGN_OR_RETURN(Body body, ImportBody(scope, node, *proto, inputs));
+  const int states = node.input_count() - 2;
+  if (static_cast<int>(body.outputs.size()) != 1 + node.output_count() ||
+      node.output_count() < states) {
+    return node.Invalid(absl::StrCat("the body has ", body.outputs.size(), " outputs, want ",
+                                     1 + node.output_count()));
+  }
+  draft.captures = std::move(body.captures);
+  draft.capture_inputs = std::move(body.capture_inputs);
+  // A condition that is always true is none.
+  draft.next_condition = body.outputs[0];
+  const bool starts = draft.condition < 0 || IsConstantBool(context_->graph, draft.condition, true);
+  if (starts && IsConstantBool(body.graph, draft.next_condition, true)) {
+    draft.condition = -1;
+    if (draft.count == kOpenCount && draft.count_input < 0) {
+      return node.Invalid("the loop has no count, and its condition is always true");
+    }
+  } else if (draft.condition < 0) {
+    ASSIGN_OR_RETURN(draft.condition,
+                     node.EmitConstant({DType::kBool, {}}, FromInts(DType::kBool, {1})));
+  }
+  const bool is_exact = draft.count_input < 0 && draft.condition < 0;
+  RETURN_IF_ERROR(AddIterationNumber(node, draft.count, is_exact, body));
+  if (body.number_initial >= 0) {
+    draft.states.push_back({body.number_initial, body.inputs[0], body.number_next});
+  } else if (body.number_table >= 0) {
+    draft.slices.push_back({body.number_table, body.inputs[0]});
+  }
+  for (int i = 0; i < states; ++i) {
+    ASSIGN_OR_RETURN(const ValueId initial, node.Input(i + 2));
+    draft.states.push_back({initial, body.inputs[i + 2], body.outputs[i + 1], i});
+  }
+  for (int i = states; i < node.output_count(); ++i) {
+    if (!node.OutputUsed(i)) continue;
+    if (!is_exact || draft.count == 0) {
+      return node.Unsupported(absl::StrCat(
+          "output ", i, " stacks as many slices as there are iterations, which ",
+          draft.count == 0 ? "is none" : "only a run knows; give the loop a fixed count"));
+    }
+    draft.stacks.push_back({.output = body.outputs[i + 1], .result = i});
+  }
+  return AddLoop(node, std::move(draft), std::move(body.graph));
+}
+
+absl::Status OnnxGraphImporter::AddIterationNumber(OnnxNode& node, int64_t count, bool is_exact,
+                                                   Body& body) {
+  const ValueId number = body.inputs[0];
+  const TensorType type = body.graph.value(number).type;
+  const bool is_read =
+      std::any_of(body.graph.nodes.begin(), body.graph.nodes.end(),
+                  [&](const GraphNode& n) {
+                    return std::count(n.inputs.begin(), n.inputs.end(), number) > 0;
+                  }) ||
+      std::count(body.outputs.begin(), body.outputs.end(), number) > 0;
+  if (!is_read) return absl::OkStatus();
+  if (is_exact && count > 0 && count <= kNumberTableMax) {
+    TensorType table = type;
+    table.shape.insert(table.shape.begin(), count);
+    ASSIGN_OR_RETURN(body.number_table,
+                     node.EmitConstant(std::move(table), IterationNumbers(count)));
+    return absl::OkStatus();
+  }
+  const ValueId one = AddConstant(body.graph, "one", type, FromInts(DType::kI64, {1}));
+  ASSIGN_OR_RETURN(body.number_next, AddOp(body.graph, "add", {number, one}, {}, "iteration"));
+  ASSIGN_OR_RETURN(body.number_initial, node.EmitConstant(type, FromInts(DType::kI64, {0})));
+  return absl::OkStatus();
+}
+
+absl::Status OnnxGraphImporter::ImportScan(Scope& scope, OnnxNode& node) {
+  // Operator set 8 had a batch before the sequence, and lengths of sequences.
+  if (node.opset() < 9) return node.Unsupported("operator set 8 (export with 9 or later)");
+  ASSIGN_OR_RETURN(const onnx::GraphProto* const proto, BodyOf(node, "body"));
+  const auto slices = node.Int("num_scan_inputs", 0);
+  const auto states = node.input_count() - slices;
+  const auto stacks = node.output_count() - states;
+  if (slices < 1 || states < 0 || stacks < 0) {
+    return node.Invalid(
+        absl::StrCat("num_scan_inputs is ", slices, " of ", node.input_count(), " inputs"));
+  }
+  const auto list = [&](const char* name, int64_t size) -> absl::StatusOr<std::vector<int64_t>> {
+    std::vector<int64_t> values = node.Ints(name, std::vector<int64_t>(size, 0));
+    if (static_cast<int64_t>(values.size()) == size) return values;
+    return node.Invalid(absl::StrCat(name, " has ", values.size(), " elements, want ", size));
+  };
+  ASSIGN_OR_RETURN(const auto in_backwards, list("scan_input_directions", slices));
+  ASSIGN_OR_RETURN(const auto out_backwards, list("scan_output_directions", stacks));
+  ASSIGN_OR_RETURN(const auto in_axes, list("scan_input_axes", slices));
+  ASSIGN_OR_RETURN(const auto out_axes, list("scan_output_axes", stacks));
+  LoopDraft draft;
+  std::vector<BodyInput> inputs;
+  for (int i = 0; i < node.input_count(); ++i) {
+    ASSIGN_OR_RETURN(ValueId input, node.Input(i));
+    if (i < states) {
+      inputs.push_back({node.TypeOf(input), nullptr});
+      continue;
+    }
+    const auto k = static_cast<size_t>(i - states);
+    const auto rank = static_cast<int64_t>(node.TypeOf(input).shape.size());
+    ASSIGN_OR_RETURN(const int64_t axis, NormalizeAxis(node, in_axes[k], rank));
+    ASSIGN_OR_RETURN(input, EmitMoved(node, input, axis, 0));
+    TensorType type = node.TypeOf(input);
+    if (k > 0 && type.shape[0] != draft.count) {
+      return node.Invalid(absl::StrCat("scan input ", k, " has ", type.shape[0],
+                                       " slices, input 0 has ", draft.count));
+    }
+    draft.count = type.shape[0];
+    type.shape.erase(type.shape.begin());
+    inputs.push_back({type, nullptr});
+    draft.slices.push_back({.whole = input, .input = -1, .backwards = in_backwards[k] != 0});
+  }
+  ASSIGN_OR_RETURN(Body body, ImportBody(scope, node, *proto, inputs));
+  if (static_cast<int>(body.outputs.size()) != node.output_count()) {
+    return node.Invalid(
+        absl::StrCat("the body has ", body.outputs.size(), " outputs, want ", node.output_count()));
+  }
+  draft.captures = std::move(body.captures);
+  draft.capture_inputs = std::move(body.capture_inputs);
+  for (int64_t i = 0; i < states; ++i) {
+    ASSIGN_OR_RETURN(const ValueId initial, node.Input(static_cast<int>(i)));
+    draft.states.push_back({initial, body.inputs[i], body.outputs[i], static_cast<int>(i)});
+  }
+  for (int64_t i = 0; i < slices; ++i) draft.slices[i].input = body.inputs[states + i];
+  for (int64_t i = 0; i < stacks; ++i) {
+    const auto result = static_cast<int>(states + i);
+    if (!node.OutputUsed(result)) continue;
+    const ValueId output = body.outputs[result];
+    const auto rank = static_cast<int64_t>(body.graph.value(output).type.shape.size()) + 1;
+    ASSIGN_OR_RETURN(const int64_t axis, NormalizeAxis(node, out_axes[i], rank));
+    draft.stacks.push_back({output, out_backwards[i] != 0, result, axis});
+  }
+  return AddLoop(node, std::move(draft), std::move(body.graph));
+}
+
+}  // namespace burnish
