@@ -61,6 +61,7 @@ class Assigner {
         parent_(graph.values.size(), -1),
         parent_offset_(graph.values.size(), 0),
         in_view_(graph.values.size(), false) {
+    for (const ValueId value : options.fixed) is_output_[value] = true;
     result_.places.resize(graph.values.size());
     result_.copy_free.assign(fusion.groups.size(), false);
   }

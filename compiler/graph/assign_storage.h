@@ -26,6 +26,8 @@ struct StorageOptions {
   std::optional<std::vector<BorderDemand>> demands = std::nullopt;
   bool concat_views = true;
   bool reshape_views = true;
+  // Values that somebody else addresses: they lie as outputs of the graph do.
+  std::vector<ValueId> fixed = {};
 };
 
 struct ValuePlace {

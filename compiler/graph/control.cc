@@ -141,6 +141,17 @@ size_t CaptureBegin(const GraphNode& node) {
   return parts.first_slice + parts.slices;
 }
 
+std::vector<bool> ControlFlags(const Graph& graph) {
+  std::vector<bool> flags(graph.values.size(), false);
+  for (const GraphNode& node : graph.nodes) {
+    if (!IsControl(node)) continue;
+    for (const ValueId output : node.outputs) flags[output] = true;
+    const size_t begin = CaptureBegin(node);
+    for (size_t i = 0; i < begin; ++i) flags[node.inputs[i]] = true;
+  }
+  return flags;
+}
+
 absl::StatusOr<std::vector<TensorType>> InferControl(const GraphNode& node,
                                                      absl::Span<const TensorType> inputs) {
   if (node.op == "if") return InferIf(node, inputs);

@@ -44,6 +44,9 @@ struct LoopParts {
   bool IsExact() const { return !has_count && !has_condition; }
 };
 
+// Values that nodes of control read or write by themselves. Index: ValueId.
+std::vector<bool> ControlFlags(const Graph& graph);
+
 // Types of the node's outputs. INVALID_ARGUMENT unless bodies and inputs fit to one another. Bodies
 // themselves are not verified.
 absl::StatusOr<std::vector<TensorType>> InferControl(const GraphNode& node,

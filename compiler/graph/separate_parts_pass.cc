@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "compiler/graph/control.h"
 
 namespace burnish {
 namespace {
@@ -18,12 +19,14 @@ struct Place {
 // By value: the place in which the value itself may stay.
 std::vector<Place> KeptPlaces(const Graph& graph, const std::vector<bool>& is_output) {
   std::vector<Place> kept(graph.values.size());
+  // Control flow addresses slices and states, which so lie by themselves.
+  const std::vector<bool> is_control = ControlFlags(graph);
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
     const GraphNode& node = graph.nodes[n];
     if (node.op != "concat") continue;
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       const ValueId part = node.inputs[i];
-      if (graph.value(part).producer < 0 || is_output[part]) continue;
+      if (graph.value(part).producer < 0 || is_output[part] || is_control[part]) continue;
       Place& place = kept[part];
       const bool has_better = place.node >= 0 && is_output[node.outputs[0]] &&
                               !is_output[graph.nodes[place.node].outputs[0]];

@@ -19,9 +19,9 @@ namespace {
 constexpr int64_t kNumberMax = int64_t{1} << 40;
 
 absl::Status Malformed(absl::string_view line) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("contract: got \"", line.substr(0, 200),
-                   "\", want \"parameter N strides S,.. [border A:B,.. value V] offset O\""));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "contract: got \"", line.substr(0, 200),
+      "\", want \"parameter N strides S,.. [border A:B,.. value V] offset O [align A]\""));
 }
 
 bool ReadNumber(absl::string_view text, int64_t* number) {
@@ -52,7 +52,16 @@ std::string ValueText(double value) { return absl::StrFormat("%a", value); }
 
 // One line into *parameter and *storage.
 bool ReadLine(absl::string_view line, int64_t* parameter, Storage* storage) {
-  const std::vector<absl::string_view> words = absl::StrSplit(line, ' ');
+  std::vector<absl::string_view> words = absl::StrSplit(line, ' ');
+  if (words.size() >= 2 && words[words.size() - 2] == "align") {
+    const int64_t dense = storage->alignment_bytes;
+    int64_t& alignment = storage->alignment_bytes;
+    if (!ReadNumber(words.back(), &alignment) || alignment < 1 || alignment >= dense ||
+        (alignment & (alignment - 1)) != 0) {
+      return false;
+    }
+    words.resize(words.size() - 2);
+  }
   const bool bordered = words.size() == 10;
   if (words.size() != 6 && !bordered) return false;
   if (words[0] != "parameter" || !ReadNumber(words[1], parameter) || words[2] != "strides" ||
@@ -85,7 +94,9 @@ absl::Status CheckExtent(const Buffer& buffer) {
 }
 
 bool IsDense(const Buffer& buffer) {
-  return SameStorage(buffer.storage, DenseStorage(buffer.shape));
+  const Storage dense = DenseStorage(buffer.shape);
+  return SameStorage(buffer.storage, dense) &&
+         buffer.storage.alignment_bytes >= dense.alignment_bytes;
 }
 
 }  // namespace
@@ -122,7 +133,11 @@ std::string ContractOf(const Program& program) {
                       absl::StrJoin(storage.border, ",", absl::PairFormatter(":")), " value ",
                       ValueText(storage.border_value));
     }
-    absl::StrAppend(&text, " offset ", storage.offset, "\n");
+    absl::StrAppend(&text, " offset ", storage.offset);
+    if (storage.alignment_bytes < Storage().alignment_bytes) {
+      absl::StrAppend(&text, " align ", storage.alignment_bytes);
+    }
+    absl::StrAppend(&text, "\n");
   }
   return text;
 }
@@ -149,8 +164,10 @@ absl::Status ApplyContract(absl::string_view text, Program& program) {
       return absl::InvalidArgumentError(
           absl::StrCat("contract: parameter ", parameter, " has ", rank, " dimensions"));
     }
-    // No part of the text: what the program was made with stays.
-    storage.alignment_bytes = buffer.storage.alignment_bytes;
+    // Where the text says nothing, what the program was made with stays.
+    if (storage.alignment_bytes == Storage().alignment_bytes) {
+      storage.alignment_bytes = buffer.storage.alignment_bytes;
+    }
     buffer.storage = std::move(storage);
     RETURN_IF_ERROR(CheckExtent(buffer));
   }

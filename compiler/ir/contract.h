@@ -3,7 +3,9 @@
 //
 // Text, one line a parameter that does not lie densely, by parameter:
 //   parameter 0 strides 57600,960,64,1 border 0:0,1:1,1:1,0:0 value 0x0p+0 offset 1024
-// The empty text: all parameters are row-major, without border, from the start of their memory.
+//   parameter 1 strides 100,1 offset 0 align 16
+// The empty text: all parameters are row-major, without border, from the start of their memory. The
+// memory is aligned to 64 bytes, or to what `align` says.
 #ifndef COMPILER_IR_CONTRACT_H_
 #define COMPILER_IR_CONTRACT_H_
 
