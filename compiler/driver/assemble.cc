@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
+#include "compiler/driver/control_layout.h"
 #include "compiler/driver/memory_plan.h"
 #include "compiler/driver/storage_layout.h"
 #include "compiler/driver/weights.h"
@@ -38,7 +39,12 @@ class Assembler {
  public:
   Assembler(const Graph& source, const PlannedModel& model, const std::vector<PlannedStep>& steps,
             const CompileReply& reply, const Target& target)
-      : source_(source), model_(model), steps_(steps), reply_(reply), target_(target) {}
+      : source_(source),
+        model_(model),
+        steps_(steps),
+        reply_(reply),
+        target_(target),
+        control_(model, StepFlags()) {}
 
   absl::StatusOr<AssembledModel> Run();
 
@@ -57,11 +63,17 @@ class Assembler {
     const auto arguments = static_cast<int32_t>(call.arguments.size());
     return parameter < arguments ? call.arguments[parameter] : call.results[parameter - arguments];
   }
-  ValueId AllocationOf(ValueId value) const { return model_.storage.places[value].allocation; }
+  ValueId AllocationOf(ValueId value) const {
+    return model_.storage.places[control_.Home(value)].allocation;
+  }
+  std::vector<bool> StepFlags() const;
 
   absl::Status LoadLibraries();
   void AddModelTensors();
   void CollectLives();
+  void Touch(ValueId value, int step);
+  void CollectUses();
+  absl::Status MakeControl();
   std::vector<InPlaceChoice> InPlaceChoices() const;
   bool MayShare(const PlannedStep& step, ValueId output, ValueId input) const;
   void PlanArena();
@@ -85,7 +97,15 @@ class Assembler {
   std::map<ValueId, int> buffer_of_;              // By allocation.
   std::map<ValueId, std::set<ValueId>> members_;  // Values in use, by allocation.
   MemoryPlan plan_;
+  ControlLayout control_;
+  std::set<ValueId> used_;  // Homes that a step or a loop reads, and outputs.
 };
+
+std::vector<bool> Assembler::StepFlags() const {
+  std::vector<bool> flags(model_.fusion.groups.size(), false);
+  for (const PlannedStep& step : steps_) flags[step.group] = true;
+  return flags;
+}
 
 absl::Status Assembler::LoadLibraries() {
   RuntimeOr<ArtifactManifest> library = ReadArtifactManifest(BytesOf(reply_.library));
@@ -120,35 +140,77 @@ void Assembler::AddModelTensors() {
   add(graph().outputs, outputs_, manifest_.outputs);
 }
 
+// Constants lie among the weights, inputs and outputs in the caller's memory, and what an iteration
+// hands on where a walker is.
+void Assembler::Touch(ValueId value, int step) {
+  const ValueId allocation = AllocationOf(value);
+  if (graph().IsConstant(value) || inputs_.count(allocation) > 0 ||
+      outputs_.count(allocation) > 0 || control_.WalkerOf(allocation) >= 0) {
+    return;
+  }
+  members_[allocation].insert(value);
+  const auto [found, is_new] =
+      buffer_of_.try_emplace(allocation, static_cast<int>(buffers_.size()));
+  if (is_new) {
+    const TensorType& type = graph().value(allocation).type;
+    const Storage& storage = model_.storage.places[allocation].storage;
+    buffers_.push_back({.size_bytes = StorageBytesOf(type.dtype, type.shape, storage),
+                        .first_step = step,
+                        .last_step = step});
+    if (!storage.border.empty()) {
+      buffers_.back().keeper = absl::StrCat(DTypeName(type.dtype), " ", StorageText(storage));
+    }
+  }
+  PlanBuffer& buffer = buffers_[found->second];
+  buffer.first_step = std::min(buffer.first_step, step);
+  buffer.last_step = std::max(buffer.last_step, step);
+}
+
+void Assembler::CollectUses() {
+  for (const PlannedStep& step : steps_) {
+    for (const ValueId value : CallOf(step).arguments) used_.insert(control_.Home(value));
+  }
+  for (const ValueId output : graph().outputs) used_.insert(output);
+  for (const ControlRegion& region : model_.regions) {
+    used_.insert({region.count_input, region.condition, region.next_condition});
+    for (const ControlRegion::State& state : region.states) {
+      used_.insert({state.initial, state.output});
+    }
+    for (const ControlRegion::Slice& slice : region.slices) used_.insert(slice.whole);
+    for (const ControlRegion::Slice& stack : region.stacks) used_.insert(stack.part);
+    // Both bodies write there, whoever reads it.
+    for (const ControlRegion::Choice& choice : region.choices) used_.insert(choice.result);
+  }
+}
+
 // Which allocations lie in the arena, and from which step to which.
 void Assembler::CollectLives() {
   for (size_t s = 0; s < steps_.size(); ++s) {
     const TaskCall& call = CallOf(steps_[s]);
-    std::vector<ValueId> values = call.arguments;
-    values.insert(values.end(), call.results.begin(), call.results.end());
-    for (const ValueId value : values) {
-      const ValueId allocation = AllocationOf(value);
-      // Constants lie among the weights, inputs and outputs in the caller's memory.
-      if (graph().IsConstant(value) || inputs_.count(allocation) > 0 ||
-          outputs_.count(allocation) > 0) {
-        continue;
-      }
-      members_[allocation].insert(value);
-      const auto [found, is_new] =
-          buffer_of_.try_emplace(allocation, static_cast<int>(buffers_.size()));
-      if (is_new) {
-        const TensorType& type = graph().value(allocation).type;
-        const Storage& storage = model_.storage.places[allocation].storage;
-        buffers_.push_back({.size_bytes = StorageBytesOf(type.dtype, type.shape, storage),
-                            .first_step = static_cast<int>(s)});
-        if (!storage.border.empty()) {
-          buffers_.back().keeper = absl::StrCat(DTypeName(type.dtype), " ", StorageText(storage));
-        }
-      }
-      // Steps are walked in order, so the last one to touch it stays.
-      buffers_[found->second].last_step = static_cast<int>(s);
-    }
+    for (const ValueId value : call.arguments) Touch(value, static_cast<int>(s));
+    for (const ValueId value : call.results) Touch(value, static_cast<int>(s));
   }
+  CollectUses();
+  control_.AddLives([&](ValueId value, int step) { Touch(value, step); },
+                    [&](ValueId value) { return used_.count(control_.Home(value)) > 0; }, buffers_);
+  control_.ExtendLives(buffers_);
+}
+
+absl::Status Assembler::MakeControl() {
+  const auto place_of = [&](ValueId value) {
+    if (!graph().IsConstant(value)) return PlaceOf(value, 0);
+    const Storage dense = DenseStorage(graph().value(value).type.shape);
+    return Place{.region = Region::kWeights,
+                 .offset_bytes = static_cast<uint64_t>(weights_->AddConstant(value, dense))};
+  };
+  manifest_.control = control_.Program(
+      place_of, [&](ValueId value) { return used_.count(control_.Home(value)) > 0; },
+      plan_.offset_bytes);
+  for (const ControlBlock& block : manifest_.control.blocks) {
+    if (!block.IsLoop() || block.first_step < block.end_step) continue;
+    return absl::InternalError(absl::StrCat("loop '", block.name, "' has no steps"));
+  }
+  return absl::OkStatus();
 }
 
 // Both alone in their memory, and all that this step reads of the input's memory is what the kernel
@@ -199,6 +261,11 @@ void Assembler::PlanArena() {
 Place Assembler::PlaceOf(ValueId value, int64_t shift_bytes) const {
   const ValueId allocation = AllocationOf(value);
   Place place{.offset_bytes = static_cast<uint64_t>(shift_bytes)};
+  if (const int walker = control_.WalkerOf(allocation); walker >= 0) {
+    place.region = Region::kWalker;
+    place.index = static_cast<uint32_t>(walker);
+    return place;
+  }
   if (const auto input = inputs_.find(allocation); input != inputs_.end()) {
     place.region = Region::kInput;
     place.index = input->second;
@@ -290,6 +357,7 @@ absl::StatusOr<AssembledModel> Assembler::Run() {
   AddModelTensors();
   CollectLives();
   PlanArena();
+  RETURN_IF_ERROR(MakeControl());
   for (const PlannedStep& step : steps_) {
     ASSIGN_OR_RETURN(manifest_.steps.emplace_back(), MakeStep(step));
   }

@@ -224,8 +224,9 @@ absl::StatusOr<TunedModel> ModelTasks(const Graph& graph, ScheduleSource& source
   ScheduleChooser chooser(source, options.target);
   ASSIGN_OR_RETURN(const PlannedModel model, PlanModel(cut, options, chooser));
   std::vector<int64_t> weights(model.tasks.tasks.size(), 0);
-  for (const TaskCall& call : model.tasks.calls) {
-    if (call.task >= 0) ++weights[call.task];
+  for (size_t g = 0; g < model.tasks.calls.size(); ++g) {
+    const TaskCall& call = model.tasks.calls[g];
+    if (call.task >= 0) weights[call.task] += model.fusion.groups[g].repeat;
   }
   TunedModel tuned;
   std::vector<int> index(weights.size(), -1);  // Of a task of the model in `tuned`.

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "compiler/graph/control.h"
 #include "compiler/graph/prepare.h"
 #include "compiler/graph/separate_parts_pass.h"
 #include "compiler/ir/contract.h"
@@ -71,21 +72,28 @@ bool HasBorder(const Storage& storage, const BorderDemand& demand) {
 
 // Readers whose input cannot lie as they ask get a copy of it. Returns how many copies were made.
 absl::StatusOr<int> CopyForReaders(PlannedModel& model, const std::vector<Reader>& readers) {
-  std::map<std::pair<ValueId, double>, ValueId> copies;
+  // In a body of its own: what one branch copies is not there for the other.
+  std::map<std::tuple<ValueId, double, int, int>, ValueId> copies;
   std::map<size_t, std::vector<FusedGroup>> before;  // Groups to insert before a group.
   for (const Reader& reader : readers) {
     const ValueId from = reader.demand.value;
     if (HasBorder(model.storage.places[from].storage, reader.demand)) continue;
     // One copy for all readers that want the same value around it, with the widest border of them.
-    const auto [copy, is_new] = copies.try_emplace({from, reader.demand.border_value}, -1);
+    FusedGroup& group = model.fusion.groups[reader.group];
+    const auto [copy, is_new] =
+        copies.try_emplace({from, reader.demand.border_value, group.region, group.body}, -1);
     if (is_new) {
       const std::string name = absl::StrCat(model.graph.value(from).name, ".bordered");
       ASSIGN_OR_RETURN(const GraphNodeId node, AddNode(model.graph, "identity", {from}, {}, name));
       copy->second = model.graph.nodes[node].outputs[0];
-      before[reader.group].push_back(
-          {.nodes = {node}, .anchor = -1, .inputs = {from}, .outputs = {copy->second}});
+      before[reader.group].push_back({.nodes = {node},
+                                      .anchor = -1,
+                                      .inputs = {from},
+                                      .outputs = {copy->second},
+                                      .repeat = group.repeat,
+                                      .region = group.region,
+                                      .body = group.body});
     }
-    FusedGroup& group = model.fusion.groups[reader.group];
     std::replace(group.inputs.begin(), group.inputs.end(), from, copy->second);
     for (const GraphNodeId node : group.nodes) {
       std::vector<ValueId>& inputs = model.graph.nodes[node].inputs;
@@ -120,9 +128,10 @@ std::vector<bool> FreeConcats(const PlannedModel& model) {
 void DropFreeCalls(PlannedModel& model) {
   for (size_t g = 0; g < model.tasks.calls.size(); ++g) {
     TaskCall& call = model.tasks.calls[g];
+    if (IsControl(model.graph.nodes[model.fusion.groups[g].nodes[0]])) continue;
     CHECK(call.task >= 0 || model.storage.copy_free[g]) << "a concat that was to be free";
     if (!model.storage.copy_free[g] || call.task < 0) continue;
-    --model.tasks.tasks[call.task].weight;
+    model.tasks.tasks[call.task].weight -= model.fusion.groups[g].repeat;
     call.task = -1;
   }
 }
@@ -135,9 +144,16 @@ absl::StatusOr<PlannedModel> CutModel(Graph graph, int opt_level) {
       model.graph, {.channels_last = opt_level >= 2, .fold_batch_norm = opt_level >= 1}));
   // Outputs before parts and fusion: from here on each output has a value that a node writes, which
   // storage may then place in the caller's memory.
-  RETURN_IF_ERROR(SeparateOutputs(model.graph));
-  if (opt_level >= 2) RETURN_IF_ERROR(SeparateParts(model.graph));
-  model.fusion = Fuse(model.graph, {.consumers = opt_level >= 1, .producers = opt_level >= 1});
+  ASSIGN_OR_RETURN(
+      FlatGraph flat,
+      CutControl(std::move(model.graph), {.consumers = opt_level >= 1, .producers = opt_level >= 1},
+                 [&](Graph& graph) {
+                   RETURN_IF_ERROR(SeparateOutputs(graph));
+                   return opt_level >= 2 ? SeparateParts(graph) : absl::OkStatus();
+                 }));
+  model.graph = std::move(flat.graph);
+  model.fusion = std::move(flat.fusion);
+  model.regions = std::move(flat.regions);
   return model;
 }
 
@@ -152,10 +168,12 @@ absl::Status AssignStorageBySchedule(
     ASSIGN_OR_RETURN(model.tasks, ExtractTasks(model.graph, model.fusion, free));
     ASSIGN_OR_RETURN(model.chosen, choose(model.tasks));
     const std::vector<Reader> readers = FindReaders(model);
-    StorageOptions options{.concat_views = views, .reshape_views = views};
+    StorageOptions options{
+        .concat_views = views, .reshape_views = views, .fixed = AddressedValues(model.regions)};
     options.demands.emplace();
     for (const Reader& reader : readers) options.demands->push_back(reader.demand);
     model.storage = AssignStorage(model.graph, model.fusion, options);
+    LowerAlignment(model.graph, model.regions, model.storage);
     ASSIGN_OR_RETURN(const int copies, CopyForReaders(model, readers));
     if (copies == 0) break;
     if (round > 0) return absl::InternalError("a copy cannot have the border it was made for");

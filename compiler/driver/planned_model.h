@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "compiler/driver/cut_control.h"
 #include "compiler/driver/schedule_source.h"
 #include "compiler/graph/assign_storage.h"
 #include "compiler/graph/extract_tasks.h"
@@ -25,11 +26,12 @@ struct ChosenSchedule {
 };
 
 struct PlannedModel {
-  Graph graph;
+  Graph graph;  // Flat: cut_control.h.
   Fusion fusion;
   TaskList tasks;                      // Calls with task -1 need no kernel.
   std::vector<ChosenSchedule> chosen;  // By task.
   StorageAssignment storage;
+  std::vector<ControlRegion> regions = {};
 };
 
 // Runs the passes of an optimisation level (0: none but what is needed, 1: fusion, 2: layout too)
