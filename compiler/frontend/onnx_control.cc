@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "compiler/frontend/onnx_graph_importer.h"
@@ -27,6 +28,10 @@ absl::StatusOr<const onnx::GraphProto*> BodyOf(const OnnxNode& node, absl::strin
   }
   return &attribute->g();
 }
+
+// Iterations that are unrolled where a loop is none that a node can be. A guess: steps are a few
+// hundred bytes each, and what exporters leave so are loops over layers or heads.
+constexpr int64_t kUnrolledMax = 64;
 
 // The type that a body's input says it has, with `dtype`; a scalar where it says nothing.
 TensorType DeclaredType(const onnx::ValueInfoProto& input, DType dtype) {
@@ -171,8 +176,10 @@ absl::StatusOr<OnnxGraphImporter::Body> OnnxGraphImporter::ImportBody(
   }
   Body body;
   inner.body = &body;
-  // From here on `body.graph` is the graph around, and the context's graph is the body.
+  // From here on `body.graph` is the graph around, and the context's graph is the body. Errors put
+  // them back, too: a loop that cannot be a node may be unrolled.
   std::swap(context_->graph, body.graph);
+  absl::Cleanup put_back = [&] { std::swap(context_->graph, body.graph); };
   context_->graph.name = proto.name();
   for (size_t i = 0; i < inputs.size(); ++i) {
     const std::string name = absl::StrCat("input", i, ".", proto.input(static_cast<int>(i)).name());
@@ -191,7 +198,7 @@ absl::StatusOr<OnnxGraphImporter::Body> OnnxGraphImporter::ImportBody(
     }
     body.outputs.push_back(id);
   }
-  std::swap(context_->graph, body.graph);
+  std::move(put_back).Invoke();
   return body;
 }
 
@@ -260,9 +267,79 @@ absl::Status OnnxGraphImporter::ImportBranches(Scope& scope, OnnxNode& node) {
   return absl::OkStatus();
 }
 
+// Iterations one after the other in the graph around: what depends on the iteration's number is
+// known then, and states may grow.
+absl::Status OnnxGraphImporter::UnrollLoop(Scope& scope, OnnxNode& node,
+                                           const onnx::GraphProto& proto, int64_t count) {
+  const int states = node.input_count() - 2;
+  std::vector<ValueId> values;
+  for (int i = 0; i < states; ++i) {
+    ASSIGN_OR_RETURN(values.emplace_back(), node.Input(i + 2));
+  }
+  std::vector<std::vector<ValueId>> stacks(node.output_count() - states);
+  for (int64_t t = 0; t < count; ++t) {
+    Scope inner{.outer = &scope, .depth = scope.depth + 1};
+    if (inner.depth > context_->options->max_depth)
+      return node.Invalid("graphs are nested too deep");
+    ASSIGN_OR_RETURN(
+        const ValueId number,
+        node.EmitConstant(DeclaredType(proto.input(0), DType::kI64), FromInts(DType::kI64, {t})));
+    ASSIGN_OR_RETURN(const ValueId go, node.EmitConstant(DeclaredType(proto.input(1), DType::kBool),
+                                                         FromInts(DType::kBool, {1})));
+    RETURN_IF_ERROR(Define(inner, proto.input(0).name(), number));
+    RETURN_IF_ERROR(Define(inner, proto.input(1).name(), go));
+    for (int i = 0; i < states; ++i) {
+      RETURN_IF_ERROR(Define(inner, proto.input(i + 2).name(), values[i]));
+    }
+    RETURN_IF_ERROR(AddInitializers(inner, proto));
+    RETURN_IF_ERROR(ImportNodes(inner, proto));
+    std::vector<ValueId> outputs;
+    for (const onnx::ValueInfoProto& output : proto.output()) {
+      outputs.push_back(Find(inner, output.name()));
+      if (outputs.back() < 0) return node.Invalid("nothing writes an output of the body");
+    }
+    values.assign(outputs.begin() + 1, outputs.begin() + 1 + states);
+    for (size_t k = 0; k < stacks.size(); ++k) {
+      std::vector<int64_t> shape = node.TypeOf(outputs[1 + states + k]).shape;
+      shape.insert(shape.begin(), 1);
+      ASSIGN_OR_RETURN(stacks[k].emplace_back(),
+                       node.EmitReshape(outputs[1 + states + k], std::move(shape)));
+    }
+    if (IsConstantBool(context_->graph, outputs[0], false)) break;
+    if (!IsConstantBool(context_->graph, outputs[0], true)) {
+      return node.Unsupported("a condition of an unrolled loop that only a run knows");
+    }
+  }
+  for (int i = 0; i < states; ++i) node.SetOutput(i, values[i]);
+  for (size_t k = 0; k < stacks.size(); ++k) {
+    Attributes axis;
+    axis.Set("axis", int64_t{0});
+    ASSIGN_OR_RETURN(const ValueId stacked, node.Emit("concat", stacks[k], std::move(axis)));
+    node.SetOutput(states + static_cast<int>(k), stacked);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status OnnxGraphImporter::ImportLoop(Scope& scope, OnnxNode& node) {
   ASSIGN_OR_RETURN(const onnx::GraphProto* const proto, BodyOf(node, "body"));
   if (proto->input_size() < 2) return node.Invalid("the body has fewer than 2 inputs");
+  const absl::Status status = ImportLoopNode(scope, node, *proto);
+  const absl::StatusOr<std::vector<int64_t>> count = node.ConstantInts(0, "M");
+  const bool starts = !node.HasInput(1) || IsConstantBool(context_->graph, *node.Input(1), true);
+  if (status.ok() || !count.ok() || count->size() != 1 || (*count)[0] < 1 ||
+      (*count)[0] > kUnrolledMax || !starts || proto->input_size() != node.input_count() ||
+      proto->output_size() != 1 + node.output_count() ||
+      node.output_count() < node.input_count() - 2) {
+    return status;
+  }
+  // What a loop cannot be, its iterations may be. If they are not either, the loop's error is the
+  // one to tell.
+  return UnrollLoop(scope, node, *proto, (*count)[0]).ok() ? absl::OkStatus() : status;
+}
+
+absl::Status OnnxGraphImporter::ImportLoopNode(Scope& scope, OnnxNode& node,
+                                               const onnx::GraphProto& body_proto) {
+  const onnx::GraphProto* const proto = &body_proto;
   LoopDraft draft{.count = kOpenCount};
   if (node.HasInput(0)) {
     ASSIGN_OR_RETURN(draft.count_input, node.Input(0));

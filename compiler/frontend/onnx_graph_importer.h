@@ -70,6 +70,9 @@ class OnnxGraphImporter {
   absl::Status ImportIf(Scope& scope, OnnxNode& node);
   absl::Status ImportBranches(Scope& scope, OnnxNode& node);
   absl::Status ImportLoop(Scope& scope, OnnxNode& node);
+  absl::Status ImportLoopNode(Scope& scope, OnnxNode& node, const onnx::GraphProto& proto);
+  absl::Status UnrollLoop(Scope& scope, OnnxNode& node, const onnx::GraphProto& proto,
+                          int64_t count);
   absl::Status ImportScan(Scope& scope, OnnxNode& node);
   absl::StatusOr<Body> ImportBody(Scope& scope, const OnnxNode& node, const onnx::GraphProto& proto,
                                   const std::vector<BodyInput>& inputs);

@@ -102,6 +102,15 @@ std::vector<double> OnnxNode::Floats(absl::string_view name, std::vector<double>
   return {attribute->floats().begin(), attribute->floats().end()};
 }
 
+absl::StatusOr<std::vector<std::string>> OnnxNode::Strings(absl::string_view name) const {
+  const AttributeProto* attribute = Find(name);
+  if (attribute == nullptr) return std::vector<std::string>();
+  if (attribute->type() != AttributeProto::STRINGS) {
+    return Invalid(absl::StrCat("attribute ", name, " is no list of strings"));
+  }
+  return std::vector<std::string>(attribute->strings().begin(), attribute->strings().end());
+}
+
 absl::StatusOr<ValueId> OnnxNode::Input(int i) const {
   if (HasInput(i)) return inputs_[i];
   return Invalid(absl::StrCat("input ", i, " is missing"));
@@ -275,6 +284,7 @@ const OnnxTranslators& AllOnnxTranslators() {
     AddConvolutionTranslators(*all);
     AddMatmulTranslators(*all);
     AddNormalizationTranslators(*all);
+    AddRecurrentTranslators(*all);
     AddReductionTranslators(*all);
     AddShapeTranslators(*all);
     AddSlicingTranslators(*all);

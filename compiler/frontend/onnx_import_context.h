@@ -65,6 +65,7 @@ class OnnxNode {
   std::string String(absl::string_view name, std::string fallback);
   std::vector<int64_t> Ints(absl::string_view name, std::vector<int64_t> fallback);
   std::vector<double> Floats(absl::string_view name, std::vector<double> fallback);
+  absl::StatusOr<std::vector<std::string>> Strings(absl::string_view name) const;
   const onnx::AttributeProto* Find(absl::string_view name) const;
   ImportContext& context() { return *context_; }
 
@@ -140,6 +141,7 @@ void AddArithmeticTranslators(OnnxTranslators& translators);
 void AddConvolutionTranslators(OnnxTranslators& translators);
 void AddMatmulTranslators(OnnxTranslators& translators);
 void AddNormalizationTranslators(OnnxTranslators& translators);
+void AddRecurrentTranslators(OnnxTranslators& translators);
 void AddReductionTranslators(OnnxTranslators& translators);
 void AddShapeTranslators(OnnxTranslators& translators);
 void AddSlicingTranslators(OnnxTranslators& translators);
