@@ -78,7 +78,12 @@ class Assembler {
   bool MayShare(const PlannedStep& step, ValueId output, ValueId input) const;
   void PlanArena();
   Place PlaceOf(ValueId value, int64_t shift_bytes) const;
+  // The task's, with the storages that the kernel was compiled for.
+  absl::StatusOr<Program> ProgramOf(const PlannedStep& step) const;
   absl::StatusOr<std::vector<int64_t>> Pack(const PlannedStep& step, const Program& program);
+  // Where constant `argument` of the step lies among the weights.
+  absl::StatusOr<int64_t> ConstantOffset(const PlannedStep& step, size_t argument,
+                                         const Buffer& parameter);
   absl::StatusOr<ModelStep> MakeStep(const PlannedStep& step);
   std::string StepName(const PlannedStep& step) const;
 
@@ -292,6 +297,28 @@ absl::StatusOr<std::vector<int64_t>> Assembler::Pack(const PlannedStep& step,
   return weights_->AddPacked(kernel.pack_index, inputs);
 }
 
+absl::StatusOr<int64_t> Assembler::ConstantOffset(const PlannedStep& step, size_t argument,
+                                                  const Buffer& parameter) {
+  const auto shared = model_.packed_arguments.find({step.group, argument});
+  if (shared == model_.packed_arguments.end()) {
+    return weights_->AddConstant(CallOf(step).arguments[argument], parameter.storage);
+  }
+  const auto owner = std::find_if(steps_.begin(), steps_.end(), [&](const PlannedStep& other) {
+    return other.group == shared->second.group;
+  });
+  ASSIGN_OR_RETURN(const Program program, ProgramOf(*owner));
+  ASSIGN_OR_RETURN(const std::vector<int64_t> packed, Pack(*owner, program));
+  const auto ordinal = static_cast<size_t>(shared->second.ordinal);
+  if (ordinal >= packed.size()) return absl::InternalError("a shared constant is not packed");
+  return packed[ordinal];
+}
+
+absl::StatusOr<Program> Assembler::ProgramOf(const PlannedStep& step) const {
+  Program program = model_.tasks.tasks[CallOf(step).task].program;
+  RETURN_IF_ERROR(ApplyContract(KernelOf(step).contract, program));
+  return program;
+}
+
 std::string Assembler::StepName(const PlannedStep& step) const {
   const FusedGroup& group = model_.fusion.groups[step.group];
   std::string name = absl::StrJoin(group.nodes, " + ", [&](std::string* out, GraphNodeId node) {
@@ -305,9 +332,7 @@ absl::StatusOr<ModelStep> Assembler::MakeStep(const PlannedStep& planned) {
   const TaskCall& call = CallOf(planned);
   const ExtractedTask& task = model_.tasks.tasks[call.task];
   const CompiledKernel& kernel = KernelOf(planned);
-  // The storages that the kernel was compiled for.
-  Program program = task.program;
-  RETURN_IF_ERROR(ApplyContract(kernel.contract, program));
+  ASSIGN_OR_RETURN(const Program program, ProgramOf(planned));
   const std::vector<BufferId> parameters = ParametersOf(program);
   ASSIGN_OR_RETURN(const std::vector<int64_t> packed, Pack(planned, program));
   ModelStep step{
@@ -328,7 +353,9 @@ absl::StatusOr<ModelStep> Assembler::MakeStep(const PlannedStep& planned) {
     const ValueId value = ValueOf(planned, buffer.index);
     const Buffer& parameter = program.buffers[parameters[buffer.index]];
     if (graph().IsConstant(value)) {
-      step.buffers.push_back(in_weights(weights_->AddConstant(value, parameter.storage)));
+      ASSIGN_OR_RETURN(const int64_t offset,
+                       ConstantOffset(planned, static_cast<size_t>(buffer.index), parameter));
+      step.buffers.push_back(in_weights(offset));
       continue;
     }
     step.buffers.push_back(PlaceOf(value, planned.layout.shift_bytes[buffer.index]));

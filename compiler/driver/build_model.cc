@@ -15,6 +15,7 @@
 #include "compiler/driver/model_error.h"
 #include "compiler/driver/planned_model.h"
 #include "compiler/driver/schedule_chooser.h"
+#include "compiler/driver/share_constants.h"
 
 namespace burnish {
 namespace {
@@ -144,6 +145,17 @@ absl::StatusOr<PlannedModel> PlanModel(const PlannedModel& cut, const BuildModel
   return model;
 }
 
+// As it is compiled. What a study tunes is cut without sharing: which rows of a table lie where is
+// another schedule's choice, and would change the tasks with every record.
+absl::StatusOr<PlannedModel> PlanShared(const PlannedModel& cut, const BuildModelOptions& options,
+                                        ScheduleChooser& chooser) {
+  ASSIGN_OR_RETURN(PlannedModel model, PlanModel(cut, options, chooser));
+  const SelectOptions select = SelectOptionsOf(options);
+  RETURN_IF_ERROR(
+      ShareConstants(model, [&](const TaskList& tasks) { return chooser.Choose(tasks, select); }));
+  return model;
+}
+
 // Of the steps together, as Select adds them up.
 double ExpectedError(const std::vector<TaskReport>& tasks) {
   double squares = 0;
@@ -160,7 +172,7 @@ absl::StatusOr<BuiltModel> BuildOnce(const Graph& graph, const PlannedModel& cut
   // Weights are packed here and now, whatever CPU the model is for.
   ASSIGN_OR_RETURN(const Target host, HostTarget(HostCpuInfo(), 1));
   while (true) {
-    ASSIGN_OR_RETURN(const PlannedModel model, PlanModel(cut, options, chooser));
+    ASSIGN_OR_RETURN(const PlannedModel model, PlanShared(cut, options, chooser));
     const CompilePlan plan = PlanSteps(model);
     CompileRequest request = RequestOf(options, plan);
     request.output = CompileOutput::kLibrary;
@@ -246,7 +258,7 @@ absl::StatusOr<std::string> EmitModel(const Graph& graph, ScheduleSource& source
                                       const BuildModelOptions& options, absl::string_view form) {
   ASSIGN_OR_RETURN(const PlannedModel cut, CutModel(graph, options.opt_level));
   ScheduleChooser chooser(source, options.target);
-  ASSIGN_OR_RETURN(const PlannedModel model, PlanModel(cut, options, chooser));
+  ASSIGN_OR_RETURN(const PlannedModel model, PlanShared(cut, options, chooser));
   const CompilePlan plan = PlanSteps(model);
   CompileRequest request = RequestOf(options, plan);
   request.output = CompileOutput::kText;

@@ -3,8 +3,11 @@
 #ifndef COMPILER_DRIVER_PLANNED_MODEL_H_
 #define COMPILER_DRIVER_PLANNED_MODEL_H_
 
+#include <cstddef>
 #include <functional>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -25,6 +28,12 @@ struct ChosenSchedule {
   Program scheduled;
 };
 
+// What the pack function of a call writes: a form of a constant that another call reads, too.
+struct PackedOutput {
+  size_t group = 0;  // Of the fusion.
+  int ordinal = 0;   // Among what the function writes for the kernel.
+};
+
 struct PlannedModel {
   Graph graph;  // Flat: cut_control.h.
   Fusion fusion;
@@ -32,6 +41,9 @@ struct PlannedModel {
   std::vector<ChosenSchedule> chosen;  // By task.
   StorageAssignment storage;
   std::vector<ControlRegion> regions = {};
+  // Constants that a call takes as another call's pack function makes them (share_constants.h): by
+  // group and argument.
+  std::map<std::pair<size_t, size_t>, PackedOutput> packed_arguments;
 };
 
 // Runs the passes of an optimisation level (0: none but what is needed, 1: fusion, 2: layout too)
