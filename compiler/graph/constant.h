@@ -15,16 +15,23 @@
 
 namespace burnish {
 
+struct ConstantOrigin;  // constant_origin.h.
+using OriginPtr = std::shared_ptr<const ConstantOrigin>;
+
 // Immutable bytes. `owner` keeps the memory alive: a vector, a mapped file, a parsed message.
 class ConstantData {
  public:
-  ConstantData(std::shared_ptr<const void> owner, absl::Span<const uint8_t> bytes)
-      : owner_(std::move(owner)), bytes_(bytes) {}
+  ConstantData(std::shared_ptr<const void> owner, absl::Span<const uint8_t> bytes,
+               OriginPtr origin = nullptr)
+      : owner_(std::move(owner)), bytes_(bytes), origin_(std::move(origin)) {}
   absl::Span<const uint8_t> bytes() const { return bytes_; }
+  // How the bytes were computed from parameters; null: from none that is tracked.
+  const OriginPtr& origin() const { return origin_; }
 
  private:
   std::shared_ptr<const void> owner_;
   absl::Span<const uint8_t> bytes_;
+  OriginPtr origin_;
 };
 
 using ConstantPtr = std::shared_ptr<const ConstantData>;

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 #include <vector>
 
+#include "compiler/graph/constant_origin.h"
 #include "compiler/graph/evaluate.h"
 #include "compiler/graph/rewrite.h"
 
@@ -45,6 +47,23 @@ std::optional<Crop> CropOf(const Dimension& d) {
   return crop;
 }
 
+// The part of `shape` that begins at element `offset`.
+OriginPtr CroppedOrigin(const GraphValue& weights, const std::vector<int64_t>& shape,
+                        const std::vector<int64_t>& strides, int64_t offset) {
+  std::vector<int64_t> axes, starts, ends;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    axes.push_back(static_cast<int64_t>(d));
+    starts.push_back(offset / strides[d]);
+    ends.push_back(starts[d] + shape[d]);
+    offset %= strides[d];
+  }
+  Attributes attributes;
+  attributes.Set("axes", axes);
+  attributes.Set("starts", starts);
+  attributes.Set("ends", ends);
+  return Apply("slice", {OriginOf(weights.type, weights.data)}, std::move(attributes));
+}
+
 }  // namespace
 
 absl::Status CropKernels(Graph& graph) {
@@ -78,9 +97,11 @@ absl::Status CropKernels(Graph& graph) {
       offset += crop->first * weight_strides[2 + d];
     }
     if (shape == weights.type.shape) continue;
-    node.inputs[1] = AddConstant(
-        graph, weights.name, {weights.type.dtype, shape},
-        StridedCopy(*weights.data, SizeBytes(weights.type.dtype), shape, weight_strides, offset));
+    const ConstantPtr cropped =
+        StridedCopy(*weights.data, SizeBytes(weights.type.dtype), shape, weight_strides, offset);
+    node.inputs[1] =
+        AddConstant(graph, weights.name, {weights.type.dtype, shape},
+                    WithOrigin(cropped, CroppedOrigin(weights, shape, weight_strides, offset)));
     node.attributes.Set("pads", pads);
     if (node.attributes.Has("kernel_shape")) {
       node.attributes.Set("kernel_shape", std::vector<int64_t>(shape.begin() + 2, shape.end()));

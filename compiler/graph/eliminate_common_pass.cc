@@ -6,18 +6,23 @@
 #include <utility>
 
 #include "absl/strings/string_view.h"
+#include "compiler/graph/constant_origin.h"
 #include "compiler/graph/eliminate_dead_pass.h"
 
 namespace burnish {
 namespace {
 
 // Constants by type and bytes. Comparing bytes is cheap enough: most differ early or share memory.
+// Of what comes from tracked parameters, by origin: two parameters that are equal today may be
+// replaced by others that are not.
 struct ConstantKey {
   DType dtype;
   std::vector<int64_t> shape;
   absl::string_view bytes;
+  std::string origin;
   friend bool operator<(const ConstantKey& a, const ConstantKey& b) {
-    return std::tie(a.dtype, a.shape, a.bytes) < std::tie(b.dtype, b.shape, b.bytes);
+    return std::tie(a.dtype, a.shape, a.origin, a.bytes) <
+           std::tie(b.dtype, b.shape, b.origin, b.bytes);
   }
 };
 
@@ -46,7 +51,8 @@ void EliminateCommon(Graph& graph) {
     const absl::Span<const uint8_t> bytes = value.data->bytes();
     const ConstantKey key{
         value.type.dtype, value.type.shape,
-        absl::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size())};
+        absl::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()),
+        OriginText(value.data->origin())};
     same[v] = constants.emplace(key, id).first->second;
   }
   std::map<NodeKey, GraphNodeId> nodes;

@@ -1,5 +1,8 @@
 #include "compiler/graph/evaluate.h"
 
+#include <algorithm>
+
+#include "compiler/graph/constant_origin.h"
 #include "compiler/graph/evaluate_internal.h"
 
 namespace burnish {
@@ -8,9 +11,26 @@ std::optional<std::vector<ConstantPtr>> Evaluate(const GraphNode& node,
                                                  absl::Span<const TypedConstant> inputs,
                                                  absl::Span<const TensorType> output_types) {
   if (inputs.empty()) return std::nullopt;
-  if (auto moved = EvaluateMovement(node, inputs, output_types)) return moved;
-  if (output_types.size() != 1) return std::nullopt;
-  return EvaluateArithmetic(node, inputs, output_types[0]);
+  auto results = EvaluateMovement(node, inputs, output_types);
+  if (!results.has_value() && output_types.size() == 1) {
+    results = EvaluateArithmetic(node, inputs, output_types[0]);
+  }
+  if (results.has_value()) RememberNode(node, inputs, *results);
+  return results;
+}
+
+void RememberNode(const GraphNode& node, absl::Span<const TypedConstant> inputs,
+                  std::vector<ConstantPtr>& results) {
+  const bool any = std::any_of(inputs.begin(), inputs.end(), [](const TypedConstant& input) {
+    return input.data->origin() != nullptr;
+  });
+  if (!any) return;
+  std::vector<OriginPtr> origins;
+  for (const TypedConstant& input : inputs) origins.push_back(OriginOf(*input.type, input.data));
+  for (size_t i = 0; i < results.size(); ++i) {
+    results[i] =
+        WithOrigin(results[i], Apply(node.op, origins, node.attributes, static_cast<int>(i)));
+  }
 }
 
 }  // namespace burnish

@@ -24,6 +24,10 @@ std::optional<std::vector<ConstantPtr>> Evaluate(const GraphNode& node,
                                                  absl::Span<const TypedConstant> inputs,
                                                  absl::Span<const TensorType> output_types);
 
+// Makes `results`, of a node over `inputs`, remember the node (constant_origin.h).
+void RememberNode(const GraphNode& node, absl::Span<const TypedConstant> inputs,
+                  std::vector<ConstantPtr>& results);
+
 // Whether Evaluate hands on the input's own bytes, so that it costs nothing for any size.
 bool EvaluatesWithoutCopy(const GraphNode& node);
 

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "compiler/graph/constant_origin.h"
 #include "compiler/graph/evaluate_internal.h"
 
 namespace burnish {
@@ -161,7 +162,12 @@ ConstantPtr TransposeConstant(const TensorType& type, const ConstantData& data,
     shape.push_back(type.shape[p]);
     strides.push_back(dense[p]);
   }
-  return StridedCopy(data, SizeBytes(type.dtype), shape, strides, 0);
+  const ConstantPtr turned = StridedCopy(data, SizeBytes(type.dtype), shape, strides, 0);
+  if (data.origin() == nullptr) return turned;
+  Attributes attributes;
+  attributes.Set("perm", perm);
+  return WithOrigin(turned, Apply("transpose", {ReshapedOrigin(data.origin(), type.shape)},
+                                  std::move(attributes)));
 }
 
 bool EvaluatesWithoutCopy(const GraphNode& node) {

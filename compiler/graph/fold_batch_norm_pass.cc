@@ -6,20 +6,41 @@
 #include <vector>
 
 #include "base/status_macros.h"
+#include "compiler/graph/constant_origin.h"
 #include "compiler/graph/eliminate_dead_pass.h"
 #include "compiler/graph/rewrite.h"
 
 namespace burnish {
 namespace {
 
+// Values by channel, with what they come from: an f64 vector, as they are computed.
+struct ChannelValues {
+  std::vector<double> values;
+  OriginPtr origin;
+};
+
 // y = x * scale[c] + shift[c].
 struct ScaleShift {
-  std::vector<double> scale;
-  std::vector<double> shift;
+  ChannelValues scale;
+  ChannelValues shift;
 };
+
+ChannelValues Constants(std::vector<double> values) {
+  const TensorType type = {DType::kF64, {static_cast<int64_t>(values.size())}};
+  const OriginPtr origin = OriginOf(type, FromDoubles(DType::kF64, values));
+  return {std::move(values), origin};
+}
 
 std::vector<double> ConstantValues(const Graph& graph, ValueId id) {
   return ToDoubles(graph.value(id).type, *graph.value(id).data);
+}
+
+// As an f64 vector.
+OriginPtr OriginOfValues(const Graph& graph, ValueId id) {
+  const GraphValue& value = graph.value(id);
+  return CastOrigin(
+      ReshapedOrigin(OriginOf(value.type, value.data), {ElementCount(value.type.shape)}),
+      DType::kF64);
 }
 
 // The dimension of a value that holds channels: 1, or the last one.
@@ -30,8 +51,8 @@ int ChannelDimension(const Graph& graph, const GraphNode& producer) {
 }
 
 // The constant's values by channel, where it broadcasts over everything else.
-std::optional<std::vector<double>> ByChannel(const Graph& graph, ValueId id,
-                                             const std::vector<int64_t>& shape, int channel) {
+std::optional<ChannelValues> ByChannel(const Graph& graph, ValueId id,
+                                       const std::vector<int64_t>& shape, int channel) {
   if (!graph.IsConstant(id)) return std::nullopt;
   const std::vector<int64_t>& own = graph.value(id).type.shape;
   if (own.size() > shape.size()) return std::nullopt;
@@ -40,9 +61,15 @@ std::optional<std::vector<double>> ByChannel(const Graph& graph, ValueId id,
     if (own[d] != 1 && static_cast<int>(skipped + d) != channel) return std::nullopt;
   }
   std::vector<double> values = ConstantValues(graph, id);
-  if (values.size() == 1) values.assign(shape[channel], values[0]);
+  OriginPtr origin = OriginOfValues(graph, id);
+  if (values.size() == 1 && shape[channel] != 1) {
+    values.assign(shape[channel], values[0]);
+    Attributes attributes;
+    attributes.Set("shape", std::vector<int64_t>{shape[channel]});
+    origin = Apply("expand", {origin}, std::move(attributes));
+  }
   if (static_cast<int64_t>(values.size()) != shape[channel]) return std::nullopt;
-  return values;
+  return ChannelValues{std::move(values), std::move(origin)};
 }
 
 std::optional<ScaleShift> OfBatchNorm(const Graph& graph, const GraphNode& node) {
@@ -56,9 +83,13 @@ std::optional<ScaleShift> OfBatchNorm(const Graph& graph, const GraphNode& node)
   const double epsilon = node.attributes.Float("epsilon", 1e-5);
   ScaleShift result;
   for (size_t c = 0; c < gamma.size(); ++c) {
-    result.scale.push_back(gamma[c] / std::sqrt(variance[c] + epsilon));
-    result.shift.push_back(beta[c] - mean[c] * result.scale[c]);
+    result.scale.values.push_back(gamma[c] / std::sqrt(variance[c] + epsilon));
+    result.shift.values.push_back(beta[c] - mean[c] * result.scale.values[c]);
   }
+  const auto origin = [&](int input) { return OriginOfValues(graph, node.inputs[input]); };
+  result.scale.origin = Apply(
+      "div", {origin(1), Apply("sqrt", {Apply("add", {origin(4), Constants({epsilon}).origin})})});
+  result.shift.origin = Apply("sub", {origin(2), Apply("mul", {origin(3), result.scale.origin})});
   return result;
 }
 
@@ -76,15 +107,20 @@ std::optional<ScaleShift> OfNode(const Graph& graph, const GraphNode& node, size
   if (position != 0 && !swaps) return std::nullopt;
   const std::vector<int64_t>& shape = graph.value(node.outputs[0]).type.shape;
   if (shape != graph.value(node.inputs[position]).type.shape) return std::nullopt;
-  std::optional<std::vector<double>> values =
+  std::optional<ChannelValues> by_channel =
       ByChannel(graph, node.inputs[1 - position], shape, channel);
-  if (!values.has_value()) return std::nullopt;
-  const size_t count = values->size();
-  if (node.op == "mul") return ScaleShift{std::move(*values), std::vector<double>(count, 0)};
-  if (node.op == "add") return ScaleShift{std::vector<double>(count, 1), std::move(*values)};
-  for (double& v : *values) v = node.op == "div" ? 1 / v : -v;
-  if (node.op == "div") return ScaleShift{std::move(*values), std::vector<double>(count, 0)};
-  return ScaleShift{std::vector<double>(count, 1), std::move(*values)};
+  if (!by_channel.has_value()) return std::nullopt;
+  const bool scales = node.op == "mul" || node.op == "div";
+  if (node.op == "div") {
+    for (double& v : by_channel->values) v = 1 / v;
+    by_channel->origin = Apply("div", {Constants({1}).origin, by_channel->origin});
+  } else if (node.op == "sub") {
+    for (double& v : by_channel->values) v = -v;
+    by_channel->origin = Apply("neg", {by_channel->origin});
+  }
+  ChannelValues other = Constants(std::vector<double>(by_channel->values.size(), scales ? 0 : 1));
+  if (scales) return ScaleShift{std::move(*by_channel), std::move(other)};
+  return ScaleShift{std::move(other), std::move(*by_channel)};
 }
 
 // Output channel of each element of the weights.
@@ -108,8 +144,26 @@ std::optional<WeightLayout> LayoutOf(const Graph& graph, const GraphNode& node) 
   return std::nullopt;
 }
 
+// As ScaleWeights computes it.
+OriginPtr ScaledOrigin(const GraphValue& weights, const WeightLayout& layout,
+                       const OriginPtr& scale) {
+  const std::vector<int64_t>& shape = weights.type.shape;
+  OriginPtr wide = CastOrigin(OriginOf(weights.type, weights.data), DType::kF64);
+  std::vector<int64_t> broadcast(shape.size(), 1);
+  if (layout.groups == 1) {
+    broadcast[layout.outer == 1 ? 0 : 1] = layout.channels;
+  } else {
+    wide = ReshapedOrigin(
+        wide, {layout.groups, layout.outer / layout.groups, layout.channels, layout.inner});
+    broadcast = {layout.groups, 1, layout.channels, 1};
+  }
+  const OriginPtr scaled = Apply("mul", {wide, ReshapedOrigin(scale, broadcast)});
+  return ReshapedOrigin(CastOrigin(scaled, weights.type.dtype), shape);
+}
+
 ConstantPtr ScaleWeights(const Graph& graph, const GraphNode& node, const WeightLayout& layout,
-                         const std::vector<double>& scale) {
+                         const ChannelValues& by_channel) {
+  const std::vector<double>& scale = by_channel.values;
   const GraphValue& weights = graph.value(node.inputs[1]);
   const auto run = [&](auto zero) {
     using T = decltype(zero);
@@ -125,7 +179,8 @@ ConstantPtr ScaleWeights(const Graph& graph, const GraphNode& node, const Weight
     }
     return MakeConstant(std::move(values));
   };
-  return weights.type.dtype == DType::kF64 ? run(double{}) : run(float{});
+  const ConstantPtr scaled = weights.type.dtype == DType::kF64 ? run(double{}) : run(float{});
+  return WithOrigin(scaled, ScaledOrigin(weights, layout, by_channel.origin));
 }
 
 // Folds into `producer`; false where it cannot be.
@@ -135,20 +190,27 @@ bool FoldInto(Graph& graph, GraphNodeId producer_id, const ScaleShift& ss) {
   const TensorType weights = graph.value(producer.inputs[1]).type;
   const std::optional<WeightLayout> layout = LayoutOf(graph, producer);
   if (!layout.has_value() || !IsFloat(weights.dtype)) return false;
-  const auto channels = static_cast<int64_t>(ss.scale.size());
+  const auto channels = static_cast<int64_t>(ss.scale.values.size());
   if (channels != layout->channels * layout->groups) return false;
   std::vector<double> bias(channels, 0);
+  OriginPtr bias_origin = ss.shift.origin;
   if (producer.inputs.size() > 2) {
     const GraphValue& old = graph.value(producer.inputs[2]);
     if (old.data == nullptr || ElementCount(old.type.shape) != channels) return false;
     bias = ConstantValues(graph, producer.inputs[2]);
+    bias_origin =
+        Apply("add", {Apply("mul", {OriginOfValues(graph, producer.inputs[2]), ss.scale.origin}),
+                      ss.shift.origin});
   }
-  for (int64_t c = 0; c < channels; ++c) bias[c] = bias[c] * ss.scale[c] + ss.shift[c];
+  for (int64_t c = 0; c < channels; ++c) {
+    bias[c] = bias[c] * ss.scale.values[c] + ss.shift.values[c];
+  }
   const std::string name = producer.name;
   const ConstantPtr scaled = ScaleWeights(graph, producer, *layout, ss.scale);
   const ValueId new_weights = AddConstant(graph, name + ".weight", weights, scaled);
-  const ValueId new_bias = AddConstant(graph, name + ".bias", {weights.dtype, {channels}},
-                                       FromDoubles(weights.dtype, bias));
+  const ValueId new_bias = AddConstant(
+      graph, name + ".bias", {weights.dtype, {channels}},
+      WithOrigin(FromDoubles(weights.dtype, bias), CastOrigin(bias_origin, weights.dtype)));
   producer.inputs.resize(2);
   producer.inputs[1] = new_weights;
   producer.inputs.push_back(new_bias);
@@ -161,14 +223,18 @@ absl::Status Decompose(Graph& graph, const GraphNode& node, const ScaleShift& ss
   const TensorType type = graph.value(node.inputs[0]).type;
   const size_t rank = type.shape.size();
   std::vector<int64_t> shape(rank, 1);
-  const auto channels = static_cast<int64_t>(ss.scale.size());
+  const auto channels = static_cast<int64_t>(ss.scale.values.size());
   const bool last = node.attributes.Int("channels_last", 0) != 0;
   shape[last ? rank - 1 : rank > 1 ? 1 : 0] = channels;
   if (last) shape = {channels};
-  const ValueId scale = AddConstant(graph, node.name + ".scale", {type.dtype, shape},
-                                    FromDoubles(type.dtype, ss.scale));
-  const ValueId shift = AddConstant(graph, node.name + ".shift", {type.dtype, shape},
-                                    FromDoubles(type.dtype, ss.shift));
+  const auto add = [&](const std::string& name, const ChannelValues& by_channel) {
+    return AddConstant(
+        graph, name, {type.dtype, shape},
+        WithOrigin(FromDoubles(type.dtype, by_channel.values),
+                   ReshapedOrigin(CastOrigin(by_channel.origin, type.dtype), shape)));
+  };
+  const ValueId scale = add(node.name + ".scale", ss.scale);
+  const ValueId shift = add(node.name + ".shift", ss.shift);
   ASSIGN_OR_RETURN(const ValueId scaled,
                    AddOp(graph, "mul", {node.inputs[0], scale}, {}, node.name));
   ASSIGN_OR_RETURN(const ValueId shifted, AddOp(graph, "add", {scaled, shift}, {}, node.name));

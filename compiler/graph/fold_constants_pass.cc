@@ -51,6 +51,7 @@ absl::StatusOr<std::optional<std::vector<ConstantPtr>>> FoldNode(
   }
   std::vector<ConstantPtr> folded;
   for (const TensorValue& value : *values) folded.push_back(FromTensorValue(value));
+  RememberNode(node, inputs, folded);
   return folded;
 }
 

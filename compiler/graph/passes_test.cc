@@ -1,14 +1,19 @@
 // What all passes owe: the graph computes the same before and after, on random graphs.
+#include <cmath>
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "base/status_matchers.h"
+#include "compiler/graph/constant_origin.h"
 #include "compiler/graph/crop_kernels_pass.h"
 #include "compiler/graph/eliminate_common_pass.h"
 #include "compiler/graph/eliminate_dead_pass.h"
 #include "compiler/graph/fold_batch_norm_pass.h"
 #include "compiler/graph/fold_constants_pass.h"
+#include "compiler/graph/graph_interpreter.h"
 #include "compiler/graph/graph_testing.h"
 #include "compiler/graph/layout_pass.h"
 #include "compiler/graph/nest_concats_pass.h"
@@ -45,6 +50,67 @@ TEST_P(PassesTest, KeepsWhatRandomGraphsCompute) { ExpectTheSameResults(GetParam
 
 TEST_P(PassesTest, KeepsWhatRandomConcatsCompute) {
   ExpectTheSameResults(GetParam(), &RandomConcats);
+}
+
+// Random graphs, with constants of names and values of their own.
+Graph WithConstantsOf(Graph graph, uint64_t seed) {
+  for (size_t v = 0; v < graph.values.size(); ++v) {
+    GraphValue& value = graph.values[v];
+    if (value.data == nullptr || !MayBeParameter(value.type)) continue;
+    value.name = "parameter" + std::to_string(v);
+    TensorValue values = RandomValue(value.type, seed + v);
+    // Variances are no less than 0.
+    for (double& x : values.floats) x = std::abs(x) + 0.25;
+    value.data = FromTensorValue(values);
+  }
+  return graph;
+}
+
+std::vector<const GraphValue*> ConstantsOf(const Graph& graph) {
+  std::vector<const GraphValue*> constants;
+  for (const GraphValue& value : graph.values) {
+    if (value.data != nullptr) constants.push_back(&value);
+  }
+  return constants;
+}
+
+// What the constants of one graph remember, applied to the parameters of another, gives the other's
+// constants; and what they do not remember does not differ.
+TEST_P(PassesTest, ConstantsRememberHowTheyCameFromParameters) {
+  int remembered = 0;
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    Graph one = WithConstantsOf(RandomGraph(seed), 1000);
+    Graph other = WithConstantsOf(RandomGraph(seed), 2000);
+    std::map<std::string, TensorValue> parameters;
+    for (const GraphValue* constant : ConstantsOf(other)) {
+      parameters[constant->name] = ToTensorValue(constant->type, *constant->data);
+    }
+    for (Graph* graph : {&one, &other}) {
+      MarkParameters(*graph);
+      ASSERT_THAT(GetParam().run(*graph), IsOk());
+    }
+    const std::vector<const GraphValue*> got = ConstantsOf(one), want = ConstantsOf(other);
+    ASSERT_EQ(got.size(), want.size());
+    for (size_t i = 0; i < got.size(); ++i) {
+      const OriginPtr& origin = got[i]->data->origin();
+      ASSERT_EQ(got[i]->type, want[i]->type);
+      if (origin == nullptr) {
+        EXPECT_EQ(got[i]->data->bytes(), want[i]->data->bytes()) << got[i]->name;
+        continue;
+      }
+      ++remembered;
+      if (!origin->parameter.empty()) continue;
+      ASSERT_OK_AND_ASSIGN(const Graph how, GraphOfOrigins({origin}));
+      std::vector<TensorValue> inputs;
+      for (const ValueId input : how.inputs) inputs.push_back(parameters.at(how.value(input).name));
+      ASSERT_OK_AND_ASSIGN(std::vector<TensorValue> values, InterpretGraph(how, inputs));
+      TensorValue wanted = ToTensorValue(want[i]->type, *want[i]->data);
+      wanted.shape = values[0].shape;  // As it was computed; a constant may be read reshaped.
+      EXPECT_EQ(CompareOutputs({wanted}, values, 1e-6), "") << got[i]->name;
+    }
+  }
+  EXPECT_GT(remembered, 20);
 }
 
 // Operators, sorted: a second run may number values anew.

@@ -1,0 +1,169 @@
+#include "compiler/graph/constant_origin.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+
+namespace burnish {
+
+OriginPtr ParameterOrigin(std::string name, TensorType type) {
+  auto origin = std::make_shared<ConstantOrigin>();
+  origin->type = std::move(type);
+  origin->parameter = std::move(name);
+  origin->from_parameters = true;
+  return origin;
+}
+
+OriginPtr OriginOf(const TensorType& type, const ConstantPtr& data) {
+  if (data->origin() != nullptr) return ReshapedOrigin(data->origin(), type.shape);
+  auto origin = std::make_shared<ConstantOrigin>();
+  origin->type = type;
+  origin->value = data;
+  return origin;
+}
+
+OriginPtr Apply(const std::string& op, const std::vector<OriginPtr>& inputs, Attributes attributes,
+                int output) {
+  std::vector<TensorType> types;
+  auto origin = std::make_shared<ConstantOrigin>();
+  for (const OriginPtr& input : inputs) {
+    types.push_back(input->type);
+    origin->from_parameters = origin->from_parameters || input->from_parameters;
+  }
+  const absl::StatusOr<std::vector<TensorType>> outputs =
+      FindOperator(op)->infer(attributes, types);
+  CHECK(outputs.ok()) << op << ": " << outputs.status();
+  origin->type = (*outputs)[output];
+  origin->op = op;
+  origin->attributes = std::move(attributes);
+  origin->inputs = inputs;
+  origin->output = output;
+  return origin;
+}
+
+OriginPtr ReshapedOrigin(const OriginPtr& origin, const std::vector<int64_t>& shape) {
+  if (origin->type.shape == shape) return origin;
+  Attributes attributes;
+  attributes.Set("shape", shape);
+  return Apply("reshape", {origin}, std::move(attributes));
+}
+
+OriginPtr CastOrigin(const OriginPtr& origin, DType dtype) {
+  if (origin->type.dtype == dtype) return origin;
+  Attributes attributes;
+  attributes.Set("to", std::string(DTypeName(dtype)));
+  return Apply("cast", {origin}, std::move(attributes));
+}
+
+ConstantPtr WithOrigin(const ConstantPtr& data, const OriginPtr& origin) {
+  if (origin == nullptr || !origin->from_parameters || data->origin() == origin) return data;
+  return std::make_shared<ConstantData>(data, data->bytes(), origin);
+}
+
+std::string OriginText(const OriginPtr& origin) {
+  if (origin == nullptr) return "";
+  const std::string type = PrintType(origin->type);
+  if (!origin->parameter.empty()) return absl::StrCat("%", origin->parameter, ":", type);
+  if (origin->value != nullptr) {
+    // By bytes: a value that two passes made alike is the same. Scalars and shapes, mostly.
+    const absl::Span<const uint8_t> bytes = origin->value->bytes();
+    return absl::StrCat(
+        "=", type, ":",
+        absl::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  }
+  std::string text =
+      absl::StrCat(origin->op, "[", PrintAttributes(origin->attributes), "]", origin->output, "(");
+  for (const OriginPtr& input : origin->inputs) absl::StrAppend(&text, OriginText(input), ",");
+  absl::StrAppend(&text, ")");
+  return text;
+}
+
+namespace {
+
+class OriginGraph {
+ public:
+  absl::StatusOr<Graph> Run(const std::vector<OriginPtr>& origins) {
+    for (size_t i = 0; i < origins.size(); ++i) {
+      ASSIGN_OR_RETURN(const ValueId value, Add(origins[i]));
+      graph_.outputs.push_back(value);
+    }
+    return std::move(graph_);
+  }
+
+ private:
+  absl::StatusOr<ValueId> Add(const OriginPtr& origin) {
+    const auto [found, is_new] = values_.try_emplace(OriginText(origin), -1);
+    if (!is_new) return found->second;
+    if (!origin->parameter.empty()) {
+      return found->second = AddInput(graph_, origin->parameter, origin->type);
+    }
+    if (origin->value != nullptr) {
+      return found->second = AddConstant(graph_, "value", origin->type, origin->value);
+    }
+    std::vector<ValueId> inputs;
+    for (const OriginPtr& input : origin->inputs) {
+      ASSIGN_OR_RETURN(inputs.emplace_back(), Add(input));
+    }
+    // Several outputs of one node: each is looked for by its own number.
+    const std::string node_text = OriginText(origin->output == 0 ? origin : FirstOutput(*origin));
+    auto node = nodes_.find(node_text);
+    if (node == nodes_.end()) {
+      ASSIGN_OR_RETURN(const GraphNodeId id,
+                       AddNode(graph_, origin->op, inputs, origin->attributes, origin->op));
+      node = nodes_.emplace(node_text, id).first;
+    }
+    return found->second = graph_.nodes[node->second].outputs[origin->output];
+  }
+
+  static OriginPtr FirstOutput(const ConstantOrigin& origin) {
+    return Apply(origin.op, origin.inputs, origin.attributes, 0);
+  }
+
+  Graph graph_;
+  std::map<std::string, ValueId> values_;     // By OriginText.
+  std::map<std::string, GraphNodeId> nodes_;  // By OriginText of output 0.
+};
+
+}  // namespace
+
+absl::StatusOr<Graph> GraphOfOrigins(const std::vector<OriginPtr>& origins) {
+  return OriginGraph().Run(origins);
+}
+
+bool MayBeParameter(const TensorType& type) {
+  return IsFloat(type.dtype) && ElementCount(type.shape) > 1;
+}
+
+void MarkParameters(Graph& graph) {
+  // A constant may be several values of the graph; values of one name are one parameter if they are
+  // one constant.
+  std::map<std::string, std::pair<const uint8_t*, const TensorType*>> named;
+  std::map<std::string, bool> is_ambiguous;
+  for (const GraphValue& value : graph.values) {
+    if (value.data == nullptr) continue;
+    const uint8_t* bytes = value.data->bytes().data();
+    const auto [found, is_new] = named.try_emplace(value.name, bytes, &value.type);
+    const bool same = found->second.first == bytes && *found->second.second == value.type;
+    is_ambiguous[value.name] = is_ambiguous[value.name] || !same || value.name.empty();
+  }
+  for (GraphValue& value : graph.values) {
+    if (value.data == nullptr || value.data->origin() != nullptr || !MayBeParameter(value.type) ||
+        is_ambiguous[value.name]) {
+      continue;
+    }
+    value.data = WithOrigin(value.data, ParameterOrigin(value.name, value.type));
+  }
+}
+
+void ForgetOrigins(Graph& graph) {
+  for (GraphValue& value : graph.values) {
+    if (value.data == nullptr || value.data->origin() == nullptr) continue;
+    value.data = std::make_shared<ConstantData>(value.data, value.data->bytes());
+  }
+}
+
+}  // namespace burnish
