@@ -394,8 +394,9 @@ absl::StatusOr<AssembledModel> Assembler::Run() {
   const bool any = !refit.parameters.empty();
   const std::string refit_bytes = any ? EncodeRefit(refit) : "";
   RuntimeOr<std::string> bundle =
-      WriteBundle(manifest_, elf_, BytesOf(weights_->bytes()), BytesOf(refit_bytes),
-                  any ? BytesOf(reply_.pack_library) : std::span<const uint8_t>());
+      WriteBundle(manifest_, elf_, BytesOf(weights_->bytes()),
+                  {.refit = BytesOf(refit_bytes),
+                   .packs = any ? BytesOf(reply_.pack_library) : std::span<const uint8_t>()});
   if (!bundle.ok()) return ToStatus("bundle", bundle.status());
   return AssembledModel{.bundle = std::move(*bundle),
                         .arena_bytes = plan_.arena_bytes,

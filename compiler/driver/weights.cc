@@ -276,7 +276,7 @@ RefitInfo WeightsWriter::Refit() const {
           parameters.emplace(data_of(input), static_cast<uint32_t>(info.parameters.size()));
       if (is_new) info.parameters.push_back(replaceable_.at(data_of(input)).parameter);
       recipe.inputs.push_back(Layout(input));
-      recipe.inputs.back().parameter = found->second;
+      recipe.inputs.back().source = found->second;
       recipe.inputs.back().source_strides = replaceable_.at(data_of(input)).strides;
     }
   }

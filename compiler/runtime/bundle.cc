@@ -7,8 +7,7 @@
 namespace burnish {
 
 RuntimeOr<std::string> WriteBundle(const BundleManifest& manifest, std::span<const uint8_t> elf,
-                                   std::span<const uint8_t> weights, std::span<const uint8_t> refit,
-                                   std::span<const uint8_t> packs) {
+                                   std::span<const uint8_t> weights, const RefitSections& refit) {
   RUNTIME_RETURN_IF_ERROR(CheckManifest(manifest));
   if (weights.size() != manifest.weights_bytes) {
     return RuntimeStatus(RuntimeCode::kInvalidArgument, "got " + std::to_string(weights.size()) +
@@ -20,13 +19,16 @@ RuntimeOr<std::string> WriteBundle(const BundleManifest& manifest, std::span<con
       {SectionKind::kManifest, {reinterpret_cast<const uint8_t*>(encoded.data()), encoded.size()}},
       {SectionKind::kElf, elf},
       {SectionKind::kWeights, weights}};
-  if (!refit.empty()) sections.push_back({SectionKind::kRefit, refit});
-  if (!packs.empty()) sections.push_back({SectionKind::kPacks, packs});
+  const auto add = [&](SectionKind kind, std::span<const uint8_t> bytes) {
+    if (!bytes.empty()) sections.push_back({kind, bytes});
+  };
   const std::string control = manifest.control.empty() ? "" : EncodeControl(manifest.control);
-  if (!control.empty()) {
-    sections.push_back({SectionKind::kControl,
-                        {reinterpret_cast<const uint8_t*>(control.data()), control.size()}});
-  }
+  add(SectionKind::kRefit, refit.refit);
+  add(SectionKind::kPacks, refit.packs);
+  add(SectionKind::kControl,
+      {reinterpret_cast<const uint8_t*>(control.data()), control.size()});
+  add(SectionKind::kRefitPlan, refit.plan);
+  add(SectionKind::kRefitProgram, refit.program);
   return WriteSectionFile(kBundleFormat, sections);
 }
 
@@ -74,6 +76,14 @@ RuntimeOr<std::vector<uint8_t>> BundleReader::ReadIfThere(SectionKind kind) cons
 
 RuntimeOr<std::vector<uint8_t>> BundleReader::ReadRefit() const {
   return ReadIfThere(SectionKind::kRefit);
+}
+
+RuntimeOr<std::vector<uint8_t>> BundleReader::ReadRefitPlan() const {
+  return ReadIfThere(SectionKind::kRefitPlan);
+}
+
+RuntimeOr<std::vector<uint8_t>> BundleReader::ReadRefitProgram() const {
+  return ReadIfThere(SectionKind::kRefitProgram);
 }
 
 RuntimeOr<std::vector<uint8_t>> BundleReader::ReadPacks() const {

@@ -16,15 +16,21 @@
 
 namespace burnish {
 
+// How parameters become weights; empty where none can be replaced.
+struct RefitSections {
+  std::span<const uint8_t> refit = {};    // Of EncodeRefit; or:
+  std::span<const uint8_t> plan = {};     // Of EncodeRefitPlan.
+  std::span<const uint8_t> packs = {};    // Of WriteArtifact.
+  std::span<const uint8_t> program = {};  // Of WriteBundle; with a plan.
+
+  bool empty() const { return refit.empty() && plan.empty(); }
+};
+
 // Pure: equal input gives equal bytes. kInvalidArgument when the manifest does not pass
 // CheckManifest or `weights` is not manifest.weights_bytes long: no broken bundle is written.
-//
-// Not empty: `refit` and `packs` are how parameters become weights, of EncodeRefit and
-// WriteArtifact.
 RuntimeOr<std::string> WriteBundle(const BundleManifest& manifest, std::span<const uint8_t> elf,
                                    std::span<const uint8_t> weights,
-                                   std::span<const uint8_t> refit = {},
-                                   std::span<const uint8_t> packs = {});
+                                   const RefitSections& refit = {});
 
 // Reads a bundle, treating each byte as hostile. Checks no CPU features: so that a bundle for
 // another machine can be looked at.
@@ -40,7 +46,9 @@ class BundleReader {
   RuntimeOr<std::vector<uint8_t>> ReadElf() const;
   // Empty: the bundle has none.
   RuntimeOr<std::vector<uint8_t>> ReadRefit() const;
+  RuntimeOr<std::vector<uint8_t>> ReadRefitPlan() const;
   RuntimeOr<std::vector<uint8_t>> ReadPacks() const;
+  RuntimeOr<std::vector<uint8_t>> ReadRefitProgram() const;
   // `destination`: manifest().weights_bytes bytes.
   RuntimeStatus ReadWeights(std::span<uint8_t> destination, bool check_hash) const;
 

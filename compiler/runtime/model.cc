@@ -4,6 +4,7 @@
 #include <string>
 
 #include "compiler/runtime/artifact.h"
+#include "compiler/runtime/run_once.h"
 #include "compiler/runtime/section_digest.h"
 
 namespace burnish {
@@ -39,7 +40,10 @@ RuntimeOr<std::shared_ptr<const Model>> Model::Load(const BundleReader& reader,
     model->kernels_.push_back(kernel);
   }
   RUNTIME_ASSIGN_OR_RETURN(const std::vector<uint8_t> refit, reader.ReadRefit());
-  RuntimeOr<RefitInfo> info = refit.empty() ? RefitInfo() : DecodeRefit(refit);
+  RUNTIME_ASSIGN_OR_RETURN(const std::vector<uint8_t> plan, reader.ReadRefitPlan());
+  RuntimeOr<RefitInfo> info = !plan.empty()   ? DecodeRefitPlan(plan)
+                              : refit.empty() ? RefitInfo()
+                                              : DecodeRefit(refit);
   if (!info.ok()) return info.status();
   for (const TensorInfo& parameter : info->parameters) {
     RUNTIME_RETURN_IF_ERROR(CheckTensor(parameter, kMemoryBytesMax));
@@ -65,8 +69,16 @@ RuntimeStatus Model::Refit(const RefitInfo& info, const BundleReader& reader,
     // Packing is code for the machine that built the bundle, which may have another CPU.
     RUNTIME_ASSIGN_OR_RETURN(packs, Artifact::Load(bytes));
   }
-  RUNTIME_RETURN_IF_ERROR(CheckRefit(info, manifest_.weights_bytes, packs.get()));
-  return ApplyRefit(info, packs.get(), options.replacements, weights_);
+  std::shared_ptr<const Model> program;
+  if (!info.computed.empty()) {
+    RUNTIME_ASSIGN_OR_RETURN(const std::vector<uint8_t> program_bytes, reader.ReadRefitProgram());
+    RUNTIME_ASSIGN_OR_RETURN(program, LoadBytes(program_bytes, {}));
+  }
+  RUNTIME_RETURN_IF_ERROR(CheckRefit(info, manifest_.weights_bytes, packs.get(),
+                                     program == nullptr ? nullptr : &program->manifest()));
+  return ApplyRefit(
+      info, packs.get(), [&](const DenseTensors& inputs) { return RunOnce(program, inputs); },
+      options.replacements, weights_);
 }
 
 RuntimeStatus Model::TakeWeights(const BundleReader& reader, const ModelOptions& options) {

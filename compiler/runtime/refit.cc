@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
@@ -41,9 +42,26 @@ RuntimeStatus Invalid(const std::string& text) {
   return RuntimeStatus(RuntimeCode::kInvalidArgument, "refit: " + text);
 }
 
+// nullptr: there is no such source.
+const TensorInfo* SourceTensor(const RefitInfo& info, size_t source) {
+  if (source < info.parameters.size()) return &info.parameters[source];
+  source -= info.parameters.size();
+  if (source < info.computed.size()) return &info.computed[source].tensor;
+  source -= info.computed.size();
+  return source < info.constants.size() ? &info.constants[source].tensor : nullptr;
+}
+
+// The parameters that a source is made of.
+std::vector<uint32_t> ParametersOf(const RefitInfo& info, uint32_t source) {
+  if (source < info.parameters.size()) return {source};
+  source -= static_cast<uint32_t>(info.parameters.size());
+  return source < info.computed.size() ? info.computed[source].parameters : std::vector<uint32_t>();
+}
+
 RuntimeStatus CheckInput(const RefitInfo& info, const RefitInput& input) {
-  if (input.parameter >= info.parameters.size()) return Invalid("got no such parameter");
-  const TensorInfo& parameter = info.parameters[input.parameter];
+  const TensorInfo* source = SourceTensor(info, input.source);
+  if (source == nullptr) return Invalid("got no such parameter");
+  const TensorInfo& parameter = *source;
   if (input.storage_bytes > kMemoryBytesMax) return Invalid("got a storage above 1 TiB");
   RUNTIME_RETURN_IF_ERROR(CheckTensor(input.tensor, input.storage_bytes));
   if (input.tensor.type != parameter.type ||
@@ -71,6 +89,36 @@ RuntimeStatus CheckPack(const RefitRecipe& recipe, const FunctionInfo& function)
   }
   if (input == recipe.inputs.size() && output == recipe.outputs.size()) return RuntimeStatus();
   return Invalid("a pack function has fewer buffers");
+}
+
+bool IsSameTensor(const ModelTensor& of_program, const TensorInfo& tensor) {
+  return of_program.tensor.IsDense() && of_program.tensor.type == tensor.type &&
+         of_program.tensor.shape == tensor.shape;
+}
+
+RuntimeStatus CheckProgram(const RefitInfo& info, const BundleManifest* program) {
+  if (info.computed.empty()) return RuntimeStatus();
+  if (program == nullptr) return Invalid("got no refit program");
+  if (program->inputs.size() != info.program_inputs.size() ||
+      program->outputs.size() != info.computed.size()) {
+    return Invalid("the refit program has other inputs or outputs");
+  }
+  for (size_t i = 0; i < info.program_inputs.size(); ++i) {
+    const uint32_t parameter = info.program_inputs[i];
+    if (parameter >= info.parameters.size() ||
+        !IsSameTensor(program->inputs[i], info.parameters[parameter])) {
+      return Invalid("the refit program has another input");
+    }
+  }
+  for (size_t i = 0; i < info.computed.size(); ++i) {
+    if (!IsSameTensor(program->outputs[i], info.computed[i].tensor)) {
+      return Invalid("the refit program has another output");
+    }
+    for (const uint32_t parameter : info.computed[i].parameters) {
+      if (parameter >= info.parameters.size()) return Invalid("got no such parameter");
+    }
+  }
+  return RuntimeStatus();
 }
 
 std::string NamesOf(const RefitInfo& info) {
@@ -113,11 +161,57 @@ RuntimeOr<std::vector<std::vector<uint8_t>>> ReadReplacements(
   return dense;
 }
 
+// What a recipe needs: the names of the parameters that were given and that were not.
+struct Needs {
+  std::vector<std::string> given, missing;
+};
+
+Needs NeedsOf(const RefitInfo& info, const RefitRecipe& recipe, const DenseTensors& dense) {
+  Needs needs;
+  std::vector<bool> seen(info.parameters.size(), false);
+  for (const RefitInput& input : recipe.inputs) {
+    for (const uint32_t parameter : ParametersOf(info, input.source)) {
+      if (seen[parameter]) continue;
+      seen[parameter] = true;
+      (dense[parameter].empty() ? needs.missing : needs.given)
+          .push_back(info.parameters[parameter].name);
+    }
+  }
+  return needs;
+}
+
+RuntimeStatus Missing(const Needs& needs) {
+  if (needs.missing.size() == 1) {
+    return Invalid("parameters \"" + needs.given[0] + "\" and \"" + needs.missing[0] +
+                   "\" are packed together: replace both");
+  }
+  std::string names;
+  for (size_t i = 0; i < needs.missing.size() && i < kNamesMax; ++i) {
+    names += (i > 0 ? ", \"" : "\"") + needs.missing[i] + "\"";
+  }
+  if (needs.missing.size() > kNamesMax) {
+    names += " and " + std::to_string(needs.missing.size() - kNamesMax) + " more";
+  }
+  return Invalid("parameter \"" + needs.given[0] + "\" is packed together with others: replace " +
+                 names + ", too");
+}
+
+// Makes all of what the program computes; of parameters that are not given, from zeros, which
+// nothing that is written depends on.
+RuntimeOr<DenseTensors> RunProgram(const RefitInfo& info, const DenseTensors& dense,
+                                   const RunRefitProgram& run_program) {
+  DenseTensors inputs;
+  for (const uint32_t parameter : info.program_inputs) {
+    inputs.push_back(dense[parameter]);
+  }
+  return run_program(inputs);
+}
+
 }  // namespace
 
 template <typename Archive>
 void Fields(Archive& archive, RefitInput& input) {
-  archive.Number(input.parameter);
+  archive.Number(input.source);
   Fields(archive, input.tensor);
   archive.Numbers(input.source_strides);
   archive.Number(input.storage_bytes);
@@ -143,9 +237,44 @@ void Fields(Archive& archive, RefitInfo& info) {
   archive.List(info.recipes);
 }
 
+template <typename Archive>
+void Fields(Archive& archive, RefitComputed& computed) {
+  Fields(archive, computed.tensor);
+  archive.Numbers(computed.parameters);
+}
+
+template <typename Archive>
+void Fields(Archive& archive, RefitConstant& constant) {
+  Fields(archive, constant.tensor);
+  archive.Text(constant.bytes);
+}
+
+template <typename Archive>
+void PlanFields(Archive& archive, RefitInfo& info) {
+  Fields(archive, info);
+  archive.List(info.computed);
+  archive.Numbers(info.program_inputs);
+  archive.List(info.constants);
+}
+
+namespace {
+
+RuntimeOr<RefitInfo> Whole(const ByteReader& reader, RefitInfo info) {
+  if (reader.ok() && reader.AtEnd()) return info;
+  return RuntimeStatus(RuntimeCode::kDataLoss, "damaged file: how its weights are packed");
+}
+
+}  // namespace
+
 std::string EncodeRefit(const RefitInfo& info) {
   ByteWriter writer;
   Fields(writer, const_cast<RefitInfo&>(info));  // A writer changes nothing.
+  return writer.Take();
+}
+
+std::string EncodeRefitPlan(const RefitInfo& info) {
+  ByteWriter writer;
+  PlanFields(writer, const_cast<RefitInfo&>(info));
   return writer.Take();
 }
 
@@ -153,17 +282,29 @@ RuntimeOr<RefitInfo> DecodeRefit(std::span<const uint8_t> bytes) {
   ByteReader reader(bytes);
   RefitInfo info;
   Fields(reader, info);
-  if (!reader.ok() || !reader.AtEnd()) {
-    return RuntimeStatus(RuntimeCode::kDataLoss, "damaged file: how its weights are packed");
-  }
-  return info;
+  return Whole(reader, std::move(info));
 }
 
-RuntimeStatus CheckRefit(const RefitInfo& info, uint64_t weights_bytes, const Artifact* packs) {
-  for (const TensorInfo& parameter : info.parameters) {
-    RUNTIME_RETURN_IF_ERROR(CheckTensor(parameter, kMemoryBytesMax));
-    if (!parameter.IsDense()) return Invalid("got a parameter that is not dense");
+RuntimeOr<RefitInfo> DecodeRefitPlan(std::span<const uint8_t> bytes) {
+  ByteReader reader(bytes);
+  RefitInfo info;
+  PlanFields(reader, info);
+  return Whole(reader, std::move(info));
+}
+
+RuntimeStatus CheckRefit(const RefitInfo& info, uint64_t weights_bytes, const Artifact* packs,
+                         const BundleManifest* program) {
+  for (size_t i = 0; SourceTensor(info, i) != nullptr; ++i) {
+    const TensorInfo& source = *SourceTensor(info, i);
+    RUNTIME_RETURN_IF_ERROR(CheckTensor(source, kMemoryBytesMax));
+    if (!source.IsDense()) return Invalid("got a parameter that is not dense");
   }
+  for (const RefitConstant& constant : info.constants) {
+    if (constant.bytes.size() != constant.tensor.dense_bytes()) {
+      return Invalid("got a constant of another size");
+    }
+  }
+  RUNTIME_RETURN_IF_ERROR(CheckProgram(info, program));
   for (const RefitRecipe& recipe : info.recipes) {
     for (const RefitInput& input : recipe.inputs) RUNTIME_RETURN_IF_ERROR(CheckInput(info, input));
     for (const RefitOutput& output : recipe.outputs) {
@@ -237,28 +378,41 @@ RuntimeOr<std::vector<std::vector<uint8_t>>> RunPack(
 }
 
 RuntimeStatus ApplyRefit(const RefitInfo& info, const Artifact* packs,
+                         const RunRefitProgram& run_program,
                          std::span<const Replacement> replacements, std::span<uint8_t> weights) {
-  RUNTIME_ASSIGN_OR_RETURN(const std::vector<std::vector<uint8_t>> dense,
-                           ReadReplacements(info, replacements));
+  RUNTIME_ASSIGN_OR_RETURN(DenseTensors sources, ReadReplacements(info, replacements));
+  // Before anything is computed or written.
+  std::vector<const RefitRecipe*> recipes;
+  bool computes = false;
   for (const RefitRecipe& recipe : info.recipes) {
-    std::vector<std::vector<uint8_t>> packed;
-    std::string given, missing;
+    const Needs needs = NeedsOf(info, recipe, sources);
+    if (needs.given.empty()) continue;
+    if (!needs.missing.empty()) return Missing(needs);
+    recipes.push_back(&recipe);
     for (const RefitInput& input : recipe.inputs) {
-      const bool is_given = !dense[input.parameter].empty();
-      (is_given ? given : missing) = info.parameters[input.parameter].name;
-      if (is_given) packed.push_back(LayOut(input, dense[input.parameter].data()));
+      computes |= input.source >= info.parameters.size() &&
+                  input.source < info.parameters.size() + info.computed.size();
     }
-    if (given.empty()) continue;
-    if (!missing.empty()) {
-      return Invalid("parameters \"" + given + "\" and \"" + missing +
-                     "\" are packed together: replace both");
+  }
+  DenseTensors computed(info.computed.size());
+  if (computes) {
+    RUNTIME_ASSIGN_OR_RETURN(computed, RunProgram(info, sources, run_program));
+  }
+  std::move(computed.begin(), computed.end(), std::back_inserter(sources));
+  for (const RefitConstant& constant : info.constants) {
+    sources.emplace_back(constant.bytes.begin(), constant.bytes.end());
+  }
+  for (const RefitRecipe* recipe : recipes) {
+    DenseTensors packed;
+    for (const RefitInput& input : recipe->inputs) {
+      packed.push_back(LayOut(input, sources[input.source].data()));
     }
-    if (recipe.pack >= 0) {
-      RUNTIME_ASSIGN_OR_RETURN(packed, RunPack(*packs, recipe.pack, packed));
+    if (recipe->pack >= 0) {
+      RUNTIME_ASSIGN_OR_RETURN(packed, RunPack(*packs, recipe->pack, packed));
     }
-    for (size_t i = 0; i < recipe.outputs.size(); ++i) {
+    for (size_t i = 0; i < recipe->outputs.size(); ++i) {
       std::copy(packed[i].begin(), packed[i].end(),
-                weights.begin() + static_cast<std::ptrdiff_t>(recipe.outputs[i].offset_bytes));
+                weights.begin() + static_cast<std::ptrdiff_t>(recipe->outputs[i].offset_bytes));
     }
   }
   return RuntimeStatus();

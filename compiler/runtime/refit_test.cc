@@ -23,19 +23,20 @@ constexpr uint64_t kBytes = kTestCount * sizeof(float);
 
 RefitInfo TestRefit() {
   const TensorInfo w = DenseTensor("w", ElementType::kF32, {kTestCount});
-  return {.parameters = {w},
-          .recipes = {
-              {.pack = kReverseKernel,
-               .inputs =
-                   {{.parameter = 0, .tensor = w, .source_strides = {1}, .storage_bytes = kBytes}},
-               .outputs = {{.offset_bytes = 0, .size_bytes = kBytes}}}}};
+  return {
+      .parameters = {w},
+      .recipes = {
+          {.pack = kReverseKernel,
+           .inputs = {{.source = 0, .tensor = w, .source_strides = {1}, .storage_bytes = kBytes}},
+           .outputs = {{.offset_bytes = 0, .size_bytes = kBytes}}}}};
 }
 
 std::string BundleWith(const RefitInfo& refit) {
   const std::vector<float> weights = TestWeights();
   const std::vector<float> packed(weights.rbegin(), weights.rend());
-  auto bundle = WriteBundle(TestBundleManifest(), TestElf(), AsBytes(packed),
-                            AsBytes(EncodeRefit(refit)), AsBytes(TestArtifact()));
+  auto bundle =
+      WriteBundle(TestBundleManifest(), TestElf(), AsBytes(packed),
+                  {.refit = AsBytes(EncodeRefit(refit)), .packs = AsBytes(TestArtifact())});
   EXPECT_TRUE(bundle.ok()) << bundle.status().message();
   return *std::move(bundle);
 }
@@ -171,10 +172,8 @@ TEST(RefitTest, ParametersThatArePackedTogetherAreReplacedTogether) {
   RefitInfo refit = TestRefit();
   refit.parameters.push_back(DenseTensor("v", ElementType::kF32, {kTestCount}));
   refit.recipes[0].pack = kAddKernel;  // Of two.
-  refit.recipes[0].inputs.push_back({.parameter = 1,
-                                     .tensor = refit.parameters[1],
-                                     .source_strides = {1},
-                                     .storage_bytes = kBytes});
+  refit.recipes[0].inputs.push_back(
+      {.source = 1, .tensor = refit.parameters[1], .source_strides = {1}, .storage_bytes = kBytes});
   const std::vector<float> w = Ramp();
   EXPECT_EQ(Open(BundleWith(refit), {New("w", w)}).status().message(),
             "refit: parameters \"w\" and \"v\" are packed together: replace both");
@@ -190,7 +189,7 @@ TEST(RefitTest, HostileRecipesAreRefused) {
       [](RefitInfo& r) { r.recipes[0].outputs.clear(); },
       [](RefitInfo& r) { r.recipes[0].outputs.push_back({0, 4}); },
       [](RefitInfo& r) { r.recipes[0].inputs.clear(); },
-      [](RefitInfo& r) { r.recipes[0].inputs[0].parameter = 1; },
+      [](RefitInfo& r) { r.recipes[0].inputs[0].source = 1; },
       [](RefitInfo& r) { r.recipes[0].inputs[0].storage_bytes = 3996; },
       [](RefitInfo& r) { r.recipes[0].inputs[0].storage_bytes = 4004; },
       [](RefitInfo& r) { r.recipes[0].inputs[0].tensor.type = ElementType::kF64; },
@@ -210,6 +209,139 @@ TEST(RefitTest, HostileRecipesAreRefused) {
     changes[i](refit);
     EXPECT_EQ(Open(BundleWith(refit), {New("w", w)}).status().code(), RuntimeCode::kInvalidArgument)
         << i;
+  }
+}
+
+// ---- Plans: a program inside of the bundle computes what is packed.
+
+// sum = b + a, as a model of its own.
+BundleManifest ProgramManifest() {
+  const TensorInfo sum = DenseTensor("sum", ElementType::kF32, {kTestCount});
+  BundleManifest manifest = TestBundleManifest();
+  manifest.model_name = "program";
+  manifest.arena_bytes = 0;
+  manifest.weights_bytes = 0;
+  manifest.inputs = {{DenseTensor("b", ElementType::kF32, {kTestCount}), kBytes},
+                     {DenseTensor("a", ElementType::kF32, {kTestCount}), kBytes}};
+  manifest.outputs = {{sum, kBytes}};
+  manifest.constants.clear();
+  manifest.fills.clear();
+  manifest.steps = {
+      {.name = "add",
+       .kernel = kAddKernel,
+       .buffers = {{Region::kInput, 0, 0}, {Region::kInput, 1, 0}, {Region::kOutput, 0, 0}},
+       .outputs = {{.buffer = 2, .tensor = sum}}}};
+  return manifest;
+}
+
+// The test bundle's weights are reverse(b + a); "w" is read by nothing.
+RefitInfo TestPlan() {
+  RefitInfo plan = TestRefit();
+  plan.parameters = {DenseTensor("a", ElementType::kF32, {kTestCount}),
+                     DenseTensor("w", ElementType::kF32, {kTestCount}),
+                     DenseTensor("b", ElementType::kF32, {kTestCount})};
+  plan.computed = {
+      {.tensor = DenseTensor("sum", ElementType::kF32, {kTestCount}), .parameters = {0, 2}}};
+  plan.program_inputs = {2, 0};
+  plan.recipes[0].inputs[0].source = 3;
+  return plan;
+}
+
+std::string BundleWithPlan(const RefitInfo& plan, const BundleManifest& program_manifest) {
+  auto program = WriteBundle(program_manifest, TestElf(), {});
+  EXPECT_TRUE(program.ok()) << program.status().message();
+  const std::vector<float> weights(kTestCount, 0.0f);
+  auto bundle = WriteBundle(TestBundleManifest(), TestElf(), AsBytes(weights),
+                            {.plan = AsBytes(EncodeRefitPlan(plan)),
+                             .packs = AsBytes(TestArtifact()),
+                             .program = AsBytes(*program)});
+  EXPECT_TRUE(bundle.ok()) << bundle.status().message();
+  return *std::move(bundle);
+}
+
+TEST(RefitTest, AProgramComputesWhatIsPacked) {
+  const std::string bundle = BundleWithPlan(TestPlan(), ProgramManifest());
+  const std::vector<float> a = Ramp(), b = TestWeights();
+  std::vector<float> sum = a;
+  for (int i = 0; i < kTestCount; ++i) sum[i] += b[i];
+  auto model = Open(bundle, {New("a", a), New("b", b)});
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  EXPECT_EQ(SumOf(*model), WantedSum(sum));
+  EXPECT_EQ((*model)->parameters(), TestPlan().parameters);
+  EXPECT_EQ(Open(bundle, {New("b", b)}).status().message(),
+            "refit: parameters \"b\" and \"a\" are packed together: replace both");
+  model = Open(bundle, {New("w", a)});
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  EXPECT_EQ(SumOf(*model), WantedSum(std::vector<float>(kTestCount, 0.0f)));
+}
+
+TEST(RefitTest, WhatNoParameterChangesIsPackedBesideThem) {
+  RefitInfo plan = TestPlan();
+  const std::vector<float> ones(kTestCount, 1.0f), a = Ramp(), b = TestWeights();
+  plan.constants = {{.tensor = DenseTensor("ones", ElementType::kF32, {kTestCount}),
+                     .bytes = {reinterpret_cast<const char*>(ones.data()), kBytes}}};
+  plan.recipes[0].pack = kAddKernel;
+  plan.recipes[0].inputs.push_back(plan.recipes[0].inputs[0]);
+  plan.recipes[0].inputs[1].source = 4;
+  auto model = Open(BundleWithPlan(plan, ProgramManifest()), {New("a", a), New("b", b)});
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  std::vector<float> sum = a;
+  for (int i = 0; i < kTestCount; ++i) sum[i] += b[i] + 1.0f;
+  EXPECT_EQ(SumOf(*model), WantedSum({sum.rbegin(), sum.rend()}));
+}
+
+TEST(RefitTest, HostilePlansAreRefused) {
+  const std::vector<float> a = Ramp();
+  const std::vector<std::function<void(RefitInfo&, BundleManifest&)>> changes = {
+      [](RefitInfo& r, BundleManifest&) { r.recipes[0].inputs[0].source = 4; },
+      [](RefitInfo& r, BundleManifest&) { r.recipes[0].inputs[0].source = ~uint32_t{0}; },
+      [](RefitInfo& r, BundleManifest&) { r.program_inputs = {2}; },
+      [](RefitInfo& r, BundleManifest&) { r.program_inputs = {2, 3}; },
+      [](RefitInfo& r, BundleManifest&) { r.computed[0].parameters = {0, 3}; },
+      [](RefitInfo& r, BundleManifest&) { r.computed[0].tensor.type = ElementType::kI32; },
+      [](RefitInfo& r, BundleManifest&) { r.computed[0].tensor.shape = {2, 500}; },
+      [](RefitInfo& r, BundleManifest&) { r.computed[0].tensor.offset_bytes = 4; },
+      [](RefitInfo& r, BundleManifest&) { r.computed.push_back(r.computed[0]); },
+      [](RefitInfo& r, BundleManifest&) { r.parameters[2].shape = {500, 2}; },
+      [](RefitInfo& r, BundleManifest&) {
+        r.constants = {{.tensor = r.parameters[0], .bytes = "short"}};
+      },
+      [](RefitInfo&, BundleManifest& m) { m.outputs.clear(), m.steps.clear(); },
+      [](RefitInfo&, BundleManifest& m) {
+        m.inputs[1].tensor = DenseTensor("a", ElementType::kF32, {2, 500});
+      },
+      [](RefitInfo&, BundleManifest& m) { m.outputs[0].tensor.type = ElementType::kI32; },
+  };
+  for (size_t i = 0; i < changes.size(); ++i) {
+    RefitInfo plan = TestPlan();
+    BundleManifest program = ProgramManifest();
+    changes[i](plan, program);
+    EXPECT_EQ(Open(BundleWithPlan(plan, program), {New("a", a), New("b", a), New("w", a)})
+                  .status()
+                  .code(),
+              RuntimeCode::kInvalidArgument)
+        << i;
+  }
+  // No program at all, or no bundle.
+  const std::vector<float> weights(kTestCount, 0.0f);
+  for (const std::string& program : {std::string(), std::string("BRNSHBUN")}) {
+    auto bundle = WriteBundle(TestBundleManifest(), TestElf(), AsBytes(weights),
+                              {.plan = AsBytes(EncodeRefitPlan(TestPlan())),
+                               .packs = AsBytes(TestArtifact()),
+                               .program = AsBytes(program)});
+    EXPECT_FALSE(Open(*bundle, {New("a", a), New("b", a)}).ok());
+  }
+}
+
+TEST(RefitTest, EncodingOfPlansKeepsAllAndShortBytesAreRefused) {
+  RefitInfo plan = TestPlan();
+  plan.constants = {{.tensor = plan.parameters[0], .bytes = "bytes"}};
+  const std::string bytes = EncodeRefitPlan(plan);
+  const RuntimeOr<RefitInfo> back = DecodeRefitPlan(AsBytes(bytes));
+  ASSERT_TRUE(back.ok());
+  EXPECT_EQ(*back, plan);
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    EXPECT_FALSE(DecodeRefitPlan(AsBytes(bytes).first(size)).ok()) << size;
   }
 }
 

@@ -30,9 +30,12 @@ enum class SectionKind : uint32_t {
   kManifest = 1,
   kElf = 2,
   kWeights = 3,
-  kRefit = 4,    // How parameters become weights; optional, with the next.
-  kPacks = 5,    // An artifact whose kernels are pack functions.
-  kControl = 6,  // How the steps are walked; from format version 3 on, optional.
+  kRefit = 4,      // How parameters become weights; optional, with the next.
+  kPacks = 5,      // An artifact whose kernels are pack functions.
+  kControl = 6,    // How the steps are walked; from format version 3 on, optional.
+  // In place of kRefit, where weights are computed from parameters before they are packed:
+  kRefitPlan = 8,     // As kRefit, and what is computed.
+  kRefitProgram = 9,  // A bundle: from parameters to what is packed.
 };
 
 struct SectionFormat {

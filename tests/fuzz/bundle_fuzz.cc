@@ -1,6 +1,6 @@
 // libFuzzer target: a bundle or an artifact is refused with a status, or its manifest means the
 // same after it was written again. The first byte says whether a whole file follows, or a manifest
-// in a file whose hashes fit, which no fuzzer finds by itself.
+// in a file whose hashes fit, which no fuzzer finds by itself; or how weights are packed.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -12,6 +12,7 @@
 #include "compiler/runtime/bundle.h"
 #include "compiler/runtime/bundle_manifest.h"
 #include "compiler/runtime/check_control.h"
+#include "compiler/runtime/refit.h"
 #include "compiler/runtime/section_file.h"
 
 namespace burnish {
@@ -116,6 +117,15 @@ void FuzzControl(std::span<const uint8_t> bytes) {
   }
 }
 
+// Whatever passes the check has places for all that is written; the bytes mean the same again.
+void FuzzRefit(std::span<const uint8_t> bytes, bool is_plan) {
+  const RuntimeOr<RefitInfo> info = is_plan ? DecodeRefitPlan(bytes) : DecodeRefit(bytes);
+  if (!info.ok()) return;
+  (void)CheckRefit(*info, kWeightsBytesMax, /*packs=*/nullptr, /*program=*/nullptr);
+  const std::string encoded = is_plan ? EncodeRefitPlan(*info) : EncodeRefit(*info);
+  CHECK_EQ(encoded, std::string(bytes.begin(), bytes.end()));
+}
+
 }  // namespace
 }  // namespace burnish
 
@@ -123,7 +133,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   using namespace burnish;  // NOLINT: a C function has no namespace of its own.
   const std::span<const uint8_t> bytes(data + 1, size - 1);
-  switch (data[0] % 5) {
+  switch (data[0] >= 0xfe ? data[0] : data[0] % 5) {
     case 0:
       FuzzBundle(bytes);
       break;
@@ -139,6 +149,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       break;
     case 4:
       FuzzControl(bytes);
+      break;
+    case 0xfe:
+      FuzzRefit(bytes, /*is_plan=*/false);
+      break;
+    case 0xff:
+      FuzzRefit(bytes, /*is_plan=*/true);
       break;
   }
   return 0;
