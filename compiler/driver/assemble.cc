@@ -38,12 +38,13 @@ absl::Status ToStatus(absl::string_view what, const RuntimeStatus& status) {
 class Assembler {
  public:
   Assembler(const Graph& source, const PlannedModel& model, const std::vector<PlannedStep>& steps,
-            const CompileReply& reply, const Target& target)
+            const CompileReply& reply, const Target& target, const RefitProgram* refit)
       : source_(source),
         model_(model),
         steps_(steps),
         reply_(reply),
         target_(target),
+        refit_(refit),
         control_(model, StepFlags()) {}
 
   absl::StatusOr<AssembledModel> Run();
@@ -92,6 +93,7 @@ class Assembler {
   const std::vector<PlannedStep>& steps_;
   const CompileReply& reply_;
   const Target& target_;
+  const RefitProgram* const refit_;
 
   BundleManifest manifest_;
   std::vector<uint8_t> elf_;
@@ -125,7 +127,7 @@ absl::Status Assembler::LoadLibraries() {
     if (!packs.ok()) return ToStatus("pack functions", packs.status());
     packs_ = std::move(*packs);
   }
-  weights_ = std::make_unique<WeightsWriter>(graph(), source_, packs_.get());
+  weights_ = std::make_unique<WeightsWriter>(graph(), source_, packs_.get(), refit_);
   return absl::OkStatus();
 }
 
@@ -391,12 +393,16 @@ absl::StatusOr<AssembledModel> Assembler::Run() {
   manifest_.constants = weights_->constants();
   manifest_.weights_bytes = weights_->bytes().size();
   const RefitInfo refit = weights_->Refit();
-  const bool any = !refit.parameters.empty();
-  const std::string refit_bytes = any ? EncodeRefit(refit) : "";
+  RefitSections sections;
+  std::string refit_bytes;
+  if (!refit.parameters.empty()) {
+    refit_bytes = refit_ == nullptr ? EncodeRefit(refit) : EncodeRefitPlan(refit);
+    (refit_ == nullptr ? sections.refit : sections.plan) = BytesOf(refit_bytes);
+    sections.packs = BytesOf(reply_.pack_library);
+    if (refit_ != nullptr) sections.program = BytesOf(refit_->bundle);
+  }
   RuntimeOr<std::string> bundle =
-      WriteBundle(manifest_, elf_, BytesOf(weights_->bytes()),
-                  {.refit = BytesOf(refit_bytes),
-                   .packs = any ? BytesOf(reply_.pack_library) : std::span<const uint8_t>()});
+      WriteBundle(manifest_, elf_, BytesOf(weights_->bytes()), sections);
   if (!bundle.ok()) return ToStatus("bundle", bundle.status());
   return AssembledModel{.bundle = std::move(*bundle),
                         .arena_bytes = plan_.arena_bytes,
@@ -408,8 +414,9 @@ absl::StatusOr<AssembledModel> Assembler::Run() {
 
 absl::StatusOr<AssembledModel> AssembleBundle(const Graph& source, const PlannedModel& model,
                                               const std::vector<PlannedStep>& steps,
-                                              const CompileReply& reply, const Target& target) {
-  return Assembler(source, model, steps, reply, target).Run();
+                                              const CompileReply& reply, const Target& target,
+                                              const RefitProgram* refit) {
+  return Assembler(source, model, steps, reply, target, refit).Run();
 }
 
 }  // namespace burnish

@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "compiler/driver/planned_model.h"
+#include "compiler/driver/refit_program.h"
 #include "proto/compile.h"
 #include "proto/target.h"
 
@@ -27,10 +28,12 @@ struct AssembledModel {
 };
 
 // `model`: of `source`, as it came in. `reply`: of a library that was built without failure. Packs
-// the constants on this machine. Pure otherwise: equal input gives equal bytes.
+// the constants on this machine. `refit`: of the model's constants; nullptr: those parameters can
+// be replaced that are constants as they were. Pure otherwise: equal input gives equal bytes.
 absl::StatusOr<AssembledModel> AssembleBundle(const Graph& source, const PlannedModel& model,
                                               const std::vector<PlannedStep>& steps,
-                                              const CompileReply& reply, const Target& target);
+                                              const CompileReply& reply, const Target& target,
+                                              const RefitProgram* refit = nullptr);
 
 }  // namespace burnish
 

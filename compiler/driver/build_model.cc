@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -14,6 +15,7 @@
 #include "compiler/driver/assemble.h"
 #include "compiler/driver/model_error.h"
 #include "compiler/driver/planned_model.h"
+#include "compiler/driver/refit_program.h"
 #include "compiler/driver/schedule_chooser.h"
 #include "compiler/driver/share_constants.h"
 
@@ -167,8 +169,8 @@ double ExpectedError(const std::vector<TaskReport>& tasks) {
 }
 
 absl::StatusOr<BuiltModel> BuildOnce(const Graph& graph, const PlannedModel& cut,
-                                     ScheduleChooser& chooser, Builder& builder,
-                                     const BuildModelOptions& options) {
+                                     const RefitProgram* refit, ScheduleChooser& chooser,
+                                     Builder& builder, const BuildModelOptions& options) {
   // Weights are packed here and now, whatever CPU the model is for.
   ASSIGN_OR_RETURN(const Target host, HostTarget(HostCpuInfo(), 1));
   while (true) {
@@ -184,13 +186,15 @@ absl::StatusOr<BuiltModel> BuildOnce(const Graph& graph, const PlannedModel& cut
     if (again) continue;
     Tell(options, BuildProgress::Stage::kWeights);
     ASSIGN_OR_RETURN(AssembledModel assembled,
-                     AssembleBundle(graph, model, plan.steps, reply, options.target));
-    BuiltModel built{.bundle = std::move(assembled.bundle),
-                     .tasks = Report(model, plan, reply, chooser),
-                     .step_count = static_cast<int>(plan.steps.size()),
-                     .kernel_count = assembled.kernel_count,
-                     .arena_bytes = assembled.arena_bytes,
-                     .weights_bytes = assembled.weights_bytes};
+                     AssembleBundle(graph, model, plan.steps, reply, options.target, refit));
+    BuiltModel built{
+        .bundle = std::move(assembled.bundle),
+        .tasks = Report(model, plan, reply, chooser),
+        .step_count = static_cast<int>(plan.steps.size()),
+        .kernel_count = assembled.kernel_count,
+        .arena_bytes = assembled.arena_bytes,
+        .weights_bytes = assembled.weights_bytes,
+        .refit_bytes = refit == nullptr ? 0 : static_cast<int64_t>(refit->bundle.size())};
     built.expected_error = ExpectedError(built.tasks);
     return built;
   }
@@ -198,11 +202,35 @@ absl::StatusOr<BuiltModel> BuildOnce(const Graph& graph, const PlannedModel& cut
 
 }  // namespace
 
+namespace {
+
+// For this machine, which runs it at once, as pack functions are.
+absl::StatusOr<RefitProgram> BuildRefitProgram(Graph& cut, ScheduleSource& source, Builder& builder,
+                                               const BuildModelOptions& options) {
+  ASSIGN_OR_RETURN(const Target host, HostTarget(HostCpuInfo(), 1));
+  return MakeRefitProgram(cut, [&](const Graph& graph) -> absl::StatusOr<std::string> {
+    // Level 2: as the definitions round.
+    ASSIGN_OR_RETURN(BuiltModel built,
+                     BuildModel(graph, source, builder,
+                                {.target = host,
+                                 .opt_level = 2,
+                                 .time_limit_per_kernel = options.time_limit_per_kernel}));
+    return std::move(built.bundle);
+  });
+}
+
+}  // namespace
+
 absl::StatusOr<BuiltModel> BuildModel(const Graph& graph, ScheduleSource& source, Builder& builder,
                                       const BuildModelOptions& options) {
-  ASSIGN_OR_RETURN(const PlannedModel cut, CutModel(graph, options.opt_level));
+  ASSIGN_OR_RETURN(PlannedModel cut, CutModel(graph, options.opt_level, options.refit));
+  std::optional<RefitProgram> program;
+  if (options.refit) {
+    ASSIGN_OR_RETURN(program, BuildRefitProgram(cut.graph, source, builder, options));
+  }
+  const RefitProgram* const refit = program.has_value() ? &*program : nullptr;
   ScheduleChooser chooser(source, options.target, ScheduleProgress(options));
-  ASSIGN_OR_RETURN(BuiltModel built, BuildOnce(graph, cut, chooser, builder, options));
+  ASSIGN_OR_RETURN(BuiltModel built, BuildOnce(graph, cut, refit, chooser, builder, options));
   // Nothing rounds in another way than the definition: there is nothing to measure, and the second
   // build is saved.
   if (built.expected_error == 0) return built;
@@ -210,7 +238,8 @@ absl::StatusOr<BuiltModel> BuildModel(const Graph& graph, ScheduleSource& source
   lossless.select.strict = true;
   // The reference is for comparison and is not shipped.
   lossless.require_tuned = false;
-  ASSIGN_OR_RETURN(const BuiltModel reference, BuildOnce(graph, cut, chooser, builder, lossless));
+  ASSIGN_OR_RETURN(const BuiltModel reference,
+                   BuildOnce(graph, cut, refit, chooser, builder, lossless));
   BuildModelOptions within = options;
   // Each round expects less than the one before, so this ends.
   while (built.expected_error > 0) {
@@ -225,7 +254,7 @@ absl::StatusOr<BuiltModel> BuildModel(const Graph& graph, ScheduleSource& source
     // Expected errors add up without what the layers behind amplify. The ratio of measured to
     // expected is this model's amplification, and the budget shrinks by it.
     within.select.error_budget = kBudgetMargin * built.expected_error * budget / *measured;
-    ASSIGN_OR_RETURN(built, BuildOnce(graph, cut, chooser, builder, within));
+    ASSIGN_OR_RETURN(built, BuildOnce(graph, cut, refit, chooser, builder, within));
   }
   return built;
 }

@@ -38,6 +38,9 @@ struct BuildModelOptions {
   // FAILED_PRECONDITION, naming the tasks, unless each has a schedule that was tuned for the
   // target.
   bool require_tuned = false;
+  // All parameters can be replaced in the bundle, not only those that no pass computed with: how
+  // the others became weights goes into it as code (refit_program.h).
+  bool refit = false;
   absl::Duration time_limit_per_kernel = absl::Seconds(30);
   // Called when a stage begins and after each part of it, from any thread, one call at a time.
   std::function<void(const BuildProgress&)> progress = nullptr;
@@ -63,6 +66,7 @@ struct BuiltModel {
   int kernel_count = 0;  // Distinct bodies.
   int64_t arena_bytes = 0;
   int64_t weights_bytes = 0;
+  int64_t refit_bytes = 0;  // Of the refit program; 0: there is none.
   // Tensor error of the outputs that algorithms with other rounding are behind: what their steps'
   // errors add up to, and what the built model showed against the same model without them
   // (model_error.h). Nullopt: it was not run, since it is for another machine or has none of them.

@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "compiler/graph/control.h"
+#include "compiler/graph/constant_origin.h"
 #include "compiler/graph/prepare.h"
 #include "compiler/graph/separate_parts_pass.h"
 #include "compiler/ir/contract.h"
@@ -138,8 +139,13 @@ void DropFreeCalls(PlannedModel& model) {
 
 }  // namespace
 
-absl::StatusOr<PlannedModel> CutModel(Graph graph, int opt_level) {
+absl::StatusOr<PlannedModel> CutModel(Graph graph, int opt_level, bool refit) {
   PlannedModel model{.graph = std::move(graph)};
+  if (refit) {
+    MarkParameters(model.graph);
+  } else {
+    ForgetOrigins(model.graph);
+  }
   RETURN_IF_ERROR(PrepareGraph(
       model.graph, {.channels_last = opt_level >= 2, .fold_batch_norm = opt_level >= 1}));
   // Outputs before parts and fusion: from here on each output has a value that a node writes, which

@@ -177,8 +177,11 @@ std::string StorageText(const Storage& storage) {
   return text;
 }
 
-WeightsWriter::WeightsWriter(const Graph& graph, const Graph& source, const Artifact* packs)
-    : graph_(graph), packs_(packs), replaceable_(ReplaceableParameters(source, graph)) {}
+WeightsWriter::WeightsWriter(const Graph& graph, const Graph& source, const Artifact* packs,
+                             const RefitProgram* refit)
+    : graph_(graph), packs_(packs), refit_(refit) {
+  if (refit_ == nullptr) replaceable_ = ReplaceableParameters(source, graph);
+}
 
 RefitInput WeightsWriter::Layout(const PackInput& input) const {
   const GraphValue& constant = graph_.value(input.value);
@@ -250,6 +253,44 @@ absl::StatusOr<std::vector<int64_t>> WeightsWriter::AddPacked(
 }
 
 RefitInfo WeightsWriter::Refit() const {
+  return refit_ == nullptr ? RecognisedRefit() : ProgramRefit();
+}
+
+RefitInfo WeightsWriter::ProgramRefit() const {
+  RefitInfo info = refit_->info;
+  const auto is_known = [this](const PackInput& input) {
+    return refit_->sources.count(input.value) > 0;
+  };
+  std::map<ValueId, uint32_t> constants;
+  for (const Use& use : uses_) {
+    if (std::none_of(use.inputs.begin(), use.inputs.end(), is_known)) continue;
+    RefitRecipe& recipe =
+        info.recipes.emplace_back(RefitRecipe{.pack = use.pack, .outputs = use.outputs});
+    for (const PackInput& input : use.inputs) {
+      RefitInput& laid_out = recipe.inputs.emplace_back(Layout(input));
+      if (is_known(input)) {
+        laid_out.source = refit_->sources.at(input.value).source;
+        laid_out.source_strides = refit_->sources.at(input.value).strides;
+        continue;
+      }
+      // Packed beside a parameter, and the same for all parameters.
+      const auto [found, is_new] =
+          constants.emplace(input.value, static_cast<uint32_t>(info.constants.size()));
+      if (is_new) {
+        const GraphValue& value = graph_.value(input.value);
+        const absl::Span<const uint8_t> bytes = value.data->bytes();
+        info.constants.push_back(
+            {.tensor = DenseTensor(value.name, ElementTypeOf(value.type.dtype), value.type.shape),
+             .bytes = std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size())});
+      }
+      laid_out.source =
+          static_cast<uint32_t>(info.parameters.size() + info.computed.size()) + found->second;
+    }
+  }
+  return info;
+}
+
+RefitInfo WeightsWriter::RecognisedRefit() const {
   const auto data_of = [this](const PackInput& input) {
     return graph_.value(input.value).data.get();
   };

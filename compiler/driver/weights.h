@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "compiler/driver/refit_program.h"
 #include "compiler/graph/constant.h"
 #include "compiler/graph/graph.h"
 #include "compiler/runtime/artifact.h"
@@ -31,8 +32,10 @@ class WeightsWriter {
   };
 
   // `graph`: as it was cut, of `source`, the model as it came in. `packs`: kernel n is pack
-  // function n, in code for this machine; null if there is none. All three outlive this.
-  WeightsWriter(const Graph& graph, const Graph& source, const Artifact* packs);
+  // function n, in code for this machine; null if there is none. `refit`: of `graph`; null:
+  // parameters are recognised by their elements. All of them outlive this.
+  WeightsWriter(const Graph& graph, const Graph& source, const Artifact* packs,
+                const RefitProgram* refit);
 
   // Byte offset in the section of constant `value`, stored so.
   int64_t AddConstant(ValueId value, const Storage& storage);
@@ -51,7 +54,7 @@ class WeightsWriter {
   const std::string& bytes() const { return bytes_; }
 
   // How those parameters of `source` that can be replaced became the bytes so far
-  // (runtime/refit.h).
+  // (runtime/refit.h). With a refit program: a plan.
   RefitInfo Refit() const;
 
  private:
@@ -64,13 +67,16 @@ class WeightsWriter {
     std::vector<RefitOutput> outputs;
   };
 
+  RefitInfo RecognisedRefit() const;
+  RefitInfo ProgramRefit() const;
   RefitInput Layout(const PackInput& input) const;
   std::vector<uint8_t> Stored(const PackInput& input) const;
   int64_t Append(std::string name, absl::Span<const uint8_t> bytes);
 
   const Graph& graph_;
   const Artifact* const packs_;
-  const std::map<const ConstantData*, Origin> replaceable_;
+  const RefitProgram* const refit_;
+  std::map<const ConstantData*, Origin> replaceable_;  // Without a refit program.
   std::string bytes_;
   std::vector<ConstantInfo> constants_;
   std::map<std::pair<ValueId, StorageKey>, int64_t> plain_;

@@ -10,12 +10,13 @@
 
 namespace burnish {
 
-OriginPtr ParameterOrigin(std::string name, TensorType type) {
+ConstantPtr TrackedParameter(std::string name, TensorType type, const ConstantPtr& data) {
   auto origin = std::make_shared<ConstantOrigin>();
   origin->type = std::move(type);
   origin->parameter = std::move(name);
+  origin->value = data;
   origin->from_parameters = true;
-  return origin;
+  return WithOrigin(data, origin);
 }
 
 OriginPtr OriginOf(const TensorType& type, const ConstantPtr& data) {
@@ -26,8 +27,31 @@ OriginPtr OriginOf(const TensorType& type, const ConstantPtr& data) {
   return origin;
 }
 
+namespace {
+
+// Of a transposition of a transposition.
+OriginPtr TransposedTwice(const ConstantOrigin& inner, const std::vector<int64_t>& perm) {
+  const std::vector<int64_t> first = inner.attributes.Ints("perm", {});
+  std::vector<int64_t> both;
+  for (const int64_t p : perm) both.push_back(first[p]);
+  if (std::is_sorted(both.begin(), both.end())) return inner.inputs[0];
+  Attributes attributes;
+  attributes.Set("perm", both);
+  return Apply("transpose", inner.inputs, std::move(attributes));
+}
+
+}  // namespace
+
 OriginPtr Apply(const std::string& op, const std::vector<OriginPtr>& inputs, Attributes attributes,
                 int output) {
+  // A weight that an exporter turned and a pass turned back is the weight, also to those who
+  // compare texts.
+  if (op == "transpose" && inputs[0]->op == "transpose") {
+    return TransposedTwice(*inputs[0], attributes.Ints("perm", {}));
+  }
+  if (op == "reshape" && inputs[0]->op == "reshape") {
+    return ReshapedOrigin(inputs[0]->inputs[0], attributes.Ints("shape", {}));
+  }
   std::vector<TensorType> types;
   auto origin = std::make_shared<ConstantOrigin>();
   for (const OriginPtr& input : inputs) {
@@ -155,7 +179,7 @@ void MarkParameters(Graph& graph) {
         is_ambiguous[value.name]) {
       continue;
     }
-    value.data = WithOrigin(value.data, ParameterOrigin(value.name, value.type));
+    value.data = TrackedParameter(value.name, value.type, value.data);
   }
 }
 

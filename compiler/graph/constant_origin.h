@@ -3,7 +3,7 @@
 // Passes compute new constants from old ones and forget how. Where a constant comes from a
 // parameter that is tracked (MarkParameters), what is computed from it remembers the operators, as
 // a graph without nodes: shared, immutable, and alive as long as a constant that came of it. No
-// values but those of the untracked leaves are kept. Where nothing is tracked, nothing is
+// values but those of the leaves are kept. Where nothing is tracked, nothing is
 // remembered.
 #ifndef COMPILER_GRAPH_CONSTANT_ORIGIN_H_
 #define COMPILER_GRAPH_CONSTANT_ORIGIN_H_
@@ -22,7 +22,7 @@ namespace burnish {
 struct ConstantOrigin {
   TensorType type;
   std::string parameter;
-  ConstantPtr value;
+  ConstantPtr value;  // Of a parameter: its value today.
   std::string op;
   Attributes attributes;
   std::vector<OriginPtr> inputs;
@@ -30,11 +30,13 @@ struct ConstantOrigin {
   bool from_parameters = false;  // Whether a parameter is among the leaves.
 };
 
-OriginPtr ParameterOrigin(std::string name, TensorType type);
+// Makes `data` a tracked parameter.
+ConstantPtr TrackedParameter(std::string name, TensorType type, const ConstantPtr& data);
 // Of a constant as it is read, with a shape of as many elements as it came with: what it remembers,
 // else a value.
 OriginPtr OriginOf(const TensorType& type, const ConstantPtr& data);
-// An operator over origins. CHECKs that the operator takes them.
+// An operator over origins; chains of transpose and of reshape become one. CHECKs that the operator
+// takes them.
 OriginPtr Apply(const std::string& op, const std::vector<OriginPtr>& inputs,
                 Attributes attributes = {}, int output = 0);
 OriginPtr ReshapedOrigin(const OriginPtr& origin, const std::vector<int64_t>& shape);
