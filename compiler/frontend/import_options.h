@@ -23,6 +23,8 @@ struct ImportOptions {
   std::map<std::string, std::string> input_values;
   // Folder that ONNX's external data may lie in. Empty: external data is refused.
   std::string folder;
+  // Constants remember how they came from the initializers (graph/constant_origin.h).
+  bool track_parameters = false;
   // Limits; a model beyond one is refused with RESOURCE_EXHAUSTED.
   int64_t max_model_bytes = int64_t{2} << 30;      // Of an ONNX message: protobuf's own limit.
   int64_t max_constant_bytes = int64_t{16} << 30;  // Weights and constants together.

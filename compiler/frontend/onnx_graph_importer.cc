@@ -13,6 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "compiler/frontend/named_outputs.h"
+#include "compiler/graph/constant_origin.h"
 #include "third_party/onnx.pb.h"
 
 namespace burnish {
@@ -122,6 +123,9 @@ absl::Status OnnxGraphImporter::AddInitializers(Scope& scope, const onnx::GraphP
     ASSIGN_OR_RETURN(OnnxTensor constant,
                      ReadOnnxTensor(tensor, context_->files, context_->options->max_tensor_elements,
                                     absl::StrCat("initializer '", tensor.name(), "'")));
+    if (context_->options->track_parameters && MayBeParameter(constant.type)) {
+      constant.data = TrackedParameter(tensor.name(), constant.type, constant.data);
+    }
     ASSIGN_OR_RETURN(const ValueId id,
                      context_->AddConstantValue(tensor.name(), std::move(constant.type),
                                                 std::move(constant.data)));

@@ -146,7 +146,7 @@ RuntimeOr<std::vector<std::vector<uint8_t>>> ReadReplacements(
                            what +
                                " cannot be replaced in this bundle (the model has none of this "
                                "name, or it was folded, shared or rewritten when it was "
-                               "compiled): compile the model again. Those that can: " +
+                               "compiled): compile the model with --refit. Those that can: " +
                                NamesOf(info));
     }
     std::vector<uint8_t>& bytes = dense[found - info.parameters.begin()];

@@ -155,7 +155,7 @@ TEST(RefitTest, WhatCannotBeReplacedIsRefusedByName) {
   EXPECT_EQ(Open(bundle, {New("conv1.weight", w)}).status().message(),
             "parameter \"conv1.weight\" cannot be replaced in this bundle (the model has none of "
             "this name, or it was folded, shared or rewritten when it was compiled): compile the "
-            "model again. Those that can: \"w\"");
+            "model with --refit. Those that can: \"w\"");
   EXPECT_THAT(Open(TestBundle(), {New("w", w)}).status().message(),
               HasSubstr("Those that can: none"));
   EXPECT_EQ(Open(bundle, {New("w", w), New("w", w)}).status().message(),

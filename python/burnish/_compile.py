@@ -36,23 +36,23 @@ def _remove(process: int, folder: str) -> None:
 def compile(model: ModelSource, path: None = None, *, shapes: Shapes | None = None,
             target: str | None = None, threads: int | None = None,
             accuracy: float | str | None = None, opt_level: int | None = None,
-            require_tuned: bool = False, database: str | os.PathLike[str] | None = None,
-            server: str | None = None) -> Model: ...
+            require_tuned: bool = False, refit: bool = False,
+            database: str | os.PathLike[str] | None = None, server: str | None = None) -> Model: ...
 
 
 @overload
 def compile(model: ModelSource, path: str | os.PathLike[str], *, shapes: Shapes | None = None,
             target: str | None = None, threads: int | None = None,
             accuracy: float | str | None = None, opt_level: int | None = None,
-            require_tuned: bool = False, database: str | os.PathLike[str] | None = None,
-            server: str | None = None) -> str: ...
+            require_tuned: bool = False, refit: bool = False,
+            database: str | os.PathLike[str] | None = None, server: str | None = None) -> str: ...
 
 
 def compile(model: ModelSource, path: str | os.PathLike[str] | None = None, *,
             shapes: Shapes | None = None, target: str | None = None, threads: int | None = None,
             accuracy: float | str | None = None, opt_level: int | None = None,
-            require_tuned: bool = False, database: str | os.PathLike[str] | None = None,
-            server: str | None = None) -> Model | str:
+            require_tuned: bool = False, refit: bool = False,
+            database: str | os.PathLike[str] | None = None, server: str | None = None) -> Model | str:
     """Compile a model with the best schedules on record; measures none.
 
     Parameters
@@ -75,6 +75,9 @@ def compile(model: ModelSource, path: str | os.PathLike[str] | None = None, *,
         0: no fusion, 1: fusion, 2: layout, 3, the default: rounding may change.
     require_tuned : bool, default False
         Fail unless each task of the model was tuned on this target.
+    refit : bool, default False
+        Let all floating-point parameters be replaced later by `Model.refit`, not only those that
+        the compiler took as they are.
     database : str or os.PathLike, optional
         Where records are; by default the user's, as for ``tuner``.
     server : str, optional
@@ -95,6 +98,6 @@ def compile(model: ModelSource, path: str | os.PathLike[str] | None = None, *,
     _tuner.run("compile", [
         *model_flags(model, shapes),
         *_tuner.settings(out=out, target=target, threads=threads, accuracy=accuracy,
-                         opt_level=opt_level, require_tuned=require_tuned, db=database,
+                         opt_level=opt_level, require_tuned=require_tuned, refit=refit, db=database,
                          server=server)])
     return load(out) if path is None else out

@@ -64,9 +64,10 @@ inline constexpr char kRefitDoc[] = R"(refit($self, parameters, /)
 
 Make a model of the same bundle with other values for some of its parameters.
 
-Nothing is compiled, and this model stays as it is. Only what the compiler took as it is can be
-replaced: a parameter that was folded, shared or rewritten is refused by name, and so is one that
-was packed together with another without that.
+Nothing is compiled, and this model stays as it is. Of a bundle that was compiled with ``--refit``
+all floating-point parameters of more than one element can be replaced; of others only what the
+compiler took as it is. What was folded or packed together is replaced together; the error names
+what is missing.
 
 Parameters
 ----------

@@ -34,12 +34,12 @@ def floats(*shape):
 class Compiled:
     """A bundle, and the session of ONNX Runtime that it is compared with."""
 
-    def __init__(self, nodes, inputs, outputs, **weights):
+    def __init__(self, nodes, inputs, outputs, *, flags=(), **weights):
         self.nodes, self.inputs, self.outputs = nodes, inputs, outputs
         self.path = os.path.join(_folder.name, f"{len(os.listdir(_folder.name))}.bundle")
         file = self.save(weights)
         subprocess.run([sys.argv[1], "compile", "--model", file, "--out", self.path, "--db",
-                        os.path.join(_folder.name, "empty.db")], check=True, capture_output=True)
+                        os.path.join(_folder.name, "empty.db"), *flags], check=True, capture_output=True)
 
     def save(self, weights):
         graph = onnx.helper.make_graph(
@@ -140,6 +140,36 @@ def test_new_parameters():
     harness.refusal(lambda: before.refit({"w": weights["w"][:1]}), "f32[1,10]", "f32[64,10]",
                     code="B0404")
     harness.refusal(lambda: before.refit({"w": weights["w"].astype(float)}), "f64", "f32",
+                    code="B0404")
+
+
+def test_all_parameters_are_new():
+    """Weights that passes fold, and one that the importer does, before any pass."""
+    node = onnx.helper.make_node
+
+    def weights():
+        return {"w": floats(8, 3, 3, 3), "gamma": floats(8), "beta": floats(8), "mean": floats(8),
+                "variance": numpy.abs(floats(8)) + 0.5, "one": floats(8, 1, 1),
+                "other": floats(8, 1, 1)}
+
+    old = weights()
+    compiled = Compiled(
+        [node("Conv", ["image", "w"], ["c"], pads=[1, 1, 1, 1]),
+         node("BatchNormalization", ["c", "gamma", "beta", "mean", "variance"], ["n"]),
+         node("Relu", ["n"], ["r"]), node("Sub", ["one", "other"], ["folded"]),
+         node("Mul", ["r", "folded"], ["y"])],
+        [value("image", TensorProto.FLOAT, [1, 3, 8, 8])],
+        [value("y", TensorProto.FLOAT, [1, 8, 8, 8])], flags=["--refit"], **old)
+    before = burnish_runtime.load(compiled.path)
+    assert {p.name for p in before.parameters} == set(old)
+    image = {"image": floats(1, 3, 8, 8)}
+    compiled.check(before, image)
+    new = weights()
+    after = before.refit(new)
+    compiled.save(new)
+    compiled.check(after, image)
+    # What is folded or packed together is replaced together.
+    harness.refusal(lambda: before.refit({"w": new["w"]}), '"w"', '"gamma"', '"variance"', '"one"',
                     code="B0404")
 
 

@@ -45,7 +45,7 @@ absl::StatusOr<Graph> ImportModel(const ModelRequest& request) {
   if (std::filesystem::is_directory(request.model, error)) {
     return MakeError(ErrorCode::kNoInputFile, "it is a folder", request.model);
   }
-  ImportOptions options;
+  ImportOptions options{.track_parameters = request.refit};
   for (const auto& [name, shape] : request.shapes) options.input_shapes[name] = ParseShape(shape);
   absl::StatusOr<Graph> graph = ImportModelFile(request.model, options);
   if (!graph.ok()) {

@@ -18,6 +18,7 @@ struct ModelRequest {
   std::string model = {};                          // An ONNX file.
   std::map<std::string, std::string> shapes = {};  // Input name to "1x3x224x224".
   int64_t batch = 1;                               // Of the zoo's models.
+  bool refit = false;                              // Constants remember their parameters.
   uint64_t seed = 0;                               // Of the weights of zoo and operators.
 };
 

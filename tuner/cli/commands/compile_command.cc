@@ -47,6 +47,8 @@ class CompileCommand : public Command {
                   "0: no fusion, 1: fusion, 2: layout, 3: rounding may change");
     options.Value("--accuracy", "E", &accuracy_, "error of the whole model at most, or strict");
     options.Flag("--require-tuned", &require_tuned_, "fail unless each task was tuned here");
+    options.Flag("--refit", &request_.refit,
+                 "all floating-point parameters can be replaced in the bundle later");
     options.Choice("--emit", &emit_,
                    {"onnx", "ir", "sketches", "schedule", "lowered", "llvm", "asm"},
                    "print a point of the way instead of a bundle");
@@ -68,7 +70,8 @@ class CompileCommand : public Command {
     ASSIGN_OR_RETURN(const Target target, context.ResolveTarget(static_cast<int>(threads_)));
     BuildModelOptions options{.target = target,
                               .opt_level = static_cast<int>(opt_level_),
-                              .require_tuned = require_tuned_};
+                              .require_tuned = require_tuned_,
+                              .refit = request_.refit};
     ASSIGN_OR_RETURN(options.select, ParseAccuracy(accuracy_));
     ASSIGN_OR_RETURN(request_.shapes, ParseShapeFlags(shapes_));
     ASSIGN_OR_RETURN(const Graph graph, LoadModel(request_));

@@ -121,7 +121,8 @@ typedef struct BurnishOptions {
   int32_t trust_parameters;
   /* Not NULL: new values for parameters of the model, by the names, types and shapes that it had
    * when it was compiled; nothing is compiled. Strides may be any. Refused by name where the bundle
-   * has a parameter only folded, shared or rewritten: burnish_parameter_info lists the others. */
+   * has a parameter only folded, shared or rewritten, unless it was compiled with --refit:
+   * burnish_parameter_info lists the others. */
   const struct BurnishInput* replacements;
   int32_t replacement_count;
   int32_t reserved; /* 0 */
@@ -230,8 +231,8 @@ BURNISH_API BurnishStatus burnish_input_info(const BurnishModel* model, int32_t 
 BURNISH_API BurnishStatus burnish_output_info(const BurnishModel* model, int32_t index,
                                               BurnishTensorInfo* info);
 
-/* Parameters that `replacements` of BurnishOptions may name. Some that are packed together have to
- * be replaced together. */
+/* Parameters that `replacements` of BurnishOptions may name. Some that are folded or packed together
+ * have to be replaced together. */
 BURNISH_API int32_t burnish_parameter_count(const BurnishModel* model);
 BURNISH_API BurnishStatus burnish_parameter_info(const BurnishModel* model, int32_t index,
                                                  BurnishTensorInfo* info);
