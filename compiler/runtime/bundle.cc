@@ -22,11 +22,15 @@ RuntimeOr<std::string> WriteBundle(const BundleManifest& manifest, std::span<con
   const auto add = [&](SectionKind kind, std::span<const uint8_t> bytes) {
     if (!bytes.empty()) sections.push_back({kind, bytes});
   };
+  const auto bytes_of = [](const std::string& text) {
+    return std::span(reinterpret_cast<const uint8_t*>(text.data()), text.size());
+  };
   const std::string control = manifest.control.empty() ? "" : EncodeControl(manifest.control);
+  const std::string calls = manifest.host_calls.empty() ? "" : EncodeHostCalls(manifest.host_calls);
   add(SectionKind::kRefit, refit.refit);
   add(SectionKind::kPacks, refit.packs);
-  add(SectionKind::kControl,
-      {reinterpret_cast<const uint8_t*>(control.data()), control.size()});
+  add(SectionKind::kControl, bytes_of(control));
+  add(SectionKind::kHostCalls, bytes_of(calls));
   add(SectionKind::kRefitPlan, refit.plan);
   add(SectionKind::kRefitProgram, refit.program);
   return WriteSectionFile(kBundleFormat, sections);
@@ -52,6 +56,10 @@ RuntimeOr<BundleReader> BundleReader::Open(std::unique_ptr<ByteSource> source) {
   if (file.Find(SectionKind::kControl) != nullptr) {
     RUNTIME_ASSIGN_OR_RETURN(const std::vector<uint8_t> control, file.Read(SectionKind::kControl));
     RUNTIME_ASSIGN_OR_RETURN(manifest.control, DecodeControl(control));
+  }
+  if (file.Find(SectionKind::kHostCalls) != nullptr) {
+    RUNTIME_ASSIGN_OR_RETURN(const std::vector<uint8_t> calls, file.Read(SectionKind::kHostCalls));
+    RUNTIME_ASSIGN_OR_RETURN(manifest.host_calls, DecodeHostCalls(calls));
   }
   RUNTIME_RETURN_IF_ERROR(CheckManifest(manifest));
   const SectionFile::Entry* weights = file.Find(SectionKind::kWeights);

@@ -158,6 +158,7 @@ RuntimeStatus CheckManifest(const BundleManifest& manifest) {
   }
   for (const KernelManifest& kernel : manifest.kernels)
     RUNTIME_RETURN_IF_ERROR(CheckKernel(kernel));
+  RUNTIME_RETURN_IF_ERROR(CheckHostCalls(manifest.host_calls, manifest.kernels));
   // Before the steps, whose places are checked against walkers.
   RUNTIME_RETURN_IF_ERROR(CheckControl(manifest));
   const std::vector<uint32_t> blocks = BlocksOfSteps(manifest);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "compiler/runtime/control_program.h"
+#include "compiler/runtime/host_call.h"
 #include "compiler/runtime/kernel_abi.h"
 #include "compiler/runtime/kernel_manifest.h"
 #include "compiler/runtime/place.h"
@@ -81,10 +82,12 @@ struct BundleManifest {
   std::vector<ModelTensor> inputs;
   std::vector<ModelTensor> outputs;
   std::vector<ConstantInfo> constants;
-  std::vector<KernelManifest> kernels;  // `pack` is empty: packing was done when it was built.
+  // `pack` is empty: packing was done when it was built. Those of `host_calls` have no code.
+  std::vector<KernelManifest> kernels;
   std::vector<ModelStep> steps;
   std::vector<Fill> fills;
   ControlProgram control;  // In a section of its own; empty: each step once, in order.
+  std::vector<HostCall> host_calls = {};  // In a section of its own.
 
   friend bool operator==(const BundleManifest&, const BundleManifest&) = default;
 };

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "compiler/runtime/host_call.h"
 #include "compiler/runtime/kernel_abi.h"
 
 namespace burnish {
@@ -15,6 +16,8 @@ RuntimeStatus KernelError(const std::string& where, int32_t code) {
     case BURNISH_KERNEL_DIVISION_BY_ZERO:
       return RuntimeStatus(RuntimeCode::kInvalidArgument,
                            where + ": integer division by zero" + suffix);
+    case kHostCallOutOfMemory:
+      return RuntimeStatus(RuntimeCode::kResourceExhausted, where + ": no memory" + suffix);
     default:
       return RuntimeStatus(RuntimeCode::kInternal, where + ": the kernel failed" + suffix);
   }

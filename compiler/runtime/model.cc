@@ -34,7 +34,13 @@ RuntimeOr<std::shared_ptr<const Model>> Model::Load(const BundleReader& reader,
   RUNTIME_ASSIGN_OR_RETURN(const std::vector<uint8_t> elf, reader.ReadElf());
   RUNTIME_ASSIGN_OR_RETURN(SharedObject code, SharedObject::Load(elf));
   std::shared_ptr<Model> model(new Model(manifest, std::move(code)));
+  model->host_call_.resize(manifest.kernels.size(), nullptr);
+  for (const HostCall& call : model->manifest_.host_calls) model->host_call_[call.kernel] = &call;
   for (size_t i = 0; i < manifest.kernels.size(); ++i) {
+    if (model->host_call_[i] != nullptr) {
+      model->kernels_.push_back(&RunHostCall);
+      continue;
+    }
     RUNTIME_ASSIGN_OR_RETURN(const BurnishKernel kernel,
                              model->code_.Kernel(BURNISH_KERNEL_PREFIX + std::to_string(i)));
     model->kernels_.push_back(kernel);

@@ -13,6 +13,7 @@
 #include "base/sha256.h"
 #include "compiler/runtime/bundle.h"
 #include "compiler/runtime/bundle_manifest.h"
+#include "compiler/runtime/host_call.h"
 #include "compiler/runtime/huge_page_arena.h"
 #include "compiler/runtime/kernel_abi.h"
 #include "compiler/runtime/refit.h"
@@ -53,6 +54,8 @@ class Model {
 
   const BundleManifest& manifest() const { return manifest_; }
   BurnishKernel kernel(size_t index) const { return kernels_[index]; }
+  // What RunHostCall wants, where that is kernel `index`; else null.
+  const HostCall* host_call(size_t index) const { return host_call_[index]; }
   // Kernels take untyped pointers, so these are not const; no step writes them.
   std::span<uint8_t> weights() const { return weights_; }
   // Those that replacements may name, dense, as the model had them when it was compiled.
@@ -70,6 +73,7 @@ class Model {
   BundleManifest manifest_;
   SharedObject code_;
   std::vector<BurnishKernel> kernels_;
+  std::vector<const HostCall*> host_call_;  // By kernel; in the manifest.
   std::vector<TensorInfo> parameters_;
   Sha256Digest weights_digest_ = {};
   HugePageArena owned_weights_;                 // Empty when the weights are somebody else's.

@@ -14,7 +14,8 @@ namespace burnish {
 namespace {
 
 // A file is of the oldest version that has all of its kinds of sections, so that a runtime opens
-// whatever it understands. 3: kControl, without which a runtime would take each step once.
+// whatever it understands. 3: kControl, without which a runtime would take each step once, and
+// kHostCalls, without which it would look for their code.
 constexpr uint32_t kVersionMin = 2, kVersionMax = 3;
 constexpr uint64_t kHeaderBytes = 24;
 constexpr uint64_t kEntryBytes = 56;
@@ -26,6 +27,13 @@ uint64_t AlignUp(uint64_t value, uint64_t alignment) {
 
 RuntimeStatus Damaged(const std::string& text) {
   return RuntimeStatus(RuntimeCode::kDataLoss, "damaged file: " + text);
+}
+
+uint32_t VersionOf(const std::vector<Section>& sections) {
+  const bool is_new = std::any_of(sections.begin(), sections.end(), [](const Section& section) {
+    return section.kind == SectionKind::kControl || section.kind == SectionKind::kHostCalls;
+  });
+  return is_new ? 3 : 2;
 }
 
 // The bytes [begin, end) must be zero. The gap is shorter than the alignment.
@@ -48,13 +56,6 @@ RuntimeOr<SectionFile::Entry> ReadEntry(ByteReader& reader) {
   for (uint8_t& byte : entry.digest) reader.Number(byte);
   if (!reader.ok() || zero != 0) return Damaged("section table");
   return entry;
-}
-
-uint32_t VersionOf(const std::vector<Section>& sections) {
-  const bool has_control =
-      std::any_of(sections.begin(), sections.end(),
-                  [](const Section& section) { return section.kind == SectionKind::kControl; });
-  return has_control ? 3 : 2;
 }
 
 }  // namespace

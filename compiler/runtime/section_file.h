@@ -1,7 +1,7 @@
 // The container of artifacts and bundles: one file of hashed sections. All numbers little-endian.
 //
 //   0   magic, 8 bytes            16  file size, u64
-//   8   version, u32 = 2          24  table of section_count entries of 56 bytes:
+//   8   version, u32: 2, or 3         24  table of section_count entries of 56 bytes:
 //   12  section count, u32            kind u32, zero u32, offset u64, size u64, digest of 32 bytes
 //   then the SHA-256 of everything before it, zeros up to the first section, and the sections in
 //   the order of the table, each at the next multiple of the alignment, with zeros between. The
@@ -33,6 +33,7 @@ enum class SectionKind : uint32_t {
   kRefit = 4,      // How parameters become weights; optional, with the next.
   kPacks = 5,      // An artifact whose kernels are pack functions.
   kControl = 6,    // How the steps are walked; from format version 3 on, optional.
+  kHostCalls = 7,  // Kernels that are functions of the runtime; as kControl.
   // In place of kRefit, where weights are computed from parameters before they are packed:
   kRefitPlan = 8,     // As kRefit, and what is computed.
   kRefitProgram = 9,  // A bundle: from parameters to what is packed.

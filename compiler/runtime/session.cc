@@ -103,13 +103,18 @@ RuntimeStatus Session::AllocateMemory() {
 
 PlannedStep Session::PlanStep(const ModelStep& step) const {
   const FunctionInfo& function = manifest().kernels[step.kernel].compute;
+  uint8_t* scratch = function.scratch_bytes_per_worker > 0 ? scratch_ : nullptr;
+  // RunHostCall reads it only.
+  if (const HostCall* call = model_->host_call(step.kernel); call != nullptr) {
+    scratch = reinterpret_cast<uint8_t*>(const_cast<HostCall*>(call));
+  }
   return {.kernel = model_->kernel(step.kernel),
           .buffers = std::vector<void*>(step.buffers.size()),
           .context = {
               .abi_version = BURNISH_KERNEL_ABI_VERSION,
               .buffer_count = static_cast<uint32_t>(step.buffers.size()),
               .buffers = nullptr,  // Once the step has its place.
-              .scratch = function.scratch_bytes_per_worker > 0 ? scratch_ : nullptr,
+              .scratch = scratch,
               .scratch_bytes_per_worker = scratch_bytes_per_worker_,
               .shared_scratch = function.shared_scratch_bytes > 0 ? shared_scratch_ : nullptr,
               .barrier = &SpinBarrier::WaitCallback,

@@ -1,0 +1,113 @@
+#include "compiler/runtime/host/host_kernel.h"
+
+#include <string>
+#include <vector>
+
+#include "compiler/runtime/kernel_abi.h"
+#include "gtest/gtest.h"
+
+namespace burnish {
+namespace {
+
+constexpr ElementType kF32 = ElementType::kF32, kI64 = ElementType::kI64;
+
+HostSignature Call(const std::string& kernel, std::vector<HostType> inputs,
+                   std::vector<HostAttribute> given = {}) {
+  HostSignature call{.kernel = kernel,
+                     .attributes = FindHostKernel(kernel)->attributes,
+                     .inputs = std::move(inputs)};
+  for (HostAttribute& attribute : call.attributes) {
+    for (const HostAttribute& g : given) {
+      if (g.name == attribute.name) attribute = g;
+    }
+  }
+  return call;
+}
+
+// Empty: it is accepted, and passes CheckHostSignature with the outputs that it infers.
+std::string Refusal(HostSignature call) {
+  auto outputs = FindHostKernel(call.kernel)->infer(call);
+  if (!outputs.ok()) return outputs.status().message();
+  call.outputs = *outputs;
+  return CheckHostSignature(call).message();
+}
+
+TEST(HostKernelTest, WhatAModelsAuthorGetsWrong) {
+  EXPECT_EQ(Refusal(Call("top_k", {{kF32, {2, 3}}}, {{"k", 3}})), "");
+  EXPECT_EQ(Refusal(Call("top_k", {{kF32, {2, 3}}}, {{"k", 4}})),
+            "got k=4, want 1 to the 3 elements of the axis");
+  EXPECT_EQ(Refusal(Call("top_k", {{kF32, {2, 3}}}, {{"axis", 2}})),
+            "got axis 2, want one of the 2 dimensions");
+  EXPECT_EQ(Refusal(Call("top_k", {{kF32, {}}})), "got axis -1, want one of the 0 dimensions");
+  EXPECT_EQ(Refusal(Call("cum_sum", {{ElementType::kBool, {2}}})), "got X bool[2], want numbers");
+  EXPECT_EQ(Refusal(Call("reverse_sequence", {{kF32, {4, 3}}, {kI64, {4}}})),
+            "got sequence_lens i64[4], want i64[3] for X f32[4,3]");
+  EXPECT_EQ(Refusal(Call("reverse_sequence", {{kF32, {4, 3}}, {kI64, {3}}}, {{"time_axis", 1}})),
+            "got X f32[4,3], time_axis=1, batch_axis=1, want the first two dimensions, one each");
+  EXPECT_EQ(Refusal(Call("scatter_elements", {{kF32, {2, 3}}, {kI64, {3, 3}}, {kF32, {3, 3}}},
+                         {{"axis", 1}})),
+            "got indices i64[3,3] and updates f32[3,3], want one shape, no larger than data "
+            "f32[2,3] but along the axis");
+  EXPECT_EQ(Refusal(Call("scatter_elements", {{kF32, {2}}, {kI64, {2}}, {kF32, {2}}},
+                         {{"reduction", 0, "avg"}})),
+            "got reduction \"avg\", want none, add, mul, max or min");
+  EXPECT_EQ(Refusal(Call("scatter_nd", {{kF32, {2, 3}}, {kI64, {4, 3}}, {kF32, {4}}})),
+            "got indices i64[4,3], want 1 to 2 coordinates in the last dimension");
+  EXPECT_EQ(Refusal(Call("scatter_nd", {{kF32, {2, 3}}, {kI64, {4, 1}}, {kF32, {4}}})),
+            "got updates f32[4], want f32[4,3] for indices i64[4,1] and data f32[2,3]");
+}
+
+TEST(HostKernelTest, ASignatureIsAllThatAKernelReliesOn) {
+  HostSignature call = Call("cum_sum", {{kF32, {2, 3}}});
+  call.outputs = {{kF32, {2, 3}}};
+  EXPECT_TRUE(CheckHostSignature(call).ok());
+  HostSignature other = call;
+  other.outputs[0].shape = {2, 4};
+  EXPECT_FALSE(CheckHostSignature(other).ok());
+  other = call;
+  other.attributes.pop_back();
+  EXPECT_FALSE(CheckHostSignature(other).ok());
+  other = call;
+  other.kernel = "no_such_kernel";
+  EXPECT_FALSE(CheckHostSignature(other).ok());
+  other = call;
+  other.inputs[0].shape = other.outputs[0].shape = {int64_t{1} << 40, int64_t{1} << 40};
+  EXPECT_FALSE(CheckHostSignature(other).ok());
+  other.inputs[0].shape = other.outputs[0].shape = {0, 3};
+  EXPECT_FALSE(CheckHostSignature(other).ok());
+}
+
+TEST(HostKernelTest, NoIndexLeavesTheTensor) {
+  HostSignature call = Call("scatter_nd", {{kF32, {2, 2}}, {kI64, {3, 2}}, {kF32, {3}}});
+  const std::vector<float> data = {1, 2, 3, 4}, updates = {10, 20, 30};
+  std::vector<float> result(4);
+  uint8_t* const outputs[] = {reinterpret_cast<uint8_t*>(result.data())};
+  const auto run = [&](std::vector<int64_t> indices) {
+    const uint8_t* const inputs[] = {reinterpret_cast<const uint8_t*>(data.data()),
+                                     reinterpret_cast<const uint8_t*>(indices.data()),
+                                     reinterpret_cast<const uint8_t*>(updates.data())};
+    return FindHostKernel("scatter_nd")->run(call, inputs, outputs);
+  };
+  EXPECT_EQ(run({0, 1, -1, 0, 1, -1}), BURNISH_KERNEL_OK);
+  EXPECT_EQ(result, (std::vector<float>{1, 10, 20, 30}));
+  for (const int64_t wrong : {int64_t{2}, int64_t{-3}, INT64_MAX, INT64_MIN}) {
+    EXPECT_EQ(run({0, wrong, wrong, 0, 1, 1}), BURNISH_KERNEL_INDEX_OUT_OF_BOUNDS) << wrong;
+    EXPECT_EQ(result, (std::vector<float>{1, 2, 3, 30}));
+  }
+}
+
+TEST(HostKernelTest, TopOfRowsWithNanAndTies) {
+  const HostSignature call = Call("top_k", {{kF32, {5}}}, {{"k", 4}});
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<float> x = {2, 7, nan, 7, nan};
+  std::vector<float> values(4);
+  std::vector<int64_t> places(4);
+  const uint8_t* const inputs[] = {reinterpret_cast<const uint8_t*>(x.data())};
+  uint8_t* const outputs[] = {reinterpret_cast<uint8_t*>(values.data()),
+                              reinterpret_cast<uint8_t*>(places.data())};
+  EXPECT_EQ(FindHostKernel("top_k")->run(call, inputs, outputs), BURNISH_KERNEL_OK);
+  EXPECT_EQ(places, (std::vector<int64_t>{2, 4, 1, 3}));
+}
+
+}  // namespace
+}  // namespace burnish
