@@ -18,7 +18,9 @@
 #include "compiler/ir/contract.h"
 #include "compiler/runtime/artifact.h"
 #include "compiler/runtime/bundle.h"
+#include "compiler/runtime/host_call.h"
 #include "compiler/runtime/refit.h"
+#include "compiler/te/host_operator.h"
 
 namespace burnish {
 namespace {
@@ -52,6 +54,7 @@ class Assembler {
  private:
   const Graph& graph() const { return model_.graph; }
   const TaskCall& CallOf(const PlannedStep& step) const { return model_.tasks.calls[step.group]; }
+  bool IsHost(const PlannedStep& step) const { return CallOf(step).host >= 0; }
   const CompiledKernel& KernelOf(const PlannedStep& step) const {
     return std::get<CompiledKernel>(reply_.results[step.item].outcome);
   }
@@ -86,6 +89,7 @@ class Assembler {
   absl::StatusOr<int64_t> ConstantOffset(const PlannedStep& step, size_t argument,
                                          const Buffer& parameter);
   absl::StatusOr<ModelStep> MakeStep(const PlannedStep& step);
+  ModelStep MakeHostStep(const PlannedStep& step);
   std::string StepName(const PlannedStep& step) const;
 
   const Graph& source_;
@@ -238,6 +242,7 @@ bool Assembler::MayShare(const PlannedStep& step, ValueId output, ValueId input)
 std::vector<InPlaceChoice> Assembler::InPlaceChoices() const {
   std::vector<InPlaceChoice> choices;
   for (const PlannedStep& step : steps_) {
+    if (IsHost(step)) continue;
     const std::vector<CallBuffer>& buffers = KernelOf(step).buffers;
     for (const InPlacePair& pair : ManifestOf(step).compute.in_place) {
       const ValueId output = ValueOf(step, buffers[pair.output].index);
@@ -376,6 +381,39 @@ absl::StatusOr<ModelStep> Assembler::MakeStep(const PlannedStep& planned) {
   return step;
 }
 
+// Tensors lie where others want them: the call knows strides.
+ModelStep Assembler::MakeHostStep(const PlannedStep& planned) {
+  const TaskCall& call = CallOf(planned);
+  const GraphNode& node = graph().nodes[call.host];
+  ModelStep step{.name = StepName(planned),
+                 .kernel = static_cast<uint32_t>(manifest_.kernels.size()),
+                 .schedule_origin = "host"};
+  HostCall host{.kernel = step.kernel,
+                .signature = HostSignatureOf(*FindOperator(node.op), node.attributes,
+                                             InputTypes(graph(), node))};
+  const auto add = [&](ValueId id) {
+    const GraphValue& value = graph().value(id);
+    const bool is_constant = graph().IsConstant(id);
+    const Storage storage =
+        is_constant ? DenseStorage(value.type.shape) : model_.storage.places[id].storage;
+    step.buffers.push_back(is_constant ? Place{.region = Region::kWeights,
+                                               .offset_bytes = static_cast<uint64_t>(
+                                                   weights_->AddConstant(id, storage))}
+                                       : PlaceOf(id, 0));
+    host.tensors.push_back(TensorInfoOf(value.name, value.type.dtype, value.type.shape, storage));
+    step.moved_bytes += host.tensors.back().dense_bytes();
+  };
+  for (const ValueId argument : call.arguments) add(argument);
+  for (const ValueId result : call.results) {
+    add(result);
+    step.outputs.push_back(
+        {.buffer = static_cast<uint32_t>(step.buffers.size() - 1), .tensor = host.tensors.back()});
+  }
+  manifest_.kernels.push_back({.name = node.op, .compute = FunctionOf(host), .pack = {}});
+  manifest_.host_calls.push_back(std::move(host));
+  return step;
+}
+
 absl::StatusOr<AssembledModel> Assembler::Run() {
   // The order: kernels say what may be in place; lives and in-place pairs give the plan; steps name
   // places in it; weights are complete when all steps have asked for theirs.
@@ -388,6 +426,10 @@ absl::StatusOr<AssembledModel> Assembler::Run() {
   PlanArena();
   RETURN_IF_ERROR(MakeControl());
   for (const PlannedStep& step : steps_) {
+    if (IsHost(step)) {
+      manifest_.steps.push_back(MakeHostStep(step));
+      continue;
+    }
     ASSIGN_OR_RETURN(manifest_.steps.emplace_back(), MakeStep(step));
   }
   manifest_.constants = weights_->constants();

@@ -13,7 +13,7 @@
 
 namespace burnish {
 
-// A call that is a kernel, in the order of execution.
+// A call that is a kernel, in the order of execution. A host kernel has no more than its group.
 struct PlannedStep {
   size_t group = 0;  // Of the fusion; also its call.
   CallLayout layout;

@@ -38,6 +38,7 @@ CompilePlan PlanSteps(const PlannedModel& model) {
   std::map<std::pair<int, std::string>, size_t> item_of;  // By task and contract.
   for (size_t g = 0; g < model.tasks.calls.size(); ++g) {
     const TaskCall& call = model.tasks.calls[g];
+    if (call.host >= 0) plan.steps.push_back({.group = g});
     if (call.task < 0) continue;
     PlannedStep step{.group = g, .layout = LayoutOfCall(model, call)};
     const auto [found, is_new] =

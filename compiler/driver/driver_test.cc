@@ -142,6 +142,64 @@ TEST(DriverTest, ResidualNetworkWithDefaultNests) {
   }
 }
 
+// Host kernels between others: of the model's input and of parts of a concat, which lie with gaps,
+// of a constant, and into an output.
+Graph HostGraph() {
+  Graph graph;
+  const ValueId x = AddInput(graph, "x", {DType::kF32, {2, 5, 6}});
+  const ValueId sums = Op(graph, "cum_sum", {x}, {{"axis", int64_t{1}}, {"reverse", int64_t{1}}});
+  const ValueId both = Op(graph, "concat", {Op(graph, "relu", {x}), sums}, {{"axis", int64_t{2}}});
+  const ValueId scaled = Op(graph, "exp", {Op(graph, "neg", {Op(graph, "abs", {both})})});
+  const Attributes top = MakeAttributes({{"axis", int64_t{1}}, {"k", int64_t{3}}});
+  const absl::StatusOr<GraphNodeId> k = AddNode(graph, "top_k", {scaled}, top, "top");
+  const ValueId values = graph.nodes[*k].outputs[0], places = graph.nodes[*k].outputs[1];
+  const ValueId base = AddRandomConstant(graph, "base", {2, 5, 12}, 7);
+  const ValueId scattered =
+      Op(graph, "scatter_elements", {base, places, Op(graph, "neg", {values})},
+         {{"axis", int64_t{1}}, {"reduction", std::string("add")}});
+  graph.outputs = {Op(graph, "relu", {scattered}), places};
+  const char* names[] = {"y", "places"};
+  for (int i = 0; i < 2; ++i) graph.values[graph.outputs[i]].name = names[i];
+  return graph;
+}
+
+TEST(DriverTest, HostKernelsAreStepsLikeOthers) {
+  DefaultScheduleSource source;
+  const Graph graph = HostGraph();
+  for (const int level : {0, 2, 3}) {
+    SCOPED_TRACE(absl::StrCat("level ", level));
+    ASSERT_OK_AND_ASSIGN(const BuiltModel built, Build(graph, source, level));
+    ExpectRunsLikeTheGraph(graph, built, 3);
+    auto reader = BundleReader::FromBytes(
+        {reinterpret_cast<const uint8_t*>(built.bundle.data()), built.bundle.size()});
+    ASSERT_TRUE(reader.ok());
+    EXPECT_EQ(reader->manifest().host_calls.size(), 3u);
+    int gaps = 0;
+    for (const HostCall& call : reader->manifest().host_calls) {
+      for (const TensorInfo& tensor : call.tensors) gaps += !tensor.IsDense();
+    }
+    if (level >= 2) EXPECT_GE(gaps, 1) << "no tensor lies with gaps: the test is too easy";
+    EXPECT_THAT(built.tasks, Not(Contains(Field(&TaskReport::name, "top_k"))));
+  }
+}
+
+TEST(DriverTest, DataThatAHostKernelRefusesNamesItsStep) {
+  Graph graph;
+  const ValueId x = AddInput(graph, "x", {DType::kF32, {4}});
+  const ValueId places = AddInput(graph, "places", {DType::kI64, {2}});
+  graph.outputs = {
+      Op(graph, "scatter_elements", {x, places, AddRandomConstant(graph, "updates", {2}, 1)})};
+  DefaultScheduleSource source;
+  ASSERT_OK_AND_ASSIGN(const BuiltModel built, Build(graph, source));
+  std::vector<TensorValue> inputs = RandomInputs(graph, 1);
+  inputs[1].integers = {0, 4};
+  EXPECT_THAT(RunBundle(built.bundle, graph, inputs, 2),
+              StatusIs(absl::StatusCode::kOutOfRange,
+                       AllOf(HasSubstr("scatter_elements"), HasSubstr("out of bounds"))));
+  inputs[1].integers = {-4, 3};
+  EXPECT_THAT(RunBundle(built.bundle, graph, inputs, 2), IsOk());
+}
+
 TEST(DriverTest, FusionTakesStepsAway) {
   DefaultScheduleSource source;
   ASSERT_OK_AND_ASSIGN(const BuiltModel apart, Build(ResidualGraph(), source, 0));

@@ -130,7 +130,8 @@ void DropFreeCalls(PlannedModel& model) {
   for (size_t g = 0; g < model.tasks.calls.size(); ++g) {
     TaskCall& call = model.tasks.calls[g];
     if (IsControl(model.graph.nodes[model.fusion.groups[g].nodes[0]])) continue;
-    CHECK(call.task >= 0 || model.storage.copy_free[g]) << "a concat that was to be free";
+    CHECK(call.task >= 0 || call.host >= 0 || model.storage.copy_free[g])
+        << "a concat that was to be free";
     if (!model.storage.copy_free[g] || call.task < 0) continue;
     model.tasks.tasks[call.task].weight -= model.fusion.groups[g].repeat;
     call.task = -1;

@@ -37,7 +37,7 @@ struct PackedOutput {
 struct PlannedModel {
   Graph graph;  // Flat: cut_control.h.
   Fusion fusion;
-  TaskList tasks;                      // Calls with task -1 need no kernel.
+  TaskList tasks;                      // Calls with task -1 need no kernel, or a host kernel.
   std::vector<ChosenSchedule> chosen;  // By task.
   StorageAssignment storage;
   std::vector<ControlRegion> regions = {};

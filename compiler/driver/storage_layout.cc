@@ -15,26 +15,6 @@ uint64_t BitsOf(T value) {
 
 }  // namespace
 
-ElementType ElementTypeOf(DType dtype) {
-  switch (dtype) {
-    case DType::kF32:
-      return ElementType::kF32;
-    case DType::kF64:
-      return ElementType::kF64;
-    case DType::kI64:
-      return ElementType::kI64;
-    case DType::kI32:
-      return ElementType::kI32;
-    case DType::kI8:
-      return ElementType::kI8;
-    case DType::kU8:
-      return ElementType::kU8;
-    case DType::kBool:
-      return ElementType::kBool;
-  }
-  return ElementType::kF32;
-}
-
 TensorInfo TensorInfoOf(std::string name, DType dtype, const std::vector<int64_t>& shape,
                         const Storage& storage) {
   return {.name = std::move(name),

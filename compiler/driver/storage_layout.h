@@ -9,10 +9,9 @@
 #include "compiler/ir/program.h"
 #include "compiler/runtime/bundle_manifest.h"
 #include "compiler/runtime/tensor_info.h"
+#include "compiler/te/host_operator.h"
 
 namespace burnish {
-
-ElementType ElementTypeOf(DType dtype);
 
 TensorInfo TensorInfoOf(std::string name, DType dtype, const std::vector<int64_t>& shape,
                         const Storage& storage);

@@ -96,12 +96,14 @@ absl::Status CheckAttributes(const OperatorDef& op, Attributes attributes,
   // First: the operator's complaint is about the default that it got instead.
   if (!reads.mistyped.empty()) return mistyped();
   RETURN_IF_ERROR(inferred);
-  TeBuilder te("attributes");
-  std::vector<Tensor> inputs;
-  for (const TensorType& type : types) {
-    inputs.push_back(te.Parameter("x", type, BufferRole::kInput));
+  if (op.fusion != FusionKind::kHost) {
+    TeBuilder te("attributes");
+    std::vector<Tensor> inputs;
+    for (const TensorType& type : types) {
+      inputs.push_back(te.Parameter("x", type, BufferRole::kInput));
+    }
+    op.define(te, attributes, inputs);
   }
-  op.define(te, attributes, inputs);
   // Read by the layout pass, and by the definition only where it makes a difference.
   if (op.layout == LayoutRule::kByChannel || op.layout == LayoutRule::kChannelsLast) {
     attributes.Int("channels_last", 0);

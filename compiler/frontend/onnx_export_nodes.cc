@@ -17,6 +17,7 @@ namespace {
 using Shape = std::vector<int64_t>;
 using Names = std::vector<std::string>;
 using Writer = OnnxGraphWriter;
+using NodeWriter = std::function<void(Writer&, const GraphNode&)>;
 
 Names InputNames(const Writer& w, const GraphNode& node) {
   Names names;
@@ -102,6 +103,9 @@ const std::map<std::string, std::string>& DirectTypes() {
       {"concat", "Concat"},
       {"gather", "Gather"},
       {"gather_nd", "GatherND"},
+      {"reverse_sequence", "ReverseSequence"},
+      {"scatter_elements", "ScatterElements"},
+      {"scatter_nd", "ScatterND"},
   };
   return types;
 }
@@ -295,7 +299,21 @@ void WriteGatherElements(Writer& w, const GraphNode& node) {
   Writer::SetInt(gather, "axis", axis);
 }
 
-using NodeWriter = std::function<void(Writer&, const GraphNode&)>;
+void WriteTopK(Writer& w, const GraphNode& node) {
+  const std::string k = w.Ints({node.attributes.Int("k", 1)});
+  onnx::NodeProto* top = w.Add("TopK", {w.Name(node.inputs[0]), k}, OutputNames(w, node));
+  Writer::SetInt(top, "axis", node.attributes.Int("axis", -1));
+  Writer::SetInt(top, "largest", node.attributes.Int("largest", 1));
+}
+
+NodeWriter CumulateWriter(const std::string& type) {
+  return [type](Writer& w, const GraphNode& node) {
+    const std::string axis = w.Ints({node.attributes.Int("axis", 0)});
+    onnx::NodeProto* to = w.Add(type, {w.Name(node.inputs[0]), axis}, OutputNames(w, node));
+    Writer::SetInt(to, "exclusive", node.attributes.Int("exclusive", 0));
+    Writer::SetInt(to, "reverse", node.attributes.Int("reverse", 0));
+  };
+}
 
 const std::map<std::string, NodeWriter>& SpecialWriters() {
   static const auto& writers = *new std::map<std::string, NodeWriter>{
@@ -312,6 +330,9 @@ const std::map<std::string, NodeWriter>& SpecialWriters() {
       {"pad", WritePad},
       {"resize", WriteResize},
       {"gather_elements", WriteGatherElements},
+      {"top_k", WriteTopK},
+      {"cum_sum", CumulateWriter("CumSum")},
+      {"cum_prod", CumulateWriter("CumProd")},
   };
   return writers;
 }

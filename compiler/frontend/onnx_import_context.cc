@@ -299,6 +299,7 @@ const OnnxTranslators& AllOnnxTranslators() {
     AddSamplingTranslators(*all);
     AddSignalTranslators(*all);
     AddEinsumTranslators(*all);
+    AddHostTranslators(*all);
     return all;
   }();
   return translators;

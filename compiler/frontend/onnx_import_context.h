@@ -156,6 +156,7 @@ void AddMicrosoftTranslators(OnnxTranslators& translators);
 void AddSamplingTranslators(OnnxTranslators& translators);
 void AddEinsumTranslators(OnnxTranslators& translators);
 void AddSignalTranslators(OnnxTranslators& translators);
+void AddHostTranslators(OnnxTranslators& translators);
 const OnnxTranslators& AllOnnxTranslators();
 
 // `axis` in [-rank, rank) -> [0, rank). INVALID_ARGUMENT with the node's label otherwise.

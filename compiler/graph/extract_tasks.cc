@@ -86,6 +86,13 @@ absl::StatusOr<TaskList> ExtractTasks(const Graph& graph, const Fusion& fusion,
       list.calls.push_back(std::move(call));
       continue;
     }
+    if (FindOperator(graph.nodes[group.nodes[0]].op)->fusion == FusionKind::kHost) {
+      call = {.host = group.nodes[0],
+              .arguments = graph.nodes[group.nodes[0]].inputs,
+              .results = graph.nodes[group.nodes[0]].outputs};
+      list.calls.push_back(std::move(call));
+      continue;
+    }
     Program program = Canonicalize(DefineGroup(graph, group));
     if (const absl::Status verified = Verify(program); !verified.ok()) {
       return absl::InternalError(

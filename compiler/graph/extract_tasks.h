@@ -22,7 +22,8 @@ struct ExtractedTask {
 
 // How a group calls its task.
 struct TaskCall {
-  int task = -1;                   // -1: the group needs no kernel.
+  int task = -1;                   // -1: the group needs no kernel, or a host kernel.
+  GraphNodeId host = -1;           // The node that is a host kernel (te/host_operator.h).
   std::vector<ValueId> arguments;  // One for each parameter of the program that is no output.
   std::vector<ValueId> results;    // One for each output of the program.
 };

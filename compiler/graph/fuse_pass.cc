@@ -78,8 +78,8 @@ Fuser::Fuser(const Graph& graph, const FuseOptions& options)
 }
 
 bool Fuser::StaysAlone(GraphNodeId n) const {
-  return graph_.nodes[n].outputs.size() != 1 || IsControl(graph_.nodes[n]) ||
-         Operator(n).traits.movement == Movement::kView;
+  return graph_.nodes[n].outputs.size() != 1 || Kind(n) == FusionKind::kHost ||
+         IsControl(graph_.nodes[n]) || Operator(n).traits.movement == Movement::kView;
 }
 
 bool Fuser::KeepsLastDimension(GraphNodeId n) const {

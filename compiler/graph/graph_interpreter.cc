@@ -8,6 +8,9 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "compiler/graph/control.h"
+#include "compiler/runtime/host/host_kernel.h"
+#include "compiler/runtime/kernel_abi.h"
+#include "compiler/te/host_operator.h"
 
 namespace burnish {
 namespace {
@@ -75,6 +78,36 @@ absl::StatusOr<Values> InterpretLoop(const Graph& graph, const GraphNode& node,
   return outputs;
 }
 
+absl::StatusOr<std::vector<TensorValue>> InterpretHostNode(const Graph& graph,
+                                                           const GraphNode& node,
+                                                           const OperatorDef& def,
+                                                           const std::vector<TensorValue>& inputs) {
+  const HostSignature call = HostSignatureOf(def, node.attributes, InputTypes(graph, node));
+  std::vector<ConstantPtr> owned;
+  std::vector<const uint8_t*> arguments;
+  for (const TensorValue& input : inputs) {
+    owned.push_back(FromTensorValue(input));
+    arguments.push_back(owned.back()->bytes().data());
+  }
+  std::vector<std::vector<uint8_t>> memories;
+  std::vector<uint8_t*> results;
+  for (const ValueId output : node.outputs) {
+    const TensorType& type = graph.value(output).type;
+    memories.emplace_back(ElementCount(type.shape) * SizeBytes(type.dtype));
+    results.push_back(memories.back().data());
+  }
+  if (FindHostKernel(call.kernel)->run(call, arguments, results) != BURNISH_KERNEL_OK) {
+    return absl::OutOfRangeError(
+        absl::StrCat("node '", node.name, "' (", node.op, "): an index is out of bounds"));
+  }
+  std::vector<TensorValue> outputs;
+  for (size_t i = 0; i < memories.size(); ++i) {
+    outputs.push_back(
+        ToTensorValue(graph.value(node.outputs[i]).type, *MakeConstant(std::move(memories[i]))));
+  }
+  return outputs;
+}
+
 // Position of a parameter named "in<i>".
 int ParameterIndex(const Buffer& buffer) { return std::stoi(buffer.name.substr(2)); }
 
@@ -99,6 +132,9 @@ Program DefineNode(const Graph& graph, const GraphNode& node) {
 
 absl::StatusOr<std::vector<TensorValue>> InterpretNode(const Graph& graph, const GraphNode& node,
                                                        const std::vector<TensorValue>& inputs) {
+  const OperatorDef* def = FindOperator(node.op);
+  CHECK(def != nullptr) << node.op;
+  if (def->fusion == FusionKind::kHost) return InterpretHostNode(graph, node, *def, inputs);
   if (node.op == "loop") return InterpretLoop(graph, node, inputs);
   if (node.op == "if") {
     return InterpretGraph(*node.bodies[IsTrue(inputs[0]) ? 0 : 1],

@@ -59,6 +59,7 @@ enum class FusionKind : uint8_t {
   kInjective,    // One output element from one element of each input: transpose, slice, pad ..
   kReduction,    // Anchor of a task: conv2d, matmul, pooling; takes elementwise consumers.
   kOpaque,       // A task by itself: softmax, normalisations with several blocks.
+  kHost,         // No task: a function of the runtime (host_operator.h), without `define`.
 };
 
 // How an operator works on inputs whose dimensions come in another order. Every row of the library

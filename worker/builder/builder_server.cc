@@ -118,7 +118,7 @@ CompileResult BuilderServer::BuildAlone(const CompileItem& item, const CompileRe
 }
 
 CompileReply BuilderServer::BuildLibrary(const CompileRequest& request) {
-  const auto count = static_cast<int64_t>(request.items.size());
+  const auto count = std::max<int64_t>(1, static_cast<int64_t>(request.items.size()));
   std::variant<std::string, Failure> answer =
       child_.Call(LimitsOf(request, count), Encode(request));
   Failure failure;
@@ -154,7 +154,10 @@ absl::StatusOr<CompileReply> BuilderServer::Build(const CompileRequest& request)
                                                       request.codegen_epoch,
                                                       ", this builder is of ", kCodegenEpoch));
   }
-  if (request.items.empty()) return absl::InvalidArgumentError("got a request without items");
+  // A library may be empty: a model's steps may all be functions of the runtime.
+  if (request.items.empty() && request.output != CompileOutput::kLibrary) {
+    return absl::InvalidArgumentError("got a request without items");
+  }
   // Here, before a fork, so that a request that is wrong for all items is refused once.
   RETURN_IF_ERROR(ParseTarget(request.target).status());
   if (request.output == CompileOutput::kLibrary) {

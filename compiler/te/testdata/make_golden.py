@@ -469,6 +469,55 @@ for batch, shape in [(0, (3, 2, 3)), (0, (1, 1)), (1, (4, 2, 1)), (2, (4, 5, 1))
         run("GatherND", [x, which], {"batch_dims": batch}))
 
 
+# ---- Functions of the runtime.
+def host(case, op, onnx_op, attrs, inputs, onnx_inputs=(), onnx_attrs=None, outputs=1, opset=21):
+    """`onnx_inputs`: what is an attribute of ours, behind the inputs."""
+    want = run(onnx_op, [*inputs, *onnx_inputs], attrs if onnx_attrs is None else onnx_attrs,
+               outputs, opset)
+    add(f"{op}_{case}", op, attrs, inputs, want)
+
+
+for axis, k, largest in ((-1, 3, 1), (0, 2, 0), (1, 4, 1)):
+    for dtype in ("f32", "i64"):
+        # Few values: ties.
+        x = data(f"top_k_{axis}", (3, 4, 5), dtype, -3, 3)
+        host(f"{axis}_{dtype}", "top_k", "TopK", {"axis": axis, "k": k, "largest": largest}, [x],
+             [np.array([k])], {"axis": axis, "largest": largest}, 2)
+for axis, exclusive, reverse, dtype in ((0, 0, 0, "f32"), (1, 1, 0, "f32"), (-1, 0, 1, "f64"),
+                                        (1, 1, 1, "i32"), (2, 0, 0, "i64")):
+    attrs = {"exclusive": exclusive, "reverse": reverse}
+    host(f"{axis}_{exclusive}{reverse}", "cum_sum", "CumSum", {"axis": axis, **attrs},
+         [data("cum_sum", (3, 4, 5), dtype)], [np.array(axis)], attrs)
+for axis, exclusive, reverse, dtype in ((0, 0, 0, "f32"), (-1, 1, 1, "i64")):
+    # Not in ONNX Runtime: by NumPy.
+    x = data("cum_prod", (3, 4), dtype)
+    want = np.flip(x, axis) if reverse else x
+    want = np.cumprod(want, axis, dtype=x.dtype)
+    if exclusive:
+        want = np.insert(np.delete(want, -1, axis), 0, 1, axis)
+    add(f"cum_prod_{axis}", "cum_prod", {"axis": axis, "exclusive": exclusive, "reverse": reverse},
+        [x], [np.flip(want, axis) if reverse else want])
+for time_axis in (0, 1):
+    shape = (4, 3, 2) if time_axis == 0 else (3, 4, 2)
+    host(f"{time_axis}", "reverse_sequence", "ReverseSequence",
+         {"time_axis": time_axis, "batch_axis": 1 - time_axis},
+         [data("reverse_sequence", shape), np.array([4, 1, 3])])
+for reduction in ("none", "add", "mul", "max", "min"):
+    for dtype in ("f32", "i32"):
+        x = data("scatter", (3, 4), dtype)
+        # One place twice, but where the last one wins: ONNX leaves that open.
+        which = np.array([[0, -1], [2, 2]] if reduction != "none" else [[0, -1], [2, 1]])
+        host(f"{reduction}_{dtype}", "scatter_elements", "ScatterElements",
+             {"axis": 1, "reduction": reduction}, [x, which, data("updates", (2, 2), dtype)],
+             opset=18)
+        host(f"{reduction}_{dtype}", "scatter_nd", "ScatterND", {"reduction": reduction},
+             [x, which[:, :1], data("updates", (2, 4), dtype)], opset=18)
+x, deep = data("scatter", (3, 4)), np.array([[0, -1], [2, 1], [1, 1]], np.int64)
+host("deep", "scatter_nd", "ScatterND", {"reduction": "none"}, [x, deep, data("updates", (3,))])
+host("axis_0", "scatter_elements", "ScatterElements", {"axis": 0, "reduction": "none"},
+     [x, np.array([[2, 0, 1]], np.int32), data("updates", (1, 3))])
+
+
 def resize(name, x_shape, mode, transform, scales=None, sizes=None, nearest=None, last=False,
            roi=None):
     x = data("resize" + name, x_shape)
