@@ -1,6 +1,7 @@
 #include "compiler/frontend/onnx_graph_importer.h"
 
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -32,56 +33,28 @@ std::string ShapeText(const onnx::TensorShapeProto& shape) {
   });
 }
 
-bool IsKnown(const onnx::NodeProto& node) {
+}  // namespace
+
+void MissingOperators::Add(const onnx::NodeProto& node) {
   const std::string name = OnnxOperatorName(node);
-  return name == "If" || name == "Loop" || name == "Scan" || AllOnnxTranslators().contains(name);
+  const auto [place, is_new] = places.emplace(name, kinds.size());
+  if (is_new) {
+    const bool named = !node.name().empty() || node.output_size() == 0;
+    kinds.push_back(
+        {.name = name, .node = named ? node.name() : node.output(0), .place = kinds.size()});
+  }
+  ++kinds[place->second].count;
 }
 
-struct MissingOperator {
-  std::string name;  // "com.microsoft.FusedConv", "Foo"
-  std::string node;  // The first one that has it.
-  size_t place = 0;  // Among the kinds, as the model has them.
-  int count = 0;
-};
-
-// Nodes of the graph and of the bodies of its loops. Not those of branches, of which one may never
-// be read. The recursion ends: protobuf bounds the nesting of the messages that it parses.
-void CollectNodes(const onnx::GraphProto& graph, std::vector<const onnx::NodeProto*>& nodes) {
-  for (const onnx::NodeProto& node : graph.node()) {
-    nodes.push_back(&node);
-    if (node.op_type() != "Loop" && node.op_type() != "Scan") continue;
-    for (const onnx::AttributeProto& attribute : node.attribute()) {
-      if (attribute.has_g()) CollectNodes(attribute.g(), nodes);
-    }
-  }
-}
-
-// All at once: whoever exports the model anew, or looks for another way, wants to know them all.
-absl::Status CheckOperators(const onnx::GraphProto& graph) {
-  std::vector<MissingOperator> missing;
-  std::unordered_map<std::string, size_t> places;
-  std::vector<const onnx::NodeProto*> nodes;
-  CollectNodes(graph, nodes);
-  for (const onnx::NodeProto* const each : nodes) {
-    const onnx::NodeProto& node = *each;
-    if (IsKnown(node)) continue;
-    const std::string name = OnnxOperatorName(node);
-    const auto [place, is_new] = places.emplace(name, missing.size());
-    if (is_new) {
-      const bool named = !node.name().empty() || node.output_size() == 0;
-      missing.push_back(
-          {.name = name, .node = named ? node.name() : node.output(0), .place = missing.size()});
-    }
-    ++missing[place->second].count;
-  }
-  if (missing.empty()) return absl::OkStatus();
+absl::Status MissingOperators::ToStatus() const {
+  std::vector<Kind> missing = kinds;
   std::sort(missing.begin(), missing.end(), [](const auto& a, const auto& b) {
     return a.count != b.count ? a.count > b.count : a.place < b.place;
   });
   constexpr size_t kNamed = 6, kNameBytesMax = 48;  // About three lines of a terminal.
   std::vector<std::string> named;
   std::string all;
-  for (const MissingOperator& op : missing) {
+  for (const Kind& op : missing) {
     absl::StrAppend(&all, op.count, " ", op.name, "\n");
     if (named.size() == kNamed) continue;
     named.push_back(absl::StrCat(op.name.substr(0, kNameBytesMax), " (",
@@ -96,7 +69,59 @@ absl::Status CheckOperators(const onnx::GraphProto& graph) {
   return status;
 }
 
-}  // namespace
+const onnx::FunctionProto* OnnxGraphImporter::FunctionOf(const onnx::NodeProto& node) const {
+  const std::string name = OnnxOperatorName(node);
+  const auto found = functions_.find(name);
+  if (found == functions_.end()) return nullptr;
+  const bool standard = name == node.op_type();
+  return standard && AllOnnxTranslators().contains(name) ? nullptr : found->second;
+}
+
+bool OnnxGraphImporter::IsKnown(const onnx::NodeProto& node) const {
+  const std::string name = OnnxOperatorName(node);
+  return name == "If" || name == "Loop" || name == "Scan" ||
+         AllOnnxTranslators().contains(name) || FunctionOf(node) != nullptr;
+}
+
+void OnnxGraphImporter::AddMissing(const onnx::GraphProto& graph, MissingOperators& missing) const {
+  for (const onnx::NodeProto& node : graph.node()) {
+    if (!IsKnown(node)) missing.Add(node);
+    // What a loop does is always needed. The recursion ends: protobuf bounds the nesting of the
+    // messages that it parses.
+    for (const onnx::AttributeProto& attribute : node.attribute()) {
+      const bool is_loop = node.op_type() == "Loop" || node.op_type() == "Scan";
+      if (is_loop && attribute.has_g()) AddMissing(attribute.g(), missing);
+    }
+    const onnx::FunctionProto* function = FunctionOf(node);
+    // Each function once, so that one that calls itself ends.
+    if (function != nullptr && missing.functions.insert(OnnxOperatorName(node)).second) {
+      onnx::GraphProto body;
+      *body.mutable_node() = function->node();
+      AddMissing(body, missing);
+    }
+  }
+}
+
+// All at once: whoever exports the model anew, or looks for another way, wants to know them all.
+// Those of branches, of which one is never read, count only where the graph is refused anyway; a
+// branch that is read is checked by itself.
+absl::Status OnnxGraphImporter::CheckOperators(const onnx::GraphProto& graph) const {
+  MissingOperators missing;
+  AddMissing(graph, missing);
+  if (missing.kinds.empty()) return absl::OkStatus();
+  // Recursion over foreign input: protobuf bounds the nesting of the messages that it parses.
+  const std::function<void(const onnx::GraphProto&)> add_inner = [&](const onnx::GraphProto& g) {
+    for (const onnx::NodeProto& node : g.node()) {
+      for (const onnx::AttributeProto& attribute : node.attribute()) {
+        if (!attribute.has_g()) continue;
+        if (node.op_type() == "If") AddMissing(attribute.g(), missing);
+        add_inner(attribute.g());
+      }
+    }
+  };
+  add_inner(graph);
+  return missing.ToStatus();
+}
 
 ValueId OnnxGraphImporter::Find(Scope& scope, const std::string& name) {
   // From the inside out: a branch reads the values of the graphs around it.
@@ -291,6 +316,31 @@ absl::Status OnnxGraphImporter::CheckOverrides(const onnx::GraphProto& graph, co
   return absl::OkStatus();
 }
 
+absl::Status OnnxGraphImporter::ImportCall(Scope& scope, const onnx::FunctionProto& function,
+                                           const onnx::NodeProto& call,
+                                           const std::vector<ValueId>& inputs, OnnxNode& node) {
+  if (call.input_size() > function.input_size() || call.output_size() > function.output_size()) {
+    return node.Invalid("has more inputs or outputs than its function");
+  }
+  // A function sees nothing of the graph that calls it, but counts as nested.
+  Scope nothing{.depth = scope.depth};
+  std::vector<ValueId> given;
+  for (const ValueId input : inputs) {
+    if (input >= 0) given.push_back(input);
+  }
+  const int opset = context_->opset;
+  context_->opset = OpsetOf(function, opset);
+  const absl::StatusOr<std::vector<ValueId>> outputs =
+      InlineGraph(nothing, BodyOf(function, call), given, node.Label());
+  context_->opset = opset;
+  RETURN_IF_ERROR(outputs.status());
+  size_t next = 0;
+  for (int i = 0; i < call.output_size(); ++i) {
+    if (!call.output(i).empty()) node.SetOutput(i, (*outputs)[next++]);
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::vector<ValueId>> OnnxGraphImporter::InlineGraph(
     Scope& outer, const onnx::GraphProto& graph, const std::vector<ValueId>& inputs,
     const std::string& label) {
@@ -352,7 +402,7 @@ absl::Status OnnxGraphImporter::ImportNode(Scope& scope, const onnx::NodeProto& 
       return unnamed.Invalid(absl::StrCat("reads '", input, "', which nothing writes"));
     }
   }
-  OnnxNode node(context_, proto, std::move(inputs), std::move(used));
+  OnnxNode node(context_, proto, inputs, std::move(used));
   node.SetGraphInliner(
       [this, &scope, &node](const onnx::GraphProto& graph, const std::vector<ValueId>& values) {
         return InlineGraph(scope, graph, values, node.Label());
@@ -368,6 +418,8 @@ absl::Status OnnxGraphImporter::ImportNode(Scope& scope, const onnx::NodeProto& 
   } else if (proto.op_type() == "Scan") {
     RETURN_IF_ERROR(ImportScan(scope, node));
     RETURN_IF_ERROR(node.status());
+  } else if (const onnx::FunctionProto* function = FunctionOf(proto)) {
+    RETURN_IF_ERROR(ImportCall(scope, *function, proto, inputs, node));
   } else {
     RETURN_IF_ERROR(AllOnnxTranslators().find(OnnxOperatorName(proto))->second(node));
     RETURN_IF_ERROR(node.status());

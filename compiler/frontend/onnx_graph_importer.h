@@ -5,8 +5,10 @@
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
+#include "compiler/frontend/onnx_function.h"
 #include "compiler/frontend/onnx_import_context.h"
 
 namespace onnx {
@@ -16,9 +18,27 @@ class ValueInfoProto;
 
 namespace burnish {
 
+// Operators that cannot be imported, by kind.
+struct MissingOperators {
+  struct Kind {
+    std::string name;  // "com.microsoft.FusedConv", "Foo"
+    std::string node;  // The first one that has it.
+    size_t place = 0;  // Among the kinds, as the model has them.
+    int count = 0;
+  };
+  std::vector<Kind> kinds;
+  std::unordered_map<std::string, size_t> places;  // By name.
+  std::unordered_set<std::string> functions;       // Whose nodes were looked at.
+
+  void Add(const onnx::NodeProto& node);
+  // UNIMPLEMENTED with all of them.
+  absl::Status ToStatus() const;
+};
+
 class OnnxGraphImporter {
  public:
-  explicit OnnxGraphImporter(ImportContext* context) : context_(context) {}
+  OnnxGraphImporter(ImportContext* context, OnnxFunctions functions)
+      : context_(context), functions_(std::move(functions)) {}
 
   // The model's own graph: makes graph inputs and outputs.
   absl::Status ImportMain(const onnx::GraphProto& graph);
@@ -67,6 +87,14 @@ class OnnxGraphImporter {
                                                    const onnx::GraphProto& graph,
                                                    const std::vector<ValueId>& inputs,
                                                    const std::string& label);
+  // Null: the node calls none. ONNX's own operators are known better than by a function's nodes.
+  const onnx::FunctionProto* FunctionOf(const onnx::NodeProto& node) const;
+  bool IsKnown(const onnx::NodeProto& node) const;
+  void AddMissing(const onnx::GraphProto& graph, MissingOperators& missing) const;
+  absl::Status CheckOperators(const onnx::GraphProto& graph) const;
+  absl::Status ImportCall(Scope& scope, const onnx::FunctionProto& function,
+                          const onnx::NodeProto& call, const std::vector<ValueId>& inputs,
+                          OnnxNode& node);
   absl::Status ImportIf(Scope& scope, OnnxNode& node);
   absl::Status ImportBranches(Scope& scope, OnnxNode& node);
   absl::Status ImportLoop(Scope& scope, OnnxNode& node);
@@ -80,6 +108,7 @@ class OnnxGraphImporter {
   absl::Status SetOutputs(Scope& scope, const onnx::GraphProto& graph);
 
   ImportContext* context_;
+  const OnnxFunctions functions_;
 };
 
 // Positions of the graph's nodes that its outputs need, each after those that it depends on.

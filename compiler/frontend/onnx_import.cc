@@ -59,7 +59,8 @@ absl::StatusOr<Graph> ImportOnnx(absl::string_view model_bytes, const ImportOpti
   RETURN_IF_ERROR(ParseModel(model_bytes, options, model));
   ImportContext context{.options = &options, .files = OnnxExternalData(options.folder)};
   ASSIGN_OR_RETURN(context.opset, OpsetOf(model));
-  OnnxGraphImporter importer(&context);
+  ASSIGN_OR_RETURN(OnnxFunctions functions, FunctionsOf(model));
+  OnnxGraphImporter importer(&context, std::move(functions));
   RETURN_IF_ERROR(importer.ImportMain(model.graph()));
   EliminateDead(context.graph);
   RETURN_IF_ERROR(VerifyGraph(context.graph));

@@ -7,6 +7,7 @@
 #include "base/status_macros.h"
 #include "compiler/graph/control.h"
 #include "compiler/graph/evaluate.h"
+#include "compiler/graph/graph_interpreter.h"
 #include "third_party/onnx.pb.h"
 
 namespace burnish {
@@ -19,6 +20,36 @@ using onnx::AttributeProto;
 // Folding here is for the shapes and axes that exporters compute by nodes: a translator must know
 // them to go on. A guess, not tuned.
 constexpr int64_t kMaxFoldedElements = 1 << 16;
+// What has no fast path is interpreted: shape arithmetic is of a few numbers. Microseconds each.
+constexpr int64_t kMaxInterpretedElements = 1 << 10;
+constexpr int64_t kMaxInterpretedFlops = 1 << 16;
+
+// By the operator's definition; nullopt for what is large, or not defined (a division by 0).
+std::optional<std::vector<ConstantPtr>> Interpreted(const Graph& graph, const GraphNode& node,
+                                                    const std::vector<TypedConstant>& inputs,
+                                                    const std::vector<TensorType>& types) {
+  std::vector<TensorValue> values;
+  std::vector<TensorType> given;
+  int64_t count = 0;
+  for (const TensorType& type : types) count += ElementCount(type.shape);
+  for (const TypedConstant& input : inputs) {
+    if (ElementCount(input.type->shape) > kMaxInterpretedElements) return std::nullopt;
+    values.push_back(ToTensorValue(*input.type, *input.data));
+    given.push_back(*input.type);
+  }
+  if (inputs.empty() || count > kMaxInterpretedElements ||
+      FindOperator(node.op)->flop_count(node.attributes, given) > kMaxInterpretedFlops) {
+    return std::nullopt;
+  }
+  GraphNode with_outputs = node;  // That the graph has not yet.
+  with_outputs.outputs.assign(types.size(), -1);
+  const absl::StatusOr<std::vector<TensorValue>> results =
+      InterpretNode(graph, with_outputs, values);
+  if (!results.ok()) return std::nullopt;
+  std::vector<ConstantPtr> constants;
+  for (const TensorValue& result : *results) constants.push_back(FromTensorValue(result));
+  return constants;
+}
 
 }  // namespace
 
@@ -164,7 +195,8 @@ std::optional<std::vector<ConstantPtr>> OnnxNode::TryFold(const GraphNode& node,
   // A hostile model can grow constants by tiling and expanding them again and again. Beyond the
   // limit nodes stay nodes.
   if (context_->folded_bytes > context_->options->max_folded_bytes) return std::nullopt;
-  return Evaluate(node, inputs, types);
+  if (auto folded = Evaluate(node, inputs, types)) return folded;
+  return Interpreted(context_->graph, node, inputs, types);
 }
 
 absl::StatusOr<std::vector<ValueId>> OnnxNode::EmitAll(absl::string_view op,

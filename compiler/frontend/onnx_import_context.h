@@ -29,7 +29,7 @@ namespace burnish {
 // State of one import. Budgets are shared by all graphs of the model.
 struct ImportContext {
   const ImportOptions* options;
-  int opset = 0;
+  int opset = 0;  // Of the graph, or the function, that is being read.
   Graph graph;
   OnnxExternalData files;
   int64_t constant_bytes = 0;

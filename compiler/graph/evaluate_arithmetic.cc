@@ -65,17 +65,30 @@ BinaryFn<double> FloatFunction(const std::string& op) {
   };
 }
 
+// Null: no operation of one operand.
+const ExprMeaning* UnaryMeaning(const std::string& op) {
+  static const auto& kinds = *new std::map<std::string, ExprKind>{
+      {"neg", ExprKind::kNeg},   {"abs", ExprKind::kAbs},   {"sqrt", ExprKind::kSqrt},
+      {"exp", ExprKind::kExp},   {"log", ExprKind::kLog},   {"floor", ExprKind::kFloor},
+      {"ceil", ExprKind::kCeil}, {"sign", ExprKind::kSign},
+  };
+  const auto found = kinds.find(op);
+  return found == kinds.end() ? nullptr : &InfoOf(found->second).meaning;
+}
+
+// Null: not folded.
+int64_t (*IntUnaryFunction(const std::string& op))(int64_t) {
+  if (op == "relu") return [](int64_t a) { return a < 0 ? int64_t{0} : a; };
+  const ExprMeaning* meaning = UnaryMeaning(op);
+  return meaning == nullptr ? nullptr : meaning->int_unary;
+}
+
 // Null: not folded.
 double (*UnaryFunction(const std::string& op))(double) {
-  static const auto& kinds = *new std::map<std::string, ExprKind>{
-      {"neg", ExprKind::kNeg},   {"abs", ExprKind::kAbs}, {"sqrt", ExprKind::kSqrt},
-      {"exp", ExprKind::kExp},   {"log", ExprKind::kLog}, {"floor", ExprKind::kFloor},
-      {"ceil", ExprKind::kCeil},
-  };
   if (op == "reciprocal") return [](double a) { return 1 / a; };
   if (op == "relu") return [](double a) { return a < 0 ? 0.0 : a; };
-  const auto found = kinds.find(op);
-  return found == kinds.end() ? nullptr : InfoOf(found->second).meaning.float_unary;
+  const ExprMeaning* meaning = UnaryMeaning(op);
+  return meaning == nullptr ? nullptr : meaning->float_unary;
 }
 
 // Values of any input as T (double or int64_t).
@@ -202,9 +215,10 @@ Result Cast(const TypedConstant& x, const TensorType& output) {
   return std::vector<ConstantPtr>{Pack(output.dtype, Values<int64_t>(x))};
 }
 
-Result Unary(double (*function)(double), const TypedConstant& x, const TensorType& output) {
-  std::vector<double> values = Values<double>(x);
-  for (double& v : values) v = function(v);
+template <typename T>
+Result Unary(T (*function)(T), const TypedConstant& x, const TensorType& output) {
+  std::vector<T> values = Values<T>(x);
+  for (T& v : values) v = function(v);
   return std::vector<ConstantPtr>{Pack(output.dtype, values)};
 }
 
@@ -230,6 +244,11 @@ std::optional<std::vector<ConstantPtr>> EvaluateArithmetic(const GraphNode& node
   const auto unary = UnaryFunction(node.op);
   if (is_float && inputs.size() == 1 && unary != nullptr) {
     return Unary(unary, inputs[0], output_type);
+  }
+  const auto int_unary = IntUnaryFunction(node.op);
+  // Integers of 64 bits as such: a double has 53.
+  if (!is_float && inputs.size() == 1 && int_unary != nullptr) {
+    return Unary(int_unary, inputs[0], output_type);
   }
   if (is_float) return Dispatch<double>(&FloatFunction, node, inputs, output_type);
   return Dispatch<int64_t>(&IntFunction, node, inputs, output_type);

@@ -105,7 +105,10 @@ INSTANTIATE_TEST_SUITE_P(
         EvaluateCase{"equal", {kI, kI}, {}}, EvaluateCase{"and", {kB, kB}, {}},
         EvaluateCase{"not", {kB}, {}}, EvaluateCase{"where", {kB, kI, kI}, {}},
         EvaluateCase{"abs", {kF}, {}}, EvaluateCase{"floor", {kF}, {}},
-        EvaluateCase{"relu", {kF}, {}}, EvaluateCase{"cast", {kF}, {{"to", std::string("i32")}}},
+        EvaluateCase{"abs", {kI}, {}}, EvaluateCase{"neg", {kI}, {}},
+        EvaluateCase{"sign", {kI}, {}}, EvaluateCase{"sign", {kF}, {}},
+        EvaluateCase{"relu", {kI}, {}}, EvaluateCase{"relu", {kF}, {}},
+        EvaluateCase{"cast", {kF}, {{"to", std::string("i32")}}},
         EvaluateCase{"cast", {kI}, {{"to", std::string("f32")}}},
         EvaluateCase{"reduce_sum", {kF}, {{"axes", Shape{0, 2}}, {"keepdims", int64_t{1}}}},
         EvaluateCase{"reduce_prod", {kI}, {{"axes", Shape{1}}, {"keepdims", int64_t{0}}}},
@@ -125,8 +128,9 @@ INSTANTIATE_TEST_SUITE_P(
         // Axes from the end.
         EvaluateCase{"concat", {kF, kF}, {{"axis", int64_t{-2}}}},
         EvaluateCase{"split", {kF}, {{"axis", int64_t{-1}}, {"split", Shape{1, 3}}}},
-        EvaluateCase{
-            "slice", {kF}, {{"starts", Shape{1}}, {"ends", Shape{3}}, {"axes", Shape{-2}}}},
+        EvaluateCase{"slice",
+                     {kF},
+                     {{"starts", Shape{1}}, {"ends", Shape{3}}, {"axes", Shape{-2}}}},
         EvaluateCase{"gather", {kF, {DType::kI64, {2, 2}}}, {{"axis", int64_t{-1}}}},
         EvaluateCase{"reduce_sum", {kF}, {{"axes", Shape{-2}}, {"keepdims", int64_t{1}}}}));
 
