@@ -40,13 +40,21 @@ ErrorCode ImportErrorCode(absl::StatusCode code) {
   }
 }
 
+bool IsValues(const std::string& text) { return !text.empty() && text[0] == '='; }
+
 absl::StatusOr<Graph> ImportModel(const ModelRequest& request) {
   std::error_code error;
   if (std::filesystem::is_directory(request.model, error)) {
     return MakeError(ErrorCode::kNoInputFile, "it is a folder", request.model);
   }
   ImportOptions options{.track_parameters = request.refit};
-  for (const auto& [name, shape] : request.shapes) options.input_shapes[name] = ParseShape(shape);
+  for (const auto& [name, text] : request.shapes) {
+    if (IsValues(text)) {
+      options.input_values[name] = text.substr(1);
+    } else {
+      options.input_shapes[name] = ParseShape(text);
+    }
+  }
   absl::StatusOr<Graph> graph = ImportModelFile(request.model, options);
   if (!graph.ok()) {
     return WithError(graph.status(), ImportErrorCode(graph.status().code()), request.model);
@@ -124,6 +132,7 @@ absl::StatusOr<Graph> LoadModel(const ModelRequest& request) {
 
 absl::Status CheckShapes(const std::map<std::string, std::string>& shapes) {
   for (const auto& [name, text] : shapes) {
+    if (IsValues(text)) continue;
     const std::vector<int64_t> shape = ParseShape(text);
     if (shape.empty() || *std::min_element(shape.begin(), shape.end()) < 1) {
       return MakeError(ErrorCode::kUsage, absl::StrCat("got shape ", text, " of input ", name),

@@ -14,19 +14,22 @@
 namespace burnish {
 
 struct ModelRequest {
-  std::string task = {};                           // Of the zoo, or one operator; or:
-  std::string model = {};                          // An ONNX file.
-  std::map<std::string, std::string> shapes = {};  // Input name to "1x3x224x224".
-  int64_t batch = 1;                               // Of the zoo's models.
-  bool refit = false;                              // Constants remember their parameters.
-  uint64_t seed = 0;                               // Of the weights of zoo and operators.
+  std::string task = {};   // Of the zoo, or one operator; or:
+  std::string model = {};  // A file: ONNX, or a model graph.
+  // Input name to its shape, "1x3x224x224", or behind an equals sign to its values: "=16000",
+  // "=1,2,3". An input with values is none of the built model's.
+  std::map<std::string, std::string> shapes = {};
+  int64_t batch = 1;   // Of the zoo's models.
+  bool refit = false;  // Constants remember their parameters.
+  uint64_t seed = 0;   // Of the weights of zoo and operators.
 };
 
 // Exactly one of `task` and `model` is given. A shape for a model of the zoo sets batch and image
 // size (or sequence length). Errors: B0101, B02xx, B03xx.
 absl::StatusOr<Graph> LoadModel(const ModelRequest& request);
 
-// Shapes by input name, as in a request. Errors: B0101 one that is no list of positive extents.
+// Shapes and values by input name, as in a request. Errors: B0101 a shape that is no list of
+// positive extents. Values are read with the model, which has their type.
 absl::Status CheckShapes(const std::map<std::string, std::string>& shapes);
 
 // The bytes of a model file. Errors: B0201, B0203, B0304.

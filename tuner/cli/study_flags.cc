@@ -44,19 +44,29 @@ absl::Status CheckModelFlags(const std::string& task, const std::string& model,
                    absl::StrCat(command, " --task resnet50, or --model FILE.onnx"));
 }
 
-absl::StatusOr<std::map<std::string, std::string>> ParseShapeFlags(
-    const std::vector<std::string>& flags) {
-  std::map<std::string, std::string> shapes;
-  for (const std::string& flag : flags) {
+absl::StatusOr<std::map<std::string, std::string>> ParseInputFlags(
+    const std::vector<std::string>& shapes, const std::vector<std::string>& values) {
+  std::map<std::string, std::string> inputs;
+  const auto add = [&](const std::string& flag, const char* name, const char* mark,
+                       const char* example) -> absl::Status {
     const size_t equals = flag.rfind('=');
-    if (equals == std::string::npos) {
-      return MakeError(ErrorCode::kUsage, absl::StrCat("got --shape ", flag), "--shape",
-                       "--shape NAME=1x3x224x224");
+    const std::string input = flag.substr(0, equals);
+    if (equals == std::string::npos || input.empty()) {
+      return MakeError(ErrorCode::kUsage, absl::StrCat("got ", name, " ", flag), name,
+                       absl::StrCat(name, " NAME=", example));
     }
-    shapes[flag.substr(0, equals)] = flag.substr(equals + 1);
+    if (inputs.emplace(input, absl::StrCat(mark, flag.substr(equals + 1))).second) {
+      return absl::OkStatus();
+    }
+    return MakeError(ErrorCode::kUsage, absl::StrCat("got two shapes or values of input ", input),
+                     name, "one --shape or one --value an input");
+  };
+  for (const std::string& flag : shapes) {
+    RETURN_IF_ERROR(add(flag, "--shape", "", "1x3x224x224"));
   }
-  RETURN_IF_ERROR(CheckShapes(shapes));
-  return shapes;
+  for (const std::string& flag : values) RETURN_IF_ERROR(add(flag, "--value", "=", "16000"));
+  RETURN_IF_ERROR(CheckShapes(inputs));
+  return inputs;
 }
 
 void StudyFlags::AddOptions(CommandOptions& options) {
@@ -65,6 +75,7 @@ void StudyFlags::AddOptions(CommandOptions& options) {
                 "conv2d:h=56,ci=64,co=64,k=3,p=1");
   options.Value("--model", "FILE", &model, "an ONNX file");
   options.Values("--shape", "NAME=1x3x224x224", &shapes, "an input's shape");
+  options.Values("--value", "NAME=16000", &values, "fixes an input: a number, or a list 1,2,3");
   options.Value("--batch", "N", &batch, 1, 65536, "of the zoo's models");
   options.Value("--trials", "N", &trials, -1, 1'000'000'000,
                 "candidates to measure; 0: default schedules, -1: until the gain is small");
@@ -123,7 +134,7 @@ absl::StatusOr<StudySpec> StudyFlags::ToSpec(const Target& target) const {
   ASSIGN_OR_RETURN(const SelectOptions select, ParseAccuracy(accuracy));
   spec.error_max = select.error_budget;
   spec.strict = select.strict;
-  ASSIGN_OR_RETURN(spec.shapes, ParseShapeFlags(shapes));
+  ASSIGN_OR_RETURN(spec.shapes, ParseInputFlags(shapes, values));
   return CompleteStudySpec(std::move(spec));
 }
 

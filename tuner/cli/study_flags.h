@@ -19,13 +19,14 @@ namespace burnish {
 absl::Status CheckModelFlags(const std::string& task, const std::string& model,
                              const std::string& command);
 
-// "NAME=1x3x224x224" each. Errors: B0101.
-absl::StatusOr<std::map<std::string, std::string>> ParseShapeFlags(
-    const std::vector<std::string>& flags);
+// "NAME=1x3x224x224" each, and of `values` "NAME=16000" or "NAME=1,2,3"; as a ModelRequest has
+// them. Errors: B0101.
+absl::StatusOr<std::map<std::string, std::string>> ParseInputFlags(
+    const std::vector<std::string>& shapes, const std::vector<std::string>& values);
 
 struct StudyFlags {
   std::string task, model, out;
-  std::vector<std::string> shapes;
+  std::vector<std::string> shapes, values;
   int64_t batch = 1, trials = StudySpec::kTrialsUntilGain, early_stopping = 0, opt_level = 3;
   int64_t seed = 0, priority = 0, threads = 0;
   std::string time, until_gain = "0.5%", accuracy = "1e-4";

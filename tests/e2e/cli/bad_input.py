@@ -199,6 +199,26 @@ class Cases:
                                         flags=("--shape", f"pixels={shape}"))
         return wrong
 
+    def case_inputs_that_shapes_depend_on(self):
+        path = self.write("reshape.onnx", model(
+            [helper.make_node("Reshape", ["x", "shape"], ["y"])],
+            [value("x", [2, 3]), value("shape", ["n"], TensorProto.INT64)],
+            [value("y", ["a", "b"])]).SerializeToString())
+        wrong = self.refused_model(path, EX_DATAERR, "B0303", "shape",
+                                   flags=("--shape", "shape=2"))
+        wrong += self.refused_model(path, EX_USAGE, "B0307", "i64",
+                                    flags=("--value", "shape=3,two"))
+        wrong += self.refused_model(path, EX_USAGE, "B0307", "inputs are: x, shape",
+                                    flags=("--value", "nothing=1"))
+        wrong += self.refused_model(path, EX_USAGE, "B0101", flags=("--value", "shape"))
+        bundle, output = self.path("reshape.bundle"), self.path("reshape.npy")
+        wrong += self.tuner("compile", "--model", path, "--value", "shape=3,-1", "--db",
+                            self.path("compile.db"), "--out", bundle).complaints(0, "")
+        x = np.arange(6, dtype=np.float32).reshape(2, 3)
+        wrong += self.tuner("run", bundle, "--input", self.save("x23.npy", x), "--output",
+                            output).complaints(0, "")
+        return wrong if wrong or np.array_equal(np.load(output), x.reshape(3, 2)) else ["reshaped"]
+
     def case_products_of_integers(self):
         def product(operator):
             weights = numpy_helper.from_array(np.arange(12, dtype=np.int32).reshape(3, 4), "w")

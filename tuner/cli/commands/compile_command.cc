@@ -41,6 +41,7 @@ class CompileCommand : public Command {
                   "a model of the zoo, or one operator: conv2d:h=56,ci=64,co=64,k=3,p=1");
     options.Value("--model", "FILE", &request_.model, "an ONNX file");
     options.Values("--shape", "NAME=1x3x224x224", &shapes_, "an input's shape");
+    options.Values("--value", "NAME=16000", &values_, "fixes an input: a number, or a list 1,2,3");
     options.Value("--batch", "N", &request_.batch, 1, 65536, "of the zoo's models");
     options.Value("--out", "FILE", &out_, "the bundle, or with --emit the text; else stdout");
     options.Value("--opt-level", "N", &opt_level_, 0, 3,
@@ -73,7 +74,7 @@ class CompileCommand : public Command {
                               .require_tuned = require_tuned_,
                               .refit = request_.refit};
     ASSIGN_OR_RETURN(options.select, ParseAccuracy(accuracy_));
-    ASSIGN_OR_RETURN(request_.shapes, ParseShapeFlags(shapes_));
+    ASSIGN_OR_RETURN(request_.shapes, ParseInputFlags(shapes_, values_));
     ASSIGN_OR_RETURN(const Graph graph, LoadModel(request_));
     const std::string what = request_.task.empty() ? request_.model : request_.task;
     if (emit_ == "onnx") return EmitOnnx(context, graph, what);
@@ -137,7 +138,7 @@ class CompileCommand : public Command {
   }
 
   ModelRequest request_;
-  std::vector<std::string> shapes_;
+  std::vector<std::string> shapes_, values_;
   std::string out_, emit_, accuracy_ = "1e-4";
   int64_t opt_level_ = 3;
   int64_t threads_ = 0;
