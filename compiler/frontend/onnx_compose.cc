@@ -47,7 +47,17 @@ ValueId Composer::Ints(Shape shape, const std::vector<int64_t>& values) {
   return Kept(node_->EmitConstant({DType::kI64, std::move(shape)}, FromInts(DType::kI64, values)));
 }
 
+bool Composer::MayMake(const Shape& shape) {
+  if (status_.ok()) {
+    Fail(CheckedElementCount(shape, kMadeElementsMax,
+                             absl::StrCat(node_->Label(), ": a constant that it needs"))
+             .status());
+  }
+  return status_.ok();
+}
+
 ValueId Composer::Iota(int64_t first, int64_t count) {
+  if (!MayMake({count})) return -1;
   std::vector<int64_t> values(count);
   std::iota(values.begin(), values.end(), first);
   return Ints({count}, values);

@@ -15,6 +15,10 @@ namespace burnish {
 
 using Shape = std::vector<int64_t>;
 
+// Of a constant that a translator makes by itself: a mask of 8,192 x 8,192 positions. Sizes are the
+// model's, and a few bytes of it may ask for any amount.
+inline constexpr int64_t kMadeElementsMax = int64_t{1} << 26;
+
 // Adds operators to the node's graph. The first error is kept: calls after it do nothing and return
 // -1, whose shape is empty. Whoever reads extents of a result asks for status() before.
 class Composer {
@@ -51,6 +55,9 @@ class Composer {
   ValueId NumberLike(ValueId like, double value) { return Number(DTypeOf(like), value); }
   ValueId Constant(DType dtype, Shape shape, const std::vector<double>& values);
   ValueId Ints(Shape shape, const std::vector<int64_t>& values);
+  // RESOURCE_EXHAUSTED, kept, for more elements than kMadeElementsMax. Whoever fills a list of as
+  // many numbers asks first.
+  bool MayMake(const Shape& shape);
   // first, first + 1, .. (count numbers) as i64.
   ValueId Iota(int64_t first, int64_t count);
 

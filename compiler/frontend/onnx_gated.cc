@@ -214,7 +214,7 @@ absl::Status LinearAttention(OnnxNode& node) {
   }
   double scale = node.Float("scale", 0);
   if (scale == 0) scale = 1 / std::sqrt(static_cast<double>(size));
-  if (s.state < 0) {
+  if (s.state < 0 && c.MayMake({batch, kv, size, width})) {
     s.state = c.Constant(c.DTypeOf(q), {batch, kv, size, width},
                          std::vector<double>(batch * kv * size * width, 0));
   }

@@ -12,7 +12,7 @@ namespace burnish {
 namespace {
 
 // Above it a product with a matrix costs no more than that many gathers.
-constexpr size_t kTapsMax = 8;
+constexpr int64_t kTapsMax = 8;
 
 double CubicKernel(double x, double a) {
   x = std::abs(x);
@@ -37,6 +37,13 @@ double SourcePosition(const ResizeAxis& axis, int64_t at) {
   return in / 2 * (1 - out / (axis.scale * in)) + position;
 }
 
+// Positions before and behind a tap's own that its kernel reaches, from first to 1 - first.
+int64_t FirstTap(const ResizeAxis& axis, const ResizeKernel& kernel) {
+  // Antialias widens the kernel where the image shrinks.
+  const double stretch = kernel.antialias ? std::min(axis.scale, 1.0) : 1.0;
+  return static_cast<int64_t>(std::floor(-(kernel.cubic ? 2 : 1) / stretch)) + 1;
+}
+
 struct Row {
   std::vector<int64_t> positions;
   std::vector<double> weights;
@@ -47,10 +54,8 @@ Row RowOf(const ResizeAxis& axis, const ResizeKernel& kernel, int64_t at) {
   // ONNX prefers the element on the left of a whole position; the share is in (0, 1].
   const double floor = std::ceil(position) - 1;
   const double share = position - floor;
-  // Antialias widens the kernel where the image shrinks.
   const double stretch = kernel.antialias ? std::min(axis.scale, 1.0) : 1.0;
-  const int reach = kernel.cubic ? 2 : 1;
-  const auto first = static_cast<int64_t>(std::floor(-reach / stretch)) + 1;
+  const int64_t first = FirstTap(axis, kernel);
   Row row;
   double sum = 0;
   for (int64_t i = first; i < 2 - first; ++i) {
@@ -106,7 +111,10 @@ ValueId ByMatrix(Composer& c, ValueId x, int64_t d, const std::vector<Row>& rows
 
 ValueId EmitResizeAxis(Composer& c, ValueId x, int64_t d, const ResizeAxis& axis,
                        const ResizeKernel& kernel) {
-  if (!c.status().ok()) return -1;
+  // A scale of nearly 0 would have taps without end.
+  const int64_t taps = 2 - 2 * FirstTap(axis, kernel);
+  if (!c.MayMake({axis.out, taps}) || (taps > kTapsMax && !c.MayMake({axis.out, axis.in})))
+    return -1;
   std::vector<Row> rows;
   std::vector<double> outside;
   for (int64_t i = 0; i < axis.out; ++i) {
@@ -114,8 +122,7 @@ ValueId EmitResizeAxis(Composer& c, ValueId x, int64_t d, const ResizeAxis& axis
     const double at = SourcePosition(axis, i);
     outside.push_back(at < 0 || at > static_cast<double>(axis.in - 1) ? 1 : 0);
   }
-  const ValueId y =
-      rows[0].positions.size() > kTapsMax ? ByMatrix(c, x, d, rows) : ByGathers(c, x, d, rows);
+  const ValueId y = taps > kTapsMax ? ByMatrix(c, x, d, rows) : ByGathers(c, x, d, rows);
   const bool crops = axis.coordinates == "tf_crop_and_resize";
   if (!crops || std::count(outside.begin(), outside.end(), 1) == 0) return y;
   Shape along(c.ShapeOf(x).size(), 1);

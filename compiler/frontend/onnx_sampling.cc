@@ -211,8 +211,11 @@ absl::Status AffineGrid(OnnxNode& node) {
     return node.Invalid("theta: want [N, 2, 3] or [N, 3, 4]");
   }
   const Shape extents(size.begin() + 2, size.end());
-  ASSIGN_OR_RETURN(const int64_t count,
-                   CheckedElementCount(extents, int64_t{1} << 26, node.Label()));
+  Shape made = extents;
+  made.push_back(dims + 1);
+  c.MayMake(made);
+  RETURN_IF_ERROR(c.status());
+  const int64_t count = ElementCount(extents);
   const bool align = node.Int("align_corners", 0) != 0;
   std::vector<double> points;
   points.reserve(count * (dims + 1));
@@ -355,9 +358,8 @@ absl::Status DeformConv(OnnxNode& node) {
     }
     return c.Constant(c.DTypeOf(x), {1, taps, rows * columns}, at);
   };
-  RETURN_IF_ERROR(CheckedElementCount({n, in[1], taps, rows, columns},
-                                      node.context().options->max_tensor_elements, node.Label())
-                      .status());
+  c.MayMake({taps, rows, columns});
+  RETURN_IF_ERROR(c.status());
   const ValueId pairs = c.Reshape(offset, {n * sets, taps, 2, rows * columns});
   std::vector<ValueId> positions;
   for (int axis = 0; axis < 2; ++axis) {

@@ -162,7 +162,8 @@ absl::Status Stft(OnnxNode& node) {
   }
   RETURN_IF_ERROR(CheckTransform(node, t));
   const int64_t frames = (shape[1] - t.length) / step + 1;
-  RETURN_IF_ERROR(CheckedElementCount({frames, t.length}, int64_t{1} << 28, node.Label()).status());
+  c.MayMake({frames, t.length});
+  RETURN_IF_ERROR(c.status());
   std::vector<int64_t> at;
   for (int64_t f = 0; f < frames; ++f) {
     for (int64_t i = 0; i < t.length; ++i) at.push_back(f * step + i);
@@ -208,6 +209,8 @@ absl::Status MelWeightMatrix(OnnxNode& node) {
     return node.Invalid("a size, rate or edge");
   }
   const int64_t bins = length / 2 + 1;
+  c.MayMake({bins, bands});
+  RETURN_IF_ERROR(c.status());
   const auto mel = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
   const double low = mel(lower[0]);
   // ONNX divides by the number of edges, not of intervals.
