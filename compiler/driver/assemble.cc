@@ -341,11 +341,13 @@ absl::StatusOr<ModelStep> Assembler::MakeStep(const PlannedStep& planned) {
   const CompiledKernel& kernel = KernelOf(planned);
   ASSIGN_OR_RETURN(const Program program, ProgramOf(planned));
   const std::vector<BufferId> parameters = ParametersOf(program);
+  // Profiles add up the iterations of a loop.
+  const int64_t repeat = model_.fusion.groups[planned.group].repeat;
   ASSIGN_OR_RETURN(const std::vector<int64_t> packed, Pack(planned, program));
   ModelStep step{
       .name = StepName(planned),
       .kernel = static_cast<uint32_t>(kernel.kernel_index),
-      .flop_count = static_cast<uint64_t>(task.flop_count),
+      .flop_count = static_cast<uint64_t>(task.flop_count * repeat),
       .workload_id = Sha256Hex(task.workload),
       .schedule_origin = std::string(ScheduleOriginName(model_.chosen[call.task].schedule.origin))};
   const auto in_weights = [](int64_t offset) {
@@ -378,6 +380,7 @@ absl::StatusOr<ModelStep> Assembler::MakeStep(const PlannedStep& planned) {
     // bandwidth that is honest.
     step.moved_bytes += ElementCount(parameter.shape) * SizeBytes(parameter.dtype);
   }
+  step.moved_bytes *= repeat;
   return step;
 }
 

@@ -1,6 +1,7 @@
 #include "compiler/graph/control.h"
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -125,6 +126,24 @@ TEST(ControlTest, WhatDoesNotFitIsRefusedByName) {
     fault.make(graph, node);
     EXPECT_THAT(AddControlNode(graph, node),
                 StatusIs(StatusCode::kInvalidArgument, HasSubstr(fault.message)));
+  }
+}
+
+// Loops, and those in other bodies.
+void Count(const Graph& graph, int depth, std::map<std::string, int>& found) {
+  for (const GraphNode& node : graph.nodes) {
+    if (!IsControl(node)) continue;
+    ++found[node.op + (depth > 0 ? " inside" : "")];
+    if (node.op == "loop" && !LoopParts(node).IsExact()) ++found["open"];
+    for (const auto& body : node.bodies) Count(*body, depth + 1, found);
+  }
+}
+
+TEST(ControlTest, RandomGraphsHaveEveryKind) {
+  std::map<std::string, int> found;
+  for (uint64_t seed = 0; seed < 40; ++seed) Count(RandomControl(seed), 0, found);
+  for (const char* kind : {"if", "loop", "if inside", "loop inside", "open"}) {
+    EXPECT_GE(found[kind], 8) << kind;
   }
 }
 

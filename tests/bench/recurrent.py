@@ -1,0 +1,136 @@
+"""LSTM and GRU against ONNX Runtime: batch 1, one thread, both in turn, with an A/A control.
+
+    ./dev bench recurrent [--hidden 64,128,...] [--steps 1,200] [--kinds LSTM,GRU] [--db PATH]
+
+Each model has one operator with constant weights, its input as wide as its state. It is compiled
+with default schedules, or those of --db; `burnish_runtime` and ONNX Runtime run it in this process,
+in turn. The number is the median over rounds of the ratio of their CPU times, so that what
+else runs on the machine counts little; "a/a" is ours against ours.
+"""
+
+import argparse
+import importlib
+import math
+import os
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import TensorProto, helper, numpy_helper
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent / "harness"))
+import machine
+
+EXTENSION = "//python/runtime:burnish_runtime/_burnish_runtime.abi3.so"
+GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
+
+
+def make_model(kind, hidden, steps, seed=0, **attributes):
+    """One operator; outputs Y and Y_h."""
+    rng = np.random.default_rng(seed)
+    rows = GATES[kind] * hidden
+    scale = 1 / math.sqrt(hidden)
+
+    def weights(name, *shape):
+        return numpy_helper.from_array(
+            (rng.uniform(-scale, scale, shape)).astype(np.float32), name)
+
+    if kind == "GRU":
+        attributes.setdefault("linear_before_reset", 1)  # As PyTorch and Keras export it.
+    node = helper.make_node(kind, ["x", "w", "r", "b"], ["y", "y_h"], hidden_size=hidden,
+                            **attributes)
+    info = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        [node], kind.lower(), [info("x", TensorProto.FLOAT, [steps, 1, hidden])],
+        [info("y", TensorProto.FLOAT, [steps, 1, 1, hidden]),
+         info("y_h", TensorProto.FLOAT, [1, 1, hidden])],
+        [weights("w", 1, rows, hidden), weights("r", 1, rows, hidden),
+         weights("b", 1, 2 * rows)])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def cpu_seconds(call, count):
+    start = time.process_time()
+    for _ in range(count):
+        call()
+    return time.process_time() - start
+
+
+def ratios(ours, theirs, rounds):
+    """Medians of ours / theirs and of ours / ours, and of ours in seconds."""
+    for call in (ours, theirs):
+        call()
+    count = max(1, int(0.02 / max(cpu_seconds(ours, 3) / 3, 1e-7)))
+    cross, same, seconds = [], [], []
+    for _ in range(rounds):
+        a = cpu_seconds(ours, count)
+        b = cpu_seconds(theirs, count)
+        c = cpu_seconds(ours, count)
+        cross.append((a + c) / 2 / b)
+        same.append(a / c)
+        seconds.append(c / count)
+    return statistics.median(cross), statistics.median(same), statistics.median(seconds)
+
+
+def runtime_package(folder):
+    """`burnish_runtime` as it was built."""
+    package = pathlib.Path(folder) / "burnish_runtime"
+    shutil.copytree(machine.ROOT / "python/runtime/burnish_runtime", package)
+    shutil.copy(machine.output(EXTENSION), package)
+    sys.path.insert(0, folder)
+    return importlib.import_module("burnish_runtime")
+
+
+def measure(burnish_runtime, folder, kind, hidden, steps, rounds, database):
+    model = make_model(kind, hidden, steps)
+    path = os.path.join(folder, f"{kind}_{hidden}_{steps}.onnx")
+    onnx.save(model, path)
+    bundle = path.replace(".onnx", ".bundle")
+    command = [str(machine.output("//tuner:tuner")), "compile", "--model", path, "--threads", "1", "--out", bundle]
+    command += ["--db", database] if database else []
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    reference = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    x = np.random.default_rng(1).standard_normal((steps, 1, hidden)).astype(np.float32)
+    want = reference.run(None, {"x": x})
+    loaded = burnish_runtime.load(bundle, threads=1)
+    got = loaded.run(x)
+    for a, b in zip(got, want):
+        assert np.abs(np.asarray(a) - b).max() < 1e-4, f"{kind} {hidden} {steps}: wrong"
+    return ratios(lambda: loaded.run(x), lambda: reference.run(None, {"x": x}), rounds)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--hidden", default="64,128,256,512,1024")
+    parser.add_argument("--steps", default="1,200")
+    parser.add_argument("--kinds", default="LSTM,GRU")
+    parser.add_argument("--rounds", type=int, default=11)
+    parser.add_argument("--db", default="")
+    arguments = parser.parse_args()
+    machine.build(EXTENSION, "//tuner", "//worker/builder")
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        runtime = runtime_package(folder)
+        for kind in arguments.kinds.split(","):
+            for hidden in map(int, arguments.hidden.split(",")):
+                for steps in map(int, arguments.steps.split(",")):
+                    ratio, same, seconds = measure(runtime, folder, kind, hidden, steps,
+                                                   arguments.rounds, arguments.db)
+                    found.append(ratio)
+                    print(f"{kind:4} hidden {hidden:5} steps {steps:4}: {ratio:5.2f} of ONNX "
+                          f"Runtime, {seconds * 1e6:9.1f} us  (a/a {same:.2f})", flush=True)
+    mean = math.exp(statistics.fmean(map(math.log, found)))
+    print(f"geometric mean {mean:.2f}, worst {max(found):.2f}")
+
+
+if __name__ == "__main__":
+    main()
