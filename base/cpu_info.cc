@@ -12,6 +12,7 @@
 #endif
 
 #include "base/cpu_names.h"
+#include "base/cpu_quota.h"
 #include "base/usable_cpus.h"
 
 namespace burnish {
@@ -328,6 +329,8 @@ CpuInfo HostCpuInfo() {
 #endif
   // What this process may use, not what the machine has: a container's share counts.
   ReadTopology("/sys/devices/system/cpu", UsableCpus(), info);
+  const int share = WholeCpus(static_cast<int>(info.cores.size()), CpuQuota());
+  if (static_cast<size_t>(share) < info.cores.size()) info.cores.resize(share);
 #if defined(__x86_64__)
   // sysfs first: it also says which CPUs share a cache.
   if (info.caches.empty()) info.caches = DecodeCaches(cpuid);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "base/cpu_quota.h"
+
 namespace burnish {
 
 std::vector<int> UsableCpus() {
@@ -17,7 +19,12 @@ std::vector<int> UsableCpus() {
   return cpus;
 }
 
-int UsableCpuCount() { return std::max(1, static_cast<int>(UsableCpus().size())); }
+int WholeCpus(int cpus, double quota) {
+  if (quota < cpus) cpus = static_cast<int>(quota);
+  return std::max(1, cpus);
+}
+
+int UsableCpuCount() { return WholeCpus(static_cast<int>(UsableCpus().size()), CpuQuota()); }
 
 bool MoveToCpus(pid_t thread, const std::vector<int>& cpus) {
   cpu_set_t mask;

@@ -1,12 +1,12 @@
 #include "compiler/driver/schedule_chooser.h"
 
 #include <mutex>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/parallel_for.h"
 #include "base/status_macros.h"
+#include "base/usable_cpus.h"
 #include "compiler/ir/parser.h"
 #include "compiler/ir/verifier.h"
 #include "compiler/schedule/trace.h"
@@ -33,7 +33,7 @@ absl::Status ScheduleChooser::LookUp(const TaskList& tasks) {
     if (known_.count(task.workload) == 0) asked.push_back(&task);
   }
   std::vector<absl::StatusOr<std::vector<KnownSchedule>>> found(asked.size());
-  const auto cpus = static_cast<int>(std::thread::hardware_concurrency());
+  const int cpus = UsableCpuCount();
   // Without records a source generates and scores sketches, each task's by themselves.
   const auto total = static_cast<int>(asked.size());
   std::mutex mutex;

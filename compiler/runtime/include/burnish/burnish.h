@@ -83,7 +83,8 @@ typedef void (*BurnishParallel)(void* parallel_arg, BurnishWork work, void* work
 /* What is 0 has its default. */
 typedef struct BurnishThreadsOptions {
   uint32_t struct_size;
-  /* Threads that take part in an inference, the caller's included. 0: as many as there are CPUs. */
+  /* Threads that take part in an inference, the caller's included. 0: as many as the process may
+   * use: its CPUs, and of those as many whole ones as its control groups have time for. */
   int32_t thread_count;
   /* NULL: threads are not pinned. Else `thread_count` CPU numbers; the caller's thread runs on the
    * first during each inference. */
