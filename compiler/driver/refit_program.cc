@@ -87,13 +87,13 @@ class Maker {
   RefitProgram program_;
   std::map<std::string, uint32_t> parameters_;  // Numbers, by name.
   std::vector<OriginPtr> parameter_origins_;
-  std::map<std::string, uint32_t> computed_;  // Numbers, by OriginText.
+  std::map<std::string, uint32_t> computed_;  // Numbers, by OriginKey.
   std::vector<OriginPtr> computed_origins_;
 };
 
 uint32_t Maker::ComputedNumber(const OriginPtr& origin) {
   const auto [found, is_new] =
-      computed_.emplace(OriginText(origin), static_cast<uint32_t>(computed_origins_.size()));
+      computed_.emplace(OriginKey(origin), static_cast<uint32_t>(computed_origins_.size()));
   if (is_new) computed_origins_.push_back(origin);
   return found->second;
 }

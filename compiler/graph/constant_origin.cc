@@ -6,9 +6,25 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/sha256.h"
 #include "base/status_macros.h"
 
 namespace burnish {
+namespace {
+
+// A scalar that two passes made alike is the same by its bytes. Of weights, which nobody shall hash
+// without need, by where they lie: they live as long as the origin.
+constexpr size_t kCompareBytesMax = 64;
+
+std::string IdentityOf(const ConstantData& data) {
+  const absl::Span<const uint8_t> bytes = data.bytes();
+  if (bytes.size() > kCompareBytesMax) {
+    return absl::StrCat("@", reinterpret_cast<uintptr_t>(bytes.data()));
+  }
+  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
+}  // namespace
 
 ConstantPtr TrackedParameter(std::string name, TensorType type, const ConstantPtr& data) {
   auto origin = std::make_shared<ConstantOrigin>();
@@ -16,6 +32,7 @@ ConstantPtr TrackedParameter(std::string name, TensorType type, const ConstantPt
   origin->parameter = std::move(name);
   origin->value = data;
   origin->from_parameters = true;
+  origin->key = absl::StrCat("%", origin->parameter, ":", PrintType(origin->type));
   return WithOrigin(data, origin);
 }
 
@@ -24,6 +41,7 @@ OriginPtr OriginOf(const TensorType& type, const ConstantPtr& data) {
   auto origin = std::make_shared<ConstantOrigin>();
   origin->type = type;
   origin->value = data;
+  origin->key = absl::StrCat("=", PrintType(type), ":", IdentityOf(*data));
   return origin;
 }
 
@@ -57,6 +75,7 @@ OriginPtr Apply(const std::string& op, const std::vector<OriginPtr>& inputs, Att
   for (const OriginPtr& input : inputs) {
     types.push_back(input->type);
     origin->from_parameters = origin->from_parameters || input->from_parameters;
+    origin->depth = std::max(origin->depth, input->depth + 1);
   }
   const absl::StatusOr<std::vector<TensorType>> outputs =
       FindOperator(op)->infer(attributes, types);
@@ -66,6 +85,10 @@ OriginPtr Apply(const std::string& op, const std::vector<OriginPtr>& inputs, Att
   origin->attributes = std::move(attributes);
   origin->inputs = inputs;
   origin->output = output;
+  std::string text = absl::StrCat(op, "[", PrintAttributes(origin->attributes), "]",
+                                  PrintType(origin->type), output);
+  for (const OriginPtr& input : inputs) absl::StrAppend(&text, ",", input->key);
+  origin->key = Sha256Hex(text);
   return origin;
 }
 
@@ -88,22 +111,10 @@ ConstantPtr WithOrigin(const ConstantPtr& data, const OriginPtr& origin) {
   return std::make_shared<ConstantData>(data, data->bytes(), origin);
 }
 
-std::string OriginText(const OriginPtr& origin) {
-  if (origin == nullptr) return "";
-  const std::string type = PrintType(origin->type);
-  if (!origin->parameter.empty()) return absl::StrCat("%", origin->parameter, ":", type);
-  if (origin->value != nullptr) {
-    // By bytes: a value that two passes made alike is the same. Scalars and shapes, mostly.
-    const absl::Span<const uint8_t> bytes = origin->value->bytes();
-    return absl::StrCat(
-        "=", type, ":",
-        absl::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
-  }
-  std::string text =
-      absl::StrCat(origin->op, "[", PrintAttributes(origin->attributes), "]", origin->output, "(");
-  for (const OriginPtr& input : origin->inputs) absl::StrAppend(&text, OriginText(input), ",");
-  absl::StrAppend(&text, ")");
-  return text;
+std::string OriginKey(const OriginPtr& origin) { return origin == nullptr ? "" : origin->key; }
+
+bool IsTooDeep(const OriginPtr& origin) {
+  return origin != nullptr && origin->depth >= kOriginDepthMax;
 }
 
 namespace {
@@ -120,7 +131,7 @@ class OriginGraph {
 
  private:
   absl::StatusOr<ValueId> Add(const OriginPtr& origin) {
-    const auto [found, is_new] = values_.try_emplace(OriginText(origin), -1);
+    const auto [found, is_new] = values_.try_emplace(OriginKey(origin), -1);
     if (!is_new) return found->second;
     if (!origin->parameter.empty()) {
       return found->second = AddInput(graph_, origin->parameter, origin->type);
@@ -133,7 +144,7 @@ class OriginGraph {
       ASSIGN_OR_RETURN(inputs.emplace_back(), Add(input));
     }
     // Several outputs of one node: each is looked for by its own number.
-    const std::string node_text = OriginText(origin->output == 0 ? origin : FirstOutput(*origin));
+    const std::string node_text = OriginKey(origin->output == 0 ? origin : FirstOutput(*origin));
     auto node = nodes_.find(node_text);
     if (node == nodes_.end()) {
       ASSIGN_OR_RETURN(const GraphNodeId id,
@@ -148,8 +159,8 @@ class OriginGraph {
   }
 
   Graph graph_;
-  std::map<std::string, ValueId> values_;     // By OriginText.
-  std::map<std::string, GraphNodeId> nodes_;  // By OriginText of output 0.
+  std::map<std::string, ValueId> values_;     // By OriginKey.
+  std::map<std::string, GraphNodeId> nodes_;  // By OriginKey of output 0.
 };
 
 }  // namespace

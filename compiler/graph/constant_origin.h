@@ -28,7 +28,15 @@ struct ConstantOrigin {
   std::vector<OriginPtr> inputs;
   int output = 0;
   bool from_parameters = false;  // Whether a parameter is among the leaves.
+  int depth = 0;                 // Operators on the longest way to a leaf.
+  // Equal for origins that compute the same from the same leaves, by structure. A digest: written
+  // out, a chain of x + x would double with each step.
+  std::string key;
 };
+
+// Deeper origins are not made: a chain of operators over constants stays nodes beyond this. Origins
+// are walked, and freed, by recursion, and nobody's model folds chains of thousands.
+inline constexpr int kOriginDepthMax = 1000;
 
 // Makes `data` a tracked parameter.
 ConstantPtr TrackedParameter(std::string name, TensorType type, const ConstantPtr& data);
@@ -45,8 +53,10 @@ OriginPtr CastOrigin(const OriginPtr& origin, DType dtype);
 // The same bytes, which remember `origin`; `data` itself where no parameter is among its leaves.
 ConstantPtr WithOrigin(const ConstantPtr& data, const OriginPtr& origin);
 
-// Equal for origins that compute the same from the same parameters, by structure; "" for null.
-std::string OriginText(const OriginPtr& origin);
+// ConstantOrigin::key; "" for null.
+std::string OriginKey(const OriginPtr& origin);
+// Whether an operator may not be applied to it (kOriginDepthMax).
+bool IsTooDeep(const OriginPtr& origin);
 
 // A graph of the operators behind `origins`, each once: its inputs are the parameters, by name, in
 // the order of first use; output n is origin n, which is an operator. Errors: of AddNode.

@@ -52,7 +52,7 @@ void EliminateCommon(Graph& graph) {
     const ConstantKey key{
         value.type.dtype, value.type.shape,
         absl::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()),
-        OriginText(value.data->origin())};
+        OriginKey(value.data->origin())};
     same[v] = constants.emplace(key, id).first->second;
   }
   std::map<NodeKey, GraphNodeId> nodes;

@@ -10,7 +10,10 @@ namespace burnish {
 std::optional<std::vector<ConstantPtr>> Evaluate(const GraphNode& node,
                                                  absl::Span<const TypedConstant> inputs,
                                                  absl::Span<const TensorType> output_types) {
-  if (inputs.empty()) return std::nullopt;
+  const auto is_too_deep = [](const TypedConstant& input) {
+    return IsTooDeep(input.data->origin());
+  };
+  if (inputs.empty() || std::any_of(inputs.begin(), inputs.end(), is_too_deep)) return std::nullopt;
   auto results = EvaluateMovement(node, inputs, output_types);
   if (!results.has_value() && output_types.size() == 1) {
     results = EvaluateArithmetic(node, inputs, output_types[0]);

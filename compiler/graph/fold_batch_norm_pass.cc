@@ -187,6 +187,7 @@ ConstantPtr ScaleWeights(const Graph& graph, const GraphNode& node, const Weight
 bool FoldInto(Graph& graph, GraphNodeId producer_id, const ScaleShift& ss) {
   GraphNode& producer = graph.nodes[producer_id];
   if (producer.inputs.size() < 2 || !graph.IsConstant(producer.inputs[1])) return false;
+  if (IsTooDeep(graph.value(producer.inputs[1]).data->origin())) return false;
   const TensorType weights = graph.value(producer.inputs[1]).type;
   const std::optional<WeightLayout> layout = LayoutOf(graph, producer);
   if (!layout.has_value() || !IsFloat(weights.dtype)) return false;

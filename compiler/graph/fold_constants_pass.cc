@@ -6,6 +6,7 @@
 
 #include "base/status_macros.h"
 #include "compiler/graph/control.h"
+#include "compiler/graph/constant_origin.h"
 #include "compiler/graph/eliminate_dead_pass.h"
 #include "compiler/graph/evaluate.h"
 #include "compiler/graph/graph_interpreter.h"
@@ -29,7 +30,7 @@ absl::StatusOr<std::optional<std::vector<ConstantPtr>>> FoldNode(
   std::vector<TypedConstant> inputs;
   for (ValueId input : node.inputs) {
     const GraphValue& value = graph.value(input);
-    if (value.data == nullptr) return std::nullopt;
+    if (value.data == nullptr || IsTooDeep(value.data->origin())) return std::nullopt;
     inputs.push_back({.type = &value.type, .data = value.data});
   }
   std::vector<TensorType> types;

@@ -1,6 +1,8 @@
 #include "compiler/graph/fold_constants_pass.h"
 
 #include "base/status_matchers.h"
+#include "compiler/graph/constant_origin.h"
+#include "compiler/graph/eliminate_common_pass.h"
 #include "compiler/graph/evaluate.h"
 #include "compiler/graph/graph_interpreter.h"
 #include "compiler/graph/graph_testing.h"
@@ -133,6 +135,31 @@ INSTANTIATE_TEST_SUITE_P(
                      {{"starts", Shape{1}}, {"ends", Shape{3}}, {"axes", Shape{-2}}}},
         EvaluateCase{"gather", {kF, {DType::kI64, {2, 2}}}, {{"axis", int64_t{-1}}}},
         EvaluateCase{"reduce_sum", {kF}, {{"axes", Shape{-2}}, {"keepdims", int64_t{1}}}}));
+
+// Chains of operators over one parameter: x + x, again and again.
+Graph DeepChain(int length) {
+  Graph graph;
+  ValueId x = AddRandomConstant(graph, "parameter", {2}, 1);
+  for (int i = 0; i < length; ++i) x = Op(graph, "sub", {x, x});
+  graph.outputs = {Op(graph, "relu", {x})};
+  graph.values[graph.outputs[0]].name = "y";
+  return graph;
+}
+
+TEST(FoldConstantsTest, LongChainsAreRememberedUpToADepth) {
+  Graph short_chain = DeepChain(60), long_chain = DeepChain(20'000);
+  for (Graph* graph : {&short_chain, &long_chain}) {
+    MarkParameters(*graph);
+    ASSERT_THAT(FoldConstants(*graph), IsOk());
+    EliminateCommon(*graph);
+  }
+  EXPECT_EQ(CountNodes(short_chain, "sub"), 0);
+  EXPECT_EQ(CountNodes(long_chain, "sub"), 20'000 - kOriginDepthMax);
+  // Without parameters all is folded.
+  Graph untracked = DeepChain(20'000);
+  ASSERT_THAT(FoldConstants(untracked), IsOk());
+  EXPECT_EQ(CountNodes(untracked, "sub"), 0);
+}
 
 }  // namespace
 }  // namespace burnish
