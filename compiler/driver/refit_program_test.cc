@@ -185,6 +185,28 @@ TEST(RefitProgramTest, ADepthwiseConvolutionWithItsBatchNorm) {
 TEST(RefitProgramTest, ATransposedConvolutionOfGroupsWithItsBatchNorm) {
   ExpectRefits([](uint64_t seed) { return ConvBnRelu(4, true, seed); });
 }
+TEST(RefitProgramTest, ATransposedConvolutionWithItsBatchNorm) {
+  ExpectRefits([](uint64_t seed) { return ConvBnRelu(1, true, seed); });
+}
+
+Graph ScaledGemm(bool turned, uint64_t seed) {
+  Graph graph;
+  graph.name = "scaled_gemm";
+  const ValueId x = AddInput(graph, "x", {DType::kF32, {4, 24}});
+  const ValueId w = AddRandomConstant(graph, "w", turned ? Shape{16, 24} : Shape{24, 16}, seed);
+  const ValueId b = AddRandomConstant(graph, "b", {16}, seed + 100);
+  const ValueId scale = AddRandomConstant(graph, "scale", {16}, seed + 200);
+  const ValueId shift = AddRandomConstant(graph, "shift", {1, 16}, seed + 300);
+  const ValueId y = Op(graph, "gemm", {x, w, b}, {{"trans_b", int64_t{turned}}});
+  graph.outputs = {Op(graph, "sub", {Op(graph, "mul", {y, scale}), shift})};
+  graph.values[graph.outputs[0]].name = "y";
+  return graph;
+}
+TEST(RefitProgramTest, ScalesAndShiftsOfProducts) {
+  ExpectRefits([](uint64_t seed) { return ScaledGemm(false, seed); });
+  ExpectRefits([](uint64_t seed) { return ScaledGemm(true, seed); });
+}
+
 TEST(RefitProgramTest, AWinogradConvolutionPacksWhatWasComputed) {
   ExpectRefits([](uint64_t seed) { return ConvBnRelu(1, false, seed); },
                {.task = "conv+relu", .trace = kWinogradTrace});
