@@ -46,9 +46,10 @@ View ViewOf(OriginPtr origin) {
   return view;
 }
 
-void CollectParameters(const OriginPtr& origin, std::set<const ConstantOrigin*>& seen,
+// `seen` keeps what it has alive: another origin could get the place of one that is gone.
+void CollectParameters(const OriginPtr& origin, std::set<OriginPtr>& seen,
                        std::map<std::string, OriginPtr>& parameters) {
-  if (!origin->from_parameters || !seen.insert(origin.get()).second) return;
+  if (!origin->from_parameters || !seen.insert(origin).second) return;
   if (!origin->parameter.empty()) parameters.emplace(origin->parameter, origin);
   for (const OriginPtr& input : origin->inputs) CollectParameters(input, seen, parameters);
 }
@@ -101,7 +102,7 @@ uint32_t Maker::ComputedNumber(const OriginPtr& origin) {
 void Maker::CollectConstants() {
   std::map<ValueId, View> views;
   std::map<std::string, OriginPtr> parameters;
-  std::set<const ConstantOrigin*> seen;
+  std::set<OriginPtr> seen;
   for (size_t v = 0; v < graph_.values.size(); ++v) {
     const GraphValue& value = graph_.values[v];
     if (value.data == nullptr || value.data->origin() == nullptr) continue;
@@ -167,7 +168,7 @@ absl::StatusOr<RefitProgram> Maker::Run(
     RefitComputed& computed = program_.info.computed.emplace_back();
     computed.tensor = TensorOf(absl::StrCat("computed", i), computed_origins_[i]->type);
     std::map<std::string, OriginPtr> of_output;
-    std::set<const ConstantOrigin*> seen;
+    std::set<OriginPtr> seen;
     CollectParameters(computed_origins_[i], seen, of_output);
     for (const auto& [name, origin] : of_output) {
       computed.parameters.push_back(parameters_.at(name));

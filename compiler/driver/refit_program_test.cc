@@ -207,6 +207,42 @@ TEST(RefitProgramTest, ScalesAndShiftsOfProducts) {
   ExpectRefits([](uint64_t seed) { return ScaledGemm(true, seed); });
 }
 
+// Of 3x3 taps one meets the image.
+Graph CroppedConv(uint64_t seed) {
+  Graph graph;
+  graph.name = "cropped";
+  const ValueId x = AddInput(graph, "x", {DType::kF32, {1, 8, 1, 1}});
+  const ValueId w = AddRandomConstant(graph, "w", {16, 8, 3, 3}, seed);
+  graph.outputs = {Op(graph, "conv", {x, w},
+                      {{"strides", Shape{1, 1}},
+                       {"pads", Shape(4, 1)},
+                       {"dilations", Shape{1, 1}},
+                       {"group", int64_t{1}}})};
+  graph.values[graph.outputs[0]].name = "y";
+  return graph;
+}
+TEST(RefitProgramTest, ACroppedConvolution) { ExpectRefits(&CroppedConv); }
+
+// A depthwise convolution of shuffled channels: the shuffle goes past it.
+Graph ShuffledConv(uint64_t seed) {
+  Graph graph;
+  graph.name = "shuffled";
+  const ValueId x = AddInput(graph, "x", {DType::kF32, {1, 8, 6, 6}});
+  const ValueId cut = Op(graph, "reshape", {x}, {{"shape", Shape{1, 2, 4, 6, 6}}});
+  const ValueId turned = Op(graph, "transpose", {cut}, {{"perm", Shape{0, 2, 1, 3, 4}}});
+  const ValueId shuffled = Op(graph, "reshape", {turned}, {{"shape", Shape{1, 8, 6, 6}}});
+  const ValueId w = AddRandomConstant(graph, "w", {8, 1, 3, 3}, seed);
+  const ValueId b = AddRandomConstant(graph, "b", {8}, seed + 100);
+  graph.outputs = {Op(graph, "conv", {shuffled, w, b},
+                      {{"strides", Shape{1, 1}},
+                       {"pads", Shape(4, 1)},
+                       {"dilations", Shape{1, 1}},
+                       {"group", int64_t{8}}})};
+  graph.values[graph.outputs[0]].name = "y";
+  return graph;
+}
+TEST(RefitProgramTest, WeightsInTheOrderBeforeAShuffle) { ExpectRefits(&ShuffledConv); }
+
 TEST(RefitProgramTest, AWinogradConvolutionPacksWhatWasComputed) {
   ExpectRefits([](uint64_t seed) { return ConvBnRelu(1, false, seed); },
                {.task = "conv+relu", .trace = kWinogradTrace});
