@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/cpu_info.h"
 #include "base/status_matchers.h"
@@ -305,6 +306,44 @@ Graph Twins(uint64_t seed) {
   return graph;
 }
 TEST(RefitProgramTest, ParametersThatWereEqualAreReplacedOneByOne) { ExpectRefits(&Twins); }
+
+// Random graphs, with constants of names and values of their own.
+Graph RandomWeights(uint64_t graph_seed, uint64_t seed) {
+  Graph graph = RandomGraph(graph_seed);
+  for (size_t v = 0; v < graph.values.size(); ++v) {
+    GraphValue& value = graph.values[v];
+    if (value.data == nullptr || !IsFloat(value.type.dtype)) continue;
+    value.name = absl::StrCat("parameter", v);
+    if (ElementCount(value.type.shape) == 1) continue;
+    TensorValue values = RandomValue(value.type, seed + v);
+    for (double& x : values.floats) x = std::abs(x) + 0.25;  // Variances among them.
+    value.data = FromTensorValue(values);
+  }
+  return graph;
+}
+
+TEST(RefitProgramTest, RandomGraphsTakeNewWeights) {
+  int parameters = 0;
+  for (uint64_t seed = 1; seed <= 12; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    const Graph new_graph = RandomWeights(seed, 2000);
+    ASSERT_OK_AND_ASSIGN(const BuiltModel built, Build(RandomWeights(seed, 1000)));
+    ASSERT_OK_AND_ASSIGN(const BuiltModel fresh, Build(new_graph));
+    const auto old_model = Open(built, {}), fresh_model = Open(fresh, {});
+    ASSERT_TRUE(old_model.ok() && fresh_model.ok());
+    const std::vector<std::string> names = NamesOf((*old_model)->parameters());
+    std::vector<Replacement> weights;
+    for (const Replacement& weight : WeightsOf(new_graph)) {
+      if (std::count(names.begin(), names.end(), weight.name) > 0) weights.push_back(weight);
+    }
+    EXPECT_EQ(weights.size(), names.size());
+    parameters += static_cast<int>(names.size());
+    const auto refitted = Open(built, weights);
+    ASSERT_TRUE(refitted.ok()) << refitted.status().message();
+    EXPECT_EQ(WeightBytes(**refitted), WeightBytes(**fresh_model));
+  }
+  EXPECT_GT(parameters, 50);
+}
 
 TEST(RefitProgramTest, WhatIsComputedTogetherIsReplacedTogether) {
   const Graph graph = ConvBnRelu(1, false, 2);
