@@ -378,9 +378,10 @@ absl::StatusOr<ModelStep> Assembler::MakeStep(const PlannedStep& planned) {
     const Buffer& parameter = program.buffers[parameters[i]];
     // What the step must move at least, border and padding not counted: the denominator of a
     // bandwidth that is honest.
-    step.moved_bytes += ElementCount(parameter.shape) * SizeBytes(parameter.dtype);
+    const bool is_constant = parameter.role == BufferRole::kConstant;
+    step.moved_bytes += ElementCount(parameter.shape) * SizeBytes(parameter.dtype) *
+                        (is_constant ? std::min<int64_t>(repeat, 1) : repeat);
   }
-  step.moved_bytes *= repeat;
   return step;
 }
 

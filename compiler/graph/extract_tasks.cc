@@ -111,10 +111,12 @@ absl::StatusOr<TaskList> ExtractTasks(const Graph& graph, const Fusion& fusion,
       list.tasks.push_back({.name = GroupName(graph, group),
                             .workload = std::move(workload),
                             .program = std::move(program),
-                            .flop_count = FlopsOf(graph, group)});
+                            .flop_count = FlopsOf(graph, group),
+                            .is_looped = true});
     }
     call.task = found->second;
     list.tasks[call.task].weight += group.repeat;
+    if (group.repeat <= 1) list.tasks[call.task].is_looped = false;
     list.calls.push_back(std::move(call));
   }
   return list;

@@ -25,6 +25,8 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::Field;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr auto kTuned = ScheduleOrigin::kTuned;
 constexpr auto kSameAnchor = ScheduleOrigin::kSameAnchor;
@@ -122,6 +124,21 @@ TEST_F(RecordedSchedulesTest, NothingOnRecordGivesTheDefaults) {
   const std::vector<KnownSchedule> found = Find(add_);
   ASSERT_THAT(found, ElementsAre(Field(&KnownSchedule::origin, kDefault)));
   EXPECT_EQ(found[0].trace, DefaultTrace(add_));
+}
+
+// The weights of a loop's body are in a cache since the iteration before.
+TEST_F(RecordedSchedulesTest, DefaultsOfALoopAskForNothingAhead) {
+  TeBuilder te("row");
+  const Tensor x = te.Parameter("x", {DType::kF32, {1, 64}}, BufferRole::kInput);
+  const Tensor w = te.Parameter("w", {DType::kF32, {256, 64}}, BufferRole::kConstant);
+  te.Output("y", FindOperator("dense")->define(te, Attributes(), {{x, w}})[0]);
+  ExtractedTask task{.name = "row", .workload = PrintWorkload(Canonicalize(te.Build()))};
+  const std::vector<KnownSchedule> once = Find(task);
+  task.is_looped = true;
+  const std::vector<KnownSchedule> looped = Find(task);
+  ASSERT_EQ(once.size(), looped.size());
+  EXPECT_THAT(once[0].trace, HasSubstr("prefetch@"));
+  EXPECT_THAT(looped[0].trace, Not(HasSubstr("prefetch@")));
 }
 
 TEST_F(RecordedSchedulesTest, WhatWasTunedWithReluServesTheSameProductWithAResidual) {
