@@ -350,6 +350,14 @@ BurnishStatus burnish_profile(BurnishModel* model, int32_t run_count, int64_t* s
   });
 }
 
+BurnishStatus burnish_set_loop_limit(BurnishModel* model, uint64_t iterations) {
+  return Guard([&]() -> RuntimeStatus {
+    RUNTIME_RETURN_IF_ERROR(CheckPointers(model));
+    model->session->SetLoopLimit(iterations);
+    return RuntimeStatus();
+  });
+}
+
 BurnishStatus burnish_debug_output_info(const BurnishModel* model, int32_t step, int32_t output,
                                         BurnishTensorInfo* info) {
   return Guard([&]() -> RuntimeStatus {

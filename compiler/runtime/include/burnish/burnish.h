@@ -286,7 +286,12 @@ BURNISH_API BurnishStatus burnish_step_info(const BurnishModel* model, int32_t s
 BURNISH_API BurnishStatus burnish_profile(BurnishModel* model, int32_t run_count, int64_t* step_ns,
                                           int32_t step_count);
 
-/* An intermediate result: runs the model through `step` and copies that step's output. */
+/* Of loops whose end depends on the model's inputs: a run in which one of them goes on after so many
+ * iterations ends with BURNISH_RESOURCE_EXHAUSTED and the loop's name. At first 1,000,000. */
+BURNISH_API BurnishStatus burnish_set_loop_limit(BurnishModel* model, uint64_t iterations);
+
+/* An intermediate result: runs the model through `step` and copies that step's output; of a step in
+ * a loop, its first iteration's. */
 BURNISH_API BurnishStatus burnish_debug_output_info(const BurnishModel* model, int32_t step,
                                                     int32_t output, BurnishTensorInfo* info);
 BURNISH_API BurnishStatus burnish_debug_output(BurnishModel* model, int32_t step, int32_t output,
