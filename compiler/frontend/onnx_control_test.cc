@@ -117,16 +117,15 @@ TEST(OnnxControlTest, LoopsThatCannotBeAreRefusedByName) {
 TEST(OnnxControlTest, ASmallLoopThatIsNoNodeIsUnrolled) {
   ASSERT_OK_AND_ASSIGN(
       const Graph graph,
-      ImportOnnx(LoopModel(
-          OnnxInts("m", {3}), "m", "",
-          "input { name: 'i' } input { name: 'c' } input { name: 's' } "
-          "node { op_type: 'Concat' input: ['s', 'ten'] output: 't' attribute { "
-          "name: 'axis' type: INT i: 0 } } "
-          "node { op_type: 'Reshape' input: ['i', 'one'] output: 'at' } "
-          "node { op_type: 'Add' input: ['at', 'one'] output: 'end' } "
-          "node { op_type: 'Slice' input: ['t', 'at', 'end'] output: 'u' } "
-          "initializer { name: 'one' dims: 1 data_type: 7 int64_data: 1 } "
-          "output { name: 'c' } output { name: 't' } output { name: 'u' } ")));
+      ImportOnnx(LoopModel(OnnxInts("m", {3}), "m", "",
+                           "input { name: 'i' } input { name: 'c' } input { name: 's' } "
+                           "node { op_type: 'Concat' input: ['s', 'ten'] output: 't' attribute { "
+                           "name: 'axis' type: INT i: 0 } } "
+                           "node { op_type: 'Reshape' input: ['i', 'one'] output: 'at' } "
+                           "node { op_type: 'Add' input: ['at', 'one'] output: 'end' } "
+                           "node { op_type: 'Slice' input: ['t', 'at', 'end'] output: 'u' } "
+                           "initializer { name: 'one' dims: 1 data_type: 7 int64_data: 1 } "
+                           "output { name: 'c' } output { name: 't' } output { name: 'u' } ")));
   ASSERT_OK_AND_ASSIGN(const auto got, InterpretGraph(graph, {Floats({1}, {2})}));
   EXPECT_THAT(got[0].floats, ElementsAre(2, 10, 10, 10));
   EXPECT_THAT(got[1].floats, ElementsAre(2, 10, 10));

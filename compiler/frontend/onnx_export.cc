@@ -26,8 +26,13 @@ void SetType(const TensorType& type, onnx::ValueInfoProto* info) {
 
 }  // namespace
 
-OnnxGraphWriter::OnnxGraphWriter(const Graph& graph, onnx::GraphProto* to)
-    : graph_(graph), to_(to), names_(graph.values.size()) {
+OnnxGraphWriter::OnnxGraphWriter(const Graph& graph, onnx::GraphProto* to, OnnxGraphWriter* around)
+    : graph_(graph), to_(to), around_(around), names_(graph.values.size()) {
+  // A body's interface is by position: no name of it may be one of the graphs around it.
+  if (around != nullptr) {
+    for (size_t v = 0; v < names_.size(); ++v) names_[v] = FreshName(graph.values[v].name);
+    return;
+  }
   // The interface keeps its names; everything else gets a free one.
   for (ValueId input : graph.inputs) {
     names_[input] = graph.value(input).name;
@@ -45,6 +50,7 @@ OnnxGraphWriter::OnnxGraphWriter(const Graph& graph, onnx::GraphProto* to)
 }
 
 std::string OnnxGraphWriter::FreshName(absl::string_view base) {
+  if (around_ != nullptr) return around_->FreshName(base);
   std::string name(base.empty() ? "value" : base);
   for (size_t i = taken_.size(); !taken_.insert(name).second; ++i)
     name = absl::StrCat(base, "_", i);
@@ -88,6 +94,10 @@ std::string OnnxGraphWriter::Constant(const TensorType& type, const ConstantData
 std::string OnnxGraphWriter::Ints(const std::vector<int64_t>& values) {
   return Constant({DType::kI64, {static_cast<int64_t>(values.size())}},
                   *FromInts(DType::kI64, values));
+}
+
+std::string OnnxGraphWriter::Int(int64_t value) {
+  return Constant({DType::kI64, {}}, *FromInts(DType::kI64, {value}));
 }
 
 std::string OnnxGraphWriter::Scalar(DType dtype, double value) {

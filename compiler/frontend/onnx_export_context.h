@@ -19,11 +19,13 @@ namespace burnish {
 
 class OnnxGraphWriter {
  public:
-  OnnxGraphWriter(const Graph& graph, onnx::GraphProto* to);
+  // `around`: the writer of the graph that this one is a body in; its names are taken.
+  OnnxGraphWriter(const Graph& graph, onnx::GraphProto* to, OnnxGraphWriter* around = nullptr);
 
   const Graph& graph() const { return graph_; }
   // The ONNX name of a value.
   const std::string& Name(ValueId id) const { return names_[id]; }
+  void SetName(ValueId id, std::string name) { names_[id] = std::move(name); }
   std::string FreshName(absl::string_view base);
 
   // A node with the given inputs and outputs (names).
@@ -36,6 +38,7 @@ class OnnxGraphWriter {
   std::string Ints(const std::vector<int64_t>& values);
   std::string Constant(const TensorType& type, const ConstantData& data);
   std::string Scalar(DType dtype, double value);
+  std::string Int(int64_t value);  // A scalar.
 
   // The value under another name, for inputs and constants that are outputs.
   absl::Status WriteInterface();
@@ -49,11 +52,13 @@ class OnnxGraphWriter {
  private:
   const Graph& graph_;
   onnx::GraphProto* to_;
+  OnnxGraphWriter* const around_;
   std::vector<std::string> names_;  // By value.
   std::set<std::string> taken_;
 };
 
 // Writes one node; UNIMPLEMENTED where it has no ONNX form.
+absl::Status ExportControl(OnnxGraphWriter& writer, const GraphNode& node);
 absl::Status ExportNode(OnnxGraphWriter& writer, const GraphNode& node);
 
 }  // namespace burnish

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "compiler/frontend/onnx_export_context.h"
 #include "compiler/frontend/onnx_tensor.h"
+#include "compiler/graph/control.h"
 #include "compiler/te/layout.h"
 #include "compiler/te/operator.h"
 #include "third_party/onnx.pb.h"
@@ -340,6 +341,7 @@ const std::map<std::string, NodeWriter>& SpecialWriters() {
 }  // namespace
 
 absl::Status ExportNode(OnnxGraphWriter& writer, const GraphNode& node) {
+  if (IsControl(node)) return ExportControl(writer, node);
   const auto special = SpecialWriters().find(node.op);
   if (special != SpecialWriters().end()) {
     special->second(writer, node);

@@ -9,6 +9,7 @@
 #include "compiler/graph/graph_interpreter.h"
 #include "compiler/graph/graph_testing.h"
 #include "compiler/graph/prepare.h"
+#include "compiler/graph/random_control.h"
 #include "compiler/te/operator_cases.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -48,6 +49,18 @@ TEST(OnnxExportTest, RandomGraphsComputeTheSameAfterARoundTrip) {
     ASSERT_THAT(PrepareGraph(graph), IsOk());  // Channels last, dense.
     ASSERT_EQ(Difference(graph, RoundTrip(graph)), "");
   }
+}
+
+TEST(OnnxExportTest, ControlFlowComputesTheSameAfterARoundTrip) {
+  int written = 0;
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    const Graph graph = RandomControl(seed);
+    if (ExportOnnx(graph).status().code() == absl::StatusCode::kUnimplemented) continue;
+    ++written;
+    ASSERT_EQ(Difference(graph, RoundTrip(graph)), "");
+  }
+  EXPECT_GE(written, 20);  // Others stack backwards without slices.
 }
 
 TEST(OnnxExportTest, EveryGroupOfAFusedGraphIsAModel) {
