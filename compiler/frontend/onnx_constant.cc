@@ -90,6 +90,11 @@ absl::Status Size(OnnxNode& node) {
                         FromInts(DType::kI64, {ElementCount(node.TypeOf(x).shape)}));
 }
 
+// A tensor is an optional that has its element; no input is one that has none.
+absl::Status OptionalHasElement(OnnxNode& node) {
+  return FinishConstant(node, {DType::kBool, {}}, FromInts(DType::kBool, {node.HasInput(0)}));
+}
+
 absl::Status Range(OnnxNode& node) {
   ASSIGN_OR_RETURN(const ValueId start_id, node.Input(0));
   const DType dtype = node.TypeOf(start_id).dtype;
@@ -123,6 +128,7 @@ void AddConstantTranslators(OnnxTranslators& t) {
   t["Shape"] = Shape;
   t["Size"] = Size;
   t["Range"] = Range;
+  t["OptionalHasElement"] = OptionalHasElement;
 }
 
 }  // namespace burnish

@@ -199,6 +199,57 @@ absl::Status LpPool(OnnxNode& node) {
   return c.status();
 }
 
+// Each column of the input is a window of the image: a transposed convolution with a weight of 1
+// where a row of the column lies in the window.
+absl::Status Col2Im(OnnxNode& node) {
+  Composer c(node);
+  const ValueId x = c.In(0);
+  RETURN_IF_ERROR(c.status());
+  ASSIGN_OR_RETURN(const Shape image, node.ConstantInts(1, "image_shape"));
+  ASSIGN_OR_RETURN(const Shape block, node.ConstantInts(2, "block_shape"));
+  const auto dims = static_cast<int64_t>(block.size());
+  const Shape shape = c.ShapeOf(x);
+  if (dims < 1 || dims > 3 || image.size() != block.size() || shape.size() != 3) {
+    return node.Invalid("want an input of 3 dimensions, and 1 to 3 of the image");
+  }
+  Window w{.rank = dims, .kernel = block};
+  w.strides = node.Ints("strides", Shape(dims, 1));
+  w.dilations = node.Ints("dilations", Shape(dims, 1));
+  w.pads = node.Ints("pads", Shape(2 * dims, 0));
+  RETURN_IF_ERROR(CheckRange(node, "image_shape", image, dims, 1));
+  RETURN_IF_ERROR(CheckRange(node, "block_shape", block, dims, 1));
+  RETURN_IF_ERROR(CheckRange(node, "strides", w.strides, dims, 1));
+  RETURN_IF_ERROR(CheckRange(node, "dilations", w.dilations, dims, 1));
+  RETURN_IF_ERROR(CheckRange(node, "pads", w.pads, 2 * dims, 0));
+  Shape columns = {shape[0], shape[1]}, extra;
+  for (int64_t d = 0; d < dims; ++d) {
+    const int64_t room =
+        image[d] + w.pads[d] + w.pads[dims + d] - w.dilations[d] * (block[d] - 1) - 1;
+    if (room < 0) return node.Invalid("a block is larger than the image");
+    columns.push_back(room / w.strides[d] + 1);
+    extra.push_back(room % w.strides[d]);
+  }
+  c.MayMake(block);
+  RETURN_IF_ERROR(c.status());
+  const int64_t size = ElementCount(block), channels = shape[1] / size;
+  if (channels * size != shape[1] || ElementCount(columns) != ElementCount(shape)) {
+    return node.Invalid("the input's columns are not those of the image");
+  }
+  Shape weights_shape = {shape[1], 1};
+  weights_shape.insert(weights_shape.end(), block.begin(), block.end());
+  if (!c.MayMake({shape[1], size})) return c.status();
+  std::vector<double> weights(shape[1] * size, 0);
+  for (int64_t row = 0; row < shape[1]; ++row) weights[row * size + row % size] = 1;
+  Attributes attributes;
+  SetWindow(w, attributes);
+  attributes.Set("group", channels);
+  attributes.Set("output_padding", extra);
+  c.Output(0, c.Op("conv_transpose",
+                   {c.Reshape(x, columns), c.Constant(c.DTypeOf(x), weights_shape, weights)},
+                   std::move(attributes)));
+  return c.status();
+}
+
 absl::Status GlobalLpPool(OnnxNode& node) {
   Composer c(node);
   const ValueId x = c.In(0);
@@ -238,6 +289,7 @@ void AddConvolutionTranslators(OnnxTranslators& t) {
   t["ConvTranspose"] = ConvTranspose;
   t["MaxPool"] = [](OnnxNode& node) { return Pool(node, "max_pool"); };
   t["AveragePool"] = [](OnnxNode& node) { return Pool(node, "average_pool"); };
+  t["Col2Im"] = Col2Im;
   t["LpPool"] = LpPool;
   t["GlobalLpPool"] = GlobalLpPool;
   t["GlobalAveragePool"] = [](OnnxNode& node) { return GlobalPool(node, "reduce_mean"); };

@@ -1,4 +1,4 @@
-// Gather and its like, CenterCropPad, TensorScatter.
+// Gather and its like, ReverseSequence, CenterCropPad, TensorScatter.
 #include <algorithm>
 #include <utility>
 
@@ -102,12 +102,39 @@ absl::Status TensorScatter(OnnxNode& node) {
   return c.status();
 }
 
+// The first elements of each sequence backwards: a gather by positions that count down there.
+absl::Status ReverseSequence(OnnxNode& node) {
+  Composer c(node);
+  const ValueId x = c.In(0), lengths = c.In(1);
+  RETURN_IF_ERROR(c.status());
+  const int64_t rank = c.Rank(x);
+  ASSIGN_OR_RETURN(const int64_t time, NormalizeAxis(node, node.Int("time_axis", 0), rank));
+  ASSIGN_OR_RETURN(const int64_t batch, NormalizeAxis(node, node.Int("batch_axis", 1), rank));
+  const Shape shape = c.ShapeOf(x);
+  if (time == batch || c.ShapeOf(lengths) != Shape{shape[batch]}) {
+    return node.Invalid("want two axes, and sequence_lens [batch]");
+  }
+  Shape along(rank, 1), across(rank, 1);
+  along[time] = shape[time];
+  across[batch] = shape[batch];
+  const ValueId at = c.Reshape(c.Iota(0, shape[time]), along);
+  const ValueId length = c.Reshape(c.Cast(lengths, DType::kI64), across);
+  const ValueId back = c.Sub(c.Sub(length, c.Ints({}, {1})), at);
+  const ValueId from = c.Where(c.Op("less", {at, length}), back, at);
+  Attributes attributes;
+  attributes.Set("axis", time);
+  attributes.Set("broadcast", int64_t{1});
+  c.Output(0, c.Op("gather_elements", {x, from}, std::move(attributes)));
+  return c.status();
+}
+
 }  // namespace
 
 void AddGatherTranslators(OnnxTranslators& t) {
   t["Gather"] = Gather;
   t["GatherElements"] = Gather;
   t["GatherND"] = GatherNd;
+  t["ReverseSequence"] = ReverseSequence;
   t["CenterCropPad"] = CenterCropPad;
   t["TensorScatter"] = TensorScatter;
 }

@@ -332,6 +332,7 @@ const OnnxTranslators& AllOnnxTranslators() {
     AddSignalTranslators(*all);
     AddEinsumTranslators(*all);
     AddHostTranslators(*all);
+    AddBitwiseTranslators(*all);
     return all;
   }();
   return translators;

@@ -154,6 +154,7 @@ void AddGatedTranslators(OnnxTranslators& translators);
 void AddAttentionTranslators(OnnxTranslators& translators);
 void AddMicrosoftTranslators(OnnxTranslators& translators);
 void AddSamplingTranslators(OnnxTranslators& translators);
+void AddBitwiseTranslators(OnnxTranslators& translators);
 void AddEinsumTranslators(OnnxTranslators& translators);
 void AddSignalTranslators(OnnxTranslators& translators);
 void AddHostTranslators(OnnxTranslators& translators);

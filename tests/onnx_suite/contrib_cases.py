@@ -140,6 +140,13 @@ def standard_cases():
         yield f"einsum {equation}", (
             "onnx.Einsum", [data(shape, k) for k, shape in enumerate(shapes)],
             {"equation": equation}, 1, [])
+    random = np.random.default_rng(1)
+    for kind in (np.int32, np.int64):
+        low, high = np.iinfo(kind).min, np.iinfo(kind).max
+        a, b = (random.integers(low, high, (3, 7), dtype=kind, endpoint=True) for _ in range(2))
+        a[0, :3], b[0, :3] = (low, high, -1), (high, low, low)
+        for operator in ("BitwiseAnd", "BitwiseOr", "BitwiseXor"):
+            yield f"{operator} {kind.__name__}", (f"onnx.{operator}", [a, b], {}, 1, [])
     image, grid = data((2, 3, 5, 6)), np.float32(1.3) * data((2, 4, 3, 2))
     for mode in ("nearest", "linear", "cubic"):
         for padding in ("zeros", "border", "reflection"):

@@ -20,7 +20,7 @@ import sys
 import time
 
 import numpy as np
-from onnx import ModelProto
+from onnx import ModelProto, TensorProto, numpy_helper
 
 import suite_cases
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../e2e/models"))
@@ -40,6 +40,9 @@ FIXED_MAX = 16
 
 
 def as_array(value):
+    """None for what is no tensor."""
+    if isinstance(value, TensorProto):
+        return numpy_helper.to_array(value)
     return np.asarray(value) if not isinstance(value, (list, dict)) and value is not None else None
 
 
@@ -99,7 +102,7 @@ def run_case(runner, case):
     if len(sets[0]) != len(wanted):
         return "wrong", f"{len(sets[0])} outputs, want {len(wanted)}", sorted(fixed)
     for k, want in enumerate(wanted):
-        difference = close_difference(sets[0][k], np.asarray(want), case.rtol,
+        difference = close_difference(sets[0][k], as_array(want), case.rtol,
                                       ATOL.get(case.name, case.atol))
         if difference:
             return "wrong", f"output {k}: {difference}", sorted(fixed)
