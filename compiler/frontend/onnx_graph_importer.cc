@@ -53,8 +53,13 @@ absl::Status MissingOperators::ToStatus() const {
   });
   constexpr size_t kNamed = 6, kNameBytesMax = 48;  // About three lines of a terminal.
   std::vector<std::string> named;
-  std::string all;
+  std::string all, reason;
   for (const Kind& op : missing) {
+    const auto refused = RefusedOnnxOperators().find(op.name);
+    // Of the first that has one: whoever mends it will meet the next.
+    if (refused != RefusedOnnxOperators().end() && reason.empty()) {
+      reason = absl::StrCat("; ", op.name, " ", refused->second);
+    }
     absl::StrAppend(&all, op.count, " ", op.name, "\n");
     if (named.size() == kNamed) continue;
     named.push_back(absl::StrCat(op.name.substr(0, kNameBytesMax), " (",
@@ -64,7 +69,8 @@ absl::Status MissingOperators::ToStatus() const {
   absl::Status status = absl::UnimplementedError(absl::StrCat(
       missing.size() == 1 ? "operator not supported: " : "operators not supported: ",
       absl::StrJoin(named, ", "),
-      missing.size() > kNamed ? absl::StrCat(", and ", missing.size() - kNamed, " more") : ""));
+      missing.size() > kNamed ? absl::StrCat(", and ", missing.size() - kNamed, " more") : "",
+      reason));
   status.SetPayload(kMissingOperatorsUrl, absl::Cord(all));
   return status;
 }

@@ -29,6 +29,9 @@ absl::StatusOr<Graph> ImportOnnx(absl::string_view model_bytes, const ImportOpti
 // "COUNT NAME", by falling count. The message names the first few.
 inline constexpr char kMissingOperatorsUrl[] = "burnish/missing-operators";
 
+// Operators that will not be imported, and why. Others that are missing may come.
+const std::map<std::string, std::string>& RefusedOnnxOperators();
+
 // ONNX operator types that can be imported, sorted.
 std::vector<std::string> SupportedOnnxOperators();
 

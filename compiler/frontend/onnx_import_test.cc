@@ -211,6 +211,18 @@ TEST(OnnxImportTest, TheDocumentationListsWhatIsSupported) {
   }
   const std::vector<std::string> known = SupportedOnnxOperators();
   EXPECT_EQ(written, std::set<std::string>(known.begin(), known.end()));
+  // Refused ones are named without marks, each with its reason.
+  for (const auto& [name, reason] : RefusedOnnxOperators()) {
+    EXPECT_THAT(text, AllOf(HasSubstr(name), HasSubstr(reason)));
+    EXPECT_EQ(written.count(name), 0u);
+  }
+}
+
+TEST(OnnxImportTest, ARefusalSaysWhyWhereThatIsKnown) {
+  EXPECT_THAT(ImportOnnx(OneNode("op_type: 'RandomNormalLike' name: 'r' input: 'x'", {1}, 17)),
+              StatusIs(StatusCode::kUnimplemented,
+                       HasSubstr("not supported: RandomNormalLike ('r'); RandomNormalLike draws "
+                                 "random numbers; make them outside")));
 }
 
 TEST(OnnxImportTest, UnknownOperatorsAreNamedWithTheirDomain) {
