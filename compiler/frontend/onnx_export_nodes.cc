@@ -104,7 +104,6 @@ const std::map<std::string, std::string>& DirectTypes() {
       {"concat", "Concat"},
       {"gather", "Gather"},
       {"gather_nd", "GatherND"},
-      {"reverse_sequence", "ReverseSequence"},
       {"scatter_elements", "ScatterElements"},
       {"scatter_nd", "ScatterND"},
   };

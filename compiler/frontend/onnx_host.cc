@@ -51,14 +51,6 @@ OnnxTranslator Cumulate(const char* op) {
   };
 }
 
-absl::Status ReverseSequence(OnnxNode& node) {
-  ASSIGN_OR_RETURN(std::vector<ValueId> inputs, Inputs(node, 2));
-  Attributes attributes;
-  attributes.Set("time_axis", node.Int("time_axis", 0));
-  attributes.Set("batch_axis", node.Int("batch_axis", 1));
-  return node.Finish("reverse_sequence", std::move(inputs), std::move(attributes));
-}
-
 absl::Status ScatterElements(OnnxNode& node) {
   ASSIGN_OR_RETURN(std::vector<ValueId> inputs, Inputs(node, 3));
   Attributes attributes;
@@ -80,7 +72,6 @@ void AddHostTranslators(OnnxTranslators& t) {
   t["TopK"] = TopK;
   t["CumSum"] = Cumulate("cum_sum");
   t["CumProd"] = Cumulate("cum_prod");
-  t["ReverseSequence"] = ReverseSequence;
   t["Scatter"] = ScatterElements;  // Its name up to opset 10.
   t["ScatterElements"] = ScatterElements;
   t["ScatterND"] = ScatterNd;

@@ -52,9 +52,8 @@ namespace {
 
 const std::vector<HostKernel>& Table() {
   static const auto* const table = [] {
-    auto* const all = new std::vector<HostKernel>{host::CumProd(),         host::CumSum(),
-                                                  host::ReverseSequence(), host::ScatterElements(),
-                                                  host::ScatterNd(),       host::TopK()};
+    auto* const all = new std::vector<HostKernel>{
+        host::CumProd(), host::CumSum(), host::ScatterElements(), host::ScatterNd(), host::TopK()};
     std::sort(all->begin(), all->end(), [](const HostKernel& a, const HostKernel& b) {
       return std::string_view(a.name) < b.name;
     });

@@ -40,10 +40,6 @@ TEST(HostKernelTest, WhatAModelsAuthorGetsWrong) {
             "got axis 2, want one of the 2 dimensions");
   EXPECT_EQ(Refusal(Call("top_k", {{kF32, {}}})), "got axis -1, want one of the 0 dimensions");
   EXPECT_EQ(Refusal(Call("cum_sum", {{ElementType::kBool, {2}}})), "got X bool[2], want numbers");
-  EXPECT_EQ(Refusal(Call("reverse_sequence", {{kF32, {4, 3}}, {kI64, {4}}})),
-            "got sequence_lens i64[4], want i64[3] for X f32[4,3]");
-  EXPECT_EQ(Refusal(Call("reverse_sequence", {{kF32, {4, 3}}, {kI64, {3}}}, {{"time_axis", 1}})),
-            "got X f32[4,3], time_axis=1, batch_axis=1, want the first two dimensions, one each");
   EXPECT_EQ(Refusal(Call("scatter_elements", {{kF32, {2, 3}}, {kI64, {3, 3}}, {kF32, {3, 3}}},
                          {{"axis", 1}})),
             "got indices i64[3,3] and updates f32[3,3], want one shape, no larger than data "

@@ -13,7 +13,6 @@ namespace burnish::host {
 HostKernel TopK();             // top_k.cc
 HostKernel CumSum();           // cumulate.cc
 HostKernel CumProd();          // cumulate.cc
-HostKernel ReverseSequence();  // reverse_sequence.cc
 HostKernel ScatterElements();  // scatter.cc
 HostKernel ScatterNd();        // scatter.cc
 

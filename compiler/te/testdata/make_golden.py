@@ -497,11 +497,6 @@ for axis, exclusive, reverse, dtype in ((0, 0, 0, "f32"), (-1, 1, 1, "i64")):
         want = np.insert(np.delete(want, -1, axis), 0, 1, axis)
     add(f"cum_prod_{axis}", "cum_prod", {"axis": axis, "exclusive": exclusive, "reverse": reverse},
         [x], [np.flip(want, axis) if reverse else want])
-for time_axis in (0, 1):
-    shape = (4, 3, 2) if time_axis == 0 else (3, 4, 2)
-    host(f"{time_axis}", "reverse_sequence", "ReverseSequence",
-         {"time_axis": time_axis, "batch_axis": 1 - time_axis},
-         [data("reverse_sequence", shape), np.array([4, 1, 3])])
 for reduction in ("none", "add", "mul", "max", "min"):
     for dtype in ("f32", "i32"):
         x = data("scatter", (3, 4), dtype)
