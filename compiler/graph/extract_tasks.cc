@@ -116,7 +116,7 @@ absl::StatusOr<TaskList> ExtractTasks(const Graph& graph, const Fusion& fusion,
     }
     call.task = found->second;
     list.tasks[call.task].weight += group.repeat;
-    if (group.repeat <= 1) list.tasks[call.task].is_looped = false;
+    if (group.region < 0) list.tasks[call.task].is_looped = false;
     list.calls.push_back(std::move(call));
   }
   return list;

@@ -18,8 +18,9 @@ struct ExtractedTask {
   Program program;       // Canonical, with default nests; parameters in call order.
   int64_t weight = 0;    // How often the model's groups run this task.
   int64_t flop_count = 0;
-  // All calls are in loops: an iteration finds the constants where the one before has left them, and
-  // not in memory.
+  // All calls are in bodies of control flow: an iteration finds the constants where the one before
+  // has left them, and not in memory. So does a loop of one iteration, which is what a recurrent
+  // model has that is called for each step of a stream.
   bool is_looped = false;
 };
 
