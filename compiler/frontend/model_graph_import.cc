@@ -187,9 +187,8 @@ class ModelGraphImporter {
   // Every shape is known, so one that is given can only say the same.
   absl::Status CheckShapes() const {
     if (!options_.input_values.empty()) {
-      return absl::OutOfRangeError(absl::StrCat(
-          "--value ", options_.input_values.begin()->first,
-          ": a model graph has its values as constants"));
+      return absl::OutOfRangeError(absl::StrCat("--value ", options_.input_values.begin()->first,
+                                                ": a model graph has its values as constants"));
     }
     for (const auto& [name, shape] : options_.input_shapes) {
       bool fits = false;

@@ -85,8 +85,8 @@ const onnx::FunctionProto* OnnxGraphImporter::FunctionOf(const onnx::NodeProto& 
 
 bool OnnxGraphImporter::IsKnown(const onnx::NodeProto& node) const {
   const std::string name = OnnxOperatorName(node);
-  return name == "If" || name == "Loop" || name == "Scan" ||
-         AllOnnxTranslators().contains(name) || FunctionOf(node) != nullptr;
+  return name == "If" || name == "Loop" || name == "Scan" || AllOnnxTranslators().contains(name) ||
+         FunctionOf(node) != nullptr;
 }
 
 void OnnxGraphImporter::AddMissing(const onnx::GraphProto& graph, MissingOperators& missing) const {

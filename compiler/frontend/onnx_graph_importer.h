@@ -83,8 +83,7 @@ class OnnxGraphImporter {
   absl::Status ImportNode(Scope& scope, const onnx::NodeProto& proto);
   // The graph's nodes in a scope of its own inside of `outer`, with `inputs` for its inputs;
   // returns its outputs. `label`: of the node that has the graph.
-  absl::StatusOr<std::vector<ValueId>> InlineGraph(Scope& outer,
-                                                   const onnx::GraphProto& graph,
+  absl::StatusOr<std::vector<ValueId>> InlineGraph(Scope& outer, const onnx::GraphProto& graph,
                                                    const std::vector<ValueId>& inputs,
                                                    const std::string& label);
   // Null: the node calls none. ONNX's own operators are known better than by a function's nodes.

@@ -10,6 +10,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "compiler/frontend/onnx_compose.h"
 #include "compiler/frontend/onnx_import_context.h"
 #include "compiler/graph/control.h"
 
@@ -65,64 +66,19 @@ struct Recurrence {
   std::vector<Activation> activations;
 };
 
-// Emits nodes with the first error kept, so that formulas read like formulas.
-class Formula {
- public:
-  explicit Formula(OnnxNode& node) : node_(node) {}
-
-  ValueId Emit(const char* op, std::vector<ValueId> inputs, Attributes attributes = {}) {
-    for (const ValueId input : inputs) {
-      if (input < 0) return -1;
-    }
-    return Take(node_.Emit(op, std::move(inputs), std::move(attributes)));
+ValueId Activated(Composer& c, const Activation& activation, ValueId x) {
+  const KnownActivation& known = *FindActivation(activation.name);
+  if (known.op == nullptr && activation.name == "affine") {
+    return c.Add(c.Mul(x, activation.alpha), activation.beta);
   }
-  ValueId Add(ValueId a, ValueId b) { return Emit("add", {a, b}); }
-  ValueId Mul(ValueId a, ValueId b) { return Emit("mul", {a, b}); }
-  ValueId Scalar(double value) { return Take(node_.EmitScalar(DType::kF32, value)); }
-  ValueId OneMinus(ValueId a) { return Emit("sub", {Scalar(1), a}); }
-  // Elements [begin, end) of a dimension.
-  ValueId Slice(ValueId x, int64_t axis, int64_t begin, int64_t end) {
-    if (x < 0 || (begin == 0 && end == node_.TypeOf(x).shape[axis])) return x;
-    Attributes attributes;
-    attributes.Set("starts", std::vector<int64_t>{begin});
-    attributes.Set("ends", std::vector<int64_t>{end});
-    attributes.Set("axes", std::vector<int64_t>{axis});
-    attributes.Set("steps", std::vector<int64_t>{1});
-    return Emit("slice", {x}, std::move(attributes));
+  if (known.op == nullptr) {
+    return c.Mul(c.Op("tanh", {c.Mul(x, activation.beta)}), activation.alpha);
   }
-  ValueId Reshape(ValueId x, std::vector<int64_t> shape) {
-    return x < 0 ? -1 : Take(node_.EmitReshape(x, std::move(shape)));
-  }
-  ValueId Transpose(ValueId x, std::vector<int64_t> perm) {
-    Attributes attributes;
-    attributes.Set("perm", std::move(perm));
-    return Emit("transpose", {x}, std::move(attributes));
-  }
-  ValueId Activate(const Activation& activation, ValueId x) {
-    const KnownActivation& known = *FindActivation(activation.name);
-    if (known.op == nullptr && activation.name == "affine") {
-      return Add(Mul(x, Scalar(activation.alpha)), Scalar(activation.beta));
-    }
-    if (known.op == nullptr) {
-      return Mul(Emit("tanh", {Mul(x, Scalar(activation.beta))}), Scalar(activation.alpha));
-    }
-    Attributes attributes;
-    if (known.parameters > 0) attributes.Set("alpha", activation.alpha);
-    if (known.parameters > 1) attributes.Set("beta", activation.beta);
-    return Emit(known.op, {x}, std::move(attributes));
-  }
-  absl::Status status() const { return status_; }
-
- private:
-  ValueId Take(const absl::StatusOr<ValueId>& id) {
-    if (id.ok()) return *id;
-    status_.Update(id.status());
-    return -1;
-  }
-
-  OnnxNode& node_;
-  absl::Status status_;
-};
+  Attributes attributes;
+  if (known.parameters > 0) attributes.Set("alpha", activation.alpha);
+  if (known.parameters > 1) attributes.Set("beta", activation.beta);
+  return c.Op(known.op, {x}, std::move(attributes));
+}
 
 absl::Status ReadActivations(OnnxNode& node, Recurrence& all) {
   std::vector<std::string> names;
@@ -236,10 +192,9 @@ class Direction {
       if (all_.batch_first) whole = f_.Transpose(whole, {1, 0, 2});
       return f_.Slice(whole, 0, d_, d_ + 1);
     }
-    const std::vector<double> zeros(all_.batch * all_.hidden, 0.0);
-    const auto id = node_.EmitConstant({DType::kF32, {1, all_.batch, all_.hidden}},
-                                       FromDoubles(DType::kF32, zeros));
-    return id.ok() ? *id : -1;
+    if (!f_.MayMake({all_.batch, all_.hidden})) return -1;
+    return f_.Constant(DType::kF32, {1, all_.batch, all_.hidden},
+                       std::vector<double>(all_.batch * all_.hidden, 0.0));
   }
   // The body's own value for one of the graph around it.
   ValueId Capture(ValueId outer) {
@@ -264,15 +219,15 @@ class Direction {
     const auto axis = static_cast<int64_t>(node_.TypeOf(gates).shape.size()) - 1;
     return f_.Slice(gates, axis, g * all_.hidden, (g + 1) * all_.hidden);
   }
-  ValueId Product(ValueId x, ValueId weights) { return f_.Emit("dense", {x, weights}); }
+  ValueId Product(ValueId x, ValueId weights) { return f_.Op("dense", {x, weights}); }
   ValueId Activate(int64_t function, ValueId x) {
     if (all_.clip > 0) {
       Attributes attributes;
       attributes.Set("min", -all_.clip);
       attributes.Set("max", all_.clip);
-      x = f_.Emit("clip", {x}, std::move(attributes));
+      x = f_.Op("clip", {x}, std::move(attributes));
     }
-    return f_.Activate(all_.activations[d_ * all_.functions + function], x);
+    return Activated(f_, all_.activations[d_ * all_.functions + function], x);
   }
   ValueId Peephole(ValueId x, ValueId c, int64_t gate) {
     if (peepholes_ < 0) return x;
@@ -281,7 +236,7 @@ class Direction {
   }
   // Where the sequence has ended, the state stays.
   ValueId Masked(ValueId is_inside, ValueId next, ValueId kept) {
-    return is_inside < 0 ? next : f_.Emit("where", {is_inside, next, kept});
+    return is_inside < 0 ? next : f_.Op("where", {is_inside, next, kept});
   }
 
   struct Step {
@@ -293,7 +248,7 @@ class Direction {
   OnnxNode& node_;
   const Recurrence& all_;
   const int64_t d_, rows_;
-  Formula f_;
+  Composer f_;
   Graph around_;
   ValueId peepholes_ = -1;
   std::vector<ValueId> captures_, capture_inputs_, initial_, state_inputs_;
@@ -304,12 +259,12 @@ Direction::Step Direction::Lstm(ValueId projected, ValueId r, ValueId h, ValueId
   const ValueId gates = f_.Add(Product(h, r), projected);
   if (gates < 0) return {-1, -1};
   const ValueId i = Activate(0, Peephole(Gate(gates, 0), c, 0));
-  const ValueId f =
-      all_.input_forget ? f_.OneMinus(i) : Activate(0, Peephole(Gate(gates, 2), c, 2));
+  const ValueId f = all_.input_forget ? f_.Sub(f_.Number(DType::kF32, 1), i)
+                                      : Activate(0, Peephole(Gate(gates, 2), c, 2));
   const ValueId next_c = f_.Add(f_.Mul(f, c), f_.Mul(i, Activate(1, Gate(gates, 3))));
   const ValueId o = Activate(0, Peephole(Gate(gates, 1), next_c, 1));
   // The cell's value is no gate's sum: it is not clipped.
-  const ValueId out = f_.Activate(all_.activations[d_ * all_.functions + 2], next_c);
+  const ValueId out = Activated(f_, all_.activations[d_ * all_.functions + 2], next_c);
   return {f_.Mul(o, out), next_c};
 }
 
@@ -319,7 +274,7 @@ ValueId Direction::Gru(ValueId projected, ValueId r, ValueId r_bias, ValueId h) 
   ValueId update, reset, hidden;
   if (all_.linear_before_reset) {
     ValueId product = Product(h, r);
-    if (r_bias >= 0) product = f_.Emit("dense", {h, r, r_bias});
+    if (r_bias >= 0) product = f_.Op("dense", {h, r, r_bias});
     if (product < 0) return -1;
     update = Activate(0, f_.Add(Gate(projected, 0), Gate(product, 0)));
     reset = Activate(0, f_.Add(Gate(projected, 1), Gate(product, 1)));
@@ -334,7 +289,7 @@ ValueId Direction::Gru(ValueId projected, ValueId r, ValueId r_bias, ValueId h) 
   }
   const ValueId candidate = Activate(1, hidden);
   // (1 - z) * candidate + z * h, with one product less.
-  return f_.Add(candidate, f_.Mul(update, f_.Emit("sub", {h, candidate})));
+  return f_.Add(candidate, f_.Mul(update, f_.Op("sub", {h, candidate})));
 }
 
 absl::StatusOr<Direction::Result> Direction::Run(ValueId x) {
@@ -352,20 +307,16 @@ absl::StatusOr<Direction::Result> Direction::Run(ValueId x) {
   }
   std::vector<ValueId> operands = {x, Part(all_.w)};
   if (w_bias >= 0) operands.push_back(w_bias);
-  const ValueId projected = f_.Emit("dense", operands);
+  const ValueId projected = f_.Op("dense", operands);
   const ValueId r = Part(all_.r), peepholes = Part(all_.peepholes);
   const ValueId h0 = Initial(all_.initial_h);
   const ValueId c0 = all_.kind == "LSTM" ? Initial(all_.initial_c) : -1;
   ValueId times = -1;
   const ValueId lengths = all_.lengths < 0 ? -1 : f_.Reshape(all_.lengths, {all_.batch, 1});
   if (lengths >= 0) {
-    std::vector<int64_t> numbers;
-    for (int64_t t = 0; t < all_.steps; ++t) numbers.push_back(t);
-    ASSIGN_OR_RETURN(times, node_.EmitConstant({DType::kI32, {all_.steps, 1, 1}},
-                                               FromInts(DType::kI32, numbers)));
+    times = f_.Cast(f_.Reshape(f_.Iota(0, all_.steps), {all_.steps, 1, 1}), DType::kI32);
   }
   RETURN_IF_ERROR(f_.status());
-  if (h0 < 0 || projected < 0 || r < 0) return node_.Invalid("the initial state is too large");
 
   std::swap(node_.context().graph, around_);
   Graph& body = node_.context().graph;
@@ -375,7 +326,7 @@ absl::StatusOr<Direction::Result> Direction::Run(ValueId x) {
   ValueId is_inside = -1;
   if (times >= 0) {
     slices.push_back(AddInput(body, "t", {DType::kI32, {1, 1}}));
-    is_inside = f_.Emit("less", {slices[1], Capture(lengths)});
+    is_inside = f_.Op("less", {slices[1], Capture(lengths)});
   }
   peepholes_ = Capture(peepholes);
   const ValueId weights = Capture(r);
@@ -390,7 +341,7 @@ absl::StatusOr<Direction::Result> Direction::Run(ValueId x) {
   ValueId y = next.h;
   if (is_inside >= 0) {
     // Behind a sequence's end there is nothing, and the state is the last one.
-    y = Masked(is_inside, next.h, f_.Scalar(0));
+    y = Masked(is_inside, next.h, f_.Number(DType::kF32, 0));
     next = {Masked(is_inside, next.h, h), c < 0 ? -1 : Masked(is_inside, next.c, c)};
   }
   body.outputs = {next.h};
@@ -416,16 +367,9 @@ absl::StatusOr<Direction::Result> Direction::Run(ValueId x) {
   return Result{.y = outputs.back(), .h = outputs[0], .c = c >= 0 ? outputs[1] : -1};
 }
 
-absl::StatusOr<ValueId> Joined(OnnxNode& node, const std::vector<ValueId>& parts, int64_t axis) {
-  if (parts.size() == 1) return parts[0];
-  Attributes attributes;
-  attributes.Set("axis", axis);
-  return node.Emit("concat", parts, std::move(attributes));
-}
-
 absl::Status Recurrent(OnnxNode& node) {
   ASSIGN_OR_RETURN(const Recurrence all, Read(node));
-  Formula f(node);
+  Composer f(node);
   const ValueId x = all.batch_first ? f.Transpose(all.x, {1, 0, 2}) : all.x;
   RETURN_IF_ERROR(f.status());
   std::vector<ValueId> ys, hs, cs;
@@ -437,14 +381,14 @@ absl::Status Recurrent(OnnxNode& node) {
   }
   // Y is [steps, directions, batch, hidden], or [batch, steps, directions, hidden].
   if (node.OutputUsed(0)) {
-    ASSIGN_OR_RETURN(const ValueId y, Joined(node, ys, 1));
-    node.SetOutput(0, all.batch_first ? f.Transpose(y, {2, 0, 1, 3}) : y);
+    const ValueId y = f.Concat(ys, 1);
+    f.Output(0, all.batch_first ? f.Transpose(y, {2, 0, 1, 3}) : y);
   }
   for (int i = 1; i < 3; ++i) {
     if (!node.OutputUsed(i)) continue;
     if (i == 2 && all.kind != "LSTM") return node.Invalid("has 3 outputs, want 2");
-    ASSIGN_OR_RETURN(const ValueId state, Joined(node, i == 1 ? hs : cs, 0));
-    node.SetOutput(i, all.batch_first ? f.Transpose(state, {1, 0, 2}) : state);
+    const ValueId state = f.Concat(i == 1 ? hs : cs, 0);
+    f.Output(i, all.batch_first ? f.Transpose(state, {1, 0, 2}) : state);
   }
   return f.status();
 }

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "base/status_macros.h"
-#include "compiler/graph/control.h"
 #include "compiler/graph/constant_origin.h"
+#include "compiler/graph/control.h"
 #include "compiler/graph/eliminate_dead_pass.h"
 #include "compiler/graph/evaluate.h"
 #include "compiler/graph/graph_interpreter.h"

@@ -45,13 +45,13 @@ struct StepOutput {
 
 // Not to be confused with a step of a trace (compiler/schedule).
 struct ModelStep {
-  std::string name;             // For people: "conv2_1 + relu".
-  uint32_t kernel = 0;          // Index into BundleManifest::kernels.
-  std::vector<Place> buffers;   // One per buffer of the kernel, in its order.
+  std::string name;            // For people: "conv2_1 + relu".
+  uint32_t kernel = 0;         // Index into BundleManifest::kernels.
+  std::vector<Place> buffers;  // One per buffer of the kernel, in its order.
   // Of a run: of all iterations of the loops around the step, as far as they are known.
-  uint64_t flop_count = 0;      // By definition of the operators, whatever the algorithm.
-  uint64_t moved_bytes = 0;     // Least traffic: inputs and outputs once an iteration, constants once.
-  std::string workload_id;      // SHA-256 of the workload's text, 64 hexadecimal digits, or empty.
+  uint64_t flop_count = 0;   // By definition of the operators, whatever the algorithm.
+  uint64_t moved_bytes = 0;  // Least traffic: inputs and outputs once an iteration, constants once.
+  std::string workload_id;   // SHA-256 of the workload's text, 64 hexadecimal digits, or empty.
   std::string schedule_origin;  // "tuned", "default", ...: where its schedule came from.
   std::vector<StepOutput> outputs;
 

@@ -232,8 +232,8 @@ BURNISH_API BurnishStatus burnish_input_info(const BurnishModel* model, int32_t 
 BURNISH_API BurnishStatus burnish_output_info(const BurnishModel* model, int32_t index,
                                               BurnishTensorInfo* info);
 
-/* Parameters that `replacements` of BurnishOptions may name. Some that are folded or packed together
- * have to be replaced together. */
+/* Parameters that `replacements` of BurnishOptions may name. Some that are folded or packed
+ * together have to be replaced together. */
 BURNISH_API int32_t burnish_parameter_count(const BurnishModel* model);
 BURNISH_API BurnishStatus burnish_parameter_info(const BurnishModel* model, int32_t index,
                                                  BurnishTensorInfo* info);
@@ -286,8 +286,8 @@ BURNISH_API BurnishStatus burnish_step_info(const BurnishModel* model, int32_t s
 BURNISH_API BurnishStatus burnish_profile(BurnishModel* model, int32_t run_count, int64_t* step_ns,
                                           int32_t step_count);
 
-/* Of loops whose end depends on the model's inputs: a run in which one of them goes on after so many
- * iterations ends with BURNISH_RESOURCE_EXHAUSTED and the loop's name. At first 1,000,000. */
+/* Of loops whose end depends on the model's inputs: a run in which one of them goes on after so
+ * many iterations ends with BURNISH_RESOURCE_EXHAUSTED and the loop's name. At first 1,000,000. */
 BURNISH_API BurnishStatus burnish_set_loop_limit(BurnishModel* model, uint64_t iterations);
 
 /* An intermediate result: runs the model through `step` and copies that step's output; of a step in
