@@ -11,7 +11,7 @@ from typing import overload
 from burnish_runtime import Model, load
 
 from . import _tuner
-from ._model_source import ModelSource, Shapes, model_flags
+from ._model_source import ModelSource, Shapes, Values, model_flags
 
 _folder: tuple[int, str] | None = None
 
@@ -34,7 +34,7 @@ def _remove(process: int, folder: str) -> None:
 
 @overload
 def compile(model: ModelSource, path: None = None, *, shapes: Shapes | None = None,
-            target: str | None = None, threads: int | None = None,
+            values: Values | None = None, target: str | None = None, threads: int | None = None,
             accuracy: float | str | None = None, opt_level: int | None = None,
             require_tuned: bool = False, refit: bool = False,
             database: str | os.PathLike[str] | None = None, server: str | None = None) -> Model: ...
@@ -42,14 +42,15 @@ def compile(model: ModelSource, path: None = None, *, shapes: Shapes | None = No
 
 @overload
 def compile(model: ModelSource, path: str | os.PathLike[str], *, shapes: Shapes | None = None,
-            target: str | None = None, threads: int | None = None,
+            values: Values | None = None, target: str | None = None, threads: int | None = None,
             accuracy: float | str | None = None, opt_level: int | None = None,
             require_tuned: bool = False, refit: bool = False,
             database: str | os.PathLike[str] | None = None, server: str | None = None) -> str: ...
 
 
 def compile(model: ModelSource, path: str | os.PathLike[str] | None = None, *,
-            shapes: Shapes | None = None, target: str | None = None, threads: int | None = None,
+            shapes: Shapes | None = None, values: Values | None = None,
+            target: str | None = None, threads: int | None = None,
             accuracy: float | str | None = None, opt_level: int | None = None,
             require_tuned: bool = False, refit: bool = False,
             database: str | os.PathLike[str] | None = None, server: str | None = None) -> Model | str:
@@ -63,6 +64,9 @@ def compile(model: ModelSource, path: str | os.PathLike[str] | None = None, *,
         The bundle to write. Without it the model is loaded.
     shapes : mapping of str to sequence of int, optional
         Of inputs whose shape the model leaves open.
+    values : mapping of str to number or sequence of numbers, optional
+        Of inputs that are fixed, such as a size that shapes depend on: the compiled model does not
+        take them.
     target : str, optional
         The CPU to compile for: ``"host"``, the default, or a text such as
         ``"cpu:arch=znver3,threads=2"``.
@@ -96,7 +100,7 @@ def compile(model: ModelSource, path: str | os.PathLike[str] | None = None, *,
     """
     out = _bundle_path() if path is None else os.fspath(path)
     _tuner.run("compile", [
-        *model_flags(model, shapes),
+        *model_flags(model, shapes, values),
         *_tuner.settings(out=out, target=target, threads=threads, accuracy=accuracy,
                          opt_level=opt_level, require_tuned=require_tuned, refit=refit, db=database,
                          server=server)])

@@ -9,6 +9,8 @@ import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
+import numpy
+
 from ._graph import Graph
 
 
@@ -36,12 +38,21 @@ class Task:
 
 ModelSource: TypeAlias = "str | os.PathLike[str] | bytes | Serializable | Graph | Task"
 Shapes: TypeAlias = "Mapping[str, Sequence[int]]"
+Number: TypeAlias = "bool | int | float"
+Values: TypeAlias = "Mapping[str, Number | Sequence[Number]]"
 
 
-def model_flags(model: ModelSource, shapes: Shapes | None) -> list[str]:
-    """Flags that name the model and the shapes of its inputs."""
+def _text(value: Number) -> str:
+    return str(value).lower() if isinstance(value, bool) else repr(value)
+
+
+def model_flags(model: ModelSource, shapes: Shapes | None,
+                values: Values | None = None) -> list[str]:
+    """Flags that name the model, the shapes of its inputs, and the inputs that are fixed."""
     flags = [f"--shape={name}={'x'.join(str(int(size)) for size in shape)}"
              for name, shape in (shapes or {}).items()]
+    flags += [f"--value={name}={','.join(map(_text, numpy.atleast_1d(value).tolist()))}"
+              for name, value in (values or {}).items()]
     if isinstance(model, Task):
         batch = [] if model.batch is None else [f"--batch={model.batch}"]
         return [f"--task={model.text}", *batch, *flags]

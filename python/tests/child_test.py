@@ -211,6 +211,10 @@ def test_models_as_bytes_and_objects_are_kept_once():
     from burnish._model_source import model_flags
     flag, shape = model_flags(Proto(), {"x": (1, 3)})
     assert model_flags(b"model", None) == [flag] and shape == "--shape=x=1x3", (flag, shape)
+    fixed = model_flags("m.onnx", None, {"rate": 16000, "axes": (1, -2), "scale": numpy.float32(0.5),
+                                         "on": True})
+    assert fixed[1:] == ["--value=rate=16000", "--value=axes=1,-2", "--value=scale=0.5",
+                         "--value=on=true"], fixed
     with open(flag.removeprefix("--model="), "rb") as file:
         assert file.read() == b"model"
     assert "SerializeToString" in str(raised(lambda: burnish.compile(3), TypeError))

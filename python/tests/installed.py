@@ -101,6 +101,11 @@ def test_graphs():
     graph.save("tied.graph")
     y, _ = burnish.compile("tied.graph")(given)
     assert numpy.allclose(y, want @ weights.T, atol=1e-4)
+    model = burnish.compile(graph, refit=True)
+    parameter, = model.parameters  # Tied: one.
+    y, hidden = model.refit({parameter.name: 2 * weights})(given)
+    assert numpy.allclose(hidden, 2 * want, atol=1e-5)
+    assert numpy.allclose(y, 4 * (want @ weights.T), atol=4e-4)
     graph.node("no_such_operator", x)
     assert "no_such_operator" in str(raised(lambda: burnish.compile(graph), "B0302"))
 
