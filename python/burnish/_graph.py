@@ -61,7 +61,7 @@ class Graph:
         self._given: list[numpy.ndarray[Any, Any]] = []
         self._data: list[numpy.ndarray[Any, Any]] = []
         self._size = 0
-        self._offsets: dict[tuple[Any, ...], int] = {}
+        self._known: dict[tuple[Any, ...], Value] = {}
 
     def input(self, name: str, shape: Sequence[int], dtype: Any = "float32") -> Value:
         """A tensor that a call gives; calls give them in the order of these."""
@@ -72,22 +72,21 @@ class Graph:
         """A tensor that is known: a NumPy array or what makes one, or anything with DLPack.
 
         The memory is read when the graph is compiled or saved, and copied only where it has gaps.
-        An array that is given again is stored once.
+        An array that is given again without a name is the constant that it was.
         """
         foreign = hasattr(array, "__dlpack__") and not isinstance(array, numpy.ndarray)
         given = numpy.from_dlpack(array) if foreign else numpy.asarray(array)
         key = (given.__array_interface__["data"][0], given.shape, given.strides, given.dtype.str)
-        offset = self._offsets.get(key)
-        if offset is None:
-            offset = self._offsets[key] = self._size
-            self._given.append(given)  # Its address stays its own.
-            data = numpy.asarray(given, dtype=given.dtype.newbyteorder("<"), order="C")
-            self._data.append(data)
-            self._size += _padded(data.nbytes)
+        if name is None and key in self._known:
+            return self._known[key]
+        offset = self._size
+        self._given.append(given)  # Its address stays its own.
+        self._data.append(numpy.asarray(given, dtype=given.dtype.newbyteorder("<"), order="C"))
+        self._size += _padded(given.nbytes)
         name = self._unused("constant") if name is None else name
         self._header["constants"].append({"name": name, **_type(given.shape, given.dtype),
                                           "offsetBytes": offset})
-        return self._defined(name)
+        return self._known.setdefault(key, self._defined(name))
 
     def node(self, op: str, *inputs: Value, outputs: int = 1, name: str | None = None,
              **attributes: Any) -> Any:

@@ -250,11 +250,10 @@ def test_graphs_are_files():
     assert header["inputs"] == [{"name": "x", "dtype": "i64", "shape": [2, 3]}]
     assert header["constants"] == [
         {"name": "constant_0", "dtype": "f32", "shape": [2, 3], "offsetBytes": 0},
-        {"name": "constant_1", "dtype": "f32", "shape": [2, 3], "offsetBytes": 0},
         {"name": "turned", "dtype": "f32", "shape": [3, 2], "offsetBytes": 64},
-        {"name": "constant_2", "dtype": "f64", "shape": [], "offsetBytes": 128}], header
+        {"name": "constant_1", "dtype": "f64", "shape": [], "offsetBytes": 128}], header
     node, = header["nodes"]
-    assert node["inputs"] == ["x", "constant_0", "constant_1", "turned", "constant_2"], node
+    assert node["inputs"] == ["x", "constant_0", "constant_0", "turned", "constant_1"], node
     assert node["outputs"] == ["op_0:0", "op_0:1"], node
     assert node["attributes"] == {
         "axis": {"i": -1}, "alpha": {"f": 1.5}, "mode": {"s": "same"},

@@ -103,6 +103,7 @@ def test_graphs():
     assert numpy.allclose(y, want @ weights.T, atol=1e-4)
     model = burnish.compile(graph, refit=True)
     parameter, = model.parameters  # Tied: one.
+    assert parameter.name == table.name
     y, hidden = model.refit({parameter.name: 2 * weights})(given)
     assert numpy.allclose(hidden, 2 * want, atol=1e-5)
     assert numpy.allclose(y, 4 * (want @ weights.T), atol=4e-4)
