@@ -13,7 +13,7 @@ namespace burnish {
 namespace {
 
 // The newest version node of libburnish.so.0 (compiler/runtime/burnish.map).
-constexpr char kLibraryAbi[] = "BURNISH_0";
+constexpr char kLibraryAbi[] = "BURNISH_1";
 
 }  // namespace
 
