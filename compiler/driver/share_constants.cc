@@ -178,9 +178,10 @@ absl::Status Sharer::Run(
       model_.chosen.push_back(chosen[wish.task]);
     }
     TaskCall& call = model_.tasks.calls[wish.reader.group];
-    --model_.tasks.tasks[call.task].weight;
+    const int64_t repeat = model_.fusion.groups[wish.reader.group].repeat;
+    model_.tasks.tasks[call.task].weight -= repeat;
     call.task = index[wish.task];
-    ++model_.tasks.tasks[call.task].weight;
+    model_.tasks.tasks[call.task].weight += repeat;
     model_.packed_arguments[{wish.reader.group, wish.reader.argument}] = {.group = wish.owner.group,
                                                                           .ordinal = wish.ordinal};
   }
