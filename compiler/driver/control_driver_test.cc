@@ -56,8 +56,8 @@ TEST(ControlDriverTest, RandomGraphsRunLikeTheInterpreter) {
 }
 
 // state = tanh(state * W + slice), stacked; `count` slices of `width`, an odd one of which is
-// aligned to 4 bytes only.
-Graph Recurrence(int64_t count, int64_t width) {
+// aligned to 4 bytes only. `host`: functions of the runtime read the slice and write the state.
+Graph Recurrence(int64_t count, int64_t width, bool host = false) {
   Graph graph;
   const ValueId slices = AddInput(graph, "x", {DType::kF32, {count, 1, width}});
   const ValueId start = AddInput(graph, "h", {DType::kF32, {1, width}});
@@ -65,8 +65,11 @@ Graph Recurrence(int64_t count, int64_t width) {
   const ValueId state = AddInput(body, "state", {DType::kF32, {1, width}});
   const ValueId slice = AddInput(body, "slice", {DType::kF32, {1, width}});
   const ValueId weights = AddRandomConstant(body, "w", {width, width}, 7);
-  const ValueId next =
-      Op(body, "tanh", {Op(body, "add", {Op(body, "matmul", {state, weights}), slice})});
+  const auto sums = [&](ValueId x) {
+    return host ? Op(body, "cum_sum", {x}, {{"axis", int64_t{1}}}) : x;
+  };
+  const ValueId product = Op(body, "matmul", {state, weights});
+  const ValueId next = sums(Op(body, "tanh", {Op(body, "add", {product, sums(slice)})}));
   body.outputs = {next, next};
   GraphNode node{.name = "recurrence", .op = "loop", .attributes = {}, .inputs = {start, slices}};
   node.bodies = {std::make_shared<const Graph>(std::move(body))};
@@ -91,6 +94,16 @@ TEST(ControlDriverTest, ARecurrenceIsOneStepThatCopiesNothing) {
     EXPECT_EQ(built.tasks[0].weight, 9);
     EXPECT_EQ(built.arena_bytes, 0);
     ExpectRunsLikeTheGraph(graph, built, 3);
+  }
+}
+
+TEST(ControlDriverTest, FunctionsOfTheRuntimeRunInLoops) {
+  for (const int64_t width : {16, 7}) {
+    const Graph graph = Recurrence(5, width, /*host=*/true);
+    for (const int level : {0, 3}) {
+      ASSERT_OK_AND_ASSIGN(const BuiltModel built, Build(graph, level));
+      ExpectRunsLikeTheGraph(graph, built, 4);
+    }
   }
 }
 
