@@ -332,6 +332,7 @@ const OnnxTranslators& AllOnnxTranslators() {
     AddSignalTranslators(*all);
     AddEinsumTranslators(*all);
     AddHostTranslators(*all);
+    AddSelectionTranslators(*all);
     AddBitwiseTranslators(*all);
     return all;
   }();

@@ -158,6 +158,7 @@ void AddBitwiseTranslators(OnnxTranslators& translators);
 void AddEinsumTranslators(OnnxTranslators& translators);
 void AddSignalTranslators(OnnxTranslators& translators);
 void AddHostTranslators(OnnxTranslators& translators);
+void AddSelectionTranslators(OnnxTranslators& translators);
 const OnnxTranslators& AllOnnxTranslators();
 
 // `axis` in [-rank, rank) -> [0, rank). INVALID_ARGUMENT with the node's label otherwise.
