@@ -25,6 +25,9 @@ constexpr absl::string_view kMagic = "BURNGRPH";
 constexpr size_t kHeadBytes = 16;  // The magic and the size of the JSON.
 // A node with its names takes some 300 bytes of JSON: a hundred thousand of them, and more.
 constexpr uint64_t kJsonBytesMax = 64 << 20;
+// Of an integer of an attribute: extents, pads, axes. Operators add and multiply them with extents
+// of tensors, which have 2^34 elements at most.
+constexpr int64_t kIntegerMax = int64_t{1} << 28;
 
 absl::StatusOr<ModelGraph> ParseHeader(absl::string_view bytes, size_t& data_begin) {
   uint64_t json_bytes = 0;
@@ -53,6 +56,22 @@ absl::StatusOr<ModelGraph> ParseHeader(absl::string_view bytes, size_t& data_beg
   }
   data_begin = kHeadBytes + json_bytes;
   return model;
+}
+
+// ONNX's translators have made axes, ends and pads of any size proper ones; here they come as they
+// are.
+absl::Status CheckIntegers(const Attributes& attributes) {
+  for (const auto& [name, value] : attributes.values()) {
+    std::vector<int64_t> integers;
+    if (const auto* one = std::get_if<int64_t>(&value)) integers = {*one};
+    if (const auto* many = std::get_if<std::vector<int64_t>>(&value)) integers = *many;
+    for (const int64_t integer : integers) {
+      if (integer >= -kIntegerMax && integer <= kIntegerMax) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("attribute '", name, "': got ", integer, ", want -2^28 to 2^28"));
+    }
+  }
+  return absl::OkStatus();
 }
 
 Attributes ReadAttributes(const ModelGraph::Node& node) {
@@ -86,6 +105,7 @@ Attributes ReadAttributes(const ModelGraph::Node& node) {
 // Runs the operator's own functions and asks what they read: they are the list of its attributes.
 absl::Status CheckAttributes(const OperatorDef& op, Attributes attributes,
                              absl::Span<const TensorType> types) {
+  RETURN_IF_ERROR(CheckIntegers(attributes));
   AttributeReads reads;
   attributes.LogReads(&reads);
   const auto mistyped = [&] {
