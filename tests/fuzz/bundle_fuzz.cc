@@ -12,6 +12,7 @@
 #include "compiler/runtime/bundle.h"
 #include "compiler/runtime/bundle_manifest.h"
 #include "compiler/runtime/check_control.h"
+#include "compiler/runtime/host_call.h"
 #include "compiler/runtime/refit.h"
 #include "compiler/runtime/section_file.h"
 
@@ -117,6 +118,15 @@ void FuzzControl(std::span<const uint8_t> bytes) {
   }
 }
 
+// Decoded calls mean the same again, and the check answers, whatever their shapes and strides.
+void FuzzHostCalls(std::span<const uint8_t> bytes) {
+  const RuntimeOr<std::vector<HostCall>> calls = DecodeHostCalls(bytes);
+  if (!calls.ok()) return;
+  CHECK_EQ(EncodeHostCalls(*calls), std::string(bytes.begin(), bytes.end()));
+  const std::vector<KernelManifest> kernels(calls->size());
+  (void)CheckHostCalls(*calls, kernels);
+}
+
 // Whatever passes the check has places for all that is written; the bytes mean the same again.
 void FuzzRefit(std::span<const uint8_t> bytes, bool is_plan) {
   const RuntimeOr<RefitInfo> info = is_plan ? DecodeRefitPlan(bytes) : DecodeRefit(bytes);
@@ -133,7 +143,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   using namespace burnish;  // NOLINT: a C function has no namespace of its own.
   const std::span<const uint8_t> bytes(data + 1, size - 1);
-  switch (data[0] >= 0xfe ? data[0] : data[0] % 5) {
+  switch (data[0] >= 0xfd ? data[0] : data[0] % 5) {
     case 0:
       FuzzBundle(bytes);
       break;
@@ -149,6 +159,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       break;
     case 4:
       FuzzControl(bytes);
+      break;
+    case 0xfd:
+      FuzzHostCalls(bytes);
       break;
     case 0xfe:
       FuzzRefit(bytes, /*is_plan=*/false);
