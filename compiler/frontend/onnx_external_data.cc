@@ -13,28 +13,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
+#include "base/unique_fd.h"
 
 namespace burnish {
 namespace {
-
-// Closes a file descriptor at the end of its scope.
-class Fd {
- public:
-  explicit Fd(int fd) : fd_(fd) {}
-  Fd(const Fd&) = delete;
-  Fd& operator=(const Fd&) = delete;
-  ~Fd() {
-    if (fd_ >= 0) close(fd_);
-  }
-  int get() const { return fd_; }
-  void reset(int fd) {
-    if (fd_ >= 0) close(fd_);
-    fd_ = fd;
-  }
-
- private:
-  int fd_;
-};
 
 absl::Status Refused(const std::string& location, absl::string_view why) {
   return absl::InvalidArgumentError(
@@ -52,7 +34,7 @@ absl::StatusOr<OnnxExternalData::File> OnnxExternalData::Open(const std::string&
   // Component by component with O_NOFOLLOW, and not by the whole path: a model from elsewhere must
   // not read files of the user through a link, nor through a folder that becomes one meanwhile.
   const std::vector<std::string> parts = absl::StrSplit(location, '/');
-  Fd at(open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  UniqueFd at(open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (at.get() < 0) {
     return absl::NotFoundError(absl::StrCat("folder '", folder_, "': ", std::strerror(errno)));
   }
@@ -68,7 +50,7 @@ absl::StatusOr<OnnxExternalData::File> OnnxExternalData::Open(const std::string&
       return absl::NotFoundError(
           absl::StrCat("external data '", location, "': ", std::strerror(errno)));
     }
-    at.reset(fd);
+    at.Reset(fd);
   }
   struct stat info;
   if (fstat(at.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
