@@ -103,8 +103,10 @@ Attributes ReadAttributes(const ModelGraph::Node& node) {
 }
 
 // Runs the operator's own functions and asks what they read: they are the list of its attributes.
+// Results of over `max_elements` are refused before: a definition may hold tables as long as an
+// axis.
 absl::Status CheckAttributes(const OperatorDef& op, Attributes attributes,
-                             absl::Span<const TensorType> types) {
+                             absl::Span<const TensorType> types, int64_t max_elements) {
   RETURN_IF_ERROR(CheckIntegers(attributes));
   AttributeReads reads;
   attributes.LogReads(&reads);
@@ -112,10 +114,13 @@ absl::Status CheckAttributes(const OperatorDef& op, Attributes attributes,
     return absl::InvalidArgumentError(
         absl::StrCat("attribute '", reads.mistyped, "' has another type than the operator wants"));
   };
-  const absl::Status inferred = op.infer(attributes, types).status();
+  const absl::StatusOr<std::vector<TensorType>> results = op.infer(attributes, types);
   // First: the operator's complaint is about the default that it got instead.
   if (!reads.mistyped.empty()) return mistyped();
-  RETURN_IF_ERROR(inferred);
+  RETURN_IF_ERROR(results.status());
+  for (const TensorType& result : *results) {
+    RETURN_IF_ERROR(CheckedElementCount(result.shape, max_elements, "a result").status());
+  }
   if (op.fusion != FusionKind::kHost) {
     TeBuilder te("attributes");
     std::vector<Tensor> inputs;
@@ -279,7 +284,9 @@ class ModelGraphImporter {
       types.push_back(graph_.value(inputs.back()).type);
     }
     Attributes attributes = ReadAttributes(node);
-    if (const absl::Status status = CheckAttributes(*op, attributes, types); !status.ok()) {
+    if (const absl::Status status =
+            CheckAttributes(*op, attributes, types, options_.max_tensor_elements);
+        !status.ok()) {
       return labelled(status);
     }
     ASSIGN_OR_RETURN(const GraphNodeId id,
@@ -291,8 +298,6 @@ class ModelGraphImporter {
     }
     for (size_t i = 0; i < results.size(); ++i) {
       GraphValue& value = graph_.values[results[i]];
-      RETURN_IF_ERROR(
-          CheckedElementCount(value.type.shape, options_.max_tensor_elements, label).status());
       value.name = node.outputs(static_cast<int>(i));
       RETURN_IF_ERROR(Define(value.name, results[i]));
     }
