@@ -43,6 +43,11 @@ struct KernelInfo {
   int64_t code_bytes = 0;
 };
 
+struct CompiledObject {
+  std::string elf;  // Relocatable, for Link.
+  std::vector<KernelInfo> kernels;
+};
+
 struct CompiledModule {
   std::vector<uint8_t> elf;  // A shared library without undefined symbols.
   std::vector<KernelInfo> kernels;
@@ -51,10 +56,17 @@ struct CompiledModule {
 class Backend {
  public:
   virtual ~Backend() = default;
-  // One shared library with every kernel. INVALID_ARGUMENT for a target that the backend does not
-  // know, INTERNAL where the generated module is broken. Deterministic: same input, same bytes.
-  virtual absl::StatusOr<CompiledModule> Compile(const CodegenTarget& target,
-                                                 absl::Span<const KernelSource> sources) = 0;
+  // One object with every kernel. INVALID_ARGUMENT for a target that the backend does not know,
+  // INTERNAL where the generated module is broken. Deterministic: same input, same bytes. May run
+  // in several threads at once.
+  virtual absl::StatusOr<CompiledObject> CompileObject(
+      const CodegenTarget& target, absl::Span<const KernelSource> sources) const = 0;
+  // One shared library of the objects, in their order. Deterministic too. No other call may run
+  // beside this one.
+  virtual absl::StatusOr<std::vector<uint8_t>> Link(absl::Span<const std::string> objects) = 0;
+  // Both steps for one object.
+  absl::StatusOr<CompiledModule> Compile(const CodegenTarget& target,
+                                         absl::Span<const KernelSource> sources);
   // Any point of the way as text: "llvm" or "asm".
   virtual absl::StatusOr<std::string> Emit(const CodegenTarget& target, const KernelSource& source,
                                            absl::string_view form) = 0;

@@ -1,12 +1,15 @@
 #include "worker/builder/candidate_compiler.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
+#include "base/parallel_for.h"
 #include "base/status_macros.h"
+#include "base/usable_cpus.h"
 #include "compiler/codegen/codegen_epoch.h"
 #include "compiler/ir/contract.h"
 #include "compiler/ir/printer.h"
@@ -66,12 +69,12 @@ class DistinctPrograms {
     return found->second;
   }
 
-  absl::StatusOr<CompiledModule> Compile(Backend& backend, const Target& target) const {
+  std::vector<KernelSource> Sources() const {
     std::vector<KernelSource> sources;
     for (const Program* program : programs_) {
       sources.push_back({.symbol = KernelSymbol(sources.size()), .program = program});
     }
-    return backend.Compile(ToCodegenTarget(target), sources);
+    return sources;
   }
 
   size_t size() const { return programs_.size(); }
@@ -140,37 +143,40 @@ absl::StatusOr<CompileReply> CandidateCompiler::CompileLibrary(absl::Span<const 
                                                                const Target& target,
                                                                const Target& pack_target) {
   CompileReply reply;
+  reply.results.resize(items.size());
   std::vector<std::optional<LibraryItem>> prepared(items.size());
-  bool complete = true;
-  for (size_t i = 0; i < items.size(); ++i) {
-    reply.results.push_back({.id = items[i].id});
+  ParallelFor(items.size(), UsableCpuCount(), [&](size_t i) {
+    reply.results[i].id = items[i].id;
     absl::StatusOr<PreparedCandidate> candidate = PrepareCandidate(items[i]);
     if (!candidate.ok()) {
       reply.results[i].outcome = Failure{.kind = FailureKind::kBuildError,
                                          .message = std::string(candidate.status().message())};
-      complete = false;
-      continue;
+      return;
     }
     LibraryItem& item = prepared[i].emplace();
     item.split = SplitPack(candidate->lowered);
     item.kernel = FactsOf(*candidate, item.split);
     item.candidate = *std::move(candidate);
-  }
+  });
   // All items are prepared first, so that one call names every item that fails, and the backend
   // runs for none.
-  if (!complete) return reply;
+  const auto failed = [](const std::optional<LibraryItem>& item) { return !item.has_value(); };
+  if (std::any_of(prepared.begin(), prepared.end(), failed)) return reply;
 
   DistinctPrograms kernels, packs;
   for (std::optional<LibraryItem>& item : prepared) {
     item->kernel.kernel_index = kernels.Add(item->split.compute);
     if (item->split.pack.has_value()) item->kernel.pack_index = packs.Add(*item->split.pack);
   }
-  ASSIGN_OR_RETURN(const CompiledModule module, kernels.Compile(backend_, target));
+  objects_.BeginLibrary();
+  ASSIGN_OR_RETURN(const CompiledModule module,
+                   objects_.Compile(backend_, ToCodegenTarget(target), kernels.Sources()));
   CompiledModule pack_module;
   if (packs.size() > 0) {
     // For another target: packing runs where the bundle is built, compute code where the model
     // runs.
-    ASSIGN_OR_RETURN(pack_module, packs.Compile(backend_, pack_target));
+    ASSIGN_OR_RETURN(pack_module,
+                     objects_.Compile(backend_, ToCodegenTarget(pack_target), packs.Sources()));
   }
   ArtifactManifest manifest = ManifestFor(target);
   ArtifactManifest pack_manifest = ManifestFor(pack_target);

@@ -11,6 +11,7 @@
 #include "compiler/codegen/backend.h"
 #include "proto/compile.h"
 #include "proto/target.h"
+#include "worker/builder/kernel_objects.h"
 
 namespace burnish {
 
@@ -28,15 +29,16 @@ class CandidateCompiler {
   absl::StatusOr<std::string> Emit(const CompileItem& item, const Target& target,
                                    absl::string_view form);
 
-  // All items in one artifact, pack functions in another. Items that cannot be scheduled are
-  // failures among the results, and there is then no library; an error is of the backend, and says
-  // nothing about which item it was.
+  // All items in one artifact, pack functions in another, on all CPUs. Items that cannot be
+  // scheduled are failures among the results, and there is then no library; an error is of the
+  // backend, and says nothing about which item it was.
   absl::StatusOr<CompileReply> CompileLibrary(absl::Span<const CompileItem> items,
                                               const Target& target, const Target& pack_target);
 
  private:
   Backend& backend_;
   const std::string compiler_version_;
+  KernelObjects objects_;
 };
 
 CodegenTarget ToCodegenTarget(const Target& target);

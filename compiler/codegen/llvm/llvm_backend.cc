@@ -236,11 +236,11 @@ void Optimize(llvm::Module& module, llvm::TargetMachine& machine) {
   MakePipeline().run(module, modules);
 }
 
-// Two passes of the code generator have no other switch than LLVM's command line, which the linker
-// puts back to its defaults each time. Loads of a register tile are emitted in the order in which
-// they need the fewest registers: the scheduler would hoist them until accumulators spill, and a
-// processor that runs out of order gains nothing by it. Loop strength reduction takes longer than
-// everything else together, to replace addresses that are one register and a constant already.
+// Two passes of the code generator have no other switch than LLVM's command line. Loads of a
+// register tile are emitted in the order in which they need the fewest registers: the scheduler
+// would hoist them until accumulators spill, and a processor that runs out of order gains nothing
+// by it. Loop strength reduction takes longer than everything else together, to replace addresses
+// that are one register and a constant already.
 void SwitchOffPasses() {
   llvm::cl::ResetAllOptionOccurrences();
   const char* const arguments[] = {"burnish", "-enable-misched=false", "-disable-lsr"};
@@ -249,7 +249,6 @@ void SwitchOffPasses() {
 
 absl::StatusOr<std::string> EmitMachineCode(llvm::Module& module, llvm::TargetMachine& machine,
                                             llvm::CodeGenFileType type) {
-  SwitchOffPasses();
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream stream(bytes);
   llvm::legacy::PassManager passes;
@@ -286,10 +285,13 @@ std::map<std::string, int64_t> CodeSizes(const std::string& object) {
 
 class LlvmBackend : public Backend {
  public:
-  explicit LlvmBackend(LlvmBackendOptions options) : options_(std::move(options)) {}
+  explicit LlvmBackend(LlvmBackendOptions options) : options_(std::move(options)) {
+    SwitchOffPasses();
+  }
 
-  absl::StatusOr<CompiledModule> Compile(const CodegenTarget& target,
-                                         absl::Span<const KernelSource> sources) override;
+  absl::StatusOr<CompiledObject> CompileObject(
+      const CodegenTarget& target, absl::Span<const KernelSource> sources) const override;
+  absl::StatusOr<std::vector<uint8_t>> Link(absl::Span<const std::string> objects) override;
   absl::StatusOr<std::string> Emit(const CodegenTarget& target, const KernelSource& source,
                                    absl::string_view form) override;
 
@@ -362,22 +364,22 @@ absl::StatusOr<std::unique_ptr<llvm::Module>> LlvmBackend::BuildModule(
   return module;
 }
 
-absl::StatusOr<CompiledModule> LlvmBackend::Compile(const CodegenTarget& target,
-                                                    absl::Span<const KernelSource> sources) {
+absl::StatusOr<CompiledObject> LlvmBackend::CompileObject(
+    const CodegenTarget& target, absl::Span<const KernelSource> sources) const {
   ASSIGN_OR_RETURN(const auto machine, MakeTargetMachine(target));
   llvm::LLVMContext context;
   std::map<std::string, Spills> spills;
   std::string errors;
   context.setDiagnosticHandler(std::make_unique<SpillCounter>(&spills, &errors));
-  CompiledModule compiled;
+  CompiledObject compiled;
   ASSIGN_OR_RETURN(const auto module,
                    BuildModule(target, sources, context, *machine, compiled.kernels));
-  ASSIGN_OR_RETURN(const std::string object,
+  ASSIGN_OR_RETURN(compiled.elf,
                    EmitMachineCode(*module, *machine, llvm::CodeGenFileType::ObjectFile));
   // LLVM reports errors of the code generator to the handler and goes on with an object that is not
   // whole.
   if (!errors.empty()) return absl::InternalError(absl::StrCat("LLVM: ", errors));
-  const std::map<std::string, int64_t> sizes = CodeSizes(object);
+  const std::map<std::string, int64_t> sizes = CodeSizes(compiled.elf);
   for (KernelInfo& info : compiled.kernels) {
     // The kernel only: packing is not timed.
     info.spill_count = spills[info.symbol].total;
@@ -385,8 +387,14 @@ absl::StatusOr<CompiledModule> LlvmBackend::Compile(const CodegenTarget& target,
     const auto size = sizes.find(info.symbol);
     info.code_bytes = size == sizes.end() ? 0 : size->second;
   }
-  ASSIGN_OR_RETURN(compiled.elf, LinkSharedLibrary(object, options_.temporary_folder));
   return compiled;
+}
+
+absl::StatusOr<std::vector<uint8_t>> LlvmBackend::Link(absl::Span<const std::string> objects) {
+  absl::StatusOr<std::vector<uint8_t>> library =
+      LinkSharedLibrary(objects, options_.temporary_folder);
+  SwitchOffPasses();  // The linker has put LLVM's command line back to its defaults.
+  return library;
 }
 
 absl::StatusOr<std::string> LlvmBackend::Emit(const CodegenTarget& target,

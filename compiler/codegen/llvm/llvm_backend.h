@@ -14,9 +14,9 @@ struct LlvmBackendOptions {
   std::string temporary_folder = "/tmp";
 };
 
-// Not thread-safe: the linker has global state. One process may hold several, used in turn; a
-// process may fork between calls. The target must have sse4.1; of other features any subset will
-// do.
+// One process may hold several, used in turn: the linker has global state, and LLVM's command line
+// is one. A process may fork between calls. The target must have sse4.1; of other features any
+// subset will do.
 std::unique_ptr<Backend> MakeLlvmBackend(LlvmBackendOptions options = {});
 
 // Of the library that this program uses: "19.1.7".

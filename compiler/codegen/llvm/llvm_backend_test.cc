@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/parallel_for.h"
 #include "base/status_matchers.h"
 #include "compiler/codegen/test_programs.h"
 #include "gtest/gtest.h"
@@ -130,6 +131,35 @@ TEST(LlvmBackendTest, EndlessUnrollingIsRefused) {
   w.Loop(LoopKind::kUnrolled, 1000000, [&](Expr i) { w.Store(y, {i}, Float(0)); });
   EXPECT_THAT(Info(w.program()),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("unrolls to more than")));
+}
+
+TEST(LlvmBackendTest, ObjectsOfManyThreadsAreThoseOfOne) {
+  constexpr size_t kCount = 12;
+  std::vector<Program> programs;
+  std::vector<std::string> symbols, alone, together(kCount);
+  for (size_t i = 0; i < kCount; ++i) {
+    programs.push_back(GemmTileProgram({.rows = static_cast<int>(i % 6) + 1, .lanes = 8}));
+    symbols.push_back(absl::StrCat("k", i));
+  }
+  const auto backend = MakeLlvmBackend();
+  const auto object = [&](size_t i) {
+    const absl::StatusOr<CompiledObject> compiled =
+        backend->CompileObject(Avx2(), {{.symbol = symbols[i], .program = &programs[i]}});
+    return compiled.ok() ? compiled->elf : compiled.status().ToString();
+  };
+  for (size_t i = 0; i < kCount; ++i) alone.push_back(object(i));
+  ParallelFor(kCount, 4, [&](size_t i) { together[i] = object(i); });
+  EXPECT_EQ(together, alone);
+  // A link must not change what is compiled after it, and has all of them.
+  ASSERT_OK_AND_ASSIGN(const std::vector<uint8_t> library, backend->Link(alone));
+  EXPECT_EQ(object(5), alone[5]);
+  EXPECT_THAT(backend->Link(alone), IsOkAndHolds(library));
+  const std::string text(library.begin(), library.end());
+  for (const std::string& symbol : symbols) {
+    EXPECT_NE(text.find(std::string("\0", 1) + symbol + '\0'), std::string::npos) << symbol;
+  }
+  EXPECT_THAT(backend->Link({{alone[0], alone[1], alone[0]}}),
+              StatusIs(absl::StatusCode::kInternal, HasSubstr("duplicate symbol: k0")));
 }
 
 TEST(LlvmBackendTest, FolderThatCannotBeWrittenIsReported) {

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "lld/Common/CommonLinkerContext.h"
 #include "lld/Common/Driver.h"
+#include "llvm/Object/ArchiveWriter.h"
 
 LLD_HAS_DRIVER(elf)
 
@@ -34,11 +35,32 @@ absl::StatusOr<int> MemoryFile(absl::string_view bytes) {
   return fd;
 }
 
+// The linker takes an archive for many objects: a file each would be a descriptor each, of which a
+// sandboxed builder has few.
+absl::StatusOr<std::string> ArchiveOf(absl::Span<const std::string> objects) {
+  std::vector<llvm::NewArchiveMember> members;
+  for (const std::string& object : objects) {
+    members.emplace_back(llvm::MemoryBufferRef(object, "kernel.o"));
+  }
+  // Without a table of symbols: all members are linked.
+  auto archive = llvm::writeArchiveToBuffer(members, llvm::SymtabWritingMode::NoSymtab,
+                                            llvm::object::Archive::K_GNU,
+                                            /*Deterministic=*/true, /*Thin=*/false);
+  if (!archive) {
+    return absl::InternalError(
+        absl::StrCat("archive of objects: ", llvm::toString(archive.takeError())));
+  }
+  return (*archive)->getBuffer().str();
+}
+
 }  // namespace
 
-absl::StatusOr<std::vector<uint8_t>> LinkSharedLibrary(absl::string_view object,
+absl::StatusOr<std::vector<uint8_t>> LinkSharedLibrary(absl::Span<const std::string> objects,
                                                        const std::string& folder) {
-  absl::StatusOr<int> input = MemoryFile(object);
+  const absl::StatusOr<std::string> file =
+      objects.size() == 1 ? absl::StatusOr<std::string>(objects[0]) : ArchiveOf(objects);
+  if (!file.ok()) return file.status();
+  absl::StatusOr<int> input = MemoryFile(*file);
   if (!input.ok()) return input.status();
   const absl::Cleanup close_input = [&] { close(*input); };
   // lld replaces its output by a rename: it needs a name in a folder.
@@ -71,6 +93,7 @@ absl::StatusOr<std::vector<uint8_t>> LinkSharedLibrary(absl::string_view object,
                                               "-zrelro",
                                               "-znow",
                                               "--no-mmap-output-file",
+                                              "--whole-archive",
                                               input_path.c_str(),
                                               "-o",
                                               output.c_str()};
@@ -79,8 +102,8 @@ absl::StatusOr<std::vector<uint8_t>> LinkSharedLibrary(absl::string_view object,
   // lld keeps state of a link in globals; without this the next link in this process would see it.
   lld::CommonLinkerContext::destroy();
   if (!linked) return absl::InternalError(absl::StrCat("linker: ", messages));
-  std::ifstream file(output, std::ios::binary);
-  std::vector<uint8_t> bytes((std::istreambuf_iterator<char>(file)),
+  std::ifstream library(output, std::ios::binary);
+  std::vector<uint8_t> bytes((std::istreambuf_iterator<char>(library)),
                              std::istreambuf_iterator<char>());
   if (bytes.empty()) return absl::UnavailableError(absl::StrCat("cannot read ", output));
   return bytes;
