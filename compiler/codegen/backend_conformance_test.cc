@@ -116,9 +116,11 @@ class BackendConformanceTest : public ::testing::TestWithParam<Isa> {
       if (IsFloat(dtype)) {
         value.floats.push_back(static_cast<double>(static_cast<float>(rng_.Normal())));
       } else {
+        // Of u64 both halves: the upper one is negative here.
         value.integers.push_back(dtype == DType::kBool ? rng_.Between(0, 1)
-                                 : dtype == DType::kU8 ? rng_.Between(0, 255)
-                                                       : rng_.Between(-128, 127));
+                                 : IsUnsigned(dtype) && dtype != DType::kU64
+                                     ? rng_.Between(0, 255)
+                                     : rng_.Between(-128, 127));
       }
     }
     return value;
@@ -454,7 +456,8 @@ TEST_P(BackendConformanceTest, FloatOperations) {
 }
 
 TEST_P(BackendConformanceTest, IntegerOperationsOfEveryType) {
-  for (const DType type : {DType::kI64, DType::kI32, DType::kI8, DType::kU8}) {
+  for (const DType type : {DType::kI64, DType::kI32, DType::kI16, DType::kI8, DType::kU64,
+                           DType::kU32, DType::kU16, DType::kU8}) {
     TensorValue a = Random({37}, type), b = Random({37}, type);
     for (int64_t& value : b.integers) value = value == 0 ? 3 : value;
     for (const ExprKind kind :
@@ -473,7 +476,7 @@ TEST_P(BackendConformanceTest, IntegerOperationsOfEveryType) {
             {a, b});
     }
     for (const ExprKind kind : {ExprKind::kAbs, ExprKind::kSign, ExprKind::kNeg}) {
-      if (type == DType::kU8 && kind == ExprKind::kNeg) continue;
+      if (IsUnsigned(type) && kind == ExprKind::kNeg) continue;
       Check(Elementwise(type, {a},
                         [&](ProgramWriter& w, Expr i) { return Unary(kind, w.At(0, {i})); }),
             {a});
@@ -483,7 +486,8 @@ TEST_P(BackendConformanceTest, IntegerOperationsOfEveryType) {
 
 TEST_P(BackendConformanceTest, CastsBetweenAllTypes) {
   const std::vector<DType> types = {DType::kF32, DType::kF64, DType::kI64, DType::kI32,
-                                    DType::kI8,  DType::kU8,  DType::kBool};
+                                    DType::kI16, DType::kI8,  DType::kU64, DType::kU32,
+                                    DType::kU16, DType::kU8,  DType::kBool};
   for (const DType from : types) {
     for (const DType to : types) {
       TensorValue a = Random({19}, from);
@@ -496,6 +500,26 @@ TEST_P(BackendConformanceTest, CastsBetweenAllTypes) {
       Check(Elementwise(to, {a}, [&](ProgramWriter& w, Expr i) { return Cast(to, w.At(0, {i})); }),
             {a});
     }
+  }
+}
+
+// What only an unsigned type of that width holds.
+TEST_P(BackendConformanceTest, LargeUnsignedNumbersAndFloats) {
+  for (const auto& [type, large] : std::vector<std::pair<DType, int64_t>>{
+           {DType::kU64, std::numeric_limits<int64_t>::min() + 4096},  // 2^63 + 4096
+           {DType::kU32, 4000000000},
+           {DType::kU16, 65535}}) {
+    SCOPED_TRACE(DTypeName(type));
+    const TensorValue a = Integers({large, 0, 1, large / 2, 77}, type);
+    Check(Elementwise(DType::kF64, {a},
+                      [](ProgramWriter& w, Expr i) { return Cast(DType::kF64, w.At(0, {i})); }),
+          {a});
+    const double number = type == DType::kU64 ? 9223372036854779904.0 : static_cast<double>(large);
+    TensorValue f = Floats({number, 0, 1.75, 77});
+    f.dtype = DType::kF64;
+    Check(Elementwise(type, {f},
+                      [type = type](ProgramWriter& w, Expr i) { return Cast(type, w.At(0, {i})); }),
+          {f});
   }
 }
 

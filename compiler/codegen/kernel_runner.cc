@@ -24,13 +24,18 @@ void WriteElement(DType type, double number, int64_t integer, uint8_t* at) {
       return put(static_cast<float>(number));
     case DType::kF64:
       return put(number);
+    // Of both kinds: the low bits are the same.
     case DType::kI64:
+    case DType::kU64:
       return put(integer);
     case DType::kI32:
+    case DType::kU32:
       return put(static_cast<int32_t>(integer));
+    case DType::kI16:
+    case DType::kU16:
+      return put(static_cast<int16_t>(integer));
     case DType::kI8:
     case DType::kU8:
-      // Of both: the low byte is the same.
       return put(static_cast<int8_t>(integer));
     case DType::kBool:
       return put(static_cast<uint8_t>(integer != 0));
@@ -51,9 +56,16 @@ void ReadElement(DType type, const uint8_t* at, TensorValue& tensor) {
     case DType::kF64:
       return tensor.floats.push_back(Get<double>(at));
     case DType::kI64:
+    case DType::kU64:  // Its bits.
       return tensor.integers.push_back(Get<int64_t>(at));
     case DType::kI32:
       return tensor.integers.push_back(Get<int32_t>(at));
+    case DType::kU32:
+      return tensor.integers.push_back(Get<uint32_t>(at));
+    case DType::kI16:
+      return tensor.integers.push_back(Get<int16_t>(at));
+    case DType::kU16:
+      return tensor.integers.push_back(Get<uint16_t>(at));
     case DType::kI8:
       return tensor.integers.push_back(Get<int8_t>(at));
     case DType::kU8:

@@ -35,18 +35,14 @@ uint64_t ElementBits(DType dtype, double value) {
       return BitsOf(static_cast<float>(value));
     case DType::kF64:
       return BitsOf(value);
-    case DType::kI64:
-      return BitsOf(static_cast<int64_t>(value));
-    case DType::kI32:
-      return BitsOf(static_cast<int32_t>(value));
-    case DType::kI8:
-      return BitsOf(static_cast<int8_t>(value));
-    case DType::kU8:
-      return BitsOf(static_cast<uint8_t>(value));
     case DType::kBool:
       return value != 0;
+    default: {
+      // The low bytes, of whatever integer type; x86 stores them first.
+      const auto bits = static_cast<uint64_t>(WrapInt(dtype, static_cast<int64_t>(value)));
+      return SizeBytes(dtype) == 8 ? bits : bits & ((uint64_t{1} << IntBits(dtype)) - 1);
+    }
   }
-  return 0;
 }
 
 Fill FillOf(const Place& place, int64_t size_bytes, DType dtype, double value) {

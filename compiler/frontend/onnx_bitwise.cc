@@ -36,7 +36,7 @@ absl::Status BitShift(OnnxNode& node) {
     return node.Invalid(absl::StrCat("direction: got '", direction, "'"));
   }
   if (!IsInteger(dtype)) return node.Invalid("wants integers");
-  const bool is_signed = dtype != DType::kU8;
+  const bool is_signed = !IsUnsigned(dtype);
   // To the right by all bits but one only the sign is left; and as a factor that is negative.
   const int64_t end = BitsOf(dtype) - (direction == "RIGHT" && is_signed ? 1 : 0);
   ValueId inside = c.Less(by, static_cast<double>(end));
@@ -56,9 +56,9 @@ absl::Status BitShift(OnnxNode& node) {
 ValueId Bit(Composer& c, ValueId x, int64_t bit) {
   const DType dtype = c.DTypeOf(x);
   const ValueId two = c.NumberLike(x, 2);
-  if (bit == BitsOf(dtype) - 1 && dtype != DType::kU8) return c.Cast(c.Less(x, 0), dtype);
+  if (bit == BitsOf(dtype) - 1 && !IsUnsigned(dtype)) return c.Cast(c.Less(x, 0), dtype);
   if (bit == 0) return FloorModulo(c, x, two);
-  const ValueId weight = c.NumberLike(x, static_cast<double>(int64_t{1} << bit));
+  const ValueId weight = c.NumberLike(x, std::ldexp(1.0, static_cast<int>(bit)));
   return FloorModulo(c, FloorQuotient(c, x, weight), two);
 }
 
@@ -67,7 +67,7 @@ ValueId Conjunction(Composer& c, ValueId a, ValueId b) {
   const int64_t bits = BitsOf(dtype);
   ValueId sum = -1;
   for (int64_t bit = 0; bit < bits; ++bit) {
-    const bool is_sign = bit == bits - 1 && dtype != DType::kU8;
+    const bool is_sign = bit == bits - 1 && !IsUnsigned(dtype);
     const double weight = std::ldexp(is_sign ? -1.0 : 1.0, static_cast<int>(bit));
     const ValueId term = c.Mul(c.Mul(Bit(c, a, bit), Bit(c, b, bit)), c.Number(dtype, weight));
     sum = sum < 0 ? term : c.Add(sum, term);
@@ -93,7 +93,7 @@ absl::Status BitwiseNot(OnnxNode& node) {
   const ValueId x = c.In(0);
   RETURN_IF_ERROR(c.status());
   if (!IsInteger(c.DTypeOf(x))) return node.Invalid("wants integers");
-  c.Output(0, c.Sub(c.NumberLike(x, c.DTypeOf(x) == DType::kU8 ? 255 : -1), x));
+  c.Output(0, c.Sub(c.NumberLike(x, -1), x));
   return c.status();
 }
 

@@ -14,7 +14,8 @@ namespace {
 
 using onnx::TensorProto;
 
-// A repeated field of To's as constants of type T: int32_data holds i32, i8, u8 and bool alike.
+// A repeated field of To's as constants of type T: int32_data holds
+// all types of up to 32 bits but u32.
 template <typename T, typename Field>
 ConstantPtr FromField(const Field& field) {
   std::vector<T> values;
@@ -61,8 +62,16 @@ ConstantPtr ReadTypedData(const TensorProto& tensor, DType dtype) {
       return FromField<int64_t>(tensor.int64_data());
     case DType::kI32:
       return FromField<int32_t>(tensor.int32_data());
+    case DType::kI16:
+      return FromField<int16_t>(tensor.int32_data());
     case DType::kI8:
       return FromField<int8_t>(tensor.int32_data());
+    case DType::kU64:
+      return FromField<uint64_t>(tensor.uint64_data());
+    case DType::kU32:
+      return FromField<uint32_t>(tensor.uint64_data());
+    case DType::kU16:
+      return FromField<uint16_t>(tensor.int32_data());
     case DType::kU8:
       return FromField<uint8_t>(tensor.int32_data());
     case DType::kBool: {
@@ -86,8 +95,16 @@ absl::StatusOr<DType> DTypeOfOnnx(int onnx_type, absl::string_view what) {
       return DType::kI64;
     case TensorProto::INT32:
       return DType::kI32;
+    case TensorProto::INT16:
+      return DType::kI16;
     case TensorProto::INT8:
       return DType::kI8;
+    case TensorProto::UINT64:
+      return DType::kU64;
+    case TensorProto::UINT32:
+      return DType::kU32;
+    case TensorProto::UINT16:
+      return DType::kU16;
     case TensorProto::UINT8:
       return DType::kU8;
     case TensorProto::BOOL:
@@ -100,7 +117,8 @@ absl::StatusOr<DType> DTypeOfOnnx(int onnx_type, absl::string_view what) {
                                : absl::StrCat("number ", onnx_type);
   return absl::UnimplementedError(
       absl::StrCat(what, ": element type ", name,
-                   " is not supported; supported: FLOAT, DOUBLE, INT64, INT32, INT8, UINT8, BOOL"));
+                   " is not supported; supported: FLOAT, DOUBLE, INT64, INT32, INT16, INT8, "
+                   "UINT64, UINT32, UINT16, UINT8, BOOL"));
 }
 
 int OnnxTypeOf(DType dtype) {
@@ -113,8 +131,16 @@ int OnnxTypeOf(DType dtype) {
       return TensorProto::INT64;
     case DType::kI32:
       return TensorProto::INT32;
+    case DType::kI16:
+      return TensorProto::INT16;
     case DType::kI8:
       return TensorProto::INT8;
+    case DType::kU64:
+      return TensorProto::UINT64;
+    case DType::kU32:
+      return TensorProto::UINT32;
+    case DType::kU16:
+      return TensorProto::UINT16;
     case DType::kU8:
       return TensorProto::UINT8;
     case DType::kBool:

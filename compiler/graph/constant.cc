@@ -15,8 +15,16 @@ auto Dispatch(DType dtype, F&& f) {
       return f(int64_t{});
     case DType::kI32:
       return f(int32_t{});
+    case DType::kI16:
+      return f(int16_t{});
     case DType::kI8:
       return f(int8_t{});
+    case DType::kU64:
+      return f(uint64_t{});
+    case DType::kU32:
+      return f(uint32_t{});
+    case DType::kU16:
+      return f(uint16_t{});
     case DType::kU8:
     case DType::kBool:
       return f(uint8_t{});
@@ -45,6 +53,10 @@ ConstantPtr ConvertFrom(DType dtype, const std::vector<In>& values) {
       } else if constexpr (std::is_integral_v<Out> && std::is_floating_point_v<In>) {
         // A conversion that does not fit is undefined in C++; clamp to what int64 holds first.
         const double v = values[i];
+        if (std::is_same_v<Out, uint64_t> && v >= 9.2e18) {
+          out[i] = static_cast<Out>(v < 18446744073709551616.0 ? static_cast<uint64_t>(v) : ~0ull);
+          continue;
+        }
         const int64_t clamped = !(v > -9.2e18)  ? INT64_MIN
                                 : !(v < 9.2e18) ? INT64_MAX
                                                 : static_cast<int64_t>(v);

@@ -43,18 +43,18 @@ const std::map<std::string, IrOperation>& IrOperations() {
 }
 
 // Null: not folded.
-BinaryFn<int64_t> IntFunction(const std::string& op) {
+BinaryFn<int64_t> IntFunction(const std::string& op, DType type) {
   if (op == "xor") return [](int64_t a, int64_t b) { return (a != 0) != (b != 0); };
   const auto found = IrOperations().find(op);
   if (found == IrOperations().end() || found->second.kind == ExprKind::kPow) return nullptr;
-  return [operation = found->second](int64_t a, int64_t b) -> std::optional<int64_t> {
+  return [operation = found->second, type](int64_t a, int64_t b) -> std::optional<int64_t> {
     if (DividesIntegers(operation.kind) && b == 0) return std::nullopt;
-    const auto function = InfoOf(operation.kind).meaning.int_binary;
-    return operation.swapped ? function(b, a) : function(a, b);
+    if (operation.swapped) std::swap(a, b);
+    return IntBinaryOf(operation.kind, type, a, b);
   };
 }
 
-BinaryFn<double> FloatFunction(const std::string& op) {
+BinaryFn<double> FloatFunction(const std::string& op, DType) {
   const auto found = IrOperations().find(op);
   if (found == IrOperations().end() || found->second.kind == ExprKind::kMod) return nullptr;
   const ExprMeaning& meaning = InfoOf(found->second.kind).meaning;
@@ -76,8 +76,9 @@ const ExprMeaning* UnaryMeaning(const std::string& op) {
   return found == kinds.end() ? nullptr : &InfoOf(found->second).meaning;
 }
 
-// Null: not folded.
-int64_t (*IntUnaryFunction(const std::string& op))(int64_t) {
+// Null: not folded. The sign of a u64 is not that of the number it is computed in.
+int64_t (*IntUnaryFunction(const std::string& op, DType type))(int64_t) {
+  if (type == DType::kU64) return nullptr;
   if (op == "relu") return [](int64_t a) { return a < 0 ? int64_t{0} : a; };
   const ExprMeaning* meaning = UnaryMeaning(op);
   return meaning == nullptr ? nullptr : meaning->int_unary;
@@ -193,15 +194,17 @@ std::string ReduceFunction(const std::string& op) {
 }
 
 template <typename T>
-Result Dispatch(BinaryFn<T> (*function_of)(const std::string&), const GraphNode& node,
+Result Dispatch(BinaryFn<T> (*function_of)(const std::string&, DType), const GraphNode& node,
                 absl::Span<const TypedConstant> inputs, const TensorType& output) {
+  if (inputs.empty()) return std::nullopt;
+  const DType type = inputs[0].type->dtype;
   if (inputs.size() == 2 && node.op != "mod") {
-    if (const BinaryFn<T> function = function_of(node.op)) {
+    if (const BinaryFn<T> function = function_of(node.op, type)) {
       return Binary<T>(function, inputs, output);
     }
   }
   if (inputs.size() == 1) {
-    if (const BinaryFn<T> reducer = function_of(ReduceFunction(node.op))) {
+    if (const BinaryFn<T> reducer = function_of(ReduceFunction(node.op), type)) {
       return Reduce<T>(node, inputs[0], output, reducer);
     }
   }
@@ -239,16 +242,16 @@ std::optional<std::vector<ConstantPtr>> EvaluateArithmetic(const GraphNode& node
     return std::vector<ConstantPtr>{Pack(output_type.dtype, values)};
   }
   if (node.op == "mod" && inputs.size() == 2 && !is_float && node.attributes.Int("fmod", 0) == 0) {
-    return Binary<int64_t>(IntFunction("mod"), inputs, output_type);
+    return Binary<int64_t>(IntFunction("mod", inputs[0].type->dtype), inputs, output_type);
   }
   const auto unary = UnaryFunction(node.op);
   if (is_float && inputs.size() == 1 && unary != nullptr) {
     return Unary(unary, inputs[0], output_type);
   }
-  const auto int_unary = IntUnaryFunction(node.op);
   // Integers of 64 bits as such: a double has 53.
-  if (!is_float && inputs.size() == 1 && int_unary != nullptr) {
-    return Unary(int_unary, inputs[0], output_type);
+  if (!is_float && inputs.size() == 1) {
+    const auto int_unary = IntUnaryFunction(node.op, inputs[0].type->dtype);
+    if (int_unary != nullptr) return Unary(int_unary, inputs[0], output_type);
   }
   if (is_float) return Dispatch<double>(&FloatFunction, node, inputs, output_type);
   return Dispatch<int64_t>(&IntFunction, node, inputs, output_type);

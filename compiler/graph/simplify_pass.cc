@@ -50,11 +50,12 @@ absl::StatusOr<ValueId> DropIdentity(Graph& graph, const GraphNode& node) {
 bool Widens(DType from, DType to) {
   if (from == to) return true;
   if (from == DType::kBool) return true;
-  if (to == DType::kF64) return from != DType::kI64;
-  if (to == DType::kF32) return from == DType::kI8 || from == DType::kU8;
-  if (to == DType::kI64) return !IsFloat(from);
-  if (to == DType::kI32) return from == DType::kI8 || from == DType::kU8;
-  return false;
+  if (to == DType::kBool) return false;
+  if (IsFloat(from)) return to == DType::kF64;
+  if (to == DType::kF64) return SizeBytes(from) < 8;  // 53 bits.
+  if (to == DType::kF32) return SizeBytes(from) < 4;  // 24 bits.
+  if (IsUnsigned(from) == IsUnsigned(to)) return SizeBytes(from) <= SizeBytes(to);
+  return IsUnsigned(from) && SizeBytes(from) < SizeBytes(to);
 }
 
 absl::StatusOr<ValueId> MergeCasts(Graph& graph, const GraphNode& node) {

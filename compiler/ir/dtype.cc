@@ -6,13 +6,17 @@
 namespace burnish {
 namespace {
 
-constexpr std::array<std::pair<DType, const char*>, 7> kNames = {{{DType::kF32, "f32"},
-                                                                  {DType::kF64, "f64"},
-                                                                  {DType::kI64, "i64"},
-                                                                  {DType::kI32, "i32"},
-                                                                  {DType::kI8, "i8"},
-                                                                  {DType::kU8, "u8"},
-                                                                  {DType::kBool, "bool"}}};
+constexpr std::array<std::pair<DType, const char*>, 11> kNames = {{{DType::kF32, "f32"},
+                                                                   {DType::kF64, "f64"},
+                                                                   {DType::kI64, "i64"},
+                                                                   {DType::kI32, "i32"},
+                                                                   {DType::kI16, "i16"},
+                                                                   {DType::kI8, "i8"},
+                                                                   {DType::kU64, "u64"},
+                                                                   {DType::kU32, "u32"},
+                                                                   {DType::kU16, "u16"},
+                                                                   {DType::kU8, "u8"},
+                                                                   {DType::kBool, "bool"}}};
 
 }  // namespace
 

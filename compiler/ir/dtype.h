@@ -3,13 +3,14 @@
 #define COMPILER_IR_DTYPE_H_
 
 #include <cstdint>
+#include <limits>
 
 #include "absl/strings/string_view.h"
 
 namespace burnish {
 
 // Stored in workload text by name (`f32`); the numbers are not stored anywhere.
-enum class DType : uint8_t { kF32, kF64, kI64, kI32, kI8, kU8, kBool };
+enum class DType : uint8_t { kF32, kF64, kI64, kI32, kI16, kI8, kU64, kU32, kU16, kU8, kBool };
 
 constexpr bool IsFloat(DType type) { return type == DType::kF32 || type == DType::kF64; }
 
@@ -17,10 +18,15 @@ constexpr int64_t SizeBytes(DType type) {
   switch (type) {
     case DType::kF64:
     case DType::kI64:
+    case DType::kU64:
       return 8;
     case DType::kF32:
     case DType::kI32:
+    case DType::kU32:
       return 4;
+    case DType::kI16:
+    case DType::kU16:
+      return 2;
     case DType::kI8:
     case DType::kU8:
     case DType::kBool:
@@ -29,7 +35,40 @@ constexpr int64_t SizeBytes(DType type) {
   return 0;
 }
 
-// "f32", "f64", "i64", "i32", "i8", "u8", "bool".
+// Of an integer type; bool counts as one of a single bit.
+constexpr bool IsUnsigned(DType type) {
+  return type == DType::kU64 || type == DType::kU32 || type == DType::kU16 || type == DType::kU8 ||
+         type == DType::kBool;
+}
+
+constexpr int IntBits(DType type) {
+  return type == DType::kBool ? 1 : static_cast<int>(SizeBytes(type)) * 8;
+}
+
+// Integers are computed in int64_t. A u64 is its bits there: its upper half is negative, and as
+// numbers of the slot its limits are those of i64.
+struct IntLimits {
+  int64_t least;
+  int64_t greatest;
+};
+constexpr IntLimits LimitsOf(DType type) {
+  const int64_t greatest = std::numeric_limits<int64_t>::max();
+  if (SizeBytes(type) == 8) return {-1 - greatest, greatest};
+  if (IsUnsigned(type)) return {0, (int64_t{1} << IntBits(type)) - 1};
+  return {-1 - (greatest >> (64 - IntBits(type))), greatest >> (64 - IntBits(type))};
+}
+
+// What a variable of the type holds of `value`: the low bits; of bool, whether it is not 0.
+constexpr int64_t WrapInt(DType type, int64_t value) {
+  if (type == DType::kBool) return value != 0;
+  if (SizeBytes(type) == 8) return value;
+  const int unused = 64 - IntBits(type);
+  const auto high = static_cast<int64_t>(static_cast<uint64_t>(value) << unused);
+  return IsUnsigned(type) ? static_cast<int64_t>(static_cast<uint64_t>(high) >> unused)
+                          : high >> unused;
+}
+
+// "f32", "f64", "i64", "i32", "i16", "i8", "u64", "u32", "u16", "u8", "bool".
 absl::string_view DTypeName(DType type);
 
 // False when `name` is none of the above; `*type` is then untouched.

@@ -14,15 +14,13 @@ Expr Make(ExprNode node) {
   return std::allocate_shared<const ExprNode>(BlockAllocator<ExprNode>(), std::move(node));
 }
 
-// The value of an integer operation on constants; null where it is left to run time: where it is
-// undefined, for powers, and for divisions by -1, whose quotient may not fit (texts that name
-// workloads hold what was folded, and what was not).
+// The value of an operation on constants of an integer type; null where it is left to run time:
+// where it is undefined, for powers, and for divisions by -1, whose quotient may not fit (texts
+// that name workloads hold what was folded, and what was not).
 Expr FoldInt(ExprKind kind, int64_t a, int64_t b, DType dtype) {
   if (kind == ExprKind::kPow || (DividesIntegers(kind) && (b == 0 || b == -1))) return nullptr;
-  const ExprKindInfo& info = InfoOf(kind);
-  if (info.meaning.int_binary == nullptr) return nullptr;
-  const int64_t value = info.meaning.int_binary(a, b);
-  return info.gives_bool ? Bool(value != 0) : Int(value, dtype);
+  const int64_t value = IntBinaryOf(kind, dtype, a, b);
+  return InfoOf(kind).gives_bool ? Bool(value != 0) : Int(value, dtype);
 }
 
 // Neutral and absorbing elements of integer arithmetic; null where none applies.
@@ -95,7 +93,7 @@ Expr Binary(ExprKind kind, Expr a, Expr b) {
   const DType dtype = InfoOf(kind).gives_bool ? DType::kBool : a->dtype;
   if (!IsFloat(a->dtype)) {
     if (IsConstInt(a) && IsConstInt(b)) {
-      if (Expr folded = FoldInt(kind, a->int_value, b->int_value, dtype)) return folded;
+      if (Expr folded = FoldInt(kind, a->int_value, b->int_value, a->dtype)) return folded;
     }
     if (Expr folded = FoldNeutral(kind, a, b)) return folded;
   }

@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include "base/check.h"
+
 namespace burnish {
 namespace {
 
@@ -18,17 +20,20 @@ uint64_t Bits(I a) { return static_cast<uint64_t>(a); }
 I Signed(uint64_t a) { return static_cast<I>(a); }
 I Negated(I a) { return Signed(0 - Bits(a)); }
 
-// By squaring, wrapping. Negative exponents: the reciprocal, truncated (0 but for bases 1 and -1).
-I IntPower(I base, I exponent) {
-  if (exponent < 0) {
-    if (base == 1) return 1;
-    return base == -1 ? (exponent % 2 == 0 ? 1 : -1) : 0;
-  }
+// By squaring, wrapping.
+uint64_t Power(uint64_t power, uint64_t exponent) {
   uint64_t result = 1;
-  for (uint64_t power = Bits(base); exponent > 0; exponent >>= 1, power *= power) {
+  for (; exponent > 0; exponent >>= 1, power *= power) {
     if (exponent & 1) result *= power;
   }
-  return static_cast<I>(result);
+  return result;
+}
+
+// Negative exponents: the reciprocal, truncated (0 but for bases 1 and -1).
+I IntPower(I base, I exponent) {
+  if (exponent >= 0) return Signed(Power(Bits(base), Bits(exponent)));
+  if (base == 1) return 1;
+  return base == -1 ? (exponent % 2 == 0 ? 1 : -1) : 0;
 }
 
 I Same(I a) { return a; }
@@ -220,6 +225,42 @@ int64_t FloorModulo(int64_t a, int64_t b) {
   if (b == -1) return 0;
   const int64_t r = a % b;
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+
+int64_t IntUnaryOf(ExprKind kind, DType type, int64_t a) {
+  if (type == DType::kU64 && kind == ExprKind::kAbs) return a;
+  if (type == DType::kU64 && kind == ExprKind::kSign) return a != 0;
+  const auto function = InfoOf(kind).meaning.int_unary;
+  CHECK(function != nullptr) << "not a unary operation on integers: " << static_cast<int>(kind);
+  return function(a);
+}
+
+int64_t IntBinaryOf(ExprKind kind, DType type, int64_t a, int64_t b) {
+  const uint64_t x = Bits(a), y = Bits(b);
+  if (type == DType::kU64) {
+    switch (kind) {
+      case ExprKind::kDiv:
+      case ExprKind::kFloorDiv:
+        return Signed(x / y);
+      case ExprKind::kMod:
+        return Signed(x % y);
+      case ExprKind::kMin:
+        return Signed(std::min(x, y));
+      case ExprKind::kMax:
+        return Signed(std::max(x, y));
+      case ExprKind::kPow:
+        return Signed(Power(x, y));
+      case ExprKind::kLt:
+        return x < y;
+      case ExprKind::kLe:
+        return x <= y;
+      default:
+        break;
+    }
+  }
+  const auto function = InfoOf(kind).meaning.int_binary;
+  CHECK(function != nullptr) << "not a binary operation on integers: " << static_cast<int>(kind);
+  return function(a, b);
 }
 
 const ExprKindInfo& InfoOf(ExprKind kind) { return kTable[static_cast<int>(kind)]; }

@@ -73,6 +73,12 @@ inline constexpr int kExprKindCount = static_cast<int>(ExprKind::kBoundsCheck) +
 int64_t FloorDivide(int64_t a, int64_t b);
 int64_t FloorModulo(int64_t a, int64_t b);
 
+// What an operation gives on integers of `type`, as they are computed (dtype.h). The meanings above
+// are those of int64_t; a u64 has an order, quotients and powers of its own. Not wrapped to the
+// type.
+int64_t IntUnaryOf(ExprKind kind, DType type, int64_t a);
+int64_t IntBinaryOf(ExprKind kind, DType type, int64_t a, int64_t b);
+
 // Whether the operation is undefined at b = 0 where operands are integers.
 inline bool DividesIntegers(ExprKind kind) {
   return kind == ExprKind::kDiv || kind == ExprKind::kFloorDiv || kind == ExprKind::kMod;

@@ -68,6 +68,41 @@ TEST(ExprKindsTest, IntegersWrapAndNanStays) {
   EXPECT_TRUE(of(ExprKind::kNe).float_test(NAN, NAN));
 }
 
+// Above 2^63 a u64 is a negative number of those it is computed in.
+TEST(ExprKindsTest, U64HasAnOrderOfItsOwn) {
+  const auto of = [](ExprKind kind, int64_t a, int64_t b) {
+    return IntBinaryOf(kind, DType::kU64, a, b);
+  };
+  EXPECT_EQ(of(ExprKind::kDiv, -1, 2), std::numeric_limits<int64_t>::max());
+  EXPECT_EQ(of(ExprKind::kFloorDiv, -1, kLeast), 1);
+  EXPECT_EQ(of(ExprKind::kMod, -1, 10), 5);  // 18446744073709551615
+  EXPECT_EQ(of(ExprKind::kMin, -1, 3), 3);
+  EXPECT_EQ(of(ExprKind::kMax, -1, 3), -1);
+  EXPECT_EQ(of(ExprKind::kLt, 3, -1), 1);
+  EXPECT_EQ(of(ExprKind::kLe, -1, 3), 0);
+  EXPECT_EQ(of(ExprKind::kPow, -1, 3), -1);
+  EXPECT_EQ(of(ExprKind::kPow, 1, -1), 1);
+  EXPECT_EQ(of(ExprKind::kAdd, -1, 3), 2);
+  EXPECT_EQ(IntUnaryOf(ExprKind::kAbs, DType::kU64, -1), -1);
+  EXPECT_EQ(IntUnaryOf(ExprKind::kSign, DType::kU64, -1), 1);
+  EXPECT_EQ(IntUnaryOf(ExprKind::kSign, DType::kI64, -1), -1);
+}
+
+TEST(ExprKindsTest, IntegersHaveLimitsAndWrapToTheirBits) {
+  EXPECT_EQ(LimitsOf(DType::kU16).greatest, 65535);
+  EXPECT_EQ(LimitsOf(DType::kI16).least, -32768);
+  EXPECT_EQ(LimitsOf(DType::kU32).greatest, 4294967295);
+  EXPECT_EQ(LimitsOf(DType::kI32).greatest, std::numeric_limits<int32_t>::max());
+  EXPECT_EQ(LimitsOf(DType::kBool).greatest, 1);
+  EXPECT_EQ(LimitsOf(DType::kI64).least, kLeast);
+  EXPECT_EQ(WrapInt(DType::kU16, -1), 65535);
+  EXPECT_EQ(WrapInt(DType::kI16, 40000), 40000 - 65536);
+  EXPECT_EQ(WrapInt(DType::kU32, -1), 4294967295);
+  EXPECT_EQ(WrapInt(DType::kI8, 200), -56);
+  EXPECT_EQ(WrapInt(DType::kBool, 6), 1);
+  EXPECT_EQ(WrapInt(DType::kU64, -1), -1);
+}
+
 // By which names of tasks are told from each other: see is_function.
 TEST(ExprKindsTest, FunctionsAreThoseOfWorkloadTextTwo) {
   std::set<ExprKind> functions;

@@ -309,11 +309,11 @@ class ExprParser {
   static absl::StatusOr<int64_t> IntValue(const Token& token, absl::string_view digits,
                                           bool negative, DType dtype) {
     uint64_t magnitude = 0;
-    const int bits = dtype == DType::kBool ? 1 : static_cast<int>(SizeBytes(dtype)) * 8;
-    const bool is_unsigned = dtype == DType::kU8 || dtype == DType::kBool;
-    const uint64_t positive_max = (uint64_t{1} << (is_unsigned ? bits : bits - 1)) - 1;
+    const uint64_t positive_max = dtype == DType::kU64
+                                      ? std::numeric_limits<uint64_t>::max()
+                                      : static_cast<uint64_t>(LimitsOf(dtype).greatest);
     // Two's complement: there is one more number below 0 than above.
-    const uint64_t max = !negative ? positive_max : is_unsigned ? 0 : positive_max + 1;
+    const uint64_t max = !negative ? positive_max : IsUnsigned(dtype) ? 0 : positive_max + 1;
     if (!absl::SimpleAtoi(digits, &magnitude) || magnitude > max) {
       return TokenCursor::ErrorAt(token, absl::StrCat("a number of type ", DTypeName(dtype)));
     }

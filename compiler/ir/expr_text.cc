@@ -112,7 +112,11 @@ class Speller {
       text_ += e.int_value != 0 ? "true" : "false";
       return;
     }
-    absl::StrAppend(&text_, e.int_value);
+    if (e.dtype == DType::kU64) {
+      absl::StrAppend(&text_, static_cast<uint64_t>(e.int_value));
+    } else {
+      absl::StrAppend(&text_, e.int_value);
+    }
     if (e.dtype != DType::kI64) absl::StrAppend(&text_, "_", DTypeName(e.dtype));
   }
 

@@ -10,18 +10,9 @@ namespace {
 using Wide = __int128;
 
 Interval RangeOfType(DType dtype) {
-  switch (dtype) {
-    case DType::kI32:
-      return {std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()};
-    case DType::kI8:
-      return {-128, 127};
-    case DType::kU8:
-      return {0, 255};
-    case DType::kBool:
-      return {0, 1};
-    default:
-      return {};
-  }
+  if (IsFloat(dtype)) return {};
+  const IntLimits limits = LimitsOf(dtype);
+  return {limits.least, limits.greatest};
 }
 
 // A result that its type cannot hold has wrapped: nothing is known but the type.
@@ -130,7 +121,9 @@ Interval IndexSpace::RangeOf(const Expr& e) const {
 }
 
 Interval IndexSpace::RangeOfBinary(const ExprNode& e) const {
-  if (IsFloat(e.operands[0]->dtype)) return RangeOfType(e.dtype);
+  // The order of a u64 is not that of the numbers it is computed in.
+  const DType type = e.operands[0]->dtype;
+  if (IsFloat(type) || type == DType::kU64) return RangeOfType(e.dtype);
   const Interval a = RangeOf(e.operands[0]), b = RangeOf(e.operands[1]);
   switch (e.kind) {
     case ExprKind::kAdd:

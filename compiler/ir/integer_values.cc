@@ -8,6 +8,19 @@
 
 namespace burnish {
 
+namespace {
+
+// What the type cannot hold has wrapped: nothing is known but the type.
+std::optional<Range> RangeOfCast(const std::optional<Range>& range, DType to) {
+  const IntLimits limits = LimitsOf(to);
+  if (!range.has_value() || (range->min >= limits.least && range->max <= limits.greatest)) {
+    return range;
+  }
+  return Range{limits.least, limits.greatest};
+}
+
+}  // namespace
+
 std::optional<Range> RangeOf(const Expr& e, const VarRanges& ranges) {
   const auto operand = [&](int i) { return RangeOf(e->operands[i], ranges); };
   switch (e->kind) {
@@ -28,7 +41,7 @@ std::optional<Range> RangeOf(const Expr& e, const VarRanges& ranges) {
     }
     case ExprKind::kCast:
       if (e->operands[0]->dtype == DType::kBool) return Range{0, 1};
-      return IsFloat(e->operands[0]->dtype) ? std::nullopt : operand(0);
+      return IsFloat(e->operands[0]->dtype) ? std::nullopt : RangeOfCast(operand(0), e->dtype);
     case ExprKind::kSelect: {
       const auto a = operand(1), b = operand(2);
       if (!a.has_value() || !b.has_value()) return std::nullopt;
@@ -50,7 +63,8 @@ std::optional<Range> RangeOf(const Expr& e, const VarRanges& ranges) {
     default:
       break;
   }
-  if (!IsBinary(e->kind) || IsFloat(e->dtype)) return std::nullopt;
+  // The order of a u64 is not that of the numbers it is computed in.
+  if (!IsBinary(e->kind) || IsFloat(e->dtype) || e->dtype == DType::kU64) return std::nullopt;
   const auto a = operand(0), b = operand(1);
   // Before the operands must have ranges: a modulus is bounded by its divisor alone.
   if (e->kind == ExprKind::kMod && b.has_value() && b->min == b->max && b->min > 0) {
@@ -97,7 +111,7 @@ int64_t EvalInt(const Expr& e, const std::function<int64_t(VarId)>& value) {
       return at(0);
     case ExprKind::kNeg:
     case ExprKind::kNot:
-      return InfoOf(e->kind).meaning.int_unary(at(0));
+      return IntUnaryOf(e->kind, e->operands[0]->dtype, at(0));
     case ExprKind::kSelect:
       return at(0) != 0 ? at(1) : at(2);
     case ExprKind::kTable: {
@@ -114,7 +128,7 @@ int64_t EvalInt(const Expr& e, const std::function<int64_t(VarId)>& value) {
   CHECK(IsBinary(e->kind));
   const int64_t a = at(0), b = at(1);
   if (DividesIntegers(e->kind)) CHECK_NE(b, 0);
-  return InfoOf(e->kind).meaning.int_binary(a, b);
+  return IntBinaryOf(e->kind, e->operands[0]->dtype, a, b);
 }
 
 bool EnumerateBox(const std::vector<int64_t>& extents, int64_t limit,

@@ -22,7 +22,6 @@ using interpreter::Code;
 using interpreter::CombineSlots;
 using interpreter::Machine;
 using interpreter::Slot;
-using interpreter::WrapInt;
 
 // A variable whose value may lie beyond its extent.
 struct Guard {

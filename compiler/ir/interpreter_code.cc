@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "compiler/ir/expr_kinds.h"
 #include "compiler/ir/interpreter_math.h"
 
 namespace burnish::interpreter {
@@ -69,7 +70,7 @@ class Compiler {
     next.table = e.table.get();
     if (e.kind == ExprKind::kFloatImm) next.constant.f = e.float_value;
     if (e.kind == ExprKind::kIntImm) next.constant.i = WrapInt(e.dtype, e.int_value);
-    if (e.kind == ExprKind::kCast) next.from = e.operands[0]->dtype;
+    if (IsUnary(e.kind) || IsBinary(e.kind)) next.from = e.operands[0]->dtype;
     code_.instructions.push_back(next);
     return code_.instructions.back();
   }
@@ -270,7 +271,7 @@ bool RunCode(const Code& code, Machine& machine) {
         CastSlot(in->from, in->dtype, slot);
         break;
       case Op::kIntUnary:
-        slot->value.i = IntUnary(in->kind, slot->value.i);
+        slot->value.i = IntUnaryOf(in->kind, in->from, slot->value.i);
         break;
       case Op::kIntBinary:
         if ((in->kind == ExprKind::kDiv || in->kind == ExprKind::kFloorDiv ||
@@ -278,7 +279,7 @@ bool RunCode(const Code& code, Machine& machine) {
             slot[1].value.i == 0) {
           return Fail(machine, absl::OutOfRangeError("integer division by zero"));
         }
-        slot->value.i = IntBinary(in->kind, slot[0].value.i, slot[1].value.i);
+        slot->value.i = IntBinaryOf(in->kind, in->from, slot[0].value.i, slot[1].value.i);
         break;
       case Op::kFloatUnary:
         FloatUnary(in->kind, kMagnitudes, slot);

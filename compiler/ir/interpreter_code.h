@@ -137,8 +137,6 @@ bool Run(const Code& code, Machine& machine);
 
 // Combines two values of `dtype` as a block's or a store's combiner does.
 Slot CombineSlots(Combiner combiner, DType dtype, const Slot& a, const Slot& b);
-// Wraps an integer to the range of `dtype`; bools become 0 or 1.
-int64_t WrapInt(DType dtype, int64_t value);
 
 }  // namespace burnish::interpreter
 

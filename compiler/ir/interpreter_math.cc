@@ -11,6 +11,7 @@ namespace burnish::interpreter {
 namespace {
 
 uint64_t Bits(int64_t a) { return static_cast<uint64_t>(a); }
+int64_t Signed(uint64_t a) { return static_cast<int64_t>(a); }
 
 // |derivative| at x of the functions whose magnitude follows the general rule; f is the value.
 double Slope(ExprKind kind, double x, double f) {
@@ -59,18 +60,6 @@ double BinaryMagnitude(ExprKind kind, const Slot& a, const Slot& b, double f) {
 
 }  // namespace
 
-int64_t IntUnary(ExprKind kind, int64_t a) {
-  const auto function = InfoOf(kind).meaning.int_unary;
-  CHECK(function != nullptr) << "not a unary operation on integers: " << static_cast<int>(kind);
-  return function(a);
-}
-
-int64_t IntBinary(ExprKind kind, int64_t a, int64_t b) {
-  const auto function = InfoOf(kind).meaning.int_binary;
-  CHECK(function != nullptr) << "not a binary operation on integers: " << static_cast<int>(kind);
-  return function(a, b);
-}
-
 int64_t FloatCompare(ExprKind kind, double a, double b) {
   const auto test = InfoOf(kind).meaning.float_test;
   CHECK(test != nullptr) << "not a comparison of floats: " << static_cast<int>(kind);
@@ -107,7 +96,8 @@ void FloatBinary(ExprKind kind, bool with_magnitude, Slot* slot) {
 void CastSlot(DType from, DType to, Slot* slot) {
   if (IsFloat(from) && IsFloat(to)) return;
   if (IsFloat(to)) {
-    slot->value.f = static_cast<double>(slot->value.i);
+    slot->value.f = from == DType::kU64 ? static_cast<double>(Bits(slot->value.i))
+                                        : static_cast<double>(slot->value.i);
     slot->magnitude = std::abs(slot->value.f);
     return;
   }
@@ -121,35 +111,14 @@ void CastSlot(DType from, DType to, Slot* slot) {
     slot->value.i = x != 0;
   } else if (std::isnan(x)) {
     slot->value.i = 0;
+  } else if (to == DType::kU64) {
+    slot->value.i = x >= 2 * kLimit ? -1 : x <= 0 ? 0 : Signed(static_cast<uint64_t>(x));
   } else {
+    const IntLimits limits = LimitsOf(to);
     const int64_t whole = x >= kLimit   ? std::numeric_limits<int64_t>::max()
                           : x < -kLimit ? std::numeric_limits<int64_t>::min()
                                         : static_cast<int64_t>(x);
-    int64_t least = std::numeric_limits<int64_t>::min();
-    int64_t greatest = std::numeric_limits<int64_t>::max();
-    if (to == DType::kU8) {
-      least = 0;
-      greatest = 255;
-    } else if (to != DType::kI64) {
-      greatest = to == DType::kI8 ? 127 : std::numeric_limits<int32_t>::max();
-      least = -greatest - 1;
-    }
-    slot->value.i = std::clamp(whole, least, greatest);
-  }
-}
-
-int64_t WrapInt(DType dtype, int64_t value) {
-  switch (dtype) {
-    case DType::kI32:
-      return static_cast<int32_t>(value);
-    case DType::kI8:
-      return static_cast<int8_t>(value);
-    case DType::kU8:
-      return static_cast<uint8_t>(value);
-    case DType::kBool:
-      return value != 0;
-    default:
-      return value;
+    slot->value.i = std::clamp(whole, limits.least, limits.greatest);
   }
 }
 
@@ -166,22 +135,11 @@ Slot CombineSlots(Combiner combiner, DType dtype, const Slot& a, const Slot& b) 
     FloatBinary(combiner == Combiner::kMax ? ExprKind::kMax : ExprKind::kMin, true, pair);
     return pair[0];
   }
-  int64_t value = 0;
-  switch (combiner) {
-    case Combiner::kSum:
-      value = static_cast<int64_t>(Bits(a.value.i) + Bits(b.value.i));
-      break;
-    case Combiner::kProd:
-      value = static_cast<int64_t>(Bits(a.value.i) * Bits(b.value.i));
-      break;
-    case Combiner::kMax:
-      value = std::max(a.value.i, b.value.i);
-      break;
-    default:
-      value = std::min(a.value.i, b.value.i);
-      break;
-  }
-  return {{.i = WrapInt(dtype, value)}, 0};
+  const ExprKind kind = combiner == Combiner::kSum    ? ExprKind::kAdd
+                        : combiner == Combiner::kProd ? ExprKind::kMul
+                        : combiner == Combiner::kMax  ? ExprKind::kMax
+                                                      : ExprKind::kMin;
+  return {{.i = WrapInt(dtype, IntBinaryOf(kind, dtype, a.value.i, b.value.i))}, 0};
 }
 
 }  // namespace burnish::interpreter

@@ -21,10 +21,6 @@
 
 namespace burnish::interpreter {
 
-// Bool operands are 0 or 1. The result is not wrapped to a narrower type.
-int64_t IntUnary(ExprKind kind, int64_t a);
-// The divisor is not zero.
-int64_t IntBinary(ExprKind kind, int64_t a, int64_t b);
 int64_t FloatCompare(ExprKind kind, double a, double b);
 
 // slot[0] = kind(slot[0]) or kind(slot[0], slot[1]); kIsNan and kNot give an integer.

@@ -39,6 +39,8 @@ TEST(PrintExprTest, LiteralsSayTheirTypeUnlessItIsTheUsualOne) {
   const auto print = [&](const Expr& e) { return PrintExpr(program, e); };
   EXPECT_EQ(print(Int(-7)), "-7");
   EXPECT_EQ(print(Int(200, DType::kU8)), "200_u8");
+  EXPECT_EQ(print(Int(-1, DType::kU64)), "18446744073709551615_u64");
+  EXPECT_EQ(print(Int(-300, DType::kI16)), "-300_i16");
   EXPECT_EQ(print(Bool(true)), "true");
   EXPECT_EQ(print(Float(3)), "3.0");
   EXPECT_EQ(print(Float(-0.0)), "-0.0");

@@ -407,18 +407,15 @@ Expr Identity(Combiner combiner, DType dtype) {
     return IsFloat(dtype) ? Float(value, dtype) : Int(integer, dtype);
   };
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  const int bits = dtype == DType::kBool ? 1 : static_cast<int>(SizeBytes(dtype)) * 8;
-  const bool is_unsigned = dtype == DType::kU8 || dtype == DType::kBool;
-  const int64_t least = is_unsigned ? 0 : -1 - (std::numeric_limits<int64_t>::max() >> (64 - bits));
-  const int64_t greatest =
-      is_unsigned ? (int64_t{1} << bits) - 1 : std::numeric_limits<int64_t>::max() >> (64 - bits);
+  // As numbers of the type: the greatest u64 has all bits.
+  const bool is_u64 = dtype == DType::kU64;
   switch (combiner) {
     case Combiner::kProd:
       return number(1, 1);
     case Combiner::kMax:
-      return number(-kInfinity, least);
+      return number(-kInfinity, is_u64 ? 0 : LimitsOf(dtype).least);
     case Combiner::kMin:
-      return number(kInfinity, greatest);
+      return number(kInfinity, is_u64 ? -1 : LimitsOf(dtype).greatest);
     case Combiner::kAssign:
     case Combiner::kSum:
       return number(0, 0);

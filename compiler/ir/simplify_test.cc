@@ -33,6 +33,17 @@ TEST(SimplifyTest, ComparisonsAreDecidedByRanges) {
   EXPECT_EQ(Simplify(Lt(VarRef(0), Int(6)), ranges)->kind, ExprKind::kLt);
 }
 
+TEST(SimplifyTest, ANarrowCastWrapsItsRange) {
+  const VarRanges ranges = Upto({400});
+  const auto range = RangeOf(Cast(DType::kU8, VarRef(0)), ranges);
+  ASSERT_TRUE(range.has_value());
+  EXPECT_EQ(range->max, 255);
+  // 300 is 44 there, so this is not always so.
+  const Expr test = Lt(Int(299), Cast(DType::kI64, Cast(DType::kU8, VarRef(0) + 300)));
+  EXPECT_TRUE(IsInt(Simplify(test, ranges), 0));
+  EXPECT_EQ(RangeOf(Cast(DType::kU16, VarRef(0)), ranges)->max, 399);
+}
+
 // A random integer expression over three variables.
 Expr RandomExpr(Rng& rng, int depth) {
   if (depth == 0 || rng.Below(6) == 0) {

@@ -15,8 +15,9 @@ import numpy
 _MAGIC = b"BURNGRPH"
 _FORMAT = 1
 _ALIGNMENT = 64  # Of constants, in the file and so in the mapped memory: a line of a CPU's cache.
-_DTYPES = {"float32": "f32", "float64": "f64", "int64": "i64", "int32": "i32", "int8": "i8",
-           "uint8": "u8", "bool": "bool"}
+_DTYPES = {"float32": "f32", "float64": "f64", "int64": "i64", "int32": "i32", "int16": "i16",
+           "int8": "i8", "uint64": "u64", "uint32": "u32", "uint16": "u16", "uint8": "u8",
+           "bool": "bool"}
 
 
 class Value:

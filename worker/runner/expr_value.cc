@@ -179,14 +179,45 @@ int64_t IntBinary(ExprKind kind, int64_t a, int64_t b, ValueError* error) {
   return 0;
 }
 
+// Of u64, where it differs.
+int64_t UnsignedBinary(ExprKind kind, uint64_t a, uint64_t b, ValueError* error) {
+  switch (kind) {
+    case ExprKind::kDiv:
+    case ExprKind::kFloorDiv:
+    case ExprKind::kMod:
+      if (b == 0) {
+        *error = ValueError::kDivisionByZero;
+        return 0;
+      }
+      return Signed(kind == ExprKind::kMod ? a % b : a / b);
+    case ExprKind::kMin:
+      return Signed(std::min(a, b));
+    case ExprKind::kMax:
+      return Signed(std::max(a, b));
+    case ExprKind::kPow: {
+      uint64_t result = 1;
+      for (; b > 0; b >>= 1, a *= a) result *= (b & 1) != 0 ? a : 1;
+      return Signed(result);
+    }
+    default:
+      return IntBinary(kind, Signed(a), Signed(b), error);
+  }
+}
+
 }  // namespace
 
 int64_t WrapToType(DType type, int64_t value) {
   switch (type) {
     case DType::kI32:
       return static_cast<int32_t>(value);
+    case DType::kI16:
+      return static_cast<int16_t>(value);
     case DType::kI8:
       return static_cast<int8_t>(value);
+    case DType::kU32:
+      return static_cast<uint32_t>(value);
+    case DType::kU16:
+      return static_cast<uint16_t>(value);
     case DType::kU8:
       return static_cast<uint8_t>(value);
     case DType::kBool:
@@ -242,6 +273,10 @@ bool IsKnownBinary(ExprKind kind, DType type) {
 
 ExprValue UnaryValue(ExprKind kind, DType type, ExprValue a, ValueError* error) {
   if (!IsFloat(type)) {
+    // No u64 is below 0.
+    const bool is_large_u64 = type == DType::kU64 && a.i < 0;
+    if (is_large_u64 && kind == ExprKind::kAbs) return a;
+    if (is_large_u64 && kind == ExprKind::kSign) return {.i = 1};
     const int64_t value = IntUnary(kind, a.i, error);
     // A truth value is 0 or 1 whatever the operand's type is.
     return {.i = kind == ExprKind::kNot ? value : WrapToType(type, value)};
@@ -253,6 +288,7 @@ ExprValue UnaryValue(ExprKind kind, DType type, ExprValue a, ValueError* error) 
 
 ExprValue CastValue(DType from, DType to, ExprValue a) {
   // f32 too stays in double: rounding is the kernel's, and the check's bound allows for it.
+  if (IsFloat(to) && from == DType::kU64) return {.f = static_cast<double>(Bits(a.i))};
   if (IsFloat(to)) return {.f = IsFloat(from) ? a.f : static_cast<double>(a.i)};
   if (!IsFloat(from)) return {.i = WrapToType(to, a.i)};
   if (to == DType::kBool) return {.i = a.f != 0};
@@ -266,9 +302,21 @@ ExprValue CastValue(DType from, DType to, ExprValue a) {
   } else if (to == DType::kI8) {
     low = -128;
     high = 127;
+  } else if (to == DType::kI16) {
+    low = -32768;
+    high = 32767;
   } else if (to == DType::kU8) {
     low = 0;
     high = 255;
+  } else if (to == DType::kU16) {
+    low = 0;
+    high = 65535;
+  } else if (to == DType::kU32) {
+    low = 0;
+    high = 4294967295;
+  } else if (to == DType::kU64) {
+    if (a.f >= 18446744073709551616.0) return {.i = -1};  // 2^64: all bits.
+    return {.i = a.f <= 0 ? 0 : Signed(static_cast<uint64_t>(a.f))};
   }
   // 2^63 is a double; the greatest int64 is not.
   if (a.f >= static_cast<double>(high)) return {.i = high};
@@ -279,11 +327,14 @@ ExprValue CastValue(DType from, DType to, ExprValue a) {
 ExprValue BinaryValue(ExprKind kind, DType type, ExprValue a, ExprValue b, ValueError* error) {
   if (IsComparison(kind)) {
     const bool is_float = IsFloat(type);
-    return {
-        .i = Compare(kind, is_float ? a.f < b.f : a.i < b.i, is_float ? a.f == b.f : a.i == b.i)};
+    const bool is_less = is_float              ? a.f < b.f
+                         : type == DType::kU64 ? Bits(a.i) < Bits(b.i)
+                                               : a.i < b.i;
+    return {.i = Compare(kind, is_less, is_float ? a.f == b.f : a.i == b.i)};
   }
   if (IsFloat(type)) return {.f = FloatBinary(kind, a.f, b.f, error)};
-  const int64_t value = IntBinary(kind, a.i, b.i, error);
+  const int64_t value = type == DType::kU64 ? UnsignedBinary(kind, Bits(a.i), Bits(b.i), error)
+                                            : IntBinary(kind, a.i, b.i, error);
   return {.i = WrapToType(type, value)};
 }
 

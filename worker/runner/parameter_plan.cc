@@ -21,6 +21,10 @@ Range RangeOf(DType type) {
       return {0, 255};
     case DType::kI8:
       return {-128, 127};
+    case DType::kU64:
+    case DType::kU32:
+    case DType::kU16:
+      return {0, 200};
     default:
       // Indices and sizes that are used in no known way: small, of both signs.
       return {-100, 100};
@@ -76,8 +80,16 @@ ElementType ElementTypeOf(DType type) {
       return ElementType::kI64;
     case DType::kI32:
       return ElementType::kI32;
+    case DType::kI16:
+      return ElementType::kI16;
     case DType::kI8:
       return ElementType::kI8;
+    case DType::kU64:
+      return ElementType::kU64;
+    case DType::kU32:
+      return ElementType::kU32;
+    case DType::kU16:
+      return ElementType::kU16;
     case DType::kU8:
       return ElementType::kU8;
     case DType::kBool:

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <string>
 
+#include "base/rng.h"
 #include "base/status_matchers.h"
 #include "compiler/ir/contract.h"
 #include "compiler/ir/expr_kinds.h"
@@ -259,8 +260,9 @@ TEST(SampleOracleTest, AnIndexThatItDoesNotKnowIsRefused) {
 TEST(ExprValueTest, NoOperationEndsTheProcess) {
   for (int number = 0; number < kExprKindCount; ++number) {
     const auto kind = static_cast<ExprKind>(number);
-    for (const DType type : {DType::kF32, DType::kF64, DType::kI64, DType::kI32, DType::kI8,
-                             DType::kU8, DType::kBool}) {
+    for (const DType type :
+         {DType::kF32, DType::kF64, DType::kI64, DType::kI32, DType::kI16, DType::kI8, DType::kU64,
+          DType::kU32, DType::kU16, DType::kU8, DType::kBool}) {
       const ExprValue a = IsFloat(type) ? ExprValue{.f = 2.5} : ExprValue{.i = 2};
       ValueError unary = ValueError::kNone, binary = ValueError::kNone;
       UnaryValue(kind, type, a, &unary);
@@ -269,6 +271,35 @@ TEST(ExprValueTest, NoOperationEndsTheProcess) {
       EXPECT_EQ(binary == ValueError::kNone, IsKnownBinary(kind, type)) << number;
     }
   }
+}
+
+// The oracle shares no code with the interpreter, so both must say the same.
+TEST(ExprValueTest, IntegersAreThoseOfTheInterpreter) {
+  Rng rng(7);
+  for (const DType type : {DType::kI64, DType::kI32, DType::kI16, DType::kI8, DType::kU64,
+                           DType::kU32, DType::kU16, DType::kU8}) {
+    SCOPED_TRACE(DTypeName(type));
+    for (int round = 0; round < 200; ++round) {
+      const int64_t a = WrapInt(type, rng.Between(-3, 3) * (int64_t{1} << rng.Below(63)));
+      const int64_t b = WrapInt(type, rng.Between(-3, 3) * (int64_t{1} << rng.Below(63)));
+      for (const ExprKind kind :
+           {ExprKind::kAdd, ExprKind::kSub, ExprKind::kMul, ExprKind::kDiv, ExprKind::kFloorDiv,
+            ExprKind::kMod, ExprKind::kMin, ExprKind::kMax, ExprKind::kPow, ExprKind::kLt,
+            ExprKind::kLe, ExprKind::kEq}) {
+        if (DividesIntegers(kind) && b == 0) continue;
+        ValueError error = ValueError::kNone;
+        EXPECT_EQ(BinaryValue(kind, type, {.i = a}, {.i = b}, &error).i,
+                  WrapInt(type, IntBinaryOf(kind, type, a, b)))
+            << static_cast<int>(kind) << " of " << a << " and " << b;
+      }
+      EXPECT_EQ(CastValue(type, DType::kF64, {.i = a}).f,
+                type == DType::kU64 ? static_cast<double>(static_cast<uint64_t>(a))
+                                    : static_cast<double>(a));
+    }
+  }
+  EXPECT_EQ(CastValue(DType::kF64, DType::kU64, {.f = 1e30}).i, -1);
+  EXPECT_EQ(CastValue(DType::kF64, DType::kU16, {.f = 1e30}).i, 65535);
+  EXPECT_EQ(CastValue(DType::kF64, DType::kU32, {.f = -3}).i, 0);
 }
 
 TEST(SampleOracleTest, WhatCannotBeEvaluatedIsAnError) {

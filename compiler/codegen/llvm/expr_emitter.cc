@@ -14,8 +14,6 @@
 namespace burnish {
 namespace {
 
-bool IsUnsigned(DType type) { return type == DType::kU8 || type == DType::kBool; }
-
 llvm::Type* LikeShape(llvm::Type* scalar, llvm::Type* shape) {
   const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(shape);
   return vector == nullptr ? scalar : llvm::FixedVectorType::get(scalar, vector->getNumElements());
@@ -208,10 +206,14 @@ llvm::Value* ExprEmitter::EmitCast(llvm::Value* value, DType from, DType to) {
   }
   if (IsFloat(from)) {
     if (IsFloat(to)) return b.CreateFPCast(value, type);
-    // Through a wide type, so that 8 bits wrap; frozen, so that what does not fit even there is
-    // some number and not undefined behaviour.
-    llvm::Type* const wide = LikeShape(SizeBytes(to) == 8 ? b.getInt64Ty() : b.getInt32Ty(), type);
-    return b.CreateTrunc(b.CreateFreeze(b.CreateFPToSI(value, wide)), type);
+    // Through a wide type, so that narrow ones wrap; frozen, so that what does not fit even there
+    // is some number and not undefined behaviour. Signed where that is wide enough: it is one
+    // instruction.
+    const bool needs_64 = SizeBytes(to) == 8 || to == DType::kU32;
+    llvm::Type* const wide = LikeShape(needs_64 ? b.getInt64Ty() : b.getInt32Ty(), type);
+    llvm::Value* const whole =
+        to == DType::kU64 ? b.CreateFPToUI(value, wide) : b.CreateFPToSI(value, wide);
+    return b.CreateTrunc(b.CreateFreeze(whole), type);
   }
   if (IsFloat(to)) {
     return IsUnsigned(from) ? b.CreateUIToFP(value, type) : b.CreateSIToFP(value, type);

@@ -48,6 +48,18 @@ bool VisitNumber(ElementType type, F&& f) {
     case ElementType::kI8:
       f(TypeTag<int8_t>());
       return true;
+    case ElementType::kI16:
+      f(TypeTag<int16_t>());
+      return true;
+    case ElementType::kU16:
+      f(TypeTag<uint16_t>());
+      return true;
+    case ElementType::kU32:
+      f(TypeTag<uint32_t>());
+      return true;
+    case ElementType::kU64:
+      f(TypeTag<uint64_t>());
+      return true;
     case ElementType::kU8:
     case ElementType::kBool:
       f(TypeTag<uint8_t>());

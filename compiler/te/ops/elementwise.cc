@@ -35,7 +35,7 @@ Expr IntegerPow(const Expr& a, const Expr& b) {
     result = result * Select(is_set, square, one);
     square = square * square;
   }
-  if (b->dtype == DType::kU8) return result;
+  if (IsUnsigned(b->dtype)) return result;
   const Expr unit = Binary(ExprKind::kOr, Eq(a, one), Eq(a, Unary(ExprKind::kNeg, one)));
   const Expr below = And(Lt(b, Int(0, b->dtype)), Unary(ExprKind::kNot, unit));
   return Select(below, Int(0, a->dtype), result);

@@ -11,7 +11,8 @@ namespace {
 
 TensorType TensorTypeOf(const HostType& type) {
   for (const DType dtype :
-       {DType::kF32, DType::kF64, DType::kI64, DType::kI32, DType::kI8, DType::kU8, DType::kBool}) {
+       {DType::kF32, DType::kF64, DType::kI64, DType::kI32, DType::kI16, DType::kI8, DType::kU64,
+        DType::kU32, DType::kU16, DType::kU8, DType::kBool}) {
     if (ElementTypeOf(dtype) == type.type) return {dtype, type.shape};
   }
   CHECK(false) << "a host kernel made up an element type";
@@ -89,8 +90,16 @@ ElementType ElementTypeOf(DType dtype) {
       return ElementType::kI64;
     case DType::kI32:
       return ElementType::kI32;
+    case DType::kI16:
+      return ElementType::kI16;
     case DType::kI8:
       return ElementType::kI8;
+    case DType::kU64:
+      return ElementType::kU64;
+    case DType::kU32:
+      return ElementType::kU32;
+    case DType::kU16:
+      return ElementType::kU16;
     case DType::kU8:
       return ElementType::kU8;
     case DType::kBool:
