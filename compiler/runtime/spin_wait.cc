@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <climits>
 
 namespace burnish {
@@ -38,23 +39,31 @@ void WaitableWord::Publish(uint32_t value) {
   }
 }
 
-void WaitableWord::WaitWhile(uint32_t old, int64_t spin_ns) {
-  if (spin_ns > 0) {
-    int64_t deadline_ns = 0;  // Read late: most waits end before the first look at the clock.
-    do {
-      for (int i = 0; i < kSpinsPerClockRead; ++i) {
-        if (word_.load(std::memory_order_acquire) != old) return;
-        CpuRelax();
-      }
-      if (deadline_ns == 0) deadline_ns = MonotonicNs() + spin_ns;
-    } while (MonotonicNs() < deadline_ns);
-  }
+bool WaitableWord::SpinWhile(uint32_t old, int64_t spin_ns) {
+  if (spin_ns <= 0) return false;
+  int64_t deadline_ns = 0;  // Read late: most waits end before the first look at the clock.
+  do {
+    for (int i = 0; i < kSpinsPerClockRead; ++i) {
+      if (word_.load(std::memory_order_acquire) != old) return true;
+      CpuRelax();
+    }
+    if (deadline_ns == 0) deadline_ns = MonotonicNs() + spin_ns;
+  } while (MonotonicNs() < deadline_ns);
+  return false;
+}
+
+bool WaitableWord::SleepWhile(uint32_t old, int64_t nap_ns) {
+  const timespec limit{.tv_sec = nap_ns / 1'000'000'000, .tv_nsec = nap_ns % 1'000'000'000};
   sleeper_count_.fetch_add(1, std::memory_order_seq_cst);
-  while (word_.load(std::memory_order_seq_cst) == old) {
+  bool changed = false;
+  while (!(changed = word_.load(std::memory_order_seq_cst) != old)) {
     // Returns at once when the word has changed (EAGAIN); a signal's EINTR goes round again.
-    syscall(SYS_futex, &word_, FUTEX_WAIT_PRIVATE, old, nullptr, nullptr, 0);
+    const bool woken = syscall(SYS_futex, &word_, FUTEX_WAIT_PRIVATE, old,
+                               nap_ns == kNoLimit ? nullptr : &limit, nullptr, 0) == 0;
+    if (!woken && errno == ETIMEDOUT) break;
   }
   sleeper_count_.fetch_sub(1, std::memory_order_relaxed);
+  return changed;
 }
 
 }  // namespace burnish

@@ -1,0 +1,166 @@
+#include "compiler/runtime/stall_watch.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+
+namespace burnish {
+namespace {
+
+// How long a look lasts. Long beside what it takes to read a clock (0.3 µs, EPYC Zen 4), short
+// beside the 3 ms for which Linux lets a thread run that shares its CPU.
+constexpr int64_t kLookNs = 25'000;
+
+// Between looks, doubled each time: a wait for a step that only one thread works at is no stall and
+// may last.
+constexpr int64_t kFirstNapNs = 150'000, kLongestNapNs = 5'000'000;
+
+// So long a thread that slept may take to wake up: an idle CPU of a virtual machine comes back
+// within 100 µs or two.
+constexpr int64_t kWakingNs = 200'000;
+
+int64_t CpuNs(clockid_t clock) {
+  timespec now;
+  // Of a thread that has ended: no stall.
+  if (clock_gettime(clock, &now) != 0) return -1;
+  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+// Linux makes a thread's clock of its number (include/linux/posix-timers_types.h,
+// make_thread_cpuclock), which its users rely on since clock_getcpuclockid(3) is made so.
+pid_t ThreadOf(clockid_t clock) { return static_cast<pid_t>(~(clock >> 3)); }
+
+}  // namespace
+
+clockid_t ThreadClock() {
+  clockid_t clock = 0;
+  // Of the calling thread it cannot fail, and it makes no call of the system.
+  pthread_getcpuclockid(pthread_self(), &clock);
+  return clock;
+}
+
+StallWatch::StallWatch(int thread_count) : threads_(thread_count), cpu_ns_(thread_count) {
+  loans_.reserve(thread_count);  // So that a loan takes no memory.
+}
+
+void StallWatch::BeginRegion(uint32_t region, int thread_count) {
+  region_.store(region, std::memory_order_relaxed);
+  if (thread_count_.load(std::memory_order_relaxed) != thread_count) {
+    thread_count_.store(thread_count, std::memory_order_relaxed);
+  }
+  if (loans_.empty()) return;
+  for (Thread& thread : threads_) thread.shares_cpu.store(false, std::memory_order_relaxed);
+  loans_.clear();
+}
+
+int StallWatch::NumberOfThisThread() const {
+  const clockid_t clock = ThreadClock();
+  const int count = thread_count_.load(std::memory_order_relaxed);
+  for (int i = 0; i < count; ++i) {
+    if (threads_[i].clock.load(std::memory_order_relaxed) == clock) return i;
+  }
+  return -1;
+}
+
+void StallWatch::WaitWhile(WaitableWord& word, uint32_t old, std::atomic<int64_t>& spin_ns) {
+  const int self = NumberOfThisThread();
+  if (self < 0) {
+    word.SleepWhile(old);
+    return;
+  }
+  Thread& thread = threads_[self];
+  const int64_t began_ns = MonotonicNs();
+  // What is left of a CPU that two share is for the one that works.
+  for (int64_t nap_ns = kFirstNapNs; word.Load() == old; nap_ns *= 2) {
+    if (!thread.shares_cpu.load(std::memory_order_relaxed) &&
+        !is_looking_.exchange(true, std::memory_order_acquire)) {
+      if (Look(word, old, self, began_ns)) spin_ns.store(0, std::memory_order_relaxed);
+      is_looking_.store(false, std::memory_order_release);
+    }
+    thread.is_asleep.store(true, std::memory_order_relaxed);
+    word.SleepWhile(old, thread.shares_cpu.load(std::memory_order_relaxed)
+                             ? WaitableWord::kNoLimit
+                             : std::min(nap_ns, kLongestNapNs));
+    thread.is_asleep.store(false, std::memory_order_relaxed);
+  }
+}
+
+bool StallWatch::MayBeStalled(int number, int self, int64_t waited_ns) const {
+  const Thread& thread = threads_[number];
+  if (number == self || thread.is_asleep.load(std::memory_order_relaxed) ||
+      thread.shares_cpu.load(std::memory_order_relaxed)) {
+    return false;
+  }
+  return waited_ns >= kWakingNs || thread.arrived_in.load(std::memory_order_relaxed) ==
+                                       region_.load(std::memory_order_relaxed);
+}
+
+bool StallWatch::Look(WaitableWord& word, uint32_t old, int self, int64_t began_ns) {
+  const int count = thread_count_.load(std::memory_order_relaxed);
+  const auto cpu_ns = [this](int number) {
+    return CpuNs(threads_[number].clock.load(std::memory_order_relaxed));
+  };
+  const int64_t start_ns = MonotonicNs();
+  for (int i = 0; i < count; ++i) {
+    cpu_ns_[i] = i == self || MayBeStalled(i, self, start_ns - began_ns) ? cpu_ns(i) : -1;
+  }
+  if (word.SpinWhile(old, kLookNs)) return false;
+  const int64_t looked_ns = MonotonicNs() - start_ns;
+  // Who looks has spun all the time. Where that does not show, the clocks are coarse, or this
+  // thread was the one that did not run.
+  if (cpu_ns(self) - cpu_ns_[self] < looked_ns / 2) return false;
+  for (int i = 0; i < count; ++i) {
+    if (i == self || cpu_ns_[i] < 0) continue;
+    const int64_t now_ns = cpu_ns(i);
+    if (now_ns < 0 || now_ns - cpu_ns_[i] > looked_ns / 8) continue;
+    is_lending_.store(true, std::memory_order_seq_cst);
+    // Either this sees that the wait is over, or EndRegion sees is_lending_.
+    const bool has_lent = word.LoadInOrder() == old && Lend(i, self);
+    is_lending_.store(false, std::memory_order_release);
+    if (has_lent) return true;
+  }
+  return false;
+}
+
+bool StallWatch::Lend(int victim, int self) {
+  const pid_t thread = ThreadOf(threads_[victim].clock.load(std::memory_order_relaxed));
+  Loan loan{.victim = victim, .helper = self, .victims_mask = {}};
+  const int cpu = sched_getcpu();
+  if (cpu < 0 || cpu >= CPU_SETSIZE) return false;
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  CPU_SET(cpu, &mask);
+  // A thread that waits in a CPU's queue is moved at once.
+  if (sched_getaffinity(thread, sizeof(loan.victims_mask), &loan.victims_mask) != 0 ||
+      sched_setaffinity(thread, sizeof(mask), &mask) != 0) {
+    return false;
+  }
+  for (int number : {victim, self}) {
+    threads_[number].shares_cpu.store(true, std::memory_order_relaxed);
+  }
+  loans_.push_back(loan);
+  return true;
+}
+
+const std::vector<StallWatch::Loan>& StallWatch::EndRegion() {
+  while (is_lending_.load(std::memory_order_seq_cst)) sched_yield();
+  return loans_;
+}
+
+void StallWatch::MoveTo(int number, const cpu_set_t& mask) {
+  const pid_t thread = ThreadOf(threads_[number].clock.load(std::memory_order_relaxed));
+  // Where those CPUs have gone away meanwhile the thread stays where it is.
+  static_cast<void>(sched_setaffinity(thread, sizeof(mask), &mask));
+}
+
+void StallWatch::Reset() {
+  is_looking_.store(false, std::memory_order_relaxed);
+  is_lending_.store(false, std::memory_order_relaxed);
+  loans_.clear();
+  for (Thread& thread : threads_) {
+    thread.is_asleep.store(false, std::memory_order_relaxed);
+    thread.shares_cpu.store(false, std::memory_order_relaxed);
+  }
+}
+
+}  // namespace burnish

@@ -1,0 +1,84 @@
+// Notices threads of a parallel region that wait for a CPU while somebody else uses it, and lends
+// them the CPU of a thread that would only wait for them. ADR 14.
+#ifndef COMPILER_RUNTIME_STALL_WATCH_H_
+#define COMPILER_RUNTIME_STALL_WATCH_H_
+
+#include <sched.h>
+#include <time.h>
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "compiler/runtime/spin_wait.h"
+
+namespace burnish {
+
+// The CPU time clock of the calling thread, for other threads; a number, which names no thread any
+// more when the thread has ended.
+clockid_t ThreadClock();
+
+// Threads have their numbers in the region. Where nobody waits for long it costs each of them a
+// store a region.
+class StallWatch {
+ public:
+  // The thread `victim` did not run while others waited, and got the CPU of `helper`.
+  struct Loan {
+    int victim, helper;
+    cpu_set_t victims_mask;  // As before.
+  };
+
+  explicit StallWatch(int thread_count);
+
+  // By one thread, before the others of a region start. `region`: differs from that of the region
+  // before. `thread_count` 0: nobody looks during this one.
+  void BeginRegion(uint32_t region, int thread_count);
+  void SetThread(int number, clockid_t clock) {
+    threads_[number].clock.store(clock, std::memory_order_relaxed);
+  }
+
+  // By each thread of the region when it begins.
+  void Arrive(int number, uint32_t region) {
+    threads_[number].arrived_in.store(region, std::memory_order_relaxed);
+  }
+
+  // By a thread of the region, after it has spun: returns once `word` differs from `old`, which a
+  // thread of the region does before the region ends. With a loan `spin_ns` becomes 0: two threads
+  // then share a CPU, which one that spins would keep from the other.
+  void WaitWhile(WaitableWord& word, uint32_t old, std::atomic<int64_t>& spin_ns);
+
+  // By the thread that began the region, when `word` differs from what the others could still wait
+  // for. Afterwards nobody lends any more; the masks of the victims are still those of the loans.
+  const std::vector<Loan>& EndRegion();
+  void MoveTo(int number, const cpu_set_t& mask);
+
+  // In a forked child.
+  void Reset();
+
+ private:
+  struct alignas(64) Thread {
+    std::atomic<clockid_t> clock{0};
+    std::atomic<uint32_t> arrived_in{0};
+    std::atomic<bool> is_asleep{false};   // In WaitWhile, so that it need not run.
+    std::atomic<bool> shares_cpu{false};  // Has lent or got a CPU in this region.
+  };
+
+  int NumberOfThisThread() const;
+  // Whether this thread has lent its CPU.
+  bool Look(WaitableWord& word, uint32_t old, int self, int64_t began_ns);
+  bool MayBeStalled(int number, int self, int64_t waited_ns) const;
+  bool Lend(int victim, int self);
+
+  std::deque<Thread> threads_;  // Cannot be moved.
+  std::atomic<int> thread_count_{0};
+  std::atomic<uint32_t> region_{0};
+  std::atomic<bool> is_looking_{false};  // One at a time: its clocks are calls of the system.
+  std::atomic<bool> is_lending_{false};
+  std::vector<int64_t> cpu_ns_;  // Of the one that looks.
+  std::vector<Loan> loans_;
+};
+
+}  // namespace burnish
+
+#endif  // COMPILER_RUNTIME_STALL_WATCH_H_
