@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "compiler/runtime/spin_wait.h"
+#include "compiler/runtime/stall_watch.h"
 
 namespace burnish {
 
@@ -23,6 +24,13 @@ class alignas(64) SpinBarrier {
   SpinBarrier(int thread_count, int64_t spin_ns)
       : thread_count_(static_cast<uint32_t>(thread_count)), spin_ns_(spin_ns) {}
 
+  // Before the first region; `watch` outlives it.
+  void SetWatch(StallWatch* watch) { watch_ = watch; }
+
+  // From now on. The watch makes it 0 in a region.
+  void SetSpin(int64_t spin_ns) { spin_ns_.store(spin_ns, std::memory_order_relaxed); }
+  int64_t spin_ns() const { return spin_ns_.load(std::memory_order_relaxed); }
+
   // For a region of `thread_count` threads, before its first Wait: nobody waits now. May be called
   // by each of them, with the same number.
   void SetThreadCount(int thread_count) {
@@ -39,8 +47,8 @@ class alignas(64) SpinBarrier {
     if (arrived_count_.fetch_add(1, std::memory_order_acq_rel) + 1 == thread_count) {
       arrived_count_.store(0, std::memory_order_relaxed);  // Ordered by the publication below.
       phase_.Publish(phase + 1);
-    } else {
-      phase_.WaitWhile(phase, spin_ns_);
+    } else if (!phase_.SpinWhile(phase, spin_ns())) {
+      WaitLonger(phase);
     }
   }
 
@@ -54,9 +62,18 @@ class alignas(64) SpinBarrier {
   static void WaitCallback(void* barrier) { static_cast<SpinBarrier*>(barrier)->Wait(); }
 
  private:
+  void WaitLonger(uint32_t phase) {
+    if (watch_ != nullptr) {
+      watch_->WaitWhile(phase_, phase, spin_ns_);
+    } else {
+      phase_.SleepWhile(phase);
+    }
+  }
+
   // Every thread reads what it wrote itself, or what all read: relaxed is enough.
   std::atomic<uint32_t> thread_count_;
-  const int64_t spin_ns_;
+  std::atomic<int64_t> spin_ns_;
+  StallWatch* watch_ = nullptr;
   std::atomic<uint32_t> arrived_count_{0};
   WaitableWord phase_;
 };

@@ -102,37 +102,48 @@ ThreadPool::ThreadPool(const ThreadPoolOptions& options, int64_t barrier_spin_ns
     : thread_count_(options.thread_count),
       cpus_(options.cpus),
       foreign_(options.foreign),
+      barrier_spin_ns_(barrier_spin_ns),
       idle_spin_ns_(idle_spin_ns),
-      barrier_(options.thread_count, barrier_spin_ns) {
-  // Threads get the address of their entry.
-  workers_.reserve(options.thread_count - 1);
+      barrier_(options.thread_count, barrier_spin_ns),
+      watch_(options.thread_count),
+      policy_(options.thread_count) {
+  // Foreign threads are not this pool's to move. Where nothing spins there are more threads than
+  // CPUs, and each waits for one now and then.
+  if (foreign_.parallel == nullptr && IsWatched()) barrier_.SetWatch(&watch_);
 }
 
 ThreadPool::~ThreadPool() {
   fork_registration_.reset();
   // Null is the word to end, published like any region.
   function_ = nullptr;
-  region_number_.Publish(region_number_.Load() + 1);
-  for (const Worker& worker : workers_) pthread_join(worker.thread, nullptr);
+  for (Worker& worker : workers_) worker.calls.Publish(worker.calls.Load() + 1);
+  for (const Worker& worker : workers_) pthread_join(worker.handle, nullptr);
 }
 
-// Worker 0 is the caller's thread: no hand-over at the start of a region.
+// Thread 0 is the caller's: no hand-over at the start of a region.
 RuntimeStatus ThreadPool::StartWorkers() {
   int error = 0;
-  for (int number = 1; number < thread_count_ && error == 0; ++number) {
-    Worker& worker = workers_.emplace_back(Worker{.pool = this, .number = number, .thread = {}});
+  for (int thread = 1; thread < thread_count_ && error == 0; ++thread) {
+    Worker& worker = workers_.emplace_back();
+    worker.pool = this;
+    worker.thread = thread;
     error = pthread_create(
-        &worker.thread, nullptr,
+        &worker.handle, nullptr,
         [](void* argument) -> void* {
-          const auto& self = *static_cast<const Worker*>(argument);
-          self.pool->WorkerLoop(self.number);
+          auto& self = *static_cast<Worker*>(argument);
+          self.pool->WorkerLoop(self);
           return nullptr;
         },
         &worker);
-    if (error != 0) workers_.pop_back();
+    if (error != 0) {
+      workers_.pop_back();
+    } else if (!cpus_.empty()) {
+      const cpu_set_t mask = MaskOf(cpus_[thread]);
+      pthread_setaffinity_np(worker.handle, sizeof(mask), &mask);
+    }
   }
   running_count_ = static_cast<int>(workers_.size()) + 1;
-  barrier_.SetThreadCount(running_count_);
+  team_is_all_ = false;
   if (error == 0) return RuntimeStatus();
   return ErrnoStatus("starting thread " + std::to_string(running_count_), error);
 }
@@ -141,14 +152,34 @@ void ThreadPool::AfterForkInChild() {
   // The threads stayed in the parent, maybe in the middle of a region.
   workers_.clear();
   running_count_ = 0;
-  region_number_.Reset();
   barrier_.Reset();
+  barrier_.SetSpin(barrier_spin_ns_);
+  watch_.Reset();
+  policy_ = TeamPolicy(thread_count_);
   run_mutex_.Reset();
 }
 
 void ThreadPool::CheckAllCome() { CHECK_EQ(running_count_, thread_count_); }
 
-RuntimeStatus ThreadPool::RunErased(RegionFunction function, const void* argument) {
+// Numbers the threads of the next region.
+void ThreadPool::ChooseTeam(bool all_come) {
+  if (policy_.out_count() > 0) policy_.BringBack(MonotonicNs(), region_);
+  const bool is_all = all_come || policy_.out_count() == 0;
+  if (is_all && team_is_all_) return;
+  team_is_all_ = is_all;
+  team_count_ = 1;
+  for (Worker& worker : workers_) {
+    const bool comes = is_all || !policy_.IsOut(worker.thread);
+    worker.number = comes ? team_count_++ : 0;
+    clockid_t clock = 0;
+    if (comes && pthread_getcpuclockid(worker.handle, &clock) == 0) {
+      watch_.SetThread(worker.number, clock);
+    }
+  }
+  barrier_.SetThreadCount(team_count_);
+}
+
+RuntimeStatus ThreadPool::RunErased(RegionFunction function, const void* argument, bool all_come) {
   // One region at a time: several sessions may share a pool.
   const std::lock_guard<ForkSafeMutex> lock(run_mutex_);
   if (foreign_.parallel != nullptr) return RunOnForeignThreads(function, argument);
@@ -157,17 +188,50 @@ RuntimeStatus ThreadPool::RunErased(RegionFunction function, const void* argumen
   if (running_count_ == 0) static_cast<void>(StartWorkers());
   std::optional<ScopedPin> pin;
   if (!cpus_.empty()) pin.emplace(cpus_[0]);
+  ChooseTeam(all_come);
   function_ = function;
-  // Before Publish, which makes both visible to the workers.
+  // Before Publish, which makes all of it visible to the workers.
   argument_ = argument;
-  region_number_.Publish(region_number_.Load() + 1);
+  watch_.BeginRegion(++region_, all_come ? 0 : team_count_);
+  watch_.SetThread(0, ThreadClock());
+  watch_.Arrive(0, region_);
+  for (Worker& worker : workers_) {
+    if (worker.number != 0) worker.calls.Publish(worker.calls.Load() + 1);
+  }
   {
     const ScopedKernelFloatMode float_mode;
-    function(argument, 0, running_count_);
+    function(argument, 0, team_count_);
   }
-  // The last barrier: nobody still uses `argument`, and each worker waits for the next number.
+  // The last barrier: nobody still uses `argument`, and each worker waits for the next call.
   barrier_.Wait();
+  if (!watch_.EndRegion().empty()) EndStalls();
   return RuntimeStatus();
+}
+
+// All CPUs go back to whom they belong.
+void ThreadPool::EndStalls() {
+  const int64_t now_ns = MonotonicNs();
+  const auto thread_of = [this](int number) {
+    for (const Worker& worker : workers_) {
+      if (worker.number == number && number != 0) return worker.thread;
+    }
+    return 0;
+  };
+  for (StallWatch::Loan loan : watch_.EndRegion()) {
+    const int victim = thread_of(loan.victim), helper = thread_of(loan.helper);
+    // The caller cannot stay out. Instead its helper does, and the caller has the helper's CPU;
+    // where threads are pinned, from now on.
+    if (victim == 0 && !cpus_.empty()) {
+      std::swap(cpus_[0], cpus_[helper]);
+      watch_.MoveTo(loan.victim, MaskOf(cpus_[0]));
+      watch_.MoveTo(loan.helper, MaskOf(cpus_[helper]));
+    } else {
+      watch_.MoveTo(loan.victim, loan.victims_mask);
+    }
+    policy_.OnStall(victim == 0 ? helper : victim, now_ns, region_);
+  }
+  team_is_all_ = false;
+  barrier_.SetSpin(barrier_spin_ns_);
 }
 
 RuntimeStatus ThreadPool::RunOnForeignThreads(RegionFunction function, const void* argument) {
@@ -204,20 +268,20 @@ RuntimeStatus ThreadPool::RunOnForeignThreads(RegionFunction function, const voi
                            "; want as many as it says, 1 to " + std::to_string(thread_count_));
 }
 
-void ThreadPool::WorkerLoop(int worker) {
-  if (!cpus_.empty()) {
-    const cpu_set_t mask = MaskOf(cpus_[worker]);
-    sched_setaffinity(0, sizeof(mask), &mask);
-  }
+void ThreadPool::WorkerLoop(Worker& worker) {
+  int64_t idle_spin_ns = idle_spin_ns_;
   for (uint32_t done = 0;; ++done) {
-    // Counted by each worker for itself: every region is run once by everybody, so the numbers
-    // agree, and a wrap around of 32 bits does no harm.
-    region_number_.WaitWhile(done, idle_spin_ns_);
+    // Counted by each worker for itself, once a call; a wrap around of 32 bits does no harm.
+    worker.calls.WaitWhile(done, idle_spin_ns);
     if (function_ == nullptr) return;
+    watch_.Arrive(worker.number, region_);
     {
       const ScopedKernelFloatMode float_mode;
-      function_(argument_, worker, running_count_);
+      function_(argument_, worker.number, team_count_);
     }
+    // On a CPU that another thread of this region lent, the caller cannot return before this thread
+    // sleeps.
+    idle_spin_ns = IsWatched() && barrier_.spin_ns() == 0 ? 0 : idle_spin_ns_;
     barrier_.Wait();
   }
 }

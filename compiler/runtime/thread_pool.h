@@ -4,7 +4,9 @@
 
 #include <pthread.h>
 
+#include <atomic>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -14,6 +16,8 @@
 #include "compiler/runtime/runtime_status.h"
 #include "compiler/runtime/spin_barrier.h"
 #include "compiler/runtime/spin_wait.h"
+#include "compiler/runtime/stall_watch.h"
+#include "compiler/runtime/team_policy.h"
 
 namespace burnish {
 
@@ -42,6 +46,10 @@ struct ThreadPoolOptions {
 // May be shared by any number of sessions and threads: regions are run one after another. A region
 // must not start another on the same pool.
 //
+// Where a thread is found to wait for a CPU that somebody else uses, it gets that of a thread which
+// only waits for it, until the region ends; after the second time regions run without it for a
+// while (ADR 14). Results do not depend on who takes part.
+//
 // In a forked child the pool starts threads again when it needs them, fewer where the system gives
 // no more.
 class ThreadPool {
@@ -66,52 +74,61 @@ class ThreadPool {
   RuntimeStatus RunOnThoseThatCome(const Region& region) {
     return RunErased([](const void* argument, int worker,
                         int workers) { (*static_cast<const Region*>(argument))(worker, workers); },
-                     &region);
+                     &region, /*all_come=*/false);
   }
 
-  // Calls region(worker) on all thread_count() threads, worker = 0 on the caller's. For what
-  // measures: with threads of its own, in a process that is no forked child of theirs.
+  // Calls region(worker) on all thread_count() threads, worker = 0 on the caller's, wherever they
+  // run. For what measures: with threads of its own, in a process that is no forked child of
+  // theirs.
   template <typename Region>
   void Run(const Region& region) {
     CheckAllCome();
     const RuntimeStatus status =
         RunErased([](const void* argument, int worker,
                      int) { (*static_cast<const Region*>(argument))(worker); },
-                  &region);
+                  &region, /*all_come=*/true);
     static_cast<void>(status);  // Threads of our own come.
   }
 
  private:
   using RegionFunction = void (*)(const void* argument, int worker, int workers);
-  struct Worker {
+  // A thread of the pool's own.
+  struct alignas(64) Worker {
     ThreadPool* pool;
-    int number;
-    pthread_t thread;
+    int thread;      // Its number in the pool, 1 and more.
+    int number = 0;  // In the region that it is called for.
+    pthread_t handle = {};
+    WaitableWord calls;  // How often it was called.
   };
 
   ThreadPool(const ThreadPoolOptions& options, int64_t barrier_spin_ns, int64_t idle_spin_ns);
   RuntimeStatus StartWorkers();
   void CheckAllCome();
-  RuntimeStatus RunErased(RegionFunction function, const void* argument);
+  RuntimeStatus RunErased(RegionFunction function, const void* argument, bool all_come);
   RuntimeStatus RunOnForeignThreads(RegionFunction function, const void* argument);
+  bool IsWatched() const { return barrier_spin_ns_ > 0; }
+  void ChooseTeam(bool all_come);
+  void EndStalls();
   void AfterForkInChild();
-  void WorkerLoop(int worker);
+  void WorkerLoop(Worker& worker);
 
   const int thread_count_;
-  const std::vector<int> cpus_;
+  std::vector<int> cpus_;  // Of the threads; a region may exchange two.
   const ForeignThreads foreign_;
-  const int64_t idle_spin_ns_;
+  const int64_t barrier_spin_ns_, idle_spin_ns_;
   SpinBarrier barrier_;
-  ForkSafeMutex run_mutex_;  // Held by the caller during a region.
+  StallWatch watch_;
+  ForkSafeMutex run_mutex_;  // Held by the caller during a region; guards all below.
 
-  // The region to run, written before `region_number_` is advanced. A null function ends the
-  // workers.
+  // The region to run, written before its workers are called. A null function ends them.
   RegionFunction function_ = nullptr;
   const void* argument_ = nullptr;
-  int running_count_ =
-      0;  // Workers of a region, the caller's thread included. 0: none started yet.
-  alignas(64) WaitableWord region_number_;
-  std::vector<Worker> workers_;
+  uint32_t region_ = 0;    // Counts them.
+  int team_count_ = 0;     // Threads of the region, the caller's included.
+  int running_count_ = 0;  // Of the pool. 0: none started yet.
+  bool team_is_all_ = false;
+  std::deque<Worker> workers_;  // Cannot be moved: their threads know them by address.
+  TeamPolicy policy_;
   std::optional<ForkRegistration> fork_registration_;
 };
 

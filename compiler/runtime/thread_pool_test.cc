@@ -1,6 +1,7 @@
 #include "compiler/runtime/thread_pool.h"
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <limits>
@@ -9,7 +10,9 @@
 #include <thread>
 #include <vector>
 
+#include "base/usable_cpus.h"
 #include "compiler/runtime/float_mode.h"
+#include "compiler/runtime/spin_wait.h"
 #include "gtest/gtest.h"
 
 namespace burnish {
@@ -108,6 +111,91 @@ TEST(ThreadPoolTest, PinnedThreadsRunWhereToldAndTheCallerIsFreeAgain) {
   cpu_set_t after;
   ASSERT_EQ(sched_getaffinity(0, sizeof(after), &after), 0);
   EXPECT_TRUE(CPU_EQUAL(&before, &after));
+}
+
+// --- Threads that do not run. To the others a thread that sleeps looks like one without a CPU.
+
+// Threads that took part in a region of `pool`.
+int TeamOf(ThreadPool& pool) {
+  std::atomic<int> team{0};
+  EXPECT_TRUE(pool.RunOnThoseThatCome([&](int, int workers) {
+                    team = workers;
+                    pool.barrier().Wait();
+                  })
+                  .ok());
+  return team;
+}
+
+// Regions in which the last thread does not run for a long time, until they go on without it.
+void StallUntilItIsOut(ThreadPool& pool, int thread_count) {
+  for (int round = 0; round < 100; ++round) {
+    bool is_out = false;
+    ASSERT_TRUE(pool.RunOnThoseThatCome([&](int worker, int workers) {
+                      if (worker == 0) is_out = workers < thread_count;
+                      if (worker == thread_count - 1) usleep(20'000);
+                      pool.barrier().Wait();
+                    })
+                    .ok());
+    if (is_out) return;
+  }
+  FAIL() << "regions never went on without the thread that does not run";
+}
+
+TEST(StallTest, RegionsGoOnWithoutAThreadThatDoesNotRunAndItComesBack) {
+  if (UsableCpuCount() < 2) GTEST_SKIP() << "with one CPU nothing spins, so that nothing looks";
+  for (int thread_count : {2, 3}) {
+    if (UsableCpuCount() < thread_count) continue;
+    const std::unique_ptr<ThreadPool> pool = MakePool({.thread_count = thread_count});
+    StallUntilItIsOut(*pool, thread_count);
+    const int64_t deadline_ns = MonotonicNs() + 60'000'000'000;
+    while (TeamOf(*pool) != thread_count) {
+      ASSERT_LT(MonotonicNs(), deadline_ns) << "it does not come back";
+      usleep(1'000);
+    }
+  }
+}
+
+TEST(StallTest, WhatMeasuresHasAllThreads) {
+  if (UsableCpuCount() < 2) GTEST_SKIP();
+  const std::unique_ptr<ThreadPool> pool = MakePool({.thread_count = 2});
+  StallUntilItIsOut(*pool, 2);
+  std::atomic<int> count{0};
+  pool->Run([&](int) { ++count; });
+  EXPECT_EQ(count, 2);
+}
+
+// A thread that is pinned beside a busy neighbour and goes on until it runs elsewhere, which the
+// scheduler would never let it: first the caller, whose CPU is then another thread's.
+TEST(StallTest, AThreadWithoutItsCpuGetsThatOfOneThatWaitsForIt) {
+  if (UsableCpuCount() < 2) GTEST_SKIP() << "with one CPU nothing spins, so that nothing looks";
+  const std::vector<int> cpus = UsableCpus();
+  const int busy = cpus[1];
+  std::atomic<bool> stop{false};
+  std::thread neighbour([&] {
+    MoveToCpus(0, {busy});
+    while (!stop) {
+    }
+  });
+  const std::unique_ptr<ThreadPool> pool = MakePool({.thread_count = 2, .cpus = {busy, cpus[0]}});
+  const int64_t deadline_ns = MonotonicNs() + 60'000'000'000;
+  std::atomic<bool> got_another[2] = {false, false};
+  while (!(got_another[0] && got_another[1]) && MonotonicNs() < deadline_ns) {
+    // After two stalls regions go on without the thread for a while.
+    ASSERT_TRUE(pool->RunOnThoseThatCome([&](int worker, int workers) {
+                      if (workers == 2 && UsableCpus() == std::vector<int>{busy}) {
+                        while (sched_getcpu() == busy && MonotonicNs() < deadline_ns) {
+                        }
+                        got_another[worker] = sched_getcpu() != busy;
+                      }
+                      pool->barrier().Wait();
+                    })
+                    .ok());
+    EXPECT_EQ(UsableCpus(), cpus);
+  }
+  stop = true;
+  neighbour.join();
+  EXPECT_TRUE(got_another[0]);
+  EXPECT_TRUE(got_another[1]);
 }
 
 TEST(ThreadPoolTest, WrongOptionsAreRefused) {
