@@ -61,12 +61,12 @@ def load_library(path):
 
 class Model:
     """One opened bundle. A call that fails raises RuntimeError with the runtime's text. `library`:
-    of load_library."""
+    of load_library; `cpus`: one for each thread, or None for each, which are not pinned."""
 
     def __init__(self, library, bundle_path, cpus):
         self._library = library
         self._handle = ctypes.c_void_p()
-        numbers = (ctypes.c_int32 * len(cpus))(*cpus)
+        numbers = None if None in cpus else (ctypes.c_int32 * len(cpus))(*cpus)
         options = Options(thread_count=len(cpus), cpus=numbers)
         self._call("open", str(bundle_path).encode(), ctypes.byref(options),
                    ctypes.byref(self._handle))
