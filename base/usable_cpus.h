@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <string>
 #include <vector>
 
 namespace burnish {
@@ -11,6 +12,11 @@ namespace burnish {
 // Those of the calling thread, ascending: what this process was given, not what the machine has.
 // Empty: the kernel does not say.
 std::vector<int> UsableCpus();
+// Those, and what the process's first thread may run on: a thread that has been pinned can leave
+// its CPU for these. Empty: the kernel does not say.
+std::vector<int> ProcessCpus();
+// "0-3,8", as ParseCpuList (cpu_info.h) reads it. `cpus`: ascending.
+std::string FormatCpuList(const std::vector<int>& cpus);
 // How many threads of this process can run at once: those CPUs, and no more than its control groups
 // give it time for (cpu_quota.h). At least 1.
 int UsableCpuCount();

@@ -28,5 +28,19 @@ TEST(UsableCpusTest, NoCpuThatIsThereIsRefused) {
   EXPECT_FALSE(MoveToCpus(0, {1 << 20}));
 }
 
+TEST(CpuListTest, IsWrittenAsTasksetWritesIt) {
+  EXPECT_EQ(FormatCpuList({0, 1, 2, 3, 8, 10, 11}), "0-3,8,10-11");
+  EXPECT_EQ(FormatCpuList({}), "");
+}
+
+TEST(ProcessCpusTest, AreMoreThanThoseOfAThreadThatHasPinnedItself) {
+  const std::vector<int> before = UsableCpus();
+  std::thread([&before] {
+    ASSERT_TRUE(MoveToCpus(0, {before.front()}));
+    EXPECT_EQ(UsableCpus(), std::vector<int>{before.front()});
+    EXPECT_EQ(ProcessCpus(), before);
+  }).join();
+}
+
 }  // namespace
 }  // namespace burnish

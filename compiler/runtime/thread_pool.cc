@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -72,11 +73,17 @@ RuntimeStatus CheckOptions(const ThreadPoolOptions& options) {
     return RuntimeStatus(RuntimeCode::kInvalidArgument,
                          "got CPUs to pin threads to, which belong to the caller: pin them there");
   }
+  const std::vector<int> usable = options.cpus.empty() ? options.cpus : ProcessCpus();
   for (int cpu : options.cpus) {
     if (cpu < 0 || cpu >= CPU_SETSIZE) {
       return RuntimeStatus(
           RuntimeCode::kInvalidArgument,
           "got CPU " + std::to_string(cpu) + ", want 0 to " + std::to_string(CPU_SETSIZE - 1));
+    }
+    if (!usable.empty() && !std::binary_search(usable.begin(), usable.end(), cpu)) {
+      return RuntimeStatus(RuntimeCode::kInvalidArgument,
+                           "got CPU " + std::to_string(cpu) +
+                               ", which this process may not use: it has " + FormatCpuList(usable));
     }
   }
   return RuntimeStatus();

@@ -3,10 +3,12 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <limits>
 #include <memory>
 #include <set>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -205,6 +207,12 @@ TEST(ThreadPoolTest, WrongOptionsAreRefused) {
             "got 1 CPUs for 2 threads");
   EXPECT_EQ(ThreadPool::Create({.thread_count = 1, .cpus = {-1}}).status().message(),
             "got CPU -1, want 0 to 1023");
+  int missing = 0;
+  const std::vector<int> usable = ProcessCpus();
+  while (std::find(usable.begin(), usable.end(), missing) != usable.end()) ++missing;
+  EXPECT_EQ(ThreadPool::Create({.thread_count = 1, .cpus = {missing}}).status().message(),
+            "got CPU " + std::to_string(missing) + ", which this process may not use: it has " +
+                FormatCpuList(usable));
 }
 
 }  // namespace
