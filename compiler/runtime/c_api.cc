@@ -15,6 +15,7 @@
 #include "compiler/runtime/model.h"
 #include "compiler/runtime/refit.h"
 #include "compiler/runtime/session.h"
+#include "compiler/runtime/side_by_side.h"
 #include "compiler/runtime/sized_struct.h"
 #include "compiler/runtime/tensor_info.h"
 #include "compiler/runtime/thread_pool.h"
@@ -27,6 +28,8 @@ static_assert(BURNISH_BOOL == static_cast<int>(ElementType::kBool));
 static_assert(BURNISH_DATA_LOSS == static_cast<int>(RuntimeCode::kDataLoss));
 
 thread_local std::string last_error;
+
+constexpr int32_t kThreadsCountMax = 1024;  // As of threads in a pool.
 
 RuntimeStatus CheckIndex(const char* what, int32_t index, size_t count) {
   if (index >= 0 && static_cast<size_t>(index) < count) return RuntimeStatus();
@@ -42,7 +45,7 @@ RuntimeOr<BurnishOptions> ReadOptions(const BurnishOptions* options) {
   return read;
 }
 
-RuntimeOr<std::shared_ptr<ThreadPool>> MakePool(const BurnishThreadsOptions& options) {
+RuntimeOr<ThreadPoolOptions> PoolOptionsOf(const BurnishThreadsOptions& options) {
   ThreadPoolOptions pool_options;
   pool_options.thread_count = options.thread_count != 0 ? options.thread_count : UsableCpuCount();
   if (options.cpus != nullptr && pool_options.thread_count > 0) {
@@ -53,6 +56,11 @@ RuntimeOr<std::shared_ptr<ThreadPool>> MakePool(const BurnishThreadsOptions& opt
     pool_options.barrier_spin_ns = pool_options.idle_spin_ns = options.spin_ns;
   }
   pool_options.foreign = {.parallel = options.parallel, .parallel_arg = options.parallel_arg};
+  return pool_options;
+}
+
+RuntimeOr<std::shared_ptr<ThreadPool>> MakePool(const BurnishThreadsOptions& options) {
+  RUNTIME_ASSIGN_OR_RETURN(const ThreadPoolOptions pool_options, PoolOptionsOf(options));
   RUNTIME_ASSIGN_OR_RETURN(std::unique_ptr<ThreadPool> pool, ThreadPool::Create(pool_options));
   return std::shared_ptr<ThreadPool>(std::move(pool));
 }
@@ -164,6 +172,36 @@ BurnishStatus burnish_threads_create(const BurnishThreadsOptions* options,
     }
     RUNTIME_ASSIGN_OR_RETURN(std::shared_ptr<ThreadPool> pool, MakePool(read));
     *threads = new BurnishThreads{.pool = std::move(pool)};
+    return RuntimeStatus();
+  });
+}
+
+BurnishStatus burnish_threads_create_disjoint(const BurnishThreadsOptions* options, int32_t count,
+                                              BurnishThreads** threads) {
+  return Guard([&]() -> RuntimeStatus {
+    RUNTIME_RETURN_IF_ERROR(CheckPointers(threads));
+    if (count < 1 || count > kThreadsCountMax) {
+      return InvalidArgument("got count " + std::to_string(count) + ", want 1 to " +
+                             std::to_string(kThreadsCountMax));
+    }
+    std::fill_n(threads, count, nullptr);
+    BurnishThreadsOptions read = {};
+    if (options != nullptr) {
+      RUNTIME_ASSIGN_OR_RETURN(read, ReadStruct("BurnishThreadsOptions", options));
+    }
+    if (read.cpus != nullptr || read.parallel != nullptr || read.thread_count < 0) {
+      return InvalidArgument(
+          "want no cpus, no parallel and no negative thread_count: the CPUs are shared out here");
+    }
+    RUNTIME_ASSIGN_OR_RETURN(const ThreadPoolOptions each, PoolOptionsOf(read));
+    // Released together, whatever fails.
+    std::vector<std::unique_ptr<BurnishThreads>> made;
+    for (const ThreadPoolOptions& pool_options :
+         ShareOut(SideBySideHere(count, read.thread_count), each)) {
+      RUNTIME_ASSIGN_OR_RETURN(std::unique_ptr<ThreadPool> pool, ThreadPool::Create(pool_options));
+      made.push_back(std::make_unique<BurnishThreads>(BurnishThreads{.pool = std::move(pool)}));
+    }
+    for (int32_t i = 0; i < count; ++i) threads[i] = made[i].release();
     return RuntimeStatus();
   });
 }

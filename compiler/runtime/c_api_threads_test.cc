@@ -100,6 +100,54 @@ TEST(ThreadsTest, WithoutOptionsThereIsOneForEachCpu) {
   EXPECT_EQ(burnish_threads_create(nullptr, nullptr), BURNISH_INVALID_ARGUMENT);
 }
 
+// For each of several models, tried by several threads at once.
+TEST(ThreadsTest, ModelsRunAtTheSameTimeOnThreadsOfTheirOwn) {
+  constexpr int kCount = 3;
+  BurnishThreads* made[kCount] = {};
+  BurnishThreadsOptions options = {};
+  options.struct_size = sizeof(options);
+  options.thread_count = 2;
+  ASSERT_EQ(burnish_threads_create_disjoint(&options, kCount, made), BURNISH_OK);
+  std::atomic<int> wrong_count{0};
+  std::vector<std::thread> callers;
+  for (BurnishThreads* threads : made) {
+    EXPECT_EQ(burnish_threads_count(threads), 2);
+    callers.emplace_back([&wrong_count, model = OpenTestModel(ThreadsPtr(threads))] {
+      for (int round = 0; round < 50; ++round) wrong_count += !IsRight(model.get(), round);
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(wrong_count, 0);
+}
+
+TEST(ThreadsTest, DisjointThreadsRefuseWhatTheyCannotShareOut) {
+  BurnishThreads* made[2] = {};
+  for (int32_t count : {0, -1, 1025}) {
+    EXPECT_EQ(burnish_threads_create_disjoint(nullptr, count, made), BURNISH_INVALID_ARGUMENT);
+  }
+  EXPECT_STREQ(burnish_last_error(), "got count 1025, want 1 to 1024");
+  EXPECT_EQ(burnish_threads_create_disjoint(nullptr, 2, nullptr), BURNISH_INVALID_ARGUMENT);
+  BurnishThreadsOptions options = {};
+  options.struct_size = sizeof(options);
+  const int32_t cpus[] = {0, 0};
+  options.thread_count = 2;
+  options.cpus = cpus;
+  EXPECT_EQ(burnish_threads_create_disjoint(&options, 2, made), BURNISH_INVALID_ARGUMENT);
+  EXPECT_EQ(made[0], nullptr);
+}
+
+TEST(ThreadsTest, ACpuThatTheProcessMayNotUseIsNamed) {
+  BurnishThreadsOptions options = {};
+  options.struct_size = sizeof(options);
+  const int32_t cpu = 1023;
+  options.thread_count = 1;
+  options.cpus = &cpu;
+  BurnishThreads* threads = nullptr;
+  EXPECT_EQ(burnish_threads_create(&options, &threads), BURNISH_INVALID_ARGUMENT);
+  EXPECT_THAT(burnish_last_error(),
+              HasSubstr("got CPU 1023, which this process may not use: it has 0"));
+}
+
 // A pool of a caller: as many threads as it wants to give, started for each region.
 struct CallersPool {
   int workers = 1;

@@ -120,6 +120,25 @@ class Threads {
     options.thread_count = thread_count;
     Create(options);
   }
+  // One thread for each of these CPUs, on which it runs.
+  explicit Threads(std::span<const int32_t> cpus) {
+    BurnishThreadsOptions options{};
+    options.struct_size = sizeof(options);
+    options.thread_count = static_cast<int32_t>(cpus.size());
+    options.cpus = cpus.data();
+    Create(options);
+  }
+  // For `count` models that run at the same time; see burnish_threads_create_disjoint.
+  static std::vector<Threads> Disjoint(int count, int thread_count = 0) {
+    BurnishThreadsOptions options{};
+    options.struct_size = sizeof(options);
+    options.thread_count = thread_count;
+    std::vector<BurnishThreads*> made(count > 0 ? static_cast<size_t>(count) : 1);
+    ThrowIfError(burnish_threads_create_disjoint(&options, count, made.data()));
+    std::vector<Threads> threads;
+    for (BurnishThreads* each : made) threads.push_back(Threads(each));
+    return threads;
+  }
   // The caller's own pool; see BurnishParallel.
   Threads(int thread_count, BurnishParallel parallel, void* parallel_arg) {
     BurnishThreadsOptions options{};
@@ -133,6 +152,7 @@ class Threads {
   BurnishThreads* get() const { return threads_.get(); }
 
  private:
+  explicit Threads(BurnishThreads* made) : threads_(made) {}
   struct Release {
     void operator()(BurnishThreads* threads) const { burnish_threads_release(threads); }
   };
