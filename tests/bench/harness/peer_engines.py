@@ -5,6 +5,8 @@ arrays in the model's order to a list of arrays. about: what is worth printing o
 A failure is a RuntimeError with a text; other exceptions are the library's.
 """
 
+import functools
+
 
 def openvino_engine(job):
     import openvino
@@ -28,7 +30,8 @@ def openvino_engine(job):
     return open_model
 
 
-def ort_engine(job):
+def ort_engine(job, plain=False):
+    """`plain`: the graph as it is, node by node."""
     import onnxruntime
 
     def open_model():
@@ -36,6 +39,9 @@ def ort_engine(job):
         options.intra_op_num_threads = len(job["cpus"])
         options.inter_op_num_threads = 1
         options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
+        options.log_severity_level = 3
+        if plain:
+            options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         session = onnxruntime.InferenceSession(job["model"], options,
                                                providers=["CPUExecutionProvider"])
         names = [each.name for each in session.get_inputs()]
@@ -82,4 +88,5 @@ def burnish_engine(job):
 
 
 ENGINES = {"burnish": burnish_engine, "openvino": openvino_engine, "ort": ort_engine,
+           "ort_plain": functools.partial(ort_engine, plain=True),
            "inductor": inductor_engine}

@@ -79,9 +79,10 @@ def _write_library(path, symbols_by_version):
                     "-o", path, source], check=True)
 
 
-def environment(folder):
-    """What to add to the environment of a process that imports torch; puts files into `folder`."""
-    libraries = [path for path in folder_of_torch().iterdir() if ".so" in path.name]
+def environment(folder, torch=None):
+    """What to add to the environment of a process that imports torch; puts files into `folder`.
+    `torch`: its libraries, where it is not this interpreter's."""
+    libraries = [path for path in (torch or folder_of_torch()).iterdir() if ".so" in path.name]
     for name, symbols in _cuda_libraries(libraries).items():
         _write_library(folder / name, symbols)
     path = os.environ.get("LD_LIBRARY_PATH")

@@ -1,0 +1,111 @@
+"""What counts as right, as a failure and as the denominator in `./dev bench real` (README.md)."""
+
+import math
+import statistics
+
+import numpy as np
+
+RANGE_ERROR_MAX = 1e-3
+RATIO_MAX = 1.1
+RIGHT, WRONG, REFUSED, CRASHED, SLOW, LARGE = "right", "wrong", "refused", "crashed", "slow", "large"
+FAILURES = (WRONG, REFUSED, CRASHED, SLOW, LARGE)
+# No ONNX model, or none that the reference runs: in no denominator.
+NOT_EXPORTED, NO_REFERENCE = "not exported", "no reference"
+
+
+def distance(got, want):
+    """max|got - want|; infinite where shapes differ, or one has a value that is not finite and the
+    other has not the same."""
+    if got.shape != want.shape:
+        return math.inf
+    got, want = got.astype(np.float64), want.astype(np.float64)
+    finite = np.isfinite(want)
+    if not np.array_equal(got[~finite], want[~finite], equal_nan=True):
+        return math.inf
+    if not np.isfinite(got[finite]).all():
+        return math.inf
+    return float(np.abs(got[finite] - want[finite]).max(initial=0.0))
+
+
+def extent(want):
+    """max - min over finite values; their magnitude where all are equal, and 1 where all are 0."""
+    values = want.astype(np.float64)
+    values = values[np.isfinite(values)]
+    if values.size == 0:
+        return 1.0
+    return float(values.max() - values.min()) or float(np.abs(values).max()) or 1.0
+
+
+def judge(got, plain, optimised):
+    """{"state", "error", "spread"}: the worst output's error against ONNX Runtime's plain graph, and
+    the distance between its two graphs, both as shares of that output's range."""
+    if len(got) != len(plain):
+        return {"state": WRONG, "error": math.inf, "spread": 0.0,
+                "detail": f"{len(got)} outputs, want {len(plain)}"}
+    state, worst = RIGHT, (0.0, 0.0)
+    for ours, want, other in zip(got, plain, optimised):
+        scale = extent(want)
+        error, spread = distance(ours, want) / scale, distance(other, want) / scale
+        if not error <= max(RANGE_ERROR_MAX, spread):
+            state = WRONG
+        worst = max(worst, (error, spread))
+    return {"state": state, "error": worst[0], "spread": worst[1]}
+
+
+def summarize(rows):
+    """Of rows {"name", "state", "apart": has 8 or 16-bit numbers, "ratio" or None}."""
+    counted = [row for row in rows if not row["apart"] and row["state"] in (RIGHT, *FAILURES)]
+    right = [row for row in counted if row["state"] == RIGHT]
+    timed = {row["name"]: row["ratio"] for row in right if row.get("ratio")}
+    return {
+        "models": len(counted),
+        "right": len(right),
+        "right_share": len(right) / len(counted) if counted else 0.0,
+        "failures": {state: sum(row["state"] == state for row in counted) for state in FAILURES},
+        "timed": len(timed),
+        "median_ratio": statistics.median(timed.values()) if timed else None,
+        "slower": {name: ratio for name, ratio in timed.items() if ratio > RATIO_MAX},
+        "apart": sum(row["apart"] and row["state"] in (RIGHT, *FAILURES) for row in rows),
+        "no_model": [row["name"] for row in rows if row["state"] in (NOT_EXPORTED, NO_REFERENCE)],
+    }
+
+
+HEADER = ("model", "kind", "from", "state", "error", "floor", "compile", "peak", "ours", "ONNX Runtime",
+          "ratio (95 % interval)")
+
+
+def row_text(row):
+    """A line of the table; what failed says why in place of the numbers."""
+    def number(key, form):
+        value = row.get(key)
+        return "" if value is None else form.format(value)
+
+    ratio = number("ratio", "{:.2f}")
+    if ratio and row.get("interval"):
+        ratio += " ({:.2f} to {:.2f})".format(*row["interval"])
+    state = row["state"] + (" (apart)" if row["apart"] else "")
+    if row["state"] != RIGHT and row.get("detail"):
+        state += ": " + " ".join(row["detail"].split()).replace("|", "/")
+    cells = (row["name"], row["kind"], row["source"], state, number("error", "{:.1e}"),
+             number("spread", "{:.1e}"), number("compile_seconds", "{:.0f} s"),
+             number("compile_peak_mib", "{:.0f} MiB"), number("ours_ms", "{:.2f} ms"),
+             number("ort_ms", "{:.2f} ms"), ratio)
+    return "| " + " | ".join(cells) + " |"
+
+
+def table(rows):
+    return "\n".join(["| " + " | ".join(HEADER) + " |", "|" + "---|" * len(HEADER),
+                      *map(row_text, rows)])
+
+
+def summary_text(result):
+    failures = ", ".join(f"{count} {state}" for state, count in result["failures"].items() if count)
+    lines = [f"{result['right']} of {result['models']} right ({100 * result['right_share']:.1f} %)"
+             + (f"; {failures}" if failures else "")
+             + f"; {result['apart']} with 8 or 16-bit numbers apart"]
+    if result["timed"]:
+        lines.append(f"median ratio to ONNX Runtime {result['median_ratio']:.2f} over "
+                     f"{result['timed']} models; {len(result['slower'])} above {RATIO_MAX}")
+    if result["no_model"]:
+        lines.append("no model, in no denominator: " + ", ".join(result["no_model"]))
+    return "\n".join(lines)
