@@ -1,6 +1,7 @@
 // If, Loop and Scan: nodes whose attributes are graphs become nodes with bodies (graph/control.h).
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,10 +18,6 @@ namespace {
 
 // Of a loop that only its condition ends. As good as endless.
 constexpr int64_t kOpenCount = int64_t{1} << 40;
-// Iteration numbers of more iterations than that are counted by a kernel instead of read from a
-// table of 8 bytes each.
-constexpr int64_t kNumberTableMax = 1 << 12;
-
 absl::StatusOr<const onnx::GraphProto*> BodyOf(const OnnxNode& node, absl::string_view name) {
   const onnx::AttributeProto* attribute = node.Find(name);
   if (attribute == nullptr || !attribute->has_g()) {
@@ -46,12 +43,6 @@ bool IsConstantBool(const Graph& graph, ValueId id, bool want) {
   const GraphValue& value = graph.value(id);
   return value.data != nullptr && value.type.dtype == DType::kBool &&
          ElementCount(value.type.shape) == 1 && (value.data->bytes()[0] != 0) == want;
-}
-
-ConstantPtr IterationNumbers(int64_t count) {
-  std::vector<int64_t> numbers;
-  for (int64_t t = 0; t < count; ++t) numbers.push_back(t);
-  return FromInts(DType::kI64, numbers);
 }
 
 // A permutation that moves dimension `from` to `to`.
@@ -373,7 +364,18 @@ absl::Status OnnxGraphImporter::ImportLoopNode(Scope& scope, OnnxNode& node,
   // A condition that is always true is none.
   draft.next_condition = body.outputs[0];
   const bool starts = draft.condition < 0 || IsConstantBool(context_->graph, draft.condition, true);
-  if (starts && IsConstantBool(body.graph, draft.next_condition, true)) {
+  if (starts && draft.count_input < 0 && draft.count > 0) {
+    ASSIGN_OR_RETURN(const std::optional<int64_t> counted,
+                     CountIterations(node, body, draft.count));
+    if (counted) {
+      draft.count = *counted;
+      draft.condition = -1;
+      draft.next_condition = -1;
+    }
+  }
+  if (draft.next_condition < 0) {
+    // Counting has shown that the condition holds until the last iteration.
+  } else if (starts && IsConstantBool(body.graph, draft.next_condition, true)) {
     draft.condition = -1;
     if (draft.count == kOpenCount && draft.count_input < 0) {
       return node.Invalid("the loop has no count, and its condition is always true");
@@ -403,30 +405,6 @@ absl::Status OnnxGraphImporter::ImportLoopNode(Scope& scope, OnnxNode& node,
     draft.stacks.push_back({.output = body.outputs[i + 1], .result = i});
   }
   return AddLoop(node, std::move(draft), std::move(body.graph));
-}
-
-absl::Status OnnxGraphImporter::AddIterationNumber(OnnxNode& node, int64_t count, bool is_exact,
-                                                   Body& body) {
-  const ValueId number = body.inputs[0];
-  const TensorType type = body.graph.value(number).type;
-  const bool is_read =
-      std::any_of(body.graph.nodes.begin(), body.graph.nodes.end(),
-                  [&](const GraphNode& n) {
-                    return std::count(n.inputs.begin(), n.inputs.end(), number) > 0;
-                  }) ||
-      std::count(body.outputs.begin(), body.outputs.end(), number) > 0;
-  if (!is_read) return absl::OkStatus();
-  if (is_exact && count > 0 && count <= kNumberTableMax) {
-    TensorType table = type;
-    table.shape.insert(table.shape.begin(), count);
-    ASSIGN_OR_RETURN(body.number_table,
-                     node.EmitConstant(std::move(table), IterationNumbers(count)));
-    return absl::OkStatus();
-  }
-  const ValueId one = AddConstant(body.graph, "one", type, FromInts(DType::kI64, {1}));
-  ASSIGN_OR_RETURN(body.number_next, AddOp(body.graph, "add", {number, one}, {}, "iteration"));
-  ASSIGN_OR_RETURN(body.number_initial, node.EmitConstant(type, FromInts(DType::kI64, {0})));
-  return absl::OkStatus();
 }
 
 absl::Status OnnxGraphImporter::ImportScan(Scope& scope, OnnxNode& node) {

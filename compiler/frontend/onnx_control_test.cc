@@ -78,6 +78,48 @@ TEST(OnnxControlTest, AConditionOrACountFromTheInputEndsALoop) {
   EXPECT_THAT(got[0].floats, ElementsAre(2));
 }
 
+// s = s + x while the counter, from 0 in steps of `step`, is below `bound`; as TensorFlow writes
+// it.
+std::string CountingModel(absl::string_view m, int64_t step, absl::string_view bound) {
+  const std::string body = absl::StrCat(
+      "input { name: 'i' } input { name: 'c' } input { name: 'k' } input { name: 'n' } "
+      "input { name: 's' } node { op_type: 'Add' input: ['s', 'x'] output: 't' } "
+      "node { op_type: 'Add' input: ['k', 'step'] output: 'l' } "
+      "node { op_type: 'Cast' input: 'l' output: 'f' attribute { name: 'to' type: INT i: 1 } } "
+      "node { op_type: 'Less' input: ['f', 'n'] output: 'go' } "
+      "output { name: 'go' } output { name: 'l' } output { name: 'n' } output { name: 't' } "
+      "output { name: 't' } ");
+  return OnnxModel(absl::StrCat(
+      OnnxTensorInfo("input", "x", {1}), OnnxTensorInfo("input", "data", {}), OnnxInts("zero", {0}),
+      OnnxInts("step", {step}), OnnxInts("m", {3}), OnnxFloats("five", {1}, {5}),
+      "node { name: 'the loop' op_type: 'Loop' input: ['", m, "', '', 'zero', '", bound,
+      "', 'x'] output: ['', '', 'y', 'all'] ", Attribute("body", body), " } ",
+      OnnxTensorInfo("output", "y", {1}), OnnxTensorInfo("output", "all", {})));
+}
+
+TEST(OnnxControlTest, AConditionOverKnownCountersIsACount) {
+  const std::vector<TensorValue> inputs = {Floats({1}, {2}), Floats({}, {9})};
+  ASSERT_OK_AND_ASSIGN(Graph graph, ImportOnnx(CountingModel("", 2, "five")));
+  EXPECT_EQ(graph.nodes[0].attributes.Int("has_condition", 1), 0);
+  ASSERT_OK_AND_ASSIGN(auto got, InterpretGraph(graph, inputs));
+  EXPECT_THAT(got[0].floats, ElementsAre(8));
+  EXPECT_THAT(got[1].floats, ElementsAre(4, 6, 8));
+  // The count that the loop names is still its limit.
+  ASSERT_OK_AND_ASSIGN(graph, ImportOnnx(CountingModel("m", 1, "five")));
+  ASSERT_OK_AND_ASSIGN(got, InterpretGraph(graph, inputs));
+  EXPECT_THAT(got[1].floats, ElementsAre(4, 6, 8));
+  // One iteration, whose condition is false after it.
+  ASSERT_OK_AND_ASSIGN(graph, ImportOnnx(CountingModel("", 9, "five")));
+  ASSERT_OK_AND_ASSIGN(got, InterpretGraph(graph, inputs));
+  EXPECT_THAT(got[1].floats, ElementsAre(4));
+  // What only a run knows, and what never ends, are no counts.
+  for (const std::string& model : {CountingModel("", 1, "data"), CountingModel("", -1, "five")}) {
+    EXPECT_THAT(ImportOnnx(model),
+                StatusIs(StatusCode::kUnimplemented,
+                         AllOf(HasSubstr("'the loop'"), HasSubstr("only a run knows"))));
+  }
+}
+
 TEST(OnnxControlTest, LoopsThatCannotBeAreRefusedByName) {
   EXPECT_THAT(ImportOnnx(LoopModel("", "", "", AddingBody(kBelowTen))),
               StatusIs(StatusCode::kUnimplemented,

@@ -2,6 +2,7 @@
 #ifndef COMPILER_FRONTEND_ONNX_GRAPH_IMPORTER_H_
 #define COMPILER_FRONTEND_ONNX_GRAPH_IMPORTER_H_
 
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -103,6 +104,9 @@ class OnnxGraphImporter {
   absl::Status ImportScan(Scope& scope, OnnxNode& node);
   absl::StatusOr<Body> ImportBody(Scope& scope, const OnnxNode& node, const onnx::GraphProto& proto,
                                   const std::vector<BodyInput>& inputs);
+  // How often a loop without a constant condition runs, where that is known; at most `limit`.
+  absl::StatusOr<std::optional<int64_t>> CountIterations(const OnnxNode& node, const Body& body,
+                                                         int64_t limit);
   absl::Status AddIterationNumber(OnnxNode& node, int64_t count, bool is_exact, Body& body);
   absl::Status SetOutputs(Scope& scope, const onnx::GraphProto& graph);
 
