@@ -25,9 +25,11 @@ namespace {
 
 using absl::StatusCode;
 using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::DoubleEq;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::Pointwise;
 
 // Operators of the graph in order.
@@ -325,6 +327,35 @@ TEST(OnnxImportTest, OperatorsMadeOfOthers) {
     const TensorType type = graph.value(graph.outputs[0]).type;
     EXPECT_THAT(ToDoubles(type, *FromTensorValue(got[0])), Pointwise(DoubleEq(), c.want));
   }
+}
+
+// As exporters write the masks of shifted windows: zeros that constants are scattered into.
+TEST(OnnxImportTest, CallsOfTheRuntimeOverConstantsFold) {
+  ASSERT_OK_AND_ASSIGN(
+      const Graph graph,
+      ImportOnnx(OnnxModel(absl::StrCat(
+          OnnxTensorInfo("input", "x", {3}), OnnxFloats("zeros", {3}, {0, 0, 0}),
+          "initializer { name: 'at' dims: [2, 1] data_type: 7 int64_data: [2, 0] } ",
+          OnnxFloats("updates", {2}, {5, 7}), OnnxInts("k", {2}),
+          "node { op_type: 'ScatterND' input: ['zeros', 'at', 'updates'] output: 's' } "
+          "node { op_type: 'TopK' input: ['s', 'k'] output: ['best', 'places'] } "
+          "node { op_type: 'Add' input: ['x', 's'] output: 'y' } ",
+          OnnxTensorInfo("output", "y", {3}), OnnxTensorInfo("output", "places", {2}, 7)))));
+  EXPECT_THAT(Ops(graph), Not(AnyOf(HasSubstr("scatter"), HasSubstr("top"))));
+  ASSERT_OK_AND_ASSIGN(
+      const auto got,
+      InterpretGraph(graph, {{.dtype = DType::kF32, .shape = {3}, .floats = {1, 1, 1}}}));
+  EXPECT_THAT(got[0].floats, ElementsAre(8, 1, 6));
+  EXPECT_THAT(got[1].integers, ElementsAre(0, 2));
+  // What is out of bounds is an error when it runs, and none before.
+  EXPECT_THAT(ImportOnnx(OnnxModel(absl::StrCat(
+                  OnnxTensorInfo("input", "x", {3}), OnnxFloats("zeros", {3}, {0, 0, 0}),
+                  "initializer { name: 'at' dims: [1, 1] data_type: 7 int64_data: 9 } ",
+                  OnnxFloats("updates", {1}, {5}),
+                  "node { op_type: 'ScatterND' input: ['zeros', 'at', 'updates'] output: 's' } "
+                  "node { op_type: 'Add' input: ['x', 's'] output: 'y' } ",
+                  OnnxTensorInfo("output", "y", {3})))),
+              IsOk());
 }
 
 TEST(OnnxImportTest, AKnownConditionChoosesTheBranch) {
