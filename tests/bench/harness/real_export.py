@@ -14,6 +14,7 @@ import torch
 
 STATISTICS_BATCHES = 4
 STATISTICS_BATCH = 4  # More than one value a channel, also after global pooling.
+ZERO_DEVIATION = 0.02  # What transformers initialises weights with.
 EXPORTERS = ("dynamo", "torchscript")
 
 
@@ -118,6 +119,15 @@ def transformers_model(path, settings, inputs, length):
     return Generator(model, layers, "states" in inputs), inputs
 
 
+def redraw_zeros(model):
+    """Weights that start as zeros, as the last layer of torchvision's ViT: nothing would depend on
+    the input."""
+    with torch.no_grad():
+        for weight in model.parameters():
+            if weight.ndim >= 2 and not weight.any():
+                weight.normal_(0, ZERO_DEVIATION)
+
+
 def take_statistics(model, inputs):
     """Batch normalization's means and variances, from random inputs."""
     norms = [each for each in model.modules()
@@ -155,6 +165,7 @@ def main():
         model, inputs = transformers_model(name, entry.get("config", {}), inputs,
                                            real_inputs.past_length(entry))
     model.eval()
+    redraw_zeros(model)
     take_statistics(model, inputs)
     others = [each for each in EXPORTERS if each != entry["exporter"]]
     for exporter in (entry["exporter"], *others):
