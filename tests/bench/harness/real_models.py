@@ -4,6 +4,7 @@ import hashlib
 import json
 import pathlib
 import sys
+import sysconfig
 import tomllib
 import zipfile
 
@@ -60,6 +61,14 @@ def _download(package):
     return wheel
 
 
+def _installed(entry):
+    """The file of a package that this interpreter has installed, or None."""
+    path = pathlib.Path(sysconfig.get_path("purelib")) / entry["file"]
+    if not path.exists() or hashlib.sha256(path.read_bytes()).hexdigest() != entry["sha256"]:
+        return None
+    return path
+
+
 def _shipped(entry, path):
     with zipfile.ZipFile(_download(entry["package"])) as wheel:
         content = wheel.read(entry["file"])
@@ -93,6 +102,9 @@ def onnx_file(entry):
     """Its path; made the first time. Unavailable: no exporter exports it."""
     path = CACHE / "models" / entry["name"] / "model.onnx"
     if "file" in entry:
+        installed = _installed(entry)
+        if installed:
+            return installed
         path = path.with_name(pathlib.Path(entry["file"]).name)
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
