@@ -105,6 +105,11 @@ void ExpectSame(const std::vector<TensorValue>& got, const std::vector<TensorVal
 TEST(OnnxExportTest, EveryOperatorComputesTheSameAfterARoundTrip) {
   for (const OperatorCase& c : ReadOperatorCases()) {
     SCOPED_TRACE(c.name);
+    // ONNX's results end where these have zeros: no node has this fixed size.
+    if (c.op->name == "non_zero" || c.op->name == "unique" || c.op->name == "non_max_suppression") {
+      EXPECT_EQ(ExportOnnx(OneOperator(c)).status().code(), absl::StatusCode::kUnimplemented);
+      continue;
+    }
     const Graph graph = OneOperator(c);
     ASSERT_OK_AND_ASSIGN(const std::vector<TensorValue> want, InterpretGraph(graph, c.inputs));
     ASSERT_OK_AND_ASSIGN(const std::vector<TensorValue> got,

@@ -98,9 +98,12 @@ absl::StatusOr<std::vector<TensorValue>> InterpretHostNode(const Graph& graph,
     memories.emplace_back(ElementCount(type.shape) * SizeBytes(type.dtype));
     results.push_back(memories.back().data());
   }
-  if (FindHostKernel(call.kernel)->run(call, arguments, results) != BURNISH_KERNEL_OK) {
-    return absl::OutOfRangeError(
-        absl::StrCat("node '", node.name, "' (", node.op, "): an index is out of bounds"));
+  const int32_t code = FindHostKernel(call.kernel)->run(call, arguments, results);
+  if (code != BURNISH_KERNEL_OK) {
+    return absl::OutOfRangeError(absl::StrCat("node '", node.name, "' (", node.op, "): ",
+                                              code == kHostValueOutOfRange
+                                                  ? "an input has a value that it does not allow"
+                                                  : "an index is out of bounds"));
   }
   std::vector<TensorValue> outputs;
   for (size_t i = 0; i < memories.size(); ++i) {

@@ -18,6 +18,10 @@ RuntimeStatus KernelError(const std::string& where, int32_t code) {
                            where + ": integer division by zero" + suffix);
     case kHostCallOutOfMemory:
       return RuntimeStatus(RuntimeCode::kResourceExhausted, where + ": no memory" + suffix);
+    case kHostValueOutOfRange:
+      return RuntimeStatus(
+          RuntimeCode::kInvalidArgument,
+          where + ": an input has a value that the operator does not allow" + suffix);
     default:
       return RuntimeStatus(RuntimeCode::kInternal, where + ": the kernel failed" + suffix);
   }

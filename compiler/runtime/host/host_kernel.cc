@@ -53,7 +53,9 @@ namespace {
 const std::vector<HostKernel>& Table() {
   static const auto* const table = [] {
     auto* const all = new std::vector<HostKernel>{
-        host::CumProd(), host::CumSum(), host::ScatterElements(), host::ScatterNd(), host::TopK()};
+        host::CumProd(), host::CumSum(),          host::NonMaxSuppression(),
+        host::NonZero(), host::ScatterElements(), host::ScatterNd(),
+        host::TopK(),    host::Unique()};
     std::sort(all->begin(), all->end(), [](const HostKernel& a, const HostKernel& b) {
       return std::string_view(a.name) < b.name;
     });

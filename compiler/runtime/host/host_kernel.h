@@ -47,6 +47,10 @@ struct HostSignature {
   friend bool operator==(const HostSignature&, const HostSignature&) = default;
 };
 
+// Below the codes of generated kernels, which are stored: an input has a value that the operator
+// does not allow.
+inline constexpr int32_t kHostValueOutOfRange = -2;
+
 struct HostKernel {
   const char* name;
   // Every attribute, with its value where a model says nothing.
@@ -55,7 +59,8 @@ struct HostKernel {
   // attributes may come from a stranger's bundle: what passes must be safe to run on any data.
   RuntimeOr<std::vector<HostType>> (*infer)(const HostSignature& call);
   // Tensors are dense, aligned to their elements, and of the signature's types; outputs share no
-  // memory with anything. Returns BURNISH_KERNEL_OK, or a code of the data (kernel_abi.h).
+  // memory with anything. Returns BURNISH_KERNEL_OK, a code of the data (kernel_abi.h), or
+  // kHostValueOutOfRange.
   int32_t (*run)(const HostSignature& call, std::span<const uint8_t* const> inputs,
                  std::span<uint8_t* const> outputs);
 };

@@ -1,5 +1,8 @@
 #include "compiler/runtime/host/host_kernel.h"
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -103,6 +106,85 @@ TEST(HostKernelTest, TopOfRowsWithNanAndTies) {
                               reinterpret_cast<uint8_t*>(places.data())};
   EXPECT_EQ(FindHostKernel("top_k")->run(call, inputs, outputs), BURNISH_KERNEL_OK);
   EXPECT_EQ(places, (std::vector<int64_t>{2, 4, 1, 3}));
+}
+
+// NaN scores, boxes without area, and limits that only a run knows.
+std::vector<int64_t> Suppress(const std::vector<float>& boxes, const std::vector<float>& scores,
+                              int64_t limit, float overlap, float threshold, int64_t holding,
+                              int32_t want_code = BURNISH_KERNEL_OK) {
+  const auto n = static_cast<int64_t>(scores.size());
+  HostSignature call =
+      Call("non_max_suppression",
+           {{kF32, {1, n, 4}}, {kF32, {1, 1, n}}, {kI64, {1}}, {kF32, {}}, {kF32, {1}}, {kI64, {}}},
+           {{"most", 3}});
+  call.outputs = *FindHostKernel(call.kernel)->infer(call);
+  EXPECT_EQ(call.outputs[0].shape, (std::vector<int64_t>{std::min<int64_t>(3, n), 3}));
+  std::vector<int64_t> rows(9, -1);
+  int64_t count = -1;
+  const auto bytes = [](const auto& value) { return reinterpret_cast<const uint8_t*>(value); };
+  const uint8_t* const inputs[] = {bytes(boxes.data()), bytes(scores.data()), bytes(&limit),
+                                   bytes(&overlap),     bytes(&threshold),    bytes(&holding)};
+  uint8_t* const outputs[] = {reinterpret_cast<uint8_t*>(rows.data()),
+                              reinterpret_cast<uint8_t*>(&count)};
+  EXPECT_EQ(FindHostKernel(call.kernel)->run(call, inputs, outputs), want_code);
+  if (want_code != BURNISH_KERNEL_OK) return {};
+  std::vector<int64_t> selected;
+  for (int64_t i = 0; i < count; ++i) selected.push_back(rows[3 * i + 2]);
+  return selected;
+}
+
+TEST(HostKernelTest, SuppressionOfBadNumbers) {
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<float> apart = {0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7};
+  const std::vector<float> scores = {0.5f, kNan, 0.25f, 0.75f};
+  EXPECT_EQ(Suppress(apart, scores, 4, 0.5f, 0, 4), (std::vector<int64_t>{3, 0, 2}));
+  EXPECT_EQ(Suppress(apart, scores, 2, 0.5f, 0, 4), (std::vector<int64_t>{3, 0}));
+  EXPECT_EQ(Suppress(apart, scores, 4, 0.5f, 0, 3), (std::vector<int64_t>{0, 2}));
+  for (const int64_t none : {int64_t{0}, int64_t{-7}, std::numeric_limits<int64_t>::min()}) {
+    EXPECT_TRUE(Suppress(apart, scores, none, 0.5f, 0, 4).empty());
+    EXPECT_TRUE(Suppress(apart, scores, 4, 0.5f, 0, none).empty());
+  }
+  EXPECT_TRUE(Suppress(apart, scores, 4, 0.5f, kNan, 4).empty());
+  // More than there are: as many as there are.
+  EXPECT_EQ(Suppress(apart, scores, 4, 0.5f, 0, int64_t{1} << 60).size(), 3u);
+  const std::vector<float> broken = {kNan, 0, 1, 1, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 1, 1};
+  EXPECT_EQ(Suppress(broken, {4, 3, 2, 1}, 3, 0.5f, 0, 4), (std::vector<int64_t>{0, 1, 2}));
+  for (const float overlap : {-0.1f, 1.1f, kNan}) {
+    Suppress(apart, scores, 4, overlap, 0, 4, kHostValueOutOfRange);
+  }
+}
+
+TEST(HostKernelTest, ABoundIsNeverOne) {
+  HostSignature call = Call("non_zero", {{kF32, {1, 1}}});
+  EXPECT_EQ((*FindHostKernel("non_zero")->infer(call))[0].shape, (std::vector<int64_t>{2, 2}));
+  call = Call("unique", {{kF32, {1}}, {kI64, {}}}, {{"flat", 1}});
+  call.outputs = *FindHostKernel("unique")->infer(call);
+  EXPECT_EQ(call.outputs[0].shape, (std::vector<int64_t>{2}));
+  EXPECT_EQ(call.outputs[2].shape, (std::vector<int64_t>{1}));
+  EXPECT_EQ(Refusal(Call("non_zero", {{kF32, {}}})), "got X f32[], want a dimension at least");
+  EXPECT_EQ(Refusal(Call("unique", {{kF32, {2}}, {kI64, {1}}})), "got count i64[1], want i64[]");
+}
+
+// NaN is one value, and what does not hold is nobody's.
+TEST(HostKernelTest, UniqueOfAPrefixWithNan) {
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  HostSignature call = Call("unique", {{kF32, {5}}, {kI64, {}}}, {{"flat", 1}});
+  call.outputs = *FindHostKernel("unique")->infer(call);
+  const std::vector<float> x = {kNan, 2, kNan, 2, 1};
+  std::vector<float> y(5, -1);
+  std::vector<int64_t> first(5, -1), inverse(5, -1), counts(5, -1);
+  int64_t holding = 4, count = -1;
+  const auto bytes = [](auto* value) { return reinterpret_cast<uint8_t*>(value); };
+  const uint8_t* const inputs[] = {reinterpret_cast<const uint8_t*>(x.data()), bytes(&holding)};
+  uint8_t* const outputs[] = {bytes(y.data()), bytes(first.data()), bytes(inverse.data()),
+                              bytes(counts.data()), bytes(&count)};
+  ASSERT_EQ(FindHostKernel("unique")->run(call, inputs, outputs), BURNISH_KERNEL_OK);
+  EXPECT_EQ(count, 2);
+  EXPECT_EQ(y[0], 2);
+  EXPECT_TRUE(std::isnan(y[1]));
+  EXPECT_EQ(first, (std::vector<int64_t>{1, 0, 0, 0, 0}));
+  EXPECT_EQ(inverse, (std::vector<int64_t>{1, 0, 1, 0, 0}));
+  EXPECT_EQ(counts, (std::vector<int64_t>{2, 2, 0, 0, 0}));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #ifndef COMPILER_RUNTIME_HOST_KERNELS_H_
 #define COMPILER_RUNTIME_HOST_KERNELS_H_
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -10,11 +11,14 @@
 
 namespace burnish::host {
 
-HostKernel TopK();             // top_k.cc
-HostKernel CumSum();           // cumulate.cc
-HostKernel CumProd();          // cumulate.cc
-HostKernel ScatterElements();  // scatter.cc
-HostKernel ScatterNd();        // scatter.cc
+HostKernel TopK();               // top_k.cc
+HostKernel CumSum();             // cumulate.cc
+HostKernel CumProd();            // cumulate.cc
+HostKernel ScatterElements();    // scatter.cc
+HostKernel ScatterNd();          // scatter.cc
+HostKernel NonZero();            // select.cc
+HostKernel Unique();             // select.cc
+HostKernel NonMaxSuppression();  // suppress.cc
 
 // kInvalidArgument: "got WHAT, want WANT".
 RuntimeStatus Got(const std::string& what, const std::string& want);
@@ -29,6 +33,9 @@ struct Around {
 };
 Around AroundAxis(const std::vector<int64_t>& shape, size_t axis);
 int64_t Count(const std::vector<int64_t>& shape);
+// The extent of an axis that has at most `count` elements in a run: never 1, because an axis of one
+// element broadcasts, and this one may have none (docs/adr/0013-bounded-axes.md).
+inline int64_t BoundOf(int64_t count) { return std::max<int64_t>(count, 2); }
 
 template <typename T>
 struct TypeTag {

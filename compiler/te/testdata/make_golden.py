@@ -512,6 +512,45 @@ host("deep", "scatter_nd", "ScatterND", {"reduction": "none"}, [x, deep, data("u
 host("axis_0", "scatter_elements", "ScatterElements", {"axis": 0, "reduction": "none"},
      [x, np.array([[2, 0, 1]], np.int32), data("updates", (1, 3))])
 
+# Results as long as their data says: as far as they hold from ONNX Runtime, then zeros, and how far.
+
+
+def padded(array, axis, bound):
+    width = [(0, 0)] * array.ndim
+    width[axis] = (0, bound - array.shape[axis])
+    return np.pad(array, width)
+
+
+for dtype in ("f32", "i64", "bool"):
+    x = data("non_zero", (3, 4), dtype, 0, 2)
+    places = run("NonZero", [x], {}, 1, 13)[0]
+    add(f"non_zero_{dtype}", "non_zero", {}, [x],
+        [padded(places, 1, 12), np.array(places.shape[1], np.int64)])
+for case, axis, is_sorted, dtype in (("flat", None, 1, "f32"), ("first", None, 0, "i64"),
+                                     ("rows", 0, 1, "f32"), ("columns", -1, 0, "f32")):
+    # Unsorted along an axis ONNX Runtime sorts too where nothing is equal: few values.
+    x = data(f"unique_{case}", (4, 3), dtype, 0, 2)
+    extent = x.size if axis is None else x.shape[axis]
+    attrs = {"sorted": is_sorted, **({} if axis is None else {"axis": axis})}
+    y, first, inverse, counts = run("Unique", [x], attrs, 4, 11)
+    bound = max(2, extent)
+    add(f"unique_{case}", "unique", {"axis": axis or 0, "flat": int(axis is None), "sorted": is_sorted},
+        [x, np.array(extent, np.int64)],
+        [padded(y, 0 if axis is None else axis, bound), padded(first, 0, bound), inverse,
+         padded(counts, 0, bound), np.array(len(counts), np.int64)])
+for case, centers, limit, overlap, threshold in (
+        ("corners", 0, 3, 0.3, 0.25), ("centers", 1, 2, 0.5, 0.5), ("all", 0, 100, 1.0, -1.0),
+        ("none", 0, 5, 0.5, 9.0), ("limit_0", 0, 0, 0.5, 0.0)):
+    boxes, scores = data("nms_boxes", (2, 12, 4)), data("nms_scores", (2, 3, 12), "f32", 0, 16)
+    if centers:
+        boxes = np.abs(boxes)
+    inputs = [boxes, scores, np.array([limit], np.int64), np.array([overlap], np.float32),
+              np.array([threshold], np.float32)]
+    rows = run("NonMaxSuppression", inputs, {"center_point_box": centers}, 1, 11)[0]
+    add(f"non_max_suppression_{case}", "non_max_suppression",
+        {"center_point_box": centers, "most": 12}, [*inputs, np.array(12, np.int64)],
+        [padded(rows.reshape(-1, 3), 0, 72), np.array(len(rows), np.int64)])
+
 
 def resize(name, x_shape, mode, transform, scales=None, sizes=None, nearest=None, last=False,
            roi=None):
