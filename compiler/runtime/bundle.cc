@@ -27,12 +27,14 @@ RuntimeOr<std::string> WriteBundle(const BundleManifest& manifest, std::span<con
   };
   const std::string control = manifest.control.empty() ? "" : EncodeControl(manifest.control);
   const std::string calls = manifest.host_calls.empty() ? "" : EncodeHostCalls(manifest.host_calls);
+  const std::string sizes = manifest.run_sizes.empty() ? "" : EncodeRunSizes(manifest.run_sizes);
   add(SectionKind::kRefit, refit.refit);
   add(SectionKind::kPacks, refit.packs);
   add(SectionKind::kControl, bytes_of(control));
   add(SectionKind::kHostCalls, bytes_of(calls));
   add(SectionKind::kRefitPlan, refit.plan);
   add(SectionKind::kRefitProgram, refit.program);
+  add(SectionKind::kRunSizes, bytes_of(sizes));
   return WriteSectionFile(kBundleFormat, sections);
 }
 
@@ -60,6 +62,10 @@ RuntimeOr<BundleReader> BundleReader::Open(std::unique_ptr<ByteSource> source) {
   if (file.Find(SectionKind::kHostCalls) != nullptr) {
     RUNTIME_ASSIGN_OR_RETURN(const std::vector<uint8_t> calls, file.Read(SectionKind::kHostCalls));
     RUNTIME_ASSIGN_OR_RETURN(manifest.host_calls, DecodeHostCalls(calls));
+  }
+  if (file.Find(SectionKind::kRunSizes) != nullptr) {
+    RUNTIME_ASSIGN_OR_RETURN(const std::vector<uint8_t> sizes, file.Read(SectionKind::kRunSizes));
+    RUNTIME_ASSIGN_OR_RETURN(manifest.run_sizes, DecodeRunSizes(sizes));
   }
   RUNTIME_RETURN_IF_ERROR(CheckManifest(manifest));
   const SectionFile::Entry* weights = file.Find(SectionKind::kWeights);

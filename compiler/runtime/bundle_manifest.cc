@@ -1,7 +1,9 @@
 #include "compiler/runtime/bundle_manifest.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
+#include <utility>
 
 #include "compiler/runtime/check_control.h"
 
@@ -134,6 +136,36 @@ RuntimeStatus CheckFill(const BundleManifest& manifest, const Fill& fill) {
   return CheckPlace(manifest, fill.place, whole_bytes);
 }
 
+RuntimeStatus CheckRunSizes(const BundleManifest& manifest) {
+  const auto invalid = [](const std::string& text) {
+    return RuntimeStatus(RuntimeCode::kInvalidArgument, "sizes of a run: " + text);
+  };
+  const RunSizes& given = manifest.run_sizes;
+  for (const RunSize& size : given.sizes) {
+    if (size.place.region != Region::kArena || size.place.offset_bytes % sizeof(int64_t) != 0) {
+      return invalid("\"" + size.name + "\" is no number in the arena");
+    }
+    RUNTIME_RETURN_IF_ERROR(CheckPlace(manifest, size.place, sizeof(int64_t)));
+    if (size.least < 0 || size.least > size.greatest) {
+      return invalid("\"" + size.name + "\" has no range");
+    }
+  }
+  std::set<std::pair<uint32_t, uint32_t>> seen;
+  for (const BoundedAxis& axis : given.axes) {
+    if (axis.region != Region::kOutput || axis.tensor >= manifest.outputs.size()) {
+      return invalid("got no such output");
+    }
+    const std::vector<int64_t>& shape = manifest.outputs[axis.tensor].tensor.shape;
+    if (axis.axis >= shape.size() || axis.size >= given.sizes.size() ||
+        given.sizes[axis.size].greatest > shape[axis.axis] ||
+        !seen.insert({axis.tensor, axis.axis}).second) {
+      return invalid("axis " + std::to_string(axis.axis) + " of output " +
+                     std::to_string(axis.tensor) + " does not fit");
+    }
+  }
+  return RuntimeStatus();
+}
+
 }  // namespace
 
 RuntimeStatus CheckManifest(const BundleManifest& manifest) {
@@ -166,6 +198,7 @@ RuntimeStatus CheckManifest(const BundleManifest& manifest) {
     RUNTIME_RETURN_IF_ERROR(CheckStep(manifest, manifest.steps[i], blocks[i]));
   }
   for (const Fill& fill : manifest.fills) RUNTIME_RETURN_IF_ERROR(CheckFill(manifest, fill));
+  RUNTIME_RETURN_IF_ERROR(CheckRunSizes(manifest));
   return RuntimeStatus();
 }
 

@@ -13,6 +13,7 @@
 #include "compiler/runtime/kernel_abi.h"
 #include "compiler/runtime/kernel_manifest.h"
 #include "compiler/runtime/place.h"
+#include "compiler/runtime/run_sizes.h"
 #include "compiler/runtime/runtime_status.h"
 #include "compiler/runtime/tensor_info.h"
 
@@ -89,11 +90,12 @@ struct BundleManifest {
   std::vector<Fill> fills;
   ControlProgram control;  // In a section of its own; empty: each step once, in order.
   std::vector<HostCall> host_calls = {};  // In a section of its own.
+  RunSizes run_sizes = {};                // In a section of its own; empty: shapes are those above.
 
   friend bool operator==(const BundleManifest&, const BundleManifest&) = default;
 };
 
-// Without `control`.
+// Without what has a section of its own.
 std::string EncodeManifest(const BundleManifest& manifest);
 
 // kDataLoss: not such bytes. Checks no meaning.
@@ -101,7 +103,8 @@ RuntimeOr<BundleManifest> DecodeManifest(std::span<const uint8_t> bytes);
 
 // kInvalidArgument, with the place in words, unless every index names something, every buffer,
 // constant, tensor and fill lies inside of its region and is aligned as its kernel wants, and no
-// step writes weights or inputs, in each iteration of each loop. What passes cannot make the
+// step writes weights or inputs, in each iteration of each loop, and each axis that a run sizes is
+// one of an output. What passes cannot make the
 // runtime itself leave its memory.
 RuntimeStatus CheckManifest(const BundleManifest& manifest);
 

@@ -96,6 +96,7 @@ RuntimeOr<CallTensor> CheckCallTensor(const std::string& what, const TensorInfo&
   if (given.strides != nullptr) placed.strides.assign(given.strides, given.strides + rank);
   std::copy(placed.strides.begin(), placed.strides.end(), tensor.strides.begin());
   tensor.is_dense = placed.IsDense();
+  tensor.has_strides = given.strides != nullptr;
   const std::optional<Extent> extent = ExtentOf(model, placed.strides.data());
   const std::string strides_text = "strides " + NumbersText(placed.strides.data(), rank);
   if (!extent.has_value()) return invalid("got " + strides_text + ", beyond any memory");

@@ -25,9 +25,10 @@ struct GivenTensor {
 
 // Memory of the caller for an input or output of the model.
 struct CallTensor {
-  uint8_t* data = nullptr;                         // Element 0. nullptr: an output nobody wants.
-  std::array<int64_t, kRankMax> strides = {};      // In elements, one per axis.
-  bool is_dense = false;                           // Row-major without gaps.
+  uint8_t* data = nullptr;                     // Element 0. nullptr: an output nobody wants.
+  std::array<int64_t, kRankMax> strides = {};  // In elements, one per axis.
+  bool is_dense = false;                       // Row-major without gaps.
+  bool has_strides = false;  // As the caller gave them; else elements follow one another.
   const uint8_t *begin = nullptr, *end = nullptr;  // The bytes of all its elements; equal: none.
 };
 

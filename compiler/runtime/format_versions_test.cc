@@ -31,11 +31,12 @@ uint32_t VersionOf(const std::string& bundle) {
 }
 
 TEST(FormatVersionsTest, EachFileHasTheVersionOfItsName) {
-  for (uint32_t version : {1u, 2u, 3u}) EXPECT_EQ(VersionOf(Contents(PathOf(version))), version);
+  for (uint32_t version : {1u, 2u, 3u, 4u})
+    EXPECT_EQ(VersionOf(Contents(PathOf(version))), version);
 }
 
 // Whoever raises the version adds a file and says below what becomes of the others. Version 3 is of
-// bundles with control only.
+// bundles with control or host kernels only, version 4 of those with sizes that a run decides.
 TEST(FormatVersionsTest, TodaysVersionHasAFile) {
   EXPECT_EQ(VersionOf(TestBundle()), 2u) << "add testdata/bundles/format_N.bundle and its test";
 }
@@ -54,6 +55,22 @@ TEST(FormatVersionsTest, Format3RunsItsLoop) {
   std::vector<float> last(1024);
   ASSERT_TRUE((*session)->GetOutput(1, AsWritableBytes(last)).ok());
   EXPECT_EQ(last[0], 108.0f);
+}
+
+// What test_bundle.h says of TestSizesBundle.
+TEST(FormatVersionsTest, Format4FindsWhatIsThere) {
+  auto model = Model::LoadFile(PathOf(4), {});
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  auto pool = ThreadPool::Create({.thread_count = 2});
+  ASSERT_TRUE(pool.ok());
+  auto session = Session::Create(*model, *std::move(pool));
+  ASSERT_TRUE(session.ok());
+  ASSERT_TRUE((*session)->SetInput(0, AsBytes(std::vector<float>{0, 0, 0, 5, 0, 0, 5, 0})).ok());
+  ASSERT_TRUE((*session)->Run().ok());
+  EXPECT_EQ((*session)->OutputShape(0), (std::vector<int64_t>{2, 2}));
+  std::vector<int64_t> places(4);
+  ASSERT_TRUE((*session)->GetOutput(0, AsWritableBytes(places)).ok());
+  EXPECT_EQ(places, (std::vector<int64_t>{0, 1, 3, 2}));
 }
 
 TEST(FormatVersionsTest, Format2Runs) {
@@ -77,16 +94,16 @@ TEST(FormatVersionsTest, Format2Runs) {
 TEST(FormatVersionsTest, Format1IsRefusedByName) {
   EXPECT_EQ(Model::LoadFile(PathOf(1), {}).status().message(),
             PathOf(1) +
-                ": got format version 1, want 2 to 3: it was written by an older Burnish; build it "
+                ": got format version 1, want 2 to 4: it was written by an older Burnish; build it "
                 "again");
 }
 
 TEST(FormatVersionsTest, AFormatOfTheFutureIsRefusedByName) {
   std::string bundle = Contents(PathOf(2));
-  bundle[8] = 4;
+  bundle[8] = 5;
   EXPECT_EQ(
       BundleReader::FromBytes(AsBytes(bundle)).status().message(),
-      "got format version 4, want 2 to 3: it was written by a newer Burnish; run it with that");
+      "got format version 5, want 2 to 4: it was written by a newer Burnish; run it with that");
 }
 
 }  // namespace

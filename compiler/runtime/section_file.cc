@@ -15,8 +15,9 @@ namespace {
 
 // A file is of the oldest version that has all of its kinds of sections, so that a runtime opens
 // whatever it understands. 3: kControl, without which a runtime would take each step once, and
-// kHostCalls, without which it would look for their code.
-constexpr uint32_t kVersionMin = 2, kVersionMax = 3;
+// kHostCalls, without which it would look for their code. 4: kRunSizes, without which it would show
+// what no run wrote.
+constexpr uint32_t kVersionMin = 2, kVersionMax = 4;
 constexpr uint64_t kHeaderBytes = 24;
 constexpr uint64_t kEntryBytes = 56;
 constexpr uint64_t kDigestBytes = 32;
@@ -30,10 +31,14 @@ RuntimeStatus Damaged(const std::string& text) {
 }
 
 uint32_t VersionOf(const std::vector<Section>& sections) {
-  const bool is_new = std::any_of(sections.begin(), sections.end(), [](const Section& section) {
-    return section.kind == SectionKind::kControl || section.kind == SectionKind::kHostCalls;
-  });
-  return is_new ? 3 : 2;
+  uint32_t version = kVersionMin;
+  for (const Section& section : sections) {
+    if (section.kind == SectionKind::kControl || section.kind == SectionKind::kHostCalls) {
+      version = std::max(version, 3u);
+    }
+    if (section.kind == SectionKind::kRunSizes) version = std::max(version, 4u);
+  }
+  return version;
 }
 
 // The bytes [begin, end) must be zero. The gap is shorter than the alignment.

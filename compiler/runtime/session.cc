@@ -135,6 +135,7 @@ void Session::MakePlan() {
     const std::vector<uint8_t*> nowhere(manifest().control.walkers.size(), nullptr);
     walker_tables_.assign(plans_.size(), {.at = nowhere, .base = nowhere, .first = nowhere});
   }
+  for (const RunSize& size : manifest().run_sizes.sizes) extents_.push_back(size.least);
   FindSlots();
   ResolveBuffers();
 }
@@ -233,10 +234,38 @@ RuntimeStatus Session::SetInput(size_t index, std::span<const uint8_t> dense) {
 RuntimeStatus Session::GetOutput(size_t index, std::span<uint8_t> dense) {
   const std::lock_guard<ForkSafeMutex> lock(mutex_);
   if (index >= outputs_.own.size()) return NoSuch("output", index, outputs_.own.size());
-  const TensorInfo& tensor = manifest().outputs[index].tensor;
+  TensorInfo tensor = manifest().outputs[index].tensor;
+  tensor.shape = ShapeOfOutput(index);
   RUNTIME_RETURN_IF_ERROR(CheckDenseSize(tensor, dense.size()));
   CopyFromStorage(tensor, Address({Region::kOutput, static_cast<uint32_t>(index), 0}),
                   dense.data());
+  return RuntimeStatus();
+}
+
+std::vector<int64_t> Session::ShapeOfOutput(size_t index) const {
+  return ShapeInRun(manifest().run_sizes, Region::kOutput, index,
+                    manifest().outputs[index].tensor.shape, extents_);
+}
+
+std::vector<int64_t> Session::OutputShape(size_t index) {
+  const std::lock_guard<ForkSafeMutex> lock(mutex_);
+  return ShapeOfOutput(index);
+}
+
+RuntimeStatus Session::ReadExtents() {
+  const std::vector<RunSize>& sizes = manifest().run_sizes.sizes;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    int64_t extent = 0;
+    std::memcpy(&extent, Address(sizes[i].place), sizeof(extent));
+    // Shapes are bounded by it, and the bundle may be a stranger's.
+    if (extent < sizes[i].least || extent > sizes[i].greatest) {
+      return RuntimeStatus(RuntimeCode::kInternal, "size \"" + sizes[i].name + "\" is " +
+                                                       std::to_string(extent) + ", want " +
+                                                       std::to_string(sizes[i].least) + " to " +
+                                                       std::to_string(sizes[i].greatest));
+    }
+    extents_[i] = extent;
+  }
   return RuntimeStatus();
 }
 
@@ -283,7 +312,8 @@ RuntimeStatus Session::BindOutput(size_t index, void* memory, uint64_t size_byte
 
 RuntimeStatus Session::Run() {
   const std::lock_guard<ForkSafeMutex> lock(mutex_);
-  return Walk(plans_[0].size(), nullptr);
+  RUNTIME_RETURN_IF_ERROR(Walk(plans_[0].size(), nullptr));
+  return ReadExtents();
 }
 
 RuntimeStatus Session::RunProfiled(std::span<int64_t> step_ns) {
@@ -293,7 +323,8 @@ RuntimeStatus Session::RunProfiled(std::span<int64_t> step_ns) {
                          "got room for " + std::to_string(step_ns.size()) + " steps, want " +
                              std::to_string(plans_[0].size()));
   }
-  return Walk(plans_[0].size(), step_ns.data());
+  RUNTIME_RETURN_IF_ERROR(Walk(plans_[0].size(), step_ns.data()));
+  return ReadExtents();
 }
 
 bool Session::MayBind(Region region, size_t index, const CallTensor& tensor) const {
@@ -304,10 +335,12 @@ bool Session::MayBind(Region region, size_t index, const CallTensor& tensor) con
 }
 
 RuntimeStatus Session::RunTensors(std::span<const CallTensor> inputs,
-                                  std::span<const CallTensor> outputs, std::span<int64_t> step_ns) {
+                                  std::span<const CallTensor> outputs, std::span<int64_t> step_ns,
+                                  std::span<int64_t> extents) {
   const std::lock_guard<ForkSafeMutex> lock(mutex_);
   if (inputs.size() != inputs_.own.size() || outputs.size() != outputs_.own.size() ||
-      (!step_ns.empty() && step_ns.size() != plans_[0].size())) {
+      (!step_ns.empty() && step_ns.size() != plans_[0].size()) ||
+      (!extents.empty() && extents.size() != extents_.size())) {
     return RuntimeStatus(RuntimeCode::kInvalidArgument,
                          "got a number of tensors or steps that is not the model's");
   }
@@ -331,15 +364,40 @@ RuntimeStatus Session::RunTensors(std::span<const CallTensor> inputs,
         !is_read && MayBind(Region::kOutput, i, outputs[i]) ? outputs[i].data : outputs_.own[i];
   }
   ResolveSlots();
-  const RuntimeStatus status = Walk(plans_[0].size(), step_ns.empty() ? nullptr : step_ns.data());
-  for (size_t i = 0; i < outputs.size() && status.ok(); ++i) {
-    if (outputs[i].data == nullptr || outputs_.of_call[i] == outputs[i].data) continue;
-    const TensorInfo& tensor = manifest().outputs[i].tensor;
-    CopyStrided(ElementBytes(tensor.type), tensor.shape, outputs_.own[i] + tensor.offset_bytes,
-                tensor.strides.data(), outputs[i].data, outputs[i].strides.data());
-  }
+  RuntimeStatus status = Walk(plans_[0].size(), step_ns.empty() ? nullptr : step_ns.data());
+  if (status.ok()) status = ReadExtents();
+  for (size_t i = 0; i < outputs.size() && status.ok(); ++i) GiveOutput(i, outputs[i]);
+  std::copy(extents_.begin(), extents_.begin() + static_cast<int64_t>(extents.size()),
+            extents.begin());
   EndCall();
   return status;
+}
+
+// From where the run wrote it to where the caller wants it.
+void Session::GiveOutput(size_t index, const CallTensor& given) const {
+  if (given.data == nullptr) return;
+  const TensorInfo& tensor = manifest().outputs[index].tensor;
+  const int element_bytes = ElementBytes(tensor.type);
+  const uint8_t* const own = outputs_.own[index];
+  const bool is_there = outputs_.of_call[index] == given.data;
+  if (manifest().run_sizes.empty()) {
+    if (is_there) return;
+    CopyStrided(element_bytes, tensor.shape, own + tensor.offset_bytes, tensor.strides.data(),
+                given.data, given.strides.data());
+    return;
+  }
+  TensorInfo in_run = tensor;
+  in_run.shape = ShapeOfOutput(index);
+  if (is_there) {
+    if (!given.has_strides) {
+      MoveTogether(element_bytes, tensor.shape, in_run.shape, given.data);
+    }
+  } else if (given.has_strides) {
+    CopyStrided(element_bytes, in_run.shape, own + tensor.offset_bytes, tensor.strides.data(),
+                given.data, given.strides.data());
+  } else {
+    CopyFromStorage(in_run, own, given.data);
+  }
 }
 
 // Forgets the caller's memory.

@@ -34,10 +34,14 @@ class Session {
   const std::shared_ptr<const Model>& model() const { return model_; }
   const std::shared_ptr<ThreadPool>& pool() const { return pool_; }
 
-  // Copies. kInvalidArgument: another size than dense_bytes(); kFailedPrecondition: SetInput on a
-  // bound input (write to the bound memory instead). GetOutput before the first Run gives zeros.
+  // Copies. kInvalidArgument: another size than dense_bytes(), of an output: in its shape of the
+  // last run; kFailedPrecondition: SetInput on a bound input (write to the bound memory instead).
+  // GetOutput before the first Run gives zeros.
   RuntimeStatus SetInput(size_t index, std::span<const uint8_t> dense);
   RuntimeStatus GetOutput(size_t index, std::span<uint8_t> dense);
+  // The output's shape in the last run, where the data decides about its extents; before the first
+  // run the least that it may be. `index` must be one of the model's.
+  std::vector<int64_t> OutputShape(size_t index);
 
   // From now on, runs read (write) the caller's memory, of dense_bytes(); it must live until the
   // next bind or the session's end. nullptr: back to the session's own memory. kFailedPrecondition
@@ -58,11 +62,15 @@ class Session {
   // checked by CheckCallTensor against the model's; keeps none of them. Reads and writes them in
   // place where the model stores them densely and their address is aligned as its kernels want, and
   // copies else. An output may share memory with inputs: it is written as if all of them had been
-  // read before; not with another output. `step_ns`: empty, or as for RunProfiled.
+  // read before; not with another output. `step_ns`: empty, or as for RunProfiled. `extents`:
+  // empty, or set to this run's, one for each of the manifest's run sizes.
+  //
+  // An output whose extents the data decides lies densely in this run's shape from its first
+  // element on, or by the strides that the caller gave.
   //
   // What SetInput set and GetOutput would give is unspecified afterwards.
   RuntimeStatus RunTensors(std::span<const CallTensor> inputs, std::span<const CallTensor> outputs,
-                           std::span<int64_t> step_ns);
+                           std::span<int64_t> step_ns, std::span<int64_t> extents = {});
 
   // Of loops whose count or end only a run knows: a run in which one of them goes on after so many
   // iterations ends with kResourceExhausted and the loop's name.
@@ -94,6 +102,9 @@ class Session {
   void ResolveSlots();
   void ApplyFill(const Fill& fill);
   uint8_t* Address(const Place& place) const;
+  RuntimeStatus ReadExtents();
+  void GiveOutput(size_t index, const CallTensor& given) const;
+  std::vector<int64_t> ShapeOfOutput(size_t index) const;
   // Whether kernels can work on this memory of the caller.
   bool MayBind(Region region, size_t index, const CallTensor& tensor) const;
   RuntimeStatus CheckBinding(Region region, size_t index, const void* memory,
@@ -113,6 +124,7 @@ class Session {
   uint64_t scratch_bytes_per_worker_ = 0;
   uint8_t* shared_scratch_ = nullptr;
   Memories inputs_, outputs_;
+  std::vector<int64_t> extents_;  // Of the last run, one for each of the manifest's run sizes.
   // One for all workers; with control one a worker, since workers are in different iterations.
   std::vector<std::vector<PlannedStep>> plans_;
   ControlPlan control_;

@@ -132,4 +132,36 @@ std::string TestBundle() {
   return *std::move(bundle);
 }
 
+BundleManifest TestSizesManifest() {
+  BundleManifest manifest;
+  manifest.model_name = "sizes";
+  manifest.target = "cpu:arch=any,features=,threads=2";
+  manifest.thread_count = 2;
+  manifest.arena_bytes = kArenaSlotBytes;
+  HostCall call{.kernel = 0,
+                .signature = {.kernel = "non_zero",
+                              .attributes = {},
+                              .inputs = {{ElementType::kF32, {2, 4}}},
+                              .outputs = {{ElementType::kI64, {2, 8}}, {ElementType::kI64, {}}}},
+                .tensors = {DenseTensor("x", ElementType::kF32, {2, 4}),
+                            DenseTensor("places", ElementType::kI64, {2, 8}),
+                            DenseTensor("count", ElementType::kI64, {})}};
+  manifest.inputs = {{call.tensors[0], 32}};
+  manifest.outputs = {{call.tensors[1], 128}};
+  manifest.kernels = {{.name = "non_zero", .compute = FunctionOf(call), .pack = {}}};
+  manifest.host_calls = {call};
+  const Place count{Region::kArena, 0, 64};
+  manifest.steps = {MakeStep("find", 0, {{Region::kInput, 0, 0}, {Region::kOutput, 0, 0}, count}, 1,
+                             call.tensors[1])};
+  manifest.run_sizes = {.sizes = {{.name = "count", .place = count, .least = 0, .greatest = 8}},
+                        .axes = {{.region = Region::kOutput, .tensor = 0, .axis = 1, .size = 0}}};
+  return manifest;
+}
+
+std::string TestSizesBundle() {
+  auto bundle = WriteBundle(TestSizesManifest(), TestElf(), {});
+  CHECK(bundle.ok());
+  return *std::move(bundle);
+}
+
 }  // namespace burnish

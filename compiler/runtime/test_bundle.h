@@ -37,6 +37,11 @@ BundleManifest TestBundleManifest();
 std::string TestBundle();
 std::vector<float> TestWeights();
 
+// Input "x" f32[2,4]; output "places" i64[2,8], of which as many columns hold as x has elements
+// that are not 0.
+BundleManifest TestSizesManifest();
+std::string TestSizesBundle();
+
 template <typename T>
 std::span<const uint8_t> AsBytes(const T& values) {
   return {reinterpret_cast<const uint8_t*>(values.data()), values.size() * sizeof(*values.data())};

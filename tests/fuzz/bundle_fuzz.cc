@@ -127,6 +127,25 @@ void FuzzHostCalls(std::span<const uint8_t> bytes) {
   (void)CheckHostCalls(*calls, kernels);
 }
 
+// Whatever passes is read within the arena and gives shapes within the outputs'.
+void FuzzRunSizes(std::span<const uint8_t> bytes) {
+  RuntimeOr<RunSizes> sizes = DecodeRunSizes(bytes);
+  if (!sizes.ok()) return;
+  CHECK_EQ(EncodeRunSizes(*sizes), std::string(bytes.begin(), bytes.end()));
+  BundleManifest manifest = ModelWith({});
+  manifest.run_sizes = *std::move(sizes);
+  if (!CheckManifest(manifest).ok()) return;
+  std::vector<int64_t> extents;
+  for (const RunSize& size : manifest.run_sizes.sizes) {
+    CHECK(CheckPlace(manifest, size.place, sizeof(int64_t)).ok());
+    extents.push_back(size.greatest);
+  }
+  const std::vector<int64_t>& bound = manifest.outputs[0].tensor.shape;
+  const std::vector<int64_t> shape =
+      ShapeInRun(manifest.run_sizes, Region::kOutput, 0, bound, extents);
+  for (size_t d = 0; d < bound.size(); ++d) CHECK(shape[d] >= 0 && shape[d] <= bound[d]);
+}
+
 // Whatever passes the check has places for all that is written; the bytes mean the same again.
 void FuzzRefit(std::span<const uint8_t> bytes, bool is_plan) {
   const RuntimeOr<RefitInfo> info = is_plan ? DecodeRefitPlan(bytes) : DecodeRefit(bytes);
@@ -143,7 +162,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   using namespace burnish;  // NOLINT: a C function has no namespace of its own.
   const std::span<const uint8_t> bytes(data + 1, size - 1);
-  switch (data[0] >= 0xfd ? data[0] : data[0] % 5) {
+  switch (data[0] >= 0xfc ? data[0] : data[0] % 5) {
     case 0:
       FuzzBundle(bytes);
       break;
@@ -159,6 +178,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       break;
     case 4:
       FuzzControl(bytes);
+      break;
+    case 0xfc:
+      FuzzRunSizes(bytes);
       break;
     case 0xfd:
       FuzzHostCalls(bytes);
