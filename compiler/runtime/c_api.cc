@@ -279,6 +279,19 @@ BurnishStatus burnish_output_info(const BurnishModel* model, int32_t index,
   });
 }
 
+BurnishStatus burnish_output_shape(const BurnishModel* model, int32_t index,
+                                   BurnishTensorInfo* info) {
+  return Guard([&]() -> RuntimeStatus {
+    RUNTIME_RETURN_IF_ERROR(CheckPointers(model, info));
+    RUNTIME_ASSIGN_OR_RETURN(BurnishTensorInfo found,
+                             DescribeModelTensor(ManifestOf(model), Region::kOutput, index));
+    const std::vector<int64_t> shape = model->session->OutputShape(static_cast<size_t>(index));
+    found.size_bytes = DenseTensor("", ElementTypeOf(found.dtype), shape).dense_bytes();
+    std::copy(shape.begin(), shape.end(), found.shape);
+    return WriteStruct("BurnishTensorInfo", found, info);
+  });
+}
+
 int32_t burnish_parameter_count(const BurnishModel* model) {
   return model == nullptr ? 0 : static_cast<int32_t>(ParametersOf(model).size());
 }

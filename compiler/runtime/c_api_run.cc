@@ -76,6 +76,20 @@ void Report(const TensorInfo& tensor, BurnishOutput& output) {
   std::copy(tensor.shape.begin(), tensor.shape.end(), output.shape);
 }
 
+// Their shapes in a run that left these extents. The structs were read before.
+RuntimeStatus ReportRun(const BundleManifest& manifest, std::span<const int64_t> extents,
+                        const StructArray<BurnishOutput>& given) {
+  for (int32_t i = 0; i < given.count(); ++i) {
+    RUNTIME_ASSIGN_OR_RETURN(BurnishOutput output, ReadStruct("BurnishOutput", given.at(i)));
+    const int32_t index = output.name != nullptr ? FindByName(manifest.outputs, output.name) : i;
+    TensorInfo tensor = manifest.outputs[index].tensor;
+    tensor.shape = ShapeInRun(manifest.run_sizes, Region::kOutput, index, tensor.shape, extents);
+    Report(tensor, output);
+    RUNTIME_RETURN_IF_ERROR(WriteStruct("BurnishOutput", output, given.at(i)));
+  }
+  return RuntimeStatus();
+}
+
 RuntimeStatus Allocate(const BundleManifest& manifest, size_t index, BurnishOutput& output) {
   RUNTIME_ASSIGN_OR_RETURN(
       BurnishTensorInfo info,
@@ -193,6 +207,9 @@ BurnishStatus burnish_run_tensors(BurnishModel* model, const BurnishInput* input
                              ReadInputs(manifest, given_inputs));
     RUNTIME_ASSIGN_OR_RETURN(const std::vector<CallTensor> written,
                              ReadOutputs(manifest, given_outputs));
-    return model->session->RunTensors(read, written, step_ns);
+    if (manifest.run_sizes.empty()) return model->session->RunTensors(read, written, step_ns);
+    std::vector<int64_t> extents(manifest.run_sizes.sizes.size());
+    RUNTIME_RETURN_IF_ERROR(model->session->RunTensors(read, written, step_ns, extents));
+    return ReportRun(manifest, extents, given_outputs);
   });
 }

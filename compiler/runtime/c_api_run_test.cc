@@ -479,5 +479,105 @@ TEST(RunTensorsTest, TenThreadsRunOneModel) {
   EXPECT_EQ(wrong_count, 0);
 }
 
+// ---- Outputs as large as the data says: test_bundle.h.
+
+ModelPtr OpenSizesModel() {
+  BurnishModel* model = nullptr;
+  const std::string bundle = TestSizesBundle();
+  EXPECT_EQ(burnish_open_bytes(bundle.data(), bundle.size(), nullptr, &model), BURNISH_OK)
+      << burnish_last_error();
+  return ModelPtr(model);
+}
+
+std::vector<int64_t> ShapeOf(const BurnishOutput& output) {
+  return {output.shape, output.shape + output.rank};
+}
+
+TEST(RunSizedTest, AnOutputLiesDenselyInItsShapeOfTheRun) {
+  const ModelPtr model = OpenSizesModel();
+  BurnishTensorInfo info = {};
+  info.struct_size = sizeof(info);
+  ASSERT_EQ(burnish_output_info(model.get(), 0, &info), BURNISH_OK);
+  EXPECT_EQ(info.shape[1], 8) << "the most that there can be";
+  std::vector<float> x = {0, 7, 0, 7, 7, 0, 0, 0};
+  const BurnishInput input = Input(BURNISH_F32, x.data());
+  // One memory is read and written in place, the other is not aligned and copied.
+  alignas(64) int64_t memory[24];
+  for (const int shift : {0, 1}) {
+    SCOPED_TRACE(shift);
+    BurnishOutput output = Output(reinterpret_cast<uint8_t*>(memory) + shift, 128);
+    ASSERT_EQ(burnish_run_tensors(model.get(), &input, 1, &output, 1, nullptr), BURNISH_OK)
+        << burnish_last_error();
+    EXPECT_EQ(ShapeOf(output), (std::vector<int64_t>{2, 3}));
+    EXPECT_EQ(output.size_bytes, 48u);
+    int64_t places[6];
+    std::memcpy(places, output.data, sizeof(places));
+    EXPECT_EQ(std::vector<int64_t>(places, places + 6), (std::vector<int64_t>{0, 0, 1, 1, 3, 0}));
+    ASSERT_EQ(burnish_output_shape(model.get(), 0, &info), BURNISH_OK);
+    EXPECT_EQ(info.shape[1], 3);
+    EXPECT_EQ(info.size_bytes, 48u);
+  }
+  EXPECT_EQ(burnish_output_shape(model.get(), 1, &info), BURNISH_OUT_OF_RANGE);
+  EXPECT_EQ(burnish_output_shape(model.get(), -1, &info), BURNISH_OUT_OF_RANGE);
+}
+
+TEST(RunSizedTest, StridesOfTheCallerStay) {
+  const ModelPtr model = OpenSizesModel();
+  const std::vector<float> x = {0, 7, 0, 7, 7, 0, 0, 0};
+  const BurnishInput input = Input(BURNISH_F32, x.data());
+  for (const int64_t pitch : {8, 9}) {
+    std::vector<int64_t> memory(17, -1);
+    const int64_t strides[] = {pitch, 1};
+    BurnishOutput output = Output(memory.data(), memory.size() * 8);
+    output.strides = strides;
+    ASSERT_EQ(burnish_run_tensors(model.get(), &input, 1, &output, 1, nullptr), BURNISH_OK);
+    EXPECT_EQ(ShapeOf(output), (std::vector<int64_t>{2, 3}));
+    EXPECT_EQ(std::vector<int64_t>(memory.begin(), memory.begin() + 3),
+              (std::vector<int64_t>{0, 0, 1}));
+    EXPECT_EQ(std::vector<int64_t>(memory.begin() + pitch, memory.begin() + pitch + 3),
+              (std::vector<int64_t>{1, 3, 0}));
+  }
+}
+
+TEST(RunSizedTest, NothingFoundAndTooLittleMemory) {
+  const ModelPtr model = OpenSizesModel();
+  const std::vector<float> nothing(8, 0.0f);
+  const BurnishInput input = Input(BURNISH_F32, nothing.data());
+  std::vector<int64_t> memory(16, -1);
+  BurnishOutput output = Output(memory.data(), 128);
+  ASSERT_EQ(burnish_run_tensors(model.get(), &input, 1, &output, 1, nullptr), BURNISH_OK);
+  EXPECT_EQ(ShapeOf(output), (std::vector<int64_t>{2, 0}));
+  EXPECT_EQ(output.size_bytes, 0u);
+  // Whether it would have been enough, no one knows before the run.
+  output = Output(memory.data(), 127);
+  EXPECT_EQ(burnish_run_tensors(model.get(), &input, 1, &output, 1, nullptr),
+            BURNISH_INVALID_ARGUMENT);
+  EXPECT_EQ(output.size_bytes, 128u);
+  output = Output(nullptr, 0);  // Not wanted.
+  EXPECT_EQ(burnish_run_tensors(model.get(), &input, 1, &output, 1, nullptr), BURNISH_OK);
+  EXPECT_EQ(ShapeOf(output), (std::vector<int64_t>{2, 0}));
+}
+
+TEST(RunSizedTest, ThreadsReadTheShapeOfTheirOwnRun) {
+  const ModelPtr model = OpenSizesModel();
+  std::atomic<int> wrong = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      std::vector<float> x(8, 0.0f);
+      for (int i = 0; i < 2 * t; ++i) x[i] = 1;
+      const BurnishInput input = Input(BURNISH_F32, x.data());
+      for (int run = 0; run < 200; ++run) {
+        std::vector<int64_t> memory(16, -1);
+        BurnishOutput output = Output(memory.data(), 128);
+        wrong += burnish_run_tensors(model.get(), &input, 1, &output, 1, nullptr) != BURNISH_OK ||
+                 output.shape[1] != 2 * t;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+}
+
 }  // namespace
 }  // namespace burnish

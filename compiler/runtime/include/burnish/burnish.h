@@ -153,12 +153,17 @@ typedef struct BurnishInput {
   int32_t reserved; /* 0 */
 } BurnishInput;
 
-/* Gives memory of at least `info->size_bytes` for an output, or NULL. Memory that is aligned to
+/* Gives memory of at least `info->size_bytes` for an output, or NULL. Where the data decides about
+ * the output's shape, that is the most that it may need. Memory that is aligned to
  * `info->bind_alignment` saves a copy. Is called on the thread that runs the model, at most once an
  * output and run, and must not call into this model. */
 typedef void* (*BurnishAllocate)(void* allocate_arg, const BurnishTensorInfo* info);
 
-/* An output of one run. The lower fields are set by the library, also when `data` is too small. */
+/* An output of one run. The lower fields are set by the library, also when `data` is too small.
+ *
+ * Where the data decides about the shape (what was found), burnish_output_info has the greatest
+ * one, and memory is wanted for that. After the run `shape` and `size_bytes` are this run's, and
+ * the elements lie densely in this shape from `data` on, or by `strides`. An extent may be 0. */
 typedef struct BurnishOutput {
   uint32_t struct_size;
   int32_t dtype;           /* A BurnishDtype; 0: any. Set to the model's. */
@@ -280,6 +285,13 @@ BURNISH_API BurnishStatus burnish_bind_output(BurnishModel* model, int32_t index
 
 /* One inference. */
 BURNISH_API BurnishStatus burnish_run(BurnishModel* model);
+
+/* As burnish_output_info, with shape and size_bytes of the last run: other ones where the data
+ * decides about the shape. burnish_get_output wants that size, and elements in bound memory lie
+ * where those of the greatest shape would. Where several threads run the model, a BurnishOutput of
+ * the run itself says which run is meant. */
+BURNISH_API BurnishStatus burnish_output_shape(const BurnishModel* model, int32_t index,
+                                               BurnishTensorInfo* info);
 
 /* Repeated inferences for about `seconds`, on the inputs as they are. */
 BURNISH_API BurnishStatus burnish_benchmark(BurnishModel* model, double seconds,
