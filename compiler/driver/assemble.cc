@@ -1,6 +1,7 @@
 #include "compiler/driver/assemble.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 #include <span>
@@ -74,6 +75,7 @@ class Assembler {
 
   absl::Status LoadLibraries();
   void AddModelTensors();
+  void AddRunSizes();
   void CollectLives();
   void Touch(ValueId value, int step);
   void CollectUses();
@@ -148,7 +150,29 @@ void Assembler::AddModelTensors() {
     }
   };
   add(graph().inputs, inputs_, manifest_.inputs);
-  add(graph().outputs, outputs_, manifest_.outputs);
+  std::vector<ValueId> shown = graph().outputs;
+  shown.resize(graph().shown_outputs());
+  add(shown, outputs_, manifest_.outputs);
+}
+
+void Assembler::AddRunSizes() {
+  RunSizes& sizes = manifest_.run_sizes;
+  for (size_t i = graph().shown_outputs(); i < graph().outputs.size(); ++i) {
+    sizes.sizes.push_back({.name = graph().value(graph().outputs[i]).name,
+                           .place = PlaceOf(graph().outputs[i], 0),
+                           .least = 0,
+                           .greatest = std::numeric_limits<int64_t>::max()});
+  }
+  for (const GraphBoundedAxis& axis : graph().bounded_axes) {
+    const auto size = static_cast<uint32_t>(axis.extent - graph().shown_outputs());
+    RunSize& found = sizes.sizes[size];
+    const TensorType& type = graph().value(graph().outputs[axis.output]).type;
+    found.greatest = std::min(found.greatest, type.shape[axis.axis]);
+    sizes.axes.push_back({.region = Region::kOutput,
+                          .tensor = static_cast<uint32_t>(axis.output),
+                          .axis = static_cast<uint32_t>(axis.axis),
+                          .size = size});
+  }
 }
 
 // Constants lie among the weights, inputs and outputs in the caller's memory, and what an iteration
@@ -200,6 +224,10 @@ void Assembler::CollectLives() {
     const TaskCall& call = CallOf(steps_[s]);
     for (const ValueId value : call.arguments) Touch(value, static_cast<int>(s));
     for (const ValueId value : call.results) Touch(value, static_cast<int>(s));
+  }
+  for (size_t i = graph().shown_outputs(); i < graph().outputs.size(); ++i) {
+    // Read when all steps are done.
+    Touch(graph().outputs[i], static_cast<int>(steps_.size()) - 1);
   }
   CollectUses();
   control_.AddLives([&](ValueId value, int step) { Touch(value, step); },
@@ -436,6 +464,7 @@ absl::StatusOr<AssembledModel> Assembler::Run() {
     }
     ASSIGN_OR_RETURN(manifest_.steps.emplace_back(), MakeStep(step));
   }
+  AddRunSizes();
   manifest_.constants = weights_->constants();
   manifest_.weights_bytes = weights_->bytes().size();
   const RefitInfo refit = weights_->Refit();

@@ -33,9 +33,9 @@ absl::StatusOr<std::vector<TensorValue>> RunBundle(const std::string& bundle, co
   for (int run = 0; run < 2; ++run) {
     if (const RuntimeStatus status = (*session)->Run(); !status.ok()) return ToStatus(status);
     values.clear();
-    for (size_t i = 0; i < graph.outputs.size(); ++i) {
-      const TensorType& type = graph.value(graph.outputs[i]).type;
-      std::vector<uint8_t> bytes((*model)->manifest().outputs[i].tensor.dense_bytes());
+    for (size_t i = 0; i < graph.shown_outputs(); ++i) {
+      const TensorType type{graph.value(graph.outputs[i]).type.dtype, (*session)->OutputShape(i)};
+      std::vector<uint8_t> bytes(ElementCount(type.shape) * SizeBytes(type.dtype));
       if (const RuntimeStatus status = (*session)->GetOutput(i, bytes); !status.ok()) {
         return ToStatus(status);
       }

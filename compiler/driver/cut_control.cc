@@ -66,6 +66,8 @@ class Cutter {
     if (where.region < 0) {
       flat_.graph.inputs = graph.inputs;
       flat_.graph.outputs = graph.outputs;
+      flat_.graph.hidden_outputs = graph.hidden_outputs;
+      flat_.graph.bounded_axes = graph.bounded_axes;
       rename(flat_.graph.inputs);
       rename(flat_.graph.outputs);
     }

@@ -21,8 +21,13 @@ namespace {
 // constant, or named twice, is copied.
 absl::Status SeparateOutputs(Graph& graph) {
   std::vector<bool> taken(graph.values.size(), false);
-  for (ValueId& output : graph.outputs) {
-    if (graph.value(output).producer >= 0 && !taken[output]) {
+  for (size_t i = 0; i < graph.outputs.size(); ++i) {
+    ValueId& output = graph.outputs[i];
+    const GraphNodeId producer = graph.value(output).producer;
+    // What nobody is shown lies in the arena, and what a node of control gives may not.
+    const bool is_walker =
+        i >= graph.shown_outputs() && producer >= 0 && IsControl(graph.nodes[producer]);
+    if (producer >= 0 && !taken[output] && !is_walker) {
       taken[output] = true;
       continue;
     }

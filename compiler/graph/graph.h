@@ -40,6 +40,14 @@ struct GraphNode {
   std::vector<std::shared_ptr<const Graph>> bodies = {};  // Of control flow: control.h.
 };
 
+// An axis of a graph output of which a run fills as many elements as another output, an i64 scalar,
+// says: docs/adr/0013-bounded-axes.md. The type has the greatest extent.
+struct GraphBoundedAxis {
+  int output = 0;  // Positions in Graph::outputs.
+  int axis = 0;
+  int extent = 0;  // One of the hidden outputs.
+};
+
 // A value: copies share the constants' bytes. Nodes are kept in topological order. Passes may leave
 // nodes and values that nothing uses; EliminateDead drops them.
 struct Graph {
@@ -48,8 +56,12 @@ struct Graph {
   std::vector<GraphValue> values;
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;  // May repeat a value, or name a graph input or a constant.
+  // The last of the outputs that nobody is shown: extents of `bounded_axes`.
+  int hidden_outputs = 0;
+  std::vector<GraphBoundedAxis> bounded_axes = {};
 
   const GraphValue& value(ValueId id) const { return values[id]; }
+  size_t shown_outputs() const { return outputs.size() - static_cast<size_t>(hidden_outputs); }
   bool IsConstant(ValueId id) const { return values[id].data != nullptr; }
 };
 

@@ -112,10 +112,43 @@ absl::StatusOr<std::vector<TensorValue>> InterpretHostNode(const Graph& graph,
   return outputs;
 }
 
+// What a caller is shown of a graph's outputs.
+absl::StatusOr<Values> CutToExtents(const Graph& graph, Values outputs) {
+  std::map<int, std::vector<int64_t>> shapes;
+  for (const GraphBoundedAxis& axis : graph.bounded_axes) {
+    std::vector<int64_t>& shape =
+        shapes.try_emplace(axis.output, outputs[axis.output].shape).first->second;
+    const int64_t extent = outputs[axis.extent].integers[0];
+    if (extent < 0 || extent > shape[axis.axis]) {
+      return absl::InternalError(absl::StrCat("output ", axis.output, ": got ", extent,
+                                              " elements on axis ", axis.axis, ", want at most ",
+                                              shape[axis.axis]));
+    }
+    shape[axis.axis] = extent;
+  }
+  for (const auto& [output, shape] : shapes) outputs[output] = Prefix(outputs[output], shape);
+  outputs.resize(graph.shown_outputs());
+  return outputs;
+}
+
 // Position of a parameter named "in<i>".
 int ParameterIndex(const Buffer& buffer) { return std::stoi(buffer.name.substr(2)); }
 
 }  // namespace
+
+TensorValue Prefix(const TensorValue& whole, const std::vector<int64_t>& shape) {
+  TensorValue prefix{.dtype = whole.dtype, .shape = shape};
+  const int64_t count = ElementCount(shape);
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t rest = i, from = 0, stride = 1;
+    for (size_t d = shape.size(); d-- > 0; rest /= shape[d], stride *= whole.shape[d]) {
+      from += rest % shape[d] * stride;
+    }
+    if (!whole.floats.empty()) prefix.floats.push_back(whole.floats[from]);
+    if (!whole.integers.empty()) prefix.integers.push_back(whole.integers[from]);
+  }
+  return prefix;
+}
 
 Program DefineNode(const Graph& graph, const GraphNode& node) {
   const OperatorDef* def = FindOperator(node.op);
@@ -190,7 +223,7 @@ absl::StatusOr<std::vector<TensorValue>> InterpretGraph(const Graph& graph,
   }
   std::vector<TensorValue> outputs;
   for (ValueId output : graph.outputs) outputs.push_back(find(output));
-  return outputs;
+  return CutToExtents(graph, std::move(outputs));
 }
 
 }  // namespace burnish

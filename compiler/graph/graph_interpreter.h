@@ -12,10 +12,14 @@
 
 namespace burnish {
 
-// `inputs`: one value a graph input, in order. Returns one a graph output, in order. Errors:
-// INVALID_ARGUMENT for inputs of the wrong count or type, and what the interpreter says.
+// `inputs`: one value a graph input, in order. Returns one a graph output that is
+// shown, in order, each in this run's shape. Errors: INVALID_ARGUMENT for inputs of the wrong count
+// or type, INTERNAL for an extent beyond its axis, and what the interpreter says.
 absl::StatusOr<std::vector<TensorValue>> InterpretGraph(const Graph& graph,
                                                         const std::vector<TensorValue>& inputs);
+
+// The elements of `whole` with an index below `shape` on each axis.
+TensorValue Prefix(const TensorValue& whole, const std::vector<int64_t>& shape);
 
 // One node on given input values, in order.
 absl::StatusOr<std::vector<TensorValue>> InterpretNode(const Graph& graph, const GraphNode& node,

@@ -68,9 +68,15 @@ std::string PrintGraph(const Graph& graph) {
       absl::StrAppend(&text, "{\n", PrintGraph(*body), "}\n");
     }
   }
-  for (ValueId output : graph.outputs) {
-    absl::StrAppend(&text, "output ", ValueRef(graph, output), " ",
-                    PrintType(graph.value(output).type), " '", graph.value(output).name, "'\n");
+  for (size_t i = 0; i < graph.outputs.size(); ++i) {
+    const ValueId output = graph.outputs[i];
+    absl::StrAppend(&text, i < graph.shown_outputs() ? "output " : "hidden ",
+                    ValueRef(graph, output), " ", PrintType(graph.value(output).type), " '",
+                    graph.value(output).name, "'\n");
+  }
+  for (const GraphBoundedAxis& axis : graph.bounded_axes) {
+    absl::StrAppend(&text, "axis ", axis.axis, " of ", ValueRef(graph, graph.outputs[axis.output]),
+                    " holds ", ValueRef(graph, graph.outputs[axis.extent]), "\n");
   }
   return text;
 }

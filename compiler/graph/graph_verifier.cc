@@ -73,6 +73,26 @@ absl::Status VerifyNode(const Graph& graph, GraphNodeId n, std::vector<bool>& de
   return absl::OkStatus();
 }
 
+absl::Status VerifyBoundedAxes(const Graph& graph) {
+  const auto count = static_cast<int>(graph.outputs.size());
+  if (graph.hidden_outputs < 0 || graph.hidden_outputs > count) {
+    return absl::InvalidArgumentError("got more hidden outputs than outputs");
+  }
+  const auto shown = static_cast<int>(graph.shown_outputs());
+  for (const GraphBoundedAxis& axis : graph.bounded_axes) {
+    if (axis.output < 0 || axis.output >= shown || axis.extent < shown || axis.extent >= count) {
+      return absl::InvalidArgumentError("a bounded axis has no output or no extent");
+    }
+    const TensorType& type = graph.value(graph.outputs[axis.output]).type;
+    if (axis.axis < 0 || axis.axis >= static_cast<int>(type.shape.size()) ||
+        !(graph.value(graph.outputs[axis.extent]).type == TensorType{DType::kI64, {}})) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "output ", axis.output, " has no axis ", axis.axis, ", or its extent is no i64 scalar"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status VerifyGraph(const Graph& graph) {
@@ -101,7 +121,7 @@ absl::Status VerifyGraph(const Graph& graph) {
           absl::StrCat("graph output ", output, " is not written by anything"));
     }
   }
-  return absl::OkStatus();
+  return VerifyBoundedAxes(graph);
 }
 
 }  // namespace burnish

@@ -58,6 +58,8 @@ class Converter {
       if (new_.value(id).producer >= 0) new_.values[id].name = old_.value(output).name;
       new_.outputs.push_back(id);
     }
+    new_.hidden_outputs = old_.hidden_outputs;
+    new_.bounded_axes = old_.bounded_axes;
     return std::move(new_);
   }
 

@@ -1,0 +1,135 @@
+// Results whose size is data, through passes, driver and runtime, against the graph interpreter.
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/cpu_info.h"
+#include "base/status_matchers.h"
+#include "compiler/driver/build_model.h"
+#include "compiler/driver/bundle_testing.h"
+#include "compiler/driver/schedule_source.h"
+#include "compiler/graph/control.h"
+#include "compiler/graph/graph_interpreter.h"
+#include "compiler/graph/graph_testing.h"
+#include "compiler/graph/prepare.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "proto/builder_client.h"
+#include "proto/target.h"
+
+namespace burnish {
+namespace {
+
+using Shape = std::vector<int64_t>;
+
+Builder& SharedBuilder() {
+  static BuilderClient& builder = *new BuilderClient();
+  return builder;
+}
+
+absl::StatusOr<BuiltModel> Build(const Graph& graph, int opt_level) {
+  DefaultScheduleSource source;
+  return BuildModel(graph, source, SharedBuilder(),
+                    {.target = *HostTarget(HostCpuInfo(), 2), .opt_level = opt_level});
+}
+
+// Rows of `table` where x is above 0, and their places; `total` is an output of fixed shape between
+// them. The count is shown, too, under a name of its own.
+Graph FoundRows() {
+  Graph graph;
+  const ValueId x = AddInput(graph, "x", {DType::kF32, {12}});
+  const ValueId table = AddInput(graph, "table", {DType::kF32, {12, 5}});
+  const absl::StatusOr<GraphNodeId> found =
+      AddNode(graph, "non_zero", {Op(graph, "relu", {x})}, {}, "found");
+  const ValueId places = graph.nodes[*found].outputs[0], count = graph.nodes[*found].outputs[1];
+  const ValueId flat = Op(graph, "reshape", {places}, {{"shape", Shape{12}}});
+  const ValueId rows = Op(graph, "gather", {table, flat}, {{"axis", int64_t{0}}});
+  const ValueId total = Op(graph, "reduce_sum", {table}, {{"axes", Shape{0, 1}}});
+  graph.outputs = {Op(graph, "exp", {Op(graph, "neg", {rows})}), total,
+                   Op(graph, "transpose", {places}, {{"perm", Shape{1, 0}}}),
+                   Op(graph, "add", {count, count}), count};
+  const char* names[] = {"rows", "total", "places", "twice", "count"};
+  for (size_t i = 0; i < graph.outputs.size(); ++i) graph.values[graph.outputs[i]].name = names[i];
+  graph.hidden_outputs = 1;
+  graph.bounded_axes = {{.output = 0, .axis = 0, .extent = 4},
+                        {.output = 2, .axis = 0, .extent = 4}};
+  return graph;
+}
+
+TEST(SizesDriverTest, OutputsHaveTheShapeOfTheRun) {
+  const Graph graph = FoundRows();
+  ASSERT_THAT(VerifyGraph(graph), IsOk());
+  std::vector<TensorValue> inputs = RandomInputs(graph, 3);
+  for (const int level : {0, 2, 3}) {
+    SCOPED_TRACE(absl::StrCat("level ", level));
+    ASSERT_OK_AND_ASSIGN(const BuiltModel built, Build(graph, level));
+    for (const int found : {0, 1, 7, 12}) {
+      for (int i = 0; i < 12; ++i) inputs[0].floats[i] = i * 5 % 12 < found ? 1.5 : -1.0;
+      ASSERT_OK_AND_ASSIGN(const std::vector<TensorValue> want, InterpretGraph(graph, inputs));
+      ASSERT_EQ(want.size(), 4u);
+      EXPECT_EQ(want[0].shape, (Shape{found, 5}));
+      EXPECT_EQ(want[2].shape, (Shape{found, 1}));
+      ASSERT_OK_AND_ASSIGN(const std::vector<TensorValue> got,
+                           RunBundle(built.bundle, graph, inputs, 2));
+      EXPECT_EQ(CompareOutputs(want, got, 1e-5), "");
+      EXPECT_EQ(got[3].integers[0], 2 * found);
+    }
+  }
+}
+
+TEST(SizesDriverTest, PassesKeepWhatBelongsTogether) {
+  const Graph before = FoundRows();
+  Graph after = before;
+  ASSERT_THAT(PrepareGraph(after), IsOk());
+  EXPECT_EQ(Difference(before, after), "");
+  EXPECT_EQ(after.bounded_axes.size(), 2u);
+}
+
+// The number of iterations, which a node of control gives, lies in no memory of a step's.
+TEST(SizesDriverTest, AnExtentMayComeOutOfALoop) {
+  Graph body;
+  const ValueId state = AddInput(body, "state", {DType::kI64, {}});
+  const ValueId one = AddConstant(body, "one", {DType::kI64, {}}, FromInts(DType::kI64, {1}));
+  body.outputs = {Op(body, "add", {state, one})};
+  Graph graph;
+  const ValueId x = AddInput(graph, "x", {DType::kF32, {4}});
+  const ValueId zero = AddInput(graph, "zero", {DType::kI64, {}});
+  GraphNode loop{.name = "loop", .op = "loop", .attributes = {}};
+  loop.attributes.Set("count", int64_t{3});
+  loop.attributes.Set("states", int64_t{1});
+  loop.attributes.Set("slices", int64_t{0});
+  loop.attributes.Set("backwards", Shape{});
+  loop.inputs = {zero};
+  loop.bodies = {std::make_shared<const Graph>(std::move(body))};
+  ASSERT_OK_AND_ASSIGN(const GraphNodeId id, AddControlNode(graph, std::move(loop)));
+  graph.outputs = {Op(graph, "exp", {x}), graph.nodes[id].outputs[0]};
+  graph.hidden_outputs = 1;
+  graph.bounded_axes = {{.output = 0, .axis = 0, .extent = 1}};
+  ASSERT_OK_AND_ASSIGN(const BuiltModel built, Build(graph, 3));
+  std::vector<TensorValue> inputs = RandomInputs(graph, 3);
+  inputs[1].integers = {0};
+  ASSERT_OK_AND_ASSIGN(const std::vector<TensorValue> want, InterpretGraph(graph, inputs));
+  EXPECT_EQ(want[0].shape, (Shape{3}));
+  ASSERT_OK_AND_ASSIGN(const std::vector<TensorValue> got,
+                       RunBundle(built.bundle, graph, inputs, 2));
+  EXPECT_EQ(CompareOutputs(want, got, 1e-5), "");
+}
+
+TEST(SizesDriverTest, AxesAndExtentsAreVerified) {
+  const auto refusal = [](auto change) {
+    Graph graph = FoundRows();
+    change(graph);
+    return VerifyGraph(graph);
+  };
+  EXPECT_THAT(refusal([](Graph&) {}), IsOk());
+  for (const GraphBoundedAxis& axis :
+       {GraphBoundedAxis{0, 2, 4}, {0, -1, 4}, {4, 0, 4}, {0, 0, 3}, {0, 0, 5}, {-1, 0, 4}}) {
+    EXPECT_FALSE(refusal([&](Graph& graph) { graph.bounded_axes[0] = axis; }).ok());
+  }
+  EXPECT_FALSE(refusal([](Graph& graph) { graph.hidden_outputs = 9; }).ok());
+}
+
+}  // namespace
+}  // namespace burnish
