@@ -157,7 +157,7 @@ TEST(HostKernelTest, SuppressionOfBadNumbers) {
 TEST(HostKernelTest, ABoundIsNeverOne) {
   HostSignature call = Call("non_zero", {{kF32, {1, 1}}});
   EXPECT_EQ((*FindHostKernel("non_zero")->infer(call))[0].shape, (std::vector<int64_t>{2, 2}));
-  call = Call("unique", {{kF32, {1}}, {kI64, {}}}, {{"flat", 1}});
+  call = Call("unique", {{kF32, {1}}, {kI64, {}}});
   call.outputs = *FindHostKernel("unique")->infer(call);
   EXPECT_EQ(call.outputs[0].shape, (std::vector<int64_t>{2}));
   EXPECT_EQ(call.outputs[2].shape, (std::vector<int64_t>{1}));
@@ -168,7 +168,7 @@ TEST(HostKernelTest, ABoundIsNeverOne) {
 // NaN is one value, and what does not hold is nobody's.
 TEST(HostKernelTest, UniqueOfAPrefixWithNan) {
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-  HostSignature call = Call("unique", {{kF32, {5}}, {kI64, {}}}, {{"flat", 1}});
+  HostSignature call = Call("unique", {{kF32, {5}}, {kI64, {}}});
   call.outputs = *FindHostKernel("unique")->infer(call);
   const std::vector<float> x = {kNan, 2, kNan, 2, 1};
   std::vector<float> y(5, -1);

@@ -45,29 +45,17 @@ int32_t RunNonZero(const HostSignature& call, std::span<const uint8_t* const> in
   return BURNISH_KERNEL_OK;
 }
 
-// ---- unique: of slices along an axis, or of all elements. Inputs: X, how many slices hold.
+// ---- unique: of slices along an axis. Inputs: X, how many slices hold.
 // Outputs: slices, where each came from first, which of them each of X is, how often, count.
-
-// Slices of X; without an axis each element is one.
-Around SlicesOf(const HostSignature& call) {
-  const std::vector<int64_t>& shape = call.inputs[0].shape;
-  if (call.Number("flat") != 0) return {.extent = Count(shape)};
-  return AroundAxis(shape, *AxisOf(call.Number("axis"), shape.size()));
-}
 
 RuntimeOr<std::vector<HostType>> InferUnique(const HostSignature& call) {
   if (call.inputs.size() != 2) return Got(std::to_string(call.inputs.size()) + " inputs", "2");
   const HostType& x = call.inputs[0];
   if (call.inputs[1] != kCount) return Got("count " + Text(call.inputs[1]), "i64[]");
+  RUNTIME_ASSIGN_OR_RETURN(const size_t axis, AxisOf(call.Number("axis"), x.shape.size()));
+  const int64_t extent = x.shape[axis];
   HostType slices = x;
-  int64_t extent = Count(x.shape);
-  if (call.Number("flat") != 0) {
-    slices.shape = {BoundOf(extent)};
-  } else {
-    RUNTIME_ASSIGN_OR_RETURN(const size_t axis, AxisOf(call.Number("axis"), x.shape.size()));
-    extent = x.shape[axis];
-    slices.shape[axis] = BoundOf(extent);
-  }
+  slices.shape[axis] = BoundOf(extent);
   const HostType positions = {ElementType::kI64, {BoundOf(extent)}};
   return std::vector<HostType>{slices, positions, {ElementType::kI64, {extent}}, positions, kCount};
 }
@@ -118,7 +106,8 @@ std::vector<std::vector<int64_t>> Groups(const T* x, const Around& around, int64
 
 int32_t RunUnique(const HostSignature& call, std::span<const uint8_t* const> inputs,
                   std::span<uint8_t* const> outputs) {
-  const Around around = SlicesOf(call);
+  const std::vector<int64_t>& shape = call.inputs[0].shape;
+  const Around around = AroundAxis(shape, *AxisOf(call.Number("axis"), shape.size()));
   const int64_t count =
       std::clamp<int64_t>(*reinterpret_cast<const int64_t*>(inputs[1]), 0, around.extent);
   const auto numbers = [&](size_t i) { return reinterpret_cast<int64_t*>(outputs[i]); };
@@ -150,8 +139,6 @@ int32_t RunUnique(const HostSignature& call, std::span<const uint8_t* const> inp
 
 HostKernel NonZero() { return {"non_zero", {}, &InferNonZero, &RunNonZero}; }
 
-HostKernel Unique() {
-  return {"unique", {{"axis", 0}, {"flat", 0}, {"sorted", 1}}, &InferUnique, &RunUnique};
-}
+HostKernel Unique() { return {"unique", {{"axis", 0}, {"sorted", 1}}, &InferUnique, &RunUnique}; }
 
 }  // namespace burnish::host

@@ -534,8 +534,8 @@ for case, axis, is_sorted, dtype in (("flat", None, 1, "f32"), ("first", None, 0
     attrs = {"sorted": is_sorted, **({} if axis is None else {"axis": axis})}
     y, first, inverse, counts = run("Unique", [x], attrs, 4, 11)
     bound = max(2, extent)
-    add(f"unique_{case}", "unique", {"axis": axis or 0, "flat": int(axis is None), "sorted": is_sorted},
-        [x, np.array(extent, np.int64)],
+    add(f"unique_{case}", "unique", {"axis": axis or 0, "sorted": is_sorted},
+        [x.ravel() if axis is None else x, np.array(extent, np.int64)],
         [padded(y, 0 if axis is None else axis, bound), padded(first, 0, bound), inverse,
          padded(counts, 0, bound), np.array(len(counts), np.int64)])
 for case, centers, limit, overlap, threshold in (
