@@ -71,6 +71,19 @@ absl::Status ConstantOfShape(OnnxNode& node) {
       StridedCopy(*fill.data, element_bytes, shape, std::vector<int64_t>(shape.size(), 0), 0));
 }
 
+// Of a value of which a run fills a part.
+absl::Status ShapeInRun(OnnxNode& node, ValueId x, int64_t start, int64_t end) {
+  std::vector<ValueId> extents;
+  for (int64_t d = start; d < end; ++d) {
+    ASSIGN_OR_RETURN(const ValueId extent, node.ExtentAt(x, d));
+    ASSIGN_OR_RETURN(extents.emplace_back(), node.EmitReshape(extent, {1}));
+  }
+  if (extents.empty()) return FinishConstant(node, {DType::kI64, {0}}, MakeConstant<uint8_t>({}));
+  Attributes attributes;
+  attributes.Set("axis", int64_t{0});
+  return node.Finish("concat", extents, std::move(attributes));
+}
+
 absl::Status Shape(OnnxNode& node) {
   ASSIGN_OR_RETURN(const ValueId x, node.Input(0));
   const std::vector<int64_t> shape = node.TypeOf(x).shape;
@@ -80,12 +93,26 @@ absl::Status Shape(OnnxNode& node) {
   };
   const int64_t start = clamp(node.Int("start", 0));
   const int64_t end = std::max(start, clamp(node.Int("end", rank)));
+  if (node.IsBounded(x)) return ShapeInRun(node, x, start, end);
   std::vector<int64_t> part(shape.begin() + start, shape.begin() + end);
   return FinishConstant(node, {DType::kI64, {end - start}}, MakeConstant(std::move(part)));
 }
 
 absl::Status Size(OnnxNode& node) {
   ASSIGN_OR_RETURN(const ValueId x, node.Input(0));
+  if (node.IsBounded(x)) {
+    ValueId count = -1;
+    for (size_t d = 0; d < node.TypeOf(x).shape.size(); ++d) {
+      ASSIGN_OR_RETURN(const ValueId extent, node.ExtentAt(x, static_cast<int64_t>(d)));
+      if (count < 0) {
+        count = extent;
+        continue;
+      }
+      ASSIGN_OR_RETURN(count, node.Emit("mul", {count, extent}));
+    }
+    node.SetOutput(0, count);
+    return absl::OkStatus();
+  }
   return FinishConstant(node, {DType::kI64, {}},
                         FromInts(DType::kI64, {ElementCount(node.TypeOf(x).shape)}));
 }

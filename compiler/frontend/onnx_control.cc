@@ -169,8 +169,8 @@ absl::StatusOr<OnnxGraphImporter::Body> OnnxGraphImporter::ImportBody(
   inner.body = &body;
   // From here on `body.graph` is the graph around, and the context's graph is the body. Errors put
   // them back, too: a loop that cannot be a node may be unrolled.
-  std::swap(context_->graph, body.graph);
-  absl::Cleanup put_back = [&] { std::swap(context_->graph, body.graph); };
+  Swap(body);
+  absl::Cleanup put_back = [&] { Swap(body); };
   context_->graph.name = proto.name();
   for (size_t i = 0; i < inputs.size(); ++i) {
     const std::string name = absl::StrCat("input", i, ".", proto.input(static_cast<int>(i)).name());
@@ -187,6 +187,10 @@ absl::StatusOr<OnnxGraphImporter::Body> OnnxGraphImporter::ImportBody(
     if (id < 0) {
       return node.Invalid(absl::StrCat("nothing writes the body's output '", output.name(), "'"));
     }
+    if (node.IsBounded(id)) {
+      return node.Unsupported(
+          absl::StrCat("the body gives '", output.name(), "', of which a run fills a part"));
+    }
     body.outputs.push_back(id);
   }
   std::move(put_back).Invoke();
@@ -195,9 +199,9 @@ absl::StatusOr<OnnxGraphImporter::Body> OnnxGraphImporter::ImportBody(
 
 ValueId OnnxGraphImporter::Capture(Scope& scope, const std::string& name) {
   Body& body = *scope.body;
-  std::swap(context_->graph, body.graph);
+  Swap(body);
   const ValueId outer = Find(*scope.outer, name);
-  std::swap(context_->graph, body.graph);
+  Swap(body);
   if (outer < 0) return -1;
   const GraphValue& value = body.graph.value(outer);
   ValueId id = -1;

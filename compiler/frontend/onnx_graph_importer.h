@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "compiler/frontend/named_outputs.h"
 #include "compiler/frontend/onnx_function.h"
 #include "compiler/frontend/onnx_import_context.h"
 
@@ -48,6 +49,7 @@ class OnnxGraphImporter {
   // A graph inside of a node that becomes a graph of its own, and what it reads of the one around.
   struct Body {
     Graph graph;
+    BoundedValues bounded;                 // Of `graph`.
     std::vector<ValueId> inputs, outputs;  // As the ONNX graph has them.
     std::vector<ValueId> captures;         // Of the graph around it.
     std::vector<ValueId> capture_inputs;   // What they are inside.
@@ -70,6 +72,11 @@ class OnnxGraphImporter {
     int depth = 0;
   };
 
+  // What the context works on, and what the body holds, change places.
+  void Swap(Body& body) {
+    std::swap(context_->graph, body.graph);
+    std::swap(context_->bounded, body.bounded);
+  }
   ValueId Find(Scope& scope, const std::string& name);
   // The same for a name that a body reads of the graph around it.
   ValueId Capture(Scope& scope, const std::string& name);
@@ -108,6 +115,8 @@ class OnnxGraphImporter {
   absl::StatusOr<std::optional<int64_t>> CountIterations(const OnnxNode& node, const Body& body,
                                                          int64_t limit);
   absl::Status AddIterationNumber(OnnxNode& node, int64_t count, bool is_exact, Body& body);
+  // Behind the outputs: how much of them holds in a run.
+  void AddExtents(const std::vector<NamedOutput>& outputs);
   absl::Status SetOutputs(Scope& scope, const onnx::GraphProto& graph);
 
   ImportContext* context_;

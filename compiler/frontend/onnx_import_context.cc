@@ -1,5 +1,6 @@
 #include "compiler/frontend/onnx_import_context.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -202,6 +203,15 @@ std::optional<std::vector<ConstantPtr>> OnnxNode::TryFold(const GraphNode& node,
 absl::StatusOr<std::vector<ValueId>> OnnxNode::EmitAll(absl::string_view op,
                                                        std::vector<ValueId> inputs,
                                                        Attributes attributes) {
+  const bool is_bounded =
+      std::any_of(inputs.begin(), inputs.end(), [this](ValueId input) { return IsBounded(input); });
+  return is_bounded ? EmitBounded(op, std::move(inputs), std::move(attributes))
+                    : EmitPlain(op, std::move(inputs), std::move(attributes));
+}
+
+absl::StatusOr<std::vector<ValueId>> OnnxNode::EmitPlain(absl::string_view op,
+                                                         std::vector<ValueId> inputs,
+                                                         Attributes attributes) {
   Graph& graph = context_->graph;
   const OperatorDef* def = FindOperator(op);
   if (def == nullptr) return Unsupported(absl::StrCat("operator '", op, "' is not in the library"));
@@ -241,6 +251,11 @@ absl::StatusOr<std::vector<ValueId>> OnnxNode::EmitAll(absl::string_view op,
 }
 
 absl::StatusOr<std::vector<ValueId>> OnnxNode::EmitControl(GraphNode node) {
+  for (const ValueId input : node.inputs) {
+    if (!IsBounded(input)) continue;
+    return Unsupported(absl::StrCat("hands '", context_->graph.value(input).name,
+                                    "' to its body, of which a run fills a part"));
+  }
   const absl::StatusOr<std::vector<TensorType>> types =
       InferControl(node, InputTypes(context_->graph, node));
   if (!types.ok()) return Annotate(types.status());

@@ -16,6 +16,7 @@
 #include "compiler/frontend/onnx_external_data.h"
 #include "compiler/frontend/onnx_import.h"
 #include "compiler/frontend/onnx_tensor.h"
+#include "compiler/graph/bounded_axes.h"
 #include "compiler/graph/graph.h"
 
 namespace onnx {
@@ -26,11 +27,19 @@ class NodeProto;
 
 namespace burnish {
 
+// What is known of a graph's values whose size a run decides (docs/adr/0013-bounded-axes.md).
+struct BoundedValues {
+  std::map<ValueId, AxisExtents> extents;  // Of values with such an axis.
+  // Extents that were computed of others, by how: equal ones are one value.
+  std::map<std::string, ValueId> computed;
+};
+
 // State of one import. Budgets are shared by all graphs of the model.
 struct ImportContext {
   const ImportOptions* options;
   int opset = 0;  // Of the graph, or the function, that is being read.
   Graph graph;
+  BoundedValues bounded;  // Of `graph`.
   OnnxExternalData files;
   int64_t constant_bytes = 0;
   int64_t folded_bytes = 0;
@@ -89,6 +98,27 @@ class OnnxNode {
   // A scalar constant of `dtype`.
   absl::StatusOr<ValueId> EmitScalar(DType dtype, double value);
 
+  // ---- Values of which a run fills a part. Every emitted operator carries them on, or is refused.
+  bool IsBounded(ValueId id) const { return context_->bounded.extents.contains(id); }
+  // By axis; kFullAxis throughout for others.
+  AxisExtents ExtentsOf(ValueId id) const;
+  // The axis holds so many elements: an i64 scalar. A constant one cuts instead: returns what to
+  // use.
+  absl::StatusOr<ValueId> SetExtent(ValueId id, int64_t axis, ValueId extent);
+  // `id` with `value` where nothing holds: all its axes are full.
+  absl::StatusOr<ValueId> Filled(ValueId id, double value);
+  // A slice with bounds as the model has them: from the end where they are negative, and as far
+  // away as it likes.
+  absl::StatusOr<ValueId> SliceBounded(ValueId x, Attributes attributes);
+  // An extent as a value: i64 scalar. `op` of two integers: "min", "max", "mul", "add", "sub".
+  absl::StatusOr<ValueId> EmitExtent(const char* op, ValueId extent, int64_t other);
+  // How many elements the axis holds: a constant, or an extent.
+  absl::StatusOr<ValueId> ExtentAt(ValueId id, int64_t axis);
+  // Outputs of a host operator whose last one counts. Its inputs are taken as they are.
+  absl::StatusOr<std::vector<ValueId>> EmitCounted(absl::string_view op,
+                                                   std::vector<ValueId> inputs,
+                                                   Attributes attributes = {});
+
   // Nodes of a graph in an attribute, with `inputs` for the graph's; returns its outputs. The graph
   // sees the values around this node.
   absl::StatusOr<std::vector<ValueId>> InlineGraph(const onnx::GraphProto& graph,
@@ -116,6 +146,13 @@ class OnnxNode {
   std::string Name() const;
 
  private:
+  absl::StatusOr<std::vector<ValueId>> EmitPlain(absl::string_view op, std::vector<ValueId> inputs,
+                                                 Attributes attributes);
+  absl::StatusOr<std::vector<ValueId>> EmitBounded(absl::string_view op,
+                                                   std::vector<ValueId> inputs,
+                                                   Attributes attributes);
+  absl::StatusOr<std::vector<ValueId>> EmitBoundedReshape(ValueId x, Attributes attributes);
+  absl::StatusOr<ValueId> CheckedIndices(ValueId indices, ValueId extent, int64_t bound);
   absl::Status Annotate(const absl::Status& status) const;
   std::optional<std::vector<ConstantPtr>> TryFold(const GraphNode& node,
                                                   const std::vector<TensorType>& types);

@@ -130,9 +130,15 @@ absl::Status Slice(OnnxNode& node) {
   ASSIGN_OR_RETURN(const ValueId x, node.Input(0));
   const std::vector<int64_t> shape = node.TypeOf(x).shape;
   ASSIGN_OR_RETURN(SliceRange r, ReadSlice(node, shape.size()));
+  const AxisExtents extents = node.ExtentsOf(x);
   bool whole = true;
   for (size_t i = 0; i < r.axes.size(); ++i) {
     const int64_t extent = shape[r.axes[i]];
+    if (extents[r.axes[i]] != kFullAxis) {  // The ends are where a run says.
+      const bool to_end = r.starts[i] == 0 && r.ends[i] >= extent && r.steps[i] == 1;
+      whole = whole && to_end;
+      continue;
+    }
     RETURN_IF_ERROR(ClampSlice(node, extent, r.starts[i], r.ends[i], r.steps[i]));
     // Longer steps than the extent all mean the same.
     r.steps[i] = std::clamp<int64_t>(r.steps[i], -extent - 1, extent + 1);
@@ -144,7 +150,7 @@ absl::Status Slice(OnnxNode& node) {
   }
   std::vector<int64_t> cut = shape;
   for (size_t i = 0; i < r.axes.size(); ++i) {
-    if (r.starts[i] == r.ends[i]) cut[r.axes[i]] = 0;
+    if (r.starts[i] == r.ends[i] && extents[r.axes[i]] == kFullAxis) cut[r.axes[i]] = 0;
   }
   if (cut != shape) {  // Shape arithmetic may cut a list down to nothing.
     if (!node.context().graph.IsConstant(x)) return node.Unsupported("the slice is empty");
@@ -158,6 +164,11 @@ absl::Status Slice(OnnxNode& node) {
   attributes.Set("ends", r.ends);
   attributes.Set("axes", r.axes);
   attributes.Set("steps", r.steps);
+  if (node.IsBounded(x)) {
+    ASSIGN_OR_RETURN(const ValueId sliced, node.SliceBounded(x, std::move(attributes)));
+    node.SetOutput(0, sliced);
+    return absl::OkStatus();
+  }
   return node.Finish("slice", {x}, std::move(attributes));
 }
 
