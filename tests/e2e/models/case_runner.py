@@ -73,7 +73,7 @@ class CaseRunner:
         for i in range(len(input_sets)):
             sets.append([
                 np.fromfile(self._path(f"output_{i}_{k}.bin"), DTYPES[output["dtype"]])
-                .reshape(output["shape"]) for k, output in enumerate(reply["outputs"])
+                .reshape(reply["shapes"][i][k]) for k, output in enumerate(reply["outputs"])
             ])
         return reply, sets
 

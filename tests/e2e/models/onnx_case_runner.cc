@@ -124,6 +124,9 @@ class CaseRunner {
       }
       ASSIGN_OR_RETURN(const std::vector<std::string> outputs, RunOnce(*sessions[0], inputs));
       ASSIGN_OR_RETURN(const std::vector<std::string> with_two, RunOnce(*sessions[1], inputs));
+      Json shapes = Json::array();
+      for (size_t i = 0; i < outputs.size(); ++i) shapes.push_back(sessions[0]->OutputShape(i));
+      reply["shapes"].push_back(std::move(shapes));
       for (size_t i = 0; i < outputs.size(); ++i) {
         if (outputs[i] != with_two[i]) {
           return absl::InternalError(
@@ -152,7 +155,9 @@ class CaseRunner {
     std::vector<std::string> outputs;
     for (size_t i = 0; i < session.manifest().outputs.size(); ++i) {
       std::string& bytes = outputs.emplace_back();
-      bytes.resize(session.manifest().outputs[i].tensor.dense_bytes());
+      TensorInfo tensor = session.manifest().outputs[i].tensor;
+      tensor.shape = session.OutputShape(i);
+      bytes.resize(tensor.dense_bytes());
       const RuntimeStatus status =
           session.GetOutput(i, {reinterpret_cast<uint8_t*>(bytes.data()), bytes.size()});
       if (!status.ok()) return ToStatus(status);

@@ -1,0 +1,182 @@
+// Results whose size is data: what ONNX text becomes, by the graph interpreter.
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_matchers.h"
+#include "compiler/frontend/onnx_import.h"
+#include "compiler/frontend/onnx_testing.h"
+#include "compiler/graph/graph_interpreter.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace burnish {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+TensorValue Floats(std::vector<int64_t> shape, std::vector<double> values) {
+  return {.dtype = DType::kF32, .shape = std::move(shape), .floats = std::move(values)};
+}
+TensorValue Ints(std::vector<int64_t> shape, std::vector<int64_t> values) {
+  return {.dtype = DType::kI64, .shape = std::move(shape), .integers = std::move(values)};
+}
+
+// Inputs x f32[6] and table f32[6,2]; 'found' [1,n] are the places where x is not 0; the outputs of
+// `nodes` are 'y' and perhaps 'z'.
+absl::StatusOr<Graph> Import(absl::string_view nodes, absl::string_view more = "") {
+  return ImportOnnx(OnnxModel(
+      absl::StrCat(OnnxTensorInfo("input", "x", {6}), OnnxTensorInfo("input", "table", {6, 2}),
+                   more, "node { name: 'find' op_type: 'NonZero' input: 'x' output: 'found' } ",
+                   nodes, OnnxTensorInfo("output", "y", {}))));
+}
+constexpr char kPlaces[] =
+    "node { op_type: 'Squeeze' input: ['found', 'zero'] output: 'places' } "
+    "initializer { name: 'zero' data_type: 7 dims: 1 int64_data: 0 } ";
+std::string Rows(absl::string_view rest) {
+  return absl::StrCat(
+      kPlaces, "node { op_type: 'Gather' input: ['table', 'places'] output: 'rows' } ", rest);
+}
+std::string Node(absl::string_view op, absl::string_view inputs,
+                 absl::string_view attributes = "") {
+  return absl::StrCat("node { name: 'the node' op_type: '", op, "' input: [", inputs,
+                      "] output: 'y' ", attributes, " } ");
+}
+std::string IntAttribute(absl::string_view name, int64_t value) {
+  return absl::StrCat("attribute { name: '", name, "' type: INT i: ", value, " } ");
+}
+
+const TensorValue kTable = Floats({6, 2}, {0, 1, 10, 11, 20, 21, 30, 31, 40, 41, 50, 51});
+const TensorValue kThree = Floats({6}, {0, 2, 0, 2, 0, 2}), kNone = Floats({6}, {0, 0, 0, 0, 0, 0});
+
+TEST(OnnxBoundedTest, ResultsHaveTheShapeOfTheRun) {
+  ASSERT_OK_AND_ASSIGN(const Graph graph, Import(Rows(Node("Neg", "'rows'"))));
+  EXPECT_EQ(graph.hidden_outputs, 1);
+  ASSERT_OK_AND_ASSIGN(auto got, InterpretGraph(graph, {kThree, kTable}));
+  ASSERT_EQ(got.size(), 1u);
+  EXPECT_THAT(got[0].shape, ElementsAre(3, 2));
+  EXPECT_THAT(got[0].floats, ElementsAre(-10, -11, -30, -31, -50, -51));
+  ASSERT_OK_AND_ASSIGN(got, InterpretGraph(graph, {kNone, kTable}));
+  EXPECT_THAT(got[0].shape, ElementsAre(0, 2));
+}
+
+TEST(OnnxBoundedTest, ShapeAndSizeAreThoseOfTheRun) {
+  ASSERT_OK_AND_ASSIGN(Graph graph, Import(Rows(Node("Shape", "'rows'"))));
+  EXPECT_EQ(graph.hidden_outputs, 0);
+  ASSERT_OK_AND_ASSIGN(auto got, InterpretGraph(graph, {kThree, kTable}));
+  EXPECT_THAT(got[0].integers, ElementsAre(3, 2));
+  ASSERT_OK_AND_ASSIGN(graph, Import(Rows(Node("Size", "'rows'"))));
+  ASSERT_OK_AND_ASSIGN(got, InterpretGraph(graph, {kThree, kTable}));
+  EXPECT_THAT(got[0].integers, ElementsAre(6));
+}
+
+TEST(OnnxBoundedTest, SlicesOfTheAxisItself) {
+  const auto slice = [](int64_t start, int64_t end, const TensorValue& x) {
+    const auto graph =
+        Import(absl::StrCat(Rows(Node("Slice", "'rows', 's', 'e', 'a'")), OnnxInts("s", {start}),
+                            OnnxInts("e", {end}), OnnxInts("a", {0})));
+    EXPECT_THAT(graph, IsOk());
+    const auto got = InterpretGraph(*graph, {x, kTable});
+    EXPECT_THAT(got, IsOk());
+    EXPECT_EQ((*got)[0].shape[0] * 2, static_cast<int64_t>((*got)[0].floats.size()));
+    return (*got)[0].floats;
+  };
+  constexpr int64_t kEnd = std::numeric_limits<int64_t>::max();
+  EXPECT_THAT(slice(0, 2, kThree), ElementsAre(10, 11, 30, 31));
+  EXPECT_THAT(slice(0, 1, kThree), ElementsAre(10, 11));
+  EXPECT_THAT(slice(0, 5, kThree), ElementsAre(10, 11, 30, 31, 50, 51));
+  EXPECT_THAT(slice(0, kEnd, kThree), ElementsAre(10, 11, 30, 31, 50, 51));
+  EXPECT_THAT(slice(1, kEnd, kThree), ElementsAre(30, 31, 50, 51));
+  EXPECT_THAT(slice(0, -1, kThree), ElementsAre(10, 11, 30, 31));
+  EXPECT_THAT(slice(1, -1, kThree), ElementsAre(30, 31));
+  EXPECT_THAT(slice(0, -6, kThree), IsEmpty());
+  EXPECT_THAT(slice(4, kEnd, kThree), IsEmpty());
+  EXPECT_THAT(slice(0, 1, kNone), IsEmpty());
+  EXPECT_THAT(slice(1, -1, kNone), IsEmpty());
+}
+
+TEST(OnnxBoundedTest, IndicesIntoTheAxisCountFromItsRunTimeEnd) {
+  ASSERT_OK_AND_ASSIGN(const Graph graph, Import(Rows(Node("Gather", "'rows', 'which'")),
+                                                 OnnxTensorInfo("input", "which", {2}, 7)));
+  const auto run = [&](const TensorValue& x, std::vector<int64_t> which) {
+    return InterpretGraph(graph, {x, kTable, Ints({2}, std::move(which))});
+  };
+  ASSERT_OK_AND_ASSIGN(auto got, run(kThree, {-1, 0}));
+  EXPECT_THAT(got[0].floats, ElementsAre(50, 51, 10, 11));
+  ASSERT_OK_AND_ASSIGN(got, run(kThree, {-3, 2}));
+  EXPECT_THAT(got[0].floats, ElementsAre(10, 11, 50, 51));
+  for (const int64_t wrong : {3, 5, 6, -4, -6, -7}) EXPECT_FALSE(run(kThree, {0, wrong}).ok());
+  EXPECT_FALSE(run(kNone, {0, 0}).ok());
+}
+
+TEST(OnnxBoundedTest, SelectionsOfSelections) {
+  // Of the rows that were found those whose place is above 1, by a condition of a run.
+  ASSERT_OK_AND_ASSIGN(
+      Graph graph,
+      Import(absl::StrCat(Rows("node { op_type: 'Greater' input: ['places', 'one'] output: 'c' } "),
+                          OnnxInts("one", {1}),
+                          Node("Compress", "'rows', 'c'", IntAttribute("axis", 0)))));
+  ASSERT_OK_AND_ASSIGN(auto got, InterpretGraph(graph, {kThree, kTable}));
+  EXPECT_THAT(got[0].shape, ElementsAre(2, 2));
+  EXPECT_THAT(got[0].floats, ElementsAre(30, 31, 50, 51));
+  ASSERT_OK_AND_ASSIGN(got, InterpretGraph(graph, {kNone, kTable}));
+  EXPECT_THAT(got[0].shape, ElementsAre(0, 2));
+
+  ASSERT_OK_AND_ASSIGN(graph, Import(Rows(Node("NonZero", "'rows'"))));
+  ASSERT_OK_AND_ASSIGN(got, InterpretGraph(graph, {Floats({6}, {1, 1, 0, 0, 0, 0}), kTable}));
+  EXPECT_THAT(got[0].shape, ElementsAre(2, 3));
+  EXPECT_THAT(got[0].integers, ElementsAre(0, 1, 1, 1, 0, 1));
+
+  ASSERT_OK_AND_ASSIGN(graph, Import(Rows(Node("Unique", "'rows'"))));
+  ASSERT_OK_AND_ASSIGN(got, InterpretGraph(graph, {Floats({6}, {0, 1, 0, 0, 0, 0}), kTable}));
+  EXPECT_THAT(got[0].floats, ElementsAre(10, 11));
+}
+
+TEST(OnnxBoundedTest, WhatIsKnownWhenTheModelIsReadHasAFixedShape) {
+  ASSERT_OK_AND_ASSIGN(const Graph graph,
+                       ImportOnnx(OnnxModel(absl::StrCat(
+                           OnnxTensorInfo("input", "x", {2}), OnnxFloats("w", {5}, {3, 1, 3, 1, 3}),
+                           "node { op_type: 'Unique' input: 'w' output: 'u' } ",
+                           Node("Add", "'x', 'u'"), OnnxTensorInfo("output", "y", {2})))));
+  EXPECT_EQ(graph.hidden_outputs, 0);
+  ASSERT_OK_AND_ASSIGN(const auto got, InterpretGraph(graph, {Floats({2}, {10, 20})}));
+  EXPECT_THAT(got[0].floats, ElementsAre(11, 23));
+}
+
+TEST(OnnxBoundedTest, WhatWouldMixIsRefusedWithNodeAndDimension) {
+  const auto refusal = [](const std::string& nodes) {
+    return std::string(Import(nodes).status().message());
+  };
+  EXPECT_THAT(refusal(Rows(Node("CumSum", "'rows', 'zero'"))),
+              AllOf(HasSubstr("node 'the node' (CumSum)"), HasSubstr("takes no input")));
+  EXPECT_THAT(refusal(Rows(Node("Add", "'rows', 'table'"))),
+              AllOf(HasSubstr("node 'the node' (Add)"), HasSubstr("dimension 0")));
+  EXPECT_THAT(refusal(Rows(absl::StrCat(Node("Reshape", "'rows', 'to'"), OnnxInts("to", {3, 4})))),
+              AllOf(HasSubstr("node 'the node' (Reshape)"), HasSubstr("dimension 0")));
+  EXPECT_THAT(
+      refusal(Rows(absl::StrCat(Node("Slice", "'rows', 's', 'e', 'zero', 'step'"),
+                                OnnxInts("s", {-1}), OnnxInts("e", {-9}), OnnxInts("step", {-1})))),
+      AllOf(HasSubstr("node 'the node' (Slice)"), HasSubstr("dimension 0")));
+  EXPECT_THAT(refusal(Rows(Node("Concat", "'rows', 'table'", IntAttribute("axis", 0)))),
+              AllOf(HasSubstr("node 'the node' (Concat)"), HasSubstr("dimension 0")));
+  EXPECT_THAT(
+      refusal(Rows(
+          "node { name: 'the node' op_type: 'If' input: 'flag' output: 'y' "
+          "attribute { name: 'then_branch' type: GRAPH g { node { op_type: 'Neg' input: 'rows' "
+          "output: 'a' } output { name: 'a' } } } "
+          "attribute { name: 'else_branch' type: GRAPH g { node { op_type: 'Abs' input: 'rows' "
+          "output: 'b' } output { name: 'b' } } } } "
+          "node { op_type: 'Cast' input: 'm' output: 'flag' attribute { name: 'to' type: INT i: 9 "
+          "} } "
+          "node { op_type: 'ReduceMax' input: 'x' output: 'm' "
+          "attribute { name: 'keepdims' type: INT i: 0 } } ")),
+      AllOf(HasSubstr("node 'the node' (If)"), HasSubstr("'rows'")));
+}
+
+}  // namespace
+}  // namespace burnish
