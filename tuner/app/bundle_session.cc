@@ -1,9 +1,11 @@
 #include "tuner/app/bundle_session.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/status_macros.h"
 #include "compiler/runtime/bundle.h"
 #include "compiler/runtime/thread_pool.h"
 #include "tuner/app/error.h"
@@ -36,6 +38,24 @@ absl::Status LoadError(const RuntimeStatus& status, const std::string& path) {
   return WithError(ToStatus(status), code, path);
 }
 
+absl::StatusOr<std::shared_ptr<const Model>> Load(const std::string& path) {
+  RuntimeOr<std::shared_ptr<const Model>> model = Model::LoadFile(path, {});
+  if (!model.ok()) return LoadError(model.status(), path);
+  return *std::move(model);
+}
+
+absl::StatusOr<std::unique_ptr<Session>> MakeSession(const std::string& path,
+                                                     const std::shared_ptr<const Model>& model,
+                                                     const ThreadPoolOptions& threads,
+                                                     const SessionOptions& options) {
+  RuntimeOr<std::unique_ptr<ThreadPool>> pool = ThreadPool::Create(threads);
+  if (!pool.ok()) return LoadError(pool.status(), absl::StrCat(threads.thread_count, " threads"));
+  RuntimeOr<std::unique_ptr<Session>> session =
+      Session::Create(model, std::shared_ptr<ThreadPool>(*std::move(pool)));
+  if (!session.ok()) return LoadError(session.status(), path);
+  return *std::move(session);
+}
+
 }  // namespace
 
 absl::StatusOr<BundleManifest> ReadBundleManifest(const std::string& path) {
@@ -44,16 +64,14 @@ absl::StatusOr<BundleManifest> ReadBundleManifest(const std::string& path) {
   return reader->manifest();
 }
 
-absl::StatusOr<std::unique_ptr<Session>> OpenBundle(const std::string& path, int threads) {
-  RuntimeOr<std::shared_ptr<const Model>> model = Model::LoadFile(path, {});
-  if (!model.ok()) return LoadError(model.status(), path);
-  const int count = threads > 0 ? threads : static_cast<int>((*model)->manifest().thread_count);
-  RuntimeOr<std::unique_ptr<ThreadPool>> pool = ThreadPool::Create({.thread_count = count});
-  if (!pool.ok()) return LoadError(pool.status(), absl::StrCat(count, " threads"));
-  RuntimeOr<std::unique_ptr<Session>> session =
-      Session::Create(*std::move(model), std::shared_ptr<ThreadPool>(*std::move(pool)));
-  if (!session.ok()) return LoadError(session.status(), path);
-  return *std::move(session);
+absl::StatusOr<std::unique_ptr<Session>> OpenBundle(const std::string& path,
+                                                    const SessionOptions& options) {
+  ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, Load(path));
+  const auto tuned_for = static_cast<int>(model->manifest().thread_count);
+  const ThreadPoolOptions threads{.thread_count = options.threads > 0
+                                                      ? options.threads
+                                                      : std::min(tuned_for, options.threads_max)};
+  return MakeSession(path, model, threads, options);
 }
 
 std::string DescribeTensor(const TensorInfo& tensor) {

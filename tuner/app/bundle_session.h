@@ -17,8 +17,14 @@ namespace burnish {
 // What the bundle says about itself; any CPU's bundle can be read.
 absl::StatusOr<BundleManifest> ReadBundleManifest(const std::string& path);
 
-// `threads` 0: as many as it was tuned for. Errors: B02xx, B04xx.
-absl::StatusOr<std::unique_ptr<Session>> OpenBundle(const std::string& path, int threads);
+struct SessionOptions {
+  int threads = 0;  // 0: as many as it was tuned for, but at most threads_max.
+  int threads_max = 1024;
+};
+
+// Errors: B02xx, B04xx.
+absl::StatusOr<std::unique_ptr<Session>> OpenBundle(const std::string& path,
+                                                    const SessionOptions& options);
 
 // "f32[1,3,224,224]"
 std::string DescribeTensor(const TensorInfo& tensor);

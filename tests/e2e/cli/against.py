@@ -100,6 +100,33 @@ class Cases:
         return (self.against(self.onnx, "--input", ones).complaints(0, "")
                 + self.against(self.onnx, "--input", long).complaints(EX_DATAERR, "B0404", "x", long))
 
+    def case_cpus_are_those_named(self):
+        """The bundle was compiled for all CPUs; on one it has one thread, and so has ONNX Runtime."""
+        usable = sorted(os.sched_getaffinity(0))
+        cpu = str(usable[-1])
+        image = self.path("ones64.npy")
+        np.save(image, np.ones((4, 64), np.float32))
+        outcome = self.against(self.onnx, "--json", "--cpus", cpu)
+        wrong = outcome.complaints(0, "")
+        if not wrong and json.loads(outcome.out)["threads"] != 1:
+            wrong.append(outcome.out)
+        lines = {"bench": (self.bundle, "--seconds", "0.05"), "run": (self.bundle, "--input", image),
+                 "compare": (self.bundle, self.bundle, "--seconds", "0.05", "--rounds", "1"),
+                 "compile": ("--model", self.onnx, "--db", self.path("none.db"), "--out",
+                             self.path("cpus.bundle"))}
+        for command, line in lines.items():
+            wrong += self.tuner(command, *line, "--cpus", cpu).complaints(0, "")
+            for cpus in ("1023", "x", f"{cpu},{cpu}", "5-3", ","):
+                wrong += self.tuner(command, *line, "--cpus", cpus).complaints(EX_USAGE, "B0101", "--cpus")
+        wrong += self.tuner("bench", self.bundle, "--cpus", "1023").complaints(
+            EX_USAGE, "B0101", "CPU 1023", f"may use {usable[0]}")
+        told = self.tuner("run", self.path("cpus.bundle"), "--info", "--json")
+        wrong += told.complaints(0, "")
+        if not wrong and json.loads(told.out)["threads"] != 1:
+            wrong.append(told.out)
+        return wrong + self.tuner("bench", self.bundle, "--cpus", cpu, "--threads", "2").complaints(
+            EX_USAGE, "B0101", "2 threads and 1 CPUs")
+
     def case_other_models_are_refused(self):
         broken = self.path("broken.onnx")
         with open(broken, "w", encoding="utf-8") as file:

@@ -25,6 +25,7 @@
 #include "tuner/cli/format.h"
 #include "tuner/cli/onnxruntime_peer.h"
 #include "tuner/cli/profile_html.h"
+#include "tuner/cli/run_flags.h"
 #include "tuner/cli/tensor_files.h"
 #include "tuner/cli/turns_report.h"
 
@@ -134,7 +135,7 @@ class BenchCommand : public Command {
   }
   void AddOptions(CommandOptions& options) override {
     options.Positional("FILE", &file_, true, "the bundle");
-    options.Value("--threads", "N", &threads_, 0, 1024, "0: as many as it was tuned for");
+    flags_.Add(options);
     options.Value("--seconds", "S", &seconds_, 0.01, 3600.0, "how long to run it");
     options.Flag("--profile", &profile_, "each operator's time, share of peak and bound");
     options.Value("--profile-html", "FILE", &html_, "write the profile as a page");
@@ -148,8 +149,8 @@ class BenchCommand : public Command {
   }
 
   absl::Status Run(Context& context) override {
-    ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
-                     OpenBundle(file_, static_cast<int>(threads_)));
+    ASSIGN_OR_RETURN(const SessionOptions session_options, flags_.Take());
+    ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, OpenBundle(file_, session_options));
     ASSIGN_OR_RETURN(std::vector<NpyArray> inputs,
                      GivenOrRandomInputs(session->manifest(), inputs_));
     RETURN_IF_ERROR(SetInputs(*session, inputs));
@@ -233,7 +234,7 @@ class BenchCommand : public Command {
 
   std::string file_, html_, against_, model_;
   std::vector<std::string> inputs_;
-  int64_t threads_ = 0;
+  RunFlags flags_;
   int64_t rounds_ = kRoundsDefault;
   double seconds_ = 2;
   bool profile_ = false;

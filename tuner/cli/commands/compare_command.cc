@@ -20,6 +20,7 @@
 #include "tuner/cli/commands/commands.h"
 #include "tuner/cli/context.h"
 #include "tuner/cli/format.h"
+#include "tuner/cli/run_flags.h"
 #include "tuner/cli/tensor_files.h"
 #include "tuner/cli/turns_report.h"
 
@@ -185,8 +186,9 @@ class CompareCommand : public Command {
   void AddOptions(CommandOptions& options) override {
     options.Positional("A", &first_, true, "a bundle, or a study's id or the beginning of it");
     options.Positional("B", &second_, true, "another one");
-    options.Value("--threads", "N", &threads_, 0, 1024,
+    options.Value("--threads", "N", &flags_.threads, 0, 1024,
                   "of bundles; 0: as many as A was tuned for");
+    AddCpusFlag(options, &flags_.cpus);
     options.Value("--seconds", "S", &seconds_, 0.01, 3600.0, "how long to run bundles");
     options.Value("--rounds", "N", &rounds_, 1, 1000, "turns of each bundle");
     options.Values("--input", "NAME=FILE", &inputs_, "an input's values; else random ones");
@@ -200,8 +202,10 @@ class CompareCommand : public Command {
 
  private:
   absl::Status RunOnBundles(Context& context) {
-    ASSIGN_OR_RETURN(const auto first, OpenBundle(first_, static_cast<int>(threads_)));
-    ASSIGN_OR_RETURN(const auto second, OpenBundle(second_, first->pool()->thread_count()));
+    ASSIGN_OR_RETURN(SessionOptions options, flags_.Take());
+    ASSIGN_OR_RETURN(const auto first, OpenBundle(first_, options));
+    options.threads = first->pool()->thread_count();
+    ASSIGN_OR_RETURN(const auto second, OpenBundle(second_, options));
     RETURN_IF_ERROR(CheckSameTensors(first->manifest().inputs, second->manifest().inputs, second_));
     RETURN_IF_ERROR(
         CheckSameTensors(first->manifest().outputs, second->manifest().outputs, second_));
@@ -240,7 +244,7 @@ class CompareCommand : public Command {
 
   std::string first_, second_;
   std::vector<std::string> inputs_;
-  int64_t threads_ = 0;
+  RunFlags flags_;
   int64_t rounds_ = kRoundsDefault;
   double seconds_ = 2;
 };

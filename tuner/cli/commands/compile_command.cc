@@ -1,5 +1,6 @@
 // tuner compile: the best recorded schedules into a bundle. Measures no schedule; on a machine that
 // has no calibration row of this boot, it measures the machine first.
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -8,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "base/usable_cpus.h"
 #include "compiler/frontend/onnx_export.h"
 #include "tuner/app/build_bundle.h"
 #include "tuner/app/compile_cache.h"
@@ -20,6 +22,7 @@
 #include "tuner/cli/build_view.h"
 #include "tuner/cli/commands/commands.h"
 #include "tuner/cli/context.h"
+#include "tuner/cli/run_flags.h"
 #include "tuner/cli/study_flags.h"
 #include "tuner/serve/tuner_client.h"
 
@@ -54,6 +57,7 @@ class CompileCommand : public Command {
                    {"onnx", "ir", "sketches", "schedule", "lowered", "llvm", "asm"},
                    "print a point of the way instead of a bundle");
     options.Value("--threads", "N", &threads_, 0, 1024, "0: those of the target");
+    AddCpusFlag(options, &cpus_);
     options.Setting("target");
     options.Setting("calibration");
     options.Setting("cache");
@@ -68,7 +72,7 @@ class CompileCommand : public Command {
       return MakeError(ErrorCode::kUsage, "no --out", "tuner compile", "--out FILE, or --emit");
     }
     RETURN_IF_ERROR(CheckModelFlags(request_.task, request_.model, "tuner compile"));
-    ASSIGN_OR_RETURN(const Target target, context.ResolveTarget(static_cast<int>(threads_)));
+    ASSIGN_OR_RETURN(const Target target, ResolveTarget(context));
     BuildModelOptions options{.target = target,
                               .opt_level = static_cast<int>(opt_level_),
                               .require_tuned = require_tuned_,
@@ -85,7 +89,9 @@ class CompileCommand : public Command {
     const CompileCache cache(context.CacheFolder());
     ScheduleFacts facts{.cache = &cache};
     ASSIGN_OR_RETURN(facts.find_best, FindBest(context));
+    // Of the whole machine: others use the row as well.
     ASSIGN_OR_RETURN(facts.calibration, context.ResolveRow(target, /*tracker=*/""));
+    RETURN_IF_ERROR(MoveToListedCpus(cpus_));
     if (!emit_.empty()) {
       ASSIGN_OR_RETURN(const std::string text, EmitPoint(graph, facts, options, what, emit_));
       return WriteText(context, text);
@@ -107,6 +113,18 @@ class CompileCommand : public Command {
   }
 
  private:
+  // This machine has as many threads as CPUs are listed.
+  absl::StatusOr<Target> ResolveTarget(Context& context) const {
+    auto threads = static_cast<int>(threads_);
+    if (!cpus_.empty()) {
+      ASSIGN_OR_RETURN(const std::vector<int> cpus, ParseCpus(cpus_));
+      if (threads == 0 && context.settings().Get("target") == "host") {
+        threads = std::min(static_cast<int>(cpus.size()), UsableCpuCount());
+      }
+    }
+    return context.ResolveTarget(threads);
+  }
+
   // In the database, or behind a daemon.
   absl::StatusOr<BestFinder> FindBest(Context& context) {
     const std::string& server = context.settings().Get("server");
@@ -139,7 +157,7 @@ class CompileCommand : public Command {
 
   ModelRequest request_;
   std::vector<std::string> shapes_, values_;
-  std::string out_, emit_, accuracy_ = "1e-4";
+  std::string out_, emit_, cpus_, accuracy_ = "1e-4";
   int64_t opt_level_ = 3;
   int64_t threads_ = 0;
   bool require_tuned_ = false;

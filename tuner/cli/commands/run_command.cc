@@ -16,6 +16,7 @@
 #include "tuner/cli/commands/commands.h"
 #include "tuner/cli/context.h"
 #include "tuner/cli/format.h"
+#include "tuner/cli/run_flags.h"
 #include "tuner/cli/tensor_files.h"
 
 namespace burnish {
@@ -41,7 +42,7 @@ class RunCommand : public Command {
     options.Values("--input", "NAME=FILE", &inputs_,
                    "an input's values; NAME= may be left out where there is only one");
     options.Values("--output", "NAME=FILE", &outputs_, "where an output is written");
-    options.Value("--threads", "N", &threads_, 0, 1024, "0: as many as it was tuned for");
+    flags_.Add(options);
     options.Values("--compare", "NAME=FILE", &references_,
                    "what an output should be; exit code 65 where one is not, B0407");
     options.Value("--tolerance", "T", &tolerance_, 0.0, 1e9,
@@ -53,23 +54,22 @@ class RunCommand : public Command {
 
   absl::Status Run(Context& context) override {
     if (info_) return PrintInfo(context);
-    ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
-                     OpenBundle(file_, static_cast<int>(threads_)));
+    ASSIGN_OR_RETURN(const SessionOptions session_options, flags_.Take());
+    ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, OpenBundle(file_, session_options));
     const BundleManifest& manifest = session->manifest();
     ASSIGN_OR_RETURN(const auto inputs, AssignTensors(inputs_, manifest.inputs, "--input"));
     ASSIGN_OR_RETURN(const auto outputs, AssignTensors(outputs_, manifest.outputs, "--output"));
     ASSIGN_OR_RETURN(const auto references,
                      AssignTensors(references_, manifest.outputs, "--compare"));
     for (size_t i = 0; i < manifest.inputs.size(); ++i) {
-      const auto path = inputs.find(i);
-      if (path == inputs.end()) {
+      if (!inputs.contains(i)) {
         return MakeError(
             ErrorCode::kUsage, absl::StrCat("no values for input ", manifest.inputs[i].tensor.name),
             file_, absl::StrCat("--input ", manifest.inputs[i].tensor.name, "=FILE.npy"));
       }
-      ASSIGN_OR_RETURN(const NpyArray input, ReadInput(manifest.inputs[i].tensor, path->second));
-      RETURN_IF_ERROR(SetInput(*session, i, input));
     }
+    ASSIGN_OR_RETURN(const std::vector<NpyArray> arrays, GivenOrRandomInputs(manifest, inputs_));
+    RETURN_IF_ERROR(SetInputs(*session, arrays));
     const absl::Time start = context.clock().SteadyNow();
     RETURN_IF_ERROR(WithError(ToStatus(session->Run()), ErrorCode::kRunFailed, file_));
     const double latency_ns = absl::ToDoubleNanoseconds(context.clock().SteadyNow() - start);
@@ -173,7 +173,7 @@ class RunCommand : public Command {
   std::string file_;
   std::vector<std::string> inputs_, outputs_, references_;
   double tolerance_ = 1e-4;  // As candidates are compared (docs/contracts.md).
-  int64_t threads_ = 0;
+  RunFlags flags_;
   bool info_ = false;
 };
 
