@@ -74,7 +74,8 @@ absl::Status OnnxRuntimePeer::Prepare(const BundleManifest& manifest,
   const Json job = {{"model", options_.model},
                     {"threads", options_.threads},
                     {"inputs", Names(manifest.inputs)},
-                    {"outputs", Names(manifest.outputs)}};
+                    {"outputs", Names(manifest.outputs)},
+                    {"fixed", options_.fixed}};
   RETURN_IF_ERROR(Send(job.dump(-1, ' ', false, Json::error_handler_t::replace)));
   for (const NpyArray& input : inputs) RETURN_IF_ERROR(Send(SerializeNpy(input)));
   ASSIGN_OR_RETURN(const std::string frame, Receive());

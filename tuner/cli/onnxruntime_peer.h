@@ -2,6 +2,7 @@
 #ifndef TUNER_CLI_ONNXRUNTIME_PEER_H_
 #define TUNER_CLI_ONNXRUNTIME_PEER_H_
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,6 +19,8 @@ struct OnnxRuntimeOptions {
   std::string python;  // A path, or a name that is looked up in PATH.
   std::string model;   // An ONNX file.
   int threads = 1;
+  // Inputs that the bundle has fixed: a number or a list 1,2,3 by name.
+  std::map<std::string, std::string> fixed = {};
 };
 
 // On the CPUs of this process. Outside of its turns the process is stopped, so that its threads,

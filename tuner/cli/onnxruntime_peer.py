@@ -1,8 +1,9 @@
 """ONNX Runtime beside a bundle, for `tuner bench --against onnxruntime`, which starts it with a Python of
 the user's. Needs nothing but onnxruntime, which brings NumPy.
 
-Speaks in frames (base/frame.h) on stdin and stdout. First comes {"model", "threads", "inputs", "outputs"},
-both of them names, and a .npy file for each input; the answer is {"version"} and a .npy file for each output.
+Speaks in frames (base/frame.h) on stdin and stdout. First comes {"model", "threads", "inputs", "outputs",
+"fixed"}, inputs and outputs names, and a .npy file for each input; "fixed" has further inputs by name, each a
+number or a list 1,2,3. The answer is {"version"} and a .npy file for each output.
 Then each frame with seconds is a turn, answered by {"median_ns"} of an inference. Instead of any answer
 {"error", "message"} may come: "missing", "model" or "inputs"; it ends the process, as the end of stdin does.
 """
@@ -42,6 +43,26 @@ def check_inputs(session, arrays):
                                 f"the bundle's {', '.join(sorted(arrays))}")
 
 
+def add_fixed(session, fixed, arrays):
+    """Inputs that the bundle has no more, of the model's types."""
+    import numpy
+
+    values = {value.name: value for value in session.get_inputs()}
+    for name, text in fixed.items():
+        if name not in values:
+            raise Refused("inputs", f"the model has no input {name}; it has {', '.join(sorted(values))}")
+        kind = values[name].type.removeprefix("tensor(").removesuffix(")")
+        kind = {"float": "float32", "double": "float64"}.get(kind, kind)
+        try:
+            numbers = [float(part) if kind.startswith("float") else int(part) for part in text.split(",")]
+            array = numpy.array(numbers, kind)
+            arrays[name] = array.reshape([each if isinstance(each, int) else -1
+                                          for each in values[name].shape])
+        except (TypeError, ValueError, OverflowError) as error:
+            raise Refused("inputs", f"--value {name}={text}: {error}; the model wants {values[name].type}"
+                                    f" of shape {values[name].shape}") from error
+
+
 def open_session(job, arrays):
     import onnxruntime
 
@@ -53,6 +74,7 @@ def open_session(job, arrays):
         session = onnxruntime.InferenceSession(job["model"], options, providers=["CPUExecutionProvider"])
     except Exception as error:
         raise Refused("model", str(error)) from error
+    add_fixed(session, job["fixed"], arrays)
     check_inputs(session, arrays)
     return session
 

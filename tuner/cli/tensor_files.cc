@@ -1,8 +1,13 @@
 #include "tuner/cli/tensor_files.h"
 
+#include <cstdint>
+#include <limits>
+#include <type_traits>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "base/rng.h"
 #include "base/status_macros.h"
 #include "compiler/driver/to_status.h"
@@ -34,7 +39,111 @@ NpyArray RandomArray(const TensorInfo& tensor, size_t seed) {
   return array;
 }
 
+template <typename T>
+bool AppendValue(absl::string_view text, std::string& bytes) {
+  T value{};
+  if constexpr (std::is_same_v<T, bool>) {
+    if (text != "0" && text != "1") return false;
+    value = text == "1";
+  } else if constexpr (std::is_floating_point_v<T>) {
+    double number = 0;
+    if (!absl::SimpleAtod(text, &number)) return false;
+    value = static_cast<T>(number);
+  } else {
+    // 8 and 16 bits are not what absl reads; all types are tried for being held.
+    using Wide = std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>;
+    Wide number = 0;
+    if (!absl::SimpleAtoi(text, &number) || number < std::numeric_limits<T>::min() ||
+        number > std::numeric_limits<T>::max()) {
+      return false;
+    }
+    value = static_cast<T>(number);
+  }
+  bytes.append(reinterpret_cast<const char*>(&value), sizeof(value));
+  return true;
+}
+
+using Append = bool (*)(absl::string_view text, std::string& bytes);
+
+// Null: a type whose values nobody writes in a command line.
+Append AppendOf(ElementType type) {
+  switch (type) {
+    case ElementType::kF32:
+      return AppendValue<float>;
+    case ElementType::kF64:
+      return AppendValue<double>;
+    case ElementType::kI8:
+      return AppendValue<int8_t>;
+    case ElementType::kU8:
+      return AppendValue<uint8_t>;
+    case ElementType::kI16:
+      return AppendValue<int16_t>;
+    case ElementType::kU16:
+      return AppendValue<uint16_t>;
+    case ElementType::kI32:
+      return AppendValue<int32_t>;
+    case ElementType::kU32:
+      return AppendValue<uint32_t>;
+    case ElementType::kI64:
+      return AppendValue<int64_t>;
+    case ElementType::kU64:
+      return AppendValue<uint64_t>;
+    case ElementType::kBool:
+      return AppendValue<bool>;
+    default:
+      return nullptr;
+  }
+}
+
+absl::StatusOr<NpyArray> ArrayOfValues(const TensorInfo& tensor, const std::string& text,
+                                       const std::string& where) {
+  const std::vector<std::string> values = absl::StrSplit(text, ',');
+  std::string bytes;
+  const Append append = AppendOf(tensor.type);
+  bool is_right = append != nullptr && std::ssize(values) == tensor.element_count();
+  for (size_t i = 0; is_right && i < values.size(); ++i) is_right = append(values[i], bytes);
+  if (!is_right) {
+    return MakeError(ErrorCode::kTensorMismatch,
+                     absl::StrCat("input ", tensor.name, ": want ", tensor.element_count(),
+                                  " values of ", DescribeTensor(tensor)),
+                     where, absl::StrCat("--input ", tensor.name, "=FILE.npy takes any values"));
+  }
+  NpyArray array{.type = tensor.type, .shape = tensor.shape};
+  array.bytes.assign(bytes.begin(), bytes.end());
+  return array;
+}
+
 }  // namespace
+
+absl::StatusOr<GivenValues> ParseValues(const std::vector<std::string>& arguments,
+                                        const BundleManifest& manifest, bool may_be_others) {
+  GivenValues given;
+  for (const std::string& argument : arguments) {
+    const std::string where = absl::StrCat("--value ", argument);
+    // Names may have an equals sign, values have none.
+    const size_t equals = argument.rfind('=');
+    if (equals == std::string::npos || equals == 0 || equals + 1 == argument.size()) {
+      return MakeError(ErrorCode::kUsage, "want NAME=16000 or NAME=1,2,3", where);
+    }
+    const std::string name = argument.substr(0, equals), text = argument.substr(equals + 1);
+    size_t index = 0;
+    while (index < manifest.inputs.size() && manifest.inputs[index].tensor.name != name) ++index;
+    bool is_new = true;
+    if (index < manifest.inputs.size()) {
+      ASSIGN_OR_RETURN(NpyArray array, ArrayOfValues(manifest.inputs[index].tensor, text, where));
+      is_new = given.inputs.emplace(index, std::move(array)).second;
+    } else if (may_be_others) {
+      is_new = given.others.emplace(name, text).second;
+    } else {
+      return MakeError(ErrorCode::kUnknownTensor,
+                       absl::StrCat("want NAME=VALUE, NAME one of: ", TensorList(manifest.inputs)),
+                       where,
+                       "an input that was fixed when the bundle was compiled is none of its");
+    }
+    if (!is_new) return MakeError(ErrorCode::kUsage, absl::StrCat(name, " is given twice"), where);
+  }
+  return given;
+}
 
 std::string TensorList(const std::vector<ModelTensor>& tensors) {
   std::string text;
@@ -98,14 +207,21 @@ absl::StatusOr<NpyArray> ReadInput(const TensorInfo& want, const std::string& pa
 }
 
 absl::StatusOr<std::vector<NpyArray>> GivenOrRandomInputs(const BundleManifest& manifest,
-                                                          const std::vector<std::string>& given) {
+                                                          const std::vector<std::string>& given,
+                                                          const GivenValues& values) {
   ASSIGN_OR_RETURN(const auto paths, AssignTensors(given, manifest.inputs, "--input"));
   std::vector<NpyArray> inputs;
   for (size_t i = 0; i < manifest.inputs.size(); ++i) {
     const TensorInfo& tensor = manifest.inputs[i].tensor;
     const auto path = paths.find(i);
+    const auto value = values.inputs.find(i);
+    if (path != paths.end() && value != values.inputs.end()) {
+      return MakeError(ErrorCode::kUsage,
+                       absl::StrCat(tensor.name, " has an --input and a --value"),
+                       absl::StrCat("--input ", path->second));
+    }
     if (path == paths.end()) {
-      inputs.push_back(RandomArray(tensor, i));
+      inputs.push_back(value != values.inputs.end() ? value->second : RandomArray(tensor, i));
       continue;
     }
     ASSIGN_OR_RETURN(NpyArray input, ReadInput(tensor, path->second));

@@ -31,10 +31,22 @@ absl::StatusOr<NpyArray> ReadArray(const std::string& path);
 // Error B0404: it has another type or shape.
 absl::StatusOr<NpyArray> ReadInput(const TensorInfo& want, const std::string& path);
 
-// All inputs in order: those of `--input NAME=PATH`, random numbers for the others, always the
-// same.
+// Inputs whose values stand in the command line.
+struct GivenValues {
+  std::map<size_t, NpyArray> inputs;
+  std::map<std::string, std::string> others;  // Values by names that the bundle has not.
+};
+
+// "NAME=16000" or "NAME=1,2,3" each. Errors: B0405 a name that the bundle has not, unless they may
+// be others, B0404 values that are not the input's, B0101.
+absl::StatusOr<GivenValues> ParseValues(const std::vector<std::string>& arguments,
+                                        const BundleManifest& manifest, bool may_be_others);
+
+// All inputs in order: those of `--input NAME=PATH` and `values`, random numbers for the others,
+// always the same.
 absl::StatusOr<std::vector<NpyArray>> GivenOrRandomInputs(const BundleManifest& manifest,
-                                                          const std::vector<std::string>& given);
+                                                          const std::vector<std::string>& given,
+                                                          const GivenValues& values = {});
 
 absl::Status SetInput(Session& session, size_t index, const NpyArray& array);
 absl::Status SetInputs(Session& session, const std::vector<NpyArray>& inputs);

@@ -100,6 +100,70 @@ class Cases:
         return (self.against(self.onnx, "--input", ones).complaints(0, "")
                 + self.against(self.onnx, "--input", long).complaints(EX_DATAERR, "B0404", "x", long))
 
+    def case_an_input_that_the_bundle_has_fixed_is_told(self):
+        graph = helper.make_graph(
+            [helper.make_node("Cast", ["factor"], ["f"], to=TensorProto.FLOAT),
+             helper.make_node("Mul", ["x", "f"], ["y"])], "scaled",
+            [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 3]),
+             helper.make_tensor_value_info("factor", TensorProto.INT64, [1])],
+            [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, 3])])
+        source, bundle = self.path("fixed.onnx"), self.path("fixed.bundle")
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
+                  source)
+        wrong = self.tuner("compile", "--model", source, "--value", "factor=3", "--db",
+                           self.path("none.db"), "--out", bundle).complaints(0, "")
+        line = ("bench", bundle, "--against", "onnxruntime", "--model", source, *SHORT, "--python",
+                sys.executable)
+        same = self.tuner(*line, "--value", "factor=3", "--json")
+        wrong += same.complaints(0, "")
+        if not wrong and json.loads(same.out)["outputs"][0]["relative_error"] > 1e-6:
+            wrong.append("other outputs: " + same.out)
+        other = self.tuner(*line, "--value", "factor=4")
+        wrong += other.complaints(0, "")
+        if "output y differs" not in other.err:
+            wrong.append("another value is not noticed: " + other.err)
+        wrong += self.tuner(*line).complaints(EX_DATAERR, "B0404", "factor")
+        wrong += self.tuner(*line, "--value", "factor=1,2").complaints(EX_DATAERR, "B0404", "factor")
+        wrong += self.tuner(*line, "--value", "factor=3", "--value", "other=1").complaints(
+            EX_DATAERR, "B0404", "other")
+        # It is no input of the bundle, which alone says so.
+        wrong += self.tuner("bench", bundle, "--value", "factor=3").complaints(EX_USAGE, "B0405", "fixed")
+        return wrong + self.tuner("run", bundle, "--value", "factor=3").complaints(
+            EX_USAGE, "B0405", "fixed")
+
+    def case_values_of_inputs_may_stand_in_the_command_line(self):
+        body = helper.make_graph(
+            [helper.make_node("Sub", ["v", "one"], ["w"]), helper.make_node("Greater", ["w", "zero"], ["go"])],
+            "body", [helper.make_tensor_value_info("i", TensorProto.INT64, []),
+                     helper.make_tensor_value_info("c", TensorProto.BOOL, []),
+                     helper.make_tensor_value_info("v", TensorProto.INT64, [])],
+            [helper.make_tensor_value_info("go", TensorProto.BOOL, []),
+             helper.make_tensor_value_info("w", TensorProto.INT64, [])],
+            [numpy_helper.from_array(np.array(1), "one"), numpy_helper.from_array(np.array(0), "zero")])
+        graph = helper.make_graph(
+            [helper.make_node("Loop", ["", "yes", "n"], ["left"], body=body, name="counts")], "count",
+            [helper.make_tensor_value_info("n", TensorProto.INT64, [])],
+            [helper.make_tensor_value_info("left", TensorProto.INT64, [])],
+            [numpy_helper.from_array(np.array(True), "yes")])
+        source, bundle, zero = self.path("loop.onnx"), self.path("loop.bundle"), self.path("zero.npy")
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
+                  source)
+        np.save(zero, np.array(0))
+        wrong = self.tuner("compile", "--model", source, "--db", self.path("none.db"), "--out",
+                           bundle).complaints(0, "")
+        wrong += self.tuner("run", bundle, "--value", "n=9", "--compare", zero).complaints(0, "")
+        for command in ("run", "bench"):
+            for value, code, number in (("n=x", EX_DATAERR, "B0404"), ("n=1,2", EX_DATAERR, "B0404"),
+                                        ("m=1", EX_USAGE, "B0405"), ("n", EX_USAGE, "B0101"),
+                                        ("n=", EX_USAGE, "B0101"), ("=1", EX_USAGE, "B0101"),
+                                        ("n=99999999999999999999", EX_DATAERR, "B0404")):
+                wrong += self.tuner(command, bundle, "--value", value).complaints(code, number, value)
+            wrong += self.tuner(command, bundle, "--value", "n=1", "--value", "n=2").complaints(
+                EX_USAGE, "B0101", "twice")
+            wrong += self.tuner(command, bundle, "--value", "n=1", "--input", f"n={zero}").complaints(
+                EX_USAGE, "B0101", "--input and a --value")
+        return wrong
+
     def case_cpus_are_those_named(self):
         """The bundle was compiled for all CPUs; on one it has one thread, and so has ONNX Runtime."""
         usable = sorted(os.sched_getaffinity(0))

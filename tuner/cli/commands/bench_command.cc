@@ -140,6 +140,8 @@ class BenchCommand : public Command {
     options.Flag("--profile", &profile_, "each operator's time, share of peak and bound");
     options.Value("--profile-html", "FILE", &html_, "write the profile as a page");
     options.Values("--input", "NAME=FILE", &inputs_, "an input's values; else random ones");
+    options.Values("--value", "NAME=16000", &values_,
+                   "an input's values; of --against, also one that the bundle has fixed");
     options.Choice("--against", &against_, {"onnxruntime"}, "time it in turn with");
     options.Value("--model", "FILE", &model_, "of --against: the ONNX file of the bundle");
     options.Value("--rounds", "N", &rounds_, 1, 1000, "of --against: turns of each");
@@ -151,12 +153,13 @@ class BenchCommand : public Command {
   absl::Status Run(Context& context) override {
     ASSIGN_OR_RETURN(const SessionOptions session_options, flags_.Take());
     ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, OpenBundle(file_, session_options));
+    const bool is_against = !against_.empty() || !model_.empty();
+    ASSIGN_OR_RETURN(const GivenValues values,
+                     ParseValues(values_, session->manifest(), /*may_be_others=*/is_against));
     ASSIGN_OR_RETURN(std::vector<NpyArray> inputs,
-                     GivenOrRandomInputs(session->manifest(), inputs_));
+                     GivenOrRandomInputs(session->manifest(), inputs_, values));
     RETURN_IF_ERROR(SetInputs(*session, inputs));
-    if (!against_.empty() || !model_.empty()) {
-      return RunAgainst(context, *session, std::move(inputs));
-    }
+    if (is_against) return RunAgainst(context, *session, std::move(inputs), values);
     const RuntimeOr<LatencySummary> summary = Benchmark(*session, seconds_);
     RETURN_IF_ERROR(WithError(ToStatus(summary.status()), ErrorCode::kRunFailed, file_));
     const BundleManifest& manifest = session->manifest();
@@ -201,7 +204,8 @@ class BenchCommand : public Command {
 
  private:
   // Both with the same inputs, number of threads and CPUs, each as its users call it.
-  absl::Status RunAgainst(Context& context, Session& session, std::vector<NpyArray> inputs) {
+  absl::Status RunAgainst(Context& context, Session& session, std::vector<NpyArray> inputs,
+                          const GivenValues& values) {
     if (against_.empty() || model_.empty() || profile_ || !html_.empty()) {
       return MakeError(ErrorCode::kUsage, "--against wants --model, and no --profile",
                        "tuner bench", "tuner bench FILE --against onnxruntime --model FILE.onnx");
@@ -214,7 +218,8 @@ class BenchCommand : public Command {
     ASSIGN_OR_RETURN(const std::unique_ptr<OnnxRuntimePeer> peer,
                      OnnxRuntimePeer::Start({.python = context.settings().Get("python"),
                                              .model = model_,
-                                             .threads = session.pool()->thread_count()},
+                                             .threads = session.pool()->thread_count(),
+                                             .fixed = values.others},
                                             session.manifest(), std::move(inputs)));
     ASSIGN_OR_RETURN(const TurnsReport report,
                      ReportTurns(session, file_,
@@ -233,7 +238,7 @@ class BenchCommand : public Command {
   }
 
   std::string file_, html_, against_, model_;
-  std::vector<std::string> inputs_;
+  std::vector<std::string> inputs_, values_;
   RunFlags flags_;
   int64_t rounds_ = kRoundsDefault;
   double seconds_ = 2;

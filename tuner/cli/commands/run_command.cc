@@ -42,6 +42,7 @@ class RunCommand : public Command {
     options.Values("--input", "NAME=FILE", &inputs_,
                    "an input's values; NAME= may be left out where there is only one");
     options.Values("--output", "NAME=FILE", &outputs_, "where an output is written");
+    options.Values("--value", "NAME=16000", &values_, "an input's values: a number, or 1,2,3");
     flags_.Add(options);
     options.Values("--compare", "NAME=FILE", &references_,
                    "what an output should be; exit code 65 where one is not, B0407");
@@ -61,14 +62,17 @@ class RunCommand : public Command {
     ASSIGN_OR_RETURN(const auto outputs, AssignTensors(outputs_, manifest.outputs, "--output"));
     ASSIGN_OR_RETURN(const auto references,
                      AssignTensors(references_, manifest.outputs, "--compare"));
+    ASSIGN_OR_RETURN(const GivenValues values,
+                     ParseValues(values_, manifest, /*may_be_others=*/false));
     for (size_t i = 0; i < manifest.inputs.size(); ++i) {
-      if (!inputs.contains(i)) {
+      if (!inputs.contains(i) && !values.inputs.contains(i)) {
         return MakeError(
             ErrorCode::kUsage, absl::StrCat("no values for input ", manifest.inputs[i].tensor.name),
             file_, absl::StrCat("--input ", manifest.inputs[i].tensor.name, "=FILE.npy"));
       }
     }
-    ASSIGN_OR_RETURN(const std::vector<NpyArray> arrays, GivenOrRandomInputs(manifest, inputs_));
+    ASSIGN_OR_RETURN(const std::vector<NpyArray> arrays,
+                     GivenOrRandomInputs(manifest, inputs_, values));
     RETURN_IF_ERROR(SetInputs(*session, arrays));
     const absl::Time start = context.clock().SteadyNow();
     RETURN_IF_ERROR(WithError(ToStatus(session->Run()), ErrorCode::kRunFailed, file_));
@@ -171,7 +175,7 @@ class RunCommand : public Command {
   }
 
   std::string file_;
-  std::vector<std::string> inputs_, outputs_, references_;
+  std::vector<std::string> inputs_, values_, outputs_, references_;
   double tolerance_ = 1e-4;  // As candidates are compared (docs/contracts.md).
   RunFlags flags_;
   bool info_ = false;
