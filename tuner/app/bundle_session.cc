@@ -53,6 +53,7 @@ absl::StatusOr<std::unique_ptr<Session>> MakeSession(const std::string& path,
   RuntimeOr<std::unique_ptr<Session>> session =
       Session::Create(model, std::shared_ptr<ThreadPool>(*std::move(pool)));
   if (!session.ok()) return LoadError(session.status(), path);
+  if (options.loop_limit > 0) (*session)->SetLoopLimit(options.loop_limit);
   return *std::move(session);
 }
 

@@ -2,6 +2,7 @@
 #ifndef TUNER_APP_BUNDLE_SESSION_H_
 #define TUNER_APP_BUNDLE_SESSION_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -20,6 +21,7 @@ absl::StatusOr<BundleManifest> ReadBundleManifest(const std::string& path);
 struct SessionOptions {
   int threads = 0;  // 0: as many as it was tuned for, but at most threads_max.
   int threads_max = 1024;
+  uint64_t loop_limit = 0;  // As of Session::SetLoopLimit; 0: the default.
 };
 
 // Errors: B02xx, B04xx.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <limits>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -50,10 +51,13 @@ void AddCpusFlag(CommandOptions& options, std::string* list) {
 void RunFlags::Add(CommandOptions& options) {
   options.Value("--threads", "N", &threads, 0, 1024, "0: as many as it was tuned for");
   AddCpusFlag(options, &cpus);
+  options.Value("--loop-limit", "N", &loop_limit, 0, std::numeric_limits<int64_t>::max(),
+                "iterations of a loop whose end a run decides; 0: 1,000,000");
 }
 
 absl::StatusOr<SessionOptions> RunFlags::Take() const {
-  SessionOptions session{.threads = static_cast<int>(threads)};
+  SessionOptions session{.threads = static_cast<int>(threads),
+                         .loop_limit = static_cast<uint64_t>(loop_limit)};
   if (cpus.empty()) return session;
   ASSIGN_OR_RETURN(const std::vector<int> listed, ParseCpus(cpus));
   session.threads_max = static_cast<int>(listed.size());
@@ -64,6 +68,12 @@ absl::StatusOr<SessionOptions> RunFlags::Take() const {
   }
   RETURN_IF_ERROR(MoveToListedCpus(cpus));
   return session;
+}
+
+absl::Status RunError(const absl::Status& status, const std::string& file) {
+  return WithError(
+      status, ErrorCode::kRunFailed, file,
+      absl::IsResourceExhausted(status) ? "--loop-limit N allows more iterations" : "");
 }
 
 }  // namespace burnish

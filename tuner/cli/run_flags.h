@@ -25,13 +25,16 @@ absl::Status MoveToListedCpus(const std::string& list);
 void AddCpusFlag(CommandOptions& options, std::string* list);
 
 struct RunFlags {
-  int64_t threads = 0;
+  int64_t threads = 0, loop_limit = 0;
   std::string cpus;
 
   void Add(CommandOptions& options);
   // Moves this process. Errors, B0101: of --cpus, and more threads than CPUs listed.
   absl::StatusOr<SessionOptions> Take() const;
 };
+
+// B0406: a run of the bundle `file` that failed.
+absl::Status RunError(const absl::Status& status, const std::string& file);
 
 }  // namespace burnish
 

@@ -41,8 +41,10 @@ TEST(CpusFlagTest, TheProcessIsMovedThere) {
   std::thread([&] {  // Whose mask goes with it.
     RunFlags flags;
     flags.cpus = absl::StrCat(before.back());
+    flags.loop_limit = 7;
     ASSERT_OK_AND_ASSIGN(const SessionOptions options, flags.Take());
     EXPECT_EQ(options.threads_max, 1);
+    EXPECT_EQ(options.loop_limit, 7u);
     EXPECT_THAT(UsableCpus(), ElementsAre(before.back()));
   })
       .join();

@@ -132,6 +132,7 @@ class Cases:
             EX_USAGE, "B0405", "fixed")
 
     def case_values_of_inputs_may_stand_in_the_command_line(self):
+        """x is told a value for each element; loops that a run decides have a limit."""
         body = helper.make_graph(
             [helper.make_node("Sub", ["v", "one"], ["w"]), helper.make_node("Greater", ["w", "zero"], ["go"])],
             "body", [helper.make_tensor_value_info("i", TensorProto.INT64, []),
@@ -152,7 +153,10 @@ class Cases:
         wrong = self.tuner("compile", "--model", source, "--db", self.path("none.db"), "--out",
                            bundle).complaints(0, "")
         wrong += self.tuner("run", bundle, "--value", "n=9", "--compare", zero).complaints(0, "")
+        wrong += self.tuner("run", bundle, "--value", "n=9", "--loop-limit", "9").complaints(0, "")
+        limited = (EX_DATAERR, "B0406", "goes on after 8 iterations", "--loop-limit")
         for command in ("run", "bench"):
+            wrong += self.tuner(command, bundle, "--value", "n=9", "--loop-limit", "8").complaints(*limited)
             for value, code, number in (("n=x", EX_DATAERR, "B0404"), ("n=1,2", EX_DATAERR, "B0404"),
                                         ("m=1", EX_USAGE, "B0405"), ("n", EX_USAGE, "B0101"),
                                         ("n=", EX_USAGE, "B0101"), ("=1", EX_USAGE, "B0101"),

@@ -161,7 +161,7 @@ class BenchCommand : public Command {
     RETURN_IF_ERROR(SetInputs(*session, inputs));
     if (is_against) return RunAgainst(context, *session, std::move(inputs), values);
     const RuntimeOr<LatencySummary> summary = Benchmark(*session, seconds_);
-    RETURN_IF_ERROR(WithError(ToStatus(summary.status()), ErrorCode::kRunFailed, file_));
+    RETURN_IF_ERROR(RunError(ToStatus(summary.status()), file_));
     const BundleManifest& manifest = session->manifest();
     Json json = {{"schema", 1},
                  {"model", manifest.model_name},

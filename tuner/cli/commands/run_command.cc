@@ -75,7 +75,7 @@ class RunCommand : public Command {
                      GivenOrRandomInputs(manifest, inputs_, values));
     RETURN_IF_ERROR(SetInputs(*session, arrays));
     const absl::Time start = context.clock().SteadyNow();
-    RETURN_IF_ERROR(WithError(ToStatus(session->Run()), ErrorCode::kRunFailed, file_));
+    RETURN_IF_ERROR(RunError(ToStatus(session->Run()), file_));
     const double latency_ns = absl::ToDoubleNanoseconds(context.clock().SteadyNow() - start);
     Report report{{{"schema", 1}, {"latency_ms", latency_ns * 1e-6}}, "", absl::OkStatus()};
     RETURN_IF_ERROR(WriteOutputs(*session, outputs, report));
