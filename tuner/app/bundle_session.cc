@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "compiler/runtime/bundle.h"
+#include "compiler/runtime/side_by_side.h"
 #include "compiler/runtime/thread_pool.h"
 #include "tuner/app/error.h"
 #include "tuner/app/value_text.h"
@@ -73,6 +74,18 @@ absl::StatusOr<std::unique_ptr<Session>> OpenBundle(const std::string& path,
                                                       ? options.threads
                                                       : std::min(tuned_for, options.threads_max)};
   return MakeSession(path, model, threads, options);
+}
+
+absl::StatusOr<std::vector<std::unique_ptr<Session>>> OpenSideBySide(
+    const std::string& path, int session_count, const SessionOptions& options) {
+  ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, Load(path));
+  std::vector<std::unique_ptr<Session>> sessions;
+  for (const ThreadPoolOptions& threads :
+       ShareOut(SideBySideHere(session_count, options.threads), {})) {
+    ASSIGN_OR_RETURN(std::unique_ptr<Session> session, MakeSession(path, model, threads, options));
+    sessions.push_back(std::move(session));
+  }
+  return sessions;
 }
 
 std::string DescribeTensor(const TensorInfo& tensor) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -27,6 +28,12 @@ struct SessionOptions {
 // Errors: B02xx, B04xx.
 absl::StatusOr<std::unique_ptr<Session>> OpenBundle(const std::string& path,
                                                     const SessionOptions& options);
+
+// Sessions that run at the same time on one copy of the parameters, each with threads of its own:
+// `options.threads` of them, or its share of the CPUs. Errors: as above.
+absl::StatusOr<std::vector<std::unique_ptr<Session>>> OpenSideBySide(const std::string& path,
+                                                                     int session_count,
+                                                                     const SessionOptions& options);
 
 // "f32[1,3,224,224]"
 std::string DescribeTensor(const TensorInfo& tensor);

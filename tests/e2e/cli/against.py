@@ -168,6 +168,26 @@ class Cases:
                 EX_USAGE, "B0101", "--input and a --value")
         return wrong
 
+    def case_sessions_side_by_side(self):
+        outcome = self.tuner("bench", self.bundle, "--sessions", "3", "--threads", "1", "--seconds", "0.2",
+                             "--json")
+        wrong = outcome.complaints(0, "")
+        if wrong:
+            return wrong
+        told = json.loads(outcome.out)
+        # Of three at once, each of which takes mean_ms for a run; some CPUs are others' as well.
+        most = 3 * 1000 / told["mean_ms"]
+        if (told["sessions"], told["threads"]) != (3, 1) or not 0 < told["runs_per_second"] <= 1.5 * most:
+            wrong.append(f"{told}, at most {most:.0f} runs a second")
+        if not told["min_ms"] <= told["median_ms"] <= told["p90_ms"] <= told["p99_ms"]:
+            wrong.append(f"{told}")
+        text = self.tuner("bench", self.bundle, "--sessions", "2", "--seconds", "0.1")
+        wrong += text.complaints(0, "") + ([] if "runs/s" in text.out else [text.out])
+        for flags in (("--profile",), ("--against", "onnxruntime", "--model", self.onnx)):
+            wrong += self.tuner("bench", self.bundle, "--sessions", "2", *flags).complaints(
+                EX_USAGE, "B0101", "--sessions")
+        return wrong + self.tuner("bench", self.bundle, "--sessions", "0").complaints(EX_USAGE, "B0101")
+
     def case_cpus_are_those_named(self):
         """The bundle was compiled for all CPUs; on one it has one thread, and so has ONNX Runtime."""
         usable = sorted(os.sched_getaffinity(0))

@@ -382,6 +382,7 @@ class Cases:
         take("query", "query", *database, "--trace")
         take("compile", "compile", *model, *database, "--out", bundle)
         take("bench", "bench", bundle, "--seconds", "0.1")
+        take("bench --sessions", "bench", bundle, "--seconds", "0.1", "--sessions", "2")
         take("bench --profile", "bench", bundle, "--seconds", "0.1", "--profile")
         take("run --info", "run", bundle, "--info")
         take("config show", "config", "show")

@@ -18,6 +18,7 @@
 #include "tuner/app/error.h"
 #include "tuner/app/output_file.h"
 #include "tuner/app/target_text.h"
+#include "tuner/app/throughput.h"
 #include "tuner/app/turns.h"
 #include "tuner/app/value_text.h"
 #include "tuner/cli/commands/commands.h"
@@ -131,11 +132,14 @@ class BenchCommand : public Command {
   std::string summary() const override { return "times a bundle on this machine"; }
   std::string example() const override {
     return "tuner bench resnet50.bundle --seconds 5 --profile\n"
-           "tuner bench mine.bundle --against onnxruntime --model mine.onnx";
+           "tuner bench mine.bundle --against onnxruntime --model mine.onnx\n"
+           "tuner bench mine.bundle --sessions 4 --threads 1";
   }
   void AddOptions(CommandOptions& options) override {
     options.Positional("FILE", &file_, true, "the bundle");
     flags_.Add(options);
+    options.Value("--sessions", "N", &sessions_, 1, 1024,
+                  "runs of so many at the same time, each on threads of its own");
     options.Value("--seconds", "S", &seconds_, 0.01, 3600.0, "how long to run it");
     options.Flag("--profile", &profile_, "each operator's time, share of peak and bound");
     options.Value("--profile-html", "FILE", &html_, "write the profile as a page");
@@ -152,6 +156,7 @@ class BenchCommand : public Command {
 
   absl::Status Run(Context& context) override {
     ASSIGN_OR_RETURN(const SessionOptions session_options, flags_.Take());
+    if (sessions_ > 1) return RunSessions(context, session_options);
     ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, OpenBundle(file_, session_options));
     const bool is_against = !against_.empty() || !model_.empty();
     ASSIGN_OR_RETURN(const GivenValues values,
@@ -203,6 +208,53 @@ class BenchCommand : public Command {
   }
 
  private:
+  absl::Status RunSessions(Context& context, const SessionOptions& options) {
+    if (!against_.empty() || !model_.empty() || profile_ || !html_.empty()) {
+      return MakeError(ErrorCode::kUsage, "--sessions is for a bundle's own throughput",
+                       "tuner bench", "leave out --sessions, or --against and --profile");
+    }
+    ASSIGN_OR_RETURN(const std::vector<std::unique_ptr<Session>> sessions,
+                     OpenSideBySide(file_, static_cast<int>(sessions_), options));
+    const BundleManifest& manifest = sessions.front()->manifest();
+    ASSIGN_OR_RETURN(const GivenValues values,
+                     ParseValues(values_, manifest, /*may_be_others=*/false));
+    ASSIGN_OR_RETURN(const std::vector<NpyArray> inputs,
+                     GivenOrRandomInputs(manifest, inputs_, values));
+    for (const auto& session : sessions) RETURN_IF_ERROR(SetInputs(*session, inputs));
+    const absl::StatusOr<Throughput> measured =
+        MeasureThroughput(sessions, absl::Seconds(seconds_));
+    RETURN_IF_ERROR(RunError(measured.status(), file_));
+    const LatencySummary& latency = measured->latency;
+    const int threads = sessions.front()->pool()->thread_count();
+    const Json json = {{"schema", 1},
+                       {"model", manifest.model_name},
+                       {"sessions", sessions_},
+                       {"threads", threads},
+                       {"runs", latency.run_count},
+                       {"runs_per_second", measured->runs_per_second},
+                       {"min_ms", latency.min_ns * 1e-6},
+                       {"median_ms", latency.median_ns * 1e-6},
+                       {"p90_ms", latency.p90_ns * 1e-6},
+                       {"p99_ms", latency.p99_ns * 1e-6},
+                       {"mean_ms", latency.mean_ns * 1e-6}};
+    TextTable table({{"sessions", TextTable::kRight},
+                     {"threads each", TextTable::kRight},
+                     {"runs/s", TextTable::kRight},
+                     {"min", TextTable::kRight},
+                     {"median", TextTable::kRight},
+                     {"p90", TextTable::kRight},
+                     {"p99", TextTable::kRight}});
+    const auto time = [](int64_t ns) { return FormatNs(static_cast<double>(ns)); };
+    table.AddRow({absl::StrCat(sessions_), absl::StrCat(threads),
+                  absl::StrFormat("%.1f", measured->runs_per_second), time(latency.min_ns),
+                  time(latency.median_ns), time(latency.p90_ns), time(latency.p99_ns)});
+    context.out() << (context.json() ? json.dump() + "\n"
+                                     : absl::StrFormat("%s, %d runs, at the same time\n%s",
+                                                       manifest.model_name, latency.run_count,
+                                                       table.ToText(context.table_columns())));
+    return absl::OkStatus();
+  }
+
   // Both with the same inputs, number of threads and CPUs, each as its users call it.
   absl::Status RunAgainst(Context& context, Session& session, std::vector<NpyArray> inputs,
                           const GivenValues& values) {
@@ -240,6 +292,7 @@ class BenchCommand : public Command {
   std::string file_, html_, against_, model_;
   std::vector<std::string> inputs_, values_;
   RunFlags flags_;
+  int64_t sessions_ = 1;
   int64_t rounds_ = kRoundsDefault;
   double seconds_ = 2;
   bool profile_ = false;
