@@ -37,6 +37,8 @@ const char* CodeOf(Doing doing, BurnishStatus status, const std::string& message
   if (doing == Doing::kRunning && message.starts_with("step ")) {
     return status == BURNISH_INTERNAL ? "B0901" : "B0406";
   }
+  // One that goes on for longer than it may, and no lack of memory.
+  if (doing == Doing::kRunning && message.starts_with("loop ")) return "B0406";
   switch (status) {
     case BURNISH_INVALID_ARGUMENT:
       if (doing == Doing::kOpening) return "B0401";  // Not a bundle.

@@ -54,7 +54,8 @@ Raises
 BurnishError
     A tensor has another type, shape or device than the model's, an output's memory may not be
     written (``code`` B0404), an input is missing (B0404) or not the model's (B0405), or the model
-    refused the values of its inputs, such as an index that is out of bounds (B0406).
+    refused the values of its inputs, such as an index that is out of bounds or a count that its
+    loop's limit is below (B0406).
 TypeError
     An object is no tensor.
 )";
@@ -78,7 +79,7 @@ parameters : mapping of str to tensor
 Returns
 -------
 Model
-    With the same `threads` as this one.
+    With the same `threads` and `loop_limit` as this one.
 
 Raises
 ------

@@ -23,8 +23,9 @@ struct ModelObject {
   BurnishModel* model;
   PyObject* inputs;  // Tuples of TensorInfo.
   PyObject* outputs;
-  PyObject* path;     // str, absolute.
-  PyObject* threads;  // As it was given.
+  PyObject* path;       // str, absolute.
+  PyObject* threads;    // As it was given.
+  uint64_t loop_limit;  // 0: the default.
   std::vector<OutputPlan>* plans;
 };
 
@@ -197,7 +198,8 @@ class OpeningThreads {
   BurnishThreads* threads_ = nullptr;
 };
 
-PyObject* Open(PyObject* path, PyObject* threads, BurnishOptions options, Doing doing) {
+PyObject* Open(PyObject* path, PyObject* threads, uint64_t loop_limit, BurnishOptions options,
+               Doing doing) {
   OpeningThreads opening;
   if (!opening.Read(threads)) return nullptr;
   options.threads = opening.get();
@@ -212,6 +214,7 @@ PyObject* Open(PyObject* path, PyObject* threads, BurnishOptions options, Doing 
                                              .outputs = nullptr,
                                              .path = Ref::Borrowed(path).release(),
                                              .threads = Ref::Borrowed(threads).release(),
+                                             .loop_limit = loop_limit,
                                              .plans = nullptr};
   Ref owner(reinterpret_cast<PyObject*>(object));
 
@@ -222,6 +225,7 @@ PyObject* Open(PyObject* path, PyObject* threads, BurnishOptions options, Doing 
     RaiseStatus(doing, status, burnish_last_error());
     return nullptr;
   }
+  if (loop_limit > 0) burnish_set_loop_limit(object->model, loop_limit);
   object->plans = new std::vector<OutputPlan>;
   object->inputs = MakeTensorInfos(object->model, burnish_input_count(object->model),
                                    burnish_input_info, nullptr)
@@ -230,6 +234,21 @@ PyObject* Open(PyObject* path, PyObject* threads, BurnishOptions options, Doing 
                                     burnish_output_info, object->plans)
                         .release();
   return object->inputs == nullptr || object->outputs == nullptr ? nullptr : owner.release();
+}
+
+// `given`: None, or a number above 0. False: an exception.
+bool ReadLoopLimit(PyObject* given, uint64_t& limit) {
+  if (given == Py_None) return true;
+  const Ref number(PyNumber_Index(given));
+  if (!number) return false;
+  const long long value = PyLong_AsLongLong(number.get());
+  if (value == -1 && PyErr_Occurred() != nullptr) return false;
+  if (value < 1) {
+    PyErr_Format(PyExc_ValueError, "loop_limit: got %R, want 1 or more", given);
+    return false;
+  }
+  limit = static_cast<uint64_t>(value);
+  return true;
 }
 
 BurnishOptions DefaultOptions() {
@@ -245,7 +264,8 @@ PyObject* Refit(PyObject* self, PyObject* parameters) {
     BurnishOptions options = DefaultOptions();
     options.replacements = replacements.inputs().data();
     options.replacement_count = static_cast<int32_t>(replacements.inputs().size());
-    return Open(ModelOf(self)->path, ModelOf(self)->threads, options, Doing::kRefitting);
+    return Open(ModelOf(self)->path, ModelOf(self)->threads, ModelOf(self)->loop_limit, options,
+                Doing::kRefitting);
   });
 }
 
@@ -439,12 +459,14 @@ bool AddModelTypes(PyObject* module) {
 }
 
 PyObject* OpenBundle(PyObject*, PyObject* arguments) {
-  PyObject *path = nullptr, *threads = nullptr, *share_with = nullptr;
+  PyObject *path = nullptr, *threads = nullptr, *share_with = nullptr, *limit = nullptr;
   int trust_parameters = 0;
-  if (PyArg_ParseTuple(arguments, "UOOp:open_bundle", &path, &threads, &share_with,
-                       &trust_parameters) == 0) {
+  if (PyArg_ParseTuple(arguments, "UOOpO:open_bundle", &path, &threads, &share_with,
+                       &trust_parameters, &limit) == 0) {
     return nullptr;
   }
+  uint64_t loop_limit = 0;
+  if (!ReadLoopLimit(limit, loop_limit)) return nullptr;
   BurnishOptions options = DefaultOptions();
   options.trust_parameters = trust_parameters;
   Doing doing = Doing::kOpening;
@@ -457,7 +479,7 @@ PyObject* OpenBundle(PyObject*, PyObject* arguments) {
     doing = Doing::kOther;  // What is wrong may be the other model.
   }
   return Guarded(static_cast<PyObject*>(nullptr),
-                 [&] { return Open(path, threads, options, doing); });
+                 [&] { return Open(path, threads, loop_limit, options, doing); });
 }
 
 }  // namespace burnish

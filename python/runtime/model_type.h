@@ -9,7 +9,8 @@ namespace burnish {
 // The types, once they were made; into the module.
 bool AddModelTypes(PyObject* module);
 
-// open_bundle(path, threads, share_with, trust_parameters): what burnish_runtime.load calls.
+// open_bundle(path, threads, share_with, trust_parameters, loop_limit): what burnish_runtime.load
+// calls.
 PyObject* OpenBundle(PyObject* module, PyObject* arguments);
 
 }  // namespace burnish

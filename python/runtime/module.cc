@@ -15,7 +15,7 @@ namespace {
 PyMethodDef functions[] = {
     {"empty", AsMethod(Empty), METH_VARARGS | METH_KEYWORDS, kEmptyDoc},
     {"open_bundle", OpenBundle, METH_VARARGS,
-     "open_bundle(path, threads, share_with, trust_parameters, /)\n--\n\n"
+     "open_bundle(path, threads, share_with, trust_parameters, loop_limit, /)\n--\n\n"
      "What burnish_runtime.load calls."},
     {nullptr, nullptr, 0, nullptr},
 };

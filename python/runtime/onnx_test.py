@@ -112,6 +112,25 @@ def test_integers_booleans_and_scalars():
                     "got i32[2,3]", "want i64[2,3]", code="B0404")
 
 
+def test_a_loop_has_a_limit():
+    node, number = onnx.helper.make_node, lambda name: value(name, TensorProto.INT64, [])
+    body = onnx.helper.make_graph(
+        [node("Sub", ["v", "one"], ["w"]), node("Greater", ["w", "zero"], ["go"])], "body",
+        [number("i"), value("c", TensorProto.BOOL, []), number("v")],
+        [value("go", TensorProto.BOOL, []), number("w")])
+    compiled = Compiled([node("Loop", ["", "yes", "n"], ["left"], body=body)], [number("n")],
+                        [number("left")], one=numpy.array(1), zero=numpy.array(0), yes=numpy.array(True))
+    nine = numpy.array(9)
+    model = burnish_runtime.load(compiled.path, loop_limit=9)
+    assert model(nine) == burnish_runtime.load(compiled.path)(nine) == 0
+    limited = burnish_runtime.load(compiled.path, loop_limit=8)
+    for each in (limited, limited.refit({})):
+        harness.refusal(lambda: each(nine), "goes on after 8 iterations", code="B0406")
+    for limit, kind in ((0, ValueError), (-1, ValueError), ("9", TypeError), (9.0, TypeError),
+                        (1 << 70, OverflowError)):
+        harness.refusal(lambda: burnish_runtime.load(compiled.path, loop_limit=limit), kind=kind)
+
+
 def test_new_parameters():
     node = onnx.helper.make_node
     weights = {"w": floats(64, 10), "b": floats(10)}

@@ -20,7 +20,8 @@ __all__ = ["BurnishError", "Model", "TensorInfo", "Threads", "__version__", "emp
 
 def load(path: str | bytes | os.PathLike[str] | os.PathLike[bytes], *,
          threads: int | Threads | None = None,
-         share_with: Model | None = None, trust_parameters: bool = False) -> Model:
+         share_with: Model | None = None, trust_parameters: bool = False,
+         loop_limit: int | None = None) -> Model:
     """Open a bundle.
 
     Parameters
@@ -36,6 +37,9 @@ def load(path: str | bytes | os.PathLike[str] | os.PathLike[bytes], *,
     trust_parameters : bool, default False
         Leave out the check of the parameters' hash, which takes about 0.3 ms a megabyte of one
         core.
+    loop_limit : int, optional
+        A loop whose end a run decides ends it with an error when it goes on after so many
+        iterations; 1,000,000 by default.
 
     Returns
     -------
@@ -47,4 +51,5 @@ def load(path: str | bytes | os.PathLike[str] | os.PathLike[bytes], *,
         There is no such file (``code`` B0201), it is not a bundle (B0401), damaged (B0402), or
         for a CPU or version that this is not (B0403).
     """
-    return open_bundle(os.path.abspath(os.fsdecode(path)), threads, share_with, trust_parameters)
+    return open_bundle(os.path.abspath(os.fsdecode(path)), threads, share_with, trust_parameters,
+                       loop_limit)
