@@ -79,6 +79,38 @@ def test_pinned_threads():
     repeat(harness.load(threads=threads), 0, times=3)
 
 
+def test_cpus_of_a_model():
+    cpus = sorted(os.sched_getaffinity(0))
+    model = harness.load(cpus=cpus[-1:])
+    assert model.thread_count == 1 and harness.load(threads=1, cpus=(cpus[0],)).thread_count == 1
+    repeat(model, 0, times=3)
+    assert sorted(os.sched_getaffinity(0)) == cpus
+    missing = max(cpus) + 1
+    harness.refusal(lambda: harness.load(cpus=[missing]), f"got CPU {missing}", "may not use",
+                    f"it has {cpus[0]}")
+    harness.refusal(lambda: burnish_runtime.Threads(cpus=[missing]), f"got CPU {missing}")
+    harness.refusal(lambda: harness.load(cpus=[]), "no CPUs", kind=ValueError)
+    harness.refusal(lambda: harness.load(threads=2, cpus=cpus[:1]), "1 CPUs", "2 threads",
+                    kind=ValueError)
+    harness.refusal(lambda: harness.load(cpus="01"), kind=TypeError)
+    harness.refusal(lambda: harness.load(threads=burnish_runtime.Threads(1), cpus=cpus[:1]),
+                    "Threads(cpus=...)", kind=TypeError)
+
+
+def test_models_at_the_same_time_on_threads_of_their_own():
+    for threads in burnish_runtime.Threads.disjoint(2), burnish_runtime.Threads.disjoint(3, threads=2):
+        assert {each.count for each in threads} == {threads[0].count}
+        first = harness.load(threads=threads[0])
+        models = [first] + [harness.load(threads=each, share_with=first) for each in threads[1:]]
+        in_threads(*(lambda seed=seed: repeat(models[seed], seed, times=30)
+                     for seed in range(len(models))))
+    assert len(burnish_runtime.Threads.disjoint(count=1)) == 1
+    for count, threads in ((0, 0), (-1, 0), (1025, 0), (1, -1)):
+        harness.refusal(lambda: burnish_runtime.Threads.disjoint(count, threads), f"count={count}",
+                        kind=ValueError)
+    harness.refusal(lambda: burnish_runtime.Threads.disjoint(1, 2000), "2000 threads")
+
+
 def test_refusals_in_threads_keep_their_texts():
     model = harness.load()
 

@@ -21,8 +21,8 @@ count : int, default 0
     How many threads take part in an inference, the caller's included. 0: as many as there are CPUs,
     or as there are numbers in `cpus`.
 cpus : sequence of int, optional
-    The CPU of each; the caller's thread runs on the first during each inference. By default threads
-    are not pinned.
+    The CPU of each, of those that the process may use; the caller's thread runs on the first during
+    each inference. By default threads are not pinned.
 spin_us : int, default 0
     Microseconds that a thread spins before it sleeps, between steps and between inferences. 0: 50.
 
@@ -38,12 +38,40 @@ Examples
 >>> decoder = burnish_runtime.load("decoder.bundle", threads=threads)
 )";
 
+constexpr char kDisjointDoc[] = R"(disjoint(count, threads=0)
+--
+
+Threads for `count` models that run at the same time, called by as many threads of Python.
+
+Where there are CPUs enough, each has some that no other has, and is pinned to them; else the system
+chooses. Models of one bundle share its parameters by ``share_with``.
+
+Parameters
+----------
+count : int
+    How many Threads to make.
+threads : int, default 0
+    The count of each. 0: the CPUs shared out evenly, one at least.
+
+Returns
+-------
+list of Threads
+
+Examples
+--------
+>>> first, second = burnish_runtime.Threads.disjoint(2)
+>>> a = burnish_runtime.load("resnet50.bundle", threads=first)
+>>> b = burnish_runtime.load("resnet50.bundle", threads=second, share_with=a)
+)";
+
 struct ThreadsObject {
   PyObject_HEAD;
   BurnishThreads* threads;
 };
 
 PyTypeObject* threads_type = nullptr;
+
+constexpr int kDisjointMax = 1024;  // As burnish_threads_create_disjoint's.
 
 void Free(PyObject* self) {
   burnish_threads_release(reinterpret_cast<ThreadsObject*>(self)->threads);
@@ -68,6 +96,17 @@ bool ReadCpus(PyObject* cpus, std::vector<int32_t>& numbers) {
   }
   if (numbers.empty()) PyErr_SetString(PyExc_ValueError, "got no CPUs, want one for each thread");
   return !numbers.empty();
+}
+
+// Takes `threads`, also where it returns nullptr, with an exception.
+PyObject* Wrap(PyTypeObject* type, BurnishThreads* threads) {
+  auto* self = PyObject_New(ThreadsObject, type);
+  if (self == nullptr) {
+    burnish_threads_release(threads);
+    return nullptr;
+  }
+  self->threads = threads;
+  return reinterpret_cast<PyObject*>(self);
 }
 
 PyObject* New(PyTypeObject* type, PyObject* arguments, PyObject* keywords) {
@@ -101,13 +140,43 @@ PyObject* New(PyTypeObject* type, PyObject* arguments, PyObject* keywords) {
       RaiseStatus(Doing::kOther, status, burnish_last_error());
       return nullptr;
     }
-    auto* self = PyObject_New(ThreadsObject, type);
-    if (self == nullptr) {
-      burnish_threads_release(threads);
+    return Wrap(type, threads);
+  });
+}
+
+PyObject* Disjoint(PyObject*, PyObject* arguments, PyObject* keywords) {
+  static const char* const kNames[] = {"count", "threads", nullptr};
+  int count = 0, thread_count = 0;
+  if (PyArg_ParseTupleAndKeywords(arguments, keywords, "i|i:disjoint", const_cast<char**>(kNames),
+                                  &count, &thread_count) == 0) {
+    return nullptr;
+  }
+  if (count < 1 || count > kDisjointMax || thread_count < 0) {
+    return PyErr_Format(PyExc_ValueError, "got count=%d and threads=%d, want 1 to %d and 0 or more",
+                        count, thread_count, kDisjointMax);
+  }
+  return Guarded(static_cast<PyObject*>(nullptr), [&]() -> PyObject* {
+    BurnishThreadsOptions options = {};
+    options.struct_size = sizeof(options);
+    options.thread_count = thread_count;
+    std::vector<BurnishThreads*> made(static_cast<size_t>(count));
+    if (const BurnishStatus status = burnish_threads_create_disjoint(&options, count, made.data());
+        status != BURNISH_OK) {
+      RaiseStatus(Doing::kOther, status, burnish_last_error());
       return nullptr;
     }
-    self->threads = threads;
-    return reinterpret_cast<PyObject*>(self);
+    Ref list(PyList_New(count));
+    bool is_whole = static_cast<bool>(list);
+    for (int i = 0; i < count; ++i) {
+      PyObject* const threads = Wrap(threads_type, made[static_cast<size_t>(i)]);
+      is_whole = is_whole && threads != nullptr;
+      if (is_whole) {
+        PyList_SetItem(list.get(), i, threads);
+      } else {
+        Py_XDECREF(threads);
+      }
+    }
+    return is_whole ? list.release() : nullptr;
   });
 }
 
@@ -127,11 +196,16 @@ bool AddThreadsType(PyObject* module) {
       {"count", GetCount, nullptr, "How many threads take part in an inference.", nullptr},
       {nullptr, nullptr, nullptr, nullptr, nullptr},
   };
+  static PyMethodDef methods[] = {
+      {"disjoint", AsMethod(Disjoint), METH_VARARGS | METH_KEYWORDS | METH_STATIC, kDisjointDoc},
+      {nullptr, nullptr, 0, nullptr},
+  };
   PyType_Slot slots[] = {
       {Py_tp_doc, const_cast<char*>(kDoc)},
       {Py_tp_new, reinterpret_cast<void*>(New)},
       {Py_tp_dealloc, reinterpret_cast<void*>(Free)},
       {Py_tp_repr, reinterpret_cast<void*>(Repr)},
+      {Py_tp_methods, methods},
       {Py_tp_getset, properties},
       {0, nullptr},
   };
