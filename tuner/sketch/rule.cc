@@ -23,6 +23,8 @@ const std::vector<SketchRule>& SketchRules() {
       {"contraction_chain", WorkersOfVectors, kProgram, 2, /*shares=*/false, ContractionChainRule},
       {"row_chain", WorkersOfVectors, kProgram, 1, /*shares=*/true, RowChainRule},
       {"border", AnyDevice, kStructural, 1, /*shares=*/false, BorderRule},
+      // Where a tile would only copy: in front of it, and the model decides.
+      {"dot", WorkersOfVectors, kBlock, 7, /*shares=*/true, DotRule},
       {"contraction", AnyDevice, kBlock, 6, /*shares=*/false, ContractionRule},
       {"window", WorkersOfVectors, kBlock, 5, /*shares=*/false, WindowRule},
       {"row_reduction", WorkersOfVectors, kBlock, 4, /*shares=*/false, RowReductionRule},

@@ -70,6 +70,7 @@ bool GridsOfThreads(const DeviceModel& device);
 // One line for each rule, in its own file under rules/.
 std::vector<Draft> BorderRule(const RuleContext& context, BlockId block);
 std::vector<Draft> ContractionRule(const RuleContext& context, BlockId block);
+std::vector<Draft> DotRule(const RuleContext& context, BlockId block);
 std::vector<Draft> WindowRule(const RuleContext& context, BlockId block);
 std::vector<Draft> WinogradRule(const RuleContext& context, BlockId block);
 std::vector<Draft> RowChainRule(const RuleContext& context, BlockId block);

@@ -80,6 +80,9 @@ std::vector<TaskCase> TypedTasks() {
       {"grouped", "conv", {{1, 7, 6, 6}, {32, 3, 3, 3}}, {last, padded, {"group", int64_t{2}}}});
   add({kF64}, {"dense", "dense", {{5, 300}, {70, 300}, {70}}, {}, true});
   add({kF64, kI64, kI32, kI8, kU8}, {"matmul", "matmul", {{9, 21}, {21, 35}}, {}, false, true});
+  // Products that use an element once.
+  add({kF64}, {"one_channel", "conv", {{1, 7, 6, 8}, {1, 8, 3, 3}, {1}}, {last, padded}, true});
+  add({kF64, kI32}, {"by_vector", "matmul", {{9, 32}, {32, 1}}, {}, false, true});
   // Windows.
   add({kF64}, {"depthwise",
                "conv",
