@@ -23,6 +23,7 @@
 #include "compiler/graph/simplify_pass.h"
 #include "compiler/graph/sink_concat_pass.h"
 #include "compiler/graph/sink_shuffle_pass.h"
+#include "compiler/graph/split_phases_pass.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -147,6 +148,7 @@ INSTANTIATE_TEST_SUITE_P(
         PassCase{"FoldBatchNorm", FoldBatchNorm}, PassCase{"CropKernels", CropKernels},
         PassCase{"SinkChannelShuffles", SinkChannelShuffles}, PassCase{"SinkConcats", SinkConcats},
         PassCase{"NestConcats", NestConcats}, PassCase{"SeparateParts", SeparateParts},
+        PassCase{"SplitPhases", SplitPhases},
         PassCase{"ConvertToChannelsLast", ConvertToChannelsLast},
         PassCase{"PrepareGraph", [](Graph& g) { return PrepareGraph(g); }}),
     [](const auto& info) { return std::string(info.param.name); });

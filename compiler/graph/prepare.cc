@@ -15,6 +15,7 @@
 #include "compiler/graph/simplify_pass.h"
 #include "compiler/graph/sink_concat_pass.h"
 #include "compiler/graph/sink_shuffle_pass.h"
+#include "compiler/graph/split_phases_pass.h"
 
 namespace burnish {
 
@@ -52,6 +53,8 @@ absl::Status PrepareGraph(Graph& graph, const PrepareOptions& options) {
     // Where a transpose stood between a convolution and its scale, none does now.
     if (options.fold_batch_norm) RETURN_IF_ERROR(FoldBatchNorm(graph));
   }
+  // Behind the layout, whose transposes would stand between a convolution and its phases.
+  RETURN_IF_ERROR(SplitPhases(graph));
   RETURN_IF_ERROR(PrepareBodies(graph, options));
   EliminateCommon(graph);
   // Last: other passes look at concats that nothing else reads.
