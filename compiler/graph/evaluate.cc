@@ -17,6 +17,7 @@ std::optional<std::vector<ConstantPtr>> Evaluate(const GraphNode& node,
   auto results = EvaluateMovement(node, inputs, output_types);
   if (!results.has_value() && output_types.size() == 1) {
     results = EvaluateArithmetic(node, inputs, output_types[0]);
+    if (!results.has_value()) results = EvaluateProduct(node, inputs, output_types[0]);
   }
   if (results.has_value()) RememberNode(node, inputs, *results);
   return results;

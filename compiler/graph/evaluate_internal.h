@@ -1,4 +1,4 @@
-// The two halves of Evaluate. Each returns nullopt for operators of the other half.
+// The parts of Evaluate. Each returns nullopt for operators of the others.
 #ifndef COMPILER_GRAPH_EVALUATE_INTERNAL_H_
 #define COMPILER_GRAPH_EVALUATE_INTERNAL_H_
 
@@ -25,6 +25,11 @@ std::optional<std::vector<ConstantPtr>> EvaluateMovement(const GraphNode& node,
 std::optional<std::vector<ConstantPtr>> EvaluateArithmetic(const GraphNode& node,
                                                            absl::Span<const TypedConstant> inputs,
                                                            const TensorType& output_type);
+
+// Matrix products of floats.
+std::optional<std::vector<ConstantPtr>> EvaluateProduct(const GraphNode& node,
+                                                        absl::Span<const TypedConstant> inputs,
+                                                        const TensorType& output_type);
 
 }  // namespace burnish
 

@@ -25,7 +25,8 @@ bool TooLarge(const Graph& graph, const GraphNode& node, const FoldConstantsOpti
 
 // nullopt: leave the node as it is.
 absl::StatusOr<std::optional<std::vector<ConstantPtr>>> FoldNode(
-    const Graph& graph, const GraphNode& node, const FoldConstantsOptions& options) {
+    const Graph& graph, const GraphNode& node, const FoldConstantsOptions& options,
+    int64_t& product_flops_left) {
   if (IsControl(node) || node.inputs.empty() || TooLarge(graph, node, options)) return std::nullopt;
   std::vector<TypedConstant> inputs;
   for (ValueId input : node.inputs) {
@@ -35,8 +36,13 @@ absl::StatusOr<std::optional<std::vector<ConstantPtr>>> FoldNode(
   }
   std::vector<TensorType> types;
   for (ValueId output : node.outputs) types.push_back(graph.value(output).type);
-  if (auto folded = Evaluate(node, inputs, types)) return folded;
   const OperatorDef* def = FindOperator(node.op);
+  if (node.op == "matmul") {
+    const int64_t flops = def->flop_count(node.attributes, InputTypes(graph, node));
+    if (flops > product_flops_left) return std::nullopt;
+    product_flops_left -= flops;
+  }
+  if (auto folded = Evaluate(node, inputs, types)) return folded;
   int64_t steps = def->flop_count(node.attributes, InputTypes(graph, node));
   for (const TensorType& type : types) steps += ElementCount(type.shape);
   if (steps > options.max_interpreted_flops) return std::nullopt;
@@ -60,8 +66,9 @@ absl::StatusOr<std::optional<std::vector<ConstantPtr>>> FoldNode(
 
 absl::Status FoldConstants(Graph& graph, const FoldConstantsOptions& options) {
   bool changed = false;
+  int64_t product_flops_left = options.max_product_flops;
   for (GraphNode& node : graph.nodes) {
-    ASSIGN_OR_RETURN(auto folded, FoldNode(graph, node, options));
+    ASSIGN_OR_RETURN(auto folded, FoldNode(graph, node, options, product_flops_left));
     if (!folded.has_value()) continue;
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       GraphValue& value = graph.values[node.outputs[i]];

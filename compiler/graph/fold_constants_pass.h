@@ -12,6 +12,9 @@ struct FoldConstantsOptions {
   // reading the small one does not. reshape, transpose and elementwise results that are no larger
   // than their inputs are folded whatever their size.
   int64_t max_result_bytes = 64 << 20;
+  // Of products of constant matrices, all together: a nanosecond for two. What a run would compute
+  // again and again, but no model may keep the compiler busy for minutes.
+  int64_t max_product_flops = 32'000'000'000;
   // Operators without a fast path run on the interpreter when output elements x inputs' elements
   // stay small: it takes about 10 ns a step.
   int64_t max_interpreted_flops = 20'000'000;

@@ -36,6 +36,26 @@ TEST(FoldConstantsTest, OperatorsWithoutAFastPathRunOnTheInterpreter) {
   EXPECT_THAT(CopyAs<float>(*graph.value(graph.outputs[0]).data), ElementsAre(0.5f, 0.5f));
 }
 
+// More than the interpreter takes, as a table of positions times a projection is.
+TEST(FoldConstantsTest, LargeProductsFoldWithinABudget) {
+  const auto make = [] {
+    Graph graph;
+    const ValueId x = AddInput(graph, "x", {DType::kF32, {1, 13, 31}});
+    const ValueId a = AddRandomConstant(graph, "a", {1, 13, 29}, 1);
+    const ValueId b = AddRandomConstant(graph, "b", {29, 31}, 2);
+    graph.outputs = {Op(graph, "add", {x, Op(graph, "matmul", {a, b})})};
+    return graph;
+  };
+  const Graph before = make();
+  Graph after = before;
+  ASSERT_THAT(FoldConstants(after, {.max_interpreted_flops = 1}), IsOk());
+  EXPECT_EQ(after.nodes.size(), 1u);
+  EXPECT_EQ(Difference(before, after, 1e-6), "");
+  after = before;
+  ASSERT_THAT(FoldConstants(after, {.max_product_flops = 1000}), IsOk());
+  EXPECT_EQ(after.nodes.size(), 2u);
+}
+
 TEST(FoldConstantsTest, AnExpansionBeyondTheLimitStays) {
   Graph graph;
   const ValueId a = AddConstant(graph, "a", {DType::kF32, {1}}, MakeConstant<float>({1}));
@@ -115,6 +135,7 @@ INSTANTIATE_TEST_SUITE_P(
         EvaluateCase{"reduce_sum", {kF}, {{"axes", Shape{0, 2}}, {"keepdims", int64_t{1}}}},
         EvaluateCase{"reduce_prod", {kI}, {{"axes", Shape{1}}, {"keepdims", int64_t{0}}}},
         EvaluateCase{"reduce_min", {kF}, {{"axes", Shape{1}}, {"keepdims", int64_t{0}}}},
+        EvaluateCase{"matmul", {kF, {DType::kF32, {4, 5}}}, {}},
         EvaluateCase{"transpose", {kF}, {{"perm", Shape{2, 0, 1}}}},
         EvaluateCase{"reshape", {kF}, {{"shape", Shape{6, 4}}}},
         EvaluateCase{"expand", {kRow}, {{"shape", Shape{3, 4}}}},
