@@ -24,6 +24,38 @@ def test_model_describes_its_tensors():
     assert "x f32[2,500]" in repr(model) and "total f32[]" in repr(model), repr(model)
 
 
+SIZES_PATH = os.path.join(os.path.dirname(harness.MODEL_PATH), "format_4.bundle")
+
+
+def test_outputs_have_the_shape_of_the_run():
+    """The places of what is not 0: compiler/runtime/test_bundle.h."""
+    model = burnish_runtime.load(SIZES_PATH)
+    assert model.outputs[0].shape == (2, 8), "the greatest"
+    earlier = []
+    for count in (0, 1, 5, 8):
+        x = numpy.zeros(8, numpy.float32)
+        x[:count] = 3
+        numpy.random.default_rng(count).shuffle(x)
+        want = numpy.array(numpy.nonzero(x.reshape(2, 4)))
+        got = model(x.reshape(2, 4))
+        assert got.shape == (2, count) and got.dtype == numpy.int64
+        earlier.append((got, want))
+    for got, want in earlier:
+        numpy.testing.assert_array_equal(got, want)
+
+
+def test_out_is_cut_to_the_shape_of_the_run():
+    model = burnish_runtime.load(SIZES_PATH)
+    x = numpy.float32([[0, 2, 0, 2], [2, 0, 0, 0]])
+    for out in (numpy.full((2, 8), -1), burnish_runtime.empty((2, 8), numpy.int64),
+                numpy.full((4, 16), -1)[::2, ::2]):
+        got = model.run(x, out=out)
+        numpy.testing.assert_array_equal(got, [[0, 0, 1], [1, 3, 0]])
+        numpy.testing.assert_array_equal(out[:, :3], got)
+        assert numpy.shares_memory(got, out)
+    harness.refusal(lambda: model.run(x, out=numpy.zeros((2, 3), numpy.int64)), "i64[2,8]", code="B0404")
+
+
 def test_path_may_be_of_any_type_and_relative():
     relative = pathlib.Path(harness.MODEL_PATH).relative_to(pathlib.Path.cwd())
     for path in (relative, str(relative), os.fsencode(relative)):

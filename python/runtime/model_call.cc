@@ -1,5 +1,6 @@
 #include "python/runtime/model_call.h"
 
+#include <array>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +11,8 @@
 
 namespace burnish {
 namespace {
+
+using DenseStrides = std::array<int64_t, BURNISH_RANK_MAX>;
 
 constexpr bool kIsInput = true, kIsOutput = false;
 
@@ -41,7 +44,7 @@ bool ReadInputs(const BurnishModel* model, std::span<PyObject* const> values,
 
 // `object` as output `index`, in the caller's memory.
 bool TakeOutput(const BurnishModel* model, int32_t index, PyObject* object, TensorView& view,
-                BurnishOutput& output) {
+                DenseStrides& dense, BurnishOutput& output) {
   const ModelTensorPurpose purpose(model, kIsOutput, index, nullptr);
   if (!view.Read(object, purpose)) return false;
   BurnishTensorInfo want = {};
@@ -78,7 +81,37 @@ bool TakeOutput(const BurnishModel* model, int32_t index, PyObject* object, Tens
   output.data = view.data();
   output.capacity_bytes = UINT64_MAX;  // What shape and strides say is the object's own word.
   output.strides = view.strides();
+  if (output.strides == nullptr) {
+    // Said all the same: where the run decides about the shape, elements stay at their places.
+    int64_t step = 1;
+    for (int32_t axis = want.rank; axis-- > 0; step *= want.shape[axis]) dense[axis] = step;
+    output.strides = dense.data();
+  }
   return true;
+}
+
+// What of an output this run's shape has: `array` itself, or a view of it. Elements of an array of
+// ours lie densely, those of the caller's at their places.
+Ref InShapeOfRun(Ref array, const BurnishOutput& output, uint64_t bound_bytes, bool is_ours) {
+  // Extents only shrink, so that the same size is the same shape.
+  if (output.size_bytes == bound_bytes) return array;
+  Ref shape(PyTuple_New(output.rank));
+  int64_t count = 1;
+  for (int32_t axis = 0; shape && axis < output.rank; ++axis) {
+    count *= output.shape[axis];
+    Ref extent(PyLong_FromLongLong(output.shape[axis]));
+    if (!extent) return Ref();
+    if (!is_ours) extent = Ref(PySlice_New(nullptr, extent.get(), nullptr));
+    if (!extent) return Ref();
+    PyTuple_SetItem(shape.get(), axis, extent.release());
+  }
+  if (!shape) return Ref();
+  if (!is_ours) return Ref(PyObject_GetItem(array.get(), shape.get()));
+  const Ref flat(PyObject_CallMethod(array.get(), "reshape", "n", Py_ssize_t{-1}));
+  if (!flat) return Ref();
+  const Ref part(PySequence_GetSlice(flat.get(), 0, static_cast<Py_ssize_t>(count)));
+  if (!part) return Ref();
+  return Ref(PyObject_CallMethod(part.get(), "reshape", "O", shape.get()));
 }
 
 }  // namespace
@@ -132,6 +165,7 @@ PyObject* RunModel(BurnishModel* model, std::span<const OutputPlan> plans,
   std::vector<BurnishInput> inputs(values.size());
   std::vector<BurnishOutput> outputs(plans.size());
   std::vector<Ref> results(plans.size());
+  std::vector<DenseStrides> strides;  // Of tensors of the caller.
   if (!ReadInputs(model, values, names, views, inputs)) return nullptr;
   for (size_t i = 0; i < plans.size(); ++i) {
     const OutputPlan& plan = plans[i];
@@ -139,7 +173,8 @@ PyObject* RunModel(BurnishModel* model, std::span<const OutputPlan> plans,
     PyObject* const given =
         given_outputs ? PyTuple_GetItem(given_outputs.get(), static_cast<Py_ssize_t>(i)) : Py_None;
     if (given != Py_None) {
-      if (!TakeOutput(model, static_cast<int32_t>(i), given, views[values.size() + i],
+      strides.resize(plans.size());  // Once: outputs point into it.
+      if (!TakeOutput(model, static_cast<int32_t>(i), given, views[values.size() + i], strides[i],
                       outputs[i])) {
         return nullptr;
       }
@@ -170,6 +205,11 @@ PyObject* RunModel(BurnishModel* model, std::span<const OutputPlan> plans,
     return nullptr;
   }
 
+  for (size_t i = 0; i < results.size(); ++i) {
+    const bool is_ours = outputs[i].strides == nullptr;
+    results[i] = InShapeOfRun(std::move(results[i]), outputs[i], plans[i].size_bytes, is_ours);
+    if (!results[i]) return nullptr;
+  }
   if (results.size() == 1) return results[0].release();
   Ref tuple(PyTuple_New(static_cast<Py_ssize_t>(results.size())));
   for (size_t i = 0; tuple && i < results.size(); ++i) {

@@ -47,7 +47,9 @@ Returns
 -------
 numpy.ndarray, or a tuple of them
     One for each output; what was given as `out` where that was a tensor. A model of one output
-    returns no tuple.
+    returns no tuple. Where the data decides about an output's shape, `Model.outputs` has the greatest
+    one, which is what `out` must have, and what is returned is the part that this run filled: a
+    view of `out`, by slices.
 
 Raises
 ------

@@ -240,8 +240,13 @@ absl::Status SetInputs(Session& session, const std::vector<NpyArray>& inputs) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<NpyArray> GetOutput(Session& session, size_t index) {
+TensorInfo OutputOfRun(Session& session, size_t index) {
   const TensorInfo& tensor = session.manifest().outputs[index].tensor;
+  return DenseTensor(tensor.name, tensor.type, session.OutputShape(index));
+}
+
+absl::StatusOr<NpyArray> GetOutput(Session& session, size_t index) {
+  const TensorInfo tensor = OutputOfRun(session, index);
   NpyArray array{.type = tensor.type, .shape = tensor.shape};
   array.bytes.resize(tensor.dense_bytes());
   RETURN_IF_ERROR(ToStatus(session.GetOutput(

@@ -50,6 +50,8 @@ absl::StatusOr<std::vector<NpyArray>> GivenOrRandomInputs(const BundleManifest& 
 
 absl::Status SetInput(Session& session, size_t index, const NpyArray& array);
 absl::Status SetInputs(Session& session, const std::vector<NpyArray>& inputs);
+// Name, type and shape, which may be another one in each run.
+TensorInfo OutputOfRun(Session& session, size_t index);
 absl::StatusOr<NpyArray> GetOutput(Session& session, size_t index);
 
 }  // namespace burnish

@@ -283,6 +283,36 @@ class Cases:
             f"no {word!r} in {text.out}" for word in ("against itself", "max error 0 ", "default")
             if word not in text.out]
 
+    def case_outputs_have_the_shape_of_the_run(self):
+        """Places of what is above 0: as many as there are, written, compared and timed."""
+        graph = helper.make_graph(
+            [helper.make_node("Relu", ["x"], ["h"]), helper.make_node("NonZero", ["h"], ["y"])], "places",
+            [helper.make_tensor_value_info("x", TensorProto.FLOAT, [3, 5])],
+            [helper.make_tensor_value_info("y", TensorProto.INT64, [2, "n"])])
+        source, bundle = self.path("places.onnx"), self.path("places.bundle")
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), source)
+        wrong = self.tuner("compile", "--model", source, "--db", self.path("none.db"), "--out",
+                           bundle).complaints(0, "")
+        x = np.random.default_rng(3).standard_normal((3, 5), np.float32)
+        want, got = np.array(np.nonzero(x > 0)), self.path("got.npy")
+        np.save(self.path("x.npy"), x)
+        np.save(self.path("want.npy"), want)
+        np.save(self.path("fewer.npy"), want[:, 1:])
+        run = ("run", bundle, "--input", self.path("x.npy"), "--compare")
+        outcome = self.tuner(*run, self.path("want.npy"), "--output", got, "--json")
+        wrong += outcome.complaints(0, "")
+        if not np.array_equal(np.load(got), want):
+            wrong.append(f"got {np.load(got)}, want {want}")
+        if json.loads(outcome.out)["outputs"][0]["shape"] != list(want.shape):
+            wrong.append(outcome.out)
+        wrong += self.tuner(*run, self.path("fewer.npy")).complaints(EX_DATAERR, "B0404")
+        beside = self.tuner("bench", bundle, "--against", "onnxruntime", "--model", source, *SHORT,
+                            "--python", sys.executable, "--json")
+        wrong += beside.complaints(0, "")
+        if json.loads(beside.out)["outputs"][0]["absolute_error"] != 0:
+            wrong.append(beside.out)
+        return wrong + self.tuner("compare", bundle, bundle, *SHORT).complaints(0, "")
+
     def case_bundles_of_other_models_are_not_compared(self):
         other, _ = self.compiled("z", name="z")
         wrong = self.tuner("compare", self.bundle, other).complaints(EX_DATAERR, "B0404", "z f32[4,64]")

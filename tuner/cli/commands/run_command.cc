@@ -123,7 +123,7 @@ class RunCommand : public Command {
                                    Report& report) {
     Json& outputs = report.json["outputs"] = Json::array();
     for (size_t i = 0; i < session.manifest().outputs.size(); ++i) {
-      const TensorInfo& tensor = session.manifest().outputs[i].tensor;
+      const TensorInfo tensor = OutputOfRun(session, i);
       const auto path = paths.find(i);
       Json entry = TensorJson(tensor);
       if (path != paths.end()) {
