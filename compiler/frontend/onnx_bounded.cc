@@ -23,6 +23,9 @@ absl::StatusOr<ValueId> OnnxNode::SetExtent(ValueId id, int64_t axis, ValueId ex
     AxisExtents extents = ExtentsOf(id);
     extents[axis] = extent;
     context_->bounded.extents[id] = std::move(extents);
+    const auto [known, is_new] =
+        context_->bounded.greatest.try_emplace(extent, TypeOf(id).shape[axis]);
+    known->second = std::min(known->second, TypeOf(id).shape[axis]);
     return id;
   }
   TensorType type = TypeOf(id);
@@ -57,6 +60,10 @@ absl::StatusOr<ValueId> OnnxNode::EmitExtent(const char* op, ValueId extent, int
 }
 
 absl::StatusOr<ValueId> OnnxNode::Filled(ValueId id, double value) {
+  return FilledWith(id, FromDoubles(TypeOf(id).dtype, {value}));
+}
+
+absl::StatusOr<ValueId> OnnxNode::FilledWith(ValueId id, ConstantPtr number) {
   if (!IsBounded(id)) return id;
   const AxisExtents extents = ExtentsOf(id);
   const TensorType type = TypeOf(id);
@@ -71,7 +78,7 @@ absl::StatusOr<ValueId> OnnxNode::Filled(ValueId id, double value) {
                      EmitConstant({DType::kI64, along}, FromInts(DType::kI64, positions)));
     ASSIGN_OR_RETURN(const std::vector<ValueId> holds,
                      EmitPlain("less", {position, extents[d]}, {}));
-    ASSIGN_OR_RETURN(const ValueId other, EmitScalar(type.dtype, value));
+    ASSIGN_OR_RETURN(const ValueId other, EmitConstant({type.dtype, {}}, number));
     // By selection: what does not hold may be NaN.
     ASSIGN_OR_RETURN(const std::vector<ValueId> selected,
                      EmitPlain("where", {holds[0], filled, other}, {}));
@@ -170,7 +177,10 @@ absl::StatusOr<ValueId> OnnxNode::SliceBounded(ValueId x, Attributes attributes)
   attributes.Set("ends", ends);
   ASSIGN_OR_RETURN(const std::vector<ValueId> results,
                    EmitPlain("slice", {x}, std::move(attributes)));
-  context_->bounded.extents[results[0]] = std::move(extents);
+  for (size_t d = 0; d < extents.size(); ++d) {
+    if (extents[d] == kFullAxis) continue;
+    RETURN_IF_ERROR(SetExtent(results[0], static_cast<int64_t>(d), extents[d]).status());
+  }
   return results[0];
 }
 
@@ -190,12 +200,23 @@ absl::StatusOr<std::vector<ValueId>> OnnxNode::EmitBounded(absl::string_view op,
       extents[0][axis] = kFullAxis;
     }
   }
+  if (op == "reduce_mean" && IsFloat(TypeOf(inputs[0]).dtype)) {
+    const auto rank = static_cast<int64_t>(extents[0].size());
+    ASSIGN_OR_RETURN(const std::vector<int64_t> axes,
+                     NormalizeAxes(*this, attributes.Ints("axes", {}), rank));
+    const auto is_bounded = [&](int64_t axis) { return extents[0][axis] != kFullAxis; };
+    if (std::any_of(axes.begin(), axes.end(), is_bounded)) {
+      return EmitBoundedMean(inputs[0], std::move(attributes));
+    }
+  }
+  const AxisExtents before = extents[0];
+  RETURN_IF_ERROR(FillReduced(op, attributes, inputs, extents));
   const GraphNode node{.name = Name(),
                        .op = std::string(op),
                        .attributes = attributes,
                        .inputs = inputs,
                        .outputs = {}};
-  const auto carried = CarryExtents(context_->graph, node, extents);
+  auto carried = CarryExtents(context_->graph, node, extents);
   if (!carried.ok()) return Annotate(carried.status());
   for (const CarriedExtents::Fill& fill : carried->fills) {
     ASSIGN_OR_RETURN(inputs[fill.input],
@@ -203,6 +224,8 @@ absl::StatusOr<std::vector<ValueId>> OnnxNode::EmitBounded(absl::string_view op,
   }
   ASSIGN_OR_RETURN(const std::vector<ValueId> results,
                    EmitPlain(op, std::move(inputs), std::move(attributes)));
+  // It reduces over an axis and has the axis.
+  if (op == "softmax" || op == "log_softmax") carried->outputs[0] = before;
   for (size_t i = 0; i < results.size(); ++i) {
     if (burnish::IsBounded(carried->outputs[i])) {
       context_->bounded.extents[results[i]] = carried->outputs[i];

@@ -148,6 +148,87 @@ TEST(OnnxBoundedTest, WhatIsKnownWhenTheModelIsReadHasAFixedShape) {
   EXPECT_THAT(got[0].floats, ElementsAre(11, 23));
 }
 
+// What does not hold is the neutral element there; it would be row 0 of the table otherwise.
+TEST(OnnxBoundedTest, ReductionsSeeWhatHolds) {
+  struct Case {
+    const char* op;
+    std::vector<double> three, none;
+  };
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  const Case cases[] = {
+      {"ReduceSum", {90, 93}, {0, 0}},
+      {"ReduceSumSquare", {3500, 3683}, {0, 0}},
+      {"ReduceL1", {90, 93}, {0, 0}},
+      {"ReduceProd", {15000, 17391}, {1, 1}},
+      {"ReduceMax", {50, 51}, {-kInf, -kInf}},
+      {"ReduceMin", {10, 11}, {kInf, kInf}},
+      {"ReduceMean", {30, 31}, {}},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.op);
+    const std::string attributes =
+        std::string(c.op) == "ReduceSum" ? "" : "attribute { name: 'axes' type: INTS ints: 0 } ";
+    ASSERT_OK_AND_ASSIGN(const Graph graph,
+                         Import(Rows(absl::StrCat(Node(
+                             c.op, std::string(c.op) == "ReduceSum" ? "'rows', 'zero'" : "'rows'",
+                             absl::StrCat(attributes, IntAttribute("keepdims", 0)))))));
+    EXPECT_EQ(graph.hidden_outputs, 0);
+    ASSERT_OK_AND_ASSIGN(auto got, InterpretGraph(graph, {kThree, kTable}));
+    EXPECT_EQ(got[0].floats, c.three);
+    ASSERT_OK_AND_ASSIGN(got, InterpretGraph(graph, {kNone, kTable}));
+    if (!c.none.empty()) EXPECT_EQ(got[0].floats, c.none);
+  }
+  ASSERT_OK_AND_ASSIGN(const Graph graph,
+                       Import(Rows(Node("ArgMin", "'rows'",
+                                        IntAttribute("axis", 0) + IntAttribute("keepdims", 0)))));
+  ASSERT_OK_AND_ASSIGN(const auto got, InterpretGraph(graph, {kThree, kTable}));
+  EXPECT_THAT(got[0].integers, ElementsAre(0, 0));
+}
+
+TEST(OnnxBoundedTest, SoftmaxAndProductsOverWhatHolds) {
+  // Attention of the rows to themselves.
+  ASSERT_OK_AND_ASSIGN(const Graph graph,
+                       Import(Rows(absl::StrCat(
+                           "node { op_type: 'Transpose' input: 'rows' output: 'turned' } "
+                           "node { op_type: 'MatMul' input: ['rows', 'turned'] output: 'scores' } "
+                           "node { op_type: 'Softmax' input: 'scores' output: 'shares' attribute { "
+                           "name: 'axis' type: "
+                           "INT i: -1 } } ",
+                           Node("MatMul", "'shares', 'rows'")))));
+  ASSERT_OK_AND_ASSIGN(auto got, InterpretGraph(graph, {kThree, kTable}));
+  EXPECT_THAT(got[0].shape, ElementsAre(3, 2));
+  // The last row's scores are hundreds above the others'.
+  EXPECT_THAT(got[0].floats, ElementsAre(50, 51, 50, 51, 50, 51));
+  ASSERT_OK_AND_ASSIGN(got, InterpretGraph(graph, {kNone, kTable}));
+  EXPECT_THAT(got[0].shape, ElementsAre(0, 2));
+}
+
+TEST(OnnxBoundedTest, TopKOfWhatHoldsAndAsManyAsARunSays) {
+  const std::string first =
+      "node { op_type: 'Gather' input: ['rows', 'zero0'] output: 'column' attribute { name: 'axis' "
+      "type: INT i: 1 } } initializer { name: 'zero0' data_type: 7 int64_data: 0 } ";
+  const std::string top = "node { op_type: 'TopK' input: ['column', 'k'] output: ['y', 'at'] } ";
+  for (const int64_t k : {1, 2, 3}) {
+    ASSERT_OK_AND_ASSIGN(const Graph graph,
+                         Import(Rows(absl::StrCat(first, top, OnnxInts("k", {k})))));
+    ASSERT_OK_AND_ASSIGN(auto got, InterpretGraph(graph, {kThree, kTable}));
+    const std::vector<double> want = {50, 30, 10};
+    EXPECT_EQ(got[0].floats, std::vector<double>(want.begin(), want.begin() + k));
+    ASSERT_OK_AND_ASSIGN(got, InterpretGraph(graph, {kNone, kTable}));
+    EXPECT_THAT(got[0].shape, ElementsAre(0));
+  }
+  EXPECT_FALSE(Import(Rows(absl::StrCat(first, top, OnnxInts("k", {7})))).ok());
+  ASSERT_OK_AND_ASSIGN(
+      const Graph graph,
+      Import(Rows(absl::StrCat(first, "node { op_type: 'Shape' input: 'column' output: 'n' } ",
+                               "node { op_type: 'Min' input: ['n', 'two'] output: 'k' } ",
+                               OnnxInts("two", {2}), top))));
+  ASSERT_OK_AND_ASSIGN(auto got, InterpretGraph(graph, {kThree, kTable}));
+  EXPECT_THAT(got[0].floats, ElementsAre(50, 30));
+  ASSERT_OK_AND_ASSIGN(got, InterpretGraph(graph, {Floats({6}, {0, 0, 0, 0, 1, 0}), kTable}));
+  EXPECT_THAT(got[0].floats, ElementsAre(40));
+}
+
 TEST(OnnxBoundedTest, WhatWouldMixIsRefusedWithNodeAndDimension) {
   const auto refusal = [](const std::string& nodes) {
     return std::string(Import(nodes).status().message());

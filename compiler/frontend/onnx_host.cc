@@ -1,4 +1,5 @@
 // Operators that are functions of the runtime: sorting, scattering, running sums.
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -23,9 +24,55 @@ absl::StatusOr<std::vector<ValueId>> Inputs(const OnnxNode& node, int count) {
   return values;
 }
 
+// Of what a run fills in part, or as many as a run says: all of the axis are sorted, of which the
+// first hold. What does not hold comes last.
+absl::Status TopKInRun(OnnxNode& node, ValueId x) {
+  const auto rank = static_cast<int64_t>(node.TypeOf(x).shape.size());
+  ASSIGN_OR_RETURN(const int64_t axis, NormalizeAxis(node, node.Int("axis", -1), rank));
+  const int64_t bound = node.TypeOf(x).shape[axis];
+  if (bound < 2) return node.Unsupported("as many of one element as a run says");
+  AxisExtents extents = node.ExtentsOf(x);
+  ASSIGN_OR_RETURN(const ValueId given, node.Input(1));
+  if (ElementCount(node.TypeOf(given).shape) != 1) return node.Invalid("K is no number");
+  ASSIGN_OR_RETURN(ValueId count, node.EmitReshape(given, {}));
+  ASSIGN_OR_RETURN(const ValueId holding, node.ExtentAt(x, axis));
+  ASSIGN_OR_RETURN(const ValueId zero, node.EmitScalar(DType::kI64, 0));
+  int64_t most = bound;
+  if (const GraphValue& value = node.context().graph.value(count); value.data != nullptr) {
+    const int64_t wanted = ToInts(value.type, *value.data)[0];
+    if (wanted < 1 || wanted > bound) {
+      return node.Invalid(absl::StrCat("K is ", wanted, ", of at most ", bound, " elements"));
+    }
+    most = std::max<int64_t>(wanted, 2);  // An axis that may be empty is none that broadcasts.
+  }
+  ASSIGN_OR_RETURN(count, node.Emit("min", {count, holding}));
+  ASSIGN_OR_RETURN(count, node.Emit("max", {count, zero}));
+  const bool largest = node.Int("largest", 1) != 0;
+  ASSIGN_OR_RETURN(const ValueId filled, node.FilledLowest(x, largest));
+  Attributes attributes;
+  attributes.Set("k", most);
+  attributes.Set("axis", axis);
+  attributes.Set("largest", int64_t{largest});
+  ASSIGN_OR_RETURN(const std::vector<ValueId> results,
+                   node.EmitCounted("top_k", {filled}, std::move(attributes)));
+  extents[axis] = count;
+  for (int i = 0; i < 2; ++i) {
+    for (int64_t d = 0; d < rank; ++d) {
+      if (extents[d] == kFullAxis) continue;
+      RETURN_IF_ERROR(node.SetExtent(results[i], d, extents[d]).status());
+    }
+    node.SetOutput(i, results[i]);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status TopK(OnnxNode& node) {
   ASSIGN_OR_RETURN(std::vector<ValueId> inputs, Inputs(node, 1));
   int64_t k = node.Int("k", 0);
+  const bool in_run = node.HasInput(1) && !node.context().graph.IsConstant(*node.Input(1));
+  if (node.opset() >= 10 && (in_run || node.IsBounded(inputs[0]))) {
+    return TopKInRun(node, inputs[0]);
+  }
   if (node.opset() >= 10) {
     ASSIGN_OR_RETURN(k, ConstantInt(node, 1, "K"));
   }

@@ -27,11 +27,26 @@ class NodeProto;
 
 namespace burnish {
 
+// An element of a shape that is computed in a run: a number, or an extent times a number.
+struct SizeTerm {
+  ValueId extent = kFullAxis;
+  int64_t number = 0;
+};
+
+// A shape that a run may decide: the greatest, and what each dimension is.
+struct BoundedShape {
+  std::vector<int64_t> bound;
+  std::vector<SizeTerm> terms;  // Where the model has numbers only, those.
+};
+
 // What is known of a graph's values whose size a run decides (docs/adr/0013-bounded-axes.md).
 struct BoundedValues {
   std::map<ValueId, AxisExtents> extents;  // Of values with such an axis.
   // Extents that were computed of others, by how: equal ones are one value.
   std::map<std::string, ValueId> computed;
+  std::map<ValueId, SizeTerm> scaled;              // Extents that are others, times a number.
+  std::map<ValueId, int64_t> greatest;             // Of extents.
+  std::map<ValueId, std::vector<SizeTerm>> terms;  // Integers that shapes are made of.
 };
 
 // State of one import. Budgets are shared by all graphs of the model.
@@ -110,10 +125,31 @@ class OnnxNode {
   // A slice with bounds as the model has them: from the end where they are negative, and as far
   // away as it likes.
   absl::StatusOr<ValueId> SliceBounded(ValueId x, Attributes attributes);
+  // As Filled, with the least number of the type, or the greatest.
+  absl::StatusOr<ValueId> FilledLowest(ValueId id, bool lowest);
   // An extent as a value: i64 scalar. `op` of two integers: "min", "max", "mul", "add", "sub".
   absl::StatusOr<ValueId> EmitExtent(const char* op, ValueId extent, int64_t other);
   // How many elements the axis holds: a constant, or an extent.
   absl::StatusOr<ValueId> ExtentAt(ValueId id, int64_t axis);
+  // What the elements of an integer value are, row-major, where that is known.
+  std::optional<std::vector<SizeTerm>> TermsOf(ValueId id) const;
+  void SetTerms(ValueId id, std::vector<SizeTerm> terms) {
+    context_->bounded.terms[id] = std::move(terms);
+  }
+  SizeTerm TermOf(ValueId extent, int64_t factor) const;
+  // Input i as a shape; as ConstantInts where it is one.
+  absl::StatusOr<BoundedShape> ShapeInput(int i, absl::string_view what) const;
+  // To a shape of that bound, if that is what `terms` say in every run.
+  absl::StatusOr<ValueId> ReshapeInRun(ValueId x, std::vector<int64_t> bound,
+                                       const std::vector<SizeTerm>& terms);
+  // An extent as an i64 scalar.
+  absl::StatusOr<ValueId> EmitTerm(const SizeTerm& term);
+  // `id`, broadcast already to the bound of a shape that a run decides: its axes hold what that
+  // says.
+  absl::StatusOr<ValueId> HoldTerms(ValueId id, const std::vector<SizeTerm>& terms);
+  // A constant as a value that no one reads when the model is read: a run says how much of it
+  // holds.
+  absl::StatusOr<ValueId> EmitUnknown(ValueId constant, ValueId extent);
   // Outputs of a host operator whose last one counts. Its inputs are taken as they are.
   absl::StatusOr<std::vector<ValueId>> EmitCounted(absl::string_view op,
                                                    std::vector<ValueId> inputs,
@@ -152,6 +188,12 @@ class OnnxNode {
                                                    std::vector<ValueId> inputs,
                                                    Attributes attributes);
   absl::StatusOr<std::vector<ValueId>> EmitBoundedReshape(ValueId x, Attributes attributes);
+  void CarryTerms(const GraphNode& node, ValueId result);
+  absl::StatusOr<ValueId> FilledWith(ValueId id, ConstantPtr number);
+  // Gives inputs the neutral element of the reduction that `op` is, and says so in `extents`.
+  absl::Status FillReduced(absl::string_view op, const Attributes& attributes,
+                           std::vector<ValueId>& inputs, std::vector<AxisExtents>& extents);
+  absl::StatusOr<std::vector<ValueId>> EmitBoundedMean(ValueId x, Attributes attributes);
   absl::StatusOr<ValueId> CheckedIndices(ValueId indices, ValueId extent, int64_t bound);
   absl::Status Annotate(const absl::Status& status) const;
   std::optional<std::vector<ConstantPtr>> TryFold(const GraphNode& node,

@@ -103,6 +103,21 @@ def compressed_rows():
     return m.to_bytes([(normal, F), (mean, F), (flat, F), (m.op("Size", [normal]), I)])
 
 
+def pooled():
+    """Attention among what was found, its best, and its mean: what reduces sees what holds."""
+    m = Model()
+    x, keep = m.input("x", F, [12, 8]), m.input("scores", F, [12])
+    taken = m.op("Greater", [keep, m.const(np.float32(0.5))])
+    rows = m.op("Compress", [x, taken], axis=0)
+    score = m.op("Compress", [keep, taken], axis=0)
+    shares = m.op("Softmax", [m.op("MatMul", [rows, m.op("Transpose", [rows], perm=[1, 0])])], axis=-1)
+    mixed = m.op("MatMul", [shares, rows])
+    best = m.op("Min", [m.op("Shape", [score]), m.const(ints(4))])
+    values, places = m.op("TopK", [score, best], 2)
+    return m.to_bytes([(mixed, F), (m.op("ReduceSum", [mixed, m.const(ints(0))], keepdims=0), F),
+                       (values, F), (m.op("Gather", [mixed, places], axis=0), F)])
+
+
 def unique_values():
     m = Model()
     x = m.input("x", F, [6, 4])
@@ -146,8 +161,9 @@ def input_sets(name, rng):
         return [[random_boxes(rng, (1, 60)), scores((1, 3, 60), kind)] for kind in kinds]
     if name == "threshold_then_nms":
         return [[random_boxes(rng, (40,)), scores((40,), kind)] for kind in kinds]
-    if name == "compressed_rows":
-        return [[rng.standard_normal((12, 8)).astype(np.float32), scores((12,), kind)] for kind in kinds]
+    if name in ("compressed_rows", "pooled"):
+        return [[rng.standard_normal((12, 8)).astype(np.float32), scores((12,), kind)]
+                for kind in kinds]
     if name == "unique_values":
         return [[rng.uniform(0, high, (6, 4)).astype(np.float32)] for high in (1, 2, 3, 50)]
     boxes = [np.abs(random_boxes(rng, (2, 20))) for _ in range(6)]
@@ -157,7 +173,7 @@ def input_sets(name, rng):
                 boxes, kinds, limits, (0.5, 0.5, 0.5, 1.0, 0.0, 0.3), (0.1, 0.1, 0.1, 0.5, 0.5, 0.0))]
 
 
-MODELS = (yolo_head, threshold_then_nms, compressed_rows, unique_values, limits_of_the_run)
+MODELS = (yolo_head, threshold_then_nms, compressed_rows, pooled, unique_values, limits_of_the_run)
 
 
 def difference(runner, make):
