@@ -124,7 +124,9 @@ absl::StatusOr<std::vector<ValueId>> OnnxNode::EmitBoundedReshape(ValueId x,
     ValueId extent = (*carried)[d].extent;
     if (extent == kFullAxis) continue;
     if ((*carried)[d].factor != 1) {
+      const SizeTerm term = TermOf(extent, (*carried)[d].factor);
       ASSIGN_OR_RETURN(extent, EmitExtent("mul", extent, (*carried)[d].factor));
+      context_->bounded.scaled[extent] = term;
     }
     RETURN_IF_ERROR(SetExtent(results[0], static_cast<int64_t>(d), extent).status());
   }

@@ -229,6 +229,88 @@ TEST(OnnxBoundedTest, TopKOfWhatHoldsAndAsManyAsARunSays) {
   EXPECT_THAT(got[0].floats, ElementsAre(40));
 }
 
+// What exporters write between Shape and Reshape.
+TEST(OnnxBoundedTest, ReshapesByShapesOfTheRun) {
+  const std::string shape = absl::StrCat(
+      "node { op_type: 'Shape' input: 'rows' output: 'shape' } "
+      "node { op_type: 'Gather' input: ['shape', 'zero'] output: 'n' } "
+      "node { op_type: 'Mul' input: ['n', 'two'] output: 'twice' } "
+      "node { op_type: 'Div' input: ['twice', 'two'] output: 'again' } ",
+      OnnxInts("one", {1}), OnnxInts("two", {2}), OnnxInts("rest", {-1}));
+  const auto reshape = [&](const std::string& parts) {
+    return Import(Rows(absl::StrCat(shape, "node { op_type: 'Concat' input: [", parts,
+                                    "] output: 'to' attribute { name: 'axis' type: INT i: 0 } } ",
+                                    Node("Reshape", "'rows', 'to'"))));
+  };
+  for (const auto& [parts, want] : std::vector<std::pair<std::string, std::vector<int64_t>>>{
+           {"'n', 'two'", {3, 2}},
+           {"'one', 'again', 'rest'", {1, 3, 2}},
+           {"'n', 'one', 'two'", {3, 1, 2}},
+           {"'twice'", {6}},
+           {"'one', 'rest'", {1, 6}}}) {
+    SCOPED_TRACE(parts);
+    ASSERT_OK_AND_ASSIGN(const Graph graph, reshape(parts));
+    ASSERT_OK_AND_ASSIGN(auto got, InterpretGraph(graph, {kThree, kTable}));
+    EXPECT_EQ(got[0].shape, want);
+    EXPECT_THAT(got[0].floats, ElementsAre(10, 11, 30, 31, 50, 51));
+    ASSERT_OK_AND_ASSIGN(got, InterpretGraph(graph, {kNone, kTable}));
+    EXPECT_THAT(got[0].floats, IsEmpty());
+  }
+  // The dimension would have to be another than what a run fills.
+  for (const char* parts : {"'two', 'n'", "'two', 'rest'"}) {
+    EXPECT_THAT(std::string(reshape(parts).status().message()),
+                AllOf(HasSubstr("node 'the node' (Reshape)"), HasSubstr("dimension")))
+        << parts;
+  }
+}
+
+TEST(OnnxBoundedTest, ConstantsAndRangesOfTheRun) {
+  const std::string shape = absl::StrCat(
+      "node { op_type: 'Shape' input: 'places' output: 'n' } "
+      "node { op_type: 'Squeeze' input: 'n' output: 'scalar' } "
+      "initializer { name: 'start' data_type: 7 int64_data: 0 } "
+      "initializer { name: 'step' data_type: 7 int64_data: 1 } ",
+      OnnxInts("two", {2}));
+  // Rows numbered: found * 0 + range, and as many ones as there are.
+  ASSERT_OK_AND_ASSIGN(
+      Graph graph,
+      Import(Rows(absl::StrCat(
+          shape, "node { op_type: 'Range' input: ['start', 'scalar', 'step'] output: 'numbers' } ",
+          "node { op_type: 'ConstantOfShape' input: 'n' output: 'threes' attribute { name: 'value' "
+          "type: TENSOR t { dims: 1 data_type: 7 int64_data: 3 } } } ",
+          "node { op_type: 'Mul' input: ['numbers', 'threes'] output: 'product' } ",
+          Node("Add", "'product', 'places'")))));
+  EXPECT_EQ(graph.hidden_outputs, 1);
+  ASSERT_OK_AND_ASSIGN(auto got, InterpretGraph(graph, {kThree, kTable}));
+  EXPECT_THAT(got[0].integers, ElementsAre(1, 6, 11));
+  ASSERT_OK_AND_ASSIGN(got, InterpretGraph(graph, {kNone, kTable}));
+  EXPECT_THAT(got[0].integers, IsEmpty());
+
+  ASSERT_OK_AND_ASSIGN(
+      graph,
+      Import(Rows(absl::StrCat(
+          shape, OnnxFloats("seven", {1, 1}, {7}),
+          "node { op_type: 'Concat' input: ['n', 'two'] output: 'to' attribute { name: 'axis' "
+          "type: INT i: 0 } } ",
+          "node { op_type: 'Expand' input: ['seven', 'to'] output: 'sevens' } ",
+          Node("Add", "'rows', 'sevens'")))));
+  ASSERT_OK_AND_ASSIGN(got, InterpretGraph(graph, {kThree, kTable}));
+  EXPECT_THAT(got[0].floats, ElementsAre(17, 18, 37, 38, 57, 58));
+}
+
+TEST(OnnxBoundedTest, SlicesUpToAnEndOfTheRun) {
+  ASSERT_OK_AND_ASSIGN(const Graph graph,
+                       Import(Rows(absl::StrCat(OnnxInts("begin", {0}),
+                                                Node("Slice", "'rows', 'begin', 'end', 'zero'"))),
+                              OnnxTensorInfo("input", "end", {1}, 7)));
+  for (const auto& [end, count] : std::vector<std::pair<int64_t, size_t>>{
+           {2, 2}, {0, 0}, {3, 3}, {99, 3}, {-1, 2}, {-3, 0}, {-99, 0}}) {
+    ASSERT_OK_AND_ASSIGN(const auto got, InterpretGraph(graph, {kThree, kTable, Ints({1}, {end})}));
+    EXPECT_EQ(got[0].shape[0], static_cast<int64_t>(count)) << end;
+    EXPECT_EQ(got[0].floats.size(), 2 * count);
+  }
+}
+
 TEST(OnnxBoundedTest, WhatWouldMixIsRefusedWithNodeAndDimension) {
   const auto refusal = [](const std::string& nodes) {
     return std::string(Import(nodes).status().message());

@@ -47,8 +47,17 @@ absl::Status Constant(OnnxNode& node) {
       "want attribute value, value_int, value_ints, value_float or value_floats");
 }
 
+// The extent of the first dimension that a run decides about, or kFullAxis.
+ValueId FirstExtent(const std::vector<SizeTerm>& terms) {
+  for (const SizeTerm& term : terms) {
+    if (term.extent != kFullAxis) return term.extent;
+  }
+  return kFullAxis;
+}
+
 absl::Status ConstantOfShape(OnnxNode& node) {
-  ASSIGN_OR_RETURN(const std::vector<int64_t> shape, node.ConstantInts(0, "shape"));
+  ASSIGN_OR_RETURN(const BoundedShape given, node.ShapeInput(0, "shape"));
+  const std::vector<int64_t>& shape = given.bound;
   OnnxTensor fill = {{DType::kF32, {1}}, FromDoubles(DType::kF32, {0})};
   ImportContext& context = node.context();
   if (const onnx::AttributeProto* value = node.Find("value")) {
@@ -58,6 +67,16 @@ absl::Status ConstantOfShape(OnnxNode& node) {
   }
   ASSIGN_OR_RETURN(const int64_t count,
                    CheckedElementCount(shape, context.options->max_tensor_elements, node.Label()));
+  if (const ValueId extent = FirstExtent(given.terms); extent != kFullAxis) {
+    ASSIGN_OR_RETURN(const ValueId one, node.EmitConstant(fill.type, fill.data));
+    ASSIGN_OR_RETURN(const ValueId unknown, node.EmitUnknown(one, extent));
+    Attributes attributes;
+    attributes.Set("shape", shape);
+    ASSIGN_OR_RETURN(ValueId filled, node.Emit("expand", {unknown}, std::move(attributes)));
+    ASSIGN_OR_RETURN(filled, node.HoldTerms(filled, given.terms));
+    node.SetOutput(0, filled);
+    return absl::OkStatus();
+  }
   // Before the memory is taken: a few bytes of model may ask for any amount.
   const int64_t element_bytes = SizeBytes(fill.type.dtype);
   context.folded_bytes += count * element_bytes;
@@ -79,9 +98,18 @@ absl::Status ShapeInRun(OnnxNode& node, ValueId x, int64_t start, int64_t end) {
     ASSIGN_OR_RETURN(extents.emplace_back(), node.EmitReshape(extent, {1}));
   }
   if (extents.empty()) return FinishConstant(node, {DType::kI64, {0}}, MakeConstant<uint8_t>({}));
+  std::vector<SizeTerm> terms;
+  for (int64_t d = start; d < end; ++d) {
+    const ValueId extent = node.ExtentsOf(x)[d];
+    terms.push_back(extent == kFullAxis ? SizeTerm{kFullAxis, node.TypeOf(x).shape[d]}
+                                        : node.TermOf(extent, 1));
+  }
   Attributes attributes;
   attributes.Set("axis", int64_t{0});
-  return node.Finish("concat", extents, std::move(attributes));
+  ASSIGN_OR_RETURN(const ValueId shape, node.Emit("concat", extents, std::move(attributes)));
+  node.SetTerms(shape, std::move(terms));
+  node.SetOutput(0, shape);
+  return absl::OkStatus();
 }
 
 absl::Status Shape(OnnxNode& node) {
@@ -122,8 +150,34 @@ absl::Status OptionalHasElement(OnnxNode& node) {
   return FinishConstant(node, {DType::kBool, {}}, FromInts(DType::kBool, {node.HasInput(0)}));
 }
 
+// 0, 1, .. to below an extent.
+absl::Status RangeInRun(OnnxNode& node, const BoundedShape& limit) {
+  for (const int i : {0, 2}) {
+    ASSIGN_OR_RETURN(const std::vector<int64_t> given,
+                     node.ConstantInts(i, i == 0 ? "start" : "delta"));
+    if (given != std::vector<int64_t>{i / 2}) {
+      return node.Unsupported("a range to what only a run knows that does not count from 0 by 1");
+    }
+  }
+  const DType dtype = node.TypeOf(*node.Input(1)).dtype;
+  ASSIGN_OR_RETURN(const int64_t count, CheckedElementCount(limit.bound, 1 << 24, node.Label()));
+  std::vector<int64_t> values(limit.bound[0]);
+  for (int64_t i = 0; i < count; ++i) values[i] = i;
+  ASSIGN_OR_RETURN(const ValueId numbers,
+                   node.EmitConstant({dtype, limit.bound}, FromInts(dtype, values)));
+  ASSIGN_OR_RETURN(ValueId range, node.EmitUnknown(numbers, limit.terms[0].extent));
+  ASSIGN_OR_RETURN(range, node.HoldTerms(range, limit.terms));
+  node.SetOutput(0, range);
+  return absl::OkStatus();
+}
+
 absl::Status Range(OnnxNode& node) {
   ASSIGN_OR_RETURN(const ValueId start_id, node.Input(0));
+  ASSIGN_OR_RETURN(const ValueId limit_id, node.Input(1));
+  if (!node.context().graph.IsConstant(limit_id) && node.TermsOf(limit_id).has_value()) {
+    ASSIGN_OR_RETURN(const BoundedShape limit, node.ShapeInput(1, "limit"));
+    if (limit.bound.size() == 1) return RangeInRun(node, limit);
+  }
   const DType dtype = node.TypeOf(start_id).dtype;
   double bounds[3];
   const char* names[3] = {"start", "limit", "delta"};

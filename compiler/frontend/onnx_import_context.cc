@@ -205,8 +205,19 @@ absl::StatusOr<std::vector<ValueId>> OnnxNode::EmitAll(absl::string_view op,
                                                        Attributes attributes) {
   const bool is_bounded =
       std::any_of(inputs.begin(), inputs.end(), [this](ValueId input) { return IsBounded(input); });
-  return is_bounded ? EmitBounded(op, std::move(inputs), std::move(attributes))
-                    : EmitPlain(op, std::move(inputs), std::move(attributes));
+  if (is_bounded) return EmitBounded(op, std::move(inputs), std::move(attributes));
+  if (context_->bounded.terms.empty()) {
+    return EmitPlain(op, std::move(inputs), std::move(attributes));
+  }
+  const GraphNode node{.name = Name(),
+                       .op = std::string(op),
+                       .attributes = attributes,
+                       .inputs = inputs,
+                       .outputs = {}};
+  ASSIGN_OR_RETURN(const std::vector<ValueId> results,
+                   EmitPlain(op, std::move(inputs), std::move(attributes)));
+  if (results.size() == 1) CarryTerms(node, results[0]);
+  return results;
 }
 
 absl::StatusOr<std::vector<ValueId>> OnnxNode::EmitPlain(absl::string_view op,

@@ -1,4 +1,5 @@
 // Operators that only give a tensor another shape: all become reshape, transpose or expand.
+#include <algorithm>
 #include <numeric>
 #include <utility>
 
@@ -23,8 +24,14 @@ absl::Status FinishReshape(OnnxNode& node, ValueId x, std::vector<int64_t> shape
 absl::Status Reshape(OnnxNode& node) {
   ASSIGN_OR_RETURN(const ValueId x, node.Input(0));
   std::vector<int64_t> shape = node.Ints("shape", {});
+  std::vector<SizeTerm> terms;
   if (node.HasInput(1)) {
-    ASSIGN_OR_RETURN(shape, node.ConstantInts(1, "shape"));
+    ASSIGN_OR_RETURN(BoundedShape given, node.ShapeInput(1, "shape"));
+    shape = std::move(given.bound);
+    const bool in_run = std::any_of(given.terms.begin(), given.terms.end(),
+                                    [](const SizeTerm& t) { return t.extent != kFullAxis; });
+    if (in_run && !node.IsBounded(x)) return node.Unsupported("a shape that only a run knows");
+    if (node.IsBounded(x)) terms = std::move(given.terms);
   }
   const std::vector<int64_t> from = node.TypeOf(x).shape;
   const int64_t limit = node.context().options->max_tensor_elements;
@@ -52,6 +59,11 @@ absl::Status Reshape(OnnxNode& node) {
   if (unknown >= 0 && known > 0 && count % known == 0) shape[unknown] = count / known;
   if (unknown >= 0 ? known <= 0 || count % known != 0 : count != known) {
     return node.Invalid(absl::StrCat("cannot reshape ", Text(from), " to ", Text(shape)));
+  }
+  if (!terms.empty()) {
+    ASSIGN_OR_RETURN(const ValueId result, node.ReshapeInRun(x, std::move(shape), terms));
+    node.SetOutput(0, result);
+    return absl::OkStatus();
   }
   return FinishReshape(node, x, std::move(shape));
 }
@@ -138,11 +150,52 @@ absl::Status Transpose(OnnxNode& node) {
   return FinishTranspose(node, x, std::move(perm));
 }
 
+// To a shape that a run decides: dimensions of one element that become an extent, and such that are
+// that extent.
+absl::Status ExpandInRun(OnnxNode& node, ValueId x, std::vector<int64_t> shape,
+                         const std::vector<SizeTerm>& terms) {
+  const std::vector<int64_t> from = node.TypeOf(x).shape;
+  const AxisExtents extents = node.ExtentsOf(x);
+  const size_t skipped = shape.size() - from.size();
+  ValueId extent = kFullAxis;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (terms[d].extent != kFullAxis) extent = terms[d].extent;
+    if (d < skipped) continue;
+    const ValueId has = extents[d - skipped];
+    const SizeTerm holds = has == kFullAxis ? SizeTerm{} : node.TermOf(has, 1);
+    const bool is_one = from[d - skipped] == 1;
+    const bool is_same =
+        has != kFullAxis && holds.extent == terms[d].extent && holds.number == terms[d].number;
+    const bool is_full = has == kFullAxis && terms[d].extent == kFullAxis;
+    if (!is_one && !is_same && !is_full && !(has != kFullAxis && shape[d] == 1)) {
+      return node.Unsupported(
+          absl::StrCat("dimension ", d, " of the shape is not what a run fills of that one"));
+    }
+    if (shape[d] == 1) shape[d] = from[d - skipped];
+  }
+  if (node.context().graph.IsConstant(x)) {
+    ASSIGN_OR_RETURN(x, node.EmitUnknown(x, extent));
+  }
+  Attributes attributes;
+  attributes.Set("shape", shape);
+  ASSIGN_OR_RETURN(ValueId result, node.Emit("expand", {x}, std::move(attributes)));
+  ASSIGN_OR_RETURN(result, node.HoldTerms(result, terms));
+  node.SetOutput(0, result);
+  return absl::OkStatus();
+}
+
 absl::Status Expand(OnnxNode& node) {
   ASSIGN_OR_RETURN(const ValueId x, node.Input(0));
-  ASSIGN_OR_RETURN(std::vector<int64_t> shape, node.ConstantInts(1, "shape"));
+  ASSIGN_OR_RETURN(BoundedShape given, node.ShapeInput(1, "shape"));
+  std::vector<int64_t> shape = std::move(given.bound);
   const std::vector<int64_t> from = node.TypeOf(x).shape;
-  if (shape.size() < from.size()) shape.insert(shape.begin(), from.size() - shape.size(), 1);
+  if (shape.size() < from.size()) {
+    given.terms.insert(given.terms.begin(), from.size() - shape.size(), {kFullAxis, 1});
+    shape.insert(shape.begin(), from.size() - shape.size(), 1);
+  }
+  for (const SizeTerm& term : given.terms) {
+    if (term.extent != kFullAxis) return ExpandInRun(node, x, std::move(shape), given.terms);
+  }
   const size_t skipped = shape.size() - from.size();
   // A 1 in the wanted shape keeps the input's extent.
   for (size_t d = 0; d < from.size(); ++d) {  // Broadcasting goes both ways.

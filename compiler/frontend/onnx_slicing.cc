@@ -126,8 +126,54 @@ absl::Status ClampSlice(const OnnxNode& node, int64_t extent, int64_t& start, in
   return absl::OkStatus();
 }
 
+// Of one axis up to an end that a run says.
+absl::Status SliceToEndOfRun(OnnxNode& node, ValueId x, ValueId end) {
+  ASSIGN_OR_RETURN(const std::vector<int64_t> starts, node.ConstantInts(1, "starts"));
+  std::vector<int64_t> axes = {0}, steps = {1};
+  if (node.HasInput(3)) {
+    ASSIGN_OR_RETURN(axes, node.ConstantInts(3, "axes"));
+  }
+  if (node.HasInput(4)) {
+    ASSIGN_OR_RETURN(steps, node.ConstantInts(4, "steps"));
+  }
+  const auto rank = static_cast<int64_t>(node.TypeOf(x).shape.size());
+  ASSIGN_OR_RETURN(axes, NormalizeAxes(node, std::move(axes), rank));
+  if (starts != std::vector<int64_t>{0} || axes.size() != 1 || steps != std::vector<int64_t>{1} ||
+      ElementCount(node.TypeOf(end).shape) != 1 || node.TypeOf(x).shape[axes[0]] < 2 ||
+      node.context().graph.IsConstant(x)) {
+    return node.Unsupported("an end that only a run knows, of more than the beginning of one axis");
+  }
+  AxisExtents extents = node.ExtentsOf(x);
+  ASSIGN_OR_RETURN(const ValueId holding, node.ExtentAt(x, axes[0]));
+  Attributes to;
+  to.Set("to", std::string(DTypeName(DType::kI64)));
+  ASSIGN_OR_RETURN(end, node.EmitReshape(end, {}));
+  if (node.TypeOf(end).dtype != DType::kI64) {
+    ASSIGN_OR_RETURN(end, node.Emit("cast", {end}, std::move(to)));
+  }
+  ASSIGN_OR_RETURN(const ValueId zero, node.EmitScalar(DType::kI64, 0));
+  ASSIGN_OR_RETURN(const ValueId is_negative, node.Emit("less", {end, zero}));
+  ASSIGN_OR_RETURN(const ValueId from_end, node.Emit("add", {end, holding}));
+  ASSIGN_OR_RETURN(end, node.Emit("where", {is_negative, from_end, end}));
+  ASSIGN_OR_RETURN(end, node.Emit("min", {end, holding}));
+  ASSIGN_OR_RETURN(extents[axes[0]], node.Emit("max", {end, zero}));
+  // The same elements under another extent.
+  Attributes shape;
+  shape.Set("shape", node.TypeOf(x).shape);
+  ASSIGN_OR_RETURN(const std::vector<ValueId> same, node.EmitCounted("reshape", {x}, shape));
+  for (int64_t d = 0; d < rank; ++d) {
+    if (extents[d] == kFullAxis) continue;
+    RETURN_IF_ERROR(node.SetExtent(same[0], d, extents[d]).status());
+  }
+  node.SetOutput(0, same[0]);
+  return absl::OkStatus();
+}
+
 absl::Status Slice(OnnxNode& node) {
   ASSIGN_OR_RETURN(const ValueId x, node.Input(0));
+  if (node.opset() >= 10 && node.HasInput(2) && !node.context().graph.IsConstant(*node.Input(2))) {
+    return SliceToEndOfRun(node, x, *node.Input(2));
+  }
   const std::vector<int64_t> shape = node.TypeOf(x).shape;
   ASSIGN_OR_RETURN(SliceRange r, ReadSlice(node, shape.size()));
   const AxisExtents extents = node.ExtentsOf(x);
