@@ -188,8 +188,6 @@ class Model {
   int output_count() const { return burnish_output_count(get()); }
   TensorInfo input(int index) const { return Info(&burnish_input_info, index); }
   TensorInfo output(int index) const { return Info(&burnish_output_info, index); }
-  // With shape and size of the last run; burnish_output_shape.
-  TensorInfo last_output(int index) const { return Info(&burnish_output_shape, index); }
   // Those that a replacement may name.
   int parameter_count() const { return burnish_parameter_count(get()); }
   TensorInfo parameter(int index) const { return Info(&burnish_parameter_info, index); }
