@@ -86,8 +86,8 @@ typedef struct BurnishThreadsOptions {
   /* Threads that take part in an inference, the caller's included. 0: as many as the process may
    * use: its CPUs, and of those as many whole ones as its control groups have time for. */
   int32_t thread_count;
-  /* NULL: threads are not pinned. Else `thread_count` CPU numbers, of CPUs that the process may use;
-   * the caller's thread runs on the first during each inference. */
+  /* NULL: threads are not pinned. Else `thread_count` CPU numbers, of CPUs that the process may
+   * use; the caller's thread runs on the first during each inference. */
   const int32_t* cpus;
   /* How long a thread spins before it sleeps, at a barrier and between inferences. 0: 50,000. */
   int64_t spin_ns;
@@ -212,11 +212,11 @@ typedef struct BurnishLatency {
  * On failure *threads is NULL. */
 BURNISH_API BurnishStatus burnish_threads_create(const BurnishThreadsOptions* options,
                                                  BurnishThreads** threads);
-/* Threads for models that run at the same time: threads[0] to threads[count - 1], `options` for each
- * (NULL: the defaults), with `parallel` and `cpus` NULL. `thread_count` 0: the CPUs shared out evenly,
- * one at least. Where there are CPUs enough, each has some that no other has, and is pinned to them;
- * else, or where the process has more CPUs than its control groups give it time for, the system
- * chooses. On failure all are NULL. */
+/* Threads for models that run at the same time: threads[0] to threads[count - 1], `options` for
+ * each (NULL: the defaults), with `parallel` and `cpus` NULL. `thread_count` 0: the CPUs shared out
+ * evenly, one at least. Where there are CPUs enough, each has some that no other has, and is pinned
+ * to them; else, or where the process has more CPUs than its control groups give it time for, the
+ * system chooses. On failure all are NULL. */
 BURNISH_API BurnishStatus burnish_threads_create_disjoint(const BurnishThreadsOptions* options,
                                                           int32_t count, BurnishThreads** threads);
 /* NULL is fine. The threads end when the last model that runs on them is closed. */
