@@ -311,6 +311,15 @@ TEST(OnnxBoundedTest, SlicesUpToAnEndOfTheRun) {
   }
 }
 
+// Two axes to ends of a run: the message is the one that `--value` answers.
+TEST(OnnxBoundedTest, AnEndThatNoExtentCanSayMustBeKnown) {
+  const auto graph = Import(absl::StrCat(OnnxInts("begin", {0, 0}), OnnxInts("axes", {0, 1}),
+                                         Node("Slice", "'table', 'begin', 'end', 'axes'")),
+                            OnnxTensorInfo("input", "end", {2}, 7));
+  EXPECT_THAT(graph, StatusIs(absl::StatusCode::kFailedPrecondition,
+                              HasSubstr("ends (input 2) must be known when the model is read")));
+}
+
 TEST(OnnxBoundedTest, WhatWouldMixIsRefusedWithNodeAndDimension) {
   const auto refusal = [](const std::string& nodes) {
     return std::string(Import(nodes).status().message());
