@@ -136,6 +136,38 @@ def limits_of_the_run():
     return m.to_bytes([(found, I)])
 
 
+def in_bodies():
+    """Selections inside of a branch and of a loop, whose results have fixed shapes."""
+    def value(name, kind, shape):
+        return helper.make_tensor_value_info(name, kind, shape)
+
+    def branch(name, take):
+        nodes = [helper.make_node("Greater", ["x", "zero"], [name + "above"]),
+                 helper.make_node("Compress", ["x", name + "above"], [name + "taken"], axis=0)]
+        mean = helper.make_node("ReduceMean", [name + "taken" if take else "x"], [name], keepdims=0)
+        return helper.make_graph([*nodes, mean] if take else [mean], name, [], [value(name, F, [])])
+
+    body = helper.make_graph(
+        [helper.make_node("Greater", ["x", "state"], ["above"]),
+         helper.make_node("Compress", ["x", "above"], ["taken"], axis=0),
+         helper.make_node("ReduceSum", ["taken"], ["sum"], keepdims=0),
+         helper.make_node("Mul", ["sum", "quarter"], ["next"]),
+         helper.make_node("Identity", ["go"], ["goes_on"])], "body",
+        [value("number", I, []), value("go", B, []), value("state", F, [])],
+        [value("goes_on", B, []), value("next", F, [])])
+    nodes = [helper.make_node("If", ["which"], ["chosen"], then_branch=branch("some", True),
+                              else_branch=branch("all", False)),
+             helper.make_node("Loop", ["three", "", "zero"], ["last"], body=body)]
+    graph = helper.make_graph(
+        nodes, "bodies", [value("x", F, [8]), value("which", B, [])],
+        [value("chosen", F, []), value("last", F, [])],
+        [numpy_helper.from_array(np.array(3, np.int64), "three"),
+         numpy_helper.from_array(np.float32(0), "zero"),
+         numpy_helper.from_array(np.float32(0.25), "quarter")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    return model.SerializeToString()
+
+
 def random_boxes(rng, shape):
     corner, size = rng.uniform(0, 10, (*shape, 2)), rng.uniform(0.5, 4, (*shape, 2))
     return np.concatenate([corner, corner + size], -1).astype(np.float32)
@@ -164,6 +196,8 @@ def input_sets(name, rng):
     if name in ("compressed_rows", "pooled"):
         return [[rng.standard_normal((12, 8)).astype(np.float32), scores((12,), kind)]
                 for kind in kinds]
+    if name == "in_bodies":
+        return [[rng.standard_normal(8).astype(np.float32), np.array(i % 2 == 0)] for i in range(4)]
     if name == "unique_values":
         return [[rng.uniform(0, high, (6, 4)).astype(np.float32)] for high in (1, 2, 3, 50)]
     boxes = [np.abs(random_boxes(rng, (2, 20))) for _ in range(6)]
@@ -173,7 +207,8 @@ def input_sets(name, rng):
                 boxes, kinds, limits, (0.5, 0.5, 0.5, 1.0, 0.0, 0.3), (0.1, 0.1, 0.1, 0.5, 0.5, 0.0))]
 
 
-MODELS = (yolo_head, threshold_then_nms, compressed_rows, pooled, unique_values, limits_of_the_run)
+MODELS = (yolo_head, threshold_then_nms, compressed_rows, pooled, in_bodies, unique_values,
+          limits_of_the_run)
 
 
 def difference(runner, make):
@@ -193,7 +228,7 @@ def difference(runner, make):
             if text:
                 wrong.append(f"set {i}, output {k}: {text}")
     shapes = sorted({str(s[0]) for s in reply["shapes"]})
-    if len(shapes) < 3:
+    if len(shapes) < 3 and make is not in_bodies:
         wrong.append(f"every run has the shape of another: {shapes}")
     return wrong, f"{summary(reply)}; shapes {' '.join(shapes)}"
 
