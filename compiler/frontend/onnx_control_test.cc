@@ -80,18 +80,23 @@ TEST(OnnxControlTest, AConditionOrACountFromTheInputEndsALoop) {
 
 // s = s + x while the counter, from 0 in steps of `step`, is below `bound`; as TensorFlow writes
 // it.
-std::string CountingModel(absl::string_view m, int64_t step, absl::string_view bound) {
+// `node`: writes 'w', which then is the bound.
+std::string CountingModel(absl::string_view m, int64_t step, absl::string_view bound,
+                          absl::string_view node = "") {
   const std::string body = absl::StrCat(
       "input { name: 'i' } input { name: 'c' } input { name: 'k' } input { name: 'n' } "
       "input { name: 's' } node { op_type: 'Add' input: ['s', 'x'] output: 't' } "
       "node { op_type: 'Add' input: ['k', 'step'] output: 'l' } "
       "node { op_type: 'Cast' input: 'l' output: 'f' attribute { name: 'to' type: INT i: 1 } } "
-      "node { op_type: 'Less' input: ['f', 'n'] output: 'go' } "
+      "",
+      node, "node { op_type: 'Less' input: ['f', '", node.empty() ? "n" : "w",
+      "'] output: 'go' } "
       "output { name: 'go' } output { name: 'l' } output { name: 'n' } output { name: 't' } "
       "output { name: 't' } ");
   return OnnxModel(absl::StrCat(
       OnnxTensorInfo("input", "x", {1}), OnnxTensorInfo("input", "data", {}), OnnxInts("zero", {0}),
       OnnxInts("step", {step}), OnnxInts("m", {3}), OnnxFloats("five", {1}, {5}),
+      OnnxFloats("table", {17}, std::vector<float>(17, 5)),
       "node { name: 'the loop' op_type: 'Loop' input: ['", m, "', '', 'zero', '", bound,
       "', 'x'] output: ['', '', 'y', 'all'] ", Attribute("body", body), " } ",
       OnnxTensorInfo("output", "y", {1}), OnnxTensorInfo("output", "all", {})));
@@ -112,8 +117,12 @@ TEST(OnnxControlTest, AConditionOverKnownCountersIsACount) {
   ASSERT_OK_AND_ASSIGN(graph, ImportOnnx(CountingModel("", 9, "five")));
   ASSERT_OK_AND_ASSIGN(got, InterpretGraph(graph, inputs));
   EXPECT_THAT(got[1].floats, ElementsAre(4));
-  // What only a run knows, and what never ends, are no counts.
-  for (const std::string& model : {CountingModel("", 1, "data"), CountingModel("", -1, "five")}) {
+  // What only a run knows, what never ends, and what would be counted over much data, are no
+  // counts.
+  for (const std::string& model : {CountingModel("", 1, "data"), CountingModel("", -1, "five"),
+                                   CountingModel("", 1, "five",
+                                                 "node { op_type: 'Gather' input: ['table', 'k'] "
+                                                 "output: 'w' } ")}) {
     EXPECT_THAT(ImportOnnx(model),
                 StatusIs(StatusCode::kUnimplemented,
                          AllOf(HasSubstr("'the loop'"), HasSubstr("only a run knows"))));

@@ -39,8 +39,10 @@ std::optional<Counter> FindCounter(const Graph& body, const std::vector<LoopVari
     const ValueId id = open.back();
     open.pop_back();
     const GraphValue& value = body.value(id);
-    if (!seen.insert(id).second || value.data != nullptr || id == number) continue;
+    if (!seen.insert(id).second) continue;
+    // Constants, too: each iteration would look at all of them.
     if (ElementCount(value.type.shape) > kElementsMax) return std::nullopt;
+    if (value.data != nullptr || id == number) continue;
     const auto variable = std::find_if(variables.begin(), variables.end(),
                                        [id](const LoopVariable& v) { return v.input == id; });
     if (variable != variables.end()) {
