@@ -186,12 +186,70 @@ absl::StatusOr<ValueId> OnnxNode::SliceBounded(ValueId x, Attributes attributes)
   return results[0];
 }
 
+// The parts are laid behind one another at their bounds, and a gather leaves out what does not
+// hold: a position behind the elements of the first k parts skips their rests.
+absl::StatusOr<std::vector<ValueId>> OnnxNode::EmitBoundedConcat(std::vector<ValueId> inputs,
+                                                                 int64_t axis) {
+  std::vector<AxisExtents> others;
+  int64_t bound = 0;
+  for (const ValueId input : inputs) {
+    others.push_back(ExtentsOf(input));
+    others.back()[axis] = kFullAxis;
+    bound += TypeOf(input).shape[axis];
+  }
+  Attributes along;
+  along.Set("axis", axis);
+  const GraphNode node{
+      .name = Name(), .op = "concat", .attributes = along, .inputs = inputs, .outputs = {}};
+  const auto carried = CarryExtents(context_->graph, node, others);
+  if (!carried.ok()) return Annotate(carried.status());
+  const auto one = [this](const char* op, std::vector<ValueId> of) -> absl::StatusOr<ValueId> {
+    ASSIGN_OR_RETURN(const std::vector<ValueId> results, EmitPlain(op, std::move(of), {}));
+    return results[0];
+  };
+  RETURN_IF_ERROR(CheckedElementCount({bound}, kMadeElementsMax, Label()).status());
+  std::vector<int64_t> positions(bound);
+  std::iota(positions.begin(), positions.end(), 0);
+  ASSIGN_OR_RETURN(const ValueId position,
+                   EmitConstant({DType::kI64, {bound}}, FromInts(DType::kI64, positions)));
+  ASSIGN_OR_RETURN(const ValueId zero, EmitScalar(DType::kI64, 0));
+  ValueId source = position, end = zero;
+  for (const ValueId input : inputs) {
+    ASSIGN_OR_RETURN(const ValueId extent, ExtentAt(input, axis));
+    ASSIGN_OR_RETURN(end, one("add", {end, extent}));
+    if (ExtentsOf(input)[axis] == kFullAxis) continue;
+    ASSIGN_OR_RETURN(const ValueId whole,
+                     EmitScalar(DType::kI64, static_cast<double>(TypeOf(input).shape[axis])));
+    ASSIGN_OR_RETURN(const ValueId rest, one("sub", {whole, extent}));
+    ASSIGN_OR_RETURN(const ValueId is_behind, one("greater_equal", {position, end}));
+    ASSIGN_OR_RETURN(const ValueId skipped, one("where", {is_behind, rest, zero}));
+    ASSIGN_OR_RETURN(source, one("add", {source, skipped}));
+  }
+  // Of what does not hold: some element that is there.
+  ASSIGN_OR_RETURN(const ValueId last, EmitScalar(DType::kI64, static_cast<double>(bound - 1)));
+  ASSIGN_OR_RETURN(source, one("min", {source, last}));
+  ASSIGN_OR_RETURN(const std::vector<ValueId> joined,
+                   EmitPlain("concat", std::move(inputs), along));
+  ASSIGN_OR_RETURN(std::vector<ValueId> results, EmitPlain("gather", {joined[0], source}, along));
+  context_->bounded.extents[results[0]] = carried->outputs[0];
+  RETURN_IF_ERROR(SetExtent(results[0], axis, end).status());
+  return results;
+}
+
 absl::StatusOr<std::vector<ValueId>> OnnxNode::EmitBounded(absl::string_view op,
                                                            std::vector<ValueId> inputs,
                                                            Attributes attributes) {
   if (op == "reshape") return EmitBoundedReshape(inputs[0], std::move(attributes));
   std::vector<AxisExtents> extents;
   for (const ValueId input : inputs) extents.push_back(ExtentsOf(input));
+  if (op == "concat") {
+    const auto rank = static_cast<int64_t>(extents[0].size());
+    ASSIGN_OR_RETURN(const int64_t axis, NormalizeAxis(*this, attributes.Int("axis", 0), rank));
+    const auto is_bounded = [&](const AxisExtents& of) { return of[axis] != kFullAxis; };
+    if (std::any_of(extents.begin(), extents.end(), is_bounded)) {
+      return EmitBoundedConcat(std::move(inputs), axis);
+    }
+  }
   if (op == "gather") {
     const auto rank = static_cast<int64_t>(extents[0].size());
     ASSIGN_OR_RETURN(const int64_t axis, NormalizeAxis(*this, attributes.Int("axis", 0), rank));

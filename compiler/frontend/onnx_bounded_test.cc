@@ -75,6 +75,28 @@ TEST(OnnxBoundedTest, ShapeAndSizeAreThoseOfTheRun) {
   EXPECT_THAT(got[0].integers, ElementsAre(6));
 }
 
+// Two parts that a run sizes, around one that is full.
+TEST(OnnxBoundedTest, PartsAreJoinedWithoutWhatDoesNotHold) {
+  ASSERT_OK_AND_ASSIGN(
+      const Graph graph,
+      Import(Rows(Node("Concat", "'rows', 'table', 'rows'", IntAttribute("axis", 0)))));
+  ASSERT_OK_AND_ASSIGN(auto got, InterpretGraph(graph, {kThree, kTable}));
+  EXPECT_THAT(got[0].shape, ElementsAre(12, 2));
+  EXPECT_THAT(got[0].floats, ElementsAre(10, 11, 30, 31, 50, 51, 0, 1, 10, 11, 20, 21, 30, 31, 40,
+                                         41, 50, 51, 10, 11, 30, 31, 50, 51));
+  ASSERT_OK_AND_ASSIGN(got, InterpretGraph(graph, {kNone, kTable}));
+  EXPECT_THAT(got[0].shape, ElementsAre(6, 2));
+  EXPECT_EQ(got[0].floats, kTable.floats);
+  // The run's shape of it goes on.
+  ASSERT_OK_AND_ASSIGN(
+      const Graph size,
+      Import(Rows("node { op_type: 'Concat' input: ['rows', 'rows'] output: 'both' "
+                  "attribute { name: 'axis' type: INT i: -2 } } " +
+                  Node("Shape", "'both'"))));
+  ASSERT_OK_AND_ASSIGN(got, InterpretGraph(size, {kThree, kTable}));
+  EXPECT_THAT(got[0].integers, ElementsAre(6, 2));
+}
+
 TEST(OnnxBoundedTest, SlicesOfTheAxisItself) {
   const auto slice = [](int64_t start, int64_t end, const TensorValue& x) {
     const auto graph =
@@ -334,7 +356,8 @@ TEST(OnnxBoundedTest, WhatWouldMixIsRefusedWithNodeAndDimension) {
       refusal(Rows(absl::StrCat(Node("Slice", "'rows', 's', 'e', 'zero', 'step'"),
                                 OnnxInts("s", {-1}), OnnxInts("e", {-9}), OnnxInts("step", {-1})))),
       AllOf(HasSubstr("node 'the node' (Slice)"), HasSubstr("dimension 0")));
-  EXPECT_THAT(refusal(Rows(Node("Concat", "'rows', 'table'", IntAttribute("axis", 0)))),
+  // Side by side their extents would have to be equal.
+  EXPECT_THAT(refusal(Rows(Node("Concat", "'rows', 'table'", IntAttribute("axis", 1)))),
               AllOf(HasSubstr("node 'the node' (Concat)"), HasSubstr("dimension 0")));
   EXPECT_THAT(
       refusal(Rows(

@@ -187,6 +187,7 @@ class OnnxNode {
   absl::StatusOr<std::vector<ValueId>> EmitBounded(absl::string_view op,
                                                    std::vector<ValueId> inputs,
                                                    Attributes attributes);
+  absl::StatusOr<std::vector<ValueId>> EmitBoundedConcat(std::vector<ValueId> inputs, int64_t axis);
   absl::StatusOr<std::vector<ValueId>> EmitBoundedReshape(ValueId x, Attributes attributes);
   void CarryTerms(const GraphNode& node, ValueId result);
   absl::StatusOr<ValueId> FilledWith(ValueId id, ConstantPtr number);
