@@ -42,6 +42,22 @@ absl::StatusOr<ValueId> OnnxNode::SetExtent(ValueId id, int64_t axis, ValueId ex
   return Emit("slice", {id}, std::move(attributes));
 }
 
+absl::StatusOr<ValueId> OnnxNode::EmitSum(ValueId extent, ValueId other) {
+  const auto [known, is_new] =
+      context_->bounded.computed.try_emplace(absl::StrCat("sum ", extent, " ", other), kFullAxis);
+  if (!is_new) return known->second;
+  ASSIGN_OR_RETURN(const std::vector<ValueId> results, EmitPlain("add", {extent, other}, {}));
+  context_->bounded.computed[absl::StrCat("sum ", extent, " ", other)] = results[0];
+  return results[0];
+}
+
+absl::StatusOr<ValueId> OnnxNode::EmitWhole(absl::string_view op, ValueId input,
+                                            Attributes attributes) {
+  ASSIGN_OR_RETURN(const std::vector<ValueId> results,
+                   EmitPlain(op, {input}, std::move(attributes)));
+  return results[0];
+}
+
 absl::StatusOr<ValueId> OnnxNode::ExtentAt(ValueId id, int64_t axis) {
   const ValueId extent = ExtentsOf(id)[axis];
   if (extent != kFullAxis) return extent;
@@ -49,6 +65,7 @@ absl::StatusOr<ValueId> OnnxNode::ExtentAt(ValueId id, int64_t axis) {
 }
 
 absl::StatusOr<ValueId> OnnxNode::EmitExtent(const char* op, ValueId extent, int64_t other) {
+  if (other == 0 && absl::string_view(op) == "add") return extent;
   const auto [known, is_new] =
       context_->bounded.computed.try_emplace(absl::StrCat(op, " ", extent, " ", other), kFullAxis);
   if (!is_new) return known->second;
@@ -213,15 +230,21 @@ absl::StatusOr<std::vector<ValueId>> OnnxNode::EmitBoundedConcat(std::vector<Val
   ASSIGN_OR_RETURN(const ValueId position,
                    EmitConstant({DType::kI64, {bound}}, FromInts(DType::kI64, positions)));
   ASSIGN_OR_RETURN(const ValueId zero, EmitScalar(DType::kI64, 0));
-  ValueId source = position, end = zero;
+  ValueId source = position, end = kFullAxis;
+  int64_t full = 0;  // Of the parts before it, those that a run does not size.
   for (const ValueId input : inputs) {
-    ASSIGN_OR_RETURN(const ValueId extent, ExtentAt(input, axis));
-    ASSIGN_OR_RETURN(end, one("add", {end, extent}));
-    if (ExtentsOf(input)[axis] == kFullAxis) continue;
+    const ValueId extent = ExtentsOf(input)[axis];
+    if (extent == kFullAxis) {
+      full += TypeOf(input).shape[axis];
+      continue;
+    }
+    // By EmitExtent and EmitSum, so that what lies along other values joined so is as long.
+    ASSIGN_OR_RETURN(end, end == kFullAxis ? extent : EmitSum(end, extent));
     ASSIGN_OR_RETURN(const ValueId whole,
                      EmitScalar(DType::kI64, static_cast<double>(TypeOf(input).shape[axis])));
     ASSIGN_OR_RETURN(const ValueId rest, one("sub", {whole, extent}));
-    ASSIGN_OR_RETURN(const ValueId is_behind, one("greater_equal", {position, end}));
+    ASSIGN_OR_RETURN(const ValueId to_here, EmitExtent("add", end, full));
+    ASSIGN_OR_RETURN(const ValueId is_behind, one("greater_equal", {position, to_here}));
     ASSIGN_OR_RETURN(const ValueId skipped, one("where", {is_behind, rest, zero}));
     ASSIGN_OR_RETURN(source, one("add", {source, skipped}));
   }
@@ -232,6 +255,7 @@ absl::StatusOr<std::vector<ValueId>> OnnxNode::EmitBoundedConcat(std::vector<Val
                    EmitPlain("concat", std::move(inputs), along));
   ASSIGN_OR_RETURN(std::vector<ValueId> results, EmitPlain("gather", {joined[0], source}, along));
   context_->bounded.extents[results[0]] = carried->outputs[0];
+  ASSIGN_OR_RETURN(end, EmitExtent("add", end, full));
   RETURN_IF_ERROR(SetExtent(results[0], axis, end).status());
   return results;
 }

@@ -151,9 +151,28 @@ absl::Status AddLoop(OnnxNode& node, LoopDraft draft, Graph body) {
 
 }  // namespace
 
+namespace {
+
+// Zeros behind its elements, which hold as they did before.
+absl::StatusOr<ValueId> PaddedTo(OnnxNode& node, ValueId id, const std::vector<int64_t>& shape) {
+  const TensorType type = node.TypeOf(id);
+  if (type.shape == shape) return id;
+  if (ElementCount(type.shape) == 0) {
+    const std::vector<double> zeros(ElementCount(shape), 0.0);
+    return node.EmitConstant({type.dtype, shape}, FromDoubles(type.dtype, zeros));
+  }
+  std::vector<int64_t> pads(2 * shape.size(), 0);
+  for (size_t d = 0; d < shape.size(); ++d) pads[shape.size() + d] = shape[d] - type.shape[d];
+  Attributes attributes;
+  attributes.Set("pads", std::move(pads));
+  return node.EmitWhole("pad", id, std::move(attributes));
+}
+
+}  // namespace
+
 absl::StatusOr<OnnxGraphImporter::Body> OnnxGraphImporter::ImportBody(
     Scope& scope, const OnnxNode& node, const onnx::GraphProto& proto,
-    const std::vector<BodyInput>& inputs) {
+    const std::vector<BodyInput>& inputs, BodyGives gives) {
   if (proto.input_size() != static_cast<int>(inputs.size())) {
     return node.Invalid(
         absl::StrCat("the body has ", proto.input_size(), " inputs, want ", inputs.size()));
@@ -187,7 +206,7 @@ absl::StatusOr<OnnxGraphImporter::Body> OnnxGraphImporter::ImportBody(
     if (id < 0) {
       return node.Invalid(absl::StrCat("nothing writes the body's output '", output.name(), "'"));
     }
-    if (node.IsBounded(id)) {
+    if (gives == BodyGives::kFullAxes && node.IsBounded(id)) {
       return node.Unsupported(
           absl::StrCat("the body gives '", output.name(), "', of which a run fills a part"));
     }
@@ -195,6 +214,26 @@ absl::StatusOr<OnnxGraphImporter::Body> OnnxGraphImporter::ImportBody(
   }
   std::move(put_back).Invoke();
   return body;
+}
+
+// What holds of `outer` holds of `inner`.
+void OnnxGraphImporter::CaptureExtents(Body& body, ValueId outer, ValueId inner) {
+  const auto known = body.bounded.extents.find(outer);
+  if (known == body.bounded.extents.end()) return;
+  AxisExtents extents = known->second;
+  for (ValueId& extent : extents) {
+    if (extent == kFullAxis) continue;
+    const auto captured = std::find(body.captures.begin(), body.captures.end(), extent);
+    if (captured != body.captures.end()) {
+      extent = body.capture_inputs[captured - body.captures.begin()];
+      continue;
+    }
+    body.captures.push_back(extent);
+    extent = AddInput(context_->graph, absl::StrCat("capture", body.captures.size(), ".extent"),
+                      {DType::kI64, {}});
+    body.capture_inputs.push_back(extent);
+  }
+  context_->bounded.extents[inner] = std::move(extents);
 }
 
 ValueId OnnxGraphImporter::Capture(Scope& scope, const std::string& name) {
@@ -213,6 +252,7 @@ ValueId OnnxGraphImporter::Capture(Scope& scope, const std::string& name) {
                   value.type);
     body.captures.push_back(outer);
     body.capture_inputs.push_back(id);
+    CaptureExtents(body, outer, id);
   }
   scope.values.emplace(name, id);
   return id;
@@ -232,13 +272,15 @@ absl::Status OnnxGraphImporter::ImportBranches(Scope& scope, OnnxNode& node) {
     if (proto->output_size() != node.output_count()) {
       return node.Invalid("the branch has another number of outputs");
     }
-    ASSIGN_OR_RETURN(bodies.emplace_back(), ImportBody(scope, node, *proto, {}));
+    ASSIGN_OR_RETURN(bodies.emplace_back(),
+                     ImportBody(scope, node, *proto, {}, BodyGives::kAnyAxes));
     for (const ValueId capture : bodies.back().captures) {
       if (std::count(branch.inputs.begin() + 1, branch.inputs.end(), capture) == 0) {
         branch.inputs.push_back(capture);
       }
     }
   }
+  ASSIGN_OR_RETURN(const std::vector<SizedOutput> sized, GiveBounds(node, bodies));
   for (Body& body : bodies) {
     body.graph.outputs = body.outputs;
     body.graph.inputs.clear();
@@ -258,8 +300,44 @@ absl::Status OnnxGraphImporter::ImportBranches(Scope& scope, OnnxNode& node) {
     branch.bodies.push_back(std::make_shared<const Graph>(std::move(body.graph)));
   }
   ASSIGN_OR_RETURN(const std::vector<ValueId> outputs, node.EmitControl(std::move(branch)));
-  for (size_t i = 0; i < outputs.size(); ++i) node.SetOutput(static_cast<int>(i), outputs[i]);
+  for (int i = 0; i < node.output_count(); ++i) node.SetOutput(i, outputs[i]);
+  for (size_t i = 0; i < sized.size(); ++i) {
+    const ValueId extent = outputs[node.output_count() + i];
+    RETURN_IF_ERROR(node.SetExtent(outputs[sized[i].output], sized[i].axis, extent).status());
+  }
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<OnnxGraphImporter::SizedOutput>> OnnxGraphImporter::GiveBounds(
+    OnnxNode& node, std::vector<Body>& bodies) {
+  std::vector<SizedOutput> sized;
+  for (int i = 0; i < node.output_count(); ++i) {
+    const std::vector<int64_t> one = bodies[0].graph.value(bodies[0].outputs[i]).type.shape;
+    const std::vector<int64_t> other = bodies[1].graph.value(bodies[1].outputs[i]).type.shape;
+    if (one.size() != other.size()) continue;  // Refused with the branches' types.
+    std::vector<int64_t> bound = one;
+    const size_t before = sized.size();
+    for (size_t d = 0; d < bound.size(); ++d) {
+      const auto is_sized = [&](const Body& body) {
+        const auto known = body.bounded.extents.find(body.outputs[i]);
+        return known != body.bounded.extents.end() && known->second[d] != kFullAxis;
+      };
+      if (one[d] == other[d] && !is_sized(bodies[0]) && !is_sized(bodies[1])) continue;
+      bound[d] = std::max({one[d], other[d], int64_t{2}});
+      sized.push_back({i, static_cast<int64_t>(d)});
+    }
+    if (sized.size() == before) continue;
+    for (Body& body : bodies) {
+      Swap(body);
+      const absl::Cleanup put_back = [&] { Swap(body); };
+      for (size_t k = before; k < sized.size(); ++k) {
+        ASSIGN_OR_RETURN(body.outputs.emplace_back(),
+                         node.ExtentAt(body.outputs[i], sized[k].axis));
+      }
+      ASSIGN_OR_RETURN(body.outputs[i], PaddedTo(node, body.outputs[i], bound));
+    }
+  }
+  return sized;
 }
 
 // Iterations one after the other in the graph around: what depends on the iteration's number is
@@ -356,7 +434,7 @@ absl::Status OnnxGraphImporter::ImportLoopNode(Scope& scope, OnnxNode& node,
     ASSIGN_OR_RETURN(const ValueId initial, node.Input(i));
     inputs.push_back({node.TypeOf(initial), nullptr});
   }
-  ASSIGN_OR_RETURN(Body body, ImportBody(scope, node, *proto, inputs));
+  ASSIGN_OR_RETURN(Body body, ImportBody(scope, node, *proto, inputs, BodyGives::kFullAxes));
   const int states = node.input_count() - 2;
   if (static_cast<int>(body.outputs.size()) != 1 + node.output_count() ||
       node.output_count() < states) {
@@ -453,7 +531,7 @@ absl::Status OnnxGraphImporter::ImportScan(Scope& scope, OnnxNode& node) {
     inputs.push_back({type, nullptr});
     draft.slices.push_back({.whole = input, .input = -1, .backwards = in_backwards[k] != 0});
   }
-  ASSIGN_OR_RETURN(Body body, ImportBody(scope, node, *proto, inputs));
+  ASSIGN_OR_RETURN(Body body, ImportBody(scope, node, *proto, inputs, BodyGives::kFullAxes));
   if (static_cast<int>(body.outputs.size()) != node.output_count()) {
     return node.Invalid(
         absl::StrCat("the body has ", body.outputs.size(), " outputs, want ", node.output_count()));

@@ -63,6 +63,13 @@ class OnnxGraphImporter {
     ConstantPtr constant;
   };
 
+  // Whether the results of a body may have axes of which a run fills a part.
+  enum class BodyGives { kFullAxes, kAnyAxes };
+  struct SizedOutput {
+    int output;
+    int64_t axis;
+  };
+
   // Values by name; a graph inside sees those of the graphs around it.
   struct Scope {
     Scope* outer = nullptr;
@@ -104,13 +111,17 @@ class OnnxGraphImporter {
                           OnnxNode& node);
   absl::Status ImportIf(Scope& scope, OnnxNode& node);
   absl::Status ImportBranches(Scope& scope, OnnxNode& node);
+  // Where branches give other shapes, or a run sizes what one gives: both give the larger shape,
+  // and how much of it holds as outputs more, one for each of the results.
+  absl::StatusOr<std::vector<SizedOutput>> GiveBounds(OnnxNode& node, std::vector<Body>& bodies);
+  void CaptureExtents(Body& body, ValueId outer, ValueId inner);
   absl::Status ImportLoop(Scope& scope, OnnxNode& node);
   absl::Status ImportLoopNode(Scope& scope, OnnxNode& node, const onnx::GraphProto& proto);
   absl::Status UnrollLoop(Scope& scope, OnnxNode& node, const onnx::GraphProto& proto,
                           int64_t count);
   absl::Status ImportScan(Scope& scope, OnnxNode& node);
   absl::StatusOr<Body> ImportBody(Scope& scope, const OnnxNode& node, const onnx::GraphProto& proto,
-                                  const std::vector<BodyInput>& inputs);
+                                  const std::vector<BodyInput>& inputs, BodyGives gives);
   // How often a loop without a constant condition runs, where that is known; at most `limit`.
   absl::StatusOr<std::optional<int64_t>> CountIterations(const OnnxNode& node, const Body& body,
                                                          int64_t limit);

@@ -263,7 +263,8 @@ absl::StatusOr<std::vector<ValueId>> OnnxNode::EmitPlain(absl::string_view op,
 
 absl::StatusOr<std::vector<ValueId>> OnnxNode::EmitControl(GraphNode node) {
   for (const ValueId input : node.inputs) {
-    if (!IsBounded(input)) continue;
+    // A branch gets what holds of its inputs beside them.
+    if (node.op == "if" || !IsBounded(input)) continue;
     return Unsupported(absl::StrCat("hands '", context_->graph.value(input).name,
                                     "' to its body, of which a run fills a part"));
   }
