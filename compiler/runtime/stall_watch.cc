@@ -7,7 +7,7 @@
 namespace burnish {
 namespace {
 
-// How long a look lasts. Long beside what it takes to read a clock (0.3 µs, EPYC Zen 4), short
+// How long a look lasts. Long beside what it takes to read a clock (0.3 µs, EPYC Zen 5), short
 // beside the 3 ms for which Linux lets a thread run that shares its CPU.
 constexpr int64_t kLookNs = 25'000;
 
