@@ -82,6 +82,7 @@ std::vector<TaskReport> Report(const PlannedModel& model, const CompilePlan& pla
     const ExtractedTask& task = model.tasks.tasks[t];
     const KnownSchedule& schedule = model.chosen[t].schedule;
     reports.push_back({.name = task.name,
+                       .workload = task.workload,
                        .workload_id = Sha256Hex(task.workload),
                        .weight = task.weight,
                        .flop_count = task.flop_count,

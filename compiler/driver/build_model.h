@@ -48,7 +48,8 @@ struct BuildModelOptions {
 
 struct TaskReport {
   std::string name;         // "conv+add+relu".
-  std::string workload_id;  // SHA-256 of the workload's text, 64 hexadecimal digits.
+  std::string workload;     // Its text.
+  std::string workload_id;  // SHA-256 of that, 64 hexadecimal digits.
   int64_t weight = 0;       // Steps of the model that are this task.
   int64_t flop_count = 0;   // Of one step.
   ScheduleOrigin origin = ScheduleOrigin::kDefault;

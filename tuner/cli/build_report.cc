@@ -11,6 +11,7 @@
 #include "base/numerics.h"
 #include "tuner/app/error.h"
 #include "tuner/app/value_text.h"
+#include "tuner/app/workload_facts.h"
 #include "tuner/cli/format.h"
 
 namespace burnish {
@@ -75,7 +76,7 @@ std::string BuildReportText(const BuiltModel& built, int columns) {
                    {"recorded", TextTable::kRight},
                    {"passed over"}});
   for (const TaskReport& task : built.tasks) {
-    table.AddRow({task.name, absl::StrCat(task.weight),
+    table.AddRow({WorkloadTitle(task.name, task.workload), absl::StrCat(task.weight),
                   absl::StrFormat("%.1f", static_cast<double>(task.flop_count) * 1e-6),
                   std::string(ScheduleOriginName(task.origin)), RoundingText(task.numerics),
                   task.latency_ns > 0 ? FormatNs(static_cast<double>(task.latency_ns)) : "-",
