@@ -57,7 +57,7 @@ TEST(OpenDatabaseTest, ReadersMakeNothingAndSeeWhatOthersWrite) {
   }
   std::ofstream(path).close();
   EXPECT_THAT(OpenDatabase(path, DatabaseAccess::kRead),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("is empty")));
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("is empty")));
   EXPECT_EQ(std::filesystem::file_size(path), 0);
   ASSERT_OK_AND_ASSIGN(const Database writer, OpenDatabase(path));
   ASSERT_OK_AND_ASSIGN(const Database reader, OpenDatabase(path, DatabaseAccess::kRead));

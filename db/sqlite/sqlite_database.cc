@@ -58,8 +58,8 @@ absl::StatusOr<std::shared_ptr<SqliteDatabase>> SqliteDatabase::OpenToRead(
                    SqliteConnection::Open(path, existing));
   ASSIGN_OR_RETURN(const bool empty, SqliteIsEmpty(*connection));
   if (empty) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("database ", path, " is empty; hint: tuner submit --db ", path, " fills it"));
+    // Or somebody makes it at this moment.
+    return absl::NotFoundError(absl::StrCat("there is no database ", path, ": the file is empty"));
   }
   RETURN_IF_ERROR(PrepareSqliteSchema(*connection));
   return std::shared_ptr<SqliteDatabase>(new SqliteDatabase(path, existing, nullptr));

@@ -59,6 +59,9 @@ absl::StatusOr<Database> OpenUserDatabase(const std::string& url, DatabaseAccess
     }
   }
   absl::StatusOr<Database> database = OpenDatabase(url, access);
+  if (access != DatabaseAccess::kMake && absl::IsNotFound(database.status())) {
+    return MakeError(ErrorCode::kNoDatabase, database.status().message(), url);
+  }
   if (!database.ok()) return DatabaseError(database.status(), url);
   return database;
 }

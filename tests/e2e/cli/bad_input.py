@@ -439,7 +439,7 @@ class Cases:
         if os.path.exists(os.path.dirname(path)):
             wrong.append(f"a folder was made, with {os.listdir(os.path.dirname(path))}")
         empty = self.write("empty.db", b"")
-        wrong += self.tuner("list", "--db", empty).complaints(EX_DATAERR, "B0501", "is empty")
+        wrong += self.tuner("list", "--db", empty).complaints(EX_NOINPUT, "B0510", "is empty")
         return wrong + ([] if os.path.getsize(empty) == 0 else ["the empty file was filled"])
 
     def case_readers_leave_a_database_as_it_is(self):
