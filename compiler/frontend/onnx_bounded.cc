@@ -43,18 +43,19 @@ absl::StatusOr<ValueId> OnnxNode::SetExtent(ValueId id, int64_t axis, ValueId ex
 }
 
 absl::StatusOr<ValueId> OnnxNode::EmitSum(ValueId extent, ValueId other) {
-  const auto [known, is_new] =
-      context_->bounded.computed.try_emplace(absl::StrCat("sum ", extent, " ", other), kFullAxis);
-  if (!is_new) return known->second;
-  ASSIGN_OR_RETURN(const std::vector<ValueId> results, EmitPlain("add", {extent, other}, {}));
-  context_->bounded.computed[absl::StrCat("sum ", extent, " ", other)] = results[0];
-  return results[0];
+  ValueId& known =
+      context_->bounded.computed.try_emplace(absl::StrCat("sum ", extent, " ", other), kFullAxis)
+          .first->second;
+  if (known == kFullAxis) {
+    ASSIGN_OR_RETURN(known, EmitWhole("add", {extent, other}));
+  }
+  return known;
 }
 
-absl::StatusOr<ValueId> OnnxNode::EmitWhole(absl::string_view op, ValueId input,
+absl::StatusOr<ValueId> OnnxNode::EmitWhole(absl::string_view op, std::vector<ValueId> inputs,
                                             Attributes attributes) {
   ASSIGN_OR_RETURN(const std::vector<ValueId> results,
-                   EmitPlain(op, {input}, std::move(attributes)));
+                   EmitPlain(op, std::move(inputs), std::move(attributes)));
   return results[0];
 }
 
@@ -66,14 +67,15 @@ absl::StatusOr<ValueId> OnnxNode::ExtentAt(ValueId id, int64_t axis) {
 
 absl::StatusOr<ValueId> OnnxNode::EmitExtent(const char* op, ValueId extent, int64_t other) {
   if (other == 0 && absl::string_view(op) == "add") return extent;
-  const auto [known, is_new] =
-      context_->bounded.computed.try_emplace(absl::StrCat(op, " ", extent, " ", other), kFullAxis);
-  if (!is_new) return known->second;
-  ASSIGN_OR_RETURN(const ValueId number,
-                   EmitConstant({DType::kI64, {}}, FromInts(DType::kI64, {other})));
-  ASSIGN_OR_RETURN(const std::vector<ValueId> results, EmitPlain(op, {extent, number}, {}));
-  known->second = results[0];
-  return results[0];
+  ValueId& known =
+      context_->bounded.computed.try_emplace(absl::StrCat(op, " ", extent, " ", other), kFullAxis)
+          .first->second;
+  if (known == kFullAxis) {
+    ASSIGN_OR_RETURN(const ValueId number,
+                     EmitConstant({DType::kI64, {}}, FromInts(DType::kI64, {other})));
+    ASSIGN_OR_RETURN(known, EmitWhole(op, {extent, number}));
+  }
+  return known;
 }
 
 absl::StatusOr<ValueId> OnnxNode::Filled(ValueId id, double value) {
@@ -93,13 +95,10 @@ absl::StatusOr<ValueId> OnnxNode::FilledWith(ValueId id, ConstantPtr number) {
     std::iota(positions.begin(), positions.end(), 0);
     ASSIGN_OR_RETURN(const ValueId position,
                      EmitConstant({DType::kI64, along}, FromInts(DType::kI64, positions)));
-    ASSIGN_OR_RETURN(const std::vector<ValueId> holds,
-                     EmitPlain("less", {position, extents[d]}, {}));
+    ASSIGN_OR_RETURN(const ValueId holds, EmitWhole("less", {position, extents[d]}));
     ASSIGN_OR_RETURN(const ValueId other, EmitConstant({type.dtype, {}}, number));
     // By selection: what does not hold may be NaN.
-    ASSIGN_OR_RETURN(const std::vector<ValueId> selected,
-                     EmitPlain("where", {holds[0], filled, other}, {}));
-    filled = selected[0];
+    ASSIGN_OR_RETURN(filled, EmitWhole("where", {holds, filled, other}));
   }
   return filled;
 }
@@ -220,10 +219,6 @@ absl::StatusOr<std::vector<ValueId>> OnnxNode::EmitBoundedConcat(std::vector<Val
       .name = Name(), .op = "concat", .attributes = along, .inputs = inputs, .outputs = {}};
   const auto carried = CarryExtents(context_->graph, node, others);
   if (!carried.ok()) return Annotate(carried.status());
-  const auto one = [this](const char* op, std::vector<ValueId> of) -> absl::StatusOr<ValueId> {
-    ASSIGN_OR_RETURN(const std::vector<ValueId> results, EmitPlain(op, std::move(of), {}));
-    return results[0];
-  };
   RETURN_IF_ERROR(CheckedElementCount({bound}, kMadeElementsMax, Label()).status());
   std::vector<int64_t> positions(bound);
   std::iota(positions.begin(), positions.end(), 0);
@@ -242,18 +237,17 @@ absl::StatusOr<std::vector<ValueId>> OnnxNode::EmitBoundedConcat(std::vector<Val
     ASSIGN_OR_RETURN(end, end == kFullAxis ? extent : EmitSum(end, extent));
     ASSIGN_OR_RETURN(const ValueId whole,
                      EmitScalar(DType::kI64, static_cast<double>(TypeOf(input).shape[axis])));
-    ASSIGN_OR_RETURN(const ValueId rest, one("sub", {whole, extent}));
+    ASSIGN_OR_RETURN(const ValueId rest, EmitWhole("sub", {whole, extent}));
     ASSIGN_OR_RETURN(const ValueId to_here, EmitExtent("add", end, full));
-    ASSIGN_OR_RETURN(const ValueId is_behind, one("greater_equal", {position, to_here}));
-    ASSIGN_OR_RETURN(const ValueId skipped, one("where", {is_behind, rest, zero}));
-    ASSIGN_OR_RETURN(source, one("add", {source, skipped}));
+    ASSIGN_OR_RETURN(const ValueId is_behind, EmitWhole("greater_equal", {position, to_here}));
+    ASSIGN_OR_RETURN(const ValueId skipped, EmitWhole("where", {is_behind, rest, zero}));
+    ASSIGN_OR_RETURN(source, EmitWhole("add", {source, skipped}));
   }
   // Of what does not hold: some element that is there.
   ASSIGN_OR_RETURN(const ValueId last, EmitScalar(DType::kI64, static_cast<double>(bound - 1)));
-  ASSIGN_OR_RETURN(source, one("min", {source, last}));
-  ASSIGN_OR_RETURN(const std::vector<ValueId> joined,
-                   EmitPlain("concat", std::move(inputs), along));
-  ASSIGN_OR_RETURN(std::vector<ValueId> results, EmitPlain("gather", {joined[0], source}, along));
+  ASSIGN_OR_RETURN(source, EmitWhole("min", {source, last}));
+  ASSIGN_OR_RETURN(const ValueId joined, EmitWhole("concat", std::move(inputs), along));
+  ASSIGN_OR_RETURN(std::vector<ValueId> results, EmitPlain("gather", {joined, source}, along));
   context_->bounded.extents[results[0]] = carried->outputs[0];
   ASSIGN_OR_RETURN(end, EmitExtent("add", end, full));
   RETURN_IF_ERROR(SetExtent(results[0], axis, end).status());

@@ -165,7 +165,7 @@ absl::StatusOr<ValueId> PaddedTo(OnnxNode& node, ValueId id, const std::vector<i
   for (size_t d = 0; d < shape.size(); ++d) pads[shape.size() + d] = shape[d] - type.shape[d];
   Attributes attributes;
   attributes.Set("pads", std::move(pads));
-  return node.EmitWhole("pad", id, std::move(attributes));
+  return node.EmitWhole("pad", {id}, std::move(attributes));
 }
 
 }  // namespace

@@ -131,8 +131,9 @@ class OnnxNode {
   absl::StatusOr<ValueId> EmitExtent(const char* op, ValueId extent, int64_t other);
   // The same of two extents, added.
   absl::StatusOr<ValueId> EmitSum(ValueId extent, ValueId other);
-  // As Emit, of one input with all that it has at its bounds: the result's axes are full.
-  absl::StatusOr<ValueId> EmitWhole(absl::string_view op, ValueId input, Attributes attributes);
+  // As Emit, of inputs with all that they have at their bounds: the result's axes are full.
+  absl::StatusOr<ValueId> EmitWhole(absl::string_view op, std::vector<ValueId> inputs,
+                                    Attributes attributes = {});
   // How many elements the axis holds: a constant, or an extent.
   absl::StatusOr<ValueId> ExtentAt(ValueId id, int64_t axis);
   // What the elements of an integer value are, row-major, where that is known.

@@ -35,17 +35,19 @@ absl::Status CompressInRun(OnnxNode& node, ValueId x, ValueId condition, int64_t
   return c.status();
 }
 
+// The axis that the node names; without one `x` becomes all of its elements in a row.
+absl::StatusOr<int64_t> AxisOrAll(Composer& c, OnnxNode& node, ValueId& x) {
+  if (node.HasAttribute("axis")) return NormalizeAxis(node, node.Int("axis", 0), c.Rank(x));
+  x = c.Reshape(x, {ElementCount(c.ShapeOf(x))});
+  RETURN_IF_ERROR(c.status());
+  return 0;
+}
+
 absl::Status Compress(OnnxNode& node) {
   Composer c(node);
   ValueId x = c.In(0);
   RETURN_IF_ERROR(c.status());
-  int64_t axis = 0;
-  if (node.HasAttribute("axis")) {
-    ASSIGN_OR_RETURN(axis, NormalizeAxis(node, node.Int("axis", 0), c.Rank(x)));
-  } else {
-    x = c.Reshape(x, {ElementCount(c.ShapeOf(x))});
-  }
-  RETURN_IF_ERROR(c.status());
+  ASSIGN_OR_RETURN(const int64_t axis, AxisOrAll(c, node, x));
   ASSIGN_OR_RETURN(const ValueId given, node.Input(1));
   if (!c.IsConstant(given)) return CompressInRun(node, x, given, axis);
   if (node.IsBounded(x)) return node.Unsupported("a condition of fixed size for what a run sizes");
@@ -100,13 +102,7 @@ absl::Status Unique(OnnxNode& node) {
   Composer c(node);
   ValueId x = c.In(0);
   RETURN_IF_ERROR(c.status());
-  int64_t axis = 0;
-  if (node.HasAttribute("axis")) {
-    ASSIGN_OR_RETURN(axis, NormalizeAxis(node, node.Int("axis", 0), c.Rank(x)));
-  } else {
-    x = c.Reshape(x, {ElementCount(c.ShapeOf(x))});
-  }
-  RETURN_IF_ERROR(c.status());
+  ASSIGN_OR_RETURN(const int64_t axis, AxisOrAll(c, node, x));
   const AxisExtents extents = node.ExtentsOf(x);
   for (size_t d = 0; d < extents.size(); ++d) {
     if (extents[d] != kFullAxis && static_cast<int64_t>(d) != axis) {
