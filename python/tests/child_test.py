@@ -62,8 +62,8 @@ def alive(process):
     try:
         with open(f"/proc/{process}/stat", encoding="utf-8") as file:
             return file.read().rsplit(")", 1)[1].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
+    except (FileNotFoundError, ProcessLookupError):
+        return False  # The second: it was reaped between open and read.
 
 
 def wait_until(condition):
