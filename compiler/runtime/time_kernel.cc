@@ -72,7 +72,10 @@ RuntimeOr<KernelTiming> TimeKernel(ThreadPool& pool, BurnishKernel kernel,
     warm_ns += ns;
     // Of the last batch alone: the first calls met cold caches and a slow clock.
     call_ns = std::max(1.0, static_cast<double>(ns) / batch);
-    batch = std::min(2 * batch, options.inner_count_max);
+    // Not past the end: doubling alone warmed up for half as long again on average.
+    const auto rest_ns = static_cast<double>(options.warmup_ns - warm_ns);
+    const auto rest = static_cast<int64_t>(std::max(0.0, rest_ns) / call_ns) + 1;
+    batch = std::min({2 * batch, rest, options.inner_count_max});
   } while (warm_ns < options.warmup_ns);
   timing.warmup_count = calls_done;
 

@@ -56,6 +56,15 @@ TEST_F(TimeKernelTest, InnerLoopIsSizedAndEachRepeatIsReported) {
   EXPECT_FALSE(timing->stopped_early);
 }
 
+TEST_F(TimeKernelTest, WarmUpEndsWhenItsTimeIsUp) {
+  burner_.burn_ns = 100'000;
+  auto timing = TimeKernel(*pool_, &Burn, {ContextOf(buffers_, 1)},
+                           {.warmup_ns = 6'600'000, .repeat_min_ns = 1, .repeat_count = 1});
+  ASSERT_TRUE(timing.ok());
+  // Doubling to the end makes 127 calls. Slower ones, on a busy machine, are fewer.
+  EXPECT_LE(timing->warmup_count, 70);
+}
+
 TEST_F(TimeKernelTest, ASlowCandidateIsLeftAfterTwoRepeats) {
   burner_.burn_ns = 2'000'000;
   auto timing = TimeKernel(
