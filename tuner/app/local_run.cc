@@ -17,6 +17,7 @@ absl::StatusOr<std::unique_ptr<LocalRun>> LocalRun::Start(const LocalRunOptions&
       .database = options.database,
       .clock = options.clock,
       .tracker = options.tracker,
+      .cache = options.cache,
       .on_progress = [observer](const StudyProgress& progress) { observer->OnProgress(progress); },
       .patience = options.patience};
   if (options.tracker.empty() && options.tuning->spec.trials_max != 0) {

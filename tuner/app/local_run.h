@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "db/open.h"
 #include "proto/host_calibration.h"
+#include "tuner/app/compile_cache.h"
 #include "tuner/app/embedded_farm.h"
 #include "tuner/app/study_run.h"
 #include "tuner/app/tuning.h"
@@ -37,6 +38,7 @@ struct LocalRunOptions {
   RunObserver* observer = nullptr;
   std::string tracker = {};                    // Address; empty: a farm on this machine.
   std::string calibration = kCalibrationAuto;  // Of that farm's worker, see EmbeddedFarmOptions.
+  const CompileCache* cache = nullptr;         // As StudyRunOptions::cache.
   absl::Duration patience = absl::Minutes(5);  // With a farm that is away.
 };
 

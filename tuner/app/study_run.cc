@@ -12,9 +12,12 @@
 #include "base/stand_aside.h"
 #include "base/status_macros.h"
 #include "compiler/codegen/codegen_epoch.h"
+#include "compiler/ir/program.h"
+#include "proto/calibration_row.h"
 #include "proto/device_model.h"
 #include "proto/protocol.h"
 #include "proto/run_job.h"
+#include "proto/target.h"
 #include "tracker/tracker_client.h"
 #include "tuner/app/database.h"
 #include "tuner/app/device_peak.h"
@@ -23,6 +26,7 @@
 #include "tuner/app/tuner_secret.h"
 #include "tuner/measure/tracker_measurer.h"
 #include "tuner/measure/tracker_network_measurer.h"
+#include "tuner/sketch/sketch.h"
 #include "tuner/study/study_claim.h"
 #include "tuner/study/study_runner.h"
 #include "tuner/study/task_tools.h"
@@ -155,8 +159,15 @@ class StudyRun::Impl {
 
   StudyRunnerOptions RunnerOptions(Measurer& measurer, NetworkMeasurer& network) {
     const Tuning& tuning = *options_.tuning;
-    const TaskToolsOptions tools{.flops_per_second = MachinePeak(tuning),
-                                 .make_threads = std::min(tuning.target.threads, kMakeThreadsMax)};
+    TaskToolsOptions tools{.flops_per_second = MachinePeak(tuning),
+                           .make_threads = std::min(tuning.target.threads, kMakeThreadsMax)};
+    if (const CompileCache* const cache = options_.cache; cache != nullptr) {
+      tools.defaults = [cache](const Program& workload, const Target& target,
+                               const std::optional<CalibrationRow>& calibration,
+                               const SketchOptions& sketches) {
+        return cache->Defaults(workload, target, calibration, sketches);
+      };
+    }
     return {
         .study_id = options_.study_id,
         .spec = tuning.spec,

@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "db/open.h"
+#include "tuner/app/compile_cache.h"
 #include "tuner/app/tuning.h"
 #include "tuner/study/study_types.h"
 
@@ -22,7 +23,8 @@ struct StudyRunOptions {
   const Tuning* tuning = nullptr;  // These three are not null and outlive the run.
   const Database* database = nullptr;
   const Clock* clock = nullptr;
-  std::string tracker = {};  // Address.
+  std::string tracker = {};             // Address.
+  const CompileCache* cache = nullptr;  // Of default schedules; null: they are made anew.
   // Called from Run, about once a second and after every change. May be null.
   std::function<void(const StudyProgress&)> on_progress = nullptr;
   // A farm that is away for this long ends the run, with the study resumable.

@@ -92,6 +92,7 @@ absl::StatusOr<StudyResult> RunHere(Context& context, const Database& database,
                                     const Tuning& tuning, const TuningOptions& options,
                                     InterruptWatcher& interrupts) {
   RunView view(context, tuning.flop_counts);
+  const CompileCache cache(context.CacheFolder());
   ASSIGN_OR_RETURN(const std::unique_ptr<LocalRun> run,
                    LocalRun::Start({.study_id = options.study_id,
                                     .tuning = &tuning,
@@ -100,6 +101,7 @@ absl::StatusOr<StudyResult> RunHere(Context& context, const Database& database,
                                     .observer = &view,
                                     .tracker = context.settings().Get("tracker"),
                                     .calibration = context.settings().Get("calibration"),
+                                    .cache = &cache,
                                     .patience = options.patience}));
   interrupts.OnInterrupt([&] { run->Interrupt(); });
   absl::StatusOr<StudyResult> result = run->Run();

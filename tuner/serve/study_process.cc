@@ -121,6 +121,7 @@ absl::StatusOr<StudyProcessEnd> StudyProcess::Run(const std::string& id, const s
   order.set_database(database_);
   order.mutable_run()->set_study_id(id);
   order.mutable_run()->set_tracker(tracker);
+  order.mutable_run()->set_cache(program_.cache);
   bool prepared = false;
   const auto note_prepared = [&] {
     if (!std::exchange(prepared, true) && watch.on_prepared != nullptr) watch.on_prepared();

@@ -27,6 +27,7 @@ class StudyReport;
 struct StudyProgram {
   std::string path = {};
   std::vector<std::string> args = {};
+  std::string cache = {};  // Folder of the compile cache that it uses; empty: none.
 };
 
 struct StudyProcessEnd {

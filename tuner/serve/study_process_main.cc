@@ -15,6 +15,7 @@
 #include "base/status_macros.h"
 #include "base/stop_signals.h"
 #include "proto/study_process.pb.h"
+#include "tuner/app/compile_cache.h"
 #include "tuner/app/database.h"
 #include "tuner/app/error.h"
 #include "tuner/app/new_study.h"
@@ -101,11 +102,13 @@ absl::StatusOr<StudyResult> Run(const Database& database, const v1::RunStudyOrde
   prepared.set_prepared(true);
   Say(prepared);
   if (hooks.before_running != nullptr) hooks.before_running(tuning.spec);
+  const CompileCache cache(order.cache());
   StudyRun run({.study_id = order.study_id(),
                 .tuning = &tuning,
                 .database = &database,
                 .clock = &Clock::Real(),
                 .tracker = order.tracker(),
+                .cache = &cache,
                 .on_progress =
                     [](const StudyProgress& progress) {
                       v1::StudyReport report;

@@ -66,7 +66,10 @@ absl::StatusOr<TaskTools> ToolsOfTask(const TaskToolsOptions& options, const Stu
   // What `compile` takes without records, whatever this study searches.
   const SketchOptions shipped{.algorithms = searched.algorithms};
   double saving_max = 1;  // Of the algorithms that the task may use.
-  for (const DefaultChoice& choice : DefaultSchedules(program, device, shipped)) {
+  const std::vector<DefaultChoice> defaults =
+      options.defaults == nullptr ? DefaultSchedules(program, device, shipped)
+                                  : options.defaults(program, target, spec.calibration, shipped);
+  for (const DefaultChoice& choice : defaults) {
     const Algorithm* algorithm = FindAlgorithm(choice.numerics.algorithm);
     if (algorithm != nullptr) saving_max = std::max(saving_max, algorithm->saving_max);
     std::string trace = PrintTrace(choice.trace);

@@ -3,7 +3,16 @@
 #ifndef TUNER_STUDY_TASK_TOOLS_H_
 #define TUNER_STUDY_TASK_TOOLS_H_
 
+#include <functional>
+#include <optional>
+#include <vector>
+
 #include "absl/status/statusor.h"
+#include "compiler/ir/program.h"
+#include "proto/calibration_row.h"
+#include "proto/target.h"
+#include "tuner/sketch/default_schedule.h"
+#include "tuner/sketch/sketch.h"
 #include "tuner/study/study_types.h"
 
 namespace burnish {
@@ -13,6 +22,12 @@ struct TaskToolsOptions {
   // Where an algorithm needs fewer operations than the definition, the bound is by its count.
   double flops_per_second = 0;
   int make_threads = 1;  // That the tools are made on.
+  // What DefaultSchedules gives for the target's machine with that row, from wherever it is kept:
+  // half a second of a core a task otherwise. Null: made anew. From several threads at a time.
+  std::function<std::vector<DefaultChoice>(const Program& workload, const Target& target,
+                                           const std::optional<CalibrationRow>& calibration,
+                                           const SketchOptions& sketches)>
+      defaults = nullptr;
 };
 
 // The space that a study with these settings searches: its preset, accuracy and optimization level

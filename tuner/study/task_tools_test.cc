@@ -23,6 +23,8 @@
 #include "proto/device_model.h"
 #include "tuner/cost_model/analytic_model.h"
 #include "tuner/measure/fake_measurer.h"
+#include "tuner/sketch/default_schedule.h"
+#include "tuner/sketch/sketch.h"
 #include "tuner/study/study_checker.h"
 #include "tuner/study/study_runner.h"
 #include "tuner/study/study_storage.h"
@@ -104,6 +106,31 @@ TEST(TaskToolsTest, BoundOfAThreeByThreeConvolutionLeavesRoomForWinogradUnlessSt
   EXPECT_EQ(free[0].default_trace, strict[0].default_trace);
   EXPECT_FALSE(free[0].seed_traces.empty());
   EXPECT_TRUE(strict[0].seed_traces.empty());
+}
+
+// A study starts with what an earlier run has found; to find it anew takes half a second a task.
+TEST(TaskToolsTest, DefaultSchedulesThatAreKeptAreTaken) {
+  const StudyTaskSpec task = ConvTask();
+  const StudySpec spec{.strict = true};
+  TaskToolsOptions options;
+  int asked = 0;
+  options.defaults = [&](const Program& workload, const Target& target,
+                         const std::optional<CalibrationRow>& calibration,
+                         const SketchOptions& sketches) {
+    ++asked;
+    EXPECT_EQ(PrintWorkload(workload), task.workload.text);
+    EXPECT_FALSE(sketches.algorithms);  // The study is strict.
+    std::vector<DefaultChoice> choices =
+        DefaultSchedules(workload, DeviceModelOf(target, calibration), sketches);
+    // Not the best, so that it shows whose they are.
+    const std::vector<Sketch> all = GenerateSketches(workload, DeviceModelOf(target), sketches);
+    choices.front().trace = *Bind(all.front(), EnumeratePoints(all.front(), 1).front());
+    return choices;
+  };
+  ASSERT_OK_AND_ASSIGN(const auto kept, MakeTaskTools(options, {&task, 1}, TestTarget(), spec));
+  ASSERT_OK_AND_ASSIGN(const auto made, MakeTaskTools({}, {&task, 1}, TestTarget(), spec));
+  EXPECT_EQ(asked, 1);
+  EXPECT_NE(kept[0].default_trace, made[0].default_trace);
 }
 
 // By the study's row, not the one that this machine or a later boot has.

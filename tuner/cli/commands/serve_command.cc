@@ -59,7 +59,9 @@ class ServeCommand : public Command {
                        .tracker = context.settings().Get("tracker"),
                        .row = context.RowOptions(/*tracker=*/""),
                        .models_folder = absl::StrCat(DatabasePath(database.url), ".models"),
-                       .program = {.path = *program, .args = {kStudyProcessArgument}},
+                       .program = {.path = *program,
+                                   .args = {kStudyProcessArgument},
+                                   .cache = context.CacheFolder()},
                        .running_max = static_cast<int>(running_max_),
                        .model_bytes_max = model_mib_ << 20}));
     RETURN_IF_ERROR(Announce(context, daemon->address(), daemon->farm()));
