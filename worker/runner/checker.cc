@@ -100,6 +100,7 @@ absl::StatusOr<CheckerReply> Checker::Check(const CheckerRequest& request) {
     // Only after it has passed: a wrong candidate 0 must not become the measure.
     task->reference_id = request.reference_id;
     task->reference = std::move(got);
+    ForgetOld();
   }
   return CheckerReply{.verdict = CheckerVerdict::kOk, .error = error};
 }
@@ -116,10 +117,25 @@ absl::StatusOr<Checker::Task*> Checker::FindTask(const CheckerRequest& request) 
   Task task{.workload = request.workload, .seed = request.seed};
   RETURN_IF_ERROR(ComputeSamples(task));
   tasks_.push_front(std::move(task));
-  // A study sends candidates of some tasks in turn; eight is a guess, and a miss computes the
-  // samples anew.
-  if (tasks_.size() > kTasksKept) tasks_.pop_back();
+  ForgetOld();
   return &tasks_.front();
+}
+
+size_t Checker::Task::ByteCount() const {
+  size_t bytes = sizeof(Task) + workload.size();
+  for (const std::vector<Sample>& output : samples) bytes += output.size() * sizeof(Sample);
+  for (const std::vector<uint8_t>& output : reference) bytes += output.size();
+  return bytes;
+}
+
+void Checker::ForgetOld() {
+  size_t bytes = 0;
+  for (auto task = tasks_.begin(); task != tasks_.end(); ++task) {
+    bytes += task->ByteCount();
+    if (task == tasks_.begin() || bytes <= kept_bytes_max_) continue;
+    tasks_.erase(task, tasks_.end());
+    return;
+  }
 }
 
 absl::Status Checker::ComputeSamples(Task& task) const {
