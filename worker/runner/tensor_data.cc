@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <type_traits>
 
 #include "base/rng.h"
 #include "compiler/runtime/kernel_manifest.h"
@@ -58,6 +59,62 @@ void ForEachRow(const TensorSpec& spec, bool with_border, const Visitor& visit) 
       --d;
     }
     if (d < 0) return;
+  }
+}
+
+// With dimensions that lie in memory as one merged, at least one: rows of a 3 x 3 filter's weights
+// would be three elements long, and the visit of a row costs more than those.
+TensorSpec Merged(const TensorSpec& spec) {
+  TensorSpec merged{.offset = spec.offset};
+  const bool has_border = !spec.border_below.empty();
+  for (size_t d = 0; d < spec.shape.size(); ++d) {
+    const bool continues = d > 0 && merged.strides.back() == spec.strides[d] * spec.shape[d] &&
+                           BorderBelow(spec, d) == 0 && BorderAbove(spec, d) == 0;
+    if (!continues) {
+      merged.shape.push_back(spec.shape[d]);
+      merged.strides.push_back(spec.strides[d]);
+      if (!has_border) continue;
+      merged.border_below.push_back(spec.border_below[d]);
+      merged.border_above.push_back(spec.border_above[d]);
+      continue;
+    }
+    // A border of the outer dimension is so many whole inner ones.
+    merged.shape.back() *= spec.shape[d];
+    merged.strides.back() = spec.strides[d];
+    if (!has_border) continue;
+    merged.border_below.back() *= spec.shape[d];
+    merged.border_above.back() *= spec.shape[d];
+  }
+  if (merged.shape.empty()) merged.shape = merged.strides = {1};  // A scalar.
+  return merged;
+}
+
+// `count` elements; strides in elements. A size that the compiler knows makes each copy one move.
+template <int64_t kElementBytes>
+void CopyElements(uint8_t* to, int64_t to_stride, const uint8_t* from, int64_t from_stride,
+                  int64_t count) {
+  if (to_stride == 1 && from_stride == 1) {
+    std::memcpy(to, from, count * kElementBytes);
+    return;
+  }
+  for (int64_t i = 0; i < count; ++i) {
+    std::memcpy(to + i * to_stride * kElementBytes, from + i * from_stride * kElementBytes,
+                kElementBytes);
+  }
+}
+
+// use(std::integral_constant of the type's bytes).
+template <typename Use>
+void WithElementBytes(ElementType type, const Use& use) {
+  switch (ElementBytes(type)) {
+    case 1:
+      return use(std::integral_constant<int64_t, 1>());
+    case 2:
+      return use(std::integral_constant<int64_t, 2>());
+    case 4:
+      return use(std::integral_constant<int64_t, 4>());
+    default:
+      return use(std::integral_constant<int64_t, 8>());
   }
 }
 
@@ -209,45 +266,39 @@ std::vector<uint8_t> RandomTensor(const TensorSpec& spec, uint64_t seed, int par
 void CopyIntoStorage(const TensorSpec& spec, std::span<const uint8_t> dense,
                      std::span<uint8_t> storage) {
   if (ElementCount(spec) == 0) return;
-  const int64_t element_bytes = ElementBytes(spec.type);
-  const size_t last = spec.shape.size() - 1;
-  const int64_t row_count = spec.shape.empty() ? 1 : spec.shape[last];
-  const int64_t stride = spec.shape.empty() ? 1 : spec.strides[last];
-  // The whole widened box gets the border's value first and the elements after it: simpler than the
-  // frame alone, and each byte outside of the box is left as it was.
-  if (!spec.border_below.empty()) {
-    const std::vector<uint8_t> value = ElementOf(spec.type, spec.border_value);
-    const int64_t widened = row_count + BorderBelow(spec, last) + BorderAbove(spec, last);
-    ForEachRow(spec, /*with_border=*/true, [&](int64_t offset, int64_t) {
-      for (int64_t i = 0; i < widened; ++i) {
-        std::memcpy(&storage[(offset + i * stride) * element_bytes], value.data(), element_bytes);
-      }
+  const TensorSpec rows = Merged(spec);
+  const size_t last = rows.shape.size() - 1;
+  const int64_t row_count = rows.shape[last], stride = rows.strides[last];
+  WithElementBytes(spec.type, [&](auto element_bytes) {
+    // The whole widened box gets the border's value first and the elements after it: simpler than
+    // the frame alone, and each byte outside of the box is left as it was.
+    if (!rows.border_below.empty()) {
+      const std::vector<uint8_t> value = ElementOf(spec.type, spec.border_value);
+      const int64_t widened = row_count + rows.border_below[last] + rows.border_above[last];
+      ForEachRow(rows, /*with_border=*/true, [&](int64_t offset, int64_t) {
+        uint8_t* const to = &storage[offset * element_bytes];
+        CopyElements<element_bytes>(to, stride, value.data(), /*from_stride=*/0, widened);
+      });
+    }
+    ForEachRow(rows, /*with_border=*/false, [&](int64_t offset, int64_t row) {
+      const uint8_t* const from = &dense[row * row_count * element_bytes];
+      uint8_t* const to = &storage[offset * element_bytes];
+      CopyElements<element_bytes>(to, stride, from, /*from_stride=*/1, row_count);
     });
-  }
-  ForEachRow(spec, /*with_border=*/false, [&](int64_t offset, int64_t row) {
-    const uint8_t* from = &dense[row * row_count * element_bytes];
-    if (stride == 1) {
-      std::memcpy(&storage[offset * element_bytes], from, row_count * element_bytes);
-      return;
-    }
-    for (int64_t i = 0; i < row_count; ++i) {
-      std::memcpy(&storage[(offset + i * stride) * element_bytes], from + i * element_bytes,
-                  element_bytes);
-    }
   });
 }
 
 std::vector<uint8_t> CopyFromStorage(const TensorSpec& spec, std::span<const uint8_t> storage) {
   std::vector<uint8_t> dense(DenseBytes(spec));
   if (dense.empty()) return dense;
-  const int64_t element_bytes = ElementBytes(spec.type);
-  const int64_t row_count = spec.shape.empty() ? 1 : spec.shape.back();
-  const int64_t stride = spec.shape.empty() ? 1 : spec.strides.back();
-  ForEachRow(spec, /*with_border=*/false, [&](int64_t offset, int64_t row) {
-    for (int64_t i = 0; i < row_count; ++i) {
-      std::memcpy(&dense[(row * row_count + i) * element_bytes],
-                  &storage[(offset + i * stride) * element_bytes], element_bytes);
-    }
+  const TensorSpec rows = Merged(spec);
+  const int64_t row_count = rows.shape.back(), stride = rows.strides.back();
+  WithElementBytes(spec.type, [&](auto element_bytes) {
+    ForEachRow(rows, /*with_border=*/false, [&](int64_t offset, int64_t row) {
+      uint8_t* const to = &dense[row * row_count * element_bytes];
+      const uint8_t* const from = &storage[offset * element_bytes];
+      CopyElements<element_bytes>(to, /*to_stride=*/1, from, stride, row_count);
+    });
   });
   return dense;
 }

@@ -1,5 +1,6 @@
 #include "worker/runner/tensor_data.h"
 
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <numeric>
@@ -95,6 +96,57 @@ TEST(TensorDataTest, StorageHoldsBorderAndElementsAndNothingElse) {
   EXPECT_THAT(Values<float>(storage),
               ElementsAre(99, -7, 1, 2, -7, 99, -7, 3, 4, -7, 99, -7, -7, -7, -7));
   EXPECT_EQ(CopyFromStorage(spec, storage), dense);
+}
+
+// Whatever dimensions lie in memory as one, against one element at a time.
+TEST(TensorDataTest, AnyStorageHoldsWhatItsStridesSay) {
+  // A dense image, one with a border of pixels, one with channels in blocks, and a border of its
+  // channels: bounds of a dimension are {extent, stride, below, above}.
+  using Dims = std::vector<std::array<int64_t, 4>>;
+  const Dims dense = {{2, 60, 0, 0}, {3, 20, 0, 0}, {4, 5, 0, 0}, {5, 1, 0, 0}};
+  const Dims pixels = {{2, 150, 0, 0}, {3, 30, 1, 1}, {4, 5, 1, 1}, {5, 1, 0, 0}};
+  const Dims blocks = {{2, 60, 0, 0}, {3, 8, 0, 0}, {4, 2, 0, 0}, {2, 30, 0, 0}, {2, 1, 0, 0}};
+  const Dims channels = {{3, 28, 1, 0}, {4, 7, 0, 0}, {5, 1, 1, 1}};
+  const Dims broadcast = {{3, 4, 0, 0}, {2, 0, 0, 0}, {4, 1, 0, 0}};
+  for (const Dims& dims : {dense, pixels, blocks, channels, broadcast}) {
+    for (const ElementType type : {ElementType::kI8, ElementType::kI32, ElementType::kI64}) {
+      TensorSpec spec{.type = type, .border_value = 99, .offset = 40};
+      for (const auto& [extent, stride, below, above] : dims) {
+        spec.shape.push_back(extent);
+        spec.strides.push_back(stride);
+        spec.border_below.push_back(below);
+        spec.border_above.push_back(above);
+      }
+      const auto bytes = static_cast<size_t>(ElementBytes(type));
+      std::vector<uint8_t> dense_bytes(DenseBytes(spec));
+      std::iota(dense_bytes.begin(), dense_bytes.end(), uint8_t{1});
+      std::vector<uint8_t> storage(StorageBytes(spec), 0), want(storage);
+      // Every index within the border, in row-major order.
+      std::vector<int64_t> at(dims.size());
+      for (size_t d = 0; d < dims.size(); ++d) at[d] = -dims[d][2];
+      size_t next = 0;  // Of the dense bytes.
+      for (bool more = true; more;) {
+        int64_t offset = spec.offset;
+        bool inside = true;
+        for (size_t d = 0; d < dims.size(); ++d) {
+          offset += at[d] * dims[d][1];
+          inside = inside && at[d] >= 0 && at[d] < dims[d][0];
+        }
+        for (size_t byte = 0; byte < bytes; ++byte) {
+          want[offset * bytes + byte] = inside ? dense_bytes[next++] : byte == 0 ? 99 : 0;
+        }
+        more = false;
+        for (size_t d = dims.size(); d-- > 0 && !more;) {
+          more = ++at[d] < dims[d][0] + dims[d][3];
+          if (!more) at[d] = -dims[d][2];
+        }
+      }
+      CopyIntoStorage(spec, dense_bytes, storage);
+      EXPECT_EQ(storage, want) << bytes << " bytes, " << dims.size() << " dimensions";
+      // What is written to one place several times does not come back.
+      if (dims != broadcast) EXPECT_EQ(CopyFromStorage(spec, storage), dense_bytes);
+    }
+  }
 }
 
 TEST(TensorDataTest, TransposedAndScalarTensorsGoInAndOut) {
