@@ -34,9 +34,12 @@ class GuardedBuffer {
   static uint64_t BaseInFile(uint64_t size_bytes, uint32_t alignment_bytes);
 
   GuardedBuffer(GuardedBuffer&& other) noexcept
-      : mapping_(std::exchange(other.mapping_, {})), bytes_(std::exchange(other.bytes_, {})) {}
+      : mapping_(std::exchange(other.mapping_, {})),
+        accessible_(std::exchange(other.accessible_, {})),
+        bytes_(std::exchange(other.bytes_, {})) {}
   GuardedBuffer& operator=(GuardedBuffer&& other) noexcept {
     std::swap(mapping_, other.mapping_);
+    std::swap(accessible_, other.accessible_);
     std::swap(bytes_, other.bytes_);
     return *this;
   }
@@ -48,11 +51,11 @@ class GuardedBuffer {
   bool CanariesIntact() const;
 
  private:
-  GuardedBuffer(std::span<uint8_t> mapping, std::span<uint8_t> bytes)
-      : mapping_(mapping), bytes_(bytes) {}
-  std::span<uint8_t> Accessible() const;
+  GuardedBuffer(std::span<uint8_t> mapping, std::span<uint8_t> accessible, std::span<uint8_t> bytes)
+      : mapping_(mapping), accessible_(accessible), bytes_(bytes) {}
 
-  std::span<uint8_t> mapping_;  // Guard page, pages of the buffer, guard page.
+  std::span<uint8_t> mapping_;     // Pages of the buffer between pages without access.
+  std::span<uint8_t> accessible_;  // The pages of the buffer.
   std::span<uint8_t> bytes_;
 };
 

@@ -24,7 +24,8 @@ TEST(GuardedBufferTest, StartsAsNanOfEachType) {
 }
 
 TEST(GuardedBufferTest, TheBaseIsAlignedAndTheEndIsAtThePage) {
-  for (uint64_t size_bytes : {1u, 4u, 63u, 64u, 100u, 4095u, 4096u, 4097u, 100'000u}) {
+  for (uint64_t size_bytes :
+       {1u, 4u, 63u, 64u, 100u, 4095u, 4096u, 4097u, 100'000u, 2u << 20, 5'000'001u}) {
     for (uint32_t alignment_bytes : {1u, 4u, 64u, 4096u}) {
       SCOPED_TRACE(testing::Message() << size_bytes << " aligned to " << alignment_bytes);
       auto buffer =
@@ -46,6 +47,19 @@ TEST(GuardedBufferTest, AccessBehindTheEndAndFarBeforeTheBaseDies) {
   base[4095] = 1;
   EXPECT_DEATH(base[4096] = 1, "");
   EXPECT_DEATH(base[-1] = 1, "");
+}
+
+TEST(GuardedBufferTest, LargeOnesAreGuardedToo) {
+  constexpr uint64_t kSize = 5'000'000;
+  auto buffer = GuardedBuffer::Allocate({.size_bytes = kSize, .alignment_bytes = 64});
+  ASSERT_TRUE(buffer.ok());
+  EXPECT_TRUE(buffer->CanariesIntact());
+  volatile uint8_t* base = buffer->bytes().data();
+  base[0] = 1;
+  base[kSize - 1] = 1;
+  EXPECT_TRUE(buffer->CanariesIntact());
+  EXPECT_DEATH(base[kSize + 64] = 1, "");
+  EXPECT_DEATH(base[-4096] = 1, "");
 }
 
 TEST(GuardedBufferTest, WritesIntoTheSlackAreSeen) {
