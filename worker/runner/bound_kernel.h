@@ -25,14 +25,17 @@ class BoundKernel {
     uint64_t memory_bytes_max = 0;  // Of all buffers; more is refused with kResourceExhausted.
     // File that the outputs lie in, made as large as they need; -1: memory of this process.
     int outputs_descriptor = -1;
+    // Only the time is wanted: no RunGuarded, nothing packed. Float constants are whatever floats
+    // the arena of PrepareTiming has, which then is not empty.
+    bool timing_only = false;
   };
 
   // Loads the code and runs none of it. Errors: not an artifact, or not for this host.
   static RuntimeOr<std::unique_ptr<Artifact>> Load(const KernelSpec& spec);
 
-  // Fills the inputs and packs the constants: the first that runs of the code. `artifact`: of
-  // `spec`, which with `pool` outlives this. Errors: the artifact is not of this workload; its pack
-  // function's.
+  // Fills the inputs and packs the constants: the first that runs of the code, unless only the time
+  // is wanted. `artifact`: of `spec`, which with `pool` outlives this. Errors: the artifact is not
+  // of this workload; its pack function's.
   static RuntimeOr<std::unique_ptr<BoundKernel>> Create(const KernelSpec& spec,
                                                         std::unique_ptr<Artifact> artifact,
                                                         const Options& options, ThreadPool& pool);
@@ -60,13 +63,18 @@ class BoundKernel {
   const ArtifactManifest& manifest() const { return artifact_->manifest(); }
 
  private:
-  BoundKernel(const KernelSpec& spec, ThreadPool& pool) : spec_(spec), pool_(pool) {}
+  BoundKernel(const KernelSpec& spec, uint64_t seed, ThreadPool& pool)
+      : spec_(spec), seed_(seed), pool_(pool) {}
 
   const FunctionInfo& compute() const { return artifact_->manifest().kernels[0].compute; }
   RuntimeStatus CheckSignature() const;
   RuntimeStatus CheckMemory(uint64_t memory_bytes_max) const;
   RuntimeStatus AllocateOutputs(int descriptor);
-  RuntimeStatus FillArguments(uint64_t seed);
+  RuntimeStatus FillArguments();
+  bool ConstantsAreFloats() const;
+  // What `memory`, of buffer `index`, holds at the first timed call.
+  RuntimeStatus FillTimed(size_t index, std::span<const uint8_t> cold_arena,
+                          std::span<uint8_t> memory) const;
   RuntimeStatus Pack(const std::vector<GuardedBuffer>& constants);
   RuntimeStatus AllocateScratch();
   RuntimeStatus Call(BurnishKernel kernel, const FunctionInfo& function,
@@ -74,9 +82,10 @@ class BoundKernel {
                      GuardedBuffer& shared_scratch);
 
   const KernelSpec& spec_;
+  const uint64_t seed_;
   ThreadPool& pool_;
   std::unique_ptr<Artifact> artifact_;
-  std::vector<GuardedBuffer> buffers_;  // In the order of the call.
+  std::vector<GuardedBuffer> buffers_;  // In the order of the call; none: only the time is wanted.
   std::vector<GuardedBuffer> scratch_;  // Per-worker, then shared.
   std::vector<uint64_t> output_bases_;
 

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/measuring_files.h"
 #include "base/status_macros.h"
+#include "worker/runner/cold_arena.h"
 #include "worker/runner/tensor_data.h"
 
 namespace burnish {
@@ -53,6 +54,7 @@ absl::StatusOr<UniqueFd> MakeArena(int64_t size_bytes) {
     if (count <= 0) return absl::ErrnoToStatus(errno, "filling the arena of cold constants");
     at += count;
   }
+  ColdArena::UseHugePages(file.get(), size_bytes);
   return file;
 }
 

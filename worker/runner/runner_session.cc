@@ -1,7 +1,5 @@
 #include "worker/runner/runner_session.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
@@ -17,6 +15,7 @@
 #include "compiler/runtime/thread_pool.h"
 #include "compiler/runtime/time_kernel.h"
 #include "worker/runner/bound_kernel.h"
+#include "worker/runner/cold_arena.h"
 #include "worker/runner/kernel_sequence.h"
 #include "worker/runner/machine_counters.h"
 #include "worker/runner/measuring_lock.h"
@@ -51,31 +50,6 @@ int64_t Median(std::vector<int64_t> values) {
   std::nth_element(values.begin(), values.begin() + middle, values.end());
   return values[middle];
 }
-
-// The file of the arena, read only.
-class ColdArena {
- public:
-  static RuntimeOr<ColdArena> Map(int descriptor, int64_t size_bytes) {
-    ColdArena arena;
-    if (size_bytes <= 0) return arena;
-    // Not populated: a GiB takes 0.1 s, and a kernel of few constants reads little of it. Whoever
-    // takes a part touches that part, so that no page fault is timed. A process cannot hand its
-    // page tables to the next, so each candidate pays for its own part.
-    void* base = mmap(nullptr, size_bytes, PROT_READ, MAP_SHARED, descriptor, 0);
-    if (base == MAP_FAILED) return ErrnoStatus("mapping the arena of cold constants", errno);
-    arena.bytes_ = {static_cast<uint8_t*>(base), static_cast<size_t>(size_bytes)};
-    return arena;
-  }
-  ColdArena(ColdArena&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
-  ~ColdArena() {
-    if (!bytes_.empty()) munmap(bytes_.data(), bytes_.size());
-  }
-  std::span<uint8_t> bytes() const { return bytes_; }
-
- private:
-  ColdArena() = default;
-  std::span<uint8_t> bytes_;
-};
 
 int32_t VectorBytes(const std::vector<std::string>& features) {
   const auto has = [&](const char* name) {
@@ -227,10 +201,11 @@ class Session {
     if (!request_.reference.empty()) {
       RUNTIME_RETURN_IF_ERROR(reference_status_);
       RUNTIME_ASSIGN_OR_RETURN(
-          reference_,
-          BoundKernel::Create(
-              request_.reference[0], std::move(reference_artifact_),
-              {.seed = request_.seed, .memory_bytes_max = request_.memory_bytes_max}, *pool_));
+          reference_, BoundKernel::Create(request_.reference[0], std::move(reference_artifact_),
+                                          {.seed = request_.seed,
+                                           .memory_bytes_max = request_.memory_bytes_max,
+                                           .timing_only = !arena.bytes().empty()},
+                                          *pool_));
       RUNTIME_RETURN_IF_ERROR(reference_->PrepareTiming(arena.bytes()));
     }
     RUNTIME_RETURN_IF_ERROR(lock_->Wait());

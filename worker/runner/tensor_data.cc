@@ -162,7 +162,7 @@ const std::vector<T>& NormalTable(uint64_t seed) {
 }
 
 template <typename T>
-void FillNormal(uint64_t seed, Rng& rng, std::vector<uint8_t>& bytes) {
+void FillNormal(uint64_t seed, Rng& rng, std::span<uint8_t> bytes) {
   const std::vector<T>& table = NormalTable<T>(seed);
   const size_t count = bytes.size() / sizeof(T);
   T* out = reinterpret_cast<T*>(bytes.data());
@@ -176,7 +176,7 @@ void FillNormal(uint64_t seed, Rng& rng, std::vector<uint8_t>& bytes) {
 }
 
 template <typename T>
-void FillUniform(int64_t low, int64_t high, Rng& rng, std::vector<uint8_t>& bytes) {
+void FillUniform(int64_t low, int64_t high, Rng& rng, std::span<uint8_t> bytes) {
   T* out = reinterpret_cast<T*>(bytes.data());
   for (size_t i = 0; i < bytes.size() / sizeof(T); ++i) {
     out[i] = static_cast<T>(rng.Between(low, high));
@@ -238,8 +238,10 @@ uint64_t StorageBytes(const TensorSpec& spec) {
   return (last + 1) * ElementBytes(spec.type);
 }
 
-std::vector<uint8_t> RandomTensor(const TensorSpec& spec, uint64_t seed, int parameter) {
-  std::vector<uint8_t> bytes(DenseBytes(spec));
+namespace {
+
+// `bytes`: as many as the tensor has densely.
+void FillRandom(const TensorSpec& spec, uint64_t seed, int parameter, std::span<uint8_t> bytes) {
   // By position, so that runner and checker draw the same without a word between them.
   Rng rng(RngStream{.seed = seed, .purpose = "inputs", .index = parameter});
   switch (ElementBytes(spec.type)) {
@@ -260,7 +262,26 @@ std::vector<uint8_t> RandomTensor(const TensorSpec& spec, uint64_t seed, int par
         FillUniform<int64_t>(spec.low, spec.high, rng, bytes);
       }
   }
+}
+
+}  // namespace
+
+std::vector<uint8_t> RandomTensor(const TensorSpec& spec, uint64_t seed, int parameter) {
+  std::vector<uint8_t> bytes(DenseBytes(spec));
+  FillRandom(spec, seed, parameter, bytes);
   return bytes;
+}
+
+void RandomIntoStorage(const TensorSpec& spec, uint64_t seed, int parameter,
+                       std::span<uint8_t> storage) {
+  const TensorSpec rows = Merged(spec);
+  const auto element_bytes = static_cast<uint64_t>(ElementBytes(spec.type));
+  const std::span<uint8_t> dense = storage.subspan(spec.offset * element_bytes);
+  const bool in_place = rows.shape.size() == 1 && rows.strides[0] == 1 &&
+                        rows.border_below.empty() &&
+                        reinterpret_cast<uintptr_t>(dense.data()) % element_bytes == 0;
+  if (in_place) return FillRandom(spec, seed, parameter, dense.first(DenseBytes(spec)));
+  CopyIntoStorage(spec, RandomTensor(spec, seed, parameter), storage);
 }
 
 void CopyIntoStorage(const TensorSpec& spec, std::span<const uint8_t> dense,

@@ -27,6 +27,11 @@ uint64_t StorageBytes(const TensorSpec& spec);
 // parameters.
 std::vector<uint8_t> RandomTensor(const TensorSpec& spec, uint64_t seed, int parameter);
 
+// The same elements into `storage` as CopyIntoStorage would: where they lie densely there, without
+// a copy, which for weights of 10 MB takes as long as drawing them. `spec` was checked.
+void RandomIntoStorage(const TensorSpec& spec, uint64_t seed, int parameter,
+                       std::span<uint8_t> storage);
+
 // Writes the border's value and the elements; touches nothing else. `spec` was checked.
 void CopyIntoStorage(const TensorSpec& spec, std::span<const uint8_t> dense,
                      std::span<uint8_t> storage);
