@@ -15,7 +15,8 @@
 namespace burnish {
 
 struct TimeKernelOptions {
-  int64_t warmup_ns = 20'000'000;     // At least; AVX-512 wants 20 ms at its own width.
+  // At least, and 5 ms where calls are above `stop_above_ns`; AVX-512 wants 20 ms at its own width.
+  int64_t warmup_ns = 20'000'000;
   int64_t repeat_min_ns = 1'000'000;  // The inner loop is sized to take at least this long.
   int repeat_count = 5;               // >= 1.
   int64_t stop_above_ns = 0;          // Ends when IsHopeless; 0: never.

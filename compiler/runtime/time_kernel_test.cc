@@ -78,6 +78,22 @@ TEST_F(TimeKernelTest, ASlowCandidateIsLeftAfterTwoRepeats) {
   EXPECT_EQ(burner_.call_count, 1 + static_cast<int64_t>(timing->latency_ns.size()));
 }
 
+TEST_F(TimeKernelTest, WarmUpOfASlowCandidateIsShort) {
+  burner_.burn_ns = 1'000'000;
+  TimeKernelOptions options{
+      .warmup_ns = 40'000'000, .repeat_min_ns = 1, .repeat_count = 5, .stop_above_ns = 900'000};
+  auto timing = TimeKernel(*pool_, &Burn, {ContextOf(buffers_, 1)}, options);
+  ASSERT_TRUE(timing.ok());
+  EXPECT_TRUE(timing->stopped_early);
+  EXPECT_LE(timing->warmup_count, 7);  // Batches of one, two and four.
+  // One that is fast enough has all of it.
+  options.stop_above_ns = 1'000'000'000;
+  const int64_t start_ns = MonotonicNs();
+  timing = TimeKernel(*pool_, &Burn, {ContextOf(buffers_, 1)}, options);
+  ASSERT_TRUE(timing.ok());
+  EXPECT_GE(MonotonicNs() - start_ns, options.warmup_ns);
+}
+
 TEST_F(TimeKernelTest, AHopelessCandidateIsLeftAfterOne) {
   burner_.burn_ns = 2'000'000;
   auto timing =

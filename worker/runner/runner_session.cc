@@ -1,7 +1,6 @@
 #include "worker/runner/runner_session.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <memory>
 #include <new>
