@@ -70,14 +70,10 @@ def run_once(engine, model, folder, cpus):
         return [file[name] for name in file.files]
 
 
-def compile_model(path, inputs, bundle, threads):
-    """What to add to the row: times, and a "state" where there is no bundle."""
+def compile_bundle(path, bundle, threads, database="memory:", more=()):
+    """What to add to the row: times, and a "state" where there is no bundle. `more`: arguments."""
     command = [machine.output(TUNER), "compile", "--model", path, "--threads", threads, "--json",
-               "--cache", "none", "--db", "memory:", "--out", bundle]
-    for shape in inputs.shapes:
-        command += ["--shape", shape]
-    for name, value in inputs.values.items():
-        command += ["--value", f"{name}={value}"]
+               "--cache", "none", "--db", database, "--out", bundle, *more]
     done = limited.run(command, COMPILE_SECONDS_MAX, COMPILE_BYTES_MAX)
     row = {"compile_seconds": done.seconds, "compile_peak_mib": done.peak_bytes / (1 << 20)}
     if done.limit:
@@ -91,6 +87,15 @@ def compile_model(path, inputs, bundle, threads):
         row |= {"state": real_judge.REFUSED if done.code == REFUSED_EXIT_CODE
                 else real_judge.CRASHED, "detail": detail.replace(str(path), path.name)}
     return row
+
+
+def compile_model(path, inputs, bundle, threads):
+    more = []
+    for shape in inputs.shapes:
+        more += ["--shape", shape]
+    for name, value in inputs.values.items():
+        more += ["--value", f"{name}={value}"]
+    return compile_bundle(path, bundle, threads, more=more)
 
 
 def take_turns(options, folders, files, cpus):

@@ -9,6 +9,7 @@ import numpy as np
 DTYPES = {1: np.float32, 2: np.float64, 3: np.float16, 5: np.int8, 6: np.uint8, 7: np.int16,
           8: np.uint16, 9: np.int32, 10: np.uint32, 11: np.int64, 12: np.uint64, 13: np.bool_}
 RANK_MAX = 16
+ALIGNMENT = 64  # The largest bind_alignment, and what peers' tensors have.
 
 
 class Sized(ctypes.Structure):
@@ -36,6 +37,23 @@ class TensorInfo(Sized):
                 ("shape", ctypes.c_int64 * RANK_MAX)]
 
 
+class Input(Sized):
+    _fields_ = [("struct_size", ctypes.c_uint32), ("dtype", ctypes.c_int32),
+                ("name", ctypes.c_char_p), ("data", ctypes.c_void_p),
+                ("size_bytes", ctypes.c_uint64), ("shape", ctypes.c_void_p),
+                ("strides", ctypes.c_void_p), ("rank", ctypes.c_int32),
+                ("reserved", ctypes.c_int32)]
+
+
+class Output(Sized):
+    _fields_ = [("struct_size", ctypes.c_uint32), ("dtype", ctypes.c_int32),
+                ("name", ctypes.c_char_p), ("data", ctypes.c_void_p),
+                ("capacity_bytes", ctypes.c_uint64), ("allocate", ctypes.c_void_p),
+                ("allocate_arg", ctypes.c_void_p), ("strides", ctypes.c_void_p),
+                ("size_bytes", ctypes.c_uint64), ("rank", ctypes.c_int32),
+                ("reserved", ctypes.c_int32), ("shape", ctypes.c_int64 * RANK_MAX)]
+
+
 class StepInfo(Sized):
     _fields_ = [("struct_size", ctypes.c_uint32), ("output_count", ctypes.c_int32),
                 ("name", ctypes.c_char_p), ("schedule_origin", ctypes.c_char_p),
@@ -50,6 +68,20 @@ class Latency(Sized):
                 ("run_count", ctypes.c_int64), ("min_ns", ctypes.c_int64),
                 ("median_ns", ctypes.c_int64), ("p90_ns", ctypes.c_int64),
                 ("p99_ns", ctypes.c_int64), ("mean_ns", ctypes.c_double)]
+
+
+def aligned_empty(shape, dtype):
+    """As np.empty, at an address that the runtime and its peers use in place."""
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    raw = np.empty(size + ALIGNMENT, np.uint8)
+    start = -raw.ctypes.data % ALIGNMENT
+    return raw[start:start + size].view(dtype).reshape(shape)
+
+
+def aligned_copy(array):
+    copy = aligned_empty(array.shape, array.dtype)
+    np.copyto(copy, array)
+    return copy
 
 
 def load_library(path):
@@ -131,6 +163,26 @@ class Model:
         self.set_inputs(arrays)
         self._call("run", self._handle)
         return [self._output(i, array) for i, array in enumerate(self._outputs)]
+
+    def bind(self, arrays):
+        """A function that runs once on these arrays and returns arrays of fixed shape that the next
+        call writes again: in place, where the arrays are aligned."""
+        codes = {np.dtype(kind): code for code, kind in DTYPES.items()}
+        outputs = [aligned_empty(array.shape, array.dtype) for array in self._outputs]
+        ins, outs = (Input * len(arrays))(), (Output * len(outputs))()
+        for place, array in zip(ins, arrays):
+            place.struct_size, place.dtype = ctypes.sizeof(Input), codes[array.dtype]
+            place.data, place.size_bytes = array.ctypes.data, array.nbytes
+        for place, array in zip(outs, outputs):
+            place.struct_size = ctypes.sizeof(Output)
+            place.data, place.capacity_bytes = array.ctypes.data, array.nbytes
+
+        def run():
+            self._call("run_tensors", self._handle, ins, len(ins), outs, len(outs), None)
+            return outputs
+
+        run.keeps = arrays
+        return run
 
     def _output(self, i, array):
         """Into `array`, which has the greatest shape. Asks for the run's only where it is another

@@ -21,6 +21,7 @@ class Engine:
         self.name = name
         self.outputs_path = folder / f"{name}.npz"
         self.rounds = []       # Latencies of each turn, in nanoseconds.
+        self.cpu_rounds = []   # CPU time of an inference of each turn, in nanoseconds, all threads.
         self.switches = 0      # Involuntary, in timed inferences.
         self.cpu_seconds = 0   # Of timed inferences, all threads, spinning included.
         job = {"engine": name, "model": str(pathlib.Path(model).resolve()),
@@ -53,6 +54,7 @@ class Engine:
         self.rounds.append(answer["latency_ns"])
         self.switches += answer["involuntary_switches"]
         self.cpu_seconds += answer["timed_cpu_seconds"]
+        self.cpu_rounds.append([1e9 * answer["timed_cpu_seconds"] / len(answer["latency_ns"])])
         return answer["cpu_seconds"]
 
     def resident_bytes(self):

@@ -1,6 +1,8 @@
 """How each engine takes a model in. ENGINES: name to function(job), which imports the library and
 returns open(): from the model's file to (run, about). run(arrays) is one inference: C-contiguous
 arrays in the model's order to a list of arrays. about: what is worth printing of the engine.
+NAME_bound: the same on the memory of the first call's arrays, into arrays that each call writes again,
+so that nothing is copied that the engine does not copy by itself. The model's shapes are fixed.
 
 A failure is a RuntimeError with a text; other exceptions are the library's.
 """
@@ -8,8 +10,23 @@ A failure is a RuntimeError with a text; other exceptions are the library's.
 import functools
 
 
-def openvino_engine(job):
+def openvino_engine(job, bound=False):
     import openvino
+
+    def bind(compiled, request, arrays):
+        outputs = [_output_like(each.get_shape(), each.get_element_type().to_dtype())
+                   for each in compiled.outputs]
+        for i, array in enumerate(arrays):
+            request.set_input_tensor(i, openvino.Tensor(array, shared_memory=True))
+        for i, array in enumerate(outputs):
+            request.set_output_tensor(i, openvino.Tensor(array, shared_memory=True))
+
+        def run():
+            request.start_async()
+            request.wait()
+            return outputs
+
+        return run
 
     def open_model():
         core = openvino.Core()
@@ -25,14 +42,51 @@ def openvino_engine(job):
             result = request.infer(arrays)
             return [result[i] for i in range(len(compiled.outputs))]
 
+        if bound:
+            run = _bound_by(functools.partial(bind, compiled, request))
         return run, {"version": openvino.__version__}
 
     return open_model
 
 
-def ort_engine(job, plain=False):
+def _output_like(shape, dtype):
+    from c_runtime import aligned_empty
+
+    return aligned_empty(tuple(shape), dtype)
+
+
+def _bound_by(bind):
+    """run(arrays) of an engine whose bind(arrays), called once, returns a function."""
+    calls = []
+
+    def run(arrays):
+        if not calls:
+            calls.append(bind(arrays))
+        return calls[0]()
+
+    return run
+
+
+def ort_engine(job, plain=False, bound=False):
     """`plain`: the graph as it is, node by node."""
     import onnxruntime
+
+    def bind(session, arrays):
+        import numpy as np
+
+        binding = session.io_binding()
+        for each, array in zip(session.get_inputs(), arrays):
+            binding.bind_input(each.name, "cpu", 0, array.dtype, array.shape, array.ctypes.data)
+        types = {"tensor(float)": np.float32, "tensor(int64)": np.int64}
+        outputs = [_output_like(each.shape, types[each.type]) for each in session.get_outputs()]
+        for each, array in zip(session.get_outputs(), outputs):
+            binding.bind_output(each.name, "cpu", 0, array.dtype, array.shape, array.ctypes.data)
+
+        def run():
+            session.run_with_iobinding(binding)
+            return outputs
+
+        return run
 
     def open_model():
         options = onnxruntime.SessionOptions()
@@ -44,6 +98,9 @@ def ort_engine(job, plain=False):
             options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         session = onnxruntime.InferenceSession(job["model"], options,
                                                providers=["CPUExecutionProvider"])
+        if bound:
+            return (_bound_by(functools.partial(bind, session)),
+                    {"version": onnxruntime.__version__})
         names = [each.name for each in session.get_inputs()]
         return (lambda arrays: session.run(None, dict(zip(names, arrays))),
                 {"version": onnxruntime.__version__})
@@ -75,18 +132,22 @@ def inductor_engine(job):
     return open_model
 
 
-def burnish_engine(job):
+def burnish_engine(job, bound=False):
     from c_runtime import Model, load_library
 
     library = load_library(job["library"])
 
     def open_model():
         model = Model(library, job["model"], job["cpus"])
-        return model.run, {"target": model.target, "step_origins": model.step_origins()}
+        run = _bound_by(model.bind) if bound else model.run
+        return run, {"target": model.target, "step_origins": model.step_origins()}
 
     return open_model
 
 
 ENGINES = {"burnish": burnish_engine, "openvino": openvino_engine, "ort": ort_engine,
            "ort_plain": functools.partial(ort_engine, plain=True),
-           "inductor": inductor_engine}
+           "inductor": inductor_engine,
+           "burnish_bound": functools.partial(burnish_engine, bound=True),
+           "openvino_bound": functools.partial(openvino_engine, bound=True),
+           "ort_bound": functools.partial(ort_engine, bound=True)}
