@@ -24,9 +24,11 @@ const std::vector<SketchRule>& SketchRules() {
       {"row_chain", WorkersOfVectors, kProgram, 1, /*shares=*/true, RowChainRule},
       {"border", AnyDevice, kStructural, 1, /*shares=*/false, BorderRule},
       // Where a tile would only copy: in front of it, and the model decides.
-      {"dot", WorkersOfVectors, kBlock, 7, /*shares=*/true, DotRule},
-      {"contraction", AnyDevice, kBlock, 6, /*shares=*/false, ContractionRule},
-      {"window", WorkersOfVectors, kBlock, 5, /*shares=*/false, WindowRule},
+      {"dot", WorkersOfVectors, kBlock, 8, /*shares=*/true, DotRule},
+      {"contraction", AnyDevice, kBlock, 7, /*shares=*/false, ContractionRule},
+      {"window", WorkersOfVectors, kBlock, 6, /*shares=*/false, WindowRule},
+      // In front of what takes such blocks else.
+      {"segment_reduction", WorkersOfVectors, kBlock, 5, /*shares=*/true, SegmentReductionRule},
       {"row_reduction", WorkersOfVectors, kBlock, 4, /*shares=*/false, RowReductionRule},
       // Movement by vectors and shuffles, or by tiles of lines; the plain nest where that is not
       // faster. What is interleaved in few rows needs no tiles.
