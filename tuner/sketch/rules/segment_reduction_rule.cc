@@ -117,8 +117,18 @@ class SegmentReduction {
   std::string Name(absl::string_view what) const { return absl::StrCat(block_.name, "_", what); }
 
   LoopRef FuseSegment() {
-    return s_.Fuse(absl::MakeConstSpan(s_.AxisLoops(block_.reduction)).subspan(segment_.first),
-                   Name("q"));
+    // An axis of one element behind others would stay an axis of the partial results, fused and so
+    // not to be moved: it goes in front.
+    std::vector<LoopRef> alone, fused;
+    for (size_t i = segment_.first; i < block_.reduction.size(); ++i) {
+      const bool behind = !fused.empty() && Extent(context_.program, block_.reduction[i]) == 1;
+      (behind ? alone : fused).push_back(s_.AxisLoop(block_.reduction[i]));
+    }
+    if (!alone.empty()) {
+      alone.insert(alone.end(), fused.begin(), fused.end());
+      s_.Reorder(alone);
+    }
+    return s_.Fuse(fused, Name("q"));
   }
 
   // Splits off the partial results of a loop of `extent` steps.

@@ -115,6 +115,17 @@ TEST(SegmentReductionRuleTest, AxesInFrontOfTheSegmentStayLoops) {
   EXPECT_THAT(text, ::testing::HasSubstr("reorder@1 (b1.i4,b1_ko,b1_l4)"));
 }
 
+TEST(SegmentReductionRuleTest, AnAxisOfOneElementBehindTheSegmentHasNoPart) {
+  const Program points = WorkloadOf({.name = "points",
+                                     .op = "reduce_max",
+                                     .inputs = {{2, 3, 50, 1}},
+                                     .attributes = {{"axes", Ints{2, 3}}},
+                                     .dtype = DType::kF64});
+  const std::string text = TestedDrafts("segment_reduction", points, kTarget);
+  EXPECT_THAT(text, ::testing::HasSubstr("reorder@1 (b1.i5,b1.i4)"));
+  EXPECT_THAT(text, ::testing::HasSubstr("split@1 b1.i4->(b1_ko,b1_ki)"));
+}
+
 TEST(SegmentReductionRuleTest, IsNotForWhatLiesApart) {
   const auto drafts = [](const std::vector<int64_t>& shape, int64_t axis) {
     return NamesOf(DraftsOf("segment_reduction",
