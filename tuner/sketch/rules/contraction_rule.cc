@@ -50,6 +50,7 @@ struct Form {
   bool panels_inside = false;    // All panels for each tile of rows; with split_rows only.
   bool grid = false;             // Workers share rows and vectors, in two dimensions.
   bool blocks = false;           // A tile for each thread of a block, a block for each outer tile.
+  bool direct = false;           // The vector operand is read where it lies.
 };
 
 class ContractionSketch {
@@ -78,7 +79,7 @@ class ContractionSketch {
                                              : "panels";
     return {absl::StrCat("contraction/", workers, form_.block_reduction ? "/blocked" : "",
                          form_.chunk_rows ? "/chunks" : "", form_.panels_inside ? "/tiles" : "",
-                         IsNest() ? "/" : "", unit_.intrinsic),
+                         form_.direct ? "/direct" : "", IsNest() ? "/" : "", unit_.intrinsic),
             std::move(s_)};
   }
 
@@ -140,9 +141,11 @@ class ContractionSketch {
       warps_ = s_.Decide({.name = "warps", .values = {1, 2, 4, 8}});
       return RequireOfThreads();
     }
-    Decision prefetch{.name = "prefetch", .kind = DecisionKind::kChoice, .values = {0}};
-    if (context_.options.prefetch) prefetch.values.push_back(1);
-    prefetch_ = s_.Decide(std::move(prefetch));
+    if (!form_.direct) {
+      Decision prefetch{.name = "prefetch", .kind = DecisionKind::kChoice, .values = {0}};
+      if (context_.options.prefetch) prefetch.values.push_back(1);
+      prefetch_ = s_.Decide(std::move(prefetch));
+    }
     if (form_.block_reduction) {
       Decision block{.name = "kb"};
       // Two blocks at least: one is the form without.
@@ -352,6 +355,7 @@ class ContractionSketch {
 
   // The vector operand in the order of use; for constants once, when the model is built.
   void Pack() {
+    if (form_.direct) return;
     const Buffer& source = program_.buffers[c_.vector_load->id];
     // A copy for one call is another kernel on a grid of threads, and lanes may load apart.
     if (form_.blocks && source.role != BufferRole::kConstant) return;
@@ -392,6 +396,7 @@ class ContractionSketch {
     } else {
       s_.Vectorize(vector_, lanes_);
     }
+    if (form_.direct) return;
     s_.If(prefetch_, [&] { s_.PrefetchNext(s_.OutputOf(packed_), next_, step_, 2); });
     // What the epilogue reads at the output's own elements: a residual.
     const Block& block = program_.blocks[c_.block];
@@ -433,6 +438,14 @@ class ContractionSketch {
 
 }  // namespace
 
+// Whether the vector operand is made at run time and lies as vectors load it: then a copy of it may
+// cost more than it saves.
+bool MayStay(const Program& program, const Contraction& c) {
+  const LinearForm address = AddressOf(program, *c.vector_load);
+  return program.buffers[c.vector_load->id].role != BufferRole::kConstant &&
+         !address.HidesVar(c.vector_axis) && address.CoefficientOf(c.vector_axis) == 1;
+}
+
 std::vector<Draft> ContractionRule(const RuleContext& original, BlockId id) {
   const std::optional<GroupedProgram> grouped = SplitGroups(original.program, id);
   const RuleContext context{.program = grouped.has_value() ? grouped->program : original.program,
@@ -451,6 +464,8 @@ std::vector<Draft> ContractionRule(const RuleContext& original, BlockId id) {
   const std::vector<TileUnit> units = TileUnitsOf(context.device, context.program, *c);
   const auto add = [&](const Form& form) {
     for (const TileUnit& unit : units) {
+      // An instruction's operands lie in its own order.
+      if (form.direct && !unit.intrinsic.empty()) continue;
       Draft draft =
           ContractionSketch(context, *c, unit, form,
                             grouped.has_value() ? grouped->schedule : Schedule(original.program))
@@ -484,6 +499,10 @@ std::vector<Draft> ContractionRule(const RuleContext& original, BlockId id) {
   if (shares_rows && c->outer.empty() &&
       BytesOf(context.program, c->broadcast_load) / context.threads() > l2_share) {
     add({.split_rows = true, .chunk_rows = true});
+  }
+  if (!grouped.has_value() && MayStay(context.program, *c)) {
+    add({.direct = true});
+    if (shares_rows) add({.split_rows = true, .direct = true});
   }
   if (context.threads() > kGridThreads && c->outer.empty() && !c->rows.empty()) add({.grid = true});
   return drafts;

@@ -1,4 +1,7 @@
 // Register tiles of matrix products.
+#include <algorithm>
+#include <string>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/test_device_models.h"
@@ -336,6 +339,164 @@ TEST(ContractionRuleTest, DeepProductsAreAlsoBlockedAndManyWorkersShareAGrid) {
                           "contraction/rows/blocked"));
   EXPECT_THAT(NamesOf(DraftsOf("contraction", deep, "cpu:arch=znver3,threads=8")),
               ElementsAre("contraction/panels", "contraction/panels/blocked", "contraction/grid"));
+}
+
+// From the first draft that leaves the vector operand where it lies.
+std::string DirectDrafts(DType dtype) {
+  const std::string text = TestedDrafts("contraction",
+                                        WorkloadOf({.name = "matmul",
+                                                    .op = "matmul",
+                                                    .inputs = {{3, 12}, {12, 20}},
+                                                    .all_inputs = true,
+                                                    .dtype = dtype}),
+                                        kTarget);
+  return text.substr(std::min(text.size(), text.find("contraction/panels/direct")));
+}
+
+TEST(ContractionRuleTest, OperandsOfFloatsMadeAtRunTimeMayStayWhereTheyLie) {
+  EXPECT_EQ(DirectDrafts(DType::kF32), R"(contraction/panels/direct
+  mr = 1 2 3
+  nr = 8 16 24
+  ku = 1 2 4 8
+  require $mr * ($nr // 8) + min($mr, $nr // 8) + 1 <= 16
+  require 2 <= (20 + ($nr - 1)) // $nr
+  require $nr // 8 <= 1 || ($nr // 8 - 1) * 8 < 20
+  require 8 <= $mr * ($nr // 8) || (3 <= $mr || 3 <= $nr // 8)
+  reorder@1 (b2.i0,b2.i1,b2.i2)
+  split@1 b2.i1->(b2_vp,b2_vi) size=$nr
+  split@1 b2_vp->(b2_p,b2_pq) parts=2
+  split@1 b2.i2->(b2_qo,b2_qi) size=$ku
+  split@1 b2.i0->(b2_mt,b2_mi) max=$mr
+  reorder@1 (b2_p,b2_pq,b2_mt,b2_qo,b2_qi,b2_mi,b2_vi)
+  reorder@1 (b2_vi,b2_mi) when $mr < $nr // 8
+  stage@1 b2->b2_acc inside=b2_mt scope=register
+  parallel@1 b2_p
+  unroll@1 b2_qi
+  unroll@1 b2_mi
+  vectorize@1 b2_vi lanes=8
+contraction/rows/direct
+  mr = 1 2 3
+  nr = 8 16 24
+  ku = 1 2 4 8
+  require $mr * ($nr // 8) + min($mr, $nr // 8) + 1 <= 16
+  require $nr // 8 <= 1 || ($nr // 8 - 1) * 8 < 20
+  require 8 <= $mr * ($nr // 8) || (3 <= $mr || 3 <= $nr // 8)
+  reorder@1 (b2.i0,b2.i1,b2.i2)
+  split@1 b2.i1->(b2_vp,b2_vi) size=$nr
+  split@1 b2.i0->(b2_p,b2_m1) parts=2
+  split@1 b2.i2->(b2_qo,b2_qi) size=$ku
+  split@1 b2_m1->(b2_mt,b2_mi) max=$mr
+  reorder@1 (b2_p,b2_vp,b2_mt,b2_qo,b2_qi,b2_mi,b2_vi)
+  reorder@1 (b2_vi,b2_mi) when $mr < $nr // 8
+  stage@1 b2->b2_acc inside=b2_mt scope=register
+  parallel@1 b2_p
+  unroll@1 b2_qi
+  unroll@1 b2_mi
+  vectorize@1 b2_vi lanes=8
+)");
+}
+
+TEST(ContractionRuleTest, OperandsOfDoublesMadeAtRunTimeMayStayWhereTheyLie) {
+  EXPECT_EQ(DirectDrafts(DType::kF64), R"(contraction/panels/direct
+  mr = 1 2 3
+  nr = 4 8 12 16
+  ku = 1 2 4 8
+  require $mr * ($nr // 4) + min($mr, $nr // 4) + 1 <= 16
+  require 2 <= (20 + ($nr - 1)) // $nr
+  require $nr // 4 <= 1 || ($nr // 4 - 1) * 4 < 20
+  require 8 <= $mr * ($nr // 4) || (3 <= $mr || 4 <= $nr // 4)
+  reorder@1 (b2.i0,b2.i1,b2.i2)
+  split@1 b2.i1->(b2_vp,b2_vi) size=$nr
+  split@1 b2_vp->(b2_p,b2_pq) parts=2
+  split@1 b2.i2->(b2_qo,b2_qi) size=$ku
+  split@1 b2.i0->(b2_mt,b2_mi) max=$mr
+  reorder@1 (b2_p,b2_pq,b2_mt,b2_qo,b2_qi,b2_mi,b2_vi)
+  reorder@1 (b2_vi,b2_mi) when $mr < $nr // 4
+  stage@1 b2->b2_acc inside=b2_mt scope=register
+  parallel@1 b2_p
+  unroll@1 b2_qi
+  unroll@1 b2_mi
+  vectorize@1 b2_vi lanes=4
+contraction/rows/direct
+  mr = 1 2 3
+  nr = 4 8 12 16
+  ku = 1 2 4 8
+  require $mr * ($nr // 4) + min($mr, $nr // 4) + 1 <= 16
+  require $nr // 4 <= 1 || ($nr // 4 - 1) * 4 < 20
+  require 8 <= $mr * ($nr // 4) || (3 <= $mr || 4 <= $nr // 4)
+  reorder@1 (b2.i0,b2.i1,b2.i2)
+  split@1 b2.i1->(b2_vp,b2_vi) size=$nr
+  split@1 b2.i0->(b2_p,b2_m1) parts=2
+  split@1 b2.i2->(b2_qo,b2_qi) size=$ku
+  split@1 b2_m1->(b2_mt,b2_mi) max=$mr
+  reorder@1 (b2_p,b2_vp,b2_mt,b2_qo,b2_qi,b2_mi,b2_vi)
+  reorder@1 (b2_vi,b2_mi) when $mr < $nr // 4
+  stage@1 b2->b2_acc inside=b2_mt scope=register
+  parallel@1 b2_p
+  unroll@1 b2_qi
+  unroll@1 b2_mi
+  vectorize@1 b2_vi lanes=4
+)");
+}
+
+TEST(ContractionRuleTest, OperandsOfBytesMadeAtRunTimeMayStayWhereTheyLie) {
+  EXPECT_EQ(DirectDrafts(DType::kI8), R"(contraction/panels/direct
+  mr = 1 2 3
+  nr = 16 32
+  ku = 1 2 4 8
+  require $mr * ($nr // 16) + min($mr, $nr // 16) + 1 <= 16
+  require 2 <= (20 + ($nr - 1)) // $nr
+  require $nr // 16 <= 1 || ($nr // 16 - 1) * 16 < 20
+  require 8 <= $mr * ($nr // 16) || (3 <= $mr || 2 <= $nr // 16)
+  reorder@1 (b2.i0,b2.i1,b2.i2)
+  split@1 b2.i1->(b2_vp,b2_vi) size=$nr
+  split@1 b2_vp->(b2_p,b2_pq) parts=2
+  split@1 b2.i2->(b2_qo,b2_qi) size=$ku
+  split@1 b2.i0->(b2_mt,b2_mi) max=$mr
+  reorder@1 (b2_p,b2_pq,b2_mt,b2_qo,b2_qi,b2_mi,b2_vi)
+  reorder@1 (b2_vi,b2_mi) when $mr < $nr // 16
+  stage@1 b2->b2_acc inside=b2_mt scope=register
+  parallel@1 b2_p
+  unroll@1 b2_qi
+  unroll@1 b2_mi
+  vectorize@1 b2_vi lanes=16
+contraction/rows/direct
+  mr = 1 2 3
+  nr = 16 32
+  ku = 1 2 4 8
+  require $mr * ($nr // 16) + min($mr, $nr // 16) + 1 <= 16
+  require $nr // 16 <= 1 || ($nr // 16 - 1) * 16 < 20
+  require 8 <= $mr * ($nr // 16) || (3 <= $mr || 2 <= $nr // 16)
+  reorder@1 (b2.i0,b2.i1,b2.i2)
+  split@1 b2.i1->(b2_vp,b2_vi) size=$nr
+  split@1 b2.i0->(b2_p,b2_m1) parts=2
+  split@1 b2.i2->(b2_qo,b2_qi) size=$ku
+  split@1 b2_m1->(b2_mt,b2_mi) max=$mr
+  reorder@1 (b2_p,b2_vp,b2_mt,b2_qo,b2_qi,b2_mi,b2_vi)
+  reorder@1 (b2_vi,b2_mi) when $mr < $nr // 16
+  stage@1 b2->b2_acc inside=b2_mt scope=register
+  parallel@1 b2_p
+  unroll@1 b2_qi
+  unroll@1 b2_mi
+  vectorize@1 b2_vi lanes=16
+)");
+}
+
+TEST(ContractionRuleTest, OperandsThatLieApartOrAreConstantsArePacked) {
+  const auto names = [](bool all_inputs, int64_t trans_b) {
+    const Ints b = trans_b != 0 ? Ints{20, 12} : Ints{12, 20};
+    return NamesOf(DraftsOf("contraction",
+                            WorkloadOf({.name = "matmul",
+                                        .op = "matmul",
+                                        .inputs = {{3, 12}, b},
+                                        .attributes = {{"trans_b", trans_b}},
+                                        .all_inputs = all_inputs}),
+                            kTarget));
+  };
+  EXPECT_THAT(names(true, 0), ElementsAre("contraction/panels", "contraction/rows",
+                                          "contraction/panels/direct", "contraction/rows/direct"));
+  EXPECT_THAT(names(true, 1), ElementsAre("contraction/panels", "contraction/rows"));
+  EXPECT_THAT(names(false, 0), ElementsAre("contraction/panels", "contraction/rows"));
 }
 
 TEST(ContractionRuleTest, MaximaAreNoProducts) {
