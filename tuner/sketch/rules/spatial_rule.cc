@@ -14,47 +14,56 @@ namespace {
 // Reductions of so many steps are written out.
 constexpr int64_t kUnrolledTaps = 4;
 
-// Whether every load that moves with `axis` would be a vector load, and no lane takes a way of its
-// own.
-bool VectorPays(const Program& program, const Block& block, VarId axis) {
-  bool gathers = false;
+// What lanes along `axis` would do.
+struct Lanes {
+  bool stride = false;   // A load of theirs walks by steps: for rules that transpose.
+  bool gather = false;   // A load of theirs walks in no steps.
+  bool diverge = false;  // A lane takes a way of its own, or is checked by itself.
+  bool check = false;    // There are checks, if only of all lanes together.
+};
+
+Lanes LanesAlong(const Program& program, const Block& block, VarId axis) {
+  Lanes lanes;
   for (const Expr& load : DistinctLoads(block)) {
     if (!DependsOn(program, *load, axis)) continue;
     const LinearForm address = AddressOf(program, *load);
-    gathers = gathers || address.HidesVar(axis) || address.CoefficientOf(axis) != 1;
+    const bool hides = address.HidesVar(axis);
+    lanes.gather = lanes.gather || hides;
+    lanes.stride = lanes.stride || (!hides && address.CoefficientOf(axis) != 1);
   }
-  bool divergent = false;
   for (const Expr& e : {block.init, block.step, block.finish}) {
     VisitExpr(e, [&](const ExprNode& node) {
       if (node.kind == ExprKind::kSelect && MentionsVar(node.operands[0], axis)) {
         for (const Expr& side : {node.operands[1], node.operands[2]}) {
           VisitExpr(side, [&](const ExprNode& inner) {
-            divergent = divergent || inner.kind == ExprKind::kLoad;
+            lanes.diverge = lanes.diverge || inner.kind == ExprKind::kLoad;
           });
         }
       }
-      divergent = divergent || node.kind == ExprKind::kBoundsCheck;
+      if (node.kind != ExprKind::kBoundsCheck) return;
+      lanes.check = true;
+      lanes.diverge = lanes.diverge || MentionsVar(node.operands[0], axis);
     });
   }
-  return !divergent && !gathers;
+  return lanes;
 }
 
-}  // namespace
+int64_t WorkOf(const Program& program, const Block& block) {
+  int64_t work = 1;
+  for (VarId axis : block.spatial) work *= Extent(program, axis);
+  for (VarId axis : block.reduction) work *= Extent(program, axis);
+  return work;
+}
 
-std::vector<Draft> SpatialRule(const RuleContext& context, BlockId id) {
+// `is_vector`: lanes along the vector axis, which is the last output axis of more than one element.
+Draft Nest(const RuleContext& context, BlockId id, VarId vector_axis, bool is_vector,
+           const char* draft) {
   const Program& program = context.program;
   const Block& block = program.blocks[id];
   Schedule s(program);
   const auto name = [&](absl::string_view what) { return absl::StrCat(block.name, "_", what); };
 
-  int64_t work = 1;
-  for (VarId axis : block.spatial) work *= Extent(program, axis);
-  for (VarId axis : block.reduction) work *= Extent(program, axis);
-
-  VarId vector_axis = -1;
-  for (VarId axis : block.spatial) {
-    if (Extent(program, axis) > 1) vector_axis = axis;
-  }
+  const int64_t work = WorkOf(program, block);
   std::vector<LoopRef> rows;
   int64_t row_count = 1;
   for (VarId axis : block.spatial) {
@@ -62,11 +71,6 @@ std::vector<Draft> SpatialRule(const RuleContext& context, BlockId id) {
     rows.push_back(s.AxisLoop(axis));
     row_count *= Extent(program, axis);
   }
-  const bool is_vector = vector_axis >= 0 && Extent(program, vector_axis) >= 2 &&
-                         VectorPays(program, block, vector_axis);
-  // Too little to schedule: the default nest.
-  if (vector_axis < 0 || (!is_vector && work < kParallelMin)) return {Draft{"plain", std::move(s)}};
-
   const LoopRef axis = s.AxisLoop(vector_axis);
   std::vector<LoopRef> order = rows;
   order.push_back(axis);
@@ -106,7 +110,36 @@ std::vector<Draft> SpatialRule(const RuleContext& context, BlockId id) {
       if (Extent(program, block.reduction[i]) <= kUnrolledTaps) s.Unroll(reduction[i]);
     }
   }
-  return {Draft{"spatial", std::move(s)}};
+  return {draft, std::move(s)};
+}
+
+}  // namespace
+
+std::vector<Draft> SpatialRule(const RuleContext& context, BlockId id) {
+  const Program& program = context.program;
+  const Block& block = program.blocks[id];
+  VarId vector_axis = -1;
+  for (VarId axis : block.spatial) {
+    if (Extent(program, axis) > 1) vector_axis = axis;
+  }
+  const Lanes lanes = vector_axis < 0 ? Lanes{} : LanesAlong(program, block, vector_axis);
+  const bool apart = lanes.stride || lanes.gather;
+  const bool pays = vector_axis >= 0 && !apart && !lanes.diverge && !lanes.check;
+  std::vector<Draft> drafts;
+  if (vector_axis < 0 || (!pays && WorkOf(program, block) < kParallelMin)) {
+    // Too little to schedule: the default nest.
+    drafts.push_back({"plain", Schedule(program)});
+  } else {
+    drafts.push_back(Nest(context, id, vector_axis, pays, "spatial"));
+  }
+  // Elements that lanes load one by one, such as those of an enlarged or mirrored image, are still
+  // computed and stored together.
+  if (vector_axis >= 0 && !pays && !lanes.stride && !lanes.diverge && block.reduction.empty()) {
+    Draft draft =
+        Nest(context, id, vector_axis, true, lanes.gather ? "spatial/gathers" : "spatial/checked");
+    if (FirstPointApplies(draft, program)) drafts.push_back(std::move(draft));
+  }
+  return drafts;
 }
 
 }  // namespace burnish

@@ -1,4 +1,7 @@
 // Elementwise nests.
+#include "base/check.h"
+#include "compiler/ir/parser.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tuner/sketch/rules/rule_test_util.h"
 
@@ -50,6 +53,71 @@ TEST(SpatialRuleTest, VectorsAlongRowsOfBytes) {
   parallel@1 b2_p
   vectorize@1 b2_vi lanes=32
 )");
+}
+
+Program Parsed(absl::string_view text) {
+  absl::StatusOr<Program> program = ParseProgram(text);
+  CHECK_OK(program);
+  return *std::move(program);
+}
+
+TEST(SpatialRuleTest, LanesOfAnEnlargedImageLoadOneByOne) {
+  const Program twice = Parsed(R"(program/1 twice
+input X: f32[130, 70]
+output Y: f32[130, 140]
+block Y(r in 130, c in 140) {
+  step Y[r, c] = X[r, c // 2]
+}
+)");
+  EXPECT_EQ(TestedDrafts("spatial", twice, kTarget), R"(spatial
+  reorder@1 (Y.r,Y.c)
+  split@1 Y.r->(Y_p,Y_p1) parts=2
+  parallel@1 Y_p
+spatial/gathers
+  width = 8 16 32
+  reorder@1 (Y.r,Y.c)
+  split@1 Y.c->(Y_vo,Y_vi) size=$width
+  reorder@1 (Y_vo,Y_vi)
+  split@1 Y.r->(Y_p,Y_p1) parts=2
+  parallel@1 Y_p
+  vectorize@1 Y_vi lanes=8
+)");
+}
+
+TEST(SpatialRuleTest, RowsThatAnIndexChoosesAreCheckedOnceForAllLanes) {
+  const Program words = Parsed(R"(program/1 words
+const T: f64[256, 200]
+input I: u8[100]
+output Y: f64[100, 200]
+block Y(r in 100, c in 200) {
+  step Y[r, c] = T[bounds_check(i64(I[r]), 256), c]
+}
+)");
+  EXPECT_EQ(TestedDrafts("spatial", words, kTarget), R"(spatial
+  reorder@1 (Y.r,Y.c)
+  split@1 Y.r->(Y_p,Y_p1) parts=2
+  parallel@1 Y_p
+spatial/checked
+  width = 4 8 16
+  reorder@1 (Y.r,Y.c)
+  split@1 Y.c->(Y_vo,Y_vi) size=$width
+  reorder@1 (Y_vo,Y_vi)
+  split@1 Y.r->(Y_p,Y_p1) parts=2
+  parallel@1 Y_p
+  vectorize@1 Y_vi lanes=4
+)");
+}
+
+TEST(SpatialRuleTest, ElementsThatEachHaveACheckOfTheirOwnStayApart) {
+  const Program letters = Parsed(R"(program/1 letters
+const T: f32[256]
+input I: u8[100, 200]
+output Y: f32[100, 200]
+block Y(r in 100, c in 200) {
+  step Y[r, c] = T[bounds_check(i64(I[r, c]), 256)]
+}
+)");
+  EXPECT_THAT(NamesOf(DraftsOf("spatial", letters, kTarget)), ::testing::ElementsAre("spatial"));
 }
 
 }  // namespace
