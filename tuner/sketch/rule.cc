@@ -24,6 +24,7 @@ const std::vector<SketchRule>& SketchRules() {
       {"row_chain", WorkersOfVectors, kProgram, 1, /*shares=*/true, RowChainRule},
       {"border", AnyDevice, kStructural, 1, /*shares=*/false, BorderRule},
       // Where a tile would only copy: in front of it, and the model decides.
+      {"dot_tile", WorkersOfVectors, kBlock, 9, /*shares=*/true, DotTileRule},
       {"dot", WorkersOfVectors, kBlock, 8, /*shares=*/true, DotRule},
       {"contraction", AnyDevice, kBlock, 7, /*shares=*/false, ContractionRule},
       {"window", WorkersOfVectors, kBlock, 6, /*shares=*/false, WindowRule},

@@ -71,6 +71,7 @@ bool GridsOfThreads(const DeviceModel& device);
 std::vector<Draft> BorderRule(const RuleContext& context, BlockId block);
 std::vector<Draft> ContractionRule(const RuleContext& context, BlockId block);
 std::vector<Draft> DotRule(const RuleContext& context, BlockId block);
+std::vector<Draft> DotTileRule(const RuleContext& context, BlockId block);
 std::vector<Draft> WindowRule(const RuleContext& context, BlockId block);
 std::vector<Draft> WinogradRule(const RuleContext& context, BlockId block);
 std::vector<Draft> RowChainRule(const RuleContext& context, BlockId block);

@@ -10,27 +10,10 @@
 #include "absl/strings/str_cat.h"
 #include "tuner/sketch/rule.h"
 #include "tuner/sketch/rules/contraction.h"
+#include "tuner/sketch/rules/segment.h"
 
 namespace burnish {
 namespace {
-
-// The first of the trailing reduction axes that the load walks element by element, as one axis; the
-// count of axes where it walks none so.
-size_t SegmentStart(const Program& program, const Block& block, const ExprNode& load) {
-  const LinearForm address = AddressOf(program, load);
-  int64_t expected = 1;
-  size_t start = block.reduction.size();
-  for (size_t i = block.reduction.size(); i-- > 0;) {
-    const VarId axis = block.reduction[i];
-    const int64_t extent = Extent(program, axis);
-    if (extent > 1) {
-      if (address.HidesVar(axis) || address.CoefficientOf(axis) != expected) break;
-      expected *= extent;
-    }
-    start = i;
-  }
-  return expected > 1 ? start : block.reduction.size();
-}
 
 bool HasExtent(const Program& program, const std::vector<VarId>& axes) {
   return std::any_of(axes.begin(), axes.end(),

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "tuner/sketch/rule.h"
 #include "tuner/sketch/rules/contraction.h"
+#include "tuner/sketch/rules/segment.h"
 
 namespace burnish {
 namespace {
@@ -22,12 +23,6 @@ constexpr int64_t kUnrolledSteps = 16;
 constexpr int64_t kRowsAtOnce = 8;
 // Parts of a segment for each worker, so that one that is late leaves less to wait for.
 constexpr int64_t kPartsOfWorker = 4;
-
-struct Segment {
-  size_t first = 0;  // Of the block's reduction axes, the first that belongs to it.
-  int64_t extent = 1;
-  int64_t lanes = 1;
-};
 
 int64_t ProductOf(const Program& program, absl::Span<const VarId> axes) {
   int64_t product = 1;

@@ -1,0 +1,194 @@
+// Tiles of dot products: sums of products whose two sides both lie along the reduction. Lanes run
+// along the reduction, not along an output axis: for convolutions with a few output channels, whose
+// output has no whole vector, and for products of two run-time matrices of which one would have to
+// be transposed. A tile of rows by columns shares each side's vectors; the lanes of a block of
+// tiles are added up while the block is in the first cache. Deep reductions go in blocks, so that
+// both sides of a block of tiles stay in the second cache.
+#include <algorithm>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tuner/sketch/rule.h"
+#include "tuner/sketch/rules/contraction.h"
+#include "tuner/sketch/rules/segment.h"
+
+namespace burnish {
+namespace {
+
+// Rows and columns of a block of tiles: their partial sums, of a vector each, take 64 KiB at most.
+constexpr int64_t kBlock = 32;
+// A run-time operand is laid out anew for as many rows: the copy, element by element, is then a
+// small part of the work.
+constexpr int64_t kRowsOfAPackedOperand = 64;
+// A side of a tile. Six by four sums and the shorter side's vectors fit 32 registers.
+constexpr int64_t kTileMax = 6;
+
+class DotTiles {
+ public:
+  DotTiles(const RuleContext& context, const Contraction& c, const Segment& segment,
+           bool packs_columns)
+      : context_(context),
+        program_(context.program),
+        c_(c),
+        block_(program_.blocks[c.block]),
+        segment_(segment),
+        packs_columns_(packs_columns),
+        s_(program_) {
+    for (VarId axis : c.rows) {
+      if (Extent(program_, axis) > 1) row_axis_ = axis;
+    }
+  }
+
+  Draft Build() {
+    SplitLanes();
+    DealOut();
+    Tile();
+    s_.Vectorize(lane_, segment_.lanes);
+    return {"dot_tile", std::move(s_)};
+  }
+
+ private:
+  std::string Name(absl::string_view what) const { return absl::StrCat(block_.name, "_", what); }
+
+  Expr Side(const char* name, int64_t extent) {
+    Decision side{.name = name};
+    for (int64_t v = 1; v <= std::min(extent, kTileMax); ++v) {
+      if (v != 5) side.values.push_back(v);
+    }
+    return s_.Decide(std::move(side));
+  }
+
+  void SplitLanes() {
+    const std::vector<LoopRef> reduction = s_.AxisLoops(block_.reduction);
+    heads_.assign(reduction.begin(), reduction.begin() + static_cast<int64_t>(segment_.first));
+    const LoopRef segment =
+        s_.Fuse(absl::MakeConstSpan(reduction).subspan(segment_.first), Name("q"));
+    const bool even = segment_.extent % segment_.lanes == 0;
+    std::tie(step_, lane_) = s_.SplitSize(segment, {Name("qo"), Name("qi")}, Int(segment_.lanes),
+                                          even ? Tail::kRagged : Tail::kGuard);
+    partial_ = s_.Rfactor(s_.FindBlock(block_.name), Name("lanes"), lane_);
+    if (!packs_columns_) return;
+    std::vector<LoopRef> dims = {s_.AxisLoop(c_.vector_axis)};
+    dims.insert(dims.end(), heads_.begin(), heads_.end());
+    dims.insert(dims.end(), {step_, lane_});
+    const Buffer& source = program_.buffers[c_.vector_load->id];
+    const BlockRef packed = s_.Relayout(s_.FindBuffer(source.name), Name("packed"), dims);
+    if (source.role == BufferRole::kConstant) s_.Precompute(packed);
+  }
+
+  // Blocks of rows and columns, dealt to the workers.
+  void DealOut() {
+    const BlockRef whole = s_.FindBlock(block_.name);
+    const std::vector<LoopRef> loops = s_.LoopsOf(whole);
+    std::vector<LoopRef> blocks, inner;
+    int64_t block_count = 1;
+    for (size_t d = 0; d < block_.spatial.size(); ++d) {
+      const VarId axis = block_.spatial[d];
+      if (axis != row_axis_ && axis != c_.vector_axis) {
+        blocks.push_back(loops[d]);
+        block_count *= Extent(program_, axis);
+        continue;
+      }
+      const auto [outer, in_block] = s_.SplitMax(
+          loops[d], {Name(absl::StrCat("b", d)), Name(absl::StrCat("t", d))}, Int(kBlock));
+      blocks.push_back(outer);
+      block_count *= (Extent(program_, axis) + kBlock - 1) / kBlock;
+      inner.push_back(in_block);
+    }
+    std::vector<LoopRef> order = blocks;
+    order.insert(order.end(), inner.begin(), inner.end());
+    s_.Reorder(order);
+    inside_ = s_.Fuse(blocks, Name("r"));
+    if (block_count >= context_.threads()) {
+      inside_ = DealToWorkers(s_, inside_, {Name("p"), Name("r1")}, context_.threads());
+    }
+    s_.Stage(whole, Name("sum"), inner.back(), Scope::kRegister);
+    s_.Vectorize(s_.LoopsOf(whole).back(), segment_.lanes);
+  }
+
+  // The partial sums of a block, tile by tile.
+  void Tile() {
+    const Expr rows = Side("mr", row_axis_ < 0 ? 1 : Extent(program_, row_axis_));
+    const Expr columns = Side("nr", Extent(program_, c_.vector_axis));
+    s_.Require(TileFitsRegisters(context_.device.core, false, rows, columns));
+    std::vector<std::string> names;
+    for (size_t d = 0; d <= block_.spatial.size(); ++d) names.push_back(Name(absl::StrCat("l", d)));
+    const std::vector<LoopRef> local = s_.ComputeAt(partial_, names, inside_);
+    std::vector<LoopRef> order, tile;
+    for (size_t d = 0; d < block_.spatial.size(); ++d) {
+      const VarId axis = block_.spatial[d];
+      if (axis != row_axis_ && axis != c_.vector_axis) {
+        order.push_back(local[d]);
+        continue;
+      }
+      const auto [outer, in_tile] =
+          s_.SplitMax(local[d], {Name(absl::StrCat("o", d)), Name(absl::StrCat("i", d))},
+                      axis == row_axis_ ? rows : columns);
+      order.push_back(outer);
+      tile.push_back(in_tile);
+    }
+    const LoopRef around = order.back();
+    if (segment_.extent >= 2 * kDepth) {
+      const auto [depth, step] =
+          s_.SplitSize(step_, {Name("kb"), Name("k1")}, Int(kDepth / segment_.lanes));
+      order.insert(order.begin(), depth);
+      step_ = step;
+    }
+    order.insert(order.end(), heads_.begin(), heads_.end());
+    order.push_back(step_);
+    order.insert(order.end(), tile.begin(), tile.end());
+    order.push_back(local.back());
+    s_.Reorder(order);
+    s_.Stage(partial_, Name("acc"), around, Scope::kRegister);
+    for (LoopRef loop : tile) s_.Unroll(loop);
+    lane_ = local.back();
+  }
+
+  // Elements of a side of the tile at once: 32 rows and columns of them fill half of 256 KiB.
+  static constexpr int64_t kDepth = 512;
+
+  const RuleContext& context_;
+  const Program& program_;
+  const Contraction& c_;
+  const Block& block_;
+  const Segment segment_;
+  const bool packs_columns_;
+  Schedule s_;
+  VarId row_axis_ = -1;
+  std::vector<LoopRef> heads_;
+  LoopRef step_, lane_, inside_;
+  BlockRef partial_;
+};
+
+}  // namespace
+
+std::vector<Draft> DotTileRule(const RuleContext& context, BlockId id) {
+  const Program& program = context.program;
+  const std::optional<Contraction> c = RecognizeContraction(program, id);
+  if (!c.has_value() || !WritesInAxisOrder(program, program.blocks[id])) return {};
+  const Block& block = program.blocks[id];
+  const bool is_constant = program.buffers[c->vector_load->id].role == BufferRole::kConstant;
+  const int64_t lanes = LanesOf(context.device.core, program, block);
+  // Columns in whole vectors are the register tile's, which adds up no lanes, unless an operand of
+  // the run would have to be transposed for that.
+  const bool is_narrow = Extent(program, c->vector_axis) < lanes;
+  if (is_constant && !is_narrow) return {};
+  Segment segment{.first = SegmentStart(program, block, *c->broadcast_load), .lanes = lanes};
+  for (size_t i = segment.first; i < block.reduction.size(); ++i) {
+    segment.extent *= Extent(program, block.reduction[i]);
+  }
+  if (lanes < 4 || segment.extent < 2 * lanes) return {};
+  const bool in_order = SegmentStart(program, block, *c->vector_load) <= segment.first;
+  int64_t rows = 1;
+  for (VarId axis : c->rows) rows *= Extent(program, axis);
+  const bool may_pack =
+      c->outer.empty() && (is_constant || (is_narrow && rows >= kRowsOfAPackedOperand));
+  if (!in_order && !may_pack) return {};
+  Draft draft = DotTiles(context, *c, segment, !in_order).Build();
+  if (!FirstPointApplies(draft, program)) return {};
+  return {std::move(draft)};
+}
+
+}  // namespace burnish

@@ -1,0 +1,147 @@
+// Tiles of dot products.
+#include <utility>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tuner/sketch/rules/rule_test_util.h"
+
+namespace burnish {
+namespace {
+
+constexpr char kTarget[] = "cpu:arch=znver3,threads=2";
+
+// Three output channels: no vector of them, but of the window's channels.
+Program ToColours(DType dtype) {
+  return WorkloadOf({.name = "colours",
+                     .op = "conv",
+                     .inputs = {{1, 6, 5, 8}, {3, 8, 3, 3}, {3}},
+                     .attributes = {{"channels_last", int64_t{1}}},
+                     .relu = true,
+                     .dtype = dtype});
+}
+
+// A matrix by another's transpose, both made at run time.
+Program Products(DType dtype, Ints a, Ints b, int64_t trans_b) {
+  return WorkloadOf({.name = "matmul",
+                     .op = "matmul",
+                     .inputs = {std::move(a), std::move(b)},
+                     .attributes = {{"trans_b", trans_b}},
+                     .all_inputs = true,
+                     .dtype = dtype});
+}
+
+TEST(DotTileRuleTest, FewOutputChannelsOfFloats) {
+  EXPECT_EQ(TestedDrafts("dot_tile", ToColours(DType::kF32), kTarget), R"(dot_tile
+  mr = 1 2 3
+  nr = 1 2 3
+  require $mr * $nr + min($mr, $nr) + 1 <= 16
+  fuse@1 (b3.i5,b3.i6)->b3_q
+  split@1 b3_q->(b3_qo,b3_qi) size=8
+  rfactor@1 b3->b3_lanes loop=b3_qi
+  relayout@1 b1->b3_packed dims=(b3.i3,b3.i4,b3_qo,b3_qi)
+  precompute@1 b3_packed
+  split@1 b3_lanes.b3.i2->(b3_b2,b3_t2) max=32
+  split@1 b3_lanes.b3.i3->(b3_b3,b3_t3) max=32
+  reorder@1 (b3_lanes.b3.i0,b3_lanes.b3.i1,b3_b2,b3_b3,b3_t2,b3_t3)
+  fuse@1 (b3_lanes.b3.i0,b3_lanes.b3.i1,b3_b2,b3_b3)->b3_r
+  split@1 b3_r->(b3_p,b3_r1) parts=2
+  parallel@1 b3_p
+  stage@1 b3->b3_sum inside=b3_t3 scope=register
+  vectorize@1 b3_lanes.b3_qi lanes=8
+  compute_at@1 b3_lanes->(b3_l0,b3_l1,b3_l2,b3_l3,b3_l4) inside=b3_r1
+  split@1 b3_l2->(b3_o2,b3_i2) max=$mr
+  split@1 b3_l3->(b3_o3,b3_i3) max=$nr
+  reorder@1 (b3_l0,b3_l1,b3_o2,b3_o3,b3.i4,b3_qo,b3_i2,b3_i3,b3_l4)
+  stage@1 b3_lanes->b3_acc inside=b3_o3 scope=register
+  unroll@1 b3_i2
+  unroll@1 b3_i3
+  vectorize@1 b3_l4 lanes=8
+)");
+}
+
+TEST(DotTileRuleTest, FewOutputChannelsOfDoubles) {
+  EXPECT_EQ(TestedDrafts("dot_tile", ToColours(DType::kF64), kTarget), R"(dot_tile
+  mr = 1 2 3
+  nr = 1 2 3
+  require $mr * $nr + min($mr, $nr) + 1 <= 16
+  fuse@1 (b3.i5,b3.i6)->b3_q
+  split@1 b3_q->(b3_qo,b3_qi) size=4
+  rfactor@1 b3->b3_lanes loop=b3_qi
+  relayout@1 b1->b3_packed dims=(b3.i3,b3.i4,b3_qo,b3_qi)
+  precompute@1 b3_packed
+  split@1 b3_lanes.b3.i2->(b3_b2,b3_t2) max=32
+  split@1 b3_lanes.b3.i3->(b3_b3,b3_t3) max=32
+  reorder@1 (b3_lanes.b3.i0,b3_lanes.b3.i1,b3_b2,b3_b3,b3_t2,b3_t3)
+  fuse@1 (b3_lanes.b3.i0,b3_lanes.b3.i1,b3_b2,b3_b3)->b3_r
+  split@1 b3_r->(b3_p,b3_r1) parts=2
+  parallel@1 b3_p
+  stage@1 b3->b3_sum inside=b3_t3 scope=register
+  vectorize@1 b3_lanes.b3_qi lanes=4
+  compute_at@1 b3_lanes->(b3_l0,b3_l1,b3_l2,b3_l3,b3_l4) inside=b3_r1
+  split@1 b3_l2->(b3_o2,b3_i2) max=$mr
+  split@1 b3_l3->(b3_o3,b3_i3) max=$nr
+  reorder@1 (b3_l0,b3_l1,b3_o2,b3_o3,b3.i4,b3_qo,b3_i2,b3_i3,b3_l4)
+  stage@1 b3_lanes->b3_acc inside=b3_o3 scope=register
+  unroll@1 b3_i2
+  unroll@1 b3_i3
+  vectorize@1 b3_l4 lanes=4
+)");
+}
+
+// Eight channels of three taps are less than two vectors of bytes: rows of a product are longer.
+TEST(DotTileRuleTest, RowsByRowsOfBytes) {
+  EXPECT_EQ(TestedDrafts("dot_tile", Products(DType::kI8, {9, 70}, {35, 70}, 1), kTarget),
+            R"(dot_tile
+  mr = 1 2 3 4 6
+  nr = 1 2 3 4 6
+  require $mr * $nr + min($mr, $nr) + 1 <= 16
+  split@1 b2.i2->(b2_qo,b2_qi) size=32 tail=guard
+  rfactor@1 b2->b2_lanes loop=b2_qi
+  split@1 b2_lanes.b2.i0->(b2_b0,b2_t0) max=32
+  split@1 b2_lanes.b2.i1->(b2_b1,b2_t1) max=32
+  reorder@1 (b2_b0,b2_b1,b2_t0,b2_t1)
+  fuse@1 (b2_b0,b2_b1)->b2_r
+  split@1 b2_r->(b2_p,b2_r1) parts=2
+  parallel@1 b2_p
+  stage@1 b2->b2_sum inside=b2_t1 scope=register
+  vectorize@1 b2_lanes.b2_qi lanes=32
+  compute_at@1 b2_lanes->(b2_l0,b2_l1,b2_l2) inside=b2_r1
+  split@1 b2_l0->(b2_o0,b2_i0) max=$mr
+  split@1 b2_l1->(b2_o1,b2_i1) max=$nr
+  reorder@1 (b2_o0,b2_o1,b2_qo,b2_i0,b2_i1,b2_l2)
+  stage@1 b2_lanes->b2_acc inside=b2_o1 scope=register
+  unroll@1 b2_i0
+  unroll@1 b2_i1
+  vectorize@1 b2_l2 lanes=32
+)");
+}
+
+TEST(DotTileRuleTest, DeepReductionsGoInBlocks) {
+  const Program deep = Products(DType::kF64, {3, 1027}, {4, 1027}, 1);
+  EXPECT_THAT(TestedDrafts("dot_tile", deep, kTarget),
+              ::testing::HasSubstr("split@1 b2_qo->(b2_kb,b2_k1) size=128"));
+}
+
+TEST(DotTileRuleTest, FewRunTimeColumnsArePackedForManyRows) {
+  const auto names = [](int64_t rows) {
+    return NamesOf(DraftsOf("dot_tile", Products(DType::kF32, {rows, 32}, {32, 3}, 0), kTarget));
+  };
+  EXPECT_THAT(names(63), ::testing::IsEmpty());
+  EXPECT_THAT(names(64), ::testing::ElementsAre("dot_tile"));
+  EXPECT_THAT(TestedDrafts("dot_tile", Products(DType::kF64, {64, 32}, {32, 3}, 0), kTarget),
+              ::testing::HasSubstr("relayout@1 b1->b2_packed"));
+}
+
+TEST(DotTileRuleTest, IsNotForWhatFillsVectorsOrLiesApart) {
+  const auto drafts = [](const Program& program) { return DraftsOf("dot_tile", program, kTarget); };
+  // Eight channels are a vector of floats.
+  EXPECT_THAT(drafts(WorkloadOf({.name = "eight",
+                                 .op = "conv",
+                                 .inputs = {{1, 6, 5, 8}, {8, 8, 3, 3}},
+                                 .attributes = {{"channels_last", int64_t{1}}}})),
+              ::testing::IsEmpty());
+  EXPECT_THAT(drafts(Products(DType::kF32, {9, 70}, {70, 35}, 0)), ::testing::IsEmpty());
+}
+
+}  // namespace
+}  // namespace burnish
