@@ -353,7 +353,9 @@ BlockRef Schedule::Rfactor(BlockRef block, const std::string& name, LoopRef loop
   std::vector<VarId> kept;
   for (VarId axis : partial.reduction) {
     for (VarId part : LoopVarsOf(structure_, axis)) {
-      if (part != loop.id) kept.push_back(part);
+      // Fused axes have loops in common.
+      const bool is_new = std::find(kept.begin(), kept.end(), part) == kept.end();
+      if (part != loop.id && is_new) kept.push_back(part);
     }
   }
   std::vector<VarId> spatial;
