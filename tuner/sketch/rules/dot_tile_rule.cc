@@ -25,16 +25,24 @@ constexpr int64_t kRowsOfAPackedOperand = 64;
 // A side of a tile. Six by four sums and the shorter side's vectors fit 32 registers.
 constexpr int64_t kTileMax = 6;
 
+bool IsConstant(const Program& program, const ExprNode& load) {
+  return program.buffers[load.id].role == BufferRole::kConstant;
+}
+
+// Which sides are laid out in the order of use first.
+struct Packs {
+  bool columns = false, others = false;
+};
+
 class DotTiles {
  public:
-  DotTiles(const RuleContext& context, const Contraction& c, const Segment& segment,
-           bool packs_columns)
+  DotTiles(const RuleContext& context, const Contraction& c, const Segment& segment, Packs packs)
       : context_(context),
         program_(context.program),
         c_(c),
         block_(program_.blocks[c.block]),
         segment_(segment),
-        packs_columns_(packs_columns),
+        packs_(packs),
         s_(program_) {
     for (VarId axis : c.rows) {
       if (Extent(program_, axis) > 1) row_axis_ = axis;
@@ -69,11 +77,15 @@ class DotTiles {
     std::tie(step_, lane_) = s_.SplitSize(segment, {Name("qo"), Name("qi")}, Int(segment_.lanes),
                                           even ? Tail::kRagged : Tail::kGuard);
     partial_ = s_.Rfactor(s_.FindBlock(block_.name), Name("lanes"), lane_);
-    if (!packs_columns_) return;
-    std::vector<LoopRef> dims = {s_.AxisLoop(c_.vector_axis)};
+    if (packs_.columns) Pack(*c_.vector_load, {s_.AxisLoop(c_.vector_axis)});
+    if (packs_.others) Pack(*c_.broadcast_load, {});
+  }
+
+  // `dims`: the output axes that the operand has, outermost first.
+  void Pack(const ExprNode& load, std::vector<LoopRef> dims) {
     dims.insert(dims.end(), heads_.begin(), heads_.end());
     dims.insert(dims.end(), {step_, lane_});
-    const Buffer& source = program_.buffers[c_.vector_load->id];
+    const Buffer& source = program_.buffers[load.id];
     const BlockRef packed = s_.Relayout(s_.FindBuffer(source.name), Name("packed"), dims);
     if (source.role == BufferRole::kConstant) s_.Precompute(packed);
   }
@@ -154,7 +166,7 @@ class DotTiles {
   const Contraction& c_;
   const Block& block_;
   const Segment segment_;
-  const bool packs_columns_;
+  const Packs packs_;
   Schedule s_;
   VarId row_axis_ = -1;
   std::vector<LoopRef> heads_;
@@ -169,24 +181,36 @@ std::vector<Draft> DotTileRule(const RuleContext& context, BlockId id) {
   const std::optional<Contraction> c = RecognizeContraction(program, id);
   if (!c.has_value() || !WritesInAxisOrder(program, program.blocks[id])) return {};
   const Block& block = program.blocks[id];
-  const bool is_constant = program.buffers[c->vector_load->id].role == BufferRole::kConstant;
+  const bool is_constant = IsConstant(program, *c->vector_load);
   const int64_t lanes = LanesOf(context.device.core, program, block);
   // Columns in whole vectors are the register tile's, which adds up no lanes, unless an operand of
   // the run would have to be transposed for that.
   const bool is_narrow = Extent(program, c->vector_axis) < lanes;
   if (is_constant && !is_narrow) return {};
-  Segment segment{.first = SegmentStart(program, block, *c->broadcast_load), .lanes = lanes};
+  const ExprNode &columns = *c->vector_load, &others = *c->broadcast_load;
+  // Constants are laid out as is needed; where both sides are made at run time, both lie so.
+  Segment segment{.lanes = lanes};
+  const size_t of_columns = SegmentStart(program, block, columns);
+  const size_t of_others = SegmentStart(program, block, others);
+  segment.first = IsConstant(program, others) ? of_columns : of_others;
+  // An axis of one element, fused, would stay an axis of the partial results.
+  while (segment.first < block.reduction.size() &&
+         Extent(program, block.reduction[segment.first]) == 1) {
+    ++segment.first;
+  }
   for (size_t i = segment.first; i < block.reduction.size(); ++i) {
     segment.extent *= Extent(program, block.reduction[i]);
   }
   if (lanes < 4 || segment.extent < 2 * lanes) return {};
-  const bool in_order = SegmentStart(program, block, *c->vector_load) <= segment.first;
   int64_t rows = 1;
   for (VarId axis : c->rows) rows *= Extent(program, axis);
-  const bool may_pack =
-      c->outer.empty() && (is_constant || (is_narrow && rows >= kRowsOfAPackedOperand));
-  if (!in_order && !may_pack) return {};
-  Draft draft = DotTiles(context, *c, segment, !in_order).Build();
+  const bool packs_columns = of_columns > segment.first, packs_others = of_others > segment.first;
+  if (packs_columns &&
+      (!c->outer.empty() || (!is_constant && (!is_narrow || rows < kRowsOfAPackedOperand)))) {
+    return {};
+  }
+  if (packs_others && (!IsConstant(program, others) || rows > 1)) return {};
+  Draft draft = DotTiles(context, *c, segment, {packs_columns, packs_others}).Build();
   if (!FirstPointApplies(draft, program)) return {};
   return {std::move(draft)};
 }

@@ -1,4 +1,5 @@
 // Tiles of dot products.
+#include <string>
 #include <utility>
 
 #include "gmock/gmock.h"
@@ -114,6 +115,20 @@ TEST(DotTileRuleTest, RowsByRowsOfBytes) {
   unroll@1 b2_i1
   vectorize@1 b2_l2 lanes=32
 )");
+}
+
+// One output channel: pixels are the columns, the weights the side that is laid out anew. The last
+// kernel axis of one element is no part of the segment.
+TEST(DotTileRuleTest, OneOutputChannelSharesItsWeightsAmongPixels) {
+  const Program grey = WorkloadOf({.name = "grey",
+                                   .op = "conv",
+                                   .inputs = {{1, 5, 6, 12}, {1, 12, 3, 1}},
+                                   .attributes = {{"channels_last", int64_t{1}}},
+                                   .dtype = DType::kF64});
+  const std::string text = TestedDrafts("dot_tile", grey, kTarget);
+  EXPECT_THAT(text, ::testing::HasSubstr("mr = 1\n  nr = 1 2 3 4 6\n"));
+  EXPECT_THAT(text,
+              ::testing::HasSubstr("relayout@1 b1->b2_packed dims=(b2.i4,b2.i5,b2_qo,b2_qi)"));
 }
 
 TEST(DotTileRuleTest, DeepReductionsGoInBlocks) {
