@@ -2,7 +2,10 @@
 // softmax(Q K' + mask) V. A block of rows goes the whole way at once, so that the scores stay in
 // the first or second cache; the vector operands of both products are packed once for each matrix
 // of a batch, by the worker that reads them. Not the running softmax of longer rows: a row is whole
-// before it is normalized. Source of the idea: Dao et al., "FlashAttention", NeurIPS 2022.
+// before it is normalized. A few rows, such as the one query of a step of generation, use each
+// element of both operands so few times that a copy costs more than it saves: then the scores are
+// dot products of rows where they lie, and the second product reads its operand in place. Source of
+// the idea: Dao et al., "FlashAttention", NeurIPS 2022.
 #include <algorithm>
 #include <optional>
 #include <tuple>
@@ -80,16 +83,38 @@ std::optional<Match> Find(const Program& program) {
   return match;
 }
 
+// Rows that read operands in place at most: as many as share a vector of a dot product in registers
+// beside the tile of six columns.
+constexpr int64_t kDirectRows = 4;
+constexpr int64_t kDotColumns = 6;
+// Columns whose dot products are summed up together: their lanes, of four rows, take 8 KiB.
+constexpr int64_t kDotBlock = 32;
+
+enum class Form : uint8_t { kBatch, kRows, kDirect };
+
+const char* FormName(Form form) {
+  switch (form) {
+    case Form::kBatch:
+      return "batch";
+    case Form::kRows:
+      return "rows";
+    case Form::kDirect:
+      return "direct";
+  }
+  return "";
+}
+
 class ContractionChainSketch {
  public:
-  ContractionChainSketch(const RuleContext& context, const Match& match, bool split_rows)
+  ContractionChainSketch(const RuleContext& context, const Match& match, Form form)
       : context_(context),
         program_(context.program),
         match_(match),
         chain_(context, match.chain),
         first_(program_.blocks[match.first.block]),
         second_(program_.blocks[match.second.block]),
-        split_rows_(split_rows),
+        form_(form),
+        split_rows_(form == Form::kRows),
         s_(program_) {}
 
   // Nullopt: the rows between the products are no chain, or the other form deals out better.
@@ -102,14 +127,19 @@ class ContractionChainSketch {
     const bool enough_rows = context_.threads() > 1 && row_count_ >= 2 * context_.threads();
     if (split_rows_ && !enough_rows) return std::nullopt;
     if (!split_rows_ && batch_count_ < context_.threads() && enough_rows) return std::nullopt;
+    if (form_ == Form::kDirect && !MayBeDirect()) return std::nullopt;
     parts_ = split_rows_ ? context_.threads() : std::min<int64_t>(context_.threads(), batch_count_);
     Decide();
     chain_.SplitReductions(s_);
     ScheduleSecond();
     PlaceChain();
-    PlaceFirst();
+    if (form_ == Form::kDirect) {
+      PlaceDots();
+    } else {
+      PlaceFirst();
+    }
     s_.Parallel(worker_);
-    return Draft{absl::StrCat("contraction_chain/", split_rows_ ? "rows" : "batch"), std::move(s_)};
+    return Draft{absl::StrCat("contraction_chain/", FormName(form_)), std::move(s_)};
   }
 
  private:
@@ -121,6 +151,22 @@ class ContractionChainSketch {
     return {Name(block, outer), Name(block, inner)};
   }
   LoopRef Axis(const Block& block, size_t d) { return s_.AxisLoop(block.spatial[d]); }
+
+  // Whether both sides of the scores lie along their reduction in whole vectors, and the second
+  // product's operand along its columns.
+  bool MayBeDirect() const {
+    if (row_count_ > kDirectRows || Extent(program_, match_.first.reduction[0]) % DotLanes() != 0) {
+      return false;
+    }
+    const auto walks = [&](const Expr& load, VarId axis) {
+      const LinearForm address = AddressOf(program_, *load);
+      return !address.HidesVar(axis) && address.CoefficientOf(axis) == 1;
+    };
+    return walks(match_.first.vector_load, match_.first.reduction[0]) &&
+           walks(match_.first.broadcast_load, match_.first.reduction[0]) &&
+           walks(match_.second.vector_load, match_.second.vector_axis);
+  }
+  int64_t DotLanes() const { return LanesOf(context_.device.core, program_, first_); }
 
   // The widest vectors that a product's columns fill.
   int64_t ColumnLanes(const Contraction& c) const {
@@ -155,6 +201,15 @@ class ContractionChainSketch {
     return panels;
   }
 
+  Decision Dots() const {
+    Decision dots{.name = "nr"};
+    for (int64_t v = 1; v <= std::min(Extent(program_, match_.first.vector_axis), kDotColumns);
+         ++v) {
+      dots.values.push_back(v);
+    }
+    return dots;
+  }
+
   void Decide() {
     const IsaModel& isa = context_.device.core;
     Decision tile_rows{.name = "mr"}, block_rows{.name = "rows"};
@@ -166,14 +221,19 @@ class ContractionChainSketch {
     for (int64_t v = 8; v < share; v *= 2) block_rows.values.push_back(v);
     block_rows.values.push_back(share);
     const int64_t tallest = tile_rows.values.back();
-    const Decision first = Panels("nr", match_.first), second = Panels("nd", match_.second);
+    const Decision first = form_ == Form::kDirect ? Dots() : Panels("nr", match_.first);
+    const Decision second = Panels("nd", match_.second);
     mr_ = s_.Decide(std::move(tile_rows));
     nr_ = s_.Decide(first);
     nd_ = s_.Decide(second);
     rows_ = s_.Decide(std::move(block_rows));
     s_.Require(Le(mr_, rows_));
     s_.Require(Le(Int(parts), CeilDiv(Int(row_count_), rows_)));
-    RequireTile(match_.first, nr_, first.values.back(), tallest);
+    if (form_ == Form::kDirect) {
+      s_.Require(TileFitsRegisters(context_.device.core, false, mr_, nr_));
+    } else {
+      RequireTile(match_.first, nr_, first.values.back(), tallest);
+    }
     RequireTile(match_.second, nd_, second.values.back(), tallest);
   }
 
@@ -240,7 +300,7 @@ class ContractionChainSketch {
       around = {worker_, matrix_, row_block_};
     }
     const auto panels = Tile(second_, match_.second, row, Axis(second_, rank - 1), nd_, around);
-    Pack(second_, match_.second, {matrix}, panels);
+    if (form_ != Form::kDirect) Pack(second_, match_.second, {matrix}, panels);
   }
 
   void PlaceChain() {
@@ -260,6 +320,35 @@ class ContractionChainSketch {
     Pack(first_, match_.first, batch, panels);
   }
 
+  // Lanes of the scores' dot products, tile by tile, and their sums.
+  void PlaceDots() {
+    const auto [step, lane] = s_.SplitSize(s_.AxisLoop(match_.first.reduction[0]),
+                                           Name(first_, "qo", "qi"), Int(DotLanes()));
+    const BlockRef partial = s_.Rfactor(s_.FindBlock(first_.name), Name(first_, "lanes"), lane);
+    const std::vector<LoopRef> loops = Place(first_);
+    const BlockRef whole = s_.FindBlock(first_.name);
+    const LoopRef row = loops[loops.size() - 2];
+    const auto [block, column] =
+        s_.SplitMax(loops.back(), Name(first_, "cb", "c1"), Int(kDotBlock));
+    s_.Reorder({block, row, column});
+    s_.Stage(whole, Name(first_, "sum"), column, Scope::kRegister);
+    s_.Vectorize(s_.LoopsOf(whole).back(), DotLanes());
+    std::vector<std::string> names;
+    for (size_t d = 0; d <= first_.spatial.size(); ++d) {
+      names.push_back(Name(first_, absl::StrCat("l", d)));
+    }
+    const std::vector<LoopRef> local = s_.ComputeAt(partial, names, block);
+    const size_t rank = first_.spatial.size();
+    const auto [row_tile, row_in_tile] =
+        s_.SplitMax(local[rank - 2], Name(first_, "mt", "mi"), mr_);
+    const auto [tile, in_tile] = s_.SplitMax(local[rank - 1], Name(first_, "vt", "vi"), nr_);
+    s_.Reorder({row_tile, tile, step, row_in_tile, in_tile, local[rank]});
+    s_.Stage(partial, Name(first_, "acc"), tile, Scope::kRegister);
+    s_.Unroll(row_in_tile);
+    s_.Unroll(in_tile);
+    s_.Vectorize(local[rank], DotLanes());
+  }
+
   // Computes `block` for a block of rows; its loops there.
   std::vector<LoopRef> Place(const Block& block) {
     std::vector<std::string> names;
@@ -275,6 +364,7 @@ class ContractionChainSketch {
   const Match& match_;
   RowChain chain_;
   const Block &first_, &second_;
+  const Form form_;
   const bool split_rows_;
   Schedule s_;
   int64_t batch_count_ = 1, row_count_ = 1, parts_ = 1;
@@ -289,8 +379,8 @@ std::vector<Draft> ContractionChainRule(const RuleContext& context, BlockId bloc
   const std::optional<Match> match = Find(context.program);
   if (!match.has_value()) return {};
   std::vector<Draft> drafts;
-  for (const bool split_rows : {false, true}) {
-    std::optional<Draft> draft = ContractionChainSketch(context, *match, split_rows).Build();
+  for (const Form form : {Form::kBatch, Form::kRows, Form::kDirect}) {
+    std::optional<Draft> draft = ContractionChainSketch(context, *match, form).Build();
     // Asking the primitives keeps their conditions in one place.
     if (!draft.has_value() || !FirstPointApplies(*draft, context.program)) continue;
     drafts.push_back(*std::move(draft));

@@ -1,4 +1,7 @@
 // Two products and the rows between them. Integers have no softmax.
+#include <algorithm>
+#include <string>
+
 #include "gtest/gtest.h"
 #include "tuner/sketch/rules/rule_test_util.h"
 
@@ -271,6 +274,154 @@ contraction_chain/rows
   vectorize@1 b4_packed_3 lanes=4
   parallel@1 b3_p
 )");
+}
+
+// From the draft that reads operands in place.
+std::string DirectDraft(int64_t rows, DType dtype) {
+  const Program program = AttentionWorkload(rows, /*keys=*/37, /*heads=*/2, /*size=*/16, dtype);
+  const std::string text = TestedDrafts("contraction_chain", program, kTarget);
+  return text.substr(std::min(text.size(), text.find("contraction_chain/direct")));
+}
+
+TEST(ContractionChainRuleTest, OneQueryOfFloatsReadsKeysAndValuesInPlace) {
+  EXPECT_EQ(DirectDraft(1, DType::kF32), R"(contraction_chain/direct
+  mr = 1
+  nr = 1 2 3 4 5 6
+  nd = 8 16
+  rows = 1
+  width = 8
+  require $mr <= $rows
+  require 1 <= (1 + ($rows - 1)) // $rows
+  require $mr * $nr + min($mr, $nr) + 1 <= 16
+  require $mr * ($nd // 8) + min($mr, $nd // 8) + 1 <= 16
+  require 8 <= $mr * ($nd // 8) || ($mr == 1 || $nd == 16)
+  split@1 b5.i4->(b5_ko,b5_ki) size=8 tail=guard
+  rfactor@1 b5->b5_lanes loop=b5_ki
+  split@1 b7.i4->(b7_ko,b7_ki) size=8 tail=guard
+  rfactor@1 b7->b7_lanes loop=b7_ki
+  fuse@1 (b3.i0,b3.i1)->b3_g
+  split@1 b3.i2->(b3_mb,b3_m1) max=$rows
+  split@1 b3_g->(b3_p,b3_g1) parts=2
+  split@1 b3_m1->(b3_mt,b3_mi) max=$mr
+  split@1 b3.i3->(b3_vp,b3_vi) size=$nd
+  split@1 b3.i4->(b3_qo,b3_qi) size=4
+  reorder@1 (b3_p,b3_g1,b3_mb,b3_vp,b3_mt,b3_qo,b3_qi,b3_mi,b3_vi)
+  stage@1 b3->b3_acc inside=b3_mt scope=register
+  unroll@1 b3_qi
+  unroll@1 b3_mi
+  vectorize@1 b3_vi lanes=8
+  compute_at@1 b8->(b8_i0,b8_i1,b8_i2,b8_i3) inside=b3_mb align=16
+  split@1 b8_i3->(b8_vo,b8_vi) size=$width tail=shift
+  vectorize@1 b8_vi lanes=8
+  compute_at@1 b7->(b7_i0,b7_i1,b7_i2,b7_i3) inside=b3_mb
+  stage@1 b7->b7_sum inside=b7_i3 scope=register
+  vectorize@1 b7_lanes.b7_ki lanes=8
+  compute_at@1 b7_lanes->(b7_i0l,b7_i1l,b7_i2l,b7_i3l,b7_kl) inside=b3_mb
+  stage@1 b7_lanes->b7_acc inside=b7_i3l scope=register
+  reorder@1 (b7_ko,b7_kl)
+  unroll@1 b7_ko
+  vectorize@1 b7_kl lanes=8
+  compute_at@1 b6->(b6_i0,b6_i1,b6_i2,b6_i3) inside=b3_mb align=16
+  split@1 b6_i3->(b6_vo,b6_vi) size=$width tail=shift
+  vectorize@1 b6_vi lanes=8
+  compute_at@1 b5->(b5_i0,b5_i1,b5_i2,b5_i3) inside=b3_mb
+  stage@1 b5->b5_sum inside=b5_i3 scope=register
+  vectorize@1 b5_lanes.b5_ki lanes=8
+  compute_at@1 b5_lanes->(b5_i0l,b5_i1l,b5_i2l,b5_i3l,b5_kl) inside=b3_mb
+  stage@1 b5_lanes->b5_acc inside=b5_i3l scope=register
+  reorder@1 (b5_ko,b5_kl)
+  unroll@1 b5_ko
+  vectorize@1 b5_kl lanes=8
+  split@1 b4.i4->(b4_qo,b4_qi) size=8
+  rfactor@1 b4->b4_lanes loop=b4_qi
+  compute_at@1 b4->(b4_i0,b4_i1,b4_i2,b4_i3) inside=b3_mb align=16
+  split@1 b4_i3->(b4_cb,b4_c1) max=32
+  reorder@1 (b4_cb,b4_i2,b4_c1)
+  stage@1 b4->b4_sum inside=b4_c1 scope=register
+  vectorize@1 b4_lanes.b4_qi lanes=8
+  compute_at@1 b4_lanes->(b4_l0,b4_l1,b4_l2,b4_l3,b4_l4) inside=b4_cb
+  split@1 b4_l2->(b4_mt,b4_mi) max=$mr
+  split@1 b4_l3->(b4_vt,b4_vi) max=$nr
+  reorder@1 (b4_mt,b4_vt,b4_qo,b4_mi,b4_vi,b4_l4)
+  stage@1 b4_lanes->b4_acc inside=b4_vt scope=register
+  unroll@1 b4_mi
+  unroll@1 b4_vi
+  vectorize@1 b4_l4 lanes=8
+  parallel@1 b3_p
+)");
+}
+
+TEST(ContractionChainRuleTest, OneQueryOfDoublesReadsKeysAndValuesInPlace) {
+  EXPECT_EQ(DirectDraft(1, DType::kF64), R"(contraction_chain/direct
+  mr = 1
+  nr = 1 2 3 4 5 6
+  nd = 4 8 16
+  rows = 1
+  width = 4 8
+  require $mr <= $rows
+  require 1 <= (1 + ($rows - 1)) // $rows
+  require $mr * $nr + min($mr, $nr) + 1 <= 16
+  require $mr * ($nd // 4) + min($mr, $nd // 4) + 1 <= 16
+  require 8 <= $mr * ($nd // 4) || ($mr == 1 || $nd == 16)
+  split@1 b5.i4->(b5_ko,b5_ki) size=4 tail=guard
+  rfactor@1 b5->b5_lanes loop=b5_ki
+  split@1 b7.i4->(b7_ko,b7_ki) size=4 tail=guard
+  rfactor@1 b7->b7_lanes loop=b7_ki
+  fuse@1 (b3.i0,b3.i1)->b3_g
+  split@1 b3.i2->(b3_mb,b3_m1) max=$rows
+  split@1 b3_g->(b3_p,b3_g1) parts=2
+  split@1 b3_m1->(b3_mt,b3_mi) max=$mr
+  split@1 b3.i3->(b3_vp,b3_vi) size=$nd
+  split@1 b3.i4->(b3_qo,b3_qi) size=4
+  reorder@1 (b3_p,b3_g1,b3_mb,b3_vp,b3_mt,b3_qo,b3_qi,b3_mi,b3_vi)
+  stage@1 b3->b3_acc inside=b3_mt scope=register
+  unroll@1 b3_qi
+  unroll@1 b3_mi
+  vectorize@1 b3_vi lanes=4
+  compute_at@1 b8->(b8_i0,b8_i1,b8_i2,b8_i3) inside=b3_mb align=8
+  split@1 b8_i3->(b8_vo,b8_vi) size=$width tail=shift
+  vectorize@1 b8_vi lanes=4
+  compute_at@1 b7->(b7_i0,b7_i1,b7_i2,b7_i3) inside=b3_mb
+  stage@1 b7->b7_sum inside=b7_i3 scope=register
+  vectorize@1 b7_lanes.b7_ki lanes=4
+  compute_at@1 b7_lanes->(b7_i0l,b7_i1l,b7_i2l,b7_i3l,b7_kl) inside=b3_mb
+  stage@1 b7_lanes->b7_acc inside=b7_i3l scope=register
+  reorder@1 (b7_ko,b7_kl)
+  unroll@1 b7_ko
+  vectorize@1 b7_kl lanes=4
+  compute_at@1 b6->(b6_i0,b6_i1,b6_i2,b6_i3) inside=b3_mb align=8
+  split@1 b6_i3->(b6_vo,b6_vi) size=$width tail=shift
+  vectorize@1 b6_vi lanes=4
+  compute_at@1 b5->(b5_i0,b5_i1,b5_i2,b5_i3) inside=b3_mb
+  stage@1 b5->b5_sum inside=b5_i3 scope=register
+  vectorize@1 b5_lanes.b5_ki lanes=4
+  compute_at@1 b5_lanes->(b5_i0l,b5_i1l,b5_i2l,b5_i3l,b5_kl) inside=b3_mb
+  stage@1 b5_lanes->b5_acc inside=b5_i3l scope=register
+  reorder@1 (b5_ko,b5_kl)
+  unroll@1 b5_ko
+  vectorize@1 b5_kl lanes=4
+  split@1 b4.i4->(b4_qo,b4_qi) size=4
+  rfactor@1 b4->b4_lanes loop=b4_qi
+  compute_at@1 b4->(b4_i0,b4_i1,b4_i2,b4_i3) inside=b3_mb align=8
+  split@1 b4_i3->(b4_cb,b4_c1) max=32
+  reorder@1 (b4_cb,b4_i2,b4_c1)
+  stage@1 b4->b4_sum inside=b4_c1 scope=register
+  vectorize@1 b4_lanes.b4_qi lanes=4
+  compute_at@1 b4_lanes->(b4_l0,b4_l1,b4_l2,b4_l3,b4_l4) inside=b4_cb
+  split@1 b4_l2->(b4_mt,b4_mi) max=$mr
+  split@1 b4_l3->(b4_vt,b4_vi) max=$nr
+  reorder@1 (b4_mt,b4_vt,b4_qo,b4_mi,b4_vi,b4_l4)
+  stage@1 b4_lanes->b4_acc inside=b4_vt scope=register
+  unroll@1 b4_mi
+  unroll@1 b4_vi
+  vectorize@1 b4_l4 lanes=4
+  parallel@1 b3_p
+)");
+}
+
+TEST(ContractionChainRuleTest, AFewQueriesShareTheirKeysAndMorePackThem) {
+  EXPECT_NE(DirectDraft(4, DType::kF64), "");
+  EXPECT_EQ(DirectDraft(5, DType::kF64), "");
 }
 
 }  // namespace
