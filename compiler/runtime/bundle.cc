@@ -28,6 +28,8 @@ RuntimeOr<std::string> WriteBundle(const BundleManifest& manifest, std::span<con
   const std::string control = manifest.control.empty() ? "" : EncodeControl(manifest.control);
   const std::string calls = manifest.host_calls.empty() ? "" : EncodeHostCalls(manifest.host_calls);
   const std::string sizes = manifest.run_sizes.empty() ? "" : EncodeRunSizes(manifest.run_sizes);
+  const std::string input_axes =
+      manifest.run_sizes.inputs.empty() ? "" : EncodeInputAxes(manifest.run_sizes.inputs);
   add(SectionKind::kRefit, refit.refit);
   add(SectionKind::kPacks, refit.packs);
   add(SectionKind::kControl, bytes_of(control));
@@ -35,6 +37,7 @@ RuntimeOr<std::string> WriteBundle(const BundleManifest& manifest, std::span<con
   add(SectionKind::kRefitPlan, refit.plan);
   add(SectionKind::kRefitProgram, refit.program);
   add(SectionKind::kRunSizes, bytes_of(sizes));
+  add(SectionKind::kInputAxes, bytes_of(input_axes));
   return WriteSectionFile(kBundleFormat, sections);
 }
 
@@ -66,6 +69,10 @@ RuntimeOr<BundleReader> BundleReader::Open(std::unique_ptr<ByteSource> source) {
   if (file.Find(SectionKind::kRunSizes) != nullptr) {
     RUNTIME_ASSIGN_OR_RETURN(const std::vector<uint8_t> sizes, file.Read(SectionKind::kRunSizes));
     RUNTIME_ASSIGN_OR_RETURN(manifest.run_sizes, DecodeRunSizes(sizes));
+  }
+  if (file.Find(SectionKind::kInputAxes) != nullptr) {
+    RUNTIME_ASSIGN_OR_RETURN(const std::vector<uint8_t> axes, file.Read(SectionKind::kInputAxes));
+    RUNTIME_ASSIGN_OR_RETURN(manifest.run_sizes.inputs, DecodeInputAxes(axes));
   }
   RUNTIME_RETURN_IF_ERROR(CheckManifest(manifest));
   const SectionFile::Entry* weights = file.Find(SectionKind::kWeights);

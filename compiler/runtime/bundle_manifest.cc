@@ -136,6 +136,45 @@ RuntimeStatus CheckFill(const BundleManifest& manifest, const Fill& fill) {
   return CheckPlace(manifest, fill.place, whole_bytes);
 }
 
+// So that no sum of sizes is beyond an input's axis, whatever a caller gives.
+RuntimeStatus CheckInputAxes(const BundleManifest& manifest) {
+  const RunSizes& given = manifest.run_sizes;
+  std::set<std::pair<uint32_t, uint32_t>> seen;
+  const auto fits = [&](const InputAxis& axis) {
+    if (axis.input >= manifest.inputs.size() || axis.parts.empty() || axis.constant < 0) {
+      return false;
+    }
+    const std::vector<int64_t>& shape = manifest.inputs[axis.input].tensor.shape;
+    if (axis.axis >= shape.size() || !seen.insert({axis.input, axis.axis}).second) return false;
+    int64_t greatest = axis.constant;
+    for (const InputAxis::Part& part : axis.parts) {
+      int64_t product = 0;
+      if (part.size >= given.sizes.size() || part.factor < 1 ||
+          __builtin_mul_overflow(given.sizes[part.size].greatest, part.factor, &product) ||
+          __builtin_add_overflow(greatest, product, &greatest)) {
+        return false;
+      }
+    }
+    return greatest <= shape[axis.axis];
+  };
+  for (const InputAxis& axis : given.inputs) {
+    if (!fits(axis)) {
+      return RuntimeStatus(RuntimeCode::kInvalidArgument,
+                           "sizes of a run: axis " + std::to_string(axis.axis) + " of input " +
+                               std::to_string(axis.input) + " does not fit");
+    }
+  }
+  const std::vector<bool> is_given = given.GivenSizes();
+  for (const InputAxis& axis : given.inputs) {
+    for (const InputAxis::Part& part : axis.parts) {
+      if (is_given[part.size]) continue;
+      return RuntimeStatus(RuntimeCode::kInvalidArgument, "sizes of a run: no input gives \"" +
+                                                              given.sizes[part.size].name + "\"");
+    }
+  }
+  return RuntimeStatus();
+}
+
 RuntimeStatus CheckRunSizes(const BundleManifest& manifest) {
   const auto invalid = [](const std::string& text) {
     return RuntimeStatus(RuntimeCode::kInvalidArgument, "sizes of a run: " + text);
@@ -150,6 +189,7 @@ RuntimeStatus CheckRunSizes(const BundleManifest& manifest) {
       return invalid("\"" + size.name + "\" has no range");
     }
   }
+  RUNTIME_RETURN_IF_ERROR(CheckInputAxes(manifest));
   std::set<std::pair<uint32_t, uint32_t>> seen;
   for (const BoundedAxis& axis : given.axes) {
     if (axis.region != Region::kOutput || axis.tensor >= manifest.outputs.size()) {

@@ -104,7 +104,7 @@ RuntimeOr<BundleManifest> DecodeManifest(std::span<const uint8_t> bytes);
 // kInvalidArgument, with the place in words, unless every index names something, every buffer,
 // constant, tensor and fill lies inside of its region and is aligned as its kernel wants, and no
 // step writes weights or inputs, in each iteration of each loop, and each axis that a run sizes is
-// one of an output. What passes cannot make the
+// one of an input or an output, within the sizes' ranges. What passes cannot make the
 // runtime itself leave its memory.
 RuntimeStatus CheckManifest(const BundleManifest& manifest);
 

@@ -47,22 +47,48 @@ RuntimeOr<size_t> Match(const std::string& role, const std::vector<ModelTensor>&
   return static_cast<size_t>(index);
 }
 
+std::string Input(const TensorInfo& tensor) { return "input \"" + tensor.name + "\""; }
+
+RuntimeStatus ReadSizes(const BundleManifest& manifest, const std::vector<GivenTensor>& inputs,
+                        std::span<int64_t> extents) {
+  if (manifest.run_sizes.inputs.empty()) return RuntimeStatus();
+  std::vector<ShapedInput> shaped;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const TensorInfo& tensor = manifest.inputs[i].tensor;
+    ShapedInput& input = shaped.emplace_back(ShapedInput{tensor.name, tensor.shape});
+    if (inputs[i].shape == nullptr) continue;
+    // An axis is looked up by its number.
+    if (inputs[i].rank != static_cast<int32_t>(tensor.shape.size())) {
+      return InvalidArgument(Input(tensor) + ": got rank " + std::to_string(inputs[i].rank) +
+                             ", want " + std::to_string(tensor.shape.size()));
+    }
+    std::copy_n(inputs[i].shape, tensor.shape.size(), input.shape.begin());
+  }
+  return ReadGivenSizes(manifest.run_sizes, shaped, extents);
+}
+
+// `extents`: one a size; set where inputs give them.
 RuntimeOr<std::vector<CallTensor>> ReadInputs(const BundleManifest& manifest,
-                                              const StructArray<const BurnishInput>& given) {
+                                              const StructArray<const BurnishInput>& given,
+                                              std::span<int64_t> extents) {
   const std::vector<ModelTensor>& tensors = manifest.inputs;
-  std::vector<CallTensor> inputs(tensors.size());
+  std::vector<GivenTensor> read(tensors.size());
   std::vector<bool> taken(tensors.size());
   for (int32_t i = 0; i < given.count(); ++i) {
     RUNTIME_ASSIGN_OR_RETURN(const BurnishInput input, ReadStruct("BurnishInput", given.at(i)));
     RUNTIME_ASSIGN_OR_RETURN(const size_t index, Match("input", tensors, input.name, i, taken));
-    const TensorInfo& tensor = tensors[index].tensor;
-    const std::string what = "input \"" + tensor.name + "\"";
-    RUNTIME_ASSIGN_OR_RETURN(const GivenTensor as_given, GivenOf(what, input));
-    RUNTIME_ASSIGN_OR_RETURN(inputs[index],
-                             CheckCallTensor(what, tensor, as_given, /*is_written=*/false));
+    RUNTIME_ASSIGN_OR_RETURN(read[index], GivenOf(Input(tensors[index].tensor), input));
   }
   for (size_t i = 0; i < tensors.size(); ++i) {
-    if (!taken[i]) return InvalidArgument("input \"" + tensors[i].tensor.name + "\" is missing");
+    if (!taken[i]) return InvalidArgument(Input(tensors[i].tensor) + " is missing");
+  }
+  RUNTIME_RETURN_IF_ERROR(ReadSizes(manifest, read, extents));
+  std::vector<CallTensor> inputs(tensors.size());
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    TensorInfo tensor = tensors[i].tensor;
+    tensor.shape = InputShapeInRun(manifest.run_sizes, i, tensor.shape, extents);
+    RUNTIME_ASSIGN_OR_RETURN(inputs[i],
+                             CheckCallTensor(Input(tensor), tensor, read[i], /*is_written=*/false));
   }
   return inputs;
 }
@@ -203,12 +229,12 @@ BurnishStatus burnish_run_tensors(BurnishModel* model, const BurnishInput* input
     RUNTIME_RETURN_IF_ERROR(given_inputs.Check());
     RUNTIME_RETURN_IF_ERROR(given_outputs.Check());
     // Inputs first: nothing is allocated for a run that cannot be.
+    std::vector<int64_t> extents(manifest.run_sizes.sizes.size());
     RUNTIME_ASSIGN_OR_RETURN(const std::vector<CallTensor> read,
-                             ReadInputs(manifest, given_inputs));
+                             ReadInputs(manifest, given_inputs, extents));
     RUNTIME_ASSIGN_OR_RETURN(const std::vector<CallTensor> written,
                              ReadOutputs(manifest, given_outputs));
     if (manifest.run_sizes.empty()) return model->session->RunTensors(read, written, step_ns);
-    std::vector<int64_t> extents(manifest.run_sizes.sizes.size());
     RUNTIME_RETURN_IF_ERROR(model->session->RunTensors(read, written, step_ns, extents));
     return ReportRun(manifest, extents, given_outputs);
   });

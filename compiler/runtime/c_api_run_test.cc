@@ -579,5 +579,98 @@ TEST(RunSizedTest, ThreadsReadTheShapeOfTheirOwnRun) {
   EXPECT_EQ(wrong, 0);
 }
 
+// ---- Inputs as large as the caller says: test_bundle.h.
+
+ModelPtr OpenGivenModel() {
+  BurnishModel* model = nullptr;
+  const std::string bundle = TestGivenBundle();
+  EXPECT_EQ(burnish_open_bytes(bundle.data(), bundle.size(), nullptr, &model), BURNISH_OK)
+      << burnish_last_error();
+  return ModelPtr(model);
+}
+
+// x[i] = i and y[i] = 1000 in a run of rows by columns, as BurnishInputs with that shape.
+struct GivenInputs {
+  explicit GivenInputs(int64_t rows, int64_t columns)
+      : shape{rows, columns}, x(rows * columns), y(x.size(), 1000.0f) {
+    std::iota(x.begin(), x.end(), 0.0f);
+  }
+  std::vector<BurnishInput> Structs() {
+    std::vector<BurnishInput> inputs = {Input(BURNISH_F32, x.data()), Input(BURNISH_F32, y.data())};
+    for (BurnishInput& input : inputs) {
+      input.rank = 2;
+      input.shape = shape;
+      input.size_bytes = 4 * x.size();
+    }
+    return inputs;
+  }
+  int64_t shape[2];
+  std::vector<float> x, y;
+};
+
+TEST(RunGivenTest, ACallIsOfTheShapeOfItsInputs) {
+  const ModelPtr model = OpenGivenModel();
+  BurnishTensorInfo info = {};
+  info.struct_size = sizeof(info);
+  ASSERT_EQ(burnish_input_info(model.get(), 0, &info), BURNISH_OK);
+  EXPECT_EQ(info.shape[1], 500) << "the most that there can be";
+  alignas(64) float memory[1001];
+  for (const auto& [rows, columns] : std::vector<std::pair<int64_t, int64_t>>{
+           {2, 500}, {1, 1}, {2, 31}, {2, 0}, {1, 500}, {2, 499}, {2, 500}}) {
+    for (const int shift : {0, 1}) {  // In place, and by a copy.
+      GivenInputs given(rows, columns);
+      const std::vector<BurnishInput> inputs = given.Structs();
+      BurnishOutput output = Output(memory + shift, 4000);
+      ASSERT_EQ(burnish_run_tensors(model.get(), inputs.data(), 2, &output, 1, nullptr), BURNISH_OK)
+          << burnish_last_error();
+      ASSERT_EQ(ShapeOf(output), (std::vector<int64_t>{rows, columns}));
+      for (size_t i = 0; i < given.x.size(); ++i) ASSERT_EQ(memory[shift + i], given.x[i] + 1000);
+    }
+  }
+}
+
+TEST(RunGivenTest, StridesOfACallReadNothingElse) {
+  const ModelPtr model = OpenGivenModel();
+  // Rows of 3 in a memory with a pitch of 5, backwards.
+  const std::vector<float> x = {7, 7, 10, 11, 12, 7, 7, 20, 21, 22};
+  const std::vector<float> y = {1, 1, 1, 2, 2, 2};
+  const int64_t shape[] = {2, 3}, strides[] = {-5, 1};
+  std::vector<BurnishInput> inputs = {Input(BURNISH_F32, x.data() + 7),
+                                      Input(BURNISH_F32, y.data())};
+  for (BurnishInput& input : inputs) {
+    input.rank = 2;
+    input.shape = shape;
+  }
+  inputs[0].strides = strides;
+  std::vector<float> sum(1000);
+  BurnishOutput output = Output(sum.data(), 4000);
+  ASSERT_EQ(burnish_run_tensors(model.get(), inputs.data(), 2, &output, 1, nullptr), BURNISH_OK)
+      << burnish_last_error();
+  sum.resize(6);
+  EXPECT_EQ(sum, (std::vector<float>{21, 22, 23, 12, 13, 14}));
+}
+
+TEST(RunGivenTest, ErrorsNameDimensionSizeAndRange) {
+  const ModelPtr model = OpenGivenModel();
+  std::vector<float> sum(1000);
+  BurnishOutput output = Output(sum.data(), 4000);
+  const auto error = [&](std::vector<BurnishInput> inputs) {
+    EXPECT_EQ(burnish_run_tensors(model.get(), inputs.data(), 2, &output, 1, nullptr),
+              BURNISH_INVALID_ARGUMENT);
+    return std::string(burnish_last_error());
+  };
+  GivenInputs given(1, 501), other(1, 30), small(1, 31);
+  EXPECT_EQ(error(given.Structs()), "input \"x\": dimension 1 (n) is 501, want 0 to 500");
+  std::vector<BurnishInput> inputs = other.Structs();
+  inputs[1] = small.Structs()[1];
+  EXPECT_EQ(error(inputs), "input \"y\": dimension 1 (n) is 31, but that of input \"x\" is 30");
+  inputs = other.Structs();
+  inputs[1].rank = 1;
+  EXPECT_EQ(error(inputs), "input \"y\": got rank 1, want 2");
+  inputs = other.Structs();
+  inputs[1].size_bytes = 119;
+  EXPECT_NE(error(inputs).find("got 119 bytes, but f32[1,30]"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace burnish

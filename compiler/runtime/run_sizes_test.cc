@@ -1,5 +1,6 @@
 #include "compiler/runtime/run_sizes.h"
 
+#include <cstdint>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -125,6 +126,97 @@ TEST(RunSizesTest, MoveTogetherKeepsWhatIsWithinTheShape) {
       while (d < shape.size() && ++shape[d] > bound[d]) shape[d++] = 0;
       if (d == shape.size()) break;
     }
+  }
+}
+
+// ---- Sizes that callers give.
+
+TEST(GivenSizesTest, ComeBackAsTheyWereInAVersionOfTheirOwn) {
+  const std::vector<InputAxis> axes = TestGivenManifest().run_sizes.inputs;
+  const std::string bytes = EncodeInputAxes(axes);
+  EXPECT_TRUE(*DecodeInputAxes(AsBytes(bytes)) == axes);
+  for (size_t length = 0; length < bytes.size(); ++length) {
+    EXPECT_FALSE(DecodeInputAxes(AsBytes(bytes.substr(0, length))).ok());
+  }
+  EXPECT_FALSE(DecodeInputAxes(AsBytes(bytes + "x")).ok());
+  EXPECT_EQ(TestGivenBundle()[8], 5);
+  auto reader = BundleReader::FromBytes(AsBytes(TestGivenBundle()));
+  ASSERT_TRUE(reader.ok()) << reader.status().message();
+  EXPECT_TRUE(reader->manifest() == TestGivenManifest());
+}
+
+TEST(GivenSizesTest, WhatDoesNotFitIsRefused) {
+  const auto refusal = [](auto change) {
+    BundleManifest manifest = TestGivenManifest();
+    change(manifest.run_sizes);
+    return CheckManifest(manifest).message();
+  };
+  EXPECT_EQ(refusal([](RunSizes&) {}), "");
+  const std::string axis0 = "sizes of a run: axis 0 of input 0 does not fit";
+  EXPECT_EQ(refusal([](RunSizes& s) { s.inputs[0].parts[0].factor = 2; }), axis0);
+  EXPECT_EQ(refusal([](RunSizes& s) { s.inputs[0].parts[0].factor = 0; }), axis0);
+  EXPECT_EQ(refusal([](RunSizes& s) { s.inputs[0].parts[0].factor = INT64_MAX; }), axis0);
+  EXPECT_EQ(refusal([](RunSizes& s) { s.inputs[0].parts[0].size = 2; }), axis0);
+  EXPECT_EQ(refusal([](RunSizes& s) { s.inputs[0].parts.clear(); }), axis0);
+  EXPECT_EQ(refusal([](RunSizes& s) { s.inputs[0].constant = 1; }), axis0);
+  EXPECT_EQ(refusal([](RunSizes& s) { s.inputs[0].constant = -1; }), axis0);
+  EXPECT_EQ(refusal([](RunSizes& s) { s.inputs[1] = s.inputs[0]; }), axis0);
+  EXPECT_EQ(refusal([](RunSizes& s) { s.inputs[2].input = 2; }),
+            "sizes of a run: axis 0 of input 2 does not fit");
+  EXPECT_EQ(refusal([](RunSizes& s) { s.inputs[2].axis = 2; }),
+            "sizes of a run: axis 2 of input 1 does not fit");
+  EXPECT_EQ(
+      refusal([](RunSizes& s) {
+        s.sizes.push_back({.name = "c", .place = s.sizes[0].place, .least = 0, .greatest = 1});
+        s.inputs[0].parts[0].factor = 1;
+        s.inputs[0].parts = {{.size = 0}};
+        s.inputs[2].constant = 1;
+        s.inputs[2].parts = {{.size = 2}};
+      }),
+      "sizes of a run: no input gives \"c\"");
+}
+
+TEST(GivenSizesTest, ShapesSaySizes) {
+  RunSizes sizes = TestGivenManifest().run_sizes;
+  // A mask of past and present, and one more.
+  sizes.inputs.push_back(
+      {.input = 2, .axis = 0, .constant = 1, .parts = {{.size = 0}, {.size = 1, .factor = 2}}});
+  Shape extents(2);
+  const auto read = [&](const Shape& x, const Shape& y, int64_t z) {
+    const std::vector<ShapedInput> inputs = {{"x", x}, {"y", y}, {"z", {z}}};
+    return ReadGivenSizes(sizes, inputs, extents).message();
+  };
+  EXPECT_EQ(read({2, 30}, {2, 30}, 63), "");
+  EXPECT_EQ(extents, (Shape{2, 30}));
+  EXPECT_EQ(InputShapeInRun(sizes, 2, {1003}, extents), (Shape{63}));
+  EXPECT_EQ(InputShapeInRun(sizes, 0, {2, 500}, extents), (Shape{2, 30}));
+  EXPECT_EQ(read({1, 0}, {1, 0}, 2), "");
+  EXPECT_EQ(read({3, 30}, {2, 30}, 63), "input \"x\": dimension 0 (b) is 3, want 1 to 2");
+  EXPECT_EQ(read({2, 30}, {2, 501}, 63), "input \"y\": dimension 1 (n) is 501, want 0 to 500");
+  EXPECT_EQ(read({2, 30}, {2, -1}, 63), "input \"y\": dimension 1 (n) is -1, want 0 to 500");
+  EXPECT_EQ(read({2, 30}, {2, 31}, 63),
+            "input \"y\": dimension 1 (n) is 31, but that of input \"x\" is 30");
+  EXPECT_EQ(read({2, 30}, {2, 30}, 64), "input \"z\": dimension 0 is 64, want b + 2 * n + 1 = 63");
+}
+
+TEST(GivenSizesTest, RunsAreOfTheSizesThatAreSet) {
+  const auto session = MakeSession(TestGivenBundle());
+  EXPECT_EQ(session->InputShape(0), (Shape{2, 500})) << "the greatest before any is set";
+  EXPECT_EQ(session->SetSizes(Shape{2, 501}).message(), "size \"n\" is 501, want 0 to 500");
+  EXPECT_EQ(session->SetSizes(Shape{2}).message(), "got 1 sizes, want 2");
+  const std::vector<float> ones(1000, 1.0f);
+  for (const Shape& size : {Shape{2, 500}, Shape{1, 7}, Shape{2, 3}, Shape{2, 0}, Shape{2, 499}}) {
+    ASSERT_TRUE(session->SetSizes(size).ok());
+    std::vector<float> x(size[0] * size[1]), sum(x.size());
+    std::iota(x.begin(), x.end(), 0.0f);
+    EXPECT_EQ(session->InputShape(1), size);
+    EXPECT_FALSE(session->SetInput(0, AsBytes(std::vector<float>(x.size() + 1))).ok());
+    ASSERT_TRUE(session->SetInput(0, AsBytes(x)).ok());
+    ASSERT_TRUE(session->SetInput(1, AsBytes(ones).first(4 * x.size())).ok());
+    ASSERT_TRUE(session->Run().ok());
+    EXPECT_EQ(session->OutputShape(0), size);
+    ASSERT_TRUE(session->GetOutput(0, AsWritableBytes(sum)).ok());
+    for (size_t i = 0; i < x.size(); ++i) ASSERT_EQ(sum[i], x[i] + 1);
   }
 }
 

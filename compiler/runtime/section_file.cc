@@ -16,8 +16,8 @@ namespace {
 // A file is of the oldest version that has all of its kinds of sections, so that a runtime opens
 // whatever it understands. 3: kControl, without which a runtime would take each step once, and
 // kHostCalls, without which it would look for their code. 4: kRunSizes, without which it would show
-// what no run wrote.
-constexpr uint32_t kVersionMin = 2, kVersionMax = 4;
+// what no run wrote. 5: kInputAxes, without which it would read what no caller gave.
+constexpr uint32_t kVersionMin = 2, kVersionMax = 5;
 constexpr uint64_t kHeaderBytes = 24;
 constexpr uint64_t kEntryBytes = 56;
 constexpr uint64_t kDigestBytes = 32;
@@ -37,6 +37,7 @@ uint32_t VersionOf(const std::vector<Section>& sections) {
       version = std::max(version, 3u);
     }
     if (section.kind == SectionKind::kRunSizes) version = std::max(version, 4u);
+    if (section.kind == SectionKind::kInputAxes) version = std::max(version, 5u);
   }
   return version;
 }

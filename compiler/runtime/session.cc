@@ -135,7 +135,11 @@ void Session::MakePlan() {
     const std::vector<uint8_t*> nowhere(manifest().control.walkers.size(), nullptr);
     walker_tables_.assign(plans_.size(), {.at = nowhere, .base = nowhere, .first = nowhere});
   }
-  for (const RunSize& size : manifest().run_sizes.sizes) extents_.push_back(size.least);
+  is_given_ = manifest().run_sizes.GivenSizes();
+  for (size_t i = 0; i < is_given_.size(); ++i) {
+    const RunSize& size = manifest().run_sizes.sizes[i];
+    extents_.push_back(is_given_[i] ? size.greatest : size.least);
+  }
   FindSlots();
   ResolveBuffers();
 }
@@ -221,7 +225,8 @@ void Session::ApplyFill(const Fill& fill) {
 RuntimeStatus Session::SetInput(size_t index, std::span<const uint8_t> dense) {
   const std::lock_guard<ForkSafeMutex> lock(mutex_);
   if (index >= inputs_.own.size()) return NoSuch("input", index, inputs_.own.size());
-  const TensorInfo& tensor = manifest().inputs[index].tensor;
+  TensorInfo tensor = manifest().inputs[index].tensor;
+  tensor.shape = ShapeOfInput(index);
   RUNTIME_RETURN_IF_ERROR(CheckDenseSize(tensor, dense.size()));
   if (inputs_.bound[index] != nullptr) {
     return RuntimeStatus(RuntimeCode::kFailedPrecondition,
@@ -252,9 +257,55 @@ std::vector<int64_t> Session::OutputShape(size_t index) {
   return ShapeOfOutput(index);
 }
 
+std::vector<int64_t> Session::ShapeOfInput(size_t index) const {
+  return InputShapeInRun(manifest().run_sizes, index, manifest().inputs[index].tensor.shape,
+                         extents_);
+}
+
+std::vector<int64_t> Session::InputShape(size_t index) {
+  const std::lock_guard<ForkSafeMutex> lock(mutex_);
+  return ShapeOfInput(index);
+}
+
+RuntimeStatus Session::SetSizes(std::span<const int64_t> extents) {
+  const std::lock_guard<ForkSafeMutex> lock(mutex_);
+  return TakeSizes(extents);
+}
+
+RuntimeStatus Session::TakeSizes(std::span<const int64_t> extents) {
+  const std::vector<RunSize>& sizes = manifest().run_sizes.sizes;
+  if (extents.size() != sizes.size()) {
+    return RuntimeStatus(
+        RuntimeCode::kInvalidArgument,
+        "got " + std::to_string(extents.size()) + " sizes, want " + std::to_string(sizes.size()));
+  }
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (!is_given_[i]) continue;
+    if (extents[i] < sizes[i].least || extents[i] > sizes[i].greatest) {
+      return RuntimeStatus(RuntimeCode::kInvalidArgument,
+                           "size \"" + sizes[i].name + "\" is " + std::to_string(extents[i]) +
+                               ", want " + std::to_string(sizes[i].least) + " to " +
+                               std::to_string(sizes[i].greatest));
+    }
+  }
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (is_given_[i]) extents_[i] = extents[i];
+  }
+  return RuntimeStatus();
+}
+
+// To where steps read them.
+void Session::WriteSizes() {
+  for (size_t i = 0; i < extents_.size(); ++i) {
+    if (!is_given_[i]) continue;
+    std::memcpy(Address(manifest().run_sizes.sizes[i].place), &extents_[i], sizeof(extents_[i]));
+  }
+}
+
 RuntimeStatus Session::ReadExtents() {
   const std::vector<RunSize>& sizes = manifest().run_sizes.sizes;
   for (size_t i = 0; i < sizes.size(); ++i) {
+    if (is_given_[i]) continue;
     int64_t extent = 0;
     std::memcpy(&extent, Address(sizes[i].place), sizeof(extent));
     // Shapes are bounded by it, and the bundle may be a stranger's.
@@ -344,15 +395,15 @@ RuntimeStatus Session::RunTensors(std::span<const CallTensor> inputs,
     return RuntimeStatus(RuntimeCode::kInvalidArgument,
                          "got a number of tensors or steps that is not the model's");
   }
+  if (!manifest().run_sizes.inputs.empty()) RUNTIME_RETURN_IF_ERROR(TakeSizes(extents));
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const TensorInfo& tensor = manifest().inputs[i].tensor;
-    if (MayBind(Region::kInput, i, inputs[i])) {
+    // Steps read as far as the bound, so what has less than that is not read in place.
+    const bool is_whole = ShapeOfInput(i) == manifest().inputs[i].tensor.shape;
+    if (is_whole && MayBind(Region::kInput, i, inputs[i])) {
       inputs_.of_call[i] = inputs[i].data;
       continue;
     }
-    inputs_.of_call[i] = inputs_.own[i];
-    CopyStrided(ElementBytes(tensor.type), tensor.shape, inputs[i].data, inputs[i].strides.data(),
-                inputs_.own[i] + tensor.offset_bytes, tensor.strides.data());
+    CopyIn(i, inputs[i]);
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
     // An input that was copied may be overwritten; one that is read in place may not.
@@ -371,6 +422,14 @@ RuntimeStatus Session::RunTensors(std::span<const CallTensor> inputs,
             extents.begin());
   EndCall();
   return status;
+}
+
+void Session::CopyIn(size_t index, const CallTensor& given) {
+  const TensorInfo& tensor = manifest().inputs[index].tensor;
+  const std::vector<int64_t> shape = ShapeOfInput(index);
+  inputs_.of_call[index] = inputs_.own[index];
+  CopyStrided(ElementBytes(tensor.type), shape, given.data, given.strides.data(),
+              inputs_.own[index] + tensor.offset_bytes, tensor.strides.data());
 }
 
 // From where the run wrote it to where the caller wants it.
@@ -453,6 +512,7 @@ RuntimeStatus Session::WalkControl(size_t last_step, int64_t* step_ns) {
 }
 
 RuntimeStatus Session::Walk(size_t last_step, int64_t* step_ns) {
+  WriteSizes();
   if (!manifest().control.empty()) return WalkControl(last_step, step_ns);
   const std::vector<PlannedStep>& plan = plans_[0];
   const size_t step_count = std::min(last_step + 1, plan.size());

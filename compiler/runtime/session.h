@@ -34,14 +34,21 @@ class Session {
   const std::shared_ptr<const Model>& model() const { return model_; }
   const std::shared_ptr<ThreadPool>& pool() const { return pool_; }
 
-  // Copies. kInvalidArgument: another size than dense_bytes(), of an output: in its shape of the
-  // last run; kFailedPrecondition: SetInput on a bound input (write to the bound memory instead).
-  // GetOutput before the first Run gives zeros.
+  // Copies. kInvalidArgument: another size than dense_bytes(), of an input: in its shape by the
+  // sizes that are set, of an output: in its shape of the last run; kFailedPrecondition: SetInput
+  // on a bound input (write to the bound memory instead). GetOutput before the first Run gives
+  // zeros.
   RuntimeStatus SetInput(size_t index, std::span<const uint8_t> dense);
   RuntimeStatus GetOutput(size_t index, std::span<uint8_t> dense);
   // The output's shape in the last run, where the data decides about its extents; before the first
   // run the least that it may be. `index` must be one of the model's.
   std::vector<int64_t> OutputShape(size_t index);
+
+  // What inputs give of the manifest's run sizes, one each, for the next SetInput and Run; others
+  // are passed over. The greatest before the first call. kInvalidArgument: outside of its range.
+  RuntimeStatus SetSizes(std::span<const int64_t> extents);
+  // An input's shape by the sizes that are set. `index` must be one of the model's.
+  std::vector<int64_t> InputShape(size_t index);
 
   // From now on, runs read (write) the caller's memory, of dense_bytes(); it must live until the
   // next bind or the session's end. nullptr: back to the session's own memory. kFailedPrecondition
@@ -63,7 +70,8 @@ class Session {
   // place where the model stores them densely and their address is aligned as its kernels want, and
   // copies else. An output may share memory with inputs: it is written as if all of them had been
   // read before; not with another output. `step_ns`: empty, or as for RunProfiled. `extents`:
-  // empty, or set to this run's, one for each of the manifest's run sizes.
+  // empty where no input has a size to give, or one for each of the manifest's run sizes: has those
+  // that inputs give, and is set to this run's. They stay as by SetSizes.
   //
   // An output whose extents the data decides lies densely in this run's shape from its first
   // element on, or by the strides that the caller gave.
@@ -102,7 +110,11 @@ class Session {
   void ResolveSlots();
   void ApplyFill(const Fill& fill);
   uint8_t* Address(const Place& place) const;
+  RuntimeStatus TakeSizes(std::span<const int64_t> extents);
+  void WriteSizes();
   RuntimeStatus ReadExtents();
+  std::vector<int64_t> ShapeOfInput(size_t index) const;
+  void CopyIn(size_t index, const CallTensor& given);
   void GiveOutput(size_t index, const CallTensor& given) const;
   std::vector<int64_t> ShapeOfOutput(size_t index) const;
   // Whether kernels can work on this memory of the caller.
@@ -125,6 +137,7 @@ class Session {
   uint8_t* shared_scratch_ = nullptr;
   Memories inputs_, outputs_;
   std::vector<int64_t> extents_;  // Of the last run, one for each of the manifest's run sizes.
+  std::vector<bool> is_given_;    // By size: not computed by a step.
   // One for all workers; with control one a worker, since workers are in different iterations.
   std::vector<std::vector<PlannedStep>> plans_;
   ControlPlan control_;

@@ -164,4 +164,37 @@ std::string TestSizesBundle() {
   return *std::move(bundle);
 }
 
+BundleManifest TestGivenManifest() {
+  BundleManifest manifest;
+  manifest.model_name = "given";
+  manifest.target = "cpu:arch=any,features=,threads=2";
+  manifest.thread_count = 2;
+  manifest.arena_bytes = kArenaSlotBytes;
+  const std::vector<int64_t> bound = {2, kTestCount / 2};
+  manifest.inputs = {{DenseTensor("x", ElementType::kF32, bound), kVectorBytes},
+                     {DenseTensor("y", ElementType::kF32, bound), kVectorBytes}};
+  manifest.outputs = {{DenseTensor("sum", ElementType::kF32, bound), kVectorBytes}};
+  manifest.kernels = TestArtifactManifest().kernels;
+  for (KernelManifest& kernel : manifest.kernels) kernel.pack.reset();
+  manifest.steps = {MakeStep(
+      "add", kAddKernel, {{Region::kInput, 0, 0}, {Region::kInput, 1, 0}, {Region::kOutput, 0, 0}},
+      2, manifest.outputs[0].tensor)};
+  manifest.run_sizes = {
+      .sizes = {{.name = "b", .place = {Region::kArena, 0, 64}, .least = 1, .greatest = 2},
+                {.name = "n", .place = {Region::kArena, 0, 72}, .least = 0, .greatest = 500}},
+      .axes = {{.region = Region::kOutput, .tensor = 0, .axis = 0, .size = 0},
+               {.region = Region::kOutput, .tensor = 0, .axis = 1, .size = 1}},
+      .inputs = {{.input = 0, .axis = 0, .parts = {{.size = 0}}},
+                 {.input = 0, .axis = 1, .parts = {{.size = 1}}},
+                 {.input = 1, .axis = 0, .parts = {{.size = 0}}},
+                 {.input = 1, .axis = 1, .parts = {{.size = 1}}}}};
+  return manifest;
+}
+
+std::string TestGivenBundle() {
+  auto bundle = WriteBundle(TestGivenManifest(), TestElf(), {});
+  CHECK(bundle.ok());
+  return *std::move(bundle);
+}
+
 }  // namespace burnish

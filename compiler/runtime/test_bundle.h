@@ -42,6 +42,10 @@ std::vector<float> TestWeights();
 BundleManifest TestSizesManifest();
 std::string TestSizesBundle();
 
+// Inputs "x" and "y" f32[b,n], b of 1 to 2, n of 0 to 500; output "sum" of them, of their shape.
+BundleManifest TestGivenManifest();
+std::string TestGivenBundle();
+
 template <typename T>
 std::span<const uint8_t> AsBytes(const T& values) {
   return {reinterpret_cast<const uint8_t*>(values.data()), values.size() * sizeof(*values.data())};

@@ -146,6 +146,25 @@ void FuzzRunSizes(std::span<const uint8_t> bytes) {
   for (size_t d = 0; d < bound.size(); ++d) CHECK(shape[d] >= 0 && shape[d] <= bound[d]);
 }
 
+// Whatever passes gives shapes within the inputs'.
+void FuzzInputAxes(std::span<const uint8_t> bytes) {
+  RuntimeOr<std::vector<InputAxis>> axes = DecodeInputAxes(bytes);
+  if (!axes.ok()) return;
+  CHECK_EQ(EncodeInputAxes(*axes), std::string(bytes.begin(), bytes.end()));
+  BundleManifest manifest = ModelWith({});
+  for (const char* name : {"a", "b"}) {
+    manifest.run_sizes.sizes.push_back({.name = name, .place = {}, .least = 0, .greatest = 2});
+  }
+  manifest.run_sizes.inputs = *std::move(axes);
+  if (!CheckManifest(manifest).ok()) return;
+  const std::vector<int64_t> extents(2, 2);
+  for (size_t i = 0; i < manifest.inputs.size(); ++i) {
+    const std::vector<int64_t>& bound = manifest.inputs[i].tensor.shape;
+    const std::vector<int64_t> shape = InputShapeInRun(manifest.run_sizes, i, bound, extents);
+    for (size_t d = 0; d < bound.size(); ++d) CHECK(shape[d] >= 0 && shape[d] <= bound[d]);
+  }
+}
+
 // Whatever passes the check has places for all that is written; the bytes mean the same again.
 void FuzzRefit(std::span<const uint8_t> bytes, bool is_plan) {
   const RuntimeOr<RefitInfo> info = is_plan ? DecodeRefitPlan(bytes) : DecodeRefit(bytes);
@@ -162,7 +181,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   using namespace burnish;  // NOLINT: a C function has no namespace of its own.
   const std::span<const uint8_t> bytes(data + 1, size - 1);
-  switch (data[0] >= 0xfc ? data[0] : data[0] % 5) {
+  switch (data[0] >= 0xfb ? data[0] : data[0] % 5) {
     case 0:
       FuzzBundle(bytes);
       break;
@@ -178,6 +197,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       break;
     case 4:
       FuzzControl(bytes);
+      break;
+    case 0xfb:
+      FuzzInputAxes(bytes);
       break;
     case 0xfc:
       FuzzRunSizes(bytes);

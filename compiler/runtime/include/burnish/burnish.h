@@ -140,7 +140,9 @@ typedef struct BurnishTensorInfo {
   int64_t shape[BURNISH_RANK_MAX];
 } BurnishTensorInfo;
 
-/* An input of one run. */
+/* An input of one run. Where a caller decides about extents (a model that was compiled with --dim),
+ * burnish_input_info has the greatest shape, `shape` says this run's, and the other inputs must
+ * agree with it; a size outside of its range is BURNISH_INVALID_ARGUMENT. */
 typedef struct BurnishInput {
   uint32_t struct_size;
   int32_t dtype;          /* A BurnishDtype. */
@@ -153,17 +155,18 @@ typedef struct BurnishInput {
   int32_t reserved; /* 0 */
 } BurnishInput;
 
-/* Gives memory of at least `info->size_bytes` for an output, or NULL. Where the data decides about
- * the output's shape, that is the most that it may need. Memory that is aligned to
- * `info->bind_alignment` saves a copy. Is called on the thread that runs the model, at most once an
- * output and run, and must not call into this model. */
+/* Gives memory of at least `info->size_bytes` for an output, or NULL. Where the data or the inputs'
+ * shapes decide about the output's shape, that is the most that it may need. Memory that is aligned
+ * to `info->bind_alignment` saves a copy. Is called on the thread that runs the model, at most once
+ * an output and run, and must not call into this model. */
 typedef void* (*BurnishAllocate)(void* allocate_arg, const BurnishTensorInfo* info);
 
 /* An output of one run. The lower fields are set by the library, also when `data` is too small.
  *
- * Where the data decides about the shape (what was found), burnish_output_info has the greatest
- * one, and memory is wanted for that. After the run `shape` and `size_bytes` are this run's, and
- * the elements lie densely in this shape from `data` on, or by `strides`. An extent may be 0. */
+ * Where the data (what was found) or the inputs' shapes decide about the shape, burnish_output_info
+ * has the greatest one, and memory is wanted for that. After the run `shape` and `size_bytes` are
+ * this run's, and the elements lie densely in this shape from `data` on, or by `strides`. An extent
+ * may be 0. */
 typedef struct BurnishOutput {
   uint32_t struct_size;
   int32_t dtype;           /* A BurnishDtype; 0: any. Set to the model's. */
@@ -271,7 +274,9 @@ BURNISH_API BurnishStatus burnish_run_tensors(BurnishModel* model, const Burnish
 /* The functions below work on tensors that stay with the model between calls; burnish_run_tensors
  * leaves their values unspecified.
  *
- * Copies; `size_bytes` must be the tensor's. An input keeps its value until it is set again. */
+ * Copies; `size_bytes` must be the tensor's. An input keeps its value until it is set again.
+ * Extents that callers decide about are those of the last burnish_run_tensors, or the greatest
+ * before it. */
 BURNISH_API BurnishStatus burnish_set_input(BurnishModel* model, int32_t index, const void* data,
                                             uint64_t size_bytes);
 BURNISH_API BurnishStatus burnish_get_output(BurnishModel* model, int32_t index, void* data,
