@@ -149,7 +149,9 @@ void Assembler::AddModelTensors() {
       tensors.push_back({.tensor = std::move(tensor), .storage_bytes = storage_bytes});
     }
   };
-  add(graph().inputs, inputs_, manifest_.inputs);
+  std::vector<ValueId> given = graph().inputs;
+  given.resize(graph().shown_inputs());
+  add(given, inputs_, manifest_.inputs);
   std::vector<ValueId> shown = graph().outputs;
   shown.resize(graph().shown_outputs());
   add(shown, outputs_, manifest_.outputs);
@@ -157,6 +159,23 @@ void Assembler::AddModelTensors() {
 
 void Assembler::AddRunSizes() {
   RunSizes& sizes = manifest_.run_sizes;
+  for (size_t i = 0; i < graph().sizes.size(); ++i) {
+    const GraphSize& size = graph().sizes[i];
+    sizes.sizes.push_back({.name = size.name,
+                           .place = PlaceOf(graph().inputs[graph().shown_inputs() + i], 0),
+                           .least = size.least,
+                           .greatest = size.greatest});
+  }
+  for (const GraphInputAxis& axis : graph().input_axes) {
+    InputAxis& input =
+        sizes.inputs.emplace_back(InputAxis{.input = static_cast<uint32_t>(axis.input),
+                                            .axis = static_cast<uint32_t>(axis.axis),
+                                            .constant = axis.constant,
+                                            .parts = {}});
+    for (const GraphInputAxis::Part& part : axis.parts) {
+      input.parts.push_back({.size = static_cast<uint32_t>(part.size), .factor = part.factor});
+    }
+  }
   for (size_t i = graph().shown_outputs(); i < graph().outputs.size(); ++i) {
     sizes.sizes.push_back({.name = graph().value(graph().outputs[i]).name,
                            .place = PlaceOf(graph().outputs[i], 0),
@@ -164,7 +183,9 @@ void Assembler::AddRunSizes() {
                            .greatest = std::numeric_limits<int64_t>::max()});
   }
   for (const GraphBoundedAxis& axis : graph().bounded_axes) {
-    const auto size = static_cast<uint32_t>(axis.extent - graph().shown_outputs());
+    // Behind those that inputs give.
+    const auto size =
+        static_cast<uint32_t>(axis.extent - graph().shown_outputs() + graph().sizes.size());
     RunSize& found = sizes.sizes[size];
     const TensorType& type = graph().value(graph().outputs[axis.output]).type;
     found.greatest = std::min(found.greatest, type.shape[axis.axis]);
@@ -224,6 +245,11 @@ void Assembler::CollectLives() {
     const TaskCall& call = CallOf(steps_[s]);
     for (const ValueId value : call.arguments) Touch(value, static_cast<int>(s));
     for (const ValueId value : call.results) Touch(value, static_cast<int>(s));
+  }
+  for (size_t i = graph().shown_inputs(); i < graph().inputs.size(); ++i) {
+    // The session writes it before the first step.
+    Touch(graph().inputs[i], 0);
+    Touch(graph().inputs[i], static_cast<int>(steps_.size()) - 1);
   }
   for (size_t i = graph().shown_outputs(); i < graph().outputs.size(); ++i) {
     // Read when all steps are done.

@@ -22,6 +22,17 @@ absl::StatusOr<std::vector<TensorValue>> RunBundle(const std::string& bundle, co
   if (!pool.ok()) return ToStatus(pool.status());
   auto session = Session::Create(*model, std::shared_ptr<ThreadPool>(std::move(*pool)));
   if (!session.ok()) return ToStatus(session.status());
+  const RunSizes& sizes = (*model)->manifest().run_sizes;
+  if (!sizes.inputs.empty()) {
+    std::vector<ShapedInput> shaped;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      shaped.push_back({(*model)->manifest().inputs[i].tensor.name, inputs[i].shape});
+    }
+    std::vector<int64_t> extents(sizes.sizes.size());
+    RuntimeStatus status = ReadGivenSizes(sizes, shaped, extents);
+    if (status.ok()) status = (*session)->SetSizes(extents);
+    if (!status.ok()) return ToStatus(status);
+  }
   for (size_t i = 0; i < inputs.size(); ++i) {
     const ConstantPtr bytes = FromTensorValue(inputs[i]);
     const RuntimeStatus status =

@@ -68,6 +68,8 @@ class Cutter {
       flat_.graph.outputs = graph.outputs;
       flat_.graph.hidden_outputs = graph.hidden_outputs;
       flat_.graph.bounded_axes = graph.bounded_axes;
+      flat_.graph.sizes = graph.sizes;
+      flat_.graph.input_axes = graph.input_axes;
       rename(flat_.graph.inputs);
       rename(flat_.graph.outputs);
     }

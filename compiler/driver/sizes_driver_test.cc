@@ -1,4 +1,6 @@
-// Results whose size is data, through passes, driver and runtime, against the graph interpreter.
+// Results whose size is data, and inputs whose size the caller gives, through passes, driver and
+// runtime, against the graph interpreter.
+#include <cmath>
 #include <memory>
 #include <string>
 #include <utility>
@@ -129,6 +131,74 @@ TEST(SizesDriverTest, AxesAndExtentsAreVerified) {
     EXPECT_FALSE(refusal([&](Graph& graph) { graph.bounded_axes[0] = axis; }).ok());
   }
   EXPECT_FALSE(refusal([](Graph& graph) { graph.hidden_outputs = 9; }).ok());
+}
+
+// Rows of x, as many as the caller gives, times their number; and a sum of other things.
+Graph GivenRows() {
+  Graph graph;
+  const ValueId x = AddInput(graph, "x", {DType::kF32, {12, 5}});
+  const ValueId mask = AddInput(graph, "mask", {DType::kF32, {13}});
+  const ValueId n = AddInput(graph, "n", {DType::kI64, {}});
+  const ValueId number = Op(graph, "cast", {n}, {{"to", std::string("f32")}});
+  const ValueId rows = Op(graph, "mul", {Op(graph, "exp", {x}), number});
+  graph.outputs = {rows, Op(graph, "neg", {mask}), number, Op(graph, "add", {n, n}), n};
+  const char* names[] = {"rows", "turned", "number", "twice"};
+  for (size_t i = 0; i < 4; ++i) graph.values[graph.outputs[i]].name = names[i];
+  graph.hidden_outputs = 1;
+  graph.bounded_axes = {{.output = 0, .axis = 0, .extent = 4}};
+  graph.sizes = {{.name = "n", .least = 0, .greatest = 12}};
+  graph.input_axes = {{.input = 0, .axis = 0, .parts = {{.size = 0}}},
+                      {.input = 1, .axis = 0, .constant = 1, .parts = {{.size = 0}}}};
+  return graph;
+}
+
+TEST(SizesDriverTest, InputsHaveTheShapeThatTheCallerGives) {
+  const Graph graph = GivenRows();
+  ASSERT_THAT(VerifyGraph(graph), IsOk());
+  for (const int level : {0, 2, 3}) {
+    SCOPED_TRACE(absl::StrCat("level ", level));
+    ASSERT_OK_AND_ASSIGN(const BuiltModel built, Build(graph, level));
+    for (const int64_t rows : {0, 1, 7, 12}) {
+      const std::vector<TensorValue> inputs = {RandomValue({DType::kF32, {rows, 5}}, 3),
+                                               RandomValue({DType::kF32, {rows + 1}}, 4)};
+      ASSERT_OK_AND_ASSIGN(const std::vector<TensorValue> want, InterpretGraph(graph, inputs));
+      ASSERT_EQ(want.size(), 4u);
+      EXPECT_EQ(want[0].shape, (Shape{rows, 5}));
+      ASSERT_OK_AND_ASSIGN(const std::vector<TensorValue> got,
+                           RunBundle(built.bundle, graph, inputs, 2));
+      EXPECT_EQ(got[0].shape, (Shape{rows, 5}));
+      for (int64_t i = 0; i < 5 * rows; ++i) {
+        EXPECT_NEAR(got[0].floats[i], std::exp(inputs[0].floats[i]) * rows, 1e-4 * rows);
+      }
+      EXPECT_EQ(got[2].floats[0], rows);
+      EXPECT_EQ(got[3].integers[0], 2 * rows);
+    }
+    for (const auto& [rows, mask] : {std::pair(13, 14), std::pair(5, 5)}) {
+      EXPECT_FALSE(
+          RunBundle(
+              built.bundle, graph,
+              {RandomValue({DType::kF32, {rows, 5}}, 3), RandomValue({DType::kF32, {mask}}, 4)}, 2)
+              .ok());
+    }
+  }
+}
+
+TEST(SizesDriverTest, TheVerifierRefusesSizesThatDoNotFit) {
+  const auto refusal = [](auto change) {
+    Graph graph = GivenRows();
+    change(graph);
+    return VerifyGraph(graph);
+  };
+  EXPECT_FALSE(refusal([](Graph& g) { g.sizes[0].greatest = 13; }).ok());
+  EXPECT_FALSE(refusal([](Graph& g) { g.sizes[0].least = 13; }).ok());
+  EXPECT_FALSE(refusal([](Graph& g) { g.sizes.resize(9); }).ok());
+  EXPECT_FALSE(refusal([](Graph& g) { g.sizes.push_back(g.sizes[0]); }).ok());
+  EXPECT_FALSE(refusal([](Graph& g) { g.input_axes[0].input = 2; }).ok());
+  EXPECT_FALSE(refusal([](Graph& g) { g.input_axes[0].axis = 2; }).ok());
+  EXPECT_FALSE(refusal([](Graph& g) { g.input_axes[0].parts[0].size = 1; }).ok());
+  EXPECT_FALSE(refusal([](Graph& g) { g.input_axes[0].parts[0].factor = 0; }).ok());
+  EXPECT_FALSE(refusal([](Graph& g) { g.input_axes[0].parts.clear(); }).ok());
+  EXPECT_FALSE(refusal([](Graph& g) { g.input_axes[1].constant = 2; }).ok());
 }
 
 }  // namespace

@@ -48,6 +48,27 @@ struct GraphBoundedAxis {
   int extent = 0;  // One of the hidden outputs.
 };
 
+// A size that a caller decides in each run: one of the hidden inputs, an i64 scalar, has it.
+struct GraphSize {
+  std::string name;  // As people write it, and unique.
+  int64_t least = 0, greatest = 0;
+};
+
+// An axis of a graph input that holds constant + sum of sizes * factors. The type has the greatest.
+struct GraphInputAxis {
+  int input = 0;  // Position in Graph::inputs.
+  int axis = 0;
+  int64_t constant = 0;
+  struct Part {
+    int size = 0;  // Position in Graph::sizes.
+    int64_t factor = 1;
+  };
+  std::vector<Part> parts;
+
+  // Whether the axis says by itself what the size is.
+  bool GivesSize() const { return constant == 0 && parts.size() == 1 && parts[0].factor == 1; }
+};
+
 // A value: copies share the constants' bytes. Nodes are kept in topological order. Passes may leave
 // nodes and values that nothing uses; EliminateDead drops them.
 struct Graph {
@@ -59,8 +80,12 @@ struct Graph {
   // The last of the outputs that nobody is shown: extents of `bounded_axes`.
   int hidden_outputs = 0;
   std::vector<GraphBoundedAxis> bounded_axes = {};
+  // The last of the inputs that nobody gives: what `input_axes` say of the others.
+  std::vector<GraphSize> sizes = {};
+  std::vector<GraphInputAxis> input_axes = {};
 
   const GraphValue& value(ValueId id) const { return values[id]; }
+  size_t shown_inputs() const { return inputs.size() - sizes.size(); }
   size_t shown_outputs() const { return outputs.size() - static_cast<size_t>(hidden_outputs); }
   bool IsConstant(ValueId id) const { return values[id].data != nullptr; }
 };

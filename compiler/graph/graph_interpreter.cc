@@ -1,6 +1,7 @@
 #include "compiler/graph/graph_interpreter.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <utility>
 
@@ -131,6 +132,63 @@ absl::StatusOr<Values> CutToExtents(const Graph& graph, Values outputs) {
   return outputs;
 }
 
+TensorValue AtBound(const TensorValue& held, const std::vector<int64_t>& bound) {
+  const int64_t count = ElementCount(bound);
+  TensorValue whole{.dtype = held.dtype, .shape = bound};
+  const bool is_wide = held.dtype == DType::kI64 || held.dtype == DType::kI32;
+  const int64_t integer = held.dtype == DType::kBool ? 1 : is_wide ? 1'000'003 : 113;
+  if (IsFloat(held.dtype)) {
+    whole.floats.assign(count, std::nan(""));
+  } else {
+    whole.integers.assign(count, integer);
+  }
+  const int64_t holds = ElementCount(held.shape);
+  for (int64_t i = 0; i < holds; ++i) {
+    int64_t rest = i, to = 0, stride = 1;
+    for (size_t d = bound.size(); d-- > 0; rest /= held.shape[d], stride *= bound[d]) {
+      to += rest % held.shape[d] * stride;
+    }
+    if (!whole.floats.empty()) whole.floats[to] = held.floats[i];
+    if (!whole.integers.empty()) whole.integers[to] = held.integers[i];
+  }
+  return whole;
+}
+
+// What a run gives, at its bound, with the sizes behind it. What does not hold is as wrong as can
+// be, so that no result may stand on it.
+absl::StatusOr<Values> WithSizes(const Graph& graph, Values inputs) {
+  std::vector<int64_t> sizes(graph.sizes.size(), -1);
+  std::map<int, std::vector<int64_t>> shapes;
+  for (const bool gives_size : {true, false}) {
+    for (const GraphInputAxis& axis : graph.input_axes) {
+      if (axis.GivesSize() != gives_size) continue;
+      const TensorValue& input = inputs[axis.input];
+      const GraphValue& value = graph.value(graph.inputs[axis.input]);
+      if (input.shape.size() != value.type.shape.size()) {
+        return absl::InvalidArgumentError(absl::StrCat("input '", value.name, "': wrong rank"));
+      }
+      const int64_t got = input.shape[axis.axis];
+      if (gives_size && sizes[axis.parts[0].size] < 0) sizes[axis.parts[0].size] = got;
+      int64_t want = axis.constant;
+      for (const GraphInputAxis::Part& part : axis.parts) want += part.factor * sizes[part.size];
+      if (got != want) {
+        return absl::InvalidArgumentError(absl::StrCat("input '", value.name, "': axis ", axis.axis,
+                                                       " is ", got, ", want ", want));
+      }
+      shapes.try_emplace(axis.input, value.type.shape);
+    }
+  }
+  for (const auto& [input, shape] : shapes) inputs[input] = AtBound(inputs[input], shape);
+  for (size_t s = 0; s < sizes.size(); ++s) {
+    const GraphSize& size = graph.sizes[s];
+    if (sizes[s] < size.least || sizes[s] > size.greatest) {
+      return absl::InvalidArgumentError(absl::StrCat("size '", size.name, "': got ", sizes[s]));
+    }
+    inputs.push_back({.dtype = DType::kI64, .shape = {}, .integers = {sizes[s]}});
+  }
+  return inputs;
+}
+
 // Position of a parameter named "in<i>".
 int ParameterIndex(const Buffer& buffer) { return std::stoi(buffer.name.substr(2)); }
 
@@ -195,6 +253,10 @@ absl::StatusOr<std::vector<TensorValue>> InterpretNode(const Graph& graph, const
 
 absl::StatusOr<std::vector<TensorValue>> InterpretGraph(const Graph& graph,
                                                         const std::vector<TensorValue>& inputs) {
+  if (!graph.sizes.empty() && inputs.size() == graph.shown_inputs()) {
+    ASSIGN_OR_RETURN(const std::vector<TensorValue> all, WithSizes(graph, inputs));
+    return InterpretGraph(graph, all);
+  }
   if (inputs.size() != graph.inputs.size()) {
     return absl::InvalidArgumentError(
         absl::StrCat("got ", inputs.size(), " inputs, want ", graph.inputs.size()));

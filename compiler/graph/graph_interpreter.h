@@ -12,7 +12,8 @@
 
 namespace burnish {
 
-// `inputs`: one value a graph input, in order. Returns one a graph output that is
+// `inputs`: one value a graph input, in order; where callers give sizes, one a shown input, in this
+// run's shape. Returns one a graph output that is
 // shown, in order, each in this run's shape. Errors: INVALID_ARGUMENT for inputs of the wrong count
 // or type, INTERNAL for an extent beyond its axis, and what the interpreter says.
 absl::StatusOr<std::vector<TensorValue>> InterpretGraph(const Graph& graph,

@@ -47,6 +47,19 @@ std::string PrintGraph(const Graph& graph) {
     absl::StrAppend(&text, "input ", ValueRef(graph, input), " ",
                     PrintType(graph.value(input).type), " '", graph.value(input).name, "'\n");
   }
+  for (size_t s = 0; s < graph.sizes.size(); ++s) {
+    const GraphSize& size = graph.sizes[s];
+    absl::StrAppend(&text, "size ", ValueRef(graph, graph.inputs[graph.shown_inputs() + s]), " '",
+                    size.name, "' ", size.least, "..", size.greatest, "\n");
+  }
+  for (const GraphInputAxis& axis : graph.input_axes) {
+    absl::StrAppend(&text, "axis ", axis.axis, " of ", ValueRef(graph, graph.inputs[axis.input]),
+                    " holds ", axis.constant);
+    for (const GraphInputAxis::Part& part : axis.parts) {
+      absl::StrAppend(&text, " + ", part.factor, " ", graph.sizes[part.size].name);
+    }
+    absl::StrAppend(&text, "\n");
+  }
   for (const GraphNode& node : graph.nodes) {
     std::vector<std::string> results, arguments;
     for (ValueId output : node.outputs) {

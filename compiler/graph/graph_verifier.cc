@@ -93,6 +93,40 @@ absl::Status VerifyBoundedAxes(const Graph& graph) {
   return absl::OkStatus();
 }
 
+absl::Status VerifySizes(const Graph& graph) {
+  if (graph.sizes.size() > graph.inputs.size()) {
+    return absl::InvalidArgumentError("got more sizes than inputs");
+  }
+  for (size_t s = 0; s < graph.sizes.size(); ++s) {
+    const GraphSize& size = graph.sizes[s];
+    const TensorType& type = graph.value(graph.inputs[graph.shown_inputs() + s]).type;
+    if (size.least < 0 || size.least > size.greatest || !(type == TensorType{DType::kI64, {}})) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("size '", size.name, "' has no range, or no i64 scalar"));
+    }
+  }
+  for (const GraphInputAxis& axis : graph.input_axes) {
+    const auto misfit = [&] {
+      return absl::InvalidArgumentError(
+          absl::StrCat("axis ", axis.axis, " of input ", axis.input, " does not fit its sizes"));
+    };
+    if (axis.input < 0 || axis.input >= static_cast<int>(graph.shown_inputs())) return misfit();
+    const std::vector<int64_t>& shape = graph.value(graph.inputs[axis.input]).type.shape;
+    if (axis.axis < 0 || axis.axis >= static_cast<int>(shape.size())) return misfit();
+    int64_t greatest = axis.constant;
+    for (const GraphInputAxis::Part& part : axis.parts) {
+      int64_t product = 0;
+      if (part.size < 0 || part.size >= static_cast<int>(graph.sizes.size()) || part.factor < 1 ||
+          __builtin_mul_overflow(graph.sizes[part.size].greatest, part.factor, &product) ||
+          __builtin_add_overflow(greatest, product, &greatest)) {
+        return misfit();
+      }
+    }
+    if (axis.parts.empty() || greatest > shape[axis.axis]) return misfit();
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status VerifyGraph(const Graph& graph) {
@@ -121,6 +155,7 @@ absl::Status VerifyGraph(const Graph& graph) {
           absl::StrCat("graph output ", output, " is not written by anything"));
     }
   }
+  RETURN_IF_ERROR(VerifySizes(graph));
   return VerifyBoundedAxes(graph);
 }
 

@@ -60,6 +60,8 @@ class Converter {
     }
     new_.hidden_outputs = old_.hidden_outputs;
     new_.bounded_axes = old_.bounded_axes;
+    new_.sizes = old_.sizes;
+    new_.input_axes = old_.input_axes;
     return std::move(new_);
   }
 
