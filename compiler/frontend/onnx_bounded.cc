@@ -18,17 +18,21 @@ AxisExtents OnnxNode::ExtentsOf(ValueId id) const {
 }
 
 absl::StatusOr<ValueId> OnnxNode::SetExtent(ValueId id, int64_t axis, ValueId extent) {
-  const GraphValue& value = context_->graph.value(extent);
-  if (value.data == nullptr) {
+  const bool is_known = extent >= 0 && context_->graph.IsConstant(extent);
+  if (!is_known) {
     AxisExtents extents = ExtentsOf(id);
     extents[axis] = extent;
     context_->bounded.extents[id] = std::move(extents);
-    const auto [known, is_new] =
-        context_->bounded.greatest.try_emplace(extent, TypeOf(id).shape[axis]);
-    known->second = std::min(known->second, TypeOf(id).shape[axis]);
+    if (extent > kFullAxis && !context_->bounded.term_of.contains(extent)) {
+      SizeRange& range =
+          context_->bounded.ranges.try_emplace(extent, SizeRange{0, TypeOf(id).shape[axis]})
+              .first->second;
+      range.greatest = std::min(range.greatest, TypeOf(id).shape[axis]);
+    }
     return id;
   }
   TensorType type = TypeOf(id);
+  const GraphValue& value = context_->graph.value(extent);
   const int64_t count = ToInts(value.type, *value.data)[0];
   if (count == type.shape[axis]) return id;
   if (count == 0) {
@@ -43,13 +47,9 @@ absl::StatusOr<ValueId> OnnxNode::SetExtent(ValueId id, int64_t axis, ValueId ex
 }
 
 absl::StatusOr<ValueId> OnnxNode::EmitSum(ValueId extent, ValueId other) {
-  ValueId& known =
-      context_->bounded.computed.try_emplace(absl::StrCat("sum ", extent, " ", other), kFullAxis)
-          .first->second;
-  if (known == kFullAxis) {
-    ASSIGN_OR_RETURN(known, EmitWhole("add", {extent, other}));
-  }
-  return known;
+  const std::optional<SizeTerm> sum = TermOf(extent).Plus(TermOf(other));
+  if (!sum.has_value()) return Unsupported("a sum of too many sizes");
+  return EmitTerm(*sum);
 }
 
 absl::StatusOr<ValueId> OnnxNode::EmitWhole(absl::string_view op, std::vector<ValueId> inputs,
@@ -60,46 +60,65 @@ absl::StatusOr<ValueId> OnnxNode::EmitWhole(absl::string_view op, std::vector<Va
 }
 
 absl::StatusOr<ValueId> OnnxNode::ExtentAt(ValueId id, int64_t axis) {
-  const ValueId extent = ExtentsOf(id)[axis];
-  if (extent != kFullAxis) return extent;
-  return EmitConstant({DType::kI64, {}}, FromInts(DType::kI64, {TypeOf(id).shape[axis]}));
+  return EmitTerm(SizeOf(id, axis));
 }
 
 absl::StatusOr<ValueId> OnnxNode::EmitExtent(const char* op, ValueId extent, int64_t other) {
-  if (other == 0 && absl::string_view(op) == "add") return extent;
-  ValueId& known =
-      context_->bounded.computed.try_emplace(absl::StrCat(op, " ", extent, " ", other), kFullAxis)
-          .first->second;
-  if (known == kFullAxis) {
-    ASSIGN_OR_RETURN(const ValueId number,
-                     EmitConstant({DType::kI64, {}}, FromInts(DType::kI64, {other})));
-    ASSIGN_OR_RETURN(known, EmitWhole(op, {extent, number}));
+  const SizeTerm term = TermOf(extent), number(other);
+  const absl::string_view name = op;
+  std::optional<SizeTerm> result;
+  if (name == "add") result = term.Plus(number);
+  if (name == "sub") result = term.Minus(number);
+  if (name == "mul") result = term.Times(number);
+  if (name == "min" || name == "max") {
+    ASSIGN_OR_RETURN(result, EmitChosen(op, term, number));
   }
-  return known;
+  if (!result.has_value()) return Unsupported("a size beyond 64 bits");
+  return EmitTerm(*result);
 }
 
 absl::StatusOr<ValueId> OnnxNode::Filled(ValueId id, double value) {
   return FilledWith(id, FromDoubles(TypeOf(id).dtype, {value}));
 }
 
-absl::StatusOr<ValueId> OnnxNode::FilledWith(ValueId id, ConstantPtr number) {
+absl::StatusOr<ValueId> OnnxNode::FilledAlong(ValueId id, const std::vector<int64_t>& axes,
+                                              double value) {
+  return FilledWith(id, FromDoubles(TypeOf(id).dtype, {value}), &axes);
+}
+
+absl::StatusOr<ValueId> OnnxNode::FilledWith(ValueId id, ConstantPtr number,
+                                             const std::vector<int64_t>* axes) {
   if (!IsBounded(id)) return id;
   const AxisExtents extents = ExtentsOf(id);
   const TensorType type = TypeOf(id);
+  AxisExtents kept(extents.size(), kFullAxis);
   ValueId filled = id;
   for (size_t d = 0; d < extents.size(); ++d) {
     if (extents[d] == kFullAxis) continue;
+    if (axes != nullptr && std::find(axes->begin(), axes->end(), d) == axes->end()) {
+      kept[d] = extents[d];
+      continue;
+    }
     RETURN_IF_ERROR(CheckedElementCount({type.shape[d]}, kMadeElementsMax, Label()).status());
     std::vector<int64_t> along(type.shape.size(), 1), positions(type.shape[d]);
     along[d] = type.shape[d];
-    std::iota(positions.begin(), positions.end(), 0);
-    ASSIGN_OR_RETURN(const ValueId position,
-                     EmitConstant({DType::kI64, along}, FromInts(DType::kI64, positions)));
-    ASSIGN_OR_RETURN(const ValueId holds, EmitWhole("less", {position, extents[d]}));
-    ASSIGN_OR_RETURN(const ValueId other, EmitConstant({type.dtype, {}}, number));
-    // By selection: what does not hold may be NaN.
-    ASSIGN_OR_RETURN(filled, EmitWhole("where", {holds, filled, other}));
+    int64_t inner = type.shape[d];
+    for (const AxisPart& part : PartsOf(id, static_cast<int64_t>(d))) {
+      inner /= part.bound;
+      if (part.IsFull()) continue;
+      for (size_t i = 0; i < positions.size(); ++i) {
+        positions[i] = static_cast<int64_t>(i) / inner % part.bound;
+      }
+      ASSIGN_OR_RETURN(const ValueId position,
+                       EmitConstant({DType::kI64, along}, FromInts(DType::kI64, positions)));
+      ASSIGN_OR_RETURN(const ValueId extent, EmitTerm(part.holds));
+      ASSIGN_OR_RETURN(const ValueId holds, EmitWhole("less", {position, extent}));
+      ASSIGN_OR_RETURN(const ValueId other, EmitConstant({type.dtype, {}}, number));
+      // By selection: what does not hold may be NaN.
+      ASSIGN_OR_RETURN(filled, EmitWhole("where", {holds, filled, other}));
+    }
   }
+  if (burnish::IsBounded(kept)) context_->bounded.extents[filled] = std::move(kept);
   return filled;
 }
 
@@ -129,86 +148,14 @@ absl::StatusOr<ValueId> OnnxNode::CheckedIndices(ValueId indices, ValueId extent
   return Emit("where", {is_reachable, outside, checked});
 }
 
-absl::StatusOr<std::vector<ValueId>> OnnxNode::EmitBoundedReshape(ValueId x,
-                                                                  Attributes attributes) {
-  const std::vector<int64_t> shape = attributes.Ints("shape", {});
-  const auto carried = CarryThroughReshape(TypeOf(x).shape, shape, ExtentsOf(x));
-  if (!carried.ok()) return Annotate(carried.status());
-  ASSIGN_OR_RETURN(const std::vector<ValueId> results,
-                   EmitPlain("reshape", {x}, std::move(attributes)));
-  for (size_t d = 0; d < shape.size(); ++d) {
-    ValueId extent = (*carried)[d].extent;
-    if (extent == kFullAxis) continue;
-    if ((*carried)[d].factor != 1) {
-      const SizeTerm term = TermOf(extent, (*carried)[d].factor);
-      ASSIGN_OR_RETURN(extent, EmitExtent("mul", extent, (*carried)[d].factor));
-      context_->bounded.scaled[extent] = term;
-    }
-    RETURN_IF_ERROR(SetExtent(results[0], static_cast<int64_t>(d), extent).status());
-  }
-  return results;
-}
-
-absl::StatusOr<ValueId> OnnxNode::SliceBounded(ValueId x, Attributes attributes) {
-  AxisExtents extents = ExtentsOf(x);
-  const std::vector<int64_t> shape = TypeOf(x).shape;
-  const std::vector<int64_t> axes = attributes.Ints("axes", {});
-  std::vector<int64_t> starts = attributes.Ints("starts", {});
-  std::vector<int64_t> ends = attributes.Ints("ends", {});
-  const std::vector<int64_t> steps = attributes.Ints("steps", std::vector<int64_t>(axes.size(), 1));
-  for (size_t i = 0; i < axes.size(); ++i) {
-    const int64_t axis = axes[i];
-    ValueId& extent = extents[axis];
-    if (extent == kFullAxis) continue;
-    const int64_t bound = shape[axis];
-    if (steps[i] != 1 || starts[i] < 0 || starts[i] >= bound) {
-      return Unsupported(absl::StrCat("a slice of dimension ", axis,
-                                      ", whose extent only a run knows, from ", starts[i], " by ",
-                                      steps[i], "; want a start from the beginning, and step 1"));
-    }
-    ValueId end = extent;
-    if (ends[i] < 0) {
-      ASSIGN_OR_RETURN(end, EmitExtent("add", extent, std::max(ends[i], -bound)));
-    } else if (ends[i] < bound) {
-      ASSIGN_OR_RETURN(end, EmitExtent("min", extent, ends[i]));
-    }
-    if (starts[i] > 0) {
-      ASSIGN_OR_RETURN(end, EmitExtent("sub", end, starts[i]));
-    }
-    if (starts[i] > 0 || ends[i] < 0) {
-      ASSIGN_OR_RETURN(end, EmitExtent("max", end, 0));
-    }
-    extent = end;
-    ends[i] = ends[i] < 0 || ends[i] > bound ? bound : ends[i];
-    // An axis that may be empty is none that broadcasts.
-    if (ends[i] - starts[i] < 2) {
-      starts[i] = std::max<int64_t>(std::min(starts[i], bound - 2), 0);
-      if (starts[i] + 1 == ends[i]) {
-        ends[i] = starts[i] + 2;
-      } else {
-        return Unsupported(
-            absl::StrCat("one element of dimension ", axis, ", whose extent only a run knows"));
-      }
-    }
-  }
-  attributes.Set("starts", starts);
-  attributes.Set("ends", ends);
-  ASSIGN_OR_RETURN(const std::vector<ValueId> results,
-                   EmitPlain("slice", {x}, std::move(attributes)));
-  for (size_t d = 0; d < extents.size(); ++d) {
-    if (extents[d] == kFullAxis) continue;
-    RETURN_IF_ERROR(SetExtent(results[0], static_cast<int64_t>(d), extents[d]).status());
-  }
-  return results[0];
-}
-
 // The parts are laid behind one another at their bounds, and a gather leaves out what does not
 // hold: a position behind the elements of the first k parts skips their rests.
 absl::StatusOr<std::vector<ValueId>> OnnxNode::EmitBoundedConcat(std::vector<ValueId> inputs,
                                                                  int64_t axis) {
   std::vector<AxisExtents> others;
   int64_t bound = 0;
-  for (const ValueId input : inputs) {
+  for (ValueId& input : inputs) {
+    ASSIGN_OR_RETURN(input, PackedAlong(input, axis));
     others.push_back(ExtentsOf(input));
     others.back()[axis] = kFullAxis;
     bound += TypeOf(input).shape[axis];
@@ -258,6 +205,11 @@ absl::StatusOr<std::vector<ValueId>> OnnxNode::EmitBounded(absl::string_view op,
                                                            std::vector<ValueId> inputs,
                                                            Attributes attributes) {
   if (op == "reshape") return EmitBoundedReshape(inputs[0], std::move(attributes));
+  if (op == "pad") return EmitBoundedPad(inputs[0], std::move(attributes));
+  if (op == "cum_sum") return EmitBoundedCumulation(std::move(inputs), std::move(attributes));
+  if (op == "conv" || op == "conv_transpose" || op == "max_pool" || op == "average_pool") {
+    return EmitBoundedWindow(op, std::move(inputs), std::move(attributes));
+  }
   std::vector<AxisExtents> extents;
   for (const ValueId input : inputs) extents.push_back(ExtentsOf(input));
   if (op == "concat") {
@@ -272,6 +224,8 @@ absl::StatusOr<std::vector<ValueId>> OnnxNode::EmitBounded(absl::string_view op,
     const auto rank = static_cast<int64_t>(extents[0].size());
     ASSIGN_OR_RETURN(const int64_t axis, NormalizeAxis(*this, attributes.Int("axis", 0), rank));
     if (extents[0][axis] != kFullAxis) {
+      ASSIGN_OR_RETURN(inputs[0], PackedAlong(inputs[0], axis));
+      extents[0] = ExtentsOf(inputs[0]);
       ASSIGN_OR_RETURN(inputs[1],
                        CheckedIndices(inputs[1], extents[0][axis], TypeOf(inputs[0]).shape[axis]));
       // No index that passes reads what does not hold.
@@ -303,7 +257,17 @@ absl::StatusOr<std::vector<ValueId>> OnnxNode::EmitBounded(absl::string_view op,
   ASSIGN_OR_RETURN(const std::vector<ValueId> results,
                    EmitPlain(op, std::move(inputs), std::move(attributes)));
   // It reduces over an axis and has the axis.
-  if (op == "softmax" || op == "log_softmax") carried->outputs[0] = before;
+  if (op == "softmax" || op == "log_softmax") {
+    carried->outputs[0] = before;
+    for (size_t d = 0; d < before.size() && op == "softmax"; ++d) {
+      if (before[d] == extents[0][d]) continue;
+      // exp of -inf; of no elements at all it is NaN.
+      const std::optional<SizeRange> range = RangeOf(TermOf(before[d]));
+      if (range.has_value() && range->least > 0) {
+        context_->bounded.zero_behind.insert({results[0], static_cast<int64_t>(d)});
+      }
+    }
+  }
   for (size_t i = 0; i < results.size(); ++i) {
     if (burnish::IsBounded(carried->outputs[i])) {
       context_->bounded.extents[results[i]] = carried->outputs[i];

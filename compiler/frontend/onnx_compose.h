@@ -76,13 +76,13 @@ class Composer {
   // Zeros, or `value`, around x: [begin.., end..].
   ValueId Pad(ValueId x, Shape pads, double value = 0);
 
+  // The value, or -1 and the error.
+  ValueId Kept(absl::StatusOr<ValueId> id);
   void Fail(absl::Status status) { status_.Update(std::move(status)); }
   // Makes the value output i of the node.
   void Output(int i, ValueId id);
 
  private:
-  ValueId Kept(absl::StatusOr<ValueId> id);
-
   OnnxNode* node_;
   absl::Status status_;
 };

@@ -47,12 +47,12 @@ absl::Status Constant(OnnxNode& node) {
       "want attribute value, value_int, value_ints, value_float or value_floats");
 }
 
-// The extent of the first dimension that a run decides about, or kFullAxis.
-ValueId FirstExtent(const std::vector<SizeTerm>& terms) {
+// The first dimension that a run decides about, or nullptr.
+const SizeTerm* FirstInRun(const std::vector<SizeTerm>& terms) {
   for (const SizeTerm& term : terms) {
-    if (term.extent != kFullAxis) return term.extent;
+    if (!term.IsNumber()) return &term;
   }
-  return kFullAxis;
+  return nullptr;
 }
 
 absl::Status ConstantOfShape(OnnxNode& node) {
@@ -67,7 +67,8 @@ absl::Status ConstantOfShape(OnnxNode& node) {
   }
   ASSIGN_OR_RETURN(const int64_t count,
                    CheckedElementCount(shape, context.options->max_tensor_elements, node.Label()));
-  if (const ValueId extent = FirstExtent(given.terms); extent != kFullAxis) {
+  if (const SizeTerm* in_run = FirstInRun(given.terms); in_run != nullptr) {
+    ASSIGN_OR_RETURN(const ValueId extent, node.EmitTerm(*in_run));
     ASSIGN_OR_RETURN(const ValueId one, node.EmitConstant(fill.type, fill.data));
     ASSIGN_OR_RETURN(const ValueId unknown, node.EmitUnknown(one, extent));
     Attributes attributes;
@@ -100,9 +101,7 @@ absl::Status ShapeInRun(OnnxNode& node, ValueId x, int64_t start, int64_t end) {
   if (extents.empty()) return FinishConstant(node, {DType::kI64, {0}}, MakeConstant<uint8_t>({}));
   std::vector<SizeTerm> terms;
   for (int64_t d = start; d < end; ++d) {
-    const ValueId extent = node.ExtentsOf(x)[d];
-    terms.push_back(extent == kFullAxis ? SizeTerm{kFullAxis, node.TypeOf(x).shape[d]}
-                                        : node.TermOf(extent, 1));
+    terms.push_back(node.SizeOf(x, d));
   }
   Attributes attributes;
   attributes.Set("axis", int64_t{0});
@@ -129,16 +128,15 @@ absl::Status Shape(OnnxNode& node) {
 absl::Status Size(OnnxNode& node) {
   ASSIGN_OR_RETURN(const ValueId x, node.Input(0));
   if (node.IsBounded(x)) {
-    ValueId count = -1;
+    SizeTerm count(1);
     for (size_t d = 0; d < node.TypeOf(x).shape.size(); ++d) {
-      ASSIGN_OR_RETURN(const ValueId extent, node.ExtentAt(x, static_cast<int64_t>(d)));
-      if (count < 0) {
-        count = extent;
-        continue;
-      }
-      ASSIGN_OR_RETURN(count, node.Emit("mul", {count, extent}));
+      const auto product = count.Times(node.SizeOf(x, static_cast<int64_t>(d)));
+      if (!product.has_value()) return node.Unsupported("a product of too many sizes");
+      count = *product;
     }
-    node.SetOutput(0, count);
+    ASSIGN_OR_RETURN(const ValueId size, node.EmitTerm(count));
+    node.SetTerms(size, {count});
+    node.SetOutput(0, size);
     return absl::OkStatus();
   }
   return FinishConstant(node, {DType::kI64, {}},
@@ -150,33 +148,48 @@ absl::Status OptionalHasElement(OnnxNode& node) {
   return FinishConstant(node, {DType::kBool, {}}, FromInts(DType::kBool, {node.HasInput(0)}));
 }
 
-// 0, 1, .. to below an extent.
-absl::Status RangeInRun(OnnxNode& node, const BoundedShape& limit) {
-  for (const int i : {0, 2}) {
-    ASSIGN_OR_RETURN(const std::vector<int64_t> given,
-                     node.ConstantInts(i, i == 0 ? "start" : "delta"));
-    if (given != std::vector<int64_t>{i / 2}) {
-      return node.Unsupported("a range to what only a run knows that does not count from 0 by 1");
-    }
-  }
+// start, start + 1, .. to below a limit, one or both of which a run decides about.
+absl::Status RangeInRun(OnnxNode& node, const SizeTerm& start, const SizeTerm& limit) {
   const DType dtype = node.TypeOf(*node.Input(1)).dtype;
-  ASSIGN_OR_RETURN(const int64_t count, CheckedElementCount(limit.bound, 1 << 24, node.Label()));
-  std::vector<int64_t> values(limit.bound[0]);
+  ASSIGN_OR_RETURN(const std::vector<int64_t> delta, node.ConstantInts(2, "delta"));
+  if (delta != std::vector<int64_t>{1} || IsFloat(dtype)) {
+    return node.Unsupported("a range to what only a run knows that does not count by 1");
+  }
+  const auto difference = limit.Minus(start);
+  if (!difference.has_value()) return node.Unsupported("a range of too many sizes");
+  ASSIGN_OR_RETURN(const SizeTerm length, node.EmitGreater(*difference, SizeTerm()));
+  const std::optional<SizeRange> range = node.RangeOf(length);
+  if (!range.has_value()) return node.Unsupported("a range without a bound");
+  const std::vector<int64_t> bound = {std::max<int64_t>(range->greatest, 2)};
+  ASSIGN_OR_RETURN(const int64_t count, CheckedElementCount(bound, 1 << 24, node.Label()));
+  std::vector<int64_t> values(count);
   for (int64_t i = 0; i < count; ++i) values[i] = i;
-  ASSIGN_OR_RETURN(const ValueId numbers,
-                   node.EmitConstant({dtype, limit.bound}, FromInts(dtype, values)));
-  ASSIGN_OR_RETURN(ValueId range, node.EmitUnknown(numbers, limit.terms[0].extent));
-  ASSIGN_OR_RETURN(range, node.HoldTerms(range, limit.terms));
-  node.SetOutput(0, range);
+  ASSIGN_OR_RETURN(ValueId numbers, node.EmitConstant({dtype, bound}, FromInts(dtype, values)));
+  if (start == SizeTerm()) {
+    ASSIGN_OR_RETURN(const ValueId extent, node.EmitTerm(length));
+    ASSIGN_OR_RETURN(numbers, node.EmitUnknown(numbers, extent));
+  } else {
+    ASSIGN_OR_RETURN(ValueId first, node.EmitTerm(start));
+    if (dtype != DType::kI64) {
+      Attributes to;
+      to.Set("to", std::string(DTypeName(dtype)));
+      ASSIGN_OR_RETURN(first, node.EmitWhole("cast", {first}, std::move(to)));
+    }
+    ASSIGN_OR_RETURN(numbers, node.EmitWhole("add", {numbers, first}));
+  }
+  ASSIGN_OR_RETURN(numbers, node.HoldTerms(numbers, {length}));
+  node.SetOutput(0, numbers);
   return absl::OkStatus();
 }
 
 absl::Status Range(OnnxNode& node) {
   ASSIGN_OR_RETURN(const ValueId start_id, node.Input(0));
   ASSIGN_OR_RETURN(const ValueId limit_id, node.Input(1));
-  if (!node.context().graph.IsConstant(limit_id) && node.TermsOf(limit_id).has_value()) {
-    ASSIGN_OR_RETURN(const BoundedShape limit, node.ShapeInput(1, "limit"));
-    if (limit.bound.size() == 1) return RangeInRun(node, limit);
+  const auto start_terms = node.TermsOf(start_id), limit_terms = node.TermsOf(limit_id);
+  const bool is_known = start_terms.has_value() && limit_terms.has_value() &&
+                        start_terms->size() == 1 && limit_terms->size() == 1;
+  if (is_known && !((*start_terms)[0].IsNumber() && (*limit_terms)[0].IsNumber())) {
+    return RangeInRun(node, (*start_terms)[0], (*limit_terms)[0]);
   }
   const DType dtype = node.TypeOf(start_id).dtype;
   double bounds[3];

@@ -210,7 +210,10 @@ absl::StatusOr<OnnxGraphImporter::Body> OnnxGraphImporter::ImportBody(
       return node.Unsupported(
           absl::StrCat("the body gives '", output.name(), "', of which a run fills a part"));
     }
-    body.outputs.push_back(id);
+    onnx::NodeProto packs;
+    packs.set_name(output.name());
+    packs.add_output(output.name());
+    ASSIGN_OR_RETURN(body.outputs.emplace_back(), OnnxNode(context_, packs, {}, {}).Packed(id));
   }
   std::move(put_back).Invoke();
   return body;
@@ -229,8 +232,10 @@ void OnnxGraphImporter::CaptureExtents(Body& body, ValueId outer, ValueId inner)
       continue;
     }
     body.captures.push_back(extent);
+    const auto range = body.bounded.ranges.find(extent);
     extent = AddInput(context_->graph, absl::StrCat("capture", body.captures.size(), ".extent"),
                       {DType::kI64, {}});
+    if (range != body.bounded.ranges.end()) context_->bounded.ranges[extent] = range->second;
     body.capture_inputs.push_back(extent);
   }
   context_->bounded.extents[inner] = std::move(extents);
@@ -239,7 +244,14 @@ void OnnxGraphImporter::CaptureExtents(Body& body, ValueId outer, ValueId inner)
 ValueId OnnxGraphImporter::Capture(Scope& scope, const std::string& name) {
   Body& body = *scope.body;
   Swap(body);
-  const ValueId outer = Find(*scope.outer, name);
+  ValueId outer = Find(*scope.outer, name);
+  if (outer >= 0) {
+    // What a body is handed has axes of one part each.
+    onnx::NodeProto proto;
+    proto.set_name(name);
+    proto.add_output(name);
+    outer = OnnxNode(context_, proto, {}, {}).Packed(outer).value_or(-1);
+  }
   Swap(body);
   if (outer < 0) return -1;
   const GraphValue& value = body.graph.value(outer);

@@ -60,9 +60,22 @@ absl::StatusOr<Window> ReadWindow(OnnxNode& node, ValueId x,
   return w;
 }
 
+// Pads that differ from size to size are none of an operator that serves all.
+absl::Status CheckPadsInRun(const OnnxNode& node, ValueId x, const Window& w) {
+  const AxisExtents extents = node.ExtentsOf(x);
+  for (int64_t d = 0; d < w.rank; ++d) {
+    if (w.auto_pad == "VALID" || extents[d + 2] == kFullAxis || w.strides[d] == 1) continue;
+    return node.Unsupported(absl::StrCat("auto_pad=", w.auto_pad, " with stride ", w.strides[d],
+                                         " along dimension ", d + 2,
+                                         ", whose extent only a run knows"));
+  }
+  return absl::OkStatus();
+}
+
 // pads of a forward window from auto_pad: SAME keeps ceil(input / stride) outputs.
-void ResolveAutoPad(Window& w) {
-  if (w.auto_pad == "NOTSET") return;
+absl::Status ResolveAutoPad(const OnnxNode& node, ValueId x, Window& w) {
+  if (w.auto_pad == "NOTSET") return absl::OkStatus();
+  RETURN_IF_ERROR(CheckPadsInRun(node, x, w));
   for (int64_t d = 0; d < w.rank; ++d) {
     int64_t begin = 0, end = 0;
     if (w.auto_pad != "VALID") {
@@ -76,6 +89,7 @@ void ResolveAutoPad(Window& w) {
     w.pads[d] = begin;
     w.pads[w.rank + d] = end;
   }
+  return absl::OkStatus();
 }
 
 void SetWindow(const Window& w, Attributes& attributes) {
@@ -106,7 +120,7 @@ absl::Status Conv(OnnxNode& node) {
   const std::vector<int64_t> kernel(weights.begin() + 2, weights.end());
   ASSIGN_OR_RETURN(Window w, ReadWindow(node, inputs[0], kernel));
   if (w.kernel != kernel) return node.Invalid("kernel_shape and the weights' shape disagree");
-  ResolveAutoPad(w);
+  RETURN_IF_ERROR(ResolveAutoPad(node, inputs[0], w));
   Attributes attributes;
   SetWindow(w, attributes);
   attributes.Set("group", node.Int("group", 1));
@@ -134,6 +148,12 @@ absl::Status ConvTranspose(OnnxNode& node) {
   if (w.auto_pad == "VALID") w.pads.assign(2 * w.rank, 0);
   if (!output.empty()) {
     RETURN_IF_ERROR(CheckRange(node, "output_shape", output, w.rank, 1));
+    const AxisExtents extents = node.ExtentsOf(inputs[0]);
+    for (int64_t d = 0; d < w.rank && !same; ++d) {
+      if (extents[d + 2] == kFullAxis) continue;
+      return node.Unsupported(
+          absl::StrCat("output_shape along dimension ", d + 2, ", whose extent only a run knows"));
+    }
     for (int64_t d = 0; d < w.rank; ++d) {
       const int64_t reach = (w.kernel[d] - 1) * w.dilations[d] + 1;
       // ONNX's equation of output_shape, solved for the pads. kMaxWindow keeps it far from
@@ -160,7 +180,7 @@ absl::Status Pool(OnnxNode& node, absl::string_view op) {
   if (!node.HasAttribute("kernel_shape")) return node.Invalid("kernel_shape is missing");
   ASSIGN_OR_RETURN(Window w, ReadWindow(node, x, {}));
   if (node.OutputUsed(1)) return node.Unsupported("output Indices is used");
-  ResolveAutoPad(w);
+  RETURN_IF_ERROR(ResolveAutoPad(node, x, w));
   Attributes attributes;
   SetWindow(w, attributes);
   attributes.Set("kernel_shape", w.kernel);
@@ -179,7 +199,7 @@ absl::Status LpPool(OnnxNode& node) {
   if (!node.HasAttribute("kernel_shape")) return node.Invalid("kernel_shape is missing");
   ASSIGN_OR_RETURN(Window w, ReadWindow(node, x, {}));
   if (node.Int("ceil_mode", 0) != 0) return node.Unsupported("ceil_mode=1");
-  ResolveAutoPad(w);
+  RETURN_IF_ERROR(ResolveAutoPad(node, x, w));
   const auto p = static_cast<double>(node.Int("p", 2));
   if (!(p >= 1)) return node.Invalid(absl::StrCat("p: got ", p));
   Attributes attributes;

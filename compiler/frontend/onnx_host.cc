@@ -31,6 +31,7 @@ absl::Status TopKInRun(OnnxNode& node, ValueId x) {
   ASSIGN_OR_RETURN(const int64_t axis, NormalizeAxis(node, node.Int("axis", -1), rank));
   const int64_t bound = node.TypeOf(x).shape[axis];
   if (bound < 2) return node.Unsupported("as many of one element as a run says");
+  ASSIGN_OR_RETURN(x, node.PackedAlong(x, axis));
   AxisExtents extents = node.ExtentsOf(x);
   ASSIGN_OR_RETURN(const ValueId given, node.Input(1));
   if (ElementCount(node.TypeOf(given).shape) != 1) return node.Invalid("K is no number");

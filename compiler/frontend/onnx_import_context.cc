@@ -214,9 +214,24 @@ absl::StatusOr<std::vector<ValueId>> OnnxNode::EmitAll(absl::string_view op,
                        .attributes = attributes,
                        .inputs = inputs,
                        .outputs = {}};
-  ASSIGN_OR_RETURN(const std::vector<ValueId> results,
+  ASSIGN_OR_RETURN(std::vector<ValueId> results,
                    EmitPlain(op, std::move(inputs), std::move(attributes)));
   if (results.size() == 1) CarryTerms(node, results[0]);
+  return KnownTerms(std::move(results));
+}
+
+// What is the same in every run is a constant.
+absl::StatusOr<std::vector<ValueId>> OnnxNode::KnownTerms(std::vector<ValueId> results) {
+  const auto found = context_->bounded.terms.find(results[0]);
+  if (results.size() != 1 || found == context_->bounded.terms.end()) return results;
+  std::vector<int64_t> numbers;
+  for (const SizeTerm& term : found->second) {
+    if (!term.IsNumber()) return results;
+    numbers.push_back(term.number());
+  }
+  const TensorType type = TypeOf(results[0]);
+  context_->bounded.terms.erase(found);
+  ASSIGN_OR_RETURN(results[0], EmitConstant(type, FromInts(type.dtype, numbers)));
   return results;
 }
 
@@ -230,6 +245,10 @@ absl::StatusOr<std::vector<ValueId>> OnnxNode::EmitPlain(absl::string_view op,
   node.op = std::string(op);
   node.attributes = std::move(attributes);
   node.inputs = std::move(inputs);
+  for (const ValueId input : node.inputs) {
+    // The id of merged axes: no rule for them here.
+    if (input < 0) return Unsupported("takes no product of dimensions that only a run knows");
+  }
   absl::StatusOr<std::vector<TensorType>> types =
       def->infer(node.attributes, InputTypes(graph, node));
   if (!types.ok()) return Annotate(types.status());
@@ -263,6 +282,7 @@ absl::StatusOr<std::vector<ValueId>> OnnxNode::EmitPlain(absl::string_view op,
 
 absl::StatusOr<std::vector<ValueId>> OnnxNode::EmitControl(GraphNode node) {
   for (const ValueId input : node.inputs) {
+    if (input < 0) return Unsupported("takes no product of dimensions that only a run knows");
     // A branch gets what holds of its inputs beside them.
     if (node.op == "if" || !IsBounded(input)) continue;
     return Unsupported(absl::StrCat("hands '", context_->graph.value(input).name,

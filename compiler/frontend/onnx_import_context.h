@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "compiler/frontend/onnx_external_data.h"
 #include "compiler/frontend/onnx_import.h"
 #include "compiler/frontend/onnx_tensor.h"
+#include "compiler/frontend/size_term.h"
 #include "compiler/graph/bounded_axes.h"
 #include "compiler/graph/graph.h"
 
@@ -26,12 +28,6 @@ class NodeProto;
 }  // namespace onnx
 
 namespace burnish {
-
-// An element of a shape that is computed in a run: a number, or an extent times a number.
-struct SizeTerm {
-  ValueId extent = kFullAxis;
-  int64_t number = 0;
-};
 
 // A shape that a run may decide: the greatest, and what each dimension is.
 struct BoundedShape {
@@ -44,9 +40,14 @@ struct BoundedValues {
   std::map<ValueId, AxisExtents> extents;  // Of values with such an axis.
   // Extents that were computed of others, by how: equal ones are one value.
   std::map<std::string, ValueId> computed;
-  std::map<ValueId, SizeTerm> scaled;              // Extents that are others, times a number.
-  std::map<ValueId, int64_t> greatest;             // Of extents.
-  std::map<ValueId, std::vector<SizeTerm>> terms;  // Integers that shapes are made of.
+  std::map<ValueId, SizeTerm> term_of;  // Of extents that are computed of others.
+  std::map<SizeTerm, ValueId> by_term;  // The other way round.
+  std::map<ValueId, SizeRange> ranges;  // Of extents that are not.
+  // Axes of several parts. Their ids are below kFullAxis: none is a value of the graph.
+  std::map<ValueId, AxisParts> merged;
+  std::map<AxisParts, ValueId> merged_by_parts;
+  std::set<std::pair<ValueId, int64_t>> zero_behind;  // Axes with 0 where nothing holds.
+  std::map<ValueId, std::vector<SizeTerm>> terms;     // Integers that shapes are made of.
 };
 
 // State of one import. Budgets are shared by all graphs of the model.
@@ -120,13 +121,20 @@ class OnnxNode {
   // The axis holds so many elements: an i64 scalar. A constant one cuts instead: returns what to
   // use.
   absl::StatusOr<ValueId> SetExtent(ValueId id, int64_t axis, ValueId extent);
+  // `id` with axes of one part each: what holds of an axis are its first elements.
+  absl::StatusOr<ValueId> Packed(ValueId id);
+  absl::StatusOr<ValueId> PackedAlong(ValueId id, int64_t axis);
   // `id` with `value` where nothing holds: all its axes are full.
   absl::StatusOr<ValueId> Filled(ValueId id, double value);
-  // A slice with bounds as the model has them: from the end where they are negative, and as far
-  // away as it likes.
-  absl::StatusOr<ValueId> SliceBounded(ValueId x, Attributes attributes);
+  // Elements [start, end) of an axis by ONNX's rules: numbers below 0 count from the end, and they
+  // may be as far away as they like.
+  absl::StatusOr<ValueId> SliceWindow(ValueId x, int64_t axis, SizeTerm start, SizeTerm end);
   // As Filled, with the least number of the type, or the greatest.
   absl::StatusOr<ValueId> FilledLowest(ValueId id, bool lowest);
+  // As these, along some axes; the others hold what they held.
+  absl::StatusOr<ValueId> FilledAlong(ValueId id, const std::vector<int64_t>& axes, double value);
+  absl::StatusOr<ValueId> FilledLowestAlong(ValueId id, const std::vector<int64_t>& axes,
+                                            bool lowest);
   // An extent as a value: i64 scalar. `op` of two integers: "min", "max", "mul", "add", "sub".
   absl::StatusOr<ValueId> EmitExtent(const char* op, ValueId extent, int64_t other);
   // The same of two extents, added.
@@ -141,12 +149,23 @@ class OnnxNode {
   void SetTerms(ValueId id, std::vector<SizeTerm> terms) {
     context_->bounded.terms[id] = std::move(terms);
   }
-  SizeTerm TermOf(ValueId extent, int64_t factor) const;
+  SizeTerm TermOf(ValueId extent) const;
+  // What holds of an axis.
+  SizeTerm SizeOf(ValueId id, int64_t axis) const;
+  AxisParts PartsOf(ValueId id, int64_t axis) const;
+  std::optional<SizeRange> RangeOf(const SizeTerm& term) const {
+    return burnish::RangeOf(term, context_->bounded.ranges);
+  }
+  // The lesser, or the greater, of two sizes.
+  absl::StatusOr<SizeTerm> EmitLesser(const SizeTerm& a, const SizeTerm& b);
+  absl::StatusOr<SizeTerm> EmitGreater(const SizeTerm& a, const SizeTerm& b);
+  // a / number, without the rest; `a` is never below 0.
+  absl::StatusOr<SizeTerm> EmitQuotient(const SizeTerm& a, int64_t number);
   // Input i as a shape; as ConstantInts where it is one.
   absl::StatusOr<BoundedShape> ShapeInput(int i, absl::string_view what) const;
-  // To a shape of that bound, if that is what `terms` say in every run.
-  absl::StatusOr<ValueId> ReshapeInRun(ValueId x, std::vector<int64_t> bound,
-                                       const std::vector<SizeTerm>& terms);
+  // To a shape of these sizes, if it is one of as many elements in every run; nullopt: what is
+  // left.
+  absl::StatusOr<ValueId> ReshapeInRun(ValueId x, const std::vector<std::optional<SizeTerm>>& to);
   // An extent as an i64 scalar.
   absl::StatusOr<ValueId> EmitTerm(const SizeTerm& term);
   // `id`, broadcast already to the bound of a shape that a run decides: its axes hold what that
@@ -194,8 +213,27 @@ class OnnxNode {
                                                    Attributes attributes);
   absl::StatusOr<std::vector<ValueId>> EmitBoundedConcat(std::vector<ValueId> inputs, int64_t axis);
   absl::StatusOr<std::vector<ValueId>> EmitBoundedReshape(ValueId x, Attributes attributes);
+  // A reshape by the dimensions' parts.
+  absl::StatusOr<ValueId> EmitParts(ValueId x, const std::vector<AxisParts>& dimensions);
+  // Convolutions and poolings along axes that a run sizes.
+  absl::StatusOr<std::vector<ValueId>> EmitBoundedWindow(absl::string_view op,
+                                                         std::vector<ValueId> inputs,
+                                                         Attributes attributes);
+  absl::StatusOr<std::vector<ValueId>> EmitBoundedPad(ValueId x, Attributes attributes);
+  absl::StatusOr<std::vector<ValueId>> EmitBoundedCumulation(std::vector<ValueId> inputs,
+                                                             Attributes attributes);
+  // As the operator carries extents on, with the axes of `windows` of input 0 taken for full: they
+  // hold `windows` in the result.
+  absl::StatusOr<std::vector<ValueId>> EmitWindows(absl::string_view op,
+                                                   std::vector<ValueId> inputs,
+                                                   Attributes attributes,
+                                                   const std::map<int64_t, SizeTerm>& windows);
+  absl::StatusOr<SizeTerm> EmitChosen(const char* op, const SizeTerm& a, const SizeTerm& b);
   void CarryTerms(const GraphNode& node, ValueId result);
-  absl::StatusOr<ValueId> FilledWith(ValueId id, ConstantPtr number);
+  absl::StatusOr<std::vector<ValueId>> KnownTerms(std::vector<ValueId> results);
+  // Along these axes, or along all.
+  absl::StatusOr<ValueId> FilledWith(ValueId id, ConstantPtr number,
+                                     const std::vector<int64_t>* axes = nullptr);
   // Gives inputs the neutral element of the reduction that `op` is, and says so in `extents`.
   absl::Status FillReduced(absl::string_view op, const Attributes& attributes,
                            std::vector<ValueId>& inputs, std::vector<AxisExtents>& extents);

@@ -84,6 +84,12 @@ absl::StatusOr<ValueId> OnnxNode::FilledLowest(ValueId id, bool lowest) {
   return FilledWith(id, NumberOf(lowest ? Neutral::kLowest : Neutral::kHighest, TypeOf(id).dtype));
 }
 
+absl::StatusOr<ValueId> OnnxNode::FilledLowestAlong(ValueId id, const std::vector<int64_t>& axes,
+                                                    bool lowest) {
+  return FilledWith(id, NumberOf(lowest ? Neutral::kLowest : Neutral::kHighest, TypeOf(id).dtype),
+                    &axes);
+}
+
 absl::Status OnnxNode::FillReduced(absl::string_view op, const Attributes& attributes,
                                    std::vector<ValueId>& inputs,
                                    std::vector<AxisExtents>& extents) {
@@ -94,8 +100,9 @@ absl::Status OnnxNode::FillReduced(absl::string_view op, const Attributes& attri
     if (a == kFullAxis || a != b) return absl::OkStatus();
     // Both: 0 times what does not hold may be NaN.
     for (size_t i = 0; i < 2; ++i) {
-      ASSIGN_OR_RETURN(inputs[i],
-                       FilledWith(inputs[i], NumberOf(Neutral::kZero, TypeOf(inputs[i]).dtype)));
+      const auto axis = static_cast<int64_t>(i == 0 ? axes->first : axes->second);
+      if (context_->bounded.zero_behind.contains({inputs[i], axis})) continue;
+      ASSIGN_OR_RETURN(inputs[i], FilledAlong(inputs[i], {axis}, 0));
     }
     a = b = kFullAxis;
     return absl::OkStatus();
@@ -116,7 +123,7 @@ absl::Status OnnxNode::FillReduced(absl::string_view op, const Attributes& attri
   }
   if (!any) return absl::OkStatus();
   ASSIGN_OR_RETURN(inputs[0],
-                   FilledWith(inputs[0], NumberOf(rule->second, TypeOf(inputs[0]).dtype)));
+                   FilledWith(inputs[0], NumberOf(rule->second, TypeOf(inputs[0]).dtype), &axes));
   return absl::OkStatus();
 }
 

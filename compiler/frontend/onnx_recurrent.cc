@@ -180,6 +180,13 @@ class Direction {
   absl::StatusOr<Result> Run(ValueId x);
 
  private:
+  // All at its bound, whatever of it holds: sequences and batches do not mix.
+  ValueId Whole(ValueId x) {
+    if (x < 0 || !node_.IsBounded(x)) return x;
+    Attributes same;
+    same.Set("shape", node_.TypeOf(x).shape);
+    return f_.Kept(node_.EmitWhole("reshape", {x}, std::move(same)));
+  }
   // Part `d` of a parameter, without the dimension of directions.
   ValueId Part(ValueId whole) {
     if (whole < 0) return -1;
@@ -195,6 +202,11 @@ class Direction {
     if (!f_.MayMake({all_.batch, all_.hidden})) return -1;
     return f_.Constant(DType::kF32, {1, all_.batch, all_.hidden},
                        std::vector<double>(all_.batch * all_.hidden, 0.0));
+  }
+  // What operators are added to, and what the other graph knows of its values.
+  void SwapGraphs() {
+    std::swap(node_.context().graph, around_);
+    std::swap(node_.context().bounded, bounded_around_);
   }
   // The body's own value for one of the graph around it.
   ValueId Capture(ValueId outer) {
@@ -250,6 +262,7 @@ class Direction {
   const int64_t d_, rows_;
   Composer f_;
   Graph around_;
+  BoundedValues bounded_around_;
   ValueId peepholes_ = -1;
   std::vector<ValueId> captures_, capture_inputs_, initial_, state_inputs_;
 };
@@ -307,18 +320,18 @@ absl::StatusOr<Direction::Result> Direction::Run(ValueId x) {
   }
   std::vector<ValueId> operands = {x, Part(all_.w)};
   if (w_bias >= 0) operands.push_back(w_bias);
-  const ValueId projected = f_.Op("dense", operands);
+  const ValueId projected = Whole(f_.Op("dense", operands));
   const ValueId r = Part(all_.r), peepholes = Part(all_.peepholes);
-  const ValueId h0 = Initial(all_.initial_h);
-  const ValueId c0 = all_.kind == "LSTM" ? Initial(all_.initial_c) : -1;
+  const ValueId h0 = Whole(Initial(all_.initial_h));
+  const ValueId c0 = all_.kind == "LSTM" ? Whole(Initial(all_.initial_c)) : -1;
   ValueId times = -1;
-  const ValueId lengths = all_.lengths < 0 ? -1 : f_.Reshape(all_.lengths, {all_.batch, 1});
+  const ValueId lengths = all_.lengths < 0 ? -1 : f_.Reshape(Whole(all_.lengths), {all_.batch, 1});
   if (lengths >= 0) {
     times = f_.Cast(f_.Reshape(f_.Iota(0, all_.steps), {all_.steps, 1, 1}), DType::kI32);
   }
   RETURN_IF_ERROR(f_.status());
 
-  std::swap(node_.context().graph, around_);
+  SwapGraphs();
   Graph& body = node_.context().graph;
   const ValueId h = State(h0, "h");
   const ValueId c = c0 >= 0 ? State(c0, "c") : -1;
@@ -350,7 +363,7 @@ absl::StatusOr<Direction::Result> Direction::Run(ValueId x) {
   body.inputs = state_inputs_;
   body.inputs.insert(body.inputs.end(), slices.begin(), slices.end());
   body.inputs.insert(body.inputs.end(), capture_inputs_.begin(), capture_inputs_.end());
-  std::swap(node_.context().graph, around_);
+  SwapGraphs();
   RETURN_IF_ERROR(f_.status());
 
   GraphNode loop{.name = node_.Name(), .op = "loop", .attributes = {}, .inputs = initial_};
@@ -367,17 +380,47 @@ absl::StatusOr<Direction::Result> Direction::Run(ValueId x) {
   return Result{.y = outputs.back(), .h = outputs[0], .c = c >= 0 ? outputs[1] : -1};
 }
 
+// Steps behind what a run holds are as those behind a sequence's end.
+absl::Status EndWithTheRun(OnnxNode& node, ValueId steps, Recurrence& all) {
+  Composer f(node);
+  Attributes to;
+  to.Set("shape", std::vector<int64_t>{all.batch});
+  const ValueId end = f.Cast(steps, DType::kI32);
+  RETURN_IF_ERROR(f.status());
+  ASSIGN_OR_RETURN(const ValueId ends, node.EmitWhole("expand", {end}, std::move(to)));
+  if (all.lengths >= 0) {
+    ASSIGN_OR_RETURN(all.lengths, node.EmitWhole("min", {all.lengths, ends}));
+  } else {
+    all.lengths = ends;
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Recurrent(OnnxNode& node) {
-  ASSIGN_OR_RETURN(const Recurrence all, Read(node));
+  ASSIGN_OR_RETURN(Recurrence all, Read(node));
   Composer f(node);
   const ValueId x = all.batch_first ? f.Transpose(all.x, {1, 0, 2}) : all.x;
   RETURN_IF_ERROR(f.status());
+  ASSIGN_OR_RETURN(const ValueId given, node.Packed(x));
+  const ValueId steps = node.ExtentsOf(given)[0], batch = node.ExtentsOf(given)[1];
+  if (node.ExtentsOf(given)[2] != kFullAxis)
+    return node.Unsupported("a width that only a run knows");
+  if (steps != kFullAxis) RETURN_IF_ERROR(EndWithTheRun(node, steps, all));
+  const auto hold = [&](ValueId& value, int64_t axis, ValueId extent) -> absl::Status {
+    if (value < 0 || extent == kFullAxis) return absl::OkStatus();
+    ASSIGN_OR_RETURN(value, node.SetExtent(value, axis, extent));
+    return absl::OkStatus();
+  };
   std::vector<ValueId> ys, hs, cs;
   for (int64_t d = 0; d < all.directions; ++d) {
-    ASSIGN_OR_RETURN(const Direction::Result result, Direction(node, all, d).Run(x));
+    ASSIGN_OR_RETURN(const Direction::Result result, Direction(node, all, d).Run(given));
     ys.push_back(result.y);
     hs.push_back(result.h);
     cs.push_back(result.c);
+    RETURN_IF_ERROR(hold(ys.back(), 0, steps));
+    RETURN_IF_ERROR(hold(ys.back(), 2, batch));
+    RETURN_IF_ERROR(hold(hs.back(), 1, batch));
+    RETURN_IF_ERROR(hold(cs.back(), 1, batch));
   }
   // Y is [steps, directions, batch, hidden], or [batch, steps, directions, hidden].
   if (node.OutputUsed(0)) {

@@ -13,6 +13,7 @@ namespace {
 
 // Places of what is not 0, as columns, and how many.
 absl::StatusOr<std::vector<ValueId>> FindNonZero(OnnxNode& node, ValueId x) {
+  ASSIGN_OR_RETURN(x, node.Packed(x));
   ASSIGN_OR_RETURN(const ValueId filled, node.Filled(x, 0));
   ASSIGN_OR_RETURN(std::vector<ValueId> found, node.EmitCounted("non_zero", {filled}));
   ASSIGN_OR_RETURN(found[0], node.SetExtent(found[0], 1, found[1]));
@@ -103,6 +104,7 @@ absl::Status Unique(OnnxNode& node) {
   ValueId x = c.In(0);
   RETURN_IF_ERROR(c.status());
   ASSIGN_OR_RETURN(const int64_t axis, AxisOrAll(c, node, x));
+  ASSIGN_OR_RETURN(x, node.Packed(x));
   const AxisExtents extents = node.ExtentsOf(x);
   for (size_t d = 0; d < extents.size(); ++d) {
     if (extents[d] != kFullAxis && static_cast<int64_t>(d) != axis) {

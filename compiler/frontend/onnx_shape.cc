@@ -21,17 +21,38 @@ absl::Status FinishReshape(OnnxNode& node, ValueId x, std::vector<int64_t> shape
   return absl::OkStatus();
 }
 
+// To what a shape says in every run: numbers, sizes, and ONNX's 0 and -1.
+absl::Status ReshapeToTerms(OnnxNode& node, ValueId x, const std::vector<SizeTerm>& terms) {
+  const size_t rank = node.TypeOf(x).shape.size();
+  const bool keeps_zero = node.Int("allowzero", 0) != 0;
+  std::vector<std::optional<SizeTerm>> to(terms.begin(), terms.end());
+  int unknown = 0;
+  for (size_t d = 0; d < terms.size(); ++d) {
+    if (!terms[d].IsNumber()) continue;
+    const int64_t number = terms[d].number();
+    if (number == 0 && !keeps_zero && d < rank) to[d] = node.SizeOf(x, static_cast<int64_t>(d));
+    if (number == -1) to[d] = std::nullopt;
+    unknown += number == -1 ? 1 : 0;
+    if (number < -1 || (number == 0 && (keeps_zero || d >= rank)) || unknown > 1) {
+      return node.Invalid(absl::StrCat("dimension ", d, " of the shape is ", number));
+    }
+  }
+  ASSIGN_OR_RETURN(const ValueId result, node.ReshapeInRun(x, to));
+  node.SetOutput(0, result);
+  return absl::OkStatus();
+}
+
 absl::Status Reshape(OnnxNode& node) {
   ASSIGN_OR_RETURN(const ValueId x, node.Input(0));
   std::vector<int64_t> shape = node.Ints("shape", {});
-  std::vector<SizeTerm> terms;
   if (node.HasInput(1)) {
-    ASSIGN_OR_RETURN(BoundedShape given, node.ShapeInput(1, "shape"));
-    shape = std::move(given.bound);
+    ASSIGN_OR_RETURN(const BoundedShape given, node.ShapeInput(1, "shape"));
     const bool in_run = std::any_of(given.terms.begin(), given.terms.end(),
-                                    [](const SizeTerm& t) { return t.extent != kFullAxis; });
-    if (in_run && !node.IsBounded(x)) return node.Unsupported("a shape that only a run knows");
-    if (node.IsBounded(x)) terms = std::move(given.terms);
+                                    [](const SizeTerm& t) { return !t.IsNumber(); });
+    if (in_run || node.IsBounded(x)) return ReshapeToTerms(node, x, given.terms);
+    shape = given.bound;
+  } else if (node.IsBounded(x)) {
+    return ReshapeToTerms(node, x, {shape.begin(), shape.end()});
   }
   const std::vector<int64_t> from = node.TypeOf(x).shape;
   const int64_t limit = node.context().options->max_tensor_elements;
@@ -59,11 +80,6 @@ absl::Status Reshape(OnnxNode& node) {
   if (unknown >= 0 && known > 0 && count % known == 0) shape[unknown] = count / known;
   if (unknown >= 0 ? known <= 0 || count % known != 0 : count != known) {
     return node.Invalid(absl::StrCat("cannot reshape ", Text(from), " to ", Text(shape)));
-  }
-  if (!terms.empty()) {
-    ASSIGN_OR_RETURN(const ValueId result, node.ReshapeInRun(x, std::move(shape), terms));
-    node.SetOutput(0, result);
-    return absl::OkStatus();
   }
   return FinishReshape(node, x, std::move(shape));
 }
@@ -155,31 +171,30 @@ absl::Status Transpose(OnnxNode& node) {
 absl::Status ExpandInRun(OnnxNode& node, ValueId x, std::vector<int64_t> shape,
                          const std::vector<SizeTerm>& terms) {
   const std::vector<int64_t> from = node.TypeOf(x).shape;
-  const AxisExtents extents = node.ExtentsOf(x);
   const size_t skipped = shape.size() - from.size();
-  ValueId extent = kFullAxis;
+  const SizeTerm one(1);
+  std::vector<SizeTerm> made = terms;  // Of dimensions that x has not, or has once.
+  std::optional<SizeTerm> unknown;
   for (size_t d = 0; d < shape.size(); ++d) {
-    if (terms[d].extent != kFullAxis) extent = terms[d].extent;
+    if (!terms[d].IsNumber()) unknown = terms[d];
     if (d < skipped) continue;
-    const ValueId has = extents[d - skipped];
-    const SizeTerm holds = has == kFullAxis ? SizeTerm{} : node.TermOf(has, 1);
-    const bool is_one = from[d - skipped] == 1;
-    const bool is_same =
-        has != kFullAxis && holds.extent == terms[d].extent && holds.number == terms[d].number;
-    const bool is_full = has == kFullAxis && terms[d].extent == kFullAxis;
-    if (!is_one && !is_same && !is_full && !(has != kFullAxis && shape[d] == 1)) {
+    const auto axis = static_cast<int64_t>(d - skipped);
+    if (node.SizeOf(x, axis) == one) continue;
+    if (terms[d] != one && node.SizeOf(x, axis) != terms[d]) {
       return node.Unsupported(
           absl::StrCat("dimension ", d, " of the shape is not what a run fills of that one"));
     }
-    if (shape[d] == 1) shape[d] = from[d - skipped];
+    shape[d] = from[axis];
+    made[d] = SizeTerm(shape[d]);  // What it holds, x brings along.
   }
-  if (node.context().graph.IsConstant(x)) {
+  if (node.context().graph.IsConstant(x) && unknown.has_value()) {
+    ASSIGN_OR_RETURN(const ValueId extent, node.EmitTerm(*unknown));
     ASSIGN_OR_RETURN(x, node.EmitUnknown(x, extent));
   }
   Attributes attributes;
   attributes.Set("shape", shape);
   ASSIGN_OR_RETURN(ValueId result, node.Emit("expand", {x}, std::move(attributes)));
-  ASSIGN_OR_RETURN(result, node.HoldTerms(result, terms));
+  ASSIGN_OR_RETURN(result, node.HoldTerms(result, made));
   node.SetOutput(0, result);
   return absl::OkStatus();
 }
@@ -190,12 +205,12 @@ absl::Status Expand(OnnxNode& node) {
   std::vector<int64_t> shape = std::move(given.bound);
   const std::vector<int64_t> from = node.TypeOf(x).shape;
   if (shape.size() < from.size()) {
-    given.terms.insert(given.terms.begin(), from.size() - shape.size(), {kFullAxis, 1});
+    given.terms.insert(given.terms.begin(), from.size() - shape.size(), SizeTerm(1));
     shape.insert(shape.begin(), from.size() - shape.size(), 1);
   }
-  for (const SizeTerm& term : given.terms) {
-    if (term.extent != kFullAxis) return ExpandInRun(node, x, std::move(shape), given.terms);
-  }
+  const bool in_run = std::any_of(given.terms.begin(), given.terms.end(),
+                                  [](const SizeTerm& term) { return !term.IsNumber(); });
+  if (in_run || node.IsBounded(x)) return ExpandInRun(node, x, std::move(shape), given.terms);
   const size_t skipped = shape.size() - from.size();
   // A 1 in the wanted shape keeps the input's extent.
   for (size_t d = 0; d < from.size(); ++d) {  // Broadcasting goes both ways.
@@ -218,10 +233,32 @@ absl::Status Expand(OnnxNode& node) {
 }
 
 // Dimension d repeated r times: [.., 1, d, ..] expanded to [.., r, d, ..].
+// As often as a run says: of dimensions of one element.
+absl::Status TileInRun(OnnxNode& node, ValueId x, const BoundedShape& repeats) {
+  const std::vector<int64_t> from = node.TypeOf(x).shape;
+  if (repeats.terms.size() != from.size()) return node.Invalid("repeats of another rank");
+  std::vector<SizeTerm> terms = repeats.terms;
+  for (size_t d = 0; d < from.size(); ++d) {
+    const auto axis = static_cast<int64_t>(d);
+    if (node.SizeOf(x, axis) == SizeTerm(1)) continue;
+    if (terms[d] != SizeTerm(1)) {
+      return node.Unsupported(
+          absl::StrCat("repeats dimension ", d, " as often as only a run knows"));
+    }
+    terms[d] = node.SizeOf(x, axis);
+  }
+  return ExpandInRun(node, x, repeats.bound, terms);
+}
+
 absl::Status Tile(OnnxNode& node) {
   ASSIGN_OR_RETURN(const ValueId x, node.Input(0));
-  ASSIGN_OR_RETURN(const std::vector<int64_t> repeats, node.ConstantInts(1, "repeats"));
   const std::vector<int64_t> from = node.TypeOf(x).shape;
+  ASSIGN_OR_RETURN(const BoundedShape given, node.ShapeInput(1, "repeats"));
+  if (std::any_of(given.terms.begin(), given.terms.end(),
+                  [](const SizeTerm& term) { return !term.IsNumber(); })) {
+    return TileInRun(node, x, given);
+  }
+  const std::vector<int64_t>& repeats = given.bound;
   if (repeats.size() != from.size()) {
     return node.Invalid(absl::StrCat("repeats ", Text(repeats), " for shape ", Text(from)));
   }

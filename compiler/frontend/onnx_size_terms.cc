@@ -1,5 +1,5 @@
 // Arithmetic of shapes that only a run knows: what exporters write between Shape and Reshape. Each
-// element is known to be a number, or an extent times a number; what is neither is not known.
+// element is known as a SizeTerm, or not at all.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -24,24 +24,66 @@ bool IsMovement(absl::string_view op) {
   return false;
 }
 
-std::optional<SizeTerm> Combined(absl::string_view op, const SizeTerm& a, const SizeTerm& b) {
-  const bool is_known = a.extent == kFullAxis && b.extent == kFullAxis;
-  int64_t number = 0;
-  if (op == "mul") {
-    if (a.extent != kFullAxis && b.extent != kFullAxis) return std::nullopt;
-    if (__builtin_mul_overflow(a.number, b.number, &number)) return std::nullopt;
-    return SizeTerm{number == 0 ? kFullAxis : std::max(a.extent, b.extent), number};
-  }
-  if (op == "div" && b.extent == kFullAxis && b.number > 0 && a.number % b.number == 0) {
-    return SizeTerm{a.extent, a.number / b.number};
-  }
-  if ((op == "add" || op == "sub") && (is_known || a.extent == b.extent)) {
-    const bool failed = op == "add" ? __builtin_add_overflow(a.number, b.number, &number)
-                                    : __builtin_sub_overflow(a.number, b.number, &number);
-    // None of an extent is the number 0.
-    if (!failed) return SizeTerm{number == 0 ? kFullAxis : a.extent, number};
-  }
+// Whether a comparison holds in every run, or in none.
+std::optional<bool> Compared(absl::string_view op, const SizeTerm& a, const SizeTerm& b,
+                             const std::map<ValueId, SizeRange>& ranges) {
+  const std::optional<SizeTerm> difference = a.Minus(b);
+  if (!difference.has_value()) return std::nullopt;
+  const std::optional<SizeRange> range = RangeOf(*difference, ranges);
+  if (!range.has_value()) return std::nullopt;
+  const auto decided = [](bool always, bool never) {
+    return always ? std::optional(true) : never ? std::optional(false) : std::nullopt;
+  };
+  const int64_t least = range->least, greatest = range->greatest;
+  if (op == "equal") return decided(least == 0 && greatest == 0, least > 0 || greatest < 0);
+  if (op == "less") return decided(greatest < 0, least >= 0);
+  if (op == "less_equal") return decided(greatest <= 0, least > 0);
+  if (op == "greater") return decided(least > 0, greatest <= 0);
+  if (op == "greater_equal") return decided(least >= 0, greatest < 0);
+  if (op == "max") return decided(least >= 0, greatest <= 0);  // Whether it is `a`.
+  if (op == "min") return decided(greatest <= 0, least >= 0);
   return std::nullopt;
+}
+
+std::optional<SizeTerm> Combined(absl::string_view op, const SizeTerm& a, const SizeTerm& b,
+                                 const std::map<ValueId, SizeRange>& ranges) {
+  if (op == "mul") return a.Times(b);
+  if (op == "add") return a.Plus(b);
+  if (op == "sub") return a.Minus(b);
+  if (op == "div") return a.DividedBy(b);
+  const std::optional<bool> holds = Compared(op, a, b, ranges);
+  if (!holds.has_value()) return std::nullopt;
+  if (op == "max" || op == "min") return *holds ? a : b;
+  return SizeTerm(*holds ? 1 : 0);
+}
+
+const SizeTerm& At(const std::vector<SizeTerm>& terms, int64_t i) {
+  return terms[terms.size() == 1 ? 0 : static_cast<size_t>(i)];
+}
+
+// Element by element; nullopt where one is not known.
+std::optional<std::vector<SizeTerm>> Computed(absl::string_view op,
+                                              const std::vector<std::vector<SizeTerm>>& inputs,
+                                              int64_t count,
+                                              const std::map<ValueId, SizeRange>& ranges) {
+  const bool is_choice = op == "where";
+  if (inputs.size() != (is_choice ? 3u : 2u)) return std::nullopt;
+  for (const auto& terms : inputs) {
+    if (terms.size() != 1 && static_cast<int64_t>(terms.size()) != count) return std::nullopt;
+  }
+  std::vector<SizeTerm> results;
+  for (int64_t i = 0; i < count; ++i) {
+    if (is_choice) {
+      const SizeTerm& condition = At(inputs[0], i);
+      if (!condition.IsNumber()) return std::nullopt;
+      results.push_back(At(inputs[condition.number() != 0 ? 1 : 2], i));
+      continue;
+    }
+    const std::optional<SizeTerm> term = Combined(op, At(inputs[0], i), At(inputs[1], i), ranges);
+    if (!term.has_value()) return std::nullopt;
+    results.push_back(*term);
+  }
+  return results;
 }
 
 }  // namespace
@@ -55,14 +97,33 @@ std::optional<std::vector<SizeTerm>> OnnxNode::TermsOf(ValueId id) const {
     return std::nullopt;
   }
   std::vector<SizeTerm> terms;
-  for (const int64_t number : ToInts(value.type, *value.data)) terms.push_back({kFullAxis, number});
+  for (const int64_t number : ToInts(value.type, *value.data)) terms.emplace_back(number);
   return terms;
 }
 
-SizeTerm OnnxNode::TermOf(ValueId extent, int64_t factor) const {
-  const auto scaled = context_->bounded.scaled.find(extent);
-  if (scaled == context_->bounded.scaled.end()) return {extent, factor};
-  return {scaled->second.extent, scaled->second.number * factor};
+SizeTerm OnnxNode::TermOf(ValueId extent) const {
+  const BoundedValues& bounded = context_->bounded;
+  if (const auto merged = bounded.merged.find(extent); merged != bounded.merged.end()) {
+    SizeTerm product(1);
+    // Regrouped has made the product once.
+    for (const AxisPart& part : merged->second) {
+      product = product.Times(part.holds).value_or(SizeTerm());
+    }
+    return product;
+  }
+  const auto known = bounded.term_of.find(extent);
+  return known == bounded.term_of.end() ? SizeTerm::OfExtent(extent) : known->second;
+}
+
+SizeTerm OnnxNode::SizeOf(ValueId id, int64_t axis) const {
+  const ValueId extent = ExtentsOf(id)[axis];
+  return extent == kFullAxis ? SizeTerm(TypeOf(id).shape[axis]) : TermOf(extent);
+}
+
+AxisParts OnnxNode::PartsOf(ValueId id, int64_t axis) const {
+  const auto merged = context_->bounded.merged.find(ExtentsOf(id)[axis]);
+  if (merged != context_->bounded.merged.end()) return merged->second;
+  return {{.holds = SizeOf(id, axis), .bound = TypeOf(id).shape[axis]}};
 }
 
 void OnnxNode::CarryTerms(const GraphNode& node, ValueId result) {
@@ -83,7 +144,15 @@ void OnnxNode::CarryTerms(const GraphNode& node, ValueId result) {
     return;
   }
   std::vector<SizeTerm> results;
-  if (IsMovement(node.op)) {
+  const std::map<ValueId, SizeRange>& ranges = context_->bounded.ranges;
+  if (node.op == "reduce_prod" && count == 1) {
+    std::optional<SizeTerm> product = SizeTerm(1);
+    for (const SizeTerm& term : inputs[0]) {
+      if (product.has_value()) product = product->Times(term);
+    }
+    if (!product.has_value()) return;
+    results.push_back(*product);
+  } else if (IsMovement(node.op)) {
     // Of numbers that stand for terms, so that each operator moves them as it is defined.
     std::vector<SizeTerm> all;
     std::vector<TensorValue> values;
@@ -95,7 +164,7 @@ void OnnxNode::CarryTerms(const GraphNode& node, ValueId result) {
       const bool is_index = node.op == "gather" && i == 1;
       if (is_index && context_->bounded.terms.contains(node.inputs[i])) return;
       for (const SizeTerm& term : inputs[i]) {
-        value.integers.push_back(is_index ? term.number : static_cast<int64_t>(all.size()));
+        value.integers.push_back(is_index ? term.number() : static_cast<int64_t>(all.size()));
         all.push_back(term);
       }
     }
@@ -105,18 +174,9 @@ void OnnxNode::CarryTerms(const GraphNode& node, ValueId result) {
     if (!moved.ok()) return;
     for (const int64_t which : (*moved)[0].integers) results.push_back(all[which]);
   } else {
-    if (inputs.size() != 2) return;
-    for (int64_t i = 0; i < count; ++i) {
-      const auto at = [i](const std::vector<SizeTerm>& terms) {
-        return terms[terms.size() == 1 ? 0 : static_cast<size_t>(i)];
-      };
-      for (const auto& terms : inputs) {
-        if (terms.size() != 1 && static_cast<int64_t>(terms.size()) != count) return;
-      }
-      const std::optional<SizeTerm> term = Combined(node.op, at(inputs[0]), at(inputs[1]));
-      if (!term.has_value()) return;
-      results.push_back(*term);
-    }
+    std::optional<std::vector<SizeTerm>> computed = Computed(node.op, inputs, count, ranges);
+    if (!computed.has_value()) return;
+    results = *std::move(computed);
   }
   context_->bounded.terms[result] = std::move(results);
 }
@@ -127,60 +187,123 @@ absl::StatusOr<BoundedShape> OnnxNode::ShapeInput(int i, absl::string_view what)
   BoundedShape shape;
   if (terms == context_->bounded.terms.end()) {
     ASSIGN_OR_RETURN(shape.bound, ConstantInts(i, what));
-    for (const int64_t number : shape.bound) shape.terms.push_back({kFullAxis, number});
+    for (const int64_t number : shape.bound) shape.terms.emplace_back(number);
     return shape;
   }
   shape.terms = terms->second;
   for (const SizeTerm& term : shape.terms) {
-    int64_t bound = term.number;
-    if (term.extent != kFullAxis) {
-      const auto greatest = context_->bounded.greatest.find(term.extent);
-      if (greatest == context_->bounded.greatest.end() || term.number < 1 ||
-          __builtin_mul_overflow(greatest->second, term.number, &bound)) {
-        return Unsupported(absl::StrCat(what, " (input ", i, ") has no bound"));
-      }
+    const std::optional<SizeRange> range = RangeOf(term);
+    if (!term.IsNumber() && (!range.has_value() || range->least < 0)) {
+      return Unsupported(absl::StrCat(what, " (input ", i, ") has no bound"));
     }
-    shape.bound.push_back(bound);
+    // An axis that may be empty is none that broadcasts.
+    shape.bound.push_back(term.IsNumber() ? term.number() : std::max<int64_t>(range->greatest, 2));
   }
   return shape;
 }
 
-absl::StatusOr<ValueId> OnnxNode::ReshapeInRun(ValueId x, std::vector<int64_t> bound,
-                                               const std::vector<SizeTerm>& terms) {
-  const AxisExtents before = ExtentsOf(x);
-  ASSIGN_OR_RETURN(const ValueId result, EmitReshape(x, bound));
-  const AxisExtents extents = ExtentsOf(result);
-  for (size_t d = 0; d < terms.size(); ++d) {
-    // A number that the model has computed of nothing that a run knows says what it is; -1 takes
-    // what is left.
-    if (terms[d].extent == kFullAxis && terms[d].number == -1) continue;
-    SizeTerm want = terms[d];
-    // ONNX: 0 keeps the dimension.
-    const bool keeps = want.extent == kFullAxis && want.number == 0 && d < before.size();
-    if (keeps && before[d] != kFullAxis) want = TermOf(before[d], 1);
-    const SizeTerm got = extents[d] == kFullAxis ? SizeTerm{} : TermOf(extents[d], 1);
-    if (got.extent == want.extent && (got.extent == kFullAxis || got.number == want.number)) {
-      continue;
-    }
-    return Unsupported(
-        absl::StrCat("dimension ", d, " of the shape is not what a run fills of that dimension"));
+absl::StatusOr<ValueId> OnnxNode::ReshapeInRun(ValueId x,
+                                               const std::vector<std::optional<SizeTerm>>& to) {
+  std::vector<AxisParts> from;
+  for (size_t d = 0; d < TypeOf(x).shape.size(); ++d) {
+    from.push_back(PartsOf(x, static_cast<int64_t>(d)));
   }
-  return result;
+  const auto dimensions = Regrouped(from, to, /*by_bound=*/false);
+  if (!dimensions.has_value()) {
+    return Unsupported(
+        "the shape cuts a dimension whose extent only a run knows, or is not known to have as many "
+        "elements in every run");
+  }
+  return EmitParts(x, *dimensions);
 }
 
 absl::StatusOr<ValueId> OnnxNode::EmitTerm(const SizeTerm& term) {
-  if (term.extent == kFullAxis) {
-    return EmitConstant({DType::kI64, {}}, FromInts(DType::kI64, {term.number}));
+  if (term.IsNumber()) {
+    return EmitConstant({DType::kI64, {}}, FromInts(DType::kI64, {term.number()}));
   }
-  if (term.number == 1) return term.extent;
-  ASSIGN_OR_RETURN(const ValueId extent, EmitExtent("mul", term.extent, term.number));
-  context_->bounded.scaled[extent] = term;
-  return extent;
+  const auto known = context_->bounded.by_term.find(term);
+  if (known != context_->bounded.by_term.end()) return known->second;
+  ValueId sum = kFullAxis;
+  for (const auto& [extents, factor] : term.products()) {
+    ValueId product = kFullAxis;
+    for (const ValueId extent : extents) {
+      if (product == kFullAxis) {
+        product = extent;
+        continue;
+      }
+      ASSIGN_OR_RETURN(product, EmitWhole("mul", {product, extent}));
+    }
+    if (factor != 1 || product == kFullAxis) {
+      ASSIGN_OR_RETURN(const ValueId number, EmitTerm(SizeTerm(factor)));
+      if (product == kFullAxis) {
+        product = number;
+      } else {
+        ASSIGN_OR_RETURN(product, EmitWhole("mul", {product, number}));
+      }
+    }
+    if (sum == kFullAxis) {
+      sum = product;
+      continue;
+    }
+    ASSIGN_OR_RETURN(sum, EmitWhole("add", {sum, product}));
+  }
+  context_->bounded.by_term[term] = sum;
+  if (!(SizeTerm::OfExtent(sum) == term)) context_->bounded.term_of[sum] = term;
+  return sum;
+}
+
+absl::StatusOr<SizeTerm> OnnxNode::EmitChosen(const char* op, const SizeTerm& a,
+                                              const SizeTerm& b) {
+  const std::optional<SizeTerm> known = Combined(op, a, b, context_->bounded.ranges);
+  if (known.has_value()) return *known;
+  ASSIGN_OR_RETURN(const ValueId left, EmitTerm(a));
+  ASSIGN_OR_RETURN(const ValueId right, EmitTerm(b));
+  ValueId& chosen =
+      context_->bounded.computed.try_emplace(absl::StrCat(op, " ", left, " ", right), kFullAxis)
+          .first->second;
+  if (chosen == kFullAxis) {
+    ASSIGN_OR_RETURN(chosen, EmitWhole(op, {left, right}));
+    const std::optional<SizeRange> one = RangeOf(a), other = RangeOf(b);
+    if (one.has_value() && other.has_value()) {
+      const bool is_max = absl::string_view(op) == "max";
+      const auto pick = [is_max](int64_t x, int64_t y) {
+        return is_max ? std::max(x, y) : std::min(x, y);
+      };
+      context_->bounded.ranges[chosen] = {pick(one->least, other->least),
+                                          pick(one->greatest, other->greatest)};
+    }
+  }
+  return SizeTerm::OfExtent(chosen);
+}
+
+absl::StatusOr<SizeTerm> OnnxNode::EmitLesser(const SizeTerm& a, const SizeTerm& b) {
+  return EmitChosen("min", a, b);
+}
+
+absl::StatusOr<SizeTerm> OnnxNode::EmitGreater(const SizeTerm& a, const SizeTerm& b) {
+  return EmitChosen("max", a, b);
+}
+
+absl::StatusOr<SizeTerm> OnnxNode::EmitQuotient(const SizeTerm& a, int64_t number) {
+  if (const auto exact = a.DividedBy(SizeTerm(number)); exact.has_value()) return *exact;
+  if (a.IsNumber()) return SizeTerm(a.number() / number);
+  ASSIGN_OR_RETURN(const ValueId dividend, EmitTerm(a));
+  ValueId& quotient =
+      context_->bounded.computed.try_emplace(absl::StrCat("div ", dividend, " ", number), kFullAxis)
+          .first->second;
+  if (quotient == kFullAxis) {
+    ASSIGN_OR_RETURN(const ValueId divisor, EmitTerm(SizeTerm(number)));
+    ASSIGN_OR_RETURN(quotient, EmitWhole("div", {dividend, divisor}));
+    if (const std::optional<SizeRange> range = RangeOf(a); range.has_value()) {
+      context_->bounded.ranges[quotient] = {range->least / number, range->greatest / number};
+    }
+  }
+  return SizeTerm::OfExtent(quotient);
 }
 
 absl::StatusOr<ValueId> OnnxNode::HoldTerms(ValueId id, const std::vector<SizeTerm>& terms) {
   for (size_t d = 0; d < terms.size(); ++d) {
-    if (terms[d].extent == kFullAxis) continue;
+    if (terms[d].IsNumber()) continue;
     if (TypeOf(id).shape[d] < 2) return Unsupported("a dimension of at most one element");
     ASSIGN_OR_RETURN(const ValueId extent, EmitTerm(terms[d]));
     RETURN_IF_ERROR(SetExtent(id, static_cast<int64_t>(d), extent).status());

@@ -1,6 +1,8 @@
 // Concat, Split, Slice, Pad: starts, ends and pads are normalised here.
 #include <algorithm>
 #include <limits>
+#include <numeric>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -170,22 +172,88 @@ absl::Status SliceToEndOfRun(OnnxNode& node, ValueId x, ValueId end) {
   return absl::OkStatus();
 }
 
+// Axis by axis: those that only move by numbers, and are full, as ever.
+absl::Status SliceAxes(OnnxNode& node, ValueId x, const std::vector<int64_t>& axes,
+                       const std::vector<SizeTerm>& starts, const std::vector<SizeTerm>& ends,
+                       const std::vector<int64_t>& steps) {
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const int64_t axis = axes[i], bound = node.TypeOf(x).shape[axis];
+    const bool is_full = node.ExtentsOf(x)[axis] == kFullAxis;
+    if (is_full && starts[i].IsNumber() && ends[i].IsNumber()) {
+      int64_t start = starts[i].number(), end = ends[i].number();
+      const int64_t step = std::clamp<int64_t>(steps[i], -bound - 1, bound + 1);
+      RETURN_IF_ERROR(ClampSlice(node, bound, start, end, steps[i]));
+      if (start == end) return node.Unsupported("the slice is empty");
+      if (start == 0 && end == bound && step == 1) continue;
+      Attributes attributes;
+      attributes.Set("starts", std::vector<int64_t>{start});
+      attributes.Set("ends", std::vector<int64_t>{end});
+      attributes.Set("axes", std::vector<int64_t>{axis});
+      attributes.Set("steps", std::vector<int64_t>{step});
+      ASSIGN_OR_RETURN(x, node.Emit("slice", {x}, std::move(attributes)));
+      continue;
+    }
+    if (steps[i] != 1) {
+      return node.Unsupported(absl::StrCat("a slice of dimension ", axis,
+                                           ", whose extent only a run knows, by ", steps[i],
+                                           "; want step 1"));
+    }
+    ASSIGN_OR_RETURN(x, node.SliceWindow(x, axis, starts[i], ends[i]));
+  }
+  node.SetOutput(0, x);
+  return absl::OkStatus();
+}
+
+std::vector<SizeTerm> Numbers(const std::vector<int64_t>& numbers) {
+  return {numbers.begin(), numbers.end()};
+}
+
+absl::Status SliceByNumbers(OnnxNode& node, ValueId x, const SliceRange& r) {
+  return SliceAxes(node, x, r.axes, Numbers(r.starts), Numbers(r.ends), r.steps);
+}
+
+// From and to what a run decides about.
+absl::Status SliceByTerms(OnnxNode& node, ValueId x) {
+  std::vector<SizeTerm> ends[2];
+  for (const int i : {0, 1}) {
+    ASSIGN_OR_RETURN(const ValueId id, node.Input(i + 1));
+    std::optional<std::vector<SizeTerm>> terms = node.TermsOf(id);
+    if (!terms.has_value()) return node.ConstantInts(i + 1, i == 0 ? "starts" : "ends").status();
+    ends[i] = *std::move(terms);
+  }
+  std::vector<int64_t> axes(ends[0].size()), steps(ends[0].size(), 1);
+  std::iota(axes.begin(), axes.end(), 0);
+  if (node.HasInput(3)) {
+    ASSIGN_OR_RETURN(axes, node.ConstantInts(3, "axes"));
+  }
+  if (node.HasInput(4)) {
+    ASSIGN_OR_RETURN(steps, node.ConstantInts(4, "steps"));
+  }
+  if (ends[1].size() != ends[0].size() || axes.size() != ends[0].size() ||
+      steps.size() != ends[0].size()) {
+    return node.Invalid("starts, ends, axes and steps differ in length");
+  }
+  const auto rank = static_cast<int64_t>(node.TypeOf(x).shape.size());
+  ASSIGN_OR_RETURN(axes, NormalizeAxes(node, std::move(axes), rank));
+  return SliceAxes(node, x, axes, ends[0], ends[1], steps);
+}
+
 absl::Status Slice(OnnxNode& node) {
   ASSIGN_OR_RETURN(const ValueId x, node.Input(0));
-  if (node.opset() >= 10 && node.HasInput(2) && !node.context().graph.IsConstant(*node.Input(2))) {
-    return SliceToEndOfRun(node, x, *node.Input(2));
+  if (node.opset() >= 10 && node.HasInput(2)) {
+    const auto is_constant = [&](int i) { return node.context().graph.IsConstant(*node.Input(i)); };
+    const bool knows =
+        node.TermsOf(*node.Input(1)).has_value() && node.TermsOf(*node.Input(2)).has_value();
+    if (knows && (!is_constant(1) || !is_constant(2))) return SliceByTerms(node, x);
+    if (!is_constant(2)) return SliceToEndOfRun(node, x, *node.Input(2));
   }
   const std::vector<int64_t> shape = node.TypeOf(x).shape;
+  if (node.IsBounded(x) && node.opset() >= 10) return SliceByTerms(node, x);
   ASSIGN_OR_RETURN(SliceRange r, ReadSlice(node, shape.size()));
-  const AxisExtents extents = node.ExtentsOf(x);
+  if (node.IsBounded(x)) return SliceByNumbers(node, x, r);
   bool whole = true;
   for (size_t i = 0; i < r.axes.size(); ++i) {
     const int64_t extent = shape[r.axes[i]];
-    if (extents[r.axes[i]] != kFullAxis) {  // The ends are where a run says.
-      const bool to_end = r.starts[i] == 0 && r.ends[i] >= extent && r.steps[i] == 1;
-      whole = whole && to_end;
-      continue;
-    }
     RETURN_IF_ERROR(ClampSlice(node, extent, r.starts[i], r.ends[i], r.steps[i]));
     // Longer steps than the extent all mean the same.
     r.steps[i] = std::clamp<int64_t>(r.steps[i], -extent - 1, extent + 1);
@@ -197,7 +265,7 @@ absl::Status Slice(OnnxNode& node) {
   }
   std::vector<int64_t> cut = shape;
   for (size_t i = 0; i < r.axes.size(); ++i) {
-    if (r.starts[i] == r.ends[i] && extents[r.axes[i]] == kFullAxis) cut[r.axes[i]] = 0;
+    if (r.starts[i] == r.ends[i]) cut[r.axes[i]] = 0;
   }
   if (cut != shape) {  // Shape arithmetic may cut a list down to nothing.
     if (!node.context().graph.IsConstant(x)) return node.Unsupported("the slice is empty");
@@ -211,11 +279,6 @@ absl::Status Slice(OnnxNode& node) {
   attributes.Set("ends", r.ends);
   attributes.Set("axes", r.axes);
   attributes.Set("steps", r.steps);
-  if (node.IsBounded(x)) {
-    ASSIGN_OR_RETURN(const ValueId sliced, node.SliceBounded(x, std::move(attributes)));
-    node.SetOutput(0, sliced);
-    return absl::OkStatus();
-  }
   return node.Finish("slice", {x}, std::move(attributes));
 }
 

@@ -140,32 +140,4 @@ absl::StatusOr<CarriedExtents> CarryExtents(const Graph& graph, const GraphNode&
   return Carrier(program, inputs).Run();
 }
 
-absl::StatusOr<std::vector<ScaledExtent>> CarryThroughReshape(const std::vector<int64_t>& from,
-                                                              const std::vector<int64_t>& to,
-                                                              const AxisExtents& extents) {
-  std::vector<ScaledExtent> result(to.size());
-  for (size_t d = 0; d < from.size(); ++d) {
-    if (extents[d] == kFullAxis) continue;
-    int64_t before = 1, leading = 1;
-    for (size_t k = 0; k < d; ++k) before *= from[k];
-    // The dimension of the result that begins at the same element: behind as many elements, and not
-    // one of extent 1.
-    size_t at = 0;
-    while (at < to.size() && (leading < before || to[at] == 1)) leading *= to[at++];
-    const int64_t wanted = at < to.size() && leading == before ? to[at] : 0;
-    int64_t merged = from[d];
-    size_t last = d + 1;
-    while (merged < wanted && last < from.size() && extents[last] == kFullAxis) {
-      merged *= from[last++];
-    }
-    if (wanted == 0 || merged != wanted) {
-      return absl::UnimplementedError(
-          absl::StrCat("splits dimension ", d,
-                       ", whose extent only a run knows, or merges it with one before it"));
-    }
-    result[at] = {.extent = extents[d], .factor = merged / from[d]};
-  }
-  return result;
-}
-
 }  // namespace burnish

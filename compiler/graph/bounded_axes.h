@@ -36,17 +36,6 @@ struct CarriedExtents {
 absl::StatusOr<CarriedExtents> CarryExtents(const Graph& graph, const GraphNode& node,
                                             const std::vector<AxisExtents>& inputs);
 
-// A dimension of a reshape's result: how many elements of it hold is extent * factor.
-struct ScaledExtent {
-  ValueId extent = kFullAxis;
-  int64_t factor = 1;
-};
-// The same for a reshape: dimensions that stay, and a bounded one that is merged with those behind
-// it.
-absl::StatusOr<std::vector<ScaledExtent>> CarryThroughReshape(const std::vector<int64_t>& from,
-                                                              const std::vector<int64_t>& to,
-                                                              const AxisExtents& extents);
-
 }  // namespace burnish
 
 #endif  // COMPILER_GRAPH_BOUNDED_AXES_H_

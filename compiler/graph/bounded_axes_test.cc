@@ -107,31 +107,6 @@ TEST(BoundedAxesTest, WhatMixesIsRefusedWithItsDimension) {
   refused(Carry("cum_sum", {F({4})}, {{kN}}), "takes no input");
 }
 
-TEST(BoundedAxesTest, ReshapeKeepsDimensionsAndMergesLeadingOnes) {
-  const auto carry = [](const Shape& from, const Shape& to, const AxisExtents& extents) {
-    std::string text;
-    const auto got = CarryThroughReshape(from, to, extents);
-    if (!got.ok()) return std::string("refused");
-    for (const ScaledExtent& each : *got) {
-      text += each.extent == _
-                  ? "_ "
-                  : (each.extent == kN ? "n" : "m") + std::to_string(each.factor) + " ";
-    }
-    return text;
-  };
-  EXPECT_EQ(carry({1, 8}, {8}, {_, kN}), "n1 ");
-  EXPECT_EQ(carry({8}, {1, 8, 1}, {kN}), "_ n1 _ ");
-  EXPECT_EQ(carry({8, 3}, {24}, {kN, _}), "n3 ");
-  EXPECT_EQ(carry({8, 3, 4}, {24, 4}, {kN, _, _}), "n3 _ ");
-  EXPECT_EQ(carry({8, 12}, {8, 3, 4}, {kN, _}), "n1 _ _ ");
-  EXPECT_EQ(carry({2, 8, 12}, {2, 8, 3, 4}, {_, kN, _}), "_ n1 _ _ ");
-  EXPECT_EQ(carry({4, 8}, {4, 1, 8}, {kN, kM}), "n1 _ m1 ");
-  EXPECT_EQ(carry({2, 8}, {16}, {_, kN}), "refused");
-  EXPECT_EQ(carry({4, 8}, {32}, {kN, kM}), "refused");
-  EXPECT_EQ(carry({8}, {2, 4}, {kN}), "refused");
-  EXPECT_EQ(carry({8, 3}, {3, 8}, {kN, _}), "refused");
-}
-
 bool IsSame(const TensorValue& a, const TensorValue& b) {
   return a.integers == b.integers &&
          std::equal(a.floats.begin(), a.floats.end(), b.floats.begin(), b.floats.end(),
