@@ -21,6 +21,10 @@ struct ImportOptions {
   // an input is a constant, and none of the graph's inputs. Integers, decimals, true and false, at
   // most kInputValuesMax of them: sizes, axes and rates, no weights.
   std::map<std::string, std::string> input_values;
+  // Symbolic dimensions of graph inputs by name: the command line's `--dim`. "1..512": each run
+  // decides; "8": fixed; "past + seq": what others add up to. A dimension without a name of its own
+  // is "INPUT.0", after the input and its place. Shapes win.
+  std::map<std::string, std::string> dims;
   // Folder that ONNX's external data may lie in. Empty: external data is refused.
   std::string folder;
   // Constants remember how they came from the initializers (graph/constant_origin.h).

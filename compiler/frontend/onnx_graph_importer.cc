@@ -164,7 +164,7 @@ absl::Status OnnxGraphImporter::AddInitializers(Scope& scope, const onnx::GraphP
   return absl::OkStatus();
 }
 
-absl::StatusOr<TensorType> OnnxGraphImporter::InputType(const onnx::ValueInfoProto& input) const {
+absl::StatusOr<TensorType> OnnxGraphImporter::InputType(const onnx::ValueInfoProto& input) {
   const std::string what = absl::StrCat("input '", input.name(), "'");
   if (!input.type().has_tensor_type()) {
     return absl::UnimplementedError(absl::StrCat(what, ": only tensors are supported"));
@@ -197,15 +197,27 @@ absl::StatusOr<TensorType> OnnxGraphImporter::InputType(const onnx::ValueInfoPro
     if (fixed && overridden && type.shape[d] != dimension.dim_value()) {
       return misfit(absl::StrCat(": dimension ", d, " is fixed"));
     }
-    // Shapes are constants of a bundle. The message is an example that only wants the right number.
-    if (!fixed && !overridden) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          what, " has the symbolic dimension ", d, " ('", DimensionText(dimension), "' in ",
-          ShapeText(tensor.shape()), "); give its shape: --shape ", input.name(), "=",
-          absl::StrJoin(tensor.shape().dim(), "x", [](std::string* out, const auto& dim) {
-            absl::StrAppend(out, dim.has_dim_value() && dim.dim_value() > 0 ? dim.dim_value() : 1);
-          })));
+    if (fixed || overridden) continue;
+    ASSIGN_OR_RETURN(const std::optional<GivenDim> dim, DimOf(input, d));
+    if (dim.has_value()) {
+      const bool in_run = !dim->parts.empty();
+      // An axis that may be empty is none that broadcasts.
+      type.shape.push_back(in_run ? std::max<int64_t>(dim->greatest, 2) : dim->constant);
+      if (in_run) given_axes_.push_back({input.name(), d, *dim});
+      continue;
     }
+    // The message is an example that only wants the right number.
+    const std::string name = DimensionText(dimension);
+    return absl::FailedPreconditionError(absl::StrCat(
+        what, " has the symbolic dimension ", d, " ('", name, "' in ", ShapeText(tensor.shape()),
+        "); give its shape: --shape ", input.name(), "=",
+        absl::StrJoin(tensor.shape().dim(), "x",
+                      [](std::string* out, const auto& dim) {
+                        absl::StrAppend(
+                            out, dim.has_dim_value() && dim.dim_value() > 0 ? dim.dim_value() : 1);
+                      }),
+        "; or a range: --dim ", name == "?" ? absl::StrCat(input.name(), ".", d) : name,
+        "=1..128"));
   }
   for (int64_t extent : type.shape) {
     if (extent < 1) {
@@ -298,7 +310,7 @@ absl::Status OnnxGraphImporter::AddInputs(Scope& scope, const onnx::GraphProto& 
     RETURN_IF_ERROR(
         Define(scope, input.name(), AddInput(context_->graph, input.name(), std::move(type))));
   }
-  return absl::OkStatus();
+  return AddSizes();
 }
 
 absl::Status OnnxGraphImporter::CheckOverrides(const onnx::GraphProto& graph, const Scope& scope) {
@@ -318,7 +330,7 @@ absl::Status OnnxGraphImporter::CheckOverrides(const onnx::GraphProto& graph, co
   for (const auto& [name, value] : context_->options->input_values) {
     RETURN_IF_ERROR(check("--value", name));
   }
-  return absl::OkStatus();
+  return CheckDims(graph);
 }
 
 absl::Status OnnxGraphImporter::ImportCall(Scope& scope, const onnx::FunctionProto& function,
@@ -457,6 +469,17 @@ absl::Status OnnxGraphImporter::ImportNodes(Scope& scope, const onnx::GraphProto
   return absl::OkStatus();
 }
 
+// What holds of an output are the first elements of its axes.
+absl::Status OnnxGraphImporter::PackOutputs(std::vector<NamedOutput>& outputs) {
+  for (NamedOutput& output : outputs) {
+    onnx::NodeProto proto;
+    proto.set_name(output.name);
+    proto.add_output(output.name);
+    ASSIGN_OR_RETURN(output.value, OnnxNode(context_, proto, {}, {}).Packed(output.value));
+  }
+  return absl::OkStatus();
+}
+
 void OnnxGraphImporter::AddExtents(const std::vector<NamedOutput>& outputs) {
   Graph& graph = context_->graph;
   std::map<ValueId, int> places;  // Of extents among the graph's outputs.
@@ -486,6 +509,7 @@ absl::Status OnnxGraphImporter::SetOutputs(Scope& scope, const onnx::GraphProto&
     }
     outputs.push_back({output.name(), id});
   }
+  RETURN_IF_ERROR(PackOutputs(outputs));
   RETURN_IF_ERROR(SetNamedOutputs(context_->graph, outputs));
   AddExtents(outputs);
   return absl::OkStatus();

@@ -2,6 +2,7 @@
 #ifndef COMPILER_FRONTEND_ONNX_GRAPH_IMPORTER_H_
 #define COMPILER_FRONTEND_ONNX_GRAPH_IMPORTER_H_
 
+#include <map>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -70,6 +71,17 @@ class OnnxGraphImporter {
     int64_t axis;
   };
 
+  // What a caller decides about a dimension: constant + sum of sizes times numbers.
+  struct GivenDim {
+    int64_t constant = 0, greatest = 0;
+    std::map<int, int64_t> parts;  // By place among the sizes.
+  };
+  struct GivenAxis {
+    std::string input;
+    int axis = 0;
+    GivenDim dim;
+  };
+
   // Values by name; a graph inside sees those of the graphs around it.
   struct Scope {
     Scope* outer = nullptr;
@@ -92,7 +104,14 @@ class OnnxGraphImporter {
   absl::Status AddInputs(Scope& scope, const onnx::GraphProto& graph);
   // Of an input that the options give a value.
   absl::StatusOr<ValueId> InputValue(const onnx::ValueInfoProto& input, const std::string& text);
-  absl::StatusOr<TensorType> InputType(const onnx::ValueInfoProto& input) const;
+  absl::StatusOr<TensorType> InputType(const onnx::ValueInfoProto& input);
+  // What a dimension without a number holds, where the options say it. nullopt: they do not.
+  absl::StatusOr<std::optional<GivenDim>> DimOf(const onnx::ValueInfoProto& input, int d);
+  absl::StatusOr<GivenDim> ParseDim(const std::string& name, const std::string& text, int depth);
+  absl::StatusOr<GivenDim> ParseSum(const std::string& name, const std::string& text, int depth);
+  absl::Status CheckDims(const onnx::GraphProto& graph) const;
+  // The graph inputs behind the model's that say what the others hold.
+  absl::Status AddSizes();
   absl::Status CheckOverrides(const onnx::GraphProto& graph, const Scope& scope);
   absl::Status ImportNodes(Scope& scope, const onnx::GraphProto& graph);
   absl::Status ImportNode(Scope& scope, const onnx::NodeProto& proto);
@@ -127,11 +146,13 @@ class OnnxGraphImporter {
                                                          int64_t limit);
   absl::Status AddIterationNumber(OnnxNode& node, int64_t count, bool is_exact, Body& body);
   // Behind the outputs: how much of them holds in a run.
+  absl::Status PackOutputs(std::vector<NamedOutput>& outputs);
   void AddExtents(const std::vector<NamedOutput>& outputs);
   absl::Status SetOutputs(Scope& scope, const onnx::GraphProto& graph);
 
   ImportContext* context_;
   const OnnxFunctions functions_;
+  std::vector<GivenAxis> given_axes_;  // Of the model's inputs.
 };
 
 // Positions of the graph's nodes that its outputs need, each after those that it depends on.
