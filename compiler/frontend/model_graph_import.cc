@@ -211,6 +211,10 @@ class ModelGraphImporter {
 
   // Every shape is known, so one that is given can only say the same.
   absl::Status CheckShapes() const {
+    if (!options_.dims.empty()) {
+      return absl::OutOfRangeError(absl::StrCat("--dim ", options_.dims.begin()->first,
+                                                ": a model graph's dimensions are all fixed"));
+    }
     if (!options_.input_values.empty()) {
       return absl::OutOfRangeError(absl::StrCat("--value ", options_.input_values.begin()->first,
                                                 ": a model graph has its values as constants"));

@@ -11,7 +11,7 @@ from typing import overload
 from burnish_runtime import Model, load
 
 from . import _tuner
-from ._model_source import ModelSource, Shapes, Values, model_flags
+from ._model_source import Dims, ModelSource, Shapes, Values, model_flags
 
 _folder: tuple[int, str] | None = None
 
@@ -34,7 +34,8 @@ def _remove(process: int, folder: str) -> None:
 
 @overload
 def compile(model: ModelSource, path: None = None, *, shapes: Shapes | None = None,
-            values: Values | None = None, target: str | None = None, threads: int | None = None,
+            values: Values | None = None, dims: Dims | None = None,
+            target: str | None = None, threads: int | None = None,
             accuracy: float | str | None = None, opt_level: int | None = None,
             require_tuned: bool = False, refit: bool = False,
             database: str | os.PathLike[str] | None = None, server: str | None = None) -> Model: ...
@@ -42,7 +43,8 @@ def compile(model: ModelSource, path: None = None, *, shapes: Shapes | None = No
 
 @overload
 def compile(model: ModelSource, path: str | os.PathLike[str], *, shapes: Shapes | None = None,
-            values: Values | None = None, target: str | None = None, threads: int | None = None,
+            values: Values | None = None, dims: Dims | None = None,
+            target: str | None = None, threads: int | None = None,
             accuracy: float | str | None = None, opt_level: int | None = None,
             require_tuned: bool = False, refit: bool = False,
             database: str | os.PathLike[str] | None = None, server: str | None = None) -> str: ...
@@ -50,7 +52,7 @@ def compile(model: ModelSource, path: str | os.PathLike[str], *, shapes: Shapes 
 
 def compile(model: ModelSource, path: str | os.PathLike[str] | None = None, *,
             shapes: Shapes | None = None, values: Values | None = None,
-            target: str | None = None, threads: int | None = None,
+            dims: Dims | None = None, target: str | None = None, threads: int | None = None,
             accuracy: float | str | None = None, opt_level: int | None = None,
             require_tuned: bool = False, refit: bool = False,
             database: str | os.PathLike[str] | None = None, server: str | None = None) -> Model | str:
@@ -67,6 +69,9 @@ def compile(model: ModelSource, path: str | os.PathLike[str] | None = None, *,
     values : mapping of str to number or sequence of numbers, optional
         Of inputs that are fixed, such as a size that shapes depend on: the compiled model does not
         take them.
+    dims : mapping of str to tuple of int, int or str, optional
+        Of dimensions that the model names: ``{"seq": (1, 512)}`` lets each call choose a size,
+        ``{"batch": 8}`` fixes one, ``{"total": "past+seq"}`` is the sum of others.
     target : str, optional
         The CPU to compile for: ``"host"``, the default, or a text such as
         ``"cpu:arch=znver3,threads=2"``.
@@ -100,7 +105,7 @@ def compile(model: ModelSource, path: str | os.PathLike[str] | None = None, *,
     """
     out = _bundle_path() if path is None else os.fspath(path)
     _tuner.run("compile", [
-        *model_flags(model, shapes, values),
+        *model_flags(model, shapes, values, dims),
         *_tuner.settings(out=out, target=target, threads=threads, accuracy=accuracy,
                          opt_level=opt_level, require_tuned=require_tuned, refit=refit, db=database,
                          server=server)])

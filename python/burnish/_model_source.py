@@ -39,6 +39,7 @@ class Task:
 ModelSource: TypeAlias = "str | os.PathLike[str] | bytes | Serializable | Graph | Task"
 Shapes: TypeAlias = "Mapping[str, Sequence[int]]"
 Number: TypeAlias = "bool | int | float"
+Dims: TypeAlias = "Mapping[str, str | int | tuple[int, int]]"
 Values: TypeAlias = "Mapping[str, Number | Sequence[Number]]"
 
 
@@ -46,13 +47,18 @@ def _text(value: Number) -> str:
     return str(value).lower() if isinstance(value, bool) else repr(value)
 
 
-def model_flags(model: ModelSource, shapes: Shapes | None,
-                values: Values | None = None) -> list[str]:
+def _sizes(dim: str | int | tuple[int, int]) -> str:
+    return f"{dim[0]}..{dim[1]}" if isinstance(dim, tuple) else str(dim)
+
+
+def model_flags(model: ModelSource, shapes: Shapes | None, values: Values | None = None,
+                dims: Dims | None = None) -> list[str]:
     """Flags that name the model, the shapes of its inputs, and the inputs that are fixed."""
     flags = [f"--shape={name}={'x'.join(str(int(size)) for size in shape)}"
              for name, shape in (shapes or {}).items()]
     flags += [f"--value={name}={','.join(map(_text, numpy.atleast_1d(value).tolist()))}"
               for name, value in (values or {}).items()]
+    flags += [f"--dim={name}={_sizes(dim)}" for name, dim in (dims or {}).items()]
     if isinstance(model, Task):
         batch = [] if model.batch is None else [f"--batch={model.batch}"]
         return [f"--task={model.text}", *batch, *flags]

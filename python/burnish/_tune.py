@@ -11,7 +11,7 @@ from burnish_runtime import BurnishError
 
 from . import _tuner
 from ._fields import fields_of
-from ._model_source import ModelSource, Shapes, Values, model_flags
+from ._model_source import Dims, ModelSource, Shapes, Values, model_flags
 from ._study import Progress, Study, progress_of
 
 #: Called with a study's progress; False, and nothing else, ends the study.
@@ -125,7 +125,7 @@ def run_study(command: str, flags: Sequence[str], server: str | None,
 
 def tune(model: ModelSource, path: str | os.PathLike[str] | None = None, *,
          trials: int | None = None, time: str | None = None, shapes: Shapes | None = None,
-         values: Values | None = None,
+         values: Values | None = None, dims: Dims | None = None,
          target: str | None = None, threads: int | None = None,
          accuracy: float | str | None = None, scheduler: str | None = None,
          seed: int | None = None, tracker: str | None = None, server: str | None = None,
@@ -146,7 +146,7 @@ def tune(model: ModelSource, path: str | os.PathLike[str] | None = None, *,
         Candidates to measure; 0: default schedules alone, -1: until the gain is small.
     time : str, optional
         Time to tune for at most: ``"90s"``, ``"10m"``, ``"2h"``.
-    shapes, values, target, threads, accuracy : optional
+    shapes, values, dims, target, threads, accuracy : optional
         As for `compile`.
     scheduler : str, optional
         A preset of rules and search: burnish, auto_scheduler, meta_schedule, default.
@@ -173,7 +173,7 @@ def tune(model: ModelSource, path: str | os.PathLike[str] | None = None, *,
     BurnishError
         With a ``code`` of docs/cli.md, such as B0605: all that was tried has failed.
     """
-    flags = [*model_flags(model, shapes, values),
+    flags = [*model_flags(model, shapes, values, dims),
              *_tuner.settings(trials=trials, time=time, target=target, threads=threads,
                               accuracy=accuracy, scheduler=scheduler, seed=seed, tracker=tracker,
                               out=path)]

@@ -42,6 +42,8 @@ ErrorCode ImportErrorCode(absl::StatusCode code) {
 
 bool IsValues(const std::string& text) { return !text.empty() && text[0] == '='; }
 
+bool IsDim(const std::string& name) { return !name.empty() && name[0] == ':'; }
+
 absl::StatusOr<Graph> ImportModel(const ModelRequest& request) {
   std::error_code error;
   if (std::filesystem::is_directory(request.model, error)) {
@@ -49,7 +51,9 @@ absl::StatusOr<Graph> ImportModel(const ModelRequest& request) {
   }
   ImportOptions options{.track_parameters = request.refit};
   for (const auto& [name, text] : request.shapes) {
-    if (IsValues(text)) {
+    if (IsDim(name)) {
+      options.dims[name.substr(1)] = text;
+    } else if (IsValues(text)) {
       options.input_values[name] = text.substr(1);
     } else {
       options.input_shapes[name] = ParseShape(text);
@@ -65,6 +69,10 @@ absl::StatusOr<Graph> ImportModel(const ModelRequest& request) {
 absl::StatusOr<Graph> BuildZoo(const ModelRequest& request) {
   ZooOptions options{.batch = request.batch, .seed = request.seed};
   for (const auto& [name, text] : request.shapes) {
+    if (IsDim(name)) {
+      return MakeError(ErrorCode::kUsage, "models of the zoo have no dimensions by name",
+                       absl::StrCat("--dim ", name.substr(1)), "--shape or --batch");
+    }
     const std::vector<int64_t> shape = ParseShape(text);
     const bool image =
         name == "input" && shape.size() == 4 && shape[1] == 3 && shape[2] == shape[3];
@@ -132,7 +140,8 @@ absl::StatusOr<Graph> LoadModel(const ModelRequest& request) {
 
 absl::Status CheckShapes(const std::map<std::string, std::string>& shapes) {
   for (const auto& [name, text] : shapes) {
-    if (IsValues(text)) continue;
+    // Read with the model, whose names they are.
+    if (IsValues(text) || IsDim(name)) continue;
     const std::vector<int64_t> shape = ParseShape(text);
     if (shape.empty() || *std::min_element(shape.begin(), shape.end()) < 1) {
       return MakeError(ErrorCode::kUsage, absl::StrCat("got shape ", text, " of input ", name),

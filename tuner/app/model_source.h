@@ -17,7 +17,8 @@ struct ModelRequest {
   std::string task = {};   // Of the zoo, or one operator; or:
   std::string model = {};  // A file: ONNX, or a model graph.
   // Input name to its shape, "1x3x224x224", or behind an equals sign to its values: "=16000",
-  // "=1,2,3". An input with values is none of the built model's.
+  // "=1,2,3". An input with values is none of the built model's. A name that begins with a colon is
+  // a dimension's (":seq"): its text is a range, a number or a sum (ImportOptions::dims).
   std::map<std::string, std::string> shapes = {};
   int64_t batch = 1;   // Of the zoo's models.
   bool refit = false;  // Constants remember their parameters.

@@ -48,6 +48,11 @@ void AddCpusFlag(CommandOptions& options, std::string* list) {
   options.Value("--cpus", "LIST", list, "the CPUs to run on, such as 0-3,8; else all");
 }
 
+void AddSizeFlag(CommandOptions& options, std::vector<std::string>* sizes) {
+  options.Values("--size", "NAME=N", sizes,
+                 "of inputs made up, where each run chooses sizes; else the greatest");
+}
+
 void RunFlags::Add(CommandOptions& options) {
   options.Value("--threads", "N", &threads, 0, 1024, "0: as many as it was tuned for");
   AddCpusFlag(options, &cpus);

@@ -24,6 +24,9 @@ absl::Status MoveToListedCpus(const std::string& list);
 // "--cpus" for commands that start others to measure.
 void AddCpusFlag(CommandOptions& options, std::string* list);
 
+// "--size" for commands that make inputs up.
+void AddSizeFlag(CommandOptions& options, std::vector<std::string>* sizes);
+
 struct RunFlags {
   int64_t threads = 0, loop_limit = 0;
   std::string cpus;

@@ -4,6 +4,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
@@ -44,8 +45,14 @@ absl::Status CheckModelFlags(const std::string& task, const std::string& model,
                    absl::StrCat(command, " --task resnet50, or --model FILE.onnx"));
 }
 
-absl::StatusOr<std::map<std::string, std::string>> ParseInputFlags(
-    const std::vector<std::string>& shapes, const std::vector<std::string>& values) {
+void InputFlags::Add(CommandOptions& options) {
+  options.Values("--shape", "NAME=1x3x224x224", &shapes, "an input's shape");
+  options.Values("--value", "NAME=16000", &values, "fixes an input: a number, or a list 1,2,3");
+  options.Values("--dim", "NAME=1..512", &dims,
+                 "sizes that each run chooses of, of a dimension that the model names");
+}
+
+absl::StatusOr<std::map<std::string, std::string>> InputFlags::Parse() const {
   std::map<std::string, std::string> inputs;
   const auto add = [&](const std::string& flag, const char* name, const char* mark,
                        const char* example) -> absl::Status {
@@ -65,6 +72,20 @@ absl::StatusOr<std::map<std::string, std::string>> ParseInputFlags(
     RETURN_IF_ERROR(add(flag, "--shape", "", "1x3x224x224"));
   }
   for (const std::string& flag : values) RETURN_IF_ERROR(add(flag, "--value", "=", "16000"));
+  for (const std::string& flag : dims) {
+    for (const absl::string_view each : absl::StrSplit(flag, ',')) {
+      const std::pair<std::string, std::string> parts =
+          absl::StrSplit(each, absl::MaxSplits('=', 1));
+      const auto& [name, text] = parts;
+      if (name.empty() || text.empty()) {
+        return MakeError(ErrorCode::kUsage, absl::StrCat("got --dim ", each), "--dim",
+                         "--dim seq=1..512,batch=1..8");
+      }
+      if (inputs.emplace(absl::StrCat(":", name), text).second) continue;
+      return MakeError(ErrorCode::kUsage, absl::StrCat("got dimension ", name, " twice"), "--dim",
+                       "one range a dimension");
+    }
+  }
   RETURN_IF_ERROR(CheckShapes(inputs));
   return inputs;
 }
@@ -74,8 +95,7 @@ void StudyFlags::AddOptions(CommandOptions& options) {
                 "bert_base, mobilenet_v2, resnet18, resnet50, vgg16, or one operator: "
                 "conv2d:h=56,ci=64,co=64,k=3,p=1");
   options.Value("--model", "FILE", &model, "an ONNX file");
-  options.Values("--shape", "NAME=1x3x224x224", &shapes, "an input's shape");
-  options.Values("--value", "NAME=16000", &values, "fixes an input: a number, or a list 1,2,3");
+  inputs.Add(options);
   options.Value("--batch", "N", &batch, 1, 65536, "of the zoo's models");
   options.Value("--trials", "N", &trials, -1, 1'000'000'000,
                 "candidates to measure; 0: default schedules, -1: until the gain is small");
@@ -134,7 +154,7 @@ absl::StatusOr<StudySpec> StudyFlags::ToSpec(const Target& target) const {
   ASSIGN_OR_RETURN(const SelectOptions select, ParseAccuracy(accuracy));
   spec.error_max = select.error_budget;
   spec.strict = select.strict;
-  ASSIGN_OR_RETURN(spec.shapes, ParseInputFlags(shapes, values));
+  ASSIGN_OR_RETURN(spec.shapes, inputs.Parse());
   return CompleteStudySpec(std::move(spec));
 }
 

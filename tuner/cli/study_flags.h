@@ -19,14 +19,19 @@ namespace burnish {
 absl::Status CheckModelFlags(const std::string& task, const std::string& model,
                              const std::string& command);
 
-// "NAME=1x3x224x224" each, and of `values` "NAME=16000" or "NAME=1,2,3"; as a ModelRequest has
-// them. Errors: B0101.
-absl::StatusOr<std::map<std::string, std::string>> ParseInputFlags(
-    const std::vector<std::string>& shapes, const std::vector<std::string>& values);
+// What commands that read a model take of its inputs.
+struct InputFlags {
+  std::vector<std::string> shapes, values, dims;
+
+  void Add(CommandOptions& options);
+  // "NAME=1x3x224x224" each, of `values` "NAME=16000" or "NAME=1,2,3", of `dims`
+  // "NAME=1..512,NAME=8"; as a ModelRequest has them. Errors: B0101.
+  absl::StatusOr<std::map<std::string, std::string>> Parse() const;
+};
 
 struct StudyFlags {
   std::string task, model, out;
-  std::vector<std::string> shapes, values;
+  InputFlags inputs = {};
   int64_t batch = 1, trials = StudySpec::kTrialsUntilGain, early_stopping = 0, opt_level = 3;
   int64_t seed = 0, priority = 0, threads = 0;
   std::string time, until_gain = "0.5%", accuracy = "1e-4";

@@ -14,8 +14,9 @@ TEST(StudyFlagsTest, EveryFlagReachesTheSpecification) {
   StudyFlags flags;
   flags.task = "resnet18";
   flags.out = "/bundles/a.bundle";
-  flags.shapes = {"input=2x3x64x64"};
-  flags.values = {"rate=16000"};
+  flags.inputs.shapes = {"input=2x3x64x64"};
+  flags.inputs.values = {"rate=16000"};
+  flags.inputs.dims = {"seq=1..512,batch=1..8", "total=past+seq"};
   flags.batch = 2;
   flags.trials = 77;
   flags.early_stopping = 9;
@@ -38,7 +39,11 @@ TEST(StudyFlagsTest, EveryFlagReachesTheSpecification) {
                        .time_max_ns = 90'000'000'000,
                        .gain_min = 0.02,
                        .early_stopping_trials = 9,
-                       .shapes = {{"input", "2x3x64x64"}, {"rate", "=16000"}},
+                       .shapes = {{"input", "2x3x64x64"},
+                                  {"rate", "=16000"},
+                                  {":seq", "1..512"},
+                                  {":batch", "1..8"},
+                                  {":total", "past+seq"}},
                        .batch = 2,
                        .scheduler = "burnish",
                        .strategy = "random",
@@ -66,11 +71,15 @@ TEST(StudyFlagsTest, WrongFlagsAreNamed) {
   };
   EXPECT_EQ(where({}), "tuner submit");
   EXPECT_EQ(where({.task = "resnet18", .model = "x.onnx"}), "tuner submit");
-  EXPECT_EQ(where({.task = "resnet18", .shapes = {"2x3x64x64"}}), "--shape");
-  EXPECT_EQ(where({.task = "resnet18", .shapes = {"input=2x0"}}), "input");
-  EXPECT_EQ(where({.task = "resnet18", .values = {"16000"}}), "--value");
-  EXPECT_EQ(where({.task = "resnet18", .values = {"=16000"}}), "--value");
-  EXPECT_EQ(where({.task = "resnet18", .shapes = {"x=2"}, .values = {"x=2"}}), "--value");
+  EXPECT_EQ(where({.task = "resnet18", .inputs = {.shapes = {"2x3x64x64"}}}), "--shape");
+  EXPECT_EQ(where({.task = "resnet18", .inputs = {.shapes = {"input=2x0"}}}), "input");
+  EXPECT_EQ(where({.task = "resnet18", .inputs = {.values = {"16000"}}}), "--value");
+  EXPECT_EQ(where({.task = "resnet18", .inputs = {.values = {"=16000"}}}), "--value");
+  EXPECT_EQ(where({.task = "resnet18", .inputs = {.shapes = {"x=2"}, .values = {"x=2"}}}),
+            "--value");
+  for (const char* dims : {"seq", "=1..2", "seq=", "", "seq=1..2,", "seq=1..2,seq=3"}) {
+    EXPECT_EQ(where({.task = "resnet18", .inputs = {.dims = {dims}}}), "--dim") << dims;
+  }
   EXPECT_EQ(where({.task = "resnet18", .time = "soon"}), "--time");
   EXPECT_EQ(where({.task = "resnet18", .until_gain = "200%"}), "--until-gain");
   EXPECT_EQ(where({.task = "resnet18", .accuracy = "2"}), "--accuracy");

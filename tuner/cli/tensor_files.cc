@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -190,53 +191,160 @@ absl::StatusOr<NpyArray> ReadArray(const std::string& path) {
   return array;
 }
 
-absl::StatusOr<NpyArray> ReadInput(const TensorInfo& want, const std::string& path) {
+absl::StatusOr<NpyArray> ReadInput(const TensorInfo& want, const std::vector<bool>& is_open,
+                                   const std::string& path) {
   ASSIGN_OR_RETURN(NpyArray array, ReadArray(path));
-  const std::string wanted = DescribeTensor(want);
-  const std::string got = absl::StrCat(ElementTypeName(array.type), FormatShape(array.shape));
-  if (got != wanted) {
+  bool fits = array.type == want.type && array.shape.size() == want.shape.size();
+  for (size_t d = 0; fits && d < want.shape.size(); ++d) {
+    fits = is_open[d] || array.shape[d] == want.shape[d];
+  }
+  if (!fits) {
+    const std::string got = absl::StrCat(ElementTypeName(array.type), FormatShape(array.shape));
     std::string hint;
     if (array.type != want.type) {
       hint = absl::StrCat("x.astype('", ElementTypeName(want.type), "') in NumPy's names");
     }
-    return MakeError(ErrorCode::kTensorMismatch,
-                     absl::StrCat("input ", want.name, ": got ", got, ", want ", wanted), path,
-                     hint);
+    return MakeError(
+        ErrorCode::kTensorMismatch,
+        absl::StrCat("input ", want.name, ": got ", got, ", want ", DescribeTensor(want)), path,
+        hint);
   }
   return array;
 }
 
+namespace {
+
+// Of each dimension of an input: whether a run chooses its size.
+std::vector<bool> OpenAxes(const BundleManifest& manifest, size_t input) {
+  std::vector<bool> is_open(manifest.inputs[input].tensor.shape.size(), false);
+  for (const InputAxis& axis : manifest.run_sizes.inputs) {
+    if (axis.input == input) is_open[axis.axis] = true;
+  }
+  return is_open;
+}
+
+absl::Status SizesMisfit(const RuntimeStatus& status) {
+  return WithError(ToStatus(status), ErrorCode::kTensorMismatch, "inputs",
+                   "arrays whose dimensions of one name are equal, and within their range");
+}
+
+// "--size seq=128,batch=2"
+absl::Status TakeSizes(const std::vector<std::string>& flags, const RunSizes& run_sizes,
+                       std::vector<int64_t>& extents) {
+  const std::vector<bool> is_given = run_sizes.GivenSizes();
+  for (const std::string& flag : flags) {
+    for (const absl::string_view each : absl::StrSplit(flag, ',')) {
+      const std::pair<std::string, std::string> parts =
+          absl::StrSplit(each, absl::MaxSplits('=', 1));
+      const auto& [name, text] = parts;
+      const std::string where = absl::StrCat("--size ", each);
+      size_t i = 0;
+      while (i < extents.size() && !(is_given[i] && run_sizes.sizes[i].name == name)) ++i;
+      int64_t extent = 0;
+      if (i == extents.size()) {
+        std::string names;
+        for (size_t k = 0; k < extents.size(); ++k) {
+          if (is_given[k]) {
+            absl::StrAppend(&names, names.empty() ? "" : ", ", run_sizes.sizes[k].name);
+          }
+        }
+        return MakeError(
+            ErrorCode::kUsage, "the bundle has no size of this name", where,
+            names.empty() ? "its inputs' shapes are fixed" : absl::StrCat("one of: ", names));
+      }
+      const RunSize& size = run_sizes.sizes[i];
+      if (!absl::SimpleAtoi(text, &extent) || extent < size.least || extent > size.greatest) {
+        return MakeError(ErrorCode::kUsage,
+                         absl::StrCat("want ", size.least, " to ", size.greatest), where,
+                         absl::StrCat("--size ", name, "=", size.greatest));
+      }
+      extents[i] = extent;
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Of a run whose inputs that are there have these shapes.
+absl::StatusOr<std::vector<int64_t>> SizesOfRun(const BundleManifest& manifest,
+                                                const std::vector<std::optional<NpyArray>>& arrays,
+                                                const std::vector<std::string>& flags) {
+  const RunSizes& run_sizes = manifest.run_sizes;
+  std::vector<int64_t> extents;
+  for (const RunSize& size : run_sizes.sizes) extents.push_back(size.greatest);
+  RETURN_IF_ERROR(TakeSizes(flags, run_sizes, extents));
+  for (const InputAxis& axis : run_sizes.inputs) {
+    if (!axis.GivesSize() || !arrays[axis.input].has_value()) continue;
+    extents[axis.parts[0].size] = arrays[axis.input]->shape[axis.axis];
+  }
+  return extents;
+}
+
+}  // namespace
+
 absl::StatusOr<std::vector<NpyArray>> GivenOrRandomInputs(const BundleManifest& manifest,
-                                                          const std::vector<std::string>& given,
-                                                          const GivenValues& values) {
-  ASSIGN_OR_RETURN(const auto paths, AssignTensors(given, manifest.inputs, "--input"));
-  std::vector<NpyArray> inputs;
+                                                          const InputChoice& choice) {
+  ASSIGN_OR_RETURN(const auto paths, AssignTensors(choice.files, manifest.inputs, "--input"));
+  std::vector<std::optional<NpyArray>> arrays(manifest.inputs.size());
   for (size_t i = 0; i < manifest.inputs.size(); ++i) {
     const TensorInfo& tensor = manifest.inputs[i].tensor;
     const auto path = paths.find(i);
-    const auto value = values.inputs.find(i);
-    if (path != paths.end() && value != values.inputs.end()) {
+    const auto value = choice.values.inputs.find(i);
+    if (path != paths.end() && value != choice.values.inputs.end()) {
       return MakeError(ErrorCode::kUsage,
                        absl::StrCat(tensor.name, " has an --input and a --value"),
                        absl::StrCat("--input ", path->second));
     }
-    if (path == paths.end()) {
-      inputs.push_back(value != values.inputs.end() ? value->second : RandomArray(tensor, i));
-      continue;
-    }
-    ASSIGN_OR_RETURN(NpyArray input, ReadInput(tensor, path->second));
-    inputs.push_back(std::move(input));
+    if (value != choice.values.inputs.end()) arrays[i] = value->second;
+    if (path == paths.end()) continue;
+    ASSIGN_OR_RETURN(arrays[i], ReadInput(tensor, OpenAxes(manifest, i), path->second));
+  }
+  ASSIGN_OR_RETURN(const std::vector<int64_t> extents, SizesOfRun(manifest, arrays, choice.sizes));
+  std::vector<NpyArray> inputs;
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    TensorInfo tensor = manifest.inputs[i].tensor;
+    tensor = DenseTensor(tensor.name, tensor.type,
+                         InputShapeInRun(manifest.run_sizes, i, tensor.shape, extents));
+    inputs.push_back(arrays[i].has_value() ? *std::move(arrays[i]) : RandomArray(tensor, i));
   }
   return inputs;
 }
 
-absl::Status SetInput(Session& session, size_t index, const NpyArray& array) {
-  return ToStatus(session.SetInput(
-      index, {reinterpret_cast<const uint8_t*>(array.bytes.data()), array.bytes.size()}));
+std::string SizeList(const BundleManifest& manifest) {
+  const std::vector<bool> is_given = manifest.run_sizes.GivenSizes();
+  std::string text;
+  for (size_t i = 0; i < is_given.size(); ++i) {
+    if (!is_given[i]) continue;
+    const RunSize& size = manifest.run_sizes.sizes[i];
+    absl::StrAppend(&text, text.empty() ? "" : ", ", size.name, " ", size.least, "..",
+                    size.greatest);
+  }
+  return text;
 }
 
 absl::Status SetInputs(Session& session, const std::vector<NpyArray>& inputs) {
-  for (size_t i = 0; i < inputs.size(); ++i) RETURN_IF_ERROR(SetInput(session, i, inputs[i]));
+  const BundleManifest& manifest = session.manifest();
+  if (!manifest.run_sizes.inputs.empty()) {
+    std::vector<ShapedInput> shaped;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      shaped.push_back({manifest.inputs[i].tensor.name, inputs[i].shape});
+    }
+    std::vector<int64_t> extents(manifest.run_sizes.sizes.size());
+    RuntimeStatus status = ReadGivenSizes(manifest.run_sizes, shaped, extents);
+    if (status.ok()) status = session.SetSizes(extents);
+    if (!status.ok()) return SizesMisfit(status);
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const TensorInfo& tensor = manifest.inputs[i].tensor;
+    if (inputs[i].shape != session.InputShape(i)) {
+      return MakeError(ErrorCode::kTensorMismatch,
+                       absl::StrCat("input ", tensor.name, ": got ", FormatShape(inputs[i].shape),
+                                    ", want ", DescribeTensor(tensor)),
+                       "inputs");
+    }
+    const std::string& bytes = inputs[i].bytes;
+    RETURN_IF_ERROR(ToStatus(
+        session.SetInput(i, {reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()})));
+  }
   return absl::OkStatus();
 }
 

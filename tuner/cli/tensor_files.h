@@ -28,8 +28,9 @@ absl::StatusOr<std::map<size_t, std::string>> AssignTensors(
 
 // Errors: B02xx.
 absl::StatusOr<NpyArray> ReadArray(const std::string& path);
-// Error B0404: it has another type or shape.
-absl::StatusOr<NpyArray> ReadInput(const TensorInfo& want, const std::string& path);
+// Error B0404: it has another type or shape. `is_open`: dimensions that may be any.
+absl::StatusOr<NpyArray> ReadInput(const TensorInfo& want, const std::vector<bool>& is_open,
+                                   const std::string& path);
 
 // Inputs whose values stand in the command line.
 struct GivenValues {
@@ -42,13 +43,23 @@ struct GivenValues {
 absl::StatusOr<GivenValues> ParseValues(const std::vector<std::string>& arguments,
                                         const BundleManifest& manifest, bool may_be_others);
 
-// All inputs in order: those of `--input NAME=PATH` and `values`, random numbers for the others,
-// always the same.
-absl::StatusOr<std::vector<NpyArray>> GivenOrRandomInputs(const BundleManifest& manifest,
-                                                          const std::vector<std::string>& given,
-                                                          const GivenValues& values = {});
+// What a user says of a bundle's inputs.
+struct InputChoice {
+  std::vector<std::string> files = {};  // "--input NAME=PATH"
+  std::vector<std::string> sizes = {};  // "--size seq=128,batch=2"
+  GivenValues values = {};
+};
 
-absl::Status SetInput(Session& session, size_t index, const NpyArray& array);
+// All inputs in order: those of files and values, random numbers for the others, always the same.
+// Sizes that neither files nor flags say are the greatest. Errors: B0404 an array that does not
+// fit, or sizes that disagree or are out of range; B0101 no such size.
+absl::StatusOr<std::vector<NpyArray>> GivenOrRandomInputs(const BundleManifest& manifest,
+                                                          const InputChoice& choice);
+
+// "batch 1..8, seq 1..512": sizes that each run chooses; empty: none.
+std::string SizeList(const BundleManifest& manifest);
+
+// All, and the sizes that their shapes say. Error B0404.
 absl::Status SetInputs(Session& session, const std::vector<NpyArray>& inputs);
 // Name, type and shape, which may be another one in each run.
 TensorInfo OutputOfRun(Session& session, size_t index);

@@ -146,6 +146,7 @@ class BenchCommand : public Command {
     options.Values("--input", "NAME=FILE", &inputs_, "an input's values; else random ones");
     options.Values("--value", "NAME=16000", &values_,
                    "an input's values; of --against, also one that the bundle has fixed");
+    AddSizeFlag(options, &sizes_);
     options.Choice("--against", &against_, {"onnxruntime"}, "time it in turn with");
     options.Value("--model", "FILE", &model_, "of --against: the ONNX file of the bundle");
     options.Value("--rounds", "N", &rounds_, 1, 1000, "of --against: turns of each");
@@ -162,7 +163,8 @@ class BenchCommand : public Command {
     ASSIGN_OR_RETURN(const GivenValues values,
                      ParseValues(values_, session->manifest(), /*may_be_others=*/is_against));
     ASSIGN_OR_RETURN(std::vector<NpyArray> inputs,
-                     GivenOrRandomInputs(session->manifest(), inputs_, values));
+                     GivenOrRandomInputs(session->manifest(),
+                                         {.files = inputs_, .sizes = sizes_, .values = values}));
     RETURN_IF_ERROR(SetInputs(*session, inputs));
     if (is_against) return RunAgainst(context, *session, std::move(inputs), values);
     const RuntimeOr<LatencySummary> summary = Benchmark(*session, seconds_);
@@ -218,8 +220,9 @@ class BenchCommand : public Command {
     const BundleManifest& manifest = sessions.front()->manifest();
     ASSIGN_OR_RETURN(const GivenValues values,
                      ParseValues(values_, manifest, /*may_be_others=*/false));
-    ASSIGN_OR_RETURN(const std::vector<NpyArray> inputs,
-                     GivenOrRandomInputs(manifest, inputs_, values));
+    ASSIGN_OR_RETURN(
+        const std::vector<NpyArray> inputs,
+        GivenOrRandomInputs(manifest, {.files = inputs_, .sizes = sizes_, .values = values}));
     for (const auto& session : sessions) RETURN_IF_ERROR(SetInputs(*session, inputs));
     const absl::StatusOr<Throughput> measured =
         MeasureThroughput(sessions, absl::Seconds(seconds_));
@@ -290,7 +293,7 @@ class BenchCommand : public Command {
   }
 
   std::string file_, html_, against_, model_;
-  std::vector<std::string> inputs_, values_;
+  std::vector<std::string> inputs_, values_, sizes_;
   RunFlags flags_;
   int64_t sessions_ = 1;
   int64_t rounds_ = kRoundsDefault;

@@ -43,8 +43,7 @@ class CompileCommand : public Command {
     options.Value("--task", "NAME|SPEC", &request_.task,
                   "a model of the zoo, or one operator: conv2d:h=56,ci=64,co=64,k=3,p=1");
     options.Value("--model", "FILE", &request_.model, "an ONNX file");
-    options.Values("--shape", "NAME=1x3x224x224", &shapes_, "an input's shape");
-    options.Values("--value", "NAME=16000", &values_, "fixes an input: a number, or a list 1,2,3");
+    inputs_.Add(options);
     options.Value("--batch", "N", &request_.batch, 1, 65536, "of the zoo's models");
     options.Value("--out", "FILE", &out_, "the bundle, or with --emit the text; else stdout");
     options.Value("--opt-level", "N", &opt_level_, 0, 3,
@@ -78,7 +77,7 @@ class CompileCommand : public Command {
                               .require_tuned = require_tuned_,
                               .refit = request_.refit};
     ASSIGN_OR_RETURN(options.select, ParseAccuracy(accuracy_));
-    ASSIGN_OR_RETURN(request_.shapes, ParseInputFlags(shapes_, values_));
+    ASSIGN_OR_RETURN(request_.shapes, inputs_.Parse());
     ASSIGN_OR_RETURN(const Graph graph, LoadModel(request_));
     const std::string what = request_.task.empty() ? request_.model : request_.task;
     if (emit_ == "onnx") return EmitOnnx(context, graph, what);
@@ -156,7 +155,7 @@ class CompileCommand : public Command {
   }
 
   ModelRequest request_;
-  std::vector<std::string> shapes_, values_;
+  InputFlags inputs_;
   std::string out_, emit_, cpus_, accuracy_ = "1e-4";
   int64_t opt_level_ = 3;
   int64_t threads_ = 0;

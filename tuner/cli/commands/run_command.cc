@@ -72,7 +72,7 @@ class RunCommand : public Command {
       }
     }
     ASSIGN_OR_RETURN(const std::vector<NpyArray> arrays,
-                     GivenOrRandomInputs(manifest, inputs_, values));
+                     GivenOrRandomInputs(manifest, {.files = inputs_, .values = values}));
     RETURN_IF_ERROR(SetInputs(*session, arrays));
     const absl::Time start = context.clock().SteadyNow();
     RETURN_IF_ERROR(RunError(ToStatus(session->Run()), file_));
@@ -104,12 +104,21 @@ class RunCommand : public Command {
       for (const ModelTensor& output : manifest.outputs) {
         json["outputs"].push_back(TensorJson(output.tensor));
       }
+      const std::vector<bool> is_given = manifest.run_sizes.GivenSizes();
+      for (size_t i = 0; i < is_given.size(); ++i) {
+        const RunSize& size = manifest.run_sizes.sizes[i];
+        if (!is_given[i]) continue;
+        json["sizes"].push_back(
+            {{"name", size.name}, {"least", size.least}, {"greatest", size.greatest}});
+      }
       context.out() << json.dump() << "\n";
       return absl::OkStatus();
     }
     context.out() << "model    " << manifest.model_name << "\ntarget   " << manifest.target
                   << "\ninputs   " << TensorList(manifest.inputs) << "\noutputs  "
                   << TensorList(manifest.outputs) << "\n";
+    const std::string sizes = SizeList(manifest);
+    if (!sizes.empty()) context.out() << "sizes    " << sizes << "\n";
     return absl::OkStatus();
   }
 
