@@ -43,10 +43,11 @@ class CaseRunner:
         self._end()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def run(self, model, input_sets, target=None, values=None):
+    def run(self, model, input_sets, target=None, values=None, dims=None):
         """`model`: ONNX bytes. `input_sets`: lists of arrays, in the order of the model's inputs.
         `target`: text of the CPU that it is built for; None: this machine's. `values`: texts by the
-        names of inputs that are fixed, and then are none of the inputs any more.
+        names of inputs that are fixed, and then are none of the inputs any more. `dims`: ranges by
+        the names of dimensions, within which the sets' shapes may differ.
 
         Returns the reply and, per set, the outputs in the model's order; no sets after an error.
         """
@@ -54,7 +55,13 @@ class CaseRunner:
         with open(self._path("model.onnx"), "wb") as file:
             file.write(model)
         request = {} if target is None else {"target": target}
-        return self._run(dict(request, values=values) if values else request, input_sets)
+        if values:
+            request["values"] = values
+        if dims:
+            request["dims"] = dims
+            request["input_shapes"] = [[list(array.shape) for array in inputs]
+                                       for inputs in input_sets]
+        return self._run(request, input_sets)
 
     def run_zoo(self, request, input_sets):
         """The same for a model of the zoo; also returns the path of the ONNX file that was written

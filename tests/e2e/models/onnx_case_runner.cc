@@ -5,7 +5,8 @@
 // as input_SET_INDEX.bin, sets and indices from 0. With "zoo": NAME (and "image_size", "sequence",
 // "batch") the model is the zoo's, and model.onnx is written from it. With "target": TEXT it is
 // built for that CPU, which must be no more than this machine's. "values" fixes inputs by name, as
-// --value does; those have no file. The reply is a line of JSON:
+// --value does; those have no file. "dims" gives ranges of dimensions, as --dim does, and
+// "input_shapes" the shapes of each set's inputs. The reply is a line of JSON:
 // "error" ("" for success), "stage", "outputs" (name, dtype, shape), "steps", "kernels" and
 // milliseconds by stage; outputs lie in F as output_SET_INDEX.bin. Every set runs with one thread
 // and with two, which must give equal bytes.
@@ -53,6 +54,7 @@ absl::StatusOr<Graph> ReadModel(const Json& request, const std::string& folder) 
   if (!request.contains("zoo")) {
     ImportOptions options;
     if (request.contains("values")) options.input_values = request.at("values");
+    if (request.contains("dims")) options.dims = request.at("dims");
     return ImportModelFile(folder + "/model.onnx", options);
   }
   ASSIGN_OR_RETURN(Graph graph, BuildZooModel(request.at("zoo").get<std::string>(),
@@ -93,13 +95,14 @@ class CaseRunner {
       }
     }
     reply["stage"] = "run";
-    RETURN_IF_ERROR(RunSets(built.bundle, folder, reply));
+    RETURN_IF_ERROR(RunSets(request, built.bundle, folder, reply));
     reply["run_ms"] = Lap(start);
     return absl::OkStatus();
   }
 
  private:
-  absl::Status RunSets(const std::string& bundle, const std::string& folder, Json& reply) {
+  absl::Status RunSets(const Json& request, const std::string& bundle, const std::string& folder,
+                       Json& reply) {
     auto model =
         Model::LoadBytes({reinterpret_cast<const uint8_t*>(bundle.data()), bundle.size()}, {});
     if (!model.ok()) return ToStatus(model.status());
@@ -122,6 +125,11 @@ class CaseRunner {
       for (size_t i = 0; i < manifest.inputs.size(); ++i) {
         ASSIGN_OR_RETURN(inputs.emplace_back(), ReadFile(InputPath(folder, set, i), kFileBytesMax));
       }
+      if (!manifest.run_sizes.inputs.empty()) {
+        for (const auto& session : sessions) {
+          RETURN_IF_ERROR(SetSizes(*session, request.at("input_shapes").at(set)));
+        }
+      }
       ASSIGN_OR_RETURN(const std::vector<std::string> outputs, RunOnce(*sessions[0], inputs));
       ASSIGN_OR_RETURN(const std::vector<std::string> with_two, RunOnce(*sessions[1], inputs));
       Json shapes = Json::array();
@@ -138,6 +146,17 @@ class CaseRunner {
       if (manifest.inputs.empty()) break;
     }
     return absl::OkStatus();
+  }
+
+  static absl::Status SetSizes(Session& session, const Json& shapes) {
+    const BundleManifest& manifest = session.manifest();
+    std::vector<ShapedInput> inputs;
+    for (size_t i = 0; i < manifest.inputs.size(); ++i) {
+      inputs.push_back({manifest.inputs[i].tensor.name, shapes.at(i)});
+    }
+    std::vector<int64_t> extents(manifest.run_sizes.sizes.size());
+    const RuntimeStatus status = ReadGivenSizes(manifest.run_sizes, inputs, extents);
+    return ToStatus(status.ok() ? session.SetSizes(extents) : status);
   }
 
   static std::string InputPath(const std::string& folder, int set, size_t index) {
