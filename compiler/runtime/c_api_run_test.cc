@@ -2,6 +2,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <limits>
 #include <memory>
 #include <numeric>
@@ -670,6 +671,37 @@ TEST(RunGivenTest, ErrorsNameDimensionSizeAndRange) {
   inputs = other.Structs();
   inputs[1].size_bytes = 119;
   EXPECT_NE(error(inputs).find("got 119 bytes, but f32[1,30]"), std::string::npos);
+}
+
+// Pages of this process that are in memory.
+int64_t ResidentPages() {
+  std::ifstream file("/proc/self/statm");
+  int64_t all = 0, resident = 0;
+  file >> all >> resident;
+  return resident;
+}
+
+TEST(RunGivenTest, CallsOfManySizesTakeNoMoreMemory) {
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+  GTEST_SKIP() << "the sanitizer keeps what was freed";
+#endif
+#endif
+  const ModelPtr model = OpenGivenModel();
+  std::vector<float> memory(1000);
+  uint32_t state = 1;  // A linear congruential generator: the sizes are always the same.
+  const auto call = [&] {
+    state = state * 1664525u + 1013904223u;
+    GivenInputs given(1 + (state >> 30) % 2, (state >> 8) % 501);
+    const std::vector<BurnishInput> inputs = given.Structs();
+    BurnishOutput output = Output(memory.data(), 4000);
+    ASSERT_EQ(burnish_run_tensors(model.get(), inputs.data(), 2, &output, 1, nullptr), BURNISH_OK);
+  };
+  for (int i = 0; i < 100; ++i) call();
+  const int64_t before = ResidentPages();
+  ASSERT_GT(before, 0);
+  for (int i = 0; i < 10000; ++i) call();
+  EXPECT_LE(ResidentPages(), before + before / 100);
 }
 
 }  // namespace
