@@ -44,16 +44,18 @@ constexpr ErrorInfo kErrors[] = {
      "docs/operators.md lists what is"},
     {ErrorCode::kShapeMissing, EX_DATAERR,
      "a model input has no fixed shape, or no fixed value where shapes depend on it",
-     "--shape NAME=1x3x224x224; --value NAME=16000"},
+     "--shape NAME=1x3x224x224; --dim NAME=1..512; --value NAME=16000"},
     {ErrorCode::kModelTooLarge, EX_DATAERR, "the model is beyond a limit",
-     "a smaller --shape or --batch, where it has one"},
+     "a smaller --shape, --dim or --batch, where it has one"},
     {ErrorCode::kUnknownModel, EX_USAGE, "no model of that name",
      "tuner submit --help lists the names"},
     {ErrorCode::kBadSpec, EX_USAGE, "an operator's text that cannot be read",
      "for example conv2d:n=1,h=56,w=56,ci=64,co=64,k=3,s=1,p=1"},
-    {ErrorCode::kWrongShape, EX_USAGE, "a --shape or --value does not fit the model",
+    {ErrorCode::kWrongShape, EX_USAGE, "a --shape, --dim or --value does not fit the model",
      "--shape INPUT=1x3x224x224, an input of the model, with the dimensions that it fixes as they "
-     "are; --value INPUT=16000, as many numbers as it has"},
+     "are; --dim NAME=1..512, a dimension that it names; --value INPUT=16000, as many numbers as "
+     "it "
+     "has"},
     {ErrorCode::kNotBundle, EX_DATAERR, "not a bundle",
      "tuner compile --model FILE.onnx --out FILE writes one"},
     {ErrorCode::kDamagedBundle, EX_DATAERR, "the bundle is damaged",
