@@ -1,0 +1,212 @@
+"""A `Graph` whose values have types: what converters write operators with."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+
+from .._graph import Graph, Value
+
+# Names of NumPy's and PyTorch's types, which agree, to those of docs/model-graph.md.
+ELEMENT_TYPES = {"float32": "f32", "float64": "f64", "int64": "i64", "int32": "i32",
+                 "int16": "i16", "int8": "i8", "uint64": "u64", "uint32": "u32",
+                 "uint16": "u16", "uint8": "u8", "bool": "bool"}
+Shape = tuple[int, ...]
+
+
+class Tensor:
+    """A value with its type. `transposed` is what it is the transposition of, where that is known:
+    a product reads that instead."""
+
+    __slots__ = ("dtype", "shape", "transposed", "value")
+
+    def __init__(self, value: Value, shape: Sequence[int], dtype: str,
+                 transposed: Tensor | None = None):
+        self.value = value
+        self.shape = tuple(int(extent) for extent in shape)
+        self.dtype = dtype
+        self.transposed = transposed
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def is_float(self) -> bool:
+        return self.dtype.startswith("float")
+
+    def axis(self, dim: int) -> int:
+        """A dimension counted from the front; that of a scalar, which PyTorch allows, is 0."""
+        return dim % self.rank if self.rank else 0
+
+    def __repr__(self) -> str:
+        return f"<Tensor {self.value.name} {self.dtype}{list(self.shape)}>"
+
+
+Operand = Tensor | int | float | bool
+
+
+class GraphBuilder:
+    """Writes operators of docs/model-graph.md into a graph. Methods take tensors of one type unless
+    they say otherwise; where one of two operands is a number, it gets the other's type."""
+
+    def __init__(self, name: str = "torch"):
+        self.graph = Graph(name)
+        self._scalars: dict[tuple[str, str], Tensor] = {}
+
+    def input(self, name: str, shape: Sequence[int], dtype: str) -> Tensor:
+        return Tensor(self.graph.input(name, shape, dtype), shape, dtype)
+
+    def constant(self, array: Any, name: str | None = None) -> Tensor:
+        """A NumPy array, or anything with DLPack."""
+        if not isinstance(array, numpy.ndarray):
+            array = numpy.from_dlpack(array)
+        return Tensor(self.graph.constant(array, name), array.shape, array.dtype.name)
+
+    def number(self, value: float, dtype: str) -> Tensor:
+        """A constant without dimensions; the same one for the same value."""
+        key = (repr(value), dtype)  # As text: 0.0 and -0.0 are equal, NaN is unequal to itself.
+        if key not in self._scalars:
+            with numpy.errstate(over="ignore"):  # What f32 cannot hold is infinite, as in PyTorch.
+                array = numpy.array(value).astype(dtype)
+            self._scalars[key] = self.constant(array)
+        return self._scalars[key]
+
+    def op(self, name: str, *inputs: Tensor, shape: Sequence[int] | None = None,
+           dtype: str | None = None, **attributes: Any) -> Tensor:
+        """An operator of one result, which by default has the shape that the inputs broadcast to and
+        the type of the first."""
+        if shape is None:
+            shape = numpy.broadcast_shapes(*(x.shape for x in inputs))
+        value = self.graph.node(name, *(x.value for x in inputs), **attributes)
+        return Tensor(value, shape, inputs[0].dtype if dtype is None else dtype)
+
+    def _pair(self, a: Operand, b: Operand) -> tuple[Tensor, Tensor]:
+        like = a if isinstance(a, Tensor) else b
+        assert isinstance(like, Tensor), "one of two operands has to be a tensor"
+        return (a if isinstance(a, Tensor) else self.number(a, like.dtype),
+                b if isinstance(b, Tensor) else self.number(b, like.dtype))
+
+    def binary(self, name: str, a: Operand, b: Operand) -> Tensor:
+        return self.op(name, *self._pair(a, b))
+
+    def add(self, a: Operand, b: Operand) -> Tensor:
+        return self.binary("add", a, b)
+
+    def sub(self, a: Operand, b: Operand) -> Tensor:
+        return self.binary("sub", a, b)
+
+    def mul(self, a: Operand, b: Operand) -> Tensor:
+        return self.binary("mul", a, b)
+
+    def div(self, a: Operand, b: Operand) -> Tensor:
+        """Of integers, the quotient without its fraction."""
+        return self.binary("div", a, b)
+
+    def compare(self, name: str, a: Operand, b: Operand) -> Tensor:
+        """equal, less, less_equal, greater or greater_equal; of bool equal alone."""
+        return self.op(name, *self._pair(a, b), dtype="bool")
+
+    def where(self, condition: Tensor, a: Operand, b: Operand) -> Tensor:
+        a, b = self._pair(a, b)
+        return self.op("where", condition, a, b, dtype=a.dtype)
+
+    def logical_not(self, x: Tensor) -> Tensor:
+        return self.op("not", x)
+
+    def cast(self, x: Tensor, dtype: str) -> Tensor:
+        if x.dtype == dtype:
+            return x
+        return self.op("cast", x, dtype=dtype, to=ELEMENT_TYPES[dtype])
+
+    def reshape(self, x: Tensor, shape: Sequence[int]) -> Tensor:
+        shape = tuple(int(extent) for extent in shape)
+        return x if x.shape == shape else self._shaped("reshape", x, shape)
+
+    def expand(self, x: Tensor, shape: Sequence[int]) -> Tensor:
+        shape = tuple(int(extent) for extent in shape)
+        return x if x.shape == shape else self._shaped("expand", x, shape)
+
+    def _shaped(self, name: str, x: Tensor, shape: Shape) -> Tensor:
+        return Tensor(self.graph.node(name, x.value, shape=shape), shape, x.dtype)
+
+    def transpose(self, x: Tensor, order: Sequence[int]) -> Tensor:
+        order = [x.axis(dim) for dim in order]
+        if order == list(range(x.rank)):
+            return x
+        if x.transposed is not None and order == [1, 0]:
+            return x.transposed
+        result = self.op("transpose", x, shape=[x.shape[dim] for dim in order], perm=order)
+        result.transposed = x if order == [1, 0] else None
+        return result
+
+    def concat(self, tensors: Sequence[Tensor], dim: int) -> Tensor:
+        if len(tensors) == 1:
+            return tensors[0]
+        axis = tensors[0].axis(dim)
+        shape = list(tensors[0].shape)
+        shape[axis] = sum(x.shape[axis] for x in tensors)
+        return self.op("concat", *tensors, shape=shape, axis=axis)
+
+    def slice(self, x: Tensor, dim: int, begin: int, end: int, step: int = 1) -> Tensor:
+        """Elements from `begin` until before `end`; with a negative step -1 is before the first."""
+        axis = x.axis(dim)
+        if (begin, end, step) == (0, x.shape[axis], 1):
+            return x
+        shape = list(x.shape)
+        shape[axis] = len(range(begin, end, step))
+        return self.op("slice", x, shape=shape, axes=[axis], starts=[begin], ends=[end],
+                       steps=[step])
+
+    def select(self, x: Tensor, dim: int, index: int) -> Tensor:
+        axis = x.axis(dim)
+        index %= x.shape[axis]
+        return self.reshape(self.slice(x, axis, index, index + 1),
+                            x.shape[:axis] + x.shape[axis + 1:])
+
+    def split(self, x: Tensor, dim: int, sizes: Sequence[int]) -> tuple[Tensor, ...]:
+        if len(sizes) == 1:
+            return (x,)
+        axis = x.axis(dim)
+        values = self.graph.node("split", x.value, outputs=len(sizes), axis=axis,
+                                 split=[int(size) for size in sizes])
+        return tuple(Tensor(value, (*x.shape[:axis], int(size), *x.shape[axis + 1:]), x.dtype)
+                     for value, size in zip(values, sizes))
+
+    def reduce(self, name: str, x: Tensor, dims: Sequence[int] | None,
+               keep: bool = False) -> Tensor:
+        """reduce_sum, reduce_max, ...: over all dimensions without `dims`."""
+        axes = sorted({x.axis(dim) for dim in dims}) if dims is not None else list(range(x.rank))
+        if x.rank == 0:
+            axes = []
+        shape = [1 if d in axes else extent for d, extent in enumerate(x.shape)
+                 if keep or d not in axes]
+        return self.op(name, x, shape=shape, axes=axes, keepdims=int(keep))
+
+    def arg(self, name: str, x: Tensor, dim: int, keep: bool) -> Tensor:
+        """argmax or argmin along one dimension."""
+        axis = x.axis(dim)
+        shape = x.shape[:axis] + ((1,) if keep else ()) + x.shape[axis + 1:]
+        return self.op(name, x, shape=shape, dtype="int64", axis=axis, keepdims=int(keep))
+
+    def matmul(self, a: Tensor, b: Tensor) -> Tensor:
+        """Of matrices, batches broadcast."""
+        batch = numpy.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+        return self.op("matmul", a, b, shape=(*batch, a.shape[-2], b.shape[-1]))
+
+    def gather(self, x: Tensor, indices: Tensor, dim: int) -> Tensor:
+        """Indices below 0 count from the end; beyond both ends a run fails."""
+        axis = x.axis(dim)
+        return self.op("gather", x, self.index(indices), dtype=x.dtype, axis=axis,
+                       shape=(*x.shape[:axis], *indices.shape, *x.shape[axis + 1:]))
+
+    def index(self, indices: Tensor) -> Tensor:
+        """Of a type that gather and its like take."""
+        return indices if indices.dtype == "int32" else self.cast(indices, "int64")
