@@ -1,0 +1,144 @@
+"""Converters of elements that are chosen, or written, by index tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy
+import torch
+
+from .builder import GraphBuilder, Operand, Tensor
+from .registry import Unsupported, register_converter
+from .types import element_type, shape_of
+
+
+@register_converter("aten.embedding.default")
+def embedding(g: GraphBuilder, node: torch.fx.Node, weight: Tensor, indices: Tensor,
+              **ignored: object) -> Tensor:
+    return g.gather(weight, indices, 0)
+
+
+@register_converter("aten.index_select.default")
+def index_select(g: GraphBuilder, node: torch.fx.Node, self: Tensor, dim: int,
+                 index: Tensor) -> Tensor:
+    return g.reshape(g.gather(g.reshape(self, self.shape or (1,)), g.reshape(index, (index.size,)),
+                              dim), shape_of(node))
+
+
+@register_converter("aten.gather.default")
+def gather(g: GraphBuilder, node: torch.fx.Node, self: Tensor, dim: int, index: Tensor,
+           **ignored: object) -> Tensor:
+    x, at = g.reshape(self, self.shape or (1,)), g.reshape(index, index.shape or (1,))
+    taken = g.op("gather_elements", x, g.index(at), shape=at.shape, axis=x.axis(dim))
+    return g.reshape(taken, index.shape)
+
+
+def _positions(g: GraphBuilder, x: Tensor,
+               indices: Sequence[Tensor | None]) -> tuple[list[int], Tensor]:
+    """The dimensions that are indexed, and for each place its position in them, in a last
+    dimension."""
+    dims = [dim for dim, index in enumerate(indices) if index is not None]
+    given = [index for index in indices if index is not None]
+    if any(index.dtype in ("bool", "uint8") for index in given):
+        raise Unsupported("a mask as index: its result's size depends on its values")
+    shape = numpy.broadcast_shapes(*(index.shape for index in given))
+    columns = [g.reshape(g.expand(g.cast(index, "int64"), shape), (*shape, 1)) for index in given]
+    return dims, g.concat(columns, -1)
+
+
+@register_converter("aten.index.Tensor", "aten._unsafe_index.Tensor")
+def index(g: GraphBuilder, node: torch.fx.Node, self: Tensor,
+          indices: Sequence[Tensor | None]) -> Tensor:
+    given = [dim for dim, one in enumerate(indices) if one is not None]
+    if not given:
+        return self
+    if len(given) == 1 and indices[given[0]].dtype not in ("bool", "uint8"):
+        return g.gather(self, indices[given[0]], given[0])
+    dims, positions = _positions(g, self, indices)
+    kept = [dim for dim in range(self.rank) if dim not in dims]
+    first = g.transpose(self, dims + kept)
+    places = positions.shape[:-1]
+    taken = g.op("gather_nd", first, positions, dtype=self.dtype,
+                 shape=(*places, *(self.shape[dim] for dim in kept)))
+    if dims != list(range(dims[0], dims[-1] + 1)):
+        return taken  # Indices apart from each other: their dimensions come first.
+    n, before = len(places), dims[0]
+    return g.transpose(taken, [*range(n, n + before), *range(n), *range(n + before, taken.rank)])
+
+
+def _scattered(g: GraphBuilder, x: Tensor, dim: int, index: Tensor, updates: Tensor,
+               reduction: str) -> Tensor:
+    if x.dtype == "bool" and reduction != "none":  # "Or" is the greater one, "and" the lesser.
+        extreme = {"add": "max", "mul": "min"}.get(reduction, reduction)
+        return g.cast(_scattered(g, g.cast(x, "uint8"), dim, index, g.cast(updates, "uint8"),
+                                 extreme), "bool")
+    data, at = g.reshape(x, x.shape or (1,)), g.reshape(index, index.shape or (1,))
+    updates = g.reshape(updates, updates.shape or (1,))
+    for axis, extent in enumerate(at.shape):  # More updates than indices may be given.
+        updates = g.slice(updates, axis, 0, extent)
+    kind = {} if reduction == "none" else {"reduction": reduction}
+    written = g.op("scatter_elements", data, g.index(at), g.cast(updates, x.dtype),
+                   shape=data.shape, dtype=x.dtype, axis=data.axis(dim), **kind)
+    return g.reshape(written, x.shape)
+
+
+@register_converter("aten.scatter.src")
+def scatter(g: GraphBuilder, node: torch.fx.Node, self: Tensor, dim: int, index: Tensor,
+            src: Tensor) -> Tensor:
+    return _scattered(g, self, dim, index, src, "none")
+
+
+@register_converter("aten.scatter.value")
+def scatter_value(g: GraphBuilder, node: torch.fx.Node, self: Tensor, dim: int, index: Tensor,
+                  value: float) -> Tensor:
+    return _scattered(g, self, dim, index, g.expand(g.number(value, self.dtype), index.shape),
+                      "none")
+
+
+@register_converter("aten.scatter.reduce", "aten.scatter.value_reduce")
+def scatter_with(g: GraphBuilder, node: torch.fx.Node, self: Tensor, dim: int, index: Tensor,
+                 reduce: str, src: Tensor | None = None, value: float | None = None) -> Tensor:
+    updates = src if src is not None else g.expand(g.number(value, self.dtype), index.shape)
+    return _scattered(g, self, dim, index, updates, {"add": "add", "multiply": "mul"}[reduce])
+
+
+@register_converter("aten.scatter_add.default")
+def scatter_add(g: GraphBuilder, node: torch.fx.Node, self: Tensor, dim: int, index: Tensor,
+                src: Tensor) -> Tensor:
+    return _scattered(g, self, dim, index, src, "add")
+
+
+@register_converter("aten.scatter_reduce.two")
+def scatter_reduce(g: GraphBuilder, node: torch.fx.Node, self: Tensor, dim: int, index: Tensor,
+                   src: Tensor, reduce: str, include_self: bool) -> Tensor:
+    names = {"sum": "add", "prod": "mul", "amax": "max", "amin": "min"}
+    if reduce not in names or not include_self:
+        raise Unsupported(f"reduce={reduce}, include_self={include_self} of {self.dtype}")
+    return _scattered(g, self, dim, index, src, names[reduce])
+
+
+@register_converter("aten.index_put.default", "aten._unsafe_index_put.default")
+def index_put(g: GraphBuilder, node: torch.fx.Node, self: Tensor, indices: Sequence[Tensor | None],
+              values: Tensor, accumulate: bool) -> Tensor:
+    if len([one for one in indices if one is not None]) == 1 and not accumulate:
+        mask = indices[-1]
+        if mask.dtype == "bool" and len(indices) == 1 and values.size == 1:
+            whole = g.reshape(mask, mask.shape + (1,) * (self.rank - mask.rank))
+            return g.where(whole, g.reshape(values, ()), self)
+    dims, positions = _positions(g, self, indices)
+    if dims != list(range(len(dims))):
+        raise Unsupported("an index that is not of the first dimensions")
+    if accumulate and self.dtype == "bool":
+        raise Unsupported("accumulate of bool")
+    shape = (*positions.shape[:-1], *self.shape[len(dims):])
+    updates = g.expand(g.cast(values, self.dtype), shape)
+    kind = {"reduction": "add"} if accumulate else {}
+    return g.op("scatter_nd", self, positions, updates, shape=self.shape, dtype=self.dtype, **kind)
+
+
+@register_converter("aten.tril.default", "aten.triu.default")
+def triangle(g: GraphBuilder, node: torch.fx.Node, self: Tensor, diagonal: int) -> Tensor:
+    of = numpy.tril if "tril" in str(node.target) else numpy.triu
+    kept = of(numpy.ones(self.shape[-2:], bool), diagonal)
+    zero: Operand = g.number(0, element_type(node))
+    return g.where(g.constant(kept), self, zero)
