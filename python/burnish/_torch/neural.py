@@ -1,0 +1,382 @@
+"""Converters of what networks are made of: products, convolutions, pools, norms, attention."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+import torch
+
+from .builder import GraphBuilder, Tensor
+from .registry import Unsupported, register_converter
+from .types import refuse_reading, results_read, shape_of
+
+# ---- Products.
+
+# Of a product of integers, which has no kernel of its own: all its terms at once.
+_INTEGER_TERMS_MAX = 1 << 22
+
+
+def _float(x: Tensor) -> Tensor:
+    if not x.is_float:
+        raise Unsupported(f"a product of {x.dtype}")
+    return x
+
+
+def _product(g: GraphBuilder, a: Tensor, b: Tensor) -> Tensor:
+    if not a.is_float and a.rank > 1:
+        if a.size * b.shape[-1] > _INTEGER_TERMS_MAX:
+            raise Unsupported(f"a large product of {a.dtype}")
+        terms = g.mul(g.reshape(a, (*a.shape, 1)), g.reshape(b, (*b.shape[:-2], 1, *b.shape[-2:])))
+        return g.reduce("reduce_sum", terms, [-2])
+    _float(a)
+    if a.rank == 2 and b.rank == 2 and b.transposed is not None:
+        return g.op("dense", a, b.transposed, shape=(a.shape[0], b.shape[1]))
+    return g.matmul(a, b)
+
+
+@register_converter("aten.mm.default", "aten.bmm.default")
+def matmul(g: GraphBuilder, node: torch.fx.Node, self: Tensor, mat2: Tensor) -> Tensor:
+    return _product(g, self, mat2)
+
+
+@register_converter("aten.linear.default")
+def linear(g: GraphBuilder, node: torch.fx.Node, input: Tensor, weight: Tensor,
+           bias: Tensor | None) -> Tensor:
+    if weight.rank != 2:
+        raise Unsupported("a weight that is no matrix")
+    return g.op("dense", _float(input), weight, *([] if bias is None else [bias]),
+                shape=(*input.shape[:-1], weight.shape[0]))
+
+
+def _added(g: GraphBuilder, term: Tensor, product: Tensor, beta: float, alpha: float) -> Tensor:
+    product = product if alpha == 1 else g.mul(product, alpha)
+    if beta == 0:
+        return product
+    return g.add(term if beta == 1 else g.mul(term, beta), product)
+
+
+@register_converter("aten.addmm.default")
+def addmm(g: GraphBuilder, node: torch.fx.Node, self: Tensor, mat1: Tensor, mat2: Tensor,
+          beta: float, alpha: float) -> Tensor:
+    if mat1.is_float and beta == 1 and alpha == 1 and self.shape == (mat2.shape[1],):
+        weight = mat2.transposed
+        if weight is not None:
+            return g.op("dense", mat1, weight, self, shape=shape_of(node))
+        return g.op("gemm", mat1, mat2, self, shape=shape_of(node))
+    return _added(g, self, _product(g, mat1, mat2), beta, alpha)
+
+
+@register_converter("aten.baddbmm.default")
+def baddbmm(g: GraphBuilder, node: torch.fx.Node, self: Tensor, batch1: Tensor, batch2: Tensor,
+            beta: float, alpha: float) -> Tensor:
+    return _added(g, self, _product(g, batch1, batch2), beta, alpha)
+
+
+@register_converter("aten.matmul.default")
+def general_matmul(g: GraphBuilder, node: torch.fx.Node, self: Tensor, other: Tensor) -> Tensor:
+    return g.op("matmul", _float(self), other, shape=shape_of(node))
+
+
+@register_converter("aten.mv.default", "aten.dot.default")
+def vector_product(g: GraphBuilder, node: torch.fx.Node, self: Tensor, **other: Tensor) -> Tensor:
+    return g.op("matmul", _float(self), *other.values(), shape=shape_of(node))
+
+
+@register_converter("aten.addmv.default")
+def addmv(g: GraphBuilder, node: torch.fx.Node, self: Tensor, mat: Tensor, vec: Tensor,
+          beta: float, alpha: float) -> Tensor:
+    return _added(g, self, g.op("matmul", _float(mat), vec, shape=shape_of(node)), beta, alpha)
+
+
+# ---- Windows. PyTorch takes one number for all dimensions.
+
+def _each(values: int | Sequence[int], dims: int) -> list[int]:
+    values = [values] if isinstance(values, int) else list(values)
+    return values * dims if len(values) == 1 else values
+
+
+def _batched(g: GraphBuilder, x: Tensor, dims: int) -> Tensor:
+    return x if x.rank == dims + 2 else g.reshape(x, (1, *x.shape))
+
+
+@register_converter("aten.convolution.default")
+def convolution(g: GraphBuilder, node: torch.fx.Node, input: Tensor, weight: Tensor,
+                bias: Tensor | None, stride: Sequence[int], padding: Sequence[int],
+                dilation: Sequence[int], transposed: bool, output_padding: Sequence[int],
+                groups: int) -> Tensor:
+    dims = weight.rank - 2
+    x = _batched(g, _float(input), dims)
+    attributes = {"strides": _each(stride, dims), "dilations": _each(dilation, dims),
+                  "pads": _each(padding, dims) * 2}
+    if groups != 1:
+        attributes["group"] = groups
+    if transposed and any(output_padding):
+        attributes["output_padding"] = _each(output_padding, dims)
+    if min(attributes["pads"]) < 0:
+        raise Unsupported("a pad below 0")
+    shape = shape_of(node)
+    inputs = [x, weight] if bias is None else [x, weight, bias]
+    y = g.op("conv_transpose" if transposed else "conv", *inputs,
+             shape=shape if input.rank == dims + 2 else (1, *shape), **attributes)
+    return g.reshape(y, shape)
+
+
+def _pool(g: GraphBuilder, node: torch.fx.Node, name: str, x: Tensor, kernel: Sequence[int],
+          stride: Sequence[int], padding: int | Sequence[int], ceil_mode: bool,
+          **attributes: Any) -> Tensor:
+    dims = _dims_of(node)
+    kernel = _each(kernel, dims)
+    shape = shape_of(node)
+    y = g.op(name, _batched(g, x, dims), shape=shape if x.rank == dims + 2 else (1, *shape),
+             kernel_shape=kernel, strides=_each(stride, dims) or kernel,
+             pads=_each(padding, dims) * 2, ceil_mode=int(ceil_mode), **attributes)
+    return g.reshape(y, shape)
+
+
+def _dims_of(node: torch.fx.Node) -> int:
+    """Of pools: the operator's name says it."""
+    return next(dims for dims in (1, 2, 3) if f"{dims}d" in str(node.target))
+
+
+@register_converter("aten.max_pool2d_with_indices.default", "aten.max_pool3d_with_indices.default")
+def max_pool_with_indices(g: GraphBuilder, node: torch.fx.Node, self: Tensor,
+                          kernel_size: Sequence[int], stride: Sequence[int],
+                          padding: Sequence[int], dilation: Sequence[int],
+                          ceil_mode: bool) -> tuple[Tensor | None, ...]:
+    refuse_reading(node, 1)
+    return _pool(g, node, "max_pool", self, kernel_size, stride, padding, ceil_mode,
+                 dilations=_each(dilation, _dims_of(node))), None
+
+
+@register_converter("aten.max_pool2d.default", "aten.max_pool1d.default", "aten.max_pool3d.default")
+def max_pool(g: GraphBuilder, node: torch.fx.Node, self: Tensor, kernel_size: Sequence[int],
+             stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int],
+             ceil_mode: bool) -> Tensor:
+    return _pool(g, node, "max_pool", self, kernel_size, stride, padding, ceil_mode,
+                 dilations=_each(dilation, _dims_of(node)))
+
+
+@register_converter("aten.avg_pool1d.default")
+def avg_pool1d(g: GraphBuilder, node: torch.fx.Node, self: Tensor, kernel_size: Sequence[int],
+               stride: Sequence[int], padding: Sequence[int], ceil_mode: bool,
+               count_include_pad: bool) -> Tensor:
+    return _pool(g, node, "average_pool", _float(self), kernel_size, stride, padding, ceil_mode,
+                 count_include_pad=int(count_include_pad))
+
+
+@register_converter("aten.avg_pool2d.default", "aten.avg_pool3d.default")
+def avg_pool(g: GraphBuilder, node: torch.fx.Node, self: Tensor, kernel_size: Sequence[int],
+             stride: Sequence[int], padding: Sequence[int], ceil_mode: bool,
+             count_include_pad: bool, divisor_override: int | None) -> Tensor:
+    if divisor_override is None:
+        return avg_pool1d(g, node, self, kernel_size, stride, padding, ceil_mode, count_include_pad)
+    if ceil_mode:
+        raise Unsupported(f"divisor_override={divisor_override} with ceil_mode")
+    means = avg_pool1d(g, node, self, kernel_size, stride, padding, ceil_mode, True)
+    return g.mul(means, math.prod(_each(kernel_size, _dims_of(node))) / divisor_override)
+
+
+@register_converter("aten._adaptive_avg_pool2d.default", "aten._adaptive_avg_pool3d.default",
+                    "aten.adaptive_avg_pool1d.default", "aten.adaptive_avg_pool2d.default")
+def adaptive_avg_pool(g: GraphBuilder, node: torch.fx.Node, self: Tensor,
+                      **ignored: Any) -> Tensor:
+    dims = _dims_of(node)
+    _float(self)
+    sizes, wanted = self.shape[-dims:], shape_of(node)[-dims:]
+    if all(size % want == 0 for size, want in zip(sizes, wanted)):
+        if sizes == wanted:
+            return self
+        axes = list(range(self.rank - dims, self.rank))
+        if set(wanted) == {1}:
+            return g.reduce("reduce_mean", self, axes, True)
+        kernel = [size // want for size, want in zip(sizes, wanted)]
+        return _pool(g, node, "average_pool", self, kernel, kernel, 0, False)
+    # Windows of different extents: a product with the weights of each, a dimension at a time.
+    for axis, size, want in zip(range(self.rank - dims, self.rank), sizes, wanted):
+        weights = numpy.zeros((size, want), self.dtype)
+        for i in range(want):
+            begin, end = i * size // want, -(-(i + 1) * size // want)
+            weights[begin:end, i] = 1 / (end - begin)
+        order = [d for d in range(self.rank) if d != axis] + [axis]
+        moved = g.transpose(self, order)
+        rows = g.reshape(moved, (moved.size // size, size))
+        means = g.reshape(g.matmul(rows, g.constant(weights)), (*moved.shape[:-1], want))
+        self = g.transpose(means, [order.index(d) for d in range(self.rank)])
+    return self
+
+
+def _resized(g: GraphBuilder, node: torch.fx.Node, x: Tensor, scales: Sequence[float] | None,
+             **attributes: Any) -> Tensor:
+    shape = shape_of(node)
+    if scales:
+        # As the operator computes the extent: where it would differ by rounding, sizes say it.
+        factors = [1.0, 1.0, *map(float, scales)]
+        extents = [int(numpy.float32(f) * numpy.float32(n)) for f, n in zip(factors, x.shape)]
+        if tuple(extents) != shape:
+            raise Unsupported(f"scale_factors={list(scales)}")
+        return g.op("resize", x, shape=shape, scales=factors, **attributes)
+    return g.op("resize", x, shape=shape, sizes=shape, **attributes)
+
+
+@register_converter("aten.upsample_nearest1d.vec", "aten.upsample_nearest2d.vec",
+                    "aten.upsample_nearest3d.vec")
+def upsample_nearest(g: GraphBuilder, node: torch.fx.Node, input: Tensor,
+                     scale_factors: Sequence[float] | None, **ignored: Any) -> Tensor:
+    return _resized(g, node, input, scale_factors, mode="nearest", nearest_mode="floor",
+                    coordinate_transformation_mode="asymmetric")
+
+
+@register_converter("aten.upsample_nearest2d.default")
+def upsample_nearest2d(g: GraphBuilder, node: torch.fx.Node, self: Tensor,
+                       scales_h: float | None, scales_w: float | None, **ignored: Any) -> Tensor:
+    scales = None if scales_h is None or scales_w is None else [scales_h, scales_w]
+    return upsample_nearest(g, node, self, scales)
+
+
+@register_converter("aten.upsample_bilinear2d.default")
+def upsample_bilinear2d(g: GraphBuilder, node: torch.fx.Node, self: Tensor, align_corners: bool,
+                        scales_h: float | None, scales_w: float | None,
+                        **ignored: Any) -> Tensor:
+    scales = None if scales_h is None or scales_w is None else [scales_h, scales_w]
+    return upsample_bilinear(g, node, self, align_corners, scales)
+
+
+@register_converter("aten.upsample_bilinear2d.vec")
+def upsample_bilinear(g: GraphBuilder, node: torch.fx.Node, input: Tensor, align_corners: bool,
+                      scale_factors: Sequence[float] | None, **ignored: Any) -> Tensor:
+    mode = "align_corners" if align_corners else "half_pixel"
+    return _resized(g, node, _float(input), None if align_corners else scale_factors,
+                    mode="linear", coordinate_transformation_mode=mode)
+
+
+# ---- Normalization.
+
+def _or_all(g: GraphBuilder, x: Tensor | None, value: float, shape: Sequence[int],
+            dtype: str) -> Tensor:
+    return g.constant(numpy.full(shape, value, dtype)) if x is None else x
+
+
+@register_converter("aten._native_batch_norm_legit_no_training.default")
+def batch_norm(g: GraphBuilder, node: torch.fx.Node, input: Tensor, weight: Tensor | None,
+               bias: Tensor | None, running_mean: Tensor, running_var: Tensor, eps: float,
+               **ignored: Any) -> tuple[Tensor | None, ...]:
+    refuse_reading(node, 1, 2)
+    channels = (input.shape[1],)
+    return g.op("batch_norm", input, _or_all(g, weight, 1, channels, input.dtype),
+                _or_all(g, bias, 0, channels, input.dtype), running_mean, running_var,
+                shape=input.shape, epsilon=float(eps)), None, None
+
+
+@register_converter("aten.batch_norm.default")
+def batch_norm_whole(g: GraphBuilder, node: torch.fx.Node, input: Tensor, weight: Tensor | None,
+                     bias: Tensor | None, running_mean: Tensor | None,
+                     running_var: Tensor | None, training: bool, eps: float,
+                     **ignored: Any) -> Tensor:
+    if training or running_mean is None or running_var is None:
+        raise Unsupported("training")
+    y = batch_norm(g, node, input, weight, bias, running_mean, running_var, eps)[0]
+    assert y is not None
+    return y
+
+
+def _inverse_deviation(g: GraphBuilder, x: Tensor, dims: Sequence[int],
+                       eps: float) -> tuple[Tensor, Tensor]:
+    mean = g.reduce("reduce_mean", x, dims, True)
+    difference = g.sub(x, mean)
+    variance = g.reduce("reduce_mean", g.mul(difference, difference), dims, True)
+    return mean, g.op("reciprocal", g.op("sqrt", g.add(variance, float(eps))))
+
+
+@register_converter("aten.native_layer_norm.default")
+def layer_norm(g: GraphBuilder, node: torch.fx.Node, input: Tensor,
+               normalized_shape: Sequence[int], weight: Tensor | None, bias: Tensor | None,
+               eps: float) -> tuple[Tensor | None, ...]:
+    y = layer_norm_whole(g, node, input, normalized_shape, weight, bias, eps)
+    if not results_read(node) & {1, 2}:
+        return y, None, None
+    dims = list(range(input.rank - len(normalized_shape), input.rank))
+    return y, *_inverse_deviation(g, input, dims, eps)
+
+
+@register_converter("aten.layer_norm.default")
+def layer_norm_whole(g: GraphBuilder, node: torch.fx.Node, input: Tensor,
+                     normalized_shape: Sequence[int], weight: Tensor | None,
+                     bias: Tensor | None, eps: float, **ignored: Any) -> Tensor:
+    scale = _or_all(g, weight, 1, tuple(normalized_shape), input.dtype)
+    return g.op("layer_norm", input, scale, *([] if bias is None else [bias]), shape=input.shape,
+                axis=-len(normalized_shape), epsilon=float(eps))
+
+
+@register_converter("aten.native_group_norm.default")
+def group_norm(g: GraphBuilder, node: torch.fx.Node, input: Tensor, weight: Tensor | None,
+               bias: Tensor | None, C: int, group: int, eps: float,
+               **ignored: Any) -> tuple[Tensor | None, ...]:
+    y = group_norm_whole(g, node, input, group, weight, bias, eps)
+    if not results_read(node) & {1, 2}:
+        return y, None, None
+    rows = g.reshape(input, (input.shape[0], group, input.size // input.shape[0] // group))
+    return y, *(g.reshape(x, (input.shape[0], group))
+                for x in _inverse_deviation(g, rows, [2], eps))
+
+
+@register_converter("aten.group_norm.default")
+def group_norm_whole(g: GraphBuilder, node: torch.fx.Node, input: Tensor, num_groups: int,
+                     weight: Tensor | None, bias: Tensor | None, eps: float,
+                     **ignored: Any) -> Tensor:
+    channels = (input.shape[1],)
+    x = g.reshape(input, (*input.shape, 1)) if input.rank < 3 else input
+    y = g.op("group_norm", x, _or_all(g, weight, 1, channels, input.dtype),
+             _or_all(g, bias, 0, channels, input.dtype), shape=x.shape, num_groups=num_groups,
+             epsilon=float(eps))
+    return g.reshape(y, input.shape)
+
+
+# ---- Attention.
+
+def _attention(g: GraphBuilder, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None,
+               causal: bool, scale: float | None) -> Tensor:
+    *batch, queries, size = _float(query).shape
+    keys = key.shape[-2]
+    swapped = [*range(key.rank - 2), key.rank - 1, key.rank - 2]
+    # Queries that share a key are rows of one product: no key is repeated.
+    group = batch[-1] // key.shape[-3] if len(batch) > 1 else 1
+    rows = (*batch[:-1], key.shape[-3], group * queries) if len(batch) > 1 else (*batch, queries)
+    scores = g.matmul(g.reshape(query, (*rows, size)), g.transpose(key, swapped))
+    scores = g.mul(g.reshape(scores, (*batch, queries, keys)),
+                   1 / math.sqrt(size) if scale is None else float(scale))
+    nothing = g.number(-math.inf, query.dtype)
+    empty = None
+    if causal:
+        allowed = g.constant(numpy.tril(numpy.ones((queries, keys), bool)))
+        scores = g.where(allowed, scores, nothing)
+    if mask is not None:
+        zero = g.number(0.0, query.dtype)
+        bias = g.where(mask, zero, nothing) if mask.dtype == "bool" else g.cast(mask, query.dtype)
+        # Of queries that may see no key the result is 0, not NaN.
+        empty = g.compare("equal", g.reduce("reduce_max", bias, [-1], True), -math.inf)
+        scores = g.where(mask, scores, nothing) if mask.dtype == "bool" else g.add(scores, bias)
+        scores = g.where(empty, zero, scores)
+    weights = g.op("softmax", scores, axis=scores.rank - 1)
+    result = g.matmul(g.reshape(weights, (*rows, keys)), value)
+    result = g.reshape(result, (*batch, queries, value.shape[-1]))
+    return result if empty is None else g.where(empty, g.number(0.0, query.dtype), result)
+
+
+@register_converter("aten.scaled_dot_product_attention.default")
+def attention(g: GraphBuilder, node: torch.fx.Node, query: Tensor, key: Tensor, value: Tensor,
+              attn_mask: Tensor | None, dropout_p: float, is_causal: bool,
+              scale: float | None, **ignored: Any) -> Tensor:
+    if dropout_p:
+        raise Unsupported("dropout")
+    return _attention(g, query, key, value, attn_mask, is_causal, scale)
+
+
+@register_converter("aten._scaled_dot_product_flash_attention_for_cpu.default")
+def flash_attention(g: GraphBuilder, node: torch.fx.Node, query: Tensor, key: Tensor,
+                    value: Tensor, dropout_p: float, is_causal: bool, attn_mask: Tensor | None,
+                    scale: float | None) -> tuple[Tensor | None, ...]:
+    refuse_reading(node, 1)
+    return attention(g, node, query, key, value, attn_mask, dropout_p, is_causal, scale), None
