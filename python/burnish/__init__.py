@@ -5,19 +5,21 @@
 >>> logits = model(image)
 
 Models come as ONNX files, as their bytes, as objects with ``SerializeToString``
-(``onnx.ModelProto``), or as a ``Graph`` of Burnish's own operators. What compiles and tunes are
-programs of this package, in processes of their own: this one loads the runtime alone.
+(``onnx.ModelProto``), as programs of ``torch.export``, or as a ``Graph`` of Burnish's own operators.
+What compiles and tunes are programs of this package, in processes of their own: this one loads the
+runtime alone.
 """
 
 from burnish_runtime import (BurnishError, Model, TensorInfo, Threads, __version__, empty, load)
 
 from ._compile import compile
 from ._graph import Graph, Value
-from ._model_source import Task
+from ._model_source import Task, from_torch
 from ._query import Record, query
 from ._study import Progress, Study, TaskProgress, studies
+from ._torch.registry import Unsupported, register_converter
 from ._tune import TaskResult, TuneResult, tune
 
 __all__ = ["BurnishError", "Graph", "Model", "Progress", "Record", "Study", "Task", "TaskProgress",
-           "TaskResult", "TensorInfo", "Threads", "TuneResult", "Value", "__version__", "compile",
-           "empty", "load", "query", "studies", "tune"]
+           "TaskResult", "TensorInfo", "Threads", "TuneResult", "Unsupported", "Value", "__version__",
+           "compile", "empty", "from_torch", "load", "query", "register_converter", "studies", "tune"]

@@ -60,8 +60,9 @@ def compile(model: ModelSource, path: str | os.PathLike[str] | None = None, *,
 
     Parameters
     ----------
-    model : str, os.PathLike, bytes, object with SerializeToString, Graph, or Task
-        An ONNX model, a graph, or one that Burnish knows by name.
+    model : str, os.PathLike, bytes, object with SerializeToString, Graph, ExportedProgram, or Task
+        An ONNX model, a graph, a program of torch.export or its ``.pt2`` file, or a model that
+        Burnish knows by name.
     path : str or os.PathLike, optional
         The bundle to write. Without it the model is loaded.
     shapes : mapping of str to sequence of int, optional

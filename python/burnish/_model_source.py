@@ -36,11 +36,38 @@ class Task:
     batch: int | None = None
 
 
-ModelSource: TypeAlias = "str | os.PathLike[str] | bytes | Serializable | Graph | Task"
+# The last is a torch.export.ExportedProgram, whose type only who has torch can name.
+ModelSource: TypeAlias = "str | os.PathLike[str] | bytes | Serializable | Graph | Task | Any"
 Shapes: TypeAlias = "Mapping[str, Sequence[int]]"
 Number: TypeAlias = "bool | int | float"
 Dims: TypeAlias = "Mapping[str, str | int | tuple[int, int]]"
 Values: TypeAlias = "Mapping[str, Number | Sequence[Number]]"
+
+
+PT2 = ".pt2"  # Of a file that torch.export.save wrote.
+
+
+def from_torch(program: Any) -> Graph:
+    """The graph of a PyTorch model.
+
+    Parameters
+    ----------
+    program : torch.export.ExportedProgram, or the path of a ``.pt2`` file
+        Of fixed sizes, that writes to nothing it was given.
+
+    Returns
+    -------
+    Graph
+
+    Raises
+    ------
+    BurnishError
+        ``code`` B0302, with the names of all operators that are not supported.
+    """
+    from ._torch import export  # Imports torch.
+    if isinstance(program, (str, os.PathLike)):
+        program = export.load(program)
+    return export.graph_of(program)
 
 
 def _text(value: Number) -> str:
@@ -62,6 +89,10 @@ def model_flags(model: ModelSource, shapes: Shapes | None, values: Values | None
     if isinstance(model, Task):
         batch = [] if model.batch is None else [f"--batch={model.batch}"]
         return [f"--task={model.text}", *batch, *flags]
+    is_path = isinstance(model, (str, os.PathLike))
+    if type(model).__module__.startswith("torch.export") or (
+            is_path and os.fspath(model).endswith(PT2)):
+        model = from_torch(model)
     if isinstance(model, (str, os.PathLike)):
         return [f"--model={os.fspath(model)}", *flags]
     if isinstance(model, Graph):
@@ -70,8 +101,9 @@ def model_flags(model: ModelSource, shapes: Shapes | None, values: Values | None
         return [f"--model={_kept(lambda: [model], '.onnx')}", *flags]
     serialize = getattr(model, "SerializeToString", None)
     if serialize is None:
-        raise TypeError("model is neither a path, nor bytes, nor a burnish.Graph or burnish.Task, "
-                        f"nor has it SerializeToString: {type(model).__name__}")
+        raise TypeError("model is neither a path, nor bytes, nor a burnish.Graph or burnish.Task, nor a "
+                        "torch.export.ExportedProgram, nor has it SerializeToString: "
+                        f"{type(model).__name__}")
     data = serialize()
     return [f"--model={_kept(lambda: [data], '.onnx')}", *flags]
 

@@ -1,0 +1,229 @@
+"""ATen graphs as Burnish's graphs: the table against torch's schemas, results against torch's."""
+
+import torch_harness
+
+torch_harness.start(__file__)
+
+import os  # noqa: E402
+import subprocess  # noqa: E402
+import sys  # noqa: E402
+import tempfile  # noqa: E402
+
+import numpy  # noqa: E402
+import torch  # noqa: E402
+from torch import nn  # noqa: E402
+
+import burnish  # noqa: E402
+from burnish._torch import importer, registry  # noqa: E402
+from torch_harness import close, raised  # noqa: E402
+
+
+def overload(name):
+    namespace, operator, variant = name.split(".")
+    return getattr(getattr(getattr(torch.ops, namespace), operator), variant)
+
+
+def exported(model, *inputs):
+    with torch.no_grad():
+        return torch.export.export(model.eval(), inputs)
+
+
+def check(model, *inputs, limit=1e-5):
+    """The model by the importer against torch; returns the operators that it became."""
+    graph = burnish.from_torch(exported(model, *inputs))
+    got = burnish.compile(graph)(*inputs)
+    with torch.no_grad():
+        want = model(*inputs)
+    wants = want if isinstance(want, tuple) else (want,)
+    for g, w in zip(got if isinstance(got, tuple) else (got,), wants, strict=True):
+        close(torch.from_numpy(numpy.array(g)), w, limit)
+    return [node["op"] for node in graph._header["nodes"]]
+
+
+class Function(nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, *inputs):
+        return self.function(*inputs)
+
+
+def test_each_overload_of_the_table_exists():
+    missing = []
+    for name in registry.CONVERTERS:
+        try:
+            overload(name)
+        except AttributeError:
+            missing.append(name)
+    assert importer and len(registry.CONVERTERS) > 200 and not missing, missing
+
+
+def test_converters_name_arguments_that_the_schema_has():
+    wrong = []
+    for name, convert in registry.CONVERTERS.items():
+        names, _ = registry.parameters_of(convert)
+        given = {argument.name for argument in overload(name)._schema.arguments}
+        # Of overloads that share a converter one may lack what has a default in the converter.
+        required = names - set((convert.__kwdefaults__ or {}).keys())
+        defaults = convert.__defaults__ or ()
+        positional = convert.__code__.co_varnames[:convert.__code__.co_argcount]
+        required -= set(positional[len(positional) - len(defaults):] if defaults else ())
+        if required - given:
+            wrong.append((name, sorted(required - given)))
+    assert not wrong, wrong
+
+
+def test_import_of_burnish_loads_no_torch():
+    code = "import sys, burnish; burnish.register_converter; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_convolutions_pools_norms():
+    ops = check(nn.Sequential(
+        nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU6(), nn.MaxPool2d(2),
+        nn.Conv2d(8, 8, 3, groups=4, dilation=2, padding=2), nn.Hardswish(), nn.AvgPool2d(2),
+        nn.GroupNorm(2, 8), nn.AdaptiveAvgPool2d(3), nn.Flatten(), nn.Linear(72, 5),
+        nn.LogSoftmax(-1)), torch.randn(2, 3, 16, 16))
+    for whole in ("conv", "batch_norm", "max_pool", "average_pool", "group_norm", "hard_swish", "dense",
+                  "log_softmax"):
+        assert whole in ops, (whole, ops)
+
+
+def test_transposed_and_one_dimensional_convolutions():
+    check(nn.ConvTranspose2d(4, 6, 3, stride=2, padding=1, output_padding=1, groups=2),
+          torch.randn(1, 4, 5, 7))
+    check(nn.Conv1d(4, 6, 3, stride=2), torch.randn(2, 4, 11))
+    check(nn.Conv2d(4, 6, 3), torch.randn(4, 6, 6))  # Without a batch.
+
+
+def test_attention():
+    ops = check(nn.TransformerEncoderLayer(16, 4, 32, batch_first=True, activation="gelu"),
+                torch.randn(2, 6, 16))
+    for whole in ("layer_norm", "gelu", "softmax", "dense"):
+        assert whole in ops, (whole, ops)
+    sdpa = nn.functional.scaled_dot_product_attention
+    q, k = torch.randn(2, 4, 5, 8), torch.randn(2, 4, 5, 8)
+    check(Function(lambda q, k: sdpa(q, k, k, is_causal=True)), q, k)
+    mask = torch.ones(2, 1, 5, 5, dtype=torch.bool).tril()
+    mask[0, 0, 2] = False  # A query that may see nothing.
+    check(Function(lambda q, k, m: sdpa(q, k, k, attn_mask=m)), q, k, mask)
+    check(Function(lambda q, k: sdpa(q, k[:, :2], k[:, :2], enable_gqa=True)), q, k)
+
+
+def test_integers_and_bools():
+    i = torch.tensor([[-7, 7, 5], [0, 3, -9]])
+    check(Function(lambda x: (x // 4, x % 4, torch.div(x, 4, rounding_mode="trunc"), x / 2, x == 5,
+                              ~(x > 2) & (x < 5), x.sum(), x.cumsum(1), x.to(torch.uint8), x.bool().any(1),
+                              x.argmax(1), x.clamp(-2, 4), x.float().mean())), i)
+    check(Function(lambda a, b: (a + b, a - b, a * 2 ** 33, torch.where(a > b, a, b.int()))), i, i.flip(0))
+
+
+def test_mixed_types_are_promoted_as_torch_does():
+    f, i, b = torch.randn(2, 3), torch.arange(6).reshape(2, 3), torch.tensor([[True], [False]])
+    check(Function(lambda f, i, b: (f + i, i * b, b + b, b * f, i + 1.5, i.int() + i, f.double() + f,
+                                    i > f, torch.cat([f, f * i]))), f, i, b)
+
+
+def test_indices():
+    x, at = torch.randn(4, 5, 6), torch.tensor([[0, -1], [2, 1]])
+    check(Function(lambda x, at: (x[at], x[:, at], x[at, :, at], x[:, at, at], x[..., 1:5:2], x[1, :, -1],
+                                  x.gather(2, at[None].expand(4, 2, 2) % 6), x.index_select(1, at[0] % 5),
+                                  x.topk(3)[1], x.sort(1, descending=True)[0])), x, at)
+    check(Function(lambda x, at: (x.scatter(1, at[None] % 5, 7.0), x.index_put((at,), x[at] * 2),
+                                  torch.slice_scatter(x, x[:, ::2], 1, 0, 5, 2), x.flip(0, 2),
+                                  x.masked_fill(x > 0, -1.0), x.tril(1), x.diagonal(1, 1, 2))), x, at)
+
+
+def test_tied_weights_are_stored_once():
+    class Tied(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table = nn.Embedding(10, 4)
+            self.head = nn.Linear(4, 10, bias=False)
+            self.head.weight = self.table.weight
+
+        def forward(self, ids):
+            return self.head(self.table(ids))
+
+    graph = burnish.from_torch(exported(Tied(), torch.tensor([[1, 2, 9]])))
+    tables = [one for one in graph._header["constants"] if one["shape"] == [10, 4]]
+    assert len(tables) == 1, tables
+    check(Tied(), torch.tensor([[1, 2, 9]]))
+
+
+def test_names_and_files():
+    class Two(nn.Module):
+        def forward(self, image, scale):
+            return image * scale, image
+
+    program = exported(Two(), torch.ones(2, 3), torch.ones(3))
+    model = burnish.compile(program)
+    assert [one.name for one in model.inputs] == ["image", "scale"], model.inputs
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "two.pt2")
+        torch.export.save(program, path)
+        y, image = burnish.compile(path)(image=torch.full((2, 3), 2.0), scale=torch.full((3,), 3.0))
+    assert (y == 6).all() and (image == 2).all()
+
+
+def test_what_is_missing_is_named_at_once():
+    model = Function(lambda x: torch.linalg.det(x @ x) + torch.fft.fft(x).real.sum() + torch.special.bessel_j0(x).sum())
+    raised(lambda: burnish.from_torch(exported(model, torch.eye(3))), burnish.BurnishError,
+           "aten._linalg_det.default", "aten.special_bessel_j0.default", "aten._fft_r2c.default")
+    raised(lambda: burnish.from_torch(exported(Function(lambda x: x * 2), torch.ones(3).half())),
+           burnish.BurnishError, "float16")
+    n = torch.export.Dim("n", min=2, max=9)
+    dynamic = torch.export.export(Function(lambda x: x * 2), (torch.ones(3),), dynamic_shapes=(({0: n},),))
+    raised(lambda: burnish.from_torch(dynamic), burnish.BurnishError, "dynamic dimensions")
+
+    class Counts(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("calls", torch.zeros(1))
+
+        def forward(self, x):
+            self.calls += 1
+            return x + self.calls
+
+    raised(lambda: burnish.from_torch(exported(Counts(), torch.ones(3))), burnish.BurnishError,
+           "writes", "calls")
+
+
+def test_an_operator_of_ones_own():
+    @torch.library.custom_op("burnish_test::twice", mutates_args=())
+    def twice(x: torch.Tensor, times: int = 2) -> torch.Tensor:
+        return x * times
+
+    @twice.register_fake
+    def _(x, times=2):
+        return torch.empty_like(x)
+
+    model = Function(lambda x: torch.ops.burnish_test.twice(x, 3))
+    program = exported(model, torch.ones(3))
+    raised(lambda: burnish.from_torch(program), burnish.BurnishError, "burnish_test.twice.default")
+    name = "burnish_test.twice.default"
+    try:
+        @burnish.register_converter(name)
+        def convert(graph, node, x, times):
+            return graph.mul(x, times)
+
+        check(model, torch.randn(3))
+
+        @burnish.register_converter(name)
+        def wrong(graph, node, x, times):
+            return graph.reduce("reduce_sum", x, None)
+
+        raised(lambda: burnish.from_torch(program), burnish.BurnishError, "its converter made float32[], want")
+
+        @burnish.register_converter(name)
+        def lacks(graph, node, x):
+            return graph.add(x, x)
+
+        raised(lambda: burnish.from_torch(program), burnish.BurnishError, "times=3")
+    finally:
+        registry.CONVERTERS.pop(name, None)
+    raised(lambda: burnish.register_converter("relu")(lambda: None), ValueError, "full name")
+
+
+torch_harness.run_cases(__name__)
