@@ -51,3 +51,14 @@ def refuse_reading(node: torch.fx.Node, *results: int) -> None:
     read = results_read(node) & set(results)
     if read:
         raise Unsupported(f"result {min(read)} is read")
+
+
+def is_dense(tensor: torch.Tensor) -> bool:
+    """Whether the elements fill one piece of memory, in whatever order of dimensions."""
+    filled = 1
+    for stride, extent in sorted((stride, extent) for stride, extent in
+                                 zip(tensor.stride(), tensor.shape) if extent != 1):
+        if stride != filled:
+            return False
+        filled *= extent
+    return True

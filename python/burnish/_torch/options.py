@@ -1,0 +1,57 @@
+"""Options of the backend: one table, from `options=` or the environment."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Mapping
+from typing import Any
+
+FALLBACKS = ("eager", "inductor")
+FREEZES = ("sample", "full", "none")
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """How `backend="burnish"` works. Each has an environment variable, BURNISH_TORCH_ and its name,
+    which holds where `options` do not say otherwise."""
+
+    fallback: str = "eager"  #: Who runs graphs that train, and what is not supported.
+    strict: bool = False  #: Whether what would fall back is an error.
+    freeze: str = "sample"  #: How changed weights are found; "none": weights are inputs.
+    sizes: int = 8  #: How many bundles a graph of dynamic sizes gets; then it stays in PyTorch.
+    threads: int | None = None  #: By default torch.get_num_threads().
+    opt_level: int | None = None  #: As of `burnish.compile`, like the next two.
+    accuracy: float | str | None = None
+    database: str | None = None
+    dump: str | None = None  #: A folder for each piece's graph, as a file and as text.
+
+    def __post_init__(self) -> None:
+        for name, allowed in (("fallback", FALLBACKS), ("freeze", FREEZES)):
+            if getattr(self, name) not in allowed:
+                raise ValueError(f"option {name}: got {getattr(self, name)!r}, want one of "
+                                 f"{', '.join(allowed)}")
+        if self.sizes < 1:
+            raise ValueError(f"option sizes: got {self.sizes}, want at least 1")
+
+
+_READERS = {"bool": lambda text: {"0": False, "1": True}[text], "int": int, "int | None": int,
+            "float | str | None": lambda text: text if text == "strict" else float(text)}
+
+
+def options_of(given: Mapping[str, Any] | None) -> Options:
+    """What the user said; a name that is not known is an error that lists those that are."""
+    given = dict(given or {})
+    fields = {field.name: field for field in dataclasses.fields(Options)}
+    unknown = sorted(set(given) - set(fields))
+    if unknown:
+        raise ValueError(f"unknown option {unknown[0]!r}; the options are {', '.join(fields)}")
+    for name, field in fields.items():
+        text = os.environ.get(f"BURNISH_TORCH_{name.upper()}")
+        if name in given or text is None:
+            continue
+        try:
+            given[name] = _READERS.get(str(field.type), str)(text)
+        except (KeyError, ValueError) as error:
+            raise ValueError(f"BURNISH_TORCH_{name.upper()}: got {text!r}, want {field.type}") from error
+    return Options(**given)
