@@ -16,7 +16,7 @@ from ._model_source import Dims, ModelSource, Shapes, Values, model_flags
 _folder: tuple[int, str] | None = None
 
 
-def _bundle_path() -> str:
+def bundle_path() -> str:
     """For a bundle that nobody named: models refit and share it, so it stays until Python ends."""
     global _folder
     if _folder is None or _folder[0] != os.getpid():
@@ -104,7 +104,7 @@ def compile(model: ModelSource, path: str | os.PathLike[str] | None = None, *,
         With a ``code`` of docs/cli.md: B0201 where there is no such file, B0301 to B0304 for models
         that are broken, not supported, without shapes or too large, B0603 for `require_tuned`.
     """
-    out = _bundle_path() if path is None else os.fspath(path)
+    out = bundle_path() if path is None else os.fspath(path)
     _tuner.run("compile", [
         *model_flags(model, shapes, values, dims),
         *_tuner.settings(out=out, target=target, threads=threads, accuracy=accuracy,

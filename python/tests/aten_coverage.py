@@ -146,7 +146,7 @@ def outcome(samples):
     """What is wrong with each sample ("": nothing)."""
     builder, counts = GraphBuilder(), []
     for i, sample in enumerate(samples):
-        results = importer.write(builder, sample.module, {}, f"s{i}_")
+        results = importer.Written(builder, sample.module, {}, f"s{i}_").results()
         for k, tensor in enumerate(results):
             builder.graph.output(tensor.value, f"o{i}_{k}")
         counts.append(len(results))

@@ -195,44 +195,65 @@ def convert(module: torch.fx.GraphModule, constants: Mapping[str, torch.Tensor],
                        "torch.compile(..., backend=\"burnish\"), which leaves them to PyTorch")
         raise error
     builder = GraphBuilder(name)
-    for i, tensor in enumerate(write(builder, module, constants)):
+    for i, tensor in enumerate(Written(builder, module, constants).results()):
         builder.graph.output(tensor.value, output_names[i] if output_names else f"output_{i}")
     return builder.graph
 
 
-def write(builder: GraphBuilder, module: torch.fx.GraphModule,
-          constants: Mapping[str, torch.Tensor], prefix: str = "") -> list[Tensor]:
-    """Writes a module's operators; returns its results. `prefix` is put before names of inputs."""
-    values: dict[torch.fx.Node, Any] = {}
-    for node in module.graph.nodes:
+class Written:
+    """A module's operators, as they were written into a builder."""
+
+    def __init__(self, builder: GraphBuilder, module: torch.fx.GraphModule,
+                 constants: Mapping[str, torch.Tensor], prefix: str = "", unread: bool = True):
+        """`prefix` is put before names of inputs; without `unread` those that no operator reads are
+        left out."""
+        self.values: dict[torch.fx.Node, Any] = {}
+        self.constants: dict[str, str] = {}  #: Placeholders' names to those of the graph.
+        self.returned: list[Any] = []  #: Nodes, or what is no node.
+        self.read: set[torch.fx.Node] = set()  #: Placeholders that are the graph's inputs.
+        self._unread = unread
+        for node in module.graph.nodes:
+            if node.op == "output":
+                self.returned = leaves(node.args[0])
+            else:
+                self.values[node] = self._value(builder, module, node, constants, prefix)
+
+    def _value(self, builder: GraphBuilder, module: torch.fx.GraphModule, node: torch.fx.Node,
+               constants: Mapping[str, torch.Tensor], prefix: str) -> Any:
+        if node.op == "get_attr":
+            return _constant(builder, attribute(module, str(node.target)), str(node.target))
+        if is_number(node) or _checks_types(node):
+            return node.meta.get("val")
         if node.op == "placeholder":
-            values[node] = _given(builder, node, constants, prefix)
-        elif node.op == "get_attr":
-            values[node] = _constant(builder, attribute(module, node.target), str(node.target))
-        elif node.op == "output":
-            return [values[one] for one in _leaves(node.args[0])
-                    if isinstance(one, torch.fx.Node) and isinstance(values[one], Tensor)]
-        elif is_number(node) or _checks_types(node):
-            values[node] = node.meta.get("val")
-        elif node.target is operator.getitem:
-            values[node] = values[node.args[0]][node.args[1]]
-        else:
-            values[node] = _converted(builder, node, values.__getitem__)
-    return []
+            if node.name in constants:
+                tensor = _constant(builder, constants[node.name], node.name)
+                self.constants[node.name] = tensor.value.name
+                return tensor
+            if not self._unread and not is_read(node):
+                return None
+            self.read.add(node)
+            return _input(builder, node, prefix)
+        if node.target is operator.getitem:
+            return self.values[node.args[0]][node.args[1]]
+        return _converted(builder, node, self.values.__getitem__)
+
+    def results(self) -> list[Tensor]:
+        """What the module returns, but for what is no tensor."""
+        values = [self.values[one] for one in self.returned if isinstance(one, torch.fx.Node)]
+        return [value for value in values if isinstance(value, Tensor)]
 
 
-def _leaves(value: Any) -> list[Any]:
+def is_read(node: torch.fx.Node) -> bool:
+    return any(user.op != "output" for user in node.users)
+
+
+def leaves(value: Any) -> list[Any]:
     if isinstance(value, (tuple, list)):
-        return [leaf for one in value for leaf in _leaves(one)]
+        return [leaf for one in value for leaf in leaves(one)]
     return [value]
 
 
-def _given(builder: GraphBuilder, node: torch.fx.Node,
-           constants: Mapping[str, torch.Tensor], prefix: str) -> Any:
-    if is_number(node):
-        return value_of(node)
-    if node.name in constants:
-        return _constant(builder, constants[node.name], node.name)
+def _input(builder: GraphBuilder, node: torch.fx.Node, prefix: str) -> Tensor:
     fake = value_of(node)
     if 0 in fake.shape:
         raise BurnishError(f"input {node.name} has no elements", code=UNSUPPORTED_CODE)

@@ -1,0 +1,333 @@
+"""A part of a graph that runs in Burnish: compiled at its first call, when its weights are known."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import os
+import tempfile
+import threading
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from burnish_runtime import BurnishError, Model, Threads, load
+
+from .._compile import bundle_path
+from .._compile import compile as compile_graph
+from . import importer
+from .builder import GraphBuilder
+from .options import Options
+from .registry import Unsupported
+from .types import is_dense
+from .weights import Weights, can_freeze
+
+log = logging.getLogger("burnish.torch")
+
+# Calls one after the other that each find new weights: they are no constants then, but inputs.
+CHANGES_MAX = 4
+
+_pieces: weakref.WeakSet[Piece] = weakref.WeakSet()
+_pools: dict[int, Threads] = {}
+
+
+def _pool(count: int) -> Threads:
+    """Threads that all pieces share: they run in turn."""
+    return _pools.setdefault(count, Threads(count))
+
+
+def live_pieces() -> list[Piece]:
+    return list(_pieces)
+
+
+@dataclasses.dataclass
+class Result:
+    """Where one of a piece's results comes from. `view`: sizes, strides and offset of a part of it."""
+
+    kind: str  #: "made" by the model, an "argument", or a "value".
+    which: Any
+    view: tuple[Any, Any, int] | None = None
+
+    def of(self, made: Sequence[torch.Tensor], args: Sequence[Any]) -> Any:
+        if self.kind == "value":
+            return self.which
+        whole = (made if self.kind == "made" else args)[self.which]
+        if self.view is None:
+            return whole
+        size, stride, offset = self.view
+        return whole.as_strided(size, stride, whole.storage_offset() + offset)
+
+
+@dataclasses.dataclass
+class Bundle:
+    """A piece for some sizes. `model` is None where it stays in PyTorch."""
+
+    model: Model | None
+    taken: list[int] = dataclasses.field(default_factory=list)  #: Arguments that are inputs.
+    made: list[tuple[Any, Any, Any]] = dataclasses.field(default_factory=list)  #: Of outputs.
+    results: list[Result] = dataclasses.field(default_factory=list)
+    names: dict[int, str] = dataclasses.field(default_factory=dict)  #: Of constants, by argument.
+    refits: bool = False
+
+
+class Piece(torch.nn.Module):
+    """Called like the module that it stands for; `frozen` are the arguments that are weights."""
+
+    def __init__(self, module: torch.fx.GraphModule, frozen: Sequence[int], options: Options,
+                 name: str):
+        super().__init__()
+        self.__dict__["module"] = module  # Not a part of this module's state.
+        self.options, self.name = options, name
+        placeholders = module.graph.find_nodes(op="placeholder")
+        self.frozen = tuple(index for index in frozen if importer.is_read(placeholders[index]))
+        self.bundles: dict[Any, Bundle] = {}
+        self.weights: Weights | None = None
+        self.rebuilds = 0
+        self.refits = 0
+        self._sized = not is_static(module)
+        self._many = isinstance(module.graph.output_node().args[0], (tuple, list))
+        self._changes = 0
+        self._lock = threading.RLock()
+        self._full_of_sizes = False
+        _pieces.add(self)
+
+    def unlock(self) -> None:
+        """In a forked child: who held the lock is not there any more."""
+        self._lock = threading.RLock()
+
+    def forward(self, *args: Any) -> Any:
+        weights = self.weights
+        if weights is None or not weights.unchanged(args):
+            self._weigh(args, weights)
+        else:
+            self._changes = 0
+        bundle = self.bundles.get(self._key(args))
+        if bundle is None:
+            bundle = self._built(args)
+        return self._run(bundle, args)
+
+    def _key(self, args: Sequence[Any]) -> Any:
+        if not self._sized:
+            return None
+        return tuple((x.shape, x.stride()) if isinstance(x, torch.Tensor) else x
+                     for i, x in enumerate(args) if i not in self.frozen)
+
+    def _run(self, bundle: Bundle, args: Sequence[Any]) -> Any:
+        if bundle.model is None:
+            return self.module(*args)
+        made = [torch.empty_strided(size, stride, dtype=dtype) for size, stride, dtype in bundle.made]
+        inputs = [args[i] if not args[i].requires_grad else args[i].detach() for i in bundle.taken]
+        try:
+            bundle.model.run(*inputs, out=tuple(made))
+        except (BurnishError, BufferError) as error:
+            # Such as an index that is out of bounds: PyTorch's own error is the one that users know.
+            log.warning("%s stays in PyTorch for this call: %s", self.name, error)
+            return self.module(*args)
+        results = tuple(result.of(made, args) for result in bundle.results)
+        return results if self._many else results[0]
+
+    # ---- Weights.
+
+    def _weigh(self, args: Sequence[Any], seen: Weights | None) -> None:
+        with self._lock:
+            if self.weights is not seen:
+                return  # Another thread was first.
+            if self.weights is None:
+                self._freeze(args)
+                return
+            differ = self.weights.changed(args)
+            if not differ:
+                self._changes = 0
+                return
+            self._changes += 1
+            before = self.frozen
+            if self._changes >= CHANGES_MAX:
+                log.warning("%s: weights changed before each of %d calls; they are inputs from now on",
+                            self.name, self._changes)
+                self.frozen = ()
+            bundles = {key: self._refitted(bundle, differ, args) for key, bundle in self.bundles.items()}
+            self._freeze(args)
+            self.bundles = {} if self.frozen != before else {
+                key: bundle for key, bundle in bundles.items() if bundle is not None}
+            self.rebuilds += len(bundles) - len(self.bundles)
+
+    def _freeze(self, args: Sequence[Any]) -> None:
+        if self.options.freeze == "none":
+            self.frozen = ()
+        self.frozen = tuple(index for index in self.frozen if can_freeze(args[index]))
+        self.weights = Weights(args, self.frozen, self.options.freeze == "full")
+
+    def _refitted(self, bundle: Bundle, differ: Sequence[int], args: Sequence[Any]) -> Bundle | None:
+        """The same code with other weights; None where it has to be compiled again."""
+        if bundle.model is None or not bundle.refits:
+            return None
+        places: dict[str, set[int]] = {}
+        for index, name in bundle.names.items():
+            places.setdefault(name, set()).add(args[index].data_ptr())
+        replaceable = {parameter.name for parameter in bundle.model.parameters}
+        if any(bundle.names.get(index) not in replaceable for index in differ) or any(
+                len(pointers) > 1 for pointers in places.values()):
+            return None  # The second: tied once, and not any more.
+        given = {name: args[index].detach() for index, name in bundle.names.items() if name in replaceable}
+        try:
+            model = bundle.model.refit(given)
+        except BurnishError as error:
+            log.info("%s is compiled again: %s", self.name, error)
+            return None
+        self.refits += 1
+        return dataclasses.replace(bundle, model=model)
+
+    # ---- Compilation.
+
+    def _built(self, args: Sequence[Any]) -> Bundle:
+        with self._lock:
+            key = self._key(args)
+            bundle = self.bundles.get(key)
+            if bundle is not None:
+                return bundle
+            if len(self.bundles) >= self.options.sizes:
+                if not self._full_of_sizes:
+                    log.warning("%s has %d bundles, one for each of its sizes; other sizes stay in PyTorch "
+                                "(option sizes)", self.name, self.options.sizes)
+                    self._full_of_sizes = True
+                return Bundle(None)
+            try:
+                bundle = self._compiled(args)
+            except (BurnishError, Unsupported) as error:
+                if self.options.strict:
+                    raise
+                log.warning("%s stays in PyTorch: %s", self.name, error)
+                bundle = Bundle(None)
+            # A copy: other threads look at the old one without the lock.
+            self.bundles = {**self.bundles, key: bundle}
+            return bundle
+
+    def _compiled(self, args: Sequence[Any]) -> Bundle:
+        module = importer.with_sizes(self.module, args) if self._sized else self.module
+        constants: dict[str, torch.Tensor] = {}
+        placeholders = module.graph.find_nodes(op="placeholder")
+        for index in self.frozen:
+            constants[placeholders[index].name] = args[index]
+        missing = importer.reasons(module.graph)
+        if missing:
+            raise Unsupported(importer.names_of(missing))
+        builder = GraphBuilder(self.name)
+        written = importer.Written(builder, module, constants, unread=False)
+        refit = self.rebuilds > 0  # What changed once will change again.
+        bundle = Bundle(None, names={index: written.constants[placeholders[index].name]
+                                     for index in self.frozen}, refits=refit)
+        bundle.taken = [i for i, node in enumerate(placeholders)
+                        if node.name not in constants and node in written.read]
+        self._name_outputs(builder, written, module, bundle)
+        threads = self.options.threads or torch.get_num_threads()
+        path = self._compile(builder, module, threads, refit)
+        bundle.model = load(path, threads=_pool(threads))
+        return bundle
+
+    @staticmethod
+    def _name_outputs(builder: GraphBuilder, written: importer.Written,
+                      module: torch.fx.GraphModule, bundle: Bundle) -> None:
+        """Results that share memory in PyTorch share it here: one is made, the others are views of it."""
+        placeholders = module.graph.find_nodes(op="placeholder")
+        owners = _owners(module)
+        outputs: dict[torch.fx.Node, int] = {}
+        for node in written.returned:
+            if not isinstance(node, torch.fx.Node) or importer.is_number(node):
+                bundle.results.append(Result("value", node.meta["val"] if isinstance(
+                    node, torch.fx.Node) else node))
+                continue
+            if node.op == "get_attr":
+                bundle.results.append(Result("value", importer.attribute(module, str(node.target))))
+                continue
+            owner = owners.get(node, node)
+            view = None if owner is node else _view(node.meta["val"], owner.meta["val"])
+            if owner.op == "placeholder":
+                bundle.results.append(Result("argument", placeholders.index(owner), view))
+                continue
+            if owner not in outputs:
+                outputs[owner] = len(outputs)
+                builder.graph.output(written.values[owner].value, f"output_{outputs[owner]}")
+                bundle.made.append(_layout(owner.meta["val"]))
+            bundle.results.append(Result("made", outputs[owner], view))
+        if not outputs:
+            raise Unsupported("it computes nothing")
+
+    def _compile(self, builder: GraphBuilder, module: torch.fx.GraphModule, threads: int,
+                 refit: bool) -> str:
+        options = self.options
+        if options.dump is not None:
+            os.makedirs(options.dump, exist_ok=True)
+            stem = os.path.join(options.dump, f"{self.name}_{len(self.bundles)}")
+            builder.graph.save(stem + ".graph")
+            with open(stem + ".txt", "w", encoding="utf-8") as file:
+                file.write(module.print_readable(print_output=False))
+        # Weights and all, for as long as it is compiled.
+        with tempfile.NamedTemporaryFile(suffix=".graph") as file:
+            builder.graph.save(file.name)
+            return compile_graph(file.name, bundle_path(), threads=threads,
+                                 opt_level=options.opt_level, accuracy=options.accuracy,
+                                 database=options.database, refit=refit)
+
+
+def _layout(fake: torch.Tensor) -> tuple[Any, Any, torch.dtype]:
+    """In which an output is made: that of eager, which the code around it may rely on."""
+    stride = fake.stride() if is_dense(fake) else torch.empty_like(fake, memory_format=torch.contiguous_format,
+                                                          device="meta").stride()
+    return tuple(fake.shape), tuple(stride), fake.dtype
+
+
+def _owners(module: torch.fx.GraphModule) -> dict[torch.fx.Node, torch.fx.Node]:
+    """For each node that is a view in PyTorch, the one whose memory it has."""
+    first: dict[int, torch.fx.Node] = {}
+    owners = {}
+    for node in module.graph.nodes:
+        value = node.meta.get("val")
+        if node.op in ("output", "get_attr") or not isinstance(value, torch.Tensor):
+            continue
+        owner = first.setdefault(value.untyped_storage()._cdata, node)
+        whole = owner.meta["val"]
+        if owner is not node and value.dtype == whole.dtype and (
+                owner.op == "placeholder" or is_dense(whole)):
+            owners[node] = owner
+    return owners
+
+
+def _view(part: torch.Tensor, whole: torch.Tensor) -> tuple[Any, Any, int]:
+    return tuple(part.shape), tuple(part.stride()), part.storage_offset() - whole.storage_offset()
+
+
+def is_static(module: torch.fx.GraphModule) -> bool:
+    """Whether nodes say fixed sizes."""
+    for node in module.graph.nodes:
+        if node.op == "output":
+            continue
+        value = node.meta.get("val")
+        for one in value if isinstance(value, (tuple, list)) else (value,):
+            if isinstance(one, torch.Tensor):
+                if not all(isinstance(n, int) for n in (*one.shape, *one.stride())):
+                    return False
+            elif one is not None and not isinstance(one, (bool, int, float)):
+                return False
+        if value is None and node.op in ("placeholder", "call_function"):
+            return False
+    return True
+
+
+def refresh(model: torch.nn.Module | None = None) -> None:
+    """Look at all weights at the next call of each compiled graph that has some of the model's."""
+    pointers = None if model is None else {
+        tensor.data_ptr() for tensor in (*model.parameters(), *model.buffers())}
+    for piece in live_pieces():
+        weights = piece.weights
+        if weights is not None and (pointers is None or weights.pointers & pointers):
+            weights.doubt()
+
+
+def _after_fork() -> None:
+    for piece in live_pieces():
+        piece.unlock()
+
+
+os.register_at_fork(after_in_child=_after_fork)
