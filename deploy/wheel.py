@@ -20,10 +20,12 @@ EXECUTABLE, PLAIN = 0o755, 0o644
 ELF = b"\x7fELF"  # The first bytes of programs and libraries.
 SUMMARIES = {"burnish": "Tunes and compiles neural networks for the CPU that runs them",
              "burnish_runtime": "Runs bundles: models that Burnish has compiled"}
-COMMANDS = ("[console_scripts]\n"
-            "burnish-tracker = burnish._programs:tracker\n"
-            "burnish-worker = burnish._programs:worker\n"
-            "tuner = burnish._programs:tuner\n")
+ENTRY_POINTS = ("[console_scripts]\n"
+                "burnish-tracker = burnish._programs:tracker\n"
+                "burnish-worker = burnish._programs:worker\n"
+                "tuner = burnish._programs:tuner\n"
+                "[torch_dynamo_backends]\n"
+                "burnish = burnish._torch.backend:burnish\n")
 
 
 def output(*command):
@@ -106,7 +108,7 @@ def pack(name, files, tag, folder, compression=zipfile.ZIP_DEFLATED):
     files[f"{info}/WHEEL"] = (f"Wheel-Version: 1.0\nGenerator: burnish ({version()})\n"
                               f"Root-Is-Purelib: false\nTag: {tag}\n").encode(), PLAIN
     if name == "burnish":
-        files[f"{info}/entry_points.txt"] = COMMANDS.encode(), PLAIN
+        files[f"{info}/entry_points.txt"] = ENTRY_POINTS.encode(), PLAIN
     record = ""
     for path, (data, _) in sorted(files.items()):
         digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()

@@ -10,10 +10,12 @@ import sys
 import tempfile
 import traceback
 
-sys.path[:0] = ["python", "python/runtime", "tests/e2e/models", "tests/bench/harness"]
+sys.path[:0] = ["python", "python/runtime", "tests/e2e/models", "tests/bench/harness",
+                "deploy"]
 
 import test_report  # noqa: E402
 import torch_libraries  # noqa: E402
+import wheel  # noqa: E402
 
 THREADS = "2"
 _folder = tempfile.TemporaryDirectory()
@@ -31,12 +33,24 @@ def start(file):
         folder = tempfile.mkdtemp()
         os.environ.update(torch_libraries.environment(pathlib.Path(folder)), OMP_NUM_THREADS=THREADS,
                           BURNISH_TORCH_LIBRARIES=folder, XDG_CACHE_HOME=folder, XDG_DATA_HOME=folder,
-                          PYTHONPATH=os.pathsep.join(map(os.path.abspath, sys.path[:4])))
+                          PYTHONPATH=os.pathsep.join(map(os.path.abspath, sys.path[:5])))
+        _register(folder)
         os.execv(sys.executable, [sys.executable, *sys.argv])
     from burnish import _programs
     _programs.FOLDER = _folder.name
     for path in sys.argv[1:3]:
         os.symlink(os.path.abspath(path), os.path.join(_folder.name, os.path.basename(path)))
+
+
+def _register(folder):
+    """As installing the wheel does it: with the entry points that deploy/wheel.py writes."""
+    info = os.path.join(folder, "burnish-0.dist-info")
+    os.mkdir(info)
+    for name, text in (("METADATA", "Metadata-Version: 2.4\nName: burnish\nVersion: 0\n"),
+                       ("entry_points.txt", wheel.ENTRY_POINTS)):
+        with open(os.path.join(info, name), "w", encoding="utf-8") as file:
+            file.write(text)
+    os.environ["PYTHONPATH"] += os.pathsep + folder
 
 
 def name_of(file):

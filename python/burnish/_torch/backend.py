@@ -1,0 +1,122 @@
+"""`torch.compile(model, backend="burnish")`: found by the entry point of group torch_dynamo_backends.
+
+What of PyTorch is not public is named here, in `partition.py` and in `importer.py` alone.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from functorch.compile import make_boxed_func
+from torch._dynamo.backends.common import aot_autograd
+from torch._guards import TracingContext
+
+from burnish_runtime import BurnishError
+
+from . import importer
+from .options import Options, options_of
+from .partition import Parts, parts_of
+from .pieces import is_static
+
+log = logging.getLogger("burnish.torch")
+_numbers = itertools.count()
+
+
+@dataclasses.dataclass
+class Graph:
+    """What became of one graph of a model: for `explain`."""
+
+    name: str
+    parts: Parts | None = None
+    whole_fallback: str = ""  #: Why all of it stays in PyTorch.
+
+
+_listeners = threading.local()  # `graphs`: the list that a running `explain` fills.
+
+
+def _tell(graph: Graph) -> None:
+    graphs = getattr(_listeners, "graphs", None)
+    if graphs is not None:
+        graphs.append(graph)
+
+
+def burnish(module: torch.fx.GraphModule, inputs: Sequence[Any], *,
+            options: Mapping[str, Any] | None = None, **unused: Any) -> Callable[..., Any]:
+    """The backend, as torch.compile calls it."""
+    settings = options_of(options)
+    if unused.get("mode") not in (None, "default"):
+        raise ValueError(f"backend burnish has no modes; got mode={unused['mode']!r}")
+    why = _fallback_reason(inputs)
+    if why:
+        return _left_whole(module, inputs, settings, why)
+    return aot_autograd(
+        fw_compiler=functools.partial(_unexpected, settings=settings),
+        inference_compiler=functools.partial(_compiled, settings=settings),
+        decompositions=importer.decompositions())(module, inputs)
+
+
+def _fallback_reason(inputs: Sequence[Any]) -> str:
+    if torch.is_grad_enabled() and any(
+            isinstance(x, torch.Tensor) and x.requires_grad for x in inputs):
+        return ("it needs gradients, which are PyTorch's; run it under torch.inference_mode() or "
+                "torch.no_grad() where it does not")
+    return ""
+
+
+def _left_whole(module: torch.fx.GraphModule, inputs: Sequence[Any], settings: Options,
+                why: str) -> Callable[..., Any]:
+    name = f"graph_{next(_numbers)}"
+    if settings.strict:
+        raise BurnishError(f"{name} would stay in PyTorch: {why}", code=importer.UNSUPPORTED_CODE)
+    log.warning("%s stays in PyTorch (%s): %s", name, settings.fallback, why)
+    _tell(Graph(name, whole_fallback=why))
+    if settings.fallback == "inductor":
+        from torch._inductor.compile_fx import compile_fx
+        return compile_fx(module, list(inputs))
+    return module.forward
+
+
+def _unexpected(module: torch.fx.GraphModule, inputs: Sequence[Any], settings: Options) -> Any:
+    """AOTAutograd found gradients that the inputs did not show."""
+    name = f"graph_{next(_numbers)}"
+    if settings.strict:
+        raise BurnishError(f"{name} would stay in PyTorch: it needs gradients",
+                           code=importer.UNSUPPORTED_CODE)
+    log.warning("%s stays in PyTorch: it needs gradients", name)
+    _tell(Graph(name, whole_fallback="it needs gradients"))
+    return make_boxed_func(module.forward)
+
+
+def _compiled(module: torch.fx.GraphModule, inputs: Sequence[Any], settings: Options) -> Any:
+    """Of a graph without gradients, functional, its weights among its arguments."""
+    name = f"graph_{next(_numbers)}"
+    context = TracingContext.try_get()
+    metadata = None if context is None else context.fw_metadata
+    frozen = [] if metadata is None else [i for i in metadata.static_input_indices if i < len(inputs)]
+    parts = parts_of(module, frozen, settings, is_static(module), name)
+    _report(name, parts, settings)
+    _tell(Graph(name, parts))
+    run = parts.module
+    return make_boxed_func(run.forward if isinstance(run, torch.nn.Module) else run)
+
+
+def _report(name: str, parts: Parts, settings: Options) -> None:
+    if not parts.work_count:
+        log.info("%s computes nothing: it stays in PyTorch", name)
+        return
+    if not parts.left:
+        return
+    share = f"{parts.left_count} of {parts.work_count} operators"
+    text = (f"{name}: {share} ({parts.left_count / parts.work_count:.0%}) stay in PyTorch, around "
+            f"{len(parts.pieces)} pieces that do not: " +
+            ", ".join(f"{operator} ({why})" for operator, why in sorted(parts.left.items())))
+    if settings.strict:
+        raise BurnishError(text, code=importer.UNSUPPORTED_CODE)
+    log.warning("%s", text)

@@ -1,0 +1,617 @@
+"""torch.compile(model, backend="burnish"): what is right, what stays in PyTorch, and what is said of it."""
+
+import torch_harness
+
+torch_harness.start(__file__)
+
+import contextlib  # noqa: E402
+import copy  # noqa: E402
+import glob  # noqa: E402
+import logging  # noqa: E402
+import math  # noqa: E402
+import os  # noqa: E402
+import pickle  # noqa: E402
+import subprocess  # noqa: E402
+import sys  # noqa: E402
+import tempfile  # noqa: E402
+import threading  # noqa: E402
+
+import torch  # noqa: E402
+from torch import nn  # noqa: E402
+
+import burnish  # noqa: E402
+from burnish._torch import pieces, weights  # noqa: E402
+from torch_harness import close, raised  # noqa: E402
+
+
+def compiled(model, **options):
+    torch._dynamo.reset()
+    for piece in pieces.live_pieces():
+        piece.stale = True  # Of an earlier case: not this one's.
+    return torch.compile(model, backend="burnish", options=options)
+
+
+def live():
+    return [piece for piece in pieces.live_pieces() if not hasattr(piece, "stale")]
+
+
+def bundles():
+    return [bundle for piece in live() for bundle in piece.bundles.values() if bundle.model is not None]
+
+
+@contextlib.contextmanager
+def said():
+    """What is logged meanwhile."""
+    lines = []
+    handler = logging.Handler()
+    handler.emit = lambda record: lines.append(record.getMessage())
+    logger = logging.getLogger("burnish.torch")
+    logger.addHandler(handler)
+    logger.propagate = False
+    try:
+        yield lines
+    finally:
+        logger.removeHandler(handler)
+        logger.propagate = True
+
+
+def check(function, *inputs, count=1, **options):
+    """`function` compiled, whole unless `count` says that nothing is; results and inputs as in eager."""
+    run = compiled(function, **options)
+    for _ in range(2):
+        given, expected = copy.deepcopy(inputs), copy.deepcopy(inputs)
+        with torch.no_grad(), said() as lines:
+            got, want = run(*given), function(*expected)
+        assert not lines, lines
+        for g, w in zip(got if isinstance(got, tuple) else (got,),
+                        want if isinstance(want, tuple) else (want,), strict=True):
+            if isinstance(w, torch.Tensor):
+                close(g, w)
+                assert g.stride() == w.stride(), (g.stride(), w.stride())
+            else:
+                assert g == w, (g, w)
+        for g, w in zip(given, expected):
+            if isinstance(w, torch.Tensor):
+                assert torch.equal(g, w), "an input is not what eager leaves"
+    assert len(bundles()) == count, (len(bundles()), count)
+    return run
+
+
+def mlp():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 4), nn.Softmax(-1)).eval()
+
+
+def convolutions():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(),
+                         nn.Conv2d(8, 4, 3)).eval()
+
+
+# ---- How it is found, and its options.
+
+def test_found_without_an_import_of_burnish():
+    code = ("import sys, torch\n"
+            "assert 'burnish' in torch._dynamo.list_backends(exclude_tags=()), 'not listed'\n"
+            "assert 'burnish' not in sys.modules\n"
+            "from torch._dynamo.backends.registry import lookup_backend\n"
+            "assert lookup_backend('burnish').__module__ == 'burnish._torch.backend'")
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_options():
+    raised(lambda: compiled(mlp(), frezee="full")(torch.ones(1, 6)), Exception, "unknown option 'frezee'",
+           "freeze")
+    raised(lambda: compiled(mlp(), fallback="onnx")(torch.ones(1, 6)), Exception, "eager, inductor")
+    os.environ["BURNISH_TORCH_SIZES"] = "many"
+    try:
+        raised(lambda: compiled(mlp())(torch.ones(1, 6)), Exception, "BURNISH_TORCH_SIZES", "many")
+        os.environ["BURNISH_TORCH_SIZES"] = "3"
+        from burnish._torch.options import options_of
+        assert options_of({}).sizes == 3 and options_of({"sizes": 5}).sizes == 5
+    finally:
+        del os.environ["BURNISH_TORCH_SIZES"]
+
+
+def test_dump_can_be_compiled():
+    with tempfile.TemporaryDirectory() as folder:
+        check(mlp(), torch.randn(2, 6), dump=folder)
+        graphs, texts = glob.glob(folder + "/*.graph"), glob.glob(folder + "/*.txt")
+        assert len(graphs) == 1 and len(texts) == 1, os.listdir(folder)
+        assert burnish.compile(graphs[0]).outputs[0].shape == (2, 4)
+
+
+def test_threads_and_levels():
+    check(mlp(), torch.randn(2, 6), threads=1, opt_level=0, accuracy="strict")
+    assert [bundle.model.thread_count for bundle in bundles()] == [1]
+
+
+# ---- Inputs and outputs.
+
+def test_network():
+    check(convolutions(), torch.randn(2, 3, 9, 7))
+
+
+def test_strided_and_channels_last():
+    x = torch.randn(2, 3, 8, 8)
+    check(convolutions(), x.to(memory_format=torch.channels_last))
+    check(convolutions(), torch.randn(2, 3, 8, 16)[..., ::2])
+    check(convolutions().to(memory_format=torch.channels_last), x.to(memory_format=torch.channels_last))
+    check(lambda x: (x.t() * 2, x.expand(3, 4, 5) + 0), torch.randn(4, 5))
+
+
+def test_scalars_bools_integers():
+    check(lambda x, y: (x * y, x > y, x.sum()), torch.tensor(3.0), torch.tensor(2.0))
+    check(lambda m, x: torch.where(m, x, -x), torch.tensor([True, False, True]), torch.arange(3))
+    check(lambda x, n: x * n + 1, torch.randn(3), 4)
+
+
+def test_empty_tensors_stay_in_pytorch():
+    run = compiled(lambda x: (x * 2).relu() + 1)
+    with torch.no_grad(), said():
+        assert run(torch.empty(0, 3)).shape == (0, 3)
+    assert not bundles()
+
+
+def test_aliased_and_mutated_inputs():
+    x = torch.randn(3, 4)
+    check(lambda a, b: a * b + a, x, x)
+
+    def adds(a, b):
+        a.add_(b)
+        return a * 2
+
+    check(adds, x, torch.ones(3, 4))
+    whole = torch.zeros(8)
+    run = compiled(adds)
+    with torch.no_grad():
+        got = run(whole[:4], whole[4:])
+        whole[4:] = 1
+        got = run(whole[:4], whole[4:])
+    assert torch.equal(got, torch.full((4,), 2.0)) and torch.equal(whole, torch.ones(8)), whole
+
+    def doubles(a, b):
+        a.mul_(2)
+        return b + 1
+
+    overlapping, expected = torch.arange(6.0), torch.arange(6.0)
+    with torch.no_grad():
+        close(compiled(doubles)(overlapping[:4], overlapping[2:]), doubles(expected[:4], expected[2:]))
+    assert torch.equal(overlapping, expected)
+
+
+def test_views_as_outputs():
+    check(lambda x: (x * 2).reshape(2, 6).t(), torch.randn(3, 4))
+    check(lambda x: (x[1:], x + 1), torch.randn(3, 4))
+
+    def many(x):
+        y = x * 2
+        return y, y[0], y, x, 7, None
+
+    run = check(many, torch.randn(3, 4))
+    x = torch.randn(3, 4)
+    with torch.no_grad():
+        y, row, _, same, _, _ = run(x)
+        assert same is x
+        y += 1
+        close(row, x[0] * 2 + 1)  # A view still.
+
+
+def test_results_outlive_the_next_call():
+    run = compiled(mlp())
+    with torch.no_grad():
+        a, b = torch.randn(2, 6), torch.randn(2, 6)
+        first = run(a)
+        kept = first.clone()
+        run(b)
+        assert torch.equal(first, kept)
+
+
+# ---- Modes.
+
+def test_inference_mode():
+    model, x = mlp(), torch.randn(2, 6)
+    run = compiled(model)
+    with torch.inference_mode():
+        y = run(x)
+        assert y.is_inference()
+        close(y, model(x))
+    assert len(bundles()) == 1
+    run = compiled(model)
+    with torch.inference_mode():
+        inside = torch.randn(2, 6)
+        close(run(inside), model(inside))
+
+
+def test_gradients_are_pytorchs_and_named():
+    model, x = mlp(), torch.randn(2, 6)
+    run = compiled(model)
+    with said() as lines:
+        run(x).sum().backward()
+    assert model[0].weight.grad is not None and not bundles()
+    assert len(lines) == 1 and "gradients" in lines[0] and "eager" in lines[0], lines
+    with torch.no_grad():
+        close(run(x), model(x))  # The same model, where it needs none.
+    assert len(bundles()) == 1
+    raised(lambda: compiled(model, strict=True)(x), Exception, "gradients")
+
+
+def test_training_by_inductor():
+    model, x = mlp(), torch.randn(2, 6)
+    run = compiled(model, fallback="inductor")
+    with said() as lines:
+        run(x).sum().backward()
+    assert "inductor" in lines[0], lines
+    assert model[0].weight.grad is not None
+
+
+def test_grad_mode_without_gradients():
+    with said() as lines:
+        close(compiled(lambda x: (x * 2).relu() + 1)(torch.ones(3)), torch.full((3,), 3.0))
+    assert not lines and len(bundles()) == 1, lines
+
+
+def test_autocast_stays_in_pytorch():
+    model, x = mlp(), torch.randn(2, 6)
+    run = compiled(model)
+    with torch.no_grad(), torch.autocast("cpu", dtype=torch.bfloat16), said() as lines:
+        got, want = run(x), model(x)
+    assert got.dtype == want.dtype == torch.bfloat16 and torch.allclose(got.float(), want.float(), atol=1e-2)
+    assert len(lines) == 1 and "bfloat16" in lines[0], lines
+
+
+# ---- What stays in PyTorch.
+
+def test_left_out_operators():
+    def function(x):
+        y = (x @ x).relu() * 2
+        return torch.linalg.det(y + torch.eye(3)) * y.sigmoid().sin().cos()
+
+    run = compiled(function)
+    x = torch.randn(3, 3)
+    with torch.no_grad(), said() as lines:
+        close(run(x), function(x))
+        close(run(2 * x), function(2 * x))
+    assert len(bundles()) == 2, bundles()
+    assert len(lines) == 1 and "aten._linalg_det.default" in lines[0] and "1 of " in lines[0], lines
+    with torch.no_grad():
+        raised(lambda: compiled(function, strict=True)(x), Exception, "aten._linalg_det.default")
+
+
+def test_weights_of_pieces_are_constants_too():
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second = nn.Linear(4, 4), nn.Linear(4, 4)
+
+        def forward(self, x):
+            return self.second(torch.special.bessel_j0(self.first(x)))
+
+    model, x = Model().eval(), torch.randn(2, 4)
+    run = compiled(model)
+    with torch.no_grad(), said():
+        close(run(x), model(x))
+        assert sorted(len(piece.frozen) for piece in live()) == [2, 2]
+        model.second.weight.data *= -1
+        close(run(x), model(x))
+
+
+def test_graphs_without_work_stay_eager():
+    run = compiled(lambda x: x.reshape(2, 6).t())
+    with torch.no_grad(), said() as lines:
+        assert run(torch.randn(3, 4)).shape == (6, 2)
+        compiled(lambda x: None)(torch.ones(2))
+    assert not lines and not bundles()
+
+
+def test_pytorch_says_what_is_wrong_with_an_index():
+    table = torch.randn(4, 3)
+    run = compiled(lambda i: table[i] * 2)
+    with torch.no_grad(), said():
+        close(run(torch.tensor([1, -1])), table[[1, 3]] * 2)
+        raised(lambda: run(torch.tensor([1, 4])), IndexError, "out of")
+
+
+def test_what_the_compiler_refuses_stays_in_pytorch():
+    def wrong(graph, node, self):
+        return graph.op("no_such_operator", self)
+
+    from burnish._torch import registry
+    kept = registry.CONVERTERS["aten.tanh.default"]
+    registry.CONVERTERS["aten.tanh.default"] = wrong
+    try:
+        run, x = compiled(lambda x: x.tanh() * 2 + 1), torch.ones(3)
+        with torch.no_grad(), said() as lines:
+            close(run(x), x.tanh() * 2 + 1)
+            close(run(x), x.tanh() * 2 + 1)
+        assert len(lines) == 1 and "no_such_operator" in lines[0], lines
+        with torch.no_grad():
+            raised(lambda: compiled(lambda x: x.tanh() * 2 + 1, strict=True)(x), Exception, "no_such_operator")
+    finally:
+        registry.CONVERTERS["aten.tanh.default"] = kept
+
+
+# ---- Sizes.
+
+def test_sizes_are_bounded():
+    model = mlp()
+    run = compiled(model, sizes=3)
+    with torch.no_grad(), said() as lines:
+        for batch in (1, 5, 2, 7, 3, 5, 2, 1, 9):
+            x = torch.randn(batch, 6)
+            close(run(x), model(x))
+    # One of the first, static graph, and three of the dynamic one.
+    assert len(bundles()) == 4, len(bundles())
+    assert len(lines) == 1 and "3 bundles" in lines[0], lines
+
+
+def test_dynamic_from_the_start():
+    model = convolutions()
+    torch._dynamo.reset()
+    x = torch.randn(2, 3, 8, 8)
+    torch._dynamo.mark_dynamic(x, 0)
+    run = compiled(model)
+    with torch.no_grad(), said() as lines:
+        close(run(x), model(x))
+        y = torch.randn(4, 3, 8, 8)
+        close(run(y), model(y))
+    assert not lines and len(bundles()) == 2 and len(live()) == 1, lines
+
+
+def test_results_that_are_sizes():
+    def function(x):
+        return x.reshape(-1) * x.shape[0], x.shape[0] * 2
+
+    run = compiled(function)
+    with torch.no_grad():
+        for rows in (2, 3, 4):
+            x = torch.randn(rows, 4)
+            got, size = run(x)
+            close(got, function(x)[0])
+            assert size == 2 * rows
+
+
+# ---- Weights.
+
+def frozen_model(**options):
+    model, x = convolutions(), torch.randn(1, 3, 6, 6)
+    run = compiled(model, **options)
+    with torch.no_grad():
+        close(run(x), model(x))
+    return model, run, x
+
+
+def check_found(change, **options):
+    """A change is found at the next call, whatever PyTorch counts of it."""
+    model, run, x = frozen_model(**options)
+    with torch.no_grad():
+        before = run(x)
+        change(model)
+        want = model(x)
+        assert not torch.allclose(before, want), "the change changes nothing"
+        close(run(x), want)
+        change(model)
+        close(run(x), model(x))
+    return live()[0]
+
+
+def test_writes_that_pytorch_counts():
+    other = convolutions()
+    with torch.no_grad():
+        for parameter in other.parameters():
+            parameter.mul_(1.5)
+
+    def load_other(model):
+        with torch.no_grad():
+            for mine, its in zip(model.parameters(), other.parameters()):
+                its.add_(0.1)
+        model.load_state_dict(other.state_dict())
+
+    piece = check_found(load_other)
+    assert piece.rebuilds == 1 and piece.refits == 1, (piece.rebuilds, piece.refits)
+
+    def step(model):
+        with torch.enable_grad():
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+            model(torch.ones(1, 3, 6, 6)).square().sum().backward()
+            optimizer.step()
+
+    check_found(step)
+
+
+def test_writes_that_pytorch_does_not_count():
+    def data(model):
+        model[0].weight.data += 1
+
+    def array(model):
+        model[3].weight.detach().numpy()[:] *= -2
+
+    def replaced(model):
+        model[3].weight.data = model[3].weight.data * 3
+
+    for change in (data, array, replaced):
+        check_found(change)
+
+
+def test_new_statistics():
+    def change(model):
+        model[1].running_mean += 1
+        model[1].num_batches_tracked += 1
+
+    check_found(change)
+
+
+def test_one_element_is_found_in_the_calls_that_the_page_says():
+    model = nn.Linear(300, 200).eval()
+    run, x = compiled(model), torch.randn(1, 300)
+    with torch.no_grad():
+        close(run(x), model(x))
+        model.weight.detach().numpy()[123, 45] += 100
+        size = sum(p.numel() * 4 for p in model.parameters())
+        limit = sum(math.ceil(p.numel() * 4 / weights.CHUNK_BYTES) for p in model.parameters())
+        assert size > 10 * weights.CHUNK_BYTES
+        for _ in range(limit):
+            got = run(x)
+        close(got, model(x))
+
+
+def test_full_and_refresh_find_one_element_at_once():
+    def one(model):
+        model[3].weight.detach().numpy()[1, 5, 1, 1] += 10
+
+    check_found(one, freeze="full")
+    model = nn.Linear(300, 200).eval()
+    run, x = compiled(model), torch.randn(1, 300)
+    with torch.no_grad():
+        close(run(x), model(x))
+        model.weight.detach().numpy()[123, 45] += 100
+        burnish.refresh(nn.Linear(2, 2))  # Of another model.
+        assert not torch.allclose(run(x), model(x)), "found by chance: the case says nothing"
+        burnish.refresh(model)
+        close(run(x), model(x))
+        model.weight.detach().numpy()[123, 45] += 100
+        burnish.refresh()
+        close(run(x), model(x))
+
+
+def test_equal_weights_elsewhere_compile_nothing():
+    model, run, x = frozen_model()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.data = parameter.data.clone()
+        close(run(x), model(x))
+        model[0].weight.add_(0)
+        close(run(x), model(x))
+    assert live()[0].rebuilds == 0 and live()[0].refits == 0
+
+
+def test_weights_that_never_rest_become_inputs():
+    model, run, x = frozen_model()
+    with torch.no_grad(), said() as lines:
+        for _ in range(pieces.CHANGES_MAX + 2):
+            model[0].weight.add_(0.01)
+            close(run(x), model(x))
+    assert len(lines) == 1 and "inputs from now on" in lines[0], lines
+    assert live()[0].frozen == ()
+
+
+def test_weights_as_inputs():
+    model, run, x = frozen_model(freeze="none")
+    piece = live()[0]
+    with torch.no_grad():
+        model[3].weight.detach().numpy()[1, 5, 1, 1] += 10
+        close(run(x), model(x))
+    assert piece.rebuilds == 0 and piece.refits == 0 and len(bundles()) == 1
+
+
+def test_inference_tensors_are_no_constants():
+    with torch.inference_mode():
+        model = mlp()
+        run, x = compiled(model), torch.randn(2, 6)
+        close(run(x), model(x))
+        model[0].weight.mul_(2)
+        close(run(x), model(x))
+    assert live()[0].frozen == ()
+
+
+def test_tied_weights():
+    class Tied(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table = nn.Embedding(10, 4)
+            self.head = nn.Linear(4, 10, bias=False)
+            self.head.weight = self.table.weight
+
+        def forward(self, ids):
+            return self.head(self.table(ids))
+
+    model, ids = Tied().eval(), torch.tensor([[1, 2]])
+    run = compiled(model)
+    with torch.no_grad():
+        close(run(ids), model(ids))
+        for _ in range(2):
+            model.table.weight.mul_(2)
+            close(run(ids), model(ids))
+        model.head.weight = nn.Parameter(torch.randn(10, 4))
+        close(run(ids), model(ids))
+
+
+# ---- Processes and threads.
+
+def test_fork():
+    model, run, x = frozen_model()
+    with torch.no_grad():
+        want = model(x)
+        child = os.fork()
+        if child == 0:
+            torch.set_num_threads(1)  # PyTorch's own threads do not survive a fork.
+            os._exit(0 if torch.allclose(run(x), want, atol=1e-5) else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        close(run(x), want)
+
+
+def test_eight_threads():
+    model = mlp()
+    run = compiled(model)
+    inputs = [torch.randn(2, 6) for _ in range(8)]
+    with torch.no_grad():
+        run(inputs[0])
+    wrong = []
+
+    def work(x):
+        with torch.no_grad():
+            want = model(x)
+            for _ in range(50):
+                if not torch.allclose(run(x), want, atol=1e-5):
+                    wrong.append(x)
+
+    workers = [threading.Thread(target=work, args=(x,)) for x in inputs]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert not wrong and len(bundles()) == 1, (len(wrong), len(bundles()))
+
+
+def test_a_piece_is_compiled_once_for_all_threads():
+    _, run, x = frozen_model()
+    piece = live()[0]
+    piece.bundles = {}
+    built, compile_ = [], piece._compiled
+    piece.__dict__["_compiled"] = lambda args: built.append(1) or compile_(args)
+
+    def work():
+        with torch.no_grad():
+            run(x)
+
+    workers = [threading.Thread(target=work) for _ in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert len(built) == 1, built
+
+
+def test_pickled_and_copied_models():
+    model, run, x = frozen_model()
+    with torch.no_grad():
+        again = pickle.loads(pickle.dumps(model))
+        again[3].weight.mul_(2)
+        close(compiled(again)(x), again(x))
+        close(run(x), model(x))
+
+
+def test_pieces_end_with_their_model():
+    import gc
+    before = len(pieces.live_pieces())
+    run = compiled(mlp())
+    with torch.no_grad():
+        run(torch.randn(2, 6))
+    assert len(pieces.live_pieces()) > 0
+    del run
+    torch._dynamo.reset()
+    gc.collect()
+    assert len(pieces.live_pieces()) <= before, len(pieces.live_pieces())
+
+
+torch_harness.run_cases(__name__)
