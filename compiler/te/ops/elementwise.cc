@@ -24,8 +24,9 @@ Expr ModOf(const Attributes& attributes, const Expr& a, const Expr& b) {
   return a - Binary(ExprKind::kDiv, a, b) * b;
 }
 
-// a^b of integers, which no instruction computes: by the bits of b. Six bits are all that matter,
-// since 2^64 is beyond every type. Products wrap, and powers below 0 are 0 unless a is 1 or -1.
+// a^b of integers, which no instruction computes: by the low six bits of b. Products wrap: from 64
+// on the power of an even number is 0, that of 1 and -1 depends on the lowest bit, and all others
+// are beyond every type. Powers below 0 are 0 unless a is 1 or -1.
 Expr IntegerPow(const Expr& a, const Expr& b) {
   const Expr one = Int(1, a->dtype);
   Expr result = one, square = a;
@@ -35,6 +36,8 @@ Expr IntegerPow(const Expr& a, const Expr& b) {
     result = result * Select(is_set, square, one);
     square = square * square;
   }
+  const Expr is_even = Eq(Mod(a, Int(2, a->dtype)), Int(0, a->dtype));
+  result = Select(And(Le(Int(64, b->dtype), b), is_even), Int(0, a->dtype), result);
   if (IsUnsigned(b->dtype)) return result;
   const Expr unit = Binary(ExprKind::kOr, Eq(a, one), Eq(a, Unary(ExprKind::kNeg, one)));
   const Expr below = And(Lt(b, Int(0, b->dtype)), Unary(ExprKind::kNot, unit));
