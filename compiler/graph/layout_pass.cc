@@ -11,6 +11,7 @@
 #include "compiler/graph/channel_shuffle.h"
 #include "compiler/graph/control.h"
 #include "compiler/graph/evaluate.h"
+#include "compiler/graph/lone_convolution.h"
 #include "compiler/graph/rewrite.h"
 #include "compiler/te/layout.h"
 #include "compiler/te/operator.h"
@@ -29,12 +30,12 @@ Shape Permuted(const Shape& values, const Shape& perm) {
 // Builds the new graph from the old one, node by node.
 class Converter {
  public:
-  explicit Converter(const Graph& old) : old_(old), first_(old.values.size(), -1), last_(first_) {
-    const std::vector<std::vector<GraphNodeId>> consumers = Consumers(old);
+  explicit Converter(const Graph& old)
+      : old_(old), consumers_(Consumers(old)), first_(old.values.size(), -1), last_(first_) {
     const std::vector<bool> is_output = OutputFlags(old);
     for (size_t n = 0; n < old.nodes.size(); ++n) {
       const auto node = static_cast<GraphNodeId>(n);
-      const auto shuffle = MatchChannelShuffle(old, node, consumers, is_output);
+      const auto shuffle = MatchChannelShuffle(old, node, consumers_, is_output);
       if (!shuffle.has_value()) continue;
       shuffles_.emplace(node, *shuffle);
       in_shuffle_.insert({shuffle->cut, shuffle->turn});
@@ -86,6 +87,7 @@ class Converter {
   absl::Status ConvertShuffle(GraphNodeId last, const ChannelShuffle& shuffle);
 
   const Graph& old_;
+  const std::vector<std::vector<GraphNodeId>> consumers_;
   Graph new_;
   std::vector<ValueId> first_, last_;               // By old value; -1: does not exist.
   std::map<GraphNodeId, ChannelShuffle> shuffles_;  // By the node that ends it.
@@ -173,7 +175,8 @@ absl::Status Converter::Convert(const GraphNode& node) {
   for (ValueId input : node.inputs) {
     if (IsLast(input)) rank = Rank(input);
   }
-  if (op.layout == LayoutRule::kChannelsLast) rank = Rank(node.inputs[0]);
+  const bool stays = rank < 0 && IsLoneConvolution(old_, node, consumers_);
+  if (op.layout == LayoutRule::kChannelsLast && !stays) rank = Rank(node.inputs[0]);
   std::vector<TensorType> results;
   for (ValueId output : node.outputs) results.push_back(old_.value(output).type);
   const bool follows = !is_last && FollowsChannelsLast(op, rank, results);

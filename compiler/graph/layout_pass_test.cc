@@ -1,5 +1,10 @@
 #include "compiler/graph/layout_pass.h"
 
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "base/status_matchers.h"
 #include "compiler/graph/channel_shuffle.h"
 #include "compiler/graph/graph_testing.h"
@@ -209,6 +214,57 @@ TEST(LayoutTest, OneAndThreeDimensionsWorkAlike) {
     graph.outputs = {Op(graph, "relu", {Op(graph, "conv", {x, w})})};
     Converted(graph);
   }
+}
+
+// Transposes of a convolution of an image of `shape` by `weights` that stands between an input and
+// an output, behind what `more` appends.
+int TransposesAround(const Shape& shape, const Shape& weights,
+                     const std::vector<std::pair<std::string, AttributeValue>>& attributes,
+                     const std::function<ValueId(Graph&, ValueId)>& more = nullptr) {
+  Graph graph;
+  const ValueId x = AddInput(graph, "x", {DType::kF32, shape});
+  ValueId y = Op(graph, "conv", {x, AddRandomConstant(graph, "w", weights, 1)}, attributes);
+  if (more != nullptr) y = more(graph, y);
+  graph.outputs = {y};
+  return CountNodes(Converted(graph), "transpose");
+}
+
+TEST(LayoutTest, ALoneConvolutionOfLittleWorkStays) {
+  EXPECT_EQ(TransposesAround({1, 3, 2, 32}, {5, 3, 1, 1}, {}), 0);
+  EXPECT_EQ(TransposesAround({1, 3, 2, 34}, {5, 3, 3, 3}, {{"pads", Shape{1, 0, 1, 0}}}), 0);
+  // One behind which only elements follow, and a product, which wants the model's order.
+  EXPECT_EQ(TransposesAround({1, 3, 2, 32}, {5, 3, 1, 1}, {},
+                             [](Graph& graph, ValueId y) {
+                               y = Op(graph, "relu", {y});
+                               return Op(graph, "reshape", {y}, {{"shape", Shape{5, 64}}});
+                             }),
+            0);
+  EXPECT_EQ(TransposesAround({1, 8, 2, 34}, {8, 1, 1, 3}, {{"group", int64_t{8}}}), 0);
+}
+
+TEST(LayoutTest, AConvolutionThatGainsOrIsNotAloneIsTurned) {
+  EXPECT_EQ(TransposesAround({1, 3, 2, 31}, {5, 3, 1, 1}, {}), 2) << "short rows";
+  EXPECT_EQ(TransposesAround({1, 3, 2, 65}, {5, 3, 1, 1}, {{"strides", Shape{1, 2}}}), 2)
+      << "steps";
+  EXPECT_EQ(TransposesAround({1, 65, 2, 32}, {5, 65, 1, 1}, {}), 2) << "many channels";
+  EXPECT_EQ(TransposesAround({1, 32, 3, 34}, {32, 32, 3, 3}, {}), 2) << "much work";
+  EXPECT_EQ(TransposesAround({1, 8, 2, 32}, {8, 4, 1, 1}, {{"group", int64_t{2}}}), 2) << "groups";
+  EXPECT_EQ(TransposesAround({1, 3, 2, 32}, {5, 3, 1, 1}, {},
+                             [](Graph& graph, ValueId y) {
+                               y = Op(graph, "relu", {y});
+                               return Conv(graph, y, {4, 5, 1, 1});
+                             }),
+            2)
+      << "another convolution behind";
+}
+
+TEST(LayoutTest, AConvolutionThatJoinsAnotherOnesResultIsTurnedWithIt) {
+  Graph graph;
+  const ValueId x = AddInput(graph, "x", {DType::kF32, {1, 3, 2, 32}});
+  const ValueId other =
+      Conv(graph, AddInput(graph, "z", {DType::kF32, {1, 70, 2, 32}}), {5, 70, 1, 1});
+  graph.outputs = {Op(graph, "add", {Conv(graph, x, {5, 3, 1, 1}), other})};
+  EXPECT_EQ(CountNodes(Converted(graph), "transpose"), 3);
 }
 
 TEST(LayoutTest, AModelWithoutImagesIsNotTouched) {

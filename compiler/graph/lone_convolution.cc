@@ -1,0 +1,79 @@
+#include "compiler/graph/lone_convolution.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "compiler/graph/control.h"
+#include "compiler/te/operator.h"
+
+namespace burnish {
+namespace {
+
+// Pixels of a row from which on its vectors are used well: two of the widest, 16 floats. Shorter
+// rows leave most of a vector empty at each end.
+constexpr int64_t kRowMin = 32;
+// Products for each element that would be transposed, in and out. On a Zen 5 a core transposes an
+// element in the time of some 100 products; beyond that a chain's other algorithms save more.
+constexpr int64_t kProductsMax = 100;
+// Input channels: a tile of sums walks through all of them, each in a page of its own, and a first
+// TLB holds 64.
+constexpr int64_t kChannelsMax = 64;
+// A depthwise convolution multiplies each pixel by a few taps: windows that overlap are loaded once
+// with channels last, and for each tap with channels first.
+constexpr int64_t kTapsMax = 32;
+
+bool IsCheap(const Graph& graph, const GraphNode& node) {
+  const std::vector<int64_t>& x = graph.value(node.inputs[0]).type.shape;
+  const std::vector<int64_t>& weights = graph.value(node.inputs[1]).type.shape;
+  const std::vector<int64_t>& y = graph.value(node.outputs[0]).type.shape;
+  const size_t dims = x.size() - 2;
+  // Steps along a row would be loads one by one.
+  const std::vector<int64_t> strides =
+      node.attributes.Ints("strides", std::vector<int64_t>(dims, 1));
+  if (strides.back() != 1 || y.back() < kRowMin) return false;
+  const int64_t group = node.attributes.Int("group", 1);
+  int64_t taps = 1;
+  for (size_t d = 2; d < weights.size(); ++d) taps *= weights[d];
+  if (group > 1) return group == x[1] && group == y[1] && taps <= kTapsMax;
+  return x[1] <= kChannelsMax && weights[0] * weights[1] * taps <= kProductsMax * (x[1] + y[1]);
+}
+
+class Readers {
+ public:
+  Readers(const Graph& graph, const std::vector<std::vector<GraphNodeId>>& consumers)
+      : graph_(graph), consumers_(consumers) {}
+
+  // Whether somebody would take `value` with channels last, behind any operators that carry it. So
+  // deep a look is enough: what follows a convolution is short, or ends in another.
+  bool WantLast(ValueId value, int depth = 8) const {
+    if (depth == 0) return true;
+    return std::any_of(consumers_[value].begin(), consumers_[value].end(), [&](GraphNodeId id) {
+      const GraphNode& reader = graph_.nodes[id];
+      if (IsControl(reader)) return false;
+      const LayoutRule layout = FindOperator(reader.op)->layout;
+      if (layout == LayoutRule::kFixed) return false;
+      if (layout == LayoutRule::kChannelsLast) return true;
+      // Another operand may come with channels last, and then this one is turned too.
+      const bool alone =
+          std::all_of(reader.inputs.begin(), reader.inputs.end(), [&](ValueId input) {
+            return input == value || graph_.value(input).data != nullptr ||
+                   graph_.value(input).producer < 0;
+          });
+      return !alone || WantLast(reader.outputs[0], depth - 1);
+    });
+  }
+
+ private:
+  const Graph& graph_;
+  const std::vector<std::vector<GraphNodeId>>& consumers_;
+};
+
+}  // namespace
+
+bool IsLoneConvolution(const Graph& graph, const GraphNode& node,
+                       const std::vector<std::vector<GraphNodeId>>& consumers) {
+  if (node.op != "conv" || node.attributes.Int("channels_last", 0) != 0) return false;
+  return IsCheap(graph, node) && !Readers(graph, consumers).WantLast(node.outputs[0]);
+}
+
+}  // namespace burnish
