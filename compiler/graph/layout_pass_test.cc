@@ -231,7 +231,7 @@ int TransposesAround(const Shape& shape, const Shape& weights,
 
 TEST(LayoutTest, ALoneConvolutionOfLittleWorkStays) {
   EXPECT_EQ(TransposesAround({1, 3, 2, 32}, {5, 3, 1, 1}, {}), 0);
-  EXPECT_EQ(TransposesAround({1, 3, 2, 34}, {5, 3, 3, 3}, {{"pads", Shape{1, 0, 1, 0}}}), 0);
+  EXPECT_EQ(TransposesAround({1, 3, 2, 34}, {12, 3, 3, 3}, {{"pads", Shape{1, 0, 1, 0}}}), 0);
   // One behind which only elements follow, and a product, which wants the model's order.
   EXPECT_EQ(TransposesAround({1, 3, 2, 32}, {5, 3, 1, 1}, {},
                              [](Graph& graph, ValueId y) {
@@ -247,7 +247,8 @@ TEST(LayoutTest, AConvolutionThatGainsOrIsNotAloneIsTurned) {
   EXPECT_EQ(TransposesAround({1, 3, 2, 65}, {5, 3, 1, 1}, {{"strides", Shape{1, 2}}}), 2)
       << "steps";
   EXPECT_EQ(TransposesAround({1, 65, 2, 32}, {5, 65, 1, 1}, {}), 2) << "many channels";
-  EXPECT_EQ(TransposesAround({1, 32, 3, 34}, {32, 32, 3, 3}, {}), 2) << "much work";
+  EXPECT_EQ(TransposesAround({1, 32, 3, 34}, {128, 32, 3, 3}, {}), 2) << "much work";
+  EXPECT_EQ(TransposesAround({1, 3, 3, 34}, {11, 3, 3, 3}, {}), 2) << "windows of many channels";
   EXPECT_EQ(TransposesAround({1, 8, 2, 32}, {8, 4, 1, 1}, {{"group", int64_t{2}}}), 2) << "groups";
   EXPECT_EQ(TransposesAround({1, 3, 2, 32}, {5, 3, 1, 1}, {},
                              [](Graph& graph, ValueId y) {

@@ -18,6 +18,10 @@ constexpr int64_t kProductsMax = 100;
 // Input channels: a tile of sums walks through all of them, each in a page of its own, and a first
 // TLB holds 64.
 constexpr int64_t kChannelsMax = 64;
+// A window of several channels lies in one piece with channels last: only where the result has so
+// many times the channels of the input does its transposition cost more than that saves. EDSR's
+// last layer, 64 channels to 3, takes 1.4 ms with both transpositions, 1.7 without.
+constexpr int64_t kWidensMin = 4;
 // A depthwise convolution multiplies each pixel by a few taps: windows that overlap are loaded once
 // with channels last, and for each tap with channels first.
 constexpr int64_t kTapsMax = 32;
@@ -35,6 +39,7 @@ bool IsCheap(const Graph& graph, const GraphNode& node) {
   int64_t taps = 1;
   for (size_t d = 2; d < weights.size(); ++d) taps *= weights[d];
   if (group > 1) return group == x[1] && group == y[1] && taps <= kTapsMax;
+  if (taps > 1 && kWidensMin * x[1] > y[1]) return false;
   return x[1] <= kChannelsMax && weights[0] * weights[1] * taps <= kProductsMax * (x[1] + y[1]);
 }
 
