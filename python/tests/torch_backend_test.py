@@ -331,6 +331,30 @@ def test_what_the_compiler_refuses_stays_in_pytorch():
         registry.CONVERTERS["aten.tanh.default"] = kept
 
 
+def test_explanations():
+    def function(x):
+        y = (x @ x).relu() * 2
+        print(end="")  # A graph break.
+        return torch.linalg.det(y + torch.eye(3)) * y.sigmoid().sin().cos()
+
+    x = torch.randn(3, 3)
+    with torch.no_grad(), said():
+        torch._dynamo.reset()
+        found = burnish.explain(function, x, seconds=0.1)
+        whole = burnish.explain(torch.compile(mlp()), torch.randn(2, 6), seconds=0.1)
+    assert found.graphs == 2 and len(found.pieces) == 3 and list(found.left) == ["aten._linalg_det.default"]
+    assert found.left_count == 1 and found.operators == 11, (found.left_count, found.operators)
+    (why, count), = found.breaks.items()
+    assert count == 1 and "print" in why and "\n" not in why, found.breaks
+    assert all(0 < piece.ms < found.ms for piece in found.pieces) and found.eager_ms > 0, found
+    text = str(found)
+    assert "2 graphs, 3 pieces, 1 of 11 operators in PyTorch" in text and "det" in text, text
+    assert whole.graphs == 1 and len(whole.pieces) == 1 and not whole.left and not whole.breaks, whole
+    with said():
+        trains = burnish.explain(mlp(), torch.randn(2, 6), seconds=0.1)
+    assert not trains.pieces and "gradients" in list(trains.whole.values())[0], trains
+
+
 # ---- Sizes.
 
 def test_sizes_are_bounded():
@@ -512,6 +536,42 @@ def test_inference_tensors_are_no_constants():
         model[0].weight.mul_(2)
         close(run(x), model(x))
     assert live()[0].frozen == ()
+
+
+def test_buffers_that_the_model_writes_are_no_constants():
+    class Counts(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("calls", torch.zeros(1))
+            self.layer = nn.Linear(4, 4)
+
+        def forward(self, x):
+            self.calls += 1
+            return self.layer(x) * self.calls
+
+    model, other, x = Counts().eval(), Counts().eval(), torch.randn(2, 4)
+    other.load_state_dict(model.state_dict())
+    run = compiled(model)
+    with torch.no_grad(), said() as lines:
+        for _ in range(6):
+            close(run(x), other(x))
+    assert model.calls == 6 and not lines, lines
+    piece, = live()
+    assert len(piece.frozen) == 2 and piece.rebuilds == 0 and piece.refits == 0, piece.frozen
+
+
+def test_the_page():
+    import re
+    with open("docs/pytorch.md", encoding="utf-8") as file:
+        blocks = re.findall(r"^```python\n(.*?)^```$", file.read(), re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 4, len(blocks)
+    torch._dynamo.reset()
+    names = {}
+    with open(os.devnull, "w", encoding="utf-8") as nowhere, contextlib.redirect_stdout(nowhere):
+        for block in blocks:
+            exec(block, names)  # pylint: disable=exec-used
+    with torch.no_grad():
+        close(names["y"], names["plain"](names["x"]))
 
 
 def test_tied_weights():

@@ -6,7 +6,11 @@ Read `importer.py` first, then `backend.py`. This file, `registry.py` and `build
 from __future__ import annotations
 
 import sys
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .explanation import Explanation
 
 
 def refresh(model: Any = None) -> None:
@@ -23,3 +27,28 @@ def refresh(model: Any = None) -> None:
     pieces = sys.modules.get(f"{__name__}.pieces")
     if pieces is not None:  # Else nothing is compiled.
         pieces.refresh(model)
+
+
+def explain(model: Callable[..., Any], *inputs: Any, options: Mapping[str, Any] | None = None,
+            seconds: float = 1.0, **named_inputs: Any) -> Explanation:
+    """Say what becomes of a PyTorch model under backend="burnish": compile it anew, and call it.
+
+    Parameters
+    ----------
+    model : torch.nn.Module or function
+        Compiled already or not.
+    *inputs, **named_inputs
+        Of a call.
+    options : mapping, optional
+        Of the backend (docs/pytorch.md).
+    seconds : float, default 1.0
+        For how long to call it, in turn with eager.
+
+    Returns
+    -------
+    Explanation
+        Pieces with the time that each takes, operators that stay in PyTorch and why, graphs, graph
+        breaks; ``print`` it. Call this as the model is called, under ``torch.inference_mode()`` say.
+    """
+    from . import explanation  # Imports torch.
+    return explanation.explain(model, *inputs, options=options, seconds=seconds, **named_inputs)

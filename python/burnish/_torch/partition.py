@@ -107,13 +107,20 @@ def parts_of(module: torch.fx.GraphModule, frozen: Sequence[int], options: Optio
     for node, reason in reasons.items():
         left.setdefault(importer.full_name(node.target), reason)
     if not reasons:
-        pieces = [Piece(module, frozen, options, name)] if work else []
+        pieces = [_piece(module, frozen, options, name)] if work else []
         return Parts(pieces[0] if pieces else module, pieces, {}, 0 if pieces else len(work), len(work))
     partitioner = CapabilityBasedPartitioner(module, _Support(why), allows_single_node_partition=True)
     partitions = [one for one in partitioner.propose_partitions() if is_worth(list(one.nodes))]
     inside = sum(sum(map(works, one.nodes)) for one in partitions)
     pieces = _fused(module, partitioner, partitions, frozen, options, name)
     return Parts(module, pieces, left, len(work) - inside, len(work))
+
+
+def _piece(module: torch.fx.GraphModule, frozen: Sequence[int], options: Options,
+           name: str) -> Piece:
+    piece = Piece(module, frozen, options, name)
+    piece.work_count = sum(map(works, module.graph.nodes))
+    return piece
 
 
 def _fused(module: torch.fx.GraphModule, partitioner: CapabilityBasedPartitioner,
@@ -129,7 +136,7 @@ def _fused(module: torch.fx.GraphModule, partitioner: CapabilityBasedPartitioner
         if node.target in before:
             continue
         of_weights = [i for i, source in enumerate(node.args) if source in weights]
-        piece = Piece(getattr(module, node.target), of_weights, options, f"{name}_{len(pieces)}")
+        piece = _piece(getattr(module, node.target), of_weights, options, f"{name}_{len(pieces)}")
         setattr(module, node.target, piece)
         pieces.append(piece)
     module.recompile()

@@ -84,6 +84,8 @@ class Piece(torch.nn.Module):
         self.frozen = tuple(index for index in frozen if importer.is_read(placeholders[index]))
         self.bundles: dict[Any, Bundle] = {}
         self.weights: Weights | None = None
+        self.work_count = 0
+        self.refused = ""  #: Why it stays in PyTorch.
         self.rebuilds = 0
         self.refits = 0
         self._sized = not is_static(module)
@@ -198,6 +200,7 @@ class Piece(torch.nn.Module):
             except (BurnishError, Unsupported) as error:
                 if self.options.strict:
                     raise
+                self.refused = str(error)
                 log.warning("%s stays in PyTorch: %s", self.name, error)
                 bundle = Bundle(None)
             # A copy: other threads look at the old one without the lock.
