@@ -1,0 +1,166 @@
+"""PyTorch's models by torch.compile(backend="burnish"): right or wrong, whole or in pieces.
+
+./dev bench pytorch [--only NAME,NAME] [--time] [--out FILE]
+What each column means: tests/bench/README.md.
+"""
+
+import argparse
+import json
+import logging
+import os
+import pathlib
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent / "harness"))
+import limited
+import machine
+import torch_libraries
+import torch_models
+
+PACKAGE = "//python/runtime:burnish_runtime_files"
+EXTENSION = "//python/runtime:burnish_runtime/_burnish_runtime.abi3.so"
+PROGRAMS = ("//tuner:tuner", "//base:burnish-launcher")
+ERROR_MAX = 1e-4  # Of the scale, as docs/contracts.md counts it.
+# Ten times what the slowest takes on two cores that nobody else uses.
+SECONDS_MAX, BYTES_MAX = 600, 12 << 30
+ROUNDS, CALLS = 15, 4  # Turns of each engine, and calls in each.
+
+
+def package(folder):
+    """The packages as Bazel has built them, in `folder`; the environment to import them with torch."""
+    machine.build(PACKAGE, *PROGRAMS)
+    runtime = folder / "burnish_runtime"
+    runtime.mkdir()
+    for source in (machine.ROOT / "python/runtime/burnish_runtime").iterdir():
+        (runtime / source.name).symlink_to(source)
+    extension = machine.output(EXTENSION)
+    (runtime / extension.name).symlink_to(extension)
+    (folder / "burnish").symlink_to(machine.ROOT / "python/burnish")
+    programs, libraries = folder / "programs", folder / "libraries"
+    programs.mkdir()
+    libraries.mkdir()
+    for target in PROGRAMS:
+        path = machine.output(target)
+        (programs / path.name).symlink_to(path)
+    return {**torch_libraries.environment(libraries), "PYTHONPATH": str(folder),
+            "BENCH_PROGRAMS": str(programs), "XDG_CACHE_HOME": str(folder), "XDG_DATA_HOME": str(folder)}
+
+
+# ---- In a process of its own, one model.
+
+def first_tensor(value):
+    import torch
+    while not isinstance(value, torch.Tensor):
+        value = next(iter(value.values())) if hasattr(value, "values") else value[0]
+    return value
+
+
+def one(name, timed, threads):
+    import torch
+    from burnish import _programs
+    from burnish._torch import backend
+    _programs.FOLDER = os.environ["BENCH_PROGRAMS"]
+    # The libraries in CUDA's place answer nothing here, and this call reads what they would write.
+    torch.cuda.is_current_stream_capturing = lambda: False
+    torch.set_num_threads(threads)
+    said = []
+    handler = logging.Handler()
+    handler.emit = lambda record: said.append(record.getMessage())
+    logging.getLogger("burnish.torch").addHandler(handler)
+    torch.manual_seed(0)
+    model, args, kwargs = torch_models.make(name)
+    for parameter in model.parameters():
+        if not parameter.any():  # A head of zeros, whose result would say nothing.
+            torch.nn.init.normal_(parameter, std=0.02)
+    with torch.inference_mode(), backend.listening() as graphs:
+        want = first_tensor(model(*args, **kwargs))
+        run = torch.compile(model, backend=backend.burnish)
+        begin = time.monotonic()
+        got = first_tensor(run(*args, **kwargs))
+        first = time.monotonic() - begin
+        error = ((got - want).abs().max() / want.abs().max()).item()
+        row = {"name": name, "error": error, "graphs": len(graphs), "first_s": first, "said": said,
+               "whole": len(graphs) == 1 and graphs[0].parts is not None and graphs[0].parts.whole,
+               "state": "right" if error <= ERROR_MAX and got.shape == want.shape else "wrong"}
+        if timed:
+            row["ms"] = times(model, run, args, kwargs)
+    return row
+
+
+def times(model, run, args, kwargs):
+    """Medians of each engine, in turns."""
+    import statistics
+    import torch
+    torch._inductor.config.freezing = True
+    engines = {"burnish": run, "eager": model, "inductor": torch.compile(model)}
+    found = {engine: [] for engine in engines}
+    for call in engines.values():
+        call(*args, **kwargs)
+        call(*args, **kwargs)
+    for _ in range(ROUNDS):
+        for engine, call in engines.items():
+            for _ in range(CALLS):
+                begin = time.perf_counter()
+                call(*args, **kwargs)
+                found[engine].append(1e3 * (time.perf_counter() - begin))
+    return {engine: statistics.median(each) for engine, each in found.items()}
+
+
+# ---- All of them.
+
+def table_row(row):
+    if "error" not in row:
+        return f"{row['name']:32} {row['state']}: {row.get('detail', '')[-300:]}"
+    text = (f"{row['name']:32} {row['state']:6} {row['error']:8.1e}  {'whole' if row['whole'] else 'pieces'}"
+            f"  {row['first_s']:6.1f} s")
+    if "ms" in row:
+        ms = row["ms"]
+        text += (f"  {ms['burnish']:8.2f} ms  {ms['burnish'] / ms['inductor']:.2f} of Inductor, "
+                 f"{ms['burnish'] / ms['eager']:.2f} of eager")
+    return "\n    ".join([text, *(line[:300] for line in row["said"])])
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="./dev bench pytorch", description=__doc__.split("\n")[0])
+    parser.add_argument("--only", help="names, with commas between them")
+    parser.add_argument("--time", action="store_true", help="against eager and Inductor, in turn")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--out", metavar="FILE", help="a line of JSON for each model; started again it goes on")
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.child:
+        print(json.dumps(one(options.child, options.time, options.threads)))
+        return 0
+    print(machine.headline(machine.describe()))
+    rows = []
+    if options.out and os.path.exists(options.out):
+        with open(options.out, encoding="utf-8") as file:
+            rows = [json.loads(line) for line in file]
+    done = {row["name"] for row in rows}
+    with tempfile.TemporaryDirectory(prefix="burnish-bench-") as name:
+        environment = package(pathlib.Path(name))
+        environment["OMP_NUM_THREADS"] = str(options.threads)
+        for model in options.only.split(",") if options.only else torch_models.names():
+            if model in done:
+                continue
+            command = [sys.executable, "-B", __file__, "--child", model, "--threads", options.threads]
+            ended = limited.run(command + ["--time"] * options.time, SECONDS_MAX, BYTES_MAX, environment)
+            row = (json.loads(ended.out.splitlines()[-1]) if ended.code == 0 and not ended.limit else
+                   {"name": model, "state": f"over its {ended.limit}" if ended.limit else "failed",
+                    "whole": False, "detail": ended.err.strip(), "said": []})
+            rows.append(row)
+            print(table_row(row), flush=True)
+            if options.out:
+                with open(options.out, "a", encoding="utf-8") as file:
+                    print(json.dumps(row), file=file)
+    right = sum(row["state"] == "right" for row in rows)
+    whole = sum(row["whole"] for row in rows)
+    print(f"{len(rows)} models: {right} right, {whole} whole ({whole / max(1, len(rows)):.0%}), "
+          f"{sum(row['state'] == 'wrong' for row in rows)} wrong")
+    return 0 if right == len(rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
