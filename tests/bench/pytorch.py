@@ -38,14 +38,14 @@ def package(folder):
     extension = machine.output(EXTENSION)
     (runtime / extension.name).symlink_to(extension)
     (folder / "burnish").symlink_to(machine.ROOT / "python/burnish")
-    programs, libraries = folder / "programs", folder / "libraries"
-    programs.mkdir()
-    libraries.mkdir()
+    programs, libraries, cache = (folder / each for each in ("programs", "libraries", "cache"))
+    for each in (programs, libraries, cache):
+        each.mkdir()
     for target in PROGRAMS:
         path = machine.output(target)
         (programs / path.name).symlink_to(path)
     return {**torch_libraries.environment(libraries), "PYTHONPATH": str(folder),
-            "BENCH_PROGRAMS": str(programs), "XDG_CACHE_HOME": str(folder), "XDG_DATA_HOME": str(folder)}
+            "BENCH_PROGRAMS": str(programs), "XDG_CACHE_HOME": str(cache), "XDG_DATA_HOME": str(cache)}
 
 
 # ---- In a process of its own, one model.
