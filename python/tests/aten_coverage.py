@@ -96,7 +96,7 @@ def leaves(value):
 
 
 class Sample:
-    """One call, traced; `names` are the operators that it became."""
+    """One call, traced; `names` are the operators that it became, before and after decomposition."""
 
     def __init__(self, info, sample):
         tensors = []
@@ -111,10 +111,12 @@ class Sample:
             self.wanted = run(*self.tensors)
             self.module = make_fx(run, tracing_mode="fake",
                                   decomposition_table=importer.decompositions())(*self.tensors)
+            plain = make_fx(run, tracing_mode="fake")(*self.tensors)
         self.module.graph.eliminate_dead_code()
-        self.nodes = [node for node in self.module.graph.nodes if node.op == "call_function"]
-        self.names = {importer.full_name(node.target).split(".")[1] for node in self.nodes
-                      if "." in importer.full_name(node.target)}
+        # Also what a decomposition has taken away.
+        self.names = {importer.full_name(node.target).split(".")[1]
+                      for module in (plain, self.module) for node in module.graph.nodes
+                      if importer.full_name(node.target).count(".") == 2}
 
     def trivial(self):
         """Of nothing, or from nothing: what such a call gives is known without a compiler."""

@@ -135,6 +135,21 @@ def test_indices():
                                   x.masked_fill(x > 0, -1.0), x.tril(1), x.diagonal(1, 1, 2))), x, at)
 
 
+def test_distances_windows_and_scattered_means():
+    x, y, at = torch.randn(5, 4), torch.randn(3, 4), torch.tensor([[0, 2, 2, 1], [2, 0, 1, 1]])
+    check(Function(lambda x, y, at: (
+        torch.cdist(x, y), torch.cdist(x, y, 1.0), nn.functional.pdist(x), x.scatter_reduce(0, at, y, "mean"),
+        x.scatter_reduce(0, at, y, "amin", include_self=False),
+        (10 * x).int().scatter_reduce(0, at, (10 * y).int(), "mean", include_self=False))), x, y, at)
+    image, grid = torch.randn(1, 2, 7, 7), torch.rand(1, 3, 4, 2) * 2 - 1
+    check(Function(lambda x: (nn.functional.avg_pool2d(x, 3, 2, 1, ceil_mode=True, divisor_override=5),
+                              nn.functional.avg_pool2d((9 * x).long(), 2, ceil_mode=True))), image)
+    check(Function(lambda x, grid: nn.functional.grid_sample(x, grid, align_corners=False)), image, grid)
+    check(Function(lambda x: (nn.functional.interpolate(x, scale_factor=2, mode="bilinear"),
+                              nn.functional.interpolate(x, size=(5, 9)),
+                              nn.functional.interpolate(x, size=3, mode="bilinear", align_corners=True))), image)
+
+
 def test_tied_weights_are_stored_once():
     class Tied(nn.Module):
         def __init__(self):

@@ -31,9 +31,15 @@ _NUMBERS = (bool, int, float, torch.SymInt, torch.SymFloat, torch.SymBool)
 UNSUPPORTED_CODE = "B0302"  # docs/cli.md: what the compiler lacks.
 
 
+def _more() -> dict[Any, Callable[..., Any]]:
+    """Of operators that are core, and which nothing here has whole."""
+    return torch._decomp.get_decompositions([torch.ops.aten.grid_sampler_2d])
+
+
 def decompositions() -> dict[Any, Callable[..., Any]]:
-    """Core ATen's, but for operators that have a converter: those the compiler has whole."""
-    table = torch._decomp.core_aten_decompositions()
+    """Core ATen's and a few more, but for operators that have a converter: those the compiler has
+    whole."""
+    table = {**torch._decomp.core_aten_decompositions(), **_more()}
     return {overload: rule for overload, rule in table.items()
             if full_name(overload) not in CONVERTERS}
 

@@ -111,10 +111,31 @@ def scatter_add(g: GraphBuilder, node: torch.fx.Node, self: Tensor, dim: int, in
 @register_converter("aten.scatter_reduce.two")
 def scatter_reduce(g: GraphBuilder, node: torch.fx.Node, self: Tensor, dim: int, index: Tensor,
                    src: Tensor, reduce: str, include_self: bool) -> Tensor:
-    names = {"sum": "add", "prod": "mul", "amax": "max", "amin": "min"}
-    if reduce not in names or not include_self:
-        raise Unsupported(f"reduce={reduce}, include_self={include_self} of {self.dtype}")
-    return _scattered(g, self, dim, index, src, names[reduce])
+    names = {"sum": "add", "prod": "mul", "amax": "max", "amin": "min", "mean": "add"}
+    if self.dtype == "bool":
+        if reduce == "mean":
+            raise Unsupported("a mean of bool")
+        extreme = {"sum": "amax", "prod": "amin"}.get(reduce, reduce)
+        return g.cast(scatter_reduce(g, node, g.cast(self, "uint8"), dim, index, g.cast(src, "uint8"),
+                                     extreme, include_self), "bool")
+    start = self
+    if not include_self:  # What is written to begins with what the reduction leaves as it is.
+        neutral = {"sum": 0, "prod": 1, "mean": 0}.get(reduce)
+        if neutral is None:
+            least, most = (-numpy.inf, numpy.inf) if self.is_float else (
+                int(numpy.iinfo(self.dtype).min), int(numpy.iinfo(self.dtype).max))
+            neutral = least if reduce == "amax" else most
+        start = _scattered(g, self, dim, index, g.expand(g.number(neutral, self.dtype), index.shape),
+                           "none")
+    result = _scattered(g, start, dim, index, src, names[reduce])
+    if reduce != "mean":
+        return result
+    ones = g.expand(g.number(1, self.dtype), index.shape)
+    own = g.expand(g.number(int(include_self), self.dtype), self.shape)
+    counts = g.binary("max", _scattered(g, own, dim, index, ones, "add"), 1)
+    if self.is_float:
+        return g.div(result, counts)
+    return g.div(g.sub(result, g.op("mod", result, counts)), counts)  # Rounded down.
 
 
 @register_converter("aten.index_put.default", "aten._unsafe_index_put.default")
@@ -130,6 +151,8 @@ def index_put(g: GraphBuilder, node: torch.fx.Node, self: Tensor, indices: Seque
         raise Unsupported("an index that is not of the first dimensions")
     if accumulate and self.dtype == "bool":
         raise Unsupported("accumulate of bool")
+    if 0 in positions.shape:
+        return self
     shape = (*positions.shape[:-1], *self.shape[len(dims):])
     updates = g.expand(g.cast(values, self.dtype), shape)
     kind = {"reduction": "add"} if accumulate else {}

@@ -163,8 +163,11 @@ def max_pool(g: GraphBuilder, node: torch.fx.Node, self: Tensor, kernel_size: Se
 def avg_pool1d(g: GraphBuilder, node: torch.fx.Node, self: Tensor, kernel_size: Sequence[int],
                stride: Sequence[int], padding: Sequence[int], ceil_mode: bool,
                count_include_pad: bool) -> Tensor:
-    return _pool(g, node, "average_pool", _float(self), kernel_size, stride, padding, ceil_mode,
-                 count_include_pad=int(count_include_pad))
+    # Of integers exact, as long as sums stay below 2^53.
+    x = self if self.is_float else g.cast(self, "float64")
+    means = _pool(g, node, "average_pool", x, kernel_size, stride, padding, ceil_mode,
+                  count_include_pad=int(count_include_pad))
+    return g.cast(means, self.dtype)
 
 
 @register_converter("aten.avg_pool2d.default", "aten.avg_pool3d.default")
@@ -173,10 +176,19 @@ def avg_pool(g: GraphBuilder, node: torch.fx.Node, self: Tensor, kernel_size: Se
              count_include_pad: bool, divisor_override: int | None) -> Tensor:
     if divisor_override is None:
         return avg_pool1d(g, node, self, kernel_size, stride, padding, ceil_mode, count_include_pad)
-    if ceil_mode:
-        raise Unsupported(f"divisor_override={divisor_override} with ceil_mode")
-    means = avg_pool1d(g, node, self, kernel_size, stride, padding, ceil_mode, True)
-    return g.mul(means, math.prod(_each(kernel_size, _dims_of(node))) / divisor_override)
+    x = self if self.is_float else g.cast(self, "float64")
+    means = avg_pool1d(g, node, x, kernel_size, stride, padding, ceil_mode, True)
+    dims, counts = _dims_of(node), numpy.ones(())
+    kernel, pads = _each(kernel_size, dims), _each(padding, dims)
+    steps = _each(stride, dims) or kernel
+    for axis in range(dims):  # With ceil_mode the last window may be cut.
+        begin = numpy.arange(shape_of(node)[axis - dims]) * steps[axis] - pads[axis]
+        end = numpy.minimum(begin + kernel[axis], self.shape[axis - dims] + pads[axis])
+        counts = counts[..., None] * (end - begin)
+    if self.is_float:
+        return g.mul(means, g.constant((counts / divisor_override).astype(self.dtype)))
+    totals = g.op("round", g.mul(means, g.constant(counts.astype("float64"))))
+    return g.cast(g.div(totals, float(divisor_override)), self.dtype)
 
 
 @register_converter("aten._adaptive_avg_pool2d.default", "aten._adaptive_avg_pool3d.default",
@@ -332,6 +344,38 @@ def group_norm_whole(g: GraphBuilder, node: torch.fx.Node, input: Tensor, num_gr
              _or_all(g, bias, 0, channels, input.dtype), shape=x.shape, num_groups=num_groups,
              epsilon=float(eps))
     return g.reshape(y, input.shape)
+
+
+# ---- Distances.
+
+def _lengths(g: GraphBuilder, difference: Tensor, p: float) -> Tensor:
+    """Norms over the last dimension."""
+    if p == 2:
+        return g.reduce("reduce_l2", difference, [-1])
+    size = g.op("abs", difference)
+    if p == math.inf:
+        return g.reduce("reduce_max", size, [-1])
+    if p == 0:
+        unequal = g.logical_not(g.compare("equal", size, 0.0))
+        return g.reduce("reduce_sum", g.cast(unequal, size.dtype), [-1])
+    if p == 1:
+        return g.reduce("reduce_sum", size, [-1])
+    total = g.reduce("reduce_sum", g.op("pow", size, g.number(float(p), size.dtype)), [-1])
+    return g.op("pow", total, g.number(1 / p, size.dtype))
+
+
+@register_converter("aten._cdist_forward.default")
+def cdist(g: GraphBuilder, node: torch.fx.Node, x1: Tensor, x2: Tensor, p: float,
+          **ignored: Any) -> Tensor:
+    rows = g.reshape(x1, (*x1.shape[:-1], 1, x1.shape[-1]))
+    return _lengths(g, g.sub(rows, g.reshape(x2, (*x2.shape[:-2], 1, *x2.shape[-2:]))), p)
+
+
+@register_converter("aten._pdist_forward.default")
+def pdist(g: GraphBuilder, node: torch.fx.Node, self: Tensor, p: float) -> Tensor:
+    first, second = numpy.triu_indices(self.shape[0], 1)
+    return _lengths(g, g.sub(g.gather(self, g.constant(first), 0),
+                             g.gather(self, g.constant(second), 0)), p)
 
 
 # ---- Attention.
