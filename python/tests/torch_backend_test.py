@@ -509,6 +509,31 @@ def test_equal_weights_elsewhere_compile_nothing():
     assert live()[0].rebuilds == 0 and live()[0].refits == 0
 
 
+def test_files_of_old_weights_are_removed():
+    model, run, x = frozen_model()
+    old = bundles()[0].model.path
+    assert os.path.exists(old)
+    with torch.no_grad():
+        model[0].weight.add_(1)
+        run(x)
+    assert not os.path.exists(old) and os.path.exists(bundles()[0].model.path)
+
+
+def test_memory_that_is_taken_away():
+    model, run, x = frozen_model()
+    kept = model[3].weight.data.clone()
+    storage = model[3].weight.untyped_storage()
+    size = storage.nbytes()
+    storage.resize_(0)  # As sharded training does between calls.
+    assert not weights.can_freeze(model[3].weight)
+    assert not live()[0].weights.unchanged(
+        [p for p in (model[0].weight, model[0].bias) for _ in range(9)])
+    storage.resize_(size)
+    with torch.no_grad():
+        model[3].weight.copy_(kept * 2)
+        close(run(x), model(x))
+
+
 def test_weights_that_never_rest_become_inputs():
     model, run, x = frozen_model()
     with torch.no_grad(), said() as lines:

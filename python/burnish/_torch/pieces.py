@@ -71,6 +71,11 @@ class Bundle:
     names: dict[int, str] = dataclasses.field(default_factory=dict)  #: Of constants, by argument.
     refits: bool = False
 
+    def discard(self) -> None:
+        """Its file is as large as the weights. What runs keeps it as long as that takes."""
+        if self.model is not None:
+            os.unlink(self.model.path)
+
 
 class Piece(torch.nn.Module):
     """Called like the module that it stands for; `frozen` are the arguments that are weights."""
@@ -151,9 +156,13 @@ class Piece(torch.nn.Module):
                 self.frozen = ()
             bundles = {key: self._refitted(bundle, differ, args) for key, bundle in self.bundles.items()}
             self._freeze(args)
-            self.bundles = {} if self.frozen != before else {
+            kept = {} if self.frozen != before else {
                 key: bundle for key, bundle in bundles.items() if bundle is not None}
-            self.rebuilds += len(bundles) - len(self.bundles)
+            for key, bundle in self.bundles.items():
+                if key not in kept:
+                    self.rebuilds += 1
+                    bundle.discard()
+            self.bundles = kept
 
     def _freeze(self, args: Sequence[Any]) -> None:
         if self.options.freeze == "none":

@@ -30,6 +30,10 @@ def can_freeze(tensor: Any) -> bool:
         return False
     if tensor.device.type != "cpu" or tensor.layout != torch.strided or tensor.is_conj():
         return False
+    # Memory may have been taken away, as sharding does between calls.
+    end = (tensor.storage_offset() + tensor.numel()) * tensor.element_size()
+    if tensor.data_ptr() == 0 or tensor.untyped_storage().nbytes() < end:
+        return False
     return tensor.element_size() in _WORDS and is_dense(tensor)
 
 
@@ -74,24 +78,25 @@ class Weights:
 
     def __init__(self, args: Sequence[Any], indices: Sequence[int], full: bool):
         self._frozen = [_Frozen(index, args[index]) for index in indices]
-        self._known = [(one.index, one.pointer, one.version) for one in self._frozen]
         self._chunks = [(one, at // CHUNK_BYTES) for one in self._frozen
                         for at in range(0, one.size, CHUNK_BYTES)]
         self._full = full
         self._turn = 0
         self._doubted = False
-        self._sample()
+        self._remember()
 
-    def _sample(self) -> None:
-        self._rounds = []
-        for k in range(_PROBES):
-            probes = [(one.probes[k % len(one.probes)], one.values[k % len(one.values)])
-                      for one in self._frozen]
-            self._rounds.append(([probe for probe, _ in probes], [value for _, value in probes]))
+    def _remember(self) -> None:
+        """As lists, which Python compares without a step of its own for each weight."""
+        self._pointers = [one.pointer for one in self._frozen]
+        self._versions = [one.version for one in self._frozen]
+        self._probes = [[one.probes[k % len(one.probes)] for one in self._frozen]
+                        for k in range(_PROBES)]
+        self._values = [[one.values[k % len(one.values)] for one in self._frozen]
+                        for k in range(_PROBES)]
 
     @property
     def pointers(self) -> set[int]:
-        return {one.pointer for one in self._frozen}
+        return set(self._pointers)
 
     def doubt(self) -> None:
         """All content is looked at, at the next call."""
@@ -99,17 +104,21 @@ class Weights:
 
     def unchanged(self, args: Sequence[Any]) -> bool:
         """The common case, and quick: pointers first, since the rest reads what lies there."""
-        for index, pointer, version in self._known:
-            tensor = args[index]
-            if tensor.data_ptr() != pointer or tensor.is_inference() or tensor._version != version:
-                return False
         if not self._frozen:
             return True
+        tensors = [args[one.index] for one in self._frozen]
+        if list(map(torch.Tensor.data_ptr, tensors)) != self._pointers:
+            return False
+        try:
+            if [tensor._version for tensor in tensors] != self._versions:
+                return False
+        except RuntimeError:  # An inference tensor took a weight's place: its writes are not counted.
+            return False
         if self._full or self._doubted:
             return False
         self._turn += 1
-        probes, values = self._rounds[self._turn % _PROBES]
-        if [probe.value for probe in probes] != values:
+        round_ = self._turn % _PROBES
+        if [probe.value for probe in self._probes[round_]] != self._values[round_]:
             return False
         one, chunk = self._chunks[self._turn % len(self._chunks)]
         return one.hash(chunk * CHUNK_BYTES) == one.crcs[chunk]
@@ -120,6 +129,5 @@ class Weights:
         differ = [one.index for one in self._frozen
                   if not can_freeze(args[one.index]) or not one.same(args[one.index])]
         if not differ:
-            self._known = [(one.index, one.pointer, one.version) for one in self._frozen]
-            self._sample()
+            self._remember()
         return differ
