@@ -20,8 +20,9 @@ const std::vector<SketchRule>& SketchRules() {
   static const auto& rules = *new std::vector<SketchRule>(WithExtraRows({
       // Two products block by block have the product of their spaces, and pass the scores through
       // memory: the chain decides alone.
-      {"contraction_chain", WorkersOfVectors, kProgram, 2, /*shares=*/false, ContractionChainRule},
-      {"row_chain", WorkersOfVectors, kProgram, 1, /*shares=*/true, RowChainRule},
+      {"contraction_chain", WorkersOfVectors, kProgram, 3, /*shares=*/false, ContractionChainRule},
+      {"row_chain", WorkersOfVectors, kProgram, 2, /*shares=*/true, RowChainRule},
+      {"column_chain", WorkersOfVectors, kProgram, 1, /*shares=*/true, ColumnChainRule},
       {"border", AnyDevice, kStructural, 1, /*shares=*/false, BorderRule},
       // Where a tile would only copy: in front of it, and the model decides.
       {"dot_tile", WorkersOfVectors, kBlock, 9, /*shares=*/true, DotTileRule},

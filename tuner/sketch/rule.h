@@ -75,6 +75,7 @@ std::vector<Draft> DotTileRule(const RuleContext& context, BlockId block);
 std::vector<Draft> WindowRule(const RuleContext& context, BlockId block);
 std::vector<Draft> WinogradRule(const RuleContext& context, BlockId block);
 std::vector<Draft> RowChainRule(const RuleContext& context, BlockId block);
+std::vector<Draft> ColumnChainRule(const RuleContext& context, BlockId block);
 std::vector<Draft> ContractionChainRule(const RuleContext& context, BlockId block);
 std::vector<Draft> SegmentReductionRule(const RuleContext& context, BlockId block);
 std::vector<Draft> RowReductionRule(const RuleContext& context, BlockId block);
