@@ -83,6 +83,9 @@ std::vector<TaskCase> TypedTasks() {
   // Products that use an element once.
   add({kF64}, {"one_channel", "conv", {{1, 7, 6, 8}, {1, 8, 3, 3}, {1}}, {last, padded}, true});
   add({kF64, kI32}, {"by_vector", "matmul", {{9, 32}, {32, 1}}, {}, false, true});
+  add({kF64}, {"colours", "conv", {{1, 7, 6, 8}, {3, 8, 3, 3}, {3}}, {last, padded}, true});
+  add({kF64, kI8},
+      {"by_rows", "matmul", {{9, 70}, {35, 70}}, {{"trans_b", int64_t{1}}}, false, true});
   // Windows.
   add({kF64}, {"depthwise",
                "conv",
@@ -95,7 +98,13 @@ std::vector<TaskCase> TypedTasks() {
   add({kF64}, {"layer_norm", "layer_norm", {{6, 48}, {48}, {48}}, {{"axis", int64_t{-1}}}});
   add({kF64, kI64, kI32, kI8, kU8}, {"row_sums", "reduce_sum", {{5, 192}}, {last_axis}});
   add({kI32, kI8, kU8, kBool}, {"row_maxima", "reduce_max", {{5, 192}}, {last_axis}});
+  add({kF64, kI32}, {"pixel_sums", "reduce_sum", {{1, 6, 9, 9}}, {{"axes", Ints{2, 3}}}});
+  add({kF64, kI8},
+      {"full_sum", "reduce_sum", {{3, 401}}, {{"axes", Ints{0, 1}}, {"keepdims", int64_t{0}}}});
   add({kF64, kI8}, {"row_argmax", "argmax", {{5, 64}}, {{"axis", int64_t{1}}}});
+  // Columns.
+  add({kF64}, {"channel_softmax", "softmax", {{1, 5, 3, 37}}, {{"axis", int64_t{1}}}});
+  add({kI8}, {"channel_argmax", "argmax", {{1, 5, 3, 37}}, {{"axis", int64_t{1}}}});
   add({kI8, kBool}, {"column_minima", "reduce_min", {{7, 133}}, {first_axis}});
   // Elements.
   add({kF64, kI64, kI8, kU8}, {"add", "add", {{4, 150}, {4, 150}}, {}, true, true});
