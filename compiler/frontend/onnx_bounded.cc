@@ -128,6 +128,16 @@ absl::StatusOr<std::vector<ValueId>> OnnxNode::EmitCounted(absl::string_view op,
   return EmitPlain(op, std::move(inputs), std::move(attributes));
 }
 
+// Whether constant indices are such as every run has.
+bool OnnxNode::AlwaysHold(ValueId indices, const SizeTerm& size) const {
+  const GraphValue& value = context_->graph.value(indices);
+  const std::optional<SizeRange> range = RangeOf(size);
+  if (value.data == nullptr || !range.has_value()) return false;
+  const std::vector<int64_t> numbers = ToInts(value.type, *value.data);
+  return std::all_of(numbers.begin(), numbers.end(),
+                     [&](int64_t number) { return number >= 0 && number < range->least; });
+}
+
 // Indices into an axis that holds `extent` of its `bound` elements: negative ones count from there,
 // and one beyond is beyond the bound too, where the kernel finds it.
 absl::StatusOr<ValueId> OnnxNode::CheckedIndices(ValueId indices, ValueId extent, int64_t bound) {
@@ -226,8 +236,10 @@ absl::StatusOr<std::vector<ValueId>> OnnxNode::EmitBounded(absl::string_view op,
     if (extents[0][axis] != kFullAxis) {
       ASSIGN_OR_RETURN(inputs[0], PackedAlong(inputs[0], axis));
       extents[0] = ExtentsOf(inputs[0]);
-      ASSIGN_OR_RETURN(inputs[1],
-                       CheckedIndices(inputs[1], extents[0][axis], TypeOf(inputs[0]).shape[axis]));
+      if (!AlwaysHold(inputs[1], SizeOf(inputs[0], axis))) {
+        ASSIGN_OR_RETURN(
+            inputs[1], CheckedIndices(inputs[1], extents[0][axis], TypeOf(inputs[0]).shape[axis]));
+      }
       // No index that passes reads what does not hold.
       extents[0][axis] = kFullAxis;
     }

@@ -17,9 +17,9 @@
 #include "compiler/frontend/onnx_external_data.h"
 #include "compiler/frontend/onnx_import.h"
 #include "compiler/frontend/onnx_tensor.h"
-#include "compiler/frontend/size_term.h"
 #include "compiler/graph/bounded_axes.h"
 #include "compiler/graph/graph.h"
+#include "compiler/graph/size_term.h"
 
 namespace onnx {
 class AttributeProto;
@@ -238,6 +238,7 @@ class OnnxNode {
   absl::Status FillReduced(absl::string_view op, const Attributes& attributes,
                            std::vector<ValueId>& inputs, std::vector<AxisExtents>& extents);
   absl::StatusOr<std::vector<ValueId>> EmitBoundedMean(ValueId x, Attributes attributes);
+  bool AlwaysHold(ValueId indices, const SizeTerm& size) const;
   absl::StatusOr<ValueId> CheckedIndices(ValueId indices, ValueId extent, int64_t bound);
   absl::Status Annotate(const absl::Status& status) const;
   std::optional<std::vector<ConstantPtr>> TryFold(const GraphNode& node,

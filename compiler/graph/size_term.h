@@ -1,7 +1,7 @@
 // Sizes that a run decides, as sums of products of extents: what exporters compute of shapes stays
-// comparable (docs/adr/0013-bounded-axes.md). Internal to compiler/frontend.
-#ifndef COMPILER_FRONTEND_SIZE_TERM_H_
-#define COMPILER_FRONTEND_SIZE_TERM_H_
+// comparable (docs/adr/0013-bounded-axes.md).
+#ifndef COMPILER_GRAPH_SIZE_TERM_H_
+#define COMPILER_GRAPH_SIZE_TERM_H_
 
 #include <cstdint>
 #include <map>
@@ -74,4 +74,4 @@ std::optional<std::vector<AxisParts>> Regrouped(const std::vector<AxisParts>& fr
 
 }  // namespace burnish
 
-#endif  // COMPILER_FRONTEND_SIZE_TERM_H_
+#endif  // COMPILER_GRAPH_SIZE_TERM_H_

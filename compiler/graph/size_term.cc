@@ -1,4 +1,4 @@
-#include "compiler/frontend/size_term.h"
+#include "compiler/graph/size_term.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,0 +1,296 @@
+#include "compiler/graph/demanded_axes.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "compiler/graph/control.h"
+#include "compiler/graph/graph_interpreter.h"
+
+namespace burnish {
+namespace {
+
+AxisParts FullAxis(int64_t bound) { return {{.holds = SizeTerm(bound), .bound = bound}}; }
+
+DemandedParts Full(const std::vector<int64_t>& shape) {
+  DemandedParts parts;
+  for (const int64_t bound : shape) parts.push_back(FullAxis(bound));
+  return parts;
+}
+
+// nullopt: nothing is read.
+using Demand = std::optional<DemandedParts>;
+using Ranges = std::map<ValueId, SizeRange>;
+
+// Of an axis what two readers want: the greater, if one is in all runs, else all of it.
+AxisParts Both(const AxisParts& a, const AxisParts& b, int64_t bound, const Ranges& ranges) {
+  if (a == b) return a;
+  if (a.size() == 1 && b.size() == 1) {
+    const std::optional<SizeTerm> difference = a[0].holds.Minus(b[0].holds);
+    const std::optional<SizeRange> range =
+        difference.has_value() ? RangeOf(*difference, ranges) : std::nullopt;
+    if (range.has_value() && range->least >= 0) return a;
+    if (range.has_value() && range->greatest <= 0) return b;
+  }
+  return FullAxis(bound);
+}
+
+void Add(Demand& demand, DemandedParts parts, const std::vector<int64_t>& shape,
+         const Ranges& ranges) {
+  if (!demand.has_value()) {
+    demand = std::move(parts);
+    return;
+  }
+  for (size_t d = 0; d < shape.size(); ++d) {
+    (*demand)[d] = Both((*demand)[d], parts[d], shape[d], ranges);
+  }
+}
+
+// Of scalars that sizes are computed to.
+std::map<ValueId, SizeTerm> TermsOf(const Graph& graph) {
+  std::map<ValueId, SizeTerm> terms;
+  for (size_t s = 0; s < graph.sizes.size(); ++s) {
+    terms[graph.inputs[graph.shown_inputs() + s]] = SizeTerm::OfExtent(static_cast<ValueId>(s));
+  }
+  const auto find = [&](ValueId id) -> std::optional<SizeTerm> {
+    const GraphValue& value = graph.value(id);
+    if (const auto known = terms.find(id); known != terms.end()) return known->second;
+    if (value.data == nullptr || value.type.dtype != DType::kI64 ||
+        ElementCount(value.type.shape) != 1) {
+      return std::nullopt;
+    }
+    return SizeTerm(ToInts(value.type, *value.data)[0]);
+  };
+  for (const GraphNode& node : graph.nodes) {
+    if (node.inputs.empty() || node.outputs.size() != 1) continue;
+    const std::optional<SizeTerm> a = find(node.inputs[0]);
+    if (!a.has_value()) continue;
+    std::optional<SizeTerm> result;
+    if (node.op == "identity" || node.op == "reshape") result = a;
+    if (node.inputs.size() == 2) {
+      const std::optional<SizeTerm> b = find(node.inputs[1]);
+      if (b.has_value() && node.op == "add") result = a->Plus(*b);
+      if (b.has_value() && node.op == "sub") result = a->Minus(*b);
+      if (b.has_value() && node.op == "mul") result = a->Times(*b);
+    }
+    if (result.has_value()) terms[node.outputs[0]] = *result;
+  }
+  return terms;
+}
+
+// Walks an operator's blocks backwards.
+class NodeWalk {
+ public:
+  NodeWalk(const Program& program, const std::vector<Demand>& outputs, const Ranges& ranges)
+      : program_(program), ranges_(ranges), demand_(program.buffers.size()) {
+    size_t next = 0;
+    for (size_t b = 0; b < program.buffers.size(); ++b) {
+      if (program.buffers[b].role == BufferRole::kOutput) demand_[b] = outputs[next++];
+    }
+  }
+
+  // By buffer.
+  const std::vector<Demand>& Run() {
+    for (size_t b = program_.blocks.size(); b-- > 0;) Walk(program_.blocks[b]);
+    return demand_;
+  }
+
+ private:
+  void Walk(const Block& block) {
+    if (!demand_[block.output].has_value()) return;
+    of_vars_.clear();
+    const std::vector<int64_t>& shape = program_.buffers[block.output].shape;
+    for (size_t d = 0; d < block.output_indices.size(); ++d) {
+      const Expr& index = block.output_indices[d];
+      const bool is_axis =
+          index->kind == ExprKind::kVar && IsInt(program_.vars[index->id].extent, shape[d]);
+      if (is_axis) of_vars_[index->id] = (*demand_[block.output])[d];
+    }
+    for (const Expr& e : {block.init, block.step, block.finish}) {
+      if (e != nullptr) Visit(e, /*must_hold=*/false);
+    }
+  }
+
+  // `must_hold`: another number would make the kernel fail, or read elsewhere.
+  void Visit(const Expr& e, bool must_hold) {
+    if (e->kind == ExprKind::kLoad) Load(*e, must_hold);
+    const bool divides =
+        !IsFloat(e->dtype) &&
+        (e->kind == ExprKind::kDiv || e->kind == ExprKind::kFloorDiv || e->kind == ExprKind::kMod);
+    const bool indexes = e->kind == ExprKind::kLoad || e->kind == ExprKind::kBoundsCheck ||
+                         e->kind == ExprKind::kTable;
+    for (size_t i = 0; i < e->operands.size(); ++i) {
+      Visit(e->operands[i], must_hold || indexes || (divides && i == 1));
+    }
+  }
+
+  void Load(const ExprNode& load, bool must_hold) {
+    const std::vector<int64_t>& shape = program_.buffers[load.id].shape;
+    DemandedParts parts = Full(shape);
+    for (size_t d = 0; d < load.operands.size() && !must_hold; ++d) {
+      const Expr& index = load.operands[d];
+      if (index->kind != ExprKind::kVar || !IsInt(program_.vars[index->id].extent, shape[d])) {
+        continue;
+      }
+      const auto known = of_vars_.find(index->id);
+      if (known != of_vars_.end()) parts[d] = known->second;
+    }
+    Add(demand_[load.id], std::move(parts), shape, ranges_);
+  }
+
+  const Program& program_;
+  const Ranges& ranges_;
+  std::vector<Demand> demand_;
+  std::map<VarId, AxisParts> of_vars_;
+};
+
+class Walk {
+ public:
+  explicit Walk(const Graph& graph)
+      : graph_(graph), terms_(TermsOf(graph)), demand_(graph.values.size()) {
+    for (size_t s = 0; s < graph.sizes.size(); ++s) {
+      ranges_[static_cast<ValueId>(s)] = {graph.sizes[s].least, graph.sizes[s].greatest};
+    }
+  }
+
+  std::vector<DemandedParts> Run() {
+    AddOutputs();
+    for (size_t n = graph_.nodes.size(); n-- > 0;) AddNode(graph_.nodes[n]);
+    std::vector<DemandedParts> result(graph_.values.size());
+    for (size_t v = 0; v < result.size(); ++v) {
+      if (!demand_[v].has_value()) continue;
+      if (*demand_[v] != Full(ShapeOf(static_cast<ValueId>(v)))) result[v] = *demand_[v];
+    }
+    return result;
+  }
+
+ private:
+  const std::vector<int64_t>& ShapeOf(ValueId id) const { return graph_.value(id).type.shape; }
+
+  void AddTo(ValueId value, DemandedParts parts) {
+    Add(demand_[value], std::move(parts), ShapeOf(value), ranges_);
+  }
+
+  void AddOutputs() {
+    for (size_t i = 0; i < graph_.outputs.size(); ++i) {
+      const ValueId output = graph_.outputs[i];
+      DemandedParts parts = Full(ShapeOf(output));
+      for (const GraphBoundedAxis& axis : graph_.bounded_axes) {
+        const auto known = terms_.find(graph_.outputs[axis.extent]);
+        if (axis.output != static_cast<int>(i) || known == terms_.end()) continue;
+        parts[axis.axis][0].holds = known->second;
+      }
+      AddTo(output, std::move(parts));
+    }
+  }
+
+  void AddInputs(const GraphNode& node) {
+    for (const ValueId input : node.inputs) AddTo(input, Full(ShapeOf(input)));
+  }
+
+  void AddNode(const GraphNode& node) {
+    std::vector<Demand> outputs;
+    bool is_read = false;
+    for (const ValueId output : node.outputs) {
+      outputs.push_back(demand_[output]);
+      is_read = is_read || outputs.back().has_value();
+    }
+    const OperatorDef* def = FindOperator(node.op);
+    if (def == nullptr || def->fusion == FusionKind::kHost || !node.bodies.empty()) {
+      return AddInputs(node);
+    }
+    if (!is_read) return;
+    if (node.op == "reshape") {
+      const std::vector<int64_t>& shape = ShapeOf(node.inputs[0]);
+      DemandedParts parts = RegroupDemand(*outputs[0], shape);
+      if (parts.empty()) parts = Full(shape);
+      return AddTo(node.inputs[0], std::move(parts));
+    }
+    const Program program = DefineNode(graph_, node);
+    const std::vector<Demand> of_buffers = NodeWalk(program, outputs, ranges_).Run();
+    for (size_t b = 0; b < program.buffers.size(); ++b) {
+      const Buffer& buffer = program.buffers[b];
+      const bool is_input =
+          buffer.role == BufferRole::kInput || buffer.role == BufferRole::kConstant;
+      if (!is_input || !of_buffers[b].has_value()) continue;
+      const size_t number = std::stoi(buffer.name.substr(2));  // "in3": DefineNode.
+      const ValueId input = node.inputs[number];
+      DemandedParts parts = *of_buffers[b];
+      if (node.op == "where" && number == 1) Mask(node, parts);
+      if (node.op == "gather" && number == 0) Pick(node, parts);
+      AddTo(input, std::move(parts));
+    }
+  }
+
+  // Of elements by constant numbers, as of a sequence's first one: up to the greatest.
+  void Pick(const GraphNode& node, DemandedParts& parts) const {
+    const GraphValue& indices = graph_.value(node.inputs[1]);
+    const auto rank = static_cast<int64_t>(parts.size());
+    int64_t axis = node.attributes.Int("axis", 0);
+    if (axis < 0) axis += rank;
+    if (indices.data == nullptr || IsFloat(indices.type.dtype) || parts[axis].size() != 1) return;
+    const std::vector<int64_t> numbers = ToInts(indices.type, *indices.data);
+    if (numbers.empty() || *std::min_element(numbers.begin(), numbers.end()) < 0) return;
+    const int64_t end = *std::max_element(numbers.begin(), numbers.end()) + 1;
+    if (end <= parts[axis][0].bound) parts[axis][0].holds = SizeTerm(end);
+  }
+
+  // A mask `position < size` chooses its first operand where the position is below: of that, nobody
+  // reads the rest.
+  void Mask(const GraphNode& node, DemandedParts& parts) const {
+    const GraphNodeId producer = graph_.value(node.inputs[0]).producer;
+    if (producer < 0 || graph_.nodes[producer].op != "less") return;
+    const GraphNode& less = graph_.nodes[producer];
+    const GraphValue& positions = graph_.value(less.inputs[0]);
+    const auto size = terms_.find(less.inputs[1]);
+    if (positions.data == nullptr || size == terms_.end() || IsFloat(positions.type.dtype) ||
+        !graph_.value(less.inputs[1]).type.shape.empty()) {
+      return;
+    }
+    // Aligned at the last dimension, as broadcasting has it.
+    const std::vector<int64_t>& along = positions.type.shape;
+    const std::vector<int64_t>& shape = ShapeOf(node.inputs[1]);
+    for (size_t d = 0; d < along.size(); ++d) {
+      if (along[d] == 1) continue;
+      const size_t axis = shape.size() - along.size() + d;
+      const std::vector<int64_t> numbers = ToInts(positions.type, *positions.data);
+      const bool is_axis = along.size() <= shape.size() && shape[axis] == along[d] &&
+                           static_cast<int64_t>(numbers.size()) == along[d];
+      for (size_t i = 0; i < numbers.size() && is_axis; ++i) {
+        if (numbers[i] != static_cast<int64_t>(i)) return;
+      }
+      if (is_axis && parts[axis].size() == 1) parts[axis][0].holds = size->second;
+      return;
+    }
+  }
+
+  const Graph& graph_;
+  const std::map<ValueId, SizeTerm> terms_;
+  Ranges ranges_;  // Of sizes.
+  std::vector<Demand> demand_;
+};
+
+}  // namespace
+
+DemandedParts RegroupDemand(const DemandedParts& parts, const std::vector<int64_t>& shape) {
+  std::vector<std::optional<SizeTerm>> to;
+  for (const int64_t bound : shape) to.emplace_back(SizeTerm(bound));
+  std::optional<std::vector<AxisParts>> regrouped = Regrouped(parts, to, /*by_bound=*/true);
+  if (!regrouped.has_value()) return {};
+  for (AxisParts& axis : *regrouped) {
+    if (axis.empty()) axis = FullAxis(1);
+  }
+  return *std::move(regrouped);
+}
+
+std::vector<DemandedParts> DemandedAxes(const Graph& graph) {
+  if (graph.sizes.empty()) return std::vector<DemandedParts>(graph.values.size());
+  // Passes append nodes.
+  Graph sorted = graph;
+  if (!SortTopologically(sorted).ok()) return std::vector<DemandedParts>(graph.values.size());
+  return Walk(sorted).Run();
+}
+
+}  // namespace burnish

@@ -1,0 +1,142 @@
+#include "compiler/graph/demanded_axes.h"
+
+#include <string>
+#include <vector>
+
+#include "compiler/graph/graph_testing.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace burnish {
+namespace {
+
+using Shape = std::vector<int64_t>;
+const SizeTerm kB = SizeTerm::OfExtent(0), kS = SizeTerm::OfExtent(1);
+
+// x [b of 4, s of 8, 6] and its sizes; the output is to be [b, s, ..].
+struct Sized {
+  Graph graph;
+  ValueId x, b, s;
+  Sized() {
+    x = AddInput(graph, "x", {DType::kF32, {4, 8, 6}});
+    b = AddInput(graph, "b", {DType::kI64, {}});
+    s = AddInput(graph, "s", {DType::kI64, {}});
+    graph.sizes = {{.name = "b", .least = 1, .greatest = 4},
+                   {.name = "s", .least = 1, .greatest = 8}};
+  }
+  std::vector<DemandedParts> Demand(ValueId y) {
+    graph.outputs = {y, b, s};
+    graph.hidden_outputs = 2;
+    graph.bounded_axes = {{.output = 0, .axis = 0, .extent = 1},
+                          {.output = 0, .axis = 1, .extent = 2}};
+    return DemandedAxes(graph);
+  }
+};
+AxisParts Part(const SizeTerm& holds, int64_t bound) { return {{.holds = holds, .bound = bound}}; }
+const DemandedParts kRows = {Part(kB, 4), Part(kS, 8), Part(SizeTerm(6), 6)};
+
+TEST(DemandedAxesTest, RowsGoThroughWhatKeepsThem) {
+  Sized sized;
+  const ValueId e = Op(sized.graph, "exp", {sized.x});
+  const ValueId flat = Op(sized.graph, "reshape", {e}, {{"shape", Shape{32, 6}}});
+  const ValueId w = AddConstant(sized.graph, "w", {DType::kF32, {6, 5}},
+                                FromDoubles(DType::kF32, std::vector<double>(30, 1)));
+  const ValueId product = Op(sized.graph, "matmul", {flat, w});
+  const ValueId y = Op(sized.graph, "reshape", {product}, {{"shape", Shape{4, 8, 5}}});
+  const auto demand = sized.Demand(y);
+  const DemandedParts merged = {{{kB, 4}, {kS, 8}}, Part(SizeTerm(5), 5)};
+  EXPECT_EQ(demand[product], merged);
+  EXPECT_EQ(demand[e], kRows);
+  EXPECT_EQ(demand[sized.x], kRows);
+  EXPECT_TRUE(demand[w].empty());
+}
+
+TEST(DemandedAxesTest, WhatAReductionReadsIsAllOfIt) {
+  Sized sized;
+  const ValueId e = Op(sized.graph, "exp", {sized.x});
+  const ValueId turned = Op(sized.graph, "transpose", {e}, {{"perm", Shape{0, 2, 1}}});
+  const ValueId scores = Op(sized.graph, "matmul", {e, turned});
+  const ValueId shares = Op(sized.graph, "softmax", {scores}, {{"axis", int64_t{-1}}});
+  const auto demand = sized.Demand(shares);
+  EXPECT_EQ(demand[scores][1], Part(kS, 8));
+  EXPECT_EQ(demand[scores][2], Part(SizeTerm(8), 8));
+  EXPECT_EQ(demand[turned][0], Part(kB, 4));
+  // As rows of one operand and as columns of the other.
+  EXPECT_EQ(demand[e][0], Part(kB, 4));
+  EXPECT_EQ(demand[e][1], Part(SizeTerm(8), 8));
+}
+
+// What a mask leaves out, nobody reads, also where a reduction reads all of the result.
+TEST(DemandedAxesTest, MasksOfPositionsReadWhatIsBelow) {
+  Sized sized;
+  const ValueId e = Op(sized.graph, "exp", {sized.x});
+  const ValueId position = AddConstant(sized.graph, "position", {DType::kI64, {8, 1}},
+                                       FromInts(DType::kI64, {0, 1, 2, 3, 4, 5, 6, 7}));
+  const ValueId other = AddConstant(sized.graph, "other", {DType::kI64, {8, 1}},
+                                    FromInts(DType::kI64, {0, 1, 2, 3, 4, 5, 7, 6}));
+  const ValueId zero =
+      AddConstant(sized.graph, "zero", {DType::kF32, {}}, FromDoubles(DType::kF32, {0}));
+  const auto total = [&](ValueId positions, bool is_first) {
+    Sized copy = sized;
+    const ValueId holds = Op(copy.graph, "less", {positions, sized.s});
+    const ValueId masked = is_first ? Op(copy.graph, "where", {holds, e, zero})
+                                    : Op(copy.graph, "where", {holds, zero, e});
+    const ValueId sum =
+        Op(copy.graph, "reduce_sum", {masked}, {{"axes", Shape{1}}, {"keepdims", int64_t{1}}});
+    const ValueId wide = Op(copy.graph, "expand", {sum}, {{"shape", Shape{4, 8, 6}}});
+    return copy.Demand(wide)[e][1];
+  };
+  EXPECT_EQ(total(position, true), Part(kS, 8));
+  EXPECT_EQ(total(position, false), Part(SizeTerm(8), 8));
+  EXPECT_EQ(total(other, true), Part(SizeTerm(8), 8));
+}
+
+TEST(DemandedAxesTest, IndicesAndDivisorsHoldEverywhere) {
+  Sized sized;
+  const ValueId ids = AddInput(sized.graph, "ids", {DType::kI64, {4, 8}});
+  sized.graph.inputs = {sized.x, ids, sized.b, sized.s};
+  const ValueId same = Op(sized.graph, "add", {ids, ids});
+  const ValueId table = AddConstant(sized.graph, "table", {DType::kF32, {9, 3}},
+                                    FromDoubles(DType::kF32, std::vector<double>(27, 1)));
+  const ValueId rows = Op(sized.graph, "gather", {table, same}, {{"axis", int64_t{0}}});
+  const auto demand = sized.Demand(rows);
+  EXPECT_EQ(demand[rows][1], Part(kS, 8));
+  EXPECT_TRUE(demand[same].empty());
+  Sized other;
+  const ValueId n = Op(other.graph, "cast", {other.x}, {{"to", std::string("i64")}});
+  const ValueId two = Op(other.graph, "add", {n, n});
+  const auto of_quotient = other.Demand(Op(other.graph, "div", {two, n}));
+  EXPECT_FALSE(of_quotient[two].empty());
+  EXPECT_TRUE(of_quotient[n].empty());
+}
+
+TEST(DemandedAxesTest, TheFirstElementIsThereInEveryRun) {
+  for (const int64_t least : {0, 1}) {
+    Sized sized;
+    sized.graph.sizes[1].least = least;
+    const ValueId e = Op(sized.graph, "exp", {sized.x});
+    const ValueId zero =
+        AddConstant(sized.graph, "zero", {DType::kI64, {1}}, FromInts(DType::kI64, {0}));
+    const ValueId first = Op(sized.graph, "gather", {e, zero}, {{"axis", int64_t{1}}});
+    const auto demand = sized.Demand(Op(sized.graph, "sub", {e, first}));
+    EXPECT_EQ(demand[e][0], Part(kB, 4));
+    EXPECT_EQ(demand[e][1], Part(least == 1 ? kS : SizeTerm(8), 8));
+  }
+}
+
+TEST(DemandedAxesTest, ReadersThatDisagreeWantAll) {
+  Sized sized;
+  const ValueId e = Op(sized.graph, "exp", {sized.x});
+  const ValueId top =
+      Op(sized.graph, "reduce_max", {e}, {{"axes", Shape{0}}, {"keepdims", int64_t{1}}});
+  const auto demand = sized.Demand(Op(sized.graph, "sub", {e, top}));
+  EXPECT_EQ(demand[e][0], Part(SizeTerm(4), 4));
+  EXPECT_EQ(demand[e][1], Part(kS, 8));
+  Sized host;
+  const ValueId x = Op(host.graph, "exp", {host.x});
+  const ValueId sums = Op(host.graph, "cum_sum", {x}, {{"axis", int64_t{0}}});
+  EXPECT_TRUE(host.Demand(sums)[x].empty());
+}
+
+}  // namespace
+}  // namespace burnish
