@@ -38,6 +38,8 @@ RuntimeOr<std::string> WriteBundle(const BundleManifest& manifest, std::span<con
   add(SectionKind::kRefitProgram, refit.program);
   add(SectionKind::kRunSizes, bytes_of(sizes));
   add(SectionKind::kInputAxes, bytes_of(input_axes));
+  const std::string trims = manifest.trims.empty() ? "" : EncodeTrims(manifest.trims);
+  add(SectionKind::kTrims, bytes_of(trims));
   return WriteSectionFile(kBundleFormat, sections);
 }
 
@@ -73,6 +75,10 @@ RuntimeOr<BundleReader> BundleReader::Open(std::unique_ptr<ByteSource> source) {
   if (file.Find(SectionKind::kInputAxes) != nullptr) {
     RUNTIME_ASSIGN_OR_RETURN(const std::vector<uint8_t> axes, file.Read(SectionKind::kInputAxes));
     RUNTIME_ASSIGN_OR_RETURN(manifest.run_sizes.inputs, DecodeInputAxes(axes));
+  }
+  if (file.Find(SectionKind::kTrims) != nullptr) {
+    RUNTIME_ASSIGN_OR_RETURN(const std::vector<uint8_t> trims, file.Read(SectionKind::kTrims));
+    RUNTIME_ASSIGN_OR_RETURN(manifest.trims, DecodeTrims(trims));
   }
   RUNTIME_RETURN_IF_ERROR(CheckManifest(manifest));
   const SectionFile::Entry* weights = file.Find(SectionKind::kWeights);

@@ -175,6 +175,23 @@ RuntimeStatus CheckInputAxes(const BundleManifest& manifest) {
   return RuntimeStatus();
 }
 
+RuntimeStatus CheckStepTrims(const BundleManifest& manifest) {
+  if (manifest.trims.empty()) return RuntimeStatus();
+  if (!manifest.control.empty()) {
+    return RuntimeStatus(RuntimeCode::kInvalidArgument, "steps of a loop leave out nothing");
+  }
+  RUNTIME_RETURN_IF_ERROR(
+      CheckTrims(manifest.trims, manifest.steps.size(), manifest.run_sizes.GivenSizes()));
+  for (const StepTrim& trim : manifest.trims) {
+    // Its scratch is no memory.
+    for (const HostCall& call : manifest.host_calls) {
+      if (call.kernel != manifest.steps[trim.step].kernel) continue;
+      return RuntimeStatus(RuntimeCode::kInvalidArgument, "host kernels leave out nothing");
+    }
+  }
+  return RuntimeStatus();
+}
+
 RuntimeStatus CheckRunSizes(const BundleManifest& manifest) {
   const auto invalid = [](const std::string& text) {
     return RuntimeStatus(RuntimeCode::kInvalidArgument, "sizes of a run: " + text);
@@ -190,6 +207,7 @@ RuntimeStatus CheckRunSizes(const BundleManifest& manifest) {
     }
   }
   RUNTIME_RETURN_IF_ERROR(CheckInputAxes(manifest));
+  RUNTIME_RETURN_IF_ERROR(CheckStepTrims(manifest));
   std::set<std::pair<uint32_t, uint32_t>> seen;
   for (const BoundedAxis& axis : given.axes) {
     if (axis.region != Region::kOutput || axis.tensor >= manifest.outputs.size()) {

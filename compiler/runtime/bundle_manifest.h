@@ -15,6 +15,7 @@
 #include "compiler/runtime/place.h"
 #include "compiler/runtime/run_sizes.h"
 #include "compiler/runtime/runtime_status.h"
+#include "compiler/runtime/step_trim.h"
 #include "compiler/runtime/tensor_info.h"
 
 namespace burnish {
@@ -91,6 +92,7 @@ struct BundleManifest {
   ControlProgram control;  // In a section of its own; empty: each step once, in order.
   std::vector<HostCall> host_calls = {};  // In a section of its own.
   RunSizes run_sizes = {};                // In a section of its own; empty: shapes are those above.
+  std::vector<StepTrim> trims = {};       // In a section of its own. Not with control.
 
   friend bool operator==(const BundleManifest&, const BundleManifest&) = default;
 };

@@ -39,6 +39,7 @@ enum class SectionKind : uint32_t {
   kRefitProgram = 9,  // A bundle: from parameters to what is packed.
   kRunSizes = 10,     // Sizes that only a run knows; from format version 4 on, optional.
   kInputAxes = 11,    // Which of them inputs give; from format version 5 on, optional.
+  kTrims = 12,        // What steps may leave out of a run; optional. Others run all.
 };
 
 struct SectionFormat {

@@ -288,10 +288,55 @@ RuntimeStatus Session::TakeSizes(std::span<const int64_t> extents) {
                                std::to_string(sizes[i].greatest));
     }
   }
+  bool is_new = false;
   for (size_t i = 0; i < sizes.size(); ++i) {
-    if (is_given_[i]) extents_[i] = extents[i];
+    if (!is_given_[i]) continue;
+    is_new = is_new || extents_[i] != extents[i];
+    extents_[i] = extents[i];
   }
+  if (is_new) TrimSteps();
   return RuntimeStatus();
+}
+
+void Session::TrimSteps() {
+  if (manifest().trims.empty()) return;
+  trimmed_.resize(manifest().steps.size());
+  for (const StepTrim& trim : manifest().trims) {
+    Trimmed& step = trimmed_[trim.step];
+    step.iterations = trim.iterations;
+    step.needed = NeededIterations(trim, extents_);
+    step.is_less = step.needed.size() < trim.iterations;
+  }
+}
+
+// Of a kernel with one parallel loop, worker p of as many as there are iterations does iteration p:
+// so single ones can be chosen, with each thread's own scratch.
+int32_t Session::RunStep(size_t step, int worker, int worker_count) const {
+  const PlannedStep& planned = plans_[0][step];
+  if (trimmed_.empty() || !trimmed_[step].is_less) {
+    return planned.kernel(&planned.context, worker, worker_count);
+  }
+  const Trimmed& trimmed = trimmed_[step];
+  BurnishKernelContext context = planned.context;
+  // Workers that are none do not wait for each other.
+  context.barrier = [](void*) {};
+  const size_t count = trimmed.needed.size();
+  const size_t first = count * static_cast<size_t>(worker) / static_cast<size_t>(worker_count);
+  const size_t end = count * static_cast<size_t>(worker + 1) / static_cast<size_t>(worker_count);
+  int32_t code = BURNISH_KERNEL_OK;
+  for (size_t i = first; i < end; ++i) {
+    const auto iteration = static_cast<int64_t>(trimmed.needed[i]);
+    if (planned.context.scratch != nullptr) {
+      // The kernel adds its worker's share: that of this thread comes out.
+      const auto shift = static_cast<uint64_t>(worker - iteration) * scratch_bytes_per_worker_;
+      context.scratch = reinterpret_cast<uint8_t*>(
+          reinterpret_cast<uintptr_t>(planned.context.scratch) + static_cast<uintptr_t>(shift));
+    }
+    const int32_t got = planned.kernel(&context, static_cast<int32_t>(iteration),
+                                       static_cast<int32_t>(trimmed.iterations));
+    if (code == BURNISH_KERNEL_OK) code = got;
+  }
+  return code;
 }
 
 // To where steps read them.
@@ -524,8 +569,7 @@ RuntimeStatus Session::Walk(size_t last_step, int64_t* step_ns) {
     if (step_ns != nullptr) barrier.Wait();  // Waking up is not part of the first step.
     if (keeps_time) last_ns = MonotonicNs();
     for (size_t i = 0; i < step_count; ++i) {
-      const PlannedStep& step = plan[i];
-      const int32_t code = step.kernel(&step.context, worker, worker_count);
+      const int32_t code = RunStep(i, worker, worker_count);
       if (code != BURNISH_KERNEL_OK) failure.Record(static_cast<uint32_t>(i), code);
       barrier.Wait();
       // After the barrier all workers see the same failure, so that all leave after the same step

@@ -111,6 +111,8 @@ class Session {
   void ApplyFill(const Fill& fill);
   uint8_t* Address(const Place& place) const;
   RuntimeStatus TakeSizes(std::span<const int64_t> extents);
+  void TrimSteps();
+  int32_t RunStep(size_t step, int worker, int worker_count) const;
   void WriteSizes();
   RuntimeStatus ReadExtents();
   std::vector<int64_t> ShapeOfInput(size_t index) const;
@@ -138,6 +140,13 @@ class Session {
   Memories inputs_, outputs_;
   std::vector<int64_t> extents_;  // Of the last run, one for each of the manifest's run sizes.
   std::vector<bool> is_given_;    // By size: not computed by a step.
+  // By step: the iterations that a run of these sizes needs, where it does not need all.
+  struct Trimmed {
+    bool is_less = false;
+    uint32_t iterations = 0;
+    std::vector<uint32_t> needed;
+  };
+  std::vector<Trimmed> trimmed_;  // Empty: no step is ever trimmed.
   // One for all workers; with control one a worker, since workers are in different iterations.
   std::vector<std::vector<PlannedStep>> plans_;
   ControlPlan control_;

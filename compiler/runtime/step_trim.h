@@ -1,0 +1,64 @@
+// Iterations of a step's parallel loop that a run may leave out, since nothing reads what they
+// write (docs/adr/0013-bounded-axes.md).
+#ifndef COMPILER_RUNTIME_STEP_TRIM_H_
+#define COMPILER_RUNTIME_STEP_TRIM_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "compiler/runtime/runtime_status.h"
+
+namespace burnish {
+
+// factor * product of the sizes.
+struct TrimProduct {
+  int64_t factor = 1;
+  std::vector<uint32_t> sizes;  // Into RunSizes::sizes.
+
+  friend bool operator==(const TrimProduct&, const TrimProduct&) = default;
+};
+// Part of an axis: the sum of the products is how much of `bound` is read.
+struct TrimPart {
+  std::vector<TrimProduct> holds;
+  int64_t bound = 1;
+
+  friend bool operator==(const TrimPart&, const TrimPart&) = default;
+};
+// An axis of what the step writes. Iteration p writes indices from starts[p / inner % starts] on,
+// `span` of them at most.
+struct TrimAxis {
+  std::vector<TrimPart> parts;  // Row-major.
+  uint32_t inner = 1;
+  int64_t span = 1;
+  std::vector<int64_t> starts;
+
+  friend bool operator==(const TrimAxis&, const TrimAxis&) = default;
+};
+// The step's kernel has one parallel loop and nothing beside it: called as worker p of `iterations`
+// it does iteration p (kernel_abi.h says how iterations are shared out).
+struct StepTrim {
+  uint32_t step = 0;
+  uint32_t iterations = 0;
+  std::vector<TrimAxis> axes;
+
+  friend bool operator==(const StepTrim&, const StepTrim&) = default;
+};
+
+inline constexpr uint32_t kTrimIterationsMax = 1 << 16;
+
+std::string EncodeTrims(const std::vector<StepTrim>& trims);
+// kDataLoss: not such bytes. Checks no meaning.
+RuntimeOr<std::vector<StepTrim>> DecodeTrims(std::span<const uint8_t> bytes);
+// kInvalidArgument unless each names another step, sizes that there are, and numbers that fit.
+// `given`: by size, whether an input gives it.
+RuntimeStatus CheckTrims(const std::vector<StepTrim>& trims, size_t step_count,
+                         const std::vector<bool>& given);
+
+// Iterations whose results are read where the sizes are these, ascending.
+std::vector<uint32_t> NeededIterations(const StepTrim& trim, std::span<const int64_t> sizes);
+
+}  // namespace burnish
+
+#endif  // COMPILER_RUNTIME_STEP_TRIM_H_

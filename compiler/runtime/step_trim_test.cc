@@ -1,0 +1,139 @@
+#include "compiler/runtime/step_trim.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "compiler/runtime/bundle.h"
+#include "compiler/runtime/session.h"
+#include "compiler/runtime/test_bundle.h"
+#include "compiler/runtime/thread_pool.h"
+#include "gtest/gtest.h"
+
+namespace burnish {
+namespace {
+
+using Numbers = std::vector<uint32_t>;
+
+// Rows of [b of 3, s of 10] in tiles of 4, for each of two columns.
+StepTrim Rows() {
+  TrimAxis axis{.parts = {{.holds = {{.factor = 1, .sizes = {0}}}, .bound = 3},
+                          {.holds = {{.factor = 1, .sizes = {1}}}, .bound = 10}},
+                .inner = 2,
+                .span = 4,
+                .starts = {0, 4, 8, 12, 16, 20, 24, 28}};
+  return {.step = 1, .iterations = 16, .axes = {axis}};
+}
+
+TEST(StepTrimTest, ComesBackAsItWas) {
+  const std::vector<StepTrim> trims = {Rows()};
+  const std::string bytes = EncodeTrims(trims);
+  EXPECT_TRUE(*DecodeTrims(AsBytes(bytes)) == trims);
+  for (size_t length = 0; length < bytes.size(); ++length) {
+    EXPECT_FALSE(DecodeTrims(AsBytes(bytes.substr(0, length))).ok());
+  }
+}
+
+// Against looking at each row.
+TEST(StepTrimTest, TilesWithARowThatIsReadAreNeeded) {
+  const StepTrim trim = Rows();
+  for (int64_t b = 0; b <= 3; ++b) {
+    for (int64_t s = 0; s <= 10; ++s) {
+      Numbers want;
+      for (uint32_t p = 0; p < trim.iterations; ++p) {
+        bool any = false;
+        for (int64_t row = p / 2 * 4; row < std::min<int64_t>(p / 2 * 4 + 4, 30); ++row) {
+          any = any || (row / 10 < b && row % 10 < s);
+        }
+        if (any) want.push_back(p);
+      }
+      EXPECT_EQ(NeededIterations(trim, std::vector<int64_t>{b, s}), want) << b << " " << s;
+    }
+  }
+}
+
+TEST(StepTrimTest, AxesOfARowTimesSizesAndLoopsAround) {
+  // Heads outside, rows of 2 * s inside.
+  StepTrim trim = Rows();
+  trim.iterations = 6;
+  trim.axes = {
+      {.parts = {{.holds = {{.factor = 2, .sizes = {1}}, {.factor = 1, .sizes = {}}}, .bound = 30}},
+       .inner = 1,
+       .span = 10,
+       .starts = {0, 10, 20}}};
+  EXPECT_EQ(NeededIterations(trim, std::vector<int64_t>{1, 5}), (Numbers{0, 1, 3, 4}));
+  EXPECT_EQ(NeededIterations(trim, std::vector<int64_t>{1, 4}), (Numbers{0, 3}));
+  // Beyond 64 bits: all.
+  trim.axes[0].parts[0].holds[0].factor = INT64_MAX;
+  EXPECT_EQ(NeededIterations(trim, std::vector<int64_t>{1, 4}), (Numbers{0, 1, 2, 3, 4, 5}));
+}
+
+TEST(StepTrimTest, WhatDoesNotFitIsRefused) {
+  const auto fits = [](auto change) {
+    StepTrim trim = Rows();
+    change(trim);
+    return CheckTrims({trim}, 2, {true, true, false}).ok();
+  };
+  EXPECT_TRUE(fits([](StepTrim&) {}));
+  EXPECT_FALSE(CheckTrims({Rows(), Rows()}, 2, {true, true}).ok());
+  EXPECT_FALSE(fits([](StepTrim& t) { t.step = 2; }));
+  EXPECT_FALSE(fits([](StepTrim& t) { t.iterations = 0; }));
+  EXPECT_FALSE(fits([](StepTrim& t) { t.iterations = kTrimIterationsMax + 1; }));
+  EXPECT_FALSE(fits([](StepTrim& t) { t.axes.clear(); }));
+  EXPECT_FALSE(fits([](StepTrim& t) { t.axes[0].parts.clear(); }));
+  EXPECT_FALSE(fits([](StepTrim& t) { t.axes[0].inner = 0; }));
+  EXPECT_FALSE(fits([](StepTrim& t) { t.axes[0].span = 0; }));
+  EXPECT_FALSE(fits([](StepTrim& t) { t.axes[0].starts.clear(); }));
+  EXPECT_FALSE(fits([](StepTrim& t) { t.axes[0].starts[0] = -1; }));
+  EXPECT_FALSE(fits([](StepTrim& t) { t.axes[0].parts[0].bound = int64_t{1} << 60; }));
+  EXPECT_FALSE(fits([](StepTrim& t) { t.axes[0].parts[0].holds[0].sizes = {2}; }));
+  EXPECT_FALSE(fits([](StepTrim& t) { t.axes[0].parts[0].holds[0].sizes = {3}; }));
+}
+
+// One element an iteration: those that nobody reads stay as they were.
+TEST(StepTrimTest, ASessionRunsTheNeededIterationsAlone) {
+  BundleManifest manifest = TestGivenManifest();
+  TrimAxis axis{.parts = {{.holds = {{.factor = 1, .sizes = {0}}}, .bound = 2},
+                          {.holds = {{.factor = 1, .sizes = {1}}}, .bound = 500}},
+                .inner = 1,
+                .span = 1,
+                .starts = std::vector<int64_t>(1000)};
+  std::iota(axis.starts.begin(), axis.starts.end(), 0);
+  manifest.trims = {{.step = 0, .iterations = 1000, .axes = {axis}}};
+  const auto bundle = WriteBundle(manifest, TestElf(), {});
+  ASSERT_TRUE(bundle.ok()) << bundle.status().message();
+  EXPECT_TRUE(BundleReader::FromBytes(AsBytes(*bundle))->manifest() == manifest);
+  auto model = Model::LoadBytes(AsBytes(*bundle), {});
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  for (const int threads : {1, 2, 3}) {
+    auto pool = ThreadPool::Create({.thread_count = threads});
+    ASSERT_TRUE(pool.ok());
+    auto session = Session::Create(*model, *std::move(pool));
+    ASSERT_TRUE(session.ok());
+    for (const auto& [b, n] : std::vector<std::pair<int64_t, int64_t>>{
+             {2, 500}, {2, 7}, {1, 500}, {1, 1}, {2, 0}, {2, 499}, {2, 500}}) {
+      ASSERT_TRUE((*session)->SetSizes(std::vector<int64_t>{b, n}).ok());
+      const std::vector<float> x(b * n, 3.0f);
+      ASSERT_TRUE((*session)->SetInput(0, AsBytes(x)).ok());
+      ASSERT_TRUE((*session)->SetInput(1, AsBytes(x)).ok());
+      alignas(64) std::array<float, 1000> sum;
+      sum.fill(-1);
+      ASSERT_TRUE((*session)->BindOutput(0, sum.data(), sizeof(sum)).ok());
+      ASSERT_TRUE((*session)->Run().ok());
+      for (int64_t i = 0; i < 1000; ++i) {
+        ASSERT_EQ(sum[i], i / 500 < b && i % 500 < n ? 6.0f : -1.0f) << b << " " << n << " " << i;
+      }
+    }
+  }
+  manifest = TestSizesManifest();
+  manifest.run_sizes = TestGivenManifest().run_sizes;
+  manifest.run_sizes.axes.clear();
+  manifest.run_sizes.inputs.resize(1);
+  manifest.trims = {{.step = 0, .iterations = 2, .axes = {axis}}};
+  EXPECT_FALSE(CheckManifest(manifest).ok()) << "a host kernel has no scratch to choose";
+}
+
+}  // namespace
+}  // namespace burnish
