@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <utility>
@@ -15,8 +16,11 @@
 #include "compiler/driver/control_layout.h"
 #include "compiler/driver/memory_plan.h"
 #include "compiler/driver/storage_layout.h"
+#include "compiler/driver/trim_step.h"
 #include "compiler/driver/weights.h"
+#include "compiler/graph/demanded_axes.h"
 #include "compiler/ir/contract.h"
+#include "compiler/ir/lower.h"
 #include "compiler/runtime/artifact.h"
 #include "compiler/runtime/bundle.h"
 #include "compiler/runtime/host_call.h"
@@ -76,6 +80,7 @@ class Assembler {
   absl::Status LoadLibraries();
   void AddModelTensors();
   void AddRunSizes();
+  absl::Status AddTrims();
   void CollectLives();
   void Touch(ValueId value, int step);
   void CollectUses();
@@ -194,6 +199,30 @@ void Assembler::AddRunSizes() {
                           .axis = static_cast<uint32_t>(axis.axis),
                           .size = size});
   }
+}
+
+// What steps need not compute in a run of less than the greatest sizes.
+absl::Status Assembler::AddTrims() {
+  if (graph().sizes.empty() || !model_.regions.empty()) return absl::OkStatus();
+  const std::vector<DemandedParts> demand = DemandedAxes(graph());
+  std::map<int, Program> lowered;  // By kernel, as it was compiled.
+  for (size_t s = 0; s < steps_.size(); ++s) {
+    if (IsHost(steps_[s])) continue;
+    const TaskCall& call = CallOf(steps_[s]);
+    if (call.results.size() != 1 || demand[call.results[0]].empty()) continue;
+    const CompiledKernel& kernel = KernelOf(steps_[s]);
+    const auto [known, is_new] = lowered.try_emplace(kernel.kernel_index);
+    if (is_new) {
+      Program scheduled = model_.chosen[call.task].scheduled;
+      RETURN_IF_ERROR(ApplyContract(kernel.contract, scheduled));
+      ASSIGN_OR_RETURN(known->second, Lower(scheduled));
+    }
+    std::optional<StepTrim> trim = TrimOf(known->second, demand[call.results[0]]);
+    if (!trim.has_value()) continue;
+    trim->step = static_cast<uint32_t>(s);
+    manifest_.trims.push_back(*std::move(trim));
+  }
+  return absl::OkStatus();
 }
 
 // Constants lie among the weights, inputs and outputs in the caller's memory, and what an iteration
@@ -491,6 +520,7 @@ absl::StatusOr<AssembledModel> Assembler::Run() {
     ASSIGN_OR_RETURN(manifest_.steps.emplace_back(), MakeStep(step));
   }
   AddRunSizes();
+  RETURN_IF_ERROR(AddTrims());
   manifest_.constants = weights_->constants();
   manifest_.weights_bytes = weights_->bytes().size();
   const RefitInfo refit = weights_->Refit();

@@ -1,0 +1,125 @@
+#include "compiler/driver/trim_step.h"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "compiler/ir/simplify.h"
+
+namespace burnish {
+namespace {
+
+// Of ranges of one index in one iteration: a microsecond each, and each step has some.
+constexpr int64_t kRangesMax = 100'000;
+
+// The only parallel loop, if there is nothing beside it.
+NodeId OnlyPhase(const Program& program) {
+  const std::vector<NodeId>& phases = program.nodes[program.root].children;
+  if (phases.size() != 1) return -1;
+  const Node& loop = program.nodes[phases[0]];
+  const bool is_parallel = loop.kind == NodeKind::kLoop && loop.loop_kind == LoopKind::kParallel;
+  return is_parallel && IsConstInt(program.vars[loop.var].extent) ? phases[0] : -1;
+}
+
+// The only output; -1 where there are more.
+BufferId OnlyOutput(const Program& program) {
+  BufferId output = -1;
+  for (size_t b = 0; b < program.buffers.size(); ++b) {
+    if (program.buffers[b].role != BufferRole::kOutput) continue;
+    if (output >= 0) return -1;
+    output = static_cast<BufferId>(b);
+  }
+  return output;
+}
+
+// Different indices by which the output is stored along `axis`.
+std::vector<Expr> StoredIndices(const Program& program, NodeId loop, BufferId output, size_t axis) {
+  std::vector<Expr> indices;
+  for (const NodeId id : Subtree(program, loop)) {
+    const Node& node = program.nodes[id];
+    if (node.kind != NodeKind::kStore || node.buffer != output) continue;
+    const Expr& index = node.indices[axis];
+    const bool is_known = std::any_of(indices.begin(), indices.end(), [&](const Expr& known) {
+      return StructurallyEqual(known, index);
+    });
+    if (!is_known) indices.push_back(index);
+  }
+  return indices;
+}
+
+// What each iteration writes of an axis; empty where that is not known.
+std::vector<Range> WrittenRanges(const Program& program, NodeId loop, BufferId output,
+                                 size_t axis) {
+  const VarId parallel = program.nodes[loop].var;
+  const int64_t count = program.vars[parallel].extent->int_value;
+  const std::vector<Expr> indices = StoredIndices(program, loop, output, axis);
+  if (indices.empty() || count * static_cast<int64_t>(indices.size()) > kRangesMax) return {};
+  std::vector<Range> written;
+  for (int64_t p = 0; p < count; ++p) {
+    const VarRanges ranges = [&](VarId var) -> std::optional<Range> {
+      if (var == parallel) return Range{p, p};
+      return Range{0, MaxExtent(program, var) - 1};
+    };
+    std::optional<Range> all;
+    for (const Expr& index : indices) {
+      const std::optional<Range> range = RangeOf(index, ranges);
+      if (!range.has_value()) return {};
+      if (!all.has_value()) all = range;
+      all = Range{std::min(all->min, range->min), std::max(all->max, range->max)};
+    }
+    written.push_back(*all);
+  }
+  return written;
+}
+
+// As starts that repeat, each for some iterations in a row; nullopt: they do not, or there is one.
+std::optional<TrimAxis> AxisOf(const std::vector<Range>& written) {
+  TrimAxis axis{.parts = {}, .inner = 0, .span = 1, .starts = {}};
+  const auto count = static_cast<uint32_t>(written.size());
+  while (axis.inner < count && written[axis.inner].min == written[0].min) ++axis.inner;
+  if (count == 0 || axis.inner == count || count % axis.inner != 0) return std::nullopt;
+  axis.starts.push_back(written[0].min);
+  for (uint32_t p = axis.inner; p < count && written[p].min != written[0].min; p += axis.inner) {
+    axis.starts.push_back(written[p].min);
+  }
+  for (uint32_t p = 0; p < count; ++p) {
+    if (written[p].min != axis.starts[p / axis.inner % axis.starts.size()]) return std::nullopt;
+    axis.span = std::max(axis.span, written[p].max - written[p].min + 1);
+  }
+  return axis;
+}
+
+TrimPart PartOf(const AxisPart& part) {
+  TrimPart made{.holds = {}, .bound = part.bound};
+  for (const auto& [sizes, factor] : part.holds.products()) {
+    made.holds.push_back({.factor = factor, .sizes = {sizes.begin(), sizes.end()}});
+  }
+  return made;
+}
+
+}  // namespace
+
+std::optional<StepTrim> TrimOf(const Program& lowered, const DemandedParts& demand) {
+  const NodeId loop = OnlyPhase(lowered);
+  const BufferId output = OnlyOutput(lowered);
+  if (loop < 0 || output < 0 || demand.empty()) return std::nullopt;
+  const int64_t count = lowered.vars[lowered.nodes[loop].var].extent->int_value;
+  if (count < 2 || count > kTrimIterationsMax) return std::nullopt;
+  // Tasks have dimensions merged that their operators do not tell apart.
+  const DemandedParts parts = RegroupDemand(demand, lowered.buffers[output].shape);
+  StepTrim trim{.step = 0, .iterations = static_cast<uint32_t>(count), .axes = {}};
+  for (size_t d = 0; d < parts.size(); ++d) {
+    if (std::all_of(parts[d].begin(), parts[d].end(),
+                    [](const AxisPart& part) { return part.IsFull(); })) {
+      continue;
+    }
+    std::optional<TrimAxis> axis = AxisOf(WrittenRanges(lowered, loop, output, d));
+    if (!axis.has_value()) continue;
+    for (const AxisPart& part : parts[d]) axis->parts.push_back(PartOf(part));
+    trim.axes.push_back(*std::move(axis));
+  }
+  return trim.axes.empty() ? std::nullopt : std::optional(std::move(trim));
+}
+
+}  // namespace burnish

@@ -1,0 +1,85 @@
+#include "compiler/driver/trim_step.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "base/status_matchers.h"
+#include "compiler/graph/graph_interpreter.h"
+#include "compiler/graph/graph_testing.h"
+#include "compiler/ir/lower.h"
+#include "compiler/schedule/trace.h"
+#include "compiler/schedule/trace_text.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace burnish {
+namespace {
+
+using Shape = std::vector<int64_t>;
+const SizeTerm kB = SizeTerm::OfExtent(0), kS = SizeTerm::OfExtent(1);
+
+// exp of [rows, 6], with the trace's steps; "ROW" in it stands for the loop over rows.
+Program Lowered(int64_t rows, std::string trace, const char* op = "exp") {
+  Graph graph;
+  const ValueId x = AddInput(graph, "x", {DType::kF32, {rows, 6}});
+  const ValueId y = Op(graph, op, {x});
+  const Program program = DefineNode(graph, graph.nodes[graph.value(y).producer]);
+  const std::string row = program.vars[program.blocks[0].spatial[0]].name;
+  for (size_t at; (at = trace.find("ROW")) != std::string::npos;) trace.replace(at, 3, row);
+  const auto steps = ParseTrace(trace);
+  EXPECT_THAT(steps, IsOk());
+  const auto scheduled = ApplyTrace(*steps, program);
+  EXPECT_THAT(scheduled, IsOk());
+  const auto lowered = Lower(*scheduled);
+  EXPECT_THAT(lowered, IsOk());
+  return *lowered;
+}
+DemandedParts Rows(const AxisParts& rows) { return {rows, {{.holds = SizeTerm(6), .bound = 6}}}; }
+
+TEST(TrimStepTest, TilesOfRowsAreLeftOutByWhatTheyHold) {
+  const Program program = Lowered(30, "split@1 ROW->(o,i) size=4\nparallel@1 o");
+  const auto trim = TrimOf(program, Rows({{kB, 3}, {kS, 10}}));
+  ASSERT_TRUE(trim.has_value());
+  EXPECT_EQ(trim->iterations, 8u);
+  ASSERT_EQ(trim->axes.size(), 1u);
+  // Rows 28 and 29 are a tile of their own.
+  EXPECT_EQ(trim->axes[0].starts, (Shape{0, 4, 8, 12, 16, 20, 24, 28}));
+  for (int64_t b = 1; b <= 3; ++b) {
+    for (int64_t s = 1; s <= 10; ++s) {
+      std::vector<uint32_t> want;
+      for (uint32_t p = 0; p < 8; ++p) {
+        bool any = false;
+        for (int64_t row = 4 * p; row < std::min<int64_t>(4 * p + 4, 30); ++row) {
+          any = any || (row / 10 < b && row % 10 < s);
+        }
+        if (any) want.push_back(p);
+      }
+      // Never less than what is read; a tile may look larger than it is.
+      const std::vector<uint32_t> got = NeededIterations(*trim, Shape{b, s});
+      EXPECT_TRUE(std::includes(got.begin(), got.end(), want.begin(), want.end()));
+      EXPECT_LE(got.size(), want.size() + 1);
+    }
+  }
+}
+
+TEST(TrimStepTest, AValueIsReadInItsOwnShape) {
+  const Program program = Lowered(30, "parallel@1 ROW");
+  const DemandedParts whole = {{{kB, 3}}, {{kS, 10}}, {{SizeTerm(6), 6}}};
+  const auto trim = TrimOf(program, whole);
+  ASSERT_TRUE(trim.has_value());
+  EXPECT_EQ(NeededIterations(*trim, Shape{2, 3}), (std::vector<uint32_t>{0, 1, 2, 10, 11, 12}));
+}
+
+TEST(TrimStepTest, WhatEachIterationWritesInAnyRunIsNotLeftOut) {
+  const AxisParts rows = {{kS, 30}};
+  EXPECT_FALSE(TrimOf(Lowered(30, ""), Rows(rows)).has_value()) << "no parallel loop";
+  const Program parallel = Lowered(30, "parallel@1 ROW");
+  EXPECT_TRUE(TrimOf(parallel, Rows(rows)).has_value());
+  EXPECT_FALSE(TrimOf(parallel, {}).has_value()) << "all is read";
+  EXPECT_FALSE(TrimOf(parallel, {{{SizeTerm(30), 30}}, {{kS, 6}}}).has_value())
+      << "the columns of each row";
+}
+
+}  // namespace
+}  // namespace burnish
