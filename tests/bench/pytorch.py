@@ -1,6 +1,6 @@
 """PyTorch's models by torch.compile(backend="burnish"): right or wrong, whole or in pieces.
 
-./dev bench pytorch [--only NAME,NAME] [--time] [--out FILE]
+./dev bench pytorch [--only NAME,NAME] [--time] [--routes] [--out FILE]
 What each column means: tests/bench/README.md.
 """
 
@@ -9,6 +9,8 @@ import json
 import logging
 import os
 import pathlib
+import re
+import subprocess
 import sys
 import tempfile
 import time
@@ -22,6 +24,7 @@ import torch_models
 PACKAGE = "//python/runtime:burnish_runtime_files"
 EXTENSION = "//python/runtime:burnish_runtime/_burnish_runtime.abi3.so"
 PROGRAMS = ("//tuner:tuner", "//base:burnish-launcher")
+GRAPH_MAIN = "//compiler/frontend:graph_main"
 ERROR_MAX = 1e-4  # Of the scale, as docs/contracts.md counts it.
 # Ten times what the slowest takes on two cores that nobody else uses.
 SECONDS_MAX, BYTES_MAX = 600, 12 << 30
@@ -30,7 +33,7 @@ ROUNDS, CALLS = 15, 4  # Turns of each engine, and calls in each.
 
 def package(folder):
     """The packages as Bazel has built them, in `folder`; the environment to import them with torch."""
-    machine.build(PACKAGE, *PROGRAMS)
+    machine.build(PACKAGE, *PROGRAMS, GRAPH_MAIN)
     runtime = folder / "burnish_runtime"
     runtime.mkdir()
     for source in (machine.ROOT / "python/runtime/burnish_runtime").iterdir():
@@ -45,7 +48,8 @@ def package(folder):
         path = machine.output(target)
         (programs / path.name).symlink_to(path)
     return {**torch_libraries.environment(libraries), "PYTHONPATH": str(folder),
-            "BENCH_PROGRAMS": str(programs), "XDG_CACHE_HOME": str(cache), "XDG_DATA_HOME": str(cache)}
+            "BENCH_PROGRAMS": str(programs), "BENCH_GRAPH_MAIN": str(machine.output(GRAPH_MAIN)),
+            "XDG_CACHE_HOME": str(cache), "XDG_DATA_HOME": str(cache)}
 
 
 # ---- In a process of its own, one model.
@@ -108,9 +112,35 @@ def times(model, run, args, kwargs):
     return {engine: statistics.median(each) for engine, each in found.items()}
 
 
+def routes(name, folder):
+    """Tasks of the model by this importer and by PyTorch's ONNX exporter: how many are the same ones."""
+    import torch
+    import burnish
+    model, args, kwargs = torch_models.make(name)
+    for tensor in (*model.parameters(), *model.buffers()):
+        if tensor.is_floating_point():  # Zeros and ones of a new model are left out by the exporter.
+            tensor.data += 0.1 * torch.rand_like(tensor)
+    direct, onnx = folder / "direct.graph", folder / "exported.onnx"
+    with torch.no_grad():
+        burnish.from_torch(torch.export.export(model, args, kwargs)).save(direct)
+        torch.onnx.export(model, args, onnx, kwargs=kwargs, dynamo=True, verbose=False, external_data=False)
+    found = [workloads(path) for path in (direct, onnx)]
+    return {"name": name, "direct": len(found[0]), "onnx": len(found[1]),
+            "same": len(found[0] & found[1])}
+
+
+def workloads(path):
+    """The tasks' programs, without how often each is there."""
+    text = subprocess.run([os.environ["BENCH_GRAPH_MAIN"], path, "--stage=workloads"], check=True,
+                          stdout=subprocess.PIPE, text=True).stdout
+    return {part.partition("\n")[2] for part in re.split("^# ", text, flags=re.MULTILINE)[1:]}
+
+
 # ---- All of them.
 
 def table_row(row):
+    if "same" in row:
+        return f"{row['name']:32} {row['direct']} tasks, {row['onnx']} by ONNX, {row['same']} the same"
     if "error" not in row:
         return f"{row['name']:32} {row['state']}: {row.get('detail', '')[-300:]}"
     text = (f"{row['name']:32} {row['state']:6} {row['error']:8.1e}  {'whole' if row['whole'] else 'pieces'}"
@@ -126,12 +156,16 @@ def main():
     parser = argparse.ArgumentParser(prog="./dev bench pytorch", description=__doc__.split("\n")[0])
     parser.add_argument("--only", help="names, with commas between them")
     parser.add_argument("--time", action="store_true", help="against eager and Inductor, in turn")
+    parser.add_argument("--routes", action="store_true", help="only compare tasks with those by way of ONNX")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--out", metavar="FILE", help="a line of JSON for each model; started again it goes on")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
-        print(json.dumps(one(options.child, options.time, options.threads)))
+        with tempfile.TemporaryDirectory() as name:
+            row = (routes(options.child, pathlib.Path(name)) if options.routes else
+                   one(options.child, options.time, options.threads))
+        print(json.dumps(row))
         return 0
     print(machine.headline(machine.describe()))
     rows = []
@@ -146,7 +180,8 @@ def main():
             if model in done:
                 continue
             command = [sys.executable, "-B", __file__, "--child", model, "--threads", options.threads]
-            ended = limited.run(command + ["--time"] * options.time, SECONDS_MAX, BYTES_MAX, environment)
+            command += ["--time"] * options.time + ["--routes"] * options.routes
+            ended = limited.run(command, SECONDS_MAX, BYTES_MAX, environment)
             row = (json.loads(ended.out.splitlines()[-1]) if ended.code == 0 and not ended.limit else
                    {"name": model, "state": f"over its {ended.limit}" if ended.limit else "failed",
                     "whole": False, "detail": ended.err.strip(), "said": []})
@@ -155,6 +190,10 @@ def main():
             if options.out:
                 with open(options.out, "a", encoding="utf-8") as file:
                     print(json.dumps(row), file=file)
+    if options.routes:
+        same, total = (sum(row.get(key, 0) for row in rows) for key in ("same", "onnx"))
+        print(f"{same} of {total} tasks are the same by both routes")
+        return 0 if all("same" in row for row in rows) else 1
     right = sum(row["state"] == "right" for row in rows)
     whole = sum(row["whole"] for row in rows)
     print(f"{len(rows)} models: {right} right, {whole} whole ({whole / max(1, len(rows)):.0%}), "
