@@ -1,6 +1,7 @@
 """PyTorch's models by torch.compile(backend="burnish"): right or wrong, whole or in pieces.
 
 ./dev bench pytorch [--only NAME,NAME] [--time] [--routes] [--out FILE]
+./dev bench pytorch --operators [--only NAME,NAME] [--samples N] [--verbose]
 What each column means: tests/bench/README.md.
 """
 
@@ -152,7 +153,18 @@ def table_row(row):
     return "\n    ".join([text, *(line[:300] for line in row["said"])])
 
 
+def operators(arguments):
+    """How much of core ATen is there, in a process that can import all it needs."""
+    with tempfile.TemporaryDirectory(prefix="burnish-bench-") as name:
+        environment = {**os.environ, **package(pathlib.Path(name))}
+        script = pathlib.Path(__file__).parent / "harness/aten_coverage.py"
+        return subprocess.run([sys.executable, "-B", script, *arguments], env=environment,
+                              check=False).returncode
+
+
 def main():
+    if "--operators" in sys.argv:
+        return operators([word for word in sys.argv[1:] if word != "--operators"])
     parser = argparse.ArgumentParser(prog="./dev bench pytorch", description=__doc__.split("\n")[0])
     parser.add_argument("--only", help="names, with commas between them")
     parser.add_argument("--time", action="store_true", help="against eager and Inductor, in turn")

@@ -1,4 +1,4 @@
-"""usage: aten_coverage.py [--only NAME] [--samples N] [--verbose]   How much of core ATen the importer runs.
+"""How much of core ATen the importer of PyTorch's graphs runs: ./dev bench pytorch --operators.
 
 An operator counts where at least 90 % of PyTorch's own samples for it (OpInfo) in f32, i64 and bool are
 converted, compiled, and right. All samples of one operator are one graph, so that the compiler runs once.
@@ -6,6 +6,7 @@ converted, compiled, and right. All samples of one operator are one graph, so th
 
 import argparse
 import collections
+import os
 import sys
 
 import numpy
@@ -14,6 +15,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.testing._internal.common_methods_invocations import op_db
 
 import burnish
+from burnish import _programs
 from burnish._torch import importer
 from burnish._torch.builder import GraphBuilder
 
@@ -204,11 +206,12 @@ def coverage(name, limit):
 
 
 def main():
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(prog="./dev bench pytorch --operators")
     parser.add_argument("--only")
     parser.add_argument("--samples", type=int, default=8, help="of each type")
     parser.add_argument("--verbose", action="store_true")
     options = parser.parse_args()
+    _programs.FOLDER = os.environ["BENCH_PROGRAMS"]
     counting, names = 0, options.only.split(",") if options.only else sorted(core_operators())
     for name in names:
         try:
