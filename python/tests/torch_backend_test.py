@@ -9,6 +9,7 @@ import copy  # noqa: E402
 import glob  # noqa: E402
 import logging  # noqa: E402
 import math  # noqa: E402
+import multiprocessing  # noqa: E402
 import os  # noqa: E402
 import pickle  # noqa: E402
 import subprocess  # noqa: E402
@@ -296,6 +297,13 @@ def test_weights_of_pieces_are_constants_too():
         close(run(x), model(x))
 
 
+def test_small_pieces_are_not_worth_a_call():
+    run, x = compiled(lambda x: torch.linalg.det(x.relu()) * 2), torch.eye(3)
+    with torch.no_grad(), said() as lines:
+        assert run(x) == 2
+    assert not bundles() and len(lines) == 1 and "around 0 pieces" in lines[0], lines
+
+
 def test_graphs_without_work_stay_eager():
     run = compiled(lambda x: x.reshape(2, 6).t())
     with torch.no_grad(), said() as lines:
@@ -367,6 +375,11 @@ def test_sizes_are_bounded():
     # One of the first, static graph, and three of the dynamic one.
     assert len(bundles()) == 4, len(bundles())
     assert len(lines) == 1 and "3 bundles" in lines[0], lines
+    run = compiled(model, sizes=1, strict=True)
+    with torch.no_grad():
+        close(run(torch.ones(1, 6)), model(torch.ones(1, 6)))
+        close(run(torch.ones(2, 6)), model(torch.ones(2, 6)))
+        raised(lambda: run(torch.ones(3, 6)), Exception, "1 bundles")
 
 
 def test_dynamic_from_the_start():
@@ -633,6 +646,21 @@ def test_fork():
             os._exit(0 if torch.allclose(run(x), want, atol=1e-5) else 1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         close(run(x), want)
+
+
+def run_and_compare(model, x, want):
+    with torch.no_grad():
+        close(compiled(model)(x), want)
+
+
+def test_spawn():
+    model, x = convolutions(), torch.randn(1, 3, 6, 6)
+    with torch.no_grad():
+        want = model(x)
+    child = multiprocessing.get_context("spawn").Process(target=run_and_compare, args=(model, x, want))
+    child.start()
+    child.join()
+    assert child.exitcode == 0, child.exitcode
 
 
 def test_eight_threads():

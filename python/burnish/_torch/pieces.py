@@ -199,10 +199,7 @@ class Piece(torch.nn.Module):
             if bundle is not None:
                 return bundle
             if len(self.bundles) >= self.options.sizes:
-                if not self._full_of_sizes:
-                    log.warning("%s has %d bundles, one for each of its sizes; other sizes stay in PyTorch "
-                                "(option sizes)", self.name, self.options.sizes)
-                    self._full_of_sizes = True
+                self._refuse_sizes()
                 return Bundle(None)
             try:
                 bundle = self._compiled(args)
@@ -215,6 +212,15 @@ class Piece(torch.nn.Module):
             # A copy: other threads look at the old one without the lock.
             self.bundles = {**self.bundles, key: bundle}
             return bundle
+
+    def _refuse_sizes(self) -> None:
+        text = (f"{self.name} has {self.options.sizes} bundles, one for each of its sizes; other sizes "
+                "stay in PyTorch (option sizes)")
+        if self.options.strict:
+            raise BurnishError(text, code=importer.UNSUPPORTED_CODE)
+        if not self._full_of_sizes:
+            log.warning("%s", text)
+            self._full_of_sizes = True
 
     def _compiled(self, args: Sequence[Any]) -> Bundle:
         module = importer.with_sizes(self.module, args) if self._sized else self.module
