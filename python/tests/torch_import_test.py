@@ -182,6 +182,18 @@ def test_names_and_files():
     assert (y == 6).all() and (image == 2).all()
 
 
+def test_tuned_programs_are_found_again():
+    model, x = nn.Linear(16, 8), torch.randn(1, 16)
+    with tempfile.TemporaryDirectory() as folder:
+        database, bundle = os.path.join(folder, "studies.db"), os.path.join(folder, "tuned.bundle")
+        result = burnish.tune(exported(model, x), bundle, trials=2, database=database)
+        assert result.trials == 2, result
+        record, = burnish.query(exported(model, x), database=database)  # The same bytes again.
+        assert record.rank_ms > 0, record
+        with torch.no_grad():
+            close(torch.from_numpy(burnish.load(bundle)(x)), model(x))
+
+
 def test_what_is_missing_is_named_at_once():
     model = Function(lambda x: torch.linalg.det(x @ x) + torch.fft.fft(x).real.sum() + torch.special.bessel_j0(x).sum())
     raised(lambda: burnish.from_torch(exported(model, torch.eye(3))), burnish.BurnishError,
