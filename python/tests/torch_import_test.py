@@ -111,6 +111,20 @@ def test_attention():
     check(Function(lambda q, k: sdpa(q, k[:, :2], k[:, :2], enable_gqa=True)), q, k)
 
 
+def test_encoder_layers_that_pytorch_has_whole():
+    for norm_first, activation in ((False, "relu"), (True, "gelu")):
+        layer = nn.TransformerEncoderLayer(16, 4, 32, batch_first=True, activation=activation,
+                                           norm_first=norm_first).eval()
+        torch._dynamo.reset()
+        run, x = torch.compile(layer, backend="burnish", options={"strict": True}), torch.randn(2, 6, 16)
+        with torch.no_grad():
+            close(run(x), layer(x))
+
+
+def test_windows_of_a_dimension():
+    check(Function(lambda x: (x.unfold(1, 3, 2) * 2, x.unfold(0, 2, 1).sum(-1))), torch.randn(4, 9))
+
+
 def test_integers_and_bools():
     i = torch.tensor([[-7, 7, 5], [0, 3, -9]])
     check(Function(lambda x: (x // 4, x % 4, torch.div(x, 4, rounding_mode="trunc"), x / 2, x == 5,

@@ -131,6 +131,15 @@ def diagonal(g: GraphBuilder, node: torch.fx.Node, self: Tensor, offset: int, di
     return g.gather(flat, g.constant(positions), -1)
 
 
+@register_converter("aten.unfold.default")
+def unfold(g: GraphBuilder, node: torch.fx.Node, self: Tensor, dimension: int, size: int,
+           step: int) -> Tensor:
+    axis = self.axis(dimension)
+    begins = numpy.arange(0, self.shape[axis] - size + 1, step)
+    windows = g.gather(self, g.constant(begins[:, None] + numpy.arange(size)), axis)
+    return g.transpose(windows, [d for d in range(windows.rank) if d != axis + 1] + [axis + 1])
+
+
 # ---- More elements.
 
 @register_converter("aten.cat.default")

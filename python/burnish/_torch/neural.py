@@ -424,3 +424,44 @@ def flash_attention(g: GraphBuilder, node: torch.fx.Node, query: Tensor, key: Te
                     scale: float | None) -> tuple[Tensor | None, ...]:
     refuse_reading(node, 1)
     return attention(g, node, query, key, value, attn_mask, dropout_p, is_causal, scale), None
+
+
+def _heads(g: GraphBuilder, x: Tensor, heads: int) -> Tensor:
+    """[batch, places, size] to [batch, heads, places, size of a head]."""
+    batch, places, size = x.shape
+    return g.transpose(g.reshape(x, (batch, places, heads, size // heads)), [0, 2, 1, 3])
+
+
+@register_converter("aten._transformer_encoder_layer_fwd.default")
+def encoder_layer(g: GraphBuilder, node: torch.fx.Node, src: Tensor, num_heads: int,
+                  qkv_weight: Tensor, qkv_bias: Tensor, proj_weight: Tensor, proj_bias: Tensor,
+                  use_gelu: bool, norm_first: bool, eps: float, norm_weight_1: Tensor,
+                  norm_bias_1: Tensor, norm_weight_2: Tensor, norm_bias_2: Tensor,
+                  ffn_weight_1: Tensor, ffn_bias_1: Tensor, ffn_weight_2: Tensor,
+                  ffn_bias_2: Tensor, mask: Tensor | None, embed_dim: int,
+                  mask_type: int | None) -> Tensor:
+    """What nn.TransformerEncoderLayer becomes in inference, where PyTorch has it whole."""
+    if mask is not None:
+        raise Unsupported("a mask")
+
+    def dense(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        return g.op("dense", x, weight, bias, shape=(*x.shape[:-1], weight.shape[0]))
+
+    def norm(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        return g.op("layer_norm", x, weight, bias, shape=x.shape, axis=-1, epsilon=float(eps))
+
+    def attend(x: Tensor) -> Tensor:
+        parts = g.split(dense(x, qkv_weight, qkv_bias), 2, [embed_dim] * 3)
+        query, key, value = (_heads(g, part, num_heads) for part in parts)
+        result = g.transpose(_attention(g, query, key, value, None, False, None), [0, 2, 1, 3])
+        return dense(g.reshape(result, x.shape), proj_weight, proj_bias)
+
+    def feed(x: Tensor) -> Tensor:
+        return dense(g.op("gelu" if use_gelu else "relu", dense(x, ffn_weight_1, ffn_bias_1)),
+                     ffn_weight_2, ffn_bias_2)
+
+    if norm_first:
+        x = g.add(src, attend(norm(_float(src), norm_weight_1, norm_bias_1)))
+        return g.add(x, feed(norm(x, norm_weight_2, norm_bias_2)))
+    x = norm(g.add(_float(src), attend(src)), norm_weight_1, norm_bias_1)
+    return norm(g.add(x, feed(x)), norm_weight_2, norm_bias_2)
