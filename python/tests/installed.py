@@ -259,6 +259,17 @@ def test_commands():
         assert said.startswith(f"{name} {burnish.__version__}"), said
 
 
+def test_pytorch_finds_the_backend_and_nothing_needs_pytorch():
+    backend, = importlib.metadata.entry_points(group="torch_dynamo_backends", name="burnish")
+    module, _, name = backend.value.partition(":")
+    path = os.path.join(os.path.dirname(os.path.dirname(burnish.__file__)), *module.split(".")) + ".py"
+    with open(path, encoding="utf-8") as file:
+        assert f"def {name}(" in file.read(), backend.value
+    assert "torch" not in sys.modules
+    burnish.refresh()
+    raised(lambda: burnish.from_torch("model.pt2"), kind=ModuleNotFoundError)
+
+
 def test_what_the_package_says_of_itself():
     assert importlib.metadata.version("burnish") == burnish.__version__
     needs = importlib.metadata.requires("burnish")
