@@ -15,6 +15,7 @@ BENCH = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(BENCH / "harness"), str(BENCH.parent / "e2e" / "models")]
 import memory
 import model_table
+import peer
 import weight_distributions
 from test_report import Report
 
@@ -132,7 +133,14 @@ def memory_counts_what_was_added_and_the_peak_of_what_is_gone():
     return wrong, f"{now:.1f} MiB, peak {peak:.1f} MiB"
 
 
-CASES = (rows_compare_with_the_better_peer_of_each_column, a_model_that_fails_is_a_row,
+def a_turn_has_an_inference_even_if_it_is_over_before():
+    got = peer.turn(lambda arrays: arrays, [], 0)
+    wrong = [] if len(got["latency_ns"]) == 1 else [f"got {got['latency_ns']}, want one latency"]
+    return wrong, ""
+
+
+CASES = (a_turn_has_an_inference_even_if_it_is_over_before,
+         rows_compare_with_the_better_peer_of_each_column, a_model_that_fails_is_a_row,
          a_second_run_measures_only_what_is_missing,
          redrawn_weights_keep_their_size_and_get_heavy_tails,
          memory_counts_what_was_added_and_the_peak_of_what_is_gone)
