@@ -1,7 +1,8 @@
 // The space of schedules, frozen: how many valid points each sketch has and which traces they are.
 // Rules may be written anew in any form; what they offered once stays reachable, byte for byte.
 // testdata/space_workloads.txt holds the workloads, as text: they must not follow changes of the
-// operators' definitions or of fusion. testdata/space_oracle.txt was written from commit 5c07ec8.
+// operators' definitions or of fusion. testdata/space_oracle.txt was written from commit 5c07ec8;
+// a new rule adds lines to it, in a commit of their own, and changes none.
 #include <algorithm>
 #include <string>
 #include <utility>
