@@ -111,6 +111,18 @@ def test_graphs():
     assert "no_such_operator" in str(raised(lambda: burnish.compile(graph), "B0302"))
 
 
+def test_one_model_for_many_batches():
+    model = burnish.compile(MODEL, dims={"n": (1, 4)})
+    for batch in (1, 2, 1):
+        check(model(array(f"image_{batch}")), f"scores_{batch}")
+    assert model.inputs[0].shape == (4, 3, 32, 32)
+    many = numpy.zeros((5, 3, 32, 32), numpy.float32)
+    assert "(n) is 5, want 1 to 4" in str(raised(lambda: model(many), "B0404"))
+    fixed = burnish.compile(MODEL, dims={"n": 2})
+    check(fixed(array("image_2")), "scores_2")
+    raised(lambda: burnish.compile(MODEL, dims={"batch": (1, 4)}), "B0307")
+
+
 def test_bundle_of_a_name_and_of_none():
     shapes = {"image": (1, 3, 32, 32)}
     path = burnish.compile(MODEL, "named.bundle", shapes=shapes)

@@ -168,6 +168,49 @@ class Cases:
                 EX_USAGE, "B0101", "--input and a --value")
         return wrong
 
+    def case_one_bundle_of_many_sizes(self):
+        """Inputs say the sizes, or --size does; what does not fit is told by name."""
+        graph = helper.make_graph(
+            [helper.make_node("Add", ["x", "y"], ["z"])], "sized",
+            [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", "seq"]) for name in "xy"],
+            [helper.make_tensor_value_info("z", TensorProto.FLOAT, ["batch", "seq"])])
+        source, bundle = self.path("sized.onnx"), self.path("sized.bundle")
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
+                  source)
+        build = ("compile", "--model", source, "--db", self.path("none.db"), "--out", bundle)
+        wrong = self.tuner(*build, "--dim", "batch=1..3,seq=2..9").complaints(0, "")
+        arrays = {}
+        for rows, columns in ((1, 2), (3, 9), (2, 5), (2, 10), (4, 5)):
+            path = arrays[rows, columns] = self.path(f"a{rows}_{columns}.npy")
+            np.save(path, np.full((rows, columns), 2, np.float32))
+            np.save(path[:-4] + "_twice.npy", np.full((rows, columns), 4, np.float32))
+        for size in ((1, 2), (3, 9), (2, 5)):
+            wrong += self.tuner("run", bundle, "--input", f"x={arrays[size]}", "--input",
+                                f"y={arrays[size]}", "--compare",
+                                arrays[size][:-4] + "_twice.npy").complaints(0, "")
+        for x, y, words in (((2, 10), (2, 10), "dimension 1 (seq) is 10, want 2 to 9"),
+                            ((4, 5), (4, 5), "dimension 0 (batch) is 4, want 1 to 3"),
+                            ((2, 5), (1, 2), "but that of input")):
+            wrong += self.tuner("run", bundle, "--input", f"x={arrays[x]}", "--input",
+                                f"y={arrays[y]}").complaints(EX_DATAERR, "B0404", words)
+        info = self.tuner("run", bundle, "--info")
+        wrong += [] if "batch 1..3, seq 2..9" in info.out else [info.out]
+        wrong += self.tuner("bench", bundle, "--size", "batch=2,seq=3", "--seconds", "0.1").complaints(0, "")
+        for size, words in (("seq=10", "want 2 to 9"), ("length=3", "no size of this name")):
+            wrong += self.tuner("bench", bundle, "--size", size).complaints(EX_USAGE, "B0101", words)
+        for dims, code, number, words in (
+                ("batch=1..3", EX_DATAERR, "B0303", "--dim seq"),
+                ("batch=1..3,seq=9..2", EX_USAGE, "B0307", "lower end"),
+                ("batch=1..3,seq=2..9,length=1..2", EX_USAGE, "B0307", "batch, seq"),
+                ("batch", EX_USAGE, "B0101", "--dim")):
+            wrong += self.tuner(*build, "--dim", dims).complaints(code, number, words)
+        other = self.path("fixed_size.bundle")
+        wrong += self.tuner("compile", "--model", source, "--db", self.path("none.db"), "--dim",
+                            "batch=2,seq=5", "--out", other).complaints(0, "")
+        wrong += self.tuner("compare", bundle, other, "--size", "batch=2,seq=5", *SHORT).complaints(0, "")
+        return wrong + self.tuner("compare", bundle, other, "--size", "batch=1,seq=5",
+                                  *SHORT).complaints(EX_DATAERR, "B0404", "input x")
+
     def case_sessions_side_by_side(self):
         outcome = self.tuner("bench", self.bundle, "--sessions", "3", "--threads", "1", "--seconds", "0.2",
                              "--json")
