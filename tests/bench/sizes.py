@@ -1,0 +1,91 @@
+"""A bundle of all sizes of a range against the bundles of single sizes, in turn, with an A/A control.
+
+    ./dev bench sizes [--models encoder,images] [--count 20] [--rounds 7] [--width 256]
+
+The models are those of tests/e2e/models/dims_models.py, with rows of `--width`. For each, random sizes
+of its range: the median over rounds of the ratio of CPU times of one thread, in one process; "a/a" is
+the static bundle against itself. Then how long the range took to compile beside its greatest size, and
+how much larger than its weights the bundle is.
+"""
+
+import argparse
+import math
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+
+HERE = pathlib.Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE / "harness"), str(HERE.parent / "e2e/models")]
+import dims_models
+import machine
+from recurrent import EXTENSION, ratios, runtime_package
+
+# Sizes that callers come with; those of the tests are as small as tests like.
+RANGES = {"encoder": {"batch": (1, 4), "seq": (1, 256)},
+          "decoder": {"batch": (1, 2), "past": (1, 200), "seq": (1, 16)},
+          "images": {"batch": (1, 16)},
+          "sound": {"batch": (1, 2), "length": (400, 16000)},
+          "recurrence": {"steps": (1, 100), "batch": (1, 4)}}
+
+
+def compiled(folder, name, dims):
+    """The bundle's path, and the seconds that it took."""
+    path = os.path.join(folder, name + ".bundle")
+    flags = [f"--dim={dim}={size}" for dim, size in dims.items()]
+    start = time.monotonic()
+    subprocess.run([str(machine.output("//tuner:tuner")), "compile", "--model",
+                    os.path.join(folder, "model.onnx"), "--threads", "1", "--out", path, *flags],
+                   check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    return path, time.monotonic() - start
+
+
+def measure(runtime, folder, name, count, rounds):
+    build, _, make_inputs = dims_models.MODELS[name]
+    ranges = RANGES[name]
+    pathlib.Path(folder, "model.onnx").write_bytes(build())
+    rng = np.random.default_rng(11)
+    compiled(folder, "warm", {dim: high for dim, (_, high) in ranges.items()})
+    path, range_s = compiled(folder, "range", {dim: f"{low}..{high}" for dim, (low, high) in ranges.items()})
+    one_path, one_s = compiled(folder, "one", {dim: high - 1 for dim, (_, high) in ranges.items()})
+    dynamic = runtime.load(path, threads=1)
+    found = []
+    for _ in range(count):
+        sizes = {dim: int(rng.integers(low, high + 1)) for dim, (low, high) in ranges.items()}
+        static = runtime.load(compiled(folder, "static", sizes)[0], threads=1)
+        inputs = make_inputs(rng, sizes)
+        for a, b in zip(dynamic.run(*inputs), static.run(*inputs)):
+            assert np.allclose(a, b, atol=1e-4), f"{name} {sizes}: wrong"
+        ratio, _, seconds = ratios(lambda: dynamic(*inputs), lambda: static(*inputs), rounds)
+        same = ratios(lambda: static(*inputs), lambda: static(*inputs), 3)[0]
+        found.append(ratio)
+        print(f"{name:10} {sizes}: {ratio:6.2f} of the static bundle, {seconds * 1e6:9.1f} us "
+              f"(a/a {same:.2f})", flush=True)
+    mean = math.exp(statistics.fmean(map(math.log, found)))
+    grown = (os.path.getsize(path) - os.path.getsize(one_path)) / 2**20
+    print(f"{name:10} geometric mean {mean:.2f}, worst {max(found):.2f}; compiling the range "
+          f"{range_s / one_s:.2f} of one size; {grown:+.2f} MiB beside the bundle of one", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--models", default="encoder,decoder,images,sound,recurrence")
+    parser.add_argument("--count", type=int, default=20)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--width", type=int, default=256)
+    arguments = parser.parse_args()
+    dims_models.WIDTH, dims_models.WORDS = arguments.width, 300
+    machine.build(EXTENSION, "//tuner", "//worker/builder")
+    with tempfile.TemporaryDirectory() as folder:
+        runtime = runtime_package(folder)
+        for name in arguments.models.split(","):
+            measure(runtime, folder, name, arguments.count, arguments.rounds)
+
+
+if __name__ == "__main__":
+    main()
