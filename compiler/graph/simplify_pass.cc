@@ -1,5 +1,6 @@
 #include "compiler/graph/simplify_pass.h"
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 #include <utility>
@@ -44,6 +45,26 @@ absl::StatusOr<ValueId> DropIdentity(Graph& graph, const GraphNode& node) {
     return x;
   }
   return -1;
+}
+
+// A choice that is none: between one value and itself, or by a constant that is the same
+// everywhere, as exporters leave them of masks that a model has for other shapes.
+absl::StatusOr<ValueId> OnlyChoice(Graph& graph, const GraphNode& node) {
+  if (node.op != "where" || node.inputs.size() != 3) return -1;
+  ValueId only = node.inputs[1] == node.inputs[2] ? node.inputs[1] : -1;
+  const GraphValue& condition = graph.value(node.inputs[0]);
+  if (only < 0 && condition.data != nullptr && condition.type.dtype == DType::kBool) {
+    const absl::Span<const uint8_t> bytes = condition.data->bytes();
+    const auto differs = [&](uint8_t byte) { return byte != bytes[0]; };
+    if (bytes.empty() || std::any_of(bytes.begin(), bytes.end(), differs)) return -1;
+    only = node.inputs[bytes[0] != 0 ? 1 : 2];
+  }
+  if (only < 0) return -1;
+  const TensorType& type = graph.value(node.outputs[0]).type;
+  if (graph.value(only).type == type) return only;
+  Attributes attributes;
+  attributes.Set("shape", type.shape);
+  return AddOp(graph, "expand", {only}, std::move(attributes), node.name);
 }
 
 // Whether every value of `from` is a value of `to`.
@@ -198,9 +219,9 @@ absl::StatusOr<ValueId> TransposeIntoMatmul(Graph& graph, const GraphNode& node)
 
 // Applies the first rule that fits to each node.
 absl::StatusOr<bool> Sweep(Graph& graph) {
-  static constexpr Rule kRules[] = {DropIdentity,  MergeCasts,          MergeTransposes,
-                                    MergeReshapes, PadIntoConv,         PowerOfScalar,
-                                    MatmulToDense, TransposeIntoMatmul, DivideByPowerOfTwo};
+  static constexpr Rule kRules[] = {
+      DropIdentity, OnlyChoice,    MergeCasts,    MergeTransposes,     MergeReshapes,
+      PadIntoConv,  PowerOfScalar, MatmulToDense, TransposeIntoMatmul, DivideByPowerOfTwo};
   Replacements replacements;
   const std::set<ValueId> graph_inputs(graph.inputs.begin(), graph.inputs.end());
   const std::vector<bool> is_output = OutputFlags(graph);

@@ -50,6 +50,31 @@ TEST(SimplifyTest, ReshapeChainsShrinkToOneOrNone) {
   EXPECT_EQ(Simplified(graph), "relu reshape relu");
 }
 
+TEST(SimplifyTest, ChoicesThatAreNoneGo) {
+  const auto choose = [](std::vector<uint8_t> condition, bool of_one) {
+    Graph graph;
+    const ValueId x = AddInput(graph, "x", {DType::kF32, {2, 3}});
+    const ValueId y = AddInput(graph, "y", {DType::kF32, {3}});
+    const auto count = static_cast<int64_t>(condition.size());
+    const ValueId c = AddConstant(graph, "c", {DType::kBool, {count}}, MakeConstant(condition));
+    graph.outputs = {Op(graph, "relu", {Op(graph, "where", {c, x, of_one ? x : y})})};
+    return Simplified(graph);
+  };
+  EXPECT_EQ(choose({1, 1, 1}, /*of_one=*/false), "relu");
+  EXPECT_EQ(choose({1}, /*of_one=*/false), "relu");
+  EXPECT_EQ(choose({0, 0, 0}, /*of_one=*/false), "expand relu");
+  EXPECT_EQ(choose({1, 0, 1}, /*of_one=*/true), "relu");
+  EXPECT_EQ(choose({1, 0, 1}, /*of_one=*/false), "where relu");
+}
+
+TEST(SimplifyTest, AChoiceKeepsTheShapeThatItsConditionGives) {
+  Graph graph;
+  const ValueId x = AddInput(graph, "x", {DType::kF32, {3}});
+  const ValueId holds = AddInput(graph, "holds", {DType::kBool, {4, 1}});
+  graph.outputs = {Op(graph, "relu", {Op(graph, "where", {holds, x, x})})};
+  EXPECT_EQ(Simplified(graph), "expand relu");
+}
+
 TEST(SimplifyTest, OnlyCastsThatLoseNothingMerge) {
   Graph graph;
   const ValueId x = AddInput(graph, "x", {DType::kI32, {3}});
