@@ -84,11 +84,16 @@ RuntimeOr<std::vector<CallTensor>> ReadInputs(const BundleManifest& manifest,
   }
   RUNTIME_RETURN_IF_ERROR(ReadSizes(manifest, read, extents));
   std::vector<CallTensor> inputs(tensors.size());
+  TensorInfo sized;  // Only where callers size inputs: a copy allocates, in each call.
   for (size_t i = 0; i < tensors.size(); ++i) {
-    TensorInfo tensor = tensors[i].tensor;
-    tensor.shape = InputShapeInRun(manifest.run_sizes, i, tensor.shape, extents);
-    RUNTIME_ASSIGN_OR_RETURN(inputs[i],
-                             CheckCallTensor(Input(tensor), tensor, read[i], /*is_written=*/false));
+    const TensorInfo* tensor = &tensors[i].tensor;
+    if (!manifest.run_sizes.inputs.empty()) {
+      sized = *tensor;
+      sized.shape = InputShapeInRun(manifest.run_sizes, i, tensor->shape, extents);
+      tensor = &sized;
+    }
+    RUNTIME_ASSIGN_OR_RETURN(
+        inputs[i], CheckCallTensor(Input(*tensor), *tensor, read[i], /*is_written=*/false));
   }
   return inputs;
 }

@@ -443,7 +443,8 @@ RuntimeStatus Session::RunTensors(std::span<const CallTensor> inputs,
   if (!manifest().run_sizes.inputs.empty()) RUNTIME_RETURN_IF_ERROR(TakeSizes(extents));
   for (size_t i = 0; i < inputs.size(); ++i) {
     // Steps read as far as the bound, so what has less than that is not read in place.
-    const bool is_whole = ShapeOfInput(i) == manifest().inputs[i].tensor.shape;
+    const bool is_whole =
+        manifest().run_sizes.inputs.empty() || ShapeOfInput(i) == manifest().inputs[i].tensor.shape;
     if (is_whole && MayBind(Region::kInput, i, inputs[i])) {
       inputs_.of_call[i] = inputs[i].data;
       continue;
