@@ -78,6 +78,12 @@ int64_t LanesOf(const IsaModel& isa, const Program& program, const Block& block)
 
 int64_t Extent(const Program& program, VarId axis) { return MaxExtent(program, axis); }
 
+int64_t ProductOfExtents(const Program& program, absl::Span<const VarId> axes) {
+  int64_t product = 1;
+  for (VarId axis : axes) product *= Extent(program, axis);
+  return product;
+}
+
 VarRanges AxisRanges(const Program& program) {
   return [&program](VarId var) -> std::optional<Range> {
     return Range{0, MaxExtent(program, var) - 1};

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "compiler/ir/program.h"
 #include "compiler/ir/simplify.h"
 #include "compiler/schedule/schedule.h"
@@ -97,6 +98,8 @@ inline constexpr int64_t kVectorElementsMax = 256;
 int64_t LanesOf(const IsaModel& isa, const Program& program, const Block& block);
 // Constant extent of an axis.
 int64_t Extent(const Program& program, VarId axis);
+// Of no axes 1.
+int64_t ProductOfExtents(const Program& program, absl::Span<const VarId> axes);
 // Of every variable of the program, which must outlive the result.
 VarRanges AxisRanges(const Program& program);
 // Row-major element address of a load, as a linear form over the block's axes.

@@ -89,11 +89,7 @@ class ContractionSketch {
     return {New(outer), New(inner)};
   }
 
-  int64_t Product(const std::vector<VarId>& axes) const {
-    int64_t product = 1;
-    for (VarId axis : axes) product *= Extent(program_, axis);
-    return product;
-  }
+  int64_t Product(const std::vector<VarId>& axes) const { return ProductOfExtents(program_, axes); }
 
   // Whether an instruction computes the innermost loops as a nest of its own.
   bool IsNest() const { return !unit_.intrinsic.empty(); }
@@ -453,11 +449,9 @@ std::vector<Draft> ContractionRule(const RuleContext& original, BlockId id) {
                             .options = original.options};
   const std::optional<Contraction> c = RecognizeContraction(context.program, id);
   if (!c.has_value()) return {};
-  int64_t rows = 1, depth = 1;
-  for (VarId axis : c->rows) rows *= Extent(context.program, axis);
-  for (size_t i = c->fused_from; i < c->reduction.size(); ++i) {
-    depth *= Extent(context.program, c->reduction[i]);
-  }
+  const int64_t rows = ProductOfExtents(context.program, c->rows);
+  const int64_t depth =
+      ProductOfExtents(context.program, absl::MakeConstSpan(c->reduction).subspan(c->fused_from));
   const bool shares_rows = !c->rows.empty() && rows >= context.threads();
   const int64_t l2_share = context.device.core.l2.size_bytes / 2;
   std::vector<Draft> drafts;

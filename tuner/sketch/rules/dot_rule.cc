@@ -36,10 +36,8 @@ std::vector<Draft> DotRule(const RuleContext& context, BlockId id) {
   const ExprNode &data = *c->vector_load, &other = *c->broadcast_load;
   if (program.buffers[data.id].role == BufferRole::kConstant) return {};
   const size_t first = SegmentStart(program, block, data);
-  int64_t extent = 1;
-  for (size_t i = first; i < block.reduction.size(); ++i) {
-    extent *= Extent(program, block.reduction[i]);
-  }
+  const int64_t extent =
+      ProductOfExtents(program, absl::MakeConstSpan(block.reduction).subspan(first));
   int64_t lanes = LanesOf(context.device.core, program, block);
   while (lanes > 1 && extent % lanes != 0) lanes /= 2;
   if (lanes < 4 || extent < 2 * lanes) return {};  // As for row_reduction.
@@ -52,8 +50,7 @@ std::vector<Draft> DotRule(const RuleContext& context, BlockId id) {
 
   Schedule s(program);
   const auto name = [&](absl::string_view what) { return absl::StrCat(block.name, "_", what); };
-  int64_t row_count = 1;
-  for (VarId axis : block.spatial) row_count *= Extent(program, axis);
+  const int64_t row_count = ProductOfExtents(program, block.spatial);
   const LoopRef row = s.Fuse(s.AxisLoops(block.spatial), name("r"));
   const std::vector<LoopRef> reduction = s.AxisLoops(block.reduction);
   std::vector<LoopRef> order(reduction.begin(), reduction.begin() + static_cast<int64_t>(first));

@@ -198,12 +198,10 @@ std::vector<Draft> DotTileRule(const RuleContext& context, BlockId id) {
          Extent(program, block.reduction[segment.first]) == 1) {
     ++segment.first;
   }
-  for (size_t i = segment.first; i < block.reduction.size(); ++i) {
-    segment.extent *= Extent(program, block.reduction[i]);
-  }
+  segment.extent =
+      ProductOfExtents(program, absl::MakeConstSpan(block.reduction).subspan(segment.first));
   if (lanes < 4 || segment.extent < 2 * lanes) return {};
-  int64_t rows = 1;
-  for (VarId axis : c->rows) rows *= Extent(program, axis);
+  const int64_t rows = ProductOfExtents(program, c->rows);
   const bool packs_columns = of_columns > segment.first, packs_others = of_others > segment.first;
   if (packs_columns &&
       (!c->outer.empty() || (!is_constant && (!is_narrow || rows < kRowsOfAPackedOperand)))) {

@@ -69,8 +69,7 @@ std::vector<Draft> InterleaveRule(const RuleContext& context, BlockId id) {
   for (int64_t v = 1; v * period <= longest; v *= 2) {
     width.values.push_back(v * period);
   }
-  int64_t other_count = 1;
-  for (VarId axis : found->others) other_count *= Extent(program, axis);
+  const int64_t other_count = ProductOfExtents(program, found->others);
   const std::vector<LoopRef> others = s.AxisLoops(found->others);
   const LoopRef along = s.AxisLoop(found->along), across = s.AxisLoop(found->across);
   std::vector<LoopRef> order = others;

@@ -32,8 +32,7 @@ std::vector<Draft> RowReductionRule(const RuleContext& context, BlockId id) {
   Schedule s(program);
   const auto loop = [&](absl::string_view what) { return absl::StrCat(block.name, "_", what); };
   const std::vector<LoopRef> rows = s.AxisLoops(block.spatial);
-  int64_t row_count = 1;
-  for (VarId spatial : block.spatial) row_count *= Extent(program, spatial);
+  const int64_t row_count = ProductOfExtents(program, block.spatial);
   const LoopRef row = rows.empty() ? LoopRef{} : s.Fuse(rows, loop("r"));
   const auto [outer, lane] = s.SplitSize(s.AxisLoop(axis), {loop("ko"), loop("ki")}, Int(lanes));
   const BlockRef partial = s.Rfactor(s.FindBlock(block.name), loop("lanes"), lane);

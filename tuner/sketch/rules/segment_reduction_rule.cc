@@ -24,12 +24,6 @@ constexpr int64_t kRowsAtOnce = 8;
 // Parts of a segment for each worker, so that one that is late leaves less to wait for.
 constexpr int64_t kPartsOfWorker = 4;
 
-int64_t ProductOf(const Program& program, absl::Span<const VarId> axes) {
-  int64_t product = 1;
-  for (VarId axis : axes) product *= Extent(program, axis);
-  return product;
-}
-
 // The trailing reduction axes that every load that moves with one of them walks as one.
 Segment SegmentOf(const RuleContext& context, const Block& block) {
   const Program& program = context.program;
@@ -62,7 +56,7 @@ class SegmentReduction {
         block_(context.program.blocks[id]),
         segment_(segment),
         s_(context.program) {
-    rows_ = ProductOf(context.program, block_.spatial);
+    rows_ = ProductOfExtents(context.program, block_.spatial);
   }
 
   // A row, or a few, at a time.

@@ -49,10 +49,7 @@ Lanes LanesAlong(const Program& program, const Block& block, VarId axis) {
 }
 
 int64_t WorkOf(const Program& program, const Block& block) {
-  int64_t work = 1;
-  for (VarId axis : block.spatial) work *= Extent(program, axis);
-  for (VarId axis : block.reduction) work *= Extent(program, axis);
-  return work;
+  return ProductOfExtents(program, block.spatial) * ProductOfExtents(program, block.reduction);
 }
 
 // `is_vector`: lanes along the vector axis, which is the last output axis of more than one element.
