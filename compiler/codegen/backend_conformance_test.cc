@@ -46,10 +46,13 @@ std::vector<Isa> Isas() {
   const std::vector<std::string> avx = Plus(Sse42(), {"avx"});
   const std::vector<std::string> avx2 =
       Plus(avx, {"avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"});
+  const std::vector<std::string> avx512 =
+      Plus(avx2, {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"});
   return {{"sse42", Sse42(), 4},
           {"avx", avx, 8},
           {"avx2", avx2, 8},
-          {"avx512", Plus(avx2, {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}), 16}};
+          {"avx512", avx512, 16},
+          {"avx512bf16", Plus(avx512, {"avx512bf16"}), 16}};
 }
 
 class BackendConformanceTest : public ::testing::TestWithParam<Isa> {
@@ -241,7 +244,8 @@ TEST_P(BackendConformanceTest, StridedAndTransposedAccess) {
 // Y[i * rows + r] = X[r, i]: lanes that lie in a few runs, of which the last end with the buffer.
 TEST_P(BackendConformanceTest, InterleavedRowsOfEveryType) {
   for (const int64_t rows : {2, 3, 4, 7}) {
-    for (const DType dtype : {DType::kF32, DType::kF64, DType::kI64, DType::kU8, DType::kBool}) {
+    for (const DType dtype :
+         {DType::kF32, DType::kF64, DType::kBf16, DType::kI64, DType::kU8, DType::kBool}) {
       SCOPED_TRACE(testing::Message() << rows << " rows of " << DTypeName(dtype));
       const int64_t width = rows * lanes(), columns = 2 * lanes() + 3;
       ProgramWriter w("interleave");
@@ -485,9 +489,9 @@ TEST_P(BackendConformanceTest, IntegerOperationsOfEveryType) {
 }
 
 TEST_P(BackendConformanceTest, CastsBetweenAllTypes) {
-  const std::vector<DType> types = {DType::kF32, DType::kF64, DType::kI64, DType::kI32,
-                                    DType::kI16, DType::kI8,  DType::kU64, DType::kU32,
-                                    DType::kU16, DType::kU8,  DType::kBool};
+  const std::vector<DType> types = {
+      DType::kF32, DType::kF64, DType::kBf16, DType::kF16, DType::kI64, DType::kI32, DType::kI16,
+      DType::kI8,  DType::kU64, DType::kU32,  DType::kU16, DType::kU8,  DType::kBool};
   for (const DType from : types) {
     for (const DType to : types) {
       TensorValue a = Random({19}, from);
@@ -500,6 +504,42 @@ TEST_P(BackendConformanceTest, CastsBetweenAllTypes) {
       Check(Elementwise(to, {a}, [&](ProgramWriter& w, Expr i) { return Cast(to, w.At(0, {i})); }),
             {a});
     }
+  }
+}
+
+// Storage types hold what base/small_float.h says, whatever the lanes are: all numbers widened,
+// and f32 rounded to them at, below and above each tie. The float mode of kernels takes subnormal
+// numbers of f32 for 0, and so the narrowing instruction of bfloat16 does.
+TEST_P(BackendConformanceTest, StorageTypesOfEveryNumber) {
+  for (const DType type : {DType::kBf16, DType::kF16}) {
+    SCOPED_TRACE(DTypeName(type));
+    std::vector<double> numbers, near_ties;
+    for (int bits = 0; bits < 1 << 16; ++bits) {
+      Bfloat16 b;
+      Float16 h;
+      b.bits = h.bits = static_cast<uint16_t>(bits);
+      const float number = type == DType::kBf16 ? float{b} : float{h};
+      if (number != 0 && !std::isnormal(number) && std::isfinite(number)) continue;
+      numbers.push_back(static_cast<double>(number));
+      b.bits = h.bits = static_cast<uint16_t>(bits + 1);
+      const float next = type == DType::kBf16 ? float{b} : float{h};
+      const float middle = number + (next - number) / 2;
+      if (!std::isnormal(middle)) continue;
+      for (const float x :
+           {std::nextafter(middle, -1e38F), middle, std::nextafter(middle, 1e38F)}) {
+        if (std::isnormal(x)) near_ties.push_back(static_cast<double>(x));
+      }
+    }
+    near_ties.insert(near_ties.end(), {0.0, -0.0, kInfinity, -kInfinity, kNan, 65519.9, 65520.0,
+                                       3.4e38, -3.4e38, 1e-30, 2e-8, 3e-8});
+    TensorValue stored = Floats(numbers), wide = Floats(near_ties);
+    stored.dtype = type;
+    const auto exact = [&](DType to, const TensorValue& a) {
+      const auto cast = [&](ProgramWriter& w, Expr i) { return Cast(to, w.At(0, {i})); };
+      Check(Elementwise(to, {a}, cast), {a}, /*tolerance=*/0);
+    };
+    exact(DType::kF32, stored);
+    exact(type, wide);
   }
 }
 

@@ -24,6 +24,10 @@ void WriteElement(DType type, double number, int64_t integer, uint8_t* at) {
       return put(static_cast<float>(number));
     case DType::kF64:
       return put(number);
+    case DType::kBf16:
+      return put(Bfloat16(static_cast<float>(number)));
+    case DType::kF16:
+      return put(Float16(static_cast<float>(number)));
     // Of both kinds: the low bits are the same.
     case DType::kI64:
     case DType::kU64:
@@ -55,6 +59,10 @@ void ReadElement(DType type, const uint8_t* at, TensorValue& tensor) {
       return tensor.floats.push_back(static_cast<double>(Get<float>(at)));
     case DType::kF64:
       return tensor.floats.push_back(Get<double>(at));
+    case DType::kBf16:
+      return tensor.floats.push_back(static_cast<double>(Get<Bfloat16>(at)));
+    case DType::kF16:
+      return tensor.floats.push_back(static_cast<double>(Get<Float16>(at)));
     case DType::kI64:
     case DType::kU64:  // Its bits.
       return tensor.integers.push_back(Get<int64_t>(at));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/rng.h"
+#include "base/small_float.h"
 #include "base/status_macros.h"
 #include "compiler/driver/to_status.h"
 #include "compiler/runtime/model.h"
@@ -40,7 +41,7 @@ absl::StatusOr<std::unique_ptr<Session>> Open(const std::string& bundle,
 template <typename Float>
 void FillNormal(Rng& rng, Bytes& bytes) {
   for (size_t at = 0; at < bytes.size(); at += sizeof(Float)) {
-    const auto value = static_cast<Float>(rng.Normal());
+    const Float value(rng.Normal());
     std::memcpy(&bytes[at], &value, sizeof(Float));
   }
 }
@@ -51,6 +52,10 @@ Bytes Draw(const TensorInfo& tensor, Rng& rng) {
     FillNormal<float>(rng, bytes);
   } else if (tensor.type == ElementType::kF64) {
     FillNormal<double>(rng, bytes);
+  } else if (tensor.type == ElementType::kBf16) {
+    FillNormal<Bfloat16>(rng, bytes);
+  } else if (tensor.type == ElementType::kF16) {
+    FillNormal<Float16>(rng, bytes);
   } else {
     // Little-endian: the value is that of the first byte.
     for (size_t at = 0; at < bytes.size(); at += ElementBytes(tensor.type)) {
@@ -77,11 +82,29 @@ absl::StatusOr<double> ErrorOf(const Bytes& got, const Bytes& want) {
     std::memcpy(&b, &want[at], sizeof(Float));
     // Random inputs may overflow a model that its own inputs do not. Then nothing is known, and the
     // expected error has to do.
-    if (!std::isfinite(a) || !std::isfinite(b)) return absl::InternalError("not finite");
+    if (!std::isfinite(static_cast<double>(a)) || !std::isfinite(static_cast<double>(b)))
+      return absl::InternalError("not finite");
     difference = std::max(difference, std::abs(static_cast<double>(a) - static_cast<double>(b)));
     greatest = std::max(greatest, std::abs(static_cast<double>(b)));
   }
   return difference == 0 ? 0 : difference / greatest;
+}
+
+// Null: a type whose values are no measure of an error.
+using Error = absl::StatusOr<double> (*)(const Bytes& got, const Bytes& want);
+Error ErrorFor(ElementType type) {
+  switch (type) {
+    case ElementType::kF32:
+      return &ErrorOf<float>;
+    case ElementType::kF64:
+      return &ErrorOf<double>;
+    case ElementType::kBf16:
+      return &ErrorOf<Bfloat16>;
+    case ElementType::kF16:
+      return &ErrorOf<Float16>;
+    default:
+      return nullptr;
+  }
 }
 
 }  // namespace
@@ -110,14 +133,13 @@ absl::StatusOr<double> MeasureModelError(const std::string& bundle, const std::s
       if (const RuntimeStatus ran = session->Run(); !ran.ok()) return ToStatus(ran);
     }
     for (size_t i = 0; i < got->manifest().outputs.size(); ++i) {
-      const ElementType type = got->manifest().outputs[i].tensor.type;
-      if (type != ElementType::kF32 && type != ElementType::kF64) continue;
+      const Error error_of = ErrorFor(got->manifest().outputs[i].tensor.type);
+      if (error_of == nullptr) continue;
       ASSIGN_OR_RETURN(const Bytes a, OutputOf(*got, i));
       ASSIGN_OR_RETURN(const Bytes b, OutputOf(*want, i));
       // What is found may be another number of things by other rounding: nothing to compare.
       if (a.size() != b.size()) return absl::InternalError("other shapes");
-      ASSIGN_OR_RETURN(const double of_output,
-                       type == ElementType::kF32 ? ErrorOf<float>(a, b) : ErrorOf<double>(a, b));
+      ASSIGN_OR_RETURN(const double of_output, error_of(a, b));
       error = std::max(error, of_output);
     }
   }

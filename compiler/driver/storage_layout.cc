@@ -35,6 +35,10 @@ uint64_t ElementBits(DType dtype, double value) {
       return BitsOf(static_cast<float>(value));
     case DType::kF64:
       return BitsOf(value);
+    case DType::kBf16:
+      return Bfloat16(static_cast<float>(value)).bits;
+    case DType::kF16:
+      return Float16(static_cast<float>(value)).bits;
     case DType::kBool:
       return value != 0;
     default: {

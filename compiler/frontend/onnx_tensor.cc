@@ -71,6 +71,8 @@ ConstantPtr ReadTypedData(const TensorProto& tensor, DType dtype) {
     case DType::kU32:
       return FromField<uint32_t>(tensor.uint64_data());
     case DType::kU16:
+    case DType::kBf16:  // Their bits.
+    case DType::kF16:
       return FromField<uint16_t>(tensor.int32_data());
     case DType::kU8:
       return FromField<uint8_t>(tensor.int32_data());
@@ -91,6 +93,10 @@ absl::StatusOr<DType> DTypeOfOnnx(int onnx_type, absl::string_view what) {
       return DType::kF32;
     case TensorProto::DOUBLE:
       return DType::kF64;
+    case TensorProto::BFLOAT16:
+      return DType::kBf16;
+    case TensorProto::FLOAT16:
+      return DType::kF16;
     case TensorProto::INT64:
       return DType::kI64;
     case TensorProto::INT32:
@@ -115,10 +121,10 @@ absl::StatusOr<DType> DTypeOfOnnx(int onnx_type, absl::string_view what) {
   const std::string name = TensorProto::DataType_IsValid(onnx_type)
                                ? TensorProto::DataType_Name(onnx_type)
                                : absl::StrCat("number ", onnx_type);
-  return absl::UnimplementedError(
-      absl::StrCat(what, ": element type ", name,
-                   " is not supported; supported: FLOAT, DOUBLE, INT64, INT32, INT16, INT8, "
-                   "UINT64, UINT32, UINT16, UINT8, BOOL"));
+  return absl::UnimplementedError(absl::StrCat(
+      what, ": element type ", name,
+      " is not supported; supported: FLOAT, DOUBLE, BFLOAT16, FLOAT16, INT64, INT32, INT16, INT8, "
+      "UINT64, UINT32, UINT16, UINT8, BOOL"));
 }
 
 int OnnxTypeOf(DType dtype) {
@@ -127,6 +133,10 @@ int OnnxTypeOf(DType dtype) {
       return TensorProto::FLOAT;
     case DType::kF64:
       return TensorProto::DOUBLE;
+    case DType::kBf16:
+      return TensorProto::BFLOAT16;
+    case DType::kF16:
+      return TensorProto::FLOAT16;
     case DType::kI64:
       return TensorProto::INT64;
     case DType::kI32:

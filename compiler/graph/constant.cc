@@ -11,6 +11,10 @@ auto Dispatch(DType dtype, F&& f) {
       return f(float{});
     case DType::kF64:
       return f(double{});
+    case DType::kBf16:
+      return f(Bfloat16{});
+    case DType::kF16:
+      return f(Float16{});
     case DType::kI64:
       return f(int64_t{});
     case DType::kI32:
@@ -33,12 +37,20 @@ auto Dispatch(DType dtype, F&& f) {
   return f(uint8_t{});
 }
 
+// What a value goes through on its way into an `Out`: storage types are made of floats.
+template <typename Out>
+using ComputeOf =
+    std::conditional_t<std::is_same_v<Out, Bfloat16> || std::is_same_v<Out, Float16>, float, Out>;
+
 template <typename Out>
 std::vector<Out> Convert(const TensorType& type, const ConstantData& data) {
   return Dispatch(type.dtype, [&](auto zero) {
     using In = decltype(zero);
     const std::vector<In> in = CopyAs<In>(data);
-    return std::vector<Out>(in.begin(), in.end());
+    std::vector<Out> out;
+    out.reserve(in.size());
+    for (const In value : in) out.push_back(static_cast<Out>(value));
+    return out;
   });
 }
 
@@ -49,7 +61,7 @@ ConstantPtr ConvertFrom(DType dtype, const std::vector<In>& values) {
     std::vector<Out> out(values.size());
     for (size_t i = 0; i < values.size(); ++i) {
       if (dtype == DType::kBool) {
-        out[i] = values[i] != 0 ? 1 : 0;
+        out[i] = static_cast<Out>(static_cast<ComputeOf<Out>>(values[i] != 0));
       } else if constexpr (std::is_integral_v<Out> && std::is_floating_point_v<In>) {
         // A conversion that does not fit is undefined in C++; clamp to what int64 holds first.
         const double v = values[i];
@@ -62,7 +74,7 @@ ConstantPtr ConvertFrom(DType dtype, const std::vector<In>& values) {
                                                 : static_cast<int64_t>(v);
         out[i] = static_cast<Out>(clamped);
       } else {
-        out[i] = static_cast<Out>(values[i]);
+        out[i] = static_cast<Out>(static_cast<ComputeOf<Out>>(values[i]));
       }
     }
     return MakeConstant(std::move(out));

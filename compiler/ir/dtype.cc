@@ -6,8 +6,10 @@
 namespace burnish {
 namespace {
 
-constexpr std::array<std::pair<DType, const char*>, 11> kNames = {{{DType::kF32, "f32"},
+constexpr std::array<std::pair<DType, const char*>, 13> kNames = {{{DType::kF32, "f32"},
                                                                    {DType::kF64, "f64"},
+                                                                   {DType::kBf16, "bf16"},
+                                                                   {DType::kF16, "f16"},
                                                                    {DType::kI64, "i64"},
                                                                    {DType::kI32, "i32"},
                                                                    {DType::kI16, "i16"},

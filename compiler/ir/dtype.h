@@ -6,13 +6,45 @@
 #include <limits>
 
 #include "absl/strings/string_view.h"
+#include "base/small_float.h"
 
 namespace burnish {
 
 // Stored in workload text by name (`f32`); the numbers are not stored anywhere.
-enum class DType : uint8_t { kF32, kF64, kI64, kI32, kI16, kI8, kU64, kU32, kU16, kU8, kBool };
+enum class DType : uint8_t {
+  kF32,
+  kF64,
+  kBf16,
+  kF16,
+  kI64,
+  kI32,
+  kI16,
+  kI8,
+  kU64,
+  kU32,
+  kU16,
+  kU8,
+  kBool
+};
 
-constexpr bool IsFloat(DType type) { return type == DType::kF32 || type == DType::kF64; }
+// How tensors lie in memory, and nothing else: values of these types are loaded, stored, selected
+// and cast to and from f32 (round to nearest even), never computed with. Machines that multiply
+// them sum in f32, and sums in 8 bits of fraction are worthless.
+constexpr bool IsStorageFloat(DType type) { return type == DType::kBf16 || type == DType::kF16; }
+
+constexpr bool IsFloat(DType type) {
+  return type == DType::kF32 || type == DType::kF64 || IsStorageFloat(type);
+}
+
+// What elements of `type` are computed in.
+constexpr DType ComputeType(DType type) { return IsStorageFloat(type) ? DType::kF32 : type; }
+
+// `value` as a storage type holds it: by way of f32, as casts go. Other types: as it is.
+constexpr double RoundToStorage(DType type, double value) {
+  if (type == DType::kBf16) return Bfloat16(static_cast<float>(value));
+  if (type == DType::kF16) return Float16(static_cast<float>(value));
+  return value;
+}
 
 constexpr int64_t SizeBytes(DType type) {
   switch (type) {
@@ -24,6 +56,8 @@ constexpr int64_t SizeBytes(DType type) {
     case DType::kI32:
     case DType::kU32:
       return 4;
+    case DType::kBf16:
+    case DType::kF16:
     case DType::kI16:
     case DType::kU16:
       return 2;
@@ -68,7 +102,7 @@ constexpr int64_t WrapInt(DType type, int64_t value) {
                           : high >> unused;
 }
 
-// "f32", "f64", "i64", "i32", "i16", "i8", "u64", "u32", "u16", "u8", "bool".
+// "f32", "f64", "bf16", "f16", "i64", "i32", "i16", "i8", "u64", "u32", "u16", "u8", "bool".
 absl::string_view DTypeName(DType type);
 
 // False when `name` is none of the above; `*type` is then untouched.

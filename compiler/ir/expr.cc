@@ -65,7 +65,8 @@ Expr Int(int64_t value, DType dtype) {
 
 Expr Float(double value, DType dtype) {
   CHECK(IsFloat(dtype));
-  return Make({.kind = ExprKind::kFloatImm, .dtype = dtype, .float_value = value});
+  return Make(
+      {.kind = ExprKind::kFloatImm, .dtype = dtype, .float_value = RoundToStorage(dtype, value)});
 }
 
 Expr Bool(bool value) { return Int(value ? 1 : 0, DType::kBool); }
@@ -106,8 +107,21 @@ Expr Binary(ExprKind kind, Expr a, Expr b) {
 }
 
 Expr Cast(DType dtype, Expr operand) {
-  if (operand->dtype == dtype) return operand;
+  const DType from = operand->dtype;
+  if (from == dtype) return operand;
   if (IsConstInt(operand) && dtype == DType::kI64) return Int(operand->int_value);
+  // Storage types know f32 alone, so that each conversion is defined once.
+  if (IsStorageFloat(dtype)) {
+    if (from != DType::kF32) return Cast(dtype, Cast(DType::kF32, std::move(operand)));
+    // There and back: each value of the type is one of f32.
+    if (operand->kind == ExprKind::kCast && operand->operands[0]->dtype == dtype) {
+      return operand->operands[0];
+    }
+    if (operand->kind == ExprKind::kFloatImm) return Float(operand->float_value, dtype);
+  } else if (IsStorageFloat(from)) {
+    if (dtype != DType::kF32) return Cast(dtype, Cast(DType::kF32, std::move(operand)));
+    if (operand->kind == ExprKind::kFloatImm) return Float(operand->float_value);
+  }
   return Make({.kind = ExprKind::kCast, .dtype = dtype, .operands = {std::move(operand)}});
 }
 

@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -131,7 +132,8 @@ class ExprParser {
 
   static bool IsLiteral(const Token& token) {
     return token.kind == TokenKind::kNumber ||
-           (token.kind == TokenKind::kWord && (token.text == "inf" || token.text == "inf_f64"));
+           (token.kind == TokenKind::kWord &&
+            (token.text == "inf" || absl::StartsWith(token.text, "inf_")));
   }
 
   absl::StatusOr<Tree> ParsePrimary(bool negative) {
@@ -163,14 +165,19 @@ class ExprParser {
   }
 
   static std::optional<Tree> ConstantWord(absl::string_view word, bool negative) {
-    const double infinity = std::numeric_limits<double>::infinity();
     if (word == "true") return Tree{Bool(true)};
     if (word == "false") return Tree{Bool(false)};
-    if (word == "inf") return Tree{Float(negative ? -infinity : infinity)};
-    if (word == "inf_f64") return Tree{Float(negative ? -infinity : infinity, DType::kF64)};
-    if (word == "nan") return Tree{Float(std::nan(""))};
-    if (word == "nan_f64") return Tree{Float(std::nan(""), DType::kF64)};
-    return std::nullopt;
+    // inf, nan, with the suffix of a type other than f32.
+    const absl::string_view number = word.substr(0, 3);
+    if (number != "inf" && number != "nan") return std::nullopt;
+    DType dtype = DType::kF32;
+    if (word.size() > 3 &&
+        (word[3] != '_' || !ParseDType(word.substr(4), &dtype) || !IsFloat(dtype))) {
+      return std::nullopt;
+    }
+    if (number == "nan") return Tree{Float(std::nan(""), dtype)};
+    const double infinity = std::numeric_limits<double>::infinity();
+    return Tree{Float(negative ? -infinity : infinity, dtype)};
   }
 
   absl::StatusOr<Tree> ParseSelf() {

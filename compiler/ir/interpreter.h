@@ -18,7 +18,7 @@ namespace burnish {
 struct TensorValue {
   DType dtype = DType::kF32;
   std::vector<int64_t> shape;
-  std::vector<double> floats;     // kF32, kF64
+  std::vector<double> floats;     // Of float types; an argument of a storage type is rounded to it.
   std::vector<int64_t> integers;  // other types
   // After a run, one a value, where asked for: sum of the magnitudes that were added up into it
   // (sum |a*b| for a product), the scale of its rounding error.

@@ -58,6 +58,18 @@ double BinaryMagnitude(ExprKind kind, const Slot& a, const Slot& b, double f) {
   }
 }
 
+// The value is rounded as the machine's is. Its magnitude grows by one unit in the last place, in
+// units of f32's rounding (2^-24 of the value), because two f32 that differ by their own rounding
+// may fall to both sides of a tie.
+void RoundSlot(DType to, Slot* slot) {
+  slot->value.f = RoundToStorage(to, slot->value.f);
+  if (!std::isfinite(slot->value.f)) return;
+  const double size = std::abs(slot->value.f);
+  // A unit is 2^-7 of a bfloat16 and 2^-10 of a float16, at least 2^-24 there (subnormals).
+  slot->magnitude +=
+      to == DType::kBf16 ? std::ldexp(size, 17) : std::max(std::ldexp(size, 14), 1.0);
+}
+
 }  // namespace
 
 int64_t FloatCompare(ExprKind kind, double a, double b) {
@@ -94,7 +106,10 @@ void FloatBinary(ExprKind kind, bool with_magnitude, Slot* slot) {
 }
 
 void CastSlot(DType from, DType to, Slot* slot) {
-  if (IsFloat(from) && IsFloat(to)) return;
+  if (IsFloat(from) && IsFloat(to)) {
+    if (IsStorageFloat(to)) RoundSlot(to, slot);
+    return;
+  }
   if (IsFloat(to)) {
     slot->value.f = from == DType::kU64 ? static_cast<double>(Bits(slot->value.i))
                                         : static_cast<double>(slot->value.i);

@@ -281,7 +281,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadText{"program/1 block", "column 11: got 'block', want the program's name"},
         BadText{WithLine("inputs Z: f32[4]"), "line 4, column 1: got 'inputs', want a buffer"},
         BadText{WithLine("input X: f32[4]"), "line 4, column 7: got 'X', want a name that is not"},
-        BadText{WithLine("input Z: f16[4]"), "got 'f16', want an element type"},
+        BadText{WithLine("input Z: f8[4]"), "got 'f8', want an element type"},
         BadText{WithLine("input Z: f32[0]"), "got '0', want a dimension in [1, 2147483648]"},
         BadText{WithLine("input Z: f32[2147483649]"), "got '2147483649', want a dimension"},
         BadText{WithLine("input Z: f32[99999999999999999999]"), "want a dimension"},

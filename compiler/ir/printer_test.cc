@@ -45,6 +45,10 @@ TEST(PrintExprTest, LiteralsSayTheirTypeUnlessItIsTheUsualOne) {
   EXPECT_EQ(print(Float(3)), "3.0");
   EXPECT_EQ(print(Float(-0.0)), "-0.0");
   EXPECT_EQ(print(Float(0.5, DType::kF64)), "0.5_f64");
+  // Rounded to what the type holds.
+  EXPECT_EQ(print(Float(1.001, DType::kBf16)), "1.0_bf16");
+  EXPECT_EQ(print(Float(1.001, DType::kF16)), "0x1.004p+0_f16");
+  EXPECT_EQ(print(Float(-1e9, DType::kF16)), "-inf_f16");
   EXPECT_EQ(print(Float(std::numeric_limits<double>::infinity())), "inf");
   EXPECT_EQ(print(Float(-std::numeric_limits<double>::infinity(), DType::kF64)), "-inf_f64");
   EXPECT_EQ(print(Float(std::nan(""))), "nan");

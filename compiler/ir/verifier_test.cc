@@ -103,6 +103,23 @@ TEST(VerifyTest, TypesThatDoNotAgree) {
   ExpectBroken(p, "block Y: step: got 1 operands, want 2");
 }
 
+TEST(VerifyTest, StorageTypesAreNotComputedWith) {
+  Program p = Copy();
+  p.buffers[0].dtype = DType::kBf16;
+  const Expr load = Load(0, DType::kBf16, {VarRef(p.blocks[0].spatial[0])});
+  p.blocks[0].step = Cast(DType::kF32, load);
+  EXPECT_THAT(Verify(p), IsOk());
+  p.blocks[0].step = Cast(DType::kF32, load + load);
+  ExpectBroken(p, "block Y: step: arithmetic on bf16, want it in f32");
+  p.blocks[0].step = std::make_shared<const ExprNode>(
+      ExprNode{.kind = ExprKind::kCast, .dtype = DType::kI64, .operands = {load}});
+  ExpectBroken(p, "block Y: step: a cast from bf16 to i64, want one by way of f32");
+  // The constructor goes by way of f32 itself, and back to the same type goes nowhere.
+  EXPECT_EQ(Cast(DType::kI64, load)->operands[0]->dtype, DType::kF32);
+  EXPECT_EQ(Cast(DType::kBf16, Cast(DType::kF32, load)), load);
+  EXPECT_EQ(Cast(DType::kF16, Cast(DType::kF32, load))->dtype, DType::kF16);
+}
+
 // ---- One rule a line: a program in text, and what the verifier says.
 
 struct BrokenProgram {

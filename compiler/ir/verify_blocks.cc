@@ -113,6 +113,9 @@ class BlockVerifier {
       return Broken("step of type ", DTypeName(type), ", want ", DTypeName(output.dtype));
     }
     const bool reduces = !block.reduction.empty();
+    if (reduces && IsStorageFloat(type)) {
+      return Broken("a reduction in ", DTypeName(type), ", want it in f32");
+    }
     if (reduces != (block.combiner != Combiner::kAssign)) {
       return Broken(reduces ? "reduction axes without a combiner"
                             : "a combiner without reduction axes");

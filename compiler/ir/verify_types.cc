@@ -92,6 +92,9 @@ class ExprVerifier {
 
   absl::Status CheckTable(const ExprNode& e) {
     if (e.table == nullptr) return Broken("a missing table");
+    if (IsStorageFloat(e.table->dtype)) {
+      return Broken("a table of type ", DTypeName(e.table->dtype));
+    }
     size_t count = 1;
     for (const int64_t extent : e.table->shape) {
       if (extent < 1 || extent > int64_t{1} << 20) return Broken("a table of extent ", extent);
@@ -108,8 +111,17 @@ class ExprVerifier {
 
   absl::Status CheckUnary(const ExprNode& e) {
     RETURN_IF_ERROR(Count(e.operands.size(), 1));
-    if (e.kind == ExprKind::kCast) return absl::OkStatus();
+    if (e.kind == ExprKind::kCast) return CheckCast(e);
     return CheckTypes(e);
+  }
+
+  static absl::Status CheckCast(const ExprNode& e) {
+    const DType from = e.operands[0]->dtype;
+    const bool allowed = IsStorageFloat(e.dtype) ? from == DType::kF32
+                                                 : !IsStorageFloat(from) || e.dtype == DType::kF32;
+    if (allowed) return absl::OkStatus();
+    return Broken("a cast from ", DTypeName(from), " to ", DTypeName(e.dtype),
+                  ", want one by way of f32");
   }
 
   absl::Status CheckBinary(const ExprNode& e) {
@@ -123,6 +135,9 @@ class ExprVerifier {
     const ExprKindInfo& info = InfoOf(e.kind);
     const DType operand = e.operands[0]->dtype;
     const char* want = nullptr;
+    if (IsStorageFloat(operand)) {
+      return Broken("arithmetic on ", DTypeName(operand), ", want it in f32");
+    }
     switch (info.operands) {
       case OperandTypes::kAny:
       case OperandTypes::kValues:

@@ -39,7 +39,7 @@ TEST(OperatorTest, InferRefusesWithWhatItGotAndWhatItWants) {
       {"relu", {}, {Of(DType::kBool, {2})}, "got bool[2], want a number type"},
       {"exp", {}, {Of(DType::kI32, {2})}, "got i32[2], want a floating-point type"},
       {"not", {}, {F32({2})}, "got f32[2], want bool"},
-      {"cast", {{"to", std::string("f16")}}, {F32({2})}, "got to=f16, want f32"},
+      {"cast", {{"to", std::string("f8")}}, {F32({2})}, "got to=f8, want f32"},
       {"gelu", {{"approximate", std::string("x")}}, {F32({2})}, "got approximate=x"},
       {"celu", {{"alpha", 0.0}}, {F32({2})}, "got alpha=0"},
       {"add", {}, {F32({2, 3}), F32({2})}, "got shapes [2,3] and [2]"},

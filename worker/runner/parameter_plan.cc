@@ -76,6 +76,10 @@ ElementType ElementTypeOf(DType type) {
       return ElementType::kF32;
     case DType::kF64:
       return ElementType::kF64;
+    case DType::kBf16:
+      return ElementType::kBf16;
+    case DType::kF16:
+      return ElementType::kF16;
     case DType::kI64:
       return ElementType::kI64;
     case DType::kI32:

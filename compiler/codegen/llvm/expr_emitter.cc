@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "compiler/codegen/llvm/math_emitter.h"
 #include "compiler/codegen/llvm/memory_emitter.h"
+#include "compiler/codegen/llvm/small_float_emitter.h"
 #include "compiler/runtime/kernel_abi.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/IRBuilder.h"
@@ -102,6 +103,12 @@ llvm::Value* ExprEmitter::Emit(const Expr& e) {
     case ExprKind::kIntImm:
       return llvm::ConstantInt::get(type, static_cast<uint64_t>(e->int_value), true);
     case ExprKind::kFloatImm:
+      if (e->dtype == DType::kBf16) {
+        return llvm::ConstantInt::get(type, Bfloat16(static_cast<float>(e->float_value)).bits);
+      }
+      if (e->dtype == DType::kF16) {
+        return llvm::ConstantInt::get(type, Float16(static_cast<float>(e->float_value)).bits);
+      }
       return llvm::ConstantFP::get(type, e->float_value);
     case ExprKind::kVar:
       return EmitVar(e->id);
@@ -200,6 +207,8 @@ llvm::Value* ExprEmitter::EmitCast(llvm::Value* value, DType from, DType to) {
   llvm::IRBuilderBase& b = *state_.builder;
   llvm::Type* const type = LikeShape(ScalarType(to), value->getType());
   if (from == to) return value;
+  if (IsStorageFloat(from)) return WidenFloat(b, state_.small_floats, from, value);
+  if (IsStorageFloat(to)) return NarrowFloat(b, state_.small_floats, to, value);
   if (to == DType::kBool) {
     llvm::Value* const zero = llvm::Constant::getNullValue(value->getType());
     return IsFloat(from) ? b.CreateFCmpUNE(value, zero) : b.CreateICmpNE(value, zero);

@@ -109,6 +109,7 @@ absl::Status FunctionEmitter::Run() {
   state_.vars.resize(program_.vars.size());
   state_.buffers.resize(program_.buffers.size());
   state_.fused_multiply_add = options_.fused_multiply_add;
+  state_.small_floats = options_.small_floats;
   state_.integer_vector_bits = options_.integer_vector_bits;
   state_.scopes.resize(1);
   state_.error_flag = b_.CreateAlloca(i32, nullptr, "error");

@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "compiler/codegen/llvm/kernel_layout.h"
+#include "compiler/codegen/llvm/small_float_emitter.h"
 #include "compiler/ir/program.h"
 
 namespace llvm {
@@ -18,6 +19,7 @@ struct FunctionOptions {
   std::string symbol;
   bool pack = false;  // The program's pack function, else its kernel.
   bool fused_multiply_add = false;
+  SmallFloatUnits small_floats;
   int integer_vector_bits = 128;  // Of the widest vectors of 16-bit integers.
 };
 

@@ -322,6 +322,8 @@ absl::StatusOr<KernelInfo> LlvmBackend::AddKernel(const CodegenTarget& target,
   FunctionOptions options{
       .symbol = source.symbol,
       .fused_multiply_add = HasFeature(target, "fma") || HasFeature(target, "avx512f"),
+      .small_floats = {.f16 = HasFeature(target, "f16c"),
+                       .bf16 = HasFeature(target, "avx512bf16") && HasFeature(target, "avx512vl")},
       .integer_vector_bits = HasFeature(target, "avx512bw") ? 512
                              : HasFeature(target, "avx2")   ? 256
                                                             : 128};

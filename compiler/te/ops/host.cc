@@ -11,8 +11,8 @@ namespace {
 
 TensorType TensorTypeOf(const HostType& type) {
   for (const DType dtype :
-       {DType::kF32, DType::kF64, DType::kI64, DType::kI32, DType::kI16, DType::kI8, DType::kU64,
-        DType::kU32, DType::kU16, DType::kU8, DType::kBool}) {
+       {DType::kF32, DType::kF64, DType::kBf16, DType::kF16, DType::kI64, DType::kI32, DType::kI16,
+        DType::kI8, DType::kU64, DType::kU32, DType::kU16, DType::kU8, DType::kBool}) {
     if (ElementTypeOf(dtype) == type.type) return {dtype, type.shape};
   }
   CHECK(false) << "a host kernel made up an element type";
@@ -86,6 +86,10 @@ ElementType ElementTypeOf(DType dtype) {
       return ElementType::kF32;
     case DType::kF64:
       return ElementType::kF64;
+    case DType::kBf16:
+      return ElementType::kBf16;
+    case DType::kF16:
+      return ElementType::kF16;
     case DType::kI64:
       return ElementType::kI64;
     case DType::kI32:
