@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "base/small_float.h"
 #include "tuner/app/value_text.h"
 
 namespace burnish {
@@ -27,6 +28,10 @@ Reader ReaderOf(ElementType type) {
       return &ReadAs<float>;
     case ElementType::kF64:
       return &ReadAs<double>;
+    case ElementType::kBf16:
+      return &ReadAs<Bfloat16>;
+    case ElementType::kF16:
+      return &ReadAs<Float16>;
     case ElementType::kI64:
       return &ReadAs<int64_t>;
     case ElementType::kI32:
@@ -62,8 +67,9 @@ absl::StatusOr<ArrayDifference> CompareArrays(const NpyArray& got, const NpyArra
   if (read == nullptr) {
     return absl::InvalidArgumentError(absl::StrCat("got ", Describe(got), ", want another type"));
   }
-  ArrayDifference difference{.exact =
-                                 got.type != ElementType::kF32 && got.type != ElementType::kF64};
+  const bool is_float = got.type == ElementType::kF32 || got.type == ElementType::kF64 ||
+                        got.type == ElementType::kBf16 || got.type == ElementType::kF16;
+  ArrayDifference difference{.exact = !is_float};
   double scale = 0;
   size_t worst = 0;
   const size_t count = got.bytes.size() / ElementBytes(got.type);

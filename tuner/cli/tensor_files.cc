@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/rng.h"
+#include "base/small_float.h"
 #include "base/status_macros.h"
 #include "compiler/driver/to_status.h"
 #include "tuner/app/bundle_session.h"
@@ -30,13 +31,14 @@ ErrorCode ReadErrorCode(const absl::Status& status) {
 NpyArray RandomArray(const TensorInfo& tensor, size_t seed) {
   NpyArray array{.type = tensor.type, .shape = tensor.shape};
   array.bytes.resize(tensor.dense_bytes());
-  if (tensor.type == ElementType::kF32) {
-    Rng rng(seed);
-    auto* values = reinterpret_cast<float*>(array.bytes.data());
-    for (int64_t k = 0; k < tensor.element_count(); ++k) {
-      values[k] = static_cast<float>(rng.Normal());
-    }
-  }
+  Rng rng(seed);
+  const auto fill = [&]<typename Float>(Float* values) {
+    for (int64_t k = 0; k < tensor.element_count(); ++k) values[k] = Float(rng.Normal());
+  };
+  char* const bytes = array.bytes.data();
+  if (tensor.type == ElementType::kF32) fill(reinterpret_cast<float*>(bytes));
+  if (tensor.type == ElementType::kBf16) fill(reinterpret_cast<Bfloat16*>(bytes));
+  if (tensor.type == ElementType::kF16) fill(reinterpret_cast<Float16*>(bytes));
   return array;
 }
 
@@ -46,10 +48,10 @@ bool AppendValue(absl::string_view text, std::string& bytes) {
   if constexpr (std::is_same_v<T, bool>) {
     if (text != "0" && text != "1") return false;
     value = text == "1";
-  } else if constexpr (std::is_floating_point_v<T>) {
+  } else if constexpr (std::is_convertible_v<T, float> && !std::is_integral_v<T>) {
     double number = 0;
     if (!absl::SimpleAtod(text, &number)) return false;
-    value = static_cast<T>(number);
+    value = T(number);
   } else {
     // 8 and 16 bits are not what absl reads; all types are tried for being held.
     using Wide = std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>;
@@ -73,6 +75,10 @@ Append AppendOf(ElementType type) {
       return AppendValue<float>;
     case ElementType::kF64:
       return AppendValue<double>;
+    case ElementType::kBf16:
+      return AppendValue<Bfloat16>;
+    case ElementType::kF16:
+      return AppendValue<Float16>;
     case ElementType::kI8:
       return AppendValue<int8_t>;
     case ElementType::kU8:

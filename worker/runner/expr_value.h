@@ -11,7 +11,8 @@
 
 namespace burnish {
 
-// `f` for kF32 and kF64 (both kept in double, unrounded), `i` for all other types.
+// `f` for floats (f32 and f64 are kept in double, unrounded; a storage type holds what it can), `i`
+// for all other types.
 union ExprValue {
   double f;
   int64_t i;

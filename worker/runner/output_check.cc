@@ -6,11 +6,15 @@
 
 #include "absl/strings/str_format.h"
 #include "base/rng.h"
+#include "base/small_float.h"
 
 namespace burnish {
 namespace {
 
-bool IsFloat(ElementType type) { return type == ElementType::kF32 || type == ElementType::kF64; }
+bool IsFloat(ElementType type) {
+  return type == ElementType::kF32 || type == ElementType::kF64 || type == ElementType::kBf16 ||
+         type == ElementType::kF16;
+}
 
 template <typename T>
 T At(std::span<const uint8_t> bytes, int64_t offset) {
@@ -20,19 +24,58 @@ T At(std::span<const uint8_t> bytes, int64_t offset) {
 }
 
 double FloatAt(ElementType type, std::span<const uint8_t> bytes, int64_t offset) {
-  return type == ElementType::kF32 ? At<float>(bytes, offset) : At<double>(bytes, offset);
+  switch (type) {
+    case ElementType::kF32:
+      return At<float>(bytes, offset);
+    case ElementType::kBf16:
+      return At<Bfloat16>(bytes, offset);
+    case ElementType::kF16:
+      return At<Float16>(bytes, offset);
+    default:
+      return At<double>(bytes, offset);
+  }
 }
 
 int64_t IntegerAt(ElementType type, std::span<const uint8_t> bytes, int64_t offset) {
   switch (type) {
     case ElementType::kI8:
       return At<int8_t>(bytes, offset);
+    case ElementType::kI16:
+      return At<int16_t>(bytes, offset);
+    case ElementType::kU16:
+      return At<uint16_t>(bytes, offset);
     case ElementType::kI32:
       return At<int32_t>(bytes, offset);
+    case ElementType::kU32:
+      return At<uint32_t>(bytes, offset);
     case ElementType::kI64:
+    case ElementType::kU64:  // Its bits.
       return At<int64_t>(bytes, offset);
     default:
       return At<uint8_t>(bytes, offset);
+  }
+}
+
+// The last place of a value that is stored in 16 bits; 0 for other types. Two results that differ
+// by the rounding of f32 may fall to both sides of a tie, one place apart.
+double LastPlace(ElementType type, double value) {
+  if (value == 0) return 0;
+  if (type == ElementType::kBf16) return std::ldexp(1, std::ilogb(value) - 7);
+  // At least that of subnormal numbers, from 2^-14 down.
+  if (type == ElementType::kF16) return std::ldexp(1, std::max(std::ilogb(value), -14) - 10);
+  return 0;
+}
+
+double GreatestOf(ElementType type) {
+  switch (type) {
+    case ElementType::kF32:
+      return 3.4028234663852886e38;
+    case ElementType::kBf16:
+      return 3.3895313892515355e38;
+    case ElementType::kF16:
+      return 65504;
+    default:
+      return HUGE_VAL;
   }
 }
 
@@ -41,7 +84,7 @@ class FloatComparison {
  public:
   // Beyond what its type holds, a value that was computed in double is infinite in the output.
   FloatComparison(ElementType type, double bound)
-      : greatest_(type == ElementType::kF32 ? 3.4028234663852886e38 : HUGE_VAL), bound_(bound) {}
+      : type_(type), greatest_(GreatestOf(type)), bound_(bound) {}
 
   void Add(int64_t offset, double got, double want) {
     if (std::abs(want) > greatest_) want = std::copysign(HUGE_VAL, want);
@@ -57,7 +100,7 @@ class FloatComparison {
     // Relative to the largest element and not to each: elements near zero are differences of large
     // ones, and their own relative error says nothing.
     greatest_want_ = std::max(greatest_want_, std::abs(want));
-    const double difference = std::abs(got - want);
+    const double difference = std::max(0.0, std::abs(got - want) - LastPlace(type_, want));
     if (difference <= worst_) return;
     worst_ = difference;
     worst_text_offset_ = offset;
@@ -80,6 +123,7 @@ class FloatComparison {
   }
 
  private:
+  const ElementType type_;
   const double greatest_;
   const double bound_;
   std::string not_finite_;

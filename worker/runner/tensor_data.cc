@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "base/rng.h"
+#include "base/small_float.h"
 #include "compiler/runtime/kernel_manifest.h"
 
 namespace burnish {
@@ -120,7 +121,7 @@ void WithElementBytes(ElementType type, const Use& use) {
 
 template <typename T>
 void PutBits(double value, uint8_t* bytes) {
-  const T typed = static_cast<T>(value);
+  const T typed(value);
   std::memcpy(bytes, &typed, sizeof(T));
 }
 
@@ -133,6 +134,12 @@ std::vector<uint8_t> ElementOf(ElementType type, double value) {
       break;
     case ElementType::kF64:
       PutBits<double>(value, bytes.data());
+      break;
+    case ElementType::kBf16:
+      PutBits<Bfloat16>(value, bytes.data());
+      break;
+    case ElementType::kF16:
+      PutBits<Float16>(value, bytes.data());
       break;
     default: {
       const auto integer = static_cast<int64_t>(value);
@@ -154,9 +161,9 @@ const std::vector<T>& NormalTable(uint64_t seed) {
   Rng rng(RngStream{.seed = seed, .purpose = "normal table"});
   for (T& value : table) {
     do {
-      value = static_cast<T>(rng.Normal());
+      value = T(rng.Normal());
       // A zero would hide a factor that a wrong kernel leaves out.
-    } while (value == T{0});
+    } while (value == T(0));
   }
   return table;
 }
@@ -187,11 +194,7 @@ void FillUniform(int64_t low, int64_t high, Rng& rng, std::span<uint8_t> bytes) 
 
 RuntimeStatus CheckTensorSpec(const TensorSpec& spec, uint64_t storage_bytes) {
   const size_t rank = spec.shape.size();
-  const bool is_known = spec.type == ElementType::kF32 || spec.type == ElementType::kF64 ||
-                        spec.type == ElementType::kI8 || spec.type == ElementType::kU8 ||
-                        spec.type == ElementType::kI32 || spec.type == ElementType::kI64 ||
-                        spec.type == ElementType::kBool;
-  if (!is_known) return Malformed("element type that the runner does not know");
+  if (ElementBytes(spec.type) == 0) return Malformed("element type that the runner does not know");
   // The spec comes over a pipe from another process: everything below indexes by these ranks.
   if (rank > kRankMax || spec.strides.size() != rank ||
       (!spec.border_below.empty() && spec.border_below.size() != rank) ||
@@ -247,6 +250,15 @@ void FillRandom(const TensorSpec& spec, uint64_t seed, int parameter, std::span<
   switch (ElementBytes(spec.type)) {
     case 1:
       FillUniform<uint8_t>(spec.low, spec.high, rng, bytes);
+      break;
+    case 2:
+      if (spec.type == ElementType::kBf16) {
+        FillNormal<Bfloat16>(seed, rng, bytes);
+      } else if (spec.type == ElementType::kF16) {
+        FillNormal<Float16>(seed, rng, bytes);
+      } else {
+        FillUniform<uint16_t>(spec.low, spec.high, rng, bytes);
+      }
       break;
     case 4:
       if (spec.type == ElementType::kF32) {
