@@ -70,7 +70,8 @@ Program DefineGroup(const Graph& graph, const FusedGroup& group) {
     }
   }
   for (size_t i = 0; i < group.outputs.size(); ++i) {
-    builder.Output(absl::StrCat("out", i), tensors.at(group.outputs[i]));
+    builder.Output(absl::StrCat("out", i), tensors.at(group.outputs[i]),
+                   graph.value(group.outputs[i]).type.dtype);
   }
   return builder.Build();
 }

@@ -221,7 +221,9 @@ Program DefineNode(const Graph& graph, const GraphNode& node) {
   }
   const std::vector<Tensor> outputs = def->define(builder, node.attributes, inputs);
   CHECK_EQ(outputs.size(), node.outputs.size()) << node.op;
-  for (size_t i = 0; i < outputs.size(); ++i) builder.Output(absl::StrCat("out", i), outputs[i]);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    builder.Output(absl::StrCat("out", i), outputs[i], graph.value(node.outputs[i]).type.dtype);
+  }
   return builder.Build();
 }
 

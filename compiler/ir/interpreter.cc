@@ -113,8 +113,11 @@ class Interpreter {
     return absl::OkStatus();
   }
 
+  // A partial sum has the type of its block's step, which may be wider than the buffer's.
   void Put(Cells& cells, int64_t offset, const Slot& slot, CellState state) {
-    const DType dtype = cells.buffer->dtype;
+    Put(cells, cells.buffer->dtype, offset, slot, state);
+  }
+  void Put(Cells& cells, DType dtype, int64_t offset, const Slot& slot, CellState state) {
     if (IsFloat(dtype)) {
       cells.values[offset] = slot.value;
       if (options_.magnitudes) cells.magnitudes[offset] = slot.magnitude;
@@ -156,7 +159,7 @@ class Interpreter {
       cells.ForEachElement([&](int64_t offset) {
         Slot slot;
         if (IsFloat(value.dtype)) {
-          slot.value.f = value.floats[k];
+          slot.value.f = RoundToStorage(value.dtype, value.floats[k]);
           slot.magnitude = std::abs(slot.value.f);
         } else {
           slot.value.i = value.integers[k];
@@ -236,7 +239,7 @@ class Interpreter {
     Classify(order, &code.reduction_loops, &code.reduction_guards);
     code.reduces = !block.reduction.empty();
     interpreter::Compile(machine_, block.output_indices, code.indices);
-    const DType dtype = program_.buffers[block.output].dtype;
+    const DType dtype = block.step->dtype;
     if (code.reduces) {
       code.init = CompileOne(block.init != nullptr ? block.init : Identity(block.combiner, dtype));
     }
@@ -433,7 +436,7 @@ class Interpreter {
     }
     if (first) {
       if (!interpreter::Run(code.init, machine_)) return false;
-      Put(cells, offset, machine_.slots[0], CellState::kPartial);
+      Put(cells, block.step->dtype, offset, machine_.slots[0], CellState::kPartial);
       // kPartial marks a sum between init and finish. A schedule that breaks a reduction apart is
       // found at the first step.
     } else if (cells.states[offset] != CellState::kPartial) {
@@ -447,8 +450,9 @@ class Interpreter {
     if (!ok) return false;
     if (!skip) {
       if (!interpreter::Run(code.step, machine_)) return false;
-      Put(cells, offset,
-          CombineSlots(block.combiner, cells.buffer->dtype, Get(cells, offset), machine_.slots[0]),
+      const DType dtype = block.step->dtype;
+      Put(cells, dtype, offset,
+          CombineSlots(block.combiner, dtype, Get(cells, offset), machine_.slots[0]),
           CellState::kPartial);
     }
     return !last || Finish(code, Get(cells, offset), cells, offset);

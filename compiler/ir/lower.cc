@@ -83,18 +83,29 @@ class BlockLowering {
 
   absl::Status EmitLoop(NodeId id, NodeId to) {
     // Blocks whose reduction starts with this loop and that no stage keeps elsewhere: their value
-    // is kept in the output itself.
+    // is kept in the output itself, if the output has its type. Sums that end in a narrower type
+    // have a window of their own, as have those that a stage inside of the loop leaves unfinished.
     std::vector<NodeId> starting;
+    std::vector<BlockId> parked;
     for (NodeId leaf : Subtree(in_, id)) {
       if (in_.nodes[leaf].kind != NodeKind::kBlock) continue;
       const BlockId block = in_.nodes[leaf].block;
-      if (accumulators_.count(block) || StageOf(leaf) >= 0) continue;
-      if (Reduces(block, in_.nodes[id].var)) starting.push_back(leaf);
+      if (accumulators_.count(block) || !Reduces(block, in_.nodes[id].var)) continue;
+      if (StageOf(leaf) < 0) {
+        starting.push_back(leaf);
+      } else if (!HoldsSums(block) && parked_.count(block) == 0) {
+        ASSIGN_OR_RETURN(parked_[block], NewWindow(leaf, id));
+        parked.push_back(block);
+      }
     }
     for (NodeId leaf : starting) {
       const Block& block = in_.blocks[in_.nodes[leaf].block];
       RETURN_IF_ERROR(CheckMovable(block, id));
-      accumulators_[in_.nodes[leaf].block] = {block.output, Expanded(block.output_indices)};
+      Accumulator at = {block.output, Expanded(block.output_indices)};
+      if (!HoldsSums(in_.nodes[leaf].block)) {
+        ASSIGN_OR_RETURN(at, NewWindow(leaf, id));
+      }
+      accumulators_[in_.nodes[leaf].block] = std::move(at);
       EmitAround(leaf, id, to, [&](NodeId at) { EmitInit(leaf, at); });
     }
     const NodeId loop = AddNode(out_, LoopLike(id));
@@ -107,34 +118,56 @@ class BlockLowering {
       }
       accumulators_.erase(block);
     }
+    for (const BlockId block : parked) parked_.erase(block);
     return absl::OkStatus();
+  }
+
+  // Whether the block's output has the type of its sums.
+  bool HoldsSums(BlockId block) const {
+    return in_.buffers[in_.blocks[block].output].dtype == in_.blocks[block].step->dtype;
+  }
+
+  // A temporary for what the block computes between `above` and its leaf.
+  absl::StatusOr<Accumulator> NewWindow(NodeId leaf, NodeId above) {
+    const Block& block = in_.blocks[in_.nodes[leaf].block];
+    std::string name = absl::StrCat(block.name, "_sums");
+    for (int i = 1; FindBuffer(out_, name) >= 0; ++i) name = absl::StrCat(block.name, "_sums_", i);
+    return ShapeWindow(leaf, above,
+                       AddBuffer(out_, {.name = std::move(name), .dtype = block.step->dtype}));
+  }
+
+  // Gives `window` a dimension for each spatial loop between `above` and the leaf.
+  absl::StatusOr<Accumulator> ShapeWindow(NodeId leaf, NodeId above, BufferId id) {
+    Accumulator accumulator{.buffer = id};
+    Buffer& window = out_.buffers[id];
+    window.shape.clear();
+    // Lanes of a vector lie side by side: its dimension is the last.
+    std::vector<NodeId> dims;
+    for (const bool vector : {false, true}) {
+      for (NodeId loop : SpatialLoopsBetween(leaf, above)) {
+        const LoopKind kind = in_.nodes[loop].loop_kind;
+        const bool lanes = kind == LoopKind::kVectorized || kind == LoopKind::kTensorized;
+        if (lanes == vector) dims.push_back(loop);
+      }
+    }
+    if (dims.size() > 8) {
+      return absl::InvalidArgumentError(absl::StrCat("window ", window.name, " has ", dims.size(),
+                                                     " dimensions, want at most 8"));
+    }
+    for (NodeId loop : dims) {
+      accumulator.indices.push_back(VarRef(in_.nodes[loop].var));
+      window.shape.push_back(MaxExtent(in_, in_.nodes[loop].var));
+    }
+    window.storage = DenseStorage(window.shape);
+    return accumulator;
   }
 
   absl::Status EmitStage(NodeId id, NodeId to) {
     const Node& stage = in_.nodes[id];
     const NodeId leaf = NodeOf(in_, stage.block);
     CHECK(IsInside(in_, leaf, id));
-    Accumulator accumulator{.buffer = stage.buffer};
-    Buffer& window = out_.buffers[stage.buffer];
-    window.shape.clear();
-    // Lanes of a vector lie side by side: its dimension is the last.
-    std::vector<NodeId> dims;
-    for (const bool vector : {false, true}) {
-      for (NodeId loop : SpatialLoopsBetween(leaf, id)) {
-        const LoopKind kind = in_.nodes[loop].loop_kind;
-        const bool lanes = kind == LoopKind::kVectorized || kind == LoopKind::kTensorized;
-        if (lanes == vector) dims.push_back(loop);
-      }
-    }
-    for (NodeId loop : dims) {
-      accumulator.indices.push_back(VarRef(in_.nodes[loop].var));
-      window.shape.push_back(MaxExtent(in_, in_.nodes[loop].var));
-    }
-    if (dims.size() > 8) {
-      return absl::InvalidArgumentError(absl::StrCat("window ", window.name, " has ", dims.size(),
-                                                     " dimensions, want at most 8"));
-    }
-    window.storage = DenseStorage(window.shape);
+    ASSIGN_OR_RETURN(const Accumulator accumulator, ShapeWindow(leaf, id, stage.buffer));
+    const DType dtype = in_.blocks[stage.block].step->dtype;
     accumulators_[stage.block] = accumulator;
     RETURN_IF_ERROR(CheckMovable(in_.blocks[stage.block], id));
 
@@ -147,14 +180,17 @@ class BlockLowering {
       last = And(last, Eq(VarRef(var), ExpandDefs(in_, in_.vars[var].extent) - 1));
     }
     const Block& block = in_.blocks[stage.block];
-    const std::vector<Expr> home = Expanded(block.output_indices);
+    Accumulator home = {block.output, Expanded(block.output_indices)};
+    if (const auto parked = parked_.find(stage.block); parked != parked_.end()) {
+      home = parked->second;
+    }
     EmitChoice(
         first, to,
         [&](NodeId at) { EmitAround(leaf, id, at, [&](NodeId n) { EmitInit(leaf, n); }); },
         [&](NodeId at) {
           EmitAround(leaf, id, at, [&](NodeId n) {
             EmitStore(leaf, n, accumulator.buffer, accumulator.indices,
-                      Load(block.output, window.dtype, home), Combiner::kAssign, false);
+                      Load(home.buffer, dtype, home.indices), Combiner::kAssign, false);
           });
         });
     RETURN_IF_ERROR(EmitChildren(id, to));
@@ -163,9 +199,9 @@ class BlockLowering {
         [&](NodeId at) { EmitAround(leaf, id, at, [&](NodeId n) { EmitFinish(leaf, n); }); },
         [&](NodeId at) {
           EmitAround(leaf, id, at, [&](NodeId n) {
-            EmitStore(leaf, n, block.output, home,
-                      Load(accumulator.buffer, window.dtype, accumulator.indices),
-                      Combiner::kAssign, false);
+            EmitStore(leaf, n, home.buffer, home.indices,
+                      Load(accumulator.buffer, dtype, accumulator.indices), Combiner::kAssign,
+                      false);
           });
         });
     accumulators_.erase(stage.block);
@@ -226,15 +262,15 @@ class BlockLowering {
   void EmitInit(NodeId leaf, NodeId to) {
     const Block& block = in_.blocks[in_.nodes[leaf].block];
     const Accumulator& at = accumulators_.at(in_.nodes[leaf].block);
-    const DType dtype = in_.buffers[block.output].dtype;
-    const Expr init = block.init == nullptr ? Identity(block.combiner, dtype) : block.init;
+    const Expr init =
+        block.init == nullptr ? Identity(block.combiner, block.step->dtype) : block.init;
     EmitStore(leaf, to, at.buffer, at.indices, init, Combiner::kAssign, false);
   }
 
   void EmitFinish(NodeId leaf, NodeId to) {
     const Block& block = in_.blocks[in_.nodes[leaf].block];
     const Accumulator& at = accumulators_.at(in_.nodes[leaf].block);
-    const Expr self = Load(at.buffer, in_.buffers[block.output].dtype, at.indices);
+    const Expr self = Load(at.buffer, block.step->dtype, at.indices);
     EmitStore(leaf, to, block.output, block.output_indices, Finished(block, self),
               Combiner::kAssign, false);
   }
@@ -252,8 +288,8 @@ class BlockLowering {
       return;
     }
     // Every reduction loop is gone (one iteration each): init, one step and finish at once.
-    const DType dtype = in_.buffers[block.output].dtype;
-    const Expr init = block.init == nullptr ? Identity(block.combiner, dtype) : block.init;
+    const Expr init =
+        block.init == nullptr ? Identity(block.combiner, block.step->dtype) : block.init;
     EmitStore(leaf, to, block.output, block.output_indices,
               Finished(block, Combine(block.combiner, init, block.step)), Combiner::kAssign, true);
   }
@@ -354,6 +390,8 @@ class BlockLowering {
   const bool with_pack_;
   Program out_;
   std::map<BlockId, Accumulator> accumulators_;
+  // Where stages leave unfinished sums that the block's output is too narrow for.
+  std::map<BlockId, Accumulator> parked_;
 };
 
 }  // namespace

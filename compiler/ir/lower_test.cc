@@ -90,6 +90,67 @@ TEST(LowerTest, WindowThatIsLeftBetweenStepsIsReloaded) {
   EXPECT_THAT(Print(lowered), HasSubstr("if ko == 0")) << Print(lowered);
 }
 
+// Sums in f32 that end in bfloat16, and in i32 that end in u8: no partial sum is ever narrow, with
+// and without a window, whole and in parts.
+TEST(LowerTest, SumsWiderThanTheirOutputAreKeptWide) {
+  struct Types {
+    const char *input, *output, *step, *finish;
+    DType dtype, out;
+  };
+  for (const Types& types : {Types{"bf16", "bf16", "f32(X[i, $k]) * 1.5", "bf16(self * 0.5)",
+                                   DType::kBf16, DType::kBf16},
+                             Types{"i8", "u8", "i32(X[i, $k]) * 100_i32", "u8(self % 251_i32)",
+                                   DType::kI8, DType::kU8}}) {
+    const std::string head = absl::StrCat("program/1 p\ninput X: ", types.input,
+                                          "[4, 6]\noutput Y: ", types.output, "[4]\n");
+    const std::string block =
+        absl::StrCat(") { step Y[i] += ", types.step, " finish ", types.finish, " }\nkernel { ");
+    const std::string parts =
+        "var ko in 2 reduce\nvar ki in 3 reduce\nvar Y.k in 6 reduce = ko * 3 + ki\n";
+    const std::string acc =
+        absl::StrCat("temp acc: ", types.dtype == DType::kI8 ? "i32" : "f32", "[1] scratch\n");
+    TensorValue x{.dtype = types.dtype, .shape = {4, 6}};
+    for (int i = 0; i < 24; ++i) {
+      if (types.dtype == DType::kI8) x.integers.push_back(i * 37 % 256 - 128);
+      x.floats.push_back(types.dtype == DType::kI8 ? 0 : 1 + i * 0x1p-7);
+    }
+    if (types.dtype == DType::kI8) x.floats.clear();
+    const std::string k_inside = "block Y(i in 4; k in 6";
+    for (const std::string& text :
+         {head + k_inside + block + "for Y.i { for Y.k { run Y } } }",
+          head + k_inside + block + "for Y.k { for Y.i { run Y } } }",
+          head + acc + k_inside + block + "for Y.i { stage Y in acc { for Y.k { run Y } } } }",
+          head + acc + parts + "block Y(i in 4; Y.k" + block +
+              "for ko { stage Y in acc { for ki { for Y.i { run Y } } } } }",
+          head + acc + parts + "block Y(i in 4; Y.k" + block +
+              "for ko { for Y.i { stage Y in acc { for ki { run Y } } } } }"}) {
+      SCOPED_TRACE(text);
+      const char* const k = text.find("; Y.k") == std::string::npos ? "k" : "Y.k";
+      ASSERT_OK_AND_ASSIGN(const Program program,
+                           ParseProgram(absl::StrReplaceAll(text, {{"$k", k}})));
+      ASSERT_OK_AND_ASSIGN(const Program lowered, Lower(program));
+      EXPECT_THAT(Verify(lowered), IsOk()) << Print(lowered);
+      ASSERT_OK_AND_ASSIGN(const auto want, Interpret(program, {x}));
+      ASSERT_OK_AND_ASSIGN(const auto got, Interpret(lowered, {x}));
+      EXPECT_EQ(got[0].floats, want[0].floats) << Print(lowered);
+      EXPECT_EQ(got[0].integers, want[0].integers) << Print(lowered);
+      for (size_t i = 0; i < 4; ++i) {
+        double sum = 0;
+        for (size_t k = 0; k < 6; ++k) {
+          sum += types.dtype == DType::kI8 ? 100.0 * static_cast<double>(x.integers[i * 6 + k])
+                                           : 1.5 * x.floats[i * 6 + k];
+        }
+        if (types.dtype == DType::kI8) {
+          const int64_t rest = static_cast<int64_t>(sum) % 251;
+          EXPECT_EQ(got[0].integers[i], rest < 0 ? rest + 251 : rest);
+        } else {
+          EXPECT_EQ(got[0].floats[i], RoundToStorage(DType::kBf16, sum / 2));
+        }
+      }
+    }
+  }
+}
+
 // Found by random traces: what a finish reads may be computed at the loops that the reduction is
 // made of; init and finish stand outside of these.
 TEST(LowerTest, FinishThatReadsWhatIsComputedInsideItsReductionIsRefused) {

@@ -347,8 +347,7 @@ BlockRef Schedule::Rfactor(BlockRef block, const std::string& name, LoopRef loop
   Block partial = structure_.blocks[block.id];
   Block& combined = structure_.blocks[block.id];
   partial.name = name;
-  partial.output =
-      AddBuffer(structure_, {.name = name, .dtype = structure_.buffers[partial.output].dtype});
+  partial.output = AddBuffer(structure_, {.name = name, .dtype = partial.step->dtype});
   partial.init = partial.finish = nullptr;
   std::vector<VarId> kept;
   for (VarId axis : partial.reduction) {
@@ -371,7 +370,7 @@ BlockRef Schedule::Rfactor(BlockRef block, const std::string& name, LoopRef loop
   partial.spatial.push_back(loop.id);
   combined.spatial = std::move(spatial);
   combined.reduction = {sum};
-  combined.step = Load(partial.output, structure_.buffers[partial.output].dtype, {});
+  combined.step = Load(partial.output, partial.step->dtype, {});
   return {GiveNest(structure_, block.id, std::move(partial)), owner_.get()};
 }
 

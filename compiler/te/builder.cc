@@ -28,6 +28,23 @@ Indices AddAxes(Program& program, const std::string& block, const std::vector<st
   return indices;
 }
 
+// Into the branches: what is only chosen stays as it is stored.
+Expr CastOf(DType dtype, const Expr& e) {
+  if (e->kind != ExprKind::kSelect) return Cast(dtype, e);
+  return Select(e->operands[0], CastOf(dtype, e->operands[1]), CastOf(dtype, e->operands[2]));
+}
+
+// Makes the block give a value of storage type `dtype`.
+void RoundBlock(Block& block, DType dtype) {
+  if (block.finish != nullptr) {
+    block.finish = CastOf(dtype, block.finish);
+  } else if (block.reduction.empty()) {
+    block.step = CastOf(dtype, block.step);
+  } else {
+    block.finish = Cast(dtype, Self(block.step->dtype));
+  }
+}
+
 }  // namespace
 
 TeBuilder::TeBuilder(std::string program_name) {
@@ -66,16 +83,20 @@ Tensor TeBuilder::Reduce(const std::string& name, TensorType type, const ReduceS
                                     spec.reduction_extents, /*reduce=*/true, &block.reduction);
   block.output_indices = spatial;
   block.step = spec.step(spatial, reduction);
+  const DType computed = block.step->dtype;
   // A reduction over no axes has one term: it is an assignment of that term.
   if (!reduction.empty()) {
     block.combiner = spec.combiner;
     if (spec.init != nullptr) block.init = spec.init(spatial);
   }
-  if (spec.finish != nullptr) block.finish = spec.finish(spatial, Self(type.dtype));
-  for (const Expr& e : {block.init, block.step, block.finish}) {
-    CHECK(e == nullptr || e->dtype == type.dtype)
-        << block.name << ": got " << DTypeName(e->dtype) << ", want " << DTypeName(type.dtype);
-  }
+  if (spec.finish != nullptr) block.finish = spec.finish(spatial, Self(computed));
+  if (IsStorageFloat(type.dtype)) RoundBlock(block, type.dtype);
+  const auto check = [&](const Expr& e, DType want) {
+    CHECK(e->dtype == want) << block.name << ": got " << DTypeName(e->dtype) << ", want "
+                            << DTypeName(want);
+  };
+  if (block.init != nullptr) check(block.init, computed);
+  check(block.finish != nullptr ? block.finish : block.step, type.dtype);
   Storage storage = DenseStorage(type.shape);
   block.output = AddBuffer(program_, {.name = block.name,
                                       .dtype = type.dtype,
@@ -95,10 +116,29 @@ Tensor TeBuilder::Compute(const std::string& name, TensorType type,
   return Reduce(name, std::move(type), spec);
 }
 
-void TeBuilder::Output(const std::string& name, const Tensor& tensor) {
+void TeBuilder::StoreAs(BufferId buffer, DType dtype) {
+  program_.buffers[buffer].dtype = dtype;
+  for (Block& block : program_.blocks) {
+    if (block.output == buffer) {
+      RoundBlock(block, dtype);
+      continue;
+    }
+    RewriteBlock(block, [&](const Expr& e) -> Expr {
+      if (e->kind != ExprKind::kLoad || e->id != buffer || e->dtype == dtype) return nullptr;
+      return Cast(e->dtype, Load(buffer, dtype, e->operands));
+    });
+  }
+}
+
+void TeBuilder::Output(const std::string& name, const Tensor& tensor, DType dtype) {
+  CHECK(dtype == tensor.stored || ComputeType(dtype) == tensor.type.dtype)
+      << name << ": got " << DTypeName(tensor.stored) << ", want " << DTypeName(dtype);
   Tensor output = tensor;
   if (program_.buffers[tensor.buffer].role != BufferRole::kTemp) {
-    output = Compute(name, tensor.type, [&](const Indices& i) { return tensor(i); });
+    const Tensor now(tensor.buffer, {program_.buffers[tensor.buffer].dtype, tensor.type.shape});
+    output = Compute(name, {dtype, tensor.type.shape}, [&](const Indices& i) { return now(i); });
+  } else if (tensor.stored != dtype) {
+    StoreAs(tensor.buffer, dtype);
   }
   Buffer& buffer = program_.buffers[output.buffer];
   buffer.role = BufferRole::kOutput;

@@ -20,12 +20,22 @@ struct TensorType {
   }
 };
 
-// A buffer of the program under construction.
+// A buffer of the program under construction. Definitions see storage types as what they are
+// computed in, so that an operator is written once for all of them.
 struct Tensor {
+  Tensor() = default;
+  Tensor(BufferId buffer_, TensorType stored_type)
+      : buffer(buffer_), type(std::move(stored_type)), stored(type.dtype) {
+    type.dtype = ComputeType(stored);
+  }
+
   BufferId buffer = -1;
-  TensorType type;
+  TensorType type;             // Its elements as values of expressions.
+  DType stored = DType::kF32;  // And as they lie in the buffer.
   // One index a dimension.
-  Expr operator()(std::vector<Expr> indices) const { return Load(buffer, type.dtype, indices); }
+  Expr operator()(std::vector<Expr> indices) const {
+    return Cast(type.dtype, Load(buffer, stored, std::move(indices)));
+  }
   int rank() const { return static_cast<int>(type.shape.size()); }
   int64_t dim(int d) const { return type.shape[d]; }
 };
@@ -49,20 +59,29 @@ class TeBuilder {
     std::function<Expr(const Indices&, const Expr& self)> finish;  // Null: self.
   };
   // A block that writes a new kTemp tensor of `type`. Names of blocks and buffers are made unique.
+  // A reduction sums in its step's type; `finish` gives what is stored (a storage type: what is
+  // computed, and the block rounds it).
   Tensor Reduce(const std::string& name, TensorType type, const ReduceSpec& spec);
   Tensor Compute(const std::string& name, TensorType type,
                  const std::function<Expr(const Indices&)>& value,
                  std::vector<std::string> axis_names = {});
 
-  // Makes `tensor` an output of the program, and the buffer is then called `name`. A parameter, or
-  // what is an output already, is copied.
-  void Output(const std::string& name, const Tensor& tensor);
+  // Makes `tensor` an output of the program, stored as `dtype` (its own, or a storage type of it),
+  // and the buffer is then called `name`. A parameter, or what is an output already, is copied.
+  // Values between the operators of one program are not rounded to storage types, only outputs.
+  void Output(const std::string& name, const Tensor& tensor, DType dtype);
+  void Output(const std::string& name, const Tensor& tensor) {
+    Output(name, tensor, tensor.stored);
+  }
 
   // Moves outputs behind the other parameters, adds default nests, drops what no output needs.
   // The builder is then spent.
   Program Build();
 
  private:
+  // Makes the temporary `buffer` one of `dtype`: its block rounds, its readers widen.
+  void StoreAs(BufferId buffer, DType dtype);
+
   std::string UniqueName(const std::string& name) const;
 
   Program program_;

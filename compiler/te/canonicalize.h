@@ -15,8 +15,9 @@ namespace burnish {
 // (docs/adr/0005-canonical-form-without-weights.md; pinned by compiler/graph:canonical_texts_test).
 //
 // Folded: a block without reduction that reads a reduction's result at its own element only
-// (transposed, or with dimensions of extent 1 added or taken away), of the same dtype. The
-// reduction keeps its axes and their names; it writes the consumer's buffer.
+// (transposed, or with dimensions of extent 1 added or taken away), of the same dtype, or of a
+// narrower one of one or two bytes (a sum in i32 or f32 that ends in u8, bf16 ..). The reduction
+// keeps its axes and their names; it writes the consumer's buffer.
 //
 // Inlined: a temporary without reduction, into every block that reads it, where
 //  - it only moves data, or has one reader;

@@ -83,8 +83,13 @@ Program DefineOperator(const OperatorDef& op, const Attributes& attributes,
   for (size_t i = 0; i < inputs.size(); ++i) {
     tensors.push_back(te.Parameter(absl::StrCat("X", i), inputs[i], BufferRole::kInput));
   }
-  int k = 0;
-  for (const Tensor& t : op.define(te, attributes, tensors)) te.Output(absl::StrCat("Z", k++), t);
+  const absl::StatusOr<std::vector<TensorType>> types = op.infer(attributes, inputs);
+  CHECK_OK(types);
+  size_t k = 0;
+  for (const Tensor& t : op.define(te, attributes, tensors)) {
+    te.Output(absl::StrCat("Z", k), t, (*types)[k].dtype);
+    ++k;
+  }
   return te.Build();
 }
 

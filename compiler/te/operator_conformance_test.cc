@@ -59,6 +59,44 @@ TEST(OperatorConformanceTest, DefinitionsComputeWhatOnnxRuntimeComputes) {
   }
 }
 
+// Storage types are how tensors lie in memory: an operator computes of them what it computes of the
+// same numbers in f32, and rounds its results once.
+TEST(OperatorConformanceTest, StorageTypesRoundResultsOnce) {
+  int narrow_results = 0;
+  for (const DType narrow : {DType::kBf16, DType::kF16}) {
+    for (const OperatorCase& c : ReadOperatorCases()) {
+      if (c.op->fusion == FusionKind::kHost) continue;
+      SCOPED_TRACE(c.name + " in " + std::string(DTypeName(narrow)));
+      std::vector<TensorValue> wide_inputs = c.inputs, inputs = c.inputs;
+      for (size_t i = 0; i < inputs.size(); ++i) {
+        if (inputs[i].dtype != DType::kF32) continue;
+        inputs[i].dtype = narrow;
+        for (double& value : wide_inputs[i].floats) value = RoundToStorage(narrow, value);
+      }
+      ASSERT_OK_AND_ASSIGN(const auto types, c.op->infer(c.attributes, TypesOf(inputs)));
+      const Program wide = DefineOperator(*c.op, c.attributes, TypesOf(wide_inputs));
+      ASSERT_OK_AND_ASSIGN(const auto want, Interpret(wide, wide_inputs));
+      const Program program = DefineOperator(*c.op, c.attributes, TypesOf(inputs));
+      for (const Program& form : {program, Canonicalize(program)}) {
+        EXPECT_THAT(Verify(form), IsOk());
+        ASSERT_OK_AND_ASSIGN(const auto got, Interpret(form, inputs));
+        ASSERT_EQ(got.size(), want.size());
+        for (size_t i = 0; i < got.size(); ++i) {
+          ASSERT_EQ(got[i].dtype, types[i].dtype);
+          EXPECT_EQ(got[i].integers, want[i].integers);
+          narrow_results += IsStorageFloat(types[i].dtype);
+          for (size_t k = 0; k < want[i].floats.size(); ++k) {
+            const double w = RoundToStorage(types[i].dtype, want[i].floats[k]);
+            if (std::isnan(w) && std::isnan(got[i].floats[k])) continue;
+            ASSERT_EQ(got[i].floats[k], w) << "element " << k;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(narrow_results, 100);
+}
+
 TEST(OperatorConformanceTest, EveryOperatorHasACase) {
   std::set<std::string> covered;
   for (const OperatorCase& c : ReadOperatorCases()) covered.insert(c.op->name);

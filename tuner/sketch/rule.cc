@@ -69,7 +69,9 @@ int64_t WidestBytes(const Expr& e) {
 }  // namespace
 
 int64_t LanesOf(const IsaModel& isa, const Program& program, const Block& block) {
-  int64_t widest = SizeBytes(program.buffers[block.output].dtype);
+  // The step's type is that of the sums, and may be wider than anything that is stored.
+  int64_t widest =
+      std::max(SizeBytes(program.buffers[block.output].dtype), SizeBytes(block.step->dtype));
   for (const Expr& e : {block.init, block.step, block.finish}) {
     if (e != nullptr) widest = std::max(widest, WidestBytes(e));
   }

@@ -29,6 +29,18 @@ ExprValue FromBytes(DType type, const uint8_t* bytes) {
     case DType::kF64:
       std::memcpy(&value.f, bytes, sizeof(value.f));
       break;
+    case DType::kBf16: {
+      Bfloat16 stored;
+      std::memcpy(&stored, bytes, sizeof(stored));
+      value.f = stored;
+      break;
+    }
+    case DType::kF16: {
+      Float16 stored;
+      std::memcpy(&stored, bytes, sizeof(stored));
+      value.f = stored;
+      break;
+    }
     default:
       std::memcpy(&value.i, bytes, SizeBytes(type));
       value.i = WrapToType(type, value.i);
@@ -275,10 +287,11 @@ bool SampleOracle::Locate(const Writer& writer, int64_t offset) {
 
 ExprValue SampleOracle::RunBlock(Writer& writer) {
   const Block& block = *writer.block;
-  const DType type = program_.buffers[block.output].dtype;
+  // Of the sums; the value that is stored at last may be narrower.
+  const DType type = block.step->dtype;
   // Integers wrap when they are stored, as in memory. Floats stay in double: the oracle is what the
   // kernel's rounding is measured against.
-  const auto stored = [type](ExprValue value) {
+  const auto held = [](DType type, ExprValue value) {
     if (!IsFloat(type)) value.i = WrapToType(type, value.i);
     return value;
   };
@@ -287,7 +300,7 @@ ExprValue SampleOracle::RunBlock(Writer& writer) {
     self = Eval(*block.step, self);
   } else {
     const Expr init = block.init != nullptr ? block.init : Identity(block.combiner, type);
-    self = stored(Eval(*init, self));
+    self = held(type, Eval(*init, self));
     const ExprKind combine = block.combiner == Combiner::kSum    ? ExprKind::kAdd
                              : block.combiner == Combiner::kProd ? ExprKind::kMul
                              : block.combiner == Combiner::kMax  ? ExprKind::kMax
@@ -306,7 +319,7 @@ ExprValue SampleOracle::RunBlock(Writer& writer) {
         Fail(absl::ResourceExhaustedError(absl::StrCat(block.name, ": too many steps")));
         break;
       }
-      self = stored(BinaryValue(combine, type, self, Eval(*block.step, self), &error));
+      self = held(type, BinaryValue(combine, type, self, Eval(*block.step, self), &error));
       size_t k = block.reduction.size();
       while (k > 0) {
         const VarId axis = block.reduction[k - 1];
@@ -319,7 +332,7 @@ ExprValue SampleOracle::RunBlock(Writer& writer) {
     FailOn(error);
   }
   if (block.finish != nullptr) self = Eval(*block.finish, self);
-  return stored(self);
+  return held(program_.buffers[block.output].dtype, self);
 }
 
 ExprValue SampleOracle::Eval(const ExprNode& e, const ExprValue& self) {

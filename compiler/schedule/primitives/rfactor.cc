@@ -108,7 +108,7 @@ absl::Status ApplyRfactor(const Step& step, Program& program) {
   partial.step = Select(inside, partial.step, Identity(partial.combiner, partial.step->dtype));
 
   // The partial block keeps the nest; its output has one more dimension.
-  Buffer partial_buffer{.name = step.outputs[0], .dtype = out.dtype, .shape = out.shape};
+  Buffer partial_buffer{.name = step.outputs[0], .dtype = partial.step->dtype, .shape = out.shape};
   partial_buffer.shape.push_back(program.vars[factor].extent->int_value);
   partial_buffer.storage = DenseStorage(partial_buffer.shape);
   partial.output = AddBuffer(program, partial_buffer);
@@ -122,7 +122,7 @@ absl::Status ApplyRfactor(const Step& step, Program& program) {
   partial.reduction = kept;
   std::vector<Expr> read = combined.output_indices;
   read.push_back(VarRef(sum_axis));
-  combined.step = Load(partial.output, out.dtype, read);
+  combined.step = Load(partial.output, partial.step->dtype, read);
 
   program.blocks[id] = combined;
   program.blocks.push_back(partial);

@@ -65,11 +65,10 @@ absl::Status ApplyStage(const Step& step, Program& program) {
   if (!reduces_inside)
     return Refuse("no reduction loop of ", step.inputs[0], " is inside ", inside);
 
-  const BufferId buffer =
-      AddBuffer(program, {.name = step.outputs[0],
-                          .dtype = program.buffers[program.blocks[block].output].dtype,
-                          .role = BufferRole::kTemp,
-                          .scope = found->second});
+  const BufferId buffer = AddBuffer(program, {.name = step.outputs[0],
+                                              .dtype = program.blocks[block].step->dtype,
+                                              .role = BufferRole::kTemp,
+                                              .scope = found->second});
   const NodeId stage =
       AddNode(program, {.kind = NodeKind::kStage, .block = block, .buffer = buffer});
   const std::vector<NodeId> children = program.nodes[loop].children;
