@@ -60,6 +60,8 @@ class OnnxGraphWriter {
 // Writes one node; UNIMPLEMENTED where it has no ONNX form.
 absl::Status ExportControl(OnnxGraphWriter& writer, const GraphNode& node);
 absl::Status ExportNode(OnnxGraphWriter& writer, const GraphNode& node);
+// False: not one of the quantized operators.
+bool ExportQuantized(OnnxGraphWriter& writer, const GraphNode& node);
 
 }  // namespace burnish
 

@@ -341,6 +341,7 @@ const std::map<std::string, NodeWriter>& SpecialWriters() {
 
 absl::Status ExportNode(OnnxGraphWriter& writer, const GraphNode& node) {
   if (IsControl(node)) return ExportControl(writer, node);
+  if (ExportQuantized(writer, node)) return absl::OkStatus();
   const auto special = SpecialWriters().find(node.op);
   if (special != SpecialWriters().end()) {
     special->second(writer, node);

@@ -211,6 +211,23 @@ Result Dispatch(BinaryFn<T> (*function_of)(const std::string&, DType), const Gra
   return std::nullopt;
 }
 
+// (x - zero point) * scale, rounded as f32 is.
+Result Dequantize(absl::Span<const TypedConstant> inputs, const TensorType& output) {
+  const std::vector<int64_t> x = Values<int64_t>(inputs[0]);
+  const std::vector<double> scale = Values<double>(inputs[1]);
+  const std::vector<int64_t> zero = Values<int64_t>(inputs[2]);
+  std::vector<double> result(x.size());
+  ForEachBroadcast<3>(output.shape,
+                      {BroadcastStrides(output.shape, output.shape),
+                       BroadcastStrides(inputs[1].type->shape, output.shape),
+                       BroadcastStrides(inputs[2].type->shape, output.shape)},
+                      [&](int64_t o, const std::array<int64_t, 3>& at) {
+                        const int64_t centered = WrapInt(DType::kI32, x[at[0]] - zero[at[2]]);
+                        result[o] = static_cast<float>(centered) * scale[at[1]];
+                      });
+  return std::vector<ConstantPtr>{Pack(output.dtype, result)};
+}
+
 Result Cast(const TypedConstant& x, const TensorType& output) {
   if (IsFloat(x.type->dtype)) {
     return std::vector<ConstantPtr>{Pack(output.dtype, Values<double>(x))};
@@ -232,6 +249,7 @@ std::optional<std::vector<ConstantPtr>> EvaluateArithmetic(const GraphNode& node
                                                            const TensorType& output_type) {
   const bool is_float = IsFloat(inputs[0].type->dtype);
   if (node.op == "cast") return Cast(inputs[0], output_type);
+  if (node.op == "dequantize") return Dequantize(inputs, output_type);
   if (node.op == "where" && inputs.size() == 3) {
     return IsFloat(output_type.dtype) ? Where<double>(inputs, output_type)
                                       : Where<int64_t>(inputs, output_type);

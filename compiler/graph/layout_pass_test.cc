@@ -93,9 +93,19 @@ std::vector<ValueId> ArgumentsFor(Graph& graph, const OperatorDef& op, const Att
   const ValueId zero =
       AddConstant(graph, "zero", {DType::kF32, {}}, FromDoubles(DType::kF32, {0.0}));
   const ValueId flags = Op(graph, "greater", {image, zero});
+  const ValueId byte = AddConstant(graph, "byte", {DType::kU8, {}}, FromInts(DType::kU8, {3}));
+  const ValueId bytes = Op(graph, "cast", {image}, {{"to", std::string("u8")}});
+  const ValueId sums = Op(graph, "cast", {image}, {{"to", std::string("i32")}});
   const std::vector<std::vector<ValueId>> choices = {
-      {image},        {image, image},        {flags},
-      {flags, flags}, {flags, image, image}, {image, positive, positive, positive, positive}};
+      {image, zero, byte},
+      {bytes, zero, byte},
+      {sums, zero, byte},
+      {image},
+      {image, image},
+      {flags},
+      {flags, flags},
+      {flags, image, image},
+      {image, positive, positive, positive, positive}};
   for (const std::vector<ValueId>& choice : choices) {
     std::vector<TensorType> types;
     for (ValueId v : choice) types.push_back(graph.value(v).type);

@@ -282,7 +282,7 @@ bool RunCode(const Code& code, Machine& machine) {
         slot->value.i = IntBinaryOf(in->kind, in->from, slot[0].value.i, slot[1].value.i);
         break;
       case Op::kFloatUnary:
-        FloatUnary(in->kind, kMagnitudes, slot);
+        FloatUnary(in->kind, in->from, kMagnitudes, slot);
         break;
       case Op::kFloatBinary:
         FloatBinary(in->kind, kMagnitudes, slot);

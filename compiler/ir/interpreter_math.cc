@@ -70,6 +70,10 @@ void RoundSlot(DType to, Slot* slot) {
       to == DType::kBf16 ? std::ldexp(size, 17) : std::max(std::ldexp(size, 14), 1.0);
 }
 
+// What compiled code would have: where a value is made a whole number, a difference of the last
+// digit makes one of 1. So quantized results are the same bits.
+double AsTyped(DType dtype, double x) { return dtype == DType::kF32 ? static_cast<float>(x) : x; }
+
 }  // namespace
 
 int64_t FloatCompare(ExprKind kind, double a, double b) {
@@ -78,8 +82,8 @@ int64_t FloatCompare(ExprKind kind, double a, double b) {
   return test(a, b);
 }
 
-void FloatUnary(ExprKind kind, bool with_magnitude, Slot* slot) {
-  const double x = slot->value.f;
+void FloatUnary(ExprKind kind, DType dtype, bool with_magnitude, Slot* slot) {
+  const double x = kind == ExprKind::kRound ? AsTyped(dtype, slot->value.f) : slot->value.f;
   const ExprMeaning& meaning = InfoOf(kind).meaning;
   if (meaning.float_test != nullptr) {
     slot->value.i = meaning.float_test(x, x);
@@ -113,6 +117,7 @@ void CastSlot(DType from, DType to, Slot* slot) {
   if (IsFloat(to)) {
     slot->value.f = from == DType::kU64 ? static_cast<double>(Bits(slot->value.i))
                                         : static_cast<double>(slot->value.i);
+    if (to == DType::kF32) slot->value.f = static_cast<float>(slot->value.f);
     slot->magnitude = std::abs(slot->value.f);
     return;
   }
@@ -120,7 +125,7 @@ void CastSlot(DType from, DType to, Slot* slot) {
     slot->value.i = WrapInt(to, slot->value.i);
     return;
   }
-  const double x = slot->value.f;
+  const double x = AsTyped(from, slot->value.f);
   constexpr double kLimit = 9223372036854775808.0;  // 2^63
   if (to == DType::kBool) {
     slot->value.i = x != 0;

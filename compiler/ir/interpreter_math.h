@@ -24,7 +24,7 @@ namespace burnish::interpreter {
 int64_t FloatCompare(ExprKind kind, double a, double b);
 
 // slot[0] = kind(slot[0]) or kind(slot[0], slot[1]); kIsNan and kNot give an integer.
-void FloatUnary(ExprKind kind, bool with_magnitude, Slot* slot);
+void FloatUnary(ExprKind kind, DType dtype, bool with_magnitude, Slot* slot);
 void FloatBinary(ExprKind kind, bool with_magnitude, Slot* slot);
 
 // Floats to integers truncate; NaN gives 0 and values out of range the nearest integer there is.

@@ -16,7 +16,7 @@ std::vector<OperatorDef> MakeTable() {
         ops::MatmulOperators(), ops::NormalizationOperators(), ops::SoftmaxOperators(),
         ops::ElementwiseOperators(), ops::UnaryOperators(), ops::ReduceOperators(),
         ops::TransformOperators(), ops::GatherOperators(), ops::ResizeOperators(),
-        ops::HostOperators()}) {
+        ops::QuantizeOperators(), ops::HostOperators()}) {
     table.insert(table.end(), family.begin(), family.end());
   }
   const auto by_name = [](const OperatorDef& a, const OperatorDef& b) { return a.name < b.name; };

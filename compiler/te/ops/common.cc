@@ -33,6 +33,22 @@ absl::Status CheckNumber(const TensorType& type, absl::string_view what) {
   return Bad("got ", TypeText(type), ", want a number type, for ", what);
 }
 
+absl::Status CheckIntegerProduct(Types inputs) {
+  RETURN_IF_ERROR(CheckInputCount(inputs, 2, 3));
+  for (int i = 0; i < 2; ++i) {
+    const DType type = inputs[i].dtype;
+    if (type == DType::kBool || IsFloat(type) || SizeBytes(type) > 2) {
+      return Bad("got ", TypeText(inputs[i]), ", want i8, u8, i16 or u16, for input ", i);
+    }
+  }
+  if (inputs.size() > 2 && inputs[2].dtype != DType::kI32) {
+    return Bad("got ", TypeText(inputs[2]), ", want i32, for the bias");
+  }
+  return absl::OkStatus();
+}
+
+DType SumTypeOf(DType type) { return IsFloat(type) ? type : DType::kI32; }
+
 absl::Status CheckSameDType(Types inputs) {
   for (size_t i = 1; i < inputs.size(); ++i) {
     if (inputs[i].dtype != inputs[0].dtype) {

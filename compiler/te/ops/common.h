@@ -34,6 +34,10 @@ absl::Status Bad(const Parts&... parts) {
 absl::Status CheckInputCount(Types inputs, size_t least, size_t most);
 absl::Status CheckFloat(const TensorType& type, absl::string_view what);
 absl::Status CheckNumber(const TensorType& type, absl::string_view what);  // Not bool.
+// Two factors of 8 or 16 bits, whose types may differ, and perhaps a bias of 32.
+absl::Status CheckIntegerProduct(Types inputs);
+// What products of `type` are added up in: i32 for integers.
+DType SumTypeOf(DType type);
 // Every input has the dtype of the first.
 absl::Status CheckSameDType(Types inputs);
 // Every dimension of every input is at least 1.

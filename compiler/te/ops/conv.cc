@@ -24,7 +24,8 @@ Tensor DefineTaps(TeBuilder& te, const ConvShape& s, const Tensor& padded,
     spec.reduction_names.push_back("c");
     spec.reduction_extents.push_back(s.in_channels_per_group());
   }
-  spec.step = [&, sums_channels](const Indices& i, const Indices& k) {
+  const DType sum = SumTypeOf(padded.type.dtype);
+  spec.step = [&, sums_channels, sum](const Indices& i, const Indices& k) {
     const int first_tap = sums_channels && !s.channels_last ? 1 : 0;
     const Expr o = i[s.ChannelDim()];
     const Expr c = !sums_channels ? Int(0) : s.channels_last ? k.back() : k[0];
@@ -38,13 +39,13 @@ Tensor DefineTaps(TeBuilder& te, const ConvShape& s, const Tensor& padded,
     if (s.group > 1) {
       channel = FloorDiv(o, s.out_channels_per_group()) * s.in_channels_per_group() + c;
     }
-    return padded(s.Order<Expr>(i[0], channel, in)) * weight(o, c, tap);
+    return Cast(sum, padded(s.Order<Expr>(i[0], channel, in))) * Cast(sum, weight(o, c, tap));
   };
   // As init and not as a block of its own: the sum starts from it, in a register, at no cost.
   if (bias != nullptr) {
     spec.init = [&](const Indices& i) { return (*bias)({i[s.ChannelDim()]}); };
   }
-  return te.Reduce("Y", {padded.type.dtype, s.Shape(s.out_channels, s.out)}, spec);
+  return te.Reduce("Y", {sum, s.Shape(s.out_channels, s.out)}, spec);
 }
 
 std::vector<Tensor> DefineConv(TeBuilder& te, const Attributes& attributes, Tensors inputs) {
@@ -55,11 +56,14 @@ std::vector<Tensor> DefineConv(TeBuilder& te, const Attributes& attributes, Tens
   const ConvShape& s = *shape;
   std::vector<std::pair<int64_t, int64_t>> pads;
   for (int d = 0; d < s.dims; ++d) pads.emplace_back(s.pads_begin[d], s.pads_end[d]);
+  const DType dtype = inputs[0].type.dtype;
+  const Expr pad =
+      Number(IsFloat(dtype) ? 0 : static_cast<double>(attributes.Int("pad_value", 0)), dtype);
   // Padding is a block. A schedule may inline it or have it lie as a border in storage
   // (docs/adr/0003); the definition itself stays free of conditions in its sum.
-  const Tensor padded = PadWith(
-      te, "P", inputs[0], s.Order<std::pair<int64_t, int64_t>>({0, 0}, {0, 0}, pads),
-      Number(0, inputs[0].type.dtype), s.Order<std::string>("n", "c", InputAxisNames(s.dims)));
+  const Tensor padded =
+      PadWith(te, "P", inputs[0], s.Order<std::pair<int64_t, int64_t>>({0, 0}, {0, 0}, pads), pad,
+              s.Order<std::string>("n", "c", InputAxisNames(s.dims)));
   const auto weight = [&](const Expr& o, const Expr& c, const Indices& tap) {
     Indices at = {o, c};
     at.insert(at.end(), tap.begin(), tap.end());
@@ -71,14 +75,31 @@ std::vector<Tensor> DefineConv(TeBuilder& te, const Attributes& attributes, Tens
 namespace {
 
 InferResult Infer(const Attributes& attributes, Types inputs) {
+  RETURN_IF_ERROR(CheckInputCount(inputs, 2, 3));
+  RETURN_IF_ERROR(CheckSameDType(inputs));
+  RETURN_IF_ERROR(CheckFloat(inputs[0], "X"));
   ASSIGN_OR_RETURN(const ConvShape s, ConvShapeOf(attributes, inputs));
   return std::vector<TensorType>{{inputs[0].dtype, s.Shape(s.out_channels, s.out)}};
+}
+
+// Factors of 8 or 16 bits, sums and bias of 32.
+InferResult InferInteger(const Attributes& attributes, Types inputs) {
+  RETURN_IF_ERROR(CheckIntegerProduct(inputs));
+  ASSIGN_OR_RETURN(const ConvShape s, ConvShapeOf(attributes, inputs));
+  const int64_t pad_value = attributes.Int("pad_value", 0);
+  const IntLimits limits = LimitsOf(inputs[0].dtype);
+  if (pad_value < limits.least || pad_value > limits.greatest) {
+    return Bad("got pad_value=", pad_value, ", want a number of ", DTypeName(inputs[0].dtype));
+  }
+  return std::vector<TensorType>{{DType::kI32, s.Shape(s.out_channels, s.out)}};
 }
 
 }  // namespace
 
 std::vector<OperatorDef> ConvOperators() {
-  return {Row<&Infer, &DefineConv>("conv", FusionKind::kReduction, LayoutRule::kChannelsLast)};
+  return {Row<&Infer, &DefineConv>("conv", FusionKind::kReduction, LayoutRule::kChannelsLast),
+          Row<&InferInteger, &DefineConv>("conv_integer", FusionKind::kReduction,
+                                          LayoutRule::kChannelsLast)};
 }
 
 }  // namespace burnish::ops

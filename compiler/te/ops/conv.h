@@ -13,11 +13,13 @@ namespace burnish::ops {
 using WeightAt = std::function<Expr(const Expr& o, const Expr& c, const Indices& tap)>;
 
 // Block Y(n, y, x, o; ky, kx, c), or Y(n, o, y, x; c, ky, kx) with channels first: the sum over
-// taps of `padded` at y * stride + ky * dilation, beginning with the bias (null: zero).
+// taps of `padded` at y * stride + ky * dilation, beginning with the bias (null: zero). Sums of
+// integers have 32 bits.
 Tensor DefineTaps(TeBuilder& te, const ConvShape& s, const Tensor& padded,
                   const std::vector<int64_t>& strides, const WeightAt& weight, const Tensor* bias);
 
-// Blocks P (the zero-padded input; only where pads are not zero) and Y.
+// Blocks P (the padded input, with the attribute pad_value in pads; only where there are any) and
+// Y.
 std::vector<Tensor> DefineConv(TeBuilder& te, const Attributes& attributes, Tensors inputs);
 
 }  // namespace burnish::ops

@@ -9,8 +9,6 @@ constexpr int kDimsMax = 3;
 absl::StatusOr<ConvShape> CommonShape(const Attributes& attributes, Types inputs) {
   RETURN_IF_ERROR(CheckInputCount(inputs, 2, 3));
   RETURN_IF_ERROR(CheckNotEmpty(inputs));
-  RETURN_IF_ERROR(CheckSameDType(inputs));
-  RETURN_IF_ERROR(CheckFloat(inputs[0], "X"));
   ConvShape s;
   const std::vector<int64_t>& x = inputs[0].shape;
   const std::vector<int64_t>& w = inputs[1].shape;

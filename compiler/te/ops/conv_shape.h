@@ -49,7 +49,8 @@ struct ConvShape {
   Indices Spatial(const Indices& all) const;
 };
 
-// conv: X, W [O, I/group, k..], optional bias [O]. INVALID_ARGUMENT says what does not fit.
+// conv: X, W [O, I/group, k..], optional bias [O]. INVALID_ARGUMENT says what does not fit; element
+// types are the caller's.
 absl::StatusOr<ConvShape> ConvShapeOf(const Attributes& attributes, Types inputs);
 // conv_transpose: W is [I, O/group, k..].
 absl::StatusOr<ConvShape> ConvTransposeShapeOf(const Attributes& attributes, Types inputs);

@@ -61,6 +61,9 @@ std::vector<Tensor> Define(TeBuilder& te, const Attributes& attributes, Tensors 
 }
 
 InferResult Infer(const Attributes& attributes, Types inputs) {
+  RETURN_IF_ERROR(CheckInputCount(inputs, 2, 3));
+  RETURN_IF_ERROR(CheckSameDType(inputs));
+  RETURN_IF_ERROR(CheckFloat(inputs[0], "X"));
   ASSIGN_OR_RETURN(const ConvShape s, ConvTransposeShapeOf(attributes, inputs));
   return std::vector<TensorType>{{inputs[0].dtype, s.Shape(s.out_channels, s.out)}};
 }

@@ -20,6 +20,7 @@ std::vector<OperatorDef> ReduceOperators();         // reduce.cc
 std::vector<OperatorDef> TransformOperators();      // transform.cc
 std::vector<OperatorDef> GatherOperators();         // gather.cc
 std::vector<OperatorDef> ResizeOperators();         // resize.cc
+std::vector<OperatorDef> QuantizeOperators();       // quantize.cc
 std::vector<OperatorDef> HostOperators();           // host.cc: no definitions
 
 }  // namespace burnish::ops

@@ -179,7 +179,8 @@ Expr AtBatch(const Tensor& t, const Indices& batch, const Indices& matrix) {
   return t(at);
 }
 
-std::vector<Tensor> DefineMatmul(TeBuilder& te, const Attributes& attributes, Tensors inputs) {
+// Sums of type `sum`, beginning with input 2 where there is one.
+Tensor DefineProduct(TeBuilder& te, const Attributes& attributes, Tensors inputs, DType sum) {
   const absl::StatusOr<MatmulShape> shape =
       MatmulShapeOf(attributes, inputs[0].type.shape, inputs[1].type.shape);
   CHECK_OK(shape);
@@ -197,9 +198,35 @@ std::vector<Tensor> DefineMatmul(TeBuilder& te, const Attributes& attributes, Te
     }
     Indices b = {k[0]};
     if (!s.b_vector) b = s.trans_b ? Indices{i.back(), k[0]} : Indices{k[0], i.back()};
-    return AtBatch(inputs[0], batch, a) * AtBatch(inputs[1], batch, b);
+    return Cast(sum, AtBatch(inputs[0], batch, a)) * Cast(sum, AtBatch(inputs[1], batch, b));
   };
-  return {te.Reduce("Y", {inputs[0].type.dtype, s.out}, spec)};
+  if (inputs.size() > 2) {
+    spec.init = [&](const Indices& i) { return inputs[2]({i.back()}); };
+  }
+  return te.Reduce("Y", {sum, s.out}, spec);
+}
+
+std::vector<Tensor> DefineMatmul(TeBuilder& te, const Attributes& attributes, Tensors inputs) {
+  return {DefineProduct(te, attributes, inputs, inputs[0].type.dtype)};
+}
+
+// ---- matmul_integer: factors of 8 or 16 bits, sums of 32; a bias [N] begins the sums.
+
+InferResult InferMatmulInteger(const Attributes& attributes, Types inputs) {
+  RETURN_IF_ERROR(CheckIntegerProduct(inputs));
+  RETURN_IF_ERROR(CheckNotEmpty(inputs));
+  ASSIGN_OR_RETURN(const MatmulShape s,
+                   MatmulShapeOf(attributes, inputs[0].shape, inputs[1].shape));
+  if (inputs.size() > 2) {
+    if (s.b_vector) return Bad("got a bias for a product with a vector, want none");
+    RETURN_IF_ERROR(CheckShape(inputs[2], {s.out.back()}, "the bias"));
+  }
+  return std::vector<TensorType>{{DType::kI32, s.out}};
+}
+
+std::vector<Tensor> DefineMatmulInteger(TeBuilder& te, const Attributes& attributes,
+                                        Tensors inputs) {
+  return {DefineProduct(te, attributes, inputs, DType::kI32)};
 }
 
 }  // namespace
@@ -209,6 +236,8 @@ std::vector<OperatorDef> MatmulOperators() {
       Row<&InferDense, &DefineDense>("dense", FusionKind::kReduction, LayoutRule::kFixed),
       Row<&InferGemm, &DefineGemm>("gemm", FusionKind::kReduction, LayoutRule::kFixed),
       Row<&InferMatmul, &DefineMatmul>("matmul", FusionKind::kReduction, LayoutRule::kFixed),
+      Row<&InferMatmulInteger, &DefineMatmulInteger>("matmul_integer", FusionKind::kReduction,
+                                                     LayoutRule::kFixed),
   };
 }
 

@@ -18,9 +18,10 @@ import onnxruntime as ort
 from onnx import TensorProto, helper
 
 NP = {"f32": np.float32, "f64": np.float64, "i64": np.int64, "i32": np.int32, "i8": np.int8,
-      "u8": np.uint8, "bool": np.bool_}
+      "u8": np.uint8, "i16": np.int16, "u16": np.uint16, "bool": np.bool_}
 PROTO = {"f32": TensorProto.FLOAT, "f64": TensorProto.DOUBLE, "i64": TensorProto.INT64,
          "i32": TensorProto.INT32, "i8": TensorProto.INT8, "u8": TensorProto.UINT8,
+         "i16": TensorProto.INT16, "u16": TensorProto.UINT16,
          "bool": TensorProto.BOOL}
 NAME = {np.dtype(v): k for k, v in NP.items()}
 
@@ -309,6 +310,73 @@ for dtype in ("i32", "i64"):
 a, b = data("mta", (2, 5, 3)), data("mtb", (4, 5))
 add("matmul_transposed", "matmul", {"trans_a": 1, "trans_b": 1}, [a, b],
     [np.matmul(np.swapaxes(a, 1, 2), b.T)])
+
+# ---- Quantized numbers.
+def requantized(sums, multiplier, zero):
+    limits = np.iinfo(zero.dtype)
+    rounded = np.rint(sums.astype(np.float32) * multiplier) + zero.astype(np.float32)
+    return np.clip(rounded, limits.min, limits.max).astype(zero.dtype)
+
+
+HALVES = np.array([[0.0, 0.25, 0.75, 1.25, -0.25, -0.75], [100, -100, np.inf, -np.inf, np.nan, 7.3]],
+                  np.float32)
+for dtype, zero in (("u8", 3), ("i8", -7), ("u16", 300), ("i16", 5)):
+    point = np.array(zero, NP[dtype])
+    scale = np.array(0.5, np.float32)
+    add("quantize_" + dtype, "quantize", {}, [HALVES, scale, point],
+        run("QuantizeLinear", [HALVES, scale, point], {}))
+    q = data("dequantize" + dtype, (2, 5), dtype, -128 if dtype[0] == "i" else 0, 127)
+    add("dequantize_" + dtype, "dequantize", {}, [q, scale, point],
+        run("DequantizeLinear", [q, scale, point], {}))
+    sums = data("requantize" + dtype, (3, 4), "i32", -400, 400)
+    sums[0, :2] = 2**31 - 1, -2**31
+    scale = np.array([0.5, 0.125, 1.5, 300], np.float32)
+    add("requantize_" + dtype, "requantize", {}, [sums, scale, point],
+        [requantized(sums, scale, point)])
+x, scale = data("quantize_axis", (2, 3, 4)), np.array([[0.5], [0.25], [3]], np.float32)
+zero = np.array([[0], [128], [255]], np.uint8)
+q = run("QuantizeLinear", [x, scale.ravel(), zero.ravel()], {"axis": 1})
+add("quantize_axis", "quantize", {}, [x, scale, zero], q)
+add("dequantize_axis", "dequantize", {}, [q[0], scale, zero],
+    run("DequantizeLinear", [q[0], scale.ravel(), zero.ravel()], {"axis": 1}))
+x = data("dequantize_i32", (2, 3), "i32", -2**30, 2**30)
+add("dequantize_i32", "dequantize", {}, [x, np.array(0.25, np.float32), np.array(0, np.int32)],
+    [x.astype(np.float32) * np.float32(0.25)])
+
+
+def integer_data(name, shape, dtype):
+    limits = np.iinfo(NP[dtype])
+    values = data(name, shape, dtype, limits.min, limits.max)
+    values.flat[:2] = limits.min, limits.max
+    return values
+
+
+for a, b in (("u8", "i8"), ("i8", "i8"), ("u8", "u8"), ("i16", "i8")):
+    name = a + b
+    x, w = integer_data("mix" + name, (2, 3, 5), a), integer_data("miw" + name, (5, 4), b)
+    product = (x.astype(np.int64) @ w.astype(np.int64)).astype(np.int32)
+    if a != "i16" and a + b != "i8u8":
+        assert (run("MatMulInteger", [x, w], {})[0] == product).all()
+    add("matmul_integer_" + name, "matmul_integer", {}, [x, w], [product])
+    bias = data("mib" + name, (4,), "i32", -1000, 1000)
+    add("matmul_integer_bias_" + name, "matmul_integer", {"trans_b": 1},
+        [x, np.ascontiguousarray(w.T), bias], [product + bias])
+x = np.full((1, 3), 2**15 - 1, np.int16)
+add("matmul_integer_wraps", "matmul_integer", {}, [x, x.T.copy()],
+    [np.array([[3 * (2**15 - 1)**2 - 2**32]], np.int32)])
+for group, zero in ((1, 0), (2, 200)):
+    x, w = integer_data("cix%d" % group, (2, 4, 5, 3), "u8"), integer_data(
+        "ciw%d" % group, (6, 4 // group, 3, 2), "i8")
+    attrs = {"pads": [1, 0, 1, 1], "strides": [2, 1], "group": group}
+    y = run("ConvInteger", [x, w, np.array(zero, np.uint8)], attrs)[0]
+    # The zero point's part of the sums, which the operator leaves to the bias.
+    bias = zero * w.astype(np.int32).sum(axis=(1, 2, 3))
+    y = (y + bias[None, :, None, None]).astype(np.int32)
+    ours = {**attrs, "pad_value": zero}
+    add("conv_integer_%d" % group, "conv_integer", ours, [x, w], [y])
+    b = data("cib%d" % group, (6,), "i32", -1000, 1000)
+    add("conv_integer_nhwc_%d" % group, "conv_integer", {**ours, "channels_last": 1},
+        [to_last(x), w, b], [to_last(y + b[None, :, None, None])])
 
 # ---- Normalization.
 x = data("bn", (2, 3, 4, 2))

@@ -1,0 +1,109 @@
+// quantize, dequantize, requantize. Formulas: ONNX operator schemas QuantizeLinear and
+// DequantizeLinear, version 1.16; scales and zero points broadcast to the input.
+#include "compiler/te/ops/quantize.h"
+
+#include <algorithm>
+
+#include "compiler/te/ops/families.h"
+
+namespace burnish::ops {
+
+Expr Quantize(const Expr& value, const Expr& zero) {
+  const DType type = zero->dtype;
+  const IntLimits limits = LimitsOf(type);
+  const Expr offset = Cast(DType::kF32, zero);
+  const Expr least = Float(static_cast<double>(limits.least)) - offset;
+  const Expr greatest = Float(static_cast<double>(limits.greatest)) - offset;
+  // The limits are integers of at most 17 bits: clamping before rounding is clamping after it, and
+  // the conversion never overflows. Selects and not kMin, kMax: those return a NaN.
+  const Expr above = Select(Lt(least, value), value, least);
+  const Expr within = Select(Lt(above, greatest), above, greatest);
+  const Expr whole = Cast(DType::kI32, Unary(ExprKind::kRound, within));
+  return Cast(type, whole + Cast(DType::kI32, zero));
+}
+
+namespace {
+
+// x, scale, zero point. Scale and zero point broadcast to x.
+absl::Status CheckParameters(Types inputs) {
+  RETURN_IF_ERROR(CheckInputCount(inputs, 3, 3));
+  RETURN_IF_ERROR(CheckNotEmpty(inputs));
+  if (inputs[1].dtype != DType::kF32) {
+    return Bad("got ", TypeText(inputs[1]), ", want f32, for the scale");
+  }
+  for (int i = 1; i < 3; ++i) {
+    const auto shape = BroadcastShapes(inputs[0].shape, inputs[i].shape);
+    if (!shape.ok() || *shape != inputs[0].shape) {
+      return Bad("got ", TypeText(inputs[i]), ", want one that broadcasts to ",
+                 ListText(inputs[0].shape), ", for the ", i == 1 ? "scale" : "zero point");
+    }
+  }
+  return absl::OkStatus();
+}
+
+// `from`: the type of what is quantized.
+template <DType from>
+InferResult InferQuantize(const Attributes&, Types inputs) {
+  RETURN_IF_ERROR(CheckParameters(inputs));
+  if (inputs[0].dtype != from) {
+    return Bad("got ", TypeText(inputs[0]), ", want ", DTypeName(from));
+  }
+  if (!IsQuantized(inputs[2].dtype)) {
+    return Bad("got ", TypeText(inputs[2]), ", want i8, u8, i16 or u16, for the zero point");
+  }
+  return std::vector<TensorType>{{inputs[2].dtype, inputs[0].shape}};
+}
+
+InferResult InferDequantize(const Attributes&, Types inputs) {
+  RETURN_IF_ERROR(CheckParameters(inputs));
+  if (!IsQuantized(inputs[0].dtype) && inputs[0].dtype != DType::kI32) {
+    return Bad("got ", TypeText(inputs[0]), ", want i8, u8, i16, u16 or i32");
+  }
+  if (inputs[2].dtype != inputs[0].dtype) {
+    return Bad("got ", TypeText(inputs[2]), ", want ", DTypeName(inputs[0].dtype),
+               ", for the zero point");
+  }
+  return std::vector<TensorType>{{DType::kF32, inputs[0].shape}};
+}
+
+// A quotient, as ONNX says it: the product with the reciprocal rounds some halves another way.
+Expr QuantizeOf(const Expr& x, const Expr& scale, const Expr& zero) {
+  return Quantize(Binary(ExprKind::kDiv, x, scale), zero);
+}
+
+// The difference wraps for i32, whose zero point is 0 in ONNX.
+Expr DequantizeOf(const Expr& x, const Expr& scale, const Expr& zero) {
+  return Cast(DType::kF32, Cast(DType::kI32, x) - Cast(DType::kI32, zero)) * scale;
+}
+
+// Sums of 32 bits: one product with scale_a * scale_b / scale_y.
+Expr RequantizeOf(const Expr& x, const Expr& multiplier, const Expr& zero) {
+  return Quantize(Cast(DType::kF32, x) * multiplier, zero);
+}
+
+template <auto value>
+std::vector<Tensor> Define(TeBuilder& te, const Attributes&, Tensors inputs) {
+  const auto first = [](const Tensor& t) { return t(Indices(t.type.shape.size(), Int(0))); };
+  const DType dtype = value(first(inputs[0]), first(inputs[1]), first(inputs[2]))->dtype;
+  return {te.Compute("Y", {dtype, inputs[0].type.shape}, [&](const Indices& i) {
+    return value(inputs[0](i), AtBroadcast(inputs[1], i), AtBroadcast(inputs[2], i));
+  })};
+}
+
+template <auto infer, auto value>
+OperatorDef Elementwise(std::string name) {
+  return Row<infer, &Define<value>>(std::move(name), FusionKind::kElementwise,
+                                    LayoutRule::kAnyOrder);
+}
+
+}  // namespace
+
+std::vector<OperatorDef> QuantizeOperators() {
+  return {
+      Elementwise<&InferQuantize<DType::kF32>, &QuantizeOf>("quantize"),
+      Elementwise<&InferDequantize, &DequantizeOf>("dequantize"),
+      Elementwise<&InferQuantize<DType::kI32>, &RequantizeOf>("requantize"),
+  };
+}
+
+}  // namespace burnish::ops
