@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "compiler/frontend/onnx_compose.h"
+#include "compiler/frontend/onnx_window.h"
 
 namespace burnish {
 namespace {
@@ -113,17 +114,41 @@ absl::StatusOr<std::vector<ValueId>> ConvInputs(OnnxNode& node) {
   return inputs;
 }
 
-absl::Status Conv(OnnxNode& node) {
-  ASSIGN_OR_RETURN(std::vector<ValueId> inputs, ConvInputs(node));
-  const std::vector<int64_t>& weights = node.TypeOf(inputs[1]).shape;
+}  // namespace
+
+absl::StatusOr<Attributes> ReadConvolution(OnnxNode& node, ValueId x, ValueId w) {
+  const std::vector<int64_t>& weights = node.TypeOf(w).shape;
+  if (weights.size() != node.TypeOf(x).shape.size()) {
+    return node.Invalid(absl::StrCat("got weights of rank ", weights.size(), ", want ",
+                                     node.TypeOf(x).shape.size()));
+  }
   if (weights.size() < 3) return node.Invalid("weights have no spatial dimension");
   const std::vector<int64_t> kernel(weights.begin() + 2, weights.end());
-  ASSIGN_OR_RETURN(Window w, ReadWindow(node, inputs[0], kernel));
-  if (w.kernel != kernel) return node.Invalid("kernel_shape and the weights' shape disagree");
-  RETURN_IF_ERROR(ResolveAutoPad(node, inputs[0], w));
+  ASSIGN_OR_RETURN(Window window, ReadWindow(node, x, kernel));
+  if (window.kernel != kernel) return node.Invalid("kernel_shape and the weights' shape disagree");
+  RETURN_IF_ERROR(ResolveAutoPad(node, x, window));
+  Attributes attributes;
+  SetWindow(window, attributes);
+  attributes.Set("group", node.Int("group", 1));
+  return attributes;
+}
+
+absl::StatusOr<Attributes> ReadPooling(OnnxNode& node, ValueId x) {
+  if (!node.HasAttribute("kernel_shape")) return node.Invalid("kernel_shape is missing");
+  ASSIGN_OR_RETURN(Window w, ReadWindow(node, x, {}));
+  RETURN_IF_ERROR(ResolveAutoPad(node, x, w));
   Attributes attributes;
   SetWindow(w, attributes);
-  attributes.Set("group", node.Int("group", 1));
+  attributes.Set("kernel_shape", w.kernel);
+  attributes.Set("ceil_mode", node.Int("ceil_mode", 0));
+  return attributes;
+}
+
+namespace {
+
+absl::Status Conv(OnnxNode& node) {
+  ASSIGN_OR_RETURN(std::vector<ValueId> inputs, ConvInputs(node));
+  ASSIGN_OR_RETURN(Attributes attributes, ReadConvolution(node, inputs[0], inputs[1]));
   return node.Finish("conv", std::move(inputs), std::move(attributes));
 }
 
@@ -177,14 +202,8 @@ absl::Status ConvTranspose(OnnxNode& node) {
 
 absl::Status Pool(OnnxNode& node, absl::string_view op) {
   ASSIGN_OR_RETURN(const ValueId x, node.Input(0));
-  if (!node.HasAttribute("kernel_shape")) return node.Invalid("kernel_shape is missing");
-  ASSIGN_OR_RETURN(Window w, ReadWindow(node, x, {}));
   if (node.OutputUsed(1)) return node.Unsupported("output Indices is used");
-  RETURN_IF_ERROR(ResolveAutoPad(node, x, w));
-  Attributes attributes;
-  SetWindow(w, attributes);
-  attributes.Set("kernel_shape", w.kernel);
-  attributes.Set("ceil_mode", node.Int("ceil_mode", 0));
+  ASSIGN_OR_RETURN(Attributes attributes, ReadPooling(node, x));
   if (op == "average_pool") {
     attributes.Set("count_include_pad", node.Int("count_include_pad", 0));
   }

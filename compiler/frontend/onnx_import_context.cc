@@ -173,6 +173,8 @@ absl::StatusOr<std::vector<double>> OnnxNode::ConstantFloats(int i, absl::string
 
 std::optional<std::vector<ConstantPtr>> OnnxNode::TryFold(const GraphNode& node,
                                                           const std::vector<TensorType>& types) {
+  // Quantized weights stay as they are for compiler/graph/fold_quantization_pass.
+  if (node.op == "dequantize") return std::nullopt;
   std::vector<TypedConstant> inputs;
   for (ValueId input : node.inputs) {
     const GraphValue& value = context_->graph.value(input);
@@ -381,6 +383,8 @@ const OnnxTranslators& AllOnnxTranslators() {
     AddHostTranslators(*all);
     AddSelectionTranslators(*all);
     AddBitwiseTranslators(*all);
+    AddQuantizedTranslators(*all);
+    AddQuantizedMicrosoftTranslators(*all);
     return all;
   }();
   return translators;

@@ -282,6 +282,8 @@ void AddBitwiseTranslators(OnnxTranslators& translators);
 void AddEinsumTranslators(OnnxTranslators& translators);
 void AddSignalTranslators(OnnxTranslators& translators);
 void AddHostTranslators(OnnxTranslators& translators);
+void AddQuantizedTranslators(OnnxTranslators& translators);
+void AddQuantizedMicrosoftTranslators(OnnxTranslators& translators);
 void AddSelectionTranslators(OnnxTranslators& translators);
 const OnnxTranslators& AllOnnxTranslators();
 

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "compiler/frontend/onnx_attention.h"
+#include "compiler/frontend/onnx_quantized.h"
 
 namespace burnish {
 namespace {
@@ -164,10 +165,13 @@ absl::StatusOr<ValueId> EmitMasked(OnnxNode& node, Composer& c, AttentionParts p
   return JoinHeads(c, EmitAttention(c, parts).output);
 }
 
-absl::Status Attention(OnnxNode& node) {
-  Composer c(node);
-  const ValueId x = c.In(0), weights = c.In(1);
-  RETURN_IF_ERROR(c.status());
+// Where an attention has its inputs; beyond the last: it has none.
+struct AttentionInputs {
+  int mask, past, added;
+};
+
+absl::Status AttentionOf(OnnxNode& node, Composer& c, ValueId x, ValueId weights,
+                         const AttentionInputs& at) {
   if (node.Int("do_rotary", 0) != 0 || node.Int("past_present_share_buffer", 0) != 0) {
     return node.Unsupported("do_rotary or past_present_share_buffer");
   }
@@ -190,8 +194,8 @@ absl::Status Attention(OnnxNode& node) {
     from += sizes[i];
   }
   int64_t past = 0;
-  if (node.HasInput(4)) {
-    const ValueId both = c.In(4);  // [2, N, H, P, D]
+  if (node.HasInput(at.past)) {
+    const ValueId both = c.In(at.past);  // [2, N, H, P, D]
     RETURN_IF_ERROR(c.status());
     const Shape shape = c.ShapeOf(both);
     if (shape.size() != 5 || shape[0] != 2) return node.Invalid("past: want [2, N, H, P, D]");
@@ -200,7 +204,7 @@ absl::Status Attention(OnnxNode& node) {
     parts.key = c.Concat({c.Reshape(c.Slice(both, 0, 0, 1), one), parts.key}, 2);
     parts.value = c.Concat({c.Reshape(c.Slice(both, 0, 1, 2), one), parts.value}, 2);
   }
-  ASSIGN_OR_RETURN(const ValueId y, EmitMasked(node, c, parts, 3, 5, past));
+  ASSIGN_OR_RETURN(const ValueId y, EmitMasked(node, c, parts, at.mask, at.added, past));
   c.Output(0, y);
   if (node.OutputUsed(1)) {
     Shape one = c.ShapeOf(parts.key);
@@ -208,6 +212,23 @@ absl::Status Attention(OnnxNode& node) {
     c.Output(1, c.Concat({c.Reshape(parts.key, one), c.Reshape(parts.value, one)}, 0));
   }
   return c.status();
+}
+
+absl::Status Attention(OnnxNode& node) {
+  Composer c(node);
+  const ValueId x = c.In(0), weights = c.In(1);
+  RETURN_IF_ERROR(c.status());
+  return AttentionOf(node, c, x, weights, {.mask = 3, .past = 4, .added = 5});
+}
+
+// x, weights, bias, their scales, mask, their zero points, past. Only the first product is of
+// quantized numbers.
+absl::Status QAttention(OnnxNode& node) {
+  Composer c(node);
+  ASSIGN_OR_RETURN(const ValueId x, EmitDequantized(node, c, 0, {.scale = 3, .zero = 6}));
+  ASSIGN_OR_RETURN(const ValueId weights,
+                   EmitDequantized(node, c, 1, {.scale = 4, .zero = 7, .axis = 1}));
+  return AttentionOf(node, c, x, weights, {.mask = 5, .past = 8, .added = 9});
 }
 
 absl::Status MultiHeadAttention(OnnxNode& node) {
@@ -338,6 +359,7 @@ void AddMicrosoftTranslators(OnnxTranslators& t) {
   t["SimplifiedLayerNormalization"] = SimplifiedLayerNormalization;
   t["com.microsoft.EmbedLayerNormalization"] = EmbedLayerNormalization;
   t["com.microsoft.Attention"] = Attention;
+  t["com.microsoft.QAttention"] = QAttention;
   t["com.microsoft.MultiHeadAttention"] = MultiHeadAttention;
   t["com.microsoft.GroupQueryAttention"] = GroupQueryAttention;
 }

@@ -12,6 +12,7 @@
 #include "base/status_macros.h"
 #include "compiler/frontend/onnx_compose.h"
 #include "compiler/frontend/onnx_import_context.h"
+#include "compiler/frontend/onnx_quantized.h"
 #include "compiler/graph/control.h"
 
 namespace burnish {
@@ -118,13 +119,41 @@ absl::Status CheckShape(const OnnxNode& node, ValueId id, absl::string_view what
                                    PrintType({node.TypeOf(id).dtype, want})));
 }
 
+// Weights [directions, inputs, gates] with one scale a direction or one a gate, as real numbers in
+// LSTM's order. What they are multiplied with stays real, too: ONNX Runtime rounds that to 8 bits.
+absl::StatusOr<ValueId> QuantizedWeights(OnnxNode& node, int i, int scale) {
+  Composer c(node);
+  const ValueId w = c.In(i), scales = c.In(scale), zeros = c.In(scale + 1);
+  RETURN_IF_ERROR(c.status());
+  const Shape shape = c.ShapeOf(w), given = c.ShapeOf(scales);
+  if (shape.size() != 3) return node.Invalid("W and R must have 3 dimensions");
+  Shape wide = {shape[0], 1, given.size() == 2 ? shape[2] : 1};
+  if (ElementCount(given) != ElementCount(wide) || c.ShapeOf(zeros) != given ||
+      c.DTypeOf(zeros) != c.DTypeOf(w)) {
+    return node.Invalid(absl::StrCat("scale and zero point (inputs ", scale, " and ", scale + 1,
+                                     "): want ", shape[0], " or ", shape[0], " x ", shape[2],
+                                     " of f32 and of the type of the weights"));
+  }
+  RETURN_IF_ERROR(CheckScale(node, scales, scale));
+  const ValueId real = c.Op("dequantize", {w, c.Reshape(scales, wide), c.Reshape(zeros, wide)});
+  const ValueId turned = c.Transpose(real, {0, 2, 1});
+  RETURN_IF_ERROR(c.status());
+  return turned;
+}
+
 absl::StatusOr<Recurrence> Read(OnnxNode& node) {
-  Recurrence all{.kind = node.type()};
+  const bool quantized = node.type() == "DynamicQuantizeLSTM";
+  Recurrence all{.kind = quantized ? "LSTM" : node.type()};
   all.gates = all.kind == "LSTM" ? 4 : all.kind == "GRU" ? 3 : 1;
   all.functions = all.kind == "LSTM" ? 3 : all.kind == "GRU" ? 2 : 1;
   ASSIGN_OR_RETURN(all.x, node.Input(0));
-  ASSIGN_OR_RETURN(all.w, node.Input(1));
-  ASSIGN_OR_RETURN(all.r, node.Input(2));
+  if (quantized) {
+    ASSIGN_OR_RETURN(all.w, QuantizedWeights(node, 1, 8));
+    ASSIGN_OR_RETURN(all.r, QuantizedWeights(node, 2, 10));
+  } else {
+    ASSIGN_OR_RETURN(all.w, node.Input(1));
+    ASSIGN_OR_RETURN(all.r, node.Input(2));
+  }
   const auto optional = [&](int i) { return node.HasInput(i) ? *node.Input(i) : -1; };
   all.bias = optional(3);
   all.lengths = optional(4);
@@ -440,6 +469,7 @@ absl::Status Recurrent(OnnxNode& node) {
 
 void AddRecurrentTranslators(OnnxTranslators& t) {
   t["LSTM"] = Recurrent;
+  t["com.microsoft.DynamicQuantizeLSTM"] = Recurrent;
   t["GRU"] = Recurrent;
   t["RNN"] = Recurrent;
 }

@@ -1,0 +1,425 @@
+// ONNX's quantized operators. QLinear operators become dequantize, the operator on real numbers,
+// quantize; compiler/graph/fold_quantization_pass makes integers of that.
+#include "compiler/frontend/onnx_quantized.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "compiler/frontend/onnx_window.h"
+
+namespace burnish {
+namespace {
+
+constexpr const char* kScaleHint = "; quantize the model again (what is all zeros gets scale 1)";
+
+bool IsQuantizedType(DType type) {
+  return type == DType::kI8 || type == DType::kU8 || type == DType::kI16 || type == DType::kU16;
+}
+
+// The shape in which the parameters `given` broadcast to a tensor of `shape`, before blocks are
+// expanded.
+absl::StatusOr<Shape> ParameterShape(OnnxNode& node, const Shape& given, const Shape& shape,
+                                     const QuantizationInputs& at) {
+  if (ElementCount(given) == 1 && given.size() <= 1) return Shape();
+  const std::string got = absl::StrCat("scale (input ", at.scale, "): got shape ",
+                                       PrintType({DType::kF32, given}).substr(3));
+  if (!at.axis.has_value()) return node.Invalid(absl::StrCat(got, ", want one scale"));
+  const auto rank = static_cast<int64_t>(shape.size());
+  ASSIGN_OR_RETURN(const int64_t axis, NormalizeAxis(node, *at.axis, rank));
+  if (given.size() == 1) {
+    if (given[0] != shape[axis]) {
+      return node.Invalid(absl::StrCat(got, ", want [", shape[axis],
+                                       "], one for each index of axis ", axis,
+                                       "; check the attribute axis, or quantize again"));
+    }
+    Shape wide(rank, 1);
+    wide[axis] = given[0];
+    return wide;
+  }
+  Shape want = shape;
+  if (at.block > 0 && static_cast<int64_t>(given.size()) == rank) {
+    want[axis] = (shape[axis] + at.block - 1) / at.block;
+    if (given == want) return given;
+  }
+  return node.Invalid(
+      absl::StrCat(got, ", want one scale, one for each index of axis ", axis,
+                   at.block > 0 ? absl::StrCat(", or one a block of ", at.block) : std::string(),
+                   "; check the attributes axis and block_size"));
+}
+
+// Each element `block` times along the axis, cut to `extent`.
+ValueId Repeated(Composer& c, ValueId x, int64_t axis, int64_t block, int64_t extent) {
+  Shape split = c.ShapeOf(x);
+  if (!c.status().ok()) return -1;
+  Shape joined = split;
+  joined[axis] *= block;
+  split.insert(split.begin() + axis + 1, 1);
+  Shape wide = split;
+  wide[axis + 1] = block;
+  if (!c.MayMake(joined)) return -1;
+  const ValueId all = c.Reshape(c.Expand(c.Reshape(x, split), wide), joined);
+  return joined[axis] == extent ? all : c.Slice(all, axis, 0, extent);
+}
+
+}  // namespace
+
+absl::Status CheckScale(OnnxNode& node, ValueId id, int input) {
+  const GraphValue& scale = node.context().graph.value(id);
+  const std::string what = absl::StrCat("scale (input ", input, "): ");
+  if (scale.type.dtype != DType::kF32) {
+    return node.Unsupported(absl::StrCat(what, "got ", PrintType(scale.type),
+                                         ", want f32; convert the scales to 32-bit floats"));
+  }
+  if (scale.data == nullptr) return absl::OkStatus();
+  const std::vector<double> values = ToDoubles(scale.type, *scale.data);
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (std::isfinite(values[i]) && values[i] > 0) continue;
+    return node.Invalid(absl::StrCat(what, "got ", values[i], " as element ", i,
+                                     ", want a positive, finite number", kScaleHint));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Quantization> ReadQuantization(OnnxNode& node, Composer& c, const Shape& shape,
+                                              DType type, const QuantizationInputs& at) {
+  ASSIGN_OR_RETURN(const ValueId scale, node.Input(at.scale));
+  RETURN_IF_ERROR(CheckScale(node, scale, at.scale));
+  const Shape given = node.TypeOf(scale).shape;
+  ASSIGN_OR_RETURN(const Shape wide, ParameterShape(node, given, shape, at));
+  Quantization q{.scale = c.Reshape(scale, wide)};
+  if (node.HasInput(at.zero)) {
+    ASSIGN_OR_RETURN(const ValueId zero, node.Input(at.zero));
+    const TensorType got = node.TypeOf(zero);
+    if (got.dtype != type) {
+      return node.Invalid(absl::StrCat("zero point (input ", at.zero, "): got ", PrintType(got),
+                                       ", want ", DTypeName(type),
+                                       ", the type of what it belongs to"));
+    }
+    if (got.shape != given && !(ElementCount(got.shape) == 1 && wide.empty())) {
+      return node.Invalid(absl::StrCat("zero point (input ", at.zero, "): got ", PrintType(got),
+                                       ", want the shape of the scale, ",
+                                       PrintType({got.dtype, given})));
+    }
+    q.zero = c.Reshape(zero, wide);
+  } else {
+    q.zero = c.Number(type, 0);
+  }
+  if (wide.size() > 1 && at.block > 0 && given.size() == shape.size()) {
+    ASSIGN_OR_RETURN(const int64_t axis,
+                     NormalizeAxis(node, *at.axis, static_cast<int64_t>(shape.size())));
+    q.scale = Repeated(c, q.scale, axis, at.block, shape[axis]);
+    if (node.HasInput(at.zero)) q.zero = Repeated(c, q.zero, axis, at.block, shape[axis]);
+  }
+  RETURN_IF_ERROR(c.status());
+  return q;
+}
+
+absl::StatusOr<DType> QuantizedType(OnnxNode& node, int zero) {
+  if (!node.HasInput(zero)) return DType::kU8;
+  ASSIGN_OR_RETURN(const ValueId id, node.Input(zero));
+  const DType type = node.TypeOf(id).dtype;
+  if (IsQuantizedType(type)) return type;
+  return node.Invalid(absl::StrCat("zero point (input ", zero, "): got ",
+                                   PrintType(node.TypeOf(id)), ", want i8, u8, i16 or u16"));
+}
+
+absl::StatusOr<ValueId> EmitDequantized(OnnxNode& node, Composer& c, int i,
+                                        const QuantizationInputs& at) {
+  ASSIGN_OR_RETURN(const ValueId x, node.Input(i));
+  const TensorType type = node.TypeOf(x);
+  if (!IsQuantizedType(type.dtype) && type.dtype != DType::kI32) {
+    return node.Invalid(
+        absl::StrCat("input ", i, ": got ", PrintType(type), ", want i8, u8, i16, u16 or i32"));
+  }
+  ASSIGN_OR_RETURN(const Quantization q, ReadQuantization(node, c, type.shape, type.dtype, at));
+  const ValueId real = c.Op("dequantize", {x, q.scale, q.zero});
+  RETURN_IF_ERROR(c.status());
+  return real;
+}
+
+absl::StatusOr<ValueId> EmitQuantized(OnnxNode& node, Composer& c, ValueId x,
+                                      const QuantizationInputs& at) {
+  RETURN_IF_ERROR(c.status());
+  ASSIGN_OR_RETURN(const DType type, QuantizedType(node, at.zero));
+  ASSIGN_OR_RETURN(const Quantization q, ReadQuantization(node, c, c.ShapeOf(x), type, at));
+  const ValueId y = c.Op("quantize", {x, q.scale, q.zero});
+  RETURN_IF_ERROR(c.status());
+  return y;
+}
+
+namespace {
+
+// ---- QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear.
+
+// 0: nothing is asked for.
+absl::StatusOr<std::optional<DType>> AskedType(OnnxNode& node, const char* attribute) {
+  const int64_t asked = node.Int(attribute, 0);
+  if (asked == 0) return std::optional<DType>();
+  ASSIGN_OR_RETURN(const DType type, DTypeOfOnnx(static_cast<int>(asked),
+                                                 absl::StrCat(node.Label(), ", ", attribute)));
+  return std::optional<DType>(type);
+}
+
+absl::StatusOr<QuantizationInputs> AlongAxis(OnnxNode& node) {
+  const int64_t block = node.Int("block_size", 0);
+  if (block < 0) return node.Invalid(absl::StrCat("block_size: got ", block, ", want 0 or more"));
+  return QuantizationInputs{.scale = 1, .zero = 2, .axis = node.Int("axis", 1), .block = block};
+}
+
+absl::Status QuantizeLinear(OnnxNode& node) {
+  Composer c(node);
+  ValueId x = c.In(0);
+  RETURN_IF_ERROR(c.status());
+  if (c.DTypeOf(x) == DType::kI32) x = c.Cast(x, DType::kF32);
+  if (c.DTypeOf(x) != DType::kF32) {
+    return node.Unsupported(
+        absl::StrCat("input 0: got ", PrintType(node.TypeOf(x)), ", want f32 or i32"));
+  }
+  ASSIGN_OR_RETURN(const auto precision, AskedType(node, "precision"));
+  if (precision.value_or(DType::kF32) != DType::kF32) {
+    return node.Unsupported("a precision that is not FLOAT");
+  }
+  ASSIGN_OR_RETURN(const auto asked, AskedType(node, "output_dtype"));
+  DType type = asked.value_or(DType::kU8);
+  if (node.HasInput(2)) {
+    ASSIGN_OR_RETURN(type, QuantizedType(node, 2));
+    if (asked.value_or(type) != type) {
+      return node.Invalid(absl::StrCat("output_dtype: got ", DTypeName(*asked), ", want ",
+                                       DTypeName(type), ", the type of the zero point"));
+    }
+  }
+  if (!IsQuantizedType(type)) {
+    return node.Unsupported(absl::StrCat("output_dtype ", DTypeName(type)));
+  }
+  ASSIGN_OR_RETURN(const QuantizationInputs at, AlongAxis(node));
+  ASSIGN_OR_RETURN(const Quantization q, ReadQuantization(node, c, c.ShapeOf(x), type, at));
+  c.Output(0, c.Op("quantize", {x, q.scale, q.zero}));
+  return c.status();
+}
+
+absl::Status DequantizeLinear(OnnxNode& node) {
+  Composer c(node);
+  ASSIGN_OR_RETURN(const auto asked, AskedType(node, "output_dtype"));
+  if (asked.value_or(DType::kF32) != DType::kF32) {
+    return node.Unsupported(absl::StrCat("output_dtype ", DTypeName(*asked)));
+  }
+  ASSIGN_OR_RETURN(const QuantizationInputs at, AlongAxis(node));
+  ASSIGN_OR_RETURN(const ValueId y, EmitDequantized(node, c, 0, at));
+  c.Output(0, y);
+  return c.status();
+}
+
+}  // namespace
+
+DynamicallyQuantized EmitDynamicallyQuantized(Composer& c, ValueId x) {
+  Shape axes;
+  for (int64_t d = 0; d < c.Rank(x); ++d) axes.push_back(d);
+  const ValueId least = c.Min(c.Reduce("reduce_min", x, axes, false), 0);
+  const ValueId greatest = c.Max(c.Reduce("reduce_max", x, axes, false), 0);
+  const ValueId range = c.Sub(greatest, least);
+  // Zeros alone have any scale; ONNX Runtime's is 1.
+  const ValueId scale = c.Where(c.Equal(range, 0), c.NumberLike(range, 1), c.Div(range, 255.0));
+  const ValueId none = c.Number(DType::kU8, 0);
+  const ValueId zero = c.Op("quantize", {c.Op("neg", {least}), scale, none});
+  return {c.Op("quantize", {x, scale, zero}), scale, zero};
+}
+
+namespace {
+
+absl::Status DynamicQuantizeLinear(OnnxNode& node) {
+  Composer c(node);
+  const DynamicallyQuantized q = EmitDynamicallyQuantized(c, c.In(0));
+  c.Output(0, q.values);
+  c.Output(1, q.scale);
+  c.Output(2, q.zero);
+  return c.status();
+}
+
+// ---- Exact products.
+
+bool IsZeroConstant(OnnxNode& node, ValueId id) {
+  const GraphValue& value = node.context().graph.value(id);
+  if (value.data == nullptr) return false;
+  const std::vector<int64_t> values = ToInts(value.type, *value.data);
+  return std::all_of(values.begin(), values.end(), [](int64_t v) { return v == 0; });
+}
+
+// x less its zero point, which broadcasts to it: i8 where constants say that it fits, else i16. The
+// difference of two numbers of 8 bits always fits there.
+ValueId Centered(OnnxNode& node, Composer& c, ValueId x, ValueId zero) {
+  if (!c.status().ok() || zero < 0 || IsZeroConstant(node, zero)) return x;
+  const ValueId wide = c.Sub(c.Cast(x, DType::kI16), c.Cast(zero, DType::kI16));
+  if (!c.status().ok()) return -1;
+  const GraphValue& values = node.context().graph.value(x);
+  const GraphValue& zeros = node.context().graph.value(zero);
+  if (values.data == nullptr || zeros.data == nullptr) return wide;
+  const auto range = [](const GraphValue& value) {
+    const std::vector<int64_t> all = ToInts(value.type, *value.data);
+    const auto [least, greatest] = std::minmax_element(all.begin(), all.end());
+    return std::pair<int64_t, int64_t>(*least, *greatest);
+  };
+  const auto [x_least, x_greatest] = range(values);
+  const auto [zero_least, zero_greatest] = range(zeros);
+  const bool fits = x_least - zero_greatest >= -128 && x_greatest - zero_least <= 127;
+  return fits ? c.Cast(wide, DType::kI8) : wide;
+}
+
+absl::Status CheckBytes(OnnxNode& node, ValueId id, int input) {
+  const TensorType& type = node.TypeOf(id);
+  if (type.dtype == DType::kI8 || type.dtype == DType::kU8) return absl::OkStatus();
+  return node.Invalid(absl::StrCat("input ", input, ": got ", PrintType(type), ", want i8 or u8"));
+}
+
+// A zero point of `x`: one number, or one for each index of dimension `axis`, counted from the
+// last. Returned as it broadcasts to x; -1 where the node has none.
+absl::StatusOr<ValueId> ReadZero(OnnxNode& node, Composer& c, int i, ValueId x, int64_t axis) {
+  if (!node.HasInput(i)) return -1;
+  ASSIGN_OR_RETURN(const ValueId zero, node.Input(i));
+  const TensorType got = node.TypeOf(zero), of = node.TypeOf(x);
+  if (got.dtype != of.dtype) {
+    return node.Invalid(absl::StrCat("zero point (input ", i, "): got ", PrintType(got), ", want ",
+                                     DTypeName(of.dtype), ", the type of what it belongs to"));
+  }
+  if (ElementCount(got.shape) == 1) return c.Reshape(zero, {});
+  const auto rank = static_cast<int64_t>(of.shape.size());
+  if (axis <= rank) {
+    Shape one(rank, 1);
+    one[rank - axis] = of.shape[rank - axis];
+    // Of a stack of matrices there may be one a matrix, too: written out as the matrix has it.
+    Shape each = of.shape;
+    for (int64_t d = 1; d <= std::min<int64_t>(2, rank); ++d) {
+      if (d != axis) each[rank - d] = 1;
+    }
+    if (got.shape == Shape{one[rank - axis]}) return c.Reshape(zero, one);
+    if (got.shape == one || got.shape == each) return zero;
+  }
+  return node.Invalid(absl::StrCat(
+      "zero point (input ", i, "): got ", PrintType(got), ", want one, or one for each of the ",
+      axis <= rank ? of.shape[rank - axis] : 1, " of ", PrintType(of)));
+}
+
+}  // namespace
+
+absl::StatusOr<ValueId> EmitMatMulInteger(OnnxNode& node, Composer& c, ValueId a, ValueId a_zero,
+                                          ValueId b, ValueId b_zero) {
+  b = Centered(node, c, b, b_zero);
+  RETURN_IF_ERROR(c.status());
+  std::vector<ValueId> inputs = {a, b};
+  const bool one = a_zero >= 0 && c.ShapeOf(a_zero).empty() && !IsZeroConstant(node, a_zero);
+  if (one && c.Rank(b) == 2) {
+    // sum (a - z) b = sum a b - z sum b: the second part is a constant, or nearly.
+    const ValueId sums = c.Reduce("reduce_sum", c.Cast(b, DType::kI32), {0}, false);
+    inputs.push_back(c.Mul(sums, c.Op("neg", {c.Cast(a_zero, DType::kI32)})));
+  } else {
+    inputs[0] = Centered(node, c, a, a_zero);
+  }
+  const ValueId product = c.Op("matmul_integer", std::move(inputs));
+  RETURN_IF_ERROR(c.status());
+  return product;
+}
+
+namespace {
+
+absl::Status MatMulInteger(OnnxNode& node) {
+  Composer c(node);
+  const ValueId a = c.In(0), b = c.In(1);
+  RETURN_IF_ERROR(c.status());
+  RETURN_IF_ERROR(CheckBytes(node, a, 0));
+  RETURN_IF_ERROR(CheckBytes(node, b, 1));
+  ASSIGN_OR_RETURN(const ValueId a_zero, ReadZero(node, c, 2, a, 2));
+  ASSIGN_OR_RETURN(const ValueId b_zero, ReadZero(node, c, 3, b, 1));
+  ASSIGN_OR_RETURN(const ValueId product, EmitMatMulInteger(node, c, a, a_zero, b, b_zero));
+  c.Output(0, product);
+  return c.status();
+}
+
+absl::Status ConvInteger(OnnxNode& node) {
+  Composer c(node);
+  ValueId x = c.In(0), w = c.In(1);
+  RETURN_IF_ERROR(c.status());
+  RETURN_IF_ERROR(CheckBytes(node, x, 0));
+  RETURN_IF_ERROR(CheckBytes(node, w, 1));
+  ASSIGN_OR_RETURN(const ValueId x_zero, ReadZero(node, c, 2, x, c.Rank(x) + 1));
+  ASSIGN_OR_RETURN(const ValueId w_zero, ReadZero(node, c, 3, w, c.Rank(w)));
+  ASSIGN_OR_RETURN(Attributes attributes, ReadConvolution(node, x, w));
+  w = Centered(node, c, w, w_zero);
+  RETURN_IF_ERROR(c.status());
+  const Shape pads = attributes.Ints("pads", {});
+  const bool padded = std::any_of(pads.begin(), pads.end(), [](int64_t pad) { return pad != 0; });
+  const bool known = x_zero >= 0 && c.IsConstant(x_zero);
+  std::vector<ValueId> inputs = {x, w};
+  if (x_zero >= 0 && !IsZeroConstant(node, x_zero) && (known || !padded)) {
+    // As in a product; pads hold the zero point, so that the sum of the weights is the same for
+    // each element.
+    Shape axes;
+    for (int64_t d = 1; d < c.Rank(w); ++d) axes.push_back(d);
+    const ValueId sums = c.Reduce("reduce_sum", c.Cast(w, DType::kI32), axes, false);
+    inputs.push_back(c.Mul(sums, c.Op("neg", {c.Cast(x_zero, DType::kI32)})));
+    if (known) {
+      const GraphValue& zero = node.context().graph.value(x_zero);
+      attributes.Set("pad_value", ToInts(zero.type, *zero.data)[0]);
+    }
+  } else {
+    inputs[0] = Centered(node, c, x, x_zero);
+  }
+  c.Output(0, c.Op("conv_integer", std::move(inputs), std::move(attributes)));
+  return c.status();
+}
+
+// ---- QLinearConv, QLinearMatMul.
+
+absl::Status QLinearConv(OnnxNode& node) {
+  Composer c(node);
+  ASSIGN_OR_RETURN(const ValueId x, EmitDequantized(node, c, 0, {.scale = 1, .zero = 2}));
+  ASSIGN_OR_RETURN(const ValueId w,
+                   EmitDequantized(node, c, 3, {.scale = 4, .zero = 5, .axis = 0}));
+  ASSIGN_OR_RETURN(Attributes attributes, ReadConvolution(node, x, w));
+  std::vector<ValueId> inputs = {x, w};
+  if (node.HasInput(8)) {
+    const ValueId bias = c.In(8);
+    if (c.DTypeOf(bias) != DType::kI32) {
+      return node.Invalid(
+          absl::StrCat("the bias (input 8): got ", PrintType(node.TypeOf(bias)), ", want i32"));
+    }
+    // The bias has the scale of the sums: one a filter, or one for all.
+    ValueId scale = c.Mul(c.Reshape(c.In(1), {}), c.In(4));
+    if (ElementCount(c.ShapeOf(scale)) == 1) scale = c.Reshape(scale, {});
+    inputs.push_back(c.Op("dequantize", {bias, scale, c.Number(DType::kI32, 0)}));
+  }
+  const ValueId sum = c.Op("conv", std::move(inputs), std::move(attributes));
+  ASSIGN_OR_RETURN(const ValueId y, EmitQuantized(node, c, sum, {.scale = 6, .zero = 7}));
+  c.Output(0, y);
+  return c.status();
+}
+
+// ONNX: rows of `a` and columns of `b` may have scales of their own.
+absl::Status QLinearMatMul(OnnxNode& node) {
+  Composer c(node);
+  ASSIGN_OR_RETURN(const ValueId a,
+                   EmitDequantized(node, c, 0, {.scale = 1, .zero = 2, .axis = -2}));
+  ASSIGN_OR_RETURN(const ValueId b,
+                   EmitDequantized(node, c, 3, {.scale = 4, .zero = 5, .axis = -1}));
+  ASSIGN_OR_RETURN(const ValueId y,
+                   EmitQuantized(node, c, c.MatMul(a, b), {.scale = 6, .zero = 7}));
+  c.Output(0, y);
+  return c.status();
+}
+
+}  // namespace
+
+void AddQuantizedTranslators(OnnxTranslators& t) {
+  t["QuantizeLinear"] = QuantizeLinear;
+  t["DequantizeLinear"] = DequantizeLinear;
+  t["com.microsoft.QuantizeLinear"] = QuantizeLinear;
+  t["com.microsoft.DequantizeLinear"] = DequantizeLinear;
+  t["DynamicQuantizeLinear"] = DynamicQuantizeLinear;
+  t["MatMulInteger"] = MatMulInteger;
+  t["ConvInteger"] = ConvInteger;
+  t["QLinearConv"] = QLinearConv;
+  t["QLinearMatMul"] = QLinearMatMul;
+}
+
+}  // namespace burnish
