@@ -69,6 +69,7 @@ BURNISH_FUSED(FmaF16x32, "vfmadd231ph", "zmm")
 BURNISH_FUSED(DotBf16x16, "vdpbf16ps", "zmm")
 BURNISH_FUSED(DotU8S8x16, "vpdpbusd", "zmm")
 BURNISH_FUSED(DotU8S8x8, "%{vex%} vpdpbusd", "ymm")
+BURNISH_FUSED(DotU8S8x4, "%{vex%} vpdpbusd", "xmm")
 
 // Where no instruction is fused: six products by one and six sums, each with its own chain, so that
 // an iteration is six multiply-adds. Only the sums load: a load to a multiply-add, as above.
@@ -190,6 +191,7 @@ constexpr UnitLoop kLoops[] = {
     {"dot_bf16x16", "avx512bf16", kChains * 16 * 2 * 2, kChains, &DotBf16x16},
     {"vnni_u8s8x16", "avx512vnni", kChains * 16 * 4 * 2, kChains, &DotU8S8x16},
     {"vnni_u8s8x8", "avxvnni", kChains * 8 * 4 * 2, kChains, &DotU8S8x8},
+    {"vnni_u8s8x4", "avxvnni", kChains * 4 * 4 * 2, kChains, &DotU8S8x4},
     {"amx_bf16", "amx-bf16", kTilesPerIteration * 16 * 16 * 32 * 2, kTilesPerIteration, &TilesBf16},
     {"amx_u8s8", "amx-int8", kTilesPerIteration * 16 * 16 * 64 * 2, kTilesPerIteration, &TilesU8S8},
     {"muladd_f32x8", "avx", kChains / 2 * 8 * 2, kChains / 2, &MulAddF32x8},
@@ -197,6 +199,10 @@ constexpr UnitLoop kLoops[] = {
     {"dot2_i8x16", "avx512bw", kChains / 2 * 16 * 2 * 2, kChains / 2, &Dot2I8x16},
     {"dot2_i8x8", "avx2", kChains / 2 * 8 * 2 * 2, kChains / 2, &Dot2I8x8},
     {"dot2_i8x4", "sse4.2", kChains / 2 * 4 * 2 * 2, kChains / 2, &Dot2I8x4},
+    // The same instructions: bytes are widened before.
+    {"dot2_u8i8x16", "avx512bw", kChains / 2 * 16 * 2 * 2, kChains / 2, &Dot2I8x16},
+    {"dot2_u8i8x8", "avx2", kChains / 2 * 8 * 2 * 2, kChains / 2, &Dot2I8x8},
+    {"dot2_u8i8x4", "sse4.2", kChains / 2 * 4 * 2 * 2, kChains / 2, &Dot2I8x4},
 };
 
 }  // namespace

@@ -31,7 +31,7 @@ TEST(UnitLoopsTest, OperationsOfAnInstructionAreTwoForEachProductOfItsName) {
       products = 16 * 16 * 64;
     } else {
       products = std::atoi(unit.c_str() + lanes_at + 1);
-      if (unit.starts_with("dot_bf16") || unit.starts_with("dot2_i8")) products *= 2;
+      if (unit.starts_with("dot_bf16") || unit.starts_with("dot2_")) products *= 2;
       if (unit.starts_with("vnni_u8s8")) products *= 4;
     }
     EXPECT_EQ(loop.operations, 2 * products * loop.instructions) << unit;

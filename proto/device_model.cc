@@ -58,6 +58,7 @@ struct VectorRow {
   int vector_bytes;
   bool fused = true;     // False: a multiply and an add, for cores without one for both.
   bool is_nest = false;  // The code generator has it as a nest of this name.
+  absl::string_view other_feature = "";  // That has it, too.
 };
 constexpr NumberType kF32 = NumberType::kF32, kF64 = NumberType::kF64, kF16 = NumberType::kF16,
                      kBf16 = NumberType::kBf16, kI8 = NumberType::kI8, kU8 = NumberType::kU8,
@@ -73,12 +74,17 @@ constexpr VectorRow kVectors[] = {
     {"fma_f64x4", "fma", kF64, kF64, kF64, 4, 1, 32},
     {"fma_f16x32", "avx512fp16", kF16, kF16, kF16, 32, 1, 64},
     {"dot_bf16x16", "avx512bf16", kBf16, kBf16, kF32, 16, 2, 64},
-    {"vnni_u8s8x16", "avx512vnni", kU8, kI8, kI32, 16, 4, 64},
-    {"vnni_u8s8x8", "avxvnni", kU8, kI8, kI32, 8, 4, 32},
+    {"vnni_u8s8x16", "avx512vnni", kU8, kI8, kI32, 16, 4, 64, true, true},
+    // Each CPU with AVX512-VNNI has AVX512-VL, which makes its instructions narrower.
+    {"vnni_u8s8x8", "avxvnni", kU8, kI8, kI32, 8, 4, 32, true, true, "avx512vnni"},
+    {"vnni_u8s8x4", "avxvnni", kU8, kI8, kI32, 4, 4, 16, true, true, "avx512vnni"},
     // Pairs of products, after both factors were widened to 16 bits.
     {"dot2_i8x16", "avx512bw", kI8, kI8, kI32, 16, 2, 64, true, true},
     {"dot2_i8x8", "avx2", kI8, kI8, kI32, 8, 2, 32, true, true},
     {"dot2_i8x4", "sse4.2", kI8, kI8, kI32, 4, 2, 16, true, true},
+    {"dot2_u8i8x16", "avx512bw", kU8, kI8, kI32, 16, 2, 64, true, true},
+    {"dot2_u8i8x8", "avx2", kU8, kI8, kI32, 8, 2, 32, true, true},
+    {"dot2_u8i8x4", "sse4.2", kU8, kI8, kI32, 4, 2, 16, true, true},
 };
 
 // Products of tiles of 16 rows of 64 bytes.
@@ -159,8 +165,8 @@ std::vector<ComputeUnit> UnitsOf(const Target& target, const TargetArch& arch,
   }
   for (const VectorRow& row : kVectors) {
     const bool apart = !row.fused;
-    if (!target.HasFeature(row.feature) || row.vector_bytes > core.vector_bytes ||
-        (apart && core.fused_multiply_add)) {
+    const bool has = target.HasFeature(row.feature) || target.HasFeature(row.other_feature);
+    if (!has || row.vector_bytes > core.vector_bytes || (apart && core.fused_multiply_add)) {
       continue;
     }
     units.push_back(VectorUnitOf(row, arch));

@@ -31,27 +31,30 @@ struct Isa {
 std::vector<Isa> Isas() {
   return {{"sse42", {"sse4.2"}},
           {"avx2", {"sse4.2", "avx", "avx2", "fma"}},
-          {"avx512", {"sse4.2", "avx2", "fma", "avx512f", "avx512bw", "avx512dq", "avx512vl"}}};
+          {"avxvnni", {"sse4.2", "avx", "avx2", "fma", "avxvnni"}},
+          {"avx512", {"sse4.2", "avx2", "fma", "avx512f", "avx512bw", "avx512dq", "avx512vl"}},
+          {"avx512vnni",
+           {"sse4.2", "avx2", "fma", "avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512vnni"}}};
 }
 
-// 5 x 48 sums of 10 products.
-Program Definition() {
-  return ParseProgram(R"(program/1 dot
-    input X: i8[5, 10]
-    const W: i8[48, 10]
+// 5 x 48 sums of 20 products.
+Program Definition(const std::string& left = "i8") {
+  return ParseProgram(absl::StrCat("program/1 dot input X: ", left, R"([5, 20]
+    const W: i8[48, 20]
     output Y: i32[5, 48]
-    block Y(m in 5, n in 48; k in 10) {
+    block Y(m in 5, n in 48; k in 20) {
       init 7_i32
       step Y[m, n] += i32(X[m, k]) * i32(W[n, k])
       finish max(self, -5000_i32)
-    })")
+    })"))
       .value();
 }
 
 // A register tile of 5 rows and one vector, weights packed in its order.
-Program Lowered(const Program& defined, const std::string& intrinsic, int lanes) {
+Program Lowered(const Program& defined, const std::string& intrinsic, int lanes, int depth = 2) {
   const Trace trace = ParseTrace(absl::StrCat("split@1 n->(no,ni) size=", lanes, R"(
-      split@1 k->(ko,ki) size=2
+      split@1 k->(ko,ki) size=)",
+                                              depth, R"(
       reorder@1 (no,ko,m,ni,ki)
       relayout@1 W->Wp dims=(no,ko,ni,ki)
       stage@1 Y->acc inside=no scope=register
@@ -75,7 +78,8 @@ class TensorizeTest : public ::testing::TestWithParam<Isa> {
     *spills = module.kernels[0].innermost_spill_count;
     ASSERT_OK_AND_ASSIGN(const std::vector<Instruction> code, Disassemble(module.elf));
     *multiply_adds = std::count_if(code.begin(), code.end(), [](const Instruction& i) {
-      return i.mnemonic == "pmaddwd" || i.mnemonic == "vpmaddwd";
+      return i.mnemonic == "pmaddwd" || i.mnemonic == "vpmaddwd" || i.mnemonic == "vpdpbusd" ||
+             i.mnemonic == "vpdpwssd";
     });
     const CpuInfo cpu = HostCpuInfo();
     for (const std::string& feature : GetParam().features) {
@@ -93,17 +97,48 @@ class TensorizeTest : public ::testing::TestWithParam<Isa> {
 };
 
 TEST_P(TensorizeTest, InstructionDoesTheNest) {
-  const Program defined = Definition();
+  const std::string isa = GetParam().name;
   for (const Intrinsic& intrinsic : AllIntrinsics()) {
     SCOPED_TRACE(intrinsic.name);
     const Program pattern = ParseProgram(intrinsic.pattern).value();
     const int lanes = static_cast<int>(pattern.buffers[2].shape[0]);
+    const int depth = static_cast<int>(pattern.buffers[0].shape[0]);
+    const Program defined = Definition(std::string(DTypeName(pattern.buffers[0].dtype)));
     int64_t multiply_adds = 0, spills = 0;
-    Check(defined, Lowered(defined, intrinsic.name, lanes), &multiply_adds, &spills);
-    const int width = GetParam().name == "avx512" ? 16 : GetParam().name == "avx2" ? 8 : 4;
-    EXPECT_EQ(multiply_adds, 5 * std::max(1, lanes / width));
+    Check(defined, Lowered(defined, intrinsic.name, lanes, depth), &multiply_adds, &spills);
+    const bool wide = isa == "avx512" || isa == "avx512vnni";
+    const int width = wide ? 16 : isa == "sse42" ? 4 : 8;
+    // Where the instruction is missing, the nest is done without it.
+    const bool has = depth == 2 || isa == "avxvnni" || isa == "avx512vnni";
+    EXPECT_EQ(multiply_adds, has ? 5 * std::max(1, lanes / width) : 0);
     // Five rows of four vectors are more than sixteen registers hold.
-    if (lanes <= width) EXPECT_EQ(spills, 0);
+    if (has && lanes <= width) EXPECT_EQ(spills, 0);
+  }
+}
+
+// The greatest products: sums of two of them are beyond 16 bits, where pmaddubsw would saturate.
+TEST_P(TensorizeTest, SumsOfTheGreatestProductsAreExact) {
+  const Program defined = Definition("u8");
+  for (const int8_t weight : {-128, 127}) {
+    const TensorValue x{
+        .dtype = DType::kU8, .shape = {5, 20}, .integers = std::vector<int64_t>(100, 255)};
+    const TensorValue w{
+        .dtype = DType::kI8, .shape = {48, 20}, .integers = std::vector<int64_t>(960, weight)};
+    for (const char* intrinsic : {"vnni_u8s8x8", "dot2_u8i8x8"}) {
+      const int depth = intrinsic[0] == 'v' ? 4 : 2;
+      const Program lowered = Lowered(defined, intrinsic, 8, depth);
+      ASSERT_OK_AND_ASSIGN(CompiledModule module,
+                           MakeLlvmBackend()->Compile({.features = GetParam().features},
+                                                      {{.symbol = "k", .program = &lowered}}));
+      const CpuInfo cpu = HostCpuInfo();
+      for (const std::string& feature : GetParam().features) {
+        if (!cpu.Has(feature)) return;
+      }
+      ASSERT_OK_AND_ASSIGN(const KernelRunner runner, KernelRunner::Load(std::move(module)));
+      ASSERT_OK_AND_ASSIGN(const auto got, runner.Run(lowered, {x, w}));
+      EXPECT_EQ(got[0].integers,
+                std::vector<int64_t>(240, std::max<int64_t>(7 + 20 * 255 * weight, -5000)));
+    }
   }
 }
 

@@ -19,6 +19,10 @@ struct Intrinsic {
 // dot2_i8xN: N sums of 32 bits, each of two products of 8-bit numbers, of which one pair is the
 // same for all sums. x86 has it as pmaddwd, after both factors were widened to 16 bits: every
 // product and every sum of two is exact. Source: Intel SDM vol. 2, "PMADDWD".
+// dot2_u8i8xN: the same, where the pair is unsigned.
+// vnni_u8s8xN: N sums of four products each, added without saturation: x86's vpdpbusd. Source: Intel
+// SDM vol. 2, "VPDPBUSD". (pmaddubsw is no way to the same: its sums of two products saturate at 16
+// bits.)
 absl::Span<const Intrinsic> AllIntrinsics();
 
 // Null where there is none.

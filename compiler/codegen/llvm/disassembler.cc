@@ -26,6 +26,8 @@ Instruction::Encoding EncodingOf(const uint8_t* bytes) {
 
 Instruction Parse(absl::string_view text, const uint8_t* bytes) {
   text = absl::StripAsciiWhitespace(text);
+  // What tells an assembler which of two encodings is meant; the bytes tell it here.
+  if (absl::ConsumePrefix(&text, "{vex}")) text = absl::StripAsciiWhitespace(text);
   const size_t end = text.find_first_of(" \t");
   Instruction instruction{.mnemonic = std::string(text.substr(0, end)),
                           .encoding = EncodingOf(bytes)};

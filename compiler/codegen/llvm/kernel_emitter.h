@@ -20,6 +20,7 @@ struct FunctionOptions {
   bool pack = false;  // The program's pack function, else its kernel.
   bool fused_multiply_add = false;
   SmallFloatUnits small_floats;
+  int dot4_bits = 0;              // Of the widest vpdpbusd; 0: the target has none.
   int integer_vector_bits = 128;  // Of the widest vectors of 16-bit integers.
 };
 

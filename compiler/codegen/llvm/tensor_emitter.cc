@@ -16,12 +16,25 @@
 namespace burnish {
 namespace {
 
-// ---- dot2_i8xN: C[i] += i32(A[j]) * i32(B[i, j]), j in 2.
+// ---- C[i] += i32(A[j]) * i32(B[i, j]), j in 2 or 4.
 
-struct Dot2 {
+// The nests of schedule/intrinsics.h: B is i8 in each.
+struct DotNest {
+  absl::string_view name;
+  int lanes, depth;
+  DType left;  // Of A.
+};
+constexpr DotNest kDotNests[] = {
+    {"dot2_i8x4", 4, 2, DType::kI8},    {"dot2_i8x8", 8, 2, DType::kI8},
+    {"dot2_i8x16", 16, 2, DType::kI8},  {"dot2_u8i8x4", 4, 2, DType::kU8},
+    {"dot2_u8i8x8", 8, 2, DType::kU8},  {"dot2_u8i8x16", 16, 2, DType::kU8},
+    {"vnni_u8s8x4", 4, 4, DType::kU8},  {"vnni_u8s8x8", 8, 4, DType::kU8},
+    {"vnni_u8s8x16", 16, 4, DType::kU8}};
+
+struct FoundNest {
   VarId i = -1, j = -1;
   const Node* store = nullptr;
-  const ExprNode* pair = nullptr;  // Load of A.
+  const ExprNode* left = nullptr;  // Load of A.
   const ExprNode* rows = nullptr;  // Load of B.
 };
 
@@ -31,32 +44,33 @@ struct Steps {
   bool operator==(const Steps&) const = default;
 };
 
-class Dot2Emitter {
+class DotEmitter {
  public:
-  Dot2Emitter(int lanes, EmitState& state, ExprEmitter& expressions)
-      : lanes_(lanes), state_(state), expressions_(expressions), b_(*state.builder) {}
+  DotEmitter(const DotNest& dot, EmitState& state, ExprEmitter& expressions)
+      : dot_(dot),
+        lanes_(dot.lanes),
+        state_(state),
+        expressions_(expressions),
+        b_(*state.builder) {}
 
   bool Emit(const Node& loop) {
     if (!Find(loop)) return false;
     for (VarId var : {nest_.i, nest_.j}) state_.vars[var] = {.bound = true};
     MemoryEmitter& memory = expressions_.memory();
-    const auto widened = [&](const ExprNode& load, int width) {
-      return b_.CreateSExt(memory.LoadRow(load.id, load.operands, width),
-                           llvm::FixedVectorType::get(b_.getInt16Ty(), width));
-    };
-    std::vector<int> pairs;
-    for (int lane = 0; lane < lanes_; ++lane) pairs.insert(pairs.end(), {0, 1});
-    llvm::Value* const a = b_.CreateShuffleVector(widened(*nest_.pair, 2), pairs);
-    llvm::Value* const rows = widened(*nest_.rows, 2 * lanes_);
+    llvm::Value* const left = memory.LoadRow(nest_.left->id, nest_.left->operands, dot_.depth);
+    llvm::Value* const rows =
+        memory.LoadRow(nest_.rows->id, nest_.rows->operands, dot_.depth * lanes_);
     llvm::Value* const old = memory.LoadRow(nest_.store->buffer, nest_.store->indices, lanes_);
     memory.StoreRow(nest_.store->buffer, nest_.store->indices,
-                    b_.CreateAdd(old, MultiplyAdd(a, rows)));
+                    dot_.depth == 4 ? AddFour(old, left, rows)
+                                    : b_.CreateAdd(old, MultiplyAdd(Pairs(left), Widened(rows))));
     for (VarId var : {nest_.i, nest_.j}) state_.vars[var].bound = false;
     return true;
   }
 
  private:
   bool Find(const Node& outer) {
+    if (dot_.depth == 4 && state_.dot4_bits < 128) return false;
     const auto only_child = [&](const Node& node) -> const Node* {
       return node.children.size() == 1 ? &state_.program->nodes[node.children[0]] : nullptr;
     };
@@ -69,19 +83,20 @@ class Dot2Emitter {
     if (store->combiner != Combiner::kSum || store->value->kind != ExprKind::kMul) return false;
     nest_ = {.i = outer.var, .j = inner->var, .store = store};
     if (!IsInt(state_.program->vars[nest_.i].extent, lanes_) ||
-        !IsInt(state_.program->vars[nest_.j].extent, 2) || state_.vector_var >= 0 ||
+        !IsInt(state_.program->vars[nest_.j].extent, dot_.depth) || state_.vector_var >= 0 ||
         state_.mask != nullptr) {
       return false;
     }
     const ExprNode* const first = Factor(store->value->operands[0]);
     const ExprNode* const second = Factor(store->value->operands[1]);
     if (first == nullptr || second == nullptr) return false;
-    nest_.pair = first;
+    nest_.left = first;
     nest_.rows = second;
-    // The product commutes: either factor may be the pair.
-    if (StepsOf(first->id, first->operands) != Steps{0, 1}) std::swap(nest_.pair, nest_.rows);
-    return StepsOf(nest_.pair->id, nest_.pair->operands) == Steps{0, 1} &&
-           StepsOf(nest_.rows->id, nest_.rows->operands) == Steps{2, 1} &&
+    // The product commutes: either factor may be the one that all sums have.
+    if (StepsOf(first->id, first->operands) != Steps{0, 1}) std::swap(nest_.left, nest_.rows);
+    return nest_.left->dtype == dot_.left && nest_.rows->dtype == DType::kI8 &&
+           StepsOf(nest_.left->id, nest_.left->operands) == Steps{0, 1} &&
+           StepsOf(nest_.rows->id, nest_.rows->operands) == Steps{dot_.depth, 1} &&
            StepsOf(store->buffer, store->indices) == Steps{1, 0} &&
            state_.program->buffers[store->buffer].dtype == DType::kI32 &&
            state_.buffers[store->buffer].pointer != nullptr &&
@@ -92,7 +107,7 @@ class Dot2Emitter {
   const ExprNode* Factor(const Expr& e) const {
     if (e->kind != ExprKind::kCast || e->dtype != DType::kI32) return nullptr;
     const ExprNode& load = *e->operands[0];
-    const bool known = load.kind == ExprKind::kLoad && load.dtype == DType::kI8 &&
+    const bool known = load.kind == ExprKind::kLoad && SizeBytes(load.dtype) == 1 &&
                        state_.buffers[load.id].pointer != nullptr;
     return known ? &load : nullptr;
   }
@@ -104,28 +119,71 @@ class Dot2Emitter {
     const VarRanges outside = state_.Ranges();
     const LinearForm form = ToLinear(flat, [&](VarId var) -> std::optional<Range> {
       if (var == nest_.i) return Range{0, lanes_ - 1};
-      if (var == nest_.j) return Range{0, 1};
+      if (var == nest_.j) return Range{0, dot_.depth - 1};
       return outside(var);
     });
     if (form.HidesVar(nest_.i) || form.HidesVar(nest_.j)) return std::nullopt;
     return Steps{form.CoefficientOf(nest_.i), form.CoefficientOf(nest_.j)};
   }
 
+  // 16 bits each.
+  llvm::Value* Widened(llvm::Value* bytes) {
+    return b_.CreateSExt(
+        bytes, llvm::FixedVectorType::get(b_.getInt16Ty(), static_cast<unsigned>(2 * lanes_)));
+  }
+  // The pair in each lane.
+  llvm::Value* Pairs(llvm::Value* pair) {
+    llvm::Type* const type = llvm::FixedVectorType::get(b_.getInt16Ty(), 2);
+    llvm::Value* const wide =
+        IsUnsigned(dot_.left) ? b_.CreateZExt(pair, type) : b_.CreateSExt(pair, type);
+    std::vector<int> lanes;
+    for (int lane = 0; lane < lanes_; ++lane) lanes.insert(lanes.end(), {0, 1});
+    return b_.CreateShuffleVector(wide, lanes);
+  }
+
   // Sums of two neighbouring products each, by as wide instructions as the target has.
   llvm::Value* MultiplyAdd(llvm::Value* a, llvm::Value* b) {
     // pmaddwd multiplies signed 16-bit numbers and adds neighbours in 32 bits, which cannot
-    // overflow for widened 8-bit ones: 2 * 128 * 128 = 2^15.
+    // overflow for widened 8-bit ones: 2 * 255 * 128 < 2^16.
     const int width = std::min(lanes_, state_.integer_vector_bits / 32);
     const llvm::Intrinsic::ID id = width == 16  ? llvm::Intrinsic::x86_avx512_pmaddw_d_512
                                    : width == 8 ? llvm::Intrinsic::x86_avx2_pmadd_wd
                                                 : llvm::Intrinsic::x86_sse2_pmadd_wd;
     std::vector<llvm::Value*> parts;
     for (int done = 0; done < lanes_; done += width) {
-      std::vector<int> part(static_cast<size_t>(2 * width));
-      std::iota(part.begin(), part.end(), 2 * done);
-      parts.push_back(b_.CreateIntrinsic(
-          id, {}, {b_.CreateShuffleVector(a, part), b_.CreateShuffleVector(b, part)}));
+      parts.push_back(
+          b_.CreateIntrinsic(id, {}, {Part(a, 2 * done, 2 * width), Part(b, 2 * done, 2 * width)}));
     }
+    return Together(std::move(parts));
+  }
+
+  // old + sums of four neighbouring products, as vpdpbusd adds them.
+  llvm::Value* AddFour(llvm::Value* old, llvm::Value* left, llvm::Value* rows) {
+    const int width = std::min(lanes_, state_.dot4_bits / 32);
+    const llvm::Intrinsic::ID id = width == 16  ? llvm::Intrinsic::x86_avx512_vpdpbusd_512
+                                   : width == 8 ? llvm::Intrinsic::x86_avx512_vpdpbusd_256
+                                                : llvm::Intrinsic::x86_avx512_vpdpbusd_128;
+    const auto unsigned_lanes = static_cast<unsigned>(lanes_);
+    llvm::Value* const four =
+        b_.CreateVectorSplat(static_cast<unsigned>(width), b_.CreateBitCast(left, b_.getInt32Ty()));
+    llvm::Value* const packed =
+        b_.CreateBitCast(rows, llvm::FixedVectorType::get(b_.getInt32Ty(), unsigned_lanes));
+    std::vector<llvm::Value*> parts;
+    for (int done = 0; done < lanes_; done += width) {
+      parts.push_back(
+          b_.CreateIntrinsic(id, {}, {Part(old, done, width), four, Part(packed, done, width)}));
+    }
+    return Together(std::move(parts));
+  }
+
+  llvm::Value* Part(llvm::Value* whole, int from, int count) {
+    std::vector<int> part(static_cast<size_t>(count));
+    std::iota(part.begin(), part.end(), from);
+    return b_.CreateShuffleVector(whole, part);
+  }
+
+  // A power of two of them.
+  llvm::Value* Together(std::vector<llvm::Value*> parts) {
     while (parts.size() > 1) {
       std::vector<llvm::Value*> wider;
       for (size_t p = 0; p < parts.size(); p += 2) wider.push_back(Joined(parts[p], parts[p + 1]));
@@ -141,19 +199,19 @@ class Dot2Emitter {
     return b_.CreateShuffleVector(low, high, all);
   }
 
+  const DotNest& dot_;
   const int lanes_;
   EmitState& state_;
   ExprEmitter& expressions_;
   llvm::IRBuilderBase& b_;
-  Dot2 nest_;
+  FoundNest nest_;
 };
 
 }  // namespace
 
 bool EmitTensorized(const Node& loop, EmitState& state, ExprEmitter& expressions) {
-  for (const auto& [name, lanes] :
-       {std::pair("dot2_i8x4", 4), std::pair("dot2_i8x8", 8), std::pair("dot2_i8x16", 16)}) {
-    if (loop.intrinsic == name) return Dot2Emitter(lanes, state, expressions).Emit(loop);
+  for (const DotNest& dot : kDotNests) {
+    if (loop.intrinsic == dot.name) return DotEmitter(dot, state, expressions).Emit(loop);
   }
   state.Fail(absl::StrCat("there is no instruction ", loop.intrinsic));
   return true;

@@ -43,7 +43,7 @@ Program WorkloadOf(const TaskCase& task) {
   std::vector<Tensor> tensors;
   std::vector<TensorType> types;
   for (size_t i = 0; i < task.inputs.size(); ++i) {
-    types.push_back({task.dtype, task.inputs[i]});
+    types.push_back({task.types.empty() ? task.dtype : task.types[i], task.inputs[i]});
     tensors.push_back(
         te.Parameter(absl::StrCat("p", i), types.back(),
                      i == 0 || task.all_inputs ? BufferRole::kInput : BufferRole::kConstant));
@@ -80,6 +80,26 @@ std::vector<TaskCase> TypedTasks() {
       {"grouped", "conv", {{1, 7, 6, 6}, {32, 3, 3, 3}}, {last, padded, {"group", int64_t{2}}}});
   add({kF64}, {"dense", "dense", {{5, 300}, {70, 300}, {70}}, {}, true});
   add({kF64, kI64, kI32, kI8, kU8}, {"matmul", "matmul", {{9, 21}, {21, 35}}, {}, false, true});
+  // Products of bytes: their sums are of another type.
+  const std::pair<std::string, AttributeValue> pad_value = {"pad_value", int64_t{100}};
+  for (const DType left : {kU8, kI8}) {
+    const std::vector<DType> types = {left, kI8, kI32};
+    add({left}, {.name = "conv_integer",
+                 .op = "conv_integer",
+                 .inputs = {{1, 7, 5, 16}, {32, 16, 3, 3}, {32}},
+                 .attributes = {last, padded, pad_value},
+                 .types = types});
+    add({left}, {.name = "one_by_one",
+                 .op = "conv_integer",
+                 .inputs = {{1, 7, 5, 24}, {40, 24, 1, 1}, {40}},
+                 .attributes = {last},
+                 .types = types});
+    add({left}, {.name = "matmul_integer",
+                 .op = "matmul_integer",
+                 .inputs = {{9, 64}, {64, 48}, {48}},
+                 .attributes = {},
+                 .types = types});
+  }
   // Products that use an element once.
   add({kF64}, {"one_channel", "conv", {{1, 7, 6, 8}, {1, 8, 3, 3}, {1}}, {last, padded}, true});
   add({kF64, kI32}, {"by_vector", "matmul", {{9, 32}, {32, 1}}, {}, false, true});

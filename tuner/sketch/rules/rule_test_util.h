@@ -26,6 +26,7 @@ struct TaskCase {
   bool relu = false;
   bool all_inputs = false;  // The others are inputs too.
   DType dtype = DType::kF32;
+  std::vector<DType> types = {};  // Of each input, where they differ.
 };
 
 // The workload program of a case, through its text, as a builder sees it.
