@@ -67,6 +67,8 @@ BURNISH_FUSED(FmaF64x8, "vfmadd231pd", "zmm")
 BURNISH_FUSED(FmaF64x4, "vfmadd231pd", "ymm")
 BURNISH_FUSED(FmaF16x32, "vfmadd231ph", "zmm")
 BURNISH_FUSED(DotBf16x16, "vdpbf16ps", "zmm")
+BURNISH_FUSED(DotBf16x8, "vdpbf16ps", "ymm")
+BURNISH_FUSED(DotBf16x4, "vdpbf16ps", "xmm")
 BURNISH_FUSED(DotU8S8x16, "vpdpbusd", "zmm")
 BURNISH_FUSED(DotU8S8x8, "%{vex%} vpdpbusd", "ymm")
 BURNISH_FUSED(DotU8S8x4, "%{vex%} vpdpbusd", "xmm")
@@ -189,6 +191,8 @@ constexpr UnitLoop kLoops[] = {
     {"fma_f64x4", "fma", kChains * 4 * 2, kChains, &FmaF64x4},
     {"fma_f16x32", "avx512fp16", kChains * 32 * 2, kChains, &FmaF16x32},
     {"dot_bf16x16", "avx512bf16", kChains * 16 * 2 * 2, kChains, &DotBf16x16},
+    {"dot_bf16x8", "avx512bf16", kChains * 8 * 2 * 2, kChains, &DotBf16x8},
+    {"dot_bf16x4", "avx512bf16", kChains * 4 * 2 * 2, kChains, &DotBf16x4},
     {"vnni_u8s8x16", "avx512vnni", kChains * 16 * 4 * 2, kChains, &DotU8S8x16},
     {"vnni_u8s8x8", "avxvnni", kChains * 8 * 4 * 2, kChains, &DotU8S8x8},
     {"vnni_u8s8x4", "avxvnni", kChains * 4 * 4 * 2, kChains, &DotU8S8x4},

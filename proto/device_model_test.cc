@@ -79,13 +79,14 @@ TEST(DeviceModelTest, BrokenRulesAreNamed) {
 TEST(DeviceModelTest, FeaturesDecideWhichUnitsThereAre) {
   EXPECT_THAT(UnitNames(ModelOf("arch=graniterapids")),
               ElementsAre("amx_bf16", "amx_u8s8", "fma_f32x16", "fma_f32x8", "fma_f32x4",
-                          "fma_f64x8", "fma_f64x4", "fma_f16x32", "dot_bf16x16", "vnni_u8s8x16",
-                          "vnni_u8s8x8", "vnni_u8s8x4", "dot2_i8x16", "dot2_i8x8", "dot2_i8x4",
-                          "dot2_u8i8x16", "dot2_u8i8x8", "dot2_u8i8x4"));
+                          "fma_f64x8", "fma_f64x4", "fma_f16x32", "dot_bf16x16", "dot_bf16x8",
+                          "dot_bf16x4", "vnni_u8s8x16", "vnni_u8s8x8", "vnni_u8s8x4", "dot2_i8x16",
+                          "dot2_i8x8", "dot2_i8x4", "dot2_u8i8x16", "dot2_u8i8x8", "dot2_u8i8x4"));
   EXPECT_THAT(UnitNames(ModelOf("arch=znver4")),
               ElementsAre("fma_f32x16", "fma_f32x8", "fma_f32x4", "fma_f64x8", "fma_f64x4",
-                          "dot_bf16x16", "vnni_u8s8x16", "vnni_u8s8x8", "vnni_u8s8x4", "dot2_i8x16",
-                          "dot2_i8x8", "dot2_i8x4", "dot2_u8i8x16", "dot2_u8i8x8", "dot2_u8i8x4"));
+                          "dot_bf16x16", "dot_bf16x8", "dot_bf16x4", "vnni_u8s8x16", "vnni_u8s8x8",
+                          "vnni_u8s8x4", "dot2_i8x16", "dot2_i8x8", "dot2_i8x4", "dot2_u8i8x16",
+                          "dot2_u8i8x8", "dot2_u8i8x4"));
   EXPECT_THAT(UnitNames(ModelOf("arch=znver4,features=avx2+fma")),
               ElementsAre("fma_f32x8", "fma_f32x4", "fma_f64x4", "dot2_i8x8", "dot2_i8x4",
                           "dot2_u8i8x8", "dot2_u8i8x4"));

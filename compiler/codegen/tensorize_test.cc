@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "base/cpu_info.h"
 #include "base/status_matchers.h"
 #include "compiler/codegen/kernel_runner.h"
@@ -34,19 +35,25 @@ std::vector<Isa> Isas() {
           {"avxvnni", {"sse4.2", "avx", "avx2", "fma", "avxvnni"}},
           {"avx512", {"sse4.2", "avx2", "fma", "avx512f", "avx512bw", "avx512dq", "avx512vl"}},
           {"avx512vnni",
-           {"sse4.2", "avx2", "fma", "avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512vnni"}}};
+           {"sse4.2", "avx2", "fma", "avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512vnni"}},
+          {"avx512bf16",
+           {"sse4.2", "avx2", "fma", "avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512bf16"}}};
 }
 
 // 5 x 48 sums of 20 products.
 Program Definition(const std::string& left = "i8") {
-  return ParseProgram(absl::StrCat("program/1 dot input X: ", left, R"([5, 20]
-    const W: i8[48, 20]
-    output Y: i32[5, 48]
+  const std::string text = R"(program/1 dot input X: $left[5, 20]
+    const W: $right[48, 20]
+    output Y: $sum[5, 48]
     block Y(m in 5, n in 48; k in 20) {
-      init 7_i32
-      step Y[m, n] += i32(X[m, k]) * i32(W[n, k])
-      finish max(self, -5000_i32)
-    })"))
+      init $sum(7_i32)
+      step Y[m, n] += $sum(X[m, k]) * $sum(W[n, k])
+      finish max(self, $sum(-5000_i32))
+    })";
+  const bool is_float = left == "bf16";
+  return ParseProgram(absl::StrReplaceAll(text, {{"$left", left},
+                                                 {"$right", is_float ? "bf16" : "i8"},
+                                                 {"$sum", is_float ? "f32" : "i32"}}))
       .value();
 }
 
@@ -79,19 +86,23 @@ class TensorizeTest : public ::testing::TestWithParam<Isa> {
     ASSERT_OK_AND_ASSIGN(const std::vector<Instruction> code, Disassemble(module.elf));
     *multiply_adds = std::count_if(code.begin(), code.end(), [](const Instruction& i) {
       return i.mnemonic == "pmaddwd" || i.mnemonic == "vpmaddwd" || i.mnemonic == "vpdpbusd" ||
-             i.mnemonic == "vpdpwssd";
+             i.mnemonic == "vpdpwssd" || i.mnemonic == "vdpbf16ps";
     });
     const CpuInfo cpu = HostCpuInfo();
     for (const std::string& feature : GetParam().features) {
       if (!cpu.Has(feature)) return;
     }
     const std::vector<TensorValue> arguments = RandomArguments(defined, 3);
-    ASSERT_OK_AND_ASSIGN(const std::vector<TensorValue> want, Interpret(defined, arguments));
+    ASSERT_OK_AND_ASSIGN(const std::vector<TensorValue> want,
+                         Interpret(defined, arguments, {.magnitudes = true}));
     ASSERT_OK_AND_ASSIGN(const KernelRunner runner, KernelRunner::Load(std::move(module)));
     for (int workers : {1, 3}) {
       ASSERT_OK_AND_ASSIGN(const std::vector<TensorValue> got,
                            runner.Run(lowered, arguments, workers));
       EXPECT_EQ(got[0].integers, want[0].integers);
+      for (size_t i = 0; i < want[0].floats.size(); ++i) {
+        EXPECT_NEAR(got[0].floats[i], want[0].floats[i], 4e-7 * want[0].magnitudes[i]);
+      }
     }
   }
 };
@@ -106,10 +117,11 @@ TEST_P(TensorizeTest, InstructionDoesTheNest) {
     const Program defined = Definition(std::string(DTypeName(pattern.buffers[0].dtype)));
     int64_t multiply_adds = 0, spills = 0;
     Check(defined, Lowered(defined, intrinsic.name, lanes, depth), &multiply_adds, &spills);
-    const bool wide = isa == "avx512" || isa == "avx512vnni";
-    const int width = wide ? 16 : isa == "sse42" ? 4 : 8;
+    const int width = isa.starts_with("avx512") ? 16 : isa == "sse42" ? 4 : 8;
     // Where the instruction is missing, the nest is done without it.
-    const bool has = depth == 2 || isa == "avxvnni" || isa == "avx512vnni";
+    const bool has = pattern.buffers[0].dtype == DType::kBf16 ? isa == "avx512bf16"
+                     : depth == 2                             ? true
+                                                              : isa.ends_with("vnni");
     EXPECT_EQ(multiply_adds, has ? 5 * std::max(1, lanes / width) : 0);
     // Five rows of four vectors are more than sixteen registers hold.
     if (has && lanes <= width) EXPECT_EQ(spills, 0);

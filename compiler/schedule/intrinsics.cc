@@ -49,6 +49,21 @@ constexpr Intrinsic kIntrinsics[] = {
       input B: i8[16, 4]
       output C: i32[16]
       block C(i in 16; j in 4) { step C[i] += i32(A[j]) * i32(B[i, j]) })"},
+    {"dot_bf16x4", R"(program/1 dot_bf16x4
+      input A: bf16[2]
+      input B: bf16[4, 2]
+      output C: f32[4]
+      block C(i in 4; j in 2) { step C[i] += f32(A[j]) * f32(B[i, j]) })"},
+    {"dot_bf16x8", R"(program/1 dot_bf16x8
+      input A: bf16[2]
+      input B: bf16[8, 2]
+      output C: f32[8]
+      block C(i in 8; j in 2) { step C[i] += f32(A[j]) * f32(B[i, j]) })"},
+    {"dot_bf16x16", R"(program/1 dot_bf16x16
+      input A: bf16[2]
+      input B: bf16[16, 2]
+      output C: f32[16]
+      block C(i in 16; j in 2) { step C[i] += f32(A[j]) * f32(B[i, j]) })"},
 };
 
 }  // namespace

@@ -20,9 +20,11 @@ struct Intrinsic {
 // same for all sums. x86 has it as pmaddwd, after both factors were widened to 16 bits: every
 // product and every sum of two is exact. Source: Intel SDM vol. 2, "PMADDWD".
 // dot2_u8i8xN: the same, where the pair is unsigned.
-// vnni_u8s8xN: N sums of four products each, added without saturation: x86's vpdpbusd. Source: Intel
-// SDM vol. 2, "VPDPBUSD". (pmaddubsw is no way to the same: its sums of two products saturate at 16
-// bits.)
+// vnni_u8s8xN: N sums of four products each, added without saturation: x86's vpdpbusd. Source:
+// Intel SDM vol. 2, "VPDPBUSD". (pmaddubsw is no way to the same: its sums of two products saturate
+// at 16 bits.) dot_bf16xN: N sums of f32, each of two products of bfloat16, which are exact in f32:
+// x86's vdpbf16ps, which takes subnormal numbers for 0 as kernels do. Source: Intel SDM vol. 2,
+// "VDPBF16PS".
 absl::Span<const Intrinsic> AllIntrinsics();
 
 // Null where there is none.

@@ -16,20 +16,39 @@
 namespace burnish {
 namespace {
 
-// ---- C[i] += i32(A[j]) * i32(B[i, j]), j in 2 or 4.
+// ---- C[i] += sum(A[j]) * sum(B[i, j]), j in 2 or 4, with factors converted to the sum's type.
 
-// The nests of schedule/intrinsics.h: B is i8 in each.
+// What multiplies and adds: pmaddwd on widened bytes, vpdpbusd, vdpbf16ps.
+enum class DotKind { kWidenedBytes, kBytes, kBfloat16 };
+
+// The nests of schedule/intrinsics.h.
 struct DotNest {
   absl::string_view name;
+  DotKind kind;
   int lanes, depth;
-  DType left;  // Of A.
+  DType left, right, sum;  // Of A, B and C.
 };
-constexpr DotNest kDotNests[] = {
-    {"dot2_i8x4", 4, 2, DType::kI8},    {"dot2_i8x8", 8, 2, DType::kI8},
-    {"dot2_i8x16", 16, 2, DType::kI8},  {"dot2_u8i8x4", 4, 2, DType::kU8},
-    {"dot2_u8i8x8", 8, 2, DType::kU8},  {"dot2_u8i8x16", 16, 2, DType::kU8},
-    {"vnni_u8s8x4", 4, 4, DType::kU8},  {"vnni_u8s8x8", 8, 4, DType::kU8},
-    {"vnni_u8s8x16", 16, 4, DType::kU8}};
+constexpr DotNest Widened(absl::string_view name, int lanes, DType left) {
+  return {name, DotKind::kWidenedBytes, lanes, 2, left, DType::kI8, DType::kI32};
+}
+constexpr DotNest Bytes(absl::string_view name, int lanes) {
+  return {name, DotKind::kBytes, lanes, 4, DType::kU8, DType::kI8, DType::kI32};
+}
+constexpr DotNest Bfloat16s(absl::string_view name, int lanes) {
+  return {name, DotKind::kBfloat16, lanes, 2, DType::kBf16, DType::kBf16, DType::kF32};
+}
+constexpr DotNest kDotNests[] = {Widened("dot2_i8x4", 4, DType::kI8),
+                                 Widened("dot2_i8x8", 8, DType::kI8),
+                                 Widened("dot2_i8x16", 16, DType::kI8),
+                                 Widened("dot2_u8i8x4", 4, DType::kU8),
+                                 Widened("dot2_u8i8x8", 8, DType::kU8),
+                                 Widened("dot2_u8i8x16", 16, DType::kU8),
+                                 Bytes("vnni_u8s8x4", 4),
+                                 Bytes("vnni_u8s8x8", 8),
+                                 Bytes("vnni_u8s8x16", 16),
+                                 Bfloat16s("dot_bf16x4", 4),
+                                 Bfloat16s("dot_bf16x8", 8),
+                                 Bfloat16s("dot_bf16x16", 16)};
 
 struct FoundNest {
   VarId i = -1, j = -1;
@@ -61,16 +80,27 @@ class DotEmitter {
     llvm::Value* const rows =
         memory.LoadRow(nest_.rows->id, nest_.rows->operands, dot_.depth * lanes_);
     llvm::Value* const old = memory.LoadRow(nest_.store->buffer, nest_.store->indices, lanes_);
-    memory.StoreRow(nest_.store->buffer, nest_.store->indices,
-                    dot_.depth == 4 ? AddFour(old, left, rows)
-                                    : b_.CreateAdd(old, MultiplyAdd(Pairs(left), Widened(rows))));
+    memory.StoreRow(nest_.store->buffer, nest_.store->indices, Sum(old, left, rows));
     for (VarId var : {nest_.i, nest_.j}) state_.vars[var].bound = false;
     return true;
   }
 
  private:
+  llvm::Value* Sum(llvm::Value* old, llvm::Value* left, llvm::Value* rows) {
+    switch (dot_.kind) {
+      case DotKind::kWidenedBytes:
+        return b_.CreateAdd(old, MultiplyAdd(Pairs(left), Widened(rows)));
+      case DotKind::kBytes:
+        return AddFour(old, left, rows);
+      case DotKind::kBfloat16:
+        return AddBfloat16(old, left, rows);
+    }
+    return old;
+  }
+
   bool Find(const Node& outer) {
-    if (dot_.depth == 4 && state_.dot4_bits < 128) return false;
+    if (dot_.kind == DotKind::kBytes && state_.dot4_bits < 128) return false;
+    if (dot_.kind == DotKind::kBfloat16 && !state_.small_floats.bf16) return false;
     const auto only_child = [&](const Node& node) -> const Node* {
       return node.children.size() == 1 ? &state_.program->nodes[node.children[0]] : nullptr;
     };
@@ -94,20 +124,21 @@ class DotEmitter {
     nest_.rows = second;
     // The product commutes: either factor may be the one that all sums have.
     if (StepsOf(first->id, first->operands) != Steps{0, 1}) std::swap(nest_.left, nest_.rows);
-    return nest_.left->dtype == dot_.left && nest_.rows->dtype == DType::kI8 &&
+    return nest_.left->dtype == dot_.left && nest_.rows->dtype == dot_.right &&
            StepsOf(nest_.left->id, nest_.left->operands) == Steps{0, 1} &&
            StepsOf(nest_.rows->id, nest_.rows->operands) == Steps{dot_.depth, 1} &&
            StepsOf(store->buffer, store->indices) == Steps{1, 0} &&
-           state_.program->buffers[store->buffer].dtype == DType::kI32 &&
+           state_.program->buffers[store->buffer].dtype == dot_.sum &&
            state_.buffers[store->buffer].pointer != nullptr &&
            !state_.buffers[store->buffer].read_only;
   }
 
-  // The load of an 8-bit number that is one factor; null where it is something else.
+  // The load that is one factor, converted; null where it is something else.
   const ExprNode* Factor(const Expr& e) const {
-    if (e->kind != ExprKind::kCast || e->dtype != DType::kI32) return nullptr;
+    if (e->kind != ExprKind::kCast || e->dtype != dot_.sum) return nullptr;
     const ExprNode& load = *e->operands[0];
-    const bool known = load.kind == ExprKind::kLoad && SizeBytes(load.dtype) == 1 &&
+    const bool known = load.kind == ExprKind::kLoad &&
+                       (load.dtype == dot_.left || load.dtype == dot_.right) &&
                        state_.buffers[load.id].pointer != nullptr;
     return known ? &load : nullptr;
   }
@@ -126,6 +157,22 @@ class DotEmitter {
     return Steps{form.CoefficientOf(nest_.i), form.CoefficientOf(nest_.j)};
   }
 
+  // vdpbf16ps; its vectors of 4 and 8 sums are AVX512-VL's, which `small_floats.bf16` includes.
+  llvm::Value* AddBfloat16(llvm::Value* old, llvm::Value* pair, llvm::Value* rows) {
+    const llvm::Intrinsic::ID id = lanes_ == 16  ? llvm::Intrinsic::x86_avx512bf16_dpbf16ps_512
+                                   : lanes_ == 8 ? llvm::Intrinsic::x86_avx512bf16_dpbf16ps_256
+                                                 : llvm::Intrinsic::x86_avx512bf16_dpbf16ps_128;
+    llvm::Type* const type =
+        llvm::FixedVectorType::get(b_.getBFloatTy(), static_cast<unsigned>(2 * lanes_));
+    return b_.CreateIntrinsic(
+        id, {}, {old, b_.CreateBitCast(InEachLane(pair), type), b_.CreateBitCast(rows, type)});
+  }
+  llvm::Value* InEachLane(llvm::Value* pair) {
+    std::vector<int> lanes;
+    for (int lane = 0; lane < lanes_; ++lane) lanes.insert(lanes.end(), {0, 1});
+    return b_.CreateShuffleVector(pair, lanes);
+  }
+
   // 16 bits each.
   llvm::Value* Widened(llvm::Value* bytes) {
     return b_.CreateSExt(
@@ -136,9 +183,7 @@ class DotEmitter {
     llvm::Type* const type = llvm::FixedVectorType::get(b_.getInt16Ty(), 2);
     llvm::Value* const wide =
         IsUnsigned(dot_.left) ? b_.CreateZExt(pair, type) : b_.CreateSExt(pair, type);
-    std::vector<int> lanes;
-    for (int lane = 0; lane < lanes_; ++lane) lanes.insert(lanes.end(), {0, 1});
-    return b_.CreateShuffleVector(wide, lanes);
+    return InEachLane(wide);
   }
 
   // Sums of two neighbouring products each, by as wide instructions as the target has.
