@@ -10,6 +10,7 @@ namespace burnish {
 struct PrepareOptions {
   bool channels_last = true;    // From optimisation level 2 on.
   bool fold_batch_norm = true;  // Changes rounding: weights are scaled once, at build time.
+  DType storage = DType::kF32;  // Of f32 values between operators (precision_pass.h).
 };
 
 // Folds, simplifies and lays out the graph; it is then ready for Fuse. The graph's inputs and

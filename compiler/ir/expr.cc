@@ -1,6 +1,7 @@
 #include "compiler/ir/expr.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "base/check.h"
@@ -54,6 +55,25 @@ Expr FoldNeutral(ExprKind kind, const Expr& a, const Expr& b) {
     default:
       return nullptr;
   }
+}
+
+// The storage type that two values of f32 are both of; nothing where there is none.
+std::optional<DType> StoredAs(const Expr& a, const Expr& b) {
+  std::optional<DType> stored;
+  for (const Expr& e : {a, b}) {
+    if (e->kind != ExprKind::kCast || !IsStorageFloat(e->operands[0]->dtype)) continue;
+    const DType dtype = e->operands[0]->dtype;
+    if (stored.has_value() && dtype != *stored) return std::nullopt;
+    stored = dtype;
+  }
+  if (!stored.has_value()) return std::nullopt;
+  for (const Expr& e : {a, b}) {
+    const bool is_cast = e->kind == ExprKind::kCast && e->operands[0]->dtype == *stored;
+    const bool fits =
+        e->kind == ExprKind::kFloatImm && RoundToStorage(*stored, e->float_value) == e->float_value;
+    if (!is_cast && !fits) return std::nullopt;
+  }
+  return stored;
 }
 
 }  // namespace
@@ -128,6 +148,11 @@ Expr Cast(DType dtype, Expr operand) {
 Expr Select(Expr condition, Expr if_true, Expr if_false) {
   CHECK(if_true->dtype == if_false->dtype);
   if (IsConstInt(condition)) return condition->int_value != 0 ? if_true : if_false;
+  // Chosen as it is stored, and widened once: a pad then is one of 16-bit numbers.
+  if (const std::optional<DType> stored = StoredAs(if_true, if_false)) {
+    return Cast(DType::kF32, Select(std::move(condition), Cast(*stored, std::move(if_true)),
+                                    Cast(*stored, std::move(if_false))));
+  }
   const DType dtype = if_true->dtype;
   return Make({.kind = ExprKind::kSelect,
                .dtype = dtype,

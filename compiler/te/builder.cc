@@ -90,6 +90,12 @@ Tensor TeBuilder::Reduce(const std::string& name, TensorType type, const ReduceS
     if (spec.init != nullptr) block.init = spec.init(spatial);
   }
   if (spec.finish != nullptr) block.finish = spec.finish(spatial, Self(computed));
+  // What only moves stays as it is stored.
+  const Expr& moved = block.step;
+  if (moved->kind == ExprKind::kCast && IsStorageFloat(moved->operands[0]->dtype) &&
+      block.finish == nullptr && reduction.empty() && type.dtype == computed) {
+    type.dtype = moved->operands[0]->dtype;
+  }
   if (IsStorageFloat(type.dtype)) RoundBlock(block, type.dtype);
   const auto check = [&](const Expr& e, DType want) {
     CHECK(e->dtype == want) << block.name << ": got " << DTypeName(e->dtype) << ", want "

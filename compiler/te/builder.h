@@ -60,7 +60,8 @@ class TeBuilder {
   };
   // A block that writes a new kTemp tensor of `type`. Names of blocks and buffers are made unique.
   // A reduction sums in its step's type; `finish` gives what is stored (a storage type: what is
-  // computed, and the block rounds it).
+  // computed, and the block rounds it). Where a block only moves values of a storage type, the
+  // result has that type.
   Tensor Reduce(const std::string& name, TensorType type, const ReduceSpec& spec);
   Tensor Compute(const std::string& name, TensorType type,
                  const std::function<Expr(const Indices&)>& value,

@@ -51,7 +51,8 @@ DType SumTypeOf(DType type) { return IsFloat(type) ? type : DType::kI32; }
 
 absl::Status CheckSameDType(Types inputs) {
   for (size_t i = 1; i < inputs.size(); ++i) {
-    if (inputs[i].dtype != inputs[0].dtype) {
+    const bool widens = inputs[i].dtype == ComputeType(inputs[0].dtype);
+    if (inputs[i].dtype != inputs[0].dtype && !widens) {
       return Bad("got ", DTypeName(inputs[i].dtype), ", want ", DTypeName(inputs[0].dtype),
                  " as the first input, for input ", i);
     }

@@ -38,7 +38,8 @@ absl::Status CheckNumber(const TensorType& type, absl::string_view what);  // No
 absl::Status CheckIntegerProduct(Types inputs);
 // What products of `type` are added up in: i32 for integers.
 DType SumTypeOf(DType type);
-// Every input has the dtype of the first.
+// Every input has the dtype of the first, or what that is computed in: a bias may be f32 where
+// weights are bf16. The result is stored as the first input is.
 absl::Status CheckSameDType(Types inputs);
 // Every dimension of every input is at least 1.
 absl::Status CheckNotEmpty(Types inputs);
