@@ -1,0 +1,368 @@
+#include "compiler/ir/guard_loops.h"
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+
+namespace burnish {
+namespace {
+
+// Of a program: a byte each in the arena, and some work of the session when sizes change.
+constexpr int64_t kFlagsMax = 1 << 16;
+// An iteration with less than a cache line of results is done sooner than it is asked about.
+constexpr int64_t kBodyMin = 16;
+// Of a loop, whose reads and writes are compared. Enough for a rest at either end.
+constexpr int64_t kIterationsSeen = 8;
+
+// Whether a part of the tree reads or overwrites a buffer first.
+enum class First { kNothing, kStore, kLoad };
+
+class Guarder {
+ public:
+  Guarder(const std::vector<int>& axes, Program& program) : axes_(axes), program_(program) {}
+
+  GuardedLoops Run() {
+    if (axes_.empty() || !FindOutput() || HasBoundLoops() || !ReadsBackItsOwn()) return {};
+    for (const NodeId id : Subtree(program_, program_.root)) {
+      if (program_.nodes[id].kind == NodeKind::kLoop) Consider(id);
+    }
+    if (found_.guards.empty()) return {};
+    found_.live = AddTable();
+    for (size_t i = 0; i < loops_.size(); ++i) Guard(loops_[i], found_.guards[i].first);
+    return std::move(found_);
+  }
+
+ private:
+  struct GuardedLoop {
+    NodeId loop;
+    std::vector<VarId> vars;  // From the outermost.
+  };
+
+  bool FindOutput() {
+    for (size_t b = 0; b < program_.buffers.size(); ++b) {
+      if (program_.buffers[b].role != BufferRole::kOutput) continue;
+      if (output_ >= 0) return false;
+      output_ = static_cast<BufferId>(b);
+    }
+    return output_ >= 0;
+  }
+
+  bool HasBoundLoops() const {
+    return std::any_of(program_.nodes.begin(), program_.nodes.end(), [](const Node& node) {
+      return node.kind == NodeKind::kLoop && node.loop_kind == LoopKind::kBound;
+    });
+  }
+
+  void Consider(NodeId loop) {
+    const Node& node = program_.nodes[loop];
+    if ((node.loop_kind != LoopKind::kSerial && node.loop_kind != LoopKind::kParallel) ||
+        MaxExtent(program_, node.var) < 2 || BodySize(loop) < kBodyMin) {
+      return;
+    }
+    std::set<VarId> depends;
+    std::vector<std::pair<size_t, std::vector<Expr>>> indices;
+    for (const int axis : axes_) {
+      std::vector<Expr> stored = StoredIndices(loop, static_cast<size_t>(axis));
+      std::set<VarId> vars = VarsAround(loop, stored);
+      if (vars.count(node.var) == 0) continue;
+      depends.insert(vars.begin(), vars.end());
+      indices.emplace_back(static_cast<size_t>(axis), std::move(stored));
+    }
+    if (indices.empty() || !IsIsolated(loop)) return;
+    GuardedLoop guarded{.loop = loop, .vars = {}};
+    LoopGuard guard{.first = flags_, .count = 1, .written = {}};
+    for (const NodeId around : LoopsAround(program_, loop)) {
+      const VarId var = program_.nodes[around].var;
+      if (depends.count(var) == 0) continue;
+      guarded.vars.push_back(var);
+      guard.count *= MaxExtent(program_, var);
+      if (guard.count > kFlagsMax - flags_) return;
+    }
+    for (const auto& [axis, stored] : indices) {
+      std::optional<std::vector<Range>> written = Written(guarded.vars, stored);
+      if (!written.has_value()) continue;
+      const bool differs = std::any_of(written->begin(), written->end(), [&](const Range& range) {
+        return range.min != written->front().min;
+      });
+      if (differs) guard.written.emplace_back(axis, *std::move(written));
+    }
+    if (guard.written.empty()) return;
+    flags_ += guard.count;
+    found_.guards.push_back(std::move(guard));
+    loops_.push_back(std::move(guarded));
+  }
+
+  // Elements that an iteration stores at least at one place.
+  int64_t BodySize(NodeId loop) const {
+    int64_t size = 0;
+    for (const NodeId id : Subtree(program_, loop)) {
+      if (program_.nodes[id].kind != NodeKind::kStore) continue;
+      int64_t stores = 1;
+      for (NodeId at = program_.nodes[id].parent; at != loop; at = program_.nodes[at].parent) {
+        if (program_.nodes[at].kind == NodeKind::kLoop && stores < kBodyMin) {
+          stores *= MaxExtent(program_, program_.nodes[at].var);
+        }
+      }
+      size = std::max(size, stores);
+    }
+    return size;
+  }
+
+  // Different indices by which the output is stored along `axis`.
+  std::vector<Expr> StoredIndices(NodeId loop, size_t axis) const {
+    std::vector<Expr> indices;
+    for (const NodeId id : Subtree(program_, loop)) {
+      const Node& node = program_.nodes[id];
+      if (node.kind != NodeKind::kStore || node.buffer != output_) continue;
+      const Expr& index = node.indices[axis];
+      const bool is_known = std::any_of(indices.begin(), indices.end(), [&](const Expr& known) {
+        return StructurallyEqual(known, index);
+      });
+      if (!is_known) indices.push_back(index);
+    }
+    return indices;
+  }
+
+  // Variables of the loop and those around it, of which the expressions are made.
+  std::set<VarId> VarsAround(NodeId loop, const std::vector<Expr>& expressions) const {
+    std::set<VarId> around, found;
+    for (const NodeId id : LoopsAround(program_, loop)) around.insert(program_.nodes[id].var);
+    for (const Expr& e : expressions) {
+      for (const VarId var : FreeVars(e)) {
+        if (around.count(var) > 0) found.insert(var);
+      }
+    }
+    return found;
+  }
+
+  // By combination of `vars`.
+  std::optional<std::vector<Range>> Written(const std::vector<VarId>& vars,
+                                            const std::vector<Expr>& indices) const {
+    std::vector<int64_t> extents;
+    for (const VarId var : vars) extents.push_back(MaxExtent(program_, var));
+    std::vector<Range> written;
+    bool known = true;
+    EnumerateBox(extents, kFlagsMax, [&](const std::vector<int64_t>& values) {
+      const VarRanges ranges = [&](VarId var) -> std::optional<Range> {
+        const auto at = std::find(vars.begin(), vars.end(), var);
+        if (at != vars.end()) return Range{values[at - vars.begin()], values[at - vars.begin()]};
+        return Range{0, MaxExtent(program_, var) - 1};
+      };
+      std::optional<Range> all;
+      for (const Expr& index : indices) {
+        const std::optional<Range> range = known ? RangeOf(index, ranges) : std::nullopt;
+        known = range.has_value();
+        if (!known) return;
+        if (!all.has_value()) all = range;
+        all = Range{std::min(all->min, range->min), std::max(all->max, range->max)};
+      }
+      written.push_back(*all);
+    });
+    if (!known || written.empty()) return std::nullopt;
+    return written;
+  }
+
+  // What a leaf or a condition loads.
+  static void VisitLoads(const Node& node, const std::function<void(const ExprNode&)>& visit) {
+    const auto loads = [&](const Expr& e) {
+      if (e == nullptr) return;
+      VisitExpr(e, [&](const ExprNode& each) {
+        if (each.kind == ExprKind::kLoad) visit(each);
+      });
+    };
+    if (node.kind == NodeKind::kPrefetch) return;
+    loads(node.cond);
+    loads(node.value);
+    for (const Expr& index : node.indices) loads(index);
+  }
+
+  bool Touches(const Node& node, BufferId buffer) const {
+    bool touches = node.kind == NodeKind::kStore && node.buffer == buffer;
+    VisitLoads(node, [&](const ExprNode& load) { touches = touches || load.id == buffer; });
+    return touches;
+  }
+
+  // Each iteration writes the temporaries that it reads, before it reads them, and nobody else
+  // does.
+  bool IsIsolated(NodeId loop) const {
+    std::set<BufferId> stored;
+    for (const NodeId id : Subtree(program_, loop)) {
+      const Node& node = program_.nodes[id];
+      if (node.kind == NodeKind::kBarrier) return false;
+      if (node.kind == NodeKind::kStore && node.buffer != output_) stored.insert(node.buffer);
+    }
+    return std::all_of(stored.begin(), stored.end(),
+                       [&](BufferId buffer) { return IsOfOneIteration(loop, buffer); });
+  }
+
+  // Nobody outside reads what an iteration leaves in the buffer. Tiles of registers, which one loop
+  // after another uses, are overwritten whole; of others it is not looked at how much is.
+  bool OthersOverwrite(NodeId loop, BufferId buffer) const {
+    const bool is_register = program_.buffers[buffer].scope == Scope::kRegister;
+    for (NodeId inside = loop; inside != program_.root; inside = program_.nodes[inside].parent) {
+      for (const NodeId beside : program_.nodes[program_.nodes[inside].parent].children) {
+        if (beside == inside) continue;
+        const First first = FirstOf(beside, buffer);
+        if (first == First::kLoad || (first == First::kStore && !is_register)) return false;
+      }
+    }
+    return true;
+  }
+
+  // Partial sums lie in the output between steps of a reduction. Whoever loads it does so in a loop
+  // that stores at the same indices, so that an element which a call reads depends on no other.
+  bool ReadsBackItsOwn() const {
+    bool own = true;
+    for (const NodeId id : Subtree(program_, program_.root)) {
+      VisitLoads(program_.nodes[id], [&](const ExprNode& load) {
+        own = own && (load.id != output_ || IsStoredBeside(id, load.operands));
+      });
+    }
+    return own;
+  }
+
+  bool IsStoredBeside(NodeId leaf, const std::vector<Expr>& indices) const {
+    const std::vector<NodeId> loops = LoopsAround(program_, leaf);
+    const auto chooses = [&](NodeId loop) {
+      return program_.nodes[loop].loop_kind == LoopKind::kSerial &&
+             std::any_of(axes_.begin(), axes_.end(), [&](int axis) {
+               return MentionsVar(indices[axis], program_.nodes[loop].var);
+             });
+    };
+    const auto innermost = std::find_if(loops.rbegin(), loops.rend(), chooses);
+    if (innermost == loops.rend()) return false;
+    const std::vector<NodeId> inside = Subtree(program_, *innermost);
+    return std::any_of(inside.begin(), inside.end(), [&](NodeId id) {
+      const Node& node = program_.nodes[id];
+      return node.kind == NodeKind::kStore && node.buffer == output_ &&
+             std::all_of(axes_.begin(), axes_.end(), [&](int axis) {
+               return StructurallyEqual(node.indices[axis], indices[axis]);
+             });
+    });
+  }
+
+  bool IsOfOneIteration(NodeId loop, BufferId buffer) const {
+    if (program_.buffers[buffer].role != BufferRole::kTemp) return false;
+    if (!OthersOverwrite(loop, buffer)) return false;
+    bool all_overwrite = true;
+    for (const NodeId child : program_.nodes[loop].children) {
+      const First first = FirstOf(child, buffer);
+      if (first == First::kNothing) continue;
+      all_overwrite = first == First::kStore;
+      break;
+    }
+    if (!all_overwrite) return false;
+    // The tiles of registers are written whole before they are read.
+    return program_.buffers[buffer].scope == Scope::kRegister || WritesWhatItReads(loop, buffer);
+  }
+
+  // The verifier has seen that a loop around all that touches a temporary writes in an iteration
+  // what it reads there, unless what an earlier one has written will do (verify_order.cc). By
+  // hulls: an iteration that reads further than it writes reads from another.
+  bool WritesWhatItReads(NodeId loop, BufferId buffer) const {
+    const VarId var = program_.nodes[loop].var;
+    const std::vector<NodeId> inside = Subtree(program_, loop);
+    const int64_t extent = MaxExtent(program_, var);
+    for (int64_t value = 0; value < std::min(extent, kIterationsSeen); ++value) {
+      // The first ones and the last ones: between them maps are regular.
+      const int64_t at =
+          value < kIterationsSeen / 2 ? value : extent - 1 - (value % (kIterationsSeen / 2));
+      const VarRanges ranges = [&](VarId other) -> std::optional<Range> {
+        if (other == var) return Range{at, at};
+        return Range{0, MaxExtent(program_, other) - 1};
+      };
+      for (size_t d = 0; d < program_.buffers[buffer].shape.size(); ++d) {
+        std::optional<Range> stored, loaded;
+        bool known = true;
+        const auto add = [&](const Expr& index, std::optional<Range>& hull) {
+          const std::optional<Range> range = RangeOf(index, ranges);
+          known = known && range.has_value();
+          if (!range.has_value()) return;
+          hull = !hull.has_value()
+                     ? *range
+                     : Range{std::min(hull->min, range->min), std::max(hull->max, range->max)};
+        };
+        for (const NodeId id : inside) {
+          const Node& node = program_.nodes[id];
+          if (node.kind == NodeKind::kStore && node.buffer == buffer) add(node.indices[d], stored);
+          VisitLoads(node, [&](const ExprNode& load) {
+            if (load.id == buffer) add(load.operands[d], loaded);
+          });
+        }
+        if (!known || !stored.has_value()) return false;
+        if (loaded.has_value() && (loaded->min < stored->min || loaded->max > stored->max)) {
+          return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  First FirstOf(NodeId id, BufferId buffer) const {
+    const Node& node = program_.nodes[id];
+    bool loads = node.kind == NodeKind::kStore && node.buffer == buffer &&
+                 node.combiner != Combiner::kAssign;
+    VisitLoads(node, [&](const ExprNode& load) { loads = loads || load.id == buffer; });
+    if (loads) return First::kLoad;
+    if (node.kind == NodeKind::kStore && node.buffer == buffer) return First::kStore;
+    if (node.kind == NodeKind::kIf) return FirstOfBranches(node, buffer);
+    for (const NodeId child : node.children) {
+      if (const First first = FirstOf(child, buffer); first != First::kNothing) return first;
+    }
+    return First::kNothing;
+  }
+
+  // Where only one branch overwrites, what comes behind may read what was there.
+  First FirstOfBranches(const Node& node, BufferId buffer) const {
+    std::set<First> firsts;
+    for (const NodeId child : node.children) firsts.insert(FirstOf(child, buffer));
+    if (node.children.size() < 2) firsts.insert(First::kNothing);
+    return firsts.size() == 1 ? *firsts.begin() : First::kLoad;
+  }
+
+  BufferId AddTable() {
+    std::string name = "live";
+    while (FindBuffer(program_, name) >= 0) absl::StrAppend(&name, "_");
+    return AddBuffer(program_, {.name = name,
+                                .dtype = DType::kBool,
+                                .shape = {flags_},
+                                .role = BufferRole::kInput,
+                                .scope = Scope::kGlobal,
+                                .storage = DenseStorage({flags_})});
+  }
+
+  void Guard(const GuardedLoop& guarded, int64_t first) {
+    Expr flag = Int(0);
+    for (const VarId var : guarded.vars) {
+      flag = std::move(flag) * MaxExtent(program_, var) + VarRef(var);
+    }
+    flag = std::move(flag) + first;
+    const NodeId seq = AddNode(program_, {.kind = NodeKind::kSeq});
+    const NodeId test =
+        AddNode(program_, {.kind = NodeKind::kIf, .cond = Load(found_.live, DType::kBool, {flag})});
+    const std::vector<NodeId> children = program_.nodes[guarded.loop].children;
+    program_.nodes[guarded.loop].children.clear();
+    for (const NodeId child : children) AppendChild(program_, seq, child);
+    AppendChild(program_, test, seq);
+    AppendChild(program_, guarded.loop, test);
+  }
+
+  const std::vector<int>& axes_;
+  Program& program_;
+  BufferId output_ = -1;
+  int64_t flags_ = 0;
+  GuardedLoops found_;
+  std::vector<GuardedLoop> loops_;  // One a guard.
+};
+
+}  // namespace
+
+GuardedLoops GuardLoops(const std::vector<int>& axes, Program& lowered) {
+  return Guarder(axes, lowered).Run();
+}
+
+}  // namespace burnish

@@ -1,0 +1,39 @@
+// Iterations of a lowered program's loops behind a table of flags: those whose results nobody reads
+// in a call cost a test (docs/adr/0013-bounded-axes.md).
+#ifndef COMPILER_IR_GUARD_LOOPS_H_
+#define COMPILER_IR_GUARD_LOOPS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "compiler/ir/program.h"
+#include "compiler/ir/simplify.h"
+
+namespace burnish {
+
+// A loop's share of the table: one flag for each combination of its own variable and those around
+// it that the written indices depend on, the innermost fastest.
+struct LoopGuard {
+  int64_t first = 0;  // Of its flags in the table.
+  int64_t count = 0;
+  // By axis of the output, of those that were asked for: what is written where a flag is set,
+  // one range a flag.
+  std::vector<std::pair<size_t, std::vector<Range>>> written;
+};
+
+struct GuardedLoops {
+  BufferId live = -1;  // bool[flags], a new input, the last parameter; -1: nothing is guarded.
+  std::vector<LoopGuard> guards;
+};
+
+// `axes`: of the program's only output, those of which a call may want a part. A flag that is not
+// set leaves out exactly what the output has in the ranges beside it, and no other element changes:
+// a loop is guarded where its iterations write nothing but the output and temporaries that no other
+// iteration reads. Deterministic: who compiles and who fills the table call it each.
+GuardedLoops GuardLoops(const std::vector<int>& axes, Program& lowered);
+
+}  // namespace burnish
+
+#endif  // COMPILER_IR_GUARD_LOOPS_H_

@@ -1,0 +1,276 @@
+#include "compiler/ir/guard_loops.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "base/status_matchers.h"
+#include "compiler/ir/interpreter.h"
+#include "compiler/ir/lower.h"
+#include "compiler/ir/parser.h"
+#include "compiler/ir/printer.h"
+#include "compiler/ir/verifier.h"
+#include "gtest/gtest.h"
+
+namespace burnish {
+namespace {
+
+Program Lowered(const std::string& text) {
+  absl::StatusOr<Program> program = ParseProgram(text);
+  EXPECT_THAT(program, IsOk()) << text;
+  EXPECT_THAT(Verify(*program), IsOk()) << text;
+  absl::StatusOr<Program> lowered = Lower(*program);
+  EXPECT_THAT(lowered, IsOk());
+  return *std::move(lowered);
+}
+
+// Products of 12 rows with a matrix, in tiles of five rows and two steps of the reduction, between
+// which partial sums lie in the output.
+constexpr char kProduct[] = R"(program/1 "product"
+
+input A: f32[12, 8]
+input B: f32[8, 16]
+output Y: f32[12, 16]
+temp acc: f32[] register
+
+var Y.m in 12 = t * 5 + i
+var t in 3
+var i in min(5, t * -5 + 12)
+var Y.n in 16
+var Y.k in 8 reduce = kb * 4 + q
+var kb in 2 reduce
+var q in 4 reduce
+
+block Y(Y.m, Y.n; Y.k) {
+  step Y[Y.m, Y.n] += A[Y.m, Y.k] * B[Y.k, Y.n]
+}
+
+kernel {
+  for kb in 2 {
+    for t in 3 {
+      for i in min(5, t * -5 + 12) {
+        stage Y in acc {
+          for q in 4 {
+            vectorize(16) Y.n in 16 {
+              run Y
+            }
+          }
+        }
+      }
+    }
+  }
+}
+)";
+
+TensorValue Numbers(const std::vector<int64_t>& shape) {
+  TensorValue value{.shape = shape};
+  for (int64_t i = 0; i < ElementCount(shape); ++i) {
+    value.floats.push_back(static_cast<double>(i * 7 % 23) - 11);
+  }
+  return value;
+}
+
+constexpr double kUntouched = -12345;
+
+// What no loop writes is known by its value.
+void FillFirst(Program& program) {
+  const BufferId output = FindBuffer(program, "Y");
+  NodeId at = program.root;
+  std::vector<Expr> indices;
+  for (const int64_t extent : program.buffers[output].shape) {
+    const VarId var =
+        AddVar(program, {.name = UniqueVarName(program, "fill"), .extent = Int(extent)});
+    const NodeId loop = AddNode(program, {.kind = NodeKind::kLoop, .var = var});
+    AppendChild(program, at, loop);
+    indices.push_back(VarRef(var));
+    at = loop;
+  }
+  AppendChild(program, at,
+              AddNode(program, {.kind = NodeKind::kStore,
+                                .buffer = output,
+                                .indices = indices,
+                                .value = Float(kUntouched)}));
+  std::vector<NodeId>& nests = program.nodes[program.root].children;
+  std::rotate(nests.begin(), nests.end() - 1, nests.end());
+}
+
+TEST(GuardLoopsTest, WhatNobodyReadsIsLeftOutAndTheRestIsTheSame) {
+  const Program plain = Lowered(kProduct);
+  Program program = plain;
+  const GuardedLoops guarded = GuardLoops({0}, program);
+  ASSERT_GE(guarded.live, 0);
+  ASSERT_THAT(Verify(program), IsOk()) << Print(program);
+  const auto read = ParseProgram(Print(program));
+  ASSERT_THAT(read, IsOk()) << Print(program);
+  EXPECT_EQ(Print(*read), Print(program));
+  FillFirst(program);
+  const int64_t flags = program.buffers[guarded.live].shape[0];
+  const std::vector<TensorValue> inputs = {Numbers({12, 8}), Numbers({8, 16})};
+  const auto want = Interpret(plain, inputs);
+  ASSERT_THAT(want, IsOk());
+  for (int64_t rows = 0; rows <= 12; ++rows) {
+    TensorValue live{.dtype = DType::kBool, .shape = {flags}};
+    live.integers.assign(static_cast<size_t>(flags), 1);
+    for (const LoopGuard& guard : guarded.guards) {
+      ASSERT_EQ(guard.written.size(), 1u);
+      EXPECT_EQ(guard.written[0].first, 0u);
+      ASSERT_EQ(static_cast<int64_t>(guard.written[0].second.size()), guard.count);
+      for (int64_t i = 0; i < guard.count; ++i) {
+        if (guard.written[0].second[i].min < rows) continue;
+        live.integers[guard.first + i] = 0;
+      }
+    }
+    const auto got = Interpret(program, {inputs[0], inputs[1], live});
+    ASSERT_THAT(got, IsOk());
+    for (int64_t row = 0; row < 12; ++row) {
+      for (int64_t n = 0; n < 16; ++n) {
+        const double y = (*got)[0].floats[row * 16 + n];
+        if (row < rows) {
+          EXPECT_EQ(y, (*want)[0].floats[row * 16 + n]) << rows << ": " << row;
+        } else {
+          EXPECT_EQ(y, kUntouched) << rows << ": " << row;
+        }
+      }
+    }
+  }
+}
+
+TEST(GuardLoopsTest, AxesThatAllIterationsWriteAskNothing) {
+  Program program = Lowered(kProduct);
+  EXPECT_EQ(GuardLoops({}, program).live, -1);
+  EXPECT_EQ(GuardLoops({1}, program).live, -1);
+  EXPECT_EQ(Print(program), Print(Lowered(kProduct)));
+}
+
+// Columns in two loops that use the same registers.
+constexpr char kShared[] = R"(program/1 "shared"
+lowered
+
+input A: f32[6, 20]
+output Y: f32[6, 20]
+temp acc: f32[16] register
+
+var m in 6
+var n in 16
+var n1 in 16
+var n2 in 16
+var o in 6
+var p in 4
+var p1 in 4
+var p2 in 4
+
+kernel {
+  for m in 6 {
+    vectorize(16) n in 16 {
+      acc[n] = A[m, n]
+    }
+    vectorize(16) n2 in 16 {
+      acc[n2] += A[m, n2]
+    }
+    vectorize(16) n1 in 16 {
+      Y[m, n1] = acc[n1]
+    }
+  }
+  for o in 6 {
+    vectorize(4) p in 4 {
+      FIRST
+    }
+    vectorize(4) p1 in 4 {
+      Y[o, p1 + 16] = acc[p1]
+    }
+  }
+}
+)";
+
+TEST(GuardLoopsTest, LoopsMayShareRegistersThatEachOverwrites) {
+  for (const bool overwrites : {true, false}) {
+    std::string text = kShared;
+    text.replace(text.find("FIRST"), 5,
+                 overwrites ? "acc[p] = A[o, p + 16]" : "acc[p] += A[o, p + 16]");
+    absl::StatusOr<Program> program = ParseProgram(text);
+    ASSERT_THAT(program, IsOk());
+    const GuardedLoops guarded = GuardLoops({0}, *program);
+    // The second loop is too short to be worth a question.
+    EXPECT_EQ(guarded.guards.size(), overwrites ? 1u : 0u) << Print(*program);
+  }
+}
+
+// T is filled by one loop and read by another: only the second may leave anything out.
+constexpr char kTwoLoops[] = R"(program/1 "two"
+
+input A: f32[6, 16]
+output Y: f32[6, 16]
+temp T: f32[6, 16]
+
+var T.m in 6
+var T.n in 16
+var Y.m in 6
+var Y.n in 16
+
+block T(T.m, T.n) {
+  step T[T.m, T.n] = A[T.m, T.n] * 2.0
+}
+
+block Y(Y.m, Y.n) {
+  step Y[Y.m, Y.n] = T[5 - Y.m, Y.n]
+}
+
+kernel {
+  for T.m in 6 {
+    vectorize(16) T.n in 16 {
+      run T
+    }
+  }
+  for Y.m in 6 {
+    vectorize(16) Y.n in 16 {
+      run Y
+    }
+  }
+}
+)";
+
+TEST(GuardLoopsTest, LoopsThatOthersReadFromRunWhole) {
+  Program program = Lowered(kTwoLoops);
+  const GuardedLoops guarded = GuardLoops({0}, program);
+  ASSERT_EQ(guarded.guards.size(), 1u);
+  EXPECT_EQ(guarded.guards[0].count, 6);
+  ASSERT_THAT(Verify(program), IsOk());
+  FillFirst(program);
+  const TensorValue live{.dtype = DType::kBool, .shape = {6}, .integers = {1, 0, 0, 0, 0, 0}};
+  const TensorValue a = Numbers({6, 16});
+  const auto got = Interpret(program, {a, live});
+  ASSERT_THAT(got, IsOk());
+  for (int64_t n = 0; n < 16; ++n) EXPECT_EQ((*got)[0].floats[n], 2 * a.floats[5 * 16 + n]);
+}
+
+// Each row but the first is a copy of what the iteration before has left.
+TEST(GuardLoopsTest, IterationsThatReadOthersRunAll) {
+  const std::string text = R"(program/1 "carried"
+lowered
+
+input A: f32[6, 16]
+output Y: f32[6, 16]
+temp T: f32[7, 16] global
+
+var m in 6
+var n in 16
+var o in 16
+
+kernel {
+  for m in 6 {
+    vectorize(16) n in 16 {
+      T[m + 1, n] = A[m, n]
+    }
+    vectorize(16) o in 16 {
+      Y[m, o] = T[m, o]
+    }
+  }
+}
+)";
+  absl::StatusOr<Program> program = ParseProgram(text);
+  ASSERT_THAT(program, IsOk());
+  EXPECT_EQ(GuardLoops({0}, *program).live, -1) << Print(*program);
+}
+
+}  // namespace
+}  // namespace burnish
