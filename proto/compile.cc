@@ -23,6 +23,7 @@ void AddBuffers(const std::vector<CallBuffer>& buffers,
   for (const CallBuffer& buffer : buffers) {
     v1::CallBuffer* const message = messages->Add();
     message->set_packed(buffer.kind == CallBuffer::Kind::kPacked);
+    message->set_live(buffer.kind == CallBuffer::Kind::kLive);
     message->set_index(buffer.index);
   }
 }
@@ -31,9 +32,10 @@ std::vector<CallBuffer> BuffersFrom(
     const google::protobuf::RepeatedPtrField<v1::CallBuffer>& messages) {
   std::vector<CallBuffer> buffers;
   for (const v1::CallBuffer& message : messages) {
-    buffers.push_back(
-        {.kind = message.packed() ? CallBuffer::Kind::kPacked : CallBuffer::Kind::kParameter,
-         .index = message.index()});
+    buffers.push_back({.kind = message.packed() ? CallBuffer::Kind::kPacked
+                               : message.live() ? CallBuffer::Kind::kLive
+                                                : CallBuffer::Kind::kParameter,
+                       .index = message.index()});
   }
   return buffers;
 }
@@ -80,6 +82,7 @@ std::string Encode(const CompileRequest& request) {
     added->set_workload(item.workload);
     added->set_contract(item.contract);
     added->set_trace(item.trace);
+    for (const int axis : item.guarded_axes) added->add_guarded_axes(axis);
   }
   message.set_target(request.target);
   message.set_codegen_epoch(request.codegen_epoch);
@@ -131,10 +134,12 @@ absl::StatusOr<CompileRequest> DecodeCompileRequest(absl::string_view bytes) {
                          .time_limit = absl::Nanoseconds(message.time_limit_ns()),
                          .memory_limit_bytes = message.memory_limit_bytes()};
   for (const v1::CompileItem& item : message.items()) {
-    request.items.push_back({.id = item.id(),
-                             .workload = item.workload(),
-                             .contract = item.contract(),
-                             .trace = item.trace()});
+    request.items.push_back(
+        {.id = item.id(),
+         .workload = item.workload(),
+         .contract = item.contract(),
+         .trace = item.trace(),
+         .guarded_axes = {item.guarded_axes().begin(), item.guarded_axes().end()}});
   }
   return request;
 }

@@ -20,6 +20,8 @@ struct CompileItem {
   std::string workload = "";
   std::string contract = "";  // Canonical text, see compiler/ir/contract.h.
   std::string trace = "";     // Empty: the unscheduled program.
+  // Axes of the only output of which calls may want a part (compiler/ir/guard_loops.h).
+  std::vector<int> guarded_axes = {};
 
   bool operator==(const CompileItem&) const = default;
 };
@@ -48,9 +50,10 @@ struct CompileRequest {
   bool operator==(const CompileRequest&) const = default;
 };
 
-// A buffer of a call: parameter `index` of the workload, or number `index` of what `pack` writes.
+// A buffer of a call: parameter `index` of the workload, number `index` of what `pack` writes, or
+// the table that guarded loops ask.
 struct CallBuffer {
-  enum class Kind { kParameter, kPacked };
+  enum class Kind { kParameter, kPacked, kLive };
 
   Kind kind = Kind::kParameter;
   int32_t index = 0;

@@ -14,7 +14,11 @@ using ::testing::HasSubstr;
 
 TEST(CompileTest, RequestComesBackWhole) {
   const CompileRequest request = {
-      .items = {{.id = "a", .workload = "w", .contract = "c", .trace = "t"},
+      .items = {{.id = "a",
+                 .workload = "w",
+                 .contract = "c",
+                 .trace = "t",
+                 .guarded_axes = {0, 2}},
                 // A candidate's hash: no text.
                 {.id = "\xff\xfe"}},
       .target = "cpu:arch=znver3",
@@ -35,7 +39,9 @@ TEST(CompileTest, ReplyComesBackWhole) {
   kernel.numerics = {.kind = NumericsClass::kAlgorithm, .algorithm = "winograd", .parameter = 4};
   kernel.artifact = std::string("\0elf", 4);
   kernel.contract = "parameter 0 strides 1 offset 0\n";
-  kernel.buffers = {{CallBuffer::Kind::kParameter, 2}, {CallBuffer::Kind::kPacked, 0}};
+  kernel.buffers = {{CallBuffer::Kind::kParameter, 2},
+                    {CallBuffer::Kind::kPacked, 0},
+                    {CallBuffer::Kind::kLive, 0}};
   kernel.pack_buffers = {{CallBuffer::Kind::kParameter, 1}};
   kernel.kernel_index = 5;
   kernel.pack_index = 1;

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "compiler/ir/contract.h"
+#include "compiler/ir/guard_loops.h"
 #include "compiler/ir/lower.h"
 #include "compiler/ir/parser.h"
 #include "compiler/ir/verifier.h"
@@ -33,9 +34,21 @@ absl::StatusOr<PreparedCandidate> PrepareCandidate(const CompileItem& item) {
   }
   absl::StatusOr<Program> lowered = Lower(*scheduled);
   if (!lowered.ok()) return At("lowering", lowered.status());
+  for (const int axis : item.guarded_axes) {
+    for (const Buffer& buffer : lowered->buffers) {
+      if (buffer.role != BufferRole::kOutput ||
+          (axis >= 0 && axis < static_cast<int>(buffer.shape.size()))) {
+        continue;
+      }
+      return At("guards", absl::InvalidArgumentError(absl::StrCat(
+                              "got axis ", axis, " of output ", buffer.name, ", which has none")));
+    }
+  }
+  const GuardedLoops guarded = GuardLoops(item.guarded_axes, *lowered);
   return PreparedCandidate{.definition = *std::move(definition),
                            .scheduled = *std::move(scheduled),
-                           .lowered = *std::move(lowered)};
+                           .lowered = *std::move(lowered),
+                           .live = guarded.live};
 }
 
 }  // namespace burnish

@@ -12,10 +12,12 @@ struct PreparedCandidate {
   Program definition;  // With the contract's storage.
   Program scheduled;
   Program lowered;
+  // In `lowered`; -1: no loop is guarded.
+  BufferId live = -1;
 };
 
-// Parses the workload, applies contract and trace, verifies and lowers. Texts are hostile. Errors
-// say at which of these points.
+// Parses the workload, applies contract and trace, verifies, lowers and guards loops. Texts are
+// hostile. Errors say at which of these points.
 absl::StatusOr<PreparedCandidate> PrepareCandidate(const CompileItem& item);
 
 }  // namespace burnish

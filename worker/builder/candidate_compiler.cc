@@ -45,8 +45,12 @@ void AddBackendFacts(const KernelInfo& info, CompiledKernel& kernel) {
 
 void AddBuffers(const PreparedCandidate& candidate, const SplitProgram& split,
                 const KernelInfo& info, const KernelInfo* pack_info, CompiledKernel& kernel) {
-  kernel.buffers = CallBuffersOf(split.compute, info, candidate.definition,
-                                 pack_info == nullptr ? BufferRole::kTemp : BufferRole::kConstant);
+  const absl::string_view live =
+      candidate.live < 0 ? absl::string_view()
+                         : absl::string_view(candidate.lowered.buffers[candidate.live].name);
+  kernel.buffers =
+      CallBuffersOf(split.compute, info, candidate.definition,
+                    pack_info == nullptr ? BufferRole::kTemp : BufferRole::kConstant, live);
   if (pack_info != nullptr) {
     kernel.pack_buffers =
         CallBuffersOf(*split.pack, *pack_info, candidate.definition, BufferRole::kOutput);

@@ -56,7 +56,8 @@ FunctionInfo ManifestOf(const Program& program, const KernelInfo& kernel,
 }
 
 std::vector<CallBuffer> CallBuffersOf(const Program& program, const KernelInfo& kernel,
-                                      const Program& definition, BufferRole packed_role) {
+                                      const Program& definition, BufferRole packed_role,
+                                      absl::string_view live) {
   std::map<std::string, int32_t> parameter;
   for (const BufferId id : ParametersOf(definition)) {
     const auto number = static_cast<int32_t>(parameter.size());
@@ -67,6 +68,8 @@ std::vector<CallBuffer> CallBuffersOf(const Program& program, const KernelInfo& 
   for (const std::string& name : kernel.buffer_names) {
     if (program.buffers[FindBuffer(program, name)].role == packed_role) {
       buffers.push_back({.kind = CallBuffer::Kind::kPacked, .index = packed++});
+    } else if (!live.empty() && name == live) {
+      buffers.push_back({.kind = CallBuffer::Kind::kLive});
     } else {
       buffers.push_back({.kind = CallBuffer::Kind::kParameter, .index = parameter.at(name)});
     }

@@ -21,9 +21,11 @@ std::string RawSha256(absl::string_view bytes);
 FunctionInfo ManifestOf(const Program& program, const KernelInfo& kernel, const Program* scheduled);
 
 // What each buffer of the call is: buffers of `packed_role` are what packing writes, in order; all
-// others are the workload's parameters. kTemp: nothing is packed.
+// others are the workload's parameters. kTemp: nothing is packed. `live`: the name of the table of
+// guarded loops; empty: there is none.
 std::vector<CallBuffer> CallBuffersOf(const Program& program, const KernelInfo& kernel,
-                                      const Program& definition, BufferRole packed_role);
+                                      const Program& definition, BufferRole packed_role,
+                                      absl::string_view live = "");
 
 // Bytes that `pack` writes.
 int64_t PackedBytes(const Program& pack);
