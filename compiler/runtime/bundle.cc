@@ -40,6 +40,8 @@ RuntimeOr<std::string> WriteBundle(const BundleManifest& manifest, std::span<con
   add(SectionKind::kInputAxes, bytes_of(input_axes));
   const std::string trims = manifest.trims.empty() ? "" : EncodeTrims(manifest.trims);
   add(SectionKind::kTrims, bytes_of(trims));
+  const std::string live = manifest.live.empty() ? "" : EncodeLiveTables(manifest.live);
+  add(SectionKind::kLiveTables, bytes_of(live));
   return WriteSectionFile(kBundleFormat, sections);
 }
 
@@ -79,6 +81,10 @@ RuntimeOr<BundleReader> BundleReader::Open(std::unique_ptr<ByteSource> source) {
   if (file.Find(SectionKind::kTrims) != nullptr) {
     RUNTIME_ASSIGN_OR_RETURN(const std::vector<uint8_t> trims, file.Read(SectionKind::kTrims));
     RUNTIME_ASSIGN_OR_RETURN(manifest.trims, DecodeTrims(trims));
+  }
+  if (file.Find(SectionKind::kLiveTables) != nullptr) {
+    RUNTIME_ASSIGN_OR_RETURN(const std::vector<uint8_t> live, file.Read(SectionKind::kLiveTables));
+    RUNTIME_ASSIGN_OR_RETURN(manifest.live, DecodeLiveTables(live));
   }
   RUNTIME_RETURN_IF_ERROR(CheckManifest(manifest));
   const SectionFile::Entry* weights = file.Find(SectionKind::kWeights);

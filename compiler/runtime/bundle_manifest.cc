@@ -192,6 +192,22 @@ RuntimeStatus CheckStepTrims(const BundleManifest& manifest) {
   return RuntimeStatus();
 }
 
+RuntimeStatus CheckLive(const BundleManifest& manifest) {
+  if (manifest.live.empty()) return RuntimeStatus();
+  if (!manifest.control.empty()) {
+    return RuntimeStatus(RuntimeCode::kInvalidArgument, "loops of steps leave out nothing");
+  }
+  RUNTIME_RETURN_IF_ERROR(CheckLiveTables(manifest.live, manifest.run_sizes.GivenSizes()));
+  for (const LiveTable& table : manifest.live) {
+    if (table.place.region != Region::kArena) {
+      return RuntimeStatus(RuntimeCode::kInvalidArgument,
+                           "what loops may leave out is no memory of the arena");
+    }
+    RUNTIME_RETURN_IF_ERROR(CheckPlace(manifest, table.place, table.size_bytes));
+  }
+  return RuntimeStatus();
+}
+
 RuntimeStatus CheckRunSizes(const BundleManifest& manifest) {
   const auto invalid = [](const std::string& text) {
     return RuntimeStatus(RuntimeCode::kInvalidArgument, "sizes of a run: " + text);
@@ -208,6 +224,7 @@ RuntimeStatus CheckRunSizes(const BundleManifest& manifest) {
   }
   RUNTIME_RETURN_IF_ERROR(CheckInputAxes(manifest));
   RUNTIME_RETURN_IF_ERROR(CheckStepTrims(manifest));
+  RUNTIME_RETURN_IF_ERROR(CheckLive(manifest));
   std::set<std::pair<uint32_t, uint32_t>> seen;
   for (const BoundedAxis& axis : given.axes) {
     if (axis.region != Region::kOutput || axis.tensor >= manifest.outputs.size()) {

@@ -93,6 +93,7 @@ struct BundleManifest {
   std::vector<HostCall> host_calls = {};  // In a section of its own.
   RunSizes run_sizes = {};                // In a section of its own; empty: shapes are those above.
   std::vector<StepTrim> trims = {};       // In a section of its own. Not with control.
+  std::vector<LiveTable> live = {};       // As trims.
 
   friend bool operator==(const BundleManifest&, const BundleManifest&) = default;
 };

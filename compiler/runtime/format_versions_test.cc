@@ -31,13 +31,14 @@ uint32_t VersionOf(const std::string& bundle) {
 }
 
 TEST(FormatVersionsTest, EachFileHasTheVersionOfItsName) {
-  for (uint32_t version : {1u, 2u, 3u, 4u, 5u})
+  for (uint32_t version : {1u, 2u, 3u, 4u, 5u, 6u})
     EXPECT_EQ(VersionOf(Contents(PathOf(version))), version);
 }
 
 // Whoever raises the version adds a file and says below what becomes of the others. Version 3 is of
 // bundles with control or host kernels only, version 4 of those with sizes that a run decides,
-// version 5 of those whose inputs have such sizes.
+// version 5 of those whose inputs have such sizes, version 6 of those with kernels that ask what a
+// run reads.
 TEST(FormatVersionsTest, TodaysVersionHasAFile) {
   EXPECT_EQ(VersionOf(TestBundle()), 2u) << "add testdata/bundles/format_N.bundle and its test";
 }
@@ -91,6 +92,24 @@ TEST(FormatVersionsTest, Format5RunsInTheSizesThatAreSet) {
   EXPECT_EQ(sum, (std::vector<float>{11, 22, 33, 44}));
 }
 
+// The same as format 5, and a step that is told which of its two rows a run reads.
+TEST(FormatVersionsTest, Format6TellsLoopsWhatIsRead) {
+  auto model = Model::LoadFile(PathOf(6), {});
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  ASSERT_EQ((*model)->manifest().live.size(), 1u);
+  auto pool = ThreadPool::Create({.thread_count = 2});
+  ASSERT_TRUE(pool.ok());
+  auto session = Session::Create(*model, *std::move(pool));
+  ASSERT_TRUE(session.ok());
+  ASSERT_TRUE((*session)->SetSizes(std::vector<int64_t>{2, 2}).ok());
+  ASSERT_TRUE((*session)->SetInput(0, AsBytes(std::vector<float>{1, 2, 3, 4})).ok());
+  ASSERT_TRUE((*session)->SetInput(1, AsBytes(std::vector<float>{10, 20, 30, 40})).ok());
+  ASSERT_TRUE((*session)->Run().ok());
+  std::vector<float> sum(4);
+  ASSERT_TRUE((*session)->GetOutput(0, AsWritableBytes(sum)).ok());
+  EXPECT_EQ(sum, (std::vector<float>{11, 22, 33, 44}));
+}
+
 TEST(FormatVersionsTest, Format2Runs) {
   auto model = Model::LoadFile(PathOf(2), {});
   ASSERT_TRUE(model.ok()) << model.status().message();
@@ -112,16 +131,16 @@ TEST(FormatVersionsTest, Format2Runs) {
 TEST(FormatVersionsTest, Format1IsRefusedByName) {
   EXPECT_EQ(Model::LoadFile(PathOf(1), {}).status().message(),
             PathOf(1) +
-                ": got format version 1, want 2 to 5: it was written by an older Burnish; build it "
+                ": got format version 1, want 2 to 6: it was written by an older Burnish; build it "
                 "again");
 }
 
 TEST(FormatVersionsTest, AFormatOfTheFutureIsRefusedByName) {
   std::string bundle = Contents(PathOf(2));
-  bundle[8] = 6;
+  bundle[8] = 7;
   EXPECT_EQ(
       BundleReader::FromBytes(AsBytes(bundle)).status().message(),
-      "got format version 6, want 2 to 5: it was written by a newer Burnish; run it with that");
+      "got format version 7, want 2 to 6: it was written by a newer Burnish; run it with that");
 }
 
 }  // namespace

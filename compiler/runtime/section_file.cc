@@ -16,8 +16,9 @@ namespace {
 // A file is of the oldest version that has all of its kinds of sections, so that a runtime opens
 // whatever it understands. 3: kControl, without which a runtime would take each step once, and
 // kHostCalls, without which it would look for their code. 4: kRunSizes, without which it would show
-// what no run wrote. 5: kInputAxes, without which it would read what no caller gave.
-constexpr uint32_t kVersionMin = 2, kVersionMax = 5;
+// what no run wrote. 5: kInputAxes, without which it would read what no caller gave. 6: kLiveTables, without
+// which kernels would leave out whatever the arena happens to say.
+constexpr uint32_t kVersionMin = 2, kVersionMax = 6;
 constexpr uint64_t kHeaderBytes = 24;
 constexpr uint64_t kEntryBytes = 56;
 constexpr uint64_t kDigestBytes = 32;
@@ -38,6 +39,7 @@ uint32_t VersionOf(const std::vector<Section>& sections) {
     }
     if (section.kind == SectionKind::kRunSizes) version = std::max(version, 4u);
     if (section.kind == SectionKind::kInputAxes) version = std::max(version, 5u);
+    if (section.kind == SectionKind::kLiveTables) version = std::max(version, 6u);
   }
   return version;
 }

@@ -1,7 +1,7 @@
 // The container of artifacts and bundles: one file of hashed sections. All numbers little-endian.
 //
 //   0   magic, 8 bytes            16  file size, u64
-//   8   version, u32: 2 to 5          24  table of section_count entries of 56 bytes:
+//   8   version, u32: 2 to 6          24  table of section_count entries of 56 bytes:
 //   12  section count, u32            kind u32, zero u32, offset u64, size u64, digest of 32 bytes
 //   then the SHA-256 of everything before it, zeros up to the first section, and the sections in
 //   the order of the table, each at the next multiple of the alignment, with zeros between. The
@@ -40,6 +40,7 @@ enum class SectionKind : uint32_t {
   kRunSizes = 10,     // Sizes that only a run knows; from format version 4 on, optional.
   kInputAxes = 11,    // Which of them inputs give; from format version 5 on, optional.
   kTrims = 12,        // What steps may leave out of a run; optional. Others run all.
+  kLiveTables = 13,   // What loops in kernels ask; from format version 6 on, optional.
 };
 
 struct SectionFormat {

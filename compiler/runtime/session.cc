@@ -142,6 +142,7 @@ void Session::MakePlan() {
   }
   FindSlots();
   ResolveBuffers();
+  TrimSteps();
 }
 
 void Session::AfterForkInChild() {
@@ -299,6 +300,9 @@ RuntimeStatus Session::TakeSizes(std::span<const int64_t> extents) {
 }
 
 void Session::TrimSteps() {
+  for (const LiveTable& table : manifest().live) {
+    FillLiveTable(table, extents_, {Address(table.place), table.size_bytes});
+  }
   if (manifest().trims.empty()) return;
   trimmed_.resize(manifest().steps.size());
   for (const StepTrim& trim : manifest().trims) {

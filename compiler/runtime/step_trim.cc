@@ -34,6 +34,22 @@ void Fields(Archive& archive, StepTrim& trim) {
   archive.List(trim.axes);
 }
 
+template <typename Archive>
+void Fields(Archive& archive, LoopFlags& loop) {
+  archive.Number(loop.first);
+  archive.Number(loop.count);
+  archive.List(loop.axes);
+}
+
+template <typename Archive>
+void Fields(Archive& archive, LiveTable& table) {
+  archive.Number(table.place.region);
+  archive.Number(table.place.index);
+  archive.Number(table.place.offset_bytes);
+  archive.Number(table.size_bytes);
+  archive.List(table.loops);
+}
+
 std::string EncodeTrims(const std::vector<StepTrim>& trims) {
   ByteWriter writer;
   writer.List(trims);
@@ -48,6 +64,22 @@ RuntimeOr<std::vector<StepTrim>> DecodeTrims(std::span<const uint8_t> bytes) {
     return RuntimeStatus(RuntimeCode::kDataLoss, "damaged file: what steps may leave out");
   }
   return trims;
+}
+
+std::string EncodeLiveTables(const std::vector<LiveTable>& tables) {
+  ByteWriter writer;
+  writer.List(tables);
+  return writer.Take();
+}
+
+RuntimeOr<std::vector<LiveTable>> DecodeLiveTables(std::span<const uint8_t> bytes) {
+  ByteReader reader(bytes);
+  std::vector<LiveTable> tables;
+  reader.List(tables);
+  if (!reader.ok() || !reader.AtEnd()) {
+    return RuntimeStatus(RuntimeCode::kDataLoss, "damaged file: what loops may leave out");
+  }
+  return tables;
 }
 
 namespace {
@@ -123,24 +155,65 @@ RuntimeStatus CheckTrims(const std::vector<StepTrim>& trims, size_t step_count,
   return RuntimeStatus();
 }
 
-std::vector<uint32_t> NeededIterations(const StepTrim& trim, std::span<const int64_t> sizes) {
+RuntimeStatus CheckLiveTables(const std::vector<LiveTable>& tables,
+                              const std::vector<bool>& given) {
+  for (const LiveTable& table : tables) {
+    bool fits = table.size_bytes >= 1 && table.size_bytes <= kTrimIterationsMax;
+    // Each flag is one loop's: else a short file could ask for endless work.
+    uint64_t flags = 0;
+    for (const LoopFlags& loop : table.loops) {
+      flags += loop.count;
+      fits = fits && loop.first <= table.size_bytes &&
+             loop.count <= table.size_bytes - loop.first && flags <= table.size_bytes &&
+             std::all_of(loop.axes.begin(), loop.axes.end(),
+                         [&](const TrimAxis& axis) { return Fits(axis, given); });
+    }
+    if (!fits) {
+      return RuntimeStatus(RuntimeCode::kInvalidArgument, "what loops may leave out does not fit");
+    }
+  }
+  return RuntimeStatus();
+}
+
+namespace {
+
+// Whether anything is read of what `count` iterations write: read(iteration, whether).
+template <typename Read>
+void VisitIterations(const std::vector<TrimAxis>& axes, uint32_t count,
+                     std::span<const int64_t> sizes, const Read& read) {
   std::vector<std::vector<int64_t>> holds;
-  for (const TrimAxis& axis : trim.axes) {
+  for (const TrimAxis& axis : axes) {
     std::vector<int64_t>& of_axis = holds.emplace_back();
     for (const TrimPart& part : axis.parts) of_axis.push_back(HoldsOf(part, sizes));
   }
-  std::vector<uint32_t> needed;
-  for (uint32_t p = 0; p < trim.iterations; ++p) {
+  for (uint32_t p = 0; p < count; ++p) {
     bool is_read = true;
-    for (size_t a = 0; a < trim.axes.size() && is_read; ++a) {
-      const TrimAxis& axis = trim.axes[a];
+    for (size_t a = 0; a < axes.size() && is_read; ++a) {
+      const TrimAxis& axis = axes[a];
       const int64_t start = axis.starts[p / axis.inner % axis.starts.size()];
       int64_t bound = 1;
       for (const TrimPart& part : axis.parts) bound *= part.bound;
       is_read = NextRead(axis, holds[a], start) < std::min(start + axis.span, bound);
     }
-    if (is_read) needed.push_back(p);
+    read(p, is_read);
   }
+}
+
+}  // namespace
+
+void FillLiveTable(const LiveTable& table, std::span<const int64_t> sizes,
+                   std::span<uint8_t> flags) {
+  for (const LoopFlags& loop : table.loops) {
+    VisitIterations(loop.axes, loop.count, sizes,
+                    [&](uint32_t p, bool is_read) { flags[loop.first + p] = is_read ? 1 : 0; });
+  }
+}
+
+std::vector<uint32_t> NeededIterations(const StepTrim& trim, std::span<const int64_t> sizes) {
+  std::vector<uint32_t> needed;
+  VisitIterations(trim.axes, trim.iterations, sizes, [&](uint32_t p, bool is_read) {
+    if (is_read) needed.push_back(p);
+  });
   return needed;
 }
 

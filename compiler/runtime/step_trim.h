@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/runtime/place.h"
 #include "compiler/runtime/runtime_status.h"
 
 namespace burnish {
@@ -46,6 +47,24 @@ struct StepTrim {
   friend bool operator==(const StepTrim&, const StepTrim&) = default;
 };
 
+// Flags that loops inside of kernels ask (compiler/ir/guard_loops.h): `count` from `first` on, each
+// of what a combination of loop variables writes, as an iteration above.
+struct LoopFlags {
+  uint32_t first = 0;
+  uint32_t count = 0;
+  std::vector<TrimAxis> axes;
+
+  friend bool operator==(const LoopFlags&, const LoopFlags&) = default;
+};
+// A byte a flag, in the arena, where no step writes. The session sets them when sizes change.
+struct LiveTable {
+  Place place;
+  uint32_t size_bytes = 0;
+  std::vector<LoopFlags> loops;
+
+  friend bool operator==(const LiveTable&, const LiveTable&) = default;
+};
+
 inline constexpr uint32_t kTrimIterationsMax = 1 << 16;
 
 std::string EncodeTrims(const std::vector<StepTrim>& trims);
@@ -55,6 +74,15 @@ RuntimeOr<std::vector<StepTrim>> DecodeTrims(std::span<const uint8_t> bytes);
 // `given`: by size, whether an input gives it.
 RuntimeStatus CheckTrims(const std::vector<StepTrim>& trims, size_t step_count,
                          const std::vector<bool>& given);
+
+std::string EncodeLiveTables(const std::vector<LiveTable>& tables);
+// As those of trims. Places are checked by CheckManifest.
+RuntimeOr<std::vector<LiveTable>> DecodeLiveTables(std::span<const uint8_t> bytes);
+RuntimeStatus CheckLiveTables(const std::vector<LiveTable>& tables, const std::vector<bool>& given);
+
+// All that is asked by a loop, where the sizes are these: 1 where a result is read, else 0.
+void FillLiveTable(const LiveTable& table, std::span<const int64_t> sizes,
+                   std::span<uint8_t> flags);
 
 // Iterations whose results are read where the sizes are these, ascending.
 std::vector<uint32_t> NeededIterations(const StepTrim& trim, std::span<const int64_t> sizes);

@@ -92,6 +92,67 @@ TEST(StepTrimTest, WhatDoesNotFitIsRefused) {
   EXPECT_FALSE(fits([](StepTrim& t) { t.axes[0].parts[0].holds[0].sizes = {3}; }));
 }
 
+LiveTable Flags() {
+  return {.place = {.region = Region::kArena, .index = 0, .offset_bytes = 64},
+          .size_bytes = 20,
+          .loops = {{.first = 3, .count = 16, .axes = Rows().axes},
+                    {.first = 19, .count = 1, .axes = Rows().axes}}};
+}
+
+TEST(LiveTableTest, ComesBackAsItWas) {
+  const std::vector<LiveTable> tables = {Flags()};
+  const std::string bytes = EncodeLiveTables(tables);
+  EXPECT_TRUE(*DecodeLiveTables(AsBytes(bytes)) == tables);
+  for (size_t length = 0; length < bytes.size(); ++length) {
+    EXPECT_FALSE(DecodeLiveTables(AsBytes(bytes.substr(0, length))).ok());
+  }
+}
+
+TEST(LiveTableTest, FlagsAreTheIterationsThatAreNeeded) {
+  for (int64_t b = 0; b <= 3; ++b) {
+    for (int64_t s = 0; s <= 10; ++s) {
+      const std::vector<int64_t> sizes = {b, s};
+      std::vector<uint8_t> want(20, 7), flags(20, 7);
+      std::fill(want.begin() + 3, want.end(), 0);
+      for (const uint32_t p : NeededIterations(Rows(), sizes)) want[3 + p] = 1;
+      want[19] = b > 0 && s > 0 ? 1 : 0;
+      FillLiveTable(Flags(), sizes, flags);
+      EXPECT_EQ(flags, want) << b << " " << s;
+    }
+  }
+}
+
+TEST(LiveTableTest, WhatDoesNotFitIsRefused) {
+  const auto fits = [](auto change) {
+    LiveTable table = Flags();
+    change(table);
+    return CheckLiveTables({table}, {true, true, false}).ok();
+  };
+  EXPECT_TRUE(fits([](LiveTable&) {}));
+  EXPECT_FALSE(fits([](LiveTable& t) { t.size_bytes = 0; }));
+  EXPECT_FALSE(fits([](LiveTable& t) { t.size_bytes = 19; }));
+  EXPECT_FALSE(fits([](LiveTable& t) { t.size_bytes = kTrimIterationsMax + 1; }));
+  EXPECT_FALSE(fits([](LiveTable& t) { t.loops[0].first = 21; }));
+  EXPECT_FALSE(fits([](LiveTable& t) { t.loops[0].count = UINT32_MAX; }));
+  EXPECT_FALSE(fits([](LiveTable& t) { t.loops[1] = t.loops[0]; }));
+  EXPECT_FALSE(fits([](LiveTable& t) { t.loops[0].axes[0].inner = 0; }));
+  EXPECT_FALSE(fits([](LiveTable& t) { t.loops[0].axes[0].starts.clear(); }));
+  EXPECT_FALSE(fits([](LiveTable& t) { t.loops[0].axes[0].parts[0].holds[0].sizes = {2}; }));
+  // In a bundle: memory of the arena.
+  BundleManifest manifest = TestGivenManifest();
+  manifest.arena_bytes = std::max<uint64_t>(manifest.arena_bytes, 128);
+  manifest.live = {Flags()};
+  EXPECT_TRUE(CheckManifest(manifest).ok());
+  const auto bundle = WriteBundle(manifest, TestElf(), {});
+  ASSERT_TRUE(bundle.ok()) << bundle.status().message();
+  EXPECT_EQ((*bundle)[8], 6) << "an older runtime would leave out what it finds in the arena";
+  EXPECT_TRUE(BundleReader::FromBytes(AsBytes(*bundle))->manifest() == manifest);
+  manifest.live[0].place.offset_bytes = manifest.arena_bytes - 19;
+  EXPECT_FALSE(CheckManifest(manifest).ok());
+  manifest.live[0].place = {.region = Region::kOutput};
+  EXPECT_FALSE(CheckManifest(manifest).ok());
+}
+
 // One element an iteration: those that nobody reads stay as they were.
 TEST(StepTrimTest, ASessionRunsTheNeededIterationsAlone) {
   BundleManifest manifest = TestGivenManifest();

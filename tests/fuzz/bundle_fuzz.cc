@@ -165,6 +165,51 @@ void FuzzInputAxes(std::span<const uint8_t> bytes) {
   }
 }
 
+// A model with two sizes that its input gives.
+BundleManifest ModelOfTwoSizes() {
+  BundleManifest manifest = ModelWith({});
+  manifest.inputs[0].tensor = DenseTensor("t", ElementType::kF32, {16, 16});
+  for (const char* name : {"a", "b"}) {
+    manifest.run_sizes.sizes.push_back({.name = name, .place = {}, .least = 0, .greatest = 16});
+  }
+  for (uint32_t axis = 0; axis < 2; ++axis) {
+    manifest.run_sizes.inputs.push_back(
+        {.input = 0, .axis = axis, .constant = 0, .parts = {{.size = axis}}});
+  }
+  return manifest;
+}
+
+// Whatever passes names iterations that there are.
+void FuzzTrims(std::span<const uint8_t> bytes) {
+  RuntimeOr<std::vector<StepTrim>> trims = DecodeTrims(bytes);
+  if (!trims.ok()) return;
+  CHECK_EQ(EncodeTrims(*trims), std::string(bytes.begin(), bytes.end()));
+  BundleManifest manifest = ModelOfTwoSizes();
+  manifest.trims = *std::move(trims);
+  if (!CheckManifest(manifest).ok()) return;
+  for (const StepTrim& trim : manifest.trims) {
+    for (const uint32_t iteration : NeededIterations(trim, std::vector<int64_t>{3, 16})) {
+      CHECK(iteration < trim.iterations);
+    }
+  }
+}
+
+// Whatever passes lies in the arena, and no flag outside is written.
+void FuzzLiveTables(std::span<const uint8_t> bytes) {
+  RuntimeOr<std::vector<LiveTable>> tables = DecodeLiveTables(bytes);
+  if (!tables.ok()) return;
+  CHECK_EQ(EncodeLiveTables(*tables), std::string(bytes.begin(), bytes.end()));
+  BundleManifest manifest = ModelOfTwoSizes();
+  manifest.live = *std::move(tables);
+  if (!CheckManifest(manifest).ok()) return;
+  for (const LiveTable& table : manifest.live) {
+    CHECK(CheckPlace(manifest, table.place, table.size_bytes).ok());
+    std::vector<uint8_t> flags(table.size_bytes);
+    FillLiveTable(table, std::vector<int64_t>{3, 16}, flags);
+    for (const uint8_t flag : flags) CHECK(flag <= 1);
+  }
+}
+
 // Whatever passes the check has places for all that is written; the bytes mean the same again.
 void FuzzRefit(std::span<const uint8_t> bytes, bool is_plan) {
   const RuntimeOr<RefitInfo> info = is_plan ? DecodeRefitPlan(bytes) : DecodeRefit(bytes);
@@ -181,7 +226,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   using namespace burnish;  // NOLINT: a C function has no namespace of its own.
   const std::span<const uint8_t> bytes(data + 1, size - 1);
-  switch (data[0] >= 0xfb ? data[0] : data[0] % 5) {
+  switch (data[0] >= 0xf9 ? data[0] : data[0] % 5) {
     case 0:
       FuzzBundle(bytes);
       break;
@@ -197,6 +242,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       break;
     case 4:
       FuzzControl(bytes);
+      break;
+    case 0xf9:
+      FuzzLiveTables(bytes);
+      break;
+    case 0xfa:
+      FuzzTrims(bytes);
       break;
     case 0xfb:
       FuzzInputAxes(bytes);
