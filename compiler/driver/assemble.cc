@@ -80,7 +80,14 @@ class Assembler {
   absl::Status LoadLibraries();
   void AddModelTensors();
   void AddRunSizes();
-  absl::Status AddTrims();
+  // A kernel's program as it was compiled, and the loops that ask a table.
+  struct LoweredKernel {
+    Program program;  // Before loops were guarded.
+    GuardedLoops guarded;
+    int64_t flags = 0;
+  };
+  absl::StatusOr<const LoweredKernel*> LoweredOf(const PlannedStep& step);
+  absl::Status CollectTrims();
   void CollectLives();
   void Touch(ValueId value, int step);
   void CollectUses();
@@ -95,7 +102,7 @@ class Assembler {
   // Where constant `argument` of the step lies among the weights.
   absl::StatusOr<int64_t> ConstantOffset(const PlannedStep& step, size_t argument,
                                          const Buffer& parameter);
-  absl::StatusOr<ModelStep> MakeStep(const PlannedStep& step);
+  absl::StatusOr<ModelStep> MakeStep(size_t number);
   ModelStep MakeHostStep(const PlannedStep& step);
   std::string StepName(const PlannedStep& step) const;
 
@@ -114,6 +121,9 @@ class Assembler {
   std::vector<PlanBuffer> buffers_;               // Of the arena.
   std::map<ValueId, int> buffer_of_;              // By allocation.
   std::map<ValueId, std::set<ValueId>> members_;  // Values in use, by allocation.
+  std::map<int, LoweredKernel> lowered_;          // By kernel.
+  std::map<size_t, size_t> table_of_;             // Of manifest_.live, by step.
+  std::vector<int> table_buffers_;                // Of the arena, by table.
   MemoryPlan plan_;
   ControlLayout control_;
   std::set<ValueId> used_;  // Homes that a step or a loop reads, and outputs.
@@ -201,26 +211,43 @@ void Assembler::AddRunSizes() {
   }
 }
 
-// What steps need not compute in a run of less than the greatest sizes.
-absl::Status Assembler::AddTrims() {
-  if (graph().sizes.empty() || !model_.regions.empty()) return absl::OkStatus();
-  const std::vector<DemandedParts> demand = DemandedAxes(graph());
-  std::map<int, Program> lowered;  // By kernel, as it was compiled.
-  for (size_t s = 0; s < steps_.size(); ++s) {
-    if (IsHost(steps_[s])) continue;
-    const TaskCall& call = CallOf(steps_[s]);
-    if (call.results.size() != 1 || demand[call.results[0]].empty()) continue;
-    const CompiledKernel& kernel = KernelOf(steps_[s]);
-    const auto [known, is_new] = lowered.try_emplace(kernel.kernel_index);
-    if (is_new) {
-      Program scheduled = model_.chosen[call.task].scheduled;
-      RETURN_IF_ERROR(ApplyContract(kernel.contract, scheduled));
-      ASSIGN_OR_RETURN(known->second, Lower(scheduled));
+absl::StatusOr<const Assembler::LoweredKernel*> Assembler::LoweredOf(const PlannedStep& step) {
+  const CompiledKernel& kernel = KernelOf(step);
+  const auto [known, is_new] = lowered_.try_emplace(kernel.kernel_index);
+  if (is_new) {
+    Program scheduled = model_.chosen[CallOf(step).task].scheduled;
+    RETURN_IF_ERROR(ApplyContract(kernel.contract, scheduled));
+    ASSIGN_OR_RETURN(known->second.program, Lower(scheduled));
+    // As the builder does: what loops ask is found again, and not carried along.
+    Program guarded = known->second.program;
+    known->second.guarded = GuardLoops(step.guarded_axes, guarded);
+    if (known->second.guarded.live >= 0) {
+      known->second.flags = guarded.buffers[known->second.guarded.live].shape[0];
     }
-    std::optional<StepTrim> trim = TrimOf(known->second, demand[call.results[0]]);
-    if (!trim.has_value()) continue;
-    trim->step = static_cast<uint32_t>(s);
-    manifest_.trims.push_back(*std::move(trim));
+  }
+  return &known->second;
+}
+
+// What steps and the loops inside of them need not compute in a run of less than the greatest
+// sizes. Before the arena is planned: tables lie there.
+absl::Status Assembler::CollectTrims() {
+  for (size_t s = 0; s < steps_.size(); ++s) {
+    const PlannedStep& step = steps_[s];
+    if (step.guarded_axes.empty()) continue;
+    ASSIGN_OR_RETURN(const LoweredKernel* const lowered, LoweredOf(step));
+    std::optional<StepTrim> trim = TrimOf(lowered->program, step.demand);
+    if (trim.has_value()) {
+      trim->step = static_cast<uint32_t>(s);
+      manifest_.trims.push_back(*std::move(trim));
+    }
+    if (lowered->guarded.live < 0) continue;
+    LiveTable table{.place = {},
+                    .size_bytes = static_cast<uint32_t>(lowered->flags),
+                    .loops = LoopFlagsOf(lowered->guarded, step.demand, lowered->program)};
+    // Steps of the same shape that are read as far ask the same.
+    const auto same = std::find(manifest_.live.begin(), manifest_.live.end(), table);
+    table_of_[s] = static_cast<size_t>(same - manifest_.live.begin());
+    if (same == manifest_.live.end()) manifest_.live.push_back(std::move(table));
   }
   return absl::OkStatus();
 }
@@ -284,6 +311,13 @@ void Assembler::CollectLives() {
     // Read when all steps are done.
     Touch(graph().outputs[i], static_cast<int>(steps_.size()) - 1);
   }
+  for (const LiveTable& table : manifest_.live) {
+    // The session writes it when sizes change, and no run may overwrite it.
+    table_buffers_.push_back(static_cast<int>(buffers_.size()));
+    buffers_.push_back({.size_bytes = table.size_bytes,
+                        .first_step = 0,
+                        .last_step = static_cast<int>(steps_.size()) - 1});
+  }
   CollectUses();
   control_.AddLives([&](ValueId value, int step) { Touch(value, step); },
                     [&](ValueId value) { return used_.count(control_.Home(value)) > 0; }, buffers_);
@@ -341,6 +375,11 @@ std::vector<InPlaceChoice> Assembler::InPlaceChoices() const {
 void Assembler::PlanArena() {
   plan_ = PlanMemory(buffers_, InPlaceChoices());
   manifest_.arena_bytes = static_cast<uint64_t>(plan_.arena_bytes);
+  for (size_t t = 0; t < table_buffers_.size(); ++t) {
+    manifest_.live[t].place = {
+        .region = Region::kArena,
+        .offset_bytes = static_cast<uint64_t>(plan_.offset_bytes[table_buffers_[t]])};
+  }
   std::set<int64_t> filled;
   for (const auto& [allocation, buffer] : buffer_of_) {
     const int64_t offset = plan_.offset_bytes[buffer];
@@ -418,7 +457,8 @@ std::string Assembler::StepName(const PlannedStep& step) const {
   return name;
 }
 
-absl::StatusOr<ModelStep> Assembler::MakeStep(const PlannedStep& planned) {
+absl::StatusOr<ModelStep> Assembler::MakeStep(size_t number) {
+  const PlannedStep& planned = steps_[number];
   const TaskCall& call = CallOf(planned);
   const ExtractedTask& task = model_.tasks.tasks[call.task];
   const CompiledKernel& kernel = KernelOf(planned);
@@ -440,6 +480,10 @@ absl::StatusOr<ModelStep> Assembler::MakeStep(const PlannedStep& planned) {
     const CallBuffer& buffer = kernel.buffers[i];
     if (buffer.kind == CallBuffer::Kind::kPacked) {
       step.buffers.push_back(in_weights(packed[buffer.index]));
+      continue;
+    }
+    if (buffer.kind == CallBuffer::Kind::kLive) {
+      step.buffers.push_back(manifest_.live[table_of_.at(number)].place);
       continue;
     }
     const ValueId value = ValueOf(planned, buffer.index);
@@ -509,18 +553,18 @@ absl::StatusOr<AssembledModel> Assembler::Run() {
   manifest_.target = target_.ToText();
   manifest_.thread_count = static_cast<uint32_t>(target_.threads);
   AddModelTensors();
+  RETURN_IF_ERROR(CollectTrims());
   CollectLives();
   PlanArena();
   RETURN_IF_ERROR(MakeControl());
-  for (const PlannedStep& step : steps_) {
-    if (IsHost(step)) {
-      manifest_.steps.push_back(MakeHostStep(step));
+  for (size_t s = 0; s < steps_.size(); ++s) {
+    if (IsHost(steps_[s])) {
+      manifest_.steps.push_back(MakeHostStep(steps_[s]));
       continue;
     }
-    ASSIGN_OR_RETURN(manifest_.steps.emplace_back(), MakeStep(step));
+    ASSIGN_OR_RETURN(manifest_.steps.emplace_back(), MakeStep(s));
   }
   AddRunSizes();
-  RETURN_IF_ERROR(AddTrims());
   manifest_.constants = weights_->constants();
   manifest_.weights_bytes = weights_->bytes().size();
   const RefitInfo refit = weights_->Refit();

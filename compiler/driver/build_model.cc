@@ -3,6 +3,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -18,6 +19,8 @@
 #include "compiler/driver/refit_program.h"
 #include "compiler/driver/schedule_chooser.h"
 #include "compiler/driver/share_constants.h"
+#include "compiler/driver/trim_step.h"
+#include "compiler/graph/demanded_axes.h"
 
 namespace burnish {
 namespace {
@@ -35,20 +38,30 @@ struct CompilePlan {
 
 CompilePlan PlanSteps(const PlannedModel& model) {
   CompilePlan plan;
-  std::map<std::pair<int, std::string>, size_t> item_of;  // By task and contract.
+  // Sizes of a run are no part of tasks: what it reads of a step's output is its item's.
+  const bool has_sizes = !model.graph.sizes.empty() && model.regions.empty();
+  const std::vector<DemandedParts> demand =
+      has_sizes ? DemandedAxes(model.graph) : std::vector<DemandedParts>();
+  // By task, contract and guarded axes.
+  std::map<std::tuple<int, std::string, std::vector<int>>, size_t> item_of;
   for (size_t g = 0; g < model.tasks.calls.size(); ++g) {
     const TaskCall& call = model.tasks.calls[g];
     if (call.host >= 0) plan.steps.push_back({.group = g});
     if (call.task < 0) continue;
     PlannedStep step{.group = g, .layout = LayoutOfCall(model, call)};
-    const auto [found, is_new] =
-        item_of.try_emplace({call.task, step.layout.contract}, plan.items.size());
+    if (has_sizes && call.results.size() == 1 && !demand[call.results[0]].empty()) {
+      step.demand = demand[call.results[0]];
+      step.guarded_axes = GuardedAxes(step.demand, model.tasks.tasks[call.task].program);
+    }
+    const auto [found, is_new] = item_of.try_emplace(
+        {call.task, step.layout.contract, step.guarded_axes}, plan.items.size());
     if (is_new) {
       const ExtractedTask& task = model.tasks.tasks[call.task];
       plan.items.push_back({.id = task.name,
                             .workload = task.workload,
                             .contract = step.layout.contract,
-                            .trace = model.chosen[call.task].schedule.trace});
+                            .trace = model.chosen[call.task].schedule.trace,
+                            .guarded_axes = step.guarded_axes});
       plan.task_of_item.push_back(call.task);
     }
     step.item = found->second;

@@ -98,7 +98,50 @@ TrimPart PartOf(const AxisPart& part) {
   return made;
 }
 
+bool IsWhole(const AxisParts& parts) {
+  return std::all_of(parts.begin(), parts.end(),
+                     [](const AxisPart& part) { return part.IsFull(); });
+}
+
+TrimAxis AsListed(const std::vector<Range>& written) {
+  TrimAxis axis{.parts = {}, .inner = 1, .span = 1, .starts = {}};
+  for (const Range& range : written) {
+    axis.starts.push_back(range.min);
+    axis.span = std::max(axis.span, range.max - range.min + 1);
+  }
+  return axis;
+}
+
 }  // namespace
+
+std::vector<int> GuardedAxes(const DemandedParts& demand, const Program& program) {
+  std::vector<int> axes;
+  const BufferId output = OnlyOutput(program);
+  if (output < 0 || demand.empty()) return axes;
+  const DemandedParts parts = RegroupDemand(demand, program.buffers[output].shape);
+  for (size_t d = 0; d < parts.size(); ++d) {
+    if (!IsWhole(parts[d])) axes.push_back(static_cast<int>(d));
+  }
+  return axes;
+}
+
+std::vector<LoopFlags> LoopFlagsOf(const GuardedLoops& guarded, const DemandedParts& demand,
+                                   const Program& program) {
+  const DemandedParts parts = RegroupDemand(demand, program.buffers[OnlyOutput(program)].shape);
+  std::vector<LoopFlags> loops;
+  for (const LoopGuard& guard : guarded.guards) {
+    LoopFlags& loop = loops.emplace_back(LoopFlags{.first = static_cast<uint32_t>(guard.first),
+                                                   .count = static_cast<uint32_t>(guard.count),
+                                                   .axes = {}});
+    for (const auto& [d, written] : guard.written) {
+      std::optional<TrimAxis> axis = AxisOf(written);
+      if (!axis.has_value()) axis = AsListed(written);
+      for (const AxisPart& part : parts[d]) axis->parts.push_back(PartOf(part));
+      loop.axes.push_back(*std::move(axis));
+    }
+  }
+  return loops;
+}
 
 std::optional<StepTrim> TrimOf(const Program& lowered, const DemandedParts& demand) {
   const NodeId loop = OnlyPhase(lowered);
@@ -106,14 +149,10 @@ std::optional<StepTrim> TrimOf(const Program& lowered, const DemandedParts& dema
   if (loop < 0 || output < 0 || demand.empty()) return std::nullopt;
   const int64_t count = lowered.vars[lowered.nodes[loop].var].extent->int_value;
   if (count < 2 || count > kTrimIterationsMax) return std::nullopt;
-  // Tasks have dimensions merged that their operators do not tell apart.
   const DemandedParts parts = RegroupDemand(demand, lowered.buffers[output].shape);
   StepTrim trim{.step = 0, .iterations = static_cast<uint32_t>(count), .axes = {}};
   for (size_t d = 0; d < parts.size(); ++d) {
-    if (std::all_of(parts[d].begin(), parts[d].end(),
-                    [](const AxisPart& part) { return part.IsFull(); })) {
-      continue;
-    }
+    if (IsWhole(parts[d])) continue;
     std::optional<TrimAxis> axis = AxisOf(WrittenRanges(lowered, loop, output, d));
     if (!axis.has_value()) continue;
     for (const AxisPart& part : parts[d]) axis->parts.push_back(PartOf(part));
