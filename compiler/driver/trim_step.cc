@@ -133,10 +133,12 @@ std::vector<LoopFlags> LoopFlagsOf(const GuardedLoops& guarded, const DemandedPa
     LoopFlags& loop = loops.emplace_back(LoopFlags{.first = static_cast<uint32_t>(guard.first),
                                                    .count = static_cast<uint32_t>(guard.count),
                                                    .axes = {}});
-    for (const auto& [d, written] : guard.written) {
-      std::optional<TrimAxis> axis = AxisOf(written);
-      if (!axis.has_value()) axis = AsListed(written);
-      for (const AxisPart& part : parts[d]) axis->parts.push_back(PartOf(part));
+    for (const LoopGuard::Written& written : guard.written) {
+      std::optional<TrimAxis> axis = AxisOf(written.ranges);
+      if (!axis.has_value()) axis = AsListed(written.ranges);
+      for (size_t d = written.axis; d < written.axis + written.count; ++d) {
+        for (const AxisPart& part : parts[d]) axis->parts.push_back(PartOf(part));
+      }
       loop.axes.push_back(*std::move(axis));
     }
   }

@@ -41,6 +41,10 @@ class Guarder {
     NodeId loop;
     std::vector<VarId> vars;  // From the outermost.
   };
+  struct Indices {
+    size_t axis, count;
+    std::vector<Expr> stored;
+  };
 
   bool FindOutput() {
     for (size_t b = 0; b < program_.buffers.size(); ++b) {
@@ -64,13 +68,18 @@ class Guarder {
       return;
     }
     std::set<VarId> depends;
-    std::vector<std::pair<size_t, std::vector<Expr>>> indices;
-    for (const int axis : axes_) {
-      std::vector<Expr> stored = StoredIndices(loop, static_cast<size_t>(axis));
+    std::vector<Indices> indices;
+    const auto consider = [&](size_t axis, size_t count) {
+      std::vector<Expr> stored = StoredIndices(loop, axis, count);
       std::set<VarId> vars = VarsAround(loop, stored);
-      if (vars.count(node.var) == 0) continue;
+      if (vars.count(node.var) == 0) return;
       depends.insert(vars.begin(), vars.end());
-      indices.emplace_back(static_cast<size_t>(axis), std::move(stored));
+      indices.push_back({.axis = axis, .count = count, .stored = std::move(stored)});
+    };
+    for (size_t i = 0; i < axes_.size(); ++i) {
+      const auto axis = static_cast<size_t>(axes_[i]);
+      consider(axis, 1);
+      if (i + 1 < axes_.size() && axes_[i + 1] == axes_[i] + 1) consider(axis, 2);
     }
     if (indices.empty() || !IsIsolated(loop)) return;
     GuardedLoop guarded{.loop = loop, .vars = {}};
@@ -82,13 +91,15 @@ class Guarder {
       guard.count *= MaxExtent(program_, var);
       if (guard.count > kFlagsMax - flags_) return;
     }
-    for (const auto& [axis, stored] : indices) {
-      std::optional<std::vector<Range>> written = Written(guarded.vars, stored);
-      if (!written.has_value()) continue;
-      const bool differs = std::any_of(written->begin(), written->end(), [&](const Range& range) {
-        return range.min != written->front().min;
+    for (const Indices& each : indices) {
+      std::optional<std::vector<Range>> ranges = Written(guarded.vars, each.stored);
+      if (!ranges.has_value()) continue;
+      const bool differs = std::any_of(ranges->begin(), ranges->end(), [&](const Range& range) {
+        return range.min != ranges->front().min;
       });
-      if (differs) guard.written.emplace_back(axis, *std::move(written));
+      if (!differs) continue;
+      guard.written.push_back(
+          {.axis = each.axis, .count = each.count, .ranges = *std::move(ranges)});
     }
     if (guard.written.empty()) return;
     flags_ += guard.count;
@@ -112,17 +123,25 @@ class Guarder {
     return size;
   }
 
-  // Different indices by which the output is stored along `axis`.
-  std::vector<Expr> StoredIndices(NodeId loop, size_t axis) const {
+  // Different indices by which the output is stored along `count` axes from `axis` on, which are
+  // one in memory.
+  std::vector<Expr> StoredIndices(NodeId loop, size_t axis, size_t count) const {
+    const VarRanges ranges = [this](VarId var) -> std::optional<Range> {
+      return Range{0, MaxExtent(program_, var) - 1};
+    };
     std::vector<Expr> indices;
     for (const NodeId id : Subtree(program_, loop)) {
       const Node& node = program_.nodes[id];
       if (node.kind != NodeKind::kStore || node.buffer != output_) continue;
-      const Expr& index = node.indices[axis];
+      Expr index = node.indices[axis];
+      for (size_t d = axis + 1; d < axis + count; ++d) {
+        index = std::move(index) * program_.buffers[output_].shape[d] + node.indices[d];
+      }
+      if (count > 1) index = Simplify(index, ranges);
       const bool is_known = std::any_of(indices.begin(), indices.end(), [&](const Expr& known) {
         return StructurallyEqual(known, index);
       });
-      if (!is_known) indices.push_back(index);
+      if (!is_known) indices.push_back(std::move(index));
     }
     return indices;
   }
@@ -263,9 +282,17 @@ class Guarder {
   // The verifier has seen that a loop around all that touches a temporary writes in an iteration
   // what it reads there, unless what an earlier one has written will do (verify_order.cc). By
   // hulls: an iteration that reads further than it writes reads from another.
+  // Where all iterations write the same places, none can stand in for another.
   bool WritesWhatItReads(NodeId loop, BufferId buffer) const {
     const VarId var = program_.nodes[loop].var;
     const std::vector<NodeId> inside = Subtree(program_, loop);
+    const bool moves = std::any_of(inside.begin(), inside.end(), [&](NodeId id) {
+      const Node& node = program_.nodes[id];
+      return node.kind == NodeKind::kStore && node.buffer == buffer &&
+             std::any_of(node.indices.begin(), node.indices.end(),
+                         [&](const Expr& index) { return MentionsVar(index, var); });
+    });
+    if (!moves) return true;
     const int64_t extent = MaxExtent(program_, var);
     for (int64_t value = 0; value < std::min(extent, kIterationsSeen); ++value) {
       // The first ones and the last ones: between them maps are regular.

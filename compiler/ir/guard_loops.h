@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "compiler/ir/program.h"
@@ -18,9 +17,16 @@ namespace burnish {
 struct LoopGuard {
   int64_t first = 0;  // Of its flags in the table.
   int64_t count = 0;
-  // By axis of the output, of those that were asked for: what is written where a flag is set,
-  // one range a flag.
-  std::vector<std::pair<size_t, std::vector<Range>>> written;
+  // What is written where a flag is set, of an axis that was asked for, or of two such axes side by
+  // side as the one that they are in memory: a tile that goes on from one row of the first to the
+  // next is a range of the second, which says more than a range of each. Nothing is read of what a
+  // flag stands for where nothing is read of one of them.
+  struct Written {
+    size_t axis = 0;
+    size_t count = 1;           // Axes together.
+    std::vector<Range> ranges;  // One a flag.
+  };
+  std::vector<Written> written;
 };
 
 struct GuardedLoops {

@@ -113,10 +113,10 @@ TEST(GuardLoopsTest, WhatNobodyReadsIsLeftOutAndTheRestIsTheSame) {
     live.integers.assign(static_cast<size_t>(flags), 1);
     for (const LoopGuard& guard : guarded.guards) {
       ASSERT_EQ(guard.written.size(), 1u);
-      EXPECT_EQ(guard.written[0].first, 0u);
-      ASSERT_EQ(static_cast<int64_t>(guard.written[0].second.size()), guard.count);
+      EXPECT_EQ(guard.written[0].axis, 0u);
+      ASSERT_EQ(static_cast<int64_t>(guard.written[0].ranges.size()), guard.count);
       for (int64_t i = 0; i < guard.count; ++i) {
-        if (guard.written[0].second[i].min < rows) continue;
+        if (guard.written[0].ranges[i].min < rows) continue;
         live.integers[guard.first + i] = 0;
       }
     }
@@ -140,6 +140,47 @@ TEST(GuardLoopsTest, AxesThatAllIterationsWriteAskNothing) {
   EXPECT_EQ(GuardLoops({}, program).live, -1);
   EXPECT_EQ(GuardLoops({1}, program).live, -1);
   EXPECT_EQ(Print(program), Print(Lowered(kProduct)));
+}
+
+// Rows of [3, 8] in tiles of five: the second tile is the end of one row and the start of the next.
+TEST(GuardLoopsTest, TilesThatGoOnInTheNextRowAreRangesOfBothAxes) {
+  Program program = Lowered(R"(program/1 "rows"
+
+input A: f32[3, 8, 16]
+output Y: f32[3, 8, 16]
+
+var Y.b in 3 = r // 8
+var Y.s in 8 = r % 8
+var r in 24 = t * 5 + i
+var t in 5
+var i in min(5, t * -5 + 24)
+var Y.n in 16
+
+block Y(Y.b, Y.s, Y.n) {
+  step Y[Y.b, Y.s, Y.n] = exp(A[Y.b, Y.s, Y.n])
+}
+
+kernel {
+  for t in 5 {
+    for i in min(5, t * -5 + 24) {
+      vectorize(16) Y.n in 16 {
+        run Y
+      }
+    }
+  }
+}
+)");
+  const GuardedLoops guarded = GuardLoops({0, 1}, program);
+  ASSERT_EQ(guarded.guards.size(), 2u);
+  const auto& written = guarded.guards[0].written;
+  const auto both = std::find_if(written.begin(), written.end(),
+                                 [](const LoopGuard::Written& each) { return each.count == 2; });
+  ASSERT_NE(both, written.end()) << Print(program);
+  EXPECT_EQ(both->axis, 0u);
+  for (int64_t t = 0; t < 5; ++t) {
+    EXPECT_EQ(both->ranges[t].min, 5 * t);
+    EXPECT_EQ(both->ranges[t].max, 5 * t + 4);  // Of the last one, by the greatest extent.
+  }
 }
 
 // Columns in two loops that use the same registers.
