@@ -28,9 +28,17 @@ struct RefitSections {
 
 // Pure: equal input gives equal bytes. kInvalidArgument when the manifest does not pass
 // CheckManifest or `weights` is not manifest.weights_bytes long: no broken bundle is written.
+// `variants`: of WriteVariant, from the smallest; none may be larger than the bundle itself.
 RuntimeOr<std::string> WriteBundle(const BundleManifest& manifest, std::span<const uint8_t> elf,
                                    std::span<const uint8_t> weights,
-                                   const RefitSections& refit = {});
+                                   const RefitSections& refit = {},
+                                   const std::vector<std::string>& variants = {});
+
+// The same model for smaller sizes (docs/adr/0016-several-bounds.md): a manifest and code whose
+// weights are those of the bundle that it goes into. Errors: as above.
+RuntimeOr<std::string> WriteVariant(const BundleManifest& manifest, std::span<const uint8_t> elf);
+
+inline constexpr size_t kVariantsMax = 64;
 
 // Reads a bundle, treating each byte as hostile. Checks no CPU features: so that a bundle for
 // another machine can be looked at.
@@ -42,6 +50,8 @@ class BundleReader {
 
   const BundleManifest& manifest() const { return manifest_; }
   const Sha256Digest& weights_digest() const;
+  // For smaller sizes, from the smallest: without weights or variants of their own.
+  const std::vector<BundleReader>& variants() const { return variants_; }
 
   RuntimeOr<std::vector<uint8_t>> ReadElf() const;
   // Empty: the bundle has none.
@@ -56,10 +66,13 @@ class BundleReader {
   BundleReader(SectionFile file, BundleManifest manifest)
       : file_(std::move(file)), manifest_(std::move(manifest)) {}
   RuntimeOr<std::vector<uint8_t>> ReadIfThere(SectionKind kind) const;
-  static RuntimeOr<BundleReader> Open(std::unique_ptr<ByteSource> source);
+  static RuntimeOr<BundleReader> Open(std::unique_ptr<ByteSource> source, bool is_variant);
+  RuntimeStatus OpenVariants();
 
   SectionFile file_;
   BundleManifest manifest_;
+  std::shared_ptr<const std::vector<std::string>> variant_bytes_;  // What `variants_` read.
+  std::vector<BundleReader> variants_;
 };
 
 }  // namespace burnish

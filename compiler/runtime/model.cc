@@ -25,8 +25,8 @@ RuntimeOr<std::shared_ptr<const Model>> Model::LoadBytes(std::span<const uint8_t
   return Load(reader, options);
 }
 
-RuntimeOr<std::shared_ptr<const Model>> Model::Load(const BundleReader& reader,
-                                                    const ModelOptions& options) {
+RuntimeOr<std::shared_ptr<Model>> Model::LoadCode(const BundleReader& reader,
+                                                  const ModelOptions& options) {
   const BundleManifest& manifest = reader.manifest();
   RUNTIME_RETURN_IF_ERROR(
       CheckHostCanRun(manifest.abi_version, manifest.features,
@@ -45,6 +45,25 @@ RuntimeOr<std::shared_ptr<const Model>> Model::Load(const BundleReader& reader,
                              model->code_.Kernel(BURNISH_KERNEL_PREFIX + std::to_string(i)));
     model->kernels_.push_back(kernel);
   }
+  return model;
+}
+
+RuntimeStatus Model::LoadVariants(const BundleReader& reader, const ModelOptions& options) {
+  // Of memory that somebody else has filled it is not known whether weights were replaced, unless
+  // it is compared with the bundle's.
+  const bool is_unknown = options.weights_memory_is_filled && !options.check_weights;
+  if (has_replaced_weights_ || is_unknown) return RuntimeStatus();
+  for (const BundleReader& smaller : reader.variants()) {
+    RUNTIME_ASSIGN_OR_RETURN(std::shared_ptr<Model> variant, LoadCode(smaller, options));
+    variant->weights_ = weights_;  // Which this model keeps, and its sessions keep this model.
+    variants_.push_back(std::move(variant));
+  }
+  return RuntimeStatus();
+}
+
+RuntimeOr<std::shared_ptr<const Model>> Model::Load(const BundleReader& reader,
+                                                    const ModelOptions& options) {
+  RUNTIME_ASSIGN_OR_RETURN(std::shared_ptr<Model> model, LoadCode(reader, options));
   RUNTIME_ASSIGN_OR_RETURN(const std::vector<uint8_t> refit, reader.ReadRefit());
   RUNTIME_ASSIGN_OR_RETURN(const std::vector<uint8_t> plan, reader.ReadRefitPlan());
   RuntimeOr<RefitInfo> info = !plan.empty()   ? DecodeRefitPlan(plan)
@@ -58,7 +77,11 @@ RuntimeOr<std::shared_ptr<const Model>> Model::Load(const BundleReader& reader,
   // Last: weights are most of the file, and a bundle for another CPU is refused before they are
   // read.
   RUNTIME_RETURN_IF_ERROR(model->TakeWeights(reader, options));
-  if (!options.replacements.empty()) RUNTIME_RETURN_IF_ERROR(model->Refit(*info, reader, options));
+  if (!options.replacements.empty()) {
+    RUNTIME_RETURN_IF_ERROR(model->Refit(*info, reader, options));
+    model->has_replaced_weights_ = true;
+  }
+  RUNTIME_RETURN_IF_ERROR(model->LoadVariants(reader, options));
   return std::shared_ptr<const Model>(std::move(model));
 }
 
@@ -116,6 +139,7 @@ RuntimeStatus Model::TakeWeights(const BundleReader& reader, const ModelOptions&
     }
     weights_owner_ = options.share_weights_with;
     weights_ = other->weights_;
+    has_replaced_weights_ = other->has_replaced_weights_;
     return RuntimeStatus();
   }
   RUNTIME_ASSIGN_OR_RETURN(owned_weights_, HugePageArena::Allocate(size_bytes));

@@ -60,12 +60,20 @@ class Model {
   std::span<uint8_t> weights() const { return weights_; }
   // Those that replacements may name, dense, as the model had them when it was compiled.
   const std::vector<TensorInfo>& parameters() const { return parameters_; }
+  // The same for smaller sizes, on the same weights, from the smallest. None where weights were
+  // replaced: replacements say how weights of the greatest sizes are made, not those that others
+  // have beside them.
+  const std::vector<std::shared_ptr<const Model>>& variants() const { return variants_; }
 
  private:
   Model(BundleManifest manifest, SharedObject code)
       : manifest_(std::move(manifest)), code_(std::move(code)) {}
   static RuntimeOr<std::shared_ptr<const Model>> Load(const BundleReader& reader,
                                                       const ModelOptions& options);
+  // All but weights.
+  static RuntimeOr<std::shared_ptr<Model>> LoadCode(const BundleReader& reader,
+                                                    const ModelOptions& options);
+  RuntimeStatus LoadVariants(const BundleReader& reader, const ModelOptions& options);
   RuntimeStatus Refit(const RefitInfo& info, const BundleReader& reader,
                       const ModelOptions& options);
   RuntimeStatus TakeWeights(const BundleReader& reader, const ModelOptions& options);
@@ -79,6 +87,8 @@ class Model {
   HugePageArena owned_weights_;                 // Empty when the weights are somebody else's.
   std::shared_ptr<const Model> weights_owner_;  // Keeps shared weights alive.
   std::span<uint8_t> weights_;
+  bool has_replaced_weights_ = false;
+  std::vector<std::shared_ptr<const Model>> variants_;
 };
 
 }  // namespace burnish

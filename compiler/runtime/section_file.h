@@ -41,6 +41,7 @@ enum class SectionKind : uint32_t {
   kInputAxes = 11,    // Which of them inputs give; from format version 5 on, optional.
   kTrims = 12,        // What steps may leave out of a run; optional. Others run all.
   kLiveTables = 13,   // What loops in kernels ask; from format version 6 on, optional.
+  kVariants = 14,     // The model for smaller sizes, with the same weights; as kLiveTables.
 };
 
 struct SectionFormat {

@@ -273,7 +273,7 @@ RuntimeStatus Session::SetSizes(std::span<const int64_t> extents) {
   return TakeSizes(extents);
 }
 
-RuntimeStatus Session::TakeSizes(std::span<const int64_t> extents) {
+RuntimeStatus Session::CheckSizes(std::span<const int64_t> extents) const {
   const std::vector<RunSize>& sizes = manifest().run_sizes.sizes;
   if (extents.size() != sizes.size()) {
     return RuntimeStatus(
@@ -289,8 +289,13 @@ RuntimeStatus Session::TakeSizes(std::span<const int64_t> extents) {
                                std::to_string(sizes[i].greatest));
     }
   }
-  bool is_new = false;
-  for (size_t i = 0; i < sizes.size(); ++i) {
+  return RuntimeStatus();
+}
+
+RuntimeStatus Session::TakeSizes(std::span<const int64_t> extents) {
+  RUNTIME_RETURN_IF_ERROR(CheckSizes(extents));
+  bool is_new = !is_trimmed_;
+  for (size_t i = 0; i < extents.size(); ++i) {
     if (!is_given_[i]) continue;
     is_new = is_new || extents_[i] != extents[i];
     extents_[i] = extents[i];
@@ -299,7 +304,27 @@ RuntimeStatus Session::TakeSizes(std::span<const int64_t> extents) {
   return RuntimeStatus();
 }
 
+RuntimeOr<Session*> Session::VariantFor(std::span<const int64_t> extents) {
+  const std::vector<std::shared_ptr<const Model>>& models = model_->variants();
+  variants_.resize(models.size());
+  for (size_t v = 0; v < models.size(); ++v) {
+    const std::vector<RunSize>& sizes = models[v]->manifest().run_sizes.sizes;
+    bool serves = true;
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      serves = serves &&
+               (!is_given_[i] || (extents[i] >= sizes[i].least && extents[i] <= sizes[i].greatest));
+    }
+    if (!serves) continue;
+    if (variants_[v] == nullptr) {
+      RUNTIME_ASSIGN_OR_RETURN(variants_[v], Create(models[v], pool_));
+    }
+    return variants_[v].get();
+  }
+  return static_cast<Session*>(nullptr);
+}
+
 void Session::TrimSteps() {
+  is_trimmed_ = true;
   for (const LiveTable& table : manifest().live) {
     FillLiveTable(table, extents_, {Address(table.place), table.size_bytes});
   }
@@ -444,7 +469,23 @@ RuntimeStatus Session::RunTensors(std::span<const CallTensor> inputs,
     return RuntimeStatus(RuntimeCode::kInvalidArgument,
                          "got a number of tensors or steps that is not the model's");
   }
-  if (!manifest().run_sizes.inputs.empty()) RUNTIME_RETURN_IF_ERROR(TakeSizes(extents));
+  if (!manifest().run_sizes.inputs.empty()) {
+    RUNTIME_RETURN_IF_ERROR(CheckSizes(extents));
+    Session* variant = nullptr;
+    if (step_ns.empty()) {
+      RUNTIME_ASSIGN_OR_RETURN(variant, VariantFor(extents));
+    }
+    if (variant != nullptr) {
+      // Strides are of memory for the greatest shape, so that dense ones are not dense here.
+      std::vector<CallTensor> given(outputs.begin(), outputs.end());
+      for (CallTensor& output : given) output.is_dense = output.is_dense && !output.has_strides;
+      RuntimeStatus status = variant->RunTensors(inputs, given, {}, extents);
+      std::copy(extents.begin(), extents.end(), extents_.begin());
+      is_trimmed_ = false;
+      return status;
+    }
+    RUNTIME_RETURN_IF_ERROR(TakeSizes(extents));
+  }
   for (size_t i = 0; i < inputs.size(); ++i) {
     // Steps read as far as the bound, so what has less than that is not read in place.
     const bool is_whole =

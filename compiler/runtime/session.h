@@ -71,7 +71,8 @@ class Session {
   // copies else. An output may share memory with inputs: it is written as if all of them had been
   // read before; not with another output. `step_ns`: empty, or as for RunProfiled. `extents`:
   // empty where no input has a size to give, or one for each of the manifest's run sizes: has those
-  // that inputs give, and is set to this run's. They stay as by SetSizes.
+  // that inputs give, and is set to this run's. They stay as by SetSizes. Without `step_ns`, which
+  // is by the model's own steps, the smallest of its variants that serves the sizes runs.
   //
   // An output whose extents the data decides lies densely in this run's shape from its first
   // element on, or by the strides that the caller gave.
@@ -110,7 +111,11 @@ class Session {
   void ResolveSlots();
   void ApplyFill(const Fill& fill);
   uint8_t* Address(const Place& place) const;
+  RuntimeStatus CheckSizes(std::span<const int64_t> extents) const;
   RuntimeStatus TakeSizes(std::span<const int64_t> extents);
+  // The session of the smallest variant that serves these sizes, made when it is first wanted;
+  // null: this one does.
+  RuntimeOr<Session*> VariantFor(std::span<const int64_t> extents);
   void TrimSteps();
   int32_t RunStep(size_t step, int worker, int worker_count) const;
   void WriteSizes();
@@ -140,6 +145,8 @@ class Session {
   Memories inputs_, outputs_;
   std::vector<int64_t> extents_;  // Of the last run, one for each of the manifest's run sizes.
   std::vector<bool> is_given_;    // By size: not computed by a step.
+  bool is_trimmed_ = false;       // Steps and flags are as `extents_` say.
+  std::vector<std::unique_ptr<Session>> variants_;  // By the model's; null until it is wanted.
   // By step: the iterations that a run of these sizes needs, where it does not need all.
   struct Trimmed {
     bool is_less = false;

@@ -210,6 +210,25 @@ void FuzzLiveTables(std::span<const uint8_t> bytes) {
   }
 }
 
+// A variant of a bundle, as a file: whatever passes fits the whole.
+void FuzzVariant(std::span<const uint8_t> bytes) {
+  const BundleManifest whole = ModelOfTwoSizes();
+  const std::vector<uint8_t> weights(whole.weights_bytes);
+  const RuntimeOr<std::string> written =
+      WriteBundle(whole, {}, weights, {}, {std::string(bytes.begin(), bytes.end())});
+  if (!written.ok()) return;
+  const RuntimeOr<BundleReader> reader = BundleReader::FromBytes(BytesOf(*written));
+  CHECK(reader.ok()) << reader.status().message();
+  for (const BundleReader& variant : reader->variants()) {
+    CHECK(CheckManifest(variant.manifest()).ok());
+    CHECK_EQ(variant.manifest().weights_bytes, whole.weights_bytes);
+    CHECK_EQ(variant.manifest().inputs.size(), whole.inputs.size());
+    for (size_t d = 0; d < 2; ++d) {
+      CHECK(variant.manifest().inputs[0].tensor.shape[d] <= whole.inputs[0].tensor.shape[d]);
+    }
+  }
+}
+
 // Whatever passes the check has places for all that is written; the bytes mean the same again.
 void FuzzRefit(std::span<const uint8_t> bytes, bool is_plan) {
   const RuntimeOr<RefitInfo> info = is_plan ? DecodeRefitPlan(bytes) : DecodeRefit(bytes);
@@ -226,7 +245,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   using namespace burnish;  // NOLINT: a C function has no namespace of its own.
   const std::span<const uint8_t> bytes(data + 1, size - 1);
-  switch (data[0] >= 0xf9 ? data[0] : data[0] % 5) {
+  switch (data[0] >= 0xf8 ? data[0] : data[0] % 5) {
     case 0:
       FuzzBundle(bytes);
       break;
@@ -242,6 +261,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       break;
     case 4:
       FuzzControl(bytes);
+      break;
+    case 0xf8:
+      FuzzVariant(bytes);
       break;
     case 0xf9:
       FuzzLiveTables(bytes);
