@@ -66,6 +66,16 @@ absl::StatusOr<BundleManifest> ReadBundleManifest(const std::string& path) {
   return reader->manifest();
 }
 
+absl::StatusOr<std::vector<RunSizes>> ReadBundleBounds(const std::string& path) {
+  const RuntimeOr<BundleReader> reader = BundleReader::OpenFile(path);
+  if (!reader.ok()) return LoadError(reader.status(), path);
+  std::vector<RunSizes> bounds;
+  for (const BundleReader& variant : reader->variants()) {
+    bounds.push_back(variant.manifest().run_sizes);
+  }
+  return bounds;
+}
+
 absl::StatusOr<std::unique_ptr<Session>> OpenBundle(const std::string& path,
                                                     const SessionOptions& options) {
   ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, Load(path));

@@ -18,6 +18,8 @@ namespace burnish {
 
 // What the bundle says about itself; any CPU's bundle can be read.
 absl::StatusOr<BundleManifest> ReadBundleManifest(const std::string& path);
+// Sizes up to which the bundle has kernels of their own, ascending, without its greatest.
+absl::StatusOr<std::vector<RunSizes>> ReadBundleBounds(const std::string& path);
 
 struct SessionOptions {
   int threads = 0;  // 0: as many as it was tuned for, but at most threads_max.

@@ -12,6 +12,7 @@
 #include "base/usable_cpus.h"
 #include "compiler/frontend/onnx_export.h"
 #include "tuner/app/build_bundle.h"
+#include "tuner/app/build_range.h"
 #include "tuner/app/compile_cache.h"
 #include "tuner/app/emit_sketches.h"
 #include "tuner/app/error.h"
@@ -97,7 +98,7 @@ class CompileCommand : public Command {
     }
     BuildView view(context);
     options.progress = [&view](const BuildProgress& progress) { view.Update(progress); };
-    ASSIGN_OR_RETURN(const BuiltModel built, BuildBundle(graph, facts, options, what));
+    ASSIGN_OR_RETURN(const BuiltModel built, BuildRange(graph, request_, facts, options, what));
     view.Finish();
     RETURN_IF_ERROR(WriteOutput(out_, built.bundle));
     if (context.json()) {

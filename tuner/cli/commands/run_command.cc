@@ -22,6 +22,27 @@
 namespace burnish {
 namespace {
 
+// Greatest sizes of a list of steps, by name.
+nlohmann::ordered_json BoundJson(const RunSizes& sizes) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  const std::vector<bool> is_given = sizes.GivenSizes();
+  for (size_t i = 0; i < is_given.size(); ++i) {
+    if (is_given[i]) json[sizes.sizes[i].name] = sizes.sizes[i].greatest;
+  }
+  return json;
+}
+
+std::string BoundText(const RunSizes& sizes) {
+  std::string text;
+  const std::vector<bool> is_given = sizes.GivenSizes();
+  for (size_t i = 0; i < is_given.size(); ++i) {
+    if (!is_given[i]) continue;
+    absl::StrAppend(&text, text.empty() ? "" : ", ", sizes.sizes[i].name, " ",
+                    sizes.sizes[i].greatest);
+  }
+  return text;
+}
+
 using Json = nlohmann::ordered_json;
 
 Json TensorJson(const TensorInfo& tensor) {
@@ -91,6 +112,7 @@ class RunCommand : public Command {
  private:
   absl::Status PrintInfo(Context& context) {
     ASSIGN_OR_RETURN(const BundleManifest manifest, ReadBundleManifest(file_));
+    ASSIGN_OR_RETURN(const std::vector<RunSizes> bounds, ReadBundleBounds(file_));
     if (context.json()) {
       Json json = {{"schema", 1},
                    {"model", manifest.model_name},
@@ -111,6 +133,7 @@ class RunCommand : public Command {
         json["sizes"].push_back(
             {{"name", size.name}, {"least", size.least}, {"greatest", size.greatest}});
       }
+      for (const RunSizes& bound : bounds) json["bounds"].push_back(BoundJson(bound));
       context.out() << json.dump() << "\n";
       return absl::OkStatus();
     }
@@ -119,6 +142,9 @@ class RunCommand : public Command {
                   << TensorList(manifest.outputs) << "\n";
     const std::string sizes = SizeList(manifest);
     if (!sizes.empty()) context.out() << "sizes    " << sizes << "\n";
+    for (const RunSizes& bound : bounds) {
+      context.out() << "bound    " << BoundText(bound) << "\n";
+    }
     return absl::OkStatus();
   }
 

@@ -1,0 +1,151 @@
+#include "compiler/driver/ladder.h"
+
+#include <algorithm>
+#include <map>
+#include <span>
+#include <utility>
+
+#include "absl/strings/string_view.h"
+#include "base/status_macros.h"
+#include "compiler/driver/to_status.h"
+#include "compiler/runtime/bundle.h"
+
+namespace burnish {
+namespace {
+
+// Kernels ask for 64 bytes at most (weights.cc).
+constexpr size_t kAlignment = 64;
+// Shares of the greatest size that get a bound of their own. Sizes are as likely as others, so most
+// runs are in the upper half; compiling all of them shall take no more than four times one.
+constexpr int64_t kShares[] = {16, 4, 2};
+// Below so much of a range everything is as fast as at its end.
+constexpr int64_t kRangeMin = 8;
+
+std::span<const uint8_t> BytesOf(const std::string& text) {
+  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+}
+
+// The weights of all, with equal constants once.
+class SharedWeights {
+ public:
+  SharedWeights(const BundleManifest& whole, std::string bytes) : bytes_(std::move(bytes)) {
+    for (const ConstantInfo& constant : whole.constants) Remember(constant);
+  }
+
+  // Where a constant of `from` lies among the shared ones.
+  uint64_t Place(const ConstantInfo& constant, const std::string& from) {
+    const std::string content = from.substr(constant.offset_bytes, constant.size_bytes);
+    if (const auto known = at_.find(content); known != at_.end()) return known->second;
+    bytes_.resize((bytes_.size() + kAlignment - 1) / kAlignment * kAlignment, '\0');
+    ConstantInfo added = constant;
+    added.offset_bytes = bytes_.size();
+    bytes_ += content;
+    Remember(added);
+    added_.push_back(added);
+    return added.offset_bytes;
+  }
+
+  const std::string& bytes() const { return bytes_; }
+  const std::vector<ConstantInfo>& added() const { return added_; }
+
+ private:
+  void Remember(const ConstantInfo& constant) {
+    at_.emplace(bytes_.substr(constant.offset_bytes, constant.size_bytes), constant.offset_bytes);
+  }
+
+  std::string bytes_;
+  std::map<std::string, uint64_t> at_;  // By content.
+  std::vector<ConstantInfo> added_;
+};
+
+absl::StatusOr<std::string> WeightsOf(const BundleReader& reader) {
+  std::string bytes(reader.manifest().weights_bytes, '\0');
+  const RuntimeStatus read = reader.ReadWeights(
+      {reinterpret_cast<uint8_t*>(bytes.data()), bytes.size()}, /*check_hash=*/true);
+  if (!read.ok()) return ToStatus(read);
+  return bytes;
+}
+
+// A variant's manifest, with its constants where they are shared.
+absl::StatusOr<BundleManifest> Relocated(const BundleReader& reader, SharedWeights& shared) {
+  BundleManifest manifest = reader.manifest();
+  ASSIGN_OR_RETURN(const std::string weights, WeightsOf(reader));
+  std::map<uint64_t, std::pair<uint64_t, uint64_t>> moved;  // By offset: size, and the new offset.
+  for (const ConstantInfo& constant : manifest.constants) {
+    moved[constant.offset_bytes] = {constant.size_bytes, shared.Place(constant, weights)};
+  }
+  for (ModelStep& step : manifest.steps) {
+    for (Place& place : step.buffers) {
+      if (place.region != Region::kWeights) continue;
+      auto constant = moved.upper_bound(place.offset_bytes);
+      if (constant == moved.begin()) return absl::InternalError("a step reads no constant");
+      --constant;
+      const uint64_t shift = place.offset_bytes - constant->first;
+      if (shift > constant->second.first) return absl::InternalError("a step reads no constant");
+      place.offset_bytes = constant->second.second + shift;
+    }
+  }
+  manifest.constants.clear();
+  return manifest;
+}
+
+template <typename T>
+absl::StatusOr<T> FromRuntime(RuntimeOr<T> value) {
+  if (!value.ok()) return ToStatus(value.status());
+  return std::move(*value);
+}
+
+}  // namespace
+
+Ladder LadderOf(const std::vector<GraphSize>& sizes) {
+  Ladder ladder;
+  const auto span = [](const GraphSize& size) {
+    return size.greatest / std::max<int64_t>(size.least, 1);
+  };
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (span(sizes[i]) > span(sizes[ladder.size])) ladder.size = i;
+  }
+  if (sizes.empty() || span(sizes[ladder.size]) < kRangeMin) return ladder;
+  const GraphSize& size = sizes[ladder.size];
+  for (const int64_t share : kShares) {
+    const int64_t bound = size.greatest / share;
+    // A range of one size is no range: the importer would fix the dimension.
+    if (bound > size.least && (ladder.bounds.empty() || bound > ladder.bounds.back())) {
+      ladder.bounds.push_back(bound);
+    }
+  }
+  return ladder;
+}
+
+absl::StatusOr<std::string> ComposeLadder(const std::string& whole,
+                                          const std::vector<std::string>& smaller) {
+  ASSIGN_OR_RETURN(const BundleReader reader, FromRuntime(BundleReader::FromBytes(BytesOf(whole))));
+  ASSIGN_OR_RETURN(std::string bytes, WeightsOf(reader));
+  SharedWeights shared(reader.manifest(), std::move(bytes));
+  std::vector<std::pair<BundleManifest, std::vector<uint8_t>>> variants;
+  for (const std::string& each : smaller) {
+    ASSIGN_OR_RETURN(const BundleReader variant,
+                     FromRuntime(BundleReader::FromBytes(BytesOf(each))));
+    ASSIGN_OR_RETURN(BundleManifest manifest, Relocated(variant, shared));
+    ASSIGN_OR_RETURN(std::vector<uint8_t> elf, FromRuntime(variant.ReadElf()));
+    variants.emplace_back(std::move(manifest), std::move(elf));
+  }
+  std::vector<std::string> written;
+  for (auto& [manifest, elf] : variants) {
+    manifest.weights_bytes = shared.bytes().size();
+    ASSIGN_OR_RETURN(written.emplace_back(), FromRuntime(WriteVariant(manifest, elf)));
+  }
+  BundleManifest manifest = reader.manifest();
+  manifest.weights_bytes = shared.bytes().size();
+  manifest.constants.insert(manifest.constants.end(), shared.added().begin(), shared.added().end());
+  ASSIGN_OR_RETURN(const std::vector<uint8_t> elf, FromRuntime(reader.ReadElf()));
+  ASSIGN_OR_RETURN(const std::vector<uint8_t> refit, FromRuntime(reader.ReadRefit()));
+  ASSIGN_OR_RETURN(const std::vector<uint8_t> plan, FromRuntime(reader.ReadRefitPlan()));
+  ASSIGN_OR_RETURN(const std::vector<uint8_t> packs, FromRuntime(reader.ReadPacks()));
+  ASSIGN_OR_RETURN(const std::vector<uint8_t> program, FromRuntime(reader.ReadRefitProgram()));
+  return FromRuntime(WriteBundle(manifest, elf, BytesOf(shared.bytes()),
+                                 {.refit = refit, .plan = plan, .packs = packs, .program = program},
+                                 written));
+}
+
+}  // namespace burnish

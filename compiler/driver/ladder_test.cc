@@ -1,0 +1,174 @@
+// One bundle for a range, with kernels for several bounds, against the graph interpreter.
+#include "compiler/driver/ladder.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/cpu_info.h"
+#include "base/status_matchers.h"
+#include "compiler/driver/build_model.h"
+#include "compiler/driver/schedule_source.h"
+#include "compiler/graph/graph_testing.h"
+#include "compiler/runtime/bundle.h"
+#include "compiler/runtime/session.h"
+#include "compiler/runtime/thread_pool.h"
+#include "gtest/gtest.h"
+#include "proto/builder_client.h"
+#include "proto/target.h"
+
+namespace burnish {
+namespace {
+
+constexpr int64_t kColumns = 40;
+
+std::span<const uint8_t> BytesOf(const std::string& text) {
+  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+}
+
+// exp(x) + w of up to `bound` rows, and the number of rows.
+Graph Rows(int64_t bound) {
+  Graph graph;
+  const ValueId x = AddInput(graph, "x", {DType::kF32, {bound, kColumns}});
+  const ValueId n = AddInput(graph, "n", {DType::kI64, {}});
+  std::vector<double> numbers(kColumns);
+  for (int64_t i = 0; i < kColumns; ++i) numbers[i] = static_cast<double>(i) / 4;
+  const ValueId w =
+      AddConstant(graph, "w", {DType::kF32, {kColumns}}, FromDoubles(DType::kF32, numbers));
+  graph.outputs = {Op(graph, "add", {Op(graph, "exp", {x}), w}), Op(graph, "add", {n, n}), n};
+  graph.values[graph.outputs[0]].name = "rows";
+  graph.values[graph.outputs[1]].name = "twice";
+  graph.hidden_outputs = 1;
+  graph.bounded_axes = {{.output = 0, .axis = 0, .extent = 2}};
+  graph.sizes = {{.name = "n", .least = 0, .greatest = bound}};
+  graph.input_axes = {{.input = 0, .axis = 0, .parts = {{.size = 0}}}};
+  return graph;
+}
+
+std::string Built(int64_t bound) {
+  static BuilderClient& builder = *new BuilderClient();
+  DefaultScheduleSource source;
+  const Graph graph = Rows(bound);
+  EXPECT_THAT(VerifyGraph(graph), IsOk());
+  const auto built = BuildModel(graph, source, builder, {.target = *HostTarget(HostCpuInfo(), 2)});
+  EXPECT_THAT(built, IsOk());
+  return built->bundle;
+}
+
+CallTensor Tensor(void* data, const std::vector<int64_t>& shape, int64_t size, bool has_strides) {
+  CallTensor tensor{.data = static_cast<uint8_t*>(data), .is_dense = true};
+  int64_t count = 1;
+  for (size_t d = shape.size(); d-- > 0; count *= shape[d]) tensor.strides[d] = count;
+  tensor.has_strides = has_strides;
+  tensor.begin = tensor.data;
+  tensor.end = tensor.data + count * size;
+  return tensor;
+}
+
+TEST(LadderTest, BoundsAreSharesOfTheWidestRange) {
+  const auto bounds = [](std::vector<GraphSize> sizes) {
+    const Ladder ladder = LadderOf(sizes);
+    return std::pair(ladder.size, ladder.bounds);
+  };
+  using Bounds = std::vector<int64_t>;
+  EXPECT_EQ(bounds({}), std::pair(size_t{0}, Bounds{}));
+  EXPECT_EQ(bounds({{.name = "n", .least = 1, .greatest = 4}}), std::pair(size_t{0}, Bounds{}));
+  EXPECT_EQ(bounds({{.name = "b", .least = 1, .greatest = 8},
+                    {.name = "s", .least = 1, .greatest = 512}}),
+            std::pair(size_t{1}, Bounds({32, 128, 256})));
+  // None below the least.
+  EXPECT_EQ(bounds({{.name = "s", .least = 10, .greatest = 100}}),
+            std::pair(size_t{0}, Bounds({25, 50})));
+}
+
+TEST(LadderTest, EachRunTakesTheSmallestBoundThatHoldsIt) {
+  const std::vector<int64_t> bounds = {3, 6, 12};
+  const std::string whole = Built(12);
+  const auto composed = ComposeLadder(whole, {Built(3), Built(6)});
+  ASSERT_THAT(composed, IsOk());
+  const auto reader = BundleReader::FromBytes(BytesOf(*composed));
+  ASSERT_TRUE(reader.ok()) << reader.status().message();
+  ASSERT_EQ(reader->variants().size(), 2u);
+  // w and what masks are made of is there once, however many read it.
+  int constants = 0;
+  for (const ConstantInfo& constant : reader->manifest().constants) {
+    if (constant.size_bytes == kColumns * sizeof(float)) ++constants;
+  }
+  EXPECT_EQ(constants, 1);
+
+  const auto model = Model::LoadBytes(BytesOf(*composed), {});
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  ASSERT_EQ((*model)->variants().size(), 2u);
+  EXPECT_EQ((*model)->variants()[0]->weights().data(), (*model)->weights().data());
+  for (const int threads : {1, 2}) {
+    auto pool = ThreadPool::Create({.thread_count = threads});
+    ASSERT_TRUE(pool.ok());
+    auto session = Session::Create(*model, *std::move(pool));
+    ASSERT_TRUE(session.ok());
+    // Boundaries, and back and forth between lists of steps.
+    for (const int64_t rows : {12, 3, 4, 0, 1, 6, 7, 12, 2, 11, 5, 3}) {
+      for (const bool has_strides : {false, true}) {
+        alignas(64) float x[12 * kColumns], y[12 * kColumns];
+        for (int64_t i = 0; i < rows * kColumns; ++i) x[i] = 0.01f * static_cast<float>(i % 70);
+        std::fill(std::begin(y), std::end(y), -1.0f);
+        int64_t twice = -1;
+        std::vector<int64_t> extents = {rows, 0};
+        const std::vector<CallTensor> inputs = {Tensor(x, {rows, kColumns}, sizeof(float), false)};
+        const std::vector<CallTensor> outputs = {
+            Tensor(y, {12, kColumns}, sizeof(float), has_strides),
+            Tensor(&twice, {}, sizeof(int64_t), false)};
+        const RuntimeStatus status = (*session)->RunTensors(inputs, outputs, {}, extents);
+        ASSERT_TRUE(status.ok()) << status.message();
+        EXPECT_EQ(twice, 2 * rows);
+        EXPECT_EQ((*session)->OutputShape(0), (std::vector<int64_t>{rows, kColumns}));
+        for (int64_t i = 0; i < rows * kColumns; ++i) {
+          ASSERT_NEAR(y[i], std::exp(x[i]) + static_cast<float>(i % kColumns) / 4, 1e-5)
+              << rows << ": " << i;
+        }
+      }
+    }
+    std::vector<int64_t> extents = {13, 0};
+    EXPECT_FALSE((*session)->RunTensors({}, {}, {}, extents).ok());
+  }
+}
+
+// Replacements say how weights of the greatest sizes are made: no other list of steps may run.
+TEST(LadderTest, ReplacedWeightsRunAtTheGreatestSizes) {
+  const auto composed = ComposeLadder(Built(12), {Built(6)});
+  ASSERT_THAT(composed, IsOk());
+  const auto plain = Model::LoadBytes(BytesOf(*composed), {});
+  ASSERT_TRUE(plain.ok());
+  ASSERT_EQ((*plain)->parameters().size(), 1u);
+  std::vector<float> w(kColumns, 2.0f);
+  const auto replaced =
+      Model::LoadBytes(BytesOf(*composed),
+                       {.replacements = {{.name = "w",
+                                          .tensor = {.data = reinterpret_cast<uint8_t*>(w.data()),
+                                                     .type = ElementType::kF32,
+                                                     .rank = 1,
+                                                     .shape = &kColumns}}}});
+  ASSERT_TRUE(replaced.ok()) << replaced.status().message();
+  EXPECT_TRUE((*replaced)->variants().empty());
+  const auto shared = Model::LoadBytes(BytesOf(*composed), {.share_weights_with = *replaced});
+  ASSERT_TRUE(shared.ok());
+  EXPECT_TRUE((*shared)->variants().empty());
+}
+
+TEST(LadderTest, BundlesOfAnotherModelAreRefused) {
+  const std::string whole = Built(6);
+  EXPECT_THAT(ComposeLadder(whole, {Built(12)}), StatusIs(absl::StatusCode::kInvalidArgument))
+      << "larger than the whole";
+  Graph other = Rows(3);
+  other.values[other.inputs[0]].name = "z";
+  BuilderClient builder;
+  DefaultScheduleSource source;
+  const auto built = BuildModel(other, source, builder, {.target = *HostTarget(HostCpuInfo(), 2)});
+  ASSERT_THAT(built, IsOk());
+  EXPECT_THAT(ComposeLadder(whole, {built->bundle}), StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+}  // namespace
+}  // namespace burnish

@@ -1,0 +1,39 @@
+#include "tuner/app/build_range.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "compiler/driver/ladder.h"
+#include "tuner/app/error.h"
+
+namespace burnish {
+
+absl::StatusOr<BuiltModel> BuildRange(const Graph& graph, const ModelRequest& request,
+                                      const ScheduleFacts& facts, const BuildModelOptions& options,
+                                      const std::string& what) {
+  ASSIGN_OR_RETURN(BuiltModel built, BuildBundle(graph, facts, options, what));
+  const Ladder ladder = LadderOf(graph.sizes);
+  if (ladder.bounds.empty() || request.refit) return built;
+  const GraphSize& size = graph.sizes[ladder.size];
+  const std::string name = absl::StrCat(":", size.name);
+  // A size that the importer has named itself, and that no flag could set.
+  if (request.shapes.count(name) == 0) return built;
+  std::vector<std::string> smaller;
+  for (const int64_t bound : ladder.bounds) {
+    ModelRequest narrow = request;
+    narrow.shapes[name] = absl::StrCat(size.least, "..", bound);
+    ASSIGN_OR_RETURN(const Graph variant, LoadModel(narrow));
+    ASSIGN_OR_RETURN(BuiltModel each, BuildBundle(variant, facts, options, what));
+    smaller.push_back(std::move(each.bundle));
+  }
+  absl::StatusOr<std::string> composed = ComposeLadder(built.bundle, smaller);
+  // Loops and branches, or sizes that the narrower range decides: the whole range runs as it is.
+  if (composed.status().code() == absl::StatusCode::kInvalidArgument) return built;
+  if (!composed.ok()) return BuildError(composed.status(), what);
+  built.bundle = *std::move(composed);
+  return built;
+}
+
+}  // namespace burnish
