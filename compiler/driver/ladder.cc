@@ -74,17 +74,29 @@ absl::StatusOr<BundleManifest> Relocated(const BundleReader& reader, SharedWeigh
   for (const ConstantInfo& constant : manifest.constants) {
     moved[constant.offset_bytes] = {constant.size_bytes, shared.Place(constant, weights)};
   }
-  for (ModelStep& step : manifest.steps) {
-    for (Place& place : step.buffers) {
-      if (place.region != Region::kWeights) continue;
-      auto constant = moved.upper_bound(place.offset_bytes);
-      if (constant == moved.begin()) return absl::InternalError("a step reads no constant");
-      --constant;
-      const uint64_t shift = place.offset_bytes - constant->first;
-      if (shift > constant->second.first) return absl::InternalError("a step reads no constant");
-      place.offset_bytes = constant->second.second + shift;
-    }
+  bool is_known = true;
+  const auto move = [&](Place& place) {
+    if (place.region != Region::kWeights) return;
+    auto constant = moved.upper_bound(place.offset_bytes);
+    is_known = is_known && constant != moved.begin();
+    if (!is_known) return;
+    --constant;
+    const uint64_t shift = place.offset_bytes - constant->first;
+    is_known = shift <= constant->second.first;
+    place.offset_bytes = constant->second.second + shift;
+  };
+  for (ModelStep& step : manifest.steps)
+    std::for_each(step.buffers.begin(), step.buffers.end(), move);
+  for (ControlBlock& block : manifest.control.blocks) {
+    move(block.count_place);
+    move(block.condition);
+    for (LoopResult& result : block.results) move(result.from);
   }
+  for (Walker& walker : manifest.control.walkers) {
+    move(walker.first);
+    move(walker.base);
+  }
+  if (!is_known) return absl::InternalError("a step reads no constant");
   manifest.constants.clear();
   return manifest;
 }

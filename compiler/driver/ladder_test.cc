@@ -12,6 +12,7 @@
 #include "base/status_matchers.h"
 #include "compiler/driver/build_model.h"
 #include "compiler/driver/schedule_source.h"
+#include "compiler/graph/control.h"
 #include "compiler/graph/graph_testing.h"
 #include "compiler/runtime/bundle.h"
 #include "compiler/runtime/session.h"
@@ -29,7 +30,8 @@ std::span<const uint8_t> BytesOf(const std::string& text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
 }
 
-// exp(x) + w of up to `bound` rows, and the number of rows.
+// exp(x) + w of up to `bound` rows, the number of rows twice, and what three iterations of a loop
+// make of that number.
 Graph Rows(int64_t bound) {
   Graph graph;
   const ValueId x = AddInput(graph, "x", {DType::kF32, {bound, kColumns}});
@@ -38,7 +40,21 @@ Graph Rows(int64_t bound) {
   for (int64_t i = 0; i < kColumns; ++i) numbers[i] = static_cast<double>(i) / 4;
   const ValueId w =
       AddConstant(graph, "w", {DType::kF32, {kColumns}}, FromDoubles(DType::kF32, numbers));
-  graph.outputs = {Op(graph, "add", {Op(graph, "exp", {x}), w}), Op(graph, "add", {n, n}), n};
+  const ValueId twice = Op(graph, "add", {n, n});
+  Graph body;
+  const ValueId state = AddInput(body, "state", {DType::kI64, {}});
+  const ValueId ten = AddConstant(body, "ten", {DType::kI64, {}}, FromInts(DType::kI64, {10}));
+  body.outputs = {Op(body, "add", {state, ten})};
+  GraphNode loop{.name = "loop", .op = "loop", .attributes = {}};
+  loop.attributes.Set("count", int64_t{3});
+  loop.attributes.Set("states", int64_t{1});
+  loop.attributes.Set("slices", int64_t{0});
+  loop.attributes.Set("backwards", std::vector<int64_t>{});
+  loop.inputs = {twice};
+  loop.bodies = {std::make_shared<const Graph>(std::move(body))};
+  const absl::StatusOr<GraphNodeId> id = AddControlNode(graph, std::move(loop));
+  EXPECT_THAT(id, IsOk());
+  graph.outputs = {Op(graph, "add", {Op(graph, "exp", {x}), w}), graph.nodes[*id].outputs[0], n};
   graph.values[graph.outputs[0]].name = "rows";
   graph.values[graph.outputs[1]].name = "twice";
   graph.hidden_outputs = 1;
@@ -122,7 +138,7 @@ TEST(LadderTest, EachRunTakesTheSmallestBoundThatHoldsIt) {
             Tensor(&twice, {}, sizeof(int64_t), false)};
         const RuntimeStatus status = (*session)->RunTensors(inputs, outputs, {}, extents);
         ASSERT_TRUE(status.ok()) << status.message();
-        EXPECT_EQ(twice, 2 * rows);
+        EXPECT_EQ(twice, 2 * rows + 30);
         EXPECT_EQ((*session)->OutputShape(0), (std::vector<int64_t>{rows, kColumns}));
         for (int64_t i = 0; i < rows * kColumns; ++i) {
           ASSERT_NEAR(y[i], std::exp(x[i]) + static_cast<float>(i % kColumns) / 4, 1e-5)

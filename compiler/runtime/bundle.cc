@@ -52,8 +52,8 @@ bool StandsFor(const BundleManifest& variant, const BundleManifest& whole) {
     return true;
   };
   const RunSizes &ours = variant.run_sizes, &theirs = whole.run_sizes;
-  if (!variant.control.empty() || !whole.control.empty() || ours.inputs.empty() ||
-      variant.weights_bytes != whole.weights_bytes || !same_tensors(variant.inputs, whole.inputs) ||
+  if (ours.inputs.empty() || variant.weights_bytes != whole.weights_bytes ||
+      !same_tensors(variant.inputs, whole.inputs) ||
       !same_tensors(variant.outputs, whole.outputs) || ours.sizes.size() != theirs.sizes.size() ||
       ours.axes != theirs.axes || ours.inputs != theirs.inputs) {
     return false;
@@ -79,7 +79,8 @@ RuntimeOr<std::string> WriteVariant(const BundleManifest& manifest, std::span<co
   const ManifestSections parts = SectionsOf(manifest);
   std::vector<Section> sections = {{SectionKind::kManifest, BytesOf(parts.manifest)},
                                    {SectionKind::kElf, elf}};
-  for (const auto& [kind, bytes] : {std::pair(SectionKind::kHostCalls, &parts.calls),
+  for (const auto& [kind, bytes] : {std::pair(SectionKind::kControl, &parts.control),
+                                    {SectionKind::kHostCalls, &parts.calls},
                                     {SectionKind::kRunSizes, &parts.sizes},
                                     {SectionKind::kInputAxes, &parts.input_axes},
                                     {SectionKind::kTrims, &parts.trims},

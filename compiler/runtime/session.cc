@@ -318,6 +318,7 @@ RuntimeOr<Session*> Session::VariantFor(std::span<const int64_t> extents) {
     if (variants_[v] == nullptr) {
       RUNTIME_ASSIGN_OR_RETURN(variants_[v], Create(models[v], pool_));
     }
+    variants_[v]->SetLoopLimit(loop_limit_);
     return variants_[v].get();
   }
   return static_cast<Session*>(nullptr);
