@@ -1,11 +1,12 @@
 """A bundle of all sizes of a range against the bundles of single sizes, in turn, with an A/A control.
 
-    ./dev bench sizes [--models encoder,images] [--count 20] [--rounds 7] [--width 256]
+    ./dev bench sizes [--models encoder,images] [--count 20] [--rounds 5] [--width 256] [--calls 1000]
 
 The models are those of tests/e2e/models/dims_models.py, with rows of `--width`. For each, random sizes
 of its range: the median over rounds of the ratio of CPU times of one thread, in one process; "a/a" is
-the static bundle against itself. Then how long the range took to compile beside its greatest size, and
-how much larger than its weights the bundle is.
+the static bundle against itself. Then how long the range took to compile beside its greatest size but one, both
+with nothing kept from before, how much larger the bundle is, and how much resident memory grew over
+`--calls` calls of random sizes after 100. What is beyond its bar says so.
 """
 
 import argparse
@@ -34,25 +35,51 @@ RANGES = {"encoder": {"batch": (1, 4), "seq": (1, 256)},
           "recurrence": {"steps": (1, 100), "batch": (1, 4)}}
 
 
-def compiled(folder, name, dims):
+# Bars: of the static bundle's time, the geometric mean and the worst; of one size's time to compile;
+# MiB beside one size's bundle; percent of resident memory.
+MEAN, WORST, COMPILE, GROWN_MIB, RESIDENT = 1.15, 1.5, 4.0, 20.0, 1.0
+
+
+def against(value, bar):
+    return f"(bar {bar:g}{'' if value <= bar else ', MISSED'})"
+
+
+def resident_kib():
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("VmRSS:"))
+
+
+def resident_growth(call, rng, ranges, make_inputs, calls):
+    """Percent of resident memory that calls of random sizes add after the first hundred."""
+    for number in range(calls + 100):
+        sizes = {dim: int(rng.integers(low, high + 1)) for dim, (low, high) in ranges.items()}
+        call(*make_inputs(rng, sizes))
+        if number == 99:
+            before = resident_kib()
+    return 100 * (resident_kib() / before - 1)
+
+
+def compiled(folder, name, dims, *more):
     """The bundle's path, and the seconds that it took."""
     path = os.path.join(folder, name + ".bundle")
     flags = [f"--dim={dim}={size}" for dim, size in dims.items()]
     start = time.monotonic()
     subprocess.run([str(machine.output("//tuner:tuner")), "compile", "--model",
-                    os.path.join(folder, "model.onnx"), "--threads", "1", "--out", path, *flags],
+                    os.path.join(folder, "model.onnx"), "--threads", "1", "--out", path, *flags, *more],
                    check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     return path, time.monotonic() - start
 
 
-def measure(runtime, folder, name, count, rounds):
+def measure(runtime, folder, name, count, rounds, calls):
     build, _, make_inputs = dims_models.MODELS[name]
     ranges = RANGES[name]
     pathlib.Path(folder, "model.onnx").write_bytes(build())
     rng = np.random.default_rng(11)
     compiled(folder, "warm", {dim: high for dim, (_, high) in ranges.items()})
-    path, range_s = compiled(folder, "range", {dim: f"{low}..{high}" for dim, (low, high) in ranges.items()})
-    one_path, one_s = compiled(folder, "one", {dim: high - 1 for dim, (_, high) in ranges.items()})
+    path, range_s = compiled(
+        folder, "range", {dim: f"{low}..{high}" for dim, (low, high) in ranges.items()}, "--cache=none")
+    one_path, one_s = compiled(
+        folder, "one", {dim: high - 1 for dim, (_, high) in ranges.items()}, "--cache=none")
     dynamic = runtime.load(path, threads=1)
     found = []
     for _ in range(count):
@@ -68,15 +95,20 @@ def measure(runtime, folder, name, count, rounds):
               f"(a/a {same:.2f})", flush=True)
     mean = math.exp(statistics.fmean(map(math.log, found)))
     grown = (os.path.getsize(path) - os.path.getsize(one_path)) / 2**20
-    print(f"{name:10} geometric mean {mean:.2f}, worst {max(found):.2f}; compiling the range "
-          f"{range_s / one_s:.2f} of one size; {grown:+.2f} MiB beside the bundle of one", flush=True)
+    ratio, worst = range_s / one_s, max(found)
+    resident = resident_growth(dynamic, rng, ranges, make_inputs, calls)
+    print(f"{name:10} geometric mean {mean:.2f} {against(mean, MEAN)}, worst {worst:.2f} {against(worst, WORST)}; "
+          f"compiling the range {ratio:.2f} of one size {against(ratio, COMPILE)}; {grown:+.2f} MiB beside the "
+          f"bundle of one {against(grown, GROWN_MIB)}; resident memory {resident:+.2f} % over {calls} calls "
+          f"{against(resident, RESIDENT)}", flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--models", default="encoder,decoder,images,sound,recurrence")
     parser.add_argument("--count", type=int, default=20)
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--calls", type=int, default=1000)
     parser.add_argument("--width", type=int, default=256)
     arguments = parser.parse_args()
     dims_models.WIDTH, dims_models.WORDS = arguments.width, 300
@@ -84,7 +116,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         runtime = runtime_package(folder)
         for name in arguments.models.split(","):
-            measure(runtime, folder, name, arguments.count, arguments.rounds)
+            measure(runtime, folder, name, arguments.count, arguments.rounds, arguments.calls)
 
 
 if __name__ == "__main__":

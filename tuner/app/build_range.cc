@@ -29,7 +29,7 @@ absl::StatusOr<BuiltModel> BuildRange(const Graph& graph, const ModelRequest& re
     smaller.push_back(std::move(each.bundle));
   }
   absl::StatusOr<std::string> composed = ComposeLadder(built.bundle, smaller);
-  // Loops and branches, or sizes that the narrower range decides: the whole range runs as it is.
+  // The narrower range decides sizes that the whole one does not: the whole runs as it is.
   if (composed.status().code() == absl::StatusCode::kInvalidArgument) return built;
   if (!composed.ok()) return BuildError(composed.status(), what);
   built.bundle = *std::move(composed);
