@@ -9,6 +9,12 @@
 #include "tuner/app/error.h"
 
 namespace burnish {
+namespace {
+
+// What smaller bounds may add to a bundle: kernels, and weights in another form. A choice.
+constexpr size_t kAddedBytesMax = size_t{16} << 20;
+
+}  // namespace
 
 absl::StatusOr<BuiltModel> BuildRange(const Graph& graph, const ModelRequest& request,
                                       const ScheduleFacts& facts, const BuildModelOptions& options,
@@ -29,6 +35,13 @@ absl::StatusOr<BuiltModel> BuildRange(const Graph& graph, const ModelRequest& re
     smaller.push_back(std::move(each.bundle));
   }
   absl::StatusOr<std::string> composed = ComposeLadder(built.bundle, smaller);
+  // Where bounds have chosen other forms of the same weights, the smallest goes first: its runs are
+  // the rarest.
+  while (composed.ok() && composed->size() > built.bundle.size() + kAddedBytesMax) {
+    smaller.erase(smaller.begin());
+    if (smaller.empty()) return built;
+    composed = ComposeLadder(built.bundle, smaller);
+  }
   // The narrower range decides sizes that the whole one does not: the whole runs as it is.
   if (composed.status().code() == absl::StatusCode::kInvalidArgument) return built;
   if (!composed.ok()) return BuildError(composed.status(), what);
