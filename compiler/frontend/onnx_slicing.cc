@@ -267,8 +267,12 @@ absl::Status Slice(OnnxNode& node) {
   for (size_t i = 0; i < r.axes.size(); ++i) {
     if (r.starts[i] == r.ends[i]) cut[r.axes[i]] = 0;
   }
-  if (cut != shape) {  // Shape arithmetic may cut a list down to nothing.
-    if (!node.context().graph.IsConstant(x)) return node.Unsupported("the slice is empty");
+  if (cut != shape) {  // Shape arithmetic may cut a list down to nothing, whatever was in it.
+    const TensorType& type = node.TypeOf(x);
+    const bool is_list = type.dtype == DType::kI64 && shape.size() == 1;
+    if (!is_list && !node.context().graph.IsConstant(x)) {
+      return node.Unsupported("the slice is empty");
+    }
     ASSIGN_OR_RETURN(const ValueId empty,
                      node.EmitConstant({node.TypeOf(x).dtype, cut}, MakeConstant<uint8_t>({})));
     node.SetOutput(0, empty);
