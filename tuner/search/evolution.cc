@@ -119,8 +119,7 @@ class Evolution {
       const bool crossed = rng_.Uniform() < kCrossover && CrossWith(SelectParent(), parent, point);
       if (!crossed && !Mutate(parent.sketch_index, point)) return std::nullopt;
       // A step off the end of a decision is clamped and leaves the point as it was.
-      if (point != parent.point && IsValid(space_.sketches()[parent.sketch_index], point))
-        return point;
+      if (point != parent.point && space_.Contains(parent.sketch_index, point)) return point;
     }
     return std::nullopt;
   }

@@ -31,15 +31,27 @@ absl::StatusOr<std::shared_ptr<const SearchSpace>> SearchSpace::Create(SearchSpa
   if (options.sketches.empty()) {
     return absl::InvalidArgumentError("search space: got no sketch, want at least one");
   }
+  if (options.points.has_value() && options.points->size() != options.sketches.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("search space: got points of ",
+                                                   options.points->size(), " sketches, want ",
+                                                   options.sketches.size()));
+  }
   std::shared_ptr<SearchSpace> space(new SearchSpace(std::move(options)));
+  if (space->options_.points.has_value()) {
+    for (const std::vector<Point>& points : *space->options_.points) {
+      space->listed_.emplace_back(points.begin(), points.end());
+    }
+  }
   RETURN_IF_ERROR(space->Enumerate());
   return space;
 }
 
 absl::Status SearchSpace::Enumerate() {
   int64_t product = 0;
-  for (const Sketch& sketch : options_.sketches) {
-    const int64_t size = SpaceSize(sketch);
+  for (size_t s = 0; s < options_.sketches.size(); ++s) {
+    const int64_t size = options_.points.has_value()
+                             ? static_cast<int64_t>((*options_.points)[s].size())
+                             : SpaceSize(options_.sketches[s]);
     product = size > kProductMax ? size : product + size;
     // Cheap refusal first. Whether a point is valid is asked point by point, and this runs before
     // the first trial of every task.
@@ -50,7 +62,9 @@ absl::Status SearchSpace::Enumerate() {
   for (int s = 0; s < static_cast<int>(options_.sketches.size()); ++s) {
     const int64_t left = options_.enumerated_points_max - static_cast<int64_t>(proposals.size());
     // One more than there is room for tells "too many" from "exactly as many".
-    const std::vector<Point> points = EnumeratePoints(options_.sketches[s], left + 1);
+    const std::vector<Point> points = options_.points.has_value()
+                                          ? (*options_.points)[s]
+                                          : EnumeratePoints(options_.sketches[s], left + 1);
     if (static_cast<int64_t>(points.size()) > left) return absl::OkStatus();
     for (const Point& point : points) {
       ASSIGN_OR_RETURN(Proposal proposal, Propose(s, point));
@@ -83,7 +97,7 @@ Proposal SearchSpace::Recognize(absl::string_view trace) const {
     std::optional<Point> point = burnish::Recognize(options_.sketches[s], *steps);
     // A point that a sketch can say, but that its constraints exclude today, is no parent: its
     // children would start outside of the space.
-    if (!point.has_value() || !IsValid(options_.sketches[s], *point)) continue;
+    if (!point.has_value() || !Contains(s, *point)) continue;
     proposal.sketch_index = s;
     proposal.point = *std::move(point);
     break;
@@ -91,7 +105,17 @@ Proposal SearchSpace::Recognize(absl::string_view trace) const {
   return proposal;
 }
 
+bool SearchSpace::Contains(int sketch_index, const Point& point) const {
+  if (options_.points.has_value()) return listed_.at(sketch_index).contains(point);
+  return IsValid(options_.sketches.at(sketch_index), point);
+}
+
 std::optional<Point> SearchSpace::RandomPoint(int sketch_index, Rng& rng) const {
+  if (options_.points.has_value()) {
+    const std::vector<Point>& points = options_.points->at(sketch_index);
+    if (points.empty()) return std::nullopt;
+    return points[rng.Below(points.size())];
+  }
   const Sketch& sketch = options_.sketches.at(sketch_index);
   Point point(sketch.decisions.size());
   for (int attempt = 0; attempt < kRandomTriesMax; ++attempt) {
@@ -116,7 +140,7 @@ std::vector<Point> SearchSpace::Neighbours(int sketch_index, const Point& point)
       if (v == position) continue;
       Point changed = point;
       changed[d] = decision.values[v];
-      if (!IsValid(sketch, changed)) continue;
+      if (!Contains(sketch_index, changed)) continue;
       // Distance in positions, not in values: from 8 the values 4 and 16 are equally near.
       found.emplace_back(std::abs(v - position), d, std::move(changed));
     }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
@@ -26,11 +27,15 @@ struct SearchSpaceOptions {
   // A space with at most this many valid points is ranked whole: no more than what evolution looks
   // at, since features of thousands of candidates cost more than measuring a few.
   int64_t enumerated_points_max = 512;
+  // Of each sketch: the space has these points alone, such as those that were measured for a
+  // replay. Nullopt: every valid one.
+  std::optional<std::vector<std::vector<Point>>> points = std::nullopt;
 };
 
 class SearchSpace {
  public:
-  // INVALID_ARGUMENT: no sketch. INTERNAL: a sketch that cannot be bound.
+  // INVALID_ARGUMENT: no sketch, or lists of points that are not of all sketches. INTERNAL: a
+  // sketch that cannot be bound.
   static absl::StatusOr<std::shared_ptr<const SearchSpace>> Create(SearchSpaceOptions options);
 
   absl::Span<const Sketch> sketches() const { return options_.sketches; }
@@ -47,6 +52,9 @@ class SearchSpace {
     return enumerated_.has_value() ? &*enumerated_ : nullptr;
   }
 
+  // Valid, and of `points` where the space is made of these. `point`: a value of each decision.
+  bool Contains(int sketch_index, const Point& point) const;
+
   // Uniform over the sketches and their values; nullopt: no valid point was met in a thousand.
   std::optional<Point> RandomPoint(int sketch_index, Rng& rng) const;
 
@@ -62,6 +70,7 @@ class SearchSpace {
   absl::Status Enumerate();
 
   SearchSpaceOptions options_;
+  std::vector<absl::flat_hash_set<Point>> listed_;  // Of options_.points.
   std::optional<std::vector<Proposal>> enumerated_;
 };
 

@@ -74,6 +74,31 @@ TEST(SearchSpaceTest, RandomPointsAreValidAndReachTheWholeSketch) {
   EXPECT_THAT(seen, SizeIs(8));
 }
 
+TEST(SearchSpaceTest, SpaceOfListedPointsHasNoOthers) {
+  const SyntheticTask task({.sketch_count = 2, .decision_count = 2, .value_count = 4});
+  const std::vector<Point> listed = {{1, 1}, {1, 2}, {8, 1}};
+  const std::vector<std::vector<Point>> both = {listed, {}}, one = {listed};
+  ASSERT_OK_AND_ASSIGN(const auto space, SearchSpace::Create({.sketches = task.sketches(),
+                                                              .enumerated_points_max = 2,
+                                                              .points = both}));
+  EXPECT_THAT(space->enumerated(), IsNull());
+  EXPECT_TRUE(space->Contains(0, {1, 2}));
+  EXPECT_FALSE(space->Contains(0, {2, 2}));
+  EXPECT_FALSE(space->Contains(1, {1, 1}));
+  EXPECT_THAT(space->Neighbours(0, {1, 1}), ::testing::ElementsAre(Point{1, 2}, Point{8, 1}));
+  Rng rng(1);
+  std::set<Point> seen;
+  for (int i = 0; i < 100; ++i) seen.insert(*space->RandomPoint(0, rng));
+  EXPECT_THAT(seen, ::testing::ElementsAreArray(listed));
+  EXPECT_FALSE(space->RandomPoint(1, rng).has_value());
+  ASSERT_OK_AND_ASSIGN(const auto small,
+                       SearchSpace::Create({.sketches = task.sketches(), .points = both}));
+  ASSERT_THAT(small->enumerated(), NotNull());
+  EXPECT_THAT(*small->enumerated(), SizeIs(3));
+  EXPECT_THAT(SearchSpace::Create({.sketches = task.sketches(), .points = one}).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
 TEST(SearchSpaceTest, NoSketchAndUnknownValueAreRefused) {
   EXPECT_THAT(SearchSpace::Create({}).status(), StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_THAT(SyntheticTask({}).Space()->Propose(0, Point{3, 1, 1, 1, 1, 1}),
