@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "proto/record.h"
+#include "tuner/search/training_rule.h"
 #include "tuner/study/stop_rule.h"
 #include "tuner/study/study_refiner.h"
 #include "tuner/study/study_replay.h"
@@ -21,10 +22,6 @@ namespace {
 // Trials that are parked one after the other, after which no more begin: a farm that loses so many
 // will lose the next ones, too. Half of what is in flight by default.
 constexpr int kParkedInRowMax = 32;
-// The model, one for all tasks, learns anew when this many results, or this share of what it knows,
-// are new to it.
-constexpr int64_t kTrainCountMin = 16;
-constexpr double kTrainShare = 0.1;
 
 bool EndedParked(const StudyEvent& event) { return event.kind == StudyEventKind::kParked; }
 
@@ -337,8 +334,7 @@ bool StudySession::ShouldTrain() const {
     trained += task->trained_count();
     untrained += task->untrained_count();
   }
-  return untrained >= kTrainCountMin &&
-         static_cast<double>(untrained) >= kTrainShare * static_cast<double>(trained);
+  return IsTimeToTrain(untrained, trained);
 }
 
 absl::Status StudySession::CancelOpen(absl::Duration timeout) {
