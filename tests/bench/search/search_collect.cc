@@ -1,0 +1,177 @@
+// Fills the tables of a machine: measures points of tasks on a farm of this machine alone.
+// usage: search_collect MANIFEST FOLDER MINUTES MACHINE COMMIT
+//
+// MANIFEST: JSON, [{"name", "class", "source", "model"}], the last one an ONNX file. FOLDER has a
+// table a task, NAME.json, and gets those that it lacks. Interrupted, it keeps what was measured;
+// started again, it goes on.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/rng.h"
+#include "base/status_macros.h"
+#include "base/stop_signals.h"
+#include "compiler/codegen/codegen_epoch.h"
+#include "compiler/ir/parser.h"
+#include "nlohmann/json.hpp"
+#include "proto/device_model.h"
+#include "proto/host_calibration.h"
+#include "proto/run_job.h"
+#include "tests/bench/search/collect_tables.h"
+#include "tests/bench/search/search_table.h"
+#include "tests/bench/search/table_draw.h"
+#include "tests/bench/search/table_space.h"
+#include "tracker/tracker_client.h"
+#include "tuner/app/embedded_farm.h"
+#include "tuner/app/target_text.h"
+#include "tuner/app/tuning.h"
+#include "tuner/measure/tracker_measurer.h"
+
+namespace burnish {
+namespace {
+
+constexpr int kThreads = 2;
+constexpr int64_t kTableBytesMax = 64 << 20;
+// As in a study (tuner/app/study_run.cc): what is half as slow again needs no exact time.
+constexpr double kEarlyStopRatio = 1.5;
+
+struct Arguments {
+  std::string manifest, folder, machine, commit;
+  double minutes = 0;
+};
+
+std::string PathOf(const Arguments& arguments, const SearchTable& table) {
+  return absl::StrCat(arguments.folder, "/", table.name, ".json");
+}
+
+// The operator itself, without the transpositions around it.
+const StudyTaskSpec& HeaviestTask(const Tuning& tuning) {
+  const auto most = std::max_element(tuning.flop_counts.begin(), tuning.flop_counts.end());
+  return tuning.tasks[most - tuning.flop_counts.begin()];
+}
+
+absl::StatusOr<CollectedTask> MakeTask(const nlohmann::json& entry, const Arguments& arguments,
+                                       const Target& target,
+                                       const std::optional<CalibrationRow>& calibration) {
+  StudySpec spec{.model_path = entry.at("model").get<std::string>(), .target = target.ToText()};
+  ASSIGN_OR_RETURN(const Tuning tuning, PrepareTuning(spec));
+  const StudyTaskSpec& operation = HeaviestTask(tuning);
+  CollectedTask task{.table = {.name = entry.at("name").get<std::string>(),
+                               .kind = entry.at("class").get<std::string>(),
+                               .source = entry.at("source").get<std::string>(),
+                               .machine = arguments.machine,
+                               .commit = arguments.commit,
+                               .workload = operation.workload.text,
+                               .contract = operation.contract,
+                               .target = target.ToText(),
+                               .calibration = calibration}};
+  const absl::StatusOr<std::string> text = ReadFile(PathOf(arguments, task.table), kTableBytesMax);
+  if (text.ok()) {
+    ASSIGN_OR_RETURN(SearchTable known, ParseTable(*text));
+    if (known.workload != task.table.workload || known.target != task.table.target ||
+        known.contract != task.table.contract) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(PathOf(arguments, known), " is of another program or target (", known.target,
+                       "): remove it, or name another folder"));
+    }
+    task.table = std::move(known);
+  }
+  ASSIGN_OR_RETURN(const TableSpace space, SpaceOfTable(task.table));
+  ASSIGN_OR_RETURN(task.draw, DrawTable(task.table.workload, *space.whole, space.device, {}));
+  task.table.space_count = task.draw.space_count;
+  task.table.space_exact = task.draw.space_exact;
+  KeepRowsOfDraw(task.draw, *space.whole, task.table);
+  task.measure = std::make_shared<MeasureTask>(MeasureTask{
+      .workload = operation.workload,
+      .target = target,
+      .contract = operation.contract,
+      .codegen_epoch = kCodegenEpoch,
+      .input_seed = Rng(RngStream{.purpose = "inputs", .task = operation.workload.id}).Next()});
+  return task;
+}
+
+absl::Status Save(const Arguments& arguments, const std::vector<CollectedTask>& tasks) {
+  for (const CollectedTask& task : tasks) {
+    RETURN_IF_ERROR(WriteFileAtomically(PathOf(arguments, task.table), PrintTable(task.table)));
+  }
+  return absl::OkStatus();
+}
+
+std::string ProgressText(const CollectProgress& progress, absl::Duration time_max) {
+  const double rate =
+      static_cast<double>(progress.measured_count) / absl::ToDoubleSeconds(progress.elapsed);
+  const int64_t missing = progress.row_count_max - progress.row_count;
+  const absl::Duration left = std::min(time_max - progress.elapsed,
+                                       absl::Seconds(static_cast<double>(missing) / rate + 60));
+  return absl::StrCat(progress.row_count, " of ", progress.row_count_max, " points, ",
+                      progress.repeated_count, " measured again, ",
+                      static_cast<int64_t>(rate * 10) / 10, " a second, ",
+                      absl::FormatDuration(absl::Trunc(left, absl::Seconds(1))), " left at most");
+}
+
+absl::Status Run(const Arguments& arguments) {
+  const StopSignals signals;
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(arguments.manifest, kTableBytesMax));
+  const nlohmann::json manifest = nlohmann::json::parse(text);
+  ASSIGN_OR_RETURN(const Target target, ResolveTarget("host", kThreads));
+  // Before anything is timed, and so not beside it.
+  const HostCalibration host(
+      {.folder = CalibrationFolder([](const char* name) -> const char* { return getenv(name); })});
+  ASSIGN_OR_RETURN(const CalibrationRow row, host.Get());
+  std::vector<CollectedTask> tasks;
+  for (const nlohmann::json& entry : manifest) {
+    ASSIGN_OR_RETURN(tasks.emplace_back(), MakeTask(entry, arguments, target, row));
+    const CollectedTask& task = tasks.back();
+    std::fprintf(stderr, "%-28s %5zu of %5zu points, space %ld%s\n", task.table.name.c_str(),
+                 task.table.rows.size(), task.draw.points.size(), task.draw.space_count,
+                 task.draw.space_exact ? "" : " or so");
+  }
+  ASSIGN_OR_RETURN(const std::unique_ptr<EmbeddedFarm> farm, EmbeddedFarm::Start({}));
+  const auto session = absl::StrCat("search", absl::ToUnixNanos(Clock::Real().WallNow()));
+  TrackerClient client({.tracker = farm->tracker(), .tuner_id = session});
+  TrackerMeasurer measurer({.client = &client,
+                            .study = session,
+                            .session = session,
+                            .method = {.early_stop_ratio = kEarlyStopRatio}});
+  const absl::Duration time_max = absl::Minutes(arguments.minutes);
+  CollectOptions options{
+      .measurer = &measurer, .clock = &Clock::Real(), .session = session, .time_max = time_max};
+  options.on_progress = [&](const CollectProgress& progress) {
+    std::fprintf(stderr, "\r%s ", ProgressText(progress, time_max).c_str());
+    return signals.Wait(absl::ZeroDuration()) == 0;
+  };
+  options.save = [&] { return Save(arguments, tasks); };
+  const absl::Status collected = CollectTables(options, tasks);
+  std::fprintf(stderr, "\n");
+  return collected;
+}
+
+int Main(int argc, char** argv) {
+  Arguments arguments;
+  if (argc != 6 || !absl::SimpleAtod(argv[3], &arguments.minutes) || arguments.minutes <= 0) {
+    std::fprintf(stderr, "usage: search_collect MANIFEST FOLDER MINUTES MACHINE COMMIT\n");
+    return 64;
+  }
+  arguments.manifest = argv[1];
+  arguments.folder = argv[2];
+  arguments.machine = argv[4];
+  arguments.commit = argv[5];
+  const absl::Status done = Run(arguments);
+  if (done.ok()) return 0;
+  std::fprintf(stderr, "search_collect: %s\n", std::string(done.message()).c_str());
+  return 1;
+}
+
+}  // namespace
+}  // namespace burnish
+
+int main(int argc, char** argv) { return burnish::Main(argc, argv); }
