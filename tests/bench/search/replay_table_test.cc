@@ -1,0 +1,77 @@
+#include "tests/bench/search/replay_table.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/status_matchers.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/bench/search/test_tables.h"
+
+namespace burnish {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::SizeIs;
+
+const Arm& ArmOf(const char* name) {
+  return *std::find_if(Arms().begin(), Arms().end(),
+                       [&](const Arm& arm) { return std::strcmp(arm.name, name) == 0; });
+}
+
+TEST(ReplayTableTest, EveryArmFindsItsWayThroughTheWholeTable) {
+  const SearchTable table = FullTestTable();
+  ASSERT_OK_AND_ASSIGN(const auto replayed, ReplayedTable::Create(table));
+  EXPECT_EQ(replayed->dropped_count(), 0);
+  for (const Arm& arm : Arms()) {
+    ASSERT_OK_AND_ASSIGN(const std::vector<int64_t> best, replayed->Replay(arm, 1, 10'000));
+    // Each point is a trial once.
+    EXPECT_THAT(best, SizeIs(table.rows.size())) << arm.name;
+    EXPECT_TRUE(std::is_sorted(best.rbegin(), best.rend())) << arm.name;
+    EXPECT_EQ(best.back(), replayed->best_ns()) << arm.name;
+    EXPECT_THAT(replayed->Replay(arm, 1, 10'000), IsOkAndHolds(best)) << arm.name;
+  }
+}
+
+TEST(ReplayTableTest, OracleFindsTheBestAtOnceAndRandomSeedsDiffer) {
+  ASSERT_OK_AND_ASSIGN(const auto replayed, ReplayedTable::Create(FullTestTable()));
+  ASSERT_OK_AND_ASSIGN(const auto oracle, replayed->Replay(ArmOf("oracle"), 0, 40));
+  ASSERT_THAT(oracle, SizeIs(40));
+  EXPECT_EQ(oracle[15], replayed->best_ns());
+  ASSERT_OK_AND_ASSIGN(const auto random, replayed->Replay(ArmOf("random"), 0, 40));
+  ASSERT_OK_AND_ASSIGN(const auto again, replayed->Replay(ArmOf("random again"), 0, 40));
+  ASSERT_OK_AND_ASSIGN(const auto other, replayed->Replay(ArmOf("random"), 1, 40));
+  EXPECT_GT(random[15], replayed->best_ns());
+  EXPECT_NE(random, again);
+  EXPECT_NE(random, other);
+}
+
+TEST(ReplayTableTest, RowsByEstimateAreNotForArmsThatDoNotKnowIt) {
+  SearchTable table = FullTestTable();
+  for (size_t i = 10; i < table.rows.size(); ++i) table.rows[i].uniform = false;
+  ASSERT_OK_AND_ASSIGN(const auto replayed, ReplayedTable::Create(table));
+  for (const Arm& arm : Arms()) {
+    ASSERT_OK_AND_ASSIGN(const auto best, replayed->Replay(arm, 0, 100));
+    EXPECT_THAT(best, SizeIs(arm.uniform ? 10 : 100)) << arm.name;
+    EXPECT_EQ(arm.uniform,
+              arm.guidance == Guidance::kNothing || arm.guidance == Guidance::kLearned);
+  }
+}
+
+TEST(ReplayTableTest, FailuresAreTrialsWithoutALatency) {
+  SearchTable table = FullTestTable();
+  table.rows.resize(3);
+  for (int i : {0, 1}) {
+    table.rows[i].latency_ns.clear();
+    table.rows[i].failure = FailureKind::kCrashed;
+  }
+  const int64_t only = table.rows[2].rank_ns();
+  ASSERT_OK_AND_ASSIGN(const auto replayed, ReplayedTable::Create(table));
+  ASSERT_OK_AND_ASSIGN(const auto best, replayed->Replay(ArmOf("oracle"), 0, 9));
+  EXPECT_THAT(best, ElementsAre(::testing::AnyOf(0, only), ::testing::AnyOf(0, only), only));
+  table.rows.resize(2);
+  EXPECT_THAT(ReplayedTable::Create(table).status(), StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+}  // namespace
+}  // namespace burnish
