@@ -1,0 +1,156 @@
+"""What `./dev bench search` makes of replayed searches: regrets, tests, verdicts, a table of text."""
+
+import math
+import statistics
+
+from scipy import stats
+
+CHECKPOINTS = (1, 8, 16, 32, 64, 128, 200, 500)
+# Of a run's one number, the mean of its log regrets: from where a search has been told something, to
+# where even chance has found most.
+SUMMED = (16, 32, 64, 128, 200)
+# Tasks with as many points are large: there a search has something to choose, and 500 random draws do
+# not see everything.
+LARGE_ROWS = 1000
+SIGNIFICANT = 0.01
+RANDOM, AGAIN, ORACLE = "random", "random again", "oracle"
+
+
+def after(curve, trials):
+    """Best latency after so many trials; a space that is exhausted stays as it was."""
+    return curve[min(trials, len(curve)) - 1]
+
+
+def log_regret(curve, table, trials):
+    """ln(best so far / best of the table); while nothing ran, as if the slowest point had."""
+    return math.log((after(curve, trials) or table["worst_ns"]) / table["best_ns"])
+
+
+def regrets(result, arm, trials, chosen):
+    """{(table, seed): log regret} over the chosen tables."""
+    return {(run["table"], run["seed"]): log_regret(run["best_ns"], result["tables"][run["table"]], trials)
+            for run in result["runs"] if run["arm"] == arm and run["table"] in chosen}
+
+
+def mean_regrets(result, arm, chosen):
+    """{(table, seed): mean of the log regrets at SUMMED}."""
+    each = [regrets(result, arm, trials, chosen) for trials in SUMMED]
+    return {key: statistics.fmean(values[key] for values in each) for key in each[0]}
+
+
+def wilcoxon(first, second):
+    """Two-sided signed-rank test of pairs: p, the matched-pairs rank-biserial correlation (-1: `first`
+    is less in every pair), and how many pairs differ."""
+    differences = [a - b for a, b in zip(first, second) if a != b]
+    if not differences:
+        return {"p": 1.0, "effect": 0.0, "n": 0}
+    ranks = stats.rankdata([abs(d) for d in differences])
+    up = sum(rank for rank, d in zip(ranks, differences) if d > 0)
+    p = float(stats.wilcoxon(differences).pvalue)
+    return {"p": p, "effect": (2 * up - sum(ranks)) / sum(ranks), "n": len(differences)}
+
+
+def compare(first, second):
+    """Of two {(table, seed): log value}: the test over task x seed; the same over means of tasks, which
+    says whether it holds for further tasks; and the ratio of the geometric means."""
+    keys = sorted(first)
+    tables = sorted({table for table, _ in keys})
+
+    def by_table(values):
+        return [statistics.fmean(values[key] for key in keys if key[0] == table) for table in tables]
+
+    return {**wilcoxon([first[key] for key in keys], [second[key] for key in keys]),
+            "p_tasks": wilcoxon(by_table(first), by_table(second))["p"],
+            "ratio": math.exp(statistics.fmean(first[key] - second[key] for key in keys))}
+
+
+def large_tables(result):
+    return {i for i, table in enumerate(result["tables"]) if table["rows"] >= LARGE_ROWS}
+
+
+def percent(values):
+    return 100 * (math.exp(statistics.fmean(values)) - 1)
+
+
+def curve(result, arm, chosen):
+    """Regret in percent at each checkpoint, geometric mean over tasks and seeds."""
+    return [percent(regrets(result, arm, trials, chosen).values()) for trials in CHECKPOINTS]
+
+
+def trials_to(result, arm, chosen, level):
+    """The least number of trials after which the mean regret is at most `level` percent; None: never."""
+    most = max(len(run["best_ns"]) for run in result["runs"] if run["table"] in chosen)
+    for trials in range(1, most + 1):
+        if percent(regrets(result, arm, trials, chosen).values()) <= level + 1e-9:
+            return trials
+    return None
+
+
+def noise(table):
+    """Median over rows that were measured again of (most - least) / least; None: there are none."""
+    spreads = [max(row) / min(row) - 1 for row in table["repeated"]]
+    return statistics.median(spreads) if spreads else None
+
+
+def summarize(result):
+    """Groups of tasks with curves and comparisons with `random`, and what the controls say."""
+    arms = result["arms"]
+    groups = {"large": large_tables(result), "all": set(range(len(result["tables"])))}
+    summary = {"groups": {}, "classes": {}, "controls": {}}
+    for name, chosen in groups.items():
+        if not chosen:
+            continue
+        at_last = percent(regrets(result, RANDOM, CHECKPOINTS[-1], chosen).values())
+        group = summary["groups"][name] = {"tasks": len(chosen), "arms": {}}
+        for arm in arms:
+            group["arms"][arm] = {
+                "regret_percent": curve(result, arm, chosen),
+                "trials_to_random_500": trials_to(result, arm, chosen, at_last),
+                "against_random": compare(mean_regrets(result, arm, chosen),
+                                          mean_regrets(result, RANDOM, chosen)),
+                "at_64_against_random_at_500": compare(regrets(result, arm, 64, chosen),
+                                                       regrets(result, RANDOM, 500, chosen)),
+            }
+    for kind in dict.fromkeys(table["class"] for table in result["tables"]):
+        chosen = {i for i, table in enumerate(result["tables"]) if table["class"] == kind}
+        summary["classes"][kind] = {
+            "points": [result["tables"][i]["rows"] for i in sorted(chosen)],
+            "noise": [noise(result["tables"][i]) for i in sorted(chosen)],
+            "regret_percent_at_64": {
+                arm: percent(regrets(result, arm, 64, chosen).values()) for arm in arms}}
+    group = summary["groups"].get("large", summary["groups"]["all"])["arms"]
+    if AGAIN in group:
+        same = group[AGAIN]["against_random"]
+        summary["controls"]["random against random finds nothing"] = same["p"] >= SIGNIFICANT
+    if ORACLE in group:
+        oracle = group[ORACLE]["against_random"]
+        summary["controls"]["the oracle beats random"] = (
+            oracle["p"] < SIGNIFICANT and oracle["ratio"] < 1)
+    return summary
+
+
+def text(result, summary):
+    lines = []
+    for name, group in summary["groups"].items():
+        what = f"of at least {LARGE_ROWS} points" if name == "large" else "in all"
+        lines.append(f"{group['tasks']} tasks {what}: regret in % after so many trials, geometric mean")
+        lines.append(f"{'arm':16}" + "".join(f"{n:>7}" for n in CHECKPOINTS)
+                     + f"{'as r@500':>10}{'p':>9}{'p tasks':>9}{'effect':>8}")
+        for arm, row in group["arms"].items():
+            test = row["against_random"]
+            reached = row["trials_to_random_500"]
+            lines.append(f"{arm:16}" + "".join(f"{value:7.1f}" for value in row["regret_percent"])
+                         + f"{reached if reached is not None else '-':>10}"
+                         + (f"{test['p']:9.1g}{test['p_tasks']:9.1g}{test['effect']:8.2f}"
+                            if arm != RANDOM else ""))
+        lines.append("")
+    lines.append("by class: points of each task, spread of repeated rows, regret in % after 64 trials")
+    lines.append(f"{'class':24}{'points':>16}{'noise':>8}" + "".join(f"{arm:>14}" for arm in result["arms"]))
+    for kind, row in summary["classes"].items():
+        spread = [value for value in row["noise"] if value is not None]
+        lines.append(f"{kind:24}{' '.join(map(str, row['points'])):>16}"
+                     + (f"{100 * statistics.median(spread):7.1f}%" if spread else f"{'':8}")
+                     + "".join(f"{value:14.1f}" for value in row["regret_percent_at_64"].values()))
+    for name, holds in summary["controls"].items():
+        lines.append(f"control: {name}: {'yes' if holds else 'NO'}")
+    return "\n".join(lines)
