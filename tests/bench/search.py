@@ -1,93 +1,123 @@
-"""What the search finds by itself: 500 trials with and without the default schedules.
+"""Searches, replayed on tables of measured points; and the tables' collection.
 
-./dev bench search [--task resnet50] [--trials 500] [--asked 560] [--keep FOLDER] [--json]
-How it measures and how to read it: tests/bench/README.md.
+./dev bench search [replay] [--tables FOLDER] [--seeds N] [--trials N] [--arms A,B] [--json]
+./dev bench search collect [--minutes N] [--tables FOLDER] [--only REGEX]
+./dev bench search live [--task resnet50] [--trials N] ...
+What a table has and how to read it: tests/bench/search/README.md.
 """
 
 import argparse
-import contextlib
 import json
 import pathlib
 import re
 import subprocess
 import sys
 import tempfile
+import tomllib
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent / "harness"))
+BENCH = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(BENCH / "harness"))
 import machine
+import search_stats
 
-PROGRAMS = ["//tuner:tuner", "//tracker:tracker", "//worker/...", "//tests/bench:study_accuracy"]
+TABLES = BENCH / "search"
+TASKS = TABLES / "tasks.toml"
+REPLAY, COLLECT = "//tests/bench/search:search_replay", "//tests/bench/search:search_collect"
+FARM = ("//tracker:tracker", "//worker/...")
+DEFAULT_TABLES = TABLES / "zen5"
 
 
-def parse_arguments():
+def parse_arguments(arguments):
     parser = argparse.ArgumentParser(prog="./dev bench search", description=__doc__.split("\n")[0])
-    parser.add_argument("--task", default="resnet50", help="%(default)s")
-    parser.add_argument("--trials", type=int, default=500, help="%(default)s")
-    parser.add_argument("--asked", type=int, default=560,
-                        help="random candidates that the taught model has to order (%(default)s)")
-    parser.add_argument("--keep", metavar="FOLDER", help="where the database stays")
-    parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
-    return parser.parse_args()
+    commands = parser.add_subparsers(dest="command", required=True)
+    replay = commands.add_parser("replay", help="what is done where no command is named")
+    replay.add_argument("--seeds", type=int, default=10, help="%(default)s")
+    replay.add_argument("--trials", type=int, default=500, help="%(default)s")
+    replay.add_argument("--arms", default="all", help="names by commas (%(default)s)")
+    replay.add_argument("--json", action="store_true", help="one JSON object on stdout")
+    collect = commands.add_parser("collect", help="measures what tables lack, on a quiet machine")
+    collect.add_argument("--minutes", type=float, default=25, help="at most (%(default)s)")
+    for command in (replay, collect):
+        command.add_argument("--tables", metavar="FOLDER", default=str(DEFAULT_TABLES),
+                             help="of one machine (%(default)s)")
+        command.add_argument("--only", metavar="REGEX", default="", help="tasks whose name it finds")
+    commands.add_parser("live", help="three studies: tests/bench/README.md", add_help=False)
+    if not arguments or arguments[0].startswith("-") and arguments[0] not in ("-h", "--help"):
+        arguments = ["replay", *arguments]
+    return parser.parse_known_args(arguments)
 
 
-def submit(database, *arguments):
-    """The `tuned` event of one study."""
-    done = subprocess.run([machine.output("//tuner:tuner"), "submit", "--json", "--db", database,
-                           *map(str, arguments)], stdout=subprocess.PIPE, text=True)
+def tasks(pattern):
+    """Rows of tasks.toml as {"class", "name"}, those whose name the pattern finds."""
+    listed = tomllib.loads(TASKS.read_text(encoding="utf-8"))["task"]
+    return [task for task in listed if re.search(pattern, task["name"])]
+
+
+def collect(options):
+    # Their models are ONNX files, which need more than a replay does.
+    import onnx
+    import operator_models
+    machine.build(COLLECT, *FARM)
+    rows = {row["name"]: row for row in operator_models.entries()}
+    folder = pathlib.Path(options.tables)
+    folder.mkdir(parents=True, exist_ok=True)
+    described = machine.describe()
+    with tempfile.TemporaryDirectory(prefix="burnish-search-") as models:
+        manifest = []
+        for task in tasks(options.only):
+            row = rows[task["name"]]
+            path = f"{models}/{row['name']}.onnx"
+            onnx.save(operator_models.model(row), path)
+            manifest.append({"name": row["name"], "class": row["class"], "source": row["source"],
+                             "model": path})
+        listed = pathlib.Path(models) / "manifest.json"
+        listed.write_text(json.dumps(manifest))
+        name = f"{described['cpu']}, {described['cpu_count']} CPUs, {described['features']}, Linux " \
+            f"{described['kernel']}, {described['date']}"
+        sys.exit(subprocess.run([machine.output(COLLECT), listed, folder.resolve(),
+                                 str(options.minutes), name, described["commit"]]).returncode)
+
+
+def replay(options):
+    paths = sorted(path for path in pathlib.Path(options.tables).glob("*.json")
+                   if re.search(options.only, path.stem))
+    if not paths:
+        sys.exit(f"search: {options.tables} has no tables; ./dev bench search collect makes them")
+    machine.build(REPLAY)
+    done = subprocess.run([machine.output(REPLAY), str(options.seeds), str(options.trials),
+                           options.arms, *paths], stdout=subprocess.PIPE, text=True)
     if done.returncode != 0:
-        sys.exit(f"search: tuner submit ended with {done.returncode}")
-    events = [json.loads(line) for line in done.stdout.splitlines()]
-    return next(event for event in events if event["event"] == "tuned")
-
-
-def total_ms(study, key):
-    """Of the whole model; None where a task has no such time."""
-    times = [(task["weight"], task[key]) for task in study["tasks"]]
-    return None if any(ms is None for _, ms in times) else sum(w * ms for w, ms in times)
+        sys.exit(f"search: the replay ended with {done.returncode}")
+    result = json.loads(done.stdout)
+    if search_stats.RANDOM not in result["arms"]:
+        sys.exit("search: every arm is compared with random: name it among --arms")
+    summary = search_stats.summarize(result)
+    if options.json:
+        tables = [{key: value for key, value in table.items() if key != "repeated"}
+                  for table in result["tables"]]
+        print(json.dumps({"schema": 1, "commit": machine.describe()["commit"], "seeds": options.seeds,
+                          "tables": tables, **summary}))
+    else:
+        print(f"tables of {result['tables'][0]['machine']}, {options.seeds} seeds")
+        for table in result["tables"]:
+            if table["dropped"]:
+                print(f"{table['name']}: {table['dropped']} rows are no points of this commit's space")
+        print(search_stats.text(result, summary))
+    # A bench whose controls fail says nothing about any arm.
+    sys.exit(0 if all(summary["controls"].values()) else 1)
 
 
 def main():
-    options = parse_arguments()
-    machine.build(*PROGRAMS)
-    with contextlib.ExitStack() as stack:
-        folder = options.keep or stack.enter_context(
-            tempfile.TemporaryDirectory(prefix="burnish-search-"))
-        model = ["--task", options.task]
-        # A database each, so that no study learns from another's records.
-        guided = submit(f"{folder}/guided.db", *model, "--trials", options.trials)
-        alone = submit(f"{folder}/alone.db", *model, "--trials", options.trials, "--no-default")
-        asked = submit(f"{folder}/alone.db", *model, "--trials", options.asked, "--no-default",
-                       "--strategy", "random", "--cost-model", "random",
-                       "--task-scheduler", "round-robin", "--seed", 1)
-        accuracy = subprocess.run(
-            [machine.output("//tests/bench:study_accuracy"), f"{folder}/alone.db", alone["study"],
-             asked["study"]], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
-    default = total_ms(guided, "default_ms")
-    rows = {
-        "default schedules": (default, None),
-        f"{options.trials} trials": (total_ms(guided, "best_ms"), guided),
-        f"{options.trials} trials, defaults and analytic model withheld":
-            (total_ms(alone, "best_ms"), alone),
-    }
-    result = {"machine": machine.describe(), "task": options.task,
-              "accuracy": float(re.search(r"accuracy ([\d.]+)", accuracy)[1]),
-              "rows": [{"name": name, "sum_ms": ms, "of_default": ms / default if ms else None,
-                        "trials": study and study["trials"],
-                        "trials_per_s": study and study["trials"] / study["elapsed_s"],
-                        "failures": study and study["failures"]}
-                       for name, (ms, study) in rows.items()]}
-    if options.json:
-        print(json.dumps(result))
-        return
-    print(machine.headline(result["machine"]))
-    print(f"{options.task}, sum of the tasks' best measured times")
-    for row in result["rows"]:
-        ms = f"{row['sum_ms']:8.2f} ms {row['of_default']:6.3f} of default" if row["sum_ms"] else \
-            "   a task has none"
-        rate = f"  {row['trials_per_s']:.1f} trials/s, failures {row['failures']}" \
-            if row["trials"] else ""
-        print(f"{row['name']:55} {ms}{rate}")
-    print(f"model of the last study, without the analytic model: {accuracy}")
+    options, rest = parse_arguments(sys.argv[1:])
+    if options.command == "live":
+        import search_live
+        search_live.main(rest)
+    elif rest:
+        sys.exit(f"search: unknown arguments {' '.join(rest)}")
+    elif options.command == "collect":
+        collect(options)
+    else:
+        replay(options)
 
 
 if __name__ == "__main__":
