@@ -37,6 +37,7 @@ def parse_arguments(arguments):
     replay.add_argument("--json", action="store_true", help="one JSON object on stdout")
     collect = commands.add_parser("collect", help="measures what tables lack, on a quiet machine")
     collect.add_argument("--minutes", type=float, default=25, help="at most (%(default)s)")
+    collect.add_argument("--threads", type=int, default=2, help="of the target (%(default)s)")
     for command in (replay, collect):
         command.add_argument("--tables", metavar="FOLDER", default=str(DEFAULT_TABLES),
                              help="of one machine (%(default)s)")
@@ -75,7 +76,8 @@ def collect(options):
         name = f"{described['cpu']}, {described['cpu_count']} CPUs, {described['features']}, Linux " \
             f"{described['kernel']}, {described['date']}"
         sys.exit(subprocess.run([machine.output(COLLECT), listed, folder.resolve(),
-                                 str(options.minutes), name, described["commit"]]).returncode)
+                                 str(options.minutes), str(options.threads), name,
+                                 described["commit"]]).returncode)
 
 
 def replay(options):

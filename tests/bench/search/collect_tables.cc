@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
-#include "tuner/search/rank_latency.h"
+#include "proto/measurement.h"
 
 namespace burnish {
 namespace {
@@ -17,6 +17,18 @@ namespace {
 constexpr absl::Duration kPoll = absl::Milliseconds(200);
 constexpr absl::Duration kReportEvery = absl::Milliseconds(500);
 constexpr size_t kCodeDigits = 8;
+
+// The least of the repeats: what else the machine does only adds, and a table is to say how points
+// compare, not what one trial would have seen.
+int64_t LeastNs(const Latencies& latencies) {
+  int64_t least = 0;
+  for (const ProcessLatencies& process : latencies.processes) {
+    for (const int64_t ns : process.latency_ns) {
+      if (least == 0 || ns < least) least = ns;
+    }
+  }
+  return least;
+}
 
 struct Open {
   size_t task = 0;
@@ -164,7 +176,7 @@ class Collection {
     if (known != rows_[t].end()) {
       ++repeated_count_;
       // One that failed once and ran before keeps what it had: the row says what a trial would see.
-      if (failure == nullptr) known->second.latency_ns.push_back(RankLatencyNs(measurement));
+      if (failure == nullptr) known->second.latency_ns.push_back(LeastNs(*measurement.latencies()));
       return;
     }
     const DrawnPoint& drawn = tasks_[t].draw.points[index];
@@ -178,7 +190,7 @@ class Collection {
     if (failure != nullptr) {
       row.failure = failure->kind;
     } else {
-      row.latency_ns.push_back(RankLatencyNs(measurement));
+      row.latency_ns.push_back(LeastNs(*measurement.latencies()));
     }
     NoteBest(t, row);
     rows_[t].emplace(index, std::move(row));

@@ -1,5 +1,5 @@
 // Fills the tables of a machine: measures points of tasks on a farm of this machine alone.
-// usage: search_collect MANIFEST FOLDER MINUTES MACHINE COMMIT
+// usage: search_collect MANIFEST FOLDER MINUTES THREADS MACHINE COMMIT
 //
 // MANIFEST: JSON, [{"name", "class", "source", "model"}], the last one an ONNX file. FOLDER has a
 // table a task, NAME.json, and gets those that it lacks. Interrupted, it keeps what was measured;
@@ -39,7 +39,6 @@
 namespace burnish {
 namespace {
 
-constexpr int kThreads = 2;
 constexpr int64_t kTableBytesMax = 64 << 20;
 // As in a study (tuner/app/study_run.cc): what is half as slow again needs no exact time.
 constexpr double kEarlyStopRatio = 1.5;
@@ -47,6 +46,7 @@ constexpr double kEarlyStopRatio = 1.5;
 struct Arguments {
   std::string manifest, folder, machine, commit;
   double minutes = 0;
+  int threads = 0;
 };
 
 std::string PathOf(const Arguments& arguments, const SearchTable& table) {
@@ -122,7 +122,7 @@ absl::Status Run(const Arguments& arguments) {
   const StopSignals signals;
   ASSIGN_OR_RETURN(const std::string text, ReadFile(arguments.manifest, kTableBytesMax));
   const nlohmann::json manifest = nlohmann::json::parse(text);
-  ASSIGN_OR_RETURN(const Target target, ResolveTarget("host", kThreads));
+  ASSIGN_OR_RETURN(const Target target, ResolveTarget("host", arguments.threads));
   // Before anything is timed, and so not beside it.
   const HostCalibration host(
       {.folder = CalibrationFolder([](const char* name) -> const char* { return getenv(name); })});
@@ -157,14 +157,15 @@ absl::Status Run(const Arguments& arguments) {
 
 int Main(int argc, char** argv) {
   Arguments arguments;
-  if (argc != 6 || !absl::SimpleAtod(argv[3], &arguments.minutes) || arguments.minutes <= 0) {
-    std::fprintf(stderr, "usage: search_collect MANIFEST FOLDER MINUTES MACHINE COMMIT\n");
+  if (argc != 7 || !absl::SimpleAtod(argv[3], &arguments.minutes) || arguments.minutes <= 0 ||
+      !absl::SimpleAtoi(argv[4], &arguments.threads) || arguments.threads < 1) {
+    std::fprintf(stderr, "usage: search_collect MANIFEST FOLDER MINUTES THREADS MACHINE COMMIT\n");
     return 64;
   }
   arguments.manifest = argv[1];
   arguments.folder = argv[2];
-  arguments.machine = argv[4];
-  arguments.commit = argv[5];
+  arguments.machine = argv[5];
+  arguments.commit = argv[6];
   const absl::Status done = Run(arguments);
   if (done.ok()) return 0;
   std::fprintf(stderr, "search_collect: %s\n", std::string(done.message()).c_str());

@@ -28,7 +28,8 @@ struct TableRow {
   bool uniform = true;  // False: it joined by its estimate, and no uniform sample has it.
   int sketch = 0;       // In the table's.
   Point point = {};
-  std::vector<int64_t> latency_ns = {};  // Of each measurement; empty: it failed.
+  // Of each measurement the least of its repeats; empty: it failed.
+  std::vector<int64_t> latency_ns = {};
   std::optional<FailureKind> failure = std::nullopt;
   int64_t estimate_ns = 0;  // By the analytic model with the table's calibration row.
   std::string code = {};    // First 8 hexadecimal digits of the code's SHA-256; empty: not built.
