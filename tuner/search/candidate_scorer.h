@@ -30,6 +30,15 @@ class CandidateScorer {
   virtual absl::StatusOr<std::vector<CandidateScore>> Score(
       absl::Span<const Proposal> proposals) const = 0;
 
+  // Up to `count` of the candidates, by place, that are best measured next, the most promising
+  // first: none whose trace does not apply. Knows what was `measured` and what is `pending`, so
+  // that a batch needs not be one guess many times. What equals in all goes by its place. By score,
+  // unless a scorer knows better.
+  virtual absl::StatusOr<std::vector<int>> Choose(absl::Span<const Proposal> candidates,
+                                                  absl::Span<const Proposal> pending,
+                                                  absl::Span<const Observation> measured,
+                                                  int count) const;
+
   // As in CandidateScore, whatever the snapshot; empty also where the trace does not apply.
   virtual absl::StatusOr<std::string> Fingerprint(const Proposal& proposal) const = 0;
 };

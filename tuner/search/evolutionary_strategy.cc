@@ -5,6 +5,7 @@
 #include "base/status_macros.h"
 #include "tuner/search/evolution.h"
 #include "tuner/search/random_points.h"
+#include "tuner/search/take_seeds.h"
 
 namespace burnish {
 namespace {
@@ -26,26 +27,8 @@ constexpr int kDescentPointsMax = 4;
 
 }  // namespace
 
-EvolutionaryStrategy::EvolutionaryStrategy(SearchOptions options) : options_(std::move(options)) {
-  for (const std::string& trace : options_.seed_traces) {
-    seeds_.push_back(options_.space->Recognize(trace));
-  }
-}
-
-absl::Status EvolutionaryStrategy::TakeSeeds(const CandidateScorer& scorer,
-                                             Selection& selection) const {
-  std::vector<Proposal> open;
-  for (const Proposal& seed : seeds_) {
-    // A seed that history or an earlier batch has measured is not measured again.
-    if (selection.IsOpen(seed.candidate_id)) open.push_back(seed);
-  }
-  if (open.empty()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const std::vector<CandidateScore> scores, scorer.Score(open));
-  // At most half, so that a long history does not hold up the first looks at the model's choice.
-  int left = (selection.left() + 1) / 2;
-  for (size_t i = 0; i < open.size() && left > 0; ++i) left -= selection.Take(open[i], scores[i]);
-  return absl::OkStatus();
-}
+EvolutionaryStrategy::EvolutionaryStrategy(SearchOptions options)
+    : options_(std::move(options)), seeds_(RecognizeAll(*options_.space, options_.seed_traces)) {}
 
 absl::Status EvolutionaryStrategy::TakeNeighbours(int count, ScoredPool& pool,
                                                   Selection& selection) const {
@@ -81,7 +64,7 @@ absl::StatusOr<std::vector<Proposal>> EvolutionaryStrategy::Suggest(
   // earlier call: a study that is resumed calls this again and must get the same batch.
   ASSIGN_OR_RETURN(Selection selection, Selection::Create(state_, pending, scorer, count));
   Rng rng = SuggestRng(options_.seed, options_.task, state_, pending);
-  RETURN_IF_ERROR(TakeSeeds(scorer, selection));
+  RETURN_IF_ERROR(TakeSeeds(seeds_, scorer, selection));
 
   // A share of a small batch is a chance: without it batches of one would never be random.
   const int rest = selection.left();

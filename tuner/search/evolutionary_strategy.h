@@ -26,12 +26,11 @@ class EvolutionaryStrategy : public SearchStrategy {
   void Update(absl::Span<const Observation> results) override { state_.Add(results); }
 
  private:
-  absl::Status TakeSeeds(const CandidateScorer& scorer, Selection& selection) const;
   // Takes up to `count` neighbours of the fastest points, best score first.
   absl::Status TakeNeighbours(int count, ScoredPool& pool, Selection& selection) const;
 
   const SearchOptions options_;
-  std::vector<Proposal> seeds_;
+  const std::vector<Proposal> seeds_;
   SearchState state_;
 };
 

@@ -1,21 +1,26 @@
 #include "tuner/search/model_scorer.h"
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
+#include "tuner/cost_model/gaussian_choice.h"
 #include "tuner/search/rank_latency.h"
 
 namespace burnish {
 
 ModelScorer::ModelScorer(std::shared_ptr<SharedModel> shared, std::string task, int columns,
-                         FeatureExtractor extract)
+                         FeatureExtractor extract, std::optional<ProcessColumns> process)
     : shared_(std::move(shared)),
       task_(std::move(task)),
       columns_(columns),
-      extract_(std::move(extract)) {}
+      extract_(std::move(extract)),
+      process_(process) {}
 
 absl::StatusOr<const ModelScorer::Known*> ModelScorer::Extract(const Proposal& proposal) const {
   const auto found = known_.find(proposal.candidate_id);
@@ -56,6 +61,52 @@ absl::StatusOr<std::vector<CandidateScore>> ModelScorer::Score(
     if (score.valid) score.score = predicted[row++];
   }
   return scores;
+}
+
+absl::StatusOr<std::vector<int>> ModelScorer::Choose(absl::Span<const Proposal> candidates,
+                                                     absl::Span<const Proposal> pending,
+                                                     absl::Span<const Observation> measured,
+                                                     int count) const {
+  if (!process_.has_value()) {
+    return CandidateScorer::Choose(candidates, pending, measured, count);
+  }
+  FeatureMatrix features(columns_);
+  std::vector<double> log_latencies, prior;
+  std::vector<float> row;
+  // False: the trace does not apply.
+  const auto add = [&](const Proposal& proposal) -> absl::StatusOr<bool> {
+    ASSIGN_OR_RETURN(const Known* known, Extract(proposal));
+    if (!known->valid) return false;
+    row = known->extraction.features;
+    if (process_->prior != ProcessColumns::kNone) prior.push_back(row[process_->prior]);
+    std::fill_n(row.begin() + process_->hidden_begin, process_->hidden_count,
+                std::numeric_limits<float>::quiet_NaN());
+    features.AddRow(row);
+    return true;
+  };
+  std::vector<int> places;  // Of the candidates among the rows.
+  for (int i = 0; i < static_cast<int>(candidates.size()); ++i) {
+    ASSIGN_OR_RETURN(const bool valid, add(candidates[i]));
+    if (valid) places.push_back(i);
+  }
+  for (const Proposal& proposal : pending) RETURN_IF_ERROR(add(proposal).status());
+  const int asked_count = features.rows();
+  for (const Observation& observation : measured) {
+    ASSIGN_OR_RETURN(const bool valid, add(observation.proposal));
+    if (!valid) continue;
+    log_latencies.push_back(observation.failed()
+                                ? std::numeric_limits<double>::infinity()
+                                : std::log(static_cast<double>(observation.latency_ns)));
+  }
+  const int candidate_count = static_cast<int>(places.size());
+  std::vector<int> chosen = burnish::Choose({.features = features,
+                                             .candidate_count = candidate_count,
+                                             .pending_count = asked_count - candidate_count,
+                                             .log_latencies = log_latencies,
+                                             .prior = prior},
+                                            count);
+  for (int& place : chosen) place = places[place];
+  return chosen;
 }
 
 absl::StatusOr<std::string> ModelScorer::Fingerprint(const Proposal& proposal) const {

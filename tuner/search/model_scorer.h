@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,14 +28,27 @@ struct SharedModel {
   std::string snapshot_id = "untrained";
 };
 
+// Which columns of a feature row a Gaussian process over them may use (gaussian_choice.h).
+struct ProcessColumns {
+  static constexpr int kNone = -1;
+
+  int prior = kNone;  // Holds what is believed of ln(seconds).
+  int hidden_begin = 0, hidden_count = 0;
+};
+
 class ModelScorer : public TrainableScorer {
  public:
-  // `task`: as in CostModel::Update. `columns`: of a feature row, >= 1.
+  // `task`: as in CostModel::Update. `columns`: of a feature row, >= 1. `process`: by what Choose
+  // chooses; nullopt: by the model's score.
   ModelScorer(std::shared_ptr<SharedModel> shared, std::string task, int columns,
-              FeatureExtractor extract);
+              FeatureExtractor extract, std::optional<ProcessColumns> process = std::nullopt);
 
   absl::StatusOr<std::vector<CandidateScore>> Score(
       absl::Span<const Proposal> proposals) const override;
+  absl::StatusOr<std::vector<int>> Choose(absl::Span<const Proposal> candidates,
+                                          absl::Span<const Proposal> pending,
+                                          absl::Span<const Observation> measured,
+                                          int count) const override;
   absl::StatusOr<std::string> Fingerprint(const Proposal& proposal) const override;
   absl::Status Train(absl::Span<const TrainingSample> samples) override;
   std::string snapshot_id() const override { return shared_->snapshot_id; }
@@ -54,6 +68,7 @@ class ModelScorer : public TrainableScorer {
   const std::string task_;
   const int columns_;
   const FeatureExtractor extract_;
+  const std::optional<ProcessColumns> process_;
   mutable absl::flat_hash_map<std::string, Known> known_;  // By candidate id.
 };
 

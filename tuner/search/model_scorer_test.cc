@@ -124,5 +124,45 @@ TEST(RankLatencyTest, LowQuantileOverProcessesAndZeroForAFailure) {
   EXPECT_EQ(RankLatencyNs(measurement), 0);
 }
 
+TEST_F(ModelScorerTest, ProcessChoosesByWhatWasMeasuredAndByThePriorAlone) {
+  // Column 0: the prior; column 1: where the candidate lies.
+  const auto extract = [](const Proposal& proposal) -> absl::StatusOr<Extraction> {
+    if (proposal.trace == "bad") return absl::InvalidArgumentError("bad");
+    const auto length = static_cast<float>(proposal.trace.size());
+    return Extraction{{-length, length}, proposal.trace};
+  };
+  const auto make = [&](ProcessColumns columns) {
+    return ModelScorer(std::make_shared<SharedModel>(std::make_unique<MeanModel>()), "task", 2,
+                       extract, columns);
+  };
+  std::vector<Proposal> candidates;
+  for (const char* trace : {"bad", "1", "22", "333", "4444"}) {
+    candidates.push_back({.trace = trace, .candidate_id = trace});
+  }
+  // The prior says that the longest is the fastest.
+  EXPECT_THAT(make({.prior = 0}).Choose(candidates, {}, {}, 1), IsOkAndHolds(ElementsAre(4)));
+  std::vector<Observation> measured;
+  for (const char* trace : {"+", "22222", "333333", "4444444", "55555555", "++", "-", "--"}) {
+    const auto length = static_cast<int64_t>(std::string(trace).size());
+    measured.push_back(
+        {.proposal = {.trace = trace, .candidate_id = trace}, .latency_ns = 1000 + 700 * length});
+  }
+  // Measurements say that the shortest is. The prior, which says the opposite, is withheld.
+  EXPECT_THAT(make({.hidden_begin = 0, .hidden_count = 1}).Choose(candidates, {}, measured, 1),
+              IsOkAndHolds(ElementsAre(1)));
+  EXPECT_THAT(make({}).Choose(candidates, {candidates[1]}, measured, 9),
+              IsOkAndHolds(::testing::SizeIs(4)));
+}
+
+TEST_F(ModelScorerTest, WithoutAProcessTheScoreChooses) {
+  ModelScorer scorer = Make();
+  const std::vector<Proposal> candidates = {{.trace = "aa", .candidate_id = "aa"},
+                                            {.trace = "bad", .candidate_id = "bad"},
+                                            {.trace = "bbbb", .candidate_id = "bbbb"},
+                                            {.trace = "cc", .candidate_id = "cc"}};
+  EXPECT_THAT(scorer.Choose(candidates, {}, {}, 3), IsOkAndHolds(ElementsAre(2, 0, 3)));
+  EXPECT_THAT(scorer.Choose(candidates, {}, {}, 1), IsOkAndHolds(ElementsAre(2)));
+}
+
 }  // namespace
 }  // namespace burnish

@@ -80,6 +80,10 @@ bool Selection::IsOpen(const std::string& candidate_id) const {
   return !state_->IsKnown(candidate_id) && !taken_.contains(candidate_id);
 }
 
+bool Selection::IsLoweredKnown(const std::string& fingerprint) const {
+  return state_->IsLoweredKnown(fingerprint) || lowered_.contains(fingerprint);
+}
+
 bool Selection::Take(const Proposal& proposal, const CandidateScore& score) {
   if (full() || !score.valid || !IsOpen(proposal.candidate_id)) return false;
   if (!score.fingerprint.empty()) {

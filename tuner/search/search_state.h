@@ -26,6 +26,8 @@ class SearchState {
   // Of successful candidates that have a sketch, fastest first; at most `count`.
   std::vector<const Observation*> Fastest(int count) const;
 
+  // As told, each candidate once.
+  absl::Span<const Observation> observations() const { return observations_; }
   int64_t observation_count() const { return static_cast<int64_t>(observations_.size()); }
   // Observations since the best one.
   int64_t stalled_count() const { return observation_count() - 1 - best_index_; }
@@ -55,6 +57,11 @@ class Selection {
 
   // Neither measured nor pending nor chosen: worth a score.
   bool IsOpen(const std::string& candidate_id) const;
+
+  // Lowers to what was measured, is pending or chosen.
+  bool IsLoweredKnown(const std::string& fingerprint) const;
+
+  absl::Span<const Proposal> chosen() const { return chosen_; }
 
   // False: full, not valid, not open, or a twin of one that was measured or chosen.
   bool Take(const Proposal& proposal, const CandidateScore& score);

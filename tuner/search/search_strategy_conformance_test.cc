@@ -161,7 +161,7 @@ TEST_P(SearchStrategyConformanceTest, ScorerThatFailsFailsTheSuggestion) {
       return absl::InternalError("no features");
     }
     absl::StatusOr<std::string> Fingerprint(const Proposal&) const override {
-      return absl::InternalError("broken");
+      return absl::InternalError("no features");
     }
   };
   EXPECT_THAT(Make()->Suggest(4, {}, BrokenScorer()),
