@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -23,16 +24,18 @@ namespace {
 constexpr Arm kArms[] = {
     {"random", "random", Guidance::kNothing, /*uniform=*/true, 0},
     {"random again", "random", Guidance::kNothing, /*uniform=*/true, 1000},
-    {"prior", "evolutionary", Guidance::kPrior, /*uniform=*/false, 0},
-    {"learned", "evolutionary", Guidance::kLearned, /*uniform=*/true, 0},
-    {"all", "evolutionary", Guidance::kBoth, /*uniform=*/false, 0},
-    {"oracle", "evolutionary", Guidance::kOracle, /*uniform=*/false, 0},
+    {"prior", "bayesian", Guidance::kPrior, /*uniform=*/false, 0},
+    {"trees", "evolutionary", Guidance::kLearned, /*uniform=*/true, 0},
+    {"prior and trees", "evolutionary", Guidance::kBoth, /*uniform=*/false, 0},
+    {"learned", "bayesian", Guidance::kLearned, /*uniform=*/true, 0},
+    {"all", "bayesian", Guidance::kBoth, /*uniform=*/false, 0},
+    {"oracle", "bayesian", Guidance::kOracle, /*uniform=*/false, 0},
 };
 
 // As a study has them by default (tuner/study/study_runner.h); on one host that builds and runs
 // side by side, so many candidates are asked for before the results of the first are there.
-constexpr int kBatch = 16;
-constexpr int kInFlight = 32;
+constexpr int kBatch = 8;
+constexpr int kInFlight = 16;
 
 // Knows the order of what it is asked for by the table, or nothing.
 class TableScorer : public CandidateScorer {
@@ -76,6 +79,12 @@ std::shared_ptr<SharedModel> MakeModel(Guidance guidance, uint64_t seed) {
                           .use_prior = guidance != Guidance::kLearned,
                           .seed = seed});
   return shared;
+}
+
+std::optional<ProcessColumns> ColumnsFor(Guidance guidance) {
+  if (guidance == Guidance::kPrior) return std::nullopt;  // By its score alone.
+  if (guidance == Guidance::kBoth) return ProcessColumns{.prior = kLogAnalyticSeconds};
+  return ProcessColumns{.hidden_begin = kLogAnalyticSeconds, .hidden_count = kAnalyticFeatureCount};
 }
 
 Measurement MeasurementOf(const TableRow& row) {
@@ -148,7 +157,7 @@ absl::StatusOr<std::vector<int64_t>> ReplayedTable::Replay(const Arm& arm, uint6
   ModelScorer* model = nullptr;
   if (is_model) {
     auto made = std::make_unique<ModelScorer>(MakeModel(arm.guidance, own_seed), table_.name,
-                                              kFeatureCount, extract);
+                                              kFeatureCount, extract, ColumnsFor(arm.guidance));
     model = made.get();
     scorer = std::move(made);
   } else {
