@@ -7,6 +7,7 @@
 #include "python/runtime/errors.h"
 #include "python/runtime/model_type.h"
 #include "python/runtime/python_object.h"
+#include "python/runtime/tensor_guard.h"
 #include "python/runtime/threads_type.h"
 
 namespace burnish {
@@ -35,7 +36,7 @@ PyMODINIT_FUNC PyInit__burnish_runtime() {  // NOLINT: Python looks for this nam
   burnish::Ref module(PyModule_Create(&burnish::definition));
   if (!module || !burnish::ImportNumpy() || !burnish::ImportErrors() ||
       !burnish::MakeMemoryType() || !burnish::AddThreadsType(module.get()) ||
-      !burnish::AddModelTypes(module.get()) ||
+      !burnish::AddModelTypes(module.get()) || !burnish::AddTensorGuardType(module.get()) ||
       PyModule_AddStringConstant(module.get(), "__version__", burnish::kBurnishVersion) != 0) {
     return nullptr;
   }

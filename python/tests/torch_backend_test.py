@@ -21,7 +21,7 @@ import torch  # noqa: E402
 from torch import nn  # noqa: E402
 
 import burnish  # noqa: E402
-from burnish._torch import pieces, weights  # noqa: E402
+from burnish._torch import pieces, reader, weights  # noqa: E402
 from torch_harness import close, raised  # noqa: E402
 
 
@@ -522,6 +522,21 @@ def test_equal_weights_elsewhere_compile_nothing():
     assert live()[0].rebuilds == 0 and live()[0].refits == 0
 
 
+def test_tensors_are_read_without_python():
+    assert reader.reader() is not None, "this torch keeps pointers and versions elsewhere: see reader.py"
+
+
+def test_what_a_call_takes_beyond_the_run():
+    """CPU time, 6 times the bars: on a machine with other work times are longer, but not that much."""
+    sys.path.insert(0, "tests/bench/harness")
+    import call_overhead
+    os.environ["BENCH_RUN_LOOP"] = os.path.abspath(sys.argv[3])
+    for parameters, bar_us in ((4, 5), (270, 7)):
+        with torch.no_grad():
+            found = call_overhead.measured(call_overhead.LAYERS[parameters], calls=300, rounds=5)
+        assert call_overhead.overhead(found) < 6 * bar_us, (parameters, found)
+
+
 def test_files_of_old_weights_are_removed():
     model, run, x = frozen_model()
     old = bundles()[0].model.path
@@ -540,7 +555,7 @@ def test_memory_that_is_taken_away():
     storage.resize_(0)  # As sharded training does between calls.
     assert not weights.can_freeze(model[3].weight)
     assert not live()[0].weights.unchanged(
-        [p for p in (model[0].weight, model[0].bias) for _ in range(9)])
+        tuple(p for p in (model[0].weight, model[0].bias) for _ in range(9)))
     storage.resize_(size)
     with torch.no_grad():
         model[3].weight.copy_(kept * 2)

@@ -2,6 +2,7 @@
 
 ./dev bench pytorch [--only NAME,NAME] [--time] [--routes] [--out FILE]
 ./dev bench pytorch --operators [--only NAME,NAME] [--samples N] [--verbose]
+./dev bench pytorch --overhead [--calls N] [--rounds N]
 What each column means: tests/bench/README.md.
 """
 
@@ -25,6 +26,7 @@ import torch_models
 PACKAGE = "//python/runtime:burnish_runtime_files"
 EXTENSION = "//python/runtime:burnish_runtime/_burnish_runtime.abi3.so"
 PROGRAMS = ("//tuner:tuner", "//base:burnish-launcher")
+RUN_LOOP = "//python/runtime/testdata:run_loop.so"
 GRAPH_MAIN = "//compiler/frontend:graph_main"
 ERROR_MAX = 1e-4  # Of the scale, as docs/contracts.md counts it.
 # Ten times what the slowest takes on two cores that nobody else uses.
@@ -153,18 +155,24 @@ def table_row(row):
     return "\n    ".join([text, *(line[:300] for line in row["said"])])
 
 
-def operators(arguments):
-    """How much of core ATen is there, in a process that can import all it needs."""
+# What is measured by a script of its own, in a process that can import all it needs.
+SCRIPTS = {"--operators": "aten_coverage.py", "--overhead": "call_overhead.py"}
+
+
+def run_script(flag):
     with tempfile.TemporaryDirectory(prefix="burnish-bench-") as name:
         environment = {**os.environ, **package(pathlib.Path(name))}
-        script = pathlib.Path(__file__).parent / "harness/aten_coverage.py"
-        return subprocess.run([sys.executable, "-B", script, *arguments], env=environment,
-                              check=False).returncode
+        machine.build(RUN_LOOP)
+        environment["BENCH_RUN_LOOP"] = str(machine.output(RUN_LOOP))
+        script = pathlib.Path(__file__).parent / "harness" / SCRIPTS[flag]
+        return subprocess.run([sys.executable, "-B", script, *(word for word in sys.argv[1:] if word != flag)],
+                              env=environment, check=False).returncode
 
 
 def main():
-    if "--operators" in sys.argv:
-        return operators([word for word in sys.argv[1:] if word != "--operators"])
+    for flag in SCRIPTS:
+        if flag in sys.argv:
+            return run_script(flag)
     parser = argparse.ArgumentParser(prog="./dev bench pytorch", description=__doc__.split("\n")[0])
     parser.add_argument("--only", help="names, with commas between them")
     parser.add_argument("--time", action="store_true", help="against eager and Inductor, in turn")

@@ -1,6 +1,6 @@
 """`torch.compile(model, backend="burnish")`: found by the entry point of group torch_dynamo_backends.
 
-What of PyTorch is not public is named here, in `partition.py` and in `importer.py` alone.
+What of PyTorch is not public is named here, in `partition.py`, `importer.py` and `reader.py` alone.
 """
 
 from __future__ import annotations
