@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
@@ -119,6 +120,28 @@ class Graph:
             for chunk in self._chunks():
                 file.write(chunk)
 
+    def inputs(self) -> list[tuple[str, tuple[int, ...]]]:
+        """Names and shapes, in their order."""
+        return [(one["name"], tuple(one["shape"])) for one in self._header["inputs"]]
+
+    def outputs(self) -> list[str]:
+        return [one["name"] for one in self._header["outputs"]]
+
+    def fingerprint(self) -> tuple[str, str]:
+        """Hashes of the operators, with the constants that a refit cannot replace, and of the other
+        constants. The graph's name is in neither."""
+        structure, content = hashlib.sha256(), hashlib.sha256()
+        header = {key: value for key, value in self._header.items() if key != "name"}
+        structure.update(json.dumps(header, allow_nan=False, sort_keys=True).encode())
+        for data in self._data:
+            (content if _replaceable(data) else structure).update(data.reshape(-1).view(numpy.uint8))
+        return structure.hexdigest(), content.hexdigest()
+
+    def replaceable(self) -> dict[str, numpy.ndarray[Any, Any]]:
+        """Constants that a bundle compiled with ``refit`` may take anew."""
+        names = (constant["name"] for constant in self._header["constants"])
+        return {name: data for name, data in zip(names, self._data) if _replaceable(data)}
+
     def _chunks(self) -> Iterator[Any]:
         header = json.dumps(self._header, allow_nan=False).encode()
         header += b" " * (_padded(16 + len(header)) - 16 - len(header))
@@ -137,6 +160,11 @@ class Graph:
         self._counts[stem] = self._counts.get(stem, -1) + 1
         name = f"{stem}_{self._counts[stem]}"
         return self._unused(stem) if name in self._names else name
+
+
+def _replaceable(data: numpy.ndarray[Any, Any]) -> bool:
+    """As docs/cli.md says of ``--refit``."""
+    return data.dtype.kind == "f" and data.size > 1
 
 
 def _padded(size: int) -> int:

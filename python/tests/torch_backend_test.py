@@ -538,7 +538,7 @@ def test_what_a_call_takes_beyond_the_run():
 
 
 def test_files_of_old_weights_are_removed():
-    model, run, x = frozen_model()
+    model, run, x = frozen_model(cache=False)
     old = bundles()[0].model.path
     assert os.path.exists(old)
     with torch.no_grad():

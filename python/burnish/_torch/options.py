@@ -24,6 +24,7 @@ class Options:
     opt_level: int | None = None  #: As of `burnish.compile`, like the next two.
     accuracy: float | str | None = None
     database: str | None = None
+    cache: bool = True  #: Whether bundles of earlier processes are taken, and kept for later ones.
     dump: str | None = None  #: A folder for each piece's graph, as a file and as text.
 
     def __post_init__(self) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import logging
 import os
-import tempfile
 import threading
 import weakref
 from collections.abc import Sequence
@@ -13,12 +12,11 @@ from typing import Any
 
 import torch
 
-from burnish_runtime import BurnishError, Model, Threads, load
+from burnish_runtime import BurnishError, Model, Threads
 
-from .._compile import bundle_path
-from .._compile import compile as compile_graph
 from . import importer
 from .builder import GraphBuilder
+from .making import made
 from .options import Options
 from .registry import Unsupported
 from .types import is_dense
@@ -70,10 +68,12 @@ class Bundle:
     results: list[Result] = dataclasses.field(default_factory=list)
     names: dict[int, str] = dataclasses.field(default_factory=dict)  #: Of constants, by argument.
     refits: bool = False
+    own: bool = True  #: Whether nobody else uses its file.
+    how: str = ""  #: As of `making.Made`.
 
     def discard(self) -> None:
         """Its file is as large as the weights. What runs keeps it as long as that takes."""
-        if self.model is not None:
+        if self.model is not None and self.own:
             os.unlink(self.model.path)
 
 
@@ -228,20 +228,22 @@ class Piece(torch.nn.Module):
         placeholders = module.graph.find_nodes(op="placeholder")
         for index in self.frozen:
             constants[placeholders[index].name] = args[index]
-        missing = importer.reasons(module.graph)
+        missing = importer.reasons(module.graph) if self._sized else None  # Else who cut it has asked.
         if missing:
             raise Unsupported(importer.names_of(missing))
         builder = GraphBuilder(self.name)
         written = importer.Written(builder, module, constants, unread=False)
         refit = self.rebuilds > 0  # What changed once will change again.
         bundle = Bundle(None, names={index: written.constants[placeholders[index].name]
-                                     for index in self.frozen}, refits=refit)
+                                     for index in self.frozen})
         bundle.taken = [i for i, node in enumerate(placeholders)
                         if node.name not in constants and node in written.read]
         self._name_outputs(builder, written, module, bundle)
         threads = self.options.threads or torch.get_num_threads()
-        path = self._compile(builder, module, threads, refit)
-        bundle.model = load(path, threads=_pool(threads))
+        self._dump(builder, module)
+        one = made(builder.graph, self.options, threads, _pool(threads), refit)
+        bundle.model, bundle.refits, bundle.own, bundle.how = one.model, one.refits, one.own, one.how
+        log.info("%s: %s", self.name, one.how)
         return bundle
 
     @staticmethod
@@ -272,21 +274,14 @@ class Piece(torch.nn.Module):
         if not outputs:
             raise Unsupported("it computes nothing")
 
-    def _compile(self, builder: GraphBuilder, module: torch.fx.GraphModule, threads: int,
-                 refit: bool) -> str:
-        options = self.options
-        if options.dump is not None:
-            os.makedirs(options.dump, exist_ok=True)
-            stem = os.path.join(options.dump, f"{self.name}_{len(self.bundles)}")
-            builder.graph.save(stem + ".graph")
-            with open(stem + ".txt", "w", encoding="utf-8") as file:
-                file.write(module.print_readable(print_output=False))
-        # Weights and all, for as long as it is compiled.
-        with tempfile.NamedTemporaryFile(suffix=".graph") as file:
-            builder.graph.save(file.name)
-            return compile_graph(file.name, bundle_path(), threads=threads,
-                                 opt_level=options.opt_level, accuracy=options.accuracy,
-                                 database=options.database, refit=refit)
+    def _dump(self, builder: GraphBuilder, module: torch.fx.GraphModule) -> None:
+        if self.options.dump is None:
+            return
+        os.makedirs(self.options.dump, exist_ok=True)
+        stem = os.path.join(self.options.dump, f"{self.name}_{len(self.bundles)}")
+        builder.graph.save(stem + ".graph")
+        with open(stem + ".txt", "w", encoding="utf-8") as file:
+            file.write(module.print_readable(print_output=False))
 
 
 def _layout(fake: torch.Tensor) -> tuple[Any, Any, torch.dtype]:

@@ -1,0 +1,95 @@
+"""A graph's bundle: an earlier one's from the cache, that of other weights refitted, or compiled."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import tempfile
+
+from burnish_runtime import BurnishError, Model, Threads, load
+
+from .. import _cache
+from .._compile import bundle_path
+from .._compile import compile as compile_graph
+from .._graph import Graph
+from .options import Options
+
+
+@dataclasses.dataclass(frozen=True)
+class Made:
+    model: Model
+    how: str  #: "cached", "refitted" or "compiled".
+    refits: bool  #: Whether it takes other weights.
+    own: bool  #: Whether its file is this process's alone.
+
+
+def made(graph: Graph, options: Options, threads: int, pool: Threads, refit: bool) -> Made:
+    """`refit`: it has to take other weights later."""
+    cache = _cache.user_cache()
+    if not options.cache or not cache.usable():
+        path = _compiled(graph, options, threads, refit, bundle_path())
+        return Made(load(path, threads=pool), "compiled", refit, own=True)
+    key = _cache.key_of(graph, {
+        "threads": threads, "opt_level": options.opt_level, "accuracy": options.accuracy,
+        "records": _cache.database_stamp(options.database)})
+    found = _found(cache, key, graph, pool, refit)
+    if found is not None:
+        return found
+    with cache.alone(key):
+        found = _found(cache, key, graph, pool, refit)  # Of whom this process has waited for.
+        if found is not None:
+            return found
+        part = cache.part()
+        try:
+            path = cache.keep(key, _compiled(graph, options, threads, refit, part), refit)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(part)
+            raise
+        return Made(load(path, threads=pool), "compiled", refit, own=False)
+
+
+def _compiled(graph: Graph, options: Options, threads: int, refit: bool, path: str) -> str:
+    # Weights and all, for as long as it is compiled.
+    with tempfile.NamedTemporaryFile(suffix=".graph") as file:
+        graph.save(file.name)
+        return compile_graph(file.name, path, threads=threads, opt_level=options.opt_level,
+                             accuracy=options.accuracy, database=options.database, refit=refit)
+
+
+def _found(cache: _cache.Cache, key: _cache.Key, graph: Graph, pool: Threads,
+           refit: bool) -> Made | None:
+    for path in cache.exact(key, refit):
+        model = _opened(cache, path, graph, pool)
+        if model is not None:
+            cache.used(path)
+            return Made(model, "cached", path.endswith(_cache.REFITTABLE), own=False)
+    for path in cache.others(key):
+        # Its own weights are not looked at: they are replaced, and that checks what stays.
+        model = _opened(cache, path, graph, pool, trust=True)
+        if model is None:
+            continue
+        given = graph.replaceable()
+        if not set(given) <= {parameter.name for parameter in model.parameters}:
+            continue  # What it does not take has the other weights' values.
+        with contextlib.suppress(BurnishError):
+            model = model.refit(given)
+            cache.used(path)
+            return Made(model, "refitted", True, own=False)
+    return None
+
+
+def _opened(cache: _cache.Cache, path: str, graph: Graph, pool: Threads,
+            trust: bool = False) -> Model | None:
+    """None where it is not what its name says: it is compiled again then, in its place."""
+    try:
+        model = load(path, threads=pool, trust_parameters=trust)
+    except BurnishError:
+        cache.drop(path)
+        return None
+    inputs = [(one.name, tuple(one.shape)) for one in model.inputs]
+    if inputs == graph.inputs() and [one.name for one in model.outputs] == graph.outputs():
+        return model
+    cache.drop(path)
+    return None
