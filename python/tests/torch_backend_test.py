@@ -617,7 +617,7 @@ def test_the_page():
     import re
     with open("docs/pytorch.md", encoding="utf-8") as file:
         blocks = re.findall(r"^```python\n(.*?)^```$", file.read(), re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 4, len(blocks)
+    assert len(blocks) == 5, len(blocks)
     torch._dynamo.reset()
     names = {}
     with open(os.devnull, "w", encoding="utf-8") as nowhere, contextlib.redirect_stdout(nowhere):

@@ -81,13 +81,18 @@ def _fallback_reason(inputs: Sequence[Any]) -> str:
     return ""
 
 
-def _left_whole(module: torch.fx.GraphModule, inputs: Sequence[Any], settings: Options,
-                why: str) -> Callable[..., Any]:
+def _say_left(settings: Options, why: str) -> None:
+    """A graph stays in PyTorch whole: an error with `strict`, else a warning."""
     name = f"graph_{next(_numbers)}"
     if settings.strict:
         raise BurnishError(f"{name} would stay in PyTorch: {why}", code=importer.UNSUPPORTED_CODE)
     log.warning("%s stays in PyTorch (%s): %s", name, settings.fallback, why)
     _tell(Graph(name, whole_fallback=why))
+
+
+def _left_whole(module: torch.fx.GraphModule, inputs: Sequence[Any], settings: Options,
+                why: str) -> Callable[..., Any]:
+    _say_left(settings, why)
     if settings.fallback == "inductor":
         from torch._inductor.compile_fx import compile_fx
         return compile_fx(module, list(inputs))
@@ -95,34 +100,35 @@ def _left_whole(module: torch.fx.GraphModule, inputs: Sequence[Any], settings: O
 
 
 def _unexpected(module: torch.fx.GraphModule, inputs: Sequence[Any], settings: Options) -> Any:
-    """AOTAutograd found gradients that the inputs did not show."""
-    name = f"graph_{next(_numbers)}"
-    if settings.strict:
-        raise BurnishError(f"{name} would stay in PyTorch: it needs gradients",
-                           code=importer.UNSUPPORTED_CODE)
-    log.warning("%s stays in PyTorch: it needs gradients", name)
-    _tell(Graph(name, whole_fallback="it needs gradients"))
+    """AOTAutograd found gradients that the inputs did not show, and has cut the graph already: too late
+    for another compiler of whole graphs."""
+    _say_left(dataclasses.replace(settings, fallback="eager"), "it needs gradients")
     return make_boxed_func(module.forward)
 
 
 def _compiled(module: torch.fx.GraphModule, inputs: Sequence[Any], settings: Options) -> Any:
     """Of a graph without gradients, functional, its weights among its arguments."""
-    name = f"graph_{next(_numbers)}"
     context = TracingContext.try_get()
     metadata = None if context is None else context.fw_metadata
     frozen = [] if metadata is None else [
         i for i in metadata.static_input_indices
         if i < len(inputs) and not metadata.input_info[i].mutates_data]
+    return boxed(module, frozen, settings)
+
+
+def boxed(module: torch.fx.GraphModule, frozen: Sequence[int], settings: Options) -> Any:
+    """What runs a functional graph, in AOTAutograd's convention. `frozen`: arguments that are weights."""
+    name = f"graph_{next(_numbers)}"
     parts = parts_of(module, frozen, settings, is_static(module), name)
     _report(name, parts, settings)
     _tell(Graph(name, parts))
     run = parts.module
 
-    def boxed(args: list[Any]) -> Any:  # By its name at each call: `explain` puts a clock there.
+    def call(args: list[Any]) -> Any:  # By its name at each call: `explain` puts a clock there.
         return run.forward(*args)
 
-    boxed._boxed_call = True
-    return boxed
+    call._boxed_call = True
+    return call
 
 
 def _report(name: str, parts: Parts, settings: Options) -> None:
