@@ -17,11 +17,11 @@ from ._graph import Graph, Value
 from ._model_source import Task, from_torch
 from ._query import Record, query
 from ._study import Progress, Study, TaskProgress, studies
-from ._torch import explain, refresh
+from ._torch import explain, refresh, wait
 from ._torch.registry import Unsupported, register_converter
 from ._tune import TaskResult, TuneResult, tune
 
 __all__ = ["BurnishError", "Graph", "Model", "Progress", "Record", "Study", "Task", "TaskProgress",
            "TaskResult", "TensorInfo", "Threads", "TuneResult", "Unsupported", "Value", "__version__",
            "compile", "empty", "explain", "from_torch", "load", "query", "refresh",
-           "register_converter", "studies", "tune"]
+           "register_converter", "studies", "tune", "wait"]

@@ -29,6 +29,23 @@ def refresh(model: Any = None) -> None:
         pieces.refresh(model)
 
 
+def wait(seconds: float | None = None) -> bool:
+    """Wait until nothing is compiled or tuned behind running models of torch.compile.
+
+    Parameters
+    ----------
+    seconds : float, optional
+        At most.
+
+    Returns
+    -------
+    bool
+        False: something still is.
+    """
+    pieces = sys.modules.get(f"{__name__}.pieces")
+    return pieces is None or bool(pieces.wait(seconds))
+
+
 def explain(model: Callable[..., Any], *inputs: Any, options: Mapping[str, Any] | None = None,
             seconds: float = 1.0, **named_inputs: Any) -> Explanation:
     """Say what becomes of a PyTorch model under backend="burnish": compile it anew, and call it.

@@ -13,7 +13,10 @@ from .. import _cache
 from .._compile import bundle_path
 from .._compile import compile as compile_graph
 from .._graph import Graph
-from .options import Options
+from .._tune import tune
+from .options import FARM, Options
+
+_NOT_TUNED = "B0603"  # As docs/cli.md numbers it.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,8 +27,11 @@ class Made:
     own: bool  #: Whether its file is this process's alone.
 
 
-def made(graph: Graph, options: Options, threads: int, pool: Threads, refit: bool) -> Made:
-    """`refit`: it has to take other weights later."""
+def made(graph: Graph, options: Options, threads: int, pool: Threads, refit: bool,
+         tuned: bool = False) -> Made:
+    """`refit`: it has to take other weights later; `tuned`: what has no records is measured first."""
+    if tuned:
+        _study(graph, options, threads)
     cache = _cache.user_cache()
     if not options.cache or not cache.usable():
         path = _compiled(graph, options, threads, refit, bundle_path())
@@ -50,12 +56,28 @@ def made(graph: Graph, options: Options, threads: int, pool: Threads, refit: boo
         return Made(load(path, threads=pool), "compiled", refit, own=False)
 
 
-def _compiled(graph: Graph, options: Options, threads: int, refit: bool, path: str) -> str:
+def _study(graph: Graph, options: Options, threads: int) -> None:
+    """Measures, unless each task of the graph has a record: what is best on record then holds for it."""
+    with tempfile.NamedTemporaryFile(suffix=".bundle") as file:
+        try:
+            _compiled(graph, options, threads, False, file.name, require_tuned=True)
+            return
+        except BurnishError as error:
+            if error.code != _NOT_TUNED:
+                raise
+    tracker = options.tune.removeprefix(FARM) if options.tune.startswith(FARM) else None
+    tune(graph, trials=options.trials, time=options.time, threads=threads, accuracy=options.accuracy,
+         database=options.database, tracker=tracker)
+
+
+def _compiled(graph: Graph, options: Options, threads: int, refit: bool, path: str,
+              require_tuned: bool = False) -> str:
     # Weights and all, for as long as it is compiled.
     with tempfile.NamedTemporaryFile(suffix=".graph") as file:
         graph.save(file.name)
         return compile_graph(file.name, path, threads=threads, opt_level=options.opt_level,
-                             accuracy=options.accuracy, database=options.database, refit=refit)
+                             accuracy=options.accuracy, database=options.database, refit=refit,
+                             require_tuned=require_tuned)
 
 
 def _found(cache: _cache.Cache, key: _cache.Key, graph: Graph, pool: Threads,

@@ -9,6 +9,9 @@ from typing import Any
 
 FALLBACKS = ("eager", "inductor")
 FREEZES = ("sample", "full", "none")
+FIRSTS = ("wait", "eager")
+TUNES = ("off", "now")
+FARM = "farm:"  # With HOST:PORT of a tracker behind it.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,6 +22,10 @@ class Options:
     fallback: str = "eager"  #: Who runs graphs that train, and what is not supported.
     strict: bool = False  #: Whether what would fall back is an error.
     freeze: str = "sample"  #: How changed weights are found; "none": weights are inputs.
+    first: str = "wait"  #: For the bundle; "eager": calls run in PyTorch until it is ready.
+    tune: str = "off"  #: "now": on this machine; "farm:HOST:PORT": elsewhere, behind the calls.
+    trials: int | None = None  #: Of a study; by default until nothing is gained.
+    time: str | None = None  #: Of a study, such as "30m".
     sizes: int = 8  #: How many bundles a graph of dynamic sizes gets; then it stays in PyTorch.
     threads: int | None = None  #: By default torch.get_num_threads().
     opt_level: int | None = None  #: As of `burnish.compile`, like the next two.
@@ -28,10 +35,16 @@ class Options:
     dump: str | None = None  #: A folder for each piece's graph, as a file and as text.
 
     def __post_init__(self) -> None:
-        for name, allowed in (("fallback", FALLBACKS), ("freeze", FREEZES)):
+        for name, allowed in (("fallback", FALLBACKS), ("freeze", FREEZES),
+                              ("first", FIRSTS)):
             if getattr(self, name) not in allowed:
                 raise ValueError(f"option {name}: got {getattr(self, name)!r}, want one of "
                                  f"{', '.join(allowed)}")
+        if self.tune not in TUNES and not self.tune.startswith(FARM):
+            raise ValueError(f"option tune: got {self.tune!r}, want {', '.join(TUNES)} or {FARM}HOST:PORT")
+        if self.strict and self.first == "eager":
+            raise ValueError("option strict: what is compiled behind the calls cannot fail in one: "
+                             "want first=\"wait\" with it")
         if self.sizes < 1:
             raise ValueError(f"option sizes: got {self.sizes}, want at least 1")
 

@@ -6,6 +6,7 @@ import dataclasses
 import logging
 import os
 import threading
+import time
 import weakref
 from collections.abc import Sequence
 from typing import Any
@@ -19,6 +20,7 @@ from .builder import GraphBuilder
 from .making import made
 from .options import Options
 from .registry import Unsupported
+from .swapping import private_inputs, refusal
 from .types import is_dense
 from .weights import Weights, can_freeze
 
@@ -28,6 +30,7 @@ log = logging.getLogger("burnish.torch")
 CHANGES_MAX = 4
 
 _pieces: weakref.WeakSet[Piece] = weakref.WeakSet()
+_behind: set[threading.Thread] = set()  # What is compiled or tuned while calls go on.
 _pools: dict[int, Threads] = {}
 
 
@@ -38,6 +41,14 @@ def _pool(count: int) -> Threads:
 
 def live_pieces() -> list[Piece]:
     return list(_pieces)
+
+
+def wait(seconds: float | None = None) -> bool:
+    """Until nothing is compiled or tuned behind running models; False: it still is."""
+    end = None if seconds is None else time.monotonic() + seconds
+    for thread in list(_behind):
+        thread.join(None if end is None else max(0.0, end - time.monotonic()))
+    return not any(thread.is_alive() for thread in list(_behind))
 
 
 @dataclasses.dataclass
@@ -60,7 +71,7 @@ class Result:
 
 @dataclasses.dataclass
 class Bundle:
-    """A piece for some sizes. `model` is None where it stays in PyTorch."""
+    """A piece for some sizes. `model` is None where it stays in PyTorch, or does until its bundle is ready."""
 
     model: Model | None
     taken: list[int] = dataclasses.field(default_factory=list)  #: Arguments that are inputs.
@@ -75,6 +86,15 @@ class Bundle:
         """Its file is as large as the weights. What runs keeps it as long as that takes."""
         if self.model is not None and self.own:
             os.unlink(self.model.path)
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """What a bundle is made of."""
+
+    module: torch.fx.GraphModule  #: Of fixed sizes.
+    weights: Weights | None
+    frozen: tuple[int, ...]
 
 
 class Piece(torch.nn.Module):
@@ -101,8 +121,9 @@ class Piece(torch.nn.Module):
         _pieces.add(self)
 
     def unlock(self) -> None:
-        """In a forked child: who held the lock is not there any more."""
+        """In a forked child: who held the lock or compiled is not there any more."""
         self._lock = threading.RLock()
+        self.bundles = {key: bundle for key, bundle in self.bundles.items() if bundle.how != "eager"}
 
     def forward(self, *args: Any) -> Any:
         weights = self.weights
@@ -201,17 +222,87 @@ class Piece(torch.nn.Module):
             if len(self.bundles) >= self.options.sizes:
                 self._refuse_sizes()
                 return Bundle(None)
-            try:
-                bundle = self._compiled(args)
-            except (BurnishError, Unsupported) as error:
-                if self.options.strict:
-                    raise
-                self.refused = str(error)
-                log.warning("%s stays in PyTorch: %s", self.name, error)
-                bundle = Bundle(None)
+            module = importer.with_sizes(self.module, args) if self._sized else self.module
+            plan = Plan(module, self.weights, self.frozen)
+            if self.options.first == "eager":
+                bundle = Bundle(None, how="eager")
+            else:
+                bundle = self._default(plan, args)
             # A copy: other threads look at the old one without the lock.
             self.bundles = {**self.bundles, key: bundle}
-            return bundle
+        if self.options.first == "eager" or (bundle.model is not None and self.options.tune != "off"):
+            self._improve(key, bundle, plan, args)
+        return self.bundles.get(key, bundle)
+
+    def _default(self, plan: Plan, args: Sequence[Any]) -> Bundle:
+        try:
+            return self._compiled(plan, args)
+        except (BurnishError, Unsupported) as error:
+            if self.options.strict:
+                raise
+            self.refused = str(error)
+            log.warning("%s stays in PyTorch: %s", self.name, error)
+            return Bundle(None)
+
+    # ---- Better bundles.
+
+    def _improve(self, key: Any, current: Bundle, plan: Plan, args: Sequence[Any]) -> None:
+        """What comes after the first answer: behind the calls, unless the user waits for it."""
+        own = private_inputs(args, plan.frozen)
+        inference = torch.is_inference_mode_enabled()
+
+        def work() -> None:
+            try:
+                with torch.inference_mode(inference), torch.no_grad():
+                    self._improved(key, current, plan, own)
+            except Exception:  # Of a thread nobody waits for: what runs goes on.
+                log.exception("%s: nothing better was made", self.name)
+            finally:
+                _behind.discard(threading.current_thread())
+
+        if self.options.first == "wait" and self.options.tune == "now":
+            work()
+            return
+        thread = threading.Thread(target=work, name=f"burnish-{self.name}", daemon=True)
+        _behind.add(thread)
+        thread.start()
+
+    def _improved(self, key: Any, current: Bundle, plan: Plan, args: Sequence[Any]) -> None:
+        if current.how == "eager":
+            new = self._default(plan, args)
+            if not self._swapped(key, current, new, plan, args):
+                return
+            current = self.bundles.get(key, new)
+        if self.options.tune == "off" or current.model is None:
+            return
+        try:
+            new = self._compiled(plan, args, tuned=True)
+        except BurnishError as error:
+            log.warning("%s was not tuned: %s", self.name, error)
+            return
+        self._swapped(key, current, new, plan, args)
+
+    def _swapped(self, key: Any, old: Bundle, new: Bundle, plan: Plan, args: Sequence[Any]) -> bool:
+        """Whether the piece still is what `plan` says; then it has the better of both."""
+        if new.model is not None and old.model is not None and new.model.path == old.model.path:
+            return True  # The cache's, which runs already.
+        why = "" if new.model is None else refusal(
+            lambda given: self._run(old, given), lambda given: self._run(new, given), args)
+        with self._lock:
+            if self.bundles.get(key) is not old or self.weights is not plan.weights or (
+                    plan.weights is not None and plan.weights.changed(args)):
+                new.discard()  # Of weights that are no more: the next call starts again.
+                return False
+            if why:
+                log.warning("%s: a bundle (%s) is not taken: %s", self.name, new.how, why)
+                new.discard()
+                if old.how != "eager":
+                    return True
+                self.refused, new = why, Bundle(None)
+            # One store: a call that has begun ends with what it began with, also where its file goes.
+            self.bundles = {**self.bundles, key: new}
+            old.discard()
+            return True
 
     def _refuse_sizes(self) -> None:
         text = (f"{self.name} has {self.options.sizes} bundles, one for each of its sizes; other sizes "
@@ -222,11 +313,11 @@ class Piece(torch.nn.Module):
             log.warning("%s", text)
             self._full_of_sizes = True
 
-    def _compiled(self, args: Sequence[Any]) -> Bundle:
-        module = importer.with_sizes(self.module, args) if self._sized else self.module
+    def _compiled(self, plan: Plan, args: Sequence[Any], tuned: bool = False) -> Bundle:
+        module = plan.module
         constants: dict[str, torch.Tensor] = {}
         placeholders = module.graph.find_nodes(op="placeholder")
-        for index in self.frozen:
+        for index in plan.frozen:
             constants[placeholders[index].name] = args[index]
         missing = importer.reasons(module.graph) if self._sized else None  # Else who cut it has asked.
         if missing:
@@ -235,13 +326,13 @@ class Piece(torch.nn.Module):
         written = importer.Written(builder, module, constants, unread=False)
         refit = self.rebuilds > 0  # What changed once will change again.
         bundle = Bundle(None, names={index: written.constants[placeholders[index].name]
-                                     for index in self.frozen})
+                                     for index in plan.frozen})
         bundle.taken = [i for i, node in enumerate(placeholders)
                         if node.name not in constants and node in written.read]
         self._name_outputs(builder, written, module, bundle)
         threads = self.options.threads or torch.get_num_threads()
         self._dump(builder, module)
-        one = made(builder.graph, self.options, threads, _pool(threads), refit)
+        one = made(builder.graph, self.options, threads, _pool(threads), refit, tuned)
         bundle.model, bundle.refits, bundle.own, bundle.how = one.model, one.refits, one.own, one.how
         log.info("%s: %s", self.name, one.how)
         return bundle
