@@ -208,6 +208,22 @@ def test_results_outlive_the_next_call():
         assert torch.equal(first, kept)
 
 
+def test_views_and_scalars_as_inputs():
+    x = torch.randn(4, 6)
+    check(lambda a, b: (a * 2 + b, a.sum()), x[1:3], x.t()[:, 2])
+    check(lambda a, b: a * b - b, x[2, 3], x)
+    check(lambda a: (a + 1).relu() * 2, x.as_strided((3, 4), (2, 1)))  # Rows overlap.
+    check(lambda a, b: a * 2 + b, x.unsqueeze(0).expand(2, 4, 6), torch.ones(()))
+
+
+def test_a_result_that_is_a_scalar_or_a_parameter():
+    check(lambda x: (x.mean(), x.argmax(), (x > 0).all()), torch.randn(3, 5))
+    model = nn.Linear(3, 3)
+    run = compiled(lambda x: (model(x).relu() + 1, model.weight))
+    with torch.no_grad():
+        assert run(torch.randn(2, 3))[1] is model.weight
+
+
 # ---- Modes.
 
 def test_inference_mode():
@@ -627,6 +643,18 @@ def test_the_page():
         close(names["y"], names["plain"](names["x"]))
 
 
+def test_the_example():
+    import io
+    import runpy
+    torch._dynamo.reset()
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        runpy.run_path("python/examples/torch_compile.py", run_name="__main__")
+    lines = printed.getvalue().splitlines()
+    errors = [float(line.split(":")[1]) for line in lines[:2]]
+    assert all(error < 1e-4 for error in errors), lines
+    assert "1 graphs, 1 pieces, 0 of" in lines[2] and "eager" in lines[-1], lines
+
+
 def test_tied_weights():
     class Tied(nn.Module):
         def __init__(self):
@@ -661,6 +689,38 @@ def test_fork():
             os._exit(0 if torch.allclose(run(x), want, atol=1e-5) else 1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         close(run(x), want)
+
+
+def test_fork_with_threads_that_call():
+    """Forked while other threads run the model: the child has the lock, whoever held it."""
+    model, run, x = frozen_model(threads=2)
+    piece = live()[0]
+    seen, done = [], threading.Event()
+    piece.__dict__["forward"] = lambda *args: seen.append(args) or type(piece).forward(piece, *args)
+    with torch.no_grad():
+        run(x)
+        del piece.__dict__["forward"]
+        want = model(x)
+
+    def work():
+        with torch.no_grad():
+            while not done.is_set():
+                piece.forward(*seen[0])
+
+    workers = [threading.Thread(target=work) for _ in range(3)]
+    for worker in workers:
+        worker.start()
+    try:
+        for _ in range(5):
+            child = os.fork()
+            if child == 0:
+                with torch.no_grad():
+                    os._exit(0 if torch.allclose(piece.forward(*seen[0])[0], want, atol=1e-5) else 1)
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    finally:
+        done.set()
+        for worker in workers:
+            worker.join()
 
 
 def run_and_compare(model, x, want):
@@ -706,7 +766,7 @@ def test_a_piece_is_compiled_once_for_all_threads():
     piece = live()[0]
     piece.bundles = {}
     built, compile_ = [], piece._compiled
-    piece.__dict__["_compiled"] = lambda args: built.append(1) or compile_(args)
+    piece.__dict__["_compiled"] = lambda *args: built.append(1) or compile_(*args)
 
     def work():
         with torch.no_grad():

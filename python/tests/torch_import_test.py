@@ -196,6 +196,28 @@ def test_names_and_files():
     assert (y == 6).all() and (image == 2).all()
 
 
+def test_a_file_for_programs_without_torch():
+    from burnish import export
+    model, x = nn.Sequential(nn.Linear(4, 3), nn.ReLU()).eval(), torch.randn(2, 4)
+    with tempfile.TemporaryDirectory() as folder:
+        source, out = os.path.join(folder, "m.pt2"), os.path.join(folder, "m.graph")
+        torch.export.save(exported(model, x), source)
+        assert export.main([source, out]) == 0
+        close(torch.from_numpy(burnish.compile(out)(x)), model(x).detach())
+        assert export.main([source]) == 64 and export.main(["m.onnx", out]) == 64
+        assert export.main([os.path.join(folder, "none.pt2"), out]) == 65
+        torch.export.save(exported(Missing(), torch.eye(3)), source)
+        assert export.main([source, out]) == 65
+        ended = subprocess.run([sys.executable, "-m", "burnish.export"], stderr=subprocess.PIPE, text=True,
+                               check=False)
+        assert ended.returncode == 64 and "MODEL.pt2 OUT.graph" in ended.stderr, ended
+
+
+class Missing(nn.Module):
+    def forward(self, x):
+        return torch.linalg.det(x)
+
+
 def test_tuned_programs_are_found_again():
     model, x = nn.Linear(16, 8), torch.randn(1, 16)
     with tempfile.TemporaryDirectory() as folder:
