@@ -3,6 +3,7 @@
 ./dev bench pytorch [--only NAME,NAME] [--time] [--routes] [--out FILE]
 ./dev bench pytorch --operators [--only NAME,NAME] [--samples N] [--verbose]
 ./dev bench pytorch --overhead [--calls N] [--rounds N]
+./dev bench pytorch --contention [--model NAME] [--threads N] [--rounds N] [--calls N]
 What each column means: tests/bench/README.md.
 """
 
@@ -156,7 +157,8 @@ def table_row(row):
 
 
 # What is measured by a script of its own, in a process that can import all it needs.
-SCRIPTS = {"--operators": "aten_coverage.py", "--overhead": "call_overhead.py"}
+SCRIPTS = {"--operators": "aten_coverage.py", "--overhead": "call_overhead.py",
+           "--contention": "contention.py"}
 
 
 def run_script(flag):
