@@ -20,6 +20,7 @@ import os
 import stat
 import tempfile
 import time
+import tomllib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -53,12 +54,34 @@ def key_of(graph: Graph, settings: Mapping[str, Any]) -> Key:
     return Key(_short("\n".join(facts)), _short(content))
 
 
+def setting(name: str) -> str | None:
+    """What the programs take where no flag says otherwise (docs/cli.md, "Settings"); None: their default."""
+    text = os.environ.get("BURNISH_" + name.upper())
+    if text is not None:
+        return text
+    base = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    for folder in (base, "/etc"):
+        with contextlib.suppress(OSError, ValueError):  # A broken file is an error of the program's.
+            with open(os.path.join(folder, "burnish", "config.toml"), "rb") as file:
+                value = tomllib.load(file).get(name)
+            if value is not None:
+                return str(value)
+    return None
+
+
+def surroundings(database: str | None) -> dict[str, str | None]:
+    """What decides about the code and is neither in the graph nor an argument."""
+    return {"target": setting("target"), "calibration": setting("calibration"),
+            "records": database_stamp(database)}
+
+
 def database_stamp(path: str | None) -> str:
     """Changes with the records, by which schedules are chosen."""
     if path is None:
         base = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
-        path = os.environ.get("BURNISH_DB") or os.path.join(base, "burnish", "burnish.db")
-    return _stamp(path) + _stamp(path + "-wal")
+        path = setting("db") or os.path.join(base, "burnish", "burnish.db")
+    path = path.removeprefix("sqlite:")
+    return path + _stamp(path) + _stamp(path + "-wal")
 
 
 def _short(text: str) -> str:
@@ -92,7 +115,7 @@ class Cache:
         self.limit_bytes = limit_bytes
 
     def usable(self) -> bool:
-        if self.limit_bytes <= 0:
+        if self.limit_bytes <= 0 or setting("server"):  # A daemon does not say when its records change.
             return False
         try:
             os.makedirs(self.folder, mode=0o700, exist_ok=True)

@@ -72,6 +72,35 @@ def test_what_decides_about_the_code():
     assert origin(net()) == "cached"
 
 
+def test_settings_decide_too():
+    fresh_cache()
+    assert origin(net()) == "compiled"
+    before = dict(os.environ)
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["XDG_CONFIG_HOME"] = folder
+        os.mkdir(os.path.join(folder, "burnish"))
+        path = pathlib.Path(folder, "burnish", "config.toml")
+        try:
+            assert origin(net()) == "cached" and _cache.setting("target") is None
+            path.write_text('calibration = "table"', encoding="utf-8")
+            assert origin(net()) == "compiled" and origin(net()) == "cached"
+            os.environ["BURNISH_CALIBRATION"] = "auto"
+            assert _cache.setting("calibration") == "auto" and origin(net()) == "compiled"
+            del os.environ["BURNISH_CALIBRATION"]
+            path.write_text(f'db = "sqlite:{folder}/a.db"', encoding="utf-8")
+            first = _cache.database_stamp(None)
+            pathlib.Path(folder, "a.db").write_bytes(b"records")
+            assert _cache.database_stamp(None) != first
+            path.write_text("no toml", encoding="utf-8")
+            assert _cache.setting("db") is None
+            os.environ["BURNISH_SERVER"] = "localhost:7272"
+            assert not _cache.user_cache().usable()
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
+    assert origin(net()) == "cached"
+
+
 def test_other_weights():
     folder = fresh_cache()
     assert origin(net()) == "compiled"

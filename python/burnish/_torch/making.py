@@ -38,7 +38,7 @@ def made(graph: Graph, options: Options, threads: int, pool: Threads, refit: boo
         return Made(load(path, threads=pool), "compiled", refit, own=True)
     key = _cache.key_of(graph, {
         "threads": threads, "opt_level": options.opt_level, "accuracy": options.accuracy,
-        "records": _cache.database_stamp(options.database)})
+        **_cache.surroundings(options.database)})
     found = _found(cache, key, graph, pool, refit)
     if found is not None:
         return found
