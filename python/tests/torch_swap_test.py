@@ -245,6 +245,26 @@ def test_a_forked_child_compiles_for_itself():
     assert code == 0
 
 
+def test_bundles_are_made_one_after_the_other():
+    made, running, most = making.compile_graph, [], []
+
+    def counts(*args, **kwargs):
+        running.append(1)
+        most.append(len(running))
+        try:
+            return made(*args, **kwargs)
+        finally:
+            running.pop()
+
+    torch._dynamo.reset()
+    run = torch.compile(net(), backend="burnish", dynamic=True, options={"cache": False, "first": "eager"})
+    with replaced(making, "compile_graph", counts), torch.no_grad():
+        for rows in (2, 3, 4, 5):
+            run(X.repeat(rows, 1, 1, 1))
+        assert burnish.wait(120)
+    assert most == [1, 1, 1, 1], most
+
+
 def test_ten_thousand_calls_in_four_threads_across_swaps():
     model = net()
     other, = started(model, threads=1, opt_level=0)[1].bundles.values()

@@ -31,6 +31,9 @@ CHANGES_MAX = 4
 
 _pieces: weakref.WeakSet[Piece] = weakref.WeakSet()
 _behind: set[threading.Thread] = set()  # What is compiled or tuned while calls go on.
+# Behind the calls one bundle is made after the other: a model of eight sizes starts no eight compilers. A study, which
+# takes hours, keeps no bundle waiting.
+_compiling, _tuning = threading.Lock(), threading.Lock()
 _pools: dict[int, Threads] = {}
 
 
@@ -269,18 +272,20 @@ class Piece(torch.nn.Module):
 
     def _improved(self, key: Any, current: Bundle, plan: Plan, args: Sequence[Any]) -> None:
         if current.how == "eager":
-            new = self._default(plan, args)
-            if not self._swapped(key, current, new, plan, args):
-                return
+            with _compiling:
+                new = self._default(plan, args)
+                if not self._swapped(key, current, new, plan, args):
+                    return
             current = self.bundles.get(key, new)
         if self.options.tune == "off" or current.model is None:
             return
-        try:
-            new = self._compiled(plan, args, tuned=True)
-        except BurnishError as error:
-            log.warning("%s was not tuned: %s", self.name, error)
-            return
-        self._swapped(key, current, new, plan, args)
+        with _tuning:
+            try:
+                new = self._compiled(plan, args, tuned=True)
+            except BurnishError as error:
+                log.warning("%s was not tuned: %s", self.name, error)
+                return
+            self._swapped(key, current, new, plan, args)
 
     def _swapped(self, key: Any, old: Bundle, new: Bundle, plan: Plan, args: Sequence[Any]) -> bool:
         """Whether the piece still is what `plan` says; then it has the better of both."""
@@ -430,6 +435,9 @@ def refresh(model: torch.nn.Module | None = None) -> None:
 
 
 def _after_fork() -> None:
+    global _compiling, _tuning
+    _compiling, _tuning = threading.Lock(), threading.Lock()
+    _behind.clear()  # Threads of the parent.
     for piece in live_pieces():
         piece.unlock()
 
