@@ -28,7 +28,7 @@ Border BorderReadBy(const Graph& graph, const GraphNode& node) {
   const std::vector<int64_t>& out = graph.value(node.outputs[0]).type.shape;
   const size_t spatial = in.size() - 2;
   std::vector<int64_t> kernel = node.attributes.Ints("kernel_shape", {});
-  if (node.op == "conv") {
+  if (node.op == "conv" || node.op == "conv_integer") {
     const std::vector<int64_t>& weights = graph.value(node.inputs[1]).type.shape;
     kernel.assign(weights.begin() + 2, weights.end());
   }

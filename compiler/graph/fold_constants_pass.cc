@@ -28,6 +28,7 @@ absl::StatusOr<std::optional<std::vector<ConstantPtr>>> FoldNode(
     const Graph& graph, const GraphNode& node, const FoldConstantsOptions& options,
     int64_t& product_flops_left) {
   if (IsControl(node) || node.inputs.empty() || TooLarge(graph, node, options)) return std::nullopt;
+  if (options.keep_quantized && node.op == "dequantize") return std::nullopt;
   std::vector<TypedConstant> inputs;
   for (ValueId input : node.inputs) {
     const GraphValue& value = graph.value(input);

@@ -18,6 +18,7 @@ struct FoldConstantsOptions {
   // Operators without a fast path run on the interpreter when output elements x inputs' elements
   // stay small: it takes about 10 ns a step.
   int64_t max_interpreted_flops = 20'000'000;
+  bool keep_quantized = false;  // Leaves what dequantizes constants as it is.
 };
 
 // Errors: only what the interpreter says about a node that it should be able to run.

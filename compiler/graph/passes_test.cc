@@ -13,6 +13,7 @@
 #include "compiler/graph/eliminate_dead_pass.h"
 #include "compiler/graph/fold_batch_norm_pass.h"
 #include "compiler/graph/fold_constants_pass.h"
+#include "compiler/graph/fold_quantization_pass.h"
 #include "compiler/graph/graph_interpreter.h"
 #include "compiler/graph/graph_testing.h"
 #include "compiler/graph/layout_pass.h"
@@ -144,6 +145,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         PassCase{"EliminateDead", Ok<&EliminateDead>},
         PassCase{"EliminateCommon", Ok<&EliminateCommon>}, PassCase{"Simplify", Simplify},
+        PassCase{"FoldQuantization", FoldQuantization},
         PassCase{"FoldConstants", [](Graph& g) { return FoldConstants(g); }},
         PassCase{"FoldBatchNorm", FoldBatchNorm}, PassCase{"CropKernels", CropKernels},
         PassCase{"SinkChannelShuffles", SinkChannelShuffles}, PassCase{"SinkConcats", SinkConcats},

@@ -10,6 +10,7 @@
 #include "compiler/graph/eliminate_dead_pass.h"
 #include "compiler/graph/fold_batch_norm_pass.h"
 #include "compiler/graph/fold_constants_pass.h"
+#include "compiler/graph/fold_quantization_pass.h"
 #include "compiler/graph/layout_pass.h"
 #include "compiler/graph/nest_concats_pass.h"
 #include "compiler/graph/precision_pass.h"
@@ -40,6 +41,8 @@ absl::Status PrepareBodies(Graph& graph, const PrepareOptions& options) {
 
 absl::Status PrepareGraph(Graph& graph, const PrepareOptions& options) {
   EliminateDead(graph);
+  // Before constants are folded: weights are still numbers of few bits.
+  RETURN_IF_ERROR(FoldQuantization(graph));
   RETURN_IF_ERROR(FoldConstants(graph));
   RETURN_IF_ERROR(Simplify(graph));
   if (options.fold_batch_norm) RETURN_IF_ERROR(FoldBatchNorm(graph));

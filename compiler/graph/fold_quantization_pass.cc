@@ -1,0 +1,413 @@
+#include "compiler/graph/fold_quantization_pass.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/status_macros.h"
+#include "compiler/graph/fold_constants_pass.h"
+#include "compiler/graph/rewrite.h"
+
+namespace burnish {
+namespace {
+
+using Shape = std::vector<int64_t>;
+
+bool IsByte(DType type) { return type == DType::kU8 || type == DType::kI8; }
+
+// Scale and zero point that are constants: one each, or one an index of some axis.
+struct Parameters {
+  Shape shape;  // Of the scale; the zero point has the same, or one element.
+  std::vector<double> scale;
+  std::vector<int64_t> zero;
+
+  bool IsOne() const { return scale.size() == 1 && zero.size() == 1; }
+  double ScaleAt(size_t i) const { return scale[scale.size() == 1 ? 0 : i]; }
+  int64_t ZeroAt(size_t i) const { return zero[zero.size() == 1 ? 0 : i]; }
+  friend bool operator==(const Parameters& a, const Parameters& b) {
+    return a.shape == b.shape && a.scale == b.scale && a.zero == b.zero;
+  }
+};
+
+// A parameter that may be replaced later: constants that are made of it would not follow.
+bool IsTracked(const GraphValue& value) { return value.data->origin() != nullptr; }
+
+std::optional<Parameters> ParametersOf(const Graph& graph, const GraphNode& node) {
+  const GraphValue& scale = graph.value(node.inputs[1]);
+  const GraphValue& zero = graph.value(node.inputs[2]);
+  if (scale.data == nullptr || zero.data == nullptr || IsTracked(scale)) return std::nullopt;
+  Parameters p{.shape = scale.type.shape,
+               .scale = ToDoubles(scale.type, *scale.data),
+               .zero = ToInts(zero.type, *zero.data)};
+  if (zero.type.shape != p.shape && p.zero.size() != 1) return std::nullopt;
+  // A value that no frontend takes may still come from a program that builds graphs by itself.
+  const auto is_good = [](double s) { return std::isfinite(s) && s > 0; };
+  if (!std::all_of(p.scale.begin(), p.scale.end(), is_good)) return std::nullopt;
+  return p;
+}
+
+const GraphNode* ProducerOf(const Graph& graph, ValueId v, const char* op) {
+  const GraphNodeId n = graph.value(v).producer;
+  return n >= 0 && graph.nodes[n].op == op ? &graph.nodes[n] : nullptr;
+}
+
+// Round of x to type, as `quantize` does it.
+int64_t Quantized(double x, const Parameters& to, DType type) {
+  const IntLimits limits = LimitsOf(type);
+  const double rounded = std::nearbyint(static_cast<double>(static_cast<float>(x / to.scale[0])));
+  return static_cast<int64_t>(std::clamp(rounded + static_cast<double>(to.zero[0]),
+                                         static_cast<double>(limits.least),
+                                         static_cast<double>(limits.greatest)));
+}
+
+// ---- Movement below dequantize, and pairs that cancel.
+
+bool IsMovement(const GraphNode& node) {
+  for (const char* op : {"reshape", "transpose", "slice", "max_pool", "expand"}) {
+    if (node.op == op) return true;
+  }
+  return false;
+}
+
+class Mover {
+ public:
+  explicit Mover(Graph& graph) : graph_(graph) {}
+
+  // Nodes are in order: what one makes, the next sees.
+  absl::Status Run() {
+    const size_t count = graph_.nodes.size();
+    for (size_t n = 0; n < count; ++n) {
+      GraphNode node = graph_.nodes[n];  // By value: nodes are appended.
+      for (ValueId& input : node.inputs) input = replacements_.Resolve(input);
+      if (IsMovement(node)) RETURN_IF_ERROR(Sink(node, 1));
+      if (node.op == "concat") RETURN_IF_ERROR(Sink(node, node.inputs.size()));
+      if (node.op == "quantize") Cancel(node);
+    }
+    if (replacements_.empty()) return absl::OkStatus();
+    replacements_.Apply(graph_);
+    return Finish(graph_);
+  }
+
+ private:
+  absl::Status Sink(const GraphNode& node, size_t moved) {
+    std::vector<ValueId> inputs = node.inputs;
+    std::optional<Parameters> all;
+    std::vector<ValueId> parameters;
+    for (size_t i = 0; i < moved; ++i) {
+      const GraphNode* real = ProducerOf(graph_, inputs[i], "dequantize");
+      if (real == nullptr) return absl::OkStatus();
+      const std::optional<Parameters> p = ParametersOf(graph_, *real);
+      const DType type = graph_.value(real->inputs[0]).type.dtype;
+      if (!p.has_value() || !p->IsOne() || !p->shape.empty()) return absl::OkStatus();
+      const bool same =
+          !all.has_value() || (*all == *p && graph_.value(inputs[0]).type.dtype == type);
+      if (!same) return absl::OkStatus();
+      all = p;
+      parameters = {real->inputs[1], real->inputs[2]};
+      inputs[i] = real->inputs[0];
+    }
+    ASSIGN_OR_RETURN(const ValueId y, AddOp(graph_, node.op, inputs, node.attributes, node.name));
+    ASSIGN_OR_RETURN(const ValueId back,
+                     AddOp(graph_, "dequantize", {y, parameters[0], parameters[1]}, {}, node.name));
+    replacements_.Set(node.outputs[0], back);
+    return absl::OkStatus();
+  }
+
+  void Cancel(const GraphNode& node) {
+    const GraphNode* real = ProducerOf(graph_, node.inputs[0], "dequantize");
+    if (real == nullptr) return;
+    const TensorType& from = graph_.value(real->inputs[0]).type;
+    const std::optional<Parameters> a = ParametersOf(graph_, *real), b = ParametersOf(graph_, node);
+    // (q - z) * s / s differs from q - z by less than a half: below 2^16 numbers.
+    if (!a.has_value() || !b.has_value() || !(*a == *b)) return;
+    if (from.dtype == graph_.value(node.outputs[0]).type.dtype) {
+      replacements_.Set(node.outputs[0], real->inputs[0]);
+    }
+  }
+
+  Graph& graph_;
+  Replacements replacements_;
+};
+
+// ---- Products.
+
+// What stands between a product of dequantized numbers and the quantize behind it.
+struct Chain {
+  GraphNode product;
+  ValueId added = -1;  // A constant bias; -1: none.
+  double least = -std::numeric_limits<double>::infinity();
+  double greatest = std::numeric_limits<double>::infinity();
+};
+
+class Folder {
+ public:
+  explicit Folder(Graph& graph)
+      : graph_(graph), consumers_(Consumers(graph)), is_output_(OutputFlags(graph)) {}
+
+  absl::Status Run() {
+    const size_t count = graph_.nodes.size();
+    for (size_t n = 0; n < count; ++n) {
+      const GraphNode node = graph_.nodes[n];
+      if (node.op == "quantize") RETURN_IF_ERROR(Fold(node));
+    }
+    if (replacements_.empty()) return absl::OkStatus();
+    replacements_.Apply(graph_);
+    return Finish(graph_);
+  }
+
+ private:
+  // Of the graph as it was; what the pass adds has no number here.
+  bool IsAlone(ValueId v) const { return consumers_[v].size() == 1 && !is_output_[v]; }
+
+  // The real numbers of a constant: of one, or of what dequantizes one.
+  std::optional<std::vector<double>> ConstantOf(ValueId v) const {
+    const GraphValue& value = graph_.value(v);
+    if (value.data != nullptr) {
+      if (IsTracked(value)) return std::nullopt;
+      return ToDoubles(value.type, *value.data);
+    }
+    const GraphNode* real = ProducerOf(graph_, v, "dequantize");
+    if (real == nullptr) return std::nullopt;
+    const GraphValue& q = graph_.value(real->inputs[0]);
+    const std::optional<Parameters> p = ParametersOf(graph_, *real);
+    if (q.data == nullptr || !p.has_value()) return std::nullopt;
+    std::vector<double> values = ToDoubles(q.type, *q.data);
+    // One scale for all, or one an element: a bias has no other axes.
+    if (p->scale.size() != 1 && p->scale.size() != values.size()) return std::nullopt;
+    for (size_t i = 0; i < values.size(); ++i) {
+      values[i] = (values[i] - static_cast<double>(p->ZeroAt(i))) * p->ScaleAt(i);
+    }
+    return values;
+  }
+
+  std::optional<Chain> ChainBehind(ValueId v) const {
+    Chain chain;
+    while (true) {
+      const GraphNodeId n = graph_.value(v).producer;
+      if (n < 0 || !IsAlone(v)) return std::nullopt;
+      const GraphNode& node = graph_.nodes[n];
+      if (node.op == "relu" || node.op == "clip") {
+        if (chain.added >= 0) return std::nullopt;
+        double least = 0, greatest = std::numeric_limits<double>::infinity();
+        if (node.op == "clip") {
+          least = node.attributes.Float("min", -greatest);
+          greatest = node.attributes.Float("max", greatest);
+        }
+        if (least > greatest) return std::nullopt;
+        // From the last function back: the earlier one is limited by the later.
+        chain.least = std::clamp(least, chain.least, chain.greatest);
+        chain.greatest = std::clamp(greatest, chain.least, chain.greatest);
+        v = node.inputs[0];
+      } else if (node.op == "add" && chain.added < 0) {
+        const int constant = ConstantOf(node.inputs[1]).has_value() ? 1 : 0;
+        if (!ConstantOf(node.inputs[constant]).has_value()) return std::nullopt;
+        // The bias does not make the product any larger.
+        if (graph_.value(node.inputs[1 - constant]).type != graph_.value(v).type) {
+          return std::nullopt;
+        }
+        chain.added = node.inputs[constant];
+        v = node.inputs[1 - constant];
+      } else {
+        chain.product = node;
+        return chain;
+      }
+    }
+  }
+
+  // Weights less their zero points as i8, [columns..] with `column_dim` the dimension of columns.
+  struct Weights {
+    TensorType type;
+    std::vector<int64_t> values;
+    std::vector<double> scale;  // A column.
+    std::vector<int64_t> sums;  // A column.
+    int64_t columns = 0;
+  };
+  std::optional<Weights> WeightsOf(ValueId v, int64_t column_dim) const {
+    const GraphNode* real = ProducerOf(graph_, v, "dequantize");
+    if (real == nullptr) return std::nullopt;
+    const GraphValue& q = graph_.value(real->inputs[0]);
+    const std::optional<Parameters> p = ParametersOf(graph_, *real);
+    if (q.data == nullptr || !IsByte(q.type.dtype) || !p.has_value()) return std::nullopt;
+    const Shape& shape = q.type.shape;
+    Weights w{.type = {DType::kI8, shape}, .values = ToInts(q.type, *q.data)};
+    w.columns = shape[column_dim];
+    if (!p->IsOne()) {
+      Shape want(shape.size(), 1);
+      want[column_dim] = w.columns;
+      if (p->shape != want) return std::nullopt;
+    }
+    int64_t inner = 1;
+    for (size_t d = column_dim + 1; d < shape.size(); ++d) inner *= shape[d];
+    w.sums.assign(w.columns, 0);
+    for (size_t i = 0; i < w.values.size(); ++i) {
+      const size_t column = static_cast<size_t>(static_cast<int64_t>(i) / inner % w.columns);
+      w.values[i] -= p->ZeroAt(column);
+      // Unsigned weights whose zero point is not in their middle: real numbers do them.
+      if (w.values[i] < -128 || w.values[i] > 127) return std::nullopt;
+      w.sums[column] += w.values[i];
+    }
+    for (int64_t c = 0; c < w.columns; ++c) w.scale.push_back(p->ScaleAt(c));
+    return w;
+  }
+
+  // The bias in units of the sums, less what the input's zero point adds to each.
+  std::optional<std::vector<int64_t>> BiasOf(const Chain& chain, const Weights& w, double x_scale,
+                                             int64_t x_zero) const {
+    std::vector<double> real(w.columns, 0);
+    std::vector<ValueId> parts;
+    if (chain.product.inputs.size() > 2) parts.push_back(chain.product.inputs[2]);
+    if (chain.added >= 0) parts.push_back(chain.added);
+    for (const ValueId part : parts) {
+      const std::optional<std::vector<double>> values = ConstantOf(part);
+      if (!values.has_value() || !IsByColumn(chain, part, w.columns)) return std::nullopt;
+      for (int64_t c = 0; c < w.columns; ++c) real[c] += (*values)[values->size() == 1 ? 0 : c];
+    }
+    std::vector<int64_t> bias;
+    for (int64_t c = 0; c < w.columns; ++c) {
+      const double sum = std::nearbyint(real[c] / (x_scale * w.scale[c])) -
+                         static_cast<double>(x_zero * w.sums[c]);
+      // Half of the range: the sums have room beside it.
+      if (!(std::abs(sum) < 1 << 30)) return std::nullopt;
+      bias.push_back(static_cast<int64_t>(sum));
+    }
+    return bias;
+  }
+
+  // Whether a bias has one value, or one a column. An added one broadcasts to the result.
+  bool IsByColumn(const Chain& chain, ValueId part, int64_t columns) const {
+    const Shape& shape = graph_.value(part).type.shape;
+    const int64_t count = ElementCount(shape);
+    if (count == 1) return true;
+    if (count != columns) return false;
+    if (part != chain.added || chain.product.op != "conv") return shape.back() == columns;
+    const size_t rank = graph_.value(chain.product.outputs[0]).type.shape.size();
+    return shape.size() + 1 >= rank && shape[shape.size() + 1 - rank] == columns;
+  }
+
+  // Dimension of the columns in the weights; -1: no product that this pass takes.
+  int64_t ColumnDim(const GraphNode& node) const {
+    if (node.op == "conv" || node.op == "dense") return 0;
+    const size_t rank = graph_.value(node.inputs[1]).type.shape.size();
+    const bool trans_b = node.attributes.Int("trans_b", 0) != 0;
+    if (rank != 2 || node.attributes.Int("trans_a", 0) != 0) return -1;
+    if (node.op == "matmul") return trans_b ? 0 : 1;
+    if (node.op != "gemm" || node.attributes.Float("alpha", 1) != 1) return -1;
+    if (node.inputs.size() > 2 && node.attributes.Float("beta", 1) != 1) return -1;
+    return trans_b ? 0 : 1;
+  }
+
+  // Unsigned bytes: the other way round costs an addition of 128 to both.
+  absl::StatusOr<ValueId> Unsigned(ValueId x) {
+    if (graph_.value(x).type.dtype == DType::kU8) return x;
+    Attributes to_i16, to_u8;
+    to_i16.Set("to", std::string("i16"));
+    to_u8.Set("to", std::string("u8"));
+    const ValueId offset =
+        AddConstant(graph_, "offset", {DType::kI16, {}}, FromInts(DType::kI16, {128}));
+    ASSIGN_OR_RETURN(const ValueId wide, AddOp(graph_, "cast", {x}, to_i16));
+    ASSIGN_OR_RETURN(const ValueId sum, AddOp(graph_, "add", {wide, offset}));
+    return AddOp(graph_, "cast", {sum}, to_u8);
+  }
+
+  absl::Status Fold(const GraphNode& quantize) {
+    const std::optional<Parameters> to = ParametersOf(graph_, quantize);
+    const DType type = graph_.value(quantize.outputs[0]).type.dtype;
+    if (!to.has_value() || !to->IsOne() || !IsByte(type)) return absl::OkStatus();
+    const std::optional<Chain> chain = ChainBehind(quantize.inputs[0]);
+    if (!chain.has_value() || chain->product.inputs.size() < 2) return absl::OkStatus();
+    const GraphNode& product = chain->product;
+    const bool known = product.op == "conv" || product.op == "dense" || product.op == "matmul" ||
+                       product.op == "gemm";
+    const int64_t column_dim = known ? ColumnDim(product) : -1;
+    if (column_dim < 0 || product.attributes.Int("channels_last", 0) != 0) return absl::OkStatus();
+    const GraphNode* real = ProducerOf(graph_, product.inputs[0], "dequantize");
+    if (real == nullptr || !IsByte(graph_.value(real->inputs[0]).type.dtype)) {
+      return absl::OkStatus();
+    }
+    const std::optional<Parameters> from = ParametersOf(graph_, *real);
+    const std::optional<Weights> w = WeightsOf(product.inputs[1], column_dim);
+    if (!from.has_value() || !from->IsOne() || !w.has_value()) return absl::OkStatus();
+    ValueId x = real->inputs[0];
+    const bool is_signed = graph_.value(x).type.dtype == DType::kI8;
+    const int64_t x_zero = from->zero[0] + (is_signed ? 128 : 0);
+    const auto bias = BiasOf(*chain, *w, from->scale[0], x_zero);
+    if (!bias.has_value()) return absl::OkStatus();
+    ASSIGN_OR_RETURN(x, Unsigned(x));
+    ASSIGN_OR_RETURN(const ValueId sums, Sums(product, x, x_zero, *w, *bias));
+    ASSIGN_OR_RETURN(ValueId y, Requantized(product, sums, *w, from->scale[0], *to, quantize));
+    ASSIGN_OR_RETURN(y, Clamped(*chain, y, *to, type));
+    replacements_.Set(quantize.outputs[0], y);
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<ValueId> Sums(const GraphNode& product, ValueId x, int64_t x_zero,
+                               const Weights& w, const std::vector<int64_t>& bias) {
+    const ValueId weights =
+        AddConstant(graph_, product.name + "_weights", w.type, FromInts(DType::kI8, w.values));
+    const ValueId added = AddConstant(graph_, product.name + "_bias", {DType::kI32, {w.columns}},
+                                      FromInts(DType::kI32, bias));
+    Attributes attributes;
+    if (product.op == "conv") {
+      attributes = product.attributes;
+      attributes.Set("pad_value", x_zero);
+      return AddOp(graph_, "conv_integer", {x, weights, added}, attributes, product.name);
+    }
+    const bool trans_b = product.op == "dense" || product.attributes.Int("trans_b", 0) != 0;
+    attributes.Set("trans_b", int64_t{trans_b});
+    return AddOp(graph_, "matmul_integer", {x, weights, added}, attributes, product.name);
+  }
+
+  absl::StatusOr<ValueId> Requantized(const GraphNode& product, ValueId sums, const Weights& w,
+                                      double x_scale, const Parameters& to,
+                                      const GraphNode& quantize) {
+    std::vector<double> multiplier;
+    for (int64_t c = 0; c < w.columns; ++c) {
+      multiplier.push_back(x_scale * w.scale[c] / to.scale[0]);
+    }
+    Shape shape = {w.columns};
+    if (product.op == "conv") {
+      shape.assign(graph_.value(sums).type.shape.size() - 1, 1);
+      shape[0] = w.columns;
+    }
+    const ValueId scale = AddConstant(graph_, product.name + "_multiplier", {DType::kF32, shape},
+                                      FromDoubles(DType::kF32, multiplier));
+    return AddOp(graph_, "requantize", {sums, scale, quantize.inputs[2]}, {}, quantize.name);
+  }
+
+  // Rounding is monotone: limits before it are limits behind it.
+  absl::StatusOr<ValueId> Clamped(const Chain& chain, ValueId y, const Parameters& to, DType type) {
+    const IntLimits limits = LimitsOf(type);
+    const int64_t least = std::isinf(chain.least) ? limits.least : Quantized(chain.least, to, type);
+    const int64_t greatest =
+        std::isinf(chain.greatest) ? limits.greatest : Quantized(chain.greatest, to, type);
+    Attributes clip;
+    if (least > limits.least) clip.Set("min", static_cast<double>(least));
+    if (greatest < limits.greatest) clip.Set("max", static_cast<double>(greatest));
+    if (clip.values().empty()) return y;
+    return AddOp(graph_, "clip", {y}, clip, graph_.value(y).name);
+  }
+
+  Graph& graph_;
+  const std::vector<std::vector<GraphNodeId>> consumers_;
+  const std::vector<bool> is_output_;
+  Replacements replacements_;
+};
+
+}  // namespace
+
+absl::Status FoldQuantization(Graph& graph) {
+  const bool any = std::any_of(graph.nodes.begin(), graph.nodes.end(),
+                               [](const GraphNode& node) { return node.op == "dequantize"; });
+  if (!any) return absl::OkStatus();
+  // Scales that are computed of constants, weights that are transposed.
+  RETURN_IF_ERROR(FoldConstants(graph, {.keep_quantized = true}));
+  RETURN_IF_ERROR(Mover(graph).Run());
+  RETURN_IF_ERROR(FoldConstants(graph, {.keep_quantized = true}));
+  return Folder(graph).Run();
+}
+
+}  // namespace burnish
