@@ -1,10 +1,29 @@
-// Padding of an input with zeros becomes a border of the input's storage, which its producer
-// writes; padding with another value is computed where it is read.
+// Padding of an input with zeros, or with the zero point of quantized numbers that products read,
+// becomes a border of the input's storage, which its producer writes; padding with another value is
+// computed where it is read.
+#include <algorithm>
 #include <utility>
 
 #include "tuner/sketch/rule.h"
 
 namespace burnish {
+
+namespace {
+
+// Whether integers are padded for sums of products alone. There a condition for each element costs
+// the instructions for dot products.
+bool PadsFactors(const Program& program, BufferId padded) {
+  if (IsFloat(program.buffers[padded].dtype)) return false;
+  return std::all_of(program.blocks.begin(), program.blocks.end(), [&](const Block& block) {
+    bool reads = false;
+    VisitExpr(block.step, [&](const ExprNode& node) {
+      reads = reads || (node.kind == ExprKind::kLoad && node.id == padded);
+    });
+    return !reads || (block.combiner == Combiner::kSum && block.step->kind == ExprKind::kMul);
+  });
+}
+
+}  // namespace
 
 std::vector<Draft> BorderRule(const RuleContext& context, BlockId id) {
   const Program& program = context.program;
@@ -22,7 +41,8 @@ std::vector<Draft> BorderRule(const RuleContext& context, BlockId id) {
   if (!is_constant) return {};
   // Does the primitive take it? Asking keeps its conditions in one place.
   Schedule s(program);
-  if (zero && source.role == BufferRole::kInput && s.Border(block.name, source.name).ok()) {
+  const bool stored = zero || PadsFactors(program, block.output);
+  if (stored && source.role == BufferRole::kInput && s.Border(block.name, source.name).ok()) {
     return {Draft{"border", std::move(s)}};
   }
   if (s.Inline(block.name).ok()) return {Draft{"inline", std::move(s)}};

@@ -4,6 +4,7 @@
 #include "absl/strings/str_replace.h"
 #include "base/check.h"
 #include "compiler/ir/parser.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tuner/sketch/rules/rule_test_util.h"
 
@@ -48,6 +49,18 @@ Program PaddedMaximum(DType dtype) {
                                     {"kernel_shape", Ints{3, 3}},
                                     {"pads", Ints{1, 1, 1, 1}}},
                      .dtype = dtype});
+}
+
+// The zero point of an input: a condition for each element would keep dot products away.
+TEST(BorderRuleTest, ZeroPointsOfFactorsAreABorder) {
+  const Program program = WorkloadOf({.name = "conv_integer",
+                                      .op = "conv_integer",
+                                      .inputs = {{1, 5, 4, 8}, {16, 8, 3, 3}},
+                                      .attributes = {{"channels_last", int64_t{1}},
+                                                     {"pad_value", int64_t{131}},
+                                                     {"pads", Ints{1, 1, 1, 1}}},
+                                      .types = {DType::kU8, DType::kI8}});
+  EXPECT_THAT(TestedDrafts("border", program, kTarget), ::testing::StartsWith("border\n"));
 }
 
 TEST(BorderRuleTest, OtherPaddingIsComputedWhereItIsRead) {
