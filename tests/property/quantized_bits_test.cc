@@ -28,7 +28,7 @@ constexpr int64_t kCount = 4099;  // No multiple of a vector.
 // docs/low-precision.md, in plain C++.
 int64_t Reference(float value, int64_t zero, DType type) {
   const IntLimits limits = LimitsOf(type);
-  if (std::isnan(value)) return limits.least;
+  if (std::isnan(value)) return 0;
   if (std::isinf(value)) return value < 0 ? limits.least : limits.greatest;
   const double rounded = std::nearbyint(static_cast<double>(value)) + static_cast<double>(zero);
   return static_cast<int64_t>(

@@ -11,15 +11,13 @@ namespace burnish::ops {
 Expr Quantize(const Expr& value, const Expr& zero) {
   const DType type = zero->dtype;
   const IntLimits limits = LimitsOf(type);
-  const Expr offset = Cast(DType::kF32, zero);
-  const Expr least = Float(static_cast<double>(limits.least)) - offset;
-  const Expr greatest = Float(static_cast<double>(limits.greatest)) - offset;
-  // The limits are integers of at most 17 bits: clamping before rounding is clamping after it, and
-  // the conversion never overflows. Selects and not kMin, kMax: those return a NaN.
-  const Expr above = Select(Lt(least, value), value, least);
-  const Expr within = Select(Lt(above, greatest), above, greatest);
-  const Expr whole = Cast(DType::kI32, Unary(ExprKind::kRound, within));
-  return Cast(type, whole + Cast(DType::kI32, zero));
+  // Each value stands once: expressions have no names for parts, and chains of these would grow
+  // with a power of their length. The sum is exact where it matters, below 2^24.
+  const Expr moved = Unary(ExprKind::kRound, value) + Cast(DType::kF32, zero);
+  const Expr least = Float(static_cast<double>(limits.least));
+  const Expr greatest = Float(static_cast<double>(limits.greatest));
+  // By way of 32 bits, where a NaN is 0 in its low bits.
+  return Cast(type, Cast(DType::kI32, Min(greatest, Max(least, moved))));
 }
 
 namespace {

@@ -13,7 +13,7 @@ inline bool IsQuantized(DType type) {
 
 // The one definition of rounding to a quantized type (docs/low-precision.md): `value` (f32) to the
 // nearest integer, halves to even, plus `zero` (of the quantized type), within the type's limits.
-// NaN gives the least number, as ONNX Runtime's kernels do; infinities give the limits.
+// NaN gives the number 0; infinities give the limits.
 Expr Quantize(const Expr& value, const Expr& zero);
 
 }  // namespace burnish::ops

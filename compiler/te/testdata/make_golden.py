@@ -323,8 +323,9 @@ HALVES = np.array([[0.0, 0.25, 0.75, 1.25, -0.25, -0.75], [100, -100, np.inf, -n
 for dtype, zero in (("u8", 3), ("i8", -7), ("u16", 300), ("i16", 5)):
     point = np.array(zero, NP[dtype])
     scale = np.array(0.5, np.float32)
-    add("quantize_" + dtype, "quantize", {}, [HALVES, scale, point],
-        run("QuantizeLinear", [HALVES, scale, point], {}))
+    q = run("QuantizeLinear", [HALVES, scale, point], {})[0]
+    q[np.isnan(HALVES)] = 0  # Of a NaN ONNX Runtime makes the least number.
+    add("quantize_" + dtype, "quantize", {}, [HALVES, scale, point], [q])
     q = data("dequantize" + dtype, (2, 5), dtype, -128 if dtype[0] == "i" else 0, 127)
     add("dequantize_" + dtype, "dequantize", {}, [q, scale, point],
         run("DequantizeLinear", [q, scale, point], {}))
