@@ -107,7 +107,8 @@ void StudyFlags::AddOptions(CommandOptions& options) {
   for (const SearchPreset& preset : SearchPresets()) presets.push_back(preset.name);
   options.Choice("--scheduler", &scheduler, presets,
                  "preset of rules and search: docs/cli.md; default: no tuning");
-  options.Choice("--strategy", &strategy, {"evolutionary", "random"}, "how candidates are found");
+  options.Choice("--strategy", &strategy, {"bayesian", "evolutionary", "random"},
+                 "how candidates are found");
   options.Choice("--task-scheduler", &task_scheduler, {"gradient", "round-robin"},
                  "which task is next");
   options.Choice("--cost-model", &cost_model, {"xgboost", "random"}, "what ranks candidates");

@@ -50,7 +50,7 @@ struct StudyRunnerOptions {
 
   // A new best of a task is measured a second time before it counts (result_guard.h).
   bool confirm_best = true;
-  int batch_size = 16;  // Trials that a task gets at a time.
+  int batch_size = 8;  // Trials that a task gets at a time.
   // Trials that are open at the same time: enough to keep builders and runners busy while the
   // search thinks. With `deterministic` one batch is.
   int in_flight_max = 64;

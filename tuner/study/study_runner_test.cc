@@ -116,6 +116,24 @@ TEST_F(StudyRunnerTest, CandidateZeroIsMeasuredFirstAndNamedByEveryTrial) {
   EXPECT_EQ(measurer_->requests().size(), 22);
 }
 
+TEST_F(StudyRunnerTest, FewTrialsOfATaskAreUnderWayBeforeAnyIsKnown) {
+  Create({.task_count = 1, .spec = {.trials_max = 40}});
+  FakeMeasurerOptions farm = study_->Farm();
+  int open_max = 0;
+  farm.latency_ns = [&, formula = farm.latency_ns](const MeasureRequest& request) {
+    open_max = std::max(open_max, measurer_->open_count());
+    return formula(request);
+  };
+  SetFarm(farm);
+  StudyRunnerOptions options = Options();
+  options.batch_size = 8;
+  options.in_flight_max = 64;
+  ASSERT_THAT(StudyRunner(options).Run().status(), IsOk());
+  EXPECT_EQ(StoredTrials(), 40);
+  EXPECT_GE(open_max, 12);
+  EXPECT_LE(open_max, 20);
+}
+
 TEST_F(StudyRunnerTest, ZeroTrialsMeasureTheDefaultsOnly) {
   Create({.spec = {.trials_max = 0}});
   ASSERT_OK_AND_ASSIGN(const StudyResult result, Run());

@@ -23,6 +23,12 @@ namespace {
 // will lose the next ones, too. Half of what is in flight by default.
 constexpr int kParkedInRowMax = 32;
 
+// Trials of a task that may be under way: what is suggested before their results are there is
+// suggested without them. A farm of one runner measures so many in a second; one of many gets more
+// of a task when half as many results are known. On tables of measured points, 16 in flight instead
+// of 64: after 64 trials 0.4 % above the best instead of 1.3 (tests/bench/search/README.md).
+constexpr int64_t kUnknownMin = 16, kUnknownShare = 2;
+
 bool EndedParked(const StudyEvent& event) { return event.kind == StudyEventKind::kParked; }
 
 }  // namespace
@@ -241,7 +247,14 @@ absl::StatusOr<bool> StudySession::BeginBatch() {
     TaskSearch& task = *tasks_[*picked];
     const int64_t left = TrialBudget(options_.spec) - begun_count_;
     const int room = std::max(1, options_.in_flight_max - open_count());
-    const int asked = static_cast<int>(std::min<int64_t>({options_.batch_size, room, left}));
+    const TaskProgress progress = task.progress();
+    const int64_t unknown_max = std::max(kUnknownMin, progress.trial_count() / kUnknownShare);
+    const auto asked = static_cast<int>(
+        std::min<int64_t>({options_.batch_size, room, left, unknown_max - progress.pending_count}));
+    if (asked <= 0) {
+      waiting_[*picked] = true;
+      continue;
+    }
     ASSIGN_OR_RETURN(const std::vector<Trial> trials, task.Suggest(asked));
     if (!trials.empty()) {
       RETURN_IF_ERROR(Begin(*picked, asked, trials));

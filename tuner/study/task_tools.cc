@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -47,6 +48,13 @@ absl::StatusOr<SketchOptions> SketchOptionsOf(const StudySpec& spec) {
   ASSIGN_OR_RETURN(const SearchPreset preset, FindSearchPreset(spec.scheduler));
   return SketchOptions{.algorithms = preset.algorithms && !spec.strict && spec.opt_level >= 3,
                        .prefetch = preset.prefetch};
+}
+
+// What a strategy that asks the scorer to choose has it choose by. Nothing is known of `random`.
+std::optional<ProcessColumns> ColumnsFor(const StudySpec& spec) {
+  if (spec.cost_model == "random") return std::nullopt;
+  if (!spec.no_default) return ProcessColumns{.prior = kLogAnalyticSeconds};
+  return ProcessColumns{.hidden_begin = kLogAnalyticSeconds, .hidden_count = kAnalyticFeatureCount};
 }
 
 // Of a candidate of the search, or from elsewhere. INVALID_ARGUMENT: from elsewhere, and no trace.
@@ -96,7 +104,8 @@ absl::StatusOr<TaskTools> ToolsOfTask(const TaskToolsOptions& options, const Stu
         ASSIGN_OR_RETURN(const Trace steps, StepsOf(sketches, proposal));
         ASSIGN_OR_RETURN(CandidateFeatures features, extractor->Extract(steps));
         return Extraction{std::move(features.features), std::move(features.fingerprint)};
-      });
+      },
+      ColumnsFor(spec));
   return tools;
 }
 
