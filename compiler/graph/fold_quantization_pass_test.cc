@@ -90,8 +90,9 @@ TEST(FoldQuantizationTest, ProductsBecomeIntegers) {
     const int64_t x_zero = LimitsOf(in).least + rng.Between(0, 255);
     ValueId y = -1;
     if (is_conv) {
-      const ValueId x = AddInput(graph, "x", {in, {1, 4, 7, 6}});
-      const ValueId w = Weights(graph, w_type, {6, 4, 3, 3}, 0, each, w_zero, rng);
+      const int64_t channels = rng.Between(3, 5);
+      const ValueId x = AddInput(graph, "x", {in, {1, channels, 7, 6}});
+      const ValueId w = Weights(graph, w_type, {6, channels, 3, 3}, 0, each, w_zero, rng);
       std::vector<ValueId> inputs = {Real(graph, x, 0.02, x_zero), w};
       if (rng.Between(0, 1) != 0) {
         inputs.push_back(Floats(graph, {6}, {0.5, -0.25, 1, 0, 3, -2}));

@@ -69,7 +69,7 @@ class Writer:
 
 def residual_network():
     w = Writer(1)
-    x = w.conv("x", 4, 32, 3, strides=[2, 2])
+    x = w.conv("x", 3, 32, 3, strides=[2, 2])
     x = w.op("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
     for filters in (32, 64):
         channels = 32
@@ -84,7 +84,7 @@ def residual_network():
     x = w.op("Concat", x, w.conv(x, 64, 32, 1), axis=1)
     x = w.op("GlobalAveragePool", x)
     x = w.op("Flatten", x)
-    return w.model([1, 4, 32, 32], w.op("Gemm", x, w.weights(10, 96), w.vector(10), transB=1))
+    return w.model([1, 3, 32, 32], w.op("Gemm", x, w.weights(10, 96), w.vector(10), transB=1))
 
 
 def mobile_network():
