@@ -88,6 +88,11 @@ class TensorizeTest : public ::testing::TestWithParam<Isa> {
       return i.mnemonic == "pmaddwd" || i.mnemonic == "vpmaddwd" || i.mnemonic == "vpdpbusd" ||
              i.mnemonic == "vpdpwssd" || i.mnemonic == "vdpbf16ps";
     });
+    // A trace that names an instruction is no leave to use it where the target lacks it.
+    const bool has_vnni = GetParam().name.find("vnni") != std::string::npos;
+    for (const Instruction& i : code) {
+      EXPECT_FALSE(!has_vnni && i.mnemonic.rfind("vpdp", 0) == 0) << i.mnemonic;
+    }
     const CpuInfo cpu = HostCpuInfo();
     for (const std::string& feature : GetParam().features) {
       if (!cpu.Has(feature)) return;
