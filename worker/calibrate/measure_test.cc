@@ -76,12 +76,13 @@ TEST(UsableUnitLoopsTest, FusedUnitsReplaceMultiplyAndAddApart) {
     for (const UnitLoop* loop : UsableUnitLoops(cpu)) units.emplace_back(loop->unit);
     return units;
   };
-  EXPECT_THAT(names({.features = {"sse4.2"}}), ElementsAre("muladd_f32x4", "dot2_i8x4"));
+  EXPECT_THAT(names({.features = {"sse4.2"}}),
+              ElementsAre("muladd_f32x4", "dot2_i8x4", "dot2_u8i8x4"));
   EXPECT_THAT(names({.features = {"avx", "sse4.2"}}),
-              ElementsAre("muladd_f32x8", "muladd_f32x4", "dot2_i8x4"));
-  EXPECT_THAT(
-      names({.features = {"avx", "avx2", "avxvnni", "fma", "sse4.2"}}),
-      ElementsAre("fma_f32x8", "fma_f32x4", "fma_f64x4", "vnni_u8s8x8", "dot2_i8x8", "dot2_i8x4"));
+              ElementsAre("muladd_f32x8", "muladd_f32x4", "dot2_i8x4", "dot2_u8i8x4"));
+  EXPECT_THAT(names({.features = {"avx", "avx2", "avxvnni", "fma", "sse4.2"}}),
+              ElementsAre("fma_f32x8", "fma_f32x4", "fma_f64x4", "vnni_u8s8x8", "vnni_u8s8x4",
+                          "dot2_i8x8", "dot2_i8x4", "dot2_u8i8x8", "dot2_u8i8x4"));
 }
 
 // Not how fast this machine is: that everything comes to an end and says something, with one thread
