@@ -146,6 +146,8 @@ ConstantPtr StridedCopy(const ConstantData& input, int64_t element_bytes,
   switch (element_bytes) {
     case 1:
       return run(uint8_t{});
+    case 2:
+      return run(uint16_t{});
     case 4:
       return run(uint32_t{});
     default:
