@@ -126,9 +126,11 @@ std::vector<CodegenTarget> HostTargets() {
   for (const char* f : {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}) {
     avx512.push_back(f);
   }
+  std::vector<std::string> avx512bf16 = avx512;
+  avx512bf16.push_back("avx512bf16");
   const CpuInfo cpu = HostCpuInfo();
   std::vector<CodegenTarget> targets;
-  for (const auto& features : {sse42, avx2, avx512}) {
+  for (const auto& features : {sse42, avx2, avx512, avx512bf16}) {
     const bool has = std::all_of(features.begin(), features.end(),
                                  [&](const std::string& f) { return cpu.Has(f); });
     if (has) targets.push_back({.features = features});

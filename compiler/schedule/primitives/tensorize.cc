@@ -60,7 +60,9 @@ class NestMatcher {
     if (block.combiner != want.combiner || !MatchExpr(block.step, want.step)) {
       return Refuse("the step of ", block.name, " is another");
     }
-    if (!MatchAccess(block.output, block.output_indices, want.output, want.output_indices)) {
+    // The instruction adds to sums, which have the step's type wherever they are kept; the output
+    // may be narrower.
+    if (!MatchSteps(block.output, block.output_indices, want.output, want.output_indices)) {
       return Refuse("the output of ", block.name, " is stored another way");
     }
     return absl::OkStatus();
@@ -86,7 +88,11 @@ class NestMatcher {
   // One iteration of each loop moves the access by as many elements as in the pattern.
   bool MatchAccess(BufferId buffer, const std::vector<Expr>& indices, BufferId want,
                    const std::vector<Expr>& want_indices) const {
-    if (program_.buffers[buffer].dtype != pattern_.buffers[want].dtype) return false;
+    return program_.buffers[buffer].dtype == pattern_.buffers[want].dtype &&
+           MatchSteps(buffer, indices, want, want_indices);
+  }
+  bool MatchSteps(BufferId buffer, const std::vector<Expr>& indices, BufferId want,
+                  const std::vector<Expr>& want_indices) const {
     const LinearForm form = Address(program_, program_.buffers[buffer], indices, ranges_);
     const LinearForm want_form =
         Address(pattern_, pattern_.buffers[want], want_indices, RangesOf(pattern_));

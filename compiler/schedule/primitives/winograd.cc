@@ -58,13 +58,19 @@ int64_t OutputsPerGroup(const Program& program, const Expr& index, VarId o, VarI
   return found;
 }
 
+// What is read of a tensor of 16-bit floats: the transforms, and all between them, are f32.
+const Expr& Stored(const Expr& e) {
+  const bool widens = e->kind == ExprKind::kCast && IsStorageFloat(e->operands[0]->dtype);
+  return widens ? e->operands[0] : e;
+}
+
 absl::StatusOr<Convolution> Recognize(const Program& program, BlockId id) {
   const Block& block = program.blocks[id];
   const Expr& step = block.step;
   if (block.combiner != Combiner::kSum || block.spatial.size() != 4 ||
       block.reduction.size() != 3 || step->dtype != DType::kF32 || step->kind != ExprKind::kMul ||
-      step->operands[0]->kind != ExprKind::kLoad || step->operands[1]->kind != ExprKind::kLoad ||
-      !WritesInAxisOrder(program, block)) {
+      Stored(step->operands[0])->kind != ExprKind::kLoad ||
+      Stored(step->operands[1])->kind != ExprKind::kLoad || !WritesInAxisOrder(program, block)) {
     return Refuse(block.name, " is no convolution over n, y, x, o with taps and channels");
   }
   for (VarId axis : block.spatial) {
@@ -75,7 +81,7 @@ absl::StatusOr<Convolution> Recognize(const Program& program, BlockId id) {
   const std::vector<VarId>& s = block.spatial;
   do {
     for (int side = 0; side < 2; ++side) {
-      const Expr &x = step->operands[side], &w = step->operands[1 - side];
+      const Expr &x = Stored(step->operands[side]), &w = Stored(step->operands[1 - side]);
       const VarId ky = reduction[0], kx = reduction[1], c = reduction[2];
       if (x->operands.size() != 4 || w->operands.size() != 4) continue;
       const int64_t outputs = OutputsPerGroup(program, x->operands[3], s[3], c);
@@ -223,8 +229,8 @@ class Rewrite {
   }
 
   using Exprs = const std::vector<Expr>&;
-  static Expr F32(BufferId buffer, std::vector<Expr> indices) {
-    return Load(buffer, DType::kF32, std::move(indices));
+  Expr F32(BufferId buffer, std::vector<Expr> indices) const {
+    return Cast(DType::kF32, Load(buffer, program_.buffers[buffer].dtype, std::move(indices)));
   }
 
   BufferId TransformWeights() {

@@ -50,10 +50,13 @@ Program WorkloadOf(const TaskCase& task) {
   }
   const OperatorDef* op = FindOperator(task.op);
   CHECK(op != nullptr) << task.op;
-  CHECK_OK(op->infer(attributes, types));
+  const absl::StatusOr<std::vector<TensorType>> results = op->infer(attributes, types);
+  CHECK_OK(results);
   std::vector<Tensor> outputs = op->define(te, attributes, tensors);
   if (task.relu) outputs = FindOperator("relu")->define(te, {}, outputs);
-  for (size_t i = 0; i < outputs.size(); ++i) te.Output(absl::StrCat("o", i), outputs[i]);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    te.Output(absl::StrCat("o", i), outputs[i], (*results)[i].dtype);
+  }
   return Canonical(te);
 }
 
@@ -71,15 +74,19 @@ std::vector<TaskCase> TypedTasks() {
       tasks.push_back(task);
     }
   };
-  constexpr DType kF64 = DType::kF64, kI64 = DType::kI64, kI32 = DType::kI32, kI8 = DType::kI8,
-                  kU8 = DType::kU8, kBool = DType::kBool;
+  constexpr DType kF64 = DType::kF64, kBf16 = DType::kBf16, kF16 = DType::kF16, kI64 = DType::kI64,
+                  kI32 = DType::kI32, kI8 = DType::kI8, kU8 = DType::kU8, kBool = DType::kBool;
   const Ints pair = {1, 0}, turn = {0, 2, 1};
   // Products, with and without taps and groups.
-  add({kF64}, {"conv", "conv", {{1, 7, 5, 6}, {19, 6, 3, 3}, {19}}, {last, padded}, true});
+  add({kF64, kBf16}, {"conv", "conv", {{1, 7, 5, 6}, {19, 6, 3, 3}, {19}}, {last, padded}, true});
   add({kF64},
       {"grouped", "conv", {{1, 7, 6, 6}, {32, 3, 3, 3}}, {last, padded, {"group", int64_t{2}}}});
-  add({kF64}, {"dense", "dense", {{5, 300}, {70, 300}, {70}}, {}, true});
-  add({kF64, kI64, kI32, kI8, kU8}, {"matmul", "matmul", {{9, 21}, {21, 35}}, {}, false, true});
+  add({kF64, kBf16}, {"dense", "dense", {{5, 300}, {70, 300}, {70}}, {}, true});
+  add({kF64, kBf16, kI64, kI32, kI8, kU8},
+      {"matmul", "matmul", {{9, 21}, {21, 35}}, {}, false, true});
+  // Whole vectors and pairs: by the instruction for products of bfloat16, and without it.
+  add({kBf16}, {"even_conv", "conv", {{1, 7, 5, 16}, {32, 16, 3, 3}, {32}}, {last, padded}, true});
+  add({kBf16, kF16}, {"even_dense", "dense", {{9, 64}, {48, 64}, {48}}, {}, true});
   // Products of bytes: their sums are of another type.
   const std::pair<std::string, AttributeValue> pad_value = {"pad_value", int64_t{100}};
   for (const DType left : {kU8, kI8}) {
@@ -103,43 +110,43 @@ std::vector<TaskCase> TypedTasks() {
   // Products that use an element once.
   add({kF64}, {"one_channel", "conv", {{1, 7, 6, 8}, {1, 8, 3, 3}, {1}}, {last, padded}, true});
   add({kF64, kI32}, {"by_vector", "matmul", {{9, 32}, {32, 1}}, {}, false, true});
-  add({kF64}, {"colours", "conv", {{1, 7, 6, 8}, {3, 8, 3, 3}, {3}}, {last, padded}, true});
+  add({kF64, kBf16}, {"colours", "conv", {{1, 7, 6, 8}, {3, 8, 3, 3}, {3}}, {last, padded}, true});
   add({kF64, kI8},
       {"by_rows", "matmul", {{9, 70}, {35, 70}}, {{"trans_b", int64_t{1}}}, false, true});
   // Windows.
-  add({kF64}, {"depthwise",
-               "conv",
-               {{1, 8, 7, 20}, {20, 1, 3, 3}},
-               {last, padded, {"group", int64_t{20}}}});
-  add({kF64, kI32, kI8},
+  add({kF64, kBf16}, {"depthwise",
+                      "conv",
+                      {{1, 8, 7, 20}, {20, 1, 3, 3}},
+                      {last, padded, {"group", int64_t{20}}}});
+  add({kF64, kBf16, kI32, kI8},
       {"max_pool", "max_pool", {{1, 9, 9, 70}}, {last, padded, {"kernel_shape", Ints{3, 3}}}});
   // Rows.
-  add({kF64}, {"softmax", "softmax", {{5, 67}}, {{"axis", int64_t{1}}}});
-  add({kF64}, {"layer_norm", "layer_norm", {{6, 48}, {48}, {48}}, {{"axis", int64_t{-1}}}});
-  add({kF64, kI64, kI32, kI8, kU8}, {"row_sums", "reduce_sum", {{5, 192}}, {last_axis}});
+  add({kF64, kBf16}, {"softmax", "softmax", {{5, 67}}, {{"axis", int64_t{1}}}});
+  add({kF64, kBf16}, {"layer_norm", "layer_norm", {{6, 48}, {48}, {48}}, {{"axis", int64_t{-1}}}});
+  add({kF64, kBf16, kI64, kI32, kI8, kU8}, {"row_sums", "reduce_sum", {{5, 192}}, {last_axis}});
   add({kI32, kI8, kU8, kBool}, {"row_maxima", "reduce_max", {{5, 192}}, {last_axis}});
   add({kF64, kI32}, {"pixel_sums", "reduce_sum", {{1, 6, 9, 9}}, {{"axes", Ints{2, 3}}}});
   add({kF64, kI8},
       {"full_sum", "reduce_sum", {{3, 401}}, {{"axes", Ints{0, 1}}, {"keepdims", int64_t{0}}}});
   add({kF64, kI8}, {"row_argmax", "argmax", {{5, 64}}, {{"axis", int64_t{1}}}});
   // Columns.
-  add({kF64}, {"channel_softmax", "softmax", {{1, 5, 3, 37}}, {{"axis", int64_t{1}}}});
+  add({kF64, kBf16}, {"channel_softmax", "softmax", {{1, 5, 3, 37}}, {{"axis", int64_t{1}}}});
   add({kI8}, {"channel_argmax", "argmax", {{1, 5, 3, 37}}, {{"axis", int64_t{1}}}});
   add({kI8, kBool}, {"column_minima", "reduce_min", {{7, 133}}, {first_axis}});
   // Elements.
-  add({kF64, kI64, kI8, kU8}, {"add", "add", {{4, 150}, {4, 150}}, {}, true, true});
+  add({kF64, kBf16, kI64, kI8, kU8}, {"add", "add", {{4, 150}, {4, 150}}, {}, true, true});
   // Not gelu: no backend has its error function in doubles.
-  add({kF64}, {"silu", "silu", {{3, 100}}, {}});
+  add({kF64, kBf16}, {"silu", "silu", {{3, 100}}, {}});
   add({kF64, kI32, kI8}, {"less", "less", {{3, 140}, {3, 140}}, {}, false, true});
   add({kBool}, {"and", "and", {{3, 140}, {3, 140}}, {}, false, true});
   add({kI8}, {"widen", "cast", {{3, 140}}, {{"to", std::string("i32")}}});
   add({kI64}, {"narrow", "cast", {{3, 140}}, {{"to", std::string("i8")}}});
-  add({kF64, kI8},
+  add({kF64, kBf16, kI8},
       {"concat", "concat", {{2, 5, 40}, {2, 7, 40}}, {{"axis", int64_t{1}}}, false, true});
   // Movement.
   add({kF64, kI8, kBool}, {"shuffle", "transpose", {{5, 4, 134}}, {{"perm", turn}}});
   add({kF64, kI64, kI8}, {"three_rows", "transpose", {{3, 200}}, {{"perm", pair}}});
-  add({kF64, kI8, kU8, kBool}, {"columns", "transpose", {{3, 17, 150}}, {{"perm", turn}}});
+  add({kF64, kBf16, kI8, kU8, kBool}, {"columns", "transpose", {{3, 17, 150}}, {{"perm", turn}}});
   return tasks;
 }
 
