@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/cpu_info.h"
 #include "base/numerics.h"
@@ -234,11 +235,27 @@ absl::StatusOr<RefitProgram> BuildRefitProgram(Graph& cut, ScheduleSource& sourc
   });
 }
 
+// The model without what rounds otherwise: in f32, by schedules that round as definitions do.
+absl::StatusOr<BuiltModel> BuildReference(const Graph& graph, const PlannedModel& cut,
+                                          const RefitProgram* refit, ScheduleChooser& chooser,
+                                          Builder& builder, const BuildModelOptions& lossless) {
+  if (lossless.storage == DType::kF32) {
+    return BuildOnce(graph, cut, refit, chooser, builder, lossless);
+  }
+  ASSIGN_OR_RETURN(const PlannedModel wide, CutModel(graph, lossless.opt_level));
+  return BuildOnce(graph, wide, /*refit=*/nullptr, chooser, builder, lossless);
+}
+
 }  // namespace
 
 absl::StatusOr<BuiltModel> BuildModel(const Graph& graph, ScheduleSource& source, Builder& builder,
                                       const BuildModelOptions& options) {
-  ASSIGN_OR_RETURN(PlannedModel cut, CutModel(graph, options.opt_level, options.refit));
+  const bool narrows = options.storage != DType::kF32;
+  if (narrows && options.refit) {
+    return absl::InvalidArgumentError("parameters cannot be replaced where weights are rounded");
+  }
+  ASSIGN_OR_RETURN(PlannedModel cut,
+                   CutModel(graph, options.opt_level, options.refit, options.storage));
   std::optional<RefitProgram> program;
   if (options.refit) {
     ASSIGN_OR_RETURN(program, BuildRefitProgram(cut.graph, source, builder, options));
@@ -248,16 +265,16 @@ absl::StatusOr<BuiltModel> BuildModel(const Graph& graph, ScheduleSource& source
   ASSIGN_OR_RETURN(BuiltModel built, BuildOnce(graph, cut, refit, chooser, builder, options));
   // Nothing rounds in another way than the definition: there is nothing to measure, and the second
   // build is saved.
-  if (built.expected_error == 0) return built;
+  if (built.expected_error == 0 && !narrows) return built;
   BuildModelOptions lossless = options;
   lossless.select.strict = true;
   // The reference is for comparison and is not shipped.
   lossless.require_tuned = false;
   ASSIGN_OR_RETURN(const BuiltModel reference,
-                   BuildOnce(graph, cut, refit, chooser, builder, lossless));
+                   BuildReference(graph, cut, refit, chooser, builder, lossless));
   BuildModelOptions within = options;
   // Each round expects less than the one before, so this ends.
-  while (built.expected_error > 0) {
+  while (built.expected_error > 0 || narrows) {
     Tell(options, BuildProgress::Stage::kError);
     const absl::StatusOr<double> measured =
         MeasureModelError(built.bundle, reference.bundle, options.target.threads);
@@ -266,6 +283,11 @@ absl::StatusOr<BuiltModel> BuildModel(const Graph& graph, ScheduleSource& source
     built.measured_error = *measured;
     const double budget = options.select.error_budget;
     if (*measured <= budget) return built;
+    if (built.expected_error == 0) {
+      return absl::OutOfRangeError(absl::StrFormat(
+          "with values stored as %s the error is %.1e on random inputs, want <= %.1e",
+          DTypeName(options.storage), *measured, budget));
+    }
     // Expected errors add up without what the layers behind amplify. The ratio of measured to
     // expected is this model's amplification, and the budget shrinks by it.
     within.select.error_budget = kBudgetMargin * built.expected_error * budget / *measured;
@@ -276,7 +298,8 @@ absl::StatusOr<BuiltModel> BuildModel(const Graph& graph, ScheduleSource& source
 
 absl::StatusOr<TunedModel> ModelTasks(const Graph& graph, ScheduleSource& source,
                                       const BuildModelOptions& options) {
-  ASSIGN_OR_RETURN(const PlannedModel cut, CutModel(graph, options.opt_level));
+  ASSIGN_OR_RETURN(const PlannedModel cut,
+                   CutModel(graph, options.opt_level, /*refit=*/false, options.storage));
   ScheduleChooser chooser(source, options.target);
   ASSIGN_OR_RETURN(const PlannedModel model, PlanModel(cut, options, chooser));
   std::vector<int64_t> weights(model.tasks.tasks.size(), 0);
@@ -300,7 +323,8 @@ absl::StatusOr<TunedModel> ModelTasks(const Graph& graph, ScheduleSource& source
 
 absl::StatusOr<std::string> EmitModel(const Graph& graph, ScheduleSource& source, Builder& builder,
                                       const BuildModelOptions& options, absl::string_view form) {
-  ASSIGN_OR_RETURN(const PlannedModel cut, CutModel(graph, options.opt_level));
+  ASSIGN_OR_RETURN(const PlannedModel cut,
+                   CutModel(graph, options.opt_level, /*refit=*/false, options.storage));
   ScheduleChooser chooser(source, options.target);
   ASSIGN_OR_RETURN(const PlannedModel model, PlanShared(cut, options, chooser));
   const CompilePlan plan = PlanSteps(model);

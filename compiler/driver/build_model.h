@@ -35,6 +35,9 @@ struct BuildModelOptions {
   // otherwise than the definition, too, as far as `select` allows.
   int opt_level = 3;
   SelectOptions select = {};
+  // Of f32 values between operators: kBf16 and kF16 halve weights and activations. The built model
+  // is then compared with the same model in f32, and refused if it is over the budget of `select`.
+  DType storage = DType::kF32;
   // FAILED_PRECONDITION, naming the tasks, unless each has a schedule that was tuned for the
   // target.
   bool require_tuned = false;
@@ -68,9 +71,10 @@ struct BuiltModel {
   int64_t arena_bytes = 0;
   int64_t weights_bytes = 0;
   int64_t refit_bytes = 0;  // Of the refit program; 0: there is none.
-  // Tensor error of the outputs that algorithms with other rounding are behind: what their steps'
-  // errors add up to, and what the built model showed against the same model without them
-  // (model_error.h). Nullopt: it was not run, since it is for another machine or has none of them.
+  // Tensor error of the outputs that algorithms with other rounding and 16-bit storage are behind:
+  // what the algorithms' steps' errors add up to, and what the built model showed against the same
+  // model without either (model_error.h). Nullopt: it was not run, since it is for another machine
+  // or has none of them.
   double expected_error = 0;
   std::optional<double> measured_error = std::nullopt;
 };
@@ -78,8 +82,8 @@ struct BuiltModel {
 // Equal graph, schedules, target and builder give equal bytes. A schedule that cannot be applied or
 // compiled is passed over for the next best. A model with algorithms that round otherwise is run
 // here, where this machine can: while the error is over the budget of `select`, those that add most
-// are replaced. Errors: INVALID_ARGUMENT for the graph, the builder's,
-// INTERNAL where a default nest does not compile.
+// are replaced. Errors: INVALID_ARGUMENT for the graph, the builder's, OUT_OF_RANGE where 16-bit
+// storage alone is over the budget, INTERNAL where a default nest does not compile.
 absl::StatusOr<BuiltModel> BuildModel(const Graph& graph, ScheduleSource& source, Builder& builder,
                                       const BuildModelOptions& options);
 

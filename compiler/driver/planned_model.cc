@@ -145,7 +145,7 @@ void DropFreeCalls(PlannedModel& model) {
 
 }  // namespace
 
-absl::StatusOr<PlannedModel> CutModel(Graph graph, int opt_level, bool refit) {
+absl::StatusOr<PlannedModel> CutModel(Graph graph, int opt_level, bool refit, DType storage) {
   PlannedModel model{.graph = std::move(graph)};
   if (refit) {
     MarkParameters(model.graph);
@@ -153,7 +153,8 @@ absl::StatusOr<PlannedModel> CutModel(Graph graph, int opt_level, bool refit) {
     ForgetOrigins(model.graph);
   }
   RETURN_IF_ERROR(PrepareGraph(
-      model.graph, {.channels_last = opt_level >= 2, .fold_batch_norm = opt_level >= 1}));
+      model.graph,
+      {.channels_last = opt_level >= 2, .fold_batch_norm = opt_level >= 1, .storage = storage}));
   // Outputs before parts and fusion: from here on each output has a value that a node writes, which
   // storage may then place in the caller's memory.
   ASSIGN_OR_RETURN(

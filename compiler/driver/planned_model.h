@@ -50,7 +50,9 @@ struct PlannedModel {
 // and cuts the graph into groups. Afterwards each graph output is a value of its own that a node
 // writes, and from level 2 on so is each part of a concat. `refit`: constants remember how they
 // came from the model's parameters (constant_origin.h); else none does.
-absl::StatusOr<PlannedModel> CutModel(Graph graph, int opt_level, bool refit = false);
+// `storage`: of f32 values between operators (compiler/graph/precision_pass.h).
+absl::StatusOr<PlannedModel> CutModel(Graph graph, int opt_level, bool refit = false,
+                                      DType storage = DType::kF32);
 
 // Assigns storage as the chosen schedules ask. `views` (of a model that was cut at level 2 or
 // more): concats are storage, and never tasks. `choose(tasks)` gives the schedules of all tasks. A

@@ -27,6 +27,9 @@ absl::Status BuildError(const absl::Status& status, const std::string& what) {
       return WithError(status, ErrorCode::kNoRecord, what);
     case absl::StatusCode::kInvalidArgument:
       return WithError(status, ErrorCode::kBadModel, what);
+    case absl::StatusCode::kOutOfRange:
+      return WithError(status, ErrorCode::kBuildFailed, what,
+                       "a larger --accuracy, or --precision f32");
     case absl::StatusCode::kCancelled:
       return WithError(status, ErrorCode::kInterrupted, what);
     default:

@@ -1,6 +1,7 @@
 #include "tuner/cli/tensor_files.h"
 
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <optional>
 #include <type_traits>
@@ -197,9 +198,28 @@ absl::StatusOr<NpyArray> ReadArray(const std::string& path) {
   return array;
 }
 
+namespace {
+
+// To bfloat16, which NumPy has no type for.
+NpyArray Rounded(const NpyArray& array) {
+  NpyArray narrow{.type = ElementType::kBf16, .shape = array.shape};
+  const size_t count = array.bytes.size() / sizeof(float);
+  narrow.bytes.resize(count * sizeof(Bfloat16));
+  for (size_t i = 0; i < count; ++i) {
+    float value;
+    std::memcpy(&value, &array.bytes[i * sizeof(value)], sizeof(value));
+    const Bfloat16 rounded(value);
+    std::memcpy(&narrow.bytes[i * sizeof(rounded)], &rounded, sizeof(rounded));
+  }
+  return narrow;
+}
+
+}  // namespace
+
 absl::StatusOr<NpyArray> ReadInput(const TensorInfo& want, const std::vector<bool>& is_open,
                                    const std::string& path) {
   ASSIGN_OR_RETURN(NpyArray array, ReadArray(path));
+  if (want.type == ElementType::kBf16 && array.type == ElementType::kF32) array = Rounded(array);
   bool fits = array.type == want.type && array.shape.size() == want.shape.size();
   for (size_t d = 0; fits && d < want.shape.size(); ++d) {
     fits = is_open[d] || array.shape[d] == want.shape[d];
@@ -208,7 +228,8 @@ absl::StatusOr<NpyArray> ReadInput(const TensorInfo& want, const std::vector<boo
     const std::string got = absl::StrCat(ElementTypeName(array.type), FormatShape(array.shape));
     std::string hint;
     if (array.type != want.type) {
-      hint = absl::StrCat("x.astype('", ElementTypeName(want.type), "') in NumPy's names");
+      const char* const name = want.type == ElementType::kBf16 ? "f32" : ElementTypeName(want.type);
+      hint = absl::StrCat("x.astype('", name, "') in NumPy's names");
     }
     return MakeError(
         ErrorCode::kTensorMismatch,
