@@ -1,5 +1,5 @@
 // One bundle of several: the model for a range of sizes, and again for smaller bounds
-// (docs/adr/0016-several-bounds.md).
+// (docs/adr/0017-several-bounds.md).
 #ifndef COMPILER_DRIVER_LADDER_H_
 #define COMPILER_DRIVER_LADDER_H_
 

@@ -34,7 +34,7 @@ RuntimeOr<std::string> WriteBundle(const BundleManifest& manifest, std::span<con
                                    const RefitSections& refit = {},
                                    const std::vector<std::string>& variants = {});
 
-// The same model for smaller sizes (docs/adr/0016-several-bounds.md): a manifest and code whose
+// The same model for smaller sizes (docs/adr/0017-several-bounds.md): a manifest and code whose
 // weights are those of the bundle that it goes into. Errors: as above.
 RuntimeOr<std::string> WriteVariant(const BundleManifest& manifest, std::span<const uint8_t> elf);
 
