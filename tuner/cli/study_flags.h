@@ -35,7 +35,7 @@ struct StudyFlags {
   int64_t batch = 1, trials = StudySpec::kTrialsUntilGain, early_stopping = 0, opt_level = 3;
   int64_t seed = 0, priority = 0, threads = 0;
   std::string time, until_gain = "0.5%", accuracy = "1e-4";
-  std::string scheduler = "burnish", strategy = "bayesian", task_scheduler = "gradient";
+  std::string scheduler = "burnish", strategy = "evolutionary", task_scheduler = "gradient";
   std::string cost_model = "xgboost", refine = "on";
   bool no_default = false, deterministic = false;
 
