@@ -192,7 +192,7 @@ class ModelGraphImporter {
     if (!ParseDType(message.dtype(), &type.dtype)) {
       return absl::UnimplementedError(
           absl::StrCat(what, ": got element type '", message.dtype(),
-                       "', want one of f32, f64, i64, i32, i16, i8, u64, u32, u16, u8, bool"));
+                       "', want one of f32, f64, bf16, f16, i64, i32, i16, i8, u64, u32, u16, u8, bool"));
     }
     type.shape.assign(message.shape().begin(), message.shape().end());
     for (const int64_t extent : type.shape) {

@@ -221,8 +221,11 @@ Program DefineNode(const Graph& graph, const GraphNode& node) {
   }
   const std::vector<Tensor> outputs = def->define(builder, node.attributes, inputs);
   CHECK_EQ(outputs.size(), node.outputs.size()) << node.op;
+  // Of the operator, not of the graph: importers ask before the outputs are values.
+  const auto types = def->infer(node.attributes, InputTypes(graph, node));
+  CHECK_OK(types) << node.op;
   for (size_t i = 0; i < outputs.size(); ++i) {
-    builder.Output(absl::StrCat("out", i), outputs[i], graph.value(node.outputs[i]).type.dtype);
+    builder.Output(absl::StrCat("out", i), outputs[i], (*types)[i].dtype);
   }
   return builder.Build();
 }
