@@ -133,6 +133,10 @@ TEST(OnnxImportTest, EveryWayToStoreData) {
       {"data_type: 3 int32_data: [5, -6]", {5, -6}},
       {"data_type: 2 int32_data: [5, 250]", {5, 250}},
       {"data_type: 9 int32_data: [0, 1]", {0, 1}},
+      // Floats of 16 bits: as their bits.
+      {"data_type: 10 int32_data: [0x3e00, 0xc000]", {1.5, -2}},
+      {"data_type: 16 int32_data: [0x3fc0, 0xc000]", {1.5, -2}},
+      {"data_type: 16 raw_data: '\\300\\077\\000\\300'", {1.5, -2}},
       {"data_type: 9 raw_data: '\\000\\007'", {0, 1}},
       {"data_type: 6 raw_data: '\\001\\000\\000\\000\\377\\377\\377\\377'", {1, -1}},
   };
@@ -148,12 +152,12 @@ TEST(OnnxImportTest, EveryWayToStoreData) {
   }
 }
 
-TEST(OnnxImportTest, HalfPrecisionIsRefusedByName) {
+TEST(OnnxImportTest, ComplexNumbersAreRefusedByName) {
   const std::string model = OnnxModel(
-      "initializer { name: 'w' dims: 1 data_type: 10 int32_data: 0 } "
+      "initializer { name: 'w' dims: 1 data_type: 14 float_data: [0, 0] } "
       "node { op_type: 'Relu' input: 'w' output: 'y' } output { name: 'y' }");
-  EXPECT_THAT(ImportOnnx(model),
-              StatusIs(StatusCode::kUnimplemented, AllOf(HasSubstr("'w'"), HasSubstr("FLOAT16"))));
+  EXPECT_THAT(ImportOnnx(model), StatusIs(StatusCode::kUnimplemented,
+                                          AllOf(HasSubstr("'w'"), HasSubstr("COMPLEX64"))));
 }
 
 TEST(OnnxImportTest, DataOfTheWrongSizeIsRefused) {

@@ -38,6 +38,12 @@ absl::StatusOr<std::vector<TensorType>> InferAs(const HostKernel& kernel,
                                                 const Attributes& attributes,
                                                 absl::Span<const TensorType> inputs) {
   RETURN_IF_ERROR(ops::CheckNotEmpty(inputs));
+  for (const TensorType& input : inputs) {
+    if (!IsStorageFloat(input.dtype)) continue;
+    return absl::UnimplementedError(
+        absl::StrCat("got ", ops::TypeText(input), ", want f32 (Cast before and behind ",
+                     kernel.name, ", which runs as a function on numbers of 32 and 64 bits)"));
+  }
   const RuntimeOr<std::vector<HostType>> types = kernel.infer(CallOf(kernel, attributes, inputs));
   if (!types.ok()) return absl::InvalidArgumentError(types.status().message());
   std::vector<TensorType> outputs;

@@ -8,10 +8,11 @@ import signal
 import subprocess
 import tempfile
 
+import ml_dtypes
 import numpy as np
 
 DTYPES = {
-    "f32": np.float32, "f64": np.float64, "i8": np.int8, "u8": np.uint8, "i16": np.int16,
+    "f32": np.float32, "f64": np.float64, "f16": np.float16, "bf16": ml_dtypes.bfloat16, "i8": np.int8, "u8": np.uint8, "i16": np.int16,
     "u16": np.uint16, "i32": np.int32, "u32": np.uint32, "i64": np.int64, "u64": np.uint64,
     "bool": np.bool_,
 }

@@ -24,10 +24,20 @@ def type_difference(got, want):
     return ""
 
 
+# Two units in the last place of 16-bit floats, one for each side's rounding; of small elements, half
+# of that of the largest one, since references round in between, where we do not.
+LAST_PLACES = {"float16": 2 ** -9, "bfloat16": 2 ** -6}
+
+
 def close_difference(got, want, rtol, atol):
     """"" if all elements are close as numpy.allclose says, else the worst one."""
     if type_difference(got, want):
         return type_difference(got, want)
+    if got.dtype.name in LAST_PLACES:
+        unit = LAST_PLACES[got.dtype.name]
+        got, want = got.astype(np.float32), want.astype(np.float32)
+        finite = np.abs(want[np.isfinite(want)])
+        rtol, atol = max(rtol, unit), max(atol, unit / 2 * finite.max(initial=0))
     if np.allclose(got, want, rtol=rtol, atol=atol, equal_nan=True):
         return ""
     error, where = scaled_error(got, want)
