@@ -190,9 +190,9 @@ class ModelGraphImporter {
   absl::StatusOr<TensorType> TypeOf(const Message& message, const std::string& what) const {
     TensorType type;
     if (!ParseDType(message.dtype(), &type.dtype)) {
-      return absl::UnimplementedError(
-          absl::StrCat(what, ": got element type '", message.dtype(),
-                       "', want one of f32, f64, bf16, f16, i64, i32, i16, i8, u64, u32, u16, u8, bool"));
+      return absl::UnimplementedError(absl::StrCat(
+          what, ": got element type '", message.dtype(),
+          "', want one of f32, f64, bf16, f16, i64, i32, i16, i8, u64, u32, u16, u8, bool"));
     }
     type.shape.assign(message.shape().begin(), message.shape().end());
     for (const int64_t extent : type.shape) {
