@@ -14,11 +14,7 @@ using ::testing::HasSubstr;
 
 TEST(CompileTest, RequestComesBackWhole) {
   const CompileRequest request = {
-      .items = {{.id = "a",
-                 .workload = "w",
-                 .contract = "c",
-                 .trace = "t",
-                 .guarded_axes = {0, 2}},
+      .items = {{.id = "a", .workload = "w", .contract = "c", .trace = "t", .guarded_axes = {0, 2}},
                 // A candidate's hash: no text.
                 {.id = "\xff\xfe"}},
       .target = "cpu:arch=znver3",

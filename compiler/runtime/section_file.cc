@@ -16,9 +16,9 @@ namespace {
 // A file is of the oldest version that has all of its kinds of sections, so that a runtime opens
 // whatever it understands. 3: kControl, without which a runtime would take each step once, and
 // kHostCalls, without which it would look for their code. 4: kRunSizes, without which it would show
-// what no run wrote. 5: kInputAxes, without which it would read what no caller gave. 6: kLiveTables, without
-// which kernels would leave out whatever the arena happens to say. kVariants alone raises nothing:
-// a runtime that passes them over runs all at the greatest sizes.
+// what no run wrote. 5: kInputAxes, without which it would read what no caller gave. 6:
+// kLiveTables, without which kernels would leave out whatever the arena happens to say. kVariants
+// alone raises nothing: a runtime that passes them over runs all at the greatest sizes.
 constexpr uint32_t kVersionMin = 2, kVersionMax = 6;
 constexpr uint64_t kHeaderBytes = 24;
 constexpr uint64_t kEntryBytes = 56;

@@ -145,7 +145,8 @@ InferResult InferCast(const Attributes& attributes, Types inputs) {
   ASSIGN_OR_RETURN(std::vector<TensorType> types, InferAny(attributes, inputs));
   const std::string to = attributes.String("to", "");
   if (!ParseDType(to, &types[0].dtype)) {
-    return Bad("got to=", to, ", want f32, f64, bf16, f16, i64, i32, i16, i8, u64, u32, u16, u8 or bool");
+    return Bad("got to=", to,
+               ", want f32, f64, bf16, f16, i64, i32, i16, i8, u64, u32, u16, u8 or bool");
   }
   return types;
 }
