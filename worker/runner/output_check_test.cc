@@ -53,6 +53,22 @@ TEST(OutputCheckTest, NanAndInfinityAgreeWithThemselvesOnly) {
   EXPECT_NE(CompareFloats({3e38f}, {kInfinity}).what_is_wrong, "");
 }
 
+// One last place is what rounding to 16 bits may differ by; two are an error of the kernel.
+TEST(OutputCheckTest, SmallFloatsMayBeALastPlaceApart) {
+  const auto wrong = [](ElementType type, uint16_t got, uint16_t want) {
+    return !Compare<uint16_t>(type, {got}, {want}).what_is_wrong.empty();
+  };
+  for (const auto& [type, one] : {std::pair(ElementType::kBf16, uint16_t{0x3f80}),
+                                  std::pair(ElementType::kF16, uint16_t{0x3c00})}) {
+    EXPECT_FALSE(wrong(type, one, one));
+    EXPECT_FALSE(wrong(type, one + 1, one));
+    EXPECT_TRUE(wrong(type, one + 2, one));
+    EXPECT_TRUE(wrong(type, one | 0x8000, one));
+  }
+  EXPECT_FALSE(wrong(ElementType::kF16, 1, 2));  // Subnormal: steps of 2^-24.
+  EXPECT_TRUE(wrong(ElementType::kF16, 1, 3));
+}
+
 TEST(OutputCheckTest, IntegersAreExact) {
   EXPECT_EQ(Compare<int32_t>(ElementType::kI32, {1, -2}, {1, -2}).what_is_wrong, "");
   EXPECT_EQ(Compare<int8_t>(ElementType::kI8, {1, -2}, {1, -3}).what_is_wrong,

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "base/small_float.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -176,10 +177,41 @@ TEST(TensorDataTest, SpecsThatLeaveTheirMemoryAreRefused) {
   spec = Dense(ElementType::kF32, {int64_t{1} << 39, int64_t{1} << 39});
   EXPECT_FALSE(CheckTensorSpec(spec, ~uint64_t{0}).ok());
   spec = Dense(ElementType::kF16, {10});
+  EXPECT_TRUE(CheckTensorSpec(spec, 20).ok());
+  EXPECT_FALSE(CheckTensorSpec(spec, 19).ok());
+  spec.type = static_cast<ElementType>(14);  // None.
   EXPECT_FALSE(CheckTensorSpec(spec, 400).ok());
   spec = Dense(ElementType::kI32, {10});
   spec.low = 1;
   EXPECT_FALSE(CheckTensorSpec(spec, 400).ok());
+}
+
+TEST(TensorDataTest, SmallFloatsAreDrawnAsNumbersAndBorderedByTheirBits) {
+  for (const ElementType type : {ElementType::kBf16, ElementType::kF16}) {
+    TensorSpec spec = Dense(type, {64});
+    const std::vector<uint8_t> bytes = RandomTensor(spec, 3, 0);
+    double sum_of_squares = 0;
+    for (size_t i = 0; i < 64; ++i) {
+      Bfloat16 b;
+      Float16 h;
+      std::memcpy(&b, &bytes[2 * i], 2);
+      std::memcpy(&h, &bytes[2 * i], 2);
+      const float value = type == ElementType::kBf16 ? float{b} : float{h};
+      EXPECT_NE(value, 0);
+      sum_of_squares += static_cast<double>(value * value);
+    }
+    EXPECT_NEAR(sum_of_squares / 64, 1, 0.6);  // Normal, of variance 1.
+    spec.border_below = {1};
+    spec.border_above = {1};
+    spec.border_value = 1.5;
+    spec.offset = 1;
+    std::vector<uint8_t> storage(2 * 66);
+    CopyIntoStorage(spec, bytes, storage);
+    const uint16_t want = type == ElementType::kBf16 ? 0x3fc0 : 0x3e00;
+    uint16_t got = 0;
+    std::memcpy(&got, storage.data(), 2);
+    EXPECT_EQ(got, want);
+  }
 }
 
 }  // namespace
