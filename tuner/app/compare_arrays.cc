@@ -21,7 +21,7 @@ double ReadAs(const std::string& bytes, size_t index) {
 
 using Reader = double (*)(const std::string&, size_t);
 
-// Null for types that no model's output has.
+// Null for what is no type.
 Reader ReaderOf(ElementType type) {
   switch (type) {
     case ElementType::kF32:
@@ -36,6 +36,14 @@ Reader ReaderOf(ElementType type) {
       return &ReadAs<int64_t>;
     case ElementType::kI32:
       return &ReadAs<int32_t>;
+    case ElementType::kU64:
+      return &ReadAs<uint64_t>;
+    case ElementType::kU32:
+      return &ReadAs<uint32_t>;
+    case ElementType::kI16:
+      return &ReadAs<int16_t>;
+    case ElementType::kU16:
+      return &ReadAs<uint16_t>;
     case ElementType::kI8:
       return &ReadAs<int8_t>;
     case ElementType::kU8:

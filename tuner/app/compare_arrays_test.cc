@@ -66,8 +66,19 @@ TEST(CompareArraysTest, OtherShapesAndTypesAreRefused) {
   EXPECT_THAT(CompareArrays(Floats({2}, {1, 2}), Floats({1, 2}, {1, 2})),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        ::testing::HasSubstr("got f32[2], want f32[1,2]")));
-  const NpyArray half{.type = ElementType::kF16, .shape = {1}, .bytes = "ab"};
-  EXPECT_THAT(CompareArrays(half, half), StatusIs(absl::StatusCode::kInvalidArgument));
+  const NpyArray none{.type = static_cast<ElementType>(14), .shape = {1}, .bytes = "ab"};
+  EXPECT_THAT(CompareArrays(none, none), StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+TEST(CompareArraysTest, SmallFloatsAreComparedAsNumbers) {
+  const NpyArray one{.type = ElementType::kF16, .shape = {1}, .bytes = {0, '\x3c'}};
+  const NpyArray more{.type = ElementType::kF16, .shape = {1}, .bytes = {0, '\x3e'}};  // 1.5
+  EXPECT_TRUE(CompareArrays(one, one)->Within(0));
+  EXPECT_FALSE(CompareArrays(more, one)->exact);
+  EXPECT_EQ(CompareArrays(more, one)->relative, 0.5);
+  const NpyArray wide{.type = ElementType::kU16, .shape = {1}, .bytes = {'\xff', '\xff'}};
+  EXPECT_EQ(CompareArrays(wide, wide)->absolute, 0);
+  EXPECT_TRUE(CompareArrays(wide, wide)->exact);
 }
 
 }  // namespace
