@@ -37,7 +37,7 @@ def compile(model: ModelSource, path: None = None, *, shapes: Shapes | None = No
             values: Values | None = None, dims: Dims | None = None,
             target: str | None = None, threads: int | None = None,
             accuracy: float | str | None = None, opt_level: int | None = None,
-            require_tuned: bool = False, refit: bool = False,
+            precision: str | None = None, require_tuned: bool = False, refit: bool = False,
             database: str | os.PathLike[str] | None = None, server: str | None = None) -> Model: ...
 
 
@@ -46,7 +46,7 @@ def compile(model: ModelSource, path: str | os.PathLike[str], *, shapes: Shapes 
             values: Values | None = None, dims: Dims | None = None,
             target: str | None = None, threads: int | None = None,
             accuracy: float | str | None = None, opt_level: int | None = None,
-            require_tuned: bool = False, refit: bool = False,
+            precision: str | None = None, require_tuned: bool = False, refit: bool = False,
             database: str | os.PathLike[str] | None = None, server: str | None = None) -> str: ...
 
 
@@ -54,8 +54,9 @@ def compile(model: ModelSource, path: str | os.PathLike[str] | None = None, *,
             shapes: Shapes | None = None, values: Values | None = None,
             dims: Dims | None = None, target: str | None = None, threads: int | None = None,
             accuracy: float | str | None = None, opt_level: int | None = None,
-            require_tuned: bool = False, refit: bool = False,
-            database: str | os.PathLike[str] | None = None, server: str | None = None) -> Model | str:
+            precision: str | None = None, require_tuned: bool = False, refit: bool = False,
+            database: str | os.PathLike[str] | None = None,
+            server: str | None = None) -> Model | str:
     """Compile a model with the best schedules on record; measures none.
 
     Parameters
@@ -79,10 +80,14 @@ def compile(model: ModelSource, path: str | os.PathLike[str] | None = None, *,
     threads : int, optional
         To compile for; by default those of the target.
     accuracy : float or "strict", optional
-        Error of the whole model at most, as a share of its largest output; 1e-4 by default.
+        Error of the whole model at most, as a share of its largest output; 1e-4 by default, and
+        2e-2 with `precision`.
         ``"strict"``: round as the operators' definitions do.
     opt_level : int, optional
         0: no fusion, 1: fusion, 2: layout, 3, the default: rounding may change.
+    precision : {"f32", "bf16", "f16"}, optional
+        How weights, and what lies between operators, are stored; sums, inputs and outputs stay as
+        they are.
     require_tuned : bool, default False
         Fail unless each task of the model was tuned on this target.
     refit : bool, default False
@@ -102,12 +107,13 @@ def compile(model: ModelSource, path: str | os.PathLike[str] | None = None, *,
     ------
     BurnishError
         With a ``code`` of docs/cli.md: B0201 where there is no such file, B0301 to B0304 for models
-        that are broken, not supported, without shapes or too large, B0603 for `require_tuned`.
+        that are broken, not supported, without shapes or too large, B0603 for `require_tuned`,
+        B0804 where `precision` costs more than `accuracy`.
     """
     out = bundle_path() if path is None else os.fspath(path)
     _tuner.run("compile", [
         *model_flags(model, shapes, values, dims),
         *_tuner.settings(out=out, target=target, threads=threads, accuracy=accuracy,
-                         opt_level=opt_level, require_tuned=require_tuned, refit=refit, db=database,
-                         server=server)])
+                         opt_level=opt_level, precision=precision, require_tuned=require_tuned,
+                         refit=refit, db=database, server=server)])
     return load(out) if path is None else out

@@ -72,6 +72,15 @@ def test_compiled_model_agrees_with_onnx_runtime():
     check(model(image=array("image_1")), "scores_1")
 
 
+def test_16_bit_storage_is_close_and_not_equal():
+    model = burnish.compile(MODEL, shapes={"image": (1, 3, 32, 32)}, precision="bf16", accuracy=0.2)
+    got, want = model(array("image_1")), array("scores_1")
+    assert got.dtype == numpy.float32
+    assert 0 < numpy.abs(got - want).max() <= 0.2 * numpy.abs(want).max()
+    raised(lambda: burnish.compile(MODEL, shapes={"image": (1, 3, 32, 32)}, precision="bf16",
+                                   accuracy=1e-7), "B0804")
+
+
 def test_bytes_and_objects():
     with open(MODEL, "rb") as file:
         data = file.read()

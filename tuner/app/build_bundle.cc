@@ -28,8 +28,7 @@ absl::Status BuildError(const absl::Status& status, const std::string& what) {
     case absl::StatusCode::kInvalidArgument:
       return WithError(status, ErrorCode::kBadModel, what);
     case absl::StatusCode::kOutOfRange:
-      return WithError(status, ErrorCode::kBuildFailed, what,
-                       "a larger --accuracy, or --precision f32");
+      return WithError(status, ErrorCode::kOverAccuracy, what);
     case absl::StatusCode::kCancelled:
       return WithError(status, ErrorCode::kInterrupted, what);
     default:

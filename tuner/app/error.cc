@@ -72,6 +72,7 @@ constexpr std::pair<ErrorCode, absl::StatusCode> kKinds[] = {
     {ErrorCode::kProgramMissing, absl::StatusCode::kUnavailable},
     {ErrorCode::kCrashLoop, absl::StatusCode::kUnavailable},
     {ErrorCode::kBuildFailed, absl::StatusCode::kInternal},
+    {ErrorCode::kOverAccuracy, absl::StatusCode::kInvalidArgument},
     {ErrorCode::kInternal, absl::StatusCode::kInternal},
     {ErrorCode::kIo, absl::StatusCode::kAborted},
     {ErrorCode::kOutOfMemory, absl::StatusCode::kInvalidArgument},

@@ -70,6 +70,7 @@ enum class ErrorCode : int {
   kProgramMissing = 801,
   kCrashLoop = 802,
   kBuildFailed = 803,
+  kOverAccuracy = 804,
   kInternal = 901,
   kIo = 902,
   kOutOfMemory = 903,

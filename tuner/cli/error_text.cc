@@ -124,6 +124,8 @@ constexpr ErrorInfo kErrors[] = {
      "tuner resume STUDY goes on; tuner doctor looks at the machine"},
     {ErrorCode::kBuildFailed, EX_SOFTWARE, "the builder could not build it",
      "please report it with the text above"},
+    {ErrorCode::kOverAccuracy, EX_DATAERR, "the model is less accurate than it may be",
+     "a larger --accuracy, or --precision f32"},
     {ErrorCode::kInternal, EX_SOFTWARE, "a bug of Burnish", "please report it with the command"},
     {ErrorCode::kIo, EX_IOERR, "the system could not read or write", ""},
     {ErrorCode::kOutOfMemory, EX_TEMPFAIL, "not enough memory", "close other programs, try again"},
