@@ -41,14 +41,27 @@ constexpr int kProfileRuns = 30;
 struct Peaks {
   // With a load for each multiply-add, as kernels have them.
   double f32_flops = 0, f64_flops = 0;
+  // Of what is stored in 16 bits: by products of them, or by those of f32 that they are widened to.
+  double bf16_flops = 0, f16_flops = 0;
   double read_bytes = 0;
   bool measured = false;  // Else by the microarchitecture's table.
 
-  // Of the type that a step computes in, which is that of what it leaves. 0: no unit multiplies it.
+  // Of the type that a step leaves, which says what it may compute by. 0: no unit multiplies it.
   double FlopsOf(const ModelStep& step) const {
     const ElementType type =
         step.outputs.empty() ? ElementType::kF32 : step.outputs.front().tensor.type;
-    return type == ElementType::kF32 ? f32_flops : type == ElementType::kF64 ? f64_flops : 0;
+    switch (type) {
+      case ElementType::kF32:
+        return f32_flops;
+      case ElementType::kF64:
+        return f64_flops;
+      case ElementType::kBf16:
+        return bf16_flops;
+      case ElementType::kF16:
+        return f16_flops;
+      default:
+        return 0;
+    }
   }
 };
 
@@ -57,8 +70,14 @@ absl::StatusOr<Peaks> PeaksHere(Context& context, int threads) {
   ASSIGN_OR_RETURN(const std::optional<CalibrationRow> row,
                    context.ResolveRow(host, /*tracker=*/""));
   const DeviceModel device = DeviceModelOf(host, row);
-  return Peaks{.f32_flops = PeakFlops(device, NumberType::kF32, threads, /*loads_per_operation=*/1),
-               .f64_flops = PeakFlops(device, NumberType::kF64, threads, /*loads_per_operation=*/1),
+  const auto peak = [&](NumberType type) {
+    return PeakFlops(device, type, threads, /*loads_per_operation=*/1);
+  };
+  const double f32_flops = peak(NumberType::kF32);
+  return Peaks{.f32_flops = f32_flops,
+               .f64_flops = peak(NumberType::kF64),
+               .bf16_flops = std::max(f32_flops, peak(NumberType::kBf16)),
+               .f16_flops = f32_flops,  // Sums in f16 are not what we compute.
                .read_bytes = PeakReadBytes(device, threads),
                .measured = row.has_value()};
 }
@@ -197,8 +216,10 @@ class BenchCommand : public Command {
       json["peaks_measured"] = peaks.measured;
       json["steps"] = ProfileJson(rows);
       absl::StrAppendFormat(
-          &text, "peak %.0f GFLOP/s of f32, %.0f of f64, memory %.0f GB/s, by %s\n\n%s",
-          peaks.f32_flops * 1e-9, peaks.f64_flops * 1e-9, peaks.read_bytes * 1e-9,
+          &text,
+          "peak %.0f GFLOP/s of f32, %.0f of f64, %.0f of bf16, memory %.0f GB/s, by %s\n\n%s",
+          peaks.f32_flops * 1e-9, peaks.f64_flops * 1e-9, peaks.bf16_flops * 1e-9,
+          peaks.read_bytes * 1e-9,
           peaks.measured ? "this machine's calibration row" : "the microarchitecture's table",
           ProfileText(rows, context.table_columns()));
       if (!html_.empty()) {
