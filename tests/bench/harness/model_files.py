@@ -51,9 +51,10 @@ def write_onnx(name, path, batch, weights):
     return str(path)
 
 
-def write_bundle(model_path, path, threads, accuracy, database):
+def write_bundle(model_path, path, threads, accuracy, database, precision="f32"):
     """Returns what `tuner compile --json` reports of it."""
     return json.loads(_tuner("--model", model_path, "--threads", threads, "--accuracy", accuracy,
+                             "--precision", precision,
                              "--db", database or pathlib.Path(path).with_suffix(".db"), "--json",
                              "--out", path))
 

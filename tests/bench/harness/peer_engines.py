@@ -8,6 +8,7 @@ A failure is a RuntimeError with a text; other exceptions are the library's.
 """
 
 import functools
+import os
 
 
 def openvino_engine(job, bound=False):
@@ -34,7 +35,7 @@ def openvino_engine(job, bound=False):
             "INFERENCE_NUM_THREADS": len(job["cpus"]),
             "NUM_STREAMS": 1,
             "PERFORMANCE_HINT": "LATENCY",
-            "INFERENCE_PRECISION_HINT": "f32",
+            "INFERENCE_PRECISION_HINT": os.environ.get("OPENVINO_PRECISION", "f32"),
         })
         request = compiled.create_infer_request()
 
