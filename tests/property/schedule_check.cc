@@ -115,7 +115,7 @@ std::vector<absl::Status> CheckCompiled(const CodegenTarget& target,
   return results;
 }
 
-std::vector<CodegenTarget> HostTargets() {
+std::vector<CodegenTarget> HostTargets(bool of_bf16) {
   const std::vector<std::string> sse42 = {"cx16", "popcnt", "sahf",   "sse",   "sse2",
                                           "sse3", "ssse3",  "sse4.1", "sse4.2"};
   std::vector<std::string> avx2 = sse42;
@@ -130,7 +130,8 @@ std::vector<CodegenTarget> HostTargets() {
   avx512bf16.push_back("avx512bf16");
   const CpuInfo cpu = HostCpuInfo();
   std::vector<CodegenTarget> targets;
-  for (const auto& features : {sse42, avx2, avx512, avx512bf16}) {
+  for (const auto& features :
+       {sse42, avx2, of_bf16 && cpu.Has("avx512bf16") ? avx512bf16 : avx512}) {
     const bool has = std::all_of(features.begin(), features.end(),
                                  [&](const std::string& f) { return cpu.Has(f); });
     if (has) targets.push_back({.features = features});

@@ -41,7 +41,8 @@ std::vector<absl::Status> CheckCompiled(const CodegenTarget& target,
                                         const std::vector<CompiledCase>& cases);
 
 // SSE4.2, AVX2 with FMA, AVX-512, without those that this host lacks.
-std::vector<CodegenTarget> HostTargets();
+// `of_bf16`: the widest multiplies them, where the host does.
+std::vector<CodegenTarget> HostTargets(bool of_bf16 = false);
 
 }  // namespace burnish
 

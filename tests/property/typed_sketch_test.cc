@@ -1,5 +1,6 @@
 // Sketches in every element type, the whole way to machine code: a point of each sketch of each
 // typed task computes what the definition computes, for every instruction set that this host has.
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -64,7 +65,10 @@ void ExpectCompiledPointsCompute(const Program& workload) {
   }
   std::vector<CompiledCase> cases;
   for (const Lowered& point : points) cases.push_back({&defined, &want, &point.program});
-  for (const CodegenTarget& target : HostTargets()) {
+  const bool of_bf16 =
+      std::any_of(workload.buffers.begin(), workload.buffers.end(),
+                  [](const Buffer& buffer) { return buffer.dtype == DType::kBf16; });
+  for (const CodegenTarget& target : HostTargets(of_bf16)) {
     const std::vector<absl::Status> results = CheckCompiled(target, cases);
     for (size_t i = 0; i < results.size(); ++i) EXPECT_THAT(results[i], IsOk()) << points[i].name;
   }
