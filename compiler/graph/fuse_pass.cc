@@ -121,12 +121,12 @@ bool Fuser::MayJoin(GraphNodeId n, const TensorType& anchor_type, bool anchored,
   if (StaysAlone(n) || !IsFree(n)) return false;
   const TensorType& type = TypeOf(OutputOf(n));
   if (Kind(n) == FusionKind::kElementwise) {
-    // A `finish` works on the anchor's element: another shape has no such element. What it gives has
-    // the sum's type, or a narrower one of one or two bytes that the sum ends in (te/canonicalize.h).
-    return type.shape == anchor_type.shape &&
-           (!anchored || type.dtype == anchor_type.dtype ||
-            type.dtype == ComputeType(anchor_type.dtype) ||
-            NarrowsTo(anchor_type.dtype, type.dtype));
+    // A `finish` works on the anchor's element: another shape has no such element. What it gives
+    // has the sum's type, or a narrower one of one or two bytes that the sum ends in
+    // (te/canonicalize.h).
+    return type.shape == anchor_type.shape && (!anchored || type.dtype == anchor_type.dtype ||
+                                               type.dtype == ComputeType(anchor_type.dtype) ||
+                                               NarrowsTo(anchor_type.dtype, type.dtype));
   }
   return only_consumer && graph_.nodes[n].op == "transpose" && KeepsLastDimension(n);
 }
