@@ -111,11 +111,6 @@ bool Fuser::DeeperAnchorWants(GraphNodeId n, ValueId tail) const {
   return false;
 }
 
-// Whether a sum may end in `to`; the rule of te/canonicalize.h.
-bool NarrowsTo(DType from, DType to) {
-  return SizeBytes(to) <= 2 && SizeBytes(to) < SizeBytes(from) && to != DType::kBool;
-}
-
 bool Fuser::MayJoin(GraphNodeId n, const TensorType& anchor_type, bool anchored,
                     bool only_consumer) {
   if (StaysAlone(n) || !IsFree(n)) return false;
@@ -124,9 +119,9 @@ bool Fuser::MayJoin(GraphNodeId n, const TensorType& anchor_type, bool anchored,
     // A `finish` works on the anchor's element: another shape has no such element. What it gives
     // has the sum's type, or a narrower one of one or two bytes that the sum ends in
     // (te/canonicalize.h).
-    return type.shape == anchor_type.shape && (!anchored || type.dtype == anchor_type.dtype ||
-                                               type.dtype == ComputeType(anchor_type.dtype) ||
-                                               NarrowsTo(anchor_type.dtype, type.dtype));
+    return type.shape == anchor_type.shape &&
+           (!anchored || type.dtype == ComputeType(anchor_type.dtype) ||
+            MayEndIn(anchor_type.dtype, type.dtype));
   }
   return only_consumer && graph_.nodes[n].op == "transpose" && KeepsLastDimension(n);
 }

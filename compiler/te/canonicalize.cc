@@ -221,12 +221,7 @@ class Canonicalizer {
     if (p_.buffers[between].role != BufferRole::kTemp || ReadersOf(between).size() != 1) {
       return false;
     }
-    // A conversion to one or two bytes ends the sum. (Others stay blocks: the texts of older tasks
-    // have them so, and they are rare.)
-    const DType sum = p_.buffers[between].dtype, stored = p_.buffers[consumer.output].dtype;
-    const bool narrows =
-        SizeBytes(stored) <= 2 && SizeBytes(stored) < SizeBytes(sum) && stored != DType::kBool;
-    if (sum != stored && !narrows) return false;
+    if (!MayEndIn(p_.buffers[between].dtype, p_.buffers[consumer.output].dtype)) return false;
     const Expr value = ValueOf(consumer);
     const auto reads = ReadsOf(value, between);
     if (reads.size() != 1) return false;

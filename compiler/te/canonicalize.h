@@ -31,6 +31,14 @@ namespace burnish {
 // `program`: as TeBuilder::Build gives it (no schedule).
 Program Canonicalize(Program program);
 
+// Whether what follows a sum of type `sum` may end it in `stored`: the same type, or a narrower one
+// of one or two bytes. (Others stay blocks: the texts of older tasks have them so, and they are
+// rare.)
+constexpr bool MayEndIn(DType sum, DType stored) {
+  const bool narrows = SizeBytes(stored) <= 2 && SizeBytes(stored) < SizeBytes(sum);
+  return sum == stored || (narrows && stored != DType::kBool);
+}
+
 }  // namespace burnish
 
 #endif  // COMPILER_TE_CANONICALIZE_H_
