@@ -1,6 +1,5 @@
 #include "compiler/graph/precision_pass.h"
 
-#include <algorithm>
 #include <map>
 #include <string>
 #include <utility>

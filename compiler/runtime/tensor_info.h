@@ -32,6 +32,11 @@ enum class ElementType : uint8_t {
 int ElementBytes(ElementType type);
 const char* ElementTypeName(ElementType type);  // "f32", ...; "?" likewise.
 
+constexpr bool IsFloat(ElementType type) {
+  return type == ElementType::kF32 || type == ElementType::kF64 || type == ElementType::kF16 ||
+         type == ElementType::kBf16;
+}
+
 inline constexpr size_t kRankMax = 16;
 
 struct TensorInfo {

@@ -75,9 +75,7 @@ absl::StatusOr<ArrayDifference> CompareArrays(const NpyArray& got, const NpyArra
   if (read == nullptr) {
     return absl::InvalidArgumentError(absl::StrCat("got ", Describe(got), ", want another type"));
   }
-  const bool is_float = got.type == ElementType::kF32 || got.type == ElementType::kF64 ||
-                        got.type == ElementType::kBf16 || got.type == ElementType::kF16;
-  ArrayDifference difference{.exact = !is_float};
+  ArrayDifference difference{.exact = !IsFloat(got.type)};
   double scale = 0;
   size_t worst = 0;
   const size_t count = got.bytes.size() / ElementBytes(got.type);

@@ -21,11 +21,6 @@ constexpr uint64_t kPageBytes = 4096;
 // arena of 64 MiB, and reading those is little of a call.
 constexpr size_t kColdCopiesMax = 4096;
 
-bool IsFloat(ElementType type) {
-  return type == ElementType::kF32 || type == ElementType::kF64 || type == ElementType::kBf16 ||
-         type == ElementType::kF16;
-}
-
 size_t CountOf(const std::vector<TensorSpec>& parameters, ArgumentRole role) {
   return std::count_if(parameters.begin(), parameters.end(),
                        [role](const TensorSpec& spec) { return spec.role == role; });

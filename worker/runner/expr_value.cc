@@ -289,8 +289,7 @@ ExprValue UnaryValue(ExprKind kind, DType type, ExprValue a, ValueError* error) 
 ExprValue CastValue(DType from, DType to, ExprValue a) {
   // f32 too stays in double: rounding is the kernel's, and the check's bound allows for it. What is
   // stored in 16 bits is what the definition says, and rounded.
-  if (to == DType::kBf16) return {.f = Bfloat16(static_cast<float>(a.f))};
-  if (to == DType::kF16) return {.f = Float16(static_cast<float>(a.f))};
+  if (IsStorageFloat(to)) return {.f = RoundToStorage(to, a.f)};
   if (IsFloat(to) && from == DType::kU64) return {.f = static_cast<double>(Bits(a.i))};
   if (IsFloat(to)) return {.f = IsFloat(from) ? a.f : static_cast<double>(a.i)};
   if (!IsFloat(from)) return {.i = WrapToType(to, a.i)};

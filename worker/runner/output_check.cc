@@ -11,11 +11,6 @@
 namespace burnish {
 namespace {
 
-bool IsFloat(ElementType type) {
-  return type == ElementType::kF32 || type == ElementType::kF64 || type == ElementType::kBf16 ||
-         type == ElementType::kF16;
-}
-
 template <typename T>
 T At(std::span<const uint8_t> bytes, int64_t offset) {
   T value;
