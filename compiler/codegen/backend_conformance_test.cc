@@ -264,6 +264,72 @@ TEST_P(BackendConformanceTest, InterleavedRowsOfEveryType) {
   }
 }
 
+// Lanes by steps, of which the first and the last lie at the buffer's ends; and the same where one
+// lane in three is off, the outermost ones read beyond those ends if nobody looks.
+TEST_P(BackendConformanceTest, StepsForwardsAndBackwardsOfEveryType) {
+  for (const int64_t step : {2, 3, 4, 8, 9, -1, -2, -4}) {
+    for (const DType dtype :
+         {DType::kF32, DType::kF64, DType::kBf16, DType::kI64, DType::kU8, DType::kBool}) {
+      SCOPED_TRACE(testing::Message() << "step " << step << " of " << DTypeName(dtype));
+      const int64_t count = 11 * lanes() + lanes() / 2 + 1;  // A loop, single vectors, and a rest.
+      const int64_t length = (count - 1) * std::abs(step) + 1;
+      const auto place = [&](const Expr& j) {
+        return step > 0 ? j * step : Int(length - 1) - j * -step;
+      };
+      ProgramWriter w("steps");
+      const BufferId x = w.Add("X", {length}, BufferRole::kInput, dtype);
+      const BufferId y = w.Add("Y", {count}, BufferRole::kOutput, dtype);
+      const BufferId z = w.Add("Z", {count}, BufferRole::kOutput, dtype);
+      w.Loop(
+          LoopKind::kVectorized, count, [&](Expr j) { w.Store(y, {j}, w.At(x, {place(j)})); },
+          lanes());
+      // Two steps earlier, which is outside for the first two lanes and for a third of the others.
+      w.Loop(
+          LoopKind::kVectorized, count,
+          [&](Expr j) {
+            const Expr on = And(Le(Int(2), j), Lt(Mod(j, 3), Int(2)));
+            const Expr zero =
+                IsFloat(dtype) || IsStorageFloat(dtype) ? Float(0, dtype) : Int(0, dtype);
+            w.Store(z, {j}, Select(on, w.At(x, {place(j - 2)}), zero));
+          },
+          lanes());
+      Check(w.program(), {Random({length}, dtype)});
+    }
+  }
+}
+
+// Rows with padding by conditions, mirrored rows, and windows by twos: loops that are cut where all
+// lanes are inside, dealt out to workers too.
+TEST_P(BackendConformanceTest, LoopsOverPaddedRows) {
+  for (const LoopKind kind : {LoopKind::kSerial, LoopKind::kParallel}) {
+    for (const int64_t width : {3, 40, 175}) {
+      SCOPED_TRACE(testing::Message() << width << " wide");
+      const int64_t chunks = 16, out = chunks * lanes();
+      ProgramWriter w("padded");
+      const BufferId x = w.Add("X", {width}, BufferRole::kInput);
+      const BufferId y = w.Add("Y", {out}, BufferRole::kOutput);
+      const BufferId z = w.Add("Z", {out}, BufferRole::kOutput);
+      const auto inside = [&](const Expr& place) {
+        return And(Le(Int(0), place), Lt(place, Int(width)));
+      };
+      w.Loop(kind, chunks, [&](Expr c) {
+        w.Loop(
+            LoopKind::kVectorized, lanes(),
+            [&](Expr v) {
+              const Expr j = c * lanes() + v;
+              const Expr near = j * 2 - 7;
+              w.Store(y, {j}, Select(inside(near), w.At(x, {near}), Float(-1)));
+              const Expr far = j - 21;
+              const Expr mirrored = Select(Lt(far, Int(0)), Int(0) - far, far);
+              w.Store(z, {j}, Select(inside(mirrored), w.At(x, {mirrored}), Float(-2)));
+            },
+            lanes());
+      });
+      Check(w.program(), {Random({width})});
+    }
+  }
+}
+
 TEST_P(BackendConformanceTest, LanesThatShareElementsInTurn) {
   ProgramWriter w("repeat");
   const BufferId x = w.Add("X", {40}, BufferRole::kInput);

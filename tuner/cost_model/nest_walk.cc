@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "compiler/ir/expr_kinds.h"
+#include "compiler/ir/lane_loads.h"
 #include "compiler/ir/simplify.h"
 
 namespace burnish {
@@ -316,10 +317,11 @@ class Walker {
       }
       if (static_cast<int>(i) == store.vector_loop) {
         access.has_gather = loop.hidden || loop.stride != 1;
-        const double runs =
-            loop.hidden && !is_store ? RunsOfLanes(buffer, indices, loops_[i], store.lanes) : 0;
-        // A run of neighbours is a load and a shuffle.
-        access.instructions *= runs > 0            ? 2 * runs * Width(store, i)
+        const double vectors = access.has_gather && !is_store
+                                   ? VectorsOfLanes(buffer, indices, loop, loops_[i], store.lanes)
+                                   : 0;
+        // Each is a load and a shuffle.
+        access.instructions *= vectors > 0         ? 2 * vectors * Width(store, i)
                                : access.has_gather ? 1.5 * static_cast<double>(loops_[i].extent)
                                                    : Width(store, i);
         continue;
@@ -331,6 +333,16 @@ class Walker {
     }
     if (pointers && !is_store) access.pointers = rows;
     nest_.accesses.push_back(std::move(access));
+  }
+
+  // Of a load whose lanes are no neighbours: the vectors that they are taken from. 0: lanes are
+  // loaded one by one.
+  double VectorsOfLanes(const Buffer& buffer, const std::vector<Expr>& indices,
+                        const AccessLoop& access, const WalkLoop& loop,
+                        int64_t vector_lanes) const {
+    if (access.hidden) return RunsOfLanes(buffer, indices, loop, vector_lanes);
+    const int64_t lanes = std::min<int64_t>(vector_lanes, loop.extent);
+    return static_cast<double>(VectorsOfSteps(access.stride, lanes));
   }
 
   // Of a load whose lanes lie in an order that is known, in few runs of neighbours: how many runs
@@ -355,7 +367,7 @@ class Walker {
     std::sort(places.begin(), places.end());
     int64_t runs = 1;
     for (size_t i = 1; i < places.size(); ++i) runs += places[i] > places[i - 1] + 1 ? 1 : 0;
-    return 2 * runs > lanes ? 0 : static_cast<double>(runs);
+    return LoadsPay(runs, lanes) ? static_cast<double>(runs) : 0;
   }
 
   // Which element of the storage, from its origin.

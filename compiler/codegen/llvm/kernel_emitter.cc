@@ -11,6 +11,7 @@
 #include "compiler/codegen/llvm/buffer_binder.h"
 #include "compiler/codegen/llvm/emit_state.h"
 #include "compiler/codegen/llvm/expr_emitter.h"
+#include "compiler/codegen/llvm/loop_cuts.h"
 #include "compiler/codegen/llvm/memory_emitter.h"
 #include "compiler/codegen/llvm/tensor_emitter.h"
 #include "compiler/runtime/kernel_abi.h"
@@ -59,6 +60,10 @@ class FunctionEmitter {
   // for (var = first; var < end; ++var) body(var), as a loop at run time.
   void EmitCountedLoop(llvm::Value* first, llvm::Value* end, const std::string& name,
                        const std::function<void(llvm::Value*)>& body);
+  // The same of the iterations from `first` to `end` of a loop of `extent`, in pieces (LoopCuts).
+  // In each iteration the variable stands for `lanes` values.
+  void EmitPieces(const Node& loop, llvm::Value* first, llvm::Value* end, int64_t extent,
+                  int64_t lanes, const std::function<void()>& body);
   // if (condition) then() else otherwise()
   void EmitBranch(llvm::Value* condition, const std::function<void()>& then,
                   const std::function<void()>& otherwise);
@@ -174,11 +179,7 @@ void FunctionEmitter::EmitParallel(const Node& loop) {
   };
   llvm::Value* const first = bound(worker_);
   llvm::Value* const end = bound(b_.CreateAdd(worker_, b_.getInt64(1)));
-  EmitCountedLoop(first, end, program_.vars[loop.var].name, [&](llvm::Value* value) {
-    BindValue(loop.var, value, {0, extent.constant - 1});
-    EmitChildren(loop);
-  });
-  state_.vars[loop.var].bound = false;
+  EmitPieces(loop, first, end, extent.constant, 1, [&] { EmitChildren(loop); });
 }
 
 void FunctionEmitter::BindConstant(VarId var, int64_t value) {
@@ -210,6 +211,37 @@ void FunctionEmitter::EmitCountedLoop(llvm::Value* first, llvm::Value* end, cons
   value->addIncoming(next, b_.GetInsertBlock());
   b_.CreateCondBr(b_.CreateICmpSLT(next, end), head, after);
   b_.SetInsertPoint(after);
+}
+
+void FunctionEmitter::EmitPieces(const Node& loop, llvm::Value* first, llvm::Value* end,
+                                 int64_t extent, int64_t lanes, const std::function<void()>& body) {
+  const std::string& name = program_.vars[loop.var].name;
+  std::vector<int64_t> begins = LoopCuts(program_, loop, extent, lanes, state_.Ranges());
+  begins.insert(begins.begin(), 0);
+  for (size_t i = 0; i < begins.size(); ++i) {
+    const int64_t begin = begins[i];
+    const int64_t last = (i + 1 < begins.size() ? begins[i + 1] : extent) - 1;
+    llvm::Value* const least = b_.getInt64(static_cast<uint64_t>(begin));
+    llvm::Value* const most = b_.getInt64(static_cast<uint64_t>(last + 1));
+    // Of a worker's share what lies in the piece.
+    llvm::Value* const from =
+        i == 0 ? first : b_.CreateSelect(b_.CreateICmpSLT(first, least), least, first);
+    llvm::Value* const to =
+        i + 1 == begins.size() ? end : b_.CreateSelect(b_.CreateICmpSLT(most, end), most, end);
+    if (llvm::isa<llvm::Constant>(first) && begin == last) {
+      BindConstant(loop.var, begin * lanes);
+      body();
+      continue;
+    }
+    EmitCountedLoop(from, to, name, [&](llvm::Value* value) {
+      if (lanes > 1) {
+        value = b_.CreateMul(value, b_.getInt64(static_cast<uint64_t>(lanes)), name, true, true);
+      }
+      BindValue(loop.var, value, {begin * lanes, (last + 1) * lanes - 1});
+      body();
+    });
+  }
+  state_.vars[loop.var].bound = false;
 }
 
 void FunctionEmitter::EmitBranch(llvm::Value* condition, const std::function<void()>& then,
@@ -309,6 +341,9 @@ void FunctionEmitter::EmitSerial(const Node& loop) {
                                     " differs between the lanes of a vector"));
   }
   const auto range = RangeOf(extent, state_.Ranges());
+  if (range.has_value() && range->min == range->max) {
+    return EmitPieces(loop, b_.getInt64(0), end, range->max, 1, [&] { EmitChildren(loop); });
+  }
   // Half of the range: sums of two such bounds do not wrap in the ranges that are derived from it.
   const int64_t last = range.has_value() ? std::max<int64_t>(range->max - 1, 0) : INT64_MAX / 2;
   EmitCountedLoop(b_.getInt64(0), end, program_.vars[loop.var].name, [&](llvm::Value* value) {
@@ -395,13 +430,8 @@ void FunctionEmitter::EmitVectorized(const Node& loop, int64_t extent) {
   // Register arrays need constant indices, and so does every loop that touches them.
   if (extent / lanes > kMaxUnrolledVectors && !UsesRegisters(loop)) {
     const int64_t vectors = extent / lanes;
-    EmitCountedLoop(
-        b_.getInt64(0), b_.getInt64(static_cast<uint64_t>(vectors)), name, [&](llvm::Value* i) {
-          llvm::Value* const first =
-              b_.CreateMul(i, b_.getInt64(static_cast<uint64_t>(lanes)), name, true, true);
-          BindValue(loop.var, first, {0, vectors * lanes - 1});
-          with_lanes(lanes);
-        });
+    EmitPieces(loop, b_.getInt64(0), b_.getInt64(static_cast<uint64_t>(vectors)), vectors, lanes,
+               [&] { with_lanes(lanes); });
     done = vectors * lanes;
   }
   // 15 lanes of 16 become 8, 4, 2 and 1: no lane is computed twice, nothing is read beyond the row,

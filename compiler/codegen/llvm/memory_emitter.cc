@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "compiler/codegen/llvm/expr_emitter.h"
+#include "compiler/ir/lane_loads.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/GlobalVariable.h"
 #include "llvm/IR/IRBuilder.h"
@@ -219,20 +220,62 @@ llvm::Value* MemoryEmitter::LoadAt(BufferId buffer, const Address& address, int 
   return b.CreateICmpNE(load, llvm::Constant::getNullValue(load->getType()));
 }
 
-// Neighbouring elements of which some may lie outside of the buffer.
-llvm::Value* MemoryEmitter::MaskedVectorLoad(BufferId buffer, const Address& address) {
+// A vector of neighbours. Under a mask those that are the lanes `lane_of` alone are read: the
+// others, and lanes that are off, may lie outside of the buffer.
+llvm::Value* MemoryEmitter::LoadNeighbours(BufferId buffer, const Address& address,
+                                           const std::vector<int>& lane_of) {
+  if (state_.mask == nullptr || state_.buffers[buffer].in_registers) {
+    return LoadAt(buffer, address, state_.lanes);
+  }
   llvm::IRBuilderBase& b = *state_.builder;
   const DType dtype = state_.program->buffers[buffer].dtype;
   llvm::Type* const type = Widened(MemoryType(b, dtype), state_.lanes);
+  llvm::Value* mask = expressions_.ToVector(state_.mask);
+  if (!lane_of.empty()) {
+    mask = b.CreateShuffleVector(mask, llvm::Constant::getNullValue(mask->getType()), lane_of);
+  }
   // Address arithmetic without inbounds: only the lanes that are read lie in the buffer.
   llvm::Value* const pointer =
       b.CreateGEP(MemoryType(b, dtype), state_.buffers[buffer].pointer, IndexValue(address.form));
   llvm::CallInst* const load =
-      b.CreateMaskedLoad(type, pointer, llvm::Align(static_cast<uint64_t>(SizeBytes(dtype))),
-                         expressions_.ToVector(state_.mask), llvm::Constant::getNullValue(type));
+      b.CreateMaskedLoad(type, pointer, llvm::Align(static_cast<uint64_t>(SizeBytes(dtype))), mask,
+                         llvm::Constant::getNullValue(type));
   Annotate(load, buffer);
   if (dtype != DType::kBool) return load;
-  return b.CreateICmpNE(load, llvm::Constant::getNullValue(type));
+  return b.CreateICmpNE(load, llvm::Constant::getNullValue(load->getType()));
+}
+
+llvm::Value* MemoryEmitter::LoadBySteps(BufferId buffer, const Address& address) {
+  llvm::IRBuilderBase& b = *state_.builder;
+  const int lanes = state_.lanes;
+  const bool forwards = address.lane_stride > 0;
+  const int64_t step = std::abs(address.lane_stride);
+  // Elements from the first in memory, which backwards is the last lane's, to the last one.
+  const int64_t span = (lanes - 1) * step + 1;
+  const int64_t vectors = VectorsOfSteps(step, lanes);
+  if (vectors == 0 || state_.buffers[buffer].in_registers) return nullptr;
+  const int64_t origin = address.form.constant - (forwards ? 0 : span - 1);
+  llvm::Value* whole = nullptr;
+  std::vector<int> where(static_cast<size_t>(lanes), -1);  // Of each lane in `whole`; -1: not yet.
+  for (int64_t i = 0; i < vectors; ++i) {
+    // The last vector ends with the last element: nothing behind it is read.
+    const int64_t from = std::min(i * lanes, span - lanes);
+    std::vector<int> lane_of(static_cast<size_t>(lanes), lanes);  // `lanes`: of none.
+    std::vector<int> merge = where;
+    for (int lane = 0; lane < lanes; ++lane) {
+      const int64_t place = (forwards ? lane : lanes - 1 - lane) * step - from;
+      if (where[lane] >= 0 || place < 0 || place >= lanes) continue;
+      lane_of[static_cast<size_t>(place)] = lane;
+      merge[lane] = static_cast<int>(place) + (i == 0 ? 0 : lanes);
+    }
+    Address part{.form = address.form};
+    part.form.constant = origin + from;
+    llvm::Value* const vector = LoadNeighbours(buffer, part, lane_of);
+    whole = i == 0 ? vector : b.CreateShuffleVector(whole, vector, merge);
+    for (int lane = 0; lane < lanes; ++lane)
+      where[lane] = i == 0 || merge[lane] < 0 ? merge[lane] : lane;
+  }
+  return vectors > 1 ? whole : b.CreateShuffleVector(whole, where);
 }
 
 llvm::Value* MemoryEmitter::LoadRuns(BufferId buffer, const std::vector<Expr>& indices) {
@@ -270,8 +313,7 @@ llvm::Value* MemoryEmitter::LoadRuns(BufferId buffer, const std::vector<Expr>& i
     }
     runs.back().to = places[lane];
   }
-  // Runs of less than two lanes on average: as many loads as lane by lane, and shuffles on top.
-  if (static_cast<int>(runs.size()) * 2 > lanes) return nullptr;
+  if (!LoadsPay(static_cast<int64_t>(runs.size()), lanes)) return nullptr;
   llvm::IRBuilderBase& b = *state_.builder;
   llvm::Value* whole = nullptr;
   for (const Run& run : runs) {
@@ -308,12 +350,11 @@ llvm::Value* MemoryEmitter::Load(const Expr& load) {
     return LoadAt(buffer, address, 1);
   }
   if (address.lane_stride == 1 && !address.lanes_unrelated) {
-    if (state_.mask == nullptr || state_.buffers[buffer].in_registers) {
-      return LoadAt(buffer, address, state_.lanes);
-    }
-    return MaskedVectorLoad(buffer, address);
+    return LoadNeighbours(buffer, address, {});
   }
-  if (address.lanes_unrelated) {
+  if (!address.lanes_unrelated) {
+    if (llvm::Value* const vector = LoadBySteps(buffer, address)) return vector;
+  } else {
     if (llvm::Value* const vector = LoadRuns(buffer, load->operands)) return vector;
   }
   llvm::Value* vector =

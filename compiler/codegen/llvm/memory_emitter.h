@@ -1,8 +1,9 @@
 // Loads, stores and prefetches of buffer elements as LLVM IR.
 //
 // An access is one flat index, constant + sum(coefficient * atom). Under a vectorized variable with
-// coefficient 0 it is a scalar, with coefficient 1 a vector. Loads of a few runs of neighbours
-// whose order is known (interleaved channels) are a vector a run and shuffles; anything else is
+// coefficient 0 it is a scalar, with coefficient 1 a vector. Loads by short steps, forwards or
+// backwards, are whole vectors of which shuffles keep the lanes; loads of a few runs of neighbours
+// whose order is known (interleaved channels) are a vector a run and shuffles. Anything else is
 // done lane by lane.
 #ifndef COMPILER_CODEGEN_LLVM_MEMORY_EMITTER_H_
 #define COMPILER_CODEGEN_LLVM_MEMORY_EMITTER_H_
@@ -55,7 +56,11 @@ class MemoryEmitter {
   int64_t AlignmentOf(BufferId buffer, const LinearForm& form) const;
   void Annotate(llvm::Instruction* access, BufferId buffer) const;
   llvm::Value* LoadAt(BufferId buffer, const Address& address, int width);
-  llvm::Value* MaskedVectorLoad(BufferId buffer, const Address& address);
+  // `lane_of`: which lane each element is, the number of lanes for none; empty: each its own.
+  llvm::Value* LoadNeighbours(BufferId buffer, const Address& address,
+                              const std::vector<int>& lane_of);
+  // Null where the step is too long to pay.
+  llvm::Value* LoadBySteps(BufferId buffer, const Address& address);
   // Null where the lanes' places are not known to each other, or too far apart to pay.
   llvm::Value* LoadRuns(BufferId buffer, const std::vector<Expr>& indices);
   void StoreAt(BufferId buffer, const LinearForm& form, llvm::Value* value);
