@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "compiler/codegen/llvm/math_emitter.h"
 #include "compiler/codegen/llvm/small_float_emitter.h"
 #include "compiler/ir/program.h"
 #include "compiler/ir/simplify.h"
@@ -71,9 +72,10 @@ struct EmitState {
   std::map<const ConstTable*, llvm::Value*> tables;  // Arrays that are in the module already.
   bool fused_multiply_add = false;                   // The target has it.
   SmallFloatUnits small_floats;                      // What the target converts by itself.
-  int integer_vector_bits = 128;                     // Of its widest vectors of 16-bit integers.
-  int dot4_bits = 0;         // Of the widest sums of four products of bytes; 0: none.
-  bool folds_zeros = false;  // The program's algorithm takes 0 * x for 0 and 0 + x for x.
+  MathUnits math;
+  int integer_vector_bits = 128;  // Of its widest vectors of 16-bit integers.
+  int dot4_bits = 0;              // Of the widest sums of four products of bytes; 0: none.
+  bool folds_zeros = false;       // The program's algorithm takes 0 * x for 0 and 0 + x for x.
   int64_t store_count = 0;
   absl::Status status;  // The first error: INVALID_ARGUMENT.
 

@@ -199,7 +199,7 @@ llvm::Value* ExprEmitter::EmitUnary(const Expr& e) {
     case ExprKind::kRound:  // Half to even.
       return b.CreateUnaryIntrinsic(llvm::Intrinsic::roundeven, x);
     default:
-      return EmitMath(b, e->kind, x);
+      return EmitMath(b, state_.math, e->kind, x);
   }
 }
 
@@ -295,7 +295,7 @@ llvm::Value* ExprEmitter::EmitArithmetic(const Expr& e, llvm::Value* x, llvm::Va
     case ExprKind::kMod:
       return EmitFmod(b, x, y);
     case ExprKind::kPow:
-      return EmitPow(b, x, y);
+      return EmitPow(b, state_.math, x, y);
     default:
       return nullptr;
   }

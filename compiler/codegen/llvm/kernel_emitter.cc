@@ -115,6 +115,7 @@ absl::Status FunctionEmitter::Run() {
   state_.buffers.resize(program_.buffers.size());
   state_.fused_multiply_add = options_.fused_multiply_add;
   state_.small_floats = options_.small_floats;
+  state_.math = options_.math;
   state_.dot4_bits = options_.dot4_bits;
   state_.integer_vector_bits = options_.integer_vector_bits;
   state_.scopes.resize(1);

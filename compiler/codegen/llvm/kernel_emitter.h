@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "compiler/codegen/llvm/kernel_layout.h"
+#include "compiler/codegen/llvm/math_emitter.h"
 #include "compiler/codegen/llvm/small_float_emitter.h"
 #include "compiler/ir/program.h"
 
@@ -20,6 +21,7 @@ struct FunctionOptions {
   bool pack = false;  // The program's pack function, else its kernel.
   bool fused_multiply_add = false;
   SmallFloatUnits small_floats;
+  MathUnits math;
   int dot4_bits = 0;              // Of the widest vpdpbusd; 0: the target has none.
   int integer_vector_bits = 128;  // Of the widest vectors of 16-bit integers.
 };

@@ -324,6 +324,7 @@ absl::StatusOr<KernelInfo> LlvmBackend::AddKernel(const CodegenTarget& target,
       .fused_multiply_add = HasFeature(target, "fma") || HasFeature(target, "avx512f"),
       .small_floats = {.f16 = HasFeature(target, "f16c"),
                        .bf16 = HasFeature(target, "avx512bf16") && HasFeature(target, "avx512vl")},
+      .math = {.scale = HasFeature(target, "avx512f") && HasFeature(target, "avx512vl")},
       .dot4_bits = HasFeature(target, "avx512vnni") ? 512
                    : HasFeature(target, "avxvnni")  ? 256
                                                     : 0,

@@ -1,5 +1,6 @@
 #include "compiler/codegen/llvm/math_emitter.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -11,6 +12,7 @@
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/GlobalVariable.h"
 #include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/IntrinsicsX86.h"
 #include "llvm/IR/Module.h"
 
 namespace burnish {
@@ -24,8 +26,8 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 // Values of one floating-point type, all scalar or all vectors of one length.
 class MathEmitter {
  public:
-  MathEmitter(llvm::IRBuilderBase& builder, llvm::Type* type)
-      : b_(builder), type_(type), is_f64_(type->getScalarType()->isDoubleTy()) {}
+  MathEmitter(llvm::IRBuilderBase& builder, const MathUnits& units, llvm::Type* type)
+      : b_(builder), units_(units), type_(type), is_f64_(type->getScalarType()->isDoubleTy()) {}
 
   Value* Exp(Value* x);
   Value* Log(Value* x);
@@ -77,10 +79,12 @@ class MathEmitter {
 
   std::pair<Value*, Value*> RoundToInt(Value* x);
   Value* PowerOfTwo(Value* n);
+  Value* Scale(Value* x, Value* rounded, Value* n);
   Reduced ReduceAngle(Value* x);
   Reduced ReduceLargeAngle(Value* x, Value* large, const Reduced& other);
 
   llvm::IRBuilderBase& b_;
+  const MathUnits units_;
   llvm::Type* const type_;
   const bool is_f64_;
 };
@@ -110,9 +114,41 @@ Value* MathEmitter::Exp(Value* x) {
   r = Sub(r, Mul(rounded, Number(is_f64_ ? math::kLn2Low64 : math::kLn2Low32)));
   Value* const tail = is_f64_ ? Polynomial(r, math::kExp64) : Polynomial(r, math::kExp32);
   Value* const power = Add(Add(Mul(Mul(r, r), tail), r), Number(1));
+  return Scale(power, rounded, n);
+}
+
+// x * 2^n; `rounded` is n as a float. Both ways give the same bits.
+Value* MathEmitter::Scale(Value* x, Value* rounded, Value* n) {
+  if (units_.scale) {
+    const int64_t bits = type_->isVectorTy() ? type_->getPrimitiveSizeInBits().getFixedValue() : 0;
+    const auto of_type = [&](llvm::Intrinsic::ID f32, llvm::Intrinsic::ID f64) {
+      return is_f64_ ? f64 : f32;
+    };
+    llvm::Intrinsic::ID id = llvm::Intrinsic::not_intrinsic;
+    if (bits == 128) {
+      id = of_type(llvm::Intrinsic::x86_avx512_mask_scalef_ps_128,
+                   llvm::Intrinsic::x86_avx512_mask_scalef_pd_128);
+    } else if (bits == 256) {
+      id = of_type(llvm::Intrinsic::x86_avx512_mask_scalef_ps_256,
+                   llvm::Intrinsic::x86_avx512_mask_scalef_pd_256);
+    } else if (bits == 512) {
+      id = of_type(llvm::Intrinsic::x86_avx512_mask_scalef_ps_512,
+                   llvm::Intrinsic::x86_avx512_mask_scalef_pd_512);
+    }
+    if (id != llvm::Intrinsic::not_intrinsic) {
+      // A mask of all lanes, in 8 bits at least.
+      const auto lanes = static_cast<unsigned>(bits) / (is_f64_ ? 64 : 32);
+      std::vector<Value*> arguments = {
+          x, rounded, llvm::PoisonValue::get(type_),
+          llvm::Constant::getAllOnesValue(b_.getIntNTy(std::max(8U, lanes)))};
+      constexpr int kCurrentRounding = 4;  // _MM_FROUND_CUR_DIRECTION
+      if (bits == 512) arguments.push_back(b_.getInt32(kCurrentRounding));
+      return b_.CreateIntrinsic(id, {}, arguments);
+    }
+  }
   // In two steps: 2^n alone may be outside of the type where the result is not.
   Value* const half = b_.CreateAShr(n, Int(Int32(), 1));
-  return Mul(Mul(power, PowerOfTwo(half)), PowerOfTwo(b_.CreateSub(n, half)));
+  return Mul(Mul(x, PowerOfTwo(half)), PowerOfTwo(b_.CreateSub(n, half)));
 }
 
 // n * ln(2) + ln(1 + f) with sqrt(1/2) <= 1 + f < sqrt(2).
@@ -310,7 +346,7 @@ MathEmitter::Reduced MathEmitter::ReduceAngle(Value* x) {
 
 // In doubles: four parts of pi/2 leave more digits than a float has wherever |x| < 2^28.
 Value* MathEmitter::SinOrCos(Value* x, bool cos) {
-  MathEmitter wide(b_, Like(b_.getDoubleTy()));
+  MathEmitter wide(b_, units_, Like(b_.getDoubleTy()));
   Value* const finite = b_.CreateFCmpOLT(Abs(x), Number(kInfinity));
   Value* const large = b_.CreateAnd(finite, b_.CreateFCmpOGE(Abs(x), Number(0x1p28)));
   Value* const checked = b_.CreateSelect(finite, x, Number(0));
@@ -336,7 +372,7 @@ Value* MathEmitter::SinOrCos(Value* x, bool cos) {
 // e^(y ln|x|) in doubles, whose error stays below a float's last place, then the cases that C
 // lists. A float's product with y is at most 2^14 where the result is finite and not zero.
 Value* MathEmitter::Pow(Value* x, Value* y) {
-  MathEmitter wide(b_, Like(b_.getDoubleTy()));
+  MathEmitter wide(b_, units_, Like(b_.getDoubleTy()));
   Value* const a = Abs(x);
   Value* const logarithm = wide.Log(b_.CreateFPExt(a, wide.type_));
   Value* const power =
@@ -412,9 +448,10 @@ llvm::Function* FmodFunction(llvm::Module& module) {
 
 }  // namespace
 
-llvm::Value* EmitMath(llvm::IRBuilderBase& builder, ExprKind kind, llvm::Value* x) {
+llvm::Value* EmitMath(llvm::IRBuilderBase& builder, const MathUnits& units, ExprKind kind,
+                      llvm::Value* x) {
   const bool is_f64 = x->getType()->getScalarType()->isDoubleTy();
-  MathEmitter emitter(builder, x->getType());
+  MathEmitter emitter(builder, units, x->getType());
   switch (kind) {
     case ExprKind::kExp:
       return emitter.Exp(x);
@@ -443,12 +480,13 @@ Expr OnePlusErfOf(const Expr& e) {
 }
 
 llvm::Value* EmitOnePlusErf(llvm::IRBuilderBase& builder, llvm::Value* x) {
-  return MathEmitter(builder, x->getType()).OnePlusErf(x);
+  return MathEmitter(builder, {}, x->getType()).OnePlusErf(x);
 }
 
-llvm::Value* EmitPow(llvm::IRBuilderBase& builder, llvm::Value* x, llvm::Value* y) {
+llvm::Value* EmitPow(llvm::IRBuilderBase& builder, const MathUnits& units, llvm::Value* x,
+                     llvm::Value* y) {
   if (x->getType()->getScalarType()->isDoubleTy()) return nullptr;
-  return MathEmitter(builder, x->getType()).Pow(x, y);
+  return MathEmitter(builder, units, x->getType()).Pow(x, y);
 }
 
 llvm::Value* EmitFmod(llvm::IRBuilderBase& builder, llvm::Value* x, llvm::Value* y) {

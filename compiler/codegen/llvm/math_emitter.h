@@ -18,9 +18,15 @@ class Value;
 
 namespace burnish {
 
+// Instructions of the target that functions are made of; without them they take some more.
+struct MathUnits {
+  bool scale = false;  // vscalefps and vscalefpd, x * 2^n, of every vector length (AVX-512F and VL)
+};
+
 // kExp, kLog, kTanh, kErf, kSin or kCos of a float or double, or a vector of them. Null where the
 // function is not there in that type.
-llvm::Value* EmitMath(llvm::IRBuilderBase& builder, ExprKind kind, llvm::Value* x);
+llvm::Value* EmitMath(llvm::IRBuilderBase& builder, const MathUnits& units, ExprKind kind,
+                      llvm::Value* x);
 
 // x where `e` is 1 + erf(x) in floats; else null.
 Expr OnePlusErfOf(const Expr& e);
@@ -29,7 +35,8 @@ Expr OnePlusErfOf(const Expr& e);
 llvm::Value* EmitOnePlusErf(llvm::IRBuilderBase& builder, llvm::Value* x);
 
 // x to the power y. Null for doubles.
-llvm::Value* EmitPow(llvm::IRBuilderBase& builder, llvm::Value* x, llvm::Value* y);
+llvm::Value* EmitPow(llvm::IRBuilderBase& builder, const MathUnits& units, llvm::Value* x,
+                     llvm::Value* y);
 
 // C's fmod, exact; a loop for each lane.
 llvm::Value* EmitFmod(llvm::IRBuilderBase& builder, llvm::Value* x, llvm::Value* y);
