@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "compiler/ir/lane_loads.h"
 #include "tuner/sketch/rule.h"
 
 namespace burnish {
@@ -16,20 +17,26 @@ constexpr int64_t kUnrolledTaps = 4;
 
 // What lanes along `axis` would do.
 struct Lanes {
-  bool stride = false;   // A load of theirs walks by steps: for rules that transpose.
+  bool stride = false;   // A load of theirs walks by steps.
+  bool far = false;      // By steps that go lane by lane: for rules that transpose.
   bool gather = false;   // A load of theirs walks in no steps.
   bool diverge = false;  // A lane takes a way of its own, or is checked by itself.
   bool check = false;    // There are checks, if only of all lanes together.
 };
 
-Lanes LanesAlong(const Program& program, const Block& block, VarId axis) {
+Lanes LanesAlong(const RuleContext& context, const Block& block, VarId axis) {
+  const Program& program = context.program;
+  const int64_t count = std::min<int64_t>(LanesOf(context.device.core, program, block),
+                                          FloorPowerOfTwo(Extent(program, axis)));
   Lanes lanes;
   for (const Expr& load : DistinctLoads(block)) {
     if (!DependsOn(program, *load, axis)) continue;
     const LinearForm address = AddressOf(program, *load);
     const bool hides = address.HidesVar(axis);
     lanes.gather = lanes.gather || hides;
-    lanes.stride = lanes.stride || (!hides && address.CoefficientOf(axis) != 1);
+    const int64_t step = address.CoefficientOf(axis);
+    lanes.stride = lanes.stride || (!hides && step != 1);
+    lanes.far = lanes.far || (!hides && step != 1 && VectorsOfSteps(step, count) == 0);
   }
   for (const Expr& e : {block.init, block.step, block.finish}) {
     VisitExpr(e, [&](const ExprNode& node) {
@@ -119,7 +126,7 @@ std::vector<Draft> SpatialRule(const RuleContext& context, BlockId id) {
   for (VarId axis : block.spatial) {
     if (Extent(program, axis) > 1) vector_axis = axis;
   }
-  const Lanes lanes = vector_axis < 0 ? Lanes{} : LanesAlong(program, block, vector_axis);
+  const Lanes lanes = vector_axis < 0 ? Lanes{} : LanesAlong(context, block, vector_axis);
   const bool apart = lanes.stride || lanes.gather;
   const bool pays = vector_axis >= 0 && !apart && !lanes.diverge && !lanes.check;
   std::vector<Draft> drafts;
@@ -135,6 +142,11 @@ std::vector<Draft> SpatialRule(const RuleContext& context, BlockId id) {
     Draft draft =
         Nest(context, id, vector_axis, true, lanes.gather ? "spatial/gathers" : "spatial/checked");
     if (FirstPointApplies(draft, program)) drafts.push_back(std::move(draft));
+  }
+  // Every other element, or the other way round; and rows of which some lanes see the padding.
+  const bool steps = (lanes.stride || lanes.diverge) && !lanes.far && !lanes.gather && !lanes.check;
+  if (vector_axis >= 0 && steps && block.reduction.empty()) {
+    drafts.push_back(Nest(context, id, vector_axis, true, "spatial/steps"));
   }
   return drafts;
 }

@@ -120,5 +120,29 @@ block Y(r in 100, c in 200) {
   EXPECT_THAT(NamesOf(DraftsOf("spatial", letters, kTarget)), ::testing::ElementsAre("spatial"));
 }
 
+// Every other element of a row, and a row with padding: lanes still are vectors.
+TEST(SpatialRuleTest, RowsBySteps) {
+  const Program program = Parsed(R"(program/1 steps
+input X: f32[60, 700]
+output Y: f32[60, 350]
+block Y(i in 60, j in 350) {
+  step Y[i, j] = X[i, j * 2 + 1] + (3 <= j ? X[i, j + -3] : 0.0)
+}
+)");
+  EXPECT_EQ(TestedDrafts("spatial", program, kTarget), R"(spatial
+  reorder@1 (Y.i,Y.j)
+  split@1 Y.i->(Y_p,Y_p1) parts=2
+  parallel@1 Y_p
+spatial/steps
+  width = 8 16 32
+  reorder@1 (Y.i,Y.j)
+  split@1 Y.j->(Y_vo,Y_vi) size=$width
+  reorder@1 (Y_vo,Y_vi)
+  split@1 Y.i->(Y_p,Y_p1) parts=2
+  parallel@1 Y_p
+  vectorize@1 Y_vi lanes=8
+)");
+}
+
 }  // namespace
 }  // namespace burnish

@@ -1,11 +1,18 @@
 // Reductions of a window at each output element, lanes along the fastest output axis: depthwise
 // convolution, pooling, means over outer axes. A tile of neighbouring pixels by a few vectors stays
 // in registers; constants that lanes would gather are laid out for them first.
+//
+// Two rows of the table, since what the first one takes nobody else is asked about: windows that
+// lanes walk element by element, and windows that they walk by steps (pooling by 2) or of which
+// some see the padding at a row's ends. Code generation loads such lanes from whole vectors and
+// cuts loops where the padding ends (compiler/ir/lane_loads.h, compiler/codegen/llvm/loop_cuts.h).
 #include <algorithm>
+#include <optional>
 #include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "compiler/ir/lane_loads.h"
 #include "tuner/sketch/rule.h"
 
 namespace burnish {
@@ -20,6 +27,7 @@ struct Window {
   VarId vector_axis = -1;
   std::vector<VarId> rows;              // The other output axes, in order.
   std::vector<const Buffer*> repacked;  // Constants that the vector axis walks with a stride.
+  bool stepped = false;
 };
 
 // A load whose index uses the vector axis and reduction axes only can be laid out anew.
@@ -29,51 +37,65 @@ bool CanRepack(const Program& program, const Block& block, const ExprNode& load)
                       [&](VarId axis) { return DependsOn(program, load, axis); });
 }
 
+bool Checks(const Block& block) {
+  bool checks = false;
+  for (const Expr& e : {block.init, block.step, block.finish}) {
+    VisitExpr(
+        e, [&](const ExprNode& node) { checks = checks || node.kind == ExprKind::kBoundsCheck; });
+  }
+  return checks;
+}
+
 bool LanesDiverge(const Block& block, VarId axis) {
   bool diverge = false;
   for (const Expr& e : {block.init, block.step, block.finish}) {
     VisitExpr(e, [&](const ExprNode& node) {
-      diverge = diverge || node.kind == ExprKind::kBoundsCheck ||
-                (node.kind == ExprKind::kSelect && MentionsVar(node.operands[0], axis));
+      diverge = diverge || (node.kind == ExprKind::kSelect && MentionsVar(node.operands[0], axis));
     });
   }
   return diverge;
 }
 
-bool Recognize(const Program& program, const Block& block, Window& window) {
+// `lanes`: of a vector. Windows by steps, or with lanes that see padding, are `stepped`.
+std::optional<Window> Recognize(const Program& program, const Block& block, int64_t lanes) {
+  Window window;
   if (block.reduction.empty() || block.spatial.empty() || !WritesInAxisOrder(program, block)) {
-    return false;
+    return std::nullopt;
   }
   window.vector_axis = block.spatial.back();
   window.rows.assign(block.spatial.begin(), block.spatial.end() - 1);
-  if (Extent(program, window.vector_axis) < 2 || LanesDiverge(block, window.vector_axis)) {
-    return false;
-  }
+  if (Extent(program, window.vector_axis) < 2 || Checks(block)) return std::nullopt;
+  window.stepped = LanesDiverge(block, window.vector_axis);
   for (const Expr& load : DistinctLoads(block)) {
     if (!DependsOn(program, *load, window.vector_axis)) continue;
     const LinearForm address = AddressOf(program, *load);
-    if (!address.HidesVar(window.vector_axis) && address.CoefficientOf(window.vector_axis) == 1) {
-      continue;
+    const bool walks = !address.HidesVar(window.vector_axis);
+    const int64_t step = address.CoefficientOf(window.vector_axis);
+    if (walks && step == 1) continue;
+    if (CanRepack(program, block, *load)) {
+      window.repacked.push_back(&program.buffers[load->id]);
+    } else if (walks && VectorsOfSteps(step, lanes) > 0) {
+      window.stepped = true;
+    } else {
+      return std::nullopt;
     }
-    if (!CanRepack(program, block, *load)) return false;
-    window.repacked.push_back(&program.buffers[load->id]);
   }
-  return true;
+  return window;
 }
 
-}  // namespace
-
-std::vector<Draft> WindowRule(const RuleContext& context, BlockId id) {
+std::vector<Draft> Write(const RuleContext& context, BlockId id, bool stepped) {
   const Program& program = context.program;
   const Block& block = program.blocks[id];
-  Window window;
-  if (!Recognize(program, block, window)) return {};
+  if (block.spatial.empty()) return {};
+  const int64_t lanes = std::min<int64_t>(LanesOf(context.device.core, program, block),
+                                          FloorPowerOfTwo(Extent(program, block.spatial.back())));
+  const std::optional<Window> found = Recognize(program, block, lanes);
+  if (!found.has_value() || found->stepped != stepped) return {};
+  const Window& window = *found;
   Schedule s(program);
   const auto name = [&](absl::string_view what) { return absl::StrCat(block.name, "_", what); };
 
   const int64_t vector_extent = Extent(program, window.vector_axis);
-  const int64_t lanes = std::min<int64_t>(LanesOf(context.device.core, program, block),
-                                          FloorPowerOfTwo(vector_extent));
   Decision widths{.name = "width"}, tiles{.name = "pixels"};
   for (int64_t v = 1; v <= 4; v *= 2) {
     if (v == 1 || v * lanes <= vector_extent) widths.values.push_back(v * lanes);
@@ -143,7 +165,17 @@ std::vector<Draft> WindowRule(const RuleContext& context, BlockId id) {
   }
   if (last) s.Unroll(pixel);
   s.Vectorize(vector, lanes);
-  return {Draft{"window", std::move(s)}};
+  return {Draft{stepped ? "window/steps" : "window", std::move(s)}};
+}
+
+}  // namespace
+
+std::vector<Draft> WindowRule(const RuleContext& context, BlockId block) {
+  return Write(context, block, /*stepped=*/false);
+}
+
+std::vector<Draft> SteppedWindowRule(const RuleContext& context, BlockId block) {
+  return Write(context, block, /*stepped=*/true);
 }
 
 }  // namespace burnish
