@@ -11,7 +11,7 @@
 #include "compiler/graph/channel_shuffle.h"
 #include "compiler/graph/control.h"
 #include "compiler/graph/evaluate.h"
-#include "compiler/graph/lone_convolution.h"
+#include "compiler/graph/lone_window.h"
 #include "compiler/graph/rewrite.h"
 #include "compiler/te/layout.h"
 #include "compiler/te/operator.h"
@@ -175,7 +175,7 @@ absl::Status Converter::Convert(const GraphNode& node) {
   for (ValueId input : node.inputs) {
     if (IsLast(input)) rank = Rank(input);
   }
-  const bool stays = rank < 0 && IsLoneConvolution(old_, node, consumers_);
+  const bool stays = rank < 0 && IsLoneWindow(old_, node, consumers_);
   if (op.layout == LayoutRule::kChannelsLast && !stays) rank = Rank(node.inputs[0]);
   std::vector<TensorType> results;
   for (ValueId output : node.outputs) results.push_back(old_.value(output).type);

@@ -12,7 +12,7 @@
 namespace burnish {
 
 // Operators of LayoutRule::kChannelsLast (convolutions, pools) get channels_last = 1, but for
-// convolutions that would be turned for themselves alone (lone_convolution.h). The layout is
+// windows that would be turned for themselves alone (lone_window.h). The layout is
 // carried through whatever follows it by its rule (compiler/te/layout.h), attributes and constants
 // turned accordingly. Transposes are left at the edges only; run Simplify afterwards: it merges
 // them with the model's own and with reshapes.

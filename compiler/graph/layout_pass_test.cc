@@ -269,6 +269,31 @@ TEST(LayoutTest, AConvolutionThatGainsOrIsNotAloneIsTurned) {
       << "another convolution behind";
 }
 
+int TransposesAroundPool(const std::string& op, const Shape& shape, const Shape& kernel,
+                         const std::vector<std::pair<std::string, AttributeValue>>& more = {},
+                         bool convolved = false) {
+  Graph graph;
+  const ValueId x = AddInput(graph, "x", {DType::kF32, shape});
+  std::vector<std::pair<std::string, AttributeValue>> attributes = {{"kernel_shape", kernel}};
+  attributes.insert(attributes.end(), more.begin(), more.end());
+  const ValueId y = Op(graph, op, {x}, attributes);
+  graph.outputs = {convolved ? Conv(graph, y, {70, shape[1], 1, 1}) : y};
+  return CountNodes(Converted(graph), "transpose");
+}
+
+TEST(LayoutTest, ALonePoolStays) {
+  EXPECT_EQ(TransposesAroundPool("max_pool", {1, 70, 9, 10}, {3, 3}), 0);
+  EXPECT_EQ(TransposesAroundPool("average_pool", {1, 5, 3, 4, 33}, {1, 2, 2},
+                                 {{"strides", Shape{1, 2, 4}}}),
+            0);
+  EXPECT_EQ(TransposesAroundPool("max_pool", {1, 70, 9, 9}, {3, 3}), 2) << "short rows";
+  EXPECT_EQ(TransposesAroundPool("max_pool", {1, 70, 9, 99}, {5, 5}), 2) << "many taps";
+  EXPECT_EQ(TransposesAroundPool("max_pool", {1, 70, 9, 99}, {3, 3}, {{"strides", Shape{5, 5}}}), 2)
+      << "long steps";
+  EXPECT_EQ(TransposesAroundPool("max_pool", {1, 70, 9, 10}, {3, 3}, {}, true), 2)
+      << "a convolution behind";
+}
+
 TEST(LayoutTest, AConvolutionThatJoinsAnotherOnesResultIsTurnedWithIt) {
   Graph graph;
   const ValueId x = AddInput(graph, "x", {DType::kF32, {1, 3, 2, 32}});

@@ -1,4 +1,4 @@
-#include "compiler/graph/lone_convolution.h"
+#include "compiler/graph/lone_window.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -26,7 +26,25 @@ constexpr int64_t kWidensMin = 4;
 // with channels last, and for each tap with channels first.
 constexpr int64_t kTapsMax = 32;
 
-bool IsCheap(const Graph& graph, const GraphNode& node) {
+// Of a pool, where a tap is one operation. Pixels of a row: half a vector is as many as the
+// transpositions use well. Taps: so many are written out, and the ends of padded rows then cost
+// nothing; steps: what vectors of 8 lanes are loaded by (compiler/ir/lane_loads.h).
+constexpr int64_t kPoolRowMin = 8;
+constexpr int64_t kPoolTapsMax = 16;
+constexpr int64_t kPoolStepMax = 4;
+
+bool IsCheapPool(const Graph& graph, const GraphNode& node) {
+  const std::vector<int64_t>& y = graph.value(node.outputs[0]).type.shape;
+  const std::vector<int64_t> kernel = node.attributes.Ints("kernel_shape", {});
+  int64_t taps = 1;
+  for (int64_t extent : kernel) taps *= extent;
+  const std::vector<int64_t> strides =
+      node.attributes.Ints("strides", std::vector<int64_t>(kernel.size(), 1));
+  return !kernel.empty() && taps <= kPoolTapsMax && strides.back() <= kPoolStepMax &&
+         y.back() >= kPoolRowMin;
+}
+
+bool IsCheapConvolution(const Graph& graph, const GraphNode& node) {
   const std::vector<int64_t>& x = graph.value(node.inputs[0]).type.shape;
   const std::vector<int64_t>& weights = graph.value(node.inputs[1]).type.shape;
   const std::vector<int64_t>& y = graph.value(node.outputs[0]).type.shape;
@@ -75,10 +93,13 @@ class Readers {
 
 }  // namespace
 
-bool IsLoneConvolution(const Graph& graph, const GraphNode& node,
-                       const std::vector<std::vector<GraphNodeId>>& consumers) {
-  if (node.op != "conv" || node.attributes.Int("channels_last", 0) != 0) return false;
-  return IsCheap(graph, node) && !Readers(graph, consumers).WantLast(node.outputs[0]);
+bool IsLoneWindow(const Graph& graph, const GraphNode& node,
+                  const std::vector<std::vector<GraphNodeId>>& consumers) {
+  if (node.attributes.Int("channels_last", 0) != 0) return false;
+  const bool cheap = node.op == "conv" ? IsCheapConvolution(graph, node)
+                     : node.op == "max_pool" || node.op == "average_pool" ? IsCheapPool(graph, node)
+                                                                          : false;
+  return cheap && !Readers(graph, consumers).WantLast(node.outputs[0]);
 }
 
 }  // namespace burnish
