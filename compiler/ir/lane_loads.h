@@ -1,5 +1,5 @@
-// How the lanes of a vectorized loop are loaded: what code generators do, and what schedule rules and
-// cost models count on.
+// How the lanes of a vectorized loop are loaded: what code generators do, and what schedule rules
+// and cost models count on.
 #ifndef COMPILER_IR_LANE_LOADS_H_
 #define COMPILER_IR_LANE_LOADS_H_
 
@@ -7,12 +7,12 @@
 
 namespace burnish {
 
-// Whether whole vectors and shuffles are taken for lanes that are not neighbours. Loads of less than
-// two lanes on average are as many as lane by lane, with shuffles on top.
+// Whether whole vectors and shuffles are taken for lanes that are not neighbours. Loads of less
+// than two lanes on average are as many as lane by lane, with shuffles on top.
 constexpr bool LoadsPay(int64_t loads, int64_t lanes) { return 2 * loads <= lanes; }
 
-// Vectors from the first lane's element to the last one's, where each lane is `step` elements on from
-// the one before, forwards or backwards; 0 where it goes lane by lane.
+// Vectors from the first lane's element to the last one's, where each lane is `step` elements on
+// from the one before, forwards or backwards; 0 where it goes lane by lane.
 constexpr int64_t VectorsOfSteps(int64_t step, int64_t lanes) {
   const int64_t span = (lanes - 1) * (step < 0 ? -step : step) + 1;
   const int64_t vectors = (span + lanes - 1) / lanes;
