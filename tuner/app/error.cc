@@ -43,6 +43,7 @@ constexpr std::pair<ErrorCode, absl::StatusCode> kKinds[] = {
     {ErrorCode::kUnknownTensor, absl::StatusCode::kInvalidArgument},
     {ErrorCode::kRunFailed, absl::StatusCode::kInvalidArgument},
     {ErrorCode::kOutputDiffers, absl::StatusCode::kInvalidArgument},
+    {ErrorCode::kBadExamples, absl::StatusCode::kInvalidArgument},
     {ErrorCode::kNotDatabase, absl::StatusCode::kInvalidArgument},
     {ErrorCode::kNewerDatabase, absl::StatusCode::kInvalidArgument},
     {ErrorCode::kLockedDatabase, absl::StatusCode::kInvalidArgument},

@@ -41,6 +41,7 @@ enum class ErrorCode : int {
   kUnknownTensor = 405,
   kRunFailed = 406,
   kOutputDiffers = 407,
+  kBadExamples = 408,
   kNotDatabase = 501,
   kNewerDatabase = 502,
   kLockedDatabase = 503,

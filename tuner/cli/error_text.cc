@@ -69,6 +69,8 @@ constexpr ErrorInfo kErrors[] = {
     {ErrorCode::kRunFailed, EX_DATAERR, "the model refused its input", ""},
     {ErrorCode::kOutputDiffers, EX_DATAERR, "an output is not what was expected",
      "--tolerance says how much it may differ; --accuracy strict builds without Winograd"},
+    {ErrorCode::kBadExamples, EX_DATAERR, "examples that cannot be used",
+     "some hundred inputs as numpy.save writes them, finite, in the shapes of the model's inputs"},
     {ErrorCode::kNotDatabase, EX_DATAERR, "not a database of ours", "name another file with --db"},
     {ErrorCode::kNewerDatabase, EX_DATAERR, "the database is of a newer version",
      "use the newer version, or another file with --db"},

@@ -1,7 +1,6 @@
 #include "tuner/cli/tensor_files.h"
 
 #include <cstdint>
-#include <cstring>
 #include <limits>
 #include <optional>
 #include <type_traits>
@@ -16,16 +15,11 @@
 #include "compiler/driver/to_status.h"
 #include "tuner/app/bundle_session.h"
 #include "tuner/app/error.h"
+#include "tuner/app/tensor_array.h"
 #include "tuner/app/value_text.h"
 
 namespace burnish {
 namespace {
-
-ErrorCode ReadErrorCode(const absl::Status& status) {
-  if (absl::IsNotFound(status)) return ErrorCode::kNoInputFile;
-  if (absl::IsPermissionDenied(status)) return ErrorCode::kInputPermission;
-  return ErrorCode::kBadNpy;
-}
 
 // Times depend on no value but denormals; floats are normal as pictures are, integers are 0, which
 // is a valid index anywhere.
@@ -192,50 +186,15 @@ absl::StatusOr<std::map<size_t, std::string>> AssignTensors(
   return paths;
 }
 
-absl::StatusOr<NpyArray> ReadArray(const std::string& path) {
-  absl::StatusOr<NpyArray> array = ReadNpyFile(path);
-  if (!array.ok()) return WithError(array.status(), ReadErrorCode(array.status()), path);
-  return array;
-}
-
-namespace {
-
-// To bfloat16, which NumPy has no type for.
-NpyArray Rounded(const NpyArray& array) {
-  NpyArray narrow{.type = ElementType::kBf16, .shape = array.shape};
-  const size_t count = array.bytes.size() / sizeof(float);
-  narrow.bytes.resize(count * sizeof(Bfloat16));
-  for (size_t i = 0; i < count; ++i) {
-    float value;
-    std::memcpy(&value, &array.bytes[i * sizeof(value)], sizeof(value));
-    const Bfloat16 rounded(value);
-    std::memcpy(&narrow.bytes[i * sizeof(rounded)], &rounded, sizeof(rounded));
-  }
-  return narrow;
-}
-
-}  // namespace
-
 absl::StatusOr<NpyArray> ReadInput(const TensorInfo& want, const std::vector<bool>& is_open,
                                    const std::string& path) {
   ASSIGN_OR_RETURN(NpyArray array, ReadArray(path));
-  if (want.type == ElementType::kBf16 && array.type == ElementType::kF32) array = Rounded(array);
+  array = ForType(std::move(array), want.type);
   bool fits = array.type == want.type && array.shape.size() == want.shape.size();
   for (size_t d = 0; fits && d < want.shape.size(); ++d) {
     fits = is_open[d] || array.shape[d] == want.shape[d];
   }
-  if (!fits) {
-    const std::string got = absl::StrCat(ElementTypeName(array.type), FormatShape(array.shape));
-    std::string hint;
-    if (array.type != want.type) {
-      const char* const name = want.type == ElementType::kBf16 ? "f32" : ElementTypeName(want.type);
-      hint = absl::StrCat("x.astype('", name, "') in NumPy's names");
-    }
-    return MakeError(
-        ErrorCode::kTensorMismatch,
-        absl::StrCat("input ", want.name, ": got ", got, ", want ", DescribeTensor(want)), path,
-        hint);
-  }
+  if (!fits) return Misfit(array, want, path);
   return array;
 }
 

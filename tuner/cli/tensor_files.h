@@ -26,8 +26,6 @@ absl::StatusOr<std::map<size_t, std::string>> AssignTensors(
     const std::vector<std::string>& arguments, const std::vector<ModelTensor>& tensors,
     absl::string_view flag);
 
-// Errors: B02xx.
-absl::StatusOr<NpyArray> ReadArray(const std::string& path);
 // Error B0404: it has another type or shape. `is_open`: dimensions that may be any.
 absl::StatusOr<NpyArray> ReadInput(const TensorInfo& want, const std::vector<bool>& is_open,
                                    const std::string& path);

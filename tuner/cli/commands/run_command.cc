@@ -12,6 +12,7 @@
 #include "tuner/app/compare_arrays.h"
 #include "tuner/app/error.h"
 #include "tuner/app/npy.h"
+#include "tuner/app/tensor_array.h"
 #include "tuner/app/value_text.h"
 #include "tuner/cli/commands/commands.h"
 #include "tuner/cli/context.h"
