@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "base/status_macros.h"
 #include "compiler/frontend/onnx_export_context.h"
 #include "compiler/frontend/onnx_tensor.h"
@@ -14,6 +15,9 @@ namespace {
 
 // Of the release that brought opset 21.
 constexpr int kIrVersion = 10;
+// Of constants that go to a file of their own, and of their place in it: a page, so that they can
+// be mapped (onnx/docs/ExternalData.md).
+constexpr size_t kLargeBytes = 1024, kDataAlignment = 4096;
 
 void SetType(const TensorType& type, onnx::ValueInfoProto* info) {
   onnx::TypeProto::Tensor* tensor = info->mutable_type()->mutable_tensor_type();
@@ -22,6 +26,26 @@ void SetType(const TensorType& type, onnx::ValueInfoProto* info) {
   for (int64_t extent : type.shape) {
     tensor->mutable_shape()->add_dim()->set_dim_value(extent);
   }
+}
+
+// Names that nodes read, those of their bodies included.
+void AddReads(const onnx::GraphProto& graph, std::set<std::string>& read) {
+  for (const onnx::NodeProto& node : graph.node()) {
+    read.insert(node.input().begin(), node.input().end());
+    for (const onnx::AttributeProto& attribute : node.attribute()) {
+      if (!attribute.has_g()) continue;
+      AddReads(attribute.g(), read);
+      for (const onnx::ValueInfoProto& output : attribute.g().output()) read.insert(output.name());
+    }
+  }
+}
+
+int64_t ConstantBytes(const Graph& graph) {
+  int64_t sum = 0;
+  for (const GraphValue& value : graph.values) {
+    if (value.data != nullptr) sum += std::ssize(value.data->bytes());
+  }
+  return sum;
 }
 
 }  // namespace
@@ -85,10 +109,30 @@ std::string OnnxGraphWriter::Constant(const TensorType& type, const ConstantData
   const std::string name = FreshName("constant");
   onnx::TensorProto* tensor = to_->add_initializer();
   tensor->set_name(name);
+  SetConstant(type, data, tensor);
+  return name;
+}
+
+void OnnxGraphWriter::SetConstant(const TensorType& type, const ConstantData& data,
+                                  onnx::TensorProto* tensor) {
   tensor->set_data_type(OnnxTypeOf(type.dtype));
   for (int64_t extent : type.shape) tensor->add_dims(extent);
-  tensor->set_raw_data(data.bytes().data(), data.bytes().size());
-  return name;
+  const absl::Span<const uint8_t> bytes = data.bytes();
+  if (data_ == nullptr || bytes.size() < kLargeBytes) {
+    tensor->set_raw_data(bytes.data(), bytes.size());
+    return;
+  }
+  data_->resize((data_->size() + kDataAlignment - 1) / kDataAlignment * kDataAlignment);
+  const auto set = [&](const char* key, std::string value) {
+    onnx::StringStringEntryProto* entry = tensor->add_external_data();
+    entry->set_key(key);
+    entry->set_value(std::move(value));
+  };
+  tensor->set_data_location(onnx::TensorProto::EXTERNAL);
+  set("location", data_name_);
+  set("offset", absl::StrCat(data_->size()));
+  set("length", absl::StrCat(bytes.size()));
+  data_->append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
 std::string OnnxGraphWriter::Ints(const std::vector<int64_t>& values) {
@@ -110,14 +154,16 @@ absl::Status OnnxGraphWriter::WriteInterface() {
     info->set_name(names_[input]);
     SetType(graph_.value(input).type, info);
   }
+  // What nodes have written in another shape, nobody reads.
+  std::set<std::string> read;
+  AddReads(*to_, read);
+  for (ValueId output : graph_.outputs) read.insert(names_[output]);
   for (size_t v = 0; v < graph_.values.size(); ++v) {
     const GraphValue& value = graph_.values[v];
-    if (value.data == nullptr) continue;
+    if (value.data == nullptr || read.count(names_[v]) == 0) continue;
     onnx::TensorProto* tensor = to_->add_initializer();
     tensor->set_name(names_[v]);
-    tensor->set_data_type(OnnxTypeOf(value.type.dtype));
-    for (int64_t extent : value.type.shape) tensor->add_dims(extent);
-    tensor->set_raw_data(value.data->bytes().data(), value.data->bytes().size());
+    SetConstant(value.type, *value.data, tensor);
   }
   std::set<std::string> written;
   for (ValueId output : graph_.outputs) {
@@ -164,7 +210,11 @@ void OnnxGraphWriter::SetString(onnx::NodeProto* node, const std::string& name,
   attribute->set_s(value);
 }
 
-absl::StatusOr<std::string> ExportOnnx(const Graph& graph) {
+namespace {
+
+// `data`: for constants that shall lie beside the model; null: none do.
+absl::StatusOr<std::string> Export(const Graph& graph, const std::string& data_name,
+                                   std::string* data) {
   onnx::ModelProto model;
   model.set_ir_version(kIrVersion);
   model.set_producer_name("burnish");
@@ -174,6 +224,7 @@ absl::StatusOr<std::string> ExportOnnx(const Graph& graph) {
   onnx::GraphProto* to = model.mutable_graph();
   to->set_name(graph.name.empty() ? "graph" : graph.name);
   OnnxGraphWriter writer(graph, to);
+  if (data != nullptr) writer.PutLargeConstants(data_name, data);
   for (const GraphNode& node : graph.nodes) RETURN_IF_ERROR(ExportNode(writer, node));
   RETURN_IF_ERROR(writer.WriteInterface());
   if (model.ByteSizeLong() > INT32_MAX) {
@@ -181,6 +232,20 @@ absl::StatusOr<std::string> ExportOnnx(const Graph& graph) {
         absl::StrCat("the model takes ", model.ByteSizeLong(), " bytes, a message at most 2 GiB"));
   }
   return model.SerializeAsString();
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ExportOnnx(const Graph& graph) {
+  return Export(graph, "", /*data=*/nullptr);
+}
+
+absl::StatusOr<OnnxFiles> ExportOnnxFiles(const Graph& graph, const std::string& data_name,
+                                          int64_t inside_max) {
+  OnnxFiles files;
+  const bool fits = ConstantBytes(graph) <= inside_max;
+  ASSIGN_OR_RETURN(files.model, Export(graph, data_name, fits ? nullptr : &files.data));
+  return files;
 }
 
 Graph Subgraph(const Graph& graph, const FusedGroup& group) {

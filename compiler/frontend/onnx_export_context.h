@@ -13,6 +13,7 @@
 namespace onnx {
 class GraphProto;
 class NodeProto;
+class TensorProto;
 }  // namespace onnx
 
 namespace burnish {
@@ -43,6 +44,12 @@ class OnnxGraphWriter {
   // The value under another name, for inputs and constants that are outputs.
   absl::Status WriteInterface();
 
+  // From now on large constants go to the end of `data`, a file of this name beside the model.
+  void PutLargeConstants(std::string name, std::string* data) {
+    data_name_ = std::move(name);
+    data_ = data;
+  }
+
   static void SetInt(onnx::NodeProto* node, const std::string& name, int64_t value);
   static void SetInts(onnx::NodeProto* node, const std::string& name,
                       const std::vector<int64_t>& values);
@@ -50,11 +57,15 @@ class OnnxGraphWriter {
   static void SetString(onnx::NodeProto* node, const std::string& name, const std::string& value);
 
  private:
+  void SetConstant(const TensorType& type, const ConstantData& data, onnx::TensorProto* tensor);
+
   const Graph& graph_;
   onnx::GraphProto* to_;
   OnnxGraphWriter* const around_;
   std::vector<std::string> names_;  // By value.
   std::set<std::string> taken_;
+  std::string data_name_;
+  std::string* data_ = nullptr;
 };
 
 // Writes one node; UNIMPLEMENTED where it has no ONNX form.

@@ -1,4 +1,5 @@
 // Quantized operators as ONNX's: integers of 16 bits, which its products lack, go through floats.
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -30,7 +31,17 @@ std::string CastTo(Writer& w, const std::string& x, DType to) {
 struct Parameter {
   std::string name;
   Shape shape;
+  const GraphValue* value = nullptr;  // Null: the writer's own constant.
 };
+
+// A constant in another shape, with its one number as often as that wants. Other runtimes look for
+// parameters that are initializers, not results of a Reshape.
+std::string Reshaped(Writer& w, const GraphValue& value, const Shape& to) {
+  const auto count = static_cast<size_t>(ElementCount(to));
+  std::vector<double> values = ToDoubles(value.type, *value.data);
+  if (values.size() != count) values.assign(count, values[0]);
+  return w.Constant({value.type.dtype, to}, *FromDoubles(value.type.dtype, values));
+}
 
 // Whether both are one number, or a list along the same axis of x, which is then written.
 bool IsAlongAxis(const Shape& scale, const Shape& zero, const Shape& x, int64_t* axis) {
@@ -50,11 +61,15 @@ bool IsAlongAxis(const Shape& scale, const Shape& zero, const Shape& x, int64_t*
 void WriteLinear(Writer& w, const std::string& type, const std::string& x, const Shape& shape,
                  const std::vector<Parameter>& parameters, const std::string& y) {
   int64_t axis = -1;
-  const bool simple = IsAlongAxis(parameters[0].shape, parameters[1].shape, shape, &axis);
+  const bool simple = IsAlongAxis(parameters[0].shape, parameters.back().shape, shape, &axis);
   const Shape to = simple && axis < 0 ? Shape() : simple ? Shape{shape[axis]} : shape;
   std::vector<std::string> inputs = {x};
   for (const Parameter& p : parameters) {
     std::string name = p.name;
+    if (simple && p.value != nullptr && p.value->data != nullptr) {
+      inputs.push_back(p.shape == to ? name : Reshaped(w, *p.value, to));
+      continue;
+    }
     if (!to.empty() && ElementCount(p.shape) == 1) {
       name = w.AddFresh("Reshape", {name, w.Ints({1})});
       if (simple) name = w.AddFresh("Expand", {name, w.Ints(to)});
@@ -72,10 +87,22 @@ void WriteLinear(Writer& w, const std::string& type, const std::string& x, const
   Writer::SetInt(node, "block_size", 1);
 }
 
+// ONNX's sums of 32 bits have no zero point, and other runtimes refuse one.
+bool IsZeroOfSums(const GraphValue& zero) {
+  if (zero.type.dtype != DType::kI32 || zero.data == nullptr) return false;
+  const std::vector<int64_t> values = ToInts(zero.type, *zero.data);
+  return std::all_of(values.begin(), values.end(), [](int64_t z) { return z == 0; });
+}
+
 void WriteQuantized(Writer& w, const GraphNode& node, const std::string& type) {
-  WriteLinear(w, type, w.Name(node.inputs[0]), InputType(w, node, 0).shape,
-              {{w.Name(node.inputs[1]), InputType(w, node, 1).shape},
-               {w.Name(node.inputs[2]), InputType(w, node, 2).shape}},
+  std::vector<Parameter> parameters;
+  for (int i = 1; i < 3; ++i) {
+    const GraphValue& value = w.graph().value(node.inputs[i]);
+    if (i == 1 || !IsZeroOfSums(value)) {
+      parameters.push_back({w.Name(node.inputs[i]), value.type.shape, &value});
+    }
+  }
+  WriteLinear(w, type, w.Name(node.inputs[0]), InputType(w, node, 0).shape, parameters,
               w.Name(node.outputs[0]));
 }
 

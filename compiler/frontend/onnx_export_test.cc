@@ -1,9 +1,16 @@
 #include "compiler/frontend/onnx_export.h"
 
 #include <cmath>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/file.h"
 #include "base/status_matchers.h"
+#include "compiler/frontend/model_file.h"
 #include "compiler/frontend/onnx_import.h"
 #include "compiler/frontend/onnx_testing.h"
 #include "compiler/graph/graph_interpreter.h"
@@ -13,6 +20,7 @@
 #include "compiler/te/operator_cases.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "third_party/onnx.pb.h"
 
 namespace burnish {
 namespace {
@@ -49,6 +57,85 @@ TEST(OnnxExportTest, RandomGraphsComputeTheSameAfterARoundTrip) {
     ASSERT_THAT(PrepareGraph(graph), IsOk());  // Channels last, dense.
     ASSERT_EQ(Difference(graph, RoundTrip(graph)), "");
   }
+}
+
+// A convolution as a quantizer writes one: a scale a filter, a bias of 32 bits.
+Graph QuantizedConvolution() {
+  Graph graph;
+  const auto numbers = [&](const char* name, DType type, Shape shape, int64_t least) {
+    std::vector<int64_t> values(ElementCount(shape));
+    for (size_t i = 0; i < values.size(); ++i) values[i] = least + static_cast<int64_t>(i % 50);
+    return AddConstant(graph, name, {type, std::move(shape)}, FromInts(type, values));
+  };
+  const auto zeros = [&](const char* name, DType type, Shape shape) {
+    const std::vector<int64_t> values(ElementCount(shape), 0);
+    return AddConstant(graph, name, {type, std::move(shape)}, FromInts(type, values));
+  };
+  const auto scales = [&](const char* name, Shape shape) {
+    std::vector<double> values(ElementCount(shape), 0.25);
+    return AddConstant(graph, name, {DType::kF32, std::move(shape)},
+                       FromDoubles(DType::kF32, values));
+  };
+  const ValueId x = AddInput(graph, "x", {DType::kF32, {1, 4, 5, 5}});
+  const ValueId scale = scales("s", {}), zero = numbers("z", DType::kU8, {}, 100);
+  const ValueId real =
+      Op(graph, "dequantize", {Op(graph, "quantize", {x, scale, zero}), scale, zero});
+  const ValueId w = Op(graph, "dequantize",
+                       {numbers("w", DType::kI8, {8, 4, 3, 3}, -25), scales("ws", {8, 1, 1, 1}),
+                        zeros("wz", DType::kI8, {8, 1, 1, 1})});
+  const ValueId b =
+      Op(graph, "dequantize",
+         {numbers("b", DType::kI32, {8}, -4), scales("bs", {8}), zeros("bz", DType::kI32, {8})});
+  graph.outputs = {Op(graph, "conv", {real, w, b})};
+  return graph;
+}
+
+// As runtimes look for them: parameters are initializers of one dimension, sums have no zero point,
+// and nothing is written that no node reads.
+TEST(OnnxExportTest, QuantizedParametersAreInitializers) {
+  const Graph graph = QuantizedConvolution();
+  ASSERT_OK_AND_ASSIGN(const std::string bytes, ExportOnnx(graph));
+  onnx::ModelProto model;
+  ASSERT_TRUE(model.ParseFromString(bytes));
+  std::map<std::string, const onnx::TensorProto*> constants;
+  for (const onnx::TensorProto& tensor : model.graph().initializer()) {
+    constants[tensor.name()] = &tensor;
+  }
+  std::set<std::string> read;
+  std::string ops;
+  for (const onnx::NodeProto& node : model.graph().node()) {
+    read.insert(node.input().begin(), node.input().end());
+    absl::StrAppend(&ops, ops.empty() ? "" : " ", node.op_type(), node.input_size());
+    if (node.op_type() != "DequantizeLinear" && node.op_type() != "QuantizeLinear") continue;
+    for (int i = 1; i < node.input_size(); ++i) {
+      ASSERT_EQ(constants.count(node.input(i)), 1u) << node.input(i);
+      EXPECT_LE(constants[node.input(i)]->dims_size(), 1) << node.input(i);
+    }
+  }
+  EXPECT_EQ(ops, "QuantizeLinear3 DequantizeLinear3 DequantizeLinear3 DequantizeLinear2 Conv3");
+  for (const auto& [name, tensor] : constants) EXPECT_EQ(read.count(name), 1u) << name;
+  EXPECT_EQ(Difference(graph, RoundTrip(graph)), "");
+}
+
+TEST(OnnxExportTest, LargeModelsAreTwoFiles) {
+  Graph graph = QuantizedConvolution();
+  graph.outputs = {
+      Op(graph, "add", {graph.outputs[0], AddRandomConstant(graph, "k", {8, 3, 3}, 1)})};
+  ASSERT_OK_AND_ASSIGN(const OnnxFiles inside, ExportOnnxFiles(graph, "m.data"));
+  EXPECT_TRUE(inside.data.empty());
+  // The weights take 288 bytes; a KiB is what goes to the other file.
+  const ValueId big = AddRandomConstant(graph, "big", {8, 300}, 2);
+  const ValueId sum =
+      Op(graph, "reduce_sum", {big}, {{"axes", Shape{1}}, {"keepdims", int64_t{0}}});
+  graph.outputs.push_back(Op(graph, "identity", {sum}));
+  ASSERT_OK_AND_ASSIGN(const OnnxFiles files, ExportOnnxFiles(graph, "m.data", /*inside_max=*/100));
+  EXPECT_EQ(files.data.size(), 8u * 300 * 4);
+  EXPECT_LT(files.model.size(), 8u * 300 * 4);
+  ASSERT_OK_AND_ASSIGN(const TempDir folder, TempDir::Create("onnx_export"));
+  ASSERT_THAT(WriteFileAtomically(folder.path() + "/m.onnx", files.model), IsOk());
+  ASSERT_THAT(WriteFileAtomically(folder.path() + "/m.data", files.data), IsOk());
+  ASSERT_OK_AND_ASSIGN(const Graph back, ImportModelFile(folder.path() + "/m.onnx"));
+  EXPECT_EQ(Difference(graph, back), "");
 }
 
 TEST(OnnxExportTest, ControlFlowComputesTheSameAfterARoundTrip) {
