@@ -3,12 +3,6 @@
 #include "absl/strings/str_cat.h"
 
 namespace burnish {
-namespace {
-
-// To the line's start, and clear what follows (ECMA-48, EL).
-constexpr char kClearLine[] = "\r\x1b[K";
-
-}  // namespace
 
 std::string BuildProgressText(const BuildProgress& progress) {
   switch (progress.stage) {
@@ -24,15 +18,8 @@ std::string BuildProgressText(const BuildProgress& progress) {
   return "";
 }
 
-void BuildView::Update(const BuildProgress& progress) {
-  if (!shows()) return;
-  context_.err() << kClearLine << BuildProgressText(progress) << std::flush;
-  drawn_ = true;
-}
+void BuildView::Update(const BuildProgress& progress) { line_.Show(BuildProgressText(progress)); }
 
-void BuildView::Finish() {
-  if (drawn_) context_.err() << kClearLine << std::flush;
-  drawn_ = false;
-}
+void BuildView::Finish() { line_.Clear(); }
 
 }  // namespace burnish

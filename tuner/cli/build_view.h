@@ -6,6 +6,7 @@
 
 #include "compiler/driver/build_model.h"
 #include "tuner/cli/context.h"
+#include "tuner/cli/progress_line.h"
 
 namespace burnish {
 
@@ -14,11 +15,7 @@ std::string BuildProgressText(const BuildProgress& progress);
 
 class BuildView {
  public:
-  explicit BuildView(Context& context) : context_(context) {}
-  // A build that fails leaves no half line before its error.
-  ~BuildView() { Finish(); }
-  BuildView(const BuildView&) = delete;
-  BuildView& operator=(const BuildView&) = delete;
+  explicit BuildView(Context& context) : line_(context) {}
 
   // One call at a time, from any thread.
   void Update(const BuildProgress& progress);
@@ -26,10 +23,7 @@ class BuildView {
   void Finish();
 
  private:
-  bool shows() const { return context_.err_is_terminal() && !context_.quiet(); }
-
-  Context& context_;
-  bool drawn_ = false;
+  ProgressLine line_;
 };
 
 }  // namespace burnish

@@ -13,6 +13,8 @@ import subprocess
 import sys
 import termios
 
+import numpy as np
+
 from harness import run_cases
 
 EX_IOERR = 74
@@ -31,6 +33,10 @@ class Cases:
         outcome = self.tuner("submit", *TASK, "--trials", "2", *self.database, "--out", self.bundle)
         assert outcome.code == 0, outcome.err
         self.study = outcome.study()
+        os.mkdir(self.path("examples"))
+        np.save(self.path("examples/x0.npy"), np.resize(np.float32([1, -2, 3]), (12, 16)))
+        self.quantization = ("--task", "dense:k=16,m=16", "--data", self.path("examples"), "--out",
+                             self.path("int8.onnx"))
 
     def path(self, name):
         return os.path.join(self.folder, name)
@@ -51,6 +57,8 @@ class Cases:
                         ("compile", *TASK, *self.database, "--emit", "ir"),
                         ("compile", *TASK, *self.database, "--emit", "onnx"),
                         ("compile", *TASK, *self.database, "--emit", "sketches")],
+            "quantize": [("quantize", *self.quantization),
+                         ("quantize", *self.quantization, "--json")],
             "run": [("run", self.bundle, "--info"), ("run", self.bundle, "--info", "--json")],
             "serve": [("serve", "--listen", f"unix:{self.path('s')}", *self.database)],
             "bench": [("bench", self.bundle, "--seconds", "0.05"),

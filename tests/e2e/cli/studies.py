@@ -381,6 +381,10 @@ class Cases:
         take("list", "list", *database)
         take("query", "query", *database, "--trace")
         take("compile", "compile", *model, *database, "--out", bundle)
+        os.mkdir(self.path("examples"))
+        np.save(self.path("examples/x0.npy"), np.resize(np.float32([1, -2, 3]), (12, 16)))
+        take("quantize", "quantize", "--task", "dense:k=16,m=16", "--data", self.path("examples"),
+             "--out", self.path("int8.onnx"))
         take("bench", "bench", bundle, "--seconds", "0.1")
         take("bench --sessions", "bench", bundle, "--seconds", "0.1", "--sessions", "2")
         take("bench --profile", "bench", bundle, "--seconds", "0.1", "--profile")

@@ -8,6 +8,7 @@ std::vector<std::unique_ptr<Command>> MakeCommands() {
   commands.push_back(MakeResumeCommand());
   commands.push_back(MakeRetryCommand());
   commands.push_back(MakeCompileCommand());
+  commands.push_back(MakeQuantizeCommand());
   commands.push_back(MakeRunCommand());
   commands.push_back(MakeServeCommand());
   commands.push_back(MakeBenchCommand());

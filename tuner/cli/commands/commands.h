@@ -18,6 +18,7 @@ std::unique_ptr<Command> MakeCompileCommand();
 std::unique_ptr<Command> MakeConfigCommand();
 std::unique_ptr<Command> MakeDoctorCommand();
 std::unique_ptr<Command> MakeListCommand();
+std::unique_ptr<Command> MakeQuantizeCommand();
 std::unique_ptr<Command> MakeQueryCommand();
 std::unique_ptr<Command> MakeResumeCommand();
 std::unique_ptr<Command> MakeRetryCommand();
