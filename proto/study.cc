@@ -1,5 +1,7 @@
 #include "proto/study.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -16,7 +18,30 @@ absl::Status OutOfBounds(absl::string_view field, double got, absl::string_view 
   return absl::InvalidArgumentError(absl::StrFormat("study: got %s=%g, want %s", field, got, want));
 }
 
+// A study of before has none.
+constexpr absl::string_view kPrecisionOfBefore = "f32";
+
+absl::Status CheckPrecision(const v1::StudySpec& spec) {
+  constexpr absl::string_view kPrecisions[] = {"", kPrecisionOfBefore, "bf16", "f16", "auto"};
+  if (std::find(std::begin(kPrecisions), std::end(kPrecisions), spec.precision()) ==
+      std::end(kPrecisions)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("study: got precision '", spec.precision(), "', want f32, bf16, f16 or auto"));
+  }
+  for (const auto& [node, type] : spec.layer_types()) {
+    if (type == "f32" || type == "bf16" || type == "f16") continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("study: got type '", type, "' of layer '", node, "', want f32, bf16 or f16"));
+  }
+  if (!spec.data_sha256().empty() && spec.data_sha256().size() != 32) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "study: got data_sha256 of %d bytes, want none or 32", spec.data_sha256().size()));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckSpec(const v1::StudySpec& spec) {
+  RETURN_IF_ERROR(CheckPrecision(spec));
   if (spec.task().empty() == spec.model_path().empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "study: got ", spec.task().empty() ? "neither" : "both", ", want a task or a model"));
@@ -114,6 +139,10 @@ v1::StudySpec ToProto(const StudySpec& spec) {
   message.set_no_refine(spec.no_refine);
   if (spec.calibration.has_value()) *message.mutable_calibration() = ToProto(*spec.calibration);
   message.set_client_sha256(spec.client_sha256);
+  message.set_precision(spec.precision);
+  message.set_data_path(spec.data_path);
+  message.set_data_sha256(spec.data_sha256);
+  message.mutable_layer_types()->insert(spec.layer_types.begin(), spec.layer_types.end());
   return message;
 }
 
@@ -149,6 +178,11 @@ absl::StatusOr<StudySpec> FromProto(const v1::StudySpec& message) {
       .no_refine = message.no_refine(),
       .calibration = std::move(calibration),
       .client_sha256 = message.client_sha256(),
+      .precision =
+          message.precision().empty() ? std::string(kPrecisionOfBefore) : message.precision(),
+      .data_path = message.data_path(),
+      .data_sha256 = message.data_sha256(),
+      .layer_types = {message.layer_types().begin(), message.layer_types().end()},
   };
 }
 

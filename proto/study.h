@@ -49,6 +49,10 @@ struct StudySpec {
   bool no_refine = false;
   std::optional<CalibrationRow> calibration;
   std::string client_sha256;
+  std::string precision = "f32";
+  std::string data_path;
+  std::string data_sha256;
+  std::map<std::string, std::string> layer_types;
 
   bool operator==(const StudySpec&) const = default;
 };

@@ -41,13 +41,24 @@ StudySpec FullSpec() {
                                         .clock_ghz = 3,
                                         .units = {{"fma_f32x8", 96, 90}},
                                         .levels = {{"memory", 12, 12, 90}}},
-          .client_sha256 = std::string(32, 'c')};
+          .client_sha256 = std::string(32, 'c'),
+          .precision = "auto",
+          .data_path = "/data",
+          .data_sha256 = std::string(32, 'd'),
+          .layer_types = {{"conv1", "bf16"}, {"dense", "f16"}}};
 }
 
 TEST(StudySpecTest, EveryFieldSurvivesTheWire) {
   EXPECT_THAT(FromProto(ToProto(FullSpec())), IsOkAndHolds(FullSpec()));
   const StudySpec defaults = {.task = "resnet50"};
   EXPECT_THAT(FromProto(ToProto(defaults)), IsOkAndHolds(defaults));
+}
+
+TEST(StudySpecTest, StudyOfBeforeIsInF32) {
+  v1::StudySpec message = ToProto({.task = "resnet50"});
+  message.clear_precision();
+  ASSERT_OK_AND_ASSIGN(const StudySpec spec, FromProto(message));
+  EXPECT_EQ(spec.precision, "f32");
 }
 
 TEST(StudySpecTest, RowOfAnotherVersionIsLeftOutAndABrokenOneRefused) {
@@ -77,6 +88,10 @@ TEST(StudySpecTest, WhatCannotBeTunedIsRefused) {
   EXPECT_THAT(refusal([](v1::StudySpec& s) { s.set_batch(0); }), is("batch=0"));
   EXPECT_THAT(refusal([](v1::StudySpec& s) { s.set_error_max(std::nan("")); }), is("error_max"));
   EXPECT_THAT(refusal([](v1::StudySpec& s) { s.set_model_sha256("x"); }), is("of 1 bytes"));
+  EXPECT_THAT(refusal([](v1::StudySpec& s) { s.set_precision("f8"); }), is("precision 'f8'"));
+  EXPECT_THAT(refusal([](v1::StudySpec& s) { (*s.mutable_layer_types())["a"] = "i8"; }),
+              is("type 'i8' of layer 'a'"));
+  EXPECT_THAT(refusal([](v1::StudySpec& s) { s.set_data_sha256("x"); }), is("data_sha256 of 1"));
 }
 
 TEST(StudyStateTest, DoneIsTheOnlyStateThatNothingFollows) {
