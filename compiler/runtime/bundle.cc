@@ -22,7 +22,7 @@ std::string EncodeVariants(const std::vector<std::string>& variants) {
 
 // What a manifest has in sections of their own.
 struct ManifestSections {
-  std::string manifest, control, calls, sizes, input_axes, trims, live;
+  std::string manifest, control, calls, sizes, input_axes, trims, live, notes;
 };
 
 ManifestSections SectionsOf(const BundleManifest& manifest) {
@@ -33,7 +33,8 @@ ManifestSections SectionsOf(const BundleManifest& manifest) {
           .input_axes =
               manifest.run_sizes.inputs.empty() ? "" : EncodeInputAxes(manifest.run_sizes.inputs),
           .trims = manifest.trims.empty() ? "" : EncodeTrims(manifest.trims),
-          .live = manifest.live.empty() ? "" : EncodeLiveTables(manifest.live)};
+          .live = manifest.live.empty() ? "" : EncodeLiveTables(manifest.live),
+          .notes = manifest.notes.empty() ? "" : EncodeNumberNotes(manifest.notes)};
 }
 
 // Whether what fits the variant's sizes may be given to it in place of the whole: inputs and
@@ -84,7 +85,8 @@ RuntimeOr<std::string> WriteVariant(const BundleManifest& manifest, std::span<co
                                     {SectionKind::kRunSizes, &parts.sizes},
                                     {SectionKind::kInputAxes, &parts.input_axes},
                                     {SectionKind::kTrims, &parts.trims},
-                                    {SectionKind::kLiveTables, &parts.live}}) {
+                                    {SectionKind::kLiveTables, &parts.live},
+                                    {SectionKind::kNumberNotes, &parts.notes}}) {
     if (!bytes->empty()) sections.push_back({kind, BytesOf(*bytes)});
   }
   return WriteSectionFile(kBundleFormat, sections);
@@ -116,6 +118,7 @@ RuntimeOr<std::string> WriteBundle(const BundleManifest& manifest, std::span<con
   add(SectionKind::kInputAxes, BytesOf(parts.input_axes));
   add(SectionKind::kTrims, BytesOf(parts.trims));
   add(SectionKind::kLiveTables, BytesOf(parts.live));
+  add(SectionKind::kNumberNotes, BytesOf(parts.notes));
   const std::string smaller = variants.empty() ? "" : EncodeVariants(variants);
   add(SectionKind::kVariants, BytesOf(smaller));
   std::string bundle = WriteSectionFile(kBundleFormat, sections);
@@ -125,6 +128,22 @@ RuntimeOr<std::string> WriteBundle(const BundleManifest& manifest, std::span<con
     if (!reader.ok()) return reader.status();
   }
   return bundle;
+}
+
+RuntimeOr<std::string> WithNumberNotes(std::span<const uint8_t> bundle, const NumberNotes& notes) {
+  RUNTIME_ASSIGN_OR_RETURN(const BundleReader reader, BundleReader::FromBytes(bundle));
+  RUNTIME_RETURN_IF_ERROR(CheckNumberNotes(notes, reader.manifest().steps.size()));
+  RUNTIME_ASSIGN_OR_RETURN(const SectionFile file,
+                           SectionFile::Open(kBundleFormat, MemorySource(bundle)));
+  const std::string encoded = EncodeNumberNotes(notes);
+  std::vector<Section> sections;
+  // In the order of the file, which is not that of the kinds; the new notes are last.
+  for (const SectionFile::Entry& entry : file.entries()) {
+    if (entry.kind == SectionKind::kNumberNotes) continue;
+    sections.push_back({entry.kind, bundle.subspan(entry.offset, entry.size_bytes)});
+  }
+  if (!notes.empty()) sections.push_back({SectionKind::kNumberNotes, BytesOf(encoded)});
+  return WriteSectionFile(kBundleFormat, sections);
 }
 
 RuntimeOr<BundleReader> BundleReader::OpenFile(const std::string& path) {
@@ -167,6 +186,11 @@ RuntimeOr<BundleReader> BundleReader::Open(std::unique_ptr<ByteSource> source, b
   if (file.Find(SectionKind::kLiveTables) != nullptr) {
     RUNTIME_ASSIGN_OR_RETURN(const std::vector<uint8_t> live, file.Read(SectionKind::kLiveTables));
     RUNTIME_ASSIGN_OR_RETURN(manifest.live, DecodeLiveTables(live));
+  }
+  if (file.Find(SectionKind::kNumberNotes) != nullptr) {
+    RUNTIME_ASSIGN_OR_RETURN(const std::vector<uint8_t> notes,
+                             file.Read(SectionKind::kNumberNotes));
+    RUNTIME_ASSIGN_OR_RETURN(manifest.notes, DecodeNumberNotes(notes));
   }
   RUNTIME_RETURN_IF_ERROR(CheckManifest(manifest));
   if (is_variant) {

@@ -274,7 +274,7 @@ RuntimeStatus CheckManifest(const BundleManifest& manifest) {
   }
   for (const Fill& fill : manifest.fills) RUNTIME_RETURN_IF_ERROR(CheckFill(manifest, fill));
   RUNTIME_RETURN_IF_ERROR(CheckRunSizes(manifest));
-  return RuntimeStatus();
+  return CheckNumberNotes(manifest.notes, manifest.steps.size());
 }
 
 uint32_t RegionAlignment(const BundleManifest& manifest, Region region, uint32_t index) {

@@ -12,6 +12,7 @@
 #include "compiler/runtime/host_call.h"
 #include "compiler/runtime/kernel_abi.h"
 #include "compiler/runtime/kernel_manifest.h"
+#include "compiler/runtime/number_notes.h"
 #include "compiler/runtime/place.h"
 #include "compiler/runtime/run_sizes.h"
 #include "compiler/runtime/runtime_status.h"
@@ -94,6 +95,7 @@ struct BundleManifest {
   RunSizes run_sizes = {};                // In a section of its own; empty: shapes are those above.
   std::vector<StepTrim> trims = {};       // In a section of its own. Not with control.
   std::vector<LiveTable> live = {};       // As trims.
+  NumberNotes notes = {};                 // In a section of its own.
 
   friend bool operator==(const BundleManifest&, const BundleManifest&) = default;
 };

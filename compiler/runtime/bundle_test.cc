@@ -1,6 +1,7 @@
 #include "compiler/runtime/bundle.h"
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -241,6 +242,45 @@ TEST_F(BundleManifestCheckTest, AFillWithoutEndIsRefused) {
 TEST_F(BundleManifestCheckTest, AnInPlacePairOfInputsIsRefused) {
   manifest_.kernels[kAddKernel].compute.in_place = {{.output = 1, .input = 0}};
   EXPECT_EQ(Reason(), "got an in-place pair that does not name an output and an input");
+}
+
+NumberNotes Notes() {
+  return {
+      .step_types = std::vector<ElementType>(TestBundleManifest().steps.size(), ElementType::kBf16),
+      .error = 0.0125,
+      .measured_on = "8 examples of /data"};
+}
+
+TEST(BundleTest, NotesAreAddedAndReplacedAndNothingElseChanges) {
+  const std::string bytes = TestBundle();
+  auto noted = WithNumberNotes(AsBytes(bytes), {.error = 1});
+  ASSERT_TRUE(noted.ok()) << noted.status().message();
+  const std::string first = *noted;
+  noted = WithNumberNotes(AsBytes(first), Notes());
+  ASSERT_TRUE(noted.ok()) << noted.status().message();
+  auto reader = BundleReader::FromBytes(AsBytes(*noted));
+  ASSERT_TRUE(reader.ok()) << reader.status().message();
+  BundleManifest want = TestBundleManifest();
+  want.notes = Notes();
+  EXPECT_EQ(reader->manifest(), want);
+  EXPECT_TRUE(Model::LoadBytes(AsBytes(*noted), {}).ok());
+  const std::string second = *noted;
+  EXPECT_EQ(*WithNumberNotes(AsBytes(second), {}), bytes);
+}
+
+TEST(BundleTest, NotesThatAreNotOfTheStepsAreRefused) {
+  const std::string bytes = TestBundle();
+  NumberNotes notes = Notes();
+  notes.step_types.pop_back();
+  EXPECT_EQ(WithNumberNotes(AsBytes(bytes), notes).status().code(), RuntimeCode::kInvalidArgument);
+  notes = Notes();
+  notes.step_types[0] = static_cast<ElementType>(99);
+  EXPECT_EQ(WithNumberNotes(AsBytes(bytes), notes).status().code(), RuntimeCode::kInvalidArgument);
+  notes = Notes();
+  notes.error = std::numeric_limits<double>::quiet_NaN();
+  BundleManifest manifest = TestBundleManifest();
+  manifest.notes = notes;
+  EXPECT_EQ(CheckManifest(manifest).code(), RuntimeCode::kInvalidArgument);
 }
 
 TEST(BundleTest, WeightsOfAnotherSizeAreNotWritten) {

@@ -42,6 +42,7 @@ enum class SectionKind : uint32_t {
   kTrims = 12,        // What steps may leave out of a run; optional. Others run all.
   kLiveTables = 13,   // What loops in kernels ask; from format version 6 on, optional.
   kVariants = 14,     // The model for smaller sizes, with the same weights; as kLiveTables.
+  kNumberNotes = 15,  // For people; optional. Others say nothing of it.
 };
 
 struct SectionFormat {
@@ -75,6 +76,8 @@ class SectionFile {
   static RuntimeOr<SectionFile> Open(const SectionFormat& format,
                                      std::unique_ptr<ByteSource> source);
 
+  // In the order of the file.
+  const std::vector<Entry>& entries() const { return entries_; }
   // nullptr when the file has no such section.
   const Entry* Find(SectionKind kind) const;
 
