@@ -453,6 +453,15 @@ RuntimeStatus Session::RunProfiled(std::span<int64_t> step_ns) {
   return ReadExtents();
 }
 
+RuntimeStatus Session::RunObserved(const StepObserver& after) {
+  const std::lock_guard<ForkSafeMutex> lock(mutex_);
+  if (!manifest().control.empty()) {
+    return RuntimeStatus(RuntimeCode::kFailedPrecondition, "the model has control flow");
+  }
+  RUNTIME_RETURN_IF_ERROR(Walk(plans_[0].size(), nullptr, after));
+  return ReadExtents();
+}
+
 bool Session::MayBind(Region region, size_t index, const CallTensor& tensor) const {
   const uint32_t alignment =
       (region == Region::kInput ? input_alignment_ : output_alignment_)[index];
@@ -603,7 +612,7 @@ RuntimeStatus Session::WalkControl(size_t last_step, int64_t* step_ns) {
   return RuntimeStatus();
 }
 
-RuntimeStatus Session::Walk(size_t last_step, int64_t* step_ns) {
+RuntimeStatus Session::Walk(size_t last_step, int64_t* step_ns, const StepObserver& after) {
   WriteSizes();
   if (!manifest().control.empty()) return WalkControl(last_step, step_ns);
   const std::vector<PlannedStep>& plan = plans_[0];
@@ -622,6 +631,10 @@ RuntimeStatus Session::Walk(size_t last_step, int64_t* step_ns) {
       // After the barrier all workers see the same failure, so that all leave after the same step
       // and none is left waiting.
       if (failure.IsAtOrBefore(static_cast<uint32_t>(i))) return;
+      if (after != nullptr && i + 1 < step_count) {
+        if (worker == 0) after(i, plan[i].buffers);
+        barrier.Wait();
+      }
       if (keeps_time) {
         const int64_t now_ns = MonotonicNs();
         step_ns[i] = now_ns - last_ns;

@@ -4,6 +4,7 @@
 #define COMPILER_RUNTIME_SESSION_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -64,6 +65,12 @@ class Session {
   // One inference, with the nanoseconds of each step (its barrier included) as the pool's first
   // thread sees them; of a step in a loop: of all its iterations. `step_ns`: one per step.
   RuntimeStatus RunProfiled(std::span<int64_t> step_ns);
+
+  // One inference with `after(step, buffers)` behind each step but the last, on one thread, while
+  // the others wait: what it changes in the step's memory, the next steps read. `buffers`: those of
+  // ModelStep::buffers. kFailedPrecondition: a model with control flow, whose steps have no order.
+  using StepObserver = std::function<void(size_t step, std::span<void* const> buffers)>;
+  RuntimeStatus RunObserved(const StepObserver& after);
 
   // One inference on the caller's tensors, all of the model's inputs and outputs in order, each
   // checked by CheckCallTensor against the model's; keeps none of them. Reads and writes them in
@@ -130,7 +137,7 @@ class Session {
                              uint64_t size_bytes) const;
   // Up to and including `last_step`, or all where there is no such step; `step_ns` null: does not
   // look at the clock.
-  RuntimeStatus Walk(size_t last_step, int64_t* step_ns);
+  RuntimeStatus Walk(size_t last_step, int64_t* step_ns, const StepObserver& after = nullptr);
   RuntimeStatus WalkControl(size_t last_step, int64_t* step_ns);
 
   const std::shared_ptr<const Model> model_;

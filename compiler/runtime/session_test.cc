@@ -163,6 +163,31 @@ TEST(SessionTest, DebugOutputShowsIntermediateResults) {
   EXPECT_EQ(session->DebugOutput(0, 1, AsWritableBytes(values)).code(), RuntimeCode::kOutOfRange);
 }
 
+TEST(SessionTest, WhatAnObserverChangesTheNextStepsRead) {
+  for (int thread_count : {1, 2, 3}) {
+    SCOPED_TRACE(thread_count);
+    const std::unique_ptr<Session> session = MakeSession(LoadModel(), thread_count);
+    const std::vector<float> x = Ramp(2.0f);
+    SetInputs(*session, x, kIndex);
+    std::vector<size_t> seen;
+    const BundleManifest& manifest = session->manifest();
+    const RuntimeStatus status =
+        session->RunObserved([&](size_t step, std::span<void* const> buffers) {
+          seen.push_back(step);
+          if (step != 0) return;
+          auto* scaled = static_cast<float*>(buffers[manifest.steps[0].outputs[0].buffer]);
+          for (int i = 0; i < kTestCount; ++i) scaled[i] += 1;
+        });
+    ASSERT_TRUE(status.ok()) << status.message();
+    EXPECT_EQ(seen, (std::vector<size_t>{0, 1, 2, 3}));
+    std::vector<float> want = Expected(x).sum;
+    for (float& value : want) value += 1;
+    EXPECT_EQ(Output(*session, 0, kTestCount), want);
+    ASSERT_TRUE(session->Run().ok());
+    EXPECT_EQ(Output(*session, 0, kTestCount), Expected(x).sum);
+  }
+}
+
 // TSan looks at this one: own activations, shared weights, shared pool.
 TEST(SessionTest, SeveralThreadsOnOneSessionAndSeveralSessionsOnOnePool) {
   const std::shared_ptr<const Model> model = LoadModel();
