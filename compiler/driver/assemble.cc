@@ -44,7 +44,7 @@ absl::Status ToStatus(absl::string_view what, const RuntimeStatus& status) {
 
 class Assembler {
  public:
-  Assembler(const Graph& source, const PlannedModel& model, const std::vector<PlannedStep>& steps,
+  Assembler(const Graph& source, const PlannedModel& model, const std::vector<StepPlan>& steps,
             const CompileReply& reply, const Target& target, const RefitProgram* refit)
       : source_(source),
         model_(model),
@@ -58,16 +58,16 @@ class Assembler {
 
  private:
   const Graph& graph() const { return model_.graph; }
-  const TaskCall& CallOf(const PlannedStep& step) const { return model_.tasks.calls[step.group]; }
-  bool IsHost(const PlannedStep& step) const { return CallOf(step).host >= 0; }
-  const CompiledKernel& KernelOf(const PlannedStep& step) const {
+  const TaskCall& CallOf(const StepPlan& step) const { return model_.tasks.calls[step.group]; }
+  bool IsHost(const StepPlan& step) const { return CallOf(step).host >= 0; }
+  const CompiledKernel& KernelOf(const StepPlan& step) const {
     return std::get<CompiledKernel>(reply_.results[step.item].outcome);
   }
-  const KernelManifest& ManifestOf(const PlannedStep& step) const {
+  const KernelManifest& ManifestOf(const StepPlan& step) const {
     return manifest_.kernels[KernelOf(step).kernel_index];
   }
   // The value that a parameter of the step's task stands for.
-  ValueId ValueOf(const PlannedStep& step, int32_t parameter) const {
+  ValueId ValueOf(const StepPlan& step, int32_t parameter) const {
     const TaskCall& call = CallOf(step);
     const auto arguments = static_cast<int32_t>(call.arguments.size());
     return parameter < arguments ? call.arguments[parameter] : call.results[parameter - arguments];
@@ -80,35 +80,36 @@ class Assembler {
   absl::Status LoadLibraries();
   void AddModelTensors();
   void AddRunSizes();
+  void AddTypes();
   // A kernel's program as it was compiled, and the loops that ask a table.
   struct LoweredKernel {
     Program program;  // Before loops were guarded.
     GuardedLoops guarded;
     int64_t flags = 0;
   };
-  absl::StatusOr<const LoweredKernel*> LoweredOf(const PlannedStep& step);
+  absl::StatusOr<const LoweredKernel*> LoweredOf(const StepPlan& step);
   absl::Status CollectTrims();
   void CollectLives();
   void Touch(ValueId value, int step);
   void CollectUses();
   absl::Status MakeControl();
   std::vector<InPlaceChoice> InPlaceChoices() const;
-  bool MayShare(const PlannedStep& step, ValueId output, ValueId input) const;
+  bool MayShare(const StepPlan& step, ValueId output, ValueId input) const;
   void PlanArena();
   Place PlaceOf(ValueId value, int64_t shift_bytes) const;
   // The task's, with the storages that the kernel was compiled for.
-  absl::StatusOr<Program> ProgramOf(const PlannedStep& step) const;
-  absl::StatusOr<std::vector<int64_t>> Pack(const PlannedStep& step, const Program& program);
+  absl::StatusOr<Program> ProgramOf(const StepPlan& step) const;
+  absl::StatusOr<std::vector<int64_t>> Pack(const StepPlan& step, const Program& program);
   // Where constant `argument` of the step lies among the weights.
-  absl::StatusOr<int64_t> ConstantOffset(const PlannedStep& step, size_t argument,
+  absl::StatusOr<int64_t> ConstantOffset(const StepPlan& step, size_t argument,
                                          const Buffer& parameter);
   absl::StatusOr<ModelStep> MakeStep(size_t number);
-  ModelStep MakeHostStep(const PlannedStep& step);
-  std::string StepName(const PlannedStep& step) const;
+  ModelStep MakeHostStep(const StepPlan& step);
+  std::string StepName(const StepPlan& step) const;
 
   const Graph& source_;
   const PlannedModel& model_;
-  const std::vector<PlannedStep>& steps_;
+  const std::vector<StepPlan>& steps_;
   const CompileReply& reply_;
   const Target& target_;
   const RefitProgram* const refit_;
@@ -131,7 +132,7 @@ class Assembler {
 
 std::vector<bool> Assembler::StepFlags() const {
   std::vector<bool> flags(model_.fusion.groups.size(), false);
-  for (const PlannedStep& step : steps_) flags[step.group] = true;
+  for (const StepPlan& step : steps_) flags[step.group] = true;
   return flags;
 }
 
@@ -211,7 +212,17 @@ void Assembler::AddRunSizes() {
   }
 }
 
-absl::StatusOr<const Assembler::LoweredKernel*> Assembler::LoweredOf(const PlannedStep& step) {
+// A model that is all f32 says nothing of it.
+void Assembler::AddTypes() {
+  std::vector<ElementType>& types = manifest_.notes.step_types;
+  for (const StepPlan& step : steps_) {
+    types.push_back(ElementTypeOf(WorksIn(model_, step.group)));
+  }
+  const auto is_f32 = [](ElementType type) { return type == ElementType::kF32; };
+  if (std::all_of(types.begin(), types.end(), is_f32)) types.clear();
+}
+
+absl::StatusOr<const Assembler::LoweredKernel*> Assembler::LoweredOf(const StepPlan& step) {
   const CompiledKernel& kernel = KernelOf(step);
   const auto [known, is_new] = lowered_.try_emplace(kernel.kernel_index);
   if (is_new) {
@@ -232,7 +243,7 @@ absl::StatusOr<const Assembler::LoweredKernel*> Assembler::LoweredOf(const Plann
 // sizes. Before the arena is planned: tables lie there.
 absl::Status Assembler::CollectTrims() {
   for (size_t s = 0; s < steps_.size(); ++s) {
-    const PlannedStep& step = steps_[s];
+    const StepPlan& step = steps_[s];
     if (step.guarded_axes.empty()) continue;
     ASSIGN_OR_RETURN(const LoweredKernel* const lowered, LoweredOf(step));
     std::optional<StepTrim> trim = TrimOf(lowered->program, step.demand);
@@ -279,7 +290,7 @@ void Assembler::Touch(ValueId value, int step) {
 }
 
 void Assembler::CollectUses() {
-  for (const PlannedStep& step : steps_) {
+  for (const StepPlan& step : steps_) {
     for (const ValueId value : CallOf(step).arguments) used_.insert(control_.Home(value));
   }
   for (const ValueId output : graph().outputs) used_.insert(output);
@@ -343,7 +354,7 @@ absl::Status Assembler::MakeControl() {
 
 // Both alone in their memory, and all that this step reads of the input's memory is what the kernel
 // may overwrite.
-bool Assembler::MayShare(const PlannedStep& step, ValueId output, ValueId input) const {
+bool Assembler::MayShare(const StepPlan& step, ValueId output, ValueId input) const {
   const auto from = members_.find(AllocationOf(input));
   const auto to = members_.find(AllocationOf(output));
   // A view of the same memory may be read later, by a step that the kernel's own rule of in-place
@@ -358,7 +369,7 @@ bool Assembler::MayShare(const PlannedStep& step, ValueId output, ValueId input)
 
 std::vector<InPlaceChoice> Assembler::InPlaceChoices() const {
   std::vector<InPlaceChoice> choices;
-  for (const PlannedStep& step : steps_) {
+  for (const StepPlan& step : steps_) {
     if (IsHost(step)) continue;
     const std::vector<CallBuffer>& buffers = KernelOf(step).buffers;
     for (const InPlacePair& pair : ManifestOf(step).compute.in_place) {
@@ -412,8 +423,7 @@ Place Assembler::PlaceOf(ValueId value, int64_t shift_bytes) const {
   return place;
 }
 
-absl::StatusOr<std::vector<int64_t>> Assembler::Pack(const PlannedStep& step,
-                                                     const Program& program) {
+absl::StatusOr<std::vector<int64_t>> Assembler::Pack(const StepPlan& step, const Program& program) {
   const CompiledKernel& kernel = KernelOf(step);
   if (kernel.pack_buffers.empty()) return std::vector<int64_t>();
   const std::vector<BufferId> parameters = ParametersOf(program);
@@ -426,13 +436,13 @@ absl::StatusOr<std::vector<int64_t>> Assembler::Pack(const PlannedStep& step,
   return weights_->AddPacked(kernel.pack_index, inputs);
 }
 
-absl::StatusOr<int64_t> Assembler::ConstantOffset(const PlannedStep& step, size_t argument,
+absl::StatusOr<int64_t> Assembler::ConstantOffset(const StepPlan& step, size_t argument,
                                                   const Buffer& parameter) {
   const auto shared = model_.packed_arguments.find({step.group, argument});
   if (shared == model_.packed_arguments.end()) {
     return weights_->AddConstant(CallOf(step).arguments[argument], parameter.storage);
   }
-  const auto owner = std::find_if(steps_.begin(), steps_.end(), [&](const PlannedStep& other) {
+  const auto owner = std::find_if(steps_.begin(), steps_.end(), [&](const StepPlan& other) {
     return other.group == shared->second.group;
   });
   ASSIGN_OR_RETURN(const Program program, ProgramOf(*owner));
@@ -442,13 +452,13 @@ absl::StatusOr<int64_t> Assembler::ConstantOffset(const PlannedStep& step, size_
   return packed[ordinal];
 }
 
-absl::StatusOr<Program> Assembler::ProgramOf(const PlannedStep& step) const {
+absl::StatusOr<Program> Assembler::ProgramOf(const StepPlan& step) const {
   Program program = model_.tasks.tasks[CallOf(step).task].program;
   RETURN_IF_ERROR(ApplyContract(KernelOf(step).contract, program));
   return program;
 }
 
-std::string Assembler::StepName(const PlannedStep& step) const {
+std::string Assembler::StepName(const StepPlan& step) const {
   const FusedGroup& group = model_.fusion.groups[step.group];
   std::string name = absl::StrJoin(group.nodes, " + ", [&](std::string* out, GraphNodeId node) {
     absl::StrAppend(out, graph().nodes[node].name);
@@ -458,7 +468,7 @@ std::string Assembler::StepName(const PlannedStep& step) const {
 }
 
 absl::StatusOr<ModelStep> Assembler::MakeStep(size_t number) {
-  const PlannedStep& planned = steps_[number];
+  const StepPlan& planned = steps_[number];
   const TaskCall& call = CallOf(planned);
   const ExtractedTask& task = model_.tasks.tasks[call.task];
   const CompiledKernel& kernel = KernelOf(planned);
@@ -513,7 +523,7 @@ absl::StatusOr<ModelStep> Assembler::MakeStep(size_t number) {
 }
 
 // Tensors lie where others want them: the call knows strides.
-ModelStep Assembler::MakeHostStep(const PlannedStep& planned) {
+ModelStep Assembler::MakeHostStep(const StepPlan& planned) {
   const TaskCall& call = CallOf(planned);
   const GraphNode& node = graph().nodes[call.host];
   ModelStep step{.name = StepName(planned),
@@ -565,6 +575,7 @@ absl::StatusOr<AssembledModel> Assembler::Run() {
     ASSIGN_OR_RETURN(manifest_.steps.emplace_back(), MakeStep(s));
   }
   AddRunSizes();
+  AddTypes();
   manifest_.constants = weights_->constants();
   manifest_.weights_bytes = weights_->bytes().size();
   const RefitInfo refit = weights_->Refit();
@@ -588,7 +599,7 @@ absl::StatusOr<AssembledModel> Assembler::Run() {
 }  // namespace
 
 absl::StatusOr<AssembledModel> AssembleBundle(const Graph& source, const PlannedModel& model,
-                                              const std::vector<PlannedStep>& steps,
+                                              const std::vector<StepPlan>& steps,
                                               const CompileReply& reply, const Target& target,
                                               const RefitProgram* refit) {
   return Assembler(source, model, steps, reply, target, refit).Run();

@@ -15,7 +15,7 @@
 namespace burnish {
 
 // A call that is a kernel, in the order of execution. A host kernel has no more than its group.
-struct PlannedStep {
+struct StepPlan {
   size_t group = 0;  // Of the fusion; also its call.
   CallLayout layout;
   size_t item = 0;  // Of the compile request and its reply.
@@ -35,7 +35,7 @@ struct AssembledModel {
 // the constants on this machine. `refit`: of the model's constants; nullptr: those parameters can
 // be replaced that are constants as they were. Pure otherwise: equal input gives equal bytes.
 absl::StatusOr<AssembledModel> AssembleBundle(const Graph& source, const PlannedModel& model,
-                                              const std::vector<PlannedStep>& steps,
+                                              const std::vector<StepPlan>& steps,
                                               const CompileReply& reply, const Target& target,
                                               const RefitProgram* refit = nullptr);
 

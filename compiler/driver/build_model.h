@@ -11,9 +11,11 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "compiler/driver/model_error.h"
 #include "compiler/driver/schedule_source.h"
 #include "compiler/driver/select.h"
 #include "compiler/graph/graph.h"
+#include "compiler/graph/precision_pass.h"
 #include "proto/builder.h"
 #include "proto/measurement.h"
 #include "proto/target.h"
@@ -25,7 +27,7 @@ struct BuildProgress {
   enum class Stage { kSchedules, kKernels, kWeights, kError };
 
   Stage stage = Stage::kSchedules;
-  int done = 0;   // Of kSchedules: tasks.
+  int done = 0;   // Of kSchedules: tasks; of kError: runs that say what 16 bits cost.
   int total = 0;  // 0: the stage cannot tell.
 };
 
@@ -35,9 +37,14 @@ struct BuildModelOptions {
   // otherwise than the definition, too, as far as `select` allows.
   int opt_level = 3;
   SelectOptions select = {};
-  // Of f32 values between operators: kBf16 and kF16 halve weights and activations. The built model
-  // is then compared with the same model in f32, and refused if it is over the budget of `select`.
-  DType storage = DType::kF32;
+  // Of f32 values between operators, and weights: 16 bits halve both. The built model is then
+  // compared with the same model in f32. While it is over the budget of `select`, layers go back to
+  // f32, those with the most error per microsecond first (docs/adr/0020-layers-in-16-bits.md).
+  FloatStorage storage = {};
+  // By layer, whatever is estimated or recorded as fastest within that budget; `storage` is f32.
+  bool fastest_storage = false;
+  // What errors are measured on.
+  ExampleInputs examples = {};
   // FAILED_PRECONDITION, naming the tasks, unless each has a schedule that was tuned for the
   // target.
   bool require_tuned = false;
@@ -61,6 +68,13 @@ struct TaskReport {
   std::string trace;
   BuildFacts build;                   // Of the task's first step.
   std::vector<std::string> rejected;  // Why better schedules were not taken.
+  DType works_in = DType::kF32;       // What its first step reads what it works on as.
+};
+
+// Steps that are stored alike.
+struct LayerReport {
+  std::string name;  // Of its first node.
+  DType type = DType::kF32;
 };
 
 struct BuiltModel {
@@ -77,15 +91,24 @@ struct BuiltModel {
   // or has none of them.
   double expected_error = 0;
   std::optional<double> measured_error = std::nullopt;
+  std::string measured_on = {};          // For people.
+  FloatStorage storage = {};             // As it was built.
+  std::vector<LayerReport> layers = {};  // That might be in 16 bits; none: nothing was chosen.
 };
 
 // Equal graph, schedules, target and builder give equal bytes. A schedule that cannot be applied or
 // compiled is passed over for the next best. A model with algorithms that round otherwise is run
 // here, where this machine can: while the error is over the budget of `select`, those that add most
-// are replaced. Errors: INVALID_ARGUMENT for the graph, the builder's, OUT_OF_RANGE where 16-bit
-// storage alone is over the budget, INTERNAL where a default nest does not compile.
+// are replaced, or go back to f32. Errors: INVALID_ARGUMENT for the graph, the builder's,
+// OUT_OF_RANGE where that does not help, or where it has to be measured and cannot be, INTERNAL
+// where a default nest does not compile.
 absl::StatusOr<BuiltModel> BuildModel(const Graph& graph, ScheduleSource& source, Builder& builder,
                                       const BuildModelOptions& options);
+
+// How BuildModel would store the model with these schedules, but for what it finds when it has
+// built it so. One build, of the model in f32. Errors: as there.
+absl::StatusOr<FloatStorage> ChooseStorage(const Graph& graph, ScheduleSource& source,
+                                           Builder& builder, const BuildModelOptions& options);
 
 // What a study tunes.
 struct TunedModel {

@@ -13,6 +13,7 @@
 #include "base/status_macros.h"
 #include "compiler/driver/to_status.h"
 #include "compiler/runtime/model.h"
+#include "compiler/runtime/run_sizes.h"
 #include "compiler/runtime/session.h"
 #include "compiler/runtime/thread_pool.h"
 
@@ -65,6 +66,17 @@ Bytes Draw(const TensorInfo& tensor, Rng& rng) {
   return bytes;
 }
 
+std::vector<std::vector<ExampleInputs::Array>> DrawExamples(const BundleManifest& manifest) {
+  Rng rng(kSeed);
+  std::vector<std::vector<ExampleInputs::Array>> examples(kDraws);
+  for (auto& example : examples) {
+    for (const ModelTensor& input : manifest.inputs) {
+      example.push_back({input.tensor.shape, Draw(input.tensor, rng)});
+    }
+  }
+  return examples;
+}
+
 absl::StatusOr<Bytes> OutputOf(Session& session, size_t index) {
   TensorInfo tensor = session.manifest().outputs[index].tensor;
   tensor.shape = session.OutputShape(index);
@@ -109,39 +121,81 @@ Error ErrorFor(ElementType type) {
 
 }  // namespace
 
-absl::StatusOr<double> MeasureModelError(const std::string& bundle, const std::string& reference,
-                                         int thread_count) {
+ErrorMeter::ErrorMeter() = default;
+ErrorMeter::~ErrorMeter() = default;
+
+absl::StatusOr<std::unique_ptr<ErrorMeter>> ErrorMeter::Create(const std::string& reference,
+                                                               const ExampleInputs& inputs,
+                                                               int thread_count) {
   auto made = ThreadPool::Create({.thread_count = thread_count});
   if (!made.ok()) return ToStatus(made.status());
-  const std::shared_ptr<ThreadPool> pool = std::move(*made);
-  ASSIGN_OR_RETURN(const std::unique_ptr<Session> got, Open(bundle, pool));
-  ASSIGN_OR_RETURN(const std::unique_ptr<Session> want, Open(reference, pool));
-  if (got->manifest().inputs != want->manifest().inputs ||
-      got->manifest().outputs != want->manifest().outputs) {
+  std::unique_ptr<ErrorMeter> meter(new ErrorMeter());
+  meter->pool_ = std::move(*made);
+  ASSIGN_OR_RETURN(meter->reference_, Open(reference, meter->pool_));
+  Session& session = *meter->reference_;
+  meter->examples_ = inputs.examples;
+  meter->is_drawn_ = inputs.examples.empty();
+  if (meter->is_drawn_) meter->examples_ = DrawExamples(session.manifest());
+  for (size_t e = 0; e < meter->examples_.size(); ++e) {
+    RETURN_IF_ERROR(meter->SetInputs(session, e));
+    if (const RuntimeStatus ran = session.Run(); !ran.ok()) return ToStatus(ran);
+    std::vector<Bytes>& wanted = meter->wanted_.emplace_back();
+    for (size_t i = 0; i < session.manifest().outputs.size(); ++i) {
+      ASSIGN_OR_RETURN(wanted.emplace_back(), OutputOf(session, i));
+    }
+    // Found now, and not with the first build that is measured.
+    RETURN_IF_ERROR(meter->ErrorOf(session, e).status());
+  }
+  return meter;
+}
+
+absl::Status ErrorMeter::SetInputs(Session& session, size_t example) const {
+  const std::vector<ExampleInputs::Array>& arrays = examples_[example];
+  const BundleManifest& manifest = session.manifest();
+  if (arrays.size() != manifest.inputs.size()) {
+    return absl::InvalidArgumentError("the examples are of a model with other inputs");
+  }
+  if (!is_drawn_ && !manifest.run_sizes.inputs.empty()) {
+    std::vector<ShapedInput> shaped;
+    for (size_t i = 0; i < arrays.size(); ++i) {
+      shaped.push_back({manifest.inputs[i].tensor.name, arrays[i].shape});
+    }
+    std::vector<int64_t> extents(manifest.run_sizes.sizes.size());
+    RETURN_IF_ERROR(ToStatus(ReadGivenSizes(manifest.run_sizes, shaped, extents)));
+    RETURN_IF_ERROR(ToStatus(session.SetSizes(extents)));
+  }
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    RETURN_IF_ERROR(ToStatus(session.SetInput(i, arrays[i].dense)));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<double> ErrorMeter::ErrorOf(Session& session, size_t example) const {
+  double error = 0;
+  for (size_t i = 0; i < session.manifest().outputs.size(); ++i) {
+    const Error error_of = ErrorFor(session.manifest().outputs[i].tensor.type);
+    if (error_of == nullptr) continue;
+    ASSIGN_OR_RETURN(const Bytes got, OutputOf(session, i));
+    // What is found may be another number of things by other rounding: nothing to compare.
+    if (got.size() != wanted_[example][i].size()) return absl::InternalError("other shapes");
+    ASSIGN_OR_RETURN(const double of_output, error_of(got, wanted_[example][i]));
+    error = std::max(error, of_output);
+  }
+  return error;
+}
+
+absl::StatusOr<double> ErrorMeter::Measure(const std::string& bundle) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Open(bundle, pool_));
+  if (session->manifest().inputs != reference_->manifest().inputs ||
+      session->manifest().outputs != reference_->manifest().outputs) {
     return absl::InternalError("the bundles have other inputs or outputs");
   }
-  Rng rng(kSeed);
   double error = 0;
-  for (int draw = 0; draw < kDraws; ++draw) {
-    for (size_t i = 0; i < got->manifest().inputs.size(); ++i) {
-      const Bytes input = Draw(got->manifest().inputs[i].tensor, rng);
-      for (Session* session : {got.get(), want.get()}) {
-        if (const RuntimeStatus set = session->SetInput(i, input); !set.ok()) return ToStatus(set);
-      }
-    }
-    for (Session* session : {got.get(), want.get()}) {
-      if (const RuntimeStatus ran = session->Run(); !ran.ok()) return ToStatus(ran);
-    }
-    for (size_t i = 0; i < got->manifest().outputs.size(); ++i) {
-      const Error error_of = ErrorFor(got->manifest().outputs[i].tensor.type);
-      if (error_of == nullptr) continue;
-      ASSIGN_OR_RETURN(const Bytes a, OutputOf(*got, i));
-      ASSIGN_OR_RETURN(const Bytes b, OutputOf(*want, i));
-      // What is found may be another number of things by other rounding: nothing to compare.
-      if (a.size() != b.size()) return absl::InternalError("other shapes");
-      ASSIGN_OR_RETURN(const double of_output, error_of(a, b));
-      error = std::max(error, of_output);
-    }
+  for (size_t e = 0; e < examples_.size(); ++e) {
+    RETURN_IF_ERROR(SetInputs(*session, e));
+    if (const RuntimeStatus ran = session->Run(); !ran.ok()) return ToStatus(ran);
+    ASSIGN_OR_RETURN(const double of_example, ErrorOf(*session, e));
+    error = std::max(error, of_example);
   }
   return error;
 }

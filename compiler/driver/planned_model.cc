@@ -145,7 +145,8 @@ void DropFreeCalls(PlannedModel& model) {
 
 }  // namespace
 
-absl::StatusOr<PlannedModel> CutModel(Graph graph, int opt_level, bool refit, DType storage) {
+absl::StatusOr<PlannedModel> CutModel(Graph graph, int opt_level, bool refit,
+                                      const FloatStorage& storage) {
   PlannedModel model{.graph = std::move(graph)};
   if (refit) {
     MarkParameters(model.graph);
@@ -168,6 +169,18 @@ absl::StatusOr<PlannedModel> CutModel(Graph graph, int opt_level, bool refit, DT
   model.fusion = std::move(flat.fusion);
   model.regions = std::move(flat.regions);
   return model;
+}
+
+DType WorksIn(const PlannedModel& model, size_t group) {
+  const FusedGroup& fused = model.fusion.groups[group];
+  const GraphNode& node = model.graph.nodes[fused.anchor >= 0 ? fused.anchor : fused.nodes.front()];
+  const auto type_of = [&](ValueId value) { return model.graph.value(value).type.dtype; };
+  for (const ValueId input : node.inputs) {
+    const DType type = type_of(input);
+    // Indices and conditions are of 32 and 64 bits, or booleans.
+    if (IsFloat(type) || (SizeBytes(type) <= 2 && type != DType::kBool)) return type;
+  }
+  return type_of(node.outputs.front());
 }
 
 absl::Status AssignStorageBySchedule(

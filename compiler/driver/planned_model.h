@@ -18,6 +18,7 @@
 #include "compiler/graph/extract_tasks.h"
 #include "compiler/graph/fuse_pass.h"
 #include "compiler/graph/graph.h"
+#include "compiler/graph/precision_pass.h"
 
 namespace burnish {
 
@@ -50,9 +51,13 @@ struct PlannedModel {
 // and cuts the graph into groups. Afterwards each graph output is a value of its own that a node
 // writes, and from level 2 on so is each part of a concat. `refit`: constants remember how they
 // came from the model's parameters (constant_origin.h); else none does.
-// `storage`: of f32 values between operators (compiler/graph/precision_pass.h).
+// `storage`: of f32 values between operators.
 absl::StatusOr<PlannedModel> CutModel(Graph graph, int opt_level, bool refit = false,
-                                      DType storage = DType::kF32);
+                                      const FloatStorage& storage = {});
+
+// The type in which a group reads what it works on: its anchor's first operand of a type that
+// numbers are computed in.
+DType WorksIn(const PlannedModel& model, size_t group);
 
 // Assigns storage as the chosen schedules ask. `views` (of a model that was cut at level 2 or
 // more): concats are storage, and never tasks. `choose(tasks)` gives the schedules of all tasks. A

@@ -28,7 +28,8 @@ absl::string_view ScheduleOriginName(ScheduleOrigin origin);
 struct KnownSchedule {
   std::string trace = "";  // Names as in the task's workload text. Empty: the default nest.
   ScheduleOrigin origin = ScheduleOrigin::kDefault;
-  int64_t latency_ns = 0;  // Of this workload; 0: not known.
+  int64_t latency_ns = 0;   // Of this workload; 0: not known.
+  double estimated_ns = 0;  // Likewise, by the cost model.
   Numerics numerics = {.kind = NumericsClass::kExact};
 };
 

@@ -38,6 +38,8 @@ struct GraphNode {
   std::vector<ValueId> inputs;  // Absent optional inputs are left off the end.
   std::vector<ValueId> outputs;
   std::vector<std::shared_ptr<const Graph>> bodies = {};  // Of control flow: control.h.
+  // As `name`, but no other node's: set by NameLayers, and by nothing behind it.
+  std::string layer = {};
 };
 
 // An axis of a graph output of which a run fills as many elements as another output, an i64 scalar,

@@ -1,27 +1,19 @@
 #include "compiler/graph/precision_pass.h"
 
+#include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "compiler/graph/control.h"
 #include "compiler/graph/rewrite.h"
 
 namespace burnish {
 namespace {
-
-// Of an operator's inputs, how many from the first on are tensors of activations and weights; those
-// behind are biases, scales and statistics. Others: all.
-size_t NarrowInputs(const std::string& op) {
-  static const auto& counts = *new std::map<std::string, size_t>{
-      {"conv", 2},       {"conv_transpose", 2}, {"dense", 2},         {"gemm", 2},
-      {"batch_norm", 1}, {"layer_norm", 1},     {"instance_norm", 1}, {"group_norm", 1},
-  };
-  const auto found = counts.find(op);
-  return found == counts.end() ? static_cast<size_t>(-1) : found->second;
-}
 
 // Sums of products: what they read may be narrow, whatever their results are for.
 bool IsProduct(const std::string& op) {
@@ -32,14 +24,16 @@ bool IsF32(const TensorType& type) { return type.dtype == DType::kF32; }
 
 class Precision {
  public:
-  Precision(Graph& graph, DType storage) : graph_(graph), storage_(storage) {}
+  Precision(Graph& graph, const FloatStorage& storage) : graph_(graph), storage_(storage) {}
 
   absl::Status Run() {
+    NameLayers(graph_);
+    for (const GraphValue& value : graph_.values) is_ours_.push_back(IsF32(value.type));
     FindWide();
     const size_t node_count = graph_.nodes.size();
     for (size_t n = 0; n < node_count; ++n) RETURN_IF_ERROR(Visit(n));
     for (ValueId& output : graph_.outputs) {
-      ASSIGN_OR_RETURN(output, WideOf(output));
+      ASSIGN_OR_RETURN(output, As(output, DType::kF32));
     }
     RETURN_IF_ERROR(Finish(graph_));
     return VerifyGraph(graph_);
@@ -64,44 +58,50 @@ class Precision {
     }
   }
 
+  // Of a node whose floats may be narrow.
+  DType TypeOf(const GraphNode& node, const OperatorDef& def) const {
+    const DType type = storage_.Of(node.layer);
+    if (storage_.layers.empty() || def.fusion != FusionKind::kInjective) return type;
+    // Between layers of one type nothing is rounded, and nothing is cast to be moved.
+    for (const ValueId input : node.inputs) {
+      const GraphValue& value = graph_.value(input);
+      if (value.data == nullptr && is_ours_[input]) return value.type.dtype;
+    }
+    return type;
+  }
+
   absl::Status Visit(size_t n) {
-    if (wide_[n]) return Read(n, 0);
+    if (wide_[n]) return ReadAs(n, DType::kF32, 0);
+    const OperatorDef& def = *FindOperator(graph_.nodes[n].op);
+    const DType type = TypeOf(graph_.nodes[n], def);
+    if (type == DType::kF32) return ReadAs(n, type, 0);
     const std::vector<ValueId> inputs = graph_.nodes[n].inputs;
-    RETURN_IF_ERROR(Read(n, NarrowInputs(graph_.nodes[n].op)));
+    RETURN_IF_ERROR(ReadAs(n, type, NarrowInputs(graph_.nodes[n].op)));
     const GraphNode& node = graph_.nodes[n];
     const absl::StatusOr<std::vector<TensorType>> types =
-        FindOperator(node.op)->infer(node.attributes, InputTypes(graph_, node));
+        def.infer(node.attributes, InputTypes(graph_, node));
     // What an operator does not take (the scale of a quantization) it gets as it was.
     if (!types.ok()) {
       graph_.nodes[n].inputs = inputs;
-      return Read(n, 0);
+      return ReadAs(n, DType::kF32, 0);
     }
     for (size_t i = 0; i < types->size(); ++i) graph_.values[node.outputs[i]].type = (*types)[i];
     return absl::OkStatus();
   }
 
-  // Lets the node read the first `narrow` inputs narrow and the others in f32.
-  absl::Status Read(size_t n, size_t narrow) {
+  // Lets the node read the first `narrow` inputs in the type and the others in f32.
+  absl::Status ReadAs(size_t n, DType type, size_t narrow) {
     const std::vector<ValueId> inputs = graph_.nodes[n].inputs;
     for (size_t i = 0; i < inputs.size(); ++i) {
-      ASSIGN_OR_RETURN(const ValueId stored, i < narrow ? NarrowOf(inputs[i]) : WideOf(inputs[i]));
-      graph_.nodes[n].inputs[i] = stored;
+      ASSIGN_OR_RETURN(graph_.nodes[n].inputs[i], As(inputs[i], i < narrow ? type : DType::kF32));
     }
     return absl::OkStatus();
   }
 
-  absl::StatusOr<ValueId> NarrowOf(ValueId id) {
-    if (!IsF32(graph_.value(id).type)) return id;
-    return As(id, storage_, narrow_);
-  }
-  absl::StatusOr<ValueId> WideOf(ValueId id) {
-    if (graph_.value(id).type.dtype != storage_) return id;
-    return As(id, DType::kF32, wide_of_);
-  }
-
-  // The value in another type, made once.
-  absl::StatusOr<ValueId> As(ValueId id, DType dtype, std::map<ValueId, ValueId>& known) {
-    if (const auto found = known.find(id); found != known.end()) return found->second;
+  // The value in another type, made once. What is no f32 of the model is left as it is.
+  absl::StatusOr<ValueId> As(ValueId id, DType dtype) {
+    if (!is_ours_[id] || graph_.value(id).type.dtype == dtype) return id;
+    if (const auto found = known_.find({id, dtype}); found != known_.end()) return found->second;
     const GraphValue value = graph_.value(id);
     ValueId cast = -1;
     if (value.data != nullptr) {
@@ -113,17 +113,49 @@ class Precision {
       ASSIGN_OR_RETURN(cast, AddOp(graph_, "cast", {id}, std::move(to), value.name));
       graph_.values[cast].name = value.name;  // An output is found by its name.
     }
-    return known[id] = cast;
+    is_ours_.resize(graph_.values.size(), true);
+    return known_[{id, dtype}] = cast;
   }
 
   Graph& graph_;
-  const DType storage_;
-  std::vector<bool> wide_;  // By node.
-  std::map<ValueId, ValueId> narrow_, wide_of_;
+  const FloatStorage& storage_;
+  std::vector<bool> wide_;     // By node.
+  std::vector<bool> is_ours_;  // By value: it was f32, or is such a value in another type.
+  std::map<std::pair<ValueId, DType>, ValueId> known_;
 };
 
 }  // namespace
 
-absl::Status StoreFloatsAs(Graph& graph, DType storage) { return Precision(graph, storage).Run(); }
+bool FloatStorage::narrows() const {
+  return type != DType::kF32 || std::any_of(layers.begin(), layers.end(), [](const auto& layer) {
+           return layer.second != DType::kF32;
+         });
+}
+
+absl::Status StoreFloatsAs(Graph& graph, const FloatStorage& storage) {
+  return Precision(graph, storage).Run();
+}
+
+void NameLayers(Graph& graph) {
+  std::set<std::string> taken;
+  for (const GraphNode& node : graph.nodes) taken.insert(node.layer);
+  std::map<std::string, int> count;
+  for (GraphNode& node : graph.nodes) {
+    if (!node.layer.empty()) continue;
+    node.layer = node.name;
+    while (!taken.insert(node.layer).second) {
+      node.layer = absl::StrCat(node.name, "#", ++count[node.name] + 1);
+    }
+  }
+}
+
+size_t NarrowInputs(const std::string& op) {
+  static const auto& counts = *new std::map<std::string, size_t>{
+      {"conv", 2},       {"conv_transpose", 2}, {"dense", 2},         {"gemm", 2},
+      {"batch_norm", 1}, {"layer_norm", 1},     {"instance_norm", 1}, {"group_norm", 1},
+  };
+  const auto found = counts.find(op);
+  return found == counts.end() ? static_cast<size_t>(-1) : found->second;
+}
 
 }  // namespace burnish

@@ -4,21 +4,51 @@
 #ifndef COMPILER_GRAPH_PRECISION_PASS_H_
 #define COMPILER_GRAPH_PRECISION_PASS_H_
 
+#include <cstddef>
+#include <map>
+#include <string>
+
 #include "absl/status/status.h"
 #include "compiler/graph/graph.h"
 
 namespace burnish {
 
-// Stores values of f32 as `storage` (kBf16, kF16): weights once, activations where their producer
-// writes them. In f32 stay
+// How f32 values between operators, and weights, are stored: kF32, kBf16 or kF16.
+struct FloatStorage {
+  DType type = DType::kF32;
+  // Of single nodes, by GraphNode::layer.
+  std::map<std::string, DType> layers = {};
+
+  DType Of(const std::string& layer) const {
+    const auto found = layers.find(layer);
+    return found == layers.end() ? type : found->second;
+  }
+  // Whether anything may be narrow.
+  bool narrows() const;
+
+  friend bool operator==(const FloatStorage&, const FloatStorage&) = default;
+};
+
+// Stores values of f32 as `storage` says: a node reads what it reads in its type, weights once, and
+// its producers write it so. In f32 stay
 //  - the graph's inputs and outputs: types of a model are its callers';
 //  - biases, scales and statistics, which cost nothing and are added to sums;
 //  - whatever becomes a number or a decision: operands of casts to integers, comparisons and
 //    argmax, and of host kernels, with all that computes them up to the next product (a position
 //    above 256 is no bfloat16);
 //  - operands and results of control flow: their bodies are left as they are.
-// Constants must be folded before. Errors: those of an operator that refuses such types.
-absl::Status StoreFloatsAs(Graph& graph, DType storage);
+// Where layers differ, what only moves elements moves them in the type that they come in.
+// Constants must be folded before. Names layers that have no name. Errors: those of an operator
+// that refuses such types.
+absl::Status StoreFloatsAs(Graph& graph, const FloatStorage& storage);
+
+// Gives each node that has none a layer: its name, with a number where another has that. The same
+// graph gets the same.
+void NameLayers(Graph& graph);
+
+// Of an operator's inputs, how many from the first on are tensors of activations and weights; those
+// behind are biases, scales and statistics.
+size_t NarrowInputs(const std::string& op);
 
 }  // namespace burnish
 

@@ -31,7 +31,7 @@ TEST(PrecisionPassTest, ValuesBetweenOperatorsAreNarrowAndTheModelsOwnAreNot) {
   graph.outputs = {Op(graph, "softmax", {y}, {{"axis", int64_t{1}}})};
   graph.values[graph.outputs[0]].name = "y";
   const Graph before = graph;
-  ASSERT_THAT(StoreFloatsAs(graph, DType::kBf16), IsOk());
+  ASSERT_THAT(StoreFloatsAs(graph, {DType::kBf16}), IsOk());
   EXPECT_EQ(Types(graph), "cast:bf16 dense:bf16 relu:bf16 softmax:bf16 cast:f32");
   const GraphNode& dense = graph.nodes[1];
   EXPECT_EQ(graph.value(dense.inputs[1]).type.dtype, DType::kBf16);  // Weights.
@@ -51,7 +51,7 @@ TEST(PrecisionPassTest, WhatBecomesANumberStaysWide) {
   const ValueId index = Op(graph, "cast", {scaled}, {{"to", std::string("i64")}});
   graph.outputs = {
       Op(graph, "relu", {Op(graph, "gather", {table, index}, {{"axis", int64_t{0}}})})};
-  ASSERT_THAT(StoreFloatsAs(graph, DType::kBf16), IsOk());
+  ASSERT_THAT(StoreFloatsAs(graph, {DType::kBf16}), IsOk());
   EXPECT_EQ(Types(graph), "abs:f32 floor:f32 cast:i64 gather:bf16 relu:bf16 cast:f32");
 }
 
@@ -62,8 +62,72 @@ TEST(PrecisionPassTest, ProductsReadNarrowOperandsWhateverTheyAreFor) {
   const ValueId w = AddRandomConstant(graph, "w", {5, 6}, 1);
   const ValueId logits = Op(graph, "dense", {Op(graph, "relu", {x}), w});
   graph.outputs = {Op(graph, "argmax", {logits}, {{"axis", int64_t{1}}})};
-  ASSERT_THAT(StoreFloatsAs(graph, DType::kF16), IsOk());
+  ASSERT_THAT(StoreFloatsAs(graph, {DType::kF16}), IsOk());
   EXPECT_EQ(Types(graph), "cast:f16 relu:f16 dense:f16 cast:f32 argmax:i64");
+}
+
+// Three dense layers with a transpose and its inverse between the first two.
+Graph Layers() {
+  Graph graph;
+  ValueId x = AddInput(graph, "x", {DType::kF32, {6, 6}});
+  for (const char* name : {"first", "second", "third"}) {
+    const ValueId w = AddRandomConstant(graph, "w", {6, 6}, 1);
+    x = *AddOp(graph, "dense", {x, w}, {}, name);
+    if (graph.nodes.size() > 1) continue;
+    Attributes swap;
+    swap.Set("perm", std::vector<int64_t>{1, 0});
+    x = *AddOp(graph, "transpose", {x}, swap, "moved");
+  }
+  graph.outputs = {x};
+  return graph;
+}
+
+TEST(PrecisionPassTest, LayersAreStoredAsTheirNameSays) {
+  Graph graph = Layers();
+  ASSERT_THAT(StoreFloatsAs(graph, {DType::kBf16, {{"second", DType::kF32}}}), IsOk());
+  EXPECT_EQ(Types(graph),
+            "cast:bf16 dense:bf16 transpose:bf16 cast:f32 dense:f32 cast:bf16 dense:bf16 cast:f32");
+  graph = Layers();
+  ASSERT_THAT(
+      StoreFloatsAs(graph, {DType::kF32, {{"second", DType::kF16}, {"third", DType::kBf16}}}),
+      IsOk());
+  EXPECT_EQ(Types(graph),
+            "dense:f32 transpose:f32 cast:f16 dense:f16 cast:bf16 dense:bf16 cast:f32");
+}
+
+TEST(PrecisionPassTest, NodesOfOneNameAreLayersOfTheirOwn) {
+  Graph graph;
+  ValueId x = AddInput(graph, "x", {DType::kF32, {4}});
+  for (const char* name : {"", "relu#2", "", "first"}) x = *AddOp(graph, "relu", {x}, {}, name);
+  graph.outputs = {x};
+  NameLayers(graph);
+  std::vector<std::string> layers;
+  for (const GraphNode& node : graph.nodes) layers.push_back(node.layer);
+  EXPECT_EQ(layers, (std::vector<std::string>{"relu", "relu#2", "relu#3", "first"}));
+  NameLayers(graph);
+  EXPECT_EQ(graph.nodes[2].layer, "relu#3");
+  ASSERT_THAT(StoreFloatsAs(graph, {DType::kBf16, {{"relu#3", DType::kF32}}}), IsOk());
+  EXPECT_EQ(Types(graph),
+            "cast:bf16 relu:bf16 relu:bf16 cast:f32 relu:f32 cast:bf16 relu:bf16 "
+            "cast:f32");
+}
+
+// What is moved between two layers in f32 is never rounded.
+TEST(PrecisionPassTest, MovedElementsKeepTheTypeOfTheirLayer) {
+  Graph graph = Layers();
+  ASSERT_THAT(
+      StoreFloatsAs(graph, {DType::kBf16, {{"first", DType::kF32}, {"second", DType::kF32}}}),
+      IsOk());
+  EXPECT_EQ(Types(graph), "dense:f32 transpose:f32 dense:f32 cast:bf16 dense:bf16 cast:f32");
+}
+
+TEST(PrecisionPassTest, NothingChangesWhereEachLayerIsInF32) {
+  Graph graph = Layers();
+  const std::string before = PrintGraph(graph);
+  const FloatStorage storage{DType::kF32, {{"first", DType::kF32}}};
+  EXPECT_FALSE(storage.narrows());
+  ASSERT_THAT(StoreFloatsAs(graph, storage), IsOk());
+  EXPECT_EQ(PrintGraph(graph), before);
 }
 
 TEST(PrecisionPassTest, RandomGraphsStayCloseAndValid) {
@@ -71,7 +135,7 @@ TEST(PrecisionPassTest, RandomGraphsStayCloseAndValid) {
     SCOPED_TRACE(seed);
     Graph graph = RandomGraph(seed);
     const Graph before = graph;
-    ASSERT_THAT(StoreFloatsAs(graph, DType::kF16), IsOk());
+    ASSERT_THAT(StoreFloatsAs(graph, {DType::kF16}), IsOk());
     EXPECT_EQ(Difference(before, graph, 0.02), "");
   }
 }

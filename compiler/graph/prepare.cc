@@ -13,7 +13,6 @@
 #include "compiler/graph/fold_quantization_pass.h"
 #include "compiler/graph/layout_pass.h"
 #include "compiler/graph/nest_concats_pass.h"
-#include "compiler/graph/precision_pass.h"
 #include "compiler/graph/simplify_pass.h"
 #include "compiler/graph/sink_concat_pass.h"
 #include "compiler/graph/sink_shuffle_pass.h"
@@ -60,10 +59,11 @@ absl::Status PrepareGraph(Graph& graph, const PrepareOptions& options) {
   // Behind the layout, whose transposes would stand between a convolution and its phases.
   RETURN_IF_ERROR(SplitPhases(graph));
   PrepareOptions of_bodies = options;
-  of_bodies.storage = DType::kF32;
+  of_bodies.storage = {};
   RETURN_IF_ERROR(PrepareBodies(graph, of_bodies));
+  NameLayers(graph);
   // When nothing folds any more, and the layout's transposes are there to be narrow.
-  if (options.storage != DType::kF32) RETURN_IF_ERROR(StoreFloatsAs(graph, options.storage));
+  if (options.storage.narrows()) RETURN_IF_ERROR(StoreFloatsAs(graph, options.storage));
   EliminateCommon(graph);
   // Last: other passes look at concats that nothing else reads.
   return NestConcats(graph);

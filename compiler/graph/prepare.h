@@ -4,13 +4,14 @@
 
 #include "absl/status/status.h"
 #include "compiler/graph/graph.h"
+#include "compiler/graph/precision_pass.h"
 
 namespace burnish {
 
 struct PrepareOptions {
   bool channels_last = true;    // From optimisation level 2 on.
   bool fold_batch_norm = true;  // Changes rounding: weights are scaled once, at build time.
-  DType storage = DType::kF32;  // Of f32 values between operators (precision_pass.h).
+  FloatStorage storage = {};    // Of f32 values between operators.
 };
 
 // Folds, simplifies and lays out the graph; it is then ready for Fuse. The graph's inputs and

@@ -86,8 +86,10 @@ class CompileCommand : public Command {
                               .require_tuned = require_tuned_,
                               .refit = request_.refit};
     // One of the choices, or the flag would have been refused.
-    ParseDType(precision_, &options.storage);
-    if (accuracy_.empty()) accuracy_ = options.storage == DType::kF32 ? "1e-4" : kNarrowAccuracy;
+    ParseDType(precision_, &options.storage.type);
+    if (accuracy_.empty()) {
+      accuracy_ = options.storage.narrows() ? kNarrowAccuracy : "1e-4";
+    }
     ASSIGN_OR_RETURN(options.select, ParseAccuracy(accuracy_));
     ASSIGN_OR_RETURN(request_.shapes, inputs_.Parse());
     ASSIGN_OR_RETURN(const Graph graph, LoadModel(request_));

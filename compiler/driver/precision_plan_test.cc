@@ -1,0 +1,105 @@
+#include "compiler/driver/precision_plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "base/status_matchers.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace burnish {
+namespace {
+
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::Le;
+
+constexpr DType kF32 = DType::kF32, kBf16 = DType::kBf16;
+
+// Layers whose errors are these, and add up as squares.
+struct Layers {
+  std::vector<double> errors;
+  int asked = 0;
+
+  ErrorOfTypes ErrorOf() {
+    return [this](const std::vector<DType>& types, bool fast) -> absl::StatusOr<double> {
+      ++asked;
+      double squares = 0;
+      for (size_t l = 0; l < types.size(); ++l) {
+        if (types[l] != kF32) squares += errors[l] * errors[l];
+      }
+      return std::sqrt(squares);
+    };
+  }
+};
+
+std::vector<LayerGain> Narrow(const std::vector<double>& gains) {
+  std::vector<LayerGain> layers;
+  for (const double gain : gains) layers.push_back({kBf16, gain});
+  return layers;
+}
+
+TEST(PrecisionPlanTest, NothingIsTakenBackWithinTheBudget) {
+  Layers layers{{3e-3, 4e-3}};
+  EXPECT_THAT(TakeBack(Narrow({1, 1}), 5e-3, layers.ErrorOf(), nullptr),
+              IsOkAndHolds(ElementsAre(kBf16, kBf16)));
+  EXPECT_EQ(layers.asked, 1);
+}
+
+TEST(PrecisionPlanTest, MostErrorPerNanosecondGoesFirst) {
+  // The second costs most and gains so much that the third goes before it.
+  Layers layers{{1e-3, 2e-2, 1.9e-2, 1e-3}};
+  EXPECT_THAT(TakeBack(Narrow({10, 1000, 10, 10}), 2.1e-2, layers.ErrorOf(), nullptr),
+              IsOkAndHolds(ElementsAre(kBf16, kBf16, kF32, kBf16)));
+}
+
+TEST(PrecisionPlanTest, WhatGainsNothingGoesBeforeWhatGains) {
+  Layers layers{{1e-2, 1e-3}};
+  EXPECT_THAT(TakeBack(Narrow({5, -1}), 1e-2, layers.ErrorOf(), nullptr),
+              IsOkAndHolds(ElementsAre(kBf16, kF32)));
+}
+
+// Of layers whose times nobody knows, the one that costs most goes first.
+TEST(PrecisionPlanTest, WithoutTimesTheErrorDecides) {
+  Layers layers{{1e-2, 2e-2, 1e-3}};
+  EXPECT_THAT(TakeBack(Narrow({0, 0, 0}), 1.2e-2, layers.ErrorOf(), nullptr),
+              IsOkAndHolds(ElementsAre(kBf16, kF32, kBf16)));
+}
+
+TEST(PrecisionPlanTest, LayersInF32StaySo) {
+  Layers layers{{1e-2, 1e-2, 1e-2}};
+  std::vector<LayerGain> gains = Narrow({1, 1, 1});
+  gains[1].type = kF32;
+  EXPECT_THAT(TakeBack(gains, 1e-2, layers.ErrorOf(), nullptr),
+              IsOkAndHolds(ElementsAre(kF32, kF32, kBf16)));
+}
+
+TEST(PrecisionPlanTest, WhereNoLayerIsWithinTheBudgetAllGo) {
+  Layers layers{{1e-2, 1e-2}};
+  EXPECT_THAT(TakeBack(Narrow({1, 1}), 1e-6, layers.ErrorOf(), nullptr), IsOkAndHolds(Each(kF32)));
+}
+
+TEST(PrecisionPlanTest, AsksOnceALayerAndHalves) {
+  Layers layers{std::vector<double>(100, 1e-3)};
+  std::vector<std::pair<int, int>> told;
+  ASSERT_OK_AND_ASSIGN(const std::vector<DType> types,
+                       TakeBack(Narrow(std::vector<double>(100, 1)), 5.01e-3, layers.ErrorOf(),
+                                [&](int done, int total) { told.emplace_back(done, total); }));
+  EXPECT_EQ(std::count(types.begin(), types.end(), kBf16), 25);
+  EXPECT_THAT(layers.asked, Le(1 + 100 + 7));
+  EXPECT_EQ(told.size(), static_cast<size_t>(layers.asked));
+  for (const auto& [done, total] : told) EXPECT_LE(done, total);
+}
+
+TEST(PrecisionPlanTest, AnErrorOfTheProbeIsTheAnswer) {
+  const ErrorOfTypes fails = [](const std::vector<DType>&, bool) -> absl::StatusOr<double> {
+    return absl::InternalError("not finite");
+  };
+  EXPECT_THAT(TakeBack(Narrow({1}), 1, fails, nullptr),
+              StatusIs(absl::StatusCode::kInternal, "not finite"));
+}
+
+}  // namespace
+}  // namespace burnish

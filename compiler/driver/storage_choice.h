@@ -1,0 +1,73 @@
+// Builds a model with layers stored in 16 bits, as many as its accuracy allows
+// (docs/adr/0020-layers-in-16-bits.md). Private to build_model.
+#ifndef COMPILER_DRIVER_STORAGE_CHOICE_H_
+#define COMPILER_DRIVER_STORAGE_CHOICE_H_
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "compiler/driver/build_once.h"
+#include "compiler/driver/precision_plan.h"
+#include "compiler/driver/precision_probe.h"
+#include "compiler/driver/reference_model.h"
+
+namespace burnish {
+
+class StorageChoice {
+ public:
+  // `wide`: `graph` as it was cut in f32. All outlive this.
+  StorageChoice(const Graph& graph, const PlannedModel& wide, ScheduleChooser& chooser,
+                Builder& builder, const BuildModelOptions& options)
+      : graph_(graph),
+        wide_(wide),
+        chooser_(chooser),
+        builder_(builder),
+        options_(options),
+        reference_(graph, wide, /*refit=*/nullptr, chooser, builder, options) {}
+
+  // Builds the reference and finds the layers. Errors: the builder's; OUT_OF_RANGE where storage
+  // is to be chosen, or examples were given, and nothing can be measured.
+  absl::Status Start();
+
+  // What is stored how, so that the error of that alone is within `budget`, as the reference shows
+  // it. As `options` say where layers cannot be told apart: the model has control flow, or does not
+  // run here.
+  absl::StatusOr<FloatStorage> Within(double budget);
+
+  absl::StatusOr<BuiltModel> Build();
+
+ private:
+  bool can_choose() const { return !probed_.layers.empty(); }
+  absl::StatusOr<PlannedModel> Cut(const FloatStorage& storage) const;
+  absl::StatusOr<PlannedModel> Plan(const PlannedModel& cut) const;
+  // Sets the types and gains of the layers.
+  absl::Status FindGains();
+  absl::Status ChooseFastest(const PlannedModel& in_f32, const std::vector<double>& ns_in_f32);
+  FloatStorage StorageOf(const std::vector<DType>& types) const;
+  absl::StatusOr<double> ErrorOf(const std::vector<DType>& types, bool fast);
+  std::vector<double> NsByLayer(const PlannedModel& model) const;
+  void Report(BuiltModel& built) const;
+
+  const Graph& graph_;
+  const PlannedModel& wide_;
+  ScheduleChooser& chooser_;
+  Builder& builder_;
+  const BuildModelOptions& options_;
+  ReferenceModel reference_;
+  ProbedModel probed_;
+  std::optional<PrecisionProbe> probe_;
+  std::vector<LayerGain> layers_;  // As they would be without a budget.
+  std::vector<DType> types_;       // As they are.
+  double simulated_ = 0;           // Of `types_`.
+  std::map<std::pair<std::vector<DType>, bool>, double> known_;  // Errors.
+};
+
+}  // namespace burnish
+
+#endif  // COMPILER_DRIVER_STORAGE_CHOICE_H_
