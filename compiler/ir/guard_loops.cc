@@ -221,7 +221,7 @@ class Guarder {
   // Nobody outside reads what an iteration leaves in the buffer. Tiles of registers, which one loop
   // after another uses, are overwritten whole; of others it is not looked at how much is.
   bool OthersOverwrite(NodeId loop, BufferId buffer) const {
-    const bool is_register = program_.buffers[buffer].scope == Scope::kRegister;
+    const bool is_register = InRegisters(buffer);
     for (NodeId inside = loop; inside != program_.root; inside = program_.nodes[inside].parent) {
       for (const NodeId beside : program_.nodes[program_.nodes[inside].parent].children) {
         if (beside == inside) continue;
@@ -276,7 +276,12 @@ class Guarder {
     }
     if (!all_overwrite) return false;
     // The tiles of registers are written whole before they are read.
-    return program_.buffers[buffer].scope == Scope::kRegister || WritesWhatItReads(loop, buffer);
+    return InRegisters(buffer) || WritesWhatItReads(loop, buffer);
+  }
+
+  bool InRegisters(BufferId buffer) const {
+    const Scope scope = program_.buffers[buffer].scope;
+    return scope == Scope::kRegister || scope == Scope::kTile;
   }
 
   // The verifier has seen that a loop around all that touches a temporary writes in an iteration

@@ -1,7 +1,9 @@
 #include "compiler/ir/lower.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -141,13 +143,15 @@ class BlockLowering {
     Accumulator accumulator{.buffer = id};
     Buffer& window = out_.buffers[id];
     window.shape.clear();
-    // Lanes of a vector lie side by side: its dimension is the last.
+    // Lanes of a vector lie side by side: its dimension is the last. So do those of an
+    // instruction's nest.
     std::vector<NodeId> dims;
     for (const bool vector : {false, true}) {
+      bool in_nest = false;
       for (NodeId loop : SpatialLoopsBetween(leaf, above)) {
         const LoopKind kind = in_.nodes[loop].loop_kind;
-        const bool lanes = kind == LoopKind::kVectorized || kind == LoopKind::kTensorized;
-        if (lanes == vector) dims.push_back(loop);
+        in_nest = in_nest || kind == LoopKind::kTensorized;
+        if ((kind == LoopKind::kVectorized || in_nest) == vector) dims.push_back(loop);
       }
     }
     if (dims.size() > 8) {
@@ -166,7 +170,13 @@ class BlockLowering {
     const Node& stage = in_.nodes[id];
     const NodeId leaf = NodeOf(in_, stage.block);
     CHECK(IsInside(in_, leaf, id));
-    ASSIGN_OR_RETURN(const Accumulator accumulator, ShapeWindow(leaf, id, stage.buffer));
+    ASSIGN_OR_RETURN(const Accumulator window, ShapeWindow(leaf, id, stage.buffer));
+    const bool in_tiles = in_.buffers[stage.buffer].scope == Scope::kTile;
+    // Where vectors reach the window: tiles have no elements, so theirs pass through memory.
+    Accumulator accumulator = window;
+    if (in_tiles) {
+      ASSIGN_OR_RETURN(accumulator, NewWindow(leaf, id));
+    }
     const DType dtype = in_.blocks[stage.block].step->dtype;
     accumulators_[stage.block] = accumulator;
     RETURN_IF_ERROR(CheckMovable(in_.blocks[stage.block], id));
@@ -186,14 +196,22 @@ class BlockLowering {
     }
     EmitChoice(
         first, to,
-        [&](NodeId at) { EmitAround(leaf, id, at, [&](NodeId n) { EmitInit(leaf, n); }); },
+        [&](NodeId at) {
+          if (in_tiles && StartsAtZero(block)) return EmitTileNest(kTileZero, leaf, id, at, window);
+          EmitAround(leaf, id, at, [&](NodeId n) { EmitInit(leaf, n); });
+          if (in_tiles) EmitTileNest(kTileLoad, leaf, id, at, window, accumulator);
+        },
         [&](NodeId at) {
           EmitAround(leaf, id, at, [&](NodeId n) {
             EmitStore(leaf, n, accumulator.buffer, accumulator.indices,
                       Load(home.buffer, dtype, home.indices), Combiner::kAssign, false);
           });
+          if (in_tiles) EmitTileNest(kTileLoad, leaf, id, at, window, accumulator);
         });
+    accumulators_[stage.block] = window;
     RETURN_IF_ERROR(EmitChildren(id, to));
+    accumulators_[stage.block] = accumulator;
+    if (in_tiles) EmitTileNest(kTileStore, leaf, id, to, accumulator, window);
     EmitChoice(
         last, to,
         [&](NodeId at) { EmitAround(leaf, id, at, [&](NodeId n) { EmitFinish(leaf, n); }); },
@@ -241,15 +259,45 @@ class BlockLowering {
     }
   }
 
-  // Copies of the spatial loops between `above` and the block, with `body` inside.
+  // +0, as an instruction clears its registers.
+  static bool StartsAtZero(const Block& block) {
+    const Expr init =
+        block.init == nullptr ? Identity(block.combiner, block.step->dtype) : block.init;
+    return IsInt(init, 0) || (init->kind == ExprKind::kFloatImm && init->float_value == 0 &&
+                              !std::signbit(init->float_value));
+  }
+
+  // The window between `above` and the leaf as a nest of the instruction `name`: to[..] = from[..],
+  // or 0 without `from`.
+  void EmitTileNest(const char* name, NodeId leaf, NodeId above, NodeId at, const Accumulator& to,
+                    const std::optional<Accumulator>& from = std::nullopt) {
+    const DType dtype = in_.blocks[in_.nodes[leaf].block].step->dtype;
+    const Expr value = from.has_value() ? Load(from->buffer, dtype, from->indices)
+                                        : Identity(Combiner::kSum, dtype);
+    const auto body = [&](NodeId n) {
+      EmitStore(leaf, n, to.buffer, to.indices, value, Combiner::kAssign, false);
+    };
+    EmitAround(leaf, above, at, body, name);
+  }
+
+  // Copies of the spatial loops between `above` and the block, with `body` inside. `nest`: what the
+  // instruction's loops become a nest of; null: loops around a vector.
   template <typename Body>
-  void EmitAround(NodeId leaf, NodeId above, NodeId to, const Body& body) {
-    for (NodeId loop : SpatialLoopsBetween(leaf, above)) {
+  void EmitAround(NodeId leaf, NodeId above, NodeId to, const Body& body,
+                  const char* nest = nullptr) {
+    const std::vector<NodeId> loops = SpatialLoopsBetween(leaf, above);
+    bool in_nest = false;
+    for (NodeId loop : loops) {
       Node around = LoopLike(loop);
-      // The instruction does steps only: what stands around them is a vector of its width.
-      if (around.loop_kind == LoopKind::kTensorized) {
-        around.loop_kind = LoopKind::kVectorized;
-        around.lanes = static_cast<int32_t>(MaxExtent(in_, around.var));
+      const bool begins = around.loop_kind == LoopKind::kTensorized;
+      in_nest = in_nest || begins;
+      if (begins && nest != nullptr) {
+        around.intrinsic = nest;
+      } else if (in_nest && nest == nullptr) {
+        // The instruction does steps only: what stands around them is rows of vectors of its width.
+        const bool is_vector = loop == loops.back();
+        around.loop_kind = is_vector ? LoopKind::kVectorized : LoopKind::kSerial;
+        around.lanes = is_vector ? static_cast<int32_t>(MaxExtent(in_, around.var)) : 0;
         around.intrinsic.clear();
       }
       const NodeId copy = AddNode(out_, std::move(around));

@@ -114,6 +114,7 @@ class ScopeResolver {
     switch (buffer.scope) {
       case Scope::kAuto:
       case Scope::kRegister:
+      case Scope::kTile:
         return absl::OkStatus();
       case Scope::kScratch:
         if (users.is_bound()) {

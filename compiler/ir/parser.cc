@@ -194,6 +194,7 @@ class ProgramParser {
     if (cursor_.TakeWord("register")) buffer.scope = Scope::kRegister;
     if (cursor_.TakeWord("shared")) buffer.scope = Scope::kShared;
     if (cursor_.TakeWord("local")) buffer.scope = Scope::kLocal;
+    if (cursor_.TakeWord("tile")) buffer.scope = Scope::kTile;
     RETURN_IF_ERROR(ParseStorage(token, buffer));
     buffer.streamed = cursor_.TakeWord("streamed");
     const BufferId id = static_cast<BufferId>(program_.buffers.size());

@@ -41,6 +41,8 @@ const char* ScopeName(const Buffer& buffer, bool lowered) {
       return " shared";
     case Scope::kLocal:
       return " local";
+    case Scope::kTile:
+      return " tile";
   }
   return "";
 }

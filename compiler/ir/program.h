@@ -30,7 +30,17 @@ enum class BufferRole : uint8_t { kInput, kConstant, kOutput, kPacked, kTemp };
 // Where a kTemp lives. kGlobal: one array for all workers. kScratch: one per worker. kRegister:
 // SSA values, every index constant after unrolling. kShared, kLocal: of a GPU's block and of one of
 // its threads. kAuto: lowering chooses, by who writes and who reads; any other is kept or refused.
-enum class Scope : uint8_t { kGlobal, kScratch, kRegister, kShared, kLocal, kAuto };
+// kTile: registers of two dimensions, the last two of the buffer, which only nests of instructions
+// touch; the dimensions before them say which register, and are constant after unrolling.
+enum class Scope : uint8_t { kGlobal, kScratch, kRegister, kShared, kLocal, kAuto, kTile };
+
+// What tile registers hold: so many rows of so many bytes each, and there are so many of them.
+// Source: Intel SDM vol. 1, chapter 18, palette 1.
+inline constexpr int64_t kTileRowsMax = 16, kTileRowBytes = 64, kTileRegisters = 8;
+// Nests that move a tile to and from the memory of its buffer's rows, and that clear it: lowering
+// puts them around a tile's sums.
+inline constexpr char kTileZero[] = "tile_zero", kTileLoad[] = "tile_load",
+                      kTileStore[] = "tile_store";
 
 // A view of an allocation. Element [i0,i1,..] lies at offset + sum(i_d * strides[d]) elements.
 // Indices from -border[d].first to shape[d] - 1 + border[d].second are readable; the border holds

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "compiler/ir/simplify.h"
@@ -217,14 +218,19 @@ class Specializer {
     // nest.
     const bool drop = greatest == 1 && IsConstInt(extent) && to != out_.root &&
                       to != out_.pack_root && loop.loop_kind != LoopKind::kParallel &&
-                      loop.loop_kind != LoopKind::kBound;
+                      loop.loop_kind != LoopKind::kBound &&
+                      // A tile of one row: the nest keeps its name.
+                      loop.loop_kind != LoopKind::kTensorized;
     if (!drop) {
       inner = AddNode(out_, loop);
       AppendChild(out_, to, inner);
       if (NeedsConstantExtent(loop)) constant_.insert(loop.var);
       if (loop.loop_kind == LoopKind::kVectorized) vectors_.insert(loop.var);
     }
+    const bool in_nest =
+        std::exchange(in_nest_, in_nest_ || loop.loop_kind == LoopKind::kTensorized);
     const absl::Status status = EmitChildren(id, inner);
+    in_nest_ = in_nest;
     if (!specialized) renamed_.erase(original);
     vectors_.erase(loop.var);
     constant_.erase(loop.var);
@@ -253,12 +259,20 @@ class Specializer {
     return absl::OkStatus();
   }
 
-  // Registers have no address: each index must be known once unrolled loops are written out.
+  // Registers have no address: each index must be known once unrolled loops are written out. Of a
+  // tile the last two indices are the instruction's own.
   absl::Status CheckRegisters(const Node& leaf) const {
     absl::Status status;
-    const auto check = [&](BufferId buffer, const std::vector<Expr>& indices) {
-      if (out_.buffers[buffer].scope != Scope::kRegister) return;
-      for (const Expr& index : indices) {
+    const auto check = [&](BufferId buffer, const std::vector<Expr>& all) {
+      const bool is_tile = out_.buffers[buffer].scope == Scope::kTile;
+      if (out_.buffers[buffer].scope != Scope::kRegister && !is_tile) return;
+      if (is_tile && (!in_nest_ || all.size() < 2)) {
+        status = absl::InvalidArgumentError(
+            absl::StrCat("tile window ", out_.buffers[buffer].name,
+                         " is touched outside of an instruction's nest of rows and columns"));
+        return;
+      }
+      for (const Expr& index : absl::MakeConstSpan(all).first(all.size() - (is_tile ? 2 : 0))) {
         for (VarId var : FreeVars(index)) {
           if (constant_.count(var)) continue;
           status = absl::InvalidArgumentError(
@@ -299,6 +313,7 @@ class Specializer {
   std::map<VarId, VarId> renamed_;  // Ragged variables whose copy for one size is being emitted.
   std::set<NodeId> has_ragged_;     // See FindRagged.
   std::set<VarId> constant_, vectors_;
+  bool in_nest_ = false;     // Of an instruction.
   std::set<VarId> emitted_;  // Original variables that have a loop already.
 };
 

@@ -363,7 +363,7 @@ INSTANTIATE_TEST_SUITE_P(
             SumWith("temp T: f32[4] kernel { stage Y in T { for Y.i { for Y.k { run Y } } "
                     "} }",
                     kPlainAxes),
-            "stage of Y: T is no register, scratch, shared or local buffer"},
+            "stage of Y: T is no register, tile, scratch, shared or local buffer"},
         BrokenProgram{
             "StageBesideItsBlock",
             SumWith("kernel { stage Y in r { } for Y.i { for Y.k { run Y } } }", kPlainAxes),
@@ -526,6 +526,38 @@ INSTANTIATE_TEST_SUITE_P(
             "+ j] } } } }",
             ""}),
     NameOf);
+
+// Tiles of sums, of so many rows and columns each, filled from X and written to Y.
+std::string Tiles(const std::string& shape, const std::string& loops, const std::string& end) {
+  return absl::StrCat("program/1 tiles lowered input X: f32[20] output Y: f32[20]\n",
+                      "temp acc: f32", shape, " tile\nvar i in 2 var j in 2\nkernel { ", loops, end,
+                      " }");
+}
+
+TEST(VerifyTest, TilesAreInstructionsOwn) {
+  // In one nest, as lowering leaves it.
+  const std::string nest = "parallel p in 1 { tensorize(tile_load) i { for j { ";
+  const std::string filled = "acc[i, j] = X[i * 2 + j] } } ";
+  const std::string read = "tensorize(tile_store) i { for j { Y[i * 2 + j] = acc[i, j] } } }";
+  ASSERT_OK_AND_ASSIGN(const Program good, ParseProgram(Tiles("[2, 2]", nest + filled, read)));
+  EXPECT_THAT(Verify(good), IsOk());
+  ASSERT_OK_AND_ASSIGN(const Program again, ParseProgram(Print(good)));
+  EXPECT_EQ(again.buffers[2].scope, Scope::kTile);
+  const auto expect_broken = [](const std::string& text, const std::string& message) {
+    const absl::StatusOr<Program> program = ParseProgram(text);
+    const absl::Status status = program.ok() ? Verify(*program) : program.status();
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(message)));
+  };
+  expect_broken(Tiles("[2, 2]", "parallel p in 1 { for i { for j { " + filled, read),
+                "tile buffer acc is touched outside of an instruction's nest");
+  expect_broken(Tiles("[2, 17]", nest + filled, read), "got 2 rows of 68 bytes");
+  expect_broken(Tiles("[17, 2]", nest + filled, read), "got 17 rows of 8 bytes");
+  expect_broken(Tiles("[7, 2, 2]", nest + "acc[0, i, j] = X[i * 2 + j] } } ",
+                      "tensorize(tile_store) i { for j { Y[i * 2 + j] = acc[0, i, j] } } }"),
+                "got 7 tiles of sums in one nest, want at most 6");
+  expect_broken(Tiles("[2, 2]", nest + filled + "} parallel q in 1 { ", read),
+                "tile buffer acc is touched in more than one nest");
+}
 
 // The whole of ResNet-50's first convolution: what each primitive's test pays each time.
 TEST(VerifyTest, ConvolutionIsVerifiedInUnderAMillisecondOnAverage) {

@@ -3,6 +3,7 @@
 // both, so that one can be wrong without the other.
 #include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -40,10 +41,17 @@ class ScopeVerifier {
       if (buffer.role == BufferRole::kTemp && buffer.scope == Scope::kAuto) {
         return Broken("buffer ", buffer.name, " of a lowered program has no scope");
       }
+      if (buffer.scope == Scope::kTile) RETURN_IF_ERROR(CheckTile(buffer));
     }
     for (const NodeId nest : program_.nodes[program_.root].children) {
       here_ = {.nest = nest};
+      tiles_ = 0;
       RETURN_IF_ERROR(Walk(nest).status());
+      // An instruction has its operands in such registers, too: one of each side at least.
+      if (tiles_ > kTileRegisters - 2) {
+        return Broken("got ", tiles_, " tiles of sums in one nest, want at most ",
+                      kTileRegisters - 2, ": two of ", kTileRegisters, " registers are operands'");
+      }
     }
     return absl::OkStatus();
   }
@@ -54,6 +62,17 @@ class ScopeVerifier {
   template <typename... Parts>
   static absl::Status Broken(const Parts&... parts) {
     return absl::InvalidArgumentError(absl::StrCat(parts...));
+  }
+
+  absl::Status CheckTile(const Buffer& buffer) const {
+    const size_t rank = buffer.shape.size();
+    if (rank < 2) return Broken("tile buffer ", buffer.name, " has no rows and columns");
+    const int64_t bytes = buffer.shape[rank - 1] * SizeBytes(buffer.dtype);
+    if (buffer.shape[rank - 2] > kTileRowsMax || bytes > kTileRowBytes) {
+      return Broken("tile buffer ", buffer.name, ": got ", buffer.shape[rank - 2], " rows of ",
+                    bytes, " bytes, want at most ", kTileRowsMax, " of ", kTileRowBytes);
+    }
+    return absl::OkStatus();
   }
 
   absl::StatusOr<Work> Walk(NodeId id) {
@@ -81,7 +100,10 @@ class ScopeVerifier {
                                             ? &here_.threads
                                             : &here_.blocks;
     if (around != nullptr) around->push_back(id);
+    const bool in_nest =
+        std::exchange(in_nest_, in_nest_ || node.loop_kind == LoopKind::kTensorized);
     ASSIGN_OR_RETURN(Work work, WalkChildren(node));
+    in_nest_ = in_nest;
     if (around != nullptr) around->pop_back();
     // The next iteration of a loop that all threads of a block go through together.
     if (!bound && here_.threads.empty()) RETURN_IF_ERROR(CheckMeeting(work.last, work.first));
@@ -146,7 +168,13 @@ class ScopeVerifier {
     const Buffer& buffer = program_.buffers[id];
     if (buffer.role != BufferRole::kTemp) return absl::OkStatus();
     std::optional<Place>& first = places_[id];
-    if (!first.has_value()) first = here_;
+    if (!first.has_value()) {
+      first = here_;
+      if (buffer.scope == Scope::kTile) {
+        tiles_ +=
+            ElementCount(buffer.shape) / *buffer.shape.rbegin() / *(buffer.shape.rbegin() + 1);
+      }
+    }
     switch (buffer.scope) {
       case Scope::kScratch:
         if (here_.nest == first->nest) return absl::OkStatus();
@@ -154,6 +182,13 @@ class ScopeVerifier {
       case Scope::kLocal:
         if (here_ == *first && !here_.threads.empty()) return absl::OkStatus();
         return Broken("local buffer ", buffer.name, " is not touched by one thread alone");
+      case Scope::kTile:
+        if (!in_nest_) {
+          return Broken("tile buffer ", buffer.name,
+                        " is touched outside of an instruction's nest");
+        }
+        if (here_.nest == first->nest) return absl::OkStatus();
+        return Broken("tile buffer ", buffer.name, " is touched in more than one nest");
       case Scope::kShared:
         work.first[id] |= access;
         if (here_.blocks == first->blocks && !here_.blocks.empty()) return absl::OkStatus();
@@ -166,6 +201,8 @@ class ScopeVerifier {
   const Program& program_;
   std::vector<std::optional<Place>> places_;  // By BufferId: of the first touch.
   Place here_;
+  bool in_nest_ = false;  // Of an instruction.
+  int64_t tiles_ = 0;     // Of sums, of the nest so far.
 };
 
 }  // namespace

@@ -189,7 +189,7 @@ class TreeVerifier {
     if (buffer.role != BufferRole::kTemp || buffer.scope == Scope::kGlobal ||
         buffer.scope == Scope::kAuto) {
       return Broken("stage of ", block.name, ": ", buffer.name,
-                    " is no register, scratch, shared or local buffer");
+                    " is no register, tile, scratch, shared or local buffer");
     }
     if (buffer.dtype != block.step->dtype) {
       return Broken("stage of ", block.name, ": ", buffer.name, " has type ",

@@ -21,6 +21,8 @@ const char* ScopeName(Scope scope) {
       return "shared";
     case Scope::kLocal:
       return "local";
+    case Scope::kTile:
+      return "tile";
     case Scope::kGlobal:
       return "global";
     case Scope::kAuto:

@@ -1,7 +1,8 @@
-// stage@1 Y->acc inside=mt scope=register|scratch|shared|local: the elements of Y that are written
-// under loop mt are kept in `acc` while the loop's body runs: filled with init, or reloaded, on
-// entry; finished, or stored back as partial sums, on exit. Whether all who touch the window share
-// a memory of that scope is seen when all loops are bound: lowering refuses what is not so.
+// stage@1 Y->acc inside=mt scope=register|tile|scratch|shared|local: the elements of Y that are
+// written under loop mt are kept in `acc` while the loop's body runs: filled with init, or
+// reloaded, on entry; finished, or stored back as partial sums, on exit. Whether all who touch the
+// window share a memory of that scope is seen when all loops are bound: lowering refuses what is
+// not so.
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -13,11 +14,12 @@
 namespace burnish {
 namespace {
 
-constexpr std::array<std::pair<absl::string_view, Scope>, 4> kScopes = {{
+constexpr std::array<std::pair<absl::string_view, Scope>, 5> kScopes = {{
     {"register", Scope::kRegister},
     {"scratch", Scope::kScratch},
     {"shared", Scope::kShared},
     {"local", Scope::kLocal},
+    {"tile", Scope::kTile},
 }};
 
 }  // namespace
@@ -33,7 +35,7 @@ absl::Status ApplyStage(const Step& step, Program& program) {
   const auto found = std::find_if(kScopes.begin(), kScopes.end(),
                                   [&](const auto& known) { return known.first == scope; });
   if (found == kScopes.end()) {
-    return Refuse("got scope=", scope, ", want register, scratch, shared or local");
+    return Refuse("got scope=", scope, ", want register, tile, scratch, shared or local");
   }
   if (program.blocks[block].reduction.empty()) {
     return Refuse(step.inputs[0], " has no reduction: there is nothing to keep");

@@ -104,7 +104,7 @@ TEST(StageTest, IllegalUsesAreRefusedWithAReason) {
       {.before = "", .step = "stage@1 Y->acc scope=register", .reason = "needs inside="},
       {.before = "",
        .step = "stage@1 Y->acc inside=m scope=attic",
-       .reason = "want register, scratch, shared or local"},
+       .reason = "want register, tile, scratch, shared or local"},
       {.before = "",
        .step = "stage@1 Y->X inside=m scope=register",
        .reason = "there is a buffer 'X' already"},
