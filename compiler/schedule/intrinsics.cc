@@ -1,5 +1,8 @@
 #include "compiler/schedule/intrinsics.h"
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+
 namespace burnish {
 namespace {
 
@@ -64,11 +67,31 @@ constexpr Intrinsic kIntrinsics[] = {
       input B: bf16[16, 2]
       output C: f32[16]
       block C(i in 16; j in 2) { step C[i] += f32(A[j]) * f32(B[i, j]) })"},
+    {"amx_bf16", R"(program/1 amx_bf16
+      input A: bf16[$rows, 32]
+      input B: bf16[16, 16, 2]
+      output C: f32[$rows, 16]
+      block C(i in $rows, j in 16; k in 16, v in 2) {
+        step C[i, j] += f32(A[i, k * 2 + v]) * f32(B[k, j, v])
+      })",
+     16},
+    {"amx_u8s8", R"(program/1 amx_u8s8
+      input A: u8[$rows, 64]
+      input B: i8[16, 16, 4]
+      output C: i32[$rows, 16]
+      block C(i in $rows, j in 16; k in 16, v in 4) {
+        step C[i, j] += i32(A[i, k * 4 + v]) * i32(B[k, j, v])
+      })",
+     16},
 };
 
 }  // namespace
 
 absl::Span<const Intrinsic> AllIntrinsics() { return kIntrinsics; }
+
+std::string PatternOf(const Intrinsic& intrinsic, int64_t rows) {
+  return absl::StrReplaceAll(intrinsic.pattern, {{"$rows", absl::StrCat(rows)}});
+}
 
 const Intrinsic* FindIntrinsic(absl::string_view name) {
   for (const Intrinsic& intrinsic : kIntrinsics) {

@@ -1,7 +1,8 @@
 // tensorize@1 vi intrinsic=dot2_i8x8: the nest from loop vi on is done by an instruction of the
 // table in schedule/intrinsics.h. The nest must be the instruction's own: the same loops, the same
 // block, the same steps of every access in memory as its buffers are stored now. Where a program is
-// compiled with other storage, the nest is done as it stands.
+// compiled with other storage, the nest is done as it stands. An instruction of several rows takes
+// as many as loop vi has, and the block's sums must be staged in tile registers.
 #include <map>
 #include <string>
 
@@ -18,8 +19,12 @@ namespace {
 
 class NestMatcher {
  public:
-  NestMatcher(const Program& program, const Program& pattern)
-      : program_(program), pattern_(pattern), ranges_(RangesOf(program)) {}
+  // `free_rows`: rows of what the outermost loop moves may lie anyhow far apart.
+  NestMatcher(const Program& program, const Program& pattern, bool free_rows)
+      : program_(program),
+        pattern_(pattern),
+        ranges_(RangesOf(program)),
+        row_(free_rows ? pattern.nodes[pattern.nodes[pattern.root].children[0]].var : -1) {}
 
   absl::Status MatchNest(NodeId node) {
     NodeId want = pattern_.nodes[pattern_.root].children[0];
@@ -99,9 +104,9 @@ class NestMatcher {
     for (const auto& [want_var, var] : loops_) {
       // In memory, not by index: an instruction reads neighbours, whatever the dimensions are
       // called.
-      if (form.HidesVar(var) || form.CoefficientOf(var) != want_form.CoefficientOf(want_var)) {
-        return false;
-      }
+      const int64_t want_step = want_form.CoefficientOf(want_var);
+      const bool any_step = want_var == row_ && want_step != 0;
+      if (form.HidesVar(var) || (!any_step && form.CoefficientOf(var) != want_step)) return false;
     }
     return true;
   }
@@ -118,8 +123,26 @@ class NestMatcher {
   const Program& program_;
   const Program& pattern_;
   const VarRanges ranges_;
+  const VarId row_;               // The pattern's loop over rows that may lie apart; -1: none.
   std::map<VarId, VarId> loops_;  // The pattern's, to the program's.
 };
+
+// How many rows the instruction is to have: those of the loop.
+absl::StatusOr<int64_t> RowsOf(const Program& program, NodeId loop, const Intrinsic& intrinsic) {
+  if (intrinsic.rows_max == 1) return 1;
+  const Var& var = program.vars[program.nodes[loop].var];
+  if (!IsConstInt(var.extent) || var.extent->int_value > intrinsic.rows_max) {
+    return Refuse("rows of ", intrinsic.name, " are 1 to ", absl::StrCat(intrinsic.rows_max),
+                  ", and loop ", var.name, " has not one constant extent among them");
+  }
+  for (NodeId id = loop; id >= 0; id = program.nodes[id].parent) {
+    const Node& node = program.nodes[id];
+    if (node.kind == NodeKind::kStage && program.buffers[node.buffer].scope == Scope::kTile) {
+      return var.extent->int_value;
+    }
+  }
+  return Refuse("sums of ", intrinsic.name, " live in tile registers: stage them with scope=tile");
+}
 
 }  // namespace
 
@@ -133,8 +156,10 @@ absl::Status ApplyTensorize(const Step& step, Program& program) {
       return Refuse("inside a loop that is a vector already");
     }
   }
-  ASSIGN_OR_RETURN(const Program pattern, ParseProgram(intrinsic->pattern));
-  const absl::Status matched = NestMatcher(program, pattern).MatchNest(loop);
+  ASSIGN_OR_RETURN(const int64_t rows, RowsOf(program, loop, *intrinsic));
+  ASSIGN_OR_RETURN(const Program pattern, ParseProgram(PatternOf(*intrinsic, rows)));
+  const absl::Status matched =
+      NestMatcher(program, pattern, intrinsic->rows_max > 1).MatchNest(loop);
   if (!matched.ok()) return Refuse("this is no ", name, ": ", std::string(matched.message()));
   program.nodes[loop].loop_kind = LoopKind::kTensorized;
   program.nodes[loop].intrinsic = name;

@@ -1,5 +1,8 @@
 #include <string>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "base/status_matchers.h"
 #include "compiler/ir/parser.h"
 #include "compiler/ir/printer.h"
@@ -134,6 +137,58 @@ TEST(TensorizeTest, IllegalUsesAreRefusedWithAReason) {
                  "reorder@1 (no,m,ko,ni,ki)\n",
        .step = "tensorize@1 ni intrinsic=dot2_i8x8",
        .reason = "this is no dot2_i8x8"},
+  });
+}
+
+// ---- Instructions of several rows.
+
+const char kTilesText[] = R"(program/1 dot
+input X: bf16[28, 64]
+const W: bf16[32, 64]
+output Y: f32[28, 32]
+block Y(m in 28, n in 32; k in 64) {
+  step Y[m, n] += f32(X[m, k]) * f32(W[n, k])
+}
+)";
+
+// Tiles of `rows` rows.
+std::string TileLoops(int rows) {
+  return absl::StrReplaceAll(R"(split@1 m->(mo,mi) size=$rows
+split@1 n->(no,ni) size=16
+split@1 k->(ko,ks) size=32
+split@1 ks->(kp,kv) size=2
+reorder@1 (no,mo,ko,mi,ni,kp,kv)
+relayout@1 W->Wp dims=(no,ko,kp,ni,kv)
+)",
+                             {{"$rows", absl::StrCat(rows)}});
+}
+
+TEST(TensorizeTest, TilesOfEachNumberOfRowsThatDivides) {
+  for (const int rows : {1, 2, 4, 7, 14}) {
+    const std::string text = After(kTilesText, TileLoops(rows) +
+                                                   "stage@1 Y->acc inside=mo scope=tile\n"
+                                                   "tensorize@1 mi intrinsic=amx_bf16\n");
+    EXPECT_TRUE(absl::StrContains(text, "temp acc: f32[] tile")) << text;
+    EXPECT_TRUE(absl::StrContains(text, absl::StrCat("tensorize(amx_bf16) mi in ", rows))) << text;
+    ASSERT_OK_AND_ASSIGN(const Program program, ParseProgram(text));
+    EXPECT_EQ(Print(program), text);
+  }
+}
+
+TEST(TensorizeTest, TilesThatAreNoneAreRefusedWithAReason) {
+  const auto use = [](const std::string& before, const std::string& reason) -> IllegalUse {
+    return {.before = before,
+            .step = "tensorize@1 mi intrinsic=amx_bf16",
+            .reason = reason,
+            .program_text = kTilesText};
+  };
+  const std::string stage = "stage@1 Y->acc inside=mo scope=tile\n";
+  ExpectRefused({
+      use(TileLoops(14), "stage them with scope=tile"),
+      use(TileLoops(14) + "stage@1 Y->acc inside=mo scope=register\n",
+          "stage them with scope=tile"),
+      use(TileLoops(28) + stage, "rows of amx_bf16 are 1 to 16"),
+      use(TileLoops(16) + stage, "has not one constant extent"),
   });
 }
 
