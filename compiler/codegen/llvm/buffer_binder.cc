@@ -11,9 +11,10 @@ namespace {
 
 class BufferBinder {
  public:
-  BufferBinder(const KernelLayout& layout, bool pack, const KernelArguments& arguments,
-               EmitState& state)
+  BufferBinder(const KernelLayout& layout, const TilePlan& tiles, bool pack,
+               const KernelArguments& arguments, EmitState& state)
       : layout_(layout),
+        tiles_(tiles),
         pack_(pack),
         arguments_(arguments),
         state_(state),
@@ -28,6 +29,7 @@ class BufferBinder {
   bool MayOverlap(size_t i, size_t j) const;
 
   const KernelLayout& layout_;
+  const TilePlan& tiles_;
   const bool pack_;
   const KernelArguments arguments_;
   EmitState& state_;
@@ -71,18 +73,20 @@ void BufferBinder::BindTemporaries() {
     BufferBinding& binding = state_.buffers[i];
     if (buffer.role != BufferRole::kTemp) continue;
     binding.alignment_bytes = BURNISH_SCRATCH_ALIGNMENT;
-    if (buffer.scope == Scope::kRegister) {
+    if (buffer.scope == Scope::kTile && tiles_.first[i] >= 0) continue;
+    if (buffer.scope == Scope::kRegister || buffer.scope == Scope::kTile) {
       const auto bits = static_cast<unsigned>(SizeBytes(buffer.dtype)) * 8;
       llvm::Type* const element = buffer.dtype == DType::kF32   ? b_.getFloatTy()
                                   : buffer.dtype == DType::kF64 ? b_.getDoubleTy()
                                                                 : b_.getIntNTy(bits);
-      // Dissolved by SROA into one SSA value per vector: every access has a constant index.
+      // Dissolved by SROA into one SSA value per vector: every access has a constant index. Tiles
+      // that the target has no registers for stay an array.
       llvm::AllocaInst* const array = b_.CreateAlloca(
           llvm::ArrayType::get(element, static_cast<uint64_t>(StorageElementCount(buffer))),
           nullptr, buffer.name);
       array->setAlignment(llvm::Align(BURNISH_SCRATCH_ALIGNMENT));
       binding.pointer = array;
-      binding.in_registers = true;
+      binding.in_registers = buffer.scope == Scope::kRegister;
       continue;
     }
     const int64_t offset = layout_.temp_offset[i];
@@ -160,9 +164,9 @@ llvm::Value* LoadContextField(llvm::IRBuilderBase& builder, llvm::Value* context
   return load;
 }
 
-void BindBuffers(const KernelLayout& layout, bool pack, const KernelArguments& arguments,
-                 EmitState& state) {
-  BufferBinder binder(layout, pack, arguments, state);
+void BindBuffers(const KernelLayout& layout, const TilePlan& tiles, bool pack,
+                 const KernelArguments& arguments, EmitState& state) {
+  BufferBinder binder(layout, tiles, pack, arguments, state);
   binder.BindParameters();
   binder.BindTemporaries();
   binder.DeclareAliasing();

@@ -6,6 +6,7 @@
 
 #include "compiler/codegen/llvm/emit_state.h"
 #include "compiler/codegen/llvm/kernel_layout.h"
+#include "compiler/codegen/llvm/tile_plan.h"
 
 namespace burnish {
 
@@ -16,9 +17,9 @@ struct KernelArguments {
 
 // Emits the loads of the buffers' addresses from the context and the arrays of register buffers,
 // and fills state.buffers. Buffers that the function has no address for stay null: in the pack
-// function inputs and outputs, everywhere temporaries that are not used.
-void BindBuffers(const KernelLayout& layout, bool pack, const KernelArguments& arguments,
-                 EmitState& state);
+// function inputs and outputs, everywhere temporaries that are not used or are in tile registers.
+void BindBuffers(const KernelLayout& layout, const TilePlan& tiles, bool pack,
+                 const KernelArguments& arguments, EmitState& state);
 
 // The field of the context that starts `offset` bytes into it.
 llvm::Value* LoadContextField(llvm::IRBuilderBase& builder, llvm::Value* context, size_t offset,

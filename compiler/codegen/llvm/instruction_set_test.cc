@@ -12,6 +12,7 @@
 #include "compiler/codegen/llvm/disassembler.h"
 #include "compiler/codegen/llvm/llvm_backend.h"
 #include "compiler/codegen/test_programs.h"
+#include "compiler/ir/parser.h"
 #include "gtest/gtest.h"
 
 namespace burnish {
@@ -30,6 +31,7 @@ bool IsOneOf(const std::string& mnemonic, std::vector<const char*> prefixes) {
 // Source: Intel SDM vol. 2, "CPUID feature flag" of each instruction.
 std::string ExtensionOf(const Instruction& i) {
   const std::string& name = i.mnemonic;
+  if (IsOneOf(name, {"tile", "ldtile", "sttile", "tdp"})) return "amx";
   if (IsOneOf(name, {"vpdpb", "vpdpw"})) return "vnni";
   if (IsOneOf(name, {"vpmadd52"})) return "ifma";
   if (IsOneOf(name, {"vpermb", "vpermi2b", "vpermt2b", "vpmultishift", "vpcompressb", "vpcompressw",
@@ -85,7 +87,11 @@ std::vector<Isa> Isas() {
           {"avx512",
            {"sse4.2", "avx2", "fma", "avx512f", "avx512bw", "avx512dq", "avx512vl"},
            {"", "avx", "avx2", "fma", "avx512"},
-           16}};
+           16},
+          {"amx",
+           {"sse4.2", "avx", "avx2", "fma", "amx-tile", "amx-bf16"},
+           {"", "avx", "avx2", "fma", "amx"},
+           8}};
 }
 
 // One kernel with every operation in it.
@@ -123,19 +129,38 @@ Program Everything(int lanes) {
   return std::move(w.program());
 }
 
+// One product on tile registers.
+constexpr char kTiles[] = R"(program/1 tiles lowered
+  input A: bf16[16, 32]
+  input B: bf16[16, 16, 2]
+  output Y: f32[16, 16]
+  temp acc: f32[16, 16] tile
+  var p in 1 var i in 16 var j in 16 var k in 16 var v in 2
+  kernel {
+    parallel p in 1 {
+      tensorize(tile_zero) i { for j { acc[i, j] = 0.0 } }
+      tensorize(amx_bf16) i { for j { for k { for v {
+        acc[i, j] += f32(A[i, k * 2 + v]) * f32(B[k, j, v])
+      } } } }
+      tensorize(tile_store) i { for j { Y[i, j] = acc[i, j] } }
+    }
+  })";
+
 class InstructionSetTest : public ::testing::TestWithParam<Isa> {};
 
 TEST_P(InstructionSetTest, CodeStaysWithinTheFeatures) {
   const Program everything = Everything(GetParam().lanes);
+  const Program tiles = ParseProgram(kTiles).value();
   const Program tile =
       GemmTileProgram({.columns = 2 * GetParam().lanes, .lanes = GetParam().lanes});
   for (const std::string cpu : {"generic", "znver4", "skylake-avx512"}) {
     SCOPED_TRACE(cpu);
     ASSERT_OK_AND_ASSIGN(
         const CompiledModule module,
-        MakeLlvmBackend()->Compile(
-            {.tune_cpu = cpu, .features = GetParam().features},
-            {{.symbol = "all", .program = &everything}, {.symbol = "tile", .program = &tile}}));
+        MakeLlvmBackend()->Compile({.tune_cpu = cpu, .features = GetParam().features},
+                                   {{.symbol = "all", .program = &everything},
+                                    {.symbol = "tile", .program = &tile},
+                                    {.symbol = "tiles", .program = &tiles}}));
     ASSERT_OK_AND_ASSIGN(const std::vector<Instruction> code, Disassemble(module.elf));
     EXPECT_GT(code.size(), 500);
     std::set<std::string> used;
@@ -148,6 +173,7 @@ TEST_P(InstructionSetTest, CodeStaysWithinTheFeatures) {
     // The strongest extension is used: the test would see it where it is not allowed.
     if (GetParam().name == "avx512") EXPECT_TRUE(used.count("avx512"));
     if (GetParam().name == "avx2_fma_bmi2") EXPECT_TRUE(used.count("fma"));
+    if (GetParam().name == "amx") EXPECT_TRUE(used.count("amx"));
   }
 }
 

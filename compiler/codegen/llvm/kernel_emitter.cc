@@ -14,6 +14,7 @@
 #include "compiler/codegen/llvm/loop_cuts.h"
 #include "compiler/codegen/llvm/memory_emitter.h"
 #include "compiler/codegen/llvm/tensor_emitter.h"
+#include "compiler/codegen/llvm/tile_emitter.h"
 #include "compiler/runtime/kernel_abi.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InlineAsm.h"
@@ -39,7 +40,8 @@ class FunctionEmitter {
         options_(options),
         module_(module),
         b_(module.getContext()),
-        expressions_(state_) {}
+        expressions_(state_),
+        tiles_(tile_plan_, state_) {}
 
   absl::Status Run();
 
@@ -80,6 +82,8 @@ class FunctionEmitter {
   llvm::IRBuilder<> b_;
   EmitState state_;
   ExprEmitter expressions_;
+  TilePlan tile_plan_;
+  TileEmitter tiles_;
   llvm::Function* function_ = nullptr;
   llvm::Value* context_ = nullptr;
   llvm::Value* worker_ = nullptr;   // i64
@@ -124,7 +128,8 @@ absl::Status FunctionEmitter::Run() {
   context_ = function_->getArg(0);
   worker_ = b_.CreateZExt(function_->getArg(1), b_.getInt64Ty(), "worker");
   workers_ = b_.CreateZExt(function_->getArg(2), b_.getInt64Ty(), "workers");
-  BindBuffers(layout_, options_.pack, {context_, worker_}, state_);
+  tile_plan_ = PlanTiles(program_, root, options_.tiles);
+  BindBuffers(layout_, tile_plan_, options_.pack, {context_, worker_}, state_);
   EmitPhases(root);
   b_.CreateRet(b_.CreateLoad(i32, state_.error_flag));
   return state_.status;
@@ -140,11 +145,13 @@ void FunctionEmitter::EmitPhases(NodeId root) {
     // Two phases of worker 0 alone follow each other without one. In all other cases a phase may
     // read what another worker wrote before.
     if (i > 0 && (parallel || previous_parallel)) EmitBarrier();
+    tiles_.BeginPhase(children[i]);
     if (parallel) {
       EmitParallel(child);
     } else {
       EmitBranch(b_.CreateICmpEQ(worker_, b_.getInt64(0)), [&] { EmitNode(children[i]); }, {});
     }
+    tiles_.EndPhase(children[i]);
     EmitStoreFence();
     previous_parallel = parallel;
   }
@@ -204,7 +211,9 @@ void FunctionEmitter::EmitCountedLoop(llvm::Value* first, llvm::Value* end, cons
   value->addIncoming(first, before);
   ++depth_;
   state_.scopes.push_back({.depth = depth_, .entry = entry});
+  tiles_.Forget();
   body(value);
+  tiles_.Forget();
   state_.scopes.pop_back();
   --depth_;
   // No wrap, signed or unsigned: extents are at most 2^31 (the verifier's kExtentMax).
@@ -257,7 +266,9 @@ void FunctionEmitter::EmitBranch(llvm::Value* condition, const std::function<voi
     // No entry: what is computed in a branch must not be moved before it, where its condition does
     // not hold.
     state_.scopes.push_back({.depth = depth_});
+    tiles_.Forget();
     body();
+    tiles_.Forget();
     state_.scopes.pop_back();
     b_.CreateBr(after);
   };
@@ -286,6 +297,7 @@ void FunctionEmitter::EmitNode(NodeId id) {
     case NodeKind::kIf:
       return EmitIf(node);
     case NodeKind::kStore:
+      tiles_.Forget();
       return expressions_.memory().Store(node);
     case NodeKind::kPrefetch: {
       const auto prefetch = [&] { expressions_.memory().Prefetch(node); };
@@ -328,8 +340,9 @@ void FunctionEmitter::EmitLoop(const Node& loop) {
     case LoopKind::kTensorized:
       // A nest that is not of the instruction's form is still a right program: it is emitted as
       // loops.
-      if (EmitTensorized(loop, state_, expressions_)) return;
-      if (!constant) return EmitSerial(loop);
+      if (EmitTensorized(loop, state_, expressions_, tiles_)) return;
+      // A nest of rows is long enough without being written out.
+      if (!constant || IsTileNest(loop.intrinsic)) return EmitSerial(loop);
       return EmitUnrolled(loop, extent.constant);
   }
 }

@@ -8,6 +8,7 @@
 #include "compiler/codegen/llvm/kernel_layout.h"
 #include "compiler/codegen/llvm/math_emitter.h"
 #include "compiler/codegen/llvm/small_float_emitter.h"
+#include "compiler/codegen/llvm/tile_plan.h"
 #include "compiler/ir/program.h"
 
 namespace llvm {
@@ -24,6 +25,7 @@ struct FunctionOptions {
   MathUnits math;
   int dot4_bits = 0;              // Of the widest vpdpbusd; 0: the target has none.
   int integer_vector_bits = 128;  // Of the widest vectors of 16-bit integers.
+  TileUnits tiles;
 };
 
 // Adds one exported function. INVALID_ARGUMENT for a program that is not lowered or asks for what

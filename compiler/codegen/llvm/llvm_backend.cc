@@ -330,7 +330,9 @@ absl::StatusOr<KernelInfo> LlvmBackend::AddKernel(const CodegenTarget& target,
                                                     : 0,
       .integer_vector_bits = HasFeature(target, "avx512bw") ? 512
                              : HasFeature(target, "avx2")   ? 256
-                                                            : 128};
+                                                            : 128,
+      .tiles = {.bf16 = HasFeature(target, "amx-tile") && HasFeature(target, "amx-bf16"),
+                .int8 = HasFeature(target, "amx-tile") && HasFeature(target, "amx-int8")}};
   RETURN_IF_ERROR(EmitFunction(program, layout, options, module));
   if (info.has_pack) {
     options.symbol = source.pack_symbol.empty() ? source.symbol + "_pack" : source.pack_symbol;

@@ -36,6 +36,8 @@ class MemoryEmitter {
   // `width` neighbouring elements, the first of which is that at `indices`. No vectorized variable.
   llvm::Value* LoadRow(BufferId buffer, const std::vector<Expr>& indices, int width);
   void StoreRow(BufferId buffer, const std::vector<Expr>& indices, llvm::Value* value);
+  // Of the element at `indices`.
+  llvm::Value* RowPointer(BufferId buffer, const std::vector<Expr>& indices);
 
   // An element of a constant table at run time. Scalar indices only.
   llvm::Value* LoadTable(const ConstTable& table, const std::vector<Expr>& indices);

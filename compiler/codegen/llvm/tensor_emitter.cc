@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "compiler/codegen/llvm/expr_emitter.h"
 #include "compiler/codegen/llvm/memory_emitter.h"
+#include "compiler/codegen/llvm/tile_emitter.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/IntrinsicsX86.h"
 
@@ -254,7 +255,12 @@ class DotEmitter {
 
 }  // namespace
 
-bool EmitTensorized(const Node& loop, EmitState& state, ExprEmitter& expressions) {
+bool EmitTensorized(const Node& loop, EmitState& state, ExprEmitter& expressions,
+                    TileEmitter& tiles) {
+  if (IsTileNest(loop.intrinsic)) {
+    return tiles.Emit(static_cast<NodeId>(&loop - state.program->nodes.data()),
+                      expressions.memory());
+  }
   for (const DotNest& dot : kDotNests) {
     if (loop.intrinsic == dot.name) return DotEmitter(dot, state, expressions).Emit(loop);
   }

@@ -7,11 +7,13 @@
 namespace burnish {
 
 class ExprEmitter;
+class TileEmitter;
 
 // Emits the nest of `loop` (kTensorized) as the instruction that it names. False, with nothing
 // emitted, where the nest is not the instruction's any more, because its buffers are stored another
 // way than when it was scheduled: then it is done as it stands.
-bool EmitTensorized(const Node& loop, EmitState& state, ExprEmitter& expressions);
+bool EmitTensorized(const Node& loop, EmitState& state, ExprEmitter& expressions,
+                    TileEmitter& tiles);
 
 }  // namespace burnish
 

@@ -1,0 +1,257 @@
+#include "compiler/codegen/llvm/tile_plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "compiler/ir/simplify.h"
+
+namespace burnish {
+namespace {
+
+struct TileName {
+  absl::string_view name;
+  TileOperation operation;
+  DType left = DType::kF32, right = DType::kF32, sum = DType::kF32;  // Of products.
+};
+constexpr TileName kNames[] = {
+    {kTileZero, TileOperation::kZero},
+    {kTileLoad, TileOperation::kLoad},
+    {kTileStore, TileOperation::kStore},
+    {"amx_bf16", TileOperation::kBf16, DType::kBf16, DType::kBf16, DType::kF32},
+    {"amx_u8s8", TileOperation::kU8S8, DType::kU8, DType::kI8, DType::kI32},
+};
+
+const TileName* FindName(absl::string_view intrinsic) {
+  for (const TileName& name : kNames) {
+    if (name.name == intrinsic) return &name;
+  }
+  return nullptr;
+}
+
+bool IsPositiveZero(const Expr& e) {
+  return IsInt(e, 0) ||
+         (e->kind == ExprKind::kFloatImm && e->float_value == 0 && !std::signbit(e->float_value));
+}
+
+// Recognizes nests. Each condition is one that the instruction computes something else without.
+class Matcher {
+ public:
+  Matcher(const Program& program, const TileUnits& units)
+      : program_(program), units_(units), ranges_([&program](VarId var) -> std::optional<Range> {
+          return Range{0, MaxExtent(program, var) - 1};
+        }) {}
+
+  // Nullopt: not what its name says, or the target has no such instruction.
+  std::optional<TileNest> Match(const Node& loop) {
+    const TileName* const name = FindName(loop.intrinsic);
+    if (name == nullptr) return std::nullopt;
+    TileNest nest{.operation = name->operation};
+    const bool is_bf16 = nest.operation == TileOperation::kBf16;
+    const bool is_product = is_bf16 || nest.operation == TileOperation::kU8S8;
+    // Both have the instructions that only move.
+    if (is_product ? !(is_bf16 ? units_.bf16 : units_.int8) : !(units_.bf16 || units_.int8)) {
+      return std::nullopt;
+    }
+    const Node* node = &loop;
+    for (size_t depth = 0; depth < (is_product ? 4 : 2); ++depth) {
+      if (node->kind != NodeKind::kLoop || node->children.size() != 1) return std::nullopt;
+      const Expr& extent = program_.vars[node->var].extent;
+      if (!IsConstInt(extent)) return std::nullopt;
+      nest.vars[depth] = node->var;
+      extents_[depth] = extent->int_value;
+      node = &program_.nodes[node->children[0]];
+    }
+    if (node->kind != NodeKind::kStore || extents_[0] > kTileRowsMax || extents_[1] != kColumns) {
+      return std::nullopt;
+    }
+    nest.store = node;
+    vars_ = nest.vars;
+    const bool matches = is_product ? MatchProduct(*name, nest) : MatchMove(nest);
+    return matches ? std::optional(nest) : std::nullopt;
+  }
+
+ private:
+  static constexpr int64_t kColumns = 16;  // Of sums, 4 bytes each.
+
+  bool MatchMove(TileNest& nest) {
+    const Node& store = *nest.store;
+    if (store.combiner != Combiner::kAssign) return false;
+    if (nest.operation == TileOperation::kStore) {
+      if (!IsLoadOf(store.value, Scope::kTile) || !IsMemory(store.buffer)) return false;
+      const auto row = RowStride(store.buffer, store.indices, 0, {{1, 1}});
+      if (!row.has_value()) return false;
+      nest.left_stride_bytes = *row;
+      return SetTiles(store.value->id, store.value->operands, nest);
+    }
+    if (!SetTiles(store.buffer, store.indices, nest)) return false;
+    if (nest.operation == TileOperation::kZero) return IsPositiveZero(store.value);
+    if (store.value->kind != ExprKind::kLoad || !IsMemory(store.value->id)) return false;
+    nest.left = store.value.get();
+    const auto row = RowStride(nest.left->id, nest.left->operands, 0, {{1, 1}});
+    nest.left_stride_bytes = row.value_or(0);
+    return row.has_value();
+  }
+
+  bool MatchProduct(const TileName& name, TileNest& nest) {
+    const Node& store = *nest.store;
+    // As many factors as four bytes hold lie side by side.
+    const int64_t pack = 4 / SizeBytes(name.left);
+    if (extents_[2] != kTileRowBytes / 4 || extents_[3] != pack ||
+        store.combiner != Combiner::kSum || store.value->kind != ExprKind::kMul ||
+        store.value->dtype != name.sum) {
+      return false;
+    }
+    nest.left = Factor(store.value->operands[0]);
+    nest.right = Factor(store.value->operands[1]);
+    if (nest.left == nullptr || nest.right == nullptr) return false;
+    // The product commutes: rows are the left one's.
+    if (MentionsColumn(*nest.left)) std::swap(nest.left, nest.right);
+    if (nest.left->dtype != name.left || nest.right->dtype != name.right) return false;
+    const auto row = RowStride(nest.left->id, nest.left->operands, 0, {{2, pack}, {3, 1}});
+    const auto group = RowStride(nest.right->id, nest.right->operands, 2, {{1, pack}, {3, 1}});
+    if (!row.has_value() || !group.has_value()) return false;
+    nest.left_stride_bytes = *row;
+    nest.right_stride_bytes = *group;
+    return SetTiles(store.buffer, store.indices, nest);
+  }
+
+  // The load that is one factor, converted or not; null where it is something else.
+  const ExprNode* Factor(const Expr& e) const {
+    const ExprNode& load = e->kind == ExprKind::kCast ? *e->operands[0] : *e;
+    return load.kind == ExprKind::kLoad && IsMemory(load.id) ? &load : nullptr;
+  }
+
+  bool MentionsColumn(const ExprNode& load) const {
+    return std::any_of(load.operands.begin(), load.operands.end(),
+                       [&](const Expr& index) { return MentionsVar(index, vars_[1]); });
+  }
+
+  bool IsLoadOf(const Expr& e, Scope scope) const {
+    return e->kind == ExprKind::kLoad && program_.buffers[e->id].scope == scope;
+  }
+
+  bool IsMemory(BufferId buffer) const {
+    const Scope scope = program_.buffers[buffer].scope;
+    return scope != Scope::kTile && scope != Scope::kRegister;
+  }
+
+  // The sums' last two indices are row and column, the others none of the nest's.
+  bool SetTiles(BufferId buffer, const std::vector<Expr>& indices, TileNest& nest) const {
+    const size_t rank = indices.size();
+    if (program_.buffers[buffer].scope != Scope::kTile || rank < 2 ||
+        SizeBytes(program_.buffers[buffer].dtype) != 4) {
+      return false;
+    }
+    for (size_t d = 0; d < rank; ++d) {
+      const size_t own = d + 2 - rank;  // 0: row, 1: column; wraps around for others.
+      if (d + 2 >= rank) {
+        const bool is_var = indices[d]->kind == ExprKind::kVar && indices[d]->id == vars_[own];
+        // Of a tile of one row the index is a number.
+        if (!is_var && !(extents_[own] == 1 && IsInt(indices[d], 0))) return false;
+        continue;
+      }
+      for (VarId var : vars_) {
+        if (var >= 0 && MentionsVar(indices[d], var)) return false;
+      }
+    }
+    nest.tiles = buffer;
+    nest.tile_indices = &indices;
+    return true;
+  }
+
+  // Bytes from one iteration of the nest's loop `row` to the next, where the other loops move the
+  // access by the elements of `steps` and else by none.
+  std::optional<int64_t> RowStride(BufferId buffer, const std::vector<Expr>& indices, size_t row,
+                                   const std::vector<std::pair<size_t, int64_t>>& steps) const {
+    const Storage& storage = program_.buffers[buffer].storage;
+    Expr flat = Int(0);
+    for (size_t d = 0; d < indices.size(); ++d) flat = flat + indices[d] * storage.strides[d];
+    const LinearForm form = ToLinear(flat, ranges_);
+    for (size_t i = 0; i < vars_.size(); ++i) {
+      if (vars_[i] < 0) continue;
+      if (form.HidesVar(vars_[i])) return std::nullopt;
+      if (i == row) continue;
+      const auto step = std::find_if(steps.begin(), steps.end(),
+                                     [i](const auto& known) { return known.first == i; });
+      if (form.CoefficientOf(vars_[i]) != (step == steps.end() ? 0 : step->second)) {
+        return std::nullopt;
+      }
+    }
+    return form.CoefficientOf(vars_[row]) * SizeBytes(program_.buffers[buffer].dtype);
+  }
+
+  const Program& program_;
+  const TileUnits units_;
+  const VarRanges ranges_;
+  std::array<VarId, 4> vars_ = {-1, -1, -1, -1};
+  std::array<int64_t, 4> extents_ = {};
+};
+
+// The tile buffers that a leaf touches.
+void CollectTiles(const Program& program, const Node& leaf, std::set<BufferId>& tiles) {
+  const auto add = [&](BufferId buffer) {
+    if (program.buffers[buffer].scope == Scope::kTile) tiles.insert(buffer);
+  };
+  if (leaf.kind == NodeKind::kStore) add(leaf.buffer);
+  VisitExpr(leaf.value, [&](const ExprNode& e) {
+    if (e.kind == ExprKind::kLoad) add(e.id);
+  });
+}
+
+}  // namespace
+
+bool IsTileNest(absl::string_view intrinsic) { return FindName(intrinsic) != nullptr; }
+
+int64_t TileCount(const Buffer& buffer) {
+  const size_t rank = buffer.shape.size();
+  return rank < 2 ? 0
+                  : ElementCount(buffer.shape) / buffer.shape[rank - 1] / buffer.shape[rank - 2];
+}
+
+TilePlan PlanTiles(const Program& program, NodeId root, const TileUnits& units) {
+  TilePlan plan{.first = std::vector<int>(program.buffers.size(), -1)};
+  for (NodeId phase : program.nodes[root].children) {
+    std::map<NodeId, TileNest> nests;
+    std::set<BufferId> tiles;
+    std::set<const Node*> matched;
+    TileRegisters registers;
+    bool good = true;
+    for (NodeId id : Subtree(program, phase)) {
+      const Node& node = program.nodes[id];
+      if (node.kind == NodeKind::kStore) {
+        std::set<BufferId> touched;
+        CollectTiles(program, node, touched);
+        tiles.insert(touched.begin(), touched.end());
+        // Nests stand before their leaves in this order.
+        good = good && (touched.empty() || matched.count(&node) > 0);
+      }
+      if (node.kind != NodeKind::kLoop || node.loop_kind != LoopKind::kTensorized) continue;
+      const std::optional<TileNest> nest = Matcher(program, units).Match(node);
+      if (!nest.has_value()) continue;
+      const int64_t rows = program.vars[nest->vars[0]].extent->int_value;
+      if (registers.rows == 0) registers.rows = rows;
+      good = good && rows == registers.rows;
+      matched.insert(nest->store);
+      nests.emplace(id, *nest);
+    }
+    for (BufferId tile : tiles)
+      registers.sums += static_cast<int>(TileCount(program.buffers[tile]));
+    const int operands = static_cast<int>(kTileRegisters) - registers.sums;
+    if (tiles.empty() || !good || operands < 2) continue;
+    registers.left = operands / 2;
+    registers.right = operands - registers.left;
+    int next = 0;
+    for (BufferId tile : tiles) {
+      plan.first[tile] = next;
+      next += static_cast<int>(TileCount(program.buffers[tile]));
+    }
+    plan.nests.merge(nests);
+    plan.phases.emplace(phase, registers);
+  }
+  return plan;
+}
+
+}  // namespace burnish

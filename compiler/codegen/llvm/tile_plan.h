@@ -1,0 +1,65 @@
+// Which tile registers the sums and operands of a kernel's tiles have. Plain data, free of LLVM.
+#ifndef COMPILER_CODEGEN_LLVM_TILE_PLAN_H_
+#define COMPILER_CODEGEN_LLVM_TILE_PLAN_H_
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "compiler/ir/program.h"
+
+namespace burnish {
+
+// What the target has.
+struct TileUnits {
+  bool bf16 = false, int8 = false;
+};
+
+enum class TileOperation { kZero, kLoad, kStore, kBf16, kU8S8 };
+
+// One nest of an instruction.
+struct TileNest {
+  TileOperation operation;
+  std::array<VarId, 4> vars = {-1, -1, -1, -1};  // Rows and columns; of products, both of k.
+  const Node* store = nullptr;
+  BufferId tiles = -1;                    // The buffer in tile registers.
+  const std::vector<Expr>* tile_indices;  // Of the sums.
+  // Of products: loads of both factors. Of kLoad: `left` is what is loaded.
+  const ExprNode* left = nullptr;
+  const ExprNode* right = nullptr;
+  int64_t left_stride_bytes = 0;   // From row to row; of kStore: of what is stored to.
+  int64_t right_stride_bytes = 0;  // From one group of k to the next.
+};
+
+// Registers of one phase (a child of the root): sums first, then left operands, then right ones.
+struct TileRegisters {
+  int64_t rows = 0;  // Of sums and of left operands; right ones have 16.
+  int sums = 0, left = 0, right = 0;
+
+  int first_left() const { return sums; }
+  int first_right() const { return sums + left; }
+};
+
+struct TilePlan {
+  std::vector<int> first;                  // By BufferId: of a tile buffer; -1: it is in memory.
+  std::map<NodeId, TileNest> nests;        // By loop.
+  std::map<NodeId, TileRegisters> phases;  // By child of the root.
+};
+
+// Of a lowered program's root. A phase in which a tile buffer is touched otherwise than by
+// instructions of the target, on tiles of one number of rows, has its tiles in memory: its nests
+// are emitted as they stand.
+TilePlan PlanTiles(const Program& program, NodeId root, const TileUnits& units);
+
+// Whether lowered programs may have nests of this name. They are products of rows by columns, or
+// move a tile.
+bool IsTileNest(absl::string_view intrinsic);
+
+// Tiles of a tile buffer.
+int64_t TileCount(const Buffer& buffer);
+
+}  // namespace burnish
+
+#endif  // COMPILER_CODEGEN_LLVM_TILE_PLAN_H_
