@@ -13,6 +13,7 @@
 
 #include "base/cpu_names.h"
 #include "base/cpu_quota.h"
+#include "base/tile_permission.h"
 #include "base/usable_cpus.h"
 
 namespace burnish {
@@ -309,6 +310,11 @@ void ReadTopology(const std::string& cpu_folder, const std::vector<int>& cpus, C
             [](const CpuCache& a, const CpuCache& b) { return a.level < b.level; });
 }
 
+void KeepLentTiles(const std::function<bool()>& may_use, CpuInfo& info) {
+  if (!info.Has("amx-tile") || may_use()) return;
+  std::erase_if(info.features, [](const std::string& name) { return name.starts_with("amx-"); });
+}
+
 CpuInfo HostCpuInfo() {
   CpuInfo info;
 #if defined(__x86_64__)
@@ -326,6 +332,7 @@ CpuInfo HostCpuInfo() {
     xcr0 = uint64_t{high} << 32 | low;
   }
   info = DecodeCpuid(cpuid, xcr0);
+  KeepLentTiles(AllowTiles, info);
 #endif
   // What this process may use, not what the machine has: a container's share counts.
   ReadTopology("/sys/devices/system/cpu", UsableCpus(), info);

@@ -25,8 +25,8 @@ struct CpuInfo {
   int model = 0;
   int stepping = 0;
   // LLVM's names ("avx2", "amx-tile"), sorted, and only what the processor has *and* the system
-  // saves on a context switch. This list, and not `llvm_cpu`, says what code may use: a hypervisor
-  // may hide what the microarchitecture has.
+  // saves on a context switch, for tiles: has lent to this process. This list, and not `llvm_cpu`,
+  // says what code may use: a hypervisor may hide what the microarchitecture has.
   std::vector<std::string> features;
   // LLVM's name of the microarchitecture, for tuning ("znver4"); x86-64[-v2..-v4] when unknown.
   std::string llvm_cpu;
@@ -41,7 +41,8 @@ struct CpuInfo {
   const CpuCache* Cache(int level) const;
 };
 
-// Of this host. Reads it anew at every call, about 0.2 ms.
+// Of this host. Reads it anew at every call, about 0.2 ms. Asks for leave to use tiles
+// (base/tile_permission.h) where the processor has them.
 CpuInfo HostCpuInfo();
 
 // The parts, for tests.
@@ -52,6 +53,10 @@ using CpuidFunction = std::function<CpuidResult(uint32_t leaf, uint32_t subleaf)
 
 // Vendor to `llvm_cpu`. `xcr0`: the state components that the system saves; 0 without XSAVE.
 CpuInfo DecodeCpuid(const CpuidFunction& cpuid, uint64_t xcr0);
+
+// Drops the features of tiles unless `may_use` says that the system lends them; asked only where
+// there are any.
+void KeepLentTiles(const std::function<bool()>& may_use, CpuInfo& info);
 
 // Caches and cores. `cpus`: the CPUs to report on, ascending. `cpu_folder`: a
 // /sys/devices/system/cpu. What is missing there stays empty, and each CPU is then its own core.

@@ -60,6 +60,26 @@ FakeCpuid SapphireRapids() {
   return cpu;
 }
 
+TEST(CpuInfoTest, TilesThatTheSystemDoesNotLendAreNotThere) {
+  int asked = 0;
+  const auto answer = [&asked](bool lent) {
+    return [&asked, lent] {
+      ++asked;
+      return lent;
+    };
+  };
+  CpuInfo info;
+  info.features = {"amx-bf16", "amx-int8", "amx-tile", "avx2"};
+  KeepLentTiles(answer(true), info);
+  EXPECT_TRUE(info.Has("amx-bf16"));
+  KeepLentTiles(answer(false), info);
+  EXPECT_EQ(info.features, std::vector<std::string>{"avx2"});
+  EXPECT_EQ(asked, 2);
+  // A processor without tiles is not asked about.
+  KeepLentTiles(answer(false), info);
+  EXPECT_EQ(asked, 2);
+}
+
 TEST(CpuInfoTest, FeaturesNeedTheSystemsSupportForTheirRegisters) {
   const FakeCpuid cpu = SapphireRapids();
   const CpuInfo amx = DecodeCpuid(cpu.Function(), kAmx);

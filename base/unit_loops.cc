@@ -1,8 +1,5 @@
 #include "base/unit_loops.h"
 
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <cstring>
 
 namespace burnish {
@@ -218,13 +215,6 @@ const UnitLoop* FindUnitLoop(std::string_view unit) {
     if (unit == loop.unit) return &loop;
   }
   return nullptr;
-}
-
-bool AllowTiles() {
-  // From asm/prctl.h of Linux 5.16: older headers lack them.
-  constexpr long kRequestComponent = 0x1023;  // ARCH_REQ_XCOMP_PERM
-  constexpr long kTileData = 18;              // XFEATURE_XTILEDATA
-  return syscall(SYS_arch_prctl, kRequestComponent, kTileData) == 0;
 }
 
 }  // namespace burnish

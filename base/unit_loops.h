@@ -15,8 +15,8 @@ struct UnitLoop {
   std::string_view feature;  // CPUID's name of what it needs (cpu_info.h), which implies the rest.
   int64_t operations;        // Of one iteration; a multiply-add counts two.
   int64_t instructions;      // Multiply-adds of one iteration.
-  // Runs `iterations` > 0. The CPU must have `feature`; for "amx-...", AllowTiles() was true.
-  // `with_loads`: one operand of each multiply-add is loaded from L1.
+  // Runs `iterations` > 0. The CPU must have `feature`; for "amx-...", AllowTiles()
+  // (tile_permission.h) was true. `with_loads`: one operand of each multiply-add is loaded from L1.
   void (*run)(int64_t iterations, bool with_loads);
 };
 
@@ -25,9 +25,6 @@ std::span<const UnitLoop> AllUnitLoops();
 
 // Null: there is no such unit.
 const UnitLoop* FindUnitLoop(std::string_view unit);
-
-// Asks the kernel to let this process use tile registers (AMX). False: it cannot, or refuses.
-bool AllowTiles();
 
 }  // namespace burnish
 

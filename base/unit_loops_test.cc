@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/cpu_info.h"
+#include "base/tile_permission.h"
 #include "gtest/gtest.h"
 
 namespace burnish {

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "base/tile_permission.h"
 #include "compiler/runtime/float_mode.h"
 #include "compiler/runtime/guarded_buffer.h"
 
@@ -151,6 +152,8 @@ int32_t Call(BurnishKernel kernel, const std::vector<void*>& buffers, const Kern
 }  // namespace
 
 absl::StatusOr<KernelRunner> KernelRunner::Load(CompiledModule module) {
+  // Code with tiles runs here by the processor's, or else by a test's own (tile_emulator.h).
+  AllowTiles();
   auto library = SharedObject::Load(module.elf);
   if (!library.ok()) {
     return absl::InternalError(absl::StrCat("cannot load: ", library.status().message()));

@@ -92,7 +92,8 @@ RuntimeOr<std::unique_ptr<Artifact>> Artifact::Load(std::span<const uint8_t> byt
 std::vector<std::string> HostFeatures() { return HostCpuInfo().features; }
 
 RuntimeStatus CheckHostCanRun(uint32_t abi_version, const std::vector<std::string>& needed,
-                              const std::vector<std::string>& host_features) {
+                              const std::vector<std::string>& host_features,
+                              const std::function<bool()>& may_use_tiles) {
   if (abi_version != BURNISH_KERNEL_ABI_VERSION) {
     return RuntimeStatus(RuntimeCode::kFailedPrecondition,
                          "got kernel ABI " + std::to_string(abi_version) + ", want " +
@@ -100,14 +101,27 @@ RuntimeStatus CheckHostCanRun(uint32_t abi_version, const std::vector<std::strin
                              ": compile it again with this version");
   }
   std::string missing;
+  bool uses_tiles = false, lacks_tiles = false;
   for (const std::string& feature : needed) {
-    if (std::find(host_features.begin(), host_features.end(), feature) == host_features.end()) {
-      missing += (missing.empty() ? "" : ", ") + feature;
-    }
+    const bool has =
+        std::find(host_features.begin(), host_features.end(), feature) != host_features.end();
+    const bool is_tile = feature.starts_with("amx-");
+    uses_tiles = uses_tiles || is_tile;
+    if (has) continue;
+    lacks_tiles = lacks_tiles || is_tile;
+    missing += (missing.empty() ? "" : ", ") + feature;
   }
-  if (missing.empty()) return RuntimeStatus();
+  if (!missing.empty()) {
+    // Features of tiles that the CPU has count as missing where the system does not lend them.
+    return RuntimeStatus(RuntimeCode::kFailedPrecondition,
+                         (lacks_tiles ? "this CPU, or its kernel, lacks " : "this CPU lacks ") +
+                             missing + ": compile for this machine's target");
+  }
+  if (!uses_tiles || may_use_tiles()) return RuntimeStatus();
   return RuntimeStatus(RuntimeCode::kFailedPrecondition,
-                       "this CPU lacks " + missing + ": compile for this machine's target");
+                       "the system does not lend this process the CPU's tile registers: Linux 5.16 "
+                       "and later do, unless a filter of system calls forbids arch_prctl; or "
+                       "compile for this machine's target without amx-tile");
 }
 
 }  // namespace burnish

@@ -4,11 +4,13 @@
 #define COMPILER_RUNTIME_ARTIFACT_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "base/tile_permission.h"
 #include "compiler/runtime/kernel_abi.h"
 #include "compiler/runtime/kernel_manifest.h"
 #include "compiler/runtime/runtime_status.h"
@@ -61,9 +63,11 @@ class Artifact {
 // What CPUID says of this host: base/cpu_info.
 std::vector<std::string> HostFeatures();
 
-// kFailedPrecondition, naming what is missing, unless the ABI and all `needed` features are there.
+// kFailedPrecondition, naming what is missing, unless the ABI and all `needed` features are there
+// and, for code with tiles, the system lends them to this process.
 RuntimeStatus CheckHostCanRun(uint32_t abi_version, const std::vector<std::string>& needed,
-                              const std::vector<std::string>& host_features);
+                              const std::vector<std::string>& host_features,
+                              const std::function<bool()>& may_use_tiles = AllowTiles);
 
 }  // namespace burnish
 

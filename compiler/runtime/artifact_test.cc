@@ -74,6 +74,37 @@ TEST(ArtifactTest, CodeForAnotherCpuIsRefusedWithTheMissingFeatures) {
             "this CPU lacks fma, avx512f: compile for this machine's target");
 }
 
+// The CPU may have tiles that the system does not lend: an error, where the first instruction would
+// end the process.
+TEST(ArtifactTest, CodeWithTilesNeedsThemOfTheCpuAndOfTheSystem) {
+  int asked = 0;
+  bool lent = false;
+  const auto check = [&](std::vector<std::string> host) {
+    return CheckHostCanRun(BURNISH_KERNEL_ABI_VERSION, {"amx-bf16", "amx-tile", "avx2"}, host, [&] {
+      ++asked;
+      return lent;
+    });
+  };
+  EXPECT_EQ(check({"avx2"}).message(),
+            "this CPU, or its kernel, lacks amx-bf16, amx-tile: compile for this machine's target");
+  EXPECT_EQ(asked, 0);
+  const std::vector<std::string> all = {"amx-bf16", "amx-tile", "avx2"};
+  EXPECT_EQ(check(all).code(), RuntimeCode::kFailedPrecondition);
+  EXPECT_NE(check(all).message().find("does not lend this process the CPU's tile registers"),
+            std::string::npos);
+  EXPECT_NE(check(all).message().find("compile for this machine's target without amx-tile"),
+            std::string::npos);
+  lent = true;
+  EXPECT_TRUE(check(all).ok());
+  // Other code asks for nothing.
+  asked = 0;
+  EXPECT_TRUE(CheckHostCanRun(BURNISH_KERNEL_ABI_VERSION, {"avx2"}, {"avx2"}, [&] {
+                ++asked;
+                return false;
+              }).ok());
+  EXPECT_EQ(asked, 0);
+}
+
 TEST(ArtifactTest, CodeOfAnotherAbiIsRefused) {
   ArtifactManifest manifest = TestArtifactManifest();
   manifest.abi_version = 2;

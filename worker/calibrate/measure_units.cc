@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/tile_permission.h"
 #include "worker/calibrate/best_window.h"
 
 namespace burnish {

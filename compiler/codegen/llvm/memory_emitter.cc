@@ -398,10 +398,6 @@ void MemoryEmitter::StoreRow(BufferId buffer, const std::vector<Expr>& indices,
   StoreAt(buffer, AddressOf(buffer, indices).form, value);
 }
 
-llvm::Value* MemoryEmitter::RowPointer(BufferId buffer, const std::vector<Expr>& indices) {
-  return Pointer(buffer, AddressOf(buffer, indices).form, nullptr);
-}
-
 // One scalar or one vector of neighbours.
 void MemoryEmitter::StoreOne(const Node& store, const Address& address) {
   llvm::Value* value;

@@ -37,7 +37,9 @@ class MemoryEmitter {
   llvm::Value* LoadRow(BufferId buffer, const std::vector<Expr>& indices, int width);
   void StoreRow(BufferId buffer, const std::vector<Expr>& indices, llvm::Value* value);
   // Of the element at `indices`.
-  llvm::Value* RowPointer(BufferId buffer, const std::vector<Expr>& indices);
+  llvm::Value* RowPointer(BufferId buffer, const std::vector<Expr>& indices) {
+    return Pointer(buffer, AddressOf(buffer, indices).form, nullptr);
+  }
 
   // An element of a constant table at run time. Scalar indices only.
   llvm::Value* LoadTable(const ConstTable& table, const std::vector<Expr>& indices);
