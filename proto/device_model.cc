@@ -143,6 +143,7 @@ ComputeUnit VectorUnitOf(const VectorRow& row, const TargetArch& arch) {
 ComputeUnit TileUnitOf(const TileRow& row) {
   constexpr double kCycles = 16;
   return {.name = std::string(row.name),
+          .intrinsic = std::string(row.name),
           .left = row.left,
           .right = row.right,
           .sum = row.sum,

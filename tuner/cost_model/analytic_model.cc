@@ -85,6 +85,10 @@ class ComputeModel {
     return store.ops.simple() + combines_apart;
   }
 
+  static int RowsOf(const WalkStore& store, const ComputeUnit& unit) {
+    return store.tile_rows > 0 ? static_cast<int>(store.tile_rows) : unit.m;
+  }
+
   // Loads for each arithmetic instruction: the clock and the ports suffer under them.
   double LoadShare(const WalkBody& body, double loads) const {
     double instructions = 0;
@@ -120,13 +124,16 @@ class ComputeModel {
     double arithmetic = 0, chain = 0, accumulators = 0;
     for (size_t i : body.stores) {
       const WalkStore& store = nest_.stores[i];
-      const double per_cycle = UnitOf(store, device_).PerCycle(load_share);
+      const ComputeUnit& unit = UnitOf(store, device_);
+      const double per_cycle = unit.PerCycle(load_share) / unit.RowShare(RowsOf(store, unit));
       arithmetic += store.instances * (Instructions(store) / per_cycle + store.ops.slow_cycles());
       if (store.to_register) {
         accumulators = std::max(accumulators, store.window);
         if (store.combines) {
-          chain = std::max(chain,
-                           store.reduced / SumsBegun(body, store.buffer) * isa_.fma_latency_cycles);
+          const double latency = store.tile_rows > 0
+                                     ? unit.latency_cycles * unit.RowShare(RowsOf(store, unit))
+                                     : isa_.fma_latency_cycles;
+          chain = std::max(chain, store.reduced / SumsBegun(body, store.buffer) * latency);
         }
       } else if (store.combines) {
         chain += isa_.fma_latency_cycles + 4;  // Through memory.

@@ -4,6 +4,7 @@
 #include <tuple>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "base/check.h"
@@ -11,6 +12,7 @@
 #include "base/golden.h"
 #include "base/status_matchers.h"
 #include "compiler/ir/lower.h"
+#include "compiler/ir/parser.h"
 #include "compiler/schedule/test_programs.h"
 #include "compiler/schedule/trace.h"
 #include "compiler/schedule/trace_text.h"
@@ -188,6 +190,60 @@ TEST_F(AnalyticRateTest, WithoutAnL3DataComesFromMemory) {
   const auto target = ParseTarget("cpu:arch=znver4,threads=2,l1d=32768:8,l2=1048576:8");
   ASSERT_THAT(target, IsOk());
   EXPECT_GT(ConvSeconds(DeviceModelOf(*target)), ConvSeconds(device_));
+}
+
+// ---- Products on tile registers, priced by the row of the unit.
+
+constexpr char kProduct[] = R"(program/1 dot
+  input X: bf16[448, 512]
+  const W: bf16[128, 512]
+  output Y: f32[448, 128]
+  block Y(m in 448, n in 128; k in 512) {
+    step Y[m, n] += f32(X[m, k]) * f32(W[n, k])
+  })";
+
+// Cycles of arithmetic, on one core.
+double TileCycles(int rows, int tile_rows, int tile_columns) {
+  const std::string trace = absl::StrReplaceAll(R"(split@1 m->(mt,mi) size=$rows
+split@1 n->(nt,ni) size=16
+split@1 k->(kt,ks) size=32
+split@1 ks->(kp,kv) size=2
+split@1 mt->(mo,mb) size=$tr
+split@1 nt->(no,nb) size=$tc
+reorder@1 (no,mo,kt,mb,nb,mi,ni,kp,kv)
+relayout@1 W->Wp dims=(no,kt,nb,kp,ni,kv)
+stage@1 Y->acc inside=mo scope=tile
+precompute@1 Wp
+parallel@1 no
+unroll@1 mb
+unroll@1 nb
+tensorize@1 mi intrinsic=amx_bf16)",
+                                                {{"$rows", absl::StrCat(rows)},
+                                                 {"$tr", absl::StrCat(tile_rows)},
+                                                 {"$tc", absl::StrCat(tile_columns)}});
+  const Program lowered = Lowered(ParseProgram(kProduct).value(), trace);
+  const DeviceModel device = DeviceOf("sapphirerapids");
+  const std::vector<WalkNest> nests = WalkNests(lowered, device.core, 1);
+  CHECK_EQ(nests.size(), 1u);
+  return AnalyticNestCycles(nests[0], TrafficOf(lowered, nests[0], device.core), device).compute;
+}
+
+TEST(TileProductsTest, FullTilesTakeTheUnitsCycles) {
+  // 28 x 8 tiles, 16 steps of 16 cycles. The rest is epilogues and loops.
+  const double products = 28 * 8 * 16 * 16;
+  EXPECT_GT(TileCycles(16, 2, 2), products);
+  EXPECT_LT(TileCycles(16, 2, 2), 1.3 * products);
+}
+
+TEST(TileProductsTest, ShortTilesSaveLessThanTheyAreShorter) {
+  // Half the rows: 0.63 of the cycles of one product, and twice as many.
+  EXPECT_NEAR(TileCycles(8, 2, 2) / TileCycles(16, 2, 2), 2 * 0.63, 0.1);
+  EXPECT_GT(TileCycles(4, 2, 2), 1.5 * TileCycles(8, 2, 2));
+}
+
+TEST(TileProductsTest, BlocksThatShareOperandsAreNoSlower) {
+  EXPECT_LT(TileCycles(16, 2, 2), TileCycles(16, 1, 1));
+  EXPECT_LT(TileCycles(16, 2, 2), TileCycles(16, 1, 2));
 }
 
 }  // namespace

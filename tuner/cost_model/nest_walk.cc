@@ -218,6 +218,9 @@ class Walker {
     const Node& node = program_.nodes[id];
     WalkStore store{.node = id, .loops = loops_, .body_depth = depth, .executions = times};
     SetVector(node, store);
+    if (!store.intrinsic.empty() && TouchesTile(node)) {
+      store.tile_rows = loops_[static_cast<size_t>(store.vector_loop)].extent;
+    }
     for (size_t i = depth; i < loops_.size(); ++i) store.instances *= Width(store, i);
     store.combines = node.combiner != Combiner::kAssign;
     store.is_product = node.value->kind == ExprKind::kMul;
@@ -230,7 +233,7 @@ class Walker {
     CollectLoads(*node.value, store);
     store.buffer = node.buffer;
     const Buffer& buffer = program_.buffers[node.buffer];
-    store.to_register = buffer.role == BufferRole::kTemp && buffer.scope == Scope::kRegister;
+    store.to_register = IsInRegisters(buffer);
     if (store.to_register) {
       for (size_t i = depth; i < loops_.size(); ++i) {
         const bool indexes =
@@ -271,8 +274,32 @@ class Walker {
     return 1 - static_cast<double>(zeros) / static_cast<double>(values.size());
   }
 
+  static bool IsInRegisters(const Buffer& buffer) {
+    return buffer.role == BufferRole::kTemp &&
+           (buffer.scope == Scope::kRegister || buffer.scope == Scope::kTile);
+  }
+
+  bool TouchesTile(const Node& leaf) const {
+    bool touches = program_.buffers[leaf.buffer].scope == Scope::kTile;
+    VisitExpr(leaf.value, [&](const ExprNode& e) {
+      touches =
+          touches || (e.kind == ExprKind::kLoad && program_.buffers[e.id].scope == Scope::kTile);
+    });
+    return touches;
+  }
+
+  // Of an instruction on tiles, loads or stores of a line: the rows that it moves.
+  double LinesOfTile(const Buffer& buffer, const WalkStore& store, const WalkAccess& access) const {
+    double bytes = static_cast<double>(SizeBytes(buffer.dtype));
+    for (size_t i = static_cast<size_t>(store.vector_loop); i < access.loops.size(); ++i) {
+      if (access.loops[i].moves()) bytes *= access.loops[i].trips;
+    }
+    return std::ceil(bytes / static_cast<double>(kTileRowBytes));
+  }
+
   // Instructions that the body's loop `i` stands for.
   double Width(const WalkStore& store, size_t i) const {
+    if (store.tile_rows > 0 && static_cast<int>(i) >= store.vector_loop) return 1;
     if (static_cast<int>(i) == store.vector_loop) {
       return VectorChunks(loops_[i].extent, store.lanes);
     }
@@ -294,7 +321,7 @@ class Walker {
   void AddAccess(BufferId id, const std::vector<Expr>& indices, const WalkStore& store,
                  bool is_store) {
     const Buffer& buffer = program_.buffers[id];
-    if (buffer.role == BufferRole::kTemp && buffer.scope == Scope::kRegister) return;
+    if (IsInRegisters(buffer)) return;
     WalkAccess access{
         .buffer = id,
         .is_store = is_store,
@@ -331,6 +358,7 @@ class Walker {
       pointers = true;
       rows *= loop.trips;
     }
+    if (store.tile_rows > 0) access.instructions *= LinesOfTile(buffer, store, access);
     if (pointers && !is_store) access.pointers = rows;
     nest_.accesses.push_back(std::move(access));
   }

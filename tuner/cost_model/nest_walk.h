@@ -72,6 +72,8 @@ struct WalkStore {
   DType dtype = DType::kF32;
   // The instruction that computes the loops from vector_loop on as a nest; empty: none.
   std::string intrinsic;
+  // Of the instruction's nest on tiles; 0: it works on no tile registers.
+  int64_t tile_rows = 0;
   double executions = 1;  // Of its body, on one worker.
   double instances = 1;   // Vectors (or scalars) of the value an execution.
   OpCounts ops;
