@@ -24,6 +24,8 @@ const std::vector<SketchRule>& SketchRules() {
       {"row_chain", WorkersOfVectors, kProgram, 2, /*shares=*/true, RowChainRule},
       {"column_chain", WorkersOfVectors, kProgram, 1, /*shares=*/true, ColumnChainRule},
       {"border", AnyDevice, kStructural, 1, /*shares=*/false, BorderRule},
+      // Whose rate is several times that of vectors, where tiles are full.
+      {"tile_product", WorkersOfVectors, kBlock, 10, /*shares=*/true, TileProductRule},
       // Where a tile would only copy: in front of it, and the model decides.
       {"dot_tile", WorkersOfVectors, kBlock, 10, /*shares=*/true, DotTileRule},
       {"dot", WorkersOfVectors, kBlock, 9, /*shares=*/true, DotRule},

@@ -83,6 +83,7 @@ std::vector<Draft> SegmentReductionRule(const RuleContext& context, BlockId bloc
 std::vector<Draft> RowReductionRule(const RuleContext& context, BlockId block);
 std::vector<Draft> InterleaveRule(const RuleContext& context, BlockId block);
 std::vector<Draft> TransposeRule(const RuleContext& context, BlockId block);
+std::vector<Draft> TileProductRule(const RuleContext& context, BlockId block);
 std::vector<Draft> SpatialRule(const RuleContext& context, BlockId block);
 
 // ---- What rules share.

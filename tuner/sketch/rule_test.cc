@@ -85,16 +85,17 @@ void ExpectStructure(const Draft& draft, const Program& program, const Point& po
   }
 }
 
-TEST(RuleTest, StructureIsWhatThePrimitivesMake) {
+// Adds the names of the rules that wrote anything for the workloads of a file.
+void ExpectStructures(const char* file_name, const std::vector<const char*>& targets,
+                      std::set<std::string>& seen) {
   ASSERT_OK_AND_ASSIGN(const std::string file,
-                       ReadFile("tuner/sketch/testdata/space_workloads.txt", 1 << 20));
-  std::set<std::string> seen;
+                       ReadFile(absl::StrCat("tuner/sketch/testdata/", file_name), 1 << 20));
   for (absl::string_view section : absl::StrSplit(file, "== ", absl::SkipEmpty())) {
     const std::pair<std::string, std::string> named =
         absl::StrSplit(section, absl::MaxSplits('\n', 1));
     SCOPED_TRACE(named.first);
     ASSERT_OK_AND_ASSIGN(const Program workload, ParseProgram(named.second));
-    for (const char* text : {"cpu:arch=znver4,threads=2", "cpu:arch=znver3,threads=8"}) {
+    for (const char* text : targets) {
       ASSERT_OK_AND_ASSIGN(const Target target, ParseTarget(text));
       for (const auto& [draft, program] : DraftsOf(workload, DeviceModelOf(target))) {
         const std::vector<Point> points = EnumeratePoints(SketchOf(draft), 5000);
@@ -106,6 +107,13 @@ TEST(RuleTest, StructureIsWhatThePrimitivesMake) {
       }
     }
   }
+}
+
+TEST(RuleTest, StructureIsWhatThePrimitivesMake) {
+  std::set<std::string> seen;
+  ExpectStructures("space_workloads.txt",
+                   {"cpu:arch=znver4,threads=2", "cpu:arch=znver3,threads=8"}, seen);
+  ExpectStructures("space_tile_workloads.txt", {"cpu:arch=sapphirerapids,threads=2"}, seen);
   for (const SketchRule& rule : SketchRules()) EXPECT_TRUE(seen.contains(rule.name)) << rule.name;
 }
 

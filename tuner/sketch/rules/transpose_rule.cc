@@ -12,7 +12,7 @@ namespace burnish {
 namespace {
 
 // Rows of the output that a tile writes: each may lie in a page of its own.
-constexpr int64_t kTileRowsMax = 128;
+constexpr int64_t kBlockRowsMax = 128;
 
 struct Transposition {
   VarId across = -1;          // Walks what is read element by element.
@@ -83,7 +83,7 @@ std::vector<Draft> TransposeRule(const RuleContext& context, BlockId id) {
   const int64_t line_elements =
       context.device.core.line_bytes / SizeBytes(program.buffers[block.output].dtype);
   Decision columns{.name = "columns"};
-  for (int64_t v = line_elements; v < 4 * across_extent && v <= kTileRowsMax; v *= 2) {
+  for (int64_t v = line_elements; v < 4 * across_extent && v <= kBlockRowsMax; v *= 2) {
     columns.values.push_back(v);
   }
   if (columns.values.empty()) columns.values.push_back(line_elements);

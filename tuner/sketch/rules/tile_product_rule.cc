@@ -1,0 +1,280 @@
+// Sums of products on units whose sums are tiles of rows by columns in registers of their own.
+//
+// The loops are those of the contraction rule, with a tile where that has a vector: a block of
+// tiles stays in registers over the reduction, each row of it shares its left operand and each
+// column its right one. What such a unit can do, its row of the device says: types, rows, columns,
+// depth, packing, registers. Columns and depth must divide evenly, and tiles have one number of
+// rows, which divides as well: rows lie one stride apart, so that a tile ends where they stop to,
+// at the end of an image's line.
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "compiler/schedule/intrinsics.h"
+#include "tuner/sketch/rule.h"
+#include "tuner/sketch/rules/contraction.h"
+
+namespace burnish {
+namespace {
+
+// Of a block of tiles, in each direction: registers for the tiles and for the operands that they
+// share allow no more of any unit that there is.
+constexpr int64_t kBlockMax = 3;
+
+// Of a level of cache, what a panel of the right operand may take: rows of the left one pass by.
+constexpr int64_t kPanelShare = 2;
+
+bool HoldsTiles(const ComputeUnit& unit) {
+  return unit.sums_in == Residence::kTileRegister && unit.m > 1 &&
+         FindIntrinsic(unit.intrinsic) != nullptr;
+}
+
+// The axis that a tile's rows are taken from: the last one that is longer than an element. Its rows
+// lie one stride apart however the tensor is stored; those of several axes do only without pads.
+VarId TileAxis(const Program& program, const Contraction& c) {
+  for (size_t i = c.rows.size(); i-- > 0;) {
+    if (Extent(program, c.rows[i]) > 1) return c.rows[i];
+  }
+  return c.rows.back();
+}
+
+// Numbers of rows of a tile: those that leave no rest and save time by being fewer; where there are
+// none, the greatest.
+std::vector<int64_t> TileRows(const ComputeUnit& unit, int64_t extent) {
+  std::vector<int64_t> rows;
+  for (int64_t v = std::min<int64_t>(unit.m, extent); v >= 1; --v) {
+    if (extent % v == 0 && (v >= unit.rows_min || rows.empty())) rows.push_back(v);
+  }
+  std::reverse(rows.begin(), rows.end());
+  return rows;
+}
+
+struct Form {
+  bool split_rows = false;       // Workers share rows, not panels.
+  bool block_reduction = false;  // The segment goes in blocks, partial sums are parked.
+};
+
+class TileSketch {
+ public:
+  TileSketch(const RuleContext& context, const Contraction& c, const ComputeUnit& unit,
+             const Form& form, Schedule start)
+      : context_(context),
+        program_(context.program),
+        c_(c),
+        name_(program_.blocks[c.block].name),
+        unit_(unit),
+        form_(form),
+        tile_axis_(TileAxis(program_, c)),
+        s_(std::move(start)) {}
+
+  Draft Build() {
+    Decide();
+    Flatten();
+    Tile();
+    Pack();
+    s_.Parallel(worker_);
+    s_.Unroll(in_rows_);
+    s_.Unroll(in_columns_);
+    s_.Tensorize(row_lane_, unit_.intrinsic);
+    s_.If(prefetch_, [&] { s_.PrefetchNext(s_.OutputOf(packed_), next_, step_, 2); });
+    return {absl::StrCat("tile_product/", form_.split_rows ? "rows" : "panels",
+                         form_.block_reduction ? "/blocked" : "", "/", unit_.intrinsic),
+            std::move(s_)};
+  }
+
+ private:
+  std::string New(absl::string_view what) const { return absl::StrCat(name_, "_", what); }
+  Schedule::Names New(absl::string_view outer, absl::string_view inner) const {
+    return {New(outer), New(inner)};
+  }
+
+  int64_t Depth() const {
+    return ProductOfExtents(program_, absl::MakeConstSpan(c_.reduction).subspan(c_.fused_from));
+  }
+
+  void Decide() {
+    const int64_t row_count = ProductOfExtents(program_, c_.rows);
+    const int64_t columns = Extent(program_, c_.vector_axis);
+    rows_ = s_.Decide({.name = "rows", .values = TileRows(unit_, Extent(program_, tile_axis_))});
+    Decision tile_rows{.name = "tr"}, tile_columns{.name = "tc"};
+    for (int64_t v = 1; v <= kBlockMax; ++v) {
+      tile_rows.values.push_back(v);
+      // A panel that is wider than the axis is waste.
+      if ((v - 1) * unit_.n < columns) tile_columns.values.push_back(v);
+    }
+    tile_rows_ = s_.Decide(std::move(tile_rows));
+    tile_columns_ = s_.Decide(std::move(tile_columns));
+    Decision prefetch{.name = "prefetch", .kind = DecisionKind::kChoice, .values = {0}};
+    if (context_.options.prefetch) prefetch.values.push_back(1);
+    prefetch_ = s_.Decide(std::move(prefetch));
+    if (form_.block_reduction) {
+      Decision block{.name = "kb"};
+      // Two blocks at least: one is the form without.
+      for (int64_t v = 4; 2 * v * unit_.k <= Depth(); v *= 2) block.values.push_back(v * unit_.k);
+      kb_ = s_.Decide(std::move(block));
+      // Of the panel, what a block reads stays in the first cache while the rows go by.
+      const int64_t bytes = unit_.n * NumberBytes(unit_.right);
+      s_.Require(
+          Le(tile_columns_ * kb_ * bytes, Int(context_.device.core.l1d.size_bytes / kPanelShare)));
+    }
+    // The sums, and operands of one step of the reduction, which each is loaded for once.
+    const MemoryLevel* const tiles = context_.device.FindLevel("tiles");
+    s_.Require(Le(tile_rows_ * tile_columns_ + tile_rows_ + tile_columns_,
+                  Int(tiles->size_bytes / tiles->line_bytes)));
+    s_.Require(Lt((tile_rows_ - 1) * rows_, Int(row_count)));
+    const int64_t threads = context_.threads();
+    if (form_.split_rows) {
+      // Every worker has a tile.
+      s_.Require(Le(rows_ * threads, Int(row_count)));
+    } else {
+      const int64_t outer = ProductOfExtents(program_, c_.outer);
+      // Every worker has a panel, if there are as many.
+      parts_ = std::min(threads, outer * columns / unit_.n);
+      s_.Require(Le(Int(parts_), CeilDiv(Int(columns / unit_.n), tile_columns_) * outer));
+    }
+  }
+
+  // Rows, outer axes and the reduction segment become one loop each, less what a unit takes of
+  // them.
+  void Flatten() {
+    const std::vector<LoopRef> outer = s_.AxisLoops(c_.outer);
+    const std::vector<LoopRef> reduction = s_.AxisLoops(c_.reduction);
+    const LoopRef axis = s_.AxisLoop(c_.vector_axis);
+    LoopRef tile_rows;
+    std::tie(tile_rows, row_lane_) = s_.SplitSize(s_.AxisLoop(tile_axis_), New("ms", "ml"), rows_);
+    std::vector<LoopRef> rows;
+    for (VarId other : c_.rows) {
+      if (other != tile_axis_) rows.push_back(s_.AxisLoop(other));
+    }
+    rows.push_back(tile_rows);
+    std::vector<LoopRef> order = outer;
+    order.insert(order.end(), rows.begin(), rows.end());
+    order.push_back(axis);
+    order.insert(order.end(), reduction.begin(), reduction.end());
+    order.push_back(row_lane_);
+    s_.Reorder(order);
+    row_ = s_.Fuse(rows, New("m"));
+    if (!outer.empty()) outer_ = s_.Fuse(outer, New("g"));
+    taps_.assign(reduction.begin(), reduction.begin() + c_.fused_from);
+    const LoopRef segment =
+        s_.Fuse(absl::MakeConstSpan(reduction).subspan(c_.fused_from), New("q"));
+    std::tie(axis_, column_lane_) = s_.SplitSize(axis, New("vs", "vl"), Int(unit_.n));
+    LoopRef products;
+    std::tie(segment_, products) = s_.SplitSize(segment, New("qs", "ql"), Int(unit_.k));
+    std::tie(group_, product_) = s_.SplitSize(products, New("qg", "qv"), Int(unit_.packed_k));
+  }
+
+  // The loops around a block of tiles, outermost first.
+  std::vector<LoopRef> DealOut() {
+    const auto [panels, in_panel] = s_.SplitSize(axis_, New("vp", "vi"), tile_columns_);
+    in_columns_ = in_panel;
+    std::vector<LoopRef> loops;
+    if (form_.split_rows) {
+      std::tie(worker_, row_) = s_.SplitParts(row_, New("p", "m1"), Int(context_.threads()));
+      loops = {worker_};
+      if (outer_) loops.push_back(outer_);
+      loops.push_back(panels);
+      panel_dims_.assign(loops.begin() + 1, loops.end());
+    } else {
+      LoopRef panel = panels, of_worker;
+      if (outer_) {
+        s_.Reorder({outer_, panels, row_});
+        panel = s_.Fuse({outer_, panels}, New("gp"));
+      }
+      std::tie(worker_, of_worker) = s_.SplitParts(panel, New("p", "pq"), Int(parts_));
+      loops = {worker_, of_worker};
+      panel_dims_ = {panel};
+    }
+    next_ = loops.back();
+    return loops;
+  }
+
+  void Tile() {
+    std::vector<LoopRef> loops = DealOut(), inner = taps_;
+    LoopRef segment = segment_, block;
+    if (form_.block_reduction) {
+      std::tie(block, segment) = s_.SplitSize(segment_, New("kb", "q1"), FloorDiv(kb_, unit_.k));
+      loops.insert(loops.end(), taps_.begin(), taps_.end());
+      loops.push_back(block);
+      inner.clear();
+    }
+    step_ = segment;
+    const auto [tile, in_tile] = s_.SplitMax(row_, New("mt", "mi"), tile_rows_);
+    in_rows_ = in_tile;
+    loops.push_back(tile);
+    inner.insert(inner.end(),
+                 {segment, in_rows_, in_columns_, row_lane_, column_lane_, group_, product_});
+    loops.insert(loops.end(), inner.begin(), inner.end());
+    s_.Reorder(loops);
+    s_.Stage(s_.FindBlock(name_), New("acc"), tile, Scope::kTile);
+  }
+
+  // The right operand in the order of use; for constants once, when the model is built.
+  void Pack() {
+    const Buffer& source = program_.buffers[c_.vector_load->id];
+    std::vector<LoopRef> dims = panel_dims_;
+    dims.insert(dims.end(), taps_.begin(), taps_.end());
+    dims.insert(dims.end(), {segment_, in_columns_, group_, column_lane_, product_});
+    packed_ = s_.Relayout(s_.FindBuffer(source.name), New("packed"), dims);
+    if (source.role == BufferRole::kConstant) {
+      s_.Precompute(packed_);
+      return;
+    }
+    const std::vector<LoopRef> copied = s_.LoopsOf(packed_);
+    s_.Vectorize(copied.back(), unit_.packed_k);
+    s_.Parallel(copied[0]);
+  }
+
+  const RuleContext& context_;
+  const Program& program_;
+  const Contraction& c_;
+  const std::string name_;
+  const ComputeUnit& unit_;
+  const Form form_;
+  const VarId tile_axis_;
+  Schedule s_;
+  int64_t parts_ = 1;
+  Expr rows_, tile_rows_, tile_columns_, prefetch_, kb_;
+  LoopRef row_, outer_, axis_, segment_;              // In tiles; null where there is none.
+  LoopRef row_lane_, column_lane_, group_, product_;  // Of one instruction.
+  LoopRef worker_, next_, in_rows_, in_columns_, step_;
+  std::vector<LoopRef> taps_, panel_dims_;
+  BlockRef packed_;
+};
+
+}  // namespace
+
+std::vector<Draft> TileProductRule(const RuleContext& context, BlockId id) {
+  const std::optional<Contraction> c = RecognizeContraction(context.program, id);
+  if (!c.has_value() || c->rows.empty()) return {};
+  const Block& block = context.program.blocks[id];
+  const auto is = [](NumberType type, DType dtype) {
+    return NumberTypeName(type) == DTypeName(dtype);
+  };
+  const int64_t depth =
+      ProductOfExtents(context.program, absl::MakeConstSpan(c->reduction).subspan(c->fused_from));
+  std::vector<Draft> drafts;
+  for (const ComputeUnit& unit : context.device.units) {
+    if (!HoldsTiles(unit) || !is(unit.left, c->broadcast_load->dtype) ||
+        !is(unit.right, c->vector_load->dtype) || !is(unit.sum, block.step->dtype) ||
+        Extent(context.program, c->vector_axis) % unit.n != 0 || depth % unit.k != 0) {
+      continue;
+    }
+    for (const bool blocked : {false, true}) {
+      if (blocked && depth < 8 * unit.k) continue;
+      for (const bool split_rows : {false, true}) {
+        if (split_rows && ProductOfExtents(context.program, c->rows) < context.threads()) continue;
+        Draft draft =
+            TileSketch(context, *c, unit, {.split_rows = split_rows, .block_reduction = blocked},
+                       Schedule(context.program))
+                .Build();
+        // Whether this nest is the instruction's, the primitive knows.
+        if (FirstPointApplies(draft, context.program)) drafts.push_back(std::move(draft));
+      }
+    }
+  }
+  return drafts;
+}
+
+}  // namespace burnish

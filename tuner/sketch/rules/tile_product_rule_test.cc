@@ -1,0 +1,132 @@
+// Products on tile registers.
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "proto/test_device_models.h"
+#include "tuner/sketch/rules/rule_test_util.h"
+
+namespace burnish {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr char kTarget[] = "cpu:arch=sapphirerapids,threads=2";
+const std::pair<std::string, AttributeValue> kLast = {"channels_last", int64_t{1}};
+
+Program Dense(int64_t rows, int64_t depth, int64_t columns, DType dtype = DType::kBf16) {
+  return WorkloadOf({.name = "dense",
+                     .op = "dense",
+                     .inputs = {{rows, depth}, {columns, depth}},
+                     .dtype = dtype});
+}
+
+std::string Drafts(const Program& program) {
+  return TestedDrafts("tile_product", program, kTarget);
+}
+
+TEST(TileProductRuleTest, BlocksOfTilesOfRowsThatDivide) {
+  EXPECT_EQ(Drafts(Dense(28, 64, 48)), R"(tile_product/panels/amx_bf16
+  rows = 7 14
+  tr = 1 2 3
+  tc = 1 2 3
+  prefetch = choice 0 1
+  require $tr * $tc + $tr + $tc <= 8
+  require ($tr - 1) * $rows < 28
+  require 2 <= (3 + ($tc - 1)) // $tc
+  split@1 b2.i0->(b2_ms,b2_ml) size=$rows
+  reorder@1 (b2_ms,b2.i1,b2.i2,b2_ml)
+  split@1 b2.i1->(b2_vs,b2_vl) size=16
+  split@1 b2.i2->(b2_qs,b2_ql) size=32
+  split@1 b2_ql->(b2_qg,b2_qv) size=2
+  split@1 b2_vs->(b2_vp,b2_vi) size=$tc
+  split@1 b2_vp->(b2_p,b2_pq) parts=2
+  split@1 b2_ms->(b2_mt,b2_mi) max=$tr
+  reorder@1 (b2_p,b2_pq,b2_mt,b2_qs,b2_mi,b2_vi,b2_ml,b2_vl,b2_qg,b2_qv)
+  stage@1 b2->b2_acc inside=b2_mt scope=tile
+  relayout@1 b1->b2_packed dims=(b2_vp,b2_qs,b2_vi,b2_qg,b2_vl,b2_qv)
+  precompute@1 b2_packed
+  parallel@1 b2_p
+  unroll@1 b2_mi
+  unroll@1 b2_vi
+  tensorize@1 b2_ml intrinsic=amx_bf16
+  prefetch@1 b2_packed next=b2_pq at=b2_qs to=L2 when $prefetch
+tile_product/rows/amx_bf16
+  rows = 7 14
+  tr = 1 2 3
+  tc = 1 2 3
+  prefetch = choice 0 1
+  require $tr * $tc + $tr + $tc <= 8
+  require ($tr - 1) * $rows < 28
+  require $rows * 2 <= 28
+  split@1 b2.i0->(b2_ms,b2_ml) size=$rows
+  reorder@1 (b2_ms,b2.i1,b2.i2,b2_ml)
+  split@1 b2.i1->(b2_vs,b2_vl) size=16
+  split@1 b2.i2->(b2_qs,b2_ql) size=32
+  split@1 b2_ql->(b2_qg,b2_qv) size=2
+  split@1 b2_vs->(b2_vp,b2_vi) size=$tc
+  split@1 b2_ms->(b2_p,b2_m1) parts=2
+  split@1 b2_m1->(b2_mt,b2_mi) max=$tr
+  reorder@1 (b2_p,b2_vp,b2_mt,b2_qs,b2_mi,b2_vi,b2_ml,b2_vl,b2_qg,b2_qv)
+  stage@1 b2->b2_acc inside=b2_mt scope=tile
+  relayout@1 b1->b2_packed dims=(b2_vp,b2_qs,b2_vi,b2_qg,b2_vl,b2_qv)
+  precompute@1 b2_packed
+  parallel@1 b2_p
+  unroll@1 b2_mi
+  unroll@1 b2_vi
+  tensorize@1 b2_ml intrinsic=amx_bf16
+  prefetch@1 b2_packed next=b2_vp at=b2_qs to=L2 when $prefetch
+)");
+}
+
+TEST(TileProductRuleTest, DeepReductionsGoInBlocksToo) {
+  EXPECT_THAT(
+      NamesOf(DraftsOf("tile_product", Dense(32, 256, 64), kTarget)),
+      ElementsAre("tile_product/panels/amx_bf16", "tile_product/rows/amx_bf16",
+                  "tile_product/panels/blocked/amx_bf16", "tile_product/rows/blocked/amx_bf16"));
+}
+
+TEST(TileProductRuleTest, TheDevicesUnitsDecide) {
+  // Types that no unit multiplies; a device without tiles; a row of the table without a nest.
+  EXPECT_THAT(DraftsOf("tile_product", Dense(28, 64, 48, DType::kF32), kTarget), IsEmpty());
+  EXPECT_THAT(DraftsOf("tile_product", Dense(28, 64, 48), "cpu:arch=znver4,threads=2"), IsEmpty());
+  DeviceModel device = AmxDevice();
+  for (ComputeUnit& unit : device.units) unit.intrinsic.clear();
+  EXPECT_THAT(DraftsOf("tile_product", Dense(28, 64, 48), device), IsEmpty());
+}
+
+TEST(TileProductRuleTest, ColumnsAndDepthMustBeWholeTiles) {
+  EXPECT_THAT(DraftsOf("tile_product", Dense(28, 64, 40), kTarget), IsEmpty());
+  EXPECT_THAT(DraftsOf("tile_product", Dense(28, 48, 48), kTarget), IsEmpty());
+}
+
+// The values of decision `rows`.
+std::vector<int64_t> RowsOf(const Program& program) {
+  const std::vector<Draft> drafts = DraftsOf("tile_product", program, kTarget);
+  return drafts.empty() ? std::vector<int64_t>() : drafts[0].schedule.decisions()[0].values;
+}
+
+TEST(TileProductRuleTest, RowsAreTakenFromOneAxis) {
+  EXPECT_THAT(RowsOf(Dense(49, 64, 48)), ElementsAre(7));
+  EXPECT_THAT(RowsOf(Dense(784, 64, 48)), ElementsAre(7, 8, 14, 16));
+  // Fewer save no time, but there are no more.
+  EXPECT_THAT(RowsOf(Dense(3, 64, 48)), ElementsAre(3));
+  const auto conv = [](int64_t size, int64_t kernel, int64_t stride) {
+    const int64_t pad = kernel / 2;
+    return WorkloadOf({.name = "conv",
+                       .op = "conv",
+                       .inputs = {{1, size, size, 32}, {32, 32, kernel, kernel}},
+                       .attributes = {kLast,
+                                      {"pads", Ints{pad, pad, pad, pad}},
+                                      {"strides", Ints{stride, stride}}},
+                       .dtype = DType::kBf16});
+  };
+  // A line of 28 pixels, and of 14.
+  EXPECT_THAT(RowsOf(conv(28, 3, 1)), ElementsAre(7, 14));
+  EXPECT_THAT(RowsOf(conv(28, 1, 1)), ElementsAre(7, 14));
+  EXPECT_THAT(RowsOf(conv(28, 1, 2)), ElementsAre(7, 14));
+}
+
+}  // namespace
+}  // namespace burnish
