@@ -1,8 +1,9 @@
 // Products on tile registers, from the schedule to the machine code: each block of tiles and each
 // number of rows computes what the definition computes, with as many loads and products as it
 // should have. The code runs on any processor: see tile_emulator.h.
+#include <algorithm>
 #include <bit>
-#include <cmath>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -256,6 +257,65 @@ TEST(TilesTest, InnerLoopLoadsEachOperandOnce) {
   }
 }
 
+// What the emulator computes is what a processor computes.
+TEST(TilesTest, ProcessorAndEmulatorAgreeToTheBit) {
+  if (!HostCpuInfo().Has("amx-bf16") || !HostCpuInfo().Has("amx-int8")) {
+    GTEST_SKIP() << "this CPU, or its system, has no tile registers";
+  }
+  for (const Kind& kind : {kBf16, kBytes}) {
+    const Program defined = Definition(kind, {16, 16, kind.depth});
+    const Program lowered = Lowered(defined, TraceText(kind, {16, 1, 1}));
+    ASSERT_OK_AND_ASSIGN(CompiledModule module,
+                         MakeLlvmBackend()->Compile({.features = kWithTiles},
+                                                    {{.symbol = "k", .program = &lowered}}));
+    ASSERT_OK_AND_ASSIGN(const KernelRunner runner, KernelRunner::Load(std::move(module)));
+    for (uint64_t seed = 0; seed < 20; ++seed) {
+      const std::vector<TensorValue> arguments = Arguments(defined, seed);
+      ASSERT_OK_AND_ASSIGN(const std::vector<TensorValue> got, runner.Run(lowered, arguments));
+      TileMachine machine;
+      std::vector<uint8_t> configuration(64, 0), left(1024), right(1024), sums(1024, 0);
+      configuration[0] = 1;
+      for (size_t tile = 0; tile < 8; ++tile) {
+        configuration[16 + 2 * tile] = 64;
+        configuration[48 + tile] = 16;
+      }
+      const auto put = [&](const TensorValue& tensor, size_t element, uint8_t* to) {
+        if (kind.pack == 4) {
+          *to = static_cast<uint8_t>(tensor.integers[element]);
+          return;
+        }
+        const auto bits = std::bit_cast<uint32_t>(static_cast<float>(tensor.floats[element])) >> 16;
+        to[0] = static_cast<uint8_t>(bits), to[1] = static_cast<uint8_t>(bits >> 8);
+      };
+      const size_t bytes = kind.pack == 4 ? 1 : 2, depth = static_cast<size_t>(kind.depth),
+                   pack = static_cast<size_t>(kind.pack);
+      for (size_t row = 0; row < 16; ++row) {
+        for (size_t k = 0; k < depth; ++k) {
+          put(arguments[0], row * depth + k, &left[64 * row + bytes * k]);
+          put(arguments[1], row * depth + k,
+              &right[64 * (k / pack) + 4 * row + bytes * (k % pack)]);
+        }
+      }
+      ASSERT_TRUE(machine.Configure(configuration.data()));
+      ASSERT_TRUE(machine.Load(1, left.data(), 64) && machine.Load(2, right.data(), 64));
+      ASSERT_TRUE(machine.Zero(0));
+      ASSERT_TRUE(kind.pack == 4 ? machine.MultiplyU8S8(0, 1, 2) : machine.MultiplyBf16(0, 1, 2));
+      ASSERT_TRUE(machine.Store(0, sums.data(), 64));
+      for (size_t i = 0; i < 256; ++i) {
+        if (kind.pack == 4) {
+          int32_t sum;
+          std::memcpy(&sum, &sums[4 * i], 4);
+          EXPECT_EQ(got[0].integers[i], std::max(sum, -5000));
+        } else {
+          float sum;
+          std::memcpy(&sum, &sums[4 * i], 4);
+          EXPECT_EQ(got[0].floats[i], static_cast<double>(std::max(sum, -100.0f)));
+        }
+      }
+    }
+  }
+}
+
 // A trace that names an instruction is no leave to use it where the target lacks it: the nests are
 // done as they stand.
 TEST(TilesTest, TargetsWithoutTheUnitDoWithoutIt) {
@@ -272,6 +332,37 @@ TEST(TilesTest, TargetsWithoutTheUnitDoWithoutIt) {
     EXPECT_EQ(CountOf(code, "tile") + CountOf(code, "ldtile") + CountOf(code, "tdp"), 0);
     ExpectRight(defined, lowered, features);
   }
+}
+
+// Taps and channels are one loop. Where pixels lie further apart than their channels, as in a part
+// of a wider tensor, a step of the reduction still lies in one pixel.
+TEST(TilesTest, ChannelsOfPixelsThatLieApart) {
+  const Program defined = ParseProgram(R"(program/1 conv
+    input X: u8[16, 128]
+    const W: i8[16, 3, 128]
+    output Y: i32[14, 16]
+    block Y(x in 14, o in 16; t in 3, c in 128) {
+      step Y[x, o] += i32(X[x + t, c]) * i32(W[o, t, c])
+    })")
+                              .value();
+  Program lowered = Lowered(defined, R"(split@1 x->(mt,mi) size=7
+      split@1 o->(nt,ni) size=16
+      fuse@1 (t,c)->q
+      split@1 q->(kt,ks) size=64
+      split@1 ks->(kp,kv) size=4
+      reorder@1 (nt,mt,kt,mi,ni,kp,kv)
+      relayout@1 W->Wp dims=(nt,kt,kp,ni,kv)
+      stage@1 Y->acc inside=mt scope=tile
+      precompute@1 Wp
+      parallel@1 nt
+      tensorize@1 mi intrinsic=amx_u8s8)");
+  lowered.buffers[0].storage.strides[0] = 160;
+  ASSERT_OK_AND_ASSIGN(
+      const CompiledModule module,
+      MakeLlvmBackend()->Compile({.features = kWithTiles}, {{.symbol = "k", .program = &lowered}}));
+  ASSERT_OK_AND_ASSIGN(const std::vector<Instruction> code, Disassemble(module.elf));
+  EXPECT_EQ(CountOf(code, "tdpbusd"), 1);
+  ExpectRight(defined, lowered, kWithTiles);
 }
 
 // Whose rows do not lie one stride apart any more, because the input is stored another way.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <utility>
@@ -162,13 +163,45 @@ class Matcher {
     return true;
   }
 
+  // `e` with quotients and rests by constants freed of the nest's variables where these never
+  // carry: where g divides the divisor and all else in the dividend, and they sum up to less than
+  // g, (g * a + r) / (g * d) is g * a / (g * d). Channels that are fused with the taps of a window
+  // come so where pixels lie further apart than their channels.
+  Expr WithoutCarries(const Expr& e) const {
+    return RewriteExpr(e, [&](const Expr& node) -> Expr {
+      const bool is_quotient = node->kind == ExprKind::kFloorDiv;
+      if ((!is_quotient && node->kind != ExprKind::kMod) || !IsConstInt(node->operands[1])) {
+        return nullptr;
+      }
+      const LinearForm dividend = ToLinear(node->operands[0], ranges_);
+      LinearForm own, others;
+      others.constant = dividend.constant;
+      int64_t step = std::gcd(node->operands[1]->int_value, dividend.constant);
+      for (const auto& term : dividend.terms) {
+        const bool is_own = term.first->kind == ExprKind::kVar &&
+                            std::find(vars_.begin(), vars_.end(), term.first->id) != vars_.end();
+        (is_own ? own : others).terms.push_back(term);
+        if (!is_own) step = std::gcd(step, term.second);
+      }
+      const Expr rest = FromLinear(own);
+      const std::optional<Range> range = RangeOf(rest, ranges_);
+      if (own.terms.empty() || !range.has_value() || range->min < 0 || range->max >= step) {
+        return nullptr;
+      }
+      const Expr whole = Binary(node->kind, FromLinear(others), node->operands[1]);
+      return is_quotient ? whole : whole + rest;
+    });
+  }
+
   // Bytes from one iteration of the nest's loop `row` to the next, where the other loops move the
   // access by the elements of `steps` and else by none.
   std::optional<int64_t> RowStride(BufferId buffer, const std::vector<Expr>& indices, size_t row,
                                    const std::vector<std::pair<size_t, int64_t>>& steps) const {
     const Storage& storage = program_.buffers[buffer].storage;
     Expr flat = Int(0);
-    for (size_t d = 0; d < indices.size(); ++d) flat = flat + indices[d] * storage.strides[d];
+    for (size_t d = 0; d < indices.size(); ++d) {
+      flat = flat + WithoutCarries(indices[d]) * storage.strides[d];
+    }
     const LinearForm form = ToLinear(flat, ranges_);
     for (size_t i = 0; i < vars_.size(); ++i) {
       if (vars_[i] < 0) continue;
