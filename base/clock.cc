@@ -2,7 +2,10 @@
 
 #include <time.h>
 
+#include <cstdlib>
+
 #include "absl/time/clock.h"
+#include "base/pace_page.h"
 
 namespace burnish {
 namespace {
@@ -12,9 +15,13 @@ class RealClock : public Clock {
   absl::Time SteadyNow() const override {
     timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    return absl::TimeFromTimespec(now);
+    const absl::Time time = absl::TimeFromTimespec(now);
+    return page_ == nullptr ? time : time - absl::Nanoseconds(page_->stopped_ns.load());
   }
   absl::Time WallNow() const override { return absl::Now(); }
+
+ private:
+  const PacePage* const page_ = MapPacePage(std::getenv(kPaceVariable), /*writes=*/false);
 };
 
 }  // namespace

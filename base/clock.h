@@ -13,6 +13,8 @@ class Clock {
 
   // For deadlines and durations: never goes back, does not jump with the date. Counts from an
   // arbitrary origin (CLOCK_MONOTONIC), so it means nothing to another process or after a reboot.
+  // Of work behind a pacer (pacer.h) it stands still while that is stopped: nobody waits for
+  // somebody who may not run.
   virtual absl::Time SteadyNow() const = 0;
 
   // The date, for records and people. May jump either way.

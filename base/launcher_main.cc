@@ -1,7 +1,8 @@
 // Starts a program as a child that cannot outlive its parent: sets what posix_spawn cannot (parent
-// death signal, limits, CPUs) and execs.
+// death signal, limits, CPUs) and execs. With --pace it stays, and paces the program (pacer.h).
 //   burnish-launcher [--parent=PID] [--address-space=BYTES] [--cpu-time=SECONDS]
-//       [--file-size=BYTES] [--open-files=N] [--cpus=LIST] -- PROGRAM [ARGS]
+//       [--file-size=BYTES] [--open-files=N] [--cpus=LIST] [--pace=FILE [--share=PERCENT]]
+//       -- PROGRAM [ARGS]
 // Exits with 127 and a line on stderr when it cannot do all that it was asked to.
 #include <sched.h>
 #include <signal.h>
@@ -19,6 +20,7 @@
 #include <vector>
 
 #include "base/cpu_info.h"
+#include "base/pacer.h"
 #include "base/usable_cpus.h"
 
 namespace burnish {
@@ -63,7 +65,7 @@ void SetCpus(std::string_view list) {
   if (!MoveToCpus(0, cpus)) Fail("--cpus", std::strerror(errno));
 }
 
-void Apply(std::string_view flag) {
+void Apply(std::string_view flag, PacerOptions& pacer) {
   const size_t equals = flag.find('=');
   const std::string_view name = flag.substr(0, equals);
   const std::string_view value = equals == flag.npos ? "" : flag.substr(equals + 1);
@@ -79,6 +81,10 @@ void Apply(std::string_view flag) {
     SetLimit("--open-files", RLIMIT_NOFILE, Number(name, value));
   } else if (name == "--cpus") {
     SetCpus(value);
+  } else if (name == "--pace") {
+    pacer.page_path = value.data();  // Ends where the argument ends.
+  } else if (name == "--share") {
+    pacer.share = static_cast<double>(Number(name, value)) / 100;
   } else {
     Fail(std::string(flag), "unknown flag");
   }
@@ -86,12 +92,19 @@ void Apply(std::string_view flag) {
 
 [[noreturn]] void Launch(int argc, char** argv) {
   int at = 1;
-  for (; at < argc && std::string_view(argv[at]) != "--"; ++at) Apply(argv[at]);
+  PacerOptions pacer;
+  for (; at < argc && std::string_view(argv[at]) != "--"; ++at) Apply(argv[at], pacer);
   if (at + 1 >= argc) Fail("usage", "burnish-launcher [FLAGS] -- PROGRAM [ARGS]");
   // Of its own process group, so that the parent can kill it with all that it starts. Already true
   // of a child of base/child.h.
   if (getpgrp() != getpid() && setpgid(0, 0) != 0) Fail("process group", std::strerror(errno));
   SetLimit("core size", RLIMIT_CORE, 0);  // A crash is a result here, not something to look into.
+  if (pacer.page_path != nullptr) {
+    int exit_code = 0;
+    const char* const refused = RunPaced(pacer, argv + at + 1, &exit_code);
+    if (refused != nullptr) Fail(argv[at + 1], refused);
+    std::exit(exit_code);
+  }
   execv(argv[at + 1], argv + at + 1);
   Fail(argv[at + 1], std::strerror(errno));
 }
