@@ -90,10 +90,17 @@ RuntimeOr<KernelTiming> TimeKernel(ThreadPool& pool, BurnishKernel kernel,
 
   timing.inner_count = std::clamp(static_cast<int64_t>(options.repeat_min_ns / call_ns) + 1,
                                   int64_t{1}, options.inner_count_max);
+  int again = 0;
   for (int repeat = 0; repeat < options.repeat_count; ++repeat) {
+    const uint64_t mark = options.mark ? options.mark() : 0;
     RUNTIME_ASSIGN_OR_RETURN(int64_t ns,
                              TimeCalls(pool, kernel, copies, calls_done, timing.inner_count));
     calls_done += timing.inner_count;
+    if (options.mark && options.mark() != mark && again < kRepeatsAgainMax) {
+      ++again;
+      --repeat;
+      continue;
+    }
     // The warm-up may have been slower than what follows: then the first repeats are too short.
     if (ns < options.repeat_min_ns && timing.inner_count < options.inner_count_max &&
         // Only before the first repeat: all repeats have the same number of calls, or their spread

@@ -4,6 +4,7 @@
 #define COMPILER_RUNTIME_TIME_KERNEL_H_
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -21,7 +22,14 @@ struct TimeKernelOptions {
   int repeat_count = 5;               // >= 1.
   int64_t stop_above_ns = 0;          // Ends when IsHopeless; 0: never.
   int64_t inner_count_max = 1'000'000;
+  // A mark: a repeat between whose ends it has changed met other work, and is made again. Empty:
+  // nobody knows of other work.
+  std::function<uint64_t()> mark = nullptr;
 };
+
+// Of repeats that met other work, so many more in all than were asked for; then one counts whatever
+// it met. A repeat that is longer than any gap in that work is met each time.
+inline constexpr int kRepeatsAgainMax = 40;
 
 // Whether so far even the fastest of two or more repeats is above the limit, or a single one more
 // than four times: one that is above it may have met somebody else's work, and a second look at

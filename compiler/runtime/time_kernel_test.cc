@@ -127,6 +127,31 @@ TEST_F(TimeKernelTest, CopiesAreUsedInTurn) {
   EXPECT_GE(first_count, second_count);
 }
 
+TEST_F(TimeKernelTest, RepeatsThatMetOtherWorkAreMadeAgain) {
+  burner_.burn_ns = 100'000;
+  // Every second look finds that something has happened: the first repeat is made twice.
+  uint64_t looks = 0;
+  const auto timing =
+      TimeKernel(*pool_, &Burn, {ContextOf(buffers_, 1)},
+                 {.warmup_ns = 1, .repeat_min_ns = 1, .repeat_count = 3, .mark = [&] {
+                    return ++looks == 2 ? 7 : 8;
+                  }});
+  ASSERT_TRUE(timing.ok());
+  EXPECT_EQ(timing->latency_ns.size(), 3u);
+  EXPECT_EQ(looks, 8u);
+  EXPECT_EQ(burner_.call_count, timing->warmup_count + 4 * timing->inner_count);
+}
+
+TEST_F(TimeKernelTest, WorkWithoutAGapEndsTheRepeating) {
+  uint64_t looks = 0;
+  const auto timing = TimeKernel(
+      *pool_, &Burn, {ContextOf(buffers_, 1)},
+      {.warmup_ns = 1, .repeat_min_ns = 1, .repeat_count = 3, .mark = [&] { return ++looks; }});
+  ASSERT_TRUE(timing.ok());
+  EXPECT_EQ(timing->latency_ns.size(), 3u);
+  EXPECT_LE(looks, 2 * (3 + kRepeatsAgainMax));
+}
+
 TEST_F(TimeKernelTest, AnErrorCodeEndsTheTiming) {
   auto artifact = Artifact::Load(AsBytes(TestArtifact()));
   ASSERT_TRUE(artifact.ok());

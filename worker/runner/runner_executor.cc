@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/check.h"
 #include "base/numerics.h"
+#include "base/pace_page.h"
 #include "base/status_macros.h"
 #include "proto/target.h"
 #include "worker/runner/measuring_lock.h"
@@ -63,13 +65,19 @@ absl::Status CheckTarget(const Target& target, const RunDevice& device, const Cp
       absl::StrCat("this host lacks ", absl::StrJoin(missing, ", "), " of the target"));
 }
 
+// Of a farm behind a server, whose programs all have it in their environment; empty: it is none.
+std::string PacePath() {
+  const char* path = std::getenv(kPaceVariable);
+  return path == nullptr ? "" : path;
+}
+
 TimingSpec TimingOf(const MeasureMethod& method, int64_t incumbent_ns) {
   const auto or_default = [](absl::Duration duration, absl::Duration otherwise) {
     return absl::ToInt64Nanoseconds(duration > absl::ZeroDuration() ? duration : otherwise);
   };
-  TimingSpec timing{
-      .warm_up_ns = or_default(method.warm_up_min, kWarmUpDefault),
-      .repeat_min_ns = or_default(method.repeat_duration_min, kRepeatDurationDefault)};
+  TimingSpec timing{.warm_up_ns = or_default(method.warm_up_min, kWarmUpDefault),
+                    .repeat_min_ns = or_default(method.repeat_duration_min, kRepeatDurationDefault),
+                    .pace_path = PacePath()};
   timing.repeat_count_min = std::min(
       method.repeat_count_min > 0 ? method.repeat_count_min : kRepeatCountDefault, kRepeatCountMax);
   timing.repeat_count_max =

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <new>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "base/pace_page.h"
 #include "base/sandbox.h"
 #include "compiler/runtime/artifact.h"
 #include "compiler/runtime/runtime_status.h"
@@ -64,6 +66,10 @@ class Session {
 
   RunnerReply Run() {
     if (request_.thread_count < 1) return Failed(RunnerFailure::kRunError, "got no thread");
+    // Before the sandbox: nothing can be opened in it.
+    if (const PacePage* page = MapPacePage(timing_.pace_path.c_str(), /*writes=*/false)) {
+      pace_.emplace(page);
+    }
     // First, and for both: packing, checking and timing run on the same pinned threads.
     auto pool = ThreadPool::Create({.thread_count = request_.thread_count, .cpus = request_.cpus});
     if (!pool.ok()) return Failed(pool.status());
@@ -186,8 +192,15 @@ class Session {
       timing.warm_up_count += warm_up_count;
     } while (warm_up_count > 0 && !is_warm());
     timing.inner_count = 1;
+    int again = 0;
     for (int64_t pass = warm_up_count; pass < sequence.pass_count(); ++pass) {
+      const uint64_t mark = pace_ ? pace_->Now() : 0;
       RUNTIME_RETURN_IF_ERROR(sequence.RunPass(pass, pass_ns));
+      if (pace_ && pace_->Now() != mark && again < sequence.pass_count()) {
+        ++again;
+        --pass;
+        continue;
+      }
       step_ns.insert(step_ns.end(), pass_ns.begin(), pass_ns.end());
     }
     return RuntimeStatus();
@@ -246,10 +259,11 @@ class Session {
   RuntimeOr<int64_t> TimeProbe() {
     RUNTIME_ASSIGN_OR_RETURN(
         const KernelTiming timing,
-        TimeKernel(*pool_, &ProbeKernel, {BurnishKernelContext{}},
-                   // Under a millisecond in all, since it is paid twice in every measurement.
-                   // Choices; not tuned.
-                   {.warmup_ns = 200'000, .repeat_min_ns = 100'000, .repeat_count = 5}));
+        TimeKernel(
+            *pool_, &ProbeKernel, {BurnishKernelContext{}},
+            // Under a millisecond in all, since it is paid twice in every measurement.
+            // Choices; not tuned.
+            {.warmup_ns = 200'000, .repeat_min_ns = 100'000, .repeat_count = 5, .mark = Mark()}));
     return Median(timing.latency_ns);
   }
 
@@ -258,10 +272,11 @@ class Session {
     if (reference_ == nullptr) return 0;
     RUNTIME_ASSIGN_OR_RETURN(
         const KernelTiming timing,
-        TimeKernel(*pool_, reference_->kernel(), reference_->timing_contexts(),
-                   // It tells a slow machine from a slow candidate and is no result: three repeats
-                   // do.
-                   {.warmup_ns = 1'000'000, .repeat_min_ns = 500'000, .repeat_count = 3}));
+        TimeKernel(
+            *pool_, reference_->kernel(), reference_->timing_contexts(),
+            // It tells a slow machine from a slow candidate and is no result: three repeats
+            // do.
+            {.warmup_ns = 1'000'000, .repeat_min_ns = 500'000, .repeat_count = 3, .mark = Mark()}));
     return Median(timing.latency_ns);
   }
 
@@ -269,7 +284,8 @@ class Session {
     TimeKernelOptions options{.warmup_ns = warm_up_ns,
                               .repeat_min_ns = timing_.repeat_min_ns,
                               .repeat_count = timing_.repeat_count_min,
-                              .stop_above_ns = timing_.stop_above_ns};
+                              .stop_above_ns = timing_.stop_above_ns,
+                              .mark = Mark()};
     RUNTIME_ASSIGN_OR_RETURN(
         KernelTiming first,
         TimeKernel(*pool_, candidate_->kernel(), candidate_->timing_contexts(), options));
@@ -297,8 +313,14 @@ class Session {
     return RuntimeStatus();
   }
 
+  std::function<uint64_t()> Mark() {
+    if (!pace_.has_value()) return nullptr;
+    return [this] { return pace_->Now(); };
+  }
+
   const RunnerRequest& request_;
   const TimingSpec& timing_;
+  std::optional<PaceMark> pace_;
   const RunnerPipes& pipes_;
   const MachineFiles files_;
   std::optional<MeasuringLock> lock_;

@@ -49,6 +49,7 @@ void Fields(Archive& archive, TimingSpec& timing) {
   archive.Number(timing.stop_above_ns);
   archive.Number(timing.arena_bytes);
   archive.Texts(timing.lock_paths);
+  archive.Text(timing.pace_path);
 }
 
 template <typename Archive>

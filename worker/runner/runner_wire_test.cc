@@ -35,6 +35,7 @@ TEST(RunnerWireTest, RequestComesBackAsItWas) {
   request.candidate = {.artifact = "bytes", .parameters = {BorderedTensor(), TensorSpec()}};
   request.reference.push_back({.artifact = "zero"});
   request.timing.lock_paths = {"/tmp/a"};
+  request.timing.pace_path = "/tmp/page";
   request.network = {.kernels = {{.artifact = "one"}, {.artifact = "two"}},
                      .step_count = 2,
                      .warm_up_pass_count = 1,
@@ -53,6 +54,7 @@ TEST(RunnerWireTest, RequestComesBackAsItWas) {
   EXPECT_EQ(decoded->seed, request.seed);
   EXPECT_EQ(decoded->cpus, request.cpus);
   EXPECT_EQ(decoded->timing.lock_paths, request.timing.lock_paths);
+  EXPECT_EQ(decoded->timing.pace_path, request.timing.pace_path);
 }
 
 TEST(RunnerWireTest, RepliesComeBackAsTheyWere) {
