@@ -19,7 +19,7 @@ from typing import IO, Any
 
 from burnish_runtime import BurnishError
 
-from . import _programs
+from . import _pace, _programs
 
 # A tuner that is asked to stop writes what it has measured and ends its farm, which takes a second
 # or two; by then one that does not answer is stuck.
@@ -94,7 +94,8 @@ class Tuner:
     def __init__(self, command: str, arguments: Sequence[str]):
         self._talk: IO[bytes] = tempfile.TemporaryFile()
         self._rest = b""
-        launcher = [_programs.path("burnish-launcher"), f"--parent={os.getpid()}", "--"]
+        launcher = [_programs.path("burnish-launcher"), f"--parent={os.getpid()}",
+                    *_pace.launcher_flags(), "--"]
         try:
             self._process = subprocess.Popen(
                 [*launcher, _programs.path("tuner"), command, *arguments, "--json"],

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import traceback
 
@@ -14,7 +15,7 @@ import numpy
 sys.path[:0] = ["python", "python/runtime", "tests/e2e/models"]
 
 import burnish  # noqa: E402
-from burnish import _programs, _tuner  # noqa: E402
+from burnish import _pace, _programs, _tuner  # noqa: E402
 import test_report  # noqa: E402
 
 LAUNCHER = os.path.abspath("base/burnish-launcher")
@@ -200,6 +201,88 @@ esac"""
         got = raised(lambda: burnish.tune(burnish.Task("dense"), callback=callback), ValueError)
         assert str(got) == "enough"
         assert not alive(int(programs.wait_for("tuner.pid")))
+
+
+def state_of(process):
+    with open(f"/proc/{process}/stat", encoding="utf-8") as file:
+        return file.read().rsplit(")", 1)[1].split()[0]
+
+
+LOOPING = 'echo $$ > "$0.pid"; echo "{}"; exec sleep 1000'
+
+
+def test_children_behind_calls_stand_still_in_them():
+    os.environ["XDG_CACHE_HOME"] = os.environ["TEST_TMPDIR"]
+    with Programs(LOOPING) as programs:
+        with _pace.behind_calls() as pace:
+            assert _pace.active is pace
+            stream = _tuner.stream("watch", [])
+            next(stream)
+            child = int(programs.wait_for("tuner.pid"))
+            assert os.sched_getscheduler(child) == os.SCHED_IDLE
+            for _ in range(3):
+                with pace:
+                    wait_until(lambda: state_of(child) == "T")
+                wait_until(lambda: state_of(child) != "T")
+            stopped = pace.stopped_s
+            stream.close()
+            assert not alive(child)
+            cpu_s, wall_s = pace.taken
+            assert stopped > 0 and 0 < cpu_s < 0.5 * wall_s, (stopped, cpu_s, wall_s)
+        assert _pace.active is None
+        stream = _tuner.stream("watch", [])
+        next(stream)
+        assert os.sched_getscheduler(int(programs.wait_for("tuner.pid"))) == os.SCHED_OTHER
+        stream.close()
+
+
+# Says when its turn has come.
+BEHIND = """
+import sys
+sys.path[:0] = ["python", "python/runtime"]
+from burnish import _pace
+print("asks", flush=True)
+with _pace.behind_calls():
+    print("has", flush=True)
+"""
+
+
+def test_one_process_at_a_time_works_behind_calls():
+    environment = {**os.environ, "XDG_CACHE_HOME": os.environ["TEST_TMPDIR"]}
+    os.environ["XDG_CACHE_HOME"] = os.environ["TEST_TMPDIR"]
+    with _pace.behind_calls():
+        child = os.fork()
+        if child == 0:  # Has neither the page nor the lock.
+            os._exit(0 if _pace.active is None and not _pace.launcher_flags() else 1)
+        assert os.waitpid(child, 0)[1] == 0 and _pace.active is not None
+        keeps = os.fork()
+        if keeps == 0:
+            time.sleep(60)
+            os._exit(0)
+        other = subprocess.Popen([sys.executable, "-c", BEHIND], env=environment, stdout=subprocess.PIPE, text=True)
+        assert other.stdout.readline() == "asks\n"
+        time.sleep(0.3)
+        assert other.poll() is None
+    try:
+        assert other.communicate(timeout=30)[0] == "has\n"
+    finally:
+        os.kill(keeps, signal.SIGKILL)
+        os.waitpid(keeps, 0)
+
+
+def test_calls_of_several_threads_are_counted():
+    os.environ["XDG_CACHE_HOME"] = os.environ["TEST_TMPDIR"]
+    with _pace.behind_calls() as pace:
+        def calls():
+            for _ in range(2000):
+                with pace:
+                    pass
+        threads = [threading.Thread(target=calls) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert list(pace._words[:2]) == [0, 8000], list(pace._words[:2])
 
 
 def test_models_as_bytes_and_objects_are_kept_once():

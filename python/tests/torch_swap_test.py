@@ -13,6 +13,7 @@ import torch  # noqa: E402
 from torch import nn  # noqa: E402
 
 import burnish  # noqa: E402
+from burnish import _pace  # noqa: E402
 from burnish._torch import making, pieces, swapping  # noqa: E402
 from burnish._torch.options import options_of  # noqa: E402
 from torch_harness import close, raised  # noqa: E402
@@ -173,7 +174,7 @@ def test_eager_answers_until_the_bundle_is_ready():
 
 
 def test_one_that_is_not_taken_is_said():
-    with replaced(pieces, "refusal", lambda old, new, args: "it is slow"), said() as lines:
+    with replaced(pieces, "refusal", lambda *_, **__: "it is slow"), said() as lines:
         run, piece = started(net(), first="eager")
         assert burnish.wait(120)
     assert how(piece) == ("", False) and len(lines) == 1 and "it is slow" in lines[0], lines
@@ -293,7 +294,7 @@ def test_ten_thousand_calls_in_four_threads_across_swaps():
             assert piece._swapped(key, old, new, plan, args)
             swaps.append(1)
 
-    with replaced(pieces, "refusal", lambda old, new, args: ""):
+    with replaced(pieces, "refusal", lambda *_, **__: ""):
         workers = [threading.Thread(target=calls, args=pair) for pair in zip(inputs, wanted)]
         swapper = threading.Thread(target=swap)
         for worker in (swapper, *workers):
@@ -319,7 +320,7 @@ def test_tuned_before_the_first_answer():
     model = net()
     with replaced(making, "compile_graph", compiles), replaced(
             making, "tune", lambda graph, **settings: asked.append(settings)), replaced(
-                pieces, "refusal", lambda old, new, args: ""):
+                pieces, "refusal", lambda *_, **__: ""):
         run, piece = started(model, tune="now", trials=7, time="1m", threads=1)
         assert len(asked) == 1 and asked[0]["trials"] == 7 and asked[0]["time"] == "1m", asked
         assert asked[0]["tracker"] is None and asked[0]["threads"] == 1
@@ -328,6 +329,75 @@ def test_tuned_before_the_first_answer():
         asked.clear()
         started(net(), tune="farm:host:7171")
         assert burnish.wait(120) and asked[0]["tracker"] == "host:7171"
+
+
+def test_tuned_behind_the_calls():
+    """Calls are told to whoever paces the study, and the proof waits for its turns; with a stub in the study's place."""
+    begun, go, seen, turns = threading.Event(), threading.Event(), [], []
+    made = making.compile_graph
+
+    def compiles(model, path, **settings):
+        seen.append(bool(_pace.launcher_flags()))
+        if settings.get("require_tuned"):
+            raise burnish.BurnishError("nothing was measured", code="B0603")
+        return made(model, path, **settings)
+
+    def studies(graph, **settings):
+        seen.append(settings["tracker"])
+        begun.set()
+        assert go.wait(60)
+
+    def refusal(old, new, args, await_turn):
+        await_turn(1e-3)
+        turns.append(1)
+        return ""
+
+    model = net()
+    with replaced(making, "compile_graph", compiles), replaced(making, "tune", studies), replaced(
+            pieces, "refusal", refusal):
+        run, piece = started(model, tune="background", trials=7, threads=1)
+        assert begun.wait(60) and how(piece) == ("compiled", True) and not burnish.wait(0.05)
+        before = _pace.active._words[1]
+        with torch.no_grad():
+            for _ in range(5):
+                close(run(X), model(X))
+        assert list(_pace.active._words[:2]) == [0, before + 5]
+        go.set()
+        assert burnish.wait(120)
+    # The default bundle is what the user waits for; all that follows is paced.
+    assert seen == [False, True, None, True] and turns == [1], (seen, turns)
+    assert _pace.active is None
+    with torch.no_grad():
+        close(run(X), model(X))
+
+
+def test_a_fork_while_it_is_tuned():
+    begun, go = threading.Event(), threading.Event()
+
+    def studies(graph, **settings):
+        begun.set()
+        assert go.wait(60)
+        raise burnish.BurnishError("enough", code="B0602")
+
+    model = net()
+    with replaced(making, "tune", studies), torch.no_grad():
+        run, piece = started(model, tune="background", threads=1)
+        args, want = arguments(run, piece), model(X)
+        assert begun.wait(60)
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                torch.set_num_threads(1)
+                assert _pace.active is None and burnish.wait(0)
+                close(piece.forward(*args)[0], want)
+                code = 0
+            finally:
+                os._exit(code)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert _pace.active is not None
+        go.set()
+        assert burnish.wait(60)
 
 
 def test_a_study_that_fails_leaves_the_default():
@@ -339,7 +409,7 @@ def test_a_study_that_fails_leaves_the_default():
         run, piece = started(model, tune="farm:localhost:1")
         assert burnish.wait(120)
     assert how(piece) == ("compiled", True) and len(lines) == 1 and "no tracker there" in lines[0], lines
-    raised(lambda: options_of({"tune": "always"}), ValueError, "off, now or farm:HOST:PORT")
+    raised(lambda: options_of({"tune": "always"}), ValueError, "off, now, background or farm:HOST:PORT")
 
 
 torch_harness.run_cases(__name__)

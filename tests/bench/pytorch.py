@@ -4,6 +4,7 @@
 ./dev bench pytorch --operators [--only NAME,NAME] [--samples N] [--verbose]
 ./dev bench pytorch --overhead [--calls N] [--rounds N]
 ./dev bench pytorch --contention [--model NAME] [--threads N] [--rounds N] [--calls N]
+./dev bench pytorch --background [--model NAME] [--threads N] [--every MS] [--seconds S] [--turns N]
 What each column means: tests/bench/README.md.
 """
 
@@ -158,7 +159,7 @@ def table_row(row):
 
 # What is measured by a script of its own, in a process that can import all it needs.
 SCRIPTS = {"--operators": "aten_coverage.py", "--overhead": "call_overhead.py",
-           "--contention": "contention.py"}
+           "--contention": "contention.py", "--background": "background.py"}
 
 
 def run_script(flag):

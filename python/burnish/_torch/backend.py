@@ -21,6 +21,7 @@ from torch._guards import TracingContext
 
 from burnish_runtime import BurnishError
 
+from .. import _pace
 from . import importer
 from .options import Options, options_of
 from .partition import Parts, parts_of
@@ -125,7 +126,11 @@ def boxed(module: torch.fx.GraphModule, frozen: Sequence[int], settings: Options
     run = parts.module
 
     def call(args: list[Any]) -> Any:  # By its name at each call: `explain` puts a clock there.
-        return run.forward(*args)
+        pace = _pace.active
+        if pace is None:
+            return run.forward(*args)
+        with pace:
+            return run.forward(*args)
 
     call._boxed_call = True
     return call

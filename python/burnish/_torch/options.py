@@ -10,7 +10,8 @@ from typing import Any
 FALLBACKS = ("eager", "inductor")
 FREEZES = ("sample", "full", "none")
 FIRSTS = ("wait", "eager")
-TUNES = ("off", "now")
+BACKGROUND = "background"
+TUNES = ("off", "now", BACKGROUND)
 FARM = "farm:"  # With HOST:PORT of a tracker behind it.
 
 
@@ -23,7 +24,8 @@ class Options:
     strict: bool = False  #: Whether what would fall back is an error.
     freeze: str = "sample"  #: How changed weights are found; "none": weights are inputs.
     first: str = "wait"  #: For the bundle; "eager": calls run in PyTorch until it is ready.
-    tune: str = "off"  #: "now": on this machine; "farm:HOST:PORT": elsewhere, behind the calls.
+    #: "now": on this machine; "background": there, in the gaps between calls; "farm:HOST:PORT": elsewhere.
+    tune: str = "off"
     trials: int | None = None  #: Of a study; by default until nothing is gained.
     time: str | None = None  #: Of a study, such as "30m".
     sizes: int = 8  #: How many bundles a graph of dynamic sizes gets; then it stays in PyTorch.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import logging
 import os
@@ -15,10 +16,12 @@ import torch
 
 from burnish_runtime import BurnishError, Model, Threads
 
+from .. import _pace
+from .._graph import Graph
 from . import importer
 from .builder import GraphBuilder
 from .making import made
-from .options import Options
+from .options import BACKGROUND, Options
 from .registry import Unsupported
 from .swapping import private_inputs, refusal
 from .types import is_dense
@@ -98,6 +101,8 @@ class Plan:
     module: torch.fx.GraphModule  #: Of fixed sizes.
     weights: Weights | None
     frozen: tuple[int, ...]
+    #: What its first bundle was compiled from: to write it takes up to a second of Python's time.
+    written: list[tuple[Graph, Bundle]] = dataclasses.field(default_factory=list, compare=False)
 
 
 class Piece(torch.nn.Module):
@@ -279,20 +284,27 @@ class Piece(torch.nn.Module):
             current = self.bundles.get(key, new)
         if self.options.tune == "off" or current.model is None:
             return
-        with _tuning:
+        with _tuning, contextlib.ExitStack() as stack:
+            pace = stack.enter_context(_pace.behind_calls()) if self.options.tune == BACKGROUND else None
             try:
                 new = self._compiled(plan, args, tuned=True)
             except BurnishError as error:
                 log.warning("%s was not tuned: %s", self.name, error)
                 return
-            self._swapped(key, current, new, plan, args)
+            if pace is not None:
+                cpu_s, wall_s = pace.taken
+                log.info("%s was tuned behind its calls: %.1f s of CPU time in %.1f s", self.name, cpu_s, wall_s)
+            self._swapped(key, current, new, plan, args, pace)
 
-    def _swapped(self, key: Any, old: Bundle, new: Bundle, plan: Plan, args: Sequence[Any]) -> bool:
+    def _swapped(self, key: Any, old: Bundle, new: Bundle, plan: Plan, args: Sequence[Any],
+                 pace: _pace.Pace | None = None) -> bool:
         """Whether the piece still is what `plan` says; then it has the better of both."""
         if new.model is not None and old.model is not None and new.model.path == old.model.path:
             return True  # The cache's, which runs already.
+        turns = {} if pace is None else {
+            "await_turn": lambda seconds: pace.await_turn(seconds * self._threads())}
         why = "" if new.model is None else refusal(
-            lambda given: self._run(old, given), lambda given: self._run(new, given), args)
+            lambda given: self._run(old, given), lambda given: self._run(new, given), args, **turns)
         with self._lock:
             if self.bundles.get(key) is not old or self.weights is not plan.weights or (
                     plan.weights is not None and plan.weights.changed(args)):
@@ -318,7 +330,20 @@ class Piece(torch.nn.Module):
             log.warning("%s", text)
             self._full_of_sizes = True
 
+    def _threads(self) -> int:
+        return self.options.threads or torch.get_num_threads()
+
     def _compiled(self, plan: Plan, args: Sequence[Any], tuned: bool = False) -> Bundle:
+        if not plan.written:
+            plan.written.append(self._written(plan, args))
+        graph, empty = plan.written[0]
+        threads = self._threads()
+        refit = self.rebuilds > 0  # What changed once will change again.
+        one = made(graph, self.options, threads, _pool(threads), refit, tuned)
+        log.info("%s: %s", self.name, one.how)
+        return dataclasses.replace(empty, model=one.model, refits=one.refits, own=one.own, how=one.how)
+
+    def _written(self, plan: Plan, args: Sequence[Any]) -> tuple[Graph, Bundle]:
         module = plan.module
         constants: dict[str, torch.Tensor] = {}
         placeholders = module.graph.find_nodes(op="placeholder")
@@ -329,18 +354,13 @@ class Piece(torch.nn.Module):
             raise Unsupported(importer.names_of(missing))
         builder = GraphBuilder(self.name)
         written = importer.Written(builder, module, constants, unread=False)
-        refit = self.rebuilds > 0  # What changed once will change again.
         bundle = Bundle(None, names={index: written.constants[placeholders[index].name]
                                      for index in plan.frozen})
         bundle.taken = [i for i, node in enumerate(placeholders)
                         if node.name not in constants and node in written.read]
         self._name_outputs(builder, written, module, bundle)
-        threads = self.options.threads or torch.get_num_threads()
         self._dump(builder, module)
-        one = made(builder.graph, self.options, threads, _pool(threads), refit, tuned)
-        bundle.model, bundle.refits, bundle.own, bundle.how = one.model, one.refits, one.own, one.how
-        log.info("%s: %s", self.name, one.how)
-        return bundle
+        return builder.graph, bundle
 
     @staticmethod
     def _name_outputs(builder: GraphBuilder, written: importer.Written,

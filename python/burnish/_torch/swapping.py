@@ -19,7 +19,7 @@ from .types import is_dense
 
 COPIED_BYTES_MAX = 64 << 20  # Inputs above are not copied, but made anew at random.
 PAIRS_MIN, PAIRS_MAX = 30, 240
-SECONDS_MAX = 30.0  # For pairs beyond the least number.
+SECONDS_MAX = 30.0  # Of runs, for pairs beyond the least number.
 ERROR_MAX = 1e-4  # Of the largest element, as docs/contracts.md counts it.
 # Student's t for one side of 95 % and 29 degrees of freedom; with more pairs it falls to 1.65.
 _T = 1.70
@@ -49,17 +49,22 @@ def _random(x: torch.Tensor) -> torch.Tensor:
     return torch.randint(least, greatest + 1, x.shape, dtype=x.dtype)
 
 
-def refusal(old: Call, new: Call, args: Sequence[Any],
-            clock: Callable[[], float] = time.perf_counter) -> str:
-    """Why `new` must not take the place of `old`; empty: it may."""
+def refusal(old: Call, new: Call, args: Sequence[Any], clock: Callable[[], float] = time.perf_counter,
+            await_turn: Callable[[float], None] = lambda seconds: None) -> str:
+    """Why `new` must not take the place of `old`; empty: it may. `await_turn` is called before each pair, with what
+    the one before it took."""
+    begin = clock()
     why = _difference(_tensors(old(args)), _tensors(new(args)))
     if why:
         return why
     for _ in range(2):  # Caches warm.
+        await_turn(clock() - begin)
+        begin = clock()
         old(args), new(args)
     ratios: list[float] = []
-    begin = clock()
+    pair, spent = clock() - begin, 0.0
     while len(ratios) < PAIRS_MAX:
+        await_turn(pair)
         first, second = (old, new) if len(ratios) % 2 else (new, old)
         times = {}
         for call in (first, second):
@@ -67,12 +72,14 @@ def refusal(old: Call, new: Call, args: Sequence[Any],
             call(args)
             times[call] = max(clock() - start, 1e-9)
         ratios.append(math.log(times[new] / times[old]))
+        pair = sum(times.values())
+        spent += pair
         if len(ratios) < PAIRS_MIN:
             continue
         low, high = bounds(ratios)
         if high <= 1.0:
             return ""
-        if low > 1.0 or clock() - begin > SECONDS_MAX:
+        if low > 1.0 or spent > SECONDS_MAX:
             break
     return f"it takes {bounds(ratios)[0]:.2f} to {bounds(ratios)[1]:.2f} of the time"
 
