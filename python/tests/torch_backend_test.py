@@ -251,6 +251,10 @@ def test_gradients_are_pytorchs_and_named():
         close(run(x), model(x))  # The same model, where it needs none.
     assert len(bundles()) == 1
     raised(lambda: compiled(model, strict=True)(x), Exception, "gradients")
+    raised(lambda: compiled(model, fallback="error")(x), Exception, "would stay in PyTorch", "gradients")
+    with torch.no_grad():  # What is left out around pieces is no whole graph.
+        run = compiled(lambda x: torch.linalg.det((x @ x).relu() * 2) * (x @ x).relu().sin(), fallback="error")
+        run(torch.ones(3, 3))
 
 
 def test_training_by_inductor():

@@ -321,8 +321,9 @@ def test_tuned_before_the_first_answer():
     with replaced(making, "compile_graph", compiles), replaced(
             making, "tune", lambda graph, **settings: asked.append(settings)), replaced(
                 pieces, "refusal", lambda *_, **__: ""):
-        run, piece = started(model, tune="now", trials=7, time="1m", threads=1)
+        run, piece = started(model, tune="now", trials=7, time="1m", scheduler="meta_schedule", threads=1)
         assert len(asked) == 1 and asked[0]["trials"] == 7 and asked[0]["time"] == "1m", asked
+        assert asked[0]["scheduler"] == "meta_schedule"
         assert asked[0]["tracker"] is None and asked[0]["threads"] == 1
         started(net(), tune="farm:host:7171", first="eager")
         assert burnish.wait(120) and len(asked) == 1  # It has records now.

@@ -23,7 +23,7 @@ from burnish_runtime import BurnishError
 
 from .. import _pace
 from . import importer
-from .options import Options, options_of
+from .options import REFUSE, Options, options_of
 from .partition import Parts, parts_of
 from .pieces import is_static
 
@@ -85,7 +85,7 @@ def _fallback_reason(inputs: Sequence[Any]) -> str:
 def _say_left(settings: Options, why: str) -> None:
     """A graph stays in PyTorch whole: an error with `strict`, else a warning."""
     name = f"graph_{next(_numbers)}"
-    if settings.strict:
+    if settings.strict or settings.fallback == REFUSE:
         raise BurnishError(f"{name} would stay in PyTorch: {why}", code=importer.UNSUPPORTED_CODE)
     log.warning("%s stays in PyTorch (%s): %s", name, settings.fallback, why)
     _tell(Graph(name, whole_fallback=why))
@@ -103,7 +103,8 @@ def _left_whole(module: torch.fx.GraphModule, inputs: Sequence[Any], settings: O
 def _unexpected(module: torch.fx.GraphModule, inputs: Sequence[Any], settings: Options) -> Any:
     """AOTAutograd found gradients that the inputs did not show, and has cut the graph already: too late
     for another compiler of whole graphs."""
-    _say_left(dataclasses.replace(settings, fallback="eager"), "it needs gradients")
+    runs = REFUSE if settings.fallback == REFUSE else "eager"
+    _say_left(dataclasses.replace(settings, fallback=runs), "it needs gradients")
     return make_boxed_func(module.forward)
 
 

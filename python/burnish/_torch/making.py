@@ -67,7 +67,7 @@ def _study(graph: Graph, options: Options, threads: int) -> None:
                 raise
     tracker = options.tune.removeprefix(FARM) if options.tune.startswith(FARM) else None
     tune(graph, trials=options.trials, time=options.time, threads=threads, accuracy=options.accuracy,
-         database=options.database, tracker=tracker)
+         scheduler=options.scheduler, database=options.database, tracker=tracker)
 
 
 def _compiled(graph: Graph, options: Options, threads: int, refit: bool, path: str,

@@ -7,7 +7,8 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-FALLBACKS = ("eager", "inductor")
+REFUSE = "error"
+FALLBACKS = ("eager", "inductor", REFUSE)
 FREEZES = ("sample", "full", "none")
 FIRSTS = ("wait", "eager")
 BACKGROUND = "background"
@@ -20,7 +21,7 @@ class Options:
     """How `backend="burnish"` works. Each has an environment variable, BURNISH_TORCH_ and its name,
     which holds where `options` do not say otherwise."""
 
-    fallback: str = "eager"  #: Who runs graphs that train, and what is not supported.
+    fallback: str = "eager"  #: Who runs graphs that train, or stay in PyTorch whole; "error": nobody.
     strict: bool = False  #: Whether what would fall back is an error.
     freeze: str = "sample"  #: How changed weights are found; "none": weights are inputs.
     first: str = "wait"  #: For the bundle; "eager": calls run in PyTorch until it is ready.
@@ -28,6 +29,7 @@ class Options:
     tune: str = "off"
     trials: int | None = None  #: Of a study; by default until nothing is gained.
     time: str | None = None  #: Of a study, such as "30m".
+    scheduler: str | None = None  #: Of a study: a preset of rules and search, as of `burnish.tune`.
     sizes: int = 8  #: How many bundles a graph of dynamic sizes gets; then it stays in PyTorch.
     threads: int | None = None  #: By default torch.get_num_threads().
     opt_level: int | None = None  #: As of `burnish.compile`, like the next two.
