@@ -378,6 +378,13 @@ def test_explanations():
     text = str(found)
     assert "2 graphs, 3 pieces, 1 of 11 operators in PyTorch" in text and "det" in text, text
     assert whole.graphs == 1 and len(whole.pieces) == 1 and not whole.left and not whole.breaks, whole
+    steps = whole.pieces[0].steps
+    assert steps and all(step.ms > 0 and step.least_ms >= 0 and step.name for step in steps), steps
+    assert {step.schedule for step in steps} == {"default"}, steps
+    assert abs(whole.tunable_ms - sum(step.ms for step in steps)) < 1e-9
+    assert 0 <= whole.tuning_brings_at_most_ms <= whole.tunable_ms
+    text = str(whole)
+    assert steps[0].name in text and "tuning (estimate)" in text and "default schedules" in text, text
     with said():
         trains = burnish.explain(mlp(), torch.randn(2, 6), seconds=0.1)
     assert not trains.pieces and "gradients" in list(trains.whole.values())[0], trains
@@ -656,7 +663,7 @@ def test_the_example():
     lines = printed.getvalue().splitlines()
     errors = [float(line.split(":")[1]) for line in lines[:2]]
     assert all(error < 1e-4 for error in errors), lines
-    assert "1 graphs, 1 pieces, 0 of" in lines[2] and "eager" in lines[-1], lines
+    assert "1 graphs, 1 pieces, 0 of" in lines[2] and "eager" in lines[-2] and "tuning" in lines[-1], lines
 
 
 def test_tied_weights():

@@ -64,8 +64,8 @@ def explain(model: Callable[..., Any], *inputs: Any, options: Mapping[str, Any] 
     Returns
     -------
     Explanation
-        Pieces with the time that each takes, operators that stay in PyTorch and why, graphs, graph
-        breaks; ``print`` it. Call this as the model is called, under ``torch.inference_mode()`` say.
+        Pieces with the time that each takes, and each of their steps; what tuning would bring at most
+        (an estimate); operators that stay in PyTorch and why, graphs, graph breaks; ``print`` it. Call this as the model is called, under ``torch.inference_mode()`` say.
     """
     from . import explanation  # Imports torch.
     return explanation.explain(model, *inputs, options=options, seconds=seconds, **named_inputs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 import statistics
 import time
 from collections.abc import Callable, Mapping
@@ -10,11 +11,32 @@ from typing import Any
 
 import torch
 
+from burnish_runtime import BurnishError
+
+from .. import _tuner
 from . import backend
 from .pieces import Piece
 
+log = logging.getLogger("burnish.torch")
+
 # Calls of the compiled model and of eager in turn, so that a change of the machine's pace meets both.
 _CALLS_MIN, _CALLS_MAX = 5, 200
+_PROFILE_SECONDS_MIN = 0.05
+
+
+# Of a report's text: a model has hundreds of steps, and few of them take the time.
+_STEPS_SHOWN = 5
+_DEFAULT = "default"  # A schedule that no measurement has chosen.
+
+
+@dataclasses.dataclass(frozen=True)
+class StepReport:
+    """What runs as one kernel: some of a piece's operators."""
+
+    name: str
+    ms: float  #: Alone on the machine, without the piece's other work between its runs.
+    least_ms: float  #: Below which this machine's peaks of arithmetic and memory allow nothing.
+    schedule: str  #: "default": as the analytic model likes it; or where the record is from.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,6 +47,7 @@ class PieceReport:
     operators: int  #: That compute something.
     ms: float  #: Of one call of the model, in this piece: the median.
     refused: str = ""  #: Why it runs in PyTorch nevertheless.
+    steps: tuple[StepReport, ...] = ()  #: In the order of the run; none where they were not timed.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,17 +64,42 @@ class Explanation:
     ms: float  #: Of a call.
     eager_ms: float
 
+    @property
+    def tunable_ms(self) -> float:
+        """What steps take that nobody has tuned here."""
+        return sum(step.ms for step in self._defaults())
+
+    @property
+    def tuning_brings_at_most_ms(self) -> float:
+        """An estimate: so much those steps are above what the machine's peaks allow. Tuning brings a part of that."""
+        return sum(max(0.0, step.ms - step.least_ms) for step in self._defaults())
+
+    def _defaults(self) -> list[StepReport]:
+        return [step for piece in self.pieces for step in piece.steps if step.schedule == _DEFAULT]
+
     def __str__(self) -> str:
         lines = [f"{self.graphs} graphs, {len(self.pieces)} pieces, {self.left_count} of "
                  f"{self.operators} operators in PyTorch"]
-        lines += [f"  {piece.name}: {piece.operators} operators, {piece.ms:.3f} ms" +
-                  (f", in PyTorch: {piece.refused}" if piece.refused else "") for piece in self.pieces]
+        for piece in self.pieces:
+            lines.append(f"  {piece.name}: {piece.operators} operators, {piece.ms:.3f} ms" +
+                         (f", in PyTorch: {piece.refused}" if piece.refused else ""))
+            slowest = sorted(piece.steps, key=lambda step: -step.ms)
+            lines += [f"    {step.name}: {step.ms:.3f} ms, at least {step.least_ms:.3f} by the machine's peaks, "
+                      f"{step.schedule}" for step in slowest[:_STEPS_SHOWN]]
+            if len(slowest) > _STEPS_SHOWN:
+                rest = slowest[_STEPS_SHOWN:]
+                lines.append(f"    {len(rest)} more: {sum(step.ms for step in rest):.3f} ms")
         lines += [f"  in PyTorch: {name} ({why})" for name, why in sorted(self.left.items())]
         lines += [f"  {name} in PyTorch: {why}" for name, why in self.whole.items()]
         lines += [f"  graph break, {count} times: {why}" for why, count in self.breaks.items()]
         beside = self.ms - sum(piece.ms for piece in self.pieces)
         lines.append(f"a call: {self.ms:.3f} ms, of which {max(0.0, beside):.3f} outside of pieces; "
                      f"eager: {self.eager_ms:.3f} ms")
+        if self.tunable_ms:
+            lines.append(f"tuning (estimate): steps that take {self.tunable_ms:.3f} ms have default schedules; by the "
+                         f"machine's peaks at most {self.tuning_brings_at_most_ms:.3f} of that can go")
+        elif any(piece.steps for piece in self.pieces):
+            lines.append("tuning (estimate): nothing; all steps have schedules that were measured here")
         return "\n".join(lines)
 
 
@@ -108,12 +156,27 @@ def explain(model: Callable[..., Any], *inputs: Any, options: Mapping[str, Any] 
     return Explanation(
         graphs=len(graphs), breaks={_short(why): count - before.get(why, 0)
                                     for why, count in counters.items() if count > before.get(why, 0)},
-        pieces=tuple(PieceReport(clock.piece.name, clock.piece.work_count, _ms(times),
-                                 clock.piece.refused) for clock, times in zip(clocks, spent)),
+        pieces=tuple(PieceReport(clock.piece.name, clock.piece.work_count, _ms(times), clock.piece.refused,
+                                 _steps(clock.piece, seconds)) for clock, times in zip(clocks, spent)),
         left=left, left_count=sum(one.left_count for one in parts),
         operators=sum(one.work_count for one in parts),
         whole={graph.name: graph.whole_fallback for graph in graphs if graph.whole_fallback},
         ms=_ms(ours), eager_ms=_ms(eager))
+
+
+def _steps(piece: Piece, seconds: float) -> tuple[StepReport, ...]:
+    """Of the bundle that ran last, in a process of its own."""
+    models = [bundle.model for bundle in piece.bundles.values() if bundle.model is not None]
+    if not models:
+        return ()
+    try:
+        answer = _tuner.run("bench", [models[-1].path, "--profile", *_tuner.settings(
+            seconds=max(_PROFILE_SECONDS_MIN, seconds / 4), threads=models[-1].thread_count)])
+    except BurnishError as error:  # Inputs are made up there, and an index may be out of bounds.
+        log.info("%s: steps were not timed: %s", piece.name, error)
+        return ()
+    return tuple(StepReport(step["name"], 1e-3 * step["time_us"], 1e-3 * (step["bound_us"] or 0.0),
+                            step["schedule"]) for step in answer["steps"])
 
 
 def _short(why: str) -> str:
