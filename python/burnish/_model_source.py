@@ -96,7 +96,7 @@ def model_flags(model: ModelSource, shapes: Shapes | None, values: Values | None
     if isinstance(model, (str, os.PathLike)):
         return [f"--model={os.fspath(model)}", *flags]
     if isinstance(model, Graph):
-        return [f"--model={_kept(model._chunks, '.graph')}", *flags]
+        return [f"--model={kept_graph(model)}", *flags]
     if isinstance(model, (bytes, bytearray, memoryview)):
         return [f"--model={_kept(lambda: [model], '.onnx')}", *flags]
     serialize = getattr(model, "SerializeToString", None)
@@ -106,6 +106,11 @@ def model_flags(model: ModelSource, shapes: Shapes | None, values: Values | None
                         f"{type(model).__name__}")
     data = serialize()
     return [f"--model={_kept(lambda: [data], '.onnx')}", *flags]
+
+
+def kept_graph(graph: Graph) -> str:
+    """The path of its file."""
+    return _kept(graph._chunks, ".graph")
 
 
 def _kept(chunks: Callable[[], Iterable[Any]], suffix: str) -> str:

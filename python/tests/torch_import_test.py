@@ -4,6 +4,7 @@ import torch_harness
 
 torch_harness.start(__file__)
 
+import json  # noqa: E402
 import os  # noqa: E402
 import subprocess  # noqa: E402
 import sys  # noqa: E402
@@ -14,6 +15,7 @@ import torch  # noqa: E402
 from torch import nn  # noqa: E402
 
 import burnish  # noqa: E402
+from burnish import _programs  # noqa: E402
 from burnish._torch import importer, registry  # noqa: E402
 from torch_harness import close, raised  # noqa: E402
 
@@ -216,6 +218,46 @@ def test_a_file_for_programs_without_torch():
 class Missing(nn.Module):
     def forward(self, x):
         return torch.linalg.det(x)
+
+
+def tuner(*arguments):
+    return subprocess.run([_programs.path("tuner"), *arguments, f"--python={sys.executable}", "--json"],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+
+
+def test_the_command_line_takes_files_of_torch_export():
+    model, x = nn.Sequential(nn.Linear(4, 3), nn.ReLU()).eval(), torch.randn(2, 4)
+    with tempfile.TemporaryDirectory() as folder:
+        source, bundle = os.path.join(folder, "m.pt2"), os.path.join(folder, "m.bundle")
+        torch.export.save(exported(model, x), source)
+        ended = tuner("compile", f"--model={source}", f"--out={bundle}")
+        assert ended.returncode == 0, ended
+        close(torch.from_numpy(burnish.load(bundle)(x)), model(x).detach())
+        ended = tuner("submit", f"--model={source}", "--dry-run")
+        assert ended.returncode == 0 and json.loads(ended.stdout)["tasks"], ended
+        torch.export.save(exported(Missing(), torch.eye(3)), source)
+        ended = tuner("compile", f"--model={source}", f"--out={bundle}")
+        error = json.loads(ended.stderr.splitlines()[-1])["error"]
+        assert error["code"] == "B0302" and "_linalg_det" in error["message"], error
+        with open(source, "wb") as file:
+            file.write(b"no zip")
+        ended = tuner("compile", f"--model={source}", f"--out={bundle}")
+        assert json.loads(ended.stderr.splitlines()[-1])["error"]["code"] == "B0301", ended
+
+
+def test_the_command_line_takes_dumps():
+    from burnish.functorch import graph_dumper_aot
+    model, x = nn.Sequential(nn.Linear(4, 3), nn.Tanh()), torch.randn(2, 4)
+    with tempfile.TemporaryDirectory() as folder:
+        torch._dynamo.reset()
+        torch.compile(model, backend=graph_dumper_aot("net", folder))(x).sum().backward()
+        ended = tuner("submit", f"--graph={folder}", "--dry-run")
+        error = json.loads(ended.stderr.splitlines()[-1])["error"]
+        assert error["code"] == "B0101" and "net_backward_0" in error["hint"], error
+        ended = tuner("submit", f"--graph={folder}/net_forward_0", "--dry-run")
+        assert ended.returncode == 0 and json.loads(ended.stdout)["tasks"], ended
+        ended = tuner("submit", f"--graph={folder}/net_forward_0", "--model=m.onnx", "--dry-run")
+        assert json.loads(ended.stderr.splitlines()[-1])["error"]["code"] == "B0101", ended
 
 
 def test_tuned_programs_are_found_again():

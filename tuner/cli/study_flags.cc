@@ -94,7 +94,7 @@ void StudyFlags::AddOptions(CommandOptions& options) {
   options.Value("--task", "NAME|SPEC", &task,
                 "bert_base, mobilenet_v2, resnet18, resnet50, vgg16, or one operator: "
                 "conv2d:h=56,ci=64,co=64,k=3,p=1");
-  options.Value("--model", "FILE", &model, "an ONNX file");
+  options.Value("--model", "FILE", &model, "an ONNX file, or one of torch.export (.pt2)");
   inputs.Add(options);
   options.Value("--batch", "N", &batch, 1, 65536, "of the zoo's models");
   options.Value("--trials", "N", &trials, -1, 1'000'000'000,

@@ -22,7 +22,7 @@ def graph_dumper_aot(name: str, folder: str | os.PathLike[str],
 
     ``folder/NAME_joint_0``, ``NAME_forward_0``, ``NAME_backward_0`` and so on have ``graph.txt``, ``metadata.json`` with
     the inputs' types (`random_inputs` makes some), ``model.graph`` if Burnish has all operators, which
-    ``tuner submit --model`` takes, and with `dump_example_input` the inputs as ``input_0.npy`` and on.
+    ``tuner submit --graph`` takes, and with `dump_example_input` the inputs as ``input_0.npy`` and on.
 
     Parameters
     ----------

@@ -25,6 +25,7 @@
 #include "tuner/cli/context.h"
 #include "tuner/cli/run_flags.h"
 #include "tuner/cli/study_flags.h"
+#include "tuner/cli/torch_model.h"
 #include "tuner/serve/tuner_client.h"
 
 namespace burnish {
@@ -47,7 +48,8 @@ class CompileCommand : public Command {
   void AddOptions(CommandOptions& options) override {
     options.Value("--task", "NAME|SPEC", &request_.task,
                   "a model of the zoo, or one operator: conv2d:h=56,ci=64,co=64,k=3,p=1");
-    options.Value("--model", "FILE", &request_.model, "an ONNX file");
+    options.Value("--model", "FILE", &request_.model,
+                  "an ONNX file, or one of torch.export (.pt2)");
     inputs_.Add(options);
     options.Value("--batch", "N", &request_.batch, 1, 65536, "of the zoo's models");
     options.Value("--out", "FILE", &out_, "the bundle, or with --emit the text; else stdout");
@@ -69,6 +71,7 @@ class CompileCommand : public Command {
     options.Setting("target");
     options.Setting("calibration");
     options.Setting("cache");
+    options.Setting("python");
     options.Setting("server");
     options.Setting("db");
     options.Json();
@@ -80,6 +83,7 @@ class CompileCommand : public Command {
       return MakeError(ErrorCode::kUsage, "no --out", "tuner compile", "--out FILE, or --emit");
     }
     RETURN_IF_ERROR(CheckModelFlags(request_.task, request_.model, "tuner compile"));
+    ASSIGN_OR_RETURN(request_.model, ModelFile(request_.model, context.settings().Get("python")));
     ASSIGN_OR_RETURN(const Target target, ResolveTarget(context));
     BuildModelOptions options{.target = target,
                               .opt_level = static_cast<int>(opt_level_),

@@ -22,6 +22,7 @@
 #include "tuner/cli/commands/commands.h"
 #include "tuner/cli/context.h"
 #include "tuner/cli/format.h"
+#include "tuner/cli/torch_model.h"
 #include "tuner/serve/tuner_client.h"
 
 namespace burnish {
@@ -92,10 +93,11 @@ class QueryCommand : public Command {
     options.Value("--task", "NAME", &task_,
                   "a model or operator as submitted, a task's name, or the beginning of a "
                   "workload's hash");
-    options.Value("--model", "FILE", &model_, "an ONNX file as submitted");
+    options.Value("--model", "FILE", &model_, "a model's file as submitted");
     options.Value("--top", "N", &top_, 1, 10000, "how many of each task");
     options.Value("--limit", "N", &limit_, 1, 10000, "how many tasks at most");
     options.Flag("--trace", &trace_, "print the schedules");
+    options.Setting("python");
     options.Setting("server");
     options.Setting("target");
     options.Setting("db");
@@ -134,10 +136,12 @@ class QueryCommand : public Command {
     RecordsQuestion question{.task = task_, .top = static_cast<int>(top_), .tasks_max = limit_};
     if (!model_.empty()) {
       std::error_code error;
-      question.model_path = std::filesystem::absolute(model_, error).lexically_normal().string();
+      ASSIGN_OR_RETURN(const std::string model,
+                       ModelFile(model_, context.settings().Get("python")));
+      question.model_path = std::filesystem::absolute(model, error).lexically_normal().string();
       // A daemon knows the file by its bytes. In a database its path does, too, where the file is
       // not what it was.
-      const absl::StatusOr<std::string> bytes = ReadModelFile(model_);
+      const absl::StatusOr<std::string> bytes = ReadModelFile(model);
       if (bytes.ok()) question.model_sha256 = Sha256Bytes(*bytes);
       if (!bytes.ok() && !context.settings().Get("server").empty()) return bytes.status();
     }

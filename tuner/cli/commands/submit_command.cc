@@ -19,6 +19,7 @@
 #include "tuner/cli/remote_tuning.h"
 #include "tuner/cli/study_flags.h"
 #include "tuner/cli/study_id.h"
+#include "tuner/cli/torch_model.h"
 #include "tuner/serve/tuner_client.h"
 #include "tuner/sketch/sketch.h"
 #include "tuner/study/task_tools.h"
@@ -42,6 +43,8 @@ class SubmitCommand : public Command {
   }
   void AddOptions(CommandOptions& options) override {
     flags_.AddOptions(options);
+    options.Value("--graph", "FOLDER", &graph_,
+                  "instead of --model: what burnish.functorch.graph_dumper_aot wrote");
     options.Flag("--dry-run", &dry_run_,
                  "only list tasks and the valid points of each sketch that the study would search");
     options.Flag("--detach", &detach_, "with --server: do not wait for it");
@@ -50,6 +53,7 @@ class SubmitCommand : public Command {
     options.Setting("target");
     options.Setting("calibration");
     options.Setting("cache");
+    options.Setting("python");
     options.Setting("tracker");
     options.Setting("server");
     options.Setting("db");
@@ -67,6 +71,7 @@ class SubmitCommand : public Command {
                                     "--out FILE --server ",
                                     server));
     }
+    RETURN_IF_ERROR(FindModel(context));
     InterruptWatcher interrupts;
     ASSIGN_OR_RETURN(const Target target, context.ResolveTarget(static_cast<int>(flags_.threads)));
     ASSIGN_OR_RETURN(const StudySpec spec, flags_.ToSpec(target));
@@ -87,6 +92,20 @@ class SubmitCommand : public Command {
   }
 
  private:
+  // Of PyTorch's models, as files that are read here.
+  absl::Status FindModel(const Context& context) {
+    if (!graph_.empty()) {
+      if (!flags_.model.empty() || !flags_.task.empty()) {
+        return MakeError(ErrorCode::kUsage, "give one of --task, --model and --graph",
+                         "tuner submit", "--graph FOLDER");
+      }
+      ASSIGN_OR_RETURN(flags_.model, DumpedModel(graph_));
+      return absl::OkStatus();
+    }
+    ASSIGN_OR_RETURN(flags_.model, ModelFile(flags_.model, context.settings().Get("python")));
+    return absl::OkStatus();
+  }
+
   // The daemon measures; the bundle is built here, with what it then has on record.
   absl::Status SubmitToServer(Context& context, const std::string& server, Tuning& tuning,
                               InterruptWatcher& interrupts) {
@@ -162,6 +181,7 @@ class SubmitCommand : public Command {
   }
 
   StudyFlags flags_;
+  std::string graph_;
   bool dry_run_ = false;
   bool detach_ = false;
   double patience_seconds_ = 300;
