@@ -31,7 +31,9 @@ def requests(call, seconds, every_s):
 
 
 def trials_of(study):
-    return 0 if study is None else study.progress().trials
+    """Those that were measured."""
+    progress = study.progress()
+    return progress.trials - sum(progress.failures.values())
 
 
 def wait_for_first_trial(seconds):
