@@ -372,6 +372,37 @@ def test_tuned_behind_the_calls():
         close(run(X), model(X))
 
 
+def test_a_study_that_a_process_left_goes_on():
+    class Left:
+        def __init__(self, state, title, trials_max):
+            self.id, self.resumed = "x", []
+            self.state, self.title, self.trials, self.trials_max = state, title, 3, trials_max
+
+        def progress(self):
+            return self
+
+        def resume(self):
+            self.resumed.append(1)
+
+    graph = burnish.Graph("small")
+    x = graph.input("x", (1, 4))
+    graph.output(graph.node("relu", x), "y")
+    title = os.path.basename(making.kept_graph(graph))
+    found = [Left("done", title, 7), Left("interrupted", "other.graph", 7), Left("running", title, 8),
+             Left("running", title, 7), Left("interrupted", title, 7)]
+    asked = []
+    with replaced(making, "studies", lambda **given: asked.append(given) or found):
+        assert making._resumed(graph, options_of({"tune": "background", "trials": 7, "database": "x.db"}))
+        assert [one.resumed for one in found] == [[], [], [], [1], []] and asked[0]["database"] == "x.db"
+        assert not making._resumed(graph, options_of({"tune": "background"}))
+
+    def nowhere(**given):
+        raise burnish.BurnishError("no database", code="B0510")
+
+    with replaced(making, "studies", nowhere):
+        assert not making._resumed(graph, options_of({"tune": "background"}))
+
+
 def test_a_fork_while_it_is_tuned():
     begun, go = threading.Event(), threading.Event()
 

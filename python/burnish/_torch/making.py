@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import logging
 import os
 import tempfile
 
@@ -13,10 +14,17 @@ from .. import _cache
 from .._compile import bundle_path
 from .._compile import compile as compile_graph
 from .._graph import Graph
+from .._model_source import kept_graph
+from .._study import studies
 from .._tune import tune
-from .options import FARM, Options
+from .options import BACKGROUND, FARM, Options
+
+log = logging.getLogger("burnish.torch")
 
 _NOT_TUNED = "B0603"  # As docs/cli.md numbers it.
+_UNTIL_GAIN = -1  # Trials, as a study counts them: until the gain is small.
+_LEFT = ("interrupted", "running")  # The second: its process was killed, or runs it; `resume` knows.
+_STUDIES_MAX = 20  # The newest; each is asked for.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,9 +73,28 @@ def _study(graph: Graph, options: Options, threads: int) -> None:
         except BurnishError as error:
             if error.code != _NOT_TUNED:
                 raise
+    if options.tune == BACKGROUND and _resumed(graph, options):
+        return
     tracker = options.tune.removeprefix(FARM) if options.tune.startswith(FARM) else None
     tune(graph, trials=options.trials, time=options.time, threads=threads, accuracy=options.accuracy,
          scheduler=options.scheduler, database=options.database, tracker=tracker)
+
+
+def _resumed(graph: Graph, options: Options) -> bool:
+    """Whether a study of this graph went on that an earlier process left: behind calls one takes hours, and a server
+    may not live that long."""
+    title = os.path.basename(kept_graph(graph))
+    trials = _UNTIL_GAIN if options.trials is None else options.trials
+    try:
+        for study in studies(database=options.database, limit=_STUDIES_MAX):
+            progress = study.progress()
+            if progress.state in _LEFT and progress.title == title and progress.trials_max == trials:
+                log.info("study %s goes on, after %d trials", study.id, progress.trials)
+                study.resume()
+                return True
+    except BurnishError as error:  # No database yet, or somebody runs it: then there is a study of its own.
+        log.info("no study goes on: %s", error)
+    return False
 
 
 def _compiled(graph: Graph, options: Options, threads: int, refit: bool, path: str,
