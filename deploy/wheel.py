@@ -25,7 +25,9 @@ ENTRY_POINTS = ("[console_scripts]\n"
                 "burnish-worker = burnish._programs:worker\n"
                 "tuner = burnish._programs:tuner\n"
                 "[torch_dynamo_backends]\n"
-                "burnish = burnish._torch.backend:burnish\n")
+                "burnish = burnish._torch.backend:burnish\n" +
+                "".join(f"burnish_{name} = burnish._torch.named:burnish_{name}\n"
+                        for name in ("auto_scheduler", "check", "meta_schedule", "nop", "print")))
 
 
 def output(*command):

@@ -181,6 +181,51 @@ def test_steps_of_several_results():
     assert "aten.add.Tensor" in bisecting.step_name(step) and "error" in why, why
 
 
+def test_backends_by_other_names():
+    listed = torch._dynamo.list_backends(exclude_tags=())
+    names = [f"burnish_{name}" for name in ("auto_scheduler", "check", "meta_schedule", "nop", "print")]
+    assert not set(names) - set(listed), listed
+    model, given = network().eval(), []
+
+    def seen(module, inputs, *, options=None, **unused):
+        given.append(options)
+        return module.forward
+
+    from burnish._torch import named
+    before, named.burnish = named.burnish, seen
+    try:
+        for name in ("burnish_auto_scheduler", "burnish_meta_schedule"):
+            torch._dynamo.reset()
+            with torch.no_grad():
+                torch.compile(model, backend=name, options={"trials": 3})(X)
+    finally:
+        named.burnish = before
+    assert given == [{"scheduler": "auto_scheduler", "trials": 3}, {"scheduler": "meta_schedule", "trials": 3}], given
+    with torch.no_grad():
+        want = model(X)
+    for name in ("burnish_nop", "burnish_print"):
+        torch._dynamo.reset()
+        text = io.StringIO()
+        with contextlib.redirect_stdout(text):
+            run = torch.compile(model, backend=name)
+            with torch.no_grad():
+                close(run(X), want)
+            run(X).sum().backward()  # Graphs with gradients are looked at, too.
+        # Without gradients, forward, backward.
+        assert text.getvalue().count("def forward(") == (3 if name == "burnish_print" else 0), text.getvalue()
+
+
+def test_the_check_finds_a_wrong_step():
+    with tempfile.TemporaryDirectory() as folder, torch.no_grad(), wrong_converter(
+            "aten.tanh.default", lambda graph, node, self: graph.op("sigmoid", self)):
+        torch._dynamo.reset()
+        run = torch.compile(lambda x: x.sin().tanh().cos(), backend="burnish_check", options={"dump": folder})
+        close(run(X), X.sin().tanh().cos())
+        with open(os.path.join(folder, "graph.txt"), encoding="utf-8") as file:
+            text = file.read()
+        assert "aten.tanh" in text and "aten.sin" not in text, text
+
+
 def test_graph_dumper():
     class Model(nn.Module):
         def __init__(self):

@@ -1,0 +1,65 @@
+"""Backends of torch.compile beside "burnish": its presets of search by name, and tools to look at what it is given."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch._dynamo.backends.common import aot_autograd
+
+from . import importer
+from .backend import burnish
+from .bisecting import debug_compile
+from .options import options_of
+
+_FOLDER = "burnish_debug"  # Of `burnish_check`, where the option dump says no other.
+
+
+def burnish_auto_scheduler(module: torch.fx.GraphModule, inputs: Sequence[Any], *,
+                           options: Mapping[str, Any] | None = None, **unused: Any) -> Callable[..., Any]:
+    """The backend with scheduler="auto_scheduler", for whom knows TVM by that name."""
+    return burnish(module, inputs, options={"scheduler": "auto_scheduler", **(options or {})}, **unused)
+
+
+def burnish_meta_schedule(module: torch.fx.GraphModule, inputs: Sequence[Any], *,
+                          options: Mapping[str, Any] | None = None, **unused: Any) -> Callable[..., Any]:
+    """The same with "meta_schedule"."""
+    return burnish(module, inputs, options={"scheduler": "meta_schedule", **(options or {})}, **unused)
+
+
+def burnish_nop(module: torch.fx.GraphModule, inputs: Sequence[Any], **unused: Any) -> Callable[..., Any]:
+    """Runs in PyTorch what the backend would be given: what AOTAutograd alone costs, and whether it is right."""
+    return _aot(_run)(module, inputs)
+
+
+def burnish_print(module: torch.fx.GraphModule, inputs: Sequence[Any], **unused: Any) -> Callable[..., Any]:
+    """The same, and prints it."""
+    return _aot(_printed)(module, inputs)
+
+
+def burnish_check(module: torch.fx.GraphModule, inputs: Sequence[Any], *,
+                  options: Mapping[str, Any] | None = None, **unused: Any) -> Callable[..., Any]:
+    """Runs in PyTorch, and looks for the first step that Burnish gets wrong or refuses: a folder then has it
+    (`burnish.functorch.debug_compile`), the one that the option `dump` names."""
+    folder = options_of(options).dump or _FOLDER
+    return _aot(functools.partial(debug_compile, folder=folder))(module, inputs)
+
+
+def _aot(compiler: Callable[..., Any]) -> Callable[..., Any]:
+    """Of each graph, forward and backward, as the backend gets them."""
+    return aot_autograd(fw_compiler=compiler, decompositions=importer.decompositions())
+
+
+def _run(module: torch.fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
+    def call(args: list[Any]) -> Any:
+        return module.forward(*args)
+
+    call._boxed_call = True  # type: ignore[attr-defined]
+    return call
+
+
+def _printed(module: torch.fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
+    print(module.print_readable(print_output=False))
+    return _run(module, inputs)
