@@ -236,6 +236,23 @@ def test_children_behind_calls_stand_still_in_them():
         stream.close()
 
 
+PACED_PARENT = PARENT.replace("burnish.tune(", "with burnish._pace.behind_calls():\n    burnish.tune(")
+
+
+def test_no_paced_orphan_when_python_is_killed():
+    os.environ["XDG_CACHE_HOME"] = os.environ["TEST_TMPDIR"]
+    # The one that would stay: a grandchild in a process group of its own, which nobody stops or waits for.
+    with Programs('setsid sh -c "echo \\$\\$ > $0.pid; exec sleep 1000" & wait') as programs:
+        parent = subprocess.Popen([sys.executable, "-c", PACED_PARENT, programs.path])
+        child = int(programs.wait_for("tuner.pid"))
+        with open(f"/proc/{child}/stat", encoding="utf-8") as file:
+            tuner = int(file.read().rsplit(")", 1)[1].split()[1])
+        parent.kill()
+        parent.wait()
+        wait_until(lambda: not alive(tuner))
+        os.kill(child, signal.SIGKILL)  # Our own programs start theirs so that they die with them.
+
+
 # Says when its turn has come.
 BEHIND = """
 import sys
