@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "tuner/sketch/generator/derive.h"
 #include "tuner/sketch/rule.h"
 #include "tuner/sketch/sketch.h"
 
@@ -11,11 +12,15 @@ namespace {
 
 // More alternatives than this come from programs of many blocks; the first of each rule are kept.
 constexpr size_t kSketchesMax = 16;
+// Derived ones: the same structure in several forms, so that a few would be all of one kind. Each
+// costs a search a share of its random points.
+constexpr size_t kDerivedMax = 40;
 
-std::vector<SketchRule> RulesOf(RuleKind kind, const DeviceModel& device) {
+std::vector<SketchRule> RulesOf(RuleKind kind, const RuleContext& context) {
   std::vector<SketchRule> rules;
   for (const SketchRule& rule : SketchRules()) {
-    if (rule.kind == kind && rule.suits(device)) rules.push_back(rule);
+    const bool is_of_space = (rule.spaces & context.options.spaces) != 0;
+    if (rule.kind == kind && is_of_space && rule.suits(context.device)) rules.push_back(rule);
   }
   std::sort(rules.begin(), rules.end(),
             [](const SketchRule& a, const SketchRule& b) { return a.precedence > b.precedence; });
@@ -27,7 +32,7 @@ std::vector<SketchRule> RulesOf(RuleKind kind, const DeviceModel& device) {
 std::vector<Sketch> Ask(RuleKind kind, const RuleContext& context, BlockId block,
                         bool* shares = nullptr) {
   std::vector<Sketch> sketches;
-  for (const SketchRule& rule : RulesOf(kind, context.device)) {
+  for (const SketchRule& rule : RulesOf(kind, context)) {
     const std::vector<Draft> drafts = rule.apply(context, block);
     if (drafts.empty()) continue;
     for (const Draft& draft : drafts) sketches.push_back(SketchOf(draft));
@@ -38,55 +43,87 @@ std::vector<Sketch> Ask(RuleKind kind, const RuleContext& context, BlockId block
 }
 
 std::vector<Sketch> Combine(const std::vector<Sketch>& sketches,
-                            const std::vector<Sketch>& alternatives, size_t block) {
+                            const std::vector<Sketch>& alternatives, size_t block,
+                            size_t sketches_max) {
   std::vector<Sketch> combined;
   for (const Sketch& sketch : sketches) {
     for (const Sketch& alternative : alternatives) {
-      if (combined.size() == kSketchesMax) return combined;
+      if (combined.size() == sketches_max) return combined;
       combined.push_back(Join(sketch, alternative, absl::StrCat("_b", block)));
     }
   }
   return combined;
 }
 
-}  // namespace
+// What the rules of templates say of a block.
+std::vector<Sketch> TemplatesOf(const RuleContext& context, BlockId block) {
+  std::vector<Sketch> sketches = Ask(RuleKind::kBlock, context, block);
+  if (context.options.algorithms) {
+    for (Sketch& further : Ask(RuleKind::kAlgorithm, context, block)) {
+      sketches.push_back(std::move(further));
+    }
+  }
+  return sketches;
+}
 
-std::vector<Sketch> GenerateSketches(const Program& workload, const DeviceModel& device,
-                                     const SketchOptions& options) {
+// What the generator does; the default nest where it does nothing.
+std::vector<Sketch> DerivedOf(const RuleContext& context, BlockId block) {
+  std::vector<Sketch> sketches;
+  for (const Draft& draft : DeriveBlock(context, block)) sketches.push_back(SketchOf(draft));
+  if (sketches.empty()) sketches.push_back({.name = "nest"});
+  return sketches;
+}
+
+using SketchesOfBlock = std::vector<Sketch> (*)(const RuleContext& context, BlockId block);
+
+// Every combination of what `of_block` says of each block, at most so many.
+std::vector<Sketch> BlockByBlock(const Program& workload, const DeviceModel& device,
+                                 const SketchOptions& options, SketchesOfBlock of_block,
+                                 size_t sketches_max) {
   // Consumers last: a border or an inlined producer is gone when its reader is scheduled, and rules
   // look at the program as the structural steps so far leave it.
   Program current = workload;
   const RuleContext context{.program = current, .device = device, .options = options};
-  bool block_by_block = true;
-  std::vector<Sketch> whole = Ask(RuleKind::kProgram, context, -1, &block_by_block);
   std::vector<Sketch> sketches = {Sketch{}};
-  for (size_t i = 0; block_by_block && i < workload.blocks.size(); ++i) {
+  for (size_t i = 0; i < workload.blocks.size(); ++i) {
     const BlockId id = FindBlock(current, workload.blocks[i].name);
     if (id < 0) continue;
     const std::vector<Sketch> structural = Ask(RuleKind::kStructural, context, id);
     if (!structural.empty()) {
-      sketches = Combine(sketches, structural, i);
+      sketches = Combine(sketches, structural, i, sketches_max);
       absl::StatusOr<Program> next = ApplyTrace(StepsAt(structural[0].steps, {}), current);
       CHECK_OK(next);
       current = *std::move(next);
       continue;
     }
-    std::vector<Sketch> alternatives = Ask(RuleKind::kBlock, context, id);
-    if (options.algorithms) {
-      for (Sketch& further : Ask(RuleKind::kAlgorithm, context, id)) {
-        alternatives.push_back(std::move(further));
-      }
-    }
-    sketches = Combine(sketches, alternatives, i);
+    sketches = Combine(sketches, of_block(context, id), i, sketches_max);
   }
-  if (block_by_block) {
-    for (Sketch& sketch : sketches) {
-      if (sketch.name.empty()) sketch.name = "plain";
-      whole.push_back(std::move(sketch));
-    }
+  for (Sketch& sketch : sketches) {
+    if (sketch.name.empty()) sketch.name = "plain";
   }
-  whole.push_back({.name = "unscheduled"});
-  return whole;
+  return sketches;
+}
+
+}  // namespace
+
+std::vector<Sketch> GenerateSketches(const Program& workload, const DeviceModel& device,
+                                     const SketchOptions& options) {
+  const RuleContext context{.program = workload, .device = device, .options = options};
+  std::vector<Sketch> sketches;
+  const auto add = [&](std::vector<Sketch> further) {
+    for (Sketch& sketch : further) sketches.push_back(std::move(sketch));
+  };
+  if ((options.spaces & kTemplates) != 0) {
+    bool block_by_block = true;
+    add(Ask(RuleKind::kProgram, context, -1, &block_by_block));
+    if (block_by_block) add(BlockByBlock(workload, device, options, TemplatesOf, kSketchesMax));
+  }
+  if ((options.spaces & ~uint32_t{kTemplates}) != 0 && WorkersOfVectors(device)) {
+    for (const Draft& draft : DeriveProgram(context)) sketches.push_back(SketchOf(draft));
+    add(BlockByBlock(workload, device, options, DerivedOf, kDerivedMax));
+  }
+  sketches.push_back({.name = "unscheduled"});
+  return sketches;
 }
 
 }  // namespace burnish

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/extra_row.h"
+#include "tuner/sketch/generator/nest.h"
 
 namespace burnish {
 namespace {
@@ -13,19 +14,34 @@ std::vector<SketchRule> WithExtraRows(std::vector<SketchRule> rules) {
   return rules;
 }
 
+// A row of the generator: kind kNest, for workers of vectors.
+SketchRule NestRow(const char* name, int precedence, bool shares, decltype(SketchRule::extend) rule,
+                   const char* structure = "") {
+  return {.name = name,
+          .suits = WorkersOfVectors,
+          .kind = RuleKind::kNest,
+          .precedence = precedence,
+          .shares = shares,
+          .apply = nullptr,
+          .spaces = kGenerator,
+          .extend = rule,
+          .structure = structure};
+}
+
 }  // namespace
 
 const std::vector<SketchRule>& SketchRules() {
   using enum RuleKind;
+  constexpr uint32_t kEverySpace = ~uint32_t{0};
   static const auto& rules = *new std::vector<SketchRule>(WithExtraRows({
       // Two products block by block have the product of their spaces, and pass the scores through
       // memory: the chain decides alone.
       {"contraction_chain", WorkersOfVectors, kProgram, 3, /*shares=*/false, ContractionChainRule},
       {"row_chain", WorkersOfVectors, kProgram, 2, /*shares=*/true, RowChainRule},
       {"column_chain", WorkersOfVectors, kProgram, 1, /*shares=*/true, ColumnChainRule},
-      {"border", AnyDevice, kStructural, 1, /*shares=*/false, BorderRule},
+      {"border", AnyDevice, kStructural, 1, /*shares=*/false, BorderRule, kEverySpace},
       // Whose rate is several times that of vectors, where tiles are full.
-      {"tile_product", WorkersOfVectors, kBlock, 10, /*shares=*/true, TileProductRule},
+      {"tile_product", WorkersOfVectors, kBlock, 11, /*shares=*/true, TileProductRule},
       // Where a tile would only copy: in front of it, and the model decides.
       {"dot_tile", WorkersOfVectors, kBlock, 10, /*shares=*/true, DotTileRule},
       {"dot", WorkersOfVectors, kBlock, 9, /*shares=*/true, DotRule},
@@ -43,6 +59,20 @@ const std::vector<SketchRule>& SketchRules() {
       // Takes every block.
       {"spatial", WorkersOfVectors, kBlock, 1, /*shares=*/false, SpatialRule},
       {"winograd", WorkersOfVectors, kAlgorithm, 1, /*shares=*/true, WinogradRule},
+      NestRow("merge", 90, false, MergeRule),
+      NestRow("lanes", 70, false, LanesRule),
+      NestRow("flatten", 60, false, FlattenRule),
+      // Each takes nests of its kind; those in front leave them to the others as well.
+      NestRow("tile_map", 57, true, TilingRule, "SS"),
+      NestRow("tile_map_cached", 56, false, TilingRule, "SSS"),
+      NestRow("tile_sum", 55, true, TilingRule, "SRUS"),
+      NestRow("tile_sum_cached", 54, true, TilingRule, "SSRUS"),
+      NestRow("tile_sum_blocked", 53, false, TilingRule, "SSRSRUS"),
+      // In front of what fuses the loops that a layout is by.
+      NestRow("read_cache", 45, false, ReadCacheRule),
+      NestRow("deal", 40, false, DealRule),
+      NestRow("write_cache", 30, false, WriteCacheRule),
+      NestRow("registers", 20, false, RegistersRule),
   }));
   return rules;
 }

@@ -41,7 +41,11 @@ enum class RuleKind : uint8_t {
   // Schedules one block by an algorithm that rounds in another way; its sketches stand behind those
   // of the block rules, for callers that allow such algorithms.
   kAlgorithm,
+  // Goes on with a nest that the generator derives (generator/nest.h).
+  kNest,
 };
+
+struct Nest;
 
 struct SketchRule {
   const char* name;
@@ -52,11 +56,21 @@ struct SketchRule {
   // asked first. No two rules of a kind have the same.
   int precedence;
   // Whether rules of lower precedence are asked too when this one takes something; their sketches
-  // stand behind. Of a program rule: whether its blocks are scheduled one by one as well.
+  // stand behind. Of a program rule: whether its blocks are scheduled one by one as well. Of a rule
+  // of nests: whether the nest goes on without what it did, too.
   bool shares;
   // Most promising first; empty when the rule does not take the block (of a program rule: -1).
-  // Names of new loops and buffers start with the block's name, so that blocks do not collide.
+  // Names of new loops and buffers start with the block's name, so that blocks do not collide. Null
+  // for rules of nests.
   std::vector<Draft> (*apply)(const RuleContext& context, BlockId block);
+  // Spaces that the rule takes part in, as bits of SketchSpace.
+  uint32_t spaces = kTemplates;
+  // Of rules of nests: the ways to go on, most promising first; empty where the rule has nothing to
+  // say. Asked of every nest once; what it did the nest remembers.
+  std::vector<Nest> (*extend)(const RuleContext& context, const SketchRule& row,
+                              const Nest& nest) = nullptr;
+  // Levels of tiles (generator/tiling_rule.cc).
+  const char* structure = "";
 };
 
 // Every rule, in no order that means anything.

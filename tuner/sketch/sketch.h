@@ -61,12 +61,20 @@ absl::StatusOr<Trace> Bind(const Sketch& sketch, const Point& point);
 // elsewhere, such as those of records: candidates of a search carry their points.
 std::optional<Point> Recognize(const Sketch& sketch, const Trace& trace);
 
+// Spaces of schedules, as bits: which rules take part, each row of SketchRules() says.
+enum SketchSpace : uint32_t {
+  kTemplates = 1,  // A structure by hand for each kind of block.
+  kGenerator = 2,  // Structures by derivation (generator/derive.h).
+};
+
 struct SketchOptions {
   // Algorithms that change rounding by more than the order of sums. For callers that
   // hold the result to an error budget.
   bool algorithms = false;
   // Whether sketches ask if weights and residuals are to be prefetched; false: they are not.
   bool prefetch = true;
+  // A set of SketchSpace. Sketches of templates stand in front.
+  uint32_t spaces = kTemplates;
 };
 
 // Every sketch of a canonical workload program (see te/canonicalize.h) for a device, most promising

@@ -60,8 +60,8 @@ int64_t WorkOf(const Program& program, const Block& block) {
 }
 
 // `is_vector`: lanes along the vector axis, which is the last output axis of more than one element.
-Draft Nest(const RuleContext& context, BlockId id, VarId vector_axis, bool is_vector,
-           const char* draft) {
+Draft SpatialNest(const RuleContext& context, BlockId id, VarId vector_axis, bool is_vector,
+                  const char* draft) {
   const Program& program = context.program;
   const Block& block = program.blocks[id];
   Schedule s(program);
@@ -134,13 +134,13 @@ std::vector<Draft> SpatialRule(const RuleContext& context, BlockId id) {
     // Too little to schedule: the default nest.
     drafts.push_back({"plain", Schedule(program)});
   } else {
-    drafts.push_back(Nest(context, id, vector_axis, pays, "spatial"));
+    drafts.push_back(SpatialNest(context, id, vector_axis, pays, "spatial"));
   }
   // Elements that lanes load one by one, such as those of an enlarged or mirrored image, are still
   // computed and stored together.
   if (vector_axis >= 0 && !pays && !lanes.stride && !lanes.diverge && block.reduction.empty()) {
-    Draft draft =
-        Nest(context, id, vector_axis, true, lanes.gather ? "spatial/gathers" : "spatial/checked");
+    Draft draft = SpatialNest(context, id, vector_axis, true,
+                              lanes.gather ? "spatial/gathers" : "spatial/checked");
     if (FirstPointApplies(draft, program)) drafts.push_back(std::move(draft));
   }
   // Every other element, or the other way round; and rows of which some lanes see the padding.

@@ -1,0 +1,63 @@
+// Constants in the order of use, laid out once when the model is built: where lanes would load them
+// one by one always, else beside the nest that reads them where they lie.
+//
+//   relayout@1 W->Y_packed0 dims=(Y_s1_0,Y_r0_0,Y_r0_1,Y_s1_1)
+//   precompute@1 Y_packed0
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tuner/sketch/generator/nest.h"
+
+namespace burnish {
+namespace {
+
+// The loops of the nest that the load depends on, as variables of a layout.
+std::vector<std::string> DimsOf(const Program& program, const Nest& nest, const ExprNode& load) {
+  std::vector<std::string> dims;
+  for (const NestLevel& level : nest.levels) {
+    for (const NestLoop& dim : level.dims) {
+      const bool depends = std::any_of(dim.axes.begin(), dim.axes.end(),
+                                       [&](VarId axis) { return DependsOn(program, load, axis); });
+      if (depends) dims.push_back(dim.name);
+    }
+  }
+  return dims;
+}
+
+}  // namespace
+
+std::vector<Nest> ReadCacheRule(const RuleContext& context, const SketchRule&, const Nest& nest) {
+  if (!nest.tiled() || nest.is_packed || nest.is_inner || nest.lanes < 2) return {};
+  const Program& program = context.program;
+  const Block& block = program.blocks[nest.definition];
+  const NestLoop& vector = nest.spatial.back();
+  Nest way = nest;
+  Schedule& s = way.schedule;
+  bool must = false;
+  int count = 0;
+  VisitExpr(block.step, [&](const ExprNode& load) {
+    if (load.kind != ExprKind::kLoad || !DependsOn(program, load, vector.axes.back())) return;
+    const Buffer& source = program.buffers[load.id];
+    if (source.role != BufferRole::kConstant) return;
+    const LinearForm address = AddressOf(program, load);
+    const VarId axis = vector.axes.back();
+    must |= address.HidesVar(axis) || address.CoefficientOf(axis) != 1;
+    s.Precompute(s.Relayout(s.FindBuffer(source.name), way.New(absl::StrCat("packed", count++)),
+                            Refs(s, DimsOf(program, nest, load))));
+  });
+  if (count == 0) return {};
+  way.is_packed = true;
+  way.trail += "/packed";
+  // A table that is read at several places, or by indices that are data, is none that can be laid
+  // out: the primitive knows.
+  if (!FirstPointApplies({way.trail, way.schedule}, s.program())) return {};
+  std::vector<Nest> ways = {std::move(way)};
+  if (!must) {
+    ways.push_back(nest);
+    ways.back().is_packed = true;
+  }
+  return ways;
+}
+
+}  // namespace burnish
