@@ -60,6 +60,7 @@ const std::vector<SketchRule>& SketchRules() {
       {"spatial", WorkersOfVectors, kBlock, 1, /*shares=*/false, SpatialRule},
       {"winograd", WorkersOfVectors, kAlgorithm, 1, /*shares=*/true, WinogradRule},
       NestRow("merge", 90, false, MergeRule),
+      NestRow("parts", 80, true, PartsRule),
       NestRow("lanes", 70, false, LanesRule),
       NestRow("flatten", 60, false, FlattenRule),
       // Each takes nests of its kind; those in front leave them to the others as well.
@@ -73,6 +74,7 @@ const std::vector<SketchRule>& SketchRules() {
       NestRow("deal", 40, false, DealRule),
       NestRow("write_cache", 30, false, WriteCacheRule),
       NestRow("registers", 20, false, RegistersRule),
+      NestRow("combine", 10, false, CombineRule),
   }));
   return rules;
 }
