@@ -69,9 +69,13 @@ const std::vector<SketchRule>& SketchRules() {
       NestRow("tile_sum", 55, true, TilingRule, "SRUS"),
       NestRow("tile_sum_cached", 54, true, TilingRule, "SSRUS"),
       NestRow("tile_sum_blocked", 53, false, TilingRule, "SSRSRUS"),
+      NestRow("tile_chain", 52, true, TilingRule, "S|SS"),
+      NestRow("tile_chain_cached", 51, false, TilingRule, "SS|SS"),
+      NestRow("tile_sum_of_chain", 50, false, TilingRule, "S|SRUS"),
       // In front of what fuses the loops that a layout is by.
       NestRow("read_cache", 45, false, ReadCacheRule),
       NestRow("deal", 40, false, DealRule),
+      NestRow("producers", 35, false, ProducersRule),
       NestRow("write_cache", 30, false, WriteCacheRule),
       NestRow("registers", 20, false, RegistersRule),
       NestRow("combine", 10, false, CombineRule),
