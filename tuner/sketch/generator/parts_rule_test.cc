@@ -23,13 +23,14 @@ TEST(PartsRuleTest, WorkersShareALongReductionOfFewElements) {
   require $parts <= (4096 + ($part - 1)) // $part * ((2 + ($s1_1 - 1)) // $s1_1) * ((40 + ($s2_1 - 1)) // $s2_1)
   require min($s1_1, 2) * ((min($s2_1, 40) + 3) // 4) + min(min($s1_1, 2), (min($s2_1, 40) + 3) // 4) + 1 <= 16
   require min($s1_1, 2) * ((min($s2_1, 40) + 3) // 4) * min($r0_1, min($part, 4096)) <= 512
+  require 8 <= min($s1_1, 2) * ((min($s2_1, 40) + 3) // 4) || (40 <= min($s2_1, 40) || 2 <= min($s1_1, 2))
   split@1 b2.i2->(b2_w,b2_wk) size=$part
   rfactor@1 b2->b2_parts loop=b2_w
   split@1 b2.i0->(b2_parts_s1_0,b2_parts_s1_1) max=$s1_1
   split@1 b2.i1->(b2_parts_s2_0,b2_parts_s2_1) size=$s2_1
   split@1 b2_wk->(b2_parts_r0_0,b2_parts_r0_1) size=$r0_1
   reorder@1 (b2_w,b2_parts_s1_0,b2_parts_s2_0,b2_parts_r0_0,b2_parts_r0_1,b2_parts_s1_1,b2_parts_s2_1)
-  relayout@1 b1->b2_parts_packed0 dims=(b2_w,b2_parts_s2_0,b2_parts_r0_0,b2_parts_r0_1,b2_parts_s2_1)
+  relayout@1 b1->b2_parts_packed0 dims=(b2_w,b2_parts_s2_0,b2_wk,b2_parts_s2_1)
   precompute@1 b2_parts_packed0
   fuse@1 (b2_w,b2_parts_s1_0,b2_parts_s2_0)->b2_parts_p
   split@1 b2_parts_p->(b2_parts_w0,b2_parts_w1) parts=$parts

@@ -1,7 +1,7 @@
 // Constants in the order of use, laid out once when the model is built: where lanes would load them
 // one by one always, else beside the nest that reads them where they lie.
 //
-//   relayout@1 W->Y_packed0 dims=(Y_s1_0,Y_r0_0,Y_r0_1,Y_s1_1)
+//   relayout@1 W->Y_packed0 dims=(Y_s1_0,k,Y_s1_1)
 //   precompute@1 Y_packed0
 #include <algorithm>
 #include <utility>
@@ -12,16 +12,32 @@
 namespace burnish {
 namespace {
 
-// The loops of the nest that the load depends on, as variables of a layout.
+bool DependsOnAny(const Program& program, const ExprNode& load, const NestLoop& loop) {
+  return std::any_of(loop.axes.begin(), loop.axes.end(),
+                     [&](VarId axis) { return DependsOn(program, load, axis); });
+}
+
+// The order of use, as variables of a layout: tiles of the vector loop, what is summed, lanes.
+// Other loops are in it whole: a dimension for each of their levels would be more than layouts may
+// have.
 std::vector<std::string> DimsOf(const Program& program, const Nest& nest, const ExprNode& load) {
   std::vector<std::string> dims;
+  const NestLoop& vector = nest.spatial.back();
+  const auto take_whole = [&](const std::vector<NestLoop>& loops) {
+    for (const NestLoop& loop : loops) {
+      if (&loop != &vector && DependsOnAny(program, load, loop)) dims.push_back(loop.name);
+    }
+  };
+  take_whole(nest.spatial);
+  std::vector<std::string> pieces;
   for (const NestLevel& level : nest.levels) {
     for (const NestLoop& dim : level.dims) {
-      const bool depends = std::any_of(dim.axes.begin(), dim.axes.end(),
-                                       [&](VarId axis) { return DependsOn(program, load, axis); });
-      if (depends) dims.push_back(dim.name);
+      if (dim.axes == vector.axes) pieces.push_back(dim.name);
     }
   }
+  dims.insert(dims.end(), pieces.begin(), pieces.end() - 1);
+  take_whole(nest.reduction);
+  dims.push_back(pieces.back());
   return dims;
 }
 

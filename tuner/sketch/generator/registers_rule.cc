@@ -5,6 +5,7 @@
 //   unroll@1 Y_r0_1
 //   unroll@1 Y_s0_1
 //   vectorize@1 Y_s1_1 lanes=16
+#include <algorithm>
 #include <utility>
 
 #include "tuner/sketch/generator/nest.h"
@@ -56,6 +57,15 @@ std::vector<Nest> RegistersRule(const RuleContext& context, const SketchRule&, c
               ? Le(rows * vectors, Int(isa.vector_register_count))
               : TileFitsRegisters(isa, /*broadcasts_from_memory=*/false, rows, vectors));
   require(Le(rows * vectors * steps, Int(kWrittenOutMax)));
+  // Sums of a product that wait for each other leave the units idle; what is smaller has no choice.
+  const bool is_product = RecognizeContraction(context.program, nest.definition).has_value();
+  if (is_product && vector && !nest.is_inner) {
+    const NestLoop& columns = nest.spatial.back();
+    Expr whole = Le(Int(columns.extent), s.ExtentOf(vector));
+    if (row) whole = Or(whole, Le(Int(nest.spatial[nest.spatial.size() - 2].extent), rows));
+    const int64_t wanted = std::min<int64_t>(isa.accumulators_min(), kSumsMax);
+    require(Or(Le(Int(wanted), rows * vectors), whole));
+  }
   if (row && vector && !nest.reduction.empty()) {
     s.If(Lt(rows, vectors), [&] { s.Reorder({vector, row}); });
   }

@@ -19,11 +19,12 @@ TEST(TilingRuleTest, ProductByTilesOfOneLevel) {
   require $parts <= (64 + ($s0_1 - 1)) // $s0_1 * ((48 + ($s1_1 - 1)) // $s1_1)
   require min($s0_1, 64) * ((min($s1_1, 48) + 7) // 8) + min(min($s0_1, 64), (min($s1_1, 48) + 7) // 8) + 1 <= 16
   require min($s0_1, 64) * ((min($s1_1, 48) + 7) // 8) * min($r0_1, 32) <= 512
+  require 8 <= min($s0_1, 64) * ((min($s1_1, 48) + 7) // 8) || (48 <= min($s1_1, 48) || 64 <= min($s0_1, 64))
   split@1 b2.i0->(b2_s0_0,b2_s0_1) max=$s0_1
   split@1 b2.i1->(b2_s1_0,b2_s1_1) size=$s1_1
   split@1 b2.i2->(b2_r0_0,b2_r0_1) size=$r0_1
   reorder@1 (b2_s0_0,b2_s1_0,b2_r0_0,b2_r0_1,b2_s0_1,b2_s1_1)
-  relayout@1 b1->b2_packed0 dims=(b2_s1_0,b2_r0_0,b2_r0_1,b2_s1_1)
+  relayout@1 b1->b2_packed0 dims=(b2_s1_0,b2.i2,b2_s1_1)
   precompute@1 b2_packed0
   fuse@1 (b2_s0_0,b2_s1_0)->b2_p
   split@1 b2_p->(b2_w0,b2_w1) parts=$parts
@@ -57,6 +58,7 @@ TEST(TilingRuleTest, ProductByTilesOfThreeLevels) {
   require $parts <= (64 + ($s0_1 - 1)) // $s0_1 * ((48 + ($s1_1 - 1)) // $s1_1)
   require min($s0_3, min($s0_2, min($s0_1, 64))) * ((min($s1_3, min($s1_2, min($s1_1, 48))) + 7) // 8) + min(min($s0_3, min($s0_2, min($s0_1, 64))), (min($s1_3, min($s1_2, min($s1_1, 48))) + 7) // 8) + 1 <= 16
   require min($s0_3, min($s0_2, min($s0_1, 64))) * ((min($s1_3, min($s1_2, min($s1_1, 48))) + 7) // 8) * min($r0_2, min($r0_1, 32)) <= 512
+  require 8 <= min($s0_3, min($s0_2, min($s0_1, 64))) * ((min($s1_3, min($s1_2, min($s1_1, 48))) + 7) // 8) || (48 <= min($s1_3, min($s1_2, min($s1_1, 48))) || 64 <= min($s0_3, min($s0_2, min($s0_1, 64))))
   split@1 b2.i0->(b2_s0_0,b2_s0_1r) size=$s0_1
   split@1 b2_s0_1r->(b2_s0_1,b2_s0_2r) size=$s0_2
   split@1 b2_s0_2r->(b2_s0_2,b2_s0_3) max=$s0_3
