@@ -149,7 +149,7 @@ def tune(model: ModelSource, path: str | os.PathLike[str] | None = None, *,
     shapes, values, dims, target, threads, accuracy : optional
         As for `compile`.
     scheduler : str, optional
-        A preset of rules and search: burnish, auto_scheduler, meta_schedule, default.
+        A preset of rules and search: burnish, all, generator, auto_scheduler, meta_schedule, default.
     seed : int, optional
         Of every random choice.
     tracker : str, optional

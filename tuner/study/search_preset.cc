@@ -3,38 +3,58 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "tuner/sketch/sketch.h"
 
 namespace burnish {
 namespace {
 
-// auto_scheduler and meta_schedule have the names that PyTorch's users know from TVM. They are not
-// those tuners' spaces: they are this one's without what its prior and its algorithms add.
+// auto_scheduler and meta_schedule have the names that PyTorch's users know from TVM. They are the
+// generator's rules, which are those of the two papers (tiles by a structure, rfactor, caches,
+// places of producers), without what is this tuner's own: templates, the analytic model,
+// algorithms.
 constexpr SearchPreset kPresets[] = {
     {.name = "burnish",
-     .help = "all rules, started from the analytic model",
+     .help = "templates, started from the analytic model",
      .tunes = true,
      .analytic = true,
      .algorithms = true,
-     .prefetch = true},
+     .prefetch = true,
+     .spaces = kTemplates},
+    {.name = "all",
+     .help = "templates, then the generator's sketches, started from the analytic model",
+     .tunes = true,
+     .analytic = true,
+     .algorithms = true,
+     .prefetch = true,
+     .spaces = kTemplates | kGenerator},
+    {.name = "generator",
+     .help = "the generator's sketches alone, started from the analytic model",
+     .tunes = true,
+     .analytic = true,
+     .algorithms = false,
+     .prefetch = false,
+     .spaces = kGenerator},
     {.name = "auto_scheduler",
-     .help =
-         "the rules of burnish without prefetches and algorithms; the analytic model is withheld",
+     .help = "the generator's sketches alone; the analytic model is withheld",
      .tunes = true,
      .analytic = false,
      .algorithms = false,
-     .prefetch = false},
+     .prefetch = false,
+     .spaces = kGenerator},
     {.name = "meta_schedule",
      .help = "the same as auto_scheduler in this version",
      .tunes = true,
      .analytic = false,
      .algorithms = false,
-     .prefetch = false},
+     .prefetch = false,
+     .spaces = kGenerator},
     {.name = "default",
      .help = "no trials: history and the analytic model",
      .tunes = false,
      .analytic = true,
      .algorithms = true,
-     .prefetch = true},
+     .prefetch = true,
+     .spaces = kTemplates},
 };
 
 }  // namespace

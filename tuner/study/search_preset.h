@@ -4,6 +4,8 @@
 #ifndef TUNER_STUDY_SEARCH_PRESET_H_
 #define TUNER_STUDY_SEARCH_PRESET_H_
 
+#include <cstdint>
+
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
@@ -19,6 +21,7 @@ struct SearchPreset {
   bool analytic;
   bool algorithms;  // That round otherwise, where the caller's accuracy allows it.
   bool prefetch;    // The decision whether to prefetch.
+  uint32_t spaces;  // Of SketchOptions.
 };
 
 // By what a user writes; "burnish" first.

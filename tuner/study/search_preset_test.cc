@@ -3,6 +3,7 @@
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tuner/sketch/sketch.h"
 
 namespace burnish {
 namespace {
@@ -11,7 +12,8 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 TEST(SearchPresetTest, EveryNameOfTheCommandLineIsOne) {
-  for (const char* name : {"burnish", "auto_scheduler", "meta_schedule", "default"}) {
+  for (const char* name :
+       {"burnish", "all", "generator", "auto_scheduler", "meta_schedule", "default"}) {
     EXPECT_THAT(FindSearchPreset(name), IsOk()) << name;
   }
   EXPECT_THAT(FindSearchPreset("ansor"),
@@ -19,8 +21,9 @@ TEST(SearchPresetTest, EveryNameOfTheCommandLineIsOne) {
                        AllOf(HasSubstr("ansor"), HasSubstr("auto_scheduler"))));
 }
 
-TEST(SearchPresetTest, AnsorsRulesHaveNoPrefetchAndItsSearchNoAnalyticModel) {
+TEST(SearchPresetTest, AnsorsRulesAreTheGeneratorsAndItsSearchHasNoAnalyticModel) {
   ASSERT_OK_AND_ASSIGN(const SearchPreset ansor, FindSearchPreset("auto_scheduler"));
+  EXPECT_EQ(ansor.spaces, kGenerator);
   EXPECT_FALSE(ansor.analytic);
   EXPECT_FALSE(ansor.algorithms);
   EXPECT_FALSE(ansor.prefetch);
@@ -29,6 +32,7 @@ TEST(SearchPresetTest, AnsorsRulesHaveNoPrefetchAndItsSearchNoAnalyticModel) {
 TEST(SearchPresetTest, BurnishKeepsWholeSpace) {
   ASSERT_OK_AND_ASSIGN(const SearchPreset all, FindSearchPreset("burnish"));
   EXPECT_TRUE(all.analytic && all.algorithms && all.prefetch && all.tunes);
+  EXPECT_EQ(all.spaces, kTemplates);
 }
 
 TEST(SearchPresetTest, DefaultMeasuresNothing) {

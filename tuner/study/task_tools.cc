@@ -47,7 +47,8 @@ absl::StatusOr<std::unique_ptr<CostModel>> MakeModel(const StudySpec& spec) {
 absl::StatusOr<SketchOptions> SketchOptionsOf(const StudySpec& spec) {
   ASSIGN_OR_RETURN(const SearchPreset preset, FindSearchPreset(spec.scheduler));
   return SketchOptions{.algorithms = preset.algorithms && !spec.strict && spec.opt_level >= 3,
-                       .prefetch = preset.prefetch};
+                       .prefetch = preset.prefetch,
+                       .spaces = preset.spaces};
 }
 
 // What a strategy that asks the scorer to choose has it choose by. Nothing is known of `random`.
