@@ -112,6 +112,7 @@ struct ParallelAxis {
 struct DeviceModel {
   std::string name = "";                 // For people: the microarchitecture.
   double cycles_per_second = 0;          // While the widest multiply-adds run everywhere. > 0.
+  double loop_cycles = 0.5;              // What a step of a loop adds to what its body takes.
   std::vector<ComputeUnit> units = {};   // The one to prefer first, for each pair of types.
   std::vector<MemoryLevel> levels = {};  // From the core outwards; the last is memory.
   std::vector<ParallelAxis> axes = {};   // From the outermost inwards, each at most once.

@@ -33,6 +33,26 @@ std::vector<double> Footprints(const Buffer& buffer, const WalkAccess& access) {
   return footprints;
 }
 
+// Streams that hardware asks ahead for, each in a page of its own: 32 of an L2 of Intel's since
+// Nehalem ("Intel 64 and IA-32 architectures optimization reference manual", 2.5.5.4); AMD names no
+// number.
+constexpr double kStreamsMax = 32;
+
+double RunLines(const Buffer& buffer, const WalkAccess& access, int line_bytes) {
+  double run = 1, streams = 1;  // Elements; places that it goes on at in turn.
+  for (size_t i = access.loops.size(); i-- > 0 && streams <= kStreamsMax;) {
+    const AccessLoop& loop = access.loops[i];
+    if (!loop.moves() || loop.trips <= 1) continue;
+    const double stride = static_cast<double>(std::abs(loop.stride));
+    if (!loop.hidden && stride <= run) {
+      run += stride * (loop.trips - 1);
+    } else {
+      streams *= loop.trips;
+    }
+  }
+  return std::max(1.0, run * static_cast<double>(SizeBytes(buffer.dtype)) / line_bytes);
+}
+
 // Into a level of `capacity_bytes`, with the least recently used line leaving first: what a loop
 // touches again is there still if what one of its iterations touches fits, however much streams by
 // in all of them.
@@ -108,6 +128,7 @@ std::vector<BufferTraffic> TrafficOf(const Program& lowered, const WalkNest& nes
                                          traffic.access->executions * traffic.footprint_bytes[0]) {
       traffic.access = &access;
       traffic.footprint_bytes = footprints;
+      traffic.run_lines = RunLines(lowered.buffers[access.buffer], access, isa.line_bytes);
     }
     traffic.accesses.push_back({&access, std::move(footprints)});
   }

@@ -29,6 +29,9 @@ struct BufferTraffic {
   std::vector<AccessFootprint> accesses;  // At least one.
   const WalkAccess* access = nullptr;     // The widest.
   std::vector<double> footprint_bytes;    // Of the widest.
+  // Neighbouring lines that the widest brings in one after the other, before it has moved on in
+  // more streams than hardware follows; at least 1.
+  double run_lines = 1;
   // Bytes into L1 from L2, into L2 from L3, into L3 from memory, of one worker's share of the nest.
   std::array<double, kCacheLevelCount> bytes_in = {};
 };
