@@ -229,6 +229,45 @@ std::vector<Tensor> DefineMatmulInteger(TeBuilder& te, const Attributes& attribu
   return {DefineProduct(te, attributes, inputs, DType::kI32)};
 }
 
+// ---- matmul_blocks: Y[.., n] = sum over b, j of X[.., b * J + j] * (W[b, j, n] * S[b, n]),
+// weights of 8 bits with a scale for each column of a block of J rows.
+
+InferResult InferMatmulBlocks(const Attributes&, Types inputs) {
+  RETURN_IF_ERROR(CheckInputCount(inputs, 3, 3));
+  RETURN_IF_ERROR(CheckNotEmpty(inputs));
+  const TensorType &x = inputs[0], &w = inputs[1];
+  RETURN_IF_ERROR(CheckFloat(x, "X"));
+  if (x.shape.empty()) return Bad("got X ", TypeText(x), ", want at least 1 dimension");
+  if (w.dtype != DType::kI8 || w.shape.size() != 3 || w.shape[0] * w.shape[1] != x.shape.back()) {
+    return Bad("got W ", TypeText(w), ", want i8[B,J,N] with B * J = ", x.shape.back(), " for X ",
+               TypeText(x));
+  }
+  if (inputs[2].dtype != DType::kF32) {
+    return Bad("got ", TypeText(inputs[2]), ", want f32, for the scale");
+  }
+  RETURN_IF_ERROR(CheckShape(inputs[2], {w.shape[0], w.shape[2]}, "the scale"));
+  TensorType out = x;
+  out.shape.back() = w.shape[2];
+  return std::vector<TensorType>{out};
+}
+
+std::vector<Tensor> DefineMatmulBlocks(TeBuilder& te, const Attributes&, Tensors inputs) {
+  const Tensor &x = inputs[0], &w = inputs[1], &scale = inputs[2];
+  TensorType type = x.type;
+  type.shape.back() = w.dim(2);
+  TeBuilder::ReduceSpec spec;
+  spec.axis_names = MatrixAxisNames(std::max(0, x.rank() - 2), x.rank() > 1, true);
+  spec.reduction_names = {"b", "k"};
+  spec.reduction_extents = {w.dim(0), w.dim(1)};
+  spec.step = [&](const Indices& i, const Indices& k) {
+    Indices at = i;
+    at.back() = k[0] * w.dim(1) + k[1];
+    const Expr weight = Cast(DType::kF32, w({k[0], k[1], i.back()})) * scale({k[0], i.back()});
+    return x(at) * Cast(ComputeType(x.type.dtype), weight);
+  };
+  return {te.Reduce("Y", type, spec)};
+}
+
 }  // namespace
 
 std::vector<OperatorDef> MatmulOperators() {
@@ -238,6 +277,8 @@ std::vector<OperatorDef> MatmulOperators() {
       Row<&InferMatmul, &DefineMatmul>("matmul", FusionKind::kReduction, LayoutRule::kFixed),
       Row<&InferMatmulInteger, &DefineMatmulInteger>("matmul_integer", FusionKind::kReduction,
                                                      LayoutRule::kFixed),
+      Row<&InferMatmulBlocks, &DefineMatmulBlocks>("matmul_blocks", FusionKind::kReduction,
+                                                   LayoutRule::kFixed),
   };
 }
 

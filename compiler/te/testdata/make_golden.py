@@ -362,6 +362,12 @@ for a, b in (("u8", "i8"), ("i8", "i8"), ("u8", "u8"), ("i16", "i8")):
     bias = data("mib" + name, (4,), "i32", -1000, 1000)
     add("matmul_integer_bias_" + name, "matmul_integer", {"trans_b": 1},
         [x, np.ascontiguousarray(w.T), bias], [product + bias])
+for name, shape in (("", (2, 3, 8)), ("_row", (8,))):
+    x, w = data("mbx" + name, shape), integer_data("mbw" + name, (2, 4, 5), "i8")
+    scale = np.abs(data("mbs" + name, (2, 5))) + np.float32(0.125)
+    real = (w.astype(np.float64) * scale[:, None]).reshape(8, 5)
+    add("matmul_blocks" + name, "matmul_blocks", {}, [x, w, scale],
+        [(x.astype(np.float64) @ real).astype(np.float32)])
 x = np.full((1, 3), 2**15 - 1, np.int16)
 add("matmul_integer_wraps", "matmul_integer", {}, [x, x.T.copy()],
     [np.array([[3 * (2**15 - 1)**2 - 2**32]], np.int32)])

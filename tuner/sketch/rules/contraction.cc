@@ -48,6 +48,29 @@ int64_t QuotientOf(const Program& program, const ExprNode& load, VarId axis) {
 
 const Expr& Unconverted(const Expr& e) { return e->kind == ExprKind::kCast ? e->operands[0] : e; }
 
+// Behind a conversion, or of weights that are numbers times a scale: the numbers. Their scale is a
+// constant that is read beside them.
+const Expr& LoadOf(const Program& program, const Expr& e) {
+  const Expr& side = Unconverted(e);
+  if (side->kind != ExprKind::kMul) return side;
+  for (int i = 0; i < 2; ++i) {
+    const Expr &numbers = side->operands[i], &scale = side->operands[1 - i];
+    const bool is_scale =
+        scale->kind == ExprKind::kLoad && program.buffers[scale->id].role == BufferRole::kConstant;
+    if (is_scale && numbers->kind == ExprKind::kCast && !IsFloat(Unconverted(numbers)->dtype)) {
+      return Unconverted(numbers);
+    }
+  }
+  return side;
+}
+
+// Whether a side is numbers times a scale.
+bool IsScaled(const Program& program, const Expr& step) {
+  return std::any_of(step->operands.begin(), step->operands.end(), [&](const Expr& e) {
+    return Unconverted(e)->kind == ExprKind::kMul && LoadOf(program, e)->kind == ExprKind::kLoad;
+  });
+}
+
 }  // namespace
 
 std::optional<Contraction> RecognizeContraction(const Program& program, BlockId id) {
@@ -58,7 +81,7 @@ std::optional<Contraction> RecognizeContraction(const Program& program, BlockId 
   const Expr& step = block.step;
   // Truth values have no products: the library refuses them.
   if (step->kind != ExprKind::kMul || step->dtype == DType::kBool) return std::nullopt;
-  const Expr &a = Unconverted(step->operands[0]), &b = Unconverted(step->operands[1]);
+  const Expr &a = LoadOf(program, step->operands[0]), &b = LoadOf(program, step->operands[1]);
   if (a->kind != ExprKind::kLoad || b->kind != ExprKind::kLoad) return std::nullopt;
   Contraction c{.block = id, .reduction = block.reduction};
   c.vector_axis = FastestAxis(program, block);
@@ -77,7 +100,8 @@ std::optional<Contraction> RecognizeContraction(const Program& program, BlockId 
   c.fused_from = static_cast<int>(c.reduction.size()) - 1;
   int64_t expected =
       address.CoefficientOf(c.reduction.back()) * Extent(program, c.reduction.back());
-  while (c.fused_from > 0) {
+  // A scale is the same along a block of the reduction: the loop over blocks stays outside.
+  while (c.fused_from > 0 && !IsScaled(program, step)) {
     const VarId axis = c.reduction[c.fused_from - 1];
     const bool trivial = Extent(program, axis) == 1;
     if (!trivial && (address.HidesVar(axis) || address.CoefficientOf(axis) != expected)) break;

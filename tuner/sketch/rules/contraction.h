@@ -22,7 +22,7 @@ inline constexpr int64_t kDepthUnroll = 4;
 
 struct Contraction {
   BlockId block = -1;
-  Expr vector_load, broadcast_load;  // Of the product's two sides, behind conversions.
+  Expr vector_load, broadcast_load;  // Of the product's two sides, behind conversions and scales.
   VarId vector_axis = -1;            // Neighbouring elements of the output lie along it.
   std::vector<VarId> rows;           // Output axes that only the broadcast operand has.
   std::vector<VarId> outer;          // Output axes that the vector operand has too: batch, groups.
@@ -30,8 +30,8 @@ struct Contraction {
   int fused_from = 0;  // Reduction axes from here on are one segment of the broadcast operand.
 };
 
-// Nullopt where the block's step is no product of two loads, converted or not, of numbers, or its
-// output is not written in vectors.
+// Nullopt where the block's step is no product of two loads of numbers, converted or not, of which
+// one may be integers times a constant's scale, or its output is not written in vectors.
 std::optional<Contraction> RecognizeContraction(const Program& program, BlockId id);
 
 // A block that has group and channel of a group as two axes instead of one. `program` is for

@@ -107,6 +107,14 @@ std::vector<TaskCase> TypedTasks() {
                  .attributes = {},
                  .types = types});
   }
+  // Weights of 8 bits with a scale for each column of a block of rows.
+  for (const int64_t rows : {1, 9}) {
+    add({kI8}, {.name = absl::StrCat("matmul_blocks", rows),
+                .op = "matmul_blocks",
+                .inputs = {{rows, 96}, {3, 32, 48}, {3, 48}},
+                .attributes = {},
+                .types = {DType::kF32, kI8, DType::kF32}});
+  }
   // Products that use an element once.
   add({kF64}, {"one_channel", "conv", {{1, 7, 6, 8}, {1, 8, 3, 3}, {1}}, {last, padded}, true});
   add({kF64, kI32}, {"by_vector", "matmul", {{9, 32}, {32, 1}}, {}, false, true});
