@@ -191,6 +191,24 @@ void WriteConvInteger(Writer& w, const GraphNode& node) {
   if (last) Writer::SetInts(end, "perm", to_last);
 }
 
+// Weights as one matrix, whose blocks have scales: what other runtimes keep in 8 bits.
+void WriteMatmulBlocks(Writer& w, const GraphNode& node) {
+  const Shape& shape = InputType(w, node, 1).shape;
+  const Shape matrix = {shape[0] * shape[1], shape[2]};
+  const Shape of_scale = shape[0] == 1 ? Shape{shape[2]} : Shape{shape[0], shape[2]};
+  const auto reshaped = [&](size_t i, const Shape& to) {
+    const GraphValue& value = w.graph().value(node.inputs[i]);
+    if (value.data != nullptr) return w.Constant({value.type.dtype, to}, *value.data);
+    return w.AddFresh("Reshape", {w.Name(node.inputs[i]), w.Ints(to)});
+  };
+  const std::string real = w.FreshName(node.name + "_weights");
+  onnx::NodeProto* dequantize =
+      w.Add("DequantizeLinear", {reshaped(1, matrix), reshaped(2, of_scale)}, {real});
+  Writer::SetInt(dequantize, "axis", shape[0] == 1 ? 1 : 0);
+  if (shape[0] > 1) Writer::SetInt(dequantize, "block_size", shape[1]);
+  w.Add("MatMul", {w.Name(node.inputs[0]), real}, {w.Name(node.outputs[0])});
+}
+
 }  // namespace
 
 bool ExportQuantized(OnnxGraphWriter& writer, const GraphNode& node) {
@@ -204,6 +222,8 @@ bool ExportQuantized(OnnxGraphWriter& writer, const GraphNode& node) {
     WriteMatmulInteger(writer, node);
   } else if (node.op == "conv_integer") {
     WriteConvInteger(writer, node);
+  } else if (node.op == "matmul_blocks") {
+    WriteMatmulBlocks(writer, node);
   } else {
     return false;
   }

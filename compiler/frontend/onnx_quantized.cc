@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "compiler/frontend/onnx_window.h"
 
@@ -24,8 +25,8 @@ bool IsQuantizedType(DType type) {
 absl::StatusOr<Shape> ParameterShape(OnnxNode& node, const Shape& given, const Shape& shape,
                                      const QuantizationInputs& at) {
   if (ElementCount(given) == 1 && given.size() <= 1) return Shape();
-  const std::string got = absl::StrCat("scale (input ", at.scale, "): got shape ",
-                                       PrintType({DType::kF32, given}).substr(3));
+  const std::string got =
+      absl::StrCat("scale (input ", at.scale, "): got shape [", absl::StrJoin(given, ","), "]");
   if (!at.axis.has_value()) return node.Invalid(absl::StrCat(got, ", want one scale"));
   const auto rank = static_cast<int64_t>(shape.size());
   ASSIGN_OR_RETURN(const int64_t axis, NormalizeAxis(node, *at.axis, rank));
@@ -83,13 +84,22 @@ absl::Status CheckScale(OnnxNode& node, ValueId id, int input) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Quantization> ReadQuantization(OnnxNode& node, Composer& c, const Shape& shape,
-                                              DType type, const QuantizationInputs& at) {
+namespace {
+
+// As the node has them: one, along an axis, or, where `blocks` is set, one a block.
+struct Parameters {
+  Quantization q;
+  bool has_zero = false, blocks = false;
+};
+
+absl::StatusOr<Parameters> ReadParameters(OnnxNode& node, Composer& c, const Shape& shape,
+                                          DType type, const QuantizationInputs& at) {
   ASSIGN_OR_RETURN(const ValueId scale, node.Input(at.scale));
   RETURN_IF_ERROR(CheckScale(node, scale, at.scale));
   const Shape given = node.TypeOf(scale).shape;
   ASSIGN_OR_RETURN(const Shape wide, ParameterShape(node, given, shape, at));
-  Quantization q{.scale = c.Reshape(scale, wide)};
+  Parameters p{.q = {.scale = c.Reshape(scale, wide)}, .has_zero = node.HasInput(at.zero)};
+  Quantization& q = p.q;
   if (node.HasInput(at.zero)) {
     ASSIGN_OR_RETURN(const ValueId zero, node.Input(at.zero));
     const TensorType got = node.TypeOf(zero);
@@ -107,14 +117,24 @@ absl::StatusOr<Quantization> ReadQuantization(OnnxNode& node, Composer& c, const
   } else {
     q.zero = c.Number(type, 0);
   }
-  if (wide.size() > 1 && at.block > 0 && given.size() == shape.size()) {
+  p.blocks = wide.size() > 1 && at.block > 0 && given.size() == shape.size();
+  RETURN_IF_ERROR(c.status());
+  return p;
+}
+
+}  // namespace
+
+absl::StatusOr<Quantization> ReadQuantization(OnnxNode& node, Composer& c, const Shape& shape,
+                                              DType type, const QuantizationInputs& at) {
+  ASSIGN_OR_RETURN(Parameters p, ReadParameters(node, c, shape, type, at));
+  if (p.blocks) {
     ASSIGN_OR_RETURN(const int64_t axis,
                      NormalizeAxis(node, *at.axis, static_cast<int64_t>(shape.size())));
-    q.scale = Repeated(c, q.scale, axis, at.block, shape[axis]);
-    if (node.HasInput(at.zero)) q.zero = Repeated(c, q.zero, axis, at.block, shape[axis]);
+    p.q.scale = Repeated(c, p.q.scale, axis, at.block, shape[axis]);
+    if (p.has_zero) p.q.zero = Repeated(c, p.q.zero, axis, at.block, shape[axis]);
   }
   RETURN_IF_ERROR(c.status());
-  return q;
+  return p.q;
 }
 
 absl::StatusOr<DType> QuantizedType(OnnxNode& node, int zero) {
@@ -126,6 +146,30 @@ absl::StatusOr<DType> QuantizedType(OnnxNode& node, int zero) {
                                    PrintType(node.TypeOf(id)), ", want i8, u8, i16 or u16"));
 }
 
+namespace {
+
+// A tensor whose axis is whole blocks, as [.., block, element of it, ..]: each scale stands once
+// (compiler/graph/keep_weights_pass.h).
+absl::StatusOr<ValueId> EmitBlocks(OnnxNode& node, Composer& c, ValueId x, int64_t axis,
+                                   const QuantizationInputs& at) {
+  const TensorType type = node.TypeOf(x);
+  ASSIGN_OR_RETURN(Parameters p, ReadParameters(node, c, type.shape, type.dtype, at));
+  if (!p.blocks) return c.Op("dequantize", {x, p.q.scale, p.q.zero});
+  Shape split = type.shape;
+  split[axis] /= at.block;
+  Shape one = split;
+  split.insert(split.begin() + axis + 1, at.block);
+  one.insert(one.begin() + axis + 1, 1);
+  if (p.has_zero) p.q.zero = c.Reshape(p.q.zero, one);
+  const ValueId real =
+      c.Op("dequantize", {c.Reshape(x, split), c.Reshape(p.q.scale, one), p.q.zero});
+  const ValueId whole = c.Reshape(real, type.shape);
+  RETURN_IF_ERROR(c.status());
+  return whole;
+}
+
+}  // namespace
+
 absl::StatusOr<ValueId> EmitDequantized(OnnxNode& node, Composer& c, int i,
                                         const QuantizationInputs& at) {
   ASSIGN_OR_RETURN(const ValueId x, node.Input(i));
@@ -133,6 +177,11 @@ absl::StatusOr<ValueId> EmitDequantized(OnnxNode& node, Composer& c, int i,
   if (!IsQuantizedType(type.dtype) && type.dtype != DType::kI32) {
     return node.Invalid(
         absl::StrCat("input ", i, ": got ", PrintType(type), ", want i8, u8, i16, u16 or i32"));
+  }
+  if (at.block > 0) {
+    ASSIGN_OR_RETURN(const int64_t axis,
+                     NormalizeAxis(node, at.axis.value_or(0), std::ssize(type.shape)));
+    if (type.shape[axis] % at.block == 0) return EmitBlocks(node, c, x, axis, at);
   }
   ASSIGN_OR_RETURN(const Quantization q, ReadQuantization(node, c, type.shape, type.dtype, at));
   const ValueId real = c.Op("dequantize", {x, q.scale, q.zero});

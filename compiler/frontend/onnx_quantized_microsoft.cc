@@ -178,6 +178,47 @@ absl::Status DynamicQuantizeMatMul(OnnxNode& node) {
   return c.status();
 }
 
+// A, B u8 [N, blocks, rows of a block], scales [N, blocks], zero points of B's type, -, bias:
+// weights by blocks of rows, the last of which may be cut.
+absl::Status MatMulNBits(OnnxNode& node) {
+  Composer c(node);
+  const int64_t rows = node.Int("K", 0), columns = node.Int("N", 0);
+  const int64_t block = node.Int("block_size", 0), bits = node.Int("bits", 4);
+  if (bits != 8) {
+    return node.Unsupported(absl::StrCat("bits: got ", bits, ", want 8; quantize with 8 bits"));
+  }
+  if (node.HasInput(4)) return node.Unsupported("g_idx (input 4), rows in another order");
+  const ValueId a = c.In(0), b = c.In(1);
+  RETURN_IF_ERROR(c.status());
+  const TensorType of_b = node.TypeOf(b);
+  const bool fits = rows > 0 && columns > 0 && block > 0;
+  const Shape whole = {columns, fits ? (rows - 1) / block + 1 : 0, block};
+  if (!fits || of_b != TensorType{DType::kU8, whole}) {
+    return node.Invalid(absl::StrCat("B (input 1): got ", PrintType(of_b), ", want ",
+                                     PrintType({DType::kU8, whole}), " by K, N and block_size"));
+  }
+  RETURN_IF_ERROR(CheckScale(node, c.In(2), 2));
+  const Shape one = {columns, whole[1], 1};
+  ValueId zero = c.Number(DType::kU8, 128);
+  for (const int i : {2, 3}) {
+    if (!node.HasInput(i)) continue;
+    const TensorType& type = node.TypeOf(c.In(i));
+    const DType want = i == 2 ? DType::kF32 : DType::kU8;
+    if (type.dtype == want && ElementCount(type.shape) == ElementCount(one)) continue;
+    return node.Invalid(absl::StrCat(i == 2 ? "scales" : "zero points", " (input ", i, "): got ",
+                                     PrintType(type), ", want ",
+                                     PrintType({want, {columns, whole[1]}})));
+  }
+  if (node.HasInput(3)) zero = c.Reshape(c.In(3), one);
+  ValueId w = c.Op("dequantize", {b, c.Reshape(c.In(2), one), zero});
+  w = c.Reshape(w, {columns, whole[1] * block});
+  if (whole[1] * block != rows) w = c.Slice(w, 1, 0, rows);
+  ValueId y = c.MatMul(a, c.Transpose(w, {1, 0}));
+  if (node.HasInput(5)) y = c.Add(y, c.In(5));
+  c.Output(0, y);
+  return c.status();
+}
+
 }  // namespace
 
 void AddQuantizedMicrosoftTranslators(OnnxTranslators& t) {
@@ -192,6 +233,7 @@ void AddQuantizedMicrosoftTranslators(OnnxTranslators& t) {
   t["com.microsoft.QGemm"] = QGemm;
   t["com.microsoft.MatMulIntegerToFloat"] = MatMulIntegerToFloat;
   t["com.microsoft.DynamicQuantizeMatMul"] = DynamicQuantizeMatMul;
+  t["com.microsoft.MatMulNBits"] = MatMulNBits;
 }
 
 }  // namespace burnish

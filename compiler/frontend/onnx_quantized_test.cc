@@ -1,5 +1,6 @@
 // Quantized operators: what they become, and each mistake in scales and zero points by its message.
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
@@ -110,6 +111,76 @@ TEST(OnnxQuantizedTest, TypesThatTensorsLackAreRefused) {
 TEST(OnnxQuantizedTest, ZeroPointMayBeAbsent) {
   ASSERT_OK_AND_ASSIGN(const Graph graph, Quantize(Scale(0.5F), "", ""));
   EXPECT_EQ(graph.value(graph.outputs[0]).type.dtype, DType::kU8);
+}
+
+TEST(OnnxQuantizedTest, ParametersOfIntegerProductsAreChecked) {
+  const auto product = [](const std::string& constants, const std::string& inputs) {
+    return ImportOnnx(OnnxModel(absl::StrCat(
+        OnnxTensorInfo("input", "a", {2, 2}, kU8), Bytes("b", kI8, {2, 3}, {1, 2, 3, 4, 5, 6}),
+        constants, "node { op_type: 'MatMulInteger' input: [", inputs, "] output: 'y' } ",
+        OnnxTensorInfo("output", "y", {}, kI32))));
+  };
+  EXPECT_THAT(product(Bytes("z", kI8, {}, {1}), "'a', 'b', 'z'"),
+              StatusIs(StatusCode::kInvalidArgument,
+                       HasSubstr("zero point (input 2): got i8[], want u8, the type of what it")));
+  EXPECT_THAT(product(Bytes("z", kI8, {2}, {1, 1}), "'a', 'b', '', 'z'"),
+              StatusIs(StatusCode::kInvalidArgument,
+                       HasSubstr("zero point (input 3): got i8[2], want one, or one for each of "
+                                 "the 3 of i8[2,3]")));
+}
+
+// QLinearConv of x u8[1,1,2,2] by two filters.
+TEST(OnnxQuantizedTest, ParametersOfQuantizedConvolutionsAreChecked) {
+  const auto convolution = [](const std::string& w_scale, const std::string& bias) {
+    return ImportOnnx(OnnxModel(absl::StrCat(
+        OnnxTensorInfo("input", "x", {1, 1, 2, 2}, kU8), OnnxFloats("s", {}, {0.5F}), w_scale, bias,
+        Bytes("z", kU8, {}, {3}), Bytes("w", kI8, {2, 1, 1, 1}, {1, 2}), Bytes("wz", kI8, {}, {0}),
+        "node { op_type: 'QLinearConv' input: ['x', 's', 'z', 'w', 'ws', 'wz', 's', 'z', 'b'] "
+        "output: 'y' } ",
+        OnnxTensorInfo("output", "y", {}, kU8))));
+  };
+  const std::string bias = Bytes("b", kI32, {2}, {1, 2});
+  EXPECT_THAT(convolution(OnnxFloats("ws", {}, {0.5F}), bias), IsOk());
+  EXPECT_THAT(convolution(OnnxFloats("ws", {3}, {1, 1, 1}), bias),
+              StatusIs(StatusCode::kInvalidArgument,
+                       HasSubstr("scale (input 4): got shape [3], want [2], one for each index")));
+  EXPECT_THAT(convolution(OnnxFloats("ws", {}, {0}), bias),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("scale (input 4): got 0")));
+  EXPECT_THAT(convolution(OnnxFloats("ws", {}, {0.5F}), Bytes("b", kU8, {2}, {1, 2})),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("the bias (input 8): got u8[2]")));
+}
+
+// MatMulNBits of x f32[2,6] by 5 columns, in blocks of 4 rows.
+absl::StatusOr<Graph> ByBlocks(const std::string& constants, int bits = 8, int block = 4,
+                               const std::string& zero = "") {
+  return ImportOnnx(OnnxModel(absl::StrCat(
+      OnnxTensorInfo("input", "x", {2, 6}), constants,
+      "node { name: 'n' op_type: 'MatMulNBits' domain: 'com.microsoft' input: ['x', 'b', 's'", zero,
+      "] output: 'y' attribute { name: 'K' i: 6 type: INT } attribute { name: 'N' i: 5 type: INT } "
+      "attribute { name: 'bits' i: ",
+      bits, " type: INT } attribute { name: 'block_size' i: ", block, " type: INT } } ",
+      OnnxTensorInfo("output", "y", {}))));
+}
+
+TEST(OnnxQuantizedTest, WeightsByBlocksAreChecked) {
+  const std::string b = Bytes("b", kU8, {5, 2, 4}, std::vector<int>(40, 130));
+  const std::string s = OnnxFloats("s", {5, 2}, std::vector<float>(10, 0.5F));
+  EXPECT_THAT(ByBlocks(b + s), IsOk());
+  EXPECT_THAT(ByBlocks(b + s, 4),
+              StatusIs(StatusCode::kUnimplemented, HasSubstr("bits: got 4, want 8")));
+  EXPECT_THAT(ByBlocks(b + s, 8, 2),
+              StatusIs(StatusCode::kInvalidArgument,
+                       HasSubstr("B (input 1): got u8[5,2,4], want u8[5,3,2]")));
+  EXPECT_THAT(ByBlocks(b + s, 8, 0),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("B (input 1): got")));
+  EXPECT_THAT(ByBlocks(b + OnnxFloats("s", {5}, {1, 1, 1, 1, 1})),
+              StatusIs(StatusCode::kInvalidArgument,
+                       HasSubstr("scales (input 2): got f32[5], want f32[5,2]")));
+  EXPECT_THAT(ByBlocks(b + OnnxFloats("s", {5, 2}, std::vector<float>(10, -1))),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("want a positive, finite number")));
+  EXPECT_THAT(ByBlocks(b + s + Bytes("z", kI8, {5, 2}, std::vector<int>(10, 1)), 8, 4, ", 'z'"),
+              StatusIs(StatusCode::kInvalidArgument,
+                       HasSubstr("zero points (input 3): got i8[5,2], want u8[5,2]")));
 }
 
 TEST(OnnxQuantizedTest, AProductsZeroPointIsPartOfItsBias) {

@@ -16,6 +16,7 @@
 #include "compiler/graph/fold_quantization_pass.h"
 #include "compiler/graph/graph_interpreter.h"
 #include "compiler/graph/graph_testing.h"
+#include "compiler/graph/keep_weights_pass.h"
 #include "compiler/graph/layout_pass.h"
 #include "compiler/graph/nest_concats_pass.h"
 #include "compiler/graph/prepare.h"
@@ -145,7 +146,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         PassCase{"EliminateDead", Ok<&EliminateDead>},
         PassCase{"EliminateCommon", Ok<&EliminateCommon>}, PassCase{"Simplify", Simplify},
-        PassCase{"FoldQuantization", FoldQuantization},
+        PassCase{"FoldQuantization", FoldQuantization}, PassCase{"KeepWeights", KeepWeights},
         PassCase{"FoldConstants", [](Graph& g) { return FoldConstants(g); }},
         PassCase{"FoldBatchNorm", FoldBatchNorm}, PassCase{"CropKernels", CropKernels},
         PassCase{"SinkChannelShuffles", SinkChannelShuffles}, PassCase{"SinkConcats", SinkConcats},

@@ -11,6 +11,7 @@
 #include "compiler/graph/fold_batch_norm_pass.h"
 #include "compiler/graph/fold_constants_pass.h"
 #include "compiler/graph/fold_quantization_pass.h"
+#include "compiler/graph/keep_weights_pass.h"
 #include "compiler/graph/layout_pass.h"
 #include "compiler/graph/nest_concats_pass.h"
 #include "compiler/graph/simplify_pass.h"
@@ -42,6 +43,7 @@ absl::Status PrepareGraph(Graph& graph, const PrepareOptions& options) {
   EliminateDead(graph);
   // Before constants are folded: weights are still numbers of few bits.
   RETURN_IF_ERROR(FoldQuantization(graph));
+  RETURN_IF_ERROR(KeepWeights(graph));
   RETURN_IF_ERROR(FoldConstants(graph));
   RETURN_IF_ERROR(Simplify(graph));
   if (options.fold_batch_norm) RETURN_IF_ERROR(FoldBatchNorm(graph));

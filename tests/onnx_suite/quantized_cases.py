@@ -201,6 +201,16 @@ def microsoft_cases():
     yield "dynamic quantize matmul", (
         "ms.DynamicQuantizeMatMul", [data((4, 6)), w, at(0.01, f32), at(3, np.int8), data((7,))],
         {}, 1, [0], None)
+    for rows, block, zeros in ((64, 32, False), (64, 32, True), (50, 16, False)):
+        blocks = -(-rows // block)
+        numbers, x = whole((7, blocks, block), np.uint8), data((2, 3, rows))
+        scale = np.abs(data((7, blocks), scale=0.05)) + f32(0.01)
+        zero = whole((7, blocks), np.uint8) if zeros else np.full((7, blocks), 128, np.uint8)
+        real = dq(numbers, scale[..., None], zero[..., None]).reshape(7, -1)[:, :rows]
+        yield f"matmul of {rows} rows by {block}{' with zero points' if zeros else ''}", (
+            "ms.MatMulNBits", [x, numbers, scale, zero if zeros else None, None, data((7,))],
+            {"K": rows, "N": 7, "bits": 8, "block_size": block}, 1, [0],
+            (x @ real.T + data((7,))).astype(f32))
     x = whole((2, 3, 8), np.uint8)
     weights = whole((8, 24), np.int8)
     yield "qattention", (

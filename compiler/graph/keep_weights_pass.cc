@@ -1,0 +1,166 @@
+#include "compiler/graph/keep_weights_pass.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/status_macros.h"
+#include "compiler/graph/evaluate.h"
+#include "compiler/graph/rewrite.h"
+
+namespace burnish {
+namespace {
+
+using Shape = std::vector<int64_t>;
+
+// Numbers [B,J,N] with a scale for each of [B,N].
+struct Blocks {
+  Shape shape;
+  ConstantPtr numbers, scale;
+};
+
+const GraphNode* Producer(const Graph& graph, ValueId v, const char* op) {
+  const GraphNodeId n = graph.value(v).producer;
+  return n >= 0 && graph.nodes[n].op == op ? &graph.nodes[n] : nullptr;
+}
+
+// A constant that is no parameter which may be replaced later.
+bool IsFixed(const GraphValue& value) {
+  return value.data != nullptr && value.data->origin() == nullptr;
+}
+
+// The numbers less their zero points, in the constant's order; null: they do not fit i8.
+ConstantPtr Centered(const GraphValue& numbers, const GraphValue& zero) {
+  const std::vector<int64_t> zeros = ToInts(zero.type, *zero.data);
+  // One for all, as symmetric weights have it, stored as i8 or as u8.
+  if (std::any_of(zeros.begin(), zeros.end(), [&](int64_t z) { return z != zeros[0]; })) {
+    return nullptr;
+  }
+  if (numbers.type.dtype == DType::kI8 && zeros[0] == 0) return numbers.data;
+  std::vector<int8_t> values;
+  values.reserve(numbers.data->bytes().size());
+  for (const uint8_t byte : numbers.data->bytes()) {
+    const int64_t number =
+        numbers.type.dtype == DType::kI8 ? static_cast<int8_t>(byte) : int64_t{byte};
+    const int64_t v = number - zeros[0];
+    if (v < -128 || v > 127) return nullptr;
+    values.push_back(static_cast<int8_t>(v));
+  }
+  return MakeConstant(std::move(values));
+}
+
+class WeightKeeper {
+ public:
+  explicit WeightKeeper(Graph& graph) : graph_(graph) {}
+
+  absl::Status Run() {
+    const size_t count = graph_.nodes.size();
+    for (size_t n = 0; n < count; ++n) {
+      // By value: nodes are appended.
+      const GraphNode node = graph_.nodes[n];
+      if (node.op == "matmul" || node.op == "gemm") RETURN_IF_ERROR(Keep(node));
+    }
+    if (replacements_.empty()) return absl::OkStatus();
+    replacements_.Apply(graph_);
+    return Finish(graph_);
+  }
+
+ private:
+  absl::Status Keep(const GraphNode& node) {
+    const bool is_plain = node.attributes.Int("trans_a", 0) == 0 &&
+                          node.attributes.Float("alpha", 1) == 1 &&
+                          (node.inputs.size() < 3 || node.attributes.Float("beta", 1) == 1);
+    const TensorType& x = graph_.value(node.inputs[0]).type;
+    if (!is_plain || x.dtype != DType::kF32 || graph_.IsConstant(node.inputs[0]) ||
+        Producer(graph_, node.inputs[0], "dequantize") != nullptr) {
+      return absl::OkStatus();
+    }
+    const std::optional<Blocks> blocks =
+        BlocksOf(node.inputs[1], node.attributes.Int("trans_b", 0) != 0);
+    if (!blocks.has_value()) return absl::OkStatus();
+    const ValueId w =
+        AddConstant(graph_, node.name + "_weights", {DType::kI8, blocks->shape}, blocks->numbers);
+    const ValueId scale =
+        AddConstant(graph_, node.name + "_scale",
+                    {DType::kF32, {blocks->shape[0], blocks->shape[2]}}, blocks->scale);
+    ASSIGN_OR_RETURN(ValueId y,
+                     AddOp(graph_, "matmul_blocks", {node.inputs[0], w, scale}, {}, node.name));
+    if (node.inputs.size() > 2) {
+      ASSIGN_OR_RETURN(y, AddOp(graph_, "add", {y, node.inputs[2]}, {}, node.name));
+    }
+    replacements_.Set(node.outputs[0], y);
+    return absl::OkStatus();
+  }
+
+  // `flipped`: the matrix is [N,K].
+  std::optional<Blocks> BlocksOf(ValueId v, bool flipped) const {
+    if (graph_.value(v).type.shape.size() != 2) return std::nullopt;
+    const int64_t columns = graph_.value(v).type.shape[flipped ? 0 : 1];
+    if (const GraphNode* node = Producer(graph_, v, "transpose")) {
+      if (node->attributes.Ints("perm", {}) != Shape{1, 0}) return std::nullopt;
+      flipped = !flipped;
+      v = node->inputs[0];
+    }
+    if (const GraphNode* node = Producer(graph_, v, "reshape")) v = node->inputs[0];
+    const GraphNode* real = Producer(graph_, v, "dequantize");
+    if (real == nullptr) return std::nullopt;
+    const GraphValue& numbers = graph_.value(real->inputs[0]);
+    const GraphValue& scale = graph_.value(real->inputs[1]);
+    const GraphValue& zero = graph_.value(real->inputs[2]);
+    const DType type = numbers.type.dtype;
+    if ((type != DType::kI8 && type != DType::kU8) || !IsFixed(numbers) || !IsFixed(scale) ||
+        zero.data == nullptr) {
+      return std::nullopt;
+    }
+    Shape shape = numbers.type.shape;
+    // One block where rows have no scales of their own.
+    if (shape.size() == 2) shape.insert(shape.begin() + (flipped ? 1 : 0), 1);
+    if (shape.size() != 3 || shape[flipped ? 0 : 2] != columns) return std::nullopt;
+    return Ordered(numbers, scale, zero, shape, flipped);
+  }
+
+  // `shape`: [B,J,N], or [N,B,J] where they are flipped.
+  static std::optional<Blocks> Ordered(const GraphValue& numbers, const GraphValue& scale,
+                                       const GraphValue& zero, const Shape& shape, bool flipped) {
+    Shape of_scale = shape;
+    of_scale[flipped ? 2 : 1] = 1;
+    // As it broadcasts to the numbers.
+    Shape given = scale.type.shape;
+    if (numbers.type.shape.size() == 2 && given.size() == 2) {
+      given.insert(given.begin() + (flipped ? 1 : 0), 1);
+    }
+    if (given.size() > 3 || (numbers.type.shape.size() == 2 && given.size() == 1 && flipped)) {
+      return std::nullopt;
+    }
+    given.insert(given.begin(), 3 - given.size(), 1);
+    for (size_t d = 0; d < 3; ++d) {
+      if (given[d] != 1 && given[d] != of_scale[d]) return std::nullopt;
+    }
+    const ConstantPtr values = Centered(numbers, zero);
+    const std::vector<double> scales = ToDoubles(scale.type, *scale.data);
+    const auto is_good = [](double s) { return std::isfinite(s) && s > 0; };
+    if (values == nullptr || !std::all_of(scales.begin(), scales.end(), is_good)) {
+      return std::nullopt;
+    }
+    const ConstantPtr wide = StridedCopy(*FromDoubles(DType::kF32, scales), sizeof(float), of_scale,
+                                         BroadcastStrides(given, of_scale), 0);
+    Blocks blocks{.shape = shape, .numbers = values, .scale = wide};
+    if (!flipped) return blocks;
+    blocks.shape = {shape[1], shape[2], shape[0]};
+    blocks.numbers = TransposeConstant({DType::kI8, shape}, *blocks.numbers, {1, 2, 0});
+    blocks.scale = TransposeConstant({DType::kF32, of_scale}, *blocks.scale, {1, 2, 0});
+    return blocks;
+  }
+
+  Graph& graph_;
+  Replacements replacements_;
+};
+
+}  // namespace
+
+absl::Status KeepWeights(Graph& graph) { return WeightKeeper(graph).Run(); }
+
+}  // namespace burnish
