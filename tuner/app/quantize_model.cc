@@ -8,6 +8,7 @@
 #include "base/status_macros.h"
 #include "compiler/frontend/onnx_export.h"
 #include "compiler/graph/quantize_graph.h"
+#include "compiler/graph/quantize_weights.h"
 #include "tuner/app/error.h"
 #include "tuner/app/output_file.h"
 
@@ -22,21 +23,26 @@ int64_t ProductCount(const Graph& graph) {
   return count;
 }
 
+absl::Status Prepare(Graph& graph, const std::string& what) {
+  return WithError(PrepareToQuantize(graph), ErrorCode::kBadModel, what,
+                   "tuner compile takes it as it is");
+}
+
+absl::Status NothingToQuantize(const std::string& what) {
+  return MakeError(ErrorCode::kBadModel,
+                   "there is nothing to quantize: no product of 32-bit floats by constant weights",
+                   what, "a model in f32 with its weights as initializers");
+}
+
 }  // namespace
 
 absl::StatusOr<QuantizedModel> QuantizeModel(Graph graph, ExampleData& data,
                                              const CalibrationOptions& options,
                                              const std::string& what) {
   const Graph as_it_was = graph;
-  const absl::Status prepared = PrepareToQuantize(graph);
-  if (!prepared.ok()) return WithError(prepared, ErrorCode::kBadModel, what, "tuner compile");
+  RETURN_IF_ERROR(Prepare(graph, what));
   const std::vector<ValueId> values = ValuesToObserve(graph);
-  if (values.empty()) {
-    return MakeError(
-        ErrorCode::kBadModel,
-        "there is nothing to quantize: no product of 32-bit floats by constant weights", what,
-        "a model in f32 with its weights as initializers");
-  }
+  if (values.empty()) return NothingToQuantize(what);
   ASSIGN_OR_RETURN(const ValueRanges ranges, CalibrateRanges(graph, values, data, options, what));
   absl::StatusOr<QuantizedGraph> quantized = QuantizeGraph(graph, ranges);
   if (!quantized.ok()) return WithError(quantized.status(), ErrorCode::kBadModel, what);
@@ -48,6 +54,24 @@ absl::StatusOr<QuantizedModel> QuantizeModel(Graph graph, ExampleData& data,
       .tensor_count = std::ssize(values),
       .weight_count = quantized->weight_count};
   ASSIGN_OR_RETURN(model.errors, MeasureOutputErrors(model.graph, as_it_was, data, options, what));
+  return model;
+}
+
+absl::StatusOr<QuantizedModel> QuantizeModelWeights(Graph graph, int64_t group, ExampleData* data,
+                                                    const CalibrationOptions& options,
+                                                    const std::string& what) {
+  const Graph as_it_was = graph;
+  RETURN_IF_ERROR(Prepare(graph, what));
+  absl::StatusOr<QuantizedWeights> quantized = QuantizeWeights(graph, group);
+  if (!quantized.ok()) return WithError(quantized.status(), ErrorCode::kBadModel, what);
+  if (quantized->product_count == 0) return NothingToQuantize(what);
+  QuantizedModel model{.graph = std::move(quantized->graph),
+                       .product_count = quantized->product_count,
+                       .float_product_count = ProductCount(graph) - quantized->product_count,
+                       .weight_count = quantized->weight_count};
+  if (data == nullptr) return model;
+  model.example_count = std::ssize(SpreadExamples(data->count(), options.examples_max));
+  ASSIGN_OR_RETURN(model.errors, MeasureOutputErrors(model.graph, as_it_was, *data, options, what));
   return model;
 }
 

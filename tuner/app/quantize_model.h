@@ -31,6 +31,12 @@ absl::StatusOr<QuantizedModel> QuantizeModel(Graph graph, ExampleData& data,
                                              const CalibrationOptions& options,
                                              const std::string& what);
 
+// Matrices of 8 bits with a scale for each column of `group` rows, all else in f32. `data` may be
+// null: then nothing is run, and no error told. Errors: as above, but for those of ranges.
+absl::StatusOr<QuantizedModel> QuantizeModelWeights(Graph graph, int64_t group, ExampleData* data,
+                                                    const CalibrationOptions& options,
+                                                    const std::string& what);
+
 // Writes the model as ONNX to `path`, and what one message has no room for to `path`.data. Returns
 // the bytes of both. Errors: B0302 an operator without an ONNX form, B0204, B0907.
 absl::StatusOr<int64_t> WriteOnnxModel(const Graph& graph, const std::string& path,

@@ -138,6 +138,89 @@ class Tests:
         return wrong, f"agrees on {agreement:.4f} of {len(inputs)}, right {right:.4f}; {note}"
 
 
+    # ---- Weights alone
+
+    def weights_bytes(self, path, *flags):
+        done = subprocess.run(
+            [self.tuner, "compile", "--model", path, "--out", os.path.join(self.folder, "w.bundle"),
+             "--json", *flags], capture_output=True, text=True, check=False,
+            env={**os.environ, "XDG_CACHE_HOME": self.folder, "XDG_DATA_HOME": self.folder})
+        if done.returncode != 0:
+            raise AssertionError(done.stderr)
+        return json.loads(done.stdout)["weights_bytes"]
+
+    def weights(self, rows, group):
+        """Two layers with weights of 8 bits, against NumPy in double and the runtimes."""
+        random = np.random.default_rng(3)
+        model = perceptron(random)
+        path = os.path.join(self.folder, "floats.onnx")
+        onnx.save(model, path)
+        shape = ("--shape", f"x={rows}x{WIDTH}")
+        inputs = [random.normal(size=(rows, WIDTH)).astype(np.float32) for _ in range(4)]
+        int8, told = self.quantize(path, "x", inputs, "--method", "weights", "--group", str(group),
+                                   *shape)
+        exact = [perceptron_in_double(onnx.load_from_string(int8), x) for x in inputs]
+        greatest = np.abs(exact).max()
+        reply, sets = self.runner.run(int8, [[x] for x in inputs])
+        if reply["error"] or reply["rejected"]:
+            return [f"{reply['stage']}: {reply['error'][:600]} {reply['rejected']}"], ""
+        written = onnxruntime_outputs(int8, inputs, optimized=False)
+        wrong = []
+        for runtime, got in (("ours", [one[0] for one in sets]), ("ONNX Runtime", written)):
+            difference = np.abs(np.stack(got) - exact).max() / greatest
+            if not difference <= 1e-5:
+                wrong.append(f"{runtime}: {difference:.2g} from NumPy's result")
+        # These may round the other factor, too.
+        others = {"ONNX Runtime": onnxruntime_outputs(int8, inputs)}
+        if openvino is not None:
+            others["OpenVINO"] = openvino_outputs(int8, inputs)
+        for runtime, got in others.items():
+            difference = np.abs(got - exact).max() / greatest
+            if not difference <= BETWEEN_MAX:
+                wrong.append(f"{runtime}: {difference:.2g} from NumPy's result")
+        real = onnxruntime_outputs(path, inputs)
+        error = np.sqrt(np.mean((np.stack(exact) - real) ** 2) / np.mean(
+            (real - real.mean(axis=0)) ** 2))
+        if not error <= 0.02 or not abs(told["errors"][0]["error"] - error) <= 0.1 * error:
+            wrong.append(f"error {error:.4f}, told {told}")
+        with open(os.path.join(self.folder, "w8.onnx"), "wb") as file:
+            file.write(int8)
+        before = self.weights_bytes(path, *shape)
+        after = self.weights_bytes(os.path.join(self.folder, "w8.onnx"))
+        # 8 bits of 32, and 32 for each group.
+        if not after <= (0.25 + 1 / group + 0.01) * before:
+            wrong.append(f"{after} bytes of weights, {before} in f32")
+        return wrong, f"error {error:.4f} of the spread, weights {after / before:.3f} of those in f32"
+
+
+WIDTH, HIDDEN, OUTPUTS = 256, 512, 64
+
+
+def perceptron(random):
+    w = quantized_models.Writer(5)
+    w.random = random
+    x = w.op("MatMul", "x", w.weights(WIDTH, HIDDEN, fan=WIDTH))
+    x = w.op("Relu", w.op("Add", x, w.vector(HIDDEN)))
+    return w.model(["n", WIDTH], w.op("Gemm", x, w.weights(OUTPUTS, HIDDEN), w.vector(OUTPUTS),
+                                      transB=1))
+
+
+def perceptron_in_double(model, x):
+    """By the numbers and scales in the file."""
+    constants = {t.name: onnx.numpy_helper.to_array(t) for t in model.graph.initializer}
+    matrices = []
+    for node in model.graph.node:
+        if node.op_type != "DequantizeLinear":
+            continue
+        numbers, scale = (constants[name].astype(np.float64) for name in node.input[:2])
+        assert constants[node.input[0]].dtype == np.int8 and len(node.input) == 2
+        matrices.append(numbers * np.repeat(scale, len(numbers) // len(scale), axis=0))
+    vectors = [c.astype(np.float64) for c in constants.values()
+               if c.dtype == np.float32 and c.ndim == 1]
+    first, second = sorted(vectors, key=len, reverse=True)
+    return np.maximum(x @ matrices[0] + first, 0) @ matrices[1] + second
+
+
 def main(arguments):
     tuner, runner, *names = arguments
     report = Report("quantize_models")
@@ -153,6 +236,10 @@ def main(arguments):
             name = f"digits{method}"
             if not names or name in names:
                 report.run(name, lambda f=flags: tests.trained(*f))
+        for rows, group in ((1, 32), (1, 128), (7, 64)):
+            name = f"weights of {rows} rows by {group}"
+            if not names or name in names:
+                report.run(name, lambda r=rows, g=group: tests.weights(r, g))
     return report.finish()
 
 

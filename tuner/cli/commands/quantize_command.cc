@@ -1,6 +1,7 @@
 // tuner quantize: a float model as a quantized ONNX file, by ranges on examples.
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,8 +51,10 @@ class QuantizeCommand : public Command {
     options.Value("--batch", "N", &request_.batch, 1, 65536, "of the zoo's models");
     options.Value("--data", "DIR", &data_,
                   "examples of the inputs: DIR/INPUT.npy of many, or numbered files or folders");
-    options.Choice("--method", &method_, {"minmax", "percentile"},
-                   "how ranges of activations are found");
+    options.Choice("--method", &method_, {"minmax", "percentile", "weights"},
+                   "how ranges of activations are found; weights: those are not quantized");
+    options.Choice("--group", &group_, {"32", "64", "128"},
+                   "of --method weights: rows of a matrix that share a scale in each column");
     options.Value("--percentile", "P", &percent_, 50.0, 100.0,
                   "of --method percentile: per cent of the values that are in the range");
     options.Value("--examples", "N", &examples_, kCalibrationExamplesMin, 1'000'000,
@@ -68,7 +71,8 @@ class QuantizeCommand : public Command {
     if (out_.empty()) {
       return MakeError(ErrorCode::kUsage, "no --out", "tuner quantize", "--out MODEL.int8.onnx");
     }
-    if (data_.empty()) {
+    const bool only_weights = method_ == "weights";
+    if (data_.empty() && !only_weights) {
       return MakeError(ErrorCode::kUsage, "no --data", "tuner quantize",
                        "--data DIR, a folder with some hundred examples of the model's inputs");
     }
@@ -77,8 +81,11 @@ class QuantizeCommand : public Command {
     ASSIGN_OR_RETURN(Graph graph, LoadModel(request_));
     const std::string what = request_.task.empty() ? request_.model : request_.task;
     ASSIGN_OR_RETURN(const Target target, HostTarget(HostCpuInfo(), static_cast<int>(threads_)));
-    ASSIGN_OR_RETURN(ExampleData data,
-                     ExampleData::Open(data_, InputTensors(graph), kCalibrationExamplesMin));
+    std::optional<ExampleData> data;
+    if (!data_.empty()) {
+      ASSIGN_OR_RETURN(data, ExampleData::Open(data_, InputTensors(graph),
+                                               only_weights ? 1 : kCalibrationExamplesMin));
+    }
     const CompileCache cache(context.CacheFolder());
     ProgressLine line(context);
     CalibrationOptions options{
@@ -90,7 +97,10 @@ class QuantizeCommand : public Command {
         .interrupted = [&interrupts] { return interrupts.interrupted(); }};
     line.Show("building the model");
     ASSIGN_OR_RETURN(const QuantizedModel model,
-                     QuantizeModel(std::move(graph), data, options, what));
+                     only_weights
+                         ? QuantizeModelWeights(std::move(graph), std::stoll(group_),
+                                                data.has_value() ? &*data : nullptr, options, what)
+                         : QuantizeModel(std::move(graph), *data, options, what));
     line.Clear();
     ASSIGN_OR_RETURN(const int64_t bytes, WriteOnnxModel(model.graph, out_, what));
     Report(context, model, bytes);
@@ -117,11 +127,16 @@ class QuantizeCommand : public Command {
       context.out() << json.dump() << "\n";
       return;
     }
-    context.out() << absl::StrCat(
-        "products    ", model.product_count, " in integers, ", model.float_product_count,
-        " in floats\ntensors     ", model.tensor_count, " of 8 bits, ranges from ",
-        model.example_count, " examples\nweights     ", model.weight_count, " of 8 bits, file ",
-        FormatBytes(static_cast<double>(bytes)), "\n");
+    const bool only_weights = method_ == "weights";
+    context.out() << "products    " << model.product_count
+                  << (only_weights ? " by weights of 8 bits, " : " in integers, ")
+                  << model.float_product_count << (only_weights ? " others\n" : " in floats\n");
+    if (!only_weights) {
+      context.out() << "tensors     " << model.tensor_count << " of 8 bits, ranges from "
+                    << model.example_count << " examples\n";
+    }
+    context.out() << "weights     " << model.weight_count << " of 8 bits, file "
+                  << FormatBytes(static_cast<double>(bytes)) << "\n";
     for (const OutputError& output : model.errors) {
       context.out() << "error       "
                     << (output.error.has_value()
@@ -135,7 +150,7 @@ class QuantizeCommand : public Command {
 
   ModelRequest request_;
   InputFlags inputs_;
-  std::string data_, out_, method_ = "minmax";
+  std::string data_, out_, method_ = "minmax", group_ = "64";
   double percent_ = 99.99;
   int64_t examples_ = 300, threads_ = 0;
 };
