@@ -64,12 +64,12 @@ class Prober {
       return s;
     };
     std::map<std::string, size_t> step_of;
-    std::vector<std::set<std::string>> names(steps_.size());
+    std::vector<std::vector<std::string>> names(steps_.size());
     for (size_t s = 0; s < steps_.size(); ++s) {
       for (const GraphNodeId n : GroupOf(steps_[s]).nodes) {
         const std::string& name = graph().nodes[n].layer;
         if (narrow_.count(name) == 0) continue;
-        names[s].insert(name);
+        names[s].push_back(name);
         const auto [found, is_new] = step_of.emplace(name, s);
         // The earlier one leads, so that layers are in the order of steps.
         const size_t a = find(found->second), b = find(s);

@@ -157,17 +157,20 @@ TEST(StorageDriverTest, WithoutABudgetForItTheModelIsThatInF32) {
   EXPECT_THAT(ManifestOf(wide).notes.step_types, IsEmpty());
 }
 
-// The choice alone, as a study makes it, is that of the build.
+// The choice alone, as a study makes it, stands when the model is built so.
 TEST(StorageDriverTest, StorageIsChosenWithoutTheBuild) {
   const Graph graph = DeepGraph();
   DefaultScheduleSource source;
   ASSERT_OK_AND_ASSIGN(const BuiltModel all, Build(graph, Options(1)));
   const BuildModelOptions options = Options(*all.measured_error / 2);
-  ASSERT_OK_AND_ASSIGN(const BuiltModel built, Build(graph, options));
   ASSERT_OK_AND_ASSIGN(const FloatStorage chosen,
                        ChooseStorage(graph, source, SharedBuilder(), options));
   EXPECT_TRUE(chosen.narrows());
-  EXPECT_EQ(chosen.layers, built.storage.layers);
+  BuildModelOptions as_chosen = options;
+  as_chosen.storage = chosen;
+  ASSERT_OK_AND_ASSIGN(const BuiltModel built, Build(graph, as_chosen));
+  EXPECT_EQ(built.storage, chosen);
+  EXPECT_LT(*built.measured_error, options.select.error_budget);
 }
 
 TEST(StorageDriverTest, ErrorsAreMeasuredOnTheExamples) {
