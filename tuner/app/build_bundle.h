@@ -10,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "compiler/driver/build_model.h"
 #include "compiler/graph/graph.h"
+#include "compiler/graph/precision_pass.h"
 #include "proto/calibration_row.h"
 #include "tuner/app/compile_cache.h"
 #include "tuner/app/recorded_schedules.h"
@@ -27,6 +28,11 @@ struct ScheduleFacts {
 // Errors: B03xx, B0603, B08xx, B0905, and the finder's.
 absl::StatusOr<BuiltModel> BuildBundle(const Graph& graph, const ScheduleFacts& facts,
                                        const BuildModelOptions& options, const std::string& what);
+
+// As ChooseStorage of the driver. Errors: as above.
+absl::StatusOr<FloatStorage> ChooseBundleStorage(const Graph& graph, const ScheduleFacts& facts,
+                                                 const BuildModelOptions& options,
+                                                 const std::string& what);
 
 // `point`: as EmitModel has it. Errors: as above.
 absl::StatusOr<std::string> EmitPoint(const Graph& graph, const ScheduleFacts& facts,

@@ -1,6 +1,7 @@
 #include "tuner/app/recorded_schedules.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
@@ -60,6 +61,9 @@ std::string WithoutPrefetch(const std::string& trace) {
   return absl::StrJoin(steps, "\n");
 }
 
+// 0 where nothing is known.
+double NsOf(double seconds) { return std::isfinite(seconds) ? seconds * 1e9 : 0; }
+
 std::vector<KnownSchedule> Defaults(const std::vector<DefaultChoice>& choices, bool is_looped) {
   std::vector<KnownSchedule> schedules;
   // In order: the first of those that the accuracy allows is the fastest by the model.
@@ -67,6 +71,7 @@ std::vector<KnownSchedule> Defaults(const std::vector<DefaultChoice>& choices, b
     const std::string trace = PrintTrace(choice.trace);
     schedules.push_back({.trace = is_looped ? WithoutPrefetch(trace) : trace,
                          .origin = ScheduleOrigin::kDefault,
+                         .estimated_ns = NsOf(choice.seconds),
                          .numerics = choice.numerics});
   }
   return schedules;
@@ -108,6 +113,12 @@ absl::StatusOr<std::vector<KnownSchedule>> RecordedSchedules::Find(const Extract
   ASSIGN_OR_RETURN(const BestAnswer best, LookUp(task, workload, target));
   std::vector<KnownSchedule> schedules;
   for (const Record& record : best.records) schedules.push_back(ScheduleOf(record, best));
+  const DeviceModel device = DeviceModelOf(target, options_.calibration);
+  for (KnownSchedule& schedule : schedules) {
+    if (!options_.estimates) break;
+    const absl::StatusOr<double> seconds = EstimatedSeconds(workload, schedule.trace, device);
+    if (seconds.ok()) schedule.estimated_ns = NsOf(*seconds);
+  }
   // A schedule of this target that any accuracy allows will do without the defaults, which take a
   // second or so a task.
   const bool is_served =
@@ -117,7 +128,6 @@ absl::StatusOr<std::vector<KnownSchedule>> RecordedSchedules::Find(const Extract
       });
   if (is_served) return schedules;
   const SketchOptions sketches{.algorithms = !options_.accuracy.strict};
-  const DeviceModel device = DeviceModelOf(target, options_.calibration);
   const std::vector<DefaultChoice> choices =
       options_.cache == nullptr
           ? DefaultSchedules(workload, device, sketches)

@@ -28,6 +28,8 @@ struct RecordedSchedulesOptions {
   std::optional<CalibrationRow> calibration = std::nullopt;
   // Of default schedules; null: they are made anew. Outlives it.
   const CompileCache* cache = nullptr;
+  // Whether the cost model's times of recorded schedules are wanted, too. Some milliseconds each.
+  bool estimates = false;
 };
 
 class RecordedSchedules : public ScheduleSource {

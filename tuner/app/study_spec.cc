@@ -31,6 +31,7 @@ absl::StatusOr<StudySpec> CompleteStudySpec(StudySpec spec) {
     spec.model_sha256 = Sha256Bytes(bytes);
   }
   if (!spec.out_path.empty()) spec.out_path = Absolute(spec.out_path);
+  if (!spec.data_path.empty()) spec.data_path = Absolute(spec.data_path);
   return spec;
 }
 

@@ -40,10 +40,20 @@ absl::StatusOr<StudyTaskSpec> ToStudyTask(const ExtractedTask& task) {
 
 }  // namespace
 
+FloatStorage StorageOf(const StudySpec& spec) {
+  FloatStorage storage;
+  if (spec.precision != "auto") ParseDType(spec.precision, &storage.type);
+  for (const auto& [layer, type] : spec.layer_types) {
+    ParseDType(type, &storage.layers[layer]);
+  }
+  return storage;
+}
+
 BuildModelOptions BuildOptions(const Tuning& tuning) {
   return {.target = tuning.target,
           .opt_level = tuning.spec.opt_level,
-          .select = {.error_budget = tuning.spec.error_max, .strict = tuning.spec.strict}};
+          .select = {.error_budget = tuning.spec.error_max, .strict = tuning.spec.strict},
+          .storage = StorageOf(tuning.spec)};
 }
 
 std::string TitleOf(const StudySpec& spec) {

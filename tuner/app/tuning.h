@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "compiler/driver/build_model.h"
 #include "compiler/graph/graph.h"
+#include "compiler/graph/precision_pass.h"
 #include "proto/study.h"
 #include "proto/target.h"
 #include "tuner/study/study_types.h"
@@ -33,6 +34,9 @@ absl::StatusOr<Tuning> PrepareTuning(const StudySpec& spec);
 
 // Of the model's name or path, for people.
 std::string TitleOf(const StudySpec& spec);
+
+// What was found when it was submitted is not looked for again.
+FloatStorage StorageOf(const StudySpec& spec);
 
 // Of the study's tasks, as of its bundle.
 BuildModelOptions BuildOptions(const Tuning& tuning);
