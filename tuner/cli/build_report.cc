@@ -1,15 +1,19 @@
 #include "tuner/cli/build_report.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "base/numerics.h"
 #include "tuner/app/error.h"
+#include "tuner/app/precision.h"
 #include "tuner/app/value_text.h"
 #include "tuner/app/workload_facts.h"
 #include "tuner/cli/format.h"
@@ -19,19 +23,54 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// "", "NAME F4, error 2.1e-06" as measured, or "NAME F4, error 7.0e-06 assumed".
-std::string RoundingText(const Numerics& numerics) {
-  if (numerics.kind != NumericsClass::kAlgorithm) return "";
+// "", "bf16", or what the algorithm's says: "NAME F4, error 2.1e-06" as measured, or "NAME F4,
+// error 7.0e-06 assumed".
+std::string RoundingText(const TaskReport& task) {
+  const Numerics& numerics = task.numerics;
+  const std::string type =
+      task.works_in == DType::kF32 ? "" : absl::StrCat(DTypeName(task.works_in));
+  if (numerics.kind != NumericsClass::kAlgorithm) return type;
   const Algorithm* algorithm = FindAlgorithm(numerics.algorithm);
-  return absl::StrFormat("%s %s%d, error %.1e%s", numerics.algorithm,
-                         algorithm != nullptr ? algorithm->parameter_label : "", numerics.parameter,
-                         ErrorOf(numerics), numerics.error >= 0 ? "" : " assumed");
+  return absl::StrFormat("%s%s%s %s%d, error %.1e%s", type, type.empty() ? "" : ", ",
+                         numerics.algorithm, algorithm != nullptr ? algorithm->parameter_label : "",
+                         numerics.parameter, ErrorOf(numerics),
+                         numerics.error >= 0 ? "" : " assumed");
+}
+
+// "51 of 54 layers in bf16; in f32: conv1, fc\n", "" where nothing was chosen.
+std::string LayersText(const std::vector<LayerReport>& layers) {
+  constexpr size_t kNamesMax = 20;  // Of some hundred; all are in the JSON.
+  std::map<std::string, int> counts;
+  std::vector<std::string> wide;
+  for (const LayerReport& layer : layers) {
+    if (layer.type == DType::kF32) {
+      wide.push_back(layer.name);
+    } else {
+      ++counts[std::string(DTypeName(layer.type))];
+    }
+  }
+  if (layers.empty()) return "";
+  std::string text = counts.empty() ? "no layer in 16 bits" : "";
+  for (const auto& [type, count] : counts) {
+    absl::StrAppend(&text, text.empty() ? "" : ", ", count, " of ", layers.size(), " layers in ",
+                    type);
+  }
+  if (wide.empty() || counts.empty()) return text + "\n";
+  const size_t more = wide.size() - std::min(wide.size(), kNamesMax);
+  wide.resize(wide.size() - more);
+  absl::StrAppend(&text, "; in f32: ", absl::StrJoin(wide, ", "),
+                  more > 0 ? absl::StrCat(" and ", more, " more") : "", "\n");
+  return text;
 }
 
 }  // namespace
 
-absl::StatusOr<SelectOptions> ParseAccuracy(const std::string& text) {
+absl::StatusOr<SelectOptions> ParseAccuracy(const std::string& text, const std::string& precision) {
   SelectOptions options;
+  if (text.empty()) {
+    options.error_budget = DefaultAccuracy(precision);
+    return options;
+  }
   if (text == "strict") {
     options.strict = true;
     return options;
@@ -59,14 +98,16 @@ std::string BuildReportSummary(const BuiltModel& built) {
     absl::StrAppendFormat(&text, "error of steps by other algorithms together %.1e expected, ",
                           built.expected_error);
     if (built.measured_error.has_value()) {
-      absl::StrAppendFormat(&text, "%.1e measured on random inputs\n", *built.measured_error);
+      absl::StrAppendFormat(&text, "%.1e measured on %s\n", *built.measured_error,
+                            built.measured_on);
     } else {
       absl::StrAppend(&text, "not measured: the model does not run on this machine\n");
     }
   } else if (built.measured_error.has_value()) {
-    absl::StrAppendFormat(&text, "error of 16-bit storage %.1e, measured on random inputs\n",
-                          *built.measured_error);
+    absl::StrAppendFormat(&text, "error of 16-bit storage %.1e, measured on %s\n",
+                          *built.measured_error, built.measured_on);
   }
+  absl::StrAppend(&text, LayersText(built.layers));
   return text;
 }
 
@@ -81,7 +122,7 @@ std::string BuildReportText(const BuiltModel& built, int columns) {
   for (const TaskReport& task : built.tasks) {
     table.AddRow({WorkloadTitle(task.name, task.workload), absl::StrCat(task.weight),
                   absl::StrFormat("%.1f", static_cast<double>(task.flop_count) * 1e-6),
-                  std::string(ScheduleOriginName(task.origin)), RoundingText(task.numerics),
+                  std::string(ScheduleOriginName(task.origin)), RoundingText(task),
                   task.latency_ns > 0 ? FormatNs(static_cast<double>(task.latency_ns)) : "-",
                   task.rejected.empty() ? "" : absl::StrCat(task.rejected.size(), " schedules")});
   }
@@ -95,6 +136,7 @@ Json BuildReportJson(const BuiltModel& built) {
         {{"name", task.name},
          {"workload", task.workload_id},
          {"steps", task.weight},
+         {"type", std::string(DTypeName(task.works_in))},
          {"flop_count", task.flop_count},
          {"schedule", std::string(ScheduleOriginName(task.origin))},
          {"algorithm", task.numerics.algorithm},
@@ -104,6 +146,10 @@ Json BuildReportJson(const BuiltModel& built) {
           task.latency_ns > 0 ? Json(static_cast<double>(task.latency_ns) * 1e-6) : Json(nullptr)},
          {"passed_over", task.rejected}});
   }
+  Json layers = Json::array();
+  for (const LayerReport& layer : built.layers) {
+    layers.push_back({{"name", layer.name}, {"type", std::string(DTypeName(layer.type))}});
+  }
   return {{"steps", built.step_count},
           {"kernels", built.kernel_count},
           {"weights_bytes", built.weights_bytes},
@@ -112,6 +158,8 @@ Json BuildReportJson(const BuiltModel& built) {
           {"expected_error", built.expected_error},
           {"measured_error",
            built.measured_error.has_value() ? Json(*built.measured_error) : Json(nullptr)},
+          {"measured_on", built.measured_on.empty() ? Json(nullptr) : Json(built.measured_on)},
+          {"layers", std::move(layers)},
           {"tasks", tasks}};
 }
 

@@ -11,8 +11,9 @@
 
 namespace burnish {
 
-// `text`: of --accuracy, the bound on the error of the whole model, or "strict". Errors: B0101.
-absl::StatusOr<SelectOptions> ParseAccuracy(const std::string& text);
+// `text`: of --accuracy, the bound on the error of the whole model, or "strict"; empty: the one of
+// the precision. Errors: B0101.
+absl::StatusOr<SelectOptions> ParseAccuracy(const std::string& text, const std::string& precision);
 
 // "57 steps, 28 kernels; 28 tuned; weights 98 MiB, ...", and a line for the error of other
 // algorithms' steps where there are any.

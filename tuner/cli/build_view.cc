@@ -13,7 +13,9 @@ std::string BuildProgressText(const BuildProgress& progress) {
     case BuildProgress::Stage::kWeights:
       return "packing weights";
     case BuildProgress::Stage::kError:
-      return "measuring the error of algorithms that round otherwise";
+      if (progress.total == 0) return "measuring the error of the whole model";
+      return absl::StrCat("finding layers for 16 bits: ", progress.done, " of ", progress.total,
+                          " runs");
   }
   return "";
 }

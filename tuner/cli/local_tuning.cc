@@ -11,6 +11,7 @@
 #include "tuner/app/farm_client.h"
 #include "tuner/app/local_run.h"
 #include "tuner/app/output_file.h"
+#include "tuner/app/precision.h"
 #include "tuner/app/study_run.h"
 #include "tuner/cli/build_report.h"
 #include "tuner/cli/build_view.h"
@@ -118,6 +119,10 @@ absl::Status BuildTuned(Context& context, const BestFinder& find_best, const Tun
   BuildView view(context);
   BuildModelOptions options = BuildOptions(tuning);
   options.progress = [&view](const BuildProgress& progress) { view.Update(progress); };
+  ASSIGN_OR_RETURN(options.examples, LoadExamples(tuning.spec.data_path, tuning.graph));
+  if (ExamplesDigest(options.examples) != tuning.spec.data_sha256) {
+    context.Note("the examples are not those that the study's layers were found with");
+  }
   // With the trials withheld, or with none, it may have to do with what other studies recorded.
   ASSIGN_OR_RETURN(
       const BuiltModel built,

@@ -10,6 +10,7 @@
 #include "base/status_macros.h"
 #include "tuner/app/error.h"
 #include "tuner/app/model_source.h"
+#include "tuner/app/precision.h"
 #include "tuner/app/study_spec.h"
 #include "tuner/cli/build_report.h"
 #include "tuner/study/search_preset.h"
@@ -115,7 +116,11 @@ void StudyFlags::AddOptions(CommandOptions& options) {
   options.Choice("--refine", &refine, {"on", "off"}, "measure the best few again inside the model");
   options.Flag("--no-default", &no_default, "withhold default schedules from the search");
   options.Flag("--deterministic", &deterministic, "the same candidates on any number of threads");
-  options.Value("--accuracy", "E", &accuracy, "error of the whole model at most, or strict");
+  options.Value(
+      "--accuracy", "E", &accuracy,
+      "error of the whole model at most, or strict; else 1e-4, and 2e-2 with --precision");
+  options.Choice("--precision", &precision, Precisions(), kPrecisionHelp);
+  options.Value("--data", "DIR", &data, kDataHelp);
   options.Value("--opt-level", "N", &opt_level, 0, 3,
                 "0: no fusion, 1: fusion, 2: layout, 3: rounding may change");
   options.Value("--seed", "N", &seed, 0, INT64_MAX, "of every random choice");
@@ -142,7 +147,9 @@ absl::StatusOr<StudySpec> StudyFlags::ToSpec(const Target& target) const {
                  .seed = static_cast<uint64_t>(seed),
                  .out_path = out,
                  .priority = static_cast<int32_t>(priority),
-                 .no_refine = refine == "off"};
+                 .no_refine = refine == "off",
+                 .precision = precision,
+                 .data_path = data};
   if (!time.empty()) {
     absl::Duration limit;
     if (!absl::ParseDuration(time, &limit) || limit <= absl::ZeroDuration() || limit > kTimeMax) {
@@ -152,7 +159,7 @@ absl::StatusOr<StudySpec> StudyFlags::ToSpec(const Target& target) const {
     spec.time_max_ns = absl::ToInt64Nanoseconds(limit);
   }
   ASSIGN_OR_RETURN(spec.gain_min, ParseShare(until_gain));
-  ASSIGN_OR_RETURN(const SelectOptions select, ParseAccuracy(accuracy));
+  ASSIGN_OR_RETURN(const SelectOptions select, ParseAccuracy(accuracy, precision));
   spec.error_max = select.error_budget;
   spec.strict = select.strict;
   ASSIGN_OR_RETURN(spec.shapes, inputs.Parse());

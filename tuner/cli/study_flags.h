@@ -19,6 +19,12 @@ namespace burnish {
 absl::Status CheckModelFlags(const std::string& task, const std::string& model,
                              const std::string& command);
 
+// Of --precision and --data, for all commands that have them.
+inline constexpr char kPrecisionHelp[] =
+    "how floats between operators and weights are stored; auto: by layer, as is fastest";
+inline constexpr char kDataHelp[] =
+    "a folder of NumPy files, examples that errors are measured on; else random inputs";
+
 // What commands that read a model take of its inputs.
 struct InputFlags {
   std::vector<std::string> shapes, values, dims;
@@ -34,9 +40,9 @@ struct StudyFlags {
   InputFlags inputs = {};
   int64_t batch = 1, trials = StudySpec::kTrialsUntilGain, early_stopping = 0, opt_level = 3;
   int64_t seed = 0, priority = 0, threads = 0;
-  std::string time, until_gain = "0.5%", accuracy = "1e-4";
+  std::string time, until_gain = "0.5%", accuracy;
   std::string scheduler = "burnish", strategy = "evolutionary", task_scheduler = "gradient";
-  std::string cost_model = "xgboost", refine = "on";
+  std::string cost_model = "xgboost", refine = "on", precision = "f32", data;
   bool no_default = false, deterministic = false;
 
   void AddOptions(CommandOptions& options);

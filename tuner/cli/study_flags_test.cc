@@ -33,6 +33,8 @@ TEST(StudyFlagsTest, EveryFlagReachesTheSpecification) {
   flags.refine = "off";
   flags.no_default = true;
   flags.deterministic = true;
+  flags.precision = "bf16";
+  flags.data = "/examples";
   const StudySpec want{.task = "resnet18",
                        .target = SomeTarget().ToText(),
                        .trials_max = 77,
@@ -56,11 +58,20 @@ TEST(StudyFlagsTest, EveryFlagReachesTheSpecification) {
                        .seed = 5,
                        .out_path = "/bundles/a.bundle",
                        .priority = -3,
-                       .no_refine = true};
+                       .no_refine = true,
+                       .precision = "bf16",
+                       .data_path = "/examples"};
   EXPECT_THAT(flags.ToSpec(SomeTarget()), IsOkAndHolds(want));
   flags.accuracy = "strict";
   ASSERT_OK_AND_ASSIGN(const StudySpec strict, flags.ToSpec(SomeTarget()));
   EXPECT_TRUE(strict.strict);
+  // What nobody said is the precision's.
+  flags.accuracy = "";
+  ASSERT_OK_AND_ASSIGN(const StudySpec narrow, flags.ToSpec(SomeTarget()));
+  EXPECT_EQ(narrow.error_max, 2e-2);
+  flags.precision = "f32";
+  ASSERT_OK_AND_ASSIGN(const StudySpec wide, flags.ToSpec(SomeTarget()));
+  EXPECT_EQ(wide.error_max, 1e-4);
 }
 
 TEST(StudyFlagsTest, WrongFlagsAreNamed) {

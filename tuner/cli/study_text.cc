@@ -1,6 +1,7 @@
 #include "tuner/cli/study_text.h"
 
 #include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <vector>
@@ -27,6 +28,19 @@ int64_t FailureCount(const TrialCounts& counts) {
   return count;
 }
 
+// "bf16, 3 operators in f32; error at most 2e-02 on random inputs"
+std::string PrecisionText(const StudySpec& spec) {
+  std::map<std::string, int> counts;
+  for (const auto& [layer, type] : spec.layer_types) ++counts[type];
+  std::string text = spec.precision;
+  for (const auto& [type, count] : counts) {
+    absl::StrAppend(&text, ", ", count, " operators in ", type);
+  }
+  absl::StrAppendFormat(&text, "; error at most %.0e on %s", spec.error_max,
+                        spec.data_path.empty() ? "random inputs" : spec.data_path);
+  return text;
+}
+
 }  // namespace
 
 std::string TrialsText(const StudyView& view) {
@@ -51,6 +65,9 @@ std::string StudyText(const StudyView& view, int columns) {
                   view.spec.calibration.has_value() ? CalibrationLine(*view.spec.calibration)
                                                     : "none: the microarchitecture's table",
                   "\n");
+  if (view.spec.precision != "f32") {
+    absl::StrAppend(&text, "floats   ", PrecisionText(view.spec), "\n");
+  }
   if (const std::optional<double> total = view.model_ns()) {
     absl::StrAppend(&text, "sum      ", FormatNs(*total), " (best latency times weight)\n");
   }
@@ -112,6 +129,10 @@ Json StudyJson(const StudyView& view) {
       {"open_jobs", view.summary.open_job_count},
       {"paused_workers", paused},
       {"model_ms", OptionalMs(view.model_ns())},
+      {"precision", view.spec.precision},
+      {"accuracy", view.spec.strict ? Json(nullptr) : Json(view.spec.error_max)},
+      {"data", view.spec.data_path.empty() ? Json(nullptr) : Json(view.spec.data_path)},
+      {"layer_types", view.spec.layer_types},
       {"calibration",
        view.spec.calibration.has_value() ? CalibrationJson(*view.spec.calibration) : Json(nullptr)},
       {"tasks", tasks}};

@@ -235,6 +235,32 @@ class Cases:
         want = x @ np.arange(12, dtype=np.int32).reshape(3, 4)
         return wrong if wrong or (np.load(output) == want).all() else ["wrong product"]
 
+    def case_examples_that_do_not_fit(self):
+        folder, narrow = self.path("examples"), ("--precision", "bf16", "--data")
+        os.makedirs(folder, exist_ok=True)
+        good = np.ones((3, 2, 64), np.float32)
+        wrong = self.refused_model(self.good, EX_NOINPUT, "B0201",
+                                   flags=(*narrow, self.path("nowhere")))
+        wrong += self.refused_model(self.good, EX_DATAERR, "B0408", flags=(*narrow, folder))
+        for array, code, error, *texts in (
+                (good[..., :63], EX_DATAERR, "B0404", "63"),
+                (good.astype(np.float64), EX_DATAERR, "B0404", "f64"),
+                (np.full_like(good, np.nan), EX_DATAERR, "B0408")):
+            np.save(os.path.join(folder, "x.npy"), array)
+            wrong += self.refused_model(self.good, code, error, *texts, flags=(*narrow, folder))
+        with open(os.path.join(folder, "x.npy"), "wb") as file:
+            file.write(b"no array")
+        wrong += self.refused_model(self.good, EX_DATAERR, "B0202", flags=(*narrow, folder))
+        return wrong
+
+    def case_precisions_that_do_not_go_together(self):
+        wrong = self.refused_model(self.good, EX_UNAVAILABLE, "B0104", "tuner quantize",
+                                   flags=("--precision", "int8"))
+        wrong += self.refused_model(self.good, EX_USAGE, "B0101", "strict",
+                                    flags=("--precision", "bf16", "--accuracy", "strict"))
+        return wrong + self.refused_model(self.good, EX_USAGE, "B0101", "f8",
+                                          flags=("--precision", "f8"))
+
     def case_targets_of_later_versions(self):
         wrong = []
         for target in ("cuda:arch=sm90", "opencl:device=0"):

@@ -19,7 +19,7 @@ EX_UNAVAILABLE = 69
 EX_NOPERM = 77
 EX_CONFIG = 78
 TASK = "matmul:m=192,n=192,k=192"  # Of many schedules: a study ends by its budget.
-MAPS = ("failures",)  # Objects whose keys are data.
+MAPS = ("failures", "layer_types")  # Objects whose keys are data.
 # Null where no trial was better than the default alone, which is the machine's to say.
 CHANCES = ("network_ratio",)
 

@@ -133,9 +133,71 @@ class Case:
         return wrong, note
 
     def over_budget(self):
-        done, _ = self.tuner.compile(self.model, "--precision", "bf16", "--accuracy", "1e-6")
-        named = "stored as bf16 the error is" in done.stderr and "--precision f32" in done.stderr
-        return [] if done.returncode != 0 and named else [str(done.returncode), done.stderr], ""
+        """What no layer keeps in bf16 is built in f32."""
+        built, bundle = self.built(self.model, "--precision", "bf16", "--accuracy", "1e-7")
+        wide = [layer["type"] for layer in built["layers"]] == ["f32"] * len(built["layers"])
+        error = error_of(self.outputs(bundle, "f32"), self.want)
+        wrong = [] if wide and built["layers"] else [f"layers {built['layers']}"]
+        return wrong + ([] if error < 1e-4 else [f"error {error:.2g}"]), ""
+
+    def taken_back(self):
+        """Half the error of all layers in bf16 is kept with most of them, on data of the user's."""
+        folder = os.path.join(self.tuner.folder, "data")
+        os.makedirs(folder, exist_ok=True)
+        np.save(os.path.join(folder, "x.npy"), self.inputs)
+        flags = ("--precision", "bf16", "--data", folder, "--accuracy")
+        every, bundle = self.built(self.model, *flags, "1")
+        error = error_of(self.outputs(bundle, "f32"), self.want)
+        budget = every["measured_error"] / 2
+        built, bundle = self.built(self.model, *flags, str(budget))
+        wide = [layer["name"] for layer in built["layers"] if layer["type"] == "f32"]
+        left = error_of(self.outputs(bundle, "f32"), self.want)
+        info = json.loads(self.tuner("run", bundle, "--info", "--json").stdout)
+        types = {step["type"] for step in info["steps"]}
+        wrong = []
+        if not 0 < built["measured_error"] <= budget:
+            wrong.append(f"measured error {built['measured_error']}, want <= {budget}")
+        if not 0 < len(wide) < len(built["layers"]):
+            wrong.append(f"{len(wide)} of {len(built['layers'])} layers in f32")
+        if not left < error:
+            wrong.append(f"error {left:.2g} of the spread, {error:.2g} with all layers in bf16")
+        if types != {"bf16", "f32"} or info["measured_error"] != built["measured_error"] \
+                or info["measured_on"] != f"{INPUTS} examples of {folder}":
+            wrong.append(f"--info: {types}, {info['measured_error']} on {info['measured_on']}")
+        return wrong, f"{len(wide)} of {len(built['layers'])} layers in f32, error {left:.2g}"
+
+    def fastest(self):
+        """A mixture within the budget, or f32."""
+        built, bundle = self.built(self.model, "--precision", "auto", "--accuracy", "0.05")
+        error = built["measured_error"] or 0
+        wrong = [] if error <= 0.05 else [f"measured error {error}"]
+        types = sorted(layer["type"] for layer in built["layers"])
+        kept, note = judge(self.outputs(bundle, "f32"), self.want, "bf16")
+        return wrong + kept, f"{', '.join(f'{types.count(t)} {t}' for t in sorted(set(types)))}; {note}"
+
+    def study(self):
+        """Tasks, bundle and a later compile have the layers that were found at the start."""
+        path, bundle = (os.path.join(self.tuner.folder, n) for n in ("s.onnx", "s.bundle"))
+        database = os.path.join(self.tuner.folder, "s.db")
+        onnx.save(self.model, path)
+        every, _ = self.built(self.model, "--precision", "bf16", "--accuracy", "1")
+        done = self.tuner("submit", "--model", path, "--precision", "bf16", "--accuracy",
+                          str(every["measured_error"] / 2), "--trials", "2", "--refine", "off",
+                          "--db", database, "--out", bundle, "--json")
+        assert done.returncode == 0, done.stderr
+        events = {event["event"]: event for event in map(json.loads, done.stdout.splitlines())}
+        study, built = events["submitted"]["study"], events["built"]
+        shown = json.loads(self.tuner("status", study, "--db", database, "--json").stdout)
+        again = os.path.join(self.tuner.folder, "again.bundle")
+        done = self.tuner("compile", "--study", study, "--db", database, "--out", again, "--json")
+        assert done.returncode == 0, done.stderr
+        wrong = []
+        wide = {layer["name"] for layer in built["layers"] if layer["type"] == "f32"}
+        if shown["precision"] != "bf16" or not wide <= set(shown["layer_types"]):
+            wrong.append(f"status: {shown['precision']}, {shown['layer_types']}, want {wide}")
+        if json.loads(done.stdout)["layers"] != built["layers"]:
+            wrong.append("compile --study has other layers")
+        return wrong, f"{len(wide)} of {len(built['layers'])} layers in f32"
 
 
 def main(program):
@@ -149,6 +211,9 @@ def main(program):
                 report.run(f"{make.__name__} of {kind}", lambda c=case, k=kind: c.of_type(k))
                 report.run(f"{make.__name__} stored in {kind}", lambda c=case, k=kind: c.stored(k))
             report.run(f"{make.__name__} over its accuracy", case.over_budget)
+            report.run(f"{make.__name__} with layers taken back", case.taken_back)
+            report.run(f"{make.__name__} as fast as may be", case.fastest)
+        report.run("a study of the last", case.study)
     return report.finish()
 
 

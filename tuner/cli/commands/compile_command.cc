@@ -14,15 +14,20 @@
 #include "tuner/app/build_bundle.h"
 #include "tuner/app/build_range.h"
 #include "tuner/app/compile_cache.h"
+#include "tuner/app/database.h"
 #include "tuner/app/emit_sketches.h"
 #include "tuner/app/error.h"
 #include "tuner/app/model_source.h"
 #include "tuner/app/output_file.h"
+#include "tuner/app/precision.h"
 #include "tuner/app/recorded_schedules.h"
+#include "tuner/app/study_view.h"
+#include "tuner/app/tuning.h"
 #include "tuner/cli/build_report.h"
 #include "tuner/cli/build_view.h"
 #include "tuner/cli/commands/commands.h"
 #include "tuner/cli/context.h"
+#include "tuner/cli/local_tuning.h"
 #include "tuner/cli/run_flags.h"
 #include "tuner/cli/study_flags.h"
 #include "tuner/cli/torch_model.h"
@@ -32,10 +37,6 @@ namespace burnish {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-// With 16-bit storage: twice what bfloat16 costs a BERT-base (9.8e-3) and one and a half times what
-// it costs a ViT-B/16 (1.3e-2), as OpenVINO does it.
-constexpr const char* kNarrowAccuracy = "2e-2";
 
 class CompileCommand : public Command {
  public:
@@ -50,6 +51,7 @@ class CompileCommand : public Command {
                   "a model of the zoo, or one operator: conv2d:h=56,ci=64,co=64,k=3,p=1");
     options.Value("--model", "FILE", &request_.model,
                   "an ONNX file, or one of torch.export (.pt2)");
+    options.Value("--study", "STUDY", &study_, "a study's model, with its shapes and layers");
     inputs_.Add(options);
     options.Value("--batch", "N", &request_.batch, 1, 65536, "of the zoo's models");
     options.Value("--out", "FILE", &out_, "the bundle, or with --emit the text; else stdout");
@@ -58,8 +60,8 @@ class CompileCommand : public Command {
     options.Value(
         "--accuracy", "E", &accuracy_,
         "error of the whole model at most, or strict; else 1e-4, and 2e-2 with --precision");
-    options.Choice("--precision", &precision_, {"f32", "bf16", "f16"},
-                   "how floats between operators and weights are stored; sums are f32");
+    options.Choice("--precision", &precision_, Precisions(), kPrecisionHelp);
+    options.Value("--data", "DIR", &data_, kDataHelp);
     options.Flag("--require-tuned", &require_tuned_, "fail unless each task was tuned here");
     options.Flag("--refit", &request_.refit,
                  "all floating-point parameters can be replaced in the bundle later");
@@ -82,6 +84,7 @@ class CompileCommand : public Command {
     if (out_.empty() && emit_.empty()) {
       return MakeError(ErrorCode::kUsage, "no --out", "tuner compile", "--out FILE, or --emit");
     }
+    if (!study_.empty()) return CompileStudy(context);
     RETURN_IF_ERROR(CheckModelFlags(request_.task, request_.model, "tuner compile"));
     ASSIGN_OR_RETURN(request_.model, ModelFile(request_.model, context.settings().Get("python")));
     ASSIGN_OR_RETURN(const Target target, ResolveTarget(context));
@@ -89,14 +92,11 @@ class CompileCommand : public Command {
                               .opt_level = static_cast<int>(opt_level_),
                               .require_tuned = require_tuned_,
                               .refit = request_.refit};
-    // One of the choices, or the flag would have been refused.
-    ParseDType(precision_, &options.storage.type);
-    if (accuracy_.empty()) {
-      accuracy_ = options.storage.narrows() ? kNarrowAccuracy : "1e-4";
-    }
-    ASSIGN_OR_RETURN(options.select, ParseAccuracy(accuracy_));
+    ASSIGN_OR_RETURN(options.select, ParseAccuracy(accuracy_, precision_));
+    RETURN_IF_ERROR(TakePrecision(precision_, options));
     ASSIGN_OR_RETURN(request_.shapes, inputs_.Parse());
     ASSIGN_OR_RETURN(const Graph graph, LoadModel(request_));
+    ASSIGN_OR_RETURN(options.examples, LoadExamples(data_, graph));
     const std::string what = request_.task.empty() ? request_.model : request_.task;
     if (emit_ == "onnx") return EmitOnnx(context, graph, what);
     if (emit_ == "sketches") {
@@ -130,6 +130,22 @@ class CompileCommand : public Command {
   }
 
  private:
+  // As its own end builds it: its model, shapes, layers and accuracy, whatever is on record now.
+  absl::Status CompileStudy(Context& context) {
+    if (!request_.task.empty() || !request_.model.empty() || !emit_.empty() ||
+        !context.settings().Get("server").empty()) {
+      return MakeError(ErrorCode::kUsage, "--study says what is built, as a bundle, from --db",
+                       absl::StrCat("--study ", study_), "tuner compile --study STUDY --out FILE");
+    }
+    ASSIGN_OR_RETURN(const Database database, context.OpenDatabase(DatabaseAccess::kRead));
+    ASSIGN_OR_RETURN(const std::string id, ResolveStudyId(database, study_));
+    const absl::StatusOr<StudySummary> summary = database.studies->Get(id);
+    RETURN_IF_ERROR(DatabaseError(summary.status(), database.url));
+    ASSIGN_OR_RETURN(const StudySpec spec, ParseStudySpec(summary->study));
+    ASSIGN_OR_RETURN(const Tuning tuning, PrepareTuning(spec));
+    return BuildTuned(context, BestIn(*database.records), tuning, out_);
+  }
+
   // This machine has as many threads as CPUs are listed.
   absl::StatusOr<Target> ResolveTarget(Context& context) const {
     auto threads = static_cast<int>(threads_);
@@ -174,7 +190,7 @@ class CompileCommand : public Command {
 
   ModelRequest request_;
   InputFlags inputs_;
-  std::string out_, emit_, cpus_, accuracy_, precision_ = "f32";
+  std::string study_, out_, emit_, cpus_, accuracy_, data_, precision_ = "f32";
   int64_t opt_level_ = 3;
   int64_t threads_ = 0;
   bool require_tuned_ = false;

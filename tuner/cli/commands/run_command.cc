@@ -2,10 +2,12 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
 #include "tuner/app/bundle_session.h"
@@ -48,6 +50,46 @@ using Json = nlohmann::ordered_json;
 
 Json TensorJson(const TensorInfo& tensor) {
   return {{"name", tensor.name}, {"type", ElementTypeName(tensor.type)}, {"shape", tensor.shape}};
+}
+
+// What step `i` runs in.
+const char* TypeOfStep(const BundleManifest& manifest, size_t i) {
+  const std::vector<ElementType>& types = manifest.notes.step_types;
+  return ElementTypeName(types.empty() ? ElementType::kF32 : types[i]);
+}
+
+Json NotesJson(const BundleManifest& manifest) {
+  Json steps = Json::array();
+  for (size_t i = 0; i < manifest.steps.size(); ++i) {
+    steps.push_back({{"name", manifest.steps[i].name}, {"type", TypeOfStep(manifest, i)}});
+  }
+  const NumberNotes& notes = manifest.notes;
+  const bool is_measured = notes.error != NumberNotes::kNotMeasured;
+  return {{"steps", std::move(steps)},
+          {"measured_error", is_measured ? Json(notes.error) : Json(nullptr)},
+          {"measured_on", is_measured ? Json(notes.measured_on) : Json(nullptr)}};
+}
+
+// How many steps run in what, and which those are that few others run in.
+std::string NotesText(const BundleManifest& manifest) {
+  constexpr size_t kNamesMax = 10;
+  std::map<std::string, std::vector<std::string>> steps;
+  for (size_t i = 0; i < manifest.steps.size(); ++i) {
+    steps[TypeOfStep(manifest, i)].push_back(manifest.steps[i].name);
+  }
+  std::string text;
+  for (const auto& [type, names] : steps) {
+    absl::StrAppend(&text, "steps    ", names.size(), " in ", type);
+    if (steps.size() > 1 && names.size() <= kNamesMax) {
+      absl::StrAppend(&text, ": ", absl::StrJoin(names, ", "));
+    }
+    text += "\n";
+  }
+  if (manifest.notes.error != NumberNotes::kNotMeasured) {
+    absl::StrAppendFormat(&text, "error    %.1e of the largest output, against f32 on %s\n",
+                          manifest.notes.error, manifest.notes.measured_on);
+  }
+  return text;
 }
 
 class RunCommand : public Command {
@@ -135,6 +177,7 @@ class RunCommand : public Command {
             {{"name", size.name}, {"least", size.least}, {"greatest", size.greatest}});
       }
       for (const RunSizes& bound : bounds) json["bounds"].push_back(BoundJson(bound));
+      json.update(NotesJson(manifest));
       context.out() << json.dump() << "\n";
       return absl::OkStatus();
     }
@@ -146,6 +189,7 @@ class RunCommand : public Command {
     for (const RunSizes& bound : bounds) {
       context.out() << "bound    " << BoundText(bound) << "\n";
     }
+    context.out() << NotesText(manifest);
     return absl::OkStatus();
   }
 

@@ -1,4 +1,5 @@
 // tuner submit: tunes a model or an operator, and builds it.
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -8,9 +9,13 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
+#include "tuner/app/build_bundle.h"
+#include "tuner/app/compile_cache.h"
 #include "tuner/app/error.h"
 #include "tuner/app/new_study.h"
+#include "tuner/app/precision.h"
 #include "tuner/app/tuning.h"
+#include "tuner/cli/build_view.h"
 #include "tuner/cli/commands/commands.h"
 #include "tuner/cli/context.h"
 #include "tuner/cli/format.h"
@@ -74,7 +79,8 @@ class SubmitCommand : public Command {
     RETURN_IF_ERROR(FindModel(context));
     InterruptWatcher interrupts;
     ASSIGN_OR_RETURN(const Target target, context.ResolveTarget(static_cast<int>(flags_.threads)));
-    ASSIGN_OR_RETURN(const StudySpec spec, flags_.ToSpec(target));
+    ASSIGN_OR_RETURN(StudySpec spec, flags_.ToSpec(target));
+    if (spec.precision != "f32") RETURN_IF_ERROR(FindLayers(context, target, spec));
     ASSIGN_OR_RETURN(Tuning tuning, PrepareTuning(spec));
     if (dry_run_) return DryRun(context, tuning);
     if (!server.empty()) return SubmitToServer(context, server, tuning, interrupts);
@@ -103,6 +109,25 @@ class SubmitCommand : public Command {
       return absl::OkStatus();
     }
     ASSIGN_OR_RETURN(flags_.model, ModelFile(flags_.model, context.settings().Get("python")));
+    return absl::OkStatus();
+  }
+
+  // By default schedules, here, whoever measures the study.
+  static absl::Status FindLayers(Context& context, const Target& target, StudySpec& spec) {
+    const CompileCache cache(context.CacheFolder());
+    ScheduleFacts facts{.cache = &cache};
+    ASSIGN_OR_RETURN(facts.calibration, context.ResolveRow(target, /*tracker=*/""));
+    BuildModelOptions options{.target = target,
+                              .opt_level = spec.opt_level,
+                              .select = {.error_budget = spec.error_max, .strict = spec.strict}};
+    BuildView view(context);
+    options.progress = [&view](const BuildProgress& progress) { view.Update(progress); };
+    RETURN_IF_ERROR(ChooseLayers(facts, options, spec));
+    view.Finish();
+    const auto in_f32 = std::count_if(spec.layer_types.begin(), spec.layer_types.end(),
+                                      [](const auto& layer) { return layer.second == "f32"; });
+    context.Note(
+        absl::StrCat("stored as ", spec.precision, "; ", in_f32, " operators stay in f32"));
     return absl::OkStatus();
   }
 
