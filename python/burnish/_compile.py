@@ -37,7 +37,8 @@ def compile(model: ModelSource, path: None = None, *, shapes: Shapes | None = No
             values: Values | None = None, dims: Dims | None = None,
             target: str | None = None, threads: int | None = None,
             accuracy: float | str | None = None, opt_level: int | None = None,
-            precision: str | None = None, require_tuned: bool = False, refit: bool = False,
+            precision: str | None = None, data: str | os.PathLike[str] | None = None,
+            require_tuned: bool = False, refit: bool = False,
             database: str | os.PathLike[str] | None = None, server: str | None = None) -> Model: ...
 
 
@@ -46,7 +47,8 @@ def compile(model: ModelSource, path: str | os.PathLike[str], *, shapes: Shapes 
             values: Values | None = None, dims: Dims | None = None,
             target: str | None = None, threads: int | None = None,
             accuracy: float | str | None = None, opt_level: int | None = None,
-            precision: str | None = None, require_tuned: bool = False, refit: bool = False,
+            precision: str | None = None, data: str | os.PathLike[str] | None = None,
+            require_tuned: bool = False, refit: bool = False,
             database: str | os.PathLike[str] | None = None, server: str | None = None) -> str: ...
 
 
@@ -54,7 +56,8 @@ def compile(model: ModelSource, path: str | os.PathLike[str] | None = None, *,
             shapes: Shapes | None = None, values: Values | None = None,
             dims: Dims | None = None, target: str | None = None, threads: int | None = None,
             accuracy: float | str | None = None, opt_level: int | None = None,
-            precision: str | None = None, require_tuned: bool = False, refit: bool = False,
+            precision: str | None = None, data: str | os.PathLike[str] | None = None,
+            require_tuned: bool = False, refit: bool = False,
             database: str | os.PathLike[str] | None = None,
             server: str | None = None) -> Model | str:
     """Compile a model with the best schedules on record; measures none.
@@ -85,9 +88,13 @@ def compile(model: ModelSource, path: str | os.PathLike[str] | None = None, *,
         ``"strict"``: round as the operators' definitions do.
     opt_level : int, optional
         0: no fusion, 1: fusion, 2: layout, 3, the default: rounding may change.
-    precision : {"f32", "bf16", "f16"}, optional
+    precision : {"f32", "auto", "bf16", "f16", "int8"}, optional
         How weights, and what lies between operators, are stored; sums, inputs and outputs stay as
-        they are.
+        they are. Layers whose 16 bits cost more than `accuracy` stay in f32; ``"auto"`` takes
+        whatever is fastest by layer. ``"int8"`` wants a model that ``tuner quantize`` has written.
+    data : str or os.PathLike, optional
+        A folder of NumPy files, examples that the model's error is measured on; by default random
+        inputs.
     require_tuned : bool, default False
         Fail unless each task of the model was tuned on this target.
     refit : bool, default False
@@ -108,12 +115,13 @@ def compile(model: ModelSource, path: str | os.PathLike[str] | None = None, *,
     BurnishError
         With a ``code`` of docs/cli.md: B0201 where there is no such file, B0301 to B0304 for models
         that are broken, not supported, without shapes or too large, B0603 for `require_tuned`,
-        B0804 where `precision` costs more than `accuracy`.
+        B0804 where `precision` costs more than `accuracy`, B0404, B0405 and B0408 for `data` that
+        cannot be used.
     """
     out = bundle_path() if path is None else os.fspath(path)
     _tuner.run("compile", [
         *model_flags(model, shapes, values, dims),
         *_tuner.settings(out=out, target=target, threads=threads, accuracy=accuracy,
-                         opt_level=opt_level, precision=precision, require_tuned=require_tuned,
-                         refit=refit, db=database, server=server)])
+                         opt_level=opt_level, precision=precision, data=data,
+                         require_tuned=require_tuned, refit=refit, db=database, server=server)])
     return load(out) if path is None else out

@@ -128,9 +128,10 @@ def tune(model: ModelSource, path: str | os.PathLike[str] | None = None, *,
          values: Values | None = None, dims: Dims | None = None,
          target: str | None = None, threads: int | None = None,
          accuracy: float | str | None = None, scheduler: str | None = None,
-         seed: int | None = None, tracker: str | None = None, server: str | None = None,
-         database: str | os.PathLike[str] | None = None, callback: Callback | None = None,
-         interval: float = 1.0) -> TuneResult:
+         seed: int | None = None, precision: str | None = None,
+         data: str | os.PathLike[str] | None = None, tracker: str | None = None,
+         server: str | None = None, database: str | os.PathLike[str] | None = None,
+         callback: Callback | None = None, interval: float = 1.0) -> TuneResult:
     """Search for the fastest program of each operator of a model, by measuring.
 
     Without `tracker` and `server` the search uses this machine, all of it. What is measured is
@@ -146,8 +147,9 @@ def tune(model: ModelSource, path: str | os.PathLike[str] | None = None, *,
         Candidates to measure; 0: default schedules alone, -1: until the gain is small.
     time : str, optional
         Time to tune for at most: ``"90s"``, ``"10m"``, ``"2h"``.
-    shapes, values, dims, target, threads, accuracy : optional
-        As for `compile`.
+    shapes, values, dims, target, threads, accuracy, precision, data : optional
+        As for `compile`. Which layers are stored how is found when the study is submitted, and is
+        part of it.
     scheduler : str, optional
         A preset of rules and search: burnish, all, generator, auto_scheduler, meta_schedule, default.
     seed : int, optional
@@ -175,6 +177,6 @@ def tune(model: ModelSource, path: str | os.PathLike[str] | None = None, *,
     """
     flags = [*model_flags(model, shapes, values, dims),
              *_tuner.settings(trials=trials, time=time, target=target, threads=threads,
-                              accuracy=accuracy, scheduler=scheduler, seed=seed, tracker=tracker,
-                              out=path)]
+                              accuracy=accuracy, scheduler=scheduler, seed=seed,
+                              precision=precision, data=data, tracker=tracker, out=path)]
     return run_study("submit", flags, server, database, callback, interval)
