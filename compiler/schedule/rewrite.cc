@@ -1,8 +1,11 @@
 #include "compiler/schedule/rewrite.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -116,14 +119,24 @@ std::vector<BlockId> ReadersOf(const Program& program, BufferId buffer) {
 
 bool IsDistinctWithin(const Program& program, VarId var, NodeId within) {
   const Expr map = ExpandDefs(program, VarRef(var));
-  int running = 0;
+  std::vector<std::pair<int64_t, int64_t>>
+      steps;  // Of a loop that runs, and how often it takes it.
   for (VarId part : FreeVars(map)) {
     const NodeId loop = LoopOf(program, part);
     if (loop < 0 || !IsInside(program, loop, within)) continue;
+    const int64_t times = MaxExtent(program, part) - 1;
+    if (times == 0) continue;
     const LinearForm form = ToLinear(map, RangesOf(program));
-    // Errs on the side of no: two loops that run may meet the same value twice, and a loop inside
-    // of a quotient may not change it.
-    if (++running > 1 || form.HidesVar(part) || form.CoefficientOf(part) == 0) return false;
+    // Errs on the side of no: a loop inside of a quotient may not change it.
+    if (form.HidesVar(part) || form.CoefficientOf(part) == 0) return false;
+    steps.emplace_back(std::abs(form.CoefficientOf(part)), times);
+  }
+  // As digits of a number: a step leads beyond all that those smaller than it reach together.
+  std::sort(steps.begin(), steps.end());
+  int64_t reached = 0;
+  for (const auto& [step, times] : steps) {
+    if (step <= reached) return false;
+    reached += step * times;
   }
   return true;
 }

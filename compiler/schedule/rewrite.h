@@ -45,8 +45,8 @@ std::vector<Expr> LoadsOf(const Block& block, BufferId buffer);
 std::vector<BlockId> ReadersOf(const Program& program, BufferId buffer);
 
 // Whether a variable has another value in each iteration while of the loops that it is made of only
-// those inside node `within` run: at most one does, and the map is linear in it. True of the tiles
-// of split tail=shift, one by one.
+// those inside node `within` run: the map is linear in them, and they are its digits. True of the
+// tiles of split tail=shift, one by one, however they are split again.
 bool IsDistinctWithin(const Program& program, VarId var, NodeId within);
 
 // ExtentValues of a variable that a primitive has just made. INVALID_ARGUMENT: its extent depends

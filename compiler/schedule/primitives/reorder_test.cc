@@ -37,6 +37,11 @@ kernel {
 TEST(ReorderTest, AReductionMayRunInsideTheTilesOfAShift) {
   EXPECT_THAT(After(kMatmulText, "split@1 n->(a,b) size=4 tail=shift\nreorder@1 (a,k,b)"),
               ::testing::HasSubstr("    for a in 3 {\n      for Y.k in 5 {\n        for b in 4 {"));
+  // A tile that is split again is a tile still.
+  EXPECT_THAT(After(kMatmulText,
+                    "split@1 n->(a,b) size=4 tail=shift\nsplit@1 b->(c,d) size=2\n"
+                    "reorder@1 (a,k,c,d)"),
+              ::testing::HasSubstr("for Y.k in 5 {\n        for c in 2 {\n          for d in 2 {"));
 }
 
 TEST(ReorderTest, IllegalUsesAreRefusedWithAReason) {

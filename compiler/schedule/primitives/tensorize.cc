@@ -50,9 +50,13 @@ class NestMatcher {
     if (var.reduce != want_var.reduce) {
       return Refuse(var.name, want_var.reduce ? " is no reduction loop" : " is a reduction loop");
     }
-    for (const Var& derived : program_.vars) {
-      // The instruction does all its iterations, each once.
-      if ((derived.guarded || derived.repeats) &&
+    for (VarId derived_id = 0; derived_id < static_cast<VarId>(program_.vars.size());
+         ++derived_id) {
+      const Var& derived = program_.vars[derived_id];
+      // The instruction does all its iterations, each once. What another nest does again is that
+      // one's.
+      const bool repeats = derived.repeats && !IsDistinctWithin(program_, derived_id, id);
+      if ((derived.guarded || repeats) &&
           MentionsVar(ExpandDefs(program_, derived.def), node.var)) {
         return Refuse("iterations of ", var.name, " are guarded one by one, or run twice");
       }

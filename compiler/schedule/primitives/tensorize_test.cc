@@ -175,6 +175,16 @@ TEST(TensorizeTest, TilesOfEachNumberOfRowsThatDivides) {
   }
 }
 
+// Rows of the last tile are those of its neighbour in part; in each tile they come once.
+TEST(TensorizeTest, TileThatBeginsEarlyIsOne) {
+  std::string loops = TileLoops(16);
+  loops.replace(loops.find("size=16") + 7, 0, " tail=shift");
+  const std::string text = After(kTilesText, loops +
+                                                 "stage@1 Y->acc inside=mo scope=tile\n"
+                                                 "tensorize@1 mi intrinsic=amx_bf16\n");
+  EXPECT_TRUE(absl::StrContains(text, "tensorize(amx_bf16) mi in 16")) << text;
+}
+
 TEST(TensorizeTest, TilesThatAreNoneAreRefusedWithAReason) {
   const auto use = [](const std::string& before, const std::string& reason) -> IllegalUse {
     return {.before = before,
