@@ -4,8 +4,8 @@
 // tiles stays in registers over the reduction, each row of it shares its left operand and each
 // column its right one. What such a unit can do, its row of the device says: types, rows, columns,
 // depth, packing, registers. Columns and depth must divide evenly, and tiles have one number of
-// rows, which divides as well: rows lie one stride apart, so that a tile ends where they stop to,
-// at the end of an image's line.
+// rows, which divides as well (or the last tiles begin early): rows lie one stride apart, so that a
+// tile ends where they stop to, at the end of an image's line.
 #include <algorithm>
 #include <tuple>
 #include <utility>
@@ -50,8 +50,14 @@ std::vector<int64_t> TileRows(const ComputeUnit& unit, int64_t extent) {
   return rows;
 }
 
+// Whether no number of rows that is worth a tile leaves no rest.
+bool HasOddRows(const ComputeUnit& unit, int64_t extent) {
+  return extent > unit.rows_min && TileRows(unit, extent).back() < unit.rows_min;
+}
+
 struct Form {
   bool split_rows = false;       // Workers share rows, not panels.
+  bool shifted = false;          // The last block of tiles begins early, among the rows before it.
   bool block_reduction = false;  // The segment goes in blocks, partial sums are parked.
 };
 
@@ -79,7 +85,8 @@ class TileSketch {
     s_.Tensorize(row_lane_, unit_.intrinsic);
     s_.If(prefetch_, [&] { s_.PrefetchNext(s_.OutputOf(packed_), next_, step_, 2); });
     return {absl::StrCat("tile_product/", form_.split_rows ? "rows" : "panels",
-                         form_.block_reduction ? "/blocked" : "", "/", unit_.intrinsic),
+                         form_.block_reduction ? "/blocked" : "", form_.shifted ? "/shifted" : "",
+                         "/", unit_.intrinsic),
             std::move(s_)};
   }
 
@@ -96,7 +103,14 @@ class TileSketch {
   void Decide() {
     const int64_t row_count = ProductOfExtents(program_, c_.rows);
     const int64_t columns = Extent(program_, c_.vector_axis);
-    rows_ = s_.Decide({.name = "rows", .values = TileRows(unit_, Extent(program_, tile_axis_))});
+    const int64_t line = Extent(program_, tile_axis_);
+    Decision rows{.name = "rows"};
+    if (form_.shifted) {
+      for (int64_t v = unit_.rows_min; v <= unit_.m; ++v) rows.values.push_back(v);
+    } else {
+      rows.values = TileRows(unit_, line);
+    }
+    rows_ = s_.Decide(std::move(rows));
     Decision tile_rows{.name = "tr"}, tile_columns{.name = "tc"};
     for (int64_t v = 1; v <= kBlockMax; ++v) {
       tile_rows.values.push_back(v);
@@ -123,6 +137,11 @@ class TileSketch {
     s_.Require(Le(tile_rows_ * tile_columns_ + tile_rows_ + tile_columns_,
                   Int(tiles->size_bytes / tiles->line_bytes)));
     s_.Require(Lt((tile_rows_ - 1) * rows_, Int(row_count)));
+    if (form_.shifted) {
+      s_.Require(Le(rows_ * tile_rows_, Int(line)));
+      // With fewer rows in each tile there would be one more of them.
+      s_.Require(Lt((rows_ - 1) * tile_rows_ * CeilDiv(Int(line), rows_ * tile_rows_), Int(line)));
+    }
     const int64_t threads = context_.threads();
     if (form_.split_rows) {
       // Every worker has a tile.
@@ -141,8 +160,15 @@ class TileSketch {
     const std::vector<LoopRef> outer = s_.AxisLoops(c_.outer);
     const std::vector<LoopRef> reduction = s_.AxisLoops(c_.reduction);
     const LoopRef axis = s_.AxisLoop(c_.vector_axis);
-    LoopRef tile_rows;
-    std::tie(tile_rows, row_lane_) = s_.SplitSize(s_.AxisLoop(tile_axis_), New("ms", "ml"), rows_);
+    LoopRef tile_rows, line = s_.AxisLoop(tile_axis_);
+    if (form_.shifted) {
+      // Of a whole block, so that its tiles share no row.
+      std::tie(tile_rows, line) =
+          s_.SplitSize(line, New("mb", "mr"), rows_ * tile_rows_, Tail::kShift);
+      std::tie(in_rows_, row_lane_) = s_.SplitSize(line, New("mi", "ml"), rows_);
+    } else {
+      std::tie(tile_rows, row_lane_) = s_.SplitSize(line, New("ms", "ml"), rows_);
+    }
     std::vector<LoopRef> rows;
     for (VarId other : c_.rows) {
       if (other != tile_axis_) rows.push_back(s_.AxisLoop(other));
@@ -152,6 +178,7 @@ class TileSketch {
     order.insert(order.end(), rows.begin(), rows.end());
     order.push_back(axis);
     order.insert(order.end(), reduction.begin(), reduction.end());
+    if (form_.shifted) order.push_back(in_rows_);
     order.push_back(row_lane_);
     s_.Reorder(order);
     row_ = s_.Fuse(rows, New("m"));
@@ -200,8 +227,10 @@ class TileSketch {
       inner.clear();
     }
     step_ = segment;
-    const auto [tile, in_tile] = s_.SplitMax(row_, New("mt", "mi"), tile_rows_);
-    in_rows_ = in_tile;
+    LoopRef tile = row_;
+    if (!form_.shifted) {
+      std::tie(tile, in_rows_) = s_.SplitMax(row_, New("mt", "mi"), tile_rows_);
+    }
     loops.push_back(tile);
     inner.insert(inner.end(),
                  {segment, in_rows_, in_columns_, row_lane_, column_lane_, group_, product_});
@@ -261,12 +290,17 @@ std::vector<Draft> TileProductRule(const RuleContext& context, BlockId id) {
         Extent(context.program, c->vector_axis) % unit.n != 0 || depth % unit.k != 0) {
       continue;
     }
+    // Rows that are computed twice belong to one worker, and begin anew with their sums.
+    const bool odd = HasOddRows(unit, Extent(context.program, TileAxis(context.program, *c)));
     for (const bool blocked : {false, true}) {
-      if (blocked && depth < 8 * unit.k) continue;
+      if (blocked && (odd || depth < 8 * unit.k)) continue;
       for (const bool split_rows : {false, true}) {
-        if (split_rows && ProductOfExtents(context.program, c->rows) < context.threads()) continue;
+        if (split_rows && (odd || ProductOfExtents(context.program, c->rows) < context.threads())) {
+          continue;
+        }
         Draft draft =
-            TileSketch(context, *c, unit, {.split_rows = split_rows, .block_reduction = blocked},
+            TileSketch(context, *c, unit,
+                       {.split_rows = split_rows, .shifted = odd, .block_reduction = blocked},
                        Schedule(context.program))
                 .Build();
         // Whether this nest is the instruction's, the primitive knows.

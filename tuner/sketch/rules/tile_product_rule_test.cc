@@ -128,5 +128,38 @@ TEST(TileProductRuleTest, RowsAreTakenFromOneAxis) {
   EXPECT_THAT(RowsOf(conv(28, 1, 2)), ElementsAre(7, 14));
 }
 
+// 197 rows, as of a vision transformer, have no divisor that is a tile's.
+TEST(TileProductRuleTest, OddRowsAreCoveredByTilesThatBeginEarly) {
+  EXPECT_EQ(Drafts(Dense(23, 32, 16)), R"(tile_product/panels/shifted/amx_bf16
+  rows = 7 8 9 10 11 12 13 14 15 16
+  tr = 1 2 3
+  tc = 1
+  prefetch = choice 0 1
+  require $tr * $tc + $tr + $tc <= 8
+  require ($tr - 1) * $rows < 23
+  require $rows * $tr <= 23
+  require ($rows - 1) * $tr * ((23 + ($rows * $tr - 1)) // ($rows * $tr)) < 23
+  require 1 <= (1 + ($tc - 1)) // $tc
+  split@1 b2.i0->(b2_mb,b2_mr) size=($rows * $tr) tail=shift
+  split@1 b2_mr->(b2_mi,b2_ml) size=$rows
+  reorder@1 (b2_mb,b2.i1,b2.i2,b2_mi,b2_ml)
+  split@1 b2.i1->(b2_vs,b2_vl) size=16
+  split@1 b2.i2->(b2_qs,b2_ql) size=32
+  split@1 b2_ql->(b2_qg,b2_qv) size=2
+  split@1 b2_vs->(b2_vp,b2_vi) size=$tc
+  split@1 b2_vp->(b2_p,b2_pq) parts=1
+  reorder@1 (b2_p,b2_pq,b2_mb,b2_qs,b2_mi,b2_vi,b2_ml,b2_vl,b2_qg,b2_qv)
+  stage@1 b2->b2_acc inside=b2_mb scope=tile
+  relayout@1 b1->b2_packed dims=(b2_vp,b2_qs,b2_vi,b2_qg,b2_vl,b2_qv)
+  precompute@1 b2_packed
+  parallel@1 b2_p
+  unroll@1 b2_mi
+  unroll@1 b2_vi
+  tensorize@1 b2_ml intrinsic=amx_bf16
+  prefetch@1 b2_packed next=b2_pq at=b2_qs to=L2 when $prefetch
+)");
+  EXPECT_THAT(RowsOf(Dense(197, 64, 48)), ElementsAre(7, 8, 9, 10, 11, 12, 13, 14, 15, 16));
+}
+
 }  // namespace
 }  // namespace burnish
