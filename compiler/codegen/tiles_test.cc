@@ -257,6 +257,14 @@ TEST(TilesTest, InnerLoopLoadsEachOperandOnce) {
   }
 }
 
+TEST(TilesTest, MoreTilesThanThereAreRegistersForAreRefused) {
+  const Program defined = Definition(kBf16, {24, 48, 64});
+  ASSERT_OK_AND_ASSIGN(const Trace trace, ParseTrace(TraceText(kBf16, {8, 3, 3})));
+  ASSERT_OK_AND_ASSIGN(const Program scheduled, ApplyTrace(trace, defined));
+  EXPECT_THAT(Lower(scheduled), StatusIs(absl::StatusCode::kInvalidArgument,
+                                         ::testing::HasSubstr("9 tiles, want at most 6")));
+}
+
 // What the emulator computes is what a processor computes.
 TEST(TilesTest, ProcessorAndEmulatorAgreeToTheBit) {
   if (!HostCpuInfo().Has("amx-bf16") || !HostCpuInfo().Has("amx-int8")) {

@@ -175,6 +175,7 @@ class BlockLowering {
     // Where vectors reach the window: tiles have no elements, so theirs pass through memory.
     Accumulator accumulator = window;
     if (in_tiles) {
+      RETURN_IF_ERROR(CheckTiles(out_.buffers[stage.buffer]));
       ASSIGN_OR_RETURN(accumulator, NewWindow(leaf, id));
     }
     const DType dtype = in_.blocks[stage.block].step->dtype;
@@ -224,6 +225,23 @@ class BlockLowering {
         });
     accumulators_.erase(stage.block);
     return absl::OkStatus();
+  }
+
+  // As the verifier wants them. Here, too: a target without such registers keeps tiles on its
+  // stack.
+  static absl::Status CheckTiles(const Buffer& window) {
+    const size_t rank = window.shape.size();
+    const int64_t rows = rank < 2 ? 0 : window.shape[rank - 2];
+    const int64_t row_bytes = rank < 2 ? 0 : window.shape[rank - 1] * SizeBytes(window.dtype);
+    if (rows < 1 || rows > kTileRowsMax || row_bytes > kTileRowBytes) {
+      return absl::InvalidArgumentError(absl::StrCat("tile window ", window.name, " has ", rows,
+                                                     " rows of ", row_bytes, " bytes, want 1 to ",
+                                                     kTileRowsMax, " of at most ", kTileRowBytes));
+    }
+    const int64_t tiles = ElementCount(window.shape) / rows / window.shape[rank - 1];
+    if (tiles <= kTileRegisters - 2) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat("tile window ", window.name, " has ", tiles,
+                                                   " tiles, want at most ", kTileRegisters - 2));
   }
 
   // init and finish run outside of `node`: what they read must not be computed inside.

@@ -118,7 +118,7 @@ TEST_P(TileLayersTest, AStepLoadsFourOperandsForFourProducts) {
       EXPECT_EQ(inner.products, 4) << sketch.name;
       EXPECT_EQ(inner.loads, 4) << sketch.name;
       EXPECT_EQ(inner.stores, 0) << sketch.name;
-      // Four products take 64 cycles, at four instructions or more a cycle.
+      // Four products of 16 rows take 64 cycles, at four instructions or more a cycle.
       EXPECT_LE(inner.instructions, 30) << sketch.name;
       RecordProperty(absl::StrCat(layer.name, " ", sketch.name),
                      absl::StrCat(inner.products, " products, ", inner.loads, " loads, ",

@@ -270,8 +270,11 @@ TilePlan PlanTiles(const Program& program, NodeId root, const TileUnits& units) 
       matched.insert(nest->store);
       nests.emplace(id, *nest);
     }
-    for (BufferId tile : tiles)
-      registers.sums += static_cast<int>(TileCount(program.buffers[tile]));
+    for (BufferId tile : tiles) {
+      const int64_t count = TileCount(program.buffers[tile]);
+      good = good && count <= kTileRegisters;
+      registers.sums += static_cast<int>(std::min(count, kTileRegisters));
+    }
     const int operands = static_cast<int>(kTileRegisters) - registers.sums;
     if (tiles.empty() || !good || operands < 2) continue;
     registers.left = operands / 2;
