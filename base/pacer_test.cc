@@ -124,6 +124,20 @@ TEST_F(PacerTest, StandsStillWhileACallRuns) {
   }
 }
 
+TEST_F(PacerTest, WhoWasStoppedByItsParentStaysSo) {
+  const auto child = Start(
+      "(while :; do :; done) & kill -STOP $!; echo $!; (while :; do :; done) & echo $!; wait");
+  ASSERT_NE(child, nullptr);
+  const int stopped = ReadNumber(*child), loop = ReadNumber(*child);
+  ASSERT_TRUE(Within(kLong, [&] { return Stat(stopped, 3) == "T" && Stat(loop, 3) == "R"; }));
+  page_->begun.store(1);
+  page_->running.store(1);
+  ASSERT_TRUE(Within(kLong, [&] { return Stat(loop, 3) == "T"; }));
+  page_->running.store(0);
+  ASSERT_TRUE(Within(kLong, [&] { return Stat(loop, 3) == "R"; }));
+  EXPECT_EQ(Stat(stopped, 3), "T");
+}
+
 TEST_F(PacerTest, RunsAtIdlePriorityWithThePageInItsEnvironment) {
   const auto child = Start("echo $$; echo $BURNISH_PACE; sleep 1000");
   ASSERT_NE(child, nullptr);

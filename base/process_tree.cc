@@ -54,17 +54,24 @@ void AppendChildren(pid_t process, std::vector<pid_t>& found) {
   closedir(threads);
 }
 
-// Of a process, with children that it has waited for.
-int64_t TicksOf(pid_t process) {
+// What /proc says of a process from the third field on, its state; empty: it has gone.
+std::string StatOf(pid_t process) {
   const std::string text = ReadSmall("/proc/" + std::to_string(process) + "/stat");
   // The name, in brackets, may hold anything.
   const size_t name_end = text.rfind(')');
-  if (name_end == std::string::npos) return 0;
+  return name_end == std::string::npos ? "" : text.substr(name_end + 1);
+}
+
+bool IsStopped(pid_t process) { return StatOf(process).substr(0, 2) == " T"; }
+
+// Of a process, with children that it has waited for.
+int64_t TicksOf(pid_t process) {
+  const std::string text = StatOf(process);
   long long own[2], children[2];
-  // utime, stime, cutime, cstime: the 14th to 17th field, of which the state is the third.
-  const int got = sscanf(text.c_str() + name_end + 1,
-                         " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lld %lld %lld %lld",
-                         &own[0], &own[1], &children[0], &children[1]);
+  // utime, stime, cutime, cstime: the 14th to 17th field.
+  const int got =
+      sscanf(text.c_str(), " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lld %lld %lld %lld",
+             &own[0], &own[1], &children[0], &children[1]);
   return got == 4 ? own[0] + own[1] + children[0] + children[1] : 0;
 }
 
@@ -94,15 +101,19 @@ void ProcessTree::Scan() {
 }
 
 void ProcessTree::Stop() {
-  std::vector<pid_t> stopped;
+  std::vector<pid_t> seen;
+  stopped_.clear();
   for (int round = 0; round < kRoundsMax; ++round) {
     Scan();
     bool found_new = false;
     for (const pid_t process : processes_) {
-      if (std::find(stopped.begin(), stopped.end(), process) != stopped.end()) continue;
-      kill(process, SIGSTOP);
-      stopped.push_back(process);
+      if (std::find(seen.begin(), seen.end(), process) != seen.end()) continue;
+      seen.push_back(process);
       found_new = true;
+      // Its parent, who may have stopped it, comes first here and stands still by now.
+      if (IsStopped(process)) continue;
+      kill(process, SIGSTOP);
+      stopped_.push_back(process);
     }
     if (!found_new) return;
   }
@@ -110,7 +121,7 @@ void ProcessTree::Stop() {
 
 void ProcessTree::Continue() {
   // Nobody was started since: all stood still.
-  for (const pid_t process : processes_) kill(process, SIGCONT);
+  for (const pid_t process : stopped_) kill(process, SIGCONT);
 }
 
 void ProcessTree::Kill() {

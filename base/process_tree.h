@@ -22,7 +22,8 @@ class ProcessTree {
   void Scan();
   const std::vector<pid_t>& processes() const { return processes_; }
 
-  // Also those that are started meanwhile.
+  // Also those that are started meanwhile. Who is stopped already stays so after Continue: a
+  // builder stops its compiling child while somebody measures, and continues it itself.
   void Stop();
   void Continue();
   // Ends everybody, and waits for that.
@@ -34,6 +35,7 @@ class ProcessTree {
 
  private:
   std::vector<pid_t> processes_;
+  std::vector<pid_t> stopped_;  // By the last Stop.
   int64_t cpu_ns_ = 0;
 };
 
