@@ -372,6 +372,48 @@ def test_tuned_behind_the_calls():
         close(run(X), model(X))
 
 
+def test_weights_that_change_while_it_is_tuned():
+    """What a study has found holds for other weights, too, be they compiled again or refitted."""
+    gates, studies, proofs = [threading.Event(), threading.Event()], [threading.Event(), threading.Event()], []
+    count, made = iter(range(2)), making.compile_graph
+
+    def studying(graph, **settings):
+        i = next(count)
+        studies[i].set()
+        assert gates[i].wait(60)
+
+    def refusal(old, new, args, await_turn):
+        proofs.append(1)
+        return ""
+
+    def compiles(model, path, **settings):
+        if settings.get("require_tuned") and not gates[1].is_set():
+            raise burnish.BurnishError("nothing was measured", code="B0603")
+        return made(model, path, **{**settings, "require_tuned": False})
+
+    model = net()
+    with replaced(making, "compile_graph", compiles), replaced(making, "tune", studying), replaced(
+            pieces, "refusal", refusal), torch.no_grad():
+        run, piece = started(model, tune="background", threads=1)
+        assert studies[0].wait(60)
+        model[0].weight.mul_(-2)
+        close(run(X), model(X))
+        assert (piece.rebuilds, piece.refits) == (1, 0)
+        gates[0].set()
+        assert studies[1].wait(60)
+        model[0].weight.mul_(-2)
+        close(run(X), model(X))
+        assert (piece.rebuilds, piece.refits) == (1, 1)
+        before, = piece.bundles.values()
+        gates[1].set()
+        assert burnish.wait(120)
+        after, = piece.bundles.values()
+        assert after is not before and after.model is not None, after
+        # One of the first study and two of the second, of which the last is of the weights that are there.
+        assert len(proofs) == 3, proofs
+        close(run(X), model(X))
+
+
 def test_a_study_that_a_process_left_goes_on():
     class Left:
         def __init__(self, state, title, trials_max):

@@ -286,15 +286,33 @@ class Piece(torch.nn.Module):
             return
         with _tuning, contextlib.ExitStack() as stack:
             pace = stack.enter_context(_pace.behind_calls()) if self.options.tune == BACKGROUND else None
-            try:
-                new = self._compiled(plan, args, tuned=True)
-            except BurnishError as error:
-                log.warning("%s was not tuned: %s", self.name, error)
-                return
-            if pace is not None:
-                cpu_s, wall_s = pace.taken
-                log.info("%s was tuned behind its calls: %.1f s of CPU time in %.1f s", self.name, cpu_s, wall_s)
-            self._swapped(key, current, new, plan, args, pace)
+            rebuilds = self.rebuilds
+            for _ in range(CHANGES_MAX):
+                try:
+                    new = self._compiled(plan, args, tuned=True)
+                except BurnishError as error:
+                    log.warning("%s was not tuned: %s", self.name, error)
+                    return
+                if pace is not None:
+                    cpu_s, wall_s = pace.taken
+                    log.info("%s was tuned behind its calls: %.1f s of CPU time in %.1f s", self.name, cpu_s, wall_s)
+                if self._swapped(key, current, new, plan, args, pace):
+                    return
+                # A study takes hours, and what it found holds for the weights that were put in meanwhile. What was
+                # compiled again is improved by whom that has started.
+                again = self._refitted_since(rebuilds, key, plan, args)
+                if again is None:
+                    return
+                current, plan = again
+
+    def _refitted_since(self, rebuilds: int, key: Any, plan: Plan,
+                        args: Sequence[Any]) -> tuple[Bundle, Plan] | None:
+        """What runs now, and of what it is made; None where that is not of these arguments."""
+        with self._lock:
+            current, weights = self.bundles.get(key), self.weights
+            if self.rebuilds != rebuilds or current is None or weights is None or weights.changed(args):
+                return None
+            return current, Plan(plan.module, weights, self.frozen)
 
     def _swapped(self, key: Any, old: Bundle, new: Bundle, plan: Plan, args: Sequence[Any],
                  pace: _pace.Pace | None = None) -> bool:
