@@ -416,8 +416,8 @@ def test_weights_that_change_while_it_is_tuned():
 
 def test_a_study_that_a_process_left_goes_on():
     class Left:
-        def __init__(self, state, title, trials_max):
-            self.id, self.resumed = "x", []
+        def __init__(self, state, title, trials_max, threads=2):
+            self.id, self.resumed, self.target = "x", [], f"cpu:arch=znver5,threads={threads}"
             self.state, self.title, self.trials, self.trials_max = state, title, 3, trials_max
 
         def progress(self):
@@ -431,18 +431,18 @@ def test_a_study_that_a_process_left_goes_on():
     graph.output(graph.node("relu", x), "y")
     title = os.path.basename(making.kept_graph(graph))
     found = [Left("done", title, 7), Left("interrupted", "other.graph", 7), Left("running", title, 8),
-             Left("running", title, 7), Left("interrupted", title, 7)]
+             Left("running", title, 7, threads=22), Left("running", title, 7), Left("interrupted", title, 7)]
     asked = []
     with replaced(making, "studies", lambda **given: asked.append(given) or found):
-        assert making._resumed(graph, options_of({"tune": "background", "trials": 7, "database": "x.db"}))
-        assert [one.resumed for one in found] == [[], [], [], [1], []] and asked[0]["database"] == "x.db"
-        assert not making._resumed(graph, options_of({"tune": "background"}))
+        assert making._resumed(graph, options_of({"tune": "background", "trials": 7, "database": "x.db"}), 2)
+        assert [one.resumed for one in found] == [[], [], [], [], [1], []] and asked[0]["database"] == "x.db"
+        assert not making._resumed(graph, options_of({"tune": "background"}), 2)
 
     def nowhere(**given):
         raise burnish.BurnishError("no database", code="B0510")
 
     with replaced(making, "studies", nowhere):
-        assert not making._resumed(graph, options_of({"tune": "background"}))
+        assert not making._resumed(graph, options_of({"tune": "background"}), 2)
 
 
 def test_a_fork_while_it_is_tuned():

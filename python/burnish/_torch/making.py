@@ -73,14 +73,14 @@ def _study(graph: Graph, options: Options, threads: int) -> None:
         except BurnishError as error:
             if error.code != _NOT_TUNED:
                 raise
-    if options.tune == BACKGROUND and _resumed(graph, options):
+    if options.tune == BACKGROUND and _resumed(graph, options, threads):
         return
     tracker = options.tune.removeprefix(FARM) if options.tune.startswith(FARM) else None
     tune(graph, trials=options.trials, time=options.time, threads=threads, accuracy=options.accuracy,
          scheduler=options.scheduler, database=options.database, tracker=tracker)
 
 
-def _resumed(graph: Graph, options: Options) -> bool:
+def _resumed(graph: Graph, options: Options, threads: int) -> bool:
     """Whether a study of this graph went on that an earlier process left: behind calls one takes hours, and a server
     may not live that long."""
     title = os.path.basename(kept_graph(graph))
@@ -88,7 +88,8 @@ def _resumed(graph: Graph, options: Options) -> bool:
     try:
         for study in studies(database=options.database, limit=_STUDIES_MAX):
             progress = study.progress()
-            if progress.state in _LEFT and progress.title == title and progress.trials_max == trials:
+            of_this = progress.title == title and f",threads={threads}," in progress.target + ","
+            if of_this and progress.state in _LEFT and progress.trials_max == trials:
                 log.info("study %s goes on, after %d trials", study.id, progress.trials)
                 study.resume()
                 return True
