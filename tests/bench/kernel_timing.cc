@@ -110,7 +110,11 @@ double Time(Compiled& compiled, int threads) {
   std::vector<bool> weight;
   for (const std::string& name : info.buffer_names) {
     const BufferId id = FindBuffer(compiled.lowered, name);
-    weight.push_back(compiled.lowered.buffers[id].role == BufferRole::kPacked);
+    const Buffer& buffer = compiled.lowered.buffers[id];
+    // Also where no schedule packs them: read in place they would lie in a cache. Tables of indices
+    // are small.
+    weight.push_back(buffer.role == BufferRole::kPacked ||
+                     (buffer.role == BufferRole::kConstant && IsFloat(buffer.dtype)));
   }
   for (size_t i = 0; i < weight.size(); ++i) {
     if (weight[i]) weight_bytes += info.buffer_bytes[i];

@@ -15,6 +15,7 @@ constexpr size_t kSketchesMax = 16;
 // Derived ones: the same structure in several forms, so that a few would be all of one kind. Each
 // costs a search a share of its random points.
 constexpr size_t kDerivedMax = 40;
+constexpr size_t kDerivedBesideOthers = 8;
 
 std::vector<SketchRule> RulesOf(RuleKind kind, const RuleContext& context) {
   std::vector<SketchRule> rules;
@@ -69,7 +70,11 @@ std::vector<Sketch> TemplatesOf(const RuleContext& context, BlockId block) {
 // What the generator does; the default nest where it does nothing.
 std::vector<Sketch> DerivedOf(const RuleContext& context, BlockId block) {
   std::vector<Sketch> sketches;
-  for (const Draft& draft : DeriveBlock(context, block)) sketches.push_back(SketchOf(draft));
+  for (const Draft& draft : DeriveBlock(context, block)) {
+    // Ways of several blocks multiply: of each the first few.
+    if (context.program.blocks.size() > 1 && sketches.size() == kDerivedBesideOthers) break;
+    sketches.push_back(SketchOf(draft));
+  }
   if (sketches.empty()) sketches.push_back({.name = "nest"});
   return sketches;
 }

@@ -3,7 +3,8 @@
 // usage: space_size templates|generator|all POINTS TARGET MODEL|FILE...
 //
 // MODEL: of the zoo; tasks that take more than a per cent of it by the analytic model. FILE:
-// workloads, each behind a line "== NAME". Of a space with more points, POINTS draws.
+// workloads, each behind a line "== NAME". Of a space with more points, POINTS draws; 0: the
+// sketches themselves, as text.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -13,14 +14,28 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "compiler/ir/parser.h"
 #include "proto/device_model.h"
 #include "proto/target.h"
+#include "tests/bench/search/search_table.h"
 #include "tests/bench/search/space_tasks.h"
+#include "tuner/sketch/sketch.h"
+#include "tuner/sketch/sketch_text.h"
 
 namespace burnish {
 namespace {
 
+absl::Status PrintSketches(const NamedTask& task, const DeviceModel& device, uint32_t spaces) {
+  ASSIGN_OR_RETURN(const Program program, ParseProgram(task.workload));
+  std::printf("== %s\n", task.name.c_str());
+  for (const Sketch& sketch : GenerateSketches(program, device, {.spaces = spaces})) {
+    std::printf("%s\n", ToText(sketch).c_str());
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Show(const NamedTask& task, const DeviceModel& device, uint32_t spaces, int points) {
+  if (points == 0) return PrintSketches(task, device, spaces);
   ASSIGN_OR_RETURN(const SampledSpace sampled, SampleSpace(task.workload, device, spaces, points));
   const TableDraw& draw = sampled.draw;
   const absl::Span<const Sketch> sketches = sampled.space->sketches();
@@ -44,9 +59,9 @@ absl::Status Show(const NamedTask& task, const DeviceModel& device, uint32_t spa
 }
 
 absl::Status Run(int argc, char** argv) {
-  ASSIGN_OR_RETURN(const uint32_t spaces, SpacesOf(argv[1]));
+  ASSIGN_OR_RETURN(const uint32_t spaces, SpacesOfName(argv[1]));
   int points = 0;
-  if (!absl::SimpleAtoi(argv[2], &points) || points < 1) {
+  if (!absl::SimpleAtoi(argv[2], &points) || points < 0) {
     return absl::InvalidArgumentError(absl::StrCat("got ", argv[2], " points"));
   }
   ASSIGN_OR_RETURN(const Target target, ParseTarget(argv[3]));

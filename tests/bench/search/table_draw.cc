@@ -20,6 +20,9 @@
 namespace burnish {
 namespace {
 
+// Of a sketch in a space that is not listed: beyond it sketches are alike.
+constexpr int64_t kCountMax = 5000;
+
 struct Place {
   int sketch = 0;
   Point point = {};
@@ -44,7 +47,11 @@ NextPlace Listed(const SearchSpace& space, Rng& rng) {
 
 NextPlace Unlisted(const SearchSpace& space, std::vector<int64_t> counts, int64_t draws, Rng& rng) {
   int64_t sum = 0;
-  for (const int64_t count : counts) sum += count;
+  // Sizes of derived sketches differ by powers of ten: by themselves the greatest would be all.
+  for (int64_t& count : counts) {
+    count = std::min(count, kCountMax);
+    sum += count;
+  }
   return [&space, counts = std::move(counts), sum, draws, &rng]() mutable -> std::optional<Place> {
     while (draws-- > 0) {
       auto at = static_cast<int64_t>(rng.Below(static_cast<uint64_t>(sum)));

@@ -26,7 +26,8 @@ struct TableDrawOptions {
   int estimated_max = 400;
   int looked_max = 8000;  // Each is lowered: about a second of a core.
   int uniform_per_estimated = 7;
-  // Points that are listed; a larger space is drawn from with repetition, sketches by their sizes.
+  // Points that are listed; a larger space is drawn from with repetition, sketches by their sizes
+  // up to 5,000.
   int64_t listed_max = 400'000;
 };
 

@@ -1,7 +1,7 @@
 // Which loop runs in vectors: one way for each loop of the output whose elements lie side by side
 // for every access, and one for the fastest loop of the reduction, of which each lane sums a part
-// (rfactor) before the lanes are combined row by row. Where no loop is so, the one with the fewest
-// loads lane by lane.
+// (rfactor) before the lanes are combined row by row. Where none of these is so, the one with the
+// fewest loads lane by lane.
 //
 //   reorder@1 (Y.i0,Y.i2,Y.i1)                              | split@1 Y.k->(Y_ko,Y_kl) size=$sums
 //                                                            | rfactor@1 Y->Y_lanes loop=Y_kl
@@ -23,8 +23,9 @@ constexpr int64_t kRowsMax = 8;
 // Fewer lanes than that gain nothing over a loop without; one vector has nothing to combine.
 constexpr int64_t kLanesMin = 4;
 
-// Loops that lanes may run along, best first.
-std::vector<size_t> Candidates(const RuleContext& context, const Nest& nest) {
+// Loops of the output that lanes may run along, best first. `in_order`: only where no element is
+// loaded or stored by itself.
+std::vector<size_t> Candidates(const RuleContext& context, const Nest& nest, bool in_order) {
   const Program& program = context.program;
   const Block& block = program.blocks[nest.definition];
   // Partial results lie in an order of their own.
@@ -42,6 +43,7 @@ std::vector<size_t> Candidates(const RuleContext& context, const Nest& nest) {
   std::sort(ranked.begin(), ranked.end());
   std::vector<size_t> best;
   for (const auto& [cost, back] : ranked) {
+    if (in_order && cost > 0) break;
     if (cost == ranked[0].first && best.size() < 2) best.push_back(nest.spatial.size() - 1 - back);
   }
   return best;
@@ -126,13 +128,13 @@ std::vector<Nest> LanesRule(const RuleContext& context, const SketchRule&, const
   if (nest.lanes != 0) return {};
   const Block& block = context.program.blocks[nest.definition];
   const int64_t lanes_max = LanesOf(context.device.core, context.program, block);
+  const bool sums = nest.producers.empty() && ReducesAlongMemory(context, nest) &&
+                    lanes_max >= kLanesMin && nest.reduction.back().extent >= 2 * lanes_max;
   std::vector<Nest> ways;
-  for (const size_t at : Candidates(context, nest)) {
+  for (const size_t at : Candidates(context, nest, /*in_order=*/sums)) {
     const int64_t lanes = std::min(lanes_max, FloorPowerOfTwo(nest.spatial[at].extent));
     if (lanes > 1) ways.push_back(AlongOutput(nest, at, lanes));
   }
-  const bool sums = nest.producers.empty() && ReducesAlongMemory(context, nest) &&
-                    lanes_max >= kLanesMin && nest.reduction.back().extent >= 2 * lanes_max;
   if (sums) {
     for (Nest& way : AlongReduction(context, nest, lanes_max)) ways.push_back(std::move(way));
   }
