@@ -1,7 +1,7 @@
 """Searches, replayed on tables of measured points; and the tables' collection.
 
 ./dev bench search [replay] [--tables FOLDER] [--seeds N] [--trials N] [--arms A,B] [--json]
-./dev bench search collect [--minutes N] [--tables FOLDER] [--only REGEX]
+./dev bench search collect [--minutes N] [--tables FOLDER] [--only REGEX] [--rules all]
 ./dev bench search live [--task resnet50] [--trials N] ...
 What a table has and how to read it: tests/bench/search/README.md.
 """
@@ -37,6 +37,8 @@ def parse_arguments(arguments):
     replay.add_argument("--json", action="store_true", help="one JSON object on stdout")
     collect = commands.add_parser("collect", help="measures what tables lack, on a quiet machine")
     collect.add_argument("--minutes", type=float, default=25, help="at most (%(default)s)")
+    collect.add_argument("--rules", choices=("templates", "generator", "all"), default="templates",
+                         help="whose sketches a table has; other rules, another folder (%(default)s)")
     collect.add_argument("--threads", type=int, default=2, help="of the target (%(default)s)")
     for command in (replay, collect):
         command.add_argument("--tables", metavar="FOLDER", default=str(DEFAULT_TABLES),
@@ -77,7 +79,7 @@ def collect(options):
             f"{described['kernel']}, {described['date']}"
         sys.exit(subprocess.run([machine.output(COLLECT), listed, folder.resolve(),
                                  str(options.minutes), str(options.threads), name,
-                                 described["commit"]]).returncode)
+                                 described["commit"], options.rules]).returncode)
 
 
 def replay(options):

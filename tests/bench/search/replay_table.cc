@@ -30,6 +30,9 @@ constexpr Arm kArms[] = {
     {"learned", "bayesian", Guidance::kLearned, /*uniform=*/true, 0},
     {"all", "bayesian", Guidance::kBoth, /*uniform=*/false, 0},
     {"oracle", "bayesian", Guidance::kOracle, /*uniform=*/false, 0},
+    // "prior and trees" on a part of the space: for tables that have both.
+    {"templates alone", "evolutionary", Guidance::kBoth, /*uniform=*/false, 0, kTemplates},
+    {"generator alone", "evolutionary", Guidance::kBoth, /*uniform=*/false, 0, kGenerator},
 };
 
 // As a study has them by default (tuner/study/study_runner.h); on one host that builds and runs
@@ -108,7 +111,9 @@ absl::StatusOr<std::unique_ptr<ReplayedTable>> ReplayedTable::Create(SearchTable
   ASSIGN_OR_RETURN(Program program, ParseProgram(table.workload));
   CandidateFeatureExtractor extractor(std::move(program), space.device, space.device.workers());
   const size_t sketch_count = space.whole->sketches().size();
-  std::vector<std::vector<Point>> all(sketch_count), uniform(sketch_count);
+  using Points = std::vector<std::vector<Point>>;
+  std::map<std::pair<bool, uint32_t>, Points> points;
+  for (const Arm& arm : Arms()) points.try_emplace({arm.uniform, arm.spaces}, Points(sketch_count));
   for (size_t i = 0; i < table.rows.size(); ++i) {
     const TableRow& row = table.rows[i];
     ASSIGN_OR_RETURN(const Trace trace, Bind(space.whole->sketches()[row.sketch], row.point));
@@ -118,8 +123,16 @@ absl::StatusOr<std::unique_ptr<ReplayedTable>> ReplayedTable::Create(SearchTable
         {std::move(features->features), std::move(features->fingerprint)});
     ASSIGN_OR_RETURN(const Proposal proposal, space.whole->Propose(row.sketch, row.point));
     replayed->row_of_.emplace(proposal.candidate_id, i);
-    all[row.sketch].push_back(row.point);
-    if (row.uniform) uniform[row.sketch].push_back(row.point);
+    // The unscheduled program is in all of them.
+    const uint32_t of = row.sketch + 1 == static_cast<int>(sketch_count) ? kTemplates | kGenerator
+                        : row.sketch < static_cast<int>(space.template_count) ? kTemplates
+                                                                              : kGenerator;
+    for (auto& [key, listed] : points) {
+      const auto& [uniform, spaces] = key;
+      if ((row.uniform || !uniform) && (spaces & of) != 0) {
+        listed[row.sketch].push_back(row.point);
+      }
+    }
     const int64_t ns = row.rank_ns();
     if (ns > 0 && (replayed->best_ns_ == 0 || ns < replayed->best_ns_)) replayed->best_ns_ = ns;
   }
@@ -133,12 +146,17 @@ absl::StatusOr<std::unique_ptr<ReplayedTable>> ReplayedTable::Create(SearchTable
       .target = table.target,
       .contract = table.contract,
       .codegen_epoch = kCodegenEpoch};
-  options.points = std::move(all);
-  ASSIGN_OR_RETURN(replayed->all_, SearchSpace::Create(options));
-  options.points = std::move(uniform);
-  ASSIGN_OR_RETURN(replayed->uniform_, SearchSpace::Create(std::move(options)));
+  for (auto& [key, listed] : points) {
+    options.points = std::move(listed);
+    ASSIGN_OR_RETURN(replayed->spaces_[key], SearchSpace::Create(options));
+  }
   replayed->table_ = std::move(table);
   return replayed;
+}
+
+bool ReplayedTable::Suits(const Arm& arm) const {
+  constexpr uint32_t kWhole = kTemplates | kGenerator;
+  return arm.spaces == kWhole || table_.spaces == kWhole;
 }
 
 absl::StatusOr<Extraction> ReplayedTable::Extract(const Proposal& proposal) const {
@@ -168,7 +186,7 @@ absl::StatusOr<std::vector<int64_t>> ReplayedTable::Replay(const Arm& arm, uint6
     });
   }
   ASSIGN_OR_RETURN(const std::unique_ptr<SearchStrategy> strategy,
-                   MakeSearchStrategy(arm.strategy, {.space = arm.uniform ? uniform_ : all_,
+                   MakeSearchStrategy(arm.strategy, {.space = spaces_.at({arm.uniform, arm.spaces}),
                                                      .seed = own_seed,
                                                      .task = table_.name}));
   std::vector<int64_t> best;

@@ -4,8 +4,10 @@
 #define TESTS_BENCH_SEARCH_REPLAY_TABLE_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -14,6 +16,7 @@
 #include "tests/bench/search/search_table.h"
 #include "tuner/search/model_scorer.h"
 #include "tuner/search/search_space.h"
+#include "tuner/sketch/sketch.h"
 
 namespace burnish {
 
@@ -34,6 +37,7 @@ struct Arm {
   // model must not profit from it.
   bool uniform;
   uint64_t seed_offset;  // Arms that differ in nothing else are each other's A/A control.
+  uint32_t spaces = kTemplates | kGenerator;  // Whose sketches it may suggest.
 };
 
 // Every arm. A further one is a line here.
@@ -48,6 +52,9 @@ class ReplayedTable {
   const SearchTable& table() const { return table_; }
   int64_t dropped_count() const { return dropped_count_; }  // Rows that the rules no longer have.
   int64_t best_ns() const { return best_ns_; }
+  // Whether the arm says something of the table: one that takes a part of the space wants a table
+  // of the whole.
+  bool Suits(const Arm& arm) const;
 
   // Best latency after each of the trials, 0 while all have failed; fewer where the space has fewer
   // points. Deterministic.
@@ -61,7 +68,8 @@ class ReplayedTable {
   SearchTable table_;
   int64_t dropped_count_ = 0;
   int64_t best_ns_ = 0;
-  std::shared_ptr<const SearchSpace> all_, uniform_;
+  // By (uniform rows alone, spaces).
+  std::map<std::pair<bool, uint32_t>, std::shared_ptr<const SearchSpace>> spaces_;
   absl::flat_hash_map<std::string, size_t> row_of_;  // By candidate id.
   std::vector<Extraction> extractions_;              // Of each row.
 };

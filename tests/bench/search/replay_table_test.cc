@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "absl/strings/match.h"
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -25,6 +26,7 @@ TEST(ReplayTableTest, EveryArmFindsItsWayThroughTheWholeTable) {
   ASSERT_OK_AND_ASSIGN(const auto replayed, ReplayedTable::Create(table));
   EXPECT_EQ(replayed->dropped_count(), 0);
   for (const Arm& arm : Arms()) {
+    if (!replayed->Suits(arm)) continue;
     ASSERT_OK_AND_ASSIGN(const std::vector<int64_t> best, replayed->Replay(arm, 1, 10'000));
     // Each point is a trial once.
     EXPECT_THAT(best, SizeIs(table.rows.size())) << arm.name;
@@ -52,11 +54,36 @@ TEST(ReplayTableTest, RowsByEstimateAreNotForArmsThatDoNotKnowIt) {
   for (size_t i = 10; i < table.rows.size(); ++i) table.rows[i].uniform = false;
   ASSERT_OK_AND_ASSIGN(const auto replayed, ReplayedTable::Create(table));
   for (const Arm& arm : Arms()) {
+    if (!replayed->Suits(arm)) continue;
     ASSERT_OK_AND_ASSIGN(const auto best, replayed->Replay(arm, 0, 100));
     EXPECT_THAT(best, SizeIs(arm.uniform ? 10 : 100)) << arm.name;
     EXPECT_EQ(arm.uniform,
               arm.guidance == Guidance::kNothing || arm.guidance == Guidance::kLearned);
   }
+}
+
+TEST(ReplayTableTest, ArmsOfAPartOfTheSpaceStayInIt) {
+  const SearchTable table = FullTestTable(
+      kTemplates | kGenerator,
+      {.uniform_max = 120, .estimated_max = 20, .looked_max = 200, .listed_max = 1000});
+  ASSERT_OK_AND_ASSIGN(const auto replayed, ReplayedTable::Create(table));
+  EXPECT_EQ(replayed->dropped_count(), 0);
+  // The unscheduled program may be among the rows, and is in both.
+  size_t nests = 0, unscheduled = 0;
+  for (const TableRow& row : table.rows) {
+    nests += absl::StrContains(table.sketches[row.sketch].name, "nest");
+    unscheduled += table.sketches[row.sketch].name == "unscheduled";
+  }
+  ASSERT_GT(nests, 10u);
+  ASSERT_LT(nests + unscheduled, table.rows.size());
+  EXPECT_THAT(replayed->Replay(ArmOf("generator alone"), 0, 1000),
+              IsOkAndHolds(SizeIs(nests + unscheduled)));
+  EXPECT_THAT(replayed->Replay(ArmOf("templates alone"), 0, 1000),
+              IsOkAndHolds(SizeIs(table.rows.size() - nests)));
+  EXPECT_TRUE(replayed->Suits(ArmOf("generator alone")));
+  ASSERT_OK_AND_ASSIGN(const auto of_templates, ReplayedTable::Create(FullTestTable()));
+  EXPECT_FALSE(of_templates->Suits(ArmOf("generator alone")));
+  EXPECT_TRUE(of_templates->Suits(ArmOf("prior and trees")));
 }
 
 TEST(ReplayTableTest, FailuresAreTrialsWithoutALatency) {

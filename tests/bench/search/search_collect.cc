@@ -1,5 +1,5 @@
 // Fills the tables of a machine: measures points of tasks on a farm of this machine alone.
-// usage: search_collect MANIFEST FOLDER MINUTES THREADS MACHINE COMMIT
+// usage: search_collect MANIFEST FOLDER MINUTES THREADS MACHINE COMMIT templates|generator|all
 //
 // MANIFEST: JSON, [{"name", "class", "source", "model"}], the last one an ONNX file. FOLDER has a
 // table a task, NAME.json, and gets those that it lacks. Interrupted, it keeps what was measured;
@@ -47,6 +47,7 @@ struct Arguments {
   std::string manifest, folder, machine, commit;
   double minutes = 0;
   int threads = 0;
+  uint32_t spaces = kTemplates;
 };
 
 std::string PathOf(const Arguments& arguments, const SearchTable& table) {
@@ -73,15 +74,16 @@ absl::StatusOr<CollectedTask> MakeTask(const nlohmann::json& entry, const Argume
                                .workload = operation.workload.text,
                                .contract = operation.contract,
                                .target = target.ToText(),
-                               .calibration = calibration}};
+                               .calibration = calibration,
+                               .spaces = arguments.spaces}};
   const absl::StatusOr<std::string> text = ReadFile(PathOf(arguments, task.table), kTableBytesMax);
   if (text.ok()) {
     ASSIGN_OR_RETURN(SearchTable known, ParseTable(*text));
     if (known.workload != task.table.workload || known.target != task.table.target ||
-        known.contract != task.table.contract) {
+        known.contract != task.table.contract || known.spaces != task.table.spaces) {
       return absl::FailedPreconditionError(
-          absl::StrCat(PathOf(arguments, known), " is of another program or target (", known.target,
-                       "): remove it, or name another folder"));
+          absl::StrCat(PathOf(arguments, known), " is of another program, target or rules (",
+                       known.target, "): remove it, or name another folder"));
     }
     task.table = std::move(known);
   }
@@ -157,11 +159,18 @@ absl::Status Run(const Arguments& arguments) {
 
 int Main(int argc, char** argv) {
   Arguments arguments;
-  if (argc != 7 || !absl::SimpleAtod(argv[3], &arguments.minutes) || arguments.minutes <= 0 ||
+  if (argc != 8 || !absl::SimpleAtod(argv[3], &arguments.minutes) || arguments.minutes <= 0 ||
       !absl::SimpleAtoi(argv[4], &arguments.threads) || arguments.threads < 1) {
-    std::fprintf(stderr, "usage: search_collect MANIFEST FOLDER MINUTES THREADS MACHINE COMMIT\n");
+    std::fprintf(stderr,
+                 "usage: search_collect MANIFEST FOLDER MINUTES THREADS MACHINE COMMIT RULES\n");
     return 64;
   }
+  const absl::StatusOr<uint32_t> spaces = SpacesOfName(argv[7]);
+  if (!spaces.ok()) {
+    std::fprintf(stderr, "search_collect: %s\n", std::string(spaces.status().message()).c_str());
+    return 64;
+  }
+  arguments.spaces = *spaces;
   arguments.manifest = argv[1];
   arguments.folder = argv[2];
   arguments.machine = argv[5];

@@ -56,15 +56,26 @@ absl::StatusOr<std::unique_ptr<ReplayedTable>> ReadTable(const std::string& path
 
 absl::StatusOr<Json> ReplayAll(int seeds, int trials, const std::string& arms_text,
                                const std::vector<std::string>& paths) {
-  ASSIGN_OR_RETURN(const std::vector<const Arm*> arms, ChosenArms(arms_text));
+  ASSIGN_OR_RETURN(std::vector<const Arm*> arms, ChosenArms(arms_text));
   const int threads = static_cast<int>(UsableCpus().size());
   std::vector<absl::StatusOr<std::unique_ptr<ReplayedTable>>> tables(paths.size());
   ParallelFor(paths.size(), threads, [&](size_t i) { tables[i] = ReadTable(paths[i]); });
+  for (const auto& table : tables) RETURN_IF_ERROR(table.status());
+  const auto suits_none = [&](const Arm* arm) {
+    return !std::all_of(tables.begin(), tables.end(),
+                        [&](const auto& table) { return (*table)->Suits(*arm); });
+  };
+  if (arms_text == "all") {
+    std::erase_if(arms, suits_none);
+  } else if (const auto arm = std::find_if(arms.begin(), arms.end(), suits_none);
+             arm != arms.end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("arm ", (*arm)->name, " wants tables of all rules: collect --rules all"));
+  }
   Json result{{"tables", Json::array()}, {"arms", Json::array()}, {"runs", Json::array()}};
   for (const Arm* arm : arms) result["arms"].push_back(arm->name);
   std::vector<Run> runs;
   for (size_t t = 0; t < tables.size(); ++t) {
-    RETURN_IF_ERROR(tables[t].status());
     const ReplayedTable& replayed = **tables[t];
     Json rows = Json::array();
     int64_t worst_ns = 0;

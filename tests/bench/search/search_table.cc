@@ -15,6 +15,16 @@ namespace {
 
 using Json = nlohmann::json;
 
+constexpr std::pair<const char*, uint32_t> kSpaces[] = {
+    {"templates", kTemplates}, {"generator", kGenerator}, {"all", kTemplates | kGenerator}};
+
+std::string NameOfSpaces(uint32_t spaces) {
+  for (const auto& [name, known] : kSpaces) {
+    if (spaces == known) return name;
+  }
+  return "";
+}
+
 absl::Status Malformed(absl::string_view what) {
   return absl::InvalidArgumentError(
       absl::StrCat("search table: got ", what, "; collect it again by ./dev bench search collect"));
@@ -72,6 +82,9 @@ absl::StatusOr<SearchTable> ParseFields(const Json& json) {
                     .target = json.at("target").get<std::string>(),
                     .space_count = json.at("space").get<int64_t>(),
                     .space_exact = json.at("space_exact").get<bool>()};
+  if (json.contains("rules")) {
+    ASSIGN_OR_RETURN(table.spaces, SpacesOfName(json.at("rules").get<std::string>()));
+  }
   if (const std::string row = json.at("calibration").get<std::string>(); !row.empty()) {
     ASSIGN_OR_RETURN(table.calibration, ParseCalibrationRow(row));
   }
@@ -89,6 +102,14 @@ absl::StatusOr<SearchTable> ParseFields(const Json& json) {
 }
 
 }  // namespace
+
+absl::StatusOr<uint32_t> SpacesOfName(absl::string_view name) {
+  for (const auto& [known, spaces] : kSpaces) {
+    if (name == known) return spaces;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("got rules ", name, ", want templates, generator or all"));
+}
 
 int64_t TableRow::rank_ns() const {
   if (latency_ns.empty()) return 0;
@@ -108,6 +129,7 @@ std::string PrintTable(const SearchTable& table) {
             {"target", table.target},
             {"space", table.space_count},
             {"space_exact", table.space_exact},
+            {"rules", NameOfSpaces(table.spaces)},
             {"workload", table.workload},
             {"calibration", table.calibration.has_value() ? ToText(*table.calibration) : ""},
             {"sketches", Json::array()}};

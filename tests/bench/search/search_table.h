@@ -12,6 +12,7 @@
 #include "compiler/schedule/decision.h"
 #include "proto/calibration_row.h"
 #include "proto/measurement.h"
+#include "tuner/sketch/sketch.h"
 
 namespace burnish {
 
@@ -52,6 +53,9 @@ struct SearchTable {
   std::string contract = {};
   std::string target = {};  // Canonical text.
   std::optional<CalibrationRow> calibration = std::nullopt;
+  // Whose sketches it has: a set of SketchSpace. Tables from before there was more than one have
+  // those of templates.
+  uint32_t spaces = kTemplates;
   int64_t space_count = 0;  // Valid points of the whole space, before twins are counted once.
   bool space_exact = true;
   std::vector<TableSketch> sketches = {};
@@ -59,6 +63,9 @@ struct SearchTable {
 
   bool operator==(const SearchTable&) const = default;
 };
+
+// Of templates, generator or all. INVALID_ARGUMENT: another name.
+absl::StatusOr<uint32_t> SpacesOfName(absl::string_view name);
 
 // Equal tables have equal bytes. One row a line.
 std::string PrintTable(const SearchTable& table);

@@ -32,7 +32,15 @@ TEST(SearchTableTest, TextIsReadBack) {
   const SearchTable table = TwoRows();
   EXPECT_THAT(ParseTable(PrintTable(table)), IsOkAndHolds(table));
   SearchTable empty = EmptyTestTable();
+  empty.spaces = kTemplates | kGenerator;
   EXPECT_THAT(ParseTable(PrintTable(empty)), IsOkAndHolds(empty));
+}
+
+TEST(SearchTableTest, TablesFromBeforeTheGeneratorAreOfTemplates) {
+  const std::string old =
+      absl::StrReplaceAll(PrintTable(TwoRows()), {{" \"rules\": \"templates\",\n", ""}});
+  ASSERT_NE(old, PrintTable(TwoRows()));
+  EXPECT_THAT(ParseTable(old), IsOkAndHolds(TwoRows()));
 }
 
 TEST(SearchTableTest, RankIsTheMedianAndNothingOfAFailure) {
@@ -54,6 +62,7 @@ TEST(SearchTableTest, WhatNoTableSaysIsRefused) {
       {"\"schema\": 1", "\"schema\": 2"},
       {"\"workload\"", "\"worklod\""},
       {"\"name\": \"small\"", "\"name\": 4"},
+      {"\"rules\": \"templates\"", "\"rules\": \"tiles\""},
       {"[7,1,1", "[7,1"},
   };
   for (const auto& [from, to] : changes) {

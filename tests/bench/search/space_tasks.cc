@@ -49,14 +49,6 @@ absl::StatusOr<std::vector<NamedTask>> TasksOf(const std::string& what, const De
   return tasks;
 }
 
-absl::StatusOr<uint32_t> SpacesOf(const std::string& name) {
-  if (name == "templates") return kTemplates;
-  if (name == "generator") return kGenerator;
-  if (name == "all") return uint32_t{kTemplates} | kGenerator;
-  return absl::InvalidArgumentError(
-      absl::StrCat("got space ", name, ", want templates, generator or all"));
-}
-
 absl::StatusOr<SampledSpace> SampleSpace(const std::string& workload, const DeviceModel& device,
                                          uint32_t spaces, int points) {
   ASSIGN_OR_RETURN(const Program program, ParseProgram(workload));

@@ -21,9 +21,6 @@ struct NamedTask {
 // workloads, each behind a line "== NAME".
 absl::StatusOr<std::vector<NamedTask>> TasksOf(const std::string& what, const DeviceModel& device);
 
-// By name: templates, generator, all.
-absl::StatusOr<uint32_t> SpacesOf(const std::string& name);
-
 // Draws `points` of the task's space, by distinct lowered code.
 struct SampledSpace {
   std::shared_ptr<const SearchSpace> space;

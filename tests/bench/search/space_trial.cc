@@ -19,6 +19,7 @@
 #include "compiler/schedule/trace.h"
 #include "proto/device_model.h"
 #include "tests/bench/kernel_timing.h"
+#include "tests/bench/search/search_table.h"
 #include "tests/bench/search/space_tasks.h"
 #include "tuner/sketch/sketch.h"
 
@@ -79,7 +80,7 @@ absl::Status Run(int argc, char** argv) {
       double first = 0;
       std::printf("%-34s", task.name.c_str());
       for (const absl::string_view space : absl::StrSplit(argv[3], ',')) {
-        ASSIGN_OR_RETURN(const uint32_t spaces, SpacesOf(std::string(space)));
+        ASSIGN_OR_RETURN(const uint32_t spaces, SpacesOfName(space));
         ASSIGN_OR_RETURN(const std::vector<Trial> timed,
                          TrialsOf(task, device, spaces, points, trials));
         const Trial& best =

@@ -35,13 +35,18 @@ absl::StatusOr<TableSpace> SpaceOfTable(const SearchTable& table) {
   ASSIGN_OR_RETURN(const Program program, ParseProgram(table.workload));
   TableSpace space{.device = DeviceModelOf(target, table.calibration)};
   // As a study has them with the settings that a user does not change.
-  ASSIGN_OR_RETURN(space.whole,
-                   SearchSpace::Create(
-                       {.sketches = GenerateSketches(program, space.device, {.algorithms = true}),
-                        .workload_id = Sha256Bytes(table.workload),
-                        .target = table.target,
-                        .contract = table.contract,
-                        .codegen_epoch = kCodegenEpoch}));
+  ASSIGN_OR_RETURN(
+      space.whole,
+      SearchSpace::Create({.sketches = GenerateSketches(
+                               program, space.device, {.algorithms = true, .spaces = table.spaces}),
+                           .workload_id = Sha256Bytes(table.workload),
+                           .target = table.target,
+                           .contract = table.contract,
+                           .codegen_epoch = kCodegenEpoch}));
+  // Those of templates stand in front, and the unscheduled program last.
+  if ((table.spaces & kTemplates) != 0) {
+    space.template_count = GenerateSketches(program, space.device, {.algorithms = true}).size() - 1;
+  }
   return space;
 }
 

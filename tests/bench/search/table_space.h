@@ -18,6 +18,7 @@ namespace burnish {
 struct TableSpace {
   DeviceModel device;
   std::shared_ptr<const SearchSpace> whole;
+  size_t template_count = 0;  // Of its sketches, which come first.
 };
 
 // INVALID_ARGUMENT: the workload or target does not parse.

@@ -21,8 +21,9 @@ SearchTable EmptyTestTable() {
           .target = "cpu:arch=znver4,threads=2"};
 }
 
-TableDraw TestDraw(const TableDrawOptions& options) {
-  const SearchTable table = EmptyTestTable();
+TableDraw TestDraw(const TableDrawOptions& options, uint32_t spaces) {
+  SearchTable table = EmptyTestTable();
+  table.spaces = spaces;
   const auto space = SpaceOfTable(table);
   CHECK_OK(space);
   auto draw = DrawTable(table.workload, *space->whole, space->device, options);
@@ -30,11 +31,12 @@ TableDraw TestDraw(const TableDrawOptions& options) {
   return *std::move(draw);
 }
 
-SearchTable FullTestTable() {
+SearchTable FullTestTable(uint32_t spaces, const TableDrawOptions& options) {
   SearchTable table = EmptyTestTable();
+  table.spaces = spaces;
   const auto space = SpaceOfTable(table);
   CHECK_OK(space);
-  const TableDraw draw = TestDraw();
+  const TableDraw draw = TestDraw(options, spaces);
   MoveToSketches(space->whole->sketches(), table);
   double least = 1e30;
   for (const DrawnPoint& point : draw.points) least = std::min(least, point.estimate_seconds);

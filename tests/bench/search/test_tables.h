@@ -11,11 +11,12 @@ namespace burnish {
 SearchTable EmptyTestTable();
 
 // Each point of the draw takes 1 ms and a share that grows with the distance of its estimate's
-// logarithm from the best one's, but for a factor by its place that no model can know.
-SearchTable FullTestTable();
+// logarithm from the best one's, but for a factor by its place that no model can know. `spaces`: a
+// set of SketchSpace.
+SearchTable FullTestTable(uint32_t spaces = kTemplates, const TableDrawOptions& options = {});
 
 // What the collector draws for these.
-TableDraw TestDraw(const TableDrawOptions& options = {});
+TableDraw TestDraw(const TableDrawOptions& options = {}, uint32_t spaces = kTemplates);
 
 }  // namespace burnish
 
