@@ -15,6 +15,7 @@ constexpr size_t kSketchesMax = 16;
 // Derived ones: the same structure in several forms, so that a few would be all of one kind. Each
 // costs a search a share of its random points.
 constexpr size_t kDerivedMax = 40;
+// Of one block among several: combinations would otherwise be all of the first block's first way.
 constexpr size_t kDerivedBesideOthers = 8;
 
 std::vector<SketchRule> RulesOf(RuleKind kind, const RuleContext& context) {
