@@ -146,7 +146,7 @@ std::vector<Draft> SpatialRule(const RuleContext& context, BlockId id) {
   // Every other element, or the other way round; and rows of which some lanes see the padding.
   const bool steps = (lanes.stride || lanes.diverge) && !lanes.far && !lanes.gather && !lanes.check;
   if (vector_axis >= 0 && steps && block.reduction.empty()) {
-    drafts.push_back(Nest(context, id, vector_axis, true, "spatial/steps"));
+    drafts.push_back(SpatialNest(context, id, vector_axis, true, "spatial/steps"));
   }
   return drafts;
 }
