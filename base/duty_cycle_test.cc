@@ -16,7 +16,7 @@ struct Work {
 
 // Work that keeps `cpus` busy whenever it may run, looked at every `step_ns`.
 Work Simulate(DutyCycle& cycle, double cpus, int64_t duration_ns, int64_t step_ns,
-             int64_t begin_ns = 0) {
+              int64_t begin_ns = 0) {
   Work run;
   bool running = false;
   for (; run.wall_ns < duration_ns; run.wall_ns += step_ns) {
