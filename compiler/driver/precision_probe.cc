@@ -97,9 +97,10 @@ absl::StatusOr<double> PrecisionProbe::ErrorOf(const std::vector<DType>& types, 
       RETURN_IF_ERROR(ToStatus(session.SetInput(i, rounded)));
     }
     const auto round = [&](size_t step, std::span<void* const> buffers) {
-      for (size_t o = 0; o < manifest.steps[step].outputs.size(); ++o) {
+      const std::vector<std::vector<int>>& readers = model_.step_readers[step];
+      for (size_t o = 0; o < std::min(readers.size(), manifest.steps[step].outputs.size()); ++o) {
         const StepOutput& output = manifest.steps[step].outputs[o];
-        const DType type = ReadAs(model_.step_readers[step][o], types);
+        const DType type = ReadAs(readers[o], types);
         if (type == DType::kF32 || output.tensor.type != ElementType::kF32) continue;
         RoundTensor(type, output.tensor, static_cast<uint8_t*>(buffers[output.buffer]));
       }

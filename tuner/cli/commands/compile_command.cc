@@ -110,6 +110,9 @@ class CompileCommand : public Command {
     ASSIGN_OR_RETURN(facts.calibration, context.ResolveRow(target, /*tracker=*/""));
     RETURN_IF_ERROR(MoveToListedCpus(cpus_));
     if (!emit_.empty()) {
+      if (options.fastest_storage) {
+        ASSIGN_OR_RETURN(options.storage, ChooseBundleStorage(graph, facts, options, what));
+      }
       ASSIGN_OR_RETURN(const std::string text, EmitPoint(graph, facts, options, what, emit_));
       return WriteText(context, text);
     }
