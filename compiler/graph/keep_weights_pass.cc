@@ -74,8 +74,7 @@ class WeightKeeper {
                           node.attributes.Float("alpha", 1) == 1 &&
                           (node.inputs.size() < 3 || node.attributes.Float("beta", 1) == 1);
     const TensorType& x = graph_.value(node.inputs[0]).type;
-    if (!is_plain || x.dtype != DType::kF32 || graph_.IsConstant(node.inputs[0]) ||
-        Producer(graph_, node.inputs[0], "dequantize") != nullptr) {
+    if (!is_plain || x.dtype != DType::kF32 || graph_.IsConstant(node.inputs[0])) {
       return absl::OkStatus();
     }
     const std::optional<Blocks> blocks =

@@ -101,6 +101,24 @@ TEST(KeepWeightsTest, FormsOfDequantizedMatricesStay8Bits) {
   }
 }
 
+// The last product of a quantized network: nothing quantizes what it gives.
+TEST(KeepWeightsTest, ProductsThatEndInFloatsKeepTheirWeights) {
+  Graph graph;
+  const ValueId scale =
+      AddConstant(graph, "xs", {DType::kF32, {}}, FromDoubles(DType::kF32, {0.1}));
+  const ValueId zero = Zero(graph, DType::kU8, 7);
+  const ValueId x = AddInput(graph, "x", {DType::kU8, {2, 64}});
+  const ValueId w = Real(graph, DType::kI8, {10, 64}, {10, 1}, 0);
+  graph.outputs = {
+      Op(graph, "gemm",
+         {Op(graph, "dequantize", {x, scale, zero}), w, AddRandomConstant(graph, "b", {10}, 1)},
+         {{"trans_b", int64_t{1}}})};
+  Graph prepared = graph;
+  ASSERT_THAT(PrepareGraph(prepared), IsOk());
+  EXPECT_EQ(Ops(prepared), "dequantize matmul_blocks add");
+  EXPECT_EQ(Difference(graph, prepared), "");
+}
+
 TEST(KeepWeightsTest, WhatDoesNotFitIsRealAsBefore) {
   const std::vector<std::function<ValueId(Graph&)>> forms = {
       // Numbers beyond i8, scales by row, scales by column of the other matrix.

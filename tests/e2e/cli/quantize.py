@@ -13,7 +13,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from harness import run_cases
+from harness import LONG_S, run_cases
 
 EX_USAGE, EX_DATAERR, EX_NOINPUT, EX_IOERR = 64, 65, 66, 74
 INTERRUPTED = 130
@@ -155,6 +155,8 @@ class Cases:
         wrong = self.refused(EX_USAGE, "B0101", "--method", data=data, flags=("--method", "entropy"))
         wrong += self.refused(EX_USAGE, "B0101", "--percentile", data=data,
                               flags=("--percentile", "101"))
+        wrong += self.refused(EX_USAGE, "B0101", "--group", data=data,
+                              flags=("--method", "weights", "--group", "48"))
         wrong += self.refused(EX_USAGE, "B0101", "--examples", data=data, flags=("--examples", "2"))
         wrong += self.programs.run("quantize", "--model", self.model, "--data", data).complaints(
             EX_USAGE, "B0101", "--out")
@@ -163,14 +165,27 @@ class Cases:
         return wrong + self.programs.run(*self.line(data)[:-1], self.path("none/q.onnx")).complaints(
             EX_IOERR, "B0204")
 
+    def case_weights_need_no_data(self):
+        line = ("quantize", "--model", self.model, "--shape", "x=1x8", "--method", "weights", "--out",
+                self.path("w8.onnx"))
+        outcome = self.programs.run(*line)
+        wrong = outcome.complaints(0, "")
+        if "1 by weights of 8 bits, 0 others" not in outcome.out or "error" in outcome.out:
+            wrong.append(outcome.out)
+        outcome = self.programs.run(*line, "--data", self.data("two", x=self.examples[:2]))
+        wrong += outcome.complaints(0, "")
+        return wrong + ([] if "error       " in outcome.out else [outcome.out])
+
     def case_interrupted_it_leaves_nothing(self):
-        data = self.data("many", x=np.resize(self.examples, (1_000_000, 8)))
+        # It takes several seconds: it is in one of its builds, or between runs of one.
+        images = np.random.default_rng(2).normal(size=(12, 3, 96, 96)).astype(np.float32)
         process = subprocess.Popen(
-            [self.programs.tuner, *self.line(data, "--examples", "1000000")],
+            [self.programs.tuner, "quantize", "--task", "resnet18", "--shape", "input=1x3x96x96",
+             "--data", self.data("images", input=images), "--out", self.path("q.onnx")],
             stderr=subprocess.PIPE, env=self.programs.environment)
-        time.sleep(2)  # Files are read, the model is built, or runs: wherever it is.
+        time.sleep(1.5)
         process.send_signal(signal.SIGINT)
-        err = process.communicate(timeout=60)[1].decode()
+        err = process.communicate(timeout=LONG_S)[1].decode()
         wrong = [] if process.returncode == INTERRUPTED else [f"exit code {process.returncode}: {err}"]
         return wrong + (["a model was written"] if os.path.exists(self.path("q.onnx")) else [])
 
