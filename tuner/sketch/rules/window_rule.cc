@@ -165,7 +165,7 @@ std::vector<Draft> Write(const RuleContext& context, BlockId id, bool stepped) {
   }
   if (last) s.Unroll(pixel);
   s.Vectorize(vector, lanes);
-  return {Draft{stepped ? "window/steps" : "window", std::move(s)}};
+  return {Draft{stepped ? "stepped_window" : "window", std::move(s)}};
 }
 
 }  // namespace

@@ -90,7 +90,7 @@ Program HalvingPool(DType dtype, Ints pads = {}) {
 }
 
 TEST(WindowRuleTest, RowsByStepsOfFloats) {
-  EXPECT_EQ(TestedDrafts("stepped_window", HalvingPool(DType::kF32), kTarget), R"(window/steps
+  EXPECT_EQ(TestedDrafts("stepped_window", HalvingPool(DType::kF32), kTarget), R"(stepped_window
   width = 8 16 32
   pixels = 1 2 4
   require $width // 8 * ($pixels + 1) + 2 <= 16
@@ -107,7 +107,7 @@ TEST(WindowRuleTest, RowsByStepsOfFloats) {
 }
 
 TEST(WindowRuleTest, RowsByStepsOfBytes) {
-  EXPECT_EQ(TestedDrafts("stepped_window", HalvingPool(DType::kI8), kTarget), R"(window/steps
+  EXPECT_EQ(TestedDrafts("stepped_window", HalvingPool(DType::kI8), kTarget), R"(stepped_window
   width = 32
   pixels = 1 2 4
   require $width // 32 * ($pixels + 1) + 2 <= 16
@@ -126,7 +126,7 @@ TEST(WindowRuleTest, RowsByStepsOfBytes) {
 // Lanes at the ends of a row see padding, as code that is cut there does.
 TEST(WindowRuleTest, PaddedRowsOfDoubles) {
   EXPECT_EQ(TestedDrafts("stepped_window", HalvingPool(DType::kF64, {1, 1, 1, 1}), kTarget),
-            R"(window/steps
+            R"(stepped_window
   width = 4 8 16
   pixels = 1 2 4
   require $width // 4 * ($pixels + 1) + 2 <= 16
