@@ -218,8 +218,11 @@ NestCycles AnalyticNestCycles(const WalkNest& nest, const std::vector<BufferTraf
       // What all workers read comes from memory once.
       const double readers = nest.IsShared(*buffer.access) ? 1 : nest.workers;
       double level_cycles = buffer.bytes_in[c] / rates.Of(c, readers);
-      // The first cache is near enough for its lines to be waited for.
-      if (c > 0 && !buffer.access->is_store) level_cycles *= 1 + kRunStartLines / buffer.run_lines;
+      // Caches are near enough for their lines to be waited for.
+      const bool from_memory = c + 1 == kCacheLevelCount;
+      if (from_memory && !buffer.access->is_store) {
+        level_cycles *= 1 + kRunStartLines / buffer.run_lines;
+      }
       level += level_cycles;
       // What nobody asks for ahead is waited for: panels jump, and hardware prefetching starts
       // anew at each.

@@ -35,10 +35,11 @@ std::vector<double> Footprints(const Buffer& buffer, const WalkAccess& access) {
 
 // Streams that hardware asks ahead for, each in a page of its own: 32 of an L2 of Intel's since
 // Nehalem ("Intel 64 and IA-32 architectures optimization reference manual", 2.5.5.4); AMD names no
-// number.
-constexpr double kStreamsMax = 32;
+// number. Within a page hardware follows steps of up to 2 KiB too (the same, 2.5.5.4).
+constexpr double kStreamsMax = 32, kStepBytesMax = 2048;
 
 double RunLines(const Buffer& buffer, const WalkAccess& access, int line_bytes) {
+  const auto element_bytes = static_cast<double>(SizeBytes(buffer.dtype));
   double run = 1, streams = 1;  // Elements; places that it goes on at in turn.
   for (size_t i = access.loops.size(); i-- > 0 && streams <= kStreamsMax;) {
     const AccessLoop& loop = access.loops[i];
@@ -46,11 +47,13 @@ double RunLines(const Buffer& buffer, const WalkAccess& access, int line_bytes) 
     const double stride = static_cast<double>(std::abs(loop.stride));
     if (!loop.hidden && stride <= run) {
       run += stride * (loop.trips - 1);
+    } else if (!loop.hidden && stride * element_bytes <= kStepBytesMax) {
+      run *= loop.trips;
     } else {
       streams *= loop.trips;
     }
   }
-  return std::max(1.0, run * static_cast<double>(SizeBytes(buffer.dtype)) / line_bytes);
+  return std::max(1.0, run * element_bytes / line_bytes);
 }
 
 // Into a level of `capacity_bytes`, with the least recently used line leaving first: what a loop
