@@ -43,22 +43,6 @@ absl::StatusOr<RefitProgram> BuildRefitProgram(Graph& cut, ScheduleSource& sourc
   });
 }
 
-// What is said of the built model, in its bundle.
-absl::Status AddNotes(BuiltModel& built) {
-  if (!built.measured_error.has_value()) return absl::OkStatus();
-  const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(built.bundle.data()),
-                                       built.bundle.size());
-  auto reader = BundleReader::FromBytes(bytes);
-  if (!reader.ok()) return ToStatus(reader.status());
-  NumberNotes notes = reader->manifest().notes;
-  notes.error = *built.measured_error;
-  notes.measured_on = built.measured_on;
-  auto noted = WithNumberNotes(bytes, notes);
-  if (!noted.ok()) return ToStatus(noted.status());
-  built.bundle = *std::move(noted);
-  return absl::OkStatus();
-}
-
 bool Narrows(const BuildModelOptions& options) {
   return options.fastest_storage || options.storage.narrows();
 }
@@ -79,13 +63,28 @@ absl::StatusOr<BuiltModel> Build(const Graph& graph, ScheduleSource& source, Bui
 
 }  // namespace
 
+absl::Status NoteError(BuiltModel& built) {
+  if (!built.measured_error.has_value()) return absl::OkStatus();
+  const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(built.bundle.data()),
+                                       built.bundle.size());
+  auto reader = BundleReader::FromBytes(bytes);
+  if (!reader.ok()) return ToStatus(reader.status());
+  NumberNotes notes = reader->manifest().notes;
+  notes.error = *built.measured_error;
+  notes.measured_on = built.measured_on;
+  auto noted = WithNumberNotes(bytes, notes);
+  if (!noted.ok()) return ToStatus(noted.status());
+  built.bundle = *std::move(noted);
+  return absl::OkStatus();
+}
+
 absl::StatusOr<BuiltModel> BuildModel(const Graph& graph, ScheduleSource& source, Builder& builder,
                                       const BuildModelOptions& options) {
   if (Narrows(options) && options.refit) {
     return absl::InvalidArgumentError("parameters cannot be replaced where weights are rounded");
   }
   ASSIGN_OR_RETURN(BuiltModel built, Build(graph, source, builder, options));
-  RETURN_IF_ERROR(AddNotes(built));
+  RETURN_IF_ERROR(NoteError(built));
   return built;
 }
 

@@ -105,6 +105,9 @@ struct BuiltModel {
 absl::StatusOr<BuiltModel> BuildModel(const Graph& graph, ScheduleSource& source, Builder& builder,
                                       const BuildModelOptions& options);
 
+// Puts the measured error into the bundle, where there is one. BuildModel has done so.
+absl::Status NoteError(BuiltModel& built);
+
 // How BuildModel would store the model with these schedules, but for what it finds when it has
 // built it so. One build, of the model in f32. Errors: as there.
 absl::StatusOr<FloatStorage> ChooseStorage(const Graph& graph, ScheduleSource& source,

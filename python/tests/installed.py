@@ -83,7 +83,7 @@ def test_16_bit_storage_is_close_and_not_equal():
                             accuracy=1e-6)
     check(model(array("image_1")), "scores_1")
     raised(lambda: burnish.compile(MODEL, shapes={"image": (1, 3, 32, 32)}, precision="int8"),
-           "B0104")
+           "B0101")
     with tempfile.TemporaryDirectory() as folder:
         numpy.save(os.path.join(folder, "image.npy"), array("image_1"))
         model = burnish.compile(MODEL, shapes={"image": (1, 3, 32, 32)}, precision="auto",

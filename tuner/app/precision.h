@@ -22,7 +22,29 @@ double DefaultAccuracy(const std::string& precision);
 
 // Sets storage, or that the fastest is to be found. Errors: B0101 with `strict`, which no storage
 // in 16 bits is; B0104 what is no storage of a float model (int8), with the way to it.
+// Of int8 the caller builds Int8Model instead.
 absl::Status TakePrecision(const std::string& precision, BuildModelOptions& options);
+
+// A model whose products are in integers, by ranges on examples.
+class Int8Model {
+ public:
+  // Errors: B0101 without `folder`; ExampleData's and QuantizeModel's.
+  static absl::StatusOr<Int8Model> Quantize(const Graph& graph, const std::string& folder,
+                                            const ScheduleFacts& facts,
+                                            const BuildModelOptions& options,
+                                            const std::string& what);
+
+  const Graph& graph() const { return quantized_; }
+  // Sets what `built`, of `graph`, shows against the model in f32 on the examples. Error B0804: it
+  // is more than `options` allow.
+  absl::Status Measure(const ScheduleFacts& facts, const BuildModelOptions& options,
+                       BuiltModel& built) const;
+
+ private:
+  Graph source_, quantized_;
+  ExampleInputs examples_;
+  std::string what_;
+};
 
 // Sets the layers of a study that is submitted. `facts`: of default schedules. Errors:
 // BuildBundle's, LoadModel's and LoadExamples'.

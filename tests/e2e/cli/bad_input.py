@@ -254,8 +254,12 @@ class Cases:
         return wrong
 
     def case_precisions_that_do_not_go_together(self):
-        wrong = self.refused_model(self.good, EX_UNAVAILABLE, "B0104", "tuner quantize",
-                                   flags=("--precision", "int8"))
+        wrong = []
+        for command, code, error, text in (("submit", EX_UNAVAILABLE, "B0104", "tuner quantize"),
+                                           ("compile", EX_USAGE, "B0101", "--data")):
+            wrong += self.tuner(command, "--model", self.good, "--db", self.path("untouched.db"),
+                                "--out", self.path("untouched.bundle"), "--precision",
+                                "int8").complaints(code, error, text)
         wrong += self.refused_model(self.good, EX_USAGE, "B0101", "strict",
                                     flags=("--precision", "bf16", "--accuracy", "strict"))
         return wrong + self.refused_model(self.good, EX_USAGE, "B0101", "f8",

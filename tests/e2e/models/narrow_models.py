@@ -166,6 +166,24 @@ class Case:
             wrong.append(f"--info: {types}, {info['measured_error']} on {info['measured_on']}")
         return wrong, f"{len(wide)} of {len(built['layers'])} layers in f32, error {left:.2g}"
 
+    def in_int8(self):
+        """By ranges of examples, and no further from f32 than it says."""
+        folder = os.path.join(self.tuner.folder, "ranges")
+        os.makedirs(folder, exist_ok=True)
+        np.save(os.path.join(folder, "x.npy"), np.concatenate([self.inputs, self.inputs]))
+        built, bundle = self.built(self.model, "--precision", "int8", "--data", folder,
+                                   "--accuracy", "0.5")
+        error = error_of(self.outputs(bundle, "f32"), self.want)
+        types = {task["type"] for task in built["tasks"]}
+        wrong = [] if 0 < built["measured_error"] <= 0.5 else [f"{built['measured_error']}"]
+        wrong += [] if types & {"u8", "i8"} else [f"tasks in {types}"]
+        wrong += [] if error < 0.2 else [f"error {error:.2g}"]
+        done, _ = self.tuner.compile(self.model, "--precision", "int8", "--data", folder,
+                                     "--accuracy", "1e-5")
+        if "B0804" not in done.stderr or "--precision bf16" not in done.stderr:
+            wrong.append(done.stderr)
+        return wrong, f"error {error:.2g} of the spread"
+
     def fastest(self):
         """A mixture within the budget, or f32."""
         built, bundle = self.built(self.model, "--precision", "auto", "--accuracy", "0.05")
@@ -213,6 +231,7 @@ def main(program):
             report.run(f"{make.__name__} over its accuracy", case.over_budget)
             report.run(f"{make.__name__} with layers taken back", case.taken_back)
             report.run(f"{make.__name__} as fast as may be", case.fastest)
+            report.run(f"{make.__name__} in int8", case.in_int8)
         report.run("a study of the last", case.study)
     return report.finish()
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -93,9 +94,10 @@ class CompileCommand : public Command {
                               .require_tuned = require_tuned_,
                               .refit = request_.refit};
     ASSIGN_OR_RETURN(options.select, ParseAccuracy(accuracy_, precision_));
-    RETURN_IF_ERROR(TakePrecision(precision_, options));
+    const bool is_int8 = precision_ == "int8";
+    if (!is_int8) RETURN_IF_ERROR(TakePrecision(precision_, options));
     ASSIGN_OR_RETURN(request_.shapes, inputs_.Parse());
-    ASSIGN_OR_RETURN(const Graph graph, LoadModel(request_));
+    ASSIGN_OR_RETURN(Graph graph, LoadModel(request_));
     ASSIGN_OR_RETURN(options.examples, LoadExamples(data_, graph));
     const std::string what = request_.task.empty() ? request_.model : request_.task;
     if (emit_ == "onnx") return EmitOnnx(context, graph, what);
@@ -109,6 +111,14 @@ class CompileCommand : public Command {
     // Of the whole machine: others use the row as well.
     ASSIGN_OR_RETURN(facts.calibration, context.ResolveRow(target, /*tracker=*/""));
     RETURN_IF_ERROR(MoveToListedCpus(cpus_));
+    BuildView view(context);
+    options.progress = [&view](const BuildProgress& progress) { view.Update(progress); };
+    std::optional<Int8Model> int8;
+    if (is_int8) {
+      ASSIGN_OR_RETURN(int8, Int8Model::Quantize(graph, data_, facts, options, what));
+      graph = int8->graph();
+      options.examples = {};  // What they are compared with is the model in f32.
+    }
     if (!emit_.empty()) {
       if (options.fastest_storage) {
         ASSIGN_OR_RETURN(options.storage, ChooseBundleStorage(graph, facts, options, what));
@@ -116,9 +126,10 @@ class CompileCommand : public Command {
       ASSIGN_OR_RETURN(const std::string text, EmitPoint(graph, facts, options, what, emit_));
       return WriteText(context, text);
     }
-    BuildView view(context);
-    options.progress = [&view](const BuildProgress& progress) { view.Update(progress); };
-    ASSIGN_OR_RETURN(const BuiltModel built, BuildRange(graph, request_, facts, options, what));
+    ASSIGN_OR_RETURN(BuiltModel built, int8.has_value()
+                                           ? BuildBundle(graph, facts, options, what)
+                                           : BuildRange(graph, request_, facts, options, what));
+    if (int8.has_value()) RETURN_IF_ERROR(int8->Measure(facts, options, built));
     view.Finish();
     RETURN_IF_ERROR(WriteOutput(out_, built.bundle));
     if (context.json()) {
