@@ -49,7 +49,8 @@ struct TimingSpec {
   int64_t stop_above_ns = 0;            // 0: never.
   int64_t arena_bytes = 0;              // Of descriptor 4, with cold constants; 0: they stay warm.
   std::vector<std::string> lock_paths;  // See measuring_lock.h.
-  // Of a page (base/pace_page.h) that says when a server's calls and its pacer disturb; empty: none.
+  // Of a page (base/pace_page.h) that says when a server's calls and its pacer disturb; empty:
+  // none.
   std::string pace_path;
 };
 
