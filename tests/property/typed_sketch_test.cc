@@ -28,13 +28,29 @@ struct Lowered {
   Program program;
 };
 
+// Of the generator's sketches of a task, for each target.
+constexpr size_t kDerivedMax = 4;
+
+// Those of templates, and some of the generator's.
+std::vector<Sketch> SketchesOf(const Program& workload, const DeviceModel& device) {
+  std::vector<Sketch> sketches = GenerateSketches(workload, device);
+  std::vector<Sketch> derived = GenerateSketches(workload, device, {.spaces = kGenerator});
+  derived.pop_back();  // The unscheduled program, which templates have too.
+  Rng rng(RngStream{.seed = 6, .purpose = "derived"});
+  for (size_t i = 0; i < kDerivedMax && i < derived.size(); ++i) {
+    std::swap(derived[i], derived[i + rng.Below(derived.size() - i)]);
+    sketches.push_back(derived[i]);
+  }
+  return sketches;
+}
+
 // A random point of each sketch for `target`.
 std::vector<Lowered> PointsOf(const Program& workload, absl::string_view target_text) {
   std::vector<Lowered> points;
   const absl::StatusOr<Target> target = ParseTarget(target_text);
   EXPECT_THAT(target, IsOk());
   if (!target.ok()) return points;
-  for (const Sketch& sketch : GenerateSketches(workload, DeviceModelOf(*target))) {
+  for (const Sketch& sketch : SketchesOf(workload, DeviceModelOf(*target))) {
     const std::vector<Point> valid = EnumeratePoints(sketch, kPointsMax);
     Rng rng(RngStream{.seed = 5, .purpose = sketch.name});
     const Trace trace = StepsAt(sketch.steps, valid[rng.Below(valid.size())]);
