@@ -41,7 +41,7 @@ struct StudyFlags {
   int64_t batch = 1, trials = StudySpec::kTrialsUntilGain, early_stopping = 0, opt_level = 3;
   int64_t seed = 0, priority = 0, threads = 0;
   std::string time, until_gain = "0.5%", accuracy;
-  std::string scheduler = "burnish", strategy = "evolutionary", task_scheduler = "gradient";
+  std::string scheduler = "burnish", strategy = "bayesian", task_scheduler = "gradient";
   std::string cost_model = "xgboost", refine = "on", precision = "f32", data;
   bool no_default = false, deterministic = false;
 
