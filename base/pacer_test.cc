@@ -122,6 +122,10 @@ TEST_F(PacerTest, StandsStillWhileACallRuns) {
     page_->running.store(0);
     ASSERT_TRUE(Within(kLong, [&] { return Stat(loop, 3) == "R" && Stat(shell, 3) != "T"; }));
   }
+  // Asked to end, a pacer ends all; killed, its program alone.
+  child->Kill(SIGTERM);
+  ASSERT_THAT(child->Wait(kLong), IsOk());
+  EXPECT_FALSE(IsAlive(loop));
 }
 
 TEST_F(PacerTest, WhoWasStoppedByItsParentStaysSo) {
@@ -136,6 +140,9 @@ TEST_F(PacerTest, WhoWasStoppedByItsParentStaysSo) {
   page_->running.store(0);
   ASSERT_TRUE(Within(kLong, [&] { return Stat(loop, 3) == "R"; }));
   EXPECT_EQ(Stat(stopped, 3), "T");
+  child->Kill(SIGTERM);
+  ASSERT_THAT(child->Wait(kLong), IsOk());
+  EXPECT_FALSE(IsAlive(loop) || IsAlive(stopped));
 }
 
 TEST_F(PacerTest, RunsAtIdlePriorityWithThePageInItsEnvironment) {
