@@ -104,8 +104,8 @@ TEST_F(PacerTest, TakesItsShareOfTheCpus) {
   EXPECT_NEAR(static_cast<double>(page_->cpu_ns.load()) / 1e9, absl::ToDoubleSeconds(exit.cpu_time),
               0.15 + 0.1 * rate * wall_s);
   EXPECT_GT(page_->stopped_ns.load(), 1'000'000'000);
-  // Something, also beside other people's work, which goes before it.
-  EXPECT_GT(absl::ToDoubleSeconds(exit.cpu_time), 0.02);
+  // Something; how much is up to other people's work, which goes before it.
+  EXPECT_GT(exit.cpu_time, absl::ZeroDuration());
 }
 
 TEST_F(PacerTest, StandsStillWhileACallRuns) {
@@ -146,7 +146,7 @@ TEST_F(PacerTest, WhoWasStoppedByItsParentStaysSo) {
 }
 
 TEST_F(PacerTest, RunsAtIdlePriorityWithThePageInItsEnvironment) {
-  const auto child = Start("echo $$; echo $BURNISH_PACE; sleep 1000");
+  const auto child = Start("echo $$; echo $BURNISH_PACE; exec sleep 1000");
   ASSERT_NE(child, nullptr);
   const int shell = ReadNumber(*child);
   EXPECT_THAT(child->ReadLine(kLong), IsOkAndHolds(path_));
@@ -182,9 +182,12 @@ TEST_F(PacerTest, ASignalIsPassedOnAlsoToWhatStandsStill) {
 
 TEST_F(PacerTest, LeavesNobodyBehind) {
   // A grandchild in a process group of its own, whose parent is gone.
-  const auto child = Start("setsid sh -c 'echo $$; exec sleep 1000' & sleep 0.5; exit 0");
+  const std::string seen = folder_->path() + "/seen";
+  const auto child = Start(absl::StrCat("setsid sh -c 'echo $$; exec sleep 1000' & until [ -e ",
+                                        seen, " ]; do sleep 0.01; done; exit 0"));
   ASSERT_NE(child, nullptr);
   const int orphan = ReadNumber(*child);
+  ASSERT_THAT(WriteFileAtomically(seen, ""), IsOk());
   ASSERT_OK_AND_ASSIGN(const ExitInfo exit, child->Wait(kLong));
   EXPECT_EQ(exit.exit_code, 0);
   EXPECT_FALSE(IsAlive(orphan));
