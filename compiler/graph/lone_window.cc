@@ -49,7 +49,7 @@ bool IsCheapConvolution(const Graph& graph, const GraphNode& node) {
   const std::vector<int64_t>& weights = graph.value(node.inputs[1]).type.shape;
   const std::vector<int64_t>& y = graph.value(node.outputs[0]).type.shape;
   const size_t dims = x.size() - 2;
-  // Steps along a row would be loads one by one.
+  // Products by steps along a row have no schedule with vectors there; pools have.
   const std::vector<int64_t> strides =
       node.attributes.Ints("strides", std::vector<int64_t>(dims, 1));
   if (strides.back() != 1 || y.back() < kRowMin) return false;
