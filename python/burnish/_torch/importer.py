@@ -17,7 +17,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from burnish_runtime import BurnishError
 
 from .._graph import Graph
-from . import elementwise, indexing, movement, neural, reductions  # noqa: F401  Fill the table.
+from . import elementwise, indexing, movement, neural, reductions, windows  # noqa: F401  Fill the table.
 from .builder import GraphBuilder, Tensor
 from .registry import CONVERTERS, Unsupported, parameters_of
 from .types import name_of, results_read, value_of
