@@ -166,6 +166,28 @@ def test_distances_windows_and_scattered_means():
                               nn.functional.interpolate(x, size=3, mode="bilinear", align_corners=True))), image)
 
 
+def test_bits_of_integers():
+    a = torch.tensor([-7, 7, 5, 0, 2 ** 62 + 3, -2 ** 63, 123456789])
+    b = torch.tensor([3, -1, 70, 63, 1 + 2 ** 40, -2 ** 31, 2 ** 63 - 1])
+    for dtype in (torch.int64, torch.int32, torch.int8, torch.uint8):
+        check(Function(lambda a, b: (a & b, a | b, a ^ b, a & 5, a ^ 9, ~a)), a.to(dtype), b.to(dtype))
+    by = torch.tensor([0, 1, 5, 31, 62, 63, -1])
+    for dtype in (torch.int64, torch.int32, torch.uint8):
+        check(Function(lambda a, by: (torch.bitwise_left_shift(a, by), torch.bitwise_right_shift(a, by),
+                                      torch.bitwise_right_shift(a, 3), torch.bitwise_left_shift(3, by))),
+              a.to(dtype), by.clamp(max=127).to(dtype))
+
+
+def test_places_of_maxima():
+    x, volume = torch.randn(2, 3, 9, 7), torch.randn(1, 2, 5, 6, 7)
+    pools = nn.functional
+    check(Function(lambda x: (*pools.max_pool2d(x, 3, 2, 1, return_indices=True),
+                              *pools.max_pool2d(x, 2, 3, dilation=2, ceil_mode=True, return_indices=True),
+                              *pools.max_pool2d(x[0], (1, 3), return_indices=True))), x)
+    check(Function(lambda x: pools.max_pool3d(x, 2, 2, 1, return_indices=True)), volume)
+    check(Function(lambda x: pools.max_pool2d(x, 2, return_indices=True)), (9 * x).long())
+
+
 def test_tied_weights_are_stored_once():
     class Tied(nn.Module):
         def __init__(self):

@@ -403,16 +403,13 @@ for _name, (_op, _negated) in {"eq": ("equal", False), "ne": ("equal", True), "l
 
 
 def _logical(name: str) -> Callable[..., Any]:
-    def convert(g: GraphBuilder, node: torch.fx.Node, self: Operand, other: Operand) -> Tensor:
-        if element_type(node) != "bool":
-            raise Unsupported(f"got {element_type(node)}, want bool")
+    def convert(g: GraphBuilder, node: torch.fx.Node, self: Tensor, other: Tensor) -> Tensor:
         return g.op(name, *_operands(g, "bool", self, other))
     return convert
 
 
 for _name in ("and", "or", "xor"):
-    register_converter(f"aten.logical_{_name}.default", f"aten.bitwise_{_name}.Tensor",
-                       f"aten.bitwise_{_name}.Scalar")(_logical(_name))
+    register_converter(f"aten.logical_{_name}.default")(_logical(_name))
 
 
 @register_converter("aten.where.self", "aten.where.ScalarOther", "aten.where.ScalarSelf",

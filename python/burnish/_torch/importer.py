@@ -17,7 +17,8 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from burnish_runtime import BurnishError
 
 from .._graph import Graph
-from . import elementwise, indexing, movement, neural, reductions, windows  # noqa: F401  Fill the table.
+from . import (  # noqa: F401  Fill the table.
+    bitwise, elementwise, indexing, movement, neural, reductions, windows)
 from .builder import GraphBuilder, Tensor
 from .registry import CONVERTERS, Unsupported, parameters_of
 from .types import name_of, results_read, value_of

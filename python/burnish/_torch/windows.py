@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ import torch
 
 from .builder import GraphBuilder, Tensor
 from .registry import Unsupported, register_converter
-from .types import refuse_reading, shape_of
+from .types import results_read, shape_of
 
 
 def each(values: int | Sequence[int], dims: int) -> list[int]:
@@ -45,9 +46,40 @@ def max_pool_with_indices(g: GraphBuilder, node: torch.fx.Node, self: Tensor,
                           kernel_size: Sequence[int], stride: Sequence[int],
                           padding: Sequence[int], dilation: Sequence[int],
                           ceil_mode: bool) -> tuple[Tensor | None, ...]:
-    refuse_reading(node, 1)
-    return _pool(g, node, "max_pool", self, kernel_size, stride, padding, ceil_mode,
-                 dilations=each(dilation, _dims_of(node))), None
+    y = max_pool(g, node, self, kernel_size, stride, padding, dilation, ceil_mode)
+    if 1 not in results_read(node):
+        return y, None
+    return y, _places_of_maxima(g, node, self, kernel_size, stride, padding, dilation)
+
+
+def _places_of_maxima(g: GraphBuilder, node: torch.fx.Node, x: Tensor, kernel_size: Sequence[int],
+                      stride: Sequence[int], padding: Sequence[int],
+                      dilation: Sequence[int]) -> Tensor:
+    """Where in an input's plane each window has its maximum: every window is laid out, which takes the input's memory
+    as often as a window has elements."""
+    dims = _dims_of(node)
+    kernel, pads, apart = each(kernel_size, dims), each(padding, dims), each(dilation, dims)
+    steps = each(stride, dims) or kernel
+    extents, counts = x.shape[-dims:], shape_of(node)[-dims:]
+    windows, inside, places = x, numpy.ones((), bool), numpy.zeros((), numpy.int64)
+    for axis in range(dims):
+        at = numpy.arange(counts[axis])[:, None] * steps[axis] - pads[axis] + apart[axis] * numpy.arange(kernel[axis])
+        # Dimension `axis` of the plane becomes two; those before are two each already.
+        windows = g.gather(windows, g.constant(at.clip(0, extents[axis] - 1)), x.rank - dims + 2 * axis)
+        inside = inside[..., None, None] & ((at >= 0) & (at < extents[axis]))
+        places = places[..., None, None] * extents[axis] + at
+    # All windows' dimensions, then all within a window.
+    order = [2 * axis for axis in range(dims)] + [2 * axis + 1 for axis in range(dims)]
+    shape = (*counts, math.prod(kernel))
+    inside, places = (numpy.transpose(one, order).reshape(shape) for one in (inside, places))
+    before = list(range(x.rank - dims))
+    windows = g.reshape(g.transpose(windows, before + [x.rank - dims + axis for axis in order]),
+                        (*x.shape[:-dims], *shape))
+    least = -math.inf if windows.is_float else int(numpy.iinfo(windows.dtype).min)
+    windows = g.where(g.constant(inside), windows, g.number(least, windows.dtype))
+    best = g.reshape(g.arg("argmax", windows, -1, False), (*windows.shape[:-1], 1))
+    all_places = g.expand(g.constant(places), windows.shape)
+    return g.reshape(g.op("gather_elements", all_places, best, shape=best.shape, axis=best.rank - 1), shape_of(node, 1))
 
 
 @register_converter("aten.max_pool2d.default", "aten.max_pool1d.default", "aten.max_pool3d.default")
