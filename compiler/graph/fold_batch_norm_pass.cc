@@ -165,9 +165,8 @@ ConstantPtr ScaleWeights(const Graph& graph, const GraphNode& node, const Weight
                          const ChannelValues& by_channel) {
   const std::vector<double>& scale = by_channel.values;
   const GraphValue& weights = graph.value(node.inputs[1]);
-  const auto run = [&](auto zero) {
-    using T = decltype(zero);
-    std::vector<T> values = CopyAs<T>(*weights.data);
+  const auto scaled_values = [&](auto values) {
+    using T = typename decltype(values)::value_type;
     size_t at = 0;
     for (int64_t o = 0; o < layout.outer; ++o) {
       const int64_t group = o / (layout.outer / layout.groups);
@@ -177,9 +176,14 @@ ConstantPtr ScaleWeights(const Graph& graph, const GraphNode& node, const Weight
           values[at] = static_cast<T>(values[at] * s);
       }
     }
-    return MakeConstant(std::move(values));
+    return values;
   };
-  const ConstantPtr scaled = weights.type.dtype == DType::kF64 ? run(double{}) : run(float{});
+  const DType dtype = weights.type.dtype;
+  // As floats where they are: weights are most of a model's memory.
+  const ConstantPtr scaled =
+      dtype == DType::kF32
+          ? MakeConstant(scaled_values(CopyAs<float>(*weights.data)))
+          : FromDoubles(dtype, scaled_values(ToDoubles(weights.type, *weights.data)));
   return WithOrigin(scaled, ScaledOrigin(weights, layout, by_channel.origin));
 }
 
@@ -209,9 +213,11 @@ bool FoldInto(Graph& graph, GraphNodeId producer_id, const ScaleShift& ss) {
   const std::string name = producer.name;
   const ConstantPtr scaled = ScaleWeights(graph, producer, *layout, ss.scale);
   const ValueId new_weights = AddConstant(graph, name + ".weight", weights, scaled);
-  const ValueId new_bias = AddConstant(
-      graph, name + ".bias", {weights.dtype, {channels}},
-      WithOrigin(FromDoubles(weights.dtype, bias), CastOrigin(bias_origin, weights.dtype)));
+  // Added to a sum, which is wide: rounding it saves nothing.
+  const DType wide = ComputeType(weights.dtype);
+  const ValueId new_bias =
+      AddConstant(graph, name + ".bias", {wide, {channels}},
+                  WithOrigin(FromDoubles(wide, bias), CastOrigin(bias_origin, wide)));
   producer.inputs.resize(2);
   producer.inputs[1] = new_weights;
   producer.inputs.push_back(new_bias);
@@ -228,11 +234,11 @@ absl::Status Decompose(Graph& graph, const GraphNode& node, const ScaleShift& ss
   const bool last = node.attributes.Int("channels_last", 0) != 0;
   shape[last ? rank - 1 : rank > 1 ? 1 : 0] = channels;
   if (last) shape = {channels};
+  const DType wide = ComputeType(type.dtype);
   const auto add = [&](const std::string& name, const ChannelValues& by_channel) {
-    return AddConstant(
-        graph, name, {type.dtype, shape},
-        WithOrigin(FromDoubles(type.dtype, by_channel.values),
-                   ReshapedOrigin(CastOrigin(by_channel.origin, type.dtype), shape)));
+    return AddConstant(graph, name, {wide, shape},
+                       WithOrigin(FromDoubles(wide, by_channel.values),
+                                  ReshapedOrigin(CastOrigin(by_channel.origin, wide), shape)));
   };
   const ValueId scale = add(node.name + ".scale", ss.scale);
   const ValueId shift = add(node.name + ".shift", ss.shift);

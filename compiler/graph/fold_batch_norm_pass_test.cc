@@ -1,5 +1,7 @@
 #include "compiler/graph/fold_batch_norm_pass.h"
 
+#include <utility>
+
 #include "base/status_matchers.h"
 #include "compiler/graph/graph_testing.h"
 #include "gmock/gmock.h"
@@ -37,6 +39,35 @@ TEST(FoldBatchNormTest, GoesIntoAGroupedConvolution) {
   const ValueId y = Op(graph, "conv", {x, w}, {{"group", int64_t{2}}, {"pads", Shape{1, 1, 1, 1}}});
   graph.outputs = {Norm(graph, y, 6)};
   ExpectOneNode(graph, "conv");
+}
+
+// Weights stay 16 bits and are rounded once more; what is added to the sum is not.
+TEST(FoldBatchNormTest, GoesIntoWeightsOf16Bits) {
+  for (const auto& [dtype, unit] : {std::pair(DType::kBf16, 0x1p-8), {DType::kF16, 0x1p-11}}) {
+    SCOPED_TRACE(DTypeName(dtype));
+    for (const bool has_parameters_of_16_bits : {false, true}) {
+      Graph graph;
+      const ValueId x = AddInput(graph, "x", {dtype, {1, 4, 5, 5}});
+      const TensorType weights = {dtype, {6, 2, 3, 3}};
+      const ValueId w = AddConstant(graph, "w", weights, FromTensorValue(RandomValue(weights, 1)));
+      std::vector<ValueId> inputs = WithNormParameters(
+          graph, Op(graph, "conv", {x, w}, {{"group", int64_t{2}}, {"pads", Shape{1, 1, 1, 1}}}),
+          6);
+      for (size_t i = 1; i < inputs.size() && has_parameters_of_16_bits; ++i) {
+        GraphValue& parameter = graph.values[inputs[i]];
+        parameter.data = FromDoubles(dtype, ToDoubles(parameter.type, *parameter.data));
+        parameter.type.dtype = dtype;
+      }
+      graph.outputs = {Op(graph, "batch_norm", inputs, {{"epsilon", 1e-5}})};
+      const Graph before = graph;
+      ASSERT_THAT(FoldBatchNorm(graph), IsOk());
+      ASSERT_EQ(graph.nodes.size(), 1u) << PrintGraph(graph);
+      EXPECT_EQ(graph.value(graph.nodes[0].inputs[1]).type, weights);
+      EXPECT_EQ(graph.value(graph.nodes[0].inputs[2]).type.dtype, DType::kF32);
+      // Of the largest element: the result's own rounding, before and after, and the weights'.
+      EXPECT_EQ(Difference(before, graph, 3 * unit), "");
+    }
+  }
 }
 
 TEST(FoldBatchNormTest, GoesIntoAGroupedTransposedConvolution) {
