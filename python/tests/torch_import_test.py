@@ -178,6 +178,17 @@ def test_bits_of_integers():
               a.to(dtype), by.clamp(max=127).to(dtype))
 
 
+def test_masks_and_places_in_memory():
+    x, y, mask = torch.randn(3, 4), torch.randn(12), torch.tensor([[1, 0, 0, 1], [0, 0, 0, 0], [1, 1, 1, 0]]).bool()
+    rows = torch.tensor([True, False, True])
+    check(Function(lambda x, y, m, r: (
+        x.masked_scatter(m, y), x.index_put((m,), y[:5]), x.index_put((m,), y[0]), x.index_put((r,), y[:8].view(2, 4)),
+        x.index_put((r,), y[:4], accumulate=True), x.index_put((r,), y[:1]))), x, y, mask, rows)
+    check(Function(lambda x: (x.t().as_strided((2, 3), (1, 2), 3), x.t().as_strided((3,), (5,)))), x)
+    pad = nn.functional.pad
+    check(Function(lambda x: (pad(x[None], (2, -1), "replicate"), pad(x[None, None], (-1, 1, 2, -1), "replicate"))), x)
+
+
 def test_places_of_maxima():
     x, volume = torch.randn(2, 3, 9, 7), torch.randn(1, 2, 5, 6, 7)
     pools = nn.functional

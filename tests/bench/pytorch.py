@@ -1,7 +1,7 @@
 """PyTorch's models by torch.compile(backend="burnish"): right or wrong, whole or in pieces.
 
 ./dev bench pytorch [--only NAME,NAME] [--time] [--routes] [--out FILE]
-./dev bench pytorch --operators [--only NAME,NAME] [--samples N] [--verbose]
+./dev bench pytorch --operators [--only NAME,NAME] [--samples N] [--out FILE] [--table FILE]
 ./dev bench pytorch --overhead [--calls N] [--rounds N]
 ./dev bench pytorch --contention [--model NAME] [--threads N] [--rounds N] [--calls N]
 ./dev bench pytorch --background [--model NAME] [--threads N] [--every MS] [--seconds S] [--turns N]

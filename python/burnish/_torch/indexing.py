@@ -141,11 +141,8 @@ def scatter_reduce(g: GraphBuilder, node: torch.fx.Node, self: Tensor, dim: int,
 @register_converter("aten.index_put.default", "aten._unsafe_index_put.default")
 def index_put(g: GraphBuilder, node: torch.fx.Node, self: Tensor, indices: Sequence[Tensor | None],
               values: Tensor, accumulate: bool) -> Tensor:
-    if len([one for one in indices if one is not None]) == 1 and not accumulate:
-        mask = indices[-1]
-        if mask.dtype == "bool" and len(indices) == 1 and values.size == 1:
-            whole = g.reshape(mask, mask.shape + (1,) * (self.rank - mask.rank))
-            return g.where(whole, g.reshape(values, ()), self)
+    if len(indices) == 1 and indices[0] is not None and indices[0].dtype == "bool":
+        return _put_where(g, self, indices[0], g.cast(values, self.dtype), accumulate)
     dims, positions = _positions(g, self, indices)
     if dims != list(range(len(dims))):
         raise Unsupported("an index that is not of the first dimensions")
@@ -157,6 +154,34 @@ def index_put(g: GraphBuilder, node: torch.fx.Node, self: Tensor, indices: Seque
     updates = g.expand(g.cast(values, self.dtype), shape)
     kind = {"reduction": "add"} if accumulate else {}
     return g.op("scatter_nd", self, positions, updates, shape=self.shape, dtype=self.dtype, **kind)
+
+
+def _taken_in_order(g: GraphBuilder, mask: Tensor, rows: Tensor) -> Tensor:
+    """For each place of a mask in its order the next row; of places that are not set, any one. Too few rows end the
+    run, and PyTorch has the error."""
+    flat = g.cast(g.reshape(mask, (mask.size,)), "int64")
+    order = g.sub(g.op("cum_sum", flat, axis=0), 1)
+    chosen = g.gather(rows, g.where(g.cast(flat, "bool"), order, g.number(0, "int64")), 0)
+    return g.reshape(chosen, (*mask.shape, *rows.shape[1:]))
+
+
+def _put_where(g: GraphBuilder, self: Tensor, mask: Tensor, values: Tensor, accumulate: bool) -> Tensor:
+    whole = g.reshape(mask, mask.shape + (1,) * (self.rank - mask.rank))
+    inner = self.shape[mask.rank:]
+    if values.rank <= len(inner) or values.shape[0] == 1:  # The same for all places.
+        placed = values if values.rank <= len(inner) else g.reshape(values, values.shape[1:])
+    else:
+        placed = _taken_in_order(g, mask, g.expand(values, (values.shape[0], *inner)))
+    if accumulate:
+        placed = g.op("or", self, placed) if self.dtype == "bool" else g.add(self, placed)
+    return g.where(whole, g.expand(placed, self.shape), self)
+
+
+@register_converter("aten.masked_scatter.default")
+def masked_scatter(g: GraphBuilder, node: torch.fx.Node, self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    shape = shape_of(node)
+    places = g.expand(mask, shape)
+    return g.where(places, _taken_in_order(g, places, g.reshape(source, (source.size,))), g.expand(self, shape))
 
 
 @register_converter("aten.tril.default", "aten.triu.default")

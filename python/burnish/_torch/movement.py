@@ -196,9 +196,11 @@ for _rank in (1, 2, 3):
     @register_converter(f"aten.replication_pad{_rank}d.default")
     def replication_pad(g: GraphBuilder, node: torch.fx.Node, self: Tensor,
                         padding: Sequence[int]) -> Tensor:
-        if min(padding) < 0:
-            raise Unsupported("a pad below 0")
-        return _padded(g, self, padding, "edge")
+        for i, pad in enumerate(padding):  # Below 0 it takes elements away.
+            axis, extent = self.rank - 1 - i // 2, self.shape[self.rank - 1 - i // 2]
+            begin, end = (-pad, extent) if i % 2 == 0 else (0, extent + pad)
+            self = self if pad >= 0 else g.slice(self, axis, begin, end)
+        return _padded(g, self, [max(0, pad) for pad in padding], "edge")
 
 
 # ---- Some elements written over.
@@ -235,16 +237,23 @@ def select_scatter(g: GraphBuilder, node: torch.fx.Node, self: Tensor, src: Tens
 @register_converter("aten.as_strided.default")
 def as_strided(g: GraphBuilder, node: torch.fx.Node, self: Tensor, size: Sequence[int],
                stride: Sequence[int], storage_offset: int | None) -> Tensor:
-    """Of a tensor that fills its memory in order: then a place in memory is a place in the tensor."""
+    """Of memory that the tensor's own elements fill as far as they are asked for."""
     source = value_of(node.args[0])
-    if not source.is_contiguous() or source.storage_offset() != 0:
-        raise Unsupported("as_strided of a view")
-    places = numpy.full((), storage_offset or 0)
+    own = _places_in_memory(source.shape, source.stride(), source.storage_offset())
+    places = _places_in_memory(size, stride, source.storage_offset() if storage_offset is None else storage_offset)
+    element = numpy.full(max(own.max(), places.max()) + 1, -1)
+    element[own.reshape(-1)] = numpy.arange(own.size)
+    wanted = element[places]
+    if wanted.min() < 0:
+        raise Unsupported("as_strided beyond the tensor")
+    return g.gather(g.reshape(self, (self.size,)), g.constant(wanted), 0)
+
+
+def _places_in_memory(size: Sequence[int], stride: Sequence[int], offset: int) -> numpy.ndarray[Any, Any]:
+    places = numpy.full((), offset)
     for extent, step in zip(size, stride):
         places = places[..., None] + step * numpy.arange(extent)
-    if places.size and places.max() >= self.size:
-        raise Unsupported("as_strided beyond the tensor")
-    return g.gather(g.reshape(self, (self.size,)), g.constant(places), 0)
+    return places
 
 
 @register_converter("aten.copy.default")

@@ -6,6 +6,7 @@ converted, compiled, and right. All samples of one operator are one graph, so th
 
 import argparse
 import collections
+import json
 import os
 import sys
 
@@ -46,6 +47,19 @@ OF_OTHER = {"_adaptive_avg_pool2d": "nn.functional.adaptive_avg_pool2d",
 VARIANT = {"upsample_bilinear2d": "bilinear", "upsample_nearest2d": "nearest", "reflection_pad1d": "reflect",
            "reflection_pad2d": "reflect", "reflection_pad3d": "reflect", "replication_pad2d": "replicate",
            "replication_pad3d": "replicate"}
+
+
+# Whose calls PyTorch writes into a graph as other operators: what those become is what runs.
+WRITTEN_AS_OTHERS = ("adaptive_avg_pool1d", "alias", "avg_pool1d", "to")
+
+
+def _batch_norm(x, mean, var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5):
+    assert not training and mean is not None and var is not None, "a sample of training"
+    return torch.ops.aten._native_batch_norm_legit_no_training(x, weight, bias, mean, var, momentum, eps)[0]
+
+
+# What a sample calls in place of its own function, which becomes another operator without gradients.
+CALLED = {"_native_batch_norm_legit_no_training": _batch_norm}
 
 
 def core_operators():
@@ -100,13 +114,13 @@ def leaves(value):
 class Sample:
     """One call, traced; `names` are the operators that it became, before and after decomposition."""
 
-    def __init__(self, info, sample):
+    def __init__(self, function, sample):
         tensors = []
         call = tensors_in([sample.input, list(sample.args), dict(sample.kwargs)], tensors)
 
         def run(*given):
             first, args, kwargs = with_tensors(call, given)
-            return leaves(info.op(first, *args, **kwargs))
+            return leaves(function(first, *args, **kwargs))
 
         self.tensors = [tensor.detach() for tensor in tensors]
         with torch.no_grad():
@@ -138,10 +152,10 @@ def samples_of(name, limit):
                 if taken >= limit:
                     break
                 try:
-                    one = Sample(info, sample)
+                    one = Sample(CALLED.get(name, info.op), sample)
                 except Exception:  # Of PyTorch's tracing: not ours to judge.
                     continue
-                if not one.trivial() and (name in one.names or name in ("alias", "to")):
+                if not one.trivial() and (name in one.names or name in WRITTEN_AS_OTHERS):
                     taken += 1
                     yield dtype, one
 
@@ -190,7 +204,7 @@ def difference(got, wanted, values=True):
 
 
 def coverage(name, limit):
-    """(share of samples that are right, how many, what is wrong)."""
+    """{operator, right, total, wrong}: its samples, how many are right, and what is wrong with how many."""
     converted, wrong, total = [], collections.Counter(), 0
     for dtype, sample in samples_of(name, limit):
         total += 1
@@ -201,30 +215,66 @@ def coverage(name, limit):
             converted.append(sample)
     results = outcome(converted) if converted else []
     wrong.update(result for result in results if result)
-    right = sum(not result for result in results)
-    return (right / total if total else 0.0), total, wrong
+    return {"operator": name, "right": sum(not result for result in results), "total": total,
+            "wrong": wrong.most_common(4)}
+
+
+def counts(row):
+    return row["total"] > 0 and row["right"] >= SHARE * row["total"]
+
+
+def table(rows):
+    """What the test in CI is held to: an operator a line, with its samples that are right and all of them."""
+    return "".join(f"{row['operator']} {row['right']} {row['total']}\n"
+                   for row in sorted(rows, key=lambda row: row["operator"]))
+
+
+def read_table(path):
+    with open(path, encoding="utf-8") as file:
+        return [{"operator": name, "right": int(right), "total": int(total)}
+                for name, right, total in (line.split() for line in file)]
+
+
+def one(name, limit):
+    try:
+        return coverage(name, limit)
+    except Exception as error:  # pylint: disable=broad-except
+        return {"operator": name, "right": 0, "total": 0, "wrong": [[f"{type(error).__name__}: {error}", 1]]}
+
+
+def printed(row):
+    print(f"{row['operator']}: {'counts' if counts(row) else 'no'}, {row['right']} of {row['total']}")
+    for what, count in row["wrong"]:
+        print(f"    {count} x {what[:300]}")
+    sys.stdout.flush()
 
 
 def main():
     parser = argparse.ArgumentParser(prog="./dev bench pytorch --operators")
     parser.add_argument("--only")
     parser.add_argument("--samples", type=int, default=8, help="of each type")
-    parser.add_argument("--verbose", action="store_true")
+    parser.add_argument("--out", metavar="FILE", help="a line of JSON for each operator; started again it goes on")
+    parser.add_argument("--table", metavar="FILE", help="writes what the test in CI is held to")
     options = parser.parse_args()
     _programs.FOLDER = os.environ["BENCH_PROGRAMS"]
-    counting, names = 0, options.only.split(",") if options.only else sorted(core_operators())
-    for name in names:
-        try:
-            share, total, wrong = coverage(name, options.samples)
-        except Exception as error:  # pylint: disable=broad-except
-            share, total, wrong = 0.0, 0, collections.Counter({f"{type(error).__name__}: {error}": 1})
-        counts = share >= SHARE
-        counting += counts
-        print(f"{name}: {'counts' if counts else 'no'}, {share:.0%} of {total}", flush=True)
-        if not counts or options.verbose:
-            for what, count in wrong.most_common(4):
-                print(f"    {count} x {what[:300]}")
-    print(f"{counting} of {len(names)} core operators count ({counting / len(names):.0%})")
+    rows = []
+    if options.out and os.path.exists(options.out):
+        with open(options.out, encoding="utf-8") as file:
+            rows = [json.loads(line) for line in file]
+    done = {row["operator"] for row in rows}
+    for name in options.only.split(",") if options.only else sorted(core_operators()):
+        if name in done:
+            continue
+        rows.append(one(name, options.samples))
+        printed(rows[-1])
+        if options.out:
+            with open(options.out, "a", encoding="utf-8") as file:
+                print(json.dumps(rows[-1]), file=file)
+    if options.table:
+        with open(options.table, "w", encoding="utf-8") as file:
+            file.write(table(rows))
+    counting = sum(map(counts, rows))
+    print(f"{counting} of {len(rows)} core operators count ({counting / len(rows):.0%})")
     return 0
 
 
