@@ -55,7 +55,10 @@ RuntimeOr<ThreadPoolOptions> PoolOptionsOf(const BurnishThreadsOptions& options)
   if (options.spin_ns > 0) {
     pool_options.barrier_spin_ns = pool_options.idle_spin_ns = options.spin_ns;
   }
-  pool_options.foreign = {.parallel = options.parallel, .parallel_arg = options.parallel_arg};
+  if (options.reserved != 0) return InvalidArgument("BurnishThreadsOptions.reserved must be 0");
+  pool_options.foreign = {.parallel = options.parallel,
+                          .parallel_arg = options.parallel_arg,
+                          .ends_at_fork = options.parallel_ends_at_fork != 0};
   return pool_options;
 }
 

@@ -32,12 +32,13 @@ using ModelPtr = std::unique_ptr<BurnishModel, Close>;
 using ThreadsPtr = std::unique_ptr<BurnishThreads, Close>;
 
 ThreadsPtr MakeThreads(int thread_count, BurnishParallel parallel = nullptr,
-                       void* parallel_arg = nullptr) {
+                       void* parallel_arg = nullptr, bool ends_at_fork = false) {
   BurnishThreadsOptions options = {};
   options.struct_size = sizeof(options);
   options.thread_count = thread_count;
   options.parallel = parallel;
   options.parallel_arg = parallel_arg;
+  options.parallel_ends_at_fork = ends_at_fork ? 1 : 0;
   BurnishThreads* threads = nullptr;
   EXPECT_EQ(burnish_threads_create(&options, &threads), BURNISH_OK) << burnish_last_error();
   return ThreadsPtr(threads);
@@ -243,6 +244,24 @@ TEST(ForkTest, AChildClosesWhatItsParentOpened) {
     return IsRight(OpenTestModel(own).get(), 2);
   });
   EXPECT_TRUE(IsRight(model.get(), 3));
+}
+
+// As OpenMP's threads: the child has none of them, and waits for ever if it calls them.
+TEST(ForkTest, AChildDoesNotCallAPoolThatEndsAtTheFork) {
+  CallersPool pool;
+  pool.workers = 2;
+  const ThreadsPtr ending = MakeThreads(2, &CallersPool::Parallel, &pool, /*ends_at_fork=*/true);
+  const ThreadsPtr kept = MakeThreads(2, &CallersPool::Parallel, &pool);
+  const ModelPtr model = OpenTestModel(ending), other = OpenTestModel(kept);
+  ASSERT_TRUE(IsRight(model.get(), 1));
+  EXPECT_EQ(pool.regions, 1);
+  ExpectTrueInChild([&] {
+    const bool right = IsRight(model.get(), 2) && IsRight(model.get(), 3) && pool.regions == 1;
+    ExpectTrueInChild([&] { return IsRight(model.get(), 4) && pool.regions == 1; });
+    return right && IsRight(other.get(), 5) && pool.regions == 2 && !::testing::Test::HasFailure();
+  });
+  EXPECT_TRUE(IsRight(model.get(), 6));
+  EXPECT_EQ(pool.regions, 2);
 }
 
 TEST(ForkTest, SeveralThreadsOfAChildShareItsModel) {

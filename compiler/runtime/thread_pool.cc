@@ -114,8 +114,12 @@ ThreadPool::ThreadPool(const ThreadPoolOptions& options, int64_t barrier_spin_ns
       barrier_(options.thread_count, barrier_spin_ns),
       watch_(options.thread_count),
       policy_(options.thread_count) {
-  // Foreign threads are not this pool's to move. Where nothing spins there are more threads than
-  // CPUs, and each waits for one now and then.
+  WatchOwnThreads();
+}
+
+// Foreign threads are not this pool's to move. Where nothing spins there are more threads than
+// CPUs, and each waits for one now and then.
+void ThreadPool::WatchOwnThreads() {
   if (foreign_.parallel == nullptr && IsWatched()) barrier_.SetWatch(&watch_);
 }
 
@@ -163,6 +167,8 @@ void ThreadPool::AfterForkInChild() {
   barrier_.SetSpin(barrier_spin_ns_);
   watch_.Reset();
   policy_ = TeamPolicy(thread_count_);
+  if (foreign_.ends_at_fork) foreign_ = {};
+  WatchOwnThreads();
   run_mutex_.Reset();
 }
 

@@ -30,6 +30,8 @@ struct ForeignThreads {
 
   Parallel parallel = nullptr;
   void* parallel_arg = nullptr;
+  // A forked child must not call it, and its pool starts threads of its own.
+  bool ends_at_fork = false;
 };
 
 struct ThreadPoolOptions {
@@ -111,14 +113,15 @@ class ThreadPool {
   RuntimeStatus RunErased(RegionFunction function, const void* argument, bool all_come);
   RuntimeStatus RunOnForeignThreads(RegionFunction function, const void* argument);
   bool IsWatched() const { return barrier_spin_ns_ > 0; }
+  void WatchOwnThreads();
   void ChooseTeam(bool all_come);
   void EndStalls();
   void AfterForkInChild();
   void WorkerLoop(Worker& worker);
 
   const int thread_count_;
-  std::vector<int> cpus_;  // Of the threads; a region may exchange two.
-  const ForeignThreads foreign_;
+  std::vector<int> cpus_;   // Of the threads; a region may exchange two.
+  ForeignThreads foreign_;  // Changes in a forked child alone.
   const int64_t barrier_spin_ns_, idle_spin_ns_;
   SpinBarrier barrier_;
   StallWatch watch_;

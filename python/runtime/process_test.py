@@ -1,5 +1,6 @@
 """Several threads, forked and spawned processes."""
 
+import ctypes
 import multiprocessing
 import os
 import signal
@@ -185,6 +186,33 @@ def test_forked_children_go_on_with_a_model():
             run_in_child(lambda model=model, seed=seed: repeat(model, seed, times=3))
         run_in_child(lambda: repeat(harness.load(threads=2, share_with=model), 1, times=3))
         repeat(model, 4, times=2)
+
+
+def libgomp():
+    """Its functions' addresses, and how many threads of it this process has."""
+    library = ctypes.CDLL("libgomp.so.1")  # As whatever GCC compiled with OpenMP loads it.
+    return tuple(ctypes.cast(getattr(library, name), ctypes.c_void_p).value
+                 for name in ("GOMP_parallel", "omp_get_thread_num", "omp_get_num_threads"))
+
+
+def thread_count():
+    return len(os.listdir("/proc/self/task"))
+
+
+def test_runs_take_place_on_openmps_threads():
+    openmp, before = libgomp(), thread_count()
+    threads = burnish_runtime.Threads(3, openmp=openmp)
+    model, other = harness.load(threads=threads), harness.load(threads=threads)
+    del threads
+    assert thread_count() == before
+    for seed in range(3):
+        repeat(model, seed, times=2)
+        repeat(other, seed, times=2)
+    assert thread_count() == before + 2  # libgomp's, which it keeps.
+    in_threads(*(lambda seed=seed: repeat(model, seed, times=20) for seed in range(4)))
+    for seed in range(3):  # Where libgomp's threads are gone: a call of them would wait for ever.
+        run_in_child(lambda seed=seed: repeat(model, seed, times=3))
+    repeat(other, 1)
 
 
 def test_fork_while_other_threads_run_the_model():

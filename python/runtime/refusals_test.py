@@ -155,6 +155,9 @@ def test_wrong_options():
     harness.refusal(lambda: burnish_runtime.Threads(cpus=[]), "no CPUs", kind=ValueError)
     harness.refusal(lambda: burnish_runtime.Threads(cpus=[-1]), "-1", kind=ValueError)
     harness.refusal(lambda: burnish_runtime.Threads("2"), kind=TypeError)
+    for openmp in (3, (1, 2), (1, 2, 0), ("a", 2, 3)):
+        harness.refusal(lambda: burnish_runtime.Threads(2, openmp=openmp), "three addresses", kind=ValueError)
+    harness.refusal(lambda: burnish_runtime.Threads(cpus=[0], openmp=(1, 2, 3)), "CPUs to pin")
 
 
 def test_parameters_that_cannot_be_replaced():

@@ -2,6 +2,7 @@
 
 #include <structmember.h>
 
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -10,7 +11,7 @@
 namespace burnish {
 namespace {
 
-constexpr char kDoc[] = R"(Threads(count=0, *, cpus=None, spin_us=0)
+constexpr char kDoc[] = R"(Threads(count=0, *, cpus=None, spin_us=0, openmp=None)
 --
 
 Threads for any number of models, which run on them one after the other.
@@ -25,6 +26,10 @@ cpus : sequence of int, optional
     each inference. By default threads are not pinned.
 spin_us : int, default 0
     Microseconds that a thread spins before it sleeps, between steps and between inferences. 0: 50.
+openmp : tuple of int, optional
+    Addresses of GOMP_parallel, omp_get_thread_num and omp_get_num_threads in a libgomp that the
+    process has loaded and keeps: inferences run on its threads, and none are started. In a forked
+    child, where those are gone, they run on threads of their own. Not with `cpus`.
 
 Raises
 ------
@@ -98,6 +103,51 @@ bool ReadCpus(PyObject* cpus, std::vector<int32_t>& numbers) {
   return !numbers.empty();
 }
 
+// libgomp's functions, as GCC's compiled code calls them (libgomp's manual, "The libgomp ABI").
+struct OpenMp {
+  void (*parallel)(void (*work)(void*), void* argument, unsigned threads, unsigned flags);
+  int (*thread_number)();
+  int (*thread_count)();
+
+  friend bool operator==(const OpenMp&, const OpenMp&) = default;
+};
+
+// A BurnishParallel over an OpenMp.
+void RunInTeam(void* openmp, BurnishWork work, void* work_arg, int32_t workers_max) {
+  struct Call {
+    const OpenMp& openmp;
+    BurnishWork work;
+    void* work_arg;
+  } call = {*static_cast<const OpenMp*>(openmp), work, work_arg};
+  call.openmp.parallel(
+      [](void* argument) {
+        const Call& call = *static_cast<const Call*>(argument);
+        call.work(call.work_arg, call.openmp.thread_number(), call.openmp.thread_count());
+      },
+      &call, static_cast<unsigned>(workers_max), /*flags=*/0);
+}
+
+// Models keep their threads longer than Python keeps the object, and so what these run on: for as
+// long as the process lives, one of each. nullptr: an exception.
+OpenMp* ReadOpenMp(PyObject* addresses) {
+  static std::deque<OpenMp> known;
+  unsigned long long parallel = 0, number = 0, count = 0;
+  if (!PyTuple_Check(addresses) ||
+      PyArg_ParseTuple(addresses, "KKK", &parallel, &number, &count) == 0 || parallel == 0 ||
+      number == 0 || count == 0) {
+    PyErr_Clear();
+    PyErr_SetString(PyExc_ValueError, "openmp: want a tuple of three addresses");
+    return nullptr;
+  }
+  const OpenMp given = {reinterpret_cast<decltype(OpenMp::parallel)>(parallel),
+                        reinterpret_cast<decltype(OpenMp::thread_number)>(number),
+                        reinterpret_cast<decltype(OpenMp::thread_count)>(count)};
+  for (OpenMp& one : known) {
+    if (one == given) return &one;
+  }
+  return &known.emplace_back(given);
+}
+
 // Takes `threads`, also where it returns nullptr, with an exception.
 PyObject* Wrap(PyTypeObject* type, BurnishThreads* threads) {
   auto* self = PyObject_New(ThreadsObject, type);
@@ -110,12 +160,12 @@ PyObject* Wrap(PyTypeObject* type, BurnishThreads* threads) {
 }
 
 PyObject* New(PyTypeObject* type, PyObject* arguments, PyObject* keywords) {
-  static const char* const kNames[] = {"count", "cpus", "spin_us", nullptr};
+  static const char* const kNames[] = {"count", "cpus", "spin_us", "openmp", nullptr};
   int count = 0;
   long long spin_us = 0;
-  PyObject* cpus = Py_None;
-  if (PyArg_ParseTupleAndKeywords(arguments, keywords, "|i$OL:Threads", const_cast<char**>(kNames),
-                                  &count, &cpus, &spin_us) == 0) {
+  PyObject *cpus = Py_None, *openmp = Py_None;
+  if (PyArg_ParseTupleAndKeywords(arguments, keywords, "|i$OLO:Threads", const_cast<char**>(kNames),
+                                  &count, &cpus, &spin_us, &openmp) == 0) {
     return nullptr;
   }
   if (count < 0 || spin_us < 0 || spin_us > INT64_MAX / 1000) {
@@ -134,6 +184,12 @@ PyObject* New(PyTypeObject* type, PyObject* arguments, PyObject* keywords) {
     options.thread_count = numbers.empty() ? count : static_cast<int32_t>(numbers.size());
     options.cpus = numbers.empty() ? nullptr : numbers.data();
     options.spin_ns = spin_us * 1000;
+    if (openmp != Py_None) {
+      options.parallel_arg = ReadOpenMp(openmp);
+      if (options.parallel_arg == nullptr) return nullptr;
+      options.parallel = &RunInTeam;
+      options.parallel_ends_at_fork = 1;
+    }
     BurnishThreads* threads = nullptr;
     if (const BurnishStatus status = burnish_threads_create(&options, &threads);
         status != BURNISH_OK) {

@@ -21,6 +21,7 @@ import torch  # noqa: E402
 from torch import nn  # noqa: E402
 
 import burnish  # noqa: E402
+from burnish import _programs  # noqa: E402
 from burnish._torch import pieces, reader, weights  # noqa: E402
 from torch_harness import close, raised  # noqa: E402
 
@@ -747,6 +748,38 @@ def test_spawn():
     child.start()
     child.join()
     assert child.exitcode == 0, child.exitcode
+
+
+def test_runs_on_pytorchs_threads():
+    """In a process of its own, whose threads can be counted."""
+    code = """if True:
+        import os, torch, burnish
+        from burnish import _programs
+        from burnish._torch import pieces, team
+        _programs.FOLDER = {folder!r}
+        assert team.team()[0] is not None, team.team()[1]
+        count = lambda: len(os.listdir("/proc/self/task"))
+        model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 8)).eval()
+        run, x = torch.compile(model, backend="burnish", options=dict(cache=False)), torch.randn(32, 64)
+        with torch.no_grad():
+            torch.randn(1 << 20).relu_()
+            run(x)
+            before = count()
+            for _ in range(3):
+                assert torch.allclose(run(x), model(x), atol=1e-5)
+            torch.randn(1 << 20).relu_()
+            print(burnish.explain(model, x, seconds=0.1))
+            assert count() == before, (count(), before)
+            team.team = lambda: (None, "PyTorch runs on libother.so, not on libgomp")
+            pieces._pools.clear()
+            print(burnish.explain(model, x, seconds=0.1))
+            assert count() == before + 1, (count(), before)  # One of the two is the caller's.
+    """.format(folder=_programs.FOLDER)
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}  # NumPy's, which would start some as well.
+    out = subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.PIPE, text=True,
+                         env=environment).stdout
+    assert "PyTorch's 2 threads" in out, out
+    assert "2 threads of their own: PyTorch runs on libother.so, not on libgomp" in out, out
 
 
 def test_eight_threads():

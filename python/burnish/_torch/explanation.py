@@ -14,7 +14,7 @@ import torch
 from burnish_runtime import BurnishError
 
 from .. import _tuner
-from . import backend
+from . import backend, team
 from .pieces import Piece
 
 log = logging.getLogger("burnish.torch")
@@ -48,6 +48,7 @@ class PieceReport:
     ms: float  #: Of one call of the model, in this piece: the median.
     refused: str = ""  #: Why it runs in PyTorch nevertheless.
     steps: tuple[StepReport, ...] = ()  #: In the order of the run; none where they were not timed.
+    threads: str = ""  #: Whose threads it runs on.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,7 +82,7 @@ class Explanation:
         lines = [f"{self.graphs} graphs, {len(self.pieces)} pieces, {self.left_count} of "
                  f"{self.operators} operators in PyTorch"]
         for piece in self.pieces:
-            lines.append(f"  {piece.name}: {piece.operators} operators, {piece.ms:.3f} ms" +
+            lines.append(f"  {piece.name}: {piece.operators} operators, {piece.ms:.3f} ms, {piece.threads}" +
                          (f", in PyTorch: {piece.refused}" if piece.refused else ""))
             slowest = sorted(piece.steps, key=lambda step: -step.ms)
             lines += [f"    {step.name}: {step.ms:.3f} ms, at least {step.least_ms:.3f} by the machine's peaks, "
@@ -157,7 +158,8 @@ def explain(model: Callable[..., Any], *inputs: Any, options: Mapping[str, Any] 
         graphs=len(graphs), breaks={_short(why): count - before.get(why, 0)
                                     for why, count in counters.items() if count > before.get(why, 0)},
         pieces=tuple(PieceReport(clock.piece.name, clock.piece.work_count, _ms(times), clock.piece.refused,
-                                 _steps(clock.piece, seconds)) for clock, times in zip(clocks, spent)),
+                                 _steps(clock.piece, seconds), team.named(clock.piece.thread_count()))
+                     for clock, times in zip(clocks, spent)),
         left=left, left_count=sum(one.left_count for one in parts),
         operators=sum(one.work_count for one in parts),
         whole={graph.name: graph.whole_fallback for graph in graphs if graph.whole_fallback},

@@ -24,6 +24,7 @@ from .making import made
 from .options import BACKGROUND, Options
 from .registry import Unsupported
 from .swapping import private_inputs, refusal
+from .team import threads_of
 from .types import is_dense
 from .weights import Weights, can_freeze
 
@@ -42,7 +43,9 @@ _pools: dict[int, Threads] = {}
 
 def _pool(count: int) -> Threads:
     """Threads that all pieces share: they run in turn."""
-    return _pools.setdefault(count, Threads(count))
+    if count not in _pools:
+        _pools.setdefault(count, threads_of(count))
+    return _pools[count]
 
 
 def live_pieces() -> list[Piece]:
@@ -320,7 +323,7 @@ class Piece(torch.nn.Module):
         if new.model is not None and old.model is not None and new.model.path == old.model.path:
             return True  # The cache's, which runs already.
         turns = {} if pace is None else {
-            "await_turn": lambda seconds: pace.await_turn(seconds * self._threads())}
+            "await_turn": lambda seconds: pace.await_turn(seconds * self.thread_count())}
         why = "" if new.model is None else refusal(
             lambda given: self._run(old, given), lambda given: self._run(new, given), args, **turns)
         with self._lock:
@@ -348,14 +351,15 @@ class Piece(torch.nn.Module):
             log.warning("%s", text)
             self._full_of_sizes = True
 
-    def _threads(self) -> int:
+    def thread_count(self) -> int:
+        """Of each run."""
         return self.options.threads or torch.get_num_threads()
 
     def _compiled(self, plan: Plan, args: Sequence[Any], tuned: bool = False) -> Bundle:
         if not plan.written:
             plan.written.append(self._written(plan, args))
         graph, empty = plan.written[0]
-        threads = self._threads()
+        threads = self.thread_count()
         refit = self.rebuilds > 0  # What changed once will change again.
         one = made(graph, self.options, threads, _pool(threads), refit, tuned)
         log.info("%s: %s", self.name, one.how)

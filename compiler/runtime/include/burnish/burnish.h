@@ -93,9 +93,13 @@ typedef struct BurnishThreadsOptions {
   int64_t spin_ns;
   /* Not NULL: no threads are started; this function of the caller runs up to `thread_count` workers
    * on its own. `cpus` must then be NULL. It must outlive what uses these threads, and its threads
-   * are the caller's to bring over a fork. */
+   * are the caller's to bring over a fork, unless they end there. */
   BurnishParallel parallel;
   void* parallel_arg;
+  /* Not 0: a forked child must not call `parallel`, as OpenMP's threads do not survive a fork: there
+   * this library starts threads of its own. */
+  int32_t parallel_ends_at_fork;
+  int32_t reserved; /* 0 */
 } BurnishThreadsOptions;
 
 /* What is 0 has its default. */
