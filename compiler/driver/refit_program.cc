@@ -130,15 +130,17 @@ absl::Status Maker::Compute(const Graph& computation) {
       {reinterpret_cast<const uint8_t*>(program_.bundle.data()), program_.bundle.size()},
       {.check_weights = false});
   if (!model.ok()) return ToStatus(model.status());
-  DenseTensors inputs;
+  ByteViews inputs;
   for (const uint32_t parameter : program_.info.program_inputs) {
     const absl::Span<const uint8_t> bytes = parameter_origins_[parameter]->value->bytes();
-    inputs.emplace_back(bytes.begin(), bytes.end());
+    inputs.emplace_back(bytes.data(), bytes.size());
   }
-  const RuntimeOr<DenseTensors> outputs = RunOnce(*model, inputs);
+  const RuntimeOr<std::vector<AlignedBytes>> outputs = RunOnce(*model, inputs);
   if (!outputs.ok()) return ToStatus(outputs.status());
   std::vector<ConstantPtr> computed;
-  for (const std::vector<uint8_t>& bytes : *outputs) computed.push_back(MakeConstant(bytes));
+  for (const AlignedBytes& bytes : *outputs) {
+    computed.push_back(MakeConstant(std::vector<uint8_t>(bytes.begin(), bytes.end())));
+  }
   for (const auto& [id, source] : program_.sources) {
     if (source.source < parameters_.size()) continue;
     GraphValue& value = graph_.values[id];

@@ -196,7 +196,7 @@ RefitInput WeightsWriter::Layout(const PackInput& input) const {
                              : ElementBits(type.dtype, input.storage.border_value)};
 }
 
-std::vector<uint8_t> WeightsWriter::Stored(const PackInput& input) const {
+AlignedBytes WeightsWriter::Stored(const PackInput& input) const {
   return burnish::LayOut(Layout(input), graph_.value(input.value).data->bytes().data());
 }
 
@@ -215,8 +215,8 @@ int64_t WeightsWriter::AddConstant(ValueId value, const Storage& storage) {
   const auto [found, is_new] = plain_.try_emplace({value, StorageText(storage)}, 0);
   if (!is_new) return found->second;
   const PackInput input{.value = value, .storage = storage};
-  const std::vector<uint8_t> stored = Stored(input);
-  found->second = Append(graph_.value(value).name, stored);
+  const AlignedBytes stored = Stored(input);
+  found->second = Append(graph_.value(value).name, {stored.data(), stored.size()});
   uses_.push_back({.pack = -1,
                    .inputs = {input},
                    .outputs = {{.offset_bytes = static_cast<uint64_t>(found->second),
@@ -232,11 +232,17 @@ absl::StatusOr<std::vector<int64_t>> WeightsWriter::AddPacked(
     return found->second;
   }
   CHECK(packs_ != nullptr);
-  std::vector<std::vector<uint8_t>> stored;
-  for (const PackInput& input : inputs) stored.push_back(Stored(input));
-  const RuntimeOr<std::vector<std::vector<uint8_t>>> packed = RunPack(*packs_, pack_index, stored);
-  if (!packed.ok())
-    return absl::InternalError(absl::StrCat("packing: ", packed.status().message()));
+  std::vector<AlignedBytes> stored, packed;
+  ByteViews read;
+  for (const PackInput& input : inputs) read.push_back(stored.emplace_back(Stored(input)));
+  std::vector<uint8_t*> written;
+  for (const BufferInfo& buffer : packs_->manifest().kernels[pack_index].compute.buffers) {
+    if (buffer.role != ArgumentRole::kOutput) continue;
+    written.push_back(packed.emplace_back(buffer.size_bytes).data());
+  }
+  if (const RuntimeStatus status = RunPack(*packs_, pack_index, read, written); !status.ok()) {
+    return absl::InternalError(absl::StrCat("packing: ", status.message()));
+  }
 
   const std::string name =
       absl::StrJoin(inputs, "+", [&](std::string* out, const PackInput& input) {
@@ -244,8 +250,9 @@ absl::StatusOr<std::vector<int64_t>> WeightsWriter::AddPacked(
       });
   std::vector<int64_t>& offsets = packed_[{pack_index, std::move(key)}];
   Use& use = uses_.emplace_back(Use{.pack = pack_index, .inputs = inputs});
-  for (const std::vector<uint8_t>& bytes : *packed) {
-    offsets.push_back(Append(absl::StrCat(name, "#", offsets.size()), bytes));
+  for (const AlignedBytes& bytes : packed) {
+    offsets.push_back(
+        Append(absl::StrCat(name, "#", offsets.size()), {bytes.data(), bytes.size()}));
     use.outputs.push_back(
         {.offset_bytes = static_cast<uint64_t>(offsets.back()), .size_bytes = bytes.size()});
   }

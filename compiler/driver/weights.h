@@ -70,7 +70,7 @@ class WeightsWriter {
   RefitInfo RecognisedRefit() const;
   RefitInfo ProgramRefit() const;
   RefitInput Layout(const PackInput& input) const;
-  std::vector<uint8_t> Stored(const PackInput& input) const;
+  AlignedBytes Stored(const PackInput& input) const;
   int64_t Append(std::string name, absl::Span<const uint8_t> bytes);
 
   const Graph& graph_;

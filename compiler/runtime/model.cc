@@ -106,7 +106,7 @@ RuntimeStatus Model::Refit(const RefitInfo& info, const BundleReader& reader,
   RUNTIME_RETURN_IF_ERROR(CheckRefit(info, manifest_.weights_bytes, packs.get(),
                                      program == nullptr ? nullptr : &program->manifest()));
   return ApplyRefit(
-      info, packs.get(), [&](const DenseTensors& inputs) { return RunOnce(program, inputs); },
+      info, packs.get(), [&](const ByteViews& inputs) { return RunOnce(program, inputs); },
       options.replacements, weights_);
 }
 

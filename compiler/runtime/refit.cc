@@ -1,9 +1,7 @@
 #include "compiler/runtime/refit.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
@@ -17,25 +15,12 @@
 namespace burnish {
 namespace {
 
-// What pack functions ask of their buffers at most (CheckRefit).
-constexpr size_t kAlignment = 64;
 constexpr size_t kNamesMax = 8;  // In an error: for people.
 
-struct FreeMemory {
-  void operator()(uint8_t* memory) const { std::free(memory); }
-};
-using Memory = std::unique_ptr<uint8_t, FreeMemory>;
-
-// Zeros: what a pack function does not write must not differ from build to build.
-RuntimeOr<Memory> Allocate(size_t size_bytes) {
-  const size_t rounded = (size_bytes + kAlignment) / kAlignment * kAlignment;
-  Memory memory(static_cast<uint8_t*>(std::aligned_alloc(kAlignment, rounded)));
-  if (memory == nullptr) {
-    return RuntimeStatus(RuntimeCode::kResourceExhausted,
-                         "no memory for " + std::to_string(rounded) + " bytes to pack");
-  }
-  std::memset(memory.get(), 0, rounded);
-  return memory;
+// Of as many bytes at least as are asked for: a whole number of lines, one at least.
+AlignedBytes Scratch(size_t size_bytes) {
+  constexpr size_t kLine = AlignedBytes::kAlignment;
+  return AlignedBytes((size_bytes + kLine) / kLine * kLine);
 }
 
 RuntimeStatus Invalid(const std::string& text) {
@@ -79,7 +64,7 @@ RuntimeStatus CheckInput(const RefitInfo& info, const RefitInput& input) {
 RuntimeStatus CheckPack(const RefitRecipe& recipe, const FunctionInfo& function) {
   size_t input = 0, output = 0;
   for (const BufferInfo& buffer : function.buffers) {
-    const bool fits = buffer.alignment_bytes <= kAlignment &&
+    const bool fits = buffer.alignment_bytes <= AlignedBytes::kAlignment &&
                       (buffer.role == ArgumentRole::kOutput
                            ? output < recipe.outputs.size() &&
                                  recipe.outputs[output++].size_bytes == buffer.size_bytes
@@ -132,10 +117,17 @@ std::string NamesOf(const RefitInfo& info) {
   return names.empty() ? "none" : names;
 }
 
-// Dense bytes of what is replaced, by parameter; empty: it stays.
-RuntimeOr<std::vector<std::vector<uint8_t>>> ReadReplacements(
-    const RefitInfo& info, std::span<const Replacement> replacements) {
-  std::vector<std::vector<uint8_t>> dense(info.parameters.size());
+// What recipes read.
+struct Sources {
+  ByteViews dense;                   // By their numbers; empty: a parameter that stays.
+  std::vector<AlignedBytes> memory;  // Of those that do not lie so already.
+};
+
+// The parameters that are replaced.
+RuntimeOr<Sources> ReadReplacements(const RefitInfo& info,
+                                    std::span<const Replacement> replacements) {
+  Sources sources;
+  sources.dense.resize(info.parameters.size());
   for (const Replacement& replacement : replacements) {
     const auto found = std::find_if(
         info.parameters.begin(), info.parameters.end(),
@@ -149,16 +141,21 @@ RuntimeOr<std::vector<std::vector<uint8_t>>> ReadReplacements(
                                "compiled): compile the model with --refit. Those that can: " +
                                NamesOf(info));
     }
-    std::vector<uint8_t>& bytes = dense[found - info.parameters.begin()];
+    std::span<const uint8_t>& bytes = sources.dense[found - info.parameters.begin()];
     if (!bytes.empty()) return Invalid(what + " twice");
     RUNTIME_ASSIGN_OR_RETURN(const CallTensor given,
                              CheckCallTensor(what, *found, replacement.tensor,
                                              /*is_written=*/false));
-    bytes.resize(found->dense_bytes());
+    if (given.is_dense) {
+      bytes = {given.data, found->dense_bytes()};
+      continue;
+    }
+    const AlignedBytes& copy = sources.memory.emplace_back(found->dense_bytes());
     CopyStrided(ElementBytes(found->type), found->shape, given.data, given.strides.data(),
-                bytes.data(), found->strides.data());
+                copy.data(), found->strides.data());
+    bytes = copy;
   }
-  return dense;
+  return sources;
 }
 
 // What a recipe needs: the names of the parameters that were given and that were not.
@@ -166,7 +163,7 @@ struct Needs {
   std::vector<std::string> given, missing;
 };
 
-Needs NeedsOf(const RefitInfo& info, const RefitRecipe& recipe, const DenseTensors& dense) {
+Needs NeedsOf(const RefitInfo& info, const RefitRecipe& recipe, const ByteViews& dense) {
   Needs needs;
   std::vector<bool> seen(info.parameters.size(), false);
   for (const RefitInput& input : recipe.inputs) {
@@ -196,15 +193,42 @@ RuntimeStatus Missing(const Needs& needs) {
                  names + ", too");
 }
 
-// Makes all of what the program computes; of parameters that are not given, from zeros, which
+// Adds all of what the program computes; of parameters that are not given, from zeros, which
 // nothing that is written depends on.
-RuntimeOr<DenseTensors> RunProgram(const RefitInfo& info, const DenseTensors& dense,
-                                   const RunRefitProgram& run_program) {
-  DenseTensors inputs;
-  for (const uint32_t parameter : info.program_inputs) {
-    inputs.push_back(dense[parameter]);
+RuntimeStatus Compute(const RefitInfo& info, const RunRefitProgram& run_program, Sources& sources) {
+  ByteViews inputs;
+  for (const uint32_t parameter : info.program_inputs) inputs.push_back(sources.dense[parameter]);
+  RUNTIME_ASSIGN_OR_RETURN(std::vector<AlignedBytes> computed, run_program(inputs));
+  for (AlignedBytes& bytes : computed) {
+    sources.dense.push_back(bytes);
+    sources.memory.push_back(std::move(bytes));
   }
-  return run_program(inputs);
+  return RuntimeStatus();
+}
+
+// Whether a source's elements lie in its storage as they do in the source.
+bool LiesSo(const RefitInput& input, std::span<const uint8_t> dense) {
+  return input.tensor.offset_bytes == 0 && input.tensor.strides == input.source_strides &&
+         input.storage_bytes == dense.size() && AlignedBytes::IsAligned(dense.data());
+}
+
+// Into the weights, by way of other memory where a pack function could not write there.
+RuntimeStatus Pack(const Artifact& packs, const RefitRecipe& recipe, const ByteViews& inputs,
+                   std::span<uint8_t> weights) {
+  std::vector<AlignedBytes> apart;
+  std::vector<uint8_t*> places, outputs;
+  for (const RefitOutput& output : recipe.outputs) {
+    uint8_t* const place = weights.data() + output.offset_bytes;
+    places.push_back(place);
+    outputs.push_back(AlignedBytes::IsAligned(place)
+                          ? place
+                          : apart.emplace_back(Scratch(output.size_bytes)).data());
+  }
+  RUNTIME_RETURN_IF_ERROR(RunPack(packs, recipe.pack, inputs, outputs));
+  for (size_t i = 0; i < places.size(); ++i) {
+    if (outputs[i] != places[i]) std::memcpy(places[i], outputs[i], recipe.outputs[i].size_bytes);
+  }
+  return RuntimeStatus();
 }
 
 }  // namespace
@@ -328,64 +352,61 @@ RuntimeStatus CheckRefit(const RefitInfo& info, uint64_t weights_bytes, const Ar
   return RuntimeStatus();
 }
 
-std::vector<uint8_t> LayOut(const RefitInput& input, const uint8_t* dense) {
-  std::vector<uint8_t> bytes(input.storage_bytes);
+AlignedBytes LayOut(const RefitInput& input, const uint8_t* dense) {
+  AlignedBytes bytes(input.storage_bytes);
   const auto size = static_cast<size_t>(ElementBytes(input.tensor.type));
   if (input.border_bits != 0) {
     for (size_t at = 0; at + size <= bytes.size(); at += size) {
-      std::memcpy(&bytes[at], &input.border_bits, size);  // Little-endian host.
+      std::memcpy(bytes.data() + at, &input.border_bits, size);  // Little-endian host.
     }
+  } else if (input.storage_bytes != size * input.tensor.element_count()) {
+    std::memset(bytes.data(), 0, bytes.size());
   }
   CopyStrided(static_cast<int>(size), input.tensor.shape, dense, input.source_strides.data(),
               bytes.data() + input.tensor.offset_bytes, input.tensor.strides.data());
   return bytes;
 }
 
-RuntimeOr<std::vector<std::vector<uint8_t>>> RunPack(
-    const Artifact& packs, int32_t index, const std::vector<std::vector<uint8_t>>& inputs) {
+RuntimeStatus RunPack(const Artifact& packs, int32_t index, const ByteViews& inputs,
+                      std::span<uint8_t* const> outputs) {
   const FunctionInfo& function = packs.manifest().kernels[index].compute;
-  std::vector<Memory> memory;
   std::vector<void*> buffers;
-  size_t next = 0;
+  size_t next_input = 0, next_output = 0;
   for (const BufferInfo& buffer : function.buffers) {
-    RUNTIME_ASSIGN_OR_RETURN(Memory allocated, Allocate(buffer.size_bytes));
-    memory.push_back(std::move(allocated));
-    buffers.push_back(memory.back().get());
-    if (buffer.role == ArgumentRole::kOutput) continue;
-    const std::vector<uint8_t>& bytes = inputs.at(next++);
-    if (!bytes.empty()) std::memcpy(memory.back().get(), bytes.data(), bytes.size());
+    if (buffer.role != ArgumentRole::kOutput) {
+      buffers.push_back(const_cast<uint8_t*>(inputs[next_input++].data()));
+      continue;
+    }
+    buffers.push_back(outputs[next_output++]);
+    // Zeros: what a pack function does not write must not differ from build to build.
+    std::memset(buffers.back(), 0, buffer.size_bytes);
   }
-  RUNTIME_ASSIGN_OR_RETURN(const Memory scratch, Allocate(function.scratch_bytes_per_worker));
-  RUNTIME_ASSIGN_OR_RETURN(const Memory shared, Allocate(function.shared_scratch_bytes));
+  const AlignedBytes scratch = Scratch(function.scratch_bytes_per_worker);
+  const AlignedBytes shared = Scratch(function.shared_scratch_bytes);
+  std::memset(scratch.data(), 0, scratch.size());
+  std::memset(shared.data(), 0, shared.size());
   // One thread: packing runs once a build or a refit.
   RUNTIME_ASSIGN_OR_RETURN(const std::unique_ptr<ThreadPool> pool,
                            ThreadPool::Create({.thread_count = 1}));
-  RUNTIME_RETURN_IF_ERROR(RunKernelOnce(
+  constexpr size_t kLine = AlignedBytes::kAlignment;
+  return RunKernelOnce(
       *pool, packs.kernel(index),
       {.buffer_count = static_cast<uint32_t>(buffers.size()),
        .buffers = buffers.data(),
-       .scratch = scratch.get(),
-       .scratch_bytes_per_worker =
-           (function.scratch_bytes_per_worker + kAlignment - 1) / kAlignment * kAlignment,
-       .shared_scratch = shared.get()}));
-  std::vector<std::vector<uint8_t>> outputs;
-  for (size_t i = 0; i < buffers.size(); ++i) {
-    const BufferInfo& buffer = function.buffers[i];
-    if (buffer.role != ArgumentRole::kOutput) continue;
-    outputs.emplace_back(memory[i].get(), memory[i].get() + buffer.size_bytes);
-  }
-  return outputs;
+       .scratch = scratch.data(),
+       .scratch_bytes_per_worker = (function.scratch_bytes_per_worker + kLine - 1) / kLine * kLine,
+       .shared_scratch = shared.data()});
 }
 
 RuntimeStatus ApplyRefit(const RefitInfo& info, const Artifact* packs,
                          const RunRefitProgram& run_program,
                          std::span<const Replacement> replacements, std::span<uint8_t> weights) {
-  RUNTIME_ASSIGN_OR_RETURN(DenseTensors sources, ReadReplacements(info, replacements));
+  RUNTIME_ASSIGN_OR_RETURN(Sources sources, ReadReplacements(info, replacements));
   // Before anything is computed or written.
   std::vector<const RefitRecipe*> recipes;
   bool computes = false;
   for (const RefitRecipe& recipe : info.recipes) {
-    const Needs needs = NeedsOf(info, recipe, sources);
+    const Needs needs = NeedsOf(info, recipe, sources.dense);
     if (needs.given.empty()) continue;
     if (!needs.missing.empty()) return Missing(needs);
     recipes.push_back(&recipe);
@@ -394,25 +415,28 @@ RuntimeStatus ApplyRefit(const RefitInfo& info, const Artifact* packs,
                   input.source < info.parameters.size() + info.computed.size();
     }
   }
-  DenseTensors computed(info.computed.size());
   if (computes) {
-    RUNTIME_ASSIGN_OR_RETURN(computed, RunProgram(info, sources, run_program));
+    RUNTIME_RETURN_IF_ERROR(Compute(info, run_program, sources));
+  } else {
+    sources.dense.resize(info.parameters.size() + info.computed.size());
   }
-  std::move(computed.begin(), computed.end(), std::back_inserter(sources));
   for (const RefitConstant& constant : info.constants) {
-    sources.emplace_back(constant.bytes.begin(), constant.bytes.end());
+    sources.dense.emplace_back(reinterpret_cast<const uint8_t*>(constant.bytes.data()),
+                               constant.bytes.size());
   }
   for (const RefitRecipe* recipe : recipes) {
-    DenseTensors packed;
+    std::vector<AlignedBytes> laid_out;
+    ByteViews inputs;
     for (const RefitInput& input : recipe->inputs) {
-      packed.push_back(LayOut(input, sources[input.source].data()));
+      const std::span<const uint8_t> dense = sources.dense[input.source];
+      inputs.push_back(LiesSo(input, dense) ? dense
+                                            : laid_out.emplace_back(LayOut(input, dense.data())));
     }
     if (recipe->pack >= 0) {
-      RUNTIME_ASSIGN_OR_RETURN(packed, RunPack(*packs, recipe->pack, packed));
-    }
-    for (size_t i = 0; i < recipe->outputs.size(); ++i) {
-      std::copy(packed[i].begin(), packed[i].end(),
-                weights.begin() + static_cast<std::ptrdiff_t>(recipe->outputs[i].offset_bytes));
+      RUNTIME_RETURN_IF_ERROR(Pack(*packs, *recipe, inputs, weights));
+    } else {
+      std::memcpy(weights.data() + recipe->outputs[0].offset_bytes, inputs[0].data(),
+                  inputs[0].size());
     }
   }
   return RuntimeStatus();

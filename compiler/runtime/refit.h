@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/runtime/aligned_bytes.h"
 #include "compiler/runtime/artifact.h"
 #include "compiler/runtime/bundle_manifest.h"
 #include "compiler/runtime/call_tensor.h"
@@ -92,26 +93,27 @@ RuntimeStatus CheckRefit(const RefitInfo& info, uint64_t weights_bytes, const Ar
                          const BundleManifest* program);
 
 // Parameter bytes in storage, the border where no element lies.
-std::vector<uint8_t> LayOut(const RefitInput& input, const uint8_t* dense);
+AlignedBytes LayOut(const RefitInput& input, const uint8_t* dense);
 
-// Runs pack function `index` on memory like LayOut's, one for each input of the function.
-RuntimeOr<std::vector<std::vector<uint8_t>>> RunPack(
-    const Artifact& packs, int32_t index, const std::vector<std::vector<uint8_t>>& inputs);
+// Runs pack function `index`. `inputs`: memory like LayOut's, one for each input of the function;
+// `outputs`: aligned memory for each of its outputs, in order.
+RuntimeStatus RunPack(const Artifact& packs, int32_t index, const ByteViews& inputs,
+                      std::span<uint8_t* const> outputs);
 
 struct Replacement {
   std::string name;
   GivenTensor tensor;
 };
 
-using DenseTensors = std::vector<std::vector<uint8_t>>;
 // Dense inputs of the refit program, empty for zeros, to its dense outputs.
-using RunRefitProgram = std::function<RuntimeOr<DenseTensors>(const DenseTensors& inputs)>;
+using RunRefitProgram =
+    std::function<RuntimeOr<std::vector<AlignedBytes>>(const ByteViews& inputs)>;
 
-// Writes what the replacements change into `weights`. `info` was checked. Runs the program where
-// something that it computes changes. kOutOfRange: no such parameter, or one that cannot be
-// replaced; kInvalidArgument: another type or shape, one given twice, one of several that are
-// packed or computed together (their old values are not in the bundle: for a full set of weights
-// they would double the file, and a part of one rarely changes alone).
+// Writes what the replacements change into `weights`, after an error anything. `info` was checked.
+// Runs the program where something that it computes changes. kOutOfRange: no such parameter, or one
+// that cannot be replaced; kInvalidArgument: another type or shape, one given twice, one of several
+// that are packed or computed together (their old values are not in the bundle: for a full set of
+// weights they would double the file, and a part of one rarely changes alone).
 RuntimeStatus ApplyRefit(const RefitInfo& info, const Artifact* packs,
                          const RunRefitProgram& run_program,
                          std::span<const Replacement> replacements, std::span<uint8_t> weights);

@@ -2,19 +2,19 @@
 #ifndef COMPILER_RUNTIME_RUN_ONCE_H_
 #define COMPILER_RUNTIME_RUN_ONCE_H_
 
-#include <cstdint>
 #include <memory>
 #include <vector>
 
+#include "compiler/runtime/aligned_bytes.h"
 #include "compiler/runtime/model.h"
 #include "compiler/runtime/runtime_status.h"
 
 namespace burnish {
 
-// Dense inputs to dense outputs, in the model's order, on one thread; an empty input is zeros.
-// Errors: of Session.
-RuntimeOr<std::vector<std::vector<uint8_t>>> RunOnce(
-    const std::shared_ptr<const Model>& model, const std::vector<std::vector<uint8_t>>& inputs);
+// Dense inputs to dense outputs, in the model's order, on one thread; an empty input is zeros. What
+// is aligned is read where it lies. Errors: of Session.
+RuntimeOr<std::vector<AlignedBytes>> RunOnce(const std::shared_ptr<const Model>& model,
+                                             const ByteViews& inputs);
 
 }  // namespace burnish
 
