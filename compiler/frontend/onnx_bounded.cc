@@ -217,6 +217,7 @@ absl::StatusOr<std::vector<ValueId>> OnnxNode::EmitBounded(absl::string_view op,
   if (op == "reshape") return EmitBoundedReshape(inputs[0], std::move(attributes));
   if (op == "pad") return EmitBoundedPad(inputs[0], std::move(attributes));
   if (op == "cum_sum") return EmitBoundedCumulation(std::move(inputs), std::move(attributes));
+  if (op == "scatter_elements") return EmitBoundedScatter(std::move(inputs), std::move(attributes));
   if (op == "conv" || op == "conv_transpose" || op == "max_pool" || op == "average_pool") {
     return EmitBoundedWindow(op, std::move(inputs), std::move(attributes));
   }

@@ -320,6 +320,53 @@ TEST(OnnxBoundedTest, ConstantsAndRangesOfTheRun) {
   EXPECT_THAT(got[0].floats, ElementsAre(17, 18, 37, 38, 57, 58));
 }
 
+// As torchvision puts boxes back that it has shared out to the levels of a pyramid.
+TEST(OnnxBoundedTest, AsManyUpdatesAsARunFinds) {
+  const std::string negated =
+      "node { op_type: 'Gather' input: ['x', 'places'] output: 'found values' } "
+      "node { op_type: 'Neg' input: 'found values' output: 'updates' } ";
+  ASSERT_OK_AND_ASSIGN(
+      const Graph graph,
+      Import(absl::StrCat(kPlaces, negated, Node("ScatterElements", "'x', 'places', 'updates'"))));
+  EXPECT_EQ(graph.hidden_outputs, 0);
+  ASSERT_OK_AND_ASSIGN(auto got, InterpretGraph(graph, {kThree, kTable}));
+  EXPECT_THAT(got[0].floats, ElementsAre(0, -2, 0, -2, 0, -2));
+  ASSERT_OK_AND_ASSIGN(got, InterpretGraph(graph, {kNone, kTable}));
+  EXPECT_EQ(got[0].floats, kNone.floats);
+  // Places and updates of other selections: one shape in this run, or an error.
+  ASSERT_OK_AND_ASSIGN(
+      const Graph others,
+      Import(absl::StrCat(
+                 kPlaces, negated, "node { op_type: 'NonZero' input: 'other' output: 'found 2' } ",
+                 "node { op_type: 'Squeeze' input: ['found 2', 'zero'] output: 'places 2' } ",
+                 Node("ScatterElements", "'x', 'places 2', 'updates'",
+                      "attribute { name: 'reduction' type: STRING s: 'add' } ")),
+             OnnxTensorInfo("input", "other", {6})));
+  ASSERT_OK_AND_ASSIGN(got,
+                       InterpretGraph(others, {kThree, kTable, Floats({6}, {1, 1, 1, 0, 0, 0})}));
+  EXPECT_THAT(got[0].floats, ElementsAre(-2, 0, -2, 2, 0, 2));
+  for (const TensorValue& other :
+       {Floats({6}, {1, 1, 0, 0, 0, 0}), Floats({6}, {1, 1, 1, 1, 0, 0})}) {
+    EXPECT_FALSE(InterpretGraph(others, {kThree, kTable, other}).ok());
+  }
+}
+
+TEST(OnnxBoundedTest, UpdatesOfWhatARunFills) {
+  ASSERT_OK_AND_ASSIGN(
+      const Graph graph,
+      Import(Rows(absl::StrCat(OnnxFloats("updates", {1, 2}, {7, 8}),
+                               Node("ScatterElements", "'rows', 'which', 'updates'"))),
+             OnnxTensorInfo("input", "which", {1, 2}, 7)));
+  const auto run = [&](const TensorValue& x, std::vector<int64_t> which) {
+    return InterpretGraph(graph, {x, kTable, Ints({1, 2}, std::move(which))});
+  };
+  ASSERT_OK_AND_ASSIGN(const auto got, run(kThree, {-1, 0}));
+  EXPECT_THAT(got[0].shape, ElementsAre(3, 2));
+  EXPECT_THAT(got[0].floats, ElementsAre(10, 8, 30, 31, 7, 51));
+  for (const int64_t wrong : {3, 6, -4, -7}) EXPECT_FALSE(run(kThree, {0, wrong}).ok()) << wrong;
+  EXPECT_FALSE(run(kNone, {0, 0}).ok());
+}
+
 TEST(OnnxBoundedTest, SlicesUpToAnEndOfTheRun) {
   ASSERT_OK_AND_ASSIGN(const Graph graph,
                        Import(Rows(absl::StrCat(OnnxInts("begin", {0}),

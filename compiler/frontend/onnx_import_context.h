@@ -222,6 +222,9 @@ class OnnxNode {
   absl::StatusOr<std::vector<ValueId>> EmitBoundedPad(ValueId x, Attributes attributes);
   absl::StatusOr<std::vector<ValueId>> EmitBoundedCumulation(std::vector<ValueId> inputs,
                                                              Attributes attributes);
+  // scatter_elements.
+  absl::StatusOr<std::vector<ValueId>> EmitBoundedScatter(std::vector<ValueId> inputs,
+                                                          Attributes attributes);
   // As the operator carries extents on, with the axes of `windows` of input 0 taken for full: they
   // hold `windows` in the result.
   absl::StatusOr<std::vector<ValueId>> EmitWindows(absl::string_view op,
