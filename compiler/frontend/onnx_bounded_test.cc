@@ -409,6 +409,28 @@ TEST(OnnxBoundedTest, BranchesTakeAndGiveWhatARunSizes) {
   EXPECT_THAT(got[0].shape, ElementsAre(0, 2));
 }
 
+// As offsets by level are sliced whole before boxes are suppressed.
+TEST(OnnxBoundedTest, ABranchSlicesWhatWasJoined) {
+  const std::string branches = Rows(
+      "node { op_type: 'Concat' input: ['rows', 'rows'] output: 'both' attribute { name: 'axis' "
+      "type: INT i: 0 } } "
+      "node { name: 'the node' op_type: 'If' input: 'go' output: 'y' "
+      "attribute { name: 'then_branch' type: GRAPH g { node { op_type: 'Slice' "
+      "input: ['both', 'zero', 'most', 'zero'] output: 'a' } output { name: 'a' } } } "
+      "attribute { name: 'else_branch' type: GRAPH g { node { op_type: 'Neg' input: 'both' "
+      "output: 'b' } output { name: 'b' } } } } " +
+      OnnxInts("most", {std::numeric_limits<int64_t>::max()}));
+  ASSERT_OK_AND_ASSIGN(const Graph graph, Import(branches, OnnxTensorInfo("input", "go", {}, 9)));
+  for (const bool go : {true, false}) {
+    const TensorValue condition = {.dtype = DType::kBool, .shape = {}, .integers = {go}};
+    ASSERT_OK_AND_ASSIGN(auto got, InterpretGraph(graph, {kThree, kTable, condition}));
+    EXPECT_THAT(got[0].shape, ElementsAre(6, 2));
+    EXPECT_EQ(got[0].floats[0], go ? 10 : -10);
+    ASSERT_OK_AND_ASSIGN(got, InterpretGraph(graph, {kNone, kTable, condition}));
+    EXPECT_THAT(got[0].shape, ElementsAre(0, 2));
+  }
+}
+
 // Branches may give other shapes, too: the condition is then what a run knows.
 TEST(OnnxBoundedTest, BranchesGiveOtherShapes) {
   ASSERT_OK_AND_ASSIGN(

@@ -232,10 +232,14 @@ void OnnxGraphImporter::CaptureExtents(Body& body, ValueId outer, ValueId inner)
       continue;
     }
     body.captures.push_back(extent);
-    const auto range = body.bounded.ranges.find(extent);
+    // Of joined parts it is a sum.
+    const auto term = body.bounded.term_of.find(extent);
+    const std::optional<SizeRange> range =
+        RangeOf(term == body.bounded.term_of.end() ? SizeTerm::OfExtent(extent) : term->second,
+                body.bounded.ranges);
     extent = AddInput(context_->graph, absl::StrCat("capture", body.captures.size(), ".extent"),
                       {DType::kI64, {}});
-    if (range != body.bounded.ranges.end()) context_->bounded.ranges[extent] = range->second;
+    if (range.has_value()) context_->bounded.ranges[extent] = *range;
     body.capture_inputs.push_back(extent);
   }
   context_->bounded.extents[inner] = std::move(extents);
