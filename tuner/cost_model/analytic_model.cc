@@ -34,6 +34,8 @@ constexpr double kRunStartLines = 2;
 constexpr double kBarriersOfAPhase = 2, kWaitCycles = 1200;
 constexpr double kLoopStartCycles = 5;
 constexpr double kPrefetchCycles = 0.5;  // An address and an instruction.
+// Nothing keeps both FMA ports and the front end busy all the time.
+constexpr double kBusyCycles = 1.02;
 // Of a general-purpose file of 16: what addresses of broadcast rows may use without spilling.
 constexpr int kPointerRegisters = 11;
 
@@ -56,28 +58,40 @@ const ComputeUnit& UnitOf(const WalkStore& store, const DeviceModel& device) {
   return unit == nullptr ? FloatUnit(device) : *unit;
 }
 
+using ComputeParts = std::array<double, kComputeLimitCount>;
+
 // Cycles of one execution of a nest's items on one worker.
 class ComputeModel {
  public:
   ComputeModel(const WalkNest& nest, const DeviceModel& device)
       : nest_(nest), device_(device), isa_(device.core) {}
 
-  double Cycles(const std::vector<WalkItem>& items) const {
+  // Of `items` that run `times` times, the cycles of one; adds those of all to `parts`.
+  double Cycles(const std::vector<WalkItem>& items, double times = 1,
+                ComputeParts* parts = nullptr) const {
     double cycles = 0;
-    for (const WalkItem& item : items) cycles += Cycles(item);
+    for (const WalkItem& item : items) cycles += Cycles(item, times, parts);
     return cycles;
   }
 
  private:
-  double Cycles(const WalkItem& item) const {
+  double Cycles(const WalkItem& item, double times, ComputeParts* parts) const {
+    const auto add = [&](ComputeLimit part, double cycles) {
+      if (parts != nullptr) (*parts)[part] += times * cycles;
+    };
     switch (item.kind) {
       case WalkKind::kLoop:
-        return kLoopStartCycles + item.trips * (Cycles(item.items) + device_.loop_cycles);
+        add(kLoopPart, kLoopStartCycles + item.trips * device_.loop_cycles);
+        return kLoopStartCycles +
+               item.trips * (Cycles(item.items, times * item.trips, parts) + device_.loop_cycles);
       case WalkKind::kIf:
-        return 1 + item.share * Cycles(item.items) + (1 - item.share) * Cycles(item.otherwise);
+        add(kLoopPart, 1);
+        return 1 + item.share * Cycles(item.items, times * item.share, parts) +
+               (1 - item.share) * Cycles(item.otherwise, times * (1 - item.share), parts);
       case WalkKind::kBody:
-        return BodyCycles(item.body);
+        return BodyCycles(item.body, times, parts);
       case WalkKind::kPrefetch:
+        add(kLoadLimit, kPrefetchCycles);
         return kPrefetchCycles;
     }
     return 0;
@@ -115,7 +129,7 @@ class ComputeModel {
     return begun;
   }
 
-  double BodyCycles(const WalkBody& body) const {
+  double BodyCycles(const WalkBody& body, double times, ComputeParts* parts) const {
     double loads = 0, stores = 0, pointers = 0;
     for (size_t i : body.stores) {
       const WalkStore& store = nest_.stores[i];
@@ -146,17 +160,26 @@ class ComputeModel {
     }
     double branches = body.branch_count;
     for (const WalkBody::Inner& inner : body.inner) {
-      branches += inner.trips * (Cycles(inner.items) + device_.loop_cycles);
+      branches +=
+          inner.trips * (Cycles(inner.items, times * inner.trips, parts) + device_.loop_cycles);
+      if (parts != nullptr) (*parts)[kLoopPart] += times * inner.trips * device_.loop_cycles;
     }
-    double cycles = std::max({arithmetic, loads / isa_.loads_per_cycle,
-                              stores / std::max(isa_.stores_per_cycle, 1), chain});
+    // In the order of ComputeLimit.
+    const std::array<double, 4> limits = {arithmetic, loads / isa_.loads_per_cycle,
+                                          stores / std::max(isa_.stores_per_cycle, 1), chain};
+    const auto longest = std::max_element(limits.begin(), limits.end());
+    double cycles = *longest;
     const double registers = accumulators + 2;
     if (registers > isa_.vector_register_count) {
       cycles += 2 * (registers - isa_.vector_register_count);
     }
     if (pointers > kPointerRegisters) cycles += pointers - kPointerRegisters;
-    // Nothing keeps both FMA ports and the front end busy all the time.
-    return cycles * 1.02 + branches;
+    if (parts != nullptr) {
+      (*parts)[longest - limits.begin()] += times * kBusyCycles * *longest;
+      (*parts)[kSpillPart] += times * kBusyCycles * (cycles - *longest);
+      (*parts)[kLoopPart] += times * body.branch_count;
+    }
+    return cycles * kBusyCycles + branches;
   }
 
   const WalkNest& nest_;
@@ -230,6 +253,7 @@ NestCycles AnalyticNestCycles(const WalkNest& nest, const std::vector<BufferTraf
         cycles.exposed += 0.5 * level_cycles;
       }
     }
+    cycles.fill[c] = level;
     cycles.memory = std::max(cycles.memory, level);
     sum += level;
   }
@@ -245,6 +269,13 @@ NestCycles AnalyticNestCycles(const WalkNest& nest, const std::vector<BufferTraf
     cycles.exposed += buffer.footprint_bytes[0] * others / rate;
   }
   return cycles;
+}
+
+std::array<double, kComputeLimitCount> AnalyticComputeParts(const WalkNest& nest,
+                                                            const DeviceModel& device) {
+  ComputeParts parts = {};
+  ComputeModel(nest, device).Cycles(nest.items, 1, &parts);
+  return parts;
 }
 
 double AnalyticSeconds(absl::Span<const NestCycles> nests, const DeviceModel& device, int threads) {

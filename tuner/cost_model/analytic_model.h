@@ -4,6 +4,7 @@
 #ifndef TUNER_COST_MODEL_ANALYTIC_MODEL_H_
 #define TUNER_COST_MODEL_ANALYTIC_MODEL_H_
 
+#include <array>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -25,10 +26,28 @@ struct NestCycles {
   double compute = 0;
   double memory = 0;   // Overlaps with `compute` for the most part.
   double exposed = 0;  // Waiting for what nothing prefetches: weights, other workers' data.
+  // Of filling L1, L2 and L3 by itself. They work at the same time: `memory` is hardly more than
+  // the slowest.
+  std::array<double, kCacheLevelCount> fill = {};
 };
 
 NestCycles AnalyticNestCycles(const WalkNest& nest, const std::vector<BufferTraffic>& traffic,
                               const DeviceModel& device);
+
+// What a straight-line body waits for most, all of its time; and what comes on top of bodies.
+enum ComputeLimit : int {
+  kArithmeticLimit,
+  kLoadLimit,
+  kStoreLimit,
+  kChainLimit,  // Sums that wait for the one before.
+  kSpillPart,
+  kLoopPart,  // Steps and conditions of loops.
+  kComputeLimitCount,
+};
+
+// `compute` of AnalyticNestCycles in parts, which add up to it.
+std::array<double, kComputeLimitCount> AnalyticComputeParts(const WalkNest& nest,
+                                                            const DeviceModel& device);
 
 // Of a program with these nests.
 double AnalyticSeconds(absl::Span<const NestCycles> nests, const DeviceModel& device, int threads);

@@ -1,5 +1,7 @@
 #include "tuner/cost_model/analytic_model.h"
 
+#include <algorithm>
+#include <numeric>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -67,6 +69,28 @@ TEST(AnalyticModelTest, SecondsOfTheHandWrittenTracesStayAsReviewed) {
     }
   }
   EXPECT_TRUE(MatchesGolden("tuner/cost_model/testdata/analytic_model.txt", got));
+}
+
+TEST(AnalyticModelTest, PartsOfComputeAddUpToIt) {
+  const DeviceModel device = DeviceOf("znver3");
+  const Program conv =
+      Lowered(ConvProgram({1, 14, 14, 256, 256, 3, 1, 1}), TraceText("conv3x3_s1"));
+  const Program plain = Lowered(ConvProgram({1, 8, 8, 16, 16, 3, 1, 1}), "");
+  for (const Program* program : {&conv, &plain}) {
+    for (const WalkNest& nest : WalkNests(*program, device.core, 2)) {
+      const auto parts = AnalyticComputeParts(nest, device);
+      const NestCycles cycles =
+          AnalyticNestCycles(nest, TrafficOf(*program, nest, device.core), device);
+      EXPECT_NEAR(std::accumulate(parts.begin(), parts.end(), 0.0), cycles.compute,
+                  1e-9 * cycles.compute);
+      EXPECT_LE(*std::max_element(cycles.fill.begin(), cycles.fill.end()), cycles.memory);
+    }
+  }
+  // A register tile computes; sums that go through memory wait for each other.
+  const auto tiled = AnalyticComputeParts(WalkNests(conv, device.core, 2).back(), device);
+  EXPECT_EQ(std::max_element(tiled.begin(), tiled.end()) - tiled.begin(), kArithmeticLimit);
+  const auto untiled = AnalyticComputeParts(WalkNests(plain, device.core, 2).back(), device);
+  EXPECT_EQ(std::max_element(untiled.begin(), untiled.end()) - untiled.begin(), kChainLimit);
 }
 
 // Weights of 64 KiB lie in L2 while 4 MiB of pixels stream through it.
