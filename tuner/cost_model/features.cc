@@ -9,6 +9,7 @@
 #include "tuner/cost_model/analytic_model.h"
 #include "tuner/cost_model/cache_traffic.h"
 #include "tuner/cost_model/nest_walk.h"
+#include "tuner/cost_model/store_sums.h"
 
 namespace burnish {
 namespace {
@@ -21,55 +22,6 @@ struct SeenNest {
   std::vector<BufferTraffic> traffic;
   NestCycles cycles;
 };
-
-// Sums over one store, as executed by one worker.
-struct StoreSums {
-  double elements = 0;    // Values that it writes or combines.
-  double operations = 0;  // On elements; a multiply-add counts two.
-  double slow = 0;
-  double instructions = 0;  // Vector arithmetic instructions.
-  double loads = 0, stores = 0;
-  double lanes = 0, wasted_lanes = 0;
-  double accessed_bytes = 0;
-  double pointers = 0;
-};
-
-double BodyElements(const WalkStore& store) {
-  double elements = 1;
-  for (size_t i = store.body_depth; i < store.loops.size(); ++i) elements *= store.loops[i].trips;
-  return elements;
-}
-
-StoreSums SumsOf(const Program& program, const WalkNest& nest, const WalkStore& store) {
-  StoreSums sums;
-  const OpCounts& ops = store.ops;
-  const int slow = ops.divide + ops.transcendental + ops.power;
-  sums.elements = store.executions * BodyElements(store);
-  sums.operations = sums.elements * (ops.simple() + slow + store.combines);
-  sums.slow = sums.elements * slow;
-  const bool combines_apart = store.combines && !store.is_product;
-  const int instructions =
-      store.intrinsic.empty() ? ops.simple() + combines_apart + ops.slow_cycles() : 1;
-  sums.instructions = store.executions * store.instances * instructions;
-  // An instruction with a nest of its own takes whole ones only.
-  if (!store.intrinsic.empty()) sums.lanes = sums.elements;
-  if (store.vector_loop >= 0 && store.intrinsic.empty()) {
-    sums.lanes = store.executions * store.instances * static_cast<double>(store.lanes);
-    sums.wasted_lanes = sums.lanes - sums.elements;
-  }
-  for (size_t a = store.access_begin; a < store.access_end; ++a) {
-    const WalkAccess& access = nest.accesses[a];
-    (access.is_store ? sums.stores : sums.loads) += access.executions * access.instructions;
-    sums.pointers += access.pointers;
-    double elements = access.executions;
-    for (size_t i = access.body_depth; i < access.loops.size(); ++i) {
-      if (access.loops[i].moves()) elements *= access.loops[i].trips;
-    }
-    sums.accessed_bytes +=
-        elements * static_cast<double>(SizeBytes(program.buffers[access.buffer].dtype));
-  }
-  return sums;
-}
 
 class Extractor {
  public:
