@@ -7,8 +7,12 @@ namespace burnish {
 double PeakFlops(const DeviceModel& device, NumberType type, int threads,
                  double loads_per_operation) {
   const ComputeUnit* const unit = device.FindUnit(type, type);
-  if (unit == nullptr) return 0;
-  return static_cast<double>(unit->operations()) * unit->PerCycle(loads_per_operation) *
+  return unit == nullptr ? 0 : PeakFlops(device, *unit, threads, loads_per_operation);
+}
+
+double PeakFlops(const DeviceModel& device, const ComputeUnit& unit, int threads,
+                 double loads_per_operation) {
+  return static_cast<double>(unit.operations()) * unit.PerCycle(loads_per_operation) *
          device.cycles_per_second * threads;
 }
 

@@ -14,6 +14,10 @@ namespace burnish {
 double PeakFlops(const DeviceModel& device, NumberType type, int threads,
                  double loads_per_operation);
 
+// The same of one unit.
+double PeakFlops(const DeviceModel& device, const ComputeUnit& unit, int threads,
+                 double loads_per_operation);
+
 // Bytes a second that `threads` cores read from memory together.
 double PeakReadBytes(const DeviceModel& device, int threads);
 
