@@ -134,6 +134,49 @@ TEST_F(StudyRunnerTest, FewTrialsOfATaskAreUnderWayBeforeAnyIsKnown) {
   EXPECT_LE(open_max, 20);
 }
 
+// Trials of each of four tasks, of two batches in all; the references come back one by one.
+class FewTrialsTest : public StudyRunnerTest {
+ protected:
+  std::vector<int> Counts(bool no_default) {
+    Create({.task_count = 4, .spec = {.trials_max = 16, .no_default = no_default}});
+    FakeMeasurerOptions farm = study_->Farm();
+    farm.reorder = false;
+    farm.results_per_collect = 1;
+    SetFarm(farm);
+    StudyRunnerOptions options = Options();
+    options.batch_size = 8;
+    options.in_flight_max = 64;
+    EXPECT_THAT(StudyRunner(options).Run().status(), IsOk());
+    EXPECT_THAT(CheckStudy(options), IsOk());
+    EXPECT_THAT(CheckReplay(options), IsOk());
+    std::vector<int> counts(4, 0);
+    for (const MeasureRequest& request : measurer_->requests()) {
+      if (absl::EndsWith(request.trial_id, "/ref")) continue;
+      for (size_t i = 0; i < counts.size(); ++i) {
+        counts[i] += request.task->workload.id == study_->tasks()[i].workload.id;
+      }
+    }
+    return counts;
+  }
+};
+
+TEST_F(FewTrialsTest, AreOfTheHeaviestTasksAndNotOfTheFirstToBeHeard) {
+  const std::vector<int> counts = Counts(/*no_default=*/false);
+  EXPECT_THAT(counts, ::testing::UnorderedElementsAre(0, 0, 8, 8));
+  const auto time_of = [this](int i) {
+    return study_->tasks()[i].weight *
+           static_cast<double>(study_->LatencyNs(i, study_->default_trace(i)));
+  };
+  int heaviest = 0;
+  for (int i = 1; i < 4; ++i) heaviest = time_of(i) > time_of(heaviest) ? i : heaviest;
+  EXPECT_EQ(counts[heaviest], 8);
+  EXPECT_EQ(counts[0], 0);
+}
+
+TEST_F(FewTrialsTest, AreSharedOutWhereNothingSaysWhichIsHeavy) {
+  EXPECT_THAT(Counts(/*no_default=*/true), ElementsAre(4, 4, 4, 4));
+}
+
 TEST_F(StudyRunnerTest, ZeroTrialsMeasureTheDefaultsOnly) {
   Create({.spec = {.trials_max = 0}});
   ASSERT_OK_AND_ASSIGN(const StudyResult result, Run());

@@ -240,17 +240,38 @@ absl::StatusOr<StopReason> StudySession::Fill() {
   }
 }
 
+bool StudySession::IsAnyUnheard() const {
+  return std::any_of(tasks_.begin(), tasks_.end(), [this](const auto& task) {
+    return !task->reference_told() && !parked_.contains(task->reference_trial().trial_id);
+  });
+}
+
+int64_t StudySession::ShareOf(const TaskProgress& task, int64_t left) const {
+  const auto is_blank = [](const TaskProgress& one) {
+    return one.latency_ns() == 0 && one.trial_count() + one.pending_count == 0 && !one.exhausted;
+  };
+  if (!is_blank(task)) return left;
+  const std::vector<TaskProgress> all = TaskProgresses();
+  const int64_t blank_count = std::count_if(all.begin(), all.end(), is_blank);
+  return std::max<int64_t>(1, left / std::max<int64_t>(1, blank_count));
+}
+
 absl::StatusOr<bool> StudySession::BeginBatch() {
+  const int64_t left = TrialBudget(options_.spec) - begun_count_;
+  // A budget that has no batch for each is nobody's before all are heard: the task whose candidate
+  // 0 is back first would have all of it.
+  const auto batch_each = options_.batch_size * static_cast<int64_t>(tasks_.size());
+  if (left < batch_each && IsAnyUnheard()) return false;
   while (true) {
     const std::optional<int> picked = scheduler_->Pick(TaskProgresses());
     if (!picked.has_value()) return false;
     TaskSearch& task = *tasks_[*picked];
-    const int64_t left = TrialBudget(options_.spec) - begun_count_;
     const int room = std::max(1, options_.in_flight_max - open_count());
     const TaskProgress progress = task.progress();
     const int64_t unknown_max = std::max(kUnknownMin, progress.trial_count() / kUnknownShare);
-    const auto asked = static_cast<int>(
-        std::min<int64_t>({options_.batch_size, room, left, unknown_max - progress.pending_count}));
+    const auto asked =
+        static_cast<int>(std::min<int64_t>({options_.batch_size, room, ShareOf(progress, left),
+                                            unknown_max - progress.pending_count}));
     if (asked <= 0) {
       waiting_[*picked] = true;
       continue;

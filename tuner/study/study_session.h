@@ -74,6 +74,11 @@ class StudySession {
 
   // Begins candidate 0 of every task where that has not been done.
   absl::Status BeginReferences();
+  // Whether some task's candidate 0 is still to be heard of.
+  bool IsAnyUnheard() const;
+  // Of `left` trials, those that a task may have of which nothing runs and nothing was tried, as
+  // where candidate 0 is withheld: nothing says which of its like is heavy. All of any other.
+  int64_t ShareOf(const TaskProgress& task, int64_t left) const;
   // Begins one batch of the task that is worth it most. False: no task has one now.
   absl::StatusOr<bool> BeginBatch();
   absl::Status Begin(int task_index, int asked, const std::vector<Trial>& trials);
