@@ -7,6 +7,7 @@ import json
 import math
 import os
 import struct
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -18,7 +19,8 @@ _FORMAT = 1
 _ALIGNMENT = 64  # Of constants, in the file and so in the mapped memory: a line of a CPU's cache.
 _DTYPES = {"float32": "f32", "float64": "f64", "int64": "i64", "int32": "i32", "int16": "i16",
            "int8": "i8", "uint64": "u64", "uint32": "u32", "uint16": "u16", "uint8": "u8",
-           "bool": "bool"}
+           "bool": "bool", "float16": "f16", "bfloat16": "bf16"}
+_BFLOAT16 = "bfloat16"  # The one that NumPy lacks.
 
 
 class Value:
@@ -60,33 +62,37 @@ class Graph:
                                         "constants": [], "nodes": [], "outputs": []}
         self._names: set[str] = set()
         self._counts: dict[str, int] = {}
-        self._given: list[numpy.ndarray[Any, Any]] = []
+        self._given: list[tuple[Any, numpy.ndarray[Any, Any]]] = []
         self._data: list[numpy.ndarray[Any, Any]] = []
         self._size = 0
         self._known: dict[tuple[Any, ...], Value] = {}
 
     def input(self, name: str, shape: Sequence[int], dtype: Any = "float32") -> Value:
         """A tensor that a call gives; calls give them in the order of these."""
-        self._header["inputs"].append({"name": name, **_type(shape, numpy.dtype(dtype))})
+        self._header["inputs"].append({"name": name, **_type(shape, dtype)})
         return self._defined(name)
 
-    def constant(self, array: Any, name: str | None = None) -> Value:
+    def constant(self, array: Any, name: str | None = None, dtype: str | None = None) -> Value:
         """A tensor that is known: a NumPy array or what makes one, or anything with DLPack.
 
         The memory is read when the graph is compiled or saved, and copied only where it has gaps.
-        An array that is given again without a name is the constant that it was.
+        An array that is given again without a name is the constant that it was. Of bfloat16, which
+        NumPy lacks, are torch's tensors, arrays of ml_dtypes' type, and with ``dtype="bfloat16"``
+        arrays of uint16 that hold its bits.
         """
-        foreign = hasattr(array, "__dlpack__") and not isinstance(array, numpy.ndarray)
-        given = numpy.from_dlpack(array) if foreign else numpy.asarray(array)
-        key = (given.__array_interface__["data"][0], given.shape, given.strides, given.dtype.str)
+        given, kind = _bits_of(array)
+        kind = kind if dtype is None else dtype
+        if kind == _BFLOAT16 and given.dtype.itemsize != 2:
+            raise TypeError(f"want bfloat16 as its bits, uint16; got {given.dtype.name}")
+        key = (given.__array_interface__["data"][0], given.shape, given.strides, kind)
         if name is None and key in self._known:
             return self._known[key]
         offset = self._size
-        self._given.append(given)  # Its address stays its own.
+        self._given.append((array, given))  # Its address stays its own.
         self._data.append(numpy.asarray(given, dtype=given.dtype.newbyteorder("<"), order="C"))
         self._size += _padded(given.nbytes)
         name = self._unused("constant") if name is None else name
-        self._header["constants"].append({"name": name, **_type(given.shape, given.dtype),
+        self._header["constants"].append({"name": name, **_type(given.shape, kind),
                                           "offsetBytes": offset})
         return self._known.setdefault(key, self._defined(name))
 
@@ -133,14 +139,15 @@ class Graph:
         structure, content = hashlib.sha256(), hashlib.sha256()
         header = {key: value for key, value in self._header.items() if key != "name"}
         structure.update(json.dumps(header, allow_nan=False, sort_keys=True).encode())
-        for data in self._data:
-            (content if _replaceable(data) else structure).update(data.reshape(-1).view(numpy.uint8))
+        for constant, data in zip(self._header["constants"], self._data):
+            (content if _replaceable(constant) else structure).update(data.reshape(-1).view(numpy.uint8))
         return structure.hexdigest(), content.hexdigest()
 
-    def replaceable(self) -> dict[str, numpy.ndarray[Any, Any]]:
-        """Constants that a bundle compiled with ``refit`` may take anew."""
-        names = (constant["name"] for constant in self._header["constants"])
-        return {name: data for name, data in zip(names, self._data) if _replaceable(data)}
+    def replaceable(self) -> dict[str, Any]:
+        """Constants that a bundle compiled with ``refit`` may take anew; of bfloat16 as they were given."""
+        rows = zip(self._header["constants"], self._data, self._given)
+        return {constant["name"]: given[0] if constant["dtype"] == _DTYPES[_BFLOAT16] else data
+                for constant, data, given in rows if _replaceable(constant)}
 
     def _chunks(self) -> Iterator[Any]:
         header = json.dumps(self._header, allow_nan=False).encode()
@@ -162,19 +169,31 @@ class Graph:
         return self._unused(stem) if name in self._names else name
 
 
-def _replaceable(data: numpy.ndarray[Any, Any]) -> bool:
+def _replaceable(constant: dict[str, Any]) -> bool:
     """As docs/cli.md says of ``--refit``."""
-    return data.dtype.kind == "f" and data.size > 1
+    return "f" in constant["dtype"] and math.prod(constant["shape"]) > 1
+
+
+def _bits_of(array: Any) -> tuple[numpy.ndarray[Any, Any], str]:
+    """An array over a tensor's memory, and what its elements are; of bfloat16 an array of uint16."""
+    if isinstance(array, numpy.ndarray) or not hasattr(array, "__dlpack__"):
+        given = numpy.asarray(array)
+        return (given.view(numpy.uint16) if given.dtype.name == _BFLOAT16 else given), given.dtype.name
+    if str(getattr(array, "dtype", "")) == "torch.bfloat16":
+        return numpy.from_dlpack(array.view(sys.modules["torch"].uint16)), _BFLOAT16
+    given = numpy.from_dlpack(array)
+    return given, given.dtype.name
 
 
 def _padded(size: int) -> int:
     return -(-size // _ALIGNMENT) * _ALIGNMENT
 
 
-def _type(shape: Sequence[int], dtype: numpy.dtype[Any]) -> dict[str, Any]:
-    if dtype.name not in _DTYPES:
-        raise TypeError(f"element type {dtype.name} is not one of {', '.join(_DTYPES)}")
-    return {"dtype": _DTYPES[dtype.name], "shape": [int(extent) for extent in shape]}
+def _type(shape: Sequence[int], dtype: Any) -> dict[str, Any]:
+    name = dtype if isinstance(dtype, str) and dtype in _DTYPES else numpy.dtype(dtype).name
+    if name not in _DTYPES:
+        raise TypeError(f"element type {name} is not one of {', '.join(_DTYPES)}")
+    return {"dtype": _DTYPES[name], "shape": [int(extent) for extent in shape]}
 
 
 def _attribute(name: str, value: Any) -> dict[str, Any]:

@@ -273,15 +273,6 @@ def test_grad_mode_without_gradients():
     assert not lines and len(bundles()) == 1, lines
 
 
-def test_autocast_stays_in_pytorch():
-    model, x = mlp(), torch.randn(2, 6)
-    run = compiled(model)
-    with torch.no_grad(), torch.autocast("cpu", dtype=torch.bfloat16), said() as lines:
-        got, want = run(x), model(x)
-    assert got.dtype == want.dtype == torch.bfloat16 and torch.allclose(got.float(), want.float(), atol=1e-2)
-    assert len(lines) == 1 and "bfloat16" in lines[0], lines
-
-
 # ---- What stays in PyTorch.
 
 def test_left_out_operators():

@@ -11,12 +11,11 @@ import numpy
 import torch
 
 from .._compile import compile as compile_graph
-from . import importer
-from .dumping import write_graph
+from . import importer, narrow
+from .dumping import array_of, write_graph
+from .swapping import ERROR_MAX, NARROW_ERROR_MAX
 
 log = logging.getLogger("burnish.torch")
-
-ERROR_MAX = 1e-4  # Of the largest element, as docs/contracts.md counts it.
 
 _SCRIPT = '''"""Shows what `burnish.functorch.debug_compile` found. Needs burnish and NumPy, not PyTorch."""
 import pathlib
@@ -27,11 +26,12 @@ here = pathlib.Path(__file__).parent
 inputs = numpy.load(here / "inputs.npz")
 wanted = numpy.load(here / "wanted.npz")
 model = burnish.compile(here / "model.graph", threads=1)
-results = model(**{name: inputs[name] for name in inputs})
+# Of bfloat16, which wants the package ml_dtypes, the files have float32.
+results = model(**{info.name: inputs[info.name].astype(info.dtype) for info in model.inputs})
 for info, got in zip(model.outputs, results if isinstance(results, tuple) else (results,)):
     want = wanted[info.name]
     scale = max(float(numpy.abs(want).max(initial=0)), 1e-6)
-    print(info.name, "error", float(numpy.abs(got.astype(float) - want).max(initial=0)) / scale)
+    print(info.name, "error", float(numpy.abs(got.astype(float) - want.astype(float)).max(initial=0)) / scale)
 '''
 
 
@@ -139,18 +139,20 @@ def _trouble(part: torch.fx.GraphModule, inputs: Sequence[Any], wanted: Sequence
         return ""
     try:
         model = compile_graph(importer.convert(part, {}), threads=1)
-        got = model(**_named(part, inputs, {one.name for one in model.inputs}))
+        made = [torch.empty(want.shape, dtype=want.dtype) for want in wanted]
+        model.run(**_named(part, inputs, {one.name for one in model.inputs}), out=tuple(made))
     except Exception as error:
         return f"{type(error).__name__}: {error}"
-    for one, want in zip(got if isinstance(got, tuple) else (got,), wanted, strict=True):
-        error = _error(torch.from_numpy(numpy.asarray(one)), want)
-        if not error <= ERROR_MAX:
+    error_max = NARROW_ERROR_MAX if narrow.is_in(part) else ERROR_MAX
+    for got, want in zip(made, wanted, strict=True):
+        error = _error(got, want)
+        if not error <= error_max:
             return f"error {error:.2e} of the scale"
     return ""
 
 
-def _named(part: torch.fx.GraphModule, inputs: Sequence[Any], names: set[str]) -> dict[str, Any]:
-    return {node.name: value.contiguous().numpy()
+def _named(part: torch.fx.GraphModule, inputs: Sequence[Any], names: set[str]) -> dict[str, torch.Tensor]:
+    return {node.name: value.detach()
             for node, value in zip(part.graph.find_nodes(op="placeholder"), inputs)
             if node.name in names and isinstance(value, torch.Tensor)}
 
@@ -170,8 +172,9 @@ def _write(step: torch.fx.GraphModule, inputs: Sequence[Any], wanted: Sequence[t
            folder: str) -> None:
     write_graph(step, folder)
     names = {node.name for node in step.graph.find_nodes(op="placeholder") if importer.is_read(node)}
-    numpy.savez(os.path.join(folder, "inputs.npz"), **_named(step, inputs, names))
+    numpy.savez(os.path.join(folder, "inputs.npz"), **{
+        name: array_of(value) for name, value in _named(step, inputs, names).items()})
     numpy.savez(os.path.join(folder, "wanted.npz"), **{
-        f"output_{i}": value.numpy() for i, value in enumerate(wanted)})
+        f"output_{i}": array_of(value) for i, value in enumerate(wanted)})
     with open(os.path.join(folder, "repro.py"), "w", encoding="utf-8") as file:
         file.write(_SCRIPT)

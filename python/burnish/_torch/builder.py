@@ -13,7 +13,9 @@ from .._graph import Graph, Value
 # Names of NumPy's and PyTorch's types, which agree, to those of docs/model-graph.md.
 ELEMENT_TYPES = {"float32": "f32", "float64": "f64", "int64": "i64", "int32": "i32",
                  "int16": "i16", "int8": "i8", "uint64": "u64", "uint32": "u32",
-                 "uint16": "u16", "uint8": "u8", "bool": "bool"}
+                 "uint16": "u16", "uint8": "u8", "bool": "bool", "float16": "f16",
+                 "bfloat16": "bf16"}
+NARROW = frozenset({"float16", "bfloat16"})  # Stored so, and computed in float32.
 Shape = tuple[int, ...]
 
 
@@ -40,7 +42,7 @@ class Tensor:
 
     @property
     def is_float(self) -> bool:
-        return self.dtype.startswith("float")
+        return "float" in self.dtype
 
     def axis(self, dim: int) -> int:
         """A dimension counted from the front; that of a scalar, which PyTorch allows, is 0."""
@@ -51,6 +53,15 @@ class Tensor:
 
 
 Operand = Tensor | int | float | bool
+
+
+def _bfloat16_bits(value: float) -> numpy.uint16:
+    """Rounded to the nearest, ties to even: by way of float32, as PyTorch rounds a number of Python's."""
+    with numpy.errstate(over="ignore"):
+        word = int(numpy.array(value).astype(numpy.float32).view(numpy.uint32))
+    if math.isnan(value):
+        return numpy.uint16(word >> 16 | 0x40)  # Some bit of the fraction that is left.
+    return numpy.uint16(word + 0x7FFF + (word >> 16 & 1) >> 16)
 
 
 class GraphBuilder:
@@ -65,18 +76,22 @@ class GraphBuilder:
         return Tensor(self.graph.input(name, shape, dtype), shape, dtype)
 
     def constant(self, array: Any, name: str | None = None) -> Tensor:
-        """A NumPy array, or anything with DLPack."""
-        if not isinstance(array, numpy.ndarray):
-            array = numpy.from_dlpack(array)
-        return Tensor(self.graph.constant(array, name), array.shape, array.dtype.name)
+        """A NumPy array, or a tensor of PyTorch's."""
+        return Tensor(self.graph.constant(array, name), array.shape, str(array.dtype).removeprefix("torch."))
+
+    def filled(self, shape: Sequence[int], value: float, dtype: str) -> Tensor:
+        """A constant whose elements are all `value`."""
+        if dtype == "bfloat16":
+            return Tensor(self.graph.constant(numpy.full(shape, _bfloat16_bits(value)), None, dtype),
+                          shape, dtype)
+        with numpy.errstate(over="ignore"):  # What f32 cannot hold is infinite, as in PyTorch.
+            return self.constant(numpy.full(shape, numpy.array(value).astype(dtype)))
 
     def number(self, value: float, dtype: str) -> Tensor:
         """A constant without dimensions; the same one for the same value."""
         key = (repr(value), dtype)  # As text: 0.0 and -0.0 are equal, NaN is unequal to itself.
         if key not in self._scalars:
-            with numpy.errstate(over="ignore"):  # What f32 cannot hold is infinite, as in PyTorch.
-                array = numpy.array(value).astype(dtype)
-            self._scalars[key] = self.constant(array)
+            self._scalars[key] = self.filled((), value, dtype)
         return self._scalars[key]
 
     def op(self, name: str, *inputs: Tensor, shape: Sequence[int] | None = None,
@@ -95,7 +110,14 @@ class GraphBuilder:
                 b if isinstance(b, Tensor) else self.number(b, like.dtype))
 
     def binary(self, name: str, a: Operand, b: Operand) -> Tensor:
+        if isinstance(a, Tensor) and not isinstance(b, Tensor):
+            return self.op(name, a, self.factor(b, a.dtype))
         return self.op(name, *self._pair(a, b))
+
+    def factor(self, value: float, dtype: str) -> Tensor:
+        """A number behind a tensor of that type: where both are computed in float32 it is not rounded, nor does
+        PyTorch round it."""
+        return self.number(value, "float32" if dtype in NARROW else dtype)
 
     def add(self, a: Operand, b: Operand) -> Tensor:
         return self.binary("add", a, b)

@@ -16,6 +16,12 @@ from . import importer
 METADATA = "metadata.json"
 
 
+def array_of(tensor: torch.Tensor) -> numpy.ndarray[Any, Any]:
+    """For a file: of bfloat16, which NumPy lacks, as float32."""
+    tensor = tensor.detach().cpu().contiguous()
+    return (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy()
+
+
 def graph_dumper_aot(name: str, folder: str | os.PathLike[str],
                      dump_example_input: bool = False) -> Callable[..., Any]:
     """A backend of torch.compile that runs in PyTorch, and writes each graph that it is given.
@@ -74,7 +80,7 @@ def write_graph(module: torch.fx.GraphModule, folder: str, inputs: Sequence[Any]
         json.dump({"format": 1, "inputs": entries}, file, indent=1)
     for i, value in enumerate(inputs or ()):
         if isinstance(value, torch.Tensor):
-            numpy.save(os.path.join(folder, f"input_{i}.npy"), value.detach().cpu().numpy(),
+            numpy.save(os.path.join(folder, f"input_{i}.npy"), array_of(value),
                        allow_pickle=False)
     try:
         graph = importer.convert(module, {})

@@ -260,10 +260,17 @@ def _operands(g: GraphBuilder, dtype: str, *operands: Operand) -> list[Tensor]:
     return [g.cast(x, dtype) if isinstance(x, Tensor) else g.number(x, dtype) for x in operands]
 
 
+def _factors(g: GraphBuilder, dtype: str, a: Operand, b: Operand) -> list[Tensor]:
+    """Of arithmetic, which rounds its result alone."""
+    if isinstance(a, Tensor) and not isinstance(b, Tensor):
+        return [g.cast(a, dtype), g.factor(b, dtype)]
+    return _operands(g, dtype, a, b)
+
+
 @register_converter("aten.add.Tensor", "aten.add.Scalar")
 def add(g: GraphBuilder, node: torch.fx.Node, self: Operand, other: Operand,
         alpha: float) -> Tensor:
-    a, b = _operands(g, element_type(node), self, other)
+    a, b = _factors(g, element_type(node), self, other)
     if a.dtype == "bool":
         if not alpha:
             return g.op("and", g.op("or", a, b), a)
@@ -274,7 +281,7 @@ def add(g: GraphBuilder, node: torch.fx.Node, self: Operand, other: Operand,
 @register_converter("aten.sub.Tensor", "aten.sub.Scalar")
 def sub(g: GraphBuilder, node: torch.fx.Node, self: Operand, other: Operand,
         alpha: float) -> Tensor:
-    a, b = _operands(g, element_type(node), self, other)
+    a, b = _factors(g, element_type(node), self, other)
     return g.sub(a, b if alpha == 1 else g.mul(b, alpha))
 
 
@@ -286,7 +293,7 @@ def rsub(g: GraphBuilder, node: torch.fx.Node, self: Operand, other: Operand,
 
 @register_converter("aten.mul.Tensor", "aten.mul.Scalar")
 def mul(g: GraphBuilder, node: torch.fx.Node, self: Operand, other: Operand) -> Tensor:
-    a, b = _operands(g, element_type(node), self, other)
+    a, b = _factors(g, element_type(node), self, other)
     return g.op("and", a, b) if a.dtype == "bool" else g.mul(a, b)
 
 
@@ -329,7 +336,7 @@ def _floor_divide(g: GraphBuilder, a: Tensor, b: Tensor) -> Tensor:
 
 @register_converter("aten.div.Tensor", "aten.div.Scalar", "aten.true_divide.Tensor")
 def div(g: GraphBuilder, node: torch.fx.Node, self: Operand, other: Operand) -> Tensor:
-    return g.div(*_operands(g, element_type(node), self, other))
+    return g.div(*_factors(g, element_type(node), self, other))
 
 
 @register_converter("aten.div.Tensor_mode", "aten.div.Scalar_mode")
@@ -359,7 +366,7 @@ def fmod(g: GraphBuilder, node: torch.fx.Node, self: Operand, other: Operand) ->
 
 @register_converter("aten.pow.Tensor_Tensor", "aten.pow.Tensor_Scalar", "aten.pow.Scalar")
 def power(g: GraphBuilder, node: torch.fx.Node, self: Operand, exponent: Operand) -> Tensor:
-    a, b = _operands(g, element_type(node), self, exponent)
+    a, b = _factors(g, element_type(node), self, exponent)
     return g.op("pow", a, b)
 
 

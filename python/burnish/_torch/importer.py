@@ -17,8 +17,8 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from burnish_runtime import BurnishError
 
 from .._graph import Graph
-from . import (  # noqa: F401  Fill the table.
-    bitwise, elementwise, indexing, movement, neural, reductions, windows)
+from . import (  # noqa: F401  Most fill the table.
+    bitwise, elementwise, indexing, movement, narrow, neural, reductions, windows)
 from .builder import GraphBuilder, Tensor
 from .registry import CONVERTERS, Unsupported, parameters_of
 from .types import name_of, results_read, value_of
@@ -137,7 +137,12 @@ def _converted(builder: GraphBuilder, node: torch.fx.Node,
     for source in (*node.all_input_nodes, node):
         if not is_number(source):
             _check_type(source)
-    result = convert(builder, node, **_arguments(node, convert, value))
+    arguments = _arguments(node, convert, value)
+    if narrow.wants_float32(node, full_name(node.target)):
+        wide = {name: narrow.in_float32(builder, one) for name, one in arguments.items()}
+        result = narrow.rounded(builder, convert(builder, narrow.InFloat32(node), **wide), value_of(node))
+    else:
+        result = convert(builder, node, **arguments)
     _check_result(node, result)
     return result
 

@@ -164,7 +164,7 @@ def upsample_bilinear(g: GraphBuilder, node: torch.fx.Node, input: Tensor, align
 
 def _or_all(g: GraphBuilder, x: Tensor | None, value: float, shape: Sequence[int],
             dtype: str) -> Tensor:
-    return g.constant(numpy.full(shape, value, dtype)) if x is None else x
+    return g.filled(shape, value, dtype) if x is None else x
 
 
 @register_converter("aten._native_batch_norm_legit_no_training.default")

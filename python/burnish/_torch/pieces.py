@@ -18,12 +18,12 @@ from burnish_runtime import BurnishError, Model, Threads
 
 from .. import _pace
 from .._graph import Graph
-from . import importer
+from . import importer, narrow
 from .builder import GraphBuilder
 from .making import made
 from .options import BACKGROUND, Options
 from .registry import Unsupported
-from .swapping import private_inputs, refusal
+from .swapping import ERROR_MAX, NARROW_ERROR_MAX, private_inputs, refusal
 from .team import threads_of
 from .types import is_dense
 from .weights import Weights, can_freeze
@@ -325,7 +325,8 @@ class Piece(torch.nn.Module):
         turns = {} if pace is None else {
             "await_turn": lambda seconds: pace.await_turn(seconds * self.thread_count())}
         why = "" if new.model is None else refusal(
-            lambda given: self._run(old, given), lambda given: self._run(new, given), args, **turns)
+            lambda given: self._run(old, given), lambda given: self._run(new, given), args,
+            error_max=self._error_max(plan.module), **turns)
         with self._lock:
             if self.bundles.get(key) is not old or self.weights is not plan.weights or (
                     plan.weights is not None and plan.weights.changed(args)):
@@ -341,6 +342,10 @@ class Piece(torch.nn.Module):
             self.bundles = {**self.bundles, key: new}
             old.discard()
             return True
+
+    def _error_max(self, module: torch.fx.GraphModule) -> float:
+        """How far apart two ways to run the piece may be."""
+        return NARROW_ERROR_MAX if narrow.is_in(module) else ERROR_MAX
 
     def _refuse_sizes(self) -> None:
         text = (f"{self.name} has {self.options.sizes} bundles, one for each of its sizes; other sizes "
