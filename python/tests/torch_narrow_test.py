@@ -1,4 +1,4 @@
-"""Floats of 16 bits by torch.compile(backend="burnish"): tensors, and autocast.
+"""Floats of 16 bits by torch.compile(backend="burnish"): tensors, autocast, and the option `precision`.
 
 The oracle is PyTorch in double: of what PyTorch makes in 16 bits, Burnish may be as far from that as PyTorch is, and half
 a unit of the last place, by which its result is rounded.
@@ -18,10 +18,11 @@ from torch import nn  # noqa: E402
 
 import burnish  # noqa: E402
 from burnish._torch import pieces  # noqa: E402
-from torch_harness import raised  # noqa: E402
+from torch_harness import close, raised  # noqa: E402
 
 NARROW = (torch.bfloat16, torch.float16)
 UNIT = {torch.bfloat16: 2.0 ** -8, torch.float16: 2.0 ** -11}  # Of rounding, at most.
+PRECISION_ERROR_MAX = 2e-2  # docs/low-precision.md
 
 
 @contextlib.contextmanager
@@ -216,6 +217,57 @@ def test_graphs_of_bits():
         got = burnish.compile(graph)(numpy.ones((2, 2), numpy.float32))
         assert (got == values + 1).all(), got
     raised(lambda: burnish.Graph().constant(values, dtype="bfloat16"), TypeError, "uint16")
+
+
+# ---- The option.
+
+def wide_network():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Conv2d(3, 16, 3, padding=1), nn.ReLU(), nn.Conv2d(16, 16, 3), nn.ReLU(), nn.Flatten(),
+                         nn.Linear(1600, 32)).eval()
+
+
+def test_precision():
+    model, x = wide_network(), torch.randn(1, 3, 12, 12)
+    with torch.no_grad():
+        want = model(x)
+        sizes = {}
+        for precision in ("f32", "bf16", "f16", "auto"):
+            run = compiled(model, precision=precision, threads=1)
+            with said() as lines:
+                got = run(x)
+            assert got.dtype == torch.float32 and not lines, (got.dtype, lines)
+            close(got, want, 1e-4 if precision == "f32" else PRECISION_ERROR_MAX)
+            bundle, = live()[0].bundles.values()
+            with open(bundle.model.path, "rb") as file:
+                sizes[precision] = len(file.read())
+        assert sizes["bf16"] < sizes["f32"] - 80_000 and sizes["f16"] < sizes["f32"] - 80_000, sizes
+    raised(lambda: compiled(model, precision="fp8")(x), Exception, "f32, bf16, f16, auto")
+
+
+def test_precision_is_proved_by_its_own_budget():
+    """Behind the calls, where a bundle is compared with what runs."""
+    model, x = wide_network(), torch.randn(1, 3, 12, 12)
+    run = compiled(model, precision="bf16", first="eager", threads=1)
+    with torch.no_grad(), said() as lines:
+        run(x)
+        assert burnish.wait(120)
+        close(run(x), model(x), PRECISION_ERROR_MAX)
+    assert not [line for line in lines if "differs" in line], lines
+
+
+def test_precision_with_weights_that_change():
+    """A bundle of rounded weights takes no others: it is compiled again."""
+    model, x = wide_network(), torch.randn(1, 3, 12, 12)
+    run = compiled(model, precision="bf16", cache=False)
+    with torch.no_grad(), said() as lines:
+        run(x)
+        for _ in range(2):
+            model[0].weight.mul_(2)
+            close(run(x), model(x), PRECISION_ERROR_MAX)
+            run(x)
+    piece, = live()
+    assert piece.rebuilds == 2 and piece.refits == 0 and not lines, (piece.rebuilds, piece.refits, lines)
 
 
 torch_harness.run_cases(__name__)

@@ -46,6 +46,7 @@ def made(graph: Graph, options: Options, threads: int, pool: Threads, refit: boo
         return Made(load(path, threads=pool), "compiled", refit, own=True)
     key = _cache.key_of(graph, {
         "threads": threads, "opt_level": options.opt_level, "accuracy": options.accuracy,
+        "precision": options.precision,
         **_cache.surroundings(options.database)})
     found = _found(cache, key, graph, pool, refit)
     if found is not None:
@@ -77,7 +78,7 @@ def _study(graph: Graph, options: Options, threads: int) -> None:
         return
     tracker = options.tune.removeprefix(FARM) if options.tune.startswith(FARM) else None
     tune(graph, trials=options.trials, time=options.time, threads=threads, accuracy=options.accuracy,
-         scheduler=options.scheduler, database=options.database, tracker=tracker)
+         scheduler=options.scheduler, database=options.database, tracker=tracker, precision=options.precision)
 
 
 def _resumed(graph: Graph, options: Options, threads: int) -> bool:
@@ -104,8 +105,8 @@ def _compiled(graph: Graph, options: Options, threads: int, refit: bool, path: s
     with tempfile.NamedTemporaryFile(suffix=".graph") as file:
         graph.save(file.name)
         return compile_graph(file.name, path, threads=threads, opt_level=options.opt_level,
-                             accuracy=options.accuracy, database=options.database, refit=refit,
-                             require_tuned=require_tuned)
+                             accuracy=options.accuracy, precision=options.precision,
+                             database=options.database, refit=refit, require_tuned=require_tuned)
 
 
 def _found(cache: _cache.Cache, key: _cache.Key, graph: Graph, pool: Threads,

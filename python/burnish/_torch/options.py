@@ -12,6 +12,7 @@ FALLBACKS = ("eager", "inductor", REFUSE)
 FREEZES = ("sample", "full", "none")
 FIRSTS = ("wait", "eager")
 BACKGROUND = "background"
+PRECISIONS = ("f32", "bf16", "f16", "auto")
 TUNES = ("off", "now", BACKGROUND)
 FARM = "farm:"  # With HOST:PORT of a tracker behind it.
 
@@ -32,15 +33,16 @@ class Options:
     scheduler: str | None = None  #: Of a study: a preset of rules and search, as of `burnish.tune`.
     sizes: int = 8  #: How many bundles a graph of dynamic sizes gets; then it stays in PyTorch.
     threads: int | None = None  #: By default torch.get_num_threads().
-    opt_level: int | None = None  #: As of `burnish.compile`, like the next two.
+    opt_level: int | None = None  #: As of `burnish.compile`, like the next three.
     accuracy: float | str | None = None
+    precision: str = "f32"
     database: str | None = None
     cache: bool = True  #: Whether bundles of earlier processes are taken, and kept for later ones.
     dump: str | None = None  #: A folder for each piece's graph, as a file and as text.
 
     def __post_init__(self) -> None:
         for name, allowed in (("fallback", FALLBACKS), ("freeze", FREEZES),
-                              ("first", FIRSTS)):
+                              ("first", FIRSTS), ("precision", PRECISIONS)):
             if getattr(self, name) not in allowed:
                 raise ValueError(f"option {name}: got {getattr(self, name)!r}, want one of "
                                  f"{', '.join(allowed)}")
@@ -51,6 +53,12 @@ class Options:
                              "want first=\"wait\" with it")
         if self.sizes < 1:
             raise ValueError(f"option sizes: got {self.sizes}, want at least 1")
+
+
+    @property
+    def narrows(self) -> bool:
+        """Whether weights are rounded to 16 bits, so that a bundle takes no others."""
+        return self.precision != "f32"
 
 
 _READERS = {"bool": lambda text: {"0": False, "1": True}[text], "int": int, "int | None": int,

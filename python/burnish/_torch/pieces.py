@@ -23,7 +23,7 @@ from .builder import GraphBuilder
 from .making import made
 from .options import BACKGROUND, Options
 from .registry import Unsupported
-from .swapping import ERROR_MAX, NARROW_ERROR_MAX, private_inputs, refusal
+from .swapping import ERROR_MAX, NARROW_ERROR_MAX, PRECISION_ERROR_MAX, private_inputs, refusal
 from .team import threads_of
 from .types import is_dense
 from .weights import Weights, can_freeze
@@ -345,7 +345,11 @@ class Piece(torch.nn.Module):
 
     def _error_max(self, module: torch.fx.GraphModule) -> float:
         """How far apart two ways to run the piece may be."""
-        return NARROW_ERROR_MAX if narrow.is_in(module) else ERROR_MAX
+        if narrow.is_in(module):
+            return NARROW_ERROR_MAX
+        if not self.options.narrows:
+            return ERROR_MAX
+        return PRECISION_ERROR_MAX if self.options.accuracy in (None, "strict") else float(self.options.accuracy)
 
     def _refuse_sizes(self) -> None:
         text = (f"{self.name} has {self.options.sizes} bundles, one for each of its sizes; other sizes "
@@ -365,7 +369,7 @@ class Piece(torch.nn.Module):
             plan.written.append(self._written(plan, args))
         graph, empty = plan.written[0]
         threads = self.thread_count()
-        refit = self.rebuilds > 0  # What changed once will change again.
+        refit = self.rebuilds > 0 and not self.options.narrows  # What changed once will change again.
         one = made(graph, self.options, threads, _pool(threads), refit, tuned)
         log.info("%s: %s", self.name, one.how)
         return dataclasses.replace(empty, model=one.model, refits=one.refits, own=one.own, how=one.how)

@@ -21,6 +21,7 @@ COPIED_BYTES_MAX = 64 << 20  # Inputs above are not copied, but made anew at ran
 PAIRS_MIN, PAIRS_MAX = 30, 240
 SECONDS_MAX = 30.0  # Of runs, for pairs beyond the least number.
 ERROR_MAX = 1e-4  # Of the largest element, as docs/contracts.md counts it.
+PRECISION_ERROR_MAX = 2e-2  # With the option `precision`: its default budget (docs/low-precision.md).
 # Of a model in 16 bits PyTorch rounds each value: in bfloat16 by 2^-9 of it, some 1e-2 after fifty layers.
 NARROW_ERROR_MAX = 5e-2
 # Student's t for one side of 95 % and 29 degrees of freedom; with more pairs it falls to 1.65.
