@@ -236,8 +236,8 @@ TEST(OnnxBoundedTest, TopKOfWhatHoldsAndAsManyAsARunSays) {
     ASSERT_OK_AND_ASSIGN(auto got, InterpretGraph(graph, {kThree, kTable}));
     const std::vector<double> want = {50, 30, 10};
     EXPECT_EQ(got[0].floats, std::vector<double>(want.begin(), want.begin() + k));
-    ASSERT_OK_AND_ASSIGN(got, InterpretGraph(graph, {kNone, kTable}));
-    EXPECT_THAT(got[0].shape, ElementsAre(0));
+    // As ONNX Runtime: more than there are is an error.
+    EXPECT_FALSE(InterpretGraph(graph, {kNone, kTable}).ok());
   }
   EXPECT_FALSE(Import(Rows(absl::StrCat(first, top, OnnxInts("k", {7})))).ok());
   ASSERT_OK_AND_ASSIGN(
@@ -249,6 +249,26 @@ TEST(OnnxBoundedTest, TopKOfWhatHoldsAndAsManyAsARunSays) {
   EXPECT_THAT(got[0].floats, ElementsAre(50, 30));
   ASSERT_OK_AND_ASSIGN(got, InterpretGraph(graph, {Floats({6}, {0, 0, 0, 0, 1, 0}), kTable}));
   EXPECT_THAT(got[0].floats, ElementsAre(40));
+  ASSERT_OK_AND_ASSIGN(got, InterpretGraph(graph, {kNone, kTable}));
+  EXPECT_THAT(got[0].shape, ElementsAre(0));
+}
+
+TEST(OnnxBoundedTest, MoreThanThereAreIsAnErrorOfTheNode) {
+  ASSERT_OK_AND_ASSIGN(
+      const Graph graph,
+      Import("node { name: 'the node' op_type: 'TopK' input: ['x', 'k'] output: ['y', 'at'] } ",
+             OnnxTensorInfo("input", "k", {1}, 7)));
+  const auto run = [&](int64_t k) {
+    return InterpretGraph(graph, {Floats({6}, {3, 1, 2, 6, 5, 4}), kTable, Ints({1}, {k})});
+  };
+  for (const int64_t k : {0, 1, 6}) {
+    ASSERT_OK_AND_ASSIGN(const auto got, run(k));
+    const std::vector<double> want = {6, 5, 4, 3, 2, 1};
+    EXPECT_EQ(got[0].floats, std::vector<double>(want.begin(), want.begin() + k));
+  }
+  for (const int64_t k : {-1, 7, 1000}) {
+    EXPECT_THAT(run(k), StatusIs(absl::StatusCode::kOutOfRange, HasSubstr("'the node'"))) << k;
+  }
 }
 
 // What exporters write between Shape and Reshape.

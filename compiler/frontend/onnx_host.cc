@@ -24,6 +24,21 @@ absl::StatusOr<std::vector<ValueId>> Inputs(const OnnxNode& node, int count) {
   return values;
 }
 
+// `count`, where it is one of 0 to `most`; else the run ends with the node's name: the only element
+// of a list is asked for by an index beyond the list.
+absl::StatusOr<ValueId> CheckedCount(OnnxNode& node, ValueId count, ValueId most) {
+  ASSIGN_OR_RETURN(const ValueId zero, node.EmitScalar(DType::kI64, 0));
+  ASSIGN_OR_RETURN(const ValueId beyond, node.EmitScalar(DType::kI64, 1));
+  ASSIGN_OR_RETURN(const ValueId is_count, node.Emit("greater_equal", {count, zero}));
+  ASSIGN_OR_RETURN(const ValueId is_there, node.Emit("less_equal", {count, most}));
+  ASSIGN_OR_RETURN(ValueId at, node.Emit("where", {is_there, zero, beyond}));
+  ASSIGN_OR_RETURN(at, node.Emit("where", {is_count, at, beyond}));
+  ASSIGN_OR_RETURN(const ValueId list, node.EmitReshape(count, {1}));
+  Attributes attributes;
+  attributes.Set("axis", int64_t{0});
+  return node.Emit("gather", {list, at}, std::move(attributes));
+}
+
 // Of what a run fills in part, or as many as a run says: all of the axis are sorted, of which the
 // first hold. What does not hold comes last.
 absl::Status TopKInRun(OnnxNode& node, ValueId x) {
@@ -37,7 +52,6 @@ absl::Status TopKInRun(OnnxNode& node, ValueId x) {
   if (ElementCount(node.TypeOf(given).shape) != 1) return node.Invalid("K is no number");
   ASSIGN_OR_RETURN(ValueId count, node.EmitReshape(given, {}));
   ASSIGN_OR_RETURN(const ValueId holding, node.ExtentAt(x, axis));
-  ASSIGN_OR_RETURN(const ValueId zero, node.EmitScalar(DType::kI64, 0));
   int64_t most = bound;
   if (const GraphValue& value = node.context().graph.value(count); value.data != nullptr) {
     const int64_t wanted = ToInts(value.type, *value.data)[0];
@@ -46,8 +60,7 @@ absl::Status TopKInRun(OnnxNode& node, ValueId x) {
     }
     most = std::max<int64_t>(wanted, 2);  // An axis that may be empty is none that broadcasts.
   }
-  ASSIGN_OR_RETURN(count, node.Emit("min", {count, holding}));
-  ASSIGN_OR_RETURN(count, node.Emit("max", {count, zero}));
+  ASSIGN_OR_RETURN(count, CheckedCount(node, count, holding));
   const bool largest = node.Int("largest", 1) != 0;
   ASSIGN_OR_RETURN(const ValueId filled, node.FilledLowest(x, largest));
   Attributes attributes;

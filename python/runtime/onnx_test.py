@@ -131,6 +131,38 @@ def test_a_loop_has_a_limit():
         harness.refusal(lambda: burnish_runtime.load(compiled.path, loop_limit=limit), kind=kind)
 
 
+def test_values_of_a_run_that_cannot_be():
+    """Each is an error with the node's name, and the model goes on."""
+    node = onnx.helper.make_node
+    x = numpy.array([3, 1, 2, 6, 5, 4], numpy.float32)
+
+    def refused(compiled, good, *bad):
+        model = burnish_runtime.load(compiled.path)
+        for tensors in bad:
+            try:
+                compiled.want(tensors)
+            except Exception:  # Its classes have no other base.
+                pass
+            else:
+                raise AssertionError(f"ONNX Runtime takes {tensors}")
+            harness.refusal(lambda: model(**tensors), "the node", "out of bounds", code="B0406")
+            compiled.check(model, good)
+
+    top = Compiled([node("TopK", ["x", "k"], ["values", "places"], name="the node")],
+                   [value("x", TensorProto.FLOAT, [6]), value("k", TensorProto.INT64, [1])],
+                   [value("values", TensorProto.FLOAT, [None]),
+                    value("places", TensorProto.INT64, [None])])
+    refused(top, {"x": x, "k": numpy.array([2])}, {"x": x, "k": numpy.array([7])},
+            {"x": x, "k": numpy.array([-1])})
+    places = [value("x", TensorProto.FLOAT, [6]), value("places", TensorProto.INT64, [2])]
+    for op, inputs in (("Gather", ["x", "places"]), ("GatherElements", ["x", "places"]),
+                       ("ScatterElements", ["x", "places", "new"])):
+        compiled = Compiled([node(op, inputs, ["y"], name="the node")], places,
+                            [value("y", TensorProto.FLOAT, [None])], new=floats(2))
+        refused(compiled, {"x": x, "places": numpy.array([-6, 5])},
+                *({"x": x, "places": numpy.array([0, at])} for at in (6, -7, 1 << 40)))
+
+
 def test_new_parameters():
     node = onnx.helper.make_node
     weights = {"w": floats(64, 10), "b": floats(10)}
