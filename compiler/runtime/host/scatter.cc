@@ -61,48 +61,63 @@ RuntimeOr<std::vector<HostType>> InferNd(const HostSignature& call) {
   return std::vector<HostType>{data};
 }
 
-// Writes `count` updates from `to` on.
-template <typename T>
-void Update(const std::string& reduction, T* to, const T* updates, int64_t count) {
-  const auto each = [&](auto reduced) {
-    for (int64_t i = 0; i < count; ++i) to[i] = reduced(to[i], updates[i]);
-  };
-  if (reduction == "none") each([](T, T update) { return update; });
-  if (reduction == "add") each([](T old, T update) { return WrappingAdd(old, update); });
-  if (reduction == "mul") each([](T old, T update) { return WrappingMul(old, update); });
-  if (reduction == "max") each([](T old, T update) { return std::max(old, update); });
-  if (reduction == "min") each([](T old, T update) { return std::min(old, update); });
+// Calls `visit` with how an old element and an update become the new one: chosen once, and not for
+// each of millions of elements.
+template <typename T, typename Visit>
+void VisitReduction(const std::string& reduction, Visit visit) {
+  if (reduction == "none") visit([](T, T update) { return update; });
+  if (reduction == "add") visit([](T old, T update) { return WrappingAdd(old, update); });
+  if (reduction == "mul") visit([](T old, T update) { return WrappingMul(old, update); });
+  if (reduction == "max") visit([](T old, T update) { return std::max(old, update); });
+  if (reduction == "min") visit([](T old, T update) { return std::min(old, update); });
+}
+
+// Rows of the last dimension, one after the other. False: an index was out of bounds.
+template <typename T, typename Reduce>
+bool ScatterRows(const HostSignature& call, size_t axis, const uint8_t* places, const T* updates,
+                 T* to, Reduce reduced) {
+  const HostType &data = call.inputs[0], &indices = call.inputs[1];
+  const size_t rank = data.shape.size(), last = rank - 1;
+  std::vector<int64_t> strides(rank, 1);  // Of data.
+  for (size_t d = last; d-- > 0;) strides[d] = strides[d + 1] * data.shape[d + 1];
+  const int64_t row = indices.shape[last], rows = row == 0 ? 0 : Count(indices.shape) / row;
+  const int64_t step = axis == last ? 0 : 1;
+  bool inside = true;
+  std::vector<int64_t> at(rank, 0);
+  for (int64_t r = 0; r < rows; ++r) {
+    int64_t begin = 0;
+    for (size_t d = 0; d < last; ++d) begin += d == axis ? 0 : at[d] * strides[d];
+    for (int64_t i = r * row; i < (r + 1) * row; ++i, begin += step) {
+      const int64_t index = IndexAt(indices.type, places, i, data.shape[axis]);
+      inside = inside && index >= 0;
+      if (index < 0) continue;
+      T& element = to[begin + index * strides[axis]];
+      element = reduced(element, updates[i]);
+    }
+    for (size_t d = last; d-- > 0;) {
+      if (++at[d] < indices.shape[d]) break;
+      at[d] = 0;
+    }
+  }
+  return inside;
 }
 
 int32_t RunElements(const HostSignature& call, std::span<const uint8_t* const> inputs,
                     std::span<uint8_t* const> outputs) {
-  const HostType &data = call.inputs[0], &indices = call.inputs[1];
-  const auto rank = data.shape.size();
+  const HostType& data = call.inputs[0];
+  const auto rank = static_cast<int64_t>(data.shape.size());
   const int64_t given = call.Number("axis");
-  const auto axis = static_cast<size_t>(given < 0 ? given + static_cast<int64_t>(rank) : given);
+  const auto axis = static_cast<size_t>(given < 0 ? given + rank : given);
   std::memcpy(outputs[0], inputs[0], Count(data.shape) * ElementBytes(data.type));
-  const std::string& reduction = call.Text("reduction");
-  std::vector<int64_t> strides(rank, 1);  // Of data.
-  for (size_t d = rank - 1; d-- > 0;) strides[d] = strides[d + 1] * data.shape[d + 1];
-  int32_t code = BURNISH_KERNEL_OK;
+  bool inside = true;
   VisitNumber(data.type, [&](auto tag) {
     using T = typename decltype(tag)::Type;
-    T* to = reinterpret_cast<T*>(outputs[0]);
-    const T* updates = reinterpret_cast<const T*>(inputs[2]);
-    std::vector<int64_t> at(rank, 0);
-    for (int64_t i = 0; i < Count(indices.shape); ++i) {
-      const int64_t index = IndexAt(indices.type, inputs[1], i, data.shape[axis]);
-      if (index < 0) code = BURNISH_KERNEL_INDEX_OUT_OF_BOUNDS;
-      int64_t place = std::max<int64_t>(index, 0) * strides[axis];
-      for (size_t d = 0; d < rank; ++d) place += d == axis ? 0 : at[d] * strides[d];
-      if (index >= 0) Update(reduction, to + place, updates + i, 1);
-      for (size_t d = rank; d-- > 0;) {
-        if (++at[d] < indices.shape[d]) break;
-        at[d] = 0;
-      }
-    }
+    VisitReduction<T>(call.Text("reduction"), [&](auto reduced) {
+      inside = ScatterRows(call, axis, inputs[1], reinterpret_cast<const T*>(inputs[2]),
+                           reinterpret_cast<T*>(outputs[0]), reduced);
+    });
   });
-  return code;
+  return inside ? BURNISH_KERNEL_OK : BURNISH_KERNEL_INDEX_OUT_OF_BOUNDS;
 }
 
 int32_t RunNd(const HostSignature& call, std::span<const uint8_t* const> inputs,
@@ -112,23 +127,27 @@ int32_t RunNd(const HostSignature& call, std::span<const uint8_t* const> inputs,
   const int64_t rows = Count(indices.shape) / depth;
   const int64_t size = Count({data.shape.begin() + depth, data.shape.end()});
   std::memcpy(outputs[0], inputs[0], Count(data.shape) * ElementBytes(data.type));
-  const std::string& reduction = call.Text("reduction");
   int32_t code = BURNISH_KERNEL_OK;
   VisitNumber(data.type, [&](auto tag) {
     using T = typename decltype(tag)::Type;
     T* to = reinterpret_cast<T*>(outputs[0]);
     const T* updates = reinterpret_cast<const T*>(inputs[2]);
-    for (int64_t row = 0; row < rows; ++row) {
-      int64_t place = 0;
-      bool inside = true;
-      for (int64_t d = 0; d < depth; ++d) {
-        const int64_t index = IndexAt(indices.type, inputs[1], row * depth + d, data.shape[d]);
-        inside = inside && index >= 0;
-        place = place * data.shape[d] + index;
+    VisitReduction<T>(call.Text("reduction"), [&](auto reduced) {
+      for (int64_t row = 0; row < rows; ++row) {
+        int64_t place = 0;
+        bool inside = true;
+        for (int64_t d = 0; d < depth; ++d) {
+          const int64_t index = IndexAt(indices.type, inputs[1], row * depth + d, data.shape[d]);
+          inside = inside && index >= 0;
+          place = place * data.shape[d] + index;
+        }
+        if (!inside) code = BURNISH_KERNEL_INDEX_OUT_OF_BOUNDS;
+        for (int64_t i = 0; i < size && inside; ++i) {
+          T& element = to[place * size + i];
+          element = reduced(element, updates[row * size + i]);
+        }
       }
-      if (!inside) code = BURNISH_KERNEL_INDEX_OUT_OF_BOUNDS;
-      if (inside) Update(reduction, to + place * size, updates + row * size, size);
-    }
+    });
   });
   return code;
 }
