@@ -64,6 +64,20 @@ TEST_F(CpuQuotaTest, Version1) {
   EXPECT_EQ(CpuQuota(root_), 2.5);
 }
 
+TEST_F(CpuQuotaTest, Version1TakesTheLeastOfAllLevels) {
+  Write("/proc/self/cgroup", "3:cpu,cpuacct:/pod/app/worker\n");
+  const auto limit = [this](const std::string& group, const char* quota_us) {
+    Write("/sys/fs/cgroup/cpu" + group + "/cpu.cfs_quota_us", quota_us);
+    Write("/sys/fs/cgroup/cpu" + group + "/cpu.cfs_period_us", "100000\n");
+  };
+  limit("/pod/app/worker", "-1\n");
+  limit("/pod/app", "50000\n");
+  limit("/pod", "300000\n");
+  EXPECT_EQ(CpuQuota(root_), 0.5);
+  limit("/pod", "25000\n");
+  EXPECT_EQ(CpuQuota(root_), 0.25);
+}
+
 TEST_F(CpuQuotaTest, WhatIsNoNumberIsNoLimit) {
   for (const char* text : {"", "x y", "0 100000", "100000 0", "-5 100000", "100000"}) {
     Write("/proc/self/cgroup", "0::/\nbroken\n:\n1:cpu\n");
