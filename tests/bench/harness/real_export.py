@@ -15,6 +15,7 @@ import torch
 STATISTICS_BATCHES = 4
 STATISTICS_BATCH = 4  # More than one value a channel, also after global pooling.
 ZERO_DEVIATION = 0.02  # What transformers initialises weights with.
+LEAST_THRESHOLD = 1e-6
 EXPORTERS = ("dynamo", "torchscript")
 
 
@@ -143,6 +144,20 @@ def take_statistics(model, inputs):
     model.eval()
 
 
+def lower_threshold(model, inputs):
+    """Scores of random weights are those of chance, and a detector that finds nothing leaves nothing
+    to compare: its threshold is halved until it finds something."""
+    holder = getattr(model, "model", None)
+    holder = getattr(holder, "roi_heads", holder)
+    if not hasattr(holder, "score_thresh"):
+        return
+    with torch.no_grad():
+        while holder.score_thresh > LEAST_THRESHOLD:
+            if any(each.numel() for each in tensors(model(*inputs.values()))):
+                return
+            holder.score_thresh /= 2
+
+
 def export(model, inputs, exporter, path):
     arguments = {"input_names": list(inputs), "dynamo": exporter == "dynamo"}
     if exporter == "dynamo":
@@ -167,6 +182,7 @@ def main():
     model.eval()
     redraw_zeros(model)
     take_statistics(model, inputs)
+    lower_threshold(model, inputs)
     others = [each for each in EXPORTERS if each != entry["exporter"]]
     for exporter in (entry["exporter"], *others):
         try:
