@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kBarColumns = 40;
+constexpr int kBarColumns = 24;
 // The analytic model's aim (tuner/cost_model/README.md); beyond it a line says that it is off.
 constexpr double kWithinLow = 0.8, kWithinHigh = 1.25;
 // So many decisions decide "most"; below this share one decides nothing.
@@ -121,7 +121,7 @@ std::string LevelText(const ScheduleReport& report, int use) {
 std::string TimesText(const Explanation& e) {
   std::string text =
       absl::StrCat("\ntime of one worker by the model; a whole bar is the measured ",
-                   FormatNs(e.measured_ns), ". What runs side by side is in both.\n");
+                   FormatNs(e.measured_ns), "\n(what runs side by side is in both)\n");
   for (int use = 0; use < kTimeUseCount; ++use) {
     const double ns = e.report.time_ns[use];
     const std::string level = LevelText(e.report, use);
@@ -164,27 +164,28 @@ std::string CodeText(const Explanation& e) {
                   code.spill_count == 0 ? "none" : absl::StrCat(code.spill_count), "\n");
   if (code.hot_loop.has_value()) {
     const HotLoop& loop = *code.hot_loop;
-    absl::StrAppendFormat(&text,
-                          "  hottest loop %s: %d instructions: %d multiply-adds, %d other "
-                          "arithmetic, %d loads, %d stores; %d vector registers of %d bits\n",
-                          loop.label, loop.instructions, loop.multiply_adds,
-                          loop.arithmetic - loop.multiply_adds, loop.loads, loop.stores,
+    absl::StrAppendFormat(&text, "  hottest loop %s: %d vector registers of %d bits\n", loop.label,
                           loop.vector_registers, loop.vector_bits);
+    absl::StrAppendFormat(
+        &text, "    %d instructions: %d multiply-adds, %d other arithmetic, %d loads, %d stores\n",
+        loop.instructions, loop.multiply_adds, loop.arithmetic - loop.multiply_adds, loop.loads,
+        loop.stores);
   }
   return text;
 }
 
-std::string FindingsText(const Explanation& e) {
+std::string FindingsText(const Explanation& e, int columns) {
   if (e.report.findings.empty()) return "\nlosses: none that the model knows of\n";
-  std::string text = "\nlosses, of the expected time\n";
+  TextTable table({{"of the time", TextTable::kRight},
+                   {"loss"},
+                   {"what it is", TextTable::kLeft, /*wraps=*/true}});
   for (const Finding& finding : e.report.findings) {
-    absl::StrAppendFormat(&text, "  %5s  %s: %s\n", Percent(finding.share), finding.name,
-                          finding.text);
+    table.AddRow({Percent(finding.share), finding.name, finding.text});
   }
-  return text;
+  return absl::StrCat("\nlosses, of the expected time\n", table.ToText(columns));
 }
 
-std::string DecisionsText(const RecordComparison& comparison) {
+std::string DecisionsText(const RecordComparison& comparison, int columns) {
   if (comparison.structure.empty()) {
     return "\nstructure: none of this version's rules writes this trace\n";
   }
@@ -192,8 +193,9 @@ std::string DecisionsText(const RecordComparison& comparison) {
   for (const DecisionValue& one : comparison.decisions) {
     values.push_back(absl::StrCat(one.name, " ", one.value));
   }
-  return absl::StrCat("\nstructure: ", comparison.structure, values.empty() ? "" : "; ",
-                      absl::StrJoin(values, ", "), "\n");
+  TextTable table({{"structure"}, {"decisions", TextTable::kLeft, /*wraps=*/true}});
+  table.AddRow({comparison.structure, values.empty() ? "-" : absl::StrJoin(values, ", ")});
+  return absl::StrCat("\n", table.ToText(columns));
 }
 
 std::string RunnersUpText(const RecordComparison& comparison, int columns) {
@@ -218,13 +220,14 @@ std::string RunnersUpText(const RecordComparison& comparison, int columns) {
   return text + table.ToText(columns);
 }
 
-std::string StandingsText(const RecordComparison& comparison) {
-  std::string text;
+std::string StandingsText(const RecordComparison& comparison, int columns) {
+  TextTable table({{"of the variance", TextTable::kRight},
+                   {"decision"},
+                   {"best with each value (records)", TextTable::kLeft, /*wraps=*/true}});
   size_t shown = 0;
   for (const DecisionStanding& standing : comparison.standings) {
     if (shown == kStandingsShown || standing.share < kStandingMin) break;
-    if (shown++ == 0)
-      text = "\nwhat decides, of the variance of the records' times; best with each value\n";
+    ++shown;
     std::vector<std::string> values;
     for (const ValueStanding& value : standing.values) {
       if (values.size() == kValuesShown) {
@@ -234,10 +237,11 @@ std::string StandingsText(const RecordComparison& comparison) {
       values.push_back(
           absl::StrFormat("%s: %.2f (%d)", value.value, value.best_factor, value.count));
     }
-    absl::StrAppendFormat(&text, "  %5s  %s   %s\n", Percent(standing.share), standing.name,
-                          absl::StrJoin(values, ", "));
+    table.AddRow({Percent(standing.share), standing.name, absl::StrJoin(values, ", ")});
   }
-  return text;
+  if (shown == 0) return "";
+  return absl::StrCat("\nwhat decides, of the variance of the records' times\n",
+                      table.ToText(columns));
 }
 
 Json ReportJson(const ScheduleReport& report) {
@@ -336,11 +340,11 @@ Json ComparisonJson(const RecordComparison& comparison) {
 }  // namespace
 
 std::string ExplainText(const Explanation& e, int columns) {
-  std::string text = absl::StrCat(HeadText(e), TimesText(e), FindingsText(e),
-                                  DecisionsText(e.comparison), "\nloops\n");
+  std::string text = absl::StrCat(HeadText(e), TimesText(e), FindingsText(e, columns),
+                                  DecisionsText(e.comparison, columns), "\nloops\n");
   for (const NestReport& nest : e.report.nests) text += NestText(nest);
   absl::StrAppend(&text, CodeText(e), RunnersUpText(e.comparison, columns),
-                  StandingsText(e.comparison));
+                  StandingsText(e.comparison, columns));
   return Printable(text);
 }
 
