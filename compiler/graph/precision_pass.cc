@@ -58,9 +58,11 @@ class Precision {
     }
   }
 
-  // Of a node whose floats may be narrow.
+  // Of a node whose floats may be narrow. What is quantized was quantized before; what is left of
+  // such a layer are sums and elementwise operators on real numbers.
   DType TypeOf(const GraphNode& node, const OperatorDef& def) const {
-    const DType type = storage_.Of(node.layer);
+    DType type = storage_.Of(node.layer);
+    if (type == DType::kI8) type = DType::kF32;
     if (storage_.layers.empty() || def.fusion != FusionKind::kInjective) return type;
     // Between layers of one type nothing is rounded, and nothing is cast to be moved.
     for (const ValueId input : node.inputs) {
@@ -129,6 +131,12 @@ class Precision {
 bool FloatStorage::narrows() const {
   return type != DType::kF32 || std::any_of(layers.begin(), layers.end(), [](const auto& layer) {
            return layer.second != DType::kF32;
+         });
+}
+
+bool FloatStorage::quantizes() const {
+  return type == DType::kI8 || std::any_of(layers.begin(), layers.end(), [](const auto& layer) {
+           return layer.second == DType::kI8;
          });
 }
 

@@ -10,21 +10,27 @@
 
 #include "absl/status/status.h"
 #include "compiler/graph/graph.h"
+#include "compiler/graph/value_range.h"
 
 namespace burnish {
 
-// How f32 values between operators, and weights, are stored: kF32, kBf16 or kF16.
+// How f32 values between operators, and weights, are stored: kF32, kBf16, kF16, or kI8, as
+// quantized numbers where quantize_graph.h has integers for what is computed of them, and else in
+// f32.
 struct FloatStorage {
   DType type = DType::kF32;
   // Of single nodes, by GraphNode::layer.
   std::map<std::string, DType> layers = {};
+  // Of what may be quantized: what values hold, by SourceName (quantize_graph.h).
+  std::map<std::string, ValueRange> ranges = {};
 
   DType Of(const std::string& layer) const {
     const auto found = layers.find(layer);
     return found == layers.end() ? type : found->second;
   }
-  // Whether anything may be narrow.
+  // Whether anything may be narrow, or a quantized number.
   bool narrows() const;
+  bool quantizes() const;
 
   friend bool operator==(const FloatStorage&, const FloatStorage&) = default;
 };

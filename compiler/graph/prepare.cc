@@ -14,6 +14,7 @@
 #include "compiler/graph/keep_weights_pass.h"
 #include "compiler/graph/layout_pass.h"
 #include "compiler/graph/nest_concats_pass.h"
+#include "compiler/graph/quantize_graph.h"
 #include "compiler/graph/simplify_pass.h"
 #include "compiler/graph/sink_concat_pass.h"
 #include "compiler/graph/sink_shuffle_pass.h"
@@ -41,6 +42,7 @@ absl::Status PrepareBodies(Graph& graph, const PrepareOptions& options) {
 
 absl::Status PrepareGraph(Graph& graph, const PrepareOptions& options) {
   EliminateDead(graph);
+  if (options.storage.quantizes()) RETURN_IF_ERROR(StoreAsBytes(graph, options.storage));
   // Before constants are folded: weights are still numbers of few bits.
   RETURN_IF_ERROR(FoldQuantization(graph));
   RETURN_IF_ERROR(KeepWeights(graph));

@@ -12,6 +12,7 @@
 #include "compiler/graph/eliminate_dead_pass.h"
 #include "compiler/graph/fold_batch_norm_pass.h"
 #include "compiler/graph/fold_constants_pass.h"
+#include "compiler/graph/precision_pass.h"
 #include "compiler/graph/rewrite.h"
 
 namespace burnish {
@@ -177,6 +178,7 @@ class Quantizer {
       : ranges_(ranges),
         roles_(FindRoles(graph, options)),
         values_(QuantizedValues(graph, roles_)),
+        round_weights_(options.round_weights),
         groups_(graph.values.size()) {
     result_.graph = graph;
   }
@@ -229,7 +231,7 @@ class Quantizer {
     const GraphNode node = graph().nodes[n];
     result_.nodes.push_back(static_cast<GraphNodeId>(n));
     for (const ValueId v : QuantizedInputs(graph(), node, roles_[n])) {
-      RETURN_IF_ERROR(QuantizeActivation(v));
+      if (!round_weights_) RETURN_IF_ERROR(QuantizeActivation(v));
     }
     if (roles_[n] != Role::kProduct) return absl::OkStatus();
     ++result_.product_count;
@@ -306,6 +308,14 @@ class Quantizer {
       numbers.push_back(static_cast<int64_t>(std::clamp(q, -127.0, 127.0)));
     }
     result_.weight_count += std::ssize(numbers);
+    if (round_weights_) {
+      std::vector<float> rounded;
+      for (size_t i = 0; i < numbers.size(); ++i) {
+        rounded.push_back(static_cast<float>(numbers[i]) * scales[channel_of(i)]);
+      }
+      graph().values[node.inputs[1]].data = MakeConstant(std::move(rounded));
+      return absl::OkStatus();
+    }
     ASSIGN_OR_RETURN(
         graph().nodes[n].inputs[1],
         AddQuantized(weights.name, DType::kI8, weights.type.shape, numbers, dim, scales));
@@ -337,11 +347,31 @@ class Quantizer {
   const ValueRanges& ranges_;
   const std::vector<Role> roles_;
   const std::set<ValueId> values_;
+  const bool round_weights_;
   Groups groups_;
   std::map<ValueId, ByteScale> scales_;  // By group.
   std::map<ValueId, ValueId> real_;      // What readers of a quantized value read.
   QuantizedGraph result_;
 };
+
+// Of a prepared graph with named layers.
+absl::StatusOr<QuantizedGraph> Quantized(const Graph& graph, const FloatStorage& storage,
+                                         bool round_weights) {
+  QuantizeGraphOptions options{.round_weights = round_weights};
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    const Role role = RoleOf(graph, graph.nodes[n]);
+    const bool decides = role == Role::kProduct || role == Role::kJoins;
+    if (decides && storage.Of(graph.nodes[n].layer) != DType::kI8) {
+      options.float_nodes.insert(static_cast<GraphNodeId>(n));
+    }
+  }
+  ValueRanges ranges;
+  for (const ValueId v : ValuesToObserve(graph, options)) {
+    const auto range = storage.ranges.find(SourceName(graph, v));
+    if (range != storage.ranges.end()) ranges[v] = range->second;
+  }
+  return QuantizeGraph(graph, ranges, options);
+}
 
 }  // namespace
 
@@ -353,7 +383,8 @@ absl::Status PrepareToQuantize(Graph& graph) {
   }
   EliminateDead(graph);
   RETURN_IF_ERROR(FoldConstants(graph));
-  return FoldBatchNorm(graph);
+  RETURN_IF_ERROR(FoldBatchNorm(graph));
+  return Finish(graph);
 }
 
 std::vector<ValueId> ValuesToObserve(const Graph& graph, const QuantizeGraphOptions& options) {
@@ -373,6 +404,52 @@ ByteScale ByteScaleOf(const ValueRange& range) {
 absl::StatusOr<QuantizedGraph> QuantizeGraph(const Graph& graph, const ValueRanges& ranges,
                                              const QuantizeGraphOptions& options) {
   return Quantizer(graph, ranges, options).Run();
+}
+
+std::string SourceName(const Graph& graph, ValueId v) {
+  const GraphNodeId n = graph.value(v).producer;
+  if (n < 0) return absl::StrCat("input ", graph.value(v).name);
+  const GraphNode& node = graph.nodes[n];
+  const auto index = std::find(node.outputs.begin(), node.outputs.end(), v) - node.outputs.begin();
+  return index == 0 ? node.layer : absl::StrCat(node.layer, ":", index);
+}
+
+std::map<std::string, ValueRange> NamedRanges(Graph& graph, const ValueRanges& ranges) {
+  NameLayers(graph);
+  std::map<std::string, ValueRange> named;
+  for (const auto& [v, range] : ranges) named[SourceName(graph, v)] = range;
+  return named;
+}
+
+absl::Status StoreAsBytes(Graph& graph, const FloatStorage& storage) {
+  RETURN_IF_ERROR(PrepareToQuantize(graph));
+  NameLayers(graph);
+  ASSIGN_OR_RETURN(QuantizedGraph quantized, Quantized(graph, storage, /*round_weights=*/false));
+  graph = std::move(quantized.graph);
+  // What passes make of a node has no layer, and is to get its name.
+  for (GraphNode& node : graph.nodes) node.layer.clear();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::set<std::string>> LayersInBytes(const Graph& graph,
+                                                    const FloatStorage& storage) {
+  Graph named = graph;
+  NameLayers(named);
+  ASSIGN_OR_RETURN(const QuantizedGraph quantized,
+                   Quantized(named, {.type = DType::kI8, .ranges = storage.ranges},
+                             /*round_weights=*/false));
+  std::set<std::string> layers;
+  for (const GraphNodeId n : quantized.nodes) layers.insert(named.nodes[n].layer);
+  return layers;
+}
+
+absl::StatusOr<Graph> WithRoundedWeights(const Graph& graph, const FloatStorage& storage) {
+  Graph named = graph;
+  NameLayers(named);
+  ASSIGN_OR_RETURN(QuantizedGraph rounded,
+                   Quantized(named, {.type = DType::kI8, .ranges = storage.ranges},
+                             /*round_weights=*/true));
+  return std::move(rounded.graph);
 }
 
 }  // namespace burnish

@@ -22,14 +22,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "compiler/graph/graph.h"
+#include "compiler/graph/precision_pass.h"
+#include "compiler/graph/value_range.h"
 
 namespace burnish {
 
-// What a value was seen to hold.
-struct ValueRange {
-  double least = 0, greatest = 0;
-  friend bool operator==(const ValueRange&, const ValueRange&) = default;
-};
 using ValueRanges = std::map<ValueId, ValueRange>;
 
 // Folds constants and batch norms: weights are quantized as they are used. INVALID_ARGUMENT: the
@@ -39,6 +36,8 @@ absl::Status PrepareToQuantize(Graph& graph);
 struct QuantizeGraphOptions {
   // Nodes of the prepared graph that stay in floats, whatever the table says.
   std::set<GraphNodeId> float_nodes = {};
+  // Nothing is quantized but rounded where it lies: weights hold what their numbers stand for.
+  bool round_weights = false;
 };
 
 // The values that would be quantized, ascending: f32 activations. With more `float_nodes` they are
@@ -65,6 +64,28 @@ struct QuantizedGraph {
 // back as it is.
 absl::StatusOr<QuantizedGraph> QuantizeGraph(const Graph& graph, const ValueRanges& ranges,
                                              const QuantizeGraphOptions& options = {});
+
+// ---- Layer by layer, with ranges that outlive the graph.
+
+// What a value of a graph whose layers have names (NameLayers) comes from: the layer that makes it,
+// with the number of one that a node has beside others, or "input " and its name.
+std::string SourceName(const Graph& graph, ValueId v);
+
+// Ranges of a prepared graph by SourceName. Names its layers.
+std::map<std::string, ValueRange> NamedRanges(Graph& graph, const ValueRanges& ranges);
+
+// Quantizes what `storage` has as kI8, by its ranges: products, additions of two activations and
+// averages by their own layer's type, what stands between them by its neighbours. Errors: those of
+// PrepareToQuantize and QuantizeGraph.
+absl::Status StoreAsBytes(Graph& graph, const FloatStorage& storage);
+
+// The layers of a prepared graph whose nodes would read quantized tensors.
+absl::StatusOr<std::set<std::string>> LayersInBytes(const Graph& graph,
+                                                    const FloatStorage& storage);
+
+// The prepared graph with the weights of all such layers rounded as their numbers are: equal to it
+// in all but those constants.
+absl::StatusOr<Graph> WithRoundedWeights(const Graph& graph, const FloatStorage& storage);
 
 }  // namespace burnish
 

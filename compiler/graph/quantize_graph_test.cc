@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -134,6 +135,68 @@ TEST(QuantizeGraphTest, ItsProductsAreExactSums) {
     EXPECT_EQ(quantized.graph.value(node.outputs[0]).type.dtype, DType::kU8) << node.op;
   }
   EXPECT_LT(ErrorOf(quantized.graph, before), 0.02);
+}
+
+// Of two layers that follow each other, one in floats: by its name, with ranges by names.
+TEST(QuantizeGraphTest, LayersAreQuantizedOneByOne) {
+  Graph prepared = ResidualNetwork();
+  ASSERT_THAT(PrepareToQuantize(prepared), IsOk());
+  FloatStorage storage{.type = DType::kI8, .ranges = NamedRanges(prepared, Observe(prepared))};
+  EXPECT_EQ(storage.ranges.count("input x"), 1u);
+  ASSERT_OK_AND_ASSIGN(const std::set<std::string> layers, LayersInBytes(prepared, storage));
+  EXPECT_GE(layers.size(), 6u + 3u);  // Products; pool, sum, mean, and the concat.
+  const auto products = [&](const FloatStorage& as) {
+    Graph graph = ResidualNetwork();
+    EXPECT_THAT(StoreAsBytes(graph, as), IsOk());
+    EXPECT_LT(ErrorOf(graph, ResidualNetwork()), 0.03);
+    // By their weights, which are more than a scale's zero points.
+    return std::count_if(graph.values.begin(), graph.values.end(), [](const GraphValue& value) {
+      return value.data != nullptr && value.type.dtype == DType::kI8 &&
+             ElementCount(value.type.shape) >= 60;
+    });
+  };
+  EXPECT_EQ(products(storage), 6);
+  std::string conv;
+  for (const GraphNode& node : prepared.nodes) {
+    if (node.op == "conv") conv = node.layer;
+  }
+  storage.layers[conv] = DType::kBf16;
+  EXPECT_EQ(products(storage), 5);
+  EXPECT_EQ(products({.layers = {{conv, DType::kI8}}, .ranges = storage.ranges}), 1);
+  // Without a range nothing can be quantized.
+  storage.ranges.clear();
+  Graph graph = ResidualNetwork();
+  EXPECT_THAT(StoreAsBytes(graph, storage),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("has no range")));
+}
+
+// As dequantized numbers, in a graph of the same values.
+TEST(QuantizeGraphTest, WeightsAreRoundedWhereTheyLie) {
+  Graph graph = ResidualNetwork();
+  ASSERT_THAT(PrepareToQuantize(graph), IsOk());
+  const FloatStorage storage{.ranges = NamedRanges(graph, Observe(graph))};
+  ASSERT_OK_AND_ASSIGN(const Graph rounded, WithRoundedWeights(graph, storage));
+  ASSERT_EQ(rounded.values.size(), graph.values.size());
+  int count = 0;
+  for (const GraphNode& node : graph.nodes) {
+    if (node.op != "conv") continue;
+    const GraphValue& was = graph.value(node.inputs[1]);
+    const std::vector<double> want = ToDoubles(was.type, *was.data);
+    const GraphValue& is = rounded.value(node.inputs[1]);
+    const std::vector<double> got = ToDoubles(is.type, *is.data);
+    const auto filter = static_cast<size_t>(ElementCount(was.type.shape) / was.type.shape[0]);
+    for (size_t c = 0; c < want.size(); c += filter) {
+      double greatest = 0;
+      for (size_t i = c; i < c + filter; ++i) greatest = std::max(greatest, std::abs(want[i]));
+      for (size_t i = c; i < c + filter; ++i) {
+        const double steps = got[i] / (greatest / 127);
+        EXPECT_NEAR(steps, std::nearbyint(steps), 1e-4);
+        EXPECT_LE(std::abs(got[i] - want[i]), greatest / 127 * 0.501);
+      }
+    }
+    ++count;
+  }
+  EXPECT_EQ(count, 5);
 }
 
 TEST(QuantizeGraphTest, BatchNormsAreFoldedFirst) {
