@@ -15,6 +15,7 @@
 #include "compiler/driver/schedule_chooser.h"
 #include "compiler/driver/storage_choice.h"
 #include "compiler/driver/to_status.h"
+#include "compiler/graph/quantize_graph.h"
 #include "compiler/runtime/bundle.h"
 
 namespace burnish {
@@ -47,11 +48,21 @@ bool Narrows(const BuildModelOptions& options) {
   return options.fastest_storage || options.storage.narrows();
 }
 
+// The graph that ranges are of.
+absl::StatusOr<Graph> SourceOf(const Graph& graph, const BuildModelOptions& options) {
+  Graph source = graph;
+  if (!options.storage.ranges.empty()) RETURN_IF_ERROR(PrepareToQuantize(source));
+  return source;
+}
+
 absl::StatusOr<BuiltModel> Build(const Graph& graph, ScheduleSource& source, Builder& builder,
                                  const BuildModelOptions& options) {
-  ASSIGN_OR_RETURN(PlannedModel cut, CutModel(graph, options.opt_level, options.refit));
+  ASSIGN_OR_RETURN(const Graph cut_from, SourceOf(graph, options));
+  ASSIGN_OR_RETURN(PlannedModel cut, CutModel(cut_from, options.opt_level, options.refit));
   ScheduleChooser chooser(source, options.target, ScheduleProgress(options));
-  if (Narrows(options)) return StorageChoice(graph, cut, chooser, builder, options).Build();
+  if (Narrows(options)) {
+    return StorageChoice(graph, cut_from, cut, chooser, builder, options).Build();
+  }
   std::optional<RefitProgram> program;
   if (options.refit) {
     ASSIGN_OR_RETURN(program, BuildRefitProgram(cut.graph, source, builder, options));
@@ -91,9 +102,10 @@ absl::StatusOr<BuiltModel> BuildModel(const Graph& graph, ScheduleSource& source
 absl::StatusOr<FloatStorage> ChooseStorage(const Graph& graph, ScheduleSource& source,
                                            Builder& builder, const BuildModelOptions& options) {
   if (!Narrows(options)) return options.storage;
-  ASSIGN_OR_RETURN(const PlannedModel cut, CutModel(graph, options.opt_level));
+  ASSIGN_OR_RETURN(const Graph cut_from, SourceOf(graph, options));
+  ASSIGN_OR_RETURN(const PlannedModel cut, CutModel(cut_from, options.opt_level));
   ScheduleChooser chooser(source, options.target, ScheduleProgress(options));
-  StorageChoice choice(graph, cut, chooser, builder, options);
+  StorageChoice choice(graph, cut_from, cut, chooser, builder, options);
   RETURN_IF_ERROR(choice.Start());
   // With room: other schedules round in another order, and the tasks are then not to change.
   return choice.Within(kBudgetMargin * options.select.error_budget);

@@ -37,11 +37,13 @@ struct BuildModelOptions {
   // otherwise than the definition, too, as far as `select` allows.
   int opt_level = 3;
   SelectOptions select = {};
-  // Of f32 values between operators, and weights: 16 bits halve both. The built model is then
-  // compared with the same model in f32. While it is over the budget of `select`, layers go back to
-  // f32, those with the most error per microsecond first (docs/adr/0020-layers-in-16-bits.md).
+  // Of f32 values between operators, and weights: 16 bits halve both, 8 bits (with ranges) are
+  // quantized numbers. The built model is then compared with the same model in f32. While it is
+  // over the budget of `select`, layers go back to f32, those with the most error per microsecond
+  // first (docs/adr/0020-layers-in-16-bits.md).
   FloatStorage storage = {};
-  // By layer, whatever is estimated or recorded as fastest within that budget; `storage` is f32.
+  // By layer, whatever is estimated or recorded as fastest within that budget; `storage` is f32,
+  // and has ranges where 8 bits are a choice, too.
   bool fastest_storage = false;
   // What errors are measured on.
   ExampleInputs examples = {};
@@ -93,7 +95,7 @@ struct BuiltModel {
   std::optional<double> measured_error = std::nullopt;
   std::string measured_on = {};          // For people.
   FloatStorage storage = {};             // As it was built.
-  std::vector<LayerReport> layers = {};  // That might be in 16 bits; none: nothing was chosen.
+  std::vector<LayerReport> layers = {};  // That might be narrow; none: nothing was chosen.
 };
 
 // Equal graph, schedules, target and builder give equal bytes. A schedule that cannot be applied or

@@ -2,24 +2,78 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdint>
+#include <cstddef>
 #include <limits>
 #include <tuple>
 
 #include "base/status_macros.h"
 
 namespace burnish {
+namespace {
 
-absl::StatusOr<std::vector<DType>> TakeBack(const std::vector<LayerGain>& layers, double budget,
+// A layer goes from one type to another with less error.
+struct Step {
+  size_t layer = 0;
+  size_t rank = 0;  // Among the layer's.
+  DType to = DType::kF32;
+  double price = 0;  // Squares of errors per nanosecond.
+  double error = 0;  // That it takes away.
+};
+
+// A type of a layer, and the error of the layer alone.
+struct Known {
+  TypeGain type;
+  double error = 0;
+};
+
+// What going from one type to another buys. What costs no time is the first to go if it buys
+// anything at all.
+Step StepBetween(const Known& from, const Known& to) {
+  const double squares = from.error * from.error - to.error * to.error;
+  const double ns = from.type.gain_ns - to.type.gain_ns;
+  return {.to = to.type.type,
+          .price = ns > 0        ? squares / ns
+                   : squares > 0 ? std::numeric_limits<double>::infinity()
+                                 : 0,
+          .error = from.error};
+}
+
+// From the first type to f32, by way of those that are worth it: prices never rise on the way, so
+// that steps of all layers can be taken in the order of their prices.
+std::vector<Step> StepsOf(size_t layer, const std::vector<Known>& types) {
+  std::vector<Step> steps;
+  Known at = types[0];
+  while (at.type.type != DType::kF32) {
+    Known next = {.type = {.type = DType::kF32}};
+    Step best = StepBetween(at, next);
+    for (const Known& type : types) {
+      // No slower than f32 and no worse than where the layer is: else there is nothing in it.
+      if (type.error >= at.error || type.type.gain_ns <= 0) continue;
+      const Step step = StepBetween(at, type);
+      if (std::tuple(step.price, -type.error) <= std::tuple(best.price, -next.error)) continue;
+      best = step;
+      next = type;
+    }
+    best.layer = layer;
+    best.rank = steps.size();
+    steps.push_back(best);
+    at = next;
+  }
+  return steps;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<DType>> TakeBack(const std::vector<LayerTypes>& layers, double budget,
                                             const ErrorOfTypes& error_of,
                                             const std::function<void(int, int)>& progress) {
   std::vector<DType> types;
-  std::vector<size_t> order;  // Of narrow layers.
-  for (size_t l = 0; l < layers.size(); ++l) {
-    types.push_back(layers[l].type);
-    if (layers[l].type != DType::kF32) order.push_back(l);
+  size_t questions = 1;
+  for (const LayerTypes& layer : layers) {
+    types.push_back(layer.empty() ? DType::kF32 : layer[0].type);
+    questions += layer.size();
   }
-  const auto total = static_cast<int>(order.size() + std::bit_width(order.size()) + 1);
+  const auto total = static_cast<int>(questions + std::bit_width(questions));
   int done = 0;
   const auto ask = [&](const std::vector<DType>& asked, bool fast) {
     absl::StatusOr<double> error = error_of(asked, fast);
@@ -28,33 +82,39 @@ absl::StatusOr<std::vector<DType>> TakeBack(const std::vector<LayerGain>& layers
   };
   ASSIGN_OR_RETURN(const double of_all, ask(types, /*fast=*/false));
   if (of_all <= budget) return types;
-  // Of each layer alone. On the first examples: it is asked for an order, not for a bound.
-  std::vector<double> price(layers.size(), 0), alone_error(layers.size(), 0);
-  for (const size_t l : order) {
-    std::vector<DType> alone(layers.size(), DType::kF32);
-    alone[l] = layers[l].type;
-    ASSIGN_OR_RETURN(const double error, ask(alone, /*fast=*/true));
-    alone_error[l] = error;
-    // A layer that gains nothing is the first to go if it costs anything at all.
-    price[l] = layers[l].gain_ns > 0 ? error * error / layers[l].gain_ns
-               : error > 0           ? std::numeric_limits<double>::infinity()
-                                     : 0;
+  std::vector<Step> steps;
+  for (size_t l = 0; l < layers.size(); ++l) {
+    std::vector<Known> known;
+    for (const TypeGain& type : layers[l]) {
+      if (type.type == DType::kF32) continue;
+      // Of the layer alone, on the first examples: it is asked for an order, not for a bound.
+      std::vector<DType> alone(layers.size(), DType::kF32);
+      alone[l] = type.type;
+      ASSIGN_OR_RETURN(const double error, ask(alone, /*fast=*/true));
+      known.push_back({.type = type, .error = error});
+    }
+    if (known.empty()) continue;
+    const std::vector<Step> of_layer = StepsOf(l, known);
+    steps.insert(steps.end(), of_layer.begin(), of_layer.end());
   }
-  const auto rank = [&](size_t l) { return std::tuple(-price[l], -alone_error[l], l); };
-  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return rank(a) < rank(b); });
-  const auto without = [&](size_t count) {
+  const auto order = [](const Step& step) {
+    return std::tuple(-step.price, -step.error, step.layer, step.rank);
+  };
+  std::sort(steps.begin(), steps.end(),
+            [&](const Step& a, const Step& b) { return order(a) < order(b); });
+  const auto after = [&](size_t count) {
     std::vector<DType> some = types;
-    for (size_t i = 0; i < count; ++i) some[order[i]] = DType::kF32;
+    for (size_t i = 0; i < count; ++i) some[steps[i].layer] = steps[i].to;
     return some;
   };
   // The fewest: what is known to be too few, and what is enough.
-  size_t few = 0, enough = order.size();
+  size_t few = 0, enough = steps.size();
   while (enough - few > 1) {
     const size_t middle = few + (enough - few) / 2;
-    ASSIGN_OR_RETURN(const double error, ask(without(middle), /*fast=*/false));
+    ASSIGN_OR_RETURN(const double error, ask(after(middle), /*fast=*/false));
     (error <= budget ? enough : few) = middle;
   }
-  return without(enough);
+  return after(enough);
 }
 
 }  // namespace burnish

@@ -1,4 +1,4 @@
-// Which layers of a model are stored in 16 bits, by what each costs and gains. Pure, but for asking
+// In which type each layer of a model is stored, by what each costs and gains. Pure, but for asking
 // what a choice costs.
 #ifndef COMPILER_DRIVER_PRECISION_PLAN_H_
 #define COMPILER_DRIVER_PRECISION_PLAN_H_
@@ -15,17 +15,22 @@ namespace burnish {
 using ErrorOfTypes =
     std::function<absl::StatusOr<double>(const std::vector<DType>& types, bool fast)>;
 
-struct LayerGain {
-  DType type = DType::kF32;  // What it is stored as unless that costs too much.
-  double gain_ns = 0;        // Of that, as far as is known; what is not positive gains nothing.
+struct TypeGain {
+  DType type = DType::kF32;
+  double gain_ns = 0;  // Over f32, as far as is known; what is not positive gains nothing.
 };
 
-// Puts layers back to f32, those with the most error per nanosecond first, as few as bring the
-// error of all within `budget`. Errors of different layers are independent and of either sign, so
-// their squares add up (select.h), and the square is what is bought with time. `progress(done,
-// total)`: of the questions asked. Asks once a layer, and as often as halving the number of layers
-// takes. All f32 where nothing less is within the budget. Errors: those of `error_of`.
-absl::StatusOr<std::vector<DType>> TakeBack(const std::vector<LayerGain>& layers, double budget,
+// Narrow types of a layer: how it is stored unless that costs too much, then what else it may be.
+// Empty: it is in f32.
+using LayerTypes = std::vector<TypeGain>;
+
+// Stores layers in types with less error, at last in f32, those steps first that take away most
+// error per nanosecond, as few as bring the error of all within `budget`. Errors of different
+// layers are independent and of either sign, so their squares add up (select.h), and the square is
+// what is bought with time. `progress(done, total)`: of the questions asked. Asks once a layer and
+// type, and as often as halving the number of steps takes. All f32 where nothing less is within the
+// budget. Errors: those of `error_of`.
+absl::StatusOr<std::vector<DType>> TakeBack(const std::vector<LayerTypes>& layers, double budget,
                                             const ErrorOfTypes& error_of,
                                             const std::function<void(int, int)>& progress);
 

@@ -16,9 +16,9 @@ using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::Le;
 
-constexpr DType kF32 = DType::kF32, kBf16 = DType::kBf16;
+constexpr DType kF32 = DType::kF32, kBf16 = DType::kBf16, kI8 = DType::kI8;
 
-// Layers whose errors are these, and add up as squares.
+// Layers whose errors are these, ten times as large in 8 bits, and add up as squares.
 struct Layers {
   std::vector<double> errors;
   int asked = 0;
@@ -28,16 +28,18 @@ struct Layers {
       ++asked;
       double squares = 0;
       for (size_t l = 0; l < types.size(); ++l) {
-        if (types[l] != kF32) squares += errors[l] * errors[l];
+        if (types[l] == kF32) continue;
+        const double error = types[l] == kI8 ? 10 * errors[l] : errors[l];
+        squares += error * error;
       }
       return std::sqrt(squares);
     };
   }
 };
 
-std::vector<LayerGain> Narrow(const std::vector<double>& gains) {
-  std::vector<LayerGain> layers;
-  for (const double gain : gains) layers.push_back({kBf16, gain});
+std::vector<LayerTypes> Narrow(const std::vector<double>& gains) {
+  std::vector<LayerTypes> layers;
+  for (const double gain : gains) layers.push_back({{kBf16, gain}});
   return layers;
 }
 
@@ -70,10 +72,33 @@ TEST(PrecisionPlanTest, WithoutTimesTheErrorDecides) {
 
 TEST(PrecisionPlanTest, LayersInF32StaySo) {
   Layers layers{{1e-2, 1e-2, 1e-2}};
-  std::vector<LayerGain> gains = Narrow({1, 1, 1});
-  gains[1].type = kF32;
+  std::vector<LayerTypes> gains = Narrow({1, 1, 1});
+  gains[1] = {};
   EXPECT_THAT(TakeBack(gains, 1e-2, layers.ErrorOf(), nullptr),
               IsOkAndHolds(ElementsAre(kF32, kF32, kBf16)));
+}
+
+// In 8 bits a layer gains a little more than in 16, for ten times the error: the step between the
+// two is the first of each layer, and f32 is reached where that is not enough.
+TEST(PrecisionPlanTest, LayersGoByWayOfTypesThatAreWorthIt) {
+  Layers layers{{1e-3, 1e-3, 1e-3}};
+  const std::vector<LayerTypes> types(3, {{kI8, 11}, {kBf16, 10}});
+  const auto taken = [&](double budget) {
+    return *TakeBack(types, budget, layers.ErrorOf(), nullptr);
+  };
+  EXPECT_THAT(taken(2e-2), ElementsAre(kI8, kI8, kI8));
+  EXPECT_THAT(taken(1.5e-2), ElementsAre(kBf16, kI8, kI8));
+  EXPECT_THAT(taken(1.8e-3), ElementsAre(kBf16, kBf16, kBf16));
+  EXPECT_THAT(taken(1.1e-3), ElementsAre(kF32, kF32, kBf16));
+  EXPECT_THAT(taken(1e-4), Each(kF32));
+}
+
+// A type that is slower than another with less error, or no faster than f32, is left out.
+TEST(PrecisionPlanTest, TypesThatAreNotWorthItAreLeftOut) {
+  Layers layers{{1e-3, 1e-3}};
+  EXPECT_THAT(
+      TakeBack({{{kI8, 5}, {kBf16, 6}}, {{kI8, 5}, {kBf16, -1}}}, 9e-3, layers.ErrorOf(), nullptr),
+      IsOkAndHolds(ElementsAre(kBf16, kF32)));
 }
 
 TEST(PrecisionPlanTest, WhereNoLayerIsWithinTheBudgetAllGo) {

@@ -30,8 +30,8 @@ bool OnlyMoves(const Graph& graph, const GraphNode& node) {
 class Prober {
  public:
   Prober(const PlannedModel& model, const std::vector<StepPlan>& steps, const CompileReply& reply,
-         const std::set<std::string>& narrow)
-      : model_(model), steps_(steps), reply_(reply), narrow_(narrow) {}
+         const std::set<std::string>& narrow, const std::map<std::string, ValueRange>& ranges)
+      : model_(model), steps_(steps), reply_(reply), narrow_(narrow), ranges_(ranges) {}
 
   ProbedModel Run() {
     FindLayers();
@@ -40,12 +40,15 @@ class Prober {
     groups_of_ = GroupsByInput();
     for (const StepPlan& step : steps_) {
       std::vector<std::vector<int>>& readers = probed_.step_readers.emplace_back();
+      std::vector<std::optional<ByteScale>>& scales = probed_.step_scales.emplace_back();
       for (const ValueId result : model_.tasks.calls[step.group].results) {
         readers.push_back(ReadersOf(result));
+        scales.push_back(ScaleOf(result));
       }
     }
     for (size_t i = 0; i < graph().shown_inputs(); ++i) {
       probed_.input_readers.push_back(ReadersOf(graph().inputs[i]));
+      probed_.input_scales.push_back(ScaleOf(graph().inputs[i]));
     }
     for (size_t s = 0; s < steps_.size(); ++s) AddWeights(s);
     return std::move(probed_);
@@ -125,6 +128,12 @@ class Prober {
     return readers_of_[value];
   }
 
+  std::optional<ByteScale> ScaleOf(ValueId value) const {
+    const auto range = ranges_.find(SourceName(graph(), value));
+    if (range == ranges_.end()) return std::nullopt;
+    return ByteScaleOf(range->second);
+  }
+
   bool Moves(size_t group) const {
     const std::vector<GraphNodeId>& nodes = model_.fusion.groups[group].nodes;
     return std::all_of(nodes.begin(), nodes.end(), [&](GraphNodeId n) {
@@ -168,6 +177,7 @@ class Prober {
   const std::vector<StepPlan>& steps_;
   const CompileReply& reply_;
   const std::set<std::string>& narrow_;
+  const std::map<std::string, ValueRange>& ranges_;
   ProbedModel probed_;
   std::vector<int> layer_of_group_;             // -1: of none.
   std::vector<std::vector<size_t>> groups_of_;  // By value that they read.
@@ -192,8 +202,9 @@ std::set<std::string> NarrowNodes(const Graph& graph) {
 }
 
 ProbedModel ProbedModelOf(const PlannedModel& model, const std::vector<StepPlan>& steps,
-                          const CompileReply& reply, const std::set<std::string>& narrow) {
-  return Prober(model, steps, reply, narrow).Run();
+                          const CompileReply& reply, const std::set<std::string>& narrow,
+                          const std::map<std::string, ValueRange>& ranges) {
+  return Prober(model, steps, reply, narrow, ranges).Run();
 }
 
 }  // namespace burnish

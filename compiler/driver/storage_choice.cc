@@ -7,7 +7,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
+#include "compiler/driver/assemble.h"
 #include "compiler/driver/probed_model.h"
+#include "compiler/driver/to_status.h"
+#include "compiler/graph/quantize_graph.h"
 
 namespace burnish {
 namespace {
@@ -46,14 +49,14 @@ const std::string& LayerOfGroup(const PlannedModel& model, size_t group) {
 
 absl::Status NotMeasured(const absl::Status& why) {
   return absl::OutOfRangeError(
-      absl::StrCat("what 16 bits cost cannot be measured: ", why.message(),
+      absl::StrCat("what few bits cost cannot be measured: ", why.message(),
                    "; hint: compile on a machine that runs it, or with other --data"));
 }
 
 }  // namespace
 
 absl::StatusOr<PlannedModel> StorageChoice::Cut(const FloatStorage& storage) const {
-  return CutModel(graph_, options_.opt_level, /*refit=*/false, storage);
+  return CutModel(source_, options_.opt_level, /*refit=*/false, storage);
 }
 
 absl::StatusOr<PlannedModel> StorageChoice::Plan(const PlannedModel& cut) const {
@@ -65,26 +68,72 @@ absl::StatusOr<PlannedModel> StorageChoice::Plan(const PlannedModel& cut) const 
 absl::Status StorageChoice::Start() {
   RETURN_IF_ERROR(reference_.Build());
   if (reference_.meter() == nullptr) {
-    const bool must = options_.fastest_storage || !options_.examples.examples.empty();
+    // Examples of a quantized model are what its ranges are from, wherever it is to run.
+    const bool asks = !options_.examples.examples.empty() && !options_.storage.quantizes();
+    const bool must = options_.fastest_storage || asks;
     return must ? NotMeasured(reference_.why()) : absl::OkStatus();
   }
   // Steps of loops have no order in which they could be looked at.
   if (!wide_.regions.empty()) {
     if (!options_.fastest_storage) return absl::OkStatus();
     return absl::OutOfRangeError(
-        "which layers of a model with control flow are stored in 16 bits is not searched for; "
+        "which layers of a model with control flow are stored in fewer bits is not searched for; "
         "hint: --precision bf16 stores all of them");
   }
   DType narrow = options_.storage.type;
   for (const auto& [name, type] : options_.storage.layers) {
     if (narrow == DType::kF32) narrow = type;
   }
-  if (narrow == DType::kF32) narrow = DType::kBf16;
+  // Which layers there are does not depend on it: whatever may be quantized may be in 16 bits.
+  if (narrow == DType::kF32 || narrow == DType::kI8) narrow = DType::kBf16;
   ASSIGN_OR_RETURN(const PlannedModel all, Cut({.type = narrow}));
-  probed_ = ProbedModelOf(reference_.parts().model, reference_.parts().steps,
-                          reference_.parts().reply, NarrowNodes(all.graph));
-  probe_.emplace(*reference_.meter(), probed_);
+  probed_ =
+      ProbedModelOf(reference_.parts().model, reference_.parts().steps, reference_.parts().reply,
+                    NarrowNodes(all.graph), options_.storage.ranges);
+  RETURN_IF_ERROR(FindBytes());
   return FindGains();
+}
+
+absl::Status StorageChoice::FindBytes() {
+  std::shared_ptr<const Model> rounded_model;
+  if (!options_.storage.ranges.empty()) {
+    ASSIGN_OR_RETURN(const std::set<std::string> names, LayersInBytes(source_, options_.storage));
+    for (const ProbedLayer& layer : probed_.layers) {
+      in_bytes_.push_back(
+          std::any_of(layer.nodes.begin(), layer.nodes.end(),
+                      [&](const std::string& node) { return names.count(node) > 0; }));
+    }
+    // The reference with other constants: the same kernels and steps.
+    ASSIGN_OR_RETURN(const Graph rounded, WithRoundedWeights(source_, options_.storage));
+    ASSIGN_OR_RETURN(const PlannedModel cut, CutModel(rounded, options_.opt_level));
+    const BuildParts& parts = reference_.parts();
+    PlannedModel model = parts.model;
+    if (cut.graph.values.size() != wide_.graph.values.size()) {
+      return absl::InternalError("rounded weights changed the graph");
+    }
+    for (size_t v = 0; v < cut.graph.values.size(); ++v) {
+      GraphValue& value = model.graph.values[v];
+      if (value.data == nullptr) continue;
+      if (value.type != cut.graph.values[v].type || cut.graph.values[v].data == nullptr) {
+        return absl::InternalError("rounded weights changed the graph");
+      }
+      value.data = cut.graph.values[v].data;
+    }
+    ASSIGN_OR_RETURN(const AssembledModel assembled,
+                     AssembleBundle(rounded, model, parts.steps, parts.reply, options_.target));
+    auto loaded = Model::LoadBytes(
+        {reinterpret_cast<const uint8_t*>(assembled.bundle.data()), assembled.bundle.size()},
+        {.check_weights = false});
+    if (!loaded.ok()) return ToStatus(loaded.status());
+    rounded_model = *std::move(loaded);
+  }
+  probe_.emplace(*reference_.meter(), probed_, std::move(rounded_model));
+  return absl::OkStatus();
+}
+
+bool StorageChoice::MayBe(size_t layer, DType type) const {
+  if (type == DType::kI8) return !in_bytes_.empty() && in_bytes_[layer];
+  return type != DType::kF32;
 }
 
 std::vector<double> StorageChoice::NsByLayer(const PlannedModel& model) const {
@@ -109,8 +158,8 @@ absl::Status StorageChoice::FindGains() {
   ASSIGN_OR_RETURN(const PlannedModel planned, Plan(cut));
   const std::vector<double> ns = NsByLayer(planned);
   for (size_t l = 0; l < layers_.size(); ++l) {
-    layers_[l] = {.type = options_.storage.Of(probed_.layers[l].nodes[0]),
-                  .gain_ns = ns_in_f32[l] - ns[l]};
+    const DType type = options_.storage.Of(probed_.layers[l].nodes[0]);
+    if (MayBe(l, type)) layers_[l] = {{.type = type, .gain_ns = ns_in_f32[l] - ns[l]}};
   }
   return absl::OkStatus();
 }
@@ -119,29 +168,51 @@ absl::Status StorageChoice::FindGains() {
 // whole shows them.
 absl::Status StorageChoice::ChooseFastest(const PlannedModel& in_f32,
                                           const std::vector<double>& ns_in_f32) {
-  std::vector<LayerGain> mixture(layers_.size());
-  std::vector<std::vector<LayerGain>> choices;
-  for (const DType type : {DType::kBf16, DType::kF16}) {
-    ASSIGN_OR_RETURN(const PlannedModel cut, Cut({.type = type}));
+  std::vector<LayerTypes> gains(layers_.size());  // Those that are some.
+  std::vector<std::vector<DType>> choices;
+  const std::vector<DType> in_f32_all(layers_.size(), DType::kF32);
+  for (const DType type : {DType::kBf16, DType::kF16, DType::kI8}) {
+    if (type == DType::kI8 && in_bytes_.empty()) continue;
+    std::vector<DType>& uniform = choices.emplace_back(in_f32_all);
+    for (size_t l = 0; l < layers_.size(); ++l) {
+      if (MayBe(l, type)) uniform[l] = type;
+    }
+    ASSIGN_OR_RETURN(const PlannedModel cut,
+                     Cut({.type = type, .ranges = options_.storage.ranges}));
     ASSIGN_OR_RETURN(const PlannedModel planned, Plan(cut));
     const std::vector<double> ns = NsByLayer(planned);
-    std::vector<LayerGain>& uniform = choices.emplace_back();
     for (size_t l = 0; l < layers_.size(); ++l) {
-      uniform.push_back({.type = type, .gain_ns = ns_in_f32[l] - ns[l]});
-      if (uniform[l].gain_ns > mixture[l].gain_ns) mixture[l] = uniform[l];
+      const TypeGain gain{.type = type, .gain_ns = ns_in_f32[l] - ns[l]};
+      if (MayBe(l, type) && gain.gain_ns > 0) gains[l].push_back(gain);
     }
   }
-  choices.push_back(std::move(mixture));
+  std::vector<DType>& mixture = choices.emplace_back(in_f32_all);
+  for (size_t l = 0; l < layers_.size(); ++l) {
+    const auto best = std::max_element(
+        gains[l].begin(), gains[l].end(),
+        [](const TypeGain& a, const TypeGain& b) { return a.gain_ns < b.gain_ns; });
+    if (best != gains[l].end()) mixture[l] = best->type;
+  }
   double least = NsOfModel(in_f32);  // All layers in f32, as they are.
-  for (const std::vector<LayerGain>& choice : choices) {
-    std::vector<DType> types;
-    for (const LayerGain& layer : choice) types.push_back(layer.type);
+  for (const std::vector<DType>& types : choices) {
     ASSIGN_OR_RETURN(const PlannedModel cut, Cut(StorageOf(types)));
     ASSIGN_OR_RETURN(const PlannedModel planned, Plan(cut));
     const double ns = NsOfModel(planned);
     if (ns >= least) continue;
     least = ns;
-    layers_ = choice;
+    for (size_t l = 0; l < layers_.size(); ++l) {
+      layers_[l].clear();
+      if (types[l] == DType::kF32) continue;
+      // What the layer is in, and what it may go back to.
+      layers_[l].push_back({.type = types[l]});
+      for (const TypeGain& gain : gains[l]) {
+        if (gain.type == types[l]) {
+          layers_[l][0] = gain;
+        } else {
+          layers_[l].push_back(gain);
+        }
+      }
+    }
   }
   return absl::OkStatus();
 }

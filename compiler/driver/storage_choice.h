@@ -1,4 +1,4 @@
-// Builds a model with layers stored in 16 bits, as many as its accuracy allows
+// Builds a model with layers stored in 16 or 8 bits, as many as its accuracy allows
 // (docs/adr/0020-layers-in-16-bits.md). Private to build_model.
 #ifndef COMPILER_DRIVER_STORAGE_CHOICE_H_
 #define COMPILER_DRIVER_STORAGE_CHOICE_H_
@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,15 +17,18 @@
 #include "compiler/driver/precision_plan.h"
 #include "compiler/driver/precision_probe.h"
 #include "compiler/driver/reference_model.h"
+#include "compiler/runtime/model.h"
 
 namespace burnish {
 
 class StorageChoice {
  public:
-  // `wide`: `graph` as it was cut in f32. All outlive this.
-  StorageChoice(const Graph& graph, const PlannedModel& wide, ScheduleChooser& chooser,
-                Builder& builder, const BuildModelOptions& options)
+  // `source`: `graph`, as PrepareToQuantize leaves it where there are ranges. `wide`: that as it
+  // was cut in f32. All outlive this.
+  StorageChoice(const Graph& graph, const Graph& source, const PlannedModel& wide,
+                ScheduleChooser& chooser, Builder& builder, const BuildModelOptions& options)
       : graph_(graph),
+        source_(source),
         wide_(wide),
         chooser_(chooser),
         builder_(builder),
@@ -48,6 +52,9 @@ class StorageChoice {
   absl::StatusOr<PlannedModel> Plan(const PlannedModel& cut) const;
   // Sets the types and gains of the layers.
   absl::Status FindGains();
+  // Finds which layers may be quantized, and their weights then.
+  absl::Status FindBytes();
+  bool MayBe(size_t layer, DType type) const;
   absl::Status ChooseFastest(const PlannedModel& in_f32, const std::vector<double>& ns_in_f32);
   FloatStorage StorageOf(const std::vector<DType>& types) const;
   absl::StatusOr<double> ErrorOf(const std::vector<DType>& types, bool fast);
@@ -55,16 +62,18 @@ class StorageChoice {
   void Report(BuiltModel& built) const;
 
   const Graph& graph_;
+  const Graph& source_;
   const PlannedModel& wide_;
   ScheduleChooser& chooser_;
   Builder& builder_;
   const BuildModelOptions& options_;
   ReferenceModel reference_;
   ProbedModel probed_;
+  std::vector<bool> in_bytes_;  // By layer, whether it may be. Empty: none.
   std::optional<PrecisionProbe> probe_;
-  std::vector<LayerGain> layers_;  // As they would be without a budget.
-  std::vector<DType> types_;       // As they are.
-  double simulated_ = 0;           // Of `types_`.
+  std::vector<LayerTypes> layers_;  // As they would be without a budget, and else.
+  std::vector<DType> types_;        // As they are.
+  double simulated_ = 0;            // Of `types_`.
   std::map<std::pair<std::vector<DType>, bool>, double> known_;  // Errors.
 };
 

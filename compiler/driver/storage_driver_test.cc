@@ -1,6 +1,7 @@
-// Models whose layers are stored in 16 bits, through the driver, the builder and the runtime.
+// Models whose layers are stored in fewer bits, through the driver, the builder and the runtime.
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "compiler/driver/schedule_source.h"
 #include "compiler/graph/graph_interpreter.h"
 #include "compiler/graph/graph_testing.h"
+#include "compiler/graph/quantize_graph.h"
 #include "compiler/runtime/bundle.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -78,6 +80,26 @@ Graph DeepGraph() {
   graph.outputs = {*AddOp(graph, "dense", {x, w}, {}, "end")};
   graph.values[graph.outputs[0]].name = "y";
   return graph;
+}
+
+// What its values hold on random inputs, by definition of the operators.
+std::map<std::string, ValueRange> RangesOf(Graph graph) {
+  EXPECT_THAT(PrepareToQuantize(graph), IsOk());
+  const std::vector<ValueId> values = ValuesToObserve(graph);
+  Graph observed = graph;
+  observed.outputs = values;
+  ValueRanges ranges;
+  for (uint64_t seed = 1; seed <= 4; ++seed) {
+    const auto outputs = InterpretGraph(observed, RandomInputs(observed, seed));
+    EXPECT_THAT(outputs, IsOk());
+    for (size_t i = 0; outputs.ok() && i < values.size(); ++i) {
+      for (const double value : (*outputs)[i].floats) {
+        ranges[values[i]].least = std::min(ranges[values[i]].least, value);
+        ranges[values[i]].greatest = std::max(ranges[values[i]].greatest, value);
+      }
+    }
+  }
+  return NamedRanges(graph, ranges);
 }
 
 BuildModelOptions Options(double budget, DType type = DType::kBf16) {
@@ -195,7 +217,36 @@ TEST(StorageDriverTest, ErrorsAreMeasuredOnTheExamples) {
               StatusIs(absl::StatusCode::kOutOfRange, HasSubstr("cannot be measured")));
 }
 
-// Says that narrow convolutions take half the time, but for conv1's, which take twice as long.
+TEST(StorageDriverTest, LayersAreQuantizedAsFarAsTheBudgetAllowsIt) {
+  const Graph graph = DeepGraph();
+  BuildModelOptions options = Options(1, DType::kI8);
+  options.storage.ranges = RangesOf(graph);
+  ASSERT_OK_AND_ASSIGN(const BuiltModel all, Build(graph, options));
+  EXPECT_THAT(all.layers, AllOf(SizeIs(7), Each(Field(&LayerReport::type, DType::kI8))));
+  ASSERT_TRUE(all.measured_error.has_value());
+  EXPECT_GT(*all.measured_error, 1e-3);
+  EXPECT_LT(*all.measured_error, 0.5);
+  EXPECT_THAT(ManifestOf(all).notes.step_types, Contains(ElementType::kU8));
+  ExpectRunsLikeTheGraph(graph, all, 2 * *all.measured_error);
+  // A third of the error, with some of the layers.
+  options.select.error_budget = *all.measured_error / 3;
+  ASSERT_OK_AND_ASSIGN(const BuiltModel some, Build(graph, options));
+  ASSERT_TRUE(some.measured_error.has_value());
+  EXPECT_LE(*some.measured_error, options.select.error_budget);
+  EXPECT_GE(CountLayers(some, DType::kI8), 1);
+  EXPECT_GE(CountLayers(some, DType::kF32), 1);
+  ExpectRunsLikeTheGraph(graph, some, 2 * options.select.error_budget);
+  // Built so without asking again, it is the same bundle.
+  options.storage = some.storage;
+  ASSERT_OK_AND_ASSIGN(const BuiltModel same, Build(graph, options));
+  EXPECT_TRUE(same.bundle == some.bundle);
+  // None at all.
+  options.select.error_budget = 1e-9;
+  ASSERT_OK_AND_ASSIGN(const BuiltModel none, Build(graph, options));
+  EXPECT_EQ(CountLayers(none, DType::kF32), 7);
+}
+
+// Says that narrow convolutions take half the time, and quantized ones a fifth.
 class Estimates : public ScheduleSource {
  public:
   absl::StatusOr<std::vector<KnownSchedule>> Find(const ExtractedTask& task,
@@ -205,7 +256,11 @@ class Estimates : public ScheduleSource {
     if (!absl::StrContains(task.name, "conv")) {
       return std::vector<KnownSchedule>{{.estimated_ns = 10}};
     }
-    return std::vector<KnownSchedule>{{.estimated_ns = is_bf16 ? 500.0 : is_f16 ? 900.0 : 1000.0}};
+    const bool is_i8 = absl::StrContains(task.workload, "i8");
+    return std::vector<KnownSchedule>{{.estimated_ns = is_i8     ? 200.0
+                                                       : is_bf16 ? 500.0
+                                                       : is_f16  ? 900.0
+                                                                 : 1000.0}};
   }
 };
 
@@ -221,6 +276,24 @@ TEST(StorageDriverTest, TheFastestStorageIsChosen) {
   // Where nothing is known to be faster, all stays in f32.
   ASSERT_OK_AND_ASSIGN(const BuiltModel same, Build(graph, options));
   EXPECT_FALSE(same.storage.narrows());
+}
+
+// With ranges 8 bits are a choice, and what they cost too much for may be in 16 bits.
+TEST(StorageDriverTest, TheFastestMixtureHasAllTypes) {
+  const Graph graph = DeepGraph();
+  Estimates source;
+  BuildModelOptions options = Options(1, DType::kF32);
+  options.fastest_storage = true;
+  options.storage.ranges = RangesOf(graph);
+  const auto build = [&] { return BuildModel(graph, source, SharedBuilder(), options); };
+  ASSERT_OK_AND_ASSIGN(const BuiltModel all, build());
+  EXPECT_GE(CountLayers(all, DType::kI8), 6);
+  options.select.error_budget = *all.measured_error / 2;
+  ASSERT_OK_AND_ASSIGN(const BuiltModel some, build());
+  EXPECT_LE(*some.measured_error, options.select.error_budget);
+  EXPECT_GE(CountLayers(some, DType::kI8), 1);
+  EXPECT_GE(CountLayers(some, DType::kBf16), 1);
+  ExpectRunsLikeTheGraph(graph, some, 2 * options.select.error_budget);
 }
 
 TEST(StorageDriverTest, ModelsInF32SayNothingOfTypes) {
