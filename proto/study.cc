@@ -1,7 +1,9 @@
 #include "proto/study.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
+#include <map>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -22,16 +24,25 @@ absl::Status OutOfBounds(absl::string_view field, double got, absl::string_view 
 constexpr absl::string_view kPrecisionOfBefore = "f32";
 
 absl::Status CheckPrecision(const v1::StudySpec& spec) {
-  constexpr absl::string_view kPrecisions[] = {"", kPrecisionOfBefore, "bf16", "f16", "auto"};
+  constexpr absl::string_view kPrecisions[] = {"",    kPrecisionOfBefore, "bf16", "f16", "int8",
+                                               "auto"};
   if (std::find(std::begin(kPrecisions), std::end(kPrecisions), spec.precision()) ==
       std::end(kPrecisions)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("study: got precision '", spec.precision(), "', want f32, bf16, f16 or auto"));
+    return absl::InvalidArgumentError(absl::StrCat("study: got precision '", spec.precision(),
+                                                   "', want f32, bf16, f16, int8 or auto"));
   }
   for (const auto& [node, type] : spec.layer_types()) {
-    if (type == "f32" || type == "bf16" || type == "f16") continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("study: got type '", type, "' of layer '", node, "', want f32, bf16 or f16"));
+    if (type == "f32" || type == "bf16" || type == "f16" || type == "i8") continue;
+    return absl::InvalidArgumentError(absl::StrCat("study: got type '", type, "' of layer '", node,
+                                                   "', want f32, bf16, f16 or i8"));
+  }
+  for (const auto& [value, range] : spec.ranges()) {
+    if (std::isfinite(range.least()) && std::isfinite(range.greatest()) &&
+        range.least() <= range.greatest()) {
+      continue;
+    }
+    return absl::InvalidArgumentError(absl::StrFormat("study: got range %g to %g of '%s'",
+                                                      range.least(), range.greatest(), value));
   }
   if (!spec.data_sha256().empty() && spec.data_sha256().size() != 32) {
     return absl::InvalidArgumentError(absl::StrFormat(
@@ -143,11 +154,20 @@ v1::StudySpec ToProto(const StudySpec& spec) {
   message.set_data_path(spec.data_path);
   message.set_data_sha256(spec.data_sha256);
   message.mutable_layer_types()->insert(spec.layer_types.begin(), spec.layer_types.end());
+  for (const auto& [value, range] : spec.ranges) {
+    v1::ValueRange& stored = (*message.mutable_ranges())[value];
+    stored.set_least(range.first);
+    stored.set_greatest(range.second);
+  }
   return message;
 }
 
 absl::StatusOr<StudySpec> FromProto(const v1::StudySpec& message) {
   RETURN_IF_ERROR(CheckSpec(message));
+  std::map<std::string, std::pair<double, double>> ranges;
+  for (const auto& [value, range] : message.ranges()) {
+    ranges[value] = {range.least(), range.greatest()};
+  }
   // Without a row that an older version of this program stored the study goes on by the table.
   ASSIGN_OR_RETURN(std::optional<CalibrationRow> calibration,
                    FromProtoIfKnown(message.has_calibration() ? &message.calibration() : nullptr));
@@ -183,6 +203,7 @@ absl::StatusOr<StudySpec> FromProto(const v1::StudySpec& message) {
       .data_path = message.data_path(),
       .data_sha256 = message.data_sha256(),
       .layer_types = {message.layer_types().begin(), message.layer_types().end()},
+      .ranges = std::move(ranges),
   };
 }
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -53,6 +54,7 @@ struct StudySpec {
   std::string data_path;
   std::string data_sha256;
   std::map<std::string, std::string> layer_types;
+  std::map<std::string, std::pair<double, double>> ranges;  // Least, greatest.
 
   bool operator==(const StudySpec&) const = default;
 };

@@ -45,7 +45,8 @@ StudySpec FullSpec() {
           .precision = "auto",
           .data_path = "/data",
           .data_sha256 = std::string(32, 'd'),
-          .layer_types = {{"conv1", "bf16"}, {"dense", "f16"}}};
+          .layer_types = {{"conv1", "bf16"}, {"conv2", "i8"}, {"dense", "f16"}},
+          .ranges = {{"input x", {-1.5, 2}}, {"conv1", {0, 0}}}};
 }
 
 TEST(StudySpecTest, EveryFieldSurvivesTheWire) {
@@ -89,8 +90,14 @@ TEST(StudySpecTest, WhatCannotBeTunedIsRefused) {
   EXPECT_THAT(refusal([](v1::StudySpec& s) { s.set_error_max(std::nan("")); }), is("error_max"));
   EXPECT_THAT(refusal([](v1::StudySpec& s) { s.set_model_sha256("x"); }), is("of 1 bytes"));
   EXPECT_THAT(refusal([](v1::StudySpec& s) { s.set_precision("f8"); }), is("precision 'f8'"));
-  EXPECT_THAT(refusal([](v1::StudySpec& s) { (*s.mutable_layer_types())["a"] = "i8"; }),
-              is("type 'i8' of layer 'a'"));
+  EXPECT_THAT(refusal([](v1::StudySpec& s) { (*s.mutable_layer_types())["a"] = "i4"; }),
+              is("type 'i4' of layer 'a'"));
+  EXPECT_THAT(refusal([](v1::StudySpec& s) { (*s.mutable_ranges())["a"].set_least(1); }),
+              is("range 1 to 0 of 'a'"));
+  EXPECT_THAT(refusal([](v1::StudySpec& s) {
+                (*s.mutable_ranges())["a"].set_greatest(std::numeric_limits<double>::infinity());
+              }),
+              is("range 0 to inf"));
   EXPECT_THAT(refusal([](v1::StudySpec& s) { s.set_data_sha256("x"); }), is("data_sha256 of 1"));
 }
 

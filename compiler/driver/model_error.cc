@@ -47,31 +47,12 @@ void FillNormal(Rng& rng, Bytes& bytes) {
   }
 }
 
-Bytes Draw(const TensorInfo& tensor, Rng& rng) {
-  Bytes bytes(tensor.dense_bytes());
-  if (tensor.type == ElementType::kF32) {
-    FillNormal<float>(rng, bytes);
-  } else if (tensor.type == ElementType::kF64) {
-    FillNormal<double>(rng, bytes);
-  } else if (tensor.type == ElementType::kBf16) {
-    FillNormal<Bfloat16>(rng, bytes);
-  } else if (tensor.type == ElementType::kF16) {
-    FillNormal<Float16>(rng, bytes);
-  } else {
-    // Little-endian: the value is that of the first byte.
-    for (size_t at = 0; at < bytes.size(); at += ElementBytes(tensor.type)) {
-      bytes[at] = static_cast<uint8_t>(rng.Below(2));
-    }
-  }
-  return bytes;
-}
-
 std::vector<std::vector<ExampleInputs::Array>> DrawExamples(const BundleManifest& manifest) {
   Rng rng(kSeed);
   std::vector<std::vector<ExampleInputs::Array>> examples(kDraws);
   for (auto& example : examples) {
     for (const ModelTensor& input : manifest.inputs) {
-      example.push_back({input.tensor.shape, Draw(input.tensor, rng)});
+      example.push_back({input.tensor.shape, DrawTensor(input.tensor, rng)});
     }
   }
   return examples;
@@ -120,6 +101,25 @@ Error ErrorFor(ElementType type) {
 }
 
 }  // namespace
+
+std::vector<uint8_t> DrawTensor(const TensorInfo& tensor, Rng& rng) {
+  Bytes bytes(tensor.dense_bytes());
+  if (tensor.type == ElementType::kF32) {
+    FillNormal<float>(rng, bytes);
+  } else if (tensor.type == ElementType::kF64) {
+    FillNormal<double>(rng, bytes);
+  } else if (tensor.type == ElementType::kBf16) {
+    FillNormal<Bfloat16>(rng, bytes);
+  } else if (tensor.type == ElementType::kF16) {
+    FillNormal<Float16>(rng, bytes);
+  } else {
+    // Little-endian: the value is that of the first byte.
+    for (size_t at = 0; at < bytes.size(); at += ElementBytes(tensor.type)) {
+      bytes[at] = static_cast<uint8_t>(rng.Below(2));
+    }
+  }
+  return bytes;
+}
 
 ErrorMeter::ErrorMeter() = default;
 ErrorMeter::~ErrorMeter() = default;

@@ -14,8 +14,14 @@
 
 namespace burnish {
 
+class Rng;
 class Session;
 class ThreadPool;
+struct TensorInfo;
+
+// Floats from a normal distribution, integers and booleans from 0 and 1, which are indices into any
+// table; dense.
+std::vector<uint8_t> DrawTensor(const TensorInfo& tensor, Rng& rng);
 
 // Inputs that errors are measured on.
 struct ExampleInputs {
@@ -24,8 +30,7 @@ struct ExampleInputs {
     std::vector<uint8_t> dense;
   };
   std::string source = "random inputs";  // For people: "12 examples of data".
-  // By example and input. Empty: a few are drawn with a fixed seed, floats from a normal
-  // distribution, integers and booleans from 0 and 1, which are indices into any table.
+  // By example and input. Empty: a few are drawn with a fixed seed (DrawTensor).
   std::vector<std::vector<Array>> examples = {};
 };
 

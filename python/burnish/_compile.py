@@ -90,12 +90,12 @@ def compile(model: ModelSource, path: str | os.PathLike[str] | None = None, *,
         0: no fusion, 1: fusion, 2: layout, 3, the default: rounding may change.
     precision : {"f32", "auto", "bf16", "f16", "int8"}, optional
         How weights, and what lies between operators, are stored; sums, inputs and outputs stay as
-        they are. Layers whose 16 bits cost more than `accuracy` stay in f32; ``"auto"`` takes
+        they are. Layers whose fewer bits cost more than `accuracy` stay in f32; ``"auto"`` takes
         whatever is fastest by layer. ``"int8"`` computes in integers, by ranges found on `data`;
-        its `accuracy` is 1e-1 by default.
+        its `accuracy` is 1e-1 by default. With `data` it is a choice of ``"auto"``.
     data : str or os.PathLike, optional
-        A folder of NumPy files, examples that the model's error is measured on; by default random
-        inputs.
+        A folder of NumPy files, examples that the model's error is measured on, by default random
+        inputs, and that int8 has its ranges from. ``"random"`` draws those, too.
     require_tuned : bool, default False
         Fail unless each task of the model was tuned on this target.
     refit : bool, default False

@@ -11,8 +11,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/rng.h"
 #include "base/small_float.h"
 #include "base/status_macros.h"
+#include "compiler/driver/model_error.h"
 #include "tuner/app/error.h"
 #include "tuner/app/tensor_array.h"
 #include "tuner/app/value_text.h"
@@ -181,14 +183,26 @@ absl::StatusOr<ExampleFile> ReadExamples(const TensorInfo& input, const std::str
 
 }  // namespace
 
-absl::StatusOr<ExampleData> ExampleData::Open(const std::string& folder,
-                                              std::vector<TensorInfo> inputs, int64_t least) {
+absl::StatusOr<ExampleData> ExampleData::Of(std::vector<TensorInfo> inputs,
+                                            const std::string& where) {
   if (inputs.empty()) {
     return MakeError(ErrorCode::kBadExamples, "the model has no inputs: there is nothing to give",
-                     folder);
+                     where);
   }
   ExampleData data;
   data.inputs_ = std::move(inputs);
+  return data;
+}
+
+absl::StatusOr<ExampleData> ExampleData::Random(std::vector<TensorInfo> inputs, int64_t count) {
+  ASSIGN_OR_RETURN(ExampleData data, Of(std::move(inputs), "random inputs"));
+  data.count_ = count;
+  return data;
+}
+
+absl::StatusOr<ExampleData> ExampleData::Open(const std::string& folder,
+                                              std::vector<TensorInfo> inputs, int64_t least) {
+  ASSIGN_OR_RETURN(ExampleData data, Of(std::move(inputs), folder));
   ASSIGN_OR_RETURN(const Listing listing, List(folder));
   if (!listing.files.empty() || listing.folders.empty()) {
     RETURN_IF_ERROR(data.AddFolder(folder));
@@ -266,6 +280,16 @@ absl::Status ExampleData::AddSet(std::vector<std::string> paths) {
 absl::StatusOr<std::vector<NpyArray>> ExampleData::Read(int64_t index) {
   if (index < 0 || index >= count_) {
     return absl::OutOfRangeError(absl::StrCat("example ", index, " of ", count_));
+  }
+  if (sets_.empty()) {
+    Rng rng(static_cast<uint64_t>(index));
+    std::vector<NpyArray> drawn;
+    for (const TensorInfo& input : inputs_) {
+      const std::vector<uint8_t> bytes = DrawTensor(input, rng);
+      drawn.push_back(
+          {.type = input.type, .shape = input.shape, .bytes = {bytes.begin(), bytes.end()}});
+    }
+    return drawn;
   }
   const auto behind = std::upper_bound(sets_.begin(), sets_.end(), index,
                                        [](int64_t i, const Set& set) { return i < set.begin; });

@@ -22,6 +22,9 @@
 
 namespace burnish {
 
+// In a folder's place: examples that are drawn.
+inline constexpr char kRandomData[] = "random";
+
 class ExampleData {
  public:
   // Reads all files once, to check them, and keeps none. `inputs`: the model's, in order, of fixed
@@ -31,6 +34,9 @@ class ExampleData {
   // or infinite values.
   static absl::StatusOr<ExampleData> Open(const std::string& folder, std::vector<TensorInfo> inputs,
                                           int64_t least = 1);
+
+  // `count` examples that are drawn, each by its number (DrawTensor). Error B0408: as of Open.
+  static absl::StatusOr<ExampleData> Random(std::vector<TensorInfo> inputs, int64_t count);
 
   int64_t count() const { return count_; }
   // The inputs of one example, in the model's order and shapes. Cheap in the order of the examples:
@@ -45,13 +51,14 @@ class ExampleData {
   };
 
   ExampleData() = default;
+  static absl::StatusOr<ExampleData> Of(std::vector<TensorInfo> inputs, const std::string& where);
   absl::Status AddFolder(const std::string& folder);
   absl::Status AddSet(std::vector<std::string> paths);
   absl::StatusOr<std::vector<std::string>> PathsByName(const std::string& folder,
                                                        const std::vector<std::string>& files) const;
 
   std::vector<TensorInfo> inputs_;
-  std::vector<Set> sets_;
+  std::vector<Set> sets_;  // None: examples are drawn.
   int64_t count_ = 0;
   // Of the set that was read last.
   size_t loaded_ = static_cast<size_t>(-1);

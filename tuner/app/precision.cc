@@ -33,6 +33,32 @@ constexpr double kNarrowAccuracy = 2e-2, kAccuracy = 1e-4;
 // In 8 bits: what calibrated networks are asked for, five times what a ResNet-50 costs (2.0e-2).
 constexpr double kByteAccuracy = 1e-1;
 
+absl::StatusOr<ExampleData> OpenExamples(const std::string& folder, const Graph& graph,
+                                         int64_t least) {
+  if (!graph.sizes.empty()) {
+    return MakeError(ErrorCode::kUsage, "examples have one shape, and runs of the model have many",
+                     absl::StrCat("--data ", folder),
+                     "without --data errors are measured on random inputs of the greatest sizes");
+  }
+  if (folder == kRandomData) return ExampleData::Random(InputTensors(graph), kExamplesMax);
+  return ExampleData::Open(folder, InputTensors(graph), least);
+}
+
+absl::StatusOr<ExampleInputs> SomeExamples(ExampleData& data, const std::string& folder) {
+  ExampleInputs inputs;
+  for (const int64_t e : SpreadExamples(data.count(), kExamplesMax)) {
+    ASSIGN_OR_RETURN(const std::vector<NpyArray> arrays, data.Read(e));
+    std::vector<ExampleInputs::Array>& example = inputs.examples.emplace_back();
+    for (const NpyArray& array : arrays) {
+      example.push_back({array.shape, {array.bytes.begin(), array.bytes.end()}});
+    }
+  }
+  if (folder == kRandomData) return inputs;  // Whose source says so.
+  const size_t count = inputs.examples.size();
+  inputs.source = absl::StrCat(count, count == 1 ? " example of " : " examples of ", folder);
+  return inputs;
+}
+
 }  // namespace
 
 const std::vector<std::string>& Precisions() {
@@ -47,68 +73,41 @@ double DefaultAccuracy(const std::string& precision) {
 
 absl::Status TakePrecision(const std::string& precision, BuildModelOptions& options) {
   if (precision == kF32) return absl::OkStatus();
-  const std::string where = absl::StrCat("--precision ", precision);
-  if (precision == kInt8) {
-    return MakeError(ErrorCode::kNotAvailableYet, "a model becomes int8 by a file of its own",
-                     where,
-                     "tuner quantize --model M.onnx --data DIR --out M.int8.onnx, and then that "
-                     "file without --precision");
-  }
   if (options.select.strict) {
-    return MakeError(ErrorCode::kUsage, "--accuracy strict rounds as f32 does", where,
+    return MakeError(ErrorCode::kUsage, "--accuracy strict rounds as f32 does",
+                     absl::StrCat("--precision ", precision),
                      "a number such as --accuracy 2e-2, or --precision f32");
   }
   options.fastest_storage = precision == kAuto;
-  if (!options.fastest_storage) ParseDType(precision, &options.storage.type);
+  if (!options.fastest_storage) options.storage.type = TypeOfPrecision(precision);
   return absl::OkStatus();
 }
 
-absl::StatusOr<Int8Model> Int8Model::Quantize(const Graph& graph, const std::string& folder,
-                                              const ScheduleFacts& facts,
-                                              const BuildModelOptions& options,
-                                              const std::string& what) {
-  if (folder.empty() || options.refit) {
+absl::Status TakeExamples(const std::string& folder, const std::string& precision,
+                          const Graph& graph, const ScheduleFacts& facts, const std::string& what,
+                          BuildModelOptions& options) {
+  const bool is_int8 = precision == kInt8;
+  if (is_int8 && (folder.empty() || options.refit)) {
     return MakeError(ErrorCode::kUsage,
                      folder.empty() ? "int8 has its ranges from examples"
                                     : "parameters cannot be replaced where weights are rounded",
                      "--precision int8", "--data DIR, without --refit");
   }
-  Int8Model model;
-  model.source_ = graph;
-  model.what_ = what;
-  ASSIGN_OR_RETURN(model.examples_, LoadExamples(folder, graph));
+  if (folder.empty()) return absl::OkStatus();
   ASSIGN_OR_RETURN(ExampleData data,
-                   ExampleData::Open(folder, InputTensors(graph), kCalibrationExamplesMin));
+                   OpenExamples(folder, graph, is_int8 ? kCalibrationExamplesMin : 1));
+  ASSIGN_OR_RETURN(options.examples, SomeExamples(data, folder));
+  const bool may_be_int8 = precision == kAuto && data.count() >= kCalibrationExamplesMin;
+  if (!is_int8 && !may_be_int8) return absl::OkStatus();
   // Ranges are found where this runs, whatever the model is for.
   ASSIGN_OR_RETURN(const Target host, HostTarget(HostCpuInfo(), options.target.threads));
-  ASSIGN_OR_RETURN(
-      QuantizedModel quantized,
-      QuantizeModel(graph, data,
-                    {.build = {.target = host, .facts = facts, .progress = options.progress}},
-                    what));
-  model.quantized_ = std::move(quantized.graph);
-  return model;
-}
-
-absl::Status Int8Model::Measure(const ScheduleFacts& facts, const BuildModelOptions& options,
-                                BuiltModel& built) const {
-  BuildModelOptions lossless = options;
-  lossless.select.strict = true;
-  lossless.require_tuned = false;
-  ASSIGN_OR_RETURN(const BuiltModel reference, BuildBundle(source_, facts, lossless, what_));
-  const auto meter = ErrorMeter::Create(reference.bundle, examples_, options.target.threads);
-  // For another machine: nothing is known.
-  if (absl::IsFailedPrecondition(meter.status())) return absl::OkStatus();
-  RETURN_IF_ERROR(WithError(meter.status(), ErrorCode::kRunFailed, what_));
-  const absl::StatusOr<double> error = (*meter)->Measure(built.bundle);
-  RETURN_IF_ERROR(WithError(error.status(), ErrorCode::kRunFailed, what_));
-  built.measured_error = *error;
-  built.measured_on = examples_.source;
-  if (*error <= options.select.error_budget) return NoteError(built);
-  return MakeError(ErrorCode::kOverAccuracy,
-                   absl::StrFormat("in int8 the error is %.1e on %s, want <= %.1e", *error,
-                                   examples_.source, options.select.error_budget),
-                   what_, "a larger --accuracy, or --precision bf16");
+  auto ranges = RangesOfModel(
+      graph, data, {.build = {.target = host, .facts = facts, .progress = options.progress}}, what);
+  // What is quantized already, or has no product by constant weights, may be in floats.
+  if (!is_int8 && ErrorCodeOf(ranges.status()) == ErrorCode::kBadModel) return absl::OkStatus();
+  RETURN_IF_ERROR(ranges.status());
+  options.storage.ranges = *std::move(ranges);
+  return absl::OkStatus();
 }
 
 absl::Status ChooseLayers(const ScheduleFacts& facts, const BuildModelOptions& options,
@@ -121,12 +120,17 @@ absl::Status ChooseLayers(const ScheduleFacts& facts, const BuildModelOptions& o
                                                  .shapes = spec.shapes,
                                                  .batch = spec.batch,
                                                  .seed = spec.seed}));
-  ASSIGN_OR_RETURN(choosing.examples, LoadExamples(spec.data_path, graph));
+  RETURN_IF_ERROR(
+      TakeExamples(spec.data_path, spec.precision, graph, facts, TitleOf(spec), choosing));
   spec.data_sha256 = ExamplesDigest(choosing.examples);
   ASSIGN_OR_RETURN(const FloatStorage storage,
                    ChooseBundleStorage(graph, facts, choosing, TitleOf(spec)));
   for (const auto& [layer, type] : storage.layers) {
     spec.layer_types[layer] = std::string(DTypeName(type));
+  }
+  if (!storage.quantizes()) return absl::OkStatus();
+  for (const auto& [value, range] : storage.ranges) {
+    spec.ranges[value] = {range.least, range.greatest};
   }
   return absl::OkStatus();
 }
@@ -144,24 +148,9 @@ std::string ExamplesDigest(const ExampleInputs& inputs) {
 }
 
 absl::StatusOr<ExampleInputs> LoadExamples(const std::string& folder, const Graph& graph) {
-  ExampleInputs inputs;
-  if (folder.empty()) return inputs;
-  if (!graph.sizes.empty()) {
-    return MakeError(ErrorCode::kUsage, "examples have one shape, and runs of the model have many",
-                     absl::StrCat("--data ", folder),
-                     "without --data errors are measured on random inputs of the greatest sizes");
-  }
-  ASSIGN_OR_RETURN(ExampleData data, ExampleData::Open(folder, InputTensors(graph)));
-  const int64_t count = std::min(data.count(), kExamplesMax);
-  for (int64_t e = 0; e < count; ++e) {
-    ASSIGN_OR_RETURN(const std::vector<NpyArray> arrays, data.Read(e * data.count() / count));
-    std::vector<ExampleInputs::Array>& example = inputs.examples.emplace_back();
-    for (const NpyArray& array : arrays) {
-      example.push_back({array.shape, {array.bytes.begin(), array.bytes.end()}});
-    }
-  }
-  inputs.source = absl::StrCat(count, count == 1 ? " example of " : " examples of ", folder);
-  return inputs;
+  if (folder.empty()) return ExampleInputs();
+  ASSIGN_OR_RETURN(ExampleData data, OpenExamples(folder, graph, /*least=*/1));
+  return SomeExamples(data, folder);
 }
 
 }  // namespace burnish

@@ -28,9 +28,9 @@ TEST(PrecisionTest, EachPrecisionSaysHowFloatsAreStored) {
   ASSERT_THAT(TakePrecision("auto", options), IsOk());
   EXPECT_TRUE(options.fastest_storage);
   EXPECT_FALSE(options.storage.narrows());
-  const absl::Status int8 = TakePrecision("int8", options);
-  EXPECT_EQ(ErrorCodeOf(int8), ErrorCode::kNotAvailableYet);
-  EXPECT_THAT(PartsOf(int8).hint, HasSubstr("tuner quantize"));
+  options = {};
+  ASSERT_THAT(TakePrecision("int8", options), IsOk());
+  EXPECT_TRUE(options.storage.quantizes());
   options.select.strict = true;
   EXPECT_EQ(ErrorCodeOf(TakePrecision("bf16", options)), ErrorCode::kUsage);
   EXPECT_EQ(DefaultAccuracy("f32"), 1e-4);
@@ -44,8 +44,12 @@ TEST(PrecisionTest, AStudyIsStoredAsItWasFound) {
   spec.layer_types = {{"a", "f32"}};
   EXPECT_EQ(StorageOf(spec), (FloatStorage{DType::kBf16, {{"a", DType::kF32}}}));
   spec.precision = "auto";
-  spec.layer_types = {{"a", "f16"}};
-  EXPECT_EQ(StorageOf(spec), (FloatStorage{DType::kF32, {{"a", DType::kF16}}}));
+  spec.layer_types = {{"a", "f16"}, {"b", "i8"}};
+  spec.ranges = {{"a", {-1, 2}}};
+  EXPECT_EQ(StorageOf(spec),
+            (FloatStorage{DType::kF32, {{"a", DType::kF16}, {"b", DType::kI8}}, {{"a", {-1, 2}}}}));
+  spec.precision = "int8";
+  EXPECT_EQ(StorageOf(spec).type, DType::kI8);
 }
 
 // The tasks are those of the stored layers, each time that the study is prepared.
@@ -98,6 +102,36 @@ TEST_F(ExamplesTest, AFewOfManyAreTaken) {
   EXPECT_NE(ExamplesDigest(others), digest);
   ASSERT_OK_AND_ASSIGN(const ExampleInputs random, LoadExamples("", graph_));
   EXPECT_EQ(ExamplesDigest(random), "");
+}
+
+TEST_F(ExamplesTest, RandomOnesAreAskedForByName) {
+  ASSERT_OK_AND_ASSIGN(const ExampleInputs drawn, LoadExamples("random", graph_));
+  EXPECT_THAT(drawn.examples, SizeIs(16));
+  EXPECT_EQ(drawn.source, "random inputs");
+  EXPECT_NE(drawn.examples[0][0].dense, drawn.examples[1][0].dense);
+  ASSERT_OK_AND_ASSIGN(const ExampleInputs again, LoadExamples("random", graph_));
+  EXPECT_EQ(ExamplesDigest(again), ExamplesDigest(drawn));
+}
+
+TEST_F(ExamplesTest, Int8WantsExamplesThatCalibrate) {
+  BuildModelOptions options;
+  const auto take = [&](const std::string& folder, const std::string& precision) {
+    return TakeExamples(folder, precision, graph_, {}, "model", options);
+  };
+  EXPECT_EQ(ErrorCodeOf(take("", "int8")), ErrorCode::kUsage);
+  Write("x.npy", 9, 1);
+  const absl::Status few = take(folder_, "int8");
+  EXPECT_EQ(ErrorCodeOf(few), ErrorCode::kBadExamples);
+  EXPECT_THAT(few.message(), HasSubstr("at least 10"));
+  // `auto` goes without, and so does a model with nothing to quantize.
+  EXPECT_THAT(take(folder_, "auto"), IsOk());
+  EXPECT_THAT(options.examples.examples, SizeIs(9));
+  Write("x.npy", 10, 1);
+  EXPECT_THAT(take(folder_, "auto"), IsOk());
+  EXPECT_TRUE(options.storage.ranges.empty());
+  EXPECT_EQ(ErrorCodeOf(take(folder_, "int8")), ErrorCode::kBadModel);
+  options.refit = true;
+  EXPECT_EQ(ErrorCodeOf(take(folder_, "int8")), ErrorCode::kUsage);
 }
 
 TEST_F(ExamplesTest, WhatCannotBeUsedIsSaid) {

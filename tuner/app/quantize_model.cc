@@ -34,16 +34,29 @@ absl::Status NothingToQuantize(const std::string& what) {
                    what, "a model in f32 with its weights as initializers");
 }
 
+// Prepares the graph.
+absl::StatusOr<ValueRanges> FindRanges(Graph& graph, ExampleData& data,
+                                       const CalibrationOptions& options, const std::string& what) {
+  RETURN_IF_ERROR(Prepare(graph, what));
+  const std::vector<ValueId> values = ValuesToObserve(graph);
+  if (values.empty()) return NothingToQuantize(what);
+  return CalibrateRanges(graph, values, data, options, what);
+}
+
 }  // namespace
+
+absl::StatusOr<std::map<std::string, ValueRange>> RangesOfModel(Graph graph, ExampleData& data,
+                                                                const CalibrationOptions& options,
+                                                                const std::string& what) {
+  ASSIGN_OR_RETURN(const ValueRanges ranges, FindRanges(graph, data, options, what));
+  return NamedRanges(graph, ranges);
+}
 
 absl::StatusOr<QuantizedModel> QuantizeModel(Graph graph, ExampleData& data,
                                              const CalibrationOptions& options,
                                              const std::string& what) {
   const Graph as_it_was = graph;
-  RETURN_IF_ERROR(Prepare(graph, what));
-  const std::vector<ValueId> values = ValuesToObserve(graph);
-  if (values.empty()) return NothingToQuantize(what);
-  ASSIGN_OR_RETURN(const ValueRanges ranges, CalibrateRanges(graph, values, data, options, what));
+  ASSIGN_OR_RETURN(const ValueRanges ranges, FindRanges(graph, data, options, what));
   absl::StatusOr<QuantizedGraph> quantized = QuantizeGraph(graph, ranges);
   if (!quantized.ok()) return WithError(quantized.status(), ErrorCode::kBadModel, what);
   QuantizedModel model{
@@ -51,7 +64,7 @@ absl::StatusOr<QuantizedModel> QuantizeModel(Graph graph, ExampleData& data,
       .example_count = std::ssize(SpreadExamples(data.count(), options.examples_max)),
       .product_count = quantized->product_count,
       .float_product_count = ProductCount(graph) - quantized->product_count,
-      .tensor_count = std::ssize(values),
+      .tensor_count = std::ssize(ranges),
       .weight_count = quantized->weight_count};
   ASSIGN_OR_RETURN(model.errors, MeasureOutputErrors(model.graph, as_it_was, data, options, what));
   return model;

@@ -3,12 +3,14 @@
 #define TUNER_APP_QUANTIZE_MODEL_H_
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "compiler/graph/graph.h"
+#include "compiler/graph/value_range.h"
 #include "tuner/app/calibrate.h"
 #include "tuner/app/example_data.h"
 #include "tuner/app/output_errors.h"
@@ -30,6 +32,11 @@ struct QuantizedModel {
 absl::StatusOr<QuantizedModel> QuantizeModel(Graph graph, ExampleData& data,
                                              const CalibrationOptions& options,
                                              const std::string& what);
+
+// The ranges alone, as FloatStorage has them. Errors: as above.
+absl::StatusOr<std::map<std::string, ValueRange>> RangesOfModel(Graph graph, ExampleData& data,
+                                                                const CalibrationOptions& options,
+                                                                const std::string& what);
 
 // Matrices of 8 bits with a scale for each column of `group` rows, all else in f32. `data` may be
 // null: then nothing is run, and no error told. Errors: as above, but for those of ranges.

@@ -7,6 +7,7 @@
 #include "base/status_macros.h"
 #include "proto/workload.h"
 #include "tuner/app/error.h"
+#include "tuner/app/example_data.h"
 #include "tuner/app/model_source.h"
 #include "tuner/study/search_preset.h"
 
@@ -31,7 +32,9 @@ absl::StatusOr<StudySpec> CompleteStudySpec(StudySpec spec) {
     spec.model_sha256 = Sha256Bytes(bytes);
   }
   if (!spec.out_path.empty()) spec.out_path = Absolute(spec.out_path);
-  if (!spec.data_path.empty()) spec.data_path = Absolute(spec.data_path);
+  if (!spec.data_path.empty() && spec.data_path != kRandomData) {
+    spec.data_path = Absolute(spec.data_path);
+  }
   return spec;
 }
 

@@ -40,9 +40,18 @@ absl::StatusOr<StudyTaskSpec> ToStudyTask(const ExtractedTask& task) {
 
 }  // namespace
 
+DType TypeOfPrecision(const std::string& precision) {
+  DType type = DType::kI8;  // "int8" is its name in other runtimes.
+  if (precision != "int8") ParseDType(precision, &type);
+  return type;
+}
+
 FloatStorage StorageOf(const StudySpec& spec) {
   FloatStorage storage;
-  if (spec.precision != "auto") ParseDType(spec.precision, &storage.type);
+  if (spec.precision != "auto") storage.type = TypeOfPrecision(spec.precision);
+  for (const auto& [value, range] : spec.ranges) {
+    storage.ranges[value] = {.least = range.first, .greatest = range.second};
+  }
   for (const auto& [layer, type] : spec.layer_types) {
     ParseDType(type, &storage.layers[layer]);
   }

@@ -10,6 +10,7 @@
 #include "compiler/driver/build_model.h"
 #include "compiler/graph/graph.h"
 #include "compiler/graph/precision_pass.h"
+#include "compiler/ir/dtype.h"
 #include "proto/study.h"
 #include "proto/target.h"
 #include "tuner/study/study_types.h"
@@ -34,6 +35,9 @@ absl::StatusOr<Tuning> PrepareTuning(const StudySpec& spec);
 
 // Of the model's name or path, for people.
 std::string TitleOf(const StudySpec& spec);
+
+// Of "f32", "bf16", "f16" and "int8".
+DType TypeOfPrecision(const std::string& precision);
 
 // What was found when it was submitted is not looked for again.
 FloatStorage StorageOf(const StudySpec& spec);

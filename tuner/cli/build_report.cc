@@ -50,7 +50,7 @@ std::string LayersText(const std::vector<LayerReport>& layers) {
     }
   }
   if (layers.empty()) return "";
-  std::string text = counts.empty() ? "no layer in 16 bits" : "";
+  std::string text = counts.empty() ? "no layer in fewer bits" : "";
   for (const auto& [type, count] : counts) {
     absl::StrAppend(&text, text.empty() ? "" : ", ", count, " of ", layers.size(), " layers in ",
                     type);

@@ -14,7 +14,7 @@ std::string BuildProgressText(const BuildProgress& progress) {
       return "packing weights";
     case BuildProgress::Stage::kError:
       if (progress.total == 0) return "measuring the error of the whole model";
-      return absl::StrCat("finding layers for 16 bits: ", progress.done, " of ", progress.total,
+      return absl::StrCat("finding layers for fewer bits: ", progress.done, " of ", progress.total,
                           " runs");
   }
   return "";

@@ -21,9 +21,12 @@ absl::Status CheckModelFlags(const std::string& task, const std::string& model,
 
 // Of --precision and --data, for all commands that have them.
 inline constexpr char kPrecisionHelp[] =
-    "how floats between operators and weights are stored; auto: by layer, as is fastest";
+    "how floats between operators and weights are stored; auto: by layer, as is fastest, int8 with "
+    "--data only";
 inline constexpr char kDataHelp[] =
-    "a folder of NumPy files, examples that errors are measured on; else random inputs";
+    "a folder of NumPy files, examples that int8 has its ranges from and errors are measured on; "
+    "or "
+    "random, which is what errors are measured on without it";
 
 // What commands that read a model take of its inputs.
 struct InputFlags {

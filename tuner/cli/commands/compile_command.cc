@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,6 +23,7 @@
 #include "tuner/app/recorded_schedules.h"
 #include "tuner/app/study_view.h"
 #include "tuner/app/tuning.h"
+#include "tuner/cli/best_on_record.h"
 #include "tuner/cli/build_report.h"
 #include "tuner/cli/build_view.h"
 #include "tuner/cli/commands/commands.h"
@@ -32,7 +32,6 @@
 #include "tuner/cli/run_flags.h"
 #include "tuner/cli/study_flags.h"
 #include "tuner/cli/torch_model.h"
-#include "tuner/serve/tuner_client.h"
 
 namespace burnish {
 namespace {
@@ -94,11 +93,9 @@ class CompileCommand : public Command {
                               .require_tuned = require_tuned_,
                               .refit = request_.refit};
     ASSIGN_OR_RETURN(options.select, ParseAccuracy(accuracy_, precision_));
-    const bool is_int8 = precision_ == "int8";
-    if (!is_int8) RETURN_IF_ERROR(TakePrecision(precision_, options));
+    RETURN_IF_ERROR(TakePrecision(precision_, options));
     ASSIGN_OR_RETURN(request_.shapes, inputs_.Parse());
-    ASSIGN_OR_RETURN(Graph graph, LoadModel(request_));
-    ASSIGN_OR_RETURN(options.examples, LoadExamples(data_, graph));
+    ASSIGN_OR_RETURN(const Graph graph, LoadModel(request_));
     const std::string what = request_.task.empty() ? request_.model : request_.task;
     if (emit_ == "onnx") return EmitOnnx(context, graph, what);
     if (emit_ == "sketches") {
@@ -107,18 +104,13 @@ class CompileCommand : public Command {
     }
     const CompileCache cache(context.CacheFolder());
     ScheduleFacts facts{.cache = &cache};
-    ASSIGN_OR_RETURN(facts.find_best, FindBest(context));
+    ASSIGN_OR_RETURN(facts.find_best, FindBestOnRecord(context));
     // Of the whole machine: others use the row as well.
     ASSIGN_OR_RETURN(facts.calibration, context.ResolveRow(target, /*tracker=*/""));
     RETURN_IF_ERROR(MoveToListedCpus(cpus_));
     BuildView view(context);
     options.progress = [&view](const BuildProgress& progress) { view.Update(progress); };
-    std::optional<Int8Model> int8;
-    if (is_int8) {
-      ASSIGN_OR_RETURN(int8, Int8Model::Quantize(graph, data_, facts, options, what));
-      graph = int8->graph();
-      options.examples = {};  // What they are compared with is the model in f32.
-    }
+    RETURN_IF_ERROR(TakeExamples(data_, precision_, graph, facts, what, options));
     if (!emit_.empty()) {
       if (options.fastest_storage) {
         ASSIGN_OR_RETURN(options.storage, ChooseBundleStorage(graph, facts, options, what));
@@ -126,10 +118,7 @@ class CompileCommand : public Command {
       ASSIGN_OR_RETURN(const std::string text, EmitPoint(graph, facts, options, what, emit_));
       return WriteText(context, text);
     }
-    ASSIGN_OR_RETURN(BuiltModel built, int8.has_value()
-                                           ? BuildBundle(graph, facts, options, what)
-                                           : BuildRange(graph, request_, facts, options, what));
-    if (int8.has_value()) RETURN_IF_ERROR(int8->Measure(facts, options, built));
+    ASSIGN_OR_RETURN(const BuiltModel built, BuildRange(graph, request_, facts, options, what));
     view.Finish();
     RETURN_IF_ERROR(WriteOutput(out_, built.bundle));
     if (context.json()) {
@@ -170,22 +159,6 @@ class CompileCommand : public Command {
       }
     }
     return context.ResolveTarget(threads);
-  }
-
-  // In the database, or behind a daemon.
-  absl::StatusOr<BestFinder> FindBest(Context& context) {
-    const std::string& server = context.settings().Get("server");
-    if (!server.empty()) {
-      auto client = std::make_shared<TunerClient>(server);
-      return BestFinder([client](const BestQuery& query) { return client->Best(query); });
-    }
-    absl::StatusOr<Database> opened = context.OpenDatabase(DatabaseAccess::kRead);
-    // Who has tuned nothing yet gets default schedules.
-    if (ErrorCodeOf(opened.status()) == ErrorCode::kNoDatabase) opened = OpenDatabase("memory:");
-    RETURN_IF_ERROR(opened.status());
-    auto database = std::make_shared<Database>(*std::move(opened));
-    return BestFinder(
-        [database](const BestQuery& query) { return database->records->Best(query); });
   }
 
   absl::Status EmitOnnx(Context& context, const Graph& graph, const std::string& what) {

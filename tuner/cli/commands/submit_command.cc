@@ -15,6 +15,7 @@
 #include "tuner/app/new_study.h"
 #include "tuner/app/precision.h"
 #include "tuner/app/tuning.h"
+#include "tuner/cli/best_on_record.h"
 #include "tuner/cli/build_view.h"
 #include "tuner/cli/commands/commands.h"
 #include "tuner/cli/context.h"
@@ -112,10 +113,11 @@ class SubmitCommand : public Command {
     return absl::OkStatus();
   }
 
-  // By default schedules, here, whoever measures the study.
+  // By what is on record, or else by default schedules, here, whoever measures the study.
   static absl::Status FindLayers(Context& context, const Target& target, StudySpec& spec) {
     const CompileCache cache(context.CacheFolder());
     ScheduleFacts facts{.cache = &cache};
+    ASSIGN_OR_RETURN(facts.find_best, FindBestOnRecord(context));
     ASSIGN_OR_RETURN(facts.calibration, context.ResolveRow(target, /*tracker=*/""));
     BuildModelOptions options{.target = target,
                               .opt_level = spec.opt_level,
