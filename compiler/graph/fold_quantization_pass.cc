@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -154,12 +155,21 @@ class Folder {
       const GraphNode node = graph_.nodes[n];
       if (node.op == "quantize") RETURN_IF_ERROR(Fold(node));
     }
+    for (size_t n = 0; n < count; ++n) {
+      const GraphNode node = graph_.nodes[n];
+      if (!IsProduct(node) || folded_.count(node.outputs[0]) > 0) continue;
+      RETURN_IF_ERROR(FoldToReal(node));
+    }
     if (replacements_.empty()) return absl::OkStatus();
     replacements_.Apply(graph_);
     return Finish(graph_);
   }
 
  private:
+  static bool IsProduct(const GraphNode& node) {
+    return node.op == "conv" || node.op == "dense" || node.op == "matmul" || node.op == "gemm";
+  }
+
   // Of the graph as it was; what the pass adds has no number here.
   bool IsAlone(ValueId v) const { return consumers_[v].size() == 1 && !is_output_[v]; }
 
@@ -320,28 +330,73 @@ class Folder {
     const std::optional<Chain> chain = ChainBehind(quantize.inputs[0]);
     if (!chain.has_value() || chain->product.inputs.size() < 2) return absl::OkStatus();
     const GraphNode& product = chain->product;
-    const bool known = product.op == "conv" || product.op == "dense" || product.op == "matmul" ||
-                       product.op == "gemm";
-    const int64_t column_dim = known ? ColumnDim(product) : -1;
-    if (column_dim < 0 || product.attributes.Int("channels_last", 0) != 0) return absl::OkStatus();
-    const GraphNode* real = ProducerOf(graph_, product.inputs[0], "dequantize");
-    if (real == nullptr || !IsByte(graph_.value(real->inputs[0]).type.dtype)) {
-      return absl::OkStatus();
-    }
-    const std::optional<Parameters> from = ParametersOf(graph_, *real);
-    const std::optional<Weights> w = WeightsOf(product.inputs[1], column_dim);
-    if (!from.has_value() || !from->IsOne() || !w.has_value()) return absl::OkStatus();
-    ValueId x = real->inputs[0];
-    const bool is_signed = graph_.value(x).type.dtype == DType::kI8;
-    const int64_t x_zero = from->zero[0] + (is_signed ? 128 : 0);
-    const auto bias = BiasOf(*chain, *w, from->scale[0], x_zero);
-    if (!bias.has_value()) return absl::OkStatus();
-    ASSIGN_OR_RETURN(x, Unsigned(x));
-    ASSIGN_OR_RETURN(const ValueId sums, Sums(product, x, x_zero, *w, *bias));
-    ASSIGN_OR_RETURN(ValueId y, Requantized(product, sums, *w, from->scale[0], *to, quantize));
+    ASSIGN_OR_RETURN(const std::optional<IntegerProduct> in_integers, InIntegers(*chain));
+    if (!in_integers.has_value()) return absl::OkStatus();
+    ASSIGN_OR_RETURN(ValueId y,
+                     Requantized(product, in_integers->sums, in_integers->scale, *to, quantize));
     ASSIGN_OR_RETURN(y, Clamped(*chain, y, *to, type));
     replacements_.Set(quantize.outputs[0], y);
+    folded_.insert(product.outputs[0]);
     return absl::OkStatus();
+  }
+
+  // A product whose result is read as real numbers: of a network's last one, or in front of an
+  // operator that has no integer form. The bias stays as it is, no number of 32 bits being it.
+  absl::Status FoldToReal(const GraphNode& product) {
+    const int64_t column_dim = product.inputs.size() < 2 ? -1 : ColumnDim(product);
+    if (column_dim < 0) return absl::OkStatus();
+    GraphNode bare = product;
+    bare.inputs.resize(2);
+    std::optional<std::vector<double>> bias;
+    if (product.inputs.size() > 2) {
+      const int64_t columns = graph_.value(product.inputs[1]).type.shape[column_dim];
+      bias = ConstantOf(product.inputs[2]);
+      if (!bias.has_value() || !IsByColumn({.product = product}, product.inputs[2], columns)) {
+        return absl::OkStatus();
+      }
+    }
+    ASSIGN_OR_RETURN(const std::optional<IntegerProduct> in_integers,
+                     InIntegers({.product = bare}));
+    if (!in_integers.has_value()) return absl::OkStatus();
+    Attributes to_f32;
+    to_f32.Set("to", std::string("f32"));
+    ASSIGN_OR_RETURN(ValueId y, AddOp(graph_, "cast", {in_integers->sums}, to_f32, product.name));
+    const ValueId scale = ByColumn(product, "_scale", in_integers->scale);
+    ASSIGN_OR_RETURN(y, AddOp(graph_, "mul", {y, scale}, {}, product.name));
+    if (bias.has_value()) {
+      const ValueId added = ByColumn(product, "_bias", *bias);
+      ASSIGN_OR_RETURN(y, AddOp(graph_, "add", {y, added}, {}, product.name));
+    }
+    replacements_.Set(product.outputs[0], y);
+    return absl::OkStatus();
+  }
+
+  // The sums of a product of quantized numbers, and what one of them stands for, by column.
+  struct IntegerProduct {
+    ValueId sums = -1;
+    std::vector<double> scale;
+  };
+  absl::StatusOr<std::optional<IntegerProduct>> InIntegers(const Chain& chain) {
+    const GraphNode& product = chain.product;
+    if (!IsProduct(product) || product.inputs.size() < 2) return std::nullopt;
+    const int64_t column_dim = ColumnDim(product);
+    if (column_dim < 0 || product.attributes.Int("channels_last", 0) != 0) return std::nullopt;
+    const GraphNode* real = ProducerOf(graph_, product.inputs[0], "dequantize");
+    if (real == nullptr || !IsByte(graph_.value(real->inputs[0]).type.dtype)) return std::nullopt;
+    const std::optional<Parameters> from = ParametersOf(graph_, *real);
+    const std::optional<Weights> w = WeightsOf(product.inputs[1], column_dim);
+    if (!from.has_value() || !from->IsOne() || !w.has_value()) return std::nullopt;
+    ValueId x = real->inputs[0];
+    if (graph_.IsConstant(x)) return std::nullopt;
+    const bool is_signed = graph_.value(x).type.dtype == DType::kI8;
+    const int64_t x_zero = from->zero[0] + (is_signed ? 128 : 0);
+    const auto bias = BiasOf(chain, *w, from->scale[0], x_zero);
+    if (!bias.has_value()) return std::nullopt;
+    ASSIGN_OR_RETURN(x, Unsigned(x));
+    IntegerProduct made;
+    ASSIGN_OR_RETURN(made.sums, Sums(product, x, x_zero, *w, *bias));
+    for (const double scale : w->scale) made.scale.push_back(from->scale[0] * scale);
+    return made;
   }
 
   // Channels of the input and of the weights up to a multiple of four, which instructions for bytes
@@ -387,21 +442,25 @@ class Folder {
     return AddOp(graph_, "matmul_integer", {x, weights, added}, attributes, product.name);
   }
 
-  absl::StatusOr<ValueId> Requantized(const GraphNode& product, ValueId sums, const Weights& w,
-                                      double x_scale, const Parameters& to,
+  // A constant that broadcasts to the product's result.
+  ValueId ByColumn(const GraphNode& product, const char* name, const std::vector<double>& values) {
+    Shape shape = {std::ssize(values)};
+    if (product.op == "conv") {
+      shape.assign(graph_.value(product.outputs[0]).type.shape.size() - 1, 1);
+      shape[0] = std::ssize(values);
+    }
+    return AddConstant(graph_, product.name + name, {DType::kF32, shape},
+                       FromDoubles(DType::kF32, values));
+  }
+
+  absl::StatusOr<ValueId> Requantized(const GraphNode& product, ValueId sums,
+                                      const std::vector<double>& of_sums, const Parameters& to,
                                       const GraphNode& quantize) {
     std::vector<double> multiplier;
-    for (int64_t c = 0; c < w.columns; ++c) {
-      multiplier.push_back(x_scale * w.scale[c] / to.scale[0]);
-    }
-    Shape shape = {w.columns};
-    if (product.op == "conv") {
-      shape.assign(graph_.value(sums).type.shape.size() - 1, 1);
-      shape[0] = w.columns;
-    }
-    const ValueId scale = AddConstant(graph_, product.name + "_multiplier", {DType::kF32, shape},
-                                      FromDoubles(DType::kF32, multiplier));
-    return AddOp(graph_, "requantize", {sums, scale, quantize.inputs[2]}, {}, quantize.name);
+    for (const double scale : of_sums) multiplier.push_back(scale / to.scale[0]);
+    return AddOp(graph_, "requantize",
+                 {sums, ByColumn(product, "_multiplier", multiplier), quantize.inputs[2]}, {},
+                 quantize.name);
   }
 
   // Rounding is monotone: limits before it are limits behind it.
@@ -420,6 +479,7 @@ class Folder {
   Graph& graph_;
   const std::vector<std::vector<GraphNodeId>> consumers_;
   const std::vector<bool> is_output_;
+  std::set<ValueId> folded_;  // Results of products that are sums of integers now.
   Replacements replacements_;
 };
 

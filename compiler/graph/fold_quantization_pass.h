@@ -4,6 +4,8 @@
 //   quantize(dequantize(x)) with equal scales and zero points        x
 //   dequantize -> conv, matmul, gemm, dense by constant weights -> add, relu, clip -> quantize
 //       conv_integer or matmul_integer -> requantize -> clip
+//   the same with nothing of that behind it, or read by others
+//       conv_integer or matmul_integer -> cast -> mul by the scale of the sums -> add the bias
 //
 // Results are within 1 of those of the real numbers in between (docs/adr/0016): the multiplier is
 // rounded to f32 once, and a bias to the scale of the sums.

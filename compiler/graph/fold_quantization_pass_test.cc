@@ -146,7 +146,34 @@ TEST(FoldQuantizationTest, PartsOfOtherScalesStayRealNumbers) {
   EXPECT_EQ(Ops(after), Ops(graph));
 }
 
-TEST(FoldQuantizationTest, WhatOthersReadStaysReal) {
+// Where nothing quantizes what a product gives, or others read it, too, its sums are exact all the
+// same, and real numbers come of them.
+TEST(FoldQuantizationTest, ProductsThatEndInFloatsAreIntegers) {
+  Rng rng(3);
+  for (const bool is_conv : {false, true}) {
+    for (const DType type : {DType::kU8, DType::kI8}) {
+      Graph graph;
+      const ValueId x = AddInput(graph, "x", {type, is_conv ? Shape{1, 5, 6, 6} : Shape{3, 16}});
+      const ValueId w = Weights(graph, DType::kI8, is_conv ? Shape{9, 5, 3, 3} : Shape{16, 9},
+                                is_conv ? 0 : 1, /*each=*/true, 0, rng);
+      const ValueId b = Floats(graph, {9}, {1, -2, 3, 0, 0.5, 0.25, -7, 100, 0});
+      ValueId y = is_conv ? Op(graph, "conv", {Real(graph, x, 0.02, 7), w, b},
+                               {{"pads", Shape{1, 1, 1, 1}}})
+                          : Op(graph, "gemm", {Real(graph, x, 0.02, 7), w, b});
+      graph.outputs = {Op(graph, "sigmoid", {y})};
+      Graph after = graph;
+      ASSERT_THAT(FoldQuantization(after), IsOk());
+      EXPECT_THAT(Ops(after), ::testing::HasSubstr("_integer cast mul add sigmoid"));
+      EXPECT_EQ(CountNodes(after, "dequantize"), 0) << Ops(after);
+      const std::vector<TensorValue> inputs = RandomInputs(graph, 5);
+      ASSERT_OK_AND_ASSIGN(const auto want, InterpretGraph(graph, inputs));
+      ASSERT_OK_AND_ASSIGN(const auto got, InterpretGraph(after, inputs));
+      EXPECT_EQ(CompareOutputs(want, got, 1e-5), "");
+    }
+  }
+}
+
+TEST(FoldQuantizationTest, WhatOthersReadIsSumsOfIntegers) {
   Rng rng(2);
   Graph graph;
   const ValueId x = AddInput(graph, "x", {DType::kU8, {3, 16}});
@@ -156,7 +183,7 @@ TEST(FoldQuantizationTest, WhatOthersReadStaysReal) {
   graph.outputs = {Quantized(graph, y, DType::kU8, 0.05, 128), y};
   Graph after = graph;
   ASSERT_THAT(FoldQuantization(after), IsOk());
-  EXPECT_EQ(CountNodes(after, "matmul_integer"), 0);
+  EXPECT_EQ(Ops(after), "matmul_integer cast mul quantize");
 }
 
 }  // namespace

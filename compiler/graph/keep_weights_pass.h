@@ -14,10 +14,9 @@
 
 namespace burnish {
 
-// Behind FoldQuantization, which makes integers of products of quantized activations that end in a
-// quantization: those that end in floats, as a model's last does, are these. Weights less their
-// zero points must fit i8. Errors: only what the operator library says about a node that it should
-// take.
+// Behind FoldQuantization, which makes integers of products of quantized activations. Weights less
+// their zero points must fit i8. Errors: only what the operator library says about a node that it
+// should take.
 absl::Status KeepWeights(Graph& graph);
 
 }  // namespace burnish

@@ -101,8 +101,8 @@ TEST(KeepWeightsTest, FormsOfDequantizedMatricesStay8Bits) {
   }
 }
 
-// The last product of a quantized network: nothing quantizes what it gives.
-TEST(KeepWeightsTest, ProductsThatEndInFloatsKeepTheirWeights) {
+// The last product of a quantized network, though nothing quantizes what it gives.
+TEST(KeepWeightsTest, ProductsOfQuantizedNumbersAreIntegers) {
   Graph graph;
   const ValueId scale =
       AddConstant(graph, "xs", {DType::kF32, {}}, FromDoubles(DType::kF32, {0.1}));
@@ -115,7 +115,7 @@ TEST(KeepWeightsTest, ProductsThatEndInFloatsKeepTheirWeights) {
          {{"trans_b", int64_t{1}}})};
   Graph prepared = graph;
   ASSERT_THAT(PrepareGraph(prepared), IsOk());
-  EXPECT_EQ(Ops(prepared), "dequantize matmul_blocks add");
+  EXPECT_EQ(Ops(prepared), "matmul_integer cast mul add");
   EXPECT_EQ(Difference(graph, prepared), "");
 }
 
