@@ -19,6 +19,7 @@
 #include "compiler/graph/sink_concat_pass.h"
 #include "compiler/graph/sink_shuffle_pass.h"
 #include "compiler/graph/split_phases_pass.h"
+#include "compiler/graph/split_pools_pass.h"
 
 namespace burnish {
 
@@ -50,6 +51,7 @@ absl::Status PrepareGraph(Graph& graph, const PrepareOptions& options) {
   RETURN_IF_ERROR(Simplify(graph));
   if (options.fold_batch_norm) RETURN_IF_ERROR(FoldBatchNorm(graph));
   RETURN_IF_ERROR(CropKernels(graph));
+  RETURN_IF_ERROR(SplitPools(graph));
   RETURN_IF_ERROR(SinkChannelShuffles(graph));
   RETURN_IF_ERROR(SinkConcats(graph));
   if (options.channels_last) {
