@@ -61,7 +61,11 @@ class Assigner {
         parent_(graph.values.size(), -1),
         parent_offset_(graph.values.size(), 0),
         in_view_(graph.values.size(), false) {
-    for (const ValueId value : options.fixed) is_output_[value] = true;
+    is_result_ = is_output_;
+    for (const ValueId value : options.fixed) {
+      is_output_[value] = true;
+      is_result_[value] = false;
+    }
     result_.places.resize(graph.values.size());
     result_.copy_free.assign(fusion.groups.size(), false);
   }
@@ -93,6 +97,10 @@ class Assigner {
  private:
   // Made by a kernel and read by kernels: memory that this pass is free to shape.
   bool IsInner(ValueId v) const { return graph_.value(v).producer >= 0 && !is_output_[v]; }
+  // The caller's memory, which kernels only read, in whatever shape.
+  bool IsInput(ValueId v) const {
+    return graph_.value(v).producer < 0 && !graph_.IsConstant(v) && !is_output_[v];
+  }
   const std::vector<int64_t>& ShapeOf(ValueId v) const { return graph_.value(v).type.shape; }
   const GraphNode* OnlyNode(size_t g, absl::string_view op) const {
     const FusedGroup& group = fusion_.groups[g];
@@ -219,7 +227,7 @@ class Assigner {
                              .storage = std::move(storage)};
   }
 
-  // A reshape's result that is part of a concat: the input lies there instead of it.
+  // A reshape's result that is part of a concat, or an output: the input lies there instead of it.
   void TryReshapeIntoView(size_t g) {
     const GraphNode* reshape = OnlyNode(g, "reshape");
     if (reshape == nullptr) return;
@@ -227,7 +235,7 @@ class Assigner {
     const ValueId to = reshape->outputs[0];
     // A value with a border around it is not contiguous, and one in a view has its place already.
     if (!IsInner(from) || in_view_[from] || !demands_[from].empty()) return;
-    if (!in_view_[to] || !IsContiguous(to)) return;
+    if ((!in_view_[to] && !is_result_[to]) || !IsContiguous(to)) return;
     LieAt(to, from);
     in_view_[from] = true;
     result_.copy_free[g] = true;
@@ -238,7 +246,7 @@ class Assigner {
     if (reshape == nullptr) return;
     const ValueId from = reshape->inputs[0];
     const ValueId to = reshape->outputs[0];
-    if (!IsInner(from) || !IsContiguous(from)) return;
+    if ((!IsInner(from) && !IsInput(from)) || !IsContiguous(from)) return;
     if (!IsInner(to) || in_view_[to] || !demands_[to].empty()) return;
     LieAt(from, to);
     result_.copy_free[g] = true;
@@ -248,6 +256,7 @@ class Assigner {
   const Fusion& fusion_;
   const StorageOptions& options_;
   std::vector<bool> is_output_;
+  std::vector<bool> is_result_;         // Outputs that nobody reads or writes on the way.
   std::vector<Demands> demands_;        // By value.
   std::vector<ValueId> parent_;         // The concat's result that a value is part of, or -1.
   std::vector<int64_t> parent_offset_;  // Along that concat's axis.

@@ -202,6 +202,29 @@ TEST(AssignStorageTest, ReshapesShareMemoryUnlessABorderStandsBetween) {
   EXPECT_EQ(storage.places[flat_b].allocation, flat_b);
 }
 
+// At the model's edges a reshape is another view of the caller's memory.
+TEST(AssignStorageTest, ReshapesOfInputsAndIntoOutputsAreFree) {
+  Images m;
+  const ValueId rows = Op(m.graph, "reshape", {m.x}, {{"shape", Shape{36, 4}}});
+  const ValueId made = Op(m.graph, "tanh", {rows});
+  const ValueId read_twice = Op(m.graph, "exp", {rows});
+  const ValueId flat = Op(m.graph, "reshape", {made}, {{"shape", Shape{144}}});
+  // Nobody writes what the caller gives: such an output is a copy.
+  const ValueId copied = Op(m.graph, "reshape", {m.x}, {{"shape", Shape{144}}});
+  m.graph.outputs = {flat, copied, Op(m.graph, "add", {read_twice, made})};
+  const StorageAssignment storage = m.Assign();
+  EXPECT_EQ(storage.places[rows].allocation, m.x);
+  EXPECT_THAT(storage.places[rows].storage.strides, ElementsAre(4, 1));
+  EXPECT_EQ(storage.places[made].allocation, flat);
+  EXPECT_EQ(storage.places[read_twice].allocation, read_twice);
+  EXPECT_EQ(storage.places[copied].allocation, copied);
+  const Fusion fusion = Fuse(m.graph, {.consumers = false, .producers = false});
+  for (size_t g = 0; g < fusion.groups.size(); ++g) {
+    const GraphNode& node = m.graph.nodes[fusion.groups[g].nodes[0]];
+    EXPECT_EQ(storage.copy_free[g], node.op == "reshape" && node.outputs[0] != copied);
+  }
+}
+
 // From the image to rows, as detectors do before they join what they found at several scales.
 TEST(AssignStorageTest, AReshapeIntoAContiguousPartOfAConcatIsFree) {
   Images m;
