@@ -374,28 +374,50 @@ class Walker {
   }
 
   // Of a load whose lanes lie in an order that is known, in few runs of neighbours: how many runs
-  // there are, at the first vector of the loop. 0: lanes are loaded one by one.
+  // there are. 0: lanes are loaded one by one.
   double RunsOfLanes(const Buffer& buffer, const std::vector<Expr>& indices, const WalkLoop& loop,
                      int64_t vector_lanes) const {
     const int64_t lanes = std::min<int64_t>(vector_lanes, loop.extent);
+    const std::optional<double> same = RunsAt(buffer, indices, loop, lanes, std::nullopt);
+    if (same.has_value()) return LoadsPay(static_cast<int64_t>(*same), lanes) ? *same : 0;
+    // The order differs from place to place, as at mirrored or repeated ends of a row: a loop
+    // around the vectors is cut there (compiler/codegen/llvm/loop_cuts.h). The mean of three
+    // places.
+    double runs = 0;
+    for (const double place : {1.0 / 6, 1.0 / 2, 5.0 / 6}) {
+      const std::optional<double> here = RunsAt(buffer, indices, loop, lanes, place);
+      if (!here.has_value()) return 0;
+      runs += *here / 3;
+    }
+    return LoadsPay(static_cast<int64_t>(std::ceil(runs)), lanes) ? runs : 0;
+  }
+
+  // Runs of neighbours among the lanes of the loop's first vector; with `place`, where all other
+  // loops have done that share of their iterations. Nullopt where that depends on other loops, or
+  // on data.
+  std::optional<double> RunsAt(const Buffer& buffer, const std::vector<Expr>& indices,
+                               const WalkLoop& loop, int64_t lanes,
+                               std::optional<double> place) const {
     std::vector<int64_t> places;
     std::optional<LinearForm> first;
     for (int64_t lane = 0; lane < lanes; ++lane) {
       LinearForm form = ElementOf(buffer, indices, [&](VarId var) {
-        return std::optional<Range>(var == loop.var ? Range{lane, lane}
-                                                    : Range{0, extents_[var] - 1});
+        if (var == loop.var) return std::optional<Range>({lane, lane});
+        if (!place.has_value()) return std::optional<Range>({0, extents_[var] - 1});
+        const auto at = static_cast<int64_t>(*place * static_cast<double>(extents_[var]));
+        return std::optional<Range>({at, at});
       });
       places.push_back(form.constant);
       if (!first.has_value()) {
         first = std::move(form);
       } else if (!HaveSameTerms(*first, form)) {
-        return 0;
+        return std::nullopt;
       }
     }
     std::sort(places.begin(), places.end());
     int64_t runs = 1;
     for (size_t i = 1; i < places.size(); ++i) runs += places[i] > places[i - 1] + 1 ? 1 : 0;
-    return LoadsPay(runs, lanes) ? static_cast<double>(runs) : 0;
+    return static_cast<double>(runs);
   }
 
   // Which element of the storage, from its origin.
