@@ -161,7 +161,7 @@ def test_eager_answers_until_the_bundle_is_ready():
 
     model = net()
     with replaced(making, "compile_graph", slow), said() as lines:
-        run, piece = started(model, first="eager", threads=1)  # Of two, work beside the test takes one away.
+        run, piece = started(model, first="eager", threads=1)  # Of two, work beside the test takes one.
         assert how(piece) == ("eager", False) and not burnish.wait(0.05)
         with torch.no_grad():
             close(run(X), model(X))
@@ -205,7 +205,7 @@ def test_weights_that_change_while_they_are_compiled():
 
     model = net()
     with replaced(making, "compile_graph", slow), torch.no_grad():
-        run, piece = started(model, first="eager")
+        run, piece = started(model, first="eager", threads=1)
         model[0].weight.detach().numpy()[:] *= -3  # PyTorch does not count it.
         go.set()
         assert burnish.wait(120)
