@@ -7,6 +7,7 @@
 #include "base/parallel_for.h"
 #include "base/status_macros.h"
 #include "base/usable_cpus.h"
+#include "compiler/driver/share_packs.h"
 #include "compiler/ir/parser.h"
 #include "compiler/ir/verifier.h"
 #include "compiler/schedule/trace.h"
@@ -59,7 +60,6 @@ absl::StatusOr<std::vector<ChosenSchedule>> ScheduleChooser::Choose(const TaskLi
                                                                     const SelectOptions& options) {
   RETURN_IF_ERROR(LookUp(tasks));
   std::vector<Program> definitions;
-  std::vector<Known*> known;
   for (const ExtractedTask& task : tasks.tasks) {
     absl::StatusOr<Program> definition = ParseProgram(task.workload);
     if (!definition.ok()) {
@@ -67,8 +67,25 @@ absl::StatusOr<std::vector<ChosenSchedule>> ScheduleChooser::Choose(const TaskLi
           absl::StrCat("task ", task.name, ": ", definition.status().message()));
     }
     definitions.push_back(*std::move(definition));
-    known.push_back(&known_.at(task.workload));
   }
+  std::vector<std::vector<KnownSchedule>> offered(tasks.tasks.size());
+  ASSIGN_OR_RETURN(std::vector<ChosenSchedule> chosen,
+                   ChooseFrom(tasks, definitions, offered, options));
+  bool any = false;
+  for (SharedPack& shared : SharePacks(tasks, definitions, chosen, source_, target_)) {
+    const Known& known = known_.at(tasks.tasks[shared.task].workload);
+    if (known.rejected.contains(shared.schedule.trace)) continue;
+    offered[shared.task].push_back(std::move(shared.schedule));
+    any = true;
+  }
+  if (!any) return chosen;
+  // Errors add up anew, so all are selected anew.
+  return ChooseFrom(tasks, definitions, offered, options);
+}
+
+absl::StatusOr<std::vector<ChosenSchedule>> ScheduleChooser::ChooseFrom(
+    const TaskList& tasks, const std::vector<Program>& definitions,
+    const std::vector<std::vector<KnownSchedule>>& offered, const SelectOptions& options) {
   std::vector<ChosenSchedule> chosen(tasks.tasks.size());
   std::vector<bool> done(tasks.tasks.size(), false);
   // A schedule that does not apply is put aside and all are selected anew: another task may now
@@ -76,12 +93,19 @@ absl::StatusOr<std::vector<ChosenSchedule>> ScheduleChooser::Choose(const TaskLi
   for (bool again = true; again;) {
     again = false;
     std::vector<TaskChoices> choices;
-    for (size_t i = 0; i < known.size(); ++i) {
-      choices.push_back({.weight = tasks.tasks[i].weight, .schedules = known[i]->schedules});
+    for (size_t i = 0; i < tasks.tasks.size(); ++i) {
+      const Known& known = known_.at(tasks.tasks[i].workload);
+      TaskChoices& of_task = choices.emplace_back(TaskChoices{.weight = tasks.tasks[i].weight});
+      for (const std::vector<KnownSchedule>* more : {&offered[i], &known.schedules}) {
+        for (const KnownSchedule& schedule : *more) {
+          if (!known.rejected.contains(schedule.trace)) of_task.schedules.push_back(schedule);
+        }
+      }
     }
     const std::vector<int> selected = Select(choices, options);
     for (size_t i = 0; i < selected.size(); ++i) {
-      KnownSchedule schedule = selected[i] < 0 ? KnownSchedule() : known[i]->schedules[selected[i]];
+      KnownSchedule schedule =
+          selected[i] < 0 ? KnownSchedule() : choices[i].schedules[selected[i]];
       if (done[i] && chosen[i].schedule.trace == schedule.trace) continue;
       absl::StatusOr<Program> scheduled = ApplyTo(definitions[i], schedule.trace);
       if (!scheduled.ok()) {
@@ -104,11 +128,8 @@ bool ScheduleChooser::Reject(const std::string& workload, const std::string& tra
   // The definition's own nest: there is nothing left to fall back to.
   if (trace.empty()) return false;
   Known& known = known_[workload];
-  const size_t count = known.schedules.size();
-  std::erase_if(known.schedules,
-                [&](const KnownSchedule& schedule) { return schedule.trace == trace; });
   known.rejections.push_back(std::string(reason));
-  return known.schedules.size() < count;
+  return known.rejected.insert(trace).second;
 }
 
 std::vector<std::string> ScheduleChooser::Rejections(const std::string& workload) const {

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,9 +42,15 @@ class ScheduleChooser {
   struct Known {
     std::vector<KnownSchedule> schedules;
     std::vector<std::string> rejections;
+    std::set<std::string> rejected = {};  // Traces.
   };
   // Asks the source for the tasks that are not known yet.
   absl::Status LookUp(const TaskList& tasks);
+  // `offered`: by task, schedules that are preferred to those of the source that are as good by
+  // Select.
+  absl::StatusOr<std::vector<ChosenSchedule>> ChooseFrom(
+      const TaskList& tasks, const std::vector<Program>& definitions,
+      const std::vector<std::vector<KnownSchedule>>& offered, const SelectOptions& options);
 
   ScheduleSource& source_;
   const Target& target_;

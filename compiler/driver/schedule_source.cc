@@ -16,6 +16,11 @@ absl::string_view ScheduleOriginName(ScheduleOrigin origin) {
   return "";
 }
 
+absl::StatusOr<double> ScheduleSource::Estimate(const ExtractedTask& task, const std::string& trace,
+                                                const Target& target) {
+  return absl::UnimplementedError("no cost model");
+}
+
 absl::StatusOr<std::vector<KnownSchedule>> DefaultScheduleSource::Find(const ExtractedTask& task,
                                                                        const Target& target) {
   return std::vector<KnownSchedule>();

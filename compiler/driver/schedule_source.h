@@ -41,6 +41,11 @@ class ScheduleSource {
   // Thread-safe: tasks are looked up at the same time.
   virtual absl::StatusOr<std::vector<KnownSchedule>> Find(const ExtractedTask& task,
                                                           const Target& target) = 0;
+
+  // What the cost model expects of another task's trace on this one, in ns. UNIMPLEMENTED: there is
+  // no cost model. Other errors: the trace is none of this task's.
+  virtual absl::StatusOr<double> Estimate(const ExtractedTask& task, const std::string& trace,
+                                          const Target& target);
 };
 
 // Knows no schedule: every task gets the default nest, which is right and slow.

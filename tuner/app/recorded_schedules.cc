@@ -143,4 +143,12 @@ absl::StatusOr<std::vector<KnownSchedule>> RecordedSchedules::Find(const Extract
   return schedules;
 }
 
+absl::StatusOr<double> RecordedSchedules::Estimate(const ExtractedTask& task,
+                                                   const std::string& trace, const Target& target) {
+  ASSIGN_OR_RETURN(const Program workload, ParseProgram(task.workload));
+  ASSIGN_OR_RETURN(const double seconds,
+                   EstimatedSeconds(workload, trace, DeviceModelOf(target, options_.calibration)));
+  return seconds * 1e9;
+}
+
 }  // namespace burnish

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -42,6 +43,9 @@ class RecordedSchedules : public ScheduleSource {
   // workload that cannot be read.
   absl::StatusOr<std::vector<KnownSchedule>> Find(const ExtractedTask& task,
                                                   const Target& target) override;
+  // By the analytic model.
+  absl::StatusOr<double> Estimate(const ExtractedTask& task, const std::string& trace,
+                                  const Target& target) override;
 
  private:
   // The workload's own records before those of its anchor, and of both those of this method of
