@@ -33,6 +33,8 @@ class Cases:
         outcome = self.tuner("submit", *TASK, "--trials", "2", *self.database, "--out", self.bundle)
         assert outcome.code == 0, outcome.err
         self.study = outcome.study()
+        found = json.loads(self.tuner("query", *self.database, "--json").out)["records"]
+        self.trial = found[0]["trial"]
         os.mkdir(self.path("examples"))
         np.save(self.path("examples/x0.npy"), np.resize(np.float32([1, -2, 3]), (12, 16)))
         self.quantization = ("--task", "dense:k=16,m=16", "--data", self.path("examples"), "--out",
@@ -70,6 +72,8 @@ class Cases:
                         ("compare", self.study, self.study, *self.database, "--json")],
             "query": [("query", *self.database), ("query", *self.database, "--json"),
                       ("query", *self.database, "--trace")],
+            "explain": [("explain", self.trial, *self.database),
+                        ("explain", self.trial, *self.database, "--json")],
             "list": [("list", *self.database), ("list", *self.database, "--json")],
             "status": [("status", *self.database), ("status", *self.database, "--json")],
             "watch": [("watch", self.study, *self.database),
@@ -93,6 +97,7 @@ class Cases:
     def case_tables_fit_the_terminal(self):
         wrong = []
         for arguments in (("query", *self.database), ("list", *self.database), ("doctor",),
+                          ("explain", self.trial, *self.database),
                           ("status", *self.database),
                           ("bench", self.bundle, "--seconds", "0.05", "--profile")):
             printed = self.tuner(*arguments, environment={"COLUMNS": "100"}).out.splitlines()
@@ -102,6 +107,24 @@ class Cases:
         whole = self.tuner("query", *self.database).out
         if "…" in whole or "cpu:arch=" not in whole:
             wrong.append(f"cut in a pipe: {whole}")
+        return wrong
+
+    def case_explanation_has_the_code_and_names_a_step(self):
+        steps = json.loads(self.tuner("bench", self.bundle, "--seconds", "0.05", "--profile",
+                                      "--json").out)["steps"]
+        wrong = []
+        for index, step in enumerate(steps):
+            for name in (str(index), step["name"]):
+                outcome = self.tuner("explain", self.bundle, "--step", name, *self.database, "--json")
+                wrong += outcome.complaints(0, "")
+                told = json.loads(outcome.out or "{}")
+                loop = (told.get("code") or {}).get("hot_loop") or {}
+                if loop.get("vector_registers", 0) < 1 or told.get("measured_ms", 0) <= 0:
+                    wrong.append(f"{name}: {told}")
+        wrong += self.tuner("explain", self.bundle, "--step", "nobody", *self.database).complaints(
+            64, "B0101", "nobody")
+        wrong += self.tuner("explain", "nobody", *self.database).complaints(66, "B0603", "nobody")
+        wrong += self.tuner("explain", f"{self.study}/t0/99", *self.database).complaints(66, "B0603")
         return wrong
 
     def case_terminal_says_how_wide_tables_are(self):

@@ -380,6 +380,8 @@ class Cases:
         take("watch", "watch", study, *database)
         take("list", "list", *database)
         take("query", "query", *database, "--trace")
+        # The first of its tasks by hash: one name may stand for several.
+        take("explain", "explain", lines["query"][-1]["records"][0]["trial"], *database)
         take("compile", "compile", *model, *database, "--out", bundle)
         os.mkdir(self.path("examples"))
         np.save(self.path("examples/x0.npy"), np.resize(np.float32([1, -2, 3]), (12, 16)))

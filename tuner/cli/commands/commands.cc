@@ -14,6 +14,7 @@ std::vector<std::unique_ptr<Command>> MakeCommands() {
   commands.push_back(MakeBenchCommand());
   commands.push_back(MakeCompareCommand());
   commands.push_back(MakeQueryCommand());
+  commands.push_back(MakeExplainCommand());
   commands.push_back(MakeListCommand());
   commands.push_back(MakeStatusCommand());
   commands.push_back(MakeWatchCommand());
