@@ -96,8 +96,8 @@ typedef struct BurnishThreadsOptions {
    * are the caller's to bring over a fork, unless they end there. */
   BurnishParallel parallel;
   void* parallel_arg;
-  /* Not 0: a forked child must not call `parallel`, as OpenMP's threads do not survive a fork: there
-   * this library starts threads of its own. */
+  /* Not 0: a forked child must not call `parallel`, as OpenMP's threads do not survive a fork:
+   * there this library starts threads of its own. */
   int32_t parallel_ends_at_fork;
   int32_t reserved; /* 0 */
 } BurnishThreadsOptions;
