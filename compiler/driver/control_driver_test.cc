@@ -1,6 +1,7 @@
 // Loops and branches through the driver, the builder program and the runtime, against the
 // interpreter.
 #include <memory>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -57,8 +58,7 @@ TEST(ControlDriverTest, RandomGraphsRunLikeTheInterpreter) {
 
 // state = tanh(state * W + slice), stacked; `count` slices of `width`, an odd one of which is
 // aligned to 4 bytes only. `host`: functions of the runtime read the slice and write the state.
-Graph Recurrence(int64_t count, int64_t width, bool host = false) {
-  Graph graph;
+GraphNode RecurrenceNode(Graph& graph, int64_t count, int64_t width, bool host) {
   const ValueId slices = AddInput(graph, "x", {DType::kF32, {count, 1, width}});
   const ValueId start = AddInput(graph, "h", {DType::kF32, {1, width}});
   Graph body;
@@ -77,7 +77,13 @@ Graph Recurrence(int64_t count, int64_t width, bool host = false) {
                                     {"states", int64_t{1}},
                                     {"slices", int64_t{1}},
                                     {"backwards", std::vector<int64_t>{0, 0}}});
-  const absl::StatusOr<GraphNodeId> id = AddControlNode(graph, std::move(node));
+  return node;
+}
+
+Graph Recurrence(int64_t count, int64_t width, bool host = false) {
+  Graph graph;
+  const absl::StatusOr<GraphNodeId> id =
+      AddControlNode(graph, RecurrenceNode(graph, count, width, host));
   EXPECT_THAT(id, IsOk());
   graph.outputs = graph.nodes[*id].outputs;
   graph.values[graph.outputs[0]].name = "last";
@@ -94,6 +100,53 @@ TEST(ControlDriverTest, ARecurrenceIsOneStepThatCopiesNothing) {
     EXPECT_EQ(built.tasks[0].weight, 9);
     EXPECT_EQ(built.arena_bytes, 0);
     ExpectRunsLikeTheGraph(graph, built, 3);
+  }
+}
+
+// As many of its slices as the last input says, from the first or backwards from the last of them.
+// What is stacked is summed up as far as it holds, since behind that is anything.
+Graph CountedRecurrence(int64_t bound, int64_t width, bool backwards) {
+  Graph graph;
+  GraphNode node = RecurrenceNode(graph, bound, width, /*host=*/false);
+  const ValueId n = AddInput(graph, "n", {DType::kI64, {}});
+  node.inputs.insert(node.inputs.begin(), n);
+  node.attributes.Set("has_count", int64_t{1});
+  node.attributes.Set("backwards", std::vector<int64_t>(2, int64_t{backwards}));
+  const absl::StatusOr<GraphNodeId> id = AddControlNode(graph, std::move(node));
+  EXPECT_THAT(id, IsOk());
+  const std::vector<ValueId> outputs = graph.nodes[*id].outputs;
+  std::vector<int64_t> places(bound);
+  std::iota(places.begin(), places.end(), 0);
+  const ValueId place =
+      AddConstant(graph, "places", {DType::kI64, {bound, 1, 1}}, FromInts(DType::kI64, places));
+  const ValueId zero = AddConstant(graph, "zero", {DType::kF32, {}}, FromDoubles(DType::kF32, {0}));
+  const ValueId held = Op(graph, "where", {Op(graph, "less", {place, n}), outputs[1], zero});
+  graph.outputs = {outputs[0], held};
+  graph.values[graph.outputs[0]].name = "last";
+  graph.values[graph.outputs[1]].name = "held";
+  return graph;
+}
+
+TEST(ControlDriverTest, ACountDecidesHowManySlicesAreTaken) {
+  for (const bool backwards : {false, true}) {
+    for (const int64_t width : {16, 7}) {
+      const Graph graph = CountedRecurrence(9, width, backwards);
+      ASSERT_THAT(VerifyGraph(graph), IsOk());
+      for (const int level : {0, 3}) {
+        ASSERT_OK_AND_ASSIGN(const BuiltModel built, Build(graph, level));
+        for (const int64_t n : {-1, 0, 1, 4, 8, 9, 12}) {
+          SCOPED_TRACE(absl::StrCat(n, " of width ", width, backwards ? " backwards" : ""));
+          std::vector<TensorValue> inputs = RandomInputs(graph, 5);
+          inputs[2].integers = {n};
+          ASSERT_OK_AND_ASSIGN(const std::vector<TensorValue> want, InterpretGraph(graph, inputs));
+          for (const int threads : {1, 3}) {
+            ASSERT_OK_AND_ASSIGN(const std::vector<TensorValue> got,
+                                 RunBundle(built.bundle, graph, inputs, threads));
+            EXPECT_EQ(CompareOutputs(want, got, 1e-4), "");
+          }
+        }
+      }
+    }
   }
 }
 

@@ -178,7 +178,16 @@ ControlProgram ControlLayout::Program(const std::function<Place(ValueId)>& place
         .end_step = range.end,
         .count = region.is_loop ? static_cast<uint64_t>(region.count) : 0};
     block.has_count = region.count_input >= 0;
-    if (block.has_count) block.count_place = place_of(region.count_input);
+    if (block.has_count) {
+      block.count_place = place_of(region.count_input);
+      const auto is_backwards = [](const ControlRegion::Slice& slice) { return slice.backwards; };
+      // All slices go the same way (control.h). Where that is down, the first row is the last
+      // iteration's, whatever the count.
+      if (std::any_of(region.slices.begin(), region.slices.end(), is_backwards) ||
+          std::any_of(region.stacks.begin(), region.stacks.end(), is_backwards)) {
+        block.kind = BlockKind::kLastIterations;
+      }
+    }
     block.has_condition = region.condition >= 0;
     if (region.next_condition >= 0) {
       block.condition = {Region::kWalker, static_cast<uint32_t>(condition_walker_[r]), 0};

@@ -154,7 +154,9 @@ class Cutter {
     }
     outputs.insert(outputs.end(), stacks, body.outputs.end());
     body.outputs = outputs;
-    const int64_t times = parts.IsExact() ? std::min(parts.count, kRepeatMax) : 1;
+    // A count among the inputs of a loop over slices is at most their number, and often close.
+    const bool is_bounded = parts.IsExact() || parts.slices + parts.stacked > 0;
+    const int64_t times = is_bounded ? std::min(parts.count, kRepeatMax) : 1;
     ASSIGN_OR_RETURN(
         const std::vector<ValueId> values,
         Cut(std::move(body), captures, {number, 0, std::min(repeat * times, kRepeatMax)}));

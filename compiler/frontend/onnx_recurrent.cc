@@ -60,6 +60,7 @@ struct Recurrence {
   int64_t steps = 0, batch = 0, hidden = 0, directions = 0;
   bool batch_first = false;
   ValueId x = -1, w = -1, r = -1;
+  ValueId run_steps = -1;  // i64 scalar: how many of `steps` a run has; -1: all.
   ValueId bias = -1, lengths = -1, initial_h = -1, initial_c = -1, peepholes = -1;
   double clip = 0;  // 0: none.
   bool linear_before_reset = false, input_forget = false;
@@ -395,34 +396,21 @@ absl::StatusOr<Direction::Result> Direction::Run(ValueId x) {
   SwapGraphs();
   RETURN_IF_ERROR(f_.status());
 
-  GraphNode loop{.name = node_.Name(), .op = "loop", .attributes = {}, .inputs = initial_};
+  GraphNode loop{.name = node_.Name(), .op = "loop", .attributes = {}};
+  if (all_.run_steps >= 0) loop.inputs.push_back(all_.run_steps);
+  loop.inputs.insert(loop.inputs.end(), initial_.begin(), initial_.end());
   loop.inputs.push_back(projected);
   if (times >= 0) loop.inputs.push_back(times);
   loop.inputs.insert(loop.inputs.end(), captures_.begin(), captures_.end());
   std::vector<int64_t> flags(slices.size() + 1, int64_t{backwards});
   loop.attributes.Set("count", all_.steps);
+  loop.attributes.Set("has_count", int64_t{all_.run_steps >= 0});
   loop.attributes.Set("states", static_cast<int64_t>(initial_.size()));
   loop.attributes.Set("slices", static_cast<int64_t>(slices.size()));
   loop.attributes.Set("backwards", std::move(flags));
   loop.bodies = {std::make_shared<const Graph>(std::move(around_))};
   ASSIGN_OR_RETURN(const std::vector<ValueId> outputs, node_.EmitControl(std::move(loop)));
   return Result{.y = outputs.back(), .h = outputs[0], .c = c >= 0 ? outputs[1] : -1};
-}
-
-// Steps behind what a run holds are as those behind a sequence's end.
-absl::Status EndWithTheRun(OnnxNode& node, ValueId steps, Recurrence& all) {
-  Composer f(node);
-  Attributes to;
-  to.Set("shape", std::vector<int64_t>{all.batch});
-  const ValueId end = f.Cast(steps, DType::kI32);
-  RETURN_IF_ERROR(f.status());
-  ASSIGN_OR_RETURN(const ValueId ends, node.EmitWhole("expand", {end}, std::move(to)));
-  if (all.lengths >= 0) {
-    ASSIGN_OR_RETURN(all.lengths, node.EmitWhole("min", {all.lengths, ends}));
-  } else {
-    all.lengths = ends;
-  }
-  return absl::OkStatus();
 }
 
 absl::Status Recurrent(OnnxNode& node) {
@@ -434,7 +422,7 @@ absl::Status Recurrent(OnnxNode& node) {
   const ValueId steps = node.ExtentsOf(given)[0], batch = node.ExtentsOf(given)[1];
   if (node.ExtentsOf(given)[2] != kFullAxis)
     return node.Unsupported("a width that only a run knows");
-  if (steps != kFullAxis) RETURN_IF_ERROR(EndWithTheRun(node, steps, all));
+  all.run_steps = steps;
   const auto hold = [&](ValueId& value, int64_t axis, ValueId extent) -> absl::Status {
     if (value < 0 || extent == kFullAxis) return absl::OkStatus();
     ASSIGN_OR_RETURN(value, node.SetExtent(value, axis, extent));

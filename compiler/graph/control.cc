@@ -100,9 +100,13 @@ absl::StatusOr<std::vector<TensorType>> InferLoop(const GraphNode& node,
     RETURN_IF_ERROR(
         CheckOneElement(body.value(body.outputs[0]).type, DType::kBool, "the body's condition"));
   }
-  // How many there will be is part of a shape.
-  if (!parts.IsExact() && parts.slices + parts.stacked > 0) {
-    return absl::InvalidArgumentError("a loop of unknown count has slices");
+  // What holds of a stack must be known before the loop runs.
+  if (parts.has_condition && parts.slices + parts.stacked > 0) {
+    return absl::InvalidArgumentError("a loop that a condition ends has slices");
+  }
+  const auto differs = [&](bool flag) { return flag != parts.GoesBackwards(); };
+  if (parts.has_count && std::any_of(parts.backwards.begin(), parts.backwards.end(), differs)) {
+    return absl::InvalidArgumentError("a loop with a count has slices that go both ways");
   }
   ASSIGN_OR_RETURN(const std::vector<TensorType> body_inputs, BodyInputsOf(parts, inputs));
   RETURN_IF_ERROR(CheckBodyInputs(body, body_inputs));

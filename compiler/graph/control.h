@@ -10,8 +10,12 @@
 //
 // A loop's attributes: count (iterations, or at most so many where there is a count among the
 // inputs or a condition), has_count, has_condition, states, slices, and backwards, a flag for each
-// slice and then for each stacked output: iteration t is then at count - 1 - t. The condition is
-// asked before each iteration.
+// slice and then for each stacked output: iteration t is then at n - 1 - t, of n iterations. The
+// condition is asked before each iteration.
+//
+// With a count among the inputs, slices and stacks have the bound as dimension 0, and the first n
+// rows of them are read and written; what the others of a stack hold is not said. All of them go
+// the same way then.
 #ifndef COMPILER_GRAPH_CONTROL_H_
 #define COMPILER_GRAPH_CONTROL_H_
 
@@ -42,6 +46,8 @@ struct LoopParts {
 
   // Whether the count is known before the model runs.
   bool IsExact() const { return !has_count && !has_condition; }
+  // Whether iterations go from the last slice to the first.
+  bool GoesBackwards() const { return !backwards.empty() && backwards[0]; }
 };
 
 // Values that nodes of control read or write by themselves. Index: ValueId.

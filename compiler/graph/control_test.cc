@@ -1,5 +1,7 @@
 #include "compiler/graph/control.h"
 
+#include <algorithm>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <memory>
@@ -71,6 +73,30 @@ TEST(ControlTest, ALoopHandsStatesOnAndStacks) {
   }
 }
 
+// Of the slices 1, 2, 3 the first ones, either way; behind what was stacked is no number.
+TEST(ControlTest, ACountTakesTheFirstSlices) {
+  const double forwards[] = {5, 51, 512, 5123}, back[] = {5, 51, 521, 5321};
+  for (const bool backwards : {false, true}) {
+    Graph graph;
+    GraphNode node = Horner(graph, backwards);
+    node.attributes.Set("has_count", int64_t{1});
+    node.inputs.insert(node.inputs.begin(), AddInput(graph, "n", {DType::kI64, {}}));
+    ASSERT_OK_AND_ASSIGN(const GraphNodeId id, AddControlNode(graph, std::move(node)));
+    graph.outputs = graph.nodes[id].outputs;
+    EXPECT_THAT(VerifyGraph(graph), IsOk());
+    const TensorValue slices{.dtype = DType::kF32, .shape = {3}, .floats = {1, 2, 3}};
+    for (const int64_t n : {-1, 0, 1, 2, 3, 9}) {
+      const TensorValue count{.dtype = DType::kI64, .shape = {}, .integers = {n}};
+      ASSERT_OK_AND_ASSIGN(const std::vector<TensorValue> got,
+                           InterpretGraph(graph, {Scalar(5), slices, count}));
+      const auto held = static_cast<size_t>(std::clamp<int64_t>(n, 0, 3));
+      EXPECT_EQ(got[0].floats[0], (backwards ? back : forwards)[held]) << n;
+      ASSERT_EQ(got[1].floats.size(), 3u);
+      for (size_t i = 0; i < 3; ++i) EXPECT_EQ(std::isnan(got[1].floats[i]), i >= held) << n;
+    }
+  }
+}
+
 TEST(ControlTest, ConstantsMoveIntoBodies) {
   Graph graph;
   ASSERT_OK_AND_ASSIGN(const GraphNodeId id, AddControlNode(graph, Horner(graph, false)));
@@ -114,9 +140,18 @@ TEST(ControlTest, WhatDoesNotFitIsRefusedByName) {
          n.bodies[0] = std::make_shared<const Graph>(std::move(body));
          n.inputs.insert(n.inputs.begin(), AddInput(g, "m", kScalar));
        }},
-      {"a loop of unknown count has slices",
+      {"a loop that a condition ends has slices",
+       [](Graph& g, GraphNode& n) {
+         n.attributes.Set("has_condition", int64_t{1});
+         Graph body = *n.bodies[0];
+         body.outputs.insert(body.outputs.begin(), AddInput(body, "m", {DType::kBool, {}}));
+         n.bodies[0] = std::make_shared<const Graph>(std::move(body));
+         n.inputs.insert(n.inputs.begin(), AddInput(g, "m", {DType::kBool, {}}));
+       }},
+      {"slices that go both ways",
        [](Graph& g, GraphNode& n) {
          n.attributes.Set("has_count", int64_t{1});
+         n.attributes.Set("backwards", std::vector<int64_t>{0, 1});
          n.inputs.insert(n.inputs.begin(), AddInput(g, "m", {DType::kI64, {}}));
        }},
   };

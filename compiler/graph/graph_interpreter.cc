@@ -33,15 +33,39 @@ TensorValue SliceOf(const TensorValue& whole, int64_t t) {
   return slice;
 }
 
-// Slices on top of each other; `type`: of the result, also where there are none.
+// What a run holds, in memory of the bound; behind it is what no operator may look at.
+TensorValue AtBound(const TensorValue& held, const std::vector<int64_t>& bound) {
+  const int64_t count = ElementCount(bound);
+  TensorValue whole{.dtype = held.dtype, .shape = bound};
+  const bool is_wide = held.dtype == DType::kI64 || held.dtype == DType::kI32;
+  const int64_t integer = held.dtype == DType::kBool ? 1 : is_wide ? 1'000'003 : 113;
+  if (IsFloat(held.dtype)) {
+    whole.floats.assign(count, std::nan(""));
+  } else {
+    whole.integers.assign(count, integer);
+  }
+  const int64_t holds = ElementCount(held.shape);
+  for (int64_t i = 0; i < holds; ++i) {
+    int64_t rest = i, to = 0, stride = 1;
+    for (size_t d = bound.size(); d-- > 0; rest /= held.shape[d], stride *= bound[d]) {
+      to += rest % held.shape[d] * stride;
+    }
+    if (!whole.floats.empty()) whole.floats[to] = held.floats[i];
+    if (!whole.integers.empty()) whole.integers[to] = held.integers[i];
+  }
+  return whole;
+}
+
+// Slices on top of each other; `type`: of the result, also where there are fewer.
 TensorValue Stack(const Values& slices, const TensorType& type, bool backwards) {
   TensorValue whole{.dtype = type.dtype, .shape = type.shape};
+  whole.shape[0] = static_cast<int64_t>(slices.size());
   for (size_t t = 0; t < slices.size(); ++t) {
     const TensorValue& slice = slices[backwards ? slices.size() - 1 - t : t];
     whole.floats.insert(whole.floats.end(), slice.floats.begin(), slice.floats.end());
     whole.integers.insert(whole.integers.end(), slice.integers.begin(), slice.integers.end());
   }
-  return whole;
+  return whole.shape == type.shape ? whole : AtBound(whole, type.shape);
 }
 
 // Of a loop that does not end: the oracle must.
@@ -51,7 +75,7 @@ absl::StatusOr<Values> InterpretLoop(const Graph& graph, const GraphNode& node,
                                      const Values& inputs) {
   const LoopParts parts(node);
   int64_t count = parts.count;
-  if (parts.has_count) count = std::min(count, inputs[0].integers[0]);
+  if (parts.has_count) count = std::clamp<int64_t>(inputs[0].integers[0], 0, count);
   bool goes_on = !parts.has_condition || IsTrue(inputs[parts.first_state - 1]);
   const auto at = [&](size_t i) { return inputs.begin() + static_cast<int64_t>(i); };
   Values states(at(parts.first_state), at(parts.first_slice));
@@ -130,28 +154,6 @@ absl::StatusOr<Values> CutToExtents(const Graph& graph, Values outputs) {
   for (const auto& [output, shape] : shapes) outputs[output] = Prefix(outputs[output], shape);
   outputs.resize(graph.shown_outputs());
   return outputs;
-}
-
-TensorValue AtBound(const TensorValue& held, const std::vector<int64_t>& bound) {
-  const int64_t count = ElementCount(bound);
-  TensorValue whole{.dtype = held.dtype, .shape = bound};
-  const bool is_wide = held.dtype == DType::kI64 || held.dtype == DType::kI32;
-  const int64_t integer = held.dtype == DType::kBool ? 1 : is_wide ? 1'000'003 : 113;
-  if (IsFloat(held.dtype)) {
-    whole.floats.assign(count, std::nan(""));
-  } else {
-    whole.integers.assign(count, integer);
-  }
-  const int64_t holds = ElementCount(held.shape);
-  for (int64_t i = 0; i < holds; ++i) {
-    int64_t rest = i, to = 0, stride = 1;
-    for (size_t d = bound.size(); d-- > 0; rest /= held.shape[d], stride *= bound[d]) {
-      to += rest % held.shape[d] * stride;
-    }
-    if (!whole.floats.empty()) whole.floats[to] = held.floats[i];
-    if (!whole.integers.empty()) whole.integers[to] = held.integers[i];
-  }
-  return whole;
 }
 
 // What a run gives, at its bound, with the sizes behind it. What does not hold is as wrong as can

@@ -1,5 +1,6 @@
 #include "compiler/runtime/bundle.h"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -24,6 +25,15 @@ std::string EncodeVariants(const std::vector<std::string>& variants) {
 struct ManifestSections {
   std::string manifest, control, calls, sizes, input_axes, trims, live, notes;
 };
+
+// Beside what its sections' kinds ask for. 7: loops that run the last of their iterations.
+uint32_t FormatOf(const BundleManifest& manifest) {
+  const std::vector<ControlBlock>& blocks = manifest.control.blocks;
+  const auto is_new = [](const ControlBlock& block) {
+    return block.kind == BlockKind::kLastIterations;
+  };
+  return std::any_of(blocks.begin(), blocks.end(), is_new) ? 7 : 0;
+}
 
 ManifestSections SectionsOf(const BundleManifest& manifest) {
   return {.manifest = EncodeManifest(manifest),
@@ -89,7 +99,7 @@ RuntimeOr<std::string> WriteVariant(const BundleManifest& manifest, std::span<co
                                     {SectionKind::kNumberNotes, &parts.notes}}) {
     if (!bytes->empty()) sections.push_back({kind, BytesOf(*bytes)});
   }
-  return WriteSectionFile(kBundleFormat, sections);
+  return WriteSectionFile(kBundleFormat, sections, FormatOf(manifest));
 }
 
 RuntimeOr<std::string> WriteBundle(const BundleManifest& manifest, std::span<const uint8_t> elf,
@@ -121,7 +131,7 @@ RuntimeOr<std::string> WriteBundle(const BundleManifest& manifest, std::span<con
   add(SectionKind::kNumberNotes, BytesOf(parts.notes));
   const std::string smaller = variants.empty() ? "" : EncodeVariants(variants);
   add(SectionKind::kVariants, BytesOf(smaller));
-  std::string bundle = WriteSectionFile(kBundleFormat, sections);
+  std::string bundle = WriteSectionFile(kBundleFormat, sections, FormatOf(manifest));
   if (!variants.empty()) {
     // Of what a reader would refuse, nothing is written.
     const RuntimeOr<BundleReader> reader = BundleReader::FromBytes(BytesOf(bundle));
@@ -143,7 +153,7 @@ RuntimeOr<std::string> WithNumberNotes(std::span<const uint8_t> bundle, const Nu
     sections.push_back({entry.kind, bundle.subspan(entry.offset, entry.size_bytes)});
   }
   if (!notes.empty()) sections.push_back({SectionKind::kNumberNotes, BytesOf(encoded)});
-  return WriteSectionFile(kBundleFormat, sections);
+  return WriteSectionFile(kBundleFormat, sections, FormatOf(reader.manifest()));
 }
 
 RuntimeOr<BundleReader> BundleReader::OpenFile(const std::string& path) {

@@ -10,7 +10,8 @@ RuntimeStatus Invalid(const std::string& text) {
   return RuntimeStatus(RuntimeCode::kInvalidArgument, text);
 }
 
-// Whether each address of iterations up to `last`, included, lies in the base's region.
+// Whether each address of iterations up to `last`, included, lies in the base's region. Those of
+// kLastIterations are among them.
 RuntimeStatus CheckIterations(const BundleManifest& manifest, const Walker& walker, uint64_t last) {
   const uint64_t begin = walker.has_first ? 1 : 0;
   if (last < begin) return RuntimeStatus();
@@ -108,8 +109,9 @@ RuntimeStatus CheckNesting(const BundleManifest& manifest) {
   for (size_t i = 0; i < blocks.size(); ++i) {
     const ControlBlock& block = blocks[i];
     const bool is_top = block.parent == kNoBlock;
-    if ((block.kind != BlockKind::kLoop && block.kind != BlockKind::kBranch) ||
-        (!is_top && block.parent >= i)) {
+    const bool is_known = block.kind == BlockKind::kLoop || block.kind == BlockKind::kBranch ||
+                          block.kind == BlockKind::kLastIterations;
+    if (!is_known || (!is_top && block.parent >= i)) {
       return Invalid("got a block of an unknown kind, or before the one around it");
     }
     if (block.first_step > block.middle_step || block.middle_step > block.end_step ||

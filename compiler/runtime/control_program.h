@@ -14,7 +14,7 @@
 namespace burnish {
 
 // An address that each iteration t of a loop changes:
-//   first                                             t = 0, where there is a `first`
+//   first                                             the first one, where there is a `first`
 //   base + ((t - lag) mod period) * stride_bytes      otherwise; period 0: without the mod
 struct Walker {
   uint32_t block = 0;  // The loop.
@@ -44,6 +44,9 @@ struct LoopResult {
 enum class BlockKind : uint8_t {
   kLoop = 1,    // Steps [first_step, end_step), again and again; middle_step is end_step.
   kBranch = 2,  // Steps [first_step, middle_step) where `condition` is true, the others where not.
+  // As kLoop, of `count` iterations the last that `count_place` says: they keep their numbers, and
+  // the first of them reads what iteration 0 would. From format version 7 on.
+  kLastIterations = 3,
 };
 
 inline constexpr uint32_t kNoBlock = ~uint32_t{0};
@@ -64,7 +67,7 @@ struct ControlBlock {
   Place condition;             // Of a branch, too.
   std::vector<LoopResult> results;
 
-  bool IsLoop() const { return kind == BlockKind::kLoop; }
+  bool IsLoop() const { return kind != BlockKind::kBranch; }
   // Whether only a run knows how often the loop repeats: then a session's limit holds.
   bool IsOpen() const { return IsLoop() && (has_count || has_condition); }
   friend bool operator==(const ControlBlock&, const ControlBlock&) = default;

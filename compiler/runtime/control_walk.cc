@@ -102,13 +102,17 @@ bool ControlWalk::WalkLoop(uint32_t number) {
   const ControlBlock& block = run_.manifest->control.blocks[number];
   const ControlPlan::Block& plan = run_.plan->blocks[number];
   const uint64_t count = CountOf(block);
+  const bool is_last = block.kind == BlockKind::kLastIterations;
+  const uint64_t first = is_last ? block.count - count : 0;
   EnterLoop(plan);
-  for (uint64_t iteration = 0;; ++iteration) {
-    MoveTo(plan, iteration);
+  for (uint64_t iteration = first;; ++iteration) {
+    MoveTo(plan, iteration, iteration == first);
     // Iterations take turns with two places of the condition: while a slow worker reads one, a fast
     // one writes the other, and between them is a barrier of the iteration's steps.
-    if (iteration == count || (block.has_condition && *Address(block.condition) == 0)) break;
-    if (block.IsOpen() && iteration == run_.loop_limit) {
+    if (iteration == first + count || (block.has_condition && *Address(block.condition) == 0)) {
+      break;
+    }
+    if (block.IsOpen() && iteration - first == run_.loop_limit) {
       // All workers see the same count and condition, so that all of them leave here.
       if (worker_ == 0) run_.failure->RecordLimit(number, run_.loop_limit);
       return false;
@@ -140,10 +144,10 @@ void ControlWalk::EnterLoop(const ControlPlan::Block& plan) {
   }
 }
 
-void ControlWalk::MoveTo(const ControlPlan::Block& plan, uint64_t iteration) {
+void ControlWalk::MoveTo(const ControlPlan::Block& plan, uint64_t iteration, bool is_first) {
   for (const uint32_t number : plan.walkers) {
     const Walker& walker = run_.manifest->control.walkers[number];
-    if (iteration == 0 && walker.has_first) {
+    if (is_first && walker.has_first) {
       table_.at[number] = table_.first[number];
       continue;
     }

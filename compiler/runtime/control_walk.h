@@ -97,7 +97,7 @@ class ControlWalk {
 
   uint8_t* Address(const Place& place) const;
   void EnterLoop(const ControlPlan::Block& plan);
-  void MoveTo(const ControlPlan::Block& plan, uint64_t iteration);
+  void MoveTo(const ControlPlan::Block& plan, uint64_t iteration, bool is_first);
   uint64_t CountOf(const ControlBlock& block) const;
   void HandOn(const ControlBlock& block);
 

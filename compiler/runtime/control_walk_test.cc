@@ -216,6 +216,54 @@ TEST(ControlWalkTest, ACountFromMemory) {
   }
 }
 
+// The last iterations of four, by a count in memory, with the sums stacked or in turn: the first of
+// them reads what iteration 0 would, and the rows are those of so many iterations.
+BundleManifest LastIterations(bool in_turn) {
+  BundleManifest manifest = SumManifest(4, 4, /*backwards=*/true);
+  if (in_turn) TakeTurns(manifest);
+  manifest.inputs[2] = {.tensor = DenseTensor("count", ElementType::kI64, {1}), .storage_bytes = 8};
+  manifest.control.blocks[0].kind = BlockKind::kLastIterations;
+  manifest.control.blocks[0].has_count = true;
+  manifest.control.blocks[0].count_place = {Region::kInput, 2, 0};
+  return manifest;
+}
+
+TEST(ControlWalkTest, TheLastIterationsEndWithTheFirstRow) {
+  for (const bool in_turn : {false, true}) {
+    for (const int threads : {1, 3}) {
+      const auto session = Open(LastIterations(in_turn), threads);
+      std::vector<float> xs;
+      for (int v = 0; v < 4; ++v) xs.insert(xs.end(), kPitch, static_cast<float>(v + 1));
+      ASSERT_TRUE(session->SetInput(0, AsBytes(std::vector<float>(kPitch, 100.0f))).ok());
+      ASSERT_TRUE(session->SetInput(1, AsBytes(xs)).ok());
+      const std::pair<int64_t, float> cases[] = {{-1, 100}, {0, 100}, {1, 101},
+                                                 {2, 103},  {3, 106}, {99, 110}};
+      for (const auto& [count, want] : cases) {
+        ASSERT_TRUE(session->SetInput(2, AsBytes(std::vector<int64_t>{count})).ok());
+        ASSERT_TRUE(session->Run().ok());
+        EXPECT_EQ(Last(*session), want) << count;
+      }
+      ASSERT_TRUE(session->SetInput(2, AsBytes(std::vector<int64_t>{2})).ok());
+      session->SetLoopLimit(1);
+      EXPECT_EQ(session->Run().code(), RuntimeCode::kResourceExhausted);
+      session->SetLoopLimit(2);
+      ASSERT_TRUE(session->Run().ok());
+      if (in_turn) continue;
+      const std::vector<float> sums = Sums(*session, 4);
+      EXPECT_EQ(sums[0], 103);
+      EXPECT_EQ(sums[1], 102);
+    }
+  }
+}
+
+TEST(ControlWalkTest, FilesOfTheLastIterationsAreOfVersion7) {
+  const auto bundle = WriteBundle(LastIterations(true), TestElf(), {});
+  ASSERT_TRUE(bundle.ok());
+  uint32_t version = 0;
+  std::memcpy(&version, bundle->data() + 8, sizeof(version));
+  EXPECT_EQ(version, 7u);
+}
+
 // last = start + start, or start + xs[0].
 BundleManifest BranchManifest() {
   BundleManifest manifest = SumManifest(1);
@@ -367,7 +415,12 @@ TEST(ControlWalkTest, ManifestsThatLeaveTheirMemoryAreRefused) {
       {"steps that do not exist",
        [](auto& m) { m.control.blocks[0].middle_step = m.control.blocks[0].end_step = 2; }},
       {"steps backwards", [](auto& m) { m.control.blocks[0].first_step = 2; }},
-      {"a kind of the future", [](auto& m) { m.control.blocks[0].kind = BlockKind{3}; }},
+      {"a kind of the future", [](auto& m) { m.control.blocks[0].kind = BlockKind{4}; }},
+      {"last iterations of too many",
+       [](auto& m) {
+         m = LastIterations(false);
+         m.control.blocks[0].count = 5;
+       }},
       {"its own parent", [](auto& m) { m.control.blocks[0].parent = 0; }},
       {"blocks that overlap", [](auto& m) { m.control.blocks.push_back(m.control.blocks[0]); }},
       {"a branch without condition",
@@ -401,6 +454,7 @@ TEST(ControlWalkTest, ManifestsThatLeaveTheirMemoryAreRefused) {
   };
   EXPECT_TRUE(CheckManifest(SumManifest(4)).ok());
   EXPECT_TRUE(CheckManifest(BranchManifest()).ok());
+  EXPECT_TRUE(CheckManifest(LastIterations(false)).ok());
   for (const Fault& fault : faults) {
     BundleManifest manifest = SumManifest(4);
     fault.make(manifest);

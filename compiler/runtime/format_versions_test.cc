@@ -31,14 +31,15 @@ uint32_t VersionOf(const std::string& bundle) {
 }
 
 TEST(FormatVersionsTest, EachFileHasTheVersionOfItsName) {
-  for (uint32_t version : {1u, 2u, 3u, 4u, 5u, 6u})
+  for (uint32_t version : {1u, 2u, 3u, 4u, 5u, 6u, 7u})
     EXPECT_EQ(VersionOf(Contents(PathOf(version))), version);
 }
 
 // Whoever raises the version adds a file and says below what becomes of the others. Version 3 is of
 // bundles with control or host kernels only, version 4 of those with sizes that a run decides,
 // version 5 of those whose inputs have such sizes, version 6 of those with kernels that ask what a
-// run reads.
+// run reads, version 7 of those with loops of the last iterations, or with control and what a run
+// leaves out.
 TEST(FormatVersionsTest, TodaysVersionHasAFile) {
   EXPECT_EQ(VersionOf(TestBundle()), 2u) << "add testdata/bundles/format_N.bundle and its test";
 }
@@ -110,6 +111,26 @@ TEST(FormatVersionsTest, Format6TellsLoopsWhatIsRead) {
   EXPECT_EQ(sum, (std::vector<float>{11, 22, 33, 44}));
 }
 
+// The running sum of the last two vectors, from the last one, as control_walk_test.cc describes it.
+TEST(FormatVersionsTest, Format7RunsTheLastIterations) {
+  auto model = Model::LoadFile(PathOf(7), {});
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  auto pool = ThreadPool::Create({.thread_count = 2});
+  ASSERT_TRUE(pool.ok());
+  auto session = Session::Create(*model, *std::move(pool));
+  ASSERT_TRUE(session.ok());
+  std::vector<float> xs(4 * 1024, 2.0f);
+  xs[0] = 5.0f;
+  ASSERT_TRUE((*session)->SetInput(0, AsBytes(std::vector<float>(1024, 100.0f))).ok());
+  ASSERT_TRUE((*session)->SetInput(1, AsBytes(xs)).ok());
+  ASSERT_TRUE((*session)->SetInput(2, AsBytes(std::vector<int64_t>{2})).ok());
+  ASSERT_TRUE((*session)->Run().ok());
+  std::vector<float> last(1024);
+  ASSERT_TRUE((*session)->GetOutput(1, AsWritableBytes(last)).ok());
+  EXPECT_EQ(last[0], 107.0f);
+  EXPECT_EQ(last[1], 104.0f);
+}
+
 TEST(FormatVersionsTest, Format2Runs) {
   auto model = Model::LoadFile(PathOf(2), {});
   ASSERT_TRUE(model.ok()) << model.status().message();
@@ -131,16 +152,16 @@ TEST(FormatVersionsTest, Format2Runs) {
 TEST(FormatVersionsTest, Format1IsRefusedByName) {
   EXPECT_EQ(Model::LoadFile(PathOf(1), {}).status().message(),
             PathOf(1) +
-                ": got format version 1, want 2 to 6: it was written by an older Burnish; build it "
+                ": got format version 1, want 2 to 7: it was written by an older Burnish; build it "
                 "again");
 }
 
 TEST(FormatVersionsTest, AFormatOfTheFutureIsRefusedByName) {
   std::string bundle = Contents(PathOf(2));
-  bundle[8] = 7;
+  bundle[8] = 8;
   EXPECT_EQ(
       BundleReader::FromBytes(AsBytes(bundle)).status().message(),
-      "got format version 7, want 2 to 6: it was written by a newer Burnish; run it with that");
+      "got format version 8, want 2 to 7: it was written by a newer Burnish; run it with that");
 }
 
 }  // namespace

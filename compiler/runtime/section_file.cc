@@ -17,9 +17,10 @@ namespace {
 // whatever it understands. 3: kControl, without which a runtime would take each step once, and
 // kHostCalls, without which it would look for their code. 4: kRunSizes, without which it would show
 // what no run wrote. 5: kInputAxes, without which it would read what no caller gave. 6:
-// kLiveTables, without which kernels would leave out whatever the arena happens to say. kVariants
-// alone raises nothing: a runtime that passes them over runs all at the greatest sizes.
-constexpr uint32_t kVersionMin = 2, kVersionMax = 6;
+// kLiveTables, without which kernels would leave out whatever the arena happens to say. 7: what
+// control asks for (FormatOf in bundle.cc). kVariants alone raises nothing: a runtime that passes
+// them over runs all at the greatest sizes.
+constexpr uint32_t kVersionMin = 2, kVersionMax = 7;
 constexpr uint64_t kHeaderBytes = 24;
 constexpr uint64_t kEntryBytes = 56;
 constexpr uint64_t kDigestBytes = 32;
@@ -32,8 +33,8 @@ RuntimeStatus Damaged(const std::string& text) {
   return RuntimeStatus(RuntimeCode::kDataLoss, "damaged file: " + text);
 }
 
-uint32_t VersionOf(const std::vector<Section>& sections) {
-  uint32_t version = kVersionMin;
+uint32_t VersionOf(const std::vector<Section>& sections, uint32_t version_min) {
+  uint32_t version = std::max(kVersionMin, version_min);
   for (const Section& section : sections) {
     if (section.kind == SectionKind::kControl || section.kind == SectionKind::kHostCalls) {
       version = std::max(version, 3u);
@@ -69,7 +70,8 @@ RuntimeOr<SectionFile::Entry> ReadEntry(ByteReader& reader) {
 
 }  // namespace
 
-std::string WriteSectionFile(const SectionFormat& format, const std::vector<Section>& sections) {
+std::string WriteSectionFile(const SectionFormat& format, const std::vector<Section>& sections,
+                             uint32_t version_min) {
   CHECK(format.magic.size() == 8);
   CHECK(sections.size() <= kSectionCountMax);
   const uint64_t table_end = kHeaderBytes + kEntryBytes * sections.size() + kDigestBytes;
@@ -81,7 +83,7 @@ std::string WriteSectionFile(const SectionFormat& format, const std::vector<Sect
   }
 
   ByteWriter header;
-  header.Number(VersionOf(sections));
+  header.Number(VersionOf(sections, version_min));
   header.Number(static_cast<uint32_t>(sections.size()));
   header.Number(end);
   for (size_t i = 0; i < sections.size(); ++i) {

@@ -1,7 +1,7 @@
 // The container of artifacts and bundles: one file of hashed sections. All numbers little-endian.
 //
 //   0   magic, 8 bytes            16  file size, u64
-//   8   version, u32: 2 to 6          24  table of section_count entries of 56 bytes:
+//   8   version, u32: 2 to 7          24  table of section_count entries of 56 bytes:
 //   12  section count, u32            kind u32, zero u32, offset u64, size u64, digest of 32 bytes
 //   then the SHA-256 of everything before it, zeros up to the first section, and the sections in
 //   the order of the table, each at the next multiple of the alignment, with zeros between. The
@@ -57,9 +57,11 @@ struct Section {
   std::span<const uint8_t> bytes;
 };
 
-// At most kSectionCountMax sections, each kind at most once.
+// At most kSectionCountMax sections, each kind at most once. `version_min`: what a section's bytes
+// need, where its kind does not say so.
 inline constexpr uint32_t kSectionCountMax = 16;
-std::string WriteSectionFile(const SectionFormat& format, const std::vector<Section>& sections);
+std::string WriteSectionFile(const SectionFormat& format, const std::vector<Section>& sections,
+                             uint32_t version_min = 0);
 
 class SectionFile {
  public:
