@@ -40,6 +40,7 @@ constexpr uint64_t kAlignmentMin = 64;
 // allocator.
 struct MemoryObject {
   PyObject_HEAD;
+  void* block;  // Of malloc; `data` is in it.
   void* data;
   Py_ssize_t size_bytes;
 };
@@ -47,7 +48,7 @@ struct MemoryObject {
 PyTypeObject* memory_type = nullptr;
 
 void Free(PyObject* self) {
-  std::free(reinterpret_cast<MemoryObject*>(self)->data);
+  std::free(reinterpret_cast<MemoryObject*>(self)->block);
   PyTypeObject* const type = Py_TYPE(self);
   PyObject_Free(self);
   Py_DECREF(type);  // Instances of types that are made at run time own one.
@@ -62,14 +63,19 @@ Ref MakeMemory(uint64_t size_bytes, uint64_t alignment) {
   Ref object(reinterpret_cast<PyObject*>(PyObject_New(MemoryObject, memory_type)));
   if (!object) return object;
   auto* memory = reinterpret_cast<MemoryObject*>(object.get());
-  memory->data = nullptr;
+  memory->block = memory->data = nullptr;
   memory->size_bytes = static_cast<Py_ssize_t>(size_bytes);
-  if (size_bytes > PY_SSIZE_T_MAX ||
-      posix_memalign(&memory->data, std::max(alignment, kAlignmentMin),
-                     std::max<uint64_t>(size_bytes, 1)) != 0) {
+  const uint64_t boundary = std::max(alignment, kAlignmentMin);
+  // Not posix_memalign: until glibc 2.38 it looks for a block that is larger by the alignment and
+  // gives the rest back, so that a block which was freed is too small for the next array of its
+  // size, and the heap grows with the calls.
+  if (size_bytes <= PY_SSIZE_T_MAX - boundary) memory->block = std::malloc(size_bytes + boundary);
+  if (memory->block == nullptr) {
     PyErr_NoMemory();
     return Ref();
   }
+  const auto begin = reinterpret_cast<uintptr_t>(memory->block);
+  memory->data = reinterpret_cast<void*>((begin + boundary - 1) / boundary * boundary);
   return object;
 }
 

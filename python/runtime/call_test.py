@@ -1,6 +1,8 @@
 """Inferences on NumPy arrays, against NumPy."""
 
 import array
+import collections
+import ctypes
 import gc
 import os
 import pathlib
@@ -270,6 +272,31 @@ def test_models_and_outputs_are_freed():
     harness.check_outputs(outputs, harness.expected(*harness.inputs()))
     del model, outputs
     assert sys.getrefcount(base) == 2, sys.getrefcount(base)
+
+
+class Mallinfo(ctypes.Structure):
+    """What glibc's mallinfo2 returns; `arena` is the heap, `hblkhd` what is mapped beside it."""
+
+    _fields_ = [(name, ctypes.c_size_t) for name in (
+        "arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks",
+        "fordblks", "keepcost")]
+
+
+def test_arrays_of_one_size_take_the_memory_of_those_that_are_gone():
+    """Among arrays of other sizes, which live longer: the heap stays as large as it was."""
+    mallinfo2 = ctypes.CDLL(None).mallinfo2
+    mallinfo2.restype = Mallinfo
+    rng = numpy.random.default_rng(7)
+    others, sizes = collections.deque(maxlen=40), []
+    for number in range(2000):
+        array = burnish_runtime.empty((1 << 18,), numpy.float32)
+        others.append(numpy.empty(rng.integers(1, 1 << 17), numpy.uint8))
+        del array
+        others.append(numpy.empty(rng.integers(1, 1 << 12), numpy.uint8))
+        if number in (300, 1999):
+            info = mallinfo2()
+            sizes.append(info.arena + info.hblkhd)
+    assert sizes[1] < sizes[0] + (4 << 20), sizes
 
 
 def test_empty_makes_aligned_arrays():
