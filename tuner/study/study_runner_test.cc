@@ -177,6 +177,30 @@ TEST_F(FewTrialsTest, AreSharedOutWhereNothingSaysWhichIsHeavy) {
   EXPECT_THAT(Counts(/*no_default=*/true), ElementsAre(4, 4, 4, 4));
 }
 
+TEST_F(StudyRunnerTest, WhatDidWellOnMoreThreadsIsTriedFirstIfItIsAPointHere) {
+  Create({.task_count = 1, .spec = {.trials_max = 8}});
+  Target elsewhere = study_->target();
+  elsewhere.threads = 4;
+  int64_t latency_ns = 0;
+  for (const std::string& trace : {std::string("of no rule"), study_->second_default_trace(0)}) {
+    MeasurementEntry entry{.study_id = "other",
+                           .trial_id = trace.substr(0, 64),
+                           .candidate = {.workload = study_->tasks()[0].workload,
+                                         .target = elsewhere,
+                                         .trace = trace,
+                                         .codegen_epoch = 1}};
+    entry.measurement.environment.method_version = kMeasureMethodVersion;
+    entry.measurement.outcome = Latencies{{ProcessLatencies{.latency_ns = {++latency_ns}}}};
+    ASSERT_THAT(records_->Append(entry), IsOk());
+  }
+  ASSERT_OK_AND_ASSIGN(const StudyResult result, Run());
+  EXPECT_EQ(result.progress.trial_count, 8);
+  const std::map<std::string, std::string> traces = Traces();
+  EXPECT_EQ(traces.at(absl::StrCat(SyntheticStudy::kId, "/t0/0")), study_->second_default_trace(0));
+  for (const auto& [trial_id, trace] : traces) EXPECT_NE(trace, "of no rule") << trial_id;
+  EXPECT_THAT(CheckReplay(Options()), IsOk());
+}
+
 TEST_F(StudyRunnerTest, ZeroTrialsMeasureTheDefaultsOnly) {
   Create({.spec = {.trials_max = 0}});
   ASSERT_OK_AND_ASSIGN(const StudyResult result, Run());

@@ -1,7 +1,10 @@
 #include "tuner/study/task_history.h"
 
 #include <algorithm>
+#include <cmath>
+#include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "base/status_macros.h"
@@ -47,6 +50,36 @@ absl::Status ForEachRecord(const RecordStore& records, RecordQuery query, const 
   }
 }
 
+// On other targets: of another number of threads or another microarchitecture.
+absl::Status AddElsewhere(const RecordStore& records, const Workload& workload,
+                          const TaskHistoryQuery& query, TaskHistory& history) {
+  std::map<std::string, double> distances;  // By target's text.
+  std::vector<std::tuple<double, std::string, int64_t, std::string>> found;
+  const RecordQuery of_anchor = {.anchor_id = workload.anchor_id, .with_failures = false};
+  int left = query.record_count_max;
+  RETURN_IF_ERROR(ForEachRecord(records, of_anchor, [&](const Record& record) {
+    if (record.row_id > query.row_id_max || left == 0) return false;
+    --left;
+    const auto [distance, is_new] = distances.emplace(record.target, -1);
+    if (is_new) {
+      const absl::StatusOr<Target> target = ParseTarget(record.target);
+      if (target.ok()) distance->second = TargetDistance(query.target, *target);
+    }
+    // One that cannot be read, such as a later version's.
+    if (distance->second < 0) return true;
+    history.last_row_id = std::max(history.last_row_id, record.row_id);
+    found.emplace_back(distance->second, record.target, record.isolated_rank_ns(), record.trace);
+    return true;
+  }));
+  std::sort(found.begin(), found.end());
+  std::set<std::string> seen;
+  for (auto& [distance, target, latency_ns, trace] : found) {
+    if (static_cast<int>(history.elsewhere_traces.size()) == query.seed_count_max) break;
+    if (seen.insert(trace).second) history.elsewhere_traces.push_back(std::move(trace));
+  }
+  return absl::OkStatus();
+}
+
 // The fastest trace of each of the nearest workloads that were measured by then.
 absl::Status AddNearSeeds(const RecordStore& records, const Workload& workload,
                           const TaskHistoryQuery& query, TaskHistory& history) {
@@ -74,6 +107,11 @@ absl::Status AddNearSeeds(const RecordStore& records, const Workload& workload,
 }
 
 }  // namespace
+
+double TargetDistance(const Target& here, const Target& there) {
+  return std::abs(std::log2(static_cast<double>(here.threads) / there.threads)) +
+         (here.arch == there.arch ? 0 : 1);
+}
 
 absl::StatusOr<TaskHistory> ReadTaskHistory(const RecordStore& records, const StudyTaskSpec& task,
                                             const TaskHistoryQuery& query) {
@@ -110,8 +148,9 @@ absl::StatusOr<TaskHistory> ReadTaskHistory(const RecordStore& records, const St
     if (static_cast<int>(history.seed_traces.size()) == query.seed_count_max) break;
     if (seen.insert(trace).second) history.seed_traces.push_back(std::move(trace));
   }
-  // What was measured of this anchor says more than any other shape.
+  // What was measured of this anchor says more than any other target or shape.
   if (history.known.empty() && history.related.empty()) {
+    RETURN_IF_ERROR(AddElsewhere(records, task.workload, query, history));
     RETURN_IF_ERROR(AddNearSeeds(records, task.workload, query, history));
   }
   return history;

@@ -33,6 +33,10 @@ struct TaskHistory {
   // Traces of the fastest related ones, each once, or else of the fastest of near workloads,
   // nearest first: worth a try.
   std::vector<std::string> seed_traces;
+  // Where none of this target is known: traces of the same anchor on other targets, of the nearest
+  // target first, there the fastest first. Worth a try where they are points of this target's
+  // space.
+  std::vector<std::string> elsewhere_traces;
   int64_t last_row_id = 0;  // The highest that was looked at; 0: none.
 };
 
@@ -45,6 +49,10 @@ struct TaskHistoryQuery {
   int record_count_max = 4096;
   int seed_count_max = 16;
 };
+
+// How far what was measured on `there` is from telling what is fast on `here`: |log2| of the ratio
+// of threads, and one for another microarchitecture.
+double TargetDistance(const Target& here, const Target& there);
 
 absl::StatusOr<TaskHistory> ReadTaskHistory(const RecordStore& records, const StudyTaskSpec& task,
                                             const TaskHistoryQuery& query);

@@ -129,6 +129,32 @@ TEST_F(TaskHistoryTest, OtherExtentsAreSeedsWhereTheAnchorWasNeverMeasured) {
   EXPECT_THAT(own.seed_traces, ElementsAre("own"));
 }
 
+TEST_F(TaskHistoryTest, OtherTargetsAreAskedWhereThisOneIsUnknownNearestFirst) {
+  const auto add = [&](const std::string& trace, const std::string& target, int64_t latency_ns) {
+    Candidate candidate = CandidateOf(trace);
+    candidate.target = TargetOf(target);
+    Add(candidate, latency_ns);
+  };
+  add("far", "skylake,threads=8", 10);
+  add("near slow", "znver3,threads=2", 300);
+  add("near fast", "znver3,threads=2", 200);
+  add("near failed", "znver3,threads=2", 0);
+  add("far", "znver3,threads=4", 5);
+  ASSERT_OK_AND_ASSIGN(const TaskHistory at_start, Read());
+  EXPECT_THAT(at_start.elsewhere_traces, ElementsAre("near fast", "near slow", "far"));
+  EXPECT_THAT(at_start.known, IsEmpty());
+  EXPECT_THAT(at_start.related, IsEmpty());
+  EXPECT_THAT(at_start.seed_traces, IsEmpty());
+  add("later", "znver3,threads=2", 1);
+  ASSERT_OK_AND_ASSIGN(const TaskHistory resumed, Read({.row_id_max = at_start.last_row_id}));
+  EXPECT_EQ(resumed.elsewhere_traces, at_start.elsewhere_traces);
+  // This target's own say more.
+  Add(CandidateOf("own", "residual"), 500);
+  ASSERT_OK_AND_ASSIGN(const TaskHistory own, Read());
+  EXPECT_THAT(own.elsewhere_traces, IsEmpty());
+  EXPECT_THAT(own.seed_traces, ElementsAre("own"));
+}
+
 TEST_F(TaskHistoryTest, EmptyStoreHasNoHistoryAndLimitsHold) {
   ASSERT_OK_AND_ASSIGN(const TaskHistory empty, Read());
   EXPECT_EQ(empty.last_row_id, 0);
