@@ -7,7 +7,6 @@ torch_harness.start(__file__)
 import contextlib  # noqa: E402
 import copy  # noqa: E402
 import glob  # noqa: E402
-import logging  # noqa: E402
 import math  # noqa: E402
 import multiprocessing  # noqa: E402
 import os  # noqa: E402
@@ -23,7 +22,7 @@ from torch import nn  # noqa: E402
 import burnish  # noqa: E402
 from burnish import _programs  # noqa: E402
 from burnish._torch import pieces, reader, weights  # noqa: E402
-from torch_harness import close, raised  # noqa: E402
+from torch_harness import close, raised, said  # noqa: E402
 
 
 def compiled(model, **options):
@@ -39,22 +38,6 @@ def live():
 
 def bundles():
     return [bundle for piece in live() for bundle in piece.bundles.values() if bundle.model is not None]
-
-
-@contextlib.contextmanager
-def said():
-    """What is logged meanwhile."""
-    lines = []
-    handler = logging.Handler()
-    handler.emit = lambda record: lines.append(record.getMessage())
-    logger = logging.getLogger("burnish.torch")
-    logger.addHandler(handler)
-    logger.propagate = False
-    try:
-        yield lines
-    finally:
-        logger.removeHandler(handler)
-        logger.propagate = True
 
 
 def check(function, *inputs, count=1, **options):

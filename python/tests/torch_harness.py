@@ -3,7 +3,9 @@
 usage of such a test: TEST.py TUNER LAUNCHER
 """
 
+import contextlib
 import importlib.util
+import logging
 import os
 import pathlib
 import sys
@@ -66,6 +68,22 @@ def raised(call, kind, *texts):
         assert not missing, f"{missing} not in: {error}"
         return error
     raise AssertionError(f"no {kind.__name__}, but {got!r}")
+
+
+@contextlib.contextmanager
+def said():
+    """What the backend logs meanwhile."""
+    lines = []
+    handler = logging.Handler()
+    handler.emit = lambda record: lines.append(record.getMessage())
+    logger = logging.getLogger("burnish.torch")
+    logger.addHandler(handler)
+    logger.propagate = False
+    try:
+        yield lines
+    finally:
+        logger.removeHandler(handler)
+        logger.propagate = True
 
 
 def close(got, want, limit=1e-4):

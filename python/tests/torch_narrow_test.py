@@ -8,9 +8,7 @@ import torch_harness
 
 torch_harness.start(__file__)
 
-import contextlib  # noqa: E402
 import copy  # noqa: E402
-import logging  # noqa: E402
 
 import numpy  # noqa: E402
 import torch  # noqa: E402
@@ -18,24 +16,11 @@ from torch import nn  # noqa: E402
 
 import burnish  # noqa: E402
 from burnish._torch import pieces  # noqa: E402
-from torch_harness import close, raised  # noqa: E402
+from torch_harness import close, raised, said  # noqa: E402
 
 NARROW = (torch.bfloat16, torch.float16)
 UNIT = {torch.bfloat16: 2.0 ** -8, torch.float16: 2.0 ** -11}  # Of rounding, at most.
 PRECISION_ERROR_MAX = 2e-2  # docs/low-precision.md
-
-
-@contextlib.contextmanager
-def said():
-    lines = []
-    handler = logging.Handler()
-    handler.emit = lambda record: lines.append(record.getMessage())
-    logger = logging.getLogger("burnish.torch")
-    logger.addHandler(handler)
-    try:
-        yield lines
-    finally:
-        logger.removeHandler(handler)
 
 
 def compiled(model, **options):

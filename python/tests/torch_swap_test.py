@@ -5,7 +5,6 @@ import torch_harness
 torch_harness.start(__file__)
 
 import contextlib  # noqa: E402
-import logging  # noqa: E402
 import os  # noqa: E402
 import threading  # noqa: E402
 
@@ -16,7 +15,7 @@ import burnish  # noqa: E402
 from burnish import _pace  # noqa: E402
 from burnish._torch import making, pieces, swapping  # noqa: E402
 from burnish._torch.options import options_of  # noqa: E402
-from torch_harness import close, raised  # noqa: E402
+from torch_harness import close, raised, said  # noqa: E402
 
 X = torch.randn(1, 3, 12, 12, generator=torch.Generator().manual_seed(1))
 CALLS, THREADS, SWAPS_MIN = 10000, 4, 20
@@ -62,19 +61,6 @@ def arguments(run, piece):
         run(X)
     del piece.__dict__["forward"]
     return seen[0]
-
-
-@contextlib.contextmanager
-def said():
-    lines = []
-    handler = logging.Handler()
-    handler.emit = lambda record: lines.append(record.getMessage())
-    logger = logging.getLogger("burnish.torch")
-    logger.addHandler(handler)
-    try:
-        yield lines
-    finally:
-        logger.removeHandler(handler)
 
 
 # ---- When one is taken.
