@@ -77,10 +77,11 @@ TEST(AnalyticModelTest, PartsOfComputeAddUpToIt) {
       Lowered(ConvProgram({1, 14, 14, 256, 256, 3, 1, 1}), TraceText("conv3x3_s1"));
   const Program plain = Lowered(ConvProgram({1, 8, 8, 16, 16, 3, 1, 1}), "");
   for (const Program* program : {&conv, &plain}) {
-    for (const WalkNest& nest : WalkNests(*program, device.core, 2)) {
-      const auto parts = AnalyticComputeParts(nest, device);
-      const NestCycles cycles =
-          AnalyticNestCycles(nest, TrafficOf(*program, nest, device.core), device);
+    const std::vector<WalkNest> nests = WalkNests(*program, device.core, 2);
+    const auto traffic = TrafficOf(*program, nests, device.core);
+    for (size_t n = 0; n < nests.size(); ++n) {
+      const auto parts = AnalyticComputeParts(nests[n], device);
+      const NestCycles cycles = AnalyticNestCycles(nests[n], traffic[n], device);
       EXPECT_NEAR(std::accumulate(parts.begin(), parts.end(), 0.0), cycles.compute,
                   1e-9 * cycles.compute);
       EXPECT_LE(*std::max_element(cycles.fill.begin(), cycles.fill.end()), cycles.memory);
@@ -99,8 +100,9 @@ TEST(CacheTrafficTest, WhatALoopReadsAgainStaysWhileOthersStreamBy) {
       Lowered(ConvProgram({1, 56, 56, 64, 256, 1, 1, 0, true}), TraceText("conv1x1_residual"));
   const DeviceModel device = DeviceOf("znver3");
   int weight_count = 0;
-  for (const WalkNest& nest : WalkNests(lowered, device.core, 2)) {
-    for (const BufferTraffic& buffer : TrafficOf(lowered, nest, device.core)) {
+  const std::vector<WalkNest> nests = WalkNests(lowered, device.core, 2);
+  for (const auto& traffic : TrafficOf(lowered, nests, device.core)) {
+    for (const BufferTraffic& buffer : traffic) {
       if (!buffer.access->is_cold) continue;
       ++weight_count;
       // Once, or once for each block of pixels that the schedule makes.
@@ -249,7 +251,7 @@ tensorize@1 mi intrinsic=amx_bf16)",
   const DeviceModel device = DeviceOf("sapphirerapids");
   const std::vector<WalkNest> nests = WalkNests(lowered, device.core, 1);
   CHECK_EQ(nests.size(), 1u);
-  return AnalyticNestCycles(nests[0], TrafficOf(lowered, nests[0], device.core), device).compute;
+  return AnalyticNestCycles(nests[0], TrafficOf(lowered, nests, device.core)[0], device).compute;
 }
 
 TEST(TileProductsTest, FullTilesTakeTheUnitsCycles) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
+#include <map>
 
 namespace burnish {
 namespace {
@@ -10,27 +12,77 @@ namespace {
 // Of a level, what one nest's data may take: the rest is stack, code, and lines that conflict.
 constexpr double kUsableShare = 0.75;
 
-std::vector<double> Footprints(const Buffer& buffer, const WalkAccess& access) {
-  const double element_bytes = static_cast<double>(SizeBytes(buffer.dtype));
-  const double elements_all = static_cast<double>(StorageElementCount(buffer));
-  std::vector<double> footprints(access.loops.size() + 1);
-  double product = 1;
-  double span = 1;  // Elements from the first to the last.
-  bool contiguous = false;
+using Elements = AccessFootprint::Elements;
+
+std::vector<Elements> ElementsOf(const WalkAccess& access, double line_elements) {
+  std::vector<Elements> all(access.loops.size() + 1);
+  Elements now;
   for (size_t i = access.loops.size() + 1; i-- > 0;) {
     if (i < access.loops.size() && access.loops[i].moves()) {
       const AccessLoop& loop = access.loops[i];
       const double stride = static_cast<double>(std::abs(loop.stride));
-      product *= loop.trips;
-      span += loop.hidden ? 1e12 : stride * (loop.trips - 1);
-      contiguous = contiguous || stride == 1 || loop.hidden;
+      now.count *= loop.trips;
+      now.span += loop.hidden ? 1e12 : stride * (loop.trips - 1);
+      if (loop.hidden) {
+        now.run = std::max(now.run, line_elements);
+      } else if (stride <= now.run) {
+        now.run += stride * (loop.trips - 1);
+      } else {
+        now.jumps = now.jumps || std::fmod(stride, line_elements) != 0;
+      }
     }
-    const double elements = std::min({product, span, elements_all});
-    // Elements that lie apart bring a line each.
-    footprints[i] = contiguous ? std::max(elements * element_bytes, 64.0)
-                               : std::min(elements * 64, elements_all * element_bytes);
+    all[i] = now;
   }
-  return footprints;
+  return all;
+}
+
+double BytesOf(const BufferTraffic& traffic, const Elements& e) {
+  const double line_bytes = 64;
+  const double run_bytes = e.run * traffic.element_bytes;
+  // Whole lines; of runs that begin anywhere in one, those that they touch on an average.
+  const double lines = e.jumps ? 1 + (run_bytes - traffic.element_bytes) / line_bytes
+                               : std::ceil(run_bytes / line_bytes);
+  const double bytes = e.count / e.run * lines * line_bytes;
+  return std::max(line_bytes,
+                  std::min({bytes, e.span * traffic.element_bytes, traffic.storage_bytes}));
+}
+
+bool IsInside(const WalkAccess& other, const WalkAccess& access, size_t level) {
+  if (other.loops.size() < level) return false;
+  for (size_t i = 0; i < level; ++i) {
+    if (other.loops[i].var != access.loops[i].var) return false;
+  }
+  return true;
+}
+
+// What all accesses of a buffer touch that lie in the loops of `access` down to `level`: arms of a
+// condition add up, each as often as it runs; others count as one, the one that touches most.
+Elements TogetherAt(const BufferTraffic& traffic, const WalkAccess& access, size_t level) {
+  Elements all{.count = 0, .span = 0};
+  double most = 0, arms = 0;
+  // Of the arm that is being looked at: accesses of one arm are neighbours.
+  int arm = -1;
+  double in_arm = 0;
+  for (const AccessFootprint& other : traffic.accesses) {
+    if (!IsInside(*other.access, access, level)) continue;
+    const Elements& e = other.elements[level];
+    const double share = level < other.access->shares.size() ? other.access->shares[level] : 1;
+    all.span = std::max(all.span, e.span);
+    if (e.count > most) all.run = e.run, all.jumps = e.jumps;
+    most = std::max(most, e.count);
+    if (share >= 1) {
+      all.count = std::max(all.count, e.count);
+      continue;
+    }
+    if (other.access->arm != arm) {
+      arms += in_arm;
+      in_arm = 0;
+      arm = other.access->arm;
+    }
+    in_arm = std::max(in_arm, share * e.count);
+  }
+  all.count = std::max(all.count, std::min(most, arms + in_arm));
+  return all;
 }
 
 // Streams that hardware asks ahead for, each in a page of its own: 32 of an L2 of Intel's since
@@ -59,38 +111,61 @@ double RunLines(const Buffer& buffer, const WalkAccess& access, int line_bytes) 
 // Into a level of `capacity_bytes`, with the least recently used line leaving first: what a loop
 // touches again is there still if what one of its iterations touches fits, however much streams by
 // in all of them.
-double BytesIn(const BufferTraffic& traffic, const std::vector<BufferTraffic>& all,
-               double capacity_bytes, bool is_last_level) {
+// `sets`: WorkingSetBytes by level of the widest access.
+double BytesIn(const BufferTraffic& traffic, const std::vector<double>& sets,
+               double capacity_bytes) {
   const WalkAccess& access = *traffic.access;
   // The outermost loop whose whole working set fits, and that of the loop around it.
   size_t level = access.loops.size();
-  double inside = WorkingSetBytes(all, access, level);
+  double inside = sets[level];
   double around = inside;
   while (level > 0) {
-    around = WorkingSetBytes(all, access, level - 1);
+    around = sets[level - 1];
     if (around > capacity_bytes) break;
     inside = around;
     --level;
   }
-  // What the call before left there is there still, but for weights.
-  if (is_last_level && level == 0) return access.is_cold ? traffic.footprint_bytes[0] : 0;
   double bytes = traffic.footprint_bytes[level];
   bool resident = inside <= capacity_bytes;
   for (size_t i = level; i-- > 0;) {
     const AccessLoop& loop = access.loops[i];
+    const double share = traffic.shares[i] / traffic.shares[i + 1];
     if (!loop.moves()) {
-      if (!resident) bytes *= loop.trips;
+      if (!resident) bytes *= loop.trips * share;
       continue;
     }
     // Windows that overlap, as a convolution's: a row is read again with the next row of outputs.
     // Rows are taken to be as many as their elements, for fused loops do not say.
     const double overlap_bytes = inside + (around - inside) / std::sqrt(loop.trips);
     const bool overlaps = resident && i + 1 == level && overlap_bytes <= capacity_bytes;
-    bytes *= loop.trips;
+    bytes *= loop.trips * share;
     if (overlaps) bytes = std::min(bytes, traffic.footprint_bytes[i]);
     resident = false;
   }
   return bytes;
+}
+
+// Bytes that a worker touches from its last access to the buffer up to nest `at`, which touches it
+// again, in calls that follow one another: of each buffer the most that a nest on the way does.
+// Infinity: that access was another worker's.
+double BytesSince(const std::vector<std::vector<BufferTraffic>>& all,
+                  const std::vector<WalkNest>& nests, size_t at, BufferId buffer) {
+  std::map<BufferId, double> touched;
+  for (size_t back = 1; back <= nests.size(); ++back) {
+    const size_t n = (at + nests.size() - back) % nests.size();
+    bool found = false;
+    for (const BufferTraffic& traffic : all[n]) {
+      double& bytes = touched[traffic.buffer];
+      bytes = std::max(bytes, traffic.footprint_bytes[0]);
+      found = found || traffic.buffer == buffer;
+    }
+    if (!found) continue;
+    if (nests[n].workers != nests[at].workers) break;
+    double sum = 0;
+    for (const auto& [id, bytes] : touched) sum += bytes;
+    return sum;
+  }
+  return std::numeric_limits<double>::infinity();
 }
 
 }  // namespace
@@ -98,52 +173,84 @@ double BytesIn(const BufferTraffic& traffic, const std::vector<BufferTraffic>& a
 double WorkingSetBytes(const std::vector<BufferTraffic>& all, const WalkAccess& access,
                        size_t level) {
   double bytes = 0;
-  const auto is_inside = [&](const WalkAccess& other) {
-    if (other.loops.size() < level) return false;
-    for (size_t i = 0; i < level; ++i) {
-      if (other.loops[i].var != access.loops[i].var) return false;
-    }
-    return true;
-  };
   for (const BufferTraffic& buffer : all) {
-    double most = 0;
-    for (const AccessFootprint& other : buffer.accesses) {
-      if (is_inside(*other.access)) most = std::max(most, other.bytes[level]);
-    }
-    bytes += most;
+    const Elements together = TogetherAt(buffer, access, level);
+    if (together.count > 0) bytes += BytesOf(buffer, together);
   }
   return bytes;
 }
 
-std::vector<BufferTraffic> TrafficOf(const Program& lowered, const WalkNest& nest,
+namespace {
+
+std::vector<BufferTraffic> BuffersOf(const Program& lowered, const WalkNest& nest,
                                      const IsaModel& isa) {
   std::vector<BufferTraffic> all;
   std::vector<int> position(lowered.buffers.size(), -1);
+  std::vector<double> widest;
   for (const WalkAccess& access : nest.accesses) {
-    std::vector<double> footprints = Footprints(lowered.buffers[access.buffer], access);
+    const Buffer& buffer = lowered.buffers[access.buffer];
     int& at = position[access.buffer];
     if (at < 0) {
       at = static_cast<int>(all.size());
-      all.push_back({.buffer = access.buffer});
+      const double element_bytes = static_cast<double>(SizeBytes(buffer.dtype));
+      all.push_back(
+          {.buffer = access.buffer,
+           .storage_bytes = static_cast<double>(StorageElementCount(buffer)) * element_bytes,
+           .element_bytes = element_bytes});
+      widest.push_back(0);
     }
     BufferTraffic& traffic = all[at];
-    if (traffic.access == nullptr || access.executions * footprints[0] >
-                                         traffic.access->executions * traffic.footprint_bytes[0]) {
-      traffic.access = &access;
-      traffic.footprint_bytes = footprints;
-      traffic.run_lines = RunLines(lowered.buffers[access.buffer], access, isa.line_bytes);
+    traffic.accesses.push_back(
+        {&access, ElementsOf(access, isa.line_bytes / traffic.element_bytes)});
+    const double touched =
+        access.executions * BytesOf(traffic, traffic.accesses.back().elements[0]);
+    if (traffic.access != nullptr && touched <= widest[at]) continue;
+    widest[at] = touched;
+    traffic.access = &access;
+    traffic.run_lines = RunLines(buffer, access, isa.line_bytes);
+  }
+  for (BufferTraffic& traffic : all) {
+    const AccessFootprint& own =
+        *std::find_if(traffic.accesses.begin(), traffic.accesses.end(),
+                      [&](const AccessFootprint& a) { return a.access == traffic.access; });
+    for (size_t i = 0; i < own.elements.size(); ++i) {
+      const Elements together = TogetherAt(traffic, *traffic.access, i);
+      traffic.footprint_bytes.push_back(BytesOf(traffic, together));
+      traffic.shares.push_back(together.count / own.elements[i].count);
     }
-    traffic.accesses.push_back({&access, std::move(footprints)});
   }
   std::sort(all.begin(), all.end(),
             [](const BufferTraffic& a, const BufferTraffic& b) { return a.buffer < b.buffer; });
+  return all;
+}
+
+}  // namespace
+
+std::vector<std::vector<BufferTraffic>> TrafficOf(const Program& lowered,
+                                                  const std::vector<WalkNest>& nests,
+                                                  const IsaModel& isa) {
+  std::vector<std::vector<BufferTraffic>> all;
+  for (const WalkNest& nest : nests) all.push_back(BuffersOf(lowered, nest, isa));
   const CacheLevel levels[] = {isa.l1d, isa.l2, isa.l3};
-  for (int c = 0; c < kCacheLevelCount; ++c) {
-    const bool is_last = c == kCacheLevelCount - 1;
-    const double capacity_bytes =
-        static_cast<double>(levels[c].size_bytes) * kUsableShare / (is_last ? nest.workers : 1);
-    for (BufferTraffic& traffic : all) {
-      traffic.bytes_in[c] = BytesIn(traffic, all, capacity_bytes, is_last);
+  for (size_t n = 0; n < nests.size(); ++n) {
+    for (BufferTraffic& traffic : all[n]) {
+      const WalkAccess& access = *traffic.access;
+      const double since_bytes = access.is_cold ? std::numeric_limits<double>::infinity()
+                                                : BytesSince(all, nests, n, traffic.buffer);
+      std::vector<double> sets;
+      for (size_t level = 0; level <= access.loops.size(); ++level) {
+        sets.push_back(WorkingSetBytes(all[n], access, level));
+      }
+      for (int c = 0; c < kCacheLevelCount; ++c) {
+        const bool is_shared_level = c == kCacheLevelCount - 1;
+        const double capacity_bytes = static_cast<double>(levels[c].size_bytes) * kUsableShare /
+                                      (is_shared_level ? nests[n].workers : 1);
+        double& bytes = traffic.bytes_in[c];
+        bytes = BytesIn(traffic, sets, capacity_bytes);
+        const bool is_there =
+            since_bytes <= capacity_bytes && (is_shared_level || !access.is_remote);
+        if (is_there) bytes -= std::min(bytes, traffic.footprint_bytes[0]);
+      }
     }
   }
   return all;

@@ -17,18 +17,30 @@ namespace burnish {
 inline constexpr int kCacheLevelCount = 3;
 
 struct AccessFootprint {
+  // What is touched while some loops run once.
+  struct Elements {
+    double count = 1;    // With what overlaps as often as it is touched.
+    double span = 1;     // From the first to the last.
+    double run = 1;      // Neighbours that follow one another.
+    bool jumps = false;  // From run to run by what is no multiple of a line.
+  };
+
   const WalkAccess* access = nullptr;  // In the nest.
-  // bytes[i]: what it touches while the loops from i inward run once; i up to the number of loops,
-  // with a line or an element for none.
-  std::vector<double> bytes;
+  // elements[i]: while the loops from i inward run once; i up to the number of loops, with one
+  // element for none.
+  std::vector<Elements> elements;
 };
 
 // What one buffer of a nest moves. Its accesses count as one: the one that touches most.
 struct BufferTraffic {
   BufferId buffer = -1;
+  double storage_bytes = 0, element_bytes = 0;
   std::vector<AccessFootprint> accesses;  // At least one.
   const WalkAccess* access = nullptr;     // The widest.
-  std::vector<double> footprint_bytes;    // Of the widest.
+  // By level of the widest's loops, as in AccessFootprint: bytes, and how often that is of what the
+  // widest touches by itself (of a row's tiles that are longer and shorter, each under a condition,
+  // the mean).
+  std::vector<double> footprint_bytes, shares;
   // Neighbouring lines that the widest brings in one after the other, before it has moved on in
   // more streams than hardware follows; at least 1.
   double run_lines = 1;
@@ -36,9 +48,12 @@ struct BufferTraffic {
   std::array<double, kCacheLevelCount> bytes_in = {};
 };
 
-// By buffer. A nest without accesses has none.
-std::vector<BufferTraffic> TrafficOf(const Program& lowered, const WalkNest& nest,
-                                     const IsaModel& isa);
+// Of each nest of a kernel by buffer; a nest without accesses has none. Called over and over, as it
+// is timed: a nest finds what the nests before it left in caches, of the call before too, and of
+// weights nothing.
+std::vector<std::vector<BufferTraffic>> TrafficOf(const Program& lowered,
+                                                  const std::vector<WalkNest>& nests,
+                                                  const IsaModel& isa);
 
 // Bytes that all buffers touch while the loops of `access` from `level` inward run once: by the
 // accesses that are in those loops, not by those beside them.

@@ -34,9 +34,10 @@ class Extractor {
 
   std::vector<float> Run() {
     std::vector<NestCycles> cycles;
-    for (WalkNest& walk : WalkNests(program_, isa_, threads_)) {
-      SeenNest nest{.walk = std::move(walk)};
-      nest.traffic = TrafficOf(program_, nest.walk, isa_);
+    std::vector<WalkNest> walks = WalkNests(program_, isa_, threads_);
+    auto traffic = TrafficOf(program_, walks, isa_);
+    for (size_t n = 0; n < walks.size(); ++n) {
+      SeenNest nest{.walk = std::move(walks[n]), .traffic = std::move(traffic[n])};
       nest.cycles = AnalyticNestCycles(nest.walk, nest.traffic, device_);
       cycles.push_back(nest.cycles);
       nests_.push_back(std::move(nest));

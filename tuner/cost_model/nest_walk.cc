@@ -9,6 +9,7 @@
 #include "compiler/ir/expr_kinds.h"
 #include "compiler/ir/lane_loads.h"
 #include "compiler/ir/simplify.h"
+#include "tuner/cost_model/loop_digits.h"
 
 namespace burnish {
 namespace {
@@ -96,15 +97,69 @@ class Walker {
       : program_(program), isa_(isa), threads_(threads) {
     // Of loops, which are all that is mentioned; others may be left over from lowering.
     extents_.resize(program.vars.size(), 0);
+    means_.resize(program.vars.size(), 0);
+    begins_.resize(program.vars.size(), 0);
     prefetched_.resize(program.buffers.size(), false);
     for (const Node& node : program.nodes) {
       if (node.kind == NodeKind::kPrefetch) prefetched_[node.buffer] = true;
       if (node.kind != NodeKind::kLoop || extents_[node.var] != 0) continue;
       extents_[node.var] = MaxExtent(program, node.var);
+      if (node.loop_kind == LoopKind::kParallel) parallel_.push_back(node.var);
+    }
+    units_ = DigitUnits(program, extents_);
+    SetWorker(threads - 1);
+    workers_differ_ = threads > 1 && std::any_of(program.nodes.begin(), program.nodes.end(),
+                                                 [&](const Node& node) { return IsUneven(node); });
+  }
+
+  // Of the worker that has the most to do. Shares of a parallel loop differ by an iteration, of
+  // which the last worker has one more, and where iterations are not alike the first may have the
+  // longer ones.
+  WalkNest Walk(NodeId id) {
+    WalkNest last = WalkOne(id);
+    if (!workers_differ_ || !last.parallel) return last;
+    SetWorker(0);
+    WalkNest first = WalkOne(id);
+    SetWorker(threads_ - 1);
+    return WorkOf(first) > WorkOf(last) ? std::move(first) : std::move(last);
+  }
+
+ private:
+  // Instructions, to compare workers by.
+  static double WorkOf(const WalkNest& nest) {
+    double work = 0;
+    for (const WalkStore& store : nest.stores) work += store.executions * store.instances;
+    return work;
+  }
+
+  // Whether iterations of a parallel loop are not alike.
+  bool IsUneven(const Node& node) const {
+    if (node.kind != NodeKind::kIf && node.kind != NodeKind::kLoop) return false;
+    const Expr& decides = node.kind == NodeKind::kIf ? node.cond : program_.vars[node.var].extent;
+    const std::vector<VarId> vars = FreeVars(ExpandDefs(program_, decides));
+    return std::any_of(vars.begin(), vars.end(), [&](VarId var) { return IsParallel(var); });
+  }
+
+  bool IsParallel(VarId var) const {
+    return std::find(parallel_.begin(), parallel_.end(), var) != parallel_.end();
+  }
+
+  // Whose iterations of parallel loops are walked: w * E / W up to (w + 1) * E / W
+  // (compiler/codegen/llvm/kernel_emitter.cc).
+  void SetWorker(int worker) {
+    for (const VarId var : parallel_) {
+      begins_[var] = worker * extents_[var] / threads_;
+      means_[var] = std::max<double>(
+          1, static_cast<double>((worker + 1) * extents_[var] / threads_ - begins_[var]));
+    }
+    for (const Node& node : program_.nodes) {
+      if (node.kind == NodeKind::kLoop && !IsParallel(node.var)) {
+        means_[node.var] = MeanExtent(node.var);
+      }
     }
   }
 
-  WalkNest Walk(NodeId id) {
+  WalkNest WalkOne(NodeId id) {
     nest_ = {};
     const Node& node = program_.nodes[id];
     nest_.parallel = node.kind == NodeKind::kLoop && node.loop_kind == LoopKind::kParallel;
@@ -115,8 +170,57 @@ class Walker {
     return std::move(nest_);
   }
 
- private:
-  double Trips(VarId var) const { return static_cast<double>(extents_[var]); }
+  double Trips(VarId var) const { return means_[var]; }
+
+  // Of a loop whose extent is not the same everywhere: exactly where few variables decide, else the
+  // greatest.
+  double MeanExtent(VarId var) const {
+    const auto greatest = static_cast<double>(extents_[var]);
+    if (IsConstInt(program_.vars[var].extent)) return greatest;
+    const Expr extent = ExpandDefs(program_, program_.vars[var].extent);
+    const std::vector<VarId> vars = FreeVars(extent);
+    double sum = 0;
+    int64_t count = 0;
+    const bool visited = ForEachIteration(program_, extent, kSharePointsMax,
+                                          [&](const std::function<int64_t(VarId)>& value) {
+                                            if (!IsOfWorker(vars, value)) return;
+                                            sum += static_cast<double>(EvalInt(extent, value));
+                                            ++count;
+                                          });
+    return visited && count > 0 ? sum / static_cast<double>(count) : greatest;
+  }
+
+  // Whether the worker comes to such values of loops.
+  bool IsOfWorker(const std::vector<VarId>& vars,
+                  const std::function<int64_t(VarId)>& value) const {
+    return std::all_of(vars.begin(), vars.end(), [&](VarId var) {
+      return !IsParallel(var) || (value(var) >= begins_[var] &&
+                                  static_cast<double>(value(var) - begins_[var]) < means_[var]);
+    });
+  }
+
+  // The loops that one of the program stands for, outermost first, with `trips` in all.
+  void PushDigits(VarId var, LoopKind kind, double trips) {
+    const std::vector<int64_t>& units = units_[var];
+    const size_t begin = loops_.size();
+    double rest = trips, whole = static_cast<double>(extents_[var]);
+    for (size_t d = 0; d < units.size(); ++d) {
+      const bool last = d + 1 == units.size();
+      const double extent =
+          last ? whole : static_cast<double>(units[d + 1]) / static_cast<double>(units[d]);
+      // A worker's share is of neighbours: the outermost digits are dealt out.
+      const double here = last ? rest : std::min(extent, rest);
+      loops_.push_back({.var = var,
+                        .kind = kind,
+                        .extent = static_cast<int64_t>(std::ceil(extent)),
+                        .trips = here,
+                        .unit = units[d],
+                        .is_dealt = kind == LoopKind::kParallel && here < extent});
+      rest = std::max(1.0, rest / extent);
+      whole = std::max(1.0, whole / extent);
+    }
+    std::reverse(loops_.begin() + static_cast<std::ptrdiff_t>(begin), loops_.end());
+  }
 
   // `times`: how often the items run in all, on one worker.
   std::vector<WalkItem> Items(const std::vector<NodeId>& ids, double times) {
@@ -154,17 +258,17 @@ class Walker {
     if (node.kind == NodeKind::kIf) {
       item.kind = WalkKind::kIf;
       item.share = Share(node.cond);
-      item.items = Items({node.children[0]}, times * item.share);
+      item.items = ItemsOfArm(node.children[0], times, item.share);
       if (node.children.size() > 1) {
-        item.otherwise = Items({node.children[1]}, times * (1 - item.share));
+        item.otherwise = ItemsOfArm(node.children[1], times, 1 - item.share);
       }
     } else if (node.kind == NodeKind::kLoop) {
       item.kind = WalkKind::kLoop;
       item.trips = Trips(node.var);
-      if (node.loop_kind == LoopKind::kParallel) item.trips = std::ceil(item.trips / threads_);
-      loops_.push_back({node.var, node.loop_kind, extents_[node.var], item.trips});
+      const size_t depth = loops_.size();
+      PushDigits(node.var, node.loop_kind, item.trips);
       item.items = Items(node.children, times * item.trips);
-      loops_.pop_back();
+      loops_.resize(depth);
     } else {
       CHECK(node.kind == NodeKind::kPrefetch);
       item.kind = WalkKind::kPrefetch;
@@ -173,17 +277,31 @@ class Walker {
     items.push_back(std::move(item));
   }
 
-  // How often a condition holds: exactly where few variables decide, else half the time.
+  std::vector<WalkItem> ItemsOfArm(NodeId id, double times, double share) {
+    const int around = arm_;
+    arm_ = arm_count_++;
+    conditions_.push_back({loops_.size(), share});
+    std::vector<WalkItem> items = Items({id}, times * share);
+    conditions_.pop_back();
+    arm_ = around;
+    return items;
+  }
+
+  // How often a condition holds for the worker: exactly where few variables decide, else half
+  // the time.
   double Share(const Expr& cond) {
     if (HasLoad(*cond)) return 0.5;
     const std::vector<VarId> vars = FreeVars(cond);
     std::vector<int64_t> extents;
-    for (VarId var : vars) extents.push_back(extents_[var]);
+    for (VarId var : vars) {
+      extents.push_back(IsParallel(var) ? static_cast<int64_t>(means_[var]) : extents_[var]);
+    }
     int64_t holds = 0, all = 0;
     const bool enumerated =
         EnumerateBox(extents, kSharePointsMax, [&](const std::vector<int64_t>& point) {
           holds += EvalInt(cond, [&](VarId var) {
-                     return point[std::lower_bound(vars.begin(), vars.end(), var) - vars.begin()];
+                     const auto at = std::lower_bound(vars.begin(), vars.end(), var) - vars.begin();
+                     return begins_[var] + point[at];
                    }) != 0;
           ++all;
         });
@@ -330,7 +448,15 @@ class Walker {
         .executions = store.executions,
         .body_depth = store.body_depth};
     access.loops.reserve(loops_.size());
-    for (const WalkLoop& loop : loops_) access.loops.push_back({loop.var, loop.trips});
+    for (const WalkLoop& loop : loops_) {
+      access.loops.push_back(
+          {.var = loop.var, .trips = loop.trips, .unit = loop.unit, .is_dealt = loop.is_dealt});
+    }
+    access.arm = arm_;
+    access.shares.assign(store.body_depth + 1, 1);
+    for (const auto& [depth, share] : conditions_) {
+      for (size_t i = 0; i <= std::min(depth, store.body_depth); ++i) access.shares[i] *= share;
+    }
     SetStrides(buffer, indices, access);
     double rows = 1;
     bool pointers = false;
@@ -455,10 +581,7 @@ class Walker {
       case ExprKind::kVar:
         if (extents_[e.id] == 1) return true;
         for (AccessLoop& loop : access.loops) {
-          if (loop.var == e.id) {
-            loop.stride += scale;
-            return true;
-          }
+          if (loop.var == e.id) loop.stride += scale * loop.unit;
         }
         return true;
       case ExprKind::kAdd:
@@ -479,12 +602,13 @@ class Walker {
     });
     for (AccessLoop& loop : access.loops) loop.stride = 0;
     for (const auto& [atom, coefficient] : form.terms) {
-      for (AccessLoop& loop : access.loops) {
-        if (atom->kind != ExprKind::kVar) {
-          loop.hidden = loop.hidden || Mentions(*atom, loop.var);
-        } else if (atom->id == loop.var) {
-          loop.stride = coefficient;
-        }
+      for (const VarId var : FreeVars(atom)) {
+        const bool apart = VisitDigits(*atom, var, units_[var], [&](int64_t unit, int64_t step) {
+          for (AccessLoop& loop : access.loops) {
+            if (loop.var == var && loop.unit == unit) loop.stride += coefficient * step;
+          }
+        });
+        for (AccessLoop& loop : access.loops) loop.hidden |= !apart && loop.var == var;
       }
     }
   }
@@ -492,10 +616,17 @@ class Walker {
   const Program& program_;
   const IsaModel& isa_;
   const int threads_;
-  std::vector<int64_t> extents_;  // By variable.
-  std::vector<bool> prefetched_;  // By buffer.
-  std::vector<WalkLoop> loops_;   // Around where the walk is.
-  std::string intrinsic_;         // Of the nest that the walk is in; empty: none.
+  std::vector<int64_t> extents_;  // By variable; the greatest.
+  std::vector<double> means_;     // The same, on an average of the worker's iterations.
+  std::vector<VarId> parallel_;
+  std::vector<int64_t> begins_;  // Of parallel loops, where the worker begins; of others 0.
+  bool workers_differ_ = false;  // By more than an iteration.
+  std::vector<std::vector<int64_t>> units_;
+  std::vector<bool> prefetched_;                       // By buffer.
+  std::vector<WalkLoop> loops_;                        // Around where the walk is.
+  std::vector<std::pair<size_t, double>> conditions_;  // The loops around one, how often it holds.
+  int arm_ = -1, arm_count_ = 0;
+  std::string intrinsic_;  // Of the nest that the walk is in; empty: none.
   WalkNest nest_;
 };
 

@@ -3,6 +3,7 @@
 #ifndef TUNER_COST_MODEL_NEST_WALK_H_
 #define TUNER_COST_MODEL_NEST_WALK_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -13,18 +14,23 @@
 namespace burnish {
 
 // One loop around a store. `trips` are those of one worker: of a parallel loop its share, rounded
-// up.
+// up; where the extent is not the same everywhere, its mean. A fused loop is as many loops as its
+// value has digits (loop_digits.h), with one `var`.
 struct WalkLoop {
   VarId var = -1;
   LoopKind kind = LoopKind::kSerial;
   int64_t extent = 1;  // The greatest that it has.
   double trips = 1;
+  int64_t unit = 1;       // What a step adds to the loop's value.
+  bool is_dealt = false;  // Workers have different values of it.
 };
 
 // How an address moves with one loop.
 struct AccessLoop {
   VarId var = -1;
   double trips = 1;
+  int64_t unit = 1;
+  bool is_dealt = false;
   int64_t stride = 0;   // Elements an iteration; 0: the address does not depend on it.
   bool hidden = false;  // It depends on it in a way that is no multiple (table, division, load).
 
@@ -45,6 +51,10 @@ struct WalkAccess {
   double pointers = 0;      // Addresses that the body must keep apart, of a load; 0: one base.
   size_t body_depth = 0;
   std::vector<AccessLoop> loops;  // All around it, outermost first; the body's from body_depth on.
+  // Conditions around it: how often they hold each time that the loops from i inward run once, i up
+  // to body_depth; and which arm of the innermost one it is in, -1: none.
+  std::vector<double> shares;
+  int arm = -1;
 };
 
 // Operations that one element of a store's value needs.
@@ -112,7 +122,9 @@ struct WalkItem {
 struct WalkNest {
   // Whether all workers of a parallel nest read the same addresses by `access`.
   bool IsShared(const WalkAccess& access) const {
-    return parallel && workers > 1 && !access.loops.empty() && !access.loops[0].moves();
+    return parallel && workers > 1 &&
+           std::none_of(access.loops.begin(), access.loops.end(),
+                        [](const AccessLoop& loop) { return loop.is_dealt && loop.moves(); });
   }
 
   bool parallel = false;

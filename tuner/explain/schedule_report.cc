@@ -33,11 +33,12 @@ class Reporter {
 
   ScheduleReport Run() {
     std::vector<NestCycles> cycles;
-    for (const WalkNest& nest : WalkNests(lowered_, device_.core, report_.threads)) {
-      const std::vector<BufferTraffic> traffic = TrafficOf(lowered_, nest, device_.core);
-      cycles.push_back(AnalyticNestCycles(nest, traffic, device_));
-      AddTimes(nest, traffic, cycles.back());
-      AddNest(nest, cycles.back());
+    const std::vector<WalkNest> nests = WalkNests(lowered_, device_.core, report_.threads);
+    const auto traffic = TrafficOf(lowered_, nests, device_.core);
+    for (size_t n = 0; n < nests.size(); ++n) {
+      cycles.push_back(AnalyticNestCycles(nests[n], traffic[n], device_));
+      AddTimes(nests[n], traffic[n], cycles.back());
+      AddNest(nests[n], cycles.back());
     }
     report_.expected_ns = 1e9 * AnalyticSeconds(cycles, device_, report_.threads);
     // Of nests that do nothing the ends alone are left.
@@ -93,6 +94,13 @@ class Reporter {
     one.intrinsic = heaviest->intrinsic;
     one.share = cycles.compute + cycles.memory + cycles.exposed;
     for (const WalkLoop& loop : heaviest->loops) {
+      const std::string& name = lowered_.vars[loop.var].name;
+      // Digits of a fused loop are one loop to those who read.
+      if (!one.loops.empty() && one.loops.back().name == name) {
+        one.loops.back().extent *= loop.extent;
+        one.loops.back().trips *= loop.trips;
+        continue;
+      }
       one.loops.push_back({lowered_.vars[loop.var].name, loop.kind, loop.extent, loop.trips});
     }
   }

@@ -1,0 +1,150 @@
+#include "tuner/cost_model/cache_traffic.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "compiler/ir/lower.h"
+#include "compiler/ir/parser.h"
+#include "compiler/schedule/trace.h"
+#include "compiler/schedule/trace_text.h"
+#include "gtest/gtest.h"
+#include "proto/device_model.h"
+#include "proto/target.h"
+#include "tuner/cost_model/nest_walk.h"
+
+namespace burnish {
+namespace {
+
+// L1 32 KiB, L2 512 KiB, L3 32 MiB.
+IsaModel Isa() {
+  const auto target = ParseTarget("cpu:arch=znver3");
+  CHECK(target.ok());
+  return DeviceModelOf(*target).core;
+}
+
+Program Lowered(const std::string& text, const std::string& trace_text) {
+  const auto program = ParseProgram(text);
+  CHECK(program.ok()) << program.status().message();
+  const auto trace = ParseTrace(trace_text);
+  CHECK(trace.ok()) << trace.status().message();
+  const auto scheduled = ApplyTrace(*trace, *program);
+  CHECK(scheduled.ok()) << scheduled.status().message();
+  const auto lowered = Lower(*scheduled);
+  CHECK(lowered.ok()) << lowered.status().message();
+  return *lowered;
+}
+
+struct Walked {
+  Program program;
+  std::vector<WalkNest> nests;
+  std::vector<std::vector<BufferTraffic>> traffic;
+
+  const BufferTraffic& Of(size_t nest, const std::string& buffer) const {
+    for (const BufferTraffic& one : traffic[nest]) {
+      if (program.buffers[one.buffer].name == buffer) return one;
+    }
+    CHECK(false) << "no " << buffer;
+  }
+};
+
+Walked Walk(const std::string& text, const std::string& trace, int threads) {
+  Walked walked{.program = Lowered(text, trace)};
+  walked.nests = WalkNests(walked.program, Isa(), threads);
+  walked.traffic = TrafficOf(walked.program, walked.nests, Isa());
+  return walked;
+}
+
+constexpr char kPool[] = R"(program/1 pool
+  input X: f32[8, 66, 64]
+  output Y: f32[8, 64, 64]
+  block Y(c in 8, y in 64, x in 64; k in 3) {
+    step Y[c, y, x] += X[c, y + k, x]
+  })";
+
+// Channels and rows as one loop: rows of one channel follow one another still, and each comes into
+// L1 once, though three windows read it.
+TEST(CacheTrafficTest, FusedLoopsReuseWhatTheirRowsShare) {
+  const Walked fused = Walk(kPool, "fuse@1 (c,y)->g\nparallel@1 g\nvectorize@1 x lanes=8", 2);
+  const double rows_bytes = 66 * 64 * 4;
+  const BufferTraffic& x = fused.Of(0, "X");
+  EXPECT_NEAR(x.footprint_bytes[0], 4 * rows_bytes, 0.02 * rows_bytes);
+  EXPECT_LT(x.bytes_in[0], 1.3 * 4 * rows_bytes);
+  // Each worker has channels of its own.
+  EXPECT_FALSE(fused.nests[0].IsShared(*x.access));
+}
+
+constexpr char kProduct[] = R"(program/1 product
+  input A: f32[8, 512]
+  input B: f32[512, 196]
+  output Y: f32[8, 196]
+  block Y(m in 8, n in 196; k in 512) {
+    step Y[m, n] += A[m, k] * B[k, n]
+  })";
+
+// Two workers share three panels of 96, 96 and 4 columns: one of them has the two long ones.
+TEST(CacheTrafficTest, TheSlowestWorkerCounts) {
+  const Walked walked = Walk(kProduct, R"(split@1 n->(p,ni) size=96
+split@1 p->(pw,pq) parts=2
+reorder@1 (pw,pq,m,k,ni)
+parallel@1 pw
+vectorize@1 ni lanes=8)",
+                             2);
+  EXPECT_EQ(walked.nests[0].workers, 2);
+  double vectors = 0;
+  for (const WalkStore& store : walked.nests[0].stores) {
+    if (store.combines) vectors += store.executions * store.instances;
+  }
+  EXPECT_EQ(vectors, 8.0 * 512 * 2 * 96 / 8);
+}
+
+// Of a row of four floats a line is brought in.
+TEST(CacheTrafficTest, ShortRunsBringWholeLines) {
+  const Walked walked = Walk(R"(program/1 corner
+  input X: f32[64, 1024]
+  output Y: f32[64, 4]
+  block Y(m in 64, n in 4) {
+    step Y[m, n] = X[m, n]
+  })",
+                             "", 1);
+  EXPECT_EQ(walked.Of(0, "X").footprint_bytes[0], 64.0 * 64);
+  EXPECT_EQ(walked.Of(0, "Y").footprint_bytes[0], 64.0 * 16);
+}
+
+std::string TwoPhases(int rows) {
+  return absl::StrCat(R"(program/1 two
+  input X: f32[)",
+                      rows, R"(, 256]
+  output Y: f32[)",
+                      rows, R"(, 256]
+  temp S: f32[)",
+                      rows, R"(]
+  block S(m in )",
+                      rows, R"(; n in 256) {
+    step S[m] += X[m, n]
+  }
+  block Y(m in )",
+                      rows, R"(, n in 256) {
+    step Y[m, n] = X[m, n] / S[m]
+  })");
+}
+
+// What a nest read lies in the cache that holds it when the next one reads it.
+TEST(CacheTrafficTest, NestsFindWhatNestsBeforeThemLeft) {
+  // 128 KiB: in L2, and not in L1.
+  const Walked small = Walk(TwoPhases(128), "", 1);
+  for (const size_t nest : {0, 1}) {
+    EXPECT_GT(small.Of(nest, "X").bytes_in[0], 0) << nest;
+    EXPECT_EQ(small.Of(nest, "X").bytes_in[1], 0) << nest;
+    EXPECT_EQ(small.Of(nest, "X").bytes_in[2], 0) << nest;
+  }
+  // 16 MiB of X fit L3, which has 24 of 32 for them; with as many of Y they do not.
+  const Walked large = Walk(TwoPhases(16384), "", 1);
+  EXPECT_EQ(large.Of(1, "X").bytes_in[2], 0);
+  EXPECT_GT(large.Of(0, "X").bytes_in[2], 0);
+  EXPECT_GT(large.Of(1, "Y").bytes_in[2], 0);
+}
+
+}  // namespace
+}  // namespace burnish
