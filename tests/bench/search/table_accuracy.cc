@@ -1,0 +1,157 @@
+// What the analytic model says of a table's points, over what they took.
+// usage: table_accuracy [--rows] TABLE...
+//
+// A line a table: predicted over measured (in the middle, and the share within 0.8 to 1.25), pairs
+// that it orders right of those whose times differ by more than 5 %, and what its favourite takes
+// of the best. --rows: a JSON object for each point instead, with the estimate in parts.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "base/file.h"
+#include "base/parallel_for.h"
+#include "base/status_macros.h"
+#include "base/usable_cpus.h"
+#include "compiler/ir/lower.h"
+#include "compiler/ir/parser.h"
+#include "compiler/schedule/trace_replay.h"
+#include "nlohmann/json.hpp"
+#include "tests/bench/search/search_table.h"
+#include "tests/bench/search/table_space.h"
+#include "tuner/cost_model/analytic_model.h"
+#include "tuner/cost_model/cache_traffic.h"
+#include "tuner/cost_model/nest_walk.h"
+
+namespace burnish {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int64_t kTableBytesMax = 64 << 20;
+constexpr double kPairRatioMin = 1.05, kWithinMin = 0.8, kWithinMax = 1.25;
+
+struct Asked {
+  std::string sketch;
+  Point point;
+  double measured_ns = 0, predicted_ns = 0;
+  Json parts = Json::array();  // A nest each.
+};
+
+Json PartsOf(const WalkNest& nest, const std::vector<BufferTraffic>& traffic,
+             const NestCycles& cycles, const DeviceModel& device) {
+  Json buffers = Json::array();
+  for (const BufferTraffic& buffer : traffic) {
+    const WalkAccess& access = *buffer.access;
+    buffers.push_back({{"buffer", buffer.buffer},
+                       {"store", access.is_store},
+                       {"cold", access.is_cold},
+                       {"remote", access.is_remote},
+                       {"prefetched", access.is_prefetched},
+                       {"shared", nest.IsShared(access)},
+                       {"run_lines", buffer.run_lines},
+                       {"footprint", buffer.footprint_bytes[0]},
+                       {"in", buffer.bytes_in}});
+  }
+  return {{"workers", nest.parallel ? nest.workers : 1},
+          {"compute", AnalyticComputeParts(nest, device)},
+          {"fill", cycles.fill},
+          {"buffers", buffers},
+          {"exposed", cycles.exposed}};
+}
+
+absl::StatusOr<std::vector<Asked>> AskTable(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kTableBytesMax));
+  ASSIGN_OR_RETURN(SearchTable table, ParseTable(text));
+  ASSIGN_OR_RETURN(const TableSpace space, SpaceOfTable(table));
+  MoveToSketches(space.whole->sketches(), table);
+  ASSIGN_OR_RETURN(Program program, ParseProgram(table.workload));
+  TraceReplay replay(std::move(program));
+  const int threads = space.device.workers();
+  std::vector<Asked> all;
+  for (const TableRow& row : table.rows) {
+    if (row.rank_ns() == 0) continue;
+    const Sketch& sketch = space.whole->sketches()[row.sketch];
+    ASSIGN_OR_RETURN(const Trace trace, Bind(sketch, row.point));
+    ASSIGN_OR_RETURN(const Program* scheduled, replay.Apply(trace));
+    ASSIGN_OR_RETURN(const Program lowered, Lower(*scheduled, {.for_estimate = true}));
+    Asked asked{.sketch = sketch.name,
+                .point = row.point,
+                .measured_ns = static_cast<double>(row.rank_ns())};
+    std::vector<NestCycles> nests;
+    const std::vector<WalkNest> walks = WalkNests(lowered, space.device.core, threads);
+    const auto traffic = TrafficOf(lowered, walks, space.device.core);
+    for (size_t n = 0; n < walks.size(); ++n) {
+      nests.push_back(AnalyticNestCycles(walks[n], traffic[n], space.device));
+      asked.parts.push_back(PartsOf(walks[n], traffic[n], nests.back(), space.device));
+    }
+    asked.predicted_ns = 1e9 * AnalyticSeconds(nests, space.device, threads);
+    all.push_back(std::move(asked));
+  }
+  return all;
+}
+
+void PrintSummary(const std::string& name, const std::vector<Asked>& all) {
+  int64_t right = 0, pairs = 0, within = 0;
+  std::vector<double> ratios;
+  double best_ns = INFINITY;
+  const Asked* favourite = nullptr;
+  for (const Asked& a : all) {
+    ratios.push_back(a.predicted_ns / a.measured_ns);
+    within += ratios.back() >= kWithinMin && ratios.back() <= kWithinMax;
+    best_ns = std::min(best_ns, a.measured_ns);
+    if (favourite == nullptr || a.predicted_ns < favourite->predicted_ns) favourite = &a;
+    for (const Asked& b : all) {
+      if (b.measured_ns <= kPairRatioMin * a.measured_ns) continue;
+      ++pairs;
+      right += a.predicted_ns < b.predicted_ns;
+    }
+  }
+  if (favourite == nullptr) return;
+  std::sort(ratios.begin(), ratios.end());
+  std::printf(
+      "%-28s %5zu points  ratio %.2f  within %.2f  pairs %.2f  favourite %.2f\n", name.c_str(),
+      all.size(), ratios[ratios.size() / 2], static_cast<double>(within) / all.size(),
+      pairs > 0 ? static_cast<double>(right) / pairs : 0.0, favourite->measured_ns / best_ns);
+}
+
+int Main(int argc, char** argv) {
+  std::vector<std::string> paths(argv + 1, argv + argc);
+  const bool rows = std::erase(paths, "--rows") > 0;
+  if (paths.empty()) {
+    std::fprintf(stderr, "usage: table_accuracy [--rows] TABLE...\n");
+    return 64;
+  }
+  std::vector<absl::StatusOr<std::vector<Asked>>> all(paths.size());
+  ParallelFor(paths.size(), static_cast<int>(UsableCpus().size()),
+              [&](size_t i) { all[i] = AskTable(paths[i]); });
+  for (size_t i = 0; i < paths.size(); ++i) {
+    const std::string name = paths[i].substr(paths[i].rfind('/') + 1);
+    if (!all[i].ok()) {
+      std::fprintf(stderr, "%s: %s\n", paths[i].c_str(),
+                   std::string(all[i].status().message()).c_str());
+      return 1;
+    }
+    if (!rows) PrintSummary(name, *all[i]);
+    for (const Asked& asked : *all[i]) {
+      if (!rows) break;
+      std::printf("%s\n", Json{{"table", name},
+                               {"sketch", asked.sketch},
+                               {"point", asked.point},
+                               {"measured_ns", asked.measured_ns},
+                               {"predicted_ns", asked.predicted_ns},
+                               {"nests", asked.parts}}
+                              .dump()
+                              .c_str());
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace burnish
+
+int main(int argc, char** argv) { return burnish::Main(argc, argv); }
