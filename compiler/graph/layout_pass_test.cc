@@ -252,6 +252,22 @@ TEST(LayoutTest, ALoneConvolutionOfLittleWorkStays) {
   EXPECT_EQ(TransposesAround({1, 8, 2, 34}, {8, 1, 1, 3}, {{"group", int64_t{8}}}), 0);
 }
 
+TEST(LayoutTest, ALoneConvolutionByStepsStaysWhereItsCopyIsReadOften) {
+  const std::vector<std::pair<std::string, AttributeValue>> steps = {{"strides", Shape{1, 2}}};
+  EXPECT_EQ(TransposesAround({1, 1, 2, 66}, {64, 1, 1, 4}, steps), 0);
+  // An image of one channel has the same order either way: its result is turned.
+  EXPECT_EQ(TransposesAround({1, 1, 2, 66}, {63, 1, 1, 4}, steps), 1) << "few readers";
+  EXPECT_EQ(TransposesAround({1, 1, 2, 99}, {64, 1, 1, 33}, steps), 1) << "many taps";
+  // Depthwise ones go by steps themselves.
+  const auto depthwise = [](int64_t row, int64_t step) {
+    return TransposesAround({1, 8, 2, row}, {8, 1, 1, 1},
+                            {{"group", int64_t{8}}, {"strides", Shape{1, step}}});
+  };
+  EXPECT_EQ(depthwise(15, 2), 0);
+  EXPECT_EQ(depthwise(14, 2), 2) << "short rows";
+  EXPECT_EQ(depthwise(99, 5), 2) << "long steps";
+}
+
 TEST(LayoutTest, AConvolutionThatGainsOrIsNotAloneIsTurned) {
   EXPECT_EQ(TransposesAround({1, 3, 2, 31}, {5, 3, 1, 1}, {}), 2) << "short rows";
   EXPECT_EQ(TransposesAround({1, 3, 2, 65}, {5, 3, 1, 1}, {{"strides", Shape{1, 2}}}), 2)

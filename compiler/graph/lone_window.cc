@@ -25,9 +25,13 @@ constexpr int64_t kWidensMin = 4;
 // A depthwise convolution multiplies each pixel by a few taps: windows that overlap are loaded once
 // with channels last, and for each tap with channels first.
 constexpr int64_t kTapsMax = 32;
+// A product whose lanes walk the row by steps copies each tap's elements first, lane by lane, in
+// the time of some ten products: so many output channels read the copy, and it is of few taps.
+constexpr int64_t kPackedUsesMin = 64;
 
-// Of a pool, where a tap is one operation. Pixels of a row: half a vector is as many as the
-// transpositions use well. Taps: so many are written out, and the ends of padded rows then cost
+// Of a pool, where a tap is one operation, and of a depthwise convolution by steps, whose input has
+// several times its result's elements to transpose. Pixels of a row: half a vector is as many as
+// the transpositions use well. Taps: so many are written out, and the ends of padded rows then cost
 // nothing; steps: what vectors of 8 lanes are loaded by (compiler/ir/lane_loads.h).
 constexpr int64_t kPoolRowMin = 8;
 constexpr int64_t kPoolTapsMax = 16;
@@ -49,14 +53,18 @@ bool IsCheapConvolution(const Graph& graph, const GraphNode& node) {
   const std::vector<int64_t>& weights = graph.value(node.inputs[1]).type.shape;
   const std::vector<int64_t>& y = graph.value(node.outputs[0]).type.shape;
   const size_t dims = x.size() - 2;
-  // Products by steps along a row have no schedule with vectors there; pools have.
   const std::vector<int64_t> strides =
       node.attributes.Ints("strides", std::vector<int64_t>(dims, 1));
-  if (strides.back() != 1 || y.back() < kRowMin) return false;
   const int64_t group = node.attributes.Int("group", 1);
   int64_t taps = 1;
   for (size_t d = 2; d < weights.size(); ++d) taps *= weights[d];
-  if (group > 1) return group == x[1] && group == y[1] && taps <= kTapsMax;
+  if (group > 1) {
+    const int64_t row_min = strides.back() > 1 ? kPoolRowMin : kRowMin;
+    return group == x[1] && group == y[1] && taps <= kTapsMax && strides.back() <= kPoolStepMax &&
+           y.back() >= row_min;
+  }
+  const bool steps = strides.back() != 1;
+  if (y.back() < kRowMin || (steps && (taps > kTapsMax || y[1] < kPackedUsesMin))) return false;
   if (taps > 1 && kWidensMin * x[1] > y[1]) return false;
   return x[1] <= kChannelsMax && weights[0] * weights[1] * taps <= kProductsMax * (x[1] + y[1]);
 }

@@ -41,14 +41,15 @@ const std::vector<SketchRule>& SketchRules() {
       {"column_chain", WorkersOfVectors, kProgram, 1, /*shares=*/true, ColumnChainRule},
       {"border", AnyDevice, kStructural, 1, /*shares=*/false, BorderRule, kEverySpace},
       // Whose rate is several times that of vectors, where tiles are full.
-      {"tile_product", WorkersOfVectors, kBlock, 11, /*shares=*/true, TileProductRule},
+      {"tile_product", WorkersOfVectors, kBlock, 12, /*shares=*/true, TileProductRule},
       // Where a tile would only copy: in front of it, and the model decides.
-      {"dot_tile", WorkersOfVectors, kBlock, 10, /*shares=*/true, DotTileRule},
-      {"dot", WorkersOfVectors, kBlock, 9, /*shares=*/true, DotRule},
+      {"dot_tile", WorkersOfVectors, kBlock, 11, /*shares=*/true, DotTileRule},
+      {"dot", WorkersOfVectors, kBlock, 10, /*shares=*/true, DotRule},
+      // In front of products, which copy what lanes walk by steps, and of the plain nest, which
+      // goes element by element.
+      {"stepped_window", WorkersOfVectors, kBlock, 9, /*shares=*/true, SteppedWindowRule},
       {"contraction", AnyDevice, kBlock, 8, /*shares=*/false, ContractionRule},
       {"window", WorkersOfVectors, kBlock, 7, /*shares=*/false, WindowRule},
-      // In front of the plain nest, which goes element by element.
-      {"stepped_window", WorkersOfVectors, kBlock, 6, /*shares=*/true, SteppedWindowRule},
       // In front of what takes such blocks else.
       {"segment_reduction", WorkersOfVectors, kBlock, 5, /*shares=*/true, SegmentReductionRule},
       {"row_reduction", WorkersOfVectors, kBlock, 4, /*shares=*/false, RowReductionRule},
