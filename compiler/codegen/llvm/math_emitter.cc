@@ -38,7 +38,7 @@ class MathEmitter {
   Value* Pow(Value* x, Value* y);       // Of floats.
 
  private:
-  // x = n * ln(2) (or pi/2) + r
+  // x = n * pi/2 + r
   struct Reduced {
     Value* n;  // i32
     Value* r;
@@ -77,7 +77,14 @@ class MathEmitter {
     return sum;
   }
 
+  struct Power {
+    Value* rounded;
+    Value* n;  // i32
+    Value* less_one;
+  };
+
   std::pair<Value*, Value*> RoundToInt(Value* x);
+  Power ReducePower(Value* x);
   Value* PowerOfTwo(Value* n);
   Value* Scale(Value* x, Value* rounded, Value* n);
   Reduced ReduceAngle(Value* x);
@@ -104,17 +111,20 @@ Value* MathEmitter::PowerOfTwo(Value* n) {
   return b_.CreateBitCast(b_.CreateShl(biased, Int(Bits(), is_f64_ ? 52 : 23)), type_);
 }
 
-// 2^n * e^r with |r| <= ln(2)/2.
-Value* MathEmitter::Exp(Value* x) {
-  // Beyond these the result is infinite or zero anyway.
-  const double limit = is_f64_ ? 760 : 110;
-  x = AtLeast(AtMost(x, limit), -limit);
+// n, as a float and as i32, and e^r - 1 for x = n * ln(2) + r, |r| <= ln(2)/2.
+MathEmitter::Power MathEmitter::ReducePower(Value* x) {
   const auto [rounded, n] = RoundToInt(Mul(x, Number(1.4426950408889634)));
   Value* r = Sub(x, Mul(rounded, Number(is_f64_ ? math::kLn2High64 : math::kLn2High32)));
   r = Sub(r, Mul(rounded, Number(is_f64_ ? math::kLn2Low64 : math::kLn2Low32)));
   Value* const tail = is_f64_ ? Polynomial(r, math::kExp64) : Polynomial(r, math::kExp32);
-  Value* const power = Add(Add(Mul(Mul(r, r), tail), r), Number(1));
-  return Scale(power, rounded, n);
+  return {rounded, n, Add(Mul(Mul(r, r), tail), r)};
+}
+
+Value* MathEmitter::Exp(Value* x) {
+  // Beyond these the result is infinite or zero anyway.
+  const double limit = is_f64_ ? 760 : 110;
+  const Power power = ReducePower(AtLeast(AtMost(x, limit), -limit));
+  return Scale(Add(power.less_one, Number(1)), power.rounded, power.n);
 }
 
 // x * 2^n; `rounded` is n as a float. Both ways give the same bits.
@@ -186,15 +196,15 @@ Value* MathEmitter::Log(Value* x) {
   return b_.CreateSelect(b_.CreateFCmpOGT(x, Number(0)), result, no_positive);
 }
 
-// A polynomial near 0, where 1 - 2 / (e^2x + 1) cancels.
+// (e^2a - 1) / (e^2a - 1 + 2) with a = |x|. e^2a - 1 = 2^n (e^r - 1) + (2^n - 1) loses nothing near
+// 0, where n = 0, so that one way serves everywhere.
 Value* MathEmitter::Tanh(Value* x) {
-  Value* const x2 = Mul(x, x);
-  Value* const tail = is_f64_ ? Polynomial(x2, math::kTanh64) : Polynomial(x2, math::kTanh32);
-  Value* const small = Add(x, Mul(Mul(x, x2), tail));
   Value* const a = Abs(x);
-  Value* const power = Exp(Add(a, a));
-  Value* const large = Sub(Number(1), b_.CreateFDiv(Number(2), Add(power, Number(1))));
-  Value* const result = b_.CreateSelect(b_.CreateFCmpOLT(a, Number(0.6)), small, large);
+  // The quotient is 1 from there on.
+  const Power power = ReducePower(AtMost(Add(a, a), is_f64_ ? 40 : 20));
+  Value* const scale = PowerOfTwo(power.n);
+  Value* const less_one = Add(Mul(power.less_one, scale), Sub(scale, Number(1)));
+  Value* const result = b_.CreateFDiv(less_one, Add(less_one, Number(2)));
   return b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, result, x);
 }
 

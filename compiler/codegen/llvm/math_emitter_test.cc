@@ -154,7 +154,8 @@ TEST_P(MathEmitterTest, SinglePrecisionIsAccurate) {
   const double ulps = SingleUlps(GetParam());
   ExpectAccurate(ExprKind::kExp, DType::kF32, std::exp, -90, 90, ulps);
   ExpectAccurate(ExprKind::kLog, DType::kF32, std::log, 0, 4, ulps);
-  ExpectAccurate(ExprKind::kTanh, DType::kF32, std::tanh, -10, 10, ulps);
+  // A quotient of two sums, each rounded.
+  ExpectAccurate(ExprKind::kTanh, DType::kF32, std::tanh, -10, 10, ulps + 0.2);
   ExpectAccurate(ExprKind::kErf, DType::kF32, std::erf, -4.5, 4.5, ulps);
   ExpectAccurate(ExprKind::kSin, DType::kF32, std::sin, -100, 100, 1);
   ExpectAccurate(ExprKind::kCos, DType::kF32, std::cos, -100, 100, 1);
