@@ -158,8 +158,8 @@ absl::StatusOr<ValueId> OnnxNode::CheckedIndices(ValueId indices, ValueId extent
   return Emit("where", {is_reachable, outside, checked});
 }
 
-// The parts are laid behind one another at their bounds, and a gather leaves out what does not
-// hold: a position behind the elements of the first k parts skips their rests.
+// Each part is chosen where it lies in the result, and 0 behind all. Indices end with what a part
+// holds, so that nobody reads more of it.
 absl::StatusOr<std::vector<ValueId>> OnnxNode::EmitBoundedConcat(std::vector<ValueId> inputs,
                                                                  int64_t axis) {
   std::vector<AxisExtents> others;
@@ -177,38 +177,42 @@ absl::StatusOr<std::vector<ValueId>> OnnxNode::EmitBoundedConcat(std::vector<Val
   const auto carried = CarryExtents(context_->graph, node, others);
   if (!carried.ok()) return Annotate(carried.status());
   RETURN_IF_ERROR(CheckedElementCount({bound}, kMadeElementsMax, Label()).status());
-  std::vector<int64_t> positions(bound);
-  std::iota(positions.begin(), positions.end(), 0);
-  ASSIGN_OR_RETURN(const ValueId position,
-                   EmitConstant({DType::kI64, {bound}}, FromInts(DType::kI64, positions)));
+  std::vector<int64_t> numbers(bound), shape(others[0].size(), 1);
+  std::iota(numbers.begin(), numbers.end(), 0);
+  shape[axis] = bound;
+  const ConstantPtr positions = FromInts(DType::kI64, numbers);
+  ASSIGN_OR_RETURN(const ValueId position, EmitConstant({DType::kI64, {bound}}, positions));
+  ASSIGN_OR_RETURN(const ValueId place, EmitConstant({DType::kI64, shape}, positions));
   ASSIGN_OR_RETURN(const ValueId zero, EmitScalar(DType::kI64, 0));
-  ValueId source = position, end = kFullAxis;
-  int64_t full = 0;  // Of the parts before it, those that a run does not size.
+  struct Part {
+    ValueId value, holds;  // `holds`: bool, where it or a part before it lies.
+  };
+  std::vector<Part> parts;
+  SizeTerm begin;
   for (const ValueId input : inputs) {
-    const ValueId extent = ExtentsOf(input)[axis];
-    if (extent == kFullAxis) {
-      full += TypeOf(input).shape[axis];
-      continue;
-    }
-    // By EmitExtent and EmitSum, so that what lies along other values joined so is as long.
-    ASSIGN_OR_RETURN(end, end == kFullAxis ? extent : EmitSum(end, extent));
-    ASSIGN_OR_RETURN(const ValueId whole,
-                     EmitScalar(DType::kI64, static_cast<double>(TypeOf(input).shape[axis])));
-    ASSIGN_OR_RETURN(const ValueId rest, EmitWhole("sub", {whole, extent}));
-    ASSIGN_OR_RETURN(const ValueId to_here, EmitExtent("add", end, full));
-    ASSIGN_OR_RETURN(const ValueId is_behind, EmitWhole("greater_equal", {position, to_here}));
-    ASSIGN_OR_RETURN(const ValueId skipped, EmitWhole("where", {is_behind, rest, zero}));
-    ASSIGN_OR_RETURN(source, EmitWhole("add", {source, skipped}));
+    const SizeTerm size = SizeOf(input, axis);
+    const std::optional<SizeTerm> end = begin.Plus(size), last = size.Plus(SizeTerm(-1));
+    if (!end.has_value() || !last.has_value()) return Unsupported("a sum of too many sizes");
+    ASSIGN_OR_RETURN(const ValueId from, EmitTerm(begin));
+    ASSIGN_OR_RETURN(const ValueId to, EmitTerm(*last));
+    ASSIGN_OR_RETURN(const ValueId behind, EmitTerm(*end));
+    ASSIGN_OR_RETURN(ValueId index, EmitWhole("sub", {position, from}));
+    ASSIGN_OR_RETURN(index, EmitWhole("min", {index, to}));
+    ASSIGN_OR_RETURN(index, EmitWhole("max", {index, zero}));
+    Part& part = parts.emplace_back();
+    ASSIGN_OR_RETURN(part.value, EmitWhole("gather", {input, index}, along));
+    ASSIGN_OR_RETURN(part.holds, EmitWhole("less", {place, behind}));
+    begin = *end;
   }
-  // Of what does not hold: some element that is there.
-  ASSIGN_OR_RETURN(const ValueId last, EmitScalar(DType::kI64, static_cast<double>(bound - 1)));
-  ASSIGN_OR_RETURN(source, EmitWhole("min", {source, last}));
-  ASSIGN_OR_RETURN(const ValueId joined, EmitWhole("concat", std::move(inputs), along));
-  ASSIGN_OR_RETURN(std::vector<ValueId> results, EmitPlain("gather", {joined, source}, along));
-  context_->bounded.extents[results[0]] = carried->outputs[0];
-  ASSIGN_OR_RETURN(end, EmitExtent("add", end, full));
-  RETURN_IF_ERROR(SetExtent(results[0], axis, end).status());
-  return results;
+  ASSIGN_OR_RETURN(ValueId joined, EmitScalar(TypeOf(inputs[0]).dtype, 0));
+  for (size_t i = parts.size(); i-- > 0;) {
+    ASSIGN_OR_RETURN(joined, EmitWhole("where", {parts[i].holds, parts[i].value, joined}));
+  }
+  context_->bounded.extents[joined] = carried->outputs[0];
+  ASSIGN_OR_RETURN(const ValueId end, EmitTerm(begin));
+  RETURN_IF_ERROR(SetExtent(joined, axis, end).status());
+  context_->bounded.zero_behind.insert({joined, axis});
+  return std::vector<ValueId>{joined};
 }
 
 absl::StatusOr<std::vector<ValueId>> OnnxNode::EmitBounded(absl::string_view op,

@@ -8,6 +8,7 @@
 
 #include "compiler/graph/control.h"
 #include "compiler/graph/graph_interpreter.h"
+#include "compiler/graph/index_end.h"
 
 namespace burnish {
 namespace {
@@ -149,9 +150,9 @@ class NodeWalk {
 class Walk {
  public:
   explicit Walk(const Graph& graph)
-      : graph_(graph), terms_(TermsOf(graph)), demand_(graph.values.size()) {
+      : graph_(graph), sizes_{.terms = TermsOf(graph), .ranges = {}}, demand_(graph.values.size()) {
     for (size_t s = 0; s < graph.sizes.size(); ++s) {
-      ranges_[static_cast<ValueId>(s)] = {graph.sizes[s].least, graph.sizes[s].greatest};
+      sizes_.ranges[static_cast<ValueId>(s)] = {graph.sizes[s].least, graph.sizes[s].greatest};
     }
   }
 
@@ -170,7 +171,7 @@ class Walk {
   const std::vector<int64_t>& ShapeOf(ValueId id) const { return graph_.value(id).type.shape; }
 
   void AddTo(ValueId value, DemandedParts parts) {
-    Add(demand_[value], std::move(parts), ShapeOf(value), ranges_);
+    Add(demand_[value], std::move(parts), ShapeOf(value), sizes_.ranges);
   }
 
   void AddOutputs() {
@@ -178,8 +179,8 @@ class Walk {
       const ValueId output = graph_.outputs[i];
       DemandedParts parts = Full(ShapeOf(output));
       for (const GraphBoundedAxis& axis : graph_.bounded_axes) {
-        const auto known = terms_.find(graph_.outputs[axis.extent]);
-        if (axis.output != static_cast<int>(i) || known == terms_.end()) continue;
+        const auto known = sizes_.terms.find(graph_.outputs[axis.extent]);
+        if (axis.output != static_cast<int>(i) || known == sizes_.terms.end()) continue;
         parts[axis.axis][0].holds = known->second;
       }
       AddTo(output, std::move(parts));
@@ -209,7 +210,7 @@ class Walk {
       return AddTo(node.inputs[0], std::move(parts));
     }
     const Program program = DefineNode(graph_, node);
-    const std::vector<Demand> of_buffers = NodeWalk(program, outputs, ranges_).Run();
+    const std::vector<Demand> of_buffers = NodeWalk(program, outputs, sizes_.ranges).Run();
     for (size_t b = 0; b < program.buffers.size(); ++b) {
       const Buffer& buffer = program.buffers[b];
       const bool is_input =
@@ -224,17 +225,15 @@ class Walk {
     }
   }
 
-  // Of elements by constant numbers, as of a sequence's first one: up to the greatest.
+  // Of elements by numbers: as of a sequence's first one, or of the parts of a join.
   void Pick(const GraphNode& node, DemandedParts& parts) const {
-    const GraphValue& indices = graph_.value(node.inputs[1]);
     const auto rank = static_cast<int64_t>(parts.size());
     int64_t axis = node.attributes.Int("axis", 0);
     if (axis < 0) axis += rank;
-    if (indices.data == nullptr || IsFloat(indices.type.dtype) || parts[axis].size() != 1) return;
-    const std::vector<int64_t> numbers = ToInts(indices.type, *indices.data);
-    if (numbers.empty() || *std::min_element(numbers.begin(), numbers.end()) < 0) return;
-    const int64_t end = *std::max_element(numbers.begin(), numbers.end()) + 1;
-    if (end <= parts[axis][0].bound) parts[axis][0].holds = SizeTerm(end);
+    if (parts[axis].size() != 1) return;
+    const std::optional<SizeTerm> end =
+        EndOfIndices(graph_, sizes_, node.inputs[1], parts[axis][0].bound);
+    if (end.has_value()) parts[axis][0].holds = *end;
   }
 
   // A mask `position < size` chooses its first operand where the position is below: of that, nobody
@@ -244,8 +243,8 @@ class Walk {
     if (producer < 0 || graph_.nodes[producer].op != "less") return;
     const GraphNode& less = graph_.nodes[producer];
     const GraphValue& positions = graph_.value(less.inputs[0]);
-    const auto size = terms_.find(less.inputs[1]);
-    if (positions.data == nullptr || size == terms_.end() || IsFloat(positions.type.dtype) ||
+    const auto size = sizes_.terms.find(less.inputs[1]);
+    if (positions.data == nullptr || size == sizes_.terms.end() || IsFloat(positions.type.dtype) ||
         !graph_.value(less.inputs[1]).type.shape.empty()) {
       return;
     }
@@ -267,8 +266,7 @@ class Walk {
   }
 
   const Graph& graph_;
-  const std::map<ValueId, SizeTerm> terms_;
-  Ranges ranges_;  // Of sizes.
+  KnownSizes sizes_;
   std::vector<Demand> demand_;
 };
 

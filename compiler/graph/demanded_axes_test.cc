@@ -1,5 +1,6 @@
 #include "compiler/graph/demanded_axes.h"
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -136,6 +137,47 @@ TEST(DemandedAxesTest, ReadersThatDisagreeWantAll) {
   const ValueId x = Op(host.graph, "exp", {host.x});
   const ValueId sums = Op(host.graph, "cum_sum", {x}, {{"axis", int64_t{0}}});
   EXPECT_TRUE(host.Demand(sums)[x].empty());
+}
+
+// Of a gather's data what its indices are cut at, and of them all none is negative.
+TEST(DemandedAxesTest, IndicesReadAsFarAsTheyAreCut) {
+  Sized sized;
+  const ValueId e = Op(sized.graph, "exp", {sized.x});
+  const auto number = [&](const char* name, int64_t value) {
+    return AddConstant(sized.graph, name, {DType::kI64, {}}, FromInts(DType::kI64, {value}));
+  };
+  const ValueId positions = AddConstant(sized.graph, "positions", {DType::kI64, {6}},
+                                        FromInts(DType::kI64, {0, 1, 2, 3, 4, 5}));
+  const ValueId zero = number("zero", 0), one = number("one", 1), outside = number("outside", 8),
+                seven = number("seven", 7);
+  const auto demand = [&](const std::function<ValueId(Graph&)>& indices) {
+    Sized copy = sized;
+    const ValueId rows = Op(copy.graph, "gather", {e, indices(copy.graph)}, {{"axis", int64_t{1}}});
+    return copy.Demand(Op(copy.graph, "reduce_sum", {rows}, {{"axes", Shape{1, 2}}}))[e];
+  };
+  const auto cut = [&](Graph& graph, ValueId x) {
+    return Op(graph, "min", {x, Op(graph, "sub", {sized.s, one})});
+  };
+  const auto behind = [&](Graph& graph) { return Op(graph, "sub", {positions, sized.b}); };
+  EXPECT_EQ(demand([&](Graph& graph) { return cut(graph, positions); })[1], Part(kS, 8));
+  EXPECT_EQ(
+      demand([&](Graph& graph) { return Op(graph, "max", {cut(graph, behind(graph)), zero}); })[1],
+      Part(kS, 8));
+  // Counted from the bound's end.
+  EXPECT_EQ(demand([&](Graph& graph) { return cut(graph, behind(graph)); })[1],
+            Part(SizeTerm(8), 8));
+  // Cut at nothing.
+  EXPECT_EQ(demand([&](Graph& graph) { return Op(graph, "max", {behind(graph), zero}); })[1],
+            Part(SizeTerm(8), 8));
+  // As an importer checks an index: what is outside is refused by the kernel.
+  const auto checked = [&](Graph& graph, ValueId other) {
+    const ValueId index = behind(graph);
+    const ValueId is_inside = Op(graph, "less", {index, sized.s});
+    const ValueId inside = Op(graph, "where", {is_inside, index, other});
+    return Op(graph, "where", {Op(graph, "less", {inside, zero}), other, inside});
+  };
+  EXPECT_EQ(demand([&](Graph& graph) { return checked(graph, outside); })[1], Part(kS, 8));
+  EXPECT_EQ(demand([&](Graph& graph) { return checked(graph, seven); })[1], Part(SizeTerm(8), 8));
 }
 
 }  // namespace
