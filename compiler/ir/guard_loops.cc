@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "compiler/ir/guard_producers.h"
 
 namespace burnish {
 namespace {
@@ -31,6 +32,11 @@ class Guarder {
       if (program_.nodes[id].kind == NodeKind::kLoop) Consider(id);
     }
     if (found_.guards.empty()) return {};
+    // From the last: who leaves something to those who leave something.
+    const std::vector<NodeId> order = Subtree(program_, program_.root);
+    for (size_t i = order.size(); i-- > 0;) {
+      if (program_.nodes[order[i]].kind == NodeKind::kLoop) ConsiderProducer(order, i);
+    }
     found_.live = AddTable();
     for (size_t i = 0; i < loops_.size(); ++i) Guard(loops_[i], found_.guards[i].first);
     return std::move(found_);
@@ -63,10 +69,7 @@ class Guarder {
 
   void Consider(NodeId loop) {
     const Node& node = program_.nodes[loop];
-    if ((node.loop_kind != LoopKind::kSerial && node.loop_kind != LoopKind::kParallel) ||
-        MaxExtent(program_, node.var) < 2 || BodySize(loop) < kBodyMin) {
-      return;
-    }
+    if (!IsLong(loop)) return;
     std::set<VarId> depends;
     std::vector<Indices> indices;
     const auto consider = [&](size_t axis, size_t count) {
@@ -105,6 +108,126 @@ class Guarder {
     flags_ += guard.count;
     found_.guards.push_back(std::move(guard));
     loops_.push_back(std::move(guarded));
+  }
+
+  // A loop that leaves temporaries to guarded loops behind it: an iteration is needed where one
+  // that reads of it is.
+  void ConsiderProducer(const std::vector<NodeId>& order, size_t position) {
+    const NodeId loop = order[position];
+    if (!IsLong(loop) || IsConditional(loop)) return;
+    const std::vector<NodeId> inside = Subtree(program_, loop);
+    std::set<BufferId> left;
+    for (const NodeId id : inside) {
+      const Node& node = program_.nodes[id];
+      if (node.kind == NodeKind::kBarrier) return;
+      if (node.kind != NodeKind::kStore || IsOfOneIteration(loop, node.buffer)) continue;
+      if (program_.buffers[node.buffer].role != BufferRole::kTemp || InRegisters(node.buffer) ||
+          !WritesWhatItReads(loop, node.buffer)) {
+        return;
+      }
+      left.insert(node.buffer);
+    }
+    std::vector<TemporaryAccess> stores;
+    for (const NodeId id : inside) {
+      const Node& node = program_.nodes[id];
+      if (node.kind == NodeKind::kStore && left.count(node.buffer) > 0) {
+        stores.push_back({.buffer = node.buffer, .indices = node.indices});
+      }
+    }
+    std::vector<GuardedLoad> loads;
+    for (size_t i = 0; i < order.size(); ++i) {
+      if (i >= position && i < position + inside.size()) continue;
+      const Node& node = program_.nodes[order[i]];
+      bool is_known = true;
+      const auto add = [&](BufferId buffer, const std::vector<Expr>& indices) {
+        if (left.count(buffer) == 0) return;
+        const GuardedLoop* const guarded = GuardedAround(order[i]);
+        // What is before it reads what an earlier iteration of a loop around both has left.
+        is_known = is_known && guarded != nullptr && i > position;
+        if (!is_known) return;
+        loads.push_back({.load = {.buffer = buffer, .indices = indices},
+                         .guard = &found_.guards[guarded - loops_.data()],
+                         .vars = &guarded->vars});
+      };
+      VisitLoads(node, [&](const ExprNode& load) { add(load.id, load.operands); });
+      if (node.kind == NodeKind::kStore && node.combiner != Combiner::kAssign) {
+        add(node.buffer, node.indices);
+      }
+      if (!is_known) return;
+    }
+    if (loads.empty()) return;
+    AddProducer(loop, stores, loads);
+  }
+
+  void AddProducer(NodeId loop, const std::vector<TemporaryAccess>& stores,
+                   const std::vector<GuardedLoad>& loads) {
+    std::set<VarId> moves;
+    for (const TemporaryAccess& store : stores) moves.merge(VarsAround(loop, store.indices));
+    const VarId own = program_.nodes[loop].var;
+    if (moves.count(own) == 0) return;
+    GuardedLoop guarded{.loop = loop, .vars = {}};
+    LoopGuard guard{.first = flags_, .count = 1, .written = {}};
+    std::vector<VarId> fresh;
+    for (const NodeId around : LoopsAround(program_, loop)) {
+      const VarId var = program_.nodes[around].var;
+      const bool is_asked = std::any_of(loads.begin(), loads.end(), [&](const GuardedLoad& load) {
+        return std::count(load.vars->begin(), load.vars->end(), var) > 0;
+      });
+      if (moves.count(var) == 0 && !is_asked) continue;
+      guarded.vars.push_back(var);
+      // All of the temporary is written in each of its iterations, before it is read.
+      if (moves.count(var) == 0) fresh.push_back(var);
+      guard.count *= MaxExtent(program_, var);
+      if (guard.count > kFlagsMax - flags_) return;
+    }
+    guard.written = NeededFor(program_, guarded.vars, fresh, stores, loads);
+    const int64_t extent = MaxExtent(program_, own);
+    std::erase_if(guard.written, [&](const LoopGuard::Written& written) {
+      for (int64_t i = 1; i < guard.count; ++i) {
+        if (i % extent != 0 && written.ranges[i].min != written.ranges[i - 1].min) return false;
+      }
+      return true;
+    });
+    if (guard.written.empty()) return;
+    flags_ += guard.count;
+    found_.guards.push_back(std::move(guard));
+    loops_.push_back(std::move(guarded));
+  }
+
+  bool IsLong(NodeId loop) const {
+    const Node& node = program_.nodes[loop];
+    return (node.loop_kind == LoopKind::kSerial || node.loop_kind == LoopKind::kParallel) &&
+           MaxExtent(program_, node.var) >= 2 && BodySize(loop) >= kBodyMin;
+  }
+
+  // Whether something outside decides if it runs, so that what was written before may be read.
+  bool IsConditional(NodeId loop) const {
+    std::set<VarId> around;
+    for (NodeId at = program_.nodes[loop].parent; at != program_.root;
+         at = program_.nodes[at].parent) {
+      if (program_.nodes[at].kind == NodeKind::kIf) return true;
+      if (program_.nodes[at].kind == NodeKind::kLoop) around.insert(program_.nodes[at].var);
+    }
+    for (const NodeId id : Subtree(program_, loop)) {
+      const Node& node = program_.nodes[id];
+      if (node.kind != NodeKind::kIf) continue;
+      for (const VarId var : FreeVars(node.cond)) {
+        if (around.count(var) > 0) return true;
+      }
+    }
+    return false;
+  }
+
+  // The innermost one; null: none.
+  const GuardedLoop* GuardedAround(NodeId node) const {
+    const std::vector<NodeId> loops = LoopsAround(program_, node);
+    for (size_t i = loops.size(); i-- > 0;) {
+      const auto at = std::find_if(loops_.begin(), loops_.end(), [&](const GuardedLoop& guarded) {
+        return guarded.loop == loops[i];
+      });
+      if (at != loops_.end()) return &*at;
+    }
+    return nullptr;
   }
 
   // Elements that an iteration stores at least at one place.

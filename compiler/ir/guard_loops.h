@@ -37,7 +37,8 @@ struct GuardedLoops {
 // `axes`: of the program's only output, those of which a call may want a part. A flag that is not
 // set leaves out exactly what the output has in the ranges beside it, and no other element changes:
 // a loop is guarded where its iterations write nothing but the output and temporaries that no other
-// iteration reads. Deterministic: who compiles and who fills the table call it each.
+// iteration reads, or nothing but temporaries that guarded loops behind it read: its flags then say
+// what those are written for. Deterministic: who compiles and who fills the table call it each.
 GuardedLoops GuardLoops(const std::vector<int>& axes, Program& lowered);
 
 }  // namespace burnish

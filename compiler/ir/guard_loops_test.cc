@@ -236,52 +236,109 @@ TEST(GuardLoopsTest, LoopsMayShareRegistersThatEachOverwrites) {
   }
 }
 
-// T is filled by one loop and read by another: only the second may leave anything out.
-constexpr char kTwoLoops[] = R"(program/1 "two"
-
-input A: f32[6, 16]
-output Y: f32[6, 16]
-temp T: f32[6, 16]
-
-var T.m in 6
-var T.n in 16
-var Y.m in 6
-var Y.n in 16
-
-block T(T.m, T.n) {
-  step T[T.m, T.n] = A[T.m, T.n] * 2.0
-}
-
-block Y(Y.m, Y.n) {
-  step Y[Y.m, Y.n] = T[5 - Y.m, Y.n]
-}
-
-kernel {
-  for T.m in 6 {
-    vectorize(16) T.n in 16 {
-      run T
+// As a session sets flags where `rows` of the output's first axis are read.
+TensorValue FlagsOf(const GuardedLoops& guarded, int64_t count, int64_t rows) {
+  TensorValue live{.dtype = DType::kBool, .shape = {count}};
+  live.integers.assign(static_cast<size_t>(count), 1);
+  for (const LoopGuard& guard : guarded.guards) {
+    for (const LoopGuard::Written& written : guard.written) {
+      for (int64_t i = 0; i < guard.count; ++i) {
+        if (written.ranges[i].min >= rows) live.integers[guard.first + i] = 0;
+      }
     }
   }
-  for Y.m in 6 {
-    vectorize(16) Y.n in 16 {
-      run Y
+  return live;
+}
+
+// T is filled in pieces and read by tiles of two rows, from the last; U lies between T and Y in an
+// outer loop, whose iterations each write all of it. The interpreter refuses what nobody wrote.
+constexpr char kChain[] = R"(program/1 "chain"
+lowered
+
+input A: f32[12, 16]
+output Y: f32[12, 2, 16]
+temp T: f32[12, 16] global
+temp U: f32[3, 16] global
+
+var p in 4
+var pi in 3
+var pn in 16
+var o in 2
+var u in 3
+var un in 16
+var t in 6
+var ti in 2
+var tn in 16
+
+kernel {
+  for p in 4 {
+    for pi in 3 {
+      vectorize(16) pn in 16 {
+        T[p * 3 + pi, pn] = A[p * 3 + pi, pn] * 2.0
+      }
+    }
+  }
+  for o in 2 {
+    for u in 3 {
+      vectorize(16) un in 16 {
+        U[u, un] = A[o * 4 + u, un]
+      }
+    }
+    for t in 6 {
+      for ti in 2 {
+        vectorize(16) tn in 16 {
+          Y[t * 2 + ti, o, tn] = T[11 - (t * 2 + ti), tn] + U[t // 2, tn]
+        }
+      }
     }
   }
 }
 )";
 
-TEST(GuardLoopsTest, LoopsThatOthersReadFromRunWhole) {
-  Program program = Lowered(kTwoLoops);
+TEST(GuardLoopsTest, IterationsThatLeaveSomethingAreNeededWhereItIsRead) {
+  absl::StatusOr<Program> plain = ParseProgram(kChain);
+  ASSERT_THAT(plain, IsOk());
+  ASSERT_THAT(Verify(*plain), IsOk());
+  Program program = *plain;
   const GuardedLoops guarded = GuardLoops({0}, program);
-  ASSERT_EQ(guarded.guards.size(), 1u);
-  EXPECT_EQ(guarded.guards[0].count, 6);
+  // Tiles and rows of Y, pieces and rows of T, rows of U.
+  ASSERT_EQ(guarded.guards.size(), 5u) << Print(program);
   ASSERT_THAT(Verify(program), IsOk());
+  const int64_t flags = program.buffers[guarded.live].shape[0];
+  const TensorValue a = Numbers({12, 16});
+  const auto want = Interpret(*plain, {a});
+  ASSERT_THAT(want, IsOk());
+  int64_t least = flags;
   FillFirst(program);
-  const TensorValue live{.dtype = DType::kBool, .shape = {6}, .integers = {1, 0, 0, 0, 0, 0}};
-  const TensorValue a = Numbers({6, 16});
-  const auto got = Interpret(program, {a, live});
-  ASSERT_THAT(got, IsOk());
-  for (int64_t n = 0; n < 16; ++n) EXPECT_EQ((*got)[0].floats[n], 2 * a.floats[5 * 16 + n]);
+  for (int64_t rows = 0; rows <= 12; ++rows) {
+    SCOPED_TRACE(rows);
+    const TensorValue live = FlagsOf(guarded, flags, rows);
+    const auto got = Interpret(program, {a, live});
+    ASSERT_THAT(got, IsOk());
+    for (int64_t i = 0; i < rows * 32; ++i) {
+      ASSERT_EQ((*got)[0].floats[i], (*want)[0].floats[i]) << i;
+    }
+    least = std::min(least, std::count(live.integers.begin(), live.integers.end(), 1));
+  }
+  EXPECT_EQ(least, 0);
+}
+
+// U is written in the first iteration of o alone, or read before it is written again.
+TEST(GuardLoopsTest, WhatAnEarlierIterationHasLeftIsWhole) {
+  const auto guards = [](const std::string& text) {
+    absl::StatusOr<Program> program = ParseProgram(text);
+    EXPECT_THAT(program, IsOk()) << text;
+    return GuardLoops({0}, *program).guards.size();
+  };
+  const std::string text = kChain, fill = "    for u in 3 {";
+  const size_t begin = text.find(fill), end = text.find("    for t in 6");
+  const std::string nest = text.substr(begin, end - begin);
+  const std::string before = text.substr(0, begin), behind = text.substr(end);
+  EXPECT_EQ(guards(before + nest + behind), 5u);
+  EXPECT_EQ(guards(before + "if o == 0 {\n" + nest + "}\n" + behind), 4u);
+  std::string last = behind;
+  last.insert(last.rfind("  }\n}"), nest);
+  EXPECT_EQ(guards(before + last), 4u);
 }
 
 // Each row but the first is a copy of what the iteration before has left.

@@ -1,0 +1,34 @@
+// What iterations that leave temporaries to guarded loops are needed for (guard_loops.h).
+#ifndef COMPILER_IR_GUARD_PRODUCERS_H_
+#define COMPILER_IR_GUARD_PRODUCERS_H_
+
+#include <vector>
+
+#include "compiler/ir/guard_loops.h"
+#include "compiler/ir/program.h"
+
+namespace burnish {
+
+// A store or a load of a temporary.
+struct TemporaryAccess {
+  BufferId buffer = -1;
+  std::vector<Expr> indices;
+};
+// A load in the body of a guarded loop.
+struct GuardedLoad {
+  TemporaryAccess load;
+  const LoopGuard* guard = nullptr;
+  const std::vector<VarId>* vars = nullptr;  // Of its flags.
+};
+
+// By combination of `vars`, the innermost fastest: the ranges of all flags whose loads may be of
+// what the iteration stores. `fresh`: those of `vars` whose every value writes all anew, so that a
+// load is of its own value's. Empty: not known, or too much to compare.
+std::vector<LoopGuard::Written> NeededFor(const Program& program, const std::vector<VarId>& vars,
+                                          const std::vector<VarId>& fresh,
+                                          const std::vector<TemporaryAccess>& stores,
+                                          const std::vector<GuardedLoad>& loads);
+
+}  // namespace burnish
+
+#endif  // COMPILER_IR_GUARD_PRODUCERS_H_
