@@ -178,26 +178,7 @@ absl::Status OnnxGraphImporter::AddSizes() {
         "--dim ", graph.sizes[s].name,
         ": no input has a dimension of this size alone, by which a run could tell it"));
   }
-  std::vector<ValueId> values;
-  for (const GraphSize& size : graph.sizes) {
-    values.push_back(AddInput(graph, absl::StrCat("size of ", size.name), {DType::kI64, {}}));
-    context_->bounded.ranges[values.back()] = {size.least, size.greatest};
-  }
-  onnx::NodeProto proto;
-  proto.set_name("sizes of inputs");
-  proto.add_output(proto.name());
-  OnnxNode node(context_, proto, {}, {});
-  for (const GraphInputAxis& axis : graph.input_axes) {
-    std::optional<SizeTerm> holds = SizeTerm(axis.constant);
-    for (const GraphInputAxis::Part& part : axis.parts) {
-      const auto product = SizeTerm::OfExtent(values[part.size]).Times(SizeTerm(part.factor));
-      if (holds.has_value() && product.has_value()) holds = holds->Plus(*product);
-    }
-    if (!holds.has_value()) return node.Unsupported("a sum of too many sizes");
-    ASSIGN_OR_RETURN(const ValueId extent, node.EmitTerm(*holds));
-    RETURN_IF_ERROR(node.SetExtent(graph.inputs[axis.input], axis.axis, extent).status());
-  }
-  return absl::OkStatus();
+  return AddSizeInputs(*context_);
 }
 
 }  // namespace burnish

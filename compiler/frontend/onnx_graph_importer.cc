@@ -469,36 +469,6 @@ absl::Status OnnxGraphImporter::ImportNodes(Scope& scope, const onnx::GraphProto
   return absl::OkStatus();
 }
 
-// What holds of an output are the first elements of its axes.
-absl::Status OnnxGraphImporter::PackOutputs(std::vector<NamedOutput>& outputs) {
-  for (NamedOutput& output : outputs) {
-    onnx::NodeProto proto;
-    proto.set_name(output.name);
-    proto.add_output(output.name);
-    ASSIGN_OR_RETURN(output.value, OnnxNode(context_, proto, {}, {}).Packed(output.value));
-  }
-  return absl::OkStatus();
-}
-
-void OnnxGraphImporter::AddExtents(const std::vector<NamedOutput>& outputs) {
-  Graph& graph = context_->graph;
-  std::map<ValueId, int> places;  // Of extents among the graph's outputs.
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    const auto found = context_->bounded.extents.find(outputs[i].value);
-    if (found == context_->bounded.extents.end()) continue;
-    for (size_t d = 0; d < found->second.size(); ++d) {
-      const ValueId extent = found->second[d];
-      if (extent == kFullAxis) continue;
-      const auto [place, is_new] =
-          places.try_emplace(extent, static_cast<int>(graph.outputs.size()));
-      if (is_new) graph.outputs.push_back(extent);
-      graph.bounded_axes.push_back(
-          {.output = static_cast<int>(i), .axis = static_cast<int>(d), .extent = place->second});
-    }
-  }
-  graph.hidden_outputs = static_cast<int>(places.size());
-}
-
 absl::Status OnnxGraphImporter::SetOutputs(Scope& scope, const onnx::GraphProto& graph) {
   std::vector<NamedOutput> outputs;
   for (const onnx::ValueInfoProto& output : graph.output()) {
@@ -509,10 +479,7 @@ absl::Status OnnxGraphImporter::SetOutputs(Scope& scope, const onnx::GraphProto&
     }
     outputs.push_back({output.name(), id});
   }
-  RETURN_IF_ERROR(PackOutputs(outputs));
-  RETURN_IF_ERROR(SetNamedOutputs(context_->graph, outputs));
-  AddExtents(outputs);
-  return absl::OkStatus();
+  return SetSizedOutputs(*context_, std::move(outputs));
 }
 
 absl::Status OnnxGraphImporter::ImportMain(const onnx::GraphProto& graph) {

@@ -145,9 +145,6 @@ class OnnxGraphImporter {
   absl::StatusOr<std::optional<int64_t>> CountIterations(const OnnxNode& node, const Body& body,
                                                          int64_t limit);
   absl::Status AddIterationNumber(OnnxNode& node, int64_t count, bool is_exact, Body& body);
-  // Behind the outputs: how much of them holds in a run.
-  absl::Status PackOutputs(std::vector<NamedOutput>& outputs);
-  void AddExtents(const std::vector<NamedOutput>& outputs);
   absl::Status SetOutputs(Scope& scope, const onnx::GraphProto& graph);
 
   ImportContext* context_;

@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "compiler/frontend/named_outputs.h"
 #include "compiler/frontend/onnx_external_data.h"
 #include "compiler/frontend/onnx_import.h"
 #include "compiler/frontend/onnx_tensor.h"
@@ -295,6 +296,20 @@ absl::StatusOr<int64_t> NormalizeAxis(const OnnxNode& node, int64_t axis, int64_
 // Each axis normalised; INVALID_ARGUMENT for one that is there twice.
 absl::StatusOr<std::vector<int64_t>> NormalizeAxes(const OnnxNode& node, std::vector<int64_t> axes,
                                                    int64_t rank);
+
+// As output 0: elements [starts, ends) of these axes, by ONNX's rules; of what a run sizes by step
+// 1 alone.
+absl::Status SliceAxes(OnnxNode& node, ValueId x, const std::vector<int64_t>& axes,
+                       const std::vector<SizeTerm>& starts, const std::vector<SizeTerm>& ends,
+                       const std::vector<int64_t>& steps);
+// As output 0: `x` broadcast to a shape of its rank at least, whose bound is `shape`; `terms` hold.
+absl::Status ExpandInRun(OnnxNode& node, ValueId x, std::vector<int64_t> shape,
+                         const std::vector<SizeTerm>& terms);
+
+// Behind a graph's inputs, those that are its sizes; what `input_axes` say holds from now on.
+absl::Status AddSizeInputs(ImportContext& context);
+// Behind the outputs: how much of them holds in a run.
+absl::Status SetSizedOutputs(ImportContext& context, std::vector<NamedOutput> outputs);
 
 }  // namespace burnish
 

@@ -166,6 +166,8 @@ absl::Status Transpose(OnnxNode& node) {
   return FinishTranspose(node, x, std::move(perm));
 }
 
+}  // namespace
+
 // To a shape that a run decides: dimensions of one element that become an extent, and such that are
 // that extent.
 absl::Status ExpandInRun(OnnxNode& node, ValueId x, std::vector<int64_t> shape,
@@ -198,6 +200,8 @@ absl::Status ExpandInRun(OnnxNode& node, ValueId x, std::vector<int64_t> shape,
   node.SetOutput(0, result);
   return absl::OkStatus();
 }
+
+namespace {
 
 absl::Status Expand(OnnxNode& node) {
   ASSIGN_OR_RETURN(const ValueId x, node.Input(0));

@@ -172,6 +172,8 @@ absl::Status SliceToEndOfRun(OnnxNode& node, ValueId x, ValueId end) {
   return absl::OkStatus();
 }
 
+}  // namespace
+
 // Axis by axis: those that only move by numbers, and are full, as ever.
 absl::Status SliceAxes(OnnxNode& node, ValueId x, const std::vector<int64_t>& axes,
                        const std::vector<SizeTerm>& starts, const std::vector<SizeTerm>& ends,
@@ -203,6 +205,8 @@ absl::Status SliceAxes(OnnxNode& node, ValueId x, const std::vector<int64_t>& ax
   node.SetOutput(0, x);
   return absl::OkStatus();
 }
+
+namespace {
 
 std::vector<SizeTerm> Numbers(const std::vector<int64_t>& numbers) {
   return {numbers.begin(), numbers.end()};
