@@ -1,7 +1,9 @@
 #include "compiler/frontend/model_graph_import.h"
 
+#include <algorithm>
 #include <cstring>
 #include <map>
+#include <set>
 #include <string>
 #include <tuple>
 #include <unordered_map>
@@ -13,6 +15,7 @@
 #include "base/status_macros.h"
 #include "compiler/frontend/element_count.h"
 #include "compiler/frontend/named_outputs.h"
+#include "compiler/frontend/sized_graph.h"
 #include "compiler/graph/eliminate_dead_pass.h"
 #include "compiler/te/operator.h"
 #include "google/protobuf/util/json_util.h"
@@ -146,7 +149,7 @@ class ModelGraphImporter {
  public:
   ModelGraphImporter(std::shared_ptr<const void> owner, absl::Span<const uint8_t> data,
                      const ImportOptions& options)
-      : owner_(std::move(owner)), data_(data), options_(options) {}
+      : owner_(std::move(owner)), data_(data), options_(options), sized_(options) {}
 
   absl::StatusOr<Graph> Import(const ModelGraph& model) {
     if (model.nodes_size() > options_.max_nodes) {
@@ -154,8 +157,11 @@ class ModelGraphImporter {
           absl::StrCat("the model has over ", options_.max_nodes, " nodes (the limit)"));
     }
     graph_.name = model.name();
+    RETURN_IF_ERROR(AddSizes(model));
     for (const ModelGraph::Input& input : model.inputs()) RETURN_IF_ERROR(AddInputOf(input));
     RETURN_IF_ERROR(CheckShapes());
+    RETURN_IF_ERROR(CheckSizesAreGiven());
+    if (is_sized()) RETURN_IF_ERROR(sized_.AddSizes());
     for (const ModelGraph::Constant& constant : model.constants()) {
       RETURN_IF_ERROR(AddConstantOf(constant));
     }
@@ -165,7 +171,7 @@ class ModelGraphImporter {
       ASSIGN_OR_RETURN(const ValueId id, Find(output.value(), "an output"));
       outputs.push_back({output.name().empty() ? output.value() : output.name(), id});
     }
-    RETURN_IF_ERROR(SetNamedOutputs(graph_, outputs));
+    RETURN_IF_ERROR(is_sized() ? sized_.SetOutputs(outputs) : SetNamedOutputs(graph_, outputs));
     EliminateDead(graph_);
     RETURN_IF_ERROR(VerifyGraph(graph_));
     return std::move(graph_);
@@ -204,9 +210,107 @@ class ModelGraphImporter {
     return type;
   }
 
+  bool is_sized() const { return !graph_.sizes.empty(); }
+
+  absl::Status AddSizes(const ModelGraph& model) {
+    if (model.sizes_size() > 0 && model.format() < kSizedModelGraphFormat) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("sizes in format ", model.format(), ", want ", kSizedModelGraphFormat));
+    }
+    std::set<std::string> names;
+    for (const ModelGraph::Size& size : model.sizes()) {
+      // 2: a dimension of one element is one that broadcasts.
+      if (size.least() < 0 || size.greatest() < 2 || size.least() > size.greatest() ||
+          size.greatest() > kIntegerMax) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("size '", size.name(), "': got ", size.least(), " to ", size.greatest(),
+                         ", want a range within 0 to 2^28 that ends at 2 or above"));
+      }
+      if (!names.insert(size.name()).second || size.name().empty()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("two sizes are named '", size.name(), "', or one has no name"));
+      }
+      graph_.sizes.push_back(
+          {.name = size.name(), .least = size.least(), .greatest = size.greatest()});
+    }
+    return absl::OkStatus();
+  }
+
+  // With what it is at the greatest sizes, which the file says in its place.
+  absl::StatusOr<SizeSum> SumOf(const ModelGraph::Sum& message, int64_t greatest) const {
+    SizeSum sum;
+    int64_t total = 0;
+    for (const ModelGraph::Product& product : message.products()) {
+      SizeProduct& one = sum.emplace_back(SizeProduct{.factor = product.factor(), .sizes = {}});
+      int64_t value = product.factor();
+      bool fits = true;
+      for (const uint32_t size : product.sizes()) {
+        if (size >= graph_.sizes.size()) {
+          return absl::InvalidArgumentError(
+              absl::StrCat("got size ", size, " of ", graph_.sizes.size()));
+        }
+        one.sizes.push_back(static_cast<int>(size));
+        fits = fits && !__builtin_mul_overflow(value, graph_.sizes[size].greatest, &value);
+      }
+      if (!fits || __builtin_add_overflow(total, value, &total)) {
+        return absl::InvalidArgumentError("a sum of sizes beyond 64 bits");
+      }
+    }
+    if (total == greatest) return sum;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a sum of sizes is ", total, " at their greatest, where ", greatest, " is said"));
+  }
+
+  // Of an input or a constant.
+  template <typename Message>
+  absl::StatusOr<std::map<int64_t, SizeSum>> AxesOf(const Message& message,
+                                                    const TensorType& type) const {
+    std::map<int64_t, SizeSum> axes;
+    for (const ModelGraph::Axis& axis : message.axes()) {
+      if (axis.axis() >= type.shape.size()) {
+        return absl::InvalidArgumentError(absl::StrCat("'", message.name(), "': got axis ",
+                                                       axis.axis(), " of ", type.shape.size()));
+      }
+      ASSIGN_OR_RETURN(axes[axis.axis()], SumOf(axis.holds(), type.shape[axis.axis()]));
+    }
+    return axes;
+  }
+
   absl::Status AddInputOf(const ModelGraph::Input& input) {
     ASSIGN_OR_RETURN(TensorType type, TypeOf(input, absl::StrCat("input '", input.name(), "'")));
+    ASSIGN_OR_RETURN(const auto axes, AxesOf(input, type));
+    for (const auto& [axis, sum] : axes) {
+      GraphInputAxis made{.input = static_cast<int>(graph_.inputs.size()),
+                          .axis = static_cast<int>(axis),
+                          .parts = {}};
+      for (const SizeProduct& product : sum) {
+        if (product.sizes.size() > 1 || product.factor < 0) {
+          return absl::UnimplementedError(absl::StrCat(
+              "input '", input.name(), "': an axis of a product of sizes, or below 0"));
+        }
+        if (product.sizes.empty()) {
+          made.constant += product.factor;
+        } else {
+          made.parts.push_back({.size = product.sizes[0], .factor = product.factor});
+        }
+      }
+      if (!made.parts.empty()) graph_.input_axes.push_back(std::move(made));
+    }
     return Define(input.name(), AddInput(graph_, input.name(), std::move(type)));
+  }
+
+  absl::Status CheckSizesAreGiven() const {
+    for (size_t s = 0; s < graph_.sizes.size(); ++s) {
+      const bool is_given = std::any_of(
+          graph_.input_axes.begin(), graph_.input_axes.end(), [&](const GraphInputAxis& axis) {
+            return axis.GivesSize() && axis.parts[0].size == static_cast<int>(s);
+          });
+      if (is_given) continue;
+      return absl::UnimplementedError(
+          absl::StrCat("size '", graph_.sizes[s].name,
+                       "': no input has an axis of this size alone, by which a run could tell it"));
+    }
+    return absl::OkStatus();
   }
 
   // Every shape is known, so one that is given can only say the same.
@@ -247,8 +351,12 @@ class ModelGraphImporter {
                                                      " bytes, the data has ", data_.size()));
     }
     ASSIGN_OR_RETURN(const ConstantPtr data, DataAt(offset, size, type.dtype));
-    return Define(constant.name(),
-                  AddConstant(graph_, constant.name(), std::move(type), std::move(data)));
+    ASSIGN_OR_RETURN(const auto axes, AxesOf(constant, type));
+    ValueId id = AddConstant(graph_, constant.name(), std::move(type), data);
+    if (!axes.empty()) {
+      ASSIGN_OR_RETURN(id, sized_.Held(id, axes));
+    }
+    return Define(constant.name(), id);
   }
 
   // One object for all constants with the same bytes: passes know tied weights by that.
@@ -272,6 +380,22 @@ class ModelGraphImporter {
     return data;
   }
 
+  absl::StatusOr<std::map<std::string, std::map<int64_t, SizeSum>>> SumsOf(
+      const ModelGraph::Node& node, const Attributes& attributes) const {
+    std::map<std::string, std::map<int64_t, SizeSum>> sums;
+    for (const ModelGraph::Place& place : node.places()) {
+      const std::vector<int64_t> numbers = attributes.Ints(place.attribute(), {});
+      if (place.index() >= numbers.size()) {
+        return absl::InvalidArgumentError(absl::StrCat("attribute '", place.attribute(),
+                                                       "': got place ", place.index(), " of ",
+                                                       numbers.size()));
+      }
+      ASSIGN_OR_RETURN(sums[place.attribute()][place.index()],
+                       SumOf(place.is(), numbers[place.index()]));
+    }
+    return sums;
+  }
+
   absl::Status AddNodeOf(const ModelGraph::Node& node) {
     const std::string& name =
         !node.name().empty() || node.outputs().empty() ? node.name() : node.outputs(0);
@@ -293,17 +417,26 @@ class ModelGraphImporter {
         !status.ok()) {
       return labelled(status);
     }
-    ASSIGN_OR_RETURN(const GraphNodeId id,
-                     AddNode(graph_, node.op(), std::move(inputs), std::move(attributes), name));
-    const std::vector<ValueId>& results = graph_.nodes[id].outputs;
+    std::vector<ValueId> results;
+    if (is_sized()) {
+      const auto sums = SumsOf(node, attributes);
+      if (!sums.ok()) return labelled(sums.status());
+      ASSIGN_OR_RETURN(
+          results, sized_.Emit(node.op(), name, std::move(inputs), std::move(attributes), *sums));
+    } else {
+      ASSIGN_OR_RETURN(const GraphNodeId id,
+                       AddNode(graph_, node.op(), std::move(inputs), std::move(attributes), name));
+      results = graph_.nodes[id].outputs;
+    }
     if (node.outputs_size() != static_cast<int>(results.size())) {
       return absl::InvalidArgumentError(
           absl::StrCat(label, ": got ", node.outputs_size(), " outputs, want ", results.size()));
     }
     for (size_t i = 0; i < results.size(); ++i) {
-      GraphValue& value = graph_.values[results[i]];
-      value.name = node.outputs(static_cast<int>(i));
-      RETURN_IF_ERROR(Define(value.name, results[i]));
+      const std::string& output = node.outputs(static_cast<int>(i));
+      // What an operator leaves as it is, an input say, keeps its name.
+      if (!is_sized()) graph_.values[results[i]].name = output;
+      RETURN_IF_ERROR(Define(output, results[i]));
     }
     return absl::OkStatus();
   }
@@ -311,7 +444,8 @@ class ModelGraphImporter {
   const std::shared_ptr<const void> owner_;
   const absl::Span<const uint8_t> data_;
   const ImportOptions& options_;
-  Graph graph_;
+  SizedGraph sized_;
+  Graph& graph_ = sized_.graph();
   std::unordered_map<std::string, ValueId> values_;
   std::map<std::tuple<uint64_t, uint64_t, bool>, ConstantPtr> constants_;
   int64_t constant_bytes_ = 0;

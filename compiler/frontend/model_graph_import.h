@@ -17,13 +17,14 @@
 
 namespace burnish {
 
-inline constexpr uint32_t kNewestModelGraphFormat = 1;
+inline constexpr uint32_t kSizedModelGraphFormat = 2;  // From which on there are sizes.
+inline constexpr uint32_t kNewestModelGraphFormat = 2;
 
 // Whether a file that begins so is meant to be such a model.
 bool IsModelGraph(absl::string_view bytes);
 
 // Constants are views of `bytes`; `owner` keeps these alive. Errors: as for ImportOnnx, but
-// FAILED_PRECONDITION, since every shape is known.
+// FAILED_PRECONDITION, since every shape, or its bound, is known.
 absl::StatusOr<Graph> ImportModelGraph(std::shared_ptr<const void> owner,
                                        absl::Span<const uint8_t> bytes,
                                        const ImportOptions& options = {});

@@ -8,6 +8,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -192,6 +193,85 @@ TEST(ModelGraphImportTest, ConstantsWithTheSameBytesAreOneObject) {
   EXPECT_EQ(a->bytes().size(), 16u);
 }
 
+// A model of n rows. `dynamic`: each run decides what n is, and this is the most.
+std::string RowsModel(int64_t n, bool dynamic) {
+  const std::string kSum = R"({"products": [{"factor": 1, "sizes": [0]}]})";
+  const std::string kTwice = R"({"products": [{"factor": 2, "sizes": [0]}]})";
+  const auto axis = [&](const std::string& sum) {
+    return dynamic ? absl::StrCat(R"(, "axes": [{"axis": 0, "holds": )", sum, "}]") : "";
+  };
+  const auto place = [&](const char* attribute, int index, const std::string& sum) {
+    return dynamic ? absl::StrCat(R"(, "places": [{"attribute": ")", attribute, R"(", "index": )",
+                                  index, R"(, "is": )", sum, "}]")
+                   : "";
+  };
+  return absl::StrCat(
+      R"({"format": 2, "inputs": [{"name": "x", "dtype": "f32", "shape": [)", n, ", 4]", axis(kSum),
+      "}], ",
+      dynamic ? absl::StrCat(R"("sizes": [{"name": "n", "least": 2, "greatest": )", n, "}], ") : "",
+      // The first n rows of a constant that is as long as n may be, and of one that is longer.
+      R"("constants": [{"name": "p", "dtype": "f32", "shape": [)", n, ", 4]", axis(kSum),
+      R"(}, {"name": "t", "dtype": "f32", "shape": [9, 4]}],
+      "nodes": [{"op": "add", "inputs": ["x", "p"], "outputs": ["a"]},
+       {"op": "slice", "inputs": ["t"], "outputs": ["s"], "attributes": {"axes": {"ints": {"values": [0]}},
+        "starts": {"ints": {"values": [0]}}, "ends": {"ints": {"values": [)",
+      n, "]}}}", place("ends", 0, kSum),
+      R"(}, {"op": "mul", "inputs": ["a", "s"], "outputs": ["b"]},
+       {"op": "reshape", "inputs": ["b"], "outputs": ["c"], "attributes": {"shape": {"ints": {"values": [)",
+      2 * n, ", 2]}}}", place("shape", 0, kTwice), R"(},
+       {"op": "softmax", "inputs": ["c"], "outputs": ["d"], "attributes": {"axis": {"i": 0}}},
+       {"op": "reduce_mean", "inputs": ["b"], "outputs": ["m"], "attributes": {
+        "axes": {"ints": {"values": [0]}}, "keepdims": {"i": 1}}},
+       {"op": "expand", "inputs": ["m"], "outputs": ["e"], "attributes": {"shape": {"ints": {"values": [)",
+      n, ", 4]}}}", place("shape", 0, kSum), R"(},
+       {"op": "matmul", "inputs": ["e", "b"], "outputs": ["f"], "attributes": {"trans_a": {"i": 1}}}],
+      "outputs": [{"name": "d", "value": "d"}, {"name": "e", "value": "e"}, {"name": "f", "value": "f"}]})");
+}
+
+TEST(ModelGraphImportTest, SizesOfARunGiveWhatTheModelOfThatSizeGives) {
+  const TensorValue table = RandomValue({DType::kF32, {9, 4}}, 1);
+  std::string bytes;
+  for (const double value : table.floats) {
+    const auto narrow = static_cast<float>(value);
+    bytes.append(reinterpret_cast<const char*>(&narrow), sizeof(narrow));
+  }
+  ASSERT_OK_AND_ASSIGN(const Graph dynamic, Import(ModelFile(RowsModel(6, true), bytes)));
+  EXPECT_EQ(dynamic.shown_inputs(), 1u);
+  for (const int64_t n : {2, 3, 5, 6}) {
+    SCOPED_TRACE(n);
+    ASSERT_OK_AND_ASSIGN(const Graph fixed, Import(ModelFile(RowsModel(n, false), bytes)));
+    const std::vector<TensorValue> inputs = {RandomValue({DType::kF32, {n, 4}}, 2)};
+    ASSERT_OK_AND_ASSIGN(const std::vector<TensorValue> want, InterpretGraph(fixed, inputs));
+    ASSERT_OK_AND_ASSIGN(const std::vector<TensorValue> got, InterpretGraph(dynamic, inputs));
+    EXPECT_EQ(CompareOutputs(want, got, 1e-6), "");
+  }
+}
+
+TEST(ModelGraphImportTest, SizesThatAreRefused) {
+  const std::vector<std::tuple<std::string, std::string, std::string>> refusals = {
+      {R"("format": 2)", R"("format": 1)", "sizes in format 1, want 2"},
+      {R"("least": 2)", R"("least": 7)", "size 'n': got 7 to 6"},
+      {R"("greatest": 6)", R"("greatest": 5)", "is 5 at their greatest, where 6 is said"},
+      {R"("sizes": [0])", R"("sizes": [1])", "got size 1 of 1"},
+      {R"({"axis": 0, "holds")", R"({"axis": 2, "holds")", "'x': got axis 2 of 2"},
+      {R"("attribute": "ends", "index": 0)", R"("attribute": "ends", "index": 1)", "place 1 of 1"},
+      {R"("attribute": "ends")", R"("attribute": "axes")", "a sum of sizes is 6"},
+      {R"("index": 0, "is": {"products": [{"factor": 2)",
+       R"("index": 1, "is": {"products": [{"factor": 2)", "a sum of sizes is 12"},
+      // Rows that the table has not in every run.
+      {"[9, 4]", "[5, 4]", "slice"},
+  };
+  for (const auto& [part, by, message] : refusals) {
+    SCOPED_TRACE(by);
+    std::string json = RowsModel(6, true);
+    const size_t at = json.find(part);
+    ASSERT_NE(at, std::string::npos);
+    json.replace(at, part.size(), by);
+    const absl::StatusOr<Graph> graph = Import(ModelFile(json, std::string(size_t{4} * 36, 0)));
+    EXPECT_THAT(graph.status().message(), HasSubstr(message));
+  }
+}
+
 struct Refusal {
   std::string part, by;  // Of kByHand.
   StatusCode code;
@@ -200,7 +280,7 @@ struct Refusal {
 
 TEST(ModelGraphImportTest, WhatIsRefused) {
   const std::vector<Refusal> refusals = {
-      {R"("format": 1)", R"("format": 2)", StatusCode::kUnimplemented, "format 2, want 1 to 1"},
+      {R"("format": 1)", R"("format": 3)", StatusCode::kUnimplemented, "format 3, want 1 to 2"},
       {R"("format": 1, )", "", StatusCode::kUnimplemented, "format 0"},
       {R"("name": "hand")", R"("nmae": "hand")", StatusCode::kInvalidArgument, "nmae"},
       {R"("relu")", R"("rleu")", StatusCode::kUnimplemented, "node 'q' (rleu): no such operator"},
@@ -249,17 +329,19 @@ TEST(ModelGraphImportTest, ShapesOfTheCommandLineMustBeTheModels) {
 }
 
 TEST(ModelGraphImportTest, DamagedFilesAreAnsweredNotObeyed) {
-  const std::string file = ModelFile(kByHand, Ones(6));
-  for (size_t length = 0; length < file.size(); ++length) {
-    EXPECT_FALSE(Import(file.substr(0, length)).ok()) << length;
-  }
   const ImportOptions options = {.max_constant_bytes = 1 << 20, .max_tensor_elements = 1 << 20};
-  for (size_t at = 0; at < file.size(); ++at) {
-    for (const int flip : {0x01, 0x02, 0x10, 0x80}) {
-      std::string damaged = file;
-      damaged[at] = static_cast<char>(damaged[at] ^ flip);
-      const absl::StatusOr<Graph> graph = Import(damaged, options);
-      if (graph.ok()) EXPECT_THAT(VerifyGraph(*graph), IsOk()) << at << " ^ " << flip;
+  for (const std::string& file : {ModelFile(kByHand, Ones(6)),
+                                  ModelFile(RowsModel(6, true), std::string(size_t{4} * 36, 0))}) {
+    for (size_t length = 0; length < file.size(); ++length) {
+      EXPECT_FALSE(Import(file.substr(0, length)).ok()) << length;
+    }
+    for (size_t at = 0; at < file.size(); ++at) {
+      for (const int flip : {0x01, 0x02, 0x10, 0x80}) {
+        std::string damaged = file;
+        damaged[at] = static_cast<char>(damaged[at] ^ flip);
+        const absl::StatusOr<Graph> graph = Import(damaged, options);
+        if (graph.ok()) EXPECT_THAT(VerifyGraph(*graph), IsOk()) << at << " ^ " << flip;
+      }
     }
   }
 }
