@@ -15,7 +15,7 @@ import numpy
 
 # docs/model-graph.md.
 _MAGIC = b"BURNGRPH"
-_FORMAT = 1
+_FORMAT, _SIZED_FORMAT = 1, 2
 _ALIGNMENT = 64  # Of constants, in the file and so in the mapped memory: a line of a CPU's cache.
 _DTYPES = {"float32": "f32", "float64": "f64", "int64": "i64", "int32": "i32", "int16": "i16",
            "int8": "i8", "uint64": "u64", "uint32": "u32", "uint16": "u16", "uint8": "u8",
@@ -119,6 +119,18 @@ class Graph:
         if value._graph is not self:
             raise ValueError(f"{value!r} belongs to another graph")
         self._header["outputs"].append({"name": name or value.name, "value": value.name})
+
+    def header(self) -> dict[str, Any]:
+        """The message, as `docs/model-graph.md` says it."""
+        return self._header
+
+    def data(self, constant: int) -> numpy.ndarray[Any, Any]:
+        """The elements of a constant, by its place."""
+        return self._data[constant]
+
+    def give_sizes(self, sizes: Sequence[dict[str, Any]]) -> None:
+        """Sizes that each run decides: what the header's axes and places are sums of."""
+        self._header.update(format=_SIZED_FORMAT, sizes=list(sizes))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the file that every command with ``--model`` takes."""

@@ -68,8 +68,11 @@ class GraphBuilder:
     """Writes operators of docs/model-graph.md into a graph. Methods take tensors of one type unless
     they say otherwise; where one of two operands is a number, it gets the other's type."""
 
-    def __init__(self, name: str = "torch"):
+    def __init__(self, name: str = "torch", sized: bool = False):
+        """`sized`: of a graph whose sizes are not all fixed; then operators that change nothing at these sizes are
+        written all the same, since they may at others."""
         self.graph = Graph(name)
+        self._sized = sized
         self._scalars: dict[tuple[str, str], Tensor] = {}
 
     def input(self, name: str, shape: Sequence[int], dtype: str) -> Tensor:
@@ -150,11 +153,11 @@ class GraphBuilder:
 
     def reshape(self, x: Tensor, shape: Sequence[int]) -> Tensor:
         shape = tuple(int(extent) for extent in shape)
-        return x if x.shape == shape else self._shaped("reshape", x, shape)
+        return x if x.shape == shape and not self._sized else self._shaped("reshape", x, shape)
 
     def expand(self, x: Tensor, shape: Sequence[int]) -> Tensor:
         shape = tuple(int(extent) for extent in shape)
-        return x if x.shape == shape else self._shaped("expand", x, shape)
+        return x if x.shape == shape and not self._sized else self._shaped("expand", x, shape)
 
     def _shaped(self, name: str, x: Tensor, shape: Shape) -> Tensor:
         return Tensor(self.graph.node(name, x.value, shape=shape), shape, x.dtype)
@@ -180,7 +183,7 @@ class GraphBuilder:
     def slice(self, x: Tensor, dim: int, begin: int, end: int, step: int = 1) -> Tensor:
         """Elements from `begin` until before `end`; with a negative step -1 is before the first."""
         axis = x.axis(dim)
-        if (begin, end, step) == (0, x.shape[axis], 1):
+        if (begin, end, step) == (0, x.shape[axis], 1) and not self._sized:
             return x
         shape = list(x.shape)
         shape[axis] = len(range(begin, end, step))
