@@ -244,7 +244,8 @@ def test_bundles_are_made_one_after_the_other():
             running.pop()
 
     torch._dynamo.reset()
-    run = torch.compile(net(), backend="burnish", dynamic=True, options={"cache": False, "first": "eager"})
+    run = torch.compile(net(), backend="burnish", dynamic=True,
+                        options={"cache": False, "first": "eager", "size_limit": 0})
     with replaced(making, "compile_graph", counts), torch.no_grad():
         for rows in (2, 3, 4, 5):
             run(X.repeat(rows, 1, 1, 1))

@@ -49,6 +49,7 @@ class PieceReport:
     refused: str = ""  #: Why it runs in PyTorch nevertheless.
     steps: tuple[StepReport, ...] = ()  #: In the order of the run; none where they were not timed.
     threads: str = ""  #: Whose threads it runs on.
+    sizes: str = ""  #: Which sizes its bundles are for, where those are not fixed.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,6 +84,7 @@ class Explanation:
                  f"{self.operators} operators in PyTorch"]
         for piece in self.pieces:
             lines.append(f"  {piece.name}: {piece.operators} operators, {piece.ms:.3f} ms, {piece.threads}" +
+                         (f", {piece.sizes}" if piece.sizes else "") +
                          (f", in PyTorch: {piece.refused}" if piece.refused else ""))
             slowest = sorted(piece.steps, key=lambda step: -step.ms)
             lines += [f"    {step.name}: {step.ms:.3f} ms, at least {step.least_ms:.3f} by the machine's peaks, "
@@ -158,7 +160,8 @@ def explain(model: Callable[..., Any], *inputs: Any, options: Mapping[str, Any] 
         graphs=len(graphs), breaks={_short(why): count - before.get(why, 0)
                                     for why, count in counters.items() if count > before.get(why, 0)},
         pieces=tuple(PieceReport(clock.piece.name, clock.piece.work_count, _ms(times), clock.piece.refused,
-                                 _steps(clock.piece, seconds), team.named(clock.piece.thread_count()))
+                                 _steps(clock.piece, seconds), team.named(clock.piece.thread_count()),
+                                 clock.piece.sizes_text)
                      for clock, times in zip(clocks, spent)),
         left=left, left_count=sum(one.left_count for one in parts),
         operators=sum(one.work_count for one in parts),

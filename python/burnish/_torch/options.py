@@ -32,6 +32,9 @@ class Options:
     time: str | None = None  #: Of a study, such as "30m".
     scheduler: str | None = None  #: Of a study: a preset of rules and search, as of `burnish.tune`.
     sizes: int = 8  #: How many bundles a graph of dynamic sizes gets; then it stays in PyTorch.
+    #: What a dynamic size is at most in a bundle for a range of them, where the graph does not say less; by default as
+    #: the calls want it (`sizes.bounds_of`). 0: no ranges.
+    size_limit: int | None = None
     threads: int | None = None  #: By default torch.get_num_threads().
     opt_level: int | None = None  #: As of `burnish.compile`, like the next three.
     accuracy: float | str | None = None
@@ -53,6 +56,8 @@ class Options:
                              "want first=\"wait\" with it")
         if self.sizes < 1:
             raise ValueError(f"option sizes: got {self.sizes}, want at least 1")
+        if self.size_limit is not None and self.size_limit < 0:
+            raise ValueError(f"option size_limit: got {self.size_limit}, want at least 0")
 
 
     @property

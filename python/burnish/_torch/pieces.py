@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import logging
+import math
 import os
 import threading
 import time
@@ -14,24 +15,28 @@ from typing import Any
 
 import torch
 
-from burnish_runtime import BurnishError, Model, Threads
+from burnish_runtime import BurnishError, Threads
 
 from .. import _pace
 from .._graph import Graph
 from . import importer, narrow
 from .builder import GraphBuilder
+from .bundle import Bundle
 from .making import made
 from .options import BACKGROUND, Options
 from .registry import Unsupported
+from .results import Results, cut, value_said
+from .sizes import At, Bounds, Size, bounds_of, range_of, sizes_of, values_of
 from .swapping import ERROR_MAX, NARROW_ERROR_MAX, PRECISION_ERROR_MAX, private_inputs, refusal
 from .team import threads_of
-from .types import is_dense
 from .weights import Weights, can_freeze
 
 log = logging.getLogger("burnish.torch")
 
 # Calls one after the other that each find new weights: they are no constants then, but inputs.
 CHANGES_MAX = 4
+# Of how many sizes and strides a piece keeps what their calls take.
+CALLS_MAX = 4096
 
 _pieces: weakref.WeakSet[Piece] = weakref.WeakSet()
 _behind: set[threading.Thread] = set()  # What is compiled or tuned while calls go on.
@@ -60,50 +65,14 @@ def wait(seconds: float | None = None) -> bool:
     return not any(thread.is_alive() for thread in list(_behind))
 
 
-@dataclasses.dataclass
-class Result:
-    """Where one of a piece's results comes from. `view`: sizes, strides and offset of a part of it."""
-
-    kind: str  #: "made" by the model, an "argument", or a "value".
-    which: Any
-    view: tuple[Any, Any, int] | None = None
-
-    def of(self, made: Sequence[torch.Tensor], args: Sequence[Any]) -> Any:
-        if self.kind == "value":
-            return self.which
-        whole = (made if self.kind == "made" else args)[self.which]
-        if self.view is None:
-            return whole
-        size, stride, offset = self.view
-        return whole.as_strided(size, stride, whole.storage_offset() + offset)
-
-
-@dataclasses.dataclass
-class Bundle:
-    """A piece for some sizes. `model` is None where it stays in PyTorch, or does until its bundle is ready."""
-
-    model: Model | None
-    taken: list[int] = dataclasses.field(default_factory=list)  #: Arguments that are inputs.
-    made: list[tuple[Any, Any, Any]] = dataclasses.field(default_factory=list)  #: Of outputs.
-    results: list[Result] = dataclasses.field(default_factory=list)
-    names: dict[int, str] = dataclasses.field(default_factory=dict)  #: Of constants, by argument.
-    refits: bool = False
-    own: bool = True  #: Whether nobody else uses its file.
-    how: str = ""  #: As of `making.Made`.
-
-    def discard(self) -> None:
-        """Its file is as large as the weights. What runs keeps it as long as that takes."""
-        if self.model is not None and self.own:
-            os.unlink(self.model.path)
-
-
 @dataclasses.dataclass(frozen=True)
 class Plan:
     """What a bundle is made of."""
 
-    module: torch.fx.GraphModule  #: Of fixed sizes.
+    module: torch.fx.GraphModule  #: Of fixed sizes, but for a range.
     weights: Weights | None
     frozen: tuple[int, ...]
+    bounds: tuple[int, ...] | None = None  #: Of a range: its sizes' greatest; `module` says symbols then.
     #: What its first bundle was compiled from: to write it takes up to a second of Python's time.
     written: list[tuple[Graph, Bundle]] = dataclasses.field(default_factory=list, compare=False)
 
@@ -118,13 +87,16 @@ class Piece(torch.nn.Module):
         self.options, self.name = options, name
         placeholders = module.graph.find_nodes(op="placeholder")
         self.frozen = tuple(index for index in frozen if importer.is_read(placeholders[index]))
-        self.bundles: dict[Any, Bundle] = {}
+        self.bundles: dict[Any, Bundle] = {}  #: By what calls are like, those of ranges by their bounds.
+        self._calls: dict[Any, Bundle] = {}  # What calls take: of ranges for their sizes.
         self.weights: Weights | None = None
         self.work_count = 0
         self.refused = ""  #: Why it stays in PyTorch.
         self.rebuilds = 0
         self.refits = 0
         self._sized = not is_static(module)
+        self.sizes: list[Size] = []
+        self.no_range = ""  #: Why each size has a bundle of its own.
         self._many = isinstance(module.graph.output_node().args[0], (tuple, list))
         self._changes = 0
         self._lock = threading.RLock()
@@ -134,7 +106,11 @@ class Piece(torch.nn.Module):
     def unlock(self) -> None:
         """In a forked child: who held the lock or compiled is not there any more."""
         self._lock = threading.RLock()
-        self.bundles = {key: bundle for key, bundle in self.bundles.items() if bundle.how != "eager"}
+        self._set({key: bundle for key, bundle in self.bundles.items() if bundle.how != "eager"})
+
+    def _set(self, bundles: dict[Any, Bundle]) -> None:
+        """Under the lock. Other threads look at the old ones without."""
+        self.bundles, self._calls = bundles, {}
 
     def forward(self, *args: Any) -> Any:
         weights = self.weights
@@ -142,7 +118,7 @@ class Piece(torch.nn.Module):
             self._weigh(args, weights)
         elif self._changes:  # torch.nn.Module takes half a microsecond for an attribute that is set.
             self._changes = 0
-        bundle = self.bundles.get(self._key(args))
+        bundle = self._calls.get(self._key(args))
         if bundle is None:
             bundle = self._built(args)
         return self._run(bundle, args)
@@ -159,7 +135,9 @@ class Piece(torch.nn.Module):
         made = [torch.empty_strided(size, stride, dtype=dtype) for size, stride, dtype in bundle.made]
         inputs = [args[i] if not args[i].requires_grad else args[i].detach() for i in bundle.taken]
         try:
-            bundle.model.run(*inputs, out=tuple(made))
+            ran = bundle.model.run(*inputs, out=tuple(made))
+            if bundle.cuts:
+                made = [cut(*one) for one in zip(ran if len(made) > 1 else (ran,), made, bundle.cuts)]
         except (BurnishError, BufferError) as error:
             # Such as an index that is out of bounds: PyTorch's own error is the one that users know.
             log.warning("%s stays in PyTorch for this call: %s", self.name, error)
@@ -194,7 +172,7 @@ class Piece(torch.nn.Module):
                 if key not in kept:
                     self.rebuilds += 1
                     bundle.discard()
-            self.bundles = kept
+            self._set(kept)
 
     def _freeze(self, args: Sequence[Any]) -> None:
         if self.options.freeze == "none":
@@ -226,30 +204,92 @@ class Piece(torch.nn.Module):
 
     def _built(self, args: Sequence[Any]) -> Bundle:
         with self._lock:
-            key = self._key(args)
-            bundle = self.bundles.get(key)
+            call = self._key(args)
+            bundle = self._calls.get(call)
             if bundle is not None:
                 return bundle
-            if len(self.bundles) >= self.options.sizes:
-                self._refuse_sizes()
-                return Bundle(None)
-            module = importer.with_sizes(self.module, args) if self._sized else self.module
-            plan = Plan(module, self.weights, self.frozen)
-            if self.options.first == "eager":
-                bundle = Bundle(None, how="eager")
-            else:
-                bundle = self._default(plan, args)
-            # A copy: other threads look at the old one without the lock.
-            self.bundles = {**self.bundles, key: bundle}
-        if self.options.first == "eager" or (bundle.model is not None and self.options.tune != "off"):
-            self._improve(key, bundle, plan, args)
-        return self.bundles.get(key, bundle)
+            key, plan = self._place(call, args), None
+            whole = self.bundles.get(key)
+            if whole is None:
+                if len(self.bundles) >= self.options.sizes:
+                    self._refuse_sizes()
+                    return Bundle(None)
+                plan = self._plan(key, args)
+                if self.options.first == "eager":
+                    whole = Bundle(None, how="eager")
+                else:
+                    whole = self._default(plan, args)
+                if self.no_range and plan.bounds is not None:
+                    return self._built(args)
+                self._set({**self.bundles, key: whole})
+            bundle = self._taken(key, whole, call, args)
+        if plan is None or (self.options.first != "eager" and (whole.model is None or self.options.tune == "off")):
+            return bundle
+        self._improve(key, whole, plan, args)
+        with self._lock:
+            return self._taken(key, self.bundles.get(key, whole), call, args)
+
+    def _taken(self, key: Any, whole: Bundle, call: Any, args: Sequence[Any]) -> Bundle:
+        if len(self._calls) >= CALLS_MAX:
+            self._calls = {}
+        bundle = self._calls[call] = self._at(key, whole, args)
+        return bundle
+
+    def _at(self, key: Any, bundle: Bundle, args: Sequence[Any]) -> Bundle:
+        return bundle.at(values_of(self.sizes, args)) if isinstance(key, Bounds) else bundle
+
+    def _place(self, call: Any, args: Sequence[Any]) -> Any:
+        """The key of the bundle that a call has, or should have: the least range that has its sizes, or its own."""
+        if not self._sized or call in self.bundles or self.options.size_limit == 0:
+            return call
+        try:
+            self.sizes = self.sizes or ([] if self.no_range else sizes_of(self.module, self.frozen))
+        except Exception as error:  # PyTorch's symbols are no public interface: without them it goes on as well.
+            self._refuse_range(error)
+        values = values_of(self.sizes, args)
+        if not values or any(value < size.least for size, value in zip(self.sizes, values)):
+            return call
+        ranges = [key for key in self.bundles if isinstance(key, Bounds) and all(
+            value <= bound for value, bound in zip(values, key.bounds))]
+        if ranges or self.no_range:
+            return min(ranges, key=lambda key: math.prod(key.bounds), default=call)
+        before = [key.bounds for key in self.bundles if isinstance(key, Bounds)]
+        bounds = bounds_of(self.sizes, values, before, self.options.size_limit)
+        return call if bounds is None else Bounds(bounds)
+
+    def _plan(self, key: Any, args: Sequence[Any]) -> Plan:
+        if isinstance(key, Bounds):
+            return Plan(self.module, self.weights, self.frozen, key.bounds)
+        module = importer.with_sizes(self.module, args) if self._sized else self.module
+        return Plan(module, self.weights, self.frozen)
+
+    @property
+    def sizes_text(self) -> str:
+        """For people; empty for a graph of fixed sizes."""
+        if not self._sized:
+            return ""
+        ranges = [", ".join(f"{size.least} to {bound}" for size, bound in zip(self.sizes, key.bounds))
+                  for key in self.bundles if isinstance(key, Bounds)]
+        return f"sizes {' and '.join(ranges)}" if ranges else (
+            f"a bundle for each size: {self.no_range or 'as the options want it'}")
+
+    def _refuse_range(self, error: Exception) -> None:
+        if not self.no_range:
+            self.no_range = str(error) or type(error).__name__
+            log.warning("%s has a bundle for each of its sizes, and none for a range of them: %s", self.name, error)
+
+    def _drop(self, key: Any) -> None:
+        """The next call makes one of its own sizes."""
+        self._set({one: bundle for one, bundle in self.bundles.items() if one != key})
 
     def _default(self, plan: Plan, args: Sequence[Any]) -> Bundle:
         try:
             return self._compiled(plan, args)
-        except (BurnishError, Unsupported) as error:
-            if self.options.strict:
+        except Exception as error:
+            if plan.bounds is not None:
+                self._refuse_range(error)
+                return Bundle(None)
+            if self.options.strict or not isinstance(error, (BurnishError, Unsupported)):
                 raise
             self.refused = str(error)
             log.warning("%s stays in PyTorch: %s", self.name, error)
@@ -282,6 +322,10 @@ class Piece(torch.nn.Module):
         if current.how == "eager":
             with _compiling:
                 new = self._default(plan, args)
+                if new.model is None and plan.bounds is not None:
+                    with self._lock:
+                        self._drop(key)
+                    return
                 if not self._swapped(key, current, new, plan, args):
                     return
             current = self.bundles.get(key, new)
@@ -315,7 +359,7 @@ class Piece(torch.nn.Module):
             current, weights = self.bundles.get(key), self.weights
             if self.rebuilds != rebuilds or current is None or weights is None or weights.changed(args):
                 return None
-            return current, Plan(plan.module, weights, self.frozen)
+            return current, Plan(plan.module, weights, self.frozen, plan.bounds)
 
     def _swapped(self, key: Any, old: Bundle, new: Bundle, plan: Plan, args: Sequence[Any],
                  pace: _pace.Pace | None = None) -> bool:
@@ -325,7 +369,8 @@ class Piece(torch.nn.Module):
         turns = {} if pace is None else {
             "await_turn": lambda seconds: pace.await_turn(seconds * self.thread_count())}
         why = "" if new.model is None else refusal(
-            lambda given: self._run(old, given), lambda given: self._run(new, given), args,
+            lambda given: self._run(self._at(key, old, given), given),
+            lambda given: self._run(self._at(key, new, given), given), args,
             error_max=self._error_max(plan.module), **turns)
         with self._lock:
             if self.bundles.get(key) is not old or self.weights is not plan.weights or (
@@ -337,9 +382,13 @@ class Piece(torch.nn.Module):
                 new.discard()
                 if old.how != "eager":
                     return True
+                if plan.bounds is not None:
+                    self._refuse_range(Unsupported(why))
+                    self._drop(key)
+                    return False
                 self.refused, new = why, Bundle(None)
             # One store: a call that has begun ends with what it began with, also where its file goes.
-            self.bundles = {**self.bundles, key: new}
+            self._set({**self.bundles, key: new})
             old.discard()
             return True
 
@@ -375,87 +424,38 @@ class Piece(torch.nn.Module):
         return dataclasses.replace(empty, model=one.model, refits=one.refits, own=one.own, how=one.how)
 
     def _written(self, plan: Plan, args: Sequence[Any]) -> tuple[Graph, Bundle]:
-        module = plan.module
-        constants: dict[str, torch.Tensor] = {}
+        module, constants = plan.module, {}
         placeholders = module.graph.find_nodes(op="placeholder")
         for index in plan.frozen:
             constants[placeholders[index].name] = args[index]
-        missing = importer.reasons(module.graph) if self._sized else None  # Else who cut it has asked.
-        if missing:
-            raise Unsupported(importer.names_of(missing))
-        builder = GraphBuilder(self.name)
-        written = importer.Written(builder, module, constants, unread=False)
-        bundle = Bundle(None, names={index: written.constants[placeholders[index].name]
-                                     for index in plan.frozen})
+        if plan.bounds is not None:
+            one = range_of(module, self.sizes, plan.bounds, constants, self.name)
+            graph, written, value_of = one.graph, one.written, At(one.sizes, one.bounds).of
+            bundle = Bundle(None, made=one.results.layouts(value_of), range=(one.sizes, one.results))
+            placeholders = one.module.graph.find_nodes(op="placeholder")
+        else:
+            missing = importer.reasons(module.graph) if self._sized else None  # Else who cut it has asked.
+            if missing:
+                raise Unsupported(importer.names_of(missing))
+            builder = GraphBuilder(self.name)
+            written, graph = importer.Written(builder, module, constants, unread=False), builder.graph
+            results = Results(module, written.returned)
+            results.name_outputs(builder, written.values)
+            bundle = Bundle(None, made=results.layouts(value_said), results=results.results(value_said))
+        bundle.names = {index: written.constants[placeholders[index].name] for index in plan.frozen}
         bundle.taken = [i for i, node in enumerate(placeholders)
                         if node.name not in constants and node in written.read]
-        self._name_outputs(builder, written, module, bundle)
-        self._dump(builder, module)
-        return builder.graph, bundle
+        self._dump(graph, module)
+        return graph, bundle
 
-    @staticmethod
-    def _name_outputs(builder: GraphBuilder, written: importer.Written,
-                      module: torch.fx.GraphModule, bundle: Bundle) -> None:
-        """Results that share memory in PyTorch share it here: one is made, the others are views of it."""
-        placeholders = module.graph.find_nodes(op="placeholder")
-        owners = _owners(module)
-        outputs: dict[torch.fx.Node, int] = {}
-        for node in written.returned:
-            if not isinstance(node, torch.fx.Node) or importer.is_number(node):
-                bundle.results.append(Result("value", node.meta["val"] if isinstance(
-                    node, torch.fx.Node) else node))
-                continue
-            if node.op == "get_attr":
-                bundle.results.append(Result("value", importer.attribute(module, str(node.target))))
-                continue
-            owner = owners.get(node, node)
-            view = None if owner is node else _view(node.meta["val"], owner.meta["val"])
-            if owner.op == "placeholder":
-                bundle.results.append(Result("argument", placeholders.index(owner), view))
-                continue
-            if owner not in outputs:
-                outputs[owner] = len(outputs)
-                builder.graph.output(written.values[owner].value, f"output_{outputs[owner]}")
-                bundle.made.append(_layout(owner.meta["val"]))
-            bundle.results.append(Result("made", outputs[owner], view))
-        if not outputs:
-            raise Unsupported("it computes nothing")
-
-    def _dump(self, builder: GraphBuilder, module: torch.fx.GraphModule) -> None:
+    def _dump(self, graph: Graph, module: torch.fx.GraphModule) -> None:
         if self.options.dump is None:
             return
         os.makedirs(self.options.dump, exist_ok=True)
         stem = os.path.join(self.options.dump, f"{self.name}_{len(self.bundles)}")
-        builder.graph.save(stem + ".graph")
+        graph.save(stem + ".graph")
         with open(stem + ".txt", "w", encoding="utf-8") as file:
             file.write(module.print_readable(print_output=False))
-
-
-def _layout(fake: torch.Tensor) -> tuple[Any, Any, torch.dtype]:
-    """In which an output is made: that of eager, which the code around it may rely on."""
-    stride = fake.stride() if is_dense(fake) else torch.empty_like(fake, memory_format=torch.contiguous_format,
-                                                          device="meta").stride()
-    return tuple(fake.shape), tuple(stride), fake.dtype
-
-
-def _owners(module: torch.fx.GraphModule) -> dict[torch.fx.Node, torch.fx.Node]:
-    """For each node that is a view in PyTorch, the one whose memory it has."""
-    first: dict[int, torch.fx.Node] = {}
-    owners = {}
-    for node in module.graph.nodes:
-        value = node.meta.get("val")
-        if node.op in ("output", "get_attr") or not isinstance(value, torch.Tensor):
-            continue
-        owner = first.setdefault(value.untyped_storage()._cdata, node)
-        whole = owner.meta["val"]
-        if owner is not node and value.dtype == whole.dtype and (
-                owner.op == "placeholder" or is_dense(whole)):
-            owners[node] = owner
-    return owners
-
-
-def _view(part: torch.Tensor, whole: torch.Tensor) -> tuple[Any, Any, int]:
-    return tuple(part.shape), tuple(part.stride()), part.storage_offset() - whole.storage_offset()
 
 
 def is_static(module: torch.fx.GraphModule) -> bool:
