@@ -23,7 +23,7 @@ import model_table
 import summary
 import torch_libraries
 import weight_distributions
-from engine import Engine
+from engine import Engine, take_turns
 
 OURS, ORACLE, INDUCTOR = "burnish", "ort", "inductor"
 PEERS = ("openvino", ORACLE, INDUCTOR)
@@ -117,16 +117,6 @@ def check_outputs(engines, precision):
         raise RuntimeError(f"outputs differ from ONNX Runtime's by more than {bound}: "
                            f"{wrong}")
     return errors
-
-
-def take_turns(engines, rounds, seconds):
-    """Turns A B C A B C ...; returns which share of the CPUs' time others took, and the share that
-    the hypervisor stole, in percent."""
-    used, stolen = machine.cpu_seconds()
-    ours = sum(engine.turn(seconds) for _ in range(rounds) for engine in engines)
-    used, stolen = (after - before for after, before in zip(machine.cpu_seconds(), (used, stolen)))
-    return {"others_percent": 100 * max(0.0, used - ours) / (used + stolen),
-            "stolen_percent": 100 * stolen / (used + stolen)}
 
 
 def report(options, cpus, engines, errors, load):

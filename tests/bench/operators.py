@@ -8,7 +8,6 @@ import argparse
 import json
 import pathlib
 import re
-import statistics
 import sys
 import tempfile
 
@@ -22,11 +21,12 @@ import operator_table
 import real
 import real_judge
 import summary
-from engine import RUNTIME, Engine
+from engine import RUNTIME, Engine, take_turns
+from summary import AGAIN, OURS
 
 CACHE = machine.ROOT / ".cache" / "operators"
 BUILDER = "//worker/builder"
-OURS, AGAIN, PEERS = "ours", "again", ("ort", "openvino")
+PEERS = ("ort", "openvino")
 ENGINES = {OURS: "burnish_bound", AGAIN: "burnish_bound", "ort": "ort_bound",
            "openvino": "openvino_bound"}
 TUNE_SECONDS_MAX = 3600
@@ -92,24 +92,8 @@ def tune(path, database, options):
     return ""
 
 
-def ratios(rounds):
-    """Of {engine: latencies of each turn}: to the better peer, and of ours to ours. A round is
-    divided by itself: the machine changes its pace from one to the next."""
-    medians = {name: [float(np.median(values)) for values in each] for name, each in rounds.items()}
-    peers = [name for name in PEERS if name in rounds]
-    best = min(peers, key=lambda name: statistics.median(medians[name]))
-
-    def paired(name, to):
-        return statistics.median(a / b for a, b in zip(medians[name], medians[to]))
-
-    return {"reference": best, "ratio": paired(OURS, best), "a_a": paired(AGAIN, OURS),
-            "interval": summary.ratio_interval(rounds[OURS], [rounds[name] for name in peers]),
-            "microseconds": {name: statistics.median(each) * 1e-3 for name, each in medians.items()
-                             if name != AGAIN}}
-
-
-def take_turns(options, folder, files, cpus):
-    """{"ratio", ...} of `ratios`; a peer that does not run the model is left out, and named."""
+def compare(options, folder, files, cpus):
+    """{"ratio", ...} of `summary.paired`; a peer that does not run the model is left out, and named."""
     engines, left_out = {}, {}
     try:
         for name, kind in ENGINES.items():
@@ -122,12 +106,10 @@ def take_turns(options, folder, files, cpus):
                 if name not in PEERS:
                     raise
                 left_out[name] = str(error)[:200]
-        for _ in range(options.rounds):
-            for engine in engines.values():
-                engine.turn(options.seconds)
+        take_turns(list(engines.values()), options.rounds, options.seconds)
         rounds = {name: engine.cpu_rounds if options.cpu_time else engine.rounds
                   for name, engine in engines.items()}
-        return ratios(rounds) | ({"left_out": left_out} if left_out else {})
+        return summary.paired(rounds) | ({"left_out": left_out} if left_out else {})
     finally:
         for engine in engines.values():
             engine.close()
@@ -151,7 +133,7 @@ def measure(entry, options, folder, cpus):
     try:
         got = real.run_once(ENGINES[OURS], files["burnish"], folder, cpus)
         row |= real_judge.judge(got, plain, optimised)
-        return row | take_turns(options, folder, files, cpus)
+        return row | compare(options, folder, files, cpus)
     except RuntimeError as error:
         return row | {"state": real_judge.CRASHED, "detail": str(error)}
 

@@ -14,6 +14,7 @@ sys.path[:0] = [str(BENCH), str(BENCH / "harness"), str(BENCH.parent / "e2e" / "
 import operator_models
 import operator_table
 import operators
+import summary
 from test_report import Report
 
 # What the suite was made for: it may grow, and none of these may go.
@@ -122,12 +123,12 @@ def the_better_peer_is_the_reference_and_rounds_pair():
     # The machine is twice as slow in the second round; ONNX Runtime is the faster one.
     rounds = {"ours": [[10.0], [20.0], [10.0]], "again": [[10.0], [22.0], [10.0]],
               "ort": [[5.0], [10.0], [5.0]], "openvino": [[8.0], [8.0], [8.0]]}
-    got = operators.ratios(rounds)
+    got = summary.paired(rounds)
     expect(wrong, (got["reference"], got["ratio"], got["a_a"]), ("ort", 2.0, 1.0), "ONNX Runtime")
-    got = operators.ratios({**rounds, "openvino": [[2.0], [4.0], [2.5]]})
+    got = summary.paired({**rounds, "openvino": [[2.0], [4.0], [2.5]]})
     expect(wrong, (got["reference"], got["ratio"]), ("openvino", 5.0), "OpenVINO")
     del rounds["openvino"]
-    expect(wrong, operators.ratios(rounds)["reference"], "ort", "one peer")
+    expect(wrong, summary.paired(rounds)["reference"], "ort", "one peer")
     return wrong, ""
 
 

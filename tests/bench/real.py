@@ -1,14 +1,13 @@
 """Models as people have them: shipped by packages, or freshly exported; against ONNX Runtime.
 
-./dev bench real [--only NAME,NAME] [--no-timing] [--out FILE]
-Which models, by which rule, and what counts: tests/bench/README.md.
+./dev bench real [--only NAME,NAME] [--no-timing | --only-timing]
+Which models, by which rule, what counts, and what is kept: tests/bench/README.md.
 """
 
 import argparse
 import json
 import pathlib
 import shutil
-import statistics
 import sys
 import tempfile
 
@@ -19,8 +18,9 @@ import numpy as np
 import onnx
 import real_judge
 import real_models
+import real_store
 import summary
-from engine import RUNTIME, Engine
+from engine import RUNTIME, Engine, take_turns
 
 TUNER = "//tuner:tuner"
 COMPILE_SECONDS_MAX = 600
@@ -29,23 +29,26 @@ RUN_SECONDS_MAX = 120
 RUN_BYTES_MAX = 12 << 30
 REFUSED_EXIT_CODE = 65  # EX_DATAERR: the model is at fault, as tuner compile sees it.
 PLAIN, OPTIMISED, OURS = "ort_plain", "ort", "burnish"
+BUNDLE = "model.bundle"
 
 
 def parse_arguments(arguments=None):
     parser = argparse.ArgumentParser(prog="./dev bench real", description=__doc__.split("\n")[0])
-    parser.add_argument("--only", metavar="NAME,NAME", help="these models, measured again")
-    parser.add_argument("--no-timing", action="store_true", help="only whether they are right; a "
-                        "busy machine is as good")
-    parser.add_argument("--out", metavar="FILE", default=str(real_models.CACHE / "results.jsonl"),
-                        help="keeps each model's result, a line of JSON; what has one of this commit "
-                        "is not measured again (%(default)s)")
+    parser.add_argument("--only", metavar="NAME,NAME", help="these models alone")
+    parser.add_argument("--no-timing", action="store_true", help="only compiles and judges; a busy "
+                        "machine is as good")
+    parser.add_argument("--only-timing", action="store_true", help="times what was judged before, and "
+                        "builds nothing; started again, goes on with what was not timed quietly")
+    parser.add_argument("--again", action="store_true", help="also what has a result")
     parser.add_argument("--threads", type=int, default=2, help="%(default)s")
     parser.add_argument("--rounds", type=int, default=11, help="turns of each (%(default)s)")
-    parser.add_argument("--seconds", type=float, default=0.3, help="of a turn (%(default)s)")
+    parser.add_argument("--seconds", type=float, default=0.2, help="of a turn (%(default)s)")
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
     options = parser.parse_args(arguments)
     if min(options.threads, options.rounds, options.seconds) <= 0:
         parser.error("want at least one thread, one round and some time")
+    if options.no_timing and options.only_timing:
+        parser.error("--no-timing and --only-timing leave nothing to do")
     names = [entry["name"] for entry in real_models.entries()]
     options.only = options.only.split(",") if options.only else []
     for name in options.only:
@@ -98,104 +101,126 @@ def compile_model(path, inputs, bundle, threads):
     return compile_bundle(path, bundle, threads, more=more)
 
 
-def take_turns(options, folders, files, cpus):
-    """Medians and the paired ratio of ours to ONNX Runtime, in turn."""
-    engines = []
-    try:
-        for name in (OURS, OPTIMISED):
-            engines.append(Engine(name, files[name], folders[name], cpus))
-        for _ in range(options.rounds):
-            for engine in engines:
-                engine.turn(options.seconds)
-        ours, ort = engines
-        pairs = [(float(np.median(a)), float(np.median(b))) for a, b in zip(ours.rounds, ort.rounds)]
-        medians = {engine.name: summary.summarize(engine.rounds)["median_ms"] for engine in engines}
-        cpu = [engine.cpu_seconds / sum(map(len, engine.rounds)) for engine in engines]
-        return {"ratio": statistics.median(a / b for a, b in pairs), "cpu_ratio": cpu[0] / cpu[1],
-                "interval": summary.ratio_interval(ours.rounds, [ort.rounds]),
-                "ours_ms": medians[OURS], "ort_ms": medians[OPTIMISED]}
-    finally:
-        for engine in engines:
-            engine.close()
+def load_outputs(path):
+    with np.load(path) as file:
+        return [file[name] for name in file.files]
 
 
-def measure(entry, options, folder, cpus):
-    """The row of one model."""
-    row = {"name": entry["name"], "kind": entry["kind"], "source": entry["from"], "apart": False}
-    try:
-        path = real_models.onnx_file(entry)
-    except real_models.Unavailable as error:
-        return row | {"state": real_judge.NOT_EXPORTED, "detail": str(error)}
-    model = onnx.load(path, load_external_data=False)
-    row["apart"] = real_models.is_low_precision(model)
-    inputs = real_models.Inputs(entry, model.graph)
-    del model
-    folders = {OURS: folder / "ours", OPTIMISED: folder / "theirs"}
-    for name, part in folders.items():
-        part.mkdir()
+def compile_and_run(path, inputs, threads, folder, cpus):
+    """What to add to the row: of the compiler, and a "state" where there are no outputs. `folder` gets
+    the bundle, and both engines' inputs and outputs."""
+    parts = {OURS: folder / "ours", OPTIMISED: folder / "theirs"}
+    for name, part in parts.items():
+        part.mkdir(parents=True)
         inputs.save(part / "inputs.npz", with_fixed=name != OURS)
     try:
-        plain, optimised = (run_once(engine, path, folders[OPTIMISED], cpus)
-                            for engine in (PLAIN, OPTIMISED))
+        for engine in (PLAIN, OPTIMISED):
+            run_once(engine, path, parts[OPTIMISED], cpus)
     except RuntimeError as error:
-        return row | {"state": real_judge.NO_REFERENCE, "detail": str(error)}
-    files = {OURS: folder / "model.bundle", OPTIMISED: path}
-    row |= compile_model(path, inputs, files[OURS], options.threads)
-    if "state" in row:
-        return row
-    try:
-        got = run_once(OURS, files[OURS], folders[OURS], cpus)
-    except RuntimeError as error:
-        return row | {"state": real_judge.CRASHED, "detail": str(error)}
-    row |= real_judge.judge(got, plain, optimised)
-    if row["state"] == real_judge.RIGHT and not options.no_timing:
-        row |= take_turns(options, folders, files, cpus)
+        return {"state": real_judge.NO_REFERENCE, "detail": str(error)}
+    row = compile_model(path, inputs, folder / BUNDLE, threads)
+    if "state" not in row:
+        try:
+            run_once(OURS, folder / BUNDLE, parts[OURS], cpus)
+        except RuntimeError as error:
+            row |= {"state": real_judge.CRASHED, "detail": str(error)}
     return row
 
 
-def read(options):
-    """Rows of an earlier run of this commit, by name."""
-    path = pathlib.Path(options.out)
-    if not path.exists():
-        return {}
-    rows = [json.loads(line) for line in path.read_text().splitlines() if line]
-    commit = machine.describe()["commit"]
-    return {row["name"]: row for row in rows
-            if row["commit"] == commit and row["threads"] == options.threads
-            and (options.no_timing or row["timed"])}
+def measure(entry, threads, folder, cpus, again=False):
+    """The row of one model. What is in `folder` is kept if it was made from the same programs, model
+    and inputs; else it is made anew."""
+    row = {"name": entry["name"], "kind": entry["kind"], "source": entry["from"], "apart": False,
+           "commit": machine.describe()["commit"]}
+    try:
+        path = real_models.onnx_file(entry)
+    except real_models.Unavailable as error:
+        real_store.write(folder / real_store.ROW,
+                         row | {"state": real_judge.NOT_EXPORTED, "detail": str(error)})
+        return judged(folder)
+    model = onnx.load(path, load_external_data=False)
+    inputs = real_models.Inputs(entry, model.graph)
+    key = real_store.key(TUNER, (real_store.BUILDER, RUNTIME), path, inputs, threads)
+    if again or real_store.read(folder / real_store.ROW).get("key") != key:
+        row |= {"apart": real_models.is_low_precision(model), "key": key}
+        del model
+        shutil.rmtree(folder, ignore_errors=True)
+        row |= compile_and_run(path, inputs, threads, folder, cpus)
+        real_store.write(folder / real_store.ROW, row)
+    return judged(folder)
+
+
+def judged(folder):
+    """The row that `measure` kept, judged by the outputs beside it, with its timing; {} if none is."""
+    row = real_store.read(folder / real_store.ROW)
+    if row and "state" not in row:
+        row |= real_judge.judge(*(load_outputs(folder / part / f"{engine}.npz") for part, engine in
+                                  (("ours", OURS), ("theirs", PLAIN), ("theirs", OPTIMISED))))
+        row |= real_store.read(folder / real_store.TIMING)
+    return row
+
+
+def time_bundle(path, options, folder, cpus):
+    """Ours, ours again and ONNX Runtime, in turn: what `folder` keeps of it."""
+    engines = {}
+    with tempfile.TemporaryDirectory(prefix="burnish-real-") as scratch:
+        try:
+            for name, kind, part, file in ((summary.OURS, OURS, "ours", folder / BUNDLE),
+                                           (summary.AGAIN, OURS, "ours", folder / BUNDLE),
+                                           (OPTIMISED, OPTIMISED, "theirs", path)):
+                place = pathlib.Path(scratch) / name
+                place.mkdir()
+                (place / "inputs.npz").symlink_to(folder / part / "inputs.npz")
+                engines[name] = Engine(kind, file, place, cpus)
+            load = take_turns(list(engines.values()), options.rounds, options.seconds)
+        finally:
+            for engine in engines.values():
+                engine.close()
+    cpu = summary.paired({name: engine.cpu_rounds for name, engine in engines.items()})
+    timing = {**summary.paired({name: engine.rounds for name, engine in engines.items()}), **load,
+              "cpu_ratio": cpu["ratio"], "timed_on": machine.describe()}
+    real_store.write(folder / real_store.TIMING, timing)
+    return timing
 
 
 def main():
     options = parse_arguments()
-    machine.build(TUNER, RUNTIME, "//worker/builder")
+    if not options.only_timing:
+        machine.build(TUNER, RUNTIME, real_store.BUILDER)
     cpus = machine.pick_cpus(options.threads)
-    described = machine.describe()
-    rows = {} if options.only else read(options)
-    pathlib.Path(options.out).parent.mkdir(parents=True, exist_ok=True)
     chosen = [entry for entry in real_models.entries()
               if not options.only or entry["name"] in options.only]
+    rows = {}
     for entry in chosen:
-        if entry["name"] in rows:
+        folder = real_store.folder(entry["name"], options.threads)
+        if options.only_timing:
+            row = judged(folder)
+        else:
+            row = measure(entry, options.threads, folder, cpus, options.again)
+            print(real_judge.row_text(row), file=sys.stderr, flush=True)
+        if row:
+            rows[entry["name"]] = row
+    for entry in chosen:
+        row = rows.get(entry["name"], {})
+        if options.no_timing or row.get("state") != real_judge.RIGHT or (
+                real_judge.is_timed(row) and not options.again):
             continue
-        folder = pathlib.Path(tempfile.mkdtemp(prefix="burnish-real-"))
         try:
-            row = measure(entry, options, folder, cpus)
-        finally:
-            shutil.rmtree(folder)
-        row |= {"commit": described["commit"], "threads": options.threads,
-                "timed": not options.no_timing}
-        rows[entry["name"]] = row
+            row |= time_bundle(real_models.onnx_file(entry), options,
+                               real_store.folder(entry["name"], options.threads), cpus)
+        except RuntimeError as error:
+            row |= {"state": real_judge.CRASHED, "detail": str(error)}
         print(real_judge.row_text(row), file=sys.stderr, flush=True)
-        with open(options.out, "a", encoding="utf-8") as file:
-            file.write(json.dumps(row) + "\n")
-    listed = [rows[entry["name"]] for entry in chosen]
+    listed = list(rows.values())
+    described = machine.describe()
     result = real_judge.summarize(listed)
+    result["not_judged"] = [entry["name"] for entry in chosen if entry["name"] not in rows]
     if options.json:
-        print(json.dumps({"schema": 1, "benchmark": "real", "machine": described, **result,
-                          "rows": listed}))
+        print(json.dumps({"schema": 2, "benchmark": "real", "machine": described,
+                          "threads": options.threads, **result, "rows": listed}))
     else:
-        print(f"{machine.headline(described)}\n\n{real_judge.table(listed)}\n\n"
-              f"{real_judge.summary_text(result)}")
+        print(f"{machine.headline(described)}\n{options.threads} threads\n\n"
+              f"{real_judge.table(listed)}\n\n{real_judge.summary_text(result)}")
     return 0
 
 

@@ -1,10 +1,10 @@
 """What `./dev bench real` decides by itself: what is right, what is a failure, what is counted."""
 
-import json
 import pathlib
 import sys
 import tempfile
 import types
+from unittest import mock
 
 import numpy as np
 import onnx
@@ -17,6 +17,7 @@ import real
 import real_inputs
 import real_judge
 import real_models
+import real_store
 from test_report import Report
 
 WANT = np.array([0.0, 1.0, 3.0], np.float32)  # A range of 3.
@@ -70,7 +71,7 @@ def shapes_and_values_that_are_not_finite_must_agree():
 
 def row(name, found, apart=False, ratio=None):
     return {"name": name, "kind": "text", "source": "p==1", "state": found, "apart": apart,
-            "ratio": ratio}
+            "ratio": ratio, "interval": [ratio, ratio], "others_percent": 0.0, "stolen_percent": 0.0}
 
 
 def failures_stay_in_the_denominator():
@@ -146,25 +147,70 @@ def a_child_has_limits():
     return wrong, ""
 
 
-def a_second_run_goes_on_where_the_first_ended():
+def made(folder, state=None, got=WANT):
+    """A folder as `real.measure` leaves it, of a model whose result is `got`."""
+    real_store.write(folder / real_store.ROW, row("a", state) if state else
+                     {"name": "a", "kind": "text", "source": "p==1", "apart": False})
+    for part, engine, output in (("ours", real.OURS, got), ("theirs", real.PLAIN, WANT),
+                                 ("theirs", real.OPTIMISED, WANT)):
+        (folder / part).mkdir(exist_ok=True)
+        np.savez(folder / part / f"{engine}.npz", **{"0": output})
+
+
+def what_is_kept_is_judged_when_it_is_read():
     wrong = []
-    commit = real.machine.describe()["commit"]
-    rows = [{"name": "old", "commit": "0" * 12, "threads": 2, "timed": True},
-            {"name": "untimed", "commit": commit, "threads": 2, "timed": False},
-            {"name": "kept", "commit": commit, "threads": 2, "timed": True}]
-    with tempfile.TemporaryDirectory() as folder:
-        out = pathlib.Path(folder) / "results"
-        out.write_text("".join(json.dumps(each) + "\n" for each in rows))
-        for no_timing, want in ((False, ["kept"]), (True, ["untimed", "kept"])):
-            options = types.SimpleNamespace(out=str(out), threads=2, no_timing=no_timing)
-            expect(wrong, list(real.read(options)), want, f"no_timing={no_timing}")
+    with tempfile.TemporaryDirectory() as place:
+        folder = pathlib.Path(place) / "a-2"
+        expect(wrong, real.judged(folder), {}, "nothing kept")
+        made(folder)
+        expect(wrong, real.judged(folder)["state"], "right", "equal outputs")
+        made(folder, got=WANT + 1)
+        expect(wrong, real.judged(folder)["state"], "wrong", "other outputs")
+        made(folder, "refused")
+        expect(wrong, real.judged(folder)["state"], "refused", "no outputs")
+        timing = {"ratio": 0.5, "interval": [0.4, 0.6], "a_a": 1.0, "others_percent": 1.0,
+                  "stolen_percent": 0.0}
+        made(folder)
+        real_store.write(folder / real_store.TIMING, timing)
+        expect(wrong, real_judge.is_timed(real.judged(folder)), True, "timed")
+        real_store.write(folder / real_store.TIMING, timing | {"others_percent": 14.0,
+                                                               "stolen_percent": 2.0})
+        found = real.judged(folder)
+        expect(wrong, real_judge.is_timed(found), False, "timed beside other work")
+        expect(wrong, "disturbed" in real_judge.row_text(found), True, "and it says so")
+        expect(wrong, real_judge.summarize([found])["disturbed"], ["a"], "and is named")
+    return wrong, ""
+
+
+def a_key_is_of_all_that_a_bundle_comes_from():
+    inputs = types.SimpleNamespace(arrays={"x": np.ones(2)}, shapes=["x=2"], values={})
+    wrong, keys = [], []
+    with tempfile.TemporaryDirectory() as place, \
+            mock.patch.object(real_store.machine, "output", lambda target: pathlib.Path(place) / target):
+        def key(threads=2, said="0123456789ab", does="compiles", model=b"m"):
+            real_store._program_hash.cache_clear()
+            tuner = pathlib.Path(place) / "tuner"
+            tuner.write_text(f"#!/bin/sh\necho tuner {said}\n# {does}\n")
+            tuner.chmod(0o755)
+            (pathlib.Path(place) / "model").write_bytes(model)
+            return real_store.key("tuner", [], pathlib.Path(place) / "model", inputs, threads)
+
+        first = key()
+        expect(wrong, key(said="ba9876543210"), first, "another commit, the same program")
+        keys = [first, key(does="compiles well"), key(threads=1), key(model=b"n")]
+        inputs.shapes = ["x=3"]
+        keys.append(key())
+        inputs.arrays = {"x": np.zeros(2)}
+        keys.append(key())
+    expect(wrong, len(set(keys)), len(keys), "keys")
     return wrong, ""
 
 
 CASES = (an_error_is_a_share_of_the_range, the_floor_is_the_spread_of_the_reference,
          shapes_and_values_that_are_not_finite_must_agree, failures_stay_in_the_denominator,
          a_failure_is_a_row_with_its_reason, eight_bits_are_apart_but_bytes_are_not,
-         the_lists_can_be_read, a_child_has_limits, a_second_run_goes_on_where_the_first_ended)
+         the_lists_can_be_read, a_child_has_limits, what_is_kept_is_judged_when_it_is_read,
+         a_key_is_of_all_that_a_bundle_comes_from)
 
 
 def main():

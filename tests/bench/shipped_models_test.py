@@ -7,7 +7,6 @@ import os
 import pathlib
 import sys
 import tempfile
-import types
 from unittest import mock
 
 BENCH = pathlib.Path(__file__).resolve().parent
@@ -30,8 +29,7 @@ def built(target):
 
 def is_right(entry, cpus):
     with tempfile.TemporaryDirectory() as folder, mock.patch.object(machine, "output", built):
-        options = types.SimpleNamespace(threads=len(cpus), no_timing=True)
-        row = real.measure(entry, options, pathlib.Path(folder), cpus)
+        row = real.measure(entry, len(cpus), pathlib.Path(folder) / "kept", cpus)
     note = f"error {row.get('error', float('nan')):.1e}, floor {row.get('spread', float('nan')):.1e}"
     return [] if row["state"] == real_judge.RIGHT else [real_judge.row_text(row)], note
 

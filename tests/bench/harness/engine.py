@@ -68,3 +68,13 @@ class Engine:
     def close(self):
         self._process.stdin.close()
         self._process.wait()
+
+
+def take_turns(engines, rounds, seconds):
+    """Turns A B C A B C ...; returns which share of the CPUs' time others took, and the share that
+    the hypervisor stole, in percent."""
+    used, stolen = machine.cpu_seconds()
+    ours = sum(engine.turn(seconds) for _ in range(rounds) for engine in engines)
+    used, stolen = (after - before for after, before in zip(machine.cpu_seconds(), (used, stolen)))
+    return {"others_percent": 100 * max(0.0, used - ours) / (used + stolen),
+            "stolen_percent": 100 * stolen / (used + stolen)}

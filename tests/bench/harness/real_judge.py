@@ -7,6 +7,7 @@ import numpy as np
 
 RANGE_ERROR_MAX = 1e-3
 RATIO_MAX = 1.1
+DISTURBED_PERCENT_MAX = 15  # As ./dev bench has it of a machine before it starts.
 RIGHT, WRONG, REFUSED, CRASHED, SLOW, LARGE = "right", "wrong", "refused", "crashed", "slow", "large"
 FAILURES = (WRONG, REFUSED, CRASHED, SLOW, LARGE)
 # No ONNX model, or none that the reference runs: in no denominator.
@@ -52,11 +53,18 @@ def judge(got, plain, optimised):
     return {"state": state, "error": worst[0], "spread": worst[1]}
 
 
+def is_timed(row):
+    """Whether it has a ratio, taken on a quiet machine."""
+    return bool(row.get("ratio")) and \
+        row["others_percent"] + row["stolen_percent"] <= DISTURBED_PERCENT_MAX
+
+
 def summarize(rows):
     """Of rows {"name", "state", "apart": has 8 or 16-bit numbers, "ratio" or None}."""
     counted = [row for row in rows if not row["apart"] and row["state"] in (RIGHT, *FAILURES)]
     right = [row for row in counted if row["state"] == RIGHT]
     timed = {row["name"]: row["ratio"] for row in right if row.get("ratio")}
+    disturbed = [row["name"] for row in right if row["name"] in timed and not is_timed(row)]
     return {
         "models": len(counted),
         "right": len(right),
@@ -65,31 +73,32 @@ def summarize(rows):
         "timed": len(timed),
         "median_ratio": statistics.median(timed.values()) if timed else None,
         "slower": {name: ratio for name, ratio in timed.items() if ratio > RATIO_MAX},
+        "disturbed": disturbed,
         "apart": sum(row["apart"] and row["state"] in (RIGHT, *FAILURES) for row in rows),
         "no_model": [row["name"] for row in rows if row["state"] in (NOT_EXPORTED, NO_REFERENCE)],
     }
 
 
-HEADER = ("model", "kind", "from", "state", "error", "floor", "compile", "peak", "ours", "ONNX Runtime",
-          "ratio (95 % interval)")
+HEADER = ("model", "kind", "from", "state", "error", "floor", "peak", "ours", "ONNX Runtime",
+          "ratio (95 % interval)", "a/a")
 
 
 def row_text(row):
     """A line of the table; what failed says why in place of the numbers."""
-    def number(key, form):
-        value = row.get(key)
+    def number(value, form):
         return "" if value is None else form.format(value)
 
-    ratio = number("ratio", "{:.2f}")
-    if ratio and row.get("interval"):
-        ratio += " ({:.2f} to {:.2f})".format(*row["interval"])
+    ratio = number(row.get("ratio"), "{:.2f}")
+    if ratio:
+        ratio += " ({:.2f} to {:.2f})".format(*row["interval"]) + ("" if is_timed(row) else " disturbed")
     state = row["state"] + (" (apart)" if row["apart"] else "")
     if row["state"] != RIGHT and row.get("detail"):
         state += ": " + " ".join(row["detail"].split()).replace("|", "/")
-    cells = (row["name"], row["kind"], row["source"], state, number("error", "{:.1e}"),
-             number("spread", "{:.1e}"), number("compile_seconds", "{:.0f} s"),
-             number("compile_peak_mib", "{:.0f} MiB"), number("ours_ms", "{:.2f} ms"),
-             number("ort_ms", "{:.2f} ms"), ratio)
+    times = row.get("microseconds", {})
+    cells = (row["name"], row["kind"], row["source"], state, number(row.get("error"), "{:.1e}"),
+             number(row.get("spread"), "{:.1e}"), number(row.get("compile_peak_mib"), "{:.0f} MiB"),
+             *(number(times.get(name), "{:.0f} us") for name in ("ours", "ort")), ratio,
+             number(row.get("a_a"), "{:.2f}"))
     return "| " + " | ".join(cells) + " |"
 
 
@@ -106,6 +115,10 @@ def summary_text(result):
     if result["timed"]:
         lines.append(f"median ratio to ONNX Runtime {result['median_ratio']:.2f} over "
                      f"{result['timed']} models; {len(result['slower'])} above {RATIO_MAX}")
+    if result["disturbed"]:
+        lines.append("timed beside other work: " + ", ".join(result["disturbed"]))
+    if result.get("not_judged"):
+        lines.append("not judged yet: " + ", ".join(result["not_judged"]))
     if result["no_model"]:
         lines.append("no model, in no denominator: " + ", ".join(result["no_model"]))
     return "\n".join(lines)

@@ -1,8 +1,11 @@
 """Latencies to a few numbers. All times in nanoseconds unless the name says otherwise."""
 
+import statistics
+
 import numpy as np
 
 BOOTSTRAP_COUNT = 2000
+OURS, AGAIN = "ours", "again"  # The engines of `paired` that are no peers.
 
 
 def summarize(rounds):
@@ -34,3 +37,19 @@ def ratio_interval(ours, peers, level=0.95, seed=1):
         ratios.append(first / min(others))
     tail = (1 - level) / 2
     return [float(np.quantile(ratios, share)) for share in (tail, 1 - tail)]
+
+
+def paired(rounds):
+    """Of {engine: latencies of each turn}: to the better peer, and of ours to ours. A round is
+    divided by itself: the machine changes its pace from one to the next."""
+    medians = {name: [float(np.median(values)) for values in each] for name, each in rounds.items()}
+    peers = [name for name in rounds if name not in (OURS, AGAIN)]
+    best = min(peers, key=lambda name: statistics.median(medians[name]))
+
+    def ratio(name, to):
+        return statistics.median(a / b for a, b in zip(medians[name], medians[to]))
+
+    return {"reference": best, "ratio": ratio(OURS, best), "a_a": ratio(AGAIN, OURS),
+            "interval": ratio_interval(rounds[OURS], [rounds[name] for name in peers]),
+            "microseconds": {name: statistics.median(each) * 1e-3 for name, each in medians.items()
+                             if name != AGAIN}}
