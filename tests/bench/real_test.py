@@ -49,6 +49,7 @@ def the_floor_is_the_spread_of_the_reference():
     other = WANT + np.float32(0.03)
     expect(wrong, state(WANT - np.float32(0.02), optimised=other), "right", "within the spread")
     expect(wrong, state(WANT - np.float32(0.04), optimised=other), "wrong", "beyond it")
+    expect(wrong, state(WANT + np.float32(1), optimised=WANT[:2]), "wrong", "a reference of two shapes")
     # The spread of one output is no floor of another.
     got = real_judge.judge([WANT, WANT + np.float32(0.02)], [WANT, WANT], [other, WANT])
     expect(wrong, got["state"], "wrong", "another output's spread")
@@ -66,6 +67,41 @@ def shapes_and_values_that_are_not_finite_must_agree():
     whole = np.array([1, 2, 3])
     expect(wrong, state(np.array([1, 2, 4]), whole), "wrong", "a class that differs")
     expect(wrong, state(np.zeros((0, 4)), np.zeros((0, 4))), "right", "nothing")
+    return wrong, ""
+
+
+def detections(scores, labels=(1, 2, 3), boxes=((0, 0, 9, 9), (10, 0, 99, 9), (0, 20, 9, 99))):
+    return [np.array(boxes, np.float32), np.array(scores, np.float32), np.array(labels)]
+
+
+def detections_are_a_list_by_score():
+    def judged(got, want, optimised=None):
+        return real_judge.judge(got, want, optimised or want)["state"]
+
+    def at(outputs, *order):
+        return [each[list(order)] for each in outputs]
+
+    wrong = []
+    tie, apart = detections((0.9, 0.50001, 0.5)), detections((0.9, 0.6, 0.5))
+    swapped = at(detections((0.9, 0.5, 0.50001)), 0, 2, 1)
+    expect(wrong, judged(swapped, tie), "right", "a tie in another order")
+    expect(wrong, judged(at(apart, 0, 2, 1), apart), "wrong", "another order without a tie")
+    expect(wrong, judged(at(tie, 0, 2, 1), apart), "wrong", "scores of others")
+    expect(wrong, judged(detections((0.9, 0.50001, 0.5), (1, 3, 2)), tie), "wrong", "labels changed")
+    expect(wrong, judged([swapped[0], swapped[1], tie[2]], tie), "wrong", "labels of other boxes")
+    far = [swapped[0] + np.float32(0.2), *swapped[1:]]
+    expect(wrong, judged(far, tie), "wrong", "boxes elsewhere")
+    near = [tie[0] + np.float32(0.3), *tie[1:]]
+    expect(wrong, judged(far, tie, near), "right", "within the reference's spread")
+    twice = detections((0.9, 0.50001, 0.5), boxes=((0, 0, 9, 9), (10, 0, 99, 9), (10, 0, 99, 9)))
+    expect(wrong, judged(twice, tie), "wrong", "one box twice, another one lost")
+    expect(wrong, judged(at(tie, 0, 1), tie), "wrong", "one too few")
+    expect(wrong, judged(at(apart, 0, 2, 1), apart, at(apart, 0, 1)), "wrong", "a reference of two lengths")
+    none = [each[:0] for each in tie]
+    expect(wrong, judged(none, none), "right", "nothing found")
+    # No list of detections: rows have their places.
+    rows = [tie[0], tie[1]]
+    expect(wrong, judged(at(rows, 0, 2, 1), rows), "wrong", "no labels")
     return wrong, ""
 
 
@@ -207,7 +243,8 @@ def a_key_is_of_all_that_a_bundle_comes_from():
 
 
 CASES = (an_error_is_a_share_of_the_range, the_floor_is_the_spread_of_the_reference,
-         shapes_and_values_that_are_not_finite_must_agree, failures_stay_in_the_denominator,
+         shapes_and_values_that_are_not_finite_must_agree, detections_are_a_list_by_score,
+         failures_stay_in_the_denominator,
          a_failure_is_a_row_with_its_reason, eight_bits_are_apart_but_bytes_are_not,
          the_lists_can_be_read, a_child_has_limits, what_is_kept_is_judged_when_it_is_read,
          a_key_is_of_all_that_a_bundle_comes_from)
