@@ -1,4 +1,5 @@
 // Results whose size is data: what ONNX text becomes, by the graph interpreter.
+#include <algorithm>
 #include <limits>
 #include <string>
 #include <utility>
@@ -95,6 +96,33 @@ TEST(OnnxBoundedTest, PartsAreJoinedWithoutWhatDoesNotHold) {
                   Node("Shape", "'both'"))));
   ASSERT_OK_AND_ASSIGN(got, InterpretGraph(size, {kThree, kTable}));
   EXPECT_THAT(got[0].integers, ElementsAre(6, 2));
+}
+
+// As a detector joins what it found of each of COCO's classes.
+TEST(OnnxBoundedTest, ManyPartsAreJoined) {
+  constexpr int kParts = 90;
+  std::string nodes, parts;
+  for (int i = 0; i < kParts; ++i) {
+    absl::StrAppend(&nodes, "initializer { name: 'c", i, "' data_type: 1 float_data: ", i, " } ",
+                    "node { op_type: 'Sub' input: ['x', 'c", i, "'] output: 'd", i, "' } ",
+                    "node { op_type: 'NonZero' input: 'd", i, "' output: 'n", i, "' } ");
+    absl::StrAppend(&parts, i == 0 ? "'n" : ", 'n", i, "'");
+  }
+  ASSERT_OK_AND_ASSIGN(const Graph graph,
+                       Import(nodes + Node("Concat", parts, IntAttribute("axis", 1))));
+  ASSERT_OK_AND_ASSIGN(const auto got, InterpretGraph(graph, {kThree, kTable}));
+  std::vector<int64_t> want;
+  for (int i = 0; i < kParts; ++i) {
+    for (int64_t place = 0; place < 6; ++place) {
+      if (kThree.floats[place] != i) want.push_back(place);
+    }
+  }
+  EXPECT_EQ(got[0].integers, want);
+  // Each part's end is one sum more than the end before: sums grow with the parts, not their
+  // square.
+  EXPECT_LE(std::count_if(graph.nodes.begin(), graph.nodes.end(),
+                          [](const GraphNode& node) { return node.op == "add"; }),
+            2 * kParts);
 }
 
 TEST(OnnxBoundedTest, SlicesOfTheAxisItself) {

@@ -223,29 +223,29 @@ absl::StatusOr<ValueId> OnnxNode::EmitTerm(const SizeTerm& term) {
   }
   const auto known = context_->bounded.by_term.find(term);
   if (known != context_->bounded.by_term.end()) return known->second;
+  const auto& [extents, factor] = *term.products().rbegin();
   ValueId sum = kFullAxis;
-  for (const auto& [extents, factor] : term.products()) {
-    ValueId product = kFullAxis;
+  if (term.products().size() > 1) {
+    // What is before the last product comes first: ends of a Concat's parts are each one sum more.
+    SizeTerm last(factor);
+    for (const ValueId extent : extents) last = last.Times(SizeTerm::OfExtent(extent)).value();
+    const std::optional<SizeTerm> before = term.Minus(last);
+    if (!before.has_value()) return Unsupported("a size beyond 64 bits");
+    ASSIGN_OR_RETURN(const ValueId left, EmitTerm(*before));
+    ASSIGN_OR_RETURN(const ValueId right, EmitTerm(last));
+    ASSIGN_OR_RETURN(sum, EmitWhole("add", {left, right}));
+  } else {
     for (const ValueId extent : extents) {
-      if (product == kFullAxis) {
-        product = extent;
+      if (sum == kFullAxis) {
+        sum = extent;
         continue;
       }
-      ASSIGN_OR_RETURN(product, EmitWhole("mul", {product, extent}));
+      ASSIGN_OR_RETURN(sum, EmitWhole("mul", {sum, extent}));
     }
-    if (factor != 1 || product == kFullAxis) {
+    if (factor != 1) {
       ASSIGN_OR_RETURN(const ValueId number, EmitTerm(SizeTerm(factor)));
-      if (product == kFullAxis) {
-        product = number;
-      } else {
-        ASSIGN_OR_RETURN(product, EmitWhole("mul", {product, number}));
-      }
+      ASSIGN_OR_RETURN(sum, EmitWhole("mul", {sum, number}));
     }
-    if (sum == kFullAxis) {
-      sum = product;
-      continue;
-    }
-    ASSIGN_OR_RETURN(sum, EmitWhole("add", {sum, product}));
   }
   context_->bounded.by_term[term] = sum;
   if (!(SizeTerm::OfExtent(sum) == term)) context_->bounded.term_of[sum] = term;

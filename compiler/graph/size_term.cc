@@ -6,8 +6,9 @@
 namespace burnish {
 namespace {
 
-// Shapes are products of a batch, a few lengths and channels; a hostile model may multiply on.
-constexpr size_t kProductsMax = 16, kExtentsMax = 4;
+// Shapes are products of a batch, a few lengths and channels; a detector's list is the sum of what
+// it found of each class (90 of COCO). A hostile model may multiply on.
+constexpr size_t kProductsMax = 256, kExtentsMax = 4;
 
 // Takes what holds `want` off one end of `parts`, cutting the last one that it needs.
 // `from_end`: off the other end, and the result is in order.
