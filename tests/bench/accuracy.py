@@ -8,7 +8,6 @@ import argparse
 import json
 import os
 import pathlib
-import subprocess
 import sys
 import tempfile
 
@@ -36,14 +35,6 @@ def parse_arguments():
     parser.add_argument("--precisions", default="bf16,int8", help="%(default)s")
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
     return parser.parse_args()
-
-
-def tuner(*arguments):
-    done = subprocess.run([machine.output(model_files.TUNER), *map(str, arguments)],
-                          stdout=subprocess.PIPE, text=True)
-    if done.returncode != 0:
-        raise RuntimeError(f"tuner {' '.join(map(str, arguments))} ended with {done.returncode}")
-    return done.stdout
 
 
 def image(shape, rng):
@@ -138,14 +129,14 @@ def measure(name, precisions, folder):
     row = {"model": name, "spread": share, "precisions": {}}
     for precision in precisions:
         bundle = folder / f"{precision}.bundle"
-        built = json.loads(tuner("compile", "--model", path, "--precision", precision, "--data",
-                                 data, "--accuracy", "1", "--threads", "2", "--json", "--out",
-                                 bundle))
+        built = json.loads(model_files.tuner(
+            "compile", "--model", path, "--precision", precision, "--data", data, "--accuracy",
+            "1", "--threads", "2", "--json", "--out", bundle))
         types = [layer["type"] for layer in built["layers"]]
         errors = {"burnish": error(our_outputs(library, bundle, inputs))}
         if precision == "int8":
             written = folder / "int8.onnx"
-            tuner("quantize", "--model", path, "--data", data, "--out", written)
+            model_files.tuner("quantize", "--model", path, "--data", data, "--out", written)
             os.environ["OPENVINO_PRECISION"] = "f32"
             errors |= {engine: error(outputs_of(engine, written, inputs))
                        for engine in ("ort", "openvino")}

@@ -63,7 +63,8 @@ def a_model_that_fails_is_a_row():
 def a_second_run_measures_only_what_is_missing():
     wrong, asked = [], []
     options = mock.Mock(all="a,b", batch=1, threads=2, weights="gaussian", rounds=1, seconds=1.0,
-                        starts=0, peers=["ort"], db=None, accuracy=None, json=True)
+                        starts=0, peers=["ort"], db=None, accuracy=None, precision="f32",
+                        quantizer="ort", json=True)
 
     def measure(_script, _arguments, model):
         asked.append(model)
@@ -75,7 +76,7 @@ def a_second_run_measures_only_what_is_missing():
         options.out = f"{folder}/results"
         expect(wrong, model_table.run("models.py", options), 1, "exit code with a failure")
         expect(wrong, model_table.run("models.py", options), 0, "exit code of the second run")
-        options.threads = 1
+        options.precision = "int8"
         model_table.run("models.py", options)
     expect(wrong, asked, ["a", "b", "a", "a", "b"], "measured models")
     return wrong, ""

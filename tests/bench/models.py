@@ -20,6 +20,7 @@ import footprint
 import machine
 import model_files
 import model_table
+import quantized
 import summary
 import torch_libraries
 import weight_distributions
@@ -29,7 +30,8 @@ OURS, ORACLE, INDUCTOR = "burnish", "ort", "inductor"
 PEERS = ("openvino", ORACLE, INDUCTOR)
 # max|got - want| / max|want|. In f32 as docs/contracts.md has it for models; in 16 bits the seeded
 # weights say little about accuracy (docs/low-precision.md), and what is far beyond them is a mistake.
-TENSOR_ERROR_MAX = {"f32": 1e-4, "bf16": 0.2, "f16": 0.05}
+# In 8 bits all run the same numbers, which networks of such weights amplify.
+TENSOR_ERROR_MAX = {"f32": 1e-4, "bf16": 0.2, "f16": 0.05, "int8": 0.4}
 
 
 def parse_arguments(arguments=None):
@@ -55,7 +57,11 @@ def parse_arguments(arguments=None):
     parser.add_argument("--db", help="the records that `tuner compile` takes schedules from")
     parser.add_argument("--accuracy", help="of `tuner compile`: a bound, or strict (1e-4)")
     parser.add_argument("--precision", choices=TENSOR_ERROR_MAX, default="f32",
-                        help="of `tuner compile` and of OpenVINO; the others stay f32 (%(default)s)")
+                        help="of `tuner compile` and of OpenVINO; the others stay f32. int8: all "
+                        "have one quantized file (%(default)s)")
+    parser.add_argument("--quantizer", choices=quantized.QUANTIZERS, default=quantized.ORT,
+                        help="who writes the file of int8: ONNX Runtime's static tool, or `tuner "
+                        "quantize` (%(default)s)")
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
     options = parser.parse_args(arguments)
     options.peers = [name for name in options.peers.split(",") if name]
@@ -95,7 +101,9 @@ def start_engines(options, files, folder, cpus):
         for name in dict.fromkeys([OURS, *options.peers, ORACLE]):
             environment = {}
             if name == "openvino":
-                environment = {"OPENVINO_PRECISION": options.precision}
+                # What a file leaves real stays f32 in int8.
+                environment = {"OPENVINO_PRECISION":
+                               "f32" if options.precision == "int8" else options.precision}
             if name == INDUCTOR:
                 (folder / "torch").mkdir()
                 environment = torch_libraries.environment(folder / "torch")
@@ -123,8 +131,9 @@ def report(options, cpus, engines, errors, load):
     result = {"schema": 2, "benchmark": "models", "model": options.model,
               "machine": machine.describe(), "threads": options.threads, "cpus": cpus,
               "batch": options.batch, "weights": options.weights,
-              "accuracy": options.accuracy, "precision": options.precision, "seconds_per_turn": options.seconds, "load": load,
-              "engines": {}}
+              "accuracy": options.accuracy, "precision": options.precision,
+              "quantizer": options.quantizer if options.precision == "int8" else None,
+              "seconds_per_turn": options.seconds, "load": load, "engines": {}}
     for engine in engines:
         times = summary.summarize(engine.rounds)
         result["engines"][engine.name] = {**engine.about, **times,
@@ -151,12 +160,18 @@ def measure(options):
         model_files.build()
         model = model_files.write_onnx(options.model, folder / "model.onnx", options.batch,
                                        options.weights)
+        precision = options.precision
+        if precision == "int8":  # The file says what is computed in 8 bits; the rest stays f32.
+            examples = [model_files.make_inputs(model, 1 + i) for i in range(quantized.EXAMPLES)]
+            model = quantized.write(model, folder / "int8.onnx", options.quantizer, examples,
+                                    model_files.tuner)
+            precision = "f32"
         files = {name: model for name in PEERS}
         files[OURS] = options.bundle or folder / "model.bundle"
         if not options.bundle:
-            accuracy = options.accuracy or str(TENSOR_ERROR_MAX[options.precision])
+            accuracy = options.accuracy or str(TENSOR_ERROR_MAX[precision])
             model_files.write_bundle(model, files[OURS], options.threads, accuracy, options.db,
-                                     options.precision)
+                                     precision)
         np.savez(folder / "inputs.npz", **model_files.make_inputs(model))
         engines = start_engines(options, files, folder, cpus)
         errors = check_outputs(engines, options.precision)
@@ -181,7 +196,8 @@ def print_result(result):
     print(machine.headline(result["machine"]))
     origins = ", ".join(f"{count} {name}" for name, count in engines[OURS]["step_origins"].items())
     print(f"{result['model']}, batch {result['batch']}, {result['weights']} weights, "
-          f"{result['threads']} threads on CPUs {result['cpus']}, {result['precision']}; "
+          f"{result['threads']} threads on CPUs {result['cpus']}, {result['precision']}"
+          f"{' by ' + result['quantizer'] if result['quantizer'] else ''}; "
           f"schedules of the steps: {origins}")
     print(f"{'':10} {'version':24} {'n':>6} {'min ms':>8} {'median':>8} {'p90':>8}  "
           f"{'medians of rounds':>19}  {'CPU ms':>7}  {'error':>7}  {'switches':>8}")

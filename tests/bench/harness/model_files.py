@@ -23,13 +23,12 @@ def build():
     machine.build(RUNTIME, TUNER)
 
 
-def _tuner(*arguments):
-    """Runs tuner compile; returns what it printed."""
-    done = subprocess.run([machine.output(TUNER), "compile", *map(str, arguments)],
-                          stdout=subprocess.PIPE, text=True)
+def tuner(*arguments):
+    """Runs the command; returns what it printed."""
+    done = subprocess.run([machine.output(TUNER), *map(str, arguments)], stdout=subprocess.PIPE,
+                          text=True)
     if done.returncode != 0:
-        raise RuntimeError(f"tuner compile {' '.join(map(str, arguments))} "
-                           f"ended with {done.returncode}")
+        raise RuntimeError(f"tuner {' '.join(map(str, arguments))} ended with {done.returncode}")
     return done.stdout
 
 
@@ -39,7 +38,7 @@ def write_onnx(name, path, batch, weights):
     if name in LIGHT:
         onnx.save(light_weights.seeded_model(name), path)
     elif not name.endswith(".onnx"):
-        _tuner("--task", name, "--batch", batch, "--emit", "onnx", "--out", path)
+        tuner("compile", "--task", name, "--batch", batch, "--emit", "onnx", "--out", path)
     elif weights == weight_distributions.AS_THEY_ARE:
         return name
     else:
@@ -53,10 +52,10 @@ def write_onnx(name, path, batch, weights):
 
 def write_bundle(model_path, path, threads, accuracy, database, precision="f32"):
     """Returns what `tuner compile --json` reports of it."""
-    return json.loads(_tuner("--model", model_path, "--threads", threads, "--accuracy", accuracy,
-                             "--precision", precision,
-                             "--db", database or pathlib.Path(path).with_suffix(".db"), "--json",
-                             "--out", path))
+    return json.loads(tuner("compile", "--model", model_path, "--threads", threads, "--accuracy",
+                            accuracy, "--precision", precision, "--db",
+                            database or pathlib.Path(path).with_suffix(".db"), "--json", "--out",
+                            path))
 
 
 def _index_bound(graph, name):

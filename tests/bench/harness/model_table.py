@@ -9,7 +9,8 @@ import machine
 
 MODEL_TIMEOUT_SECONDS = 1800
 OURS = "burnish"
-PASSED_ON = ("threads", "batch", "weights", "rounds", "seconds", "starts", "peers", "db", "accuracy")
+PASSED_ON = ("threads", "batch", "weights", "rounds", "seconds", "starts", "peers", "db", "accuracy",
+             "precision", "quantizer")
 HEADER = ("model", "median", "best peer's median", "ratio (95 % interval)", "error",
           "memory", "of the smaller of the peers'", "first output", "of ONNX Runtime's")
 
