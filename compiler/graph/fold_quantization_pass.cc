@@ -11,50 +11,16 @@
 
 #include "base/status_macros.h"
 #include "compiler/graph/fold_constants_pass.h"
+#include "compiler/graph/quantization_parameters.h"
 #include "compiler/graph/rewrite.h"
 
 namespace burnish {
 namespace {
 
 using Shape = std::vector<int64_t>;
+using Parameters = QuantizationParameters;
 
 bool IsByte(DType type) { return type == DType::kU8 || type == DType::kI8; }
-
-// Scale and zero point that are constants: one each, or one an index of some axis.
-struct Parameters {
-  Shape shape;  // Of the scale; the zero point has the same, or one element.
-  std::vector<double> scale;
-  std::vector<int64_t> zero;
-
-  bool IsOne() const { return scale.size() == 1 && zero.size() == 1; }
-  double ScaleAt(size_t i) const { return scale[scale.size() == 1 ? 0 : i]; }
-  int64_t ZeroAt(size_t i) const { return zero[zero.size() == 1 ? 0 : i]; }
-  friend bool operator==(const Parameters& a, const Parameters& b) {
-    return a.shape == b.shape && a.scale == b.scale && a.zero == b.zero;
-  }
-};
-
-// A parameter that may be replaced later: constants that are made of it would not follow.
-bool IsTracked(const GraphValue& value) { return value.data->origin() != nullptr; }
-
-std::optional<Parameters> ParametersOf(const Graph& graph, const GraphNode& node) {
-  const GraphValue& scale = graph.value(node.inputs[1]);
-  const GraphValue& zero = graph.value(node.inputs[2]);
-  if (scale.data == nullptr || zero.data == nullptr || IsTracked(scale)) return std::nullopt;
-  Parameters p{.shape = scale.type.shape,
-               .scale = ToDoubles(scale.type, *scale.data),
-               .zero = ToInts(zero.type, *zero.data)};
-  if (zero.type.shape != p.shape && p.zero.size() != 1) return std::nullopt;
-  // A value that no frontend takes may still come from a program that builds graphs by itself.
-  const auto is_good = [](double s) { return std::isfinite(s) && s > 0; };
-  if (!std::all_of(p.scale.begin(), p.scale.end(), is_good)) return std::nullopt;
-  return p;
-}
-
-const GraphNode* ProducerOf(const Graph& graph, ValueId v, const char* op) {
-  const GraphNodeId n = graph.value(v).producer;
-  return n >= 0 && graph.nodes[n].op == op ? &graph.nodes[n] : nullptr;
-}
 
 // Round of x to type, as `quantize` does it.
 int64_t Quantized(double x, const Parameters& to, DType type) {
