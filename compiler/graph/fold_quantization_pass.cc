@@ -33,8 +33,10 @@ int64_t Quantized(double x, const Parameters& to, DType type) {
 
 // ---- Movement below dequantize, and pairs that cancel.
 
+// Of the first input. A table of words of quantized numbers stays one: what is looked up is
+// dequantized.
 bool IsMovement(const GraphNode& node) {
-  for (const char* op : {"reshape", "transpose", "slice", "max_pool", "expand"}) {
+  for (const char* op : {"reshape", "transpose", "slice", "max_pool", "expand", "gather"}) {
     if (node.op == op) return true;
   }
   return false;

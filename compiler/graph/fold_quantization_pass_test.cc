@@ -135,6 +135,22 @@ TEST(FoldQuantizationTest, MovementIsDoneOnTheNumbers) {
   EXPECT_EQ(Difference(graph, after), "");
 }
 
+// Of a table of words, what is looked up is read as real numbers, and not the whole table.
+TEST(FoldQuantizationTest, LookingUpIsDoneOnTheNumbers) {
+  Graph graph;
+  const ValueId table = Numbers(graph, DType::kI8, {4, 2}, {1, -2, 3, 4, 5, -6, 7, 8});
+  const ValueId x = AddInput(graph, "x", {DType::kI64, {3}});
+  const ValueId found = Op(graph, "gather", {Real(graph, table, 0.5, 3), x});
+  graph.outputs = {Op(graph, "sigmoid", {found})};
+  Graph after = graph;
+  ASSERT_THAT(FoldQuantization(after), IsOk());
+  EXPECT_EQ(Ops(after), "gather dequantize sigmoid");
+  const TensorValue words{.dtype = DType::kI64, .shape = {3}, .integers = {2, 0, 3}};
+  ASSERT_OK_AND_ASSIGN(const auto want, InterpretGraph(graph, {words}));
+  ASSERT_OK_AND_ASSIGN(const auto got, InterpretGraph(after, {words}));
+  EXPECT_EQ(CompareOutputs(want, got, 0), "");
+}
+
 TEST(FoldQuantizationTest, PartsOfOtherScalesStayRealNumbers) {
   Graph graph;
   const ValueId x = AddInput(graph, "x", {DType::kU8, {1, 4}});
