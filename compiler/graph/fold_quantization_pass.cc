@@ -125,6 +125,7 @@ class Folder {
     }
     for (size_t n = 0; n < count; ++n) {
       const GraphNode node = graph_.nodes[n];
+      if (node.op == "quantize") RETURN_IF_ERROR(MultiplyInstead(node));
       if (!IsProduct(node) || folded_.count(node.outputs[0]) > 0) continue;
       RETURN_IF_ERROR(FoldToReal(node));
     }
@@ -305,6 +306,7 @@ class Folder {
     ASSIGN_OR_RETURN(y, Clamped(*chain, y, *to, type));
     replacements_.Set(quantize.outputs[0], y);
     folded_.insert(product.outputs[0]);
+    folded_.insert(quantize.outputs[0]);
     return absl::OkStatus();
   }
 
@@ -336,6 +338,27 @@ class Folder {
       ASSIGN_OR_RETURN(y, AddOp(graph_, "add", {y, added}, {}, product.name));
     }
     replacements_.Set(product.outputs[0], y);
+    return absl::OkStatus();
+  }
+
+  // Of real numbers that were computed, whose last bits no two engines share: a product with 1 /
+  // scale for the quotient, which is slower. What a caller gives is divided.
+  absl::Status MultiplyInstead(const GraphNode& quantize) {
+    const std::optional<Parameters> to = ParametersOf(graph_, quantize);
+    const DType type = graph_.value(quantize.outputs[0]).type.dtype;
+    const bool is_computed = graph_.value(quantize.inputs[0]).producer >= 0;
+    if (!is_computed || !to.has_value() || !to->IsOne() || !IsByte(type) ||
+        folded_.count(quantize.outputs[0]) > 0) {
+      return absl::OkStatus();
+    }
+    const double multiplier = 1 / to->scale[0];
+    if (!std::isnormal(static_cast<float>(multiplier))) return absl::OkStatus();
+    const ValueId by = AddConstant(graph_, quantize.name + "_multiplier", {DType::kF32, to->shape},
+                                   FromDoubles(DType::kF32, {multiplier}));
+    ASSIGN_OR_RETURN(const ValueId y,
+                     AddOp(graph_, "requantize", {quantize.inputs[0], by, quantize.inputs[2]}, {},
+                           quantize.name));
+    replacements_.Set(quantize.outputs[0], y);
     return absl::OkStatus();
   }
 
@@ -447,7 +470,8 @@ class Folder {
   Graph& graph_;
   const std::vector<std::vector<GraphNodeId>> consumers_;
   const std::vector<bool> is_output_;
-  std::set<ValueId> folded_;  // Results of products that are sums of integers now.
+  std::set<ValueId>
+      folded_;  // Results of products that are sums of integers now, and of what ends them.
   Replacements replacements_;
 };
 

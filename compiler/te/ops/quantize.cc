@@ -39,12 +39,12 @@ absl::Status CheckParameters(Types inputs) {
   return absl::OkStatus();
 }
 
-// `from`: the type of what is quantized.
-template <DType from>
+// `sums`: of 32 bits, too.
+template <bool sums>
 InferResult InferQuantize(const Attributes&, Types inputs) {
   RETURN_IF_ERROR(CheckParameters(inputs));
-  if (inputs[0].dtype != from) {
-    return Bad("got ", TypeText(inputs[0]), ", want ", DTypeName(from));
+  if (inputs[0].dtype != DType::kF32 && !(sums && inputs[0].dtype == DType::kI32)) {
+    return Bad("got ", TypeText(inputs[0]), ", want f32", sums ? " or i32" : "");
   }
   if (!IsQuantized(inputs[2].dtype)) {
     return Bad("got ", TypeText(inputs[2]), ", want i8, u8, i16 or u16, for the zero point");
@@ -74,7 +74,8 @@ Expr DequantizeOf(const Expr& x, const Expr& scale, const Expr& zero) {
   return Cast(DType::kF32, Cast(DType::kI32, x) - Cast(DType::kI32, zero)) * scale;
 }
 
-// Sums of 32 bits: one product with scale_a * scale_b / scale_y.
+// Sums of 32 bits, with scale_a * scale_b / scale_y, or real numbers, with 1 / scale_y: one
+// product.
 Expr RequantizeOf(const Expr& x, const Expr& multiplier, const Expr& zero) {
   return Quantize(Cast(DType::kF32, x) * multiplier, zero);
 }
@@ -98,9 +99,9 @@ OperatorDef Elementwise(std::string name) {
 
 std::vector<OperatorDef> QuantizeOperators() {
   return {
-      Elementwise<&InferQuantize<DType::kF32>, &QuantizeOf>("quantize"),
+      Elementwise<&InferQuantize<false>, &QuantizeOf>("quantize"),
       Elementwise<&InferDequantize, &DequantizeOf>("dequantize"),
-      Elementwise<&InferQuantize<DType::kI32>, &RequantizeOf>("requantize"),
+      Elementwise<&InferQuantize<true>, &RequantizeOf>("requantize"),
   };
 }
 
