@@ -314,7 +314,8 @@ class Cases:
             if got != [want]:
                 wrong.append(f"{os.path.basename(model)} {flags}: got {got}, want {want}")
         with self.serve(database) as daemon:
-            got, complaints = self.compiled(residual, "--server", daemon.address)
+            got, complaints = self.compiled(residual, "--server", daemon.address,
+                                            "--accuracy", "strict")
             wrong += complaints
             if got != ["same-anchor"]:
                 wrong.append(f"asked of the daemon: got {got}, want same-anchor")
