@@ -11,6 +11,8 @@ namespace {
 
 // Of a level, what one nest's data may take: the rest is stack, code, and lines that conflict.
 constexpr double kUsableShare = 0.75;
+// Of the last level, which other CPUs' work is in, too.
+constexpr double kUsableShareOfLast = 0.5;
 
 using Elements = AccessFootprint::Elements;
 
@@ -93,11 +95,17 @@ constexpr double kStreamsMax = 32, kStepBytesMax = 2048;
 double RunLines(const Buffer& buffer, const WalkAccess& access, int line_bytes) {
   const auto element_bytes = static_cast<double>(SizeBytes(buffer.dtype));
   double run = 1, streams = 1;  // Elements; places that it goes on at in turn.
+  bool lanes_hidden = false;
   for (size_t i = access.loops.size(); i-- > 0 && streams <= kStreamsMax;) {
     const AccessLoop& loop = access.loops[i];
     if (!loop.moves() || loop.trips <= 1) continue;
     const double stride = static_cast<double>(std::abs(loop.stride));
-    if (!loop.hidden && stride <= run) {
+    lanes_hidden = lanes_hidden || (loop.hidden && run == 1 && i >= access.body_depth);
+    if (loop.hidden && lanes_hidden) {
+      // Lanes in an order of their own, as where planes are interleaved, and the loops around them
+      // that go on in it: neighbours, in some runs.
+      run *= loop.trips;
+    } else if (!loop.hidden && stride <= run) {
       run += stride * (loop.trips - 1);
     } else if (!loop.hidden && stride * element_bytes <= kStepBytesMax) {
       run *= loop.trips;
@@ -243,8 +251,8 @@ std::vector<std::vector<BufferTraffic>> TrafficOf(const Program& lowered,
       }
       for (int c = 0; c < kCacheLevelCount; ++c) {
         const bool is_shared_level = c == kCacheLevelCount - 1;
-        const double capacity_bytes = static_cast<double>(levels[c].size_bytes) * kUsableShare /
-                                      (is_shared_level ? nests[n].workers : 1);
+        const double share = is_shared_level ? kUsableShareOfLast / nests[n].workers : kUsableShare;
+        const double capacity_bytes = static_cast<double>(levels[c].size_bytes) * share;
         double& bytes = traffic.bytes_in[c];
         bytes = BytesIn(traffic, sets, capacity_bytes);
         const bool is_there =
