@@ -139,8 +139,8 @@ TEST(CacheTrafficTest, NestsFindWhatNestsBeforeThemLeft) {
     EXPECT_EQ(small.Of(nest, "X").bytes_in[1], 0) << nest;
     EXPECT_EQ(small.Of(nest, "X").bytes_in[2], 0) << nest;
   }
-  // 16 MiB of X fit L3, which has 24 of 32 for them; with as many of Y they do not.
-  const Walked large = Walk(TwoPhases(16384), "", 1);
+  // 8 MiB of X fit L3, which has 16 of 32 for them; with as many of Y and the sums they do not.
+  const Walked large = Walk(TwoPhases(8192), "", 1);
   EXPECT_EQ(large.Of(1, "X").bytes_in[2], 0);
   EXPECT_GT(large.Of(0, "X").bytes_in[2], 0);
   EXPECT_GT(large.Of(1, "Y").bytes_in[2], 0);
