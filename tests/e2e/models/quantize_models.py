@@ -187,8 +187,9 @@ class Tests:
             file.write(int8)
         before = self.weights_bytes(path, *shape)
         after = self.weights_bytes(os.path.join(self.folder, "w8.onnx"))
-        # 8 bits of 32, and 32 for each group.
-        if not after <= (0.25 + 1 / group + 0.01) * before:
+        # 8 bits of 32, and 32 for each group; of whole panels, whose width the default schedule
+        # chooses: up to a twentieth is padding of these widths.
+        if not after <= (0.25 + 1 / group + 0.05) * before:
             wrong.append(f"{after} bytes of weights, {before} in f32")
         return wrong, f"error {error:.4f} of the spread, weights {after / before:.3f} of those in f32"
 
