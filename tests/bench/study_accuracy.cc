@@ -24,6 +24,7 @@
 #include "db/stored_trace.h"
 #include "proto/calibration_row.h"
 #include "proto/device_model.h"
+#include "tests/bench/estimate_accuracy.h"
 #include "tuner/cost_model/candidate_features.h"
 #include "tuner/cost_model/features.h"
 #include "tuner/cost_model/xgboost_model.h"
@@ -32,7 +33,6 @@
 namespace burnish {
 namespace {
 
-constexpr double kPairRatioMin = 1.05;
 constexpr int kPairsMin = 10;  // A task with fewer says nothing.
 constexpr int64_t kRowBytesMax = 64 << 10;
 
@@ -83,23 +83,15 @@ RowsByTask Read(const RecordStore& records, const std::string& study, const Rows
   }
 }
 
-struct Pairs {
-  int right = 0, all = 0;
-};
-
 // Of one task. `scores`: greater is faster.
-Pairs CountPairs(const std::vector<Measurement>& results, const std::vector<float>& scores) {
-  Pairs pairs;
-  for (size_t i = 0; i < results.size(); ++i) {
-    for (size_t j = 0; j < i; ++j) {
-      const auto a = static_cast<double>(RankLatencyNs(results[i]));
-      const auto b = static_cast<double>(RankLatencyNs(results[j]));
-      if (a <= 0 || b <= 0 || std::max(a, b) <= kPairRatioMin * std::min(a, b)) continue;
-      ++pairs.all;
-      pairs.right += (scores[i] > scores[j]) == (a < b);
-    }
+OrderedPairs CountPairsOf(const std::vector<Measurement>& results,
+                          const std::vector<float>& scores) {
+  std::vector<double> latencies, costs;
+  for (const Measurement& result : results) {
+    latencies.push_back(static_cast<double>(RankLatencyNs(result)));
   }
-  return pairs;
+  for (const float score : scores) costs.push_back(-static_cast<double>(score));
+  return CountPairs(latencies, costs);
 }
 
 // The analytic model, task by task, the one that takes longest at its best first.
@@ -124,18 +116,16 @@ int AskAnalytic(const RowsByTask& asked) {
       if (best_ns == 0 || ns < best_ns) best_ns = ns, best_ratio = ratios.back();
     }
     if (ratios.empty()) continue;
-    const Pairs pairs = CountPairs(rows.results, scores);
-    const auto within = std::count_if(ratios.begin(), ratios.end(),
-                                      [](double ratio) { return ratio >= 0.8 && ratio <= 1.25; });
+    const OrderedPairs pairs = CountPairsOf(rows.results, scores);
+    const int64_t within = CountWithin(ratios);
     std::sort(ratios.begin(), ratios.end());
-    const double accuracy = pairs.all > 0 ? static_cast<double>(pairs.right) / pairs.all : 0;
-    if (pairs.all >= kPairsMin) ++task_count, accuracy_sum += accuracy;
+    if (pairs.all >= kPairsMin) ++task_count, accuracy_sum += pairs.share();
     lines.push_back(
         {best_ns,
          absl::StrFormat("%9.1f us  best %.2f  least %.2f  median %.2f  most %.2f  within "
                          "0.8-1.25: %3d of %3d  pairs %.2f of %d",
                          1e-3 * best_ns, best_ratio, ratios.front(), ratios[ratios.size() / 2],
-                         ratios.back(), within, ratios.size(), accuracy, pairs.all)});
+                         ratios.back(), within, ratios.size(), pairs.share(), pairs.all)});
   }
   std::sort(lines.begin(), lines.end(),
             [](const Line& a, const Line& b) { return a.best_ns > b.best_ns; });
@@ -185,12 +175,12 @@ int Main(int argc, char** argv) {
   for (const auto& [text, rows] : asked) {
     const auto scores = model.Predict(rows.features);
     CHECK_OK(scores);
-    const Pairs pairs = CountPairs(rows.results, *scores);
+    const OrderedPairs pairs = CountPairsOf(rows.results, *scores);
     asked_count += rows.features.rows();
     if (pairs.all < kPairsMin) continue;
     ++task_count;
     pair_count += pairs.all;
-    sum += static_cast<double>(pairs.right) / pairs.all;
+    sum += pairs.share();
   }
   if (task_count == 0) {
     std::fprintf(stderr, "study_accuracy: no task of %s has enough pairs\n", argv[3]);

@@ -12,7 +12,6 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "base/file.h"
 #include "base/parallel_for.h"
 #include "base/status_macros.h"
 #include "base/usable_cpus.h"
@@ -24,8 +23,6 @@ namespace burnish {
 namespace {
 
 using Json = nlohmann::json;
-
-constexpr int64_t kTableBytesMax = 64 << 20;
 
 struct Run {
   size_t table = 0;
@@ -48,9 +45,8 @@ absl::StatusOr<std::vector<const Arm*>> ChosenArms(const std::string& text) {
   return absl::InvalidArgumentError(absl::StrCat("got arms ", text, ", want some of ", known));
 }
 
-absl::StatusOr<std::unique_ptr<ReplayedTable>> ReadTable(const std::string& path) {
-  ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kTableBytesMax));
-  ASSIGN_OR_RETURN(SearchTable table, ParseTable(text));
+absl::StatusOr<std::unique_ptr<ReplayedTable>> Replayable(const std::string& path) {
+  ASSIGN_OR_RETURN(SearchTable table, ReadTable(path));
   return ReplayedTable::Create(std::move(table));
 }
 
@@ -59,7 +55,7 @@ absl::StatusOr<Json> ReplayAll(int seeds, int trials, const std::string& arms_te
   ASSIGN_OR_RETURN(std::vector<const Arm*> arms, ChosenArms(arms_text));
   const int threads = static_cast<int>(UsableCpus().size());
   std::vector<absl::StatusOr<std::unique_ptr<ReplayedTable>>> tables(paths.size());
-  ParallelFor(paths.size(), threads, [&](size_t i) { tables[i] = ReadTable(paths[i]); });
+  ParallelFor(paths.size(), threads, [&](size_t i) { tables[i] = Replayable(paths[i]); });
   for (const auto& table : tables) RETURN_IF_ERROR(table.status());
   const auto suits_none = [&](const Arm* arm) {
     return !std::all_of(tables.begin(), tables.end(),

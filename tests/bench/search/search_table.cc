@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "base/file.h"
 #include "base/status_macros.h"
 #include "nlohmann/json.hpp"
 
@@ -155,6 +156,12 @@ absl::StatusOr<SearchTable> ParseTable(absl::string_view text) {
   } catch (const Json::exception& error) {
     return Malformed(error.what());
   }
+}
+
+absl::StatusOr<SearchTable> ReadTable(const std::string& path) {
+  constexpr int64_t kTableBytesMax = 64 << 20;
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kTableBytesMax));
+  return ParseTable(text);
 }
 
 }  // namespace burnish

@@ -73,6 +73,9 @@ std::string PrintTable(const SearchTable& table);
 // INVALID_ARGUMENT: no such JSON, or a row that names no sketch or has another number of values.
 absl::StatusOr<SearchTable> ParseTable(absl::string_view text);
 
+// From a file of at most 64 MiB. NOT_FOUND: there is none; else as ParseTable.
+absl::StatusOr<SearchTable> ReadTable(const std::string& path);
+
 }  // namespace burnish
 
 #endif  // TESTS_BENCH_SEARCH_SEARCH_TABLE_H_

@@ -12,7 +12,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "base/file.h"
 #include "base/parallel_for.h"
 #include "base/status_macros.h"
 #include "base/usable_cpus.h"
@@ -20,6 +19,7 @@
 #include "compiler/ir/parser.h"
 #include "compiler/schedule/trace_replay.h"
 #include "nlohmann/json.hpp"
+#include "tests/bench/estimate_accuracy.h"
 #include "tests/bench/search/search_table.h"
 #include "tests/bench/search/table_space.h"
 #include "tuner/cost_model/analytic_model.h"
@@ -30,9 +30,6 @@ namespace burnish {
 namespace {
 
 using Json = nlohmann::json;
-
-constexpr int64_t kTableBytesMax = 64 << 20;
-constexpr double kPairRatioMin = 1.05, kWithinMin = 0.8, kWithinMax = 1.25;
 
 struct Asked {
   std::string sketch;
@@ -64,8 +61,7 @@ Json PartsOf(const WalkNest& nest, const std::vector<BufferTraffic>& traffic,
 }
 
 absl::StatusOr<std::vector<Asked>> AskTable(const std::string& path) {
-  ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kTableBytesMax));
-  ASSIGN_OR_RETURN(SearchTable table, ParseTable(text));
+  ASSIGN_OR_RETURN(SearchTable table, ReadTable(path));
   ASSIGN_OR_RETURN(const TableSpace space, SpaceOfTable(table));
   MoveToSketches(space.whole->sketches(), table);
   ASSIGN_OR_RETURN(Program program, ParseProgram(table.workload));
@@ -95,27 +91,21 @@ absl::StatusOr<std::vector<Asked>> AskTable(const std::string& path) {
 }
 
 void PrintSummary(const std::string& name, const std::vector<Asked>& all) {
-  int64_t right = 0, pairs = 0, within = 0;
-  std::vector<double> ratios;
-  double best_ns = INFINITY;
-  const Asked* favourite = nullptr;
-  for (const Asked& a : all) {
-    ratios.push_back(a.predicted_ns / a.measured_ns);
-    within += ratios.back() >= kWithinMin && ratios.back() <= kWithinMax;
-    best_ns = std::min(best_ns, a.measured_ns);
-    if (favourite == nullptr || a.predicted_ns < favourite->predicted_ns) favourite = &a;
-    for (const Asked& b : all) {
-      if (b.measured_ns <= kPairRatioMin * a.measured_ns) continue;
-      ++pairs;
-      right += a.predicted_ns < b.predicted_ns;
-    }
+  if (all.empty()) return;
+  std::vector<double> measured, predicted, ratios;
+  for (const Asked& asked : all) {
+    measured.push_back(asked.measured_ns);
+    predicted.push_back(asked.predicted_ns);
+    ratios.push_back(asked.predicted_ns / asked.measured_ns);
   }
-  if (favourite == nullptr) return;
+  const OrderedPairs pairs = CountPairs(measured, predicted);
+  const auto favourite = std::min_element(predicted.begin(), predicted.end()) - predicted.begin();
   std::sort(ratios.begin(), ratios.end());
-  std::printf(
-      "%-28s %5zu points  ratio %.2f  within %.2f  pairs %.2f  favourite %.2f\n", name.c_str(),
-      all.size(), ratios[ratios.size() / 2], static_cast<double>(within) / all.size(),
-      pairs > 0 ? static_cast<double>(right) / pairs : 0.0, favourite->measured_ns / best_ns);
+  std::printf("%-28s %5zu points  ratio %.2f  within %.2f  pairs %.2f  favourite %.2f\n",
+              name.c_str(), all.size(), ratios[ratios.size() / 2],
+              static_cast<double>(CountWithin(ratios)) / static_cast<double>(all.size()),
+              pairs.share(),
+              measured[favourite] / *std::min_element(measured.begin(), measured.end()));
 }
 
 int Main(int argc, char** argv) {
