@@ -39,7 +39,7 @@ std::vector<Elements> ElementsOf(const WalkAccess& access, double line_elements)
 }
 
 double BytesOf(const BufferTraffic& traffic, const Elements& e) {
-  const double line_bytes = 64;
+  const double line_bytes = traffic.line_bytes;
   const double run_bytes = e.run * traffic.element_bytes;
   // Whole lines; of runs that begin anywhere in one, those that they touch on an average.
   const double lines = e.jumps ? 1 + (run_bytes - traffic.element_bytes) / line_bytes
@@ -204,12 +204,13 @@ std::vector<BufferTraffic> BuffersOf(const Program& lowered, const WalkNest& nes
       all.push_back(
           {.buffer = access.buffer,
            .storage_bytes = static_cast<double>(StorageElementCount(buffer)) * element_bytes,
-           .element_bytes = element_bytes});
+           .element_bytes = element_bytes,
+           .line_bytes = static_cast<double>(isa.line_bytes)});
       widest.push_back(0);
     }
     BufferTraffic& traffic = all[at];
     traffic.accesses.push_back(
-        {&access, ElementsOf(access, isa.line_bytes / traffic.element_bytes)});
+        {&access, ElementsOf(access, traffic.line_bytes / traffic.element_bytes)});
     const double touched =
         access.executions * BytesOf(traffic, traffic.accesses.back().elements[0]);
     if (traffic.access != nullptr && touched <= widest[at]) continue;

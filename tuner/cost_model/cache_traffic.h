@@ -34,7 +34,7 @@ struct AccessFootprint {
 // What one buffer of a nest moves. Its accesses count as one: the one that touches most.
 struct BufferTraffic {
   BufferId buffer = -1;
-  double storage_bytes = 0, element_bytes = 0;
+  double storage_bytes = 0, element_bytes = 0, line_bytes = 0;
   std::vector<AccessFootprint> accesses;  // At least one.
   const WalkAccess* access = nullptr;     // The widest.
   // By level of the widest's loops, as in AccessFootprint: bytes, and how often that is of what the

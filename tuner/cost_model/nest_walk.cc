@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 #include <utility>
 
 #include "base/check.h"
 #include "compiler/ir/expr_kinds.h"
-#include "compiler/ir/lane_loads.h"
 #include "compiler/ir/simplify.h"
+#include "tuner/cost_model/address_walk.h"
 #include "tuner/cost_model/loop_digits.h"
 
 namespace burnish {
@@ -94,7 +93,7 @@ bool Mentions(const ExprNode& e, VarId var) {
 class Walker {
  public:
   Walker(const Program& program, const IsaModel& isa, int threads)
-      : program_(program), isa_(isa), threads_(threads) {
+      : program_(program), isa_(isa), threads_(threads), addresses_(extents_, units_) {
     // Of loops, which are all that is mentioned; others may be left over from lowering.
     extents_.resize(program.vars.size(), 0);
     means_.resize(program.vars.size(), 0);
@@ -108,8 +107,9 @@ class Walker {
     }
     units_ = DigitUnits(program, extents_);
     SetWorker(threads - 1);
-    workers_differ_ = threads > 1 && std::any_of(program.nodes.begin(), program.nodes.end(),
-                                                 [&](const Node& node) { return IsUneven(node); });
+    workers_differ_ = threads > 1 && !parallel_.empty() &&
+                      std::any_of(program.nodes.begin(), program.nodes.end(),
+                                  [&](const Node& node) { return IsUneven(node); });
   }
 
   // Of the worker that has the most to do. Shares of a parallel loop differ by an iteration, of
@@ -457,7 +457,7 @@ class Walker {
     for (const auto& [depth, share] : conditions_) {
       for (size_t i = 0; i <= std::min(depth, store.body_depth); ++i) access.shares[i] *= share;
     }
-    SetStrides(buffer, indices, access);
+    addresses_.SetStrides(buffer, indices, access);
     double rows = 1;
     bool pointers = false;
     for (size_t i = store.body_depth; i < access.loops.size(); ++i) {
@@ -470,9 +470,10 @@ class Walker {
       }
       if (static_cast<int>(i) == store.vector_loop) {
         access.has_gather = loop.hidden || loop.stride != 1;
-        const double vectors = access.has_gather && !is_store
-                                   ? VectorsOfLanes(buffer, indices, loop, loops_[i], store.lanes)
-                                   : 0;
+        const double vectors =
+            access.has_gather && !is_store
+                ? addresses_.VectorsOfLanes(buffer, indices, loop, loops_[i], store.lanes)
+                : 0;
         // Each is a load and a shuffle.
         access.instructions *= vectors > 0         ? 2 * vectors * Width(store, i)
                                : access.has_gather ? 1.5 * static_cast<double>(loops_[i].extent)
@@ -489,130 +490,6 @@ class Walker {
     nest_.accesses.push_back(std::move(access));
   }
 
-  // Of a load whose lanes are no neighbours: the vectors that they are taken from. 0: lanes are
-  // loaded one by one.
-  double VectorsOfLanes(const Buffer& buffer, const std::vector<Expr>& indices,
-                        const AccessLoop& access, const WalkLoop& loop,
-                        int64_t vector_lanes) const {
-    if (access.hidden) return RunsOfLanes(buffer, indices, loop, vector_lanes);
-    const int64_t lanes = std::min<int64_t>(vector_lanes, loop.extent);
-    return static_cast<double>(VectorsOfSteps(access.stride, lanes));
-  }
-
-  // Of a load whose lanes lie in an order that is known, in few runs of neighbours: how many runs
-  // there are. 0: lanes are loaded one by one.
-  double RunsOfLanes(const Buffer& buffer, const std::vector<Expr>& indices, const WalkLoop& loop,
-                     int64_t vector_lanes) const {
-    const int64_t lanes = std::min<int64_t>(vector_lanes, loop.extent);
-    const std::optional<double> same = RunsAt(buffer, indices, loop, lanes, std::nullopt);
-    if (same.has_value()) return LoadsPay(static_cast<int64_t>(*same), lanes) ? *same : 0;
-    // The order differs from place to place, as at mirrored or repeated ends of a row: a loop
-    // around the vectors is cut there (compiler/codegen/llvm/loop_cuts.h). The mean of three
-    // places.
-    double runs = 0;
-    for (const double place : {1.0 / 6, 1.0 / 2, 5.0 / 6}) {
-      const std::optional<double> here = RunsAt(buffer, indices, loop, lanes, place);
-      if (!here.has_value()) return 0;
-      runs += *here / 3;
-    }
-    return LoadsPay(static_cast<int64_t>(std::ceil(runs)), lanes) ? runs : 0;
-  }
-
-  // Runs of neighbours among the lanes of the loop's first vector; with `place`, where all other
-  // loops have done that share of their iterations. Nullopt where that depends on other loops, or
-  // on data.
-  std::optional<double> RunsAt(const Buffer& buffer, const std::vector<Expr>& indices,
-                               const WalkLoop& loop, int64_t lanes,
-                               std::optional<double> place) const {
-    std::vector<int64_t> places;
-    std::optional<LinearForm> first;
-    for (int64_t lane = 0; lane < lanes; ++lane) {
-      LinearForm form = ElementOf(buffer, indices, [&](VarId var) {
-        if (var == loop.var) return std::optional<Range>({lane, lane});
-        if (!place.has_value()) return std::optional<Range>({0, extents_[var] - 1});
-        const auto at = static_cast<int64_t>(*place * static_cast<double>(extents_[var]));
-        return std::optional<Range>({at, at});
-      });
-      places.push_back(form.constant);
-      if (!first.has_value()) {
-        first = std::move(form);
-      } else if (!HaveSameTerms(*first, form)) {
-        return std::nullopt;
-      }
-    }
-    std::sort(places.begin(), places.end());
-    int64_t runs = 1;
-    for (size_t i = 1; i < places.size(); ++i) runs += places[i] > places[i - 1] + 1 ? 1 : 0;
-    return static_cast<double>(runs);
-  }
-
-  // Which element of the storage, from its origin.
-  static LinearForm ElementOf(const Buffer& buffer, const std::vector<Expr>& indices,
-                              const VarRanges& ranges) {
-    LinearForm element;
-    for (size_t d = 0; d < indices.size(); ++d) {
-      AddLinear(element, indices[d], buffer.storage.strides[d], ranges);
-    }
-    return element;
-  }
-
-  static bool HaveSameTerms(const LinearForm& a, const LinearForm& b) {
-    return std::equal(a.terms.begin(), a.terms.end(), b.terms.begin(), b.terms.end(),
-                      [](const auto& one, const auto& other) {
-                        return one.second == other.second &&
-                               StructurallyEqual(one.first, other.first);
-                      });
-  }
-
-  void SetStrides(const Buffer& buffer, const std::vector<Expr>& indices, WalkAccess& access) {
-    for (size_t d = 0; d < indices.size(); ++d) {
-      if (!AddSum(*indices[d], buffer.storage.strides[d], access)) {
-        SetStridesSlowly(buffer, indices, access);
-        return;
-      }
-    }
-  }
-
-  // Adds scale * e where e is a sum of multiples of variables: what most simplified indices are.
-  bool AddSum(const ExprNode& e, int64_t scale, WalkAccess& access) const {
-    switch (e.kind) {
-      case ExprKind::kIntImm:
-        return true;
-      case ExprKind::kVar:
-        if (extents_[e.id] == 1) return true;
-        for (AccessLoop& loop : access.loops) {
-          if (loop.var == e.id) loop.stride += scale * loop.unit;
-        }
-        return true;
-      case ExprKind::kAdd:
-        return AddSum(*e.operands[0], scale, access) && AddSum(*e.operands[1], scale, access);
-      case ExprKind::kMul:
-        return IsConstInt(e.operands[1]) &&
-               AddSum(*e.operands[0], scale * e.operands[1]->int_value, access);
-      default:
-        return false;
-    }
-  }
-
-  // By the canonical sum of the whole address, in which quotient and rest of one dividend meet.
-  void SetStridesSlowly(const Buffer& buffer, const std::vector<Expr>& indices,
-                        WalkAccess& access) const {
-    const LinearForm form = ElementOf(buffer, indices, [this](VarId var) {
-      return std::optional<Range>(Range{0, extents_[var] - 1});
-    });
-    for (AccessLoop& loop : access.loops) loop.stride = 0;
-    for (const auto& [atom, coefficient] : form.terms) {
-      for (const VarId var : FreeVars(atom)) {
-        const bool apart = VisitDigits(*atom, var, units_[var], [&](int64_t unit, int64_t step) {
-          for (AccessLoop& loop : access.loops) {
-            if (loop.var == var && loop.unit == unit) loop.stride += coefficient * step;
-          }
-        });
-        for (AccessLoop& loop : access.loops) loop.hidden |= !apart && loop.var == var;
-      }
-    }
-  }
-
   const Program& program_;
   const IsaModel& isa_;
   const int threads_;
@@ -621,7 +498,8 @@ class Walker {
   std::vector<VarId> parallel_;
   std::vector<int64_t> begins_;  // Of parallel loops, where the worker begins; of others 0.
   bool workers_differ_ = false;  // By more than an iteration.
-  std::vector<std::vector<int64_t>> units_;
+  std::vector<std::vector<int64_t>> units_;  // Of digits, by variable.
+  const AddressWalk addresses_;
   std::vector<bool> prefetched_;                       // By buffer.
   std::vector<WalkLoop> loops_;                        // Around where the walk is.
   std::vector<std::pair<size_t, double>> conditions_;  // The loops around one, how often it holds.
