@@ -241,6 +241,59 @@ TEST_P(BackendConformanceTest, StridedAndTransposedAccess) {
   Check(w.program(), {Random({21, 19})});
 }
 
+// Y[j, i] = X[i, j], with columns written out: squares of lanes are turned in registers, of the
+// rest lanes are loaded one by one. The last row ends with the buffer.
+TEST_P(BackendConformanceTest, ColumnsThatAreWrittenOutOfEveryType) {
+  for (const int square : {2, 4, 8, 16}) {
+    for (const DType dtype :
+         {DType::kF32, DType::kF64, DType::kBf16, DType::kI64, DType::kU8, DType::kBool}) {
+      SCOPED_TRACE(testing::Message() << square << " lanes of " << DTypeName(dtype));
+      const int64_t rows = 2 * square + 3, columns = 5 * square + 1;
+      ProgramWriter w("squares");
+      const BufferId x = w.Add("X", {rows, columns}, BufferRole::kInput, dtype);
+      const BufferId y = w.Add("Y", {columns, rows}, BufferRole::kOutput, dtype);
+      const auto write = [&](const Expr& first, int64_t count) {
+        w.Loop(LoopKind::kUnrolled, count, [&](Expr j) {
+          w.Loop(
+              LoopKind::kVectorized, rows,
+              [&](Expr i) { w.Store(y, {first + j, i}, w.At(x, {i, first + j})); }, square);
+        });
+      };
+      w.Loop(LoopKind::kSerial, 2, [&](Expr jo) { write(jo * (2 * square), 2 * square); });
+      write(Int(4 * square), square + 1);
+      Check(w.program(), {Random({rows, columns}, dtype)});
+    }
+  }
+}
+
+// Of the columns that are written out some lie behind the buffer's end: nobody may read them.
+TEST_P(BackendConformanceTest, ColumnsUnderAConditionReadNothingOutside) {
+  ProgramWriter w("condition");
+  const BufferId x = w.Add("X", {8, 20}, BufferRole::kInput);
+  const BufferId y = w.Add("Y", {24, 8}, BufferRole::kOutput);
+  const BufferId z = w.Add("Z", {24, 8}, BufferRole::kOutput);
+  w.Loop(LoopKind::kSerial, 3, [&](Expr jo) {
+    w.Loop(LoopKind::kUnrolled, 8, [&](Expr j) {
+      const Expr column = jo * 8 + j;
+      w.Loop(
+          LoopKind::kVectorized, 8,
+          [&](Expr i) {
+            w.Store(y, {column, i}, Select(Lt(column, Int(20)), w.At(x, {i, column}), Float(0)));
+          },
+          lanes());
+      w.If(Lt(column, Int(20)), [&] {
+        w.Loop(
+            LoopKind::kVectorized, 8,
+            [&](Expr i) { w.Store(z, {column, i}, w.At(x, {i, column})); }, lanes());
+      });
+    });
+  });
+  w.Loop(LoopKind::kSerial, 4, [&](Expr j) {
+    w.Loop(LoopKind::kVectorized, 8, [&](Expr i) { w.Store(z, {j + 20, i}, Float(1)); }, lanes());
+  });
+  Check(w.program(), {Random({8, 20})});
+}
+
 // Y[i * rows + r] = X[r, i]: lanes that lie in a few runs, of which the last end with the buffer.
 TEST_P(BackendConformanceTest, InterleavedRowsOfEveryType) {
   for (const int64_t rows : {2, 3, 4, 7}) {

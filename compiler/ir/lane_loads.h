@@ -19,6 +19,12 @@ constexpr int64_t VectorsOfSteps(int64_t step, int64_t lanes) {
   return LoadsPay(vectors, lanes) ? vectors : 0;
 }
 
+// Whether a square of so many lanes each way is turned in registers, where a loop that is written
+// out walks its columns: 4, 8 or 16 vectors are there, and four blocks of 128 bits in each at most.
+constexpr bool IsSquareOfLanes(int64_t lanes, int64_t element_bytes) {
+  return (lanes == 4 || lanes == 8 || lanes == 16) && lanes * element_bytes <= 64;
+}
+
 }  // namespace burnish
 
 #endif  // COMPILER_IR_LANE_LOADS_H_

@@ -51,6 +51,8 @@ struct EmitScope {
   llvm::Instruction* entry = nullptr;
   // Addresses and indices by a key that says all about them.
   std::unordered_map<std::string, llvm::Value*> values;
+  // Columns of squares that were read whole, by a key likewise.
+  std::unordered_map<std::string, std::vector<llvm::Value*>> squares;
 };
 
 struct EmitState {
@@ -64,6 +66,12 @@ struct EmitState {
   // Where it is false (i1 or <lanes x i1>) loads must not touch memory and data errors do not
   // count: the branches of selects are evaluated without jumps. Null: true everywhere.
   llvm::Value* mask = nullptr;
+  // Of loops that are written out around the point of emission, outermost first.
+  struct Unrolled {
+    const Node* node = nullptr;
+    int64_t extent = 0;
+  };
+  std::vector<Unrolled> unrolled;
   llvm::Value* error_flag = nullptr;  // Alloca of the return code.
   // From the function to here. Unrolled code asks for the same addresses again and again: they are
   // computed once, outside of the loops that they do not depend on.

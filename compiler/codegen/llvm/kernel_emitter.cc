@@ -396,11 +396,13 @@ void FunctionEmitter::EmitSchedulingFence() {
 
 void FunctionEmitter::EmitUnrolled(const Node& loop, int64_t extent) {
   const bool fenced = RepeatsTile(loop);
+  state_.unrolled.push_back({.node = &loop, .extent = extent});
   for (int64_t i = 0; i < extent && state_.status.ok(); ++i) {
     if (i > 0 && fenced) EmitSchedulingFence();
     BindConstant(loop.var, i);
     EmitChildren(loop);
   }
+  state_.unrolled.pop_back();
   state_.vars[loop.var].bound = false;
 }
 

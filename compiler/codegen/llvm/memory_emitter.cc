@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "compiler/codegen/llvm/expr_emitter.h"
+#include "compiler/codegen/llvm/square_transpose.h"
 #include "compiler/ir/lane_loads.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/GlobalVariable.h"
@@ -50,6 +51,30 @@ bool AppendKey(const Expr& e, std::string& key) {
   }
   for (const Expr& operand : e->operands) movable = AppendKey(operand, key) && movable;
   return movable && !IsFloat(e->dtype);
+}
+
+// Whether all iterations of a loop that is written out load alike: nothing in the loop is decided
+// by the loop's variable.
+bool IsUniform(const Program& program, const Node& loop) {
+  const auto decides = [&](const Expr& e) {
+    const std::vector<VarId> vars = FreeVars(ExpandDefs(program, e));
+    return std::find(vars.begin(), vars.end(), loop.var) != vars.end();
+  };
+  bool uniform = true;
+  for (NodeId child : loop.children) {
+    for (NodeId id : Subtree(program, child)) {
+      const Node& node = program.nodes[id];
+      if (node.kind == NodeKind::kIf) uniform = uniform && !decides(node.cond);
+      if (node.kind == NodeKind::kLoop) {
+        uniform = uniform && !decides(program.vars[node.var].extent);
+      }
+      if (node.kind != NodeKind::kStore) continue;
+      VisitExpr(node.value, [&](const ExprNode& e) {
+        if (e.kind == ExprKind::kSelect) uniform = uniform && !decides(e.operands[0]);
+      });
+    }
+  }
+  return uniform;
 }
 
 }  // namespace
@@ -335,6 +360,75 @@ llvm::Value* MemoryEmitter::LoadRuns(BufferId buffer, const std::vector<Expr>& i
   return whole;
 }
 
+// Where the load's first lane is while a loop that is written out has that value; nullopt where the
+// places differ by more than a constant from those of `like`.
+std::optional<MemoryEmitter::Address> MemoryEmitter::AddressAt(const Expr& load, VarId var,
+                                                               int64_t value, const Address& like) {
+  const VarBinding here = state_.vars[var];
+  state_.vars[var] = {.bound = true, .constant = value, .range = {value, value}};
+  Address at = AddressOf(load->id, load->operands);
+  state_.vars[var] = here;
+  const auto& terms = at.form.terms;
+  const bool same = at.lane_stride == like.lane_stride && !at.lanes_unrelated &&
+                    std::equal(terms.begin(), terms.end(), like.form.terms.begin(),
+                               like.form.terms.end(), [](const auto& a, const auto& b) {
+                                 return a.second == b.second && StructurallyEqual(a.first, b.first);
+                               });
+  return same ? std::optional<Address>(std::move(at)) : std::nullopt;
+}
+
+llvm::Value* MemoryEmitter::LoadColumn(const Expr& load, const Address& address) {
+  const BufferId buffer = load->id;
+  const int lanes = state_.lanes;
+  // All rows are read where the first column is asked for: before stores that come between, which
+  // an input's elements must not know of, also where an output takes its place.
+  const bool never_changes = state_.buffers[buffer].read_only ||
+                             state_.program->buffers[buffer].role == BufferRole::kInput;
+  if (state_.mask != nullptr || load->dtype == DType::kBool || !never_changes ||
+      !IsSquareOfLanes(lanes, SizeBytes(load->dtype)) || address.lane_stride < lanes) {
+    return nullptr;
+  }
+  for (auto loop = state_.unrolled.rbegin(); loop != state_.unrolled.rend(); ++loop) {
+    const VarId var = loop->node->var;
+    const int64_t now = state_.vars[var].constant;
+    const int64_t first = now / lanes * lanes;
+    if (first + lanes > loop->extent) continue;
+    const std::optional<Address> begin = AddressAt(load, var, first, address);
+    if (!begin.has_value()) continue;
+    std::string key;
+    for (const int64_t number : {int64_t{buffer}, begin->form.constant, address.lane_stride,
+                                 int64_t{lanes}, int64_t{var}}) {
+      AppendNumber(number, key);
+    }
+    bool movable = true;
+    for (const auto& [atom, coefficient] : begin->form.terms) {
+      AppendNumber(coefficient, key);
+      movable = AppendKey(atom, key) && movable;
+    }
+    auto& squares = state_.scopes.back().squares;
+    if (const auto found = squares.find(key); found != squares.end()) {
+      return found->second[static_cast<size_t>(now - first)];
+    }
+    bool is_square = movable && IsUniform(*state_.program, *loop->node);
+    for (int64_t c = 1; c < lanes && is_square; ++c) {
+      const std::optional<Address> at = AddressAt(load, var, first + c, address);
+      is_square = at.has_value() && at->form.constant == begin->form.constant + c;
+    }
+    if (!is_square) continue;
+    std::vector<llvm::Value*> rows;
+    for (int row = 0; row < lanes; ++row) {
+      Address at = *begin;
+      at.form.constant += row * address.lane_stride;
+      rows.push_back(LoadAt(buffer, at, lanes));
+    }
+    std::vector<llvm::Value*>& columns = squares[key];
+    columns = TransposeSquare(*state_.builder, std::move(rows),
+                              static_cast<int>(8 * SizeBytes(load->dtype)));
+    return columns[static_cast<size_t>(now - first)];
+  }
+  return nullptr;
+}
+
 llvm::Value* MemoryEmitter::Load(const Expr& load) {
   llvm::IRBuilderBase& b = *state_.builder;
   const BufferId buffer = load->id;
@@ -354,6 +448,7 @@ llvm::Value* MemoryEmitter::Load(const Expr& load) {
   }
   if (!address.lanes_unrelated) {
     if (llvm::Value* const vector = LoadBySteps(buffer, address)) return vector;
+    if (llvm::Value* const vector = LoadColumn(load, address)) return vector;
   } else {
     if (llvm::Value* const vector = LoadRuns(buffer, load->operands)) return vector;
   }

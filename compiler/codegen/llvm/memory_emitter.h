@@ -3,12 +3,14 @@
 // An access is one flat index, constant + sum(coefficient * atom). Under a vectorized variable with
 // coefficient 0 it is a scalar, with coefficient 1 a vector. Loads by short steps, forwards or
 // backwards, are whole vectors of which shuffles keep the lanes; loads of a few runs of neighbours
-// whose order is known (interleaved channels) are a vector a run and shuffles. Anything else is
-// done lane by lane.
+// whose order is known (interleaved channels) are a vector a run and shuffles; columns of a square
+// whose rows lie in memory, in code that is written out for each column, are its rows and shuffles.
+// Anything else is done lane by lane.
 #ifndef COMPILER_CODEGEN_LLVM_MEMORY_EMITTER_H_
 #define COMPILER_CODEGEN_LLVM_MEMORY_EMITTER_H_
 
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "compiler/codegen/llvm/emit_state.h"
@@ -67,6 +69,9 @@ class MemoryEmitter {
   llvm::Value* LoadBySteps(BufferId buffer, const Address& address);
   // Null where the lanes' places are not known to each other, or too far apart to pay.
   llvm::Value* LoadRuns(BufferId buffer, const std::vector<Expr>& indices);
+  std::optional<Address> AddressAt(const Expr& load, VarId var, int64_t value, const Address& like);
+  // Null where no loop that is written out walks the columns of a square of so many lanes.
+  llvm::Value* LoadColumn(const Expr& load, const Address& address);
   void StoreAt(BufferId buffer, const LinearForm& form, llvm::Value* value);
   void StoreOne(const Node& store, const Address& address);
   void StoreLanes(const Node& store);
