@@ -38,6 +38,25 @@ double AddressWalk::VectorsOfLanes(const Buffer& buffer, const std::vector<Expr>
   return static_cast<double>(VectorsOfSteps(access.stride, lanes));
 }
 
+double AddressWalk::InstructionsOfColumn(const Buffer& buffer, const WalkAccess& access,
+                                         size_t vector_loop, int64_t vector_lanes) const {
+  const AccessLoop& lanes = access.loops[vector_loop];
+  const bool never_changes =
+      buffer.role == BufferRole::kInput || buffer.role == BufferRole::kConstant;
+  if (lanes.hidden || lanes.stride < vector_lanes || !never_changes ||
+      !IsSquareOfLanes(vector_lanes, SizeBytes(buffer.dtype))) {
+    return 0;
+  }
+  for (size_t i = access.body_depth; i < access.loops.size(); ++i) {
+    const AccessLoop& loop = access.loops[i];
+    const bool walks_columns = i != vector_loop && !loop.hidden && loop.stride == 1;
+    if (walks_columns && loop.trips >= static_cast<double>(vector_lanes)) {
+      return 1 + std::log2(static_cast<double>(vector_lanes));
+    }
+  }
+  return 0;
+}
+
 // Of a load whose lanes lie in an order that is known, in few runs of neighbours: how many runs
 // there are. 0: lanes are loaded one by one.
 double AddressWalk::RunsOfLanes(const Buffer& buffer, const std::vector<Expr>& indices,

@@ -26,6 +26,11 @@ class AddressWalk {
   double VectorsOfLanes(const Buffer& buffer, const std::vector<Expr>& indices,
                         const AccessLoop& access, const WalkLoop& loop, int64_t vector_lanes) const;
 
+  // Of a load whose lanes are the rows of a square, in code that is written out for its columns
+  // (compiler/ir/lane_loads.h): a load and shuffles for each column. 0: there is no such square.
+  double InstructionsOfColumn(const Buffer& buffer, const WalkAccess& access, size_t vector_loop,
+                              int64_t vector_lanes) const;
+
  private:
   double RunsOfLanes(const Buffer& buffer, const std::vector<Expr>& indices, const WalkLoop& loop,
                      int64_t vector_lanes) const;

@@ -436,6 +436,20 @@ class Walker {
     if (e.kind == ExprKind::kLoad) AddAccess(e.id, e.operands, store, /*is_store=*/false);
   }
 
+  // Of an access whose lanes, loop `i`, are no neighbours.
+  double GatherInstructions(const Buffer& buffer, const std::vector<Expr>& indices,
+                            const WalkAccess& access, const WalkStore& store, size_t i) const {
+    const double one_by_one = 1.5 * static_cast<double>(loops_[i].extent);
+    if (access.is_store) return one_by_one;
+    const double column = addresses_.InstructionsOfColumn(
+        buffer, access, i, std::min<int64_t>(store.lanes, loops_[i].extent));
+    if (column > 0) return column * Width(store, i);
+    const double vectors =
+        addresses_.VectorsOfLanes(buffer, indices, access.loops[i], loops_[i], store.lanes);
+    // Each is a load and a shuffle.
+    return vectors > 0 ? 2 * vectors * Width(store, i) : one_by_one;
+  }
+
   void AddAccess(BufferId id, const std::vector<Expr>& indices, const WalkStore& store,
                  bool is_store) {
     const Buffer& buffer = program_.buffers[id];
@@ -470,14 +484,9 @@ class Walker {
       }
       if (static_cast<int>(i) == store.vector_loop) {
         access.has_gather = loop.hidden || loop.stride != 1;
-        const double vectors =
-            access.has_gather && !is_store
-                ? addresses_.VectorsOfLanes(buffer, indices, loop, loops_[i], store.lanes)
-                : 0;
-        // Each is a load and a shuffle.
-        access.instructions *= vectors > 0         ? 2 * vectors * Width(store, i)
-                               : access.has_gather ? 1.5 * static_cast<double>(loops_[i].extent)
-                                                   : Width(store, i);
+        access.instructions *= access.has_gather
+                                   ? GatherInstructions(buffer, indices, access, store, i)
+                                   : Width(store, i);
         continue;
       }
       access.instructions *= loop.trips;

@@ -3,9 +3,11 @@
 // by line and written vector by vector, where the plain nest would read a line for every element.
 #include <algorithm>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "compiler/ir/lane_loads.h"
 #include "tuner/sketch/rules/interleave.h"
 
 namespace burnish {
@@ -15,7 +17,9 @@ namespace {
 constexpr int64_t kBlockRowsMax = 128;
 
 struct Transposition {
-  VarId across = -1;          // Walks what is read element by element.
+  VarId across = -1;  // Walks what is read element by element.
+  // With the axes around it that go on where it ends, in what is read and in the output.
+  std::vector<VarId> all_across;
   std::vector<VarId> along;   // The output's last axes, which loads walk as if they were one.
   std::vector<VarId> others;  // In order.
 };
@@ -27,6 +31,15 @@ bool WalkedAsOne(const Program& program, const std::vector<Expr>& loads, VarId o
     return !address.HidesVar(outer) && !address.HidesVar(inner) &&
            address.CoefficientOf(outer) == address.CoefficientOf(inner) * Extent(program, inner);
   });
+}
+
+// Whether the output goes on where axis `inner` ends when `outer` takes a step.
+bool IsWrittenAsOne(const Program& program, const Block& block, VarId outer, VarId inner) {
+  const auto stride = [&](VarId axis) {
+    const auto at = std::find(block.spatial.begin(), block.spatial.end(), axis);
+    return program.buffers[block.output].storage.strides[at - block.spatial.begin()];
+  };
+  return stride(outer) == stride(inner) * Extent(program, inner);
 }
 
 std::optional<Transposition> Recognize(const Program& program, const Block& block) {
@@ -57,7 +70,95 @@ std::optional<Transposition> Recognize(const Program& program, const Block& bloc
   for (VarId axis : axes) {
     if (axis != found.across) found.others.push_back(axis);
   }
+  found.all_across = {found.across};
+  for (auto axis = std::find(axes.rbegin(), axes.rend(), found.across);
+       axis + 1 < axes.rend() && WalkedAsOne(program, loads, *(axis + 1), *axis) &&
+       IsWrittenAsOne(program, block, *(axis + 1), *axis);
+       ++axis) {
+    found.all_across.insert(found.all_across.begin(), *(axis + 1));
+  }
   return found;
+}
+
+// The widest square that loads of vectors and shuffles turn: 16 lanes at most, so that vectors of
+// small elements are not whole registers. 0: none fits the output.
+int64_t SquareOf(const RuleContext& context, const Block& block, const Transposition& found,
+                 int64_t along_extent) {
+  const int64_t bytes = SizeBytes(context.program.buffers[block.output].dtype);
+  const std::vector<Expr> loads = DistinctLoads(block);
+  const bool same = std::all_of(loads.begin(), loads.end(),
+                                [&](const Expr& load) { return SizeBytes(load->dtype) == bytes; });
+  const int64_t lanes = LanesOf(context.device.core, context.program, block);
+  for (const int64_t square : {16, 8, 4}) {
+    if (same && square <= lanes && square <= along_extent && IsSquareOfLanes(square, bytes) &&
+        square <= ProductOfExtents(context.program, found.all_across)) {
+      return square;
+    }
+  }
+  return 0;
+}
+
+// `square`: rows of the output that are written out, whose loads are shared by them; 0: none.
+Schedule Tiled(const RuleContext& context, const Block& block, const Transposition& found,
+               int64_t square) {
+  const Program& program = context.program;
+  const std::vector<VarId> across_axes =
+      square > 0 ? found.all_across : std::vector<VarId>{found.across};
+  std::vector<VarId> other_axes = found.others;
+  std::erase_if(other_axes, [&](VarId axis) {
+    return std::find(across_axes.begin(), across_axes.end(), axis) != across_axes.end();
+  });
+  const int64_t along_extent = ProductOfExtents(program, found.along);
+  const int64_t across_extent = ProductOfExtents(program, across_axes);
+  const int64_t other_count = ProductOfExtents(program, other_axes);
+  const int64_t lanes = square > 0 ? square
+                                   : std::min<int64_t>(LanesOf(context.device.core, program, block),
+                                                       FloorPowerOfTwo(along_extent));
+
+  Schedule s(program);
+  const auto name = [&](absl::string_view what) { return absl::StrCat(block.name, "_", what); };
+  // Elements of a line, and several lines; of squares, how many.
+  const int64_t line_elements =
+      context.device.core.line_bytes / SizeBytes(program.buffers[block.output].dtype);
+  const int64_t unit = std::max<int64_t>(square, 1);
+  Decision columns{.name = square > 0 ? "squares" : "columns"};
+  for (int64_t v = std::max(line_elements, unit); v < 4 * across_extent && v <= kBlockRowsMax;
+       v *= 2) {
+    columns.values.push_back(v / unit);
+  }
+  if (columns.values.empty()) columns.values.push_back(std::max(line_elements, unit) / unit);
+
+  const std::vector<LoopRef> others = s.AxisLoops(other_axes);
+  const std::vector<LoopRef> along = s.AxisLoops(found.along);
+  const std::vector<LoopRef> rows = s.AxisLoops(across_axes);
+  std::vector<LoopRef> order = others;
+  order.insert(order.end(), rows.begin(), rows.end());
+  order.insert(order.end(), along.begin(), along.end());
+  s.Reorder(order);
+  LoopRef dealt = others.empty() ? LoopRef{} : s.Fuse(others, name("r"));
+  const auto [vectors, vector] =
+      s.SplitSize(s.Fuse(along, name("v")), {name("vo"), name("vi")}, Int(lanes));
+  LoopRef across = rows.size() > 1 ? s.Fuse(rows, name("c")) : rows.front(), row;
+  if (square > 0) {
+    std::tie(across, row) = s.SplitSize(across, {name("cs"), name("cr")}, Int(square));
+  }
+  const auto [tile, line] =
+      s.SplitSize(across, {name("co"), name("ci")}, s.Decide(std::move(columns)));
+  std::vector<LoopRef> nest = {vectors, tile, line};
+  if (dealt) nest.insert(nest.begin(), dealt);
+  if (square > 0) nest.push_back(row);
+  nest.push_back(vector);
+  s.Reorder(nest);
+  if (along_extent * across_extent * other_count >= kParallelMin && context.threads() > 1) {
+    if (!dealt || other_count < context.threads()) {
+      if (dealt) s.Reorder({vectors, dealt});
+      dealt = vectors;
+    }
+    DealToWorkers(s, dealt, {name("p"), name("p1")}, context.threads());
+  }
+  if (square > 0) s.Unroll(row);
+  s.Vectorize(vector, lanes);
+  return s;
 }
 
 }  // namespace
@@ -69,49 +170,14 @@ std::vector<Draft> TransposeRule(const RuleContext& context, BlockId id) {
   if (FindInterleaving(context, id).has_value()) return {};
   const std::optional<Transposition> found = Recognize(program, block);
   if (!found.has_value()) return {};
-  int64_t along_extent = 1, other_count = 1;
-  for (VarId axis : found->along) along_extent *= Extent(program, axis);
-  for (VarId axis : found->others) other_count *= Extent(program, axis);
-  const int64_t across_extent = Extent(program, found->across);
+  const int64_t along_extent = ProductOfExtents(program, found->along);
   if (along_extent < 2) return {};
-  const int64_t lanes = std::min<int64_t>(LanesOf(context.device.core, program, block),
-                                          FloorPowerOfTwo(along_extent));
-
-  Schedule s(program);
-  const auto name = [&](absl::string_view what) { return absl::StrCat(block.name, "_", what); };
-  // Elements of a line, and several lines.
-  const int64_t line_elements =
-      context.device.core.line_bytes / SizeBytes(program.buffers[block.output].dtype);
-  Decision columns{.name = "columns"};
-  for (int64_t v = line_elements; v < 4 * across_extent && v <= kBlockRowsMax; v *= 2) {
-    columns.values.push_back(v);
+  std::vector<Draft> drafts;
+  drafts.push_back({"transpose", Tiled(context, block, *found, 0)});
+  if (const int64_t square = SquareOf(context, block, *found, along_extent); square > 0) {
+    drafts.push_back({"transpose/squares", Tiled(context, block, *found, square)});
   }
-  if (columns.values.empty()) columns.values.push_back(line_elements);
-
-  const std::vector<LoopRef> others = s.AxisLoops(found->others);
-  const std::vector<LoopRef> along = s.AxisLoops(found->along);
-  const LoopRef across = s.AxisLoop(found->across);
-  std::vector<LoopRef> order = others;
-  order.push_back(across);
-  order.insert(order.end(), along.begin(), along.end());
-  s.Reorder(order);
-  LoopRef dealt = others.empty() ? LoopRef{} : s.Fuse(others, name("r"));
-  const auto [vectors, vector] =
-      s.SplitSize(s.Fuse(along, name("v")), {name("vo"), name("vi")}, Int(lanes));
-  const auto [tile, line] =
-      s.SplitSize(across, {name("co"), name("ci")}, s.Decide(std::move(columns)));
-  std::vector<LoopRef> nest = {vectors, tile, line, vector};
-  if (dealt) nest.insert(nest.begin(), dealt);
-  s.Reorder(nest);
-  if (along_extent * across_extent * other_count >= kParallelMin && context.threads() > 1) {
-    if (!dealt || other_count < context.threads()) {
-      if (dealt) s.Reorder({vectors, dealt});
-      dealt = vectors;
-    }
-    DealToWorkers(s, dealt, {name("p"), name("p1")}, context.threads());
-  }
-  s.Vectorize(vector, lanes);
-  return {Draft{"transpose", std::move(s)}};
+  return drafts;
 }
 
 }  // namespace burnish

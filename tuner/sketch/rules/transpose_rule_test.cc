@@ -1,4 +1,6 @@
 // Rows that become columns.
+#include <string>
+
 #include "gtest/gtest.h"
 #include "tuner/sketch/rules/rule_test_util.h"
 
@@ -23,6 +25,15 @@ TEST(TransposeRuleTest, TilesOfLinesOfFloats) {
   split@1 b1.i1->(b1_co,b1_ci) size=$columns
   reorder@1 (b1.i0,b1_vo,b1_co,b1_ci,b1_vi)
   vectorize@1 b1_vi lanes=8
+transpose/squares
+  squares = 2 4 8 16
+  reorder@1 (b1.i0,b1.i1,b1.i2)
+  split@1 b1.i2->(b1_vo,b1_vi) size=8
+  split@1 b1.i1->(b1_cs,b1_cr) size=8
+  split@1 b1_cs->(b1_co,b1_ci) size=$squares
+  reorder@1 (b1.i0,b1_vo,b1_co,b1_ci,b1_cr,b1_vi)
+  unroll@1 b1_cr
+  vectorize@1 b1_vi lanes=8
 )");
 }
 
@@ -33,6 +44,15 @@ TEST(TransposeRuleTest, TilesOfLinesOfDoubles) {
   split@1 b1.i2->(b1_vo,b1_vi) size=4
   split@1 b1.i1->(b1_co,b1_ci) size=$columns
   reorder@1 (b1.i0,b1_vo,b1_co,b1_ci,b1_vi)
+  vectorize@1 b1_vi lanes=4
+transpose/squares
+  squares = 2 4 8 16 32
+  reorder@1 (b1.i0,b1.i1,b1.i2)
+  split@1 b1.i2->(b1_vo,b1_vi) size=4
+  split@1 b1.i1->(b1_cs,b1_cr) size=4
+  split@1 b1_cs->(b1_co,b1_ci) size=$squares
+  reorder@1 (b1.i0,b1_vo,b1_co,b1_ci,b1_cr,b1_vi)
+  unroll@1 b1_cr
   vectorize@1 b1_vi lanes=4
 )");
 }
@@ -45,7 +65,27 @@ TEST(TransposeRuleTest, TilesOfLinesOfBytes) {
   split@1 b1.i1->(b1_co,b1_ci) size=$columns
   reorder@1 (b1.i0,b1_vo,b1_co,b1_ci,b1_vi)
   vectorize@1 b1_vi lanes=32
+transpose/squares
+  squares = 4 8
+  reorder@1 (b1.i0,b1.i1,b1.i2)
+  split@1 b1.i2->(b1_vo,b1_vi) size=16
+  split@1 b1.i1->(b1_cs,b1_cr) size=16
+  split@1 b1_cs->(b1_co,b1_ci) size=$squares
+  reorder@1 (b1.i0,b1_vo,b1_co,b1_ci,b1_cr,b1_vi)
+  unroll@1 b1_cr
+  vectorize@1 b1_vi lanes=16
 )");
+}
+
+// Pixels of an image are one row for squares, which 7 of them do not fill.
+TEST(TransposeRuleTest, SquaresGoOnInTheNextRow) {
+  const std::string drafts = TestedDrafts("transpose",
+                                          WorkloadOf({.name = "turn",
+                                                      .op = "transpose",
+                                                      .inputs = {{2, 40, 7, 7}},
+                                                      .attributes = {{"perm", Ints{0, 2, 3, 1}}}}),
+                                          kTarget);
+  EXPECT_NE(drafts.find("fuse@1 (b1.i1,b1.i2)->b1_c"), std::string::npos) << drafts;
 }
 
 }  // namespace
