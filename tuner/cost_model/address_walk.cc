@@ -144,11 +144,12 @@ void AddressWalk::SetStridesSlowly(const Buffer& buffer, const std::vector<Expr>
   for (AccessLoop& loop : access.loops) loop.stride = 0;
   for (const auto& [atom, coefficient] : form.terms) {
     for (const VarId var : FreeVars(atom)) {
-      const bool apart = VisitDigits(*atom, var, units_[var], [&](int64_t unit, int64_t step) {
-        for (AccessLoop& loop : access.loops) {
-          if (loop.var == var && loop.unit == unit) loop.stride += coefficient * step;
-        }
-      });
+      const bool apart =
+          VisitDigits(*atom, var, units_[var], extents_[var], [&](int64_t unit, int64_t step) {
+            for (AccessLoop& loop : access.loops) {
+              if (loop.var == var && loop.unit == unit) loop.stride += coefficient * step;
+            }
+          });
       for (AccessLoop& loop : access.loops) loop.hidden |= !apart && loop.var == var;
     }
   }

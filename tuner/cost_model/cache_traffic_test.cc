@@ -99,6 +99,22 @@ vectorize@1 ni lanes=8)",
   EXPECT_EQ(vectors, 8.0 * 512 * 2 * 96 / 8);
 }
 
+// Three planes, whose pixels become neighbours in vectors of 48: each line comes once, though the
+// lanes of a vector lie in three places.
+TEST(CacheTrafficTest, InterleavedLanesBringTheirLinesOnce) {
+  const Walked walked = Walk(R"(program/1 turn
+  input X: f32[16, 3, 4096]
+  output Y: f32[16, 4096, 3]
+  block Y(n in 16, x in 4096, c in 3) {
+    step Y[n, x, c] = X[n, c, x]
+  })",
+                             R"(fuse@1 (x,c)->v
+split@1 v->(vo,vi) size=48
+vectorize@1 vi lanes=16)",
+                             1);
+  EXPECT_LT(walked.Of(0, "X").bytes_in[0], 1.2 * 16 * 3 * 4096 * 4);
+}
+
 // Of a row of four floats a line is brought in.
 TEST(CacheTrafficTest, ShortRunsBringWholeLines) {
   const Walked walked = Walk(R"(program/1 corner

@@ -73,12 +73,12 @@ std::vector<std::vector<int64_t>> DigitUnits(const Program& lowered,
   return units;
 }
 
-bool VisitDigits(const ExprNode& e, VarId var, const std::vector<int64_t>& units,
+bool VisitDigits(const ExprNode& e, VarId var, const std::vector<int64_t>& units, int64_t extent,
                  const std::function<void(int64_t unit, int64_t step)>& add) {
   const std::optional<Part> part = PartOf(e);
   if (!part.has_value() || part->var != var) return false;
   const auto is_cut = [&](int64_t at) {
-    return at > units.back() || std::find(units.begin(), units.end(), at) != units.end();
+    return at >= extent || std::find(units.begin(), units.end(), at) != units.end();
   };
   if (!is_cut(part->low) || !is_cut(part->high)) return false;
   for (const int64_t unit : units) {

@@ -18,9 +18,9 @@ std::vector<std::vector<int64_t>> DigitUnits(const Program& lowered,
                                              const std::vector<int64_t>& extents);
 
 // Calls add(unit, step) for each digit of `var` by which `e` moves, with the elements that one step
-// of the digit is: of `var` itself all of its digits. False, without a call, where `e` is none of
-// `v`, `v / a`, `v % b`, `v / a % b`.
-bool VisitDigits(const ExprNode& e, VarId var, const std::vector<int64_t>& units,
+// of the digit is: of `var`, which is less than `extent`, all of its digits. False, without a call,
+// where `e` is none of `v`, `v / a`, `v % b`, `v / a % b`, or cuts within a digit.
+bool VisitDigits(const ExprNode& e, VarId var, const std::vector<int64_t>& units, int64_t extent,
                  const std::function<void(int64_t unit, int64_t step)>& add);
 
 }  // namespace burnish

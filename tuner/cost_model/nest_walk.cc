@@ -106,6 +106,10 @@ class Walker {
       if (node.loop_kind == LoopKind::kParallel) parallel_.push_back(node.var);
     }
     units_ = DigitUnits(program, extents_);
+    // Lanes and what is written out have one order, whose places are looked at one by one.
+    for (const Node& node : program.nodes) {
+      if (IsBodyLoop(node)) units_[node.var] = {1};
+    }
     SetWorker(threads - 1);
     workers_differ_ = threads > 1 && !parallel_.empty() &&
                       std::any_of(program.nodes.begin(), program.nodes.end(),
@@ -312,7 +316,8 @@ class Walker {
   void Collect(NodeId id, double times, size_t depth, WalkBody& body) {
     const Node& node = program_.nodes[id];
     if (node.kind == NodeKind::kLoop) {
-      loops_.push_back({node.var, node.loop_kind, extents_[node.var], Trips(node.var)});
+      const size_t around = loops_.size();
+      PushDigits(node.var, node.loop_kind, Trips(node.var));
       const bool is_nest = node.loop_kind == LoopKind::kTensorized;
       if (is_nest) intrinsic_ = node.intrinsic;
       if (IsBodyLoop(node) || !intrinsic_.empty()) {
@@ -321,7 +326,7 @@ class Walker {
       } else {
         body.inner.push_back({Trips(node.var), Items(node.children, times * Trips(node.var))});
       }
-      loops_.pop_back();
+      loops_.resize(around);
       return;
     }
     if (node.kind == NodeKind::kStore) {
