@@ -131,7 +131,7 @@ inline constexpr int kRestFeatureBegin =
 inline constexpr int kFeatureCount = kRestFeatureBegin + kRestFeatureCount;
 
 // Part of every stored model: raised when a column changes its place or meaning.
-inline constexpr int kFeatureVersion = 3;
+inline constexpr int kFeatureVersion = 4;
 
 // kFeatureCount values, all finite but where NaN was said. A pure function. `device` is a CPU.
 std::vector<float> ExtractFeatures(const Program& lowered, const DeviceModel& device, int threads);

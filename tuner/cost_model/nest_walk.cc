@@ -434,10 +434,17 @@ class Walker {
     return !store.intrinsic.empty() && static_cast<int>(i) > store.vector_loop;
   }
 
+  // Whether a value is computed once before the innermost loop around the body, as a row's 1 / sum.
+  bool IsHoisted(const ExprNode& e, const WalkStore& store) const {
+    const size_t innermost = store.body_depth - std::min<size_t>(store.body_depth, 1);
+    return std::none_of(loops_.begin() + static_cast<std::ptrdiff_t>(innermost), loops_.end(),
+                        [&](const WalkLoop& loop) { return Mentions(e, loop.var); });
+  }
+
   // Counts the operations and adds the loads of a value, operands first.
   void CollectLoads(const ExprNode& e, WalkStore& store) {
     for (const Expr& operand : e.operands) CollectLoads(*operand, store);
-    CountOp(e, store.ops);
+    if (!IsHoisted(e, store)) CountOp(e, store.ops);
     if (e.kind == ExprKind::kLoad) AddAccess(e.id, e.operands, store, /*is_store=*/false);
   }
 

@@ -23,8 +23,10 @@ Tensor Maximum(TeBuilder& te, const Tensor& x, int axis) {
 
 Expr ExpOf(const Expr& x) { return Unary(ExprKind::kExp, x); }
 
-// Blocks M, E = exp(x - M), S = sum E, Y = E / S. E is a block so that a schedule may choose
-// between keeping the exponentials and computing them twice.
+// Blocks M, E = exp(x - M), S = sum E, Y = E * (1 / S): one division a row and not one a vector,
+// of which a CPU does one in the time of ten to twenty products, for half a unit in the last place.
+// S is 1 at least, so that 1 / S is a number. E is a block so that a schedule may choose between
+// keeping the exponentials and computing them twice.
 std::vector<Tensor> DefineSoftmax(TeBuilder& te, const Attributes& attributes, Tensors inputs) {
   const Tensor& x = inputs[0];
   const int axis = NormalizeAxis(attributes.Int("axis", -1), x.rank());
@@ -35,7 +37,7 @@ std::vector<Tensor> DefineSoftmax(TeBuilder& te, const Attributes& attributes, T
   sum.term = [&](const Indices& full, const Indices&) { return e(full); };
   const Tensor s = ReduceAxes(te, "S", x.type.shape, sum);
   return {te.Compute("Y", x.type, [&](const Indices& i) {
-    return Binary(ExprKind::kDiv, e(i), AtKept(s, {axis}, i));
+    return e(i) * Binary(ExprKind::kDiv, Float(1, e(i)->dtype), AtKept(s, {axis}, i));
   })};
 }
 
