@@ -40,6 +40,8 @@ const std::vector<SketchRule>& SketchRules() {
       {"row_chain", WorkersOfVectors, kProgram, 2, /*shares=*/true, RowChainRule},
       {"column_chain", WorkersOfVectors, kProgram, 1, /*shares=*/true, ColumnChainRule},
       {"border", AnyDevice, kStructural, 1, /*shares=*/false, BorderRule, kEverySpace},
+      // Beside the window's, which is asked last.
+      {"outer_reduction", WorkersOfVectors, kBlock, 13, /*shares=*/true, OuterReductionRule},
       // Whose rate is several times that of vectors, where tiles are full.
       {"tile_product", WorkersOfVectors, kBlock, 12, /*shares=*/true, TileProductRule},
       // Where a tile would only copy: in front of it, and the model decides.

@@ -89,6 +89,7 @@ std::vector<Draft> DotRule(const RuleContext& context, BlockId block);
 std::vector<Draft> DotTileRule(const RuleContext& context, BlockId block);
 std::vector<Draft> WindowRule(const RuleContext& context, BlockId block);
 std::vector<Draft> SteppedWindowRule(const RuleContext& context, BlockId block);
+std::vector<Draft> OuterReductionRule(const RuleContext& context, BlockId block);
 std::vector<Draft> WinogradRule(const RuleContext& context, BlockId block);
 std::vector<Draft> RowChainRule(const RuleContext& context, BlockId block);
 std::vector<Draft> ColumnChainRule(const RuleContext& context, BlockId block);

@@ -1,0 +1,76 @@
+// Sums of rows.
+#include <utility>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tuner/sketch/rules/rule_test_util.h"
+
+namespace burnish {
+namespace {
+
+using ::testing::IsEmpty;
+
+constexpr char kTarget[] = "cpu:arch=znver3,threads=2";
+
+Program SumOfRows(DType dtype, Ints shape = {3, 21, 40}) {
+  return WorkloadOf({.name = "sum",
+                     .op = "reduce_sum",
+                     .inputs = {std::move(shape)},
+                     .attributes = {{"axes", Ints{1}}, {"keepdims", int64_t{0}}},
+                     .dtype = dtype});
+}
+
+TEST(OuterReductionRuleTest, BlocksOfRowsOfFloats) {
+  EXPECT_EQ(TestedDrafts("outer_reduction", SumOfRows(DType::kF32), kTarget), R"(outer_reduction
+  width = 8 16 32
+  rows = 8 16
+  split@1 b1.i1->(b1_vo,b1_vi) size=$width
+  split@1 b1.i2->(b1_ko,b1_ki) size=$rows
+  reorder@1 (b1.i0,b1_ko,b1_vo,b1_ki,b1_vi)
+  stage@1 b1->b1_acc inside=b1_vo scope=register
+  vectorize@1 b1_vi lanes=8
+)");
+}
+
+TEST(OuterReductionRuleTest, BlocksOfRowsOfDoubles) {
+  EXPECT_EQ(TestedDrafts("outer_reduction", SumOfRows(DType::kF64), kTarget), R"(outer_reduction
+  width = 4 8 16 32
+  rows = 8 16
+  split@1 b1.i1->(b1_vo,b1_vi) size=$width
+  split@1 b1.i2->(b1_ko,b1_ki) size=$rows
+  reorder@1 (b1.i0,b1_ko,b1_vo,b1_ki,b1_vi)
+  stage@1 b1->b1_acc inside=b1_vo scope=register
+  vectorize@1 b1_vi lanes=4
+)");
+}
+
+TEST(OuterReductionRuleTest, BlocksOfRowsOfIntegers) {
+  EXPECT_EQ(TestedDrafts("outer_reduction", SumOfRows(DType::kI32), kTarget), R"(outer_reduction
+  width = 8 16 32
+  rows = 8 16
+  split@1 b1.i1->(b1_vo,b1_vi) size=$width
+  split@1 b1.i2->(b1_ko,b1_ki) size=$rows
+  reorder@1 (b1.i0,b1_ko,b1_vo,b1_ki,b1_vi)
+  stage@1 b1->b1_acc inside=b1_vo scope=register
+  vectorize@1 b1_vi lanes=8
+)");
+}
+
+TEST(OuterReductionRuleTest, MeansAreDividedAtTheEnd) {
+  const Program mean = WorkloadOf({.name = "mean",
+                                   .op = "reduce_mean",
+                                   .inputs = {{3, 2, 21, 40}},
+                                   .attributes = {{"axes", Ints{1, 2}}, {"keepdims", int64_t{0}}}});
+  EXPECT_NE(TestedDrafts("outer_reduction", mean, kTarget), "");
+}
+
+// A few rows, short rows, and one row for both workers, who share its columns instead.
+TEST(OuterReductionRuleTest, OthersAreTheWindows) {
+  EXPECT_THAT(DraftsOf("outer_reduction", SumOfRows(DType::kF32, {3, 15, 40}), kTarget), IsEmpty());
+  EXPECT_THAT(DraftsOf("outer_reduction", SumOfRows(DType::kF32, {3, 40, 15}), kTarget), IsEmpty());
+  EXPECT_THAT(DraftsOf("outer_reduction", SumOfRows(DType::kF32, {1, 2000, 400}), kTarget),
+              IsEmpty());
+}
+
+}  // namespace
+}  // namespace burnish
