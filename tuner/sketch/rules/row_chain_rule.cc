@@ -18,8 +18,16 @@ namespace {
 constexpr int64_t kCacheShare = 4;
 constexpr int64_t kRowsMax = 16;
 
+// Whether the output is in some worker's own cache when others read it, or when the memory is
+// written again in the next layer: plain stores would wait for each line until that one has given
+// it up. What is larger has gone to the last cache by then, which streaming would pass.
+bool StaysWithWorkers(const RuleContext& context, const Buffer& output) {
+  return StorageElementCount(output) * SizeBytes(output.dtype) <=
+         context.threads() * context.device.core.l2.size_bytes;
+}
+
 // Nullopt: the program is no such chain.
-std::optional<Draft> ChainSketch(const RuleContext& context) {
+std::optional<Draft> ChainSketch(const RuleContext& context, bool streams) {
   const Program& program = context.program;
   std::vector<const Block*> blocks;
   for (const Block& block : program.blocks) blocks.push_back(&block);
@@ -47,19 +55,27 @@ std::optional<Draft> ChainSketch(const RuleContext& context) {
   chain.Vectorize(column, last, s);
   chain.PlaceOthers(tile, s);
   s.Parallel(worker);
-  // What follows reads whole rows on every core, and the memory is used again in the next layer:
-  // plain stores would wait for each line until the others have given it up.
-  if (context.threads() > 1) s.Stream(s.OutputOf(s.FindBlock(last.name)));
-  return Draft{"row_chain", std::move(s)};
+  if (streams) s.Stream(s.OutputOf(s.FindBlock(last.name)));
+  return Draft{streams || context.threads() == 1 ? "row_chain" : "row_chain/cached", std::move(s)};
 }
 
 }  // namespace
 
 std::vector<Draft> RowChainRule(const RuleContext& context, BlockId block) {
-  std::optional<Draft> draft = ChainSketch(context);
-  // What a block may read of others, `compute_at` knows.
-  if (!draft.has_value() || !FirstPointApplies(*draft, context.program)) return {};
-  return {*std::move(draft)};
+  std::vector<Draft> drafts;
+  const auto add = [&](bool streams) {
+    std::optional<Draft> draft = ChainSketch(context, streams);
+    // What a block may read of others, `compute_at` knows.
+    if (draft.has_value() && FirstPointApplies(*draft, context.program)) {
+      drafts.push_back(*std::move(draft));
+    }
+  };
+  const bool is_shared = context.threads() > 1;
+  // The analytic model sees no difference: of two that are alike the first is the default.
+  const Buffer& output = context.program.buffers[context.program.blocks.back().output];
+  if (is_shared && !StaysWithWorkers(context, output)) add(/*streams=*/false);
+  add(is_shared);
+  return drafts;
 }
 
 }  // namespace burnish

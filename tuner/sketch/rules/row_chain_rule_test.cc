@@ -1,9 +1,12 @@
 // Softmax and its like, row by row.
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tuner/sketch/rules/rule_test_util.h"
 
 namespace burnish {
 namespace {
+
+using ::testing::ElementsAre;
 
 constexpr char kTarget[] = "cpu:arch=znver3,threads=2";
 
@@ -106,6 +109,17 @@ TEST(RowChainRuleTest, ChainOfRowsOfBytes) {
   parallel@1 Y_p
   stream@1 Y
 )");
+}
+
+// 2 MiB are more than the workers' own caches hold: plain stores first, which the default takes.
+TEST(RowChainRuleTest, LargeOutputsGoThroughTheLastCache) {
+  const auto names = [](int64_t rows) {
+    return NamesOf(DraftsOf(
+        "row_chain", WorkloadOf({.name = "softmax", .op = "softmax", .inputs = {{rows, 512}}}),
+        "cpu:arch=znver3,threads=2"));
+  };
+  EXPECT_THAT(names(1024), ElementsAre("row_chain/cached", "row_chain"));
+  EXPECT_THAT(names(256), ElementsAre("row_chain"));
 }
 
 }  // namespace
