@@ -1,6 +1,6 @@
 // Times the default schedule of every task of a zoo model, alone and with cold weights, beside the
 // analytic model's word.
-// usage: task_benchmark [MODEL] [THREADS] [avx2|host][+winograd] [FILTER]
+// usage: task_benchmark [MODEL] [THREADS] [avx2|host][+winograd][+bf16] [FILTER]
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -31,7 +31,9 @@ int Main(int argc, char** argv) {
   const std::string filter = argc > 4 ? argv[4] : "";
   const CpuInfo cpu = HostCpuInfo();
   const DeviceModel device = DeviceModelOf(BenchTarget(threads, avx2));
-  const std::vector<ExtractedTask> tasks = MakeZooTasks(model).list.tasks;
+  const std::vector<ExtractedTask> tasks =
+      MakeZooTasks(model, mode.find("+bf16") != std::string::npos ? DType::kBf16 : DType::kF32)
+          .list.tasks;
   const double peak = FmaPeak(device.core.float_lanes(), threads);
   std::printf("%s, %d threads, FMA peak %.1f GFLOP/s, %s: %zu tasks\n", cpu.brand.c_str(), threads,
               peak, model.c_str(), tasks.size());

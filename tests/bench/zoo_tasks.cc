@@ -9,10 +9,10 @@
 
 namespace burnish {
 
-ZooTasks MakeZooTasks(const std::string& model) {
+ZooTasks MakeZooTasks(const std::string& model, DType type) {
   auto graph = BuildZooModel(model);
   CHECK_OK(graph);
-  CHECK_OK(PrepareGraph(*graph));
+  CHECK_OK(PrepareGraph(*graph, {.storage = {.type = type}}));
   Fusion fusion = Fuse(*graph);
   const StorageAssignment storage = AssignStorage(*graph, fusion);
   auto tasks = ExtractTasks(*graph, fusion, storage.copy_free);

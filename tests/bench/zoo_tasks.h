@@ -16,8 +16,9 @@ struct ZooTasks {
   TaskList list;
 };
 
-// Ends the program where there is no such model.
-ZooTasks MakeZooTasks(const std::string& model);
+// Ends the program where there is no such model. `type`: what layers are stored in
+// (precision_pass.h).
+ZooTasks MakeZooTasks(const std::string& model, DType type = DType::kF32);
 
 }  // namespace burnish
 
