@@ -20,6 +20,10 @@ bool IsProduct(const std::string& op) {
   return op == "conv" || op == "conv_transpose" || op == "dense" || op == "gemm" || op == "matmul";
 }
 
+// Products of bfloat16 are done in pairs: an odd number of channels, from three on (colours), gets
+// one of zeros beside it. Of one channel alone that would be as much again.
+constexpr int64_t kOddChannelsMin = 3;
+
 bool IsF32(const TensorType& type) { return type.dtype == DType::kF32; }
 
 class Precision {
@@ -79,6 +83,7 @@ class Precision {
     if (type == DType::kF32) return ReadAs(n, type, 0);
     const std::vector<ValueId> inputs = graph_.nodes[n].inputs;
     RETURN_IF_ERROR(ReadAs(n, type, NarrowInputs(graph_.nodes[n].op)));
+    if (type == DType::kBf16) RETURN_IF_ERROR(PairChannels(n));
     const GraphNode& node = graph_.nodes[n];
     const absl::StatusOr<std::vector<TensorType>> types =
         def.infer(node.attributes, InputTypes(graph_, node));
@@ -89,6 +94,52 @@ class Precision {
     }
     for (size_t i = 0; i < types->size(); ++i) graph_.values[node.outputs[i]].type = (*types)[i];
     return absl::OkStatus();
+  }
+
+  // Gives a convolution an even number of channels to read; weights of 0 add nothing.
+  absl::Status PairChannels(size_t n) {
+    const GraphNode conv = graph_.nodes[n];  // By value: nodes are appended.
+    if (conv.op != "conv" || conv.attributes.Int("group", 1) != 1) return absl::OkStatus();
+    const GraphValue weights = graph_.value(conv.inputs[1]);
+    const int64_t channels = weights.type.shape[1];
+    if (weights.data == nullptr || channels < kOddChannelsMin || channels % 2 == 0) {
+      return absl::OkStatus();
+    }
+    const bool channels_last = conv.attributes.Int("channels_last", 0) != 0;
+    ASSIGN_OR_RETURN(graph_.nodes[n].inputs[0],
+                     WithOneMore(conv.inputs[0], channels_last ? -1 : 1));
+    TensorType wide = weights.type;
+    ++wide.shape[1];
+    const int64_t taps = ElementCount(weights.type.shape) / (weights.type.shape[0] * channels);
+    const std::vector<double> values = ToDoubles(weights.type, *weights.data);
+    std::vector<double> padded;
+    for (size_t i = 0; i < values.size(); ++i) {
+      padded.push_back(values[i]);
+      if ((i + 1) % (channels * taps) == 0) padded.resize(padded.size() + taps, 0);
+    }
+    graph_.nodes[n].inputs[1] =
+        AddConstant(graph_, weights.name, wide, FromDoubles(wide.dtype, padded));
+    is_ours_.resize(graph_.values.size(), true);
+    return absl::OkStatus();
+  }
+
+  // The value with zeros behind the last index of the dimension.
+  absl::StatusOr<ValueId> WithOneMore(ValueId x, int64_t dim) {
+    const auto rank = static_cast<int64_t>(graph_.value(x).type.shape.size());
+    dim = (dim + rank) % rank;
+    const GraphNodeId producer = graph_.value(x).producer;
+    if (producer >= 0 && graph_.nodes[producer].op == "transpose") {
+      // Of planes, which lie in one piece.
+      const GraphNode transpose = graph_.nodes[producer];
+      const std::vector<int64_t> perm = transpose.attributes.Ints("perm", {});
+      ASSIGN_OR_RETURN(const ValueId planes, WithOneMore(transpose.inputs[0], perm[dim]));
+      return AddOp(graph_, "transpose", {planes}, transpose.attributes, transpose.name);
+    }
+    std::vector<int64_t> pads(2 * rank, 0);
+    pads[rank + dim] = 1;
+    Attributes attributes;
+    attributes.Set("pads", pads);
+    return AddOp(graph_, "pad", {x}, attributes);
   }
 
   // Lets the node read the first `narrow` inputs in the type and the others in f32.
