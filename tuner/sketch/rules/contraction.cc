@@ -10,6 +10,10 @@
 namespace burnish {
 namespace {
 
+// Instructions of half the widest vector may be as fast, two at a time (Zen 4); of a fourth they
+// are not.
+constexpr int64_t kNarrow = 4;
+
 // The axis of the output's last dimension that is longer than one element; -1 where the output is
 // indexed by more than its axes and sums of them. A transposed output has its axes in another order
 // than the block.
@@ -145,11 +149,12 @@ std::vector<TileUnit> TileUnitsOf(const DeviceModel& device, const Program& prog
                                   const Contraction& c) {
   const Block& block = program.blocks[c.block];
   const int64_t columns = Extent(program, c.vector_axis);
-  const int64_t depth = Extent(program, c.reduction.back());
+  const int64_t depth =
+      ProductOfExtents(program, absl::MakeConstSpan(c.reduction).subspan(c.fused_from));
   const auto is = [](NumberType type, DType dtype) {
     return NumberTypeName(type) == DTypeName(dtype);
   };
-  std::vector<TileUnit> units;
+  std::vector<TileUnit> units, shifted;
   for (const ComputeUnit& unit : device.units) {
     // One row of sums in vector registers: tiles of more rows are another loop structure.
     const bool row = unit.m == 1 && unit.sums_in == Residence::kVectorRegister;
@@ -157,10 +162,16 @@ std::vector<TileUnit> TileUnitsOf(const DeviceModel& device, const Program& prog
                        is(unit.right, c.vector_load->dtype) && is(unit.sum, block.step->dtype);
     if (!row || !takes || FindIntrinsic(unit.intrinsic) == nullptr) continue;
     // An instruction has no narrower form for a rest.
-    if (columns % unit.n != 0 || depth % unit.k != 0) continue;
-    units.push_back({.lanes = unit.n, .depth = unit.k, .intrinsic = unit.intrinsic});
-    break;
+    if (columns < unit.n || depth % unit.k != 0) continue;
+    const bool rest = columns % unit.n != 0;
+    (rest ? shifted : units)
+        .push_back(
+            {.lanes = unit.n, .depth = unit.k, .intrinsic = unit.intrinsic, .shifted = rest});
   }
+  if (units.size() > 1) units.resize(1);
+  const bool narrow =
+      units.empty() || (!shifted.empty() && shifted[0].lanes >= kNarrow * units[0].lanes);
+  if (!shifted.empty() && narrow) units.push_back(shifted[0]);
   if (GridsOfThreads(device)) {
     units.push_back({.lanes = device.FindAxis(Axis::kLane)->extent});
     return units;

@@ -52,11 +52,13 @@ struct TileUnit {
   int64_t lanes = 1;      // Sums of one vector.
   int64_t depth = 1;      // Products that one instruction adds to each of them.
   std::string intrinsic;  // Of schedule/intrinsics.h; empty: vectors.
+  // No instruction's sums divide the columns: the last panel begins early, among those before it.
+  bool shifted = false;
 };
 
-// The units of the device for this product, best first: the widest instruction that takes operands
-// and sums of these types and shares out the problem evenly, if there is one; then vectors, which
-// take every product.
+// The units of the device for this product: the widest instruction that takes operands and sums of
+// these types and shares out the problem evenly, if there is one; where that is narrow, or none,
+// the widest that leaves a rest of the columns; then vectors, which take every product.
 std::vector<TileUnit> TileUnitsOf(const DeviceModel& device, const Program& program,
                                   const Contraction& c);
 

@@ -79,7 +79,8 @@ class ContractionSketch {
                                              : "panels";
     return {absl::StrCat("contraction/", workers, form_.block_reduction ? "/blocked" : "",
                          form_.chunk_rows ? "/chunks" : "", form_.panels_inside ? "/tiles" : "",
-                         form_.direct ? "/direct" : "", IsNest() ? "/" : "", unit_.intrinsic),
+                         form_.direct ? "/direct" : "", unit_.shifted ? "/shifted" : "",
+                         IsNest() ? "/" : "", unit_.intrinsic),
             std::move(s_)};
   }
 
@@ -189,6 +190,7 @@ class ContractionSketch {
     // A panel that is wider than a worker's share is waste.
     const int64_t share = even_ ? vector_extent_ / parts_ : vector_extent_;
     s_.Require(Or(Le(vectors_, Int(1)), Lt((vectors_ - 1) * lanes_, Int(share))));
+    if (unit_.shifted) s_.Require(Le(nr_, Int(vector_extent_)));
     if (form_.grid) {
       s_.Require(Eq(row_parts_ * column_parts_, Int(threads)));
       s_.Require(Le(row_parts_, Int(row_count_)));
@@ -220,7 +222,7 @@ class ContractionSketch {
     segment_ = s_.Fuse(absl::MakeConstSpan(reduction).subspan(c_.fused_from), New("q"));
     if (!IsNest()) return;
     // First of all, where both divide evenly: the instruction takes whole loops only.
-    std::tie(axis_, lane_) = s_.SplitSize(axis_, New("vs", "vl"), Int(lanes_));
+    if (!unit_.shifted) std::tie(axis_, lane_) = s_.SplitSize(axis_, New("vs", "vl"), Int(lanes_));
     std::tie(segment_, product_) = s_.SplitSize(segment_, New("qs", "ql"), Int(unit_.depth));
   }
 
@@ -308,8 +310,14 @@ class ContractionSketch {
       // Whole panels may not share out evenly, vectors do: each worker has a narrow last panel.
       std::tie(worker_, axis) = s_.SplitParts(axis, New("p", "v1"), Int(parts_));
     }
-    const auto [panels, vector] = s_.SplitSize(axis, New("vp", "vi"), InVectors(nr_));
-    vector_ = vector;
+    // Vectors of one panel share no column.
+    const auto [panels, in_panel] = unit_.shifted
+                                        ? s_.SplitSize(axis, New("vp", "vi"), nr_, Tail::kShift)
+                                        : s_.SplitSize(axis, New("vp", "vi"), InVectors(nr_));
+    vector_ = in_panel;
+    if (unit_.shifted) {
+      std::tie(vector_, lane_) = s_.SplitSize(in_panel, New("vv", "vl"), Int(lanes_));
+    }
     std::vector<LoopRef> loops;
     if (form_.grid) {
       const auto [row_part, row] = s_.SplitParts(row_, New("pr", "m1"), row_parts_);
@@ -460,6 +468,8 @@ std::vector<Draft> ContractionRule(const RuleContext& original, BlockId id) {
     for (const TileUnit& unit : units) {
       // An instruction's operands lie in its own order.
       if (form.direct && !unit.intrinsic.empty()) continue;
+      // Columns that are computed twice belong to one worker, and begin anew with their sums.
+      if (unit.shifted && (!form.split_rows || form.block_reduction)) continue;
       Draft draft =
           ContractionSketch(context, *c, unit, form,
                             grouped.has_value() ? grouped->schedule : Schedule(original.program))

@@ -283,8 +283,9 @@ contraction/rows
 )");
 }
 
-// A pair of products has no rest: an odd depth, or columns that no vector divides, gets vectors.
-TEST(ContractionRuleTest, InstructionsTakeWholePairsAndVectorsOnly) {
+// A pair of products has no rest: an odd depth gets vectors. Of columns that no vector divides, the
+// last panel begins early, in sketches whose workers have whole rows.
+TEST(ContractionRuleTest, InstructionsTakeWholePairsAndVectors) {
   const auto names = [](int64_t depth, int64_t columns) {
     return NamesOf(DraftsOf("contraction", WidenedProduct(3, depth, columns), kTarget));
   };
@@ -293,7 +294,11 @@ TEST(ContractionRuleTest, InstructionsTakeWholePairsAndVectorsOnly) {
   EXPECT_THAT(names(12, 84), ElementsAre("contraction/panels/dot2_i8x4", "contraction/panels",
                                          "contraction/rows/dot2_i8x4", "contraction/rows"));
   EXPECT_THAT(names(13, 80), ElementsAre("contraction/panels", "contraction/rows"));
-  EXPECT_THAT(names(12, 83), ElementsAre("contraction/panels", "contraction/rows"));
+  EXPECT_THAT(names(12, 83), ElementsAre("contraction/panels", "contraction/rows/shifted/dot2_i8x8",
+                                         "contraction/rows"));
+  EXPECT_THAT(names(12, 5), ElementsAre("contraction/panels", "contraction/rows/shifted/dot2_i8x4",
+                                        "contraction/rows"));
+  EXPECT_THAT(names(12, 3), ElementsAre("contraction/panels", "contraction/rows"));
 }
 
 // The same rule for a device of another kind: blocks, warps and lanes instead of workers and
