@@ -21,7 +21,8 @@ bool IsProduct(const std::string& op) {
 }
 
 // Products of bfloat16 are done in pairs: an odd number of channels, from three on (colours), gets
-// one of zeros beside it. Of one channel alone that would be as much again.
+// one of zeros beside it, unless pixels side by side make up pairs. Of one channel alone that would
+// be as much again.
 constexpr int64_t kOddChannelsMin = 3;
 
 bool IsF32(const TensorType& type) { return type.dtype == DType::kF32; }
@@ -101,8 +102,12 @@ class Precision {
     const GraphNode conv = graph_.nodes[n];  // By value: nodes are appended.
     if (conv.op != "conv" || conv.attributes.Int("group", 1) != 1) return absl::OkStatus();
     const GraphValue weights = graph_.value(conv.inputs[1]);
-    const int64_t channels = weights.type.shape[1];
-    if (weights.data == nullptr || channels < kOddChannelsMin || channels % 2 == 0) {
+    const std::vector<int64_t>& shape = weights.type.shape;
+    const int64_t channels = shape[1];
+    const std::vector<int64_t> dilations = conv.attributes.Ints("dilations", {});
+    const bool is_dense = dilations.empty() || dilations.back() == 1;
+    const int64_t run = is_dense ? channels * shape.back() : channels;
+    if (weights.data == nullptr || channels < kOddChannelsMin || run % 2 == 0) {
       return absl::OkStatus();
     }
     const bool channels_last = conv.attributes.Int("channels_last", 0) != 0;
@@ -110,7 +115,7 @@ class Precision {
                      WithOneMore(conv.inputs[0], channels_last ? -1 : 1));
     TensorType wide = weights.type;
     ++wide.shape[1];
-    const int64_t taps = ElementCount(weights.type.shape) / (weights.type.shape[0] * channels);
+    const int64_t taps = ElementCount(shape) / (shape[0] * channels);
     const std::vector<double> values = ToDoubles(weights.type, *weights.data);
     std::vector<double> padded;
     for (size_t i = 0; i < values.size(); ++i) {

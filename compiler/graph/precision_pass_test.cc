@@ -70,10 +70,10 @@ TEST(PrecisionPassTest, ProductsReadNarrowOperandsWhateverTheyAreFor) {
 // Products of bfloat16 are done in pairs: colours get a plane of zeros beside them, before they are
 // interleaved. Weights of 0 change no sum.
 TEST(PrecisionPassTest, ConvolutionsOfColoursReadAnEvenNumberOfChannels) {
-  const auto colours = [](bool channels_last, int64_t channels) {
+  const auto colours = [](bool channels_last, int64_t channels, int64_t width = 3) {
     Graph graph;
     ValueId x = AddInput(graph, "x", {DType::kF32, {1, channels, 6, 7}});
-    const ValueId w = AddRandomConstant(graph, "w", {5, channels, 3, 3}, 1);
+    const ValueId w = AddRandomConstant(graph, "w", {5, channels, 3, width}, 1);
     const ValueId b = AddRandomConstant(graph, "b", {5}, 2);
     if (channels_last) {
       x = Op(graph, "transpose", {x}, {{"perm", std::vector<int64_t>{0, 2, 3, 1}}});
@@ -101,6 +101,10 @@ TEST(PrecisionPassTest, ConvolutionsOfColoursReadAnEvenNumberOfChannels) {
       ASSERT_THAT(StoreFloatsAs(graph, {DType::kBf16}), IsOk());
       EXPECT_THAT(Types(graph), testing::Not(testing::HasSubstr("pad")));
     }
+    // Pixels side by side make up pairs.
+    graph = colours(channels_last, 3, 2);
+    ASSERT_THAT(StoreFloatsAs(graph, {DType::kBf16}), IsOk());
+    EXPECT_THAT(Types(graph), testing::Not(testing::HasSubstr("pad")));
   }
 }
 
