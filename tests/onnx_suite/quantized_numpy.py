@@ -194,6 +194,24 @@ def _attention(inputs, attributes):
     return [(weights @ v).swapaxes(1, 2).reshape(*x.shape[:2], -1).astype(f32)]
 
 
+def _lstm(inputs, attributes):
+    """Forward, from states of 0; input and state are real numbers."""
+    x, w, r, bias, _, _, _, _, w_scale, w_zero, r_scale, r_zero = inputs
+    weights = [real(each[0], scale[0], zero[0]) for each, scale, zero in
+               ((w, w_scale, w_zero), (r, r_scale, r_zero))]
+    size = attributes["hidden_size"]
+    h = c = np.zeros((x.shape[1], size))
+    states = []
+    for step in x.astype(f64):
+        gates = step @ weights[0] + h @ weights[1] + bias[0, :4 * size] + bias[0, 4 * size:]
+        i, o, f, new = np.split(gates, 4, 1)
+        i, o, f = (1 / (1 + np.exp(-gate)) for gate in (i, o, f))
+        c = f * c + i * np.tanh(new)
+        h = o * np.tanh(c)
+        states.append(h[None])
+    return [each.astype(f32) for each in (np.stack(states), h[None], c[None])]
+
+
 OPERATORS = {
     "QuantizeLinear": _quantize,
     "DequantizeLinear": _dequantize,
@@ -202,6 +220,8 @@ OPERATORS = {
     "QLinearMatMul": _qlinear_matmul,
     "ConvInteger": _conv_integer,
     "QLinearConv": _qlinear_conv,
+    "ms.QuantizeLinear": _quantize,
+    "ms.DequantizeLinear": _dequantize,
     "ms.QLinearAdd": _of_two(np.add),
     "ms.QLinearMul": _of_two(np.multiply),
     "ms.QLinearLeakyRelu": _of_one(lambda x, of: np.where(x < 0, of["alpha"] * x, x)),
@@ -215,4 +235,5 @@ OPERATORS = {
     "ms.DynamicQuantizeMatMul": _dynamic_matmul,
     "ms.MatMulNBits": _matmul_of_blocks,
     "ms.QAttention": _attention,
+    "ms.DynamicQuantizeLSTM": _lstm,
 }
