@@ -14,6 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "compiler/frontend/element_count.h"
+#include "compiler/frontend/model_graph_attributes.h"
 #include "compiler/frontend/named_outputs.h"
 #include "compiler/frontend/sized_graph.h"
 #include "compiler/graph/eliminate_dead_pass.h"
@@ -28,9 +29,6 @@ constexpr absl::string_view kMagic = "BURNGRPH";
 constexpr size_t kHeadBytes = 16;  // The magic and the size of the JSON.
 // A node with its names takes some 300 bytes of JSON: a hundred thousand of them, and more.
 constexpr uint64_t kJsonBytesMax = 64 << 20;
-// Of an integer of an attribute: extents, pads, axes. Operators add and multiply them with extents
-// of tensors, which have 2^34 elements at most.
-constexpr int64_t kIntegerMax = int64_t{1} << 28;
 
 absl::StatusOr<ModelGraph> ParseHeader(absl::string_view bytes, size_t& data_begin) {
   uint64_t json_bytes = 0;
@@ -59,90 +57,6 @@ absl::StatusOr<ModelGraph> ParseHeader(absl::string_view bytes, size_t& data_beg
   }
   data_begin = kHeadBytes + json_bytes;
   return model;
-}
-
-// ONNX's translators have made axes, ends and pads of any size proper ones; here they come as they
-// are.
-absl::Status CheckIntegers(const Attributes& attributes) {
-  for (const auto& [name, value] : attributes.values()) {
-    std::vector<int64_t> integers;
-    if (const auto* one = std::get_if<int64_t>(&value)) integers = {*one};
-    if (const auto* many = std::get_if<std::vector<int64_t>>(&value)) integers = *many;
-    for (const int64_t integer : integers) {
-      if (integer >= -kIntegerMax && integer <= kIntegerMax) continue;
-      return absl::InvalidArgumentError(
-          absl::StrCat("attribute '", name, "': got ", integer, ", want -2^28 to 2^28"));
-    }
-  }
-  return absl::OkStatus();
-}
-
-Attributes ReadAttributes(const ModelGraph::Node& node) {
-  Attributes attributes;
-  for (const auto& [name, attribute] : node.attributes()) {
-    switch (attribute.value_case()) {
-      case ModelGraph::Attribute::kI:
-        attributes.Set(name, attribute.i());
-        break;
-      case ModelGraph::Attribute::kF:
-        attributes.Set(name, attribute.f());
-        break;
-      case ModelGraph::Attribute::kS:
-        attributes.Set(name, attribute.s());
-        break;
-      case ModelGraph::Attribute::kInts:
-        attributes.Set(name, std::vector<int64_t>(attribute.ints().values().begin(),
-                                                  attribute.ints().values().end()));
-        break;
-      case ModelGraph::Attribute::kFloats:
-        attributes.Set(name, std::vector<double>(attribute.floats().values().begin(),
-                                                 attribute.floats().values().end()));
-        break;
-      case ModelGraph::Attribute::VALUE_NOT_SET:
-        break;  // As if it were not there.
-    }
-  }
-  return attributes;
-}
-
-// Runs the operator's own functions and asks what they read: they are the list of its attributes.
-// Results of over `max_elements` are refused before: a definition may hold tables as long as an
-// axis.
-absl::Status CheckAttributes(const OperatorDef& op, Attributes attributes,
-                             absl::Span<const TensorType> types, int64_t max_elements) {
-  RETURN_IF_ERROR(CheckIntegers(attributes));
-  AttributeReads reads;
-  attributes.LogReads(&reads);
-  const auto mistyped = [&] {
-    return absl::InvalidArgumentError(
-        absl::StrCat("attribute '", reads.mistyped, "' has another type than the operator wants"));
-  };
-  const absl::StatusOr<std::vector<TensorType>> results = op.infer(attributes, types);
-  // First: the operator's complaint is about the default that it got instead.
-  if (!reads.mistyped.empty()) return mistyped();
-  RETURN_IF_ERROR(results.status());
-  for (const TensorType& result : *results) {
-    RETURN_IF_ERROR(CheckedElementCount(result.shape, max_elements, "a result").status());
-  }
-  if (op.fusion != FusionKind::kHost) {
-    TeBuilder te("attributes");
-    std::vector<Tensor> inputs;
-    for (const TensorType& type : types) {
-      inputs.push_back(te.Parameter("x", type, BufferRole::kInput));
-    }
-    op.define(te, attributes, inputs);
-  }
-  // Read by the layout pass, and by the definition only where it makes a difference.
-  if (op.layout == LayoutRule::kByChannel || op.layout == LayoutRule::kChannelsLast) {
-    attributes.Int("channels_last", 0);
-  }
-  if (!reads.mistyped.empty()) return mistyped();
-  for (const auto& [name, value] : attributes.values()) {
-    if (reads.names.count(name) > 0) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        "got attribute '", name, "', want one of: ", absl::StrJoin(reads.names, ", ")));
-  }
-  return absl::OkStatus();
 }
 
 class ModelGraphImporter {
