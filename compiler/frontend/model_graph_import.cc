@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
@@ -10,8 +11,10 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "compiler/frontend/element_count.h"
 #include "compiler/frontend/model_graph_attributes.h"
@@ -29,6 +32,8 @@ constexpr absl::string_view kMagic = "BURNGRPH";
 constexpr size_t kHeadBytes = 16;  // The magic and the size of the JSON.
 // A node with its names takes some 300 bytes of JSON: a hundred thousand of them, and more.
 constexpr uint64_t kJsonBytesMax = 64 << 20;
+// Of a size's greatest: a dimension of one element is one that broadcasts.
+constexpr int64_t kGreatestMin = 2;
 
 absl::StatusOr<ModelGraph> ParseHeader(absl::string_view bytes, size_t& data_begin) {
   uint64_t json_bytes = 0;
@@ -59,6 +64,32 @@ absl::StatusOr<ModelGraph> ParseHeader(absl::string_view bytes, size_t& data_beg
   return model;
 }
 
+// A sum for some sizes; nothing beyond 64 bits.
+std::optional<int64_t> TotalOf(const ModelGraph::Sum& sum, const std::vector<int64_t>& sizes) {
+  int64_t total = 0;
+  for (const ModelGraph::Product& product : sum.products()) {
+    int64_t value = product.factor();
+    for (const uint32_t size : product.sizes()) {
+      if (__builtin_mul_overflow(value, sizes[size], &value)) return std::nullopt;
+    }
+    if (__builtin_add_overflow(total, value, &total)) return std::nullopt;
+  }
+  return total;
+}
+
+// The first `count` elements along an axis of a tensor.
+std::vector<uint8_t> FirstAlong(absl::Span<const uint8_t> bytes, const TensorType& type,
+                                int64_t axis, int64_t count) {
+  auto row = static_cast<size_t>(SizeBytes(type.dtype));
+  for (size_t d = axis + 1; d < type.shape.size(); ++d) row *= type.shape[d];
+  std::vector<uint8_t> first;
+  for (size_t at = 0; at < bytes.size(); at += row * type.shape[axis]) {
+    const absl::Span<const uint8_t> kept = bytes.subspan(at, row * count);
+    first.insert(first.end(), kept.begin(), kept.end());
+  }
+  return first;
+}
+
 class ModelGraphImporter {
  public:
   ModelGraphImporter(std::shared_ptr<const void> owner, absl::Span<const uint8_t> data,
@@ -72,6 +103,7 @@ class ModelGraphImporter {
     }
     graph_.name = model.name();
     RETURN_IF_ERROR(AddSizes(model));
+    RETURN_IF_ERROR(NarrowSizes());
     for (const ModelGraph::Input& input : model.inputs()) RETURN_IF_ERROR(AddInputOf(input));
     RETURN_IF_ERROR(CheckShapes());
     RETURN_IF_ERROR(CheckSizesAreGiven());
@@ -133,8 +165,7 @@ class ModelGraphImporter {
     }
     std::set<std::string> names;
     for (const ModelGraph::Size& size : model.sizes()) {
-      // 2: a dimension of one element is one that broadcasts.
-      if (size.least() < 0 || size.greatest() < 2 || size.least() > size.greatest() ||
+      if (size.least() < 0 || size.greatest() < kGreatestMin || size.least() > size.greatest() ||
           size.greatest() > kIntegerMax) {
         return absl::InvalidArgumentError(
             absl::StrCat("size '", size.name(), "': got ", size.least(), " to ", size.greatest(),
@@ -150,42 +181,81 @@ class ModelGraphImporter {
     return absl::OkStatus();
   }
 
-  // With what it is at the greatest sizes, which the file says in its place.
-  absl::StatusOr<SizeSum> SumOf(const ModelGraph::Sum& message, int64_t greatest) const {
+  // A range within that of the file is a model of its own, whose kernels are for its end: what
+  // follows the size is computed anew.
+  absl::Status NarrowSizes() {
+    for (const GraphSize& size : graph_.sizes) said_.push_back(size.greatest);
+    for (const auto& [name, text] : options_.dims) {
+      const auto size =
+          std::find_if(graph_.sizes.begin(), graph_.sizes.end(),
+                       [&, &name = name](const GraphSize& each) { return each.name == name; });
+      const std::vector<std::string> ends = absl::StrSplit(text, absl::MaxSplits("..", 1));
+      int64_t least = 0, greatest = 0;
+      if (size != graph_.sizes.end() && ends.size() == 2 && absl::SimpleAtoi(ends[0], &least) &&
+          absl::SimpleAtoi(ends[1], &greatest) && size->least <= least && least <= greatest &&
+          kGreatestMin <= greatest && greatest <= size->greatest) {
+        size->least = least;
+        size->greatest = greatest;
+        continue;
+      }
+      const auto range = [](std::string* out, const GraphSize& each) {
+        absl::StrAppend(out, each.name, "=", each.least, "..", each.greatest);
+      };
+      return absl::OutOfRangeError(absl::StrCat(
+          "--dim ", name.substr(0, 60), "=", text.substr(0, 60), ": ",
+          graph_.sizes.empty() ? "the model's dimensions are all fixed"
+                               : absl::StrCat("want a range within one of: ",
+                                              absl::StrJoin(graph_.sizes, ", ", range))));
+    }
+    for (const GraphSize& size : graph_.sizes) greatest_.push_back(size.greatest);
+    return absl::OkStatus();
+  }
+
+  // `number`: what the file says in the sum's place, of its greatest sizes; it becomes that of
+  // ours.
+  absl::StatusOr<SizeSum> SumOf(const ModelGraph::Sum& message, int64_t& number) const {
     SizeSum sum;
-    int64_t total = 0;
     for (const ModelGraph::Product& product : message.products()) {
       SizeProduct& one = sum.emplace_back(SizeProduct{.factor = product.factor(), .sizes = {}});
-      int64_t value = product.factor();
-      bool fits = true;
       for (const uint32_t size : product.sizes()) {
         if (size >= graph_.sizes.size()) {
           return absl::InvalidArgumentError(
               absl::StrCat("got size ", size, " of ", graph_.sizes.size()));
         }
         one.sizes.push_back(static_cast<int>(size));
-        fits = fits && !__builtin_mul_overflow(value, graph_.sizes[size].greatest, &value);
-      }
-      if (!fits || __builtin_add_overflow(total, value, &total)) {
-        return absl::InvalidArgumentError("a sum of sizes beyond 64 bits");
       }
     }
-    if (total == greatest) return sum;
-    return absl::InvalidArgumentError(absl::StrCat(
-        "a sum of sizes is ", total, " at their greatest, where ", greatest, " is said"));
+    const std::optional<int64_t> said = TotalOf(message, said_), ours = TotalOf(message, greatest_);
+    if (!said.has_value() || !ours.has_value()) {
+      return absl::InvalidArgumentError("a sum of sizes beyond 64 bits");
+    }
+    if (*said != number) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "a sum of sizes is ", *said, " at their greatest, where ", number, " is said"));
+    }
+    number = *ours;
+    return sum;
   }
 
-  // Of an input or a constant.
+  // Of an input or a constant. `type` becomes that for our greatest sizes.
   template <typename Message>
   absl::StatusOr<std::map<int64_t, SizeSum>> AxesOf(const Message& message,
-                                                    const TensorType& type) const {
+                                                    TensorType& type) const {
+    const std::vector<int64_t> said = type.shape;
     std::map<int64_t, SizeSum> axes;
     for (const ModelGraph::Axis& axis : message.axes()) {
       if (axis.axis() >= type.shape.size()) {
         return absl::InvalidArgumentError(absl::StrCat("'", message.name(), "': got axis ",
                                                        axis.axis(), " of ", type.shape.size()));
       }
-      ASSIGN_OR_RETURN(axes[axis.axis()], SumOf(axis.holds(), type.shape[axis.axis()]));
+      int64_t& extent = type.shape[axis.axis()];
+      extent = said[axis.axis()];
+      ASSIGN_OR_RETURN(axes[axis.axis()], SumOf(axis.holds(), extent));
+      // A difference of sizes may be more where these are less.
+      if (extent < 1 || extent > said[axis.axis()]) {
+        return absl::UnimplementedError(absl::StrCat("'", message.name(), "': axis ", axis.axis(),
+                                                     " is ", extent, " in a narrower range"));
+      }
     }
     return axes;
   }
@@ -229,10 +299,6 @@ class ModelGraphImporter {
 
   // Every shape is known, so one that is given can only say the same.
   absl::Status CheckShapes() const {
-    if (!options_.dims.empty()) {
-      return absl::OutOfRangeError(absl::StrCat("--dim ", options_.dims.begin()->first,
-                                                ": a model graph's dimensions are all fixed"));
-    }
     if (!options_.input_values.empty()) {
       return absl::OutOfRangeError(absl::StrCat("--value ", options_.input_values.begin()->first,
                                                 ": a model graph has its values as constants"));
@@ -264,8 +330,14 @@ class ModelGraphImporter {
       return absl::InvalidArgumentError(absl::StrCat(what, ": got offset ", offset, " and ", size,
                                                      " bytes, the data has ", data_.size()));
     }
-    ASSIGN_OR_RETURN(const ConstantPtr data, DataAt(offset, size, type.dtype));
-    ASSIGN_OR_RETURN(const auto axes, AxesOf(constant, type));
+    ASSIGN_OR_RETURN(ConstantPtr data, DataAt(offset, size, type.dtype));
+    TensorType held = type;
+    ASSIGN_OR_RETURN(const auto axes, AxesOf(constant, held));
+    for (const auto& [axis, sum] : axes) {
+      if (held.shape[axis] == type.shape[axis]) continue;
+      data = MakeConstant(FirstAlong(data->bytes(), type, axis, held.shape[axis]));
+      type.shape[axis] = held.shape[axis];
+    }
     ValueId id = AddConstant(graph_, constant.name(), std::move(type), data);
     if (!axes.empty()) {
       ASSIGN_OR_RETURN(id, sized_.Held(id, axes));
@@ -294,18 +366,23 @@ class ModelGraphImporter {
     return data;
   }
 
+  // `attributes` become those for our greatest sizes.
   absl::StatusOr<std::map<std::string, std::map<int64_t, SizeSum>>> SumsOf(
-      const ModelGraph::Node& node, const Attributes& attributes) const {
+      const ModelGraph::Node& node, Attributes& attributes) const {
+    const Attributes said = attributes;
     std::map<std::string, std::map<int64_t, SizeSum>> sums;
     for (const ModelGraph::Place& place : node.places()) {
-      const std::vector<int64_t> numbers = attributes.Ints(place.attribute(), {});
+      const std::vector<int64_t> numbers = said.Ints(place.attribute(), {});
       if (place.index() >= numbers.size()) {
         return absl::InvalidArgumentError(absl::StrCat("attribute '", place.attribute(),
                                                        "': got place ", place.index(), " of ",
                                                        numbers.size()));
       }
-      ASSIGN_OR_RETURN(sums[place.attribute()][place.index()],
-                       SumOf(place.is(), numbers[place.index()]));
+      int64_t number = numbers[place.index()];
+      ASSIGN_OR_RETURN(sums[place.attribute()][place.index()], SumOf(place.is(), number));
+      std::vector<int64_t> ours = attributes.Ints(place.attribute(), {});
+      ours[place.index()] = number;
+      attributes.Set(place.attribute(), std::move(ours));
     }
     return sums;
   }
@@ -326,6 +403,8 @@ class ModelGraphImporter {
       types.push_back(graph_.value(inputs.back()).type);
     }
     Attributes attributes = ReadAttributes(node);
+    const auto sums = SumsOf(node, attributes);
+    if (!sums.ok()) return labelled(sums.status());
     if (const absl::Status status =
             CheckAttributes(*op, attributes, types, options_.max_tensor_elements);
         !status.ok()) {
@@ -333,8 +412,6 @@ class ModelGraphImporter {
     }
     std::vector<ValueId> results;
     if (is_sized()) {
-      const auto sums = SumsOf(node, attributes);
-      if (!sums.ok()) return labelled(sums.status());
       ASSIGN_OR_RETURN(
           results, sized_.Emit(node.op(), name, std::move(inputs), std::move(attributes), *sums));
     } else {
@@ -360,6 +437,7 @@ class ModelGraphImporter {
   const ImportOptions& options_;
   SizedGraph sized_;
   Graph& graph_ = sized_.graph();
+  std::vector<int64_t> said_, greatest_;  // Of sizes by their place: the file's, and ours.
   std::unordered_map<std::string, ValueId> values_;
   std::map<std::tuple<uint64_t, uint64_t, bool>, ConstantPtr> constants_;
   int64_t constant_bytes_ = 0;

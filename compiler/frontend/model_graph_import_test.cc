@@ -247,6 +247,38 @@ TEST(ModelGraphImportTest, SizesOfARunGiveWhatTheModelOfThatSizeGives) {
   }
 }
 
+TEST(ModelGraphImportTest, ANarrowerRangeIsTheModelWithThatBound) {
+  const TensorValue table = RandomValue({DType::kF32, {9, 4}}, 1);
+  std::string bytes;
+  for (const double value : table.floats) {
+    const auto narrow = static_cast<float>(value);
+    bytes.append(reinterpret_cast<const char*>(&narrow), sizeof(narrow));
+  }
+  ASSERT_OK_AND_ASSIGN(const Graph bounded, Import(ModelFile(RowsModel(4, true), bytes)));
+  ASSERT_OK_AND_ASSIGN(const Graph narrowed,
+                       Import(ModelFile(RowsModel(6, true), bytes), {.dims = {{"n", "2..4"}}}));
+  EXPECT_EQ(PrintGraph(narrowed), PrintGraph(bounded));
+  for (const int64_t n : {2, 3, 4}) {
+    SCOPED_TRACE(n);
+    ASSERT_OK_AND_ASSIGN(const Graph fixed, Import(ModelFile(RowsModel(n, false), bytes)));
+    const std::vector<TensorValue> inputs = {RandomValue({DType::kF32, {n, 4}}, 2)};
+    ASSERT_OK_AND_ASSIGN(const std::vector<TensorValue> want, InterpretGraph(fixed, inputs));
+    ASSERT_OK_AND_ASSIGN(const std::vector<TensorValue> got, InterpretGraph(narrowed, inputs));
+    EXPECT_EQ(CompareOutputs(want, got, 1e-6), "");
+  }
+}
+
+TEST(ModelGraphImportTest, RangesThatAreNotNarrower) {
+  const std::string file = ModelFile(RowsModel(6, true), std::string(size_t{4} * 36, 0));
+  for (const char* text : {"1..4", "2..7", "4..3", "4", "2..", "..4", "2..x", ""}) {
+    SCOPED_TRACE(text);
+    EXPECT_THAT(Import(file, {.dims = {{"n", text}}}).status(),
+                StatusIs(StatusCode::kOutOfRange, HasSubstr("want a range within one of: n=2..6")));
+  }
+  EXPECT_THAT(Import(file, {.dims = {{"m", "2..4"}}}).status(),
+              StatusIs(StatusCode::kOutOfRange, HasSubstr("--dim m=2..4")));
+}
+
 TEST(ModelGraphImportTest, SizesThatAreRefused) {
   const std::vector<std::tuple<std::string, std::string, std::string>> refusals = {
       {R"("format": 2)", R"("format": 1)", "sizes in format 1, want 2"},

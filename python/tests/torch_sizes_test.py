@@ -4,8 +4,11 @@ import torch_harness
 
 torch_harness.start(__file__)
 
+import json  # noqa: E402
 import math  # noqa: E402
 import random  # noqa: E402
+import subprocess  # noqa: E402
+import sys  # noqa: E402
 
 import torch  # noqa: E402
 from torch import nn  # noqa: E402
@@ -161,6 +164,23 @@ def test_an_encoder():
             check(run, model, torch.randint(0, 50, (batch, length)), mask)
     assert not lines, lines
     assert bounds() == [(8, 8), (8, 64), (16, 64)] and len(bundles()) == 3, bundles()
+
+
+def test_each_size_of_a_range_with_several_bounds():
+    """A run takes the least that has its sizes."""
+    torch.manual_seed(0)
+    model = Encoder().eval()
+    run = compiled(model, dynamic=True)
+    lengths = [64, *range(2, 64)]
+    for length in lengths:
+        mask = torch.ones(3, length)
+        mask[0, length // 2:] = 0
+        check(run, model, torch.randint(0, 50, (3, length)), mask)
+    piece, = live()
+    (key, bundle), = piece.bundles.items()
+    info = subprocess.run([sys.argv[1], "run", bundle.model.path, "--info", "--json"], check=True,
+                          stdout=subprocess.PIPE, text=True).stdout
+    assert key.bounds == (8, 64) and [one["s1"] for one in json.loads(info)["bounds"]] == [4, 16, 32], info
 
 
 def test_decoders():

@@ -24,18 +24,21 @@ absl::StatusOr<BuiltModel> BuildRange(const Graph& graph, const ModelRequest& re
   if (ladder.bounds.empty() || request.refit) return built;
   const GraphSize& size = graph.sizes[ladder.size];
   const std::string name = absl::StrCat(":", size.name);
-  // A size that the importer has named itself, and that no flag could set.
-  if (request.shapes.count(name) == 0) return built;
   // Constants are shared where they are stored alike.
   BuildModelOptions as_whole = options;
   as_whole.storage = built.storage;
   as_whole.fastest_storage = false;
+  // What `submit` tunes: one bound.
+  as_whole.require_tuned = false;
   std::vector<std::string> smaller;
   for (const int64_t bound : ladder.bounds) {
     ModelRequest narrow = request;
     narrow.shapes[name] = absl::StrCat(size.least, "..", bound);
-    ASSIGN_OR_RETURN(const Graph variant, LoadModel(narrow));
-    ASSIGN_OR_RETURN(BuiltModel each, BuildBundle(variant, facts, as_whole, what));
+    const absl::StatusOr<Graph> variant = LoadModel(narrow);
+    // Of ONNX a size that the importer has named itself, and that no flag can set.
+    if (!variant.ok() && request.shapes.count(name) == 0) return built;
+    RETURN_IF_ERROR(variant.status());
+    ASSIGN_OR_RETURN(BuiltModel each, BuildBundle(*variant, facts, as_whole, what));
     smaller.push_back(std::move(each.bundle));
   }
   absl::StatusOr<std::string> composed = ComposeLadder(built.bundle, smaller);
