@@ -1,9 +1,17 @@
 #include "tuner/app/build_bundle.h"
 
+#include <map>
 #include <memory>
+#include <mutex>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "compiler/graph/extract_tasks.h"
 #include "proto/builder_client.h"
+#include "proto/target.h"
 #include "tuner/app/error.h"
 
 namespace burnish {
@@ -18,22 +26,79 @@ RecordedSchedules Recorded(const ScheduleFacts& facts, const BuildModelOptions& 
                             .estimates = options.fastest_storage || options.storage.narrows()});
 }
 
-// `build(schedules, builder)`, with numbered errors.
-template <typename Build>
-auto WithBuilder(const ScheduleFacts& facts, const BuildModelOptions& options,
-                 const std::string& what, const Build& build)
-    -> std::invoke_result_t<Build, ScheduleSource&, Builder&> {
-  RecordedSchedules schedules = Recorded(facts, options);
-  BuilderClient client;
-  const CompileCache nothing("");
-  const CompileCache& cache = facts.cache == nullptr ? nothing : *facts.cache;
-  const std::unique_ptr<Builder> builder = cache.Over(client);
-  auto built = build(schedules, *builder);
-  if (!built.ok()) return BuildError(built.status(), what);
-  return built;
-}
+// Looks a workload up once: a model for several bounds has most of its workloads in all of them,
+// and a default schedule takes half a second of a core.
+class EachOnce : public ScheduleSource {
+ public:
+  explicit EachOnce(RecordedSchedules schedules) : schedules_(std::move(schedules)) {}
+
+  absl::StatusOr<std::vector<KnownSchedule>> Find(const ExtractedTask& task,
+                                                  const Target& target) override {
+    const std::string key =
+        absl::StrCat(task.is_looped ? "looped\n" : "\n", target.ToText(), "\n", task.workload);
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (const auto known = found_.find(key); known != found_.end()) return known->second;
+    }
+    // A model has each workload once, so no two threads ask the same.
+    ASSIGN_OR_RETURN(std::vector<KnownSchedule> found, schedules_.Find(task, target));
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return found_.emplace(key, std::move(found)).first->second;
+  }
+
+  absl::StatusOr<double> Estimate(const ExtractedTask& task, const std::string& trace,
+                                  const Target& target) override {
+    return schedules_.Estimate(task, trace, target);
+  }
+
+ private:
+  RecordedSchedules schedules_;
+  std::mutex mutex_;
+  std::map<std::string, std::vector<KnownSchedule>> found_;
+};
 
 }  // namespace
+
+struct BundleBuilder::Parts {
+  Parts(const ScheduleFacts& facts, const BuildModelOptions& options)
+      : schedules(Recorded(facts, options)),
+        builder((facts.cache == nullptr ? nothing : *facts.cache).Over(client)) {}
+
+  // `build(schedules, builder)`, with numbered errors.
+  template <typename Build>
+  auto Do(const std::string& what, const Build& build)
+      -> std::invoke_result_t<Build, ScheduleSource&, Builder&> {
+    auto built = build(schedules, *builder);
+    if (!built.ok()) return BuildError(built.status(), what);
+    return built;
+  }
+
+  EachOnce schedules;
+  BuilderClient client;
+  CompileCache nothing{""};
+  std::unique_ptr<Builder> builder;
+};
+
+BundleBuilder::BundleBuilder(const ScheduleFacts& facts, const BuildModelOptions& options)
+    : parts_(std::make_unique<Parts>(facts, options)) {}
+
+BundleBuilder::~BundleBuilder() = default;
+
+absl::StatusOr<BuiltModel> BundleBuilder::Build(const Graph& graph,
+                                                const BuildModelOptions& options,
+                                                const std::string& what) {
+  return parts_->Do(what, [&](ScheduleSource& schedules, Builder& builder) {
+    return BuildModel(graph, schedules, builder, options);
+  });
+}
+
+absl::StatusOr<FloatStorage> BundleBuilder::ChooseStorage(const Graph& graph,
+                                                          const BuildModelOptions& options,
+                                                          const std::string& what) {
+  return parts_->Do(what, [&](ScheduleSource& schedules, Builder& builder) {
+    return burnish::ChooseStorage(graph, schedules, builder, options);
+  });
+}
 
 absl::Status BuildError(const absl::Status& status, const std::string& what) {
   switch (status.code()) {
@@ -56,17 +121,13 @@ absl::Status BuildError(const absl::Status& status, const std::string& what) {
 
 absl::StatusOr<BuiltModel> BuildBundle(const Graph& graph, const ScheduleFacts& facts,
                                        const BuildModelOptions& options, const std::string& what) {
-  return WithBuilder(facts, options, what, [&](ScheduleSource& schedules, Builder& builder) {
-    return BuildModel(graph, schedules, builder, options);
-  });
+  return BundleBuilder(facts, options).Build(graph, options, what);
 }
 
 absl::StatusOr<FloatStorage> ChooseBundleStorage(const Graph& graph, const ScheduleFacts& facts,
                                                  const BuildModelOptions& options,
                                                  const std::string& what) {
-  return WithBuilder(facts, options, what, [&](ScheduleSource& schedules, Builder& builder) {
-    return ChooseStorage(graph, schedules, builder, options);
-  });
+  return BundleBuilder(facts, options).ChooseStorage(graph, options, what);
 }
 
 absl::StatusOr<std::string> EmitPoint(const Graph& graph, const ScheduleFacts& facts,

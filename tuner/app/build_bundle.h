@@ -2,6 +2,7 @@
 #ifndef TUNER_APP_BUILD_BUNDLE_H_
 #define TUNER_APP_BUILD_BUNDLE_H_
 
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -22,6 +23,26 @@ struct ScheduleFacts {
   BestFinder find_best = nullptr;                            // Null: nothing is recorded.
   std::optional<CalibrationRow> calibration = std::nullopt;  // See RecordedSchedulesOptions.
   const CompileCache* cache = nullptr;                       // Null: all is made anew.
+};
+
+// Builds models one after the other. What they have in common is made once: schedules of equal
+// workloads, and kernels that the model before had as well, by the builder program that it keeps.
+// The facts outlive it. Not for threads.
+class BundleBuilder {
+ public:
+  // `options`: what schedules are chosen by; those of a build may differ in layers' storage.
+  BundleBuilder(const ScheduleFacts& facts, const BuildModelOptions& options);
+  ~BundleBuilder();
+
+  // As BuildBundle and ChooseBundleStorage.
+  absl::StatusOr<BuiltModel> Build(const Graph& graph, const BuildModelOptions& options,
+                                   const std::string& what);
+  absl::StatusOr<FloatStorage> ChooseStorage(const Graph& graph, const BuildModelOptions& options,
+                                             const std::string& what);
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
 };
 
 // `what`: the model's name or path, for errors. Nothing is measured; the builder program compiles.

@@ -19,7 +19,8 @@ constexpr size_t kAddedBytesMax = size_t{16} << 20;
 absl::StatusOr<BuiltModel> BuildRange(const Graph& graph, const ModelRequest& request,
                                       const ScheduleFacts& facts, const BuildModelOptions& options,
                                       const std::string& what) {
-  ASSIGN_OR_RETURN(BuiltModel built, BuildBundle(graph, facts, options, what));
+  BundleBuilder builder(facts, options);
+  ASSIGN_OR_RETURN(BuiltModel built, builder.Build(graph, options, what));
   const Ladder ladder = LadderOf(graph.sizes);
   if (ladder.bounds.empty() || request.refit) return built;
   const GraphSize& size = graph.sizes[ladder.size];
@@ -38,7 +39,7 @@ absl::StatusOr<BuiltModel> BuildRange(const Graph& graph, const ModelRequest& re
     // Of ONNX a size that the importer has named itself, and that no flag can set.
     if (!variant.ok() && request.shapes.count(name) == 0) return built;
     RETURN_IF_ERROR(variant.status());
-    ASSIGN_OR_RETURN(BuiltModel each, BuildBundle(*variant, facts, as_whole, what));
+    ASSIGN_OR_RETURN(BuiltModel each, builder.Build(*variant, as_whole, what));
     smaller.push_back(std::move(each.bundle));
   }
   absl::StatusOr<std::string> composed = ComposeLadder(built.bundle, smaller);
