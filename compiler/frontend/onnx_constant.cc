@@ -160,7 +160,9 @@ absl::Status RangeInRun(OnnxNode& node, const SizeTerm& start, const SizeTerm& l
   ASSIGN_OR_RETURN(const SizeTerm length, node.EmitGreater(*difference, SizeTerm()));
   const std::optional<SizeRange> range = node.RangeOf(length);
   if (!range.has_value()) return node.Unsupported("a range without a bound");
-  const std::vector<int64_t> bound = {std::max<int64_t>(range->greatest, 2)};
+  // An axis that may be empty is none that broadcasts; one that is of one element always may.
+  const int64_t least = length.IsNumber() ? 1 : 2;
+  const std::vector<int64_t> bound = {std::max(range->greatest, least)};
   ASSIGN_OR_RETURN(const int64_t count, CheckedElementCount(bound, 1 << 24, node.Label()));
   std::vector<int64_t> values(count);
   for (int64_t i = 0; i < count; ++i) values[i] = i;

@@ -234,7 +234,8 @@ TEST(OnnxDimsTest, DecodingWithThePast) {
       Node("Softmax", "'masked'", "shares", I("axis", -1)), Node("MatMul", "'shares', 'keys'", "y"),
       Node("Squeeze", "'before'", "from"), Node("Squeeze", "'total'", "to"),
       Node("Range", "'from', 'to', 'step'", "positions"), Scalar("step", 1),
-      Node("Gather", "'table', 'positions'", "places"), Weights("table", {16, 3}, 8));
+      Node("Gather", "'table', 'positions'", "places"), Weights("table", {16, 3}, 8),
+      Node("Add", "'q', 'places'", "placed"));
   std::vector<float> causal(256);
   for (int i = 0; i < 256; ++i) causal[i] = i % 16 <= i / 16 ? 1 : 0;
   const std::string all = nodes + OnnxFloats("causal", {16, 16}, causal);
@@ -245,9 +246,12 @@ TEST(OnnxDimsTest, DecodingWithThePast) {
   const auto run = [](int64_t past, int64_t seq) {
     return Sizes{{"past", past}, {"seq", seq}, {"past + seq", past + seq}};
   };
-  ExpectSameAsStatic(inputs, all, {"y", "positions", "places"},
+  ExpectSameAsStatic(inputs, all, {"y", "positions", "places", "placed"},
                      {{"past", "1..11"}, {"seq", "1..5"}},
                      {run(1, 1), run(11, 5), run(7, 1), run(1, 5), run(10, 3)});
+  // One word a call, which stays an axis of one: as the second of two it would not be added to.
+  ExpectSameAsStatic(inputs, all, {"y", "positions", "places", "placed"},
+                     {{"past", "1..11"}, {"seq", "1"}}, {run(1, 1), run(11, 1), run(7, 1)});
   // A name of its own, which stands for the sum.
   std::vector<Input> named = inputs;
   named[3].shape[2] = "total";
