@@ -7,6 +7,7 @@
 
 #include "absl/strings/string_view.h"
 #include "base/status_macros.h"
+#include "compiler/driver/ladder_sizes.h"
 #include "compiler/driver/to_status.h"
 #include "compiler/runtime/bundle.h"
 
@@ -139,6 +140,7 @@ absl::StatusOr<std::string> ComposeLadder(const std::string& whole,
     ASSIGN_OR_RETURN(const BundleReader variant,
                      FromRuntime(BundleReader::FromBytes(BytesOf(each))));
     ASSIGN_OR_RETURN(BundleManifest manifest, Relocated(variant, shared));
+    RETURN_IF_ERROR(TakeSizesOf(reader.manifest(), manifest));
     ASSIGN_OR_RETURN(std::vector<uint8_t> elf, FromRuntime(variant.ReadElf()));
     variants.emplace_back(std::move(manifest), std::move(elf));
   }

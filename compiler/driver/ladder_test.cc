@@ -11,6 +11,7 @@
 #include "base/cpu_info.h"
 #include "base/status_matchers.h"
 #include "compiler/driver/build_model.h"
+#include "compiler/driver/ladder_sizes.h"
 #include "compiler/driver/schedule_source.h"
 #include "compiler/graph/control.h"
 #include "compiler/graph/graph_testing.h"
@@ -171,6 +172,92 @@ TEST(LadderTest, ReplacedWeightsRunAtTheGreatestSizes) {
   const auto shared = Model::LoadBytes(BytesOf(*composed), {.share_weights_with = *replaced});
   ASSERT_TRUE(shared.ok());
   EXPECT_TRUE((*shared)->variants().empty());
+}
+
+ModelTensor TensorOf(const std::string& name, std::vector<int64_t> shape) {
+  ModelTensor tensor{.tensor = DenseTensor(name, ElementType::kF32, shape)};
+  tensor.storage_bytes = tensor.tensor.dense_bytes();
+  return tensor;
+}
+
+// As of a decoder: words, a past, a mask of both; the result has a row a word, a column a key.
+BundleManifest Decoder(int64_t words, int64_t past) {
+  const Place at{.region = Region::kArena};
+  BundleManifest manifest;
+  manifest.inputs = {TensorOf("words", {words}), TensorOf("past", {past}),
+                     TensorOf("mask", {past + words})};
+  manifest.outputs = {TensorOf("scores", {words, past + words})};
+  manifest.arena_bytes = 32;
+  manifest.run_sizes.sizes = {{"words", at, 1, words},
+                              {"past", at, 1, past},
+                              {"rows", at, 0, words},
+                              {"keys", at, 0, past + words}};
+  for (uint64_t i = 0; i < 4; ++i) manifest.run_sizes.sizes[i].place.offset_bytes = 8 * i;
+  manifest.run_sizes.inputs = {{.input = 0, .axis = 0, .parts = {{.size = 0}}},
+                               {.input = 1, .axis = 0, .parts = {{.size = 1}}},
+                               {.input = 2, .axis = 0, .parts = {{.size = 0}, {.size = 1}}}};
+  manifest.run_sizes.axes = {{.tensor = 0, .axis = 0, .size = 2},
+                             {.tensor = 0, .axis = 1, .size = 3}};
+  return manifest;
+}
+
+// The same for one word, as it is built: nothing says that there are words.
+BundleManifest OneWord(int64_t past) {
+  BundleManifest manifest = Decoder(1, past);
+  RunSizes& sizes = manifest.run_sizes;
+  sizes.sizes = {sizes.sizes[1], sizes.sizes[3]};
+  sizes.inputs = {{.input = 1, .axis = 0, .parts = {{.size = 0}}},
+                  {.input = 2, .axis = 0, .constant = 1, .parts = {{.size = 0}}}};
+  sizes.axes = {{.tensor = 0, .axis = 1, .size = 1}};
+  manifest.live = {{.place = {}, .size_bytes = 1, .loops = {{.count = 1, .axes = {{}}}}}};
+  manifest.live[0].loops[0].axes[0].parts = {{.holds = {{.factor = 2, .sizes = {0}}}}};
+  return manifest;
+}
+
+TEST(LadderTest, FixedSizesAreThoseOfTheWhole) {
+  const BundleManifest whole = Decoder(16, 200);
+  BundleManifest one = OneWord(50);
+  ASSERT_THAT(TakeSizesOf(whole, one), IsOk());
+  ASSERT_EQ(one.run_sizes.sizes.size(), 4u);
+  EXPECT_EQ(one.run_sizes.inputs, whole.run_sizes.inputs);
+  EXPECT_EQ(one.run_sizes.axes, whole.run_sizes.axes);
+  std::vector<std::pair<int64_t, int64_t>> ranges;
+  for (const RunSize& size : one.run_sizes.sizes) ranges.emplace_back(size.least, size.greatest);
+  EXPECT_EQ(ranges, (std::vector<std::pair<int64_t, int64_t>>{{1, 1}, {1, 50}, {1, 1}, {0, 51}}));
+  EXPECT_EQ(one.run_sizes.sizes[1].place.offset_bytes, 8u);   // Where steps read the past.
+  EXPECT_EQ(one.run_sizes.sizes[3].place.offset_bytes, 24u);  // Where a step leaves the keys.
+  // The words' and the rows' numbers are new ones, and there from the start.
+  EXPECT_EQ(one.arena_bytes, 48u);
+  ASSERT_EQ(one.fills.size(), 2u);
+  EXPECT_EQ(one.fills[1].place, one.run_sizes.sizes[2].place);
+  EXPECT_EQ(one.fills[1].element_bits, 1u);
+  // What the past was is counted as in the whole.
+  EXPECT_EQ(one.live[0].loops[0].axes[0].parts[0].holds[0].sizes, std::vector<uint32_t>{1});
+}
+
+TEST(LadderTest, SizesThatHoldSomethingElseAreRefused) {
+  const BundleManifest whole = Decoder(16, 200);
+  const auto refused = [&](BundleManifest variant) {
+    return TakeSizesOf(whole, variant).code() == absl::StatusCode::kInvalidArgument;
+  };
+  EXPECT_FALSE(refused(Decoder(8, 50)));
+  BundleManifest other = OneWord(50);
+  other.run_sizes.inputs[1].constant = 2;
+  EXPECT_TRUE(refused(other)) << "a mask of past + 2";
+  other = OneWord(50);
+  other.run_sizes.inputs[1].parts[0].factor = 2;
+  EXPECT_TRUE(refused(other)) << "a mask of 2 * past + 1";
+  other = OneWord(50);
+  other.run_sizes.inputs.pop_back();
+  EXPECT_TRUE(refused(other)) << "a mask of 51 in every run";
+  other = OneWord(50);
+  other.inputs.clear();
+  EXPECT_TRUE(refused(other)) << "no inputs";
+  other = Decoder(8, 50);
+  other.run_sizes.axes[0].size = 3;
+  EXPECT_FALSE(refused(other)) << "rows by a number of the variant's own";
+  other.run_sizes.axes.push_back({.tensor = 0, .axis = 2, .size = 2});
+  EXPECT_TRUE(refused(other)) << "an axis more";
 }
 
 TEST(LadderTest, BundlesOfAnotherModelAreRefused) {
