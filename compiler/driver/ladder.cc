@@ -16,11 +16,16 @@ namespace {
 
 // Kernels ask for 64 bytes at most (weights.cc).
 constexpr size_t kAlignment = 64;
-// Shares of the greatest size that get a bound of their own. Sizes are as likely as others, so most
-// runs are in the upper half; compiling all of them shall take no more than four times one.
-constexpr int64_t kShares[] = {16, 4, 2};
 // Below so much of a range everything is as fast as at its end.
 constexpr int64_t kRangeMin = 8;
+// Sizes beyond these two keep their bounds: a grid of three would compile ten times as much.
+constexpr size_t kSizesMax = 2;
+// Shares of the greatest size that get a bound of their own. Sizes are as likely as others, so most
+// runs are in the upper half; compiling all of them shall take no more than four times one. A grid
+// of two sizes has fewer of each for the same time.
+constexpr int64_t kSharesAlone[] = {16, 4, 2};
+constexpr int64_t kSharesOfWidest[] = {4, 2};
+constexpr int64_t kSharesOfSecond[] = {2};
 
 std::span<const uint8_t> BytesOf(const std::string& text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
@@ -102,6 +107,31 @@ absl::StatusOr<BundleManifest> Relocated(const BundleReader& reader, SharedWeigh
   return manifest;
 }
 
+// Below the greatest, ascending.
+std::vector<int64_t> BoundsOf(const GraphSize& size, std::span<const int64_t> shares) {
+  std::vector<int64_t> bounds;
+  for (const int64_t share : shares) {
+    const int64_t bound = size.greatest / share;
+    if (bound > size.least && (bounds.empty() || bound > bounds.back())) bounds.push_back(bound);
+  }
+  return bounds;
+}
+
+// As many widest ranges as get bounds, the widest first.
+std::vector<size_t> WidestOf(const std::vector<GraphSize>& sizes) {
+  const auto span = [&](size_t i) {
+    return sizes[i].greatest / std::max<int64_t>(sizes[i].least, 1);
+  };
+  std::vector<size_t> widest;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (span(i) >= kRangeMin) widest.push_back(i);
+  }
+  std::sort(widest.begin(), widest.end(),
+            [&](size_t a, size_t b) { return std::pair(span(b), a) < std::pair(span(a), b); });
+  if (widest.size() > kSizesMax) widest.resize(kSizesMax);
+  return widest;
+}
+
 template <typename T>
 absl::StatusOr<T> FromRuntime(RuntimeOr<T> value) {
   if (!value.ok()) return ToStatus(value.status());
@@ -110,24 +140,39 @@ absl::StatusOr<T> FromRuntime(RuntimeOr<T> value) {
 
 }  // namespace
 
-Ladder LadderOf(const std::vector<GraphSize>& sizes) {
-  Ladder ladder;
-  const auto span = [](const GraphSize& size) {
-    return size.greatest / std::max<int64_t>(size.least, 1);
-  };
-  for (size_t i = 0; i < sizes.size(); ++i) {
-    if (span(sizes[i]) > span(sizes[ladder.size])) ladder.size = i;
-  }
-  if (sizes.empty() || span(sizes[ladder.size]) < kRangeMin) return ladder;
-  const GraphSize& size = sizes[ladder.size];
-  for (const int64_t share : kShares) {
-    const int64_t bound = size.greatest / share;
-    // A range of one size is no range: the importer would fix the dimension.
-    if (bound > size.least && (ladder.bounds.empty() || bound > ladder.bounds.back())) {
-      ladder.bounds.push_back(bound);
+std::vector<LadderBounds> LadderOf(const std::vector<GraphSize>& sizes) {
+  LadderBounds whole;
+  for (const GraphSize& size : sizes) whole.push_back(size.greatest);
+  std::vector<LadderBounds> grid = {whole};
+  const auto add = [&](size_t which, const std::vector<int64_t>& bounds) {
+    const std::vector<LadderBounds> wider = grid;
+    for (const int64_t bound : bounds) {
+      for (LadderBounds made : wider) {
+        made[which] = bound;
+        grid.push_back(std::move(made));
+      }
     }
+  };
+  const std::vector<size_t> widest = WidestOf(sizes);
+  if (widest.size() == 1) add(widest[0], BoundsOf(sizes[widest[0]], kSharesAlone));
+  if (widest.size() == 2) {
+    add(widest[0], BoundsOf(sizes[widest[0]], kSharesOfWidest));
+    std::vector<int64_t> bounds = BoundsOf(sizes[widest[1]], kSharesOfSecond);
+    // With a past the second is the words of a call: one, in all calls but the first.
+    if (sizes[widest[1]].least == 1) bounds.push_back(1);
+    add(widest[1], bounds);
   }
-  return ladder;
+  grid.erase(grid.begin());
+  return grid;
+}
+
+bool HasLessWork(const LadderBounds& a, const LadderBounds& b) {
+  const auto work = [](const LadderBounds& bounds) {
+    double product = 1;
+    for (const int64_t bound : bounds) product *= static_cast<double>(bound);
+    return product;
+  };
+  return std::pair(work(a), a) < std::pair(work(b), b);
 }
 
 absl::StatusOr<std::string> ComposeLadder(const std::string& whole,

@@ -12,15 +12,17 @@
 
 namespace burnish {
 
-// The size that smaller bounds are made of, as its number in `sizes`, and the bounds, ascending,
-// without its greatest. Empty bounds: one bundle does.
-struct Ladder {
-  size_t size = 0;
-  std::vector<int64_t> bounds;
-};
-Ladder LadderOf(const std::vector<GraphSize>& sizes);
+// Bounds of a list of steps: greatest extents, one a size.
+using LadderBounds = std::vector<int64_t>;
+// Those that a bundle for `sizes` has beside its own. Each shares most with its neighbours, so that
+// whoever builds them in this order makes most things once. Empty: one bundle does.
+std::vector<LadderBounds> LadderOf(const std::vector<GraphSize>& sizes);
+// In which of two a run that both hold is faster: `a`. No order is better founded than that of
+// their products.
+bool HasLessWork(const LadderBounds& a, const LadderBounds& b);
 
-// `whole` with what `smaller`, from the smallest, has beside it: all are bundles of one model. A
+// `whole` with what `smaller` has beside it, in the order in which a run looks for the first that
+// serves it: all are bundles of one model, and sizes of the whole may be fixed in smaller ones. A
 // constant that lies in several as the same bytes is there once. Errors: INVALID_ARGUMENT where
 // they are no such bundles.
 absl::StatusOr<std::string> ComposeLadder(const std::string& whole,

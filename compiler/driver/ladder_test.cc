@@ -85,20 +85,34 @@ CallTensor Tensor(void* data, const std::vector<int64_t>& shape, int64_t size, b
   return tensor;
 }
 
-TEST(LadderTest, BoundsAreSharesOfTheWidestRange) {
-  const auto bounds = [](std::vector<GraphSize> sizes) {
-    const Ladder ladder = LadderOf(sizes);
-    return std::pair(ladder.size, ladder.bounds);
-  };
-  using Bounds = std::vector<int64_t>;
-  EXPECT_EQ(bounds({}), std::pair(size_t{0}, Bounds{}));
-  EXPECT_EQ(bounds({{.name = "n", .least = 1, .greatest = 4}}), std::pair(size_t{0}, Bounds{}));
-  EXPECT_EQ(bounds({{.name = "b", .least = 1, .greatest = 8},
-                    {.name = "s", .least = 1, .greatest = 512}}),
-            std::pair(size_t{1}, Bounds({32, 128, 256})));
+TEST(LadderTest, BoundsAreSharesOfTheWidestRanges) {
+  using Ladder = std::vector<LadderBounds>;
+  EXPECT_EQ(LadderOf({}), Ladder());
+  EXPECT_EQ(LadderOf({{.name = "n", .least = 1, .greatest = 4}}), Ladder());
+  EXPECT_EQ(LadderOf({{.name = "b", .least = 1, .greatest = 4},
+                      {.name = "s", .least = 1, .greatest = 512}}),
+            Ladder({{4, 32}, {4, 128}, {4, 256}}));
   // None below the least.
-  EXPECT_EQ(bounds({{.name = "s", .least = 10, .greatest = 100}}),
-            std::pair(size_t{0}, Bounds({25, 50})));
+  EXPECT_EQ(LadderOf({{.name = "s", .least = 10, .greatest = 100}}), Ladder({{25}, {50}}));
+  // A past and its words. Those that differ in the past alone are neighbours.
+  EXPECT_EQ(LadderOf({{.name = "seq", .least = 1, .greatest = 16},
+                      {.name = "b", .least = 1, .greatest = 2},
+                      {.name = "past", .least = 0, .greatest = 200}}),
+            Ladder({{16, 2, 50},
+                    {16, 2, 100},
+                    {8, 2, 200},
+                    {8, 2, 50},
+                    {8, 2, 100},
+                    {1, 2, 200},
+                    {1, 2, 50},
+                    {1, 2, 100}}));
+}
+
+TEST(LadderTest, LessWorkComesBeforeWhatHoldsIt) {
+  EXPECT_TRUE(HasLessWork({1, 200}, {16, 50}));
+  EXPECT_TRUE(HasLessWork({1, 200}, {2, 200}));
+  EXPECT_FALSE(HasLessWork({2, 200}, {1, 200}));
+  EXPECT_FALSE(HasLessWork({2, 200}, {2, 200}));
 }
 
 TEST(LadderTest, EachRunTakesTheSmallestBoundThatHoldsIt) {

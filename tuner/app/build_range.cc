@@ -1,5 +1,6 @@
 #include "tuner/app/build_range.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -14,6 +15,16 @@ namespace {
 // What smaller bounds may add to a bundle: kernels, and weights in another form. A choice.
 constexpr size_t kAddedBytesMax = size_t{16} << 20;
 
+ModelRequest Narrowed(const Graph& graph, const LadderBounds& bounds, const ModelRequest& request) {
+  ModelRequest narrow = request;
+  for (size_t i = 0; i < bounds.size(); ++i) {
+    const GraphSize& size = graph.sizes[i];
+    if (bounds[i] == size.greatest) continue;
+    narrow.shapes[absl::StrCat(":", size.name)] = absl::StrCat(size.least, "..", bounds[i]);
+  }
+  return narrow;
+}
+
 }  // namespace
 
 absl::StatusOr<BuiltModel> BuildRange(const Graph& graph, const ModelRequest& request,
@@ -21,27 +32,27 @@ absl::StatusOr<BuiltModel> BuildRange(const Graph& graph, const ModelRequest& re
                                       const std::string& what) {
   BundleBuilder builder(facts, options);
   ASSIGN_OR_RETURN(BuiltModel built, builder.Build(graph, options, what));
-  const Ladder ladder = LadderOf(graph.sizes);
-  if (ladder.bounds.empty() || request.refit) return built;
-  const GraphSize& size = graph.sizes[ladder.size];
-  const std::string name = absl::StrCat(":", size.name);
+  const std::vector<LadderBounds> ladder = LadderOf(graph.sizes);
+  if (ladder.empty() || request.refit) return built;
   // Constants are shared where they are stored alike.
   BuildModelOptions as_whole = options;
   as_whole.storage = built.storage;
   as_whole.fastest_storage = false;
-  // What `submit` tunes: one bound.
+  // What `submit` tunes: the greatest bounds.
   as_whole.require_tuned = false;
-  std::vector<std::string> smaller;
-  for (const int64_t bound : ladder.bounds) {
-    ModelRequest narrow = request;
-    narrow.shapes[name] = absl::StrCat(size.least, "..", bound);
-    const absl::StatusOr<Graph> variant = LoadModel(narrow);
-    // Of ONNX a size that the importer has named itself, and that no flag can set.
-    if (!variant.ok() && request.shapes.count(name) == 0) return built;
-    RETURN_IF_ERROR(variant.status());
+  std::vector<std::pair<LadderBounds, std::string>> variants;
+  for (const LadderBounds& bounds : ladder) {
+    const absl::StatusOr<Graph> variant = LoadModel(Narrowed(graph, bounds, request));
+    // What the importer has no rule for at these bounds runs at larger ones; nor can any flag set a
+    // size of an ONNX file that the importer has named itself.
+    if (!variant.ok()) continue;
     ASSIGN_OR_RETURN(BuiltModel each, builder.Build(*variant, as_whole, what));
-    smaller.push_back(std::move(each.bundle));
+    variants.emplace_back(bounds, std::move(each.bundle));
   }
+  std::sort(variants.begin(), variants.end(),
+            [](const auto& a, const auto& b) { return HasLessWork(a.first, b.first); });
+  std::vector<std::string> smaller;
+  for (auto& [bounds, bundle] : variants) smaller.push_back(std::move(bundle));
   absl::StatusOr<std::string> composed = ComposeLadder(built.bundle, smaller);
   // Where bounds have chosen other forms of the same weights, the smallest goes first: its runs are
   // the rarest.
