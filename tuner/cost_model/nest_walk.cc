@@ -434,18 +434,21 @@ class Walker {
     return !store.intrinsic.empty() && static_cast<int>(i) > store.vector_loop;
   }
 
-  // Whether a value is computed once before the innermost loop around the body, as a row's 1 / sum.
-  bool IsHoisted(const ExprNode& e, const WalkStore& store) const {
-    const size_t innermost = store.body_depth - std::min<size_t>(store.body_depth, 1);
-    return std::none_of(loops_.begin() + static_cast<std::ptrdiff_t>(innermost), loops_.end(),
-                        [&](const WalkLoop& loop) { return Mentions(e, loop.var); });
+  // Counts the operations and adds the loads of a value, operands first. Whether the value changes
+  // in the innermost loop around the body, or inside: what does not, as a row's 1 / sum, is
+  // computed before that loop and does not count.
+  bool CollectLoads(const ExprNode& e, WalkStore& store) {
+    bool changes = e.kind == ExprKind::kVar && IsOfInnermost(e.id, store);
+    for (const Expr& operand : e.operands) changes = CollectLoads(*operand, store) || changes;
+    if (changes) CountOp(e, store.ops);
+    if (e.kind == ExprKind::kLoad) AddAccess(e.id, e.operands, store, /*is_store=*/false);
+    return changes;
   }
 
-  // Counts the operations and adds the loads of a value, operands first.
-  void CollectLoads(const ExprNode& e, WalkStore& store) {
-    for (const Expr& operand : e.operands) CollectLoads(*operand, store);
-    if (!IsHoisted(e, store)) CountOp(e, store.ops);
-    if (e.kind == ExprKind::kLoad) AddAccess(e.id, e.operands, store, /*is_store=*/false);
+  bool IsOfInnermost(VarId var, const WalkStore& store) const {
+    const size_t innermost = store.body_depth - std::min<size_t>(store.body_depth, 1);
+    return std::any_of(loops_.begin() + static_cast<std::ptrdiff_t>(innermost), loops_.end(),
+                       [&](const WalkLoop& loop) { return loop.var == var; });
   }
 
   // Of an access whose lanes, loop `i`, are no neighbours.
