@@ -332,6 +332,14 @@ bool LinearForm::HidesVar(VarId var) const {
   });
 }
 
+bool HaveSameTerms(const LinearForm& a, const LinearForm& b) {
+  return std::equal(a.terms.begin(), a.terms.end(), b.terms.begin(), b.terms.end(),
+                    [](const auto& one, const auto& other) {
+                      return one.second == other.second &&
+                             StructurallyEqual(one.first, other.first);
+                    });
+}
+
 void AddLinear(LinearForm& form, const Expr& e, int64_t scale, const VarRanges& ranges) {
   if (IsPlainSum(*e)) {
     AddPlainSum(form, e, scale, ranges);

@@ -37,6 +37,8 @@ struct LinearForm {
 };
 LinearForm ToLinear(const Expr& e, const VarRanges& ranges);
 Expr FromLinear(const LinearForm& form);
+// Whether the two differ by a constant at most.
+bool HaveSameTerms(const LinearForm& a, const LinearForm& b);
 // Makes `form` that of its sum with scale * e.
 void AddLinear(LinearForm& form, const Expr& e, int64_t scale, const VarRanges& ranges);
 

@@ -20,14 +20,6 @@ LinearForm ElementOf(const Buffer& buffer, const std::vector<Expr>& indices,
   return element;
 }
 
-bool HaveSameTerms(const LinearForm& a, const LinearForm& b) {
-  return std::equal(a.terms.begin(), a.terms.end(), b.terms.begin(), b.terms.end(),
-                    [](const auto& one, const auto& other) {
-                      return one.second == other.second &&
-                             StructurallyEqual(one.first, other.first);
-                    });
-}
-
 }  // namespace
 
 double AddressWalk::VectorsOfLanes(const Buffer& buffer, const std::vector<Expr>& indices,

@@ -53,6 +53,16 @@ bool AppendKey(const Expr& e, std::string& key) {
   return movable && !IsFloat(e->dtype);
 }
 
+// Appends what tells the form's terms from all others. False: as for an expression.
+bool AppendKey(const LinearForm& form, std::string& key) {
+  bool movable = true;
+  for (const auto& [atom, coefficient] : form.terms) {
+    AppendNumber(coefficient, key);
+    movable = AppendKey(atom, key) && movable;
+  }
+  return movable;
+}
+
 // Whether all iterations of a loop that is written out load alike: nothing in the loop is decided
 // by the loop's variable.
 bool IsUniform(const Program& program, const Node& loop) {
@@ -147,12 +157,8 @@ llvm::Value* MemoryEmitter::Advance(BufferId buffer, llvm::Value* pointer, const
                                     int depth) {
   llvm::IRBuilderBase& b = *state_.builder;
   llvm::Type* const type = MemoryType(b, state_.program->buffers[buffer].dtype);
-  bool movable = !state_.single_lane;
   std::string key(reinterpret_cast<const char*>(&pointer), sizeof(pointer));
-  for (const auto& [atom, coefficient] : part.terms) {
-    AppendNumber(coefficient, key);
-    movable = AppendKey(atom, key) && movable;
-  }
+  const bool movable = AppendKey(part, key) && !state_.single_lane;
   if (!movable) return b.CreateInBoundsGEP(type, pointer, IndexValue(part));
   size_t inside = 1;  // The first scope that is too deep.
   while (inside < state_.scopes.size() &&
@@ -315,13 +321,7 @@ llvm::Value* MemoryEmitter::LoadRuns(BufferId buffer, const std::vector<Expr>& i
   std::vector<int64_t> places;
   ForEachLane([&](int) { addresses.push_back(AddressOf(buffer, indices)); });
   for (const Address& address : addresses) {
-    if (address.form.terms.size() != addresses[0].form.terms.size()) return nullptr;
-    for (size_t t = 0; t < address.form.terms.size(); ++t) {
-      const auto& term = address.form.terms[t];
-      const auto& first = addresses[0].form.terms[t];
-      if (term.second != first.second || !StructurallyEqual(term.first, first.first))
-        return nullptr;
-    }
+    if (!HaveSameTerms(address.form, addresses[0].form)) return nullptr;
     places.push_back(address.form.constant - addresses[0].form.constant);
   }
   std::vector<int> order(lanes);
@@ -368,12 +368,8 @@ std::optional<MemoryEmitter::Address> MemoryEmitter::AddressAt(const Expr& load,
   state_.vars[var] = {.bound = true, .constant = value, .range = {value, value}};
   Address at = AddressOf(load->id, load->operands);
   state_.vars[var] = here;
-  const auto& terms = at.form.terms;
   const bool same = at.lane_stride == like.lane_stride && !at.lanes_unrelated &&
-                    std::equal(terms.begin(), terms.end(), like.form.terms.begin(),
-                               like.form.terms.end(), [](const auto& a, const auto& b) {
-                                 return a.second == b.second && StructurallyEqual(a.first, b.first);
-                               });
+                    HaveSameTerms(at.form, like.form);
   return same ? std::optional<Address>(std::move(at)) : std::nullopt;
 }
 
@@ -400,21 +396,17 @@ llvm::Value* MemoryEmitter::LoadColumn(const Expr& load, const Address& address)
                                  int64_t{lanes}, int64_t{var}}) {
       AppendNumber(number, key);
     }
-    bool movable = true;
-    for (const auto& [atom, coefficient] : begin->form.terms) {
-      AppendNumber(coefficient, key);
-      movable = AppendKey(atom, key) && movable;
-    }
+    const bool movable = AppendKey(begin->form, key);
     auto& squares = state_.scopes.back().squares;
     if (const auto found = squares.find(key); found != squares.end()) {
       return found->second[static_cast<size_t>(now - first)];
     }
-    bool is_square = movable && IsUniform(*state_.program, *loop->node);
+    bool is_square = movable;
     for (int64_t c = 1; c < lanes && is_square; ++c) {
       const std::optional<Address> at = AddressAt(load, var, first + c, address);
       is_square = at.has_value() && at->form.constant == begin->form.constant + c;
     }
-    if (!is_square) continue;
+    if (!is_square || !IsUniform(*state_.program, *loop->node)) continue;
     std::vector<llvm::Value*> rows;
     for (int row = 0; row < lanes; ++row) {
       Address at = *begin;

@@ -33,18 +33,15 @@ std::optional<VarId> RowsOf(const Program& program, const Block& block) {
   const LinearForm address = AddressOf(program, *loads[0]);
   const VarId column = block.spatial.back();
   if (address.HidesVar(column) || address.CoefficientOf(column) != 1) return std::nullopt;
-  int64_t elements = 1;
   for (const auto* axes : {&block.spatial, &block.reduction}) {
     for (const VarId axis : *axes) {
       if (Extent(program, axis) > 1 && address.CoefficientOf(axis) == 0) return std::nullopt;
-      elements *= Extent(program, axis);
     }
   }
   // Windows overlap; of other sums each element is a term of one.
-  const Buffer& input = program.buffers[loads[0]->id];
-  int64_t held = 1;
-  for (const int64_t extent : input.shape) held *= extent;
-  if (elements > held) return std::nullopt;
+  const int64_t terms =
+      ProductOfExtents(program, block.spatial) * ProductOfExtents(program, block.reduction);
+  if (terms > ElementCount(program.buffers[loads[0]->id].shape)) return std::nullopt;
   const VarId rows = block.reduction.back();
   if (Extent(program, rows) < 2 * kRowsMin) return std::nullopt;
   return rows;
