@@ -209,7 +209,7 @@ def test_graphs_of_bits():
 def wide_network():
     torch.manual_seed(0)
     return nn.Sequential(nn.Conv2d(3, 16, 3, padding=1), nn.ReLU(), nn.Conv2d(16, 16, 3), nn.ReLU(), nn.Flatten(),
-                         nn.Linear(1600, 32)).eval()
+                         nn.Linear(1600, 128)).eval()
 
 
 def test_precision():
@@ -226,7 +226,8 @@ def test_precision():
             bundle, = live()[0].bundles.values()
             with open(bundle.model.path, "rb") as file:
                 sizes[precision] = len(file.read())
-        assert sizes["bf16"] < sizes["f32"] - 80_000 and sizes["f16"] < sizes["f32"] - 80_000, sizes
+        # The last layer has 205,000 weights. Kernels of machines without the type are longer.
+        assert max(sizes["bf16"], sizes["f16"]) < sizes["f32"] - 300_000, sizes
     raised(lambda: compiled(model, precision="fp8")(x), Exception, "f32, bf16, f16, auto")
 
 
