@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/check.h"
+
 namespace burnish {
 namespace {
 
@@ -18,6 +20,11 @@ constexpr int64_t kFirstNapNs = 150'000, kLongestNapNs = 5'000'000;
 // So long a thread that slept may take to wake up: an idle CPU of a virtual machine comes back
 // within 100 µs or two.
 constexpr int64_t kWakingNs = 200'000;
+
+// What a loan lasts, doubled with each of one region: about a turn that Linux gives to a thread.
+// Whoever took the CPU may be done long before a region of half a second is, and a region beside
+// one who stays tries some ten times a second.
+constexpr int64_t kFirstLoanNs = 4'000'000, kLongestLoanNs = 128'000'000;
 
 int64_t CpuNs(clockid_t clock) {
   timespec now;
@@ -48,9 +55,7 @@ void StallWatch::BeginRegion(uint32_t region, int thread_count) {
   if (thread_count_.load(std::memory_order_relaxed) != thread_count) {
     thread_count_.store(thread_count, std::memory_order_relaxed);
   }
-  if (loans_.empty()) return;
-  for (Thread& thread : threads_) thread.shares_cpu.store(false, std::memory_order_relaxed);
-  loans_.clear();
+  if (has_lent_) EndLoans();
 }
 
 int StallWatch::NumberOfThisThread() const {
@@ -72,37 +77,44 @@ void StallWatch::WaitWhile(WaitableWord& word, uint32_t old, std::atomic<int64_t
   const int64_t began_ns = MonotonicNs();
   // What is left of a CPU that two share is for the one that works.
   for (int64_t nap_ns = kFirstNapNs; word.Load() == old; nap_ns *= 2) {
-    if (!thread.shares_cpu.load(std::memory_order_relaxed) &&
-        !is_looking_.exchange(true, std::memory_order_acquire)) {
-      if (Look(word, old, self, began_ns)) spin_ns.store(0, std::memory_order_relaxed);
+    if (!is_looking_.exchange(true, std::memory_order_acquire)) {
+      if (!thread.shares_cpu.load(std::memory_order_relaxed)) {
+        Look(word, old, self, began_ns, spin_ns);
+      } else if (TakeBack(word, old, self, spin_ns)) {
+        nap_ns = kWakingNs;
+      }
       is_looking_.store(false, std::memory_order_release);
     }
+    const int64_t left_ns = thread.shares_cpu.load(std::memory_order_relaxed)
+                                ? thread.until_ns.load(std::memory_order_relaxed) - MonotonicNs()
+                                : std::min(nap_ns, kLongestNapNs);
     thread.is_asleep.store(true, std::memory_order_relaxed);
-    word.SleepWhile(old, thread.shares_cpu.load(std::memory_order_relaxed)
-                             ? WaitableWord::kNoLimit
-                             : std::min(nap_ns, kLongestNapNs));
+    // Not shorter: another thread may be looking, so that this one could not.
+    word.SleepWhile(old, std::max(left_ns, kFirstNapNs));
     thread.is_asleep.store(false, std::memory_order_relaxed);
   }
 }
 
-bool StallWatch::MayBeStalled(int number, int self, int64_t waited_ns) const {
+bool StallWatch::MayBeStalled(int number, int self, int64_t now_ns, int64_t waited_ns) const {
   const Thread& thread = threads_[number];
   if (number == self || thread.is_asleep.load(std::memory_order_relaxed) ||
-      thread.shares_cpu.load(std::memory_order_relaxed)) {
+      thread.shares_cpu.load(std::memory_order_relaxed) ||
+      now_ns < thread.until_ns.load(std::memory_order_relaxed)) {
     return false;
   }
   return waited_ns >= kWakingNs || thread.arrived_in.load(std::memory_order_relaxed) ==
                                        region_.load(std::memory_order_relaxed);
 }
 
-bool StallWatch::Look(WaitableWord& word, uint32_t old, int self, int64_t began_ns) {
+bool StallWatch::Look(WaitableWord& word, uint32_t old, int self, int64_t began_ns,
+                      std::atomic<int64_t>& spin_ns) {
   const int count = thread_count_.load(std::memory_order_relaxed);
   const auto cpu_ns = [this](int number) {
     return CpuNs(threads_[number].clock.load(std::memory_order_relaxed));
   };
   const int64_t start_ns = MonotonicNs();
   for (int i = 0; i < count; ++i) {
-    cpu_ns_[i] = i == self || MayBeStalled(i, self, start_ns - began_ns) ? cpu_ns(i) : -1;
+    cpu_ns_[i] = i == self || MayBeStalled(i, self, start_ns, start_ns - began_ns) ? cpu_ns(i) : -1;
   }
   if (word.SpinWhile(old, kLookNs)) return false;
   const int64_t looked_ns = MonotonicNs() - start_ns;
@@ -115,14 +127,14 @@ bool StallWatch::Look(WaitableWord& word, uint32_t old, int self, int64_t began_
     if (now_ns < 0 || now_ns - cpu_ns_[i] > looked_ns / 8) continue;
     is_lending_.store(true, std::memory_order_seq_cst);
     // Either this sees that the wait is over, or EndRegion sees is_lending_.
-    const bool has_lent = word.LoadInOrder() == old && Lend(i, self);
+    const bool has_lent = word.LoadInOrder() == old && Lend(i, self, spin_ns);
     is_lending_.store(false, std::memory_order_release);
     if (has_lent) return true;
   }
   return false;
 }
 
-bool StallWatch::Lend(int victim, int self) {
+bool StallWatch::Lend(int victim, int self, std::atomic<int64_t>& spin_ns) {
   const pid_t thread = ThreadOf(threads_[victim].clock.load(std::memory_order_relaxed));
   Loan loan{.victim = victim, .helper = self, .victims_mask = {}};
   const int cpu = sched_getcpu();
@@ -135,11 +147,41 @@ bool StallWatch::Lend(int victim, int self) {
       sched_setaffinity(thread, sizeof(mask), &mask) != 0) {
     return false;
   }
+  int& count = threads_[victim].loan_count;
+  const int64_t until_ns = MonotonicNs() + std::min(kFirstLoanNs << count, kLongestLoanNs);
+  count = std::min(count + 1, 32);
   for (int number : {victim, self}) {
+    threads_[number].until_ns.store(until_ns, std::memory_order_relaxed);
     threads_[number].shares_cpu.store(true, std::memory_order_relaxed);
   }
+  if (loans_.empty()) usual_spin_ns_ = spin_ns.exchange(0, std::memory_order_relaxed);
   loans_.push_back(loan);
+  has_lent_ = true;
   return true;
+}
+
+bool StallWatch::TakeBack(WaitableWord& word, uint32_t old, int self,
+                          std::atomic<int64_t>& spin_ns) {
+  const int64_t now_ns = MonotonicNs();
+  if (now_ns < threads_[self].until_ns.load(std::memory_order_relaxed)) return false;
+  is_lending_.store(true, std::memory_order_seq_cst);
+  // As in Look.
+  const bool goes_on = word.LoadInOrder() == old;
+  if (goes_on) {
+    const auto loan = std::find_if(loans_.begin(), loans_.end(), [self](const Loan& each) {
+      return each.victim == self || each.helper == self;
+    });
+    CHECK(loan != loans_.end());
+    MoveTo(loan->victim, loan->victims_mask);
+    for (int number : {loan->victim, loan->helper}) {
+      threads_[number].until_ns.store(now_ns + kWakingNs, std::memory_order_relaxed);
+      threads_[number].shares_cpu.store(false, std::memory_order_relaxed);
+    }
+    loans_.erase(loan);
+    if (loans_.empty()) spin_ns.store(usual_spin_ns_, std::memory_order_relaxed);
+  }
+  is_lending_.store(false, std::memory_order_release);
+  return goes_on;
 }
 
 const std::vector<StallWatch::Loan>& StallWatch::EndRegion() {
@@ -156,10 +198,17 @@ void StallWatch::MoveTo(int number, const cpu_set_t& mask) {
 void StallWatch::Reset() {
   is_looking_.store(false, std::memory_order_relaxed);
   is_lending_.store(false, std::memory_order_relaxed);
+  EndLoans();
+  for (Thread& thread : threads_) thread.is_asleep.store(false, std::memory_order_relaxed);
+}
+
+void StallWatch::EndLoans() {
+  has_lent_ = false;
   loans_.clear();
   for (Thread& thread : threads_) {
-    thread.is_asleep.store(false, std::memory_order_relaxed);
     thread.shares_cpu.store(false, std::memory_order_relaxed);
+    thread.until_ns.store(0, std::memory_order_relaxed);
+    thread.loan_count = 0;
   }
 }
 

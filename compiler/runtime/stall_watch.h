@@ -1,5 +1,5 @@
 // Notices threads of a parallel region that wait for a CPU while somebody else uses it, and lends
-// them the CPU of a thread that would only wait for them. ADR 14.
+// them the CPU of a thread that would only wait for them, for a while. ADR 14.
 #ifndef COMPILER_RUNTIME_STALL_WATCH_H_
 #define COMPILER_RUNTIME_STALL_WATCH_H_
 
@@ -44,12 +44,13 @@ class StallWatch {
   }
 
   // By a thread of the region, after it has spun: returns once `word` differs from `old`, which a
-  // thread of the region does before the region ends. With a loan `spin_ns` becomes 0: two threads
-  // then share a CPU, which one that spins would keep from the other.
+  // thread of the region does before the region ends. While there is a loan `spin_ns` is 0: two
+  // threads share a CPU, which one that spins would keep from the other.
   void WaitWhile(WaitableWord& word, uint32_t old, std::atomic<int64_t>& spin_ns);
 
   // By the thread that began the region, when `word` differs from what the others could still wait
-  // for. Afterwards nobody lends any more; the masks of the victims are still those of the loans.
+  // for. Afterwards nobody lends or takes back any more; the masks of these victims are still those
+  // of the loans.
   const std::vector<Loan>& EndRegion();
   void MoveTo(int number, const cpu_set_t& mask);
 
@@ -61,20 +62,30 @@ class StallWatch {
     std::atomic<clockid_t> clock{0};
     std::atomic<uint32_t> arrived_in{0};
     std::atomic<bool> is_asleep{false};   // In WaitWhile, so that it need not run.
-    std::atomic<bool> shares_cpu{false};  // Has lent or got a CPU in this region.
+    std::atomic<bool> shares_cpu{false};  // Has lent or got a CPU.
+    // When the loan may be taken back; afterwards, until when this thread may be waking up.
+    std::atomic<int64_t> until_ns{0};
+    int loan_count = 0;  // Of this region, as a victim.
   };
 
   int NumberOfThisThread() const;
   // Whether this thread has lent its CPU.
-  bool Look(WaitableWord& word, uint32_t old, int self, int64_t began_ns);
-  bool MayBeStalled(int number, int self, int64_t waited_ns) const;
-  bool Lend(int victim, int self);
+  bool Look(WaitableWord& word, uint32_t old, int self, int64_t began_ns,
+            std::atomic<int64_t>& spin_ns);
+  bool MayBeStalled(int number, int self, int64_t now_ns, int64_t waited_ns) const;
+  bool Lend(int victim, int self, std::atomic<int64_t>& spin_ns);
+  void EndLoans();
+  // Whether the loan of this thread, whose time is over, was ended.
+  bool TakeBack(WaitableWord& word, uint32_t old, int self, std::atomic<int64_t>& spin_ns);
 
   std::deque<Thread> threads_;  // Cannot be moved.
   std::atomic<int> thread_count_{0};
   std::atomic<uint32_t> region_{0};
-  std::atomic<bool> is_looking_{false};  // One at a time: its clocks are calls of the system.
+  // One at a time, which guards all below: its clocks are calls of the system.
+  std::atomic<bool> is_looking_{false};
   std::atomic<bool> is_lending_{false};
+  bool has_lent_ = false;        // In this region.
+  int64_t usual_spin_ns_ = 0;    // Without a loan.
   std::vector<int64_t> cpu_ns_;  // Of the one that looks.
   std::vector<Loan> loans_;
 };
