@@ -106,7 +106,7 @@ bool StallWatch::MayBeStalled(int number, int self, int64_t now_ns, int64_t wait
                                        region_.load(std::memory_order_relaxed);
 }
 
-bool StallWatch::Look(WaitableWord& word, uint32_t old, int self, int64_t began_ns,
+void StallWatch::Look(WaitableWord& word, uint32_t old, int self, int64_t began_ns,
                       std::atomic<int64_t>& spin_ns) {
   const int count = thread_count_.load(std::memory_order_relaxed);
   const auto cpu_ns = [this](int number) {
@@ -116,11 +116,11 @@ bool StallWatch::Look(WaitableWord& word, uint32_t old, int self, int64_t began_
   for (int i = 0; i < count; ++i) {
     cpu_ns_[i] = i == self || MayBeStalled(i, self, start_ns, start_ns - began_ns) ? cpu_ns(i) : -1;
   }
-  if (word.SpinWhile(old, kLookNs)) return false;
+  if (word.SpinWhile(old, kLookNs)) return;
   const int64_t looked_ns = MonotonicNs() - start_ns;
   // Who looks has spun all the time. Where that does not show, the clocks are coarse, or this
   // thread was the one that did not run.
-  if (cpu_ns(self) - cpu_ns_[self] < looked_ns / 2) return false;
+  if (cpu_ns(self) - cpu_ns_[self] < looked_ns / 2) return;
   for (int i = 0; i < count; ++i) {
     if (i == self || cpu_ns_[i] < 0) continue;
     const int64_t now_ns = cpu_ns(i);
@@ -129,9 +129,8 @@ bool StallWatch::Look(WaitableWord& word, uint32_t old, int self, int64_t began_
     // Either this sees that the wait is over, or EndRegion sees is_lending_.
     const bool has_lent = word.LoadInOrder() == old && Lend(i, self, spin_ns);
     is_lending_.store(false, std::memory_order_release);
-    if (has_lent) return true;
+    if (has_lent) return;
   }
-  return false;
 }
 
 bool StallWatch::Lend(int victim, int self, std::atomic<int64_t>& spin_ns) {

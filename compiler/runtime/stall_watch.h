@@ -69,8 +69,8 @@ class StallWatch {
   };
 
   int NumberOfThisThread() const;
-  // Whether this thread has lent its CPU.
-  bool Look(WaitableWord& word, uint32_t old, int self, int64_t began_ns,
+  // Lends this thread's CPU to the first other one that does not run.
+  void Look(WaitableWord& word, uint32_t old, int self, int64_t began_ns,
             std::atomic<int64_t>& spin_ns);
   bool MayBeStalled(int number, int self, int64_t now_ns, int64_t waited_ns) const;
   bool Lend(int victim, int self, std::atomic<int64_t>& spin_ns);

@@ -213,28 +213,24 @@ TEST(StallTest, AThreadHasItsCpuAgainBeforeTheRegionEnds) {
   });
   const std::unique_ptr<ThreadPool> pool = MakePool({.thread_count = 2, .cpus = {cpus[0], own[0]}});
   const int64_t deadline_ns = MonotonicNs() + 60'000'000'000;
-  bool has_got_another = false, has_its_own_again = false, is_late = false;
-  while (!has_its_own_again && MonotonicNs() < deadline_ns) {
-    // After two stalls regions go on without the thread for a while.
-    ASSERT_TRUE(pool->RunOnThoseThatCome([&](int worker, int workers) {
-                      for (bool goes_on = workers == 2; goes_on;) {
-                        if (worker == 1) {
-                          const bool is_home = UsableCpus() == own;
-                          has_got_another = has_got_another || !is_home;
-                          stop = has_got_another;
-                          has_its_own_again = has_got_another && is_home;
-                          is_late = MonotonicNs() > deadline_ns;
-                          const int64_t step_end_ns = MonotonicNs() + 300'000;
-                          while (MonotonicNs() < step_end_ns) {
-                          }
+  bool has_got_another = false, has_its_own_again = false, goes_on = true;
+  ASSERT_TRUE(pool->RunOnThoseThatCome([&](int worker, int) {
+                    while (goes_on) {
+                      pool->barrier().Wait();  // Both have read it.
+                      if (worker == 1) {
+                        const bool is_home = UsableCpus() == own;
+                        has_got_another = has_got_another || !is_home;
+                        stop = has_got_another;
+                        has_its_own_again = has_got_another && is_home;
+                        goes_on = !has_its_own_again && MonotonicNs() < deadline_ns;
+                        const int64_t step_end_ns = MonotonicNs() + 300'000;
+                        while (MonotonicNs() < step_end_ns) {
                         }
-                        pool->barrier().Wait();
-                        goes_on = !has_its_own_again && !is_late;
-                        pool->barrier().Wait();
                       }
-                    })
-                    .ok());
-  }
+                      pool->barrier().Wait();
+                    }
+                  })
+                  .ok());
   stop = true;
   neighbour.join();
   EXPECT_TRUE(has_its_own_again);

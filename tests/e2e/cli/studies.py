@@ -19,20 +19,22 @@ EX_UNAVAILABLE = 69
 EX_NOPERM = 77
 EX_CONFIG = 78
 TASK = "matmul:m=192,n=192,k=192"  # Of many schedules: a study ends by its budget.
-MAPS = ("failures", "layer_types")  # Objects whose keys are data.
-# Null where no trial was better than the default alone, which is the machine's to say.
-CHANCES = ("network_ratio",)
-# Empty where the times of a study's few records follow no decision, which is chance as well:
-# //tuner/cli:explain_text_test holds their content.
-CHANCE_LISTS = ("decides",)
+# Shapes of values whose content is data or chance, by key.
+GIVEN_SHAPES = {
+    # Objects whose keys are data.
+    "failures": "{}", "layer_types": "{}",
+    # Null where no trial was better than the default alone, which is the machine's to say.
+    "network_ratio": "null|number",
+    # Empty where the times of a study's few records follow no decision:
+    # //tuner/cli:explain_text_test holds its content.
+    "decides": "[]",
+}
 
 
 def shape_of(value):
     """The value with its types in the place of its content."""
     if isinstance(value, dict):
-        shapes = dict.fromkeys(MAPS, "{}") | dict.fromkeys(CHANCES, "null|number")
-        shapes |= dict.fromkeys(CHANCE_LISTS, "[]")
-        return {key: shapes[key] if key in shapes else shape_of(item) for key, item in value.items()}
+        return {key: GIVEN_SHAPES.get(key) or shape_of(item) for key, item in value.items()}
     if isinstance(value, list):
         return [merge(shape_of(item) for item in value)] if value else []
     if value is None:
