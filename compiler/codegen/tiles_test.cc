@@ -69,14 +69,16 @@ Program Definition(const Kind& kind, const Shape& shape, const std::string& init
       .value();
 }
 
-// How many tiles of how many rows are computed together.
+// How many tiles of how many rows and columns are computed together.
 struct Block {
   int rows, tile_rows, tile_columns;
+  int columns = 16;
+  int depth = 0;  // Of one product; 0: all that an instruction does.
 };
 
 std::string TraceText(const Kind& kind, const Block& block, bool blocked = false) {
   return absl::StrReplaceAll(R"(split@1 m->(mt,mi) size=$rows
-      split@1 n->(nt,ni) size=16
+      split@1 n->(nt,ni) size=$columns
       split@1 k->(kt,ks) size=$depth
       split@1 ks->(kp,kv) size=$pack
       split@1 mt->(mo,mb) size=$tr
@@ -90,7 +92,8 @@ std::string TraceText(const Kind& kind, const Block& block, bool blocked = false
       unroll@1 nb
       tensorize@1 mi intrinsic=$intrinsic)",
                              {{"$rows", absl::StrCat(block.rows)},
-                              {"$depth", absl::StrCat(kind.depth)},
+                              {"$columns", absl::StrCat(block.columns)},
+                              {"$depth", absl::StrCat(block.depth > 0 ? block.depth : kind.depth)},
                               {"$pack", absl::StrCat(kind.pack)},
                               {"$tr", absl::StrCat(block.tile_rows)},
                               {"$tc", absl::StrCat(block.tile_columns)},
@@ -189,6 +192,24 @@ TEST(TilesTest, EachNumberOfRowsAndEachBlockOfTiles) {
   }
 }
 
+// As of channels that are no whole tiles, and of colours: the registers are configured smaller, and
+// nothing beyond a row's own elements is read.
+TEST(TilesTest, FewerColumnsAndShallowerProducts) {
+  for (const Kind& kind : {kBf16, kBytes}) {
+    for (int columns = 1; columns <= 16; ++columns) {
+      SCOPED_TRACE(absl::StrCat(kind.intrinsic, " columns ", columns));
+      const Program defined = Definition(kind, {16, columns, kind.depth});
+      ExpectRight(defined, Lowered(defined, TraceText(kind, {16, 1, 1, columns})), kWithTiles);
+    }
+    for (int groups = 1; groups <= 16; ++groups) {
+      SCOPED_TRACE(absl::StrCat(kind.intrinsic, " groups ", groups));
+      const int depth = groups * kind.pack;
+      const Program defined = Definition(kind, {32, 24, 3 * depth});
+      ExpectRight(defined, Lowered(defined, TraceText(kind, {8, 2, 2, 12, depth})), kWithTiles);
+    }
+  }
+}
+
 // The last block is narrower: code of its own, which takes the same registers.
 TEST(TilesTest, BlocksWithARest) {
   for (const Kind& kind : {kBf16, kBytes}) {
@@ -221,10 +242,13 @@ TEST(TilesTest, RandomShapes) {
     const Block blocks[] = {{1, 1, 1}, {1, 2, 2}, {1, 1, 2}, {1, 2, 1}, {1, 3, 1}};
     Block block = blocks[rng.Between(0, 4)];
     block.rows = static_cast<int>(rng.Between(1, 16));
-    const Shape shape = {block.rows * rng.Between(1, 5), 16 * rng.Between(1, 4),
-                         kind.depth * rng.Between(1, 4)};
+    block.columns = static_cast<int>(rng.Between(1, 16));
+    block.depth = static_cast<int>(kind.pack * rng.Between(1, 16));
+    const Shape shape = {block.rows * rng.Between(1, 5), block.columns * rng.Between(1, 4),
+                         block.depth * rng.Between(1, 4)};
     SCOPED_TRACE(absl::StrCat(kind.intrinsic, " ", shape.m, "x", shape.n, "x", shape.k, " rows ",
-                              block.rows, " ", block.tile_rows, "x", block.tile_columns));
+                              block.rows, " ", block.tile_rows, "x", block.tile_columns, " of ",
+                              block.columns, " columns, depth ", block.depth));
     const Program defined = Definition(kind, shape);
     ExpectRight(defined, Lowered(defined, TraceText(kind, block, rng.Between(0, 1) == 1)),
                 kWithTiles, /*seed=*/static_cast<uint64_t>(i));

@@ -1,6 +1,7 @@
 #include "compiler/ir/lower.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -316,7 +317,9 @@ class BlockLowering {
         // The instruction does steps only: what stands around them is rows of vectors of its width.
         const bool is_vector = loop == loops.back();
         around.loop_kind = is_vector ? LoopKind::kVectorized : LoopKind::kSerial;
-        around.lanes = is_vector ? static_cast<int32_t>(MaxExtent(in_, around.var)) : 0;
+        // A power of two; the rest of a row of 12 is a vector of 4.
+        const auto columns = static_cast<uint32_t>(MaxExtent(in_, around.var));
+        around.lanes = is_vector ? static_cast<int32_t>(std::bit_floor(columns)) : 0;
         around.intrinsic.clear();
       }
       const NodeId copy = AddNode(out_, std::move(around));

@@ -68,29 +68,33 @@ constexpr Intrinsic kIntrinsics[] = {
       output C: f32[16]
       block C(i in 16; j in 2) { step C[i] += f32(A[j]) * f32(B[i, j]) })"},
     {"amx_bf16", R"(program/1 amx_bf16
-      input A: bf16[$rows, 32]
-      input B: bf16[16, 16, 2]
-      output C: f32[$rows, 16]
-      block C(i in $rows, j in 16; k in 16, v in 2) {
+      input A: bf16[$rows, $depth]
+      input B: bf16[$groups, $columns, 2]
+      output C: f32[$rows, $columns]
+      block C(i in $rows, j in $columns; k in $groups, v in 2) {
         step C[i, j] += f32(A[i, k * 2 + v]) * f32(B[k, j, v])
       })",
-     16},
+     2},
     {"amx_u8s8", R"(program/1 amx_u8s8
-      input A: u8[$rows, 64]
-      input B: i8[16, 16, 4]
-      output C: i32[$rows, 16]
-      block C(i in $rows, j in 16; k in 16, v in 4) {
+      input A: u8[$rows, $depth]
+      input B: i8[$groups, $columns, 4]
+      output C: i32[$rows, $columns]
+      block C(i in $rows, j in $columns; k in $groups, v in 4) {
         step C[i, j] += i32(A[i, k * 4 + v]) * i32(B[k, j, v])
       })",
-     16},
+     4},
 };
 
 }  // namespace
 
 absl::Span<const Intrinsic> AllIntrinsics() { return kIntrinsics; }
 
-std::string PatternOf(const Intrinsic& intrinsic, int64_t rows) {
-  return absl::StrReplaceAll(intrinsic.pattern, {{"$rows", absl::StrCat(rows)}});
+std::string PatternOf(const Intrinsic& intrinsic, const TileShape& shape) {
+  return absl::StrReplaceAll(intrinsic.pattern,
+                             {{"$rows", absl::StrCat(shape.rows)},
+                              {"$columns", absl::StrCat(shape.columns)},
+                              {"$groups", absl::StrCat(shape.groups)},
+                              {"$depth", absl::StrCat(shape.groups * intrinsic.group)}});
 }
 
 const Intrinsic* FindIntrinsic(absl::string_view name) {

@@ -18,11 +18,16 @@ namespace {
 std::vector<uint8_t> ConfigurationOf(const TileRegisters& registers) {
   std::vector<uint8_t> bytes(64, 0);
   bytes[0] = 1;
-  for (int tile = 0; tile < kTileRegisters; ++tile) {
-    bytes[static_cast<size_t>(16 + 2 * tile)] = kTileRowBytes;
-    bytes[static_cast<size_t>(48 + tile)] =
-        static_cast<uint8_t>(tile < registers.first_right() ? registers.rows : kTileRowsMax);
-  }
+  const auto configure = [&](int first, int count, int64_t rows, int64_t columns) {
+    for (int tile = first; tile < first + count; ++tile) {
+      bytes[static_cast<size_t>(16 + 2 * tile)] = static_cast<uint8_t>(4 * columns);
+      bytes[static_cast<size_t>(48 + tile)] = static_cast<uint8_t>(rows);
+    }
+  };
+  configure(0, registers.sums, registers.rows, registers.columns);
+  if (registers.groups == 0) return bytes;
+  configure(registers.first_left(), registers.left, registers.rows, registers.groups);
+  configure(registers.first_right(), registers.right, registers.groups, registers.columns);
   return bytes;
 }
 

@@ -65,17 +65,21 @@ class Matcher {
       extents_[depth] = extent->int_value;
       node = &program_.nodes[node->children[0]];
     }
-    if (node->kind != NodeKind::kStore || extents_[0] > kTileRowsMax || extents_[1] != kColumns) {
+    if (node->kind != NodeKind::kStore || extents_[0] > kTileRowsMax ||
+        extents_[1] > kTileRowBytes / kSumBytes) {
       return std::nullopt;
     }
     nest.store = node;
+    nest.rows = extents_[0];
+    nest.columns = extents_[1];
+    if (is_product) nest.groups = extents_[2];
     vars_ = nest.vars;
     const bool matches = is_product ? MatchProduct(*name, nest) : MatchMove(nest);
     return matches ? std::optional(nest) : std::nullopt;
   }
 
  private:
-  static constexpr int64_t kColumns = 16;  // Of sums, 4 bytes each.
+  static constexpr int64_t kSumBytes = 4;  // And of a group of products' factors.
 
   bool MatchMove(TileNest& nest) {
     const Node& store = *nest.store;
@@ -99,8 +103,8 @@ class Matcher {
   bool MatchProduct(const TileName& name, TileNest& nest) {
     const Node& store = *nest.store;
     // As many factors as four bytes hold lie side by side.
-    const int64_t pack = 4 / SizeBytes(name.left);
-    if (extents_[2] != kTileRowBytes / 4 || extents_[3] != pack ||
+    const int64_t pack = kSumBytes / SizeBytes(name.left);
+    if (extents_[2] > kTileRowBytes / kSumBytes || extents_[3] != pack ||
         store.combiner != Combiner::kSum || store.value->kind != ExprKind::kMul ||
         store.value->dtype != name.sum) {
       return false;
@@ -143,7 +147,7 @@ class Matcher {
   bool SetTiles(BufferId buffer, const std::vector<Expr>& indices, TileNest& nest) const {
     const size_t rank = indices.size();
     if (program_.buffers[buffer].scope != Scope::kTile || rank < 2 ||
-        SizeBytes(program_.buffers[buffer].dtype) != 4) {
+        SizeBytes(program_.buffers[buffer].dtype) != kSumBytes) {
       return false;
     }
     for (size_t d = 0; d < rank; ++d) {
@@ -234,6 +238,16 @@ void CollectTiles(const Program& program, const Node& leaf, std::set<BufferId>& 
   });
 }
 
+// Whether the nest's tiles have the phase's shape, which the first nest that says so gives it.
+bool Agrees(const TileNest& nest, TileRegisters& registers) {
+  const auto agrees = [](int64_t size, int64_t& common) {
+    if (common == 0) common = size;
+    return size == 0 || size == common;
+  };
+  return agrees(nest.rows, registers.rows) && agrees(nest.columns, registers.columns) &&
+         agrees(nest.groups, registers.groups);
+}
+
 }  // namespace
 
 bool IsTileNest(absl::string_view intrinsic) { return FindName(intrinsic) != nullptr; }
@@ -264,9 +278,7 @@ TilePlan PlanTiles(const Program& program, NodeId root, const TileUnits& units) 
       if (node.kind != NodeKind::kLoop || node.loop_kind != LoopKind::kTensorized) continue;
       const std::optional<TileNest> nest = Matcher(program, units).Match(node);
       if (!nest.has_value()) continue;
-      const int64_t rows = program.vars[nest->vars[0]].extent->int_value;
-      if (registers.rows == 0) registers.rows = rows;
-      good = good && rows == registers.rows;
+      good = good && Agrees(*nest, registers);
       matched.insert(nest->store);
       nests.emplace(id, *nest);
     }

@@ -23,6 +23,8 @@ enum class TileOperation { kZero, kLoad, kStore, kBf16, kU8S8 };
 struct TileNest {
   TileOperation operation;
   std::array<VarId, 4> vars = {-1, -1, -1, -1};  // Rows and columns; of products, both of k.
+  int64_t rows = 0, columns = 0;
+  int64_t groups = 0;  // Of products; else 0.
   const Node* store = nullptr;
   BufferId tiles = -1;                    // The buffer in tile registers.
   const std::vector<Expr>* tile_indices;  // Of the sums.
@@ -35,7 +37,9 @@ struct TileNest {
 
 // Registers of one phase (a child of the root): sums first, then left operands, then right ones.
 struct TileRegisters {
-  int64_t rows = 0;  // Of sums and of left operands; right ones have 16.
+  int64_t rows = 0;     // Of sums and of left operands.
+  int64_t columns = 0;  // Of sums and of right operands, 4 bytes each.
+  int64_t groups = 0;   // Of left operands, 4 bytes each, and rows of right ones; 0: no product.
   int sums = 0, left = 0, right = 0;
 
   int first_left() const { return sums; }
@@ -49,8 +53,8 @@ struct TilePlan {
 };
 
 // Of a lowered program's root. A phase in which a tile buffer is touched otherwise than by
-// instructions of the target, on tiles of one number of rows, has its tiles in memory: its nests
-// are emitted as they stand.
+// instructions of the target, on tiles of one shape, has its tiles in memory: its nests are emitted
+// as they stand.
 TilePlan PlanTiles(const Program& program, NodeId root, const TileUnits& units);
 
 // Whether lowered programs may have nests of this name. They are products of rows by columns, or

@@ -1,8 +1,9 @@
 // tensorize@1 vi intrinsic=dot2_i8x8: the nest from loop vi on is done by an instruction of the
 // table in schedule/intrinsics.h. The nest must be the instruction's own: the same loops, the same
 // block, the same steps of every access in memory as its buffers are stored now. Where a program is
-// compiled with other storage, the nest is done as it stands. An instruction of several rows takes
-// as many as loop vi has, and the block's sums must be staged in tile registers.
+// compiled with other storage, the nest is done as it stands. A product of tiles takes as many
+// rows, columns and groups as the loops have, and the block's sums must be staged in tile
+// registers.
 #include <map>
 #include <string>
 
@@ -131,18 +132,29 @@ class NestMatcher {
   std::map<VarId, VarId> loops_;  // The pattern's, to the program's.
 };
 
-// How many rows the instruction is to have: those of the loop.
-absl::StatusOr<int64_t> RowsOf(const Program& program, NodeId loop, const Intrinsic& intrinsic) {
-  if (intrinsic.rows_max == 1) return 1;
-  const Var& var = program.vars[program.nodes[loop].var];
-  if (!IsConstInt(var.extent) || var.extent->int_value > intrinsic.rows_max) {
-    return Refuse("rows of ", intrinsic.name, " are 1 to ", absl::StrCat(intrinsic.rows_max),
-                  ", and loop ", var.name, " has not one constant extent among them");
+// What a product of tiles is to have: rows, columns and groups of the three outermost loops.
+absl::StatusOr<TileShape> ShapeOf(const Program& program, NodeId loop, const Intrinsic& intrinsic) {
+  TileShape shape;
+  if (intrinsic.group == 0) return shape;
+  NodeId nest = loop;
+  for (int64_t* const size : {&shape.rows, &shape.columns, &shape.groups}) {
+    const Node& node = program.nodes[nest];
+    if (node.kind != NodeKind::kLoop) return Refuse("the nest has fewer loops");
+    const Var& var = program.vars[node.var];
+    if (!IsConstInt(var.extent) || var.extent->int_value < 1 ||
+        var.extent->int_value > kTileRowsMax) {
+      return Refuse("rows, columns and groups of ", intrinsic.name, " are 1 to ",
+                    absl::StrCat(kTileRowsMax), ", and loop ", var.name,
+                    " has not one constant extent among them");
+    }
+    *size = var.extent->int_value;
+    if (node.children.size() != 1) return Refuse("the nest holds more");
+    nest = node.children[0];
   }
   for (NodeId id = loop; id >= 0; id = program.nodes[id].parent) {
     const Node& node = program.nodes[id];
     if (node.kind == NodeKind::kStage && program.buffers[node.buffer].scope == Scope::kTile) {
-      return var.extent->int_value;
+      return shape;
     }
   }
   return Refuse("sums of ", intrinsic.name, " live in tile registers: stage them with scope=tile");
@@ -160,10 +172,9 @@ absl::Status ApplyTensorize(const Step& step, Program& program) {
       return Refuse("inside a loop that is a vector already");
     }
   }
-  ASSIGN_OR_RETURN(const int64_t rows, RowsOf(program, loop, *intrinsic));
-  ASSIGN_OR_RETURN(const Program pattern, ParseProgram(PatternOf(*intrinsic, rows)));
-  const absl::Status matched =
-      NestMatcher(program, pattern, intrinsic->rows_max > 1).MatchNest(loop);
+  ASSIGN_OR_RETURN(const TileShape shape, ShapeOf(program, loop, *intrinsic));
+  ASSIGN_OR_RETURN(const Program pattern, ParseProgram(PatternOf(*intrinsic, shape)));
+  const absl::Status matched = NestMatcher(program, pattern, intrinsic->group > 0).MatchNest(loop);
   if (!matched.ok()) return Refuse("this is no ", name, ": ", std::string(matched.message()));
   program.nodes[loop].loop_kind = LoopKind::kTensorized;
   program.nodes[loop].intrinsic = name;

@@ -197,7 +197,7 @@ TEST(TensorizeTest, TilesThatAreNoneAreRefusedWithAReason) {
       use(TileLoops(14), "stage them with scope=tile"),
       use(TileLoops(14) + "stage@1 Y->acc inside=mo scope=register\n",
           "stage them with scope=tile"),
-      use(TileLoops(28) + stage, "rows of amx_bf16 are 1 to 16"),
+      use(TileLoops(28) + stage, "groups of amx_bf16 are 1 to 16"),
       use(TileLoops(16) + stage, "has not one constant extent"),
   });
 }
