@@ -3,9 +3,9 @@
 // The loops are those of the contraction rule, with a tile where that has a vector: a block of
 // tiles stays in registers over the reduction, each row of it shares its left operand and each
 // column its right one. What such a unit can do, its row of the device says: types, rows, columns,
-// depth, packing, registers. Columns and depth must divide evenly, and tiles have one number of
-// rows, which divides as well (or the last tiles begin early): rows lie one stride apart, so that a
-// tile ends where they stop to, at the end of an image's line.
+// depth, packing, registers. All tiles have one shape, whose columns and depth divide what there
+// is, and whose rows do as well (or the last tiles begin early): rows lie one stride apart, so that
+// a tile ends where they stop to, at the end of an image's line.
 #include <algorithm>
 #include <tuple>
 #include <utility>
@@ -50,6 +50,35 @@ std::vector<int64_t> TileRows(const ComputeUnit& unit, int64_t extent) {
   return rows;
 }
 
+// Of the unit's depth, what a product must use: less takes as long, and vectors do it sooner.
+constexpr int64_t kDepthShare = 8;
+
+// The greatest depth of a product that leaves no rest: a shallow one takes as long as a deep one.
+// 0: none that is worth it.
+int64_t DepthOf(const ComputeUnit& unit, int64_t reduced) {
+  for (int64_t v = unit.k; kDepthShare * v >= unit.k; v -= unit.packed_k) {
+    if (reduced % v == 0) return v;
+  }
+  return 0;
+}
+
+// Numbers of columns of a tile: all of the unit's, or where these leave a rest those that do not;
+// of fewer than half, two tiles in place of one cost more than vectors.
+std::vector<int64_t> TileColumns(const ComputeUnit& unit, int64_t columns) {
+  std::vector<int64_t> found;
+  for (int64_t v = unit.n; 2 * v >= unit.n; --v) {
+    if (columns % v == 0) found.push_back(v);
+    if (v == unit.n && !found.empty()) break;
+  }
+  std::reverse(found.begin(), found.end());
+  return found;
+}
+
+// Products that one sum takes from a segment of the left operand.
+int64_t Reduced(const Program& program, const Contraction& c) {
+  return ProductOfExtents(program, absl::MakeConstSpan(c.reduction).subspan(c.fused_from));
+}
+
 // Whether no number of rows that is worth a tile leaves no rest.
 bool HasOddRows(const ComputeUnit& unit, int64_t extent) {
   return extent > unit.rows_min && TileRows(unit, extent).back() < unit.rows_min;
@@ -72,6 +101,7 @@ class TileSketch {
         unit_(unit),
         form_(form),
         tile_axis_(TileAxis(program_, c)),
+        depth_(DepthOf(unit, Reduced(program_, c))),
         s_(std::move(start)) {}
 
   Draft Build() {
@@ -96,10 +126,6 @@ class TileSketch {
     return {New(outer), New(inner)};
   }
 
-  int64_t Depth() const {
-    return ProductOfExtents(program_, absl::MakeConstSpan(c_.reduction).subspan(c_.fused_from));
-  }
-
   void Decide() {
     const int64_t row_count = ProductOfExtents(program_, c_.rows);
     const int64_t columns = Extent(program_, c_.vector_axis);
@@ -111,11 +137,14 @@ class TileSketch {
       rows.values = TileRows(unit_, line);
     }
     rows_ = s_.Decide(std::move(rows));
+    const std::vector<int64_t> widths = TileColumns(unit_, columns);
+    columns_ =
+        widths.size() == 1 ? Int(widths[0]) : s_.Decide({.name = "columns", .values = widths});
     Decision tile_rows{.name = "tr"}, tile_columns{.name = "tc"};
     for (int64_t v = 1; v <= kBlockMax; ++v) {
       tile_rows.values.push_back(v);
       // A panel that is wider than the axis is waste.
-      if ((v - 1) * unit_.n < columns) tile_columns.values.push_back(v);
+      if ((v - 1) * widths[0] < columns) tile_columns.values.push_back(v);
     }
     tile_rows_ = s_.Decide(std::move(tile_rows));
     tile_columns_ = s_.Decide(std::move(tile_columns));
@@ -125,12 +154,12 @@ class TileSketch {
     if (form_.block_reduction) {
       Decision block{.name = "kb"};
       // Two blocks at least: one is the form without.
-      for (int64_t v = 4; 2 * v * unit_.k <= Depth(); v *= 2) block.values.push_back(v * unit_.k);
+      const int64_t reduced = Reduced(program_, c_);
+      for (int64_t v = 4; 2 * v * depth_ <= reduced; v *= 2) block.values.push_back(v * depth_);
       kb_ = s_.Decide(std::move(block));
       // Of the panel, what a block reads stays in the first cache while the rows go by.
-      const int64_t bytes = unit_.n * NumberBytes(unit_.right);
-      s_.Require(
-          Le(tile_columns_ * kb_ * bytes, Int(context_.device.core.l1d.size_bytes / kPanelShare)));
+      s_.Require(Le(tile_columns_ * kb_ * (columns_ * NumberBytes(unit_.right)),
+                    Int(context_.device.core.l1d.size_bytes / kPanelShare)));
     }
     // The sums, and operands of one step of the reduction, which each is loaded for once.
     const MemoryLevel* const tiles = context_.device.FindLevel("tiles");
@@ -149,8 +178,12 @@ class TileSketch {
     } else {
       const int64_t outer = ProductOfExtents(program_, c_.outer);
       // Every worker has a panel, if there are as many.
-      parts_ = std::min(threads, outer * columns / unit_.n);
-      s_.Require(Le(Int(parts_), CeilDiv(Int(columns / unit_.n), tile_columns_) * outer));
+      parts_ = std::min(threads, outer * columns / widths.back());
+      s_.Require(Le(Int(parts_), CeilDiv(FloorDiv(Int(columns), columns_), tile_columns_) * outer));
+      if (widths.size() > 1) {
+        // A panel that is wider than the axis is waste.
+        s_.Require(Lt((tile_columns_ - 1) * columns_, Int(columns)));
+      }
     }
   }
 
@@ -186,9 +219,9 @@ class TileSketch {
     taps_.assign(reduction.begin(), reduction.begin() + c_.fused_from);
     const LoopRef segment =
         s_.Fuse(absl::MakeConstSpan(reduction).subspan(c_.fused_from), New("q"));
-    std::tie(axis_, column_lane_) = s_.SplitSize(axis, New("vs", "vl"), Int(unit_.n));
+    std::tie(axis_, column_lane_) = s_.SplitSize(axis, New("vs", "vl"), columns_);
     LoopRef products;
-    std::tie(segment_, products) = s_.SplitSize(segment, New("qs", "ql"), Int(unit_.k));
+    std::tie(segment_, products) = s_.SplitSize(segment, New("qs", "ql"), Int(depth_));
     std::tie(group_, product_) = s_.SplitSize(products, New("qg", "qv"), Int(unit_.packed_k));
   }
 
@@ -221,7 +254,7 @@ class TileSketch {
     std::vector<LoopRef> loops = DealOut(), inner = taps_;
     LoopRef segment = segment_, block;
     if (form_.block_reduction) {
-      std::tie(block, segment) = s_.SplitSize(segment_, New("kb", "q1"), FloorDiv(kb_, unit_.k));
+      std::tie(block, segment) = s_.SplitSize(segment_, New("kb", "q1"), FloorDiv(kb_, depth_));
       loops.insert(loops.end(), taps_.begin(), taps_.end());
       loops.push_back(block);
       inner.clear();
@@ -262,9 +295,10 @@ class TileSketch {
   const ComputeUnit& unit_;
   const Form form_;
   const VarId tile_axis_;
+  const int64_t depth_;  // Of one product.
   Schedule s_;
   int64_t parts_ = 1;
-  Expr rows_, tile_rows_, tile_columns_, prefetch_, kb_;
+  Expr rows_, columns_, tile_rows_, tile_columns_, prefetch_, kb_;
   LoopRef row_, outer_, axis_, segment_;              // In tiles; null where there is none.
   LoopRef row_lane_, column_lane_, group_, product_;  // Of one instruction.
   LoopRef worker_, next_, in_rows_, in_columns_, step_;
@@ -281,19 +315,19 @@ std::vector<Draft> TileProductRule(const RuleContext& context, BlockId id) {
   const auto is = [](NumberType type, DType dtype) {
     return NumberTypeName(type) == DTypeName(dtype);
   };
-  const int64_t depth =
-      ProductOfExtents(context.program, absl::MakeConstSpan(c->reduction).subspan(c->fused_from));
+  const int64_t reduced = Reduced(context.program, *c);
   std::vector<Draft> drafts;
   for (const ComputeUnit& unit : context.device.units) {
     if (!HoldsTiles(unit) || !is(unit.left, c->broadcast_load->dtype) ||
         !is(unit.right, c->vector_load->dtype) || !is(unit.sum, block.step->dtype) ||
-        Extent(context.program, c->vector_axis) % unit.n != 0 || depth % unit.k != 0) {
+        TileColumns(unit, Extent(context.program, c->vector_axis)).empty() ||
+        DepthOf(unit, reduced) == 0) {
       continue;
     }
     // Rows that are computed twice belong to one worker, and begin anew with their sums.
     const bool odd = HasOddRows(unit, Extent(context.program, TileAxis(context.program, *c)));
     for (const bool blocked : {false, true}) {
-      if (blocked && (odd || depth < 8 * unit.k)) continue;
+      if (blocked && (odd || reduced < 8 * DepthOf(unit, reduced))) continue;
       for (const bool split_rows : {false, true}) {
         if (split_rows && (odd || ProductOfExtents(context.program, c->rows) < context.threads())) {
           continue;

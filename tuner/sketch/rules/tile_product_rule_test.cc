@@ -1,6 +1,8 @@
 // Products on tile registers.
 #include <string>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/test_device_models.h"
@@ -10,6 +12,7 @@ namespace burnish {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 constexpr char kTarget[] = "cpu:arch=sapphirerapids,threads=2";
@@ -96,9 +99,35 @@ TEST(TileProductRuleTest, TheDevicesUnitsDecide) {
   EXPECT_THAT(DraftsOf("tile_product", Dense(28, 64, 48), device), IsEmpty());
 }
 
-TEST(TileProductRuleTest, ColumnsAndDepthMustBeWholeTiles) {
-  EXPECT_THAT(DraftsOf("tile_product", Dense(28, 64, 40), kTarget), IsEmpty());
-  EXPECT_THAT(DraftsOf("tile_product", Dense(28, 48, 48), kTarget), IsEmpty());
+// Sizes of splits: of a tile's columns ("vl") and of a product's depth ("ql").
+std::vector<std::string> SizesOf(const Program& program) {
+  std::vector<std::string> sizes;
+  for (absl::string_view line : absl::StrSplit(Drafts(program), '\n')) {
+    const bool is_size = absl::StrContains(line, "_vl)") || absl::StrContains(line, "_ql)");
+    if (absl::StrContains(line, "split@1") && is_size && sizes.size() < 2) {
+      sizes.emplace_back(line.substr(line.find("size=")));
+    }
+  }
+  return sizes;
+}
+
+TEST(TileProductRuleTest, ColumnsAndDepthAreThoseThatLeaveNoRest) {
+  EXPECT_THAT(SizesOf(Dense(28, 64, 48)), ElementsAre("size=16", "size=32"));
+  // 48 = 2 * 24; 28, as of seven pixels of four colours, is one product.
+  EXPECT_THAT(SizesOf(Dense(28, 48, 48)), ElementsAre("size=16", "size=24"));
+  EXPECT_THAT(SizesOf(Dense(28, 28, 48)), ElementsAre("size=16", "size=28"));
+  // 24 columns are two tiles of 12 or three of 8.
+  EXPECT_THAT(SizesOf(Dense(28, 64, 24)), ElementsAre("size=$columns", "size=32"));
+  EXPECT_THAT(Drafts(Dense(28, 64, 24)), HasSubstr("\n  columns = 8 12\n"));
+  EXPECT_THAT(SizesOf(Dense(28, 64, 44)), ElementsAre("size=11", "size=32"));
+}
+
+TEST(TileProductRuleTest, WhatWouldUseLittleOfAUnitIsLeftToOthers) {
+  // 34 = 2 * 17 products have depth 2; 34 columns have 2 of 16.
+  EXPECT_THAT(DraftsOf("tile_product", Dense(28, 34, 48), kTarget), IsEmpty());
+  EXPECT_THAT(DraftsOf("tile_product", Dense(28, 64, 34), kTarget), IsEmpty());
+  // An odd depth is no pairs.
+  EXPECT_THAT(DraftsOf("tile_product", Dense(28, 63, 48), kTarget), IsEmpty());
 }
 
 // The values of decision `rows`.
