@@ -118,7 +118,7 @@ class BlockLowering {
     for (NodeId leaf : starting) {
       const BlockId block = in_.nodes[leaf].block;
       if (in_.blocks[block].finish != nullptr) {
-        EmitAround(leaf, id, to, [&](NodeId at) { EmitFinish(leaf, at); });
+        EmitAround(leaf, id, to, [&](NodeId at) { EmitFinish(leaf, at, /*in_tiles=*/false); });
       }
       accumulators_.erase(block);
     }
@@ -177,6 +177,10 @@ class BlockLowering {
     // Where vectors reach the window: tiles have no elements, so theirs pass through memory.
     Accumulator accumulator = window;
     if (in_tiles) {
+      if (in_.blocks[stage.block].combiner != Combiner::kSum) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(in_.blocks[stage.block].name, " is no sum, and tiles hold sums"));
+      }
       RETURN_IF_ERROR(CheckTiles(out_.buffers[stage.buffer]));
       ASSIGN_OR_RETURN(accumulator, NewWindow(leaf, id));
     }
@@ -200,9 +204,8 @@ class BlockLowering {
     EmitChoice(
         first, to,
         [&](NodeId at) {
-          if (in_tiles && StartsAtZero(block)) return EmitTileNest(kTileZero, leaf, id, at, window);
+          if (in_tiles) return EmitTileNest(kTileZero, leaf, id, at, window);
           EmitAround(leaf, id, at, [&](NodeId n) { EmitInit(leaf, n); });
-          if (in_tiles) EmitTileNest(kTileLoad, leaf, id, at, window, accumulator);
         },
         [&](NodeId at) {
           EmitAround(leaf, id, at, [&](NodeId n) {
@@ -217,7 +220,9 @@ class BlockLowering {
     if (in_tiles) EmitTileNest(kTileStore, leaf, id, to, accumulator, window);
     EmitChoice(
         last, to,
-        [&](NodeId at) { EmitAround(leaf, id, at, [&](NodeId n) { EmitFinish(leaf, n); }); },
+        [&](NodeId at) {
+          EmitAround(leaf, id, at, [&](NodeId n) { EmitFinish(leaf, n, in_tiles); });
+        },
         [&](NodeId at) {
           EmitAround(leaf, id, at, [&](NodeId n) {
             EmitStore(leaf, n, home.buffer, home.indices,
@@ -279,10 +284,9 @@ class BlockLowering {
     }
   }
 
-  // +0, as an instruction clears its registers.
+  // +0, which sums of tiles begin with.
   static bool StartsAtZero(const Block& block) {
-    const Expr init =
-        block.init == nullptr ? Identity(block.combiner, block.step->dtype) : block.init;
+    const Expr init = InitOf(block);
     return IsInt(init, 0) || (init->kind == ExprKind::kFloatImm && init->float_value == 0 &&
                               !std::signbit(init->float_value));
   }
@@ -330,17 +334,23 @@ class BlockLowering {
   }
 
   void EmitInit(NodeId leaf, NodeId to) {
-    const Block& block = in_.blocks[in_.nodes[leaf].block];
     const Accumulator& at = accumulators_.at(in_.nodes[leaf].block);
-    const Expr init =
-        block.init == nullptr ? Identity(block.combiner, block.step->dtype) : block.init;
-    EmitStore(leaf, to, at.buffer, at.indices, init, Combiner::kAssign, false);
+    EmitStore(leaf, to, at.buffer, at.indices, InitOf(in_.blocks[in_.nodes[leaf].block]),
+              Combiner::kAssign, false);
   }
 
-  void EmitFinish(NodeId leaf, NodeId to) {
+  static Expr InitOf(const Block& block) {
+    return block.init == nullptr ? Identity(block.combiner, block.step->dtype) : block.init;
+  }
+
+  // `in_tiles`: the sums began with zeros, which an instruction makes, and what they should begin
+  // with is added now. Written to memory first and loaded as tiles it would cost as much as the
+  // products of some steps, since loads of tiles wait for stores of vectors to the same lines.
+  void EmitFinish(NodeId leaf, NodeId to, bool in_tiles) {
     const Block& block = in_.blocks[in_.nodes[leaf].block];
     const Accumulator& at = accumulators_.at(in_.nodes[leaf].block);
-    const Expr self = Load(at.buffer, block.step->dtype, at.indices);
+    Expr self = Load(at.buffer, block.step->dtype, at.indices);
+    if (in_tiles && !StartsAtZero(block)) self = Combine(block.combiner, InitOf(block), self);
     EmitStore(leaf, to, block.output, block.output_indices, Finished(block, self),
               Combiner::kAssign, false);
   }
@@ -358,10 +368,9 @@ class BlockLowering {
       return;
     }
     // Every reduction loop is gone (one iteration each): init, one step and finish at once.
-    const Expr init =
-        block.init == nullptr ? Identity(block.combiner, block.step->dtype) : block.init;
     EmitStore(leaf, to, block.output, block.output_indices,
-              Finished(block, Combine(block.combiner, init, block.step)), Combiner::kAssign, true);
+              Finished(block, Combine(block.combiner, InitOf(block), block.step)),
+              Combiner::kAssign, true);
   }
 
   static Expr Finished(const Block& block, const Expr& self) {
