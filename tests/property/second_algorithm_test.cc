@@ -123,7 +123,7 @@ TEST(SecondAlgorithmTest, DefaultsHaveOneOfEachParameterWhereAlgorithmsAreAllowe
 TEST(SecondAlgorithmTest, StudyTriesItEarlyAndItsBoundLeavesRoom) {
   const std::string text = PrintWorkload(Workload());
   const StudyTaskSpec task{.workload = {.text = text, .id = Sha256Bytes(text)}};
-  const TaskToolsOptions options{.flops_per_second = 1e9};
+  const TaskToolsOptions options{.peak_flops = [](const Program&) { return 1e9; }};
   ASSERT_OK_AND_ASSIGN(const auto tools, MakeTaskTools(options, {&task, 1}, TestTarget(), {}));
   EXPECT_THAT(tools[0].seed_traces, Contains("quarter_squares@1 b2 scale=1\n"));
   ASSERT_OK_AND_ASSIGN(const auto strict,

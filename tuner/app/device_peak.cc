@@ -2,6 +2,11 @@
 
 #include <algorithm>
 
+#include "absl/status/statusor.h"
+#include "base/check.h"
+#include "compiler/schedule/step.h"
+#include "db/stored_trace.h"
+
 namespace burnish {
 
 double PeakFlops(const DeviceModel& device, NumberType type, int threads,
@@ -14,6 +19,36 @@ double PeakFlops(const DeviceModel& device, const ComputeUnit& unit, int threads
                  double loads_per_operation) {
   return static_cast<double>(unit.operations()) * unit.PerCycle(loads_per_operation) *
          device.cycles_per_second * threads;
+}
+
+double PeakFlops(const DeviceModel& device, const Program& workload, int threads,
+                 double loads_per_operation) {
+  const auto reads = [&](NumberType type) {
+    return type == NumberType::kF32 ||
+           std::any_of(workload.buffers.begin(), workload.buffers.end(), [&](const Buffer& buffer) {
+             return buffer.role != BufferRole::kOutput &&
+                    DTypeName(buffer.dtype) == NumberTypeName(type);
+           });
+  };
+  double peak = 0;
+  for (const ComputeUnit& unit : device.units) {
+    if (!reads(unit.left) || !reads(unit.right)) continue;
+    peak = std::max(peak, PeakFlops(device, unit, threads, loads_per_operation));
+  }
+  return peak;
+}
+
+const ComputeUnit& UnitOfTrace(const DeviceModel& device, absl::string_view trace) {
+  const ComputeUnit* unit = nullptr;
+  // A trace of another version names what this one does not know: then as without an instruction.
+  if (const absl::StatusOr<Trace> steps = ParseStoredTrace(trace); steps.ok()) {
+    for (const Step& step : *steps) {
+      if (step.Has("intrinsic")) unit = device.FindUnit(step.GetWord("intrinsic").value_or(""));
+    }
+  }
+  if (unit == nullptr) unit = device.FindUnit(NumberType::kF32, NumberType::kF32);
+  CHECK(unit != nullptr) << device.name << " has no unit for floats";
+  return *unit;
 }
 
 double PeakReadBytes(const DeviceModel& device, int threads) {

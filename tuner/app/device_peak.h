@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "absl/strings/string_view.h"
+#include "compiler/ir/program.h"
 #include "proto/device_model.h"
 
 namespace burnish {
@@ -17,6 +19,15 @@ double PeakFlops(const DeviceModel& device, NumberType type, int threads,
 // The same of one unit.
 double PeakFlops(const DeviceModel& device, const ComputeUnit& unit, int threads,
                  double loads_per_operation);
+
+// The same of the fastest unit that multiplies numbers of types which the workload reads, f32 among
+// them whatever it reads: no schedule computes faster, but by another algorithm.
+double PeakFlops(const DeviceModel& device, const Program& workload, int threads,
+                 double loads_per_operation);
+
+// The unit that a schedule multiplies by, as far as its stored trace says: an instruction's, else
+// the widest of f32.
+const ComputeUnit& UnitOfTrace(const DeviceModel& device, absl::string_view trace);
 
 // Bytes a second that `threads` cores read from memory together.
 double PeakReadBytes(const DeviceModel& device, int threads);

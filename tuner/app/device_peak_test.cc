@@ -1,6 +1,8 @@
 #include "tuner/app/device_peak.h"
 
+#include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
+#include "compiler/ir/parser.h"
 #include "gtest/gtest.h"
 #include "proto/target.h"
 
@@ -23,6 +25,39 @@ TEST(DevicePeakTest, RatesAreTheRowsByTypeAndLoads) {
   EXPECT_NEAR(PeakFlops(device, NumberType::kF32, 4, /*loads_per_operation=*/1), 360e9, 1);
   EXPECT_NEAR(PeakFlops(device, NumberType::kF64, 2, /*loads_per_operation=*/1), 80e9, 1);
   EXPECT_EQ(PeakFlops(device, NumberType::kF16, 2, /*loads_per_operation=*/1), 0);
+}
+
+// A workload of bfloat16 may be done on tiles, at many times the rate of f32.
+TEST(DevicePeakTest, WorkloadsPeakIsThatOfItsFastestUnit) {
+  ASSERT_OK_AND_ASSIGN(const Target target, ParseTarget("cpu:arch=sapphirerapids,threads=2"));
+  const DeviceModel device =
+      DeviceModelOf(target, CalibrationRow{.threads = 2,
+                                           .clock_ghz = 3,
+                                           .units = {{"fma_f32x16", 200, 150},
+                                                     {"dot_bf16x16", 100, 100},
+                                                     {"amx_bf16", 3000, 2500},
+                                                     {"amx_u8s8", 6000, 5000}},
+                                           .levels = {{"memory", 12, 20, 90}}});
+  const auto peak = [&](const std::string& left, const std::string& right) {
+    const auto program = ParseProgram(absl::StrCat(
+        "program/1 dot input X: ", left, "[4, 8] const W: ", right,
+        "[8, 8] output Y: f32[4, 8] block Y(m in 4, n in 8; k in 8) { step Y[m, n] += f32(X[m, k])"
+        " * f32(W[n, k]) }"));
+    EXPECT_THAT(program, IsOk());
+    return PeakFlops(device, *program, 2, /*loads_per_operation=*/0);
+  };
+  EXPECT_NEAR(peak("bf16", "bf16"), 6000e9, 1);
+  EXPECT_NEAR(peak("f32", "f32"), 400e9, 1);
+  EXPECT_NEAR(peak("u8", "i8"), 12000e9, 1);
+}
+
+TEST(DevicePeakTest, TracesNameTheirUnit) {
+  ASSERT_OK_AND_ASSIGN(const Target target, ParseTarget("cpu:arch=sapphirerapids,threads=2"));
+  const DeviceModel device = DeviceModelOf(target);
+  EXPECT_EQ(UnitOfTrace(device, "unroll@1 a\ntensorize@1 m intrinsic=amx_bf16\n").name, "amx_bf16");
+  EXPECT_EQ(UnitOfTrace(device, "unroll@1 a\n").name, "fma_f32x16");
+  EXPECT_EQ(UnitOfTrace(device, "tensorize@1 m intrinsic=of_elsewhere\n").name, "fma_f32x16");
+  EXPECT_EQ(UnitOfTrace(device, "no trace").name, "fma_f32x16");
 }
 
 TEST(DevicePeakTest, MemoryIsSharedByAllThatRead) {

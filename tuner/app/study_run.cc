@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -45,11 +46,13 @@ constexpr absl::Duration kStateInterval = absl::Seconds(1);
 constexpr absl::Duration kStoreWaitMax = absl::Hours(1);
 
 // Of the machine whose row the study has; a table's clock is no bound of any machine. Without
-// loads: no kernel is faster, so that no task ends early by it.
-double MachinePeak(const Tuning& tuning) {
-  if (!tuning.spec.calibration.has_value()) return 0;
-  return PeakFlops(DeviceModelOf(tuning.target, tuning.spec.calibration), NumberType::kF32,
-                   tuning.target.threads, /*loads_per_operation=*/0);
+// loads: no kernel is faster, so that no task ends early by it, and no good result is doubted.
+std::function<double(const Program&)> MachinePeak(const Tuning& tuning) {
+  if (!tuning.spec.calibration.has_value()) return nullptr;
+  return [device = DeviceModelOf(tuning.target, tuning.spec.calibration),
+          threads = tuning.target.threads](const Program& workload) {
+    return PeakFlops(device, workload, threads, /*loads_per_operation=*/0);
+  };
 }
 
 MeasureMethod MethodFor(const Tuning& tuning) {
@@ -159,7 +162,7 @@ class StudyRun::Impl {
 
   StudyRunnerOptions RunnerOptions(Measurer& measurer, NetworkMeasurer& network) {
     const Tuning& tuning = *options_.tuning;
-    TaskToolsOptions tools{.flops_per_second = MachinePeak(tuning),
+    TaskToolsOptions tools{.peak_flops = MachinePeak(tuning),
                            .make_threads = std::min(tuning.target.threads, kMakeThreadsMax)};
     if (const CompileCache* const cache = options_.cache; cache != nullptr) {
       tools.defaults = [cache](const Program& workload, const Target& target,

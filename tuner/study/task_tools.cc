@@ -90,9 +90,9 @@ absl::StatusOr<TaskTools> ToolsOfTask(const TaskToolsOptions& options, const Stu
       tools.seed_traces.push_back(std::move(trace));
     }
   }
-  if (options.flops_per_second > 0) {
-    const double seconds =
-        static_cast<double>(CountFlops(program)) / options.flops_per_second / saving_max;
+  const double peak = options.peak_flops == nullptr ? 0 : options.peak_flops(program);
+  if (peak > 0) {
+    const double seconds = static_cast<double>(CountFlops(program)) / peak / saving_max;
     tools.bound_ns = std::llround(seconds * 1e9);
   }
   auto extractor =

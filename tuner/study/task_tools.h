@@ -18,9 +18,10 @@
 namespace burnish {
 
 struct TaskToolsOptions {
-  // Peak of the machine with all of the target's threads, for the roofline bound; 0: not known.
-  // Where an algorithm needs fewer operations than the definition, the bound is by its count.
-  double flops_per_second = 0;
+  // Operations a second that the machine computes a workload at, at most, with all of the target's
+  // threads: for the roofline bound. Null: not known. Where an algorithm needs fewer operations
+  // than the definition, the bound is by its count.
+  std::function<double(const Program& workload)> peak_flops = nullptr;
   int make_threads = 1;  // That the tools are made on.
   // What DefaultSchedules gives for the target's machine with that row, from wherever it is kept:
   // half a second of a core a task otherwise. Null: made anew. From several threads at a time.

@@ -32,6 +32,8 @@
 namespace burnish {
 namespace {
 
+constexpr auto kPeak = [](const Program&) { return 1e12; };
+
 using ::testing::HasSubstr;
 
 StudyTaskSpec TaskOf(const std::string& op, const std::vector<std::vector<int64_t>>& shapes,
@@ -97,7 +99,7 @@ TEST(TaskToolsTest, RealSketchesSayTheDefaultAndTheirPointsAreFoundAgain) {
 // Else a task would be done before Winograd was tried.
 TEST(TaskToolsTest, BoundOfAThreeByThreeConvolutionLeavesRoomForWinogradUnlessStrict) {
   const StudyTaskSpec task = ConvTask();
-  const TaskToolsOptions options{.flops_per_second = 1e12, .make_threads = 2};
+  const TaskToolsOptions options{.peak_flops = kPeak, .make_threads = 2};
   ASSERT_OK_AND_ASSIGN(const auto free, MakeTaskTools(options, {&task, 1}, TestTarget(), {}));
   ASSERT_OK_AND_ASSIGN(const auto strict,
                        MakeTaskTools(options, {&task, 1}, TestTarget(), {.strict = true}));
@@ -181,7 +183,7 @@ TEST(TaskToolsTest, StudyOverARealTaskMeasuresDifferentProgramsThatApply) {
   options.tasks = {task};
   options.make_tools = [](absl::Span<const StudyTaskSpec> tasks, const Target& target,
                           const StudySpec& study) {
-    return MakeTaskTools({.flops_per_second = 1e12}, tasks, target, study);
+    return MakeTaskTools({.peak_flops = kPeak}, tasks, target, study);
   };
   options.records = &records;
   options.studies = &studies;

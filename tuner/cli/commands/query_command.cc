@@ -176,7 +176,7 @@ class QueryCommand : public Command {
       if (!target.ok() || target->PerfKey() != host->PerfKey() || target->threads > host->threads) {
         continue;
       }
-      const double peak = PeakFlops(device, NumberType::kF32, target->threads,
+      const double peak = PeakFlops(device, UnitOfTrace(device, row.record.trace), target->threads,
                                     /*loads_per_operation=*/1);
       if (peak > 0) row.peak_share = row.gflops * 1e9 / peak;
     }
