@@ -45,6 +45,7 @@ std::vector<TaskCase> Cases() {
        kBf16},
       {"matmul", "matmul", {{9, 64}, {64, 32}}, {}, false, true, kBf16},
       {"batch", "matmul", {{2, 16, 32}, {2, 32, 48}}, {}, false, true, kBf16},
+      {"odd_scores", "matmul", {{4, 19, 32}, {4, 32, 37}}, {}, false, true, kBf16},
       {"conv3x3",
        "conv",
        {{1, 8, 7, 32}, {32, 32, 3, 3}, {32}},

@@ -188,6 +188,19 @@ bool BroadcastsFromMemory(const IsaModel& isa, const Program& program, const Con
          dtype == program.blocks[c.block].step->dtype;
 }
 
+int64_t OperandBytes(const Program& program, const Expr& load) {
+  const Buffer& buffer = program.buffers[load->id];
+  return ElementCount(buffer.shape) * SizeBytes(buffer.dtype);
+}
+
+Decision ChunksDecision() { return {.name = "chunks", .values = {2, 4, 8, 16, 32}}; }
+
+Expr IsWorthAChunk(const IsaModel& isa, const Program& program, const Contraction& c,
+                   const Expr& parts) {
+  const Expr bytes = FloorDiv(Int(OperandBytes(program, c.broadcast_load)), parts);
+  return And(Le(bytes, Int(isa.l2.size_bytes / 2)), Lt(Int(isa.l2.size_bytes / 16), bytes));
+}
+
 Expr TileFitsRegisters(const IsaModel& isa, bool broadcasts_from_memory, const Expr& rows,
                        const Expr& vectors) {
   const Expr side = broadcasts_from_memory ? vectors : Min(rows, vectors);

@@ -67,6 +67,17 @@ std::vector<TileUnit> TileUnitsOf(const DeviceModel& device, const Program& prog
 // first.
 bool BroadcastsFromMemory(const IsaModel& isa, const Program& program, const Contraction& c);
 
+// Of the tensor that an operand is loaded from.
+int64_t OperandBytes(const Program& program, const Expr& load);
+
+// In how many chunks a worker's rows may go, each through all panels while it stays in the second
+// cache.
+Decision ChunksDecision();
+// That a part in `parts` of the broadcast operand fits into L2 beside a panel, and not several
+// times.
+Expr IsWorthAChunk(const IsaModel& isa, const Program& program, const Contraction& c,
+                   const Expr& parts);
+
 // That a register tile of `rows` x `vectors` accumulators leaves a k-step the registers that it
 // needs: the shorter side of the tile, of which operands from memory are none, and one more value.
 Expr TileFitsRegisters(const IsaModel& isa, bool broadcasts_from_memory, const Expr& rows,

@@ -32,16 +32,6 @@ constexpr int64_t kThreadRowsMax = 8;
 // What a thread needs beside its sums and operands: addresses and loop counters.
 constexpr int64_t kThreadRegistersOfOwn = 24;
 
-int64_t BytesOf(const Program& program, const Expr& load) {
-  const Buffer& buffer = program.buffers[load->id];
-  return ElementCount(buffer.shape) * SizeBytes(buffer.dtype);
-}
-
-// That so much of the input fits into L2 beside a panel, and not several times.
-Expr WorthAChunk(const Expr& bytes, const IsaModel& isa) {
-  return And(Le(bytes, Int(isa.l2.size_bytes / 2)), Lt(Int(isa.l2.size_bytes / 16), bytes));
-}
-
 // How the loops around a tile are built.
 struct Form {
   bool split_rows = false;       // Workers share rows, not panels.
@@ -159,7 +149,7 @@ class ContractionSketch {
       row_parts_ = s_.Decide({.name = "row_parts", .values = divisors});
       column_parts_ = s_.Decide({.name = "column_parts", .values = divisors});
     }
-    if (form_.chunk_rows) chunks_ = s_.Decide({.name = "chunks", .values = {2, 4, 8, 16, 32}});
+    if (form_.chunk_rows) chunks_ = s_.Decide(ChunksDecision());
     Require();
   }
 
@@ -197,8 +187,7 @@ class ContractionSketch {
       s_.Require(Lt((vectors_ - 1) * lanes_ * column_parts_, Int(vector_extent_)));
     }
     if (form_.chunk_rows) {
-      const Expr bytes = FloorDiv(Int(BytesOf(program_, c_.broadcast_load)), chunks_ * threads);
-      s_.Require(WorthAChunk(bytes, isa));
+      s_.Require(IsWorthAChunk(isa, program_, c_, chunks_ * threads));
     }
     // Too few independent sums leave the FMA units waiting; small problems have no choice.
     const int64_t wanted = std::min<int64_t>(isa.accumulators_min(), kSumsMax);
@@ -496,12 +485,12 @@ std::vector<Draft> ContractionRule(const RuleContext& original, BlockId id) {
       add({.split_rows = true,
            .block_reduction = blocked,
            .panels_inside = grouped.has_value() && !blocked &&
-                            BytesOf(context.program, c->vector_load) <= l2_share});
+                            OperandBytes(context.program, c->vector_load) <= l2_share});
     }
   }
   // Where a worker's part of the input is more than L2, and there is more than a panel to read it.
   if (shares_rows && c->outer.empty() &&
-      BytesOf(context.program, c->broadcast_load) / context.threads() > l2_share) {
+      OperandBytes(context.program, c->broadcast_load) / context.threads() > l2_share) {
     add({.split_rows = true, .chunk_rows = true});
   }
   if (!grouped.has_value() && MayStay(context.program, *c)) {

@@ -87,7 +87,9 @@ bool HasOddRows(const ComputeUnit& unit, int64_t extent) {
 struct Form {
   bool split_rows = false;       // Workers share rows, not panels.
   bool shifted = false;          // The last block of tiles begins early, among the rows before it.
+  bool shifted_columns = false;  // So does the last panel; workers share the outer axes.
   bool block_reduction = false;  // The segment goes in blocks, partial sums are parked.
+  bool chunk_rows = false;       // All panels for some rows, which stay in L2, then the next rows.
 };
 
 class TileSketch {
@@ -115,8 +117,9 @@ class TileSketch {
     s_.Tensorize(row_lane_, unit_.intrinsic);
     s_.If(prefetch_, [&] { s_.PrefetchNext(s_.OutputOf(packed_), next_, step_, 2); });
     return {absl::StrCat("tile_product/", form_.split_rows ? "rows" : "panels",
-                         form_.block_reduction ? "/blocked" : "", form_.shifted ? "/shifted" : "",
-                         "/", unit_.intrinsic),
+                         form_.block_reduction ? "/blocked" : "", form_.chunk_rows ? "/chunks" : "",
+                         form_.shifted ? "/shifted" : "",
+                         form_.shifted_columns ? "/shifted_columns" : "", "/", unit_.intrinsic),
             std::move(s_)};
   }
 
@@ -137,7 +140,8 @@ class TileSketch {
       rows.values = TileRows(unit_, line);
     }
     rows_ = s_.Decide(std::move(rows));
-    const std::vector<int64_t> widths = TileColumns(unit_, columns);
+    const std::vector<int64_t> widths =
+        form_.shifted_columns ? std::vector<int64_t>{unit_.n} : TileColumns(unit_, columns);
     columns_ =
         widths.size() == 1 ? Int(widths[0]) : s_.Decide({.name = "columns", .values = widths});
     Decision tile_rows{.name = "tr"}, tile_columns{.name = "tc"};
@@ -175,6 +179,12 @@ class TileSketch {
     if (form_.split_rows) {
       // Every worker has a tile.
       s_.Require(Le(rows_ * threads, Int(row_count)));
+      if (form_.chunk_rows) {
+        chunks_ = s_.Decide(ChunksDecision());
+        s_.Require(IsWorthAChunk(context_.device.core, program_, c_, chunks_ * threads));
+      }
+    } else if (form_.shifted_columns) {
+      s_.Require(Le(columns_ * tile_columns_, Int(columns)));
     } else {
       const int64_t outer = ProductOfExtents(program_, c_.outer);
       // Every worker has a panel, if there are as many.
@@ -219,7 +229,15 @@ class TileSketch {
     taps_.assign(reduction.begin(), reduction.begin() + c_.fused_from);
     const LoopRef segment =
         s_.Fuse(absl::MakeConstSpan(reduction).subspan(c_.fused_from), New("q"));
-    std::tie(axis_, column_lane_) = s_.SplitSize(axis, New("vs", "vl"), columns_);
+    if (form_.shifted_columns) {
+      // Of a whole panel, so that its tiles share no column.
+      LoopRef in_panel;
+      std::tie(axis_, in_panel) =
+          s_.SplitSize(axis, New("vp", "vr"), columns_ * tile_columns_, Tail::kShift);
+      std::tie(in_columns_, column_lane_) = s_.SplitSize(in_panel, New("vi", "vl"), columns_);
+    } else {
+      std::tie(axis_, column_lane_) = s_.SplitSize(axis, New("vs", "vl"), columns_);
+    }
     LoopRef products;
     std::tie(segment_, products) = s_.SplitSize(segment, New("qs", "ql"), Int(depth_));
     std::tie(group_, product_) = s_.SplitSize(products, New("qg", "qv"), Int(unit_.packed_k));
@@ -227,15 +245,27 @@ class TileSketch {
 
   // The loops around a block of tiles, outermost first.
   std::vector<LoopRef> DealOut() {
+    std::vector<LoopRef> loops;
+    if (form_.shifted_columns) {
+      LoopRef of_worker;
+      std::tie(worker_, of_worker) = s_.SplitParts(outer_, New("p", "g1"), Int(context_.threads()));
+      next_ = axis_;
+      panel_dims_ = {outer_, axis_};
+      return {worker_, of_worker, axis_};
+    }
     const auto [panels, in_panel] = s_.SplitSize(axis_, New("vp", "vi"), tile_columns_);
     in_columns_ = in_panel;
-    std::vector<LoopRef> loops;
     if (form_.split_rows) {
       std::tie(worker_, row_) = s_.SplitParts(row_, New("p", "m1"), Int(context_.threads()));
       loops = {worker_};
-      if (outer_) loops.push_back(outer_);
-      loops.push_back(panels);
-      panel_dims_.assign(loops.begin() + 1, loops.end());
+      if (form_.chunk_rows) {
+        LoopRef chunk;
+        std::tie(chunk, row_) = s_.SplitParts(row_, New("mc", "m2"), chunks_);
+        loops.push_back(chunk);
+      }
+      if (outer_) panel_dims_.push_back(outer_);
+      panel_dims_.push_back(panels);
+      loops.insert(loops.end(), panel_dims_.begin(), panel_dims_.end());
     } else {
       LoopRef panel = panels, of_worker;
       if (outer_) {
@@ -298,7 +328,7 @@ class TileSketch {
   const int64_t depth_;  // Of one product.
   Schedule s_;
   int64_t parts_ = 1;
-  Expr rows_, columns_, tile_rows_, tile_columns_, prefetch_, kb_;
+  Expr rows_, columns_, tile_rows_, tile_columns_, prefetch_, kb_, chunks_;
   LoopRef row_, outer_, axis_, segment_;              // In tiles; null where there is none.
   LoopRef row_lane_, column_lane_, group_, product_;  // Of one instruction.
   LoopRef worker_, next_, in_rows_, in_columns_, step_;
@@ -316,30 +346,41 @@ std::vector<Draft> TileProductRule(const RuleContext& context, BlockId id) {
     return NumberTypeName(type) == DTypeName(dtype);
   };
   const int64_t reduced = Reduced(context.program, *c);
+  const int64_t threads = context.threads();
   std::vector<Draft> drafts;
   for (const ComputeUnit& unit : context.device.units) {
     if (!HoldsTiles(unit) || !is(unit.left, c->broadcast_load->dtype) ||
         !is(unit.right, c->vector_load->dtype) || !is(unit.sum, block.step->dtype) ||
-        TileColumns(unit, Extent(context.program, c->vector_axis)).empty() ||
         DepthOf(unit, reduced) == 0) {
       continue;
     }
+    const int64_t columns = Extent(context.program, c->vector_axis);
+    const int64_t rows = ProductOfExtents(context.program, c->rows);
+    const int64_t outer = ProductOfExtents(context.program, c->outer);
     // Rows that are computed twice belong to one worker, and begin anew with their sums.
     const bool odd = HasOddRows(unit, Extent(context.program, TileAxis(context.program, *c)));
-    for (const bool blocked : {false, true}) {
-      if (blocked && (odd || reduced < 8 * DepthOf(unit, reduced))) continue;
-      for (const bool split_rows : {false, true}) {
-        if (split_rows && (odd || ProductOfExtents(context.program, c->rows) < context.threads())) {
-          continue;
-        }
-        Draft draft =
-            TileSketch(context, *c, unit,
-                       {.split_rows = split_rows, .shifted = odd, .block_reduction = blocked},
-                       Schedule(context.program))
-                .Build();
-        // Whether this nest is the instruction's, the primitive knows.
-        if (FirstPointApplies(draft, context.program)) drafts.push_back(std::move(draft));
+    std::vector<Form> forms;
+    if (!TileColumns(unit, columns).empty()) {
+      const bool is_deep = !odd && reduced >= 8 * DepthOf(unit, reduced);
+      const bool has_rows = !odd && rows >= threads;
+      forms.push_back({.shifted = odd});
+      if (has_rows) forms.push_back({.split_rows = true});
+      if (is_deep) forms.push_back({.block_reduction = true});
+      if (is_deep && has_rows) forms.push_back({.split_rows = true, .block_reduction = true});
+      // Where a worker's part of the input is more than L2 holds beside a panel.
+      if (has_rows && c->outer.empty() &&
+          OperandBytes(context.program, c->broadcast_load) / threads >
+              context.device.core.l2.size_bytes / 2) {
+        forms.push_back({.split_rows = true, .chunk_rows = true});
       }
+    } else if (columns > unit.n && outer >= threads) {
+      // So do columns, as the scores of 197 keys have them.
+      forms.push_back({.shifted = odd, .shifted_columns = true});
+    }
+    for (const Form& form : forms) {
+      Draft draft = TileSketch(context, *c, unit, form, Schedule(context.program)).Build();
+      // Whether this nest is the instruction's, the primitive knows.
+      if (FirstPointApplies(draft, context.program)) drafts.push_back(std::move(draft));
     }
   }
   return drafts;

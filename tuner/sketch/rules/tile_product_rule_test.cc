@@ -11,9 +11,11 @@
 namespace burnish {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 constexpr char kTarget[] = "cpu:arch=sapphirerapids,threads=2";
 const std::pair<std::string, AttributeValue> kLast = {"channels_last", int64_t{1}};
@@ -88,6 +90,37 @@ TEST(TileProductRuleTest, DeepReductionsGoInBlocksToo) {
       NamesOf(DraftsOf("tile_product", Dense(32, 256, 64), kTarget)),
       ElementsAre("tile_product/panels/amx_bf16", "tile_product/rows/amx_bf16",
                   "tile_product/panels/blocked/amx_bf16", "tile_product/rows/blocked/amx_bf16"));
+}
+
+// 37 keys, as scores of attention have them.
+TEST(TileProductRuleTest, OddColumnsAreCoveredByPanelsThatBeginEarly) {
+  const auto scores = [](int64_t batch) {
+    return WorkloadOf({.name = "scores",
+                       .op = "matmul",
+                       .inputs = {{batch, 28, 64}, {batch, 64, 37}},
+                       .dtype = DType::kBf16});
+  };
+  EXPECT_THAT(NamesOf(DraftsOf("tile_product", scores(12), kTarget)),
+              ElementsAre("tile_product/panels/shifted_columns/amx_bf16"));
+  EXPECT_THAT(Drafts(scores(12)), HasSubstr("size=(16 * $tc) tail=shift"));
+  // Columns that two workers compute would be written by both.
+  EXPECT_THAT(DraftsOf("tile_product", scores(1), kTarget), IsEmpty());
+}
+
+TEST(TileProductRuleTest, LargeInputsGoInChunksOfRows) {
+  const auto conv = [](int64_t size) {
+    return WorkloadOf({.name = "conv",
+                       .op = "conv",
+                       .inputs = {{1, size, size, 128}, {128, 128, 3, 3}},
+                       .attributes = {kLast, {"pads", Ints{1, 1, 1, 1}}},
+                       .dtype = DType::kBf16});
+  };
+  const auto names = [&](int64_t size) {
+    return NamesOf(DraftsOf("tile_product", conv(size), kTarget));
+  };
+  // 1.6 MB for a worker, and 0.4.
+  EXPECT_THAT(names(112), Contains("tile_product/rows/chunks/amx_bf16"));
+  EXPECT_THAT(names(56), Not(Contains("tile_product/rows/chunks/amx_bf16")));
 }
 
 TEST(TileProductRuleTest, TheDevicesUnitsDecide) {
