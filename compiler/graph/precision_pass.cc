@@ -84,7 +84,10 @@ class Precision {
     if (type == DType::kF32) return ReadAs(n, type, 0);
     const std::vector<ValueId> inputs = graph_.nodes[n].inputs;
     RETURN_IF_ERROR(ReadAs(n, type, NarrowInputs(graph_.nodes[n].op)));
-    if (type == DType::kBf16) RETURN_IF_ERROR(PairChannels(n));
+    if (type == DType::kBf16) {
+      RETURN_IF_ERROR(PairChannels(n));
+      RETURN_IF_ERROR(RoundDepth(n));
+    }
     const GraphNode& node = graph_.nodes[n];
     const absl::StatusOr<std::vector<TensorType>> types =
         def.infer(node.attributes, InputTypes(graph_, node));
@@ -112,7 +115,7 @@ class Precision {
     }
     const bool channels_last = conv.attributes.Int("channels_last", 0) != 0;
     ASSIGN_OR_RETURN(graph_.nodes[n].inputs[0],
-                     WithOneMore(conv.inputs[0], channels_last ? -1 : 1));
+                     WithZeros(conv.inputs[0], channels_last ? -1 : 1, 1));
     TensorType wide = weights.type;
     ++wide.shape[1];
     const int64_t taps = ElementCount(shape) / (shape[0] * channels);
@@ -128,8 +131,42 @@ class Precision {
     return absl::OkStatus();
   }
 
-  // The value with zeros behind the last index of the dimension.
-  absl::StatusOr<ValueId> WithOneMore(ValueId x, int64_t dim) {
+  // Gives a product a depth that instructions take, which do pairs (AVX512-BF16) or up to 16 pairs
+  // (AMX) at once: 197 keys of attention become 224. Zeros add nothing, and their products are
+  // finite: both operands have them.
+  absl::Status RoundDepth(size_t n) {
+    const GraphNode matmul = graph_.nodes[n];  // By value: nodes are appended.
+    if (matmul.op != "matmul") return absl::OkStatus();
+    for (const ValueId input : matmul.inputs) {
+      // Constants were folded before: weights are padded by nobody, and vectors have no columns.
+      const GraphValue& value = graph_.value(input);
+      if (value.data != nullptr || value.type.shape.size() < 2) return absl::OkStatus();
+    }
+    const int64_t depth = graph_.value(matmul.inputs[0]).type.shape.back();
+    const int64_t zeros = RoundedDepth(depth) - depth;
+    if (zeros == 0) return absl::OkStatus();
+    ASSIGN_OR_RETURN(graph_.nodes[n].inputs[0], WithZeros(matmul.inputs[0], -1, zeros));
+    ASSIGN_OR_RETURN(graph_.nodes[n].inputs[1], WithZeros(matmul.inputs[1], -2, zeros));
+    is_ours_.resize(graph_.values.size(), true);
+    return absl::OkStatus();
+  }
+
+  // The least multiple of 32, or of a smaller power of two, that adds no more than a sixth; `depth`
+  // itself where a run of 8 or more up to 32 divides it, or nothing adds as little.
+  static int64_t RoundedDepth(int64_t depth) {
+    constexpr int64_t kRunMin = 8, kRunMax = 32, kSharesMin = 6;
+    for (int64_t run = kRunMin; run <= kRunMax; run += 2) {
+      if (depth % run == 0) return depth;
+    }
+    for (int64_t step = kRunMax; step >= kRunMin; step /= 2) {
+      const int64_t rounded = (depth + step - 1) / step * step;
+      if (kSharesMin * (rounded - depth) <= depth) return rounded;
+    }
+    return depth;
+  }
+
+  // The value with so many zeros behind the last index of the dimension.
+  absl::StatusOr<ValueId> WithZeros(ValueId x, int64_t dim, int64_t count) {
     const auto rank = static_cast<int64_t>(graph_.value(x).type.shape.size());
     dim = (dim + rank) % rank;
     const GraphNodeId producer = graph_.value(x).producer;
@@ -137,11 +174,11 @@ class Precision {
       // Of planes, which lie in one piece.
       const GraphNode transpose = graph_.nodes[producer];
       const std::vector<int64_t> perm = transpose.attributes.Ints("perm", {});
-      ASSIGN_OR_RETURN(const ValueId planes, WithOneMore(transpose.inputs[0], perm[dim]));
+      ASSIGN_OR_RETURN(const ValueId planes, WithZeros(transpose.inputs[0], perm[dim], count));
       return AddOp(graph_, "transpose", {planes}, transpose.attributes, transpose.name);
     }
     std::vector<int64_t> pads(2 * rank, 0);
-    pads[rank + dim] = 1;
+    pads[rank + dim] = count;
     Attributes attributes;
     attributes.Set("pads", pads);
     return AddOp(graph_, "pad", {x}, attributes);

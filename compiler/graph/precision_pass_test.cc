@@ -108,6 +108,37 @@ TEST(PrecisionPassTest, ConvolutionsOfColoursReadAnEvenNumberOfChannels) {
   }
 }
 
+// 197 keys of attention: instructions do 2 to 32 products at once, and 197 is a prime.
+TEST(PrecisionPassTest, ProductsOfActivationsHaveADepthThatInstructionsTake) {
+  const auto product = [](int64_t depth) {
+    Graph graph;
+    const ValueId p = AddInput(graph, "p", {DType::kF32, {2, 3, depth}});
+    const ValueId v = AddInput(graph, "v", {DType::kF32, {2, depth, 4}});
+    graph.outputs = {Op(graph, "matmul", {p, v})};
+    return graph;
+  };
+  const auto depth_of = [&](int64_t depth, DType type = DType::kBf16) {
+    Graph graph = product(depth);
+    const Graph before = graph;
+    EXPECT_THAT(StoreFloatsAs(graph, {type}), IsOk());
+    EXPECT_EQ(Difference(before, graph, 0.05), "") << depth;
+    const GraphNode& matmul = graph.nodes[graph.nodes.size() - 2];
+    EXPECT_EQ(graph.value(matmul.inputs[1]).type.shape[1],
+              graph.value(matmul.inputs[0]).type.shape[2]);
+    return graph.value(matmul.inputs[0]).type.shape.back();
+  };
+  EXPECT_EQ(depth_of(197), 224);
+  EXPECT_EQ(depth_of(577), 608);
+  EXPECT_EQ(depth_of(194), 224);  // 2 * 97.
+  EXPECT_EQ(depth_of(55), 64);
+  EXPECT_EQ(depth_of(43), 48);  // 64 would be half as many again.
+  // What a run of 8 to 32 divides, or what would nearly double, stays; so does f16.
+  EXPECT_EQ(depth_of(128), 128);
+  EXPECT_EQ(depth_of(50), 50);
+  EXPECT_EQ(depth_of(9), 9);
+  EXPECT_EQ(depth_of(197, DType::kF16), 197);
+}
+
 // Three dense layers with a transpose and its inverse between the first two.
 Graph Layers() {
   Graph graph;
