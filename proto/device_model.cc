@@ -164,7 +164,7 @@ ComputeUnit TileUnitOf(const TileRow& row) {
           .m = kTileRows,
           .n = 16,
           .k = 16 * row.packed_k,
-          .has_partial_rows = true,
+          .has_partial_tiles = true,
           .row_floor = 0.26,
           .rows_min = 7,
           .packed_k = row.packed_k,
@@ -334,7 +334,7 @@ double ComputeUnit::PerCycle(double loads_per_operation) const {
 }
 
 double ComputeUnit::RowShare(int rows) const {
-  if (!has_partial_rows) return 1;
+  if (!has_partial_tiles) return 1;
   const double used = std::clamp(rows, rows_min, m);
   return row_floor + (1 - row_floor) * used / m;
 }

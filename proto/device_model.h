@@ -50,9 +50,10 @@ struct ComputeUnit {
   NumberType right = NumberType::kF32;
   NumberType sum = NumberType::kF32;
   int m = 1, n = 1, k = 1;
-  // Fewer than m rows may be used, see RowShare: each row less saves 1/m of all but `row_floor` of
-  // an operation's cycles, down to `rows_min` rows.
-  bool has_partial_rows = false;
+  // Fewer rows, columns and products than m, n and k may be used. See RowShare: each row less saves
+  // 1/m of all but `row_floor` of an operation's cycles, down to `rows_min` rows; fewer columns and
+  // products save nothing.
+  bool has_partial_tiles = false;
   double row_floor = 1;
   int rows_min = 1;
   // So many consecutive k of one column must lie side by side in the right operand; 1: any order.

@@ -1,6 +1,6 @@
 // Six layers of ResNet-50 on tile registers, by the machine code: what a step of the reduction
-// loads and multiplies, and that nothing spills. No machine with such registers is needed, and
-// none has timed it: docs/performance.md.
+// loads and multiplies, and that nothing spills. No machine with such registers is needed; times on
+// one: docs/performance.md.
 #include <algorithm>
 #include <string>
 #include <vector>

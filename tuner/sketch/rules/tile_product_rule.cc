@@ -58,6 +58,7 @@ constexpr int64_t kDepthShare = 8;
 int64_t DepthOf(const ComputeUnit& unit, int64_t reduced) {
   for (int64_t v = unit.k; kDepthShare * v >= unit.k; v -= unit.packed_k) {
     if (reduced % v == 0) return v;
+    if (!unit.has_partial_tiles) break;
   }
   return 0;
 }
@@ -68,7 +69,7 @@ std::vector<int64_t> TileColumns(const ComputeUnit& unit, int64_t columns) {
   std::vector<int64_t> found;
   for (int64_t v = unit.n; 2 * v >= unit.n; --v) {
     if (columns % v == 0) found.push_back(v);
-    if (v == unit.n && !found.empty()) break;
+    if (!unit.has_partial_tiles || (v == unit.n && !found.empty())) break;
   }
   std::reverse(found.begin(), found.end());
   return found;
