@@ -163,6 +163,53 @@ def test_values_of_a_run_that_cannot_be():
                 *({"x": x, "places": numpy.array([0, at])} for at in (6, -7, 1 << 40)))
 
 
+def first_along(x, axis, count, largest):
+    """Values and places by NumPy: equal elements in the order of their places, NaN the greatest."""
+    turned = numpy.flip(x, axis) if largest else x
+    order = numpy.argsort(turned, axis=axis, kind="stable")
+    if largest:
+        order = x.shape[axis] - 1 - numpy.flip(order, axis)
+    places = numpy.take(order, range(count), axis)
+    return numpy.take_along_axis(x, places, axis), places
+
+
+def test_the_first_along_an_axis():
+    kinds = {numpy.float32: TensorProto.FLOAT, numpy.float64: TensorProto.DOUBLE,
+             numpy.int32: TensorProto.INT32, numpy.int64: TensorProto.INT64}
+    cases = [((7,), 0, 1), ((7,), 0, 7), ((3, 400), 1, 5), ((3, 400), -1, 399), ((130, 6), 0, 9),
+             ((2, 90, 33), 1, 64), ((5000,), 0, 1000), ((1, 1), 1, 1)]
+    nodes, inputs, outputs, counts, want = [], [], [], {}, []
+    for i, (shape, axis, count) in enumerate(cases):
+        for dtype, type_ in kinds.items():
+            for largest in (0, 1):
+                name = f"{i}_{dtype.__name__}_{largest}"
+                nodes.append(onnx.helper.make_node(
+                    "TopK", [f"x_{name}", f"k_{i}"], [f"values_{name}", f"places_{name}"], axis=axis,
+                    largest=largest, sorted=i % 2))
+                inputs.append(value(f"x_{name}", type_, shape))
+                got = [count if d == axis % len(shape) else n for d, n in enumerate(shape)]
+                outputs += [value(f"values_{name}", type_, got),
+                            value(f"places_{name}", TensorProto.INT64, got)]
+                counts[f"k_{i}"] = numpy.array([count])
+                want.append((f"x_{name}", shape, axis, count, dtype, largest))
+    model = burnish_runtime.load(Compiled(nodes, inputs, outputs, **counts).path)
+    special = [0.0, -0.0, numpy.nan, -numpy.nan, numpy.inf, -numpy.inf, 1.0, -1.0, 1e-40]
+    for draw in (lambda shape: _random.standard_normal(shape) * 1000,
+                 lambda shape: numpy.sort(_random.standard_normal(shape) * 1000, axis=0),
+                 lambda shape: _random.integers(-2, 3, shape), lambda shape: numpy.zeros(shape),
+                 lambda shape: _random.choice(special, shape)):
+        tensors = {}
+        for name, shape, _, _, dtype, _ in want:
+            drawn = draw(shape)
+            tensors[name] = (drawn if dtype in (numpy.float32, numpy.float64)
+                             else numpy.nan_to_num(drawn, posinf=9, neginf=-9)).astype(dtype)
+        got = model(**tensors)
+        for i, (name, _, axis, count, _, largest) in enumerate(want):
+            values, places = first_along(tensors[name], axis, count, largest)
+            assert (got[2 * i + 1] == places).all(), name
+            assert got[2 * i].tobytes() == numpy.ascontiguousarray(values).tobytes(), name
+
+
 def test_new_parameters():
     node = onnx.helper.make_node
     weights = {"w": floats(64, 10), "b": floats(10)}
