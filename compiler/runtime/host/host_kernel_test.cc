@@ -165,6 +165,38 @@ TEST(HostKernelTest, ABoundIsNeverOne) {
   EXPECT_EQ(Refusal(Call("unique", {{kF32, {2}}, {kI64, {1}}})), "got count i64[1], want i64[]");
 }
 
+TEST(HostKernelTest, PlacesOfWhatIsNotZero) {
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<std::vector<int64_t>> shapes = {{1}, {70}, {3, 5}, {4, 1}, {2, 3, 1, 4}};
+  for (const std::vector<int64_t>& shape : shapes) {
+    for (int step = 1; step < 6; ++step) {  // 1: none is 0.
+      HostSignature call = Call("non_zero", {{kF32, shape}});
+      call.outputs = *FindHostKernel("non_zero")->infer(call);
+      int64_t size = 1;
+      for (const int64_t extent : shape) size *= extent;
+      std::vector<float> x(size, -0.0f);
+      for (int64_t i = step / 2; i < size; i += step) x[i] = i % 3 == 0 ? kNan : -2.0f;
+      const int64_t bound = call.outputs[0].shape[1];
+      std::vector<int64_t> places(shape.size() * bound, -1), want(places.size(), 0);
+      int64_t count = -1, wanted = 0;
+      for (int64_t i = 0; i < size; ++i) {
+        if (x[i] == 0) continue;
+        int64_t rest = i;
+        for (size_t d = shape.size(); d-- > 0; rest /= shape[d]) {
+          want[d * bound + wanted] = rest % shape[d];
+        }
+        ++wanted;
+      }
+      const uint8_t* const inputs[] = {reinterpret_cast<const uint8_t*>(x.data())};
+      uint8_t* const outputs[] = {reinterpret_cast<uint8_t*>(places.data()),
+                                  reinterpret_cast<uint8_t*>(&count)};
+      ASSERT_EQ(FindHostKernel("non_zero")->run(call, inputs, outputs), BURNISH_KERNEL_OK);
+      EXPECT_EQ(count, wanted);
+      EXPECT_EQ(places, want) << size << " elements, one in " << step;
+    }
+  }
+}
+
 // NaN is one value, and what does not hold is nobody's.
 TEST(HostKernelTest, UniqueOfAPrefixWithNan) {
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();

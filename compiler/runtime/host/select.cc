@@ -25,22 +25,35 @@ RuntimeOr<std::vector<HostType>> InferNonZero(const HostSignature& call) {
 int32_t RunNonZero(const HostSignature& call, std::span<const uint8_t* const> inputs,
                    std::span<uint8_t* const> outputs) {
   const std::vector<int64_t>& shape = call.inputs[0].shape;
-  const int64_t bound = call.outputs[0].shape[1], count = Count(shape);
+  const int64_t bound = call.outputs[0].shape[1], extent = shape.back(),
+                rows = Count(shape) / extent;
+  const size_t last = shape.size() - 1;
   auto* const places = reinterpret_cast<int64_t*>(outputs[0]);
-  std::fill_n(places, Count(call.outputs[0].shape), 0);
   int64_t found = 0;
   VisitNumber(call.inputs[0].type, [&](auto tag) {
     using T = typename decltype(tag)::Type;
-    const T* x = reinterpret_cast<const T*>(inputs[0]);
-    for (int64_t i = 0; i < count; ++i) {
-      if (x[i] == T{0}) continue;
-      int64_t rest = i;
-      for (size_t d = shape.size(); d-- > 0; rest /= shape[d]) {
-        places[static_cast<int64_t>(d) * bound + found] = rest % shape[d];
+    const T* row = reinterpret_cast<const T*>(inputs[0]);
+    std::vector<int64_t> at(last, 0);  // The row's own place.
+    for (int64_t r = 0; r < rows; ++r, row += extent) {
+      const int64_t begin = found;
+      int64_t* const along = places + static_cast<int64_t>(last) * bound;
+      for (int64_t i = 0; i < extent; ++i) {
+        along[found] = i;  // Written over if it is none: no branch that data would mislead.
+        found += row[i] != T{0};
       }
-      ++found;
+      for (size_t d = 0; d < last; ++d) {
+        std::fill_n(places + static_cast<int64_t>(d) * bound + begin, found - begin, at[d]);
+      }
+      for (size_t d = last; d-- > 0;) {
+        if (++at[d] < shape[d]) break;
+        at[d] = 0;
+      }
     }
   });
+  for (size_t d = 0; d <= last; ++d) {
+    int64_t* const row = places + static_cast<int64_t>(d) * bound;
+    std::fill(row + found, row + bound, 0);
+  }
   *reinterpret_cast<int64_t*>(outputs[1]) = found;
   return BURNISH_KERNEL_OK;
 }
