@@ -268,17 +268,40 @@ TEST(OnnxBoundedTest, TopKOfWhatHoldsAndAsManyAsARunSays) {
     EXPECT_FALSE(InterpretGraph(graph, {kNone, kTable}).ok());
   }
   EXPECT_FALSE(Import(Rows(absl::StrCat(first, top, OnnxInts("k", {7})))).ok());
-  ASSERT_OK_AND_ASSIGN(
-      const Graph graph,
-      Import(Rows(absl::StrCat(first, "node { op_type: 'Shape' input: 'column' output: 'n' } ",
-                               "node { op_type: 'Min' input: ['n', 'two'] output: 'k' } ",
-                               OnnxInts("two", {2}), top))));
-  ASSERT_OK_AND_ASSIGN(auto got, InterpretGraph(graph, {kThree, kTable}));
-  EXPECT_THAT(got[0].floats, ElementsAre(50, 30));
-  ASSERT_OK_AND_ASSIGN(got, InterpretGraph(graph, {Floats({6}, {0, 0, 0, 0, 1, 0}), kTable}));
-  EXPECT_THAT(got[0].floats, ElementsAre(40));
-  ASSERT_OK_AND_ASSIGN(got, InterpretGraph(graph, {kNone, kTable}));
-  EXPECT_THAT(got[0].shape, ElementsAre(0));
+  // As exporters write the lesser of a number and of what there is. No more than that is sorted,
+  // and what follows is no larger.
+  const std::string shape =
+      absl::StrCat(first, "node { op_type: 'Shape' input: 'column' output: 'n' } ");
+  for (const std::string& lesser :
+       {absl::StrCat("node { op_type: 'Min' input: ['n', 'two'] output: 'k' } ",
+                     OnnxInts("two", {2})),
+        absl::StrCat(
+            "node { op_type: 'Concat' input: ['two', 'n', 'five'] output: 'all' attribute { "
+            "name: 'axis' type: INT i: 0 } } node { op_type: 'ReduceMin' input: 'all' "
+            "output: 'k' } ",
+            OnnxInts("two", {2}), OnnxInts("five", {5}))}) {
+    ASSERT_OK_AND_ASSIGN(const Graph graph, Import(Rows(absl::StrCat(shape, lesser, top))));
+    EXPECT_THAT(graph.value(graph.outputs[0]).type.shape, ElementsAre(2));
+    ASSERT_OK_AND_ASSIGN(auto got, InterpretGraph(graph, {kThree, kTable}));
+    EXPECT_THAT(got[0].floats, ElementsAre(50, 30));
+    ASSERT_OK_AND_ASSIGN(got, InterpretGraph(graph, {Floats({6}, {0, 0, 0, 0, 1, 0}), kTable}));
+    EXPECT_THAT(got[0].floats, ElementsAre(40));
+    ASSERT_OK_AND_ASSIGN(got, InterpretGraph(graph, {kNone, kTable}));
+    EXPECT_THAT(got[0].shape, ElementsAre(0));
+  }
+  // Of the greater one, and of one that may be below 0, all that there may be.
+  for (const std::string& other :
+       {absl::StrCat("node { op_type: 'Max' input: ['n', 'two'] output: 'k' } ",
+                     OnnxInts("two", {2})),
+        absl::StrCat("node { op_type: 'Sub' input: ['n', 'two'] output: 'less' } node { op_type: "
+                     "'Min' input: ['less', 'two'] output: 'k' } ",
+                     OnnxInts("two", {2}))}) {
+    ASSERT_OK_AND_ASSIGN(const Graph graph, Import(Rows(absl::StrCat(shape, other, top))));
+    EXPECT_THAT(graph.value(graph.outputs[0]).type.shape, ElementsAre(6));
+    EXPECT_THAT(InterpretGraph(graph, {kNone, kTable}), StatusIs(absl::StatusCode::kOutOfRange));
+    ASSERT_OK_AND_ASSIGN(const auto got, InterpretGraph(graph, {kThree, kTable}));
+    EXPECT_EQ(got[0].floats[0], 50);
+  }
 }
 
 TEST(OnnxBoundedTest, MoreThanThereAreIsAnErrorOfTheNode) {

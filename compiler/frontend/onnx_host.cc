@@ -39,8 +39,8 @@ absl::StatusOr<ValueId> CheckedCount(OnnxNode& node, ValueId count, ValueId most
   return node.Emit("gather", {list, at}, std::move(attributes));
 }
 
-// Of what a run fills in part, or as many as a run says: all of the axis are sorted, of which the
-// first hold. What does not hold comes last.
+// Of what a run fills in part, or as many as a run says: as many as it may say are sorted, of which
+// the first hold. What does not hold comes last.
 absl::Status TopKInRun(OnnxNode& node, ValueId x) {
   const auto rank = static_cast<int64_t>(node.TypeOf(x).shape.size());
   ASSIGN_OR_RETURN(const int64_t axis, NormalizeAxis(node, node.Int("axis", -1), rank));
@@ -58,8 +58,13 @@ absl::Status TopKInRun(OnnxNode& node, ValueId x) {
     if (wanted < 1 || wanted > bound) {
       return node.Invalid(absl::StrCat("K is ", wanted, ", of at most ", bound, " elements"));
     }
-    most = std::max<int64_t>(wanted, 2);  // An axis that may be empty is none that broadcasts.
+    most = wanted;
+  } else if (const auto terms = node.TermsOf(given); terms.has_value()) {
+    // Detectors want the least of a number and of what there is.
+    const std::optional<SizeRange> range = node.RangeOf(terms->front());
+    if (range.has_value()) most = std::min(bound, range->greatest);
   }
+  most = std::max<int64_t>(most, 2);  // An axis that may be empty is none that broadcasts.
   ASSIGN_OR_RETURN(count, CheckedCount(node, count, holding));
   const bool largest = node.Int("largest", 1) != 0;
   ASSIGN_OR_RETURN(const ValueId filled, node.FilledLowest(x, largest));

@@ -218,7 +218,7 @@ absl::StatusOr<std::vector<ValueId>> OnnxNode::EmitAll(absl::string_view op,
                        .outputs = {}};
   ASSIGN_OR_RETURN(std::vector<ValueId> results,
                    EmitPlain(op, std::move(inputs), std::move(attributes)));
-  if (results.size() == 1) CarryTerms(node, results[0]);
+  if (results.size() == 1) RETURN_IF_ERROR(CarryTerms(node, results[0]));
   return KnownTerms(std::move(results));
 }
 

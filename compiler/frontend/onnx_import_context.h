@@ -233,7 +233,10 @@ class OnnxNode {
                                                    Attributes attributes,
                                                    const std::map<int64_t, SizeTerm>& windows);
   absl::StatusOr<SizeTerm> EmitChosen(const char* op, const SizeTerm& a, const SizeTerm& b);
-  void CarryTerms(const GraphNode& node, ValueId result);
+  // Of several terms; nullopt where one may be below 0, and so is no size.
+  absl::StatusOr<std::optional<SizeTerm>> EmitExtreme(const char* op,
+                                                      const std::vector<SizeTerm>& terms);
+  absl::Status CarryTerms(const GraphNode& node, ValueId result);
   absl::StatusOr<std::vector<ValueId>> KnownTerms(std::vector<ValueId> results);
   // Along these axes, or along all.
   absl::StatusOr<ValueId> FilledWith(ValueId id, ConstantPtr number,

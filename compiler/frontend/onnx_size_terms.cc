@@ -126,22 +126,22 @@ AxisParts OnnxNode::PartsOf(ValueId id, int64_t axis) const {
   return {{.holds = SizeOf(id, axis), .bound = TypeOf(id).shape[axis]}};
 }
 
-void OnnxNode::CarryTerms(const GraphNode& node, ValueId result) {
+absl::Status OnnxNode::CarryTerms(const GraphNode& node, ValueId result) {
   const TensorType type = TypeOf(result);
   const bool any = std::any_of(node.inputs.begin(), node.inputs.end(), [this](ValueId input) {
     return context_->bounded.terms.contains(input);
   });
   const int64_t count = ElementCount(type.shape);
-  if (!any || IsFloat(type.dtype) || count > kTermsMax) return;
+  if (!any || IsFloat(type.dtype) || count > kTermsMax) return absl::OkStatus();
   std::vector<std::vector<SizeTerm>> inputs;
   for (const ValueId input : node.inputs) {
     auto terms = TermsOf(input);
-    if (!terms.has_value()) return;
+    if (!terms.has_value()) return absl::OkStatus();
     inputs.push_back(*std::move(terms));
   }
   if (node.op == "cast") {
     context_->bounded.terms[result] = inputs[0];
-    return;
+    return absl::OkStatus();
   }
   std::vector<SizeTerm> results;
   const std::map<ValueId, SizeRange>& ranges = context_->bounded.ranges;
@@ -150,8 +150,12 @@ void OnnxNode::CarryTerms(const GraphNode& node, ValueId result) {
     for (const SizeTerm& term : inputs[0]) {
       if (product.has_value()) product = product->Times(term);
     }
-    if (!product.has_value()) return;
+    if (!product.has_value()) return absl::OkStatus();
     results.push_back(*product);
+  } else if ((node.op == "reduce_min" || node.op == "reduce_max") && count == 1) {
+    ASSIGN_OR_RETURN(const auto chosen,
+                     EmitExtreme(node.op == "reduce_min" ? "min" : "max", inputs[0]));
+    if (chosen.has_value()) results.push_back(*chosen);
   } else if (IsMovement(node.op)) {
     // Of numbers that stand for terms, so that each operator moves them as it is defined.
     std::vector<SizeTerm> all;
@@ -162,7 +166,9 @@ void OnnxNode::CarryTerms(const GraphNode& node, ValueId result) {
       value.dtype = given.dtype;
       value.shape = given.shape;
       const bool is_index = node.op == "gather" && i == 1;
-      if (is_index && context_->bounded.terms.contains(node.inputs[i])) return;
+      if (is_index && context_->bounded.terms.contains(node.inputs[i])) {
+        return absl::OkStatus();
+      }
       for (const SizeTerm& term : inputs[i]) {
         value.integers.push_back(is_index ? term.number() : static_cast<int64_t>(all.size()));
         all.push_back(term);
@@ -171,14 +177,20 @@ void OnnxNode::CarryTerms(const GraphNode& node, ValueId result) {
     GraphNode with_output = node;
     with_output.outputs = {-1};
     const auto moved = InterpretNode(context_->graph, with_output, values);
-    if (!moved.ok()) return;
+    if (!moved.ok()) return absl::OkStatus();
     for (const int64_t which : (*moved)[0].integers) results.push_back(all[which]);
   } else {
     std::optional<std::vector<SizeTerm>> computed = Computed(node.op, inputs, count, ranges);
-    if (!computed.has_value()) return;
-    results = *std::move(computed);
+    if (computed.has_value()) {
+      results = *std::move(computed);
+    } else if ((node.op == "min" || node.op == "max") && count == 1) {
+      ASSIGN_OR_RETURN(const auto chosen,
+                       EmitExtreme(node.op.c_str(), {At(inputs[0], 0), At(inputs[1], 0)}));
+      if (chosen.has_value()) results.push_back(*chosen);
+    }
   }
-  context_->bounded.terms[result] = std::move(results);
+  if (!results.empty()) context_->bounded.terms[result] = std::move(results);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<BoundedShape> OnnxNode::ShapeInput(int i, absl::string_view what) const {
@@ -274,6 +286,19 @@ absl::StatusOr<SizeTerm> OnnxNode::EmitChosen(const char* op, const SizeTerm& a,
     }
   }
   return SizeTerm::OfExtent(chosen);
+}
+
+absl::StatusOr<std::optional<SizeTerm>> OnnxNode::EmitExtreme(const char* op,
+                                                              const std::vector<SizeTerm>& terms) {
+  for (const SizeTerm& term : terms) {
+    const std::optional<SizeRange> range = RangeOf(term);
+    if (!range.has_value() || range->least < 0) return std::nullopt;
+  }
+  SizeTerm chosen = terms[0];
+  for (const SizeTerm& term : terms) {
+    ASSIGN_OR_RETURN(chosen, EmitChosen(op, chosen, term));
+  }
+  return chosen;
 }
 
 absl::StatusOr<SizeTerm> OnnxNode::EmitLesser(const SizeTerm& a, const SizeTerm& b) {
