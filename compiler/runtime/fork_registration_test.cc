@@ -1,0 +1,87 @@
+#include "compiler/runtime/fork_registration.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <fstream>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace burnish {
+namespace {
+
+// Whether a thread of this process sleeps, by the kernel.
+bool Sleeps(pid_t thread) {
+  std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/stat");
+  std::string line;
+  std::getline(file, line);
+  const size_t name_end = line.rfind(") ");
+  return name_end != std::string::npos && line[name_end + 2] == 'S';
+}
+
+// Starts a thread that takes the mutex, and returns once it waits for it.
+std::thread Waiting(ForkSafeMutex& mutex, std::atomic<int>& turns, int& turn) {
+  std::atomic<pid_t> id{0};
+  std::thread waiter([&mutex, &turns, &turn, &id] {
+    id = static_cast<pid_t>(syscall(SYS_gettid));
+    const std::lock_guard<ForkSafeMutex> lock(mutex);
+    turn = ++turns;
+  });
+  // Nothing else in it sleeps for longer than a look takes; so several in a row say that it waits.
+  for (int looks = 0; looks < 5; looks = id != 0 && Sleeps(id) ? looks + 1 : 0) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  return waiter;
+}
+
+// Each has waited for longer than kPatienceNs.
+TEST(ForkSafeMutexTest, WhoUnlocksAndLocksAtOnceComesAfterThoseWhoWait) {
+  // More than the bits by which waiters are woken.
+  constexpr int kWaiters = 35;
+  ForkSafeMutex mutex;
+  std::atomic<int> turns{0};
+  std::vector<int> turn(kWaiters);
+  std::vector<std::thread> waiters;
+  mutex.lock();
+  for (int i = 0; i < kWaiters; ++i) waiters.push_back(Waiting(mutex, turns, turn[i]));
+  mutex.unlock();
+  mutex.lock();
+  EXPECT_EQ(turns, kWaiters);
+  mutex.unlock();
+  for (std::thread& waiter : waiters) waiter.join();
+  for (int i = 0; i < kWaiters; ++i) EXPECT_EQ(turn[i], i + 1);
+}
+
+TEST(ForkSafeMutexTest, OneAtATime) {
+  constexpr int kThreads = 6, kRounds = 5'000;
+  ForkSafeMutex mutex;
+  int count = 0;  // Plain memory, so that the thread sanitizer checks the order.
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&mutex, &count] {
+      for (int round = 0; round < kRounds; ++round) {
+        const std::lock_guard<ForkSafeMutex> lock(mutex);
+        ++count;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(count, kThreads * kRounds);
+}
+
+TEST(ForkSafeMutexTest, IsFreeAfterReset) {
+  ForkSafeMutex mutex;
+  mutex.lock();
+  mutex.Reset();
+  mutex.lock();
+  mutex.unlock();
+}
+
+}  // namespace
+}  // namespace burnish
