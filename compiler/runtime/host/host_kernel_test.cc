@@ -95,6 +95,64 @@ TEST(HostKernelTest, NoIndexLeavesTheTensor) {
   }
 }
 
+// One index for whole rows, as exporters spread it, almost one, and all of them apart; of shapes
+// that agree behind the axis, and of ones that do not.
+TEST(HostKernelTest, ScatteredAlongAnyAxis) {
+  struct Shapes {
+    std::vector<int64_t> data, indices;
+  };
+  const std::vector<Shapes> all = {{{5}, {9}},
+                                   {{4, 40}, {3, 40}},
+                                   {{4, 40}, {4, 39}},
+                                   {{3, 2, 3, 7}, {3, 2, 3, 7}},
+                                   {{3, 4, 5, 6}, {3, 2, 4, 6}}};
+  for (const Shapes& shapes : all) {
+    const size_t rank = shapes.data.size();
+    for (size_t axis = 0; axis < rank; ++axis) {
+      for (int way = 0; way < 4; ++way) {
+        HostSignature call = Call(
+            "scatter_elements",
+            {{kF32, shapes.data}, {kI64, shapes.indices}, {kF32, shapes.indices}},
+            {{"axis", static_cast<int64_t>(axis)}, {"reduction", 0, way < 2 ? "none" : "add"}});
+        const auto outputs = FindHostKernel(call.kernel)->infer(call);
+        ASSERT_TRUE(outputs.ok()) << outputs.status().message();
+        call.outputs = *outputs;
+        int64_t data_size = 1, size = 1;
+        for (const int64_t extent : shapes.data) data_size *= extent;
+        for (const int64_t extent : shapes.indices) size *= extent;
+        std::vector<float> data(data_size), updates(size), got(data_size);
+        std::vector<int64_t> indices(size);
+        for (int64_t i = 0; i < data_size; ++i) data[i] = static_cast<float>(i) / 4;
+        std::vector<float> want = data;
+        for (int64_t i = 0; i < size; ++i) {
+          std::vector<int64_t> at(rank);
+          int64_t rest = i;
+          for (size_t d = rank; d-- > 0; rest /= shapes.indices[d]) {
+            at[d] = rest % shapes.indices[d];
+          }
+          const int64_t extent = shapes.data[axis];
+          const int64_t spread = (at[axis] * 2 + 1) % extent;
+          indices[i] = way % 2 == 0 ? spread : i % 11 == 3 ? i % extent : spread - extent;
+          updates[i] = static_cast<float>(1000 + i);
+          at[axis] = indices[i] < 0 ? indices[i] + extent : indices[i];
+          int64_t to = 0;
+          for (size_t d = 0; d < rank; ++d) to = to * shapes.data[d] + at[d];
+          want[to] = way < 2 ? updates[i] : want[to] + updates[i];
+        }
+        const uint8_t* const inputs[] = {reinterpret_cast<const uint8_t*>(data.data()),
+                                         reinterpret_cast<const uint8_t*>(indices.data()),
+                                         reinterpret_cast<const uint8_t*>(updates.data())};
+        uint8_t* const results[] = {reinterpret_cast<uint8_t*>(got.data())};
+        ASSERT_EQ(FindHostKernel(call.kernel)->run(call, inputs, results), BURNISH_KERNEL_OK);
+        EXPECT_EQ(got, want) << "rank " << rank << ", axis " << axis << ", way " << way;
+        indices[size / 2] = shapes.data[axis];
+        EXPECT_EQ(FindHostKernel(call.kernel)->run(call, inputs, results),
+                  BURNISH_KERNEL_INDEX_OUT_OF_BOUNDS);
+      }
+    }
+  }
+}
+
 TEST(HostKernelTest, TopOfRowsWithNanAndTies) {
   const HostSignature call = Call("top_k", {{kF32, {5}}}, {{"k", 4}});
   const float nan = std::numeric_limits<float>::quiet_NaN();

@@ -72,27 +72,55 @@ void VisitReduction(const std::string& reduction, Visit visit) {
   if (reduction == "min") visit([](T old, T update) { return std::min(old, update); });
 }
 
-// Rows of the last dimension, one after the other. False: an index was out of bounds.
+// How many of the indices from `first` to below `end` are the first one again: at least 1.
+int64_t RunLength(const HostType& indices, const uint8_t* places, int64_t first, int64_t end) {
+  const auto count = [&](const auto* index) {
+    int64_t i = first + 1;
+    if (i == end || index[i] != index[first]) return int64_t{1};
+    // Whole vectors are asked at a time.
+    for (constexpr int64_t kBlock = 16; i + kBlock <= end; i += kBlock) {
+      bool differs = false;
+      for (int64_t j = i; j < i + kBlock; ++j) differs |= index[j] != index[first];
+      if (differs) break;
+    }
+    while (i < end && index[i] == index[first]) ++i;
+    return i - first;
+  };
+  return indices.type == ElementType::kI32 ? count(reinterpret_cast<const int32_t*>(places))
+                                           : count(reinterpret_cast<const int64_t*>(places));
+}
+
+// Rows, one after the other: of the last dimension, with all before it that indices and data have
+// alike, but for the axis. False: an index was out of bounds.
 template <typename T, typename Reduce>
 bool ScatterRows(const HostSignature& call, size_t axis, const uint8_t* places, const T* updates,
                  T* to, Reduce reduced) {
   const HostType &data = call.inputs[0], &indices = call.inputs[1];
-  const size_t rank = data.shape.size(), last = rank - 1;
+  const size_t rank = data.shape.size();
   std::vector<int64_t> strides(rank, 1);  // Of data.
-  for (size_t d = last; d-- > 0;) strides[d] = strides[d + 1] * data.shape[d + 1];
-  const int64_t row = indices.shape[last], rows = row == 0 ? 0 : Count(indices.shape) / row;
-  const int64_t step = axis == last ? 0 : 1;
+  for (size_t d = rank - 1; d-- > 0;) strides[d] = strides[d + 1] * data.shape[d + 1];
+  size_t last = rank - 1;  // Where the row begins.
+  while (last > axis + 1 && data.shape[last] == indices.shape[last]) --last;
+  const bool is_along_axis = axis == rank - 1;
+  const int64_t row = Count(
+                    {indices.shape.begin() + static_cast<int64_t>(last), indices.shape.end()}),
+                rows = row == 0 ? 0 : Count(indices.shape) / row;
   bool inside = true;
   std::vector<int64_t> at(rank, 0);
   for (int64_t r = 0; r < rows; ++r) {
     int64_t begin = 0;
     for (size_t d = 0; d < last; ++d) begin += d == axis ? 0 : at[d] * strides[d];
-    for (int64_t i = r * row; i < (r + 1) * row; ++i, begin += step) {
+    const int64_t end = (r + 1) * row;
+    for (int64_t i = r * row, count = 1; i < end; i += count) {
+      // Exporters spread one index over whole rows, which then lie side by side.
+      count = is_along_axis ? 1 : RunLength(indices, places, i, end);
       const int64_t index = IndexAt(indices.type, places, i, data.shape[axis]);
       inside = inside && index >= 0;
-      if (index < 0) continue;
-      T& element = to[begin + index * strides[axis]];
-      element = reduced(element, updates[i]);
+      if (index >= 0) {
+        T* const element = to + begin + index * strides[axis];
+        for (int64_t k = 0; k < count; ++k) element[k] = reduced(element[k], updates[i + k]);
+      }
+      begin += is_along_axis ? 0 : count;
     }
     for (size_t d = last; d-- > 0;) {
       if (++at[d] < indices.shape[d]) break;
