@@ -34,12 +34,18 @@ constexpr double kLevelsSeen = 0.1;
 // worse on one of the machines; a sum with 0.3 of the lesser (until then) put 11 % on top of
 // products at the ports' limit.
 constexpr double kOverlapNorm = 6;
+// What one worker could do in multiply-adds while a line comes from memory (its latency in cycles
+// times multiply-adds a cycle), for which weights that the program does not ask for ahead, whose
+// panels hardware begins anew each, are waited for all of their time: 520 on a Zen 4, 1,250 on a
+// Zen 5, 1,700 on a Granite Rapids, where these three wait for 0.3, 0.75 and 1.3 of it, by products
+// with and without prefetches (tests/bench/search). Until then a half was waited for on all.
+constexpr double kWaitedWhole = 1700;
 // Lines at the start of a run of neighbours that hardware does not ask for ahead, in lines that
 // take as long as the run's others. Sums over 300 rows of 1500 floats on a Zen 5: by 1, 2 and 4
 // lines of a row at a time 2.1, 1.4 and 1.0 of the time that 4 take
-// (tests/bench/search/zen5/x_vector_sum). Of 0.5, 1, 2 and 4 the last has the best favourites on
-// both machines, though it overrates those sums on the Zen 5.
-constexpr double kRunStartLines = 4;
+// (tests/bench/search/zen5/x_vector_sum). Of 1, 2, 3 and 4 the second has the most points within
+// 0.8 to 1.25 on a Zen 4, the first on a Zen 5; favourites are alike from 2 on.
+constexpr double kRunStartLines = 2;
 // A phase has a barrier at each end, and its workers wait for the slowest of them.
 constexpr double kBarriersOfAPhase = 2, kWaitCycles = 1200;
 constexpr double kLoopStartCycles = 5;
@@ -211,6 +217,9 @@ class FillRates {
     }
   }
 
+  // Of memory, in cycles.
+  double MemoryLatency() const { return levels_.back()->latency_cycles; }
+
   // Into cache `c` (0: the first), while so many workers read different data.
   double Of(int c, double readers) const {
     constexpr double kSeen[] = {kL2Seen, kL3Seen, kMemorySeen};
@@ -240,9 +249,11 @@ PeerRates PeerRatesOf(const DeviceModel& device) {
 NestCycles AnalyticNestCycles(const WalkNest& nest, const std::vector<BufferTraffic>& traffic,
                               const DeviceModel& device) {
   const FillRates rates(device);
+  const double waited_share =
+      std::min(rates.MemoryLatency() * FloatUnit(device).per_cycle / kWaitedWhole, 1.0);
   NestCycles cycles;
   cycles.compute = ComputeModel(nest, device).Cycles(nest.items);
-  double sum = 0;
+  double sum = 0, waited = 0;
   for (int c = 0; c < kCacheLevelCount; ++c) {
     double level = 0;
     for (const BufferTraffic& buffer : traffic) {
@@ -258,7 +269,7 @@ NestCycles AnalyticNestCycles(const WalkNest& nest, const std::vector<BufferTraf
       // What nobody asks for ahead is waited for: panels jump, and hardware prefetching starts
       // anew at each.
       if (c > 0 && buffer.access->is_cold && !buffer.access->is_prefetched) {
-        cycles.exposed += 0.5 * level_cycles;
+        waited += waited_share * level_cycles;
       }
     }
     cycles.fill[c] = level;
@@ -266,6 +277,10 @@ NestCycles AnalyticNestCycles(const WalkNest& nest, const std::vector<BufferTraf
     sum += level;
   }
   cycles.memory += kLevelsSeen * (sum - cycles.memory);
+  // What hardware brings while there is nothing to compute is in `memory`: a product of one row
+  // waits for its weights as long with prefetches. Of the ways from the lesser of the two to their
+  // sum the harmonic one orders the most pairs of the three machines' tables right.
+  if (waited > 0) cycles.exposed += 1 / (1 / waited + 1 / std::max(cycles.compute, 1.0));
   const PeerRates peers = PeerRatesOf(device);
   for (const BufferTraffic& buffer : traffic) {
     const WalkAccess& access = *buffer.access;

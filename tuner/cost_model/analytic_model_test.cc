@@ -152,6 +152,21 @@ TEST_F(AnalyticOrderTest, WeightsThatNothingPrefetchesAreWaitedFor) {
   EXPECT_GT(without, 1.05 * with);
 }
 
+// A product of one row waits for its weights in any case: what prefetches can save it is no more
+// than its arithmetic.
+TEST_F(AnalyticOrderTest, NoMoreIsWaitedForThanThereIsArithmetic) {
+  const Program dense = Lowered(DenseProgram(1, 2048, 1000), TraceText("dense"));
+  for (const char* arch : {"znver4", "znver5", "sapphirerapids"}) {
+    const DeviceModel device = DeviceOf(arch);
+    const std::vector<WalkNest> nests = WalkNests(dense, device.core, 1);
+    const auto traffic = TrafficOf(dense, nests, device.core);
+    const NestCycles cycles = AnalyticNestCycles(nests.back(), traffic.back(), device);
+    EXPECT_GT(cycles.memory, 2 * cycles.compute) << arch;
+    EXPECT_GT(cycles.exposed, 0) << arch;
+    EXPECT_LT(cycles.exposed, cycles.compute) << arch;
+  }
+}
+
 // No arithmetic is faster than the ports: 2 multiply-adds of 8 floats a cycle and core, 3.2 GHz.
 TEST_F(AnalyticOrderTest, NothingIsFasterThanThePeak) {
   const double multiply_adds = 14.0 * 14 * 128 * 128 * 9;
