@@ -167,6 +167,22 @@ TEST_F(AnalyticOrderTest, NoMoreIsWaitedForThanThereIsArithmetic) {
   }
 }
 
+// What is asked for a panel ahead is gone when it is read, where a panel is more than L2.
+TEST_F(AnalyticOrderTest, PrefetchesOfPanelsThatLeaveTheCacheAreNone) {
+  const DeviceModel device = DeviceOf("sapphirerapids");
+  const auto is_prefetched = [&](int64_t depth) {
+    const Program dense = Lowered(DenseProgram(1, depth, 1000),
+                                  TraceText("dense") + "prefetch@1 Wp next=oq at=ko to=L2\n");
+    bool any = false;
+    for (const WalkNest& nest : WalkNests(dense, device.core, 1)) {
+      for (const WalkAccess& access : nest.accesses) any = any || access.is_prefetched;
+    }
+    return any;
+  };
+  EXPECT_TRUE(is_prefetched(2048));
+  EXPECT_FALSE(is_prefetched(32768));
+}
+
 // No arithmetic is faster than the ports: 2 multiply-adds of 8 floats a cycle and core, 3.2 GHz.
 TEST_F(AnalyticOrderTest, NothingIsFasterThanThePeak) {
   const double multiply_adds = 14.0 * 14 * 128 * 128 * 9;

@@ -42,7 +42,7 @@ struct WalkAccess {
   BufferId buffer = -1;
   bool is_store = false;
   bool is_cold = false;        // Weights: in no cache when the call starts.
-  bool is_prefetched = false;  // The program asks for the buffer ahead.
+  bool is_prefetched = false;  // The program asks for it ahead, and it is there when it is read.
   // What other workers wrote in an earlier phase of the call: it lies in their caches.
   bool is_remote = false;
   bool has_gather = false;  // The vectorized loop does not move it by one element.
