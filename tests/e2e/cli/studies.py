@@ -25,9 +25,9 @@ GIVEN_SHAPES = {
     "failures": "{}", "layer_types": "{}",
     # Null where no trial was better than the default alone, which is the machine's to say.
     "network_ratio": "null|number",
-    # Empty where the times of a study's few records follow no decision:
-    # //tuner/cli:explain_text_test holds its content.
-    "decides": "[]",
+    # Empty where the times of a study's few records follow no decision, and where the model knows of
+    # no loss on this machine: //tuner/cli:explain_text_test holds their content.
+    "decides": "[]", "findings": "[]",
 }
 
 
