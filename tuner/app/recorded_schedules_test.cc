@@ -126,13 +126,14 @@ TEST_F(RecordedSchedulesTest, NothingOnRecordGivesTheDefaults) {
   EXPECT_EQ(found[0].trace, DefaultTrace(add_));
 }
 
-// The weights of a loop's body are in a cache since the iteration before.
+// The weights of a loop's body are in a cache since the iteration before. Of many rows: one row's
+// weights are read once, and asked for by hardware.
 TEST_F(RecordedSchedulesTest, DefaultsOfALoopAskForNothingAhead) {
-  TeBuilder te("row");
-  const Tensor x = te.Parameter("x", {DType::kF32, {1, 64}}, BufferRole::kInput);
+  TeBuilder te("rows");
+  const Tensor x = te.Parameter("x", {DType::kF32, {64, 64}}, BufferRole::kInput);
   const Tensor w = te.Parameter("w", {DType::kF32, {256, 64}}, BufferRole::kConstant);
   te.Output("y", FindOperator("dense")->define(te, Attributes(), {{x, w}})[0]);
-  ExtractedTask task{.name = "row", .workload = PrintWorkload(Canonicalize(te.Build()))};
+  ExtractedTask task{.name = "rows", .workload = PrintWorkload(Canonicalize(te.Build()))};
   const std::vector<KnownSchedule> once = Find(task);
   task.is_looped = true;
   const std::vector<KnownSchedule> looped = Find(task);

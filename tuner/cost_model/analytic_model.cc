@@ -244,6 +244,18 @@ PeerRates PeerRatesOf(const DeviceModel& device) {
           .shared_weights = workers->peer_bytes_per_cycle / kSharedWeightsSeen};
 }
 
+// Whether a worker reads each element once, as the weights of a product of one row: packed in the
+// order of use they are one stream, which hardware asks for ahead from the first panel to the last.
+// 25088 x 4096 weights of bfloat16 take 6.0 ms without prefetches on two threads of a Granite
+// Rapids, 34.5 GB/s, and 9.5 with them.
+bool IsReadOnce(const WalkAccess& access) {
+  for (size_t i = 0; i < access.body_depth; ++i) {
+    const AccessLoop& loop = access.loops[i];
+    if (!loop.is_dealt && loop.trips > 1 && !loop.moves()) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 NestCycles AnalyticNestCycles(const WalkNest& nest, const std::vector<BufferTraffic>& traffic,
@@ -268,7 +280,8 @@ NestCycles AnalyticNestCycles(const WalkNest& nest, const std::vector<BufferTraf
       level += level_cycles;
       // What nobody asks for ahead is waited for: panels jump, and hardware prefetching starts
       // anew at each.
-      if (c > 0 && buffer.access->is_cold && !buffer.access->is_prefetched) {
+      if (c > 0 && buffer.access->is_cold && !buffer.access->is_prefetched &&
+          !IsReadOnce(*buffer.access)) {
         waited += waited_share * level_cycles;
       }
     }
@@ -277,9 +290,9 @@ NestCycles AnalyticNestCycles(const WalkNest& nest, const std::vector<BufferTraf
     sum += level;
   }
   cycles.memory += kLevelsSeen * (sum - cycles.memory);
-  // What hardware brings while there is nothing to compute is in `memory`: a product of one row
-  // waits for its weights as long with prefetches. Of the ways from the lesser of the two to their
-  // sum the harmonic one orders the most pairs of the three machines' tables right.
+  // What hardware brings while there is nothing to compute is in `memory`. Of the ways from the
+  // lesser of the two to their sum the harmonic one orders the most pairs of the three machines'
+  // tables right.
   if (waited > 0) cycles.exposed += 1 / (1 / waited + 1 / std::max(cycles.compute, 1.0));
   const PeerRates peers = PeerRatesOf(device);
   for (const BufferTraffic& buffer : traffic) {

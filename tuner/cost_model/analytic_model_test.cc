@@ -152,18 +152,27 @@ TEST_F(AnalyticOrderTest, WeightsThatNothingPrefetchesAreWaitedFor) {
   EXPECT_GT(without, 1.05 * with);
 }
 
-// A product of one row waits for its weights in any case: what prefetches can save it is no more
-// than its arithmetic.
+// Of a product of two rows, what prefetches can save is no more than its arithmetic; one of one row
+// reads its weights as one stream, and prefetches save nothing.
 TEST_F(AnalyticOrderTest, NoMoreIsWaitedForThanThereIsArithmetic) {
-  const Program dense = Lowered(DenseProgram(1, 2048, 1000), TraceText("dense"));
   for (const char* arch : {"znver4", "znver5", "sapphirerapids"}) {
+    SCOPED_TRACE(arch);
     const DeviceModel device = DeviceOf(arch);
-    const std::vector<WalkNest> nests = WalkNests(dense, device.core, 1);
-    const auto traffic = TrafficOf(dense, nests, device.core);
-    const NestCycles cycles = AnalyticNestCycles(nests.back(), traffic.back(), device);
-    EXPECT_GT(cycles.memory, 2 * cycles.compute) << arch;
-    EXPECT_GT(cycles.exposed, 0) << arch;
-    EXPECT_LT(cycles.exposed, cycles.compute) << arch;
+    const auto cycles = [&](int64_t rows) {
+      const Program dense = Lowered(DenseProgram(rows, 2048, 1000), TraceText("dense"));
+      const std::vector<WalkNest> nests = WalkNests(dense, device.core, 1);
+      const auto traffic = TrafficOf(dense, nests, device.core);
+      return AnalyticNestCycles(nests.back(), traffic.back(), device);
+    };
+    const NestCycles two = cycles(2), one = cycles(1);
+    EXPECT_GT(two.exposed, 0);
+    EXPECT_LT(two.exposed, two.compute);
+    EXPECT_GT(one.memory, 2 * one.compute);
+    EXPECT_EQ(one.exposed, 0);
+    const Program prefetched = Lowered(DenseProgram(1, 2048, 1000),
+                                       TraceText("dense") + "prefetch@1 Wp next=oq at=ko to=L2\n");
+    const Program plain = Lowered(DenseProgram(1, 2048, 1000), TraceText("dense"));
+    EXPECT_LT(AnalyticSeconds(plain, device, 1), AnalyticSeconds(prefetched, device, 1));
   }
 }
 
