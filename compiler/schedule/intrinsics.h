@@ -41,11 +41,11 @@ struct TileShape {
 // x86's vdpbf16ps, which takes subnormal numbers for 0 as kernels do. Source: Intel SDM vol. 2,
 // "VDPBF16PS".
 // amx_bf16, amx_u8s8: the same sums for 1 to 16 rows of up to 32 bfloat16 or 64 bytes at once, in
-// tile registers: x86's tdpbf16ps and tdpbusd. The sums of 32 bits are exact modulo 2^32. Those of f32
-// are added in the instruction's own order: products with an even and with an odd index each from
-// the first on, by fused multiply-adds that start from 0, then both to each other, then that to the
-// old sum; to nearest even, with subnormal operands and results taken for 0, whatever MXCSR says.
-// Source: Intel SDM vol. 2, "TDPBF16PS", "TDPBUSD".
+// tile registers: x86's tdpbf16ps and tdpbusd. The sums of 32 bits are exact modulo 2^32. Those of
+// f32 are added in the instruction's own order: products with an even and with an odd index each
+// from the first on, by fused multiply-adds that start from 0, then both to each other, then that
+// to the old sum; to nearest even, with subnormal operands and results taken for 0, whatever MXCSR
+// says. Source: Intel SDM vol. 2, "TDPBF16PS", "TDPBUSD".
 absl::Span<const Intrinsic> AllIntrinsics();
 
 // The nest as a program's text; `shape` counts for products of tiles only.
