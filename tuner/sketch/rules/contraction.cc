@@ -149,8 +149,7 @@ std::vector<TileUnit> TileUnitsOf(const DeviceModel& device, const Program& prog
                                   const Contraction& c) {
   const Block& block = program.blocks[c.block];
   const int64_t columns = Extent(program, c.vector_axis);
-  const int64_t depth =
-      ProductOfExtents(program, absl::MakeConstSpan(c.reduction).subspan(c.fused_from));
+  const int64_t depth = SegmentDepth(program, c);
   const auto is = [](NumberType type, DType dtype) {
     return NumberTypeName(type) == DTypeName(dtype);
   };
@@ -186,6 +185,10 @@ bool BroadcastsFromMemory(const IsaModel& isa, const Program& program, const Con
   const DType dtype = c.broadcast_load->dtype;
   return isa.broadcast_operand && SizeBytes(dtype) >= 4 &&
          dtype == program.blocks[c.block].step->dtype;
+}
+
+int64_t SegmentDepth(const Program& program, const Contraction& c) {
+  return ProductOfExtents(program, absl::MakeConstSpan(c.reduction).subspan(c.fused_from));
 }
 
 int64_t OperandBytes(const Program& program, const Expr& load) {

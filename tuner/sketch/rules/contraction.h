@@ -67,6 +67,9 @@ std::vector<TileUnit> TileUnitsOf(const DeviceModel& device, const Program& prog
 // first.
 bool BroadcastsFromMemory(const IsaModel& isa, const Program& program, const Contraction& c);
 
+// Products that each sum takes from the flat segment of its reduction.
+int64_t SegmentDepth(const Program& program, const Contraction& c);
+
 // Of the tensor that an operand is loaded from.
 int64_t OperandBytes(const Program& program, const Expr& load);
 

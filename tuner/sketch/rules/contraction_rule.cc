@@ -93,14 +93,7 @@ class ContractionSketch {
     return IsNest() ? FloorDiv(elements, unit_.depth) : elements;
   }
 
-  // Elements of the reduction's flat segment.
-  int64_t Depth() const {
-    int64_t depth = 1;
-    for (size_t i = c_.fused_from; i < c_.reduction.size(); ++i) {
-      depth *= Extent(program_, c_.reduction[i]);
-    }
-    return depth;
-  }
+  int64_t Depth() const { return SegmentDepth(program_, c_); }
 
   void Decide() {
     const IsaModel& isa = context_.device.core;
@@ -447,8 +440,7 @@ std::vector<Draft> ContractionRule(const RuleContext& original, BlockId id) {
   const std::optional<Contraction> c = RecognizeContraction(context.program, id);
   if (!c.has_value()) return {};
   const int64_t rows = ProductOfExtents(context.program, c->rows);
-  const int64_t depth =
-      ProductOfExtents(context.program, absl::MakeConstSpan(c->reduction).subspan(c->fused_from));
+  const int64_t depth = SegmentDepth(context.program, *c);
   const bool shares_rows = !c->rows.empty() && rows >= context.threads();
   const int64_t l2_share = context.device.core.l2.size_bytes / 2;
   std::vector<Draft> drafts;

@@ -75,11 +75,6 @@ std::vector<int64_t> TileColumns(const ComputeUnit& unit, int64_t columns) {
   return found;
 }
 
-// Products that one sum takes from a segment of the left operand.
-int64_t Reduced(const Program& program, const Contraction& c) {
-  return ProductOfExtents(program, absl::MakeConstSpan(c.reduction).subspan(c.fused_from));
-}
-
 // Whether no number of rows that is worth a tile leaves no rest.
 bool HasOddRows(const ComputeUnit& unit, int64_t extent) {
   return extent > unit.rows_min && TileRows(unit, extent).back() < unit.rows_min;
@@ -104,7 +99,7 @@ class TileSketch {
         unit_(unit),
         form_(form),
         tile_axis_(TileAxis(program_, c)),
-        depth_(DepthOf(unit, Reduced(program_, c))),
+        depth_(DepthOf(unit, SegmentDepth(program_, c))),
         s_(std::move(start)) {}
 
   Draft Build() {
@@ -159,7 +154,7 @@ class TileSketch {
     if (form_.block_reduction) {
       Decision block{.name = "kb"};
       // Two blocks at least: one is the form without.
-      const int64_t reduced = Reduced(program_, c_);
+      const int64_t reduced = SegmentDepth(program_, c_);
       for (int64_t v = 4; 2 * v * depth_ <= reduced; v *= 2) block.values.push_back(v * depth_);
       kb_ = s_.Decide(std::move(block));
       // Of the panel, what a block reads stays in the first cache while the rows go by.
@@ -346,7 +341,7 @@ std::vector<Draft> TileProductRule(const RuleContext& context, BlockId id) {
   const auto is = [](NumberType type, DType dtype) {
     return NumberTypeName(type) == DTypeName(dtype);
   };
-  const int64_t reduced = Reduced(context.program, *c);
+  const int64_t reduced = SegmentDepth(context.program, *c);
   const int64_t threads = context.threads();
   std::vector<Draft> drafts;
   for (const ComputeUnit& unit : context.device.units) {
