@@ -8,10 +8,11 @@
 
 namespace burnish {
 
-// For std::lock_guard. Those who wait get it in the order in which they came; who comes while it is
-// free takes it before them, unless the first of them has waited for kPatienceNs. Else callers of
-// one model that call again at once would keep it from others for many calls. Not a std::mutex,
-// which knows no order and cannot be made free again.
+// For std::lock_guard. Those who wait get it in the order in which they came. Who comes while it is
+// free takes it before them, unless the first of them has waited for kPatienceNs and has reserved
+// it: it wakes for that when it becomes the first. Else callers of one model that call again at
+// once would keep it from others for many calls. Not a std::mutex, which knows no order and cannot
+// be made free again.
 class ForkSafeMutex {
  public:
   // A thread that sleeps takes 10 to 70 µs to take it, which short runs would wait for each time.
