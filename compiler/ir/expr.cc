@@ -268,10 +268,27 @@ Expr RewriteExpr(const Expr& e, const std::function<Expr(const Expr&)>& rewrite)
   return rewritten == nullptr ? e : rewritten;
 }
 
+namespace {
+
+// Null: nothing changes. By itself, and not by RewriteExpr: half of what lowering does to an index.
+Expr SubstituteOrNull(const Expr& e, const std::function<Expr(VarId)>& value) {
+  if (e->kind == ExprKind::kVar) return value(e->id);
+  std::vector<Expr> operands;  // Empty until one changes.
+  for (size_t i = 0; i < e->operands.size(); ++i) {
+    Expr operand = SubstituteOrNull(e->operands[i], value);
+    if (operand == nullptr) continue;
+    if (operands.empty()) operands = e->operands;
+    operands[i] = std::move(operand);
+  }
+  return operands.empty() ? nullptr : Rebuild(*e, std::move(operands));
+}
+
+}  // namespace
+
 Expr SubstituteVars(const Expr& e, const std::function<Expr(VarId)>& value) {
-  return RewriteExpr(e, [&](const Expr& node) -> Expr {
-    return node->kind == ExprKind::kVar ? value(node->id) : nullptr;
-  });
+  if (e == nullptr) return e;
+  Expr substituted = SubstituteOrNull(e, value);
+  return substituted == nullptr ? e : substituted;
 }
 
 namespace {

@@ -97,6 +97,20 @@ void AddPlainSum(LinearForm& form, const Expr& e, int64_t scale, const VarRanges
   }
 }
 
+// Adds a sum as FromLinear writes it, whose atoms are what they are.
+void AddAtoms(LinearForm& form, const Expr& e, int64_t scale) {
+  if (e->kind == ExprKind::kIntImm) {
+    form.constant += e->int_value * scale;
+  } else if (e->kind == ExprKind::kAdd) {
+    AddAtoms(form, e->operands[0], scale);
+    AddAtoms(form, e->operands[1], scale);
+  } else if (e->kind == ExprKind::kMul && IsConstInt(e->operands[1])) {
+    AddAtoms(form, e->operands[0], scale * e->operands[1]->int_value);
+  } else {
+    AddTerm(form, e, scale);
+  }
+}
+
 std::optional<Range> RangeOfLinear(const LinearForm& form, const VarRanges& ranges) {
   Range total{form.constant, form.constant};
   for (const auto& [atom, coefficient] : form.terms) {
@@ -210,24 +224,34 @@ void JoinDivMod(LinearForm& form, const VarRanges& ranges) {
       if (atom->kind != ExprKind::kMod || !IsConstInt(atom->operands[1])) continue;
       const int64_t c = atom->operands[1]->int_value;
       // Cheap, and most rests have no partner: the rows of a padded image are no multiple of what
-      // a row of outputs is.
-      const bool has_partner = std::any_of(form.terms.begin(), form.terms.end(),
-                                           [&](const auto& term) { return term.second == k * c; });
-      if (!has_partner) continue;
+      // a row of outputs is. What stands in a rest leaves a quotient that is an atom.
+      const auto is_partner = [&](const std::pair<Expr, int64_t>& term) {
+        return term.second == k * c && term.first->kind == ExprKind::kFloorDiv;
+      };
+      if (std::none_of(form.terms.begin(), form.terms.end(), is_partner)) continue;
       const LinearForm x = ToLinear(atom->operands[0], ranges);
-      const LinearForm quotient = FloorDivLinear(x, c, ranges);
-      if (quotient.terms.size() != 1 || quotient.terms[0].second != 1) continue;
-      const Expr& q = quotient.terms[0].first;
-      const auto match = std::find_if(form.terms.begin(), form.terms.end(), [&](const auto& term) {
-        return term.second == k * c && Compare(term.first, q) == 0;
+      // Most are quotients of what stands in the rest.
+      auto match = std::find_if(form.terms.begin(), form.terms.end(), [&](const auto& term) {
+        return is_partner(term) && IsInt(term.first->operands[1], c) &&
+               Compare(term.first->operands[0], atom->operands[0]) == 0;
       });
-      if (match == form.terms.end()) continue;
+      int64_t rest = 0;
+      if (match == form.terms.end()) {
+        const LinearForm quotient = FloorDivLinear(x, c, ranges);
+        if (quotient.terms.size() != 1 || quotient.terms[0].second != 1) continue;
+        const Expr& q = quotient.terms[0].first;
+        match = std::find_if(form.terms.begin(), form.terms.end(), [&](const auto& term) {
+          return is_partner(term) && Compare(term.first, q) == 0;
+        });
+        if (match == form.terms.end()) continue;
+        rest = quotient.constant;
+      }
       const Expr mod = atom, div = match->first;
       const int64_t scale = k;
       AddTerm(form, mod, -scale);
       AddTerm(form, div, -scale * c);
       AddScaled(form, x, scale);
-      form.constant -= quotient.constant * c * scale;
+      form.constant -= rest * c * scale;
       joined = true;
       break;
     }
@@ -346,6 +370,11 @@ void AddLinear(LinearForm& form, const Expr& e, int64_t scale, const VarRanges& 
   } else {
     AddScaled(form, ToLinear(e, ranges), scale);
   }
+  JoinDivMod(form, ranges);
+}
+
+void AddSimplified(LinearForm& form, const Expr& e, int64_t scale, const VarRanges& ranges) {
+  AddAtoms(form, e, scale);
   JoinDivMod(form, ranges);
 }
 

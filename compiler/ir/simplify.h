@@ -41,6 +41,9 @@ Expr FromLinear(const LinearForm& form);
 bool HaveSameTerms(const LinearForm& a, const LinearForm& b);
 // Makes `form` that of its sum with scale * e.
 void AddLinear(LinearForm& form, const Expr& e, int64_t scale, const VarRanges& ranges);
+// The same for an `e` that Simplify has given by ranges as narrow: what it has left is not tried
+// again.
+void AddSimplified(LinearForm& form, const Expr& e, int64_t scale, const VarRanges& ranges);
 
 // Canonical form: divisions and moduli by constants are resolved where ranges allow it
 // ((a*16+b)/16 = a and (a*16+b)%16 = b for 0 <= b < 16; (x/c)*c + x%c = x), loads' indices and

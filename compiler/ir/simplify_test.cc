@@ -109,6 +109,24 @@ TEST(SimplifyTest, LinearFormsAddUp) {
   }
 }
 
+TEST(SimplifyTest, SimplifiedSummandsAddUp) {
+  const std::vector<int64_t> extents = {5, 4, 3};
+  for (int round = 0; round < 1000; ++round) {
+    Rng rng(RngStream{.seed = 7, .purpose = "add simplified", .index = round});
+    const Expr a = RandomExpr(rng, 3), b = RandomExpr(rng, 3);
+    const int64_t scale = static_cast<int64_t>(rng.Below(7)) - 3;
+    LinearForm form;
+    AddSimplified(form, Simplify(a, Upto(extents)), 2, Upto(extents));
+    AddSimplified(form, Simplify(b, Upto(extents)), scale, Upto(extents));
+    const Expr sum = FromLinear(form);
+    EnumerateBox(extents, 100, [&](const std::vector<int64_t>& point) {
+      const auto value = [&](VarId v) { return point[v]; };
+      ASSERT_EQ(EvalInt(sum, value), 2 * EvalInt(a, value) + scale * EvalInt(b, value))
+          << "round " << round;
+    });
+  }
+}
+
 // Rows of a dense image: quotient and rest meet though each comes with an index of its own.
 TEST(SimplifyTest, QuotientAndRestOfTwoIndicesAreOneLinearIndex) {
   const Expr m = VarRef(0);
@@ -117,6 +135,10 @@ TEST(SimplifyTest, QuotientAndRestOfTwoIndicesAreOneLinearIndex) {
   AddLinear(form, FloorDiv(m, 56), 56 * 64, ranges);
   AddLinear(form, Mod(m, 56), 64, ranges);
   EXPECT_TRUE(StructurallyEqual(FromLinear(form), m * 64));
+  LinearForm simplified;
+  AddSimplified(simplified, FloorDiv(m, 56), 56 * 64, ranges);
+  AddSimplified(simplified, Mod(m, 56), 64, ranges);
+  EXPECT_TRUE(StructurallyEqual(FromLinear(simplified), m * 64));
   // A row of a padded one is no multiple of a row of outputs.
   LinearForm padded;
   AddLinear(padded, FloorDiv(m, 56), 58 * 64, ranges);

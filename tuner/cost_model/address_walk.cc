@@ -130,9 +130,13 @@ bool AddressWalk::AddSum(const ExprNode& e, int64_t scale, WalkAccess& access) c
 // By the canonical sum of the whole address, in which quotient and rest of one dividend meet.
 void AddressWalk::SetStridesSlowly(const Buffer& buffer, const std::vector<Expr>& indices,
                                    WalkAccess& access) const {
-  const LinearForm form = ElementOf(buffer, indices, [this](VarId var) {
+  const VarRanges ranges = [this](VarId var) {
     return std::optional<Range>(Range{0, extents_[var] - 1});
-  });
+  };
+  LinearForm form;
+  for (size_t d = 0; d < indices.size(); ++d) {
+    AddSimplified(form, indices[d], buffer.storage.strides[d], ranges);
+  }
   for (AccessLoop& loop : access.loops) loop.stride = 0;
   for (const auto& [atom, coefficient] : form.terms) {
     for (const VarId var : FreeVars(atom)) {
