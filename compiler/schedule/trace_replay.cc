@@ -13,18 +13,23 @@ absl::StatusOr<const Program*> TraceReplay::Apply(const Trace& trace) {
   while (shared < applied_.size() && shared < trace.size() && applied_[shared] == trace[shared]) {
     ++shared;
   }
-  // Before anything new is applied: a step that is refused leaves a state that fits its trace.
+  if (differs_.size() < trace.size()) differs_.resize(trace.size());
+  if (shared < trace.size()) differs_[shared] = true;
+  // Before anything new is applied: a step that is refused leaves states that fit their trace.
   applied_.resize(shared);
-  programs_.resize(shared + 1);
-  for (size_t i = shared; i < trace.size(); ++i) {
-    Program next = programs_.back();
-    if (const absl::Status status = ApplyStepInPlace(trace[i], next); !status.ok()) {
+  while (states_.back().steps > shared) states_.pop_back();
+  if (states_.back().steps == trace.size()) return &states_.back().program;
+  State next = states_.back();
+  for (size_t i = next.steps; i < trace.size(); ++i) {
+    if (differs_[i] && i > states_.back().steps) states_.push_back(next);
+    if (const absl::Status status = ApplyStepInPlace(trace[i], next.program); !status.ok()) {
       return RefusedStep(i, trace[i], status);
     }
-    programs_.push_back(std::move(next));
-    applied_.push_back(trace[i]);
+    next.steps = i + 1;
+    if (i >= shared) applied_.push_back(trace[i]);
   }
-  return &programs_.back();
+  states_.push_back(std::move(next));
+  return &states_.back().program;
 }
 
 }  // namespace burnish
