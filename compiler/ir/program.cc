@@ -4,6 +4,7 @@
 #include <functional>
 #include <limits>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
@@ -309,24 +310,50 @@ BlockId WriterOf(const Program& program, BufferId buffer) {
   return -1;
 }
 
-NodeId LoopOf(const Program& program, VarId var) {
-  for (NodeId root : {program.root, program.pack_root}) {
-    if (root < 0) continue;
-    for (NodeId id : Subtree(program, root)) {
-      if (program.nodes[id].kind == NodeKind::kLoop && program.nodes[id].var == var) return id;
-    }
+namespace {
+
+// Calls visit(id) for `node` and all under it, in the order in which they run, until it says so.
+// A stack of its own: hostile depth must not use the thread's. On it for most programs, since steps
+// of schedules look for loops again and again.
+template <typename Visit>
+bool VisitUntil(const Program& program, NodeId node, const Visit& visit) {
+  absl::InlinedVector<NodeId, 32> stack = {node};
+  while (!stack.empty()) {
+    const NodeId id = stack.back();
+    stack.pop_back();
+    if (visit(id)) return true;
+    const auto& children = program.nodes[id].children;
+    // Backwards, so that the first child is on top.
+    stack.insert(stack.end(), children.rbegin(), children.rend());
   }
-  return -1;
+  return false;
+}
+
+// The first node that is wanted; -1: none.
+template <typename Wanted>
+NodeId FindNode(const Program& program, const Wanted& wanted) {
+  NodeId found = -1;
+  for (const NodeId root : {program.root, program.pack_root}) {
+    const auto look = [&](NodeId id) {
+      if (wanted(program.nodes[id])) found = id;
+      return found >= 0;
+    };
+    if (root >= 0 && VisitUntil(program, root, look)) break;
+  }
+  return found;
+}
+
+}  // namespace
+
+NodeId LoopOf(const Program& program, VarId var) {
+  return FindNode(
+      program, [var](const Node& node) { return node.kind == NodeKind::kLoop && node.var == var; });
 }
 
 NodeId NodeOf(const Program& program, BlockId block) {
-  for (NodeId root : {program.root, program.pack_root}) {
-    if (root < 0) continue;
-    for (NodeId id : Subtree(program, root)) {
-      if (program.nodes[id].kind == NodeKind::kBlock && program.nodes[id].block == block) return id;
-    }
-  }
-  return -1;
+  return FindNode(program, [block](const Node& node) {
+    return node.kind == NodeKind::kBlock && node.block == block;
+  });
 }
 
 std::vector<NodeId> LoopsAround(const Program& program, NodeId node) {
@@ -346,16 +373,11 @@ bool IsInside(const Program& program, NodeId node, NodeId ancestor) {
 }
 
 std::vector<NodeId> Subtree(const Program& program, NodeId node) {
-  std::vector<NodeId> order, stack = {node};
-  while (!stack.empty()) {
-    const NodeId id = stack.back();
-    stack.pop_back();
+  std::vector<NodeId> order;
+  VisitUntil(program, node, [&](NodeId id) {
     order.push_back(id);
-    const auto& children = program.nodes[id].children;
-    // Backwards, so that the first child is on top. A stack of its own: hostile depth must not use
-    // the thread's.
-    stack.insert(stack.end(), children.rbegin(), children.rend());
-  }
+    return false;
+  });
   return order;
 }
 
