@@ -1,11 +1,11 @@
 #include "compiler/ir/skip_borders.h"
 
 #include <algorithm>
-#include <iterator>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "compiler/ir/count_points.h"
 #include "compiler/ir/simplify.h"
 
 namespace burnish {
@@ -30,24 +30,12 @@ class Skipper {
           MaxExtent(program_, node.var) < 2) {
         continue;
       }
-      const std::optional<Inside> inside = ReadsInside(id);
-      if (inside.has_value() && SkippedShare(*inside) >= kSkippedMin) Guard(id, inside->condition);
+      const std::optional<Expr> condition = ReadsInside(id);
+      if (condition.has_value() && SkippedShare(*condition) >= kSkippedMin) Guard(id, *condition);
     }
   }
 
  private:
-  // least <= value <= greatest.
-  struct Bound {
-    LinearForm value;
-    int64_t least, greatest;
-  };
-
-  // Where elements lie inside of a buffer's shape: where all bounds hold.
-  struct Inside {
-    Expr condition;
-    std::vector<Bound> bounds;
-  };
-
   Range RangeOfVar(VarId var) const { return {0, MaxExtent(program_, var) - 1}; }
 
   // Whether `value` is 0 where the load is.
@@ -74,21 +62,19 @@ class Skipper {
 
   // Where an iteration of `loop` reads something else than borders. Nullopt: it does more than add
   // products, or too few of them to ask for it.
-  std::optional<Inside> ReadsInside(NodeId loop) const {
-    std::optional<Inside> inside;
+  std::optional<Expr> ReadsInside(NodeId loop) const {
+    std::optional<Expr> inside;
     double steps = 0;
     for (const NodeId id : Subtree(program_, loop)) {
       const Node& node = program_.nodes[id];
       if (node.kind != NodeKind::kStore) continue;
       const ExprNode* const load = BorderedFactor(node);
       if (load == nullptr) return std::nullopt;
-      Inside touches = TouchesShape(*load, loop);
-      if (IsInt(touches.condition, 1)) return std::nullopt;
+      const Expr condition = TouchesShape(*load, loop);
+      if (IsInt(condition, 1)) return std::nullopt;
       // The tile and its ragged rest read the same rows: anything else is not worth two conditions.
-      if (inside.has_value() && !StructurallyEqual(inside->condition, touches.condition)) {
-        return std::nullopt;
-      }
-      inside = std::move(touches);
+      if (inside.has_value() && !StructurallyEqual(*inside, condition)) return std::nullopt;
+      inside = condition;
       steps += StepsBetween(loop, id);
     }
     if (steps < kStepsMin) return std::nullopt;
@@ -108,10 +94,10 @@ class Skipper {
 
   // Whether the elements that an iteration of `loop` loads can lie inside of the buffer's shape, by
   // those of its dimensions along which the loop goes. Constantly true where nothing is known.
-  Inside TouchesShape(const ExprNode& load, NodeId loop) const {
+  Expr TouchesShape(const ExprNode& load, NodeId loop) const {
     const Buffer& buffer = program_.buffers[load.id];
     const VarRanges ranges = [this](VarId var) { return std::optional(RangeOfVar(var)); };
-    Inside touches{.condition = Bool(true)};
+    Expr touches = Bool(true);
     for (size_t d = 0; d < buffer.shape.size(); ++d) {
       if (BorderOf(buffer, static_cast<int>(d)) == std::pair<int64_t, int64_t>{0, 0} ||
           !MentionsVar(load.operands[d], program_.nodes[loop].var)) {
@@ -138,13 +124,9 @@ class Skipper {
       const Expr first = FromLinear(outer);
       const std::optional<Range> range = RangeOf(first, ranges);
       if (!range.has_value()) continue;
-      const int64_t least = -inner.max, greatest = buffer.shape[d] - 1 - inner.min;
-      Expr& condition = touches.condition;
-      if (range->min < least) condition = And(condition, Le(Int(least), first));
-      if (range->max > greatest) condition = And(condition, Le(first, Int(greatest)));
-      if (range->min < least || range->max > greatest) {
-        touches.bounds.push_back({std::move(outer), least, greatest});
-      }
+      if (range->min + inner.max < 0) touches = And(touches, Le(Int(-inner.max), first));
+      const int64_t last = buffer.shape[d] - 1 - inner.min;
+      if (range->max > last) touches = And(touches, Le(first, Int(last)));
     }
     return touches;
   }
@@ -160,95 +142,11 @@ class Skipper {
   }
 
   // Of all iterations, those in which the condition does not hold; 0 where they are too many.
-  double SkippedShare(const Inside& inside) const {
-    const std::vector<VarId> vars = FreeVars(inside.condition);
-    std::vector<int64_t> extents;
-    for (const VarId var : vars) extents.push_back(MaxExtent(program_, var));
-    double all = 1;
-    for (const int64_t extent : extents) all *= static_cast<double>(extent);
-    if (all > kPointsMax) return 0;
-    if (inside.bounds.size() == 1) {
-      const std::optional<double> held = CountWithin(inside.bounds[0]);
-      if (held.has_value()) return 1 - *held / all;
-    }
-    double skipped = 0;
-    EnumerateBox(extents, kPointsMax, [&](const std::vector<int64_t>& point) {
-      const bool holds = EvalInt(inside.condition, [&](VarId var) {
-                           return point[static_cast<size_t>(
-                               std::lower_bound(vars.begin(), vars.end(), var) - vars.begin())];
-                         }) != 0;
-      skipped += holds ? 0 : 1;
-    });
-    return skipped / all;
-  }
-
-  // For how many combinations of its variables the bound holds. Terms that share no variables are
-  // independent: how often each group of them has which value is enough. Nothing where values are
-  // far apart.
-  std::optional<double> CountWithin(const Bound& bound) const {
-    struct Group {
-      std::vector<VarId> vars;
-      LinearForm sum;
-    };
-    std::vector<Group> groups;
-    for (const auto& term : bound.value.terms) {
-      Group joined{.vars = FreeVars(term.first)};
-      joined.sum.terms.push_back(term);
-      std::vector<Group> apart;
-      for (Group& group : groups) {
-        std::vector<VarId> both;
-        std::set_union(group.vars.begin(), group.vars.end(), joined.vars.begin(), joined.vars.end(),
-                       std::back_inserter(both));
-        if (both.size() == group.vars.size() + joined.vars.size()) {
-          apart.push_back(std::move(group));
-          continue;
-        }
-        joined.vars = std::move(both);
-        for (auto& other : group.sum.terms) joined.sum.terms.push_back(std::move(other));
-      }
-      apart.push_back(std::move(joined));
-      groups = std::move(apart);
-    }
-    // How many combinations give each sum, from the least on.
-    int64_t least = bound.value.constant;
-    std::vector<double> counts = {1};
-    for (const Group& group : groups) {
-      const std::vector<int64_t> values = ValuesOf(group.sum, group.vars);
-      const auto [low, high] = std::minmax_element(values.begin(), values.end());
-      const int64_t span = *high - *low + static_cast<int64_t>(counts.size());
-      if (span > kPointsMax) return std::nullopt;
-      std::vector<double> apart(static_cast<size_t>(*high - *low) + 1, 0);
-      for (const int64_t value : values) ++apart[static_cast<size_t>(value - *low)];
-      std::vector<double> sums(static_cast<size_t>(span), 0);
-      for (size_t i = 0; i < apart.size(); ++i) {
-        if (apart[i] == 0) continue;
-        for (size_t j = 0; j < counts.size(); ++j) sums[i + j] += apart[i] * counts[j];
-      }
-      least += *low;
-      counts = std::move(sums);
-    }
-    double held = 0;
-    for (size_t i = 0; i < counts.size(); ++i) {
-      const int64_t sum = least + static_cast<int64_t>(i);
-      if (sum >= bound.least && sum <= bound.greatest) held += counts[i];
-    }
-    return held;
-  }
-
-  // Of a sum, for all combinations of its variables.
-  std::vector<int64_t> ValuesOf(const LinearForm& sum, const std::vector<VarId>& vars) const {
-    std::vector<int64_t> extents, values;
-    for (const VarId var : vars) extents.push_back(MaxExtent(program_, var));
-    EnumerateBox(extents, kPointsMax, [&](const std::vector<int64_t>& point) {
-      const auto value = [&](VarId var) {
-        return point[static_cast<size_t>(std::lower_bound(vars.begin(), vars.end(), var) -
-                                         vars.begin())];
-      };
-      int64_t total = 0;
-      for (const auto& [atom, coefficient] : sum.terms) total += coefficient * EvalInt(atom, value);
-      values.push_back(total);
-    });
-    return values;
+  double SkippedShare(const Expr& condition) const {
+    return 1 -
+           ShareOfPoints(
+               condition, [this](VarId var) { return std::optional(RangeOfVar(var)); }, kPointsMax)
+               .value_or(1);
   }
 
   void Guard(NodeId loop, const Expr& condition) {

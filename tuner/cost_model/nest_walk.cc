@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "compiler/ir/count_points.h"
 #include "compiler/ir/expr_kinds.h"
 #include "compiler/ir/simplify.h"
 #include "tuner/cost_model/address_walk.h"
@@ -295,22 +296,14 @@ class Walker {
   // the time.
   double Share(const Expr& cond) {
     if (HasLoad(*cond)) return 0.5;
-    const std::vector<VarId> vars = FreeVars(cond);
-    std::vector<int64_t> extents;
-    for (VarId var : vars) {
-      extents.push_back(IsParallel(var) ? static_cast<int64_t>(means_[var]) : extents_[var]);
-    }
-    int64_t holds = 0, all = 0;
-    const bool enumerated =
-        EnumerateBox(extents, kSharePointsMax, [&](const std::vector<int64_t>& point) {
-          holds += EvalInt(cond, [&](VarId var) {
-                     const auto at = std::lower_bound(vars.begin(), vars.end(), var) - vars.begin();
-                     return begins_[var] + point[at];
-                   }) != 0;
-          ++all;
-        });
-    if (!enumerated || all == 0) return 0.5;
-    return static_cast<double>(holds) / static_cast<double>(all);
+    bool runs = true;
+    const auto range = [&](VarId var) {
+      const int64_t trips = IsParallel(var) ? static_cast<int64_t>(means_[var]) : extents_[var];
+      runs = runs && trips > 0;
+      return std::optional(Range{begins_[var], begins_[var] + std::max<int64_t>(trips, 1) - 1});
+    };
+    const std::optional<double> share = ShareOfPoints(cond, range, kSharePointsMax);
+    return runs ? share.value_or(0.5) : 0.5;
   }
 
   void Collect(NodeId id, double times, size_t depth, WalkBody& body) {

@@ -1,0 +1,189 @@
+#include "compiler/ir/count_points.h"
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <limits>
+#include <utility>
+#include <vector>
+
+namespace burnish {
+namespace {
+
+constexpr int64_t kNone = std::numeric_limits<int64_t>::max();
+
+// least <= sum <= greatest.
+struct Bound {
+  LinearForm sum;  // Without a constant.
+  int64_t least = -kNone, greatest = kNone;
+};
+
+class Box {
+ public:
+  Box(const std::vector<VarId>& vars, const VarRanges& ranges) {
+    for (const VarId var : vars) axes_.push_back({var, *ranges(var)});
+  }
+
+  // In `double`, since extents of hostile programs multiply to more than fits.
+  double Points() const {
+    double points = 1;
+    for (const auto& [var, range] : axes_) points *= static_cast<double>(range.max - range.min + 1);
+    return points;
+  }
+
+  // visit(value) for each point; `limit` is at least the number of points.
+  void Visit(int64_t limit,
+             const std::function<void(const std::function<int64_t(VarId)>&)>& visit) {
+    std::vector<int64_t> extents;
+    for (const auto& [var, range] : axes_) extents.push_back(range.max - range.min + 1);
+    const std::vector<int64_t>* at = nullptr;
+    const std::function<int64_t(VarId)> value = [&](VarId var) {
+      const auto axis = std::find_if(axes_.begin(), axes_.end(),
+                                     [&](const auto& each) { return each.first == var; });
+      return axis->second.min + (*at)[static_cast<size_t>(axis - axes_.begin())];
+    };
+    EnumerateBox(extents, limit, [&](const std::vector<int64_t>& point) {
+      at = &point;
+      visit(value);
+    });
+  }
+
+ private:
+  std::vector<std::pair<VarId, Range>> axes_;
+};
+
+// Makes `bound` hold where the comparison holds, too. False: it is none of the bound's sum.
+bool Narrow(const Expr& comparison, const VarRanges& ranges, Bound& bound) {
+  const ExprKind kind = comparison->kind;
+  if (kind != ExprKind::kLe && kind != ExprKind::kLt && kind != ExprKind::kEq) return false;
+  if (comparison->operands[0]->dtype != DType::kI64) return false;
+  // 0 <= sum + constant, where a <= b.
+  LinearForm sum = ToLinear(comparison->operands[1], ranges);
+  AddLinear(sum, comparison->operands[0], -1, ranges);
+  int64_t least = -sum.constant + (kind == ExprKind::kLt ? 1 : 0);
+  int64_t greatest = kind == ExprKind::kEq ? least : kNone;
+  sum.constant = 0;
+  // The same sum whichever side it stands on.
+  if (!sum.terms.empty() && sum.terms[0].second < 0) {
+    for (auto& term : sum.terms) term.second = -term.second;
+    std::swap(least, greatest);
+    least = least == kNone ? -kNone : -least;
+    greatest = -greatest;
+  }
+  if (bound.least == -kNone && bound.greatest == kNone) {
+    bound.sum = std::move(sum);
+  } else if (!HaveSameTerms(bound.sum, sum)) {
+    return false;
+  }
+  bound.least = std::max(bound.least, least);
+  bound.greatest = std::min(bound.greatest, greatest);
+  return true;
+}
+
+// A conjunction of comparisons of one sum, as guards of borders and of ragged tiles are.
+std::optional<Bound> AsBound(const Expr& condition, const VarRanges& ranges) {
+  Bound bound;
+  std::vector<const Expr*> left = {&condition};
+  while (!left.empty()) {
+    const Expr& e = *left.back();
+    left.pop_back();
+    if (e->kind == ExprKind::kAnd) {
+      left.push_back(&e->operands[0]);
+      left.push_back(&e->operands[1]);
+    } else if (!Narrow(e, ranges, bound)) {
+      return std::nullopt;
+    }
+  }
+  return bound;
+}
+
+// Terms that share no variables with those of other groups.
+struct Group {
+  std::vector<VarId> vars;
+  LinearForm sum;
+};
+
+std::vector<Group> GroupsOf(const LinearForm& sum) {
+  std::vector<Group> groups;
+  for (const auto& term : sum.terms) {
+    Group joined{.vars = FreeVars(term.first)};
+    joined.sum.terms.push_back(term);
+    std::vector<Group> apart;
+    for (Group& group : groups) {
+      std::vector<VarId> both;
+      std::set_union(group.vars.begin(), group.vars.end(), joined.vars.begin(), joined.vars.end(),
+                     std::back_inserter(both));
+      if (both.size() == group.vars.size() + joined.vars.size()) {
+        apart.push_back(std::move(group));
+        continue;
+      }
+      joined.vars = std::move(both);
+      for (auto& other : group.sum.terms) joined.sum.terms.push_back(std::move(other));
+    }
+    apart.push_back(std::move(joined));
+    groups = std::move(apart);
+  }
+  return groups;
+}
+
+// For how many points the bound holds. Groups are independent, so that it is enough to know how
+// often each has which value. Nothing where values are so far apart that a table of them has over
+// `limit` entries.
+std::optional<double> CountWithin(const Bound& bound, const VarRanges& ranges, int64_t limit) {
+  int64_t least = 0;
+  std::vector<double> counts = {1};  // Of the values from `least` on; exact, as integers are.
+  for (const Group& group : GroupsOf(bound.sum)) {
+    Box box(group.vars, ranges);
+    std::vector<int64_t> values;
+    box.Visit(limit, [&](const std::function<int64_t(VarId)>& value) {
+      int64_t sum = 0;
+      for (const auto& [atom, coefficient] : group.sum.terms) {
+        sum += coefficient * EvalInt(atom, value);
+      }
+      values.push_back(sum);
+    });
+    const auto [low, high] = std::minmax_element(values.begin(), values.end());
+    if (*high - *low + static_cast<int64_t>(counts.size()) > limit) return std::nullopt;
+    std::vector<double> times(static_cast<size_t>(*high - *low) + 1, 0);
+    for (const int64_t value : values) ++times[static_cast<size_t>(value - *low)];
+    std::vector<double> sums(times.size() + counts.size() - 1, 0);
+    for (size_t i = 0; i < times.size(); ++i) {
+      if (times[i] == 0) continue;
+      for (size_t j = 0; j < counts.size(); ++j) sums[i + j] += times[i] * counts[j];
+    }
+    least += *low;
+    counts = std::move(sums);
+  }
+  double within = 0;
+  for (size_t i = 0; i < counts.size(); ++i) {
+    const int64_t sum = least + static_cast<int64_t>(i);
+    if (sum >= bound.least && sum <= bound.greatest) within += counts[i];
+  }
+  return within;
+}
+
+}  // namespace
+
+std::optional<double> ShareOfPoints(const Expr& condition, const VarRanges& ranges, int64_t limit) {
+  Box box(FreeVars(condition), ranges);
+  const double points = box.Points();
+  if (points > static_cast<double>(limit)) return std::nullopt;
+  std::optional<double> held;
+  if (const std::optional<Bound> bound = AsBound(condition, ranges)) {
+    held = CountWithin(*bound, ranges, limit);
+    // Variables that the sum does not have: each value of theirs is a point of its own.
+    if (held.has_value()) {
+      Box of_sum(FreeVars(FromLinear(bound->sum)), ranges);
+      *held *= points / of_sum.Points();
+    }
+  }
+  if (!held.has_value()) {
+    held = 0;
+    box.Visit(limit, [&](const std::function<int64_t(VarId)>& value) {
+      *held += EvalInt(condition, value) != 0 ? 1 : 0;
+    });
+  }
+  return *held / points;
+}
+
+}  // namespace burnish

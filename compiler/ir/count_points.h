@@ -1,0 +1,19 @@
+// How often a condition holds, which says whether a guard pays and how long an arm runs.
+#ifndef COMPILER_IR_COUNT_POINTS_H_
+#define COMPILER_IR_COUNT_POINTS_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "compiler/ir/simplify.h"
+
+namespace burnish {
+
+// The share of the points of a box in which an integer condition without loads holds. `ranges`
+// gives the box: one for each variable of the condition, of a value at least. Nothing where the
+// variables have more than `limit` combinations.
+std::optional<double> ShareOfPoints(const Expr& condition, const VarRanges& ranges, int64_t limit);
+
+}  // namespace burnish
+
+#endif  // COMPILER_IR_COUNT_POINTS_H_

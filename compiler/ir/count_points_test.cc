@@ -1,0 +1,95 @@
+#include "compiler/ir/count_points.h"
+
+#include <vector>
+
+#include "base/rng.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace burnish {
+namespace {
+
+using ::testing::Optional;
+
+const std::vector<Range> kBox = {{0, 4}, {3, 9}, {-2, 1}, {7, 7}};
+
+std::optional<Range> RangeOfVar(VarId var) { return kBox[static_cast<size_t>(var)]; }
+
+Expr RandomTerm(Rng& rng) {
+  const Expr a = VarRef(static_cast<VarId>(rng.Below(4)));
+  const Expr b = VarRef(static_cast<VarId>(rng.Below(4)));
+  switch (rng.Below(4)) {
+    case 0:
+      return FloorDiv(a * 4 + b, 3);
+    case 1:
+      return Mod(a * 2 + b, 5);
+    case 2:
+      return a * -3;
+    default:
+      return a;
+  }
+}
+
+Expr RandomComparison(Rng& rng, const Expr& sum) {
+  const Expr bound = Int(static_cast<int64_t>(rng.Below(30)) - 5);
+  switch (rng.Below(6)) {
+    case 0:
+      return Le(bound, sum);
+    case 1:
+      return Le(sum, bound);
+    case 2:
+      return Lt(bound, sum);
+    case 3:
+      return Eq(sum, bound);
+    case 4:
+      return Unary(ExprKind::kNot, Eq(sum, bound));
+    default:
+      return Lt(sum, bound);
+  }
+}
+
+// By all points, each with the condition's own value.
+double Want(const Expr& condition) {
+  double held = 0, all = 0;
+  std::vector<int64_t> extents;
+  for (const Range& range : kBox) extents.push_back(range.max - range.min + 1);
+  EnumerateBox(extents, 1000, [&](const std::vector<int64_t>& point) {
+    const auto value = [&](VarId var) {
+      return kBox[static_cast<size_t>(var)].min + point[static_cast<size_t>(var)];
+    };
+    held += EvalInt(condition, value) != 0 ? 1 : 0;
+    ++all;
+  });
+  return held / all;
+}
+
+TEST(CountPointsTest, IsTheShareOfAllPoints) {
+  for (int round = 0; round < 2000; ++round) {
+    Rng rng(RngStream{.seed = 3, .purpose = "count points", .index = round});
+    Expr sum = RandomTerm(rng);
+    while (rng.Below(3) != 0) sum = sum + RandomTerm(rng);
+    Expr condition = RandomComparison(rng, sum);
+    // Of the same sum, as guards have it, or of another.
+    if (rng.Below(2) == 0) {
+      condition = And(condition, RandomComparison(rng, rng.Below(4) == 0 ? RandomTerm(rng) : sum));
+    }
+    EXPECT_THAT(ShareOfPoints(condition, RangeOfVar, 1000),
+                Optional(::testing::DoubleNear(Want(condition), 1e-12)))
+        << "round " << round;
+  }
+}
+
+TEST(CountPointsTest, IsNothingForMorePointsThanTheLimit) {
+  const Expr condition = Le(VarRef(0) + VarRef(1), Int(6));
+  EXPECT_TRUE(ShareOfPoints(condition, RangeOfVar, 35).has_value());
+  EXPECT_FALSE(ShareOfPoints(condition, RangeOfVar, 34).has_value());
+}
+
+// A table of the sums would have a million entries for four points.
+TEST(CountPointsTest, ValuesFarApartAreCountedOneByOne) {
+  const Expr condition = Le(VarRef(2) * 1'000'000, Int(-1));
+  EXPECT_THAT(ShareOfPoints(condition, RangeOfVar, 1000), Optional(0.5));
+}
+
+}  // namespace
+}  // namespace burnish
