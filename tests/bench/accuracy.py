@@ -1,13 +1,15 @@
 """What fewer bits cost: models whose weights have a signal, in bf16, f16 and int8, beside the peers.
 
-./dev bench accuracy [--models resnet50,mobilenet_v2,bert_base] [--precisions bf16,int8] [--json]
+./dev bench accuracy [--models resnet50,mobilenet_v2,resnet50_digits] [--precisions bf16,int8] [--json]
 How to read it: tests/bench/README.md.
 """
 
 import argparse
+import hashlib
 import json
 import os
 import pathlib
+import subprocess
 import sys
 import tempfile
 
@@ -19,19 +21,27 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent / "harness"))
 import machine
 import model_files
 import peer_engines
+import torch_libraries
+import train_on_digits
 from c_runtime import Model, load_library
 from engine import RUNTIME
 from weight_distributions import AS_THEY_ARE
 
-# Images that batch norms have their statistics from, and int8 its ranges; others are measured.
+# Of random weights: images that batch norms have their statistics from, and int8 its ranges; others are
+# measured. Of trained ones: images of those that trained them for int8's ranges; all others are measured.
 EXAMPLES, HELD_OUT = 32, 16
+TRAINED_EXAMPLES = 128
+TRAINED = "_digits"  # Ends the names of architectures that are trained first.
+CACHE = machine.ROOT / ".cache" / "accuracy"
 SPREAD_MIN = 0.3
 
 
 def parse_arguments():
     parser = argparse.ArgumentParser(prog="./dev bench accuracy",
                                      description=__doc__.split("\n")[0])
-    parser.add_argument("--models", default="resnet50,mobilenet_v2,bert_base", help="%(default)s")
+    parser.add_argument("--models", default="resnet50,mobilenet_v2,resnet50_digits",
+                        help="of the zoo with random weights, or an architecture of torchvision and "
+                             f"'{TRAINED}': trained on digits first (%(default)s)")
     parser.add_argument("--precisions", default="bf16,int8", help="%(default)s")
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
     return parser.parse_args()
@@ -104,13 +114,41 @@ def our_outputs(library, path, inputs):
     return got
 
 
-def measure(name, precisions, folder):
-    """Errors by precision and engine: rms(got - want) over the spread of want between inputs."""
+def random_model(name, folder):
+    """(path, examples, inputs that are held out, None: nobody knows what is right)."""
     path = folder / "model.onnx"
     model_files.write_onnx(name, path, 1, AS_THEY_ARE)
     everything = make_inputs(path, EXAMPLES + HELD_OUT)
     examples, inputs = everything[:EXAMPLES], everything[EXAMPLES:]
     settle_batch_norms(path, folder, name, examples)
+    return path, examples, inputs, None
+
+
+def trained_model(name, folder):
+    """(path, examples, inputs that are held out, what they show). Trained once a checkout."""
+    source = pathlib.Path(train_on_digits.__file__)
+    path = CACHE / f"{name}-{hashlib.sha256(source.read_bytes()).hexdigest()[:12]}.onnx"
+    if not path.exists():
+        if not torch_libraries.folder_of_torch():
+            raise RuntimeError(f"{name} is trained by torch, which is not installed")
+        CACHE.mkdir(parents=True, exist_ok=True)
+        print(f"accuracy: training {name}, some minutes", file=sys.stderr)
+        unfinished = folder / "trained.onnx"
+        (folder / "torch").mkdir()
+        environment = {**os.environ, **torch_libraries.environment(folder / "torch")}
+        subprocess.run([sys.executable, source, name.removesuffix(TRAINED), unfinished], check=True,
+                       env=environment)
+        path.write_bytes(unfinished.read_bytes())
+    (shown, _), (images, labels) = train_on_digits.digits.load()
+    examples, inputs = ([{"image": picture[None]} for picture in train_on_digits.pictures(each)]
+                        for each in (shown[:TRAINED_EXAMPLES], images))
+    return path, examples, inputs, labels
+
+
+def measure(name, precisions, folder):
+    """Errors by precision and engine: rms(got - want) over the spread of want between inputs."""
+    path, examples, inputs, labels = (
+        trained_model if name.endswith(TRAINED) else random_model)(name, folder)
     data = folder / "data"
     data.mkdir()
     for key in examples[0]:
@@ -126,14 +164,17 @@ def measure(name, precisions, folder):
     def error(got):
         return float(np.sqrt(np.mean((got - want) ** 2)) / spread)
 
-    row = {"model": name, "spread": share, "precisions": {}}
+    row = {"model": name, "spread": share, "inputs": len(inputs), "precisions": {}}
+    if labels is not None:
+        row["right"] = float(np.mean(want.argmax(axis=-1).ravel() == labels))
     for precision in precisions:
         bundle = folder / f"{precision}.bundle"
         built = json.loads(model_files.tuner(
             "compile", "--model", path, "--precision", precision, "--data", data, "--accuracy",
             "1", "--threads", "2", "--json", "--out", bundle))
         types = [layer["type"] for layer in built["layers"]]
-        errors = {"burnish": error(our_outputs(library, bundle, inputs))}
+        got = our_outputs(library, bundle, inputs)
+        errors = {"burnish": error(got)}
         if precision == "int8":
             written = folder / "int8.onnx"
             model_files.tuner("quantize", "--model", path, "--data", data, "--out", written)
@@ -145,22 +186,23 @@ def measure(name, precisions, folder):
             errors["openvino"] = error(outputs_of("openvino", path, inputs))
         row["precisions"][precision] = {
             "layers": {kind: types.count(kind) for kind in sorted(set(types))}, "errors": errors,
+            "agreement": float(np.mean(got.argmax(axis=-1) == want.argmax(axis=-1))),
             "measured_error": built["measured_error"]}
     return row
 
 
 def print_table(rows):
     print("\nroot mean square of got - want, in that of what outputs differ by between inputs; "
-          f"{HELD_OUT} inputs held out\n")
-    print("| model | spread | precision | layers | burnish | OpenVINO | ONNX Runtime |")
-    print("|" + "---|" * 7)
+          "inputs held out. Agreement: of them, what burnish ranks first as float32 does\n")
+    print("| model | inputs | spread | precision | layers | burnish | OpenVINO | ONNX Runtime | agreement |")
+    print("|" + "---|" * 9)
     for row in rows:
         for precision, each in row["precisions"].items():
             errors = [f"{each['errors'][engine]:.2e}" if engine in each["errors"] else ""
                       for engine in ("burnish", "openvino", "ort")]
             layers = ", ".join(f"{count} {kind}" for kind, count in each["layers"].items())
-            print(f"| {row['model']} | {row['spread']:.2f} | {precision} | {layers} | "
-                  f"{' | '.join(errors)} |")
+            print(f"| {row['model']} | {row['inputs']} | {row['spread']:.2f} | {precision} | {layers} | "
+                  f"{' | '.join(errors)} | {100 * each['agreement']:.1f} % |")
 
 
 def main():

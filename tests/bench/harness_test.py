@@ -16,6 +16,7 @@ sys.path[:0] = [str(BENCH / "harness"), str(BENCH.parent / "e2e" / "models")]
 import memory
 import model_table
 import peer
+import train_on_digits
 import weight_distributions
 from test_report import Report
 
@@ -134,6 +135,21 @@ def memory_counts_what_was_added_and_the_peak_of_what_is_gone():
     return wrong, f"{now:.1f} MiB, peak {peak:.1f} MiB"
 
 
+def digits_become_pictures_by_lines_between_their_pixels():
+    wrong = []
+    size, step = train_on_digits.SIZE, train_on_digits.SIZE // 8
+    ramp = np.broadcast_to(np.arange(8, dtype=np.float32) / 7, (1, 1, 8, 8))
+    for name, images in (("columns", ramp), ("rows", ramp.swapaxes(2, 3))):
+        got = train_on_digits.pictures(images)
+        expect(wrong, got.shape, (1, 3, size, size), f"{name}: shape")
+        line = (got[0, 1, 5] if name == "columns" else got[0, 1, :, 5]) * 0.35 + 0.3
+        # Between the middles of the first and the last pixel; flat outside of them.
+        want = (np.arange(size) + 0.5) / step - 0.5
+        want = np.clip(want, 0, 7) / 7
+        expect(wrong, bool(np.allclose(line, want, atol=1e-6)), True, f"{name}: {line}")
+    return wrong, ""
+
+
 def a_turn_has_an_inference_even_if_it_is_over_before():
     got = peer.turn(lambda arrays: arrays, [], 0)
     wrong = [] if len(got["latency_ns"]) == 1 else [f"got {got['latency_ns']}, want one latency"]
@@ -144,7 +160,8 @@ CASES = (a_turn_has_an_inference_even_if_it_is_over_before,
          rows_compare_with_the_better_peer_of_each_column, a_model_that_fails_is_a_row,
          a_second_run_measures_only_what_is_missing,
          redrawn_weights_keep_their_size_and_get_heavy_tails,
-         memory_counts_what_was_added_and_the_peak_of_what_is_gone)
+         memory_counts_what_was_added_and_the_peak_of_what_is_gone,
+         digits_become_pictures_by_lines_between_their_pixels)
 
 
 def main():
