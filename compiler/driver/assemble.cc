@@ -246,7 +246,9 @@ absl::Status Assembler::CollectTrims() {
     const StepPlan& step = steps_[s];
     if (step.guarded_axes.empty()) continue;
     ASSIGN_OR_RETURN(const LoweredKernel* const lowered, LoweredOf(step));
-    std::optional<StepTrim> trim = TrimOf(lowered->program, step.demand);
+    // Who walks loops and branches does whole steps.
+    std::optional<StepTrim> trim =
+        model_.regions.empty() ? TrimOf(lowered->program, step.demand) : std::nullopt;
     if (trim.has_value()) {
       trim->step = static_cast<uint32_t>(s);
       manifest_.trims.push_back(*std::move(trim));

@@ -104,9 +104,11 @@ double ExpectedError(const std::vector<TaskReport>& tasks) {
 CompilePlan PlanSteps(const PlannedModel& model) {
   CompilePlan plan;
   // Sizes of a run are no part of tasks: what it reads of a step's output is its item's.
-  const bool has_sizes = !model.graph.sizes.empty() && model.regions.empty();
+  const bool has_sizes = !model.graph.sizes.empty();
+  const ControlReads control = ReadsOf(model.regions);
   const std::vector<DemandedParts> demand =
-      has_sizes ? DemandedAxes(model.graph) : std::vector<DemandedParts>();
+      has_sizes ? DemandedAxes(model.graph, model.regions.empty() ? nullptr : &control)
+                : std::vector<DemandedParts>();
   // By task, contract and guarded axes.
   std::map<std::tuple<int, std::string, std::vector<int>>, size_t> item_of;
   for (size_t g = 0; g < model.tasks.calls.size(); ++g) {

@@ -225,6 +225,38 @@ std::vector<ValueId> AddressedValues(const std::vector<ControlRegion>& regions) 
   return values;
 }
 
+ControlReads ReadsOf(const std::vector<ControlRegion>& regions) {
+  ControlReads reads;
+  const auto hand_on = [&](ValueId from, ValueId to, HandedOn::As as = HandedOn::As::kWhole,
+                           ValueId count = -1) {
+    reads.handed_on.push_back({.from = from, .to = to, .as = as, .count = count});
+  };
+  for (const ControlRegion& region : regions) {
+    reads.whole.insert(reads.whole.end(),
+                       {region.count_input, region.condition, region.next_condition});
+    for (const ControlRegion::State& state : region.states) {
+      // Of no iteration the result is what the first one would have begun with.
+      for (const ValueId from : {state.initial, state.output}) {
+        hand_on(from, state.input);
+        hand_on(from, state.result);
+      }
+    }
+    for (const ControlRegion::Slice& slice : region.slices) {
+      // Backwards a run takes the rows before its count, from the last one on.
+      hand_on(slice.whole, slice.part, HandedOn::As::kRow, region.count_input);
+    }
+    for (const ControlRegion::Slice& stack : region.stacks) {
+      hand_on(stack.part, stack.whole, HandedOn::As::kRows);
+    }
+    for (const ControlRegion::Choice& choice : region.choices) {
+      hand_on(choice.first, choice.result);
+      hand_on(choice.second, choice.result);
+    }
+  }
+  std::erase(reads.whole, -1);
+  return reads;
+}
+
 void LowerAlignment(const Graph& graph, const std::vector<ControlRegion>& regions,
                     StorageAssignment& storage) {
   const auto alignment = [&](ValueId value) -> int64_t& {

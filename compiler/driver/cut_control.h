@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "compiler/graph/assign_storage.h"
+#include "compiler/graph/demanded_axes.h"
 #include "compiler/graph/fuse_pass.h"
 #include "compiler/graph/graph.h"
 
@@ -58,6 +59,9 @@ absl::StatusOr<FlatGraph> CutControl(Graph graph, const FuseOptions& fuse,
 
 // Values that regions address by themselves: they lie densely, in memory of their own.
 std::vector<ValueId> AddressedValues(const std::vector<ControlRegion>& regions);
+
+// What regions read of values, and hand on.
+ControlReads ReadsOf(const std::vector<ControlRegion>& regions);
 
 // Tells the places of what an iteration reads or writes how little its addresses are aligned.
 void LowerAlignment(const Graph& graph, const std::vector<ControlRegion>& regions,

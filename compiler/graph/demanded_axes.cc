@@ -147,10 +147,17 @@ class NodeWalk {
   std::map<VarId, AxisParts> of_vars_;
 };
 
+// Passes over a graph whose loops hand on to themselves: what is read of a state grows once where
+// the next iteration reads it by other sizes than the last. A choice: then all of everything is.
+constexpr int kPassesMax = 8;
+
 class Walk {
  public:
-  explicit Walk(const Graph& graph)
-      : graph_(graph), sizes_{.terms = TermsOf(graph), .ranges = {}}, demand_(graph.values.size()) {
+  Walk(const Graph& graph, const ControlReads* control)
+      : graph_(graph),
+        control_(control),
+        sizes_{.terms = TermsOf(graph), .ranges = {}},
+        demand_(graph.values.size()) {
     for (size_t s = 0; s < graph.sizes.size(); ++s) {
       sizes_.ranges[static_cast<ValueId>(s)] = {graph.sizes[s].least, graph.sizes[s].greatest};
     }
@@ -158,8 +165,8 @@ class Walk {
 
   std::vector<DemandedParts> Run() {
     AddOutputs();
-    for (size_t n = graph_.nodes.size(); n-- > 0;) AddNode(graph_.nodes[n]);
     std::vector<DemandedParts> result(graph_.values.size());
+    if (!AddNodes()) return result;
     for (size_t v = 0; v < result.size(); ++v) {
       if (!demand_[v].has_value()) continue;
       if (*demand_[v] != Full(ShapeOf(static_cast<ValueId>(v)))) result[v] = *demand_[v];
@@ -187,11 +194,39 @@ class Walk {
     }
   }
 
+  // False: no end.
+  bool AddNodes() {
+    for (int pass = 0; pass < kPassesMax; ++pass) {
+      const std::vector<Demand> before = demand_;
+      for (size_t n = graph_.nodes.size(); n-- > 0;) AddNode(graph_.nodes[n]);
+      if (control_ == nullptr) return true;
+      for (const ValueId value : control_->whole) AddTo(value, Full(ShapeOf(value)));
+      for (const HandedOn& each : control_->handed_on) AddHandedOn(each);
+      if (demand_ == before) return true;
+    }
+    return false;
+  }
+
+  void AddHandedOn(const HandedOn& each) {
+    if (!demand_[each.to].has_value()) return;
+    DemandedParts parts = *demand_[each.to];
+    if (each.as == HandedOn::As::kRows) parts.erase(parts.begin());
+    if (each.as == HandedOn::As::kRow) {
+      AxisParts rows = FullAxis(ShapeOf(each.from)[0]);
+      if (const auto known = sizes_.terms.find(each.count); known != sizes_.terms.end()) {
+        rows[0].holds = known->second;
+      }
+      parts.insert(parts.begin(), std::move(rows));
+    }
+    AddTo(each.from, std::move(parts));
+  }
+
   void AddInputs(const GraphNode& node) {
     for (const ValueId input : node.inputs) AddTo(input, Full(ShapeOf(input)));
   }
 
   void AddNode(const GraphNode& node) {
+    if (control_ != nullptr && IsControl(node)) return;
     std::vector<Demand> outputs;
     bool is_read = false;
     for (const ValueId output : node.outputs) {
@@ -266,6 +301,7 @@ class Walk {
   }
 
   const Graph& graph_;
+  const ControlReads* const control_;
   KnownSizes sizes_;
   std::vector<Demand> demand_;
 };
@@ -283,12 +319,12 @@ DemandedParts RegroupDemand(const DemandedParts& parts, const std::vector<int64_
   return *std::move(regrouped);
 }
 
-std::vector<DemandedParts> DemandedAxes(const Graph& graph) {
+std::vector<DemandedParts> DemandedAxes(const Graph& graph, const ControlReads* control) {
   if (graph.sizes.empty()) return std::vector<DemandedParts>(graph.values.size());
   // Passes append nodes.
   Graph sorted = graph;
   if (!SortTopologically(sorted).ok()) return std::vector<DemandedParts>(graph.values.size());
-  return Walk(sorted).Run();
+  return Walk(sorted, control).Run();
 }
 
 }  // namespace burnish

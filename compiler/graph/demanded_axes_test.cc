@@ -139,6 +139,69 @@ TEST(DemandedAxesTest, ReadersThatDisagreeWantAll) {
   EXPECT_TRUE(host.Demand(sums)[x].empty());
 }
 
+// y = exp(all), where `all` stacks tanh(state * w + row) of the first s rows of e = exp(x).
+struct Looped {
+  Graph graph;
+  ValueId s, b, e, row, state, next, y;
+  ControlReads control;
+  explicit Looped(bool mixes_rows) {
+    const ValueId x = AddInput(graph, "x", {DType::kF32, {8, 4, 6}});
+    const ValueId start = AddInput(graph, "start", {DType::kF32, {4, 6}});
+    // What the loop gives and takes no node writes.
+    row = AddInput(graph, "row", {DType::kF32, {4, 6}});
+    state = AddInput(graph, "state", {DType::kF32, {4, 6}});
+    const ValueId all = AddInput(graph, "all", {DType::kF32, {8, 4, 6}});
+    s = AddInput(graph, "s", {DType::kI64, {}});
+    b = AddInput(graph, "b", {DType::kI64, {}});
+    graph.sizes = {{.name = "b", .least = 1, .greatest = 4},
+                   {.name = "s", .least = 1, .greatest = 8}};
+    std::swap(graph.inputs[5], graph.inputs[6]);
+    e = Op(graph, "exp", {x});
+    const ValueId w = AddConstant(graph, "w", {DType::kF32, {6, 6}},
+                                  FromDoubles(DType::kF32, std::vector<double>(36, 1)));
+    ValueId product = Op(graph, "matmul", {state, w});
+    if (mixes_rows) {
+      const ValueId top =
+          Op(graph, "reduce_max", {product}, {{"axes", Shape{0}}, {"keepdims", int64_t{1}}});
+      product = Op(graph, "sub", {product, top});
+    }
+    next = Op(graph, "tanh", {Op(graph, "add", {product, row})});
+    y = Op(graph, "exp", {all});
+    using As = HandedOn::As;
+    control.handed_on = {{.from = start, .to = state},
+                         {.from = next, .to = state},
+                         {.from = e, .to = row, .as = As::kRow, .count = s},
+                         {.from = next, .to = all, .as = As::kRows}};
+    control.whole = {s};
+    graph.outputs = {y, b, s};
+    graph.hidden_outputs = 2;
+    graph.bounded_axes = {{.output = 0, .axis = 0, .extent = 2},
+                          {.output = 0, .axis = 1, .extent = 1}};
+  }
+};
+
+TEST(DemandedAxesTest, LoopsReadWhatTheirIterationsDo) {
+  const Looped looped(/*mixes_rows=*/false);
+  const auto demand = DemandedAxes(looped.graph, &looped.control);
+  const DemandedParts rows = {Part(kB, 4), Part(SizeTerm(6), 6)};
+  EXPECT_EQ(demand[looped.next], rows);
+  EXPECT_EQ(demand[looped.state], rows);
+  EXPECT_EQ(demand[looped.row], rows);
+  const DemandedParts all = {Part(kS, 8), Part(kB, 4), Part(SizeTerm(6), 6)};
+  EXPECT_EQ(demand[looped.e], all);
+}
+
+// The next iteration reads all rows of what the last one leaves, though outputs show some.
+TEST(DemandedAxesTest, WhatTheNextIterationReadsIsRead) {
+  const Looped looped(/*mixes_rows=*/true);
+  const auto demand = DemandedAxes(looped.graph, &looped.control);
+  EXPECT_TRUE(demand[looped.next].empty());
+  EXPECT_TRUE(demand[looped.state].empty());
+  EXPECT_TRUE(demand[looped.row].empty());
+  const DemandedParts all = {Part(kS, 8), Part(SizeTerm(4), 4), Part(SizeTerm(6), 6)};
+  EXPECT_EQ(demand[looped.e], all);
+}
+
 // Of a gather's data what its indices are cut at, and of them all none is negative.
 TEST(DemandedAxesTest, IndicesReadAsFarAsTheyAreCut) {
   Sized sized;

@@ -26,13 +26,15 @@ struct ManifestSections {
   std::string manifest, control, calls, sizes, input_axes, trims, live, notes;
 };
 
-// Beside what its sections' kinds ask for. 7: loops that run the last of their iterations.
+// Beside what its sections' kinds ask for. 7: loops that run the last of their iterations, or whose
+// kernels leave something out.
 uint32_t FormatOf(const BundleManifest& manifest) {
   const std::vector<ControlBlock>& blocks = manifest.control.blocks;
   const auto is_new = [](const ControlBlock& block) {
     return block.kind == BlockKind::kLastIterations;
   };
-  return std::any_of(blocks.begin(), blocks.end(), is_new) ? 7 : 0;
+  const bool leaves_out = !manifest.control.empty() && !manifest.live.empty();
+  return leaves_out || std::any_of(blocks.begin(), blocks.end(), is_new) ? 7 : 0;
 }
 
 ManifestSections SectionsOf(const BundleManifest& manifest) {

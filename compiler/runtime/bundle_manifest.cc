@@ -194,9 +194,6 @@ RuntimeStatus CheckStepTrims(const BundleManifest& manifest) {
 
 RuntimeStatus CheckLive(const BundleManifest& manifest) {
   if (manifest.live.empty()) return RuntimeStatus();
-  if (!manifest.control.empty()) {
-    return RuntimeStatus(RuntimeCode::kInvalidArgument, "loops of steps leave out nothing");
-  }
   RUNTIME_RETURN_IF_ERROR(CheckLiveTables(manifest.live, manifest.run_sizes.GivenSizes()));
   for (const LiveTable& table : manifest.live) {
     if (table.place.region != Region::kArena) {

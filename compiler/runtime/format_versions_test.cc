@@ -131,6 +131,25 @@ TEST(FormatVersionsTest, Format7RunsTheLastIterations) {
   EXPECT_EQ(last[1], 104.0f);
 }
 
+// Before that, control was of version 3, and no runtime told its kernels what to leave out.
+TEST(FormatVersionsTest, ControlAndWhatARunLeavesOutAreOfVersion7) {
+  const auto reader = BundleReader::OpenFile(PathOf(3));
+  ASSERT_TRUE(reader.ok()) << reader.status().message();
+  BundleManifest manifest = reader->manifest();
+  std::vector<uint8_t> weights(manifest.weights_bytes);
+  ASSERT_TRUE(reader->ReadWeights(weights, /*check_hash=*/true).ok());
+  const auto elf = reader->ReadElf();
+  ASSERT_TRUE(elf.ok());
+  const auto before = WriteBundle(manifest, *elf, weights, {}, {});
+  ASSERT_TRUE(before.ok()) << before.status().message();
+  EXPECT_EQ(VersionOf(*before), 3u);
+  manifest.live = {{.place = {}, .size_bytes = 1, .loops = {}}};
+  const auto after = WriteBundle(manifest, *elf, weights, {}, {});
+  ASSERT_TRUE(after.ok()) << after.status().message();
+  EXPECT_EQ(VersionOf(*after), 7u);
+  EXPECT_TRUE(BundleReader::FromBytes(AsBytes(*after)).ok());
+}
+
 TEST(FormatVersionsTest, Format2Runs) {
   auto model = Model::LoadFile(PathOf(2), {});
   ASSERT_TRUE(model.ok()) << model.status().message();
