@@ -37,8 +37,15 @@ std::optional<AxisParts> TakeOff(AxisParts& parts, const SizeTerm& want, bool by
     const int64_t inner = inner_or_none->number();
     const std::optional<SizeTerm> outer_holds =
         inner > 0 ? next.holds.DividedBy(SizeTerm(inner)) : std::nullopt;
-    if (!outer_holds.has_value() || next.bound % inner != 0) return std::nullopt;
-    const AxisPart outer{.holds = *outer_holds, .bound = next.bound / inner};
+    if (inner < 1 || next.bound % inner != 0 || !(outer_holds.has_value() || by_bound)) {
+      return std::nullopt;
+    }
+    AxisPart outer{.holds = next.holds, .bound = next.bound / inner, .divisor = next.divisor};
+    if (outer_holds.has_value()) {
+      outer.holds = *outer_holds;
+    } else if (__builtin_mul_overflow(outer.divisor, inner, &outer.divisor)) {
+      return std::nullopt;
+    }
     const AxisPart rest{.holds = SizeTerm(inner), .bound = inner};
     taken.push_back(from_end ? rest : outer);
     next = from_end ? outer : rest;
@@ -55,7 +62,7 @@ AxisParts Merged(const AxisParts& parts) {
     if (!merged.empty() && part.IsFull()) {
       AxisPart& last = merged.back();
       if (const auto product = last.holds.Times(part.holds); product.has_value()) {
-        last = {.holds = *product, .bound = last.bound * part.bound};
+        last = {.holds = *product, .bound = last.bound * part.bound, .divisor = last.divisor};
         continue;
       }
     }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <tuple>
 #include <vector>
 
 #include "compiler/graph/graph.h"
@@ -56,11 +57,14 @@ std::optional<SizeRange> RangeOf(const SizeTerm& term, const std::map<ValueId, S
 struct AxisPart {
   SizeTerm holds;
   int64_t bound = 1;
+  // What holds is at most `holds` by this, in fractions of an element: of an axis that a
+  // convolution with a stride has made. 1 where it is that many.
+  int64_t divisor = 1;
 
-  bool IsFull() const { return holds == SizeTerm(bound); }
+  bool IsFull() const { return divisor == 1 && holds == SizeTerm(bound); }
   friend bool operator==(const AxisPart&, const AxisPart&) = default;
   friend bool operator<(const AxisPart& a, const AxisPart& b) {
-    return a.bound != b.bound ? a.bound < b.bound : a.holds < b.holds;
+    return std::tie(a.bound, a.divisor, a.holds) < std::tie(b.bound, b.divisor, b.holds);
   }
 };
 using AxisParts = std::vector<AxisPart>;
