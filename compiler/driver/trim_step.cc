@@ -91,11 +91,35 @@ std::optional<TrimAxis> AxisOf(const std::vector<Range>& written) {
 }
 
 TrimPart PartOf(const AxisPart& part) {
-  TrimPart made{.holds = {}, .bound = part.bound};
+  TrimPart made{.holds = {}, .bound = part.bound * part.divisor};
   for (const auto& [sizes, factor] : part.holds.products()) {
     made.holds.push_back({.factor = factor, .sizes = {sizes.begin(), sizes.end()}});
   }
   return made;
+}
+
+// The same axis, where an element of a part that holds a fraction of something is as many as its
+// divisor.
+int64_t Finer(const AxisParts& parts, int64_t index) {
+  int64_t finer = 0, pitch = 1;
+  for (size_t p = parts.size(); p-- > 0;) {
+    finer += index % parts[p].bound * parts[p].divisor * pitch;
+    index /= parts[p].bound;
+    pitch *= parts[p].bound * parts[p].divisor;
+  }
+  // Behind the end where there was more.
+  return finer + index * pitch;
+}
+
+void SetParts(const AxisParts& parts, TrimAxis& axis) {
+  int64_t span = 1;
+  for (int64_t& start : axis.starts) {
+    const int64_t last = Finer(parts, start + axis.span - 1);
+    start = Finer(parts, start);
+    span = std::max(span, last - start + 1);
+  }
+  axis.span = span;
+  for (const AxisPart& part : parts) axis.parts.push_back(PartOf(part));
 }
 
 bool IsWhole(const AxisParts& parts) {
@@ -136,9 +160,11 @@ std::vector<LoopFlags> LoopFlagsOf(const GuardedLoops& guarded, const DemandedPa
     for (const LoopGuard::Written& written : guard.written) {
       std::optional<TrimAxis> axis = AxisOf(written.ranges);
       if (!axis.has_value()) axis = AsListed(written.ranges);
+      AxisParts along;
       for (size_t d = written.axis; d < written.axis + written.count; ++d) {
-        for (const AxisPart& part : parts[d]) axis->parts.push_back(PartOf(part));
+        along.insert(along.end(), parts[d].begin(), parts[d].end());
       }
+      SetParts(along, *axis);
       loop.axes.push_back(*std::move(axis));
     }
   }
@@ -157,7 +183,7 @@ std::optional<StepTrim> TrimOf(const Program& lowered, const DemandedParts& dema
     if (IsWhole(parts[d])) continue;
     std::optional<TrimAxis> axis = AxisOf(WrittenRanges(lowered, loop, output, d));
     if (!axis.has_value()) continue;
-    for (const AxisPart& part : parts[d]) axis->parts.push_back(PartOf(part));
+    SetParts(parts[d], *axis);
     trim.axes.push_back(*std::move(axis));
   }
   return trim.axes.empty() ? std::nullopt : std::optional(std::move(trim));

@@ -71,6 +71,29 @@ TEST(TrimStepTest, AValueIsReadInItsOwnShape) {
   EXPECT_EQ(NeededIterations(*trim, Shape{2, 3}), (std::vector<uint32_t>{0, 1, 2, 10, 11, 12}));
 }
 
+// Of batch elements the first (s + 4) / 3 rows each, in tiles that go from one to the next.
+TEST(TrimStepTest, QuotientsOfSizesCountRows) {
+  const Program program = Lowered(30, "split@1 ROW->(o,i) size=4\nparallel@1 o");
+  const AxisParts rows = {{kB, 3}, {.holds = *kS.Plus(SizeTerm(4)), .bound = 10, .divisor = 3}};
+  const auto trim = TrimOf(program, Rows(rows));
+  ASSERT_TRUE(trim.has_value());
+  for (int64_t b = 1; b <= 3; ++b) {
+    for (int64_t s = 1; s <= 26; ++s) {
+      std::vector<uint32_t> want;
+      for (uint32_t p = 0; p < 8; ++p) {
+        bool any = false;
+        for (int64_t row = 4 * p; row < std::min<int64_t>(4 * p + 4, 30); ++row) {
+          any = any || (row / 10 < b && row % 10 < (s + 4) / 3);
+        }
+        if (any) want.push_back(p);
+      }
+      const std::vector<uint32_t> got = NeededIterations(*trim, Shape{b, s});
+      EXPECT_TRUE(std::includes(got.begin(), got.end(), want.begin(), want.end()));
+      EXPECT_LE(got.size(), want.size() + b) << b << " " << s;
+    }
+  }
+}
+
 TEST(TrimStepTest, WhatEachIterationWritesInAnyRunIsNotLeftOut) {
   const AxisParts rows = {{kS, 30}};
   EXPECT_FALSE(TrimOf(Lowered(30, ""), Rows(rows)).has_value()) << "no parallel loop";

@@ -9,6 +9,7 @@
 #include "compiler/graph/control.h"
 #include "compiler/graph/graph_interpreter.h"
 #include "compiler/graph/index_end.h"
+#include "compiler/graph/size_quotients.h"
 
 namespace burnish {
 namespace {
@@ -50,7 +51,7 @@ void Add(Demand& demand, DemandedParts parts, const std::vector<int64_t>& shape,
 }
 
 // Of scalars that sizes are computed to.
-std::map<ValueId, SizeTerm> TermsOf(const Graph& graph) {
+std::map<ValueId, SizeTerm> TermsOf(const Graph& graph, SizeQuotients& quotients) {
   std::map<ValueId, SizeTerm> terms;
   for (size_t s = 0; s < graph.sizes.size(); ++s) {
     terms[graph.inputs[graph.shown_inputs() + s]] = SizeTerm::OfExtent(static_cast<ValueId>(s));
@@ -75,6 +76,10 @@ std::map<ValueId, SizeTerm> TermsOf(const Graph& graph) {
       if (b.has_value() && node.op == "add") result = a->Plus(*b);
       if (b.has_value() && node.op == "sub") result = a->Minus(*b);
       if (b.has_value() && node.op == "mul") result = a->Times(*b);
+      // Rounds to zero, and a dividend below that has no term.
+      if (b.has_value() && node.op == "div" && b->IsNumber()) {
+        result = quotients.Of(*a, b->number());
+      }
     }
     if (result.has_value()) terms[node.outputs[0]] = *result;
   }
@@ -84,8 +89,8 @@ std::map<ValueId, SizeTerm> TermsOf(const Graph& graph) {
 // Walks an operator's blocks backwards.
 class NodeWalk {
  public:
-  NodeWalk(const Program& program, const std::vector<Demand>& outputs, const Ranges& ranges)
-      : program_(program), ranges_(ranges), demand_(program.buffers.size()) {
+  NodeWalk(const Program& program, const std::vector<Demand>& outputs, SizeQuotients& quotients)
+      : program_(program), quotients_(quotients), demand_(program.buffers.size()) {
     size_t next = 0;
     for (size_t b = 0; b < program.buffers.size(); ++b) {
       if (program.buffers[b].role == BufferRole::kOutput) demand_[b] = outputs[next++];
@@ -133,16 +138,52 @@ class NodeWalk {
     for (size_t d = 0; d < load.operands.size() && !must_hold; ++d) {
       const Expr& index = load.operands[d];
       if (index->kind != ExprKind::kVar || !IsInt(program_.vars[index->id].extent, shape[d])) {
+        SetEnd(index, parts[d][0]);
         continue;
       }
       const auto known = of_vars_.find(index->id);
       if (known != of_vars_.end()) parts[d] = known->second;
     }
-    Add(demand_[load.id], std::move(parts), shape, ranges_);
+    Add(demand_[load.id], std::move(parts), shape, quotients_.ranges());
+  }
+
+  // Of a window: no further than its last element, where the result's last element is.
+  void SetEnd(const Expr& index, AxisPart& part) {
+    const std::optional<SizeTerm> last = Last(*index);
+    if (!last.has_value() || last->IsNumber()) return;
+    const std::optional<SizeTerm> end = last->Plus(SizeTerm(1));
+    const std::optional<SizeRange> range =
+        end.has_value() ? RangeOf(*end, quotients_.ranges()) : std::nullopt;
+    if (range.has_value() && range->least < part.bound) part.holds = *end;
+  }
+
+  // The greatest that an index is; nullopt: not known.
+  std::optional<SizeTerm> Last(const ExprNode& e) {
+    if (e.kind == ExprKind::kIntImm) return SizeTerm(e.int_value);
+    if (e.kind == ExprKind::kVar) {
+      const auto known = of_vars_.find(e.id);
+      if (known == of_vars_.end()) return SizeTerm(MaxExtent(program_, e.id) - 1);
+      if (known->second.size() != 1) return std::nullopt;
+      return known->second[0].holds.Minus(SizeTerm(1));
+    }
+    if (e.operands.size() != 2) return std::nullopt;
+    const std::optional<SizeTerm> a = Last(*e.operands[0]);
+    if (!a.has_value()) return std::nullopt;
+    const ExprNode& other = *e.operands[1];
+    if (e.kind == ExprKind::kAdd) {
+      const std::optional<SizeTerm> b = Last(other);
+      return b.has_value() ? a->Plus(*b) : std::nullopt;
+    }
+    if (other.kind != ExprKind::kIntImm) return std::nullopt;
+    const SizeTerm number(other.int_value);
+    if (e.kind == ExprKind::kSub) return a->Minus(number);
+    if (e.kind == ExprKind::kMul && other.int_value >= 0) return a->Times(number);
+    if (e.kind == ExprKind::kFloorDiv) return quotients_.Of(*a, other.int_value);
+    return std::nullopt;
   }
 
   const Program& program_;
-  const Ranges& ranges_;
+  SizeQuotients& quotients_;
   std::vector<Demand> demand_;
   std::map<VarId, AxisParts> of_vars_;
 };
@@ -156,12 +197,9 @@ class Walk {
   Walk(const Graph& graph, const ControlReads* control)
       : graph_(graph),
         control_(control),
-        sizes_{.terms = TermsOf(graph), .ranges = {}},
-        demand_(graph.values.size()) {
-    for (size_t s = 0; s < graph.sizes.size(); ++s) {
-      sizes_.ranges[static_cast<ValueId>(s)] = {graph.sizes[s].least, graph.sizes[s].greatest};
-    }
-  }
+        quotients_(RangesOf(graph), static_cast<ValueId>(graph.sizes.size())),
+        sizes_{.terms = TermsOf(graph, quotients_), .ranges = quotients_.ranges()},
+        demand_(graph.values.size()) {}
 
   std::vector<DemandedParts> Run() {
     AddOutputs();
@@ -169,16 +207,45 @@ class Walk {
     if (!AddNodes()) return result;
     for (size_t v = 0; v < result.size(); ++v) {
       if (!demand_[v].has_value()) continue;
-      if (*demand_[v] != Full(ShapeOf(static_cast<ValueId>(v)))) result[v] = *demand_[v];
+      const DemandedParts full = Full(ShapeOf(static_cast<ValueId>(v)));
+      DemandedParts parts = *demand_[v];
+      for (AxisParts& axis : parts)
+        std::for_each(axis.begin(), axis.end(), [&](AxisPart& part) { OfSizes(part); });
+      if (parts != full) result[v] = std::move(parts);
     }
     return result;
   }
 
  private:
+  static Ranges RangesOf(const Graph& graph) {
+    Ranges ranges;
+    for (size_t s = 0; s < graph.sizes.size(); ++s) {
+      ranges[static_cast<ValueId>(s)] = {graph.sizes[s].least, graph.sizes[s].greatest};
+    }
+    return ranges;
+  }
+
+  // In terms of sizes alone.
+  void OfSizes(AxisPart& part) const {
+    const auto bound = quotients_.AtLeast(part.holds);
+    const SizeTerm all(part.bound);
+    if (!bound.has_value()) {
+      part.holds = all;
+      return;
+    }
+    const std::optional<SizeRange> range = RangeOf(bound->dividend, quotients_.ranges());
+    int64_t end = 0;
+    const bool is_full = !range.has_value() ||
+                         __builtin_mul_overflow(part.bound, bound->divisor, &end) ||
+                         range->least >= end;
+    part.holds = is_full ? all : bound->dividend;
+    part.divisor = is_full ? 1 : bound->divisor;
+  }
+
   const std::vector<int64_t>& ShapeOf(ValueId id) const { return graph_.value(id).type.shape; }
 
   void AddTo(ValueId value, DemandedParts parts) {
-    Add(demand_[value], std::move(parts), ShapeOf(value), sizes_.ranges);
+    Add(demand_[value], std::move(parts), ShapeOf(value), quotients_.ranges());
   }
 
   void AddOutputs() {
@@ -242,10 +309,13 @@ class Walk {
       const std::vector<int64_t>& shape = ShapeOf(node.inputs[0]);
       DemandedParts parts = RegroupDemand(*outputs[0], shape);
       if (parts.empty()) parts = Full(shape);
+      for (AxisParts& axis : parts) {
+        for (AxisPart& part : axis) RoundUp(part);
+      }
       return AddTo(node.inputs[0], std::move(parts));
     }
     const Program program = DefineNode(graph_, node);
-    const std::vector<Demand> of_buffers = NodeWalk(program, outputs, sizes_.ranges).Run();
+    const std::vector<Demand> of_buffers = NodeWalk(program, outputs, quotients_).Run();
     for (size_t b = 0; b < program.buffers.size(); ++b) {
       const Buffer& buffer = program.buffers[b];
       const bool is_input =
@@ -258,6 +328,14 @@ class Walk {
       if (node.op == "gather" && number == 0) Pick(node, parts);
       AddTo(input, std::move(parts));
     }
+  }
+
+  // To whole elements.
+  void RoundUp(AxisPart& part) {
+    if (part.divisor == 1) return;
+    const auto sum = part.holds.Plus(SizeTerm(part.divisor - 1));
+    const auto quotient = sum.has_value() ? quotients_.Of(*sum, part.divisor) : std::nullopt;
+    part = {.holds = quotient.value_or(SizeTerm(part.bound)), .bound = part.bound};
   }
 
   // Of elements by numbers: as of a sequence's first one, or of the parts of a join.
@@ -274,9 +352,14 @@ class Walk {
   // A mask `position < size` chooses its first operand where the position is below: of that, nobody
   // reads the rest.
   void Mask(const GraphNode& node, DemandedParts& parts) const {
-    const GraphNodeId producer = graph_.value(node.inputs[0]).producer;
-    if (producer < 0 || graph_.nodes[producer].op != "less") return;
-    const GraphNode& less = graph_.nodes[producer];
+    // Which lies as a channels-last layout has it.
+    ValueId condition = node.inputs[0];
+    const auto producer = [&] { return graph_.value(condition).producer; };
+    while (producer() >= 0 && graph_.nodes[producer()].op == "reshape") {
+      condition = graph_.nodes[producer()].inputs[0];
+    }
+    if (producer() < 0 || graph_.nodes[producer()].op != "less") return;
+    const GraphNode& less = graph_.nodes[producer()];
     const GraphValue& positions = graph_.value(less.inputs[0]);
     const auto size = sizes_.terms.find(less.inputs[1]);
     if (positions.data == nullptr || size == sizes_.terms.end() || IsFloat(positions.type.dtype) ||
@@ -284,7 +367,8 @@ class Walk {
       return;
     }
     // Aligned at the last dimension, as broadcasting has it.
-    const std::vector<int64_t>& along = positions.type.shape;
+    if (ElementCount(positions.type.shape) != ElementCount(ShapeOf(node.inputs[0]))) return;
+    const std::vector<int64_t>& along = ShapeOf(node.inputs[0]);
     const std::vector<int64_t>& shape = ShapeOf(node.inputs[1]);
     for (size_t d = 0; d < along.size(); ++d) {
       if (along[d] == 1) continue;
@@ -295,13 +379,18 @@ class Walk {
       for (size_t i = 0; i < numbers.size() && is_axis; ++i) {
         if (numbers[i] != static_cast<int64_t>(i)) return;
       }
-      if (is_axis && parts[axis].size() == 1) parts[axis][0].holds = size->second;
+      if (!is_axis || parts[axis].size() != 1) return;
+      const std::optional<SizeTerm> less = size->second.Minus(parts[axis][0].holds);
+      const std::optional<SizeRange> range =
+          less.has_value() ? RangeOf(*less, quotients_.ranges()) : std::nullopt;
+      if (!range.has_value() || range->least < 0) parts[axis][0].holds = size->second;
       return;
     }
   }
 
   const Graph& graph_;
   const ControlReads* const control_;
+  SizeQuotients quotients_;
   KnownSizes sizes_;
   std::vector<Demand> demand_;
 };
@@ -312,6 +401,14 @@ DemandedParts RegroupDemand(const DemandedParts& parts, const std::vector<int64_
   std::vector<std::optional<SizeTerm>> to;
   for (const int64_t bound : shape) to.emplace_back(SizeTerm(bound));
   std::optional<std::vector<AxisParts>> regrouped = Regrouped(parts, to, /*by_bound=*/true);
+  // What is in the way of the others is read as a whole: axes that only a run cuts, from the last.
+  DemandedParts less = parts;
+  for (size_t d = less.size(); d-- > 0 && !regrouped.has_value();) {
+    int64_t bound = 1;
+    for (const AxisPart& part : less[d]) bound *= part.bound;
+    less[d] = FullAxis(bound);
+    regrouped = Regrouped(less, to, /*by_bound=*/true);
+  }
   if (!regrouped.has_value()) return {};
   for (AxisParts& axis : *regrouped) {
     if (axis.empty()) axis = FullAxis(1);

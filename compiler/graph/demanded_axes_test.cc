@@ -202,6 +202,59 @@ TEST(DemandedAxesTest, WhatTheNextIterationReadsIsRead) {
   EXPECT_EQ(demand[looped.e], all);
 }
 
+int64_t ValueOf(const SizeTerm& term, int64_t b, int64_t s) {
+  int64_t sum = 0;
+  for (const auto& [extents, factor] : term.products()) {
+    int64_t product = factor;
+    for (const ValueId extent : extents) product *= extent == 0 ? b : s;
+    sum += product;
+  }
+  return sum;
+}
+
+// Two convolutions behind one another: what outputs show is a quotient of a quotient.
+TEST(DemandedAxesTest, WindowsReadAsFarAsTheLastOneGoes) {
+  Graph graph;
+  const ValueId x = AddInput(graph, "x", {DType::kF32, {4, 3, 40}});
+  const ValueId b = AddInput(graph, "b", {DType::kI64, {}});
+  const ValueId s = AddInput(graph, "s", {DType::kI64, {}});
+  graph.sizes = {{.name = "b", .least = 1, .greatest = 4},
+                 {.name = "s", .least = 10, .greatest = 40}};
+  const auto number = [&](int64_t value) {
+    return AddConstant(graph, "n", {DType::kI64, {}}, FromInts(DType::kI64, {value}));
+  };
+  const ValueId e = Op(graph, "exp", {x});
+  const ValueId one =
+      Op(graph, "conv", {e, AddRandomConstant(graph, "u", {3, 3, 4}, 1)}, {{"strides", Shape{3}}});
+  const ValueId two = Op(graph, "conv", {one, AddRandomConstant(graph, "v", {3, 3, 3}, 2)},
+                         {{"strides", Shape{2}}, {"pads", Shape{1, 1}}});
+  // (s - 4) / 3 + 1, and (that - 1) / 2 + 1.
+  const ValueId first = Op(
+      graph, "add", {Op(graph, "div", {Op(graph, "sub", {s, number(4)}), number(3)}), number(1)});
+  const ValueId second =
+      Op(graph, "add",
+         {Op(graph, "div", {Op(graph, "sub", {first, number(1)}), number(2)}), number(1)});
+  graph.outputs = {two, b, second};
+  graph.hidden_outputs = 2;
+  graph.bounded_axes = {{.output = 0, .axis = 0, .extent = 1},
+                        {.output = 0, .axis = 2, .extent = 2}};
+  const auto demand = DemandedAxes(graph);
+  for (int64_t size = 10; size <= 40; ++size) {
+    const int64_t firsts = (size - 4) / 3 + 1, seconds = (firsts - 1) / 2 + 1;
+    const auto expect = [&](ValueId value, int64_t want, int64_t slack) {
+      ASSERT_EQ(demand[value].size(), 3u);
+      EXPECT_EQ(demand[value][0], Part(kB, 4));
+      const AxisPart& part = demand[value][2][0];
+      const int64_t got = ValueOf(part.holds, 2, size);
+      EXPECT_GE(got, want * part.divisor) << value << " of " << size;
+      EXPECT_LE(got, (want + slack) * part.divisor) << value << " of " << size;
+    };
+    expect(two, seconds, 1);
+    expect(one, std::min(2 * seconds, firsts), 3);
+    expect(e, 3 * (std::min(2 * seconds, firsts) - 1) + 4, 9);
+  }
+}
+
 // Of a gather's data what its indices are cut at, and of them all none is negative.
 TEST(DemandedAxesTest, IndicesReadAsFarAsTheyAreCut) {
   Sized sized;
