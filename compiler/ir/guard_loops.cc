@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "compiler/ir/cut_loops.h"
 #include "compiler/ir/guard_producers.h"
 
 namespace burnish {
@@ -25,6 +26,11 @@ enum class First { kNothing, kStore, kLoad };
 class Guarder {
  public:
   Guarder(const std::vector<int>& axes, Program& program) : axes_(axes), program_(program) {}
+
+  bool IsGuarded(NodeId loop) const {
+    return std::any_of(loops_.begin(), loops_.end(),
+                       [&](const GuardedLoop& guarded) { return guarded.loop == loop; });
+  }
 
   GuardedLoops Run() {
     if (axes_.empty() || !FindOutput() || HasBoundLoops() || !ReadsBackItsOwn()) return {};
@@ -197,7 +203,8 @@ class Guarder {
   bool IsLong(NodeId loop) const {
     const Node& node = program_.nodes[loop];
     return (node.loop_kind == LoopKind::kSerial || node.loop_kind == LoopKind::kParallel) &&
-           MaxExtent(program_, node.var) >= 2 && BodySize(loop) >= kBodyMin;
+           MaxExtent(program_, node.var) >= 2 &&
+           StoredInIteration(program_, loop, kBodyMin) >= kBodyMin;
   }
 
   // Whether something outside decides if it runs, so that what was written before may be read.
@@ -228,22 +235,6 @@ class Guarder {
       if (at != loops_.end()) return &*at;
     }
     return nullptr;
-  }
-
-  // Elements that an iteration stores at least at one place.
-  int64_t BodySize(NodeId loop) const {
-    int64_t size = 0;
-    for (const NodeId id : Subtree(program_, loop)) {
-      if (program_.nodes[id].kind != NodeKind::kStore) continue;
-      int64_t stores = 1;
-      for (NodeId at = program_.nodes[id].parent; at != loop; at = program_.nodes[at].parent) {
-        if (program_.nodes[at].kind == NodeKind::kLoop && stores < kBodyMin) {
-          stores *= MaxExtent(program_, program_.nodes[at].var);
-        }
-      }
-      size = std::max(size, stores);
-    }
-    return size;
   }
 
   // Different indices by which the output is stored along `count` axes from `axis` on, which are
@@ -517,6 +508,20 @@ class Guarder {
 }  // namespace
 
 GuardedLoops GuardLoops(const std::vector<int>& axes, Program& lowered) {
+  // Loops of short iterations are cut where that gives a loop that can be asked about.
+  std::vector<ShortLoop> cuts;
+  if (!axes.empty()) cuts = ShortLoops(lowered, kBodyMin);
+  while (!cuts.empty()) {
+    Program cut = lowered;
+    for (const ShortLoop& each : cuts) CutLoop(each, cut);
+    Guarder guarder(axes, cut);
+    GuardedLoops found = guarder.Run();
+    const size_t in_vain =
+        std::erase_if(cuts, [&](const ShortLoop& each) { return !guarder.IsGuarded(each.loop); });
+    if (in_vain > 0) continue;
+    lowered = std::move(cut);
+    return found;
+  }
   return Guarder(axes, lowered).Run();
 }
 

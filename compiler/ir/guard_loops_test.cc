@@ -370,5 +370,97 @@ kernel {
   EXPECT_EQ(GuardLoops({0}, *program).live, -1) << Print(*program);
 }
 
+// Three elements an iteration, in two phases.
+constexpr char kShares[] = R"(program/1 "shares"
+
+input A: f32[2, 512, 3]
+output Y: f32[2, 512, 3]
+temp S: f32[2, 512]
+
+var S.b in 2
+var S.m in 512
+var S.k in 3 reduce
+var Y.b in 2
+var Y.m in 512
+var Y.n in 3
+
+block S(S.b, S.m; S.k) {
+  step S[S.b, S.m] += A[S.b, S.m, S.k]
+}
+
+block Y(Y.b, Y.m, Y.n) {
+  step Y[Y.b, Y.m, Y.n] = A[Y.b, Y.m, Y.n] * S[Y.b, Y.m]
+}
+
+kernel {
+  for S.b in 2 {
+    for S.m in 512 {
+      for S.k in 3 {
+        run S
+      }
+    }
+  }
+  for Y.b in 2 {
+    for Y.m in 512 {
+      for Y.n in 3 {
+        run Y
+      }
+    }
+  }
+}
+)";
+
+TEST(GuardLoopsTest, ShortIterationsAreAskedAboutInBlocks) {
+  const Program plain = Lowered(kShares);
+  Program program = plain;
+  const GuardedLoops guarded = GuardLoops({1}, program);
+  ASSERT_GE(guarded.live, 0);
+  ASSERT_THAT(Verify(program), IsOk()) << Print(program);
+  const auto read = ParseProgram(Print(program));
+  ASSERT_THAT(read, IsOk()) << Print(program);
+  EXPECT_EQ(Print(*read), Print(program));
+  // Of each phase a loop; 32 rows are 96 elements, 16 would be less than four cache lines. What the
+  // first leaves lies elsewhere for each b.
+  ASSERT_EQ(guarded.guards.size(), 2u);
+  EXPECT_EQ(guarded.guards[0].count + guarded.guards[1].count, 16 + 32);
+  for (const LoopGuard& guard : guarded.guards) {
+    ASSERT_EQ(guard.count % 16, 0);
+    ASSERT_EQ(guard.written.size(), 1u);
+    for (int64_t i = 0; i < guard.count; ++i) {
+      EXPECT_EQ(guard.written[0].ranges[i].min, 32 * (i % 16));
+      EXPECT_EQ(guard.written[0].ranges[i].max, 32 * (i % 16) + 31);
+    }
+  }
+  FillFirst(program);
+  const TensorValue a = Numbers({2, 512, 3});
+  const auto want = Interpret(plain, {a});
+  ASSERT_THAT(want, IsOk());
+  for (const int64_t rows : {0, 1, 32, 33, 100, 511, 512}) {
+    TensorValue live{.dtype = DType::kBool, .shape = {48}};
+    for (int64_t i = 0; i < 48; ++i) live.integers.push_back(32 * (i % 16) < rows);
+    const auto got = Interpret(program, {a, live});
+    ASSERT_THAT(got, IsOk());
+    for (int64_t i = 0; i < 2 * 512 * 3; ++i) {
+      const int64_t row = i / 3 % 512;
+      const double y = (*got)[0].floats[i];
+      if (row < (rows + 31) / 32 * 32) {
+        ASSERT_EQ(y, (*want)[0].floats[i]) << rows << ": " << i;
+      } else {
+        ASSERT_EQ(y, kUntouched) << rows << ": " << i;
+      }
+    }
+  }
+}
+
+// A loop whose blocks cannot be asked about stays as it is, and so does one of what no call cuts.
+TEST(GuardLoopsTest, LoopsAreCutOnlyWhereThatHelps) {
+  const Program plain = Lowered(kShares);
+  for (const std::vector<int>& axes : {std::vector<int>{}, std::vector<int>{2}}) {
+    Program program = plain;
+    EXPECT_LT(GuardLoops(axes, program).live, 0);
+    EXPECT_EQ(Print(program), Print(plain));
+  }
+}
+
 }  // namespace
 }  // namespace burnish
