@@ -105,13 +105,16 @@ bool MakeMemoryType() {
   return memory_type != nullptr;
 }
 
-AlignedArray MakeAlignedArray(PyObject* shape, PyObject* numpy_type, uint64_t size_bytes,
-                              uint64_t alignment) {
-  const Ref memory = MakeMemory(size_bytes, alignment);
+AlignedMemory MakeAlignedMemory(uint64_t size_bytes, uint64_t alignment) {
+  Ref memory = MakeMemory(size_bytes, alignment);
   if (!memory) return {};
-  Ref array(
-      PyObject_CallFunctionObjArgs(NumpyArrayClass(), shape, numpy_type, memory.get(), nullptr));
-  return {.array = std::move(array), .data = reinterpret_cast<MemoryObject*>(memory.get())->data};
+  void* const data = reinterpret_cast<MemoryObject*>(memory.get())->data;
+  return {.object = std::move(memory), .data = data};
+}
+
+Ref ArrayIn(const AlignedMemory& memory, PyObject* shape, PyObject* numpy_type) {
+  return Ref(PyObject_CallFunctionObjArgs(NumpyArrayClass(), shape, numpy_type, memory.object.get(),
+                                          nullptr));
 }
 
 PyObject* Empty(PyObject*, PyObject* arguments, PyObject* keywords) {
@@ -137,8 +140,9 @@ PyObject* Empty(PyObject*, PyObject* arguments, PyObject* keywords) {
       return PyErr_NoMemory();
     }
   }
-  return MakeAlignedArray(extents.get(), NumpyType(dtype), size_bytes, kAlignmentMin)
-      .array.release();
+  const AlignedMemory memory = MakeAlignedMemory(size_bytes, kAlignmentMin);
+  if (!memory.object) return nullptr;
+  return ArrayIn(memory, extents.get(), NumpyType(dtype)).release();
 }
 
 }  // namespace burnish

@@ -11,16 +11,18 @@ namespace burnish {
 // Once, when the module is made.
 bool MakeMemoryType();
 
-struct AlignedArray {
-  Ref array;             // Empty: an exception.
-  void* data = nullptr;  // Its element 0.
+struct AlignedMemory {
+  Ref object;            // Empty: an exception.
+  void* data = nullptr;  // Its first byte.
 };
 
-// Uninitialized. `shape`: a tuple; `numpy_type`: a numpy.dtype; `alignment`: a power of two; less
-// than 64 counts as 64, which is what kernels want of nearly every tensor (NumPy's own memory is
-// aligned to 16).
-AlignedArray MakeAlignedArray(PyObject* shape, PyObject* numpy_type, uint64_t size_bytes,
-                              uint64_t alignment);
+// Uninitialized. `alignment`: a power of two; less than 64 counts as 64, which is what kernels want
+// of nearly every tensor (NumPy's own memory is aligned to 16).
+AlignedMemory MakeAlignedMemory(uint64_t size_bytes, uint64_t alignment);
+
+// The first elements of such memory, densely, as a NumPy array that keeps it. `shape`: a tuple;
+// `numpy_type`: a numpy.dtype. Empty: an exception.
+Ref ArrayIn(const AlignedMemory& memory, PyObject* shape, PyObject* numpy_type);
 
 // burnish_runtime.empty.
 PyObject* Empty(PyObject* module, PyObject* arguments, PyObject* keywords);

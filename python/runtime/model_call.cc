@@ -90,28 +90,32 @@ bool TakeOutput(const BurnishModel* model, int32_t index, PyObject* object, Tens
   return true;
 }
 
-// What of an output this run's shape has: `array` itself, or a view of it. Elements of an array of
-// ours lie densely, those of the caller's at their places.
-Ref InShapeOfRun(Ref array, const BurnishOutput& output, uint64_t bound_bytes, bool is_ours) {
-  // Extents only shrink, so that the same size is the same shape.
-  if (output.size_bytes == bound_bytes) return array;
+// This run's shape of an output, or an index of so much of an array.
+Ref ShapeOfRun(const BurnishOutput& output, bool as_index) {
   Ref shape(PyTuple_New(output.rank));
-  int64_t count = 1;
   for (int32_t axis = 0; shape && axis < output.rank; ++axis) {
-    count *= output.shape[axis];
     Ref extent(PyLong_FromLongLong(output.shape[axis]));
-    if (!extent) return Ref();
-    if (!is_ours) extent = Ref(PySlice_New(nullptr, extent.get(), nullptr));
+    if (extent && as_index) extent = Ref(PySlice_New(nullptr, extent.get(), nullptr));
     if (!extent) return Ref();
     PyTuple_SetItem(shape.get(), axis, extent.release());
   }
-  if (!shape) return Ref();
-  if (!is_ours) return Ref(PyObject_GetItem(array.get(), shape.get()));
-  const Ref flat(PyObject_CallMethod(array.get(), "reshape", "n", Py_ssize_t{-1}));
-  if (!flat) return Ref();
-  const Ref part(PySequence_GetSlice(flat.get(), 0, static_cast<Py_ssize_t>(count)));
-  if (!part) return Ref();
-  return Ref(PyObject_CallMethod(part.get(), "reshape", "O", shape.get()));
+  return shape;
+}
+
+// What the run left in memory of ours. Extents only shrink, so that the same size is the same
+// shape.
+Ref MadeArray(const AlignedMemory& memory, const OutputPlan& plan, const BurnishOutput& output) {
+  PyObject* const type = NumpyType(plan.dtype);
+  if (output.size_bytes == plan.size_bytes) return ArrayIn(memory, plan.shape, type);
+  const Ref shape = ShapeOfRun(output, /*as_index=*/false);
+  return shape ? ArrayIn(memory, shape.get(), type) : Ref();
+}
+
+// What of the caller's array this run's shape has: elements lie at their places.
+Ref GivenArray(Ref array, const OutputPlan& plan, const BurnishOutput& output) {
+  if (output.size_bytes == plan.size_bytes) return array;
+  const Ref index = ShapeOfRun(output, /*as_index=*/true);
+  return index ? Ref(PyObject_GetItem(array.get(), index.get())) : Ref();
 }
 
 }  // namespace
@@ -164,8 +168,9 @@ PyObject* RunModel(BurnishModel* model, std::span<const OutputPlan> plans,
   std::vector<TensorView> views(values.size() + plans.size());
   std::vector<BurnishInput> inputs(values.size());
   std::vector<BurnishOutput> outputs(plans.size());
-  std::vector<Ref> results(plans.size());
-  std::vector<DenseStrides> strides;  // Of tensors of the caller.
+  std::vector<Ref> results(plans.size());             // First what the caller has given.
+  std::vector<AlignedMemory> memories(plans.size());  // Of the others.
+  std::vector<DenseStrides> strides;                  // Of tensors of the caller.
   if (!ReadInputs(model, values, names, views, inputs)) return nullptr;
   for (size_t i = 0; i < plans.size(); ++i) {
     const OutputPlan& plan = plans[i];
@@ -181,18 +186,16 @@ PyObject* RunModel(BurnishModel* model, std::span<const OutputPlan> plans,
       results[i] = Ref::Borrowed(given);
       continue;
     }
-    PyObject* const type = NumpyType(plan.dtype);
-    if (type == nullptr) {
+    if (NumpyType(plan.dtype) == nullptr) {
       const ModelTensorPurpose purpose(model, kIsOutput, static_cast<int32_t>(i), nullptr);
       RaiseTensorError(purpose.Name() + ": NumPy has no type for " + purpose.Wanted() +
                        ": install ml_dtypes, or give a tensor for it by `out`");
       return nullptr;
     }
-    AlignedArray made = MakeAlignedArray(plan.shape, type, plan.size_bytes, plan.alignment);
-    if (!made.array) return nullptr;
-    outputs[i].data = made.data;
+    memories[i] = MakeAlignedMemory(plan.size_bytes, plan.alignment);
+    if (!memories[i].object) return nullptr;
+    outputs[i].data = memories[i].data;
     outputs[i].capacity_bytes = plan.size_bytes;
-    results[i] = std::move(made.array);
   }
 
   PyThreadState* const state = PyEval_SaveThread();
@@ -206,8 +209,8 @@ PyObject* RunModel(BurnishModel* model, std::span<const OutputPlan> plans,
   }
 
   for (size_t i = 0; i < results.size(); ++i) {
-    const bool is_ours = outputs[i].strides == nullptr;
-    results[i] = InShapeOfRun(std::move(results[i]), outputs[i], plans[i].size_bytes, is_ours);
+    results[i] = memories[i].object ? MadeArray(memories[i], plans[i], outputs[i])
+                                    : GivenArray(std::move(results[i]), plans[i], outputs[i]);
     if (!results[i]) return nullptr;
   }
   if (results.size() == 1) return results[0].release();
