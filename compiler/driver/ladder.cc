@@ -9,6 +9,7 @@
 #include "base/status_macros.h"
 #include "compiler/driver/ladder_sizes.h"
 #include "compiler/driver/to_status.h"
+#include "compiler/graph/control.h"
 #include "compiler/runtime/bundle.h"
 
 namespace burnish {
@@ -16,16 +17,20 @@ namespace {
 
 // Kernels ask for 64 bytes at most (weights.cc).
 constexpr size_t kAlignment = 64;
-// Below so much of a range everything is as fast as at its end.
+// Below so much of a range beside others it does not matter where in it a run is.
 constexpr int64_t kRangeMin = 8;
+// And below so much of one that is alone.
+constexpr int64_t kRangeAloneMin = 4;
 // Sizes beyond these two keep their bounds: a grid of three would compile ten times as much.
 constexpr size_t kSizesMax = 2;
-// Shares of the greatest size that get a bound of their own. Sizes are as likely as others, so most
-// runs are in the upper half; compiling all of them shall take no more than four times one. A grid
-// of two sizes has fewer of each for the same time.
-constexpr int64_t kSharesAlone[] = {16, 4, 2};
-constexpr int64_t kSharesOfWidest[] = {4, 2};
-constexpr int64_t kSharesOfSecond[] = {2};
+// Quarters of the greatest size that get a bound of their own. Sizes are as likely as others, so
+// that bounds lie as far from one another, and a run in the upper quarter is not much below its
+// own; compiling all of them shall take no more than four times one. A grid of two sizes has fewer
+// of each for the same time.
+constexpr int64_t kQuarters = 4;
+constexpr int64_t kQuartersAlone[] = {1, 2, 3};
+constexpr int64_t kQuartersOfWidest[] = {1, 2};
+constexpr int64_t kQuartersOfSecond[] = {2};
 
 std::span<const uint8_t> BytesOf(const std::string& text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
@@ -108,28 +113,58 @@ absl::StatusOr<BundleManifest> Relocated(const BundleReader& reader, SharedWeigh
 }
 
 // Below the greatest, ascending.
-std::vector<int64_t> BoundsOf(const GraphSize& size, std::span<const int64_t> shares) {
+std::vector<int64_t> BoundsOf(const GraphSize& size, std::span<const int64_t> quarters) {
   std::vector<int64_t> bounds;
-  for (const int64_t share : shares) {
-    const int64_t bound = size.greatest / share;
-    if (bound > size.least && (bounds.empty() || bound > bounds.back())) bounds.push_back(bound);
+  for (const int64_t quarter : quarters) {
+    // Of a size up to 2^62 and beyond.
+    const int64_t bound =
+        size.greatest / kQuarters * quarter + size.greatest % kQuarters * quarter / kQuarters;
+    if (bound >= std::max<int64_t>(size.least, 1) && bound < size.greatest &&
+        (bounds.empty() || bound > bounds.back()))
+      bounds.push_back(bound);
   }
   return bounds;
 }
 
-// As many widest ranges as get bounds, the widest first.
-std::vector<size_t> WidestOf(const std::vector<GraphSize>& sizes) {
-  const auto span = [&](size_t i) {
-    return sizes[i].greatest / std::max<int64_t>(sizes[i].least, 1);
-  };
-  std::vector<size_t> widest;
-  for (size_t i = 0; i < sizes.size(); ++i) {
-    if (span(i) >= kRangeMin) widest.push_back(i);
+// By size: whether loops of steps run as often as it says. They compute nothing for nothing, and
+// what is around them leaves out what nobody reads, whatever the bound.
+std::vector<bool> CountsOf(const Graph& graph) {
+  std::vector<bool> counts(graph.sizes.size(), false);
+  for (const GraphNode& node : graph.nodes) {
+    if (node.op != "loop" || !LoopParts(node).has_count) continue;
+    ValueId count = node.inputs[0];
+    for (GraphNodeId from = graph.value(count).producer;
+         from >= 0 && (graph.nodes[from].op == "reshape" || graph.nodes[from].op == "identity");
+         from = graph.value(count).producer) {
+      count = graph.nodes[from].inputs[0];
+    }
+    for (size_t i = 0; i < counts.size(); ++i) {
+      counts[i] = counts[i] || graph.inputs[graph.shown_inputs() + i] == count;
+    }
   }
-  std::sort(widest.begin(), widest.end(),
-            [&](size_t a, size_t b) { return std::pair(span(b), a) < std::pair(span(a), b); });
-  if (widest.size() > kSizesMax) widest.resize(kSizesMax);
-  return widest;
+  return counts;
+}
+
+// Those that get bounds, the widest first.
+std::vector<size_t> WidestOf(const Graph& graph) {
+  const std::vector<bool> counts = CountsOf(graph);
+  const auto span = [&](size_t i) {
+    return graph.sizes[i].greatest / std::max<int64_t>(graph.sizes[i].least, 1);
+  };
+  const auto widest = [&](bool counted, int64_t range_min) {
+    std::vector<size_t> found;
+    for (size_t i = 0; i < counts.size(); ++i) {
+      if (counts[i] == counted && span(i) >= range_min) found.push_back(i);
+    }
+    std::sort(found.begin(), found.end(),
+              [&](size_t a, size_t b) { return std::pair(span(b), a) < std::pair(span(a), b); });
+    return found;
+  };
+  std::vector<size_t> found = widest(/*counted=*/false, kRangeMin);
+  if (found.empty()) found = widest(/*counted=*/false, kRangeAloneMin);
+  if (found.empty()) found = widest(/*counted=*/true, kRangeMin);
+  if (found.size() > kSizesMax) found.resize(kSizesMax);
+  return found;
 }
 
 template <typename T>
@@ -140,7 +175,8 @@ absl::StatusOr<T> FromRuntime(RuntimeOr<T> value) {
 
 }  // namespace
 
-std::vector<LadderBounds> LadderOf(const std::vector<GraphSize>& sizes) {
+std::vector<LadderBounds> LadderOf(const Graph& graph) {
+  const std::vector<GraphSize>& sizes = graph.sizes;
   LadderBounds whole;
   for (const GraphSize& size : sizes) whole.push_back(size.greatest);
   std::vector<LadderBounds> grid = {whole};
@@ -153,11 +189,11 @@ std::vector<LadderBounds> LadderOf(const std::vector<GraphSize>& sizes) {
       }
     }
   };
-  const std::vector<size_t> widest = WidestOf(sizes);
-  if (widest.size() == 1) add(widest[0], BoundsOf(sizes[widest[0]], kSharesAlone));
+  const std::vector<size_t> widest = WidestOf(graph);
+  if (widest.size() == 1) add(widest[0], BoundsOf(sizes[widest[0]], kQuartersAlone));
   if (widest.size() == 2) {
-    add(widest[0], BoundsOf(sizes[widest[0]], kSharesOfWidest));
-    std::vector<int64_t> bounds = BoundsOf(sizes[widest[1]], kSharesOfSecond);
+    add(widest[0], BoundsOf(sizes[widest[0]], kQuartersOfWidest));
+    std::vector<int64_t> bounds = BoundsOf(sizes[widest[1]], kQuartersOfSecond);
     // With a past the second is the words of a call: one, in all calls but the first.
     if (sizes[widest[1]].least == 1) bounds.push_back(1);
     add(widest[1], bounds);

@@ -14,9 +14,10 @@ namespace burnish {
 
 // Bounds of a list of steps: greatest extents, one a size.
 using LadderBounds = std::vector<int64_t>;
-// Those that a bundle for `sizes` has beside its own. Each shares most with its neighbours, so that
-// whoever builds them in this order makes most things once. Empty: one bundle does.
-std::vector<LadderBounds> LadderOf(const std::vector<GraphSize>& sizes);
+// Those that a bundle for the graph's sizes has beside its own. Each shares most with its
+// neighbours, so that whoever builds them in this order makes most things once. Empty: one bundle
+// does.
+std::vector<LadderBounds> LadderOf(const Graph& graph);
 // In which of two a run that both hold is faster: `a`. No order is better founded than that of
 // their products.
 bool HasLessWork(const LadderBounds& a, const LadderBounds& b);

@@ -85,19 +85,48 @@ CallTensor Tensor(void* data, const std::vector<int64_t>& shape, int64_t size, b
   return tensor;
 }
 
+// A graph of inputs of these sizes; size `counted` says how often a loop runs.
+Graph Sized(const std::vector<GraphSize>& sizes, int counted = -1) {
+  Graph graph;
+  const ValueId x = AddInput(graph, "x", {DType::kF32, {100, 2}});
+  const ValueId start = AddInput(graph, "h", {DType::kF32, {2}});
+  for (const GraphSize& size : sizes) AddInput(graph, size.name, {DType::kI64, {}});
+  graph.sizes = sizes;
+  if (counted < 0) return graph;
+  Graph body;
+  const ValueId state = AddInput(body, "state", {DType::kF32, {2}});
+  const ValueId row = AddInput(body, "row", {DType::kF32, {2}});
+  body.outputs = {Op(body, "add", {state, row})};
+  GraphNode node{.name = "sum", .op = "loop", .attributes = {}, .inputs = {}};
+  const ValueId count = graph.inputs[graph.shown_inputs() + counted];
+  node.inputs = {Op(graph, "reshape", {count}, {{"shape", std::vector<int64_t>{}}}), start, x};
+  node.bodies = {std::make_shared<const Graph>(std::move(body))};
+  node.attributes = MakeAttributes({{"count", int64_t{100}},
+                                    {"has_count", int64_t{1}},
+                                    {"states", int64_t{1}},
+                                    {"slices", int64_t{1}},
+                                    {"backwards", std::vector<int64_t>{0}}});
+  EXPECT_THAT(AddControlNode(graph, std::move(node)), IsOk());
+  return graph;
+}
+
 TEST(LadderTest, BoundsAreSharesOfTheWidestRanges) {
   using Ladder = std::vector<LadderBounds>;
   EXPECT_EQ(LadderOf({}), Ladder());
-  EXPECT_EQ(LadderOf({{.name = "n", .least = 1, .greatest = 4}}), Ladder());
-  EXPECT_EQ(LadderOf({{.name = "b", .least = 1, .greatest = 4},
-                      {.name = "s", .least = 1, .greatest = 512}}),
-            Ladder({{4, 32}, {4, 128}, {4, 256}}));
+  EXPECT_EQ(LadderOf(Sized({{.name = "n", .least = 1, .greatest = 3}})), Ladder());
+  EXPECT_EQ(LadderOf(Sized({{.name = "n", .least = 1, .greatest = 4}})), Ladder({{1}, {2}, {3}}));
+  EXPECT_EQ(LadderOf(Sized({{.name = "b", .least = 1, .greatest = 4},
+                            {.name = "s", .least = 1, .greatest = 512}})),
+            Ladder({{4, 128}, {4, 256}, {4, 384}}));
   // None below the least.
-  EXPECT_EQ(LadderOf({{.name = "s", .least = 10, .greatest = 100}}), Ladder({{25}, {50}}));
+  EXPECT_EQ(LadderOf(Sized({{.name = "s", .least = 26, .greatest = 211}})),
+            Ladder({{52}, {105}, {158}}));
+  EXPECT_EQ(LadderOf(Sized({{.name = "s", .least = 60, .greatest = 503}})),
+            Ladder({{125}, {251}, {377}}));
   // A past and its words. Those that differ in the past alone are neighbours.
-  EXPECT_EQ(LadderOf({{.name = "seq", .least = 1, .greatest = 16},
-                      {.name = "b", .least = 1, .greatest = 2},
-                      {.name = "past", .least = 0, .greatest = 200}}),
+  EXPECT_EQ(LadderOf(Sized({{.name = "seq", .least = 1, .greatest = 16},
+                            {.name = "b", .least = 1, .greatest = 2},
+                            {.name = "past", .least = 0, .greatest = 200}})),
             Ladder({{16, 2, 50},
                     {16, 2, 100},
                     {8, 2, 200},
@@ -106,6 +135,19 @@ TEST(LadderTest, BoundsAreSharesOfTheWidestRanges) {
                     {1, 2, 200},
                     {1, 2, 50},
                     {1, 2, 100}}));
+}
+
+// What a loop runs for is never computed for nothing, so that another size gets the bounds, or the
+// count where no other is wide.
+TEST(LadderTest, CountsOfLoopsNeedNoBounds) {
+  using Ladder = std::vector<LadderBounds>;
+  const GraphSize steps{.name = "steps", .least = 1, .greatest = 100};
+  EXPECT_EQ(LadderOf(Sized({steps, {.name = "b", .least = 1, .greatest = 4}}, 0)),
+            Ladder({{100, 1}, {100, 2}, {100, 3}}));
+  EXPECT_EQ(LadderOf(Sized({steps, {.name = "b", .least = 1, .greatest = 4}}, 1)),
+            Ladder({{25, 4}, {50, 4}, {75, 4}}));
+  EXPECT_EQ(LadderOf(Sized({steps, {.name = "b", .least = 1, .greatest = 2}}, 0)),
+            Ladder({{25, 2}, {50, 2}, {75, 2}}));
 }
 
 TEST(LadderTest, LessWorkComesBeforeWhatHoldsIt) {

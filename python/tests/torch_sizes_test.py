@@ -180,7 +180,7 @@ def test_each_size_of_a_range_with_several_bounds():
     (key, bundle), = piece.bundles.items()
     info = subprocess.run([sys.argv[1], "run", bundle.model.path, "--info", "--json"], check=True,
                           stdout=subprocess.PIPE, text=True).stdout
-    assert key.bounds == (8, 64) and [one["s1"] for one in json.loads(info)["bounds"]] == [4, 16, 32], info
+    assert key.bounds == (8, 64) and [one["s1"] for one in json.loads(info)["bounds"]] == [16, 32, 48], info
 
 
 def test_decoders():

@@ -32,7 +32,7 @@ absl::StatusOr<BuiltModel> BuildRange(const Graph& graph, const ModelRequest& re
                                       const std::string& what) {
   BundleBuilder builder(facts, options);
   ASSIGN_OR_RETURN(BuiltModel built, builder.Build(graph, options, what));
-  const std::vector<LadderBounds> ladder = LadderOf(graph.sizes);
+  const std::vector<LadderBounds> ladder = LadderOf(graph);
   if (ladder.empty() || request.refit) return built;
   // Constants are shared where they are stored alike.
   BuildModelOptions as_whole = options;

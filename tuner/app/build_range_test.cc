@@ -1,9 +1,12 @@
-// A model of two sizes as one bundle with kernels for several bounds: every run of its ranges
+// Models of two sizes as one bundle with kernels for several bounds: every run of their ranges
 // against the same model read with that run's shapes, by the graph interpreter.
 #include "tuner/app/build_range.h"
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/cpu_info.h"
 #include "base/file.h"
+#include "base/status_macros.h"
 #include "base/status_matchers.h"
 #include "compiler/frontend/onnx_import.h"
 #include "compiler/frontend/onnx_testing.h"
@@ -27,14 +31,21 @@ namespace {
 
 constexpr int64_t kWidth = 24, kPastMax = 16, kWordsMax = 8;
 
+using Shapes = std::vector<std::pair<std::string, std::vector<int64_t>>>;  // By input.
+
+std::string InputInfo(const std::string& name, const std::string& dims) {
+  return absl::StrCat("input { name: '", name, "' type { tensor_type { elem_type: 1 shape { ", dims,
+                      " } } } } ");
+}
+
+std::string Weights(const std::string& name, const std::vector<int64_t>& shape, uint64_t seed) {
+  const TensorValue value = RandomValue({DType::kF32, shape}, seed);
+  return OnnxFloats(name, shape, {value.floats.begin(), value.floats.end()});
+}
+
 // Words behind a past, as decoders have them: keys of both, and a mask of as many.
 std::string Decoder() {
-  const auto info = [](const std::string& name, const std::string& dims) {
-    return absl::StrCat("input { name: '", name, "' type { tensor_type { elem_type: 1 shape { ",
-                        dims, " } } } } ");
-  };
   const std::string width = absl::StrCat("dim { dim_value: ", kWidth, " } ");
-  const TensorValue w = RandomValue({DType::kF32, {kWidth, kWidth}}, 1);
   return OnnxModel(
       absl::StrCat("node { op_type: 'MatMul' input: ['x', 'w'] output: 'q' } "
                    "node { op_type: 'Concat' input: ['past_keys', 'q'] output: 'keys' "
@@ -44,13 +55,60 @@ std::string Decoder() {
                    "node { op_type: 'Add' input: ['scores', 'mask'] output: 'masked' } "
                    "node { op_type: 'Softmax' input: 'masked' output: 'shares' } "
                    "node { op_type: 'MatMul' input: ['shares', 'keys'] output: 'y' } ",
-                   OnnxFloats("w", {kWidth, kWidth}, {w.floats.begin(), w.floats.end()}),
-                   info("x", absl::StrCat("dim { dim_param: 'seq' } ", width)),
-                   info("past_keys", absl::StrCat("dim { dim_param: 'past' } ", width)),
-                   info("mask", "dim { dim_param: 'past + seq' } "),
+                   Weights("w", {kWidth, kWidth}, 1),
+                   InputInfo("x", absl::StrCat("dim { dim_param: 'seq' } ", width)),
+                   InputInfo("past_keys", absl::StrCat("dim { dim_param: 'past' } ", width)),
+                   InputInfo("mask", "dim { dim_param: 'past + seq' } "),
                    OnnxTensorInfo("output", "y", {}), OnnxTensorInfo("output", "keys", {}),
                    OnnxTensorInfo("output", "shares", {})),
       17);
+}
+
+// Windows with strides behind one another: what outputs have is a quotient of a quotient. A softmax
+// of few classes, and a mean over what there is.
+std::string Sound() {
+  return OnnxModel(
+      absl::StrCat("node { op_type: 'Conv' input: ['x', 'u'] output: 'a' "
+                   "  attribute { name: 'strides' type: INTS ints: [3] } } "
+                   "node { op_type: 'Relu' input: 'a' output: 'b' } "
+                   "node { op_type: 'Conv' input: ['b', 'v'] output: 'c' "
+                   "  attribute { name: 'strides' type: INTS ints: [2] } "
+                   "  attribute { name: 'pads' type: INTS ints: [1, 1] } } "
+                   "node { op_type: 'Conv' input: ['c', 'k'] output: 'd' "
+                   "  attribute { name: 'pads' type: INTS ints: [2, 2] } "
+                   "  attribute { name: 'dilations' type: INTS ints: [2] } } "
+                   "node { op_type: 'Sigmoid' input: 'd' output: 'e' } "
+                   "node { op_type: 'Mul' input: ['c', 'e'] output: 'f' } "
+                   "node { op_type: 'ReduceMean' input: 'f' output: 'mean' "
+                   "  attribute { name: 'axes' type: INTS ints: [2] } } "
+                   "node { op_type: 'ConvTranspose' input: ['f', 't'] output: 'g' "
+                   "  attribute { name: 'strides' type: INTS ints: [2] } "
+                   "  attribute { name: 'pads' type: INTS ints: [1, 1] } } "
+                   "node { op_type: 'Transpose' input: 'g' output: 'frames' "
+                   "  attribute { name: 'perm' type: INTS ints: [0, 2, 1] } } "
+                   "node { op_type: 'Softmax' input: 'frames' output: 'classes' } ",
+                   Weights("u", {6, 1, 4}, 1), Weights("v", {7, 6, 3}, 2),
+                   Weights("k", {7, 7, 3}, 3), Weights("t", {7, 5, 4}, 4),
+                   InputInfo("x",
+                             "dim { dim_param: 'batch' } dim { dim_value: 1 } "
+                             "dim { dim_param: 'length' } "),
+                   OnnxTensorInfo("output", "classes", {}), OnnxTensorInfo("output", "mean", {})),
+      13);
+}
+
+// Both ways over steps, and what is around the loops.
+std::string Recurrence() {
+  return OnnxModel(
+      absl::StrCat("node { op_type: 'GRU' input: ['x', 'w', 'r'] output: ['y', 'last'] "
+                   "  attribute { name: 'hidden_size' type: INT i: 5 } "
+                   "  attribute { name: 'direction' type: STRING s: 'bidirectional' } } "
+                   "node { op_type: 'Exp' input: 'y' output: 'z' } ",
+                   Weights("w", {2, 15, 20}, 1), Weights("r", {2, 15, 5}, 2),
+                   InputInfo("x",
+                             "dim { dim_param: 'steps' } dim { dim_param: 'batch' } "
+                             "dim { dim_value: 20 } "),
+                   OnnxTensorInfo("output", "z", {}), OnnxTensorInfo("output", "last", {})),
+      13);
 }
 
 CallTensor Dense(float* data, const std::vector<int64_t>& shape) {
@@ -62,10 +120,7 @@ CallTensor Dense(float* data, const std::vector<int64_t>& shape) {
   return tensor;
 }
 
-void ExpectRun(Session& session, const std::string& model, int64_t past, int64_t words) {
-  SCOPED_TRACE(absl::StrCat(words, " words behind ", past));
-  const std::vector<std::pair<std::string, std::vector<int64_t>>> given = {
-      {"x", {words, kWidth}}, {"past_keys", {past, kWidth}}, {"mask", {past + words}}};
+void ExpectRun(Session& session, const std::string& model, const Shapes& given) {
   ImportOptions fixed;
   std::vector<TensorValue> values;
   std::vector<std::vector<float>> memory;
@@ -100,35 +155,97 @@ void ExpectRun(Session& session, const std::string& model, int64_t past, int64_t
   }
 }
 
-TEST(BuildRangeTest, EveryRunIsThatOfTheModelOfItsSizes) {
-  const std::string model = Decoder(), path = ::testing::TempDir() + "/decoder.onnx";
-  ASSERT_THAT(WriteFileAtomically(path, model), IsOk());
-  const ModelRequest request{.model = path,
-                             .shapes = {{":past", absl::StrCat("1..", kPastMax)},
-                                        {":seq", absl::StrCat("1..", kWordsMax)}}};
-  ASSERT_OK_AND_ASSIGN(const Graph graph, LoadModel(request));
-  ASSERT_OK_AND_ASSIGN(const Target target, HostTarget(HostCpuInfo(), 1));
-  ASSERT_OK_AND_ASSIGN(const BuiltModel built,
-                       BuildRange(graph, request, {}, {.target = target}, "decoder"));
-  const auto loaded = Model::LoadBytes(
+// Of one thread.
+absl::StatusOr<std::shared_ptr<const Model>> Built(const std::string& model,
+                                                   const std::map<std::string, std::string>& dims) {
+  const std::string path = ::testing::TempDir() + "/model.onnx";
+  RETURN_IF_ERROR(WriteFileAtomically(path, model));
+  const ModelRequest request{.model = path, .shapes = dims};
+  ASSIGN_OR_RETURN(const Graph graph, LoadModel(request));
+  ASSIGN_OR_RETURN(const Target target, HostTarget(HostCpuInfo(), 1));
+  ASSIGN_OR_RETURN(const BuiltModel built,
+                   BuildRange(graph, request, {}, {.target = target}, "model"));
+  auto loaded = Model::LoadBytes(
       {reinterpret_cast<const uint8_t*>(built.bundle.data()), built.bundle.size()}, {});
-  ASSERT_TRUE(loaded.ok()) << loaded.status().message();
+  if (!loaded.ok()) return absl::InternalError(loaded.status().message());
+  return std::shared_ptr<const Model>(*std::move(loaded));
+}
+
+// `shapes(first, second)`: for sizes of these ranges.
+void ExpectRuns(const std::shared_ptr<const Model>& loaded, const std::string& model,
+                std::pair<int64_t, int64_t> first, std::pair<int64_t, int64_t> second,
+                const std::function<Shapes(int64_t, int64_t)>& shapes) {
+  auto pool = ThreadPool::Create({.thread_count = 1});
+  ASSERT_TRUE(pool.ok());
+  auto session = Session::Create(loaded, *std::move(pool));
+  ASSERT_TRUE(session.ok());
+  for (int64_t a = first.first; a <= first.second; ++a) {
+    for (int64_t b = second.first; b <= second.second; ++b) {
+      SCOPED_TRACE(absl::StrCat(a, ", ", b));
+      ExpectRun(**session, model, shapes(a, b));
+      if (::testing::Test::HasFatalFailure()) return;
+    }
+  }
+}
+
+TEST(BuildRangeTest, EveryRunIsThatOfTheModelOfItsSizes) {
+  const std::string model = Decoder();
+  ASSERT_OK_AND_ASSIGN(const auto loaded, Built(model, {{":past", absl::StrCat("1..", kPastMax)},
+                                                        {":seq", absl::StrCat("1..", kWordsMax)}}));
   // Two bounds below the greatest for each, in all combinations; least work first.
-  ASSERT_EQ((*loaded)->variants().size(), 8u);
-  const std::vector<RunSize>& least = (*loaded)->variants()[0]->manifest().run_sizes.sizes;
+  ASSERT_EQ(loaded->variants().size(), 8u);
+  const std::vector<RunSize>& least = loaded->variants()[0]->manifest().run_sizes.sizes;
   EXPECT_TRUE(std::any_of(least.begin(), least.end(), [](const RunSize& size) {
     return size.name == "seq" && size.least == 1 && size.greatest == 1;
   }));
-  auto pool = ThreadPool::Create({.thread_count = 1});
-  ASSERT_TRUE(pool.ok());
-  auto session = Session::Create(*loaded, *std::move(pool));
-  ASSERT_TRUE(session.ok());
-  for (int64_t past = 1; past <= kPastMax; ++past) {
-    for (int64_t words = 1; words <= kWordsMax; ++words) {
-      ExpectRun(**session, model, past, words);
-      if (HasFatalFailure()) return;
+  ExpectRuns(loaded, model, {1, kPastMax}, {1, kWordsMax}, [](int64_t past, int64_t words) {
+    return Shapes{{"x", {words, kWidth}}, {"past_keys", {past, kWidth}}, {"mask", {past + words}}};
+  });
+}
+
+// Whether kernels of the greatest sizes leave out what a run does not read of `size`.
+bool LeavesOut(const Model& model, const std::string& size) {
+  const std::vector<RunSize>& sizes = model.manifest().run_sizes.sizes;
+  for (const LiveTable& table : model.manifest().live) {
+    for (const LoopFlags& loop : table.loops) {
+      for (const TrimAxis& axis : loop.axes) {
+        for (const TrimPart& part : axis.parts) {
+          for (const TrimProduct& product : part.holds) {
+            for (const uint32_t number : product.sizes) {
+              if (sizes[number].name == size) return true;
+            }
+          }
+        }
+      }
     }
   }
+  return false;
+}
+
+TEST(BuildRangeTest, EveryLengthBehindStridesIsThatOfTheModel) {
+  const std::string model = Sound();
+  ASSERT_OK_AND_ASSIGN(const auto loaded,
+                       Built(model, {{":batch", "1..2"}, {":length", "30..1500"}}));
+  EXPECT_EQ(loaded->variants().size(), 3u);
+  EXPECT_TRUE(LeavesOut(*loaded, "length"));
+  const auto shapes = [](int64_t length, int64_t batch) {
+    return Shapes{{"x", {batch, 1, length}}};
+  };
+  ExpectRuns(loaded, model, {30, 80}, {1, 2}, shapes);
+  // Around bounds.
+  for (const int64_t bound : {375, 750, 1125, 1498}) {
+    ExpectRuns(loaded, model, {bound - 6, bound + 2}, {1, 2}, shapes);
+  }
+}
+
+TEST(BuildRangeTest, EveryRunOfARecurrenceIsThatOfTheModel) {
+  const std::string model = Recurrence();
+  ASSERT_OK_AND_ASSIGN(const auto loaded, Built(model, {{":steps", "1..24"}, {":batch", "1..4"}}));
+  EXPECT_EQ(loaded->variants().size(), 3u);
+  EXPECT_TRUE(LeavesOut(*loaded, "steps"));
+  EXPECT_TRUE(LeavesOut(*loaded, "batch"));
+  ExpectRuns(loaded, model, {1, 24}, {1, 4},
+             [](int64_t steps, int64_t batch) { return Shapes{{"x", {steps, batch, 20}}}; });
 }
 
 }  // namespace
