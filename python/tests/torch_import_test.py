@@ -113,6 +113,45 @@ def test_attention():
     check(Function(lambda q, k: sdpa(q, k[:, :2], k[:, :2], enable_gqa=True)), q, k)
 
 
+def test_products_of_rows_that_were_moved():
+    """As PyTorch's attention moves the batch inside: a product takes the rows as they lay."""
+    weight, bias = torch.randn(6, 4), torch.randn(6)
+
+    def product(x):
+        return torch.addmm(bias, x.reshape(-1, 4), weight.t())
+
+    def way(function, x):
+        """The operators from the result back to the input."""
+        header = burnish.from_torch(exported(Function(function), x)).header()
+        made, ops = {node["outputs"][0]: node for node in header["nodes"]}, []
+        value = header["outputs"][0]["value"]
+        while value in made:
+            ops.append(made[value]["op"])
+            value = made[value]["inputs"][0]
+        return ops
+
+    x = torch.randn(3, 5, 4)
+    for function, ops in (
+            # Moved and moved back: nothing is left of either.
+            (lambda x: product(x.transpose(0, 1)).view(5, 3, 6).transpose(0, 1), ["reshape", "dense", "reshape"]),
+            (lambda x: product(x.transpose(0, 1)).relu(), ["relu", "reshape", "transpose", "reshape", "dense", "reshape"]),
+            (lambda x: product(x), ["dense", "reshape"])):
+        assert way(function, x) == ops, way(function, x)
+        check(Function(function), x)
+    x = torch.randn(3, 5, 7, 4)
+    check(Function(lambda x: product(x.permute(2, 0, 1, 3)).view(7, 3, 5, 6).permute(2, 1, 0, 3)), x)
+    check(Function(lambda x: product(x.permute(2, 0, 1, 3)).view(7, 15, 6).transpose(0, 1)), x)
+    check(Function(lambda x: product(x.permute(2, 0, 1, 3)).t()), x)
+    # A row is of more than one axis, which were moved as well; and rows are of parts of what was moved.
+    check(Function(lambda x: product(x.permute(2, 0, 3, 1)).view(7, 3, 6).transpose(0, 1)), torch.randn(3, 2, 7, 2))
+    check(Function(lambda x: product(x.permute(1, 2, 0))), torch.randn(8, 3, 5))
+    # Of squares shapes do not say what was moved.
+    square = torch.randn(4, 4, 4)
+    check(Function(lambda x: product(x.transpose(0, 1)).view(4, 4, 6).transpose(0, 1)), square)
+    check(Function(lambda x: product(x.transpose(0, 1)).view(4, 4, 6)), square)
+    check(Function(lambda x: product(x.transpose(1, 2)).view(4, 4, 6)), torch.randn(4, 4, 4))
+
+
 def test_encoder_layers_that_pytorch_has_whole():
     for norm_first, activation in ((False, "relu"), (True, "gelu")):
         layer = nn.TransformerEncoderLayer(16, 4, 32, batch_first=True, activation=activation,

@@ -183,6 +183,25 @@ def test_each_size_of_a_range_with_several_bounds():
     assert key.bounds == (8, 64) and [one["s1"] for one in json.loads(info)["bounds"]] == [16, 32, 48], info
 
 
+def test_layers_with_the_batch_inside():
+    """PyTorch's own."""
+    torch.manual_seed(0)
+    enabled = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)  # Else a layer is one operator.
+    try:
+        for norm_first in (False, True):
+            layer = nn.TransformerEncoderLayer(WIDTH, 2, 2 * WIDTH, batch_first=True, norm_first=norm_first)
+            model = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False).eval()
+            run = compiled(model, dynamic=True)
+            with said() as lines:
+                for batch, length in ((3, 30), (2, 7), (8, 2), (5, 32), (7, 17), (2, 16)):
+                    check(run, model, torch.randn(batch, length, WIDTH))
+            assert not lines, lines
+            assert bounds() == [(8, 32)] and len(bundles()) == 1, bundles()
+    finally:
+        torch.backends.mha.set_fastpath_enabled(enabled)
+
+
 def test_decoders():
     for fused in (False, True):
         torch.manual_seed(0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy
@@ -20,21 +20,26 @@ Shape = tuple[int, ...]
 
 
 class Tensor:
-    """A value with its type. `transposed` is what it is the transposition of, where that is known:
-    a product reads that instead."""
+    """A value with its type. `moved`: what it is a transposition of, by which order of axes; `merged`: such a
+    transposition that it is a reshape of."""
 
-    __slots__ = ("dtype", "shape", "transposed", "value")
+    __slots__ = ("dtype", "merged", "moved", "shape", "value")
 
-    def __init__(self, value: Value, shape: Sequence[int], dtype: str,
-                 transposed: Tensor | None = None):
+    def __init__(self, value: Value, shape: Sequence[int], dtype: str):
         self.value = value
         self.shape = tuple(int(extent) for extent in shape)
         self.dtype = dtype
-        self.transposed = transposed
+        self.moved: tuple[Tensor, list[int]] | None = None
+        self.merged: Tensor | None = None
 
     @property
     def rank(self) -> int:
         return len(self.shape)
+
+    @property
+    def transposed(self) -> Tensor | None:
+        """The matrix that this one is the transposition of: a product reads that instead."""
+        return self.moved[0] if self.moved is not None and self.moved[1] == [1, 0] else None
 
     @property
     def size(self) -> int:
@@ -153,7 +158,13 @@ class GraphBuilder:
 
     def reshape(self, x: Tensor, shape: Sequence[int]) -> Tensor:
         shape = tuple(int(extent) for extent in shape)
-        return x if x.shape == shape and not self._sized else self._shaped("reshape", x, shape)
+        if x.merged is not None and x.merged.shape == shape:
+            return x.merged
+        if x.shape == shape and not self._sized:
+            return x
+        result = self._shaped("reshape", x, shape)
+        result.merged = x if x.moved is not None else None
+        return result
 
     def expand(self, x: Tensor, shape: Sequence[int]) -> Tensor:
         shape = tuple(int(extent) for extent in shape)
@@ -164,13 +175,32 @@ class GraphBuilder:
 
     def transpose(self, x: Tensor, order: Sequence[int]) -> Tensor:
         order = [x.axis(dim) for dim in order]
+        if x.moved is not None:
+            x, before = x.moved
+            order = [before[dim] for dim in order]
         if order == list(range(x.rank)):
             return x
-        if x.transposed is not None and order == [1, 0]:
-            return x.transposed
         result = self.op("transpose", x, shape=[x.shape[dim] for dim in order], perm=order)
-        result.transposed = x if order == [1, 0] else None
+        result.moved = (x, order)
         return result
+
+    def by_rows(self, x: Tensor, product: Callable[[Tensor], Tensor]) -> Tensor:
+        """What `product` makes of a matrix, of each row by itself. Rows that were moved before are taken as they lay and
+        moved afterwards: PyTorch's attention has the batch inside, where all rows of a dynamic batch's bound would be
+        computed, and behind the product it often moves them back."""
+        moved = x.merged
+        if moved is None or moved.moved is None or x.rank != 2:
+            return product(x)
+        source, order = moved.moved
+        count = next((n for n in range(moved.rank) if moved.shape[:n] and math.prod(moved.shape[:n]) == x.shape[0]), 0)
+        as_before = sorted(order[:count])
+        if as_before == order[:count]:
+            return product(x)
+        rows = self.reshape(self.transpose(source, [*as_before, *order[count:]]), x.shape)
+        result = product(rows)
+        apart = self.reshape(result, (*(source.shape[axis] for axis in as_before), result.shape[1]))
+        again = self.transpose(apart, [*(as_before.index(axis) for axis in order[:count]), count])
+        return self.reshape(again, result.shape)
 
     def concat(self, tensors: Sequence[Tensor], dim: int) -> Tensor:
         if len(tensors) == 1:

@@ -33,8 +33,9 @@ def _product(g: GraphBuilder, a: Tensor, b: Tensor) -> Tensor:
         terms = g.mul(g.reshape(a, (*a.shape, 1)), g.reshape(b, (*b.shape[:-2], 1, *b.shape[-2:])))
         return g.reduce("reduce_sum", terms, [-2])
     _float(a)
-    if a.rank == 2 and b.rank == 2 and b.transposed is not None:
-        return g.op("dense", a, b.transposed, shape=(a.shape[0], b.shape[1]))
+    weight = b.transposed
+    if a.rank == 2 and weight is not None:
+        return g.by_rows(a, lambda rows: g.op("dense", rows, weight, shape=(a.shape[0], b.shape[1])))
     return g.matmul(a, b)
 
 
@@ -65,7 +66,7 @@ def addmm(g: GraphBuilder, node: torch.fx.Node, self: Tensor, mat1: Tensor, mat2
     if mat1.is_float and beta == 1 and alpha == 1 and self.shape == (mat2.shape[1],):
         weight = mat2.transposed
         if weight is not None:
-            return g.op("dense", mat1, weight, self, shape=shape_of(node))
+            return g.by_rows(mat1, lambda rows: g.op("dense", rows, weight, self, shape=shape_of(node)))
         return g.op("gemm", mat1, mat2, self, shape=shape_of(node))
     return _added(g, self, _product(g, mat1, mat2), beta, alpha)
 
