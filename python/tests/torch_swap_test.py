@@ -6,7 +6,9 @@ torch_harness.start(__file__)
 
 import contextlib  # noqa: E402
 import os  # noqa: E402
+import statistics  # noqa: E402
 import threading  # noqa: E402
+import time  # noqa: E402
 
 import torch  # noqa: E402
 from torch import nn  # noqa: E402
@@ -291,6 +293,74 @@ def test_ten_thousand_calls_in_four_threads_across_swaps():
         done.set()
         swapper.join()
     assert not wrong and len(swaps) >= SWAPS_MIN, (len(wrong), len(swaps))
+
+
+def test_a_bundle_that_is_called_is_timed_without_waiting_for_calls():
+    """Else whatever is new would look several times faster."""
+    model, x = net(), torch.randn(1, 3, 160, 160)  # Runs of more than the lock's patience.
+    other, = started(model, x, threads=1, opt_level=2)[1].bundles.values()
+    run, piece = started(model, x, threads=1)
+    (key, bundle), = piece.bundles.items()
+    seen, done, times = [], threading.Event(), {"old": [], "new": []}
+    piece.__dict__["forward"] = lambda *args: seen.append(args) or type(piece).forward(piece, *args)
+    with torch.no_grad():
+        run(x)
+    del piece.__dict__["forward"]
+
+    called = threading.Barrier(7)
+
+    def calls():
+        with torch.no_grad():
+            run(x)
+            called.wait()
+            while not done.is_set():
+                run(x)
+
+    def timed(old, new, args, **unused):
+        called.wait()
+        for _ in range(30):
+            for name, call in (("old", old), ("new", new)):
+                begin = time.perf_counter()
+                call(args)
+                times[name].append(time.perf_counter() - begin)
+        return "only timed"
+
+    workers = [threading.Thread(target=calls) for _ in range(6)]
+    plan = pieces.Plan(piece.module, piece.weights, piece.frozen)
+    with replaced(pieces, "refusal", timed), said(), torch.no_grad():
+        for worker in workers:
+            worker.start()
+        try:
+            assert piece._swapped(key, bundle, other, plan, seen[0])
+        finally:
+            done.set()
+            for worker in workers:
+                worker.join()
+    old, new = (statistics.median(times[name]) for name in ("old", "new"))
+    assert old < 2 * new, (old, new)
+    assert how(piece) == ("compiled", True) and piece.bundles[key] is bundle
+
+
+def test_calls_have_turns_between_pairs():
+    """Behind the calls a proof pauses; where a call waits for it, it does not."""
+    model, pauses = net(), []
+    other, = started(model, threads=1, opt_level=2)[1].bundles.values()
+    other.own = False  # Its file stays for the second case.
+
+    def timed(old, new, args, await_turn, **unused):
+        for seconds in (1.0, 0.5):
+            await_turn(seconds)
+        return "only timed"
+
+    for options, count in (({"first": "eager"}, 2), ({"first": "wait", "tune": "now"}, 0)):
+        run, piece = started(model, threads=1)
+        piece.options = options_of({"cache": False, "threads": 1, **options})
+        (key, bundle), = piece.bundles.items()
+        plan, args = pieces.Plan(piece.module, piece.weights, piece.frozen), arguments(run, piece)
+        pauses.clear()
+        with replaced(time, "sleep", pauses.append), replaced(pieces, "refusal", timed), said(), torch.no_grad():
+            assert piece._swapped(key, bundle, other, plan, args)
+        assert pauses == [swapping.PAUSE, 0.5 * swapping.PAUSE][:count], pauses
 
 
 # ---- Tuning.

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from burnish_runtime import BurnishError, Threads
+from burnish_runtime import BurnishError, Threads, load
 
 from .. import _pace
 from .._graph import Graph
@@ -27,7 +27,7 @@ from .options import BACKGROUND, Options
 from .registry import Unsupported
 from .results import Results, cut, value_said
 from .sizes import At, Bounds, Size, bounds_of, range_of, sizes_of, values_of
-from .swapping import ERROR_MAX, NARROW_ERROR_MAX, PRECISION_ERROR_MAX, private_inputs, refusal
+from .swapping import ERROR_MAX, NARROW_ERROR_MAX, PAUSE, PRECISION_ERROR_MAX, private_inputs, refusal
 from .team import threads_of
 from .weights import Weights, can_freeze
 
@@ -297,6 +297,11 @@ class Piece(torch.nn.Module):
 
     # ---- Better bundles.
 
+    @property
+    def _is_awaited(self) -> bool:
+        """Whether a call waits for what is better."""
+        return self.options.first == "wait" and self.options.tune == "now"
+
     def _improve(self, key: Any, current: Bundle, plan: Plan, args: Sequence[Any]) -> None:
         """What comes after the first answer: behind the calls, unless the user waits for it."""
         own = private_inputs(args, plan.frozen)
@@ -311,7 +316,7 @@ class Piece(torch.nn.Module):
             finally:
                 _behind.discard(threading.current_thread())
 
-        if self.options.first == "wait" and self.options.tune == "now":
+        if self._is_awaited:
             work()
             return
         thread = threading.Thread(target=work, name=f"burnish-{self.name}", daemon=True)
@@ -366,12 +371,7 @@ class Piece(torch.nn.Module):
         """Whether the piece still is what `plan` says; then it has the better of both."""
         if new.model is not None and old.model is not None and new.model.path == old.model.path:
             return True  # The cache's, which runs already.
-        turns = {} if pace is None else {
-            "await_turn": lambda seconds: pace.await_turn(seconds * self.thread_count())}
-        why = "" if new.model is None else refusal(
-            lambda given: self._run(self._at(key, old, given), given),
-            lambda given: self._run(self._at(key, new, given), given), args,
-            error_max=self._error_max(plan.module), **turns)
+        why = "" if new.model is None else self._refusal(key, old, new, plan, args, pace)
         with self._lock:
             if self.bundles.get(key) is not old or self.weights is not plan.weights or (
                     plan.weights is not None and plan.weights.changed(args)):
@@ -391,6 +391,33 @@ class Piece(torch.nn.Module):
             self._set({**self.bundles, key: new})
             old.discard()
             return True
+
+    def _refusal(self, key: Any, old: Bundle, new: Bundle, plan: Plan, args: Sequence[Any],
+                 pace: _pace.Pace | None) -> str:
+        """Why `new` must not take the place of `old`; empty: it may."""
+        alone = self._beside_calls(old)
+
+        def await_turn(seconds: float) -> None:
+            if pace is not None:
+                pace.await_turn(seconds * self.thread_count())
+            elif not self._is_awaited:
+                time.sleep(seconds * PAUSE)
+
+        return refusal(lambda given: self._run(self._at(key, alone, given), given),
+                       lambda given: self._run(self._at(key, new, given), given), args,
+                       error_max=self._error_max(plan.module), await_turn=await_turn)
+
+    def _beside_calls(self, bundle: Bundle) -> Bundle:
+        """The same with activations of its own: runs of one model follow each other, and who waits for those of calls
+        looks slower than what nobody calls yet."""
+        if bundle.model is None:
+            return bundle
+        try:
+            model = load(bundle.model.path, threads=_pool(self.thread_count()), share_with=bundle.model)
+        except BurnishError as error:  # Its file has left the cache.
+            log.info("%s: what runs is timed between its calls: %s", self.name, error)
+            return bundle
+        return dataclasses.replace(bundle, model=model)
 
     def _error_max(self, module: torch.fx.GraphModule) -> float:
         """How far apart two ways to run the piece may be."""

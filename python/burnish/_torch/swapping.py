@@ -20,6 +20,9 @@ from .types import is_dense
 COPIED_BYTES_MAX = 64 << 20  # Inputs above are not copied, but made anew at random.
 PAIRS_MIN, PAIRS_MAX = 30, 240
 SECONDS_MAX = 30.0  # Of runs, for pairs beyond the least number.
+# Of what a pair took, before the next one behind the calls: threads take turns with calls, so that without a pause
+# each call would wait for a run of the proof as well.
+PAUSE = 2.0
 ERROR_MAX = 1e-4  # Of the largest element, as docs/contracts.md counts it.
 PRECISION_ERROR_MAX = 2e-2  # With the option `precision`: its default budget (docs/low-precision.md).
 # Of a model in 16 bits PyTorch rounds each value: in bfloat16 by 2^-9 of it, some 1e-2 after fifty layers.
