@@ -7,6 +7,7 @@
 
 #include "compiler/runtime/spin_wait.h"
 #include "compiler/runtime/stall_watch.h"
+#include "compiler/runtime/team_spread.h"
 
 namespace burnish {
 
@@ -26,6 +27,7 @@ class alignas(64) SpinBarrier {
 
   // Before the first region; `watch` outlives it.
   void SetWatch(StallWatch* watch) { watch_ = watch; }
+  void SetSpread(TeamSpread* spread) { spread_ = spread; }
 
   // From now on. The watch makes it 0 in a region.
   void SetSpin(int64_t spin_ns) { spin_ns_.store(spin_ns, std::memory_order_relaxed); }
@@ -65,15 +67,18 @@ class alignas(64) SpinBarrier {
   void WaitLonger(uint32_t phase) {
     if (watch_ != nullptr) {
       watch_->WaitWhile(phase_, phase, spin_ns_);
-    } else {
-      phase_.SleepWhile(phase);
+      return;
     }
+    if (spread_ != nullptr) spread_->Look();
+    phase_.SleepWhile(phase);
+    if (spread_ != nullptr) spread_->Look();
   }
 
   // Every thread reads what it wrote itself, or what all read: relaxed is enough.
   std::atomic<uint32_t> thread_count_;
   std::atomic<int64_t> spin_ns_;
   StallWatch* watch_ = nullptr;
+  TeamSpread* spread_ = nullptr;
   std::atomic<uint32_t> arrived_count_{0};
   WaitableWord phase_;
 };

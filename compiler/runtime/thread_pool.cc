@@ -113,14 +113,17 @@ ThreadPool::ThreadPool(const ThreadPoolOptions& options, int64_t barrier_spin_ns
       idle_spin_ns_(idle_spin_ns),
       barrier_(options.thread_count, barrier_spin_ns),
       watch_(options.thread_count),
+      spread_(options.thread_count),
       policy_(options.thread_count) {
-  WatchOwnThreads();
+  WatchThreads();
 }
 
-// Foreign threads are not this pool's to move. Where nothing spins there are more threads than
-// CPUs, and each waits for one now and then.
-void ThreadPool::WatchOwnThreads() {
-  if (foreign_.parallel == nullptr && IsWatched()) barrier_.SetWatch(&watch_);
+// Foreign threads are not this pool's to lend CPUs to. Where nothing spins there are more threads
+// than CPUs, and each waits for one now and then.
+void ThreadPool::WatchThreads() {
+  const bool is_foreign = foreign_.parallel != nullptr;
+  barrier_.SetWatch(!is_foreign && IsWatched() ? &watch_ : nullptr);
+  barrier_.SetSpread(is_foreign && IsWatched() ? &spread_ : nullptr);
 }
 
 ThreadPool::~ThreadPool() {
@@ -168,7 +171,7 @@ void ThreadPool::AfterForkInChild() {
   watch_.Reset();
   policy_ = TeamPolicy(thread_count_);
   if (foreign_.ends_at_fork) foreign_ = {};
-  WatchOwnThreads();
+  WatchThreads();
   run_mutex_.Reset();
 }
 
@@ -256,6 +259,7 @@ RuntimeStatus ThreadPool::RunOnForeignThreads(RegionFunction function, const voi
     std::atomic<int32_t> worker_count{0};  // What they said, or -1 where that cannot be.
   } region{.pool = this, .function = function, .argument = argument};
   barrier_.Reset();  // A region whose workers were not all there has left it in its middle.
+  if (IsWatched()) spread_.BeginRegion();
   foreign_.parallel(
       foreign_.parallel_arg,
       [](void* work_arg, int32_t worker, int32_t workers) {
@@ -269,6 +273,7 @@ RuntimeStatus ThreadPool::RunOnForeignThreads(RegionFunction function, const voi
         int32_t nobody = 0;
         region.worker_count.compare_exchange_strong(nobody, workers, std::memory_order_relaxed);
         region.pool->barrier_.SetThreadCount(workers);
+        if (region.pool->IsWatched()) region.pool->spread_.Arrive(worker, workers);
         const ScopedKernelFloatMode float_mode;
         region.function(region.argument, worker, workers);
       },

@@ -18,6 +18,7 @@
 #include "compiler/runtime/spin_wait.h"
 #include "compiler/runtime/stall_watch.h"
 #include "compiler/runtime/team_policy.h"
+#include "compiler/runtime/team_spread.h"
 
 namespace burnish {
 
@@ -113,7 +114,7 @@ class ThreadPool {
   RuntimeStatus RunErased(RegionFunction function, const void* argument, bool all_come);
   RuntimeStatus RunOnForeignThreads(RegionFunction function, const void* argument);
   bool IsWatched() const { return barrier_spin_ns_ > 0; }
-  void WatchOwnThreads();
+  void WatchThreads();
   void ChooseTeam(bool all_come);
   void EndStalls();
   void AfterForkInChild();
@@ -125,6 +126,7 @@ class ThreadPool {
   const int64_t barrier_spin_ns_, idle_spin_ns_;
   SpinBarrier barrier_;
   StallWatch watch_;
+  TeamSpread spread_;        // Of foreign threads.
   ForkSafeMutex run_mutex_;  // Held by the caller during a region; guards all below.
 
   // The region to run, written before its workers are called. A null function ends them.
