@@ -152,13 +152,14 @@ TEST_P(TileSketchTest, PointsComputeTheDefinition) {
   };
   const int64_t products = run(points);
   if (!cpu.Has("amx-tile")) EXPECT_GT(products, 0);
-  // Storage is the driver's to choose. As parts of wider tensors, inputs keep the products.
+  // Storage is the driver's to choose. As parts of wider tensors, inputs keep the products, but for
+  // those of a stem: its depth runs on from pixel to pixel, which then lie apart.
   for (Program& point : points) {
     for (Buffer& buffer : point.buffers) {
       if (buffer.role == BufferRole::kInput) buffer.storage = Wider(buffer);
     }
   }
-  EXPECT_EQ(run(points), products);
+  EXPECT_EQ(run(points), GetParam().name == "stem" ? 0 : products);
 }
 
 INSTANTIATE_TEST_SUITE_P(Tasks, TileSketchTest, ::testing::ValuesIn(Cases()),
