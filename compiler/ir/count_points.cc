@@ -11,6 +11,7 @@ namespace burnish {
 namespace {
 
 constexpr int64_t kNone = std::numeric_limits<int64_t>::max();
+constexpr int64_t kConstantMax = int64_t{1} << 62;
 
 // least <= sum <= greatest.
 struct Bound {
@@ -57,9 +58,11 @@ bool Narrow(const Expr& comparison, const VarRanges& ranges, Bound& bound) {
   const ExprKind kind = comparison->kind;
   if (kind != ExprKind::kLe && kind != ExprKind::kLt && kind != ExprKind::kEq) return false;
   if (comparison->operands[0]->dtype != DType::kI64) return false;
-  // 0 <= sum + constant, where a <= b.
+  // 0 <= sum, where a <= b.
   LinearForm sum = ToLinear(comparison->operands[1], ranges);
   AddLinear(sum, comparison->operands[0], -1, ranges);
+  // Integers of programs wrap; what comes near that is counted as it is computed.
+  if (sum.constant < -kConstantMax || sum.constant > kConstantMax) return false;
   int64_t least = -sum.constant + (kind == ExprKind::kLt ? 1 : 0);
   int64_t greatest = kind == ExprKind::kEq ? least : kNone;
   sum.constant = 0;
@@ -135,26 +138,33 @@ std::optional<double> CountWithin(const Bound& bound, const VarRanges& ranges, i
   for (const Group& group : GroupsOf(bound.sum)) {
     Box box(group.vars, ranges);
     std::vector<int64_t> values;
+    bool wraps = false;
     box.Visit(limit, [&](const std::function<int64_t(VarId)>& value) {
-      int64_t sum = 0;
+      int64_t sum = 0, term = 0;
       for (const auto& [atom, coefficient] : group.sum.terms) {
-        sum += coefficient * EvalInt(atom, value);
+        wraps = wraps || __builtin_mul_overflow(coefficient, EvalInt(atom, value), &term) ||
+                __builtin_add_overflow(sum, term, &sum);
       }
       values.push_back(sum);
     });
     const auto [low, high] = std::minmax_element(values.begin(), values.end());
-    if (*high - *low + static_cast<int64_t>(counts.size()) > limit) return std::nullopt;
-    std::vector<double> times(static_cast<size_t>(*high - *low) + 1, 0);
+    int64_t span = 0;
+    if (wraps || __builtin_sub_overflow(*high, *low, &span) ||
+        span > limit - static_cast<int64_t>(counts.size()) ||
+        __builtin_add_overflow(least, *low, &least)) {
+      return std::nullopt;
+    }
+    std::vector<double> times(static_cast<size_t>(span) + 1, 0);
     for (const int64_t value : values) ++times[static_cast<size_t>(value - *low)];
     std::vector<double> sums(times.size() + counts.size() - 1, 0);
     for (size_t i = 0; i < times.size(); ++i) {
       if (times[i] == 0) continue;
       for (size_t j = 0; j < counts.size(); ++j) sums[i + j] += times[i] * counts[j];
     }
-    least += *low;
     counts = std::move(sums);
   }
   double within = 0;
+  if (least > std::numeric_limits<int64_t>::max() - limit) return std::nullopt;
   for (size_t i = 0; i < counts.size(); ++i) {
     const int64_t sum = least + static_cast<int64_t>(i);
     if (sum >= bound.least && sum <= bound.greatest) within += counts[i];

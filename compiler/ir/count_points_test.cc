@@ -91,5 +91,13 @@ TEST(CountPointsTest, ValuesFarApartAreCountedOneByOne) {
   EXPECT_THAT(ShareOfPoints(condition, RangeOfVar, 1000), Optional(0.5));
 }
 
+TEST(CountPointsTest, SumsThatWrapAreCountedAsTheyAreComputed) {
+  const int64_t huge = int64_t{1} << 62;
+  for (const Expr& condition :
+       {Le(VarRef(1) * huge, Int(5)), Le(VarRef(0) * huge + VarRef(1) * huge, VarRef(2) * 7)}) {
+    EXPECT_THAT(ShareOfPoints(condition, RangeOfVar, 1000), Optional(Want(condition)));
+  }
+}
+
 }  // namespace
 }  // namespace burnish
