@@ -120,8 +120,9 @@ std::vector<int64_t> BoundsOf(const GraphSize& size, std::span<const int64_t> qu
     const int64_t bound =
         size.greatest / kQuarters * quarter + size.greatest % kQuarters * quarter / kQuarters;
     if (bound >= std::max<int64_t>(size.least, 1) && bound < size.greatest &&
-        (bounds.empty() || bound > bounds.back()))
+        (bounds.empty() || bound > bounds.back())) {
       bounds.push_back(bound);
+    }
   }
   return bounds;
 }

@@ -209,8 +209,9 @@ class Walk {
       if (!demand_[v].has_value()) continue;
       const DemandedParts full = Full(ShapeOf(static_cast<ValueId>(v)));
       DemandedParts parts = *demand_[v];
-      for (AxisParts& axis : parts)
-        std::for_each(axis.begin(), axis.end(), [&](AxisPart& part) { OfSizes(part); });
+      for (AxisParts& axis : parts) {
+        for (AxisPart& part : axis) OfSizes(part);
+      }
       if (parts != full) result[v] = std::move(parts);
     }
     return result;

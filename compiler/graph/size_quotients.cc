@@ -2,20 +2,20 @@
 
 #include <numeric>
 
+#include "compiler/ir/expr_kinds.h"
+
 namespace burnish {
 namespace {
 
 // Of strides behind one another; far below what would overflow with an axis.
 constexpr int64_t kDivisorMax = 1 << 16;
 
-int64_t FloorOf(int64_t a, int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
-
 }  // namespace
 
 std::optional<SizeTerm> SizeQuotients::Of(const SizeTerm& dividend, int64_t divisor) {
   if (divisor < 1 || divisor > kDivisorMax) return std::nullopt;
   // Multiples of the divisor leave it, so that one quotient is not several.
-  const int64_t whole = FloorOf(dividend.number(), divisor);
+  const int64_t whole = FloorDivide(dividend.number(), divisor);
   std::optional<SizeTerm> exact = SizeTerm(whole);
   std::optional<SizeTerm> rest = SizeTerm(dividend.number() - whole * divisor);
   for (const auto& [extents, factor] : dividend.products()) {

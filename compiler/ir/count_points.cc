@@ -34,7 +34,7 @@ class Box {
 
   // visit(value) for each point; `limit` is at least the number of points.
   void Visit(int64_t limit,
-             const std::function<void(const std::function<int64_t(VarId)>&)>& visit) {
+             const std::function<void(const std::function<int64_t(VarId)>&)>& visit) const {
     std::vector<int64_t> extents;
     for (const auto& [var, range] : axes_) extents.push_back(range.max - range.min + 1);
     const std::vector<int64_t>* at = nullptr;
@@ -129,14 +129,16 @@ std::vector<Group> GroupsOf(const LinearForm& sum) {
   return groups;
 }
 
-// For how many points the bound holds. Groups are independent, so that it is enough to know how
-// often each has which value. Nothing where values are so far apart that a table of them has over
-// `limit` entries.
-std::optional<double> CountWithin(const Bound& bound, const VarRanges& ranges, int64_t limit) {
+// The share of points for which the bound holds. Groups are independent, so that it is enough to
+// know how often each has which value. Nothing where values are so far apart that a table of them
+// has over `limit` entries.
+std::optional<double> ShareWithin(const Bound& bound, const VarRanges& ranges, int64_t limit) {
   int64_t least = 0;
+  double points = 1;
   std::vector<double> counts = {1};  // Of the values from `least` on; exact, as integers are.
   for (const Group& group : GroupsOf(bound.sum)) {
-    Box box(group.vars, ranges);
+    const Box box(group.vars, ranges);
+    points *= box.Points();
     std::vector<int64_t> values;
     bool wraps = false;
     box.Visit(limit, [&](const std::function<int64_t(VarId)>& value) {
@@ -169,31 +171,25 @@ std::optional<double> CountWithin(const Bound& bound, const VarRanges& ranges, i
     const int64_t sum = least + static_cast<int64_t>(i);
     if (sum >= bound.least && sum <= bound.greatest) within += counts[i];
   }
-  return within;
+  return within / points;
 }
 
 }  // namespace
 
 std::optional<double> ShareOfPoints(const Expr& condition, const VarRanges& ranges, int64_t limit) {
-  Box box(FreeVars(condition), ranges);
+  const Box box(FreeVars(condition), ranges);
   const double points = box.Points();
   if (points > static_cast<double>(limit)) return std::nullopt;
-  std::optional<double> held;
   if (const std::optional<Bound> bound = AsBound(condition, ranges)) {
-    held = CountWithin(*bound, ranges, limit);
-    // Variables that the sum does not have: each value of theirs is a point of its own.
-    if (held.has_value()) {
-      Box of_sum(FreeVars(FromLinear(bound->sum)), ranges);
-      *held *= points / of_sum.Points();
-    }
+    // Variables that the sum does not have do not change its share.
+    const std::optional<double> share = ShareWithin(*bound, ranges, limit);
+    if (share.has_value()) return share;
   }
-  if (!held.has_value()) {
-    held = 0;
-    box.Visit(limit, [&](const std::function<int64_t(VarId)>& value) {
-      *held += EvalInt(condition, value) != 0 ? 1 : 0;
-    });
-  }
-  return *held / points;
+  double held = 0;
+  box.Visit(limit, [&](const std::function<int64_t(VarId)>& value) {
+    held += EvalInt(condition, value) != 0 ? 1 : 0;
+  });
+  return held / points;
 }
 
 }  // namespace burnish

@@ -270,7 +270,8 @@ Expr RewriteExpr(const Expr& e, const std::function<Expr(const Expr&)>& rewrite)
 
 namespace {
 
-// Null: nothing changes. By itself, and not by RewriteExpr: half of what lowering does to an index.
+// Null: nothing changes. By itself, and not by RewriteExpr: it is half of what lowering does to an
+// index, and a variable that folding leaves over is not substituted again.
 Expr SubstituteOrNull(const Expr& e, const std::function<Expr(VarId)>& value) {
   if (e->kind == ExprKind::kVar) return value(e->id);
   std::vector<Expr> operands;  // Empty until one changes.
