@@ -43,10 +43,16 @@ class StallWatch {
     threads_[number].arrived_in.store(region, std::memory_order_relaxed);
   }
 
-  // By a thread of the region, after it has spun: returns once `word` differs from `old`, which a
-  // thread of the region does before the region ends. While there is a loan `spin_ns` is 0: two
-  // threads share a CPU, which one that spins would keep from the other.
-  void WaitWhile(WaitableWord& word, uint32_t old, std::atomic<int64_t>& spin_ns);
+  // By thread `self` of the region, after it has spun: returns once `word` differs from `old`,
+  // which a thread of the region does before the region ends. While there is a loan `spin_ns` is 0,
+  // and those spin here who share their CPU with nobody: of two that do, one that spins would keep
+  // the CPU from the other.
+  void WaitWhile(int self, WaitableWord& word, uint32_t old, std::atomic<int64_t>& spin_ns);
+
+  // Of a thread of this region, for itself.
+  bool SharesCpu(int number) const {
+    return threads_[number].shares_cpu.load(std::memory_order_relaxed);
+  }
 
   // By the thread that began the region, when `word` differs from what the others could still wait
   // for. Afterwards nobody lends or takes back any more; the masks of these victims are still those
@@ -68,7 +74,6 @@ class StallWatch {
     int loan_count = 0;  // Of this region, as a victim.
   };
 
-  int NumberOfThisThread() const;
   // Lends this thread's CPU to the first other one that does not run.
   void Look(WaitableWord& word, uint32_t old, int self, int64_t began_ns,
             std::atomic<int64_t>& spin_ns);
@@ -84,9 +89,9 @@ class StallWatch {
   // One at a time, which guards all below: its clocks are calls of the system.
   std::atomic<bool> is_looking_{false};
   std::atomic<bool> is_lending_{false};
-  bool has_lent_ = false;        // In this region.
-  int64_t usual_spin_ns_ = 0;    // Without a loan.
-  std::vector<int64_t> cpu_ns_;  // Of the one that looks.
+  bool has_lent_ = false;                  // In this region.
+  std::atomic<int64_t> usual_spin_ns_{0};  // Without a loan; read by all.
+  std::vector<int64_t> cpu_ns_;            // Of the one that looks.
   std::vector<Loan> loans_;
 };
 

@@ -14,6 +14,7 @@
 #include "base/check.h"
 #include "base/usable_cpus.h"
 #include "compiler/runtime/float_mode.h"
+#include "compiler/runtime/region_thread.h"
 
 namespace burnish {
 namespace {
@@ -96,8 +97,10 @@ RuntimeOr<std::unique_ptr<ThreadPool>> ThreadPool::Create(const ThreadPoolOption
   // With more threads than CPUs a thread that spins keeps off the very one that it waits for, until
   // the scheduler takes its CPU away.
   const bool may_spin = options.thread_count <= CpuCountFor(options.cpus);
-  std::unique_ptr<ThreadPool> pool(new ThreadPool(options, may_spin ? options.barrier_spin_ns : 0,
-                                                  may_spin ? options.idle_spin_ns : 0));
+  const int64_t barrier_spin_ns =
+      options.barrier_spin_ns.value_or(UsualBarrierSpinNs(options.thread_count));
+  std::unique_ptr<ThreadPool> pool(
+      new ThreadPool(options, may_spin ? barrier_spin_ns : 0, may_spin ? options.idle_spin_ns : 0));
   if (options.foreign.parallel == nullptr) RUNTIME_RETURN_IF_ERROR(pool->StartWorkers());
   pool->fork_registration_.emplace(
       [](void* object) { static_cast<ThreadPool*>(object)->AfterForkInChild(); }, pool.get());
@@ -210,6 +213,7 @@ RuntimeStatus ThreadPool::RunErased(RegionFunction function, const void* argumen
   argument_ = argument;
   watch_.BeginRegion(++region_, all_come ? 0 : team_count_);
   watch_.SetThread(0, ThreadClock());
+  region_thread = 0;
   watch_.Arrive(0, region_);
   for (Worker& worker : workers_) {
     if (worker.number != 0) worker.calls.Publish(worker.calls.Load() + 1);
@@ -272,6 +276,7 @@ RuntimeStatus ThreadPool::RunOnForeignThreads(RegionFunction function, const voi
         }
         int32_t nobody = 0;
         region.worker_count.compare_exchange_strong(nobody, workers, std::memory_order_relaxed);
+        region_thread = worker;
         region.pool->barrier_.SetThreadCount(workers);
         if (region.pool->IsWatched()) region.pool->spread_.Arrive(worker, workers);
         const ScopedKernelFloatMode float_mode;
@@ -292,14 +297,15 @@ void ThreadPool::WorkerLoop(Worker& worker) {
     // Counted by each worker for itself, once a call; a wrap around of 32 bits does no harm.
     worker.calls.WaitWhile(done, idle_spin_ns);
     if (function_ == nullptr) return;
+    region_thread = worker.number;
     watch_.Arrive(worker.number, region_);
     {
       const ScopedKernelFloatMode float_mode;
       function_(argument_, worker.number, team_count_);
     }
-    // On a CPU that another thread of this region lent, the caller cannot return before this thread
+    // On a CPU that two threads of this region share, the caller cannot return before this thread
     // sleeps.
-    idle_spin_ns = IsWatched() && barrier_.spin_ns() == 0 ? 0 : idle_spin_ns_;
+    idle_spin_ns = watch_.SharesCpu(worker.number) ? 0 : idle_spin_ns_;
     barrier_.Wait();
   }
 }

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <deque>
@@ -35,13 +36,24 @@ struct ForeignThreads {
   bool ends_at_fork = false;
 };
 
+// As long as it takes to sleep and be woken, so that a wait costs at most twice what it had to
+// (Karlin, Li, Manasse and Owicki, "Empirical studies of competitive spinning for a shared-memory
+// multiprocessor", SOSP 1991). The last to arrive wakes all others, one after another: on 16
+// virtual CPUs of a Xeon a region of threads that sleep takes 32 us with two of them, 46 with eight
+// and 65 to 91 with 16, and in that time most of them have slept once more. ResNet-50 on all 16
+// took 11.5 ms with 50 us, and 10.2 with 200.
+constexpr int64_t UsualBarrierSpinNs(int thread_count) {
+  return std::max<int64_t>(50'000, int64_t{12'500} * thread_count);
+}
+
 struct ThreadPoolOptions {
   int thread_count = 1;  // The caller's thread is one of them: thread_count - 1 are started.
   // Empty: threads run where the system puts them. Else thread i is pinned to cpus[i]; the caller's
   // thread, number 0, is pinned during a region only and then gets its own mask back.
   std::vector<int> cpus = {};
-  int64_t barrier_spin_ns = 50'000;  // At a barrier, before sleeping.
-  int64_t idle_spin_ns = 50'000;     // Between regions, before sleeping.
+  // At a barrier, before sleeping; without a value UsualBarrierSpinNs.
+  std::optional<int64_t> barrier_spin_ns = std::nullopt;
+  int64_t idle_spin_ns = 50'000;  // Between regions, before sleeping.
   // With a function: no thread is started, at most thread_count of these take part.
   ForeignThreads foreign = {};
 };

@@ -47,7 +47,7 @@ TEST(ThreadPoolTest, EachWorkerRunsOnceOnItsOwnThread) {
 
 // Spinning, sleeping at once, and more threads than CPUs: plain memory, so TSan checks the order.
 TEST(ThreadPoolTest, BarrierShowsEveryWorkerWhatAllWroteBefore) {
-  for (int thread_count : {2, 5}) {
+  for (int thread_count : {2, 3, 5, 17}) {
     for (int64_t spin_ns : {int64_t{0}, int64_t{1'000'000}}) {
       SCOPED_TRACE(testing::Message() << thread_count << " threads, spin " << spin_ns);
       const std::unique_ptr<ThreadPool> pool = MakePool(
