@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "compiler/ir/contract.h"
+#include "compiler/ir/packed_shapes.h"
 #include "compiler/ir/verifier.h"
 #include "compiler/schedule/trace.h"
 #include "db/stored_trace.h"
@@ -52,18 +53,6 @@ std::map<std::set<int>, int64_t> SharedBytes(const TaskList& tasks,
   return shared;
 }
 
-// Shapes of what packing writes. Equal ones nearly always come of equal pack functions; where they
-// do not, the weights are there once more and nothing is wrong.
-using PackedShapes = std::vector<std::vector<int64_t>>;
-
-PackedShapes ShapesOf(const Program& scheduled) {
-  PackedShapes shapes;
-  for (const Buffer& buffer : scheduled.buffers) {
-    if (buffer.role == BufferRole::kPacked) shapes.push_back(buffer.shape);
-  }
-  return shapes;
-}
-
 // Of the model's time, where the task takes `ns` instead.
 double LostNs(const KnownSchedule& own, double ns, const ExtractedTask& task) {
   return std::max(0.0, ns - own.estimated_ns) * static_cast<double>(task.weight);
@@ -98,10 +87,10 @@ std::vector<SharedPack> SharePacks(const TaskList& tasks, absl::Span<const Progr
     std::vector<int> owners;
     for (const int task : order) {
       const KnownSchedule& own = chosen[task].schedule;
-      const PackedShapes shapes = ShapesOf(chosen[task].scheduled);
+      const PackedShapes shapes = PackedShapesOf(chosen[task].scheduled);
       if (shapes.empty() || decided.contains(task)) continue;
       const bool has_form = std::any_of(owners.begin(), owners.end(), [&](int owner) {
-        return ShapesOf(chosen[owner].scheduled) == shapes;
+        return PackedShapesOf(chosen[owner].scheduled) == shapes;
       });
       if (has_form) continue;
       std::optional<SharedPack> best;
@@ -112,7 +101,8 @@ std::vector<SharedPack> SharePacks(const TaskList& tasks, absl::Span<const Progr
         if (!ns.ok() || LostNs(own, *ns, tasks.tasks[task]) > left_ns) continue;
         if (best.has_value() && best->schedule.estimated_ns <= *ns) continue;
         const std::optional<Program> scheduled = Applied(trace, definitions[task]);
-        if (!scheduled.has_value() || ShapesOf(*scheduled) != ShapesOf(chosen[owner].scheduled)) {
+        if (!scheduled.has_value() ||
+            PackedShapesOf(*scheduled) != PackedShapesOf(chosen[owner].scheduled)) {
           continue;
         }
         best = SharedPack{.task = task,

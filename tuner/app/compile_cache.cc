@@ -106,14 +106,15 @@ CompileCache::CompileCache(const std::string& folder) {
 
 std::vector<DefaultChoice> CompileCache::Defaults(const Program& workload, const Target& target,
                                                   const std::optional<CalibrationRow>& calibration,
-                                                  const SketchOptions& sketches) const {
+                                                  const SketchOptions& sketches,
+                                                  bool by_form) const {
   const auto make = [&] {
-    return DefaultSchedules(workload, DeviceModelOf(target, calibration), sketches);
+    return DefaultSchedules(workload, DeviceModelOf(target, calibration), sketches, by_form);
   };
   if (!files_.has_value()) return make();
   const std::string key =
       absl::StrCat("defaults\n", versions_, target.ToText(), "\n", RatesText(calibration), "\n",
-                   sketches.algorithms, sketches.prefetch, "\n", Print(workload));
+                   sketches.algorithms, sketches.prefetch, by_form, "\n", Print(workload));
   if (const std::optional<std::string> bytes = files_->Get(key); bytes.has_value()) {
     std::vector<DefaultChoice> choices = Decode(*bytes);
     if (!choices.empty()) return choices;

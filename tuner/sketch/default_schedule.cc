@@ -1,6 +1,7 @@
 #include "tuner/sketch/default_schedule.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <utility>
@@ -8,6 +9,7 @@
 #include "base/numerics.h"
 #include "base/stand_aside.h"
 #include "compiler/ir/lower.h"
+#include "compiler/ir/packed_shapes.h"
 #include "compiler/schedule/trace_replay.h"
 #include "tuner/cost_model/analytic_model.h"
 #include "tuner/sketch/sketch.h"
@@ -21,9 +23,10 @@ constexpr int64_t kPointsMax = 4000;
 }  // namespace
 
 std::vector<DefaultChoice> DefaultSchedules(const Program& workload, const DeviceModel& device,
-                                            const SketchOptions& options) {
-  std::map<int64_t, DefaultChoice> best;  // By AlgorithmKey.
-  best[0].seconds = std::numeric_limits<double>::infinity();
+                                            const SketchOptions& options, bool by_form) {
+  std::map<std::pair<int64_t, PackedShapes>, DefaultChoice> best;  // By AlgorithmKey, and form.
+  // What applies everywhere: the default nest.
+  best[{0, {}}].seconds = std::numeric_limits<double>::infinity();
   TraceReplay replay(workload);
   for (const Sketch& sketch : GenerateSketches(workload, device, options)) {
     for (const Point& point : EnumeratePoints(sketch, kPointsMax)) {
@@ -35,7 +38,9 @@ std::vector<DefaultChoice> DefaultSchedules(const Program& workload, const Devic
       if (!lowered.ok()) continue;
       StandAsidePoint();
       const double seconds = AnalyticSeconds(*lowered, device, device.workers());
-      const auto [at, is_new] = best.try_emplace(AlgorithmKey(lowered->numerics));
+      const auto [at, is_new] =
+          best.try_emplace({AlgorithmKey(lowered->numerics),
+                            by_form ? PackedShapesOf(**scheduled) : PackedShapes()});
       if (!is_new && at->second.seconds <= seconds) continue;
       at->second = {*std::move(trace), seconds, lowered->numerics};
     }
@@ -46,6 +51,8 @@ std::vector<DefaultChoice> DefaultSchedules(const Program& workload, const Devic
     return std::pair(a.seconds, AlgorithmKey(a.numerics)) <
            std::pair(b.seconds, AlgorithmKey(b.numerics));
   });
+  // The default nest, where forms are all packed ones.
+  if (by_form && choices.size() > 1 && std::isinf(choices.back().seconds)) choices.pop_back();
   return choices;
 }
 

@@ -19,9 +19,10 @@ struct DefaultChoice {
 
 // The best for each way of rounding: without an algorithm, and where `options` allow algorithms
 // with each parameter of each of them, for all workers of `device`. Fastest first, never empty. All
-// apply; deterministic.
+// apply; deterministic. `by_form`: the best for each way and each form of packed weights.
 std::vector<DefaultChoice> DefaultSchedules(const Program& workload, const DeviceModel& device,
-                                            const SketchOptions& options = {});
+                                            const SketchOptions& options = {},
+                                            bool by_form = false);
 
 // The fastest of them. Without options: candidate 0 of every study.
 Trace DefaultSchedule(const Program& workload, const DeviceModel& device,
