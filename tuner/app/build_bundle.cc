@@ -13,17 +13,20 @@
 #include "proto/builder_client.h"
 #include "proto/target.h"
 #include "tuner/app/error.h"
+#include "tuner/app/weight_forms.h"
 
 namespace burnish {
 namespace {
 
-RecordedSchedules Recorded(const ScheduleFacts& facts, const BuildModelOptions& options) {
+RecordedSchedules Recorded(const ScheduleFacts& facts, const BuildModelOptions& options,
+                           bool by_form = false) {
   const SelectOptions& select = options.select;
   return RecordedSchedules(facts.find_best,
                            {.accuracy = {.error_max = select.error_budget, .strict = select.strict},
                             .calibration = facts.calibration,
                             .cache = facts.cache,
-                            .estimates = options.fastest_storage || options.storage.narrows()});
+                            .estimates = options.fastest_storage || options.storage.narrows(),
+                            .by_form = by_form});
 }
 
 // Looks a workload up once: a model for several bounds has most of its workloads in all of them,
@@ -42,9 +45,13 @@ class EachOnce : public ScheduleSource {
     }
     // A model has each workload once, so no two threads ask the same.
     ASSIGN_OR_RETURN(std::vector<KnownSchedule> found, schedules_.Find(task, target));
+    forms_.Prefer(task, found);
     const std::lock_guard<std::mutex> lock(mutex_);
     return found_.emplace(key, std::move(found)).first->second;
   }
+
+  // Not while anybody asks.
+  WeightForms& forms() { return forms_; }
 
   absl::StatusOr<double> Estimate(const ExtractedTask& task, const std::string& trace,
                                   const Target& target) override {
@@ -53,6 +60,7 @@ class EachOnce : public ScheduleSource {
 
  private:
   RecordedSchedules schedules_;
+  WeightForms forms_;
   std::mutex mutex_;
   std::map<std::string, std::vector<KnownSchedule>> found_;
 };
@@ -60,8 +68,9 @@ class EachOnce : public ScheduleSource {
 }  // namespace
 
 struct BundleBuilder::Parts {
-  Parts(const ScheduleFacts& facts, const BuildModelOptions& options)
-      : schedules(Recorded(facts, options)),
+  Parts(const ScheduleFacts& facts, const BuildModelOptions& options, bool keeps_forms)
+      : keeps_forms(keeps_forms),
+        schedules(Recorded(facts, options, keeps_forms)),
         builder((facts.cache == nullptr ? nothing : *facts.cache).Over(client)) {}
 
   // `build(schedules, builder)`, with numbered errors.
@@ -73,23 +82,28 @@ struct BundleBuilder::Parts {
     return built;
   }
 
+  const bool keeps_forms;
   EachOnce schedules;
   BuilderClient client;
   CompileCache nothing{""};
   std::unique_ptr<Builder> builder;
 };
 
-BundleBuilder::BundleBuilder(const ScheduleFacts& facts, const BuildModelOptions& options)
-    : parts_(std::make_unique<Parts>(facts, options)) {}
+BundleBuilder::BundleBuilder(const ScheduleFacts& facts, const BuildModelOptions& options,
+                             bool keeps_forms)
+    : parts_(std::make_unique<Parts>(facts, options, keeps_forms)) {}
 
 BundleBuilder::~BundleBuilder() = default;
 
 absl::StatusOr<BuiltModel> BundleBuilder::Build(const Graph& graph,
                                                 const BuildModelOptions& options,
                                                 const std::string& what) {
-  return parts_->Do(what, [&](ScheduleSource& schedules, Builder& builder) {
-    return BuildModel(graph, schedules, builder, options);
-  });
+  ASSIGN_OR_RETURN(BuiltModel built,
+                   parts_->Do(what, [&](ScheduleSource& schedules, Builder& builder) {
+                     return BuildModel(graph, schedules, builder, options);
+                   }));
+  if (parts_->keeps_forms) RETURN_IF_ERROR(parts_->schedules.forms().Add(built));
+  return built;
 }
 
 absl::StatusOr<FloatStorage> BundleBuilder::ChooseStorage(const Graph& graph,

@@ -27,11 +27,13 @@ struct ScheduleFacts {
 
 // Builds models one after the other. What they have in common is made once: schedules of equal
 // workloads, and kernels that the model before had as well, by the builder program that it keeps.
-// The facts outlive it. Not for threads.
+// Where `keeps_forms`, later models read weights in the forms of earlier ones (weight_forms.h). The
+// facts outlive it. Not for threads.
 class BundleBuilder {
  public:
   // `options`: what schedules are chosen by; those of a build may differ in layers' storage.
-  BundleBuilder(const ScheduleFacts& facts, const BuildModelOptions& options);
+  BundleBuilder(const ScheduleFacts& facts, const BuildModelOptions& options,
+                bool keeps_forms = false);
   ~BundleBuilder();
 
   // As BuildBundle and ChooseBundleStorage.

@@ -8,12 +8,10 @@
 #include "base/status_macros.h"
 #include "compiler/driver/ladder.h"
 #include "tuner/app/error.h"
+#include "tuner/app/weight_forms.h"
 
 namespace burnish {
 namespace {
-
-// What smaller bounds may add to a bundle: kernels, and weights in another form. A choice.
-constexpr size_t kAddedBytesMax = size_t{16} << 20;
 
 ModelRequest Narrowed(const Graph& graph, const LadderBounds& bounds, const ModelRequest& request) {
   ModelRequest narrow = request;
@@ -30,10 +28,10 @@ ModelRequest Narrowed(const Graph& graph, const LadderBounds& bounds, const Mode
 absl::StatusOr<BuiltModel> BuildRange(const Graph& graph, const ModelRequest& request,
                                       const ScheduleFacts& facts, const BuildModelOptions& options,
                                       const std::string& what) {
-  BundleBuilder builder(facts, options);
-  ASSIGN_OR_RETURN(BuiltModel built, builder.Build(graph, options, what));
   const std::vector<LadderBounds> ladder = LadderOf(graph);
-  if (ladder.empty() || request.refit) return built;
+  if (ladder.empty() || request.refit) return BuildBundle(graph, facts, options, what);
+  BundleBuilder builder(facts, options, /*keeps_forms=*/true);
+  ASSIGN_OR_RETURN(BuiltModel built, builder.Build(graph, options, what));
   // Constants are shared where they are stored alike.
   BuildModelOptions as_whole = options;
   as_whole.storage = built.storage;
@@ -56,7 +54,7 @@ absl::StatusOr<BuiltModel> BuildRange(const Graph& graph, const ModelRequest& re
   absl::StatusOr<std::string> composed = ComposeLadder(built.bundle, smaller);
   // Where bounds have chosen other forms of the same weights, the smallest goes first: its runs are
   // the rarest.
-  while (composed.ok() && composed->size() > built.bundle.size() + kAddedBytesMax) {
+  while (composed.ok() && composed->size() > built.bundle.size() + size_t{kAddedBytesMax}) {
     smaller.erase(smaller.begin());
     if (smaller.empty()) return built;
     composed = ComposeLadder(built.bundle, smaller);

@@ -12,19 +12,25 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
 #include "base/cpu_info.h"
 #include "base/file.h"
+#include "base/sha256.h"
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
 #include "compiler/frontend/onnx_import.h"
 #include "compiler/frontend/onnx_testing.h"
 #include "compiler/graph/graph_interpreter.h"
 #include "compiler/graph/graph_testing.h"
+#include "compiler/ir/parser.h"
 #include "compiler/runtime/session.h"
 #include "compiler/runtime/thread_pool.h"
+#include "db/stored_trace.h"
 #include "gtest/gtest.h"
+#include "proto/device_model.h"
 #include "proto/target.h"
 #include "tuner/app/model_source.h"
+#include "tuner/sketch/default_schedule.h"
 
 namespace burnish {
 namespace {
@@ -201,6 +207,65 @@ TEST(BuildRangeTest, EveryRunIsThatOfTheModelOfItsSizes) {
   ExpectRuns(loaded, model, {1, kPastMax}, {1, kWordsMax}, [](int64_t past, int64_t words) {
     return Shapes{{"x", {words, kWidth}}, {"past_keys", {past, kWidth}}, {"mask", {past + words}}};
   });
+}
+
+// By workload id the schedule of each product by the form of weights that suits it least, but not
+// badly.
+std::map<std::string, std::string> OtherForms(const BuiltModel& built, const Target& target) {
+  std::map<std::string, std::string> traces;
+  for (const TaskReport& task : built.tasks) {
+    const absl::StatusOr<Program> workload = ParseProgram(task.workload);
+    CHECK_OK(workload);
+    const std::vector<DefaultChoice> choices =
+        DefaultSchedules(*workload, DeviceModelOf(target), {}, /*by_form=*/true);
+    if (choices.size() == 1) continue;  // It has no weights.
+    for (const DefaultChoice& choice : choices) {
+      if (choice.seconds > 1.5 * choices[0].seconds) break;
+      traces[Sha256Bytes(task.workload)] = PrintTrace(choice.trace);
+    }
+  }
+  return traces;
+}
+
+// The weights are more than smaller bounds may add. Those of the greatest bounds lie as a record
+// has them, and nothing is recorded of smaller ones.
+TEST(BuildRangeTest, ALargeModelKeepsItsSmallerBounds) {
+  constexpr int64_t kWords = 90'000;
+  const std::string width = absl::StrCat("dim { dim_value: ", kWidth, " } ");
+  const std::string model = OnnxModel(
+      absl::StrCat("node { op_type: 'MatMul' input: ['x', 'w'] output: 'words' } "
+                   "node { op_type: 'MatMul' input: ['past', 'u'] output: 'keys' } ",
+                   Weights("w", {kWidth, kWords}, 1), Weights("u", {kWidth, kWords}, 2),
+                   InputInfo("x", absl::StrCat("dim { dim_param: 'seq' } ", width)),
+                   InputInfo("past", absl::StrCat("dim { dim_param: 'past' } ", width)),
+                   OnnxTensorInfo("output", "words", {}), OnnxTensorInfo("output", "keys", {})),
+      17);
+  const std::string path = ::testing::TempDir() + "/large.onnx";
+  ASSERT_THAT(WriteFileAtomically(path, model), IsOk());
+  const ModelRequest request{.model = path, .shapes = {{":past", "1..64"}, {":seq", "1..32"}}};
+  ASSERT_OK_AND_ASSIGN(const Graph graph, LoadModel(request));
+  ASSERT_OK_AND_ASSIGN(const Target target, HostTarget(HostCpuInfo(), 1));
+  ASSERT_OK_AND_ASSIGN(const BuiltModel whole, BuildBundle(graph, {}, {.target = target}, "model"));
+  const auto recorded = OtherForms(whole, target);
+  const ScheduleFacts facts{.find_best = [&](const BestQuery& query) -> absl::StatusOr<BestAnswer> {
+    const auto trace = recorded.find(query.workload_id);
+    if (trace == recorded.end() || !query.anchor_id.empty()) return BestAnswer();
+    return BestAnswer{.workload_match = WorkloadMatch::kExact,
+                      .exact_target = true,
+                      .records = {{.trace = trace->second,
+                                   .rank_ns = 1,
+                                   .numerics = {.kind = NumericsClass::kReassociated}}}};
+  }};
+  ASSERT_OK_AND_ASSIGN(const BuiltModel built,
+                       BuildRange(graph, request, facts, {.target = target}, "model"));
+  EXPECT_EQ(
+      std::count_if(built.tasks.begin(), built.tasks.end(),
+                    [](const TaskReport& task) { return task.origin == ScheduleOrigin::kTuned; }),
+      2);
+  const auto loaded = Model::LoadBytes(
+      {reinterpret_cast<const uint8_t*>(built.bundle.data()), built.bundle.size()}, {});
+  ASSERT_TRUE(loaded.ok());
+  EXPECT_EQ((*loaded)->variants().size(), 8u);
 }
 
 // Whether kernels of the greatest sizes leave out what a run does not read of `size`.

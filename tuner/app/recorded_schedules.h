@@ -31,6 +31,8 @@ struct RecordedSchedulesOptions {
   const CompileCache* cache = nullptr;
   // Whether the cost model's times of recorded schedules are wanted, too. Some milliseconds each.
   bool estimates = false;
+  // Whether default schedules are wanted for each form of packed weights (DefaultSchedules).
+  bool by_form = false;
 };
 
 class RecordedSchedules : public ScheduleSource {

@@ -1,0 +1,44 @@
+// Which forms a bundle has its weights in, so that kernels for other bounds read the same ones.
+#ifndef TUNER_APP_WEIGHT_FORMS_H_
+#define TUNER_APP_WEIGHT_FORMS_H_
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "compiler/driver/build_model.h"
+#include "compiler/driver/schedule_source.h"
+#include "compiler/graph/extract_tasks.h"
+#include "compiler/ir/packed_shapes.h"
+
+namespace burnish {
+
+// What smaller bounds may add to a bundle: kernels, and weights in another form. A choice.
+inline constexpr int64_t kAddedBytesMax = int64_t{16} << 20;
+
+// A decoder's products have 64 rows in its first call and one in all others. Each number of rows
+// has its own best panels of weights, nearly as good ones in the other's, and the weights are most
+// of the bundle.
+class WeightForms {
+ public:
+  // The forms in which the tasks of `built` read their weights. INTERNAL: a report that cannot be
+  // read.
+  absl::Status Add(const BuiltModel& built);
+
+  // Where the model has more weights than a bundle may have again: puts the fastest default
+  // schedule that reads the task's in such a form in front of the others, unless it takes too long
+  // beside the first of them by the cost model. `schedules`: as a ScheduleSource found them,
+  // default ones fastest first.
+  void Prefer(const ExtractedTask& task, std::vector<KnownSchedule>& schedules) const;
+
+ private:
+  std::map<std::string, std::set<PackedShapes>> known_;  // By name and constants of a task.
+  int64_t weights_bytes_ = 0;                            // Of the model that has most.
+};
+
+}  // namespace burnish
+
+#endif  // TUNER_APP_WEIGHT_FORMS_H_
