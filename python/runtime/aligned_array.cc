@@ -1,9 +1,9 @@
 #include "python/runtime/aligned_array.h"
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "python/runtime/element_type.h"
+#include "python/runtime/kept_blocks.h"
 
 namespace burnish {
 
@@ -40,15 +40,21 @@ constexpr uint64_t kAlignmentMin = 64;
 // allocator.
 struct MemoryObject {
   PyObject_HEAD;
-  void* block;  // Of malloc; `data` is in it.
+  KeptBlocks::Block block;  // `data` is in it.
   void* data;
   Py_ssize_t size_bytes;
 };
 
 PyTypeObject* memory_type = nullptr;
 
+// Never destroyed: arrays may live until the process ends.
+KeptBlocks& Blocks() {
+  static auto& blocks = *new KeptBlocks;
+  return blocks;
+}
+
 void Free(PyObject* self) {
-  std::free(reinterpret_cast<MemoryObject*>(self)->block);
+  Blocks().GiveBack(reinterpret_cast<MemoryObject*>(self)->block);
   PyTypeObject* const type = Py_TYPE(self);
   PyObject_Free(self);
   Py_DECREF(type);  // Instances of types that are made at run time own one.
@@ -63,18 +69,21 @@ Ref MakeMemory(uint64_t size_bytes, uint64_t alignment) {
   Ref object(reinterpret_cast<PyObject*>(PyObject_New(MemoryObject, memory_type)));
   if (!object) return object;
   auto* memory = reinterpret_cast<MemoryObject*>(object.get());
-  memory->block = memory->data = nullptr;
+  memory->block = {};
+  memory->data = nullptr;
   memory->size_bytes = static_cast<Py_ssize_t>(size_bytes);
   const uint64_t boundary = std::max(alignment, kAlignmentMin);
   // Not posix_memalign: until glibc 2.38 it looks for a block that is larger by the alignment and
   // gives the rest back, so that a block which was freed is too small for the next array of its
   // size, and the heap grows with the calls.
-  if (size_bytes <= PY_SSIZE_T_MAX - boundary) memory->block = std::malloc(size_bytes + boundary);
-  if (memory->block == nullptr) {
+  if (size_bytes <= PY_SSIZE_T_MAX / 2 - boundary) {
+    memory->block = Blocks().Take(size_bytes + boundary);
+  }
+  if (memory->block.memory == nullptr) {
     PyErr_NoMemory();
     return Ref();
   }
-  const auto begin = reinterpret_cast<uintptr_t>(memory->block);
+  const auto begin = reinterpret_cast<uintptr_t>(memory->block.memory);
   memory->data = reinterpret_cast<void*>((begin + boundary - 1) / boundary * boundary);
   return object;
 }
