@@ -33,7 +33,8 @@ absl::StatusOr<std::vector<Proposal>> BayesianStrategy::Pool(const Selection& se
     all = *space.enumerated();
   } else {
     ScoredPool pool(scorer);
-    RETURN_IF_ERROR(Evolve(space, state_, seeds_, rng, pool));
+    Rng draws = PoolRng(options_.seed, options_.task, state_);
+    RETURN_IF_ERROR(Evolve(space, state_, seeds_, draws, rng, pool));
     for (const ScoredProposal* scored : pool.Ranked()) all.push_back(scored->proposal);
     for (const Observation* start : state_.Fastest(kNeighboursOf)) {
       const int sketch = start->proposal.sketch_index;
@@ -42,8 +43,8 @@ absl::StatusOr<std::vector<Proposal>> BayesianStrategy::Pool(const Selection& se
       }
     }
     for (int i = 0; i < kRandomPoints; ++i) {
-      const int sketch = static_cast<int>(rng.Below(space.sketches().size()));
-      const std::optional<Point> point = space.RandomPoint(sketch, rng);
+      const int sketch = static_cast<int>(draws.Below(space.sketches().size()));
+      const std::optional<Point> point = space.RandomPoint(sketch, draws);
       if (!point.has_value()) continue;
       ASSIGN_OR_RETURN(all.emplace_back(), space.Propose(sketch, *point));
     }

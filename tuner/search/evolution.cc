@@ -10,12 +10,13 @@
 namespace burnish {
 namespace {
 
-// The numbers are choices; none was tuned by an experiment. What bounds them is the search's CPU
-// time: each new point is bound, lowered and scored. 128 parents and four generations of 128
-// children look at no more than 640 points, about what `enumerated_points_max` (512) lets a small
-// space cost, and four generations are what TVM's auto_scheduler runs (on 2,048 in the population).
-constexpr int kPopulation = 128;
-constexpr int kGenerations = 4;
+// What bounds them is the search's CPU time: each new point is bound, lowered and scored. By
+// replays on the tables of tests/bench/search/zen5 (five seeds; tasks of 1,000 points and more)
+// regrets after 8, 32 and 64 trials are 5.6, 1.1 and 0.2 % with 128 points and four
+// generations, 3.8, 1.0 and 0.2 % with two, and 3.4, 0.9 and 0.2 % with 64 and two, a quarter of
+// the new points. TVM's auto_scheduler runs four generations of 2,048.
+constexpr int kPopulation = 64;
+constexpr int kGenerations = 2;
 // The measured points lead the search to where the machine was fast, the scores lead it to where
 // the model believes it is. Half of the parents come from each, so that a model that is wrong about
 // one region does not choose alone.
@@ -39,7 +40,7 @@ class Evolution {
   Evolution(const SearchSpace& space, const SearchState& state, Rng& rng, ScoredPool& pool)
       : space_(space), measured_(state.Fastest(kMeasuredMax)), rng_(rng), pool_(pool) {}
 
-  absl::Status Start(absl::Span<const Proposal> seeds) {
+  absl::Status Start(absl::Span<const Proposal> seeds, Rng& founders) {
     // Measured points and seeds first. They can no longer be suggested once they are known, but
     // their children can: they are here to be parents.
     for (const Observation* one : measured_) population_.push_back(one->proposal);
@@ -50,8 +51,8 @@ class Evolution {
     // Twice as many draws as places: a sketch whose constraints leave next to nothing gives none,
     // and must not hold up the search of the others.
     for (int draws = 2 * kPopulation; draws > 0 && Size() < kPopulation; --draws) {
-      const int sketch = static_cast<int>(rng_.Below(space_.sketches().size()));
-      const std::optional<Point> point = space_.RandomPoint(sketch, rng_);
+      const int sketch = static_cast<int>(founders.Below(space_.sketches().size()));
+      const std::optional<Point> point = space_.RandomPoint(sketch, founders);
       if (!point.has_value()) continue;
       ASSIGN_OR_RETURN(Proposal proposal, space_.Propose(sketch, *point));
       population_.push_back(std::move(proposal));
@@ -174,9 +175,9 @@ class Evolution {
 }  // namespace
 
 absl::Status Evolve(const SearchSpace& space, const SearchState& state,
-                    absl::Span<const Proposal> seeds, Rng& rng, ScoredPool& pool) {
+                    absl::Span<const Proposal> seeds, Rng& founders, Rng& rng, ScoredPool& pool) {
   Evolution evolution(space, state, rng, pool);
-  RETURN_IF_ERROR(evolution.Start(seeds));
+  RETURN_IF_ERROR(evolution.Start(seeds, founders));
   for (int i = 0; i < kGenerations; ++i) RETURN_IF_ERROR(evolution.NextGeneration());
   return absl::OkStatus();
 }

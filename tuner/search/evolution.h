@@ -15,9 +15,9 @@
 namespace burnish {
 
 // Adds what a few generations brought forth to `pool`, scored. The first generation: the fastest
-// measured points, the seeds that have a sketch, and random points.
+// measured points, the seeds that have a sketch, and points that `founders` draws.
 absl::Status Evolve(const SearchSpace& space, const SearchState& state,
-                    absl::Span<const Proposal> seeds, Rng& rng, ScoredPool& pool);
+                    absl::Span<const Proposal> seeds, Rng& founders, Rng& rng, ScoredPool& pool);
 
 }  // namespace burnish
 

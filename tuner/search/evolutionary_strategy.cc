@@ -85,7 +85,8 @@ absl::StatusOr<std::vector<Proposal>> EvolutionaryStrategy::Suggest(
   if (space.enumerated() != nullptr) {
     RETURN_IF_ERROR(pool.Add(*space.enumerated()));
   } else {
-    RETURN_IF_ERROR(Evolve(space, state_, seeds_, rng, pool));
+    Rng founders = PoolRng(options_.seed, options_.task, state_);
+    RETURN_IF_ERROR(Evolve(space, state_, seeds_, founders, rng, pool));
   }
   for (const ScoredProposal* scored : pool.Ranked()) {
     if (selection.full()) break;

@@ -7,6 +7,14 @@
 #include "base/status_macros.h"
 
 namespace burnish {
+namespace {
+
+// Two batches of studies. Most points that a Suggest looks at in a large space are drawn by chance,
+// and until November 2026 they were drawn for each; regrets are the same within noise
+// (evolution.cc).
+constexpr int64_t kPoolObservations = 16;
+
+}  // namespace
 
 void SearchState::Add(absl::Span<const Observation> results) {
   for (const Observation& result : results) {
@@ -60,6 +68,13 @@ Rng SuggestRng(uint64_t seed, const std::string& task, const SearchState& state,
                        .task = task,
                        .round = state.observation_count(),
                        .index = static_cast<int64_t>(index)});
+}
+
+Rng PoolRng(uint64_t seed, const std::string& task, const SearchState& state) {
+  return Rng(RngStream{.seed = seed,
+                       .purpose = "pool",
+                       .task = task,
+                       .round = state.observation_count() / kPoolObservations});
 }
 
 absl::StatusOr<Selection> Selection::Create(const SearchState& state,

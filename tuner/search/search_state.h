@@ -44,6 +44,10 @@ class SearchState {
 Rng SuggestRng(uint64_t seed, const std::string& task, const SearchState& state,
                absl::Span<const Proposal> pending);
 
+// The stream of what a Suggest draws without regard to scores. The same for some observations in
+// turn, so that those points are lowered once and not for each Suggest.
+Rng PoolRng(uint64_t seed, const std::string& task, const SearchState& state);
+
 // A batch in the making: takes a candidate only if it may be suggested.
 class Selection {
  public:

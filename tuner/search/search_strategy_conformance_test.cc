@@ -110,6 +110,43 @@ TEST_P(SearchStrategyConformanceTest, OneRebuiltFromItsLogGoesOnLikeTheLiveOne) 
   }
 }
 
+// Remembers which candidates a strategy asked for.
+class ScorerThatCounts : public SyntheticScorer {
+ public:
+  using SyntheticScorer::SyntheticScorer;
+
+  absl::StatusOr<std::vector<CandidateScore>> Score(
+      absl::Span<const Proposal> proposals) const override {
+    for (const Proposal& proposal : proposals) asked_.insert(proposal.candidate_id);
+    return SyntheticScorer::Score(proposals);
+  }
+  absl::StatusOr<std::string> Fingerprint(const Proposal& proposal) const override {
+    asked_.insert(proposal.candidate_id);
+    return SyntheticScorer::Fingerprint(proposal);
+  }
+  size_t asked_count() const { return asked_.size(); }
+
+ private:
+  mutable std::set<std::string> asked_;
+};
+
+// Each costs a millisecond of lowering.
+TEST_P(SearchStrategyConformanceTest,
+       OneMoreObservationMakesItLookAtFewerNewPointsThanTheFirstTime) {
+  const SyntheticTask large({.sketch_count = 2, .decision_count = 6, .value_count = 8});
+  ASSERT_OK_AND_ASSIGN(
+      const std::unique_ptr<SearchStrategy> strategy,
+      MakeSearchStrategy(std::get<0>(GetParam()), {.space = large.Space(16), .task = "t0"}));
+  const ScorerThatCounts scorer(large, {});
+  ASSERT_OK_AND_ASSIGN(const std::vector<Proposal> first, strategy->Suggest(8, {}, scorer));
+  const size_t before = scorer.asked_count();
+  strategy->Update({large.Measure(first[0])});
+  ASSERT_OK_AND_ASSIGN(const std::vector<Proposal> second,
+                       strategy->Suggest(8, absl::MakeConstSpan(first).subspan(1), scorer));
+  EXPECT_THAT(second, SizeIs(8));
+  EXPECT_LE(scorer.asked_count() - before, std::max<size_t>(16, before * 6 / 10));
+}
+
 TEST_P(SearchStrategyConformanceTest, AnotherSeedSearchesElsewhere) {
   const SyntheticScorer scorer(task_, {.knows_cost = false});
   ASSERT_OK_AND_ASSIGN(const std::vector<Proposal> one, Make(1)->Suggest(16, {}, scorer));
