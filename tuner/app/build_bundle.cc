@@ -39,15 +39,19 @@ class EachOnce : public ScheduleSource {
                                                   const Target& target) override {
     const std::string key =
         absl::StrCat(task.is_looped ? "looped\n" : "\n", target.ToText(), "\n", task.workload);
-    {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      if (const auto known = found_.find(key); known != found_.end()) return known->second;
+    std::unique_lock<std::mutex> lock(mutex_);
+    auto known = found_.find(key);
+    if (known == found_.end()) {
+      lock.unlock();
+      // A model has each workload once, so no two threads ask the same.
+      ASSIGN_OR_RETURN(std::vector<KnownSchedule> found, schedules_.Find(task, target));
+      lock.lock();
+      known = found_.emplace(key, std::move(found)).first;
     }
-    // A model has each workload once, so no two threads ask the same.
-    ASSIGN_OR_RETURN(std::vector<KnownSchedule> found, schedules_.Find(task, target));
+    std::vector<KnownSchedule> found = known->second;
+    lock.unlock();
     forms_.Prefer(task, found);
-    const std::lock_guard<std::mutex> lock(mutex_);
-    return found_.emplace(key, std::move(found)).first->second;
+    return found;
   }
 
   // Not while anybody asks.
@@ -94,6 +98,20 @@ BundleBuilder::BundleBuilder(const ScheduleFacts& facts, const BuildModelOptions
     : parts_(std::make_unique<Parts>(facts, options, keeps_forms)) {}
 
 BundleBuilder::~BundleBuilder() = default;
+
+absl::Status BundleBuilder::KeepMeasuredForms(const Graph& graph, const BuildModelOptions& options,
+                                              const std::string& what) {
+  EachOnce& source = parts_->schedules;
+  ASSIGN_OR_RETURN(const TunedModel model,
+                   parts_->Do(what, [&](ScheduleSource& schedules, Builder&) {
+                     return ModelTasks(graph, schedules, options);
+                   }));
+  std::vector<std::vector<KnownSchedule>> found;
+  for (const ExtractedTask& task : model.tasks) {
+    ASSIGN_OR_RETURN(found.emplace_back(), source.Find(task, options.target));
+  }
+  return source.forms().AddMeasured(model.tasks, found);
+}
 
 absl::StatusOr<BuiltModel> BundleBuilder::Build(const Graph& graph,
                                                 const BuildModelOptions& options,

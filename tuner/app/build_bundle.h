@@ -41,6 +41,10 @@ class BundleBuilder {
                                    const std::string& what);
   absl::StatusOr<FloatStorage> ChooseStorage(const Graph& graph, const BuildModelOptions& options,
                                              const std::string& what);
+  // Models built from now on read weights in the forms of schedules that were measured of this one,
+  // which is built later.
+  absl::Status KeepMeasuredForms(const Graph& graph, const BuildModelOptions& options,
+                                 const std::string& what);
 
  private:
   struct Parts;

@@ -31,6 +31,14 @@ absl::StatusOr<BuiltModel> BuildRange(const Graph& graph, const ModelRequest& re
   const std::vector<LadderBounds> ladder = LadderOf(graph);
   if (ladder.empty() || request.refit) return BuildBundle(graph, facts, options, what);
   BundleBuilder builder(facts, options, /*keeps_forms=*/true);
+  if (facts.find_best != nullptr) {
+    // What was measured stays as it is, so that the others have its form: the sizes that people
+    // tune are the greatest and the least, such as one word.
+    RETURN_IF_ERROR(builder.KeepMeasuredForms(graph, options, what));
+    const auto least = std::min_element(ladder.begin(), ladder.end(), HasLessWork);
+    const absl::StatusOr<Graph> variant = LoadModel(Narrowed(graph, *least, request));
+    if (variant.ok()) RETURN_IF_ERROR(builder.KeepMeasuredForms(*variant, options, what));
+  }
   ASSIGN_OR_RETURN(BuiltModel built, builder.Build(graph, options, what));
   // Constants are shared where they are stored alike.
   BuildModelOptions as_whole = options;

@@ -227,45 +227,80 @@ std::map<std::string, std::string> OtherForms(const BuiltModel& built, const Tar
   return traces;
 }
 
-// The weights are more than smaller bounds may add. Those of the greatest bounds lie as a record
-// has them, and nothing is recorded of smaller ones.
-TEST(BuildRangeTest, ALargeModelKeepsItsSmallerBounds) {
-  constexpr int64_t kWords = 90'000;
-  const std::string width = absl::StrCat("dim { dim_value: ", kWidth, " } ");
-  const std::string model = OnnxModel(
-      absl::StrCat("node { op_type: 'MatMul' input: ['x', 'w'] output: 'words' } "
-                   "node { op_type: 'MatMul' input: ['past', 'u'] output: 'keys' } ",
-                   Weights("w", {kWidth, kWords}, 1), Weights("u", {kWidth, kWords}, 2),
-                   InputInfo("x", absl::StrCat("dim { dim_param: 'seq' } ", width)),
-                   InputInfo("past", absl::StrCat("dim { dim_param: 'past' } ", width)),
-                   OnnxTensorInfo("output", "words", {}), OnnxTensorInfo("output", "keys", {})),
-      17);
-  const std::string path = ::testing::TempDir() + "/large.onnx";
-  ASSERT_THAT(WriteFileAtomically(path, model), IsOk());
-  const ModelRequest request{.model = path, .shapes = {{":past", "1..64"}, {":seq", "1..32"}}};
-  ASSERT_OK_AND_ASSIGN(const Graph graph, LoadModel(request));
-  ASSERT_OK_AND_ASSIGN(const Target target, HostTarget(HostCpuInfo(), 1));
-  ASSERT_OK_AND_ASSIGN(const BuiltModel whole, BuildBundle(graph, {}, {.target = target}, "model"));
-  const auto recorded = OtherForms(whole, target);
-  const ScheduleFacts facts{.find_best = [&](const BestQuery& query) -> absl::StatusOr<BestAnswer> {
-    const auto trace = recorded.find(query.workload_id);
-    if (trace == recorded.end() || !query.anchor_id.empty()) return BestAnswer();
-    return BestAnswer{.workload_match = WorkloadMatch::kExact,
-                      .exact_target = true,
-                      .records = {{.trace = trace->second,
-                                   .rank_ns = 1,
-                                   .numerics = {.kind = NumericsClass::kReassociated}}}};
-  }};
-  ASSERT_OK_AND_ASSIGN(const BuiltModel built,
-                       BuildRange(graph, request, facts, {.target = target}, "model"));
-  EXPECT_EQ(
-      std::count_if(built.tasks.begin(), built.tasks.end(),
-                    [](const TaskReport& task) { return task.origin == ScheduleOrigin::kTuned; }),
-      2);
-  const auto loaded = Model::LoadBytes(
-      {reinterpret_cast<const uint8_t*>(built.bundle.data()), built.bundle.size()}, {});
-  ASSERT_TRUE(loaded.ok());
-  EXPECT_EQ((*loaded)->variants().size(), 8u);
+// A product whose weights are more than smaller bounds may add, and its schedules on record.
+class LargeModelTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    constexpr int64_t kWords = 180'000;
+    const std::string width = absl::StrCat("dim { dim_value: ", kWidth, " } ");
+    const std::string model = OnnxModel(
+        absl::StrCat("node { op_type: 'MatMul' input: ['x', 'w'] output: 'words' } "
+                     "node { op_type: 'MatMul' input: ['past', 'u'] output: 'keys' } ",
+                     Weights("w", {kWidth, kWords}, 1), Weights("u", {kWidth, kWidth}, 2),
+                     InputInfo("x", absl::StrCat("dim { dim_param: 'seq' } ", width)),
+                     InputInfo("past", absl::StrCat("dim { dim_param: 'past' } ", width)),
+                     OnnxTensorInfo("output", "words", {}), OnnxTensorInfo("output", "keys", {})),
+        17);
+    request_.model = ::testing::TempDir() + "/large.onnx";
+    ASSERT_THAT(WriteFileAtomically(request_.model, model), IsOk());
+  }
+
+  // Of all products at these sizes, in other forms than the default ones.
+  void Record(const std::string& past, const std::string& words) {
+    request_.shapes = {{":past", past}, {":seq", words}};
+    ASSERT_OK_AND_ASSIGN(const Graph graph, LoadModel(request_));
+    ASSERT_OK_AND_ASSIGN(const BuiltModel built,
+                         BuildBundle(graph, {}, {.target = target_}, "model"));
+    recorded_ = OtherForms(built, target_);
+  }
+
+  // Steps of each list by origin, the whole model's last.
+  void BuildAll(std::vector<std::map<std::string, int>>& origins) {
+    request_.shapes = {{":past", "1..64"}, {":seq", "1..32"}};
+    ASSERT_OK_AND_ASSIGN(const Graph graph, LoadModel(request_));
+    const ScheduleFacts facts{
+        .find_best = [&](const BestQuery& query) -> absl::StatusOr<BestAnswer> {
+          const auto trace = recorded_.find(query.workload_id);
+          if (trace == recorded_.end() || !query.anchor_id.empty()) return BestAnswer();
+          return BestAnswer{.workload_match = WorkloadMatch::kExact,
+                            .exact_target = true,
+                            .records = {{.trace = trace->second,
+                                         .rank_ns = 1,
+                                         .numerics = {.kind = NumericsClass::kReassociated}}}};
+        }};
+    ASSERT_OK_AND_ASSIGN(const BuiltModel built,
+                         BuildRange(graph, request_, facts, {.target = target_}, "model"));
+    const auto loaded = Model::LoadBytes(
+        {reinterpret_cast<const uint8_t*>(built.bundle.data()), built.bundle.size()}, {});
+    ASSERT_TRUE(loaded.ok());
+    const auto count = [&](const BundleManifest& manifest) {
+      std::map<std::string, int>& counts = origins.emplace_back();
+      for (const ModelStep& step : manifest.steps) ++counts[step.schedule_origin];
+    };
+    for (const auto& variant : (*loaded)->variants()) count(variant->manifest());
+    count((*loaded)->manifest());
+  }
+
+  const Target target_ = *HostTarget(HostCpuInfo(), 1);
+  ModelRequest request_;
+  std::map<std::string, std::string> recorded_;  // By workload id.
+};
+
+TEST_F(LargeModelTest, KeepsItsSmallerBoundsWhereTheGreatestWereTuned) {
+  Record("1..64", "1..32");
+  std::vector<std::map<std::string, int>> origins;
+  BuildAll(origins);
+  ASSERT_EQ(origins.size(), 9u);
+  EXPECT_EQ(origins.back()["tuned"], 2);
+}
+
+TEST_F(LargeModelTest, KeepsThemWhereTheLeastWereTuned) {
+  Record("1", "1");
+  std::vector<std::map<std::string, int>> origins;
+  BuildAll(origins);
+  ASSERT_EQ(origins.size(), 9u);
+  EXPECT_GE(origins.front()["tuned"], 1);
+  EXPECT_EQ(origins.back()["tuned"], 0);
 }
 
 // Whether kernels of the greatest sizes leave out what a run does not read of `size`.

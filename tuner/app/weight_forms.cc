@@ -60,12 +60,33 @@ std::optional<PackedShapes> FormUnder(const Program& workload, const std::string
 absl::Status WeightForms::Add(const BuiltModel& built) {
   weights_bytes_ = std::max(weights_bytes_, built.weights_bytes);
   for (const TaskReport& task : built.tasks) {
-    ASSIGN_OR_RETURN(const Program workload, ParseProgram(task.workload));
-    if (ConstantBytes(workload) == 0) continue;
-    const std::optional<PackedShapes> form = FormUnder(workload, task.trace);
-    if (!form.has_value()) return absl::InternalError(absl::StrCat(task.name, ": ", task.trace));
-    known_[KeyOf(task.name, workload)].insert(*form);
+    RETURN_IF_ERROR(Add(task.name, task.workload, task.trace));
   }
+  return absl::OkStatus();
+}
+
+absl::Status WeightForms::AddMeasured(absl::Span<const ExtractedTask> tasks,
+                                      absl::Span<const std::vector<KnownSchedule>> found) {
+  int64_t bytes = 0;
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    bytes += tasks[i].weight * ConstantBytes(tasks[i].program);
+    for (const KnownSchedule& schedule : found[i]) {
+      if (schedule.origin != ScheduleOrigin::kTuned) continue;
+      RETURN_IF_ERROR(Add(tasks[i].name, tasks[i].workload, schedule.trace));
+      break;
+    }
+  }
+  weights_bytes_ = std::max(weights_bytes_, bytes);
+  return absl::OkStatus();
+}
+
+absl::Status WeightForms::Add(const std::string& name, const std::string& workload_text,
+                              const std::string& trace) {
+  ASSIGN_OR_RETURN(const Program workload, ParseProgram(workload_text));
+  if (ConstantBytes(workload) == 0) return absl::OkStatus();
+  const std::optional<PackedShapes> form = FormUnder(workload, trace);
+  if (!form.has_value()) return absl::InternalError(absl::StrCat(name, ": ", trace));
+  known_[KeyOf(name, workload)].insert(*form);
   return absl::OkStatus();
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/types/span.h"
 #include "compiler/driver/build_model.h"
 #include "compiler/driver/schedule_source.h"
 #include "compiler/graph/extract_tasks.h"
@@ -27,6 +28,10 @@ class WeightForms {
   // The forms in which the tasks of `built` read their weights. INTERNAL: a report that cannot be
   // read.
   absl::Status Add(const BuiltModel& built);
+  // Those of the schedules that were measured of a model's tasks, before any is built. `found`: by
+  // task, as a ScheduleSource found them.
+  absl::Status AddMeasured(absl::Span<const ExtractedTask> tasks,
+                           absl::Span<const std::vector<KnownSchedule>> found);
 
   // Where the model has more weights than a bundle may have again: puts the fastest default
   // schedule that reads the task's in such a form in front of the others, unless it takes too long
@@ -35,6 +40,8 @@ class WeightForms {
   void Prefer(const ExtractedTask& task, std::vector<KnownSchedule>& schedules) const;
 
  private:
+  absl::Status Add(const std::string& name, const std::string& workload, const std::string& trace);
+
   std::map<std::string, std::set<PackedShapes>> known_;  // By name and constants of a task.
   int64_t weights_bytes_ = 0;                            // Of the model that has most.
 };
