@@ -57,11 +57,5 @@ TEST(KeptBlocksTest, SmallOnesAreMallocs) {
   EXPECT_EQ(blocks.kept_bytes(), 0u);
 }
 
-TEST(KeptBlocksTest, WhatCannotBeGivenIsNone) {
-  KeptBlocks blocks;
-  EXPECT_EQ(blocks.Take(size_t{1} << 60).memory, nullptr);
-  blocks.GiveBack({});
-}
-
 }  // namespace
 }  // namespace burnish
