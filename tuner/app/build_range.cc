@@ -8,10 +8,24 @@
 #include "base/status_macros.h"
 #include "compiler/driver/ladder.h"
 #include "tuner/app/error.h"
-#include "tuner/app/weight_forms.h"
 
 namespace burnish {
 namespace {
+
+// What smaller bounds may add to a bundle: kernels, and weights in another form. A choice.
+constexpr size_t kAddedBytesMax = size_t{16} << 20;
+
+// Whether weights may not be there once more. Where they may each bound has its own form: weights
+// that caches hold between runs are read faster than the cost model thinks, and with one form for
+// all a decoder of 5 MiB took 1.09 of the time (AMD EPYC, Zen 4).
+bool HasMuchWeight(const Graph& graph) {
+  size_t bytes = 0;
+  for (const GraphValue& value : graph.values) {
+    if (value.data != nullptr)
+      bytes += ElementCount(value.type.shape) * SizeBytes(value.type.dtype);
+  }
+  return bytes > kAddedBytesMax;
+}
 
 ModelRequest Narrowed(const Graph& graph, const LadderBounds& bounds, const ModelRequest& request) {
   ModelRequest narrow = request;
@@ -30,8 +44,9 @@ absl::StatusOr<BuiltModel> BuildRange(const Graph& graph, const ModelRequest& re
                                       const std::string& what) {
   const std::vector<LadderBounds> ladder = LadderOf(graph);
   if (ladder.empty() || request.refit) return BuildBundle(graph, facts, options, what);
-  BundleBuilder builder(facts, options, /*keeps_forms=*/true);
-  if (facts.find_best != nullptr) {
+  const bool keeps_forms = HasMuchWeight(graph);
+  BundleBuilder builder(facts, options, keeps_forms);
+  if (keeps_forms && facts.find_best != nullptr) {
     // What was measured stays as it is, so that the others have its form: the sizes that people
     // tune are the greatest and the least, such as one word.
     RETURN_IF_ERROR(builder.KeepMeasuredForms(graph, options, what));
@@ -62,7 +77,7 @@ absl::StatusOr<BuiltModel> BuildRange(const Graph& graph, const ModelRequest& re
   absl::StatusOr<std::string> composed = ComposeLadder(built.bundle, smaller);
   // Where bounds have chosen other forms of the same weights, the smallest goes first: its runs are
   // the rarest.
-  while (composed.ok() && composed->size() > built.bundle.size() + size_t{kAddedBytesMax}) {
+  while (composed.ok() && composed->size() > built.bundle.size() + kAddedBytesMax) {
     smaller.erase(smaller.begin());
     if (smaller.empty()) return built;
     composed = ComposeLadder(built.bundle, smaller);

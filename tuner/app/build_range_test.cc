@@ -227,16 +227,16 @@ std::map<std::string, std::string> OtherForms(const BuiltModel& built, const Tar
   return traces;
 }
 
-// A product whose weights are more than smaller bounds may add, and its schedules on record.
-class LargeModelTest : public ::testing::Test {
+// A product and its schedules on record.
+class RecordedModelTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    constexpr int64_t kWords = 180'000;
+  // Of 180,000 words are more weights than smaller bounds may add.
+  void Write(int64_t words_count) {
     const std::string width = absl::StrCat("dim { dim_value: ", kWidth, " } ");
     const std::string model = OnnxModel(
         absl::StrCat("node { op_type: 'MatMul' input: ['x', 'w'] output: 'words' } "
                      "node { op_type: 'MatMul' input: ['past', 'u'] output: 'keys' } ",
-                     Weights("w", {kWidth, kWords}, 1), Weights("u", {kWidth, kWidth}, 2),
+                     Weights("w", {kWidth, words_count}, 1), Weights("u", {kWidth, kWidth}, 2),
                      InputInfo("x", absl::StrCat("dim { dim_param: 'seq' } ", width)),
                      InputInfo("past", absl::StrCat("dim { dim_param: 'past' } ", width)),
                      OnnxTensorInfo("output", "words", {}), OnnxTensorInfo("output", "keys", {})),
@@ -255,7 +255,7 @@ class LargeModelTest : public ::testing::Test {
   }
 
   // Steps of each list by origin, the whole model's last.
-  void BuildAll(std::vector<std::map<std::string, int>>& origins) {
+  void BuildAll(std::vector<std::map<std::string, int>>& origins, size_t* bundle_bytes = nullptr) {
     request_.shapes = {{":past", "1..64"}, {":seq", "1..32"}};
     ASSERT_OK_AND_ASSIGN(const Graph graph, LoadModel(request_));
     const ScheduleFacts facts{
@@ -270,6 +270,7 @@ class LargeModelTest : public ::testing::Test {
         }};
     ASSERT_OK_AND_ASSIGN(const BuiltModel built,
                          BuildRange(graph, request_, facts, {.target = target_}, "model"));
+    if (bundle_bytes != nullptr) *bundle_bytes = built.bundle.size();
     const auto loaded = Model::LoadBytes(
         {reinterpret_cast<const uint8_t*>(built.bundle.data()), built.bundle.size()}, {});
     ASSERT_TRUE(loaded.ok());
@@ -286,7 +287,8 @@ class LargeModelTest : public ::testing::Test {
   std::map<std::string, std::string> recorded_;  // By workload id.
 };
 
-TEST_F(LargeModelTest, KeepsItsSmallerBoundsWhereTheGreatestWereTuned) {
+TEST_F(RecordedModelTest, KeepsItsSmallerBoundsWhereTheGreatestWereTuned) {
+  Write(180'000);
   Record("1..64", "1..32");
   std::vector<std::map<std::string, int>> origins;
   BuildAll(origins);
@@ -294,13 +296,26 @@ TEST_F(LargeModelTest, KeepsItsSmallerBoundsWhereTheGreatestWereTuned) {
   EXPECT_EQ(origins.back()["tuned"], 2);
 }
 
-TEST_F(LargeModelTest, KeepsThemWhereTheLeastWereTuned) {
+TEST_F(RecordedModelTest, KeepsThemWhereTheLeastWereTuned) {
+  Write(180'000);
   Record("1", "1");
   std::vector<std::map<std::string, int>> origins;
   BuildAll(origins);
   ASSERT_EQ(origins.size(), 9u);
   EXPECT_GE(origins.front()["tuned"], 1);
   EXPECT_EQ(origins.back()["tuned"], 0);
+}
+
+TEST_F(RecordedModelTest, FewWeightsMayBeThereTwice) {
+  constexpr int64_t kWords = 20'000;
+  Write(kWords);
+  std::vector<std::map<std::string, int>> origins;
+  size_t of_defaults = 0, of_records = 0;
+  BuildAll(origins, &of_defaults);
+  Record("1..64", "1..32");
+  BuildAll(origins, &of_records);
+  EXPECT_EQ(origins.size(), 18u);
+  EXPECT_GT(of_records, of_defaults + kWidth * kWords * sizeof(float) / 2);
 }
 
 // Whether kernels of the greatest sizes leave out what a run does not read of `size`.

@@ -20,7 +20,7 @@ namespace {
 // How much longer a kernel may take by the cost model, whose aim is to be within 0.8 to 1.25 of
 // what is measured: as in share_packs.cc for weights that hardly show in the file, and twice as
 // long for the others, without which the bundle would lose its smaller bounds (build_range.cc):
-// with them one word of GPT-2 takes 0.65 of the time.
+// with them one word of GPT-2 takes 0.80 of the time.
 constexpr double kLongerMax = 1.05, kLongerMaxOfMany = 2;
 constexpr int64_t kManyBytes = int64_t{1} << 20;
 
@@ -58,7 +58,6 @@ std::optional<PackedShapes> FormUnder(const Program& workload, const std::string
 }  // namespace
 
 absl::Status WeightForms::Add(const BuiltModel& built) {
-  weights_bytes_ = std::max(weights_bytes_, built.weights_bytes);
   for (const TaskReport& task : built.tasks) {
     RETURN_IF_ERROR(Add(task.name, task.workload, task.trace));
   }
@@ -67,16 +66,13 @@ absl::Status WeightForms::Add(const BuiltModel& built) {
 
 absl::Status WeightForms::AddMeasured(absl::Span<const ExtractedTask> tasks,
                                       absl::Span<const std::vector<KnownSchedule>> found) {
-  int64_t bytes = 0;
   for (size_t i = 0; i < tasks.size(); ++i) {
-    bytes += tasks[i].weight * ConstantBytes(tasks[i].program);
     for (const KnownSchedule& schedule : found[i]) {
       if (schedule.origin != ScheduleOrigin::kTuned) continue;
       RETURN_IF_ERROR(Add(tasks[i].name, tasks[i].workload, schedule.trace));
       break;
     }
   }
-  weights_bytes_ = std::max(weights_bytes_, bytes);
   return absl::OkStatus();
 }
 
@@ -91,10 +87,6 @@ absl::Status WeightForms::Add(const std::string& name, const std::string& worklo
 }
 
 void WeightForms::Prefer(const ExtractedTask& task, std::vector<KnownSchedule>& schedules) const {
-  // Where all may be there once more each has its own: those that caches hold between runs are read
-  // faster than the cost model thinks. With one form for all a decoder of 5 MiB took 1.09 of the
-  // time (AMD EPYC, Zen 4).
-  if (weights_bytes_ <= kAddedBytesMax) return;
   const absl::StatusOr<Program> workload = ParseProgram(task.workload);
   if (!workload.ok()) return;  // The driver says so.
   const auto known = known_.find(KeyOf(task.name, *workload));

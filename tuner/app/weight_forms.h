@@ -2,7 +2,6 @@
 #ifndef TUNER_APP_WEIGHT_FORMS_H_
 #define TUNER_APP_WEIGHT_FORMS_H_
 
-#include <cstdint>
 #include <map>
 #include <set>
 #include <string>
@@ -17,9 +16,6 @@
 
 namespace burnish {
 
-// What smaller bounds may add to a bundle: kernels, and weights in another form. A choice.
-inline constexpr int64_t kAddedBytesMax = int64_t{16} << 20;
-
 // A decoder's products have 64 rows in its first call and one in all others. Each number of rows
 // has its own best panels of weights, nearly as good ones in the other's, and the weights are most
 // of the bundle.
@@ -33,17 +29,15 @@ class WeightForms {
   absl::Status AddMeasured(absl::Span<const ExtractedTask> tasks,
                            absl::Span<const std::vector<KnownSchedule>> found);
 
-  // Where the model has more weights than a bundle may have again: puts the fastest default
-  // schedule that reads the task's in such a form in front of the others, unless it takes too long
-  // beside the first of them by the cost model. `schedules`: as a ScheduleSource found them,
-  // default ones fastest first.
+  // Puts the fastest default schedule that reads the task's weights in such a form in front of the
+  // others, unless it takes too long beside the first of them by the cost model. `schedules`: as a
+  // ScheduleSource found them, default ones fastest first.
   void Prefer(const ExtractedTask& task, std::vector<KnownSchedule>& schedules) const;
 
  private:
   absl::Status Add(const std::string& name, const std::string& workload, const std::string& trace);
 
   std::map<std::string, std::set<PackedShapes>> known_;  // By name and constants of a task.
-  int64_t weights_bytes_ = 0;                            // Of the model that has most.
 };
 
 }  // namespace burnish

@@ -61,7 +61,6 @@ std::vector<KnownSchedule> DefaultsOf(const ExtractedTask& task) {
 BuiltModel BuiltWith(const ExtractedTask& task, const std::string& trace) {
   BuiltModel built;
   built.tasks.push_back({.name = task.name, .workload = task.workload, .trace = trace});
-  built.weights_bytes = kAddedBytesMax + 1;
   return built;
 }
 
@@ -125,17 +124,6 @@ TEST_F(WeightFormsTest, UnlessThatTakesTooLong) {
   layers.weight = 100;
   forms.Prefer(layers, one_);
   EXPECT_EQ(FormOf(row_, one_[0].trace), form_);
-}
-
-TEST_F(WeightFormsTest, FewWeightsMayBeThereTwice) {
-  WeightForms forms;
-  BuiltModel built = BuiltWith(rows_, trace_);
-  built.weights_bytes = kAddedBytesMax;
-  ASSERT_THAT(forms.Add(built), IsOk());
-  for (KnownSchedule& each : one_) each.estimated_ns = one_[0].estimated_ns;
-  const std::vector<std::string> before = TracesOf(one_);
-  forms.Prefer(row_, one_);
-  EXPECT_EQ(TracesOf(one_), before);
 }
 
 TEST_F(WeightFormsTest, OtherWeightsAndMeasuredSchedulesStay) {
