@@ -109,9 +109,9 @@ class alignas(64) SpinBarrier {
       watch_->WaitWhile(region_thread, phase_, phase, spin_ns_);
       return;
     }
-    if (spread_ != nullptr) spread_->Look();
+    if (spread_ != nullptr) spread_->Look(region_thread);
     phase_.SleepWhile(phase);
-    if (spread_ != nullptr) spread_->Look();
+    if (spread_ != nullptr) spread_->Look(region_thread);
   }
 
   // Every thread reads what it wrote itself, or what all read: relaxed is enough.

@@ -9,9 +9,6 @@ namespace {
 // back, and it shall not go to and fro.
 constexpr int kMovesMax = 4;
 
-// Which of the region's threads this one is; of the last region that it was in.
-thread_local int number_of_this_thread = 0;
-
 }  // namespace
 
 void TeamSpread::BeginRegion() {
@@ -22,13 +19,12 @@ void TeamSpread::BeginRegion() {
 }
 
 void TeamSpread::Arrive(int number, int count) {
-  number_of_this_thread = number;
   count_.store(count, std::memory_order_relaxed);
-  Look();
+  Look(number);
 }
 
-void TeamSpread::Look() {
-  const int self = number_of_this_thread, count = count_.load(std::memory_order_relaxed);
+void TeamSpread::Look(int self) {
+  const int count = count_.load(std::memory_order_relaxed);
   const int cpu = sched_getcpu();
   if (self >= count || cpu < 0 || cpu >= CPU_SETSIZE) return;
   threads_[self].cpu.store(cpu, std::memory_order_relaxed);

@@ -20,8 +20,8 @@ class TeamSpread {
   void BeginRegion();
   // By each of the region's threads when it begins, with its number and how many they are.
   void Arrive(int number, int count);
-  // By a thread of the region that has spun in vain and is about to sleep, or was woken.
-  void Look();
+  // By thread `self` of the region, which has spun in vain and is about to sleep, or was woken.
+  void Look(int self);
 
  private:
   struct alignas(64) Thread {

@@ -81,7 +81,7 @@ TEST_F(TeamSpreadTest, WhoMeetsAnotherLeavesAndKeepsItsMask) {
       left += Goes(cpus_[1], [&] { spread_.Arrive(1, 2); });
       EXPECT_EQ(UsableCpus(), cpus_);
       // Brought back while it slept.
-      left_again += Goes(cpus_[1], [&] { spread_.Look(); });
+      left_again += Goes(cpus_[1], [&] { spread_.Look(1); });
       EXPECT_EQ(UsableCpus(), cpus_);
     });
   }
@@ -114,7 +114,7 @@ TEST_F(TeamSpreadTest, NobodyGoesToAndFroForEver) {
   OnThread([&] {
     for (int i = 0; i < 20; ++i) stayed += Goes(cpus_[0], [&] { spread_.Arrive(1, 2); });
     for (int i = 0; i < kTries && stayed < 5; ++i) {
-      stayed += Goes(cpus_[0], [&] { spread_.Look(); });
+      stayed += Goes(cpus_[0], [&] { spread_.Look(1); });
     }
   });
   EXPECT_GE(stayed, 5);
