@@ -43,10 +43,8 @@ absl::StatusOr<std::vector<Proposal>> BayesianStrategy::Pool(const Selection& se
       }
     }
     for (int i = 0; i < kRandomPoints; ++i) {
-      const int sketch = static_cast<int>(draws.Below(space.sketches().size()));
-      const std::optional<Point> point = space.RandomPoint(sketch, draws);
-      if (!point.has_value()) continue;
-      ASSIGN_OR_RETURN(all.emplace_back(), space.Propose(sketch, *point));
+      ASSIGN_OR_RETURN(std::optional<Proposal> proposal, space.RandomProposal(draws));
+      if (proposal.has_value()) all.push_back(*std::move(proposal));
     }
   }
   // Where nothing is known the first of equals is taken: another one by each seed.

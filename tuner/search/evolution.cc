@@ -51,11 +51,8 @@ class Evolution {
     // Twice as many draws as places: a sketch whose constraints leave next to nothing gives none,
     // and must not hold up the search of the others.
     for (int draws = 2 * kPopulation; draws > 0 && Size() < kPopulation; --draws) {
-      const int sketch = static_cast<int>(founders.Below(space_.sketches().size()));
-      const std::optional<Point> point = space_.RandomPoint(sketch, founders);
-      if (!point.has_value()) continue;
-      ASSIGN_OR_RETURN(Proposal proposal, space_.Propose(sketch, *point));
-      population_.push_back(std::move(proposal));
+      ASSIGN_OR_RETURN(std::optional<Proposal> proposal, space_.RandomProposal(founders));
+      if (proposal.has_value()) population_.push_back(*std::move(proposal));
     }
     return pool_.Add(population_);
   }

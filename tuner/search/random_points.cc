@@ -58,11 +58,9 @@ absl::Status TakeRandom(const SearchSpace& space, int count, const CandidateScor
     // In groups of as many as are wanted: one call of the scorer for the usual case that all of
     // them are taken.
     for (; draws > 0 && static_cast<int>(drawn.size()) < count; --draws) {
-      const int sketch = static_cast<int>(rng.Below(space.sketches().size()));
-      const std::optional<Point> point = space.RandomPoint(sketch, rng);
-      if (!point.has_value()) continue;
-      ASSIGN_OR_RETURN(Proposal proposal, space.Propose(sketch, *point));
-      if (selection.IsOpen(proposal.candidate_id)) drawn.push_back(std::move(proposal));
+      ASSIGN_OR_RETURN(std::optional<Proposal> proposal, space.RandomProposal(rng));
+      if (!proposal.has_value()) continue;
+      if (selection.IsOpen(proposal->candidate_id)) drawn.push_back(*std::move(proposal));
     }
     ASSIGN_OR_RETURN(const int taken, TakeValid(drawn, count, scorer, selection));
     count -= taken;

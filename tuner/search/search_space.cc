@@ -130,6 +130,13 @@ std::optional<Point> SearchSpace::RandomPoint(int sketch_index, Rng& rng) const 
   return std::nullopt;
 }
 
+absl::StatusOr<std::optional<Proposal>> SearchSpace::RandomProposal(Rng& rng) const {
+  const int sketch = static_cast<int>(rng.Below(sketches().size()));
+  const std::optional<Point> point = RandomPoint(sketch, rng);
+  if (!point.has_value()) return std::nullopt;
+  return Propose(sketch, *point);
+}
+
 std::vector<Point> SearchSpace::Neighbours(int sketch_index, const Point& point) const {
   const Sketch& sketch = options_.sketches.at(sketch_index);
   std::vector<std::tuple<int64_t, size_t, Point>> found;  // Distance, decision, point.

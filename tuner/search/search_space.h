@@ -58,6 +58,9 @@ class SearchSpace {
   // Uniform over the sketches and their values; nullopt: no valid point was met in a thousand.
   std::optional<Point> RandomPoint(int sketch_index, Rng& rng) const;
 
+  // Such a point of a sketch that is uniform, too. Errors: Propose's.
+  absl::StatusOr<std::optional<Proposal>> RandomProposal(Rng& rng) const;
+
   // Valid points that differ in exactly one decision: nearest values first, then by decision.
   std::vector<Point> Neighbours(int sketch_index, const Point& point) const;
 
