@@ -76,7 +76,7 @@ Ref MakeMemory(uint64_t size_bytes, uint64_t alignment) {
   // Not posix_memalign: until glibc 2.38 it looks for a block that is larger by the alignment and
   // gives the rest back, so that a block which was freed is too small for the next array of its
   // size, and the heap grows with the calls.
-  if (size_bytes <= PY_SSIZE_T_MAX / 2 - boundary) {
+  if (size_bytes <= PY_SSIZE_T_MAX - boundary) {
     memory->block = Blocks().Take(size_bytes + boundary);
   }
   if (memory->block.memory == nullptr) {

@@ -28,6 +28,7 @@ KeptBlocks::~KeptBlocks() {
 }
 
 KeptBlocks::Block KeptBlocks::Take(size_t size_bytes) {
+  // What has no larger size is what malloc refuses.
   Block block{.size_bytes = std::max(size_bytes, Rounded(size_bytes))};
   if (const auto found = kept_.find(block.size_bytes); found != kept_.end()) {
     block.memory = found->second;
