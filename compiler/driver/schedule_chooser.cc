@@ -9,25 +9,9 @@
 #include "base/usable_cpus.h"
 #include "compiler/driver/share_packs.h"
 #include "compiler/ir/parser.h"
-#include "compiler/ir/verifier.h"
-#include "compiler/schedule/trace.h"
 #include "db/stored_trace.h"
 
 namespace burnish {
-namespace {
-
-// The task's program with the trace applied; names as in the workload's text.
-absl::StatusOr<Program> ApplyTo(const Program& definition, const std::string& trace_text) {
-  ASSIGN_OR_RETURN(const Trace trace, ParseStoredTrace(trace_text));
-  ASSIGN_OR_RETURN(Program scheduled, ApplyTrace(trace, definition));
-  // Records are files that somebody may have edited. The primitives do not verify
-  // (compiler/schedule/README.md).
-  RETURN_IF_ERROR(Verify(scheduled));
-  return scheduled;
-}
-
-}  // namespace
-
 absl::Status ScheduleChooser::LookUp(const TaskList& tasks) {
   std::vector<const ExtractedTask*> asked;
   for (const ExtractedTask& task : tasks.tasks) {
@@ -107,7 +91,7 @@ absl::StatusOr<std::vector<ChosenSchedule>> ScheduleChooser::ChooseFrom(
       KnownSchedule schedule =
           selected[i] < 0 ? KnownSchedule() : choices[i].schedules[selected[i]];
       if (done[i] && chosen[i].schedule.trace == schedule.trace) continue;
-      absl::StatusOr<Program> scheduled = ApplyTo(definitions[i], schedule.trace);
+      absl::StatusOr<Program> scheduled = ApplyStoredTrace(schedule.trace, definitions[i]);
       if (!scheduled.ok()) {
         if (!Reject(tasks.tasks[i].workload, schedule.trace, scheduled.status().message())) {
           return absl::InternalError(

@@ -9,8 +9,6 @@
 
 #include "compiler/ir/contract.h"
 #include "compiler/ir/packed_shapes.h"
-#include "compiler/ir/verifier.h"
-#include "compiler/schedule/trace.h"
 #include "db/stored_trace.h"
 
 namespace burnish {
@@ -58,14 +56,6 @@ double LostNs(const KnownSchedule& own, double ns, const ExtractedTask& task) {
   return std::max(0.0, ns - own.estimated_ns) * static_cast<double>(task.weight);
 }
 
-std::optional<Program> Applied(const std::string& trace_text, const Program& definition) {
-  const absl::StatusOr<Trace> trace = ParseStoredTrace(trace_text);
-  if (!trace.ok()) return std::nullopt;
-  absl::StatusOr<Program> scheduled = ApplyTrace(*trace, definition);
-  if (!scheduled.ok() || !Verify(*scheduled).ok()) return std::nullopt;
-  return *std::move(scheduled);
-}
-
 }  // namespace
 
 std::vector<SharedPack> SharePacks(const TaskList& tasks, absl::Span<const Program> definitions,
@@ -100,8 +90,8 @@ std::vector<SharedPack> SharePacks(const TaskList& tasks, absl::Span<const Progr
         const absl::StatusOr<double> ns = source.Estimate(tasks.tasks[task], trace, target);
         if (!ns.ok() || LostNs(own, *ns, tasks.tasks[task]) > left_ns) continue;
         if (best.has_value() && best->schedule.estimated_ns <= *ns) continue;
-        const std::optional<Program> scheduled = Applied(trace, definitions[task]);
-        if (!scheduled.has_value() ||
+        const absl::StatusOr<Program> scheduled = ApplyStoredTrace(trace, definitions[task]);
+        if (!scheduled.ok() ||
             PackedShapesOf(*scheduled) != PackedShapesOf(chosen[owner].scheduled)) {
           continue;
         }

@@ -10,8 +10,6 @@
 #include "compiler/ir/lower.h"
 #include "compiler/ir/parser.h"
 #include "compiler/ir/printer.h"
-#include "compiler/ir/verifier.h"
-#include "compiler/schedule/trace.h"
 #include "db/stored_trace.h"
 #include "proto/device_model.h"
 #include "proto/measurement.h"
@@ -32,9 +30,7 @@ constexpr double kEstimateSlack = 1.25 / 0.8;
 // By the analytic model. Errors: a trace that is none of this workload's.
 absl::StatusOr<double> EstimatedSeconds(const Program& workload, const std::string& trace_text,
                                         const DeviceModel& device) {
-  ASSIGN_OR_RETURN(const Trace trace, ParseStoredTrace(trace_text));
-  ASSIGN_OR_RETURN(const Program scheduled, ApplyTrace(trace, workload));
-  RETURN_IF_ERROR(Verify(scheduled));
+  ASSIGN_OR_RETURN(const Program scheduled, ApplyStoredTrace(trace_text, workload));
   ASSIGN_OR_RETURN(const Program lowered, Lower(scheduled, {.for_estimate = true}));
   return AnalyticSeconds(lowered, device, device.workers());
 }
