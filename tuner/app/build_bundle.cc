@@ -37,19 +37,8 @@ class EachOnce : public ScheduleSource {
 
   absl::StatusOr<std::vector<KnownSchedule>> Find(const ExtractedTask& task,
                                                   const Target& target) override {
-    const std::string key =
-        absl::StrCat(task.is_looped ? "looped\n" : "\n", target.ToText(), "\n", task.workload);
-    std::unique_lock<std::mutex> lock(mutex_);
-    auto known = found_.find(key);
-    if (known == found_.end()) {
-      lock.unlock();
-      // A model has each workload once, so no two threads ask the same.
-      ASSIGN_OR_RETURN(std::vector<KnownSchedule> found, schedules_.Find(task, target));
-      lock.lock();
-      known = found_.emplace(key, std::move(found)).first;
-    }
-    std::vector<KnownSchedule> found = known->second;
-    lock.unlock();
+    ASSIGN_OR_RETURN(std::vector<KnownSchedule> found, FindOnce(task, target));
+    // Not kept so: which forms there are grows from bound to bound.
     forms_.Prefer(task, found);
     return found;
   }
@@ -63,6 +52,20 @@ class EachOnce : public ScheduleSource {
   }
 
  private:
+  absl::StatusOr<std::vector<KnownSchedule>> FindOnce(const ExtractedTask& task,
+                                                      const Target& target) {
+    const std::string key =
+        absl::StrCat(task.is_looped ? "looped\n" : "\n", target.ToText(), "\n", task.workload);
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (const auto known = found_.find(key); known != found_.end()) return known->second;
+    }
+    // A model has each workload once, so no two threads ask the same.
+    ASSIGN_OR_RETURN(std::vector<KnownSchedule> found, schedules_.Find(task, target));
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return found_.emplace(key, std::move(found)).first->second;
+  }
+
   RecordedSchedules schedules_;
   WeightForms forms_;
   std::mutex mutex_;
@@ -106,11 +109,11 @@ absl::Status BundleBuilder::KeepMeasuredForms(const Graph& graph, const BuildMod
                    parts_->Do(what, [&](ScheduleSource& schedules, Builder&) {
                      return ModelTasks(graph, schedules, options);
                    }));
-  std::vector<std::vector<KnownSchedule>> found;
   for (const ExtractedTask& task : model.tasks) {
-    ASSIGN_OR_RETURN(found.emplace_back(), source.Find(task, options.target));
+    ASSIGN_OR_RETURN(const std::vector<KnownSchedule> found, source.Find(task, options.target));
+    source.forms().AddMeasured(task, found);
   }
-  return source.forms().AddMeasured(model.tasks, found);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<BuiltModel> BundleBuilder::Build(const Graph& graph,

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <optional>
-#include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
@@ -11,8 +9,8 @@
 #include "base/status_macros.h"
 #include "compiler/ir/parser.h"
 #include "compiler/ir/program.h"
-#include "compiler/schedule/trace.h"
 #include "db/stored_trace.h"
+#include "tuner/app/workload_facts.h"
 
 namespace burnish {
 namespace {
@@ -23,16 +21,6 @@ namespace {
 // with them one word of GPT-2 takes 0.80 of the time.
 constexpr double kLongerMax = 1.05, kLongerMaxOfMany = 2;
 constexpr int64_t kManyBytes = int64_t{1} << 20;
-
-int64_t ConstantBytes(const Program& program) {
-  int64_t bytes = 0;
-  for (const Buffer& buffer : program.buffers) {
-    if (buffer.role == BufferRole::kConstant) {
-      bytes += ElementCount(buffer.shape) * SizeBytes(buffer.dtype);
-    }
-  }
-  return bytes;
-}
 
 // What tasks of other bounds have in common with this one.
 std::string KeyOf(const std::string& name, const Program& program) {
@@ -46,47 +34,35 @@ std::string KeyOf(const std::string& name, const Program& program) {
   return key;
 }
 
-// Of the weights under a trace; nullopt: it does not apply.
-std::optional<PackedShapes> FormUnder(const Program& workload, const std::string& trace_text) {
-  const absl::StatusOr<Trace> trace = ParseStoredTrace(trace_text);
-  if (!trace.ok()) return std::nullopt;
-  const absl::StatusOr<Program> scheduled = ApplyTrace(*trace, workload);
-  if (!scheduled.ok()) return std::nullopt;
-  return PackedShapesOf(*scheduled);
-}
-
 }  // namespace
 
 absl::Status WeightForms::Add(const BuiltModel& built) {
   for (const TaskReport& task : built.tasks) {
-    RETURN_IF_ERROR(Add(task.name, task.workload, task.trace));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status WeightForms::AddMeasured(absl::Span<const ExtractedTask> tasks,
-                                      absl::Span<const std::vector<KnownSchedule>> found) {
-  for (size_t i = 0; i < tasks.size(); ++i) {
-    for (const KnownSchedule& schedule : found[i]) {
-      if (schedule.origin != ScheduleOrigin::kTuned) continue;
-      RETURN_IF_ERROR(Add(tasks[i].name, tasks[i].workload, schedule.trace));
-      break;
+    if (const absl::Status added = Add(task.name, task.workload, task.trace); !added.ok()) {
+      return absl::InternalError(absl::StrCat(task.name, ": ", added.message()));
     }
   }
   return absl::OkStatus();
 }
 
+void WeightForms::AddMeasured(const ExtractedTask& task, absl::Span<const KnownSchedule> found) {
+  for (const KnownSchedule& schedule : found) {
+    if (schedule.origin != ScheduleOrigin::kTuned) continue;
+    if (Add(task.name, task.workload, schedule.trace).ok()) return;
+  }
+}
+
 absl::Status WeightForms::Add(const std::string& name, const std::string& workload_text,
                               const std::string& trace) {
   ASSIGN_OR_RETURN(const Program workload, ParseProgram(workload_text));
-  if (ConstantBytes(workload) == 0) return absl::OkStatus();
-  const std::optional<PackedShapes> form = FormUnder(workload, trace);
-  if (!form.has_value()) return absl::InternalError(absl::StrCat(name, ": ", trace));
-  known_[KeyOf(name, workload)].insert(*form);
+  if (WorkloadConstantBytes(workload) == 0) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const Program scheduled, ApplyStoredTrace(trace, workload));
+  known_[KeyOf(name, workload)].insert(PackedShapesOf(scheduled));
   return absl::OkStatus();
 }
 
 void WeightForms::Prefer(const ExtractedTask& task, std::vector<KnownSchedule>& schedules) const {
+  if (known_.empty()) return;
   const absl::StatusOr<Program> workload = ParseProgram(task.workload);
   if (!workload.ok()) return;  // The driver says so.
   const auto known = known_.find(KeyOf(task.name, *workload));
@@ -95,15 +71,18 @@ void WeightForms::Prefer(const ExtractedTask& task, std::vector<KnownSchedule>& 
       [](const KnownSchedule& each) { return each.origin == ScheduleOrigin::kDefault; });
   if (known == known_.end() || first == schedules.end()) return;
   const double longer_max =
-      task.weight * ConstantBytes(*workload) < kManyBytes ? kLongerMax : kLongerMaxOfMany;
+      task.weight * WorkloadConstantBytes(*workload) < kManyBytes ? kLongerMax : kLongerMaxOfMany;
   const auto is_as_exact = [&](const KnownSchedule& each) {
     return each.numerics.kind != NumericsClass::kAlgorithm ||
            first->numerics.kind == NumericsClass::kAlgorithm;
   };
   for (auto each = first; each != schedules.end(); ++each) {
     if (each->estimated_ns > longer_max * first->estimated_ns) return;
-    const std::optional<PackedShapes> form = FormUnder(*workload, each->trace);
-    if (!form.has_value() || !known->second.contains(*form) || !is_as_exact(*each)) continue;
+    const absl::StatusOr<Program> scheduled = ApplyStoredTrace(each->trace, *workload);
+    if (!scheduled.ok() || !known->second.contains(PackedShapesOf(*scheduled)) ||
+        !is_as_exact(*each)) {
+      continue;
+    }
     std::rotate(first, each, each + 1);
     return;
   }

@@ -24,10 +24,9 @@ class WeightForms {
   // The forms in which the tasks of `built` read their weights. INTERNAL: a report that cannot be
   // read.
   absl::Status Add(const BuiltModel& built);
-  // Those of the schedules that were measured of a model's tasks, before any is built. `found`: by
-  // task, as a ScheduleSource found them.
-  absl::Status AddMeasured(absl::Span<const ExtractedTask> tasks,
-                           absl::Span<const std::vector<KnownSchedule>> found);
+  // That of a schedule that was measured of the task, before its model is built. `found`: as a
+  // ScheduleSource found them. None: none of them applies, which the driver passes over as well.
+  void AddMeasured(const ExtractedTask& task, absl::Span<const KnownSchedule> found);
 
   // Puts the fastest default schedule that reads the task's weights in such a form in front of the
   // others, unless it takes too long beside the first of them by the cost model. `schedules`: as a

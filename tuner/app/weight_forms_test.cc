@@ -141,6 +141,20 @@ TEST_F(WeightFormsTest, OtherWeightsAndMeasuredSchedulesStay) {
   EXPECT_EQ(FormOf(row_, one_[1].trace), form_);
 }
 
+TEST_F(WeightFormsTest, OfWhatWasMeasuredTheFirstThatAppliesCounts) {
+  WeightForms forms;
+  const KnownSchedule broken{.trace = "split@1 nothing", .origin = ScheduleOrigin::kTuned};
+  const KnownSchedule other{.trace = trace_, .origin = ScheduleOrigin::kCompatible};
+  for (KnownSchedule& each : one_) each.estimated_ns = one_[0].estimated_ns;
+  const std::vector<std::string> before = TracesOf(one_);
+  forms.AddMeasured(rows_, {broken, other});
+  forms.Prefer(row_, one_);
+  EXPECT_EQ(TracesOf(one_), before);
+  forms.AddMeasured(rows_, {broken, {.trace = trace_, .origin = ScheduleOrigin::kTuned}});
+  forms.Prefer(row_, one_);
+  EXPECT_EQ(FormOf(row_, one_[0].trace), form_);
+}
+
 TEST_F(WeightFormsTest, AReportThatCannotBeReadIsAnError) {
   WeightForms forms;
   EXPECT_THAT(forms.Add(BuiltWith(rows_, "split@1 nothing")),

@@ -38,8 +38,12 @@ std::optional<int64_t> WorkloadFlops(absl::string_view workload_text) {
 int64_t WorkloadConstantBytes(absl::string_view workload_text) {
   const absl::StatusOr<Program> program = ParseProgram(workload_text);
   if (!program.ok()) return 0;
+  return WorkloadConstantBytes(*program);
+}
+
+int64_t WorkloadConstantBytes(const Program& workload) {
   int64_t bytes = 0;
-  for (const Buffer& buffer : program->buffers) {
+  for (const Buffer& buffer : workload.buffers) {
     if (buffer.role != BufferRole::kConstant) continue;
     bytes += ElementCount(buffer.shape) * SizeBytes(buffer.dtype);
   }

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "compiler/ir/program.h"
 
 namespace burnish {
 
@@ -16,6 +17,7 @@ std::optional<int64_t> WorkloadFlops(absl::string_view workload_text);
 // Of its constants (weights), as the model has them; 0 where the text is none that this version
 // reads.
 int64_t WorkloadConstantBytes(absl::string_view workload_text);
+int64_t WorkloadConstantBytes(const Program& workload);
 
 // `operators` ("conv+relu") with the shapes that tell it from its like: of a convolution the output
 // image, channels in and out and the kernel, "conv+relu 14x14 256-256 3x3"; else the first input's
