@@ -89,8 +89,8 @@ typedef struct BurnishThreadsOptions {
   /* NULL: threads are not pinned. Else `thread_count` CPU numbers, of CPUs that the process may
    * use; the caller's thread runs on the first during each inference. */
   const int32_t* cpus;
-  /* How long a thread spins before it sleeps, at a barrier and between inferences. 0: 50,000, and at
-   * a barrier of more than four threads 12,500 for each of them. */
+  /* How long a thread spins before it sleeps, at a barrier and between inferences. 0: 50,000, and
+   * at a barrier of more than four threads 12,500 for each of them. */
   int64_t spin_ns;
   /* Not NULL: no threads are started; this function of the caller runs up to `thread_count` workers
    * on its own. `cpus` must then be NULL. It must outlive what uses these threads, and its threads
