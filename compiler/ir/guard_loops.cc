@@ -5,10 +5,12 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "compiler/ir/cut_loops.h"
 #include "compiler/ir/guard_producers.h"
+#include "compiler/ir/guard_rows.h"
 
 namespace burnish {
 namespace {
@@ -38,6 +40,7 @@ class Guarder {
       if (program_.nodes[id].kind == NodeKind::kLoop) Consider(id);
     }
     if (found_.guards.empty()) return {};
+    AddTiles();
     // From the last: who leaves something to those who leave something.
     const std::vector<NodeId> order = Subtree(program_, program_.root);
     for (size_t i = order.size(); i-- > 0;) {
@@ -45,13 +48,22 @@ class Guarder {
     }
     found_.live = AddTable();
     for (size_t i = 0; i < loops_.size(); ++i) Guard(loops_[i], found_.guards[i].first);
+    for (const LoopGuard& tile : tiles_) found_.guards.push_back(tile);
     return std::move(found_);
   }
 
  private:
+  // A copy of a loop's body for the first rows of its tiles.
+  struct ShorterBody {
+    int64_t count = 0;        // Of rows.
+    int64_t first = 0;        // Of the flags that say whether a run wants one behind them.
+    std::vector<VarId> vars;  // Of these, from the outermost.
+  };
   struct GuardedLoop {
     NodeId loop;
     std::vector<VarId> vars;  // From the outermost.
+    std::optional<TileRows> rows = std::nullopt;
+    std::vector<ShorterBody> shorter = {};  // Ascending.
   };
   struct Indices {
     size_t axis, count;
@@ -114,6 +126,47 @@ class Guarder {
     flags_ += guard.count;
     found_.guards.push_back(std::move(guard));
     loops_.push_back(std::move(guarded));
+  }
+
+  // Tiles of rows, in whichever innermost guarded loops have them: which flags say that nothing
+  // behind the first rows is read.
+  void AddTiles() {
+    for (size_t i = 0; i < loops_.size(); ++i) {
+      const bool is_innermost =
+          std::none_of(loops_.begin(), loops_.end(), [&](const GuardedLoop& other) {
+            return other.loop != loops_[i].loop && IsInside(program_, other.loop, loops_[i].loop);
+          });
+      if (!is_innermost) continue;
+      const std::vector<LoopGuard::Written>& written = found_.guards[i].written;
+      bool has_rows = std::any_of(written.begin(), written.end(), [&](const auto& each) {
+        return AddTilesOf(loops_[i], loops_[i].vars, each);
+      });
+      // An axis of which each iteration has all.
+      for (size_t a = 0; a < axes_.size() && !has_rows; ++a) {
+        const auto axis = static_cast<size_t>(axes_[a]);
+        std::optional<std::vector<Range>> all = Written({}, StoredIndices(loops_[i].loop, axis, 1));
+        if (!all.has_value()) continue;
+        has_rows = AddTilesOf(loops_[i], {}, {.axis = axis, .ranges = *std::move(all)});
+      }
+    }
+  }
+
+  bool AddTilesOf(GuardedLoop& guarded, const std::vector<VarId>& vars,
+                  const LoopGuard::Written& written) {
+    guarded.rows = FindTileRows(
+        program_, guarded.loop, output_, StoredIndices(guarded.loop, written.axis, written.count),
+        [this](NodeId loop, BufferId buffer) { return IsOfOneIteration(loop, buffer); });
+    if (!guarded.rows.has_value()) return false;
+    const auto count = static_cast<int64_t>(written.ranges.size());
+    for (const int64_t rows : ShorterTiles(*guarded.rows)) {
+      if (count > kFlagsMax - flags_) break;
+      LoopGuard behind = {.first = flags_, .count = count, .written = {written}};
+      for (Range& range : behind.written[0].ranges) range.min += rows;
+      guarded.shorter.push_back({.count = rows, .first = flags_, .vars = vars});
+      flags_ += count;
+      tiles_.push_back(std::move(behind));
+    }
+    return true;
   }
 
   // A loop that leaves temporaries to guarded loops behind it: an iteration is needed where one
@@ -481,19 +534,33 @@ class Guarder {
                                 .storage = DenseStorage({flags_})});
   }
 
-  void Guard(const GuardedLoop& guarded, int64_t first) {
+  // `first`: of flags that stand as the variables do.
+  Expr FlagOf(const std::vector<VarId>& vars, int64_t first) const {
     Expr flag = Int(0);
-    for (const VarId var : guarded.vars) {
+    for (const VarId var : vars) {
       flag = std::move(flag) * MaxExtent(program_, var) + VarRef(var);
     }
-    flag = std::move(flag) + first;
-    const NodeId seq = AddNode(program_, {.kind = NodeKind::kSeq});
+    return Load(found_.live, DType::kBool, {std::move(flag) + first});
+  }
+
+  void Guard(const GuardedLoop& guarded, int64_t first) {
+    const std::vector<NodeId> children = std::exchange(program_.nodes[guarded.loop].children, {});
+    NodeId body = AddNode(program_, {.kind = NodeKind::kSeq});
+    for (const NodeId child : children) AppendChild(program_, body, child);
+    // From the shortest: the first that has all that is read.
+    for (size_t i = guarded.shorter.size(); i-- > 0;) {
+      const ShorterBody& shorter = guarded.shorter[i];
+      const NodeId choice =
+          AddNode(program_, {.kind = NodeKind::kIf, .cond = FlagOf(shorter.vars, shorter.first)});
+      const NodeId copy = CopyOfRows(children, *guarded.rows, shorter.count, program_);
+      AppendChild(program_, choice, body);
+      AppendChild(program_, choice, copy);
+      body = AddNode(program_, {.kind = NodeKind::kSeq});
+      AppendChild(program_, body, choice);
+    }
     const NodeId test =
-        AddNode(program_, {.kind = NodeKind::kIf, .cond = Load(found_.live, DType::kBool, {flag})});
-    const std::vector<NodeId> children = program_.nodes[guarded.loop].children;
-    program_.nodes[guarded.loop].children.clear();
-    for (const NodeId child : children) AppendChild(program_, seq, child);
-    AppendChild(program_, test, seq);
+        AddNode(program_, {.kind = NodeKind::kIf, .cond = FlagOf(guarded.vars, first)});
+    AppendChild(program_, test, body);
     AppendChild(program_, guarded.loop, test);
   }
 
@@ -503,6 +570,7 @@ class Guarder {
   int64_t flags_ = 0;
   GuardedLoops found_;
   std::vector<GuardedLoop> loops_;  // One a guard.
+  std::vector<LoopGuard> tiles_;    // Behind those.
 };
 
 }  // namespace

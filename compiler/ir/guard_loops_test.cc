@@ -1,9 +1,11 @@
 #include "compiler/ir/guard_loops.h"
 
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
 #include "compiler/ir/interpreter.h"
 #include "compiler/ir/lower.h"
@@ -73,8 +75,8 @@ TensorValue Numbers(const std::vector<int64_t>& shape) {
 constexpr double kUntouched = -12345;
 
 // What no loop writes is known by its value.
-void FillFirst(Program& program) {
-  const BufferId output = FindBuffer(program, "Y");
+void FillFirst(Program& program, const std::string& name = "Y") {
+  const BufferId output = FindBuffer(program, name);
   NodeId at = program.root;
   std::vector<Expr> indices;
   for (const int64_t extent : program.buffers[output].shape) {
@@ -94,8 +96,10 @@ void FillFirst(Program& program) {
   std::rotate(nests.begin(), nests.end() - 1, nests.end());
 }
 
-TEST(GuardLoopsTest, WhatNobodyReadsIsLeftOutAndTheRestIsTheSame) {
-  const Program plain = Lowered(kProduct);
+// Runs a product of 12 rows for each number of rows that a call may read: those are as they are
+// without guards, and rows from `computed(rows)` on are left alone.
+void ExpectRowsReadOnly(const Program& plain,
+                        const std::function<int64_t(int64_t rows)>& computed) {
   Program program = plain;
   const GuardedLoops guarded = GuardLoops({0}, program);
   ASSERT_GE(guarded.live, 0);
@@ -125,11 +129,212 @@ TEST(GuardLoopsTest, WhatNobodyReadsIsLeftOutAndTheRestIsTheSame) {
     for (int64_t row = 0; row < 12; ++row) {
       for (int64_t n = 0; n < 16; ++n) {
         const double y = (*got)[0].floats[row * 16 + n];
-        if (row < rows) {
+        if (row < computed(rows)) {
           EXPECT_EQ(y, (*want)[0].floats[row * 16 + n]) << rows << ": " << row;
         } else {
           EXPECT_EQ(y, kUntouched) << rows << ": " << row;
         }
+      }
+    }
+  }
+}
+
+TEST(GuardLoopsTest, WhatNobodyReadsIsLeftOutAndTheRestIsTheSame) {
+  ExpectRowsReadOnly(Lowered(kProduct), [](int64_t rows) { return rows; });
+}
+
+// Tiles of four rows in registers.
+constexpr char kTiles[] = R"(program/1 "tiles"
+
+input A: f32[12, 8]
+input B: f32[8, 16]
+output Y: f32[12, 16]
+temp acc: f32[] register
+
+var Y.m in 12 = TILES
+var Y.n in 16
+var Y.k in 8 reduce
+
+block Y(Y.m, Y.n; Y.k) {
+  step Y[Y.m, Y.n] += A[Y.m, Y.k] * B[Y.k, Y.n]
+  finish max(self, -1000000.0)
+}
+
+kernel {
+  for t in 3 {
+    stage Y in acc {
+      for Y.k in 8 {
+        unroll i in ROWS {
+          vectorize(16) Y.n in 16 {
+            run Y
+          }
+        }
+      }
+    }
+  }
+}
+)";
+
+Program Tiles(const std::string& index, const std::string& rows) {
+  std::string text = kTiles;
+  text.replace(text.find("TILES"), 5, absl::StrCat(index, "\nvar t in 3\nvar i in ", rows));
+  text.replace(text.find("ROWS"), 4, rows);
+  return Lowered(text);
+}
+
+TEST(GuardLoopsTest, TilesOfWhichTheFirstRowsAreReadAreShorter) {
+  // Of a tile of four there are copies with one, two and three rows.
+  ExpectRowsReadOnly(Tiles("t * 4 + i", "4"), [](int64_t rows) { return rows; });
+}
+
+TEST(GuardLoopsTest, TilesOfTwoSizesHaveOneShorterCopyOfBoth) {
+  // Five, five and two rows: the last is too short for one of two rows, so there are none.
+  const Program ragged = Tiles("t * 5 + i", "min(5, t * -5 + 12)");
+  ExpectRowsReadOnly(ragged, [](int64_t rows) { return rows == 11 ? 12 : (rows + 4) / 5 * 5; });
+  // Five, four and three rows, of which there are copies of two.
+  const Program three = Tiles("t * 5 - t // 2 + i", "5 - t");
+  ExpectRowsReadOnly(three, [](int64_t rows) {
+    const int64_t start = rows <= 5 ? 0 : rows <= 9 ? 5 : 9;
+    const int64_t end = rows <= 5 ? 5 : rows <= 9 ? 9 : 12;
+    return rows == 0 ? 0 : rows - start <= 2 ? start + 2 : end;
+  });
+  Program program = three;
+  GuardLoops({0}, program);
+  const std::string text = Print(program);
+  size_t tiles = 0;
+  for (size_t at = text.find("+="); at != std::string::npos; at = text.find("+=", at + 1)) ++tiles;
+  EXPECT_EQ(tiles, 4u) << text;
+}
+
+// Of each of three heads, four rows of keys that hold up to some length, divided by their sums, and
+// a product with values: rows in registers, and one after another.
+constexpr char kHeads[] = R"(program/1 "heads"
+lowered
+
+input scores: f32[3, 4, 32]
+input values: f32[3, 32, 16]
+input holds: bool[1, 32]
+const least: f32[]
+output y: f32[3, 4, 16]
+temp e: f32[4, 32] scratch
+temp sums: f32[4] scratch
+temp panel: f32[32, 16] scratch
+temp sum: f32[] register
+temp acc: f32[4, 16] register
+
+var h in 3
+var pk in 32
+var pn in 16
+var em in 4
+var ek in 2
+var el in 16
+var sm in 4
+var sk in 32 reduce
+var ym in 4
+var yn in 16
+var yk in 16 reduce
+var yq in 2 reduce
+
+kernel {
+  for h in 3 {
+    for pk in 32 {
+      vectorize(16) pn in 16 {
+        panel[pk, pn] = values[h, pk, pn]
+      }
+    }
+    for em in 4 {
+      for ek in 2 {
+        vectorize(16) el in 16 {
+          e[em, ek * 16 + el] = exp(holds[0, ek * 16 + el] ? scores[h, em, ek * 16 + el] : least[])
+        }
+      }
+    }
+    for sm in 4 {
+      sum[] = 0.0
+      for sk in 32 {
+        sum[] += e[sm, sk]
+      }
+      sums[sm] = sum[]
+    }
+    unroll ym in 4 {
+      vectorize(16) yn in 16 {
+        acc[ym, yn] = 0.0
+      }
+    }
+    for yk in 16 {
+      unroll yq in 2 {
+        unroll ym in 4 {
+          vectorize(16) yn in 16 {
+            acc[ym, yn] += e[ym, yk * 2 + yq] / sums[ym] * panel[yk * 2 + yq, yn]
+          }
+        }
+      }
+    }
+    unroll ym in 4 {
+      vectorize(16) yn in 16 {
+        y[h, ym, yn] = acc[ym, yn]
+      }
+    }
+  }
+}
+)";
+
+Program Heads() {
+  absl::StatusOr<Program> program = ParseProgram(kHeads);
+  EXPECT_THAT(program, IsOk());
+  EXPECT_THAT(Verify(*program), IsOk());
+  return *std::move(program);
+}
+
+// What is set where of each axis so many of `shape` are read.
+TensorValue Flags(const GuardedLoops& guarded, int64_t flags, const std::vector<int64_t>& shape,
+                  const std::vector<int64_t>& read) {
+  TensorValue live{.dtype = DType::kBool, .shape = {flags}};
+  live.integers.assign(static_cast<size_t>(flags), 1);
+  for (const LoopGuard& guard : guarded.guards) {
+    for (const LoopGuard::Written& written : guard.written) {
+      for (int64_t i = 0; i < guard.count; ++i) {
+        bool is_read = false;
+        for (int64_t at = written.ranges[i].min; at <= written.ranges[i].max; ++at) {
+          int64_t left = at;
+          bool is_inside = true;
+          for (size_t d = written.axis + written.count; d-- > written.axis;) {
+            const int64_t index = d == written.axis ? left : left % shape[d];
+            is_inside = is_inside && index < read[d];
+            left /= shape[d];
+          }
+          is_read = is_read || is_inside;
+        }
+        if (!is_read) live.integers[guard.first + i] = 0;
+      }
+    }
+  }
+  return live;
+}
+
+TEST(GuardLoopsTest, RowsOfWhichEachIterationHasAllAreShorter) {
+  const Program plain = Heads();
+  Program program = plain;
+  const GuardedLoops guarded = GuardLoops({0, 1}, program);
+  ASSERT_GE(guarded.live, 0);
+  ASSERT_THAT(Verify(program), IsOk()) << Print(program);
+  FillFirst(program, "y");
+  TensorValue holds{.dtype = DType::kBool, .shape = {1, 32}};
+  holds.integers.assign(32, 1);
+  const std::vector<TensorValue> inputs = {Numbers({3, 4, 32}), Numbers({3, 32, 16}), holds,
+                                           Numbers({})};
+  const auto want = Interpret(plain, inputs);
+  ASSERT_THAT(want, IsOk());
+  for (const int64_t heads : {0, 2, 3}) {
+    for (const int64_t rows : {1, 2, 3, 4}) {
+      const int64_t flags = program.buffers[guarded.live].shape[0];
+      const TensorValue live = Flags(guarded, flags, {3, 4}, {heads, rows});
+      const auto got = Interpret(program, {inputs[0], inputs[1], inputs[2], inputs[3], live});
+      ASSERT_THAT(got, IsOk());
+      for (int64_t i = 0; i < 3 * 4 * 16; ++i) {
+        const bool is_read = i / 64 < heads && i / 16 % 4 < rows;
+        EXPECT_EQ((*got)[0].floats[i], is_read ? (*want)[0].floats[i] : kUntouched)
+            << heads << " heads, " << rows << " rows: " << i;
       }
     }
   }
