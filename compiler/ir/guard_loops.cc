@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "compiler/ir/choose_once.h"
 #include "compiler/ir/cut_loops.h"
 #include "compiler/ir/guard_producers.h"
 #include "compiler/ir/guard_rows.h"
@@ -48,6 +49,7 @@ class Guarder {
     }
     found_.live = AddTable();
     for (size_t i = 0; i < loops_.size(); ++i) Guard(loops_[i], found_.guards[i].first);
+    ChooseOnce(program_.root, program_);
     for (const LoopGuard& tile : tiles_) found_.guards.push_back(tile);
     return std::move(found_);
   }
