@@ -8,8 +8,8 @@
 
 #include "compiler/graph/control.h"
 #include "compiler/graph/graph_interpreter.h"
+#include "compiler/graph/graph_sizes.h"
 #include "compiler/graph/index_end.h"
-#include "compiler/graph/size_quotients.h"
 
 namespace burnish {
 namespace {
@@ -48,42 +48,6 @@ void Add(Demand& demand, DemandedParts parts, const std::vector<int64_t>& shape,
   for (size_t d = 0; d < shape.size(); ++d) {
     (*demand)[d] = Both((*demand)[d], parts[d], shape[d], ranges);
   }
-}
-
-// Of scalars that sizes are computed to.
-std::map<ValueId, SizeTerm> TermsOf(const Graph& graph, SizeQuotients& quotients) {
-  std::map<ValueId, SizeTerm> terms;
-  for (size_t s = 0; s < graph.sizes.size(); ++s) {
-    terms[graph.inputs[graph.shown_inputs() + s]] = SizeTerm::OfExtent(static_cast<ValueId>(s));
-  }
-  const auto find = [&](ValueId id) -> std::optional<SizeTerm> {
-    const GraphValue& value = graph.value(id);
-    if (const auto known = terms.find(id); known != terms.end()) return known->second;
-    if (value.data == nullptr || value.type.dtype != DType::kI64 ||
-        ElementCount(value.type.shape) != 1) {
-      return std::nullopt;
-    }
-    return SizeTerm(ToInts(value.type, *value.data)[0]);
-  };
-  for (const GraphNode& node : graph.nodes) {
-    if (node.inputs.empty() || node.outputs.size() != 1) continue;
-    const std::optional<SizeTerm> a = find(node.inputs[0]);
-    if (!a.has_value()) continue;
-    std::optional<SizeTerm> result;
-    if (node.op == "identity" || node.op == "reshape") result = a;
-    if (node.inputs.size() == 2) {
-      const std::optional<SizeTerm> b = find(node.inputs[1]);
-      if (b.has_value() && node.op == "add") result = a->Plus(*b);
-      if (b.has_value() && node.op == "sub") result = a->Minus(*b);
-      if (b.has_value() && node.op == "mul") result = a->Times(*b);
-      // Rounds to zero, and a dividend below that has no term.
-      if (b.has_value() && node.op == "div" && b->IsNumber()) {
-        result = quotients.Of(*a, b->number());
-      }
-    }
-    if (result.has_value()) terms[node.outputs[0]] = *result;
-  }
-  return terms;
 }
 
 // Walks an operator's blocks backwards.
@@ -195,11 +159,7 @@ constexpr int kPassesMax = 8;
 class Walk {
  public:
   Walk(const Graph& graph, const ControlReads* control)
-      : graph_(graph),
-        control_(control),
-        quotients_(RangesOf(graph), static_cast<ValueId>(graph.sizes.size())),
-        sizes_{.terms = TermsOf(graph, quotients_), .ranges = quotients_.ranges()},
-        demand_(graph.values.size()) {}
+      : graph_(graph), control_(control), sizes_(graph), demand_(graph.values.size()) {}
 
   std::vector<DemandedParts> Run() {
     AddOutputs();
@@ -210,7 +170,7 @@ class Walk {
       const DemandedParts full = Full(ShapeOf(static_cast<ValueId>(v)));
       DemandedParts parts = *demand_[v];
       for (AxisParts& axis : parts) {
-        for (AxisPart& part : axis) OfSizes(part);
+        for (AxisPart& part : axis) part = sizes_.OfSizes(part);
       }
       if (parts != full) result[v] = std::move(parts);
     }
@@ -218,35 +178,10 @@ class Walk {
   }
 
  private:
-  static Ranges RangesOf(const Graph& graph) {
-    Ranges ranges;
-    for (size_t s = 0; s < graph.sizes.size(); ++s) {
-      ranges[static_cast<ValueId>(s)] = {graph.sizes[s].least, graph.sizes[s].greatest};
-    }
-    return ranges;
-  }
-
-  // In terms of sizes alone.
-  void OfSizes(AxisPart& part) const {
-    const auto bound = quotients_.AtLeast(part.holds);
-    const SizeTerm all(part.bound);
-    if (!bound.has_value()) {
-      part.holds = all;
-      return;
-    }
-    const std::optional<SizeRange> range = RangeOf(bound->dividend, quotients_.ranges());
-    int64_t end = 0;
-    const bool is_full = !range.has_value() ||
-                         __builtin_mul_overflow(part.bound, bound->divisor, &end) ||
-                         range->least >= end;
-    part.holds = is_full ? all : bound->dividend;
-    part.divisor = is_full ? 1 : bound->divisor;
-  }
-
   const std::vector<int64_t>& ShapeOf(ValueId id) const { return graph_.value(id).type.shape; }
 
   void AddTo(ValueId value, DemandedParts parts) {
-    Add(demand_[value], std::move(parts), ShapeOf(value), quotients_.ranges());
+    Add(demand_[value], std::move(parts), ShapeOf(value), sizes_.ranges());
   }
 
   void AddOutputs() {
@@ -254,9 +189,9 @@ class Walk {
       const ValueId output = graph_.outputs[i];
       DemandedParts parts = Full(ShapeOf(output));
       for (const GraphBoundedAxis& axis : graph_.bounded_axes) {
-        const auto known = sizes_.terms.find(graph_.outputs[axis.extent]);
-        if (axis.output != static_cast<int>(i) || known == sizes_.terms.end()) continue;
-        parts[axis.axis][0].holds = known->second;
+        const std::optional<SizeTerm> known = sizes_.TermOf(graph_.outputs[axis.extent]);
+        if (axis.output != static_cast<int>(i) || !known.has_value()) continue;
+        parts[axis.axis][0].holds = *known;
       }
       AddTo(output, std::move(parts));
     }
@@ -281,9 +216,7 @@ class Walk {
     if (each.as == HandedOn::As::kRows) parts.erase(parts.begin());
     if (each.as == HandedOn::As::kRow) {
       AxisParts rows = FullAxis(ShapeOf(each.from)[0]);
-      if (const auto known = sizes_.terms.find(each.count); known != sizes_.terms.end()) {
-        rows[0].holds = known->second;
-      }
+      if (const auto known = sizes_.TermOf(each.count)) rows[0].holds = *known;
       parts.insert(parts.begin(), std::move(rows));
     }
     AddTo(each.from, std::move(parts));
@@ -316,7 +249,7 @@ class Walk {
       return AddTo(node.inputs[0], std::move(parts));
     }
     const Program program = DefineNode(graph_, node);
-    const std::vector<Demand> of_buffers = NodeWalk(program, outputs, quotients_).Run();
+    const std::vector<Demand> of_buffers = NodeWalk(program, outputs, sizes_.quotients()).Run();
     for (size_t b = 0; b < program.buffers.size(); ++b) {
       const Buffer& buffer = program.buffers[b];
       const bool is_input =
@@ -325,7 +258,7 @@ class Walk {
       const size_t number = std::stoi(buffer.name.substr(2));  // "in3": DefineNode.
       const ValueId input = node.inputs[number];
       DemandedParts parts = *of_buffers[b];
-      if (node.op == "where" && number == 1) Mask(node, parts);
+      if (node.op == "where" && number == 1) AddMask(node, parts);
       if (node.op == "gather" && number == 0) Pick(node, parts);
       AddTo(input, std::move(parts));
     }
@@ -335,7 +268,8 @@ class Walk {
   void RoundUp(AxisPart& part) {
     if (part.divisor == 1) return;
     const auto sum = part.holds.Plus(SizeTerm(part.divisor - 1));
-    const auto quotient = sum.has_value() ? quotients_.Of(*sum, part.divisor) : std::nullopt;
+    const auto quotient =
+        sum.has_value() ? sizes_.quotients().Of(*sum, part.divisor) : std::nullopt;
     part = {.holds = quotient.value_or(SizeTerm(part.bound)), .bound = part.bound};
   }
 
@@ -346,53 +280,30 @@ class Walk {
     if (axis < 0) axis += rank;
     if (parts[axis].size() != 1) return;
     const std::optional<SizeTerm> end =
-        EndOfIndices(graph_, sizes_, node.inputs[1], parts[axis][0].bound);
+        EndOfIndices(graph_, sizes_.known(), node.inputs[1], parts[axis][0].bound);
     if (end.has_value()) parts[axis][0].holds = *end;
   }
 
-  // A mask `position < size` chooses its first operand where the position is below: of that, nobody
-  // reads the rest.
-  void Mask(const GraphNode& node, DemandedParts& parts) const {
-    // Which lies as a channels-last layout has it.
-    ValueId condition = node.inputs[0];
-    const auto producer = [&] { return graph_.value(condition).producer; };
-    while (producer() >= 0 && graph_.nodes[producer()].op == "reshape") {
-      condition = graph_.nodes[producer()].inputs[0];
-    }
-    if (producer() < 0 || graph_.nodes[producer()].op != "less") return;
-    const GraphNode& less = graph_.nodes[producer()];
-    const GraphValue& positions = graph_.value(less.inputs[0]);
-    const auto size = sizes_.terms.find(less.inputs[1]);
-    if (positions.data == nullptr || size == sizes_.terms.end() || IsFloat(positions.type.dtype) ||
-        !graph_.value(less.inputs[1]).type.shape.empty()) {
-      return;
-    }
-    // Aligned at the last dimension, as broadcasting has it.
-    if (ElementCount(positions.type.shape) != ElementCount(ShapeOf(node.inputs[0]))) return;
-    const std::vector<int64_t>& along = ShapeOf(node.inputs[0]);
+  // A mask chooses its first operand where the position is below a size: of that, nobody reads the
+  // rest.
+  void AddMask(const GraphNode& node, DemandedParts& parts) {
+    const std::optional<SizeMask> mask = sizes_.MaskOf(node.inputs[0]);
+    if (!mask.has_value()) return;
     const std::vector<int64_t>& shape = ShapeOf(node.inputs[1]);
-    for (size_t d = 0; d < along.size(); ++d) {
-      if (along[d] == 1) continue;
-      const size_t axis = shape.size() - along.size() + d;
-      const std::vector<int64_t> numbers = ToInts(positions.type, *positions.data);
-      const bool is_axis = along.size() <= shape.size() && shape[axis] == along[d] &&
-                           static_cast<int64_t>(numbers.size()) == along[d];
-      for (size_t i = 0; i < numbers.size() && is_axis; ++i) {
-        if (numbers[i] != static_cast<int64_t>(i)) return;
-      }
-      if (!is_axis || parts[axis].size() != 1) return;
-      const std::optional<SizeTerm> less = size->second.Minus(parts[axis][0].holds);
-      const std::optional<SizeRange> range =
-          less.has_value() ? RangeOf(*less, quotients_.ranges()) : std::nullopt;
-      if (!range.has_value() || range->least < 0) parts[axis][0].holds = size->second;
-      return;
-    }
+    // Aligned at the last dimension, as broadcasting has it.
+    const size_t rank = ShapeOf(node.inputs[0]).size();
+    if (rank > shape.size()) return;
+    const size_t axis = shape.size() - rank + mask->axis;
+    if (shape[axis] != ShapeOf(node.inputs[0])[mask->axis] || parts[axis].size() != 1) return;
+    const std::optional<SizeTerm> less = mask->holds.Minus(parts[axis][0].holds);
+    const std::optional<SizeRange> range =
+        less.has_value() ? RangeOf(*less, sizes_.ranges()) : std::nullopt;
+    if (!range.has_value() || range->least < 0) parts[axis][0].holds = mask->holds;
   }
 
   const Graph& graph_;
   const ControlReads* const control_;
-  SizeQuotients quotients_;
-  KnownSizes sizes_;
+  GraphSizes sizes_;
   std::vector<Demand> demand_;
 };
 
