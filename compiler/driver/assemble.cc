@@ -231,7 +231,7 @@ absl::StatusOr<const Assembler::LoweredKernel*> Assembler::LoweredOf(const StepP
     ASSIGN_OR_RETURN(known->second.program, Lower(scheduled));
     // As the builder does: what loops ask is found again, and not carried along.
     Program guarded = known->second.program;
-    known->second.guarded = GuardLoops(step.guarded_axes, guarded);
+    known->second.guarded = GuardLoops({.axes = step.guarded_axes}, guarded);
     if (known->second.guarded.live >= 0) {
       known->second.flags = guarded.buffers[known->second.guarded.live].shape[0];
     }

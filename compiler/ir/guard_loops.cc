@@ -9,9 +9,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "compiler/ir/choose_once.h"
+#include "compiler/ir/contract.h"
 #include "compiler/ir/cut_loops.h"
 #include "compiler/ir/guard_producers.h"
 #include "compiler/ir/guard_rows.h"
+#include "compiler/ir/neutral_loops.h"
 
 namespace burnish {
 namespace {
@@ -28,7 +30,8 @@ enum class First { kNothing, kStore, kLoad };
 
 class Guarder {
  public:
-  Guarder(const std::vector<int>& axes, Program& program) : axes_(axes), program_(program) {}
+  Guarder(const GuardRequest& request, Program& program)
+      : axes_(request.axes), rests_(request.rests), program_(program) {}
 
   bool IsGuarded(NodeId loop) const {
     return std::any_of(loops_.begin(), loops_.end(),
@@ -36,19 +39,23 @@ class Guarder {
   }
 
   GuardedLoops Run() {
-    if (axes_.empty() || !FindOutput() || HasBoundLoops() || !ReadsBackItsOwn()) return {};
+    if (axes_.empty() && rests_.empty()) return {};
+    if (!FindOutput() || HasBoundLoops() || !ReadsBackItsOwn()) return {};
     for (const NodeId id : Subtree(program_, program_.root)) {
       if (program_.nodes[id].kind == NodeKind::kLoop) Consider(id);
     }
-    if (found_.guards.empty()) return {};
     AddTiles();
+    ConsiderNeutral();
+    if (found_.guards.empty()) return {};
     // From the last: who leaves something to those who leave something.
     const std::vector<NodeId> order = Subtree(program_, program_.root);
     for (size_t i = order.size(); i-- > 0;) {
       if (program_.nodes[order[i]].kind == NodeKind::kLoop) ConsiderProducer(order, i);
     }
     found_.live = AddTable();
-    for (size_t i = 0; i < loops_.size(); ++i) Guard(loops_[i], found_.guards[i].first);
+    // Inner loops first, since tiles are copied with what guards the loops in them: those that are
+    // found for the output have others inside.
+    for (size_t i = loops_.size(); i-- > 0;) Guard(loops_[i], found_.guards[i].first);
     ChooseOnce(program_.root, program_);
     for (const LoopGuard& tile : tiles_) found_.guards.push_back(tile);
     return std::move(found_);
@@ -171,6 +178,54 @@ class Guarder {
     return true;
   }
 
+  // Windows move with what is written: of those that are read at all few taps lie behind.
+  bool MovesOutput(const std::vector<Expr>& positions) const {
+    std::set<VarId> moves;
+    for (const NodeId id : Subtree(program_, program_.root)) {
+      const Node& node = program_.nodes[id];
+      if (node.kind != NodeKind::kStore || node.buffer != output_) continue;
+      for (const Expr& index : node.indices) {
+        for (const VarId var : FreeVars(index)) moves.insert(var);
+      }
+    }
+    return std::any_of(positions.begin(), positions.end(), [&](const Expr& position) {
+      const auto vars = FreeVars(position);
+      return std::any_of(vars.begin(), vars.end(), [&](VarId var) { return moves.count(var) > 0; });
+    });
+  }
+
+  IsPrivate IsPrivateTo() const {
+    return [this](NodeId loop, BufferId buffer) { return IsOfOneIteration(loop, buffer); };
+  }
+
+  // Reductions that need go no further than what they read holds.
+  void ConsiderNeutral() {
+    const size_t rank = program_.buffers[output_].shape.size();
+    for (const NeutralLoop& neutral : NeutralLoops(program_, rests_, IsPrivateTo())) {
+      if (!IsLong(neutral.loop) || IsGuarded(neutral.loop) || MovesOutput(neutral.positions)) {
+        continue;
+      }
+      const std::set<VarId> depends = VarsAround(neutral.loop, neutral.positions);
+      if (depends.count(program_.nodes[neutral.loop].var) == 0) continue;
+      GuardedLoop guarded{.loop = neutral.loop, .vars = {}};
+      for (const NodeId around : LoopsAround(program_, neutral.loop)) {
+        const VarId var = program_.nodes[around].var;
+        if (depends.count(var) > 0) guarded.vars.push_back(var);
+      }
+      std::optional<std::vector<Range>> read = Written(guarded.vars, neutral.positions);
+      if (!read.has_value() || static_cast<int64_t>(read->size()) > kFlagsMax - flags_) continue;
+      // In a border.
+      if (std::any_of(read->begin(), read->end(), [](const Range& r) { return r.min < 0; }))
+        continue;
+      found_.guards.push_back({.first = flags_,
+                               .count = static_cast<int64_t>(read->size()),
+                               .written = {{.axis = rank + static_cast<size_t>(neutral.extent),
+                                            .ranges = *std::move(read)}}});
+      flags_ += found_.guards.back().count;
+      loops_.push_back(std::move(guarded));
+    }
+  }
+
   // A loop that leaves temporaries to guarded loops behind it: an iteration is needed where one
   // that reads of it is.
   void ConsiderProducer(const std::vector<NodeId>& order, size_t position) {
@@ -202,13 +257,13 @@ class Guarder {
       bool is_known = true;
       const auto add = [&](BufferId buffer, const std::vector<Expr>& indices) {
         if (left.count(buffer) == 0) return;
-        const GuardedLoop* const guarded = GuardedAround(order[i]);
+        GuardedLoad load{.load = {.buffer = buffer, .indices = indices}, .flags = {}};
+        for (const size_t around : GuardedAround(order[i])) {
+          load.flags.push_back({.guard = &found_.guards[around], .vars = &loops_[around].vars});
+        }
         // What is before it reads what an earlier iteration of a loop around both has left.
-        is_known = is_known && guarded != nullptr && i > position;
-        if (!is_known) return;
-        loads.push_back({.load = {.buffer = buffer, .indices = indices},
-                         .guard = &found_.guards[guarded - loops_.data()],
-                         .vars = &guarded->vars});
+        is_known = is_known && !load.flags.empty() && i > position;
+        if (is_known) loads.push_back(std::move(load));
       };
       VisitLoads(node, [&](const ExprNode& load) { add(load.id, load.operands); });
       if (node.kind == NodeKind::kStore && node.combiner != Combiner::kAssign) {
@@ -232,7 +287,9 @@ class Guarder {
     for (const NodeId around : LoopsAround(program_, loop)) {
       const VarId var = program_.nodes[around].var;
       const bool is_asked = std::any_of(loads.begin(), loads.end(), [&](const GuardedLoad& load) {
-        return std::count(load.vars->begin(), load.vars->end(), var) > 0;
+        return std::any_of(load.flags.begin(), load.flags.end(), [&](const auto& flags) {
+          return std::count(flags.vars->begin(), flags.vars->end(), var) > 0;
+        });
       });
       if (moves.count(var) == 0 && !is_asked) continue;
       guarded.vars.push_back(var);
@@ -280,16 +337,16 @@ class Guarder {
     return false;
   }
 
-  // The innermost one; null: none.
-  const GuardedLoop* GuardedAround(NodeId node) const {
+  // From the innermost.
+  std::vector<size_t> GuardedAround(NodeId node) const {
+    std::vector<size_t> around;
     const std::vector<NodeId> loops = LoopsAround(program_, node);
     for (size_t i = loops.size(); i-- > 0;) {
-      const auto at = std::find_if(loops_.begin(), loops_.end(), [&](const GuardedLoop& guarded) {
-        return guarded.loop == loops[i];
-      });
-      if (at != loops_.end()) return &*at;
+      for (size_t g = 0; g < loops_.size(); ++g) {
+        if (loops_[g].loop == loops[i]) around.push_back(g);
+      }
     }
-    return nullptr;
+    return around;
   }
 
   // Different indices by which the output is stored along `count` axes from `axis` on, which are
@@ -567,6 +624,7 @@ class Guarder {
   }
 
   const std::vector<int>& axes_;
+  const std::vector<KnownRest>& rests_;
   Program& program_;
   BufferId output_ = -1;
   int64_t flags_ = 0;
@@ -577,14 +635,43 @@ class Guarder {
 
 }  // namespace
 
-GuardedLoops GuardLoops(const std::vector<int>& axes, Program& lowered) {
+absl::Status CheckRequest(const GuardRequest& request, const Program& program) {
+  for (const int axis : request.axes) {
+    for (const Buffer& buffer : program.buffers) {
+      if (buffer.role != BufferRole::kOutput ||
+          (axis >= 0 && axis < static_cast<int>(buffer.shape.size()))) {
+        continue;
+      }
+      return absl::InvalidArgumentError(
+          absl::StrCat("got axis ", axis, " of output ", buffer.name, ", which has none"));
+    }
+  }
+  const std::vector<BufferId> parameters = ParametersOf(program);
+  const auto count = static_cast<int>(parameters.size());
+  for (const KnownRest& rest : request.rests) {
+    if (rest.parameter < 0 || rest.parameter >= count) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("got parameter ", rest.parameter, ", of ", count));
+    }
+    const Buffer& buffer = program.buffers[parameters[rest.parameter]];
+    // As many extents as rests at most, so that they number the axes behind the output's.
+    const bool is_rest = rest.axis >= 0 && rest.axis < static_cast<int>(buffer.shape.size()) &&
+                         rest.extent >= 0 && rest.extent < static_cast<int>(request.rests.size());
+    if (is_rest || (rest.axis == -1 && rest.extent == -1)) continue;
+    return absl::InvalidArgumentError(absl::StrCat("got axis ", rest.axis, " and extent ",
+                                                   rest.extent, " of parameter ", buffer.name));
+  }
+  return absl::OkStatus();
+}
+
+GuardedLoops GuardLoops(const GuardRequest& request, Program& lowered) {
   // Loops of short iterations are cut where that gives a loop that can be asked about.
   std::vector<ShortLoop> cuts;
-  if (!axes.empty()) cuts = ShortLoops(lowered, kBodyMin);
+  if (!request.axes.empty()) cuts = ShortLoops(lowered, kBodyMin);
   while (!cuts.empty()) {
     Program cut = lowered;
     for (const ShortLoop& each : cuts) CutLoop(each, cut);
-    Guarder guarder(axes, cut);
+    Guarder guarder(request, cut);
     GuardedLoops found = guarder.Run();
     const size_t in_vain =
         std::erase_if(cuts, [&](const ShortLoop& each) { return !guarder.IsGuarded(each.loop); });
@@ -592,7 +679,7 @@ GuardedLoops GuardLoops(const std::vector<int>& axes, Program& lowered) {
     lowered = std::move(cut);
     return found;
   }
-  return Guarder(axes, lowered).Run();
+  return Guarder(request, lowered).Run();
 }
 
 }  // namespace burnish

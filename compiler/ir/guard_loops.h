@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "compiler/ir/known_rest.h"
 #include "compiler/ir/program.h"
 #include "compiler/ir/simplify.h"
 
@@ -22,6 +24,7 @@ struct LoopGuard {
   // next is a range of the second, which says more than a range of each. Nothing is read of what a
   // flag stands for where nothing is read of one of them.
   struct Written {
+    // Of the output; behind its axes, extents of rests: the ranges are of positions that are read.
     size_t axis = 0;
     size_t count = 1;           // Axes together.
     std::vector<Range> ranges;  // One a flag.
@@ -34,12 +37,25 @@ struct GuardedLoops {
   std::vector<LoopGuard> guards;
 };
 
-// `axes`: of the program's only output, those of which a call may want a part. A flag that is not
-// set leaves out exactly what the output has in the ranges beside it, and no other element changes:
-// a loop is guarded where its iterations write nothing but the output and temporaries that no other
-// iteration reads, or nothing but temporaries that guarded loops behind it read: its flags then say
-// what those are written for. Deterministic: who compiles and who fills the table call it each.
-GuardedLoops GuardLoops(const std::vector<int>& axes, Program& lowered);
+// What a run may say of a program with one output.
+struct GuardRequest {
+  std::vector<int> axes = {};         // Of the output, those of which a call may want a part.
+  std::vector<KnownRest> rests = {};  // Of what it reads.
+
+  friend bool operator==(const GuardRequest&, const GuardRequest&) = default;
+  friend auto operator<=>(const GuardRequest&, const GuardRequest&) = default;
+};
+
+// A flag that is not set leaves out exactly what the output has in the ranges beside it, or what
+// sums would not see, and no other element changes: a loop is guarded where its iterations write
+// nothing but the output and temporaries that no other iteration reads, or where they add nothing
+// (neutral_loops.h), or write nothing but temporaries that guarded loops behind it read: its flags
+// then say what those are written for. Deterministic: who compiles and who fills the table call it
+// each. The request is valid (CheckRequest).
+GuardedLoops GuardLoops(const GuardRequest& request, Program& lowered);
+
+// INVALID_ARGUMENT: an axis or a parameter that the program has not.
+absl::Status CheckRequest(const GuardRequest& request, const Program& program);
 
 }  // namespace burnish
 

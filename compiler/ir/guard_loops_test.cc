@@ -1,7 +1,10 @@
 #include "compiler/ir/guard_loops.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
+#include <limits>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -12,6 +15,7 @@
 #include "compiler/ir/parser.h"
 #include "compiler/ir/printer.h"
 #include "compiler/ir/verifier.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace burnish {
@@ -101,7 +105,7 @@ void FillFirst(Program& program, const std::string& name = "Y") {
 void ExpectRowsReadOnly(const Program& plain,
                         const std::function<int64_t(int64_t rows)>& computed) {
   Program program = plain;
-  const GuardedLoops guarded = GuardLoops({0}, program);
+  const GuardedLoops guarded = GuardLoops({.axes = {0}}, program);
   ASSERT_GE(guarded.live, 0);
   ASSERT_THAT(Verify(program), IsOk()) << Print(program);
   const auto read = ParseProgram(Print(program));
@@ -199,7 +203,7 @@ TEST(GuardLoopsTest, TilesOfTwoSizesHaveOneShorterCopyOfBoth) {
     return rows == 0 ? 0 : rows - start <= 2 ? start + 2 : end;
   });
   Program program = three;
-  GuardLoops({0}, program);
+  GuardLoops({.axes = {0}}, program);
   const std::string text = Print(program);
   size_t tiles = 0;
   for (size_t at = text.find("+="); at != std::string::npos; at = text.find("+=", at + 1)) ++tiles;
@@ -315,7 +319,7 @@ TensorValue Flags(const GuardedLoops& guarded, int64_t flags, const std::vector<
 TEST(GuardLoopsTest, RowsOfWhichEachIterationHasAllAreShorter) {
   const Program plain = Heads();
   Program program = plain;
-  const GuardedLoops guarded = GuardLoops({0, 1}, program);
+  const GuardedLoops guarded = GuardLoops({.axes = {0, 1}}, program);
   ASSERT_GE(guarded.live, 0);
   ASSERT_THAT(Verify(program), IsOk()) << Print(program);
   FillFirst(program, "y");
@@ -340,10 +344,68 @@ TEST(GuardLoopsTest, RowsOfWhichEachIterationHasAllAreShorter) {
   }
 }
 
+// The first `length` of 32 keys hold, behind which scores are as little as they get; weights of the
+// values there are 0, whatever those are.
+TEST(GuardLoopsTest, KeysThatDoNotHoldAreNotSummed) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const Program plain = Heads();
+  const GuardRequest request = {.axes = {0, 1},
+                                .rests = {{.parameter = 2, .axis = 1, .value = 0, .extent = 0},
+                                          {.parameter = 3, .axis = -1, .value = -kInfinity}}};
+  ASSERT_THAT(CheckRequest(request, plain), IsOk());
+  Program program = plain;
+  const GuardedLoops guarded = GuardLoops(request, program);
+  ASSERT_GE(guarded.live, 0);
+  ASSERT_THAT(Verify(program), IsOk()) << Print(program);
+  FillFirst(program, "y");
+  // The sum of a row has too short iterations; the product, the values that it packs, and the keys'
+  // weights are asked about, these by the sum as well, which reads all.
+  std::set<size_t> axes;
+  for (const LoopGuard& guard : guarded.guards) {
+    for (const LoopGuard::Written& written : guard.written) axes.insert(written.axis);
+  }
+  EXPECT_THAT(axes, ::testing::Contains(3u));
+  const int64_t flags = program.buffers[guarded.live].shape[0];
+  for (const int64_t length : {1, 2, 15, 16, 17, 31, 32}) {
+    TensorValue holds{.dtype = DType::kBool, .shape = {1, 32}};
+    for (int64_t key = 0; key < 32; ++key) holds.integers.push_back(key < length ? 1 : 0);
+    TensorValue least{.shape = {}, .floats = {-kInfinity}};
+    TensorValue scores = Numbers({3, 4, 32}), values = Numbers({3, 32, 16});
+    const auto want = Interpret(plain, {scores, values, holds, least});
+    ASSERT_THAT(want, IsOk());
+    // An iteration in which some keys hold reads all of its keys.
+    for (int64_t i = 0; i < ElementCount(values.shape); ++i) {
+      if (i / 16 % 32 >= (length + 1) / 2 * 2) values.floats[i] = std::nan("");
+    }
+    const TensorValue live = Flags(guarded, flags, {3, 4, 16, 32}, {3, 3, 16, length});
+    const auto got = Interpret(program, {scores, values, holds, least, live});
+    ASSERT_THAT(got, IsOk());
+    for (int64_t i = 0; i < 3 * 4 * 16; ++i) {
+      EXPECT_EQ((*got)[0].floats[i], i / 16 % 4 < 3 ? (*want)[0].floats[i] : kUntouched)
+          << length << " keys: " << i;
+    }
+  }
+}
+
+TEST(GuardLoopsTest, RequestsOfWhatThereIsNotAreRefused) {
+  const Program program = Heads();
+  for (const GuardRequest& request : std::vector<GuardRequest>{
+           {.axes = {3}},
+           {.axes = {-1}},
+           {.rests = {{.parameter = 5, .axis = 0, .value = 0, .extent = 0}}},
+           {.rests = {{.parameter = -1, .axis = 0, .value = 0, .extent = 0}}},
+           {.rests = {{.parameter = 2, .axis = 2, .value = 0, .extent = 0}}},
+           {.rests = {{.parameter = 2, .axis = 1, .value = 0, .extent = 1}}},
+           {.rests = {{.parameter = 2, .axis = 1, .value = 0, .extent = -1}}},
+           {.rests = {{.parameter = 2, .axis = -2, .value = 0, .extent = -1}}}}) {
+    EXPECT_EQ(CheckRequest(request, program).code(), absl::StatusCode::kInvalidArgument);
+  }
+}
+
 TEST(GuardLoopsTest, AxesThatAllIterationsWriteAskNothing) {
   Program program = Lowered(kProduct);
   EXPECT_EQ(GuardLoops({}, program).live, -1);
-  EXPECT_EQ(GuardLoops({1}, program).live, -1);
+  EXPECT_EQ(GuardLoops({.axes = {1}}, program).live, -1);
   EXPECT_EQ(Print(program), Print(Lowered(kProduct)));
 }
 
@@ -375,7 +437,7 @@ kernel {
   }
 }
 )");
-  const GuardedLoops guarded = GuardLoops({0, 1}, program);
+  const GuardedLoops guarded = GuardLoops({.axes = {0, 1}}, program);
   ASSERT_EQ(guarded.guards.size(), 2u);
   const auto& written = guarded.guards[0].written;
   const auto both = std::find_if(written.begin(), written.end(),
@@ -435,7 +497,7 @@ TEST(GuardLoopsTest, LoopsMayShareRegistersThatEachOverwrites) {
                  overwrites ? "acc[p] = A[o, p + 16]" : "acc[p] += A[o, p + 16]");
     absl::StatusOr<Program> program = ParseProgram(text);
     ASSERT_THAT(program, IsOk());
-    const GuardedLoops guarded = GuardLoops({0}, *program);
+    const GuardedLoops guarded = GuardLoops({.axes = {0}}, *program);
     // The second loop is too short to be worth a question.
     EXPECT_EQ(guarded.guards.size(), overwrites ? 1u : 0u) << Print(*program);
   }
@@ -505,7 +567,7 @@ TEST(GuardLoopsTest, IterationsThatLeaveSomethingAreNeededWhereItIsRead) {
   ASSERT_THAT(plain, IsOk());
   ASSERT_THAT(Verify(*plain), IsOk());
   Program program = *plain;
-  const GuardedLoops guarded = GuardLoops({0}, program);
+  const GuardedLoops guarded = GuardLoops({.axes = {0}}, program);
   // Tiles and rows of Y, pieces and rows of T, rows of U.
   ASSERT_EQ(guarded.guards.size(), 5u) << Print(program);
   ASSERT_THAT(Verify(program), IsOk());
@@ -533,7 +595,7 @@ TEST(GuardLoopsTest, WhatAnEarlierIterationHasLeftIsWhole) {
   const auto guards = [](const std::string& text) {
     absl::StatusOr<Program> program = ParseProgram(text);
     EXPECT_THAT(program, IsOk()) << text;
-    return GuardLoops({0}, *program).guards.size();
+    return GuardLoops({.axes = {0}}, *program).guards.size();
   };
   const std::string text = kChain, fill = "    for u in 3 {";
   const size_t begin = text.find(fill), end = text.find("    for t in 6");
@@ -572,7 +634,7 @@ kernel {
 )";
   absl::StatusOr<Program> program = ParseProgram(text);
   ASSERT_THAT(program, IsOk());
-  EXPECT_EQ(GuardLoops({0}, *program).live, -1) << Print(*program);
+  EXPECT_EQ(GuardLoops({.axes = {0}}, *program).live, -1) << Print(*program);
 }
 
 // Three elements an iteration, in two phases.
@@ -618,7 +680,7 @@ kernel {
 TEST(GuardLoopsTest, ShortIterationsAreAskedAboutInBlocks) {
   const Program plain = Lowered(kShares);
   Program program = plain;
-  const GuardedLoops guarded = GuardLoops({1}, program);
+  const GuardedLoops guarded = GuardLoops({.axes = {1}}, program);
   ASSERT_GE(guarded.live, 0);
   ASSERT_THAT(Verify(program), IsOk()) << Print(program);
   const auto read = ParseProgram(Print(program));
@@ -662,7 +724,7 @@ TEST(GuardLoopsTest, LoopsAreCutOnlyWhereThatHelps) {
   const Program plain = Lowered(kShares);
   for (const std::vector<int>& axes : {std::vector<int>{}, std::vector<int>{2}}) {
     Program program = plain;
-    EXPECT_LT(GuardLoops(axes, program).live, 0);
+    EXPECT_LT(GuardLoops({.axes = axes}, program).live, 0);
     EXPECT_EQ(Print(program), Print(plain));
   }
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 namespace burnish {
 namespace {
@@ -49,39 +50,45 @@ bool Overlap(const std::vector<Range>& a, const std::vector<Range>& b) {
   return true;
 }
 
-}  // namespace
+bool IsSameAxis(const LoopGuard::Written& a, const LoopGuard::Written& b) {
+  return a.axis == b.axis && a.count == b.count;
+}
 
-std::vector<LoopGuard::Written> NeededFor(const Program& program, const std::vector<VarId>& vars,
+const LoopGuard::Written* WrittenOf(const LoopGuard& guard, const LoopGuard::Written& axis) {
+  const auto found =
+      std::find_if(guard.written.begin(), guard.written.end(),
+                   [&](const LoopGuard::Written& other) { return IsSameAxis(other, axis); });
+  return found == guard.written.end() ? nullptr : &*found;
+}
+
+// Of the innermost loop that asks for the axis; null: none does.
+const GuardedLoad::Flags* FlagsOf(const GuardedLoad& load, const LoopGuard::Written& axis) {
+  const auto found = std::find_if(
+      load.flags.begin(), load.flags.end(),
+      [&](const GuardedLoad::Flags& flags) { return WrittenOf(*flags.guard, axis) != nullptr; });
+  return found == load.flags.end() ? nullptr : &*found;
+}
+
+// By iteration. nullopt: too many to compare, or one that nobody loads of, which is rare and not
+// worth a case of its own.
+std::optional<std::vector<Range>> HullsOf(const Program& program, const LoopGuard::Written& axis,
+                                          const std::vector<VarId>& vars,
                                           const std::vector<VarId>& fresh,
                                           const std::vector<TemporaryAccess>& stores,
-                                          const std::vector<GuardedLoad>& loads) {
-  const std::vector<Touched> iterations = TouchedBy(program, vars, stores);
-  if (iterations.empty() || loads.empty()) return {};
-  // Axes that all flags speak of.
-  std::vector<LoopGuard::Written> needed = loads[0].guard->written;
-  for (LoopGuard::Written& each : needed) each.ranges.clear();
-  const auto of = [](const LoopGuard& guard, const LoopGuard::Written& axis) {
-    return std::find_if(guard.written.begin(), guard.written.end(), [&](const auto& other) {
-      return other.axis == axis.axis && other.count == axis.count;
-    });
-  };
-  std::erase_if(needed, [&](const LoopGuard::Written& axis) {
-    return std::any_of(loads.begin(), loads.end(), [&](const GuardedLoad& load) {
-      return of(*load.guard, axis) == load.guard->written.end();
-    });
-  });
-  if (needed.empty()) return {};
-  std::vector<std::vector<std::optional<Range>>> hulls(
-      needed.size(), std::vector<std::optional<Range>>(iterations.size()));
+                                          const std::vector<GuardedLoad>& loads,
+                                          const std::vector<Touched>& iterations) {
+  std::vector<std::optional<Range>> hulls(iterations.size());
   for (const GuardedLoad& load : loads) {
-    const std::vector<Touched> flags = TouchedBy(program, *load.vars, {load.load});
+    const GuardedLoad::Flags& of = *FlagsOf(load, axis);
+    const std::vector<Range>& ranges = WrittenOf(*of.guard, axis)->ranges;
+    const std::vector<Touched> flags = TouchedBy(program, *of.vars, {load.load});
     const auto pairs = static_cast<int64_t>(flags.size() * iterations.size());
-    if (flags.size() != static_cast<size_t>(load.guard->count) || pairs > kPairsMax) return {};
+    if (flags.size() != ranges.size() || pairs > kPairsMax) return std::nullopt;
     std::vector<std::pair<size_t, size_t>> same;  // Variables of both: positions.
     for (size_t v = 0; v < vars.size(); ++v) {
-      const auto at = std::find(load.vars->begin(), load.vars->end(), vars[v]);
+      const auto at = std::find(of.vars->begin(), of.vars->end(), vars[v]);
       const bool is_fresh = std::find(fresh.begin(), fresh.end(), vars[v]) != fresh.end();
-      if (is_fresh && at != load.vars->end()) same.emplace_back(v, at - load.vars->begin());
+      if (is_fresh && at != of.vars->end()) same.emplace_back(v, at - of.vars->begin());
     }
     for (size_t i = 0; i < iterations.size(); ++i) {
       for (size_t f = 0; f < flags.size(); ++f) {
@@ -94,22 +101,43 @@ std::vector<LoopGuard::Written> NeededFor(const Program& program, const std::vec
               !Overlap(iterations[i].accesses[s], flags[f].accesses[0])) {
             continue;
           }
-          for (size_t n = 0; n < needed.size(); ++n) {
-            const Range& range = of(*load.guard, needed[n])->ranges[f];
-            std::optional<Range>& hull = hulls[n][i];
-            hull = !hull.has_value()
-                       ? range
-                       : Range{std::min(hull->min, range.min), std::max(hull->max, range.max)};
-          }
+          std::optional<Range>& hull = hulls[i];
+          hull = !hull.has_value() ? ranges[f]
+                                   : Range{std::min(hull->min, ranges[f].min),
+                                           std::max(hull->max, ranges[f].max)};
         }
       }
     }
   }
-  for (size_t n = 0; n < needed.size(); ++n) {
-    for (const std::optional<Range>& hull : hulls[n]) {
-      // Nothing loads it: rare, and not worth a case of its own.
-      if (!hull.has_value()) return {};
-      needed[n].ranges.push_back(*hull);
+  std::vector<Range> known;
+  for (const std::optional<Range>& hull : hulls) {
+    if (!hull.has_value()) return std::nullopt;
+    known.push_back(*hull);
+  }
+  return known;
+}
+
+}  // namespace
+
+std::vector<LoopGuard::Written> NeededFor(const Program& program, const std::vector<VarId>& vars,
+                                          const std::vector<VarId>& fresh,
+                                          const std::vector<TemporaryAccess>& stores,
+                                          const std::vector<GuardedLoad>& loads) {
+  const std::vector<Touched> iterations = TouchedBy(program, vars, stores);
+  if (iterations.empty() || loads.empty()) return {};
+  std::vector<LoopGuard::Written> needed;
+  for (const GuardedLoad::Flags& flags : loads[0].flags) {
+    for (const LoopGuard::Written& axis : flags.guard->written) {
+      const bool is_known = std::any_of(needed.begin(), needed.end(),
+                                        [&](const auto& other) { return IsSameAxis(other, axis); });
+      const bool is_of_all = std::all_of(loads.begin(), loads.end(), [&](const GuardedLoad& load) {
+        return FlagsOf(load, axis) != nullptr;
+      });
+      if (is_known || !is_of_all) continue;
+      std::optional<std::vector<Range>> hulls =
+          HullsOf(program, axis, vars, fresh, stores, loads, iterations);
+      if (!hulls.has_value()) continue;
+      needed.push_back({.axis = axis.axis, .count = axis.count, .ranges = *std::move(hulls)});
     }
   }
   return needed;

@@ -14,16 +14,21 @@ struct TemporaryAccess {
   BufferId buffer = -1;
   std::vector<Expr> indices;
 };
-// A load in the body of a guarded loop.
+// A load in the bodies of guarded loops.
 struct GuardedLoad {
+  struct Flags {
+    const LoopGuard* guard = nullptr;
+    const std::vector<VarId>* vars = nullptr;  // Of its flags.
+  };
+
   TemporaryAccess load;
-  const LoopGuard* guard = nullptr;
-  const std::vector<VarId>* vars = nullptr;  // Of its flags.
+  std::vector<Flags> flags;  // From the innermost loop.
 };
 
 // By combination of `vars`, the innermost fastest: the ranges of all flags whose loads may be of
-// what the iteration stores. `fresh`: those of `vars` whose every value writes all anew, so that a
-// load is of its own value's. Empty: not known, or too much to compare.
+// what the iteration stores, of axes that some loop around each load asks for. `fresh`: those of
+// `vars` whose every value writes all anew, so that a load is of its own value's. Empty: not known,
+// or too much to compare.
 std::vector<LoopGuard::Written> NeededFor(const Program& program, const std::vector<VarId>& vars,
                                           const std::vector<VarId>& fresh,
                                           const std::vector<TemporaryAccess>& stores,

@@ -44,7 +44,7 @@ absl::StatusOr<PreparedCandidate> PrepareCandidate(const CompileItem& item) {
                               "got axis ", axis, " of output ", buffer.name, ", which has none")));
     }
   }
-  const GuardedLoops guarded = GuardLoops(item.guarded_axes, *lowered);
+  const GuardedLoops guarded = GuardLoops({.axes = item.guarded_axes}, *lowered);
   return PreparedCandidate{.definition = *std::move(definition),
                            .scheduled = *std::move(scheduled),
                            .lowered = *std::move(lowered),

@@ -1,0 +1,31 @@
+// Loops of a reduction whose last iterations add nothing, since what they read does not hold
+// (guard_loops.h).
+#ifndef COMPILER_IR_NEUTRAL_LOOPS_H_
+#define COMPILER_IR_NEUTRAL_LOOPS_H_
+
+#include <functional>
+#include <vector>
+
+#include "compiler/ir/known_rest.h"
+#include "compiler/ir/program.h"
+
+namespace burnish {
+
+struct NeutralLoop {
+  NodeId loop = -1;
+  // An iteration changes nothing unless one of these positions is before this extent
+  // (KnownRest::extent).
+  int extent = -1;
+  std::vector<Expr> positions;
+};
+
+// Serial loops that reach no further than sums, products, maxima and minima with neutral elements
+// wherever their positions lie behind an extent; what else an iteration stores is its own by
+// `is_private`. Of loops in one another the innermost.
+std::vector<NeutralLoop> NeutralLoops(
+    const Program& lowered, const std::vector<KnownRest>& rests,
+    const std::function<bool(NodeId loop, BufferId buffer)>& is_private);
+
+}  // namespace burnish
+
+#endif  // COMPILER_IR_NEUTRAL_LOOPS_H_
