@@ -83,6 +83,13 @@ std::string Encode(const CompileRequest& request) {
     added->set_contract(item.contract);
     added->set_trace(item.trace);
     for (const int axis : item.guarded_axes) added->add_guarded_axes(axis);
+    for (const ParameterRest& rest : item.rests) {
+      v1::ParameterRest* const added_rest = added->add_rests();
+      added_rest->set_parameter(rest.parameter);
+      added_rest->set_axis(rest.axis);
+      added_rest->set_value(rest.value);
+      added_rest->set_extent(rest.extent);
+    }
   }
   message.set_target(request.target);
   message.set_codegen_epoch(request.codegen_epoch);
@@ -140,6 +147,12 @@ absl::StatusOr<CompileRequest> DecodeCompileRequest(absl::string_view bytes) {
          .contract = item.contract(),
          .trace = item.trace(),
          .guarded_axes = {item.guarded_axes().begin(), item.guarded_axes().end()}});
+    for (const v1::ParameterRest& rest : item.rests()) {
+      request.items.back().rests.push_back({.parameter = rest.parameter(),
+                                            .axis = rest.axis(),
+                                            .value = rest.value(),
+                                            .extent = rest.extent()});
+    }
   }
   return request;
 }

@@ -15,6 +15,16 @@
 
 namespace burnish {
 
+// What a run knows of a parameter (compiler/ir/known_rest.h has the meaning of each field).
+struct ParameterRest {
+  int parameter = 0;
+  int axis = -1;
+  double value = 0;
+  int extent = -1;
+
+  bool operator==(const ParameterRest&) const = default;
+};
+
 struct CompileItem {
   std::string id = "";
   std::string workload = "";
@@ -22,6 +32,7 @@ struct CompileItem {
   std::string trace = "";     // Empty: the unscheduled program.
   // Axes of the only output of which calls may want a part (compiler/ir/guard_loops.h).
   std::vector<int> guarded_axes = {};
+  std::vector<ParameterRest> rests = {};
 
   bool operator==(const CompileItem&) const = default;
 };

@@ -1,5 +1,6 @@
 #include "proto/compile.h"
 
+#include <cmath>
 #include <string>
 
 #include "absl/status/status.h"
@@ -14,7 +15,13 @@ using ::testing::HasSubstr;
 
 TEST(CompileTest, RequestComesBackWhole) {
   const CompileRequest request = {
-      .items = {{.id = "a", .workload = "w", .contract = "c", .trace = "t", .guarded_axes = {0, 2}},
+      .items = {{.id = "a",
+                 .workload = "w",
+                 .contract = "c",
+                 .trace = "t",
+                 .guarded_axes = {0, 2},
+                 .rests = {{.parameter = 3, .axis = 1, .value = 0, .extent = 2},
+                           {.parameter = 4, .axis = -1, .value = -INFINITY, .extent = -1}}},
                 // A candidate's hash: no text.
                 {.id = "\xff\xfe"}},
       .target = "cpu:arch=znver3",

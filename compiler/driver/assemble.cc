@@ -122,9 +122,10 @@ class Assembler {
   std::vector<PlanBuffer> buffers_;               // Of the arena.
   std::map<ValueId, int> buffer_of_;              // By allocation.
   std::map<ValueId, std::set<ValueId>> members_;  // Values in use, by allocation.
-  std::map<int, LoweredKernel> lowered_;          // By kernel.
-  std::map<size_t, size_t> table_of_;             // Of manifest_.live, by step.
-  std::vector<int> table_buffers_;                // Of the arena, by table.
+  // By item: those that ask otherwise may be one kernel.
+  std::map<size_t, LoweredKernel> lowered_;
+  std::map<size_t, size_t> table_of_;  // Of manifest_.live, by step.
+  std::vector<int> table_buffers_;     // Of the arena, by table.
   MemoryPlan plan_;
   ControlLayout control_;
   std::set<ValueId> used_;  // Homes that a step or a loop reads, and outputs.
@@ -224,14 +225,14 @@ void Assembler::AddTypes() {
 
 absl::StatusOr<const Assembler::LoweredKernel*> Assembler::LoweredOf(const StepPlan& step) {
   const CompiledKernel& kernel = KernelOf(step);
-  const auto [known, is_new] = lowered_.try_emplace(kernel.kernel_index);
+  const auto [known, is_new] = lowered_.try_emplace(step.item);
   if (is_new) {
     Program scheduled = model_.chosen[CallOf(step).task].scheduled;
     RETURN_IF_ERROR(ApplyContract(kernel.contract, scheduled));
     ASSIGN_OR_RETURN(known->second.program, Lower(scheduled));
     // As the builder does: what loops ask is found again, and not carried along.
     Program guarded = known->second.program;
-    known->second.guarded = GuardLoops({.axes = step.guarded_axes}, guarded);
+    known->second.guarded = GuardLoops(step.guards.request, guarded);
     if (known->second.guarded.live >= 0) {
       known->second.flags = guarded.buffers[known->second.guarded.live].shape[0];
     }
@@ -244,11 +245,11 @@ absl::StatusOr<const Assembler::LoweredKernel*> Assembler::LoweredOf(const StepP
 absl::Status Assembler::CollectTrims() {
   for (size_t s = 0; s < steps_.size(); ++s) {
     const StepPlan& step = steps_[s];
-    if (step.guarded_axes.empty()) continue;
+    if (step.guards.request == GuardRequest()) continue;
     ASSIGN_OR_RETURN(const LoweredKernel* const lowered, LoweredOf(step));
     // Who walks loops and branches does whole steps.
     std::optional<StepTrim> trim =
-        model_.regions.empty() ? TrimOf(lowered->program, step.demand) : std::nullopt;
+        model_.regions.empty() ? TrimOf(lowered->program, step.guards.demand) : std::nullopt;
     if (trim.has_value()) {
       trim->step = static_cast<uint32_t>(s);
       manifest_.trims.push_back(*std::move(trim));
@@ -256,7 +257,7 @@ absl::Status Assembler::CollectTrims() {
     if (lowered->guarded.live < 0) continue;
     LiveTable table{.place = {},
                     .size_bytes = static_cast<uint32_t>(lowered->flags),
-                    .loops = LoopFlagsOf(lowered->guarded, step.demand, lowered->program)};
+                    .loops = LoopFlagsOf(lowered->guarded, step.guards, lowered->program)};
     // Steps of the same shape that are read as far ask the same.
     const auto same = std::find(manifest_.live.begin(), manifest_.live.end(), table);
     table_of_[s] = static_cast<size_t>(same - manifest_.live.begin());

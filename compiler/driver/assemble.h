@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "compiler/driver/planned_model.h"
 #include "compiler/driver/refit_program.h"
-#include "compiler/graph/demanded_axes.h"
+#include "compiler/driver/trim_step.h"
 #include "proto/compile.h"
 #include "proto/target.h"
 
@@ -19,9 +19,7 @@ struct StepPlan {
   size_t group = 0;  // Of the fusion; also its call.
   CallLayout layout;
   size_t item = 0;  // Of the compile request and its reply.
-  // Of its only output: what a run reads, and the axes of which that may be a part. Empty: all.
-  DemandedParts demand = {};
-  std::vector<int> guarded_axes = {};
+  StepGuards guards = {};
 };
 
 struct AssembledModel {

@@ -16,6 +16,7 @@
 #include "compiler/driver/share_constants.h"
 #include "compiler/driver/trim_step.h"
 #include "compiler/graph/demanded_axes.h"
+#include "compiler/graph/known_rests.h"
 
 namespace burnish {
 namespace {
@@ -109,26 +110,36 @@ CompilePlan PlanSteps(const PlannedModel& model) {
   const std::vector<DemandedParts> demand =
       has_sizes ? DemandedAxes(model.graph, model.regions.empty() ? nullptr : &control)
                 : std::vector<DemandedParts>();
-  // By task, contract and guarded axes.
-  std::map<std::tuple<int, std::string, std::vector<int>>, size_t> item_of;
+  const std::vector<std::vector<ValueRest>> rests =
+      has_sizes ? KnownRests(model.graph) : std::vector<std::vector<ValueRest>>();
+  // By task, contract and what loops ask.
+  std::map<std::tuple<int, std::string, GuardRequest>, size_t> item_of;
   for (size_t g = 0; g < model.tasks.calls.size(); ++g) {
     const TaskCall& call = model.tasks.calls[g];
     if (call.host >= 0) plan.steps.push_back({.group = g});
     if (call.task < 0) continue;
     StepPlan step{.group = g, .layout = LayoutOfCall(model, call)};
-    if (has_sizes && call.results.size() == 1 && !demand[call.results[0]].empty()) {
-      step.demand = demand[call.results[0]];
-      step.guarded_axes = GuardedAxes(step.demand, model.tasks.tasks[call.task].program);
+    if (has_sizes && call.results.size() == 1) {
+      step.guards = GuardsOf(model.graph, call, model.tasks.tasks[call.task].program,
+                             demand[call.results[0]], rests);
     }
-    const auto [found, is_new] = item_of.try_emplace(
-        {call.task, step.layout.contract, step.guarded_axes}, plan.items.size());
+    const GuardRequest& guards = step.guards.request;
+    const auto [found, is_new] =
+        item_of.try_emplace({call.task, step.layout.contract, guards}, plan.items.size());
     if (is_new) {
       const ExtractedTask& task = model.tasks.tasks[call.task];
       plan.items.push_back({.id = task.name,
                             .workload = task.workload,
                             .contract = step.layout.contract,
                             .trace = model.chosen[call.task].schedule.trace,
-                            .guarded_axes = step.guarded_axes});
+                            .guarded_axes = guards.axes,
+                            .rests = {}});
+      for (const KnownRest& rest : guards.rests) {
+        plan.items.back().rests.push_back({.parameter = rest.parameter,
+                                           .axis = rest.axis,
+                                           .value = rest.value,
+                                           .extent = rest.extent});
+      }
       plan.task_of_item.push_back(call.task);
     }
     step.item = found->second;

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "compiler/graph/constant.h"
+#include "compiler/ir/contract.h"
 #include "compiler/ir/simplify.h"
 
 namespace burnish {
@@ -136,22 +138,73 @@ TrimAxis AsListed(const std::vector<Range>& written) {
   return axis;
 }
 
-}  // namespace
-
-std::vector<int> GuardedAxes(const DemandedParts& demand, const Program& program) {
-  std::vector<int> axes;
-  const BufferId output = OnlyOutput(program);
-  if (output < 0 || demand.empty()) return axes;
-  const DemandedParts parts = RegroupDemand(demand, program.buffers[output].shape);
-  for (size_t d = 0; d < parts.size(); ++d) {
-    if (!IsWhole(parts[d])) axes.push_back(static_cast<int>(d));
-  }
-  return axes;
+bool HasReductions(const Program& program) {
+  return std::any_of(program.blocks.begin(), program.blocks.end(),
+                     [](const Block& block) { return !block.reduction.empty(); });
 }
 
-std::vector<LoopFlags> LoopFlagsOf(const GuardedLoops& guarded, const DemandedParts& demand,
+// Of a tensor of another shape the axis with as many elements, and as many behind each; -1: none.
+int SameAxis(const std::vector<int64_t>& from, size_t axis, const std::vector<int64_t>& to) {
+  int64_t behind = 1;
+  for (size_t d = axis + 1; d < from.size(); ++d) behind *= from[d];
+  int64_t inner = 1;
+  for (size_t d = to.size(); d-- > 0; inner *= to[d]) {
+    if (inner == behind && to[d] == from[axis]) return static_cast<int>(d);
+  }
+  return -1;
+}
+
+// What reductions may leave out. Other programs have no use for it, and would be others with it.
+void AddRests(const Graph& graph, const TaskCall& call, const Program& program,
+              const std::vector<std::vector<ValueRest>>& rests, StepGuards& guards) {
+  if (!HasReductions(program)) return;
+  const std::vector<BufferId> parameters = ParametersOf(program);
+  for (size_t p = 0; p < call.arguments.size(); ++p) {
+    const GraphValue& value = graph.value(call.arguments[p]);
+    const auto parameter = static_cast<int>(p);
+    const std::optional<double> number = NeutralNumber(value);
+    if (number.has_value()) {
+      guards.request.rests.push_back({.parameter = parameter, .axis = -1, .value = *number});
+    }
+    for (const ValueRest& rest : rests[call.arguments[p]]) {
+      const int axis = SameAxis(value.type.shape, rest.axis, program.buffers[parameters[p]].shape);
+      if (axis < 0) continue;
+      auto same = std::find(guards.extents.begin(), guards.extents.end(), rest.holds);
+      if (same == guards.extents.end()) same = guards.extents.insert(same, rest.holds);
+      guards.request.rests.push_back({.parameter = parameter,
+                                      .axis = axis,
+                                      .value = rest.value,
+                                      .extent = static_cast<int>(same - guards.extents.begin())});
+    }
+  }
+  // Numbers alone say nothing.
+  if (guards.extents.empty()) guards.request.rests.clear();
+}
+
+}  // namespace
+
+StepGuards GuardsOf(const Graph& graph, const TaskCall& call, const Program& program,
+                    const DemandedParts& demand, const std::vector<std::vector<ValueRest>>& rests) {
+  StepGuards guards{.request = {}, .demand = demand, .extents = {}};
+  const BufferId output = OnlyOutput(program);
+  if (output < 0) return guards;
+  if (!demand.empty()) {
+    const DemandedParts parts = RegroupDemand(demand, program.buffers[output].shape);
+    for (size_t d = 0; d < parts.size(); ++d) {
+      if (!IsWhole(parts[d])) guards.request.axes.push_back(static_cast<int>(d));
+    }
+  }
+  AddRests(graph, call, program, rests, guards);
+  return guards;
+}
+
+std::vector<LoopFlags> LoopFlagsOf(const GuardedLoops& guarded, const StepGuards& guards,
                                    const Program& program) {
-  const DemandedParts parts = RegroupDemand(demand, program.buffers[OnlyOutput(program)].shape);
+  const std::vector<int64_t>& shape = program.buffers[OnlyOutput(program)].shape;
+  DemandedParts parts;
+  if (!guards.demand.empty()) parts = RegroupDemand(guards.demand, shape);
+  parts.resize(shape.size());
+  for (const AxisPart& extent : guards.extents) parts.push_back({extent});
   std::vector<LoopFlags> loops;
   for (const LoopGuard& guard : guarded.guards) {
     LoopFlags& loop = loops.emplace_back(LoopFlags{.first = static_cast<uint32_t>(guard.first),

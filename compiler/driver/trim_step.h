@@ -8,6 +8,9 @@
 #include <vector>
 
 #include "compiler/graph/demanded_axes.h"
+#include "compiler/graph/extract_tasks.h"
+#include "compiler/graph/graph.h"
+#include "compiler/graph/known_rests.h"
 #include "compiler/ir/guard_loops.h"
 #include "compiler/ir/program.h"
 #include "compiler/runtime/step_trim.h"
@@ -19,12 +22,21 @@ namespace burnish {
 // writes what is read in any run. `step` is left 0.
 std::optional<StepTrim> TrimOf(const Program& lowered, const DemandedParts& demand);
 
-// Axes of the program's only output of which a run may read a part; none where it has more outputs.
-// Tasks have dimensions merged that their operators do not tell apart.
-std::vector<int> GuardedAxes(const DemandedParts& demand, const Program& program);
+// What a run may say of a step, and in what terms.
+struct StepGuards {
+  GuardRequest request = {};
+  DemandedParts demand = {};           // Of its only output; empty: all.
+  std::vector<AxisPart> extents = {};  // By KnownRest::extent.
+};
 
-// What the table of `guarded` says in a run that reads `demand` of the program's only output.
-std::vector<LoopFlags> LoopFlagsOf(const GuardedLoops& guarded, const DemandedParts& demand,
+// `program`: of the call's task, in which dimensions are merged that its operators do not tell
+// apart. `demand`: of the call's result. `rests`: of the graph's values. Nothing where the program
+// has several outputs.
+StepGuards GuardsOf(const Graph& graph, const TaskCall& call, const Program& program,
+                    const DemandedParts& demand, const std::vector<std::vector<ValueRest>>& rests);
+
+// What the table of `guarded` says in a run.
+std::vector<LoopFlags> LoopFlagsOf(const GuardedLoops& guarded, const StepGuards& guards,
                                    const Program& program);
 
 }  // namespace burnish

@@ -34,17 +34,17 @@ absl::StatusOr<PreparedCandidate> PrepareCandidate(const CompileItem& item) {
   }
   absl::StatusOr<Program> lowered = Lower(*scheduled);
   if (!lowered.ok()) return At("lowering", lowered.status());
-  for (const int axis : item.guarded_axes) {
-    for (const Buffer& buffer : lowered->buffers) {
-      if (buffer.role != BufferRole::kOutput ||
-          (axis >= 0 && axis < static_cast<int>(buffer.shape.size()))) {
-        continue;
-      }
-      return At("guards", absl::InvalidArgumentError(absl::StrCat(
-                              "got axis ", axis, " of output ", buffer.name, ", which has none")));
-    }
+  GuardRequest request{.axes = item.guarded_axes, .rests = {}};
+  for (const ParameterRest& rest : item.rests) {
+    request.rests.push_back({.parameter = rest.parameter,
+                             .axis = rest.axis,
+                             .value = rest.value,
+                             .extent = rest.extent});
   }
-  const GuardedLoops guarded = GuardLoops({.axes = item.guarded_axes}, *lowered);
+  if (const absl::Status status = CheckRequest(request, *lowered); !status.ok()) {
+    return At("guards", status);
+  }
+  const GuardedLoops guarded = GuardLoops(request, *lowered);
   return PreparedCandidate{.definition = *std::move(definition),
                            .scheduled = *std::move(scheduled),
                            .lowered = *std::move(lowered),
