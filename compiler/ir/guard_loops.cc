@@ -25,6 +25,10 @@ constexpr int64_t kBodyMin = 16;
 // Of a loop, whose reads and writes are compared. Enough for a rest at either end.
 constexpr int64_t kIterationsSeen = 8;
 
+// Of more tiles, the rows that nobody reads in the last are not worth the code of copies: a
+// sixteenth of the work where a call takes all.
+constexpr int64_t kTilesMax = 8;
+
 // Whether a part of the tree reads or overwrites a buffer first.
 enum class First { kNothing, kStore, kLoad };
 
@@ -46,16 +50,22 @@ class Guarder {
     }
     AddTiles();
     ConsiderNeutral();
-    if (found_.guards.empty()) return {};
+    if (flags_ == 0) return {};
     // From the last: who leaves something to those who leave something.
     const std::vector<NodeId> order = Subtree(program_, program_.root);
     for (size_t i = order.size(); i-- > 0;) {
       if (program_.nodes[order[i]].kind == NodeKind::kLoop) ConsiderProducer(order, i);
     }
     found_.live = AddTable();
-    // Inner loops first, since tiles are copied with what guards the loops in them: those that are
-    // found for the output have others inside.
-    for (size_t i = loops_.size(); i-- > 0;) Guard(loops_[i], found_.guards[i].first);
+    // Inner loops first, since tiles are copied with what guards the loops in them.
+    for (size_t i = order.size(); i-- > 0;) {
+      for (const TiledLoop& tiled : tiled_) {
+        if (tiled.loop == order[i]) Tile(tiled);
+      }
+      for (size_t g = 0; g < loops_.size(); ++g) {
+        if (loops_[g].loop == order[i]) Guard(loops_[g], found_.guards[g].first);
+      }
+    }
     ChooseOnce(program_.root, program_);
     for (const LoopGuard& tile : tiles_) found_.guards.push_back(tile);
     return std::move(found_);
@@ -64,15 +74,18 @@ class Guarder {
  private:
   // A copy of a loop's body for the first rows of its tiles.
   struct ShorterBody {
-    int64_t count = 0;        // Of rows.
-    int64_t first = 0;        // Of the flags that say whether a run wants one behind them.
-    std::vector<VarId> vars;  // Of these, from the outermost.
+    int64_t count = 0;  // Of rows.
+    int64_t first = 0;  // Of the flags that say whether a run wants one behind them.
+  };
+  struct TiledLoop {
+    NodeId loop = -1;
+    TileRows rows;
+    std::vector<VarId> vars;           // Of the flags, from the outermost.
+    std::vector<ShorterBody> shorter;  // Ascending.
   };
   struct GuardedLoop {
     NodeId loop;
     std::vector<VarId> vars;  // From the outermost.
-    std::optional<TileRows> rows = std::nullopt;
-    std::vector<ShorterBody> shorter = {};  // Ascending.
   };
   struct Indices {
     size_t axis, count;
@@ -96,7 +109,7 @@ class Guarder {
 
   void Consider(NodeId loop) {
     const Node& node = program_.nodes[loop];
-    if (!IsLong(loop)) return;
+    if (node.loop_kind == LoopKind::kUnrolled || !IsLong(loop)) return;
     std::set<VarId> depends;
     std::vector<Indices> indices;
     const auto consider = [&](size_t axis, size_t count) {
@@ -137,44 +150,72 @@ class Guarder {
     loops_.push_back(std::move(guarded));
   }
 
-  // Tiles of rows, in whichever innermost guarded loops have them: which flags say that nothing
-  // behind the first rows is read.
+  // Tiles of rows: which flags say that nothing behind the first rows is read. In the innermost
+  // loops that are guarded for the output; elsewhere in whichever loop is the outermost around
+  // them, as where a tile has all rows that there are.
   void AddTiles() {
-    for (size_t i = 0; i < loops_.size(); ++i) {
-      const bool is_innermost =
-          std::none_of(loops_.begin(), loops_.end(), [&](const GuardedLoop& other) {
-            return other.loop != loops_[i].loop && IsInside(program_, other.loop, loops_[i].loop);
-          });
-      if (!is_innermost) continue;
-      const std::vector<LoopGuard::Written>& written = found_.guards[i].written;
-      bool has_rows = std::any_of(written.begin(), written.end(), [&](const auto& each) {
-        return AddTilesOf(loops_[i], loops_[i].vars, each);
+    const std::vector<GuardedLoop> guarded = loops_;
+    const auto is_around_guarded = [&](NodeId loop) {
+      return std::any_of(guarded.begin(), guarded.end(), [&](const GuardedLoop& other) {
+        return other.loop != loop && IsInside(program_, other.loop, loop);
       });
-      // An axis of which each iteration has all.
-      for (size_t a = 0; a < axes_.size() && !has_rows; ++a) {
-        const auto axis = static_cast<size_t>(axes_[a]);
-        std::optional<std::vector<Range>> all = Written({}, StoredIndices(loops_[i].loop, axis, 1));
-        if (!all.has_value()) continue;
-        has_rows = AddTilesOf(loops_[i], {}, {.axis = axis, .ranges = *std::move(all)});
-      }
+    };
+    for (size_t i = 0; i < guarded.size(); ++i) {
+      if (is_around_guarded(guarded[i].loop)) continue;
+      const std::vector<LoopGuard::Written> written = found_.guards[i].written;
+      const bool has_rows = std::any_of(written.begin(), written.end(), [&](const auto& each) {
+        return AddTilesOf(guarded[i].loop, guarded[i].vars, each);
+      });
+      if (!has_rows) AddTilesOfAll(guarded[i].loop);
+    }
+    for (const NodeId id : Subtree(program_, program_.root)) {
+      const bool is_loop = program_.nodes[id].kind == NodeKind::kLoop &&
+                           (program_.nodes[id].loop_kind == LoopKind::kSerial ||
+                            program_.nodes[id].loop_kind == LoopKind::kParallel);
+      if (!is_loop || IsGuarded(id) || is_around_guarded(id) || !GuardedAround(id).empty())
+        continue;
+      const bool is_done = std::any_of(tiled_.begin(), tiled_.end(), [&](const TiledLoop& other) {
+        return IsInside(program_, id, other.loop);
+      });
+      if (!is_done) AddTilesOfAll(id);
     }
   }
 
-  bool AddTilesOf(GuardedLoop& guarded, const std::vector<VarId>& vars,
-                  const LoopGuard::Written& written) {
-    guarded.rows = FindTileRows(
-        program_, guarded.loop, output_, StoredIndices(guarded.loop, written.axis, written.count),
-        [this](NodeId loop, BufferId buffer) { return IsOfOneIteration(loop, buffer); });
-    if (!guarded.rows.has_value()) return false;
+  // Of axes of which each iteration has all.
+  void AddTilesOfAll(NodeId loop) {
+    const auto add = [&](size_t axis, size_t count) {
+      std::optional<std::vector<Range>> all = Written({}, StoredIndices(loop, axis, count));
+      return all.has_value() &&
+             AddTilesOf(loop, {}, {.axis = axis, .count = count, .ranges = *std::move(all)});
+    };
+    for (size_t i = 0; i < axes_.size(); ++i) {
+      const auto axis = static_cast<size_t>(axes_[i]);
+      if (add(axis, 1)) return;
+      if (i + 1 < axes_.size() && axes_[i + 1] == axes_[i] + 1 && add(axis, 2)) return;
+    }
+  }
+
+  // Whether there are rows. `written`: by combination of `vars`.
+  bool AddTilesOf(NodeId loop, const std::vector<VarId>& vars, const LoopGuard::Written& written) {
+    std::optional<TileRows> rows = FindTileRows(
+        program_, loop, output_, StoredIndices(loop, written.axis, written.count), IsPrivateTo());
+    if (!rows.has_value()) return false;
+    int64_t extent = 1;
+    for (size_t d = written.axis; d < written.axis + written.count; ++d) {
+      extent *= program_.buffers[output_].shape[d];
+    }
+    if (extent > kTilesMax * rows->most) return true;
+    TiledLoop tiled{.loop = loop, .rows = *std::move(rows), .vars = vars, .shorter = {}};
     const auto count = static_cast<int64_t>(written.ranges.size());
-    for (const int64_t rows : ShorterTiles(*guarded.rows)) {
+    for (const int64_t shorter : ShorterTiles(tiled.rows)) {
       if (count > kFlagsMax - flags_) break;
       LoopGuard behind = {.first = flags_, .count = count, .written = {written}};
-      for (Range& range : behind.written[0].ranges) range.min += rows;
-      guarded.shorter.push_back({.count = rows, .first = flags_, .vars = vars});
+      for (Range& range : behind.written[0].ranges) range.min += shorter;
+      tiled.shorter.push_back({.count = shorter, .first = flags_});
       flags_ += count;
       tiles_.push_back(std::move(behind));
     }
+    tiled_.push_back(std::move(tiled));
     return true;
   }
 
@@ -230,7 +271,10 @@ class Guarder {
   // that reads of it is.
   void ConsiderProducer(const std::vector<NodeId>& order, size_t position) {
     const NodeId loop = order[position];
-    if (!IsLong(loop) || IsConditional(loop)) return;
+    if (program_.nodes[loop].loop_kind == LoopKind::kUnrolled || !IsLong(loop) ||
+        IsConditional(loop)) {
+      return;
+    }
     const std::vector<NodeId> inside = Subtree(program_, loop);
     std::set<BufferId> left;
     for (const NodeId id : inside) {
@@ -314,8 +358,7 @@ class Guarder {
 
   bool IsLong(NodeId loop) const {
     const Node& node = program_.nodes[loop];
-    return (node.loop_kind == LoopKind::kSerial || node.loop_kind == LoopKind::kParallel) &&
-           MaxExtent(program_, node.var) >= 2 &&
+    return node.loop_kind != LoopKind::kVectorized && MaxExtent(program_, node.var) >= 2 &&
            StoredInIteration(program_, loop, kBodyMin) >= kBodyMin;
   }
 
@@ -602,21 +645,36 @@ class Guarder {
     return Load(found_.live, DType::kBool, {std::move(flag) + first});
   }
 
-  void Guard(const GuardedLoop& guarded, int64_t first) {
-    const std::vector<NodeId> children = std::exchange(program_.nodes[guarded.loop].children, {});
-    NodeId body = AddNode(program_, {.kind = NodeKind::kSeq});
-    for (const NodeId child : children) AppendChild(program_, body, child);
+  // A kSeq with what the loop had as its children.
+  NodeId TakeBody(NodeId loop) {
+    const NodeId body = AddNode(program_, {.kind = NodeKind::kSeq});
+    for (const NodeId child : std::exchange(program_.nodes[loop].children, {})) {
+      AppendChild(program_, body, child);
+    }
+    return body;
+  }
+
+  void Tile(const TiledLoop& tiled) {
+    NodeId body = TakeBody(tiled.loop);
+    const std::vector<NodeId> children = program_.nodes[body].children;
     // From the shortest: the first that has all that is read.
-    for (size_t i = guarded.shorter.size(); i-- > 0;) {
-      const ShorterBody& shorter = guarded.shorter[i];
+    for (size_t i = tiled.shorter.size(); i-- > 0;) {
+      const ShorterBody& shorter = tiled.shorter[i];
       const NodeId choice =
-          AddNode(program_, {.kind = NodeKind::kIf, .cond = FlagOf(shorter.vars, shorter.first)});
-      const NodeId copy = CopyOfRows(children, *guarded.rows, shorter.count, program_);
+          AddNode(program_, {.kind = NodeKind::kIf, .cond = FlagOf(tiled.vars, shorter.first)});
+      const NodeId copy = CopyOfRows(children, tiled.rows, shorter.count, program_);
       AppendChild(program_, choice, body);
       AppendChild(program_, choice, copy);
       body = AddNode(program_, {.kind = NodeKind::kSeq});
       AppendChild(program_, body, choice);
     }
+    for (const NodeId child : program_.nodes[body].children) {
+      AppendChild(program_, tiled.loop, child);
+    }
+  }
+
+  void Guard(const GuardedLoop& guarded, int64_t first) {
+    const NodeId body = TakeBody(guarded.loop);
     const NodeId test =
         AddNode(program_, {.kind = NodeKind::kIf, .cond = FlagOf(guarded.vars, first)});
     AppendChild(program_, test, body);
@@ -630,7 +688,8 @@ class Guarder {
   int64_t flags_ = 0;
   GuardedLoops found_;
   std::vector<GuardedLoop> loops_;  // One a guard.
-  std::vector<LoopGuard> tiles_;    // Behind those.
+  std::vector<TiledLoop> tiled_;
+  std::vector<LoopGuard> tiles_;  // Behind the loops'.
 };
 
 }  // namespace

@@ -179,10 +179,12 @@ kernel {
 }
 )";
 
-Program Tiles(const std::string& index, const std::string& rows) {
+Program Tiles(const std::string& index, const std::string& rows, int count = 3) {
   std::string text = kTiles;
-  text.replace(text.find("TILES"), 5, absl::StrCat(index, "\nvar t in 3\nvar i in ", rows));
+  text.replace(text.find("TILES"), 5,
+               absl::StrCat(index, "\nvar t in ", count, "\nvar i in ", rows));
   text.replace(text.find("ROWS"), 4, rows);
+  text.replace(text.find("for t in 3"), 10, absl::StrCat("for t in ", count));
   return Lowered(text);
 }
 
@@ -192,22 +194,25 @@ TEST(GuardLoopsTest, TilesOfWhichTheFirstRowsAreReadAreShorter) {
 }
 
 TEST(GuardLoopsTest, TilesOfTwoSizesHaveOneShorterCopyOfBoth) {
-  // Five, five and two rows: the last is too short for one of two rows, so there are none.
+  // Five, five and two rows, of which there are copies of one and two.
   const Program ragged = Tiles("t * 5 + i", "min(5, t * -5 + 12)");
-  ExpectRowsReadOnly(ragged, [](int64_t rows) { return rows == 11 ? 12 : (rows + 4) / 5 * 5; });
-  // Five, four and three rows, of which there are copies of two.
+  ExpectRowsReadOnly(ragged, [](int64_t rows) {
+    const int64_t start = (rows - 1) / 5 * 5;
+    return rows == 0 || rows - start <= 2 ? rows : std::min<int64_t>(start + 5, 12);
+  });
+  // Five, four and three rows, of which there are copies of one, two and three.
   const Program three = Tiles("t * 5 - t // 2 + i", "5 - t");
   ExpectRowsReadOnly(three, [](int64_t rows) {
     const int64_t start = rows <= 5 ? 0 : rows <= 9 ? 5 : 9;
     const int64_t end = rows <= 5 ? 5 : rows <= 9 ? 9 : 12;
-    return rows == 0 ? 0 : rows - start <= 2 ? start + 2 : end;
+    return rows == 0 || rows - start <= 3 ? rows : end;
   });
   Program program = three;
   GuardLoops({.axes = {0}}, program);
   const std::string text = Print(program);
   size_t tiles = 0;
   for (size_t at = text.find("+="); at != std::string::npos; at = text.find("+=", at + 1)) ++tiles;
-  EXPECT_EQ(tiles, 4u) << text;
+  EXPECT_EQ(tiles, 6u) << text;
 }
 
 // Of each of three heads, four rows of keys that hold up to some length, divided by their sums, and
@@ -400,6 +405,11 @@ TEST(GuardLoopsTest, RequestsOfWhatThereIsNotAreRefused) {
            {.rests = {{.parameter = 2, .axis = -2, .value = 0, .extent = -1}}}}) {
     EXPECT_EQ(CheckRequest(request, program).code(), absl::StatusCode::kInvalidArgument);
   }
+}
+
+TEST(GuardLoopsTest, ATileOfAllRowsIsShorter) {
+  ExpectRowsReadOnly(Tiles("t * 12 + i", "12", /*count=*/1),
+                     [](int64_t rows) { return std::max<int64_t>((rows + 1) / 2 * 2, 2); });
 }
 
 TEST(GuardLoopsTest, AxesThatAllIterationsWriteAskNothing) {

@@ -30,8 +30,8 @@ using IsPrivate = std::function<bool(NodeId loop, BufferId buffer)>;
 std::optional<TileRows> FindTileRows(const Program& lowered, NodeId loop, BufferId output,
                                      const std::vector<Expr>& stored, const IsPrivate& is_private);
 
-// How many rows the shorter copies have, ascending: quarters of the tile, so that no more than a
-// quarter is computed for nothing and code grows to 2.5 times at most.
+// How many rows the shorter copies have, ascending: eighths of the tile, or each number below its
+// own.
 std::vector<int64_t> ShorterTiles(const TileRows& rows);
 
 // A kSeq with copies of `children` whose tiles have `count` rows, of ShorterTiles.

@@ -73,8 +73,10 @@ std::optional<double> KnownValue(
       return of_load(*e);
     case ExprKind::kSelect: {
       const Known condition = KnownValue(e->operands[0], of_load);
-      if (!condition.has_value()) return std::nullopt;
-      return KnownValue(e->operands[*condition != 0 ? 1 : 2], of_load);
+      if (condition.has_value()) return KnownValue(e->operands[*condition != 0 ? 1 : 2], of_load);
+      // As a rest of a vector has it, behind which the neutral element is.
+      const Known either = KnownValue(e->operands[1], of_load);
+      return either == KnownValue(e->operands[2], of_load) ? either : std::nullopt;
     }
     case ExprKind::kCast:
       // 0 and infinities are the same in every type of floats.

@@ -30,7 +30,10 @@ TEST(KnownRestTest, AMaskChoosesItsOtherSide) {
   EXPECT_EQ(Known(Select(Binary(ExprKind::kAnd, Load(kUnknown, DType::kBool, {}), Of(kFalse)),
                          Of(kUnknown), Float(3))),
             3);
-  EXPECT_EQ(Known(Select(Load(kUnknown, DType::kBool, {}), Of(kZero), Of(kZero))), std::nullopt);
+  const Expr unknown = Load(kUnknown, DType::kBool, {});
+  EXPECT_EQ(Known(Select(unknown, Of(kZero), Float(0))), 0);
+  EXPECT_EQ(Known(Select(unknown, Of(kZero), Of(kLeast))), std::nullopt);
+  EXPECT_EQ(Known(Select(unknown, Of(kUnknown), Of(kZero))), std::nullopt);
 }
 
 TEST(KnownRestTest, OneOperandMaySayItAll) {

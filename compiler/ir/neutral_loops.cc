@@ -101,17 +101,20 @@ class Finder {
       : program_(program), rests_(program, rests), is_private_(is_private) {}
 
   std::vector<NeutralLoop> Find() {
-    const std::vector<NodeId> order = Subtree(program_, program_.root);
-    // From the last: inner ones before those around them.
-    for (size_t i = order.size(); i-- > 0;) {
-      const Node& node = program_.nodes[order[i]];
-      if (node.kind != NodeKind::kLoop || node.loop_kind != LoopKind::kSerial) continue;
-      const bool is_around = std::any_of(found_.begin(), found_.end(), [&](const auto& inner) {
-        return IsInside(program_, inner.loop, order[i]);
-      });
-      if (!is_around) Consider(order[i]);
+    // Iterations of unrolled loops are parts of those around them, unless nothing else is known.
+    for (const LoopKind kind : {LoopKind::kSerial, LoopKind::kUnrolled}) {
+      const std::vector<NodeId> order = Subtree(program_, program_.root);
+      // From the last: inner ones before those around them.
+      for (size_t i = order.size(); i-- > 0;) {
+        const Node& node = program_.nodes[order[i]];
+        if (node.kind != NodeKind::kLoop || node.loop_kind != kind) continue;
+        const bool is_known = std::any_of(found_.begin(), found_.end(), [&](const auto& other) {
+          return IsInside(program_, other.loop, order[i]) ||
+                 IsInside(program_, order[i], other.loop);
+        });
+        if (!is_known) Consider(order[i]);
+      }
     }
-    std::reverse(found_.begin(), found_.end());
     return std::move(found_);
   }
 

@@ -19,7 +19,7 @@ struct NeutralLoop {
   std::vector<Expr> positions;
 };
 
-// Serial loops that reach no further than sums, products, maxima and minima with neutral elements
+// Serial and unrolled loops that reach no further than sums, products, maxima and minima with neutral elements
 // wherever their positions lie behind an extent; what else an iteration stores is its own by
 // `is_private`. Of loops in one another the innermost.
 std::vector<NeutralLoop> NeutralLoops(
