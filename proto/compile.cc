@@ -54,6 +54,7 @@ void FillMessage(const CompiledKernel& kernel, v1::CompiledKernel* message) {
   AddBuffers(kernel.pack_buffers, message->mutable_pack_buffers());
   message->set_kernel_index(kernel.kernel_index);
   message->set_pack_index(kernel.pack_index);
+  message->set_pack_sha256(kernel.pack_sha256);
 }
 
 absl::StatusOr<CompiledKernel> KernelFrom(const v1::CompiledKernel& message) {
@@ -69,7 +70,8 @@ absl::StatusOr<CompiledKernel> KernelFrom(const v1::CompiledKernel& message) {
                         .buffers = BuffersFrom(message.buffers()),
                         .pack_buffers = BuffersFrom(message.pack_buffers()),
                         .kernel_index = message.kernel_index(),
-                        .pack_index = message.pack_index()};
+                        .pack_index = message.pack_index(),
+                        .pack_sha256 = message.pack_sha256()};
 }
 
 }  // namespace

@@ -82,6 +82,7 @@ struct CompiledKernel {
   std::vector<CallBuffer> pack_buffers = {};  // Empty: there is nothing to pack.
   int32_t kernel_index = 0;
   int32_t pack_index = 0;
+  std::string pack_sha256 = "";  // Equal: the same function, in whatever library.
 
   bool operator==(const CompiledKernel&) const = default;
 };

@@ -48,6 +48,7 @@ TEST(CompileTest, ReplyComesBackWhole) {
   kernel.pack_buffers = {{CallBuffer::Kind::kParameter, 1}};
   kernel.kernel_index = 5;
   kernel.pack_index = 1;
+  kernel.pack_sha256 = "hash";
   CompileReply reply;
   reply.results.push_back({.id = "a", .outcome = kernel});
   reply.results.push_back(

@@ -170,7 +170,9 @@ absl::StatusOr<CompileReply> CandidateCompiler::CompileLibrary(absl::Span<const 
   DistinctPrograms kernels, packs;
   for (std::optional<LibraryItem>& item : prepared) {
     item->kernel.kernel_index = kernels.Add(item->split.compute);
-    if (item->split.pack.has_value()) item->kernel.pack_index = packs.Add(*item->split.pack);
+    if (!item->split.pack.has_value()) continue;
+    item->kernel.pack_index = packs.Add(*item->split.pack);
+    item->kernel.pack_sha256 = RawSha256(Print(*item->split.pack));
   }
   objects_.BeginLibrary();
   ASSIGN_OR_RETURN(const CompiledModule module,
