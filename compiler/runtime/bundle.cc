@@ -107,16 +107,26 @@ RuntimeOr<std::string> WriteVariant(const BundleManifest& manifest, std::span<co
 RuntimeOr<std::string> WriteBundle(const BundleManifest& manifest, std::span<const uint8_t> elf,
                                    std::span<const uint8_t> weights, const RefitSections& refit,
                                    const std::vector<std::string>& variants) {
+  return WriteBundleOfPieces(manifest, elf, {weights}, refit, variants);
+}
+
+RuntimeOr<std::string> WriteBundleOfPieces(const BundleManifest& manifest,
+                                           std::span<const uint8_t> elf,
+                                           std::vector<std::span<const uint8_t>> weights,
+                                           const RefitSections& refit,
+                                           const std::vector<std::string>& variants) {
   RUNTIME_RETURN_IF_ERROR(CheckManifest(manifest));
-  if (weights.size() != manifest.weights_bytes) {
-    return RuntimeStatus(RuntimeCode::kInvalidArgument, "got " + std::to_string(weights.size()) +
+  uint64_t weights_bytes = 0;
+  for (const std::span<const uint8_t> piece : weights) weights_bytes += piece.size();
+  if (weights_bytes != manifest.weights_bytes) {
+    return RuntimeStatus(RuntimeCode::kInvalidArgument, "got " + std::to_string(weights_bytes) +
                                                             " bytes of weights, want " +
                                                             std::to_string(manifest.weights_bytes));
   }
   const ManifestSections parts = SectionsOf(manifest);
   std::vector<Section> sections = {{SectionKind::kManifest, BytesOf(parts.manifest)},
                                    {SectionKind::kElf, elf},
-                                   {SectionKind::kWeights, weights}};
+                                   {SectionKind::kWeights, {}, std::move(weights)}};
   const auto add = [&](SectionKind kind, std::span<const uint8_t> bytes) {
     if (!bytes.empty()) sections.push_back({kind, bytes});
   };

@@ -34,6 +34,13 @@ RuntimeOr<std::string> WriteBundle(const BundleManifest& manifest, std::span<con
                                    const RefitSections& refit = {},
                                    const std::vector<std::string>& variants = {});
 
+// As WriteBundle; `weights`: one behind the other.
+RuntimeOr<std::string> WriteBundleOfPieces(const BundleManifest& manifest,
+                                           std::span<const uint8_t> elf,
+                                           std::vector<std::span<const uint8_t>> weights,
+                                           const RefitSections& refit = {},
+                                           const std::vector<std::string>& variants = {});
+
 // The same model for smaller sizes (docs/adr/0017-several-bounds.md): a manifest and code whose
 // weights are those of the bundle that it goes into. Errors: as above.
 RuntimeOr<std::string> WriteVariant(const BundleManifest& manifest, std::span<const uint8_t> elf);

@@ -287,6 +287,16 @@ TEST(BundleTest, WeightsOfAnotherSizeAreNotWritten) {
   EXPECT_FALSE(WriteBundle(TestBundleManifest(), TestElf(), {}).ok());
 }
 
+TEST(BundleTest, WeightsInPiecesAreTheSameFile) {
+  const std::vector<float> packed = PackedWeights();
+  const std::span<const uint8_t> weights = AsBytes(packed);
+  const auto pieces =
+      WriteBundleOfPieces(TestBundleManifest(), TestElf(),
+                          {weights.first(5), {}, weights.subspan(5, 60), weights.subspan(65)});
+  ASSERT_TRUE(pieces.ok()) << pieces.status().message();
+  EXPECT_EQ(*pieces, *WriteBundle(TestBundleManifest(), TestElf(), weights));
+}
+
 TEST(BundleTest, AMissingFileIsNotFound) {
   const auto reader = BundleReader::OpenFile("no/such/file");
   EXPECT_EQ(reader.status().code(), RuntimeCode::kNotFound);

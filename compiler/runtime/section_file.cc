@@ -75,13 +75,28 @@ std::string WriteSectionFile(const SectionFormat& format, const std::vector<Sect
   CHECK(format.magic.size() == 8);
   CHECK(sections.size() <= kSectionCountMax);
   const uint64_t table_end = kHeaderBytes + kEntryBytes * sections.size() + kDigestBytes;
-  std::vector<uint64_t> offsets;
+  std::vector<uint64_t> offsets, sizes;
   uint64_t end = table_end;
   for (const Section& section : sections) {
     offsets.push_back(AlignUp(end, format.alignment));
-    end = offsets.back() + section.bytes.size();
+    sizes.push_back(section.bytes.size());
+    for (const std::span<const uint8_t> more : section.more) sizes.back() += more.size();
+    end = offsets.back() + sizes.back();
+  }
+  std::string file;
+  file.reserve(end);
+  file.resize(table_end);
+  const auto append = [&file](std::span<const uint8_t> bytes) {
+    file.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  };
+  for (size_t i = 0; i < sections.size(); ++i) {
+    file.resize(offsets[i]);
+    append(sections[i].bytes);
+    for (const std::span<const uint8_t> more : sections[i].more) append(more);
   }
 
+  // In front of the sections and made behind them: only in the file are all of one's bytes in a
+  // row.
   ByteWriter header;
   header.Number(VersionOf(sections, version_min));
   header.Number(static_cast<uint32_t>(sections.size()));
@@ -90,20 +105,17 @@ std::string WriteSectionFile(const SectionFormat& format, const std::vector<Sect
     header.Number(sections[i].kind);
     header.Number(uint32_t{0});
     header.Number(offsets[i]);
-    header.Number(static_cast<uint64_t>(sections[i].bytes.size()));
-    for (uint8_t byte : SectionDigest(sections[i].bytes)) {
+    header.Number(sizes[i]);
+    const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(file.data()), end);
+    for (uint8_t byte : SectionDigest(bytes.subspan(offsets[i], sizes[i]))) {
       header.Number(byte);
     }
   }
-  std::string file(format.magic);
-  file += header.Take();
-  const Sha256Digest digest = Sha256Of(file.data(), file.size());
-  file.append(reinterpret_cast<const char*>(digest.data()), digest.size());
-  file.reserve(end);
-  for (size_t i = 0; i < sections.size(); ++i) {
-    file.resize(offsets[i]);
-    file.append(reinterpret_cast<const char*>(sections[i].bytes.data()), sections[i].bytes.size());
-  }
+  std::string table(format.magic);
+  table += header.Take();
+  const Sha256Digest digest = Sha256Of(table.data(), table.size());
+  table.append(reinterpret_cast<const char*>(digest.data()), digest.size());
+  file.replace(0, table_end, table);
   return file;
 }
 

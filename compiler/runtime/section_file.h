@@ -55,6 +55,8 @@ inline constexpr SectionFormat kBundleFormat = {"BRNSHBUN", 4096};
 struct Section {
   SectionKind kind;
   std::span<const uint8_t> bytes;
+  // Behind `bytes`: what lies in many places need not be put together first.
+  std::vector<std::span<const uint8_t>> more = {};
 };
 
 // At most kSectionCountMax sections, each kind at most once. `version_min`: what a section's bytes
