@@ -22,7 +22,6 @@
 #include "compiler/ir/contract.h"
 #include "compiler/ir/lower.h"
 #include "compiler/runtime/artifact.h"
-#include "compiler/runtime/bundle.h"
 #include "compiler/runtime/host_call.h"
 #include "compiler/runtime/refit.h"
 #include "compiler/te/host_operator.h"
@@ -45,13 +44,13 @@ absl::Status ToStatus(absl::string_view what, const RuntimeStatus& status) {
 class Assembler {
  public:
   Assembler(const Graph& source, const PlannedModel& model, const std::vector<StepPlan>& steps,
-            const CompileReply& reply, const Target& target, const RefitProgram* refit)
+            const CompileReply& reply, const Target& target, const AssembleOptions& options)
       : source_(source),
         model_(model),
         steps_(steps),
         reply_(reply),
         target_(target),
-        refit_(refit),
+        options_(options),
         control_(model, StepFlags()) {}
 
   absl::StatusOr<AssembledModel> Run();
@@ -105,6 +104,7 @@ class Assembler {
                                          const Buffer& parameter);
   absl::StatusOr<ModelStep> MakeStep(size_t number);
   ModelStep MakeHostStep(const StepPlan& step);
+  void AddRefit();
   std::string StepName(const StepPlan& step) const;
 
   const Graph& source_;
@@ -112,10 +112,10 @@ class Assembler {
   const std::vector<StepPlan>& steps_;
   const CompileReply& reply_;
   const Target& target_;
-  const RefitProgram* const refit_;
+  const AssembleOptions& options_;
 
-  BundleManifest manifest_;
-  std::vector<uint8_t> elf_;
+  UnwrittenBundle bundle_;
+  BundleManifest& manifest_ = bundle_.manifest;
   std::unique_ptr<Artifact> packs_;
   std::unique_ptr<WeightsWriter> weights_;
   std::map<ValueId, uint32_t> inputs_, outputs_;  // Numbers of the model's inputs and outputs.
@@ -144,13 +144,13 @@ absl::Status Assembler::LoadLibraries() {
   manifest_.features = std::move(library->features);
   RuntimeOr<std::vector<uint8_t>> elf = ReadArtifactElf(BytesOf(reply_.library));
   if (!elf.ok()) return ToStatus("kernels", elf.status());
-  elf_ = std::move(*elf);
+  bundle_.elf = std::move(*elf);
   if (!reply_.pack_library.empty()) {
     RuntimeOr<std::unique_ptr<Artifact>> packs = Artifact::Load(BytesOf(reply_.pack_library));
     if (!packs.ok()) return ToStatus("pack functions", packs.status());
     packs_ = std::move(*packs);
   }
-  weights_ = std::make_unique<WeightsWriter>(graph(), source_, packs_.get(), refit_);
+  weights_ = std::make_unique<WeightsWriter>(graph(), packs_.get(), options_.pool, bundle_);
   return absl::OkStatus();
 }
 
@@ -436,7 +436,7 @@ absl::StatusOr<std::vector<int64_t>> Assembler::Pack(const StepPlan& step, const
     inputs.push_back({.value = ValueOf(step, buffer.index),
                       .storage = program.buffers[parameters[buffer.index]].storage});
   }
-  return weights_->AddPacked(kernel.pack_index, inputs);
+  return weights_->AddPacked(kernel.pack_index, kernel.pack_sha256, inputs);
 }
 
 absl::StatusOr<int64_t> Assembler::ConstantOffset(const StepPlan& step, size_t argument,
@@ -579,24 +579,24 @@ absl::StatusOr<AssembledModel> Assembler::Run() {
   }
   AddRunSizes();
   AddTypes();
-  manifest_.constants = weights_->constants();
-  manifest_.weights_bytes = weights_->bytes().size();
-  const RefitInfo refit = weights_->Refit();
-  RefitSections sections;
-  std::string refit_bytes;
-  if (!refit.parameters.empty()) {
-    refit_bytes = refit_ == nullptr ? EncodeRefit(refit) : EncodeRefitPlan(refit);
-    (refit_ == nullptr ? sections.refit : sections.plan) = BytesOf(refit_bytes);
-    sections.packs = BytesOf(reply_.pack_library);
-    if (refit_ != nullptr) sections.program = BytesOf(refit_->bundle);
+  if (!options_.is_variant) AddRefit();
+  const auto kernel_count = static_cast<int>(manifest_.kernels.size());
+  return AssembledModel{
+      .bundle = std::move(bundle_), .arena_bytes = plan_.arena_bytes, .kernel_count = kernel_count};
+}
+
+void Assembler::AddRefit() {
+  const RefitProgram* const program = options_.refit;
+  const RefitInfo refit =
+      program == nullptr ? weights_->RecognisedRefit(source_) : weights_->ProgramRefit(*program);
+  if (refit.parameters.empty()) return;
+  bundle_.packs = reply_.pack_library;
+  if (program == nullptr) {
+    bundle_.refit = EncodeRefit(refit);
+    return;
   }
-  RuntimeOr<std::string> bundle =
-      WriteBundle(manifest_, elf_, BytesOf(weights_->bytes()), sections);
-  if (!bundle.ok()) return ToStatus("bundle", bundle.status());
-  return AssembledModel{.bundle = std::move(*bundle),
-                        .arena_bytes = plan_.arena_bytes,
-                        .weights_bytes = static_cast<int64_t>(manifest_.weights_bytes),
-                        .kernel_count = static_cast<int>(manifest_.kernels.size())};
+  bundle_.plan = EncodeRefitPlan(refit);
+  bundle_.program = program->bundle;
 }
 
 }  // namespace
@@ -604,8 +604,8 @@ absl::StatusOr<AssembledModel> Assembler::Run() {
 absl::StatusOr<AssembledModel> AssembleBundle(const Graph& source, const PlannedModel& model,
                                               const std::vector<StepPlan>& steps,
                                               const CompileReply& reply, const Target& target,
-                                              const RefitProgram* refit) {
-  return Assembler(source, model, steps, reply, target, refit).Run();
+                                              const AssembleOptions& options) {
+  return Assembler(source, model, steps, reply, target, options).Run();
 }
 
 }  // namespace burnish

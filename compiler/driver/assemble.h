@@ -2,13 +2,14 @@
 #ifndef COMPILER_DRIVER_ASSEMBLE_H_
 #define COMPILER_DRIVER_ASSEMBLE_H_
 
-#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "compiler/driver/planned_model.h"
 #include "compiler/driver/refit_program.h"
 #include "compiler/driver/trim_step.h"
+#include "compiler/driver/unwritten_bundle.h"
+#include "compiler/driver/weight_pool.h"
 #include "proto/compile.h"
 #include "proto/target.h"
 
@@ -23,19 +24,25 @@ struct StepPlan {
 };
 
 struct AssembledModel {
-  std::string bundle;
+  UnwrittenBundle bundle;
   int64_t arena_bytes = 0;
-  int64_t weights_bytes = 0;
   int kernel_count = 0;
 };
 
+struct AssembleOptions {
+  // Of the model's constants; null: those parameters can be replaced that are constants as they
+  // were.
+  const RefitProgram* refit = nullptr;
+  WeightPool* pool = nullptr;  // Of bundles that have weights in common; null: there are none.
+  bool is_variant = false;     // No parameters can be replaced: the whole bundle says which.
+};
+
 // `model`: of `source`, as it came in. `reply`: of a library that was built without failure. Packs
-// the constants on this machine. `refit`: of the model's constants; nullptr: those parameters can
-// be replaced that are constants as they were. Pure otherwise: equal input gives equal bytes.
+// the constants on this machine. Pure otherwise: equal input gives equal bytes.
 absl::StatusOr<AssembledModel> AssembleBundle(const Graph& source, const PlannedModel& model,
                                               const std::vector<StepPlan>& steps,
                                               const CompileReply& reply, const Target& target,
-                                              const RefitProgram* refit = nullptr);
+                                              const AssembleOptions& options = {});
 
 }  // namespace burnish
 

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -14,9 +13,7 @@
 #include "compiler/driver/refit_program.h"
 #include "compiler/driver/schedule_chooser.h"
 #include "compiler/driver/storage_choice.h"
-#include "compiler/driver/to_status.h"
 #include "compiler/graph/quantize_graph.h"
-#include "compiler/runtime/bundle.h"
 
 namespace burnish {
 namespace {
@@ -74,28 +71,25 @@ absl::StatusOr<BuiltModel> Build(const Graph& graph, ScheduleSource& source, Bui
 
 }  // namespace
 
-absl::Status NoteError(BuiltModel& built) {
-  if (!built.measured_error.has_value()) return absl::OkStatus();
-  const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(built.bundle.data()),
-                                       built.bundle.size());
-  auto reader = BundleReader::FromBytes(bytes);
-  if (!reader.ok()) return ToStatus(reader.status());
-  NumberNotes notes = reader->manifest().notes;
-  notes.error = *built.measured_error;
-  notes.measured_on = built.measured_on;
-  auto noted = WithNumberNotes(bytes, notes);
-  if (!noted.ok()) return ToStatus(noted.status());
-  built.bundle = *std::move(noted);
-  return absl::OkStatus();
-}
-
-absl::StatusOr<BuiltModel> BuildModel(const Graph& graph, ScheduleSource& source, Builder& builder,
-                                      const BuildModelOptions& options) {
+absl::StatusOr<BuiltModel> BuildUnwritten(const Graph& graph, ScheduleSource& source,
+                                          Builder& builder, const BuildModelOptions& options) {
   if (Narrows(options) && options.refit) {
     return absl::InvalidArgumentError("parameters cannot be replaced where weights are rounded");
   }
   ASSIGN_OR_RETURN(BuiltModel built, Build(graph, source, builder, options));
-  RETURN_IF_ERROR(NoteError(built));
+  if (built.measured_error.has_value()) {
+    NumberNotes& notes = built.unwritten.manifest.notes;
+    notes.error = *built.measured_error;
+    notes.measured_on = built.measured_on;
+  }
+  return built;
+}
+
+absl::StatusOr<BuiltModel> BuildModel(const Graph& graph, ScheduleSource& source, Builder& builder,
+                                      const BuildModelOptions& options) {
+  ASSIGN_OR_RETURN(BuiltModel built, BuildUnwritten(graph, source, builder, options));
+  ASSIGN_OR_RETURN(built.bundle, Write(built.unwritten));
+  built.unwritten = {};
   return built;
 }
 

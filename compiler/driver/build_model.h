@@ -14,6 +14,8 @@
 #include "compiler/driver/model_error.h"
 #include "compiler/driver/schedule_source.h"
 #include "compiler/driver/select.h"
+#include "compiler/driver/unwritten_bundle.h"
+#include "compiler/driver/weight_pool.h"
 #include "compiler/graph/graph.h"
 #include "compiler/graph/precision_pass.h"
 #include "proto/builder.h"
@@ -53,6 +55,11 @@ struct BuildModelOptions {
   // All parameters can be replaced in the bundle, not only those that no pass computed with: how
   // the others became weights goes into it as code (refit_program.h).
   bool refit = false;
+  // Of a range, with a bundle for each of several bounds (ladder.h): the weights that they have in
+  // common; null: there is one bound.
+  WeightPool* pool = nullptr;
+  // For smaller bounds than the whole bundle's, which says how parameters become weights.
+  bool is_variant = false;
   absl::Duration time_limit_per_kernel = absl::Seconds(30);
   // Called when a stage begins and after each part of it, from any thread, one call at a time.
   std::function<void(const BuildProgress&)> progress = nullptr;
@@ -80,7 +87,8 @@ struct LayerReport {
 };
 
 struct BuiltModel {
-  std::string bundle;  // compiler/runtime/bundle.h.
+  std::string bundle;         // compiler/runtime/bundle.h.
+  UnwrittenBundle unwritten;  // Of BuildUnwritten; and then there is no `bundle`.
   std::vector<TaskReport> tasks;
   int step_count = 0;
   int kernel_count = 0;  // Distinct bodies.
@@ -107,8 +115,9 @@ struct BuiltModel {
 absl::StatusOr<BuiltModel> BuildModel(const Graph& graph, ScheduleSource& source, Builder& builder,
                                       const BuildModelOptions& options);
 
-// Puts the measured error into the bundle, where there is one. BuildModel has done so.
-absl::Status NoteError(BuiltModel& built);
+// As BuildModel, but for the file: for ComposeLadder.
+absl::StatusOr<BuiltModel> BuildUnwritten(const Graph& graph, ScheduleSource& source,
+                                          Builder& builder, const BuildModelOptions& options);
 
 // How BuildModel would store the model with these schedules, but for what it finds when it has
 // built it so. One build, of the model in f32. Errors: as there.

@@ -198,16 +198,18 @@ absl::StatusOr<BuiltModel> BuildOnce(const Graph& graph, const PlannedModel& cut
     ASSIGN_OR_RETURN(const bool again, RejectFailures(model, plan, reply, chooser));
     if (again) continue;
     Tell(options, BuildProgress::Stage::kWeights);
-    ASSIGN_OR_RETURN(AssembledModel assembled,
-                     AssembleBundle(graph, model, plan.steps, reply, options.target, refit));
+    ASSIGN_OR_RETURN(
+        AssembledModel assembled,
+        AssembleBundle(graph, model, plan.steps, reply, options.target,
+                       {.refit = refit, .pool = options.pool, .is_variant = options.is_variant}));
     BuiltModel built{
-        .bundle = std::move(assembled.bundle),
         .tasks = Report(model, plan, reply, chooser),
         .step_count = static_cast<int>(plan.steps.size()),
         .kernel_count = assembled.kernel_count,
         .arena_bytes = assembled.arena_bytes,
-        .weights_bytes = assembled.weights_bytes,
+        .weights_bytes = static_cast<int64_t>(assembled.bundle.manifest.weights_bytes),
         .refit_bytes = refit == nullptr ? 0 : static_cast<int64_t>(refit->bundle.size())};
+    built.unwritten = std::move(assembled.bundle);
     built.expected_error = ExpectedError(built.tasks);
     if (parts != nullptr) {
       *parts = {std::move(model), std::move(plan.steps), std::move(reply)};

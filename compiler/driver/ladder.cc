@@ -15,8 +15,6 @@
 namespace burnish {
 namespace {
 
-// Kernels ask for 64 bytes at most (weights.cc).
-constexpr size_t kAlignment = 64;
 // Below so much of a range beside others it does not matter where in it a run is.
 constexpr int64_t kRangeMin = 8;
 // And below so much of one that is alone.
@@ -32,58 +30,39 @@ constexpr int64_t kQuartersAlone[] = {1, 2, 3};
 constexpr int64_t kQuartersOfWidest[] = {1, 2};
 constexpr int64_t kQuartersOfSecond[] = {2};
 
-std::span<const uint8_t> BytesOf(const std::string& text) {
-  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
-}
-
-// The weights of all, with equal constants once.
+// Places of constants among the weights of all.
 class SharedWeights {
  public:
-  SharedWeights(const BundleManifest& whole, std::string bytes) : bytes_(std::move(bytes)) {
-    for (const ConstantInfo& constant : whole.constants) Remember(constant);
+  SharedWeights(UnwrittenBundle& whole, WeightPool& pool) : whole_(whole), pool_(pool) {
+    for (size_t i = 0; i < whole.weights.size(); ++i) {
+      at_.emplace(pool.Shared(whole.weights[i]).get(), whole.manifest.constants[i].offset_bytes);
+    }
   }
 
-  // Where a constant of `from` lies among the shared ones.
-  uint64_t Place(const ConstantInfo& constant, const std::string& from) {
-    const std::string content = from.substr(constant.offset_bytes, constant.size_bytes);
-    if (const auto known = at_.find(content); known != at_.end()) return known->second;
-    bytes_.resize((bytes_.size() + kAlignment - 1) / kAlignment * kAlignment, '\0');
-    ConstantInfo added = constant;
-    added.offset_bytes = bytes_.size();
-    bytes_ += content;
-    Remember(added);
-    added_.push_back(added);
-    return added.offset_bytes;
+  uint64_t Place(const std::string& name, const ConstantPtr& bytes) {
+    ConstantPtr shared = pool_.Shared(bytes);
+    const auto [found, is_new] = at_.emplace(shared.get(), 0);
+    if (is_new) {
+      AddWeight(name, std::move(shared), whole_);
+      found->second = whole_.manifest.constants.back().offset_bytes;
+    }
+    return found->second;
   }
-
-  const std::string& bytes() const { return bytes_; }
-  const std::vector<ConstantInfo>& added() const { return added_; }
 
  private:
-  void Remember(const ConstantInfo& constant) {
-    at_.emplace(bytes_.substr(constant.offset_bytes, constant.size_bytes), constant.offset_bytes);
-  }
-
-  std::string bytes_;
-  std::map<std::string, uint64_t> at_;  // By content.
-  std::vector<ConstantInfo> added_;
+  UnwrittenBundle& whole_;
+  WeightPool& pool_;
+  std::map<const ConstantData*, uint64_t> at_;
 };
 
-absl::StatusOr<std::string> WeightsOf(const BundleReader& reader) {
-  std::string bytes(reader.manifest().weights_bytes, '\0');
-  const RuntimeStatus read = reader.ReadWeights(
-      {reinterpret_cast<uint8_t*>(bytes.data()), bytes.size()}, /*check_hash=*/true);
-  if (!read.ok()) return ToStatus(read);
-  return bytes;
-}
-
 // A variant's manifest, with its constants where they are shared.
-absl::StatusOr<BundleManifest> Relocated(const BundleReader& reader, SharedWeights& shared) {
-  BundleManifest manifest = reader.manifest();
-  ASSIGN_OR_RETURN(const std::string weights, WeightsOf(reader));
+absl::StatusOr<BundleManifest> Relocated(const UnwrittenBundle& variant, SharedWeights& shared) {
+  BundleManifest manifest = variant.manifest;
   std::map<uint64_t, std::pair<uint64_t, uint64_t>> moved;  // By offset: size, and the new offset.
-  for (const ConstantInfo& constant : manifest.constants) {
-    moved[constant.offset_bytes] = {constant.size_bytes, shared.Place(constant, weights)};
+  for (size_t i = 0; i < manifest.constants.size(); ++i) {
+    const ConstantInfo& constant = manifest.constants[i];
+    moved[constant.offset_bytes] = {constant.size_bytes,
+                                    shared.Place(constant.name, variant.weights[i])};
   }
   bool is_known = true;
   const auto move = [&](Place& place) {
@@ -168,12 +147,6 @@ std::vector<size_t> WidestOf(const Graph& graph) {
   return found;
 }
 
-template <typename T>
-absl::StatusOr<T> FromRuntime(RuntimeOr<T> value) {
-  if (!value.ok()) return ToStatus(value.status());
-  return std::move(*value);
-}
-
 }  // namespace
 
 std::vector<LadderBounds> LadderOf(const Graph& graph) {
@@ -212,36 +185,28 @@ bool HasLessWork(const LadderBounds& a, const LadderBounds& b) {
   return std::pair(work(a), a) < std::pair(work(b), b);
 }
 
-absl::StatusOr<std::string> ComposeLadder(const std::string& whole,
-                                          const std::vector<std::string>& smaller) {
-  ASSIGN_OR_RETURN(const BundleReader reader, FromRuntime(BundleReader::FromBytes(BytesOf(whole))));
-  ASSIGN_OR_RETURN(std::string bytes, WeightsOf(reader));
-  SharedWeights shared(reader.manifest(), std::move(bytes));
-  std::vector<std::pair<BundleManifest, std::vector<uint8_t>>> variants;
-  for (const std::string& each : smaller) {
-    ASSIGN_OR_RETURN(const BundleReader variant,
-                     FromRuntime(BundleReader::FromBytes(BytesOf(each))));
-    ASSIGN_OR_RETURN(BundleManifest manifest, Relocated(variant, shared));
-    RETURN_IF_ERROR(TakeSizesOf(reader.manifest(), manifest));
-    ASSIGN_OR_RETURN(std::vector<uint8_t> elf, FromRuntime(variant.ReadElf()));
-    variants.emplace_back(std::move(manifest), std::move(elf));
+absl::StatusOr<UnwrittenBundle> ComposeLadder(UnwrittenBundle whole,
+                                              absl::Span<const UnwrittenBundle> smaller,
+                                              WeightPool& pool) {
+  SharedWeights shared(whole, pool);
+  std::vector<BundleManifest> manifests;
+  for (const UnwrittenBundle& variant : smaller) {
+    ASSIGN_OR_RETURN(manifests.emplace_back(), Relocated(variant, shared));
+    RETURN_IF_ERROR(TakeSizesOf(whole.manifest, manifests.back()));
   }
-  std::vector<std::string> written;
-  for (auto& [manifest, elf] : variants) {
-    manifest.weights_bytes = shared.bytes().size();
-    ASSIGN_OR_RETURN(written.emplace_back(), FromRuntime(WriteVariant(manifest, elf)));
+  for (size_t i = 0; i < smaller.size(); ++i) {
+    manifests[i].weights_bytes = whole.manifest.weights_bytes;
+    RuntimeOr<std::string> written = WriteVariant(manifests[i], smaller[i].elf);
+    if (!written.ok()) return ToStatus(written.status());
+    whole.variants.push_back(*std::move(written));
   }
-  BundleManifest manifest = reader.manifest();
-  manifest.weights_bytes = shared.bytes().size();
-  manifest.constants.insert(manifest.constants.end(), shared.added().begin(), shared.added().end());
-  ASSIGN_OR_RETURN(const std::vector<uint8_t> elf, FromRuntime(reader.ReadElf()));
-  ASSIGN_OR_RETURN(const std::vector<uint8_t> refit, FromRuntime(reader.ReadRefit()));
-  ASSIGN_OR_RETURN(const std::vector<uint8_t> plan, FromRuntime(reader.ReadRefitPlan()));
-  ASSIGN_OR_RETURN(const std::vector<uint8_t> packs, FromRuntime(reader.ReadPacks()));
-  ASSIGN_OR_RETURN(const std::vector<uint8_t> program, FromRuntime(reader.ReadRefitProgram()));
-  return FromRuntime(WriteBundle(manifest, elf, BytesOf(shared.bytes()),
-                                 {.refit = refit, .plan = plan, .packs = packs, .program = program},
-                                 written));
+  return whole;
+}
+
+uint64_t AddedBytes(const UnwrittenBundle& whole, const UnwrittenBundle& composed) {
+  uint64_t bytes = composed.manifest.weights_bytes - whole.manifest.weights_bytes;
+  for (const std::string& variant : composed.variants) bytes += variant.size();
+  return bytes;
 }
 
 }  // namespace burnish

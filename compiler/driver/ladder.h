@@ -4,10 +4,12 @@
 #define COMPILER_DRIVER_LADDER_H_
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "compiler/driver/unwritten_bundle.h"
+#include "compiler/driver/weight_pool.h"
 #include "compiler/graph/graph.h"
 
 namespace burnish {
@@ -24,10 +26,15 @@ bool HasLessWork(const LadderBounds& a, const LadderBounds& b);
 
 // `whole` with what `smaller` has beside it, in the order in which a run looks for the first that
 // serves it: all are bundles of one model, and sizes of the whole may be fixed in smaller ones. A
-// constant that lies in several as the same bytes is there once. Errors: INVALID_ARGUMENT where
-// they are no such bundles.
-absl::StatusOr<std::string> ComposeLadder(const std::string& whole,
-                                          const std::vector<std::string>& smaller);
+// constant that lies in several as the same bytes is there once; `pool`: which these are. Errors:
+// INVALID_ARGUMENT where they are no such bundles, here or when the bundle is written.
+absl::StatusOr<UnwrittenBundle> ComposeLadder(UnwrittenBundle whole,
+                                              absl::Span<const UnwrittenBundle> smaller,
+                                              WeightPool& pool);
+
+// How much longer `composed`, of ComposeLadder, is than `whole`: kernels, and weights in another
+// form.
+uint64_t AddedBytes(const UnwrittenBundle& whole, const UnwrittenBundle& composed);
 
 }  // namespace burnish
 

@@ -9,10 +9,13 @@
 #include <vector>
 
 #include "base/cpu_info.h"
+#include "base/status_macros.h"
 #include "base/status_matchers.h"
 #include "compiler/driver/build_model.h"
 #include "compiler/driver/ladder_sizes.h"
 #include "compiler/driver/schedule_source.h"
+#include "compiler/driver/unwritten_bundle.h"
+#include "compiler/driver/weight_pool.h"
 #include "compiler/graph/control.h"
 #include "compiler/graph/graph_testing.h"
 #include "compiler/runtime/bundle.h"
@@ -65,14 +68,29 @@ Graph Rows(int64_t bound) {
   return graph;
 }
 
-std::string Built(int64_t bound) {
+UnwrittenBundle Built(const Graph& graph, WeightPool& pool, bool is_variant) {
   static BuilderClient& builder = *new BuilderClient();
   DefaultScheduleSource source;
-  const Graph graph = Rows(bound);
   EXPECT_THAT(VerifyGraph(graph), IsOk());
-  const auto built = BuildModel(graph, source, builder, {.target = *HostTarget(HostCpuInfo(), 2)});
+  auto built = BuildUnwritten(
+      graph, source, builder,
+      {.target = *HostTarget(HostCpuInfo(), 2), .pool = &pool, .is_variant = is_variant});
   EXPECT_THAT(built, IsOk());
-  return built->bundle;
+  return std::move(built->unwritten);
+}
+
+absl::StatusOr<std::string> Composed(int64_t whole, const std::vector<int64_t>& smaller) {
+  WeightPool pool;
+  std::vector<UnwrittenBundle> variants;
+  UnwrittenBundle greatest = Built(Rows(whole), pool, /*is_variant=*/false);
+  for (const int64_t bound : smaller) {
+    variants.push_back(Built(Rows(bound), pool, /*is_variant=*/true));
+    // Nothing is said of parameters but by the whole.
+    EXPECT_EQ(variants.back().refit + variants.back().packs, "");
+  }
+  ASSIGN_OR_RETURN(const UnwrittenBundle composed,
+                   ComposeLadder(std::move(greatest), variants, pool));
+  return Write(composed);
 }
 
 CallTensor Tensor(void* data, const std::vector<int64_t>& shape, int64_t size, bool has_strides) {
@@ -159,8 +177,7 @@ TEST(LadderTest, LessWorkComesBeforeWhatHoldsIt) {
 
 TEST(LadderTest, EachRunTakesTheSmallestBoundThatHoldsIt) {
   const std::vector<int64_t> bounds = {3, 6, 12};
-  const std::string whole = Built(12);
-  const auto composed = ComposeLadder(whole, {Built(3), Built(6)});
+  const auto composed = Composed(12, {3, 6});
   ASSERT_THAT(composed, IsOk());
   const auto reader = BundleReader::FromBytes(BytesOf(*composed));
   ASSERT_TRUE(reader.ok()) << reader.status().message();
@@ -210,7 +227,7 @@ TEST(LadderTest, EachRunTakesTheSmallestBoundThatHoldsIt) {
 
 // Replacements say how weights of the greatest sizes are made: no other list of steps may run.
 TEST(LadderTest, ReplacedWeightsRunAtTheGreatestSizes) {
-  const auto composed = ComposeLadder(Built(12), {Built(6)});
+  const auto composed = Composed(12, {6});
   ASSERT_THAT(composed, IsOk());
   const auto plain = Model::LoadBytes(BytesOf(*composed), {});
   ASSERT_TRUE(plain.ok());
@@ -317,16 +334,15 @@ TEST(LadderTest, SizesThatHoldSomethingElseAreRefused) {
 }
 
 TEST(LadderTest, BundlesOfAnotherModelAreRefused) {
-  const std::string whole = Built(6);
-  EXPECT_THAT(ComposeLadder(whole, {Built(12)}), StatusIs(absl::StatusCode::kInvalidArgument))
+  EXPECT_THAT(Composed(6, {12}), StatusIs(absl::StatusCode::kInvalidArgument))
       << "larger than the whole";
   Graph other = Rows(3);
   other.values[other.inputs[0]].name = "z";
-  BuilderClient builder;
-  DefaultScheduleSource source;
-  const auto built = BuildModel(other, source, builder, {.target = *HostTarget(HostCpuInfo(), 2)});
-  ASSERT_THAT(built, IsOk());
-  EXPECT_THAT(ComposeLadder(whole, {built->bundle}), StatusIs(absl::StatusCode::kInvalidArgument));
+  WeightPool pool;
+  const UnwrittenBundle whole = Built(Rows(6), pool, /*is_variant=*/false);
+  const std::vector<UnwrittenBundle> smaller = {Built(other, pool, /*is_variant=*/true)};
+  ASSERT_OK_AND_ASSIGN(const UnwrittenBundle composed, ComposeLadder(whole, smaller, pool));
+  EXPECT_THAT(Write(composed), StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 }  // namespace

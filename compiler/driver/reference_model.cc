@@ -10,18 +10,21 @@ absl::Status ReferenceModel::Build() {
   lossless.select.strict = true;
   // It is for comparison and is not shipped.
   lossless.require_tuned = false;
+  lossless.pool = nullptr;
   ASSIGN_OR_RETURN(const BuiltModel built,
                    BuildOnce(graph_, cut_, refit_, chooser_, builder_, lossless, &parts_));
   is_built_ = true;
   Tell(options_, BuildProgress::Stage::kError);
-  meter_ = ErrorMeter::Create(built.bundle, options_.examples, options_.target.threads);
+  ASSIGN_OR_RETURN(const std::string bundle, Write(built.unwritten));
+  meter_ = ErrorMeter::Create(bundle, options_.examples, options_.target.threads);
   return absl::OkStatus();
 }
 
-bool ReferenceModel::Measure(BuiltModel& built) {
+absl::StatusOr<bool> ReferenceModel::Measure(BuiltModel& built) {
   if (meter() == nullptr) return false;
   Tell(options_, BuildProgress::Stage::kError);
-  const absl::StatusOr<double> measured = meter()->Measure(built.bundle);
+  ASSIGN_OR_RETURN(const std::string bundle, Write(built.unwritten));
+  const absl::StatusOr<double> measured = meter()->Measure(bundle);
   if (!measured.ok()) return false;
   built.measured_error = *measured;
   built.measured_on = options_.examples.source;
@@ -39,7 +42,8 @@ absl::StatusOr<BuiltModel> BuildInF32(const Graph& graph, const PlannedModel& cu
   while (built.expected_error > 0) {
     RETURN_IF_ERROR(reference.Build());
     // It does not run here, or not on such inputs: what is expected must do.
-    if (!reference.Measure(built)) return built;
+    ASSIGN_OR_RETURN(const bool is_measured, reference.Measure(built));
+    if (!is_measured) return built;
     const double budget = options.select.error_budget, measured = *built.measured_error;
     if (measured <= budget) return built;
     // Expected errors add up without what the layers behind amplify. The ratio of measured to

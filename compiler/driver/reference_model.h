@@ -33,8 +33,8 @@ class ReferenceModel {
   const absl::Status& why() const { return meter_.status(); }
   const BuildParts& parts() const { return parts_; }
 
-  // Sets what `built` shows against it. False: that cannot be measured.
-  bool Measure(BuiltModel& built);
+  // Sets what `built` shows against it. False: that cannot be measured. Errors: of writing it.
+  absl::StatusOr<bool> Measure(BuiltModel& built);
 
  private:
   const Graph& graph_;

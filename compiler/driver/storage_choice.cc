@@ -121,9 +121,9 @@ absl::Status StorageChoice::FindBytes() {
     }
     ASSIGN_OR_RETURN(const AssembledModel assembled,
                      AssembleBundle(rounded, model, parts.steps, parts.reply, options_.target));
-    auto loaded = Model::LoadBytes(
-        {reinterpret_cast<const uint8_t*>(assembled.bundle.data()), assembled.bundle.size()},
-        {.check_weights = false});
+    ASSIGN_OR_RETURN(const std::string bundle, Write(assembled.bundle));
+    auto loaded = Model::LoadBytes({reinterpret_cast<const uint8_t*>(bundle.data()), bundle.size()},
+                                   {.check_weights = false});
     if (!loaded.ok()) return ToStatus(loaded.status());
     rounded_model = *std::move(loaded);
   }
@@ -274,7 +274,8 @@ absl::StatusOr<BuiltModel> StorageChoice::Build() {
                      BuildOnce(graph_, cut, /*refit=*/nullptr, chooser_, builder_, within));
     built.storage = storage;
     Report(built);
-    if (!reference_.Measure(built)) return built;
+    ASSIGN_OR_RETURN(const bool is_measured, reference_.Measure(built));
+    if (!is_measured) return built;
     const double measured = *built.measured_error;
     if (measured <= budget) return built;
     // Errors of both kinds are independent: what 16 bits do not explain is the algorithms' part.

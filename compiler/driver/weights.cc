@@ -2,25 +2,32 @@
 
 #include <algorithm>
 #include <cstring>
-#include <iterator>
+#include <memory>
 #include <optional>
 #include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/types/span.h"
 #include "base/check.h"
+#include "base/status_macros.h"
 #include "compiler/driver/storage_layout.h"
+#include "compiler/runtime/tensor_info.h"
 
 namespace burnish {
 namespace {
 
-// Of every constant in the section, and of the memory that pack functions work on. Kernels ask for
-// 64; the section itself is aligned to a page.
-constexpr size_t kAlignment = 64;
 // Orders that are tried of a parameter's dimensions: 4! = 24, of which most fail at once. Five, of
 // a convolution of volumes, would be 120.
 constexpr size_t kPermutedAxesMax = 5;
+
+// The parameter of a model that a constant of its cut graph is, and where each element of the
+// constant is in it: steps in elements by the constant's axis.
+struct Origin {
+  TensorInfo parameter;
+  std::vector<int64_t> strides;
+};
 
 // How often nodes read each constant; an output of the graph counts too.
 std::map<const ConstantData*, int> UsesOfConstants(const Graph& graph) {
@@ -122,8 +129,7 @@ std::set<const ConstantData*> ReadBesideInputs(const Graph& graph) {
 // A parameter that is read twice may have been folded at one place and not at the other, and equal
 // constants become one: neither is sure, so neither is replaceable. Constants of one value only are
 // equal to whatever a pass may make, so they are left out too.
-std::map<const ConstantData*, WeightsWriter::Origin> ReplaceableParameters(const Graph& source,
-                                                                           const Graph& cut) {
+std::map<const ConstantData*, Origin> ReplaceableParameters(const Graph& source, const Graph& cut) {
   std::map<const ConstantData*, int> uses = UsesOfConstants(source);
   const std::set<const ConstantData*> beside = ReadBesideInputs(source);
   std::map<std::string, int> names;
@@ -142,7 +148,7 @@ std::map<const ConstantData*, WeightsWriter::Origin> ReplaceableParameters(const
       left[value.data->bytes().size()].push_back(&value);
     }
   }
-  std::map<const ConstantData*, WeightsWriter::Origin> found;
+  std::map<const ConstantData*, Origin> found;
   for (const GraphValue& value : source.values) {
     if (value.data == nullptr || value.name.empty() || names[value.name] != 1) continue;
     const absl::Span<const uint8_t> bytes = value.data->bytes();
@@ -157,13 +163,18 @@ std::map<const ConstantData*, WeightsWriter::Origin> ReplaceableParameters(const
       if (strides.has_value()) same.emplace_back(constant->data.get(), *std::move(strides));
     }
     if (same.size() != 1) continue;
-    found.emplace(
-        same[0].first,
-        WeightsWriter::Origin{
-            .parameter = DenseTensor(value.name, ElementTypeOf(value.type.dtype), value.type.shape),
-            .strides = std::move(same[0].second)});
+    found.emplace(same[0].first,
+                  Origin{.parameter = DenseTensor(value.name, ElementTypeOf(value.type.dtype),
+                                                  value.type.shape),
+                         .strides = std::move(same[0].second)});
   }
   return found;
+}
+
+ConstantPtr Constant(AlignedBytes bytes) {
+  const auto owner = std::make_shared<const AlignedBytes>(std::move(bytes));
+  return std::make_shared<ConstantData>(owner,
+                                        absl::Span<const uint8_t>(owner->data(), owner->size()));
 }
 
 }  // namespace
@@ -175,12 +186,6 @@ std::string StorageText(const Storage& storage) {
                     storage.border_value);
   }
   return text;
-}
-
-WeightsWriter::WeightsWriter(const Graph& graph, const Graph& source, const Artifact* packs,
-                             const RefitProgram* refit)
-    : graph_(graph), packs_(packs), refit_(refit) {
-  if (refit_ == nullptr) replaceable_ = ReplaceableParameters(source, graph);
 }
 
 RefitInput WeightsWriter::Layout(const PackInput& input) const {
@@ -196,18 +201,18 @@ RefitInput WeightsWriter::Layout(const PackInput& input) const {
                              : ElementBits(type.dtype, input.storage.border_value)};
 }
 
-AlignedBytes WeightsWriter::Stored(const PackInput& input) const {
-  return burnish::LayOut(Layout(input), graph_.value(input.value).data->bytes().data());
+ConstantPtr WeightsWriter::Stored(const PackInput& input) const {
+  const ConstantPtr& data = graph_.value(input.value).data;
+  const RefitInput layout = Layout(input);
+  const bool is_dense = layout.tensor.offset_bytes == 0 &&
+                        layout.tensor.strides == layout.source_strides &&
+                        layout.storage_bytes == data->bytes().size();
+  return is_dense ? data : Constant(burnish::LayOut(layout, data->bytes().data()));
 }
 
-int64_t WeightsWriter::Append(std::string name, absl::Span<const uint8_t> bytes) {
-  bytes_.resize((bytes_.size() + kAlignment - 1) / kAlignment * kAlignment, '\0');
-  const auto offset = static_cast<int64_t>(bytes_.size());
-  bytes_.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  constants_.push_back({.name = std::move(name),
-                        .offset_bytes = static_cast<uint64_t>(offset),
-                        .size_bytes = bytes.size()});
-  return offset;
+int64_t WeightsWriter::Append(const std::string& name, ConstantPtr bytes) {
+  AddWeight(name, Shared(std::move(bytes)), bundle_);
+  return static_cast<int64_t>(bundle_.manifest.constants.back().offset_bytes);
 }
 
 int64_t WeightsWriter::AddConstant(ValueId value, const Storage& storage) {
@@ -215,26 +220,23 @@ int64_t WeightsWriter::AddConstant(ValueId value, const Storage& storage) {
   const auto [found, is_new] = plain_.try_emplace({value, StorageText(storage)}, 0);
   if (!is_new) return found->second;
   const PackInput input{.value = value, .storage = storage};
-  const AlignedBytes stored = Stored(input);
-  found->second = Append(graph_.value(value).name, {stored.data(), stored.size()});
+  found->second = Append(graph_.value(value).name, Stored(input));
   uses_.push_back({.pack = -1,
                    .inputs = {input},
                    .outputs = {{.offset_bytes = static_cast<uint64_t>(found->second),
-                                .size_bytes = stored.size()}}});
+                                .size_bytes = bundle_.manifest.constants.back().size_bytes}}});
   return found->second;
 }
 
-absl::StatusOr<std::vector<int64_t>> WeightsWriter::AddPacked(
-    int pack_index, const std::vector<PackInput>& inputs) {
-  std::vector<std::pair<ValueId, StorageKey>> key;
-  for (const PackInput& input : inputs) key.emplace_back(input.value, StorageText(input.storage));
-  if (const auto found = packed_.find({pack_index, key}); found != packed_.end()) {
-    return found->second;
-  }
+absl::StatusOr<std::vector<ConstantPtr>> WeightsWriter::Pack(
+    int pack_index, const std::vector<PackInput>& inputs) const {
   CHECK(packs_ != nullptr);
   std::vector<AlignedBytes> stored, packed;
   ByteViews read;
-  for (const PackInput& input : inputs) read.push_back(stored.emplace_back(Stored(input)));
+  for (const PackInput& input : inputs) {
+    read.push_back(stored.emplace_back(
+        burnish::LayOut(Layout(input), graph_.value(input.value).data->bytes().data())));
+  }
   std::vector<uint8_t*> written;
   for (const BufferInfo& buffer : packs_->manifest().kernels[pack_index].compute.buffers) {
     if (buffer.role != ArgumentRole::kOutput) continue;
@@ -243,30 +245,54 @@ absl::StatusOr<std::vector<int64_t>> WeightsWriter::AddPacked(
   if (const RuntimeStatus status = RunPack(*packs_, pack_index, read, written); !status.ok()) {
     return absl::InternalError(absl::StrCat("packing: ", status.message()));
   }
+  std::vector<ConstantPtr> outputs;
+  for (AlignedBytes& bytes : packed) outputs.push_back(Constant(std::move(bytes)));
+  return outputs;
+}
 
+absl::StatusOr<std::vector<ConstantPtr>> WeightsWriter::PackOnce(
+    int pack_index, const std::string& pack_sha256, const std::vector<PackInput>& inputs) {
+  if (pool_ == nullptr) return Pack(pack_index, inputs);
+  WeightPool::PackKey key{.program_sha256 = pack_sha256, .inputs = {}};
+  for (const PackInput& input : inputs) {
+    key.inputs.emplace_back(pool_->Shared(graph_.value(input.value).data),
+                            StorageText(input.storage));
+  }
+  const std::vector<ConstantPtr>* const known = pool_->FindPacked(key);
+  if (known != nullptr) return *known;
+  ASSIGN_OR_RETURN(std::vector<ConstantPtr> outputs, Pack(pack_index, inputs));
+  for (ConstantPtr& output : outputs) output = pool_->Shared(output);
+  pool_->AddPacked(std::move(key), outputs);
+  return outputs;
+}
+
+absl::StatusOr<std::vector<int64_t>> WeightsWriter::AddPacked(
+    int pack_index, const std::string& pack_sha256, const std::vector<PackInput>& inputs) {
+  std::vector<std::pair<ValueId, StorageKey>> key;
+  for (const PackInput& input : inputs) key.emplace_back(input.value, StorageText(input.storage));
+  if (const auto found = packed_.find({pack_index, key}); found != packed_.end()) {
+    return found->second;
+  }
+  ASSIGN_OR_RETURN(const std::vector<ConstantPtr> packed,
+                   PackOnce(pack_index, pack_sha256, inputs));
   const std::string name =
       absl::StrJoin(inputs, "+", [&](std::string* out, const PackInput& input) {
         absl::StrAppend(out, graph_.value(input.value).name);
       });
   std::vector<int64_t>& offsets = packed_[{pack_index, std::move(key)}];
   Use& use = uses_.emplace_back(Use{.pack = pack_index, .inputs = inputs});
-  for (const AlignedBytes& bytes : packed) {
-    offsets.push_back(
-        Append(absl::StrCat(name, "#", offsets.size()), {bytes.data(), bytes.size()}));
-    use.outputs.push_back(
-        {.offset_bytes = static_cast<uint64_t>(offsets.back()), .size_bytes = bytes.size()});
+  for (const ConstantPtr& bytes : packed) {
+    offsets.push_back(Append(absl::StrCat(name, "#", offsets.size()), bytes));
+    use.outputs.push_back({.offset_bytes = static_cast<uint64_t>(offsets.back()),
+                           .size_bytes = bytes->bytes().size()});
   }
   return offsets;
 }
 
-RefitInfo WeightsWriter::Refit() const {
-  return refit_ == nullptr ? RecognisedRefit() : ProgramRefit();
-}
-
-RefitInfo WeightsWriter::ProgramRefit() const {
-  RefitInfo info = refit_->info;
-  const auto is_known = [this](const PackInput& input) {
-    return refit_->sources.count(input.value) > 0;
+RefitInfo WeightsWriter::ProgramRefit(const RefitProgram& refit) const {
+  RefitInfo info = refit.info;
+  const auto is_known = [&refit](const PackInput& input) {
+    return refit.sources.count(input.value) > 0;
   };
   std::map<ValueId, uint32_t> constants;
   for (const Use& use : uses_) {
@@ -276,8 +302,8 @@ RefitInfo WeightsWriter::ProgramRefit() const {
     for (const PackInput& input : use.inputs) {
       RefitInput& laid_out = recipe.inputs.emplace_back(Layout(input));
       if (is_known(input)) {
-        laid_out.source = refit_->sources.at(input.value).source;
-        laid_out.source_strides = refit_->sources.at(input.value).strides;
+        laid_out.source = refit.sources.at(input.value).source;
+        laid_out.source_strides = refit.sources.at(input.value).strides;
         continue;
       }
       // Packed beside a parameter, and the same for all parameters.
@@ -297,7 +323,8 @@ RefitInfo WeightsWriter::ProgramRefit() const {
   return info;
 }
 
-RefitInfo WeightsWriter::RecognisedRefit() const {
+RefitInfo WeightsWriter::RecognisedRefit(const Graph& source) const {
+  const std::map<const ConstantData*, Origin> replaceable = ReplaceableParameters(source, graph_);
   const auto data_of = [this](const PackInput& input) {
     return graph_.value(input.value).data.get();
   };
@@ -307,7 +334,7 @@ RefitInfo WeightsWriter::RecognisedRefit() const {
     changed = false;
     for (const Use& use : uses_) {
       const auto is_out = [&](const PackInput& input) {
-        return out.count(data_of(input)) > 0 || replaceable_.count(data_of(input)) == 0;
+        return out.count(data_of(input)) > 0 || replaceable.count(data_of(input)) == 0;
       };
       if (!std::any_of(use.inputs.begin(), use.inputs.end(), is_out)) continue;
       for (const PackInput& input : use.inputs) changed |= out.insert(data_of(input)).second;
@@ -322,10 +349,10 @@ RefitInfo WeightsWriter::RecognisedRefit() const {
     for (const PackInput& input : use.inputs) {
       const auto [found, is_new] =
           parameters.emplace(data_of(input), static_cast<uint32_t>(info.parameters.size()));
-      if (is_new) info.parameters.push_back(replaceable_.at(data_of(input)).parameter);
+      if (is_new) info.parameters.push_back(replaceable.at(data_of(input)).parameter);
       recipe.inputs.push_back(Layout(input));
       recipe.inputs.back().source = found->second;
-      recipe.inputs.back().source_strides = replaceable_.at(data_of(input)).strides;
+      recipe.inputs.back().source_strides = replaceable.at(data_of(input)).strides;
     }
   }
   return info;

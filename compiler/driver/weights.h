@@ -4,38 +4,29 @@
 
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/types/span.h"
 #include "compiler/driver/refit_program.h"
+#include "compiler/driver/unwritten_bundle.h"
+#include "compiler/driver/weight_pool.h"
 #include "compiler/graph/constant.h"
 #include "compiler/graph/graph.h"
 #include "compiler/runtime/artifact.h"
-#include "compiler/runtime/bundle_manifest.h"
 #include "compiler/runtime/refit.h"
-#include "compiler/runtime/tensor_info.h"
-#include "proto/compile.h"
 
 namespace burnish {
 
 class WeightsWriter {
  public:
-  // The parameter of a model that a constant of its cut graph is, and where each element of the
-  // constant is in it: steps in elements by the constant's axis.
-  struct Origin {
-    TensorInfo parameter;
-    std::vector<int64_t> strides;
-  };
-
-  // `graph`: as it was cut, of `source`, the model as it came in. `packs`: kernel n is pack
-  // function n, in code for this machine; null if there is none. `refit`: of `graph`; null:
-  // parameters are recognised by their elements. All of them outlive this.
-  WeightsWriter(const Graph& graph, const Graph& source, const Artifact* packs,
-                const RefitProgram* refit);
+  // `graph`: as it was cut. `packs`: kernel n is pack function n, in code for this machine; null if
+  // there is none. `pool`: of weights that other bundles have as well; null: there are none. Each
+  // constant goes into `bundle` where it is first asked for. All of them outlive this.
+  WeightsWriter(const Graph& graph, const Artifact* packs, WeightPool* pool,
+                UnwrittenBundle& bundle)
+      : graph_(graph), packs_(packs), pool_(pool), bundle_(bundle) {}
 
   // Byte offset in the section of constant `value`, stored so.
   int64_t AddConstant(ValueId value, const Storage& storage);
@@ -45,17 +36,17 @@ class WeightsWriter {
     ValueId value = -1;
     Storage storage;
   };
-  // Runs pack function `pack_index`; `inputs` and outputs in the order of its buffers by role.
-  // Returns the byte offset of each output. Errors: INTERNAL when the function fails.
-  absl::StatusOr<std::vector<int64_t>> AddPacked(int pack_index,
+  // Runs pack function `pack_index`, unless the pool has what one of this hash made of them;
+  // `inputs` and outputs in the order of its buffers by role. Returns the byte offset of each
+  // output. Errors: INTERNAL when the function fails.
+  absl::StatusOr<std::vector<int64_t>> AddPacked(int pack_index, const std::string& pack_sha256,
                                                  const std::vector<PackInput>& inputs);
 
-  const std::vector<ConstantInfo>& constants() const { return constants_; }
-  const std::string& bytes() const { return bytes_; }
-
-  // How those parameters of `source` that can be replaced became the bytes so far
-  // (runtime/refit.h). With a refit program: a plan.
-  RefitInfo Refit() const;
+  // How those parameters that can be replaced became the bytes so far (runtime/refit.h): of
+  // `source`, the model as it came in, whose constants are recognised by their elements; or as a
+  // plan, with a refit program of the graph.
+  RefitInfo RecognisedRefit(const Graph& source) const;
+  RefitInfo ProgramRefit(const RefitProgram& refit) const;
 
  private:
   using StorageKey = std::string;
@@ -67,18 +58,21 @@ class WeightsWriter {
     std::vector<RefitOutput> outputs;
   };
 
-  RefitInfo RecognisedRefit() const;
-  RefitInfo ProgramRefit() const;
   RefitInput Layout(const PackInput& input) const;
-  AlignedBytes Stored(const PackInput& input) const;
-  int64_t Append(std::string name, absl::Span<const uint8_t> bytes);
+  ConstantPtr Stored(const PackInput& input) const;
+  absl::StatusOr<std::vector<ConstantPtr>> Pack(int pack_index,
+                                                const std::vector<PackInput>& inputs) const;
+  absl::StatusOr<std::vector<ConstantPtr>> PackOnce(int pack_index, const std::string& pack_sha256,
+                                                    const std::vector<PackInput>& inputs);
+  ConstantPtr Shared(ConstantPtr constant) {
+    return pool_ == nullptr ? constant : pool_->Shared(constant);
+  }
+  int64_t Append(const std::string& name, ConstantPtr bytes);
 
   const Graph& graph_;
   const Artifact* const packs_;
-  const RefitProgram* const refit_;
-  std::map<const ConstantData*, Origin> replaceable_;  // Without a refit program.
-  std::string bytes_;
-  std::vector<ConstantInfo> constants_;
+  WeightPool* const pool_;
+  UnwrittenBundle& bundle_;
   std::map<std::pair<ValueId, StorageKey>, int64_t> plain_;
   std::map<std::pair<int, std::vector<std::pair<ValueId, StorageKey>>>, std::vector<int64_t>>
       packed_;

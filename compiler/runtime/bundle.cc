@@ -152,22 +152,6 @@ RuntimeOr<std::string> WriteBundleOfPieces(const BundleManifest& manifest,
   return bundle;
 }
 
-RuntimeOr<std::string> WithNumberNotes(std::span<const uint8_t> bundle, const NumberNotes& notes) {
-  RUNTIME_ASSIGN_OR_RETURN(const BundleReader reader, BundleReader::FromBytes(bundle));
-  RUNTIME_RETURN_IF_ERROR(CheckNumberNotes(notes, reader.manifest().steps.size()));
-  RUNTIME_ASSIGN_OR_RETURN(const SectionFile file,
-                           SectionFile::Open(kBundleFormat, MemorySource(bundle)));
-  const std::string encoded = EncodeNumberNotes(notes);
-  std::vector<Section> sections;
-  // In the order of the file, which is not that of the kinds; the new notes are last.
-  for (const SectionFile::Entry& entry : file.entries()) {
-    if (entry.kind == SectionKind::kNumberNotes) continue;
-    sections.push_back({entry.kind, bundle.subspan(entry.offset, entry.size_bytes)});
-  }
-  if (!notes.empty()) sections.push_back({SectionKind::kNumberNotes, BytesOf(encoded)});
-  return WriteSectionFile(kBundleFormat, sections, FormatOf(reader.manifest()));
-}
-
 RuntimeOr<BundleReader> BundleReader::OpenFile(const std::string& path) {
   RUNTIME_ASSIGN_OR_RETURN(std::unique_ptr<ByteSource> source, OpenFileSource(path));
   auto reader = Open(std::move(source), /*is_variant=*/false);

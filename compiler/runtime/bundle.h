@@ -45,9 +45,6 @@ RuntimeOr<std::string> WriteBundleOfPieces(const BundleManifest& manifest,
 // weights are those of the bundle that it goes into. Errors: as above.
 RuntimeOr<std::string> WriteVariant(const BundleManifest& manifest, std::span<const uint8_t> elf);
 
-// The bundle with other notes. Errors: those of BundleReader, and of CheckNumberNotes.
-RuntimeOr<std::string> WithNumberNotes(std::span<const uint8_t> bundle, const NumberNotes& notes);
-
 inline constexpr size_t kVariantsMax = 64;
 
 // Reads a bundle, treating each byte as hostile. Checks no CPU features: so that a bundle for

@@ -119,9 +119,17 @@ absl::Status BundleBuilder::KeepMeasuredForms(const Graph& graph, const BuildMod
 absl::StatusOr<BuiltModel> BundleBuilder::Build(const Graph& graph,
                                                 const BuildModelOptions& options,
                                                 const std::string& what) {
+  return parts_->Do(what, [&](ScheduleSource& schedules, Builder& builder) {
+    return BuildModel(graph, schedules, builder, options);
+  });
+}
+
+absl::StatusOr<BuiltModel> BundleBuilder::BuildUnwritten(const Graph& graph,
+                                                         const BuildModelOptions& options,
+                                                         const std::string& what) {
   ASSIGN_OR_RETURN(BuiltModel built,
                    parts_->Do(what, [&](ScheduleSource& schedules, Builder& builder) {
-                     return BuildModel(graph, schedules, builder, options);
+                     return burnish::BuildUnwritten(graph, schedules, builder, options);
                    }));
   if (parts_->keeps_forms) RETURN_IF_ERROR(parts_->schedules.forms().Add(built));
   return built;

@@ -39,6 +39,9 @@ class BundleBuilder {
   // As BuildBundle and ChooseBundleStorage.
   absl::StatusOr<BuiltModel> Build(const Graph& graph, const BuildModelOptions& options,
                                    const std::string& what);
+  // As BuildUnwritten of the driver.
+  absl::StatusOr<BuiltModel> BuildUnwritten(const Graph& graph, const BuildModelOptions& options,
+                                            const std::string& what);
   absl::StatusOr<FloatStorage> ChooseStorage(const Graph& graph, const BuildModelOptions& options,
                                              const std::string& what);
   // Models built from now on read weights in the forms of schedules that were measured of this one,

@@ -37,6 +37,18 @@ ModelRequest Narrowed(const Graph& graph, const LadderBounds& bounds, const Mode
   return narrow;
 }
 
+// With as many of `smaller` as there is room for. Where bounds have chosen other forms of the same
+// weights, the smallest goes first: its runs are the rarest.
+absl::StatusOr<std::string> WriteLadder(const UnwrittenBundle& whole,
+                                        absl::Span<const UnwrittenBundle> smaller,
+                                        WeightPool& pool) {
+  while (true) {
+    ASSIGN_OR_RETURN(const UnwrittenBundle composed, ComposeLadder(whole, smaller, pool));
+    if (AddedBytes(whole, composed) <= kAddedBytesMax) return Write(composed);
+    smaller.remove_prefix(1);
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<BuiltModel> BuildRange(const Graph& graph, const ModelRequest& request,
@@ -46,6 +58,9 @@ absl::StatusOr<BuiltModel> BuildRange(const Graph& graph, const ModelRequest& re
   if (ladder.empty() || request.refit) return BuildBundle(graph, facts, options, what);
   const bool keeps_forms = HasMuchWeight(graph);
   BundleBuilder builder(facts, options, keeps_forms);
+  WeightPool pool;
+  BuildModelOptions of_whole = options;
+  of_whole.pool = &pool;
   if (keeps_forms && facts.find_best != nullptr) {
     // What was measured stays as it is, so that the others have its form: the sizes that people
     // tune are the greatest and the least, such as one word.
@@ -54,38 +69,35 @@ absl::StatusOr<BuiltModel> BuildRange(const Graph& graph, const ModelRequest& re
     const absl::StatusOr<Graph> variant = LoadModel(Narrowed(graph, *least, request));
     if (variant.ok()) RETURN_IF_ERROR(builder.KeepMeasuredForms(*variant, options, what));
   }
-  ASSIGN_OR_RETURN(BuiltModel built, builder.Build(graph, options, what));
+  ASSIGN_OR_RETURN(BuiltModel built, builder.BuildUnwritten(graph, of_whole, what));
   // Constants are shared where they are stored alike.
-  BuildModelOptions as_whole = options;
+  BuildModelOptions as_whole = of_whole;
+  as_whole.is_variant = true;
   as_whole.storage = built.storage;
   as_whole.fastest_storage = false;
   // What `submit` tunes: the greatest bounds.
   as_whole.require_tuned = false;
-  std::vector<std::pair<LadderBounds, std::string>> variants;
+  std::vector<std::pair<LadderBounds, UnwrittenBundle>> variants;
   for (const LadderBounds& bounds : ladder) {
     const absl::StatusOr<Graph> variant = LoadModel(Narrowed(graph, bounds, request));
     // What the importer has no rule for at these bounds runs at larger ones; nor can any flag set a
     // size of an ONNX file that the importer has named itself.
     if (!variant.ok()) continue;
-    ASSIGN_OR_RETURN(BuiltModel each, builder.Build(*variant, as_whole, what));
-    variants.emplace_back(bounds, std::move(each.bundle));
+    ASSIGN_OR_RETURN(BuiltModel each, builder.BuildUnwritten(*variant, as_whole, what));
+    variants.emplace_back(bounds, std::move(each.unwritten));
   }
   std::sort(variants.begin(), variants.end(),
             [](const auto& a, const auto& b) { return HasLessWork(a.first, b.first); });
-  std::vector<std::string> smaller;
-  for (auto& [bounds, bundle] : variants) smaller.push_back(std::move(bundle));
-  absl::StatusOr<std::string> composed = ComposeLadder(built.bundle, smaller);
-  // Where bounds have chosen other forms of the same weights, the smallest goes first: its runs are
-  // the rarest.
-  while (composed.ok() && composed->size() > built.bundle.size() + kAddedBytesMax) {
-    smaller.erase(smaller.begin());
-    if (smaller.empty()) return built;
-    composed = ComposeLadder(built.bundle, smaller);
-  }
+  std::vector<UnwrittenBundle> smaller;
+  for (auto& [bounds, variant] : variants) smaller.push_back(std::move(variant));
+  absl::StatusOr<std::string> written = WriteLadder(built.unwritten, smaller, pool);
   // The narrower range decides sizes that the whole one does not: the whole runs as it is.
-  if (composed.status().code() == absl::StatusCode::kInvalidArgument) return built;
-  if (!composed.ok()) return BuildError(composed.status(), what);
-  built.bundle = *std::move(composed);
+  if (written.status().code() == absl::StatusCode::kInvalidArgument) {
+    written = Write(built.unwritten);
+  }
+  if (!written.ok()) return BuildError(written.status(), what);
+  built.bundle = *std::move(written);
+  built.unwritten = {};
   return built;
 }
 
