@@ -13,7 +13,9 @@ absl::string_view TextOf(const ConstantData& constant) {
 }  // namespace
 
 ConstantPtr WeightPool::Shared(const ConstantPtr& constant) {
-  if (known_.contains(constant.get())) return constant;
+  const std::pair address(constant->bytes().data(), constant->bytes().size());
+  // All constants that are known are kept, so that nothing else lies there.
+  if (const auto known = known_.find(address); known != known_.end()) return known->second;
   const absl::string_view text = TextOf(*constant);
   const size_t hash = absl::HashOf(text);
   const auto [begin, end] = shared_.equal_range(hash);
@@ -21,7 +23,7 @@ ConstantPtr WeightPool::Shared(const ConstantPtr& constant) {
     if (TextOf(*other->second) == text) return other->second;
   }
   shared_.emplace(hash, constant);
-  known_.insert(constant.get());
+  known_.emplace(address, constant);
   return constant;
 }
 

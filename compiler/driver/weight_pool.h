@@ -5,8 +5,8 @@
 
 #include <compare>
 #include <cstddef>
+#include <cstdint>
 #include <map>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,8 +34,8 @@ class WeightPool {
   void AddPacked(PackKey key, std::vector<ConstantPtr> outputs);
 
  private:
-  std::multimap<size_t, ConstantPtr> shared_;  // By a hash of their bytes.
-  std::set<const ConstantData*> known_;        // The same, by address.
+  std::multimap<size_t, ConstantPtr> shared_;                       // By a hash of their bytes.
+  std::map<std::pair<const uint8_t*, size_t>, ConstantPtr> known_;  // By address and size.
   std::map<PackKey, std::vector<ConstantPtr>> packed_;
 };
 

@@ -8,6 +8,7 @@
 
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -51,25 +52,46 @@ std::string FolderOf(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-absl::StatusOr<Graph> ImportUnnamed(const std::string& path, const ImportOptions& options) {
-  ASSIGN_OR_RETURN(const MappedFile file, MapFile(path));
-  const absl::string_view text(reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size());
-  if (IsModelGraph(text)) return ImportModelGraph(file.owner, file.bytes, options);
-  ImportOptions with_folder = options;
-  with_folder.folder = FolderOf(path);
-  return ImportOnnx(text, with_folder);
-}
-
 }  // namespace
 
-absl::StatusOr<Graph> ImportModelFile(const std::string& path, const ImportOptions& options) {
-  absl::StatusOr<Graph> graph = ImportUnnamed(path, options);
+struct ModelReader::File {
+  MappedFile mapped;                    // Of a model graph, whose constants are views of it.
+  std::optional<ParsedOnnxModel> onnx;  // Or this.
+};
+
+ModelReader::ModelReader(std::string path) : path_(std::move(path)) {}
+ModelReader::~ModelReader() = default;
+
+absl::StatusOr<Graph> ModelReader::ImportUnnamed(const ImportOptions& options) {
+  if (file_ == nullptr) {
+    auto file = std::make_unique<File>();
+    ASSIGN_OR_RETURN(file->mapped, MapFile(path_));
+    const absl::Span<const uint8_t> bytes = file->mapped.bytes;
+    const absl::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    if (!IsModelGraph(text)) {
+      ImportOptions with_folder = options;
+      with_folder.folder = FolderOf(path_);
+      ASSIGN_OR_RETURN(file->onnx, ParsedOnnxModel::Parse(text, with_folder));
+      file->mapped = {};
+    }
+    file_ = std::move(file);
+  }
+  if (file_->onnx.has_value()) return file_->onnx->Import(options);
+  return ImportModelGraph(file_->mapped.owner, file_->mapped.bytes, options);
+}
+
+absl::StatusOr<Graph> ModelReader::Import(const ImportOptions& options) {
+  absl::StatusOr<Graph> graph = ImportUnnamed(options);
   if (graph.ok()) return graph;
   absl::Status named(graph.status().code(),
-                     absl::StrCat("'", path, "': ", graph.status().message()));
+                     absl::StrCat("'", path_, "': ", graph.status().message()));
   graph.status().ForEachPayload(
       [&](absl::string_view url, const absl::Cord& payload) { named.SetPayload(url, payload); });
   return named;
+}
+
+absl::StatusOr<Graph> ImportModelFile(const std::string& path, const ImportOptions& options) {
+  return ModelReader(path).Import(options);
 }
 
 }  // namespace burnish

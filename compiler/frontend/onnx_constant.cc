@@ -21,7 +21,7 @@ absl::Status FinishConstant(OnnxNode& node, TensorType type, ConstantPtr data) {
 absl::Status Constant(OnnxNode& node) {
   if (const onnx::AttributeProto* value = node.Find("value")) {
     ASSIGN_OR_RETURN(OnnxTensor tensor,
-                     ReadOnnxTensor(value->t(), node.context().files,
+                     ReadOnnxTensor(value->t(), *node.context().bytes,
                                     node.context().options->max_tensor_elements, node.Label()));
     return FinishConstant(node, std::move(tensor.type), std::move(tensor.data));
   }
@@ -61,7 +61,7 @@ absl::Status ConstantOfShape(OnnxNode& node) {
   OnnxTensor fill = {{DType::kF32, {1}}, FromDoubles(DType::kF32, {0})};
   ImportContext& context = node.context();
   if (const onnx::AttributeProto* value = node.Find("value")) {
-    ASSIGN_OR_RETURN(fill, ReadOnnxTensor(value->t(), context.files,
+    ASSIGN_OR_RETURN(fill, ReadOnnxTensor(value->t(), *context.bytes,
                                           context.options->max_tensor_elements, node.Label()));
     if (ElementCount(fill.type.shape) != 1) return node.Invalid("value must have one element");
   }

@@ -150,9 +150,10 @@ absl::Status OnnxGraphImporter::AddInitializers(Scope& scope, const onnx::GraphP
     return absl::UnimplementedError("sparse initializers are not supported");
   }
   for (const onnx::TensorProto& tensor : graph.initializer()) {
-    ASSIGN_OR_RETURN(OnnxTensor constant,
-                     ReadOnnxTensor(tensor, context_->files, context_->options->max_tensor_elements,
-                                    absl::StrCat("initializer '", tensor.name(), "'")));
+    ASSIGN_OR_RETURN(
+        OnnxTensor constant,
+        ReadOnnxTensor(tensor, *context_->bytes, context_->options->max_tensor_elements,
+                       absl::StrCat("initializer '", tensor.name(), "'")));
     if (context_->options->track_parameters && MayBeParameter(constant.type)) {
       constant.data = TrackedParameter(tensor.name(), constant.type, constant.data);
     }

@@ -1,9 +1,11 @@
 #include "compiler/frontend/onnx_import.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "base/status_macros.h"
 #include "compiler/frontend/onnx_graph_importer.h"
 #include "compiler/frontend/onnx_import_context.h"
@@ -54,17 +56,46 @@ absl::StatusOr<int> OpsetOf(const onnx::ModelProto& model) {
 
 }  // namespace
 
-absl::StatusOr<Graph> ImportOnnx(absl::string_view model_bytes, const ImportOptions& options) {
+struct ParsedOnnxModel::Parts {
   onnx::ModelProto model;
-  RETURN_IF_ERROR(ParseModel(model_bytes, options, model));
-  ImportContext context{.options = &options, .files = OnnxExternalData(options.folder)};
-  ASSIGN_OR_RETURN(context.opset, OpsetOf(model));
-  ASSIGN_OR_RETURN(OnnxFunctions functions, FunctionsOf(model));
+  OnnxTensorBytes bytes;
+};
+
+ParsedOnnxModel::ParsedOnnxModel(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+ParsedOnnxModel::ParsedOnnxModel(ParsedOnnxModel&&) noexcept = default;
+ParsedOnnxModel& ParsedOnnxModel::operator=(ParsedOnnxModel&&) noexcept = default;
+ParsedOnnxModel::~ParsedOnnxModel() = default;
+
+absl::StatusOr<ParsedOnnxModel> ParsedOnnxModel::Parse(absl::string_view model_bytes,
+                                                       const ImportOptions& options) {
+  auto parts = std::make_unique<Parts>(
+      Parts{.model = {}, .bytes = {.files = OnnxExternalData(options.folder)}});
+  RETURN_IF_ERROR(ParseModel(model_bytes, options, parts->model));
+  // Of the model's own graph alone: those that nodes have may be read from copies of the nodes.
+  for (onnx::TensorProto& tensor : *parts->model.mutable_graph()->mutable_initializer()) {
+    if (!tensor.has_raw_data()) continue;
+    const std::shared_ptr<const std::string> owner(tensor.release_raw_data());
+    const absl::Span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(owner->data()),
+                                          owner->size());
+    parts->bytes.raw.emplace(&tensor, std::make_shared<ConstantData>(owner, bytes));
+  }
+  return ParsedOnnxModel(std::move(parts));
+}
+
+absl::StatusOr<Graph> ParsedOnnxModel::Import(const ImportOptions& options) {
+  ImportContext context{.options = &options, .bytes = &parts_->bytes};
+  ASSIGN_OR_RETURN(context.opset, OpsetOf(parts_->model));
+  ASSIGN_OR_RETURN(OnnxFunctions functions, FunctionsOf(parts_->model));
   OnnxGraphImporter importer(&context, std::move(functions));
-  RETURN_IF_ERROR(importer.ImportMain(model.graph()));
+  RETURN_IF_ERROR(importer.ImportMain(parts_->model.graph()));
   EliminateDead(context.graph);
   RETURN_IF_ERROR(VerifyGraph(context.graph));
   return std::move(context.graph);
+}
+
+absl::StatusOr<Graph> ImportOnnx(absl::string_view model_bytes, const ImportOptions& options) {
+  ASSIGN_OR_RETURN(ParsedOnnxModel model, ParsedOnnxModel::Parse(model_bytes, options));
+  return model.Import(options);
 }
 
 std::vector<std::string> SupportedOnnxOperators() {

@@ -5,6 +5,8 @@
 #ifndef COMPILER_FRONTEND_ONNX_IMPORT_H_
 #define COMPILER_FRONTEND_ONNX_IMPORT_H_
 
+#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -24,6 +26,27 @@ inline constexpr int kNewestOnnxOpset = 28;
 // (names the input and the flag), OUT_OF_RANGE for a shape or a value in the options that does
 // not fit the model (says what it has and what was given), RESOURCE_EXHAUSTED for a limit.
 absl::StatusOr<Graph> ImportOnnx(absl::string_view model_bytes, const ImportOptions& options = {});
+
+// The same for a model that is imported several times, with other shapes: it is parsed once, and
+// constants that are the model's own lie in the same memory in all of its graphs.
+class ParsedOnnxModel {
+ public:
+  // What `options` say of the file. Errors: INVALID_ARGUMENT, RESOURCE_EXHAUSTED.
+  static absl::StatusOr<ParsedOnnxModel> Parse(absl::string_view model_bytes,
+                                               const ImportOptions& options);
+  ParsedOnnxModel(ParsedOnnxModel&&) noexcept;
+  ParsedOnnxModel& operator=(ParsedOnnxModel&&) noexcept;
+  ~ParsedOnnxModel();
+
+  // External data is in the folder that Parse was told.
+  absl::StatusOr<Graph> Import(const ImportOptions& options);
+
+ private:
+  struct Parts;
+  explicit ParsedOnnxModel(std::unique_ptr<Parts> parts);
+
+  std::unique_ptr<Parts> parts_;
+};
 
 // Of an error about operators that cannot be imported: the payload with all of them, a line each,
 // "COUNT NAME", by falling count. The message names the first few.

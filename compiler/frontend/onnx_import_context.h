@@ -15,7 +15,6 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "compiler/frontend/named_outputs.h"
-#include "compiler/frontend/onnx_external_data.h"
 #include "compiler/frontend/onnx_import.h"
 #include "compiler/frontend/onnx_tensor.h"
 #include "compiler/graph/bounded_axes.h"
@@ -56,8 +55,8 @@ struct ImportContext {
   const ImportOptions* options;
   int opset = 0;  // Of the graph, or the function, that is being read.
   Graph graph;
-  BoundedValues bounded;  // Of `graph`.
-  OnnxExternalData files;
+  BoundedValues bounded;             // Of `graph`.
+  OnnxTensorBytes* bytes = nullptr;  // Null: no model has tensors.
   int64_t constant_bytes = 0;
   int64_t folded_bytes = 0;
   int nodes = 0;

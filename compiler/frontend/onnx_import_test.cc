@@ -482,6 +482,41 @@ TEST_F(ExternalDataTest, FilesInTheModelsFolderAreRead) {
   }
 }
 
+// A model of several shapes: the file is gone after the first, and weights are there once.
+TEST_F(ExternalDataTest, AModelIsReadOnceForAllOfItsShapes) {
+  const std::string path = folder_ + "/shapes.onnx";
+  Write(path, OnnxModel(absl::StrCat(
+                  "input { name: 'x' type { tensor_type { elem_type: 1 shape { "
+                  "  dim { dim_param: 'n' } dim { dim_value: 2 } } } } } ",
+                  "initializer { name: 'w' dims: 2 data_type: 1 data_location: EXTERNAL ",
+                  "external_data { key: 'location' value: 'w.bin' } ",
+                  "external_data { key: 'offset' value: '4' } } ",
+                  "initializer { name: 'v' dims: 2 data_type: 1 "
+                  "  raw_data: '\\000\\000\\200?\\000\\000\\000@' } ",
+                  "initializer { name: 'b' dims: 2 data_type: 9 raw_data: '\\000\\007' } ",
+                  "node { op_type: 'Add' input: ['x', 'w'] output: 'a' } ",
+                  "node { op_type: 'Add' input: ['a', 'v'] output: 'c' } ",
+                  "node { op_type: 'Where' input: ['b', 'c', 'w'] output: 'y' } ",
+                  OnnxTensorInfo("output", "y", {}))));
+  ModelReader reader(path);
+  // What one import finds wrong is no harm to the next.
+  EXPECT_THAT(reader.Import({}), StatusIs(StatusCode::kFailedPrecondition));
+  unlink(path.c_str());
+  ASSERT_OK_AND_ASSIGN(const Graph one, reader.Import({.input_shapes = {{"x", {1, 2}}}}));
+  ASSERT_OK_AND_ASSIGN(const Graph three, reader.Import({.input_shapes = {{"x", {3, 2}}}}));
+  EXPECT_EQ(three.value(three.outputs[0]).type.shape, (std::vector<int64_t>{3, 2}));
+  const auto find = [](const Graph& graph, absl::string_view name) {
+    const auto found = std::find_if(graph.values.begin(), graph.values.end(),
+                                    [&](const GraphValue& value) { return value.name == name; });
+    return found->data;
+  };
+  for (const char* name : {"w", "v"}) {
+    EXPECT_THAT(CopyAs<float>(*find(one, name)), ElementsAre(1, 2)) << name;
+    EXPECT_EQ(find(one, name)->bytes().data(), find(three, name)->bytes().data()) << name;
+  }
+  EXPECT_THAT(CopyAs<uint8_t>(*find(three, "b")), ElementsAre(0, 1));
+}
+
 TEST_F(ExternalDataTest, EverythingElseIsRefused) {
   EXPECT_THAT(Import(outside_), StatusIs(StatusCode::kInvalidArgument, HasSubstr("absolute")));
   EXPECT_THAT(Import("../external"), StatusIs(StatusCode::kInvalidArgument, HasSubstr("'..'")));

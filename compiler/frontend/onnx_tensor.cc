@@ -160,7 +160,7 @@ int OnnxTypeOf(DType dtype) {
   return 0;
 }
 
-absl::StatusOr<OnnxTensor> ReadOnnxTensor(const TensorProto& tensor, OnnxExternalData& files,
+absl::StatusOr<OnnxTensor> ReadOnnxTensor(const TensorProto& tensor, OnnxTensorBytes& bytes,
                                           int64_t max_elements, absl::string_view what) {
   OnnxTensor result;
   ASSIGN_OR_RETURN(result.type.dtype, DTypeOfOnnx(tensor.data_type(), what));
@@ -171,7 +171,9 @@ absl::StatusOr<OnnxTensor> ReadOnnxTensor(const TensorProto& tensor, OnnxExterna
   ASSIGN_OR_RETURN(const int64_t count, CheckedElementCount(result.type.shape, max_elements, what));
   const int64_t want_bytes = count * SizeBytes(result.type.dtype);
   if (tensor.data_location() == TensorProto::EXTERNAL) {
-    ASSIGN_OR_RETURN(result.data, ReadExternal(tensor, files, want_bytes, what));
+    ASSIGN_OR_RETURN(result.data, ReadExternal(tensor, bytes.files, want_bytes, what));
+  } else if (const auto taken = bytes.raw.find(&tensor); taken != bytes.raw.end()) {
+    result.data = taken->second;
   } else if (tensor.has_raw_data()) {
     const std::string& raw = tensor.raw_data();
     result.data = MakeConstant(std::vector<uint8_t>(raw.begin(), raw.end()));

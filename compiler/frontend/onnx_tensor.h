@@ -3,6 +3,7 @@
 #define COMPILER_FRONTEND_ONNX_TENSOR_H_
 
 #include <cstdint>
+#include <unordered_map>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -28,8 +29,16 @@ absl::StatusOr<DType> DTypeOfOnnx(int onnx_type, absl::string_view what);
 // The number of onnx::TensorProto::DataType.
 int OnnxTypeOf(DType dtype);
 
+// What tensors of a model have beside their messages.
+struct OnnxTensorBytes {
+  OnnxExternalData files;
+  // Raw data that was taken out of a tensor's message: no copy, however often the model is
+  // imported.
+  std::unordered_map<const onnx::TensorProto*, ConstantPtr> raw = {};
+};
+
 // INVALID_ARGUMENT where the data has not the size that the dimensions give.
-absl::StatusOr<OnnxTensor> ReadOnnxTensor(const onnx::TensorProto& tensor, OnnxExternalData& files,
+absl::StatusOr<OnnxTensor> ReadOnnxTensor(const onnx::TensorProto& tensor, OnnxTensorBytes& bytes,
                                           int64_t max_elements, absl::string_view what);
 
 }  // namespace burnish

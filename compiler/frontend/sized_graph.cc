@@ -161,8 +161,7 @@ absl::Status SetSizedOutputs(ImportContext& context, std::vector<NamedOutput> ou
 }
 
 SizedGraph::SizedGraph(const ImportOptions& options)
-    : context_(std::make_unique<ImportContext>(
-          ImportContext{.options = &options, .files = OnnxExternalData(options.folder)})) {}
+    : context_(std::make_unique<ImportContext>(ImportContext{.options = &options})) {}
 
 SizedGraph::~SizedGraph() = default;
 

@@ -1,6 +1,8 @@
 #include "tuner/app/build_range.h"
 
 #include <algorithm>
+#include <map>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -27,35 +29,39 @@ bool HasMuchWeight(const Graph& graph) {
   return bytes > kAddedBytesMax;
 }
 
-ModelRequest Narrowed(const Graph& graph, const LadderBounds& bounds, const ModelRequest& request) {
-  ModelRequest narrow = request;
+// The model within these bounds.
+absl::StatusOr<Graph> LoadNarrowed(const Graph& graph, const LadderBounds& bounds,
+                                   ModelLoader& loader) {
+  std::map<std::string, std::string> shapes = loader.request().shapes;
   for (size_t i = 0; i < bounds.size(); ++i) {
     const GraphSize& size = graph.sizes[i];
     if (bounds[i] == size.greatest) continue;
-    narrow.shapes[absl::StrCat(":", size.name)] = absl::StrCat(size.least, "..", bounds[i]);
+    shapes[absl::StrCat(":", size.name)] = absl::StrCat(size.least, "..", bounds[i]);
   }
-  return narrow;
+  return loader.Load(shapes);
 }
 
 // With as many of `smaller` as there is room for. Where bounds have chosen other forms of the same
 // weights, the smallest goes first: its runs are the rarest.
-absl::StatusOr<std::string> WriteLadder(const UnwrittenBundle& whole,
-                                        absl::Span<const UnwrittenBundle> smaller,
-                                        WeightPool& pool) {
+absl::StatusOr<UnwrittenBundle> ComposeWithin(const UnwrittenBundle& whole,
+                                              absl::Span<const UnwrittenBundle> smaller,
+                                              WeightPool& pool) {
   while (true) {
-    ASSIGN_OR_RETURN(const UnwrittenBundle composed, ComposeLadder(whole, smaller, pool));
-    if (AddedBytes(whole, composed) <= kAddedBytesMax) return Write(composed);
+    ASSIGN_OR_RETURN(UnwrittenBundle composed, ComposeLadder(whole, smaller, pool));
+    if (AddedBytes(whole, composed) <= kAddedBytesMax) return composed;
     smaller.remove_prefix(1);
   }
 }
 
-}  // namespace
+struct BuiltLadder {
+  BuiltModel whole;  // As if it were alone.
+  absl::StatusOr<UnwrittenBundle> composed;
+};
 
-absl::StatusOr<BuiltModel> BuildRange(const Graph& graph, const ModelRequest& request,
-                                      const ScheduleFacts& facts, const BuildModelOptions& options,
-                                      const std::string& what) {
-  const std::vector<LadderBounds> ladder = LadderOf(graph);
-  if (ladder.empty() || request.refit) return BuildBundle(graph, facts, options, what);
+// What only building needs, such as weights before they were packed, is gone when it is built.
+absl::StatusOr<BuiltLadder> BuildLadder(const std::vector<LadderBounds>& ladder, const Graph& graph,
+                                        ModelLoader& loader, const ScheduleFacts& facts,
+                                        const BuildModelOptions& options, const std::string& what) {
   const bool keeps_forms = HasMuchWeight(graph);
   BundleBuilder builder(facts, options, keeps_forms);
   WeightPool pool;
@@ -66,7 +72,7 @@ absl::StatusOr<BuiltModel> BuildRange(const Graph& graph, const ModelRequest& re
     // tune are the greatest and the least, such as one word.
     RETURN_IF_ERROR(builder.KeepMeasuredForms(graph, options, what));
     const auto least = std::min_element(ladder.begin(), ladder.end(), HasLessWork);
-    const absl::StatusOr<Graph> variant = LoadModel(Narrowed(graph, *least, request));
+    const absl::StatusOr<Graph> variant = LoadNarrowed(graph, *least, loader);
     if (variant.ok()) RETURN_IF_ERROR(builder.KeepMeasuredForms(*variant, options, what));
   }
   ASSIGN_OR_RETURN(BuiltModel built, builder.BuildUnwritten(graph, of_whole, what));
@@ -79,7 +85,7 @@ absl::StatusOr<BuiltModel> BuildRange(const Graph& graph, const ModelRequest& re
   as_whole.require_tuned = false;
   std::vector<std::pair<LadderBounds, UnwrittenBundle>> variants;
   for (const LadderBounds& bounds : ladder) {
-    const absl::StatusOr<Graph> variant = LoadModel(Narrowed(graph, bounds, request));
+    const absl::StatusOr<Graph> variant = LoadNarrowed(graph, bounds, loader);
     // What the importer has no rule for at these bounds runs at larger ones; nor can any flag set a
     // size of an ONNX file that the importer has named itself.
     if (!variant.ok()) continue;
@@ -90,12 +96,27 @@ absl::StatusOr<BuiltModel> BuildRange(const Graph& graph, const ModelRequest& re
             [](const auto& a, const auto& b) { return HasLessWork(a.first, b.first); });
   std::vector<UnwrittenBundle> smaller;
   for (auto& [bounds, variant] : variants) smaller.push_back(std::move(variant));
-  absl::StatusOr<std::string> written = WriteLadder(built.unwritten, smaller, pool);
+  absl::StatusOr<UnwrittenBundle> composed = ComposeWithin(built.unwritten, smaller, pool);
+  return BuiltLadder{.whole = std::move(built), .composed = std::move(composed)};
+}
+
+}  // namespace
+
+absl::StatusOr<BuiltModel> BuildRange(const Graph& model, ModelLoader& loader,
+                                      const ScheduleFacts& facts, const BuildModelOptions& options,
+                                      const std::string& what) {
+  const std::vector<LadderBounds> ladder = LadderOf(model);
+  if (ladder.empty() || loader.request().refit) return BuildBundle(model, facts, options, what);
+  ASSIGN_OR_RETURN(BuiltLadder made, BuildLadder(ladder, model, loader, facts, options, what));
+  absl::StatusOr<std::string> written = made.composed.ok()
+                                            ? Write(*made.composed)
+                                            : absl::StatusOr<std::string>(made.composed.status());
   // The narrower range decides sizes that the whole one does not: the whole runs as it is.
   if (written.status().code() == absl::StatusCode::kInvalidArgument) {
-    written = Write(built.unwritten);
+    written = Write(made.whole.unwritten);
   }
   if (!written.ok()) return BuildError(written.status(), what);
+  BuiltModel built = std::move(made.whole);
   built.bundle = *std::move(written);
   built.unwritten = {};
   return built;

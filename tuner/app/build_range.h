@@ -12,10 +12,10 @@
 
 namespace burnish {
 
-// As BuildBundle; `graph` is the model of `request`. What is said of the built model is said of the
-// greatest sizes, but for the bundle and its weights. With `request.refit` there is one bound only:
-// replacements know one way to make each weight. Errors: BuildBundle's and LoadModel's.
-absl::StatusOr<BuiltModel> BuildRange(const Graph& graph, const ModelRequest& request,
+// As BuildBundle; `model` is that of the loader's request. What is said of the built model is
+// said of the greatest sizes, but for the bundle and its weights. With its `refit` there is one
+// bound only: replacements know one way to make each weight. Errors: BuildBundle's and LoadModel's.
+absl::StatusOr<BuiltModel> BuildRange(const Graph& model, ModelLoader& loader,
                                       const ScheduleFacts& facts, const BuildModelOptions& options,
                                       const std::string& what);
 

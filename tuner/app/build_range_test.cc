@@ -166,11 +166,11 @@ absl::StatusOr<std::shared_ptr<const Model>> Built(const std::string& model,
                                                    const std::map<std::string, std::string>& dims) {
   const std::string path = ::testing::TempDir() + "/model.onnx";
   RETURN_IF_ERROR(WriteFileAtomically(path, model));
-  const ModelRequest request{.model = path, .shapes = dims};
-  ASSIGN_OR_RETURN(const Graph graph, LoadModel(request));
+  ModelLoader loader({.model = path, .shapes = dims});
+  ASSIGN_OR_RETURN(const Graph graph, loader.Load(dims));
   ASSIGN_OR_RETURN(const Target target, HostTarget(HostCpuInfo(), 1));
   ASSIGN_OR_RETURN(const BuiltModel built,
-                   BuildRange(graph, request, {}, {.target = target}, "model"));
+                   BuildRange(graph, loader, {}, {.target = target}, "model"));
   auto loaded = Model::LoadBytes(
       {reinterpret_cast<const uint8_t*>(built.bundle.data()), built.bundle.size()}, {});
   if (!loaded.ok()) return absl::InternalError(loaded.status().message());
@@ -257,7 +257,8 @@ class RecordedModelTest : public ::testing::Test {
   // Steps of each list by origin, the whole model's last.
   void BuildAll(std::vector<std::map<std::string, int>>& origins, size_t* bundle_bytes = nullptr) {
     request_.shapes = {{":past", "1..64"}, {":seq", "1..32"}};
-    ASSERT_OK_AND_ASSIGN(const Graph graph, LoadModel(request_));
+    ModelLoader loader(request_);
+    ASSERT_OK_AND_ASSIGN(const Graph graph, loader.Load(request_.shapes));
     const ScheduleFacts facts{
         .find_best = [&](const BestQuery& query) -> absl::StatusOr<BestAnswer> {
           const auto trace = recorded_.find(query.workload_id);
@@ -269,7 +270,7 @@ class RecordedModelTest : public ::testing::Test {
                                          .numerics = {.kind = NumericsClass::kReassociated}}}};
         }};
     ASSERT_OK_AND_ASSIGN(const BuiltModel built,
-                         BuildRange(graph, request_, facts, {.target = target_}, "model"));
+                         BuildRange(graph, loader, facts, {.target = target_}, "model"));
     if (bundle_bytes != nullptr) *bundle_bytes = built.bundle.size();
     const auto loaded = Model::LoadBytes(
         {reinterpret_cast<const uint8_t*>(built.bundle.data()), built.bundle.size()}, {});

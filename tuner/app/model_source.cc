@@ -8,7 +8,6 @@
 #include "absl/strings/str_join.h"
 #include "base/file.h"
 #include "base/status_macros.h"
-#include "compiler/frontend/model_file.h"
 #include "compiler/frontend/zoo.h"
 #include "tuner/app/error.h"
 #include "tuner/app/operator_spec.h"
@@ -44,7 +43,7 @@ bool IsValues(const std::string& text) { return !text.empty() && text[0] == '=';
 
 bool IsDim(const std::string& name) { return !name.empty() && name[0] == ':'; }
 
-absl::StatusOr<Graph> ImportModel(const ModelRequest& request) {
+absl::StatusOr<Graph> ImportModel(const ModelRequest& request, ModelReader& reader) {
   std::error_code error;
   if (std::filesystem::is_directory(request.model, error)) {
     return MakeError(ErrorCode::kNoInputFile, "it is a folder", request.model);
@@ -59,7 +58,7 @@ absl::StatusOr<Graph> ImportModel(const ModelRequest& request) {
       options.input_shapes[name] = ParseShape(text);
     }
   }
-  absl::StatusOr<Graph> graph = ImportModelFile(request.model, options);
+  absl::StatusOr<Graph> graph = reader.Import(options);
   if (!graph.ok()) {
     return WithError(graph.status(), ImportErrorCode(graph.status().code()), request.model);
   }
@@ -118,8 +117,8 @@ absl::Status CheckSizes(const Graph& graph, const std::string& what) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Graph> LoadUnchecked(const ModelRequest& request) {
-  if (!request.model.empty()) return ImportModel(request);
+absl::StatusOr<Graph> LoadUnchecked(const ModelRequest& request, ModelReader& reader) {
+  if (!request.model.empty()) return ImportModel(request, reader);
   if (!IsOperatorSpec(request.task)) return BuildZoo(request);
   absl::StatusOr<Graph> graph = BuildOperator(request.task, request.seed);
   if (!graph.ok()) return WithError(graph.status(), ErrorCode::kBadSpec, request.task);
@@ -129,11 +128,20 @@ absl::StatusOr<Graph> LoadUnchecked(const ModelRequest& request) {
 }  // namespace
 
 absl::StatusOr<Graph> LoadModel(const ModelRequest& request) {
+  return ModelLoader(request).Load(request.shapes);
+}
+
+ModelLoader::ModelLoader(ModelRequest request)
+    : request_(std::move(request)), reader_(request_.model) {}
+
+absl::StatusOr<Graph> ModelLoader::Load(const std::map<std::string, std::string>& shapes) {
+  ModelRequest request = request_;
+  request.shapes = shapes;
   if (request.task.empty() == request.model.empty()) {
     return MakeError(ErrorCode::kUsage, "got no model or two, want the name of one or a file");
   }
   RETURN_IF_ERROR(CheckShapes(request.shapes));
-  ASSIGN_OR_RETURN(Graph graph, LoadUnchecked(request));
+  ASSIGN_OR_RETURN(Graph graph, LoadUnchecked(request, reader_));
   RETURN_IF_ERROR(CheckSizes(graph, request.task.empty() ? request.model : request.task));
   return graph;
 }

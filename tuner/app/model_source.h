@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "compiler/frontend/model_file.h"
 #include "compiler/graph/graph.h"
 
 namespace burnish {
@@ -28,6 +29,21 @@ struct ModelRequest {
 // Exactly one of `task` and `model` is given. A shape for a model of the zoo sets batch and image
 // size (or sequence length). Errors: B0101, B02xx, B03xx.
 absl::StatusOr<Graph> LoadModel(const ModelRequest& request);
+
+// Loads one model with several shapes: a file is read once, and its constants lie in the same
+// memory in all of its graphs.
+class ModelLoader {
+ public:
+  explicit ModelLoader(ModelRequest request);
+
+  const ModelRequest& request() const { return request_; }
+  // As LoadModel, with these shapes in place of the request's.
+  absl::StatusOr<Graph> Load(const std::map<std::string, std::string>& shapes);
+
+ private:
+  const ModelRequest request_;
+  ModelReader reader_;
+};
 
 // Shapes and values by input name, as in a request. Errors: B0101 a shape that is no list of
 // positive extents. Values are read with the model, which has their type.

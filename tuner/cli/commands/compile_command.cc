@@ -95,7 +95,8 @@ class CompileCommand : public Command {
     ASSIGN_OR_RETURN(options.select, ParseAccuracy(accuracy_, precision_));
     RETURN_IF_ERROR(TakePrecision(precision_, options));
     ASSIGN_OR_RETURN(request_.shapes, inputs_.Parse());
-    ASSIGN_OR_RETURN(const Graph graph, LoadModel(request_));
+    ModelLoader loader(request_);
+    ASSIGN_OR_RETURN(const Graph graph, loader.Load(request_.shapes));
     const std::string what = request_.task.empty() ? request_.model : request_.task;
     if (emit_ == "onnx") return EmitOnnx(context, graph, what);
     if (emit_ == "sketches") {
@@ -118,7 +119,7 @@ class CompileCommand : public Command {
       ASSIGN_OR_RETURN(const std::string text, EmitPoint(graph, facts, options, what, emit_));
       return WriteText(context, text);
     }
-    ASSIGN_OR_RETURN(const BuiltModel built, BuildRange(graph, request_, facts, options, what));
+    ASSIGN_OR_RETURN(const BuiltModel built, BuildRange(graph, loader, facts, options, what));
     view.Finish();
     RETURN_IF_ERROR(WriteOutput(out_, built.bundle));
     if (context.json()) {
