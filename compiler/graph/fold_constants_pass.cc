@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/status_macros.h"
+#include "compiler/graph/constant_memo.h"
 #include "compiler/graph/constant_origin.h"
 #include "compiler/graph/control.h"
 #include "compiler/graph/eliminate_dead_pass.h"
@@ -42,6 +43,10 @@ absl::StatusOr<std::optional<std::vector<ConstantPtr>>> FoldNode(
     const int64_t flops = def->flop_count(node.attributes, InputTypes(graph, node));
     if (flops > product_flops_left) return std::nullopt;
     product_flops_left -= flops;
+  }
+  if (node.op == "transpose" && graph.memo != nullptr) {
+    return std::vector<ConstantPtr>{
+        graph.memo->Transposed(*inputs[0].type, inputs[0].data, node.attributes.Ints("perm", {}))};
   }
   if (auto folded = Evaluate(node, inputs, types)) return folded;
   int64_t steps = def->flop_count(node.attributes, InputTypes(graph, node));

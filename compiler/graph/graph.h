@@ -73,6 +73,8 @@ struct GraphInputAxis {
 
 // A value: copies share the constants' bytes. Nodes are kept in topological order. Passes may leave
 // nodes and values that nothing uses; EliminateDead drops them.
+class ConstantMemo;
+
 struct Graph {
   std::string name;
   std::vector<GraphNode> nodes;
@@ -85,6 +87,9 @@ struct Graph {
   // The last of the inputs that nobody gives: what `input_axes` say of the others.
   std::vector<GraphSize> sizes = {};
   std::vector<GraphInputAxis> input_axes = {};
+  // What passes make of constants, for graphs of one model that have it in common
+  // (constant_memo.h). Null: there is one graph.
+  std::shared_ptr<ConstantMemo> memo = nullptr;
 
   const GraphValue& value(ValueId id) const { return values[id]; }
   size_t shown_inputs() const { return inputs.size() - sizes.size(); }

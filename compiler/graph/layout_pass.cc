@@ -9,8 +9,8 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "compiler/graph/channel_shuffle.h"
+#include "compiler/graph/constant_memo.h"
 #include "compiler/graph/control.h"
-#include "compiler/graph/evaluate.h"
 #include "compiler/graph/lone_window.h"
 #include "compiler/graph/rewrite.h"
 #include "compiler/te/layout.h"
@@ -63,6 +63,7 @@ class Converter {
     new_.bounded_axes = old_.bounded_axes;
     new_.sizes = old_.sizes;
     new_.input_axes = old_.input_axes;
+    new_.memo = old_.memo;
     return std::move(new_);
   }
 
@@ -115,8 +116,8 @@ absl::StatusOr<ValueId> Converter::Last(ValueId old) {
   const Shape perm = ChannelsLastOrder(Rank(old));
   if (value.data != nullptr) {
     const TensorType type = {value.type.dtype, Permuted(value.type.shape, perm)};
-    return last_[old] = AddConstant(new_, value.name, type,
-                                    TransposeConstant(value.type, *value.data, perm));
+    return last_[old] =
+               AddConstant(new_, value.name, type, Transposed(old_, value.type, value.data, perm));
   }
   Attributes attributes;
   attributes.Set("perm", perm);
@@ -138,7 +139,7 @@ absl::StatusOr<ValueId> Converter::LastBroadcast(ValueId old, int64_t rank) {
   if (value.data != nullptr) {
     const TensorType wide_type = {value.type.dtype, wide};
     return AddConstant(new_, value.name, {value.type.dtype, Permuted(wide, perm)},
-                       TransposeConstant(wide_type, *value.data, perm));
+                       Transposed(old_, wide_type, value.data, perm));
   }
   ASSIGN_OR_RETURN(const ValueId first, First(old));
   Attributes shape, turn;

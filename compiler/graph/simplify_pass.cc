@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/status_macros.h"
-#include "compiler/graph/evaluate.h"
+#include "compiler/graph/constant_memo.h"
 #include "compiler/graph/rewrite.h"
 
 namespace burnish {
@@ -185,7 +185,7 @@ absl::StatusOr<ValueId> MatmulToDense(Graph& graph, const GraphNode& node) {
   }
   ValueId weights = node.inputs[1];
   if (node.attributes.Int("trans_b", 0) == 0) {
-    const ConstantPtr turned = TransposeConstant(type, *graph.value(weights).data, {1, 0});
+    const ConstantPtr turned = Transposed(graph, type, graph.value(weights).data, {1, 0});
     weights = AddConstant(graph, graph.value(weights).name,
                           {type.dtype, {type.shape[1], type.shape[0]}}, turned);
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "compiler/driver/ladder.h"
+#include "compiler/graph/constant_memo.h"
 #include "tuner/app/error.h"
 
 namespace burnish {
@@ -29,7 +31,7 @@ bool HasMuchWeight(const Graph& graph) {
   return bytes > kAddedBytesMax;
 }
 
-// The model within these bounds.
+// The model within these bounds, with the memo of `graph`.
 absl::StatusOr<Graph> LoadNarrowed(const Graph& graph, const LadderBounds& bounds,
                                    ModelLoader& loader) {
   std::map<std::string, std::string> shapes = loader.request().shapes;
@@ -38,7 +40,9 @@ absl::StatusOr<Graph> LoadNarrowed(const Graph& graph, const LadderBounds& bound
     if (bounds[i] == size.greatest) continue;
     shapes[absl::StrCat(":", size.name)] = absl::StrCat(size.least, "..", bounds[i]);
   }
-  return loader.Load(shapes);
+  absl::StatusOr<Graph> narrowed = loader.Load(shapes);
+  if (narrowed.ok()) narrowed->memo = graph.memo;
+  return narrowed;
 }
 
 // With as many of `smaller` as there is room for. Where bounds have chosen other forms of the same
@@ -59,9 +63,11 @@ struct BuiltLadder {
 };
 
 // What only building needs, such as weights before they were packed, is gone when it is built.
-absl::StatusOr<BuiltLadder> BuildLadder(const std::vector<LadderBounds>& ladder, const Graph& graph,
+absl::StatusOr<BuiltLadder> BuildLadder(const std::vector<LadderBounds>& ladder, const Graph& model,
                                         ModelLoader& loader, const ScheduleFacts& facts,
                                         const BuildModelOptions& options, const std::string& what) {
+  Graph graph = model;
+  graph.memo = std::make_shared<ConstantMemo>();
   const bool keeps_forms = HasMuchWeight(graph);
   BundleBuilder builder(facts, options, keeps_forms);
   WeightPool pool;
