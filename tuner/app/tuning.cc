@@ -1,6 +1,7 @@
 #include "tuner/app/tuning.h"
 
 #include <filesystem>
+#include <memory>
 #include <utility>
 
 #include "base/status_macros.h"
@@ -9,7 +10,6 @@
 #include "proto/workload.h"
 #include "tuner/app/build_bundle.h"
 #include "tuner/app/error.h"
-#include "tuner/app/model_source.h"
 #include "tuner/app/operator_spec.h"
 #include "tuner/app/target_text.h"
 #include "tuner/app/workload_facts.h"
@@ -74,11 +74,12 @@ absl::StatusOr<Tuning> PrepareTuning(const StudySpec& spec) {
   RETURN_IF_ERROR(CheckModelFile(spec));
   Tuning tuning{.spec = spec};
   ASSIGN_OR_RETURN(tuning.target, ResolveTarget(spec.target, 0));
-  ASSIGN_OR_RETURN(tuning.graph, LoadModel({.task = spec.task,
-                                            .model = spec.model_path,
-                                            .shapes = spec.shapes,
-                                            .batch = spec.batch,
-                                            .seed = spec.seed}));
+  tuning.loader = std::make_shared<ModelLoader>(ModelRequest{.task = spec.task,
+                                                             .model = spec.model_path,
+                                                             .shapes = spec.shapes,
+                                                             .batch = spec.batch,
+                                                             .seed = spec.seed});
+  ASSIGN_OR_RETURN(tuning.graph, tuning.loader->Load(spec.shapes));
   // Without schedules: which copies one asks for is no matter of the study, and must not depend on
   // what was recorded meanwhile.
   DefaultScheduleSource defaults;

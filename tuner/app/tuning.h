@@ -3,6 +3,7 @@
 #define TUNER_APP_TUNING_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "compiler/ir/dtype.h"
 #include "proto/study.h"
 #include "proto/target.h"
+#include "tuner/app/model_source.h"
 #include "tuner/study/study_types.h"
 
 namespace burnish {
@@ -20,6 +22,8 @@ namespace burnish {
 struct Tuning {
   StudySpec spec = {};
   Target target = {};
+  // What loaded `graph`, which loads it within other bounds.
+  std::shared_ptr<ModelLoader> loader = nullptr;
   Graph graph = {};
   std::vector<StudyTaskSpec> tasks = {};  // As the study store has them.
   std::vector<int64_t> flop_counts = {};  // Of the tasks.

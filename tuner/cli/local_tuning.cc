@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "tuner/app/build_bundle.h"
+#include "tuner/app/build_range.h"
 #include "tuner/app/compile_cache.h"
 #include "tuner/app/farm_client.h"
 #include "tuner/app/local_run.h"
@@ -126,9 +126,9 @@ absl::Status BuildTuned(Context& context, const BestFinder& find_best, const Tun
   // With the trials withheld, or with none, it may have to do with what other studies recorded.
   ASSIGN_OR_RETURN(
       const BuiltModel built,
-      BuildBundle(tuning.graph,
-                  {.find_best = find_best, .calibration = tuning.spec.calibration, .cache = &cache},
-                  options, TitleOf(tuning.spec)));
+      BuildRange(tuning.graph, *tuning.loader,
+                 {.find_best = find_best, .calibration = tuning.spec.calibration, .cache = &cache},
+                 options, TitleOf(tuning.spec)));
   view.Finish();
   RETURN_IF_ERROR(WriteOutput(out, built.bundle));
   if (context.json()) {

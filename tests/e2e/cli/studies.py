@@ -341,6 +341,33 @@ class Cases:
 
     # ---- What commands print
 
+    def case_what_is_tuned_for_a_range_has_kernels_for_its_bounds(self):
+        """A study's bundle is the one that `compile` makes of its records, and more than one bound's."""
+        import onnx
+        from onnx import helper, numpy_helper
+        weights = np.random.default_rng(3).standard_normal((24, 40)).astype(np.float32)
+        graph = helper.make_graph(
+            [helper.make_node("MatMul", ["x", "w"], ["y"])], "rows",
+            [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["rows", 24])],
+            [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, None)],
+            [numpy_helper.from_array(weights, "w")])
+        source, tuned, again = (self.path(name) for name in ("rows.onnx", "rows.bundle", "again.bundle"))
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
+                  source)
+        model = ("--model", source, "--dim", "rows=1..64", "--threads", "1", "--db", self.path("rows.db"))
+        wrong = self.tuner("submit", *model, "--trials", "2", "--out", tuned).complaints(0, "")
+        wrong += self.tuner("compile", *model, "--out", again).complaints(0, "")
+        if wrong:
+            return wrong
+        with open(tuned, "rb") as first, open(again, "rb") as second:
+            bundle = first.read()
+            if bundle != second.read():
+                wrong.append("compile builds another bundle from the study's records")
+        # Each bound has a manifest, which names the target.
+        if (count := bundle.count(b"cpu:arch=")) < 4:
+            wrong.append(f"{count} manifests, want those of 16, 32, 48 and 64 rows")
+        return wrong
+
     def case_help_of_every_command_has_an_example(self):
         commands = self.programs.commands()
         wrong = [] if len(commands) >= 13 else [f"only {commands} in the overview"]
