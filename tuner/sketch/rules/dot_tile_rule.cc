@@ -3,7 +3,9 @@
 // output has no whole vector, and for products of two run-time matrices of which one would have to
 // be transposed. A tile of rows by columns shares each side's vectors; the lanes of a block of
 // tiles are added up while the block is in the first cache. Deep reductions go in blocks, so that
-// both sides of a block of tiles stay in the second cache.
+// both sides of a block of tiles stay in the second cache. Where a short output has a long
+// reduction (Gram matrices), each worker may sum a part of it instead (rfactor): there are too few
+// blocks of the output to go round, and each would read most of both sides.
 #include <algorithm>
 #include <optional>
 #include <tuple>
@@ -19,6 +21,11 @@ namespace {
 
 // Rows and columns of a block of tiles: their partial sums, of a vector each, take 64 KiB at most.
 constexpr int64_t kBlock = 32;
+// The same where workers share out the reduction: 256 KiB of partial sums at most, which leave the
+// second cache room, so that a worker reads its part of both sides once.
+constexpr int64_t kBlockOfPart = 64;
+// Elements of a side of the tile at once: 32 rows and columns of them fill half of 256 KiB.
+constexpr int64_t kDepth = 512;
 // A run-time operand is laid out anew for as many rows: the copy, element by element, is then a
 // small part of the work.
 constexpr int64_t kRowsOfAPackedOperand = 64;
@@ -36,13 +43,15 @@ struct Packs {
 
 class DotTiles {
  public:
-  DotTiles(const RuleContext& context, const Contraction& c, const Segment& segment, Packs packs)
+  DotTiles(const RuleContext& context, const Contraction& c, const Segment& segment, Packs packs,
+           bool has_parts)
       : context_(context),
         program_(context.program),
         c_(c),
         block_(program_.blocks[c.block]),
         segment_(segment),
         packs_(packs),
+        has_parts_(has_parts),
         s_(program_) {
     for (VarId axis : c.rows) {
       if (Extent(program_, axis) > 1) row_axis_ = axis;
@@ -54,7 +63,8 @@ class DotTiles {
     DealOut();
     Tile();
     s_.Vectorize(lane_, segment_.lanes);
-    return {"dot_tile", std::move(s_)};
+    if (has_parts_) AddUpParts();
+    return {has_parts_ ? "dot_tile/parts" : "dot_tile", std::move(s_)};
   }
 
  private:
@@ -71,12 +81,22 @@ class DotTiles {
   void SplitLanes() {
     const std::vector<LoopRef> reduction = s_.AxisLoops(block_.reduction);
     heads_.assign(reduction.begin(), reduction.begin() + static_cast<int64_t>(segment_.first));
-    const LoopRef segment =
-        s_.Fuse(absl::MakeConstSpan(reduction).subspan(segment_.first), Name("q"));
-    const bool even = segment_.extent % segment_.lanes == 0;
+    LoopRef segment = s_.Fuse(absl::MakeConstSpan(reduction).subspan(segment_.first), Name("q"));
+    LoopRef part;
+    if (has_parts_) {
+      // Whole vectors, so that only the last part has a mask.
+      const int64_t steps = context_.threads() * segment_.lanes;
+      depth_ = (segment_.extent + steps - 1) / steps * segment_.lanes;
+      std::tie(part, segment) =
+          s_.SplitSize(segment, {Name("w"), Name("q1")}, Int(depth_),
+                       segment_.extent % depth_ == 0 ? Tail::kRagged : Tail::kGuard);
+    }
+    const bool even = depth_ % segment_.lanes == 0;
     std::tie(step_, lane_) = s_.SplitSize(segment, {Name("qo"), Name("qi")}, Int(segment_.lanes),
                                           even ? Tail::kRagged : Tail::kGuard);
-    partial_ = s_.Rfactor(s_.FindBlock(block_.name), Name("lanes"), lane_);
+    sums_ = s_.FindBlock(block_.name);
+    if (has_parts_) sums_ = s_.Rfactor(sums_, Name("parts"), part);
+    partial_ = s_.Rfactor(sums_, Name("lanes"), lane_);
     if (packs_.columns) Pack(*c_.vector_load, {s_.AxisLoop(c_.vector_axis)});
     if (packs_.others) Pack(*c_.broadcast_load, {});
   }
@@ -90,12 +110,16 @@ class DotTiles {
     if (source.role == BufferRole::kConstant) s_.Precompute(packed);
   }
 
-  // Blocks of rows and columns, dealt to the workers.
+  // Blocks of rows and columns, or of them in parts, dealt to the workers.
   void DealOut() {
-    const BlockRef whole = s_.FindBlock(block_.name);
-    const std::vector<LoopRef> loops = s_.LoopsOf(whole);
+    const std::vector<LoopRef> loops = s_.LoopsOf(sums_);
     std::vector<LoopRef> blocks, inner;
     int64_t block_count = 1;
+    const int64_t size = has_parts_ ? kBlockOfPart : kBlock;
+    if (has_parts_) {
+      blocks.push_back(loops[block_.spatial.size()]);
+      block_count *= (segment_.extent + depth_ - 1) / depth_;
+    }
     for (size_t d = 0; d < block_.spatial.size(); ++d) {
       const VarId axis = block_.spatial[d];
       if (axis != row_axis_ && axis != c_.vector_axis) {
@@ -104,9 +128,9 @@ class DotTiles {
         continue;
       }
       const auto [outer, in_block] = s_.SplitMax(
-          loops[d], {Name(absl::StrCat("b", d)), Name(absl::StrCat("t", d))}, Int(kBlock));
+          loops[d], {Name(absl::StrCat("b", d)), Name(absl::StrCat("t", d))}, Int(size));
       blocks.push_back(outer);
-      block_count *= (Extent(program_, axis) + kBlock - 1) / kBlock;
+      block_count *= (Extent(program_, axis) + size - 1) / size;
       inner.push_back(in_block);
     }
     std::vector<LoopRef> order = blocks;
@@ -116,8 +140,8 @@ class DotTiles {
     if (block_count >= context_.threads()) {
       inside_ = DealToWorkers(s_, inside_, {Name("p"), Name("r1")}, context_.threads());
     }
-    s_.Stage(whole, Name("sum"), inner.back(), Scope::kRegister);
-    s_.Vectorize(s_.LoopsOf(whole).back(), segment_.lanes);
+    s_.Stage(sums_, Name("sum"), inner.back(), Scope::kRegister);
+    s_.Vectorize(s_.LoopsOf(sums_).back(), segment_.lanes);
   }
 
   // The partial sums of a block, tile by tile.
@@ -126,9 +150,11 @@ class DotTiles {
     const Expr columns = Side("nr", Extent(program_, c_.vector_axis));
     s_.Require(TileFitsRegisters(context_.device.core, false, rows, columns));
     std::vector<std::string> names;
-    for (size_t d = 0; d <= block_.spatial.size(); ++d) names.push_back(Name(absl::StrCat("l", d)));
+    const size_t dims = block_.spatial.size() + (has_parts_ ? 2 : 1);
+    for (size_t d = 0; d < dims; ++d) names.push_back(Name(absl::StrCat("l", d)));
     const std::vector<LoopRef> local = s_.ComputeAt(partial_, names, inside_);
     std::vector<LoopRef> order, tile;
+    if (has_parts_) order.push_back(local[block_.spatial.size()]);
     for (size_t d = 0; d < block_.spatial.size(); ++d) {
       const VarId axis = block_.spatial[d];
       if (axis != row_axis_ && axis != c_.vector_axis) {
@@ -142,7 +168,7 @@ class DotTiles {
       tile.push_back(in_tile);
     }
     const LoopRef around = order.back();
-    if (segment_.extent >= 2 * kDepth) {
+    if (depth_ >= 2 * kDepth) {
       const auto [depth, step] =
           s_.SplitSize(step_, {Name("kb"), Name("k1")}, Int(kDepth / segment_.lanes));
       order.insert(order.begin(), depth);
@@ -158,8 +184,18 @@ class DotTiles {
     lane_ = local.back();
   }
 
-  // Elements of a side of the tile at once: 32 rows and columns of them fill half of 256 KiB.
-  static constexpr int64_t kDepth = 512;
+  void AddUpParts() {
+    const BlockRef whole = s_.FindBlock(block_.name);
+    std::vector<LoopRef> loops = s_.LoopsOf(whole);
+    const LoopRef part = loops.back();
+    loops.pop_back();
+    const LoopRef element = s_.Fuse(loops, Name("c"));
+    const auto [vectors, vector] =
+        s_.SplitSize(element, {Name("cv"), Name("ci")}, Int(segment_.lanes));
+    s_.Reorder({vectors, part, vector});
+    s_.Stage(whole, Name("total"), vectors, Scope::kRegister);
+    s_.Vectorize(vector, segment_.lanes);
+  }
 
   const RuleContext& context_;
   const Program& program_;
@@ -167,11 +203,13 @@ class DotTiles {
   const Block& block_;
   const Segment segment_;
   const Packs packs_;
+  const bool has_parts_;  // Each worker sums a part of the reduction.
   Schedule s_;
   VarId row_axis_ = -1;
   std::vector<LoopRef> heads_;
+  int64_t depth_ = segment_.extent;  // Of the segment, for one worker.
   LoopRef step_, lane_, inside_;
-  BlockRef partial_;
+  BlockRef sums_, partial_;  // What workers sum, and its lanes.
 };
 
 }  // namespace
@@ -208,9 +246,18 @@ std::vector<Draft> DotTileRule(const RuleContext& context, BlockId id) {
     return {};
   }
   if (packs_others && (!IsConstant(program, others) || rows > 1)) return {};
-  Draft draft = DotTiles(context, *c, segment, {packs_columns, packs_others}).Build();
-  if (!FirstPointApplies(draft, program)) return {};
-  return {std::move(draft)};
+  const Packs packs{packs_columns, packs_others};
+  std::vector<Draft> drafts;
+  drafts.push_back(DotTiles(context, *c, segment, packs, /*has_parts=*/false).Build());
+  if (!FirstPointApplies(drafts.front(), program)) return {};
+  const int64_t elements = ProductOfExtents(program, block.spatial);
+  const bool is_long = segment.extent >= 2 * kDepth * context.threads();
+  if (context.threads() > 1 && is_long && elements <= kBlockOfPart * kBlockOfPart &&
+      !packs_columns && !packs_others) {
+    Draft parts = DotTiles(context, *c, segment, packs, /*has_parts=*/true).Build();
+    if (FirstPointApplies(parts, program)) drafts.push_back(std::move(parts));
+  }
+  return drafts;
 }
 
 }  // namespace burnish

@@ -137,6 +137,76 @@ TEST(DotTileRuleTest, DeepReductionsGoInBlocks) {
               ::testing::HasSubstr("split@1 b2_qo->(b2_kb,b2_k1) size=128"));
 }
 
+// A Gram matrix: a worker that had a block of it would read most of both sides.
+TEST(DotTileRuleTest, WorkersShareOutLongReductionsOfShortOutputs) {
+  const auto names = [](Ints a, Ints b, const char* target) {
+    return NamesOf(
+        DraftsOf("dot_tile", Products(DType::kF32, std::move(a), std::move(b), 1), target));
+  };
+  EXPECT_THAT(names({64, 2048}, {64, 2048}, kTarget),
+              ::testing::ElementsAre("dot_tile", "dot_tile/parts"));
+  EXPECT_THAT(names({64, 2047}, {64, 2047}, kTarget), ::testing::ElementsAre("dot_tile"));
+  EXPECT_THAT(names({64, 2048}, {65, 2048}, kTarget), ::testing::ElementsAre("dot_tile"));
+  EXPECT_THAT(names({64, 2048}, {64, 2048}, "cpu:arch=znver3,threads=1"),
+              ::testing::ElementsAre("dot_tile"));
+}
+
+// The sketch in parts alone. The last part is the shorter one, and no whole vectors.
+std::string PartsOf(DType dtype) {
+  const std::string text =
+      TestedDrafts("dot_tile", Products(dtype, {3, 2101}, {4, 2101}, 1), kTarget);
+  const size_t begin = text.find("dot_tile/parts");
+  return begin == std::string::npos ? "" : text.substr(begin);
+}
+
+TEST(DotTileRuleTest, PartsOfFloats) {
+  const std::string text = PartsOf(DType::kF32);
+  EXPECT_THAT(text, ::testing::HasSubstr("split@1 b2.i2->(b2_w,b2_q1) size=1056 tail=guard\n"
+                                         "  split@1 b2_q1->(b2_qo,b2_qi) size=8\n"));
+  EXPECT_THAT(text, ::testing::HasSubstr("split@1 b2_qo->(b2_kb,b2_k1) size=64\n"));
+}
+
+TEST(DotTileRuleTest, PartsOfBytes) {
+  const std::string text = PartsOf(DType::kI8);
+  EXPECT_THAT(text, ::testing::HasSubstr("split@1 b2.i2->(b2_w,b2_q1) size=1056 tail=guard\n"
+                                         "  split@1 b2_q1->(b2_qo,b2_qi) size=32\n"));
+  EXPECT_THAT(text, ::testing::HasSubstr("split@1 b2_qo->(b2_kb,b2_k1) size=16\n"));
+}
+
+TEST(DotTileRuleTest, PartsOfDoubles) {
+  EXPECT_EQ(PartsOf(DType::kF64), R"(dot_tile/parts
+  mr = 1 2 3
+  nr = 1 2 3 4
+  require $mr * $nr + min($mr, $nr) + 1 <= 16
+  split@1 b2.i2->(b2_w,b2_q1) size=1052 tail=guard
+  split@1 b2_q1->(b2_qo,b2_qi) size=4
+  rfactor@1 b2->b2_parts loop=b2_w
+  rfactor@1 b2_parts->b2_lanes loop=b2_qi
+  split@1 b2_lanes.b2.i0->(b2_b0,b2_t0) max=64
+  split@1 b2_lanes.b2.i1->(b2_b1,b2_t1) max=64
+  reorder@1 (b2_lanes.b2_w,b2_b0,b2_b1,b2_t0,b2_t1)
+  fuse@1 (b2_lanes.b2_w,b2_b0,b2_b1)->b2_r
+  split@1 b2_r->(b2_p,b2_r1) parts=2
+  parallel@1 b2_p
+  stage@1 b2_parts->b2_sum inside=b2_t1 scope=register
+  vectorize@1 b2_lanes.b2_qi lanes=4
+  compute_at@1 b2_lanes->(b2_l0,b2_l1,b2_l2,b2_l3) inside=b2_r1
+  split@1 b2_l0->(b2_o0,b2_i0) max=$mr
+  split@1 b2_l1->(b2_o1,b2_i1) max=$nr
+  split@1 b2_qo->(b2_kb,b2_k1) size=128
+  reorder@1 (b2_kb,b2_l2,b2_o0,b2_o1,b2_k1,b2_i0,b2_i1,b2_l3)
+  stage@1 b2_lanes->b2_acc inside=b2_o1 scope=register
+  unroll@1 b2_i0
+  unroll@1 b2_i1
+  vectorize@1 b2_l3 lanes=4
+  fuse@1 (b2_parts.b2.i0,b2_parts.b2.i1)->b2_c
+  split@1 b2_c->(b2_cv,b2_ci) size=4
+  reorder@1 (b2_cv,b2_parts.b2_w,b2_ci)
+  stage@1 b2->b2_total inside=b2_cv scope=register
+  vectorize@1 b2_ci lanes=4
+)");
+}
+
 TEST(DotTileRuleTest, FewRunTimeColumnsArePackedForManyRows) {
   const auto names = [](int64_t rows) {
     return NamesOf(DraftsOf("dot_tile", Products(DType::kF32, {rows, 32}, {32, 3}, 0), kTarget));

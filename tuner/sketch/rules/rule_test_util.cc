@@ -121,6 +121,8 @@ std::vector<TaskCase> TypedTasks() {
   add({kF64, kBf16}, {"colours", "conv", {{1, 7, 6, 8}, {3, 8, 3, 3}, {3}}, {last, padded}, true});
   add({kF64, kI8},
       {"by_rows", "matmul", {{9, 70}, {35, 70}}, {{"trans_b", int64_t{1}}}, false, true});
+  add({kF64, kI8},
+      {"by_parts", "matmul", {{3, 2101}, {4, 2101}}, {{"trans_b", int64_t{1}}}, false, true});
   // Windows.
   add({kF64, kBf16}, {"depthwise",
                       "conv",
