@@ -19,16 +19,16 @@ namespace {
 constexpr int64_t kRangeMin = 8;
 // And below so much of one that is alone.
 constexpr int64_t kRangeAloneMin = 4;
-// Sizes beyond these two keep their bounds: a grid of three would compile ten times as much.
+// The second of two sizes gets bounds; a third is seen by neither.
 constexpr size_t kSizesMax = 2;
 // Quarters of the greatest size that get a bound of their own. Sizes are as likely as others, so
 // that bounds lie as far from one another, and a run in the upper quarter is not much below its
-// own; compiling all of them shall take no more than four times one. A grid of two sizes has fewer
-// of each for the same time.
+// own; compiling all of them shall take no more than four times one. Of two sizes the second gets
+// bounds: loops over the first (a past, of which keys are summed as far as they hold) leave out what
+// a run does not have, whatever the bound, while tiles are made for rows of the second.
 constexpr int64_t kQuarters = 4;
 constexpr int64_t kQuartersAlone[] = {1, 2, 3};
-constexpr int64_t kQuartersOfWidest[] = {1, 2};
-constexpr int64_t kQuartersOfSecond[] = {2};
+constexpr int64_t kQuartersOfSecond[] = {1};
 
 // Places of constants among the weights of all.
 class SharedWeights {
@@ -151,29 +151,25 @@ std::vector<size_t> WidestOf(const Graph& graph) {
 
 std::vector<LadderBounds> LadderOf(const Graph& graph) {
   const std::vector<GraphSize>& sizes = graph.sizes;
+  const std::vector<size_t> widest = WidestOf(graph);
+  if (widest.empty()) return {};
+  const size_t which = widest.back();
+  std::vector<int64_t> bounds;
+  if (widest.size() == 1) {
+    bounds = BoundsOf(sizes[which], kQuartersAlone);
+  } else {
+    bounds = BoundsOf(sizes[which], kQuartersOfSecond);
+    // With a past the second is the words of a call: one, in all calls but the first.
+    if (sizes[which].least == 1) bounds.push_back(1);
+  }
   LadderBounds whole;
   for (const GraphSize& size : sizes) whole.push_back(size.greatest);
-  std::vector<LadderBounds> grid = {whole};
-  const auto add = [&](size_t which, const std::vector<int64_t>& bounds) {
-    const std::vector<LadderBounds> wider = grid;
-    for (const int64_t bound : bounds) {
-      for (LadderBounds made : wider) {
-        made[which] = bound;
-        grid.push_back(std::move(made));
-      }
-    }
-  };
-  const std::vector<size_t> widest = WidestOf(graph);
-  if (widest.size() == 1) add(widest[0], BoundsOf(sizes[widest[0]], kQuartersAlone));
-  if (widest.size() == 2) {
-    add(widest[0], BoundsOf(sizes[widest[0]], kQuartersOfWidest));
-    std::vector<int64_t> bounds = BoundsOf(sizes[widest[1]], kQuartersOfSecond);
-    // With a past the second is the words of a call: one, in all calls but the first.
-    if (sizes[widest[1]].least == 1) bounds.push_back(1);
-    add(widest[1], bounds);
+  std::vector<LadderBounds> ladder;
+  for (const int64_t bound : bounds) {
+    ladder.push_back(whole);
+    ladder.back()[which] = bound;
   }
-  grid.erase(grid.begin());
-  return grid;
+  return ladder;
 }
 
 bool HasLessWork(const LadderBounds& a, const LadderBounds& b) {

@@ -6,9 +6,13 @@
 namespace burnish {
 namespace {
 
-bool Loads(const Expr& e) {
+// Whether it loads from memory.
+bool Loads(const Program& program, const Expr& e) {
   bool loads = false;
-  VisitExpr(e, [&](const ExprNode& node) { loads = loads || node.kind == ExprKind::kLoad; });
+  VisitExpr(e, [&](const ExprNode& node) {
+    loads = loads ||
+            (node.kind == ExprKind::kLoad && program.buffers[node.id].scope != Scope::kRegister);
+  });
   return loads;
 }
 
@@ -25,8 +29,9 @@ bool IsChoice(const Program& program, NodeId id) {
     return false;
   }
   const std::vector<Expr>& sides = store.value->operands;
-  return !MentionsVar(sides[0], loop.var) && Loads(sides[0]) &&
-         (Loads(sides[1]) || Loads(sides[2]));
+  // A mask's other side is a number, and where that is chosen there is little to save.
+  return !MentionsVar(sides[0], loop.var) && Loads(program, sides[0]) && Loads(program, sides[1]) &&
+         Loads(program, sides[2]);
 }
 
 NodeId CopyWith(NodeId id, Expr value, Program& program) {

@@ -9,7 +9,7 @@ namespace burnish {
 // A select reads both of its sides and is decided for each vector: a join of tensors, whose rows
 // come from one or another part by where a run's sizes end, reads twice what it writes. Of each
 // loop inside that stores nothing but such a choice, by a condition that does not change in it and
-// sides of which one is read at all, there is a copy for each side. No element changes.
+// sides of which both are read from memory, there is a copy for each side. No element changes.
 void ChooseOnce(NodeId root, Program& lowered);
 
 }  // namespace burnish
