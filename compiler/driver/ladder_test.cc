@@ -135,7 +135,9 @@ TEST(LadderTest, BoundsAreSharesOfTheWidestRanges) {
   EXPECT_EQ(LadderOf(Sized({{.name = "n", .least = 1, .greatest = 4}})), Ladder({{1}, {2}, {3}}));
   EXPECT_EQ(LadderOf(Sized({{.name = "b", .least = 1, .greatest = 4},
                             {.name = "s", .least = 1, .greatest = 512}})),
-            Ladder({{4, 128}, {4, 256}, {4, 384}}));
+            Ladder({{4, 32}, {4, 128}, {4, 256}, {4, 384}}));
+  EXPECT_EQ(LadderOf(Sized({{.name = "s", .least = 8, .greatest = 511}})),
+            Ladder({{127}, {255}, {383}}));
   // None below the least.
   EXPECT_EQ(LadderOf(Sized({{.name = "s", .least = 26, .greatest = 211}})),
             Ladder({{52}, {105}, {158}}));
@@ -156,9 +158,9 @@ TEST(LadderTest, CountsOfLoopsNeedNoBounds) {
   EXPECT_EQ(LadderOf(Sized({steps, {.name = "b", .least = 1, .greatest = 4}}, 0)),
             Ladder({{100, 1}, {100, 2}, {100, 3}}));
   EXPECT_EQ(LadderOf(Sized({steps, {.name = "b", .least = 1, .greatest = 4}}, 1)),
-            Ladder({{25, 4}, {50, 4}, {75, 4}}));
+            Ladder({{6, 4}, {25, 4}, {50, 4}, {75, 4}}));
   EXPECT_EQ(LadderOf(Sized({steps, {.name = "b", .least = 1, .greatest = 2}}, 0)),
-            Ladder({{25, 2}, {50, 2}, {75, 2}}));
+            Ladder({{6, 2}, {25, 2}, {50, 2}, {75, 2}}));
 }
 
 TEST(LadderTest, LessWorkComesBeforeWhatHoldsIt) {

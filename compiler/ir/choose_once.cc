@@ -6,12 +6,12 @@
 namespace burnish {
 namespace {
 
-// Whether it loads from memory.
-bool Loads(const Program& program, const Expr& e) {
+// Whether it loads vectors from memory, along the variable.
+bool LoadsAlong(const Program& program, VarId var, const Expr& e) {
   bool loads = false;
   VisitExpr(e, [&](const ExprNode& node) {
-    loads = loads ||
-            (node.kind == ExprKind::kLoad && program.buffers[node.id].scope != Scope::kRegister);
+    if (node.kind != ExprKind::kLoad || program.buffers[node.id].scope == Scope::kRegister) return;
+    for (const Expr& index : node.operands) loads = loads || MentionsVar(index, var);
   });
   return loads;
 }
@@ -30,8 +30,8 @@ bool IsChoice(const Program& program, NodeId id) {
   }
   const std::vector<Expr>& sides = store.value->operands;
   // A mask's other side is a number, and where that is chosen there is little to save.
-  return !MentionsVar(sides[0], loop.var) && Loads(program, sides[0]) && Loads(program, sides[1]) &&
-         Loads(program, sides[2]);
+  return !MentionsVar(sides[0], loop.var) && LoadsAlong(program, loop.var, sides[1]) &&
+         LoadsAlong(program, loop.var, sides[2]);
 }
 
 NodeId CopyWith(NodeId id, Expr value, Program& program) {

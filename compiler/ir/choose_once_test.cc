@@ -83,7 +83,7 @@ TEST(ChooseOnceTest, RowsOfOnePartOrAnotherAreDecidedByRow) {
 }
 
 TEST(ChooseOnceTest, ChoicesOfEachElementAndMasksStay) {
-  for (const std::string value : {"each[n] ? a[0, n] : b[0, n]", "is_a[row] ? a[0, n] : 0.0"}) {
+  for (const std::string value : {"each[n] ? a[0, n] : b[0, n]", "is_a[row] ? a[0, n] : a[0, 0]"}) {
     const Program plain = Join(value);
     Program program = plain;
     ChooseOnce(program.root, program);

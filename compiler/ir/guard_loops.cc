@@ -25,9 +25,9 @@ constexpr int64_t kBodyMin = 16;
 // Of a loop, whose reads and writes are compared. Enough for a rest at either end.
 constexpr int64_t kIterationsSeen = 8;
 
-// Of more tiles, the rows that nobody reads in the last are not worth the code of copies: a
-// sixteenth of the work where a call takes all.
-constexpr int64_t kTilesMax = 8;
+// Of more tiles, the rows that nobody reads in the last are not worth the code of copies: a 32nd of
+// the work where a call takes all.
+constexpr int64_t kTilesMax = 16;
 
 // Whether a part of the tree reads or overwrites a buffer first.
 enum class First { kNothing, kStore, kLoad };

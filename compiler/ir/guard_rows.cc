@@ -11,9 +11,9 @@
 namespace burnish {
 namespace {
 
-// A copy for each number of rows of the usual tiles, with the whole among them. A choice: with four, a
-// decoder's calls took 1.19 of the time of bundles for their sizes instead of 1.16 (Zen 4), and a
-// range 3.4 of the time that compiling one size takes instead of 3.9.
+// A copy for each number of rows of the usual tiles, with the whole among them. A choice: with
+// four, a decoder's calls took 1.19 of the time of bundles for their sizes instead of 1.16 (Zen 4),
+// and a range 3.4 of the time that compiling one size takes instead of 3.9.
 constexpr int64_t kCopies = 8;
 
 class RowFinder {
@@ -245,7 +245,8 @@ std::optional<TileRows> FindTileRows(const Program& lowered, NodeId loop, Buffer
 std::vector<int64_t> ShorterTiles(const TileRows& rows) {
   std::vector<int64_t> counts;
   const int64_t step = (rows.most + kCopies - 1) / kCopies;
-  for (int64_t count = step; count <= rows.least && count < rows.most; count += step) counts.push_back(count);
+  for (int64_t count = step; count <= rows.least && count < rows.most; count += step)
+    counts.push_back(count);
   return counts;
 }
 

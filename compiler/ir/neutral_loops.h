@@ -19,9 +19,9 @@ struct NeutralLoop {
   std::vector<Expr> positions;
 };
 
-// Serial and unrolled loops that reach no further than sums, products, maxima and minima with neutral elements
-// wherever their positions lie behind an extent; what else an iteration stores is its own by
-// `is_private`. Of loops in one another the innermost.
+// Serial and unrolled loops that reach no further than sums, products, maxima and minima with
+// neutral elements wherever their positions lie behind an extent; what else an iteration stores is
+// its own by `is_private`. Of loops in one another the innermost.
 std::vector<NeutralLoop> NeutralLoops(
     const Program& lowered, const std::vector<KnownRest>& rests,
     const std::function<bool(NodeId loop, BufferId buffer)>& is_private);
