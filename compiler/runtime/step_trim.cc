@@ -177,43 +177,65 @@ RuntimeStatus CheckLiveTables(const std::vector<LiveTable>& tables,
 
 namespace {
 
-// Whether anything is read of what `count` iterations write: read(iteration, whether).
-template <typename Read>
-void VisitIterations(const std::vector<TrimAxis>& axes, uint32_t count,
-                     std::span<const int64_t> sizes, const Read& read) {
-  std::vector<std::vector<int64_t>> holds;
-  for (const TrimAxis& axis : axes) {
-    std::vector<int64_t>& of_axis = holds.emplace_back();
-    for (const TrimPart& part : axis.parts) of_axis.push_back(HoldsOf(part, sizes));
-  }
-  for (uint32_t p = 0; p < count; ++p) {
-    bool is_read = true;
-    for (size_t a = 0; a < axes.size() && is_read; ++a) {
-      const TrimAxis& axis = axes[a];
-      const int64_t start = axis.starts[p / axis.inner % axis.starts.size()];
-      int64_t bound = 1;
-      for (const TrimPart& part : axis.parts) bound *= part.bound;
-      is_read = NextRead(axis, holds[a], start) < std::min(start + axis.span, bound);
-    }
-    read(p, is_read);
-  }
+void SetHolds(const TrimAxis& axis, std::span<const int64_t> sizes, std::vector<int64_t>& holds) {
+  holds.clear();
+  for (const TrimPart& part : axis.parts) holds.push_back(HoldsOf(part, sizes));
+}
+
+// Whether anything is read of what is written from `start` on.
+bool IsRead(const TrimAxis& axis, const std::vector<int64_t>& holds, int64_t start) {
+  if (holds.size() == 1) return start < holds[0];
+  int64_t bound = 1;
+  for (const TrimPart& part : axis.parts) bound *= part.bound;
+  return NextRead(axis, holds, start) < std::min(start + axis.span, bound);
 }
 
 }  // namespace
 
 void FillLiveTable(const LiveTable& table, std::span<const int64_t> sizes,
                    std::span<uint8_t> flags) {
+  // Once a call where its sizes are others than those of the call before, as behind a past that
+  // grows: by rounds of starts, and not flag by flag.
+  std::vector<int64_t> holds;
+  std::vector<uint8_t> read;  // By start.
   for (const LoopFlags& loop : table.loops) {
-    VisitIterations(loop.axes, loop.count, sizes,
-                    [&](uint32_t p, bool is_read) { flags[loop.first + p] = is_read ? 1 : 0; });
+    const std::span<uint8_t> own = flags.subspan(loop.first, loop.count);
+    std::fill(own.begin(), own.end(), uint8_t{1});
+    for (const TrimAxis& axis : loop.axes) {
+      SetHolds(axis, sizes, holds);
+      const size_t runs = (own.size() + axis.inner - 1) / axis.inner;
+      read.resize(std::min(axis.starts.size(), runs));
+      for (size_t s = 0; s < read.size(); ++s)
+        read[s] = IsRead(axis, holds, axis.starts[s]) ? 1 : 0;
+      if (axis.inner == 1) {
+        for (size_t at = 0; at < own.size(); at += read.size()) {
+          const size_t count = std::min(read.size(), own.size() - at);
+          for (size_t i = 0; i < count; ++i) own[at + i] &= read[i];
+        }
+        continue;
+      }
+      for (size_t run = 0; run < runs; ++run) {
+        if (read[run % read.size()] != 0) continue;
+        const size_t at = run * axis.inner;
+        const size_t count = std::min<size_t>(axis.inner, own.size() - at);
+        std::fill_n(own.begin() + static_cast<std::ptrdiff_t>(at), count, uint8_t{0});
+      }
+    }
   }
 }
 
 std::vector<uint32_t> NeededIterations(const StepTrim& trim, std::span<const int64_t> sizes) {
+  std::vector<std::vector<int64_t>> holds(trim.axes.size());
+  for (size_t a = 0; a < trim.axes.size(); ++a) SetHolds(trim.axes[a], sizes, holds[a]);
   std::vector<uint32_t> needed;
-  VisitIterations(trim.axes, trim.iterations, sizes, [&](uint32_t p, bool is_read) {
+  for (uint32_t p = 0; p < trim.iterations; ++p) {
+    bool is_read = true;
+    for (size_t a = 0; a < trim.axes.size() && is_read; ++a) {
+      const TrimAxis& axis = trim.axes[a];
+      is_read = IsRead(axis, holds[a], axis.starts[p / axis.inner % axis.starts.size()]);
+    }
     if (is_read) needed.push_back(p);
-  });
+  }
   return needed;
 }
 

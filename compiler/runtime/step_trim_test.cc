@@ -122,6 +122,30 @@ TEST(LiveTableTest, FlagsAreTheIterationsThatAreNeeded) {
   }
 }
 
+// Starts in runs, in rounds of which the last is cut, of one part and of two.
+TEST(LiveTableTest, FlagsOfManyAxesAreThoseOfTheIterations) {
+  const TrimPart of_b{.holds = {{.factor = 1, .sizes = {0}}}, .bound = 3};
+  const TrimPart of_s{.holds = {{.factor = 1, .sizes = {1}}}, .bound = 10};
+  const std::vector<TrimAxis> axes = {
+      {.parts = {of_s}, .inner = 3, .span = 4, .starts = {0, 4, 8}},
+      {.parts = {of_b, of_s}, .inner = 1, .span = 6, .starts = {0, 6, 12, 18, 24}},
+      {.parts = {of_s}, .inner = 1, .span = 1, .starts = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
+      {.parts = {of_b}, .inner = 40, .span = 1, .starts = {1, 0}}};
+  for (uint32_t count : {1u, 2u, 7u, 31u}) {
+    const LiveTable table{.place = {}, .size_bytes = count, .loops = {{0, count, axes}}};
+    const StepTrim trim{.step = 0, .iterations = count, .axes = axes};
+    for (int64_t b = 0; b <= 3; ++b) {
+      for (int64_t s = 0; s <= 10; ++s) {
+        const std::vector<int64_t> sizes = {b, s};
+        std::vector<uint8_t> want(count, 0), flags(count, 7);
+        for (const uint32_t p : NeededIterations(trim, sizes)) want[p] = 1;
+        FillLiveTable(table, sizes, flags);
+        EXPECT_EQ(flags, want) << count << ": " << b << " " << s;
+      }
+    }
+  }
+}
+
 TEST(LiveTableTest, WhatDoesNotFitIsRefused) {
   const auto fits = [](auto change) {
     LiveTable table = Flags();
