@@ -50,6 +50,7 @@ class Guarder {
     }
     AddTiles();
     ConsiderNeutral();
+    ConsiderConstant();
     if (flags_ == 0) return {};
     // From the last: who leaves something to those who leave something.
     const std::vector<NodeId> order = Subtree(program_, program_.root);
@@ -57,10 +58,16 @@ class Guarder {
       if (program_.nodes[order[i]].kind == NodeKind::kLoop) ConsiderProducer(order, i);
     }
     found_.live = AddTable();
+    for (FilledLoop& filled : filled_) {
+      filled.stores = StoreOf(filled.constant.value, filled.constant.loop, output_, program_);
+    }
     // Inner loops first, since tiles are copied with what guards the loops in them.
     for (size_t i = order.size(); i-- > 0;) {
       for (const TiledLoop& tiled : tiled_) {
         if (tiled.loop == order[i]) Tile(tiled);
+      }
+      for (const FilledLoop& filled : filled_) {
+        if (filled.constant.loop == order[i]) Fill(filled);
       }
       for (size_t g = 0; g < loops_.size(); ++g) {
         if (loops_[g].loop == order[i]) Guard(loops_[g], found_.guards[g].first);
@@ -68,6 +75,7 @@ class Guarder {
     }
     ChooseOnce(program_.root, program_);
     for (const LoopGuard& tile : tiles_) found_.guards.push_back(tile);
+    for (const FilledLoop& filled : filled_) found_.guards.push_back(filled.guard);
     return std::move(found_);
   }
 
@@ -86,6 +94,13 @@ class Guarder {
   struct GuardedLoop {
     NodeId loop;
     std::vector<VarId> vars;  // From the outermost.
+  };
+  // A loop that stores a number where its flags are not set.
+  struct FilledLoop {
+    ConstantLoop constant;
+    std::vector<VarId> vars;  // From the outermost.
+    LoopGuard guard;
+    NodeId stores = -1;  // Of the number, as the loop's body was before anything was guarded.
   };
   struct Indices {
     size_t axis, count;
@@ -264,6 +279,32 @@ class Guarder {
                                             .ranges = *std::move(read)}}});
       flags_ += found_.guards.back().count;
       loops_.push_back(std::move(guarded));
+    }
+  }
+
+  // Loops that store what a mask leaves, as before a mean, whose kernel reads that too.
+  void ConsiderConstant() {
+    const size_t rank = program_.buffers[output_].shape.size();
+    for (ConstantLoop& constant : ConstantLoops(program_, output_, rests_, IsPrivateTo())) {
+      if (!IsLong(constant.loop)) continue;
+      FilledLoop filled{.constant = std::move(constant), .vars = {}, .guard = {}, .stores = -1};
+      const std::vector<Expr>& positions = filled.constant.positions;
+      const std::set<VarId> depends = VarsAround(filled.constant.loop, positions);
+      for (const NodeId around : LoopsAround(program_, filled.constant.loop)) {
+        const VarId var = program_.nodes[around].var;
+        if (depends.count(var) > 0) filled.vars.push_back(var);
+      }
+      std::optional<std::vector<Range>> read = Written(filled.vars, positions);
+      if (!read.has_value() || static_cast<int64_t>(read->size()) > kFlagsMax - flags_) continue;
+      // In a border.
+      if (std::any_of(read->begin(), read->end(), [](const Range& r) { return r.min < 0; }))
+        continue;
+      filled.guard = {.first = flags_,
+                      .count = static_cast<int64_t>(read->size()),
+                      .written = {{.axis = rank + static_cast<size_t>(filled.constant.extent),
+                                   .ranges = *std::move(read)}}};
+      flags_ += filled.guard.count;
+      filled_.push_back(std::move(filled));
     }
   }
 
@@ -673,6 +714,16 @@ class Guarder {
     }
   }
 
+  void Fill(const FilledLoop& filled) {
+    const NodeId loop = filled.constant.loop;
+    const NodeId body = TakeBody(loop);
+    const NodeId choice =
+        AddNode(program_, {.kind = NodeKind::kIf, .cond = FlagOf(filled.vars, filled.guard.first)});
+    AppendChild(program_, choice, body);
+    AppendChild(program_, choice, filled.stores);
+    AppendChild(program_, loop, choice);
+  }
+
   void Guard(const GuardedLoop& guarded, int64_t first) {
     const NodeId body = TakeBody(guarded.loop);
     const NodeId test =
@@ -690,6 +741,7 @@ class Guarder {
   std::vector<GuardedLoop> loops_;  // One a guard.
   std::vector<TiledLoop> tiled_;
   std::vector<LoopGuard> tiles_;  // Behind the loops'.
+  std::vector<FilledLoop> filled_;
 };
 
 }  // namespace

@@ -392,6 +392,66 @@ TEST(GuardLoopsTest, KeysThatDoNotHoldAreNotSummed) {
   }
 }
 
+// Rows that are masked: behind those that hold nothing is computed, and all is stored.
+constexpr char kMasked[] = R"(program/1 "masked"
+lowered
+
+input x: f32[12, 16]
+input holds: bool[12]
+const none: f32[]
+output y: f32[12, 16]
+temp t: f32[4, 16] register
+
+var tile in 3
+var row in 4
+var n in 16
+
+kernel {
+  for tile in 3 {
+    unroll row in 4 {
+      vectorize(16) n in 16 {
+        t[row, n] = exp(x[tile * 4 + row, n])
+      }
+    }
+    unroll row in 4 {
+      vectorize(16) n in 16 {
+        y[tile * 4 + row, n] = holds[tile * 4 + row] ? t[row, n] : none[]
+      }
+    }
+  }
+}
+)";
+
+TEST(GuardLoopsTest, WhatAMaskLeavesIsStoredWithoutWork) {
+  absl::StatusOr<Program> parsed = ParseProgram(kMasked);
+  ASSERT_THAT(parsed, IsOk());
+  const Program plain = *std::move(parsed);
+  const GuardRequest request = {.axes = {},
+                                .rests = {{.parameter = 1, .axis = 0, .value = 0, .extent = 0},
+                                          {.parameter = 2, .axis = -1, .value = 0, .extent = -1}}};
+  Program program = plain;
+  const GuardedLoops guarded = GuardLoops(request, program);
+  ASSERT_GE(guarded.live, 0);
+  ASSERT_THAT(Verify(program), IsOk()) << Print(program);
+  ASSERT_EQ(guarded.guards.size(), 1u);
+  EXPECT_EQ(guarded.guards[0].count, 3);
+  const int64_t flags = program.buffers[guarded.live].shape[0];
+  FillFirst(program, "y");
+  for (int64_t rows = 0; rows <= 12; ++rows) {
+    TensorValue x = Numbers({12, 16}), holds{.dtype = DType::kBool, .shape = {12}};
+    for (int64_t row = 0; row < 12; ++row) holds.integers.push_back(row < rows ? 1 : 0);
+    const TensorValue none{.shape = {}, .floats = {0}};
+    const auto want = Interpret(plain, {x, holds, none});
+    ASSERT_THAT(want, IsOk());
+    // Of tiles behind those with rows that hold not even the mask is read.
+    for (int64_t row = (rows + 3) / 4 * 4; row < 12; ++row) holds.integers[row] = 1;
+    const TensorValue live = Flags(guarded, flags, {12, 16, 12}, {12, 16, rows});
+    const auto got = Interpret(program, {x, holds, none, live});
+    ASSERT_THAT(got, IsOk());
+    EXPECT_EQ((*got)[0].floats, (*want)[0].floats) << rows;
+  }
+}
+
 TEST(GuardLoopsTest, RequestsOfWhatThereIsNotAreRefused) {
   const Program program = Heads();
   for (const GuardRequest& request : std::vector<GuardRequest>{

@@ -161,6 +161,81 @@ class Finder {
   std::vector<NeutralLoop> found_;
 };
 
+// Whether all branches store, or none does, and nothing that is computed decides which is taken.
+bool StoresAlike(const Program& program, const Node& choice, BufferId output) {
+  bool loads = false;
+  VisitExpr(choice.cond, [&](const ExprNode& e) { loads = loads || e.kind == ExprKind::kLoad; });
+  const auto stores = [&](NodeId branch) {
+    const std::vector<NodeId> inside = Subtree(program, branch);
+    return std::any_of(inside.begin(), inside.end(), [&](NodeId id) {
+      return program.nodes[id].kind == NodeKind::kStore && program.nodes[id].buffer == output;
+    });
+  };
+  const auto count = std::count_if(choice.children.begin(), choice.children.end(), stores);
+  return count == 0 || (!loads && count == static_cast<std::ptrdiff_t>(choice.children.size()));
+}
+
+// Whether the loop's stores are what ConstantLoops says.
+std::optional<ConstantLoop> ConstantOf(const Program& program, const Rests& rests, NodeId loop,
+                                       BufferId output,
+                                       const std::function<bool(NodeId, BufferId)>& is_private) {
+  std::vector<NodeId> stores;
+  for (const NodeId id : Subtree(program, loop)) {
+    const Node& node = program.nodes[id];
+    if (node.kind == NodeKind::kBarrier || !node.intrinsic.empty() ||
+        (node.kind == NodeKind::kIf && !StoresAlike(program, node, output))) {
+      return std::nullopt;
+    }
+    if (node.kind != NodeKind::kStore) continue;
+    if (node.buffer != output) {
+      if (!is_private(loop, node.buffer)) return std::nullopt;
+      continue;
+    }
+    if (node.combiner != Combiner::kAssign) return std::nullopt;
+    stores.push_back(id);
+  }
+  if (stores.empty()) return std::nullopt;
+  for (const Behind& first : rests.PositionsOf(program.nodes[stores[0]].value)) {
+    const std::optional<double> value = rests.ValueWhere(first, program.nodes[stores[0]].value);
+    if (!value.has_value()) continue;
+    ConstantLoop found{.loop = loop, .extent = first.extent, .positions = {}, .value = *value};
+    const bool is_constant = std::all_of(stores.begin(), stores.end(), [&](NodeId id) {
+      for (const Behind& behind : rests.PositionsOf(program.nodes[id].value)) {
+        if (behind.extent != first.extent ||
+            rests.ValueWhere(behind, program.nodes[id].value) != value) {
+          continue;
+        }
+        found.positions.push_back(behind.position);
+        return true;
+      }
+      return false;
+    });
+    if (is_constant) return found;
+  }
+  return std::nullopt;
+}
+
+// A copy with nothing but stores of the output; -1: there is none.
+NodeId CopyOfStores(NodeId id, BufferId output, double value, Program& program) {
+  Node copy = program.nodes[id];
+  const std::vector<NodeId> children = std::exchange(copy.children, {});
+  copy.parent = -1;
+  if (copy.kind == NodeKind::kStore) {
+    if (copy.buffer != output) return -1;
+    copy.value = Float(value, program.buffers[output].dtype);
+    return AddNode(program, std::move(copy));
+  }
+  std::vector<NodeId> kept;
+  for (const NodeId child : children) {
+    const NodeId made = CopyOfStores(child, output, value, program);
+    if (made >= 0) kept.push_back(made);
+  }
+  if (kept.empty()) return -1;
+  const NodeId made = AddNode(program, std::move(copy));
+  for (const NodeId child : kept) AppendChild(program, made, child);
+  return made;
+}
+
 }  // namespace
 
 std::vector<NeutralLoop> NeutralLoops(const Program& lowered, const std::vector<KnownRest>& rests,
@@ -169,6 +244,44 @@ std::vector<NeutralLoop> NeutralLoops(const Program& lowered, const std::vector<
     return {};
   }
   return Finder(lowered, rests, is_private).Find();
+}
+
+std::vector<ConstantLoop> ConstantLoops(const Program& lowered, BufferId output,
+                                        const std::vector<KnownRest>& rests,
+                                        const std::function<bool(NodeId, BufferId)>& is_private) {
+  std::vector<ConstantLoop> found;
+  // The types that a number of the rests is one of.
+  const DType type = lowered.buffers[output].dtype;
+  if (rests.empty() || (type != DType::kF32 && type != DType::kF64)) return found;
+  const Rests known(lowered, rests);
+  const std::vector<NodeId> order = Subtree(lowered, lowered.root);
+  for (size_t i = order.size(); i-- > 0;) {
+    const Node& node = lowered.nodes[order[i]];
+    const bool is_around = std::any_of(found.begin(), found.end(), [&](const auto& inner) {
+      return IsInside(lowered, inner.loop, order[i]);
+    });
+    if (node.kind != NodeKind::kLoop || is_around ||
+        (node.loop_kind != LoopKind::kSerial && node.loop_kind != LoopKind::kParallel)) {
+      continue;
+    }
+    auto constant = ConstantOf(lowered, known, order[i], output, is_private);
+    if (!constant.has_value()) continue;
+    const bool moves = std::any_of(
+        constant->positions.begin(), constant->positions.end(),
+        [&](const Expr& position) { return MentionsVar(position, lowered.nodes[order[i]].var); });
+    if (moves) found.push_back(*std::move(constant));
+  }
+  return found;
+}
+
+NodeId StoreOf(double value, NodeId loop, BufferId output, Program& lowered) {
+  const NodeId seq = AddNode(lowered, {.kind = NodeKind::kSeq});
+  const std::vector<NodeId> children = lowered.nodes[loop].children;
+  for (const NodeId child : children) {
+    const NodeId made = CopyOfStores(child, output, value, lowered);
+    if (made >= 0) AppendChild(lowered, seq, made);
+  }
+  return seq;
 }
 
 }  // namespace burnish
