@@ -5,8 +5,9 @@
 The models are those of tests/e2e/models/dims_models.py, with rows of `--width`. For each, random sizes
 of its range: the median over rounds of the ratio of CPU times of one thread, in one process; "a/a" is
 the static bundle against itself. Then how long the range took to compile beside its greatest size but one, both
-with nothing kept from before, how much larger the bundle is, and how much resident memory grew over
-`--calls` calls of random sizes after 100. What is beyond its bar says so.
+with nothing kept from before, how much larger the bundle is, how much resident memory grew over
+`--calls` calls of random sizes after 100, and what a call costs more where its sizes are others than
+those of the call before. What is beyond its bar says so.
 """
 
 import argparse
@@ -59,6 +60,25 @@ def resident_growth(call, rng, ranges, make_inputs, calls):
     return 100 * (resident_kib() / before - 1)
 
 
+def change_us(call, rng, ranges, make_inputs, rounds, repeats=200):
+    """Microseconds of CPU that a call at the greatest bound takes more where each size changes by one."""
+    most = [make_inputs(rng, {dim: max(low, high - less) for dim, (low, high) in ranges.items()})
+            for less in (0, 1)]
+
+    def seconds(order):
+        start = time.process_time()
+        for _ in range(repeats):
+            for number in order:
+                call(*most[number])
+        return (time.process_time() - start) / (repeats * len(order))
+
+    differences = []
+    for _ in range(rounds):
+        same = (seconds([0, 0]) + seconds([1, 1])) / 2
+        differences.append(seconds([0, 1]) - same)
+    return 1e6 * statistics.median(differences)
+
+
 def compiled(folder, name, dims, *more):
     """The bundle's path, and the seconds that it took."""
     path = os.path.join(folder, name + ".bundle")
@@ -97,10 +117,11 @@ def measure(runtime, folder, name, count, rounds, calls):
     grown = (os.path.getsize(path) - os.path.getsize(one_path)) / 2**20
     ratio, worst = range_s / one_s, max(found)
     resident = resident_growth(dynamic, rng, ranges, make_inputs, calls)
+    change = change_us(dynamic, rng, ranges, make_inputs, rounds)
     print(f"{name:10} geometric mean {mean:.2f} {against(mean, MEAN)}, worst {worst:.2f} {against(worst, WORST)}; "
           f"compiling the range {ratio:.2f} of one size {against(ratio, COMPILE)}; {grown:+.2f} MiB beside the "
           f"bundle of one {against(grown, GROWN_MIB)}; resident memory {resident:+.2f} % over {calls} calls "
-          f"{against(resident, RESIDENT)}", flush=True)
+          f"{against(resident, RESIDENT)}; other sizes than the call before {change:+.1f} us", flush=True)
 
 
 def main():
