@@ -13,6 +13,7 @@
 #include "compiler/ir/cut_loops.h"
 #include "compiler/ir/guard_producers.h"
 #include "compiler/ir/guard_rows.h"
+#include "compiler/ir/loop_isolation.h"
 #include "compiler/ir/neutral_loops.h"
 
 namespace burnish {
@@ -22,20 +23,14 @@ namespace {
 constexpr int64_t kFlagsMax = 1 << 16;
 // An iteration with less than a cache line of results is done sooner than it is asked about.
 constexpr int64_t kBodyMin = 16;
-// Of a loop, whose reads and writes are compared. Enough for a rest at either end.
-constexpr int64_t kIterationsSeen = 8;
-
 // Of more tiles, the rows that nobody reads in the last are not worth the code of copies: a 32nd of
 // the work where a call takes all.
 constexpr int64_t kTilesMax = 16;
 
-// Whether a part of the tree reads or overwrites a buffer first.
-enum class First { kNothing, kStore, kLoad };
-
 class Guarder {
  public:
   Guarder(const GuardRequest& request, Program& program)
-      : axes_(request.axes), rests_(request.rests), program_(program) {}
+      : axes_(request.axes), rests_(request.rests), program_(program), isolation_(program) {}
 
   bool IsGuarded(NodeId loop) const {
     return std::any_of(loops_.begin(), loops_.end(),
@@ -139,7 +134,7 @@ class Guarder {
       consider(axis, 1);
       if (i + 1 < axes_.size() && axes_[i + 1] == axes_[i] + 1) consider(axis, 2);
     }
-    if (indices.empty() || !IsIsolated(loop)) return;
+    if (indices.empty() || !isolation_.IsIsolated(loop, output_)) return;
     GuardedLoop guarded{.loop = loop, .vars = {}};
     LoopGuard guard{.first = flags_, .count = 1, .written = {}};
     for (const NodeId around : LoopsAround(program_, loop)) {
@@ -251,7 +246,8 @@ class Guarder {
   }
 
   IsPrivate IsPrivateTo() const {
-    return [this](NodeId loop, BufferId buffer) { return IsOfOneIteration(loop, buffer); };
+    return
+        [this](NodeId loop, BufferId buffer) { return isolation_.IsOfOneIteration(loop, buffer); };
   }
 
   // Reductions that need go no further than what they read holds.
@@ -321,9 +317,9 @@ class Guarder {
     for (const NodeId id : inside) {
       const Node& node = program_.nodes[id];
       if (node.kind == NodeKind::kBarrier) return;
-      if (node.kind != NodeKind::kStore || IsOfOneIteration(loop, node.buffer)) continue;
-      if (program_.buffers[node.buffer].role != BufferRole::kTemp || InRegisters(node.buffer) ||
-          !WritesWhatItReads(loop, node.buffer)) {
+      if (node.kind != NodeKind::kStore || isolation_.IsOfOneIteration(loop, node.buffer)) continue;
+      if (program_.buffers[node.buffer].role != BufferRole::kTemp ||
+          isolation_.InRegisters(node.buffer) || !isolation_.WritesWhatItReads(loop, node.buffer)) {
         return;
       }
       left.insert(node.buffer);
@@ -495,53 +491,6 @@ class Guarder {
     return written;
   }
 
-  // What a leaf or a condition loads.
-  static void VisitLoads(const Node& node, const std::function<void(const ExprNode&)>& visit) {
-    const auto loads = [&](const Expr& e) {
-      if (e == nullptr) return;
-      VisitExpr(e, [&](const ExprNode& each) {
-        if (each.kind == ExprKind::kLoad) visit(each);
-      });
-    };
-    if (node.kind == NodeKind::kPrefetch) return;
-    loads(node.cond);
-    loads(node.value);
-    for (const Expr& index : node.indices) loads(index);
-  }
-
-  bool Touches(const Node& node, BufferId buffer) const {
-    bool touches = node.kind == NodeKind::kStore && node.buffer == buffer;
-    VisitLoads(node, [&](const ExprNode& load) { touches = touches || load.id == buffer; });
-    return touches;
-  }
-
-  // Each iteration writes the temporaries that it reads, before it reads them, and nobody else
-  // does.
-  bool IsIsolated(NodeId loop) const {
-    std::set<BufferId> stored;
-    for (const NodeId id : Subtree(program_, loop)) {
-      const Node& node = program_.nodes[id];
-      if (node.kind == NodeKind::kBarrier) return false;
-      if (node.kind == NodeKind::kStore && node.buffer != output_) stored.insert(node.buffer);
-    }
-    return std::all_of(stored.begin(), stored.end(),
-                       [&](BufferId buffer) { return IsOfOneIteration(loop, buffer); });
-  }
-
-  // Nobody outside reads what an iteration leaves in the buffer. Tiles of registers, which one loop
-  // after another uses, are overwritten whole; of others it is not looked at how much is.
-  bool OthersOverwrite(NodeId loop, BufferId buffer) const {
-    const bool is_register = InRegisters(buffer);
-    for (NodeId inside = loop; inside != program_.root; inside = program_.nodes[inside].parent) {
-      for (const NodeId beside : program_.nodes[program_.nodes[inside].parent].children) {
-        if (beside == inside) continue;
-        const First first = FirstOf(beside, buffer);
-        if (first == First::kLoad || (first == First::kStore && !is_register)) return false;
-      }
-    }
-    return true;
-  }
-
   // Partial sums lie in the output between steps of a reduction. Whoever loads it does so in a loop
   // that stores at the same indices, so that an element which a call reads depends on no other.
   bool ReadsBackItsOwn() const {
@@ -572,98 +521,6 @@ class Guarder {
                return StructurallyEqual(node.indices[axis], indices[axis]);
              });
     });
-  }
-
-  bool IsOfOneIteration(NodeId loop, BufferId buffer) const {
-    if (program_.buffers[buffer].role != BufferRole::kTemp) return false;
-    if (!OthersOverwrite(loop, buffer)) return false;
-    bool all_overwrite = true;
-    for (const NodeId child : program_.nodes[loop].children) {
-      const First first = FirstOf(child, buffer);
-      if (first == First::kNothing) continue;
-      all_overwrite = first == First::kStore;
-      break;
-    }
-    if (!all_overwrite) return false;
-    // The tiles of registers are written whole before they are read.
-    return InRegisters(buffer) || WritesWhatItReads(loop, buffer);
-  }
-
-  bool InRegisters(BufferId buffer) const {
-    const Scope scope = program_.buffers[buffer].scope;
-    return scope == Scope::kRegister || scope == Scope::kTile;
-  }
-
-  // The verifier has seen that a loop around all that touches a temporary writes in an iteration
-  // what it reads there, unless what an earlier one has written will do (verify_order.cc). By
-  // hulls: an iteration that reads further than it writes reads from another.
-  // Where all iterations write the same places, none can stand in for another.
-  bool WritesWhatItReads(NodeId loop, BufferId buffer) const {
-    const VarId var = program_.nodes[loop].var;
-    const std::vector<NodeId> inside = Subtree(program_, loop);
-    const bool moves = std::any_of(inside.begin(), inside.end(), [&](NodeId id) {
-      const Node& node = program_.nodes[id];
-      return node.kind == NodeKind::kStore && node.buffer == buffer &&
-             std::any_of(node.indices.begin(), node.indices.end(),
-                         [&](const Expr& index) { return MentionsVar(index, var); });
-    });
-    if (!moves) return true;
-    const int64_t extent = MaxExtent(program_, var);
-    for (int64_t value = 0; value < std::min(extent, kIterationsSeen); ++value) {
-      // The first ones and the last ones: between them maps are regular.
-      const int64_t at =
-          value < kIterationsSeen / 2 ? value : extent - 1 - (value % (kIterationsSeen / 2));
-      const VarRanges ranges = [&](VarId other) -> std::optional<Range> {
-        if (other == var) return Range{at, at};
-        return Range{0, MaxExtent(program_, other) - 1};
-      };
-      for (size_t d = 0; d < program_.buffers[buffer].shape.size(); ++d) {
-        std::optional<Range> stored, loaded;
-        bool known = true;
-        const auto add = [&](const Expr& index, std::optional<Range>& hull) {
-          const std::optional<Range> range = RangeOf(index, ranges);
-          known = known && range.has_value();
-          if (!range.has_value()) return;
-          hull = !hull.has_value()
-                     ? *range
-                     : Range{std::min(hull->min, range->min), std::max(hull->max, range->max)};
-        };
-        for (const NodeId id : inside) {
-          const Node& node = program_.nodes[id];
-          if (node.kind == NodeKind::kStore && node.buffer == buffer) add(node.indices[d], stored);
-          VisitLoads(node, [&](const ExprNode& load) {
-            if (load.id == buffer) add(load.operands[d], loaded);
-          });
-        }
-        if (!known || !stored.has_value()) return false;
-        if (loaded.has_value() && (loaded->min < stored->min || loaded->max > stored->max)) {
-          return false;
-        }
-      }
-    }
-    return true;
-  }
-
-  First FirstOf(NodeId id, BufferId buffer) const {
-    const Node& node = program_.nodes[id];
-    bool loads = node.kind == NodeKind::kStore && node.buffer == buffer &&
-                 node.combiner != Combiner::kAssign;
-    VisitLoads(node, [&](const ExprNode& load) { loads = loads || load.id == buffer; });
-    if (loads) return First::kLoad;
-    if (node.kind == NodeKind::kStore && node.buffer == buffer) return First::kStore;
-    if (node.kind == NodeKind::kIf) return FirstOfBranches(node, buffer);
-    for (const NodeId child : node.children) {
-      if (const First first = FirstOf(child, buffer); first != First::kNothing) return first;
-    }
-    return First::kNothing;
-  }
-
-  // Where only one branch overwrites, what comes behind may read what was there.
-  First FirstOfBranches(const Node& node, BufferId buffer) const {
-    std::set<First> firsts;
-    for (const NodeId child : node.children) firsts.insert(FirstOf(child, buffer));
-    if (node.children.size() < 2) firsts.insert(First::kNothing);
-    return firsts.size() == 1 ? *firsts.begin() : First::kLoad;
   }
 
   BufferId AddTable() {
@@ -735,6 +592,7 @@ class Guarder {
   const std::vector<int>& axes_;
   const std::vector<KnownRest>& rests_;
   Program& program_;
+  const LoopIsolation isolation_;
   BufferId output_ = -1;
   int64_t flags_ = 0;
   GuardedLoops found_;
