@@ -29,6 +29,7 @@ constexpr size_t kSizesMax = 2;
 constexpr int64_t kQuarters = 4;
 constexpr int64_t kQuartersAlone[] = {1, 2, 3};
 constexpr int64_t kQuartersOfSecond[] = {1};
+constexpr int64_t kQuartersOfPast[] = {1, 2};
 // A range of so much gets a bound at this share of its greatest, too: four words of up to 256 took
 // 1.85 of their own bundle's time with the bound of 64 (Zen 4).
 constexpr int64_t kRangeFar = 64;
@@ -175,6 +176,17 @@ std::vector<LadderBounds> LadderOf(const Graph& graph) {
   for (const int64_t bound : bounds) {
     ladder.push_back(whole);
     ladder.back()[which] = bound;
+  }
+  // Joins of keys are written as far as the bound, which is most of what a word moves behind a
+  // short past, and its kernels are compiled soonest.
+  if (widest.size() == 2 && size.least == 1) {
+    std::vector<int64_t> pasts;
+    AddBounds(sizes[widest[0]], kQuartersOfPast, pasts);
+    const LadderBounds one = ladder.back();
+    for (const int64_t bound : pasts) {
+      ladder.push_back(one);
+      ladder.back()[widest[0]] = bound;
+    }
   }
   return ladder;
 }

@@ -143,11 +143,11 @@ TEST(LadderTest, BoundsAreSharesOfTheWidestRanges) {
             Ladder({{52}, {105}, {158}}));
   EXPECT_EQ(LadderOf(Sized({{.name = "s", .least = 60, .greatest = 503}})),
             Ladder({{125}, {251}, {377}}));
-  // A past and its words, of which the past keeps its bound.
+  // A past and its words. The past has bounds of its own behind one word.
   EXPECT_EQ(LadderOf(Sized({{.name = "seq", .least = 1, .greatest = 16},
                             {.name = "b", .least = 1, .greatest = 2},
                             {.name = "past", .least = 0, .greatest = 200}})),
-            Ladder({{4, 2, 200}, {1, 2, 200}}));
+            Ladder({{4, 2, 200}, {1, 2, 200}, {1, 2, 50}, {1, 2, 100}}));
 }
 
 // What a loop runs for is never computed for nothing, so that another size gets the bounds, or the
