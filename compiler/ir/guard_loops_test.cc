@@ -194,25 +194,25 @@ TEST(GuardLoopsTest, TilesOfWhichTheFirstRowsAreReadAreShorter) {
 }
 
 TEST(GuardLoopsTest, TilesOfTwoSizesHaveOneShorterCopyOfBoth) {
-  // Five, five and two rows, of which there are copies of one and two.
+  // Five, five and two rows, of which there is a copy of two.
   const Program ragged = Tiles("t * 5 + i", "min(5, t * -5 + 12)");
   ExpectRowsReadOnly(ragged, [](int64_t rows) {
     const int64_t start = (rows - 1) / 5 * 5;
-    return rows == 0 || rows - start <= 2 ? rows : std::min<int64_t>(start + 5, 12);
+    return rows == 0 ? 0 : rows - start <= 2 ? start + 2 : std::min<int64_t>(start + 5, 12);
   });
-  // Five, four and three rows, of which there are copies of one, two and three.
+  // Five, four and three rows, of which there is a copy of two.
   const Program three = Tiles("t * 5 - t // 2 + i", "5 - t");
   ExpectRowsReadOnly(three, [](int64_t rows) {
     const int64_t start = rows <= 5 ? 0 : rows <= 9 ? 5 : 9;
     const int64_t end = rows <= 5 ? 5 : rows <= 9 ? 9 : 12;
-    return rows == 0 || rows - start <= 3 ? rows : end;
+    return rows == 0 ? 0 : rows - start <= 2 ? start + 2 : end;
   });
   Program program = three;
   GuardLoops({.axes = {0}}, program);
   const std::string text = Print(program);
   size_t tiles = 0;
   for (size_t at = text.find("+="); at != std::string::npos; at = text.find("+=", at + 1)) ++tiles;
-  EXPECT_EQ(tiles, 6u) << text;
+  EXPECT_EQ(tiles, 4u) << text;
 }
 
 // Of each of three heads, four rows of keys that hold up to some length, divided by their sums, and

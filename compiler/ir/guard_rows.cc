@@ -11,11 +11,6 @@
 namespace burnish {
 namespace {
 
-// A copy for each number of rows of the usual tiles, with the whole among them. A choice: with
-// four, a decoder's calls took 1.19 of the time of bundles for their sizes instead of 1.16 (Zen 4),
-// and a range 3.4 of the time that compiling one size takes instead of 3.9.
-constexpr int64_t kCopies = 8;
-
 class RowFinder {
  public:
   RowFinder(const Program& program, NodeId loop, BufferId output, const IsPrivate& is_private)
@@ -242,9 +237,9 @@ std::optional<TileRows> FindTileRows(const Program& lowered, NodeId loop, Buffer
   return RowFinder(lowered, loop, output, is_private).Find(stored);
 }
 
-std::vector<int64_t> ShorterTiles(const TileRows& rows) {
+std::vector<int64_t> ShorterTiles(const TileRows& rows, int64_t parts) {
   std::vector<int64_t> counts;
-  const int64_t step = (rows.most + kCopies - 1) / kCopies;
+  const int64_t step = (rows.most + parts - 1) / parts;
   for (int64_t count = step; count <= rows.least && count < rows.most; count += step)
     counts.push_back(count);
   return counts;

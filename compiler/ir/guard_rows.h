@@ -30,9 +30,9 @@ using IsPrivate = std::function<bool(NodeId loop, BufferId buffer)>;
 std::optional<TileRows> FindTileRows(const Program& lowered, NodeId loop, BufferId output,
                                      const std::vector<Expr>& stored, const IsPrivate& is_private);
 
-// How many rows the shorter copies have, ascending: eighths of the tile, or each number below its
-// own.
-std::vector<int64_t> ShorterTiles(const TileRows& rows);
+// How many rows the shorter copies have, ascending: `parts` equal shares of the tile but the whole,
+// or each number below its own.
+std::vector<int64_t> ShorterTiles(const TileRows& rows, int64_t parts);
 
 // A kSeq with copies of `children` whose tiles have `count` rows, of ShorterTiles.
 NodeId CopyOfRows(const std::vector<NodeId>& children, const TileRows& rows, int64_t count,
