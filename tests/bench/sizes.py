@@ -60,10 +60,12 @@ def resident_growth(call, rng, ranges, make_inputs, calls):
     return 100 * (resident_kib() / before - 1)
 
 
-def change_us(call, rng, ranges, make_inputs, rounds, repeats=200):
-    """Microseconds of CPU that a call at the greatest bound takes more where each size changes by one."""
-    most = [make_inputs(rng, {dim: max(low, high - less) for dim, (low, high) in ranges.items()})
-            for less in (0, 1)]
+def change_us(call, rng, ranges, make_inputs, rounds, repeats=100):
+    """Microseconds of CPU that a call at the greatest bound takes more where the widest size changes by one."""
+    widest = max(ranges, key=lambda dim: ranges[dim][1] / ranges[dim][0])
+    # Two of each, so that calls of one size find as little of their inputs in caches as those in turn.
+    most = [make_inputs(rng, {dim: high - (less if dim == widest else 0) for dim, (_, high) in ranges.items()})
+            for less in (0, 0, 1, 1)]
 
     def seconds(order):
         start = time.process_time()
@@ -74,8 +76,8 @@ def change_us(call, rng, ranges, make_inputs, rounds, repeats=200):
 
     differences = []
     for _ in range(rounds):
-        same = (seconds([0, 0]) + seconds([1, 1])) / 2
-        differences.append(seconds([0, 1]) - same)
+        same = (seconds([0, 1]) + seconds([2, 3])) / 2
+        differences.append(seconds([0, 2]) - same)
     return 1e6 * statistics.median(differences)
 
 
