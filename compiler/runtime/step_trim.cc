@@ -190,6 +190,35 @@ bool IsRead(const TrimAxis& axis, const std::vector<int64_t>& holds, int64_t sta
   return NextRead(axis, holds, start) < std::min(start + axis.span, bound);
 }
 
+// By start. Rows of several images are the usual two parts: their starts ascend, so that row and
+// image go along instead of being divided for.
+void SetRead(const TrimAxis& axis, const std::vector<int64_t>& holds, std::span<uint8_t> read) {
+  if (holds.size() != 2) {
+    for (size_t s = 0; s < read.size(); ++s) read[s] = IsRead(axis, holds, axis.starts[s]) ? 1 : 0;
+    return;
+  }
+  const int64_t rows = axis.parts[1].bound, bound = axis.parts[0].bound * rows;
+  int64_t last = 0, image = 0, row = 0;
+  for (size_t s = 0; s < read.size(); ++s) {
+    const int64_t start = axis.starts[s];
+    row += start - last;
+    if (start < last || row >= 2 * rows) {
+      image = start / rows;
+      row = start % rows;
+    } else if (row >= rows) {
+      row -= rows;
+      ++image;
+    }
+    last = start;
+    const bool is_row_read = row < holds[1];
+    const int64_t image_read = is_row_read ? image : image + 1;
+    const int64_t next = is_row_read ? start : image_read * rows;
+    const bool is_read =
+        holds[1] > 0 && image_read < holds[0] && next < std::min(start + axis.span, bound);
+    read[s] = is_read ? 1 : 0;
+  }
+}
+
 }  // namespace
 
 void FillLiveTable(const LiveTable& table, std::span<const int64_t> sizes,
@@ -205,8 +234,7 @@ void FillLiveTable(const LiveTable& table, std::span<const int64_t> sizes,
       SetHolds(axis, sizes, holds);
       const size_t runs = (own.size() + axis.inner - 1) / axis.inner;
       read.resize(std::min(axis.starts.size(), runs));
-      for (size_t s = 0; s < read.size(); ++s)
-        read[s] = IsRead(axis, holds, axis.starts[s]) ? 1 : 0;
+      SetRead(axis, holds, read);
       if (axis.inner == 1) {
         for (size_t at = 0; at < own.size(); at += read.size()) {
           const size_t count = std::min(read.size(), own.size() - at);

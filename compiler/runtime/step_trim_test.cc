@@ -129,6 +129,7 @@ TEST(LiveTableTest, FlagsOfManyAxesAreThoseOfTheIterations) {
   const std::vector<TrimAxis> axes = {
       {.parts = {of_s}, .inner = 3, .span = 4, .starts = {0, 4, 8}},
       {.parts = {of_b, of_s}, .inner = 1, .span = 6, .starts = {0, 6, 12, 18, 24}},
+      {.parts = {of_b, of_s}, .inner = 1, .span = 2, .starts = {29, 3, 9, 20, 19, 33, 0, 28}},
       {.parts = {of_s}, .inner = 1, .span = 1, .starts = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
       {.parts = {of_b}, .inner = 40, .span = 1, .starts = {1, 0}}};
   for (uint32_t count : {1u, 2u, 7u, 31u}) {
