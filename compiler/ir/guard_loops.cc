@@ -124,7 +124,7 @@ class Guarder {
 
   void Consider(NodeId loop) {
     const Node& node = program_.nodes[loop];
-    if (node.loop_kind == LoopKind::kUnrolled || !IsLong(loop)) return;
+    if (!IsLong(loop)) return;
     std::set<VarId> depends;
     std::vector<Indices> indices;
     const auto consider = [&](size_t axis, size_t count) {
@@ -184,9 +184,7 @@ class Guarder {
       if (!has_rows) AddTilesOfAll(guarded[i].loop);
     }
     for (const NodeId id : Subtree(program_, program_.root)) {
-      const bool is_loop = program_.nodes[id].kind == NodeKind::kLoop &&
-                           (program_.nodes[id].loop_kind == LoopKind::kSerial ||
-                            program_.nodes[id].loop_kind == LoopKind::kParallel);
+      const bool is_loop = program_.nodes[id].kind == NodeKind::kLoop && HasIterations(id);
       if (!is_loop || IsGuarded(id) || is_around_guarded(id) || !GuardedAround(id).empty())
         continue;
       const bool is_done = std::any_of(tiled_.begin(), tiled_.end(), [&](const TiledLoop& other) {
@@ -260,7 +258,7 @@ class Guarder {
   void ConsiderNeutral() {
     const size_t rank = program_.buffers[output_].shape.size();
     for (const NeutralLoop& neutral : NeutralLoops(program_, rests_, IsPrivateTo())) {
-      if (!IsLong(neutral.loop) || IsGuarded(neutral.loop) || MovesOutput(neutral.positions)) {
+      if (!DoesEnough(neutral.loop) || IsGuarded(neutral.loop) || MovesOutput(neutral.positions)) {
         continue;
       }
       const std::set<VarId> depends = VarsAround(neutral.loop, neutral.positions);
@@ -314,10 +312,7 @@ class Guarder {
   // that reads of it is.
   void ConsiderProducer(const std::vector<NodeId>& order, size_t position) {
     const NodeId loop = order[position];
-    if (program_.nodes[loop].loop_kind == LoopKind::kUnrolled || !IsLong(loop) ||
-        IsConditional(loop)) {
-      return;
-    }
+    if (!IsLong(loop) || IsConditional(loop)) return;
     const std::vector<NodeId> inside = Subtree(program_, loop);
     std::set<BufferId> left;
     for (const NodeId id : inside) {
@@ -399,11 +394,18 @@ class Guarder {
     loops_.push_back(std::move(guarded));
   }
 
-  bool IsLong(NodeId loop) const {
-    const Node& node = program_.nodes[loop];
-    return node.loop_kind != LoopKind::kVectorized && MaxExtent(program_, node.var) >= 2 &&
+  bool HasIterations(NodeId loop) const {
+    const LoopKind kind = program_.nodes[loop].loop_kind;
+    return kind == LoopKind::kSerial || kind == LoopKind::kParallel;
+  }
+
+  // Whether its iterations are worth a question.
+  bool DoesEnough(NodeId loop) const {
+    return MaxExtent(program_, program_.nodes[loop].var) >= 2 &&
            StoredInIteration(program_, loop, kBodyMin) >= kBodyMin;
   }
+
+  bool IsLong(NodeId loop) const { return HasIterations(loop) && DoesEnough(loop); }
 
   // Whether something outside decides if it runs, so that what was written before may be read.
   bool IsConditional(NodeId loop) const {

@@ -472,6 +472,34 @@ TEST(GuardLoopsTest, ATileOfAllRowsIsShorter) {
                      [](int64_t rows) { return std::max<int64_t>((rows + 1) / 2 * 2, 2); });
 }
 
+// What an instruction computes has no iterations that could be left out.
+TEST(GuardLoopsTest, LoopsOfAnInstructionAskNothing) {
+  absl::StatusOr<Program> program = ParseProgram(R"(program/1 "tiles"
+lowered
+
+input A: f32[12, 16]
+output Y: f32[12, 16]
+
+var t in 3
+var i in 4
+var j in 16
+
+kernel {
+  for t in 3 {
+    tensorize(tile_store) i in 4 {
+      for j in 16 {
+        Y[t * 4 + i, j] = A[t * 4 + i, j]
+      }
+    }
+  }
+}
+)");
+  ASSERT_THAT(program, IsOk());
+  const GuardedLoops guarded = GuardLoops({.axes = {0}}, *program);
+  ASSERT_EQ(guarded.guards.size(), 1u) << Print(*program);
+  EXPECT_EQ(guarded.guards[0].count, 3);
+}
+
 TEST(GuardLoopsTest, AxesThatAllIterationsWriteAskNothing) {
   Program program = Lowered(kProduct);
   EXPECT_EQ(GuardLoops({}, program).live, -1);
