@@ -74,7 +74,9 @@ class Guarder {
       }
     }
     ChooseOnce(program_.root, program_);
-    for (const LoopGuard& tile : tiles_) found_.guards.push_back(tile);
+    for (const TiledLoop& tiled : tiled_) {
+      for (const ShorterBody& shorter : tiled.shorter) found_.guards.push_back(shorter.behind);
+    }
     for (const FilledLoop& filled : filled_) found_.guards.push_back(filled.guard);
     return std::move(found_);
   }
@@ -83,7 +85,7 @@ class Guarder {
   // A copy of a loop's body for the first rows of its tiles.
   struct ShorterBody {
     int64_t count = 0;  // Of rows.
-    int64_t first = 0;  // Of the flags that say whether a run wants one behind them.
+    LoopGuard behind;   // Whether a run wants one behind them.
   };
   struct TiledLoop {
     NodeId loop = -1;
@@ -225,9 +227,8 @@ class Guarder {
       if (count > kFlagsMax - flags_) break;
       LoopGuard behind = {.first = flags_, .count = count, .written = {written}};
       for (Range& range : behind.written[0].ranges) range.min += shorter;
-      tiled.shorter.push_back({.count = shorter, .first = flags_});
       flags_ += count;
-      tiles_.push_back(std::move(behind));
+      tiled.shorter.push_back({.count = shorter, .behind = std::move(behind)});
     }
     tiled_.push_back(std::move(tiled));
     return true;
@@ -254,56 +255,54 @@ class Guarder {
         [this](NodeId loop, BufferId buffer) { return isolation_.IsOfOneIteration(loop, buffer); };
   }
 
+  // Flags of whether any of the positions, which `vars` move, is before the extent. Nullopt: the
+  // loop does not move them, or they go into a border, or are too many.
+  std::optional<LoopGuard> GuardBefore(int extent, const std::vector<Expr>& positions, NodeId loop,
+                                       std::vector<VarId>& vars) {
+    const std::set<VarId> depends = VarsAround(loop, positions);
+    if (depends.count(program_.nodes[loop].var) == 0) return std::nullopt;
+    for (const NodeId around : LoopsAround(program_, loop)) {
+      const VarId var = program_.nodes[around].var;
+      if (depends.count(var) > 0) vars.push_back(var);
+    }
+    std::optional<std::vector<Range>> read = Written(vars, positions);
+    if (!read.has_value() || static_cast<int64_t>(read->size()) > kFlagsMax - flags_ ||
+        std::any_of(read->begin(), read->end(), [](const Range& range) { return range.min < 0; })) {
+      return std::nullopt;
+    }
+    const size_t rank = program_.buffers[output_].shape.size();
+    LoopGuard guard{
+        .first = flags_,
+        .count = static_cast<int64_t>(read->size()),
+        .written = {{.axis = rank + static_cast<size_t>(extent), .ranges = *std::move(read)}}};
+    flags_ += guard.count;
+    return guard;
+  }
+
   // Reductions that need go no further than what they read holds.
   void ConsiderNeutral() {
-    const size_t rank = program_.buffers[output_].shape.size();
     for (const NeutralLoop& neutral : NeutralLoops(program_, rests_, IsPrivateTo())) {
       if (!DoesEnough(neutral.loop) || IsGuarded(neutral.loop) || MovesOutput(neutral.positions)) {
         continue;
       }
-      const std::set<VarId> depends = VarsAround(neutral.loop, neutral.positions);
-      if (depends.count(program_.nodes[neutral.loop].var) == 0) continue;
       GuardedLoop guarded{.loop = neutral.loop, .vars = {}};
-      for (const NodeId around : LoopsAround(program_, neutral.loop)) {
-        const VarId var = program_.nodes[around].var;
-        if (depends.count(var) > 0) guarded.vars.push_back(var);
-      }
-      std::optional<std::vector<Range>> read = Written(guarded.vars, neutral.positions);
-      if (!read.has_value() || static_cast<int64_t>(read->size()) > kFlagsMax - flags_) continue;
-      // In a border.
-      if (std::any_of(read->begin(), read->end(), [](const Range& r) { return r.min < 0; }))
-        continue;
-      found_.guards.push_back({.first = flags_,
-                               .count = static_cast<int64_t>(read->size()),
-                               .written = {{.axis = rank + static_cast<size_t>(neutral.extent),
-                                            .ranges = *std::move(read)}}});
-      flags_ += found_.guards.back().count;
+      std::optional<LoopGuard> guard =
+          GuardBefore(neutral.extent, neutral.positions, neutral.loop, guarded.vars);
+      if (!guard.has_value()) continue;
+      found_.guards.push_back(*std::move(guard));
       loops_.push_back(std::move(guarded));
     }
   }
 
   // Loops that store what a mask leaves, as before a mean, whose kernel reads that too.
   void ConsiderConstant() {
-    const size_t rank = program_.buffers[output_].shape.size();
-    for (ConstantLoop& constant : ConstantLoops(program_, output_, rests_, IsPrivateTo())) {
+    for (const ConstantLoop& constant : ConstantLoops(program_, output_, rests_, IsPrivateTo())) {
       if (!IsLong(constant.loop)) continue;
-      FilledLoop filled{.constant = std::move(constant), .vars = {}, .guard = {}, .stores = -1};
-      const std::vector<Expr>& positions = filled.constant.positions;
-      const std::set<VarId> depends = VarsAround(filled.constant.loop, positions);
-      for (const NodeId around : LoopsAround(program_, filled.constant.loop)) {
-        const VarId var = program_.nodes[around].var;
-        if (depends.count(var) > 0) filled.vars.push_back(var);
-      }
-      std::optional<std::vector<Range>> read = Written(filled.vars, positions);
-      if (!read.has_value() || static_cast<int64_t>(read->size()) > kFlagsMax - flags_) continue;
-      // In a border.
-      if (std::any_of(read->begin(), read->end(), [](const Range& r) { return r.min < 0; }))
-        continue;
-      filled.guard = {.first = flags_,
-                      .count = static_cast<int64_t>(read->size()),
-                      .written = {{.axis = rank + static_cast<size_t>(filled.constant.extent),
-                                   .ranges = *std::move(read)}}};
-      flags_ += filled.guard.count;
+      FilledLoop filled{.constant = constant, .vars = {}, .guard = {}, .stores = -1};
+      std::optional<LoopGuard> guard =
+          GuardBefore(constant.extent, constant.positions, constant.loop, filled.vars);
+      if (!guard.has_value()) continue;
+      filled.guard = *std::move(guard);
       filled_.push_back(std::move(filled));
     }
   }
@@ -566,8 +565,8 @@ class Guarder {
     // From the shortest: the first that has all that is read.
     for (size_t i = tiled.shorter.size(); i-- > 0;) {
       const ShorterBody& shorter = tiled.shorter[i];
-      const NodeId choice =
-          AddNode(program_, {.kind = NodeKind::kIf, .cond = FlagOf(tiled.vars, shorter.first)});
+      const NodeId choice = AddNode(
+          program_, {.kind = NodeKind::kIf, .cond = FlagOf(tiled.vars, shorter.behind.first)});
       const NodeId copy = CopyOfRows(children, tiled.rows, shorter.count, program_);
       AppendChild(program_, choice, body);
       AppendChild(program_, choice, copy);
@@ -606,7 +605,6 @@ class Guarder {
   GuardedLoops found_;
   std::vector<GuardedLoop> loops_;  // One a guard.
   std::vector<TiledLoop> tiled_;
-  std::vector<LoopGuard> tiles_;  // Behind the loops'.
   std::vector<FilledLoop> filled_;
 };
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "compiler/ir/loop_isolation.h"
 #include "compiler/ir/simplify.h"
 
 namespace burnish {
@@ -69,19 +70,12 @@ class RowFinder {
     return row >= 0;
   }
 
-  // Loads of a leaf, its own target among them where it adds to that.
+  // What a leaf stores and loads.
   template <typename Visit>
   static void VisitAccesses(const Node& leaf, const Visit& visit) {
     if (leaf.kind != NodeKind::kStore) return;
     visit(leaf.buffer, leaf.indices);
-    const auto loads = [&](const Expr& e) {
-      if (e == nullptr) return;
-      VisitExpr(e, [&](const ExprNode& node) {
-        if (node.kind == ExprKind::kLoad) visit(node.id, node.operands);
-      });
-    };
-    loads(leaf.value);
-    for (const Expr& index : leaf.indices) loads(index);
+    VisitLoads(leaf, [&](const ExprNode& load) { visit(load.id, load.operands); });
   }
 
   // A dimension of a temporary that one row indexes is one of rows, and so is whatever else indexes

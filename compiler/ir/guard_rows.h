@@ -3,7 +3,6 @@
 #ifndef COMPILER_IR_GUARD_ROWS_H_
 #define COMPILER_IR_GUARD_ROWS_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
