@@ -143,17 +143,6 @@ bool HasReductions(const Program& program) {
                      [](const Block& block) { return !block.reduction.empty(); });
 }
 
-// Of a tensor of another shape the axis with as many elements, and as many behind each; -1: none.
-int SameAxis(const std::vector<int64_t>& from, size_t axis, const std::vector<int64_t>& to) {
-  int64_t behind = 1;
-  for (size_t d = axis + 1; d < from.size(); ++d) behind *= from[d];
-  int64_t inner = 1;
-  for (size_t d = to.size(); d-- > 0; inner *= to[d]) {
-    if (inner == behind && to[d] == from[axis]) return static_cast<int>(d);
-  }
-  return -1;
-}
-
 // What reductions may leave out. Other programs have no use for it, and would be others with it.
 void AddRests(const Graph& graph, const TaskCall& call, const Program& program,
               const std::vector<std::vector<ValueRest>>& rests, StepGuards& guards) {
@@ -167,12 +156,13 @@ void AddRests(const Graph& graph, const TaskCall& call, const Program& program,
       guards.request.rests.push_back({.parameter = parameter, .axis = -1, .value = *number});
     }
     for (const ValueRest& rest : rests[call.arguments[p]]) {
-      const int axis = SameAxis(value.type.shape, rest.axis, program.buffers[parameters[p]].shape);
-      if (axis < 0) continue;
+      const std::optional<int> axis =
+          SameAxis(value.type.shape, rest.axis, program.buffers[parameters[p]].shape);
+      if (!axis.has_value()) continue;
       auto same = std::find(guards.extents.begin(), guards.extents.end(), rest.holds);
       if (same == guards.extents.end()) same = guards.extents.insert(same, rest.holds);
       guards.request.rests.push_back({.parameter = parameter,
-                                      .axis = axis,
+                                      .axis = *axis,
                                       .value = rest.value,
                                       .extent = static_cast<int>(same - guards.extents.begin())});
     }

@@ -27,9 +27,7 @@ bool IsMovement(absl::string_view op) {
 // Whether a comparison holds in every run, or in none.
 std::optional<bool> Compared(absl::string_view op, const SizeTerm& a, const SizeTerm& b,
                              const std::map<ValueId, SizeRange>& ranges) {
-  const std::optional<SizeTerm> difference = a.Minus(b);
-  if (!difference.has_value()) return std::nullopt;
-  const std::optional<SizeRange> range = RangeOf(*difference, ranges);
+  const std::optional<SizeRange> range = RangeOfDifference(a, b, ranges);
   if (!range.has_value()) return std::nullopt;
   const auto decided = [](bool always, bool never) {
     return always ? std::optional(true) : never ? std::optional(false) : std::nullopt;

@@ -30,9 +30,7 @@ using Ranges = std::map<ValueId, SizeRange>;
 AxisParts Both(const AxisParts& a, const AxisParts& b, int64_t bound, const Ranges& ranges) {
   if (a == b) return a;
   if (a.size() == 1 && b.size() == 1) {
-    const std::optional<SizeTerm> difference = a[0].holds.Minus(b[0].holds);
-    const std::optional<SizeRange> range =
-        difference.has_value() ? RangeOf(*difference, ranges) : std::nullopt;
+    const std::optional<SizeRange> range = RangeOfDifference(a[0].holds, b[0].holds, ranges);
     if (range.has_value() && range->least >= 0) return a;
     if (range.has_value() && range->greatest <= 0) return b;
   }
@@ -295,9 +293,8 @@ class Walk {
     if (rank > shape.size()) return;
     const size_t axis = shape.size() - rank + mask->axis;
     if (shape[axis] != ShapeOf(node.inputs[0])[mask->axis] || parts[axis].size() != 1) return;
-    const std::optional<SizeTerm> less = mask->holds.Minus(parts[axis][0].holds);
     const std::optional<SizeRange> range =
-        less.has_value() ? RangeOf(*less, sizes_.ranges()) : std::nullopt;
+        RangeOfDifference(mask->holds, parts[axis][0].holds, sizes_.ranges());
     if (!range.has_value() || range->least < 0) parts[axis][0].holds = mask->holds;
   }
 

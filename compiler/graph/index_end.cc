@@ -88,9 +88,7 @@ class Walk {
   std::optional<SizeTerm> Greater(const std::optional<SizeTerm>& a,
                                   const std::optional<SizeTerm>& b) const {
     if (!a.has_value() || !b.has_value()) return std::nullopt;
-    const std::optional<SizeTerm> more = a->Minus(*b);
-    if (!more.has_value()) return std::nullopt;
-    const std::optional<SizeRange> range = RangeOf(*more, sizes_.ranges);
+    const std::optional<SizeRange> range = RangeOfDifference(*a, *b, sizes_.ranges);
     if (!range.has_value()) return std::nullopt;
     if (range->least >= 0) return a;
     return range->greatest <= 0 ? b : std::nullopt;

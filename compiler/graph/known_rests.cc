@@ -83,21 +83,14 @@ class Walk {
     if (const auto number = NeutralNumber(graph_.value(value))) numbers_[buffer] = *number;
   }
 
-  // An axis with as much before and behind it is the same one.
   void AddReshape(const GraphNode& node) {
     const std::vector<int64_t>& from = graph_.value(node.inputs[0]).type.shape;
     const std::vector<int64_t>& to = graph_.value(node.outputs[0]).type.shape;
     for (Rest rest : rests_[node.inputs[0]]) {
-      const int64_t extent = from[rest.axis];
-      int64_t behind = 1;
-      for (size_t d = rest.axis + 1; d < from.size(); ++d) behind *= from[d];
-      int64_t inner = 1;
-      for (size_t d = to.size(); d-- > 0; inner *= to[d]) {
-        if (inner != behind || to[d] != extent) continue;
-        rest.axis = static_cast<int>(d);
-        rests_[node.outputs[0]].push_back(rest);
-        break;
-      }
+      const std::optional<int> axis = SameAxis(from, rest.axis, to);
+      if (!axis.has_value()) continue;
+      rest.axis = *axis;
+      rests_[node.outputs[0]].push_back(rest);
     }
   }
 
@@ -154,9 +147,7 @@ class Walk {
   }
 
   bool IsAtMost(const SizeTerm& a, const SizeTerm& b) const {
-    const std::optional<SizeTerm> more = b.Minus(a);
-    const std::optional<SizeRange> range =
-        more.has_value() ? RangeOf(*more, sizes_.ranges()) : std::nullopt;
+    const std::optional<SizeRange> range = RangeOfDifference(b, a, sizes_.ranges());
     return range.has_value() && range->least >= 0;
   }
 
@@ -169,6 +160,17 @@ class Walk {
 };
 
 }  // namespace
+
+std::optional<int> SameAxis(const std::vector<int64_t>& from, int axis,
+                            const std::vector<int64_t>& to) {
+  int64_t behind = 1;
+  for (size_t d = axis + 1; d < from.size(); ++d) behind *= from[d];
+  int64_t inner = 1;
+  for (size_t d = to.size(); d-- > 0; inner *= to[d]) {
+    if (inner == behind && to[d] == from[axis]) return static_cast<int>(d);
+  }
+  return std::nullopt;
+}
 
 std::optional<double> NeutralNumber(const GraphValue& value) {
   if (value.data == nullptr || value.data->origin() != nullptr || !IsFloat(value.type.dtype) ||

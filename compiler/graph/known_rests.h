@@ -3,6 +3,7 @@
 #ifndef COMPILER_GRAPH_KNOWN_RESTS_H_
 #define COMPILER_GRAPH_KNOWN_RESTS_H_
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -20,6 +21,11 @@ struct ValueRest {
 
 // By value; what is not found is not said. Of graphs without sizes nothing is.
 std::vector<std::vector<ValueRest>> KnownRests(const Graph& graph);
+
+// Of a tensor in another shape, the axis with as many elements, and as many behind each; nullopt:
+// none is.
+std::optional<int> SameAxis(const std::vector<int64_t>& from, int axis,
+                            const std::vector<int64_t>& to);
 
 // 0 or an infinity, of a constant of one element that no later weights replace; nullopt: the value
 // is none.

@@ -183,6 +183,12 @@ std::optional<SizeRange> RangeOf(const SizeTerm& term, const std::map<ValueId, S
   return sum;
 }
 
+std::optional<SizeRange> RangeOfDifference(const SizeTerm& a, const SizeTerm& b,
+                                           const std::map<ValueId, SizeRange>& ranges) {
+  const std::optional<SizeTerm> difference = a.Minus(b);
+  return difference.has_value() ? RangeOf(*difference, ranges) : std::nullopt;
+}
+
 std::optional<std::vector<AxisParts>> Regrouped(const std::vector<AxisParts>& from,
                                                 const std::vector<std::optional<SizeTerm>>& to,
                                                 bool by_bound) {

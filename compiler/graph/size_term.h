@@ -51,6 +51,9 @@ struct SizeRange {
 // The same of a term, whose extents are `ranges` of at least 0; of one that is not there: any
 // size. nullopt: no bound.
 std::optional<SizeRange> RangeOf(const SizeTerm& term, const std::map<ValueId, SizeRange>& ranges);
+// Of a - b, which says how two compare in all runs; nullopt: no bound, or no term.
+std::optional<SizeRange> RangeOfDifference(const SizeTerm& a, const SizeTerm& b,
+                                           const std::map<ValueId, SizeRange>& ranges);
 
 // Part of an axis: that many elements of `bound` hold. An axis of one part holds its first
 // elements; one of several is their row-major product, each part at its bound.

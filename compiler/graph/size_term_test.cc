@@ -58,7 +58,10 @@ TEST(SizeTermTest, Ranges) {
   const SizeRange difference = *RangeOf(*kB.Minus(kS), ranges);
   EXPECT_EQ(difference.least, 1 - 512);
   EXPECT_EQ(difference.greatest, 8);
+  EXPECT_EQ(RangeOfDifference(kB, kS, ranges)->least, difference.least);
+  EXPECT_EQ(RangeOfDifference(kB, kS, ranges)->greatest, difference.greatest);
   EXPECT_FALSE(RangeOf(SizeTerm::OfExtent(9), ranges).has_value());
+  EXPECT_FALSE(RangeOfDifference(kB, SizeTerm::OfExtent(9), ranges).has_value());
 }
 
 // [B, 12, S, 64] at the bounds 8 and 512.
