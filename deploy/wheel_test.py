@@ -7,7 +7,6 @@ import os
 import pathlib
 import re
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -23,7 +22,9 @@ import reference  # noqa: E402
 LIMIT_BYTES = {"burnish": 80e6, "burnish_runtime": 2e6}
 SYSTEM_NEWEST = (2, 35)  # Of glibc: Ubuntu 22.04 and Debian 12 have it.
 RUN_SECONDS = 300  # Of each script: ten times what the longest takes on a busy machine, so it hangs.
-IMPORT_SECONDS = 0.05  # Of CPU time, beyond NumPy's.
+# Of CPU time, beyond NumPy's, where that takes what it does on an AMD EPYC (Zen 5) beside a build. Of a
+# machine on which it takes longer nobody knows how fast it is just now.
+IMPORT_SECONDS, NUMPY_SECONDS = 0.05, 0.065
 SYSTEM = re.compile(r"(ld-linux-x86-64|libc|libm|libstdc\+\+|libgcc_s|libpthread|libdl|librt)\.so")
 # What the programs would load if they were linked as in any other build.
 HIDDEN = re.compile(r"lib(LLVM|lld|grpc|gpr|absl|protobuf|onnx|spdlog|fmt|xgboost|dmlc|gomp|mimalloc|cares|"
@@ -109,9 +110,14 @@ def hiding():
     return command, environment
 
 
-def import_seconds(python, module, environment):
-    code = f"import time; start = time.process_time(); import {module}; print(time.process_time() - start)"
-    return statistics.median(float(output(python, "-c", code, env=environment)) for _ in range(7))
+def import_seconds(python, environment, *modules):
+    """Of CPU time, for each of `modules` alone, in turn. The least of eleven: the rest is other work's,
+    which took as much again on a machine that other jobs had, too."""
+    def once(module):
+        code = f"import time; start = time.process_time(); import {module}; print(time.process_time() - start)"
+        return float(output(python, "-c", code, env=environment))
+
+    return [min(times) for times in zip(*([once(module) for module in modules] for _ in range(11)))]
 
 
 def main(wheels):
@@ -142,10 +148,10 @@ def main(wheels):
                 ("tune_model.py", "fixed.onnx", "example.bundle", "4", "example.db"),
                 ("many_threads.py", "named.bundle", "4")):
             run(*hidden, python, "-B", examples / example, *arguments, **here)
-        numpy_seconds = import_seconds(python, "numpy", environment)
-        seconds = import_seconds(python, "numpy, burnish", environment) - numpy_seconds
+        numpy_seconds, both_seconds = import_seconds(python, environment, "numpy", "numpy, burnish")
+        seconds = both_seconds - numpy_seconds
         print(f"import burnish: {1e3 * seconds:.0f} ms of CPU beyond NumPy's {1e3 * numpy_seconds:.0f}")
-        assert seconds <= IMPORT_SECONDS, seconds
+        assert seconds <= IMPORT_SECONDS * max(1, numpy_seconds / NUMPY_SECONDS), seconds
         run(sys.executable, "-B", "deploy/page_test.py", folder / "install", "docs/python.md")
 
 
