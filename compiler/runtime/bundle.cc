@@ -23,7 +23,7 @@ std::string EncodeVariants(const std::vector<std::string>& variants) {
 
 // What a manifest has in sections of their own.
 struct ManifestSections {
-  std::string manifest, control, calls, sizes, input_axes, trims, live, notes;
+  std::string manifest, control, calls, sizes, input_axes, trims, live, strides, notes;
 };
 
 // Beside what its sections' kinds ask for. 7: loops that run the last of their iterations, or whose
@@ -38,15 +38,17 @@ uint32_t FormatOf(const BundleManifest& manifest) {
 }
 
 ManifestSections SectionsOf(const BundleManifest& manifest) {
-  return {.manifest = EncodeManifest(manifest),
-          .control = manifest.control.empty() ? "" : EncodeControl(manifest.control),
-          .calls = manifest.host_calls.empty() ? "" : EncodeHostCalls(manifest.host_calls),
-          .sizes = manifest.run_sizes.empty() ? "" : EncodeRunSizes(manifest.run_sizes),
-          .input_axes =
-              manifest.run_sizes.inputs.empty() ? "" : EncodeInputAxes(manifest.run_sizes.inputs),
-          .trims = manifest.trims.empty() ? "" : EncodeTrims(manifest.trims),
-          .live = manifest.live.empty() ? "" : EncodeLiveTables(manifest.live),
-          .notes = manifest.notes.empty() ? "" : EncodeNumberNotes(manifest.notes)};
+  return {
+      .manifest = EncodeManifest(manifest),
+      .control = manifest.control.empty() ? "" : EncodeControl(manifest.control),
+      .calls = manifest.host_calls.empty() ? "" : EncodeHostCalls(manifest.host_calls),
+      .sizes = manifest.run_sizes.empty() ? "" : EncodeRunSizes(manifest.run_sizes),
+      .input_axes =
+          manifest.run_sizes.inputs.empty() ? "" : EncodeInputAxes(manifest.run_sizes.inputs),
+      .trims = manifest.trims.empty() ? "" : EncodeTrims(manifest.trims),
+      .live = manifest.live.empty() ? "" : EncodeLiveTables(manifest.live),
+      .strides = manifest.input_strides.empty() ? "" : EncodeInputStrides(manifest.input_strides),
+      .notes = manifest.notes.empty() ? "" : EncodeNumberNotes(manifest.notes)};
 }
 
 // Whether what fits the variant's sizes may be given to it in place of the whole: inputs and
@@ -98,6 +100,7 @@ RuntimeOr<std::string> WriteVariant(const BundleManifest& manifest, std::span<co
                                     {SectionKind::kInputAxes, &parts.input_axes},
                                     {SectionKind::kTrims, &parts.trims},
                                     {SectionKind::kLiveTables, &parts.live},
+                                    {SectionKind::kInputStrides, &parts.strides},
                                     {SectionKind::kNumberNotes, &parts.notes}}) {
     if (!bytes->empty()) sections.push_back({kind, BytesOf(*bytes)});
   }
@@ -140,6 +143,7 @@ RuntimeOr<std::string> WriteBundleOfPieces(const BundleManifest& manifest,
   add(SectionKind::kInputAxes, BytesOf(parts.input_axes));
   add(SectionKind::kTrims, BytesOf(parts.trims));
   add(SectionKind::kLiveTables, BytesOf(parts.live));
+  add(SectionKind::kInputStrides, BytesOf(parts.strides));
   add(SectionKind::kNumberNotes, BytesOf(parts.notes));
   const std::string smaller = variants.empty() ? "" : EncodeVariants(variants);
   add(SectionKind::kVariants, BytesOf(smaller));
@@ -192,6 +196,11 @@ RuntimeOr<BundleReader> BundleReader::Open(std::unique_ptr<ByteSource> source, b
   if (file.Find(SectionKind::kLiveTables) != nullptr) {
     RUNTIME_ASSIGN_OR_RETURN(const std::vector<uint8_t> live, file.Read(SectionKind::kLiveTables));
     RUNTIME_ASSIGN_OR_RETURN(manifest.live, DecodeLiveTables(live));
+  }
+  if (file.Find(SectionKind::kInputStrides) != nullptr) {
+    RUNTIME_ASSIGN_OR_RETURN(const std::vector<uint8_t> strides,
+                             file.Read(SectionKind::kInputStrides));
+    RUNTIME_ASSIGN_OR_RETURN(manifest.input_strides, DecodeInputStrides(strides));
   }
   if (file.Find(SectionKind::kNumberNotes) != nullptr) {
     RUNTIME_ASSIGN_OR_RETURN(const std::vector<uint8_t> notes,

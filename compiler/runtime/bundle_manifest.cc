@@ -205,6 +205,19 @@ RuntimeStatus CheckLive(const BundleManifest& manifest) {
   return RuntimeStatus();
 }
 
+RuntimeStatus CheckInputStrides(const BundleManifest& manifest) {
+  std::set<uint32_t> seen;
+  for (const InputStrides& table : manifest.input_strides) {
+    if (table.input >= manifest.inputs.size() || !seen.insert(table.input).second ||
+        table.place.region != Region::kArena || table.place.offset_bytes % sizeof(int64_t) != 0) {
+      return RuntimeStatus(RuntimeCode::kInvalidArgument, "strides of an input do not fit");
+    }
+    const uint64_t numbers = 1 + manifest.inputs[table.input].tensor.shape.size();
+    RUNTIME_RETURN_IF_ERROR(CheckPlace(manifest, table.place, numbers * sizeof(int64_t)));
+  }
+  return RuntimeStatus();
+}
+
 RuntimeStatus CheckRunSizes(const BundleManifest& manifest) {
   const auto invalid = [](const std::string& text) {
     return RuntimeStatus(RuntimeCode::kInvalidArgument, "sizes of a run: " + text);
@@ -222,6 +235,7 @@ RuntimeStatus CheckRunSizes(const BundleManifest& manifest) {
   RUNTIME_RETURN_IF_ERROR(CheckInputAxes(manifest));
   RUNTIME_RETURN_IF_ERROR(CheckStepTrims(manifest));
   RUNTIME_RETURN_IF_ERROR(CheckLive(manifest));
+  RUNTIME_RETURN_IF_ERROR(CheckInputStrides(manifest));
   std::set<std::pair<uint32_t, uint32_t>> seen;
   for (const BoundedAxis& axis : given.axes) {
     if (axis.region != Region::kOutput || axis.tensor >= manifest.outputs.size()) {

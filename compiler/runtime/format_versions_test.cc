@@ -31,7 +31,7 @@ uint32_t VersionOf(const std::string& bundle) {
 }
 
 TEST(FormatVersionsTest, EachFileHasTheVersionOfItsName) {
-  for (uint32_t version : {1u, 2u, 3u, 4u, 5u, 6u, 7u})
+  for (uint32_t version : {1u, 2u, 3u, 4u, 5u, 6u, 7u, 8u})
     EXPECT_EQ(VersionOf(Contents(PathOf(version))), version);
 }
 
@@ -39,7 +39,7 @@ TEST(FormatVersionsTest, EachFileHasTheVersionOfItsName) {
 // bundles with control or host kernels only, version 4 of those with sizes that a run decides,
 // version 5 of those whose inputs have such sizes, version 6 of those with kernels that ask what a
 // run reads, version 7 of those with loops of the last iterations, or with control and what a run
-// leaves out.
+// leaves out, version 8 of those with inputs that are read in a run's shape.
 TEST(FormatVersionsTest, TodaysVersionHasAFile) {
   EXPECT_EQ(VersionOf(TestBundle()), 2u) << "add testdata/bundles/format_N.bundle and its test";
 }
@@ -150,6 +150,32 @@ TEST(FormatVersionsTest, ControlAndWhatARunLeavesOutAreOfVersion7) {
   EXPECT_TRUE(BundleReader::FromBytes(AsBytes(*after)).ok());
 }
 
+// The same as format 5, of which the second input is read where the caller has it.
+TEST(FormatVersionsTest, Format8ReadsAnInputInTheRunsShape) {
+  auto model = Model::LoadFile(PathOf(8), {});
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  ASSERT_EQ((*model)->manifest().input_strides.size(), 1u);
+  auto pool = ThreadPool::Create({.thread_count = 2});
+  ASSERT_TRUE(pool.ok());
+  auto session = Session::Create(*model, *std::move(pool));
+  ASSERT_TRUE(session.ok());
+  alignas(64) std::vector<float> x(1000, 1.0f), y(1000, 2.0f), sum(1000);
+  const auto tensor = [](std::vector<float>& values) {
+    uint8_t* const data = reinterpret_cast<uint8_t*>(values.data());
+    return CallTensor{.data = data,
+                      .strides = {2, 1},
+                      .is_dense = true,
+                      .begin = data,
+                      .end = data + 4 * sizeof(float)};
+  };
+  std::vector<int64_t> extents = {2, 2};
+  ASSERT_TRUE((*session)
+                  ->RunTensors(std::vector<CallTensor>{tensor(x), tensor(y)},
+                               std::vector<CallTensor>{tensor(sum)}, {}, extents)
+                  .ok());
+  EXPECT_EQ(std::vector<float>(sum.begin(), sum.begin() + 4), std::vector<float>(4, 3.0f));
+}
+
 TEST(FormatVersionsTest, Format2Runs) {
   auto model = Model::LoadFile(PathOf(2), {});
   ASSERT_TRUE(model.ok()) << model.status().message();
@@ -171,16 +197,16 @@ TEST(FormatVersionsTest, Format2Runs) {
 TEST(FormatVersionsTest, Format1IsRefusedByName) {
   EXPECT_EQ(Model::LoadFile(PathOf(1), {}).status().message(),
             PathOf(1) +
-                ": got format version 1, want 2 to 7: it was written by an older Burnish; build it "
+                ": got format version 1, want 2 to 8: it was written by an older Burnish; build it "
                 "again");
 }
 
 TEST(FormatVersionsTest, AFormatOfTheFutureIsRefusedByName) {
   std::string bundle = Contents(PathOf(2));
-  bundle[8] = 8;
+  bundle[8] = 9;
   EXPECT_EQ(
       BundleReader::FromBytes(AsBytes(bundle)).status().message(),
-      "got format version 8, want 2 to 7: it was written by a newer Burnish; run it with that");
+      "got format version 9, want 2 to 8: it was written by a newer Burnish; run it with that");
 }
 
 }  // namespace

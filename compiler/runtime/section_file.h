@@ -43,6 +43,8 @@ enum class SectionKind : uint32_t {
   kLiveTables = 13,   // What loops in kernels ask; from format version 6 on, optional.
   kVariants = 14,     // The model for smaller sizes, with the same weights; as kLiveTables.
   kNumberNotes = 15,  // For people; optional. Others say nothing of it.
+  // Inputs that are read in a run's shape; from format version 8 on, optional.
+  kInputStrides = 16,
 };
 
 struct SectionFormat {

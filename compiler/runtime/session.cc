@@ -143,6 +143,12 @@ void Session::MakePlan() {
   FindSlots();
   ResolveBuffers();
   TrimSteps();
+  strides_of_.resize(manifest().inputs.size());
+  for (const InputStrides& table : manifest().input_strides) {
+    strides_of_[table.input] = &table;
+    WriteStrides(table.input, manifest().inputs[table.input].tensor.shape);
+    if (!table.in_place) strides_of_[table.input] = nullptr;
+  }
 }
 
 void Session::AfterForkInChild() {
@@ -377,6 +383,12 @@ void Session::WriteSizes() {
   }
 }
 
+void Session::WriteStrides(size_t input, const std::vector<int64_t>& shape) {
+  std::vector<int64_t> numbers(shape.size() + 1);
+  FillStrides(shape, LastSizedAxis(manifest().run_sizes, input), numbers);
+  std::memcpy(Address(strides_of_[input]->place), numbers.data(), numbers.size() * sizeof(int64_t));
+}
+
 RuntimeStatus Session::ReadExtents() {
   const std::vector<RunSize>& sizes = manifest().run_sizes.sizes;
   for (size_t i = 0; i < sizes.size(); ++i) {
@@ -497,10 +509,19 @@ RuntimeStatus Session::RunTensors(std::span<const CallTensor> inputs,
     RUNTIME_RETURN_IF_ERROR(TakeSizes(extents));
   }
   for (size_t i = 0; i < inputs.size(); ++i) {
-    // Steps read as far as the bound, so what has less than that is not read in place.
-    const bool is_whole =
-        manifest().run_sizes.inputs.empty() || ShapeOfInput(i) == manifest().inputs[i].tensor.shape;
-    if (is_whole && MayBind(Region::kInput, i, inputs[i])) {
+    bool may_bind = MayBind(Region::kInput, i, inputs[i]);
+    if (may_bind && !manifest().run_sizes.inputs.empty()) {
+      const std::vector<int64_t> shape = ShapeOfInput(i);
+      if (strides_of_[i] != nullptr) {
+        // Of nothing, there is no row that could be read instead of those behind the last.
+        may_bind = std::find(shape.begin(), shape.end(), 0) == shape.end();
+        if (may_bind) WriteStrides(i, shape);
+      } else {
+        // Steps read as far as the bound, so what has less than that is not read in place.
+        may_bind = shape == manifest().inputs[i].tensor.shape;
+      }
+    }
+    if (may_bind) {
       inputs_.of_call[i] = inputs[i].data;
       continue;
     }
@@ -562,7 +583,13 @@ void Session::GiveOutput(size_t index, const CallTensor& given) const {
 
 // Forgets the caller's memory.
 void Session::EndCall() {
-  std::fill(inputs_.of_call.begin(), inputs_.of_call.end(), nullptr);
+  for (size_t i = 0; i < inputs_.of_call.size(); ++i) {
+    // What is set or copied lies as the bound has it.
+    if (strides_of_[i] != nullptr && inputs_.of_call[i] != nullptr) {
+      WriteStrides(i, manifest().inputs[i].tensor.shape);
+    }
+    inputs_.of_call[i] = nullptr;
+  }
   std::fill(outputs_.of_call.begin(), outputs_.of_call.end(), nullptr);
   ResolveSlots();
 }

@@ -126,6 +126,8 @@ class Session {
   void TrimSteps();
   int32_t RunStep(size_t step, int worker, int worker_count) const;
   void WriteSizes();
+  // Of an input that lies densely in this shape, where steps read it by a table.
+  void WriteStrides(size_t input, const std::vector<int64_t>& shape);
   RuntimeStatus ReadExtents();
   std::vector<int64_t> ShapeOfInput(size_t index) const;
   void CopyIn(size_t index, const CallTensor& given);
@@ -150,6 +152,8 @@ class Session {
   uint64_t scratch_bytes_per_worker_ = 0;
   uint8_t* shared_scratch_ = nullptr;
   Memories inputs_, outputs_;
+  // By input; null: there is no table, or it is not read in the run's shape.
+  std::vector<const InputStrides*> strides_of_;
   std::vector<int64_t> extents_;  // Of the last run, one for each of the manifest's run sizes.
   std::vector<bool> is_given_;    // By size: not computed by a step.
   bool is_trimmed_ = false;       // Steps and flags are as `extents_` say.
