@@ -24,6 +24,7 @@ void AddBuffers(const std::vector<CallBuffer>& buffers,
     v1::CallBuffer* const message = messages->Add();
     message->set_packed(buffer.kind == CallBuffer::Kind::kPacked);
     message->set_live(buffer.kind == CallBuffer::Kind::kLive);
+    message->set_strides(buffer.kind == CallBuffer::Kind::kStrides);
     message->set_index(buffer.index);
   }
 }
@@ -32,9 +33,10 @@ std::vector<CallBuffer> BuffersFrom(
     const google::protobuf::RepeatedPtrField<v1::CallBuffer>& messages) {
   std::vector<CallBuffer> buffers;
   for (const v1::CallBuffer& message : messages) {
-    buffers.push_back({.kind = message.packed() ? CallBuffer::Kind::kPacked
-                               : message.live() ? CallBuffer::Kind::kLive
-                                                : CallBuffer::Kind::kParameter,
+    buffers.push_back({.kind = message.packed()    ? CallBuffer::Kind::kPacked
+                               : message.live()    ? CallBuffer::Kind::kLive
+                               : message.strides() ? CallBuffer::Kind::kStrides
+                                                   : CallBuffer::Kind::kParameter,
                        .index = message.index()});
   }
   return buffers;
@@ -91,6 +93,11 @@ std::string Encode(const CompileRequest& request) {
       added_rest->set_axis(rest.axis);
       added_rest->set_value(rest.value);
       added_rest->set_extent(rest.extent);
+    }
+    for (const ParameterStrides& strides : item.strides) {
+      v1::ParameterStrides* const added_strides = added->add_strides();
+      added_strides->set_parameter(strides.parameter);
+      for (const int number : strides.numbers) added_strides->add_numbers(number);
     }
   }
   message.set_target(request.target);
@@ -154,6 +161,11 @@ absl::StatusOr<CompileRequest> DecodeCompileRequest(absl::string_view bytes) {
                                             .axis = rest.axis(),
                                             .value = rest.value(),
                                             .extent = rest.extent()});
+    }
+    for (const v1::ParameterStrides& strides : item.strides()) {
+      request.items.back().strides.push_back(
+          {.parameter = strides.parameter(),
+           .numbers = {strides.numbers().begin(), strides.numbers().end()}});
     }
   }
   return request;

@@ -25,6 +25,14 @@ struct ParameterRest {
   bool operator==(const ParameterRest&) const = default;
 };
 
+// A parameter that a run has in its own shape (compiler/ir/run_strides.h, as above).
+struct ParameterStrides {
+  int parameter = 0;
+  std::vector<int> numbers = {};
+
+  bool operator==(const ParameterStrides&) const = default;
+};
+
 struct CompileItem {
   std::string id = "";
   std::string workload = "";
@@ -33,6 +41,7 @@ struct CompileItem {
   // Axes of the only output of which calls may want a part (compiler/ir/guard_loops.h).
   std::vector<int> guarded_axes = {};
   std::vector<ParameterRest> rests = {};
+  std::vector<ParameterStrides> strides = {};
 
   bool operator==(const CompileItem&) const = default;
 };
@@ -61,10 +70,10 @@ struct CompileRequest {
   bool operator==(const CompileRequest&) const = default;
 };
 
-// A buffer of a call: parameter `index` of the workload, number `index` of what `pack` writes, or
-// the table that guarded loops ask.
+// A buffer of a call: parameter `index` of the workload, number `index` of what `pack` writes, the
+// table that guarded loops ask, or the strides of parameter `index`.
 struct CallBuffer {
-  enum class Kind { kParameter, kPacked, kLive };
+  enum class Kind { kParameter, kPacked, kLive, kStrides };
 
   Kind kind = Kind::kParameter;
   int32_t index = 0;

@@ -21,7 +21,8 @@ TEST(CompileTest, RequestComesBackWhole) {
                  .trace = "t",
                  .guarded_axes = {0, 2},
                  .rests = {{.parameter = 3, .axis = 1, .value = 0, .extent = 2},
-                           {.parameter = 4, .axis = -1, .value = -INFINITY, .extent = -1}}},
+                           {.parameter = 4, .axis = -1, .value = -INFINITY, .extent = -1}},
+                 .strides = {{.parameter = 1, .numbers = {1, 2, -1}}}},
                 // A candidate's hash: no text.
                 {.id = "\xff\xfe"}},
       .target = "cpu:arch=znver3",
@@ -44,7 +45,8 @@ TEST(CompileTest, ReplyComesBackWhole) {
   kernel.contract = "parameter 0 strides 1 offset 0\n";
   kernel.buffers = {{CallBuffer::Kind::kParameter, 2},
                     {CallBuffer::Kind::kPacked, 0},
-                    {CallBuffer::Kind::kLive, 0}};
+                    {CallBuffer::Kind::kLive, 0},
+                    {CallBuffer::Kind::kStrides, 2}};
   kernel.pack_buffers = {{CallBuffer::Kind::kParameter, 1}};
   kernel.kernel_index = 5;
   kernel.pack_index = 1;

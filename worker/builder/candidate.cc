@@ -8,6 +8,7 @@
 #include "compiler/ir/guard_loops.h"
 #include "compiler/ir/lower.h"
 #include "compiler/ir/parser.h"
+#include "compiler/ir/run_strides.h"
 #include "compiler/ir/verifier.h"
 #include "compiler/schedule/trace.h"
 #include "compiler/schedule/trace_text.h"
@@ -44,11 +45,21 @@ absl::StatusOr<PreparedCandidate> PrepareCandidate(const CompileItem& item) {
   if (const absl::Status status = CheckRequest(request, *lowered); !status.ok()) {
     return At("guards", status);
   }
+  std::vector<RunStrides> strides;
+  for (const ParameterStrides& of : item.strides) {
+    strides.push_back({.parameter = of.parameter, .numbers = of.numbers});
+  }
+  if (const absl::Status status = CheckRunStrides(strides, *lowered); !status.ok()) {
+    return At("strides", status);
+  }
   const GuardedLoops guarded = GuardLoops(request, *lowered);
+  // Behind guards, which look at indices as they are.
+  std::vector<StridedParameter> strided = ReadByRunStrides(strides, *lowered);
   return PreparedCandidate{.definition = *std::move(definition),
                            .scheduled = *std::move(scheduled),
                            .lowered = *std::move(lowered),
-                           .live = guarded.live};
+                           .live = guarded.live,
+                           .strided = std::move(strided)};
 }
 
 }  // namespace burnish

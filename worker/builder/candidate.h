@@ -2,8 +2,11 @@
 #ifndef WORKER_BUILDER_CANDIDATE_H_
 #define WORKER_BUILDER_CANDIDATE_H_
 
+#include <vector>
+
 #include "absl/status/statusor.h"
 #include "compiler/ir/program.h"
+#include "compiler/ir/run_strides.h"
 #include "proto/compile.h"
 
 namespace burnish {
@@ -14,10 +17,11 @@ struct PreparedCandidate {
   Program lowered;
   // In `lowered`; -1: no loop is guarded.
   BufferId live = -1;
+  std::vector<StridedParameter> strided = {};
 };
 
-// Parses the workload, applies contract and trace, verifies, lowers and guards loops. Texts are
-// hostile. Errors say at which of these points.
+// Parses the workload, applies contract and trace, verifies, lowers, guards loops and reads inputs
+// by their strides. Texts are hostile. Errors say at which of these points.
 absl::StatusOr<PreparedCandidate> PrepareCandidate(const CompileItem& item);
 
 }  // namespace burnish

@@ -45,12 +45,17 @@ void AddBackendFacts(const KernelInfo& info, CompiledKernel& kernel) {
 
 void AddBuffers(const PreparedCandidate& candidate, const SplitProgram& split,
                 const KernelInfo& info, const KernelInfo* pack_info, CompiledKernel& kernel) {
-  const absl::string_view live =
-      candidate.live < 0 ? absl::string_view()
-                         : absl::string_view(candidate.lowered.buffers[candidate.live].name);
+  std::map<std::string, CallBuffer> tables;
+  const auto add = [&](BufferId table, const CallBuffer& buffer) {
+    tables[candidate.lowered.buffers[table].name] = buffer;
+  };
+  if (candidate.live >= 0) add(candidate.live, {.kind = CallBuffer::Kind::kLive});
+  for (const StridedParameter& of : candidate.strided) {
+    add(of.table, {.kind = CallBuffer::Kind::kStrides, .index = of.parameter});
+  }
   kernel.buffers =
       CallBuffersOf(split.compute, info, candidate.definition,
-                    pack_info == nullptr ? BufferRole::kTemp : BufferRole::kConstant, live);
+                    pack_info == nullptr ? BufferRole::kTemp : BufferRole::kConstant, tables);
   if (pack_info != nullptr) {
     kernel.pack_buffers =
         CallBuffersOf(*split.pack, *pack_info, candidate.definition, BufferRole::kOutput);

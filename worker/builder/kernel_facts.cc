@@ -57,7 +57,7 @@ FunctionInfo ManifestOf(const Program& program, const KernelInfo& kernel,
 
 std::vector<CallBuffer> CallBuffersOf(const Program& program, const KernelInfo& kernel,
                                       const Program& definition, BufferRole packed_role,
-                                      absl::string_view live) {
+                                      const std::map<std::string, CallBuffer>& tables) {
   std::map<std::string, int32_t> parameter;
   for (const BufferId id : ParametersOf(definition)) {
     const auto number = static_cast<int32_t>(parameter.size());
@@ -68,8 +68,8 @@ std::vector<CallBuffer> CallBuffersOf(const Program& program, const KernelInfo& 
   for (const std::string& name : kernel.buffer_names) {
     if (program.buffers[FindBuffer(program, name)].role == packed_role) {
       buffers.push_back({.kind = CallBuffer::Kind::kPacked, .index = packed++});
-    } else if (!live.empty() && name == live) {
-      buffers.push_back({.kind = CallBuffer::Kind::kLive});
+    } else if (const auto table = tables.find(name); table != tables.end()) {
+      buffers.push_back(table->second);
     } else {
       buffers.push_back({.kind = CallBuffer::Kind::kParameter, .index = parameter.at(name)});
     }

@@ -2,6 +2,7 @@
 #ifndef WORKER_BUILDER_KERNEL_FACTS_H_
 #define WORKER_BUILDER_KERNEL_FACTS_H_
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -21,11 +22,11 @@ std::string RawSha256(absl::string_view bytes);
 FunctionInfo ManifestOf(const Program& program, const KernelInfo& kernel, const Program* scheduled);
 
 // What each buffer of the call is: buffers of `packed_role` are what packing writes, in order; all
-// others are the workload's parameters. kTemp: nothing is packed. `live`: the name of the table of
-// guarded loops; empty: there is none.
+// others are the workload's parameters. kTemp: nothing is packed. `tables`: what the builder added,
+// by name.
 std::vector<CallBuffer> CallBuffersOf(const Program& program, const KernelInfo& kernel,
                                       const Program& definition, BufferRole packed_role,
-                                      absl::string_view live = "");
+                                      const std::map<std::string, CallBuffer>& tables = {});
 
 // Bytes that `pack` writes.
 int64_t PackedBytes(const Program& pack);
