@@ -88,6 +88,7 @@ class Assembler {
   };
   absl::StatusOr<const LoweredKernel*> LoweredOf(const StepPlan& step);
   absl::Status CollectTrims();
+  void CollectStrides();
   void CollectLives();
   void Touch(ValueId value, int step);
   void CollectUses();
@@ -126,6 +127,7 @@ class Assembler {
   std::map<size_t, LoweredKernel> lowered_;
   std::map<size_t, size_t> table_of_;  // Of manifest_.live, by step.
   std::vector<int> table_buffers_;     // Of the arena, by table.
+  std::vector<int> stride_buffers_;    // As above, of manifest_.input_strides.
   MemoryPlan plan_;
   ControlLayout control_;
   std::set<ValueId> used_;  // Homes that a step or a loop reads, and outputs.
@@ -266,6 +268,33 @@ absl::Status Assembler::CollectTrims() {
   return absl::OkStatus();
 }
 
+// Inputs that some step reads by a table, and whether all do. Before the arena is planned.
+void Assembler::CollectStrides() {
+  std::map<uint32_t, bool> in_place;
+  std::set<uint32_t> others;
+  for (const StepPlan& step : steps_) {
+    std::set<ValueId> strided;
+    if (!IsHost(step)) {
+      for (const CallBuffer& buffer : KernelOf(step).buffers) {
+        if (buffer.kind == CallBuffer::Kind::kStrides) strided.insert(ValueOf(step, buffer.index));
+      }
+    }
+    for (const ValueId value : CallOf(step).arguments) {
+      const auto input = inputs_.find(AllocationOf(value));
+      if (input == inputs_.end()) continue;
+      if (strided.count(value) > 0) {
+        in_place.emplace(input->second, true);
+      } else {
+        others.insert(input->second);
+      }
+    }
+  }
+  for (const auto& [input, _] : in_place) {
+    manifest_.input_strides.push_back(
+        {.input = input, .place = {}, .in_place = others.count(input) == 0});
+  }
+}
+
 // Constants lie among the weights, inputs and outputs in the caller's memory, and what an iteration
 // hands on where a walker is.
 void Assembler::Touch(ValueId value, int step) {
@@ -332,6 +361,13 @@ void Assembler::CollectLives() {
                         .first_step = 0,
                         .last_step = static_cast<int>(steps_.size()) - 1});
   }
+  for (const InputStrides& table : manifest_.input_strides) {
+    const size_t rank = manifest_.inputs[table.input].tensor.shape.size();
+    stride_buffers_.push_back(static_cast<int>(buffers_.size()));
+    buffers_.push_back({.size_bytes = static_cast<int64_t>((1 + rank) * sizeof(int64_t)),
+                        .first_step = 0,
+                        .last_step = static_cast<int>(steps_.size()) - 1});
+  }
   CollectUses();
   control_.AddLives([&](ValueId value, int step) { Touch(value, step); },
                     [&](ValueId value) { return used_.count(control_.Home(value)) > 0; }, buffers_);
@@ -393,6 +429,11 @@ void Assembler::PlanArena() {
     manifest_.live[t].place = {
         .region = Region::kArena,
         .offset_bytes = static_cast<uint64_t>(plan_.offset_bytes[table_buffers_[t]])};
+  }
+  for (size_t t = 0; t < stride_buffers_.size(); ++t) {
+    manifest_.input_strides[t].place = {
+        .region = Region::kArena,
+        .offset_bytes = static_cast<uint64_t>(plan_.offset_bytes[stride_buffers_[t]])};
   }
   std::set<int64_t> filled;
   for (const auto& [allocation, buffer] : buffer_of_) {
@@ -500,6 +541,14 @@ absl::StatusOr<ModelStep> Assembler::MakeStep(size_t number) {
       continue;
     }
     const ValueId value = ValueOf(planned, buffer.index);
+    if (buffer.kind == CallBuffer::Kind::kStrides) {
+      const uint32_t input = inputs_.at(AllocationOf(value));
+      step.buffers.push_back(
+          std::find_if(manifest_.input_strides.begin(), manifest_.input_strides.end(),
+                       [&](const InputStrides& table) { return table.input == input; })
+              ->place);
+      continue;
+    }
     const Buffer& parameter = program.buffers[parameters[buffer.index]];
     if (graph().IsConstant(value)) {
       ASSIGN_OR_RETURN(const int64_t offset,
@@ -567,6 +616,7 @@ absl::StatusOr<AssembledModel> Assembler::Run() {
   manifest_.thread_count = static_cast<uint32_t>(target_.threads);
   AddModelTensors();
   RETURN_IF_ERROR(CollectTrims());
+  CollectStrides();
   CollectLives();
   PlanArena();
   RETURN_IF_ERROR(MakeControl());

@@ -10,6 +10,7 @@
 #include "compiler/driver/trim_step.h"
 #include "compiler/driver/unwritten_bundle.h"
 #include "compiler/driver/weight_pool.h"
+#include "compiler/ir/run_strides.h"
 #include "proto/compile.h"
 #include "proto/target.h"
 
@@ -21,6 +22,7 @@ struct StepPlan {
   CallLayout layout;
   size_t item = 0;  // Of the compile request and its reply.
   StepGuards guards = {};
+  std::vector<RunStrides> strides = {};
 };
 
 struct AssembledModel {

@@ -13,6 +13,7 @@
 #include "base/sha256.h"
 #include "base/status_macros.h"
 #include "compiler/codegen/codegen_epoch.h"
+#include "compiler/driver/input_layout.h"
 #include "compiler/driver/share_constants.h"
 #include "compiler/driver/trim_step.h"
 #include "compiler/graph/demanded_axes.h"
@@ -112,8 +113,8 @@ CompilePlan PlanSteps(const PlannedModel& model) {
                 : std::vector<DemandedParts>();
   const std::vector<std::vector<ValueRest>> rests =
       has_sizes ? KnownRests(model.graph) : std::vector<std::vector<ValueRest>>();
-  // By task, contract and what loops ask.
-  std::map<std::tuple<int, std::string, GuardRequest>, size_t> item_of;
+  // By task, contract, what loops ask and what lies as in the run.
+  std::map<std::tuple<int, std::string, GuardRequest, std::vector<RunStrides>>, size_t> item_of;
   for (size_t g = 0; g < model.tasks.calls.size(); ++g) {
     const TaskCall& call = model.tasks.calls[g];
     if (call.host >= 0) plan.steps.push_back({.group = g});
@@ -123,9 +124,11 @@ CompilePlan PlanSteps(const PlannedModel& model) {
       step.guards = GuardsOf(model.graph, call, model.tasks.tasks[call.task].program,
                              demand[call.results[0]], rests);
     }
+    // Loops and branches hand inputs on, and nobody tells who reads them.
+    if (has_sizes && model.regions.empty()) step.strides = StridesOf(model, call);
     const GuardRequest& guards = step.guards.request;
-    const auto [found, is_new] =
-        item_of.try_emplace({call.task, step.layout.contract, guards}, plan.items.size());
+    const auto [found, is_new] = item_of.try_emplace(
+        {call.task, step.layout.contract, guards, step.strides}, plan.items.size());
     if (is_new) {
       const ExtractedTask& task = model.tasks.tasks[call.task];
       plan.items.push_back({.id = task.name,
@@ -133,12 +136,17 @@ CompilePlan PlanSteps(const PlannedModel& model) {
                             .contract = step.layout.contract,
                             .trace = model.chosen[call.task].schedule.trace,
                             .guarded_axes = guards.axes,
-                            .rests = {}});
+                            .rests = {},
+                            .strides = {}});
       for (const KnownRest& rest : guards.rests) {
         plan.items.back().rests.push_back({.parameter = rest.parameter,
                                            .axis = rest.axis,
                                            .value = rest.value,
                                            .extent = rest.extent});
+      }
+      for (const RunStrides& strides : step.strides) {
+        plan.items.back().strides.push_back(
+            {.parameter = strides.parameter, .numbers = strides.numbers});
       }
       plan.task_of_item.push_back(call.task);
     }

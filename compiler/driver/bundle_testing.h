@@ -13,7 +13,8 @@
 namespace burnish {
 
 // One value a model input, in order; returns one an output. Runs twice: what the first run leaves
-// in memory must not show in the second one's outputs. `replacements`: of parameters.
+// in memory must not show in the second one's outputs. Where callers size inputs, it runs once more
+// on a caller's tensors that end where memory ends. `replacements`: of parameters.
 absl::StatusOr<std::vector<TensorValue>> RunBundle(const std::string& bundle, const Graph& graph,
                                                    const std::vector<TensorValue>& inputs,
                                                    int thread_count,

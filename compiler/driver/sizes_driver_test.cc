@@ -16,6 +16,7 @@
 #include "compiler/graph/graph_interpreter.h"
 #include "compiler/graph/graph_testing.h"
 #include "compiler/graph/prepare.h"
+#include "compiler/runtime/bundle.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/builder_client.h"
@@ -180,6 +181,54 @@ TEST(SizesDriverTest, InputsHaveTheShapeThatTheCallerGives) {
               {RandomValue({DType::kF32, {rows, 5}}, 3), RandomValue({DType::kF32, {mask}}, 4)}, 2)
               .ok());
     }
+  }
+}
+
+// Heads and rows change places: of x, [batch, heads, rows, width], a run sizes the first and the
+// third. `bias` has one size for all, and ends with it.
+Graph TurnedRows() {
+  Graph graph;
+  const ValueId x = AddInput(graph, "x", {DType::kF32, {2, 3, 9, 16}});
+  const ValueId bias = AddInput(graph, "bias", {DType::kF32, {2, 9}});
+  const ValueId batch = AddInput(graph, "batch", {DType::kI64, {}});
+  const ValueId rows = AddInput(graph, "rows", {DType::kI64, {}});
+  graph.outputs = {Op(graph, "transpose", {x}, {{"perm", Shape{0, 2, 1, 3}}}),
+                   Op(graph, "neg", {bias}), batch, rows};
+  graph.values[graph.outputs[0]].name = "turned";
+  graph.values[graph.outputs[1]].name = "negative";
+  graph.hidden_outputs = 2;
+  graph.bounded_axes = {{0, 0, 2}, {0, 1, 3}, {1, 0, 2}, {1, 1, 3}};
+  graph.sizes = {{.name = "batch", .least = 0, .greatest = 2},
+                 {.name = "rows", .least = 0, .greatest = 9}};
+  graph.input_axes = {{.input = 0, .axis = 0, .parts = {{.size = 0}}},
+                      {.input = 0, .axis = 2, .parts = {{.size = 1}}},
+                      {.input = 1, .axis = 0, .parts = {{.size = 0}}},
+                      {.input = 1, .axis = 1, .parts = {{.size = 1}}}};
+  return graph;
+}
+
+TEST(SizesDriverTest, RowsAreReadWhereCallersHaveThem) {
+  const Graph graph = TurnedRows();
+  ASSERT_THAT(VerifyGraph(graph), IsOk());
+  ASSERT_OK_AND_ASSIGN(const BuiltModel built, Build(graph, 3));
+  const auto reader = BundleReader::FromBytes(
+      {reinterpret_cast<const uint8_t*>(built.bundle.data()), built.bundle.size()});
+  ASSERT_TRUE(reader.ok()) << reader.status().message();
+  const std::vector<InputStrides>& strides = reader->manifest().input_strides;
+  ASSERT_EQ(strides.size(), 1u) << "what ends with a size has no rows";
+  EXPECT_EQ(strides[0].input, 0u);
+  EXPECT_TRUE(strides[0].in_place);
+  for (const auto& [batch, rows] : std::vector<std::pair<int64_t, int64_t>>{
+           {2, 9}, {1, 9}, {2, 1}, {1, 4}, {2, 7}, {0, 3}, {2, 0}}) {
+    SCOPED_TRACE(absl::StrCat(batch, " of ", rows));
+    const std::vector<TensorValue> inputs = {RandomValue({DType::kF32, {batch, 3, rows, 16}}, 3),
+                                             RandomValue({DType::kF32, {batch, rows}}, 4)};
+    ASSERT_OK_AND_ASSIGN(const std::vector<TensorValue> want, InterpretGraph(graph, inputs));
+    ASSERT_OK_AND_ASSIGN(const std::vector<TensorValue> got,
+                         RunBundle(built.bundle, graph, inputs, 2));
+    EXPECT_EQ(got[0].shape, (Shape{batch, rows, 3, 16}));
+    EXPECT_EQ(got[0].floats, want[0].floats);
+    EXPECT_EQ(got[1].floats, want[1].floats);
   }
 }
 
