@@ -15,6 +15,7 @@
 #include "base/status_macros.h"
 #include "compiler/ir/lower_scopes.h"
 #include "compiler/ir/skip_borders.h"
+#include "compiler/ir/space_rows.h"
 #include "compiler/ir/specialize.h"
 
 namespace burnish {
@@ -479,6 +480,7 @@ absl::StatusOr<Program> Lower(const Program& program, const LowerOptions& option
   ASSIGN_OR_RETURN(const Program stores, BlockLowering(program, options).Run());
   ASSIGN_OR_RETURN(Program lowered, Specialize(stores, options.max_bodies));
   SkipBorders(lowered);
+  SpaceRows(lowered);
   // Variables of loops that were copied or dropped are left over, and those that have a map.
   if (!options.for_estimate) Prune(lowered);
   return lowered;
