@@ -11,6 +11,7 @@ import math  # noqa: E402
 import multiprocessing  # noqa: E402
 import os  # noqa: E402
 import pickle  # noqa: E402
+import resource  # noqa: E402
 import subprocess  # noqa: E402
 import sys  # noqa: E402
 import tempfile  # noqa: E402
@@ -707,6 +708,32 @@ def test_fork_with_threads_that_call():
         done.set()
         for worker in workers:
             worker.join()
+
+
+def test_memory_of_large_results_is_used_again():
+    def scaled(x):
+        return (x.transpose(1, 2) * 3).relu() + 1
+
+    x = torch.randn(1, 512, 1024)  # 2 MiB.
+    run = check(scaled, x)
+    with torch.no_grad():
+        first, second = run(x), run(-x)
+        close(first, scaled(x))  # The second call has left it alone.
+        assert first.data_ptr() != second.data_ptr() and first.stride() == scaled(x).stride()
+        assert first._base is None and first.untyped_storage().nbytes() == 2 << 20
+        freed = first.data_ptr()
+        del first
+        assert run(x).data_ptr() == freed
+        before, result = resource.getrusage(resource.RUSAGE_SELF).ru_minflt, second
+        for _ in range(20):
+            result = run(x)  # The one before lives until it is there.
+        faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+    close(result, scaled(x))
+    assert faults < 20 * 512 / 8, f"{faults} of 20 times 512 pages were new"
+    with torch.inference_mode():
+        assert run(x).is_inference()
+    result.add_(1)  # A tensor like any.
+    close(copy.deepcopy(result), scaled(x) + 1)
 
 
 def run_and_compare(model, x, want):

@@ -25,7 +25,7 @@ from .bundle import Bundle
 from .making import made
 from .options import BACKGROUND, Options
 from .registry import Unsupported
-from .results import Results, cut, value_said
+from .results import Results, cut, unwritten, value_said
 from .sizes import At, Bounds, Size, bounds_of, range_of, sizes_of, values_of
 from .swapping import ERROR_MAX, NARROW_ERROR_MAX, PAUSE, PRECISION_ERROR_MAX, private_inputs, refusal
 from .team import threads_of
@@ -132,7 +132,7 @@ class Piece(torch.nn.Module):
     def _run(self, bundle: Bundle, args: Sequence[Any]) -> Any:
         if bundle.model is None:
             return self.module(*args)
-        made = [torch.empty_strided(size, stride, dtype=dtype) for size, stride, dtype in bundle.made]
+        made = [unwritten(layout) for layout in bundle.made]
         inputs = [args[i] if not args[i].requires_grad else args[i].detach() for i in bundle.taken]
         try:
             ran = bundle.model.run(*inputs, out=tuple(made))
