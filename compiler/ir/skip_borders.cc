@@ -36,8 +36,6 @@ class Skipper {
   }
 
  private:
-  Range RangeOfVar(VarId var) const { return {0, MaxExtent(program_, var) - 1}; }
-
   // Whether `value` is 0 where the load is.
   static bool IsFactor(const ExprNode& load, const Expr& value) {
     if (value.get() == &load) return true;
@@ -72,9 +70,12 @@ class Skipper {
       if (load == nullptr) return std::nullopt;
       const Expr condition = TouchesShape(*load, loop);
       if (IsInt(condition, 1)) return std::nullopt;
-      // The tile and its ragged rest read the same rows: anything else is not worth two conditions.
-      if (inside.has_value() && !StructurallyEqual(*inside, condition)) return std::nullopt;
-      inside = condition;
+      // A tile and its ragged rest mostly read the same rows.
+      if (!inside.has_value()) {
+        inside = condition;
+      } else if (!StructurallyEqual(*inside, condition)) {
+        inside = Binary(ExprKind::kOr, *inside, condition);
+      }
       steps += StepsBetween(loop, id);
     }
     if (steps < kStepsMin) return std::nullopt;
@@ -96,39 +97,74 @@ class Skipper {
   // those of its dimensions along which the loop goes. Constantly true where nothing is known.
   Expr TouchesShape(const ExprNode& load, NodeId loop) const {
     const Buffer& buffer = program_.buffers[load.id];
-    const VarRanges ranges = [this](VarId var) { return std::optional(RangeOfVar(var)); };
     Expr touches = Bool(true);
     for (size_t d = 0; d < buffer.shape.size(); ++d) {
       if (BorderOf(buffer, static_cast<int>(d)) == std::pair<int64_t, int64_t>{0, 0} ||
           !MentionsVar(load.operands[d], program_.nodes[loop].var)) {
         continue;
       }
-      LinearForm outer = ToLinear(load.operands[d], ranges);
-      Range inner{0, 0};
-      bool known = true;
-      const auto is_outer = [&](const std::pair<Expr, int64_t>& term) {
-        return IsFixedIn(term.first, loop);
-      };
-      for (const auto& term : outer.terms) {
-        if (is_outer(term)) continue;
-        const std::optional<Range> range = RangeOf(term.first, ranges);
-        known = known && range.has_value();
-        if (!known) break;
-        inner.min += std::min(range->min * term.second, range->max * term.second);
-        inner.max += std::max(range->min * term.second, range->max * term.second);
-      }
-      if (!known) continue;
-      outer.terms.erase(std::remove_if(outer.terms.begin(), outer.terms.end(),
-                                       [&](const auto& term) { return !is_outer(term); }),
-                        outer.terms.end());
-      const Expr first = FromLinear(outer);
-      const std::optional<Range> range = RangeOf(first, ranges);
-      if (!range.has_value()) continue;
-      if (range->min + inner.max < 0) touches = And(touches, Le(Int(-inner.max), first));
-      const int64_t last = buffer.shape[d] - 1 - inner.min;
-      if (range->max > last) touches = And(touches, Le(first, Int(last)));
+      const std::optional<Bounds> bounds = BoundsIn(loop, load.operands[d]);
+      if (!bounds.has_value()) continue;
+      const std::optional<Range> low = RangeOf(FromLinear(bounds->low), ranges_);
+      const std::optional<Range> high = RangeOf(FromLinear(bounds->high), ranges_);
+      if (!low.has_value() || !high.has_value()) continue;
+      // Both by the same constant, so that the two comparisons share their sum where they can.
+      LinearForm last = bounds->high;
+      last.constant = bounds->low.constant;
+      const int64_t from = bounds->low.constant - bounds->high.constant;
+      if (high->min < 0) touches = And(touches, Le(Int(from), FromLinear(last)));
+      const int64_t to = buffer.shape[d] - 1;
+      if (low->max > to) touches = And(touches, Le(FromLinear(bounds->low), Int(to)));
     }
     return touches;
+  }
+
+  // The least and the greatest value of an expression in an iteration of a loop, by what has one
+  // value there. They need not be taken.
+  struct Bounds {
+    LinearForm low, high;
+  };
+
+  // Nullopt where they are unknown.
+  std::optional<Bounds> BoundsIn(NodeId loop, const Expr& e) const {
+    const LinearForm form = ToLinear(e, ranges_);
+    Bounds bounds{{.constant = form.constant}, {.constant = form.constant}};
+    for (const auto& [atom, scale] : form.terms) {
+      if (IsFixedIn(atom, loop)) {
+        AddLinear(bounds.low, atom, scale, ranges_);
+        AddLinear(bounds.high, atom, scale, ranges_);
+        continue;
+      }
+      const std::optional<Bounds> of_atom = BoundsOfAtom(loop, atom);
+      if (!of_atom.has_value()) return std::nullopt;
+      const auto& [low, high] = *of_atom;
+      AddLinear(bounds.low, FromLinear(scale > 0 ? low : high), scale, ranges_);
+      AddLinear(bounds.high, FromLinear(scale > 0 ? high : low), scale, ranges_);
+    }
+    return bounds;
+  }
+
+  // A tile of a flat loop over rows and columns has row (a + i) / n and column (a + i) % n. The
+  // first never falls as i grows; nor does the second while the first stays.
+  std::optional<Bounds> BoundsOfAtom(NodeId loop, const Expr& atom) const {
+    if (atom->kind == ExprKind::kFloorDiv || atom->kind == ExprKind::kMod) {
+      const Expr& divisor = atom->operands[1];
+      const std::optional<Bounds> x = BoundsIn(loop, atom->operands[0]);
+      if (x.has_value() && divisor->kind == ExprKind::kIntImm && divisor->int_value > 0) {
+        const Expr low = FromLinear(x->low), high = FromLinear(x->high);
+        const Bounds quotients{ToLinear(FloorDiv(low, divisor), ranges_),
+                               ToLinear(FloorDiv(high, divisor), ranges_)};
+        if (atom->kind == ExprKind::kFloorDiv) return quotients;
+        if (quotients.low.constant == quotients.high.constant &&
+            HaveSameTerms(quotients.low, quotients.high)) {
+          return Bounds{ToLinear(Mod(low, divisor), ranges_),
+                        ToLinear(Mod(high, divisor), ranges_)};
+        }
+      }
+    }
+    const std::optional<Range> range = RangeOf(atom, ranges_);
+    if (!range.has_value()) return std::nullopt;
+    return Bounds{{.constant = range->min}, {.constant = range->max}};
   }
 
   // Whether an expression has one value in an iteration of `loop`.
@@ -143,10 +179,7 @@ class Skipper {
 
   // Of all iterations, those in which the condition does not hold; 0 where they are too many.
   double SkippedShare(const Expr& condition) const {
-    return 1 -
-           ShareOfPoints(
-               condition, [this](VarId var) { return std::optional(RangeOfVar(var)); }, kPointsMax)
-               .value_or(1);
+    return 1 - ShareOfPoints(condition, ranges_, kPointsMax).value_or(1);
   }
 
   void Guard(NodeId loop, const Expr& condition) {
@@ -160,6 +193,9 @@ class Skipper {
   }
 
   Program& program_;
+  const VarRanges ranges_ = [this](VarId var) {
+    return std::optional(Range{0, MaxExtent(program_, var) - 1});
+  };
 };
 
 }  // namespace
