@@ -26,8 +26,56 @@ bool StaysWithWorkers(const RuleContext& context, const Buffer& output) {
          context.threads() * context.device.core.l2.size_bytes;
 }
 
+// The variants of a chain.
+struct Form {
+  bool streams = false;
+  bool asks = false;  // While rows are computed the next ones are asked for.
+};
+
+// What is read along rows of the output's length from outside of the chain, and the blocks that
+// read such rows or what was made of them, in order.
+struct Passes {
+  const Buffer* rows = nullptr;
+  std::vector<const Block*> blocks;
+};
+
+Passes PassesOver(const Program& program, const std::vector<const Block*>& blocks) {
+  const std::vector<int64_t>& shape = program.buffers[blocks.back()->output].shape;
+  Passes passes;
+  for (const Block* block : blocks) {
+    bool reads = false;
+    for (const Expr& load : DistinctLoads(*block)) {
+      const Buffer& buffer = program.buffers[load->id];
+      if (buffer.shape != shape) continue;
+      reads = true;
+      if (buffer.role == BufferRole::kInput && passes.rows == nullptr) passes.rows = &buffer;
+    }
+    if (reads) passes.blocks.push_back(block);
+  }
+  return passes;
+}
+
+// While rows are computed the next ones are asked for: a nest that goes over long rows several
+// times waits for memory in the first pass only, and the other passes leave it idle. The hardware
+// does the same for short rows, in whose few lines its streams go on. False: these are short.
+bool AskAhead(const RuleContext& context, const std::vector<const Block*>& blocks, LoopRef tile,
+              Schedule& s) {
+  const Block& last = *blocks.back();
+  const Passes passes = PassesOver(context.program, blocks);
+  if (passes.rows == nullptr || passes.blocks.size() < 2) return false;
+  const int64_t row_bytes =
+      SizeBytes(passes.rows->dtype) * Extent(context.program, last.spatial.back());
+  // What the first cache holds a stream has brought before its last pass is over.
+  if (row_bytes <= context.device.core.l1d.size_bytes) return false;
+  const Block& second = *passes.blocks[1];
+  const char* const steps = second.reduction.empty() ? "_vo" : "_ko";
+  s.PrefetchNext(s.FindBuffer(passes.rows->name), tile, s.Find(absl::StrCat(second.name, steps)),
+                 2);
+  return true;
+}
+
 // Nullopt: the program is no such chain.
-std::optional<Draft> ChainSketch(const RuleContext& context, bool streams) {
+std::optional<Draft> ChainSketch(const RuleContext& context, const Form& form) {
   const Program& program = context.program;
   std::vector<const Block*> blocks;
   for (const Block& block : program.blocks) blocks.push_back(&block);
@@ -54,17 +102,20 @@ std::optional<Draft> ChainSketch(const RuleContext& context, bool streams) {
       s.SplitMax(of_worker, {name("rb"), name("r2")}, s.Decide(std::move(at_once)));
   chain.Vectorize(column, last, s);
   chain.PlaceOthers(tile, s);
+  if (form.asks && !AskAhead(context, blocks, tile, s)) return std::nullopt;
   s.Parallel(worker);
-  if (streams) s.Stream(s.OutputOf(s.FindBlock(last.name)));
-  return Draft{streams || context.threads() == 1 ? "row_chain" : "row_chain/cached", std::move(s)};
+  if (form.streams) s.Stream(s.OutputOf(s.FindBlock(last.name)));
+  const bool has_name = form.streams || context.threads() == 1;
+  return Draft{absl::StrCat("row_chain", has_name ? "" : "/cached", form.asks ? "/ahead" : ""),
+               std::move(s)};
 }
 
 }  // namespace
 
 std::vector<Draft> RowChainRule(const RuleContext& context, BlockId block) {
   std::vector<Draft> drafts;
-  const auto add = [&](bool streams) {
-    std::optional<Draft> draft = ChainSketch(context, streams);
+  const auto add = [&](const Form& form) {
+    std::optional<Draft> draft = ChainSketch(context, form);
     // What a block may read of others, `compute_at` knows.
     if (draft.has_value() && FirstPointApplies(*draft, context.program)) {
       drafts.push_back(*std::move(draft));
@@ -73,8 +124,11 @@ std::vector<Draft> RowChainRule(const RuleContext& context, BlockId block) {
   const bool is_shared = context.threads() > 1;
   // The analytic model sees no difference: of two that are alike the first is the default.
   const Buffer& output = context.program.buffers[context.program.blocks.back().output];
-  if (is_shared && !StaysWithWorkers(context, output)) add(/*streams=*/false);
-  add(is_shared);
+  std::vector<bool> stores = {is_shared};
+  if (is_shared && !StaysWithWorkers(context, output)) stores = {false, true};
+  for (const bool streams : stores) {
+    for (const bool asks : {true, false}) add({.streams = streams, .asks = asks});
+  }
   return drafts;
 }
 

@@ -2,11 +2,13 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tuner/sketch/rules/rule_test_util.h"
+#include "tuner/sketch/sketch_text.h"
 
 namespace burnish {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 constexpr char kTarget[] = "cpu:arch=znver3,threads=2";
 
@@ -120,6 +122,28 @@ TEST(RowChainRuleTest, LargeOutputsGoThroughTheLastCache) {
   };
   EXPECT_THAT(names(1024), ElementsAre("row_chain/cached", "row_chain"));
   EXPECT_THAT(names(256), ElementsAre("row_chain"));
+}
+
+// Rows that no first cache holds are asked for in the second pass over the row before: the first
+// waits for memory itself.
+TEST(RowChainRuleTest, LongRowsAreAskedForAhead) {
+  const auto drafts = [](const char* op, int64_t length) {
+    return DraftsOf(
+        "row_chain",
+        WorkloadOf(
+            {.name = op, .op = op, .inputs = {{4, length}}, .attributes = {{"axis", int64_t{1}}}}),
+        kTarget);
+  };
+  EXPECT_THAT(NamesOf(drafts("softmax", 8192)), ElementsAre("row_chain"));
+  EXPECT_THAT(NamesOf(drafts("softmax", 8224)), ElementsAre("row_chain/ahead", "row_chain"));
+  EXPECT_THAT(
+      NamesOf(drafts("softmax", 262144)),
+      ElementsAre("row_chain/cached/ahead", "row_chain/cached", "row_chain/ahead", "row_chain"));
+  EXPECT_THAT(ToText(SketchOf(drafts("softmax", 8224)[0])),
+              HasSubstr("prefetch@1 b0 next=b1_rb at=b3_vo to=L2\n"));
+  // The sum of powers of e reads the input itself.
+  EXPECT_THAT(ToText(SketchOf(drafts("log_softmax", 8224)[0])),
+              HasSubstr("prefetch@1 b0 next=b1_rb at=b3_ko to=L2\n"));
 }
 
 }  // namespace
