@@ -70,14 +70,21 @@ bool IsChain(const Program& program) {
 
 class ColumnChain {
  public:
-  explicit ColumnChain(const RuleContext& context)
-      : context_(context), program_(context.program), last_(program_.blocks.back()), s_(program_) {}
+  // `asks`: for what the next tile of columns reads, while the last block does one.
+  ColumnChain(const RuleContext& context, bool asks)
+      : context_(context),
+        program_(context.program),
+        last_(program_.blocks.back()),
+        asks_(asks),
+        s_(program_) {}
 
-  Draft Build() {
+  // Nullopt: there is nothing to ask for.
+  std::optional<Draft> Build() {
     Columns();
     // Readers before what they read: a producer goes where its readers are.
     for (size_t i = program_.blocks.size() - 1; i-- > 0;) Place(program_.blocks[i]);
-    return {"column_chain", std::move(s_)};
+    if (asks_ && !AskAhead()) return std::nullopt;
+    return Draft{asks_ ? "column_chain/ahead" : "column_chain", std::move(s_)};
   }
 
  private:
@@ -120,6 +127,7 @@ class ColumnChain {
       inside_ =
           DealToWorkers(s_, inside_, {Name(last_, "p"), Name(last_, "r1")}, context_.threads());
     }
+    step_ = !reduction.empty() ? reduction.back() : inner.empty() ? LoopRef{} : inner.back();
     if (!reduction.empty()) {
       const LoopRef around = inner.empty() ? inside_ : inner.back();
       s_.Stage(s_.FindBlock(last_.name), Name(last_, "acc"), around, Scope::kRegister);
@@ -143,21 +151,43 @@ class ColumnChain {
     s_.Vectorize(loops.back(), LanesIn(block));
   }
 
+  // A tile's elements lie in pieces of a line or a few, one for each step along the axis that is
+  // reduced, far apart: more streams than hardware follows. The first block waits for each of them,
+  // and the others find them in the first cache.
+  bool AskAhead() {
+    if (!step_) return false;
+    for (const Expr& load : DistinctLoads(program_.blocks[0])) {
+      const Buffer& buffer = program_.buffers[load->id];
+      if (buffer.role != BufferRole::kInput) continue;
+      s_.PrefetchNext(s_.FindBuffer(buffer.name), inside_, step_, 1);
+      return true;
+    }
+    return false;
+  }
+
   const RuleContext& context_;
   const Program& program_;
   const Block& last_;
+  const bool asks_;
   Schedule s_;
   LoopRef inside_;
+  LoopRef step_;  // Of the last block along the axis that others reduce; null where there is none.
 };
 
 }  // namespace
 
 std::vector<Draft> ColumnChainRule(const RuleContext& context, BlockId) {
   if (!IsChain(context.program)) return {};
-  Draft draft = ColumnChain(context).Build();
-  // What a block may read of others, `compute_at` knows.
-  if (!FirstPointApplies(draft, context.program)) return {};
-  return {std::move(draft)};
+  std::vector<Draft> drafts;
+  for (const bool asks : {false, true}) {
+    std::optional<Draft> draft = ColumnChain(context, asks).Build();
+    // What a block may read of others, `compute_at` knows; what a loop has room to ask for, the
+    // prefetch.
+    if (draft.has_value() && FirstPointApplies(*draft, context.program)) {
+      drafts.push_back(*std::move(draft));
+    }
+  }
+  return drafts;
 }
 
 }  // namespace burnish

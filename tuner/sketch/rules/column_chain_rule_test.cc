@@ -36,6 +36,23 @@ TEST(ColumnChainRuleTest, SoftmaxOfChannelsOfFloats) {
   reorder@1 (b2.i4,b2_i3)
   stage@1 b2->b2_acc inside=b2_i2 scope=register
   vectorize@1 b2_i3 lanes=8
+column_chain/ahead
+  width = 8 16 32
+  split@1 b1.i3->(b1_vo,b1_vi) size=$width
+  reorder@1 (b1.i0,b1.i2,b1_vo,b1.i1,b1_vi)
+  fuse@1 (b1.i0,b1.i2,b1_vo)->b1_r
+  vectorize@1 b1_vi lanes=8
+  compute_at@1 b4->(b4_i0,b4_i1,b4_i2,b4_i3) inside=b1_r
+  reorder@1 (b4.i4,b4_i3)
+  stage@1 b4->b4_acc inside=b4_i2 scope=register
+  vectorize@1 b4_i3 lanes=8
+  compute_at@1 b3->(b3_i0,b3_i1,b3_i2,b3_i3) inside=b1_r
+  vectorize@1 b3_i3 lanes=8
+  compute_at@1 b2->(b2_i0,b2_i1,b2_i2,b2_i3) inside=b1_r
+  reorder@1 (b2.i4,b2_i3)
+  stage@1 b2->b2_acc inside=b2_i2 scope=register
+  vectorize@1 b2_i3 lanes=8
+  prefetch@1 b0 next=b1_r at=b1.i1 to=L1
 )");
 }
 
@@ -57,6 +74,23 @@ TEST(ColumnChainRuleTest, SoftmaxOfChannelsOfDoubles) {
   reorder@1 (b2.i4,b2_i3)
   stage@1 b2->b2_acc inside=b2_i2 scope=register
   vectorize@1 b2_i3 lanes=4
+column_chain/ahead
+  width = 4 8 16
+  split@1 b1.i3->(b1_vo,b1_vi) size=$width
+  reorder@1 (b1.i0,b1.i2,b1_vo,b1.i1,b1_vi)
+  fuse@1 (b1.i0,b1.i2,b1_vo)->b1_r
+  vectorize@1 b1_vi lanes=4
+  compute_at@1 b4->(b4_i0,b4_i1,b4_i2,b4_i3) inside=b1_r
+  reorder@1 (b4.i4,b4_i3)
+  stage@1 b4->b4_acc inside=b4_i2 scope=register
+  vectorize@1 b4_i3 lanes=4
+  compute_at@1 b3->(b3_i0,b3_i1,b3_i2,b3_i3) inside=b1_r
+  vectorize@1 b3_i3 lanes=4
+  compute_at@1 b2->(b2_i0,b2_i1,b2_i2,b2_i3) inside=b1_r
+  reorder@1 (b2.i4,b2_i3)
+  stage@1 b2->b2_acc inside=b2_i2 scope=register
+  vectorize@1 b2_i3 lanes=4
+  prefetch@1 b0 next=b1_r at=b1.i1 to=L1
 )");
 }
 
@@ -74,6 +108,18 @@ TEST(ColumnChainRuleTest, ArgmaxOfChannelsOfBytes) {
   reorder@1 (b2.i4,b2_i3)
   stage@1 b2->b2_acc inside=b2_i2 scope=register
   vectorize@1 b2_i3 lanes=32
+column_chain/ahead
+  width = 32
+  split@1 b1.i3->(b1_vo,b1_vi) size=$width
+  reorder@1 (b1.i0,b1.i1,b1.i2,b1_vo,b1.i4,b1_vi)
+  fuse@1 (b1.i0,b1.i1,b1.i2,b1_vo)->b1_r
+  stage@1 b1->b1_acc inside=b1_r scope=register
+  vectorize@1 b1_vi lanes=4
+  compute_at@1 b2->(b2_i0,b2_i1,b2_i2,b2_i3) inside=b1_r
+  reorder@1 (b2.i4,b2_i3)
+  stage@1 b2->b2_acc inside=b2_i2 scope=register
+  vectorize@1 b2_i3 lanes=32
+  prefetch@1 b0 next=b1_r at=b1.i4 to=L1
 )");
 }
 
