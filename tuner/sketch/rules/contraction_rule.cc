@@ -22,6 +22,9 @@ namespace {
 // Up to so many workers one dimension shares out well enough.
 constexpr int kGridThreads = 4;
 
+// Steps of the reduction that are two blocks of the least size.
+constexpr int64_t kBlockedDepthMin = 256;
+
 // Rows of a worker that keep a register tile busy.
 constexpr int64_t kRowsOfOwn = 8;
 
@@ -465,7 +468,7 @@ std::vector<Draft> ContractionRule(const RuleContext& original, BlockId id) {
     return drafts;
   }
   for (const bool blocked : {false, true}) {
-    if (blocked && depth < 256) continue;
+    if (blocked && depth < kBlockedDepthMin) continue;
     // Groups dealt out would each read channels of pixels that all workers wrote; rows stay where
     // the task before left them.
     if (!grouped.has_value() || rows < kRowsOfOwn * context.threads()) {
@@ -488,6 +491,10 @@ std::vector<Draft> ContractionRule(const RuleContext& original, BlockId id) {
   if (!grouped.has_value() && MayStay(context.program, *c)) {
     add({.direct = true});
     if (shares_rows) add({.split_rows = true, .direct = true});
+    // Read again for each tile of rows: a block of it at a time, from a near cache.
+    if (depth >= kBlockedDepthMin && rows > context.device.core.l1d.ways) {
+      add({.block_reduction = true, .direct = true});
+    }
   }
   if (context.threads() > kGridThreads && c->outer.empty() && !c->rows.empty()) add({.grid = true});
   return drafts;

@@ -6,12 +6,16 @@
 #include "gtest/gtest.h"
 #include "proto/test_device_models.h"
 #include "tuner/sketch/rules/rule_test_util.h"
+#include "tuner/sketch/sketch_text.h"
 
 namespace burnish {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 constexpr char kTarget[] = "cpu:arch=znver3,threads=2";
 
@@ -485,6 +489,26 @@ contraction/rows/direct
   unroll@1 b2_mi
   vectorize@1 b2_vi lanes=16
 )");
+}
+
+// What lies as vectors load it and is read for each of several tiles of rows also goes in blocks.
+TEST(ContractionRuleTest, DeepProductsInPlaceAreAlsoBlocked) {
+  const auto drafts = [](int64_t rows, int64_t depth) {
+    return DraftsOf("contraction",
+                    WorkloadOf({.name = "matmul",
+                                .op = "matmul",
+                                .inputs = {{4, rows, depth}, {4, depth, 24}},
+                                .all_inputs = true}),
+                    kTarget);
+  };
+  constexpr char kBlocked[] = "contraction/panels/blocked/direct";
+  EXPECT_THAT(NamesOf(drafts(24, 256)), Contains(kBlocked));
+  EXPECT_THAT(NamesOf(drafts(24, 255)), Not(Contains(kBlocked)));
+  EXPECT_THAT(NamesOf(drafts(8, 256)), Not(Contains(kBlocked)));
+  const std::string text = ToText(SketchOf(drafts(24, 256).back()));
+  EXPECT_THAT(text, HasSubstr("kb = 128\n"));
+  EXPECT_THAT(text, HasSubstr("reorder@1 (b2_p,b2_pq,b2_kb,b2_mt,b2_qo,b2_qi,b2_mi,b2_vi)\n"));
+  EXPECT_THAT(text, Not(HasSubstr("relayout")));
 }
 
 TEST(ContractionRuleTest, OperandsThatLieApartOrAreConstantsArePacked) {
