@@ -117,9 +117,14 @@ def redrawn_weights_keep_their_size_and_get_heavy_tails():
 
 def memory_counts_what_was_added_and_the_peak_of_what_is_gone():
     wrong = []
-    before = memory.proportional()
-    memory.touch_free(64 * MIB)
-    left = (memory.proportional() - before) / MIB
+
+    def left_resident():
+        before = memory.proportional()
+        memory.touch_free(64 * MIB)
+        return (memory.proportional() - before) / MIB
+
+    # The least of three: a process that ends leaves this one its share of the libraries that both had.
+    left = min(left_resident() for _ in range(3))
     if left > 4:
         wrong.append(f"touching free memory left {left:.1f} MiB resident")
     grown = memory.Growth()
