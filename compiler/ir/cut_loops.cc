@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "compiler/ir/lowered.h"
 
 namespace burnish {
 namespace {
@@ -90,14 +91,8 @@ void CutLoop(const ShortLoop& short_loop, Program& lowered) {
     if (var != inner) return nullptr;
     return VarRef(outer) * block + VarRef(inner);
   };
-  const auto rewrite = [&](Expr& e) {
-    if (e != nullptr) e = SubstituteVars(e, at);
-  };
   for (const NodeId id : Subtree(lowered, loop)) {
-    Node& node = lowered.nodes[id];
-    for (Expr& index : node.indices) rewrite(index);
-    rewrite(node.value);
-    rewrite(node.cond);
+    EditExprs(lowered.nodes[id], [&](Expr& e) { e = SubstituteVars(e, at); });
   }
   const NodeId body = AddNode(lowered, {.kind = NodeKind::kLoop, .var = inner});
   const std::vector<NodeId> children = std::exchange(lowered.nodes[loop].children, {});

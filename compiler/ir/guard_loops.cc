@@ -14,6 +14,7 @@
 #include "compiler/ir/guard_producers.h"
 #include "compiler/ir/guard_rows.h"
 #include "compiler/ir/loop_isolation.h"
+#include "compiler/ir/lowered.h"
 #include "compiler/ir/neutral_loops.h"
 
 namespace burnish {
@@ -57,7 +58,7 @@ class Guarder {
     for (size_t i = order.size(); i-- > 0;) {
       if (program_.nodes[order[i]].kind == NodeKind::kLoop) ConsiderProducer(order, i);
     }
-    found_.live = AddTable();
+    found_.live = AddInputTable("live", DType::kBool, flags_, program_);
     for (FilledLoop& filled : filled_) {
       filled.stores = StoreOf(filled.constant.value, filled.constant.loop, output_, program_);
     }
@@ -528,17 +529,6 @@ class Guarder {
                return StructurallyEqual(node.indices[axis], indices[axis]);
              });
     });
-  }
-
-  BufferId AddTable() {
-    std::string name = "live";
-    while (FindBuffer(program_, name) >= 0) absl::StrAppend(&name, "_");
-    return AddBuffer(program_, {.name = name,
-                                .dtype = DType::kBool,
-                                .shape = {flags_},
-                                .role = BufferRole::kInput,
-                                .scope = Scope::kGlobal,
-                                .storage = DenseStorage({flags_})});
   }
 
   // `first`: of flags that stand as the variables do.

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "compiler/ir/loop_isolation.h"
+#include "compiler/ir/lowered.h"
 #include "compiler/ir/simplify.h"
 
 namespace burnish {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 
+#include "compiler/ir/lowered.h"
 #include "compiler/ir/simplify.h"
 
 namespace burnish {
@@ -14,19 +15,6 @@ namespace {
 constexpr int64_t kIterationsSeen = 8;
 
 }  // namespace
-
-void VisitLoads(const Node& node, const std::function<void(const ExprNode&)>& visit) {
-  const auto loads = [&](const Expr& e) {
-    if (e == nullptr) return;
-    VisitExpr(e, [&](const ExprNode& each) {
-      if (each.kind == ExprKind::kLoad) visit(each);
-    });
-  };
-  if (node.kind == NodeKind::kPrefetch) return;
-  loads(node.cond);
-  loads(node.value);
-  for (const Expr& index : node.indices) loads(index);
-}
 
 bool LoopIsolation::IsIsolated(NodeId loop, BufferId output) const {
   std::set<BufferId> stored;

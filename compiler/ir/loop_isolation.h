@@ -2,14 +2,9 @@
 #ifndef COMPILER_IR_LOOP_ISOLATION_H_
 #define COMPILER_IR_LOOP_ISOLATION_H_
 
-#include <functional>
-
 #include "compiler/ir/program.h"
 
 namespace burnish {
-
-// What a leaf or a condition loads.
-void VisitLoads(const Node& node, const std::function<void(const ExprNode&)>& visit);
 
 class LoopIsolation {
  public:

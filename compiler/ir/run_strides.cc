@@ -1,23 +1,15 @@
 #include "compiler/ir/run_strides.h"
 
 #include <algorithm>
-#include <functional>
 #include <set>
-#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "compiler/ir/contract.h"
+#include "compiler/ir/lowered.h"
 
 namespace burnish {
 namespace {
-
-void ForEachExpr(Node& node, const std::function<void(Expr&)>& visit) {
-  for (Expr& index : node.indices) visit(index);
-  for (Expr* const e : {&node.value, &node.cond}) {
-    if (*e != nullptr) visit(*e);
-  }
-}
 
 // Variables whose values are lanes.
 std::set<VarId> LaneVars(const Program& program) {
@@ -43,28 +35,27 @@ class Reader {
     const std::set<VarId> lanes = LaneVars(program_);
     bool may = true;
     for (const NodeId id : Subtree(program_, program_.root)) {
-      Node& node = program_.nodes[id];
-      if (node.kind == NodeKind::kPrefetch && node.buffer == buffer_) may = false;
-      const bool is_instruction = IsInstruction(id);
-      ForEachExpr(node, [&](const Expr& e) {
-        VisitExpr(e, [&](const ExprNode& load) {
-          if (load.kind != ExprKind::kLoad || load.id != buffer_) return;
-          may = may && !is_instruction;
-          for (size_t d = 0; d < row_axes_; ++d) {
-            for (const VarId var : FreeVars(ExpandDefs(program_, load.operands[d]))) {
-              may = may && lanes.count(var) == 0;
-            }
+      const Node& node = program_.nodes[id];
+      if (node.kind == NodeKind::kPrefetch && node.buffer == buffer_) return false;
+      VisitLoads(node, [&](const ExprNode& load) {
+        if (load.id != buffer_) return;
+        may = may && !IsInInstruction(id);
+        for (size_t d = 0; d < row_axes_; ++d) {
+          for (const VarId var : FreeVars(ExpandDefs(program_, load.operands[d]))) {
+            may = may && lanes.count(var) == 0;
           }
-        });
+        }
       });
     }
     return may;
   }
 
   BufferId Read() {
-    AddTable();
+    const int count = 1 + *std::max_element(request_.numbers.begin(), request_.numbers.end());
+    table_ = AddInputTable(absl::StrCat(program_.buffers[buffer_].name, "_strides"), DType::kI64,
+                           std::max(count, kLastRow + 1), program_);
     for (const NodeId id : Subtree(program_, program_.root)) {
-      ForEachExpr(program_.nodes[id], [&](Expr& e) {
+      EditExprs(program_.nodes[id], [&](Expr& e) {
         e = RewriteExpr(e, [&](const Expr& load) -> Expr {
           if (load->kind != ExprKind::kLoad || load->id != buffer_) return nullptr;
           return Load(buffer_, load->dtype, {PlaceOf(load->operands)});
@@ -79,25 +70,11 @@ class Reader {
   }
 
  private:
-  bool IsInstruction(NodeId id) const {
+  bool IsInInstruction(NodeId id) const {
     const std::vector<NodeId> loops = LoopsAround(program_, id);
     return std::any_of(loops.begin(), loops.end(), [&](NodeId loop) {
       return program_.nodes[loop].loop_kind == LoopKind::kTensorized;
     });
-  }
-
-  void AddTable() {
-    std::string name = absl::StrCat(program_.buffers[buffer_].name, "_strides");
-    while (FindBuffer(program_, name) >= 0) absl::StrAppend(&name, "_");
-    const int64_t count = 1 + *std::max_element(request_.numbers.begin(), request_.numbers.end());
-    const std::vector<int64_t> shape = {std::max<int64_t>(count, 1)};
-    table_ = AddBuffer(program_, {.name = name,
-                                  .dtype = DType::kI64,
-                                  .shape = shape,
-                                  .role = BufferRole::kInput,
-                                  .scope = Scope::kGlobal,
-                                  .storage = DenseStorage(shape)});
-    program_.buffers[table_].storage.alignment_bytes = SizeBytes(DType::kI64);
   }
 
   Expr Number(int number) const { return Load(table_, DType::kI64, {Int(number)}); }

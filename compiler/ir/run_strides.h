@@ -23,7 +23,7 @@ struct RunStrides {
 
 // Number 0 of a table: how many elements lie before the last row. Strides follow, in elements.
 inline constexpr int kLastRow = 0;
-// Of a table: as many as a tensor has axes, and the one above.
+// Of a table: more than any tensor of the runtime has axes (kRankMax, tensor_info.h).
 inline constexpr int kStrideNumbersMax = 64;
 
 // A parameter that is read by its table: i64 numbers, a new input.

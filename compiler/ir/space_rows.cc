@@ -6,6 +6,9 @@
 #include <set>
 #include <vector>
 
+#include "compiler/ir/contract.h"
+#include "compiler/ir/lowered.h"
+
 namespace burnish {
 namespace {
 
@@ -36,27 +39,18 @@ class Spacer {
  private:
   // Most temporaries have not, and the walk is not for them.
   static bool HasManyRows(const Buffer& buffer) {
-    return buffer.storage.border.empty() && buffer.storage.offset == 0 &&
-           ElementCount(buffer.shape) * SizeBytes(buffer.dtype) > kWays * kSameSet &&
-           buffer.storage.strides == DenseStorage(buffer.shape).strides;
+    return ElementCount(buffer.shape) * SizeBytes(buffer.dtype) > kWays * kSameSet &&
+           SameStorage(buffer.storage, DenseStorage(buffer.shape));
   }
 
   void FindThoseThatStay(NodeId id, bool in_instruction) {
     const Node& node = program_.nodes[id];
     in_instruction =
         in_instruction || (node.kind == NodeKind::kLoop && node.loop_kind == LoopKind::kTensorized);
-    const auto look = [&](const Expr& e) {
-      if (e == nullptr) return;
-      VisitExpr(e, [&](const ExprNode& load) {
-        if (load.kind == ExprKind::kLoad) Access(load.id, load.operands, in_instruction);
-      });
-    };
     if (node.kind == NodeKind::kStore || node.kind == NodeKind::kPrefetch) {
       Access(node.buffer, node.indices, in_instruction);
     }
-    for (const Expr& index : node.indices) look(index);
-    look(node.value);
-    look(node.cond);
+    VisitLoads(node, [&](const ExprNode& load) { Access(load.id, load.operands, in_instruction); });
     for (const NodeId child : node.children) FindThoseThatStay(child, in_instruction);
   }
 
