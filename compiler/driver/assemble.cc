@@ -126,8 +126,8 @@ class Assembler {
   // By item: those that ask otherwise may be one kernel.
   std::map<size_t, LoweredKernel> lowered_;
   std::map<size_t, size_t> table_of_;  // Of manifest_.live, by step.
-  std::vector<int> table_buffers_;     // Of the arena, by table.
-  std::vector<int> stride_buffers_;    // As above, of manifest_.input_strides.
+  // Places of manifest_.live and manifest_.input_strides, and their buffers of the arena.
+  std::vector<std::pair<Place*, int>> tables_;
   MemoryPlan plan_;
   ControlLayout control_;
   std::set<ValueId> used_;  // Homes that a step or a loop reads, and outputs.
@@ -270,8 +270,7 @@ absl::Status Assembler::CollectTrims() {
 
 // Inputs that some step reads by a table, and whether all do. Before the arena is planned.
 void Assembler::CollectStrides() {
-  std::map<uint32_t, bool> in_place;
-  std::set<uint32_t> others;
+  std::set<uint32_t> by_table, otherwise;  // Read so by some step.
   for (const StepPlan& step : steps_) {
     std::set<ValueId> strided;
     if (!IsHost(step)) {
@@ -282,16 +281,12 @@ void Assembler::CollectStrides() {
     for (const ValueId value : CallOf(step).arguments) {
       const auto input = inputs_.find(AllocationOf(value));
       if (input == inputs_.end()) continue;
-      if (strided.count(value) > 0) {
-        in_place.emplace(input->second, true);
-      } else {
-        others.insert(input->second);
-      }
+      (strided.count(value) > 0 ? by_table : otherwise).insert(input->second);
     }
   }
-  for (const auto& [input, _] : in_place) {
+  for (const uint32_t input : by_table) {
     manifest_.input_strides.push_back(
-        {.input = input, .place = {}, .in_place = others.count(input) == 0});
+        {.input = input, .place = {}, .in_place = otherwise.count(input) == 0});
   }
 }
 
@@ -354,19 +349,17 @@ void Assembler::CollectLives() {
     // Read when all steps are done.
     Touch(graph().outputs[i], static_cast<int>(steps_.size()) - 1);
   }
-  for (const LiveTable& table : manifest_.live) {
-    // The session writes it when sizes change, and no run may overwrite it.
-    table_buffers_.push_back(static_cast<int>(buffers_.size()));
-    buffers_.push_back({.size_bytes = table.size_bytes,
+  // The session writes tables when sizes change, and no run may overwrite them.
+  const auto add_table = [&](Place& place, uint64_t size_bytes) {
+    tables_.push_back({&place, static_cast<int>(buffers_.size())});
+    buffers_.push_back({.size_bytes = static_cast<int64_t>(size_bytes),
                         .first_step = 0,
                         .last_step = static_cast<int>(steps_.size()) - 1});
-  }
-  for (const InputStrides& table : manifest_.input_strides) {
+  };
+  for (LiveTable& table : manifest_.live) add_table(table.place, table.size_bytes);
+  for (InputStrides& table : manifest_.input_strides) {
     const size_t rank = manifest_.inputs[table.input].tensor.shape.size();
-    stride_buffers_.push_back(static_cast<int>(buffers_.size()));
-    buffers_.push_back({.size_bytes = static_cast<int64_t>((1 + rank) * sizeof(int64_t)),
-                        .first_step = 0,
-                        .last_step = static_cast<int>(steps_.size()) - 1});
+    add_table(table.place, (1 + rank) * sizeof(int64_t));
   }
   CollectUses();
   control_.AddLives([&](ValueId value, int step) { Touch(value, step); },
@@ -425,15 +418,9 @@ std::vector<InPlaceChoice> Assembler::InPlaceChoices() const {
 void Assembler::PlanArena() {
   plan_ = PlanMemory(buffers_, InPlaceChoices());
   manifest_.arena_bytes = static_cast<uint64_t>(plan_.arena_bytes);
-  for (size_t t = 0; t < table_buffers_.size(); ++t) {
-    manifest_.live[t].place = {
-        .region = Region::kArena,
-        .offset_bytes = static_cast<uint64_t>(plan_.offset_bytes[table_buffers_[t]])};
-  }
-  for (size_t t = 0; t < stride_buffers_.size(); ++t) {
-    manifest_.input_strides[t].place = {
-        .region = Region::kArena,
-        .offset_bytes = static_cast<uint64_t>(plan_.offset_bytes[stride_buffers_[t]])};
+  for (const auto& [place, buffer] : tables_) {
+    *place = {.region = Region::kArena,
+              .offset_bytes = static_cast<uint64_t>(plan_.offset_bytes[buffer])};
   }
   std::set<int64_t> filled;
   for (const auto& [allocation, buffer] : buffer_of_) {

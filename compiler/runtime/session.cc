@@ -384,9 +384,9 @@ void Session::WriteSizes() {
 }
 
 void Session::WriteStrides(size_t input, const std::vector<int64_t>& shape) {
-  std::vector<int64_t> numbers(shape.size() + 1);
-  FillStrides(shape, LastSizedAxis(manifest().run_sizes, input), numbers);
-  std::memcpy(Address(strides_of_[input]->place), numbers.data(), numbers.size() * sizeof(int64_t));
+  // CheckManifest: aligned to its numbers.
+  auto* const numbers = reinterpret_cast<int64_t*>(Address(strides_of_[input]->place));
+  FillStrides(shape, LastSizedAxis(manifest().run_sizes, input), {numbers, shape.size() + 1});
 }
 
 RuntimeStatus Session::ReadExtents() {
