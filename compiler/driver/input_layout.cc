@@ -29,30 +29,27 @@ std::optional<std::vector<int>> NumbersOf(const std::vector<int64_t>& shape,
                                           const std::vector<bool>& sized,
                                           const std::vector<int64_t>& merged) {
   const auto last_sized =
-      static_cast<size_t>(std::find(sized.rbegin(), sized.rend(), true).base() - sized.begin() - 1);
+      static_cast<int>(std::find(sized.rbegin(), sized.rend(), true).base() - sized.begin() - 1);
   std::vector<int> numbers;
   size_t d = 0;  // Of `shape`.
   for (const int64_t extent : merged) {
     int stride = -1;
-    size_t first = shape.size();  // Of those with more than one element.
     for (int64_t product = 1; product < extent; ++d) {
       if (d == shape.size()) return std::nullopt;
       product *= shape[d];
       if (product > extent) return std::nullopt;
       if (shape[d] == 1) continue;
       // Positions of the axes before it would lie apart by what the run has of it.
-      if (first != shape.size() && sized[d]) return std::nullopt;
-      first = std::min(first, d);
+      if (stride >= 0 && sized[d]) return std::nullopt;
       stride = static_cast<int>(d);
     }
-    if (first > last_sized) return std::nullopt;
-    if (stride > static_cast<int>(last_sized)) return std::nullopt;
-    if (stride == static_cast<int>(last_sized)) {
+    if (stride > last_sized) return std::nullopt;
+    if (stride == last_sized) {
       // Behind it all is whole, and so is its own stride.
       numbers.push_back(-1);
       return numbers;
     }
-    numbers.push_back(stride < 0 ? -1 : 1 + stride);
+    numbers.push_back(stride < 0 ? -1 : 1 + stride);  // Of one element, there is none.
   }
   return std::nullopt;
 }

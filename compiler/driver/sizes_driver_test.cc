@@ -232,6 +232,33 @@ TEST(SizesDriverTest, RowsAreReadWhereCallersHaveThem) {
   }
 }
 
+// As a decoder's past of one sentence.
+TEST(SizesDriverTest, AnAxisOfOneIsNoReasonToCopyRows) {
+  Graph graph;
+  const ValueId x = AddInput(graph, "x", {DType::kF32, {1, 3, 9, 16}});
+  const ValueId rows = AddInput(graph, "rows", {DType::kI64, {}});
+  graph.outputs = {Op(graph, "transpose", {x}, {{"perm", Shape{0, 2, 1, 3}}}), rows};
+  graph.values[graph.outputs[0]].name = "turned";
+  graph.hidden_outputs = 1;
+  graph.bounded_axes = {{0, 1, 1}};
+  graph.sizes = {{.name = "rows", .least = 1, .greatest = 9}};
+  graph.input_axes = {{.input = 0, .axis = 2, .parts = {{.size = 0}}}};
+  ASSERT_THAT(VerifyGraph(graph), IsOk());
+  ASSERT_OK_AND_ASSIGN(const BuiltModel built, Build(graph, 3));
+  const auto reader = BundleReader::FromBytes(
+      {reinterpret_cast<const uint8_t*>(built.bundle.data()), built.bundle.size()});
+  ASSERT_TRUE(reader.ok()) << reader.status().message();
+  ASSERT_EQ(reader->manifest().input_strides.size(), 1u);
+  EXPECT_TRUE(reader->manifest().input_strides[0].in_place);
+  for (const int64_t count : {1, 4, 9}) {
+    const std::vector<TensorValue> inputs = {RandomValue({DType::kF32, {1, 3, count, 16}}, 3)};
+    ASSERT_OK_AND_ASSIGN(const std::vector<TensorValue> want, InterpretGraph(graph, inputs));
+    ASSERT_OK_AND_ASSIGN(const std::vector<TensorValue> got,
+                         RunBundle(built.bundle, graph, inputs, 2));
+    EXPECT_EQ(got[0].floats, want[0].floats);
+  }
+}
+
 TEST(SizesDriverTest, TheVerifierRefusesSizesThatDoNotFit) {
   const auto refusal = [](auto change) {
     Graph graph = GivenRows();
