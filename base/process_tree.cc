@@ -62,7 +62,16 @@ std::string StatOf(pid_t process) {
   return name_end == std::string::npos ? "" : text.substr(name_end + 1);
 }
 
-bool IsStopped(pid_t process) { return StatOf(process).substr(0, 2) == " T"; }
+// Whether it stands still, or will once it gets a turn: at idle priority beside other work, that
+// may be long after the signal.
+bool IsStopped(pid_t process) {
+  const std::string text = ReadSmall("/proc/" + std::to_string(process) + "/status");
+  if (text.find("\nState:\tT") != std::string::npos) return true;
+  static constexpr char kPending[] = "\nShdPnd:\t";
+  const size_t at = text.find(kPending);
+  return at != std::string::npos &&
+         (strtoull(text.c_str() + at + strlen(kPending), nullptr, 16) >> (SIGSTOP - 1) & 1) != 0;
+}
 
 // Of a process, with children that it has waited for.
 int64_t TicksOf(pid_t process) {
@@ -110,7 +119,7 @@ void ProcessTree::Stop() {
       if (std::find(seen.begin(), seen.end(), process) != seen.end()) continue;
       seen.push_back(process);
       found_new = true;
-      // Its parent, who may have stopped it, comes first here and stands still by now.
+      // Its parent, who may have stopped it, comes first here and no longer runs.
       if (IsStopped(process)) continue;
       kill(process, SIGSTOP);
       stopped_.push_back(process);
