@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/algorithm/container.h"
@@ -190,13 +191,13 @@ void ExpectPointsOfEverySketchCompute(const Program& workload) {
         ASSERT_OK_AND_ASSIGN(const Trace trace, Bind(sketch, point));
         ++tried;
         const absl::StatusOr<Program> scheduled = ApplyTrace(trace, workload);
-        // A prefetch may ask for more lines than there are slots.
+        // A prefetch may ask for more lines than there are slots, or few tiles have many sizes.
         if (!scheduled.ok() || !Lower(*scheduled).ok()) continue;
         ++applied;
         ExpectComputes(workload, trace, absl::StrCat(features, " ", sketch.name));
       }
     }
-    EXPECT_GE(applied * 10, tried * 7) << features;
+    EXPECT_GE(applied * 10, tried * 6) << features;
   }
 }
 
@@ -217,14 +218,15 @@ TEST_P(SketchTest, EveryDefaultThatAlgorithmsAllowComputesTheDefinition) {
   const std::vector<DefaultChoice> choices =
       DefaultSchedules(workload, DeviceModelOf(target), {.algorithms = true});
   ASSERT_FALSE(choices.empty());
-  std::set<int> tiles;
+  std::set<std::pair<std::string, int>> algorithms;
   for (size_t i = 0; i < choices.size(); ++i) {
-    EXPECT_TRUE(tiles.insert(choices[i].numerics.parameter).second);
+    const Numerics& numerics = choices[i].numerics;
+    EXPECT_TRUE(algorithms.insert({numerics.algorithm, numerics.parameter}).second);
     if (i > 0) EXPECT_GE(choices[i].seconds, choices[i - 1].seconds);
     ExpectComputes(workload, choices[i].trace,
-                   absl::StrCat("winograd ", choices[i].numerics.parameter));
+                   absl::StrCat(numerics.algorithm, " ", numerics.parameter));
   }
-  EXPECT_TRUE(tiles.contains(0));
+  EXPECT_TRUE(algorithms.contains({"", 0}));
 }
 
 INSTANTIATE_TEST_SUITE_P(Tasks, SketchTest, ::testing::ValuesIn(Cases()),

@@ -20,7 +20,7 @@ constexpr ArgumentSpec kSplit[] = {
 constexpr ArgumentSpec kStage[] = {{"inside", kWord}, {"scope", kWord}};
 constexpr ArgumentSpec kTensorize[] = {{"intrinsic", kWord}};
 constexpr ArgumentSpec kVectorize[] = {{"lanes", kInteger}};
-constexpr ArgumentSpec kWinograd[] = {{"m", kInteger}};
+constexpr ArgumentSpec kWinograd[] = {{"m", kInteger}, {"weights", kWord}};
 
 // Versions are for ever: a primitive whose meaning changes gets a new line, and the old one stays.
 constexpr Primitive kPrimitives[] = {

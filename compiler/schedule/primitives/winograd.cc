@@ -5,9 +5,13 @@
 //   tile d M[a,b,t,o]  = sum over c of V * U                     T, Y = At M A, one side each
 // Of a grouped convolution V has the channels of all groups, and M of a group's outputs sums over
 // those of that group.
-// Changes rounding: the program's numerics become winograd(m).
+// weights=f16, m 2 or 4: U is stored in binary16, where the weights are 16-bit floats themselves.
+// Its rows are brought near to the weights' own size by powers of two, and V by their reciprocals,
+// so that small weights do not become subnormal.
+// Changes rounding: the program's numerics become winograd(m) or winograd_half(m).
 // Sources: those of winograd_matrices.h.
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -102,11 +106,25 @@ absl::StatusOr<Convolution> Recognize(const Program& program, BlockId id) {
   return Refuse(block.name, " is no 3x3 convolution of stride 1 or 2 with channels last");
 }
 
+// Exact: powers of two.
+void BalanceRows(WinogradMatrices& matrices) {
+  for (int i = 0; i < matrices.points; ++i) {
+    double* const g = &matrices.g[i * kTaps];
+    double* const bt = &matrices.bt[i * matrices.points];
+    double largest = 0;
+    for (int k = 0; k < kTaps; ++k) largest = std::max(largest, std::abs(g[k]));
+    const int exponent = std::ilogb(largest);
+    for (int k = 0; k < kTaps; ++k) g[k] = std::ldexp(g[k], -exponent);
+    for (int j = 0; j < matrices.points; ++j) bt[j] = std::ldexp(bt[j], exponent);
+  }
+}
+
 class Rewrite {
  public:
-  Rewrite(Program& program, const Convolution& conv, const Step& step, int m)
-      : program_(program), conv_(conv), names_(step.outputs), m_(m) {
-    const WinogradMatrices matrices = MakeWinogradMatrices(m, static_cast<int>(conv.stride));
+  Rewrite(Program& program, const Convolution& conv, const Step& step, int m, DType weights)
+      : program_(program), conv_(conv), names_(step.outputs), m_(m), weights_(weights) {
+    WinogradMatrices matrices = MakeWinogradMatrices(m, static_cast<int>(conv.stride));
+    if (weights != DType::kF32) BalanceRows(matrices);
     size_ = matrices.points;
     at_ = Table({m, size_}, matrices.at);
     g_ = Table({size_, kTaps}, matrices.g);
@@ -126,7 +144,7 @@ class Rewrite {
     const BufferId t = TransformProduct(Multiply(u, v));
     TransformOutput(t);
     program_.numerics = {.kind = NumericsClass::kAlgorithm,
-                         .algorithm = "winograd",
+                         .algorithm = weights_ == DType::kF32 ? "winograd" : "winograd_half",
                          .parameter = static_cast<int32_t>(m_)};
     Prune(program_);
     return absl::OkStatus();
@@ -198,7 +216,8 @@ class Rewrite {
   template <typename StepOf>
   BufferId Sum(const std::string& name, const std::vector<std::string>& axis_names,
                const std::vector<int64_t>& shape, const std::vector<std::string>& reduction_names,
-               const std::vector<int64_t>& reduction_extents, const StepOf& step_of) {
+               const std::vector<int64_t>& reduction_extents, const StepOf& step_of,
+               DType stored = DType::kF32) {
     Block block{.name = name, .combiner = Combiner::kSum};
     Axes axes;
     for (size_t d = 0; d < shape.size(); ++d) {
@@ -215,9 +234,9 @@ class Rewrite {
     }
     block.output_indices = axes.spatial;
     block.step = step_of(axes.spatial, axes.reduction);
+    if (stored != DType::kF32) block.finish = Cast(stored, Self(DType::kF32));
     block.output = AddBuffer(
-        program_,
-        {.name = name, .dtype = DType::kF32, .shape = shape, .storage = DenseStorage(shape)});
+        program_, {.name = name, .dtype = stored, .shape = shape, .storage = DenseStorage(shape)});
     program_.blocks.push_back(block);
     const BlockId id = static_cast<BlockId>(program_.blocks.size()) - 1;
     const NodeId nest = AddDefaultNest(program_, id);
@@ -237,11 +256,14 @@ class Rewrite {
     // Both sides of G g Gt in one sum of nine terms: it runs once, in the pack function. The
     // input's transform runs in every call and is split into rows and columns, 2 n terms instead of
     // n^2.
-    return Sum(names_[0], {"a", "b", "c", "o"}, {size_, size_, channels_, out_[3]}, {"ky", "kx"},
-               {kTaps, kTaps}, [&](Exprs i, Exprs k) {
-                 return TableLoad(g_, {i[0], k[0]}) * TableLoad(g_, {i[1], k[1]}) *
-                        F32(conv_.weights, {i[3], i[2], k[0], k[1]});
-               });
+    return Sum(
+        names_[0], {"a", "b", "c", "o"}, {size_, size_, channels_, out_[3]}, {"ky", "kx"},
+        {kTaps, kTaps},
+        [&](Exprs i, Exprs k) {
+          return TableLoad(g_, {i[0], k[0]}) * TableLoad(g_, {i[1], k[1]}) *
+                 F32(conv_.weights, {i[3], i[2], k[0], k[1]});
+        },
+        weights_);
   }
 
   BufferId TransformInput() {
@@ -298,10 +320,22 @@ class Rewrite {
   const Convolution& conv_;
   const std::vector<std::string>& names_;
   const int64_t m_;
-  int64_t size_ = 0;  // Points of a tile along one side, and its inputs.
+  const DType weights_;  // As U has them.
+  int64_t size_ = 0;     // Points of a tile along one side, and its inputs.
   std::shared_ptr<const ConstTable> at_, g_, bt_;
   int64_t out_[4] = {}, channels_ = 0, tiles_[2] = {}, tile_count_ = 0;
 };
+
+// In which type U is stored.
+absl::StatusOr<DType> WeightsOf(const Step& step, int64_t m, DType given) {
+  if (!step.Has("weights")) return DType::kF32;
+  ASSIGN_OR_RETURN(const std::string type, step.GetWord("weights"));
+  if (type != "f16") return Refuse("got weights=", type, ", want f16");
+  if (!IsStorageFloat(given)) return Refuse("the weights are not stored in 16 bits");
+  // F(6 x 6) loses twice of what bfloat16 weights are off by.
+  if (m > 4) return Refuse("got m=", absl::StrCat(m), " with weights=f16, want 2 or 4");
+  return DType::kF16;
+}
 
 }  // namespace
 
@@ -317,11 +351,12 @@ absl::Status ApplyWinograd(const Step& step, Program& program) {
     if (FindBlock(program, name) >= 0) return Refuse("there is a block '", name, "' already");
   }
   ASSIGN_OR_RETURN(const Convolution conv, Recognize(program, block));
+  ASSIGN_OR_RETURN(const DType weights, WeightsOf(step, m, program.buffers[conv.weights].dtype));
   const NodeId nest = NestOf(program, NodeOf(program, block));
   if (program.nodes[nest].parent != program.root || BlocksUnder(program, nest).size() != 1) {
     return Refuse(step.inputs[0], " has no nest of its own");
   }
-  return Rewrite(program, conv, step, static_cast<int>(m)).Run();
+  return Rewrite(program, conv, step, static_cast<int>(m), weights).Run();
 }
 
 }  // namespace burnish

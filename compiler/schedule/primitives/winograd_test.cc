@@ -1,7 +1,16 @@
+#include <cmath>
 #include <string>
+#include <vector>
 
 #include "absl/strings/substitute.h"
+#include "base/status_matchers.h"
+#include "compiler/ir/interpreter.h"
+#include "compiler/ir/lower.h"
+#include "compiler/ir/parser.h"
 #include "compiler/schedule/primitives/primitive_test_util.h"
+#include "compiler/schedule/test_programs.h"
+#include "compiler/schedule/trace.h"
+#include "compiler/schedule/trace_text.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -259,6 +268,47 @@ TEST(WinogradTest, ConditionThatLeftOutWhatWasAlwaysSoIsCompleted) {
   EXPECT_NE(after.find("1 <= P.w && P.h < 5 && P.w - 1 < 6 ?"), std::string::npos) << after;
 }
 
+const char kNarrowText[] = R"(program/1 narrow
+input X: bf16[1, 10, 9, 3]
+const W: bf16[4, 3, 3, 3]
+output Y: f32[1, 8, 7, 4]
+block Y(n in 1, y in 8, x in 7, o in 4; ky in 3, kx in 3, c in 3) {
+  step Y[n, y, x, o] += f32(X[n, y + ky, x + kx, c]) * f32(W[o, c, ky, kx])
+}
+)";
+
+// Root mean square of the difference, in that of the output. Weights of normal size, and such that
+// G g Gt would be below the least normal number of binary16, 6e-5.
+TEST(WinogradTest, WeightsInBinary16CostLessThanTheirRoundingToBfloat16) {
+  ASSERT_OK_AND_ASSIGN(const Program defined, ParseProgram(kNarrowText));
+  for (const int m : {2, 4}) {
+    ASSERT_OK_AND_ASSIGN(const Trace trace, ParseTrace(absl::Substitute(
+                                                "winograd@1 Y->(U,V0,V,M,T) m=$0 weights=f16", m)));
+    ASSERT_OK_AND_ASSIGN(const Program rewritten, ApplyTrace(trace, defined));
+    EXPECT_EQ(rewritten.numerics.algorithm, "winograd_half");
+    EXPECT_EQ(rewritten.numerics.parameter, m);
+    EXPECT_EQ(rewritten.buffers[FindBuffer(rewritten, "U")].dtype, DType::kF16);
+    EXPECT_EQ(rewritten.buffers[FindBuffer(rewritten, "V")].dtype, DType::kF32);
+    ASSERT_OK_AND_ASSIGN(const Program lowered, Lower(rewritten));
+    for (const double scale : {1.0, 0.01, 1e-4}) {
+      std::vector<TensorValue> arguments = RandomArguments(defined, 1);
+      for (double& weight : arguments[1].floats) {
+        weight = RoundToStorage(DType::kBf16, weight * scale);
+      }
+      ASSERT_OK_AND_ASSIGN(const auto want, Interpret(defined, arguments));
+      ASSERT_OK_AND_ASSIGN(const auto got, Interpret(lowered, arguments));
+      double error = 0, norm = 0;
+      for (size_t i = 0; i < want[0].floats.size(); ++i) {
+        error += std::pow(got[0].floats[i] - want[0].floats[i], 2);
+        norm += std::pow(want[0].floats[i], 2);
+      }
+      EXPECT_GT(error, 0);
+      // Weights in bfloat16 are off by 0.0017.
+      EXPECT_LT(std::sqrt(error / norm), m == 2 ? 0.0004 : 0.003) << m << " " << scale;
+    }
+  }
+}
+
 TEST(WinogradTest, IllegalUsesAreRefusedWithAReason) {
   ExpectRefused({
       {.before = "",
@@ -297,6 +347,18 @@ TEST(WinogradTest, IllegalUsesAreRefusedWithAReason) {
        .step = "winograd@1 Y->(U,V0,V,M,T) m=2",
        .reason = "has no nest of its own",
        .program_text = kConv2dText},
+      {.before = "",
+       .step = "winograd@1 Y->(U,V0,V,M,T) m=2 weights=f16",
+       .reason = "are not stored in 16 bits",
+       .program_text = kConv2dText},
+      {.before = "",
+       .step = "winograd@1 Y->(U,V0,V,M,T) m=2 weights=bf16",
+       .reason = "got weights=bf16, want f16",
+       .program_text = kNarrowText},
+      {.before = "",
+       .step = "winograd@1 Y->(U,V0,V,M,T) m=6 weights=f16",
+       .reason = "want 2 or 4",
+       .program_text = kNarrowText},
   });
 }
 

@@ -126,7 +126,7 @@ class Case:
         wrong, note = judge(self.outputs(bundle, "f32"), self.want, kind)
         if not 0 < built["measured_error"] <= 0.2:
             wrong.append(f"measured error {built['measured_error']}")
-        # Winograd's transformed weights are f32.
+        # Winograd's transformed weights are more numbers, of 16 or 32 bits.
         transformed = any(task["algorithm"] for task in built["tasks"])
         if not transformed and built["weights_bytes"] > 0.6 * self.f32_bytes:
             wrong.append(f"{built['weights_bytes']} bytes of weights, of {self.f32_bytes} in f32")

@@ -1,10 +1,12 @@
 #include "tuner/sketch/rules/rule_test_util.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/check.h"
+#include "base/numerics.h"
 #include "base/rng.h"
 #include "base/status_matchers.h"
 #include "compiler/ir/lower.h"
@@ -235,6 +237,19 @@ std::vector<TensorValue> ArgumentsOf(const Program& program) {
   return arguments;
 }
 
+// By how much, of the greatest, values may differ because the schedule itself stores some in fewer
+// bits: its algorithm says, and what is then stored as bfloat16 may be a neighbour, 2^-7 away. All
+// else is computed in double.
+double DifferenceMax(const Program& workload, const Program& scheduled) {
+  const Algorithm* const algorithm = FindAlgorithm(scheduled.numerics.algorithm);
+  const bool narrows =
+      std::any_of(scheduled.buffers.begin(), scheduled.buffers.end(), [&](const Buffer& buffer) {
+        return IsStorageFloat(buffer.dtype) && FindBuffer(workload, buffer.name) < 0;
+      });
+  if (algorithm == nullptr || !narrows) return 0;
+  return algorithm->difference_max(scheduled.numerics.parameter) + 1.0 / 128;
+}
+
 void ExpectComputes(const Program& workload, const Trace& trace, const std::string& what) {
   SCOPED_TRACE(absl::StrCat(what, "\n", PrintTrace(trace)));
   ASSERT_OK_AND_ASSIGN(const Program scheduled, ApplyTrace(trace, workload));
@@ -244,11 +259,15 @@ void ExpectComputes(const Program& workload, const Trace& trace, const std::stri
   ASSERT_OK_AND_ASSIGN(const auto want, Interpret(workload, arguments));
   const auto got = Interpret(lowered, arguments, {.workers = 2});
   ASSERT_THAT(got, IsOk()) << Print(lowered);
+  const double difference_max = DifferenceMax(workload, scheduled);
   for (size_t o = 0; o < want.size(); ++o) {
     ASSERT_EQ((*got)[o].integers, want[o].integers) << "output " << o;
     ASSERT_EQ((*got)[o].floats.size(), want[o].floats.size());
+    double greatest = 0;
+    for (const double value : want[o].floats) greatest = std::max(greatest, std::abs(value));
     for (size_t i = 0; i < want[o].floats.size(); ++i) {
-      ASSERT_NEAR((*got)[o].floats[i], want[o].floats[i], 1e-9 + 1e-9 * std::abs(want[o].floats[i]))
+      const double rounding = 1e-9 + 1e-9 * std::abs(want[o].floats[i]);
+      ASSERT_NEAR((*got)[o].floats[i], want[o].floats[i], rounding + difference_max * greatest)
           << "element " << i << " of output " << o;
     }
   }

@@ -5,6 +5,9 @@
 // barrier after the input's transform. The products of one point of a tile are a matrix product
 // with a register tile. For f32 alone, as winograd@1 is: transforms of integers need wider ones,
 // and nothing in f64 was held to an error budget.
+// Of weights that are stored in 16 bits there are sketches more, whose transformed weights are
+// binary16: half of the bytes of what has four times (F4) the weights' numbers, for a conversion a
+// vector of a panel.
 #include <algorithm>
 #include <tuple>
 #include <utility>
@@ -21,6 +24,7 @@ struct Filtering {
   bool strided;  // Stride 2, not 1.
   int64_t channels;
   int64_t outputs_per_group;  // All of them where there are no groups.
+  bool narrow;                // Transformed weights are stored in binary16.
 };
 
 struct Parts {
@@ -28,7 +32,9 @@ struct Parts {
 };
 
 // The step winograd@1. Parts and axes as primitives/winograd.cc names them.
-Parts Filter(Schedule& s, BlockRef block, const std::string& prefix, const Expr& m) {
+Parts Filter(Schedule& s, BlockRef block, const std::string& prefix, const Expr& m, bool narrow) {
+  std::vector<Argument> arguments = {{"m", ValueOf(m)}};
+  if (narrow) arguments.push_back({"weights", std::string("f16")});
   const std::vector<BlockRef> parts =
       s.Algorithm("winograd", block,
                   {{prefix + "U", {"a", "b", "c", "o"}, {"ky", "kx"}, {}},
@@ -36,7 +42,7 @@ Parts Filter(Schedule& s, BlockRef block, const std::string& prefix, const Expr&
                    {prefix + "V", {"a", "b", "t", "c"}, {"j"}, {1}},
                    {prefix + "M", {"a", "b", "t", "o"}, {"c"}, {0, 2}},
                    {prefix + "T", {"p", "b", "t", "o"}, {"a"}, {3}}},
-                  "b", {{"m", ValueOf(m)}});
+                  "b", std::move(arguments));
   return {parts[0], parts[1], parts[2], parts[3], parts[4]};
 }
 
@@ -54,13 +60,15 @@ class WinogradSketch {
   Draft Build() {
     Decide();
     for (int d = 0; d < 4; ++d) axes_.push_back(s_.AxisLoop(block_.spatial[d]));
-    parts_ = Filter(s_, s_.FindBlock(name_), absl::StrCat(name_, "_"), m_);
+    parts_ = Filter(s_, s_.FindBlock(name_), absl::StrCat(name_, "_"), m_, filtering_.narrow);
     SplitOutput();
     PlaceProducers();
     ScheduleInputTransform();
     ScheduleProduct();
     ScheduleOutputTransform();
-    return {absl::StrCat("winograd/", split_tiles_ ? "tiles" : "channels"), std::move(s_)};
+    return {absl::StrCat("winograd/", split_tiles_ ? "tiles" : "channels",
+                         filtering_.narrow ? "/f16" : ""),
+            std::move(s_)};
   }
 
  private:
@@ -78,7 +86,7 @@ class WinogradSketch {
     Decision m{.name = "m", .kind = DecisionKind::kChoice, .values = {2, 4}};
     Decision rows{.name = "mr"}, columns{.name = "nr"};
     // Of stride 2, weights for m = 6 are 19 times as many as the definition's, which saves nothing.
-    if (!filtering_.strided) m.values.push_back(6);
+    if (!filtering_.strided && !filtering_.narrow) m.values.push_back(6);
     for (int64_t v : {2, 3, 4, 6, 8, 12}) {
       if (v <= std::max<int64_t>(isa.l1d.ways, 8)) rows.values.push_back(v);
     }
@@ -254,9 +262,13 @@ std::vector<Draft> WinogradRule(const RuleContext& context, BlockId id) {
   // The primitive knows which convolutions it takes. Any tile shows what they are like.
   const int m = 4;
   Schedule s(context.program);
-  Filter(s, s.FindBlock(block.name), "w_", Int(m));
+  Filter(s, s.FindBlock(block.name), "w_", Int(m), /*narrow=*/false);
   const absl::StatusOr<Program> rewritten = ApplyTrace(StepsAt(s.steps(), {}), context.program);
   if (!rewritten.ok()) return {};
+  bool may_narrow = false;
+  VisitExpr(rewritten->blocks[FindBlock(*rewritten, "w_U")].step, [&](const ExprNode& node) {
+    may_narrow |= node.kind == ExprKind::kLoad && IsStorageFloat(node.dtype);
+  });
   const BlockId products = FindBlock(*rewritten, "w_M");
   Filtering filtering = {
       .strided = Extent(*rewritten, rewritten->blocks[products].spatial[0]) > m + 2,
@@ -267,12 +279,16 @@ std::vector<Draft> WinogradRule(const RuleContext& context, BlockId id) {
   const bool grouped = depth < filtering.channels;
   filtering.outputs_per_group /= filtering.channels / depth;
   std::vector<Draft> drafts;
-  for (const bool split_tiles : {true, false}) {
-    if (grouped &&
-        (!split_tiles || filtering.outputs_per_group % context.device.core.float_lanes() != 0)) {
-      continue;
+  for (const bool narrow : {false, true}) {
+    if (narrow && !may_narrow) continue;
+    filtering.narrow = narrow;
+    for (const bool split_tiles : {true, false}) {
+      if (grouped &&
+          (!split_tiles || filtering.outputs_per_group % context.device.core.float_lanes() != 0)) {
+        continue;
+      }
+      drafts.push_back(WinogradSketch(context, id, filtering, split_tiles).Build());
     }
-    drafts.push_back(WinogradSketch(context, id, filtering, split_tiles).Build());
   }
   return drafts;
 }

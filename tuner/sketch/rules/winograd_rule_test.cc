@@ -1,9 +1,13 @@
 // Winograd's algorithm for 3x3 convolutions.
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tuner/sketch/rules/rule_test_util.h"
 
 namespace burnish {
 namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 constexpr char kTarget[] = "cpu:arch=znver3,threads=2";
 
@@ -125,6 +129,17 @@ winograd/channels
   vectorize@1 b2_oi lanes=8
   parallel@1 b2_p
 )");
+}
+
+// Weights that are 16-bit floats already may be binary16 when they are transformed.
+TEST(WinogradRuleTest, NarrowWeightsHaveSketchesMore) {
+  const Program convolution = Convolution(DType::kBf16);
+  EXPECT_THAT(NamesOf(DraftsOf("winograd", convolution, kTarget)),
+              ElementsAre("winograd/tiles", "winograd/channels", "winograd/tiles/f16",
+                          "winograd/channels/f16"));
+  const std::string text = TestedDrafts("winograd", convolution, kTarget);
+  EXPECT_THAT(text, HasSubstr("winograd/tiles/f16\n  m = choice 2 4\n"));
+  EXPECT_THAT(text, HasSubstr("m=$m weights=f16\n"));
 }
 
 // The primitive takes floats only.
