@@ -128,7 +128,8 @@ class ComputeModel {
   double LoadShare(const WalkBody& body, double loads) const {
     double instructions = 0;
     for (size_t i : body.stores) {
-      instructions += nest_.stores[i].instances * Instructions(nest_.stores[i]);
+      const WalkStore& store = nest_.stores[i];
+      instructions += store.instances * Instructions(store) + store.widened;
     }
     return instructions > 0 ? loads / instructions : 1;
   }
@@ -161,7 +162,8 @@ class ComputeModel {
       const WalkStore& store = nest_.stores[i];
       const ComputeUnit& unit = UnitOf(store, device_);
       const double per_cycle = unit.PerCycle(load_share) / unit.RowShare(RowsOf(store, unit));
-      arithmetic += store.instances * (Instructions(store) / per_cycle + store.ops.slow_cycles());
+      arithmetic += store.instances * (Instructions(store) / per_cycle + store.ops.slow_cycles()) +
+                    store.widened / per_cycle;
       if (store.to_register) {
         accumulators = std::max(accumulators, store.window);
         if (store.combines) {

@@ -174,7 +174,7 @@ class Extractor {
     out[kStoreFused] = operations(fused);
     out[kStoreMinMax] = operations(ops.min_max);
     out[kStoreSelect] = operations(ops.select);
-    out[kStoreConvert] = operations(ops.cast + ops.negate);
+    out[kStoreConvert] = operations(ops.casts() + ops.negate);
     out[kStoreDivide] = operations(ops.divide);
     out[kStoreTranscendental] = operations(ops.transcendental);
     out[kStorePower] = operations(ops.power);
@@ -215,7 +215,7 @@ class Extractor {
     const OpCounts& ops = store.ops;
     for (int step = 0; step < 5; ++step) {
       const size_t level = (store.loops.size() * step + 2) / 4;
-      double operations = ops.simple() + ops.slow_cycles() + store.combines;
+      double operations = ops.simple() + ops.widened + ops.slow_cycles() + store.combines;
       for (size_t i = level; i < store.loops.size(); ++i) operations *= store.loops[i].trips;
       out[kStoreIntensity0 + step] =
           Log2(operations / WorkingSetBytes(nest.traffic, access, level));

@@ -432,8 +432,17 @@ class Walker {
   // computed before that loop and does not count.
   bool CollectLoads(const ExprNode& e, WalkStore& store) {
     bool changes = e.kind == ExprKind::kVar && IsOfInnermost(e.id, store);
+    const size_t begin = nest_.accesses.size();
     for (const Expr& operand : e.operands) changes = CollectLoads(*operand, store) || changes;
-    if (changes) CountOp(e, store.ops);
+    const bool is_access = nest_.accesses.size() > begin;
+    // An instruction of its own on operands of fewer bits converts nothing.
+    if (e.kind == ExprKind::kCast && e.operands[0]->kind == ExprKind::kLoad && is_access &&
+        store.intrinsic.empty()) {
+      store.ops.widened += changes;
+      if (changes) store.widened += nest_.accesses.back().instructions;
+    } else if (changes) {
+      CountOp(e, store.ops);
+    }
     if (e.kind == ExprKind::kLoad) AddAccess(e.id, e.operands, store, /*is_store=*/false);
     return changes;
   }

@@ -63,11 +63,13 @@ struct OpCounts {
   int divide = 0;          // And square roots.
   int transcendental = 0;  // exp, log, tanh, erf, sin, cos.
   int power = 0;
+  int widened = 0;  // Casts of what is loaded: once a load, however many elements read that.
   int compare = 0;  // Comparisons and logic; those of an index count too.
   int integer = 0;  // Other arithmetic of 64-bit integers: of indices that were not resolved.
 
   // Those that take one slot of an arithmetic port, and cycles of the others.
   int simple() const { return add + multiply + min_max + select + cast + negate; }
+  int casts() const { return cast + widened; }
   int slow_cycles() const { return 5 * divide + 14 * transcendental + 40 * power; }
 };
 
@@ -92,6 +94,7 @@ struct WalkStore {
   bool to_register = false;
   double window = 1;   // Of a register window: vectors that it takes.
   double reduced = 1;  // Of a register window: values combined into each, an execution.
+  double widened = 0;  // Loads an execution whose vectors are converted.
   size_t access_begin = 0, access_end = 0;  // In the nest's accesses.
 };
 

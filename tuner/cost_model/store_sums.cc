@@ -16,12 +16,12 @@ StoreSums SumsOf(const Program& program, const WalkNest& nest, const WalkStore& 
   const OpCounts& ops = store.ops;
   const int slow = ops.divide + ops.transcendental + ops.power;
   sums.elements = store.executions * BodyElements(store);
-  sums.operations = sums.elements * (ops.simple() + slow + store.combines);
+  sums.operations = sums.elements * (ops.simple() + ops.widened + slow + store.combines);
   sums.slow = sums.elements * slow;
   const bool combines_apart = store.combines && !store.is_product;
   const int instructions =
       store.intrinsic.empty() ? ops.simple() + combines_apart + ops.slow_cycles() : 1;
-  sums.instructions = store.executions * store.instances * instructions;
+  sums.instructions = store.executions * (store.instances * instructions + store.widened);
   // An instruction with a nest of its own takes whole ones only.
   if (!store.intrinsic.empty()) sums.lanes = sums.elements;
   if (store.vector_loop >= 0 && store.intrinsic.empty()) {
