@@ -7,6 +7,7 @@
 ./dev bench pytorch --background [--model NAME] [--threads N] [--every MS] [--seconds S] [--turns N]
 ./dev bench pytorch --sizes [--model bert|torch] [--width N] [--batch N] [--lengths N,N] [--rounds N] [--calls N]
 ./dev bench pytorch --swaps [--model NAME] [--threads N] [--callers N] [--calls N] [--turns N]
+./dev bench pytorch --first [--model NAME] [--threads N] [--rounds N]
 ./dev bench pytorch --training [--model NAME] [--rounds N] [--size N]
 What each column means: tests/bench/README.md.
 """
@@ -163,7 +164,7 @@ def table_row(row):
 # What is measured by a script of its own, in a process that can import all it needs.
 SCRIPTS = {"--operators": "aten_coverage.py", "--overhead": "call_overhead.py",
            "--contention": "contention.py", "--background": "background.py", "--training": "training.py",
-           "--sizes": "dynamic_sizes.py", "--swaps": "swaps.py"}
+           "--sizes": "dynamic_sizes.py", "--swaps": "swaps.py", "--first": "first_answer.py"}
 
 
 def run_script(flag):
