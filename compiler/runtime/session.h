@@ -13,11 +13,13 @@
 #include "compiler/runtime/call_tensor.h"
 #include "compiler/runtime/control_walk.h"
 #include "compiler/runtime/fork_registration.h"
-#include "compiler/runtime/huge_page_arena.h"
 #include "compiler/runtime/kernel_abi.h"
 #include "compiler/runtime/model.h"
 #include "compiler/runtime/runtime_status.h"
+#include "compiler/runtime/session_memory.h"
+#include "compiler/runtime/session_sizes.h"
 #include "compiler/runtime/thread_pool.h"
+#include "compiler/runtime/trimmed_steps.h"
 
 namespace burnish {
 
@@ -100,71 +102,47 @@ class Session {
   RuntimeStatus DebugOutput(size_t step, size_t output, std::span<uint8_t> dense);
 
  private:
-  // Where inputs (outputs) lie, by their number: in the caller's memory of the call that is under
-  // way, else in what is bound, else in memory_.
-  struct Memories {
-    std::vector<uint8_t*> of_call, bound, own;
-  };
-
-  Session(std::shared_ptr<const Model> model, std::shared_ptr<ThreadPool> pool)
-      : model_(std::move(model)), pool_(std::move(pool)) {}
-  RuntimeStatus AllocateMemory();
+  Session(std::shared_ptr<const Model> model, std::shared_ptr<ThreadPool> pool,
+          SessionMemory memory)
+      : model_(std::move(model)),
+        pool_(std::move(pool)),
+        memory_(std::move(memory)),
+        sizes_(manifest()),
+        trimmed_(manifest(), memory_) {}
   void MakePlan();
-  void FindSlots();
   void EndCall();
   void AfterForkInChild();
   PlannedStep PlanStep(const ModelStep& step) const;
   void ResolveBuffers();
   void ResolveSlots();
   void ApplyFill(const Fill& fill);
-  uint8_t* Address(const Place& place) const;
-  RuntimeStatus CheckSizes(std::span<const int64_t> extents) const;
   RuntimeStatus TakeSizes(std::span<const int64_t> extents);
   // The session of the smallest variant that serves these sizes, made when it is first wanted;
   // null: this one does.
   RuntimeOr<Session*> VariantFor(std::span<const int64_t> extents);
-  void TrimSteps();
-  int32_t RunStep(size_t step, int worker, int worker_count) const;
-  void WriteSizes();
   // Of an input that lies densely in this shape, where steps read it by a table.
   void WriteStrides(size_t input, const std::vector<int64_t>& shape);
-  RuntimeStatus ReadExtents();
-  std::vector<int64_t> ShapeOfInput(size_t index) const;
-  void CopyIn(size_t index, const CallTensor& given);
+  // The caller's tensors for a run: in place, or copied.
+  void TakeInput(size_t index, const CallTensor& given);
+  void TakeOutput(size_t index, const CallTensor& given, std::span<const CallTensor> inputs);
   void GiveOutput(size_t index, const CallTensor& given) const;
-  std::vector<int64_t> ShapeOfOutput(size_t index) const;
-  // Whether kernels can work on this memory of the caller.
-  bool MayBind(Region region, size_t index, const CallTensor& tensor) const;
-  RuntimeStatus CheckBinding(Region region, size_t index, const void* memory,
-                             uint64_t size_bytes) const;
   // Up to and including `last_step`, or all where there is no such step; `step_ns` null: does not
   // look at the clock.
   RuntimeStatus Walk(size_t last_step, int64_t* step_ns, const StepObserver& after = nullptr);
   RuntimeStatus WalkControl(size_t last_step, int64_t* step_ns);
+  RuntimeStatus WalkAll(int64_t* step_ns, const StepObserver& after = nullptr);
 
   const std::shared_ptr<const Model> model_;
   const std::shared_ptr<ThreadPool> pool_;
 
   ForkSafeMutex mutex_;  // Guards all below.
-  HugePageArena memory_;
-  uint8_t* arena_ = nullptr;
-  uint8_t* scratch_ = nullptr;
-  uint64_t scratch_bytes_per_worker_ = 0;
-  uint8_t* shared_scratch_ = nullptr;
-  Memories inputs_, outputs_;
+  SessionMemory memory_;
+  SessionSizes sizes_;
+  TrimmedSteps trimmed_;
+  bool is_trimmed_ = false;  // As `sizes_` says.
   // By input; null: there is no table, or it is not read in the run's shape.
   std::vector<const InputStrides*> strides_of_;
-  std::vector<int64_t> extents_;  // Of the last run, one for each of the manifest's run sizes.
-  std::vector<bool> is_given_;    // By size: not computed by a step.
-  bool is_trimmed_ = false;       // Steps and flags are as `extents_` say.
   std::vector<std::unique_ptr<Session>> variants_;  // By the model's; null until it is wanted.
-  // By step: the iterations that a run of these sizes needs, where it does not need all.
-  struct Trimmed {
-    bool is_less = false;
-    uint32_t iterations = 0;
-    std::vector<uint32_t> needed;
-  };
-  std::vector<Trimmed> trimmed_;  // Empty: no step is ever trimmed.
   // One for all workers; with control one a worker, since workers are in different iterations.
   std::vector<std::vector<PlannedStep>> plans_;
   ControlPlan control_;
@@ -176,7 +154,6 @@ class Session {
     size_t step, buffer;
   };
   std::vector<Slot> slots_;
-  std::vector<uint32_t> input_alignment_, output_alignment_;  // 0: cannot be bound.
 
   std::optional<ForkRegistration> fork_registration_;  // Last: goes first.
 };
