@@ -16,10 +16,10 @@ from ._compile import compile
 from ._graph import Graph, Value
 from ._model_source import Task, from_torch
 from ._query import Record, query
-from ._study import Progress, Study, TaskProgress, studies
+from ._study import Progress, Study, TaskProgress, TaskResult, TuneResult, studies
 from ._torch import explain, refresh, wait
 from ._torch.registry import Unsupported, register_converter
-from ._tune import TaskResult, TuneResult, tune
+from ._tune import tune
 
 __all__ = ["BurnishError", "Graph", "Model", "Progress", "Record", "Study", "Task", "TaskProgress",
            "TaskResult", "TensorInfo", "Threads", "TuneResult", "Unsupported", "Value", "__version__",
