@@ -1,6 +1,8 @@
 #include "compiler/runtime/bundle.h"
 
 #include <algorithm>
+#include <array>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
@@ -21,9 +23,52 @@ std::string EncodeVariants(const std::vector<std::string>& variants) {
   return writer.Take();
 }
 
-// What a manifest has in sections of their own.
-struct ManifestSections {
-  std::string manifest, control, calls, sizes, input_axes, trims, live, strides, notes;
+// What a manifest has in a section of its own.
+struct ManifestPart {
+  SectionKind kind;
+  std::string (*encode)(const BundleManifest&);  // Empty: there is nothing to say.
+  RuntimeStatus (*decode)(std::span<const uint8_t> bytes, BundleManifest&);
+};
+
+template <auto member, auto encode, auto decode>
+constexpr ManifestPart PartOf(SectionKind kind) {
+  return {.kind = kind,
+          .encode =
+              [](const BundleManifest& manifest) {
+                return (manifest.*member).empty() ? std::string() : encode(manifest.*member);
+              },
+          .decode =
+              [](std::span<const uint8_t> bytes, BundleManifest& manifest) {
+                RUNTIME_ASSIGN_OR_RETURN(manifest.*member, decode(bytes));
+                return RuntimeStatus();
+              }};
+}
+
+// Axes of inputs belong to the run's sizes, but are younger.
+constexpr ManifestPart kInputAxes = {
+    .kind = SectionKind::kInputAxes,
+    .encode =
+        [](const BundleManifest& manifest) {
+          const std::vector<InputAxis>& axes = manifest.run_sizes.inputs;
+          return axes.empty() ? std::string() : EncodeInputAxes(axes);
+        },
+    .decode =
+        [](std::span<const uint8_t> bytes, BundleManifest& manifest) {
+          RUNTIME_ASSIGN_OR_RETURN(manifest.run_sizes.inputs, DecodeInputAxes(bytes));
+          return RuntimeStatus();
+        }};
+
+// Read in this order: axes of inputs behind the sizes, which know nothing of them.
+constexpr ManifestPart kParts[] = {
+    PartOf<&BundleManifest::control, EncodeControl, DecodeControl>(SectionKind::kControl),
+    PartOf<&BundleManifest::host_calls, EncodeHostCalls, DecodeHostCalls>(SectionKind::kHostCalls),
+    PartOf<&BundleManifest::run_sizes, EncodeRunSizes, DecodeRunSizes>(SectionKind::kRunSizes),
+    kInputAxes,
+    PartOf<&BundleManifest::trims, EncodeTrims, DecodeTrims>(SectionKind::kTrims),
+    PartOf<&BundleManifest::live, EncodeLiveTables, DecodeLiveTables>(SectionKind::kLiveTables),
+    PartOf<&BundleManifest::notes, EncodeNumberNotes, DecodeNumberNotes>(SectionKind::kNumberNotes),
+    PartOf<&BundleManifest::input_strides, EncodeInputStrides, DecodeInputStrides>(
+        SectionKind::kInputStrides),
 };
 
 // Beside what its sections' kinds ask for. 7: loops that run the last of their iterations, or whose
@@ -37,18 +82,18 @@ uint32_t FormatOf(const BundleManifest& manifest) {
   return leaves_out || std::any_of(blocks.begin(), blocks.end(), is_new) ? 7 : 0;
 }
 
-ManifestSections SectionsOf(const BundleManifest& manifest) {
-  return {
-      .manifest = EncodeManifest(manifest),
-      .control = manifest.control.empty() ? "" : EncodeControl(manifest.control),
-      .calls = manifest.host_calls.empty() ? "" : EncodeHostCalls(manifest.host_calls),
-      .sizes = manifest.run_sizes.empty() ? "" : EncodeRunSizes(manifest.run_sizes),
-      .input_axes =
-          manifest.run_sizes.inputs.empty() ? "" : EncodeInputAxes(manifest.run_sizes.inputs),
-      .trims = manifest.trims.empty() ? "" : EncodeTrims(manifest.trims),
-      .live = manifest.live.empty() ? "" : EncodeLiveTables(manifest.live),
-      .strides = manifest.input_strides.empty() ? "" : EncodeInputStrides(manifest.input_strides),
-      .notes = manifest.notes.empty() ? "" : EncodeNumberNotes(manifest.notes)};
+// A file of the manifest's sections and `others`, by kind.
+std::string FileOf(const BundleManifest& manifest, std::vector<Section> others) {
+  const std::string text = EncodeManifest(manifest);
+  others.push_back({SectionKind::kManifest, BytesOf(text)});
+  std::array<std::string, std::size(kParts)> parts;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    parts[i] = kParts[i].encode(manifest);
+    if (!parts[i].empty()) others.push_back({kParts[i].kind, BytesOf(parts[i])});
+  }
+  std::sort(others.begin(), others.end(),
+            [](const Section& a, const Section& b) { return a.kind < b.kind; });
+  return WriteSectionFile(kBundleFormat, others, FormatOf(manifest));
 }
 
 // Whether what fits the variant's sizes may be given to it in place of the whole: inputs and
@@ -91,20 +136,7 @@ RuntimeStatus VariantDoesNotFit() {
 
 RuntimeOr<std::string> WriteVariant(const BundleManifest& manifest, std::span<const uint8_t> elf) {
   RUNTIME_RETURN_IF_ERROR(CheckManifest(manifest));
-  const ManifestSections parts = SectionsOf(manifest);
-  std::vector<Section> sections = {{SectionKind::kManifest, BytesOf(parts.manifest)},
-                                   {SectionKind::kElf, elf}};
-  for (const auto& [kind, bytes] : {std::pair(SectionKind::kControl, &parts.control),
-                                    {SectionKind::kHostCalls, &parts.calls},
-                                    {SectionKind::kRunSizes, &parts.sizes},
-                                    {SectionKind::kInputAxes, &parts.input_axes},
-                                    {SectionKind::kTrims, &parts.trims},
-                                    {SectionKind::kLiveTables, &parts.live},
-                                    {SectionKind::kInputStrides, &parts.strides},
-                                    {SectionKind::kNumberNotes, &parts.notes}}) {
-    if (!bytes->empty()) sections.push_back({kind, BytesOf(*bytes)});
-  }
-  return WriteSectionFile(kBundleFormat, sections, FormatOf(manifest));
+  return FileOf(manifest, {{SectionKind::kElf, elf}});
 }
 
 RuntimeOr<std::string> WriteBundle(const BundleManifest& manifest, std::span<const uint8_t> elf,
@@ -126,28 +158,17 @@ RuntimeOr<std::string> WriteBundleOfPieces(const BundleManifest& manifest,
                                                             " bytes of weights, want " +
                                                             std::to_string(manifest.weights_bytes));
   }
-  const ManifestSections parts = SectionsOf(manifest);
-  std::vector<Section> sections = {{SectionKind::kManifest, BytesOf(parts.manifest)},
-                                   {SectionKind::kElf, elf},
+  std::vector<Section> sections = {{SectionKind::kElf, elf},
                                    {SectionKind::kWeights, {}, std::move(weights)}};
-  const auto add = [&](SectionKind kind, std::span<const uint8_t> bytes) {
-    if (!bytes.empty()) sections.push_back({kind, bytes});
-  };
-  add(SectionKind::kRefit, refit.refit);
-  add(SectionKind::kPacks, refit.packs);
-  add(SectionKind::kControl, BytesOf(parts.control));
-  add(SectionKind::kHostCalls, BytesOf(parts.calls));
-  add(SectionKind::kRefitPlan, refit.plan);
-  add(SectionKind::kRefitProgram, refit.program);
-  add(SectionKind::kRunSizes, BytesOf(parts.sizes));
-  add(SectionKind::kInputAxes, BytesOf(parts.input_axes));
-  add(SectionKind::kTrims, BytesOf(parts.trims));
-  add(SectionKind::kLiveTables, BytesOf(parts.live));
-  add(SectionKind::kInputStrides, BytesOf(parts.strides));
-  add(SectionKind::kNumberNotes, BytesOf(parts.notes));
   const std::string smaller = variants.empty() ? "" : EncodeVariants(variants);
-  add(SectionKind::kVariants, BytesOf(smaller));
-  std::string bundle = WriteSectionFile(kBundleFormat, sections, FormatOf(manifest));
+  for (const auto& [kind, bytes] : {std::pair(SectionKind::kRefit, refit.refit),
+                                    {SectionKind::kPacks, refit.packs},
+                                    {SectionKind::kRefitPlan, refit.plan},
+                                    {SectionKind::kRefitProgram, refit.program},
+                                    {SectionKind::kVariants, BytesOf(smaller)}}) {
+    if (!bytes.empty()) sections.push_back({kind, bytes});
+  }
+  std::string bundle = FileOf(manifest, std::move(sections));
   if (!variants.empty()) {
     // Of what a reader would refuse, nothing is written.
     const RuntimeOr<BundleReader> reader = BundleReader::FromBytes(BytesOf(bundle));
@@ -173,39 +194,10 @@ RuntimeOr<BundleReader> BundleReader::Open(std::unique_ptr<ByteSource> source, b
   RUNTIME_ASSIGN_OR_RETURN(SectionFile file, SectionFile::Open(kBundleFormat, std::move(source)));
   RUNTIME_ASSIGN_OR_RETURN(const std::vector<uint8_t> bytes, file.Read(SectionKind::kManifest));
   RUNTIME_ASSIGN_OR_RETURN(BundleManifest manifest, DecodeManifest(bytes));
-  if (file.Find(SectionKind::kControl) != nullptr) {
-    RUNTIME_ASSIGN_OR_RETURN(const std::vector<uint8_t> control, file.Read(SectionKind::kControl));
-    RUNTIME_ASSIGN_OR_RETURN(manifest.control, DecodeControl(control));
-  }
-  if (file.Find(SectionKind::kHostCalls) != nullptr) {
-    RUNTIME_ASSIGN_OR_RETURN(const std::vector<uint8_t> calls, file.Read(SectionKind::kHostCalls));
-    RUNTIME_ASSIGN_OR_RETURN(manifest.host_calls, DecodeHostCalls(calls));
-  }
-  if (file.Find(SectionKind::kRunSizes) != nullptr) {
-    RUNTIME_ASSIGN_OR_RETURN(const std::vector<uint8_t> sizes, file.Read(SectionKind::kRunSizes));
-    RUNTIME_ASSIGN_OR_RETURN(manifest.run_sizes, DecodeRunSizes(sizes));
-  }
-  if (file.Find(SectionKind::kInputAxes) != nullptr) {
-    RUNTIME_ASSIGN_OR_RETURN(const std::vector<uint8_t> axes, file.Read(SectionKind::kInputAxes));
-    RUNTIME_ASSIGN_OR_RETURN(manifest.run_sizes.inputs, DecodeInputAxes(axes));
-  }
-  if (file.Find(SectionKind::kTrims) != nullptr) {
-    RUNTIME_ASSIGN_OR_RETURN(const std::vector<uint8_t> trims, file.Read(SectionKind::kTrims));
-    RUNTIME_ASSIGN_OR_RETURN(manifest.trims, DecodeTrims(trims));
-  }
-  if (file.Find(SectionKind::kLiveTables) != nullptr) {
-    RUNTIME_ASSIGN_OR_RETURN(const std::vector<uint8_t> live, file.Read(SectionKind::kLiveTables));
-    RUNTIME_ASSIGN_OR_RETURN(manifest.live, DecodeLiveTables(live));
-  }
-  if (file.Find(SectionKind::kInputStrides) != nullptr) {
-    RUNTIME_ASSIGN_OR_RETURN(const std::vector<uint8_t> strides,
-                             file.Read(SectionKind::kInputStrides));
-    RUNTIME_ASSIGN_OR_RETURN(manifest.input_strides, DecodeInputStrides(strides));
-  }
-  if (file.Find(SectionKind::kNumberNotes) != nullptr) {
-    RUNTIME_ASSIGN_OR_RETURN(const std::vector<uint8_t> notes,
-                             file.Read(SectionKind::kNumberNotes));
-    RUNTIME_ASSIGN_OR_RETURN(manifest.notes, DecodeNumberNotes(notes));
+  for (const ManifestPart& part : kParts) {
+    if (file.Find(part.kind) == nullptr) continue;
+    RUNTIME_ASSIGN_OR_RETURN(const std::vector<uint8_t> encoded, file.Read(part.kind));
+    RUNTIME_RETURN_IF_ERROR(part.decode(encoded, manifest));
   }
   RUNTIME_RETURN_IF_ERROR(CheckManifest(manifest));
   if (is_variant) {
