@@ -3,7 +3,7 @@
 #include <new>
 #include <set>
 
-#include "compiler/runtime/byte_archive.h"
+#include "compiler/runtime/list_codec.h"
 #include "compiler/runtime/tensor_codec.h"
 
 namespace burnish {
@@ -75,20 +75,10 @@ RuntimeStatus CheckCall(const HostCall& call, std::span<const KernelManifest> ke
 
 }  // namespace
 
-std::string EncodeHostCalls(const std::vector<HostCall>& calls) {
-  ByteWriter writer;
-  writer.List(calls);
-  return writer.Take();
-}
+std::string EncodeHostCalls(const std::vector<HostCall>& calls) { return EncodeList(calls); }
 
 RuntimeOr<std::vector<HostCall>> DecodeHostCalls(std::span<const uint8_t> bytes) {
-  ByteReader reader(bytes);
-  std::vector<HostCall> calls;
-  reader.List(calls);
-  if (!reader.ok() || !reader.AtEnd()) {
-    return RuntimeStatus(RuntimeCode::kDataLoss, "damaged file: the bundle's host calls");
-  }
-  return calls;
+  return DecodeList<HostCall>(bytes, "the bundle's host calls");
 }
 
 FunctionInfo FunctionOf(const HostCall& call) {

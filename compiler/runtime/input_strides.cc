@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "compiler/runtime/byte_archive.h"
+#include "compiler/runtime/list_codec.h"
 
 namespace burnish {
 
@@ -17,19 +17,11 @@ void Fields(Archive& archive, InputStrides& table) {
 }
 
 std::string EncodeInputStrides(const std::vector<InputStrides>& tables) {
-  ByteWriter writer;
-  writer.List(tables);
-  return writer.Take();
+  return EncodeList(tables);
 }
 
 RuntimeOr<std::vector<InputStrides>> DecodeInputStrides(std::span<const uint8_t> bytes) {
-  ByteReader reader(bytes);
-  std::vector<InputStrides> tables;
-  reader.List(tables);
-  if (!reader.ok() || !reader.AtEnd()) {
-    return RuntimeStatus(RuntimeCode::kDataLoss, "damaged file: strides of inputs");
-  }
-  return tables;
+  return DecodeList<InputStrides>(bytes, "strides of inputs");
 }
 
 int LastSizedAxis(const RunSizes& sizes, size_t input) {

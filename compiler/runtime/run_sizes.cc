@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "compiler/runtime/byte_archive.h"
+#include "compiler/runtime/list_codec.h"
 
 namespace burnish {
 
@@ -55,20 +56,10 @@ RuntimeOr<RunSizes> DecodeRunSizes(std::span<const uint8_t> bytes) {
   return sizes;
 }
 
-std::string EncodeInputAxes(const std::vector<InputAxis>& axes) {
-  ByteWriter writer;
-  writer.List(axes);
-  return writer.Take();
-}
+std::string EncodeInputAxes(const std::vector<InputAxis>& axes) { return EncodeList(axes); }
 
 RuntimeOr<std::vector<InputAxis>> DecodeInputAxes(std::span<const uint8_t> bytes) {
-  ByteReader reader(bytes);
-  std::vector<InputAxis> axes;
-  reader.List(axes);
-  if (!reader.ok() || !reader.AtEnd()) {
-    return RuntimeStatus(RuntimeCode::kDataLoss, "damaged file: the sizes of the bundle's inputs");
-  }
-  return axes;
+  return DecodeList<InputAxis>(bytes, "the sizes of the bundle's inputs");
 }
 
 std::vector<bool> RunSizes::GivenSizes() const {

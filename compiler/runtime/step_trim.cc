@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "compiler/runtime/byte_archive.h"
+#include "compiler/runtime/list_codec.h"
 
 namespace burnish {
 
@@ -50,36 +50,16 @@ void Fields(Archive& archive, LiveTable& table) {
   archive.List(table.loops);
 }
 
-std::string EncodeTrims(const std::vector<StepTrim>& trims) {
-  ByteWriter writer;
-  writer.List(trims);
-  return writer.Take();
-}
+std::string EncodeTrims(const std::vector<StepTrim>& trims) { return EncodeList(trims); }
 
 RuntimeOr<std::vector<StepTrim>> DecodeTrims(std::span<const uint8_t> bytes) {
-  ByteReader reader(bytes);
-  std::vector<StepTrim> trims;
-  reader.List(trims);
-  if (!reader.ok() || !reader.AtEnd()) {
-    return RuntimeStatus(RuntimeCode::kDataLoss, "damaged file: what steps may leave out");
-  }
-  return trims;
+  return DecodeList<StepTrim>(bytes, "what steps may leave out");
 }
 
-std::string EncodeLiveTables(const std::vector<LiveTable>& tables) {
-  ByteWriter writer;
-  writer.List(tables);
-  return writer.Take();
-}
+std::string EncodeLiveTables(const std::vector<LiveTable>& tables) { return EncodeList(tables); }
 
 RuntimeOr<std::vector<LiveTable>> DecodeLiveTables(std::span<const uint8_t> bytes) {
-  ByteReader reader(bytes);
-  std::vector<LiveTable> tables;
-  reader.List(tables);
-  if (!reader.ok() || !reader.AtEnd()) {
-    return RuntimeStatus(RuntimeCode::kDataLoss, "damaged file: what loops may leave out");
-  }
-  return tables;
+  return DecodeList<LiveTable>(bytes, "what loops may leave out");
 }
 
 namespace {
