@@ -1,7 +1,7 @@
 """Searches, replayed on tables of measured points; and the tables' collection.
 
 ./dev bench search [replay] [--tables FOLDER] [--seeds N] [--trials N] [--arms A,B] [--json]
-./dev bench search collect [--minutes N] [--tables FOLDER] [--only REGEX] [--rules all]
+./dev bench search collect [--minutes N] [--tables FOLDER] [--only REGEX | --model NAME] [--rules all]
 ./dev bench search live [--task resnet50] [--trials N] ...
 What a table has and how to read it: tests/bench/search/README.md.
 """
@@ -40,6 +40,10 @@ def parse_arguments(arguments):
     collect.add_argument("--rules", choices=("templates", "generator", "all"), default="templates",
                          help="whose sketches a table has; other rules, another folder (%(default)s)")
     collect.add_argument("--threads", type=int, default=2, help="of the target (%(default)s)")
+    collect.add_argument("--model", metavar="NAME",
+                         help="of the zoo: its heaviest tasks in the place of tasks.toml's")
+    collect.add_argument("--heaviest", type=int, default=10, metavar="N",
+                         help="of the model's tasks (%(default)s)")
     for command in (replay, collect):
         command.add_argument("--tables", metavar="FOLDER", default=str(DEFAULT_TABLES),
                              help="of one machine (%(default)s)")
@@ -56,25 +60,33 @@ def tasks(pattern):
     return [task for task in listed if re.search(pattern, task["name"])]
 
 
-def collect(options):
+def manifest_of(options, folder):
+    """What search_collect measures; models that it needs are written to the folder."""
+    if options.model:
+        return [{"name": options.model, "class": "model", "source": f"{options.model} of the zoo",
+                 "zoo": options.model, "heaviest": options.heaviest}]
     # Their models are ONNX files, which need more than a replay does.
     import onnx
     import operator_models
-    machine.build(COLLECT, *FARM)
     rows = {row["name"]: row for row in operator_models.entries()}
+    manifest = []
+    for task in tasks(options.only):
+        row = rows[task["name"]]
+        path = f"{folder}/{row['name']}.onnx"
+        onnx.save(operator_models.model(row), path)
+        manifest.append({"name": row["name"], "class": row["class"], "source": row["source"],
+                         "model": path})
+    return manifest
+
+
+def collect(options):
+    machine.build(COLLECT, *FARM)
     folder = pathlib.Path(options.tables)
     folder.mkdir(parents=True, exist_ok=True)
     described = machine.describe()
     with tempfile.TemporaryDirectory(prefix="burnish-search-") as models:
-        manifest = []
-        for task in tasks(options.only):
-            row = rows[task["name"]]
-            path = f"{models}/{row['name']}.onnx"
-            onnx.save(operator_models.model(row), path)
-            manifest.append({"name": row["name"], "class": row["class"], "source": row["source"],
-                             "model": path})
         listed = pathlib.Path(models) / "manifest.json"
-        listed.write_text(json.dumps(manifest))
+        listed.write_text(json.dumps(manifest_of(options, models)))
         name = f"{described['cpu']}, {described['cpu_count']} CPUs, {described['features']}, Linux " \
             f"{described['kernel']}, {described['date']}"
         sys.exit(subprocess.run([machine.output(COLLECT), listed, folder.resolve(),

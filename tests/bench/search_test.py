@@ -114,6 +114,15 @@ def tasks_are_rows_of_the_suite():
     return wrong, f"{len(names)} tasks of {len({classes[name] for name in names})} classes"
 
 
+def a_model_stands_in_for_the_tasks():
+    wrong = []
+    options, _ = search.parse_arguments(["collect", "--model", "resnet50", "--heaviest", "3"])
+    expect(wrong, search.manifest_of(options, "/nowhere"),
+           [{"name": "resnet50", "class": "model", "source": "resnet50 of the zoo", "zoo": "resnet50",
+             "heaviest": 3}], "the manifest")
+    return wrong, ""
+
+
 def a_replay_is_what_is_meant_where_no_command_is_named():
     wrong = []
     for words, want in (([], "replay"), (["--seeds", "3"], "replay"), (["collect"], "collect"),
@@ -127,7 +136,8 @@ def a_replay_is_what_is_meant_where_no_command_is_named():
 
 CASES = (the_test_gives_known_answers, regrets_are_of_the_table_and_failures_cost_its_worst,
          an_arm_that_is_better_is_found_and_an_equal_one_is_not, controls_that_fail_say_so,
-         tasks_are_rows_of_the_suite, a_replay_is_what_is_meant_where_no_command_is_named)
+         tasks_are_rows_of_the_suite, a_model_stands_in_for_the_tasks,
+         a_replay_is_what_is_meant_where_no_command_is_named)
 
 
 def main():

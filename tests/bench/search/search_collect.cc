@@ -1,19 +1,24 @@
 // Fills the tables of a machine: measures points of tasks on a farm of this machine alone.
 // usage: search_collect MANIFEST FOLDER MINUTES THREADS MACHINE COMMIT templates|generator|all
 //
-// MANIFEST: JSON, [{"name", "class", "source", "model"}], the last one an ONNX file. FOLDER has a
-// table a task, NAME.json, and gets those that it lacks. Interrupted, it keeps what was measured;
-// started again, it goes on.
+// MANIFEST: JSON, [{"name", "class", "source", "model"}], the last one an ONNX file of one
+// operator; or {"name", "class", "source", "zoo", "heaviest"} for so many tasks of a model of the
+// zoo. FOLDER has a table a task, NAME.json or NAME_01.json and so on, and gets those that it
+// lacks. Interrupted, it keeps what was measured; started again, it goes on.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 #include <memory>
+#include <numeric>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -54,28 +59,33 @@ std::string PathOf(const Arguments& arguments, const SearchTable& table) {
   return absl::StrCat(arguments.folder, "/", table.name, ".json");
 }
 
-// The operator itself, without the transpositions around it.
-const StudyTaskSpec& HeaviestTask(const Tuning& tuning) {
-  const auto most = std::max_element(tuning.flop_counts.begin(), tuning.flop_counts.end());
-  return tuning.tasks[most - tuning.flop_counts.begin()];
+// Where in `tuning` the tasks with the most operations are, in all calls of one run of the model,
+// the heaviest first. Of an operator that is the one without the transpositions around it.
+std::vector<size_t> HeaviestTasks(const Tuning& tuning, size_t count) {
+  std::vector<size_t> order(tuning.tasks.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  const auto rank = [&](size_t t) {
+    return std::pair(-tuning.tasks[t].weight * static_cast<double>(tuning.flop_counts[t]), t);
+  };
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return rank(a) < rank(b); });
+  order.resize(std::min(order.size(), count));
+  return order;
 }
 
-absl::StatusOr<CollectedTask> MakeTask(const nlohmann::json& entry, const Arguments& arguments,
-                                       const Target& target,
-                                       const std::optional<CalibrationRow>& calibration) {
-  StudySpec spec{.model_path = entry.at("model").get<std::string>(), .target = target.ToText()};
-  ASSIGN_OR_RETURN(const Tuning tuning, PrepareTuning(spec));
-  const StudyTaskSpec& operation = HeaviestTask(tuning);
-  CollectedTask task{.table = {.name = entry.at("name").get<std::string>(),
-                               .kind = entry.at("class").get<std::string>(),
-                               .source = entry.at("source").get<std::string>(),
-                               .machine = arguments.machine,
-                               .commit = arguments.commit,
-                               .workload = operation.workload.text,
-                               .contract = operation.contract,
-                               .target = target.ToText(),
-                               .calibration = calibration,
-                               .spaces = arguments.spaces}};
+// Of a model's tasks, all of which are to be measured in minutes.
+constexpr TableDrawOptions kModelDraw = {
+    .uniform_max = 160, .estimated_max = 80, .uniform_per_estimated = 2};
+
+absl::StatusOr<CollectedTask> MakeTask(const StudyTaskSpec& operation, SearchTable table,
+                                       const Arguments& arguments, const Target& target,
+                                       const TableDrawOptions& draw) {
+  table.machine = arguments.machine;
+  table.commit = arguments.commit;
+  table.workload = operation.workload.text;
+  table.contract = operation.contract;
+  table.target = target.ToText();
+  table.spaces = arguments.spaces;
+  CollectedTask task{.table = std::move(table)};
   const absl::StatusOr<std::string> text = ReadFile(PathOf(arguments, task.table), kTableBytesMax);
   if (text.ok()) {
     ASSIGN_OR_RETURN(SearchTable known, ParseTable(*text));
@@ -88,7 +98,7 @@ absl::StatusOr<CollectedTask> MakeTask(const nlohmann::json& entry, const Argume
     task.table = std::move(known);
   }
   ASSIGN_OR_RETURN(const TableSpace space, SpaceOfTable(task.table));
-  ASSIGN_OR_RETURN(task.draw, DrawTable(task.table.workload, *space.whole, space.device, {}));
+  ASSIGN_OR_RETURN(task.draw, DrawTable(task.table.workload, *space.whole, space.device, draw));
   task.table.space_count = task.draw.space_count;
   task.table.space_exact = task.draw.space_exact;
   KeepRowsOfDraw(task.draw, *space.whole, task.table);
@@ -99,6 +109,30 @@ absl::StatusOr<CollectedTask> MakeTask(const nlohmann::json& entry, const Argume
       .codegen_epoch = kCodegenEpoch,
       .input_seed = Rng(RngStream{.purpose = "inputs", .task = operation.workload.id}).Next()});
   return task;
+}
+
+// Those of one entry of the manifest.
+absl::StatusOr<std::vector<CollectedTask>> MakeTasks(
+    const nlohmann::json& entry, const Arguments& arguments, const Target& target,
+    const std::optional<CalibrationRow>& calibration) {
+  ASSIGN_OR_RETURN(const Tuning tuning, PrepareTuning({.task = entry.value("zoo", ""),
+                                                       .model_path = entry.value("model", ""),
+                                                       .target = target.ToText()}));
+  const std::string name = entry.at("name").get<std::string>();
+  const TableDrawOptions draw = entry.contains("heaviest") ? kModelDraw : TableDrawOptions{};
+  std::vector<CollectedTask> tasks;
+  for (const size_t t : HeaviestTasks(tuning, entry.value("heaviest", size_t{1}))) {
+    const std::string number =
+        entry.contains("heaviest") ? absl::StrFormat("_%02d", tasks.size() + 1) : "";
+    SearchTable table{.name = name + number,
+                      .kind = entry.at("class").get<std::string>(),
+                      .source = entry.at("source").get<std::string>(),
+                      .calibration = calibration};
+    if (!number.empty()) absl::StrAppend(&table.source, ": ", tuning.tasks[t].name);
+    ASSIGN_OR_RETURN(tasks.emplace_back(),
+                     MakeTask(tuning.tasks[t], std::move(table), arguments, target, draw));
+  }
+  return tasks;
 }
 
 absl::Status Save(const Arguments& arguments, const std::vector<CollectedTask>& tasks) {
@@ -130,12 +164,17 @@ absl::Status Run(const Arguments& arguments) {
       {.folder = CalibrationFolder([](const char* name) -> const char* { return getenv(name); })});
   ASSIGN_OR_RETURN(const CalibrationRow row, host.Get());
   std::vector<CollectedTask> tasks;
+  CollectOptions options;
   for (const nlohmann::json& entry : manifest) {
-    ASSIGN_OR_RETURN(tasks.emplace_back(), MakeTask(entry, arguments, target, row));
-    const CollectedTask& task = tasks.back();
-    std::fprintf(stderr, "%-28s %5zu of %5zu points, space %ld%s\n", task.table.name.c_str(),
-                 task.table.rows.size(), task.draw.points.size(), task.draw.space_count,
-                 task.draw.space_exact ? "" : " or so");
+    // How near estimates come is asked of every row, and so no row may be one unlucky measurement.
+    if (entry.contains("heaviest")) options.repeated_rows = std::numeric_limits<int>::max();
+    ASSIGN_OR_RETURN(std::vector<CollectedTask> made, MakeTasks(entry, arguments, target, row));
+    for (CollectedTask& task : made) {
+      std::fprintf(stderr, "%-28s %5zu of %5zu points, space %ld%s\n", task.table.name.c_str(),
+                   task.table.rows.size(), task.draw.points.size(), task.draw.space_count,
+                   task.draw.space_exact ? "" : " or so");
+      tasks.push_back(std::move(task));
+    }
   }
   ASSIGN_OR_RETURN(const std::unique_ptr<EmbeddedFarm> farm, EmbeddedFarm::Start({}));
   const auto session = absl::StrCat("search", absl::ToUnixNanos(Clock::Real().WallNow()));
@@ -145,8 +184,10 @@ absl::Status Run(const Arguments& arguments) {
                             .session = session,
                             .method = {.early_stop_ratio = kEarlyStopRatio}});
   const absl::Duration time_max = absl::Minutes(arguments.minutes);
-  CollectOptions options{
-      .measurer = &measurer, .clock = &Clock::Real(), .session = session, .time_max = time_max};
+  options.measurer = &measurer;
+  options.clock = &Clock::Real();
+  options.session = session;
+  options.time_max = time_max;
   options.on_progress = [&](const CollectProgress& progress) {
     std::fprintf(stderr, "\r%s ", ProgressText(progress, time_max).c_str());
     return signals.Wait(absl::ZeroDuration()) == 0;

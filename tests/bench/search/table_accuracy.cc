@@ -1,9 +1,11 @@
 // What the analytic model says of a table's points, over what they took.
-// usage: table_accuracy [--rows] TABLE...
+// usage: table_accuracy [--rows] [--sample] TABLE...
 //
 // A line a table: predicted over measured (in the middle, and the share within 0.8 to 1.25), pairs
 // that it orders right of those whose times differ by more than 5 %, and what its favourite takes
-// of the best. --rows: a JSON object for each point instead, with the estimate in parts.
+// of the best. --rows: a JSON object for each point instead, with the estimate in parts. --sample:
+// of each table its favourite, its best and the first 20 rows of its uniform sample alone, and a
+// line over all: points that a table does not have by their estimates.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -31,9 +33,13 @@ namespace {
 
 using Json = nlohmann::json;
 
+// Of the uniform sample, for --sample.
+constexpr size_t kSampled = 20;
+
 struct Asked {
   std::string sketch;
   Point point;
+  bool uniform = true;
   double measured_ns = 0, predicted_ns = 0;
   Json parts = Json::array();  // A nest each.
 };
@@ -76,6 +82,7 @@ absl::StatusOr<std::vector<Asked>> AskTable(const std::string& path) {
     ASSIGN_OR_RETURN(const Program lowered, Lower(*scheduled, {.for_estimate = true}));
     Asked asked{.sketch = sketch.name,
                 .point = row.point,
+                .uniform = row.uniform,
                 .measured_ns = static_cast<double>(row.rank_ns())};
     std::vector<NestCycles> nests;
     const std::vector<WalkNest> walks = WalkNests(lowered, space.device.core, threads);
@@ -90,34 +97,75 @@ absl::StatusOr<std::vector<Asked>> AskTable(const std::string& path) {
   return all;
 }
 
-void PrintSummary(const std::string& name, const std::vector<Asked>& all) {
-  if (all.empty()) return;
+double MedianOf(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+size_t FavouriteOf(const std::vector<Asked>& all) {
+  return std::min_element(
+             all.begin(), all.end(),
+             [](const Asked& a, const Asked& b) { return a.predicted_ns < b.predicted_ns; }) -
+         all.begin();
+}
+
+size_t BestOf(const std::vector<Asked>& all) {
+  return std::min_element(
+             all.begin(), all.end(),
+             [](const Asked& a, const Asked& b) { return a.measured_ns < b.measured_ns; }) -
+         all.begin();
+}
+
+std::vector<Asked> SampleOf(const std::vector<Asked>& all) {
+  const size_t favourite = FavouriteOf(all), best = BestOf(all);
+  std::vector<Asked> sample;
+  size_t sampled = 0;
+  for (size_t i = 0; i < all.size(); ++i) {
+    const bool drawn = all[i].uniform && sampled < kSampled;
+    sampled += drawn;
+    if (drawn || i == favourite || i == best) sample.push_back(all[i]);
+  }
+  return sample;
+}
+
+struct Summary {
+  int64_t points = 0, within = 0;
+  OrderedPairs pairs;
+};
+
+Summary PrintSummary(const std::string& name, const std::vector<Asked>& all) {
+  if (all.empty()) return {};
   std::vector<double> measured, predicted, ratios;
   for (const Asked& asked : all) {
     measured.push_back(asked.measured_ns);
     predicted.push_back(asked.predicted_ns);
     ratios.push_back(asked.predicted_ns / asked.measured_ns);
   }
-  const OrderedPairs pairs = CountPairs(measured, predicted);
-  const auto favourite = std::min_element(predicted.begin(), predicted.end()) - predicted.begin();
-  std::sort(ratios.begin(), ratios.end());
-  std::printf("%-28s %5zu points  ratio %.2f  within %.2f  pairs %.2f  favourite %.2f\n",
-              name.c_str(), all.size(), ratios[ratios.size() / 2],
-              static_cast<double>(CountWithin(ratios)) / static_cast<double>(all.size()),
-              pairs.share(),
-              measured[favourite] / *std::min_element(measured.begin(), measured.end()));
+  const Summary summary = {.points = static_cast<int64_t>(all.size()),
+                           .within = CountWithin(ratios),
+                           .pairs = CountPairs(measured, predicted)};
+  const size_t favourite = FavouriteOf(all), best = BestOf(all);
+  std::printf("%-28s %5zu points  ratio %.2f  favourite's %.2f  best's %.2f", name.c_str(),
+              all.size(), MedianOf(ratios), ratios[favourite], ratios[best]);
+  std::printf("  within %.2f  pairs %.2f  favourite %.2f\n",
+              static_cast<double>(summary.within) / static_cast<double>(summary.points),
+              summary.pairs.share(), measured[favourite] / measured[best]);
+  return summary;
 }
 
 int Main(int argc, char** argv) {
   std::vector<std::string> paths(argv + 1, argv + argc);
   const bool rows = std::erase(paths, "--rows") > 0;
+  const bool sample = std::erase(paths, "--sample") > 0;
   if (paths.empty()) {
-    std::fprintf(stderr, "usage: table_accuracy [--rows] TABLE...\n");
+    std::fprintf(stderr, "usage: table_accuracy [--rows] [--sample] TABLE...\n");
     return 64;
   }
   std::vector<absl::StatusOr<std::vector<Asked>>> all(paths.size());
   ParallelFor(paths.size(), static_cast<int>(UsableCpus().size()),
               [&](size_t i) { all[i] = AskTable(paths[i]); });
+  Summary total;
+  double pairs_sum = 0;
   for (size_t i = 0; i < paths.size(); ++i) {
     const std::string name = paths[i].substr(paths[i].rfind('/') + 1);
     if (!all[i].ok()) {
@@ -125,9 +173,15 @@ int Main(int argc, char** argv) {
                    std::string(all[i].status().message()).c_str());
       return 1;
     }
-    if (!rows) PrintSummary(name, *all[i]);
-    for (const Asked& asked : *all[i]) {
-      if (!rows) break;
+    const std::vector<Asked> asked_for = sample ? SampleOf(*all[i]) : *std::move(all[i]);
+    if (!rows) {
+      const Summary summary = PrintSummary(name, asked_for);
+      total.points += summary.points;
+      total.within += summary.within;
+      pairs_sum += summary.pairs.share();
+      continue;
+    }
+    for (const Asked& asked : asked_for) {
       std::printf("%s\n", Json{{"table", name},
                                {"sketch", asked.sketch},
                                {"point", asked.point},
@@ -137,6 +191,11 @@ int Main(int argc, char** argv) {
                               .dump()
                               .c_str());
     }
+  }
+  if (!rows && total.points > 0) {
+    std::printf("%-28s %5ld points  within %.3f  pairs %.3f\n", "all; pairs: mean of tables",
+                total.points, static_cast<double>(total.within) / static_cast<double>(total.points),
+                pairs_sum / static_cast<double>(paths.size()));
   }
   return 0;
 }
