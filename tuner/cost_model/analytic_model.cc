@@ -258,6 +258,23 @@ bool IsReadOnce(const WalkAccess& access) {
   return true;
 }
 
+// Hardware that has run ahead of a panel's end has the beginning of the next one, but not beyond
+// the end of a page ("Intel 64 and IA-32 architectures optimization reference manual", 2.5.5.4).
+constexpr double kPageBytes = 4096;
+
+// How often a worker begins weights that it reads over and over before it moves on, the first time
+// not counted: the panels of a product, whose rows are in the loop inside.
+double PanelsBegun(const BufferTraffic& weights, double bytes) {
+  const WalkAccess& access = *weights.access;
+  size_t level = access.body_depth;
+  while (level > 0) {
+    const AccessLoop& loop = access.loops[level - 1];
+    if (!loop.moves() && loop.trips > 1) break;
+    --level;
+  }
+  return std::max(0.0, bytes / std::max(weights.footprint_bytes[level], kPageBytes) - 1);
+}
+
 }  // namespace
 
 NestCycles AnalyticNestCycles(const WalkNest& nest, const std::vector<BufferTraffic>& traffic,
@@ -285,6 +302,10 @@ NestCycles AnalyticNestCycles(const WalkNest& nest, const std::vector<BufferTraf
       if (c > 0 && buffer.access->is_cold && !buffer.access->is_prefetched &&
           !IsReadOnce(*buffer.access)) {
         waited += waited_share * level_cycles;
+        // While rows run over a panel nothing is read ahead, and so its first line is waited for.
+        if (from_memory) {
+          cycles.exposed += PanelsBegun(buffer, buffer.bytes_in[c]) * rates.MemoryLatency();
+        }
       }
     }
     cycles.fill[c] = level;

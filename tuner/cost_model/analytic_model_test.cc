@@ -152,6 +152,29 @@ TEST_F(AnalyticOrderTest, WeightsThatNothingPrefetchesAreWaitedFor) {
   EXPECT_GT(without, 1.05 * with);
 }
 
+// The memory's latency is paid by each panel but the first, and by none that is asked for ahead.
+TEST_F(AnalyticOrderTest, PanelsThatNothingPrefetchesAreBegunByWaiting) {
+  const Program many_weights = ConvProgram({1, 7, 7, 512, 512, 3, 1, 1});
+  const auto panels = [&](const std::string& trace) {
+    const Program lowered = Lowered(many_weights, trace);
+    const std::vector<WalkNest> nests = WalkNests(lowered, znver3_.core, 2);
+    const auto traffic = TrafficOf(lowered, nests, znver3_.core);
+    const auto exposed = [&](double latency) {
+      DeviceModel device = znver3_;
+      device.levels.back().latency_cycles = latency;
+      return AnalyticNestCycles(nests.back(), traffic.back(), device).exposed;
+    };
+    // Long enough that all of the time is waited for anyway.
+    return (exposed(6000) - exposed(5000)) / 1000;
+  };
+  const double weight_bytes = 4.0 * 9 * 512 * 512;
+  const double begun = panels(good_.substr(0, good_.find("prefetch@1")));
+  EXPECT_GT(begun, 1);
+  EXPECT_LT(begun, weight_bytes / 4096);
+  // Biases are one panel, or in none.
+  EXPECT_EQ(panels(good_), 0);
+}
+
 // Of a product of two rows, what prefetches can save is no more than its arithmetic; one of one row
 // reads its weights as one stream, and prefetches save nothing.
 TEST_F(AnalyticOrderTest, NoMoreIsWaitedForThanThereIsArithmetic) {
