@@ -302,8 +302,9 @@ NestCycles AnalyticNestCycles(const WalkNest& nest, const std::vector<BufferTraf
       if (c > 0 && buffer.access->is_cold && !buffer.access->is_prefetched &&
           !IsReadOnce(*buffer.access)) {
         waited += waited_share * level_cycles;
-        // While rows run over a panel nothing is read ahead, and so its first line is waited for.
-        if (from_memory) {
+        // While rows run over a panel nothing is read ahead, and so its first line is waited for. A
+        // program with prefetches has asked for that one, also where it asks for too much.
+        if (from_memory && nest.prefetch_count == 0) {
           cycles.exposed += PanelsBegun(buffer, buffer.bytes_in[c]) * rates.MemoryLatency();
         }
       }
