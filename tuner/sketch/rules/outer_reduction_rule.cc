@@ -1,6 +1,7 @@
-// Reductions over outer axes: sums, means and maxima of rows, lanes along the row. Rows come whole,
-// a block of them at a time, and partial results of the whole row wait in the output meanwhile: so
-// memory is read from one end to the other, where the window's tiles read a few lines of each row
+// Reductions over outer axes: sums, means and maxima of rows, and sums of rows times a number each
+// (a vector by a matrix of the run), lanes along the row. Rows come whole, a block of them at a
+// time, and partial results of the whole row wait in the output meanwhile: so memory is read from
+// one end to the other, where the tiles of the window and of products read a few lines of each row
 // and leave the rest of the page.
 #include <optional>
 #include <utility>
@@ -19,6 +20,22 @@ constexpr int64_t kRowsMin = 8, kRowsMax = 16;
 // Vectors of a register tile.
 constexpr int64_t kVectorsMax = 8;
 
+// The load that walks the rows, beside which a product has what is the same for a whole row; null:
+// the block is no such reduction.
+const ExprNode* LoadOfRows(const Program& program, const Block& block,
+                           const std::vector<Expr>& loads) {
+  if (loads.size() == 1) return loads[0].get();
+  if (loads.size() != 2 || block.combiner != Combiner::kSum || block.step->kind != ExprKind::kMul) {
+    return nullptr;
+  }
+  const VarId column = block.spatial.back();
+  const bool first = DependsOn(program, *loads[0], column);
+  if (first == DependsOn(program, *loads[1], column)) return nullptr;
+  const ExprNode* const rows = loads[first ? 0 : 1].get();
+  // Constants are laid out in the order of use.
+  return program.buffers[rows->id].role == BufferRole::kConstant ? nullptr : rows;
+}
+
 // The axis whose steps are rows; nullopt: the block is no such reduction.
 std::optional<VarId> RowsOf(const Program& program, const Block& block) {
   if (block.reduction.empty() || block.spatial.empty() || !WritesInAxisOrder(program, block)) {
@@ -29,8 +46,9 @@ std::optional<VarId> RowsOf(const Program& program, const Block& block) {
     return std::nullopt;
   }
   const std::vector<Expr> loads = DistinctLoads(block);
-  if (loads.size() != 1) return std::nullopt;
-  const LinearForm address = AddressOf(program, *loads[0]);
+  const ExprNode* const load = LoadOfRows(program, block, loads);
+  if (load == nullptr) return std::nullopt;
+  const LinearForm address = AddressOf(program, *load);
   const VarId column = block.spatial.back();
   if (address.HidesVar(column) || address.CoefficientOf(column) != 1) return std::nullopt;
   for (const auto* axes : {&block.spatial, &block.reduction}) {
@@ -41,7 +59,7 @@ std::optional<VarId> RowsOf(const Program& program, const Block& block) {
   // Windows overlap; of other sums each element is a term of one.
   const int64_t terms =
       ProductOfExtents(program, block.spatial) * ProductOfExtents(program, block.reduction);
-  if (terms > ElementCount(program.buffers[loads[0]->id].shape)) return std::nullopt;
+  if (terms > ElementCount(program.buffers[load->id].shape)) return std::nullopt;
   const VarId rows = block.reduction.back();
   if (Extent(program, rows) < 2 * kRowsMin) return std::nullopt;
   return rows;

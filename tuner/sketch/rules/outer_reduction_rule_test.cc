@@ -64,6 +64,46 @@ TEST(OuterReductionRuleTest, MeansAreDividedAtTheEnd) {
   EXPECT_NE(TestedDrafts("outer_reduction", mean, kTarget), "");
 }
 
+// `constant`: the matrices are.
+Program VectorsByMatrices(DType dtype, Ints vectors, Ints matrices, bool constant = false) {
+  return WorkloadOf({.name = "product",
+                     .op = "matmul",
+                     .inputs = {std::move(vectors), std::move(matrices)},
+                     .all_inputs = !constant,
+                     .dtype = dtype});
+}
+
+// One query by keys that lie along the output.
+TEST(OuterReductionRuleTest, RowsTimesANumberEach) {
+  EXPECT_EQ(TestedDrafts("outer_reduction", VectorsByMatrices(DType::kF32, {3, 1, 21}, {3, 21, 40}),
+                         kTarget),
+            R"(outer_reduction
+  width = 8 16 32
+  rows = 8 16
+  split@1 b2.i2->(b2_vo,b2_vi) size=$width
+  split@1 b2.i3->(b2_ko,b2_ki) size=$rows
+  fuse@1 (b2.i0,b2.i1)->b2_r
+  reorder@1 (b2_r,b2_ko,b2_vo,b2_ki,b2_vi)
+  stage@1 b2->b2_acc inside=b2_vo scope=register
+  vectorize@1 b2_vi lanes=8
+)");
+  for (const DType dtype : {DType::kF64, DType::kI32}) {
+    EXPECT_NE(
+        TestedDrafts("outer_reduction", VectorsByMatrices(dtype, {3, 1, 21}, {3, 21, 40}), kTarget),
+        "");
+  }
+}
+
+// Several rows share what is read, and constants are laid out in the order of use.
+TEST(OuterReductionRuleTest, OtherProductsAreTheContractions) {
+  EXPECT_THAT(
+      DraftsOf("outer_reduction", VectorsByMatrices(DType::kF32, {3, 2, 21}, {3, 21, 40}), kTarget),
+      IsEmpty());
+  EXPECT_THAT(DraftsOf("outer_reduction",
+                       VectorsByMatrices(DType::kF32, {3, 1, 21}, {3, 21, 40}, true), kTarget),
+              IsEmpty());
+}
+
 // A few rows, short rows, and one row for both workers, who share its columns instead.
 TEST(OuterReductionRuleTest, OthersAreTheWindows) {
   EXPECT_THAT(DraftsOf("outer_reduction", SumOfRows(DType::kF32, {3, 15, 40}), kTarget), IsEmpty());
