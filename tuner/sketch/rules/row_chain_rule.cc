@@ -17,6 +17,9 @@ namespace {
 // blocks stay beside each other; and no more rows than hide the latency of a reduction's end.
 constexpr int64_t kCacheShare = 4;
 constexpr int64_t kRowsMax = 16;
+// Rows that the second cache holds where all is asked for: what is read and written, of this row
+// and of the next, and what passes leave each other.
+constexpr int64_t kRowsInCache = 5;
 
 // Whether the output is in some worker's own cache when others read it, or when the memory is
 // written again in the next layer: plain stores would wait for each line until that one has given
@@ -26,10 +29,17 @@ bool StaysWithWorkers(const RuleContext& context, const Buffer& output) {
          context.threads() * context.device.core.l2.size_bytes;
 }
 
+// What is asked for while rows are computed.
+enum class Ahead : uint8_t {
+  kNothing,
+  kReads,  // The next rows that are read.
+  kAll,    // The next rows that are read and the next that are written.
+};
+
 // The variants of a chain.
 struct Form {
   bool streams = false;
-  bool asks = false;  // While rows are computed the next ones are asked for.
+  Ahead ahead = Ahead::kNothing;
 };
 
 // What is read along rows of the output's length from outside of the chain, and the blocks that
@@ -57,9 +67,11 @@ Passes PassesOver(const Program& program, const std::vector<const Block*>& block
 
 // While rows are computed the next ones are asked for: a nest that goes over long rows several
 // times waits for memory in the first pass only, and the other passes leave it idle. The hardware
-// does the same for short rows, in whose few lines its streams go on. False: these are short.
-bool AskAhead(const RuleContext& context, const std::vector<const Block*>& blocks, LoopRef tile,
-              Schedule& s) {
+// does the same for short rows, in whose few lines its streams go on. The last pass waits for the
+// lines that it writes as the first does for what it reads. False: these are short, or too long for
+// what is asked for to stay in the second cache.
+bool AskAhead(const RuleContext& context, const std::vector<const Block*>& blocks, Ahead ahead,
+              LoopRef tile, Schedule& s) {
   const Block& last = *blocks.back();
   const Passes passes = PassesOver(context.program, blocks);
   if (passes.rows == nullptr || passes.blocks.size() < 2) return false;
@@ -69,8 +81,11 @@ bool AskAhead(const RuleContext& context, const std::vector<const Block*>& block
   if (row_bytes <= context.device.core.l1d.size_bytes) return false;
   const Block& second = *passes.blocks[1];
   const char* const steps = second.reduction.empty() ? "_vo" : "_ko";
-  s.PrefetchNext(s.FindBuffer(passes.rows->name), tile, s.Find(absl::StrCat(second.name, steps)),
-                 2);
+  const LoopRef at = s.Find(absl::StrCat(second.name, steps));
+  s.PrefetchNext(s.FindBuffer(passes.rows->name), tile, at, 2);
+  if (ahead == Ahead::kReads) return true;
+  if (kRowsInCache * row_bytes > context.device.core.l2.size_bytes) return false;
+  s.PrefetchNext(s.OutputOf(s.FindBlock(last.name)), tile, at, 2);
   return true;
 }
 
@@ -102,12 +117,16 @@ std::optional<Draft> ChainSketch(const RuleContext& context, const Form& form) {
       s.SplitMax(of_worker, {name("rb"), name("r2")}, s.Decide(std::move(at_once)));
   chain.Vectorize(column, last, s);
   chain.PlaceOthers(tile, s);
-  if (form.asks && !AskAhead(context, blocks, tile, s)) return std::nullopt;
+  if (form.ahead != Ahead::kNothing && !AskAhead(context, blocks, form.ahead, tile, s)) {
+    return std::nullopt;
+  }
   s.Parallel(worker);
   if (form.streams) s.Stream(s.OutputOf(s.FindBlock(last.name)));
   const bool has_name = form.streams || context.threads() == 1;
-  return Draft{absl::StrCat("row_chain", has_name ? "" : "/cached", form.asks ? "/ahead" : ""),
-               std::move(s)};
+  constexpr const char* kNames[] = {"", "/ahead", "/ahead/all"};
+  return Draft{
+      absl::StrCat("row_chain", has_name ? "" : "/cached", kNames[static_cast<size_t>(form.ahead)]),
+      std::move(s)};
 }
 
 }  // namespace
@@ -127,7 +146,11 @@ std::vector<Draft> RowChainRule(const RuleContext& context, BlockId block) {
   std::vector<bool> stores = {is_shared};
   if (is_shared && !StaysWithWorkers(context, output)) stores = {false, true};
   for (const bool streams : stores) {
-    for (const bool asks : {true, false}) add({.streams = streams, .asks = asks});
+    // Stores past the caches need no lines.
+    if (!streams) add({.streams = streams, .ahead = Ahead::kAll});
+    for (const Ahead ahead : {Ahead::kReads, Ahead::kNothing}) {
+      add({.streams = streams, .ahead = ahead});
+    }
   }
   return drafts;
 }

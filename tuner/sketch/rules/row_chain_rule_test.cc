@@ -139,6 +139,14 @@ TEST(RowChainRuleTest, LongRowsAreAskedForAhead) {
   EXPECT_THAT(
       NamesOf(drafts("softmax", 262144)),
       ElementsAre("row_chain/cached/ahead", "row_chain/cached", "row_chain/ahead", "row_chain"));
+  // Of which the second cache holds several: the rows that are written are asked for too.
+  const std::vector<Draft> many =
+      DraftsOf("row_chain",
+               WorkloadOf({.name = "softmax", .op = "softmax", .inputs = {{40, 16384}}}), kTarget);
+  EXPECT_THAT(NamesOf(many), ElementsAre("row_chain/cached/ahead/all", "row_chain/cached/ahead",
+                                         "row_chain/cached", "row_chain/ahead", "row_chain"));
+  EXPECT_THAT(ToText(SketchOf(many[0])), HasSubstr("prefetch@1 b0 next=b1_rb at=b3_vo to=L2\n"
+                                                   "  prefetch@1 b1 next=b1_rb at=b3_vo to=L2\n"));
   EXPECT_THAT(ToText(SketchOf(drafts("softmax", 8224)[0])),
               HasSubstr("prefetch@1 b0 next=b1_rb at=b3_vo to=L2\n"));
   // The sum of powers of e reads the input itself.
