@@ -275,6 +275,97 @@ double PanelsBegun(const BufferTraffic& weights, double bytes) {
   return std::max(0.0, bytes / std::max(weights.footprint_bytes[level], kPageBytes) - 1);
 }
 
+double Overlapped(double compute, double memory) {
+  return std::pow(std::pow(compute, kOverlapNorm) + std::pow(memory, kOverlapNorm),
+                  1 / kOverlapNorm);
+}
+
+// Position of the loop of `a` in whose iterations `a` and `b` are passes, one after the other: the
+// innermost that both have, where each has loops of its own inside. -1: they are no passes. Tiles
+// of different lengths are arms of a condition, of which an iteration runs one.
+int LoopOfPasses(const WalkAccess& a, const WalkAccess& b) {
+  if (a.arm >= 0 || b.arm >= 0) return -1;
+  size_t common = 0;
+  while (common < std::min(a.body_depth, b.body_depth) &&
+         a.loops[common].var == b.loops[common].var) {
+    ++common;
+  }
+  const bool are_passes = common > 0 && common < a.body_depth && common < b.body_depth;
+  return are_passes ? static_cast<int>(common) - 1 : -1;
+}
+
+// A nest that goes over rows pass by pass waits for what is not in the second cache in the first
+// pass that touches it: the arithmetic of the others hides nothing of that. Rows that the first
+// cache holds are no matter, for hardware's streams go on from one to the next.
+class Passes {
+ public:
+  Passes(const WalkNest& nest, const std::vector<BufferTraffic>& traffic, const DeviceModel& device)
+      : nest_(nest), traffic_(traffic), device_(device) {
+    for (const BufferTraffic& buffer : traffic) {
+      const WalkAccess& first = *buffer.accesses.front().access;
+      for (const AccessFootprint& other : buffer.accesses) {
+        const int loop = LoopOfPasses(first, *other.access);
+        if (first.is_store || loop < 0 || !IsLong(buffer, first, loop)) continue;
+        rows_ = first.loops[loop].var;
+      }
+    }
+  }
+
+  // What waits, beyond what arithmetic and memory of the whole nest take where they overlap.
+  // `fill`: cycles of each buffer of the traffic, from beyond the second cache.
+  double Exposed(double compute, double memory, const std::vector<double>& fill) const {
+    if (rows_ < 0) return 0;
+    double elsewhere = memory, waited = 0;
+    for (size_t i = 0; i < traffic_.size(); ++i) {
+      const WalkAccess& first = *traffic_[i].accesses.front().access;
+      const int loop = LoopOfRows(first);
+      if (loop < 0 || first.is_prefetched || first.is_cold || !IsLong(traffic_[i], first, loop)) {
+        continue;
+      }
+      const double of_pass = ComputeOf(first);
+      waited += Overlapped(of_pass, fill[i]) - of_pass;
+      elsewhere = std::max(elsewhere - fill[i], 0.0);
+    }
+    return std::max(waited + Overlapped(compute, elsewhere) - Overlapped(compute, memory), 0.0);
+  }
+
+ private:
+  int LoopOfRows(const WalkAccess& access) const {
+    for (size_t i = 0; i + 1 < access.body_depth; ++i) {
+      if (access.loops[i].var == rows_) return static_cast<int>(i);
+    }
+    return -1;
+  }
+
+  // Whether an iteration of the loop touches more than the first cache holds, and the next one
+  // touches something else.
+  bool IsLong(const BufferTraffic& buffer, const WalkAccess& access, int loop) const {
+    if (!access.loops[loop].moves()) return false;
+    double bytes = buffer.element_bytes;
+    for (size_t i = static_cast<size_t>(loop) + 1; i < access.loops.size(); ++i) {
+      if (access.loops[i].moves()) bytes *= access.loops[i].trips;
+    }
+    return bytes > static_cast<double>(device_.core.l1d.size_bytes);
+  }
+
+  // Cycles of the stores that the access is of.
+  double ComputeOf(const WalkAccess& access) const {
+    const size_t at = static_cast<size_t>(&access - nest_.accesses.data());
+    for (const WalkStore& store : nest_.stores) {
+      if (at < store.access_begin || at >= store.access_end) continue;
+      const double instructions = store.ops.simple() + (store.combines && !store.is_product);
+      return store.executions * store.instances *
+             (instructions / FloatUnit(device_).per_cycle + store.ops.slow_cycles());
+    }
+    return 0;
+  }
+
+  const WalkNest& nest_;
+  const std::vector<BufferTraffic>& traffic_;
+  const DeviceModel& device_;
+  VarId rows_ = -1;  // The loop over rows; -1: there are no passes over long rows.
+};
+
 }  // namespace
 
 NestCycles AnalyticNestCycles(const WalkNest& nest, const std::vector<BufferTraffic>& traffic,
@@ -285,9 +376,11 @@ NestCycles AnalyticNestCycles(const WalkNest& nest, const std::vector<BufferTraf
   NestCycles cycles;
   cycles.compute = ComputeModel(nest, device).Cycles(nest.items);
   double sum = 0, waited = 0;
+  std::vector<double> fill(traffic.size(), 0);
   for (int c = 0; c < kCacheLevelCount; ++c) {
     double level = 0;
-    for (const BufferTraffic& buffer : traffic) {
+    for (size_t i = 0; i < traffic.size(); ++i) {
+      const BufferTraffic& buffer = traffic[i];
       // What all workers read comes from memory once.
       const double readers = nest.IsShared(*buffer.access) ? 1 : nest.workers;
       double level_cycles = buffer.bytes_in[c] / rates.Of(c, readers);
@@ -297,6 +390,7 @@ NestCycles AnalyticNestCycles(const WalkNest& nest, const std::vector<BufferTraf
         level_cycles *= 1 + kRunStartLines / buffer.run_lines;
       }
       level += level_cycles;
+      if (c > 0) fill[i] = std::max(fill[i], level_cycles);
       // What nobody asks for ahead is waited for: panels jump, and hardware prefetching starts
       // anew at each.
       if (c > 0 && buffer.access->is_cold && !buffer.access->is_prefetched &&
@@ -318,6 +412,7 @@ NestCycles AnalyticNestCycles(const WalkNest& nest, const std::vector<BufferTraf
   // lesser of the two to their sum the harmonic one orders the most pairs of the three machines'
   // tables right.
   if (waited > 0) cycles.exposed += 1 / (1 / waited + 1 / std::max(cycles.compute, 1.0));
+  cycles.exposed += Passes(nest, traffic, device).Exposed(cycles.compute, cycles.memory, fill);
   const PeerRates peers = PeerRatesOf(device);
   for (const BufferTraffic& buffer : traffic) {
     const WalkAccess& access = *buffer.access;
@@ -342,9 +437,7 @@ double AnalyticSeconds(absl::Span<const NestCycles> nests, const DeviceModel& de
   const double phase = threads > 1 ? kWaitCycles + kBarriersOfAPhase * workers->barrier_cycles : 0;
   double total = 0;
   for (const NestCycles& nest : nests) {
-    total += std::pow(std::pow(nest.compute, kOverlapNorm) + std::pow(nest.memory, kOverlapNorm),
-                      1 / kOverlapNorm) +
-             nest.exposed + phase;
+    total += Overlapped(nest.compute, nest.memory) + nest.exposed + phase;
   }
   return std::max(total, 1.0) / device.cycles_per_second;
 }

@@ -215,6 +215,45 @@ TEST_F(AnalyticOrderTest, PrefetchesOfPanelsThatLeaveTheCacheAreNone) {
   EXPECT_FALSE(is_prefetched(32768));
 }
 
+// Rows of floats: their maxima, then powers of e. The prefetch is of the next row, while powers are
+// computed.
+double SecondsOfPasses(int64_t rows, int64_t length, bool asks) {
+  const std::string program =
+      absl::StrReplaceAll(R"(program/1 passes
+  input X: f32[$rows, $length]
+  output Y: f32[$rows, $length]
+  temp M: f32[$rows, 1]
+  block M(m in $rows, u in 1; k in $length) {
+    step M[m, u] max= X[m, k]
+  }
+  block Y(r in $rows, c in $length) {
+    step Y[r, c] = exp(X[r, c] - M[r, 0])
+  })",
+                          {{"$rows", absl::StrCat(rows)}, {"$length", absl::StrCat(length)}});
+  std::string trace = R"(split@1 k->(ko,ki) size=64
+rfactor@1 M->L loop=ki
+split@1 r->(p,r1) parts=2
+split@1 c->(co,ci) size=64
+vectorize@1 ci lanes=16
+compute_at@1 M->(m0,m1) inside=r1
+stage@1 M->sum inside=m1 scope=register
+compute_at@1 L->(l0,l1,l2) inside=r1
+stage@1 L->acc inside=l1 scope=register
+reorder@1 (ko,l2)
+vectorize@1 l2 lanes=16
+)";
+  if (asks) trace += "prefetch@1 X next=r1 at=co to=L2\n";
+  trace += "parallel@1 p\n";
+  return AnalyticSeconds(Lowered(ParseProgram(program).value(), trace), DeviceOf("znver4"), 2);
+}
+
+// Only the first of two passes over a row of 64 KiB waits for the last cache, unless the second
+// asks for the next row meanwhile. Of rows that the first cache holds, hardware does.
+TEST(AnalyticPassesTest, LongRowsAreWaitedForInTheirFirstPass) {
+  EXPECT_GT(SecondsOfPasses(64, 16384, false), 1.05 * SecondsOfPasses(64, 16384, true));
+  EXPECT_LT(SecondsOfPasses(256, 4096, false), SecondsOfPasses(256, 4096, true));
+}
+
 // No arithmetic is faster than the ports: 2 multiply-adds of 8 floats a cycle and core, 3.2 GHz.
 TEST_F(AnalyticOrderTest, NothingIsFasterThanThePeak) {
   const double multiply_adds = 14.0 * 14 * 128 * 128 * 9;
