@@ -2,9 +2,11 @@
 // channels of an image. Block by block each pass reads the whole tensor again; here all blocks go
 // together for a few vectors of neighbouring columns, whose elements along the axis stay in the
 // first cache from their first use to their last. Lanes are columns: nothing is added up across.
+// Or block by block for a run of columns, vector by vector, while the next run is asked for.
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -13,6 +15,15 @@
 
 namespace burnish {
 namespace {
+
+// Bytes of a run of columns: half a page at most, within which hardware's streams go on.
+constexpr int64_t kRunBytesMin = 1024, kRunBytesMax = 2048;
+
+// What is done at once, and whether the next of it is asked for meanwhile.
+struct Form {
+  bool runs = false;  // A run of columns block by block; else a few vectors of them.
+  bool asks = false;
+};
 
 std::string Name(const Block& block, absl::string_view what) {
   return absl::StrCat(block.name, "_", what);
@@ -70,27 +81,40 @@ bool IsChain(const Program& program) {
 
 class ColumnChain {
  public:
-  // `asks`: for what the next tile of columns reads, while the last block does one.
-  ColumnChain(const RuleContext& context, bool asks)
+  ColumnChain(const RuleContext& context, const Form& form)
       : context_(context),
         program_(context.program),
         last_(program_.blocks.back()),
-        asks_(asks),
+        form_(form),
         s_(program_) {}
 
-  // Nullopt: there is nothing to ask for.
+  // Nullopt: there is nothing to ask for, or no run.
   std::optional<Draft> Build() {
+    if (form_.runs && !DecideRun()) return std::nullopt;
     Columns();
     // Readers before what they read: a producer goes where its readers are.
     for (size_t i = program_.blocks.size() - 1; i-- > 0;) Place(program_.blocks[i]);
-    if (asks_ && !AskAhead()) return std::nullopt;
-    return Draft{asks_ ? "column_chain/ahead" : "column_chain", std::move(s_)};
+    if (form_.asks && !AskAhead()) return std::nullopt;
+    return Draft{
+        absl::StrCat("column_chain", form_.runs ? "/runs" : "", form_.asks ? "/ahead" : ""),
+        std::move(s_)};
   }
 
  private:
   int64_t LanesIn(const Block& block) const {
     return std::min<int64_t>(LanesOf(context_.device.core, program_, block),
                              FloorPowerOfTwo(Extent(program_, last_.spatial.back())));
+  }
+
+  bool DecideRun() {
+    const int64_t bytes = SizeBytes(program_.buffers[program_.blocks[0].output].dtype);
+    Decision run{.name = "run"};
+    for (int64_t v = kRunBytesMin; v <= kRunBytesMax; v *= 2) {
+      if (v / bytes <= Extent(program_, last_.spatial.back())) run.values.push_back(v / bytes);
+    }
+    if (run.values.empty()) return false;
+    run_ = s_.Decide(std::move(run));
+    return true;
   }
 
   // The last block by tiles of columns.
@@ -111,17 +135,22 @@ class ColumnChain {
           std::find(inner_axes.begin(), inner_axes.end(), axis) != inner_axes.end();
       (is_inner ? inner : outer).push_back(s_.AxisLoop(axis));
     }
-    const auto [tiles, vector] =
-        s_.SplitSize(s_.AxisLoop(last_.spatial.back()), {Name(last_, "vo"), Name(last_, "vi")},
-                     s_.Decide(std::move(width)));
+    width_ = s_.Decide(std::move(width));
+    LoopRef column = s_.AxisLoop(last_.spatial.back()), run;
+    if (form_.runs) {
+      std::tie(run, column) = s_.SplitSize(column, {Name(last_, "xo"), Name(last_, "xi")}, run_);
+    }
+    const auto [vectors, vector] =
+        s_.SplitSize(column, {Name(last_, "vo"), Name(last_, "vi")}, width_);
     std::vector<LoopRef> order = outer;
-    order.push_back(tiles);
+    if (form_.runs) order.push_back(run);
+    order.push_back(vectors);
     order.insert(order.end(), inner.begin(), inner.end());
     const std::vector<LoopRef> reduction = s_.AxisLoops(last_.reduction);
     order.insert(order.end(), reduction.begin(), reduction.end());
     order.push_back(vector);
     s_.Reorder(order);
-    outer.push_back(tiles);
+    outer.push_back(form_.runs ? run : vectors);
     inside_ = s_.Fuse(outer, Name(last_, "r"));
     if (work >= kParallelMin) {
       inside_ =
@@ -129,7 +158,7 @@ class ColumnChain {
     }
     step_ = !reduction.empty() ? reduction.back() : inner.empty() ? LoopRef{} : inner.back();
     if (!reduction.empty()) {
-      const LoopRef around = inner.empty() ? inside_ : inner.back();
+      const LoopRef around = !inner.empty() ? inner.back() : form_.runs ? vectors : inside_;
       s_.Stage(s_.FindBlock(last_.name), Name(last_, "acc"), around, Scope::kRegister);
     }
     s_.Vectorize(vector, LanesIn(last_));
@@ -141,7 +170,14 @@ class ColumnChain {
       names.push_back(Name(block, absl::StrCat("i", d)));
     }
     const BlockRef whole = s_.FindBlock(block.name);
-    const std::vector<LoopRef> loops = s_.ComputeAt(whole, names, inside_);
+    std::vector<LoopRef> loops = s_.ComputeAt(whole, names, inside_);
+    if (form_.runs) {
+      const auto [vectors, vector] =
+          s_.SplitSize(loops.back(), {Name(block, "wo"), Name(block, "wi")}, width_);
+      // Vectors outside of what else the block has of a column.
+      loops.back() = vectors;
+      loops.push_back(vector);
+    }
     if (!block.reduction.empty()) {
       s_.Reorder({s_.AxisLoop(block.reduction[0]), loops.back()});
       if (loops.size() > 1) {
@@ -159,7 +195,8 @@ class ColumnChain {
     for (const Expr& load : DistinctLoads(program_.blocks[0])) {
       const Buffer& buffer = program_.buffers[load->id];
       if (buffer.role != BufferRole::kInput) continue;
-      s_.PrefetchNext(s_.FindBuffer(buffer.name), inside_, step_, 1);
+      // A run of each step is a good part of what the first cache holds.
+      s_.PrefetchNext(s_.FindBuffer(buffer.name), inside_, step_, form_.runs ? 2 : 1);
       return true;
     }
     return false;
@@ -168,8 +205,9 @@ class ColumnChain {
   const RuleContext& context_;
   const Program& program_;
   const Block& last_;
-  const bool asks_;
+  const Form form_;
   Schedule s_;
+  Expr width_, run_;  // Decisions: columns of a vector loop, and of a run.
   LoopRef inside_;
   LoopRef step_;  // Of the last block along the axis that others reduce; null where there is none.
 };
@@ -179,8 +217,9 @@ class ColumnChain {
 std::vector<Draft> ColumnChainRule(const RuleContext& context, BlockId) {
   if (!IsChain(context.program)) return {};
   std::vector<Draft> drafts;
-  for (const bool asks : {false, true}) {
-    std::optional<Draft> draft = ColumnChain(context, asks).Build();
+  constexpr Form kForms[] = {{}, {.asks = true}, {.runs = true, .asks = true}};
+  for (const Form& form : kForms) {
+    std::optional<Draft> draft = ColumnChain(context, form).Build();
     // What a block may read of others, `compute_at` knows; what a loop has room to ask for, the
     // prefetch.
     if (draft.has_value() && FirstPointApplies(*draft, context.program)) {

@@ -4,9 +4,12 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tuner/sketch/rules/rule_test_util.h"
+#include "tuner/sketch/sketch_text.h"
 
 namespace burnish {
 namespace {
+
+using ::testing::ElementsAre;
 
 constexpr char kTarget[] = "cpu:arch=znver3,threads=2";
 
@@ -129,6 +132,33 @@ TEST(ColumnChainRuleTest, IsNotForRowsOrSingleBlocks) {
   const Program sums = WorkloadOf(
       {.name = "sums", .op = "reduce_sum", .inputs = {{5, 37}}, .attributes = {{"axes", Ints{0}}}});
   EXPECT_THAT(DraftsOf("column_chain", sums, kTarget), ::testing::IsEmpty());
+}
+
+// Columns that are half a page or more go in runs, too. A tile that is short ends each row.
+TEST(ColumnChainRuleTest, RunsOfColumnsBlockByBlock) {
+  const Program argmax = OverChannels("argmax", DType::kF32, {2, 5, 3, 257});
+  const std::vector<Draft> drafts = DraftsOf("column_chain", argmax, kTarget);
+  ASSERT_THAT(NamesOf(drafts),
+              ElementsAre("column_chain", "column_chain/ahead", "column_chain/runs/ahead"));
+  EXPECT_EQ(ToText(SketchOf(drafts[2])), R"(column_chain/runs/ahead
+  run = 256
+  width = 8 16 32
+  split@1 b1.i3->(b1_xo,b1_xi) size=$run
+  split@1 b1_xi->(b1_vo,b1_vi) size=$width
+  reorder@1 (b1.i0,b1.i1,b1.i2,b1_xo,b1_vo,b1.i4,b1_vi)
+  fuse@1 (b1.i0,b1.i1,b1.i2,b1_xo)->b1_r
+  stage@1 b1->b1_acc inside=b1_vo scope=register
+  vectorize@1 b1_vi lanes=4
+  compute_at@1 b2->(b2_i0,b2_i1,b2_i2,b2_i3) inside=b1_r
+  split@1 b2_i3->(b2_wo,b2_wi) size=$width
+  reorder@1 (b2.i4,b2_wi)
+  stage@1 b2->b2_acc inside=b2_wo scope=register
+  vectorize@1 b2_wi lanes=8
+  prefetch@1 b0 next=b1_r at=b1.i4 to=L2
+)");
+  // Which checks what they compute, as of a softmax, whose last block walks channels.
+  TestedDrafts("column_chain", argmax, kTarget);
+  TestedDrafts("column_chain", OverChannels("softmax", DType::kF32, {2, 5, 3, 257}), kTarget);
 }
 
 }  // namespace
