@@ -93,15 +93,18 @@ absl::StatusOr<std::vector<StudyRefiner::Winner>> StudyRefiner::Run(
   return Conclude(choices);
 }
 
-absl::Status StudyRefiner::MeasureGains(const std::function<bool()>& stop) {
+absl::StatusOr<std::vector<StudyRefiner::Winner>> StudyRefiner::MeasureGains(
+    const std::function<bool()>& stop) {
   CHECK(options_.network != nullptr);
   progress_.gains_only = true;
   for (int i = 0; i < static_cast<int>(tasks_.size()); ++i) {
     ASSIGN_OR_RETURN(contests_.emplace_back(), ContestOf(i));
   }
-  // Nobody contends: the best alone are the chosen, whatever comes of it.
+  // Nobody contends: the best alone, or the default schedules.
   std::vector<Choice> choices(tasks_.size());
-  return CompareSets(kBlocksMax, stop, choices);
+  RETURN_IF_ERROR(CompareSets(kBlocksMax, stop, choices));
+  if (!progress_.defaults_taken) return std::vector<Winner>();
+  return Conclude(choices);
 }
 
 std::vector<int> StudyRefiner::ModelOrderOrOwn() const {
@@ -362,8 +365,10 @@ absl::Status StudyRefiner::CompareSets(int block_count, const std::function<bool
   const SetVerdict verdict = JudgeSets(ratios);
   progress_.network_ratio = verdict.ratio;
   progress_.network_spread = verdict.spread;
-  progress_.defaults_taken = verdict.is_slower;
-  if (!verdict.is_slower) return absl::OkStatus();
+  // Of one task the set is the task, and its default costs nothing where the two are alike.
+  const bool is_behind = contests_.size() == 1 && Median(ratios) > 1;
+  progress_.defaults_taken = verdict.is_slower || is_behind;
+  if (!progress_.defaults_taken) return absl::OkStatus();
   for (size_t i = 0; i < contests_.size(); ++i) {
     const int untuned = contests_[i].untuned;
     if (untuned < 0 || untuned == choices[i].entry) continue;
@@ -388,6 +393,17 @@ absl::StatusOr<double> StudyRefiner::CompareSetsOnce(NetworkRequest& request,
   ASSIGN_OR_RETURN(const auto pass_ns, SetPassNs(plan, latencies));
   for (size_t i = 0; i < members.size(); ++i) {
     const auto [chosen, untuned] = members[i];
+    Contest& contest = contests_[i];
+    if (progress_.gains_only && contest.untuned >= 0) {
+      // What the verdict is from: no contest measured them.
+      Entry &best = contest.entries[0], &shipped = contest.entries[contest.untuned];
+      best.processes.push_back(latencies[chosen]);
+      best.environment = result.measurements[chosen].environment;
+      if (contest.untuned > 0) {
+        shipped.processes.push_back(latencies[untuned]);
+        shipped.environment = result.measurements[untuned].environment;
+      }
+    }
     // Of one candidate the passes of both sets are one list of latencies.
     gains[i].push_back(
         chosen == untuned ? 1 : MedianNs(latencies[untuned]) / MedianNs(latencies[chosen]));

@@ -384,6 +384,21 @@ TEST_F(StudyRefinerTest, GainIsMeasuredWhereNothingIsRefined) {
   EXPECT_EQ(NetworkText(result.progress.refine), "");
 }
 
+// A study's best is never what is slower in turn than what ships without it.
+TEST_F(StudyRefinerTest, DefaultOfOneOperatorIsTakenWhereTheBestAloneIsBehindIt) {
+  Create({.trials_max = 20}, /*task_count=*/1);
+  planted_ = [this] { return study_->default_trace(0); };
+  StudyRunnerOptions options = Options();
+  options.model_order = {};
+  ASSERT_OK_AND_ASSIGN(const StudyResult result, StudyRunner(options).Run());
+  EXPECT_TRUE(result.progress.refine.gains_only);
+  EXPECT_TRUE(result.progress.refine.defaults_taken);
+  EXPECT_EQ(result.progress.refine.task_gains, std::vector<double>{1});
+  EXPECT_EQ(Best(0)[0].trace, study_->default_trace(0));
+  EXPECT_EQ(result.progress.tasks[0].best.trace, study_->default_trace(0));
+  EXPECT_EQ(result.progress.tasks[0].best.origin, BestOrigin::kDefault);
+}
+
 TEST_F(StudyRefinerTest, DefaultSchedulesStayWhereTheBestOfEachTaskAreSlowerTogether) {
   planted_ = TraceOfRank(1);
   // In passes without a default, of jobs of two sets: as caches that are too small for them.

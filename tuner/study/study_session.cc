@@ -434,10 +434,8 @@ void StudySession::Refine(const std::function<bool()>& stop) {
   absl::StatusOr<std::vector<StudyRefiner::Winner>> winners;
   if (MayRefine()) {
     winners = refiner.Run(kRefineShare * Elapsed(), stop_or_go_on);
-  } else if (const absl::Status measured = refiner.MeasureGains(stop_or_go_on); measured.ok()) {
-    winners.emplace();
   } else {
-    winners = measured;
+    winners = refiner.MeasureGains(stop_or_go_on);
   }
   refine_ = refiner.progress();
   if (!winners.ok()) {
