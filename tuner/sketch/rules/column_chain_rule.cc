@@ -135,6 +135,9 @@ class ColumnChain {
           std::find(inner_axes.begin(), inner_axes.end(), axis) != inner_axes.end();
       (is_inner ? inner : outer).push_back(s_.AxisLoop(axis));
     }
+    // A run is many columns: fewer vectors at a time only cost more loops and addresses. 32 columns
+    // for 64 take 445 us for 404 (argmax over 21 planes, two threads of a Zen 5).
+    if (form_.runs) width.values = {width.values.back()};
     width_ = s_.Decide(std::move(width));
     LoopRef column = s_.AxisLoop(last_.spatial.back()), run;
     if (form_.runs) {

@@ -142,7 +142,7 @@ TEST(ColumnChainRuleTest, RunsOfColumnsBlockByBlock) {
               ElementsAre("column_chain", "column_chain/ahead", "column_chain/runs/ahead"));
   EXPECT_EQ(ToText(SketchOf(drafts[2])), R"(column_chain/runs/ahead
   run = 256
-  width = 8 16 32
+  width = 32
   split@1 b1.i3->(b1_xo,b1_xi) size=$run
   split@1 b1_xi->(b1_vo,b1_vi) size=$width
   reorder@1 (b1.i0,b1.i1,b1.i2,b1_xo,b1_vo,b1.i4,b1_vi)
