@@ -1,6 +1,7 @@
 #include "compiler/ir/count_points.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <iterator>
 #include <limits>
@@ -30,6 +31,25 @@ class Box {
     double points = 1;
     for (const auto& [var, range] : axes_) points *= static_cast<double>(range.max - range.min + 1);
     return points;
+  }
+
+  // Of a sequence that fills the box evenly however many of its points are taken, and in step with
+  // none of the periods that indices have. Each axis goes on by a power of 1 / g, where g^(n + 1) =
+  // g + 1 for n axes (Roberts, "The unreasonable effectiveness of quasirandom sequences", 2018).
+  std::function<int64_t(VarId)> PointOfSequence(int index) const {
+    const double power = 1.0 / static_cast<double>(axes_.size() + 1);
+    double g = 2;
+    for (int round = 0; round < 32; ++round) g = std::pow(1 + g, power);
+    return [this, g, index](VarId var) {
+      const auto axis = std::find_if(axes_.begin(), axes_.end(),
+                                     [&](const auto& each) { return each.first == var; });
+      const auto number = static_cast<double>(axis - axes_.begin() + 1);
+      double whole = 0;
+      const double at = std::modf(0.5 + index * std::pow(g, -number), &whole);
+      const Range& range = axis->second;
+      const auto extent = static_cast<double>(range.max - range.min + 1);
+      return std::min(range.max, range.min + static_cast<int64_t>(at * extent));
+    };
   }
 
   // visit(value) for each point; `limit` is at least the number of points.
@@ -190,6 +210,15 @@ std::optional<double> ShareOfPoints(const Expr& condition, const VarRanges& rang
     held += EvalInt(condition, value) != 0 ? 1 : 0;
   });
   return held / points;
+}
+
+double ShareOfSample(const Expr& condition, const VarRanges& ranges, int count) {
+  const Box box(FreeVars(condition), ranges);
+  int held = 0;
+  for (int i = 0; i < count; ++i) {
+    held += EvalInt(condition, box.PointOfSequence(i)) != 0 ? 1 : 0;
+  }
+  return static_cast<double>(held) / count;
 }
 
 }  // namespace burnish

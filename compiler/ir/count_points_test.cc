@@ -85,6 +85,19 @@ TEST(CountPointsTest, IsNothingForMorePointsThanTheLimit) {
   EXPECT_FALSE(ShareOfPoints(condition, RangeOfVar, 34).has_value());
 }
 
+// Rows of a picture that a tap of a dilated kernel meets, by flat pixels: 36 of 40, and columns.
+TEST(CountPointsTest, ASampleIsNearTheShareOfAll) {
+  const auto range = [](VarId var) { return std::optional(Range{0, var == 0 ? 1599 : 2}); };
+  const Expr tap = VarRef(1) * 4;
+  for (const Expr& place : {FloorDiv(VarRef(0), 40), Mod(VarRef(0), 40)}) {
+    const Expr met = And(Le(Int(4), tap + place), Le(tap + place, Int(43)));
+    const std::optional<double> all = ShareOfPoints(met, range, 4800);
+    EXPECT_THAT(all, Optional(::testing::DoubleNear((36 + 40 + 36) / 120.0, 1e-9)));
+    EXPECT_NEAR(ShareOfSample(met, range, 512), *all, 0.02);
+  }
+  EXPECT_EQ(ShareOfSample(Le(Int(0), VarRef(0)), range, 512), 1);
+}
+
 // A table of the sums would have a million entries for four points.
 TEST(CountPointsTest, ValuesFarApartAreCountedOneByOne) {
   const Expr condition = Le(VarRef(2) * 1'000'000, Int(-1));

@@ -367,9 +367,10 @@ class Passes {
     const size_t at = static_cast<size_t>(&access - nest_.accesses.data());
     for (const WalkStore& store : nest_.stores) {
       if (at < store.access_begin || at >= store.access_end) continue;
+      const double per_cycle = FloatUnit(device_).per_cycle;
       const double instructions = store.ops.simple() + (store.combines && !store.is_product);
-      return store.executions * store.instances *
-             (instructions / FloatUnit(device_).per_cycle + store.ops.slow_cycles());
+      const double vectors = instructions / per_cycle + store.ops.slow_cycles();
+      return store.executions * (store.instances * vectors + store.widened / per_cycle);
     }
     return 0;
   }

@@ -14,9 +14,11 @@
 namespace burnish {
 namespace {
 
-// Points of a condition's variables that are looked at; beyond that it is taken to hold half the
-// time.
+// Points of a condition's variables that are all looked at; of more there is a sample. A dilated
+// convolution over 40x40 pixels, whose borders are left out by conditions of 4,800 points, was
+// taken for a quarter of its work when such conditions counted as half true.
 constexpr int64_t kSharePointsMax = 4096;
+constexpr int kShareSample = 512;
 
 bool IsBodyLoop(const Node& node) {
   return node.kind == NodeKind::kLoop &&
@@ -292,8 +294,7 @@ class Walker {
     return items;
   }
 
-  // How often a condition holds for the worker: exactly where few variables decide, else half
-  // the time.
+  // How often a condition holds for the worker: exactly where few variables decide.
   double Share(const Expr& cond) {
     if (HasLoad(*cond)) return 0.5;
     bool runs = true;
@@ -303,7 +304,8 @@ class Walker {
       return std::optional(Range{begins_[var], begins_[var] + std::max<int64_t>(trips, 1) - 1});
     };
     const std::optional<double> share = ShareOfPoints(cond, range, kSharePointsMax);
-    return runs ? share.value_or(0.5) : 0.5;
+    if (!runs) return 0.5;
+    return share.has_value() ? *share : ShareOfSample(cond, range, kShareSample);
   }
 
   void Collect(NodeId id, double times, size_t depth, WalkBody& body) {
