@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -90,12 +91,19 @@ std::optional<std::vector<Range>> HullsOf(const Program& program, const LoopGuar
       const bool is_fresh = std::find(fresh.begin(), fresh.end(), vars[v]) != fresh.end();
       if (is_fresh && at != of.vars->end()) same.emplace_back(v, at - of.vars->begin());
     }
+    // Of as many pairs as there may be only those are looked at whose common variables are equal.
+    std::map<std::vector<int64_t>, std::vector<size_t>> flags_at;
+    for (size_t f = 0; f < flags.size(); ++f) {
+      std::vector<int64_t> values;
+      for (const auto& both : same) values.push_back(flags[f].values[both.second]);
+      flags_at[std::move(values)].push_back(f);
+    }
     for (size_t i = 0; i < iterations.size(); ++i) {
-      for (size_t f = 0; f < flags.size(); ++f) {
-        const bool may_be = std::all_of(same.begin(), same.end(), [&](const auto& both) {
-          return iterations[i].values[both.first] == flags[f].values[both.second];
-        });
-        if (!may_be) continue;
+      std::vector<int64_t> values;
+      for (const auto& both : same) values.push_back(iterations[i].values[both.first]);
+      const auto found = flags_at.find(values);
+      if (found == flags_at.end()) continue;
+      for (const size_t f : found->second) {
         for (size_t s = 0; s < stores.size(); ++s) {
           if (stores[s].buffer != load.load.buffer ||
               !Overlap(iterations[i].accesses[s], flags[f].accesses[0])) {
