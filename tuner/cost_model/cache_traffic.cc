@@ -116,26 +116,12 @@ double RunLines(const Buffer& buffer, const WalkAccess& access, int line_bytes) 
   return std::max(1.0, run * element_bytes / line_bytes);
 }
 
-// Of a level's capacity, a set that is touched over and over, and of which nothing is there any
-// more each time it comes. Between the capacity and that a part is: no cache drops exactly the line
-// that was used longest ago, and lines do not conflict everywhere alike. Panels of 48 KiB are read
-// at 1.6 to 2 times the rate of L2 on a Zen 5, whose L1 is that large, and those of 64 KiB at that
-// rate; on a Zen 4 with 32 KiB those of 36 at 1.15 times (tests/bench/search). Of 1.5, 1.78
-// and 2 the first has the most points within 0.8 to 1.25 on a Granite Rapids, by 0.004 and 0.006;
-// on the others they are alike.
-constexpr double kNothingStays = 1.5;
-
-// Of a set of `bytes` that is touched over and over, the share that is not there any more.
-double LostShare(double bytes, double capacity_bytes) {
-  return std::clamp((bytes / capacity_bytes - 1) / (kNothingStays - 1), 0.0, 1.0);
-}
-
-// Into a level of `capacity_bytes`: what a loop touches again is there still if what one of its
-// iterations touches fits, however much streams by in all of them; else LostShare of it is not. Of
-// a shared level, of which it is not known what others leave, nothing is. `sets`: WorkingSetBytes
-// by level of the widest access.
-double BytesIn(const BufferTraffic& traffic, const std::vector<double>& sets, double capacity_bytes,
-               bool is_shared_level) {
+// Into a level of `capacity_bytes`, with the least recently used line leaving first: what a loop
+// touches again is there still if what one of its iterations touches fits, however much streams by
+// in all of them.
+// `sets`: WorkingSetBytes by level of the widest access.
+double BytesIn(const BufferTraffic& traffic, const std::vector<double>& sets,
+               double capacity_bytes) {
   const WalkAccess& access = *traffic.access;
   // The outermost loop whose whole working set fits, and that of the loop around it.
   size_t level = access.loops.size();
@@ -153,9 +139,7 @@ double BytesIn(const BufferTraffic& traffic, const std::vector<double>& sets, do
     const AccessLoop& loop = access.loops[i];
     const double share = traffic.shares[i] / traffic.shares[i + 1];
     if (!loop.moves()) {
-      const double lost =
-          is_shared_level ? (resident ? 0.0 : 1.0) : LostShare(sets[i + 1], capacity_bytes);
-      bytes *= 1 + (loop.trips * share - 1) * lost;
+      if (!resident) bytes *= loop.trips * share;
       continue;
     }
     // Windows that overlap, as a convolution's: a row is read again with the next row of outputs.
@@ -271,7 +255,7 @@ std::vector<std::vector<BufferTraffic>> TrafficOf(const Program& lowered,
         const double share = is_shared_level ? kUsableShareOfLast / nests[n].workers : kUsableShare;
         const double capacity_bytes = static_cast<double>(levels[c].size_bytes) * share;
         double& bytes = traffic.bytes_in[c];
-        bytes = BytesIn(traffic, sets, capacity_bytes, is_shared_level);
+        bytes = BytesIn(traffic, sets, capacity_bytes);
         const bool is_there =
             since_bytes <= capacity_bytes && (is_shared_level || !access.is_remote);
         if (is_there) bytes -= std::min(bytes, traffic.footprint_bytes[0]);

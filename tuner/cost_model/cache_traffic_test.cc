@@ -128,26 +128,6 @@ TEST(CacheTrafficTest, ShortRunsBringWholeLines) {
   EXPECT_EQ(walked.Of(0, "Y").footprint_bytes[0], 64.0 * 16);
 }
 
-// Of a set that a loop reads over and over all stays while it fits, nothing where it is much more
-// than the level, and half in between.
-TEST(CacheTrafficTest, ALittleMoreThanALevelStaysInPart) {
-  const auto times_read = [](int kib) {
-    const Walked walked = Walk(absl::StrCat(R"(program/1 again
-  input X: f32[)",
-                                            256 * kib, R"(]
-  output Y: f32[100]
-  block Y(m in 100; k in )",
-                                            256 * kib, R"() {
-    step Y[m] += X[k]
-  })"),
-                               "", 1);
-    return walked.Of(0, "X").bytes_in[0] / (1024.0 * kib);
-  };
-  EXPECT_EQ(times_read(16), 0);  // There since the call before.
-  EXPECT_NEAR(times_read(30), 50, 5);
-  EXPECT_NEAR(times_read(40), 100, 1);
-}
-
 std::string TwoPhases(int rows) {
   return absl::StrCat(R"(program/1 two
   input X: f32[)",
