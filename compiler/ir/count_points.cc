@@ -33,23 +33,31 @@ class Box {
     return points;
   }
 
-  // Of a sequence that fills the box evenly however many of its points are taken, and in step with
-  // none of the periods that indices have. Each axis goes on by a power of 1 / g, where g^(n + 1) =
-  // g + 1 for n axes (Roberts, "The unreasonable effectiveness of quasirandom sequences", 2018).
-  std::function<int64_t(VarId)> PointOfSequence(int index) const {
-    const double power = 1.0 / static_cast<double>(axes_.size() + 1);
+  // visit(value) for the first `count` of a sequence that fills the box evenly however many of its
+  // points are taken, and in step with none of the periods that indices have. Each axis goes on by
+  // a power of 1 / g, where g^(n + 1) = g + 1 for n axes (Roberts, "The unreasonable effectiveness
+  // of quasirandom sequences", 2018).
+  void VisitSample(int count,
+                   const std::function<void(const std::function<int64_t(VarId)>&)>& visit) const {
     double g = 2;
-    for (int round = 0; round < 32; ++round) g = std::pow(1 + g, power);
-    return [this, g, index](VarId var) {
-      const auto axis = std::find_if(axes_.begin(), axes_.end(),
-                                     [&](const auto& each) { return each.first == var; });
-      const auto number = static_cast<double>(axis - axes_.begin() + 1);
-      double whole = 0;
-      const double at = std::modf(0.5 + index * std::pow(g, -number), &whole);
-      const Range& range = axis->second;
-      const auto extent = static_cast<double>(range.max - range.min + 1);
-      return std::min(range.max, range.min + static_cast<int64_t>(at * extent));
-    };
+    for (int round = 0; round < 32; ++round) {
+      g = std::pow(1 + g, 1.0 / static_cast<double>(axes_.size() + 1));
+    }
+    std::vector<double> steps;
+    for (size_t k = 0; k < axes_.size(); ++k) {
+      steps.push_back(std::pow(g, -static_cast<double>(k + 1)));
+    }
+    std::vector<int64_t> point(axes_.size());
+    for (int i = 0; i < count; ++i) {
+      for (size_t k = 0; k < axes_.size(); ++k) {
+        double whole = 0;
+        const double at = std::modf(0.5 + i * steps[k], &whole);
+        const Range& range = axes_[k].second;
+        const auto extent = static_cast<double>(range.max - range.min + 1);
+        point[k] = std::min(range.max - range.min, static_cast<int64_t>(at * extent));
+      }
+      visit(ValueAt(point));
+    }
   }
 
   // visit(value) for each point; `limit` is at least the number of points.
@@ -57,19 +65,19 @@ class Box {
              const std::function<void(const std::function<int64_t(VarId)>&)>& visit) const {
     std::vector<int64_t> extents;
     for (const auto& [var, range] : axes_) extents.push_back(range.max - range.min + 1);
-    const std::vector<int64_t>* at = nullptr;
-    const std::function<int64_t(VarId)> value = [&](VarId var) {
-      const auto axis = std::find_if(axes_.begin(), axes_.end(),
-                                     [&](const auto& each) { return each.first == var; });
-      return axis->second.min + (*at)[static_cast<size_t>(axis - axes_.begin())];
-    };
-    EnumerateBox(extents, limit, [&](const std::vector<int64_t>& point) {
-      at = &point;
-      visit(value);
-    });
+    EnumerateBox(extents, limit, [&](const std::vector<int64_t>& point) { visit(ValueAt(point)); });
   }
 
  private:
+  // `point`: by axis, from its least value on; outlives what is returned.
+  std::function<int64_t(VarId)> ValueAt(const std::vector<int64_t>& point) const {
+    return [this, &point](VarId var) {
+      const auto axis = std::find_if(axes_.begin(), axes_.end(),
+                                     [&](const auto& each) { return each.first == var; });
+      return axis->second.min + point[static_cast<size_t>(axis - axes_.begin())];
+    };
+  }
+
   std::vector<std::pair<VarId, Range>> axes_;
 };
 
@@ -194,6 +202,25 @@ std::optional<double> ShareWithin(const Bound& bound, const VarRanges& ranges, i
   return within / points;
 }
 
+// Between which two the share lies of points at which a condition does not hold.
+struct Failures {
+  double least = 0, most = 1;
+};
+
+Failures FailuresOf(const Expr& condition, const VarRanges& ranges, int64_t limit) {
+  if (const std::optional<Bound> bound = AsBound(condition, ranges)) {
+    const std::optional<double> share = ShareWithin(*bound, ranges, limit);
+    if (share.has_value()) return {1 - *share, 1 - *share};
+  }
+  if (condition->kind != ExprKind::kAnd && condition->kind != ExprKind::kOr) return {};
+  const Failures a = FailuresOf(condition->operands[0], ranges, limit);
+  const Failures b = FailuresOf(condition->operands[1], ranges, limit);
+  if (condition->kind == ExprKind::kAnd) {
+    return {std::max(a.least, b.least), std::min(1.0, a.most + b.most)};
+  }
+  return {std::max(0.0, a.least + b.least - 1), std::min(a.most, b.most)};
+}
+
 }  // namespace
 
 std::optional<double> ShareOfPoints(const Expr& condition, const VarRanges& ranges, int64_t limit) {
@@ -212,13 +239,22 @@ std::optional<double> ShareOfPoints(const Expr& condition, const VarRanges& rang
   return held / points;
 }
 
+bool FailsInShare(const Expr& condition, const VarRanges& ranges, int64_t limit, double share) {
+  if (Box(FreeVars(condition), ranges).Points() > static_cast<double>(limit)) return false;
+  // Shares are quotients of counts: those that differ by less may be equal.
+  constexpr double kRounding = 1e-9;
+  const Failures fails = FailuresOf(condition, ranges, limit);
+  if (fails.least >= share + kRounding) return true;
+  if (fails.most < share - kRounding) return false;
+  return 1 - ShareOfPoints(condition, ranges, limit).value_or(1) >= share;
+}
+
 double ShareOfSample(const Expr& condition, const VarRanges& ranges, int count) {
-  const Box box(FreeVars(condition), ranges);
-  int held = 0;
-  for (int i = 0; i < count; ++i) {
-    held += EvalInt(condition, box.PointOfSequence(i)) != 0 ? 1 : 0;
-  }
-  return static_cast<double>(held) / count;
+  double held = 0;
+  Box(FreeVars(condition), ranges).VisitSample(count, [&](const auto& value) {
+    held += EvalInt(condition, value) != 0 ? 1 : 0;
+  });
+  return held / count;
 }
 
 }  // namespace burnish

@@ -14,7 +14,12 @@ namespace burnish {
 // variables have more than `limit` combinations.
 std::optional<double> ShareOfPoints(const Expr& condition, const VarRanges& ranges, int64_t limit);
 
-// The same of `count` of the points, spread evenly: within some 0.02 of it for 512.
+// Whether the condition does not hold in at least `share` of the points: as ShareOfPoints says, but
+// mostly told by the comparisons that it is made of, each of which is counted faster. False for
+// more points than the limit.
+bool FailsInShare(const Expr& condition, const VarRanges& ranges, int64_t limit, double share);
+
+// ShareOfPoints of `count` of the points, spread evenly: within some 0.02 of it for 512.
 double ShareOfSample(const Expr& condition, const VarRanges& ranges, int count);
 
 }  // namespace burnish

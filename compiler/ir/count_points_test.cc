@@ -79,6 +79,30 @@ TEST(CountPointsTest, IsTheShareOfAllPoints) {
   }
 }
 
+TEST(CountPointsTest, FailsInAShareWhereCountingSaysSo) {
+  int fail = 0;
+  for (int round = 0; round < 2000; ++round) {
+    Rng rng(RngStream{.seed = 5, .purpose = "count points", .index = round});
+    Expr condition = RandomComparison(rng, RandomTerm(rng));
+    while (rng.Below(3) != 0) {
+      const Expr other = RandomComparison(rng, RandomTerm(rng) + RandomTerm(rng));
+      condition =
+          rng.Below(2) == 0 ? And(condition, other) : Binary(ExprKind::kOr, condition, other);
+    }
+    const double failed = 1 - Want(condition);
+    for (const double share : {0.04, 0.5, failed}) {
+      EXPECT_EQ(FailsInShare(condition, RangeOfVar, 1000, share),
+                1 - *ShareOfPoints(condition, RangeOfVar, 1000) >= share)
+          << "round " << round << " " << share;
+    }
+    fail += failed >= 0.04;
+  }
+  EXPECT_GT(fail, 100);
+  EXPECT_LT(fail, 1900);
+  // Of too many points nothing is known.
+  EXPECT_FALSE(FailsInShare(Lt(VarRef(0) + VarRef(1), Int(0)), RangeOfVar, 34, 0.5));
+}
+
 TEST(CountPointsTest, IsNothingForMorePointsThanTheLimit) {
   const Expr condition = Le(VarRef(0) + VarRef(1), Int(6));
   EXPECT_TRUE(ShareOfPoints(condition, RangeOfVar, 35).has_value());

@@ -31,7 +31,9 @@ class Skipper {
         continue;
       }
       const std::optional<Expr> condition = ReadsInside(id);
-      if (condition.has_value() && SkippedShare(*condition) >= kSkippedMin) Guard(id, *condition);
+      if (condition.has_value() && FailsInShare(*condition, ranges_, kPointsMax, kSkippedMin)) {
+        Guard(id, *condition);
+      }
     }
   }
 
@@ -175,11 +177,6 @@ class Skipper {
       return std::any_of(around.begin(), around.end(),
                          [&](NodeId id) { return program_.nodes[id].var == var; });
     });
-  }
-
-  // Of all iterations, those in which the condition does not hold; 0 where they are too many.
-  double SkippedShare(const Expr& condition) const {
-    return 1 - ShareOfPoints(condition, ranges_, kPointsMax).value_or(1);
   }
 
   void Guard(NodeId loop, const Expr& condition) {
