@@ -117,13 +117,6 @@ class ComputeModel {
     return 0;
   }
 
-  // Of a store's instance. Multiply and add are one instruction.
-  static double Instructions(const WalkStore& store) {
-    if (!store.intrinsic.empty()) return 1;
-    const bool combines_apart = store.combines && !store.is_product;
-    return store.ops.simple() + combines_apart;
-  }
-
   static int RowsOf(const WalkStore& store, const ComputeUnit& unit) {
     return store.tile_rows > 0 ? static_cast<int>(store.tile_rows) : unit.m;
   }
@@ -133,7 +126,7 @@ class ComputeModel {
     double instructions = 0;
     for (size_t i : body.stores) {
       const WalkStore& store = nest_.stores[i];
-      instructions += store.instances * Instructions(store) + store.widened;
+      instructions += store.instances * store.instructions() + store.converted_loads;
     }
     return instructions > 0 ? loads / instructions : 1;
   }
@@ -166,8 +159,8 @@ class ComputeModel {
       const WalkStore& store = nest_.stores[i];
       const ComputeUnit& unit = UnitOf(store, device_);
       const double per_cycle = unit.PerCycle(load_share) / unit.RowShare(RowsOf(store, unit));
-      arithmetic += store.instances * (Instructions(store) / per_cycle + store.ops.slow_cycles()) +
-                    store.widened / per_cycle;
+      arithmetic += store.instances * (store.instructions() / per_cycle + store.ops.slow_cycles()) +
+                    store.converted_loads / per_cycle;
       if (store.to_register) {
         accumulators = std::max(accumulators, store.window);
         if (store.combines) {
@@ -368,9 +361,8 @@ class Passes {
     for (const WalkStore& store : nest_.stores) {
       if (at < store.access_begin || at >= store.access_end) continue;
       const double per_cycle = FloatUnit(device_).per_cycle;
-      const double instructions = store.ops.simple() + (store.combines && !store.is_product);
-      const double vectors = instructions / per_cycle + store.ops.slow_cycles();
-      return store.executions * (store.instances * vectors + store.widened / per_cycle);
+      const double vectors = store.instructions() / per_cycle + store.ops.slow_cycles();
+      return store.executions * (store.instances * vectors + store.converted_loads / per_cycle);
     }
     return 0;
   }

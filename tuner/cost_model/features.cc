@@ -174,7 +174,7 @@ class Extractor {
     out[kStoreFused] = operations(fused);
     out[kStoreMinMax] = operations(ops.min_max);
     out[kStoreSelect] = operations(ops.select);
-    out[kStoreConvert] = operations(ops.casts() + ops.negate);
+    out[kStoreConvert] = operations(ops.cast + ops.widened + ops.negate);
     out[kStoreDivide] = operations(ops.divide);
     out[kStoreTranscendental] = operations(ops.transcendental);
     out[kStorePower] = operations(ops.power);

@@ -441,7 +441,7 @@ class Walker {
     if (e.kind == ExprKind::kCast && e.operands[0]->kind == ExprKind::kLoad && is_access &&
         store.intrinsic.empty()) {
       store.ops.widened += changes;
-      if (changes) store.widened += nest_.accesses.back().instructions;
+      if (changes) store.converted_loads += nest_.accesses.back().instructions;
     } else if (changes) {
       CountOp(e, store.ops);
     }

@@ -69,7 +69,6 @@ struct OpCounts {
 
   // Those that take one slot of an arithmetic port, and cycles of the others.
   int simple() const { return add + multiply + min_max + select + cast + negate; }
-  int casts() const { return cast + widened; }
   int slow_cycles() const { return 5 * divide + 14 * transcendental + 40 * power; }
 };
 
@@ -92,10 +91,15 @@ struct WalkStore {
   bool combines = false;    // Its value is combined into what is there.
   bool is_product = false;  // The value is a product: with a sum, one multiply-add.
   bool to_register = false;
-  double window = 1;   // Of a register window: vectors that it takes.
-  double reduced = 1;  // Of a register window: values combined into each, an execution.
-  double widened = 0;  // Loads an execution whose vectors are converted.
+  double window = 1;           // Of a register window: vectors that it takes.
+  double reduced = 1;          // Of a register window: values combined into each, an execution.
+  double converted_loads = 0;  // An execution: loads whose vectors are converted.
   size_t access_begin = 0, access_end = 0;  // In the nest's accesses.
+
+  // Arithmetic instructions of an instance that take one slot of a port. Multiply and add are one.
+  int instructions() const {
+    return intrinsic.empty() ? ops.simple() + (combines && !is_product) : 1;
+  }
 };
 
 struct WalkItem;

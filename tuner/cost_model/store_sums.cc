@@ -18,10 +18,8 @@ StoreSums SumsOf(const Program& program, const WalkNest& nest, const WalkStore& 
   sums.elements = store.executions * BodyElements(store);
   sums.operations = sums.elements * (ops.simple() + ops.widened + slow + store.combines);
   sums.slow = sums.elements * slow;
-  const bool combines_apart = store.combines && !store.is_product;
-  const int instructions =
-      store.intrinsic.empty() ? ops.simple() + combines_apart + ops.slow_cycles() : 1;
-  sums.instructions = store.executions * (store.instances * instructions + store.widened);
+  const int instructions = store.instructions() + (store.intrinsic.empty() ? ops.slow_cycles() : 0);
+  sums.instructions = store.executions * (store.instances * instructions + store.converted_loads);
   // An instruction with a nest of its own takes whole ones only.
   if (!store.intrinsic.empty()) sums.lanes = sums.elements;
   if (store.vector_loop >= 0 && store.intrinsic.empty()) {
