@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 namespace burnish {
@@ -51,6 +52,51 @@ bool Overlap(const std::vector<Range>& a, const std::vector<Range>& b) {
   return true;
 }
 
+// Flags with equal values of some variables, found by what their loads are of: along the dimension
+// in which they differ most, in its order. Of all pairs most are of places far apart, and trying
+// each took a tenth of the time to compile a range (a convolution over sound).
+class FlagsByPlace {
+ public:
+  void Add(size_t flag, const std::vector<Range>& box) { boxes_.push_back({flag, &box}); }
+
+  // Once all are there.
+  void Sort() {
+    size_t most = 0;
+    for (size_t d = 0; d < boxes_[0].second->size(); ++d) {
+      std::set<int64_t> places;
+      for (const auto& [flag, box] : boxes_) places.insert((*box)[d].min);
+      if (places.size() > most) dim_ = d;
+      most = std::max(most, places.size());
+    }
+    if (most == 0) return;  // A scalar.
+    std::sort(boxes_.begin(), boxes_.end(), [&](const auto& a, const auto& b) {
+      return (*a.second)[dim_].min < (*b.second)[dim_].min;
+    });
+    for (const auto& [flag, box] : boxes_) {
+      const int64_t end = (*box)[dim_].max;
+      ends_.push_back(ends_.empty() ? end : std::max(ends_.back(), end));
+    }
+  }
+
+  template <typename Visit>
+  void VisitOverlaps(const std::vector<Range>& box, const Visit& visit) const {
+    size_t i = 0;
+    if (!ends_.empty()) {
+      i = std::lower_bound(ends_.begin(), ends_.end(), box[dim_].min) - ends_.begin();
+    }
+    for (; i < boxes_.size(); ++i) {
+      const auto& [flag, other] = boxes_[i];
+      if (!ends_.empty() && (*other)[dim_].min > box[dim_].max) return;
+      if (Overlap(box, *other)) visit(flag);
+    }
+  }
+
+ private:
+  std::vector<std::pair<size_t, const std::vector<Range>*>> boxes_;
+  size_t dim_ = 0;
+  std::vector<int64_t> ends_;  // The greatest so far.
+};
+
 bool IsSameAxis(const LoopGuard::Written& a, const LoopGuard::Written& b) {
   return a.axis == b.axis && a.count == b.count;
 }
@@ -92,28 +138,26 @@ std::optional<std::vector<Range>> HullsOf(const Program& program, const LoopGuar
       if (is_fresh && at != of.vars->end()) same.emplace_back(v, at - of.vars->begin());
     }
     // Of as many pairs as there may be only those are looked at whose common variables are equal.
-    std::map<std::vector<int64_t>, std::vector<size_t>> flags_at;
+    std::map<std::vector<int64_t>, FlagsByPlace> flags_at;
     for (size_t f = 0; f < flags.size(); ++f) {
       std::vector<int64_t> values;
       for (const auto& both : same) values.push_back(flags[f].values[both.second]);
-      flags_at[std::move(values)].push_back(f);
+      flags_at[std::move(values)].Add(f, flags[f].accesses[0]);
     }
+    for (auto& [values, by_place] : flags_at) by_place.Sort();
     for (size_t i = 0; i < iterations.size(); ++i) {
       std::vector<int64_t> values;
       for (const auto& both : same) values.push_back(iterations[i].values[both.first]);
       const auto found = flags_at.find(values);
       if (found == flags_at.end()) continue;
-      for (const size_t f : found->second) {
-        for (size_t s = 0; s < stores.size(); ++s) {
-          if (stores[s].buffer != load.load.buffer ||
-              !Overlap(iterations[i].accesses[s], flags[f].accesses[0])) {
-            continue;
-          }
+      for (size_t s = 0; s < stores.size(); ++s) {
+        if (stores[s].buffer != load.load.buffer) continue;
+        found->second.VisitOverlaps(iterations[i].accesses[s], [&](size_t f) {
           std::optional<Range>& hull = hulls[i];
           hull = !hull.has_value() ? ranges[f]
                                    : Range{std::min(hull->min, ranges[f].min),
                                            std::max(hull->max, ranges[f].max)};
-        }
+        });
       }
     }
   }
